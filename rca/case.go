@@ -1,0 +1,212 @@
+package rca
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/unpend/unpend/nodeprobe"
+	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/placement"
+	"github.com/unpend/unpend/rca/whatif"
+	"github.com/unpend/unpend/watcher"
+)
+
+// Case is one incident with all that a rule or a fix may look at.
+type Case struct {
+	world    *world
+	Incident watcher.Incident
+	Pod      *corev1.Pod // the waiting pod that stands for the others
+	asks     []ask
+	verdict  whatif.Verdict
+	unread   []string
+}
+
+// world is what all cases of one diagnosis share.
+type world struct {
+	state *cluster.State
+	snap  *whatif.Snapshot
+	nodes map[string]*nodeView
+	pdbs  *budgets
+}
+
+// nodeView is a node with everything known about its GPUs.
+type nodeView struct {
+	*corev1.Node
+	pods      []*corev1.Pod // bound to it and not ended
+	requested corev1.ResourceList
+	geometry  *nodeprobe.NodeGeometry
+	gpus      []placement.GPU
+	// doubt says why positions or holders are not certain; empty when they are.
+	doubt string
+	// holdersKnown is false when holders must be read as unknown.
+	holdersKnown bool
+}
+
+func newWorld(ctx context.Context, st *cluster.State, snap *whatif.Snapshot) (*world, func(), error) {
+	done := func() {}
+	if snap == nil {
+		var err error
+		if snap, err = whatif.New(ctx, Objects(st)); err != nil {
+			return nil, nil, fmt.Errorf("copy the cluster: %w", err)
+		}
+		done = snap.Close
+	}
+	w := &world{state: st, snap: snap, nodes: make(map[string]*nodeView, len(st.Nodes)), pdbs: newBudgets(st.PDBs)}
+	for _, n := range st.Nodes {
+		w.nodes[n.Name] = &nodeView{Node: n, requested: corev1.ResourceList{}}
+	}
+	for _, p := range st.Pods {
+		if v := w.nodes[p.Spec.NodeName]; v != nil && !ended(p) {
+			v.pods = append(v.pods, p)
+			add(v.requested, podRequests(p))
+		}
+	}
+	for name, v := range w.nodes {
+		v.readGeometry(st, name)
+	}
+	return w, done, nil
+}
+
+func ended(p *corev1.Pod) bool {
+	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
+}
+
+func add(sum, more corev1.ResourceList) {
+	for name, q := range more {
+		have := sum[name]
+		have.Add(q)
+		sum[name] = have
+	}
+}
+
+// readGeometry takes the node's report in, marking every holder unknown when
+// the report is too old to say.
+func (v *nodeView) readGeometry(st *cluster.State, name string) {
+	geo := st.Geometries[name]
+	if geo == nil {
+		if v.hasGPUs() {
+			v.doubt = "no NodeGeometry, so positions are unknown"
+		}
+		return
+	}
+	v.geometry = geo
+	if geo.Report.Source == nodeprobe.SourceLabels {
+		v.doubt = "its report comes from labels, which hold counts and no positions"
+		return
+	}
+	known, why := st.HoldersKnown(name)
+	v.holdersKnown = known
+	if !known {
+		v.doubt = why
+	}
+	for _, g := range geo.Report.GPUs {
+		if g.MIG == nil || !g.MIG.Current {
+			continue
+		}
+		gpu, err := placement.Read(name, g)
+		if err != nil {
+			v.doubt = err.Error()
+			continue
+		}
+		for i := range gpu.Slots {
+			if !known {
+				gpu.Slots[i].Held, gpu.Slots[i].Unknown = true, true
+			} else if gpu.Slots[i].Unknown && v.doubt == "" {
+				v.doubt = fmt.Sprintf("GPU %d has instances whose holder could not be told", gpu.Index)
+			}
+		}
+		v.gpus = append(v.gpus, gpu)
+	}
+}
+
+// hasGPUs says whether anything about the node speaks of NVIDIA GPUs.
+func (v *nodeView) hasGPUs() bool {
+	if v.geometry != nil && len(v.geometry.Report.GPUs) > 0 || v.Labels["nvidia.com/gpu.present"] == "true" || v.Labels["nvidia.com/gpu.product"] != "" {
+		return true
+	}
+	for name := range v.Status.Capacity {
+		if string(name) == wholeGPU || strings.HasPrefix(string(name), migPrefix) {
+			return true
+		}
+	}
+	return false
+}
+
+func (v *nodeView) allocatable(name corev1.ResourceName) int64 {
+	q := v.Status.Allocatable[name]
+	return q.Value()
+}
+
+// free is what the scheduler could still give out of a resource; negative when
+// more is requested than there is.
+func (v *nodeView) free(name corev1.ResourceName) resource.Quantity {
+	q := v.Status.Allocatable[name].DeepCopy()
+	if name == corev1.ResourcePods {
+		q.Sub(*resource.NewQuantity(int64(len(v.pods)), resource.DecimalSI))
+		return q
+	}
+	q.Sub(v.requested[name])
+	return q
+}
+
+// has says whether the node has that much of a resource to give.
+func (v *nodeView) has(name corev1.ResourceName, count int64) bool {
+	q := v.free(name)
+	return q.Value() >= count
+}
+
+func (v *nodeView) ref() string { return "Node/" + v.Name }
+
+// product is the GPU model of the node for people, without the strategy's suffix.
+func (v *nodeView) product() string {
+	if v.geometry != nil && len(v.geometry.Report.GPUs) > 0 {
+		return v.geometry.Report.GPUs[0].Product
+	}
+	p, _, _ := strings.Cut(v.Labels["nvidia.com/gpu.product"], "-MIG-")
+	return p
+}
+
+// profiles finds the profiles that GPUs of this node can have: as reported, else
+// from the table of boards.
+func (v *nodeView) profiles() []nodeprobe.Profile {
+	if v.geometry != nil {
+		for _, g := range v.geometry.Report.GPUs {
+			if len(g.Profiles) > 0 {
+				return g.Profiles
+			}
+			if m, ok := nodeprobe.ModelOf(g.Product); ok {
+				return m.Profiles
+			}
+		}
+	}
+	m, _ := nodeprobe.ModelOf(v.Labels["nvidia.com/gpu.product"])
+	return m.Profiles
+}
+
+// node returns the view of a node of the case's cluster.
+func (c *Case) node(name string) *nodeView { return c.world.nodes[name] }
+
+// sortedNodes lists the views by name.
+func (w *world) sortedNodes() []*nodeView {
+	out := make([]*nodeView, 0, len(w.state.Nodes))
+	for _, n := range w.state.Nodes {
+		out = append(out, w.nodes[n.Name])
+	}
+	slices.SortFunc(out, func(a, b *nodeView) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
+
+// askOf returns the GPU request named by an "Insufficient …" reason.
+func (c *Case) askOf(resource string) (ask, bool) {
+	for _, a := range c.asks {
+		if string(a.resource) == resource {
+			return a, true
+		}
+	}
+	return ask{}, false
+}

@@ -1,0 +1,229 @@
+package rca
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/unpend/unpend/rca/whatif"
+)
+
+// change is one thing that could be done about one cause on one node. Several
+// make a fix.
+type change struct {
+	kind    FixKind
+	cause   CauseID
+	victims []*corev1.Pod
+	// pod and node edit copies: what the cluster would hold afterwards.
+	pod  func(*corev1.Pod)
+	node func(*corev1.Node)
+
+	title    string
+	minutes  int
+	risk     string
+	steps    []string
+	commands []string
+	actions  []Action
+	manual   bool
+	relayout *relayout
+	hardware *int
+	// until names what must happen first, for a fix that only waits.
+	until string
+}
+
+// apply makes the change on a fork and returns the waiting pod as it would be.
+func (ch change) apply(s *whatif.Snapshot, n *nodeView, pod *corev1.Pod) *corev1.Pod {
+	for _, v := range ch.victims {
+		s.DeletePod(v.Namespace, v.Name)
+	}
+	if ch.pod != nil {
+		pod = pod.DeepCopy()
+		ch.pod(pod)
+	}
+	return pod
+}
+
+// changesFor lists, for one cause on one node, the alternatives that remove it.
+// Causes of resources are handled together by resourceChanges.
+func (c *Case) changesFor(n *nodeView, id CauseID) []change {
+	switch id {
+	case UntoleratedTaint:
+		return c.addToleration(n)
+	case NodeSelectorMismatch:
+		return c.fixSelector(n)
+	case NodeCordoned:
+		return []change{uncordon(n)}
+	case NodeNotReady:
+		return []change{{kind: Wait, cause: id, manual: true, risk: "none", until: n.Name + " is Ready again",
+			title: "wait until " + n.Name + " is Ready", node: func(o *corev1.Node) { o.Spec.Taints = nil },
+			commands: []string{"kubectl describe node " + n.Name}}}
+	}
+	return nil
+}
+
+func uncordon(n *nodeView) change {
+	return change{
+		kind: UncordonNode, cause: NodeCordoned, minutes: 1, risk: "medium",
+		title: "uncordon " + n.Name,
+		node: func(o *corev1.Node) {
+			o.Spec.Unschedulable = false
+			o.Spec.Taints = slices.DeleteFunc(slices.Clone(o.Spec.Taints), func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeUnschedulable })
+		},
+		steps:    []string{"uncordon " + n.Name + " (ask who cordoned it first)"},
+		commands: []string{"kubectl uncordon " + n.Name},
+		actions:  []Action{{Verb: VerbUncordon, Target: nodeTarget(n.Node), Relies: n.relies()}},
+	}
+}
+
+func (c *Case) addToleration(n *nodeView) []change {
+	var add []corev1.Toleration
+	var names []string
+	for _, t := range untolerated(c.Pod, n.Node) {
+		if ownTaint(t) {
+			continue
+		}
+		op := corev1.TolerationOpEqual
+		if t.Value == "" {
+			op = corev1.TolerationOpExists
+		}
+		add = append(add, corev1.Toleration{Key: t.Key, Operator: op, Value: t.Value, Effect: t.Effect})
+		names = append(names, t.ToString())
+	}
+	list := append(slices.Clone(c.Pod.Spec.Tolerations), add...)
+	ch := change{
+		kind: AddToleration, cause: UntoleratedTaint, minutes: 1, risk: "low",
+		title: fmt.Sprintf("tolerate %s in %s", strings.Join(names, ", "), c.workloadName()),
+		pod:   func(p *corev1.Pod) { p.Spec.Tolerations = list },
+	}
+	c.editTemplate(&ch, map[string]any{"tolerations": c.templateTolerations(add)}, true)
+	return []change{ch}
+}
+
+// templateTolerations is the list to write: a template holds none of those that
+// admission adds to its pods.
+func (c *Case) templateTolerations(add []corev1.Toleration) []corev1.Toleration {
+	spec := c.template()
+	if spec == nil {
+		return append(slices.Clone(c.Pod.Spec.Tolerations), add...)
+	}
+	return append(slices.Clone(spec.Tolerations), add...)
+}
+
+func (c *Case) fixSelector(n *nodeView) []change {
+	missed := missedLabels(c.Pod, n.Node)
+	selector := maps.Clone(c.Pod.Spec.NodeSelector)
+	patch := map[string]any{}
+	var texts []string
+	for _, m := range missed {
+		if !m.inSelector {
+			return nil // an affinity is an expression of intent that no single value corrects
+		}
+		if value, ok := n.Labels[m.key]; ok {
+			selector[m.key], patch[m.key] = value, value
+			texts = append(texts, m.key+"="+value)
+		} else {
+			delete(selector, m.key)
+			patch[m.key] = nil
+			texts = append(texts, "no "+m.key)
+		}
+	}
+	if len(texts) == 0 {
+		return nil
+	}
+	ch := change{
+		kind: FixSelector, cause: NodeSelectorMismatch, minutes: 1, risk: "low",
+		title: fmt.Sprintf("select %s in %s", strings.Join(texts, ", "), c.workloadName()),
+		pod:   func(p *corev1.Pod) { p.Spec.NodeSelector = selector },
+	}
+	c.editTemplate(&ch, map[string]any{"nodeSelector": patch}, false)
+	return []change{ch}
+}
+
+// editTemplate fills in how the pod spec of the workload is changed: by a patch
+// of the template where it may change, of the waiting pods where the API allows
+// that (live), else by making the workload anew.
+func (c *Case) editTemplate(ch *change, spec map[string]any, live bool) {
+	w := c.Incident.Workload
+	resource := strings.ToLower(w.Kind) + "/" + w.Name
+	owner, known := c.world.state.Owner(w.Kind, w.Namespace, w.Name)
+	template := mustJSON(map[string]any{"spec": map[string]any{"template": map[string]any{"spec": spec}}})
+	switch {
+	case w.Kind == "Deployment" || w.Kind == "StatefulSet" || w.Kind == "ReplicaSet" || w.Kind == "DaemonSet":
+		ch.commands = append(ch.commands, fmt.Sprintf("kubectl -n %s patch %s --type=merge -p '%s'", w.Namespace, resource, template))
+		if !known {
+			ch.manual = true
+			return
+		}
+		ch.steps = append(ch.steps, "patch the template of "+resource)
+		ch.actions = append(ch.actions, Action{Verb: VerbPatch, Target: Target{w.Kind, w.Namespace, w.Name, string(owner.GetUID())}, Patch: template})
+	case live && (w.Kind == "Job" || w.Kind == "Pod"):
+		patch := mustJSON(map[string]any{"spec": spec})
+		for _, p := range c.waitingPods() {
+			ch.commands = append(ch.commands, fmt.Sprintf("kubectl -n %s patch pod/%s --type=merge -p '%s'", p.Namespace, p.Name, patch))
+			ch.steps = append(ch.steps, "patch pod/"+p.Name)
+			ch.actions = append(ch.actions, Action{Verb: VerbPatch, Target: podTarget(p), Patch: mustJSON(map[string]any{"spec": c.livePatch(p, spec)})})
+		}
+	case w.Kind == "Job" && known:
+		ch.commands = append(ch.commands, fmt.Sprintf("kubectl -n %s get %s -o yaml > job.yaml  # change %s, then kubectl replace --force -f job.yaml", w.Namespace, resource, mustJSON(spec)))
+		ch.steps = append(ch.steps, "make "+resource+" anew (its template cannot change)")
+		ch.actions = append(ch.actions, Action{Verb: VerbRecreate, Target: Target{w.Kind, w.Namespace, w.Name, string(owner.GetUID())}, Patch: template})
+	case w.Kind == "Pod":
+		ch.commands = append(ch.commands, fmt.Sprintf("kubectl -n %s get %s -o yaml > pod.yaml  # change %s, then kubectl replace --force -f pod.yaml", w.Namespace, resource, mustJSON(spec)))
+		ch.steps = append(ch.steps, "make "+resource+" anew")
+		ch.actions = append(ch.actions, Action{Verb: VerbRecreate, Target: podTarget(c.Pod), Patch: mustJSON(map[string]any{"spec": spec})})
+	default:
+		ch.manual = true
+		ch.commands = append(ch.commands, fmt.Sprintf("kubectl -n %s edit %s  # change %s", w.Namespace, resource, mustJSON(spec)))
+	}
+}
+
+// livePatch keeps the tolerations a pod was given by admission: its list may
+// only grow.
+func (c *Case) livePatch(p *corev1.Pod, spec map[string]any) map[string]any {
+	added, ok := spec["tolerations"].([]corev1.Toleration)
+	if !ok {
+		return spec
+	}
+	list := slices.Clone(p.Spec.Tolerations)
+	for _, t := range added {
+		if !slices.Contains(list, t) {
+			list = append(list, t)
+		}
+	}
+	return map[string]any{"tolerations": list}
+}
+
+func (c *Case) waitingPods() []*corev1.Pod {
+	var out []*corev1.Pod
+	for _, ref := range c.Incident.Pods {
+		if p := c.world.state.Pod(c.Incident.Workload.Namespace, ref.Name); p != nil {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+func (c *Case) workloadName() string {
+	w := c.Incident.Workload
+	return strings.ToLower(w.Kind) + "/" + w.Name
+}
+
+func podTarget(p *corev1.Pod) Target {
+	return Target{"Pod", p.Namespace, p.Name, string(p.UID)}
+}
+
+func nodeTarget(n *corev1.Node) Target { return Target{Kind: "Node", Name: n.Name, UID: string(n.UID)} }
+
+// mustJSON writes values built here from strings, numbers and API types, which
+// always marshal.
+func mustJSON(v any) json.RawMessage {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return json.RawMessage(`null`)
+	}
+	return b
+}

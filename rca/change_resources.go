@@ -1,0 +1,289 @@
+package rca
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// resourceChanges lists the alternatives that make room for the pod on a node:
+// each is complete for all the resources the node is short of.
+func (c *Case) resourceChanges(n *nodeView, causes []CauseID) [][]change {
+	var out [][]change
+	asked := podRequests(c.Pod)
+	lack, fits := c.deficitsOf(n, asked)
+	root := causes[0]
+	if fits {
+		if victims, ok := c.cheapest(n, lack); ok && len(victims) > 0 {
+			out = append(out, []change{c.evict(n, root, victims)})
+			out = append(out, []change{c.waitFor(n, root, victims)})
+		}
+	}
+	for _, a := range c.asks {
+		if n.has(a.resource, a.count) {
+			continue
+		}
+		if a.profile != "" {
+			for _, r := range c.relayouts(n, a) {
+				if set, ok := c.repartition(n, root, a, r); ok {
+					out = append(out, set)
+				}
+			}
+		}
+		for _, ch := range c.changeGPURequest(n, root, a) {
+			out = append(out, []change{ch})
+		}
+	}
+	if ch, ok := c.lowerRequest(n, lack, fits); ok {
+		out = append(out, []change{ch})
+	}
+	return out
+}
+
+func (c *Case) evict(n *nodeView, cause CauseID, victims []*corev1.Pod) change {
+	ch := change{kind: EvictPods, cause: cause, victims: victims, minutes: 1, risk: "low",
+		title: "evict " + podList(victims) + " from " + n.Name}
+	for _, v := range victims {
+		ch.steps = append(ch.steps, "evict "+v.Namespace+"/"+v.Name)
+		ch.commands = append(ch.commands, evictCommand(v))
+		ch.actions = append(ch.actions, Action{Verb: VerbEvict, Target: podTarget(v), Relies: map[string]string{"node": v.Spec.NodeName}})
+	}
+	return ch
+}
+
+func evictCommand(v *corev1.Pod) string {
+	return fmt.Sprintf(`kubectl create --raw /api/v1/namespaces/%s/pods/%s/eviction -f - <<<'{"apiVersion":"policy/v1","kind":"Eviction","metadata":{"name":"%s","namespace":"%s"}}'`, v.Namespace, v.Name, v.Name, v.Namespace)
+}
+
+// waitFor is the fix that leaves the holders alone until they end by themselves.
+func (c *Case) waitFor(n *nodeView, cause CauseID, holders []*corev1.Pod) change {
+	return change{kind: Wait, cause: cause, victims: holders, manual: true, risk: "none",
+		until:    podList(holders) + " on " + n.Name + " ends",
+		title:    "wait until " + podList(holders) + " leaves " + n.Name,
+		commands: []string{fmt.Sprintf("kubectl -n %s get pod %s -w", holders[0].Namespace, holders[0].Name)}}
+}
+
+// repartition gives the node another layout, with the evictions that the pod's
+// other requests need beside it.
+func (c *Case) repartition(n *nodeView, cause CauseID, a ask, r relayout) ([]change, bool) {
+	after := r.after(n)
+	ch := change{
+		kind: RepartitionGPU, cause: cause, victims: r.victims, minutes: 4, risk: "low", relayout: &r,
+		title:    fmt.Sprintf("repartition %s to %q%s", gpuList(n, r.remade), r.config, evicting(r.victims)),
+		hardware: c.hardwareEvictions(n, a),
+		node: func(o *corev1.Node) {
+			for name, q := range after {
+				o.Status.Allocatable[name] = q
+				o.Status.Capacity[name] = q
+			}
+			o.Labels[labelMIGConfig] = r.config
+		},
+	}
+	action := &Relayout{Config: r.config, Entry: r.entry, Layouts: map[int]map[string]int{}, GPUs: r.remade}
+	for index, layout := range r.layouts {
+		action.Layouts[index] = layout
+	}
+	ch.steps = []string{"cordon " + n.Name}
+	ch.commands = []string{"kubectl cordon " + n.Name}
+	for _, v := range r.victims {
+		action.Victims = append(action.Victims, podTarget(v))
+		ch.steps = append(ch.steps, "evict "+v.Namespace+"/"+v.Name)
+		ch.commands = append(ch.commands, evictCommand(v))
+	}
+	if r.into != nil {
+		action.ConfigMap = &Target{"ConfigMap", r.into.Namespace, r.into.Name, string(r.into.UID)}
+		ch.steps = append(ch.steps, fmt.Sprintf("add entry %s to configmap/%s", r.config, r.into.Name))
+		ch.commands = append(ch.commands, fmt.Sprintf("kubectl -n %s edit configmap/%s  # add %s: %s", r.into.Namespace, r.into.Name, r.config, r.entry))
+	}
+	ch.steps = append(ch.steps, fmt.Sprintf("set %s=%s", labelMIGConfig, r.config), "wait for MIG manager", "verify the layout", "uncordon "+n.Name)
+	ch.commands = append(ch.commands, fmt.Sprintf("kubectl label node %s %s=%s --overwrite", n.Name, labelMIGConfig, r.config), "kubectl uncordon "+n.Name)
+	ch.actions = []Action{{Verb: VerbRelayout, Target: nodeTarget(n.Node), Relayout: action, Relies: n.relies()}}
+
+	rest, ok := c.deficitsAfter(n, r)
+	if !ok {
+		return nil, false
+	}
+	if len(rest) == 0 {
+		return []change{ch}, true
+	}
+	victims, ok := c.cheapest(n, rest)
+	if !ok {
+		return nil, false
+	}
+	return []change{c.evict(n, HostResourcesShort, victims), ch}, true
+}
+
+// deficitsAfter is what the node lacks besides GPUs once the victims have left.
+func (c *Case) deficitsAfter(n *nodeView, r relayout) (deficits, bool) {
+	asked := podRequests(c.Pod)
+	for _, a := range c.asks {
+		delete(asked, a.resource)
+	}
+	lack, ok := c.deficitsOf(n, asked)
+	for _, v := range r.victims {
+		for name := range lack {
+			if lack[name] -= contribution(v, name); lack[name] <= 0 {
+				delete(lack, name)
+			}
+		}
+	}
+	return lack, ok
+}
+
+// changeGPURequest lists other GPU resources of the node that have room now:
+// the nearest that is not smaller, else the nearest smaller one.
+func (c *Case) changeGPURequest(n *nodeView, cause CauseID, a ask) []change {
+	type option struct {
+		name   corev1.ResourceName
+		slices int
+	}
+	size := func(name string) int {
+		for _, p := range n.profiles() {
+			if spelled(p.Name) == strings.TrimPrefix(name, migPrefix) {
+				return p.MemorySlices*10 + p.ComputeSlices
+			}
+		}
+		return 1000 // a whole GPU
+	}
+	want := size(string(a.resource))
+	var options []option
+	for name := range n.Status.Allocatable {
+		s := string(name)
+		if name == a.resource || s != wholeGPU && !strings.HasPrefix(s, migPrefix) || !n.has(name, a.count) {
+			continue
+		}
+		options = append(options, option{name, size(s)})
+	}
+	slices.SortFunc(options, func(x, y option) int {
+		return cmp.Or(rank(x.slices >= want)-rank(y.slices >= want), cmp.Compare(abs(x.slices-want), abs(y.slices-want)), strings.Compare(string(x.name), string(y.name)))
+	})
+	options = options[:min(len(options), 1)]
+	out := make([]change, len(options))
+	for i, o := range options {
+		loses := ""
+		if o.slices < want {
+			loses = " (less memory and compute than asked)"
+		}
+		out[i] = c.changeRequest(cause, fmt.Sprintf("ask %s instead of %s%s", o.name, a.resource, loses), map[corev1.ResourceName]*resource.Quantity{
+			a.resource: nil, o.name: resource.NewQuantity(a.count, resource.DecimalSI)})
+	}
+	return out
+}
+
+func abs(n int) int { return max(n, -n) }
+
+// lowerRequest asks for as much CPU and memory as the node has free, when that
+// is all it is short of.
+func (c *Case) lowerRequest(n *nodeView, lack deficits, fits bool) (change, bool) {
+	asked := podRequests(c.Pod)
+	edits := map[corev1.ResourceName]*resource.Quantity{}
+	var texts []string
+	if !fits {
+		lack = deficits{}
+		for name, q := range asked {
+			free := n.free(name)
+			if d := q.MilliValue() - free.MilliValue(); d > 0 {
+				lack[name] = d
+			}
+		}
+	}
+	for name := range lack {
+		free := n.free(name)
+		if name != corev1.ResourceCPU && name != corev1.ResourceMemory || free.Sign() <= 0 {
+			return change{}, false
+		}
+		edits[name] = &free
+		texts = append(texts, fmt.Sprintf("%s %s", free.String(), name))
+	}
+	if len(edits) == 0 || len(c.Pod.Spec.Containers) != 1 {
+		return change{}, false
+	}
+	slices.Sort(texts)
+	return c.changeRequest(HostResourcesShort, "ask for "+strings.Join(texts, ", ")+" (less than asked)", edits), true
+}
+
+// changeRequest replaces requests and limits in the containers that have them;
+// a nil quantity removes the resource.
+func (c *Case) changeRequest(cause CauseID, title string, edits map[corev1.ResourceName]*resource.Quantity) change {
+	edit := func(containers []corev1.Container) {
+		for i := range containers {
+			editResources(&containers[i].Resources, edits)
+		}
+	}
+	ch := change{kind: ChangeRequest, cause: cause, minutes: 1, risk: "medium", title: title + " in " + c.workloadName(),
+		pod: func(p *corev1.Pod) { edit(p.Spec.Containers) }}
+	spec := c.template()
+	if spec == nil {
+		spec = &c.Pod.Spec
+	}
+	containers := slices.Clone(spec.Containers)
+	for i := range containers {
+		containers[i] = *containers[i].DeepCopy()
+	}
+	edit(containers)
+	var patch any
+	if json.Unmarshal(mustJSON(containers), &patch) == nil {
+		c.editTemplate(&ch, map[string]any{"containers": patch}, false)
+	}
+	return ch
+}
+
+func editResources(r *corev1.ResourceRequirements, edits map[corev1.ResourceName]*resource.Quantity) {
+	touched := false
+	for name := range edits {
+		_, inRequests := r.Requests[name]
+		_, inLimits := r.Limits[name]
+		touched = touched || inRequests || inLimits
+	}
+	if !touched {
+		return
+	}
+	for name, q := range edits {
+		extended := strings.HasPrefix(string(name), "nvidia.com/")
+		if q == nil {
+			delete(r.Requests, name)
+			delete(r.Limits, name)
+			continue
+		}
+		if r.Requests == nil {
+			r.Requests = corev1.ResourceList{}
+		}
+		r.Requests[name] = *q
+		if _, ok := r.Limits[name]; ok || extended {
+			if r.Limits == nil {
+				r.Limits = corev1.ResourceList{}
+			}
+			r.Limits[name] = *q
+		}
+	}
+}
+
+func podList(pods []*corev1.Pod) string {
+	if len(pods) == 1 {
+		return pods[0].Namespace + "/" + pods[0].Name
+	}
+	return fmt.Sprintf("%d pods (%s/%s, …)", len(pods), pods[0].Namespace, pods[0].Name)
+}
+
+func gpuList(n *nodeView, gpus []int) string {
+	texts := make([]string, len(gpus))
+	for i, g := range gpus {
+		texts[i] = fmt.Sprint(g)
+	}
+	return n.Name + "/GPU " + strings.Join(texts, ",")
+}
+
+func evicting(victims []*corev1.Pod) string {
+	switch len(victims) {
+	case 0:
+		return ""
+	case 1:
+		return ", evicting 1 pod"
+	}
+	return fmt.Sprintf(", evicting %d pods", len(victims))
+}

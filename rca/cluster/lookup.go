@@ -1,0 +1,108 @@
+package cluster
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// maxReportAge is how old a report may be before its holders are unknown: the
+// probe writes at least every two minutes.
+const maxReportAge = 5 * time.Minute
+
+// index finds objects by name; it is made at the first question.
+type index struct {
+	pods   map[string]*corev1.Pod
+	owners map[string]metav1.Object
+	onNode map[string][]*corev1.Pod
+}
+
+func (s *State) indexed() *index {
+	s.once.Do(func() {
+		s.index = &index{map[string]*corev1.Pod{}, map[string]metav1.Object{}, map[string][]*corev1.Pod{}}
+		for _, p := range s.Pods {
+			s.index.pods[p.Namespace+"/"+p.Name] = p
+			if p.Spec.NodeName != "" {
+				s.index.onNode[p.Spec.NodeName] = append(s.index.onNode[p.Spec.NodeName], p)
+			}
+		}
+		s.indexOwners()
+	})
+	return s.index
+}
+
+func (s *State) indexOwners() {
+	add := func(kind string, o metav1.Object) { s.index.owners[kind+"/"+o.GetNamespace()+"/"+o.GetName()] = o }
+	for _, o := range s.ReplicaSets {
+		add("ReplicaSet", o)
+	}
+	for _, o := range s.Deployments {
+		add("Deployment", o)
+	}
+	for _, o := range s.StatefulSets {
+		add("StatefulSet", o)
+	}
+	for _, o := range s.DaemonSets {
+		add("DaemonSet", o)
+	}
+	for _, o := range s.Jobs {
+		add("Job", o)
+	}
+	for _, o := range s.CronJobs {
+		add("CronJob", o)
+	}
+}
+
+// Pod finds a pod; nil when there is none.
+func (s *State) Pod(namespace, name string) *corev1.Pod { return s.indexed().pods[namespace+"/"+name] }
+
+// PodsOn lists the pods bound to a node.
+func (s *State) PodsOn(node string) []*corev1.Pod { return s.indexed().onNode[node] }
+
+// Owner finds a workload object (a watcher.Lookup).
+func (s *State) Owner(kind, namespace, name string) (metav1.Object, bool) {
+	o, ok := s.indexed().owners[kind+"/"+namespace+"/"+name]
+	return o, ok
+}
+
+// HoldersKnown says whether the report of a node can be believed about who holds
+// what: not when it is older than five minutes, or than the last bind of a GPU
+// pod there. The layout stands either way.
+func (s *State) HoldersKnown(node string) (known bool, why string) {
+	geo := s.Geometries[node]
+	if geo == nil {
+		return false, "no NodeGeometry"
+	}
+	at := geo.Report.ObservedAt.Time
+	if age := s.Now.Sub(at); age > maxReportAge {
+		return false, fmt.Sprintf("its report is %d min old, so holders are unknown", int(age.Minutes()))
+	}
+	for _, p := range s.PodsOn(node) {
+		if usesGPU(p) && boundAt(p).After(at) {
+			return false, fmt.Sprintf("pod %s/%s was bound after its report, so holders are unknown", p.Namespace, p.Name)
+		}
+	}
+	return true, ""
+}
+
+func usesGPU(p *corev1.Pod) bool {
+	for _, c := range p.Spec.Containers {
+		for name := range c.Resources.Limits {
+			if len(name) > 11 && name[:11] == "nvidia.com/" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func boundAt(p *corev1.Pod) time.Time {
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue {
+			return c.LastTransitionTime.Time
+		}
+	}
+	return time.Time{}
+}

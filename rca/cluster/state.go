@@ -1,0 +1,64 @@
+// Package cluster holds the state one diagnosis is made from. It is filled
+// from a live API server or from dumps, and reads the same either way.
+package cluster
+
+import (
+	"sync"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/unpend/unpend/nodeprobe"
+)
+
+// State is what is known of a cluster at one moment. Every slice is sorted by
+// namespace and name. The objects are shared: never change one, copy it.
+type State struct {
+	// Now is the moment the state stands for: the clock for a live cluster,
+	// the newest time found in a dump.
+	Now time.Time
+	// Live is false for a dump, whose "now" is no clock: no grace periods there.
+	Live bool
+
+	Nodes           []*corev1.Node
+	Pods            []*corev1.Pod
+	Events          []*corev1.Event
+	Namespaces      []*corev1.Namespace
+	ConfigMaps      []*corev1.ConfigMap // those that hold a mig-parted config
+	Quotas          []*corev1.ResourceQuota
+	LimitRanges     []*corev1.LimitRange
+	PVCs            []*corev1.PersistentVolumeClaim
+	PVs             []*corev1.PersistentVolume
+	PDBs            []*policyv1.PodDisruptionBudget
+	PriorityClasses []*schedulingv1.PriorityClass
+	ReplicaSets     []*appsv1.ReplicaSet
+	Deployments     []*appsv1.Deployment
+	StatefulSets    []*appsv1.StatefulSet
+	DaemonSets      []*appsv1.DaemonSet
+	Jobs            []*batchv1.Job
+	CronJobs        []*batchv1.CronJob
+	StorageClasses  []*storagev1.StorageClass
+	CSINodes        []*storagev1.CSINode
+	ResourceSlices  []*resourcev1.ResourceSlice
+	ResourceClaims  []*resourcev1.ResourceClaim
+	ClaimTemplates  []*resourcev1.ResourceClaimTemplate
+	DeviceClasses   []*resourcev1.DeviceClass
+	ClusterPolicies []*unstructured.Unstructured // nvidia.com/v1, the GPU Operator's
+	// Geometries by node name.
+	Geometries map[string]*nodeprobe.NodeGeometry
+
+	// Unread says, by kind, what could not be read and why. A kind that a dump
+	// does not hold at all is unread: its absence proves nothing.
+	Unread map[string]string
+
+	reports []*nodeprobe.NodeGeometry // what Geometries is made of
+	once    sync.Once
+	index   *index
+}

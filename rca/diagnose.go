@@ -1,0 +1,277 @@
+package rca
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/unpend/unpend/knowledge"
+	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/whatif"
+	"github.com/unpend/unpend/watcher"
+)
+
+// Options of a diagnosis; the zero value explains everything that waits.
+type Options struct {
+	// Only selects the incidents to explain; nil: all.
+	Only func(watcher.Incident) bool
+	// Search finds what the team has said before about these words; nil: nothing.
+	Search func(ctx context.Context, words []string) ([]knowledge.Hit, error)
+	// Snapshot is a copy of st that the caller keeps up to date; nil: one is made.
+	Snapshot *whatif.Snapshot
+	Logger   *slog.Logger
+}
+
+// Diagnose explains every incident in st, by incident id. It changes nothing:
+// fixes are tried on forks of the snapshot. The error is that of the scheduler's
+// code refusing to run; what could not be read is in each diagnosis.
+func Diagnose(ctx context.Context, st *cluster.State, opts Options) ([]Diagnosis, error) {
+	incidents := slices.DeleteFunc(watcher.Group(st.Pods, st.Owner), func(i watcher.Incident) bool {
+		return opts.Only != nil && !opts.Only(i)
+	})
+	if len(incidents) == 0 {
+		return nil, nil
+	}
+	w, done, err := newWorld(ctx, st, opts.Snapshot)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	out := make([]Diagnosis, 0, len(incidents))
+	for _, i := range incidents {
+		d, err := w.diagnose(ctx, i, opts)
+		if err != nil {
+			return nil, fmt.Errorf("diagnose %s %s/%s: %w", i.Workload.Kind, i.Workload.Namespace, i.Workload.Name, err)
+		}
+		out = append(out, d)
+	}
+	return out, nil
+}
+
+// Objects is what the scheduler's plugins look at in a state.
+func Objects(st *cluster.State) whatif.Objects {
+	objs := whatif.Objects{Nodes: st.Nodes, Pods: st.Pods}
+	for _, o := range st.Namespaces {
+		objs.Others = append(objs.Others, o)
+	}
+	for _, o := range st.PVCs {
+		objs.Others = append(objs.Others, o)
+	}
+	for _, o := range st.PVs {
+		objs.Others = append(objs.Others, o)
+	}
+	for _, o := range st.StorageClasses {
+		objs.Others = append(objs.Others, o)
+	}
+	for _, o := range st.CSINodes {
+		objs.Others = append(objs.Others, o)
+	}
+	for _, o := range st.ReplicaSets {
+		objs.Others = append(objs.Others, o)
+	}
+	for _, o := range st.StatefulSets {
+		objs.Others = append(objs.Others, o)
+	}
+	for _, o := range st.ResourceSlices {
+		objs.Others = append(objs.Others, o)
+	}
+	for _, o := range st.ResourceClaims {
+		objs.Others = append(objs.Others, o)
+	}
+	for _, o := range st.DeviceClasses {
+		objs.Others = append(objs.Others, o)
+	}
+	return objs
+}
+
+func (w *world) diagnose(ctx context.Context, i watcher.Incident, opts Options) (Diagnosis, error) {
+	pod := w.representative(i)
+	if pod == nil {
+		return Diagnosis{}, fmt.Errorf("pod of incident %s is gone", i.ID)
+	}
+	c := &Case{world: w, Incident: i, Pod: pod, asks: asksOf(pod)}
+	var err error
+	if c.verdict, err = w.snap.Explain(ctx, pod); err != nil {
+		return Diagnosis{}, fmt.Errorf("run the scheduler's filters: %w", err)
+	}
+	nodes, causes := c.judge()
+	fixes, err := c.fixes(ctx, causes)
+	if err != nil {
+		return Diagnosis{}, err
+	}
+	causes = orderCauses(causes, fixes)
+	d := Diagnosis{
+		Incident: i.ID, Workload: i.Workload, Requests: i.Requests, Causes: causes, Nodes: nodes,
+		Pods:      WaitingPods{Waiting: i.Waiting, Names: podNames(i), Since: i.Since},
+		Knowledge: []knowledge.Hit{},
+	}
+	d.Fixes = published(fixes)
+	d.Drawing = c.drawing(causes, fixes)
+	d.Headline = c.headline(causes)
+	d.Unread = c.unreadFacts()
+	if opts.Search != nil {
+		hits, err := opts.Search(ctx, searchWords(d))
+		if err != nil {
+			d.Unread = append(d.Unread, "knowledge: "+err.Error()+"; past incidents are not shown")
+		}
+		d.Knowledge = append(d.Knowledge, hits...)
+	}
+	return d, nil
+}
+
+// representative picks the waiting pod that the others are judged by: they have
+// the same owner and the same requests.
+func (w *world) representative(i watcher.Incident) *corev1.Pod {
+	for _, ref := range i.Pods {
+		if p := w.state.Pod(i.Workload.Namespace, ref.Name); p != nil {
+			return p
+		}
+	}
+	return nil
+}
+
+func podNames(i watcher.Incident) []string {
+	names := make([]string, len(i.Pods))
+	for k, p := range i.Pods {
+		names[k] = p.Name
+	}
+	return names
+}
+
+// judge asks the rules about every blocker of every node.
+func (c *Case) judge() ([]NodeBlockers, []Cause) {
+	rules := Rules()
+	nodes := make([]NodeBlockers, 0, len(c.verdict.Nodes))
+	byID := map[CauseID]*Cause{}
+	for _, v := range c.verdict.Nodes {
+		nb := NodeBlockers{Name: v.Node, Blockers: []Blocker{}}
+		for _, b := range v.Blockers {
+			id, f := tell(rules, c, c.node(v.Node), b)
+			nb.Blockers = append(nb.Blockers, Blocker{b.Plugin, b.Reason, id})
+			note(byID, id, v.Node, f)
+		}
+		nodes = append(nodes, nb)
+	}
+	if len(byID) == 0 {
+		note(byID, Unknown, "", c.nothingBlocks())
+	}
+	causes := make([]Cause, 0, len(byID))
+	for _, id := range catalogueOrder {
+		if cause := byID[id]; cause != nil {
+			causes = append(causes, *cause)
+		}
+	}
+	return nodes, causes
+}
+
+func tell(rules []Rule, c *Case, n *nodeView, b whatif.Blocker) (CauseID, *finding) {
+	for _, r := range rules {
+		if f := r.Tell(c, n, b); f != nil {
+			return r.ID, f
+		}
+	}
+	return Unknown, &finding{certainty: Possible, says: b.Reason}
+}
+
+// nothingBlocks is the finding when no filter refuses: the facts do not say why
+// the pod waits.
+func (c *Case) nothingBlocks() *finding {
+	if feasible := c.verdict.Feasible(); len(feasible) > 0 {
+		return &finding{Possible, "the scheduler's filters accept " + feasible[0] + " now; ruled out: every filter on it",
+			[]Evidence{{"Pod/" + c.Pod.Namespace + "/" + c.Pod.Name, "waits, although " + strings.Join(feasible, ", ") + " would take it"}}}
+	}
+	return &finding{Possible, "the cluster has no node that could be judged", nil}
+}
+
+// note adds a node's finding to its cause. A cause is only as certain as the
+// least certain node it is told of.
+func note(byID map[CauseID]*Cause, id CauseID, node string, f *finding) {
+	cause := byID[id]
+	if cause == nil {
+		cause = &Cause{ID: id, Certainty: f.certainty, Says: f.says, Nodes: []string{}, Evidence: []Evidence{}}
+		byID[id] = cause
+	}
+	if strength(f.certainty) > strength(cause.Certainty) {
+		cause.Certainty = f.certainty
+	}
+	if node != "" && !slices.Contains(cause.Nodes, node) {
+		cause.Nodes = append(cause.Nodes, node)
+	}
+	for _, e := range f.evidence {
+		if e.Fact != "" && !slices.Contains(cause.Evidence, e) {
+			cause.Evidence = append(cause.Evidence, e)
+		}
+	}
+}
+
+func strength(c Certainty) int {
+	return slices.Index([]Certainty{Proven, Likely, Possible}, c)
+}
+
+// orderCauses puts first the cause that the best proved fix removes, then the
+// others by the number of nodes, ties in catalogue order. Unknown settles
+// nothing and comes last.
+func orderCauses(causes []Cause, fixes []*candidate) []Cause {
+	var root CauseID
+	for _, f := range fixes {
+		if f.fix.Proof.Verdict == Schedules && f.removes != "" {
+			root = f.removes
+			break
+		}
+	}
+	slices.SortStableFunc(causes, func(a, b Cause) int {
+		if r := rank(a.ID == root) - rank(b.ID == root); r != 0 {
+			return r
+		}
+		if r := rank(a.ID != Unknown) - rank(b.ID != Unknown); r != 0 {
+			return r
+		}
+		return len(b.Nodes) - len(a.Nodes)
+	})
+	return causes
+}
+
+// rank sorts what is true before what is not.
+func rank(first bool) int {
+	if first {
+		return 0
+	}
+	return 1
+}
+
+// unreadFacts lists what could not be read, with what it leaves open.
+func (c *Case) unreadFacts() []string {
+	out := []string{}
+	for _, n := range c.world.sortedNodes() {
+		if n.doubt != "" && len(c.asks) > 0 {
+			out = append(out, fmt.Sprintf("geometry of %s: %s; nothing there is read as free", n.Name, n.doubt))
+		}
+	}
+	kinds := make([]string, 0, len(c.world.state.Unread))
+	for kind, why := range c.world.state.Unread {
+		if open, ok := leavesOpen[kind]; ok && (len(c.asks) > 0 || !open.gpuOnly) {
+			kinds = append(kinds, fmt.Sprintf("%s: %s; %s", kind, why, open.says))
+		}
+	}
+	slices.Sort(kinds)
+	return append(append(out, kinds...), c.unread...)
+}
+
+// leavesOpen says what a diagnosis lacks when a kind was not read.
+var leavesOpen = map[string]struct {
+	says    string
+	gpuOnly bool
+}{
+	"Node":                  {"no node can be judged", false},
+	"Pod":                   {"use of the nodes is not known", false},
+	"PodDisruptionBudget":   {"an eviction may be refused", false},
+	"NodeGeometry":          {"positions of MIG instances are not known", true},
+	"ConfigMap":             {"the names of MIG layouts are taken from what the operator generates", true},
+	"ClusterPolicy":         {"only existing MIG layouts are offered", true},
+	"PersistentVolumeClaim": {"volumes are not judged", false},
+	"Namespace":             {"namespace selectors are not judged", false},
+}

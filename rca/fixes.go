@@ -1,0 +1,221 @@
+package rca
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// candidate is a fix with what its ranking needs.
+type candidate struct {
+	fix     Fix
+	node    *nodeView
+	changes []change
+	victims []*corev1.Pod
+	cost    victimCost
+	keeps   bool    // gives what was asked
+	removes CauseID // the cause its most disruptive change removes
+}
+
+const (
+	// maxTries bounds the proofs for one set of kinds: candidates come cheapest
+	// first, so the first that is accepted is the best of its set.
+	maxTries = 12
+	// maxSets bounds the combinations of alternatives on one node.
+	maxSets = 64
+)
+
+// fixes computes, proves and orders what can be done.
+func (c *Case) fixes(ctx context.Context, causes []Cause) ([]*candidate, error) {
+	all := c.candidates(causes)
+	slices.SortStableFunc(all, func(a, b *candidate) int { return a.compare(b) })
+	tries, settled := map[string]int{}, map[string]bool{}
+	var out []*candidate
+	for _, f := range all {
+		set := f.kindsKey()
+		if settled[set] || tries[set] >= maxTries {
+			continue
+		}
+		tries[set]++
+		if err := c.prove(ctx, f); err != nil {
+			return nil, fmt.Errorf("prove %q: %w", f.fix.Title, err)
+		}
+		if f.fix.Proof.Verdict != Refuted {
+			settled[set] = true
+			out = append(out, f)
+		}
+	}
+	if len(out) == 0 {
+		out = append(out, c.manual(causes))
+	}
+	slices.SortStableFunc(out, func(a, b *candidate) int { return a.compare(b) })
+	for i, f := range out {
+		f.fix.ID = i + 1
+		f.fix.Plan = planHash(f.fix.Actions)
+	}
+	return out, nil
+}
+
+// candidates combines, node by node, one change for each cause of the node, so
+// that a fix clears every blocker and not only the first.
+func (c *Case) candidates([]Cause) []*candidate {
+	var out []*candidate
+	seen := map[string]bool{}
+	rules := Rules()
+	for _, v := range c.verdict.Nodes {
+		n := c.node(v.Node)
+		var policy, short []CauseID
+		for _, b := range v.Blockers {
+			id, _ := tell(rules, c, n, b)
+			switch {
+			case b.Plugin == "NodeResourcesFit" && !slices.Contains(short, id):
+				short = append(short, id)
+			case b.Plugin != "NodeResourcesFit" && !slices.Contains(policy, id):
+				policy = append(policy, id)
+			}
+		}
+		for _, set := range c.setsFor(n, policy, short) {
+			f := c.candidate(n, set)
+			if key := f.fix.Title + "\x00" + f.kindsKey(); !seen[key] {
+				seen[key] = true
+				out = append(out, f)
+			}
+		}
+	}
+	return out
+}
+
+// setsFor is the product of the alternatives for each cause; nil when a cause
+// admits none.
+func (c *Case) setsFor(n *nodeView, policy, short []CauseID) [][]change {
+	sets := [][]change{nil}
+	product := func(options [][]change) {
+		var next [][]change
+		for _, s := range sets {
+			for _, o := range options {
+				next = append(next, append(slices.Clone(s), o...))
+			}
+		}
+		sets = next[:min(len(next), maxSets)]
+	}
+	for _, id := range policy {
+		var options [][]change
+		for _, ch := range c.changesFor(n, id) {
+			options = append(options, []change{ch})
+		}
+		product(options)
+	}
+	if slices.Contains(short, MIGConfigInProgress) {
+		product(c.waitForManager(n))
+	} else if len(short) > 0 {
+		product(c.resourceChanges(n, short))
+	}
+	if len(policy)+len(short) == 0 {
+		return nil
+	}
+	return sets
+}
+
+// waitForManager leaves a layout that is being made alone.
+func (c *Case) waitForManager(n *nodeView) [][]change {
+	name := n.Labels[labelMIGConfig]
+	ch := change{kind: Wait, cause: MIGConfigInProgress, manual: true, risk: "none", minutes: 5,
+		until: "MIG manager has applied " + name, title: "wait until MIG manager has applied " + name + " on " + n.Name,
+		commands: []string{"kubectl get node " + n.Name + " -L " + labelMIGState + " -w"}}
+	if entry, ok := c.world.configOf(n).entries[name]; ok && n.geometry != nil {
+		if layouts, why := entry.layoutsOf(n); why == "" {
+			after := relayout{layouts: layouts}.after(n)
+			ch.node = func(o *corev1.Node) {
+				for k, q := range after {
+					o.Status.Allocatable[k] = q
+				}
+			}
+		}
+	}
+	return [][]change{{ch}}
+}
+
+func (c *Case) candidate(n *nodeView, set []change) *candidate {
+	f := &candidate{node: n, changes: set, keeps: true, fix: Fix{Automatic: true, Mechanism: None, Risk: "none",
+		Cost: Cost{Evictions: []PodName{}, Nodes: []string{}}, Steps: []string{}, Commands: []string{}}}
+	var titles []string
+	touches := false
+	for _, ch := range set {
+		f.fix.Kinds = append(f.fix.Kinds, ch.kind)
+		titles = append(titles, ch.title)
+		f.fix.Automatic = f.fix.Automatic && !ch.manual
+		f.fix.Cost.Minutes += ch.minutes
+		f.fix.Steps = append(f.fix.Steps, ch.steps...)
+		f.fix.Commands = append(f.fix.Commands, ch.commands...)
+		f.fix.Actions = append(f.fix.Actions, ch.actions...)
+		f.fix.Risk = riskier(f.fix.Risk, ch.risk)
+		f.keeps = f.keeps && ch.kind != ChangeRequest
+		if ch.kind != Wait {
+			f.victims = append(f.victims, ch.victims...)
+		}
+		if ch.relayout != nil {
+			f.fix.Mechanism, f.fix.HardwareEvictions = MIGManager, ch.hardware
+		}
+		touches = touches || ch.node != nil && ch.kind != Wait || len(ch.victims) > 0 && ch.kind != Wait
+	}
+	if touches {
+		f.fix.Cost.Nodes = []string{n.Name}
+	}
+	f.fix.Kind = mostDisruptive(f.fix.Kinds)
+	f.removes = set[slices.IndexFunc(set, func(ch change) bool { return ch.kind == f.fix.Kind })].cause
+	f.fix.Title = strings.Join(titles, "; ")
+	for _, v := range f.victims {
+		f.fix.Cost.Evictions = append(f.fix.Cost.Evictions, PodName{v.Namespace, v.Name})
+	}
+	f.cost = c.costOf(f.victims)
+	return f
+}
+
+func riskier(a, b string) string {
+	order := []string{"none", "low", "medium", "high"}
+	return order[max(slices.Index(order, a), slices.Index(order, b))]
+}
+
+func (f *candidate) kindsKey() string { return fmt.Sprint(f.fix.Kinds) }
+
+// compare orders fixes: schedules first · those that give what was asked · automatic ·
+// victim cost · nodes · minutes · catalogue order. Refuted ones would come last.
+func (f *candidate) compare(g *candidate) int {
+	verdicts := []Verdict{Schedules, "", Waits, Unproven, Refuted}
+	return cmp.Or(
+		slices.Index(verdicts, f.fix.Proof.Verdict)-slices.Index(verdicts, g.fix.Proof.Verdict),
+		rank(f.keeps)-rank(g.keeps),
+		rank(f.fix.Automatic)-rank(g.fix.Automatic),
+		f.cost.compare(g.cost),
+		len(f.fix.Cost.Nodes)-len(g.fix.Cost.Nodes),
+		f.fix.Cost.Minutes-g.fix.Cost.Minutes,
+		slices.Index(fixOrder, f.fix.Kind)-slices.Index(fixOrder, g.fix.Kind),
+		strings.Compare(f.fix.Title, g.fix.Title),
+	)
+}
+
+// manual is offered when nothing computed was accepted.
+func (c *Case) manual(causes []Cause) *candidate {
+	says := "the facts do not settle it"
+	if len(causes) > 0 {
+		says = string(causes[0].ID) + " admits no change that could be tried"
+	}
+	f := c.candidate(nil, []change{{kind: Manual, manual: true, risk: "none", title: "look at the pod and the nodes", commands: []string{
+		fmt.Sprintf("kubectl -n %s describe pod %s", c.Pod.Namespace, c.Pod.Name),
+		"kubectl describe nodes",
+	}}})
+	f.fix.Proof = Proof{Verdict: Unproven, Why: says}
+	return f
+}
+
+func published(fixes []*candidate) []Fix {
+	out := make([]Fix, len(fixes))
+	for i, f := range fixes {
+		out[i] = f.fix
+	}
+	return out
+}

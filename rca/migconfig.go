@@ -1,0 +1,180 @@
+package rca
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/unpend/unpend/nodeprobe"
+	"github.com/unpend/unpend/rca/placement"
+)
+
+// Labels of the GPU Operator's MIG manager (mig-parted, cmd/nvidia-mig-manager).
+const (
+	labelMIGConfig   = "nvidia.com/mig.config"
+	labelMIGState    = "nvidia.com/mig.config.state"
+	labelMIGStrategy = "nvidia.com/mig.strategy"
+	labelMIGCapable  = "nvidia.com/mig.capable"
+
+	migConfigKey      = "config.yaml" // the operator accepts no other
+	fallbackConfigMap = "default-mig-parted-config"
+)
+
+// migEntry is one named entry of a mig-parted config: what it makes of which GPUs.
+type migEntry []migRule
+
+type migRule struct {
+	DeviceFilter json.RawMessage `json:"device-filter,omitempty"`
+	Devices      json.RawMessage `json:"devices"` // "all" or a list of indices
+	MIGEnabled   bool            `json:"mig-enabled"`
+	MIGDevices   map[string]int  `json:"mig-devices"`
+}
+
+// migConfig is the set of entries MIG manager knows on a node.
+type migConfig struct {
+	entries map[string]migEntry
+	// source is the ConfigMap the entries were read from; nil when they are the
+	// names that the operator generates for the model, which could not be read.
+	source *corev1.ConfigMap
+	// writable is set when ClusterPolicy names the ConfigMap: only then may a
+	// custom entry be added, the operator's own maps are generated anew.
+	writable bool
+}
+
+// configOf finds the config of a node: the ConfigMap that ClusterPolicy names,
+// else the one generated for the node, else the operator's default, else the
+// names the operator generates (gpu-operator v26.3.0 and later).
+func (w *world) configOf(n *nodeView) migConfig {
+	named := policyConfig(w.state.ClusterPolicies)
+	for _, name := range []string{named, n.Name + "-mig-config", fallbackConfigMap} {
+		i := slices.IndexFunc(w.state.ConfigMaps, func(cm *corev1.ConfigMap) bool { return name != "" && cm.Name == name })
+		if i < 0 {
+			continue
+		}
+		cm := w.state.ConfigMaps[i]
+		entries, err := parseMIGConfig(cm.Data[migConfigKey])
+		if err != nil {
+			continue // an unreadable map proves nothing; the next may be in force
+		}
+		return migConfig{entries, cm, name == named}
+	}
+	return migConfig{entries: generatedEntries(n.profiles())}
+}
+
+func policyConfig(policies []*unstructured.Unstructured) string {
+	for _, p := range policies {
+		name, _, err := unstructured.NestedString(p.Object, "spec", "migManager", "config", "name")
+		if err == nil && name != "" && name != fallbackConfigMap {
+			return name
+		}
+	}
+	return ""
+}
+
+func parseMIGConfig(text string) (map[string]migEntry, error) {
+	var f struct {
+		Version string              `json:"version"`
+		Entries map[string]migEntry `json:"mig-configs"`
+	}
+	if err := yaml.Unmarshal([]byte(text), &f); err != nil {
+		return nil, fmt.Errorf("read mig-parted config: %w", err)
+	}
+	if f.Version != "v1" {
+		return nil, fmt.Errorf("read mig-parted config: version %q, v1 was expected", f.Version)
+	}
+	return f.Entries, nil
+}
+
+// generatedEntries are the entries the operator generates for a model: all-<p>
+// for each profile, as many as fit, and all-balanced on 7-compute-slice boards.
+func generatedEntries(profiles []nodeprobe.Profile) map[string]migEntry {
+	out := map[string]migEntry{}
+	all := json.RawMessage(`"all"`)
+	for _, p := range profiles {
+		out["all-"+strings.ReplaceAll(p.Name, "+", ".")] = migEntry{{Devices: all, MIGEnabled: true, MIGDevices: map[string]int{p.Name: p.Max}}}
+	}
+	balanced := map[string]int{}
+	for _, p := range profiles {
+		if strings.ContainsAny(p.Name, "+-") || p.ComputeSlices > 3 {
+			continue
+		}
+		plain := p.ComputeSlices != 1 || p.MemorySlices == 1 // not the double-memory 1g
+		if plain && has7(profiles) {
+			balanced[p.Name] = map[int]int{1: 2, 2: 1, 3: 1}[p.ComputeSlices]
+		}
+	}
+	if len(balanced) > 0 {
+		out["all-balanced"] = migEntry{{Devices: all, MIGEnabled: true, MIGDevices: balanced}}
+	}
+	return out
+}
+
+func has7(profiles []nodeprobe.Profile) bool {
+	return slices.ContainsFunc(profiles, func(p nodeprobe.Profile) bool { return p.ComputeSlices == 7 })
+}
+
+// layoutsOf is what an entry makes of each GPU of a node, by index. The second
+// result says why it cannot be told or would need a change of MIG mode.
+func (e migEntry) layoutsOf(n *nodeView) (map[int]placement.Layout, string) {
+	out := map[int]placement.Layout{}
+	for _, rule := range e {
+		if len(rule.DeviceFilter) > 0 && !rule.filterMatches(n) {
+			continue
+		}
+		for _, g := range n.geometry.Report.GPUs {
+			if !rule.selects(g.Index) {
+				continue
+			}
+			if g.MIG == nil || g.MIG.Current != rule.MIGEnabled || g.MIG.Pending != rule.MIGEnabled {
+				return nil, fmt.Sprintf("it changes the MIG mode of GPU %d", g.Index)
+			}
+			layout := placement.Layout{}
+			for name, count := range rule.MIGDevices {
+				if count > 0 {
+					layout[name] = count
+				}
+			}
+			out[g.Index] = layout
+		}
+	}
+	return out, ""
+}
+
+// selects says whether "devices" names the GPU.
+func (r migRule) selects(index int) bool {
+	var list []int
+	if json.Unmarshal(r.Devices, &list) == nil {
+		return slices.Contains(list, index)
+	}
+	return string(r.Devices) == `"all"`
+}
+
+// filterMatches judges a device-filter by the profiles the entry names: PCI ids
+// are in no object, but an entry for another board names profiles this one lacks.
+func (r migRule) filterMatches(n *nodeView) bool {
+	profiles := n.profiles()
+	for name := range r.MIGDevices {
+		if !slices.ContainsFunc(profiles, func(p nodeprobe.Profile) bool { return p.Name == name }) {
+			return false
+		}
+	}
+	return true
+}
+
+// customEntry writes an entry that gives each GPU exactly the layout named,
+// including those that stay as they are: a GPU no rule selects would be left
+// out of the node's wanted state.
+func customEntry(layouts map[int]placement.Layout) (json.RawMessage, error) {
+	var entry migEntry
+	for _, index := range slices.Sorted(maps.Keys(layouts)) {
+		entry = append(entry, migRule{Devices: json.RawMessage("[" + strconv.Itoa(index) + "]"), MIGEnabled: true, MIGDevices: layouts[index]})
+	}
+	return json.Marshal(entry)
+}

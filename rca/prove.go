@@ -1,0 +1,114 @@
+package rca
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/unpend/unpend/rca/whatif"
+)
+
+// prove makes the fix on a fork of the cluster and asks the scheduler's code
+// whether the pod now has a node, and then where its victims go.
+func (c *Case) prove(ctx context.Context, f *candidate) error {
+	return whatif.Try(c.world.snap, func(s *whatif.Snapshot) error {
+		pod := c.Pod
+		var node *corev1.Node
+		for _, ch := range f.changes {
+			if ch.node != nil {
+				if node == nil {
+					node = f.node.Node.DeepCopy()
+				}
+				ch.node(node)
+			}
+		}
+		if node != nil {
+			s.SetNode(node)
+		}
+		for _, ch := range f.changes {
+			pod = ch.apply(s, f.node, pod)
+		}
+		placed, err := s.Place(ctx, pod)
+		if err != nil {
+			return err
+		}
+		f.fix.Proof = Proof{Verdict: Refuted, Why: "the scheduler's filters still refuse every node"}
+		if placed == "" {
+			return nil
+		}
+		f.fix.Proof = Proof{Verdict: Schedules, Node: placed, Why: "the scheduler's filters accept " + placed + " on a copy of the cluster"}
+		f.position(placed)
+		f.waits()
+		return c.proveVictims(ctx, s, f)
+	})
+}
+
+// waits turns the verdict of a fix that needs an event first.
+func (f *candidate) waits() {
+	for _, ch := range f.changes {
+		if ch.until != "" {
+			f.fix.Proof.Verdict, f.fix.Proof.Why = Waits, "accepted on a copy once "+ch.until
+		}
+	}
+}
+
+// position names the GPU that is re-made. MIG manager chooses the start itself,
+// so none is promised.
+func (f *candidate) position(placed string) {
+	for _, ch := range f.changes {
+		if ch.relayout != nil && placed == f.node.Name && len(ch.relayout.remade) > 0 {
+			gpu := ch.relayout.remade[0]
+			f.fix.Proof.GPU = &gpu
+		}
+	}
+}
+
+// proveVictims places each victim again, as its controller would.
+func (c *Case) proveVictims(ctx context.Context, s *whatif.Snapshot, f *candidate) error {
+	if len(f.victims) == 0 {
+		return nil
+	}
+	gone, landed := 0, 0
+	for _, v := range f.victims {
+		if !comesBack(v) {
+			gone++
+			continue
+		}
+		again := v.DeepCopy()
+		again.Spec.NodeName, again.Name = "", v.Name+"-again"
+		node, err := s.Place(ctx, again)
+		if err != nil {
+			return fmt.Errorf("place victim %s/%s: %w", v.Namespace, v.Name, err)
+		}
+		if node != "" {
+			landed++
+		}
+	}
+	p := &f.fix.Proof
+	switch {
+	case gone > 0:
+		p.Victims, f.fix.Risk = "gone", "high"
+		p.Why += fmt.Sprintf("; %d of %d evicted pods have no controller and do not come back", gone, len(f.victims))
+	case landed < len(f.victims):
+		p.Victims, f.fix.Risk = "wait", riskier(f.fix.Risk, "medium")
+		p.Why += fmt.Sprintf("; %d of %d evicted pods will wait", len(f.victims)-landed, len(f.victims))
+	default:
+		p.Victims = "land"
+		p.Why += "; each evicted pod was placed again"
+		f.move()
+	}
+	return nil
+}
+
+// move renames evictions whose victims all land: they are moves.
+func (f *candidate) move() {
+	for i, k := range f.fix.Kinds {
+		if k == EvictPods {
+			f.fix.Kinds[i] = MovePods
+		}
+	}
+	if f.fix.Kind == EvictPods {
+		f.fix.Kind = MovePods
+	}
+}

@@ -1,0 +1,158 @@
+package rca
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/unpend/unpend/rca/placement"
+)
+
+// relayout is one way MIG manager could give a node the missing profile.
+type relayout struct {
+	node    *nodeView
+	config  string
+	entry   json.RawMessage   // of a custom config
+	into    *corev1.ConfigMap // where the custom entry goes
+	layouts map[int]placement.Layout
+	remade  []int // GPUs whose counts change: they are cleared whole
+	victims []*corev1.Pod
+}
+
+// relayouts lists what MIG manager could do on a node for the request. Only
+// plans whose victims are all known and may leave are listed.
+func (c *Case) relayouts(n *nodeView, a ask) []relayout {
+	if n.geometry == nil || len(n.gpus) == 0 || !n.holdersKnown {
+		return nil
+	}
+	config := c.world.configOf(n)
+	var out []relayout
+	for _, name := range slices.Sorted(maps.Keys(config.entries)) {
+		if name == n.Labels[labelMIGConfig] {
+			continue // MIG manager acts on a change of the label
+		}
+		layouts, why := config.entries[name].layoutsOf(n)
+		if why != "" {
+			continue
+		}
+		if r, ok := c.relayout(n, a, layouts); ok {
+			r.config = name
+			out = append(out, r)
+		}
+	}
+	if config.writable {
+		out = append(out, c.customRelayouts(n, a, config.source)...)
+	}
+	return out
+}
+
+// customRelayouts re-makes one GPU and repeats the counts of the others.
+func (c *Case) customRelayouts(n *nodeView, a ask, into *corev1.ConfigMap) []relayout {
+	free := n.free(a.resource)
+	var out []relayout
+	for _, g := range n.gpus {
+		need := int(a.count) - max(0, int(free.Value())-g.Fit(a.profile).Idle)
+		options := g.Relayouts(a.profile, max(1, need))
+		if len(options) == 0 {
+			continue
+		}
+		layouts := map[int]placement.Layout{}
+		for _, other := range n.gpus {
+			layouts[other.Index] = other.Layout()
+		}
+		layouts[g.Index] = options[0]
+		r, ok := c.relayout(n, a, layouts)
+		if !ok {
+			continue
+		}
+		entry, err := customEntry(layouts)
+		if err != nil {
+			continue
+		}
+		r.entry, r.into = entry, into
+		r.config = fmt.Sprintf("unpend-%.4x", sha256.Sum256(append([]byte(n.Name+"\n"), entry...)))
+		out = append(out, r)
+	}
+	return out
+}
+
+// relayout works out who must leave for the layouts, and whether the request
+// fits afterwards.
+func (c *Case) relayout(n *nodeView, a ask, layouts map[int]placement.Layout) (relayout, bool) {
+	r := relayout{node: n, layouts: map[int]placement.Layout{}}
+	seen := map[*corev1.Pod]bool{}
+	for _, g := range n.gpus {
+		want, ok := layouts[g.Index]
+		if !ok || maps.Equal(want, g.Layout()) {
+			r.layouts[g.Index] = g.Layout()
+			continue
+		}
+		if _, ok := g.Grid.Place(want); !ok {
+			return r, false
+		}
+		r.layouts[g.Index] = want
+		r.remade = append(r.remade, g.Index)
+		for _, s := range g.Slots {
+			if !s.Held {
+				continue
+			}
+			p := c.world.state.Pod(s.Holder.Namespace, s.Holder.Pod)
+			if s.Unknown || p == nil || !c.mayLeave(p) {
+				return r, false
+			}
+			if !seen[p] {
+				seen[p] = true
+				r.victims = append(r.victims, p)
+			}
+		}
+	}
+	left := r.after(n)[a.resource]
+	for _, p := range n.pods {
+		if !seen[p] {
+			left.Sub(podRequests(p)[a.resource])
+		}
+	}
+	return r, len(r.remade) > 0 && left.Value() >= a.count
+}
+
+// after is what the node advertises of MIG devices with the new layouts: keys of
+// a former layout stay, at 0.
+func (r relayout) after(n *nodeView) corev1.ResourceList {
+	out := corev1.ResourceList{}
+	for name := range n.Status.Allocatable {
+		if len(name) > len(migPrefix) && string(name[:len(migPrefix)]) == migPrefix {
+			out[name] = resource.Quantity{}
+		}
+	}
+	for _, layout := range r.layouts {
+		for profile, count := range layout {
+			name := corev1.ResourceName(migPrefix + spelled(profile))
+			q := out[name]
+			q.Add(*resource.NewQuantity(int64(count), resource.DecimalSI))
+			out[name] = q
+		}
+	}
+	return out
+}
+
+// hardwareEvictions is the least number of pods that would have to leave the
+// node if single instances could be re-made.
+func (c *Case) hardwareEvictions(n *nodeView, a ask) *int {
+	var best *int
+	for _, g := range n.gpus {
+		e, ok := g.Cheapest(a.profile, int(a.count), func(s placement.Slot) (int64, bool) {
+			p := c.world.state.Pod(s.Holder.Namespace, s.Holder.Pod)
+			return 1, !s.Unknown && p != nil && c.mayLeave(p)
+		})
+		if ok && (best == nil || len(e.Slots) < *best) {
+			count := len(e.Slots)
+			best = &count
+		}
+	}
+	return best
+}

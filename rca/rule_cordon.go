@@ -1,0 +1,36 @@
+package rca
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/unpend/unpend/rca/whatif"
+)
+
+// nodeCordoned also claims the taint that the node controller adds to a cordoned
+// node.
+var nodeCordoned = Rule{ID: NodeCordoned, Tell: func(_ *Case, n *nodeView, b whatif.Blocker) *finding {
+	if !n.Spec.Unschedulable || b.Plugin != "NodeUnschedulable" && b.Plugin != "TaintToleration" {
+		return nil
+	}
+	fact := "spec.unschedulable is true"
+	for _, t := range n.Spec.Taints {
+		if t.Key == corev1.TaintNodeUnschedulable && t.TimeAdded != nil {
+			fact += " since " + t.TimeAdded.UTC().Format("2006-01-02 15:04 MST")
+		}
+	}
+	if who := cordonedBy(n.Node); who != "" {
+		fact += ", set by " + who
+	}
+	return &finding{Proven, "cordoned", []Evidence{{n.ref(), fact}}}
+}}
+
+// cordonedBy names the field manager that last wrote the spec, the nearest thing
+// to a person that the object holds.
+func cordonedBy(n *corev1.Node) string {
+	for _, m := range n.ManagedFields {
+		if m.Subresource == "" && (m.Manager == "kubectl-cordon" || m.Manager == "kubectl-drain") {
+			return m.Manager
+		}
+	}
+	return ""
+}

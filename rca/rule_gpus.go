@@ -1,0 +1,55 @@
+package rca
+
+import (
+	"fmt"
+
+	"github.com/unpend/unpend/rca/whatif"
+)
+
+// gpusInUse: whole GPUs exist, enough for the request, and are requested by
+// others.
+var gpusInUse = Rule{ID: GPUsInUse, Tell: func(c *Case, n *nodeView, b whatif.Blocker) *finding {
+	a, ok := c.gpuShort(n, b)
+	if !ok || n.allocatable(a.resource) < a.count {
+		return nil
+	}
+	return &finding{Proven, "all whole GPUs are held", []Evidence{n.useOf(a)}}
+}}
+
+// gpusFragmentedAcrossNodes: the nodes the pod may use have enough free GPUs
+// together, none has them alone.
+var gpusFragmentedAcrossNodes = Rule{ID: GPUsFragmentedAcrossNodes, Tell: func(c *Case, n *nodeView, b whatif.Blocker) *finding {
+	a, ok := c.gpuShort(n, b)
+	if !ok || n.allocatable(a.resource) < a.count || a.count < 2 {
+		return nil
+	}
+	here := n.free(a.resource)
+	total := c.freeWholeGPUs(a)
+	if here.Value() <= 0 || total < a.count {
+		return nil
+	}
+	says := fmt.Sprintf("%d GPUs are free in total, no node has %d", total, a.count)
+	return &finding{Proven, says, []Evidence{n.useOf(a)}}
+}}
+
+// freeWholeGPUs sums the free GPUs of the nodes whose only blocker is their
+// number.
+func (c *Case) freeWholeGPUs(a ask) int64 {
+	var total int64
+	for _, v := range c.verdict.Nodes {
+		if len(v.Blockers) != 1 {
+			continue
+		}
+		if r, ok := insufficient(v.Blockers[0]); ok && r == string(a.resource) {
+			free := c.node(v.Node).free(a.resource)
+			total += max(0, free.Value())
+		}
+	}
+	return total
+}
+
+// useOf states what a node offers of a resource and what is requested of it.
+func (n *nodeView) useOf(a ask) Evidence {
+	used := n.requested[a.resource]
+	return Evidence{n.ref(), fmt.Sprintf("allocatable %s=%d, requested %d", a.resource, n.allocatable(a.resource), used.Value())}
+}

@@ -1,0 +1,32 @@
+package rca
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/unpend/unpend/rca/whatif"
+)
+
+// hostResourcesShort claims CPU, memory, pods and ephemeral storage.
+var hostResourcesShort = Rule{ID: HostResourcesShort, Tell: func(c *Case, n *nodeView, b whatif.Blocker) *finding {
+	if b.Plugin != "NodeResourcesFit" {
+		return nil
+	}
+	name, ok := insufficient(b)
+	if !ok {
+		return nil
+	}
+	resource := corev1.ResourceName(name)
+	switch resource {
+	case corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage, corev1.ResourcePods:
+	default:
+		return nil
+	}
+	free, asked := n.free(resource), podRequests(c.Pod)[resource]
+	fact := fmt.Sprintf("%s of %s free, %s asked", free.String(), name, asked.String())
+	if resource == corev1.ResourcePods {
+		fact = fmt.Sprintf("%d pods run, no more are allowed", len(n.pods))
+	}
+	return &finding{Proven, "not enough " + name, []Evidence{{n.ref(), fact}}}
+}}

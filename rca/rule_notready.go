@@ -1,0 +1,21 @@
+package rca
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/unpend/unpend/rca/whatif"
+)
+
+// nodeNotReady claims the taints that the node controller sets from the node's
+// conditions.
+var nodeNotReady = Rule{ID: NodeNotReady, Tell: func(c *Case, n *nodeView, b whatif.Blocker) *finding {
+	if b.Plugin != "TaintToleration" {
+		return nil
+	}
+	for _, t := range untolerated(c.Pod, n.Node) {
+		if ownTaint(t) && t.Key != corev1.TaintNodeUnschedulable {
+			return &finding{Proven, "not ready", []Evidence{{n.ref(), "taint " + t.ToString()}}}
+		}
+	}
+	return nil
+}}

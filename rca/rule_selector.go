@@ -1,0 +1,141 @@
+package rca
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+
+	"github.com/unpend/unpend/rca/whatif"
+)
+
+// nodeSelectorMismatch names the key that does not match and the nearest value
+// that some node has.
+var nodeSelectorMismatch = Rule{ID: NodeSelectorMismatch, Tell: func(c *Case, n *nodeView, b whatif.Blocker) *finding {
+	if b.Plugin != "NodeAffinity" && !strings.Contains(b.Reason, "[NodeAffinity]") {
+		return nil
+	}
+	if nodeMatches(c.Pod, n.Node) {
+		return nil
+	}
+	missed := missedLabels(c.Pod, n.Node)
+	if len(missed) == 0 {
+		return &finding{Proven, "node affinity does not match", []Evidence{{n.ref(), "the required node affinity does not match its labels"}}}
+	}
+	var evidence []Evidence
+	texts := make([]string, len(missed))
+	for i, m := range missed {
+		has, ok := n.Labels[m.key]
+		fact := fmt.Sprintf("label %s is absent, %s was asked", m.key, m.want())
+		if ok {
+			fact = fmt.Sprintf("label %s is %q, %s was asked", m.key, has, m.want())
+		}
+		evidence = append(evidence, Evidence{n.ref(), fact})
+		texts[i] = m.key + "=" + m.want()
+		if near := c.nearest(m); near != "" {
+			texts[i] += fmt.Sprintf(" (nearest: %q)", near)
+		}
+	}
+	return &finding{Proven, "selector " + strings.Join(texts, ", ") + " does not match", evidence}
+}}
+
+// nodeMatches says whether the pod's node selector and required node affinity
+// accept the node.
+func nodeMatches(pod *corev1.Pod, n *corev1.Node) bool {
+	ok, err := nodeaffinity.GetRequiredNodeAffinity(pod).Match(n)
+	return err == nil && ok
+}
+
+// missedLabel is a label requirement a node does not meet.
+type missedLabel struct {
+	key    string
+	values []string // wanted, one of them
+	// inSelector tells spec.nodeSelector from required node affinity.
+	inSelector bool
+}
+
+func (m missedLabel) want() string {
+	if len(m.values) == 0 {
+		return "any value"
+	}
+	return strings.Join(m.values, "|")
+}
+
+// missedLabels lists the requirements of the selector, and of the affinity's
+// first term, that the node does not meet.
+func missedLabels(pod *corev1.Pod, n *corev1.Node) []missedLabel {
+	var out []missedLabel
+	for _, key := range slices.Sorted(maps.Keys(pod.Spec.NodeSelector)) {
+		if want := pod.Spec.NodeSelector[key]; n.Labels[key] != want || !has(n.Labels, key) {
+			out = append(out, missedLabel{key, []string{want}, true})
+		}
+	}
+	a := pod.Spec.Affinity
+	if a == nil || a.NodeAffinity == nil || a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		return out
+	}
+	terms := a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
+	if len(terms) != 1 {
+		return out // several terms are alternatives: no single key is to blame
+	}
+	for _, e := range terms[0].MatchExpressions {
+		value, ok := n.Labels[e.Key]
+		switch e.Operator {
+		case corev1.NodeSelectorOpIn:
+			if !slices.Contains(e.Values, value) {
+				out = append(out, missedLabel{e.Key, e.Values, false})
+			}
+		case corev1.NodeSelectorOpExists:
+			if !ok {
+				out = append(out, missedLabel{e.Key, nil, false})
+			}
+		}
+	}
+	return out
+}
+
+func has(m map[string]string, key string) bool {
+	_, ok := m[key]
+	return ok
+}
+
+// nearest finds the value of the label, among the cluster's nodes, that is most
+// like the wanted one; empty when no node has the label.
+func (c *Case) nearest(m missedLabel) string {
+	best, bestScore := "", -1
+	for _, n := range c.world.sortedNodes() {
+		value, ok := n.Labels[m.key]
+		if !ok {
+			continue
+		}
+		for _, want := range m.values {
+			if score := likeness(value, want); score > bestScore {
+				best, bestScore = value, score
+			}
+		}
+	}
+	return best
+}
+
+// likeness counts the leading letters and digits two label values share,
+// whatever the case and the punctuation between them.
+func likeness(a, b string) int {
+	a, b = plain(a), plain(b)
+	n := 0
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
+func plain(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return -1
+	}, strings.ToLower(s))
+}

@@ -1,0 +1,54 @@
+package rca
+
+import (
+	"strings"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
+
+	"github.com/unpend/unpend/rca/whatif"
+)
+
+// untoleratedTaint names the taint: since 1.35 the scheduler's text does not.
+// Taints that Kubernetes itself sets for a cordon or a node that is not ready
+// belong to those causes.
+var untoleratedTaint = Rule{ID: UntoleratedTaint, Tell: func(c *Case, n *nodeView, b whatif.Blocker) *finding {
+	if b.Plugin != "TaintToleration" {
+		return nil
+	}
+	var texts []string
+	var evidence []Evidence
+	for _, t := range untolerated(c.Pod, n.Node) {
+		if ownTaint(t) {
+			continue
+		}
+		texts = append(texts, t.ToString())
+		evidence = append(evidence, Evidence{n.ref(), "taint " + t.ToString() + " is not tolerated"})
+	}
+	if len(texts) == 0 {
+		return nil
+	}
+	return &finding{Proven, "taint " + strings.Join(texts, ", ") + " is not tolerated", evidence}
+}}
+
+// untolerated lists the taints of a node that keep the pod from being scheduled
+// there.
+func untolerated(pod *corev1.Pod, n *corev1.Node) []corev1.Taint {
+	var out []corev1.Taint
+	for _, t := range n.Spec.Taints {
+		if t.Effect == corev1.TaintEffectPreferNoSchedule {
+			continue
+		}
+		if !corev1helpers.TolerationsTolerateTaint(logr.Discard(), pod.Spec.Tolerations, &t, true) {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// ownTaint says whether Kubernetes sets the taint by itself from the node's
+// state (well_known_taints.go): tolerating it is no remedy.
+func ownTaint(t corev1.Taint) bool {
+	return strings.HasPrefix(t.Key, "node.kubernetes.io/")
+}

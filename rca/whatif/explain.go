@@ -1,0 +1,209 @@
+package whatif
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+)
+
+// Verdict is what the scheduler's filters say of every node.
+type Verdict struct {
+	Nodes []NodeVerdict // by name
+}
+
+// NodeVerdict lists what keeps the pod from one node; nothing when it fits.
+type NodeVerdict struct {
+	Node     string
+	Blockers []Blocker
+}
+
+// Blocker is one reason of one plugin, in the scheduler's own words.
+type Blocker struct {
+	Plugin, Reason string
+	// Unresolvable: no eviction on the node could help.
+	Unresolvable bool
+}
+
+// Feasible lists the nodes without a blocker.
+func (v Verdict) Feasible() []string {
+	var out []string
+	for _, n := range v.Nodes {
+		if len(n.Blockers) == 0 {
+			out = append(out, n.Node)
+		}
+	}
+	return out
+}
+
+// pass is one pod judged once: the plugins' state and what PreFilter said.
+type pass struct {
+	state    fwk.CycleState
+	filters  []fwk.FilterPlugin // without those that skip
+	blockers []Blocker          // on every node
+	// only, by plugin, are the nodes PreFilter left; absent: all.
+	only map[string]sets.Set[string]
+}
+
+// prepare runs PreFilter. With all, it goes on after a refusal.
+func (s *Snapshot) prepare(ctx context.Context, pod *corev1.Pod, all bool) pass {
+	p := pass{state: framework.NewCycleState(), only: map[string]sets.Set[string]{}}
+	nodes := s.lister.all()
+	for _, f := range s.plugins.filters {
+		pre, ok := s.plugins.preFilters[f.Name()]
+		if !ok || p.runPre(ctx, pre, pod, nodes) {
+			p.filters = append(p.filters, f)
+		}
+		if !all && len(p.blockers) > 0 {
+			return p
+		}
+	}
+	for _, pre := range s.plugins.preOnly {
+		p.runPre(ctx, pre, pod, nodes)
+	}
+	return p
+}
+
+// runPre says whether the plugin's Filter is to be run too.
+func (p *pass) runPre(ctx context.Context, pre fwk.PreFilterPlugin, pod *corev1.Pod, nodes []fwk.NodeInfo) bool {
+	result, status := pre.PreFilter(ctx, p.state, pod, nodes)
+	if status.IsSkip() {
+		return false
+	}
+	if !status.IsSuccess() {
+		p.blockers = append(p.blockers, blockersOf(pre.Name(), status)...)
+		return false
+	}
+	if !result.AllNodes() {
+		p.only[pre.Name()] = result.NodeNames
+	}
+	return true
+}
+
+func blockersOf(plugin string, status *fwk.Status) []Blocker {
+	unresolvable := status.Code() != fwk.Unschedulable
+	reasons := status.Reasons()
+	if len(reasons) == 0 {
+		reasons = []string{status.Message()}
+	}
+	out := make([]Blocker, len(reasons))
+	for i, r := range reasons {
+		out[i] = Blocker{plugin, r, unresolvable}
+	}
+	return out
+}
+
+// Explain gives every blocker of every node: each plugin is asked, also after
+// another has refused, which the scheduler itself does not do.
+func (s *Snapshot) Explain(ctx context.Context, pod *corev1.Pod) (Verdict, error) {
+	pod = waiting(pod)
+	p := s.prepare(ctx, pod, true)
+	var v Verdict
+	for _, info := range s.lister.all() {
+		if err := ctx.Err(); err != nil {
+			return Verdict{}, fmt.Errorf("explain pod %s/%s: %w", pod.Namespace, pod.Name, err)
+		}
+		n := NodeVerdict{Node: info.Node().Name, Blockers: append([]Blocker(nil), p.blockers...)}
+		for _, f := range p.filters {
+			if status := f.Filter(ctx, p.state, pod, info); !status.IsSuccess() {
+				n.Blockers = append(n.Blockers, blockersOf(f.Name(), status)...)
+			} else if only, ok := p.only[f.Name()]; ok && !only.Has(n.Node) {
+				n.Blockers = append(n.Blockers, Blocker{f.Name(), fmt.Sprintf("node(s) didn't satisfy plugin(s) [%s]", f.Name()), true})
+			}
+		}
+		v.Nodes = append(v.Nodes, n)
+	}
+	return v, nil
+}
+
+// Fits names the nodes that the scheduler's filters accept, by name. It stops at
+// a node's first refusal, as the scheduler does.
+func (s *Snapshot) Fits(ctx context.Context, pod *corev1.Pod) ([]string, error) {
+	pod = waiting(pod)
+	p := s.prepare(ctx, pod, false)
+	if len(p.blockers) > 0 {
+		return nil, ctx.Err()
+	}
+	var out []string
+	for _, info := range s.lister.all() {
+		if p.accepts(ctx, pod, info) {
+			out = append(out, info.Node().Name)
+		}
+	}
+	return out, ctx.Err()
+}
+
+func (p *pass) accepts(ctx context.Context, pod *corev1.Pod, info fwk.NodeInfo) bool {
+	for _, only := range p.only {
+		if !only.Has(info.Node().Name) {
+			return false
+		}
+	}
+	for _, f := range p.filters {
+		if !f.Filter(ctx, p.state, pod, info).IsSuccess() {
+			return false
+		}
+	}
+	return true
+}
+
+// Place puts the pod on the first node, by name, that the filters accept, and
+// returns it; empty when there is none.
+func (s *Snapshot) Place(ctx context.Context, pod *corev1.Pod) (string, error) {
+	fits, err := s.Fits(ctx, pod)
+	if err != nil || len(fits) == 0 {
+		return "", err
+	}
+	placed := pod.DeepCopy()
+	placed.Spec.NodeName = fits[0]
+	s.SetPod(placed)
+	return fits[0], nil
+}
+
+// waiting is the pod as the scheduler would get it: without a node, requests
+// filled in from limits (the API server's defaulting).
+func waiting(pod *corev1.Pod) *corev1.Pod {
+	pod = WithDefaults(pod)
+	if pod.Spec.NodeName == "" && pod.Status.NominatedNodeName == "" {
+		return pod
+	}
+	pod = pod.DeepCopy()
+	pod.Spec.NodeName, pod.Status.NominatedNodeName = "", ""
+	return pod
+}
+
+// WithDefaults fills requests in from limits where they are missing, as the API
+// server does (pkg/apis/core/v1/defaults.go, SetDefaults_Pod); a copy when
+// anything was missing.
+func WithDefaults(pod *corev1.Pod) *corev1.Pod {
+	missing := func(c corev1.Container) bool {
+		for name := range c.Resources.Limits {
+			if _, ok := c.Resources.Requests[name]; !ok {
+				return true
+			}
+		}
+		return false
+	}
+	if !slices.ContainsFunc(pod.Spec.Containers, missing) && !slices.ContainsFunc(pod.Spec.InitContainers, missing) {
+		return pod
+	}
+	pod = pod.DeepCopy()
+	for _, list := range [][]corev1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
+		for i := range list {
+			r := &list[i].Resources
+			if r.Requests == nil {
+				r.Requests = corev1.ResourceList{}
+			}
+			for name, q := range r.Limits {
+				if _, ok := r.Requests[name]; !ok {
+					r.Requests[name] = q
+				}
+			}
+		}
+	}
+	return pod
+}

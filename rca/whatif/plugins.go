@@ -1,0 +1,124 @@
+package whatif
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/dynamic-resource-allocation/resourceslice/tracker"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config/latest"
+	schedulerplugins "k8s.io/kubernetes/pkg/scheduler/framework/plugins"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/dynamicresources"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodevolumelimits"
+	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
+	"k8s.io/kubernetes/pkg/scheduler/metrics"
+	"k8s.io/kubernetes/pkg/scheduler/util/assumecache"
+)
+
+// plugins are the filters of the default scheduler profile, in its order.
+type plugins struct {
+	preFilters map[string]fwk.PreFilterPlugin
+	filters    []fwk.FilterPlugin
+	// preOnly are plugins that judge in PreFilter and have no Filter.
+	preOnly []fwk.PreFilterPlugin
+	stop    context.CancelFunc
+	factory informers.SharedInformerFactory
+}
+
+// registerMetrics does once what the scheduler's main does: the plugins count.
+var registerMetrics = sync.OnceFunc(func() { metrics.Register() })
+
+// startPlugins makes the plugins as the scheduler does. Their listers read
+// others through an in-memory clientset, so that the plugins' own caches are
+// filled the way they expect.
+func startPlugins(ctx context.Context, shared fwk.SharedLister, others []runtime.Object) (*plugins, error) {
+	registerMetrics()
+	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
+	ctx = klog.NewContext(ctx, klog.Background())
+	client := fake.NewSimpleClientset(others...) //nolint:staticcheck // NewClientset tracks field ownership, which nothing here reads
+	p := &plugins{stop: stop, factory: informers.NewSharedInformerFactory(client, 0), preFilters: map[string]fwk.PreFilterPlugin{}}
+	made, order, err := p.make(ctx, shared, client)
+	if err != nil {
+		p.close()
+		return nil, err
+	}
+	p.factory.Start(ctx.Done())
+	p.factory.WaitForCacheSync(ctx.Done())
+	p.sort(made, order)
+	return p, nil
+}
+
+func (p *plugins) close() {
+	p.stop()
+	p.factory.Shutdown()
+}
+
+// make builds the default profile and keeps hold of each plugin on the way.
+func (p *plugins) make(ctx context.Context, shared fwk.SharedLister, client *fake.Clientset) (map[string]fwk.Plugin, *config.Plugins, error) {
+	defaults, err := latest.Default()
+	if err != nil {
+		return nil, nil, fmt.Errorf("read the default profile: %w", err)
+	}
+	made := map[string]fwk.Plugin{}
+	registry := frameworkruntime.Registry{}
+	for name, factory := range schedulerplugins.NewInTreeRegistry() {
+		registry[name] = func(ctx context.Context, args runtime.Object, h fwk.Handle) (fwk.Plugin, error) {
+			plugin, err := factory(ctx, args, h)
+			made[name] = plugin
+			return plugin, err
+		}
+	}
+	dra, err := p.resources(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	f, err := frameworkruntime.NewFramework(ctx, registry, &defaults.Profiles[0],
+		frameworkruntime.WithClientSet(client),
+		frameworkruntime.WithInformerFactory(p.factory),
+		frameworkruntime.WithSnapshotSharedLister(shared),
+		frameworkruntime.WithSharedDRAManager(dra),
+		frameworkruntime.WithSharedCSIManager(nodevolumelimits.NewCSIManager(p.factory.Storage().V1().CSINodes().Lister())),
+	)
+	if err != nil {
+		return nil, nil, err
+	}
+	return made, f.ListPlugins(), nil
+}
+
+func (p *plugins) resources(ctx context.Context) (fwk.SharedDRAManager, error) {
+	dra := p.factory.Resource().V1()
+	claims := assumecache.NewAssumeCache(klog.FromContext(ctx), dra.ResourceClaims().Informer(), "ResourceClaim", "", nil)
+	slices, err := tracker.StartTracker(ctx, tracker.Options{SliceInformer: dra.ResourceSlices()})
+	if err != nil {
+		return nil, fmt.Errorf("track resource slices: %w", err)
+	}
+	return dynamicresources.NewDRAManager(ctx, claims, slices, p.factory), nil
+}
+
+// sort lists the plugins in the order the scheduler runs them.
+func (p *plugins) sort(made map[string]fwk.Plugin, order *config.Plugins) {
+	hasFilter := map[string]bool{}
+	for _, pl := range order.Filter.Enabled {
+		if f, ok := made[pl.Name].(fwk.FilterPlugin); ok {
+			p.filters = append(p.filters, f)
+			hasFilter[pl.Name] = true
+		}
+	}
+	for _, pl := range order.PreFilter.Enabled {
+		f, ok := made[pl.Name].(fwk.PreFilterPlugin)
+		switch {
+		case !ok:
+		case hasFilter[pl.Name]:
+			p.preFilters[pl.Name] = f
+		default:
+			p.preOnly = append(p.preOnly, f)
+		}
+	}
+}
+

@@ -1,0 +1,187 @@
+// Package watcher turns many signals about waiting pods into one Incident per
+// workload and request shape.
+package watcher
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/component-helpers/resource"
+)
+
+// Incident says that a workload waits (the travelling type watcher → rca).
+type Incident struct {
+	ID       string            `json:"id"`
+	Workload Ref               `json:"workload"` // the topmost controller
+	Requests map[string]string `json:"requests"` // of one pod
+	Pods     []PodRef          `json:"pods"`     // by name, at most maxPods of them
+	Waiting  int               `json:"waiting"`  // how many wait in all
+	Since    time.Time         `json:"since"`    // the earliest
+	// Newest is the highest resourceVersion among the pods: the same facts at a
+	// later time are news (A → B → A), the same facts seen twice are not.
+	Newest string `json:"newest"`
+	// Resolved: nobody of the workload waits any more.
+	Resolved bool `json:"resolved,omitempty"`
+}
+
+// Ref names a workload.
+type Ref struct {
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+}
+
+// PodRef is a waiting pod and what its status says of that.
+type PodRef struct {
+	Name   string `json:"name"`
+	UID    string `json:"uid"`
+	Reason string `json:"reason"`
+}
+
+// maxPods bounds the names an incident carries: a Job with 10,000 pods is one
+// message, not one megabyte.
+const maxPods = 20
+
+// Message is the incident as it travels: its id is the same for the same
+// content, whoever publishes it.
+func (i Incident) Message() (id string, body []byte, err error) {
+	body, err = json.Marshal(i)
+	if err != nil {
+		return "", nil, fmt.Errorf("encode incident %s: %w", i.ID, err)
+	}
+	sum := sha256.Sum256(body)
+	return i.ID + "-" + hex.EncodeToString(sum[:8]), body, nil
+}
+
+// Lookup finds an owner object; false when it does not exist or was not read.
+type Lookup func(kind, namespace, name string) (metav1.Object, bool)
+
+// Topmost follows the controller references of a pod as far as they can be read:
+// ReplicaSet to Deployment, Job to CronJob, and so on. An owner that cannot be
+// found ends the chain with its name; owners in a circle end it too.
+func Topmost(pod *corev1.Pod, lookup Lookup) Ref {
+	ref := Ref{"Pod", pod.Namespace, pod.Name}
+	var at metav1.Object = pod
+	for seen := map[Ref]bool{}; !seen[ref]; {
+		seen[ref] = true
+		owner := metav1.GetControllerOf(at)
+		if owner == nil || owner.Kind == "Node" {
+			return ref
+		}
+		ref = Ref{owner.Kind, pod.Namespace, owner.Name}
+		next, ok := lookup(owner.Kind, pod.Namespace, owner.Name)
+		if !ok {
+			return ref
+		}
+		at = next
+	}
+	return ref
+}
+
+// IncidentID is gpu- and 10 hex of sha256 over the workload ("kind/ns/name") and
+// its requests ("name=quantity" by name, with commas).
+func IncidentID(w Ref, requests map[string]string) string {
+	parts := make([]string, 0, len(requests))
+	for _, name := range slices.Sorted(maps.Keys(requests)) {
+		parts = append(parts, name+"="+requests[name])
+	}
+	sum := sha256.Sum256([]byte(w.Kind + "/" + w.Namespace + "/" + w.Name + "\n" + strings.Join(parts, ",")))
+	return "gpu-" + hex.EncodeToString(sum[:5])
+}
+
+// Waiting says whether a pod waits, why, and since when, from the live object
+// alone: the PodScheduled condition, its absence, or the kubelet's refusal.
+// Events are never asked.
+func Waiting(pod *corev1.Pod) (reason string, since time.Time, ok bool) {
+	since = pod.CreationTimestamp.Time
+	if pod.DeletionTimestamp != nil {
+		return "", since, false
+	}
+	if pod.Status.Phase == corev1.PodFailed {
+		return "Failed/" + pod.Status.Reason, since, refused(pod.Status.Reason)
+	}
+	if pod.Status.Phase != corev1.PodPending && pod.Status.Phase != "" || pod.Spec.NodeName != "" {
+		return "", since, false
+	}
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
+			return c.Reason, since, true
+		}
+	}
+	return "NoCondition", since, true
+}
+
+// refused lists the kubelet's reasons for turning a bound pod away (kubelet.go
+// rejectPod, 1.36.3): such a pod is Failed, never Pending.
+func refused(reason string) bool {
+	return reason == "UnexpectedAdmissionError" || reason == "TopologyAffinityError" || strings.HasPrefix(reason, "OutOf")
+}
+
+// Requests is what one pod asks for, as canonical quantities by resource name.
+func Requests(pod *corev1.Pod) map[string]string {
+	out := map[string]string{}
+	for name, q := range resource.PodRequests(pod, resource.PodResourcesOptions{}) {
+		out[string(name)] = q.String()
+	}
+	for _, c := range pod.Spec.Containers { // limits stand in for requests that were left out
+		for name, q := range c.Resources.Limits {
+			if _, ok := out[string(name)]; !ok {
+				out[string(name)] = q.String()
+			}
+		}
+	}
+	return out
+}
+
+// Group folds the waiting pods among those given into incidents, by id.
+func Group(pods []*corev1.Pod, lookup Lookup) []Incident {
+	byID := map[string]*Incident{}
+	for _, pod := range pods {
+		reason, since, ok := Waiting(pod)
+		if !ok {
+			continue
+		}
+		w, requests := Topmost(pod, lookup), Requests(pod)
+		id := IncidentID(w, requests)
+		i := byID[id]
+		if i == nil {
+			i = &Incident{ID: id, Workload: w, Requests: requests, Since: since}
+			byID[id] = i
+		}
+		i.add(pod, reason, since)
+	}
+	out := make([]Incident, 0, len(byID))
+	for _, id := range slices.Sorted(maps.Keys(byID)) {
+		i := byID[id]
+		slices.SortFunc(i.Pods, func(a, b PodRef) int { return strings.Compare(a.Name, b.Name) })
+		i.Pods = i.Pods[:min(len(i.Pods), maxPods)]
+		out = append(out, *i)
+	}
+	return out
+}
+
+func (i *Incident) add(pod *corev1.Pod, reason string, since time.Time) {
+	i.Waiting++
+	i.Pods = append(i.Pods, PodRef{pod.Name, string(pod.UID), reason})
+	if since.Before(i.Since) {
+		i.Since = since
+	}
+	if newer(pod.ResourceVersion, i.Newest) {
+		i.Newest = pod.ResourceVersion
+	}
+}
+
+// newer compares resourceVersions as the numbers they have been since 1.35
+// (KEP-5504): longer is larger.
+func newer(a, b string) bool {
+	return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b)) > 0
+}
