@@ -1,0 +1,312 @@
+package terminal
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/charmbracelet/x/ansi"
+	"pgregory.net/rapid"
+
+	"github.com/unpend/unpend/knowledge"
+	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/watcher"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+var now = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+func ptr[T any](v T) *T { return &v }
+
+func node(name string, causes ...rca.CauseID) rca.NodeBlockers {
+	n := rca.NodeBlockers{Name: name, Blockers: []rca.Blocker{}}
+	for _, c := range causes {
+		n.Blockers = append(n.Blockers, rca.Blocker{Plugin: "p", Reason: "r", Cause: c})
+	}
+	return n
+}
+
+func cause(id rca.CauseID, c rca.Certainty, says string, nodes ...string) rca.Cause {
+	return rca.Cause{ID: id, Certainty: c, Says: says, Nodes: nodes}
+}
+
+func allOneG() rca.Diagnosis {
+	var before []rca.DrawnSlot
+	for i := range 7 {
+		s := rca.DrawnSlot{Profile: "1g.5gb", Start: i, Size: 1}
+		if i < 3 {
+			s.Holder = fmt.Sprintf("ml/inference-%d", i)
+		}
+		before = append(before, s)
+	}
+	return rca.Diagnosis{
+		Incident: "gpu-7f3a01c9be",
+		Workload: watcher.Ref{Kind: "Job", Namespace: "mig-demo", Name: "training"},
+		Pods:     rca.WaitingPods{Waiting: 1, Names: []string{"training-lk8nl"}, Since: now.Add(-14*time.Minute - 12*time.Second)},
+		Requests: map[string]string{"nvidia.com/mig-2g.10gb": "1", "cpu": "4", "memory": "8Gi"},
+		Drawing: &rca.Drawing{Node: "gpu-node-1", GPU: 0, Product: "NVIDIA A100-SXM4-40GB", Slices: 8, Before: before,
+			After: []rca.DrawnSlot{{Profile: "2g.10gb", Start: 0, Size: 2}, {Profile: "2g.10gb", Start: 2, Size: 2}, {Profile: "3g.20gb", Start: 4, Size: 4}},
+			Note:  "5 of 8 slices unheld, 2g.10gb needs a start at 0, 2 or 4"},
+		Causes: []rca.Cause{
+			cause(rca.MIGLayoutMismatch, rca.Proven, "not laid out with 2g.10gb, though a legal position is unheld", "gpu-node-1", "gpu-node-2"),
+			cause(rca.UntoleratedTaint, rca.Likely, "taint gpu=reserved:NoSchedule is not tolerated", "gpu-node-2"),
+			cause(rca.NodeCordoned, rca.Proven, "cordoned by on-call 2 h ago", "gpu-node-3"),
+		},
+		Nodes: []rca.NodeBlockers{
+			node("cpu-1"), node("gpu-node-1", rca.MIGLayoutMismatch),
+			node("gpu-node-2", rca.UntoleratedTaint, rca.MIGLayoutMismatch), node("gpu-node-3", rca.NodeCordoned),
+		},
+		Fixes: []rca.Fix{
+			{ID: 1, Kind: rca.RepartitionGPU, Title: "repartition gpu-node-1/GPU 0 to all-balanced", Automatic: true,
+				Cost: rca.Cost{Evictions: make([]rca.PodName, 3), Nodes: []string{"gpu-node-1"}, Minutes: 4}, Risk: "low",
+				Mechanism: rca.MIGManager, HardwareEvictions: ptr(0),
+				Proof: rca.Proof{Verdict: rca.Schedules, Why: "the scheduler's filters accept gpu-node-1 on a copy of the cluster; each evicted pod was placed again"}},
+			{ID: 2, Kind: rca.AddToleration, Title: "tolerate gpu=reserved:NoSchedule and repartition gpu-node-2/GPU 1 to all-balanced, which evicts a bare pod", Automatic: true,
+				Cost: rca.Cost{Evictions: make([]rca.PodName, 1), Minutes: 4}, Risk: "high", Mechanism: rca.MIGManager, HardwareEvictions: ptr(1),
+				Proof: rca.Proof{Verdict: rca.Schedules, Why: "the scheduler's filters accept gpu-node-2 on a copy of the cluster; 1 of 1 evicted pods have no controller and do not come back"}},
+			{ID: 3, Kind: rca.Wait, Title: "wait for etl to end", Cost: rca.Cost{Minutes: 35}, Risk: "none",
+				Proof: rca.Proof{Verdict: rca.Waits, Why: "accepted on a copy once etl has ended"}, Commands: []string{"kubectl wait job/etl --for=condition=complete"}},
+			{ID: 4, Title: "never shown"},
+		},
+		Knowledge: []knowledge.Hit{{Source: "jira", Title: "GPU-118 2g pod pending", URL: "https://jira/GPU-118", At: now.AddDate(0, -2, 0),
+			Quote: "The freed slice stays 1g; we set all-balanced on the node and it ran."}},
+		Unread: []string{"PodDisruptionBudget: forbidden; an eviction may be refused"},
+	}
+}
+
+// hostile names cannot be made in a cluster, titles and quotes can.
+func hostile() rca.Diagnosis {
+	d := allOneG()
+	d.Workload = watcher.Ref{Kind: "Job\x1b[31m", Namespace: "<!channel>", Name: "שלום\u202egnp.exe\u2066"}
+	d.Drawing.Node = "节点-\x1b]0;owned\x07一"
+	d.Drawing.Before[0].Holder = "ml/🦄🦄🦄\u200b\x00"
+	d.Causes[0].Says = "漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字\nsecond line\r\x9b2J"
+	d.Fixes[0].Title = "\x1b]8;;https://evil\x1b\\click 漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字"
+	d.Fixes[0].Proof.Why = "bad utf-8 \xff\xfe and\ttabs"
+	d.Knowledge[0].Quote = "@here ‮evil‬ e\u0301"
+	d.Unread = []string{"a\x1bc", "b", "c"}
+	return d
+}
+
+func manyGroups() rca.Diagnosis {
+	d := allOneG()
+	d.Drawing, d.Knowledge = nil, nil
+	ids := []rca.CauseID{rca.MIGFull, rca.MIGFragmented, rca.HostResourcesShort, rca.NodeCordoned, rca.NodeNotReady, rca.UntoleratedTaint, rca.NodeSelectorMismatch, rca.MIGConfigFailed}
+	d.Causes, d.Nodes = nil, nil
+	for i, id := range ids {
+		d.Causes = append(d.Causes, cause(id, rca.Proven, "says "+string(id), "n"))
+		for k := range 10 - i {
+			d.Nodes = append(d.Nodes, node(fmt.Sprintf("n%d-%d", i, k), id))
+		}
+	}
+	d.Nodes = append(d.Nodes, node("both-1", rca.MIGFull, rca.NodeCordoned), node("free-1"))
+	return d
+}
+
+func unsettled() rca.Diagnosis {
+	return rca.Diagnosis{
+		Incident: "gpu-0000000000", Workload: watcher.Ref{Kind: "Pod", Namespace: "a", Name: "b"},
+		Pods:   rca.WaitingPods{Waiting: 2, Since: now.Add(-50 * time.Hour)},
+		Causes: []rca.Cause{cause(rca.Unknown, rca.Possible, "the cluster has no node that could be judged")},
+		Fixes: []rca.Fix{{ID: 1, Kind: rca.Manual, Title: "look at the pod", Risk: "none", Proof: rca.Proof{Verdict: rca.Unproven, Why: "nothing can be tried"},
+			Commands: []string{"kubectl describe pod b -n a"}}},
+	}
+}
+
+func samples() map[string]rca.Diagnosis {
+	return map[string]rca.Diagnosis{"all-1g": allOneG(), "hostile": hostile(), "many-groups": manyGroups(), "unsettled": unsettled()}
+}
+
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	file := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(file, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(want, got) {
+		t.Errorf("%s differs; got:\n%s", file, got)
+	}
+}
+
+func render(t interface {
+	Helper()
+	Fatal(...any)
+}, d rca.Diagnosis, o Options) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := Render(&b, d, o); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestRenderGolden(t *testing.T) {
+	for name, d := range samples() {
+		for kind, o := range map[string]Options{"ascii": {ASCII: true, Now: now}, "colour": {Width: 80, Color: true, Now: now}} {
+			t.Run(name+"/"+kind, func(t *testing.T) {
+				got := render(t, d, o)
+				checkShape(t, got, o)
+				golden(t, name+"."+kind+".txt", []byte(got))
+			})
+		}
+	}
+}
+
+// sgr is the only escape sequence that is ever written.
+var sgr = regexp.MustCompile(`\x1b\[[0-9;]*m`)
+
+func checkShape(t interface {
+	Helper()
+	Errorf(string, ...any)
+}, out string, o Options) {
+	t.Helper()
+	lines := strings.Split(strings.TrimSuffix(out, "\n"), "\n")
+	if len(lines) > maxLines {
+		t.Errorf("%d lines", len(lines))
+	}
+	for _, l := range lines {
+		if o.Color {
+			l = sgr.ReplaceAllString(l, "")
+		}
+		if w := ansi.StringWidth(l); w > o.columns() && !strings.HasPrefix(l, "Next: ") {
+			t.Errorf("%d columns: %q", w, l)
+		}
+		for _, r := range l {
+			switch {
+			case r < 0x20, r >= 0x7f && r < 0xa0, invisible(r), r == '\u2028', r == '\u2029':
+				t.Errorf("character %U in %q", r, l)
+			case o.ASCII && r >= utf8.RuneSelf:
+				t.Errorf("not ASCII: %U in %q", r, l)
+			}
+		}
+	}
+}
+
+var countOfNodes = regexp.MustCompile(`(?m)^  [|\x60]- (\d+) nodes? `)
+
+func TestCountsAddUpToAllNodes(t *testing.T) {
+	ids := []rca.CauseID{rca.MIGFull, rca.MIGFragmented, rca.NodeCordoned, rca.UntoleratedTaint, rca.HostResourcesShort, "Strange"}
+	rapid.Check(t, func(t *rapid.T) {
+		d := allOneG()
+		d.Causes, d.Nodes = nil, nil
+		for _, id := range ids[:rapid.IntRange(0, 5).Draw(t, "causes")] {
+			d.Causes = append(d.Causes, cause(id, rca.Likely, rapid.StringN(0, 90, -1).Draw(t, "says"), "n"))
+		}
+		n := rapid.IntRange(0, 60).Draw(t, "nodes")
+		for i := range n {
+			d.Nodes = append(d.Nodes, node(fmt.Sprint("n", i), rapid.SliceOfN(rapid.SampledFrom(ids), 0, 3).Draw(t, "blockers")...))
+		}
+		d.Fixes = d.Fixes[:rapid.IntRange(0, 4).Draw(t, "fixes")]
+		d.Fixes = append([]rca.Fix{}, d.Fixes...)
+		for i := range d.Fixes {
+			d.Fixes[i].Title = rapid.StringN(0, 150, -1).Draw(t, "title")
+		}
+		d.Workload.Name = rapid.String().Draw(t, "name")
+		o := Options{ASCII: true, Now: now, Width: rapid.IntRange(0, 200).Draw(t, "width")}
+		out := render(t, d, o)
+		checkShape(t, out, o)
+		o.ASCII = false
+		checkShape(t, render(t, d, o), o)
+		sum := 0
+		for _, m := range countOfNodes.FindAllStringSubmatch(out, -1) {
+			k, err := strconv.Atoi(m[1])
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum += k
+		}
+		if sum != n {
+			t.Fatalf("%d nodes of %d in\n%s", sum, n, out)
+		}
+	})
+}
+
+func TestNextCommand(t *testing.T) {
+	long := "kubectl patch deployment x -p '" + strings.Repeat("y", 200) + "'"
+	for name, c := range map[string]struct {
+		change func(*rca.Diagnosis)
+		want   string
+	}{
+		"automatic": {func(*rca.Diagnosis) {}, "Next: kubectl unpend approve gpu-7f3a01c9be#1   (dry run: add --dry-run)"},
+		"by hand, never cut": {func(d *rca.Diagnosis) { d.Fixes[0].Automatic, d.Fixes[0].Commands = false, []string{long, "second"} },
+			"Next: " + long},
+		"no fix": {func(d *rca.Diagnosis) { d.Fixes = nil }, "Next: kubectl unpend why job/training -n mig-demo -o json"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := allOneG()
+			c.change(&d)
+			lines := strings.Split(strings.TrimSpace(render(t, d, Options{Now: now})), "\n")
+			if got := lines[len(lines)-1]; got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestTableGolden(t *testing.T) {
+	ds := []rca.Diagnosis{allOneG(), hostile(), unsettled(), {}}
+	for name, o := range map[string]Options{"table.pipe.txt": {Now: now}, "table.ascii.txt": {ASCII: true, Now: now, Width: 80}} {
+		var b bytes.Buffer
+		if err := Table(&b, ds, o); err != nil {
+			t.Fatal(err)
+		}
+		golden(t, name, b.Bytes())
+	}
+}
+
+type broken struct{}
+
+func (broken) Write([]byte) (int, error) { return 0, errors.New("disk full") }
+
+func TestWriteErrors(t *testing.T) {
+	if err := Render(broken{}, allOneG(), Options{}); err == nil || !strings.Contains(err.Error(), "write finding: disk full") {
+		t.Error(err)
+	}
+	if err := Table(broken{}, nil, Options{}); err == nil || !strings.Contains(err.Error(), "write table: disk full") {
+		t.Error(err)
+	}
+}
+
+func TestDetect(t *testing.T) {
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	for name, c := range map[string]struct {
+		env  map[string]string
+		want Options
+	}{
+		"UTF-8":              {map[string]string{"LANG": "de_DE.UTF-8", "TERM": "xterm"}, Options{}},
+		"LC_ALL wins":        {map[string]string{"LANG": "de_DE.UTF-8", "LC_ALL": "C"}, Options{ASCII: true}},
+		"utf8 without a bar": {map[string]string{"LC_CTYPE": "C.utf8"}, Options{}},
+		"no locale":          {nil, Options{ASCII: true}},
+		"dumb":               {map[string]string{"LANG": "de_DE.UTF-8", "TERM": "dumb"}, Options{ASCII: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			env := func(k string) string { return c.env[k] }
+			if got := Detect(null, env); got != c.want {
+				t.Errorf("a file: got %+v, want %+v", got, c.want)
+			}
+			if got := Detect(nil, env); got != c.want {
+				t.Errorf("nothing: got %+v, want %+v", got, c.want)
+			}
+		})
+	}
+}

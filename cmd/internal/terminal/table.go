@@ -1,0 +1,56 @@
+package terminal
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/unpend/unpend/rca"
+)
+
+// Table writes one line per finding. Lines are cut at the terminal's width, and
+// whole when there is none (in a pipe).
+func Table(w io.Writer, ds []rca.Diagnosis, o Options) error {
+	rows := [][]string{{"INCIDENT", "WORKLOAD", "KIND", "PODS", "AGE", "CAUSE", "BEST FIX", "EVICTS"}}
+	for _, d := range ds {
+		cause, fix, evicts := "-", "-", "-"
+		if len(d.Causes) > 0 {
+			cause = o.label(d.Causes[0])
+		}
+		if len(d.Fixes) > 0 {
+			fix = o.clean(string(d.Fixes[0].Kind))
+			evicts = fmt.Sprint(len(d.Fixes[0].Cost.Evictions))
+		}
+		age := o.age(d.Pods.Since)
+		if age == "" {
+			age = "-"
+		}
+		rows = append(rows, []string{o.clean(d.Incident), o.workload(d), o.clean(d.Workload.Kind),
+			fmt.Sprint(d.Pods.Waiting), age, cause, fix, evicts})
+	}
+	widths := make([]int, len(rows[0]))
+	for _, r := range rows {
+		for i, c := range r {
+			widths[i] = max(widths[i], width(c))
+		}
+	}
+	var b strings.Builder
+	for i, r := range rows {
+		var line strings.Builder
+		for k, c := range r {
+			line.WriteString(pad(c, widths[k]+2))
+		}
+		text := strings.TrimRight(line.String(), " ")
+		if o.Width > 0 {
+			text = o.cut(text, o.Width)
+		}
+		if i == 0 {
+			text = o.bold(text)
+		}
+		b.WriteString(text + "\n")
+	}
+	if _, err := io.WriteString(w, b.String()); err != nil {
+		return fmt.Errorf("write table: %w", err)
+	}
+	return nil
+}

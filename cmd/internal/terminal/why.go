@@ -1,0 +1,205 @@
+package terminal
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"charm.land/lipgloss/v2"
+
+	"github.com/unpend/unpend/rca"
+)
+
+// group is the nodes that the same causes keep the pod from.
+type group struct {
+	causes []rca.CauseID // most important first; empty: nothing keeps it
+	nodes  []string
+}
+
+// groups parts all nodes by their set of causes, so that the counts add up to
+// the number of nodes. The root cause's groups come first, free nodes last.
+func groups(d rca.Diagnosis) []group {
+	rank := func(id rca.CauseID) int {
+		i := slices.IndexFunc(d.Causes, func(c rca.Cause) bool { return c.ID == id })
+		if i < 0 {
+			return len(d.Causes)
+		}
+		return i
+	}
+	byKey := map[string]*group{}
+	var out []*group
+	for _, n := range d.Nodes {
+		var causes []rca.CauseID
+		for _, b := range n.Blockers {
+			causes = append(causes, b.Cause)
+		}
+		slices.SortFunc(causes, func(a, b rca.CauseID) int { return cmp.Or(rank(a)-rank(b), cmp.Compare(a, b)) })
+		causes = slices.Compact(causes)
+		key := fmt.Sprint(causes)
+		if byKey[key] == nil {
+			byKey[key] = &group{causes: causes}
+			out = append(out, byKey[key])
+		}
+		byKey[key].nodes = append(byKey[key].nodes, n.Name)
+	}
+	first := func(g *group) int {
+		if len(g.causes) == 0 {
+			return len(d.Causes) + 1
+		}
+		return rank(g.causes[0])
+	}
+	slices.SortFunc(out, func(a, b *group) int {
+		return cmp.Or(first(a)-first(b), len(b.nodes)-len(a.nodes), slices.Compare(a.causes, b.causes))
+	})
+	flat := make([]group, len(out))
+	for i, g := range out {
+		flat[i] = *g
+	}
+	return flat
+}
+
+// row is one branch of the tree of reasons.
+type row struct {
+	count, says, ids string
+	free             bool // nothing keeps the pod from these nodes
+}
+
+// why is the tree of reasons, within its lines. When there are more groups than
+// lines the last branch names the remaining ones with their counts.
+func (o Options) why(d rca.Diagnosis) []string {
+	var rows []row
+	for _, c := range d.Causes {
+		// A cause of no node is told of the pod or of the cluster; there is one at most.
+		if len(c.Nodes) == 0 && len(rows) == 0 {
+			rows = append(rows, row{says: o.clean(c.Says), ids: o.label(c)})
+		}
+	}
+	shown := groups(d)
+	var rest []group
+	if room := maxWhyLines - len(rows); len(shown) > room {
+		shown, rest = shown[:room-1], shown[room-1:]
+	}
+	for _, g := range shown {
+		rows = append(rows, o.groupRow(d, g))
+	}
+	if len(rest) > 0 {
+		rows = append(rows, o.restRow(rest))
+	}
+	if len(d.Nodes) == 0 {
+		rows = append(rows, row{says: "the cluster has no node"})
+	}
+	return o.tree(rows)
+}
+
+func (o Options) groupRow(d rca.Diagnosis, g group) row {
+	r := row{count: nodes(len(g.nodes))}
+	if len(g.causes) == 0 {
+		r.says, r.ids, r.free = "nothing keeps the pod from it", "fits", true
+		if len(g.nodes) > 1 {
+			r.says = "nothing keeps the pod from them"
+		}
+	}
+	var says, ids []string
+	for _, id := range g.causes {
+		i := slices.IndexFunc(d.Causes, func(c rca.Cause) bool { return c.ID == id })
+		if i < 0 {
+			ids = append(ids, o.clean(string(id)))
+			continue
+		}
+		says, ids = append(says, o.clean(d.Causes[i].Says)), append(ids, o.label(d.Causes[i]))
+	}
+	if len(ids) > 0 {
+		r.says, r.ids = strings.Join(says, "; also "), strings.Join(ids, "+")
+	}
+	if len(g.nodes) == 1 {
+		r.ids += " " + o.clean(g.nodes[0])
+	}
+	return r
+}
+
+// label is a cause's id, marked when it is not proven.
+func (o Options) label(c rca.Cause) string {
+	if c.Certainty == rca.Proven {
+		return o.clean(string(c.ID))
+	}
+	return fmt.Sprintf("%s(%s)", o.clean(string(c.ID)), o.clean(string(c.Certainty)))
+}
+
+func (o Options) restRow(rest []group) row {
+	n := 0
+	var parts []string
+	for _, g := range rest {
+		n += len(g.nodes)
+		ids := []string{"fits"}
+		if len(g.causes) > 0 {
+			ids = nil
+			for _, id := range g.causes {
+				ids = append(ids, o.clean(string(id)))
+			}
+		}
+		parts = append(parts, fmt.Sprintf("%d %s", len(g.nodes), strings.Join(ids, "+")))
+	}
+	return row{count: nodes(n), says: strings.Join(parts, ", ")}
+}
+
+func nodes(n int) string {
+	if n == 1 {
+		return "1 node"
+	}
+	return fmt.Sprintf("%d nodes", n)
+}
+
+// tree draws the rows. Those that do not fit into one line get a second, from
+// the top, while there is room.
+func (o Options) tree(rows []row) []string {
+	counts := 0
+	for _, r := range rows {
+		counts = max(counts, width(r.count))
+	}
+	spare := maxWhyLines - len(rows)
+	var out []string
+	for i, r := range rows {
+		branch, stem := o.glyph("├─ ", "|- "), o.glyph("│  ", "|  ")
+		if i == len(rows)-1 {
+			branch, stem = o.glyph("└─ ", "`- "), "   "
+		}
+		lead := pad(r.count, counts) + "  "
+		if counts == 0 {
+			lead = ""
+		}
+		room := o.columns() - 2 - 3 - width(lead)
+		for k, line := range o.rowLines(r, room, spare > 0) {
+			if k == 0 {
+				out = append(out, "  "+branch+lead+line)
+			} else {
+				out = append(out, "  "+stem+strings.Repeat(" ", width(lead))+line)
+				spare--
+			}
+		}
+	}
+	return out
+}
+
+// rowLines sets the text at the left and the ids at the right of one line, or,
+// when that does not fit and a second line may be taken, at its end.
+func (o Options) rowLines(r row, room int, second bool) []string {
+	lines := 1
+	if second {
+		lines = 2
+	}
+	if r.ids == "" {
+		return o.wrap(r.says, room, lines)
+	}
+	ids := o.cut(r.ids, room)
+	left := room - width(ids) - 2
+	shown := lipgloss.Yellow
+	if r.free {
+		shown = lipgloss.Green
+	}
+	if width(r.says) <= left || !second {
+		return []string{o.ends(o.cut(r.says, left), o.tint(shown, ids), room)}
+	}
+	parts := append(o.wrap(r.says, room, 2), "")
+	return []string{parts[0], o.ends(o.cut(parts[1], left), o.tint(shown, ids), room)}
+}
