@@ -1,3 +1,4 @@
+//go:build deps
 package main
 
 import (
@@ -45,4 +46,4 @@ import (
 	_ "sigs.k8s.io/yaml"
 )
 
-func main() {}
+

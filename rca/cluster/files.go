@@ -156,7 +156,11 @@ func (r *fileReader) items(apiVersion, base string, items []json.RawMessage) err
 		if head.Kind == "" {
 			head.APIVersion, head.Kind = apiVersion, base
 		}
-		if err := r.one(head.APIVersion, head.Kind, item); err != nil {
+		read := r.one
+		if strings.HasSuffix(head.Kind, "List") {
+			read = func(_, _ string, data []byte) error { return r.object(data) }
+		}
+		if err := read(head.APIVersion, head.Kind, item); err != nil {
 			return fmt.Errorf("item %d: %w", i, err)
 		}
 	}

@@ -1,0 +1,228 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+
+	"github.com/unpend/unpend/cmd/internal/terminal"
+	"github.com/unpend/unpend/knowledge"
+	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/watcher"
+)
+
+// whyOptions are the flags of `why` and `incidents`.
+type whyOptions struct {
+	source
+	output    string
+	knowledge string
+	exitCode  bool
+}
+
+func (o *whyOptions) addFlags(c *cobra.Command) {
+	o.flags(c)
+	c.Flags().StringVarP(&o.output, "output", "o", "", "json, yaml, name or wide")
+	c.Flags().StringVar(&o.knowledge, "knowledge", "", "folder of Markdown runbooks and past incidents")
+	c.Flags().BoolVar(&o.exitCode, "exit-code", false, "exit 3 when something waits")
+}
+
+func whyCommand(kube *genericclioptions.ConfigFlags, std stdio) *cobra.Command {
+	o := &whyOptions{source: source{kube: kube}}
+	c := &cobra.Command{
+		Use:   "why [pod/NAME | KIND/NAME | NAME]",
+		Short: "Say why pods wait and what would help, on the cluster or from dumps",
+		Example: `  unpend why -A
+  unpend why pod/trainer -n ml
+  unpend why -f testdata/scenarios/layout-mismatch -o json`,
+		Args: func(c *cobra.Command, args []string) error {
+			if err := cobra.MaximumNArgs(1)(c, args); err != nil {
+				return usage("%v; see 'unpend why --help'", err)
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			return o.why(c.Context(), args, std)
+		},
+	}
+	o.addFlags(c)
+	return c
+}
+
+func incidentsCommand(kube *genericclioptions.ConfigFlags, std stdio) *cobra.Command {
+	o := &whyOptions{source: source{kube: kube, all: true}}
+	c := &cobra.Command{
+		Use:     "incidents",
+		Short:   "List everything that waits, in a table",
+		Example: "  unpend incidents\n  unpend incidents -f testdata/scenarios/layout-mismatch",
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if o.output == "" {
+				o.output = "wide"
+			}
+			return o.why(c.Context(), nil, std)
+		},
+	}
+	o.addFlags(c)
+	return c
+}
+
+var outputs = []string{"", "json", "yaml", "name", "wide"}
+
+func (o *whyOptions) why(ctx context.Context, args []string, std stdio) error {
+	if !slices.Contains(outputs, o.output) {
+		return usage("output %q is not known: use json, yaml, name or wide", o.output)
+	}
+	ns, err := o.namespace()
+	if err != nil {
+		return err
+	}
+	st, err := o.state(ctx, std)
+	if err != nil {
+		return err
+	}
+	asked := newTarget(args, ns)
+	found, err := o.diagnose(ctx, st, asked)
+	if err != nil {
+		return err
+	}
+	if len(found) == 0 && asked.name != "" {
+		if err := asked.explainNothing(st, std.err); err != nil {
+			return err
+		}
+	}
+	if err := o.print(std, found, st); err != nil {
+		return err
+	}
+	if o.exitCode && len(found) > 0 {
+		return &codedError{code: exitFindings}
+	}
+	return nil
+}
+
+func (o *whyOptions) diagnose(ctx context.Context, st *cluster.State, asked target) ([]rca.Diagnosis, error) {
+	opts := rca.Options{Only: asked.selects}
+	if o.knowledge != "" {
+		index, err := knowledge.OpenFolder(ctx, o.knowledge)
+		if err != nil {
+			return nil, fmt.Errorf("read knowledge: %w", err)
+		}
+		defer index.Close()
+		opts.Search = func(ctx context.Context, words []string) ([]knowledge.Hit, error) {
+			return index.Search(ctx, words, 3)
+		}
+	}
+	return rca.Diagnose(ctx, st, opts)
+}
+
+func (o *whyOptions) print(std stdio, found []rca.Diagnosis, st *cluster.State) error {
+	style := terminalOptions(std.out)
+	style.Now = st.Now
+	switch o.output {
+	case "json", "yaml":
+		if found == nil {
+			found = []rca.Diagnosis{}
+		}
+		return printList(std.out, o.output, rca.DiagnosisList{APIVersion: rca.APIVersion, Kind: rca.ListKind, Items: found})
+	case "name":
+		for _, d := range found {
+			fmt.Fprintln(std.out, "incident.unpend.dev/"+d.Incident)
+		}
+		return nil
+	case "wide":
+		return terminal.Table(std.out, found, style)
+	}
+	if len(found) == 0 {
+		fmt.Fprintln(std.err, "Nothing waits.")
+	}
+	for i, d := range found {
+		if i > 0 {
+			fmt.Fprintln(std.out)
+		}
+		if err := terminal.Render(std.out, d, style); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func terminalOptions(w io.Writer) terminal.Options {
+	if f, ok := w.(*os.File); ok {
+		return terminal.Detect(f, os.Getenv)
+	}
+	return terminal.Options{Width: 80}
+}
+
+// target is what the user asked about.
+type target struct {
+	kind, name, namespace string
+}
+
+func newTarget(args []string, namespace string) target {
+	t := target{namespace: namespace}
+	if len(args) == 0 {
+		return t
+	}
+	kind, name, ok := strings.Cut(args[0], "/")
+	if !ok {
+		kind, name = "", args[0]
+	}
+	t.kind, t.name = strings.ToLower(strings.TrimSuffix(kind, "s")), name
+	return t
+}
+
+func (t target) selects(i watcher.Incident) bool {
+	if t.name != "" && t.kind == "" && i.ID == t.name {
+		return true
+	}
+	if t.namespace != "" && i.Workload.Namespace != t.namespace {
+		return false
+	}
+	if t.name == "" {
+		return true
+	}
+	if i.Workload.Name == t.name && (t.kind == "" || strings.HasPrefix(strings.ToLower(i.Workload.Kind), t.kind)) {
+		return true
+	}
+	return (t.kind == "" || t.kind == "pod" || t.kind == "po") && slices.ContainsFunc(i.Pods, func(p watcher.PodRef) bool { return p.Name == t.name })
+}
+
+// explainNothing says that what was asked about does not wait, or does not
+// exist.
+func (t target) explainNothing(st *cluster.State, w io.Writer) error {
+	near := ""
+	for _, p := range st.Pods {
+		if t.namespace != "" && p.Namespace != t.namespace {
+			continue
+		}
+		owner := watcher.Topmost(p, st.Owner)
+		if p.Name == t.name || owner.Name == t.name {
+			fmt.Fprintf(w, "%s/%s does not wait: it is %s.\n", p.Namespace, t.name, p.Status.Phase)
+			return nil
+		}
+		if _, _, waits := watcher.Waiting(p); waits && near == "" {
+			near = "pod/" + p.Name + " -n " + p.Namespace
+		}
+	}
+	if near != "" {
+		return fmt.Errorf("%s is not there; did you mean %s?", t, near)
+	}
+	return fmt.Errorf("%s is not there, and nothing waits", t)
+}
+
+func (t target) String() string {
+	s := t.name
+	if t.kind != "" {
+		s = t.kind + "/" + s
+	}
+	if t.namespace != "" {
+		s += " in namespace " + t.namespace
+	}
+	return s
+}
