@@ -1,0 +1,368 @@
+package deploy_test
+
+import (
+	"bytes"
+	"flag"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/chart/loader"
+	"helm.sh/helm/v3/pkg/chartutil"
+	"helm.sh/helm/v3/pkg/engine"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+const namespace = "unpend"
+
+type values = map[string]any
+
+func load(t testing.TB) *chart.Chart {
+	t.Helper()
+	c, err := loader.Load("charts/unpend")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// render renders the chart as `helm install` would; the error is a refusal by
+// the schema.
+func render(t testing.TB, v values) (map[string]string, error) {
+	t.Helper()
+	c := load(t)
+	if err := chartutil.ProcessDependencies(c, v); err != nil {
+		t.Fatal(err)
+	}
+	release := chartutil.ReleaseOptions{Name: "unpend", Namespace: namespace, IsInstall: true}
+	all, err := chartutil.ToRenderValues(c, v, release, chartutil.DefaultCapabilities)
+	if err != nil {
+		return nil, err
+	}
+	out, err := engine.Engine{Strict: true}.Render(c, all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out, nil
+}
+
+// objects are the rendered objects, in the order of the templates' names.
+func objects(t testing.TB, v values) []*unstructured.Unstructured {
+	t.Helper()
+	files, err := render(t, v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []*unstructured.Unstructured
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if !strings.HasSuffix(name, ".yaml") {
+			continue
+		}
+		for doc := range strings.SplitSeq(files[name], "\n---\n") {
+			var o map[string]any
+			if err := yaml.UnmarshalStrict([]byte(doc), &o); err != nil {
+				t.Fatalf("%s: %v\n%s", name, err, doc)
+			}
+			if len(o) > 0 {
+				out = append(out, &unstructured.Unstructured{Object: o})
+			}
+		}
+	}
+	return out
+}
+
+func one[T any](t testing.TB, objs []*unstructured.Unstructured, kind string) T {
+	t.Helper()
+	var out T
+	for _, o := range objs {
+		if o.GetKind() == kind {
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(o.Object, &out, true); err != nil {
+				t.Fatalf("%s: %v", kind, err)
+			}
+			return out
+		}
+	}
+	t.Fatalf("no %s was rendered", kind)
+	return out
+}
+
+// everything turns every option on, so that no line of a template is unseen.
+func everything() values {
+	return values{
+		"mode":             "approve",
+		"image":            values{"repository": "registry.example.com:5000/unpend", "digest": "sha256:" + strings.Repeat("0", 64)},
+		"imagePullSecrets": []any{values{"name": "pull"}},
+		"nameOverride":     "other",
+		"commonLabels":     values{"team": "gpu"},
+		"config":           values{"watcher": values{"sweep": "30s"}, "bus": values{"maxBytes": "512Mi"}},
+		"serviceAccount":   values{"annotations": values{"a": "b"}, "name": "own"},
+		"persistence":      values{"enabled": true, "storageClass": "fast", "size": "5Gi"},
+		"networkPolicy":    values{"metricsFrom": []any{values{"namespaceSelector": values{"matchLabels": values{"kubernetes.io/metadata.name": "monitoring"}}}}},
+		"podAnnotations":   values{"x": "y"}, "priorityClassName": "system-cluster-critical",
+		"nodeSelector": values{"kubernetes.io/os": "linux"},
+		"tolerations":  []any{values{"operator": "Exists"}},
+		"affinity":     values{"nodeAffinity": values{"requiredDuringSchedulingIgnoredDuringExecution": values{"nodeSelectorTerms": []any{values{"matchExpressions": []any{values{"key": "a", "operator": "Exists"}}}}}}},
+		"extraArgs":    []any{"--log-level=debug"}, "extraEnv": []any{values{"name": "A", "value": "b"}},
+		"extraVolumes":      []any{values{"name": "runbooks", "configMap": values{"name": "runbooks"}}},
+		"extraVolumeMounts": []any{values{"name": "runbooks", "mountPath": "/runbooks", "readOnly": true}},
+	}
+}
+
+// variants are the installations that the tests look at.
+func variants() map[string]values {
+	return map[string]values{
+		"defaults": {},
+		"least": {"rbac": values{"create": false}, "serviceAccount": values{"create": false}, "gpuOperator": values{"namespace": ""},
+			"persistence": values{"enabled": false}, "networkPolicy": values{"enabled": false}},
+		"claim":      {"persistence": values{"enabled": true, "existingClaim": "mine"}, "gpuOperator": values{"migConfigMaps": []any{"a", "gpu-1-mig-config"}}},
+		"everything": everything(),
+	}
+}
+
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	file := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(file, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(want, got) {
+		t.Errorf("%s differs; got:\n%s", file, got)
+	}
+}
+
+// The rights are a promise: a change of them is to be seen in review.
+func TestClusterRoleGolden(t *testing.T) {
+	role := one[rbacv1.ClusterRole](t, objects(t, nil), "ClusterRole")
+	got, err := yaml.Marshal(role.Rules)
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "clusterrole-rules.yaml", got)
+}
+
+func TestNoRightToWriteOrToReadSecrets(t *testing.T) {
+	for name, v := range variants() {
+		t.Run(name, func(t *testing.T) {
+			for _, o := range objects(t, v) {
+				switch o.GetKind() {
+				case "ClusterRole":
+					role := one[rbacv1.ClusterRole](t, []*unstructured.Unstructured{o}, "ClusterRole")
+					checkRules(t, role.Rules, true)
+					if role.AggregationRule != nil {
+						t.Error("an aggregated role has rights that nobody listed")
+					}
+				case "Role":
+					checkRules(t, one[rbacv1.Role](t, []*unstructured.Unstructured{o}, "Role").Rules, false)
+				}
+			}
+		})
+	}
+}
+
+func checkRules(t *testing.T, rules []rbacv1.PolicyRule, wholeCluster bool) {
+	t.Helper()
+	if len(rules) == 0 {
+		t.Error("a role without rules")
+	}
+	for _, r := range rules {
+		for _, word := range slices.Concat(r.APIGroups, r.Resources, r.Verbs, r.NonResourceURLs, r.ResourceNames) {
+			if strings.Contains(word, "*") || strings.Contains(word, "secret") || strings.Contains(word, "/") {
+				t.Errorf("%q in %v", word, r)
+			}
+		}
+		for _, verb := range r.Verbs {
+			if !slices.Contains([]string{"get", "list", "watch"}, verb) {
+				t.Errorf("verb %q in %v", verb, r)
+			}
+		}
+		if slices.Contains(r.Resources, "configmaps") {
+			if wholeCluster || len(r.ResourceNames) == 0 || !slices.Equal(r.Verbs, []string{"get"}) {
+				t.Errorf("ConfigMaps beyond those named: %v", r)
+			}
+		}
+	}
+}
+
+func TestRoleNamesItsConfigMaps(t *testing.T) {
+	role := one[rbacv1.Role](t, objects(t, variants()["claim"]), "Role")
+	want := []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: []string{"a", "gpu-1-mig-config"}, Verbs: []string{"get"}}}
+	if diff := cmp.Diff(want, role.Rules); diff != "" || role.Namespace != "gpu-operator" {
+		t.Error(role.Namespace, diff)
+	}
+}
+
+func TestKindsRendered(t *testing.T) {
+	want := map[string][]string{
+		"defaults":   {"ClusterRole", "ClusterRoleBinding", "ConfigMap", "Deployment", "NetworkPolicy", "PersistentVolumeClaim", "Role", "RoleBinding", "Service", "ServiceAccount"},
+		"least":      {"ConfigMap", "Deployment", "Service"},
+		"claim":      {"ClusterRole", "ClusterRoleBinding", "ConfigMap", "Deployment", "NetworkPolicy", "Role", "RoleBinding", "Service", "ServiceAccount"},
+		"everything": {"ClusterRole", "ClusterRoleBinding", "ConfigMap", "Deployment", "NetworkPolicy", "PersistentVolumeClaim", "Role", "RoleBinding", "Service", "ServiceAccount"},
+	}
+	for name, v := range variants() {
+		var got []string
+		for _, o := range objects(t, v) {
+			got = append(got, o.GetKind())
+		}
+		slices.Sort(got)
+		if diff := cmp.Diff(want[name], got); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
+func TestConfigIsThatOfTheProgram(t *testing.T) {
+	for name, c := range map[string]struct {
+		values values
+		want   values
+	}{
+		"defaults":   {nil, values{"watcher": values{}, "rca": values{}, "knowledge": values{}, "remediate": values{}, "web": values{}, "bus": values{"storeDir": "/var/lib/unpend"}}},
+		"everything": {everything(), values{"watcher": values{"sweep": "30s"}, "rca": values{}, "knowledge": values{}, "remediate": values{}, "web": values{}, "bus": values{"storeDir": "/var/lib/unpend", "maxBytes": "512Mi"}}},
+	} {
+		var got values
+		cm := one[corev1.ConfigMap](t, objects(t, c.values), "ConfigMap")
+		if err := yaml.UnmarshalStrict([]byte(cm.Data["config.yaml"]), &got); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
+func TestNotesNameTwoCommands(t *testing.T) {
+	files, err := render(t, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var commands []string
+	for line := range strings.SplitSeq(files["unpend/templates/NOTES.txt"], "\n") {
+		if c, ok := strings.CutPrefix(line, "  "); ok {
+			commands = append(commands, c)
+		}
+	}
+	want := []string{"kubectl -n unpend rollout status deployment/unpend", "kubectl unpend why -A"}
+	if diff := cmp.Diff(want, commands); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestSchemaRefuses(t *testing.T) {
+	for name, v := range map[string]values{
+		"unknown key":               {"replicas": 2},
+		"unknown mode":              {"mode": "delete"},
+		"mode as a boolean":         {"mode": true},
+		"unknown room":              {"config": values{"notify": values{}}},
+		"a room that is no object":  {"config": values{"rca": "fast"}},
+		"another store":             {"config": values{"bus": values{"storeDir": "/tmp"}}},
+		"quantity":                  {"resources": values{"limits": values{"memory": "lots"}}},
+		"unknown resource":          {"resources": values{"limits": values{"nvidia.com/gpu": "1"}}},
+		"short digest":              {"image": values{"digest": "sha256:abc"}},
+		"repository with a space":   {"image": values{"repository": "a b"}},
+		"unknown key of the image":  {"image": values{"secret": "x"}},
+		"pull policy":               {"image": values{"pullPolicy": "Sometimes"}},
+		"ConfigMap wildcard":        {"gpuOperator": values{"migConfigMaps": []any{"*"}}},
+		"no ConfigMap (means all)":  {"gpuOperator": values{"migConfigMaps": []any{}}},
+		"empty ConfigMap":           {"gpuOperator": values{"migConfigMaps": []any{""}}},
+		"namespace with a newline":  {"gpuOperator": values{"namespace": "a\nb"}},
+		"persistence as a word":     {"persistence": values{"enabled": "yes"}},
+		"extra argument, no flag":   {"extraArgs": []any{"sh"}},
+		"label that is no string":   {"commonLabels": values{"a": 1}},
+		"pull secret with password": {"imagePullSecrets": []any{values{"name": "a", "password": "b"}}},
+		"negative size":             {"persistence": values{"size": "-1Gi"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := render(t, v); err == nil {
+				t.Error("accepted")
+			} else if !strings.Contains(err.Error(), "values don't meet the specifications") {
+				t.Errorf("refused, but not by the schema: %v", err)
+			}
+		})
+	}
+	for name, v := range variants() {
+		if _, err := render(t, v); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Every value of values.yaml is named by the schema and the other way round.
+func TestSchemaAndValuesAgree(t *testing.T) {
+	c := load(t)
+	var schema struct {
+		Properties map[string]any `json:"properties"`
+	}
+	if err := yaml.Unmarshal(c.Schema, &schema); err != nil {
+		t.Fatal(err)
+	}
+	delete(schema.Properties, "global") // helm's own
+	got, want := slices.Sorted(maps.Keys(schema.Properties)), slices.Sorted(maps.Keys(c.Values))
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestDeployment(t *testing.T) {
+	plain := one[appsv1.Deployment](t, objects(t, nil), "Deployment")
+	if *plain.Spec.Replicas != 1 || plain.Spec.Strategy.Type != appsv1.RecreateDeploymentStrategyType {
+		t.Error("two pods may meet on one store")
+	}
+	pod := plain.Spec.Template.Spec
+	if diff := cmp.Diff([]string{"run", "--config", "/etc/unpend/config.yaml", "--mode", "observe"}, pod.Containers[0].Args); diff != "" {
+		t.Error(diff)
+	}
+	if want := "ghcr.io/unpend/unpend:" + load(t).Metadata.AppVersion; pod.Containers[0].Image != want {
+		t.Errorf("image %s", pod.Containers[0].Image)
+	}
+	full := one[appsv1.Deployment](t, objects(t, everything()), "Deployment").Spec.Template.Spec
+	if want := "registry.example.com:5000/unpend@sha256:" + strings.Repeat("0", 64); full.Containers[0].Image != want {
+		t.Errorf("image %s", full.Containers[0].Image)
+	}
+	if diff := cmp.Diff([]string{"--mode", "approve", "--log-level=debug"}, full.Containers[0].Args[3:]); diff != "" {
+		t.Error(diff)
+	}
+	least := one[appsv1.Deployment](t, objects(t, variants()["least"]), "Deployment").Spec.Template.Spec
+	if v := volume(t, least, "store"); v.EmptyDir == nil || v.EmptyDir.SizeLimit.String() != "1Gi" {
+		t.Errorf("store %+v", v)
+	}
+	claim := one[appsv1.Deployment](t, objects(t, variants()["claim"]), "Deployment").Spec.Template.Spec
+	if v := volume(t, claim, "store"); v.PersistentVolumeClaim == nil || v.PersistentVolumeClaim.ClaimName != "mine" {
+		t.Errorf("store %+v", v)
+	}
+}
+
+func volume(t *testing.T, pod corev1.PodSpec, name string) corev1.Volume {
+	t.Helper()
+	i := slices.IndexFunc(pod.Volumes, func(v corev1.Volume) bool { return v.Name == name })
+	if i < 0 {
+		t.Fatalf("no volume %s", name)
+	}
+	return pod.Volumes[i]
+}
+
+// A changed configuration must reach the pod.
+func TestConfigChangeRollsThePod(t *testing.T) {
+	sum := func(v values) string {
+		return one[appsv1.Deployment](t, objects(t, v), "Deployment").Spec.Template.Annotations["checksum/config"]
+	}
+	if a, b := sum(nil), sum(values{"config": values{"rca": values{"a": "b"}}}); a == b || a == "" {
+		t.Errorf("%q, %q", a, b)
+	}
+}
