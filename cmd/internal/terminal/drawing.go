@@ -24,9 +24,12 @@ const besideLabels = 60
 // its profile alone, one whose holder could not be told a "?". Where there is no
 // room for a holder's name a "*" says that somebody holds it.
 func Drawing(d rca.Drawing, columns int, ascii bool) []string {
-	o := Options{ASCII: ascii}
+	return Options{ASCII: ascii}.drawing(d, columns, "after")
+}
+
+// drawing is Drawing with a label for the second picture.
+func (o Options) drawing(d rca.Drawing, columns int, after string) []string {
 	now := o.clean(fmt.Sprintf("%s/GPU %d", d.Node, d.GPU))
-	const after = "after fix 1"
 	if d.Slices <= 0 {
 		return []string{o.cut(now, columns)}
 	}
@@ -126,4 +129,17 @@ func (o Options) slotLabel(s rca.DrawnSlot, room int) string {
 // cutBare shortens without a mark: in a cell of six columns each one counts.
 func cutBare(s string, n int) string {
 	return ansi.Truncate(s, max(0, n), "")
+}
+
+// afterLabel names the fix that makes the second picture true: the best of those
+// that re-make the GPU that is drawn, which need not be the first.
+func afterLabel(d rca.Diagnosis) string {
+	for _, f := range d.Fixes {
+		for _, a := range f.Actions {
+			if a.Relayout != nil && a.Target.Name == d.Drawing.Node && slices.Contains(a.Relayout.GPUs, d.Drawing.GPU) {
+				return fmt.Sprintf("after fix %d", f.ID)
+			}
+		}
+	}
+	return "after"
 }

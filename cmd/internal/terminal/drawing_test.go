@@ -26,16 +26,16 @@ func TestDrawing(t *testing.T) {
 		"eight slices": {eight, 80, false, []string{
 			"gpu-03/GPU 2  [1g·a/b][1g+me ][      ][      ][2g·batch/c    ][1g·?  ][      ]",
 			"              4 of 8 free, a 3g needs slices 0-3 or 4-7",
-			"after fix 1   [3g                            ][3g                            ]"}},
+			"after         [3g                            ][3g                            ]"}},
 		"eight slices for chat": {eight, 40, false, []string{
 			"gpu-03/GPU 2",
 			"[1g*][1g ][   ][   ][2g·c    ][1g*][   ]",
 			"4 of 8 free, a 3g needs slices 0-3 or",
 			"4-7",
-			"after fix 1",
+			"after",
 			"[3g                ][3g                ]"}},
-		"four slices, ASCII": {four, 60, true, []string{"a30/GPU 0    [         ][         ][2g:long-name-of-a-po]"}},
-		"twelve slices":      {twelve, 80, false, []string{"rtx/GPU 1    [1g·a/b       ][4g*][   ][   ][   ][   ][   ][   ][   ][   ]"}},
+		"four slices, ASCII": {four, 60, true, []string{"a30/GPU 0  [          ][          ][2g:long-name-of-a-pod-]"}},
+		"twelve slices":      {twelve, 80, false, []string{"rtx/GPU 1  [1g·a/b       ][4g*][   ][   ][   ][   ][   ][   ][   ][   ]"}},
 		"twelve slices for chat": {twelve, 40, false, []string{"rtx/GPU 1",
 			"[1g·a/b ][*][ ][ ][ ][ ][ ][ ][ ][ ]"}},
 		"too narrow":   {twelve, 30, false, []string{"rtx/GPU 1", "12 slices do not fit here"}},
@@ -69,4 +69,19 @@ func TestDrawingKeepsItsWidth(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestAfterNamesTheFixThatMakesIt(t *testing.T) {
+	d := allOneG()
+	if got := afterLabel(d); got != "after fix 1" {
+		t.Error(got)
+	}
+	d.Fixes[0].Actions, d.Fixes[1].Actions = d.Fixes[2].Actions, d.Fixes[0].Actions
+	if got := afterLabel(d); got != "after fix 2" {
+		t.Error(got)
+	}
+	d.Drawing.GPU = 1
+	if got := afterLabel(d); got != "after" {
+		t.Error(got)
+	}
 }

@@ -26,7 +26,7 @@ const (
 func Render(w io.Writer, d rca.Diagnosis, o Options) error {
 	lines := append(o.head(d), o.why(d)...)
 	if d.Drawing != nil {
-		for _, l := range Drawing(*d.Drawing, o.columns()-2, o.ASCII) {
+		for _, l := range o.drawing(*d.Drawing, o.columns()-2, afterLabel(d)) {
 			lines = append(lines, "  "+l)
 		}
 	}

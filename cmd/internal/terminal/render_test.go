@@ -70,7 +70,8 @@ func allOneG() rca.Diagnosis {
 			{ID: 1, Kind: rca.RepartitionGPU, Title: "repartition gpu-node-1/GPU 0 to all-balanced", Automatic: true,
 				Cost: rca.Cost{Evictions: make([]rca.PodName, 3), Nodes: []string{"gpu-node-1"}, Minutes: 4}, Risk: "low",
 				Mechanism: rca.MIGManager, HardwareEvictions: ptr(0),
-				Proof: rca.Proof{Verdict: rca.Schedules, Why: "the scheduler's filters accept gpu-node-1 on a copy of the cluster; each evicted pod was placed again"}},
+				Actions: []rca.Action{{Verb: rca.VerbRelayout, Target: rca.Target{Kind: "Node", Name: "gpu-node-1"}, Relayout: &rca.Relayout{GPUs: []int{0}}}},
+				Proof:   rca.Proof{Verdict: rca.Schedules, Why: "the scheduler's filters accept gpu-node-1 on a copy of the cluster; each evicted pod was placed again"}},
 			{ID: 2, Kind: rca.AddToleration, Title: "tolerate gpu=reserved:NoSchedule and repartition gpu-node-2/GPU 1 to all-balanced, which evicts a bare pod", Automatic: true,
 				Cost: rca.Cost{Evictions: make([]rca.PodName, 1), Minutes: 4}, Risk: "high", Mechanism: rca.MIGManager, HardwareEvictions: ptr(1),
 				Proof: rca.Proof{Verdict: rca.Schedules, Why: "the scheduler's filters accept gpu-node-2 on a copy of the cluster; 1 of 1 evicted pods have no controller and do not come back"}},
@@ -88,6 +89,7 @@ func allOneG() rca.Diagnosis {
 func hostile() rca.Diagnosis {
 	d := allOneG()
 	d.Workload = watcher.Ref{Kind: "Job\x1b[31m", Namespace: "<!channel>", Name: "שלום\u202egnp.exe\u2066"}
+	d.Fixes[0].Actions[0].Target.Name = "节点-\x1b]0;owned\x07一"
 	d.Drawing.Node = "节点-\x1b]0;owned\x07一"
 	d.Drawing.Before[0].Holder = "ml/🦄🦄🦄\u200b\x00"
 	d.Causes[0].Says = "漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字\nsecond line\r\x9b2J"
