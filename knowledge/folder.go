@@ -113,8 +113,7 @@ func readFile(files fs.FS, name string) ([]Document, error) {
 
 // reason drops the file's name from err: it is said already.
 func reason(err error) error {
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		return pe.Err
 	}
 	return err

@@ -119,7 +119,7 @@ func TestOpenFolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { i.Close() })
+	closeAtEnd(t, i)
 	var names []string
 	for _, s := range i.Skipped() {
 		name, why, _ := strings.Cut(s, ": ")
@@ -173,8 +173,8 @@ func TestOpenFolderRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			i, err := OpenFolder(t.Context(), c.dir)
-			if err == nil {
-				i.Close()
+			if i != nil {
+				closeAtEnd(t, i)
 			}
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want %q", err, c.want)

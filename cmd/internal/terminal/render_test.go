@@ -26,8 +26,6 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 
 var now = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
-func ptr[T any](v T) *T { return &v }
-
 func node(name string, causes ...rca.CauseID) rca.NodeBlockers {
 	n := rca.NodeBlockers{Name: name, Blockers: []rca.Blocker{}}
 	for _, c := range causes {
@@ -69,11 +67,11 @@ func allOneG() rca.Diagnosis {
 		Fixes: []rca.Fix{
 			{ID: 1, Kind: rca.RepartitionGPU, Title: "repartition gpu-node-1/GPU 0 to all-balanced", Automatic: true,
 				Cost: rca.Cost{Evictions: make([]rca.PodName, 3), Nodes: []string{"gpu-node-1"}, Minutes: 4}, Risk: "low",
-				Mechanism: rca.MIGManager, HardwareEvictions: ptr(0),
+				Mechanism: rca.MIGManager, HardwareEvictions: new(0),
 				Actions: []rca.Action{{Verb: rca.VerbRelayout, Target: rca.Target{Kind: "Node", Name: "gpu-node-1"}, Relayout: &rca.Relayout{GPUs: []int{0}}}},
 				Proof:   rca.Proof{Verdict: rca.Schedules, Why: "the scheduler's filters accept gpu-node-1 on a copy of the cluster; each evicted pod was placed again"}},
 			{ID: 2, Kind: rca.AddToleration, Title: "tolerate gpu=reserved:NoSchedule and repartition gpu-node-2/GPU 1 to all-balanced, which evicts a bare pod", Automatic: true,
-				Cost: rca.Cost{Evictions: make([]rca.PodName, 1), Minutes: 4}, Risk: "high", Mechanism: rca.MIGManager, HardwareEvictions: ptr(1),
+				Cost: rca.Cost{Evictions: make([]rca.PodName, 1), Minutes: 4}, Risk: "high", Mechanism: rca.MIGManager, HardwareEvictions: new(1),
 				Proof: rca.Proof{Verdict: rca.Schedules, Why: "the scheduler's filters accept gpu-node-2 on a copy of the cluster; 1 of 1 evicted pods have no controller and do not come back"}},
 			{ID: 3, Kind: rca.Wait, Title: "wait for etl to end", Cost: rca.Cost{Minutes: 35}, Risk: "none",
 				Proof: rca.Proof{Verdict: rca.Waits, Why: "accepted on a copy once etl has ended"}, Commands: []string{"kubectl wait job/etl --for=condition=complete"}},
@@ -95,7 +93,7 @@ func hostile() rca.Diagnosis {
 	d.Causes[0].Says = "漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字\nsecond line\r\x9b2J"
 	d.Fixes[0].Title = "\x1b]8;;https://evil\x1b\\click 漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字"
 	d.Fixes[0].Proof.Why = "bad utf-8 \xff\xfe and\ttabs"
-	d.Knowledge[0].Quote = "@here ‮evil‬ e\u0301"
+	d.Knowledge[0].Quote = "@here \u202eevil\u202c e\u0301"
 	d.Unread = []string{"a\x1bc", "b", "c"}
 	return d
 }
@@ -290,7 +288,11 @@ func TestDetect(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer null.Close()
+	t.Cleanup(func() {
+		if err := null.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 	for name, c := range map[string]struct {
 		env  map[string]string
 		want Options
