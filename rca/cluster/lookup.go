@@ -6,6 +6,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/unpend/unpend/nodeprobe"
 )
 
 // maxReportAge is how old a report may be before its holders are unknown: the
@@ -79,12 +81,33 @@ func (s *State) HoldersKnown(node string) (known bool, why string) {
 	if age := s.Now.Sub(at); age > maxReportAge {
 		return false, fmt.Sprintf("its report is %d min old, so holders are unknown", int(age.Minutes()))
 	}
+	reported := holdersOf(geo)
 	for _, p := range s.PodsOn(node) {
-		if usesGPU(p) && boundAt(p).After(at) {
+		if !usesGPU(p) || p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
+			continue
+		}
+		// API times are whole seconds: within one, the report itself must tell.
+		if boundAt(p).Truncate(time.Second).After(at) || !reported[p.Namespace+"/"+p.Name] {
 			return false, fmt.Sprintf("pod %s/%s was bound after its report, so holders are unknown", p.Namespace, p.Name)
 		}
 	}
 	return true, ""
+}
+
+// holdersOf lists the pods a report names, as namespace/name.
+func holdersOf(geo *nodeprobe.NodeGeometry) map[string]bool {
+	out := map[string]bool{}
+	for _, g := range geo.Report.GPUs {
+		for _, h := range g.Holders {
+			out[h.Namespace+"/"+h.Pod] = true
+		}
+		for _, in := range g.Instances {
+			if in.Holder != nil {
+				out[in.Holder.Namespace+"/"+in.Holder.Pod] = true
+			}
+		}
+	}
+	return out
 }
 
 func usesGPU(p *corev1.Pod) bool {

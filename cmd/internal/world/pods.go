@@ -1,0 +1,93 @@
+package world
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+var (
+	podResource    = corev1.SchemeGroupVersion.WithResource("pods")
+	budgetResource = policyv1.SchemeGroupVersion.WithResource("poddisruptionbudgets")
+	budgetKind     = policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget")
+)
+
+// defaultPod is the API server's defaulting as far as the scheduler needs it.
+func defaultPod(p *corev1.Pod) {
+	if p.Spec.SchedulerName == "" {
+		p.Spec.SchedulerName = corev1.DefaultSchedulerName
+	}
+	if p.Spec.RestartPolicy == "" {
+		p.Spec.RestartPolicy = corev1.RestartPolicyAlways
+	}
+	if p.Status.Phase == "" {
+		p.Status.Phase = corev1.PodPending
+	}
+	for i := range p.Spec.Containers {
+		r := &p.Spec.Containers[i].Resources
+		for name, q := range r.Limits {
+			if r.Requests == nil {
+				r.Requests = corev1.ResourceList{}
+			}
+			if _, ok := r.Requests[name]; !ok {
+				r.Requests[name] = q
+			}
+		}
+	}
+}
+
+// bind is the pods/binding subresource.
+func (s *store) bind(b *corev1.Binding) error {
+	obj, err := s.tracker.Get(podResource, b.Namespace, b.Name)
+	if err != nil {
+		return err
+	}
+	p := obj.(*corev1.Pod).DeepCopy()
+	if p.Spec.NodeName != "" {
+		return apierrors.NewConflict(podResource.GroupResource(), b.Name, fmt.Errorf("pod %s is already assigned to node %q", b.Name, p.Spec.NodeName))
+	}
+	p.Spec.NodeName = b.Target.Name
+	p.ResourceVersion = s.next()
+	p.Status.Conditions = append(p.Status.Conditions[:0:0], corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(s.now())})
+	return s.tracker.Update(podResource, p, b.Namespace)
+}
+
+// evict is the pods/eviction subresource: it deletes the pod if every budget
+// allows that.
+func (s *store) evict(ns string, obj runtime.Object) error {
+	e, ok := obj.(*policyv1.Eviction)
+	if !ok {
+		return apierrors.NewBadRequest("an Eviction of policy/v1 was expected")
+	}
+	found, err := s.tracker.Get(podResource, ns, e.Name)
+	if err != nil {
+		return err
+	}
+	pod := found.(*corev1.Pod)
+	opts := metav1.DeleteOptions{}
+	if e.DeleteOptions != nil {
+		opts = *e.DeleteOptions
+	}
+	list, err := s.tracker.List(budgetResource, budgetKind, ns)
+	if err != nil {
+		return err
+	}
+	for _, b := range list.(*policyv1.PodDisruptionBudgetList).Items {
+		sel, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
+		if err != nil || !sel.Matches(labels.Set(pod.Labels)) {
+			continue
+		}
+		if b.Status.DisruptionsAllowed < 1 {
+			refusal := apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", 0)
+			refusal.ErrStatus.Details.Causes = append(refusal.ErrStatus.Details.Causes, metav1.StatusCause{Type: policyv1.DisruptionBudgetCause,
+				Message: fmt.Sprintf("The disruption budget %s needs %d healthy pods and has %d currently", b.Name, b.Status.DesiredHealthy, b.Status.CurrentHealthy)})
+			return refusal
+		}
+	}
+	return s.delete(podResource, ns, e.Name, opts)
+}

@@ -1,0 +1,217 @@
+package world
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strconv"
+	"sync"
+	"time"
+
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	k8stesting "k8s.io/client-go/testing"
+)
+
+// versions numbers every write of a world, as etcd does.
+type versions struct {
+	mu   sync.Mutex
+	last uint64
+	now  func() time.Time
+}
+
+func (v *versions) next() string {
+	v.last++
+	return strconv.FormatUint(v.last, 10)
+}
+
+// store makes a tracker behave as an API server where the executor relies on it:
+// uids, resourceVersions with conflicts, preconditions, dry run, the status and
+// binding subresources, generated names, evictions that respect budgets.
+type store struct {
+	*versions
+	tracker k8stesting.ObjectTracker
+}
+
+// react is the reactor for every write.
+func (s *store) react(action k8stesting.Action) (bool, runtime.Object, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch a := action.(type) {
+	case k8stesting.CreateActionImpl:
+		return s.create(a)
+	case k8stesting.UpdateActionImpl:
+		obj, err := s.update(a.GetResource(), a.GetSubresource(), a.GetObject().DeepCopyObject(), a.GetNamespace(), len(a.UpdateOptions.DryRun) > 0)
+		return true, obj, err
+	case k8stesting.PatchActionImpl:
+		obj, err := s.patch(a)
+		return true, obj, err
+	case k8stesting.DeleteActionImpl:
+		return true, nil, s.delete(a.GetResource(), a.GetNamespace(), a.GetName(), a.DeleteOptions)
+	}
+	return false, nil, nil
+}
+
+func (s *store) create(a k8stesting.CreateActionImpl) (bool, runtime.Object, error) {
+	dry := len(a.CreateOptions.DryRun) > 0
+	switch a.GetSubresource() {
+	case "eviction":
+		return true, nil, s.evict(a.GetNamespace(), a.GetObject())
+	case "binding":
+		return true, nil, s.bind(a.GetObject().(*corev1.Binding))
+	case "":
+	default:
+		return false, nil, nil
+	}
+	obj := a.GetObject().DeepCopyObject()
+	m, err := meta.Accessor(obj)
+	if err != nil {
+		return true, nil, err
+	}
+	if m.GetNamespace() == "" {
+		m.SetNamespace(a.GetNamespace())
+	}
+	if m.GetName() == "" && m.GetGenerateName() != "" {
+		m.SetName(m.GetGenerateName() + rand.String(5))
+	}
+	if _, err := s.tracker.Get(a.GetResource(), a.GetNamespace(), m.GetName()); err == nil {
+		return true, nil, apierrors.NewAlreadyExists(a.GetResource().GroupResource(), m.GetName())
+	}
+	m.SetUID(uuid.NewUUID())
+	m.SetCreationTimestamp(metav1.NewTime(s.now()))
+	m.SetResourceVersion(s.next())
+	if p, ok := obj.(*corev1.Pod); ok {
+		defaultPod(p)
+	}
+	if dry {
+		return true, obj, nil
+	}
+	return true, obj, s.tracker.Create(a.GetResource(), obj, a.GetNamespace())
+}
+
+// update writes an object or its status, on the version it was read at.
+func (s *store) update(gvr schema.GroupVersionResource, subresource string, obj runtime.Object, ns string, dry bool) (runtime.Object, error) {
+	m, err := meta.Accessor(obj)
+	if err != nil {
+		return nil, err
+	}
+	current, err := s.tracker.Get(gvr, ns, m.GetName())
+	if err != nil {
+		return nil, err
+	}
+	was, err := meta.Accessor(current)
+	if err != nil {
+		return nil, err
+	}
+	if err := precondition(gvr, was, m.GetUID(), m.GetResourceVersion()); err != nil {
+		return nil, err
+	}
+	obj = withStatus(subresource, current, obj)
+	if m, err = meta.Accessor(obj); err != nil {
+		return nil, err
+	}
+	m.SetUID(was.GetUID())
+	m.SetCreationTimestamp(was.GetCreationTimestamp())
+	m.SetResourceVersion(was.GetResourceVersion())
+	if reflect.DeepEqual(obj, current) || dry {
+		return obj, nil
+	}
+	m.SetResourceVersion(s.next())
+	return obj, s.tracker.Update(gvr, obj, ns)
+}
+
+// withStatus keeps the half of the object that the request may not write.
+func withStatus(subresource string, current, obj runtime.Object) runtime.Object {
+	value := reflect.ValueOf(obj).Elem()
+	if value.Kind() != reflect.Struct || !value.FieldByName("Status").IsValid() {
+		return obj
+	}
+	if subresource == "status" {
+		out := current.DeepCopyObject()
+		reflect.ValueOf(out).Elem().FieldByName("Status").Set(value.FieldByName("Status"))
+		return out
+	}
+	value.FieldByName("Status").Set(reflect.ValueOf(current.DeepCopyObject()).Elem().FieldByName("Status"))
+	return obj
+}
+
+func precondition(gvr schema.GroupVersionResource, m metav1.Object, uid types.UID, version string) error {
+	if uid != "" && uid != m.GetUID() {
+		return apierrors.NewConflict(gvr.GroupResource(), m.GetName(), fmt.Errorf("Precondition failed: UID in precondition: %v, UID in object meta: %v", uid, m.GetUID())) //nolint:revive,staticcheck // the API server's own words
+	}
+	if version != "" && version != m.GetResourceVersion() {
+		return apierrors.NewConflict(gvr.GroupResource(), m.GetName(), fmt.Errorf("the object has been modified; please apply your changes to the latest version and try again"))
+	}
+	return nil
+}
+
+// patch applies a merge, strategic merge or JSON patch.
+func (s *store) patch(a k8stesting.PatchActionImpl) (runtime.Object, error) {
+	current, err := s.tracker.Get(a.GetResource(), a.GetNamespace(), a.GetName())
+	if err != nil {
+		return nil, err
+	}
+	before, err := json.Marshal(current)
+	if err != nil {
+		return nil, err
+	}
+	var after []byte
+	switch a.GetPatchType() {
+	case types.MergePatchType:
+		after, err = jsonpatch.MergePatch(before, a.GetPatch())
+	case types.StrategicMergePatchType:
+		after, err = strategicpatch.StrategicMergePatch(before, a.GetPatch(), current)
+	case types.JSONPatchType:
+		var p jsonpatch.Patch
+		if p, err = jsonpatch.DecodePatch(a.GetPatch()); err == nil {
+			after, err = p.Apply(before)
+		}
+	default:
+		err = fmt.Errorf("patch type %s is not served here", a.GetPatchType())
+	}
+	if err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	obj := reflect.New(reflect.TypeOf(current).Elem()).Interface().(runtime.Object)
+	if err := json.Unmarshal(after, obj); err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	return s.update(a.GetResource(), a.GetSubresource(), obj, a.GetNamespace(), len(a.PatchOptions.DryRun) > 0)
+}
+
+func (s *store) delete(gvr schema.GroupVersionResource, ns, name string, opts metav1.DeleteOptions) error {
+	obj, err := s.tracker.Get(gvr, ns, name)
+	if err != nil {
+		return err
+	}
+	m, err := meta.Accessor(obj)
+	if err != nil {
+		return err
+	}
+	if p := opts.Preconditions; p != nil {
+		var uid types.UID
+		version := ""
+		if p.UID != nil {
+			uid = *p.UID
+		}
+		if p.ResourceVersion != nil {
+			version = *p.ResourceVersion
+		}
+		if err := precondition(gvr, m, uid, version); err != nil {
+			return err
+		}
+	}
+	if len(opts.DryRun) > 0 {
+		return nil
+	}
+	return s.tracker.Delete(gvr, ns, name)
+}

@@ -1,0 +1,129 @@
+// Package world is a cluster in memory: client-go's fake clientset made to keep
+// an API server's promises, the real scheduler, simulated GPUs, and controllers
+// that re-create pods. The demo plays in it.
+package world
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/fake"
+	k8stesting "k8s.io/client-go/testing"
+
+	"github.com/unpend/unpend/nodeprobe"
+	"github.com/unpend/unpend/nodeprobe/sim"
+	"github.com/unpend/unpend/rca/whatif/insitu"
+)
+
+// Options of a World.
+type Options struct {
+	Now    func() time.Time
+	Logger *slog.Logger
+	// Apply is how long the simulated MIG manager takes.
+	Apply time.Duration
+}
+
+// World is a cluster in memory.
+type World struct {
+	client *fake.Clientset
+	custom *dynamicfake.FakeDynamicClient
+	stack  *sim.Stack
+	stop   context.CancelFunc
+	done   sync.WaitGroup
+	mu     sync.Mutex
+	err    error
+}
+
+// The world's mig-parted config is this ConfigMap.
+const (
+	ConfigNamespace = "gpu-operator"
+	ConfigName      = "custom-mig-config"
+)
+
+// New starts a world without nodes; Close ends it.
+func New(ctx context.Context, opts Options) (*World, error) {
+	w := newStores(opts.Now)
+	ctx, w.stop = context.WithCancel(ctx)
+	w.stack = sim.New(w.client, w.custom, sim.Options{Now: opts.Now, Logger: opts.Logger, Apply: opts.Apply, Kubelet: true,
+		Namespace: ConfigNamespace, ConfigMap: ConfigName})
+	ready := make(chan struct{})
+	w.run(func() error { return insitu.Run(ctx, w.client, ready) })
+	w.run(func() error { return w.stack.Run(ctx) })
+	w.run(func() error { return (&controllers{client: w.client}).run(ctx) })
+	select {
+	case <-ready:
+		return w, nil
+	case <-ctx.Done():
+		return nil, fmt.Errorf("start the world: %w", ctx.Err())
+	}
+}
+
+// newStores makes the two clients over trackers that number every write.
+func newStores(now func() time.Time) *World {
+	v := &versions{now: now}
+	w := &World{client: fake.NewSimpleClientset()} //nolint:staticcheck // NewClientset tracks field ownership, which nothing here reads
+	scheme := runtime.NewScheme()
+	w.custom = dynamicfake.NewSimpleDynamicClientWithCustomListKinds(scheme, map[schema.GroupVersionResource]string{
+		nodeprobe.Resource: "NodeGeometryList",
+		{Group: "nvidia.com", Version: "v1", Resource: "clusterpolicies"}: "ClusterPolicyList",
+	})
+	keep(&w.client.Fake, &store{v, w.client.Tracker()})
+	keep(&w.custom.Fake, &store{v, w.custom.Tracker()})
+	return w
+}
+
+func keep(f *k8stesting.Fake, s *store) {
+	f.PrependReactor("*", "*", s.react)
+}
+
+func (w *World) run(part func() error) {
+	w.done.Go(func() {
+		if err := part(); err != nil {
+			w.mu.Lock()
+			w.err = err
+			w.mu.Unlock()
+			w.stop()
+		}
+	})
+}
+
+// Client speaks to the world.
+func (w *World) Client() kubernetes.Interface { return w.client }
+
+// Dynamic speaks to the world about custom resources.
+func (w *World) Dynamic() dynamic.Interface { return w.custom }
+
+// Close ends everything in the world and waits for it; the error is what a part
+// of it failed with.
+func (w *World) Close() error {
+	w.stop()
+	w.done.Wait()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.err
+}
+
+// AddNode creates a simulated GPU node and its report.
+func (w *World) AddNode(ctx context.Context, n sim.Node, now time.Time) error {
+	u, err := sim.Unstructured(n.Geometry(now))
+	if err != nil {
+		return err
+	}
+	if _, err := w.custom.Resource(nodeprobe.Resource).Create(ctx, u, metav1.CreateOptions{}); err != nil {
+		return fmt.Errorf("create the report of %s: %w", n.Name, err)
+	}
+	if _, err := w.client.CoreV1().Nodes().Create(ctx, n.Object(now), metav1.CreateOptions{}); err != nil {
+		return fmt.Errorf("create node %s: %w", n.Name, err)
+	}
+	return nil
+}
+
