@@ -15,6 +15,7 @@ import (
 	"github.com/unpend/unpend/nodeprobe/sim"
 	"github.com/unpend/unpend/rca"
 	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/remediate"
 )
 
 func eventually(t *testing.T, what string, ok func() bool) {
@@ -72,7 +73,27 @@ func TestWorldRunsTheMainJob(t *testing.T) {
 	if d.Causes[0].ID != rca.MIGLayoutMismatch || d.Fixes[0].Kind != rca.RepartitionGPU || len(d.Fixes[0].Cost.Evictions) != 3 {
 		t.Errorf("causes %+v, first fix %+v", d.Causes, d.Fixes[0])
 	}
-	t.Log(d.Headline, d.Unread, d.Fixes[0].Title, d.Fixes[0].Proof)
+	deps := remediate.Deps{Client: w.Client(), Dynamic: w.Dynamic(), Now: time.Now, Logger: slog.New(slog.DiscardHandler), Poll: 10 * time.Millisecond}
+	var steps []string
+	out, err := remediate.Apply(ctx, deps, d.Incident, 1, d.Fixes[0].Plan, func(s remediate.Step) {
+		if s.Done {
+			steps = append(steps, s.Text)
+		}
+		if s.N > s.Of {
+			t.Errorf("step %d of %d", s.N, s.Of)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Log(steps, out.Pod, out.Ended.Sub(out.Started))
+	eventually(t, "all seven run", func() bool { return running(t, w) == 7 })
+	for _, name := range []string{"gpu-1", "gpu-2"} {
+		n, err := w.Client().CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+		if err != nil || n.Spec.Unschedulable || n.Annotations["unpend.dev/operation"] != "" {
+			t.Errorf("node %s: unschedulable %v, annotations %v, %v", name, n.Spec.Unschedulable, n.Annotations, err)
+		}
+	}
 }
 
 func running(t *testing.T, w *World) int {
