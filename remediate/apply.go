@@ -174,12 +174,13 @@ type runner struct {
 func countSteps(f rca.Fix) int {
 	n := 1 // the pod runs
 	for _, a := range f.Actions {
-		n++
-		if a.Relayout != nil {
-			n += len(a.Relayout.Victims) + 5
-			if a.Relayout.ConfigMap != nil {
-				n++
-			}
+		if a.Relayout == nil {
+			n++
+			continue
+		}
+		n += len(a.Relayout.Victims) + 5 // cordon, empty, label, manager, verify
+		if a.Relayout.ConfigMap != nil {
+			n++
 		}
 	}
 	return n

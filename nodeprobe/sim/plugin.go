@@ -36,7 +36,7 @@ func wantsOf(p *corev1.Pod) []want {
 // assign frees what pods that are gone held and gives the others what they ask
 // for, lowest GPU and slice first. It returns the pods for which nothing is left,
 // with the kubelet's sentence, and whether the report changed.
-func assign(geo *nodeprobe.NodeGeometry, pods []*corev1.Pod, strategy string) (refused map[*corev1.Pod]string, changed bool) {
+func assign(geo *nodeprobe.NodeGeometry, pods []*corev1.Pod, strategy string, spread bool) (refused map[*corev1.Pod]string, changed bool) {
 	alive := map[nodeprobe.Holder]bool{}
 	for _, p := range pods {
 		for _, c := range p.Spec.Containers {
@@ -64,7 +64,7 @@ func assign(geo *nodeprobe.NodeGeometry, pods []*corev1.Pod, strategy string) (r
 			if missing <= 0 {
 				continue
 			}
-			given := seat(geo, strategy, w.resource, missing, h)
+			given := seat(geo, strategy, w.resource, missing, h, spread)
 			changed = changed || given > 0
 			if given < missing {
 				refused[p] = fmt.Sprintf("Allocate failed due to requested number of devices unavailable for %s. Requested: %d, Available: %d, which is unexpected", w.resource, w.count, given)
@@ -129,15 +129,31 @@ func seats(g *nodeprobe.GPU, strategy string) []place {
 	return out
 }
 
-func seat(geo *nodeprobe.NodeGeometry, strategy, resource string, count int64, h nodeprobe.Holder) int64 {
+// seat gives up to count free places to the holder.
+func seat(geo *nodeprobe.NodeGeometry, strategy, resource string, count int64, h nodeprobe.Holder, spread bool) int64 {
 	given := int64(0)
-	for i := range geo.Report.GPUs {
-		for _, s := range seats(&geo.Report.GPUs[i], strategy) {
-			if given < count && s.resource == resource && s.holder() == nil {
-				s.give(h)
-				given++
+	for given < count {
+		var best *place
+		fewest := 0
+		for i := range geo.Report.GPUs {
+			all := seats(&geo.Report.GPUs[i], strategy)
+			taken := 0
+			for _, s := range all {
+				if s.holder() != nil {
+					taken++
+				}
+			}
+			for k := range all {
+				if all[k].resource == resource && all[k].holder() == nil && (best == nil || spread && taken < fewest) {
+					best, fewest = &all[k], taken
+				}
 			}
 		}
+		if best == nil {
+			return given
+		}
+		best.give(h)
+		given++
 	}
 	return given
 }

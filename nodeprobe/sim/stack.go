@@ -34,6 +34,9 @@ type Options struct {
 	// Namespace and ConfigMap name the mig-parted config; the entries the operator
 	// generates for the model when it is not there.
 	Namespace, ConfigMap string
+	// Spread gives out instances on the GPU with the fewest holders first (the
+	// device plugin's "distributed" policy), instead of filling GPU after GPU.
+	Spread bool
 	// Kubelet makes bound pods run, for a cluster that has no kubelet.
 	Kubelet bool
 }
@@ -165,7 +168,7 @@ func (s *Stack) reconcile(ctx context.Context, name string) (time.Duration, erro
 	if err != nil || busy {
 		return again, err
 	}
-	refused, changed := assign(geo, pods, node.Labels["nvidia.com/mig.strategy"])
+	refused, changed := assign(geo, pods, node.Labels["nvidia.com/mig.strategy"], s.opts.Spread)
 	if changed || s.opts.Now().Sub(geo.Report.ObservedAt.Time) >= s.opts.Heartbeat {
 		if err := s.write(ctx, geo); err != nil {
 			return 0, err

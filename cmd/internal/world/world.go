@@ -30,6 +30,8 @@ type Options struct {
 	Logger *slog.Logger
 	// Apply is how long the simulated MIG manager takes.
 	Apply time.Duration
+	// Spread: see sim.Options.
+	Spread bool
 }
 
 // World is a cluster in memory.
@@ -53,7 +55,7 @@ const (
 func New(ctx context.Context, opts Options) (*World, error) {
 	w := newStores(opts.Now)
 	ctx, w.stop = context.WithCancel(ctx)
-	w.stack = sim.New(w.client, w.custom, sim.Options{Now: opts.Now, Logger: opts.Logger, Apply: opts.Apply, Kubelet: true,
+	w.stack = sim.New(w.client, w.custom, sim.Options{Now: opts.Now, Logger: opts.Logger, Apply: opts.Apply, Kubelet: true, Spread: opts.Spread,
 		Namespace: ConfigNamespace, ConfigMap: ConfigName})
 	ready := make(chan struct{})
 	w.run(func() error { return insitu.Run(ctx, w.client, ready) })

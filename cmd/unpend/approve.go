@@ -1,0 +1,140 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/charmbracelet/x/term"
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+
+	"github.com/unpend/unpend/cmd/internal/terminal"
+	"github.com/unpend/unpend/remediate"
+)
+
+type approveOptions struct {
+	source
+	plan   string
+	dryRun bool
+	yes    bool
+}
+
+func approveCommand(kube *genericclioptions.ConfigFlags, std stdio) *cobra.Command {
+	o := &approveOptions{source: source{kube: kube}}
+	c := &cobra.Command{
+		Use:   "approve INCIDENT#N",
+		Short: "Show fix N of an incident with its plan, ask, and apply it",
+		Example: `  unpend approve gpu-7f3a01c9be#1
+  unpend approve gpu-7f3a01c9be#1 --dry-run
+  unpend approve gpu-7f3a01c9be#1 --plan HEX`,
+		Args: func(c *cobra.Command, args []string) error {
+			if err := cobra.ExactArgs(1)(c, args); err != nil {
+				return usage("%v; see 'unpend approve --help'", err)
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error { return o.approve(c.Context(), args[0], std) },
+	}
+	c.Flags().StringVar(&o.plan, "plan", "", "apply only if this is still the plan (64 hex); asks nothing")
+	c.Flags().BoolVar(&o.dryRun, "dry-run", false, "send every write as a server-side dry run")
+	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "ask nothing")
+	return c
+}
+
+// parseFix reads INCIDENT#N.
+func parseFix(arg string) (string, int, error) {
+	incident, number, ok := strings.Cut(arg, "#")
+	n, err := strconv.Atoi(number)
+	if !ok || err != nil || n < 1 || incident == "" {
+		return "", 0, usage("%q names no fix: write INCIDENT#N, as 'unpend why' shows it", arg)
+	}
+	return incident, n, nil
+}
+
+func (o *approveOptions) approve(ctx context.Context, arg string, std stdio) error {
+	incident, number, err := parseFix(arg)
+	if err != nil {
+		return err
+	}
+	client, custom, err := o.clients()
+	if err != nil {
+		return err
+	}
+	d := remediate.Deps{Client: client, Dynamic: custom, Now: time.Now, Logger: slog.New(slog.DiscardHandler), DryRun: o.dryRun}
+	diagnosis, fix, err := remediate.Find(ctx, d, incident, number, o.plan)
+	if err != nil {
+		return outcomeError(unreachable(err))
+	}
+	if err := terminal.Render(std.err, diagnosis, terminalOptions(std.err)); err != nil {
+		return err
+	}
+	fmt.Fprintf(std.err, "\nFix %d: %s\nplan %s\n", number, fix.Title, fix.Plan)
+	if err := o.ask(number, std); err != nil {
+		return err
+	}
+	_, err = apply(ctx, d, incident, number, fix.Plan, std)
+	return err
+}
+
+// apply carries the fix out and shows its steps.
+func apply(ctx context.Context, d remediate.Deps, incident string, number int, plan string, std stdio) (remediate.Outcome, error) {
+	steps := terminal.NewSteps(std.err, isTerminal(std.err), d.Now)
+	out, err := remediate.Apply(ctx, d, incident, number, plan, func(s remediate.Step) { steps.Update(s.N, s.Of, s.Text, s.Done) })
+	if cerr := steps.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return out, outcomeError(err)
+	}
+	if d.DryRun {
+		fmt.Fprintln(std.out, "Dry run: the API server would accept every write; nothing was changed.")
+		return out, nil
+	}
+	fmt.Fprintf(std.out, "%s runs (%s, %d evicted)\n", out.Pod, out.Ended.Sub(out.Started).Round(time.Second), out.Evicted)
+	return out, nil
+}
+
+// outcomeError gives the outcomes of remediate their exit codes.
+func outcomeError(err error) error {
+	switch {
+	case errors.Is(err, remediate.ErrStale):
+		return &codedError{exitStale, err}
+	case errors.Is(err, remediate.ErrRefused):
+		return &codedError{exitRefused, err}
+	}
+	return err
+}
+
+func isTerminal(w any) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(f.Fd())
+}
+
+// ask wants a yes from a person; a script has to name the plan.
+func (o *approveOptions) ask(number int, std stdio) error {
+	if o.yes || o.plan != "" || o.dryRun {
+		return nil
+	}
+	if !isTerminal(std.in) {
+		return &codedError{exitRefused, errors.New("nobody is there to be asked: give --plan HEX, or --yes")}
+	}
+	answer, err := question(fmt.Sprintf("Approve fix %d? [y/N] ", number), std)
+	if err != nil || answer != "y" && answer != "yes" {
+		return &codedError{exitRefused, errors.New("not approved; nothing was changed")}
+	}
+	return nil
+}
+
+func question(text string, std stdio) (string, error) {
+	fmt.Fprint(std.err, text)
+	line, err := bufio.NewReader(std.in).ReadString('\n')
+	return strings.ToLower(strings.TrimSpace(line)), err
+}
+
