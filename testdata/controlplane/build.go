@@ -1,0 +1,122 @@
+// Package controlplane starts a real Kubernetes control plane for tests: etcd,
+// kube-apiserver, kube-scheduler, kube-controller-manager and kwok as kubelet,
+// built from the Go module proxy.
+package controlplane
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+)
+
+// Version of the Kubernetes binaries; build/kube/go.mod pins the same.
+const Version = "v1.37.1"
+
+// program is one binary: where it is built, and from which package.
+type program struct{ name, module, pkg string }
+
+var programs = []program{
+	{"etcd", "etcd", "."},
+	{"kube-apiserver", "kube", "k8s.io/kubernetes/cmd/kube-apiserver"},
+	{"kube-scheduler", "kube", "k8s.io/kubernetes/cmd/kube-scheduler"},
+	{"kube-controller-manager", "kube", "k8s.io/kubernetes/cmd/kube-controller-manager"},
+	{"kwok", "kwok", "sigs.k8s.io/kwok/cmd/kwok"},
+}
+
+// ldflags tell the binaries their version: clients cannot parse one that is empty.
+func ldflags() string {
+	const at = "k8s.io/component-base/version."
+	major, minor, _ := strings.Cut(strings.TrimPrefix(Version, "v"), ".")
+	minor, _, _ = strings.Cut(minor, ".")
+	return fmt.Sprintf("-s -w -X %sgitVersion=%s -X %sgitMajor=%s -X %sgitMinor=%s", at, Version, at, major, at, minor)
+}
+
+// source is the folder of this package.
+func source() (string, error) {
+	_, file, _, ok := runtime.Caller(0)
+	if !ok || !filepath.IsAbs(file) {
+		return "", errors.New("find the sources of the control plane: build tests without -trimpath")
+	}
+	return filepath.Dir(file), nil
+}
+
+// Build builds the binaries that are not in the cache yet and returns their
+// folder. Several processes may call it at once.
+func Build(ctx context.Context) (string, error) {
+	src, err := source()
+	if err != nil {
+		return "", err
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("find the cache: %w", err)
+	}
+	key, err := fingerprint(src)
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(cache, "unpend", "controlplane", key)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", fmt.Errorf("make the cache: %w", err)
+	}
+	unlock, err := lock(filepath.Join(dir, "lock"))
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	for _, p := range programs {
+		if _, err := os.Stat(filepath.Join(dir, p.name)); err == nil {
+			continue
+		}
+		if err := p.build(ctx, src, dir); err != nil {
+			return "", err
+		}
+	}
+	return dir, nil
+}
+
+func (p program) build(ctx context.Context, src, dir string) error {
+	fmt.Fprintf(os.Stderr, "building %s for the tests (once; minutes) …\n", p.name)
+	out := filepath.Join(dir, p.name+".new")
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", ldflags(), "-o", out, p.pkg)
+	cmd.Dir = filepath.Join(src, "build", p.module)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-mod=readonly -buildvcs=false")
+	if text, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("build %s: %w\n%s", p.name, err, text)
+	}
+	return os.Rename(out, filepath.Join(dir, p.name))
+}
+
+// fingerprint changes when anything the binaries are made from does.
+func fingerprint(src string) (string, error) {
+	h := sha256.New()
+	fmt.Fprintln(h, ldflags(), runtime.Version(), runtime.GOARCH)
+	for _, p := range programs {
+		for _, f := range []string{"go.mod", "go.sum"} {
+			data, err := os.ReadFile(filepath.Join(src, "build", p.module, f))
+			if err != nil {
+				return "", fmt.Errorf("read the pins: %w", err)
+			}
+			h.Write(data)
+		}
+	}
+	return fmt.Sprintf("%s-%x", Version, h.Sum(nil)[:6]), nil
+}
+
+func lock(path string) (unlock func(), err error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("lock the cache: %w", err)
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
+		return nil, errors.Join(fmt.Errorf("lock the cache: %w", err), f.Close())
+	}
+	return func() { f.Close() }, nil
+}
