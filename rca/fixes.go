@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -17,8 +18,10 @@ type candidate struct {
 	changes []change
 	victims []*corev1.Pod
 	cost    victimCost
-	keeps   bool    // gives what was asked
-	removes CauseID // the cause its most disruptive change removes
+	// stranded counts the victims that found no place on the copy.
+	stranded int
+	keeps    bool    // gives what was asked
+	removes  CauseID // the cause its most disruptive change removes
 }
 
 const (
@@ -32,27 +35,28 @@ const (
 // fixes computes, proves and orders what can be done.
 func (c *Case) fixes(ctx context.Context, causes []Cause) ([]*candidate, error) {
 	all := c.candidates(causes)
-	slices.SortStableFunc(all, func(a, b *candidate) int { return a.compare(b) })
-	tries, settled := map[string]int{}, map[string]bool{}
-	var out []*candidate
+	slices.SortStableFunc(all, func(a, b *candidate) int { return cmp.Or(a.order(b, false), strings.Compare(a.fix.Title, b.fix.Title)) })
+	tries, best := map[string]int{}, map[string]*candidate{}
 	for _, f := range all {
 		set := f.kindsKey()
-		if settled[set] || tries[set] >= maxTries {
+		b := best[set]
+		// Of equal cost, one that leaves fewer victims waiting is worth a try.
+		if tries[set] >= maxTries || b != nil && (b.stranded == 0 || b.order(f, false) != 0) {
 			continue
 		}
 		tries[set]++
 		if err := c.prove(ctx, f); err != nil {
 			return nil, fmt.Errorf("prove %q: %w", f.fix.Title, err)
 		}
-		if f.fix.Proof.Verdict != Refuted {
-			settled[set] = true
-			out = append(out, f)
+		if f.fix.Proof.Verdict != Refuted && (b == nil || f.stranded < b.stranded) {
+			best[set] = f
 		}
 	}
+	out := slices.Collect(maps.Values(best))
 	if len(out) == 0 {
 		out = append(out, c.manual(causes))
 	}
-	slices.SortStableFunc(out, func(a, b *candidate) int { return a.compare(b) })
+	slices.SortFunc(out, func(a, b *candidate) int { return cmp.Or(a.order(b, true), strings.Compare(a.fix.Title, b.fix.Title)) })
 	for i, f := range out {
 		f.fix.ID = i + 1
 		f.fix.Plan = planHash(f.fix.Actions)
@@ -182,19 +186,23 @@ func riskier(a, b string) string {
 
 func (f *candidate) kindsKey() string { return fmt.Sprint(f.fix.Kinds) }
 
-// compare orders fixes: schedules first · those that give what was asked · automatic ·
+// order sorts fixes: schedules first · those that give what was asked · automatic ·
 // victim cost · nodes · minutes · catalogue order. Refuted ones would come last.
-func (f *candidate) compare(g *candidate) int {
+// Without judged the verdict, which candidates do not have yet, is left out.
+func (f *candidate) order(g *candidate, judged bool) int {
 	verdicts := []Verdict{Schedules, "", Waits, Unproven, Refuted}
+	verdict := 0
+	if judged {
+		verdict = slices.Index(verdicts, f.fix.Proof.Verdict) - slices.Index(verdicts, g.fix.Proof.Verdict)
+	}
 	return cmp.Or(
-		slices.Index(verdicts, f.fix.Proof.Verdict)-slices.Index(verdicts, g.fix.Proof.Verdict),
+		verdict,
 		rank(f.keeps)-rank(g.keeps),
 		rank(f.fix.Automatic)-rank(g.fix.Automatic),
 		f.cost.compare(g.cost),
 		len(f.fix.Cost.Nodes)-len(g.fix.Cost.Nodes),
 		f.fix.Cost.Minutes-g.fix.Cost.Minutes,
 		slices.Index(fixOrder, f.fix.Kind)-slices.Index(fixOrder, g.fix.Kind),
-		strings.Compare(f.fix.Title, g.fix.Title),
 	)
 }
 

@@ -85,6 +85,7 @@ func (c *Case) proveVictims(ctx context.Context, s *whatif.Snapshot, f *candidat
 			landed++
 		}
 	}
+	f.stranded = len(f.victims) - landed
 	p := &f.fix.Proof
 	switch {
 	case gone > 0:

@@ -137,4 +137,3 @@ func question(text string, std stdio) (string, error) {
 	line, err := bufio.NewReader(std.in).ReadString('\n')
 	return strings.ToLower(strings.TrimSpace(line)), err
 }
-

@@ -1,4 +1,5 @@
 //go:build deps
+
 package main
 
 import (
@@ -25,6 +26,8 @@ import (
 	_ "helm.sh/helm/v3/pkg/chart/loader"
 	_ "helm.sh/helm/v3/pkg/chartutil"
 	_ "helm.sh/helm/v3/pkg/engine"
+	_ "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	_ "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
 	_ "k8s.io/cli-runtime/pkg/genericclioptions"
 	_ "k8s.io/cli-runtime/pkg/printers"
 	_ "k8s.io/client-go/dynamic"
@@ -40,10 +43,6 @@ import (
 	_ "k8s.io/kubernetes/pkg/scheduler/framework/plugins"
 	_ "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	_ "k8s.io/kubernetes/pkg/scheduler/profile"
-	_ "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	_ "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
 	_ "pgregory.net/rapid"
 	_ "sigs.k8s.io/yaml"
 )
-
-

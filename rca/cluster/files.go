@@ -39,6 +39,8 @@ func FromFiles(paths []string, stdin io.Reader) (*State, error) {
 type fileReader struct {
 	state *State
 	held  map[string]bool // kinds met, empty lists included
+	// inFolder: the file was found, not named.
+	inFolder bool
 }
 
 func (r *fileReader) read(path string, stdin io.Reader) error {
@@ -56,6 +58,8 @@ func (r *fileReader) read(path string, stdin io.Reader) error {
 	if !info.IsDir() {
 		return r.file(path)
 	}
+	r.inFolder = true
+	defer func() { r.inFolder = false }()
 	return filepath.WalkDir(path, func(p string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return fmt.Errorf("read dump: %w", err)
@@ -131,8 +135,11 @@ func (r *fileReader) object(data []byte) error {
 	if err := json.Unmarshal(data, &head); err != nil {
 		return err
 	}
+	if r.inFolder && head.Kind == "" && head.APIVersion == "" {
+		return nil // a folder may hold other YAML beside dumps
+	}
 	if head.Kind == "" || head.APIVersion == "" {
-		return errors.New("apiVersion and kind are missing")
+		return errors.New("apiVersion or kind is missing")
 	}
 	if base, isList := strings.CutSuffix(head.Kind, "List"); isList && kindOf(head.APIVersion, head.Kind) == nil {
 		if k := kindOf(head.APIVersion, base); k != nil {

@@ -215,4 +215,3 @@ func Read(ctx context.Context, client kubernetes.Interface, custom dynamic.Inter
 	defer f.Close()
 	return f.State(ctx), nil
 }
-

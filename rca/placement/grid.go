@@ -228,7 +228,9 @@ func (g *Grid) enumerate() []Layout {
 		counts[i] = 0
 	}
 	walk(0, 0, 0)
-	slices.SortFunc(out, func(a, b Layout) int { return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a.String(), b.String())) })
+	slices.SortFunc(out, func(a, b Layout) int {
+		return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a.String(), b.String()))
+	})
 	return out
 }
 

@@ -121,4 +121,3 @@ func (p *plugins) sort(made map[string]fwk.Plugin, order *config.Plugins) {
 		}
 	}
 }
-

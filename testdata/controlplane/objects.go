@@ -89,15 +89,31 @@ func (c *ControlPlane) AddNode(tb testing.TB, n sim.Node) {
 	tb.Helper()
 	ctx := context.Background()
 	want := n.Object(time.Now())
-	made, err := c.Client().CoreV1().Nodes().Create(ctx, want, metav1.CreateOptions{})
-	if err != nil {
+	nodes := c.Client().CoreV1().Nodes()
+	if _, err := nodes.Create(ctx, want, metav1.CreateOptions{}); err != nil {
 		tb.Fatal(err)
 	}
-	made.Status = want.Status
-	if _, err := c.Client().CoreV1().Nodes().UpdateStatus(ctx, made, metav1.UpdateOptions{}); err != nil {
-		tb.Fatal(err)
-	}
+	Eventually(tb, 10*time.Second, "status of node "+n.Name, func() (bool, string) {
+		made, err := nodes.Get(ctx, n.Name, metav1.GetOptions{})
+		if err == nil {
+			made.Status = want.Status
+			_, err = nodes.UpdateStatus(ctx, made, metav1.UpdateOptions{})
+		}
+		return err == nil, fmt.Sprint(err) // controllers write to a new node too
+	})
 	c.AddGeometry(tb, n.Geometry(time.Now()))
+	Eventually(tb, 20*time.Second, "node "+n.Name+" is open for pods", func() (bool, string) {
+		got, err := nodes.Get(ctx, n.Name, metav1.GetOptions{})
+		if err != nil {
+			return false, err.Error()
+		}
+		for _, t := range got.Spec.Taints {
+			if t.Key == corev1.TaintNodeNotReady { // admission puts it on every new node
+				return false, t.ToString()
+			}
+		}
+		return true, ""
+	})
 }
 
 // AddGeometry creates a report.
@@ -146,4 +162,14 @@ func (c *ControlPlane) AuditEvents(tb testing.TB) []AuditEvent {
 		out = append(out, e)
 	}
 	return out
+}
+
+// WaitForServiceAccount waits until pods may be made in the namespace: its
+// ServiceAccount comes a moment after it.
+func (c *ControlPlane) WaitForServiceAccount(tb testing.TB, namespace string) {
+	tb.Helper()
+	Eventually(tb, 20*time.Second, "the ServiceAccount of "+namespace, func() (bool, string) {
+		_, err := c.Client().CoreV1().ServiceAccounts(namespace).Get(context.Background(), "default", metav1.GetOptions{})
+		return err == nil, fmt.Sprint(err)
+	})
 }

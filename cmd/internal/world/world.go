@@ -128,4 +128,3 @@ func (w *World) AddNode(ctx context.Context, n sim.Node, now time.Time) error {
 	}
 	return nil
 }
-
