@@ -36,7 +36,7 @@ type change struct {
 }
 
 // apply makes the change on a fork and returns the waiting pod as it would be.
-func (ch change) apply(s *whatif.Snapshot, n *nodeView, pod *corev1.Pod) *corev1.Pod {
+func (ch change) apply(s *whatif.Snapshot, pod *corev1.Pod) *corev1.Pod {
 	for _, v := range ch.victims {
 		s.DeletePod(v.Namespace, v.Name)
 	}

@@ -134,9 +134,7 @@ func (c *Case) waitForManager(n *nodeView) [][]change {
 		if layouts, why := entry.layoutsOf(n); why == "" {
 			after := relayout{layouts: layouts}.after(n)
 			ch.node = func(o *corev1.Node) {
-				for k, q := range after {
-					o.Status.Allocatable[k] = q
-				}
+				maps.Copy(o.Status.Allocatable, after)
 			}
 		}
 	}

@@ -31,13 +31,14 @@ func (n *nodeView) relies() map[string]string {
 		"allocatable":   n.advertised(),
 	}
 	for _, g := range n.gpus {
-		text := layoutText(g)
+		var text strings.Builder
+		text.WriteString(layoutText(g))
 		for _, s := range g.Slots {
 			if s.Held {
-				text += fmt.Sprintf(" %d:%s/%s", s.Start, s.Holder.Namespace, s.Holder.Pod)
+				text.WriteString(fmt.Sprintf(" %d:%s/%s", s.Start, s.Holder.Namespace, s.Holder.Pod))
 			}
 		}
-		out[fmt.Sprintf("gpu%d", g.Index)] = text
+		out[fmt.Sprintf("gpu%d", g.Index)] = text.String()
 	}
 	return out
 }

@@ -18,7 +18,7 @@ func (c *Case) prove(ctx context.Context, f *candidate) error {
 		for _, ch := range f.changes {
 			if ch.node != nil {
 				if node == nil {
-					node = f.node.Node.DeepCopy()
+					node = f.node.DeepCopy()
 				}
 				ch.node(node)
 			}
@@ -27,7 +27,7 @@ func (c *Case) prove(ctx context.Context, f *candidate) error {
 			s.SetNode(node)
 		}
 		for _, ch := range f.changes {
-			pod = ch.apply(s, f.node, pod)
+			pod = ch.apply(s, pod)
 		}
 		placed, err := s.Place(ctx, pod)
 		if err != nil {

@@ -1,6 +1,8 @@
 package rca
 
 import (
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/unpend/unpend/rca/whatif"
@@ -12,16 +14,17 @@ var nodeCordoned = Rule{ID: NodeCordoned, Tell: func(_ *Case, n *nodeView, b wha
 	if !n.Spec.Unschedulable || b.Plugin != "NodeUnschedulable" && b.Plugin != "TaintToleration" {
 		return nil
 	}
-	fact := "spec.unschedulable is true"
+	var fact strings.Builder
+	fact.WriteString("spec.unschedulable is true")
 	for _, t := range n.Spec.Taints {
 		if t.Key == corev1.TaintNodeUnschedulable && t.TimeAdded != nil {
-			fact += " since " + t.TimeAdded.UTC().Format("2006-01-02 15:04 MST")
+			fact.WriteString(" since " + t.TimeAdded.UTC().Format("2006-01-02 15:04 MST"))
 		}
 	}
 	if who := cordonedBy(n.Node); who != "" {
-		fact += ", set by " + who
+		fact.WriteString(", set by " + who)
 	}
-	return &finding{Proven, "cordoned", []Evidence{{n.ref(), fact}}}
+	return &finding{Proven, "cordoned", []Evidence{{n.ref(), fact.String()}}}
 }}
 
 // cordonedBy names the field manager that last wrote the spec, the nearest thing

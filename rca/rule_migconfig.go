@@ -46,7 +46,7 @@ func (n *nodeView) labelSetAt(label string) (time.Time, bool) {
 		if m.Time == nil || m.FieldsV1 == nil && m.Manager != "nvidia-mig-manager" {
 			continue
 		}
-		if (m.FieldsV1 == nil || strings.Contains(string(m.FieldsV1.Raw), key)) && m.Time.After(newest) {
+		if (m.FieldsV1 == nil || strings.Contains(m.FieldsV1.GetRawString(), key)) && m.Time.After(newest) {
 			newest = m.Time.Time
 		}
 	}

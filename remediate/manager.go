@@ -119,4 +119,3 @@ func (s *saga) park(ctx context.Context, why error) error {
 	err := s.edit(ctx, func(*corev1.Node) error { return nil }, nil, nil, &s.own)
 	return errors.Join(fmt.Errorf("node %s is parked, cordoned on purpose: %w", s.node, why), err)
 }
-

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -134,18 +135,13 @@ func (r *runner) running(ctx context.Context, d rca.Diagnosis) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("list pods of %s: %w", d.Workload.Namespace, err)
 	}
-	began := metav1.NewTime(r.Now().Add(-24 * time.Hour))
 	for _, p := range pods.Items {
 		if p.Status.Phase != corev1.PodRunning || !r.belongs(ctx, &p, d) {
 			continue
 		}
-		for _, name := range d.Pods.Names {
-			if p.Name == name {
-				return p.Namespace + "/" + p.Name, nil
-			}
-		}
-		if p.CreationTimestamp.After(began.Time) && p.CreationTimestamp.Time.After(d.Pods.Since) {
-			return p.Namespace + "/" + p.Name, nil // made anew by the fix
+		waited := slices.Contains(d.Pods.Names, p.Name)
+		if waited || p.CreationTimestamp.After(d.Pods.Since) { // or made anew by the fix
+			return p.Namespace + "/" + p.Name, nil
 		}
 	}
 	return "", nil

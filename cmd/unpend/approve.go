@@ -79,26 +79,25 @@ func (o *approveOptions) approve(ctx context.Context, arg string, std stdio) err
 	if err := o.ask(number, std); err != nil {
 		return err
 	}
-	_, err = apply(ctx, d, incident, number, fix.Plan, std)
-	return err
+	return apply(ctx, d, incident, number, fix.Plan, std)
 }
 
 // apply carries the fix out and shows its steps.
-func apply(ctx context.Context, d remediate.Deps, incident string, number int, plan string, std stdio) (remediate.Outcome, error) {
+func apply(ctx context.Context, d remediate.Deps, incident string, number int, plan string, std stdio) error {
 	steps := terminal.NewSteps(std.err, isTerminal(std.err), d.Now)
 	out, err := remediate.Apply(ctx, d, incident, number, plan, func(s remediate.Step) { steps.Update(s.N, s.Of, s.Text, s.Done) })
 	if cerr := steps.Close(); err == nil {
 		err = cerr
 	}
 	if err != nil {
-		return out, outcomeError(err)
+		return outcomeError(err)
 	}
 	if d.DryRun {
 		fmt.Fprintln(std.out, "Dry run: the API server would accept every write; nothing was changed.")
-		return out, nil
+		return nil
 	}
 	fmt.Fprintf(std.out, "%s runs (%s, %d evicted)\n", out.Pod, out.Ended.Sub(out.Started).Round(time.Second), out.Evicted)
-	return out, nil
+	return nil
 }
 
 // outcomeError gives the outcomes of remediate their exit codes.

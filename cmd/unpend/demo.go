@@ -106,7 +106,7 @@ func (d *demo) story(ctx context.Context) error {
 func (d *demo) await(ctx context.Context, ok func(*cluster.State) bool) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	f, err := cluster.Follow(ctx, d.world.Client(), d.world.Dynamic(), cluster.FollowOptions{Now: time.Now})
+	f, err := cluster.Follow(ctx, d.world.Client(), d.world.Dynamic(), time.Now)
 	if err != nil {
 		return err
 	}
@@ -179,7 +179,7 @@ func (d *demo) decide(ctx context.Context, found rca.Diagnosis) (bool, error) {
 		case answer == "d":
 			dry := d.deps
 			dry.DryRun = true
-			if _, err := apply(ctx, dry, found.Incident, 1, found.Fixes[0].Plan, d.std); err != nil {
+			if err := apply(ctx, dry, found.Incident, 1, found.Fixes[0].Plan, d.std); err != nil {
 				return false, err
 			}
 			continue
@@ -195,7 +195,7 @@ func (d *demo) decide(ctx context.Context, found rca.Diagnosis) (bool, error) {
 func (d *demo) fix(ctx context.Context, found rca.Diagnosis) error {
 	plan := found.Fixes[0].Plan
 	if d.output != "json" {
-		if _, err := apply(ctx, d.deps, found.Incident, 1, plan, d.std); err != nil {
+		if err := apply(ctx, d.deps, found.Incident, 1, plan, d.std); err != nil {
 			return err
 		}
 		if err := d.bars(ctx); err != nil {

@@ -71,14 +71,14 @@ func barePods(name, profile string, n int) func(*testing.T, *controlplane.Contro
 	}
 }
 
-func job(name, profile, cpu string) func(*testing.T, *controlplane.ControlPlane) {
+func job(profile, cpu string) func(*testing.T, *controlplane.ControlPlane) {
 	return func(t *testing.T, c *controlplane.ControlPlane) {
 		tpl := template(profile, nil)
 		tpl.Spec.RestartPolicy = corev1.RestartPolicyNever
 		if cpu != "" {
 			tpl.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}
 		}
-		j := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: batchv1.JobSpec{Template: tpl}}
+		j := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "training"}, Spec: batchv1.JobSpec{Template: tpl}}
 		if _, err := c.Client().BatchV1().Jobs("default").Create(t.Context(), j, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
@@ -114,13 +114,13 @@ func liveScenarios() map[string]live {
 	tiny := all1g("gpu-1")
 	tiny.Taints, tiny.CPU = reserved, "2"
 	return map[string]live{
-		"all-1g":      {nodes: []sim.Node{all1g("gpu-1"), all1g("gpu-2")}, holders: deploy("inference", "1g.5gb", 6), wait: job("training", "2g.10gb", ""), apply: true},
-		"all-1g-bare": {nodes: []sim.Node{all1g("gpu-1"), all1g("gpu-2")}, holders: barePods("inference", "1g.5gb", 6), wait: job("training", "2g.10gb", "")},
+		"all-1g":      {nodes: []sim.Node{all1g("gpu-1"), all1g("gpu-2")}, holders: deploy("inference", "1g.5gb", 6), wait: job("2g.10gb", ""), apply: true},
+		"all-1g-bare": {nodes: []sim.Node{all1g("gpu-1"), all1g("gpu-2")}, holders: barePods("inference", "1g.5gb", 6), wait: job("2g.10gb", "")},
 		"1-0-5": {nodes: []sim.Node{{Name: "gpu-1", Model: a100, Config: "custom", Layouts: [][]sim.Placed{{{Profile: "1g.5gb", Start: 0}, {Profile: "1g.5gb", Start: 1}, {Profile: "1g.5gb", Start: 5}}}}},
-			holders: deploy("inference", "1g.5gb", 3), wait: job("training", "3g.20gb", ""), apply: true},
-		"hidden-second-blocker": {nodes: []sim.Node{tiny}, wait: job("training", "1g.5gb", "4")},
-		"stale-event":           {nodes: []sim.Node{all1g("gpu-1")}, wait: job("training", "2g.10gb", ""), later: newCause, apply: true},
-		"unknown-profile":       {nodes: []sim.Node{all1g("gpu-1")}, wait: job("training", "9g.90gb", "")},
+			holders: deploy("inference", "1g.5gb", 3), wait: job("3g.20gb", ""), apply: true},
+		"hidden-second-blocker": {nodes: []sim.Node{tiny}, wait: job("1g.5gb", "4")},
+		"stale-event":           {nodes: []sim.Node{all1g("gpu-1")}, wait: job("2g.10gb", ""), later: newCause, apply: true},
+		"unknown-profile":       {nodes: []sim.Node{all1g("gpu-1")}, wait: job("9g.90gb", "")},
 	}
 }
 

@@ -68,8 +68,7 @@ func (s *source) clients() (kubernetes.Interface, dynamic.Interface, error) {
 
 // unreachable says in one sentence that the API server does not answer.
 func unreachable(err error) error {
-	var dial *url.Error
-	if errors.As(err, &dial) {
+	if dial, ok := errors.AsType[*url.Error](err); ok {
 		host := dial.URL
 		if u, parse := url.Parse(dial.URL); parse == nil {
 			host = u.Host

@@ -56,7 +56,7 @@ func (s *Stack) manage(ctx context.Context, node *corev1.Node, geo *nodeprobe.No
 
 // begin checks the entry and pauses the node's GPU software.
 func (s *Stack) begin(ctx context.Context, node *corev1.Node, geo *nodeprobe.NodeGeometry, wanted string, fault Faults) (time.Duration, bool, error) {
-	entry, err := s.entry(ctx, node, geo, wanted)
+	entry, err := s.entry(ctx, geo, wanted)
 	if err != nil {
 		return 0, false, err
 	}
@@ -94,7 +94,7 @@ func (s *Stack) begin(ctx context.Context, node *corev1.Node, geo *nodeprobe.Nod
 // finish re-makes the GPUs whose counts differ, or fails and leaves everything as
 // it was.
 func (s *Stack) finish(ctx context.Context, node *corev1.Node, geo *nodeprobe.NodeGeometry, pods []*corev1.Pod, j job, fault Faults) error {
-	entry, err := s.entry(ctx, node, geo, j.config)
+	entry, err := s.entry(ctx, geo, j.config)
 	if err != nil {
 		return err
 	}
@@ -186,7 +186,7 @@ func remake(geo *nodeprobe.NodeGeometry, want map[int]target) bool {
 }
 
 // entry finds the named entry; nil when there is none.
-func (s *Stack) entry(ctx context.Context, node *corev1.Node, geo *nodeprobe.NodeGeometry, name string) ([]entryRule, error) {
+func (s *Stack) entry(ctx context.Context, geo *nodeprobe.NodeGeometry, name string) ([]entryRule, error) {
 	entries := map[string][]entryRule{}
 	cm, err := s.client.CoreV1().ConfigMaps(s.opts.Namespace).Get(ctx, s.opts.ConfigMap, metav1.GetOptions{})
 	switch {

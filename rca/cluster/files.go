@@ -204,8 +204,7 @@ type position struct {
 // document's first.
 func (p position) fail(err error) error {
 	line := p.line
-	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) {
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		line += bytes.Count(p.text[:min(int(syntax.Offset), len(p.text))], []byte("\n"))
 	} else if _, rest, ok := strings.Cut(err.Error(), "line "); ok {
 		var n int

@@ -31,14 +31,6 @@ type Follower struct {
 	unread map[string]string
 }
 
-// FollowOptions of a Follower; Now is the clock.
-type FollowOptions struct {
-	Now func() time.Time
-	// OnChange is told of every object that is new, changed or gone (then new is
-	// nil); it must not block. Nil: nobody asks.
-	OnChange func(old, new any)
-}
-
 // syncPatience is how long one kind may take to be listed: 100,000 pods take
 // some 20 s on a slow link.
 const syncPatience = 60 * time.Second
@@ -46,17 +38,17 @@ const syncPatience = 60 * time.Second
 // Follow starts informers for every kind and waits until each is filled or has
 // been refused: a missing right or a kind that is not installed ends up in
 // State.Unread. Only an API server that cannot be asked at all is an error.
-func Follow(ctx context.Context, client kubernetes.Interface, custom dynamic.Interface, opts FollowOptions) (*Follower, error) {
+func Follow(ctx context.Context, client kubernetes.Interface, custom dynamic.Interface, now func() time.Time) (*Follower, error) {
 	if _, err := client.Discovery().ServerVersion(); err != nil {
 		return nil, fmt.Errorf("ask the API server for its version: %w", err)
 	}
 	ctx, stop := context.WithCancel(ctx)
-	f := &Follower{client: client, now: opts.Now, stop: stop, unread: map[string]string{},
+	f := &Follower{client: client, now: now, stop: stop, unread: map[string]string{},
 		typed:     informers.NewSharedInformerFactory(client, 0),
 		custom:    dynamicinformer.NewDynamicSharedInformerFactory(custom, 0),
 		informers: map[string]cache.SharedIndexInformer{}}
 	for i := range kinds {
-		if err := f.informer(&kinds[i], opts.OnChange); err != nil {
+		if err := f.informer(&kinds[i]); err != nil {
 			stop()
 			return nil, err
 		}
@@ -77,7 +69,7 @@ func (f *Follower) Close() {
 	f.custom.Shutdown()
 }
 
-func (f *Follower) informer(k *kind, onChange func(old, new any)) error {
+func (f *Follower) informer(k *kind) error {
 	if k.byName {
 		return nil
 	}
@@ -102,26 +94,8 @@ func (f *Follower) informer(k *kind, onChange func(old, new any)) error {
 	if err := in.SetWatchErrorHandler(func(_ *cache.Reflector, err error) { f.refused(k, err) }); err != nil {
 		return fmt.Errorf("watch %s: %w", k, err)
 	}
-	if onChange != nil {
-		if _, err := in.AddEventHandler(changes(onChange)); err != nil {
-			return fmt.Errorf("watch %s: %w", k, err)
-		}
-	}
 	f.informers[k.name] = in
 	return nil
-}
-
-func changes(tell func(old, new any)) cache.ResourceEventHandlerFuncs {
-	return cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(o any) { tell(nil, o) },
-		UpdateFunc: tell,
-		DeleteFunc: func(o any) {
-			if gone, ok := o.(cache.DeletedFinalStateUnknown); ok {
-				o = gone.Obj
-			}
-			tell(o, nil)
-		},
-	}
 }
 
 // refused notes why a kind is not read.
@@ -208,7 +182,7 @@ func (k *kind) typed(o any) (Object, bool) {
 
 // Read takes the cluster in once.
 func Read(ctx context.Context, client kubernetes.Interface, custom dynamic.Interface, now func() time.Time) (*State, error) {
-	f, err := Follow(ctx, client, custom, FollowOptions{Now: now})
+	f, err := Follow(ctx, client, custom, now)
 	if err != nil {
 		return nil, err
 	}

@@ -33,36 +33,36 @@ type kind struct {
 	list   func(*State) any // pointer to the slice in the State
 }
 
-func gvr(group, version, resource string) schema.GroupVersionResource {
-	return schema.GroupVersionResource{Group: group, Version: version, Resource: resource}
+func v1(group, resource string) schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: group, Version: "v1", Resource: resource}
 }
 
 // kinds is everything a diagnosis reads, and so everything `unpend dump` writes.
 var kinds = []kind{
-	{name: "Node", resource: gvr("", "v1", "nodes"), list: func(s *State) any { return &s.Nodes }},
-	{name: "Pod", resource: gvr("", "v1", "pods"), namespaced: true, list: func(s *State) any { return &s.Pods }},
-	{name: "Event", resource: gvr("", "v1", "events"), namespaced: true, list: func(s *State) any { return &s.Events }},
-	{name: "Namespace", resource: gvr("", "v1", "namespaces"), list: func(s *State) any { return &s.Namespaces }},
-	{name: "ConfigMap", resource: gvr("", "v1", "configmaps"), namespaced: true, byName: true, list: func(s *State) any { return &s.ConfigMaps }},
-	{name: "ResourceQuota", resource: gvr("", "v1", "resourcequotas"), namespaced: true, list: func(s *State) any { return &s.Quotas }},
-	{name: "LimitRange", resource: gvr("", "v1", "limitranges"), namespaced: true, list: func(s *State) any { return &s.LimitRanges }},
-	{name: "PersistentVolumeClaim", resource: gvr("", "v1", "persistentvolumeclaims"), namespaced: true, list: func(s *State) any { return &s.PVCs }},
-	{name: "PersistentVolume", resource: gvr("", "v1", "persistentvolumes"), list: func(s *State) any { return &s.PVs }},
-	{name: "PodDisruptionBudget", resource: gvr("policy", "v1", "poddisruptionbudgets"), namespaced: true, list: func(s *State) any { return &s.PDBs }},
-	{name: "PriorityClass", resource: gvr("scheduling.k8s.io", "v1", "priorityclasses"), list: func(s *State) any { return &s.PriorityClasses }},
-	{name: "ReplicaSet", resource: gvr("apps", "v1", "replicasets"), namespaced: true, list: func(s *State) any { return &s.ReplicaSets }},
-	{name: "Deployment", resource: gvr("apps", "v1", "deployments"), namespaced: true, list: func(s *State) any { return &s.Deployments }},
-	{name: "StatefulSet", resource: gvr("apps", "v1", "statefulsets"), namespaced: true, list: func(s *State) any { return &s.StatefulSets }},
-	{name: "DaemonSet", resource: gvr("apps", "v1", "daemonsets"), namespaced: true, list: func(s *State) any { return &s.DaemonSets }},
-	{name: "Job", resource: gvr("batch", "v1", "jobs"), namespaced: true, list: func(s *State) any { return &s.Jobs }},
-	{name: "CronJob", resource: gvr("batch", "v1", "cronjobs"), namespaced: true, list: func(s *State) any { return &s.CronJobs }},
-	{name: "StorageClass", resource: gvr("storage.k8s.io", "v1", "storageclasses"), list: func(s *State) any { return &s.StorageClasses }},
-	{name: "CSINode", resource: gvr("storage.k8s.io", "v1", "csinodes"), list: func(s *State) any { return &s.CSINodes }},
-	{name: "ResourceSlice", resource: gvr("resource.k8s.io", "v1", "resourceslices"), optional: true, list: func(s *State) any { return &s.ResourceSlices }},
-	{name: "ResourceClaim", resource: gvr("resource.k8s.io", "v1", "resourceclaims"), namespaced: true, optional: true, list: func(s *State) any { return &s.ResourceClaims }},
-	{name: "ResourceClaimTemplate", resource: gvr("resource.k8s.io", "v1", "resourceclaimtemplates"), namespaced: true, optional: true, list: func(s *State) any { return &s.ClaimTemplates }},
-	{name: "DeviceClass", resource: gvr("resource.k8s.io", "v1", "deviceclasses"), optional: true, list: func(s *State) any { return &s.DeviceClasses }},
-	{name: "ClusterPolicy", resource: gvr("nvidia.com", "v1", "clusterpolicies"), optional: true, custom: true, list: func(s *State) any { return &s.ClusterPolicies }},
+	{name: "Node", resource: v1("", "nodes"), list: func(s *State) any { return &s.Nodes }},
+	{name: "Pod", resource: v1("", "pods"), namespaced: true, list: func(s *State) any { return &s.Pods }},
+	{name: "Event", resource: v1("", "events"), namespaced: true, list: func(s *State) any { return &s.Events }},
+	{name: "Namespace", resource: v1("", "namespaces"), list: func(s *State) any { return &s.Namespaces }},
+	{name: "ConfigMap", resource: v1("", "configmaps"), namespaced: true, byName: true, list: func(s *State) any { return &s.ConfigMaps }},
+	{name: "ResourceQuota", resource: v1("", "resourcequotas"), namespaced: true, list: func(s *State) any { return &s.Quotas }},
+	{name: "LimitRange", resource: v1("", "limitranges"), namespaced: true, list: func(s *State) any { return &s.LimitRanges }},
+	{name: "PersistentVolumeClaim", resource: v1("", "persistentvolumeclaims"), namespaced: true, list: func(s *State) any { return &s.PVCs }},
+	{name: "PersistentVolume", resource: v1("", "persistentvolumes"), list: func(s *State) any { return &s.PVs }},
+	{name: "PodDisruptionBudget", resource: v1("policy", "poddisruptionbudgets"), namespaced: true, list: func(s *State) any { return &s.PDBs }},
+	{name: "PriorityClass", resource: v1("scheduling.k8s.io", "priorityclasses"), list: func(s *State) any { return &s.PriorityClasses }},
+	{name: "ReplicaSet", resource: v1("apps", "replicasets"), namespaced: true, list: func(s *State) any { return &s.ReplicaSets }},
+	{name: "Deployment", resource: v1("apps", "deployments"), namespaced: true, list: func(s *State) any { return &s.Deployments }},
+	{name: "StatefulSet", resource: v1("apps", "statefulsets"), namespaced: true, list: func(s *State) any { return &s.StatefulSets }},
+	{name: "DaemonSet", resource: v1("apps", "daemonsets"), namespaced: true, list: func(s *State) any { return &s.DaemonSets }},
+	{name: "Job", resource: v1("batch", "jobs"), namespaced: true, list: func(s *State) any { return &s.Jobs }},
+	{name: "CronJob", resource: v1("batch", "cronjobs"), namespaced: true, list: func(s *State) any { return &s.CronJobs }},
+	{name: "StorageClass", resource: v1("storage.k8s.io", "storageclasses"), list: func(s *State) any { return &s.StorageClasses }},
+	{name: "CSINode", resource: v1("storage.k8s.io", "csinodes"), list: func(s *State) any { return &s.CSINodes }},
+	{name: "ResourceSlice", resource: v1("resource.k8s.io", "resourceslices"), optional: true, list: func(s *State) any { return &s.ResourceSlices }},
+	{name: "ResourceClaim", resource: v1("resource.k8s.io", "resourceclaims"), namespaced: true, optional: true, list: func(s *State) any { return &s.ResourceClaims }},
+	{name: "ResourceClaimTemplate", resource: v1("resource.k8s.io", "resourceclaimtemplates"), namespaced: true, optional: true, list: func(s *State) any { return &s.ClaimTemplates }},
+	{name: "DeviceClass", resource: v1("resource.k8s.io", "deviceclasses"), optional: true, list: func(s *State) any { return &s.DeviceClasses }},
+	{name: "ClusterPolicy", resource: v1("nvidia.com", "clusterpolicies"), optional: true, custom: true, list: func(s *State) any { return &s.ClusterPolicies }},
 	{name: nodeprobe.Kind.Kind, resource: nodeprobe.Resource, optional: true, custom: true, list: func(s *State) any { return &s.reports }},
 }
 

@@ -1,7 +1,7 @@
 package cluster
 
 import (
-	"bytes"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -58,8 +58,8 @@ func trimPod(p *corev1.Pod) {
 // label, nil when the entry did not write it.
 func migFields(f *metav1.FieldsV1) *metav1.FieldsV1 {
 	const label = `"f:nvidia.com/mig.config.state"`
-	if f == nil || !bytes.Contains(f.Raw, []byte(label)) {
+	if f == nil || !strings.Contains(f.GetRawString(), label) {
 		return nil
 	}
-	return &metav1.FieldsV1{Raw: []byte(`{"f:metadata":{"f:labels":{` + label + `:{}}}}`)}
+	return metav1.NewFieldsV1(`{"f:metadata":{"f:labels":{` + label + `:{}}}}`)
 }

@@ -106,13 +106,13 @@ func TestLayoutCounts(t *testing.T) {
 		if len(sets) != c.sets || len(g.Layouts()) != c.multisets {
 			t.Errorf("%s, %d profiles: %d sets, %d layouts, want %d and %d", c.model, len(profiles), len(sets), len(g.Layouts()), c.sets, c.multisets)
 		}
-		if n := maximal(profiles, sets); n != c.maxi {
+		if n := maximal(sets); n != c.maxi {
 			t.Errorf("%s, %d profiles: %d maximal sets, want %d", c.model, len(profiles), n, c.maxi)
 		}
 	}
 }
 
-func maximal(profiles []nodeprobe.Profile, sets [][]judged) int {
+func maximal(sets [][]judged) int {
 	keys := map[string]bool{}
 	key := func(s []judged) string { return fmt.Sprint(s) }
 	for _, s := range sets {
@@ -199,8 +199,8 @@ func a100(t testing.TB, placed ...string) GPU {
 	for i, text := range placed {
 		profile, start, _ := strings.Cut(text, "@")
 		in := nodeprobe.Instance{Profile: profile, ID: i, Holder: &nodeprobe.Holder{Namespace: "a", Pod: fmt.Sprint("p", i), Container: "c"}}
-		if strings.HasSuffix(start, " idle") {
-			in.Holder, start = nil, strings.TrimSuffix(start, " idle")
+		if before, ok := strings.CutSuffix(start, " idle"); ok {
+			in.Holder, start = nil, before
 		}
 		fmt.Sscan(start, &in.Start)
 		p, _ := model(t, "A100-40GB").Profile(profile)

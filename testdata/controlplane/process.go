@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"sync"
 	"syscall"
@@ -60,9 +61,9 @@ func (p *processes) start(path string, args ...string) error {
 
 // kill ends all programs, the last started first, and waits for them.
 func (p *processes) kill() {
-	for i := len(p.list) - 1; i >= 0; i-- {
-		syscall.Kill(-p.list[i].Process.Pid, syscall.SIGKILL) //nolint:errcheck // it may have ended by itself
-		p.list[i].Wait()                                      //nolint:errcheck // killed is how it ends
+	for _, cmd := range slices.Backward(p.list) {
+		syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) //nolint:errcheck // it may have ended by itself
+		cmd.Wait()                                      //nolint:errcheck // killed is how it ends
 	}
 	close(p.stop)
 	p.ended.Wait()

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// config is the one YAML file of `unpend run`: a key per room.
+type config struct {
+	Watcher struct {
+		// Sweep is how often everything is looked at without a signal (60s).
+		Sweep metav1.Duration `json:"sweep"`
+		// Debounce gathers the signals of a storm (200ms).
+		Debounce metav1.Duration `json:"debounce"`
+	} `json:"watcher"`
+	RCA       struct{} `json:"rca"`
+	Knowledge struct {
+		// Folder of Markdown runbooks and past incidents.
+		Folder string `json:"folder"`
+	} `json:"knowledge"`
+	Remediate struct{} `json:"remediate"`
+	Bus       struct {
+		URL      string `json:"url"`      // of a NATS cluster; empty: embedded
+		StoreDir string `json:"storeDir"` // of the embedded NATS
+		MaxBytes int64  `json:"maxBytes"` // of all streams (256 MiB)
+	} `json:"bus"`
+	Web struct {
+		Metrics string `json:"metrics"` // where /metrics, /healthz and /readyz are served
+	} `json:"web"`
+}
+
+// readConfig reads the file strictly: a key nobody knows is a mistake.
+func readConfig(path string) (config, error) {
+	var c config
+	c.Web.Metrics = "127.0.0.1:9090"
+	c.Watcher.Sweep.Duration = time.Minute
+	c.Watcher.Debounce.Duration = 200 * time.Millisecond
+	if path == "" {
+		return c, nil
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return c, fmt.Errorf("read the configuration: %w", err)
+	}
+	if err := yaml.UnmarshalStrict(data, &c); err != nil {
+		return c, fmt.Errorf("%s: %w", path, err)
+	}
+	return c, nil
+}

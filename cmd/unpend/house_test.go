@@ -1,0 +1,50 @@
+package main
+
+import (
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/unpend/unpend/"
+
+// house says which of our packages each room may import: data flows from watcher
+// to rca to remediate, imports point back. README draws the same.
+var house = map[string][]string{
+	"cmd/unpend":            {"cmd/internal/bus", "cmd/internal/terminal", "cmd/internal/world", "watcher", "rca", "rca/cluster", "rca/whatif", "knowledge", "remediate", "nodeprobe", "nodeprobe/sim"},
+	"cmd/internal/bus":      {},
+	"cmd/internal/terminal": {"rca"},
+	"cmd/internal/world":    {"nodeprobe", "nodeprobe/sim", "rca/whatif/insitu"},
+	"watcher":               {},
+	"rca":                   {"watcher", "nodeprobe", "knowledge", "rca/cluster", "rca/placement", "rca/whatif"},
+	"rca/cluster":           {"nodeprobe"},
+	"rca/placement":         {"nodeprobe"},
+	"rca/whatif":            {},
+	"rca/whatif/insitu":     {},
+	"knowledge":             {},
+	"remediate":             {"rca", "rca/cluster", "rca/whatif", "nodeprobe", "watcher", "knowledge"},
+	"nodeprobe":             {},
+	"nodeprobe/sim":         {"nodeprobe"},
+	"testdata/controlplane": {"nodeprobe", "nodeprobe/sim"},
+}
+
+func TestImportsPointBack(t *testing.T) {
+	out, err := exec.Command("go", "list", "-f", `{{.ImportPath}} {{join .Imports " "}}`, "../../...", "../../testdata/controlplane").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(out)) {
+		fields := strings.Fields(line)
+		room := strings.TrimPrefix(fields[0], module)
+		may, known := house[room]
+		if !known && room != "deploy" {
+			t.Errorf("%s is a room the house does not have", room)
+		}
+		for _, i := range fields[1:] {
+			if other, ours := strings.CutPrefix(i, module); ours && !slices.Contains(may, other) {
+				t.Errorf("%s imports %s: that wall is closed", room, other)
+			}
+		}
+	}
+}

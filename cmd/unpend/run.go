@@ -1,0 +1,245 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/unpend/unpend/cmd/internal/bus"
+	"github.com/unpend/unpend/knowledge"
+	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/watcher"
+)
+
+type runOptions struct {
+	source
+	config string
+	roles  []string
+	mode   string
+	nats   string
+}
+
+// roles are what one process can do of the whole.
+var roles = []string{"watch", "diagnose"}
+
+func runCommand(kube *genericclioptions.ConfigFlags, std stdio) *cobra.Command {
+	o := &runOptions{source: source{kube: kube}}
+	c := &cobra.Command{
+		Use:   "run",
+		Short: "The service: watch, diagnose, and print each diagnosis as a line of JSON",
+		Example: `  unpend run --config unpend.yaml
+  unpend run --nats nats://nats:4222 --roles watch`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return o.serve(c.Context(), std) },
+	}
+	c.Flags().StringVar(&o.config, "config", "", "YAML file, a key per room")
+	c.Flags().StringSliceVar(&o.roles, "roles", roles, "what this process does: "+strings.Join(roles, ", "))
+	c.Flags().StringVar(&o.mode, "mode", "observe", "observe: nothing in the cluster is changed")
+	c.Flags().StringVar(&o.nats, "nats", "", "URL of a NATS cluster; embedded without it")
+	return c
+}
+
+func (o *runOptions) check(c config) error {
+	for _, r := range o.roles {
+		if !slices.Contains(roles, r) {
+			return usage("role %q is not known: use %s", r, strings.Join(roles, ", "))
+		}
+	}
+	if len(o.roles) < len(roles) && c.Bus.URL == "" {
+		return usage("fewer roles need --nats: the embedded NATS has no listener")
+	}
+	if o.mode != "observe" {
+		return usage("mode %q is not served yet: use observe, and 'unpend approve' to apply a fix", o.mode)
+	}
+	return nil
+}
+
+func (o *runOptions) serve(ctx context.Context, std stdio) error {
+	c, err := readConfig(o.config)
+	if err != nil {
+		return err
+	}
+	if o.nats != "" {
+		c.Bus.URL = o.nats
+	}
+	if err := o.check(c); err != nil {
+		return err
+	}
+	client, custom, err := o.clients()
+	if err != nil {
+		return err
+	}
+	s := &service{config: c, client: client, custom: custom, roles: o.roles, std: std, logger: slog.New(slog.NewJSONHandler(std.err, nil)), registry: prometheus.NewRegistry()}
+	return unreachable(s.run(ctx))
+}
+
+// service binds the rooms together, a line per topic.
+type service struct {
+	config   config
+	client   kubernetes.Interface
+	custom   dynamic.Interface
+	roles    []string
+	std      stdio
+	logger   *slog.Logger
+	registry *prometheus.Registry
+	bus      *bus.Bus
+	ready    readiness
+}
+
+func (s *service) run(ctx context.Context) error {
+	b, err := bus.Open(ctx, bus.Options{URL: s.config.Bus.URL, StoreDir: s.config.Bus.StoreDir, MaxBytes: s.config.Bus.MaxBytes})
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	s.bus = b
+	s.ready.check = b.Healthy
+	parts, ctx := errgroup.WithContext(ctx)
+	parts.Go(func() error { return serveHTTP(ctx, s.config.Web.Metrics, s.registry, &s.ready) })
+	if slices.Contains(s.roles, "watch") {
+		parts.Go(func() error { return s.watch(ctx) })
+	}
+	if slices.Contains(s.roles, "diagnose") {
+		parts.Go(func() error { return s.diagnose(ctx) })
+	}
+	if err := parts.Wait(); err != nil && !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil
+}
+
+func (s *service) watch(ctx context.Context) error {
+	w, err := watcher.New(watcher.Options{Client: s.client, Sweep: s.config.Watcher.Sweep.Duration, Debounce: s.config.Watcher.Debounce.Duration,
+		Logger: s.logger, Registerer: s.registry, Publish: publishIncident(s.bus)})
+	if err != nil {
+		return err
+	}
+	return w.Run(ctx)
+}
+
+// publishIncident binds the watcher's type to its topic.
+func publishIncident(b *bus.Bus) func(context.Context, watcher.Incident) error {
+	return func(ctx context.Context, i watcher.Incident) error {
+		id, body, err := i.Message()
+		if err != nil {
+			return err
+		}
+		return b.Publish(ctx, bus.Incidents, i.ID, id, body)
+	}
+}
+
+func (s *service) diagnose(ctx context.Context) error {
+	f, err := cluster.Follow(ctx, s.client, s.custom, time.Now)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	a, err := newAnalyst(ctx, f, s.config.Knowledge.Folder, s.logger, s.registry)
+	if err != nil {
+		return err
+	}
+	defer a.close()
+	s.ready.set()
+	return s.bus.Consume(ctx, bus.Incidents, "diagnose", func(ctx context.Context, _ string, body []byte) error {
+		var i watcher.Incident
+		if err := json.Unmarshal(body, &i); err != nil {
+			return fmt.Errorf("read an incident: %w", err)
+		}
+		if i.Resolved {
+			return nil
+		}
+		d, ok, err := a.explain(ctx, i)
+		if err != nil || !ok {
+			return err
+		}
+		return s.publish(ctx, i, d)
+	})
+}
+
+// publish hands a diagnosis on, and prints it.
+func (s *service) publish(ctx context.Context, i watcher.Incident, d rca.Diagnosis) error {
+	body, err := json.Marshal(d)
+	if err != nil {
+		return fmt.Errorf("write a diagnosis: %w", err)
+	}
+	id, _, err := i.Message()
+	if err != nil {
+		return err
+	}
+	if err := s.bus.Publish(ctx, bus.Diagnoses, d.Incident, "diagnosis-"+id, body); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(s.std.out, string(body))
+	return err
+}
+
+// analyst explains incidents over a copy of the cluster that is kept up to date.
+type analyst struct {
+	follower *cluster.Follower
+	keeper   *keeper
+	opts     rca.Options
+	index    *knowledge.Index
+	seconds  prometheus.Histogram
+	causes   *prometheus.CounterVec
+}
+
+func newAnalyst(ctx context.Context, f *cluster.Follower, folder string, logger *slog.Logger, registry prometheus.Registerer) (*analyst, error) {
+	a := &analyst{follower: f, keeper: &keeper{}, opts: rca.Options{Logger: logger},
+		seconds: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "unpend_diagnosis_duration_seconds", Help: "How long one diagnosis took.", Buckets: prometheus.ExponentialBuckets(0.001, 2, 14)}),
+		causes:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: "unpend_incidents_total", Help: "Diagnoses, by root cause."}, []string{"cause"})}
+	for _, c := range []prometheus.Collector{a.seconds, a.causes} {
+		if err := registry.Register(c); err != nil {
+			return nil, fmt.Errorf("register metrics: %w", err)
+		}
+	}
+	if folder != "" {
+		index, err := knowledge.OpenFolder(ctx, folder)
+		if err != nil {
+			return nil, fmt.Errorf("read knowledge: %w", err)
+		}
+		a.index = index
+		a.opts.Search = func(ctx context.Context, words []string) ([]knowledge.Hit, error) { return index.Search(ctx, words, 3) }
+	}
+	return a, nil
+}
+
+func (a *analyst) close() {
+	a.keeper.close()
+	if a.index != nil {
+		a.index.Close() //nolint:errcheck // the process ends; the folder is temporary
+	}
+}
+
+// explain reads the incident's pods again and diagnoses it; false when it no
+// longer waits.
+func (a *analyst) explain(ctx context.Context, i watcher.Incident) (rca.Diagnosis, bool, error) {
+	began := time.Now()
+	st := a.follower.State(ctx)
+	snap, err := a.keeper.sync(ctx, st)
+	if err != nil {
+		return rca.Diagnosis{}, false, err
+	}
+	opts := a.opts
+	opts.Snapshot = snap
+	opts.Only = func(o watcher.Incident) bool { return o.ID == i.ID }
+	found, err := rca.Diagnose(ctx, st, opts)
+	if err != nil || len(found) == 0 {
+		return rca.Diagnosis{}, false, err
+	}
+	a.seconds.Observe(time.Since(began).Seconds())
+	a.causes.WithLabelValues(string(found[0].Causes[0].ID)).Inc()
+	return found[0], true, nil
+}
