@@ -40,12 +40,25 @@ func (v *versions) next() string {
 type store struct {
 	*versions
 	tracker k8stesting.ObjectTracker
+	relays  []*relay
+	running sync.WaitGroup
+}
+
+// close ends the watches that are still read and waits for them.
+func (s *store) close() {
+	s.mu.Lock()
+	for _, r := range s.relays {
+		r.Stop()
+	}
+	s.mu.Unlock()
+	s.running.Wait()
 }
 
 // react is the reactor for every write.
 func (s *store) react(action k8stesting.Action) (bool, runtime.Object, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.drain()
 	switch a := action.(type) {
 	case k8stesting.CreateActionImpl:
 		return s.create(a)

@@ -39,6 +39,7 @@ type World struct {
 	client *fake.Clientset
 	custom *dynamicfake.FakeDynamicClient
 	stack  *sim.Stack
+	stores []*store
 	stop   context.CancelFunc
 	done   sync.WaitGroup
 	mu     sync.Mutex
@@ -78,13 +79,15 @@ func newStores(now func() time.Time) *World {
 		nodeprobe.Resource: "NodeGeometryList",
 		{Group: "nvidia.com", Version: "v1", Resource: "clusterpolicies"}: "ClusterPolicyList",
 	})
-	keep(&w.client.Fake, &store{v, w.client.Tracker()})
-	keep(&w.custom.Fake, &store{v, w.custom.Tracker()})
+	w.stores = []*store{{versions: v, tracker: w.client.Tracker()}, {versions: v, tracker: w.custom.Tracker()}}
+	keep(&w.client.Fake, w.stores[0])
+	keep(&w.custom.Fake, w.stores[1])
 	return w
 }
 
 func keep(f *k8stesting.Fake, s *store) {
 	f.PrependReactor("*", "*", s.react)
+	f.PrependWatchReactor("*", s.watch)
 }
 
 func (w *World) run(part func() error) {
@@ -109,6 +112,9 @@ func (w *World) Dynamic() dynamic.Interface { return w.custom }
 func (w *World) Close() error {
 	w.stop()
 	w.done.Wait()
+	for _, s := range w.stores {
+		s.close()
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.err
