@@ -39,11 +39,11 @@ func comesBack(p *corev1.Pod) bool {
 }
 
 // victimCost is compared lexicographically: highest priority, sum of
-// priorities, number, work lost in seconds.
+// priorities, number, work lost.
 type victimCost struct {
 	highest, sum int64
 	number       int
-	lost         int64
+	lost         time.Duration
 }
 
 func (a victimCost) compare(b victimCost) int {
@@ -59,7 +59,8 @@ func (a victimCost) with(p *corev1.Pod, now time.Time) victimCost {
 	a.sum += prio
 	a.number++
 	if p.Status.StartTime != nil {
-		a.lost += max(0, int64(now.Sub(p.Status.StartTime.Time).Seconds()))
+		// Whole, not in seconds: rounding would let the order change with the time.
+		a.lost += max(0, now.Sub(p.Status.StartTime.Time))
 	}
 	return a
 }

@@ -9,15 +9,19 @@ import (
 	"strings"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/unpend/unpend/cmd/internal/bus"
 	"github.com/unpend/unpend/cmd/internal/terminal"
 	"github.com/unpend/unpend/cmd/internal/world"
 	"github.com/unpend/unpend/rca"
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/remediate"
+	"github.com/unpend/unpend/watcher"
 )
 
 type demoOptions struct {
@@ -142,31 +146,72 @@ func reported(st *cluster.State) bool {
 	return len(st.Nodes) == demoNodes
 }
 
-// finding waits for the scheduler's word about the job and diagnoses it.
+// finding lets the rooms do their work, as in `unpend run`: the watcher notices,
+// the bus carries, the diagnosis explains.
 func (d *demo) finding(ctx context.Context) (rca.Diagnosis, error) {
-	var found []rca.Diagnosis
-	var failed error
-	err := d.await(ctx, func(st *cluster.State) bool {
-		for _, p := range st.Pods {
-			if p.Namespace == "ml" && len(p.Status.Conditions) > 0 {
-				found, failed = rca.Diagnose(ctx, st, rca.Options{})
-				return failed != nil || len(found) > 0
-			}
-		}
-		return false
-	})
-	if err == nil {
-		err = failed
-	}
+	found, err := d.explained(ctx)
 	if err != nil {
 		return rca.Diagnosis{}, err
 	}
 	if d.output == "json" {
-		return found[0], d.emit(map[string]any{"event": "finding", "diagnosis": found[0]})
+		return found, d.emit(map[string]any{"event": "finding", "diagnosis": found})
 	}
 	style := terminalOptions(d.std.out)
 	style.Now = time.Now()
-	return found[0], terminal.Render(d.std.out, found[0], style)
+	return found, terminal.Render(d.std.out, found, style)
+}
+
+func (d *demo) explained(ctx context.Context) (rca.Diagnosis, error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	b, err := bus.Open(ctx, bus.Options{Memory: true})
+	if err != nil {
+		return rca.Diagnosis{}, err
+	}
+	defer b.Close()
+	f, err := cluster.Follow(ctx, d.world.Client(), d.world.Dynamic(), time.Now)
+	if err != nil {
+		return rca.Diagnosis{}, err
+	}
+	defer f.Close()
+	registry := prometheus.NewRegistry()
+	a, err := newAnalyst(ctx, f, "", d.deps.Logger, registry)
+	if err != nil {
+		return rca.Diagnosis{}, err
+	}
+	defer a.close()
+	w, err := watcher.New(watcher.Options{Client: d.world.Client(), Publish: publishIncident(b), Debounce: 50 * time.Millisecond, Logger: d.deps.Logger, Registerer: registry})
+	if err != nil {
+		return rca.Diagnosis{}, err
+	}
+	var found rca.Diagnosis
+	parts, ctx := errgroup.WithContext(ctx)
+	parts.Go(func() error { return w.Run(ctx) })
+	parts.Go(func() error {
+		return b.Consume(ctx, bus.Incidents, "demo", func(ctx context.Context, _ string, body []byte) error {
+			var i watcher.Incident
+			if err := json.Unmarshal(body, &i); err != nil {
+				return fmt.Errorf("read an incident: %w", err)
+			}
+			if i.Workload.Name != demoJob().Name || i.Resolved || i.Pods[0].Reason != corev1.PodReasonUnschedulable {
+				return nil
+			}
+			diagnosis, ok, err := a.explain(ctx, i)
+			if ok {
+				found = diagnosis
+				cancel() // that is all the demo waits for
+			}
+			return err
+		})
+	})
+	err = parts.Wait()
+	if found.Incident != "" {
+		return found, nil
+	}
+	if err == nil {
+		err = ctx.Err()
+	}
+	return rca.Diagnosis{}, fmt.Errorf("wait for the diagnosis: %w", err)
 }
 
 // decide asks until there is a yes or a no; a dry run may be had in between.

@@ -63,6 +63,7 @@ type Bus struct {
 	conn   *nats.Conn
 	js     jetstream.JetStream
 	lock   *os.File
+	temp   string // removed at the end
 }
 
 // Open connects to NATS, or starts it inside this process, and makes the
@@ -123,7 +124,7 @@ func (b *Bus) embed(opts Options) error {
 		if err != nil {
 			return fmt.Errorf("make a folder for NATS: %w", err)
 		}
-		opts.StoreDir = dir
+		opts.StoreDir, b.temp = dir, dir
 	}
 	if err := b.own(opts.StoreDir); err != nil {
 		return err
@@ -165,12 +166,12 @@ func (b *Bus) Close() {
 	if b.server != nil {
 		b.server.Shutdown()
 		b.server.WaitForShutdown()
-		if b.server.StoreDir() != "" && filepath.Dir(b.server.StoreDir()) == os.TempDir() {
-			os.RemoveAll(b.server.StoreDir())
-		}
 	}
 	if b.lock != nil {
 		b.lock.Close()
+	}
+	if b.temp != "" {
+		os.RemoveAll(b.temp) //nolint:errcheck // nothing of it is needed any more
 	}
 }
 

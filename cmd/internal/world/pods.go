@@ -54,7 +54,7 @@ func (s *store) bind(b *corev1.Binding) error {
 	p.Spec.NodeName = b.Target.Name
 	p.ResourceVersion = s.next()
 	p.Status.Conditions = append(p.Status.Conditions[:0:0], corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(s.now())})
-	return s.tracker.Update(podResource, p, b.Namespace)
+	return s.updated(podResource, p, b.Namespace)
 }
 
 // evict is the pods/eviction subresource: it deletes the pod if every budget

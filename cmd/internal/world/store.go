@@ -42,6 +42,27 @@ type store struct {
 	tracker k8stesting.ObjectTracker
 	relays  []*relay
 	running sync.WaitGroup
+	stored  map[schema.GroupVersionResource]map[string]runtime.Object // as the tracker has it
+}
+
+func newStore(v *versions, tracker k8stesting.ObjectTracker) *store {
+	return &store{versions: v, tracker: tracker, stored: map[schema.GroupVersionResource]map[string]runtime.Object{}}
+}
+
+// keep stores an object that is new or has changed.
+func (s *store) keep(gvr schema.GroupVersionResource, obj runtime.Object, ns string, write func(schema.GroupVersionResource, runtime.Object, string) error) error {
+	if err := write(gvr, obj, ns); err != nil {
+		return err
+	}
+	m, err := meta.Accessor(obj)
+	if err != nil {
+		return err
+	}
+	if s.stored[gvr] == nil {
+		s.stored[gvr] = map[string]runtime.Object{}
+	}
+	s.stored[gvr][ns+"/"+m.GetName()] = obj.DeepCopyObject()
+	return nil
 }
 
 // close ends the watches that are still read and waits for them.
@@ -108,7 +129,9 @@ func (s *store) create(a k8stesting.CreateActionImpl) (bool, runtime.Object, err
 	if dry {
 		return true, obj, nil
 	}
-	return true, obj, s.tracker.Create(a.GetResource(), obj, a.GetNamespace())
+	return true, obj, s.keep(a.GetResource(), obj, a.GetNamespace(), func(gvr schema.GroupVersionResource, obj runtime.Object, ns string) error {
+		return s.tracker.Create(gvr, obj, ns)
+	})
 }
 
 // update writes an object or its status, on the version it was read at.
@@ -139,7 +162,7 @@ func (s *store) update(gvr schema.GroupVersionResource, subresource string, obj 
 		return obj, nil
 	}
 	m.SetResourceVersion(s.next())
-	return obj, s.tracker.Update(gvr, obj, ns)
+	return obj, s.updated(gvr, obj, ns)
 }
 
 // withStatus keeps the half of the object that the request may not write.
@@ -226,5 +249,12 @@ func (s *store) delete(gvr schema.GroupVersionResource, ns, name string, opts me
 	if len(opts.DryRun) > 0 {
 		return nil
 	}
+	delete(s.stored[gvr], ns+"/"+name)
 	return s.tracker.Delete(gvr, ns, name)
+}
+
+func (s *store) updated(gvr schema.GroupVersionResource, obj runtime.Object, ns string) error {
+	return s.keep(gvr, obj, ns, func(gvr schema.GroupVersionResource, obj runtime.Object, ns string) error {
+		return s.tracker.Update(gvr, obj, ns)
+	})
 }

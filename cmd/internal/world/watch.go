@@ -1,10 +1,14 @@
 package world
 
 import (
+	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	k8stesting "k8s.io/client-go/testing"
 )
@@ -16,10 +20,11 @@ const highWater = 50
 // relay takes events off a tracker's watch as they come and keeps them until the
 // watcher reads them: an API server does not fall over a slow reader either.
 type relay struct {
-	inner watch.Interface
-	out   chan watch.Event
-	stop  chan struct{}
-	once  sync.Once
+	inner   watch.Interface
+	out     chan watch.Event
+	stop    chan struct{}
+	once    sync.Once
+	waiting []watch.Event // not read yet
 }
 
 func (r *relay) ResultChan() <-chan watch.Event { return r.out }
@@ -30,12 +35,11 @@ func (r *relay) Stop() { r.once.Do(func() { close(r.stop) }) }
 func (r *relay) run() {
 	defer close(r.out)
 	defer r.inner.Stop()
-	var waiting []watch.Event
 	for {
 		var out chan watch.Event
 		var next watch.Event
-		if len(waiting) > 0 {
-			out, next = r.out, waiting[0]
+		if len(r.waiting) > 0 {
+			out, next = r.out, r.waiting[0]
 		}
 		select {
 		case <-r.stop:
@@ -44,14 +48,16 @@ func (r *relay) run() {
 			if !ok {
 				return
 			}
-			waiting = append(waiting, e)
+			r.waiting = append(r.waiting, e)
 		case out <- next:
-			waiting = waiting[1:]
+			r.waiting = r.waiting[1:]
 		}
 	}
 }
 
-// watch is the reactor for every watch.
+// watch is the reactor for every watch. It begins with everything that exists:
+// what happened between a list and its watch must not be lost, and the tracker's
+// own way of telling it has room for 100 objects.
 func (s *store) watch(action k8stesting.Action) (bool, watch.Interface, error) {
 	a, ok := action.(k8stesting.WatchActionImpl)
 	if !ok {
@@ -59,11 +65,14 @@ func (s *store) watch(action k8stesting.Action) (bool, watch.Interface, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	inner, err := s.tracker.Watch(a.GetResource(), a.GetNamespace(), a.ListOptions)
+	inner, err := s.tracker.Watch(a.GetResource(), a.GetNamespace())
 	if err != nil {
 		return true, nil, err
 	}
 	r := &relay{inner: inner, out: make(chan watch.Event), stop: make(chan struct{})}
+	for _, o := range s.existing(a.GetResource(), a.GetNamespace()) {
+		r.waiting = append(r.waiting, watch.Event{Type: watch.Added, Object: o})
+	}
 	s.relays = append(s.relays, r)
 	s.running.Go(r.run)
 	return true, r, nil
@@ -90,4 +99,15 @@ func (s *store) drain() {
 			break
 		}
 	}
+}
+
+// existing lists what is stored of a resource, by name.
+func (s *store) existing(gvr schema.GroupVersionResource, ns string) []runtime.Object {
+	var out []runtime.Object
+	for _, key := range slices.Sorted(maps.Keys(s.stored[gvr])) {
+		if strings.HasPrefix(key, ns+"/") || ns == "" {
+			out = append(out, s.stored[gvr][key].DeepCopyObject())
+		}
+	}
+	return out
 }

@@ -79,7 +79,7 @@ func newStores(now func() time.Time) *World {
 		nodeprobe.Resource: "NodeGeometryList",
 		{Group: "nvidia.com", Version: "v1", Resource: "clusterpolicies"}: "ClusterPolicyList",
 	})
-	w.stores = []*store{{versions: v, tracker: w.client.Tracker()}, {versions: v, tracker: w.custom.Tracker()}}
+	w.stores = []*store{newStore(v, w.client.Tracker()), newStore(v, w.custom.Tracker())}
 	keep(&w.client.Fake, w.stores[0])
 	keep(&w.custom.Fake, w.stores[1])
 	return w
