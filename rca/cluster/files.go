@@ -87,7 +87,7 @@ func (r *fileReader) stream(name string, data []byte) error {
 	}
 	line := 1
 	for n, doc := range splitYAML(data) {
-		at := position{name, n + 1, line, doc}
+		at := position{name, n + 1, line}
 		line += bytes.Count(doc, []byte("\n"))
 		if len(bytes.TrimSpace(stripComments(doc))) == 0 {
 			continue
@@ -106,12 +106,16 @@ func (r *fileReader) stream(name string, data []byte) error {
 func (r *fileReader) jsonStream(name string, data []byte) error {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	for n := 1; ; n++ {
-		start := dec.InputOffset()
-		at := position{name, n, 1 + bytes.Count(data[:start], []byte("\n")), data[start:]}
+		rest := bytes.TrimLeft(data[dec.InputOffset():], " \t\r\n")
+		at := position{name, n, lineAt(data, len(data)-len(rest))}
 		var doc json.RawMessage
 		err := dec.Decode(&doc)
 		if errors.Is(err, io.EOF) {
 			return nil
+		}
+		var syntax *json.SyntaxError
+		if errors.As(err, &syntax) {
+			at.line = lineAt(data, int(syntax.Offset)-1) // counted from the stream's first byte
 		}
 		if err == nil {
 			err = r.object(doc)
@@ -197,16 +201,18 @@ type position struct {
 	file     string
 	document int
 	line     int
-	text     []byte
 }
 
-// fail names file, document and line; a line the decoder gives counts from the
-// document's first.
+// lineAt is the line, from 1, that the byte at offset is on.
+func lineAt(data []byte, offset int) int {
+	return 1 + bytes.Count(data[:max(0, min(offset, len(data)))], []byte("\n"))
+}
+
+// fail names file, document and line; a line the YAML decoder gives counts from
+// the document's first.
 func (p position) fail(err error) error {
 	line := p.line
-	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
-		line += bytes.Count(p.text[:min(int(syntax.Offset), len(p.text))], []byte("\n"))
-	} else if _, rest, ok := strings.Cut(err.Error(), "line "); ok {
+	if _, rest, ok := strings.Cut(err.Error(), "yaml: line "); ok {
 		var n int
 		if _, scan := fmt.Sscanf(rest, "%d", &n); scan == nil {
 			line += n - 1

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/unpend/unpend/nodeprobe"
 )
@@ -88,7 +89,12 @@ func (k *kind) decode(data []byte) (Object, error) {
 	typ := reflect.TypeOf(k.list(&State{})).Elem().Elem().Elem()
 	obj := reflect.New(typ).Interface().(Object)
 	if u, ok := any(obj).(*unstructured.Unstructured); ok {
-		return obj, u.UnmarshalJSON(data)
+		if err := utiljson.Unmarshal(data, &u.Object); err != nil {
+			return nil, err
+		}
+		u.SetAPIVersion(k.resource.GroupVersion().String()) // an item of a typed list may lack both
+		u.SetKind(k.name)
+		return obj, nil
 	}
 	if err := json.Unmarshal(data, obj); err != nil {
 		return nil, err

@@ -3,8 +3,11 @@ package cluster
 import (
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // lastApplied is what kubectl apply leaves on an object: the whole of it again.
@@ -23,7 +26,21 @@ func trim(o Object) {
 	}
 	switch t := any(o).(type) {
 	case *corev1.Pod:
-		trimPod(t)
+		trimEnv(&t.Spec)
+	case *appsv1.ReplicaSet:
+		trimEnv(&t.Spec.Template.Spec)
+	case *appsv1.Deployment:
+		trimEnv(&t.Spec.Template.Spec)
+	case *appsv1.StatefulSet:
+		trimEnv(&t.Spec.Template.Spec)
+	case *appsv1.DaemonSet:
+		trimEnv(&t.Spec.Template.Spec)
+	case *batchv1.Job:
+		trimEnv(&t.Spec.Template.Spec)
+	case *batchv1.CronJob:
+		trimEnv(&t.Spec.JobTemplate.Spec.Template.Spec)
+	case *unstructured.Unstructured:
+		trimAnyEnv(t.Object)
 	case *corev1.Node:
 		t.Status.Images = nil
 	}
@@ -44,12 +61,41 @@ func trimFields(o Object, fields []metav1.ManagedFieldsEntry) []metav1.ManagedFi
 	return out
 }
 
-func trimPod(p *corev1.Pod) {
-	for _, list := range [][]corev1.Container{p.Spec.InitContainers, p.Spec.Containers} {
+func trimEnv(spec *corev1.PodSpec) {
+	for _, list := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
 		for i := range list {
-			for k := range list[i].Env {
-				list[i].Env[k].Value = ""
+			clearValues(list[i].Env)
+		}
+	}
+	for i := range spec.EphemeralContainers {
+		clearValues(spec.EphemeralContainers[i].Env)
+	}
+}
+
+func clearValues(env []corev1.EnvVar) {
+	for i := range env {
+		env[i].Value = ""
+	}
+}
+
+// trimAnyEnv does the same to every "env" list of a custom resource: a
+// ClusterPolicy has one per operand.
+func trimAnyEnv(v any) {
+	switch t := v.(type) {
+	case map[string]any:
+		if env, ok := t["env"].([]any); ok {
+			for _, e := range env {
+				if one, ok := e.(map[string]any); ok {
+					delete(one, "value")
+				}
 			}
+		}
+		for _, inner := range t {
+			trimAnyEnv(inner)
+		}
+	case []any:
+		for _, inner := range t {
+			trimAnyEnv(inner)
 		}
 	}
 }

@@ -85,31 +85,40 @@ func Build(ctx context.Context) (string, error) {
 func (p program) build(ctx context.Context, src, dir string) error {
 	fmt.Fprintf(os.Stderr, "building %s for the tests (once; minutes) …\n", p.name)
 	out := filepath.Join(dir, p.name+".new")
+	runtime.LockOSThread() // Pdeathsig follows the thread, not the process
+	defer runtime.UnlockOSThread()
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", ldflags(), "-o", out, p.pkg)
 	cmd.Dir = filepath.Join(src, "build", p.module)
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-mod=readonly -buildvcs=false")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOFLAGS=-mod=readonly -buildvcs=false")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if text, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("build %s: %w\n%s", p.name, err, text)
 	}
-	return os.Rename(out, filepath.Join(dir, p.name))
+	if err := os.Rename(out, filepath.Join(dir, p.name)); err != nil {
+		return fmt.Errorf("keep %s: %w", p.name, err)
+	}
+	return nil
 }
 
 // fingerprint changes when anything the binaries are made from does.
 func fingerprint(src string) (string, error) {
 	h := sha256.New()
 	fmt.Fprintln(h, ldflags(), runtime.Version(), runtime.GOARCH)
-	for _, p := range programs {
-		for _, f := range []string{"go.mod", "go.sum"} {
-			data, err := os.ReadFile(filepath.Join(src, "build", p.module, f))
-			if err != nil {
-				return "", fmt.Errorf("read the pins: %w", err)
-			}
-			h.Write(data)
+	files, err := filepath.Glob(filepath.Join(src, "build", "*", "*")) // sorted
+	if err != nil || len(files) == 0 {
+		return "", fmt.Errorf("no pins below %s: build tests on the machine that runs them", src)
+	}
+	for _, f := range files {
+		data, err := os.ReadFile(f)
+		if err != nil {
+			return "", fmt.Errorf("read the pins: %w", err)
 		}
+		fmt.Fprintf(h, "%s %d\n%s", filepath.Base(f), len(data), data)
 	}
 	return fmt.Sprintf("%s-%x", Version, h.Sum(nil)[:6]), nil
 }
 
+// lock waits for the one process that may build.
 func lock(path string) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {

@@ -2,195 +2,169 @@ package controlplane
 
 import (
 	"bytes"
-	"context"
-	"crypto/rand"
-	"crypto/rsa"
-	"crypto/x509"
-	"encoding/pem"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// ControlPlane is a running control plane.
+// ControlPlane is a running control plane with the chart's CRDs.
 type ControlPlane struct {
+	// Ready is how long it took to start, builds left out.
+	Ready time.Duration
+
 	dir   string
 	bin   string
+	hold  *os.File // the lock on dir
 	procs *processes
 	host  string
+	ca    *authority
+	admin rest.TLSClientConfig
 }
-
-const token = "admin-token"
 
 // Start starts a control plane and stops it when the test ends, leaving nothing
 // behind. With -short the test is skipped.
 func Start(tb testing.TB) *ControlPlane {
 	tb.Helper()
+	skipShort(tb)
+	c, err := launch(tb.Context())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		c.logsOf(tb)
+		if err := c.stop(); err != nil {
+			tb.Error(err)
+		}
+	})
+	tb.Logf("control plane ready in %.1f s", c.Ready.Seconds())
+	return c
+}
+
+// Shared is one control plane for all tests of a package. It starts with the
+// first test that asks for it:
+//
+//	var shared controlplane.Shared
+//
+//	func TestMain(m *testing.M) { os.Exit(shared.Run(m)) }
+type Shared struct {
+	mu  sync.Mutex
+	c   *ControlPlane
+	err error
+}
+
+// Run runs the tests, then stops what they started. It returns the exit code.
+func (s *Shared) Run(m *testing.M) int {
+	code := m.Run()
+	if s.c == nil {
+		return code
+	}
+	if err := s.c.stop(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return max(code, 1)
+	}
+	return code
+}
+
+// Get is the control plane, for one test. With -short the test is skipped.
+func (s *Shared) Get(tb testing.TB) *ControlPlane {
+	tb.Helper()
+	skipShort(tb)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.c == nil && s.err == nil { // one failed start is enough: each would take a minute
+		if s.c, s.err = launch(tb.Context()); s.err == nil {
+			tb.Logf("control plane ready in %.1f s", s.c.Ready.Seconds())
+		}
+	}
+	if s.err != nil {
+		tb.Fatal(s.err)
+	}
+	tb.Cleanup(func() { s.c.logsOf(tb) })
+	return s.c
+}
+
+func skipShort(tb testing.TB) {
+	tb.Helper()
 	if testing.Short() {
 		tb.Skip("needs the real control plane, which -short leaves out")
 	}
-	bin, err := Build(context.Background())
+}
+
+// stop ends everything and removes the folder. The error names a program that
+// had ended before, and what could not be removed.
+func (c *ControlPlane) stop() error {
+	err := c.procs.kill()
 	if err != nil {
-		tb.Fatal(err)
+		err = fmt.Errorf("%w\n%s", err, c.logs())
 	}
-	dir, err := os.MkdirTemp("", "unpend-controlplane-")
-	if err != nil {
-		tb.Fatal(err)
+	return errors.Join(err, os.RemoveAll(c.dir), c.hold.Close())
+}
+
+// logsOf shows the last log lines when the test failed.
+func (c *ControlPlane) logsOf(tb testing.TB) {
+	tb.Helper()
+	if tb.Failed() {
+		tb.Log(c.logs())
 	}
-	c := &ControlPlane{dir: dir, bin: bin, procs: newProcesses(dir)}
-	tb.Cleanup(func() {
-		if tb.Failed() {
-			c.showLogs(tb)
+}
+
+// logs are the last lines of each program's log.
+func (c *ControlPlane) logs() string {
+	const last = 10
+	var out bytes.Buffer
+	for _, p := range c.procs.list {
+		data, err := os.ReadFile(c.path(p.name + ".log"))
+		if err != nil {
+			fmt.Fprintln(&out, err)
+			continue
 		}
-		c.procs.kill()
-		if err := os.RemoveAll(dir); err != nil {
-			tb.Errorf("remove %s: %v", dir, err)
-		}
-	})
-	began := time.Now()
-	if err := c.start(); err != nil {
-		c.showLogs(tb)
-		tb.Fatalf("start the control plane: %v", err)
+		lines := bytes.Split(bytes.TrimSpace(data), []byte("\n"))
+		fmt.Fprintf(&out, "%s, last lines:\n%s\n", p.name, bytes.Join(lines[max(0, len(lines)-last):], []byte("\n")))
 	}
-	c.installCRDs(tb)
-	tb.Logf("control plane ready in %.1f s", time.Since(began).Seconds())
-	return c
+	return out.String()
 }
 
 func (c *ControlPlane) path(name string) string { return filepath.Join(c.dir, name) }
 
-func (c *ControlPlane) start() error {
-	ports, err := freePorts(5)
-	if err != nil {
-		return err
-	}
-	c.host = "https://127.0.0.1:" + ports[2]
-	if err := c.writeFiles(); err != nil {
-		return err
-	}
-	client, peer := "http://127.0.0.1:"+ports[0], "http://127.0.0.1:"+ports[1]
-	if err := c.procs.start(filepath.Join(c.bin, "etcd"), "--data-dir", c.path("etcd"), "--unsafe-no-fsync",
-		"--listen-client-urls", client, "--advertise-client-urls", client, "--listen-peer-urls", peer,
-		"--initial-advertise-peer-urls", peer, "--initial-cluster", "default="+peer, "--log-level", "warn"); err != nil {
-		return err
-	}
-	if err := c.procs.start(filepath.Join(c.bin, "kube-apiserver"), "--etcd-servers", client, "--secure-port", ports[2],
-		"--bind-address", "127.0.0.1", "--cert-dir", c.path("certs"), "--endpoint-reconciler-type", "none",
-		"--service-account-issuer", "https://kubernetes.default.svc", "--service-account-key-file", c.path("sa.key"),
-		"--service-account-signing-key-file", c.path("sa.key"), "--token-auth-file", c.path("tokens.csv"),
-		"--authorization-mode", "RBAC", "--service-cluster-ip-range", "10.96.0.0/16", "--allow-privileged",
-		"--audit-policy-file", c.path("audit.yaml"), "--audit-log-path", c.path("audit.log"), "--audit-log-mode", "blocking"); err != nil {
-		return err
-	}
-	if err := c.waitReady(); err != nil {
-		return err
-	}
-	kubeconfig := "--kubeconfig=" + c.Kubeconfig()
-	if err := c.procs.start(filepath.Join(c.bin, "kube-scheduler"), kubeconfig, "--authentication-kubeconfig="+c.Kubeconfig(),
-		"--authorization-kubeconfig="+c.Kubeconfig(), "--leader-elect=false", "--bind-address=127.0.0.1", "--secure-port="+ports[3], "--cert-dir="+c.path("scheduler")); err != nil {
-		return err
-	}
-	if err := c.procs.start(filepath.Join(c.bin, "kube-controller-manager"), kubeconfig, "--leader-elect=false", "--bind-address=127.0.0.1",
-		"--secure-port="+ports[4], "--cert-dir="+c.path("manager"), "--service-account-private-key-file="+c.path("sa.key"),
-		"--use-service-account-credentials=false", "--controllers=*,-node-ipam-controller"); err != nil {
-		return err
-	}
-	src, err := source()
-	if err != nil {
-		return err
-	}
-	return c.procs.start(filepath.Join(c.bin, "kwok"), kubeconfig, "--config", filepath.Join(src, "stages", "stages.yaml"),
-		"--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake", "--node-lease-duration-seconds=40")
-}
-
-// writeFiles makes keys, tokens and the audit policy.
-func (c *ControlPlane) writeFiles() error {
-	key, err := rsa.GenerateKey(rand.Reader, 2048)
-	if err != nil {
-		return fmt.Errorf("make a key: %w", err)
-	}
-	pemKey := pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})
-	for name, text := range map[string]string{
-		"sa.key":     string(pemKey),
-		"tokens.csv": token + `,admin,admin,"system:masters"` + "\n",
-		"audit.yaml": "apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\nrules:\n- {level: Metadata}\n",
-	} {
-		if err := os.WriteFile(c.path(name), []byte(text), 0o600); err != nil {
-			return err
-		}
-	}
-	return c.writeKubeconfig(c.Kubeconfig(), clientcmdapi.AuthInfo{Token: token})
-}
-
-func (c *ControlPlane) writeKubeconfig(path string, user clientcmdapi.AuthInfo) error {
-	config := clientcmdapi.NewConfig()
-	config.Clusters["test"] = &clientcmdapi.Cluster{Server: c.host, InsecureSkipTLSVerify: true}
-	config.AuthInfos["user"] = &user
-	config.Contexts["test"] = &clientcmdapi.Context{Cluster: "test", AuthInfo: "user"}
-	config.CurrentContext = "test"
-	return clientcmd.WriteToFile(*config, path)
-}
-
-func (c *ControlPlane) waitReady() error {
-	client, err := kubernetes.NewForConfig(c.Config())
-	if err != nil {
-		return err
-	}
-	return wait.PollUntilContextTimeout(context.Background(), 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-		_, err := client.Discovery().RESTClient().Get().AbsPath("/readyz").DoRaw(ctx)
-		return err == nil, nil
-	})
-}
-
-func (c *ControlPlane) showLogs(tb testing.TB) {
-	logs, err := filepath.Glob(c.path("*.log"))
-	if err != nil {
-		return
-	}
-	for _, f := range logs {
-		if data, err := os.ReadFile(f); err == nil && filepath.Base(f) != "audit.log" {
-			lines := bytes.Split(data, []byte("\n"))
-			tb.Logf("%s, last lines:\n%s", filepath.Base(f), bytes.Join(lines[max(0, len(lines)-8):], []byte("\n")))
-		}
-	}
-}
-
 // Kubeconfig is the path of a kubeconfig for a cluster admin.
 func (c *ControlPlane) Kubeconfig() string { return c.path("kubeconfig") }
 
-// KubeconfigFor is the path of a kubeconfig that acts as another user: RBAC
-// decides what that one may.
+// KubeconfigFor makes a kubeconfig for another user and returns its path. Only
+// RBAC decides what that one may.
 func (c *ControlPlane) KubeconfigFor(tb testing.TB, user string, groups ...string) string {
 	tb.Helper()
-	path := c.path("kubeconfig-" + user)
-	if err := c.writeKubeconfig(path, clientcmdapi.AuthInfo{Token: token, Impersonate: user, ImpersonateGroups: groups}); err != nil {
+	cert, key, err := c.ca.user(user, groups...)
+	if err != nil {
 		tb.Fatal(err)
 	}
-	return path
+	f, err := os.CreateTemp(c.dir, "kubeconfig-*")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if err := errors.Join(f.Close(), c.writeKubeconfig(f.Name(), cert, key)); err != nil {
+		tb.Fatal(err)
+	}
+	return f.Name()
 }
 
-// Config is a cluster admin's.
+// Config is a cluster admin's. It asks for protobuf, as the product does, and
+// takes JSON where a resource knows nothing else.
 func (c *ControlPlane) Config() *rest.Config {
-	return &rest.Config{Host: c.host, BearerToken: token, TLSClientConfig: rest.TLSClientConfig{Insecure: true}, QPS: 500, Burst: 1000}
+	return &rest.Config{Host: c.host, TLSClientConfig: c.admin, QPS: 500, Burst: 1000, ContentConfig: rest.ContentConfig{
+		ContentType: runtime.ContentTypeProtobuf, AcceptContentTypes: runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON}}
 }
 
-// Client speaks protobuf, as the product does.
-func (c *ControlPlane) Client() kubernetes.Interface {
-	config := c.Config()
-	config.ContentType = runtime.ContentTypeProtobuf
-	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
-	return kubernetes.NewForConfigOrDie(config)
-}
+// Client is a cluster admin's.
+func (c *ControlPlane) Client() kubernetes.Interface { return kubernetes.NewForConfigOrDie(c.Config()) }
 
-// Dynamic speaks JSON: custom resources know nothing else.
+// Dynamic is a cluster admin's, for custom resources.
 func (c *ControlPlane) Dynamic() dynamic.Interface { return dynamic.NewForConfigOrDie(c.Config()) }

@@ -1,71 +1,25 @@
 package controlplane
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	apiextensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"sigs.k8s.io/yaml"
 
 	"github.com/unpend/unpend/nodeprobe"
 	"github.com/unpend/unpend/nodeprobe/sim"
 )
 
-// installCRDs creates every CRD of the chart and waits until they are served.
-func (c *ControlPlane) installCRDs(tb testing.TB) {
-	tb.Helper()
-	src, err := source()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	files, err := filepath.Glob(filepath.Join(src, "..", "..", "deploy", "charts", "unpend", "crds", "*.yaml"))
-	if err != nil || len(files) == 0 {
-		tb.Fatalf("the chart has no CRDs: %v", err)
-	}
-	client := apiextensions.NewForConfigOrDie(c.Config()).ApiextensionsV1().CustomResourceDefinitions()
-	for _, f := range files {
-		data, err := os.ReadFile(f)
-		if err != nil {
-			tb.Fatal(err)
-		}
-		var crd apiextensionsv1.CustomResourceDefinition
-		if err := yaml.UnmarshalStrict(data, &crd); err != nil {
-			tb.Fatalf("%s: %v", f, err)
-		}
-		if _, err := client.Create(context.Background(), &crd, metav1.CreateOptions{}); err != nil {
-			tb.Fatalf("%s: %v", f, err)
-		}
-		Eventually(tb, 10*time.Second, crd.Name+" is served", func() (bool, string) {
-			got, err := client.Get(context.Background(), crd.Name, metav1.GetOptions{})
-			if err != nil {
-				return false, err.Error()
-			}
-			for _, cond := range got.Status.Conditions {
-				if cond.Type == apiextensionsv1.Established && cond.Status == apiextensionsv1.ConditionTrue {
-					return true, ""
-				}
-			}
-			return false, fmt.Sprint(got.Status.Conditions)
-		})
-	}
-}
-
 // Eventually waits until something holds; the test fails with what was seen last.
 func Eventually(tb testing.TB, timeout time.Duration, what string, ok func() (bool, string)) {
 	tb.Helper()
 	last := ""
-	err := wait.PollUntilContextTimeout(context.Background(), 50*time.Millisecond, timeout, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(tb.Context(), 50*time.Millisecond, timeout, true, func(context.Context) (bool, error) {
 		done, seen := ok()
 		last = seen
 		return done, nil
@@ -75,36 +29,63 @@ func Eventually(tb testing.TB, timeout time.Duration, what string, ok func() (bo
 	}
 }
 
-// Namespace makes a namespace of its own for the test.
+// cleanup deletes something that the test made. Nobody waits for it to be gone.
+func cleanup(tb testing.TB, remove func(context.Context) error) {
+	tb.Helper()
+	ctx := context.WithoutCancel(tb.Context()) // a test's own has ended by then
+	tb.Cleanup(func() {
+		if err := remove(ctx); err != nil && !apierrors.IsNotFound(err) {
+			tb.Errorf("clean up: %v", err)
+		}
+	})
+}
+
+// Namespace makes a namespace of its own for the test, ready for pods. It is
+// deleted when the test ends.
 func (c *ControlPlane) Namespace(tb testing.TB) string {
 	tb.Helper()
-	ns, err := c.Client().CoreV1().Namespaces().Create(context.Background(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}, metav1.CreateOptions{})
+	namespaces := c.Client().CoreV1().Namespaces()
+	ns, err := namespaces.Create(tb.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}, metav1.CreateOptions{})
 	if err != nil {
 		tb.Fatal(err)
 	}
+	cleanup(tb, func(ctx context.Context) error { return namespaces.Delete(ctx, ns.Name, metav1.DeleteOptions{}) })
+	c.WaitForServiceAccount(tb, ns.Name)
 	return ns.Name
 }
 
-// AddNode creates a simulated GPU node with its status and its report.
+// WaitForServiceAccount waits until pods may be made in the namespace: its
+// ServiceAccount comes a moment after it.
+func (c *ControlPlane) WaitForServiceAccount(tb testing.TB, namespace string) {
+	tb.Helper()
+	accounts := c.Client().CoreV1().ServiceAccounts(namespace)
+	Eventually(tb, 20*time.Second, "the ServiceAccount of "+namespace, func() (bool, string) {
+		_, err := accounts.Get(tb.Context(), "default", metav1.GetOptions{})
+		return err == nil, fmt.Sprint(err)
+	})
+}
+
+// AddNode creates a simulated GPU node with its status and its report, and waits
+// until pods may land on it. All is deleted when the test ends.
 func (c *ControlPlane) AddNode(tb testing.TB, n sim.Node) {
 	tb.Helper()
-	ctx := context.Background()
 	want := n.Object(time.Now())
 	nodes := c.Client().CoreV1().Nodes()
-	if _, err := nodes.Create(ctx, want, metav1.CreateOptions{}); err != nil {
+	if _, err := nodes.Create(tb.Context(), want, metav1.CreateOptions{}); err != nil {
 		tb.Fatal(err)
 	}
+	cleanup(tb, func(ctx context.Context) error { return nodes.Delete(ctx, n.Name, metav1.DeleteOptions{}) })
 	Eventually(tb, 10*time.Second, "status of node "+n.Name, func() (bool, string) {
-		made, err := nodes.Get(ctx, n.Name, metav1.GetOptions{})
+		made, err := nodes.Get(tb.Context(), n.Name, metav1.GetOptions{})
 		if err == nil {
 			made.Status = want.Status
-			_, err = nodes.UpdateStatus(ctx, made, metav1.UpdateOptions{})
+			_, err = nodes.UpdateStatus(tb.Context(), made, metav1.UpdateOptions{})
 		}
 		return err == nil, fmt.Sprint(err) // controllers write to a new node too
 	})
 	c.AddGeometry(tb, n.Geometry(time.Now()))
 	Eventually(tb, 20*time.Second, "node "+n.Name+" is open for pods", func() (bool, string) {
-		got, err := nodes.Get(ctx, n.Name, metav1.GetOptions{})
+		got, err := nodes.Get(tb.Context(), n.Name, metav1.GetOptions{})
 		if err != nil {
 			return false, err.Error()
 		}
@@ -117,62 +98,18 @@ func (c *ControlPlane) AddNode(tb testing.TB, n sim.Node) {
 	})
 }
 
-// AddGeometry creates a report.
+// AddGeometry creates a report. It is deleted when the test ends.
 func (c *ControlPlane) AddGeometry(tb testing.TB, geo *nodeprobe.NodeGeometry) {
 	tb.Helper()
 	u, err := sim.Unstructured(geo)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	if _, err := c.Dynamic().Resource(nodeprobe.Resource).Create(context.Background(), u, metav1.CreateOptions{}); err != nil {
+	reports := c.Dynamic().Resource(nodeprobe.Resource)
+	if _, err := reports.Create(tb.Context(), u, metav1.CreateOptions{}); err != nil {
 		tb.Fatal(err)
 	}
-}
-
-// AuditEvent is one request the API server answered.
-type AuditEvent struct {
-	Verb      string `json:"verb"`
-	UserAgent string `json:"userAgent"`
-	User      struct {
-		Username string `json:"username"`
-	} `json:"user"`
-	ObjectRef struct {
-		Resource, Namespace, Name, Subresource string
-	} `json:"objectRef"`
-	ResponseStatus struct {
-		Code int `json:"code"`
-	} `json:"responseStatus"`
-}
-
-// AuditEvents reads the API server's audit log.
-func (c *ControlPlane) AuditEvents(tb testing.TB) []AuditEvent {
-	tb.Helper()
-	f, err := os.Open(c.path("audit.log"))
-	if err != nil {
-		tb.Fatal(err)
-	}
-	defer f.Close()
-	var out []AuditEvent
-	lines := bufio.NewScanner(f)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		var e AuditEvent
-		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
-			continue // the line that is being written
-		}
-		out = append(out, e)
-	}
-	return out
-}
-
-// WaitForServiceAccount waits until pods may be made in the namespace: its
-// ServiceAccount comes a moment after it.
-func (c *ControlPlane) WaitForServiceAccount(tb testing.TB, namespace string) {
-	tb.Helper()
-	Eventually(tb, 20*time.Second, "the ServiceAccount of "+namespace, func() (bool, string) {
-		_, err := c.Client().CoreV1().ServiceAccounts(namespace).Get(context.Background(), "default", metav1.GetOptions{})
-		return err == nil, fmt.Sprint(err)
-	})
+	cleanup(tb, func(ctx context.Context) error { return reports.Delete(ctx, geo.Name, metav1.DeleteOptions{}) })
 }
 
 // Allow lets a user get, list and watch resources of the core group, and nothing

@@ -3,6 +3,7 @@ package controlplane
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -10,6 +11,7 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 )
@@ -17,16 +19,22 @@ import (
 // processes are the running programs. They are started from one locked thread:
 // the kernel kills them when it ends, however the test does.
 type processes struct {
-	dir   string // logs
+	dir   string // working folder, home and logs of all
 	work  chan func()
 	stop  chan struct{}
-	ended sync.WaitGroup
-	list  []*exec.Cmd
+	group sync.WaitGroup
+	list  []*process
+}
+
+type process struct {
+	name  string
+	cmd   *exec.Cmd
+	ended chan struct{}
 }
 
 func newProcesses(dir string) *processes {
 	p := &processes{dir: dir, work: make(chan func()), stop: make(chan struct{})}
-	p.ended.Go(func() {
+	p.group.Go(func() {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		for {
@@ -42,43 +50,79 @@ func newProcesses(dir string) *processes {
 }
 
 func (p *processes) start(path string, args ...string) error {
-	log, err := os.Create(filepath.Join(p.dir, filepath.Base(path)+".log"))
+	name := filepath.Base(path)
+	log, err := os.Create(filepath.Join(p.dir, name+".log"))
 	if err != nil {
-		return fmt.Errorf("log of %s: %w", filepath.Base(path), err)
+		return fmt.Errorf("log of %s: %w", name, err)
 	}
 	cmd := exec.Command(path, args...)
 	cmd.Stdout, cmd.Stderr, cmd.Dir = log, log, p.dir
+	cmd.Env = append(os.Environ(), "HOME="+p.dir) // what they write at home goes with the folder
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	result := make(chan error)
 	p.work <- func() { result <- cmd.Start() }
-	err = errors.Join(<-result, log.Close())
-	if err != nil {
-		return fmt.Errorf("start %s: %w", filepath.Base(path), err)
+	if err := errors.Join(<-result, log.Close()); err != nil {
+		return fmt.Errorf("start %s: %w", name, err)
 	}
-	p.list = append(p.list, cmd)
+	started := &process{name: name, cmd: cmd, ended: make(chan struct{})}
+	p.list = append(p.list, started)
+	p.group.Go(func() {
+		cmd.Wait() //nolint:errcheck // every end is told by the channel and its reason by the log
+		close(started.ended)
+	})
 	return nil
 }
 
-// kill ends all programs, the last started first, and waits for them.
-func (p *processes) kill() {
-	for _, cmd := range slices.Backward(p.list) {
-		syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) //nolint:errcheck // it may have ended by itself
-		cmd.Wait()                                      //nolint:errcheck // killed is how it ends
+// gone tells whether a program has ended by itself.
+func (p *processes) gone(name string) bool {
+	i := slices.IndexFunc(p.list, func(x *process) bool { return x.name == name })
+	if i < 0 {
+		return true
 	}
-	close(p.stop)
-	p.ended.Wait()
+	select {
+	case <-p.list[i].ended:
+		return true
+	default:
+		return false
+	}
 }
 
-// freePorts finds ports nobody listens on.
+// kill ends all programs, the last started first, and waits for them. The error
+// names those that had ended before.
+func (p *processes) kill() error {
+	var early []string
+	for _, x := range slices.Backward(p.list) {
+		if p.gone(x.name) {
+			early = append(early, x.name)
+			continue
+		}
+		syscall.Kill(-x.cmd.Process.Pid, syscall.SIGKILL) //nolint:errcheck // it may end by itself right now
+		<-x.ended
+	}
+	close(p.stop)
+	p.group.Wait()
+	if len(early) > 0 {
+		return fmt.Errorf("%s ended before the tests did", strings.Join(early, ", "))
+	}
+	return nil
+}
+
+// freePorts finds ports nobody listens on, below those the kernel gives to
+// outgoing connections (ip_local_port_range): nobody takes one before its
+// program does.
 func freePorts(n int) ([]string, error) {
+	const low, high, tries = 10000, 32768, 1000
 	var out []string
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+	for range tries {
+		if len(out) == n {
+			return out, nil
+		}
+		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(low+rand.IntN(high-low))))
 		if err != nil {
-			return nil, fmt.Errorf("find a port: %w", err)
+			continue // taken
 		}
 		defer l.Close()
 		out = append(out, strconv.Itoa(l.Addr().(*net.TCPAddr).Port))
 	}
-	return out, nil
+	return nil, fmt.Errorf("find %d free ports on 127.0.0.1: only %d", n, len(out))
 }

@@ -1,0 +1,44 @@
+package controlplane
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"testing"
+)
+
+// AuditEvent is one request the API server answered (audit.k8s.io/v1, level Metadata).
+type AuditEvent struct {
+	Verb      string `json:"verb"`
+	UserAgent string `json:"userAgent"`
+	User      struct {
+		Username string   `json:"username"`
+		Groups   []string `json:"groups"`
+	} `json:"user"`
+	ObjectRef struct {
+		Resource, Namespace, Name, Subresource string
+	} `json:"objectRef"`
+	ResponseStatus struct {
+		Code int `json:"code"`
+	} `json:"responseStatus"`
+}
+
+// AuditEvents reads the API server's audit log. A request may be answered a
+// moment before it is in the log: wait for it with Eventually.
+func (c *ControlPlane) AuditEvents(tb testing.TB) []AuditEvent {
+	tb.Helper()
+	data, err := os.ReadFile(c.path("audit.log"))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	data = data[:bytes.LastIndexByte(data, '\n')+1] // the last line may still be written
+	var out []AuditEvent
+	for line := range bytes.Lines(data) {
+		var e AuditEvent
+		if err := json.Unmarshal(line, &e); err != nil {
+			tb.Fatalf("audit log: %v: %s", err, line)
+		}
+		out = append(out, e)
+	}
+	return out
+}

@@ -1,0 +1,180 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// component is one program of the control plane.
+type component struct {
+	name   string
+	health string // the URL that answers 200 when it is ready
+	args   []string
+}
+
+// The components, in two steps: nothing works before the API server does.
+func (c *ControlPlane) components(src string, ports []string) [2][]component {
+	at := func(scheme, port string) string { return scheme + "://127.0.0.1:" + port }
+	client, peer := at("http", ports[0]), at("http", ports[1])
+	serve := []string{"--bind-address=127.0.0.1", "--tls-cert-file=" + c.path("server.crt"), "--tls-private-key-file=" + c.path("server.key")}
+	// Limits that suit a test that makes a thousand nodes, not a shared server.
+	controller := append([]string{"--kubeconfig=" + c.Kubeconfig(), "--authentication-kubeconfig=" + c.Kubeconfig(), "--authorization-kubeconfig=" + c.Kubeconfig(),
+		"--leader-elect=false", "--kube-api-qps=500", "--kube-api-burst=1000"}, serve...)
+	with := func(common []string, more ...string) []string { return append(append([]string{}, common...), more...) }
+	return [2][]component{{
+		{"etcd", client + "/health", []string{"--data-dir=" + c.path("etcd"), "--unsafe-no-fsync", "--log-level=warn",
+			"--listen-client-urls=" + client, "--advertise-client-urls=" + client, "--listen-peer-urls=" + peer,
+			"--initial-advertise-peer-urls=" + peer, "--initial-cluster=default=" + peer}},
+		{"kube-apiserver", c.host + "/readyz", with(serve, "--etcd-servers="+client, "--secure-port="+ports[2],
+			"--endpoint-reconciler-type=none", // with any other 1.37 refuses 127.0.0.1 as its address
+			"--authorization-mode=RBAC", "--client-ca-file="+c.path("ca.crt"), "--service-cluster-ip-range=10.96.0.0/16", "--allow-privileged",
+			"--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file="+c.path("sa.key"), "--service-account-signing-key-file="+c.path("sa.key"),
+			"--audit-policy-file="+c.path("audit.yaml"), "--audit-log-path="+c.path("audit.log"), "--audit-log-mode=blocking")},
+	}, {
+		{"kube-scheduler", at("https", ports[3]) + "/readyz", with(controller, "--secure-port="+ports[3])},
+		{"kube-controller-manager", at("https", ports[4]) + "/healthz", with(controller, "--secure-port="+ports[4],
+			"--service-account-private-key-file="+c.path("sa.key"), "--controllers=*,-node-ipam-controller")},
+		{"kwok", at("http", ports[5]) + "/readyz", []string{"--kubeconfig=" + c.Kubeconfig(), "--config=" + filepath.Join(src, "stages", "stages.yaml"),
+			"--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake", "--node-lease-duration-seconds=40", "--server-address=127.0.0.1:" + ports[5]}},
+	}}
+}
+
+// launch starts everything in a folder of its own; what it started is gone when
+// it fails, and the last log lines are in the error.
+func launch(ctx context.Context) (*ControlPlane, error) {
+	bin, err := Build(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := sweep(time.Minute); err != nil {
+		return nil, err
+	}
+	dir, hold, err := newFolder()
+	if err != nil {
+		return nil, err
+	}
+	c := &ControlPlane{dir: dir, bin: bin, hold: hold, procs: newProcesses(dir)}
+	began := time.Now()
+	if err := c.start(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("start the control plane: %w\n%s", err, c.logs()), c.stop())
+	}
+	c.Ready = time.Since(began)
+	return c, nil
+}
+
+func (c *ControlPlane) start(ctx context.Context) error {
+	ports, err := freePorts(6)
+	if err != nil {
+		return err
+	}
+	c.host = "https://127.0.0.1:" + ports[2]
+	if err := c.writeFiles(); err != nil {
+		return err
+	}
+	src, err := source()
+	if err != nil {
+		return err
+	}
+	steps := c.components(src, ports)
+	if err := errors.Join(c.run(steps[0]), c.await(ctx, steps[0])); err != nil {
+		return err
+	}
+	if err := c.run(steps[1]); err != nil {
+		return err
+	}
+	if err := c.installCRDs(ctx, filepath.Join(src, "..", "..", "deploy", "charts", "unpend", "crds")); err != nil {
+		return err
+	}
+	return c.await(ctx, steps[1])
+}
+
+func (c *ControlPlane) run(step []component) error {
+	for _, p := range step {
+		if err := c.procs.start(filepath.Join(c.bin, p.name), p.args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// await waits until all are healthy; one that ends by itself is an error at once.
+func (c *ControlPlane) await(ctx context.Context, step []component) error {
+	client, err := rest.HTTPClientFor(c.Config())
+	if err != nil {
+		return fmt.Errorf("make a client: %w", err)
+	}
+	defer client.CloseIdleConnections()
+	for _, p := range step {
+		err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+			if c.procs.gone(p.name) {
+				return false, errors.New("it ended")
+			}
+			return healthy(ctx, client, p.health), nil
+		})
+		if err != nil {
+			return fmt.Errorf("wait for %s: %w", p.name, err)
+		}
+	}
+	return nil
+}
+
+func healthy(ctx context.Context, client *http.Client, url string) bool {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return false
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return false
+	}
+	return resp.Body.Close() == nil && resp.StatusCode == http.StatusOK
+}
+
+// writeFiles makes the authority, keys, the audit policy and the admin's kubeconfig.
+func (c *ControlPlane) writeFiles() error {
+	var err error
+	if c.ca, err = newAuthority(); err != nil {
+		return err
+	}
+	cert, key, err := c.ca.server()
+	if err != nil {
+		return err
+	}
+	_, tokens, err := newKey()
+	if err != nil {
+		return err
+	}
+	const policy = "apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\nrules:\n- {level: Metadata}\n"
+	for name, data := range map[string][]byte{"ca.crt": c.ca.pem, "server.crt": cert, "server.key": key, "sa.key": tokens, "audit.yaml": []byte(policy)} {
+		if err := os.WriteFile(c.path(name), data, 0o600); err != nil {
+			return fmt.Errorf("write %s: %w", name, err)
+		}
+	}
+	if c.admin.CertData, c.admin.KeyData, err = c.ca.user("admin", "system:masters"); err != nil {
+		return err
+	}
+	c.admin.CAData = c.ca.pem
+	return c.writeKubeconfig(c.Kubeconfig(), c.admin.CertData, c.admin.KeyData)
+}
+
+func (c *ControlPlane) writeKubeconfig(path string, cert, key []byte) error {
+	config := clientcmdapi.NewConfig()
+	config.Clusters["test"] = &clientcmdapi.Cluster{Server: c.host, CertificateAuthorityData: c.ca.pem}
+	config.AuthInfos["user"] = &clientcmdapi.AuthInfo{ClientCertificateData: cert, ClientKeyData: key}
+	config.Contexts["test"] = &clientcmdapi.Context{Cluster: "test", AuthInfo: "user"}
+	config.CurrentContext = "test"
+	if err := clientcmd.WriteToFile(*config, path); err != nil {
+		return fmt.Errorf("write %s: %w", filepath.Base(path), err)
+	}
+	return nil
+}
