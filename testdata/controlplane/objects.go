@@ -111,20 +111,3 @@ func (c *ControlPlane) AddGeometry(tb testing.TB, geo *nodeprobe.NodeGeometry) {
 	}
 	cleanup(tb, func(ctx context.Context) error { return reports.Delete(ctx, geo.Name, metav1.DeleteOptions{}) })
 }
-
-// Allow lets a user get, list and watch resources of the core group, and nothing
-// else.
-func (c *ControlPlane) Allow(tb testing.TB, user string, resources ...string) {
-	tb.Helper()
-	ctx, rbac := context.Background(), c.Client().RbacV1()
-	name := "allow-" + user
-	if _, err := rbac.ClusterRoles().Create(ctx, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name},
-		Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: resources, Verbs: []string{"get", "list", "watch"}}}}, metav1.CreateOptions{}); err != nil {
-		tb.Fatal(err)
-	}
-	if _, err := rbac.ClusterRoleBindings().Create(ctx, &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: name},
-		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
-		Subjects: []rbacv1.Subject{{Kind: rbacv1.UserKind, Name: user}}}, metav1.CreateOptions{}); err != nil {
-		tb.Fatal(err)
-	}
-}

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// README shows what the program prints, and names only targets that exist.
+func TestReadmeIsTrue(t *testing.T) {
+	data, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	readme := string(data)
+	_, out, _ := call(t, "why", "-f", filepath.Join(scenarios, "all-1g"))
+	if shown := "$ unpend why -f testdata/scenarios/all-1g\n" + out + "```"; !strings.Contains(readme, shown) {
+		t.Errorf("README does not show what why prints:\n%s", out)
+	}
+	makefile, err := os.ReadFile("../../Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range regexp.MustCompile(`(?m)^make ([a-z]+)`).FindAllStringSubmatch(readme, -1) {
+		if !strings.Contains(string(makefile), "\n"+m[1]+":") {
+			t.Errorf("README names make %s, which does not exist", m[1])
+		}
+	}
+	for _, c := range rootCommand("unpend", stdio{}).Commands() {
+		if name := c.Name(); !slices.Contains([]string{"help", "completion"}, name) && !strings.Contains(readme, "`unpend "+name) {
+			t.Errorf("README does not name unpend %s", name)
+		}
+		if strings.Count(c.Example, "unpend ") < 2 {
+			t.Errorf("%s has fewer than two examples", c.Name())
+		}
+	}
+	if lines := strings.Count(string(makefile), "\n"); lines > 40 {
+		t.Errorf("the Makefile has %d lines", lines)
+	}
+	for room := range house {
+		if !strings.Contains(readme, "| `"+room+"` |") {
+			t.Errorf("README does not show room %s", room)
+		}
+	}
+}
