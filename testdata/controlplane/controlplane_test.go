@@ -119,9 +119,13 @@ func TestUserIsHeldByRBAC(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = kubernetes.NewForConfigOrDie(config).CoreV1().Secrets("default").List(t.Context(), metav1.ListOptions{})
-	if !apierrors.IsForbidden(err) {
-		t.Fatalf("a user without rights was answered with %v", err)
+	mallory := kubernetes.NewForConfigOrDie(config).CoreV1()
+	c.Allow(t, "mallory", "configmaps")
+	if _, err := mallory.ConfigMaps("default").List(t.Context(), metav1.ListOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := mallory.Secrets("default").List(t.Context(), metav1.ListOptions{}); !apierrors.IsForbidden(err) {
+		t.Fatalf("a user without the right was answered with %v", err)
 	}
 	Eventually(t, 5*time.Second, "the audit log names the user and the groups", func() (bool, string) {
 		for _, e := range c.AuditEvents(t) {
