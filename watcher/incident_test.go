@@ -1,0 +1,241 @@
+package watcher
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+func owned(kind, name string) []metav1.OwnerReference {
+	yes := true
+	return []metav1.OwnerReference{{Kind: kind, Name: name, Controller: &yes}}
+}
+
+// waitingPod asks for one of a resource.
+func waitingPod(name, resourceName string, owner []metav1.OwnerReference) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: name, UID: types.UID("uid-" + name), ResourceVersion: "1", OwnerReferences: owner, CreationTimestamp: metav1.NewTime(start)},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{
+			Limits: corev1.ResourceList{corev1.ResourceName(resourceName): resource.MustParse("1")}}}}},
+		Status: corev1.PodStatus{Phase: corev1.PodPending, Conditions: []corev1.PodCondition{{
+			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable"}}},
+	}
+}
+
+// owners maps "kind/namespace/name" to what owns that object.
+type owners map[string][]metav1.OwnerReference
+
+func (o owners) find(kind, namespace, name string) (metav1.Object, bool) {
+	refs, ok := o[kind+"/"+namespace+"/"+name]
+	return &metav1.ObjectMeta{Namespace: namespace, Name: name, OwnerReferences: refs}, ok
+}
+
+func TestTopmost(t *testing.T) {
+	no := false
+	cases := []struct {
+		name  string
+		owner []metav1.OwnerReference
+		known owners
+		want  Ref
+	}{
+		{"a bare pod", nil, nil, Ref{"Pod", "ml", "p"}},
+		{"a mirror pod", owned("Node", "gpu-1"), nil, Ref{"Pod", "ml", "p"}},
+		{"an owner that does not control", []metav1.OwnerReference{{Kind: "Job", Name: "j", Controller: &no}}, nil, Ref{"Pod", "ml", "p"}},
+		{"ReplicaSet to Deployment", owned("ReplicaSet", "d-1"), owners{"ReplicaSet/ml/d-1": owned("Deployment", "d")}, Ref{"Deployment", "ml", "d"}},
+		{"Job to CronJob", owned("Job", "c-1"), owners{"Job/ml/c-1": owned("CronJob", "c"), "CronJob/ml/c": nil}, Ref{"CronJob", "ml", "c"}},
+		{"a missing owner ends the chain", owned("ReplicaSet", "d-1"), owners{}, Ref{"ReplicaSet", "ml", "d-1"}},
+		{"an owner in another namespace is none", owned("ReplicaSet", "d-1"), owners{"ReplicaSet/other/d-1": owned("Deployment", "d")}, Ref{"ReplicaSet", "ml", "d-1"}},
+		{"owners in a circle", owned("Job", "a"), owners{"Job/ml/a": owned("Job", "b"), "Job/ml/b": owned("Job", "a")}, Ref{"Job", "ml", "a"}},
+		{"an owner of itself", owned("Job", "a"), owners{"Job/ml/a": owned("Job", "a")}, Ref{"Job", "ml", "a"}},
+	}
+	for _, c := range cases {
+		if got := Topmost(waitingPod("p", "nvidia.com/gpu", c.owner), c.known.find); got != c.want {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+func TestWaiting(t *testing.T) {
+	bound := func(p *corev1.Pod) { p.Spec.NodeName = "gpu-1" }
+	failed := func(reason string) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			bound(p)
+			p.Status = corev1.PodStatus{Phase: corev1.PodFailed, Reason: reason}
+		}
+	}
+	cases := []struct {
+		name   string
+		change func(*corev1.Pod)
+		reason string // empty: it does not wait
+	}{
+		{"unschedulable", func(*corev1.Pod) {}, "Unschedulable"},
+		{"gated", func(p *corev1.Pod) { p.Status.Conditions[0].Reason = corev1.PodReasonSchedulingGated }, "SchedulingGated"},
+		{"not looked at yet", func(p *corev1.Pod) { p.Status = corev1.PodStatus{} }, "NoCondition"},
+		{"scheduled, not bound yet", func(p *corev1.Pod) { p.Status.Conditions = nil }, "NoCondition"},
+		{"bound, images being pulled", bound, ""},
+		{"running", func(p *corev1.Pod) { bound(p); p.Status.Phase = corev1.PodRunning }, ""},
+		{"succeeded", func(p *corev1.Pod) { bound(p); p.Status.Phase = corev1.PodSucceeded }, ""},
+		{"deleted", func(p *corev1.Pod) { now := metav1.NewTime(start); p.DeletionTimestamp = &now }, ""},
+		{"no device left", failed("UnexpectedAdmissionError"), "Failed/UnexpectedAdmissionError"},
+		{"no NUMA fit", failed("TopologyAffinityError"), "Failed/TopologyAffinityError"},
+		{"no room", failed("OutOfnvidia.com/gpu"), "Failed/OutOfnvidia.com/gpu"},
+		{"evicted", failed("Evicted"), ""},
+		{"crashed", failed(""), ""},
+		{"refused and deleted", func(p *corev1.Pod) {
+			failed("UnexpectedAdmissionError")(p)
+			now := metav1.NewTime(start)
+			p.DeletionTimestamp = &now
+		}, ""},
+	}
+	for _, c := range cases {
+		p := waitingPod("p", "nvidia.com/gpu", nil)
+		c.change(p)
+		reason, since, ok := Waiting(p)
+		if ok != (c.reason != "") || ok && reason != c.reason || !since.Equal(start) {
+			t.Errorf("%s: %q, %v, %v, want %q", c.name, reason, since, ok, c.reason)
+		}
+	}
+}
+
+func TestIncidentID(t *testing.T) {
+	w := Ref{"Deployment", "ml", "train"}
+	requests := map[string]string{"nvidia.com/gpu": "1", "cpu": "4"}
+	const want = "gpu-16a039422a" // sha256 of "Deployment/ml/train\ncpu=4,nvidia.com/gpu=1"
+	for range 20 {
+		if got := IncidentID(w, maps.Clone(requests)); got != want {
+			t.Fatalf("got %s, want %s", got, want)
+		}
+	}
+	seen := map[string]bool{want: true}
+	for _, other := range []string{
+		IncidentID(Ref{"StatefulSet", "ml", "train"}, requests),
+		IncidentID(Ref{"Deployment", "other", "train"}, requests),
+		IncidentID(Ref{"Deployment", "ml", "serve"}, requests),
+		IncidentID(w, map[string]string{"nvidia.com/gpu": "2", "cpu": "4"}),
+		IncidentID(w, nil),
+	} {
+		if seen[other] {
+			t.Errorf("%s stands for two incidents", other)
+		}
+		seen[other] = true
+	}
+}
+
+// 10,000 pods of one Job are one incident that names 20 of them.
+func TestManyPodsFold(t *testing.T) {
+	var pods []*corev1.Pod
+	for i := range 10_000 {
+		p := waitingPod(fmt.Sprintf("train-%05d", 9_999-i), "nvidia.com/gpu", owned("Job", "train"))
+		p.ResourceVersion = strconv.Itoa(i + 1)
+		p.CreationTimestamp = metav1.NewTime(start.Add(-time.Duration(i) * time.Second))
+		pods = append(pods, p)
+	}
+	got := Group(pods, owners{}.find)
+	if len(got) != 1 {
+		t.Fatalf("%d incidents", len(got))
+	}
+	i := got[0]
+	if i.Waiting != 10_000 || len(i.Pods) != maxPods || i.Newest != "10000" || !i.Since.Equal(start.Add(-9_999*time.Second)) || i.Workload != (Ref{"Job", "ml", "train"}) {
+		t.Errorf("waiting %d, pods %d, newest %s, since %v, workload %v", i.Waiting, len(i.Pods), i.Newest, i.Since, i.Workload)
+	}
+	if first := (PodRef{"train-00000", "uid-train-00000", "Unschedulable"}); i.Pods[0] != first {
+		t.Errorf("first pod %v, want %v", i.Pods[0], first)
+	}
+	if !slices.IsSortedFunc(i.Pods, cmpNames) {
+		t.Errorf("names out of order: %v", i.Pods)
+	}
+	if _, body, err := i.Message(); err != nil || len(body) > 4096 {
+		t.Errorf("%d bytes, %v", len(body), err)
+	}
+	slices.Reverse(pods)
+	a, _, _ := i.Message()
+	if b, _, _ := Group(pods, owners{}.find)[0].Message(); a != b {
+		t.Errorf("the order of the pods changes the message: %s, %s", a, b)
+	}
+}
+
+func cmpNames(a, b PodRef) int {
+	if a.Name < b.Name {
+		return -1
+	}
+	return 1
+}
+
+// Two request shapes of one workload are two incidents; what does not wait is in none.
+func TestShapesAreApart(t *testing.T) {
+	big, small := waitingPod("big", "nvidia.com/mig-3g.20gb", owned("Job", "j")), waitingPod("small", "nvidia.com/mig-1g.5gb", owned("Job", "j"))
+	runs := waitingPod("runs", "nvidia.com/mig-1g.5gb", owned("Job", "j"))
+	runs.Spec.NodeName = "gpu-1"
+	got := Group([]*corev1.Pod{big, runs, small}, owners{}.find)
+	if len(got) != 2 || got[0].ID >= got[1].ID {
+		t.Fatalf("incidents %+v", got)
+	}
+	shapes := map[string]string{}
+	for _, i := range got {
+		if i.Waiting != 1 || i.Workload != (Ref{"Job", "ml", "j"}) || len(i.Requests) != 1 {
+			t.Errorf("incident %+v", i)
+		}
+		for name := range i.Requests {
+			shapes[name] = i.Pods[0].Name
+		}
+	}
+	if want := map[string]string{"nvidia.com/mig-3g.20gb": "big", "nvidia.com/mig-1g.5gb": "small"}; !maps.Equal(shapes, want) {
+		t.Errorf("got %v, want %v", shapes, want)
+	}
+}
+
+// One request written in two ways is one shape.
+func TestQuantitiesAreCanonical(t *testing.T) {
+	a, b := waitingPod("a", "nvidia.com/gpu", owned("Job", "j")), waitingPod("b", "nvidia.com/gpu", owned("Job", "j"))
+	a.Spec.Containers[0].Resources.Requests = corev1.ResourceList{"memory": resource.MustParse("1024Mi"), "cpu": resource.MustParse("1000m")}
+	b.Spec.Containers[0].Resources.Requests = corev1.ResourceList{"memory": resource.MustParse("1Gi"), "cpu": resource.MustParse("1")}
+	got := Group([]*corev1.Pod{a, b}, owners{}.find)
+	want := map[string]string{"memory": "1Gi", "cpu": "1", "nvidia.com/gpu": "1"}
+	if len(got) != 1 || !maps.Equal(got[0].Requests, want) {
+		t.Errorf("incidents %+v, want one of %v", got, want)
+	}
+}
+
+// The same facts again are no news; back to former facts is news.
+func TestMessage(t *testing.T) {
+	at := func(reason, version string) string {
+		p := waitingPod("p", "nvidia.com/gpu", nil)
+		p.Status.Conditions[0].Reason, p.ResourceVersion = reason, version
+		i := Group([]*corev1.Pod{p}, owners{}.find)[0]
+		id, body, err := i.Message()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var back Incident
+		if err := json.Unmarshal(body, &back); err != nil || back.Newest != version || back.ID != i.ID {
+			t.Errorf("travelled as %s: %+v, %v", body, back, err)
+		}
+		return id
+	}
+	a, b, again := at("Unschedulable", "9"), at("SchedulingGated", "10"), at("Unschedulable", "11")
+	if a == b || b == again || a == again {
+		t.Errorf("A, B, A: %s, %s, %s", a, b, again)
+	}
+	if a != at("Unschedulable", "9") {
+		t.Error("the same facts make two messages")
+	}
+}
+
+func TestNewerComparesNumbers(t *testing.T) {
+	for _, c := range [][2]string{{"10", "9"}, {"2", "1"}, {"1", ""}, {"18446744073709551615", "9999999999999999999"}} {
+		if !newer(c[0], c[1]) || newer(c[1], c[0]) || newer(c[0], c[0]) {
+			t.Errorf("%s and %s", c[0], c[1])
+		}
+	}
+}
