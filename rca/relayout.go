@@ -48,6 +48,26 @@ func (c *Case) relayouts(n *nodeView, a ask) []relayout {
 	if config.writable {
 		out = append(out, c.customRelayouts(n, a, config.source)...)
 	}
+	return c.leastCostly(out)
+}
+
+// leastCostly keeps the relayouts that cost least: whatever else keeps the pod
+// from the node is the same for all of them.
+func (c *Case) leastCostly(all []relayout) []relayout {
+	best := 0
+	costs := make([]victimCost, len(all))
+	for i, r := range all {
+		costs[i] = c.costOf(r.victims)
+		if costs[i].compare(costs[best]) < 0 {
+			best = i
+		}
+	}
+	var out []relayout
+	for i, r := range all {
+		if costs[i].compare(costs[best]) == 0 {
+			out = append(out, r)
+		}
+	}
 	return out
 }
 

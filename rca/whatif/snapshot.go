@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/backend/cache"
@@ -65,7 +66,7 @@ func (s *Snapshot) count(p *corev1.Pod) {
 	if info == nil || ended(p) {
 		return
 	}
-	p = WithDefaults(p)
+	p = counted(p)
 	s.pods[key(p.Namespace, p.Name)] = p
 	info.AddPod(p)
 }
@@ -147,7 +148,7 @@ func (s *Snapshot) SetPod(p *corev1.Pod) {
 	if info == nil || ended(p) {
 		return
 	}
-	p = WithDefaults(p)
+	p = counted(p)
 	next := info.SnapshotConcrete()
 	next.AddPod(p)
 	k := key(p.Namespace, p.Name)
@@ -177,6 +178,17 @@ func (s *Snapshot) DeletePod(namespace, name string) {
 func (s *Snapshot) forget(k string, p *corev1.Pod) {
 	delete(s.pods, k)
 	s.remember(func() { s.pods[k] = p })
+}
+
+// counted is the pod as a NodeInfo can take it out again: one is found there by its
+// uid, which a pod that only might exist has not.
+func counted(p *corev1.Pod) *corev1.Pod {
+	p = WithDefaults(p)
+	if p.UID == "" {
+		p = p.DeepCopy()
+		p.UID = types.UID(key(p.Namespace, p.Name))
+	}
+	return p
 }
 
 func key(namespace, name string) string { return namespace + "/" + name }
