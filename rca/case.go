@@ -23,7 +23,8 @@ type Case struct {
 	Pod      *corev1.Pod // the waiting pod that stands for the others
 	asks     []ask
 	verdict  whatif.Verdict
-	unread   []string
+	// requests are the changed requests worked out so far, by title.
+	requests map[string]change
 }
 
 // world is what all cases of one diagnosis share.

@@ -210,6 +210,9 @@ func (c *Case) lowerRequest(n *nodeView, lack deficits, fits bool) (change, bool
 // changeRequest replaces requests and limits in the containers that have them;
 // a nil quantity removes the resource.
 func (c *Case) changeRequest(cause CauseID, title string, edits map[corev1.ResourceName]*resource.Quantity) change {
+	if ch, ok := c.requests[title]; ok {
+		return ch // the same on every node
+	}
 	edit := func(containers []corev1.Container) {
 		for i := range containers {
 			editResources(&containers[i].Resources, edits)
@@ -230,6 +233,7 @@ func (c *Case) changeRequest(cause CauseID, title string, edits map[corev1.Resou
 	if json.Unmarshal(mustJSON(containers), &patch) == nil {
 		c.editTemplate(&ch, map[string]any{"containers": patch}, false)
 	}
+	c.requests[title] = ch
 	return ch
 }
 
