@@ -35,7 +35,7 @@ func (n *nodeView) relies() map[string]string {
 		text.WriteString(layoutText(g))
 		for _, s := range g.Slots {
 			if s.Held {
-				text.WriteString(fmt.Sprintf(" %d:%s/%s", s.Start, s.Holder.Namespace, s.Holder.Pod))
+				fmt.Fprintf(&text, " %d:%s/%s", s.Start, s.Holder.Namespace, s.Holder.Pod)
 			}
 		}
 		out[fmt.Sprintf("gpu%d", g.Index)] = text.String()

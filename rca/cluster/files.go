@@ -113,8 +113,7 @@ func (r *fileReader) jsonStream(name string, data []byte) error {
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
-		var syntax *json.SyntaxError
-		if errors.As(err, &syntax) {
+		if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 			at.line = lineAt(data, int(syntax.Offset)-1) // counted from the stream's first byte
 		}
 		if err == nil {
