@@ -28,7 +28,7 @@ func (c *Case) resourceChanges(n *nodeView, causes []CauseID) [][]change {
 		if n.has(a.resource, a.count) {
 			continue
 		}
-		if a.profile != "" {
+		if a.profile != "" && slices.ContainsFunc(causes, layoutHelps) {
 			for _, r := range c.relayouts(n, a) {
 				if set, ok := c.repartition(n, root, a, r); ok {
 					out = append(out, set)
@@ -43,6 +43,12 @@ func (c *Case) resourceChanges(n *nodeView, causes []CauseID) [][]change {
 		out = append(out, []change{ch})
 	}
 	return out
+}
+
+// layoutHelps says whether another layout can remove a cause; where the request
+// has the wrong name, or MIG manager itself is at fault, it cannot.
+func layoutHelps(id CauseID) bool {
+	return slices.Contains([]CauseID{MIGLayoutMismatch, MIGFragmented, MIGFull, MIGInstancesInUse}, id)
 }
 
 func (c *Case) evict(n *nodeView, cause CauseID, victims []*corev1.Pod) change {
