@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -47,9 +48,7 @@ func dumpOf(t *testing.T, c told) string {
 	}
 	for _, n := range c.nodes {
 		obj, geo := n.Object(now), n.Geometry(now)
-		for k, v := range c.labels[n.Name] {
-			obj.Labels[k] = v
-		}
+		maps.Copy(obj.Labels, c.labels[n.Name])
 		hold := func(i int, name string) nodeprobe.Holder {
 			p := gpuPod(fmt.Sprintf("holder-%s-%d", n.Name, i), name, 1)
 			p.Spec.NodeName, p.Status.Phase = n.Name, corev1.PodRunning
