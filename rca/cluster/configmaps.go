@@ -40,6 +40,8 @@ func (f *Follower) configMaps(ctx context.Context, s *State) {
 			case err == nil:
 				trim(cm)
 				s.ConfigMaps = append(s.ConfigMaps, cm)
+			case apierrors.IsForbidden(err):
+				s.Unread["ConfigMap"] = "the right to get configmaps in namespace " + ns + " is missing"
 			case !apierrors.IsNotFound(err):
 				s.Unread["ConfigMap"] = fmt.Sprintf("configmap %s/%s: %v", ns, name, err)
 			}

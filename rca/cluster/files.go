@@ -9,8 +9,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 
 	"sigs.k8s.io/yaml"
 )
@@ -79,120 +82,187 @@ func (r *fileReader) file(path string) error {
 	return r.stream(path, data)
 }
 
-// stream reads documents one after the other. JSON is told by its first byte:
-// its decoder is much faster than YAML's.
+// stream reads documents one after the other.
 func (r *fileReader) stream(name string, data []byte) error {
-	if trimmed := bytes.TrimSpace(data); len(trimmed) > 0 && trimmed[0] == '{' {
-		return r.jsonStream(name, data)
-	}
-	line := 1
-	for n, doc := range splitYAML(data) {
-		at := position{name, n + 1, line}
-		line += bytes.Count(doc, []byte("\n"))
-		if len(bytes.TrimSpace(stripComments(doc))) == 0 {
-			continue
+	at := position{file: name, line: 1}
+	for _, doc := range splitYAML(data) {
+		body := doc
+		if marks(doc, "---") {
+			body = doc[len("---"):]
 		}
-		converted, err := yaml.YAMLToJSON(doc)
-		if err != nil {
-			return at.fail(err)
+		switch {
+		case hasContent(body):
+			if err := r.documents(&at, body); err != nil {
+				return err
+			}
+		case len(body) < len(doc):
+			at.document++ // people count the marks
 		}
-		if err := r.object(converted); err != nil {
-			return at.fail(err)
-		}
+		at.line += bytes.Count(doc, []byte("\n"))
 	}
 	return nil
 }
 
-func (r *fileReader) jsonStream(name string, data []byte) error {
-	dec := json.NewDecoder(bytes.NewReader(data))
-	for n := 1; ; n++ {
-		rest := bytes.TrimLeft(data[dec.InputOffset():], " \t\r\n")
-		at := position{name, n, lineAt(data, len(data)-len(rest))}
-		var doc json.RawMessage
-		err := dec.Decode(&doc)
+// beginsJSON tells JSON from YAML that begins with a brace too.
+var beginsJSON = regexp.MustCompile(`\A\s*\{\s*["}]`)
+
+// documents reads what stands between two marks: one YAML document, or any
+// number of JSON ones, whose decoder is much faster.
+func (r *fileReader) documents(at *position, body []byte) error {
+	if beginsJSON.Match(body) || filepath.Ext(at.file) == ".json" {
+		return r.json(at, body)
+	}
+	at.document++
+	converted, err := yaml.YAMLToJSON(body)
+	if err == nil {
+		err = r.object(converted)
+	}
+	if err != nil {
+		return at.fail(err)
+	}
+	return nil
+}
+
+func (r *fileReader) json(last *position, body []byte) error {
+	dec := json.NewDecoder(bytes.NewReader(body))
+	for {
+		start := len(body) - len(bytes.TrimLeft(body[dec.InputOffset():], " \t\r\n"))
+		at := position{last.file, last.document + 1, last.line + newlines(body, start)}
+		var h head
+		err := dec.Decode(&h)
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
-			at.line = lineAt(data, int(syntax.Offset)-1) // counted from the stream's first byte
+			at.line = last.line + newlines(body, int(syntax.Offset)-1) // counted from the stream's first byte
 		}
 		if err == nil {
-			err = r.object(doc)
+			err = r.take(h, body[start:dec.InputOffset()])
 		}
 		if err != nil {
 			return at.fail(err)
 		}
+		last.document++
 	}
+}
+
+// head is what tells what a document is.
+type head struct {
+	APIVersion string            `json:"apiVersion"`
+	Kind       string            `json:"kind"`
+	Items      []json.RawMessage `json:"items"`
 }
 
 // object takes one document in: an object, or a list of them.
 func (r *fileReader) object(data []byte) error {
-	var head struct {
-		APIVersion string            `json:"apiVersion"`
-		Kind       string            `json:"kind"`
-		Items      []json.RawMessage `json:"items"`
-	}
-	if string(bytes.TrimSpace(data)) == "null" {
-		return nil
-	}
-	if err := json.Unmarshal(data, &head); err != nil {
+	var h head
+	if err := json.Unmarshal(data, &h); err != nil {
 		return err
 	}
-	if r.inFolder && head.Kind == "" && head.APIVersion == "" {
-		return nil // a folder may hold other YAML beside dumps
-	}
-	if head.Kind == "" || head.APIVersion == "" {
-		return errors.New("apiVersion or kind is missing")
-	}
-	if base, isList := strings.CutSuffix(head.Kind, "List"); isList && kindOf(head.APIVersion, head.Kind) == nil {
-		if k := kindOf(head.APIVersion, base); k != nil {
-			r.held[k.name] = true
-		}
-		return r.items(head.APIVersion, base, head.Items)
-	}
-	return r.one(head.APIVersion, head.Kind, data)
+	return r.take(h, data)
 }
 
-// items of a typed list need not repeat their kind.
+func (r *fileReader) take(h head, data []byte) error {
+	if string(bytes.TrimSpace(data)) == "null" || r.inFolder && h.Kind == "" && h.APIVersion == "" {
+		return nil // a folder may hold other YAML beside dumps
+	}
+	if h.Kind == "" || h.APIVersion == "" {
+		return errors.New("apiVersion or kind is missing")
+	}
+	if base, isList := strings.CutSuffix(h.Kind, "List"); isList && kindOf(h.APIVersion, h.Kind) == nil {
+		if k := kindOf(h.APIVersion, base); k != nil {
+			r.held[k.name] = true
+		}
+		return r.items(h.APIVersion, base, h.Items)
+	}
+	k, obj, err := one(h.APIVersion, h.Kind, data)
+	if err != nil {
+		return err
+	}
+	r.add(k, obj)
+	return nil
+}
+
+// items of a typed list need not repeat their kind. Every core decodes its share:
+// a dump of 10,000 pods is one list.
 func (r *fileReader) items(apiVersion, base string, items []json.RawMessage) error {
-	for i, item := range items {
-		var head struct {
-			APIVersion string `json:"apiVersion"`
-			Kind       string `json:"kind"`
+	type decoded struct {
+		list bool
+		kind *kind
+		obj  Object
+		err  error
+	}
+	got := make([]decoded, len(items))
+	var wg sync.WaitGroup
+	workers := runtime.GOMAXPROCS(0)
+	for w := range workers {
+		wg.Go(func() {
+			for i := w; i < len(items); i += workers {
+				d := &got[i]
+				version, name, err := kindAt(items[i])
+				if name == "" {
+					version, name = apiVersion, base
+				}
+				if d.list = strings.HasSuffix(name, "List"); err != nil || d.list {
+					d.err = err
+					continue
+				}
+				d.kind, d.obj, d.err = one(version, name, items[i])
+			}
+		})
+	}
+	wg.Wait()
+	for i, d := range got {
+		if d.err == nil && d.list {
+			d.err = r.object(items[i])
 		}
-		if err := json.Unmarshal(item, &head); err != nil {
-			return fmt.Errorf("item %d: %w", i, err)
+		if d.err != nil {
+			return fmt.Errorf("item %d: %w", i, d.err)
 		}
-		if head.Kind == "" {
-			head.APIVersion, head.Kind = apiVersion, base
-		}
-		read := r.one
-		if strings.HasSuffix(head.Kind, "List") {
-			read = func(_, _ string, data []byte) error { return r.object(data) }
-		}
-		if err := read(head.APIVersion, head.Kind, item); err != nil {
-			return fmt.Errorf("item %d: %w", i, err)
-		}
+		r.add(d.kind, d.obj)
 	}
 	return nil
 }
 
-func (r *fileReader) one(apiVersion, name string, data []byte) error {
+// usualHead is how kubectl and the API server begin an object.
+var usualHead = regexp.MustCompile(`\A\s*\{\s*"apiVersion"\s*:\s*"([^"\\]+)"\s*,\s*"kind"\s*:\s*"([^"\\]+)"\s*[,}]`)
+
+// kindAt says what an item of a list is, without decoding all of it where it
+// begins as usual.
+func kindAt(item []byte) (apiVersion, name string, err error) {
+	if m := usualHead.FindSubmatch(item); m != nil {
+		return string(m[1]), string(m[2]), nil
+	}
+	var h struct {
+		APIVersion string `json:"apiVersion"`
+		Kind       string `json:"kind"`
+	}
+	err = json.Unmarshal(item, &h)
+	return h.APIVersion, h.Kind, err
+}
+
+// one decodes an object; nil without an error for a kind nobody reads.
+func one(apiVersion, name string, data []byte) (*kind, Object, error) {
 	k := kindOf(apiVersion, name)
 	if k == nil {
-		return nil
+		return nil, nil, nil
 	}
 	obj, err := k.decode(data)
 	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+		return nil, nil, fmt.Errorf("%s: %w", name, err)
 	}
 	if obj.GetName() == "" {
-		return fmt.Errorf("%s: metadata.name is missing", name)
+		return nil, nil, fmt.Errorf("%s: metadata.name is missing", name)
 	}
-	r.held[k.name] = true
 	trim(obj)
-	k.add(r.state, obj)
-	return nil
+	return k, obj, nil
+}
+
+func (r *fileReader) add(k *kind, obj Object) {
+	if k != nil {
+		r.held[k.name] = true
+		k.add(r.state, obj)
+	}
 }
 
 // position says where a document stands.
@@ -202,9 +272,9 @@ type position struct {
 	line     int
 }
 
-// lineAt is the line, from 1, that the byte at offset is on.
-func lineAt(data []byte, offset int) int {
-	return 1 + bytes.Count(data[:max(0, min(offset, len(data)))], []byte("\n"))
+// newlines counts those before the byte at offset.
+func newlines(data []byte, offset int) int {
+	return bytes.Count(data[:max(0, min(offset, len(data)))], []byte("\n"))
 }
 
 // fail names file, document and line; a line the YAML decoder gives counts from
@@ -220,32 +290,36 @@ func (p position) fail(err error) error {
 	return fmt.Errorf("%s: document %d, line %d: %w", p.file, p.document, line, err)
 }
 
-// splitYAML cuts at lines that are "---".
+// splitYAML cuts before lines that begin a document ("---", also with a comment
+// or content behind it) and after those that end one ("...").
 func splitYAML(data []byte) [][]byte {
 	var docs [][]byte
-	start := 0
-	for i := 0; i < len(data); {
-		end := bytes.IndexByte(data[i:], '\n')
-		next := len(data)
-		if end >= 0 {
-			next = i + end + 1
+	start, at := 0, 0
+	for line := range bytes.Lines(data) {
+		next := at + len(line)
+		if marks(line, "---") && at > start {
+			docs = append(docs, data[start:at])
+			start = at
 		}
-		if line := bytes.TrimRight(data[i:next], " \r\n"); bytes.Equal(line, []byte("---")) && i > start {
-			docs = append(docs, data[start:i])
-			start = i
+		if marks(line, "...") {
+			docs = append(docs, data[start:next])
+			start = next
 		}
-		i = next
+		at = next
 	}
 	return append(docs, data[start:])
 }
 
-func stripComments(doc []byte) []byte {
-	var out []byte
+func marks(line []byte, marker string) bool {
+	return bytes.HasPrefix(line, []byte(marker)) && (len(line) == len(marker) || strings.ContainsRune(" \t\r\n", rune(line[len(marker)])))
+}
+
+// hasContent is false for a document of comments and directives alone.
+func hasContent(doc []byte) bool {
 	for line := range bytes.Lines(doc) {
-		t := bytes.TrimSpace(line)
-		if len(t) > 0 && t[0] != '#' && !bytes.Equal(t, []byte("---")) {
-			out = append(out, line...)
+		if t := bytes.TrimSpace(line); len(t) > 0 && t[0] != '#' && t[0] != '%' && !marks(line, "...") {
+			return true
 		}
 	}
-	return out
+	return false
 }

@@ -166,6 +166,9 @@ func TestNowIsTheNewestTime(t *testing.T) {
 		"event":      "apiVersion: v1\nkind: Event\nmetadata: {name: x}\nlastTimestamp: '" + at + "'\n",
 		"event time": "apiVersion: v1\nkind: Event\nmetadata: {name: x}\neventTime: '2026-01-02T03:04:05.000000Z'\n",
 		"series":     "apiVersion: v1\nkind: Event\nmetadata: {name: x}\nseries: {count: 2, lastObservedTime: '2026-01-02T03:04:05.000000Z'}\n",
+		"deployment": "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: x}\nstatus: {conditions: [{type: Progressing, lastUpdateTime: '" + at + "'}]}\n",
+		"job":        "apiVersion: batch/v1\nkind: Job\nmetadata: {name: x}\nstatus: {conditions: [{type: Failed, lastTransitionTime: '" + at + "'}]}\n",
+		"new event":  "apiVersion: events.k8s.io/v1\nkind: Event\nmetadata: {name: x}\ndeprecatedLastTimestamp: '" + at + "'\nregarding: {kind: Node, name: gpu}\n",
 		"report":     "apiVersion: unpend.dev/v1alpha1\nkind: NodeGeometry\nmetadata: {name: gpu}\nreport: {observedAt: '" + at + "'}\n",
 	}
 	for name, dump := range cases {
@@ -211,6 +214,50 @@ func TestTheLaterOneStands(t *testing.T) {
 	}
 	if len(s.Nodes) != 1 || s.Nodes[0].Labels["later"] != "yes" {
 		t.Errorf("nodes %v", s.Nodes)
+	}
+}
+
+// Whichever file comes last, an older resourceVersion never replaces a newer one.
+func TestTheNewerVersionStands(t *testing.T) {
+	version := func(v, label string) string {
+		return "apiVersion: v1\nkind: Node\nmetadata: {name: gpu-1, resourceVersion: '" + v + "', labels: {is: " + label + "}}\n"
+	}
+	for _, c := range []struct{ first, second, want string }{
+		{version("1000", "new"), version("999", "old"), "new"},
+		{version("999", "old"), version("1000", "new"), "new"},
+		{version("7", "first"), version("7", "second"), "second"},
+		{version("7", "first"), "apiVersion: v1\nkind: Node\nmetadata: {name: gpu-1, labels: {is: bare}}\n", "bare"},
+	} {
+		s := fromText(t, c.first+"---\n"+c.second)
+		if len(s.Nodes) != 1 || s.Nodes[0].Labels["is"] != c.want {
+			t.Errorf("%q stands, want %q", s.Nodes[0].Labels["is"], c.want)
+		}
+	}
+}
+
+// No document of a stream is lost, however its authors mark where it begins.
+func TestStreams(t *testing.T) {
+	second := "apiVersion: v1\nkind: Node\nmetadata: {name: gpu-2}\n"
+	for name, dump := range map[string]string{
+		"a mark with a comment":      node1 + "--- # from another cluster\n" + second,
+		"a mark with content":        node1 + "--- {apiVersion: v1, kind: Node, metadata: {name: gpu-2}}\n",
+		"a mark at the end":          node1 + "...\n" + second,
+		"both marks":                 node1 + "...\n---\n" + second,
+		"a directive":                "%YAML 1.1\n---\n" + node1 + "---\n" + second + "---\n",
+		"carriage returns":           strings.ReplaceAll(node1+"---\n"+second, "\n", "\r\n"),
+		"JSON between marks":         `{"apiVersion":"v1","kind":"Node","metadata":{"name":"gpu-1"}}` + "\n---\n" + `{"apiVersion":"v1","kind":"Node","metadata":{"name":"gpu-2"}}` + "\n",
+		"JSON after JSON":            `{"apiVersion":"v1","kind":"Node","metadata":{"name":"gpu-1"}} {"kind":"Node","apiVersion":"v1","metadata":{"name":"gpu-2"}}`,
+		"YAML that begins with {":    "{apiVersion: v1, kind: Node, metadata: {name: gpu-1}}\n---\n" + second,
+		"a comment before the first": "# two nodes\n---\n" + node1 + "---\n# the second\n" + second,
+	} {
+		s := fromText(t, dump)
+		if len(s.Nodes) != 2 || s.Nodes[0].Name != "gpu-1" || s.Nodes[1].Name != "gpu-2" {
+			t.Errorf("%s: nodes %v", name, s.Nodes)
+		}
+	}
+	path := write(t, t.TempDir(), "dump.json", "{apiVersion: v1, kind: Node, metadata: {name: gpu-1}}")
+	if _, err := FromFiles([]string{path}, nil); err == nil {
+		t.Error("a .json file that is no JSON was taken")
 	}
 }
 

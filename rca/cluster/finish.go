@@ -1,13 +1,12 @@
 package cluster
 
 import (
+	"cmp"
 	"reflect"
 	"slices"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/unpend/unpend/nodeprobe"
 )
@@ -22,8 +21,12 @@ func (s *State) finish() {
 		list := reflect.ValueOf(k.list(s)).Elem()
 		list.Set(list.Slice(0, 0))
 		for j, o := range objs {
-			if j+1 < len(objs) && compareNames(o, objs[j+1]) == 0 {
-				continue // the later one stands
+			if j > 0 && compareNames(o, objs[j-1]) == 0 {
+				last := list.Index(list.Len() - 1)
+				if supersedes(o, last.Interface().(Object)) {
+					last.Set(reflect.ValueOf(o))
+				}
+				continue
 			}
 			k.add(s, o)
 		}
@@ -33,6 +36,17 @@ func (s *State) finish() {
 		s.Geometries[g.Name] = g
 	}
 	s.dropStrayEvents()
+}
+
+// supersedes says whether the later of two versions of an object stands: unless
+// its resourceVersion says that it is the older one. Those are numbers that grow
+// (KEP-5504); a longer one is larger.
+func supersedes(later, earlier Object) bool {
+	a, b := later.GetResourceVersion(), earlier.GetResourceVersion()
+	if a == "" || b == "" {
+		return true
+	}
+	return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b)) >= 0
 }
 
 func compareNames(a, b Object) int {
@@ -51,43 +65,4 @@ func (s *State) dropStrayEvents() {
 	s.Events = slices.DeleteFunc(s.Events, func(e *corev1.Event) bool {
 		return e.InvolvedObject.Kind == "Pod" && !exists[e.InvolvedObject.Namespace+"/"+e.InvolvedObject.Name]
 	})
-}
-
-// newest is the "now" of a dump: the newest of its creation, condition, event
-// and report times.
-func (s *State) newest() time.Time {
-	var now time.Time
-	note := func(t metav1.Time) {
-		if t.After(now) {
-			now = t.Time
-		}
-	}
-	for i := range kinds {
-		for _, o := range kinds[i].objects(s) {
-			note(o.GetCreationTimestamp())
-		}
-	}
-	for _, n := range s.Nodes {
-		for _, c := range n.Status.Conditions {
-			note(c.LastTransitionTime)
-			note(c.LastHeartbeatTime)
-		}
-	}
-	for _, p := range s.Pods {
-		for _, c := range p.Status.Conditions {
-			note(c.LastTransitionTime)
-			note(c.LastProbeTime)
-		}
-	}
-	for _, e := range s.Events {
-		note(metav1.Time{Time: e.EventTime.Time})
-		note(e.LastTimestamp)
-		if e.Series != nil {
-			note(metav1.Time{Time: e.Series.LastObservedTime.Time})
-		}
-	}
-	for _, g := range s.reports {
-		note(g.Report.ObservedAt)
-	}
-	return now
 }

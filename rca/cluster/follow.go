@@ -20,99 +20,168 @@ import (
 
 // Follower keeps a State up to date from the API server.
 type Follower struct {
-	client    kubernetes.Interface
-	now       func() time.Time
-	typed     informers.SharedInformerFactory
-	custom    dynamicinformer.DynamicSharedInformerFactory
+	client kubernetes.Interface
+	now    func() time.Time
+	stop   context.CancelFunc
+	// factories own the goroutines of the informers.
+	factories []interface {
+		Start(stop <-chan struct{})
+		Shutdown()
+	}
 	informers map[string]cache.SharedIndexInformer // by kind
-	stop      context.CancelFunc
 
-	mu     sync.Mutex
-	unread map[string]string
+	mu sync.Mutex
+	// unread says, by kind, why it is not read; partial, why only in part.
+	unread, partial map[string]string
+	// failing kinds are tried again for a while.
+	failing map[string]failure
 }
 
-// syncPatience is how long one kind may take to be listed: 100,000 pods take
-// some 20 s on a slow link.
-const syncPatience = 60 * time.Second
+// failure is an error that may pass.
+type failure struct {
+	since time.Time
+	says  string
+}
+
+const (
+	// syncPatience is how long one kind may take to be listed: 100,000 pods take
+	// some 20 s on a slow link.
+	syncPatience = 60 * time.Second
+	// failPatience is how long errors other than a refusal are tried again: client-go
+	// starts at 0.8 s and doubles, so three times.
+	failPatience = 5 * time.Second
+)
 
 // Follow starts informers for every kind and waits until each is filled or has
 // been refused: a missing right or a kind that is not installed ends up in
 // State.Unread. Only an API server that cannot be asked at all is an error.
 func Follow(ctx context.Context, client kubernetes.Interface, custom dynamic.Interface, now func() time.Time) (*Follower, error) {
-	if _, err := client.Discovery().ServerVersion(); err != nil {
+	return follow(ctx, client, custom, now, "")
+}
+
+// follow reads kinds that may not be listed everywhere in one namespace, if one
+// is given.
+func follow(ctx context.Context, client kubernetes.Interface, custom dynamic.Interface, now func() time.Time, namespace string) (*Follower, error) {
+	// Whoever may not even ask for the version may still be allowed to list.
+	if _, err := client.Discovery().ServerVersionWithContext(ctx); err != nil && !apierrors.IsForbidden(err) {
 		return nil, fmt.Errorf("ask the API server for its version: %w", err)
 	}
 	ctx, stop := context.WithCancel(ctx)
-	f := &Follower{client: client, now: now, stop: stop, unread: map[string]string{},
-		typed:     informers.NewSharedInformerFactory(client, 0),
-		custom:    dynamicinformer.NewDynamicSharedInformerFactory(custom, 0),
-		informers: map[string]cache.SharedIndexInformer{}}
+	f := &Follower{client: client, now: now, stop: stop, informers: map[string]cache.SharedIndexInformer{}, unread: map[string]string{}, partial: map[string]string{}, failing: map[string]failure{}}
+	all := make([]*kind, len(kinds))
 	for i := range kinds {
-		if err := f.informer(&kinds[i]); err != nil {
-			stop()
-			return nil, err
-		}
+		all[i] = &kinds[i]
 	}
-	f.typed.Start(ctx.Done())
-	f.custom.Start(ctx.Done())
-	if err := f.wait(ctx); err != nil {
+	if err := f.start(ctx, client, custom, all, ""); err != nil {
 		f.Close()
 		return nil, err
+	}
+	if refused := f.refusedIn(namespace); len(refused) > 0 {
+		if err := f.start(ctx, client, custom, refused, namespace); err != nil {
+			f.Close()
+			return nil, err
+		}
 	}
 	return f, nil
 }
 
-// Close stops the informers and waits for them.
-func (f *Follower) Close() {
-	f.stop()
-	f.typed.Shutdown()
-	f.custom.Shutdown()
-}
-
-func (f *Follower) informer(k *kind) error {
-	if k.byName {
-		return nil
-	}
-	var in cache.SharedIndexInformer
-	if k.custom {
-		in = f.custom.ForResource(k.resource).Informer()
-	} else {
-		generic, err := f.typed.ForResource(k.resource)
-		if err != nil {
+// start runs informers for some kinds, in one namespace or (empty) everywhere,
+// and waits for them.
+func (f *Follower) start(ctx context.Context, client kubernetes.Interface, custom dynamic.Interface, some []*kind, namespace string) error {
+	typed := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace(namespace))
+	dyn := dynamicinformer.NewFilteredDynamicSharedInformerFactory(custom, 0, namespace, nil)
+	f.factories = append(f.factories, typed, dyn)
+	for _, k := range some {
+		if k.byName {
+			continue
+		}
+		var in cache.SharedIndexInformer
+		if k.custom {
+			in = dyn.ForResource(k.resource).Informer()
+		} else {
+			generic, err := typed.ForResource(k.resource)
+			if err != nil {
+				return fmt.Errorf("watch %s: %w", k, err)
+			}
+			in = generic.Informer()
+		}
+		if err := f.follow(k, in); err != nil {
 			return fmt.Errorf("watch %s: %w", k, err)
 		}
-		in = generic.Informer()
 	}
+	typed.Start(ctx.Done())
+	dyn.Start(ctx.Done())
+	return f.wait(ctx)
+}
+
+func (f *Follower) follow(k *kind, in cache.SharedIndexInformer) error {
+	f.mu.Lock()
+	f.informers[k.name] = in
+	f.mu.Unlock()
 	if err := in.SetTransform(func(o any) (any, error) {
 		if t, ok := o.(Object); ok {
 			trim(t)
 		}
 		return o, nil
 	}); err != nil {
-		return fmt.Errorf("watch %s: %w", k, err)
+		return err
 	}
-	if err := in.SetWatchErrorHandler(func(_ *cache.Reflector, err error) { f.refused(k, err) }); err != nil {
-		return fmt.Errorf("watch %s: %w", k, err)
-	}
-	f.informers[k.name] = in
-	return nil
+	return in.SetWatchErrorHandler(func(_ *cache.Reflector, err error) { f.refused(k, in, err) })
 }
 
-// refused notes why a kind is not read.
-func (f *Follower) refused(k *kind, err error) {
+// refusedIn takes back the refusals of kinds that may be asked for in a namespace
+// instead, and says of each that this is all that is read.
+func (f *Follower) refusedIn(namespace string) []*kind {
+	if namespace == "" {
+		return nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var out []*kind
+	for i := range kinds {
+		if k := &kinds[i]; k.namespaced && f.unread[k.name] == missing(k) {
+			delete(f.unread, k.name)
+			f.partial[k.name] = fmt.Sprintf("%s, so only namespace %s is read", missing(k), namespace)
+			delete(f.informers, k.name)
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
+func missing(k *kind) string {
+	return fmt.Sprintf("the right to list %s is missing", k.resource.GroupResource())
+}
+
+// Close stops the informers and waits for them.
+func (f *Follower) Close() {
+	f.stop()
+	for _, factory := range f.factories {
+		factory.Shutdown()
+	}
+}
+
+// refused notes why a kind is not read; the first refusal stands for all.
+func (f *Follower) refused(k *kind, in cache.SharedIndexInformer, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	switch {
+	case f.informers[k.name] != in || in.HasSynced():
+		// Its place has been taken, or it goes on from what it has.
 	case apierrors.IsForbidden(err):
-		f.unread[k.name] = fmt.Sprintf("the right to list %s is missing", k.resource.GroupResource())
+		f.unread[k.name] = missing(k)
 	case apierrors.IsNotFound(err) && k.optional:
 		f.unread[k.name] = fmt.Sprintf("%s is not installed", k.resource.GroupResource())
-	case !f.informers[k.name].HasSynced():
-		f.unread[k.name] = err.Error()
+	default:
+		first, again := f.failing[k.name]
+		if !again {
+			first.since = f.now()
+		}
+		f.failing[k.name] = failure{first.since, err.Error()}
 	}
 }
 
-// wait returns when every kind is filled or refused.
+// wait returns when every kind is filled, or refused, or has failed for too long.
 func (f *Follower) wait(ctx context.Context) error {
 	deadline := time.NewTimer(syncPatience)
 	defer deadline.Stop()
@@ -123,7 +192,7 @@ func (f *Follower) wait(ctx context.Context) error {
 		case <-ctx.Done():
 			return fmt.Errorf("read the cluster: %w", ctx.Err())
 		case <-deadline.C:
-			return nil // what is not there yet is unread, with the error met last
+			return nil // what is not there yet is unread
 		case <-tick.C:
 		}
 	}
@@ -134,7 +203,8 @@ func (f *Follower) pending() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for name, in := range f.informers {
-		if !in.HasSynced() && f.unread[name] == "" {
+		failed, fails := f.failing[name]
+		if !in.HasSynced() && f.unread[name] == "" && (!fails || f.now().Sub(failed.since) <= failPatience) {
 			return true
 		}
 	}
@@ -155,15 +225,27 @@ func (f *Follower) State(ctx context.Context) *State {
 				k.add(s, obj)
 			}
 		}
-		if !in.HasSynced() {
-			f.mu.Lock()
-			s.Unread[k.name] = f.unread[k.name]
-			f.mu.Unlock()
+		if why := f.whyUnread(k, in); why != "" {
+			s.Unread[k.name] = why
 		}
 	}
 	s.finish()
 	f.configMaps(ctx, s)
 	return s
+}
+
+func (f *Follower) whyUnread(k *kind, in cache.SharedIndexInformer) string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case in.HasSynced():
+		return f.partial[k.name]
+	case f.unread[k.name] != "":
+		return f.unread[k.name]
+	case f.failing[k.name].says != "":
+		return f.failing[k.name].says
+	}
+	return fmt.Sprintf("it was not listed within %s", syncPatience)
 }
 
 // typed turns what an informer holds into the kind's type.
@@ -182,7 +264,13 @@ func (k *kind) typed(o any) (Object, bool) {
 
 // Read takes the cluster in once.
 func Read(ctx context.Context, client kubernetes.Interface, custom dynamic.Interface, now func() time.Time) (*State, error) {
-	f, err := Follow(ctx, client, custom, now)
+	return ReadFor(ctx, client, custom, now, "")
+}
+
+// ReadFor takes the cluster in once for a question about one namespace: kinds
+// that may not be listed everywhere are read there alone, and State.Unread says so.
+func ReadFor(ctx context.Context, client kubernetes.Interface, custom dynamic.Interface, now func() time.Time, namespace string) (*State, error) {
+	f, err := follow(ctx, client, custom, now, namespace)
 	if err != nil {
 		return nil, err
 	}

@@ -114,9 +114,13 @@ func completeEvent(e *corev1.Event, data []byte) {
 		Regarding           corev1.ObjectReference `json:"regarding"`
 		Note                string                 `json:"note"`
 		ReportingController string                 `json:"reportingController"`
+		First               metav1.Time            `json:"deprecatedFirstTimestamp"`
+		Last                metav1.Time            `json:"deprecatedLastTimestamp"`
+		Count               int32                  `json:"deprecatedCount"`
 	}
-	if json.Unmarshal(data, &other) == nil {
+	if json.Unmarshal(data, &other) == nil && other.Regarding.Name != "" {
 		e.InvolvedObject, e.Message, e.ReportingController = other.Regarding, other.Note, other.ReportingController
+		e.FirstTimestamp, e.LastTimestamp, e.Count = other.First, other.Last, other.Count
 	}
 }
 

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -70,8 +71,8 @@ func (s *State) Owner(kind, namespace, name string) (metav1.Object, bool) {
 }
 
 // HoldersKnown says whether the report of a node can be believed about who holds
-// what: not when it is older than five minutes, or than the last bind of a GPU
-// pod there. The layout stands either way.
+// what: not when it is older than five minutes, or than the last bind or delete
+// of a GPU pod there. The layout stands either way.
 func (s *State) HoldersKnown(node string) (known bool, why string) {
 	geo := s.Geometries[node]
 	if geo == nil {
@@ -87,23 +88,34 @@ func (s *State) HoldersKnown(node string) (known bool, why string) {
 			continue
 		}
 		// API times are whole seconds: within one, the report itself must tell.
-		if boundAt(p).Truncate(time.Second).After(at) || !reported[p.Namespace+"/"+p.Name] {
-			return false, fmt.Sprintf("pod %s/%s was bound after its report, so holders are unknown", p.Namespace, p.Name)
+		if name := p.Namespace + "/" + p.Name; boundAt(p).Truncate(time.Second).After(at) || !slices.Contains(reported, name) {
+			return false, fmt.Sprintf("pod %s was bound after its report, so holders are unknown", name)
+		}
+	}
+	for _, name := range reported {
+		// What was deleted has left no time behind: that it is not here tells.
+		if p := s.indexed().pods[name]; p == nil || p.Spec.NodeName != node {
+			return false, fmt.Sprintf("pod %s, a holder in its report, is not on it any more, so holders are unknown", name)
 		}
 	}
 	return true, ""
 }
 
 // holdersOf lists the pods a report names, as namespace/name.
-func holdersOf(geo *nodeprobe.NodeGeometry) map[string]bool {
-	out := map[string]bool{}
+func holdersOf(geo *nodeprobe.NodeGeometry) []string {
+	var out []string
+	note := func(h nodeprobe.Holder) {
+		if name := h.Namespace + "/" + h.Pod; !h.Unknown && !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	}
 	for _, g := range geo.Report.GPUs {
 		for _, h := range g.Holders {
-			out[h.Namespace+"/"+h.Pod] = true
+			note(h)
 		}
 		for _, in := range g.Instances {
 			if in.Holder != nil {
-				out[in.Holder.Namespace+"/"+in.Holder.Pod] = true
+				note(*in.Holder)
 			}
 		}
 	}

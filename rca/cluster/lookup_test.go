@@ -32,6 +32,8 @@ func TestHoldersKnown(t *testing.T) {
 	elsewhere.Spec.NodeName = "gpu-2"
 	later := boundPod("held", at.Add(2*time.Second))
 	sameSecond := boundPod("held", at)
+	moved := boundPod("held", at.Add(-time.Minute))
+	moved.Spec.NodeName = "gpu-2"
 	cases := []struct {
 		name string
 		age  time.Duration
@@ -39,7 +41,8 @@ func TestHoldersKnown(t *testing.T) {
 		why  string
 	}{
 		{"known", time.Minute, []*corev1.Pod{held}, ""},
-		{"nobody there", 0, nil, ""},
+		{"deleted since", time.Minute, nil, "pod ml/held, a holder in its report, is not on it any more, so holders are unknown"},
+		{"made anew elsewhere", time.Minute, []*corev1.Pod{moved}, "pod ml/held, a holder in its report, is not on it any more, so holders are unknown"},
 		{"five minutes are not too old", 5 * time.Minute, []*corev1.Pod{held}, ""},
 		{"too old", 7*time.Minute + 30*time.Second, []*corev1.Pod{held}, "its report is 7 min old, so holders are unknown"},
 		{"bound later", time.Minute, []*corev1.Pod{later}, "pod ml/held was bound after its report, so holders are unknown"},
