@@ -14,20 +14,23 @@ import (
 	"runtime"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // Version of the Kubernetes binaries; build/kube/go.mod pins the same.
 const Version = "v1.37.1"
 
-// program is one binary: where it is built, and from which package.
-type program struct{ name, module, pkg string }
+// module builds some of the binaries, in one go: their packages are compiled and
+// linked side by side.
+type module struct {
+	name     string
+	packages []string
+}
 
-var programs = []program{
-	{"etcd", "etcd", "."},
-	{"kube-apiserver", "kube", "k8s.io/kubernetes/cmd/kube-apiserver"},
-	{"kube-scheduler", "kube", "k8s.io/kubernetes/cmd/kube-scheduler"},
-	{"kube-controller-manager", "kube", "k8s.io/kubernetes/cmd/kube-controller-manager"},
-	{"kwok", "kwok", "sigs.k8s.io/kwok/cmd/kwok"},
+var modules = []module{
+	{"etcd", []string{"."}},
+	{"kube", []string{"k8s.io/kubernetes/cmd/kube-apiserver", "k8s.io/kubernetes/cmd/kube-scheduler", "k8s.io/kubernetes/cmd/kube-controller-manager"}},
+	{"kwok", []string{"sigs.k8s.io/kwok/cmd/kwok"}},
 }
 
 // ldflags tell the binaries their version: clients cannot parse one that is empty.
@@ -71,32 +74,36 @@ func Build(ctx context.Context) (string, error) {
 		return "", err
 	}
 	defer unlock()
-	for _, p := range programs {
-		if _, err := os.Stat(filepath.Join(dir, p.name)); err == nil {
+	for _, m := range modules {
+		done := filepath.Join(dir, m.name+".built")
+		if _, err := os.Stat(done); err == nil {
 			continue
 		}
-		if err := p.build(ctx, src, dir); err != nil {
+		if err := m.build(ctx, src, dir); err != nil {
 			return "", err
+		}
+		if err := os.WriteFile(done, nil, 0o644); err != nil {
+			return "", fmt.Errorf("mark as built: %w", err)
 		}
 	}
 	return dir, nil
 }
 
-func (p program) build(ctx context.Context, src, dir string) error {
-	fmt.Fprintf(os.Stderr, "building %s for the tests (once; minutes) …\n", p.name)
-	out := filepath.Join(dir, p.name+".new")
+func (m module) build(ctx context.Context, src, dir string) error {
+	fmt.Fprintf(os.Stderr, "building %s for the tests (once; minutes) …\n", m.name)
+	began := time.Now()
 	runtime.LockOSThread() // Pdeathsig follows the thread, not the process
 	defer runtime.UnlockOSThread()
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", ldflags(), "-o", out, p.pkg)
-	cmd.Dir = filepath.Join(src, "build", p.module)
+	// No -trimpath: the compiled packages are then those of the main module's tests too.
+	args := append([]string{"build", "-ldflags", ldflags(), "-o", dir + string(filepath.Separator)}, m.packages...)
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir = filepath.Join(src, "build", m.name)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOFLAGS=-mod=readonly -buildvcs=false")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if text, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("build %s: %w\n%s", p.name, err, text)
+		return fmt.Errorf("build %s: %w\n%s", m.name, err, text)
 	}
-	if err := os.Rename(out, filepath.Join(dir, p.name)); err != nil {
-		return fmt.Errorf("keep %s: %w", p.name, err)
-	}
+	fmt.Fprintf(os.Stderr, "built %s in %.0f s\n", m.name, time.Since(began).Seconds())
 	return nil
 }
 
