@@ -22,6 +22,7 @@ type Case struct {
 	Incident watcher.Incident
 	Pod      *corev1.Pod // the waiting pod that stands for the others
 	asks     []ask
+	wants    corev1.ResourceList // all that the pod requests
 	verdict  whatif.Verdict
 	// requests are the changed requests worked out so far, by title.
 	requests map[string]change
@@ -33,15 +34,21 @@ type world struct {
 	snap  *whatif.Snapshot
 	nodes map[string]*nodeView
 	pdbs  *budgets
+	// configs are the mig-parted configs read so far.
+	configs map[*corev1.ConfigMap]map[string]migEntry
 }
 
 // nodeView is a node with everything known about its GPUs.
 type nodeView struct {
 	*corev1.Node
-	pods      []*corev1.Pod // bound to it and not ended
-	requested corev1.ResourceList
+	pods      []*corev1.Pod                       // bound to it and not ended
+	requests  map[*corev1.Pod]corev1.ResourceList // of each of them
+	requested corev1.ResourceList                 // of all of them
 	geometry  *nodeprobe.NodeGeometry
 	gpus      []placement.GPU
+	// config is what MIG manager knows for the node, once asked for; named are the layouts in it.
+	config *migConfig
+	named  []namedLayouts
 	// doubt says why positions or holders are not certain; empty when they are.
 	doubt string
 	// holdersKnown is false when holders must be read as unknown.
@@ -57,14 +64,15 @@ func newWorld(ctx context.Context, st *cluster.State, snap *whatif.Snapshot) (*w
 		}
 		done = snap.Close
 	}
-	w := &world{state: st, snap: snap, nodes: make(map[string]*nodeView, len(st.Nodes)), pdbs: newBudgets(st.PDBs)}
+	w := &world{state: st, snap: snap, nodes: make(map[string]*nodeView, len(st.Nodes)), pdbs: newBudgets(st.PDBs), configs: map[*corev1.ConfigMap]map[string]migEntry{}}
 	for _, n := range st.Nodes {
-		w.nodes[n.Name] = &nodeView{Node: n, requested: corev1.ResourceList{}}
+		w.nodes[n.Name] = &nodeView{Node: n, requests: map[*corev1.Pod]corev1.ResourceList{}, requested: corev1.ResourceList{}}
 	}
 	for _, p := range st.Pods {
 		if v := w.nodes[p.Spec.NodeName]; v != nil && !ended(p) {
 			v.pods = append(v.pods, p)
-			add(v.requested, podRequests(p))
+			v.requests[p] = podRequests(p)
+			add(v.requested, v.requests[p])
 		}
 	}
 	for name, v := range w.nodes {

@@ -22,6 +22,10 @@ type change struct {
 	pod  func(*corev1.Pod)
 	node func(*corev1.Node)
 
+	// detail fills in steps, commands, actions and hardware. Thousands of changes
+	// are weighed for each that is shown, so it is asked for those alone.
+	detail func(*change)
+
 	title    string
 	minutes  int
 	risk     string

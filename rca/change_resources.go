@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -15,8 +16,7 @@ import (
 // each is complete for all the resources the node is short of.
 func (c *Case) resourceChanges(n *nodeView, causes []CauseID) [][]change {
 	var out [][]change
-	asked := podRequests(c.Pod)
-	lack, fits := c.deficitsOf(n, asked)
+	lack, fits := c.deficitsOf(n, c.wants)
 	root := causes[0]
 	if fits {
 		if victims, ok := c.cheapest(n, lack); ok && len(victims) > 0 {
@@ -54,10 +54,12 @@ func layoutHelps(id CauseID) bool {
 func (c *Case) evict(n *nodeView, cause CauseID, victims []*corev1.Pod) change {
 	ch := change{kind: EvictPods, cause: cause, victims: victims, minutes: 1, risk: "low",
 		title: "evict " + podList(victims) + " from " + n.Name}
-	for _, v := range victims {
-		ch.steps = append(ch.steps, "evict "+v.Namespace+"/"+v.Name)
-		ch.commands = append(ch.commands, evictCommand(v))
-		ch.actions = append(ch.actions, Action{Verb: VerbEvict, Target: podTarget(v), Relies: map[string]string{"node": v.Spec.NodeName}})
+	ch.detail = func(ch *change) {
+		for _, v := range victims {
+			ch.steps = append(ch.steps, "evict "+v.Namespace+"/"+v.Name)
+			ch.commands = append(ch.commands, evictCommand(v))
+			ch.actions = append(ch.actions, Action{Verb: VerbEvict, Target: podTarget(v), Relies: map[string]string{"node": v.Spec.NodeName}})
+		}
 	}
 	return ch
 }
@@ -77,19 +79,37 @@ func (c *Case) waitFor(n *nodeView, cause CauseID, holders []*corev1.Pod) change
 // repartition gives the node another layout, with the evictions that the pod's
 // other requests need beside it.
 func (c *Case) repartition(n *nodeView, cause CauseID, a ask, r relayout) ([]change, bool) {
-	after := r.after(n)
 	ch := change{
 		kind: RepartitionGPU, cause: cause, victims: r.victims, minutes: 4, risk: "low", relayout: &r,
-		title:    fmt.Sprintf("repartition %s to %q%s", gpuList(n, r.remade), r.config, evicting(r.victims)),
-		hardware: c.hardwareEvictions(n, a),
+		title: fmt.Sprintf("repartition %s to %q%s", gpuList(n, r.remade), r.config, evicting(r.victims)),
 		node: func(o *corev1.Node) {
-			for name, q := range after {
+			for name, q := range r.after(n) {
 				o.Status.Allocatable[name] = q
 				o.Status.Capacity[name] = q
 			}
 			o.Labels[labelMIGConfig] = r.config
 		},
+		detail: func(ch *change) {
+			ch.hardware = c.hardwareEvictions(n, a)
+			r.detail(n, ch)
+		},
 	}
+	rest, ok := c.deficitsAfter(n, r)
+	if !ok {
+		return nil, false
+	}
+	if len(rest) == 0 {
+		return []change{ch}, true
+	}
+	victims, ok := c.cheapest(n, rest)
+	if !ok {
+		return nil, false
+	}
+	return []change{c.evict(n, HostResourcesShort, victims), ch}, true
+}
+
+// detail writes the repartition out, step by step.
+func (r relayout) detail(n *nodeView, ch *change) {
 	action := &Relayout{Config: r.config, Entry: r.entry, Layouts: map[int]map[string]int{}, GPUs: r.remade}
 	for index, layout := range r.layouts {
 		action.Layouts[index] = layout
@@ -109,31 +129,18 @@ func (c *Case) repartition(n *nodeView, cause CauseID, a ask, r relayout) ([]cha
 	ch.steps = append(ch.steps, fmt.Sprintf("set %s=%s", labelMIGConfig, r.config), "wait for MIG manager", "verify the layout", "uncordon "+n.Name)
 	ch.commands = append(ch.commands, fmt.Sprintf("kubectl label node %s %s=%s --overwrite", n.Name, labelMIGConfig, r.config), "kubectl uncordon "+n.Name)
 	ch.actions = []Action{{Verb: VerbRelayout, Target: nodeTarget(n.Node), Relayout: action, Relies: n.relies()}}
-
-	rest, ok := c.deficitsAfter(n, r)
-	if !ok {
-		return nil, false
-	}
-	if len(rest) == 0 {
-		return []change{ch}, true
-	}
-	victims, ok := c.cheapest(n, rest)
-	if !ok {
-		return nil, false
-	}
-	return []change{c.evict(n, HostResourcesShort, victims), ch}, true
 }
 
 // deficitsAfter is what the node lacks besides GPUs once the victims have left.
 func (c *Case) deficitsAfter(n *nodeView, r relayout) (deficits, bool) {
-	asked := podRequests(c.Pod)
+	asked := maps.Clone(c.wants)
 	for _, a := range c.asks {
 		delete(asked, a.resource)
 	}
 	lack, ok := c.deficitsOf(n, asked)
 	for _, v := range r.victims {
 		for name := range lack {
-			if lack[name] -= contribution(v, name); lack[name] <= 0 {
+			if lack[name] -= n.contribution(v, name); lack[name] <= 0 {
 				delete(lack, name)
 			}
 		}
@@ -186,12 +193,11 @@ func abs(n int) int { return max(n, -n) }
 // lowerRequest asks for as much CPU and memory as the node has free, when that
 // is all it is short of.
 func (c *Case) lowerRequest(n *nodeView, lack deficits, fits bool) (change, bool) {
-	asked := podRequests(c.Pod)
 	edits := map[corev1.ResourceName]*resource.Quantity{}
 	var texts []string
 	if !fits {
 		lack = deficits{}
-		for name, q := range asked {
+		for name, q := range c.wants {
 			free := n.free(name)
 			if d := q.MilliValue() - free.MilliValue(); d > 0 {
 				lack[name] = d

@@ -93,7 +93,7 @@ func (w *world) diagnose(ctx context.Context, i watcher.Incident, opts Options) 
 	if pod == nil {
 		return Diagnosis{}, fmt.Errorf("pod of incident %s is gone", i.ID)
 	}
-	c := &Case{world: w, Incident: i, Pod: pod, asks: asksOf(pod), requests: map[string]change{}}
+	c := &Case{world: w, Incident: i, Pod: pod, asks: asksOf(pod), wants: podRequests(pod), requests: map[string]change{}}
 	var err error
 	if c.verdict, err = w.snap.Explain(ctx, pod); err != nil {
 		return Diagnosis{}, fmt.Errorf("run the scheduler's filters: %w", err)

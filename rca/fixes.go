@@ -59,6 +59,7 @@ func (c *Case) fixes(ctx context.Context, causes []Cause) ([]*candidate, error) 
 	slices.SortFunc(out, func(a, b *candidate) int { return cmp.Or(a.order(b, true), strings.Compare(a.fix.Title, b.fix.Title)) })
 	for i, f := range out {
 		f.fix.ID = i + 1
+		f.detail()
 		f.fix.Plan = planHash(f.fix.Actions)
 	}
 	return out, nil
@@ -130,12 +131,9 @@ func (c *Case) waitForManager(n *nodeView) [][]change {
 	ch := change{kind: Wait, cause: MIGConfigInProgress, manual: true, risk: "none", minutes: 5,
 		until: "MIG manager has applied " + name, title: "wait until MIG manager has applied " + name + " on " + n.Name,
 		commands: []string{"kubectl get node " + n.Name + " -L " + labelMIGState + " -w"}}
-	if entry, ok := c.world.configOf(n).entries[name]; ok && n.geometry != nil {
-		if layouts, why := entry.layoutsOf(n); why == "" {
-			after := relayout{layouts: layouts}.after(n)
-			ch.node = func(o *corev1.Node) {
-				maps.Copy(o.Status.Allocatable, after)
-			}
+	for _, named := range c.world.namedLayouts(n) {
+		if named.config == name {
+			ch.node = func(o *corev1.Node) { maps.Copy(o.Status.Allocatable, relayout{layouts: named.layouts}.after(n)) }
 		}
 	}
 	return [][]change{{ch}}
@@ -151,16 +149,13 @@ func (c *Case) candidate(n *nodeView, set []change) *candidate {
 		titles = append(titles, ch.title)
 		f.fix.Automatic = f.fix.Automatic && !ch.manual
 		f.fix.Cost.Minutes += ch.minutes
-		f.fix.Steps = append(f.fix.Steps, ch.steps...)
-		f.fix.Commands = append(f.fix.Commands, ch.commands...)
-		f.fix.Actions = append(f.fix.Actions, ch.actions...)
 		f.fix.Risk = riskier(f.fix.Risk, ch.risk)
 		f.keeps = f.keeps && ch.kind != ChangeRequest
 		if ch.kind != Wait {
 			f.victims = append(f.victims, ch.victims...)
 		}
 		if ch.relayout != nil {
-			f.fix.Mechanism, f.fix.HardwareEvictions = MIGManager, ch.hardware
+			f.fix.Mechanism = MIGManager
 		}
 		touches = touches || ch.node != nil && ch.kind != Wait || len(ch.victims) > 0 && ch.kind != Wait
 	}
@@ -175,6 +170,21 @@ func (c *Case) candidate(n *nodeView, set []change) *candidate {
 	}
 	f.cost = c.costOf(f.victims)
 	return f
+}
+
+// detail writes out what is done, for the fixes that are shown.
+func (f *candidate) detail() {
+	for _, ch := range f.changes {
+		if ch.detail != nil {
+			ch.detail(&ch)
+		}
+		f.fix.Steps = append(f.fix.Steps, ch.steps...)
+		f.fix.Commands = append(f.fix.Commands, ch.commands...)
+		f.fix.Actions = append(f.fix.Actions, ch.actions...)
+		if ch.hardware != nil {
+			f.fix.HardwareEvictions = ch.hardware
+		}
+	}
 }
 
 func riskier(a, b string) string {

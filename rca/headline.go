@@ -57,7 +57,7 @@ func (c *Case) needs() string {
 		parts = append(parts, fmt.Sprintf("%d×%s", a.count, a.short()))
 	}
 	if len(parts) == 0 {
-		for name, q := range podRequests(c.Pod) {
+		for name, q := range c.wants {
 			parts = append(parts, q.String()+" "+string(name))
 		}
 		slices.Sort(parts)

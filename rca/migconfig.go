@@ -52,6 +52,14 @@ type migConfig struct {
 // else the one generated for the node, else the operator's default, else the
 // names the operator generates (gpu-operator v26.3.0 and later).
 func (w *world) configOf(n *nodeView) migConfig {
+	if n.config == nil {
+		c := w.findConfig(n)
+		n.config = &c
+	}
+	return *n.config
+}
+
+func (w *world) findConfig(n *nodeView) migConfig {
 	named := policyConfig(w.state.ClusterPolicies)
 	for _, name := range []string{named, n.Name + "-mig-config", fallbackConfigMap} {
 		i := slices.IndexFunc(w.state.ConfigMaps, func(cm *corev1.ConfigMap) bool { return name != "" && cm.Name == name })
@@ -59,11 +67,14 @@ func (w *world) configOf(n *nodeView) migConfig {
 			continue
 		}
 		cm := w.state.ConfigMaps[i]
-		entries, err := parseMIGConfig(cm.Data[migConfigKey])
-		if err != nil {
-			continue // an unreadable map proves nothing; the next may be in force
+		entries, known := w.configs[cm]
+		if !known {
+			entries, _ = parseMIGConfig(cm.Data[migConfigKey]) //nolint:errcheck // an unreadable map proves nothing; the next may be in force
+			w.configs[cm] = entries
 		}
-		return migConfig{entries, cm, name == named}
+		if entries != nil {
+			return migConfig{entries, cm, name == named}
+		}
 	}
 	return migConfig{entries: generatedEntries(n.profiles())}
 }
@@ -145,6 +156,28 @@ func (e migEntry) layoutsOf(n *nodeView) (map[int]placement.Layout, string) {
 		}
 	}
 	return out, ""
+}
+
+// namedLayouts is what one entry of the node's config makes of its GPUs, by index.
+type namedLayouts struct {
+	config  string
+	layouts map[int]placement.Layout
+}
+
+// namedLayouts lists, by name, what the entries of a node's config make of it,
+// without those that would change the MIG mode. It is worked out once a node.
+func (w *world) namedLayouts(n *nodeView) []namedLayouts {
+	if n.named != nil || n.geometry == nil {
+		return n.named
+	}
+	n.named = []namedLayouts{}
+	entries := w.configOf(n).entries
+	for _, name := range slices.Sorted(maps.Keys(entries)) {
+		if layouts, why := entries[name].layoutsOf(n); why == "" {
+			n.named = append(n.named, namedLayouts{name, layouts})
+		}
+	}
+	return n.named
 }
 
 // selects says whether "devices" names the GPU.

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -30,22 +29,17 @@ func (c *Case) relayouts(n *nodeView, a ask) []relayout {
 	if n.geometry == nil || len(n.gpus) == 0 || !n.holdersKnown {
 		return nil
 	}
-	config := c.world.configOf(n)
 	var out []relayout
-	for _, name := range slices.Sorted(maps.Keys(config.entries)) {
-		if name == n.Labels[labelMIGConfig] {
+	for _, named := range c.world.namedLayouts(n) {
+		if named.config == n.Labels[labelMIGConfig] {
 			continue // MIG manager acts on a change of the label
 		}
-		layouts, why := config.entries[name].layoutsOf(n)
-		if why != "" {
-			continue
-		}
-		if r, ok := c.relayout(n, a, layouts); ok {
-			r.config = name
+		if r, ok := c.relayout(n, a, named.layouts); ok {
+			r.config = named.config
 			out = append(out, r)
 		}
 	}
-	if config.writable {
+	if config := c.world.configOf(n); config.writable {
 		out = append(out, c.customRelayouts(n, a, config.source)...)
 	}
 	return c.leastCostly(out)
@@ -131,13 +125,20 @@ func (c *Case) relayout(n *nodeView, a ask, layouts map[int]placement.Layout) (r
 			}
 		}
 	}
-	left := r.after(n)[a.resource]
-	for _, p := range n.pods {
-		if !seen[p] {
-			left.Sub(podRequests(p)[a.resource])
+	left := int64(0)
+	for _, layout := range r.layouts {
+		for profile, count := range layout {
+			if spelled(profile) == a.profile {
+				left += int64(count)
+			}
 		}
 	}
-	return r, len(r.remade) > 0 && left.Value() >= a.count
+	for _, p := range n.pods {
+		if q, ok := n.requests[p][a.resource]; ok && !seen[p] {
+			left -= q.Value()
+		}
+	}
+	return r, len(r.remade) > 0 && left >= a.count
 }
 
 // after is what the node advertises of MIG devices with the new layouts: keys of

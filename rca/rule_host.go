@@ -23,7 +23,7 @@ var hostResourcesShort = Rule{ID: HostResourcesShort, Tell: func(c *Case, n *nod
 	default:
 		return nil
 	}
-	free, asked := n.free(resource), podRequests(c.Pod)[resource]
+	free, asked := n.free(resource), c.wants[resource]
 	fact := fmt.Sprintf("%s of %s free, %s asked", free.String(), name, asked.String())
 	if resource == corev1.ResourcePods {
 		fact = fmt.Sprintf("%d pods run, no more are allowed", len(n.pods))

@@ -132,11 +132,11 @@ func (c *Case) deficitsOf(n *nodeView, asked corev1.ResourceList) (deficits, boo
 	return out, true
 }
 
-func contribution(p *corev1.Pod, name corev1.ResourceName) int64 {
+func (n *nodeView) contribution(p *corev1.Pod, name corev1.ResourceName) int64 {
 	if name == corev1.ResourcePods {
 		return 1000
 	}
-	q := podRequests(p)[name]
+	q := n.requests[p][name]
 	return q.MilliValue()
 }
 
@@ -166,7 +166,7 @@ func (c *Case) cheapest(n *nodeView, lack deficits) ([]*corev1.Pod, bool) {
 		}
 		frees := map[corev1.ResourceName]int64{}
 		for name := range lack {
-			if v := contribution(p, name); v > 0 {
+			if v := n.contribution(p, name); v > 0 {
 				frees[name] = v
 			}
 		}
@@ -181,7 +181,7 @@ func (c *Case) cheapest(n *nodeView, lack deficits) ([]*corev1.Pod, bool) {
 	for _, p := range s.candidates {
 		frees := map[corev1.ResourceName]int64{}
 		for name := range lack {
-			frees[name] = contribution(p, name)
+			frees[name] = n.contribution(p, name)
 		}
 		s.frees = append(s.frees, frees)
 	}
