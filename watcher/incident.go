@@ -65,26 +65,35 @@ func (i Incident) Message() (id string, body []byte, err error) {
 // Lookup finds an owner object; false when it does not exist or was not read.
 type Lookup func(kind, namespace, name string) (metav1.Object, bool)
 
-// Topmost follows the controller references of a pod as far as they can be read:
-// ReplicaSet to Deployment, Job to CronJob, and so on. An owner that cannot be
-// found ends the chain with its name; owners in a circle end it too.
+// Topmost is the last of a pod's Owners.
 func Topmost(pod *corev1.Pod, lookup Lookup) Ref {
-	ref := Ref{"Pod", pod.Namespace, pod.Name}
+	owners := Owners(pod, lookup)
+	return owners[len(owners)-1]
+}
+
+// Owners follows the controller references of a pod as far as they can be read:
+// the pod itself, its ReplicaSet, its Deployment; or its Job and CronJob; and so
+// on. An owner that cannot be found ends the chain with its name; owners in a
+// circle end it too.
+func Owners(pod *corev1.Pod, lookup Lookup) []Ref {
+	chain := []Ref{{"Pod", pod.Namespace, pod.Name}}
 	var at metav1.Object = pod
-	for seen := map[Ref]bool{}; !seen[ref]; {
-		seen[ref] = true
+	for {
 		owner := metav1.GetControllerOf(at)
 		if owner == nil || owner.Kind == "Node" {
-			return ref
+			return chain
 		}
-		ref = Ref{owner.Kind, pod.Namespace, owner.Name}
+		ref := Ref{owner.Kind, pod.Namespace, owner.Name}
+		circle := slices.Contains(chain, ref)
+		if chain = append(chain, ref); circle {
+			return chain
+		}
 		next, ok := lookup(owner.Kind, pod.Namespace, owner.Name)
 		if !ok {
-			return ref
+			return chain
 		}
 		at = next
 	}
-	return ref
 }
 
 // IncidentID is gpu- and 10 hex of sha256 over the workload ("kind/ns/name") and

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -22,6 +21,7 @@ import (
 type approveOptions struct {
 	source
 	plan   string
+	output string
 	dryRun bool
 	yes    bool
 }
@@ -34,16 +34,12 @@ func approveCommand(kube *genericclioptions.ConfigFlags, std stdio) *cobra.Comma
 		Example: `  unpend approve gpu-7f3a01c9be#1
   unpend approve gpu-7f3a01c9be#1 --dry-run
   unpend approve gpu-7f3a01c9be#1 --plan HEX`,
-		Args: func(c *cobra.Command, args []string) error {
-			if err := cobra.ExactArgs(1)(c, args); err != nil {
-				return usage("%v; see 'unpend approve --help'", err)
-			}
-			return nil
-		},
+		Args: arguments(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error { return o.approve(c.Context(), args[0], std) },
 	}
 	c.Flags().StringVar(&o.plan, "plan", "", "apply only if this is still the plan (64 hex); asks nothing")
 	c.Flags().BoolVar(&o.dryRun, "dry-run", false, "send every write as a server-side dry run")
+	c.Flags().StringVarP(&o.output, "output", "o", "", "json: one object a line, as it happens")
 	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "ask nothing")
 	return c
 }
@@ -59,6 +55,9 @@ func parseFix(arg string) (string, int, error) {
 }
 
 func (o *approveOptions) approve(ctx context.Context, arg string, std stdio) error {
+	if o.output != "" && o.output != "json" {
+		return usage("output %q is not known: use json", o.output)
+	}
 	incident, number, err := parseFix(arg)
 	if err != nil {
 		return err
@@ -78,6 +77,9 @@ func (o *approveOptions) approve(ctx context.Context, arg string, std stdio) err
 	fmt.Fprintf(std.err, "\nFix %d: %s\nplan %s\n", number, fix.Title, fix.Plan)
 	if err := o.ask(number, std); err != nil {
 		return err
+	}
+	if o.output == "json" {
+		return outcomeError(events{std.out, d.Now()}.apply(ctx, d, incident, number, fix.Plan))
 	}
 	return apply(ctx, d, incident, number, fix.Plan, std)
 }
@@ -133,6 +135,6 @@ func (o *approveOptions) ask(number int, std stdio) error {
 
 func question(text string, std stdio) (string, error) {
 	fmt.Fprint(std.err, text)
-	line, err := bufio.NewReader(std.in).ReadString('\n')
+	line, err := std.answers.ReadString('\n')
 	return strings.ToLower(strings.TrimSpace(line)), err
 }

@@ -38,7 +38,7 @@ func demoCommand(std stdio) *cobra.Command {
 		Example: `  unpend demo
   unpend demo --auto
   unpend demo --auto -o json`,
-		Args: cobra.NoArgs,
+		Args: arguments(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if o.output != "" && o.output != "json" {
 				return usage("output %q is not known: use json", o.output)
@@ -154,7 +154,7 @@ func (d *demo) finding(ctx context.Context) (rca.Diagnosis, error) {
 		return rca.Diagnosis{}, err
 	}
 	if d.output == "json" {
-		return found, d.emit(map[string]any{"event": "finding", "diagnosis": found})
+		return found, d.events().emit(map[string]any{"event": "finding", "diagnosis": found})
 	}
 	style := terminalOptions(d.std.out)
 	style.Now = time.Now()
@@ -249,31 +249,10 @@ func (d *demo) fix(ctx context.Context, found rca.Diagnosis) error {
 		d.say("\nNext: kubectl unpend why -A")
 		return nil
 	}
-	if err := d.emit(map[string]any{"event": "approved", "plan": plan}); err != nil {
-		return err
-	}
-	var failed error
-	out, err := remediate.Apply(ctx, d.deps, found.Incident, 1, plan, func(s remediate.Step) {
-		if s.Done && failed == nil {
-			failed = d.emit(map[string]any{"event": "step", "n": s.N, "of": s.Of, "text": s.Text})
-		}
-	})
-	if err == nil {
-		err = failed
-	}
-	if err == nil {
-		err = d.emit(map[string]any{"event": "running", "pod": out.Pod})
-	}
-	done := map[string]any{"event": "done", "podRunning": err == nil, "seconds": float64(time.Since(d.started).Milliseconds()) / 1000}
-	if derr := d.emit(done); err == nil {
-		err = derr
-	}
-	return err
+	return d.events().apply(ctx, d.deps, found.Incident, 1, plan)
 }
 
-func (d *demo) emit(event map[string]any) error {
-	return json.NewEncoder(d.std.out).Encode(event)
-}
+func (d *demo) events() events { return events{d.std.out, d.started} }
 
 func (d *demo) say(text string) {
 	w := d.std.out

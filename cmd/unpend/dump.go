@@ -20,16 +20,16 @@ func dumpCommand(kube *genericclioptions.ConfigFlags, std stdio) *cobra.Command 
 		Short: "Write exactly what 'why' reads, without env values and secrets",
 		Example: `  unpend dump > cluster.yaml
   unpend dump -o json | unpend why -f -`,
-		Args: cobra.NoArgs,
+		Args: arguments(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if output != "yaml" && output != "json" {
 				return usage("output %q is not known: use yaml or json", output)
 			}
-			st, err := s.state(c.Context(), std)
+			ns, err := s.namespace()
 			if err != nil {
 				return err
 			}
-			ns, err := s.namespace()
+			st, err := s.state(c.Context(), ns, std)
 			if err != nil {
 				return err
 			}

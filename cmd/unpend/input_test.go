@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -34,6 +36,10 @@ func TestBadInputGetsOneSentence(t *testing.T) {
 		"unknown context":        {[]string{"why", "-A", "--kubeconfig", nowhere, "--context", "x"}, 1, []string{"kubeconfig", "--context"}},
 		"unknown flag":           {[]string{"why", "--nope"}, 2, []string{"--nope", "--help"}},
 		"unknown output":         {[]string{"why", "-o", "xml"}, 2, []string{"xml", "json"}},
+		"unknown command":        {[]string{"wyh"}, 2, []string{"wyh", "did you mean why?"}},
+		"surplus argument":       {[]string{"incidents", "x"}, 2, []string{"incidents --help"}},
+		"empty name":             {[]string{"why", "pod/", "-f", bad}, 2, []string{"pod/", "KIND/NAME"}},
+		"name with slashes":      {[]string{"why", "a/b/c"}, 2, []string{"a/b/c", "-n"}},
 		"two arguments":          {[]string{"why", "a", "b"}, 2, []string{"--help"}},
 		"no fix named":           {[]string{"approve", "gpu-1"}, 2, []string{"INCIDENT#N"}},
 		"roles without NATS":     {[]string{"run", "--roles", "watch"}, 2, []string{"--nats"}},
@@ -63,7 +69,7 @@ func TestExitCodesAndOutputs(t *testing.T) {
 	if code, out, _ := call(t, "why", "waiting", "-f", dump, "-o", "yaml"); code != 0 || !strings.Contains(out, "kind: DiagnosisList") {
 		t.Errorf("exit %d, %q", code, out)
 	}
-	if code, _, errs := call(t, "why", "serving-0", "-f", dump); code != 0 || !strings.Contains(errs, "demo/serving-0 does not wait: it is Running") {
+	if code, _, errs := call(t, "why", "serving-0", "-f", dump); code != 0 || !strings.Contains(errs, "serving-0 does not wait: pod demo/serving-0 is Running.") {
 		t.Errorf("exit %d, %q", code, errs)
 	}
 	if code, out, errs := call(t, "why", "-n", "elsewhere", "-f", dump, "--exit-code"); code != 0 || out != "" || errs != "Nothing waits.\n" {
@@ -139,8 +145,32 @@ func TestDemoTellsTheWholeStory(t *testing.T) {
 
 func TestDemoWithoutApprovalChangesNothing(t *testing.T) {
 	var out, errs bytes.Buffer
-	code := run(t.Context(), []string{"unpend", "demo"}, stdio{strings.NewReader("n\n"), &out, &errs})
+	code := run(t.Context(), []string{"unpend", "demo"}, stdio{in: strings.NewReader("n\n"), out: &out, err: &errs})
 	if code != 0 || !strings.Contains(out.String(), "Not approved; nothing was changed.") || strings.Contains(errs.String(), "cordon") {
 		t.Errorf("exit %d\n%s\n%s", code, out.String(), errs.String())
+	}
+}
+
+// Servers that answer, but not as an API server that may be used.
+func TestServersThatCannotBeAsked(t *testing.T) {
+	cases := map[int]string{
+		http.StatusUnauthorized:       "does not accept these credentials (401)",
+		http.StatusNotFound:           "is no Kubernetes API server",
+		http.StatusServiceUnavailable: "cannot answer now (503",
+	}
+	for code, want := range cases {
+		t.Run(http.StatusText(code), func(t *testing.T) {
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				http.Error(w, "no", code)
+			}))
+			defer server.Close()
+			config := write(t, "kubeconfig", "apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: '"+server.URL+"'}}]\ncontexts: [{name: c, context: {cluster: c, user: u}}]\nusers: [{name: u}]\ncurrent-context: c\n")
+			for _, args := range [][]string{{"why", "-A"}, {"dump"}, {"approve", "gpu-1#1"}} {
+				exit, out, errs := call(t, append(args, "--kubeconfig", config)...)
+				if exit != 1 || out != "" || !strings.Contains(errs, want) || strings.Count(errs, "\n") != 1 {
+					t.Errorf("%v: exit %d, %q, %q", args, exit, out, errs)
+				}
+			}
+		})
 	}
 }

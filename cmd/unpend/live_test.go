@@ -214,7 +214,7 @@ func waitRefused(t *testing.T, c *controlplane.ControlPlane, text string) {
 func record(t *testing.T, c *controlplane.ControlPlane, name string) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	if code := run(t.Context(), []string{"unpend", "dump", "-A", "--kubeconfig", c.Kubeconfig()}, stdio{strings.NewReader(""), &out, &errs}); code != 0 {
+	if code := run(t.Context(), []string{"unpend", "dump", "-A", "--kubeconfig", c.Kubeconfig()}, stdio{in: strings.NewReader(""), out: &out, err: &errs}); code != 0 {
 		t.Fatal(errs.String())
 	}
 	dir := filepath.Join(scenarios, name)

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -31,7 +32,7 @@ const (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := run(ctx, os.Args, stdio{os.Stdin, os.Stdout, os.Stderr})
+	code := run(ctx, os.Args, stdio{in: os.Stdin, out: os.Stdout, err: os.Stderr})
 	stop()
 	os.Exit(code)
 }
@@ -39,13 +40,17 @@ func main() {
 // stdio is where a command reads and writes: data goes to out, progress and
 // complaints to err.
 type stdio struct {
-	in  io.Reader
-	out io.Writer
-	err io.Writer
+	in io.Reader
+	// answers reads in line by line; what it has read ahead is not lost between two
+	// questions.
+	answers *bufio.Reader
+	out     io.Writer
+	err     io.Writer
 }
 
 // run is the whole program; it returns the exit code.
 func run(ctx context.Context, args []string, std stdio) int {
+	std.answers = bufio.NewReader(std.in)
 	klog.SetOutput(io.Discard) // client-go's own log: what matters of it is in our sentences
 	klog.LogToStderr(false)
 	root := rootCommand(args[0], std)
@@ -88,6 +93,27 @@ func usage(format string, args ...any) error {
 	return &codedError{exitUsage, fmt.Errorf(format, args...)}
 }
 
+// arguments makes a complaint about arguments one about usage.
+func arguments(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if err := check(c, args); err != nil {
+			return usage("%v; see '%s --help'", err, c.CommandPath())
+		}
+		return nil
+	}
+}
+
+// knownCommand is asked when no command has the name of the first argument.
+func knownCommand(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	if near := c.SuggestionsFor(args[0]); len(near) > 0 {
+		return usage("command %q is not known; did you mean %s?", args[0], strings.Join(near, " or "))
+	}
+	return usage("command %q is not known; see '%s --help'", args[0], c.CommandPath())
+}
+
 func rootCommand(name string, std stdio) *cobra.Command {
 	kube := genericclioptions.NewConfigFlags(true)
 	use := "unpend"
@@ -95,12 +121,15 @@ func rootCommand(name string, std stdio) *cobra.Command {
 		use = "kubectl unpend"
 	}
 	root := &cobra.Command{
-		Use:           use,
-		Short:         "Explain why a GPU pod waits, with proof, and get it running",
-		Example:       "  unpend demo\n  unpend why -A\n  unpend why pod/trainer -n ml",
-		SilenceUsage:  true,
-		SilenceErrors: true,
-		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: use},
+		Use:                        use,
+		Short:                      "Explain why a GPU pod waits, with proof, and get it running",
+		Example:                    "  unpend demo\n  unpend why -A\n  unpend why pod/trainer -n ml",
+		SilenceUsage:               true,
+		SilenceErrors:              true,
+		Args:                       knownCommand,
+		RunE:                       func(c *cobra.Command, _ []string) error { return c.Help() },
+		SuggestionsMinimumDistance: 2,
+		Annotations:                map[string]string{cobra.CommandDisplayNameAnnotation: use},
 	}
 	root.SetIn(std.in)
 	root.SetOut(std.out)
@@ -109,6 +138,6 @@ func rootCommand(name string, std stdio) *cobra.Command {
 		return usage("%v; see '%s --help'", err, c.CommandPath())
 	})
 	kube.AddFlags(root.PersistentFlags())
-	root.AddCommand(whyCommand(kube, std), dumpCommand(kube, std), incidentsCommand(kube, std), approveCommand(kube, std), demoCommand(std), runCommand(kube, std))
+	root.AddCommand(whyCommand(kube, std), dumpCommand(kube, std), incidentsCommand(kube, std), approveCommand(kube, std), demoCommand(std), runCommand(kube, std), versionCommand(std))
 	return root
 }

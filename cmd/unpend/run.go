@@ -42,7 +42,7 @@ func runCommand(kube *genericclioptions.ConfigFlags, std stdio) *cobra.Command {
 		Short: "The service: watch, diagnose, and print each diagnosis as a line of JSON",
 		Example: `  unpend run --config unpend.yaml
   unpend run --nats nats://nats:4222 --roles watch`,
-		Args: cobra.NoArgs,
+		Args: arguments(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error { return o.serve(c.Context(), std) },
 	}
 	c.Flags().StringVar(&o.config, "config", "", "YAML file, a key per room")

@@ -53,7 +53,7 @@ func TestRunObserves(t *testing.T) {
 	var out, errs lines
 	ended := make(chan int, 1)
 	go func() {
-		ended <- run(ctx, []string{"unpend", "run", "--config", config, "--kubeconfig", c.Kubeconfig()}, stdio{strings.NewReader(""), &out, &errs})
+		ended <- run(ctx, []string{"unpend", "run", "--config", config, "--kubeconfig", c.Kubeconfig()}, stdio{in: strings.NewReader(""), out: &out, err: &errs})
 	}()
 	controlplane.Eventually(t, 30*time.Second, "the service is ready", func() (bool, string) { return answers(metrics, "/readyz", "ok") })
 	job("2g.10gb", "")(t, c)

@@ -54,7 +54,7 @@ func readWant(t *testing.T, name string) want {
 func call(t *testing.T, args ...string) (code int, out, errs string) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	code = run(t.Context(), append([]string{"unpend"}, args...), stdio{strings.NewReader(""), &stdout, &stderr})
+	code = run(t.Context(), append([]string{"unpend"}, args...), stdio{in: strings.NewReader(""), out: &stdout, err: &stderr})
 	return code, stdout.String(), stderr.String()
 }
 

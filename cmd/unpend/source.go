@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/dynamic"
@@ -30,8 +33,9 @@ func (s *source) flags(c *cobra.Command) {
 	c.Flags().BoolVarP(&s.all, "all-namespaces", "A", false, "look at every namespace")
 }
 
-// state reads the cluster once.
-func (s *source) state(ctx context.Context, std stdio) (*cluster.State, error) {
+// state reads the cluster once. The namespace is where kinds are read that may not
+// be listed everywhere.
+func (s *source) state(ctx context.Context, namespace string, std stdio) (*cluster.State, error) {
 	if len(s.files) > 0 {
 		return cluster.FromFiles(s.files, std.in)
 	}
@@ -39,7 +43,7 @@ func (s *source) state(ctx context.Context, std stdio) (*cluster.State, error) {
 	if err != nil {
 		return nil, err
 	}
-	st, err := cluster.Read(ctx, client, custom, time.Now)
+	st, err := cluster.ReadFor(ctx, client, custom, time.Now, namespace)
 	if err != nil {
 		return nil, unreachable(err)
 	}
@@ -66,8 +70,20 @@ func (s *source) clients() (kubernetes.Interface, dynamic.Interface, error) {
 	return client, custom, nil
 }
 
-// unreachable says in one sentence that the API server does not answer.
+// unreachable says in one sentence that the API server does not answer, or not
+// as one, and what to do.
 func unreachable(err error) error {
+	var status apierrors.APIStatus
+	if errors.As(err, &status) {
+		switch code := status.Status().Code; {
+		case code == http.StatusUnauthorized:
+			return fmt.Errorf("the API server does not accept these credentials (401): log in again, or check --context")
+		case code == http.StatusNotFound:
+			return fmt.Errorf("the server of this kubeconfig answers 404, so it is no Kubernetes API server: check its address, or --context")
+		case code == http.StatusTooManyRequests || code >= http.StatusInternalServerError:
+			return fmt.Errorf("the API server cannot answer now (%d: %s): try again, or read a dump with -f", code, strings.TrimSpace(status.Status().Message))
+		}
+	}
 	if dial, ok := errors.AsType[*url.Error](err); ok {
 		host := dial.URL
 		if u, parse := url.Parse(dial.URL); parse == nil {

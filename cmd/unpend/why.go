@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
@@ -15,7 +14,6 @@ import (
 	"github.com/unpend/unpend/knowledge"
 	"github.com/unpend/unpend/rca"
 	"github.com/unpend/unpend/rca/cluster"
-	"github.com/unpend/unpend/watcher"
 )
 
 // whyOptions are the flags of `why` and `incidents`.
@@ -41,12 +39,7 @@ func whyCommand(kube *genericclioptions.ConfigFlags, std stdio) *cobra.Command {
 		Example: `  unpend why -A
   unpend why pod/trainer -n ml
   unpend why -f testdata/scenarios/layout-mismatch -o json`,
-		Args: func(c *cobra.Command, args []string) error {
-			if err := cobra.MaximumNArgs(1)(c, args); err != nil {
-				return usage("%v; see 'unpend why --help'", err)
-			}
-			return nil
-		},
+		Args: arguments(cobra.MaximumNArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			return o.why(c.Context(), args, std)
 		},
@@ -61,7 +54,7 @@ func incidentsCommand(kube *genericclioptions.ConfigFlags, std stdio) *cobra.Com
 		Use:     "incidents",
 		Short:   "List everything that waits, in a table",
 		Example: "  unpend incidents\n  unpend incidents -f testdata/scenarios/layout-mismatch",
-		Args:    cobra.NoArgs,
+		Args:    arguments(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if o.output == "" {
 				o.output = "wide"
@@ -83,16 +76,19 @@ func (o *whyOptions) why(ctx context.Context, args []string, std stdio) error {
 	if err != nil {
 		return err
 	}
-	st, err := o.state(ctx, std)
+	asked, err := newTarget(args, ns)
 	if err != nil {
 		return err
 	}
-	asked := newTarget(args, ns)
+	st, err := o.state(ctx, ns, std)
+	if err != nil {
+		return err
+	}
 	found, err := o.diagnose(ctx, st, asked)
 	if err != nil {
 		return err
 	}
-	if len(found) == 0 && asked.name != "" {
+	if len(found) == 0 {
 		if err := asked.explainNothing(st, std.err); err != nil {
 			return err
 		}
@@ -107,7 +103,7 @@ func (o *whyOptions) why(ctx context.Context, args []string, std stdio) error {
 }
 
 func (o *whyOptions) diagnose(ctx context.Context, st *cluster.State, asked target) ([]rca.Diagnosis, error) {
-	opts := rca.Options{Only: asked.selects}
+	opts := rca.Options{Only: asked.selects(st)}
 	if o.knowledge != "" {
 		index, err := knowledge.OpenFolder(ctx, o.knowledge)
 		if err != nil {
@@ -138,9 +134,6 @@ func (o *whyOptions) print(std stdio, found []rca.Diagnosis, st *cluster.State) 
 	case "wide":
 		return terminal.Table(std.out, found, style)
 	}
-	if len(found) == 0 {
-		fmt.Fprintln(std.err, "Nothing waits.")
-	}
 	for i, d := range found {
 		if i > 0 {
 			fmt.Fprintln(std.out)
@@ -157,72 +150,4 @@ func terminalOptions(w io.Writer) terminal.Options {
 		return terminal.Detect(f, os.Getenv)
 	}
 	return terminal.Options{Width: 80}
-}
-
-// target is what the user asked about.
-type target struct {
-	kind, name, namespace string
-}
-
-func newTarget(args []string, namespace string) target {
-	t := target{namespace: namespace}
-	if len(args) == 0 {
-		return t
-	}
-	kind, name, ok := strings.Cut(args[0], "/")
-	if !ok {
-		kind, name = "", args[0]
-	}
-	t.kind, t.name = strings.ToLower(strings.TrimSuffix(kind, "s")), name
-	return t
-}
-
-func (t target) selects(i watcher.Incident) bool {
-	if t.name != "" && t.kind == "" && i.ID == t.name {
-		return true
-	}
-	if t.namespace != "" && i.Workload.Namespace != t.namespace {
-		return false
-	}
-	if t.name == "" {
-		return true
-	}
-	if i.Workload.Name == t.name && (t.kind == "" || strings.HasPrefix(strings.ToLower(i.Workload.Kind), t.kind)) {
-		return true
-	}
-	return (t.kind == "" || t.kind == "pod" || t.kind == "po") && slices.ContainsFunc(i.Pods, func(p watcher.PodRef) bool { return p.Name == t.name })
-}
-
-// explainNothing says that what was asked about does not wait, or does not
-// exist.
-func (t target) explainNothing(st *cluster.State, w io.Writer) error {
-	near := ""
-	for _, p := range st.Pods {
-		if t.namespace != "" && p.Namespace != t.namespace {
-			continue
-		}
-		owner := watcher.Topmost(p, st.Owner)
-		if p.Name == t.name || owner.Name == t.name {
-			fmt.Fprintf(w, "%s/%s does not wait: it is %s.\n", p.Namespace, t.name, p.Status.Phase)
-			return nil
-		}
-		if _, _, waits := watcher.Waiting(p); waits && near == "" {
-			near = "pod/" + p.Name + " -n " + p.Namespace
-		}
-	}
-	if near != "" {
-		return fmt.Errorf("%s is not there; did you mean %s?", t, near)
-	}
-	return fmt.Errorf("%s is not there, and nothing waits", t)
-}
-
-func (t target) String() string {
-	s := t.name
-	if t.kind != "" {
-		s = t.kind + "/" + s
-	}
-	if t.namespace != "" {
-		s += " in namespace " + t.namespace
-	}
-	return s
 }
