@@ -79,3 +79,10 @@ func (c *Case) gpuShort(n *nodeView, b whatif.Blocker) (ask, bool) {
 	a, ok := c.askOf(r)
 	return a, ok && a.profile == ""
 }
+
+// gpuReason says whether the blocker is about a GPU resource of a GPU node.
+func (c *Case) gpuReason(n *nodeView, b whatif.Blocker) bool {
+	_, mig := c.migShort(n, b)
+	_, gpu := c.gpuShort(n, b)
+	return mig || gpu
+}

@@ -6,16 +6,6 @@ import (
 	"github.com/unpend/unpend/rca/whatif"
 )
 
-// gpusInUse: whole GPUs exist, enough for the request, and are requested by
-// others.
-var gpusInUse = Rule{ID: GPUsInUse, Tell: func(c *Case, n *nodeView, b whatif.Blocker) *finding {
-	a, ok := c.gpuShort(n, b)
-	if !ok || n.allocatable(a.resource) < a.count {
-		return nil
-	}
-	return &finding{Proven, "all whole GPUs are held", []Evidence{n.useOf(a)}}
-}}
-
 // gpusFragmentedAcrossNodes: the nodes the pod may use have enough free GPUs
 // together, none has them alone.
 var gpusFragmentedAcrossNodes = Rule{ID: GPUsFragmentedAcrossNodes, Tell: func(c *Case, n *nodeView, b whatif.Blocker) *finding {
@@ -46,10 +36,4 @@ func (c *Case) freeWholeGPUs(a ask) int64 {
 		}
 	}
 	return total
-}
-
-// useOf states what a node offers of a resource and what is requested of it.
-func (n *nodeView) useOf(a ask) Evidence {
-	used := n.requested[a.resource]
-	return Evidence{n.ref(), fmt.Sprintf("allocatable %s=%d, requested %d", a.resource, n.allocatable(a.resource), used.Value())}
 }

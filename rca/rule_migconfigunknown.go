@@ -1,0 +1,26 @@
+package rca
+
+import (
+	"fmt"
+
+	"github.com/unpend/unpend/rca/whatif"
+)
+
+// migConfigUnknown needs the ConfigMap: one that could not be read proves
+// nothing.
+var migConfigUnknown = Rule{ID: MIGConfigUnknown, Tell: func(c *Case, n *nodeView, b whatif.Blocker) *finding {
+	name := n.Labels[labelMIGConfig]
+	if !c.gpuReason(n, b) || name == "" {
+		return nil
+	}
+	config := c.world.configOf(n)
+	if config.source == nil {
+		return nil
+	}
+	if _, ok := config.entries[name]; ok {
+		return nil
+	}
+	ref := "ConfigMap/" + config.source.Namespace + "/" + config.source.Name
+	return &finding{Proven, fmt.Sprintf("mig.config %q names no entry of its config", name),
+		[]Evidence{{n.ref(), fmt.Sprintf("label %s=%s", labelMIGConfig, name)}, {ref, "has no such entry"}}}
+}}

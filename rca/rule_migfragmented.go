@@ -1,0 +1,27 @@
+package rca
+
+import (
+	"fmt"
+
+	"github.com/unpend/unpend/rca/whatif"
+)
+
+// migFragmented: enough memory slices of one GPU are unheld, but every legal
+// start runs into a held one.
+var migFragmented = Rule{ID: MIGFragmented, Tell: func(c *Case, n *nodeView, b whatif.Blocker) *finding {
+	a, ok := c.migShort(n, b)
+	if !ok {
+		return nil
+	}
+	for _, g := range n.gpus {
+		p, ok := g.Grid.Profile(a.profile)
+		if !ok {
+			continue
+		}
+		if fit := g.Fit(a.profile); fit.Free >= p.MemorySlices && fit.Start < 0 {
+			fact := fmt.Sprintf("GPU %d: %d of %d memory slices are unheld, %s needs %s", g.Index, fit.Free, g.Grid.Slices(), a.profile, startsText(p))
+			return &finding{n.certainty(), "enough slices are unheld, but no legal start for " + a.profile, []Evidence{{"NodeGeometry/" + n.Name, fact}}}
+		}
+	}
+	return nil
+}}

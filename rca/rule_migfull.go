@@ -1,0 +1,21 @@
+package rca
+
+import (
+	"fmt"
+
+	"github.com/unpend/unpend/rca/whatif"
+)
+
+// migFull: no GPU of the node has enough unheld memory slices.
+var migFull = Rule{ID: MIGFull, Tell: func(c *Case, n *nodeView, b whatif.Blocker) *finding {
+	a, ok := c.migShort(n, b)
+	if !ok || len(n.gpus) == 0 {
+		return nil
+	}
+	most := 0
+	for _, g := range n.gpus {
+		most = max(most, g.Fit(a.profile).Free)
+	}
+	fact := fmt.Sprintf("at most %d memory slices of one GPU are unheld", most)
+	return &finding{n.certainty(), "not enough unheld slices for " + a.profile, []Evidence{{"NodeGeometry/" + n.Name, fact}}}
+}}

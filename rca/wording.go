@@ -1,0 +1,65 @@
+package rca
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/unpend/unpend/nodeprobe"
+	"github.com/unpend/unpend/rca/placement"
+)
+
+// spelled is a profile's name as the device plugin spells it.
+func spelled(profile string) string { return strings.ReplaceAll(profile, "+", ".") }
+
+// certainty of a statement about positions on this node.
+func (n *nodeView) certainty() Certainty {
+	if n.doubt != "" {
+		return Possible
+	}
+	return Proven
+}
+
+// startsText says which memory slices a profile needs: "0-3 or 4-7".
+func startsText(p nodeprobe.Profile) string {
+	parts := make([]string, len(p.Starts))
+	for i, s := range p.Starts {
+		if parts[i] = fmt.Sprintf("%d-%d", s, s+p.MemorySlices-1); p.MemorySlices == 1 {
+			parts[i] = fmt.Sprint(s)
+		}
+	}
+	return "slices " + strings.Join(parts, " or ")
+}
+
+// layoutText writes a GPU's instances by position: "1g.5gb@6 2g.10gb@0".
+func layoutText(g placement.GPU) string {
+	if len(g.Slots) == 0 {
+		return "empty"
+	}
+	parts := make([]string, len(g.Slots))
+	for i, s := range g.Slots {
+		parts[i] = fmt.Sprintf("%s@%d", s.Profile, s.Start)
+	}
+	return strings.Join(parts, " ")
+}
+
+// advertised lists the NVIDIA resources of the node with their counts.
+func (n *nodeView) advertised() string {
+	var out []string
+	for name, q := range n.Status.Allocatable {
+		if strings.HasPrefix(string(name), "nvidia.com/") {
+			out = append(out, fmt.Sprintf("%s=%d", name, q.Value()))
+		}
+	}
+	if len(out) == 0 {
+		return "no nvidia.com resource"
+	}
+	slices.Sort(out)
+	return strings.Join(out, " ")
+}
+
+// useOf states what a node offers of a resource and what is requested of it.
+func (n *nodeView) useOf(a ask) Evidence {
+	used := n.requested[a.resource]
+	return Evidence{n.ref(), fmt.Sprintf("allocatable %s=%d, requested %d", a.resource, n.allocatable(a.resource), used.Value())}
+}
