@@ -40,6 +40,7 @@ func (c *Case) prove(ctx context.Context, f *candidate) error {
 		f.fix.Proof = Proof{Verdict: Schedules, Node: placed, Why: "the scheduler's filters accept " + placed + " on a copy of the cluster"}
 		f.position(placed)
 		f.waits()
+		c.heedBudgets(f)
 		return c.proveVictims(ctx, s, f)
 	})
 }
@@ -50,6 +51,15 @@ func (f *candidate) waits() {
 		if ch.until != "" {
 			f.fix.Proof.Verdict, f.fix.Proof.Why = Waits, "accepted on a copy once "+ch.until
 		}
+	}
+}
+
+// heedBudgets lets a fix wait whose evictions a budget does not allow: the API
+// server would refuse them.
+func (c *Case) heedBudgets(f *candidate) {
+	if n, budget := c.world.pdbs.beyond(f.victims); n > 0 {
+		f.fix.Proof.Verdict = Waits
+		f.fix.Proof.Why = fmt.Sprintf("accepted on a copy once PodDisruptionBudget %s allows %d more evictions", budget, n)
 	}
 }
 

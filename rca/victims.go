@@ -2,8 +2,6 @@ package rca
 
 import (
 	"cmp"
-	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -38,16 +36,17 @@ func comesBack(p *corev1.Pod) bool {
 	return owner != nil && owner.Kind != "Node"
 }
 
-// victimCost is compared lexicographically: highest priority, sum of
-// priorities, number, work lost.
+// victimCost is compared lexicographically: evictions beyond what their budgets
+// allow, highest priority, sum of priorities, number, work lost.
 type victimCost struct {
+	beyond       int
 	highest, sum int64
 	number       int
 	lost         time.Duration
 }
 
 func (a victimCost) compare(b victimCost) int {
-	return cmp.Or(cmp.Compare(a.highest, b.highest), cmp.Compare(a.sum, b.sum), cmp.Compare(a.number, b.number), cmp.Compare(a.lost, b.lost))
+	return cmp.Or(cmp.Compare(a.beyond, b.beyond), cmp.Compare(a.highest, b.highest), cmp.Compare(a.sum, b.sum), cmp.Compare(a.number, b.number), cmp.Compare(a.lost, b.lost))
 }
 
 // noVictims costs less than any set.
@@ -70,6 +69,7 @@ func (c *Case) costOf(victims []*corev1.Pod) victimCost {
 	for _, p := range victims {
 		cost = cost.with(p, c.world.state.Now)
 	}
+	cost.beyond, _ = c.world.pdbs.beyond(victims)
 	return cost
 }
 
@@ -93,20 +93,39 @@ func newBudgets(pdbs []*policyv1.PodDisruptionBudget) *budgets {
 	return b
 }
 
-// refuses names the budget that a set of evictions would break; empty when none.
-func (b *budgets) refuses(victims []*corev1.Pod) string {
-	for _, g := range b.list {
-		n := 0
-		for _, v := range victims {
-			if v.Namespace == g.pdb.Namespace && g.selector.Matches(labels.Set(v.Labels)) {
-				n++
-			}
-		}
-		if n > 0 && n > int(g.pdb.Status.DisruptionsAllowed) {
-			return g.pdb.Namespace + "/" + g.pdb.Name
+// guarding lists the budgets that guard a pod.
+func (b *budgets) guarding(p *corev1.Pod) []int {
+	var out []int
+	for i, g := range b.list {
+		if p.Namespace == g.pdb.Namespace && g.selector.Matches(labels.Set(p.Labels)) {
+			out = append(out, i)
 		}
 	}
-	return ""
+	return out
+}
+
+// allowed is, by budget, how many pods may go now.
+func (b *budgets) allowed() []int {
+	out := make([]int, len(b.list))
+	for i, g := range b.list {
+		out[i] = int(g.pdb.Status.DisruptionsAllowed)
+	}
+	return out
+}
+
+// beyond counts the evictions that budgets do not allow now, and names the first
+// such budget.
+func (b *budgets) beyond(victims []*corev1.Pod) (count int, budget string) {
+	left := b.allowed()
+	for _, v := range victims {
+		for _, g := range b.guarding(v) {
+			if left[g]--; left[g] < 0 {
+				count++
+				budget = cmp.Or(budget, b.list[g].pdb.Namespace+"/"+b.list[g].pdb.Name)
+			}
+		}
+	}
+	return count, budget
 }
 
 // deficits are the resources a node lacks for the pod, in milli-units.
@@ -138,121 +157,4 @@ func (n *nodeView) contribution(p *corev1.Pod, name corev1.ResourceName) int64 {
 	}
 	q := n.requests[p][name]
 	return q.MilliValue()
-}
-
-// search finds the cheapest set of pods whose leaving covers the deficits: the
-// whole tree of choices with a bound, so the result is exact unless visits runs
-// out (then it is the best found).
-type search struct {
-	c          *Case
-	candidates []*corev1.Pod
-	frees      []map[corev1.ResourceName]int64
-	best       []*corev1.Pod
-	bestCost   victimCost
-	found      bool
-	visits     int
-}
-
-// maxVisits bounds one search: 110 pods of a node with equal costs stay far
-// below it.
-const maxVisits = 50_000
-
-// cheapest finds the cheapest evictions on a node that cover lack.
-func (c *Case) cheapest(n *nodeView, lack deficits) ([]*corev1.Pod, bool) {
-	s := &search{c: c, visits: maxVisits}
-	for _, p := range n.pods {
-		if !c.mayLeave(p) {
-			continue
-		}
-		frees := map[corev1.ResourceName]int64{}
-		for name := range lack {
-			if v := n.contribution(p, name); v > 0 {
-				frees[name] = v
-			}
-		}
-		if len(frees) > 0 {
-			s.candidates = append(s.candidates, p)
-		}
-	}
-	slices.SortStableFunc(s.candidates, func(a, b *corev1.Pod) int {
-		return cmp.Or(s.c.costOf([]*corev1.Pod{a}).compare(s.c.costOf([]*corev1.Pod{b})),
-			strings.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name))
-	})
-	for _, p := range s.candidates {
-		frees := map[corev1.ResourceName]int64{}
-		for name := range lack {
-			frees[name] = n.contribution(p, name)
-		}
-		s.frees = append(s.frees, frees)
-	}
-	s.descend(0, lack, nil, noVictims)
-	return s.best, s.found
-}
-
-func (s *search) descend(i int, lack deficits, chosen []*corev1.Pod, cost victimCost) {
-	if s.visits--; s.visits < 0 || s.found && cost.compare(s.bestCost) >= 0 {
-		return
-	}
-	if covered(lack) {
-		if s.c.world.pdbs.refuses(chosen) == "" {
-			s.best, s.bestCost, s.found = slices.Clone(chosen), cost, true
-		}
-		return
-	}
-	need := s.needed(i, lack)
-	if need < 0 || s.found && s.bound(i, need, cost).compare(s.bestCost) >= 0 {
-		return
-	}
-	s.descend(i+1, minus(lack, s.frees[i]), append(chosen, s.candidates[i]), cost.with(s.candidates[i], s.c.world.state.Now))
-	s.descend(i+1, lack, chosen, cost)
-}
-
-// needed is the least number of further pods that can cover the deficits; -1
-// when all that are left cannot.
-func (s *search) needed(i int, lack deficits) int {
-	need := 0
-	for name, l := range lack {
-		if l <= 0 {
-			continue
-		}
-		var most, sum int64
-		for _, f := range s.frees[i:] {
-			most = max(most, f[name])
-			sum += f[name]
-		}
-		if sum < l {
-			return -1
-		}
-		need = max(need, int((l+most-1)/most))
-	}
-	return need
-}
-
-// bound is a cost no completion can undercut: candidates are sorted by cost, so
-// the next one is the cheapest left.
-func (s *search) bound(i, need int, cost victimCost) victimCost {
-	prio := int64(corev1helpers.PodPriority(s.candidates[i]))
-	cost.highest = max(cost.highest, prio)
-	cost.sum += int64(need) * prio
-	cost.number += need
-	return cost
-}
-
-func covered(lack deficits) bool {
-	for _, l := range lack {
-		if l > 0 {
-			return false
-		}
-	}
-	return true
-}
-
-func minus(lack deficits, frees map[corev1.ResourceName]int64) deficits {
-	out := deficits{}
-	for name, l := range lack {
-		if rest := l - frees[name]; rest > 0 {
-			out[name] = rest
-		}
-	}
-	return out
 }

@@ -1,0 +1,211 @@
+package rca
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
+)
+
+// search finds the cheapest set of pods whose leaving covers the deficits: the
+// whole tree of choices with bounds, so the result is exact unless visits runs
+// out (then it is the best found).
+type search struct {
+	c          *Case
+	candidates []*corev1.Pod // cheapest first
+	frees      []map[corev1.ResourceName]int64
+	bounds     []bounds // by the number of candidates decided on
+	guards     [][]int  // by candidate: the budgets that guard it
+	allowed    []int    // by budget: how many more may go
+	best       []*corev1.Pod
+	bestCost   victimCost
+	found      bool
+	visits     int
+}
+
+// bounds say, of the candidates that are left, what the best n of them could
+// give and the cheapest n of them would cost: sums for n = 0, 1, 2, …
+type bounds struct {
+	frees map[corev1.ResourceName][]int64
+	prios []int64
+	lost  []time.Duration
+}
+
+// maxVisits bounds one search: nodes of 110 pods of one priority that differ in
+// every other respect stay below it.
+const maxVisits = 50_000
+
+// cheapest finds the cheapest evictions on a node that cover lack.
+func (c *Case) cheapest(n *nodeView, lack deficits) ([]*corev1.Pod, bool) {
+	s := c.search(n, lack)
+	if s.coverable(lack) {
+		s.descend(0, lack, nil, noVictims)
+	}
+	return s.best, s.found
+}
+
+func (c *Case) search(n *nodeView, lack deficits) *search {
+	s := &search{c: c, visits: maxVisits, allowed: c.world.pdbs.allowed()}
+	for _, p := range n.pods {
+		gives := func(name corev1.ResourceName) bool { return n.contribution(p, name) > 0 }
+		guarded := slices.ContainsFunc(c.world.pdbs.guarding(p), func(g int) bool { return s.allowed[g] < 1 })
+		if !guarded && c.mayLeave(p) && slices.ContainsFunc(lack.names(), gives) {
+			s.candidates = append(s.candidates, p)
+		}
+	}
+	slices.SortStableFunc(s.candidates, func(a, b *corev1.Pod) int {
+		return cmp.Or(s.c.costOf([]*corev1.Pod{a}).compare(s.c.costOf([]*corev1.Pod{b})),
+			strings.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name))
+	})
+	for _, p := range s.candidates {
+		frees := map[corev1.ResourceName]int64{}
+		for name := range lack {
+			frees[name] = n.contribution(p, name)
+		}
+		s.frees = append(s.frees, frees)
+		s.guards = append(s.guards, c.world.pdbs.guarding(p))
+	}
+	s.bound(lack)
+	return s
+}
+
+// bound fills in the bounds.
+func (s *search) bound(lack deficits) {
+	s.bounds = make([]bounds, len(s.candidates)+1)
+	lost := make([]time.Duration, len(s.candidates))
+	prios := make([]int64, len(s.candidates))
+	for i, p := range s.candidates {
+		lost[i] = noVictims.with(p, s.c.world.state.Now).lost
+		prios[i] = int64(corev1helpers.PodPriority(p))
+	}
+	for i := range s.bounds {
+		b := bounds{frees: map[corev1.ResourceName][]int64{}, prios: sums(prios[i:], cmp.Compare), lost: sums(lost[i:], cmp.Compare)}
+		for name := range lack {
+			var gives []int64
+			for _, f := range s.frees[i:] {
+				gives = append(gives, f[name])
+			}
+			b.frees[name] = sums(gives, func(a, b int64) int { return cmp.Compare(b, a) })
+		}
+		s.bounds[i] = b
+	}
+}
+
+// sums are those of the first 0, 1, 2, … of the values in an order.
+func sums[T ~int64](values []T, order func(a, b T) int) []T {
+	out := make([]T, 1, len(values)+1)
+	for _, v := range slices.SortedFunc(slices.Values(values), order) {
+		out = append(out, out[len(out)-1]+v)
+	}
+	return out
+}
+
+func (s *search) descend(i int, lack deficits, chosen []*corev1.Pod, cost victimCost) {
+	if s.visits--; s.visits < 0 || s.found && cost.compare(s.bestCost) >= 0 {
+		return
+	}
+	if covered(lack) {
+		s.best, s.bestCost, s.found = slices.Clone(chosen), cost, true
+		return
+	}
+	need := s.needed(i, lack)
+	if need < 0 || s.found && s.atLeast(i, need, cost).compare(s.bestCost) >= 0 {
+		return
+	}
+	if !slices.ContainsFunc(s.guards[i], func(g int) bool { return s.allowed[g] < 1 }) {
+		s.take(i, -1)
+		s.descend(i+1, minus(lack, s.frees[i]), append(chosen, s.candidates[i]), cost.with(s.candidates[i], s.c.world.state.Now))
+		s.take(i, +1)
+	}
+	s.descend(i+1, lack, chosen, cost)
+}
+
+// coverable says whether the candidates could cover each of the deficits, were it
+// alone, with what their budgets allow. Without it, a node whose pods are guarded
+// well is searched to the end in vain.
+func (s *search) coverable(lack deficits) bool {
+	for name, l := range lack {
+		order := make([]int, len(s.candidates))
+		for i := range order {
+			order[i] = i
+		}
+		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(s.frees[b][name], s.frees[a][name]) })
+		left := slices.Clone(s.allowed)
+		for _, i := range order {
+			if len(s.guards[i]) == 1 { // of several, none is sure to be the one that binds
+				if left[s.guards[i][0]]--; left[s.guards[i][0]] < 0 {
+					continue
+				}
+			}
+			l -= s.frees[i][name]
+		}
+		if l > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// take counts a candidate on its budgets.
+func (s *search) take(i, change int) {
+	for _, g := range s.guards[i] {
+		s.allowed[g] += change
+	}
+}
+
+// needed is the least number of further pods that can cover the deficits; -1
+// when all that are left cannot.
+func (s *search) needed(i int, lack deficits) int {
+	need := 0
+	for name, l := range lack {
+		if l <= 0 {
+			continue
+		}
+		n, _ := slices.BinarySearch(s.bounds[i].frees[name], l)
+		if n == len(s.bounds[i].frees[name]) {
+			return -1
+		}
+		need = max(need, n)
+	}
+	return need
+}
+
+// atLeast is a cost no completion can undercut: candidates are sorted by
+// priority first, so the next one has the lowest that is left.
+func (s *search) atLeast(i, need int, cost victimCost) victimCost {
+	cost.highest = max(cost.highest, int64(corev1helpers.PodPriority(s.candidates[i])))
+	cost.sum += s.bounds[i].prios[need]
+	cost.number += need
+	cost.lost += s.bounds[i].lost[need]
+	return cost
+}
+
+func (d deficits) names() []corev1.ResourceName {
+	out := make([]corev1.ResourceName, 0, len(d))
+	for name := range d {
+		out = append(out, name)
+	}
+	return out
+}
+
+func covered(lack deficits) bool {
+	for _, l := range lack {
+		if l > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func minus(lack deficits, frees map[corev1.ResourceName]int64) deficits {
+	out := deficits{}
+	for name, l := range lack {
+		if rest := l - frees[name]; rest > 0 {
+			out[name] = rest
+		}
+	}
+	return out
+}

@@ -1,0 +1,178 @@
+package rca
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/unpend/unpend/rca/cluster"
+)
+
+var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+// victim is a pod on node gpu-1 that holds so many GPUs and started so long ago.
+func victim(name string, prio int32, gpus int64, age time.Duration, app string) *corev1.Pod {
+	yes, started := true, metav1.NewTime(noon.Add(-age))
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: name, Labels: map[string]string{"app": app},
+			OwnerReferences: []metav1.OwnerReference{{Kind: "ReplicaSet", Name: app, UID: "u", Controller: &yes}}},
+		Spec: corev1.PodSpec{NodeName: "gpu-1", Priority: &prio, Containers: []corev1.Container{{Name: "c", Resources: corev1.ResourceRequirements{
+			Requests: corev1.ResourceList{wholeGPU: *resource.NewQuantity(gpus, resource.DecimalSI), corev1.ResourceCPU: resource.MustParse("1")}}}}},
+		Status: corev1.PodStatus{Phase: corev1.PodRunning, StartTime: &started},
+	}
+}
+
+// budgetFor lets so many pods of an app go.
+func budgetFor(app string, allowed int32) *policyv1.PodDisruptionBudget {
+	return &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: app},
+		Spec:   policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}},
+		Status: policyv1.PodDisruptionBudgetStatus{DisruptionsAllowed: allowed}}
+}
+
+// crowded is a case of a pod that waits beside the victims on one node.
+func crowded(prio int32, pdbs []*policyv1.PodDisruptionBudget, pods ...*corev1.Pod) (*Case, *nodeView) {
+	n := &nodeView{Node: &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "gpu-1"}}, pods: pods, requests: map[*corev1.Pod]corev1.ResourceList{}}
+	for _, p := range pods {
+		n.requests[p] = podRequests(p)
+	}
+	w := &world{state: &cluster.State{Now: noon}, pdbs: newBudgets(pdbs)}
+	return &Case{world: w, Pod: &corev1.Pod{Spec: corev1.PodSpec{Priority: &prio}}}, n
+}
+
+func names(pods []*corev1.Pod) []string {
+	out := []string{}
+	for _, p := range pods {
+		out = append(out, p.Name)
+	}
+	slices.Sort(out)
+	return out
+}
+
+func TestWhoMayLeave(t *testing.T) {
+	c, _ := crowded(10, nil)
+	edit := func(change func(*corev1.Pod)) *corev1.Pod {
+		p := victim("p", 10, 1, 0, "x")
+		change(p)
+		return p
+	}
+	cases := map[string]struct {
+		pod  *corev1.Pod
+		want bool
+	}{
+		"equal priority":  {edit(func(*corev1.Pod) {}), true},
+		"no controller":   {edit(func(p *corev1.Pod) { p.OwnerReferences = nil }), true},
+		"higher priority": {victim("p", 11, 1, 0, "x"), false},
+		"system critical": {victim("p", systemCritical, 1, 0, "x"), false},
+		"of a DaemonSet":  {edit(func(p *corev1.Pod) { p.OwnerReferences[0].Kind = "DaemonSet" }), false},
+		"of a node":       {edit(func(p *corev1.Pod) { p.OwnerReferences[0].Kind = "Node" }), false},
+		"mirror pod":      {edit(func(p *corev1.Pod) { p.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "x"} }), false},
+		"leaving already": {edit(func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: noon} }), false},
+	}
+	for name, k := range cases {
+		if got := c.mayLeave(k.pod); got != k.want {
+			t.Errorf("%s: may leave %v, want %v", name, got, k.want)
+		}
+	}
+	// A critical pod that waits does not make critical pods its victims.
+	if c, _ := crowded(systemCritical+1, nil); c.mayLeave(victim("p", systemCritical, 1, 0, "x")) {
+		t.Error("a system-critical pod may leave")
+	}
+}
+
+// The cost is compared highest priority first, then their sum, the number, and
+// the work lost.
+func TestCheapestVictims(t *testing.T) {
+	cases := map[string]struct {
+		lack int64
+		pdbs []*policyv1.PodDisruptionBudget
+		pods []*corev1.Pod
+		want []string
+	}{
+		"lowest priority, though two leave": {2, nil, []*corev1.Pod{victim("high", 5, 2, 0, "x"), victim("low-1", 1, 1, 0, "x"), victim("low-2", 1, 1, 0, "x")}, []string{"low-1", "low-2"}},
+		"one instead of two":                {2, nil, []*corev1.Pod{victim("both", 0, 2, time.Hour, "x"), victim("one", 0, 1, 0, "x"), victim("two", 0, 1, 0, "x")}, []string{"both"}},
+		"the younger":                       {1, nil, []*corev1.Pod{victim("old", 0, 1, time.Hour, "x"), victim("young", 0, 1, time.Minute, "x")}, []string{"young"}},
+		"a budget in the way":               {1, []*policyv1.PodDisruptionBudget{budgetFor("guarded", 0)}, []*corev1.Pod{victim("cheap", 0, 1, 0, "guarded"), victim("dear", 3, 1, 0, "x")}, []string{"dear"}},
+		"a budget for one":                  {2, []*policyv1.PodDisruptionBudget{budgetFor("guarded", 1)}, []*corev1.Pod{victim("g-1", 0, 1, 0, "guarded"), victim("g-2", 0, 1, 0, "guarded"), victim("dear", 3, 1, 0, "x")}, []string{"dear", "g-1"}},
+		"all guarded":                       {1, []*policyv1.PodDisruptionBudget{budgetFor("guarded", 0)}, []*corev1.Pod{victim("g", 0, 1, 0, "guarded")}, nil},
+		"only higher ones":                  {1, nil, []*corev1.Pod{victim("above", 100, 1, 0, "x")}, nil},
+		"not enough together":               {3, nil, []*corev1.Pod{victim("one", 0, 1, 0, "x"), victim("two", 0, 1, 0, "x")}, nil},
+	}
+	for name, k := range cases {
+		c, n := crowded(10, k.pdbs, k.pods...)
+		got, ok := c.cheapest(n, deficits{wholeGPU: k.lack * 1000})
+		if ok != (k.want != nil) || ok && !slices.Equal(names(got), k.want) {
+			t.Errorf("%s: %v (%v), want %v", name, names(got), ok, k.want)
+		}
+	}
+}
+
+// On random nodes the search finds what trying every set finds.
+func TestCheapestIsExact(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for round := range 3000 {
+		var pods []*corev1.Pod
+		for i := range 1 + rng.IntN(9) {
+			pods = append(pods, victim(fmt.Sprint("p", i), int32(rng.IntN(3)), int64(rng.IntN(3)), time.Duration(rng.IntN(4))*time.Minute, []string{"x", "y"}[rng.IntN(2)]))
+		}
+		pdbs := []*policyv1.PodDisruptionBudget{budgetFor("x", int32(rng.IntN(4)))}
+		c, n := crowded(int32(1+rng.IntN(2)), pdbs, pods...)
+		lack := deficits{wholeGPU: int64(1+rng.IntN(5)) * 1000}
+		if rng.IntN(2) == 0 {
+			lack[corev1.ResourceCPU] = int64(rng.IntN(4)) * 1000
+		}
+		var best victimCost
+		found := false
+		for set := range 1 << len(pods) {
+			chosen, rest := []*corev1.Pod(nil), lack
+			may := true
+			for i, p := range pods {
+				if set>>i&1 == 1 {
+					chosen = append(chosen, p)
+					may = may && c.mayLeave(p)
+					rest = minus(rest, map[corev1.ResourceName]int64{wholeGPU: n.contribution(p, wholeGPU), corev1.ResourceCPU: n.contribution(p, corev1.ResourceCPU)})
+				}
+			}
+			if cost := c.costOf(chosen); may && covered(rest) && cost.beyond == 0 && (!found || cost.compare(best) < 0) {
+				best, found = cost, true
+			}
+		}
+		got, ok := c.cheapest(n, lack)
+		if ok != found || ok && c.costOf(got).compare(best) != 0 {
+			t.Fatalf("round %d: %v (%v) costs %+v, the best set %+v (%v)", round, names(got), ok, c.costOf(got), best, found)
+		}
+	}
+}
+
+// A node full of pods that differ in every respect is searched to the end.
+func TestSearchesEnd(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for _, lacking := range []int64{1, 2, 5, 10, 20, 50} {
+		var pods []*corev1.Pod
+		for i := range 110 {
+			p := victim(fmt.Sprint("p", i), 0, 1, time.Duration(rng.IntN(1e6))*time.Second, fmt.Sprint("app-", i%5))
+			p.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = *resource.NewMilliQuantity(int64(rng.IntN(8000)), resource.DecimalSI)
+			pods = append(pods, p)
+		}
+		var pdbs []*policyv1.PodDisruptionBudget
+		for i := range 5 {
+			pdbs = append(pdbs, budgetFor(fmt.Sprint("app-", i), int32(i*3)))
+		}
+		c, n := crowded(10, pdbs, pods...)
+		lack := deficits{wholeGPU: lacking * 1000, corev1.ResourceCPU: lacking * 4100}
+		s := c.search(n, lack)
+		if s.coverable(lack) {
+			s.descend(0, lack, nil, noVictims)
+		}
+		if s.visits <= 0 {
+			t.Errorf("%d GPUs: the search ran out of visits", lacking)
+		}
+		t.Logf("%d GPUs: %d visits, %d victims", lacking, maxVisits-s.visits, len(s.best))
+	}
+}
