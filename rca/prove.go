@@ -59,7 +59,7 @@ func (f *candidate) waits() {
 func (c *Case) heedBudgets(f *candidate) {
 	if n, budget := c.world.pdbs.beyond(f.victims); n > 0 {
 		f.fix.Proof.Verdict = Waits
-		f.fix.Proof.Why = fmt.Sprintf("accepted on a copy once PodDisruptionBudget %s allows %d more evictions", budget, n)
+		f.fix.Proof.Why = fmt.Sprintf("accepted on a copy once PodDisruptionBudget %s allows %d more of these evictions", budget, n)
 	}
 }
 

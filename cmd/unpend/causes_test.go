@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -26,6 +27,7 @@ type told struct {
 	ask    string
 	count  int64
 	node   map[string]string // node selector
+	extra  []any             // other objects, with their apiVersion and kind
 	want   rca.CauseID
 	kinds  []rca.FixKind // of the first fix
 }
@@ -71,6 +73,13 @@ func dumpOf(t *testing.T, c told) string {
 		add("v1", "Node", obj)
 		add("unpend.dev/v1alpha1", "NodeGeometry", geo)
 	}
+	for _, o := range c.extra {
+		data, err := json.Marshal(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		items = append(items, json.RawMessage(data))
+	}
 	p := gpuPod("waiting", c.ask, c.count)
 	p.Spec.NodeSelector, p.Status.Phase = c.node, corev1.PodPending
 	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, LastTransitionTime: metav1.NewTime(now)}}
@@ -105,7 +114,15 @@ func TestCausesAreToldApart(t *testing.T) {
 	state := func(s string) map[string]map[string]string {
 		return map[string]map[string]string{"gpu-1": {"nvidia.com/mig.config.state": s}}
 	}
+	config := func(label string) map[string]map[string]string {
+		return map[string]map[string]string{"gpu-1": {"nvidia.com/mig.config": label}}
+	}
+	notReady := all1g("gpu-1")
+	notReady.Taints = []corev1.Taint{{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoSchedule}}
 	cases := map[string]told{
+		"entry misspelled":        {nodes: []sim.Node{all1g("gpu-1")}, labels: config("all-2g.10bg"), extra: []any{migParted("all-1g.5gb", "1g.5gb", 7)}, ask: "nvidia.com/mig-2g.10gb", count: 1, want: rca.MIGConfigUnknown},
+		"entries not read":        {nodes: []sim.Node{all1g("gpu-1")}, labels: config("all-2g.10bg"), ask: "nvidia.com/mig-2g.10gb", count: 1, want: rca.MIGLayoutMismatch},
+		"node not ready":          {nodes: []sim.Node{notReady}, ask: "nvidia.com/mig-1g.5gb", count: 1, want: rca.NodeNotReady, kinds: []rca.FixKind{rca.Wait}},
 		"all instances held":      {nodes: []sim.Node{all1g("gpu-1")}, held: map[string][]sim.Placed{"gpu-1": full}, ask: "nvidia.com/mig-1g.5gb", count: 1, want: rca.MIGInstancesInUse, kinds: []rca.FixKind{rca.EvictPods}},
 		"no slices left":          {nodes: []sim.Node{all1g("gpu-1")}, held: map[string][]sim.Placed{"gpu-1": full}, ask: "nvidia.com/mig-2g.10gb", count: 1, want: rca.MIGFull, kinds: []rca.FixKind{rca.RepartitionGPU}},
 		"both halves held":        {nodes: []sim.Node{threes}, held: map[string][]sim.Placed{"gpu-1": {{Profile: "3g.20gb", Start: 0}}}, ask: "nvidia.com/mig-4g.20gb", count: 1, want: rca.MIGFragmented, kinds: []rca.FixKind{rca.RepartitionGPU}},
@@ -130,5 +147,38 @@ func TestCausesAreToldApart(t *testing.T) {
 				t.Errorf("first fix %v %q, want %v", f.Kinds, f.Title, c.kinds)
 			}
 		})
+	}
+}
+
+// migParted is a mig-parted config with one entry for all GPUs.
+func migParted(entry, profile string, count int) *corev1.ConfigMap {
+	return &corev1.ConfigMap{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, ObjectMeta: metav1.ObjectMeta{Namespace: "gpu-operator", Name: "default-mig-parted-config"},
+		Data: map[string]string{"config.yaml": fmt.Sprintf("version: v1\nmig-configs:\n  %s:\n  - devices: all\n    mig-enabled: true\n    mig-devices: {%q: %d}\n", entry, profile, count)}}
+}
+
+// A budget that guards the victims of a repartition makes it wait: the API server
+// would refuse the evictions.
+func TestBudgetsMakeRepartitionsWait(t *testing.T) {
+	guard := func(allowed int32) *policyv1.PodDisruptionBudget {
+		return &policyv1.PodDisruptionBudget{TypeMeta: metav1.TypeMeta{APIVersion: "policy/v1", Kind: "PodDisruptionBudget"}, ObjectMeta: metav1.ObjectMeta{Namespace: "demo", Name: "holders"},
+			Spec:   policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{}},
+			Status: policyv1.PodDisruptionBudgetStatus{DisruptionsAllowed: allowed}}
+	}
+	c := told{nodes: []sim.Node{all1g("gpu-1")}, held: map[string][]sim.Placed{"gpu-1": sim.All(a100, "1g.5gb")[:2]}, ask: "nvidia.com/mig-2g.10gb", count: 1}
+	verdict := func(allowed int32) rca.Fix {
+		c.extra = []any{guard(allowed)}
+		for _, f := range why(t, "-f", dumpOf(t, c)).Fixes {
+			if f.Kind == rca.RepartitionGPU {
+				return f
+			}
+		}
+		t.Fatalf("%d allowed: no repartition is offered", allowed)
+		return rca.Fix{}
+	}
+	if f := verdict(2); f.Proof.Verdict != rca.Schedules {
+		t.Errorf("two of two may leave: %+v", f.Proof)
+	}
+	if f := verdict(1); f.Proof.Verdict != rca.Waits || f.Proof.Why != "accepted on a copy once PodDisruptionBudget demo/holders allows 1 more of these evictions; each evicted pod was placed again" {
+		t.Errorf("one of two may leave: %+v", f.Proof)
 	}
 }
