@@ -152,6 +152,13 @@ func (s *service) diagnose(ctx context.Context) error {
 		return err
 	}
 	defer a.close()
+	gauges := rca.NewGauges(time.Now)
+	if err := s.registry.Register(gauges); err != nil {
+		return fmt.Errorf("register metrics: %w", err)
+	}
+	if err := f.OnGeometry(gauges.Set, gauges.Delete); err != nil {
+		return err
+	}
 	s.ready.set()
 	return s.bus.Consume(ctx, bus.Incidents, "diagnose", func(ctx context.Context, _ string, body []byte) error {
 		var i watcher.Incident
@@ -161,6 +168,7 @@ func (s *service) diagnose(ctx context.Context) error {
 		if i.Resolved {
 			return nil
 		}
+		gauges.Asked(i)
 		d, ok, err := a.explain(ctx, i)
 		if err != nil || !ok {
 			return err

@@ -72,6 +72,9 @@ func TestRunObserves(t *testing.T) {
 	if ok, got := answers(metrics, "/metrics", `unpend_incidents_total{cause="MIGLayoutMismatch"}`); !ok {
 		t.Errorf("metrics: %s", got)
 	}
+	controlplane.Eventually(t, 10*time.Second, "the gauges are told", func() (bool, string) {
+		return answers(metrics, "/metrics", `unpend_mig_placeable_instances{profile="2g.10gb"} 3`)
+	})
 	cancel()
 	select {
 	case code := <-ended:

@@ -11,9 +11,9 @@ import (
 	"github.com/unpend/unpend/nodeprobe"
 )
 
-// maxReportAge is how old a report may be before its holders are unknown: the
+// MaxReportAge is how old a report may be before its holders are unknown: the
 // probe writes at least every two minutes.
-const maxReportAge = 5 * time.Minute
+const MaxReportAge = 5 * time.Minute
 
 // index finds objects by name; it is made at the first question.
 type index struct {
@@ -79,7 +79,7 @@ func (s *State) HoldersKnown(node string) (known bool, why string) {
 		return false, "no NodeGeometry"
 	}
 	at := geo.Report.ObservedAt.Time
-	if age := s.Now.Sub(at); age > maxReportAge {
+	if age := s.Now.Sub(at); age > MaxReportAge {
 		return false, fmt.Sprintf("its report is %d min old, so holders are unknown", int(age.Minutes()))
 	}
 	reported := holdersOf(geo)
