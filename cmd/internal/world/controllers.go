@@ -20,8 +20,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// controllers keep Deployments, ReplicaSets and Jobs at their number of pods.
-// They look at everything again after any change: a world is small.
+// controllers keep Deployments, ReplicaSets and Jobs at their number of pods,
+// budgets counted, cordoned nodes tainted, and nothing without its owner. They look at everything again after any change: a world is small.
 type controllers struct {
 	client kubernetes.Interface
 }
@@ -42,6 +42,7 @@ func (c *controllers) run(ctx context.Context) error {
 	for _, in := range []cache.SharedIndexInformer{
 		factory.Core().V1().Pods().Informer(), factory.Apps().V1().ReplicaSets().Informer(),
 		factory.Apps().V1().Deployments().Informer(), factory.Batch().V1().Jobs().Informer(),
+		factory.Core().V1().Nodes().Informer(), factory.Policy().V1().PodDisruptionBudgets().Informer(),
 	} {
 		if _, err := in.AddEventHandler(handler); err != nil {
 			return fmt.Errorf("watch workloads: %w", err)
@@ -49,15 +50,17 @@ func (c *controllers) run(ctx context.Context) error {
 	}
 	factory.Start(ctx.Done())
 	defer factory.Shutdown()
+	again := time.NewTimer(retry)
+	defer again.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-wake:
+		case <-again.C:
 		}
-		if err := c.pass(ctx); err != nil && ctx.Err() == nil {
-			again := time.AfterFunc(retry, poke)
-			defer again.Stop()
+		if err := c.pass(ctx); err != nil {
+			again.Reset(retry)
 		}
 	}
 }
@@ -65,7 +68,7 @@ func (c *controllers) run(ctx context.Context) error {
 // pass looks at every workload once; errors are those of single writes, and the
 // next pass mends them.
 func (c *controllers) pass(ctx context.Context) error {
-	var errs []error
+	errs := []error{c.collect(ctx)}
 	deployments, err := c.client.AppsV1().Deployments("").List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return err
@@ -88,6 +91,26 @@ func (c *controllers) pass(ctx context.Context) error {
 	for i := range jobs.Items {
 		j := &jobs.Items[i]
 		errs = append(errs, c.pods(ctx, j, batchv1.SchemeGroupVersion.String(), "Job", replicas(j.Spec.Parallelism), j.Spec.Template))
+	}
+	return errors.Join(append(errs, c.rest(ctx))...)
+}
+
+// rest looks at what is no workload.
+func (c *controllers) rest(ctx context.Context) error {
+	var errs []error
+	nodes, err := c.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	for i := range nodes.Items {
+		errs = append(errs, c.taint(ctx, &nodes.Items[i]))
+	}
+	budgets, err := c.client.PolicyV1().PodDisruptionBudgets("").List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	for i := range budgets.Items {
+		errs = append(errs, c.budget(ctx, &budgets.Items[i]))
 	}
 	return errors.Join(errs...)
 }

@@ -7,15 +7,10 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-var (
-	podResource    = corev1.SchemeGroupVersion.WithResource("pods")
-	budgetResource = policyv1.SchemeGroupVersion.WithResource("poddisruptionbudgets")
-	budgetKind     = policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget")
-)
+var podResource = corev1.SchemeGroupVersion.WithResource("pods")
 
 // defaultPod is the API server's defaulting as far as the scheduler needs it.
 func defaultPod(p *corev1.Pod) {
@@ -73,21 +68,8 @@ func (s *store) evict(ns string, obj runtime.Object) error {
 	if e.DeleteOptions != nil {
 		opts = *e.DeleteOptions
 	}
-	list, err := s.tracker.List(budgetResource, budgetKind, ns)
-	if err != nil {
+	if err := s.spend(pod, len(opts.DryRun) > 0); err != nil {
 		return err
-	}
-	for _, b := range list.(*policyv1.PodDisruptionBudgetList).Items {
-		sel, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
-		if err != nil || !sel.Matches(labels.Set(pod.Labels)) {
-			continue
-		}
-		if b.Status.DisruptionsAllowed < 1 {
-			refusal := apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", 0)
-			refusal.ErrStatus.Details.Causes = append(refusal.ErrStatus.Details.Causes, metav1.StatusCause{Type: policyv1.DisruptionBudgetCause,
-				Message: fmt.Sprintf("The disruption budget %s needs %d healthy pods and has %d currently", b.Name, b.Status.DesiredHealthy, b.Status.CurrentHealthy)})
-			return refusal
-		}
 	}
 	return s.delete(podResource, ns, e.Name, opts)
 }

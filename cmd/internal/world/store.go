@@ -2,6 +2,7 @@ package world
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"strconv"
@@ -9,7 +10,11 @@ import (
 	"time"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,6 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/apimachinery/pkg/util/uuid"
+	validationfield "k8s.io/apimachinery/pkg/util/validation/field"
 	k8stesting "k8s.io/client-go/testing"
 )
 
@@ -111,6 +117,9 @@ func (s *store) create(a k8stesting.CreateActionImpl) (bool, runtime.Object, err
 	if err != nil {
 		return true, nil, err
 	}
+	if m.GetResourceVersion() != "" {
+		return true, nil, apierrors.NewInternalError(errors.New("resourceVersion should not be set on objects to be created"))
+	}
 	if m.GetNamespace() == "" {
 		m.SetNamespace(a.GetNamespace())
 	}
@@ -123,6 +132,10 @@ func (s *store) create(a k8stesting.CreateActionImpl) (bool, runtime.Object, err
 	m.SetUID(uuid.NewUUID())
 	m.SetCreationTimestamp(metav1.NewTime(s.now()))
 	m.SetResourceVersion(s.next())
+	m.SetGeneration(0)
+	if hasGeneration(obj) {
+		m.SetGeneration(1)
+	}
 	if p, ok := obj.(*corev1.Pod); ok {
 		defaultPod(p)
 	}
@@ -158,26 +171,58 @@ func (s *store) update(gvr schema.GroupVersionResource, subresource string, obj 
 	m.SetUID(was.GetUID())
 	m.SetCreationTimestamp(was.GetCreationTimestamp())
 	m.SetResourceVersion(was.GetResourceVersion())
-	if reflect.DeepEqual(obj, current) || dry {
+	m.SetGeneration(was.GetGeneration())
+	if equality.Semantic.DeepEqual(obj, current) {
+		return obj, nil
+	}
+	if hasGeneration(obj) && !equality.Semantic.DeepEqual(field(obj, "Spec").Interface(), field(current, "Spec").Interface()) {
+		m.SetGeneration(was.GetGeneration() + 1)
+	}
+	if dry {
 		return obj, nil
 	}
 	m.SetResourceVersion(s.next())
 	return obj, s.updated(gvr, obj, ns)
 }
 
-// withStatus keeps the half of the object that the request may not write.
+// withStatus keeps the half of the object that the request may not write. Labels
+// and annotations of pods and nodes may be written with the status.
 func withStatus(subresource string, current, obj runtime.Object) runtime.Object {
-	value := reflect.ValueOf(obj).Elem()
-	if value.Kind() != reflect.Struct || !value.FieldByName("Status").IsValid() {
+	status := field(obj, "Status")
+	if !status.IsValid() {
 		return obj
 	}
-	if subresource == "status" {
-		out := current.DeepCopyObject()
-		reflect.ValueOf(out).Elem().FieldByName("Status").Set(value.FieldByName("Status"))
-		return out
+	if subresource != "status" {
+		status.Set(field(current.DeepCopyObject(), "Status"))
+		return obj
 	}
-	value.FieldByName("Status").Set(reflect.ValueOf(current.DeepCopyObject()).Elem().FieldByName("Status"))
-	return obj
+	out := current.DeepCopyObject()
+	field(out, "Status").Set(status)
+	switch t := out.(type) {
+	case *corev1.Pod:
+		t.Labels, t.Annotations = obj.(*corev1.Pod).Labels, obj.(*corev1.Pod).Annotations
+	case *corev1.Node:
+		t.Labels, t.Annotations = obj.(*corev1.Node).Labels, obj.(*corev1.Node).Annotations
+	}
+	return out
+}
+
+// field is a field of a typed object; not valid when it has none of that name.
+func field(obj runtime.Object, name string) reflect.Value {
+	value := reflect.ValueOf(obj).Elem()
+	if value.Kind() != reflect.Struct {
+		return reflect.Value{}
+	}
+	return value.FieldByName(name)
+}
+
+// hasGeneration says whether the API server counts the changes of the spec.
+func hasGeneration(obj runtime.Object) bool {
+	switch obj.(type) {
+	case *corev1.Pod, *appsv1.Deployment, *appsv1.ReplicaSet, *appsv1.StatefulSet, *appsv1.DaemonSet, *batchv1.Job, *policyv1.PodDisruptionBudget:
+		return true
+	}
+	return false
 }
 
 func precondition(gvr schema.GroupVersionResource, m metav1.Object, uid types.UID, version string) error {
@@ -221,7 +266,29 @@ func (s *store) patch(a k8stesting.PatchActionImpl) (runtime.Object, error) {
 	if err := json.Unmarshal(after, obj); err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
+	if err := sameUID(a, current, obj); err != nil {
+		return nil, err
+	}
 	return s.update(a.GetResource(), a.GetSubresource(), obj, a.GetNamespace(), len(a.PatchOptions.DryRun) > 0)
+}
+
+// sameUID refuses a patch with another uid as the API server does: as invalid,
+// while an update is in conflict. A stale version comes first.
+func sameUID(a k8stesting.PatchActionImpl, current, patched runtime.Object) error {
+	was, err := meta.Accessor(current)
+	if err != nil {
+		return err
+	}
+	is, err := meta.Accessor(patched)
+	if err != nil {
+		return err
+	}
+	if stale := is.GetResourceVersion() != "" && is.GetResourceVersion() != was.GetResourceVersion(); stale || is.GetUID() == was.GetUID() {
+		is.SetUID(was.GetUID())
+		return nil
+	}
+	kind := schema.GroupKind{Group: a.GetResource().Group, Kind: reflect.TypeOf(current).Elem().Name()}
+	return apierrors.NewInvalid(kind, a.GetName(), validationfield.ErrorList{validationfield.Invalid(validationfield.NewPath("metadata", "uid"), is.GetUID(), "field is immutable")})
 }
 
 func (s *store) delete(gvr schema.GroupVersionResource, ns, name string, opts metav1.DeleteOptions) error {
