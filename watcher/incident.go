@@ -21,13 +21,14 @@ import (
 // Incident says that a workload waits (the travelling type watcher → rca).
 type Incident struct {
 	ID       string            `json:"id"`
-	Workload Ref               `json:"workload"` // the topmost controller
-	Requests map[string]string `json:"requests"` // of one pod
-	Pods     []PodRef          `json:"pods"`     // by name, at most maxPods of them
-	Waiting  int               `json:"waiting"`  // how many wait in all
-	Since    time.Time         `json:"since"`    // the earliest
-	// Newest is the highest resourceVersion among the pods: the same facts at a
-	// later time are news (A → B → A), the same facts seen twice are not.
+	Workload Ref               `json:"workload"`       // the topmost controller
+	Requests map[string]string `json:"requests"`       // of one pod
+	Pods     []PodRef          `json:"pods"`           // by name, at most maxPods of them
+	Waiting  int               `json:"waiting"`        // how many wait in all
+	Since    time.Time         `json:"since,omitzero"` // the earliest
+	// Newest is the highest resourceVersion among the pods, those that wait no
+	// more included: the same facts at a later time are news (A → B → A), the same
+	// facts seen twice are not.
 	Newest string `json:"newest"`
 	// Resolved: nobody of the workload waits any more.
 	Resolved bool `json:"resolved,omitempty"`
@@ -60,6 +61,19 @@ func (i Incident) Message() (id string, body []byte, err error) {
 	}
 	sum := sha256.Sum256(body)
 	return i.ID + "-" + hex.EncodeToString(sum[:8]), body, nil
+}
+
+// Older says whether another message of the same incident tells of a later
+// moment than this one: what comes from a watcher that lags must not replace it.
+func (i Incident) Older(message []byte) bool {
+	var other Incident
+	return json.Unmarshal(message, &other) == nil && newer(other.Newest, i.Newest)
+}
+
+// resolved is the incident when nobody of it waits any more. Nothing in it
+// depends on when somebody looked while it lasted.
+func (i Incident) resolved() Incident {
+	return Incident{ID: i.ID, Workload: i.Workload, Requests: i.Requests, Pods: []PodRef{}, Newest: i.Newest, Resolved: true}
 }
 
 // Lookup finds an owner object; false when it does not exist or was not read.

@@ -4,14 +4,14 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/client-go/informers"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 )
@@ -19,11 +19,15 @@ import (
 // Options of a Watcher; the durations have defaults.
 type Options struct {
 	Client kubernetes.Interface
-	// Publish hands an incident on. It is called again with the same incident
-	// until it succeeds; a repeat must be harmless.
+	// Publish hands an incident on. After an error it is called again, later and
+	// with what is true by then; a repeat must be harmless.
 	Publish func(context.Context, Incident) error
-	// Sweep is how often everything is looked at without any signal: what neither
-	// a watch nor an event told of is found then. 60 s by default.
+	// Published tells what was published last of each incident, by whoever: what
+	// was resolved while nobody watched is told then. Without it nothing is known
+	// at the start.
+	Published func(context.Context) ([]Incident, error)
+	// Sweep is how often the API server is asked what waits, without any signal:
+	// what neither a watch nor an event told of is found then. 60 s by default.
 	Sweep time.Duration
 	// Debounce gathers the signals of a storm into one pass; 200 ms by default.
 	Debounce   time.Duration
@@ -31,15 +35,26 @@ type Options struct {
 	Registerer prometheus.Registerer
 }
 
+// maxRetry is the longest pause between two tries to publish.
+const maxRetry = 10 * time.Second
+
 // Watcher publishes an Incident whenever what waits has changed.
 type Watcher struct {
 	opts      Options
 	pods      cache.SharedIndexInformer
-	owners    map[string]cache.SharedIndexInformer
+	owners    map[string]cache.SharedIndexInformer // by kind
 	wake      chan struct{}
 	last      map[string]string   // incident → id of the message published last
 	known     map[string]Incident // what was published last and still waited
+	swept     sweep
 	published *prometheus.CounterVec
+
+	mu sync.Mutex // guards what the informers' goroutines note
+	// left is, by incident, the newest resourceVersion of a pod that waits no more.
+	left map[string]string
+	gone map[types.UID]bool // deleted since the last sweep began
+	// troubles are the kinds that cannot be read, and why.
+	troubles map[string]error
 }
 
 // New makes a Watcher; Run runs it.
@@ -51,6 +66,7 @@ func New(opts Options) (*Watcher, error) {
 		opts.Debounce = 200 * time.Millisecond
 	}
 	w := &Watcher{opts: opts, wake: make(chan struct{}, 1), last: map[string]string{}, known: map[string]Incident{}, owners: map[string]cache.SharedIndexInformer{},
+		left: map[string]string{}, gone: map[types.UID]bool{}, troubles: map[string]error{},
 		published: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "unpend_incidents_published_total", Help: "Incidents published, by whether they were resolved."}, []string{"resolved"})}
 	if err := opts.Registerer.Register(w.published); err != nil {
 		return nil, fmt.Errorf("register metrics: %w", err)
@@ -60,77 +76,157 @@ func New(opts Options) (*Watcher, error) {
 
 // Run watches until ctx ends and then waits for what it started.
 func (w *Watcher) Run(ctx context.Context) error {
-	factory := informers.NewSharedInformerFactory(w.opts.Client, 0)
-	events := informers.NewSharedInformerFactoryWithOptions(w.opts.Client, 0, informers.WithTweakListOptions(func(o *metav1.ListOptions) {
-		o.FieldSelector = fields.OneTermEqualSelector("reason", "FailedScheduling").String()
-	}))
-	w.pods = factory.Core().V1().Pods().Informer()
-	w.owners["ReplicaSet"] = factory.Apps().V1().ReplicaSets().Informer()
-	w.owners["Job"] = factory.Batch().V1().Jobs().Informer()
-	for _, in := range []cache.SharedIndexInformer{w.pods, w.owners["ReplicaSet"], w.owners["Job"], events.Core().V1().Events().Informer()} {
-		if err := in.SetTransform(trim); err != nil {
-			return fmt.Errorf("watch: %w", err)
-		}
-		if _, err := in.AddEventHandler(cache.ResourceEventHandlerFuncs{
-			AddFunc: func(any) { w.poke() }, UpdateFunc: func(_, _ any) { w.poke() }, DeleteFunc: func(any) { w.poke() },
-		}); err != nil {
-			return fmt.Errorf("watch: %w", err)
-		}
+	stop, err := w.follow(ctx)
+	if err != nil {
+		return err
 	}
-	factory.Start(ctx.Done())
-	events.Start(ctx.Done())
-	defer events.Shutdown()
-	defer factory.Shutdown()
-	if !cache.WaitForCacheSync(ctx.Done(), w.pods.HasSynced, w.owners["ReplicaSet"].HasSynced, w.owners["Job"].HasSynced) {
+	defer stop()
+	if !cache.WaitForCacheSync(ctx.Done(), w.filled) {
 		return ctx.Err()
 	}
-	return w.loop(ctx)
-}
-
-func (w *Watcher) poke() {
-	select {
-	case w.wake <- struct{}{}:
-	default: // a pass is due already
+	if err := w.recall(ctx); err != nil {
+		return nil // the context ended
 	}
+	w.loop(ctx)
+	return nil
 }
 
-func (w *Watcher) loop(ctx context.Context) error {
-	sweep := time.NewTicker(w.opts.Sweep)
-	defer sweep.Stop()
+// recall takes over what was published before, by this watcher or another.
+func (w *Watcher) recall(ctx context.Context) error {
+	if w.opts.Published == nil {
+		return nil
+	}
+	before, err := backoff.RetryNotifyWithData(func() ([]Incident, error) { return w.opts.Published(ctx) }, backoff.WithContext(retries(), ctx), func(err error, next time.Duration) {
+		w.opts.Logger.WarnContext(ctx, "what was published before is asked for again later", "error", err, "in", next)
+	})
+	if err != nil {
+		return err
+	}
+	for _, i := range before {
+		w.mark(i.ID, i.Newest)
+		if id, _, err := i.Message(); err == nil && !i.Resolved {
+			w.last[i.ID], w.known[i.ID] = id, i
+		}
+	}
+	return nil
+}
+
+// retries is the pauses after errors: half a second, growing, for ever.
+func retries() *backoff.ExponentialBackOff {
+	return backoff.NewExponentialBackOff(backoff.WithMaxElapsedTime(0), backoff.WithMaxInterval(maxRetry))
+}
+
+func (w *Watcher) loop(ctx context.Context) {
+	due := time.NewTicker(w.opts.Sweep)
+	defer due.Stop()
+	pauses := retries()
 	for {
-		w.pass(ctx)
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-sweep.C:
-			continue
-		case <-w.wake:
+		wake := w.wake
+		var again <-chan time.Time
+		if w.pass(ctx) {
+			pauses.Reset()
+		} else {
+			wake, again = nil, time.After(pauses.NextBackOff()) // a storm must not hurry the tries
 		}
 		select {
 		case <-ctx.Done():
-			return nil
+			return
+		case <-due.C:
+			w.sweep(ctx)
+			continue
+		case <-again:
+			continue
+		case <-wake:
+		}
+		select {
+		case <-ctx.Done():
+			return
 		case <-time.After(w.opts.Debounce):
 		}
 	}
 }
 
 // pass looks at every pod and publishes what has changed since the last pass,
-// whatever told of it.
-func (w *Watcher) pass(ctx context.Context) {
-	objs := w.pods.GetStore().List()
-	pods := make([]*corev1.Pod, 0, len(objs))
-	for _, o := range objs {
-		pods = append(pods, o.(*corev1.Pod))
+// whatever told of it. It says whether all of that was taken: what was not is
+// not known, so the next pass finds it again.
+func (w *Watcher) pass(ctx context.Context) bool {
+	waiting := map[string]bool{}
+	failed := 0
+	var first error
+	publish := func(i Incident) {
+		if err := w.publish(ctx, i); err != nil {
+			if failed++; first == nil {
+				first = err
+			}
+		}
 	}
-	now := map[string]bool{}
-	for _, i := range Group(pods, w.owner) {
-		now[i.ID] = true
-		w.publish(ctx, i)
+	for _, i := range Group(w.view(), w.owner) {
+		waiting[i.ID] = true
+		publish(w.dated(i))
 	}
 	for id, i := range w.known {
-		if !now[id] {
-			i.Resolved, i.Pods, i.Waiting = true, []PodRef{}, 0
-			w.publish(ctx, i)
+		if !waiting[id] {
+			publish(w.dated(i.resolved()))
+		}
+	}
+	if failed > 0 {
+		if ctx.Err() == nil {
+			w.opts.Logger.WarnContext(ctx, "incidents are published again later", "incidents", failed, "error", first)
+		}
+		return false
+	}
+	w.forget(waiting)
+	return true
+}
+
+// publish hands news on.
+func (w *Watcher) publish(ctx context.Context, i Incident) error {
+	id, _, err := i.Message()
+	if err != nil || w.last[i.ID] == id {
+		return err
+	}
+	if err := w.opts.Publish(ctx, i); err != nil {
+		return err
+	}
+	w.published.WithLabelValues(fmt.Sprint(i.Resolved)).Inc()
+	if i.Resolved {
+		delete(w.known, i.ID)
+		delete(w.last, i.ID)
+		return nil
+	}
+	w.last[i.ID], w.known[i.ID] = id, i
+	return nil
+}
+
+// dated counts the pods that left the incident among its newest: with one pod
+// less it tells of a later moment, not of the one before that pod came.
+func (w *Watcher) dated(i Incident) Incident {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, version := range []string{w.left[i.ID], w.known[i.ID].Newest} {
+		if newer(version, i.Newest) {
+			i.Newest = version
+		}
+	}
+	return i
+}
+
+func (w *Watcher) mark(id, version string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if newer(version, w.left[id]) {
+		w.left[id] = version
+	}
+}
+
+// forget drops what was noted of incidents that are over: whoever waits again
+// has a newer version than those who left.
+func (w *Watcher) forget(waiting map[string]bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for id := range w.left {
+		if !waiting[id] {
+			delete(w.left, id)
 		}
 	}
 }
@@ -148,50 +244,19 @@ func (w *Watcher) owner(kind, namespace, name string) (metav1.Object, bool) {
 	return m, ok
 }
 
-// publish hands news on and keeps at it until it is taken: nothing is forgotten
-// because a broker was away.
-func (w *Watcher) publish(ctx context.Context, i Incident) {
-	id, _, err := i.Message()
-	if err != nil || w.last[i.ID] == id {
-		return
+// noteChanged remembers when a waiting pod became something else.
+func (w *Watcher) noteChanged(old, changed *corev1.Pod) {
+	if _, _, waited := Waiting(old); waited {
+		w.mark(IncidentID(Topmost(old, w.owner), Requests(old)), changed.ResourceVersion)
 	}
-	forever := backoff.NewExponentialBackOff(backoff.WithMaxElapsedTime(0), backoff.WithMaxInterval(10*time.Second))
-	err = backoff.RetryNotify(func() error { return w.opts.Publish(ctx, i) }, backoff.WithContext(forever, ctx), func(err error, next time.Duration) {
-		w.opts.Logger.WarnContext(ctx, "incident is published again later", "incident", i.ID, "error", err, "in", next)
-	})
-	if err != nil {
-		return // the context ended; the next start finds the incident again
-	}
-	w.published.WithLabelValues(fmt.Sprint(i.Resolved)).Inc()
-	if i.Resolved {
-		delete(w.known, i.ID)
-		delete(w.last, i.ID)
-		return
-	}
-	w.last[i.ID], w.known[i.ID] = id, i
 }
 
-// trim keeps of an object what an incident is made from: a pod of 22 KB becomes
-// one of 3.
-func trim(o any) (any, error) {
-	if m, ok := o.(metav1.Object); ok {
-		m.SetManagedFields(nil)
-		m.SetAnnotations(nil)
-	}
-	p, ok := o.(*corev1.Pod)
-	if !ok {
-		return o, nil
-	}
-	p.Labels = nil
-	keep := corev1.PodSpec{NodeName: p.Spec.NodeName, SchedulerName: p.Spec.SchedulerName, SchedulingGates: p.Spec.SchedulingGates,
-		Resources: p.Spec.Resources, Overhead: p.Spec.Overhead}
-	for _, c := range p.Spec.InitContainers {
-		keep.InitContainers = append(keep.InitContainers, corev1.Container{Name: c.Name, Resources: c.Resources, RestartPolicy: c.RestartPolicy})
-	}
-	for _, c := range p.Spec.Containers {
-		keep.Containers = append(keep.Containers, corev1.Container{Name: c.Name, Resources: c.Resources})
-	}
-	p.Spec = keep
-	p.Status = corev1.PodStatus{Phase: p.Status.Phase, Reason: p.Status.Reason, Conditions: p.Status.Conditions}
-	return p, nil
+// noteDeleted remembers when a waiting pod went.
+func (w *Watcher) noteDeleted(pod *corev1.Pod) {
+	before := *pod
+	before.DeletionTimestamp = nil // the last thing told of it may be that it is being deleted
+	w.noteChanged(&before, pod)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.gone[pod.UID] = true
 }

@@ -123,7 +123,7 @@ func (s *service) run(ctx context.Context) error {
 
 func (s *service) watch(ctx context.Context) error {
 	w, err := watcher.New(watcher.Options{Client: s.client, Sweep: s.config.Watcher.Sweep.Duration, Debounce: s.config.Watcher.Debounce.Duration,
-		Logger: s.logger, Registerer: s.registry, Publish: publishIncident(s.bus)})
+		Logger: s.logger, Registerer: s.registry, Publish: publishIncident(s.bus), Published: publishedIncidents(s.bus)})
 	if err != nil {
 		return err
 	}
@@ -137,7 +137,23 @@ func publishIncident(b *bus.Bus) func(context.Context, watcher.Incident) error {
 		if err != nil {
 			return err
 		}
-		return b.Publish(ctx, bus.Incidents, i.ID, id, body)
+		return b.PublishNewer(ctx, bus.Incidents, i.ID, id, body, i.Older)
+	}
+}
+
+// publishedIncidents reads what is known of each incident. A message that nobody
+// can read tells nothing: the next one replaces it.
+func publishedIncidents(b *bus.Bus) func(context.Context) ([]watcher.Incident, error) {
+	return func(ctx context.Context) ([]watcher.Incident, error) {
+		var out []watcher.Incident
+		err := b.Kept(ctx, bus.Incidents, func(body []byte) error {
+			var i watcher.Incident
+			if json.Unmarshal(body, &i) == nil {
+				out = append(out, i)
+			}
+			return nil
+		})
+		return out, err
 	}
 }
 

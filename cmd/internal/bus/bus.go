@@ -40,6 +40,10 @@ const (
 	// ackWait is above the worst diagnosis; longer work says so in between.
 	ackWait = 30 * time.Second
 	retryIn = 2 * time.Second
+	// maxLag is how far one publisher may be behind another. A stored message that
+	// is older than that gives way to any: after a restored backup resourceVersions
+	// begin again below it.
+	maxLag = 10 * time.Minute
 	// defaultMaxBytes is far below any volume: a full disk shows as a time-out,
 	// a full stream as a clean error.
 	defaultMaxBytes = 256 << 20
@@ -64,6 +68,9 @@ type Bus struct {
 	js     jetstream.JetStream
 	lock   *os.File
 	temp   string // removed at the end
+	// streams by name
+	streams map[string]jetstream.Stream
+	now     func() time.Time
 }
 
 // Open connects to NATS, or starts it inside this process, and makes the
@@ -72,7 +79,7 @@ func Open(ctx context.Context, opts Options) (*Bus, error) {
 	if opts.MaxBytes == 0 {
 		opts.MaxBytes = defaultMaxBytes
 	}
-	b := &Bus{}
+	b := &Bus{streams: map[string]jetstream.Stream{}, now: time.Now}
 	if err := b.connect(opts); err != nil {
 		b.Close()
 		return nil, err
@@ -83,14 +90,16 @@ func Open(ctx context.Context, opts Options) (*Bus, error) {
 	}
 	for _, t := range []Topic{Incidents, Diagnoses, deadLetters} {
 		config := jetstream.StreamConfig{Name: t.stream, Subjects: []string{t.subject + ".>"}, Storage: storage, MaxAge: maxAge, Duplicates: duplicates,
-			MaxBytes: opts.MaxBytes / 4, MaxMsgsPerSubject: 1, Discard: jetstream.DiscardOld}
+			MaxBytes: opts.MaxBytes / 4, MaxMsgsPerSubject: 1, Discard: jetstream.DiscardOld, AllowDirect: true}
 		if t == deadLetters {
 			config.MaxMsgsPerSubject = -1
 		}
-		if _, err := b.js.CreateOrUpdateStream(ctx, config); err != nil {
+		stream, err := b.js.CreateOrUpdateStream(ctx, config)
+		if err != nil {
 			b.Close()
 			return nil, fmt.Errorf("make stream %s: %w", t.stream, err)
 		}
+		b.streams[t.stream] = stream
 	}
 	return b, nil
 }
@@ -179,15 +188,6 @@ func (b *Bus) Close() {
 func (b *Bus) Healthy() error {
 	if !b.conn.IsConnected() {
 		return errors.New("NATS is not connected")
-	}
-	return nil
-}
-
-// Publish stores a message under a key and returns when it is stored. A message
-// id seen before is a duplicate, and success.
-func (b *Bus) Publish(ctx context.Context, t Topic, key, id string, body []byte) error {
-	if _, err := b.js.Publish(ctx, t.subject+"."+key, body, jetstream.WithMsgID(id)); err != nil {
-		return fmt.Errorf("publish to %s: %w", t.stream, err)
 	}
 	return nil
 }

@@ -22,7 +22,7 @@ func (b *Bus) Consume(ctx context.Context, t Topic, durable string, handle Handl
 	if err != nil {
 		return fmt.Errorf("read stream %s: %w", t.stream, err)
 	}
-	messages, err := consumer.Messages(jetstream.PullMaxMessages(1))
+	messages, err := consumer.Messages(jetstream.PullMaxMessages(64))
 	if err != nil {
 		return fmt.Errorf("read stream %s: %w", t.stream, err)
 	}
@@ -49,7 +49,7 @@ func (b *Bus) deal(ctx context.Context, t Topic, m jetstream.Msg, handle Handler
 		return nil // it is delivered again after the restart
 	}
 	if failure == nil {
-		return m.DoubleAck(ctx)
+		return m.Ack() // one that gets lost means one delivery more
 	}
 	meta, err := m.Metadata()
 	if err != nil {

@@ -1,0 +1,82 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Publish stores a message under a key and returns when it is stored. A message
+// id seen before is a duplicate, and success.
+func (b *Bus) Publish(ctx context.Context, t Topic, key, id string, body []byte) error {
+	if _, err := b.js.Publish(ctx, t.subject+"."+key, body, jetstream.WithMsgID(id)); err != nil {
+		return fmt.Errorf("publish to %s: %w", t.stream, err)
+	}
+	return nil
+}
+
+// PublishNewer is Publish where several may write under one key: what is stored
+// stays when older says that the new message tells of an earlier moment, so a
+// publisher that lags takes nobody's news away.
+func (b *Bus) PublishNewer(ctx context.Context, t Topic, key, id string, body []byte, older func(stored []byte) bool) error {
+	subject := t.subject + "." + key
+	for {
+		last, err := b.last(ctx, t, subject)
+		if err != nil {
+			return err
+		}
+		if last.Sequence > 0 && older(last.Data) && b.now().Sub(last.Time) < maxLag {
+			return nil
+		}
+		_, err = b.js.Publish(ctx, subject, body, jetstream.WithMsgID(id), jetstream.WithExpectLastSequencePerSubject(last.Sequence))
+		if err == nil {
+			return nil
+		}
+		if !overtaken(err) {
+			return fmt.Errorf("publish to %s: %w", t.stream, err)
+		}
+	}
+}
+
+// overtaken says that somebody else published in between.
+func overtaken(err error) bool {
+	api, ok := errors.AsType[*jetstream.APIError](err)
+	return ok && (api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence || api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant)
+}
+
+// last is the message kept of a subject; the zero one when there is none.
+func (b *Bus) last(ctx context.Context, t Topic, subject string) (*jetstream.RawStreamMsg, error) {
+	m, err := b.streams[t.stream].GetLastMsgForSubject(ctx, subject)
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return &jetstream.RawStreamMsg{}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read stream %s: %w", t.stream, err)
+	}
+	return m, nil
+}
+
+// Kept hands over what is kept of a topic now: the newest message of each key.
+func (b *Bus) Kept(ctx context.Context, t Topic, take func(body []byte) error) error {
+	info, err := b.streams[t.stream].Info(ctx, jetstream.WithSubjectFilter(t.subject+".>"))
+	if err != nil {
+		return fmt.Errorf("read stream %s: %w", t.stream, err)
+	}
+	for _, subject := range slices.Sorted(maps.Keys(info.State.Subjects)) {
+		m, err := b.last(ctx, t, subject)
+		if err != nil {
+			return err
+		}
+		if m.Sequence == 0 {
+			continue // it grew too old in between
+		}
+		if err := take(m.Data); err != nil {
+			return err
+		}
+	}
+	return nil
+}

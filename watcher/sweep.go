@@ -1,0 +1,94 @@
+package watcher
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// sweep is what the API server said when it was asked without any signal.
+type sweep struct {
+	at      string                    // the resourceVersion the answer stands for
+	waiting map[types.UID]*corev1.Pod // all that waited then
+}
+
+// sweepPage bounds one answer: pods that failed may lie around by the thousands.
+const sweepPage = 500
+
+// sweep asks the API server for the pods that wait. Those are pending without a
+// node, or failed because the kubelet refused them; no other pods travel.
+func (w *Watcher) sweep(ctx context.Context) {
+	w.mu.Lock()
+	clear(w.gone)
+	w.mu.Unlock()
+	next := sweep{waiting: map[types.UID]*corev1.Pod{}}
+	for _, selector := range []string{"spec.nodeName=,status.phase=" + string(corev1.PodPending), "status.phase=" + string(corev1.PodFailed)} {
+		at, err := w.ask(ctx, selector, next.waiting)
+		if err != nil {
+			if ctx.Err() == nil {
+				w.opts.Logger.WarnContext(ctx, "the sweep failed and is done again at its time", "error", err)
+			}
+			return
+		}
+		if next.at == "" { // the first answer is the older one
+			next.at = at
+		}
+	}
+	w.swept = next
+}
+
+// ask adds the waiting pods of one selector, a page at a time.
+func (w *Watcher) ask(ctx context.Context, selector string, into map[types.UID]*corev1.Pod) (at string, err error) {
+	opts := metav1.ListOptions{FieldSelector: selector, Limit: sweepPage}
+	for {
+		list, err := w.opts.Client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, opts)
+		if err != nil {
+			return "", fmt.Errorf("list pods with %s: %w", selector, err)
+		}
+		for i := range list.Items {
+			if p := &list.Items[i]; waits(p) {
+				trim(p) //nolint:errcheck // it has no errors
+				into[p.UID] = p
+			}
+		}
+		if opts.Continue = list.Continue; opts.Continue == "" {
+			return list.ResourceVersion, nil
+		}
+	}
+}
+
+func waits(p *corev1.Pod) bool {
+	_, _, ok := Waiting(p)
+	return ok
+}
+
+// view is every pod as far as it is known: what the watch told, corrected by the
+// last sweep where that one knew better.
+func (w *Watcher) view() []*corev1.Pod {
+	objs := w.pods.GetStore().List()
+	out := make([]*corev1.Pod, 0, len(objs))
+	told := make(map[types.UID]bool, len(w.swept.waiting))
+	for _, o := range objs {
+		p := o.(*corev1.Pod)
+		q := w.swept.waiting[p.UID]
+		switch {
+		case q != nil && newer(q.ResourceVersion, p.ResourceVersion):
+			p = q
+		case q == nil && w.swept.at != "" && waits(p) && !newer(p.ResourceVersion, w.swept.at):
+			continue // it had stopped to wait by then, and the watch does not know
+		}
+		told[p.UID] = true
+		out = append(out, p)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for uid, p := range w.swept.waiting {
+		if !told[uid] && !w.gone[uid] {
+			out = append(out, p)
+		}
+	}
+	return out
+}
