@@ -9,8 +9,11 @@ import (
 // migFull: no GPU of the node has enough unheld memory slices.
 var migFull = Rule{ID: MIGFull, Tell: func(c *Case, n *nodeView, b whatif.Blocker) *finding {
 	a, ok := c.migShort(n, b)
-	if !ok || len(n.gpus) == 0 {
+	if !ok {
 		return nil
+	}
+	if len(n.gpus) == 0 {
+		return n.fullByCounts(a)
 	}
 	most := 0
 	for _, g := range n.gpus {
@@ -19,3 +22,12 @@ var migFull = Rule{ID: MIGFull, Tell: func(c *Case, n *nodeView, b whatif.Blocke
 	fact := fmt.Sprintf("at most %d memory slices of one GPU are unheld", most)
 	return &finding{n.certainty(), "not enough unheld slices for " + a.profile, []Evidence{{"NodeGeometry/" + n.Name, fact}}}
 }}
+
+// fullByCounts needs no positions: too few slices in all are too few on each GPU.
+func (n *nodeView) fullByCounts(a ask) *finding {
+	c, ok := n.countsFor(a)
+	if !ok || !c.full() {
+		return nil
+	}
+	return &finding{Likely, "not enough unheld slices for " + a.profile, []Evidence{c.fact(n), {n.ref(), n.doubt}}}
+}

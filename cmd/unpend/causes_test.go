@@ -28,8 +28,11 @@ type told struct {
 	count  int64
 	node   map[string]string // node selector
 	extra  []any             // other objects, with their apiVersion and kind
-	want   rca.CauseID
-	kinds  []rca.FixKind // of the first fix
+	// unreported nodes have no NodeGeometry.
+	unreported bool
+	want       rca.CauseID
+	certainty  rca.Certainty // checked when set
+	kinds      []rca.FixKind // of the first fix
 }
 
 func dumpOf(t *testing.T, c told) string {
@@ -71,7 +74,9 @@ func dumpOf(t *testing.T, c told) string {
 			geo.Report.GPUs[i].Holders = []nodeprobe.Holder{hold(i, "nvidia.com/gpu")}
 		}
 		add("v1", "Node", obj)
-		add("unpend.dev/v1alpha1", "NodeGeometry", geo)
+		if !c.unreported {
+			add("unpend.dev/v1alpha1", "NodeGeometry", geo)
+		}
 	}
 	for _, o := range c.extra {
 		data, err := json.Marshal(o)
@@ -119,6 +124,8 @@ func TestCausesAreToldApart(t *testing.T) {
 	}
 	notReady := all1g("gpu-1")
 	notReady.Taints = []corev1.Taint{{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoSchedule}}
+	two := all1g("gpu-1")
+	two.GPUs, two.Layouts = 2, [][]sim.Placed{full, full}
 	cases := map[string]told{
 		"entry misspelled":        {nodes: []sim.Node{all1g("gpu-1")}, labels: config("all-2g.10bg"), extra: []any{migParted("all-1g.5gb", "1g.5gb", 7)}, ask: "nvidia.com/mig-2g.10gb", count: 1, want: rca.MIGConfigUnknown},
 		"entries not read":        {nodes: []sim.Node{all1g("gpu-1")}, labels: config("all-2g.10bg"), ask: "nvidia.com/mig-2g.10gb", count: 1, want: rca.MIGLayoutMismatch},
@@ -135,6 +142,9 @@ func TestCausesAreToldApart(t *testing.T) {
 		"free on different nodes": {nodes: []sim.Node{off("gpu-1", 2), off("gpu-2", 2)}, whole: map[string]int{"gpu-1": 1, "gpu-2": 1}, ask: "nvidia.com/gpu", count: 2, want: rca.GPUsFragmentedAcrossNodes, kinds: []rca.FixKind{rca.MovePods}},
 		"cordoned":                {nodes: []sim.Node{cordoned}, ask: "nvidia.com/mig-1g.5gb", count: 1, want: rca.NodeCordoned, kinds: []rca.FixKind{rca.UncordonNode}},
 		"selector misspelled":     {nodes: []sim.Node{all1g("gpu-1")}, node: map[string]string{"nvidia.com/gpu.product": "A100-SXM4-40GB"}, ask: "nvidia.com/mig-1g.5gb", count: 1, want: rca.NodeSelectorMismatch, kinds: []rca.FixKind{rca.FixSelector}},
+		"counts leave a GPU":      {unreported: true, nodes: []sim.Node{two}, held: map[string][]sim.Placed{"gpu-1": full[:1]}, ask: "nvidia.com/mig-3g.20gb", count: 1, want: rca.MIGLayoutMismatch, certainty: rca.Likely},
+		"counts leave no slices":  {unreported: true, nodes: []sim.Node{all1g("gpu-1")}, held: map[string][]sim.Placed{"gpu-1": full}, ask: "nvidia.com/mig-2g.10gb", count: 1, want: rca.MIGFull, certainty: rca.Likely},
+		"counts settle nothing":   {unreported: true, nodes: []sim.Node{all1g("gpu-1")}, held: map[string][]sim.Placed{"gpu-1": full[:1]}, ask: "nvidia.com/mig-3g.20gb", count: 1, want: rca.MIGLayoutMismatch, certainty: rca.Possible},
 		"nothing blocks":          {nodes: []sim.Node{all1g("gpu-1")}, ask: "nvidia.com/mig-1g.5gb", count: 1, want: rca.Unknown},
 	}
 	for name, c := range cases {
@@ -142,6 +152,9 @@ func TestCausesAreToldApart(t *testing.T) {
 			d := why(t, "-f", dumpOf(t, c))
 			if d.Causes[0].ID != c.want || len(d.Causes[0].Evidence) == 0 {
 				t.Errorf("cause %s (%s), want %s; %+v", d.Causes[0].ID, d.Causes[0].Says, c.want, d.Nodes)
+			}
+			if c.certainty != "" && d.Causes[0].Certainty != c.certainty {
+				t.Errorf("%s is %s, want %s", c.want, d.Causes[0].Certainty, c.certainty)
 			}
 			if f := d.Fixes[0]; c.kinds != nil && !slices.Equal(f.Kinds, c.kinds) {
 				t.Errorf("first fix %v %q, want %v", f.Kinds, f.Title, c.kinds)
