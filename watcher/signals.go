@@ -60,9 +60,7 @@ func (w *Watcher) listen(ctx context.Context, kind string, in cache.SharedIndexI
 			if unseen, ok := o.(cache.DeletedFinalStateUnknown); ok {
 				o = unseen.Obj
 			}
-			if p, ok := o.(*corev1.Pod); ok {
-				w.noteDeleted(p)
-			}
+			w.noteDeleted(kind, o)
 			w.poke()
 		},
 	})

@@ -21,9 +21,7 @@ const sweepPage = 500
 // sweep asks the API server for the pods that wait. Those are pending without a
 // node, or failed because the kubelet refused them; no other pods travel.
 func (w *Watcher) sweep(ctx context.Context) {
-	w.mu.Lock()
-	clear(w.gone)
-	w.mu.Unlock()
+	w.turn()
 	next := sweep{waiting: map[types.UID]*corev1.Pod{}}
 	for _, selector := range []string{"spec.nodeName=,status.phase=" + string(corev1.PodPending), "status.phase=" + string(corev1.PodFailed)} {
 		at, err := w.ask(ctx, selector, next.waiting)

@@ -4,12 +4,13 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
 	"github.com/prometheus/client_golang/prometheus"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
@@ -53,6 +54,9 @@ type Watcher struct {
 	// left is, by incident, the newest resourceVersion of a pod that waits no more.
 	left map[string]string
 	gone map[types.UID]bool // deleted since the last sweep began
+	// former are owners that were deleted since the sweep before the last: their pods
+	// go after them, and are the same workload until then.
+	former [2]map[Ref]metav1.Object
 	// troubles are the kinds that cannot be read, and why.
 	troubles map[string]error
 }
@@ -66,7 +70,7 @@ func New(opts Options) (*Watcher, error) {
 		opts.Debounce = 200 * time.Millisecond
 	}
 	w := &Watcher{opts: opts, wake: make(chan struct{}, 1), last: map[string]string{}, known: map[string]Incident{}, owners: map[string]cache.SharedIndexInformer{},
-		left: map[string]string{}, gone: map[types.UID]bool{}, troubles: map[string]error{},
+		left: map[string]string{}, gone: map[types.UID]bool{}, former: [2]map[Ref]metav1.Object{{}, {}}, troubles: map[string]error{},
 		published: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "unpend_incidents_published_total", Help: "Incidents published, by whether they were resolved."}, []string{"resolved"})}
 	if err := opts.Registerer.Register(w.published); err != nil {
 		return nil, fmt.Errorf("register metrics: %w", err)
@@ -164,9 +168,9 @@ func (w *Watcher) pass(ctx context.Context) bool {
 		waiting[i.ID] = true
 		publish(w.dated(i))
 	}
-	for id, i := range w.known {
+	for _, id := range slices.Sorted(maps.Keys(w.known)) {
 		if !waiting[id] {
-			publish(w.dated(i.resolved()))
+			publish(w.dated(w.known[id].resolved()))
 		}
 	}
 	if failed > 0 {
@@ -196,67 +200,4 @@ func (w *Watcher) publish(ctx context.Context, i Incident) error {
 	}
 	w.last[i.ID], w.known[i.ID] = id, i
 	return nil
-}
-
-// dated counts the pods that left the incident among its newest: with one pod
-// less it tells of a later moment, not of the one before that pod came.
-func (w *Watcher) dated(i Incident) Incident {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, version := range []string{w.left[i.ID], w.known[i.ID].Newest} {
-		if newer(version, i.Newest) {
-			i.Newest = version
-		}
-	}
-	return i
-}
-
-func (w *Watcher) mark(id, version string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if newer(version, w.left[id]) {
-		w.left[id] = version
-	}
-}
-
-// forget drops what was noted of incidents that are over: whoever waits again
-// has a newer version than those who left.
-func (w *Watcher) forget(waiting map[string]bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for id := range w.left {
-		if !waiting[id] {
-			delete(w.left, id)
-		}
-	}
-}
-
-func (w *Watcher) owner(kind, namespace, name string) (metav1.Object, bool) {
-	in := w.owners[kind]
-	if in == nil {
-		return nil, false
-	}
-	o, ok, err := in.GetStore().GetByKey(namespace + "/" + name)
-	if err != nil || !ok {
-		return nil, false
-	}
-	m, ok := o.(metav1.Object)
-	return m, ok
-}
-
-// noteChanged remembers when a waiting pod became something else.
-func (w *Watcher) noteChanged(old, changed *corev1.Pod) {
-	if _, _, waited := Waiting(old); waited {
-		w.mark(IncidentID(Topmost(old, w.owner), Requests(old)), changed.ResourceVersion)
-	}
-}
-
-// noteDeleted remembers when a waiting pod went.
-func (w *Watcher) noteDeleted(pod *corev1.Pod) {
-	before := *pod
-	before.DeletionTimestamp = nil // the last thing told of it may be that it is being deleted
-	w.noteChanged(&before, pod)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.gone[pod.UID] = true
 }
