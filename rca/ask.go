@@ -46,6 +46,11 @@ func podRequests(pod *corev1.Pod) corev1.ResourceList {
 	return resource.PodRequests(whatif.WithDefaults(pod), resource.PodResourcesOptions{})
 }
 
+// isGPU says whether a resource is one of whole GPUs or MIG devices.
+func isGPU(name corev1.ResourceName) bool {
+	return name == wholeGPU || strings.HasPrefix(string(name), migPrefix)
+}
+
 func (a ask) short() string {
 	if a.profile != "" {
 		return a.profile

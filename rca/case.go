@@ -100,6 +100,9 @@ func (v *nodeView) readGeometry(st *cluster.State, name string) {
 	if geo == nil {
 		if v.hasGPUs() {
 			v.doubt = "no NodeGeometry, so positions are unknown"
+			if why := st.Doubts[name]; why != "" {
+				v.doubt = "no NodeGeometry, and its ResourceSlices prove nothing: " + why
+			}
 		}
 		return
 	}
@@ -139,7 +142,7 @@ func (v *nodeView) hasGPUs() bool {
 		return true
 	}
 	for name := range v.Status.Capacity {
-		if string(name) == wholeGPU || strings.HasPrefix(string(name), migPrefix) {
+		if isGPU(name) {
 			return true
 		}
 	}
@@ -170,6 +173,14 @@ func (v *nodeView) has(name corev1.ResourceName, count int64) bool {
 }
 
 func (v *nodeView) ref() string { return "Node/" + v.Name }
+
+// reportRef is what tells the node's positions.
+func (v *nodeView) reportRef() string {
+	if v.geometry != nil && v.geometry.Report.Source == nodeprobe.SourceDRA {
+		return "ResourceSlice/" + v.Name
+	}
+	return "NodeGeometry/" + v.Name
+}
 
 // product is the GPU model of the node for people, without the strategy's suffix.
 func (v *nodeView) product() string {

@@ -17,6 +17,7 @@ const (
 	MIGConfigFailed           CauseID = "MIGConfigFailed"
 	MIGConfigInProgress       CauseID = "MIGConfigInProgress"
 	MIGConfigUnknown          CauseID = "MIGConfigUnknown"
+	MIGLayoutDrift            CauseID = "MIGLayoutDrift"
 	GPUNotMIGCapable          CauseID = "GPUNotMIGCapable"
 	GPUsInUse                 CauseID = "GPUsInUse"
 	GPUsFragmentedAcrossNodes CauseID = "GPUsFragmentedAcrossNodes"
@@ -31,7 +32,7 @@ const (
 // catalogueOrder is the order of the catalogue; it settles ties.
 var catalogueOrder = []CauseID{
 	MIGProfileUnsupported, MIGLayoutMismatch, MIGFragmented, MIGFull, MIGInstancesInUse, MIGStrategyMismatch,
-	MIGConfigFailed, MIGConfigInProgress, MIGConfigUnknown, GPUNotMIGCapable,
+	MIGConfigFailed, MIGConfigInProgress, MIGConfigUnknown, MIGLayoutDrift, GPUNotMIGCapable,
 	GPUsInUse, GPUsFragmentedAcrossNodes,
 	UntoleratedTaint, NodeSelectorMismatch, NodeCordoned, NodeNotReady, HostResourcesShort, Unknown,
 }

@@ -167,7 +167,7 @@ func (c *Case) changeGPURequest(n *nodeView, cause CauseID, a ask) []change {
 	var options []option
 	for name := range n.Status.Allocatable {
 		s := string(name)
-		if name == a.resource || s != wholeGPU && !strings.HasPrefix(s, migPrefix) || !n.has(name, a.count) {
+		if name == a.resource || !isGPU(name) || !n.has(name, a.count) {
 			continue
 		}
 		options = append(options, option{name, size(s)})

@@ -73,7 +73,7 @@ func shortWhy(id CauseID) string {
 		MIGProfileUnsupported: "no GPU has that profile", MIGLayoutMismatch: "no GPU is laid out so",
 		MIGFragmented: "free slices in pieces", MIGFull: "GPUs are full", MIGInstancesInUse: "all are held",
 		MIGStrategyMismatch: "wrong name for the strategy", MIGConfigFailed: "MIG manager failed",
-		MIGConfigInProgress: "layout being changed", MIGConfigUnknown: "unknown mig.config",
+		MIGConfigInProgress: "layout being changed", MIGConfigUnknown: "unknown mig.config", MIGLayoutDrift: "GPUs and node disagree",
 		GPUNotMIGCapable: "GPUs without MIG", GPUsInUse: "all GPUs held",
 		GPUsFragmentedAcrossNodes: "free GPUs on different nodes", UntoleratedTaint: "taint not tolerated",
 		NodeSelectorMismatch: "selector matches no node", NodeCordoned: "node cordoned",

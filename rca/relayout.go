@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/unpend/unpend/nodeprobe"
 	"github.com/unpend/unpend/rca/placement"
 )
 
@@ -26,8 +27,8 @@ type relayout struct {
 // relayouts lists what MIG manager could do on a node for the request. Only
 // plans whose victims are all known and may leave are listed.
 func (c *Case) relayouts(n *nodeView, a ask) []relayout {
-	if n.geometry == nil || len(n.gpus) == 0 || !n.holdersKnown {
-		return nil
+	if n.geometry == nil || len(n.gpus) == 0 || !n.holdersKnown || n.geometry.Report.Source != nodeprobe.SourceNVML {
+		return nil // where the DRA driver offers the devices, instances are its own to make
 	}
 	var out []relayout
 	for _, named := range c.world.namedLayouts(n) {

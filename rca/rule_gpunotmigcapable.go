@@ -15,7 +15,7 @@ var gpuNotMIGCapable = Rule{ID: GPUNotMIGCapable, Tell: func(c *Case, n *nodeVie
 				return nil
 			}
 		}
-		return &finding{Proven, n.product() + " has no MIG", []Evidence{{"NodeGeometry/" + n.Name, "no GPU of the node reports a MIG mode"}}}
+		return &finding{Proven, n.product() + " has no MIG", []Evidence{{n.reportRef(), "no GPU of the node reports a MIG mode"}}}
 	}
 	if n.Labels[labelMIGCapable] != "false" {
 		return nil

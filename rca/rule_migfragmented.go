@@ -20,7 +20,7 @@ var migFragmented = Rule{ID: MIGFragmented, Tell: func(c *Case, n *nodeView, b w
 		}
 		if fit := g.Fit(a.profile); fit.Free >= p.MemorySlices && fit.Start < 0 {
 			fact := fmt.Sprintf("GPU %d: %d of %d memory slices are unheld, %s needs %s", g.Index, fit.Free, g.Grid.Slices(), a.profile, startsText(p))
-			return &finding{n.certainty(), "enough slices are unheld, but no legal start for " + a.profile, []Evidence{{"NodeGeometry/" + n.Name, fact}}}
+			return &finding{n.certainty(), "enough slices are unheld, but no legal start for " + a.profile, []Evidence{{n.reportRef(), fact}}}
 		}
 	}
 	return nil

@@ -20,7 +20,7 @@ var migFull = Rule{ID: MIGFull, Tell: func(c *Case, n *nodeView, b whatif.Blocke
 		most = max(most, g.Fit(a.profile).Free)
 	}
 	fact := fmt.Sprintf("at most %d memory slices of one GPU are unheld", most)
-	return &finding{n.certainty(), "not enough unheld slices for " + a.profile, []Evidence{{"NodeGeometry/" + n.Name, fact}}}
+	return &finding{n.certainty(), "not enough unheld slices for " + a.profile, []Evidence{{n.reportRef(), fact}}}
 }}
 
 // fullByCounts needs no positions: too few slices in all are too few on each GPU.

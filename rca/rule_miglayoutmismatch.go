@@ -34,7 +34,7 @@ func (n *nodeView) mismatch(a ask) *finding {
 	g := n.gpus[best]
 	fact := fmt.Sprintf("GPU %d: %s could start at memory slice %d, nobody holds it; the layout is %s", g.Index, a.profile, g.Fit(a.profile).Start, layoutText(g))
 	return &finding{n.certainty(), "not laid out with " + a.profile + ", though a legal position is unheld",
-		[]Evidence{{"NodeGeometry/" + n.Name, fact}, n.useOf(a)}}
+		[]Evidence{{n.reportRef(), fact}, n.useOf(a)}}
 }
 
 // mismatchByCounts is all that can be said without positions: that there must be

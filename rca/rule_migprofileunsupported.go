@@ -25,7 +25,7 @@ var migProfileUnsupported = Rule{ID: MIGProfileUnsupported, Tell: func(c *Case, 
 	}
 	certainty, ref := Likely, n.ref()
 	if n.geometry != nil {
-		certainty, ref = Proven, "NodeGeometry/"+n.Name
+		certainty, ref = Proven, n.reportRef()
 	}
 	return &finding{certainty, fmt.Sprintf("%s has no profile %s", n.product(), a.profile),
 		[]Evidence{{ref, n.product() + " has " + strings.Join(names, ", ")}}}

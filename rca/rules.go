@@ -24,7 +24,7 @@ type finding struct {
 
 // Rules lists the rules in the order in which they are asked. A node that is
 // being re-made, or whose re-making failed, comes before anything its counts
-// seem to say; what the model cannot do before what its layout lacks; instances
+// seem to say; what is advertised wrongly before it is counted; what the model cannot do before what its layout lacks; instances
 // that exist and are held before positions; Unknown takes the rest.
 func Rules() []Rule {
 	return []Rule{
@@ -35,6 +35,7 @@ func Rules() []Rule {
 		migConfigInProgress,
 		migConfigFailed,
 		migConfigUnknown,
+		migLayoutDrift,
 		gpuNotMIGCapable,
 		migStrategyMismatch,
 		migProfileUnsupported,

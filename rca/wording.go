@@ -17,6 +17,9 @@ func (n *nodeView) certainty() Certainty {
 	if n.doubt != "" {
 		return Possible
 	}
+	if n.geometry != nil && n.geometry.Report.Source == nodeprobe.SourceDRA {
+		return Likely // read off the names of devices
+	}
 	return Proven
 }
 

@@ -28,6 +28,8 @@ type told struct {
 	count  int64
 	node   map[string]string // node selector
 	extra  []any             // other objects, with their apiVersion and kind
+	// advertised, by resource, instead of what gpu-1 would advertise.
+	advertised map[string]string
 	// unreported nodes have no NodeGeometry.
 	unreported bool
 	want       rca.CauseID
@@ -54,6 +56,10 @@ func dumpOf(t *testing.T, c told) string {
 	for _, n := range c.nodes {
 		obj, geo := n.Object(now), n.Geometry(now)
 		maps.Copy(obj.Labels, c.labels[n.Name])
+		for name, q := range c.advertised {
+			obj.Status.Capacity[corev1.ResourceName(name)] = resource.MustParse(q)
+			obj.Status.Allocatable[corev1.ResourceName(name)] = resource.MustParse(q)
+		}
 		hold := func(i int, name string) nodeprobe.Holder {
 			p := gpuPod(fmt.Sprintf("holder-%s-%d", n.Name, i), name, 1)
 			p.Spec.NodeName, p.Status.Phase = n.Name, corev1.PodRunning
@@ -124,6 +130,8 @@ func TestCausesAreToldApart(t *testing.T) {
 	}
 	notReady := all1g("gpu-1")
 	notReady.Taints = []corev1.Taint{{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoSchedule}}
+	twos := all1g("gpu-1")
+	twos.Layouts = [][]sim.Placed{sim.All(a100, "2g.10gb")}
 	two := all1g("gpu-1")
 	two.GPUs, two.Layouts = 2, [][]sim.Placed{full, full}
 	cases := map[string]told{
@@ -142,6 +150,9 @@ func TestCausesAreToldApart(t *testing.T) {
 		"free on different nodes": {nodes: []sim.Node{off("gpu-1", 2), off("gpu-2", 2)}, whole: map[string]int{"gpu-1": 1, "gpu-2": 1}, ask: "nvidia.com/gpu", count: 2, want: rca.GPUsFragmentedAcrossNodes, kinds: []rca.FixKind{rca.MovePods}},
 		"cordoned":                {nodes: []sim.Node{cordoned}, ask: "nvidia.com/mig-1g.5gb", count: 1, want: rca.NodeCordoned, kinds: []rca.FixKind{rca.UncordonNode}},
 		"selector misspelled":     {nodes: []sim.Node{all1g("gpu-1")}, node: map[string]string{"nvidia.com/gpu.product": "A100-SXM4-40GB"}, ask: "nvidia.com/mig-1g.5gb", count: 1, want: rca.NodeSelectorMismatch, kinds: []rca.FixKind{rca.FixSelector}},
+		"plugin not restarted":    {nodes: []sim.Node{twos}, advertised: map[string]string{"nvidia.com/mig-1g.5gb": "7", "nvidia.com/mig-2g.10gb": "0"}, ask: "nvidia.com/mig-2g.10gb", count: 1, want: rca.MIGLayoutDrift, certainty: rca.Proven},
+		"layout lost":             {nodes: []sim.Node{all1g("gpu-1")}, labels: config("all-2g.10gb"), extra: []any{migParted("all-2g.10gb", "2g.10gb", 3)}, ask: "nvidia.com/mig-2g.10gb", count: 1, want: rca.MIGLayoutDrift, certainty: rca.Proven},
+		"layout as applied":       {nodes: []sim.Node{all1g("gpu-1")}, labels: config("all-1g.5gb"), extra: []any{migParted("all-1g.5gb", "1g.5gb", 7)}, ask: "nvidia.com/mig-2g.10gb", count: 1, want: rca.MIGLayoutMismatch, certainty: rca.Proven},
 		"counts leave a GPU":      {unreported: true, nodes: []sim.Node{two}, held: map[string][]sim.Placed{"gpu-1": full[:1]}, ask: "nvidia.com/mig-3g.20gb", count: 1, want: rca.MIGLayoutMismatch, certainty: rca.Likely},
 		"counts leave no slices":  {unreported: true, nodes: []sim.Node{all1g("gpu-1")}, held: map[string][]sim.Placed{"gpu-1": full}, ask: "nvidia.com/mig-2g.10gb", count: 1, want: rca.MIGFull, certainty: rca.Likely},
 		"counts settle nothing":   {unreported: true, nodes: []sim.Node{all1g("gpu-1")}, held: map[string][]sim.Placed{"gpu-1": full[:1]}, ask: "nvidia.com/mig-3g.20gb", count: 1, want: rca.MIGLayoutMismatch, certainty: rca.Possible},

@@ -36,6 +36,7 @@ func FromFiles(paths []string, stdin io.Reader) (*State, error) {
 			s.Unread[k.name] = "the dump holds none"
 		}
 	}
+	s.deriveGeometries()
 	return s, nil
 }
 

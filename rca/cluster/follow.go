@@ -230,6 +230,7 @@ func (f *Follower) State(ctx context.Context) *State {
 		}
 	}
 	s.finish()
+	s.deriveGeometries()
 	f.configMaps(ctx, s)
 	return s
 }

@@ -51,8 +51,11 @@ type State struct {
 	ClaimTemplates  []*resourcev1.ResourceClaimTemplate
 	DeviceClasses   []*resourcev1.DeviceClass
 	ClusterPolicies []*unstructured.Unstructured // nvidia.com/v1, the GPU Operator's
-	// Geometries by node name.
+	// Geometries by node name: as probes reported them, else as the DRA driver's
+	// ResourceSlices tell.
 	Geometries map[string]*nodeprobe.NodeGeometry
+	// Doubts say, by node, why its ResourceSlices make no geometry.
+	Doubts map[string]string
 
 	// Unread says, by kind, what could not be read and why. A kind that a dump
 	// does not hold at all is unread: its absence proves nothing.
