@@ -1,0 +1,208 @@
+//go:build cgo
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/unpend/unpend/nodeprobe"
+)
+
+// node is what a probe looks at and reports to, in fake time.
+type node struct {
+	probe
+	gpus   []nodeprobe.Seen
+	driver error
+	refuse error
+	writes []nodeprobe.Report
+	at     []time.Duration // of each write, or attempt
+	log    bytes.Buffer
+}
+
+// newNode makes one with a whole GPU. To be called in a bubble of synctest.
+func newNode(seed uint64) *node {
+	n := &node{gpus: []nodeprobe.Seen{{GPU: nodeprobe.GPU{UUID: "GPU-0", Product: "NVIDIA L4", Healthy: true}}}}
+	start := time.Now()
+	n.probe = probe{
+		read: func(context.Context) (nodeprobe.Reading, error) {
+			return nodeprobe.Reading{DriverVersion: "580", GPUs: n.gpus}, n.driver
+		},
+		wait: func(ctx context.Context, d time.Duration) {
+			select {
+			case <-ctx.Done():
+			case <-time.After(d):
+			}
+		},
+		held: func(context.Context) ([]nodeprobe.Allocation, error) { return nil, nil },
+		publish: func(_ context.Context, r nodeprobe.Report) error {
+			n.at = append(n.at, time.Since(start))
+			if n.refuse == nil {
+				n.writes = append(n.writes, r)
+			}
+			return n.refuse
+		},
+		now:    time.Now,
+		rand:   rand.New(rand.NewPCG(seed, 0)),
+		logger: slog.New(slog.NewTextHandler(&n.log, nil)),
+	}
+	return n
+}
+
+// runFor runs the probe for a while; what happens meanwhile is in then, by when.
+func (n *node) runFor(t *testing.T, d time.Duration, then map[time.Duration]func()) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	defer cancel()
+	for after, f := range then {
+		defer time.AfterFunc(after, f).Stop()
+	}
+	if err := n.run(ctx); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestWhenToWrite: once within a minute, at a change, and every two minutes.
+func TestWhenToWrite(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(1)
+		n.runFor(t, time.Hour, map[time.Duration]func(){
+			30*time.Minute + 2*time.Second: func() { n.gpus[0].Healthy = false },
+		})
+		if n.at[0] > time.Minute {
+			t.Errorf("the first write comes after %s", n.at[0])
+		}
+		changed := -1
+		for i, w := range n.writes {
+			if age := n.at[i] - w.ObservedAt.Sub(n.writes[0].ObservedAt.Time) - n.at[0]; age != 0 {
+				t.Errorf("write %d is of %s ago", i, age)
+			}
+			if !w.GPUs[0].Healthy && changed < 0 {
+				changed = i
+			} else if i > 0 && (n.at[i]-n.at[i-1] < 108*time.Second || n.at[i]-n.at[i-1] > 137*time.Second) {
+				t.Errorf("%s between two heartbeats", n.at[i]-n.at[i-1])
+			}
+		}
+		if late := n.at[changed] - 30*time.Minute; late < 0 || late > 7*time.Second {
+			t.Errorf("the change is written after %s", late)
+		}
+		if len(n.writes) < 28 || len(n.writes) > 33 || n.log.Len() > 0 {
+			t.Errorf("%d writes in an hour, log %q", len(n.writes), n.log.String())
+		}
+	})
+}
+
+// TestThousandProbes (promise R31): starting at once, they do not storm the API.
+func TestThousandProbes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		perSecond := map[time.Duration]int{}
+		var wg sync.WaitGroup
+		for i := range 1000 {
+			wg.Go(func() {
+				n := newNode(uint64(i))
+				n.runFor(t, 10*time.Minute, nil)
+				mu.Lock()
+				defer mu.Unlock()
+				for _, at := range n.at {
+					perSecond[at.Truncate(time.Second)]++
+				}
+			})
+		}
+		wg.Wait()
+		most, total := 0, 0
+		for _, n := range perSecond {
+			most, total = max(most, n), total+n
+		}
+		t.Logf("1,000 probes, 10 minutes: %d writes, at most %d in a second", total, most)
+		if most > 50 {
+			t.Errorf("%d writes in one second, 50 may be", most)
+		}
+	})
+}
+
+// TestRefused: it tries again, later and later, says why, and writes what is
+// true by then.
+func TestRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(1)
+		n.refuse = errors.New("etcd is away")
+		n.runFor(t, time.Hour, map[time.Duration]func(){30 * time.Minute: func() { n.refuse, n.gpus[0].Healthy = nil, false }})
+		attempts := 0
+		for _, at := range n.at {
+			if at < 30*time.Minute {
+				attempts++
+			}
+		}
+		if attempts < 15 || attempts > 70 {
+			t.Errorf("%d attempts in half an hour", attempts)
+		}
+		if n.at[attempts] > 32*time.Minute || n.writes[0].GPUs[0].Healthy {
+			t.Errorf("written %s after the start: %+v", n.at[attempts], n.writes[0])
+		}
+		if !strings.Contains(n.log.String(), `msg="not published" why="etcd is away"`) {
+			t.Error(n.log.String())
+		}
+	})
+}
+
+// TestWhatIsMissing: each is said once, in one line; the report says what is
+// left; it recovers by itself.
+func TestWhatIsMissing(t *testing.T) {
+	whole := nodeprobe.GPU{UUID: "GPU-0", Product: "NVIDIA L4", Healthy: true}
+	unheld, lost := whole, whole
+	unheld.Holders, lost.Holders = []nodeprobe.Holder{{Unknown: true}}, []nodeprobe.Holder{{Unknown: true}}
+	lost.Healthy = false
+	for name, tc := range map[string]struct {
+		broken func(*node)
+		says   string
+		want   nodeprobe.Report
+	}{
+		"driver": {func(n *node) { n.driver = errors.New("no driver: it is not loaded") }, "no driver: it is not loaded", nodeprobe.Report{Source: nodeprobe.SourceLabels, GPUs: []nodeprobe.GPU{lost}}},
+		"GPU":    {func(n *node) { n.gpus = nil }, "no GPU: the driver lists none", nodeprobe.Report{Source: nodeprobe.SourceNVML, DriverVersion: "580"}},
+		"socket": {func(n *node) {
+			n.held = func(context.Context) ([]nodeprobe.Allocation, error) { return nil, errors.New("no kubelet socket") }
+		}, "holders are unknown: no kubelet socket", nodeprobe.Report{Source: nodeprobe.SourceNVML, DriverVersion: "580", GPUs: []nodeprobe.GPU{unheld}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				n := newNode(1)
+				fine := n.held
+				n.runFor(t, 20*time.Minute, map[time.Duration]func(){
+					5 * time.Minute:  func() { tc.broken(n) },
+					10 * time.Minute: func() { n.driver, n.gpus, n.held = nil, []nodeprobe.Seen{{GPU: whole}}, fine },
+				})
+				var got []nodeprobe.Report
+				for _, w := range n.writes {
+					if len(got) == 0 || !alike(got[len(got)-1], w) {
+						w.ObservedAt.Reset()
+						got = append(got, w)
+					}
+				}
+				well := nodeprobe.Report{Source: nodeprobe.SourceNVML, DriverVersion: "580", GPUs: []nodeprobe.GPU{whole}}
+				if diff := cmp.Diff([]nodeprobe.Report{well, tc.want, well}, got); diff != "" {
+					t.Error(diff)
+				}
+				var said []string
+				for line := range strings.Lines(n.log.String()) {
+					_, said1, _ := strings.Cut(strings.TrimSpace(line), "level=")
+					said = append(said, said1)
+				}
+				if diff := cmp.Diff([]string{fmt.Sprintf("WARN msg=%q", tc.says), `INFO msg="everything can be read again"`}, said); diff != "" {
+					t.Error(diff)
+				}
+			})
+		})
+	}
+}
