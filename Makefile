@@ -1,25 +1,34 @@
 export CGO_ENABLED = 0
 PKGS = ./... ./testdata/controlplane
+# The probe alone needs cgo: NVIDIA's driver is a C library.
+CGO = CGO_ENABLED=1 CGO_CFLAGS="-O2 -g -Wno-deprecated-declarations"
+PROBE = ./nodeprobe/nvml ./cmd/nodeprobe
 LINT = go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
-.PHONY: build test lint bench demo fmt help
+.PHONY: unpend build test lint bench demo fmt help
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' Makefile | sed 's/:.*## /\t/'
 
-build: ## bin/unpend, static
+unpend:
 	go build -trimpath -o bin/unpend ./cmd/unpend
+
+build: unpend ## bin/unpend, static, and bin/nodeprobe
+	$(CGO) go build -trimpath -o bin/nodeprobe ./cmd/nodeprobe
 
 test: ## every test, the real control plane included (built at the first run)
 	go test -timeout 30m $(TESTFLAGS) $(PKGS)
+	$(CGO) go test -timeout 10m $(TESTFLAGS) $(PROBE)
 
 lint: ## go vet and golangci-lint
 	go vet $(PKGS)
 	$(LINT) run $(PKGS)
+	$(CGO) go vet $(PROBE)
+	CGO_ENABLED=1 $(LINT) run $(PROBE)
 
 bench: ## benchmarks, with the ratios that matter
 	go test -run '^$$' -bench . -benchtime 1s $(PKGS)
 
-demo: build ## the whole story in memory
+demo: unpend ## the whole story in memory
 	bin/unpend demo --auto
 
 fmt: ## format

@@ -169,7 +169,7 @@ func (zero) Uint64() uint64 { return 0 }
 // all, then what can.
 func wholeLoop(t *testing.T, client dynamic.Interface, stored func(string) nodeprobe.NodeGeometry) {
 	n := newNode(0)
-	n.probe.publish = newPublisher(client, "gpu-2").publish
+	n.publish = newPublisher(client, "gpu-2").publish
 	n.rand = rand.New(zero{})
 	looks := make(chan struct{})
 	n.wait = func(ctx context.Context, _ time.Duration) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -27,10 +28,16 @@ var house = map[string][]string{
 	"nodeprobe":             {},
 	"nodeprobe/sim":         {"nodeprobe"},
 	"testdata/controlplane": {"nodeprobe", "nodeprobe/sim"},
+
+	"cmd/nodeprobe":          {"nodeprobe", "nodeprobe/nvml", "nodeprobe/podresources"},
+	"nodeprobe/nvml":         {"nodeprobe"},
+	"nodeprobe/podresources": {"nodeprobe"},
 }
 
 func TestImportsPointBack(t *testing.T) {
-	out, err := exec.Command("go", "list", "-f", `{{.ImportPath}} {{join .Imports " "}}`, "../../...", "../../testdata/controlplane").Output()
+	list := exec.Command("go", "list", "-f", `{{.ImportPath}} {{join .Imports " "}}`, "../../...", "../../testdata/controlplane")
+	list.Env = append(os.Environ(), "CGO_ENABLED=1") // else the probe is not seen
+	out, err := list.Output()
 	if err != nil {
 		t.Fatal(err)
 	}

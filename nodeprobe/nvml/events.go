@@ -120,7 +120,9 @@ func (r *Reader) record(d nvml.Device, uuid string) {
 
 func (r *Reader) unfollow() {
 	if r.watch != nil {
-		r.watch.Free()
+		if ret := r.watch.Free(); ret != nvml.SUCCESS { // nothing to be done about it
+			r.opts.Logger.Debug("free events", "why", text(ret))
+		}
 		r.watch = nil
 	}
 }

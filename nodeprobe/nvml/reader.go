@@ -89,7 +89,9 @@ func (r *Reader) Close() {
 	r.unfollow()
 	if r.open {
 		r.open = false
-		r.lib.Shutdown()
+		if ret := r.lib.Shutdown(); ret != nvml.SUCCESS { // the next Init says more
+			r.opts.Logger.Debug("close the driver", "why", text(ret))
+		}
 	}
 }
 
