@@ -3,6 +3,7 @@ package rca
 import (
 	"fmt"
 
+	"github.com/unpend/unpend/rca/placement"
 	"github.com/unpend/unpend/rca/whatif"
 )
 
@@ -13,10 +14,13 @@ var migLayoutMismatch = Rule{ID: MIGLayoutMismatch, Tell: func(c *Case, n *nodeV
 	if !ok {
 		return nil
 	}
-	if len(n.gpus) == 0 {
-		return n.mismatchByCounts(a)
+	if f := n.mismatch(a); f != nil || len(n.gpus) > 0 {
+		return f
 	}
-	return n.mismatch(a)
+	if f := n.migOff(a); f != nil {
+		return f
+	}
+	return n.mismatchByCounts(a)
 }}
 
 func (n *nodeView) mismatch(a ask) *finding {
@@ -29,12 +33,32 @@ func (n *nodeView) mismatch(a ask) *finding {
 		}
 	}
 	if best < 0 || int64(room) < a.count {
-		return nil
+		return n.migOff(a)
 	}
 	g := n.gpus[best]
 	fact := fmt.Sprintf("GPU %d: %s could start at memory slice %d, nobody holds it; the layout is %s", g.Index, a.profile, g.Fit(a.profile).Start, layoutText(g))
 	return &finding{n.certainty(), "not laid out with " + a.profile + ", though a legal position is unheld",
 		[]Evidence{{n.reportRef(), fact}, n.useOf(a)}}
+}
+
+// migOff finds a whole GPU that nobody holds and that could be partitioned.
+func (n *nodeView) migOff(a ask) *finding {
+	if n.geometry == nil || !n.holdersKnown {
+		return nil
+	}
+	for _, g := range n.geometry.Report.GPUs {
+		if g.MIG == nil || g.MIG.Current || len(g.Holders) > 0 {
+			continue
+		}
+		grid, err := placement.GridOf(g)
+		if err != nil {
+			continue
+		}
+		if _, ok := grid.Profile(a.profile); ok {
+			return &finding{n.certainty(), "MIG is off on a GPU that nobody holds", []Evidence{{n.reportRef(), fmt.Sprintf("GPU %d: MIG is off, nobody holds it", g.Index)}, n.useOf(a)}}
+		}
+	}
+	return nil
 }
 
 // mismatchByCounts is all that can be said without positions: that there must be
