@@ -54,8 +54,8 @@ func newAPI(objects ...runtime.Object) *api {
 	return a
 }
 
-// set writes pods and returns the version of the last.
-func (a *api) set(pods ...*corev1.Pod) string {
+// set writes pods.
+func (a *api) set(pods ...*corev1.Pod) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, p := range pods {
@@ -72,10 +72,9 @@ func (a *api) set(pods ...*corev1.Pod) string {
 			}
 		})
 	}
-	return strconv.Itoa(a.version)
 }
 
-func (a *api) remove(name string) string {
+func (a *api) remove(name string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.version++
@@ -83,7 +82,6 @@ func (a *api) remove(name string) string {
 	p.ResourceVersion = strconv.Itoa(a.version)
 	delete(a.pods, name)
 	a.tell(func(w *watch.RaceFreeFakeWatcher) { w.Delete(p) })
-	return p.ResourceVersion
 }
 
 // deafen has every watch stand and tell nothing.
@@ -109,11 +107,11 @@ func (a *api) get(name string) *corev1.Pod {
 }
 
 // bind has a pod run.
-func (a *api) bind(name string) string {
+func (a *api) bind(name string) {
 	p := a.get(name)
 	p.Spec.NodeName = "gpu-1"
 	p.Status = corev1.PodStatus{Phase: corev1.PodRunning}
-	return a.set(p)
+	a.set(p)
 }
 
 // taken is a broker: what it took, and what it was offered while it was away.
@@ -159,6 +157,15 @@ func (p *taken) told() []Incident {
 	return slices.Clone(p.all)
 }
 
+// kept is the last word on each incident; before is what was known at the start.
+func (p *taken) kept(before []Incident) []Incident {
+	last := map[string]Incident{}
+	for _, i := range append(slices.Clone(before), p.told()...) {
+		last[i.ID] = i
+	}
+	return slices.Collect(maps.Values(last))
+}
+
 // news waits until the watcher has nothing left to do and returns what was taken
 // since the last time.
 func (p *taken) news(t *testing.T) []Incident {
@@ -195,7 +202,7 @@ func watching(t *testing.T, a *api, published []Incident, test func(t *testing.T
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		p := &taken{}
-		w, err := New(Options{Client: a, Publish: p.publish, Published: func(context.Context) ([]Incident, error) { return published, nil },
+		w, err := New(Options{Client: a, Publish: p.publish, Published: func(context.Context) ([]Incident, error) { return p.kept(published), nil },
 			Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry()})
 		if err != nil {
 			t.Fatal(err)

@@ -3,6 +3,7 @@ package watcher
 import (
 	"context"
 	"fmt"
+	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -28,9 +29,7 @@ func (w *Watcher) follow(ctx context.Context) (stop func(), err error) {
 	w.owners["Job"] = factory.Batch().V1().Jobs().Informer()
 	w.owners["CronJob"] = factory.Batch().V1().CronJobs().Informer()
 	all := map[string]cache.SharedIndexInformer{"Pod": w.pods, "Event": events.Core().V1().Events().Informer()}
-	for kind, in := range w.owners {
-		all[kind] = in
-	}
+	maps.Copy(all, w.owners)
 	for kind, in := range all {
 		if err := w.listen(ctx, kind, in); err != nil {
 			return nil, fmt.Errorf("watch %s: %w", kind, err)

@@ -18,24 +18,31 @@ type sweep struct {
 // sweepPage bounds one answer: pods that failed may lie around by the thousands.
 const sweepPage = 500
 
-// sweep asks the API server for the pods that wait. Those are pending without a
-// node, or failed because the kubelet refused them; no other pods travel.
+// sweep asks anew what is true and what was told of it.
 func (w *Watcher) sweep(ctx context.Context) {
+	for _, ask := range []func(context.Context) error{w.look, w.recall} {
+		if err := ask(ctx); err != nil && ctx.Err() == nil {
+			w.opts.Logger.WarnContext(ctx, "a sweep fails and is done again at its time", "error", err)
+		}
+	}
+}
+
+// look asks the API server for the pods that wait. Those are pending without a
+// node, or failed because the kubelet refused them; no other pods travel.
+func (w *Watcher) look(ctx context.Context) error {
 	w.turn()
 	next := sweep{waiting: map[types.UID]*corev1.Pod{}}
 	for _, selector := range []string{"spec.nodeName=,status.phase=" + string(corev1.PodPending), "status.phase=" + string(corev1.PodFailed)} {
 		at, err := w.ask(ctx, selector, next.waiting)
 		if err != nil {
-			if ctx.Err() == nil {
-				w.opts.Logger.WarnContext(ctx, "the sweep failed and is done again at its time", "error", err)
-			}
-			return
+			return err
 		}
 		if next.at == "" { // the first answer is the older one
 			next.at = at
 		}
 	}
 	w.swept = next
+	return nil
 }
 
 // ask adds the waiting pods of one selector, a page at a time.

@@ -23,9 +23,10 @@ type Options struct {
 	// Publish hands an incident on. After an error it is called again, later and
 	// with what is true by then; a repeat must be harmless.
 	Publish func(context.Context, Incident) error
-	// Published tells what was published last of each incident, by whoever: what
-	// was resolved while nobody watched is told then. Without it nothing is known
-	// at the start.
+	// Published tells what was published last of each incident, by whoever. It is
+	// asked at the start, so what was resolved while nobody watched is told, and at
+	// every sweep, so what another watcher got wrong is put right. Without it this
+	// watcher takes what it published itself for all there is.
 	Published func(context.Context) ([]Incident, error)
 	// Sweep is how often the API server is asked what waits, without any signal:
 	// what neither a watch nor an event told of is found then. 60 s by default.
@@ -88,26 +89,33 @@ func (w *Watcher) Run(ctx context.Context) error {
 	if !cache.WaitForCacheSync(ctx.Done(), w.filled) {
 		return ctx.Err()
 	}
-	if err := w.recall(ctx); err != nil {
+	if err := w.begin(ctx); err != nil {
 		return nil // the context ended
 	}
 	w.loop(ctx)
 	return nil
 }
 
-// recall takes over what was published before, by this watcher or another.
+// begin asks what was published before until it is told.
+func (w *Watcher) begin(ctx context.Context) error {
+	return backoff.RetryNotify(func() error { return w.recall(ctx) }, backoff.WithContext(retries(), ctx), func(err error, next time.Duration) {
+		w.opts.Logger.WarnContext(ctx, "what was published before is asked for again later", "error", err, "in", next)
+	})
+}
+
+// recall takes over what was published last, by this watcher or another.
 func (w *Watcher) recall(ctx context.Context) error {
 	if w.opts.Published == nil {
 		return nil
 	}
-	before, err := backoff.RetryNotifyWithData(func() ([]Incident, error) { return w.opts.Published(ctx) }, backoff.WithContext(retries(), ctx), func(err error, next time.Duration) {
-		w.opts.Logger.WarnContext(ctx, "what was published before is asked for again later", "error", err, "in", next)
-	})
+	before, err := w.opts.Published(ctx)
 	if err != nil {
 		return err
 	}
+	clear(w.last)
+	clear(w.known)
 	for _, i := range before {
-		w.mark(i.ID, i.Newest)
+		w.mark(i.ID, i.Newest) // what is told next tells of a later moment
 		if id, _, err := i.Message(); err == nil && !i.Resolved {
 			w.last[i.ID], w.known[i.ID] = id, i
 		}

@@ -193,6 +193,30 @@ func TestTriesArePaced(t *testing.T) {
 	})
 }
 
+// What another watcher said last, and wrongly, is put right by the next sweep.
+func TestTheLastWordIsTrue(t *testing.T) {
+	a := serving()
+	a.set(replica("a"))
+	watching(t, a, nil, func(t *testing.T, p *taken) {
+		first := p.one(t)
+		wrong := first.resolved()
+		wrong.Newest = "999"
+		strange := Incident{ID: "gpu-0123456789", Workload: Ref{"Job", "ml", "gone"}, Newest: "7"}
+		for _, i := range []Incident{wrong, strange} {
+			if err := p.publish(t.Context(), i); err != nil {
+				t.Fatal(err)
+			}
+		}
+		p.news(t)
+		pass(time.Minute)
+		got := p.news(t)
+		first.Newest = wrong.Newest // or it would seem to be of an earlier moment
+		if len(got) != 2 || !reflect.DeepEqual(got[0], first) || got[1].ID != strange.ID || !got[1].Resolved {
+			t.Errorf("got %v", got)
+		}
+	})
+}
+
 // What an earlier watcher told is not told again; what it did not live to tell is.
 func TestARestartGoesOn(t *testing.T) {
 	a := serving()

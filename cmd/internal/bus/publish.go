@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -19,24 +20,28 @@ func (b *Bus) Publish(ctx context.Context, t Topic, key, id string, body []byte)
 	return nil
 }
 
-// PublishNewer is Publish where several may write under one key: what is stored
-// stays when older says that the new message tells of an earlier moment, so a
-// publisher that lags takes nobody's news away.
+// PublishNewer is Publish where several may write under one key. What is stored
+// stays when it is the same, and when older says that the new message tells of an
+// earlier moment: a publisher that lags takes nobody's news away.
 func (b *Bus) PublishNewer(ctx context.Context, t Topic, key, id string, body []byte, older func(stored []byte) bool) error {
-	subject := t.subject + "." + key
+	subject, unique := t.subject+"."+key, id
 	for {
 		last, err := b.last(ctx, t, subject)
 		if err != nil {
 			return err
 		}
-		if last.Sequence > 0 && older(last.Data) && b.now().Sub(last.Time) < maxLag {
+		if last.Sequence > 0 && (bytes.Equal(last.Data, body) || older(last.Data) && b.now().Sub(last.Time) < maxLag) {
 			return nil
 		}
-		_, err = b.js.Publish(ctx, subject, body, jetstream.WithMsgID(id), jetstream.WithExpectLastSequencePerSubject(last.Sequence))
-		if err == nil {
+		ack, err := b.js.Publish(ctx, subject, body, jetstream.WithMsgID(unique), jetstream.WithExpectLastSequencePerSubject(last.Sequence))
+		switch {
+		case err == nil && !ack.Duplicate:
 			return nil
-		}
-		if !overtaken(err) {
+		case err == nil:
+			// JetStream remembers it, but something else was stored after it: facts
+			// that come back are news.
+			unique = fmt.Sprintf("%s-%d", id, last.Sequence)
+		case !overtaken(err):
 			return fmt.Errorf("publish to %s: %w", t.stream, err)
 		}
 	}
