@@ -210,6 +210,10 @@ func (s *service) publish(ctx context.Context, i watcher.Incident, d rca.Diagnos
 	return err
 }
 
+// catchUp is how long a diagnosis waits for what its incident tells of: the
+// watcher and the copy of the cluster hear of it one by one.
+const catchUp = 2 * time.Second
+
 // analyst explains incidents over a copy of the cluster that is kept up to date.
 type analyst struct {
 	follower *cluster.Follower
@@ -251,6 +255,7 @@ func (a *analyst) close() {
 // longer waits.
 func (a *analyst) explain(ctx context.Context, i watcher.Incident) (rca.Diagnosis, bool, error) {
 	began := time.Now()
+	a.follower.Await(ctx, i.Newest, catchUp) // what never comes is diagnosed without
 	st := a.follower.State(ctx)
 	snap, err := a.keeper.sync(ctx, st)
 	if err != nil {

@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"cmp"
 	"reflect"
 	"slices"
 	"strings"
@@ -39,14 +38,13 @@ func (s *State) finish() {
 }
 
 // supersedes says whether the later of two versions of an object stands: unless
-// its resourceVersion says that it is the older one. Those are numbers that grow
-// (KEP-5504); a longer one is larger.
+// its resourceVersion says that it is the older one.
 func supersedes(later, earlier Object) bool {
 	a, b := later.GetResourceVersion(), earlier.GetResourceVersion()
 	if a == "" || b == "" {
 		return true
 	}
-	return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b)) >= 0
+	return compareVersions(a, b) >= 0
 }
 
 func compareNames(a, b Object) int {

@@ -35,6 +35,8 @@ type Follower struct {
 	unread, partial map[string]string
 	// failing kinds are tried again for a while.
 	failing map[string]failure
+	// newest is the highest resourceVersion of a pod that has come.
+	newest string
 }
 
 // failure is an error that may pass.
@@ -125,6 +127,11 @@ func (f *Follower) follow(k *kind, in cache.SharedIndexInformer) error {
 		return o, nil
 	}); err != nil {
 		return err
+	}
+	if k.name == "Pod" {
+		if err := f.notePods(in); err != nil {
+			return err
+		}
 	}
 	return in.SetWatchErrorHandler(func(_ *cache.Reflector, err error) { f.refused(k, in, err) })
 }

@@ -1,0 +1,61 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"strings"
+	"time"
+
+	"k8s.io/client-go/tools/cache"
+)
+
+// notePods keeps count of how far the pods have come. Handlers are called when
+// the store has the object.
+func (f *Follower) notePods(in cache.SharedIndexInformer) error {
+	note := func(o any) {
+		obj, ok := o.(Object)
+		if !ok {
+			return // a pod whose end was not seen
+		}
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if version := obj.GetResourceVersion(); compareVersions(version, f.newest) > 0 {
+			f.newest = version
+		}
+	}
+	_, err := in.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: note, UpdateFunc: func(_, o any) { note(o) }, DeleteFunc: note})
+	return err
+}
+
+// Await waits until the pods are known up to a resourceVersion: whoever was told of
+// a change by somebody else must not look for it in a copy that lags. It says
+// whether that came true within patience.
+func (f *Follower) Await(ctx context.Context, version string, patience time.Duration) bool {
+	if f.knows(version) {
+		return true
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for !f.knows(version) {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-tick.C:
+		}
+	}
+	return true
+}
+
+func (f *Follower) knows(version string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return compareVersions(f.newest, version) >= 0
+}
+
+// compareVersions orders resourceVersions: numbers that grow (KEP-5504), a longer
+// one is larger.
+func compareVersions(a, b string) int {
+	return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b))
+}
