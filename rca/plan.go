@@ -6,6 +6,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/unpend/unpend/rca/cluster"
 )
 
 // planHash names a plan: sha256 over the canonical JSON of its actions, which
@@ -17,11 +21,37 @@ func planHash(actions []Action) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// relies are the facts about a node that a plan for it rests on.
+// NodeFacts are the facts about a node that a plan for it rests on, in the words
+// of Action.Relies, to be held against it before a write. The state has to hold
+// the node, the pods bound to it and its report; nil when the node is not there.
+func NodeFacts(st *cluster.State, name string) map[string]string {
+	for _, n := range st.Nodes {
+		if n.Name == name {
+			v := &nodeView{Node: n}
+			v.readGeometry(st, name)
+			return v.relies()
+		}
+	}
+	return nil
+}
+
+// UnknownHolder stands, in the facts about a node, for a holder that could not be
+// told.
+const UnknownHolder = "?"
+
+// HolderPrefix begins the keys, in the facts about a node, of who holds something
+// of a GPU; the start of the instance follows. Where nobody does there is none.
+func HolderPrefix(gpu int) string { return fmt.Sprintf("gpu%d@", gpu) }
+
+// relies are the facts about a node that a plan for it rests on: its cordon, its
+// taints (that of the cordon left out), what MIG manager was asked and says, what
+// it advertises, and for each GPU the layout and the holders.
 func (n *nodeView) relies() map[string]string {
-	taints := make([]string, len(n.Spec.Taints))
-	for i, t := range n.Spec.Taints {
-		taints[i] = t.ToString()
+	var taints []string
+	for _, t := range n.Spec.Taints {
+		if t.Key != corev1.TaintNodeUnschedulable {
+			taints = append(taints, t.ToString())
+		}
 	}
 	slices.Sort(taints)
 	out := map[string]string{
@@ -31,14 +61,15 @@ func (n *nodeView) relies() map[string]string {
 		"allocatable":   n.advertised(),
 	}
 	for _, g := range n.gpus {
-		var text strings.Builder
-		text.WriteString(layoutText(g))
+		out[fmt.Sprintf("gpu%d", g.Index)] = layoutText(g)
 		for _, s := range g.Slots {
-			if s.Held {
-				fmt.Fprintf(&text, " %d:%s/%s", s.Start, s.Holder.Namespace, s.Holder.Pod)
+			switch {
+			case s.Unknown:
+				out[HolderPrefix(g.Index)+fmt.Sprint(s.Start)] = UnknownHolder
+			case s.Held:
+				out[HolderPrefix(g.Index)+fmt.Sprint(s.Start)] = s.Holder.Namespace + "/" + s.Holder.Pod
 			}
 		}
-		out[fmt.Sprintf("gpu%d", g.Index)] = text.String()
 	}
 	return out
 }

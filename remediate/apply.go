@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/client-go/dynamic"
@@ -19,8 +21,8 @@ import (
 
 // The outcomes a caller tells apart.
 var (
-	// ErrStale: the approved plan is no longer the plan; nothing was written, or
-	// what was written has been taken back.
+	// ErrStale: the approved plan is no longer the plan. Nothing was written, or what
+	// was written has been taken back, or the error names what stays.
 	ErrStale = errors.New("plan is stale")
 	// ErrRefused: the fix may not be applied; nothing was written.
 	ErrRefused = errors.New("refused")
@@ -88,6 +90,10 @@ func Find(ctx context.Context, d Deps, incident string, number int, plan string)
 	if err != nil {
 		return rca.Diagnosis{}, rca.Fix{}, err
 	}
+	return find(ctx, st, incident, number, plan)
+}
+
+func find(ctx context.Context, st *cluster.State, incident string, number int, plan string) (rca.Diagnosis, rca.Fix, error) {
 	found, err := rca.Diagnose(ctx, st, rca.Options{Only: func(i watcher.Incident) bool { return i.ID == incident }})
 	if err != nil {
 		return rca.Diagnosis{}, rca.Fix{}, err
@@ -137,26 +143,30 @@ func first(list []string) string {
 	return list[0]
 }
 
-// Apply proves the fix again on fresh state and carries it out. Every write
-// carries the uid or resourceVersion read at that re-proof; an object that has
-// changed since makes the plan stale.
+// Apply proves the fix again on fresh state and carries it out. Before each write
+// the object, and what the plan relies on, is read once more; the write carries the
+// uid and the resourceVersion of that reading.
 func Apply(ctx context.Context, d Deps, incident string, number int, plan string, report func(Step)) (Outcome, error) {
 	d = d.withDefaults()
 	out := Outcome{Incident: incident, Started: d.Now()}
-	diagnosis, fix, err := Find(ctx, d, incident, number, plan)
+	st, err := cluster.Read(ctx, d.Client, d.Dynamic, d.Now)
+	if err != nil {
+		return out, err
+	}
+	diagnosis, fix, err := find(ctx, st, incident, number, plan)
 	if err != nil {
 		return out, err
 	}
 	out.Fix = fix
-	r := &runner{Deps: d, plan: fix.Plan, report: report, of: countSteps(fix)}
-	for _, a := range fix.Actions {
-		if err := r.act(ctx, a); err != nil {
-			out.Evicted, out.Ended = r.evicted, d.Now()
-			return out, err
-		}
-	}
-	if !d.DryRun {
+	r := &runner{Deps: d, plan: fix.Plan, state: st, report: report, of: countSteps(fix)}
+	r.nomination = r.nominationFor(diagnosis, fix)
+	if err = r.carryOut(ctx, fix); err == nil && !d.DryRun {
 		out.Pod, err = r.waitRunning(ctx, diagnosis)
+	}
+	if err != nil && !d.DryRun {
+		undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), contention)
+		defer cancel()
+		err = errors.Join(err, r.nominate(undo, ""))
 	}
 	out.Evicted, out.Ended = r.evicted, d.Now()
 	return out, err
@@ -166,9 +176,58 @@ func Apply(ctx context.Context, d Deps, incident string, number int, plan string
 type runner struct {
 	Deps
 	plan    string
+	state   *cluster.State // that the fix was proved on
 	report  func(Step)
 	n, of   int
 	evicted int
+	remade  rca.Target // the node whose GPUs have been re-made
+	// nomination is for fixes that make room by evictions alone.
+	nomination *nomination
+}
+
+// carryOut takes the actions in order. A failure names what stays done: a patched
+// template is not patched back, for that would start its pods once more.
+func (r *runner) carryOut(ctx context.Context, f rca.Fix) error {
+	var stays []string
+	for _, a := range inOrder(f.Actions) {
+		if err := r.act(ctx, a); err != nil {
+			if len(stays) > 0 {
+				err = fmt.Errorf("%w (done before, and left so: %s)", err, strings.Join(stays, ", "))
+			}
+			return err
+		}
+		if a.Verb != rca.VerbRelayout && !r.DryRun {
+			stays = append(stays, fmt.Sprintf("%s %s/%s", a.Verb, strings.ToLower(a.Target.Kind), a.Target.Name))
+		}
+	}
+	return nil
+}
+
+// inOrder puts what happens to a node whose GPUs are re-made under that node's
+// cordon: pods that must leave it besides would otherwise come back at once, and a
+// node that a person closed opens only when all has gone well.
+func inOrder(actions []rca.Action) []rca.Action {
+	at := slices.IndexFunc(actions, func(a rca.Action) bool { return a.Relayout != nil })
+	if at < 0 {
+		return actions
+	}
+	saga := actions[at]
+	how := *saga.Relayout
+	how.Victims = slices.Clone(how.Victims)
+	saga.Relayout = &how
+	var before, after []rca.Action
+	for i, a := range actions {
+		switch {
+		case i == at:
+		case a.Verb == rca.VerbEvict && a.Relies["node"] == saga.Target.Name:
+			how.Victims = append(how.Victims, a.Target)
+		case a.Verb == rca.VerbUncordon && a.Target == saga.Target, i > at:
+			after = append(after, a)
+		default:
+			before = append(before, a)
+		}
+	}
+	return append(append(before, saga), after...)
 }
 
 func countSteps(f rca.Fix) int {
@@ -201,7 +260,14 @@ func (r *runner) step(text string, do func() error) error {
 func (r *runner) act(ctx context.Context, a rca.Action) error {
 	switch a.Verb {
 	case rca.VerbEvict:
-		return r.evictStep(ctx, a.Target)
+		return r.step(evictText(a.Target), func() error {
+			if n := r.nomination; n != nil && a.Relies["node"] == n.node {
+				if err := r.nominate(ctx, n.node); err != nil {
+					return err
+				}
+			}
+			return r.evict(ctx, a.Target)
+		})
 	case rca.VerbUncordon:
 		return r.uncordon(ctx, a)
 	case rca.VerbPatch:

@@ -4,37 +4,50 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
 
-	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/unpend/unpend/rca"
 )
 
+// uncordon opens a node that a person closed, as the plan says: not when an
+// operation has closed it since, nor when the node is not as the plan relies on it.
 func (r *runner) uncordon(ctx context.Context, a rca.Action) error {
 	return r.step("uncordon "+a.Target.Name, func() error {
-		n, err := r.Client.CoreV1().Nodes().Get(ctx, a.Target.Name, metav1.GetOptions{})
-		if err != nil {
-			return stale(err, a.Target)
-		}
-		if note := n.Annotations[annotation]; note != "" {
-			return fmt.Errorf("%w: node %s is cordoned by an operation: %s", ErrRefused, n.Name, note)
-		}
-		patch, err := json.Marshal(map[string]any{
-			"metadata": map[string]any{"uid": a.Target.UID, "resourceVersion": n.ResourceVersion},
-			"spec":     map[string]any{"unschedulable": nil},
+		return r.until(ctx, contention, func(ctx context.Context) (string, error) {
+			n, now, err := r.look(ctx, a.Target)
+			if err != nil {
+				return "", err
+			}
+			if note := n.Annotations[annotation]; note != "" && !r.DryRun {
+				return "", fmt.Errorf("%w: node %s is cordoned by an operation: %s", ErrRefused, n.Name, note)
+			}
+			relied := a.Relies
+			if r.remade == a.Target { // all about its GPUs is new, by our own doing
+				relied, now = ofNode(relied), ofNode(now)
+			}
+			if err := drift(n.Name, relied, now); err != nil {
+				return "", err
+			}
+			patch, err := json.Marshal(map[string]any{
+				"metadata": map[string]any{"uid": n.UID, "resourceVersion": n.ResourceVersion},
+				"spec":     map[string]any{"unschedulable": nil},
+			})
+			if err != nil {
+				return "", fmt.Errorf("build the patch: %w", err)
+			}
+			_, err = r.Client.CoreV1().Nodes().Patch(ctx, n.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager, DryRun: r.dryRun()})
+			if apierrors.IsConflict(err) {
+				return "others write to it", nil
+			}
+			return "", stale(err, a.Target)
 		})
-		if err != nil {
-			return fmt.Errorf("build the patch: %w", err)
-		}
-		_, err = r.Client.CoreV1().Nodes().Patch(ctx, n.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager, DryRun: r.dryRun()})
-		return stale(err, a.Target)
 	})
 }
 
-// resourceOf is the device plugin's name for a profile.
-func resourceOf(profile string) corev1.ResourceName {
-	return corev1.ResourceName("nvidia.com/mig-" + strings.ReplaceAll(profile, "+", "."))
+// ofNode keeps the facts that say nothing of GPUs.
+func ofNode(facts map[string]string) map[string]string {
+	return map[string]string{"unschedulable": facts["unschedulable"], "taints": facts["taints"]}
 }

@@ -1,0 +1,166 @@
+package remediate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/unpend/unpend/nodeprobe"
+	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/cluster"
+)
+
+// contention is how long a write is tried again because others write to the same
+// object: the kubelet, controllers, MIG manager.
+const contention = time.Minute
+
+// object reads a target of a plan.
+func (r *runner) object(ctx context.Context, t rca.Target) (metav1.Object, error) {
+	get := metav1.GetOptions{}
+	switch t.Kind {
+	case "Deployment":
+		return r.Client.AppsV1().Deployments(t.Namespace).Get(ctx, t.Name, get)
+	case "StatefulSet":
+		return r.Client.AppsV1().StatefulSets(t.Namespace).Get(ctx, t.Name, get)
+	case "ReplicaSet":
+		return r.Client.AppsV1().ReplicaSets(t.Namespace).Get(ctx, t.Name, get)
+	case "DaemonSet":
+		return r.Client.AppsV1().DaemonSets(t.Namespace).Get(ctx, t.Name, get)
+	case "Job":
+		return r.Client.BatchV1().Jobs(t.Namespace).Get(ctx, t.Name, get)
+	case "Pod":
+		return r.Client.CoreV1().Pods(t.Namespace).Get(ctx, t.Name, get)
+	case "ConfigMap":
+		return r.Client.CoreV1().ConfigMaps(t.Namespace).Get(ctx, t.Name, get)
+	}
+	return nil, fmt.Errorf("%w: a %s cannot be written here", ErrRefused, t.Kind)
+}
+
+// fresh reads a target again and holds it to the plan (the uid) and to the state
+// the plan was proved on (the generation, which is counted up when a spec changes,
+// and the node of a pod).
+func (r *runner) fresh(ctx context.Context, t rca.Target) (metav1.Object, error) {
+	o, err := r.object(ctx, t)
+	if err != nil {
+		return nil, stale(err, t)
+	}
+	if string(o.GetUID()) != t.UID {
+		return nil, fmt.Errorf("%w: %s was replaced", ErrStale, t.Kind+" "+t.Namespace+"/"+t.Name)
+	}
+	var proved metav1.Object
+	if p := r.state.Pod(t.Namespace, t.Name); t.Kind == "Pod" && p != nil {
+		proved = p
+		if now := o.(*corev1.Pod).Spec.NodeName; now != p.Spec.NodeName {
+			return nil, fmt.Errorf("%w: pod %s/%s is on %q, it was on %q", ErrStale, t.Namespace, t.Name, now, p.Spec.NodeName)
+		}
+	} else if owner, ok := r.state.Owner(t.Kind, t.Namespace, t.Name); ok {
+		proved = owner
+	}
+	if proved != nil && proved.GetGeneration() != o.GetGeneration() {
+		return nil, fmt.Errorf("%w: the spec of %s %s/%s was changed", ErrStale, t.Kind, t.Namespace, t.Name)
+	}
+	return o, nil
+}
+
+// onFresh has a target written on the version just read. When somebody else wrote
+// in between, it is read and held to the plan again: what the plan does not rely
+// on (a status, a label) may change.
+func (r *runner) onFresh(ctx context.Context, t rca.Target, write func(metav1.Object) error) error {
+	return r.until(ctx, contention, func(ctx context.Context) (string, error) {
+		o, err := r.fresh(ctx, t)
+		if err != nil {
+			return "", err
+		}
+		if err = write(o); apierrors.IsConflict(err) {
+			return "others write to it", nil
+		}
+		return "", stale(err, t)
+	})
+}
+
+// look reads a node again, with the facts that plans rely on.
+func (r *runner) look(ctx context.Context, t rca.Target) (*corev1.Node, map[string]string, error) {
+	n, err := r.node(ctx, t)
+	if err != nil {
+		return nil, nil, err
+	}
+	st := &cluster.State{Now: r.Now(), Live: true, Nodes: []*corev1.Node{n}, Geometries: map[string]*nodeprobe.NodeGeometry{}}
+	pods, err := r.Client.CoreV1().Pods("").List(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("spec.nodeName", t.Name).String()})
+	if err != nil {
+		return nil, nil, fmt.Errorf("list the pods on %s: %w", t.Name, err)
+	}
+	for i := range pods.Items {
+		if p := &pods.Items[i]; p.Spec.NodeName == t.Name {
+			st.Pods = append(st.Pods, p)
+		}
+	}
+	geo, err := r.geometry(ctx, t.Name)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return nil, nil, err
+	}
+	if err == nil {
+		st.Geometries[t.Name] = geo
+	}
+	return n, rca.NodeFacts(st, t.Name), nil
+}
+
+// node reads a node and holds it to the plan's uid.
+func (r *runner) node(ctx context.Context, t rca.Target) (*corev1.Node, error) {
+	n, err := r.Client.CoreV1().Nodes().Get(ctx, t.Name, metav1.GetOptions{})
+	if err != nil {
+		return nil, stale(err, t)
+	}
+	if string(n.UID) != t.UID {
+		return nil, fmt.Errorf("%w: node %s was replaced", ErrStale, t.Name)
+	}
+	return n, nil
+}
+
+// geometry reads a node's report.
+func (r *runner) geometry(ctx context.Context, node string) (*nodeprobe.NodeGeometry, error) {
+	u, err := r.Dynamic.Resource(nodeprobe.Resource).Get(ctx, node, metav1.GetOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("read the geometry of %s: %w", node, err)
+	}
+	var geo nodeprobe.NodeGeometry
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &geo); err != nil {
+		return nil, fmt.Errorf("read the geometry of %s: %w", node, err)
+	}
+	return &geo, nil
+}
+
+// drift says which fact is no longer as the plan relies on it; nil when all hold.
+// Facts that the fix itself has changed are left out. A holder that has left only
+// makes room; one that has come, or cannot be told, takes it.
+func drift(node string, relied, now map[string]string, own ...string) error {
+	keys := maps.Clone(relied)
+	maps.Copy(keys, now)
+	for _, k := range slices.Sorted(maps.Keys(keys)) {
+		was, is := relied[k], now[k]
+		left := strings.Contains(k, "@") && is == ""
+		if was != is && !left && !slices.Contains(own, k) {
+			return fmt.Errorf("%w: node %s has changed: %s is %q, the plan relies on %q", ErrStale, node, k, is, was)
+		}
+	}
+	return nil
+}
+
+// transient says whether an error is that of an API server that cannot answer just
+// now: whoever waits anyway asks again.
+func transient(err error) bool {
+	if _, ok := errors.AsType[*url.Error](err); ok {
+		return true
+	}
+	return apierrors.IsInternalError(err) || apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err) || apierrors.IsTooManyRequests(err) || apierrors.IsServiceUnavailable(err)
+}
