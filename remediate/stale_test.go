@@ -1,0 +1,328 @@
+package remediate
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/unpend/unpend/nodeprobe/sim"
+	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/testdata/controlplane"
+)
+
+// R29: a pod that was replaced under its name since the approval, or even since the
+// re-proof, is not evicted.
+func TestReplacedPodIsNotEvicted(t *testing.T) {
+	for _, when := range []string{"before the re-proof", "after the re-proof"} {
+		t.Run(when, func(t *testing.T) {
+			c := newCell(t)
+			node := c.gpuNode(t, 1, func(n *sim.Node) { n.CPU = "2" })
+			c.pod(t, "holder", on(node, spec("", "2")))
+			c.running(t, "holder", 1)
+			c.job(t, on(node, spec("", "1")))
+			d, f := c.finds(t, rca.EvictPods)
+			replace := func() {
+				now := int64(0)
+				if err := c.Client().CoreV1().Pods(c.ns).Delete(t.Context(), "holder", metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil {
+					t.Fatal(err)
+				}
+				s := spec("", "2")
+				s.NodeName = node
+				c.pod(t, "holder", s)
+				c.running(t, "holder", 1)
+			}
+			if when == "before the re-proof" {
+				replace()
+			} else {
+				c.on["evict"] = replace
+			}
+			out, err := c.apply(t, d, f)
+			if !errors.Is(err, ErrStale) || out.Evicted != 0 {
+				t.Errorf("outcome %+v, %v", out, err)
+			}
+			c.evictions(t, f, 0)
+			c.untouched(t, c.running(t, "holder", 1)...)
+			for _, p := range c.pods(t) {
+				if p.Status.NominatedNodeName != "" {
+					t.Errorf("%s is still nominated for %s", p.Name, p.Status.NominatedNodeName)
+				}
+			}
+		})
+	}
+}
+
+// A node that somebody works on already is refused, and nothing is written.
+func TestMarkedNodeIsRefused(t *testing.T) {
+	c := newCell(t)
+	node, d, f, holders := repartition(t, c)
+	c.editNode(t, node, func(n *corev1.Node) { n.Annotations[annotation] = `{"op":"another","id":"x"}` })
+	if _, err := c.apply(t, d, f); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "another") {
+		t.Error(err)
+	}
+	c.wrote(t, nil)
+	c.untouched(t, holders...)
+	if n := c.node(t, node); n.Spec.Unschedulable || n.Annotations[annotation] != `{"op":"another","id":"x"}` {
+		t.Errorf("unschedulable %v, mark %q", n.Spec.Unschedulable, n.Annotations[annotation])
+	}
+}
+
+// R13: of two who apply the same plan at once one does, and everybody is evicted
+// once.
+func TestTwoApplyAtOnce(t *testing.T) {
+	c := newCell(t)
+	_, d, f, _ := repartition(t, c)
+	second := make(chan error, 1)
+	_, first := Apply(t.Context(), c.deps, d.Incident, f.ID, f.Plan, func(s Step) {
+		if s.N == 1 && !s.Done { // both have proved it again by now
+			go func() {
+				_, err := Apply(t.Context(), c.deps, d.Incident, f.ID, f.Plan, func(Step) {})
+				second <- err
+			}()
+		}
+	})
+	errs := []error{first, <-second}
+	refused := slices.DeleteFunc(slices.Clone(errs), func(err error) bool { return err == nil })
+	if len(refused) != 1 || !errors.Is(refused[0], ErrRefused) && !errors.Is(refused[0], ErrStale) {
+		t.Errorf("%v", errs)
+	}
+	c.evictions(t, f, 3)
+}
+
+// R14: whatever the plan relies on and changes between two writes ends it; what was
+// begun is taken back.
+func TestChangeBetweenWritesEndsThePlan(t *testing.T) {
+	taint := func(n *corev1.Node) {
+		n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: "team", Value: "x", Effect: corev1.TaintEffectNoSchedule})
+	}
+	for _, tc := range []struct {
+		name, at string
+		change   func(*testing.T, *cell, string)
+		says     string
+		evicted  int
+	}{
+		{"cordoned by a person before us", "cordon", func(t *testing.T, c *cell, node string) {
+			c.editNode(t, node, func(n *corev1.Node) { n.Spec.Unschedulable = true })
+		}, "unschedulable", 0},
+		{"tainted before the cordon", "cordon", func(t *testing.T, c *cell, node string) { c.editNode(t, node, taint) }, "taints", 0},
+		{"a victim's spec before its eviction", "evict", func(t *testing.T, c *cell, _ string) {
+			for _, p := range c.pods(t) {
+				if _, err := c.Client().CoreV1().Pods(c.ns).Patch(t.Context(), p.Name, types.StrategicMergePatchType, []byte(`{"spec":{"containers":[{"name":"main","image":"registry.example/y"}]}}`), metav1.PatchOptions{}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}, "spec of Pod", 0},
+		{"tainted before the label", "set nvidia.com/mig.config", func(t *testing.T, c *cell, node string) { c.editNode(t, node, taint) }, "taints", 3},
+		{"opened before the label", "set nvidia.com/mig.config", func(t *testing.T, c *cell, node string) {
+			c.editNode(t, node, func(n *corev1.Node) { n.Spec.Unschedulable = false })
+		}, "opened", 3},
+		{"another config before the label", "set nvidia.com/mig.config", func(t *testing.T, c *cell, node string) {
+			c.editNode(t, node, func(n *corev1.Node) { n.Labels["nvidia.com/mig.strategy"] = "single" })
+		}, "mig", 3},
+		{"a new holder before the label", "set nvidia.com/mig.config", func(t *testing.T, c *cell, node string) {
+			s := spec("1g.5gb", "")
+			s.NodeName = node
+			c.pod(t, "intruder", s)
+			c.running(t, "intruder", 1)
+		}, "GPU 0", 3},
+		{"less of it before the label", "set nvidia.com/mig.config", func(t *testing.T, c *cell, node string) {
+			controlplane.Eventually(t, 10*time.Second, "the status is changed", func() (bool, string) {
+				n := c.node(t, node)
+				n.Status.Allocatable["nvidia.com/mig-1g.5gb"] = *n.Status.Allocatable.Pods()
+				_, err := c.Client().CoreV1().Nodes().UpdateStatus(t.Context(), n, metav1.UpdateOptions{})
+				return err == nil, "conflict"
+			})
+		}, "allocatable", 3},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			c := newCell(t)
+			node, d, f, holders := repartition(t, c)
+			c.on[tc.at] = func() { tc.change(t, c, node) }
+			out, err := c.apply(t, d, f)
+			if !errors.Is(err, ErrStale) || !strings.Contains(err.Error(), tc.says) || out.Evicted != tc.evicted {
+				t.Errorf("outcome %+v, %v", out, err)
+			}
+			n := c.node(t, node)
+			if n.Annotations[annotation] != "" || n.Labels[labelConfig] != "all-1g.5gb" || n.Spec.Unschedulable != (tc.name == "cordoned by a person before us") {
+				t.Errorf("unschedulable %v, mark %q, config %s", n.Spec.Unschedulable, n.Annotations[annotation], n.Labels[labelConfig])
+			}
+			if tc.evicted == 0 {
+				c.untouched(t, holders...)
+			}
+			c.evictions(t, f, tc.evicted)
+			for _, w := range c.writes(t) {
+				if tc.at == "cordon" {
+					t.Errorf("written: %+v", w)
+				}
+			}
+		})
+	}
+}
+
+// A workload whose template changed since the re-proof is not patched; a mere
+// label on it does not matter.
+func TestChangedTemplateIsNotPatched(t *testing.T) {
+	for _, tc := range []struct {
+		name, patch string
+		stale       bool
+	}{{"spec", `{"spec":{"replicas":3}}`, true}, {"label", `{"metadata":{"labels":{"a":"b"}}}`, false}} {
+		t.Run(tc.name, func(t *testing.T) {
+			c := newCell(t)
+			c.gpuNode(t, 1)
+			s := spec("1g.5gb", "")
+			s.NodeSelector = map[string]string{"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB"}
+			c.deployment(t, "serving", 1, s)
+			d, f := c.finds(t, rca.FixSelector)
+			c.on["patch"] = func() {
+				if _, err := c.Client().AppsV1().Deployments(c.ns).Patch(t.Context(), "serving", types.MergePatchType, []byte(tc.patch), metav1.PatchOptions{}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if _, err := c.apply(t, d, f); errors.Is(err, ErrStale) != tc.stale || !tc.stale && err != nil {
+				t.Error(err)
+			}
+			if tc.stale {
+				c.wrote(t, nil)
+			}
+		})
+	}
+}
+
+// A Job that the API server would not take anew is not deleted.
+func TestNothingIsDeletedForWhatIsNotTaken(t *testing.T) {
+	c := newCell(t)
+	c.gpuNode(t, 1)
+	s := spec("1g.5gb", "")
+	s.NodeSelector = map[string]string{"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB"}
+	p := c.pod(t, "notebook", s)
+	_, f := c.finds(t, rca.FixSelector)
+	a := f.Actions[0]
+	a.Patch = []byte(`{"spec":{"nodeSelector":{"not a label":"x"}}}`)
+	c.refusesToRemake(t, f, a)
+	now, err := c.Client().CoreV1().Pods(c.ns).Get(t.Context(), "notebook", metav1.GetOptions{})
+	if err != nil || now.UID != p.UID || now.DeletionTimestamp != nil {
+		t.Errorf("pod %v, %v", now, err)
+	}
+	c.wrote(t, nil)
+}
+
+// A dry run sends every write to the API server and changes nothing.
+func TestDryRunChangesNothing(t *testing.T) {
+	wrong := func(s corev1.PodSpec) corev1.PodSpec {
+		s.NodeSelector = map[string]string{"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB"}
+		return s
+	}
+	for _, tc := range []struct {
+		name  string
+		make  func(*testing.T, *cell)
+		kinds []rca.FixKind
+	}{
+		{"repartition", func(t *testing.T, c *cell) {
+			c.gpuNode(t, 1)
+			c.deployment(t, "inference", 3, spec("1g.5gb", ""))
+			c.running(t, "inference", 3)
+			c.job(t, spec("2g.10gb", ""))
+		}, []rca.FixKind{rca.RepartitionGPU}},
+		{"evict", func(t *testing.T, c *cell) {
+			node := c.gpuNode(t, 1)
+			c.deployment(t, "inference", 7, on(node, spec("1g.5gb", "")))
+			c.running(t, "inference", 7)
+			c.job(t, spec("1g.5gb", ""))
+		}, []rca.FixKind{rca.EvictPods}},
+		{"recreate", func(t *testing.T, c *cell) {
+			c.gpuNode(t, 1)
+			c.job(t, wrong(spec("1g.5gb", "")))
+		}, []rca.FixKind{rca.FixSelector}},
+		{"patch", func(t *testing.T, c *cell) {
+			c.gpuNode(t, 1)
+			c.deployment(t, "serving", 1, wrong(spec("1g.5gb", "")))
+		}, []rca.FixKind{rca.FixSelector}},
+		{"uncordon", func(t *testing.T, c *cell) {
+			c.gpuNode(t, 1, func(n *sim.Node) { n.Cordoned = true })
+			c.job(t, spec("1g.5gb", ""))
+		}, []rca.FixKind{rca.UncordonNode}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			c := newCell(t)
+			tc.make(t, c)
+			c.deps.DryRun = true
+			d, f := c.finds(t, tc.kinds...)
+			before := c.versions(t)
+			if out, err := c.apply(t, d, f); err != nil || out.Pod != "" || out.Evicted != 0 {
+				t.Errorf("outcome %+v, %v", out, err)
+			}
+			if after := c.versions(t); !slices.Equal(before, after) {
+				t.Errorf("before %v\nafter  %v", before, after)
+			}
+			for _, w := range c.writes(t) { // these two say in their body that they are dry
+				if w.resource != "pods/eviction" && w.verb != "delete" {
+					t.Errorf("written: %+v", w)
+				}
+			}
+			c.sentDry(t)
+		})
+	}
+}
+
+// versions lists what exists with its resourceVersion.
+func (c *cell) versions(t *testing.T) []string {
+	t.Helper()
+	var out []string
+	add := func(kind string, o metav1.Object) {
+		out = append(out, kind+" "+o.GetName()+" "+string(o.GetUID())+" "+o.GetResourceVersion())
+	}
+	nodes, err := c.Client().CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range nodes.Items {
+		if strings.HasPrefix(nodes.Items[i].Name, c.ns) {
+			add("node", &nodes.Items[i])
+		}
+	}
+	for _, p := range c.pods(t) {
+		add("pod", &p)
+	}
+	deployments, err := c.Client().AppsV1().Deployments(c.ns).List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range deployments.Items {
+		add("deployment", &deployments.Items[i])
+	}
+	jobs, err := c.Client().BatchV1().Jobs(c.ns).List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range jobs.Items {
+		add("job", &jobs.Items[i])
+	}
+	return out
+}
+
+// sentDry wants the API server to have judged at least one write.
+func (c *cell) sentDry(t *testing.T) {
+	t.Helper()
+	controlplane.Eventually(t, 5*time.Second, "a dry run is in the audit log", func() (bool, string) {
+		for _, e := range c.AuditEvents(t) {
+			if e.UserAgent == c.agent && (strings.Contains(e.RequestURI, "dryRun=All") || e.ObjectRef.Subresource == "eviction") {
+				return true, ""
+			}
+		}
+		return false, ""
+	})
+}
+
+// refusesToRemake runs one action by itself and wants it to fail.
+func (c *cell) refusesToRemake(t *testing.T, f rca.Fix, a rca.Action) {
+	t.Helper()
+	r := &runner{Deps: c.deps.withDefaults(), plan: f.Plan, state: c.state(t), report: func(Step) {}, of: 1}
+	if err := r.act(t.Context(), a); err == nil || !strings.Contains(err.Error(), "nothing was deleted") {
+		t.Error(err)
+	}
+}
