@@ -57,3 +57,8 @@ func (gpu GPU) Relayouts(profile string, n int) []Layout {
 	}
 	return out
 }
+
+// Held says whether anybody, or nobody knows who, holds an instance of the GPU.
+func (gpu GPU) Held() bool {
+	return slices.ContainsFunc(gpu.Slots, func(s Slot) bool { return s.Held })
+}

@@ -1,0 +1,4 @@
+package placement
+
+// Narrow makes the planner branch wherever anything couples places.
+func (p *Planner) Narrow() { p.limits = limits{shared: 1, uses: 1} }
