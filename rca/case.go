@@ -64,7 +64,14 @@ func newWorld(ctx context.Context, st *cluster.State, snap *whatif.Snapshot) (*w
 		}
 		done = snap.Close
 	}
-	w := &world{state: st, snap: snap, nodes: make(map[string]*nodeView, len(st.Nodes)), pdbs: newBudgets(st.PDBs), configs: map[*corev1.ConfigMap]map[string]migEntry{}}
+	w := view(st)
+	w.snap = snap
+	return w, done, nil
+}
+
+// view is what can be told without the scheduler's code.
+func view(st *cluster.State) *world {
+	w := &world{state: st, nodes: make(map[string]*nodeView, len(st.Nodes)), pdbs: newBudgets(st.PDBs), configs: map[*corev1.ConfigMap]map[string]migEntry{}}
 	for _, n := range st.Nodes {
 		w.nodes[n.Name] = &nodeView{Node: n, requests: map[*corev1.Pod]corev1.ResourceList{}, requested: corev1.ResourceList{}}
 	}
@@ -78,7 +85,7 @@ func newWorld(ctx context.Context, st *cluster.State, snap *whatif.Snapshot) (*w
 	for name, v := range w.nodes {
 		v.readGeometry(st, name)
 	}
-	return w, done, nil
+	return w
 }
 
 func ended(p *corev1.Pod) bool {

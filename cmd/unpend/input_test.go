@@ -41,6 +41,8 @@ func TestBadInputGetsOneSentence(t *testing.T) {
 		"empty name":             {[]string{"why", "pod/", "-f", bad}, 2, []string{"pod/", "KIND/NAME"}},
 		"name with slashes":      {[]string{"why", "a/b/c"}, 2, []string{"a/b/c", "-n"}},
 		"two arguments":          {[]string{"why", "a", "b"}, 2, []string{"--help"}},
+		"capacity of what":       {[]string{"capacity", "cpu=3"}, 2, []string{`resource "cpu"`, "nvidia.com/gpu"}},
+		"capacity of how many":   {[]string{"capacity", "nvidia.com/gpu=x"}, 2, []string{`"x"`, "whole number"}},
 		"no fix named":           {[]string{"approve", "gpu-1"}, 2, []string{"INCIDENT#N"}},
 		"roles without NATS":     {[]string{"run", "--roles", "watch"}, 2, []string{"--nats"}},
 		"unknown configuration":  {[]string{"run", "--config", write(t, "c.yaml", "watchr: {}\n")}, 1, []string{"watchr"}},

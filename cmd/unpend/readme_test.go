@@ -16,9 +16,11 @@ func TestReadmeIsTrue(t *testing.T) {
 		t.Fatal(err)
 	}
 	readme := string(data)
-	_, out, _ := call(t, "why", "-f", filepath.Join(scenarios, "all-1g"))
-	if shown := "$ unpend why -f testdata/scenarios/all-1g\n" + out + "```"; !strings.Contains(readme, shown) {
-		t.Errorf("README does not show what why prints:\n%s", out)
+	for _, command := range []string{"why", "capacity nvidia.com/mig-2g.10gb=1"} {
+		_, out, _ := call(t, append(strings.Fields(command), "-f", filepath.Join(scenarios, "all-1g"))...)
+		if shown := "$ unpend " + command + " -f testdata/scenarios/all-1g\n" + out + "```"; !strings.Contains(readme, shown) {
+			t.Errorf("README does not show what %s prints:\n%s", command, out)
+		}
 	}
 	makefile, err := os.ReadFile("../../Makefile")
 	if err != nil {

@@ -28,6 +28,14 @@ func Table(w io.Writer, ds []rca.Diagnosis, o Options) error {
 		rows = append(rows, []string{o.clean(d.Incident), o.workload(d), o.clean(d.Workload.Kind),
 			fmt.Sprint(d.Pods.Waiting), age, cause, fix, evicts})
 	}
+	if _, err := io.WriteString(w, o.align(rows)); err != nil {
+		return fmt.Errorf("write table: %w", err)
+	}
+	return nil
+}
+
+// align puts rows into columns, the first as their heads.
+func (o Options) align(rows [][]string) string {
 	widths := make([]int, len(rows[0]))
 	for _, r := range rows {
 		for i, c := range r {
@@ -49,8 +57,5 @@ func Table(w io.Writer, ds []rca.Diagnosis, o Options) error {
 		}
 		b.WriteString(text + "\n")
 	}
-	if _, err := io.WriteString(w, b.String()); err != nil {
-		return fmt.Errorf("write table: %w", err)
-	}
-	return nil
+	return b.String()
 }

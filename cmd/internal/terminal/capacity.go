@@ -1,0 +1,105 @@
+package terminal
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/unpend/unpend/rca"
+)
+
+// maxEvicted is how many pods are named of those a plan evicts.
+const maxEvicted = 5
+
+// Capacity writes, for each resource, whether as many fit as were asked for: now,
+// and by whose moving or re-making.
+func Capacity(w io.Writer, items []rca.CapacityItem, o Options) error {
+	var b strings.Builder
+	for i, item := range items {
+		if i > 0 {
+			b.WriteString("\n")
+		}
+		o.capacity(&b, item)
+	}
+	if _, err := io.WriteString(w, b.String()); err != nil {
+		return fmt.Errorf("write capacity: %w", err)
+	}
+	return nil
+}
+
+func (o Options) capacity(b *strings.Builder, item rca.CapacityItem) {
+	fmt.Fprintln(b, o.bold(o.clean(fmt.Sprintf("%d more %s: %s", item.Asked, item.Resource, capacityVerdict(item)))))
+	remade, silicon := "MIG manager re-makes GPUs that nobody holds", "all that the silicon allows"
+	if !strings.Contains(item.Resource, "/mig-") {
+		remade, silicon = "", ""
+	}
+	b.WriteString(o.align([][]string{
+		{"HOW", "FIT", ""},
+		{"now", fmt.Sprint(item.Now), ""},
+		{"after moving nobody", fmt.Sprint(item.Repartition), remade},
+		{"by re-making idle instances", fmt.Sprint(item.Hardware), silicon},
+		{"after moving somebody", fmt.Sprint(item.Evict.Fits), evicted(len(item.Evict.Evictions))},
+	}))
+	o.list(b, "evicts: ", evictedNames(item.Evict.Evictions))
+	o.list(b, "changes: ", strings.Join(item.Evict.Nodes, ", "))
+	head := "not counted: "
+	for _, why := range item.Ignored {
+		o.list(b, head, why)
+		head = strings.Repeat(" ", len(head))
+	}
+}
+
+// list writes a text under its head, wrapped; nothing where there is none.
+func (o Options) list(b *strings.Builder, head, text string) {
+	if text == "" {
+		return
+	}
+	for _, line := range o.wrap(o.clean(text), o.columns()-len(head), 4) {
+		b.WriteString(o.faint(head+line) + "\n")
+		head = strings.Repeat(" ", len(head))
+	}
+}
+
+// capacityVerdict answers in a few words, the least trouble first.
+func capacityVerdict(item rca.CapacityItem) string {
+	pods := len(item.Evict.Evictions)
+	switch {
+	case item.Now >= item.Asked:
+		return "yes, now"
+	case item.Repartition >= item.Asked:
+		return "yes, after moving nobody"
+	case item.Evict.Fits >= item.Asked:
+		return fmt.Sprintf("yes, after moving %s", counted(pods, "pod"))
+	case item.Hardware >= item.Asked:
+		return "only by re-making single instances"
+	case item.Evict.Fits > item.Repartition:
+		return fmt.Sprintf("no, at most %d, after moving %s", item.Evict.Fits, counted(pods, "pod"))
+	}
+	return fmt.Sprintf("no, at most %d", max(item.Evict.Fits, item.Hardware))
+}
+
+func evicted(pods int) string {
+	if pods == 0 {
+		return "nobody has to move"
+	}
+	return "evicts " + counted(pods, "pod")
+}
+
+func evictedNames(pods []rca.PodName) string {
+	names := make([]string, 0, maxEvicted)
+	for _, p := range pods[:min(len(pods), maxEvicted)] {
+		names = append(names, p.Namespace+"/"+p.Name)
+	}
+	text := strings.Join(names, ", ")
+	if more := len(pods) - maxEvicted; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+func counted(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
+}

@@ -1,0 +1,128 @@
+package rca
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
+
+	"github.com/unpend/unpend/rca/placement"
+)
+
+// gangLabels name the group that a pod is scheduled with, all or none: the
+// scheduler plugins' PodGroup (and its former key), Kueue's plain pod groups,
+// LeaderWorkerSet's groups.
+var gangLabels = []string{"scheduling.x-k8s.io/pod-group", "pod-group.scheduling.sigs.k8s.io", "kueue.x-k8s.io/pod-group-name", "leaderworkerset.sigs.k8s.io/group-key"}
+
+// gangAnnotations are those of Volcano, KAI and Koordinator.
+var gangAnnotations = []string{"scheduling.k8s.io/group-name", "pod-group-name", "gang.scheduling.koordinator.sh/name"}
+
+// gangOf names the group of a pod; empty for one that stands alone.
+func gangOf(p *corev1.Pod) string {
+	if g := p.Spec.SchedulingGroup; g != nil && g.PodGroupName != nil && *g.PodGroupName != "" {
+		return p.Namespace + "/" + *g.PodGroupName
+	}
+	for _, key := range gangLabels {
+		if name := p.Labels[key]; name != "" {
+			return p.Namespace + "/" + name
+		}
+	}
+	for _, key := range gangAnnotations {
+		if name := p.Annotations[key]; name != "" {
+			return p.Namespace + "/" + name
+		}
+	}
+	return ""
+}
+
+// tenants numbers who could have to leave: pods, and gangs as a whole.
+type tenants struct {
+	world *world
+	asker *Case // stands for who asks
+	gangs map[string][]*corev1.Pod
+	known map[*corev1.Pod]int
+	list  []placement.Tenant
+	pods  [][]*corev1.Pod // by tenant
+	above int             // pods that only their priority keeps
+}
+
+func newTenants(w *world) *tenants {
+	t := &tenants{world: w, gangs: map[string][]*corev1.Pod{}, known: map[*corev1.Pod]int{}}
+	prio := int32(0)
+	for _, c := range w.state.PriorityClasses {
+		if c.GlobalDefault {
+			prio = c.Value
+		}
+	}
+	t.asker = &Case{world: w, Pod: &corev1.Pod{Spec: corev1.PodSpec{Priority: &prio}}}
+	for _, v := range w.sortedNodes() {
+		for _, p := range v.pods {
+			if g := gangOf(p); g != "" {
+				t.gangs[g] = append(t.gangs[g], p)
+			}
+		}
+	}
+	return t
+}
+
+func (t *tenants) priority() int32 { return corev1helpers.PodPriority(t.asker.Pod) }
+
+// of is the tenant of a pod, a negative number for one that may not leave.
+func (t *tenants) of(p *corev1.Pod) int {
+	if id, ok := t.known[p]; ok {
+		return id
+	}
+	pods := []*corev1.Pod{p}
+	if g := gangOf(p); g != "" {
+		pods = t.gangs[g]
+	}
+	id := len(t.list)
+	tenant, stays := t.tenant(pods)
+	if stays {
+		id = -1
+	} else {
+		t.list, t.pods = append(t.list, tenant), append(t.pods, pods)
+	}
+	for _, p := range pods {
+		t.known[p] = id
+	}
+	return id
+}
+
+// tenant sums a gang up; true when one of its pods may not leave.
+func (t *tenants) tenant(pods []*corev1.Pod) (placement.Tenant, bool) {
+	out := placement.Tenant{Priority: int64(corev1helpers.PodPriority(pods[0]))}
+	guards := map[int]int{}
+	for _, p := range pods {
+		guarding := t.world.pdbs.guarding(p)
+		// The eviction API refuses a pod that more than one budget guards
+		// (pkg/registry/core/pod/storage/eviction.go).
+		if !t.asker.mayLeave(p) || len(guarding) > 1 {
+			if corev1helpers.PodPriority(p) > t.priority() {
+				t.above++
+			}
+			return out, true
+		}
+		out.Priority = max(out.Priority, int64(corev1helpers.PodPriority(p)))
+		if at := p.Status.StartTime; at != nil {
+			// API times are whole seconds, so rounding keeps the order.
+			out.Lost += int64(max(0, t.world.state.Now.Sub(at.Time)).Seconds())
+		}
+		for _, g := range guarding {
+			guards[g]++
+		}
+	}
+	for g, n := range guards {
+		out.Guards = append(out.Guards, placement.Guard{Budget: g, Pods: n})
+	}
+	slices.SortFunc(out.Guards, func(a, b placement.Guard) int { return a.Budget - b.Budget })
+	return out, false
+}
+
+func countOf(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
+}
