@@ -117,7 +117,7 @@ func (s *seats) settle(g *GPU, seen Seen, puzzle bool) {
 		switch {
 		case len(s.instances[k]) > 0:
 			in.Holder = only(s.instances[k])
-		case unsure || in.Holder != nil:
+		case unsure: // what was unknown to the driver stays so
 			in.Holder = &Holder{Unknown: true}
 		}
 	}

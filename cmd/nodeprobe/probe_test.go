@@ -75,32 +75,36 @@ func (n *node) runFor(t *testing.T, d time.Duration, then map[time.Duration]func
 
 // TestWhenToWrite: once within a minute, at a change, and every two minutes.
 func TestWhenToWrite(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		n := newNode(1)
-		n.runFor(t, time.Hour, map[time.Duration]func(){
-			30*time.Minute + 2*time.Second: func() { n.gpus[0].Healthy = false },
-		})
-		if n.at[0] > time.Minute {
-			t.Errorf("the first write comes after %s", n.at[0])
-		}
-		changed := -1
-		for i, w := range n.writes {
-			if age := n.at[i] - w.ObservedAt.Sub(n.writes[0].ObservedAt.Time) - n.at[0]; age != 0 {
-				t.Errorf("write %d is of %s ago", i, age)
-			}
-			if !w.GPUs[0].Healthy && changed < 0 {
-				changed = i
-			} else if i > 0 && (n.at[i]-n.at[i-1] < 108*time.Second || n.at[i]-n.at[i-1] > 137*time.Second) {
-				t.Errorf("%s between two heartbeats", n.at[i]-n.at[i-1])
-			}
-		}
-		if late := n.at[changed] - 30*time.Minute; late < 0 || late > 7*time.Second {
-			t.Errorf("the change is written after %s", late)
-		}
-		if len(n.writes) < 28 || len(n.writes) > 33 || n.log.Len() > 0 {
-			t.Errorf("%d writes in an hour, log %q", len(n.writes), n.log.String())
-		}
+	for seed := range uint64(20) {
+		synctest.Test(t, func(t *testing.T) { whenToWrite(t, seed) })
+	}
+}
+
+func whenToWrite(t *testing.T, seed uint64) {
+	n := newNode(seed)
+	n.runFor(t, time.Hour, map[time.Duration]func(){
+		30*time.Minute + 2*time.Second: func() { n.gpus[0].Healthy = false },
 	})
+	if n.at[0] > time.Minute {
+		t.Errorf("the first write comes after %s", n.at[0])
+	}
+	changed := -1
+	for i, w := range n.writes {
+		if age := n.at[i] - w.ObservedAt.Sub(n.writes[0].ObservedAt.Time) - n.at[0]; age != 0 {
+			t.Errorf("write %d is of %s ago", i, age)
+		}
+		if !w.GPUs[0].Healthy && changed < 0 {
+			changed = i
+		} else if i > 0 && (n.at[i]-n.at[i-1] < 108*time.Second || n.at[i]-n.at[i-1] > 137*time.Second) {
+			t.Errorf("%s between two heartbeats", n.at[i]-n.at[i-1])
+		}
+	}
+	if late := n.at[changed] - 30*time.Minute; late < 0 || late > 7*time.Second {
+		t.Errorf("the change is written after %s", late)
+	}
+	if len(n.writes) < 28 || len(n.writes) > 34 || n.log.Len() > 0 {
+		t.Errorf("%d writes in an hour, log %q", len(n.writes), n.log.String())
+	}
 }
 
 // TestThousandProbes (promise R31): starting at once, they do not storm the API.

@@ -54,17 +54,18 @@ func (p *publisher) publish(ctx context.Context, r nodeprobe.Report) error {
 	next.SetGroupVersionKind(nodeprobe.Kind)
 	next.SetName(p.node)
 	next.Object["report"] = report
-	was := p.written
-	p.written = nil // until this one is known to be there
-	if was == nil {
-		p.written, err = p.reports.Create(ctx, next, metav1.CreateOptions{FieldManager: program})
-	} else {
-		p.written, err = p.reports.Update(ctx, next, metav1.UpdateOptions{FieldManager: program})
+	write := func() (*unstructured.Unstructured, error) {
+		if p.written == nil {
+			return p.reports.Create(ctx, next, metav1.CreateOptions{FieldManager: program})
+		}
+		return p.reports.Update(ctx, next, metav1.UpdateOptions{FieldManager: program})
 	}
+	written, err := write()
 	if err != nil {
-		p.written = nil // a client may return an empty object beside an error
+		p.written = nil // whatever is there now must be asked for
 		return fmt.Errorf("write NodeGeometry %s: %w", p.node, explain(err))
 	}
+	p.written = written
 	return nil
 }
 
