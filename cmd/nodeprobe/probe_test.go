@@ -28,6 +28,7 @@ type node struct {
 	refuse error
 	writes []nodeprobe.Report
 	at     []time.Duration // of each write, or attempt
+	then   map[time.Duration]func()
 	log    bytes.Buffer
 }
 
@@ -43,6 +44,12 @@ func newNode(seed uint64) *node {
 			select {
 			case <-ctx.Done():
 			case <-time.After(d):
+			}
+			for due, f := range n.then { // in this goroutine, between two looks
+				if time.Since(start) >= due {
+					delete(n.then, due)
+					f()
+				}
 			}
 		},
 		held: func(context.Context) ([]nodeprobe.Allocation, error) { return nil, nil },
@@ -65,9 +72,7 @@ func (n *node) runFor(t *testing.T, d time.Duration, then map[time.Duration]func
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), d)
 	defer cancel()
-	for after, f := range then {
-		defer time.AfterFunc(after, f).Stop()
-	}
+	n.then = then
 	if err := n.run(ctx); err != nil {
 		t.Fatal(err)
 	}
