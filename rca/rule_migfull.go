@@ -29,5 +29,5 @@ func (n *nodeView) fullByCounts(a ask) *finding {
 	if !ok || !c.full() {
 		return nil
 	}
-	return &finding{Likely, "not enough unheld slices for " + a.profile, []Evidence{c.fact(n), {n.ref(), n.doubt}}}
+	return &finding{Possible, "not enough unheld slices for " + a.profile, []Evidence{c.fact(n), {n.ref(), n.doubt}}}
 }

@@ -71,7 +71,7 @@ func (n *nodeView) mismatchByCounts(a ask) *finding {
 	switch {
 	case ok && c.fits(a):
 		says := fmt.Sprintf("does not offer %d %s, though %d of its GPUs cannot be held by anybody", a.count, a.profile, c.untouched())
-		return &finding{Likely, says, []Evidence{c.fact(n), n.useOf(a), {n.ref(), n.doubt}}}
+		return &finding{Possible, says, []Evidence{c.fact(n), n.useOf(a), {n.ref(), n.doubt}}}
 	case ok && c.full():
 		return nil
 	}

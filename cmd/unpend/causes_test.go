@@ -154,8 +154,8 @@ func TestCausesAreToldApart(t *testing.T) {
 		"layout lost":             {nodes: []sim.Node{all1g("gpu-1")}, labels: config("all-2g.10gb"), extra: []any{migParted("all-2g.10gb", "2g.10gb", 3)}, ask: "nvidia.com/mig-2g.10gb", count: 1, want: rca.MIGLayoutDrift, certainty: rca.Proven},
 		"layout as applied":       {nodes: []sim.Node{all1g("gpu-1")}, labels: config("all-1g.5gb"), extra: []any{migParted("all-1g.5gb", "1g.5gb", 7)}, ask: "nvidia.com/mig-2g.10gb", count: 1, want: rca.MIGLayoutMismatch, certainty: rca.Proven},
 		"MIG off":                 {nodes: []sim.Node{off("gpu-1", 1)}, ask: "nvidia.com/mig-1g.5gb", count: 1, want: rca.MIGLayoutMismatch, certainty: rca.Proven},
-		"counts leave a GPU":      {unreported: true, nodes: []sim.Node{two}, held: map[string][]sim.Placed{"gpu-1": full[:1]}, ask: "nvidia.com/mig-3g.20gb", count: 1, want: rca.MIGLayoutMismatch, certainty: rca.Likely},
-		"counts leave no slices":  {unreported: true, nodes: []sim.Node{all1g("gpu-1")}, held: map[string][]sim.Placed{"gpu-1": full}, ask: "nvidia.com/mig-2g.10gb", count: 1, want: rca.MIGFull, certainty: rca.Likely},
+		"counts leave a GPU":      {unreported: true, nodes: []sim.Node{two}, held: map[string][]sim.Placed{"gpu-1": full[:1]}, ask: "nvidia.com/mig-3g.20gb", count: 1, want: rca.MIGLayoutMismatch, certainty: rca.Possible},
+		"counts leave no slices":  {unreported: true, nodes: []sim.Node{all1g("gpu-1")}, held: map[string][]sim.Placed{"gpu-1": full}, ask: "nvidia.com/mig-2g.10gb", count: 1, want: rca.MIGFull, certainty: rca.Possible},
 		"counts settle nothing":   {unreported: true, nodes: []sim.Node{all1g("gpu-1")}, held: map[string][]sim.Placed{"gpu-1": full[:1]}, ask: "nvidia.com/mig-3g.20gb", count: 1, want: rca.MIGLayoutMismatch, certainty: rca.Possible},
 		"nothing blocks":          {nodes: []sim.Node{all1g("gpu-1")}, ask: "nvidia.com/mig-1g.5gb", count: 1, want: rca.Unknown},
 	}
