@@ -20,10 +20,13 @@ import (
 type Case struct {
 	world    *world
 	Incident watcher.Incident
-	Pod      *corev1.Pod // the waiting pod that stands for the others
+	Pod      *corev1.Pod      // the waiting pod that stands for the others
+	refusal  corev1.PodStatus // as the pod itself has it, also when the kubelet refused it
 	asks     []ask
 	wants    corev1.ResourceList // all that the pod requests
 	verdict  whatif.Verdict
+	// own are the causes that are the pod's own.
+	own []PodRule
 	// requests are the changed requests worked out so far, by title.
 	requests map[string]change
 }
@@ -158,6 +161,11 @@ func (v *nodeView) hasGPUs() bool {
 
 func (v *nodeView) allocatable(name corev1.ResourceName) int64 {
 	q := v.Status.Allocatable[name]
+	return q.Value()
+}
+
+func (v *nodeView) capacity(name corev1.ResourceName) int64 {
+	q := v.Status.Capacity[name]
 	return q.Value()
 }
 

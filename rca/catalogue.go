@@ -15,26 +15,49 @@ const (
 	MIGInstancesInUse         CauseID = "MIGInstancesInUse"
 	MIGStrategyMismatch       CauseID = "MIGStrategyMismatch"
 	MIGConfigFailed           CauseID = "MIGConfigFailed"
+	MIGConfigStuck            CauseID = "MIGConfigStuck"
 	MIGConfigInProgress       CauseID = "MIGConfigInProgress"
 	MIGConfigUnknown          CauseID = "MIGConfigUnknown"
+	MIGConfigInvalidForGPU    CauseID = "MIGConfigInvalidForGPU"
+	MIGModePending            CauseID = "MIGModePending"
 	MIGLayoutDrift            CauseID = "MIGLayoutDrift"
 	GPUNotMIGCapable          CauseID = "GPUNotMIGCapable"
 	GPUsInUse                 CauseID = "GPUsInUse"
 	GPUsFragmentedAcrossNodes CauseID = "GPUsFragmentedAcrossNodes"
+	GPURequestTooLarge        CauseID = "GPURequestTooLarge"
+	DevicePluginDown          CauseID = "DevicePluginDown"
+	GPUUnhealthy              CauseID = "GPUUnhealthy"
+	SharedResourceRenamed     CauseID = "SharedResourceRenamed"
+	SharedRequestTooLarge     CauseID = "SharedRequestTooLarge"
 	UntoleratedTaint          CauseID = "UntoleratedTaint"
 	NodeSelectorMismatch      CauseID = "NodeSelectorMismatch"
 	NodeCordoned              CauseID = "NodeCordoned"
 	NodeNotReady              CauseID = "NodeNotReady"
+	PodAffinityConflict       CauseID = "PodAffinityConflict"
+	TopologySpreadConflict    CauseID = "TopologySpreadConflict"
+	VolumeConflict            CauseID = "VolumeConflict"
 	HostResourcesShort        CauseID = "HostResourcesShort"
+	TopologyAlignmentRefused  CauseID = "TopologyAlignmentRefused"
+	KubeletAdmissionRefused   CauseID = "KubeletAdmissionRefused"
+	SchedulingGated           CauseID = "SchedulingGated"
+	QueueNotAdmitted          CauseID = "QueueNotAdmitted"
+	SchedulerMissing          CauseID = "SchedulerMissing"
+	ScalingUp                 CauseID = "ScalingUp"
+	AutoscalerCannotHelp      CauseID = "AutoscalerCannotHelp"
+	NoNodes                   CauseID = "NoNodes"
 	Unknown                   CauseID = "Unknown"
 )
 
 // catalogueOrder is the order of the catalogue; it settles ties.
 var catalogueOrder = []CauseID{
 	MIGProfileUnsupported, MIGLayoutMismatch, MIGFragmented, MIGFull, MIGInstancesInUse, MIGStrategyMismatch,
-	MIGConfigFailed, MIGConfigInProgress, MIGConfigUnknown, MIGLayoutDrift, GPUNotMIGCapable,
-	GPUsInUse, GPUsFragmentedAcrossNodes,
-	UntoleratedTaint, NodeSelectorMismatch, NodeCordoned, NodeNotReady, HostResourcesShort, Unknown,
+	MIGConfigFailed, MIGConfigStuck, MIGConfigInProgress, MIGConfigUnknown, MIGConfigInvalidForGPU, MIGModePending,
+	MIGLayoutDrift, GPUNotMIGCapable,
+	GPUsInUse, GPUsFragmentedAcrossNodes, GPURequestTooLarge, DevicePluginDown, GPUUnhealthy,
+	SharedResourceRenamed, SharedRequestTooLarge,
+	UntoleratedTaint, NodeSelectorMismatch, NodeCordoned, NodeNotReady, PodAffinityConflict, TopologySpreadConflict,
+	VolumeConflict, HostResourcesShort, TopologyAlignmentRefused, KubeletAdmissionRefused,
+	SchedulingGated, QueueNotAdmitted, SchedulerMissing, ScalingUp, AutoscalerCannotHelp, NoNodes, Unknown,
 }
 
 // FixKind names a kind of fix of the closed catalogue.
@@ -42,23 +65,35 @@ type FixKind string
 
 // The kinds of fixes that are computed.
 const (
-	ChangeRequest  FixKind = "ChangeRequest"
-	EvictPods      FixKind = "EvictPods"
-	MovePods       FixKind = "MovePods"
-	RepartitionGPU FixKind = "RepartitionGPU"
-	UncordonNode   FixKind = "UncordonNode"
-	AddToleration  FixKind = "AddToleration"
-	FixSelector    FixKind = "FixSelector"
-	Wait           FixKind = "Wait"
-	Manual         FixKind = "Manual"
+	ChangeRequest       FixKind = "ChangeRequest"
+	EvictPods           FixKind = "EvictPods"
+	MovePods            FixKind = "MovePods"
+	RepartitionGPU      FixKind = "RepartitionGPU"
+	RevertMIGConfig     FixKind = "RevertMIGConfig"
+	FixMIGConfig        FixKind = "FixMIGConfig"
+	RestartDevicePlugin FixKind = "RestartDevicePlugin"
+	UncordonNode        FixKind = "UncordonNode"
+	AddToleration       FixKind = "AddToleration"
+	FixSelector         FixKind = "FixSelector"
+	QuarantineGPU       FixKind = "QuarantineGPU"
+	RebootNode          FixKind = "RebootNode"
+	ScaleNodePool       FixKind = "ScaleNodePool"
+	Wait                FixKind = "Wait"
+	Manual              FixKind = "Manual"
 )
 
 // fixOrder is the order of the catalogue of fixes; it settles ties.
-var fixOrder = []FixKind{ChangeRequest, EvictPods, MovePods, RepartitionGPU, UncordonNode, AddToleration, FixSelector, Wait, Manual}
+var fixOrder = []FixKind{
+	ChangeRequest, EvictPods, MovePods, RepartitionGPU, RevertMIGConfig, FixMIGConfig, RestartDevicePlugin, UncordonNode,
+	AddToleration, FixSelector, QuarantineGPU, RebootNode, ScaleNodePool, Wait, Manual,
+}
 
 // disruption orders kinds by how much they disturb, least first: the kind of a
 // fix that takes several is the most disruptive of them.
-var disruption = []FixKind{Wait, Manual, UncordonNode, AddToleration, FixSelector, ChangeRequest, MovePods, EvictPods, RepartitionGPU}
+var disruption = []FixKind{
+	Wait, Manual, ScaleNodePool, UncordonNode, AddToleration, FixSelector, ChangeRequest, RestartDevicePlugin, FixMIGConfig,
+	MovePods, EvictPods, QuarantineGPU, RevertMIGConfig, RepartitionGPU, RebootNode,
+}
 
 func mostDisruptive(kinds []FixKind) FixKind {
 	return slices.MaxFunc(kinds, func(a, b FixKind) int {

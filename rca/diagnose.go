@@ -93,9 +93,9 @@ func (w *world) diagnose(ctx context.Context, i watcher.Incident, opts Options) 
 	if pod == nil {
 		return Diagnosis{}, fmt.Errorf("pod of incident %s is gone", i.ID)
 	}
-	c := &Case{world: w, Incident: i, Pod: pod, asks: asksOf(pod), wants: podRequests(pod), requests: map[string]change{}}
+	c := &Case{world: w, Incident: i, Pod: unbound(pod), refusal: pod.Status, asks: asksOf(pod), wants: podRequests(pod), requests: map[string]change{}}
 	var err error
-	if c.verdict, err = w.snap.Explain(ctx, pod); err != nil {
+	if c.verdict, err = w.snap.Explain(ctx, c.Pod); err != nil {
 		return Diagnosis{}, fmt.Errorf("run the scheduler's filters: %w", err)
 	}
 	nodes, causes := c.judge()
@@ -134,6 +134,17 @@ func (w *world) representative(i watcher.Incident) *corev1.Pod {
 	return nil
 }
 
+// unbound is a pod that the kubelet refused as its next one will be: without a
+// node. Others are themselves.
+func unbound(p *corev1.Pod) *corev1.Pod {
+	if p.Spec.NodeName == "" {
+		return p
+	}
+	p = p.DeepCopy()
+	p.Spec.NodeName, p.Status = "", corev1.PodStatus{}
+	return p
+}
+
 func podNames(i watcher.Incident) []string {
 	names := make([]string, len(i.Pods))
 	for k, p := range i.Pods {
@@ -147,6 +158,13 @@ func (c *Case) judge() ([]NodeBlockers, []Cause) {
 	rules := Rules()
 	nodes := make([]NodeBlockers, 0, len(c.verdict.Nodes))
 	byID := map[CauseID]*Cause{}
+	for _, r := range PodRules() {
+		if f := r.Tell(c); f != nil {
+			c.own = append(c.own, r)
+			note(byID, r.ID, "", f)
+			byID[r.ID].whole = !r.Aside
+		}
+	}
 	for _, v := range c.verdict.Nodes {
 		nb := NodeBlockers{Name: v.Node, Blockers: []Blocker{}}
 		for _, b := range v.Blockers {
@@ -212,8 +230,9 @@ func strength(c Certainty) int {
 	return slices.Index([]Certainty{Proven, Likely, Possible}, c)
 }
 
-// orderCauses puts first the cause that the best proved fix removes, then the
-// others by the number of nodes, ties in catalogue order. Unknown settles
+// orderCauses puts first the cause that the best proved fix removes, then those
+// that are the pod's own and so hold on every node, then the others by the number
+// of nodes, ties in catalogue order. Unknown settles
 // nothing and comes last.
 func orderCauses(causes []Cause, fixes []*candidate) []Cause {
 	var root CauseID
@@ -228,6 +247,9 @@ func orderCauses(causes []Cause, fixes []*candidate) []Cause {
 			return r
 		}
 		if r := rank(a.ID != Unknown) - rank(b.ID != Unknown); r != 0 {
+			return r
+		}
+		if r := rank(a.whole) - rank(b.whole); r != 0 {
 			return r
 		}
 		return len(b.Nodes) - len(a.Nodes)

@@ -82,6 +82,7 @@ type Cause struct {
 	Says      string     `json:"says"`
 	Nodes     []string   `json:"nodes"`
 	Evidence  []Evidence `json:"evidence"`
+	whole     bool       // the pod's own: it holds on every node
 }
 
 // Evidence is a fact and the object it was read from.

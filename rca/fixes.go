@@ -71,6 +71,10 @@ func (c *Case) candidates([]Cause) []*candidate {
 	var out []*candidate
 	seen := map[string]bool{}
 	rules := Rules()
+	own, ok := c.ownSets()
+	if !ok {
+		return nil
+	}
 	for _, v := range c.verdict.Nodes {
 		n := c.node(v.Node)
 		var policy, short []CauseID
@@ -83,7 +87,7 @@ func (c *Case) candidates([]Cause) []*candidate {
 				policy = append(policy, id)
 			}
 		}
-		for _, set := range c.setsFor(n, policy, short) {
+		for _, set := range c.setsFor(n, own, policy, short) {
 			f := c.candidate(n, set)
 			if key := f.fix.Title + "\x00" + f.kindsKey(); !seen[key] {
 				seen[key] = true
@@ -94,10 +98,32 @@ func (c *Case) candidates([]Cause) []*candidate {
 	return out
 }
 
-// setsFor is the product of the alternatives for each cause; nil when a cause
-// admits none.
-func (c *Case) setsFor(n *nodeView, policy, short []CauseID) [][]change {
+// ownSets are the alternatives for what is the pod's own; false when one of its
+// causes admits none.
+func (c *Case) ownSets() ([][]change, bool) {
 	sets := [][]change{nil}
+	for _, r := range c.own {
+		if r.Aside {
+			continue
+		}
+		var next [][]change
+		if r.changes != nil {
+			for _, ch := range r.changes(c) {
+				ch.cause = r.ID
+				for _, s := range sets {
+					next = append(next, append(slices.Clone(s), ch))
+				}
+			}
+		}
+		sets = next
+	}
+	return sets, len(sets) > 0
+}
+
+// setsFor is the product of the alternatives for each cause, on top of those for
+// what is the pod's own; nil when a cause admits none.
+func (c *Case) setsFor(n *nodeView, own [][]change, policy, short []CauseID) [][]change {
+	sets := own
 	product := func(options [][]change) {
 		var next [][]change
 		for _, s := range sets {
@@ -119,7 +145,7 @@ func (c *Case) setsFor(n *nodeView, policy, short []CauseID) [][]change {
 	} else if len(short) > 0 {
 		product(c.resourceChanges(n, short))
 	}
-	if len(policy)+len(short) == 0 {
+	if len(policy)+len(short)+len(own[0]) == 0 {
 		return nil
 	}
 	return sets

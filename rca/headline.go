@@ -78,6 +78,13 @@ func shortWhy(id CauseID) string {
 		GPUsFragmentedAcrossNodes: "free GPUs on different nodes", UntoleratedTaint: "taint not tolerated",
 		NodeSelectorMismatch: "selector matches no node", NodeCordoned: "node cordoned",
 		NodeNotReady: "node not ready", HostResourcesShort: "CPU or memory short", Unknown: "cause not settled",
+		MIGConfigStuck: "MIG manager is stuck", MIGConfigInvalidForGPU: "layout impossible here", MIGModePending: "MIG mode waits for a reset",
+		GPURequestTooLarge: "no node has so many GPUs", DevicePluginDown: "device plugin down", GPUUnhealthy: "GPUs unhealthy",
+		SharedResourceRenamed: "resource renamed by sharing", SharedRequestTooLarge: "more than one share asked",
+		PodAffinityConflict: "pod affinity rules", TopologySpreadConflict: "topology spread", VolumeConflict: "its volume is elsewhere",
+		TopologyAlignmentRefused: "NUMA alignment refused", KubeletAdmissionRefused: "kubelet refused it",
+		SchedulingGated: "held by gates", QueueNotAdmitted: "not admitted by its queue", SchedulerMissing: "no scheduler answers",
+		ScalingUp: "a node is coming", AutoscalerCannotHelp: "autoscaler cannot help", NoNodes: "the cluster has no node",
 	}
 	return texts[id]
 }

@@ -32,21 +32,58 @@ func Rules() []Rule {
 		nodeCordoned,
 		nodeNotReady,
 		nodeSelectorMismatch,
+		podAffinityConflict,
+		topologySpreadConflict,
+		volumeConflict,
+		migConfigStuck,
 		migConfigInProgress,
 		migConfigFailed,
 		migConfigUnknown,
+		migModePending,
+		migConfigInvalidForGPU,
+		sharedResourceRenamed,
+		devicePluginDown,
 		migLayoutDrift,
 		gpuNotMIGCapable,
 		migStrategyMismatch,
 		migProfileUnsupported,
+		gpuUnhealthy,
 		migInstancesInUse,
 		migLayoutMismatch,
 		migFragmented,
 		migFull,
 		gpusFragmentedAcrossNodes,
 		gpusInUse,
+		gpuRequestTooLarge,
 		hostResourcesShort,
 		unknown,
+	}
+}
+
+// PodRule tells a cause that is the pod's own, whatever the nodes are like.
+type PodRule struct {
+	ID   CauseID
+	Tell func(c *Case) *finding
+	// Aside says that the cause keeps the pod from no node: it is told beside
+	// what does.
+	Aside bool
+	// changes are what could be done about it; nil: a person has to look.
+	changes func(c *Case) []change
+}
+
+// PodRules lists the rules about pods. Each is asked: a pod may be gated and
+// have no scheduler.
+func PodRules() []PodRule {
+	return []PodRule{
+		topologyAlignmentRefused,
+		sharedRequestTooLarge,
+		kubeletAdmissionRefused,
+		queueNotAdmitted,
+		schedulingGated,
+		schedulerMissing,
+		noNodes,
+		scalingUp,
+		autoscalerCannotHelp,
 	}
 }
 

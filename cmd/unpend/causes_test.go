@@ -30,6 +30,8 @@ type told struct {
 	extra  []any             // other objects, with their apiVersion and kind
 	// advertised, by resource, instead of what gpu-1 would advertise.
 	advertised map[string]string
+	edit       func(*corev1.Pod)                           // of the waiting pod
+	report     func(*corev1.Node, *nodeprobe.NodeGeometry) // of gpu-1
 	// unreported nodes have no NodeGeometry.
 	unreported bool
 	want       rca.CauseID
@@ -79,6 +81,9 @@ func dumpOf(t *testing.T, c told) string {
 		for i := range c.whole[n.Name] {
 			geo.Report.GPUs[i].Holders = []nodeprobe.Holder{hold(i, "nvidia.com/gpu")}
 		}
+		if c.report != nil {
+			c.report(obj, geo)
+		}
 		add("v1", "Node", obj)
 		if !c.unreported {
 			add("unpend.dev/v1alpha1", "NodeGeometry", geo)
@@ -94,6 +99,9 @@ func dumpOf(t *testing.T, c told) string {
 	p := gpuPod("waiting", c.ask, c.count)
 	p.Spec.NodeSelector, p.Status.Phase = c.node, corev1.PodPending
 	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, LastTransitionTime: metav1.NewTime(now)}}
+	if c.edit != nil {
+		c.edit(p)
+	}
 	add("v1", "Pod", p)
 	data, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "List", "items": items})
 	if err != nil {
@@ -154,6 +162,28 @@ func TestCausesAreToldApart(t *testing.T) {
 		"layout lost":             {nodes: []sim.Node{all1g("gpu-1")}, labels: config("all-2g.10gb"), extra: []any{migParted("all-2g.10gb", "2g.10gb", 3)}, ask: "nvidia.com/mig-2g.10gb", count: 1, want: rca.MIGLayoutDrift, certainty: rca.Proven},
 		"layout as applied":       {nodes: []sim.Node{all1g("gpu-1")}, labels: config("all-1g.5gb"), extra: []any{migParted("all-1g.5gb", "1g.5gb", 7)}, ask: "nvidia.com/mig-2g.10gb", count: 1, want: rca.MIGLayoutMismatch, certainty: rca.Proven},
 		"MIG off":                 {nodes: []sim.Node{off("gpu-1", 1)}, ask: "nvidia.com/mig-1g.5gb", count: 1, want: rca.MIGLayoutMismatch, certainty: rca.Proven},
+		"gated":                   {nodes: []sim.Node{all1g("gpu-1")}, edit: gated("example.com/quota"), ask: "nvidia.com/mig-1g.5gb", count: 1, want: rca.SchedulingGated, kinds: []rca.FixKind{rca.Manual}},
+		"gated by Kueue":          {nodes: []sim.Node{all1g("gpu-1")}, edit: gated("kueue.x-k8s.io/admission"), ask: "nvidia.com/mig-1g.5gb", count: 1, want: rca.QueueNotAdmitted, kinds: []rca.FixKind{rca.Wait}},
+		"nobody schedules it":     {nodes: []sim.Node{all1g("gpu-1")}, edit: scheduledBy("vulcano"), ask: "nvidia.com/mig-1g.5gb", count: 1, want: rca.SchedulerMissing},
+		"no node":                 {ask: "nvidia.com/mig-1g.5gb", count: 1, extra: []any{emptyList("Node")}, want: rca.NoNodes},
+		"NUMA":                    {nodes: []sim.Node{off("gpu-1", 2)}, edit: refused("TopologyAffinityError", "Pod was rejected: Resources cannot be allocated with Topology locality"), ask: "nvidia.com/gpu", count: 2, want: rca.TopologyAlignmentRefused},
+		"two shares":              {nodes: []sim.Node{off("gpu-1", 2)}, edit: refused("UnexpectedAdmissionError", `Pod was rejected: Allocate failed due to rpc error: code = Unknown desc = invalid allocation request for "nvidia.com/gpu.shared": invalid request: maximum request size for shared resources is 1; found 2, which is unexpected`), ask: "nvidia.com/gpu", count: 2, want: rca.SharedRequestTooLarge},
+		"no healthy device":       {nodes: []sim.Node{off("gpu-1", 2)}, edit: refused("UnexpectedAdmissionError", "Pod was rejected: Allocate failed due to no healthy devices present; cannot allocate unhealthy devices nvidia.com/gpu, which is unexpected"), ask: "nvidia.com/gpu", count: 1, want: rca.KubeletAdmissionRefused},
+		"out of GPUs":             {nodes: []sim.Node{off("gpu-1", 2)}, edit: refused("OutOfnvidia.com/gpu", "Pod was rejected: Node didn't have enough resource: nvidia.com/gpu, requested: 1, used: 8, capacity: 8"), ask: "nvidia.com/gpu", count: 1, want: rca.KubeletAdmissionRefused},
+		"more than a node has":    {nodes: []sim.Node{off("gpu-1", 2)}, ask: "nvidia.com/gpu", count: 4, want: rca.GPURequestTooLarge, certainty: rca.Proven},
+		"plugin down":             {nodes: []sim.Node{off("gpu-1", 2)}, advertised: map[string]string{"nvidia.com/gpu": "0"}, ask: "nvidia.com/gpu", count: 1, want: rca.DevicePluginDown, certainty: rca.Proven},
+		"an old key at 0":         {nodes: []sim.Node{all1g("gpu-1")}, advertised: map[string]string{"nvidia.com/mig-2g.10gb": "0"}, ask: "nvidia.com/mig-2g.10gb", count: 1, want: rca.MIGLayoutMismatch},
+		"one GPU sick":            {nodes: []sim.Node{off("gpu-1", 2)}, whole: map[string]int{"gpu-1": 1}, report: sick, ask: "nvidia.com/gpu", count: 1, want: rca.GPUUnhealthy, certainty: rca.Proven},
+		"shares renamed":          {nodes: []sim.Node{off("gpu-1", 2)}, advertised: map[string]string{"nvidia.com/gpu": "0", "nvidia.com/gpu.shared": "8"}, ask: "nvidia.com/gpu", count: 1, want: rca.SharedResourceRenamed, kinds: []rca.FixKind{rca.ChangeRequest}},
+		"shares not renamed":      {nodes: []sim.Node{off("gpu-1", 2)}, ask: "nvidia.com/gpu.shared", count: 1, want: rca.SharedResourceRenamed, kinds: []rca.FixKind{rca.ChangeRequest}},
+		"manager stuck":           {nodes: []sim.Node{all1g("gpu-1")}, labels: state("pending"), report: stateSet(7 * time.Minute), ask: "nvidia.com/mig-2g.10gb", count: 1, want: rca.MIGConfigStuck, certainty: rca.Proven},
+		"manager still at work":   {nodes: []sim.Node{all1g("gpu-1")}, labels: state("pending"), report: stateSet(5 * time.Minute), ask: "nvidia.com/mig-2g.10gb", count: 1, want: rca.MIGConfigInProgress, certainty: rca.Proven},
+		"capacity gone":           {nodes: []sim.Node{all1g("gpu-1")}, labels: state("pending"), advertised: map[string]string{"nvidia.com/mig-1g.5gb": "0"}, ask: "nvidia.com/mig-2g.10gb", count: 1, want: rca.MIGConfigStuck, certainty: rca.Likely},
+		"entry impossible":        {nodes: []sim.Node{all1g("gpu-1")}, labels: config("odd"), extra: []any{migParted("odd", "3g.20gb", 3)}, ask: "nvidia.com/mig-3g.20gb", count: 1, want: rca.MIGConfigInvalidForGPU, certainty: rca.Proven},
+		"mode waits":              {nodes: []sim.Node{off("gpu-1", 1)}, report: modePending, ask: "nvidia.com/mig-1g.5gb", count: 1, want: rca.MIGModePending, certainty: rca.Proven},
+		"anti-affinity":           {nodes: []sim.Node{all1g("gpu-1")}, held: map[string][]sim.Placed{"gpu-1": full[:1]}, edit: apart, ask: "nvidia.com/mig-1g.5gb", count: 1, want: rca.PodAffinityConflict, certainty: rca.Proven},
+		"spread":                  {nodes: []sim.Node{all1g("gpu-1")}, edit: spread, ask: "nvidia.com/mig-1g.5gb", count: 1, want: rca.TopologySpreadConflict, certainty: rca.Proven},
+		"volume missing":          {nodes: []sim.Node{all1g("gpu-1")}, edit: mounting("data"), ask: "nvidia.com/mig-1g.5gb", count: 1, want: rca.VolumeConflict, certainty: rca.Proven},
 		"counts leave a GPU":      {unreported: true, nodes: []sim.Node{two}, held: map[string][]sim.Placed{"gpu-1": full[:1]}, ask: "nvidia.com/mig-3g.20gb", count: 1, want: rca.MIGLayoutMismatch, certainty: rca.Possible},
 		"counts leave no slices":  {unreported: true, nodes: []sim.Node{all1g("gpu-1")}, held: map[string][]sim.Placed{"gpu-1": full}, ask: "nvidia.com/mig-2g.10gb", count: 1, want: rca.MIGFull, certainty: rca.Possible},
 		"counts settle nothing":   {unreported: true, nodes: []sim.Node{all1g("gpu-1")}, held: map[string][]sim.Placed{"gpu-1": full[:1]}, ask: "nvidia.com/mig-3g.20gb", count: 1, want: rca.MIGLayoutMismatch, certainty: rca.Possible},
@@ -206,4 +236,61 @@ func TestBudgetsMakeRepartitionsWait(t *testing.T) {
 	if f := verdict(1); f.Proof.Verdict != rca.Waits || f.Proof.Why != "accepted on a copy once PodDisruptionBudget demo/holders allows 1 more of these evictions; each evicted pod was placed again" {
 		t.Errorf("one of two may leave: %+v", f.Proof)
 	}
+}
+
+func gated(gate string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: gate}}
+		p.Status.Conditions[0].Reason = corev1.PodReasonSchedulingGated
+	}
+}
+
+func scheduledBy(name string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) { p.Spec.SchedulerName, p.Status.Conditions = name, nil }
+}
+
+// refused is how the kubelet leaves a pod it turns away.
+func refused(reason, message string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.Spec.NodeName = "gpu-1"
+		p.Status = corev1.PodStatus{Phase: corev1.PodFailed, Reason: reason, Message: message}
+	}
+}
+
+func apart(p *corev1.Pod) {
+	p.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{
+		{LabelSelector: &metav1.LabelSelector{}, TopologyKey: "kubernetes.io/hostname"}}}}
+}
+
+func spread(p *corev1.Pod) {
+	p.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{MaxSkew: 1, TopologyKey: "example.com/rack", WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: &metav1.LabelSelector{}}}
+}
+
+func mounting(claim string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim}}}}
+	}
+}
+
+func sick(n *corev1.Node, geo *nodeprobe.NodeGeometry) {
+	n.Status.Allocatable["nvidia.com/gpu"] = resource.MustParse("1")
+	geo.Report.GPUs[1].Healthy = false
+}
+
+func modePending(_ *corev1.Node, geo *nodeprobe.NodeGeometry) {
+	geo.Report.GPUs[0].MIG = &nodeprobe.MIGMode{Current: false, Pending: true}
+}
+
+// stateSet has the label of MIG manager's state written so long ago.
+func stateSet(ago time.Duration) func(*corev1.Node, *nodeprobe.NodeGeometry) {
+	return func(n *corev1.Node, geo *nodeprobe.NodeGeometry) {
+		at := metav1.NewTime(geo.Report.ObservedAt.Add(-ago))
+		n.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "nvidia-mig-manager", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1", Time: &at, FieldsType: "FieldsV1",
+			FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:metadata":{"f:labels":{"f:nvidia.com/mig.config.state":{}}}}`)}}}
+	}
+}
+
+// emptyList says that a kind was read and there is none.
+func emptyList(kind string) any {
+	return map[string]any{"apiVersion": "v1", "kind": kind + "List", "items": []any{}}
 }

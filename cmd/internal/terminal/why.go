@@ -70,8 +70,8 @@ type row struct {
 func (o Options) why(d rca.Diagnosis) []string {
 	var rows []row
 	for _, c := range d.Causes {
-		// A cause of no node is told of the pod or of the cluster; there is one at most.
-		if len(c.Nodes) == 0 && len(rows) == 0 {
+		// A cause of no node is told of the pod or of the cluster.
+		if len(c.Nodes) == 0 && len(rows) < maxWhyLines-1 {
 			rows = append(rows, row{says: o.clean(c.Says), ids: o.label(c)})
 		}
 	}

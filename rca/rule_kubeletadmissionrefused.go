@@ -1,0 +1,12 @@
+package rca
+
+import "strings"
+
+// kubeletAdmissionRefused takes the kubelet's other refusals.
+var kubeletAdmissionRefused = PodRule{ID: KubeletAdmissionRefused, Tell: func(c *Case) *finding {
+	reason, evidence, ok := c.refusedBy()
+	if !ok || reason != unexpectedAdmission && !strings.HasPrefix(reason, "OutOf") || tooManyShares(c.refusal.Message) {
+		return nil
+	}
+	return &finding{Proven, "the kubelet refused it at admission: " + reason, evidence}
+}}

@@ -1,0 +1,12 @@
+package rca
+
+import "github.com/unpend/unpend/rca/whatif"
+
+// podAffinityConflict is what the InterPodAffinity plugin refuses: it judges the
+// pods that run, not labels.
+var podAffinityConflict = Rule{ID: PodAffinityConflict, Tell: func(c *Case, n *nodeView, b whatif.Blocker) *finding {
+	if b.Plugin != "InterPodAffinity" {
+		return nil
+	}
+	return &finding{Proven, "pod (anti-)affinity rules leave it out", []Evidence{{n.ref(), b.Reason}}}
+}}

@@ -1,0 +1,75 @@
+package rca
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// schedulerSpeaksWithin is how long a scheduler may take to say its first word of
+// a pod: under load the API client's limits come first (some 50 events a second).
+const schedulerSpeaksWithin = time.Minute
+
+// schedulerMissing: nobody who schedules under that name has ever spoken of any
+// pod. A pod that is gated, or whose claims are missing, is not in any queue, so
+// silence proves nothing there.
+var schedulerMissing = PodRule{
+	ID: SchedulerMissing,
+	Tell: func(c *Case) *finding {
+		name := c.schedulerName()
+		if len(c.Pod.Spec.SchedulingGates) > 0 || len(c.Pod.Spec.ResourceClaims) > 0 || c.refusal.Phase == corev1.PodFailed || c.spoken(name) {
+			return nil
+		}
+		st := c.world.state
+		// A dump may have been written by hand, without conditions: that nobody serves
+		// a name of the user's own choosing is then all that can be told.
+		if st.Live && st.Now.Sub(c.Incident.Since) < schedulerSpeaksWithin || !st.Live && name == corev1.DefaultSchedulerName {
+			return nil
+		}
+		certainty := Likely
+		if name != corev1.DefaultSchedulerName && st.Unread["Pod"] == "" {
+			certainty = Proven
+		}
+		return &finding{certainty, fmt.Sprintf("no scheduler answers to schedulerName %q", name), []Evidence{
+			{c.ref(), fmt.Sprintf("schedulerName %q, no PodScheduled condition", name)},
+			{c.ref(), "no pod of that schedulerName was ever bound or judged, no event is from it"}}}
+	},
+	changes: func(c *Case) []change {
+		if c.schedulerName() == corev1.DefaultSchedulerName || !c.spoken(corev1.DefaultSchedulerName) {
+			return []change{{kind: Manual, manual: true, risk: "none", until: "its scheduler runs", title: fmt.Sprintf("start the scheduler %q", c.schedulerName()),
+				commands: []string{"kubectl get pods -A -o wide | grep -i scheduler"}}}
+		}
+		ch := change{kind: ChangeRequest, minutes: 1, risk: "medium", title: fmt.Sprintf("schedule %s by %s", c.workloadName(), corev1.DefaultSchedulerName),
+			pod: func(p *corev1.Pod) { p.Spec.SchedulerName = corev1.DefaultSchedulerName }}
+		c.editTemplate(&ch, map[string]any{"schedulerName": corev1.DefaultSchedulerName}, false)
+		return []change{ch}
+	},
+}
+
+func (c *Case) schedulerName() string {
+	if n := c.Pod.Spec.SchedulerName; n != "" {
+		return n
+	}
+	return corev1.DefaultSchedulerName
+}
+
+// spoken says whether a scheduler of that name has left any trace.
+func (c *Case) spoken(name string) bool {
+	for _, p := range c.world.state.Pods {
+		if p.Spec.SchedulerName != name && (p.Spec.SchedulerName != "" || name != corev1.DefaultSchedulerName) {
+			continue
+		}
+		for _, cond := range p.Status.Conditions {
+			if cond.Type == corev1.PodScheduled && cond.Reason != corev1.PodReasonSchedulingGated {
+				return true
+			}
+		}
+	}
+	for _, e := range c.world.state.Events {
+		if e.ReportingController == name || e.Source.Component == name {
+			return true
+		}
+	}
+	return false
+}
