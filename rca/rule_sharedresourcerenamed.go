@@ -15,7 +15,7 @@ const sharedSuffix = ".shared"
 
 // sharedResourceRenamed: the node offers the devices under the other of the two
 // names.
-var sharedResourceRenamed = Rule{ID: SharedResourceRenamed, Tell: func(c *Case, n *nodeView, b whatif.Blocker) *finding {
+var sharedResourceRenamed = Rule{ID: SharedResourceRenamed, Tell: func(_ *Case, n *nodeView, b whatif.Blocker) *finding {
 	r, ok := insufficient(b)
 	if !ok || !isGPU(corev1.ResourceName(r)) || n.allocatable(corev1.ResourceName(r)) > 0 {
 		return nil

@@ -286,7 +286,7 @@ func stateSet(ago time.Duration) func(*corev1.Node, *nodeprobe.NodeGeometry) {
 	return func(n *corev1.Node, geo *nodeprobe.NodeGeometry) {
 		at := metav1.NewTime(geo.Report.ObservedAt.Add(-ago))
 		n.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "nvidia-mig-manager", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1", Time: &at, FieldsType: "FieldsV1",
-			FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:metadata":{"f:labels":{"f:nvidia.com/mig.config.state":{}}}}`)}}}
+			FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:labels":{"f:nvidia.com/mig.config.state":{}}}}`)}}
 	}
 }
 
