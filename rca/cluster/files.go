@@ -225,14 +225,20 @@ func (r *fileReader) items(apiVersion, base string, items []json.RawMessage) err
 	return nil
 }
 
-// usualHead is how kubectl and the API server begin an object.
-var usualHead = regexp.MustCompile(`\A\s*\{\s*"apiVersion"\s*:\s*"([^"\\]+)"\s*,\s*"kind"\s*:\s*"([^"\\]+)"\s*[,}]`)
+// usualHead is how kubectl begins an object, and rawHead how the API server does.
+var (
+	usualHead = regexp.MustCompile(`\A\s*\{\s*"apiVersion"\s*:\s*"([^"\\]+)"\s*,\s*"kind"\s*:\s*"([^"\\]+)"\s*[,}]`)
+	rawHead   = regexp.MustCompile(`\A\s*\{\s*"kind"\s*:\s*"([^"\\]+)"\s*,\s*"apiVersion"\s*:\s*"([^"\\]+)"\s*[,}]`)
+)
 
 // kindAt says what an item of a list is, without decoding all of it where it
 // begins as usual.
 func kindAt(item []byte) (apiVersion, name string, err error) {
 	if m := usualHead.FindSubmatch(item); m != nil {
 		return string(m[1]), string(m[2]), nil
+	}
+	if m := rawHead.FindSubmatch(item); m != nil {
+		return string(m[2]), string(m[1]), nil
 	}
 	var h struct {
 		APIVersion string `json:"apiVersion"`

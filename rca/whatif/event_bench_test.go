@@ -13,7 +13,7 @@ func BenchmarkEvent(b *testing.B) {
 			s, i := fleet(b, n), 0
 			for b.Loop() {
 				name := fmt.Sprintf("gpu-%05d", i%n)
-				gone, back := on(pod(fmt.Sprintf("p-%d-0", i%n), 4, 1), name), node(name, 96, int64(2+i%2))
+				gone, back := on(pod(fmt.Sprintf("p-%d-0", i%n), 4, 1), name), node(name, 96, 2+int64(i%2))
 				s.DeletePod(gone.Namespace, gone.Name)
 				s.SetNode(back)
 				s.SetPod(gone)
