@@ -121,8 +121,13 @@ func (f *Follower) follow(k *kind, in cache.SharedIndexInformer) error {
 	f.informers[k.name] = in
 	f.mu.Unlock()
 	if err := in.SetTransform(func(o any) (any, error) {
-		if t, ok := o.(Object); ok {
-			trim(t)
+		t, ok := o.(Object)
+		if !ok {
+			return o, nil
+		}
+		trim(t)
+		if typed, ok := k.typed(t); ok {
+			return typed, nil // once, not for every State
 		}
 		return o, nil
 	}); err != nil {
