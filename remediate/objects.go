@@ -27,7 +27,7 @@ func withPreconditions(patch []byte, o metav1.Object) ([]byte, error) {
 // stale turns what tells of another object into ErrStale.
 func stale(err error, t rca.Target) error {
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		return fmt.Errorf("%w: %s %s/%s has changed: %w", ErrStale, t.Kind, t.Namespace, t.Name, err)
+		return fmt.Errorf("%w: %s %s has changed: %w", ErrStale, strings.ToLower(t.Kind), strings.TrimPrefix(t.Namespace+"/"+t.Name, "/"), err)
 	}
 	return err
 }
