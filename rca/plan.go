@@ -60,6 +60,7 @@ func (n *nodeView) relies() map[string]string {
 		"mig":           n.Labels[labelMIGConfig] + " " + n.Labels[labelMIGState] + " " + n.Labels[labelMIGStrategy],
 		"allocatable":   n.advertised(),
 	}
+	n.reliesOnWhole(out)
 	for _, g := range n.gpus {
 		out[fmt.Sprintf("gpu%d", g.Index)] = layoutText(g)
 		for _, s := range g.Slots {
@@ -72,4 +73,23 @@ func (n *nodeView) relies() map[string]string {
 		}
 	}
 	return out
+}
+
+// reliesOnWhole adds the GPUs that are not partitioned.
+func (n *nodeView) reliesOnWhole(out map[string]string) {
+	if n.geometry == nil {
+		return
+	}
+	for _, g := range n.geometry.Report.GPUs {
+		if g.MIG != nil && g.MIG.Current {
+			continue
+		}
+		out[fmt.Sprintf("gpu%d", g.Index)] = "whole"
+		for i, h := range g.Holders {
+			out[HolderPrefix(g.Index)+fmt.Sprint(i)] = h.Namespace + "/" + h.Pod
+			if h.Unknown || !n.holdersKnown {
+				out[HolderPrefix(g.Index)+fmt.Sprint(i)] = UnknownHolder
+			}
+		}
+	}
 }
