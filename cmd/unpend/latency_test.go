@@ -119,7 +119,7 @@ func BenchmarkConditionToDiagnosis(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer events.Close()
-	service := &service{client: s.client(b), custom: s.custom(b), std: stdio{strings.NewReader(""), io.Discard, io.Discard}, logger: slog.New(slog.DiscardHandler), registry: prometheus.NewRegistry(), bus: events}
+	service := &service{client: s.client(b), custom: s.custom(b), std: stdio{in: strings.NewReader(""), out: io.Discard, err: io.Discard}, logger: slog.New(slog.DiscardHandler), registry: prometheus.NewRegistry(), bus: events}
 	ctx, cancel := context.WithCancel(b.Context())
 	var parts sync.WaitGroup
 	defer parts.Wait()
