@@ -59,8 +59,8 @@ type CapacityProof struct {
 	// AtLeast is a bound: the optimum if disruption budgets bound nothing and a
 	// gang could leave in parts.
 	AtLeast VictimCost `json:"atLeast"`
-	// RunnerUp is the cheapest plan that evicts nobody from one of the places of
-	// this one; absent when there is none, or it was not looked for.
+	// RunnerUp is what a plan costs at least that evicts nobody from one of the
+	// places of this one; absent when there is none, or it was not looked for.
 	RunnerUp *VictimCost `json:"runnerUp,omitempty"`
 	Exact    bool        `json:"exact"` // all other plans were ruled out
 }

@@ -21,13 +21,15 @@ type Proof struct {
 	// Exact: every other plan was ruled out. Where it is false the plan can be
 	// carried out, but one between Bound and its cost was not ruled out.
 	Exact bool
-	// Bound is the optimum when disruption budgets do not bind and every place may
+	// Bound, where it is told, is the optimum when disruption budgets do not bind and every place may
 	// pay its share of a tenant in several: no plan costs less. Where it equals the
 	// cost, it is the proof.
 	Bound Cost
-	// RunnerUp is the cheapest plan that leaves at least one of the places alone
-	// that this one evicts from (places that share tenants count as one); nil when
-	// there is none, or where Tried is above one.
+	// RunnerUp bounds the plans that leave at least one of the places alone that
+	// this one evicts from (places that share tenants count as one): at the same
+	// highest priority none costs less, and one costs as much unless a budget that
+	// lets this plan pass forbids it. Nil when there is none, or where Tried is above
+	// one.
 	RunnerUp *Cost
 	// Tried is how many such problems were solved: one, where nothing binds.
 	Tried int
@@ -89,11 +91,13 @@ func (p *Planner) prove(ceiling int64) {
 	}
 	slices.Sort(p.plan.Leave)
 	p.plan.Cost.Sum, p.plan.Cost.Lost = p.best.price.sum, p.best.price.lost
-	proof.Bound = p.floor.cost(ceiling)
+	if p.floorFits == p.plan.Fits { // else it is the price of more instances
+		proof.Bound = p.floor.cost(ceiling)
+	}
 	if p.tried == 1 && p.exact {
 		if price, ok := p.nextBest(p.plan.Fits - p.base); ok {
-			cost := price.cost(ceiling)
-			proof.RunnerUp = &cost
+			p.runnerUp = price.cost(ceiling)
+			proof.RunnerUp = &p.runnerUp
 		}
 	}
 }

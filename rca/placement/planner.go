@@ -53,11 +53,15 @@ type Planner struct {
 	fits           int
 	bound, relaxed price // with and without budgets told apart
 	floor          price // relaxed of the whole problem
+	relaxedFits    int
+	floorFits      int
 	best           best
 	exact          bool
-	tried, most    int
+	tried, most    int // problems solved
+	until          int // work
 
-	plan Plan
+	plan     Plan
+	runnerUp Cost
 }
 
 // limits are what is worked out in one go. Beyond them each place pays a share of
@@ -67,8 +71,12 @@ type limits struct {
 	uses   int // combinations of how much of each budget is used
 }
 
-// maxSteps bounds the steps of one go.
-const maxSteps = 1 << 21
+// maxSteps bounds the steps of one go, maxWork those of a search: no problem takes
+// longer, at worst the plan is not proved.
+const (
+	maxSteps = 1 << 21
+	maxWork  = 1 << 25
+)
 
 // stand is what is decided about a tenant.
 type stand uint8
@@ -151,6 +159,7 @@ func (p *Planner) refresh() {
 		p.survey.make(p)
 		p.rebuild()
 	}
+	p.dims.reset(p.limits.uses)
 	for _, place := range p.dirty {
 		p.reprice(p.unitOf[place])
 	}

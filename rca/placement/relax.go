@@ -23,6 +23,8 @@ type scratch struct {
 	leaving                        []int
 	table, place                   table
 	columns                        [][]price
+	items                          []int
+	guarded                        []int32
 }
 
 // relax finds the least price for want instances beyond the free ones, as if no
@@ -133,7 +135,7 @@ func (p *Planner) guardedUnits() []int32 {
 	if len(p.dims.active) == 0 {
 		return nil
 	}
-	var out []int32
+	out := p.scratch.guarded[:0]
 	for _, dim := range p.dims.active {
 		for _, t := range p.guarded[dim.budget] {
 			if p.stands[t] == open {
@@ -142,11 +144,13 @@ func (p *Planner) guardedUnits() []int32 {
 		}
 	}
 	slices.Sort(out)
+	p.scratch.guarded = out
 	return slices.Compact(out)
 }
 
 // greedy takes what is cheapest by the instance, as far as budgets allow.
 func (p *Planner) greedy(want int) (int, price) {
+	p.dims.reset(p.limits.uses) // it looks at all budgets by itself
 	s := &p.scratch
 	s.ranked = s.ranked[:0]
 	for u := range p.units {

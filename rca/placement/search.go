@@ -20,6 +20,7 @@ func (p *Planner) search(target int, ceiling int64) {
 	p.dims.reset(p.limits.uses)
 	p.best.found, p.exact, p.tried = false, true, 0
 	p.most = min(max(maxSteps/(len(p.places)+1), 64), 4096)
+	p.until = p.work() + maxWork
 	p.descend(target, price{})
 }
 
@@ -30,7 +31,7 @@ func (p *Planner) descend(target int, sunk price) {
 	blocked := p.solve(target)
 	fits, bound := p.fits, p.bound.plus(sunk)
 	if p.tried == 1 {
-		p.floor = p.relaxed
+		p.floor, p.floorFits = p.relaxed, p.relaxedFits
 	}
 	if blocked < 0 {
 		p.note(sunk)
@@ -50,7 +51,7 @@ func (p *Planner) decide(target int, t int32, sunk price, fits int, bound price)
 		if t < 0 || p.best.found && (p.best.fits > fits || p.best.fits == fits && !bound.less(p.best.price)) {
 			return
 		}
-		if p.tried >= p.most {
+		if p.tried >= p.most || p.work() > p.until {
 			p.exact = false
 			return
 		}
@@ -74,7 +75,7 @@ func (p *Planner) solve(target int) int {
 		reached, bound := p.relax(target - p.base)
 		p.fits, p.bound = min(target, p.base+reached), bound
 		if first {
-			p.relaxed = bound
+			p.relaxed, p.relaxedFits = bound, p.fits
 		}
 		p.out.keep(p, 0)
 		for _, c := range p.scratch.chosen {
@@ -126,13 +127,16 @@ func (p *Planner) coupled(blocked int) int32 {
 	return found
 }
 
-// fallBack finds some plan that breaks no budget, for the search to beat: one
-// in which nobody leaves whose budget would be broken.
+// fallBack finds some plan that breaks no budget, for the search to beat: of those
+// whose budget would be broken, only so many may leave as it allows.
 func (p *Planner) fallBack(target int) {
 	var held []int32
 	for blocked := p.out.violated(p); blocked >= 0; blocked = p.solve(target) {
+		left := p.left[blocked]
 		for _, t := range p.guarded[blocked] {
-			if p.forced[t] == open {
+			if pods := p.pods(int(t), blocked); p.out.in[t] && pods <= left {
+				left -= pods
+			} else if p.forced[t] == open {
 				p.forced[t] = stays
 				held = append(held, t)
 			}
@@ -150,7 +154,7 @@ func (p *Planner) fallBack(target int) {
 // alone; false where that leaves too few. It must follow an exact relax at once.
 func (p *Planner) nextBest(want int) (price, bool) {
 	s := &p.scratch
-	if len(p.outer.ends) == 0 || want != p.outer.want {
+	if len(p.outer.ends) == 0 || want > p.outer.want {
 		return never, false
 	}
 	p.outer.trace = false
@@ -159,15 +163,15 @@ func (p *Planner) nextBest(want int) (price, bool) {
 		column[state] = never
 	}
 	column[0] = price{}
-	var chosen []int
+	s.items = s.items[:0]
 	for item, u := range s.units {
-		if len(s.chosen) > len(chosen) && s.chosen[len(s.chosen)-1-len(chosen)].unit == u {
-			chosen = append(chosen, item)
+		if n := len(s.chosen) - 1 - len(s.items); n >= 0 && s.chosen[n].unit == u { // they are in falling order
+			s.items = append(s.items, item)
 			continue
 		}
 		p.outer.weigh(column, p.outer.of(item), 0)
 	}
-	least := p.without(chosen, 0, want)
+	least := p.without(s.items, 0, want)
 	return least, least.possible()
 }
 
