@@ -28,6 +28,7 @@ type Grid struct {
 	profiles []nodeprobe.Profile
 	byName   map[string]int // by both spellings
 	shapeOf  []int          // profile → shape
+	shift    []int          // profile → where a State counts it, -1 nowhere
 	limits   []int          // profile → how many an empty board can hold at once
 	shapes   []shape        // the largest first
 	slices   int
@@ -124,6 +125,9 @@ func build(profiles []nodeprobe.Profile) (*Grid, error) {
 			limit = min(limit, g.compute/p.ComputeSlices)
 		}
 		g.limits = append(g.limits, limit)
+	}
+	if err := g.shifts(); err != nil {
+		return nil, err
 	}
 	g.layouts = sync.OnceValue(g.enumerate)
 	return g, nil

@@ -89,7 +89,7 @@ func (p *Planner) everything() (int, price) {
 
 // candidates are the n cheapest units for each number of instances and each use
 // of budgets: a plan takes fewer than n units, so any other could be exchanged
-// for one of them.
+// for one of them. Those that use budgets come last.
 func (p *Planner) candidates(n int) {
 	s := &p.scratch
 	s.units = s.units[:0]
@@ -106,6 +106,8 @@ func (p *Planner) candidates(n int) {
 	for _, u := range guarded {
 		s.skip[u] = false
 	}
+	slices.Sort(s.units)
+	s.units = slices.Compact(s.units)
 	s.ranked = s.ranked[:0]
 	for _, u := range guarded {
 		p.fill(&p.units[u], &s.table)
@@ -117,7 +119,7 @@ func (p *Planner) candidates(n int) {
 	slices.SortFunc(s.ranked, func(a, b choice) int {
 		return cmp.Or(cmp.Compare(a.fits, b.fits), cmp.Compare(a.use, b.use), a.price.compare(b.price), cmp.Compare(a.unit, b.unit))
 	})
-	row := 0
+	row, from := 0, len(s.units)
 	for i, r := range s.ranked {
 		if i > 0 && (r.fits != s.ranked[i-1].fits || r.use != s.ranked[i-1].use) {
 			row = 0
@@ -126,8 +128,8 @@ func (p *Planner) candidates(n int) {
 			s.units = append(s.units, r.unit)
 		}
 	}
-	slices.Sort(s.units)
-	s.units = slices.Compact(s.units)
+	slices.Sort(s.units[from:])
+	s.units = append(s.units[:from], slices.Compact(s.units[from:])...)
 }
 
 // guardedUnits are those with tenants whose budgets are told apart.

@@ -20,6 +20,7 @@ type sack struct {
 	ends       []int // of the items' labels
 	picks      []int32
 	trace      bool
+	spent      bool // some label had a use: until then no other use can be reached
 	work       int
 }
 
@@ -31,7 +32,7 @@ func (s *sack) start(want int, d *dims, paid price, use int, trace bool) {
 	for range (want + 1) * d.uses {
 		s.best = append(s.best, never)
 	}
-	s.best[use] = paid
+	s.best[use], s.spent = paid, use > 0
 }
 
 // item ends an item whose labels have been appended, and weighs it.
@@ -49,9 +50,16 @@ func (s *sack) item() {
 // weigh adds an item to a column. Higher numbers first: what is read has not
 // been written for this item, because every label gives something.
 func (s *sack) weigh(best []price, labels []label, picks int) {
-	s.work += len(best) * len(labels)
+	for l := range labels {
+		s.spent = s.spent || labels[l].use > 0
+	}
+	uses := s.uses
+	if !s.spent {
+		uses = 1
+	}
+	s.work += s.want * uses * len(labels)
 	for j := s.want; j > 0; j-- {
-		for use := range s.uses {
+		for use := range uses {
 			state := j*s.uses + use
 			least, pick := best[state], 0
 			for l := range labels {

@@ -157,7 +157,7 @@ func (p *Planner) nextBest(want int) (price, bool) {
 	if len(p.outer.ends) == 0 || want > p.outer.want {
 		return never, false
 	}
-	p.outer.trace = false
+	p.outer.trace, p.outer.spent = false, false
 	column := p.column(0)
 	for state := range column {
 		column[state] = never

@@ -26,6 +26,7 @@ type shape struct {
 type answer struct {
 	room uint8 // how many fit at once
 	best int8  // the start that leaves the most room, -1 for none
+	harm uint8 // how much of the others' room that takes, as a rank: 0 for the least
 }
 
 func mask(start, size int) uint64 { return (1<<size - 1) << start }
@@ -66,6 +67,39 @@ func (g *Grid) makeShapes() {
 	for i := range g.shapes { // after all rooms: they decide what is best
 		for held := range g.shapes[i].table {
 			g.shapes[i].table[held].best = int8(g.findBest(i, uint64(held)))
+		}
+		g.rankHarm(i)
+	}
+}
+
+// maxHarm is the highest rank of harm; no board needs as many.
+const maxHarm = 13
+
+// rankHarm ranks the sets of held slices by the room that placing one of the
+// shape takes from the shapes, the largest first.
+func (g *Grid) rankHarm(shape int) {
+	s := &g.shapes[shape]
+	takes := func(held int) []int {
+		out := make([]int, len(g.shapes))
+		after := uint64(held) | mask(int(s.table[held].best), s.size)
+		for i := range g.shapes {
+			out[i] = g.shapes[i].room(uint64(held)) - g.shapes[i].room(after)
+		}
+		return out
+	}
+	var kinds [][]int
+	for held := range s.table {
+		if s.table[held].best < 0 {
+			continue
+		}
+		if at, known := slices.BinarySearchFunc(kinds, takes(held), slices.Compare[[]int]); !known {
+			kinds = slices.Insert(kinds, at, takes(held))
+		}
+	}
+	for held := range s.table {
+		if s.table[held].best >= 0 {
+			at, _ := slices.BinarySearchFunc(kinds, takes(held), slices.Compare[[]int])
+			s.table[held].harm = uint8(min(at, maxHarm))
 		}
 	}
 }
