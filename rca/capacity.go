@@ -105,6 +105,8 @@ type question struct {
 	ask     ask
 	notes   notes
 	tenants *tenants
+	index   *placement.Index // of GPUs whose positions are known
+	gpus    int              // in it
 	places  []place
 	options [][]placement.Option
 	item    CapacityItem
@@ -123,7 +125,7 @@ func newQuestion(st *cluster.State, a CapacityAsk) (*question, error) {
 	}
 	// Every question looks afresh: it marks in its view what it does not trust.
 	w := view(st)
-	return &question{world: w, ask: ask{corev1.ResourceName(a.Resource), profile, int64(a.Count)}, tenants: newTenants(w),
+	return &question{world: w, ask: ask{corev1.ResourceName(a.Resource), profile, int64(a.Count)}, tenants: newTenants(w), index: placement.NewIndex(),
 		item: CapacityItem{Resource: a.Resource, Asked: a.Count}}, nil
 }
 
@@ -141,6 +143,10 @@ func (q *question) answer() CapacityItem {
 			q.instances(v)
 		}
 	}
+	totals := q.index.Totals(q.index.Ask(q.ask.profile), nil)
+	q.item.Now += totals.Now
+	q.item.Repartition += totals.Remade
+	q.item.Hardware += totals.Room
 	q.evict()
 	q.item.Ignored = q.ignored()
 	return q.item

@@ -24,10 +24,15 @@ func (q *question) free(node string, n int) {
 	if n <= 0 {
 		return
 	}
+	q.count(n)
+	q.offer(node, []placement.Option{{Fits: n}})
+}
+
+// count adds what is free and needs nothing re-made.
+func (q *question) count(n int) {
 	q.item.Now += n
 	q.item.Repartition += n
 	q.item.Hardware += n
-	q.offer(node, []placement.Option{{Fits: n}})
 }
 
 // holders adds the pods that request the resource: what each would give back, it
@@ -140,22 +145,15 @@ func (q *question) positioned(v *nodeView) {
 			q.notes.add("GPU", "unhealthy", v.gpuName(g.Index))
 			continue
 		}
-		fit := g.Fit(q.ask.profile)
 		options := g.Options(q.ask.profile, placement.WholeGPU, q.tenantOf)
-		whole := fit.Idle
-		for _, o := range options {
-			if len(o.Leave) == 0 {
-				whole = max(whole, o.Fits)
-			}
-		}
 		if report.MIG.Pending != report.MIG.Current {
 			q.notes.add("GPU", "about to change MIG mode: it is not re-made", v.gpuName(g.Index))
+			q.count(g.Fit(q.ask.profile).Idle)
 			options = slices.DeleteFunc(options, func(o placement.Option) bool { return o.Remade })
-			whole, fit.Room = fit.Idle, fit.Idle
+		} else {
+			q.index.Set(q.gpus, 0, *g)
+			q.gpus++
 		}
-		q.item.Now += fit.Idle
-		q.item.Repartition += whole
-		q.item.Hardware += fit.Room
 		q.offer(v.Name, options)
 	}
 	for _, g := range v.geometry.Report.GPUs {
