@@ -145,7 +145,7 @@ func (q *question) positioned(v *nodeView) {
 			q.notes.add("GPU", "unhealthy", v.gpuName(g.Index))
 			continue
 		}
-		options := g.Options(q.ask.profile, placement.WholeGPU, q.tenantOf)
+		options := g.Options(q.ask.profile, placement.WholeGPU, q.tenants.holding)
 		if report.MIG.Pending != report.MIG.Current {
 			q.notes.add("GPU", "about to change MIG mode: it is not re-made", v.gpuName(g.Index))
 			q.count(g.Fit(q.ask.profile).Idle)
@@ -201,17 +201,6 @@ func (q *question) distrust(v *nodeView) {
 	if marked > 0 {
 		q.notes.add("node", "that offers fewer instances than are reported idle: the others are not counted", v.Name)
 	}
-}
-
-func (q *question) tenantOf(s placement.Slot) int {
-	if s.Unknown {
-		return -1
-	}
-	p := q.world.state.Pod(s.Holder.Namespace, s.Holder.Pod)
-	if p == nil {
-		return -1
-	}
-	return q.tenants.of(p)
 }
 
 func (v *nodeView) report(index int) nodeprobe.GPU {

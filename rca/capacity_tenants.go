@@ -90,6 +90,21 @@ func (t *tenants) of(p *corev1.Pod) int {
 	return id
 }
 
+// anew numbers from 0 again.
+func (t *tenants) anew() *tenants {
+	return &tenants{world: t.world, asker: t.asker, gangs: t.gangs, known: map[*corev1.Pod]int{}}
+}
+
+// holding is the tenant who holds a slot; a negative number when nobody knows who
+// that is.
+func (t *tenants) holding(s placement.Slot) int {
+	p := t.world.state.Pod(s.Holder.Namespace, s.Holder.Pod)
+	if s.Unknown || p == nil {
+		return -1
+	}
+	return t.of(p)
+}
+
 // tenant sums a gang up; true when one of its pods may not leave.
 func (t *tenants) tenant(pods []*corev1.Pod) (placement.Tenant, bool) {
 	out := placement.Tenant{Priority: int64(corev1helpers.PodPriority(pods[0]))}

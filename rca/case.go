@@ -25,6 +25,7 @@ type Case struct {
 	asks     []ask
 	wants    corev1.ResourceList // all that the pod requests
 	verdict  whatif.Verdict
+	tenants  *tenants // who could leave for this pod, once asked for
 	// own are the causes that are the pod's own.
 	own []PodRule
 	// requests are the changed requests worked out so far, by title.

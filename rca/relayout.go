@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -42,6 +43,9 @@ func (c *Case) relayouts(n *nodeView, a ask) []relayout {
 	}
 	if config := c.world.configOf(n); config.writable {
 		out = append(out, c.customRelayouts(n, a, config.source)...)
+		if r, ok := c.jointRelayout(n, a, config.source); ok && a.count > 1 {
+			out = append(out, r)
+		}
 	}
 	return c.leastCostly(out)
 }
@@ -81,19 +85,68 @@ func (c *Case) customRelayouts(n *nodeView, a ask, into *corev1.ConfigMap) []rel
 			layouts[other.Index] = other.Layout()
 		}
 		layouts[g.Index] = options[0]
-		r, ok := c.relayout(n, a, layouts)
-		if !ok {
-			continue
+		if r, ok := c.customRelayout(n, a, layouts, into); ok {
+			out = append(out, r)
 		}
-		entry, err := customEntry(layouts)
-		if err != nil {
-			continue
-		}
-		r.entry, r.into = entry, into
-		r.config = fmt.Sprintf("unpend-%.4x", sha256.Sum256(append([]byte(n.Name+"\n"), entry...)))
-		out = append(out, r)
 	}
 	return out
+}
+
+// customRelayout is the layouts as an entry of their own, named by its content.
+func (c *Case) customRelayout(n *nodeView, a ask, layouts map[int]placement.Layout, into *corev1.ConfigMap) (relayout, bool) {
+	r, ok := c.relayout(n, a, layouts)
+	if !ok {
+		return r, false
+	}
+	entry, err := customEntry(layouts)
+	if err != nil {
+		return r, false
+	}
+	r.entry, r.into = entry, into
+	r.config = fmt.Sprintf("unpend-%.4x", sha256.Sum256(append([]byte(n.Name+"\n"), entry...)))
+	return r, true
+}
+
+// jointRelayout re-makes as many GPUs of the node as the request needs, those
+// whose holders cost least together.
+func (c *Case) jointRelayout(n *nodeView, a ask, into *corev1.ConfigMap) (relayout, bool) {
+	if c.tenants == nil {
+		c.tenants = newTenants(c.world)
+		c.tenants.asker = c
+	}
+	holders := c.tenants.anew()
+	places := make([][]placement.Option, len(n.gpus))
+	for i, g := range n.gpus {
+		places[i] = slices.DeleteFunc(g.Options(a.profile, placement.WholeGPU, holders.holding), func(o placement.Option) bool { return !o.Remade && len(o.Leave) > 0 })
+	}
+	planner := placement.NewPlanner(placement.Problem{Tenants: holders.list, Budgets: c.world.pdbs.allowed(), Places: places})
+	plan := planner.Plan(int(a.count))
+	if int64(plan.Fits) < a.count {
+		return relayout{}, false
+	}
+	need := int(a.count)
+	layouts, remade := map[int]placement.Layout{}, map[int]int{}
+	for _, m := range plan.Moves {
+		if o := places[m.Place][m.Option]; o.Remade {
+			remade[m.Place] = o.Fits
+		}
+	}
+	for i, g := range n.gpus {
+		layouts[g.Index] = g.Layout()
+		if _, ok := remade[i]; !ok {
+			need -= g.Fit(a.profile).Idle
+		}
+	}
+	for _, i := range slices.Sorted(maps.Keys(remade)) {
+		count := min(remade[i], max(1, need))
+		options := n.gpus[i].Relayouts(a.profile, count)
+		if len(options) == 0 {
+			return relayout{}, false
+		}
+		layouts[n.gpus[i].Index] = options[0]
+		need -= count
+	}
+	return c.customRelayout(n, a, layouts, into)
 }
 
 // relayout works out who must leave for the layouts, and whether the request

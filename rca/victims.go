@@ -113,15 +113,25 @@ func (b *budgets) allowed() []int {
 	return out
 }
 
+// refuse says whether the API server would refuse the pod's eviction now: a budget
+// that is used up, or more than one budget, which the Eviction API does not support
+// (pkg/registry/core/pod/storage/eviction.go, 1.37.1).
+func (b *budgets) refuse(p *corev1.Pod) bool {
+	guards := b.guarding(p)
+	return len(guards) > 1 || len(guards) == 1 && b.list[guards[0]].pdb.Status.DisruptionsAllowed < 1
+}
+
 // beyond counts the evictions that budgets do not allow now, and names the first
 // such budget.
 func (b *budgets) beyond(victims []*corev1.Pod) (count int, budget string) {
 	left := b.allowed()
 	for _, v := range victims {
-		for _, g := range b.guarding(v) {
-			if left[g]--; left[g] < 0 {
+		guards := b.guarding(v)
+		for _, g := range guards {
+			if left[g]--; left[g] < 0 || len(guards) > 1 {
 				count++
 				budget = cmp.Or(budget, b.list[g].pdb.Namespace+"/"+b.list[g].pdb.Name)
+				break
 			}
 		}
 	}

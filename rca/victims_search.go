@@ -51,8 +51,7 @@ func (c *Case) search(n *nodeView, lack deficits) *search {
 	s := &search{c: c, visits: maxVisits, allowed: c.world.pdbs.allowed()}
 	for _, p := range n.pods {
 		gives := func(name corev1.ResourceName) bool { return n.contribution(p, name) > 0 }
-		guarded := slices.ContainsFunc(c.world.pdbs.guarding(p), func(g int) bool { return s.allowed[g] < 1 })
-		if !guarded && c.mayLeave(p) && slices.ContainsFunc(lack.names(), gives) {
+		if !c.world.pdbs.refuse(p) && c.mayLeave(p) && slices.ContainsFunc(lack.names(), gives) {
 			s.candidates = append(s.candidates, p)
 		}
 	}
@@ -135,7 +134,7 @@ func (s *search) coverable(lack deficits) bool {
 		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(s.frees[b][name], s.frees[a][name]) })
 		left := slices.Clone(s.allowed)
 		for _, i := range order {
-			if len(s.guards[i]) == 1 { // of several, none is sure to be the one that binds
+			if len(s.guards[i]) == 1 { // a pod with more is no candidate
 				if left[s.guards[i][0]]--; left[s.guards[i][0]] < 0 {
 					continue
 				}

@@ -294,3 +294,30 @@ func stateSet(ago time.Duration) func(*corev1.Node, *nodeprobe.NodeGeometry) {
 func emptyList(kind string) any {
 	return map[string]any{"apiVersion": "v1", "kind": kind + "List", "items": []any{}}
 }
+
+// A request that no single GPU could hold is laid out over several, and over
+// those whose holders cost least.
+func TestRepartitionOverSeveralGPUs(t *testing.T) {
+	ones := sim.All(a100, "1g.5gb")
+	node := sim.Node{Name: "gpu-1", Model: a100, GPUs: 3, Config: "all-1g.5gb", Layouts: [][]sim.Placed{ones, ones, ones}}
+	config := migParted("all-1g.5gb", "1g.5gb", 7)
+	config.Name = "own-mig-parted"
+	c := told{nodes: []sim.Node{node}, held: map[string][]sim.Placed{"gpu-1": ones[:2]}, ask: "nvidia.com/mig-3g.20gb", count: 3, extra: []any{config,
+		map[string]any{"apiVersion": "nvidia.com/v1", "kind": "ClusterPolicy", "metadata": map[string]any{"name": "cluster-policy"},
+			"spec": map[string]any{"migManager": map[string]any{"config": map[string]any{"name": "own-mig-parted"}}}}}}
+	f := why(t, "-f", dumpOf(t, c)).Fixes[0]
+	if f.Kind != rca.RepartitionGPU || f.Proof.Verdict != rca.Schedules || len(f.Cost.Evictions) != 0 || len(f.Actions) != 1 {
+		t.Fatalf("first fix %+v", f)
+	}
+	r := f.Actions[0].Relayout
+	if !slices.Equal(r.GPUs, []int{1, 2}) || r.Layouts[0]["1g.5gb"] != 7 || r.Layouts[1]["3g.20gb"]+r.Layouts[2]["3g.20gb"] != 3 {
+		t.Errorf("GPUs %v, layouts %v", r.GPUs, r.Layouts)
+	}
+	// Seven of them are more than three GPUs hold.
+	c.count = 7
+	for _, f := range why(t, "-f", dumpOf(t, c)).Fixes {
+		if f.Kind == rca.RepartitionGPU {
+			t.Errorf("seven: %+v", f)
+		}
+	}
+}
