@@ -47,6 +47,7 @@ type Deadlines struct {
 	Evict   time.Duration // a budget that says no; 5 min
 	Leave   time.Duration // victims that terminate; 5 min
 	Manager time.Duration // MIG manager's work; 10 min
+	Settle  time.Duration // the scheduler hears of a cordon; 1 s
 	Wedge   time.Duration // pending with paused operands; 6 min: its own wait is 5 per component
 	Run     time.Duration // the pod comes to run; 5 min
 }
@@ -62,6 +63,7 @@ func (d Deps) withDefaults() Deps {
 	set(&d.Deadlines.Leave, 5*time.Minute)
 	set(&d.Deadlines.Manager, 10*time.Minute)
 	set(&d.Deadlines.Wedge, 6*time.Minute)
+	set(&d.Deadlines.Settle, time.Second)
 	set(&d.Deadlines.Run, 5*time.Minute)
 	return d
 }

@@ -65,7 +65,12 @@ func (r *runner) relayout(ctx context.Context, a rca.Action) error {
 }
 
 func (s *saga) run(ctx context.Context) error {
-	if err := s.step("cordon "+s.target.Name, func() error { return s.cordon(ctx) }); err != nil {
+	if err := s.step("cordon "+s.target.Name, func() error {
+		if err := s.cordon(ctx); err != nil {
+			return err
+		}
+		return s.settle(ctx)
+	}); err != nil {
 		return err
 	}
 	for _, v := range s.plan.Victims {
@@ -93,6 +98,20 @@ func (s *saga) run(ctx context.Context) error {
 		}
 		return s.release(ctx)
 	})
+}
+
+// settle gives the scheduler time to hear of the cordon: what it chose before, it
+// still binds, and the pod that replaces a victim would come back to the node.
+func (s *saga) settle(ctx context.Context) error {
+	if s.DryRun {
+		return nil
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(s.Deadlines.Settle):
+		return nil
+	}
 }
 
 // write patches the node on the version it was read at: spec, labels and our
