@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
