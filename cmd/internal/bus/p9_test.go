@@ -194,12 +194,12 @@ func (x *bench) lost(n, version int) int {
 // when a message was due: whoever is late has its queue counted too.
 func BenchmarkLatencyAt1000(b *testing.B) {
 	x := openBench(b)
-	body := []byte(`{"newest":"1","pads":"` + strings.Repeat("x", 400) + `"}`)
 	older := func([]byte) bool { return false }
 	var ours, bare []time.Duration
 	turn := 0
 	for b.Loop() {
 		turn++
+		body := fmt.Appendf(nil, `{"newest":"%d","pads":"%s"}`, turn, strings.Repeat("x", 400))
 		ours = append(ours, paced(b, x.ours, func(i int) error {
 			return x.PublishNewer(b.Context(), Incidents, strconv.Itoa(i), fmt.Sprintf("%d-%d", turn, i), body, older)
 		})...)
@@ -226,7 +226,12 @@ func paced(b *testing.B, arrived chan arrival, publish func(i int) error) []time
 	}
 	took := make([]time.Duration, n)
 	for range n {
-		a := <-arrived
+		var a arrival
+		select {
+		case a = <-arrived:
+		case <-time.After(20 * time.Second):
+			b.Fatal("a message did not arrive")
+		}
 		i, err := strconv.Atoi(a.key[strings.LastIndex(a.key, ".")+1:])
 		if err != nil {
 			b.Fatal(err)
