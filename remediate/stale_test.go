@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -28,10 +29,14 @@ func TestReplacedPodIsNotEvicted(t *testing.T) {
 			c.job(t, on(node, spec("", "1")))
 			d, f := c.finds(t, rca.EvictPods)
 			replace := func() {
-				now := int64(0)
-				if err := c.Client().CoreV1().Pods(c.ns).Delete(t.Context(), "holder", metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil {
+				pods := c.Client().CoreV1().Pods(c.ns)
+				if err := pods.Delete(t.Context(), "holder", metav1.DeleteOptions{}); err != nil {
 					t.Fatal(err)
 				}
+				controlplane.Eventually(t, 20*time.Second, "the old one is gone", func() (bool, string) {
+					_, err := pods.Get(t.Context(), "holder", metav1.GetOptions{})
+					return apierrors.IsNotFound(err), "" // by the kubelet's hand: it must not meet the new one with a deletion
+				})
 				s := spec("", "2")
 				s.NodeName = node
 				c.pod(t, "holder", s)
