@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -55,6 +56,7 @@ func dumpOf(t *testing.T, c told) string {
 		item["apiVersion"], item["kind"] = apiVersion, kind
 		items = append(items, item)
 	}
+	var holders []*corev1.Pod
 	for _, n := range c.nodes {
 		obj, geo := n.Object(now), n.Geometry(now)
 		maps.Copy(obj.Labels, c.labels[n.Name])
@@ -67,6 +69,8 @@ func dumpOf(t *testing.T, c told) string {
 			p.Spec.NodeName, p.Status.Phase = n.Name, corev1.PodRunning
 			yes := true
 			p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "holders", UID: "1", Controller: &yes}}
+			p.Labels = map[string]string{"app": "holders"}
+			holders = append(holders, p)
 			add("v1", "Pod", p)
 			return nodeprobe.Holder{Namespace: "demo", Pod: p.Name, Container: "main"}
 		}
@@ -88,6 +92,11 @@ func dumpOf(t *testing.T, c told) string {
 		if !c.unreported {
 			add("unpend.dev/v1alpha1", "NodeGeometry", geo)
 		}
+	}
+	if len(holders) > 0 {
+		count := int32(len(holders))
+		add("apps/v1", "ReplicaSet", &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "demo", Name: "holders", UID: "1"}, Spec: appsv1.ReplicaSetSpec{Replicas: &count,
+			Selector: &metav1.LabelSelector{MatchLabels: holders[0].Labels}, Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: holders[0].Labels}, Spec: corev1.PodSpec{Containers: holders[0].Spec.Containers}}}})
 	}
 	for _, o := range c.extra {
 		data, err := json.Marshal(o)
@@ -112,7 +121,7 @@ func dumpOf(t *testing.T, c told) string {
 
 func gpuPod(name, ask string, count int64) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "demo", Name: name, UID: "u"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{
-		Name: "main", Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceName(ask): *resource.NewQuantity(count, resource.DecimalSI)}}}}}}
+		Name: "main", Image: "registry.example/x", Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceName(ask): *resource.NewQuantity(count, resource.DecimalSI)}}}}}}
 }
 
 // Each cause next to the one it is confused with.

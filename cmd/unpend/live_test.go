@@ -252,8 +252,8 @@ func approveAndRun(t *testing.T, c *controlplane.ControlPlane, w want, incident 
 			t.Errorf("a pod was deleted: %+v", e)
 		}
 	}
-	if evictions != w.Fix.Evictions {
-		t.Errorf("%d evictions in the audit log, %d were announced", evictions, w.Fix.Evictions)
+	if evictions != *w.Fix.Evictions {
+		t.Errorf("%d evictions in the audit log, %d were announced", evictions, *w.Fix.Evictions)
 	}
 	if code, _, errs := call(t, "approve", incident+"#1", "--yes", "--kubeconfig", c.Kubeconfig()); code != exitStale {
 		t.Errorf("a second approval: exit %d, want %d: %s", code, exitStale, errs)

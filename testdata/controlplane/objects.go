@@ -69,28 +69,46 @@ func (c *ControlPlane) WaitForServiceAccount(tb testing.TB, namespace string) {
 // until pods may land on it. All is deleted when the test ends.
 func (c *ControlPlane) AddNode(tb testing.TB, n sim.Node) {
 	tb.Helper()
-	want := n.Object(time.Now())
+	c.addNode(tb, n.Object(time.Now()))
+	c.AddGeometry(tb, n.Geometry(time.Now()))
+	c.waitOpen(tb, n.Name)
+}
+
+// AddNodeObject creates a node with its status, and waits until the scheduler may
+// look at it. It is deleted when the test ends.
+func (c *ControlPlane) AddNodeObject(tb testing.TB, n *corev1.Node) {
+	tb.Helper()
+	c.addNode(tb, n)
+	c.waitOpen(tb, n.Name)
+}
+
+func (c *ControlPlane) addNode(tb testing.TB, want *corev1.Node) {
+	tb.Helper()
 	nodes := c.Client().CoreV1().Nodes()
 	if _, err := nodes.Create(tb.Context(), want, metav1.CreateOptions{}); err != nil {
 		tb.Fatal(err)
 	}
-	cleanup(tb, func(ctx context.Context) error { return nodes.Delete(ctx, n.Name, metav1.DeleteOptions{}) })
-	Eventually(tb, 10*time.Second, "status of node "+n.Name, func() (bool, string) {
-		made, err := nodes.Get(tb.Context(), n.Name, metav1.GetOptions{})
+	cleanup(tb, func(ctx context.Context) error { return nodes.Delete(ctx, want.Name, metav1.DeleteOptions{}) })
+	Eventually(tb, 10*time.Second, "status of node "+want.Name, func() (bool, string) {
+		made, err := nodes.Get(tb.Context(), want.Name, metav1.GetOptions{})
 		if err == nil {
 			made.Status = want.Status
 			_, err = nodes.UpdateStatus(tb.Context(), made, metav1.UpdateOptions{})
 		}
 		return err == nil, fmt.Sprint(err) // controllers write to a new node too
 	})
-	c.AddGeometry(tb, n.Geometry(time.Now()))
-	Eventually(tb, 20*time.Second, "node "+n.Name+" is open for pods", func() (bool, string) {
-		got, err := nodes.Get(tb.Context(), n.Name, metav1.GetOptions{})
+}
+
+// waitOpen waits until admission's taint, which it puts on every new node, is gone.
+func (c *ControlPlane) waitOpen(tb testing.TB, name string) {
+	tb.Helper()
+	Eventually(tb, 20*time.Second, "node "+name+" is open for pods", func() (bool, string) {
+		got, err := c.Client().CoreV1().Nodes().Get(tb.Context(), name, metav1.GetOptions{})
 		if err != nil {
 			return false, err.Error()
 		}
 		for _, t := range got.Spec.Taints {
-			if t.Key == corev1.TaintNodeNotReady { // admission puts it on every new node
+			if t.Key == corev1.TaintNodeNotReady {
 				return false, t.ToString()
 			}
 		}

@@ -1,0 +1,237 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/testdata/controlplane"
+	"github.com/unpend/unpend/watcher"
+)
+
+// replay makes a scenario's objects on a real API server, and lets the real
+// scheduler and controllers speak: of the pods that wait only the spec is made.
+// What a kubelet says (a refusal, a report) is written as the scenario has it.
+type replay struct {
+	c  *controlplane.ControlPlane
+	st *cluster.State
+	// shift moves the scenario's times to now.
+	shift time.Duration
+}
+
+// TestScenariosReplayed holds every scenario, live, to the want.yaml that it meets
+// as a dump.
+func TestScenariosReplayed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("needs the real control plane")
+	}
+	dirs, err := os.ReadDir(scenarios)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := controlplane.Start(t)
+	replayed := 0
+	for _, dir := range dirs {
+		w := readWant(t, dir.Name())
+		if _, recorded := liveScenarios()[dir.Name()]; recorded || w.Offline != "" {
+			continue // made live by a test of its own, or cannot be, and says why
+		}
+		replayed++
+		t.Run(dir.Name(), func(t *testing.T) {
+			st, err := cluster.FromFiles([]string{filepath.Join(scenarios, dir.Name())}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := &replay{c: c, st: st, shift: time.Since(st.Now)}
+			r.make(t)
+			w.check(t, why(t, "-A", "--kubeconfig", c.Kubeconfig()))
+		})
+	}
+	t.Logf("%d scenarios replayed", replayed)
+}
+
+func (r *replay) make(t *testing.T) {
+	t.Helper()
+	for _, ns := range r.namespaces() {
+		r.namespace(t, ns)
+	}
+	for _, cm := range r.st.ConfigMaps {
+		cm := strip(cm.DeepCopy())
+		_, err := r.c.Client().CoreV1().ConfigMaps(cm.Namespace).Create(t.Context(), cm, metav1.CreateOptions{})
+		must(t, err)
+	}
+	for _, p := range r.st.PDBs {
+		p := strip(p.DeepCopy())
+		_, err := r.c.Client().PolicyV1().PodDisruptionBudgets(p.Namespace).Create(t.Context(), p, metav1.CreateOptions{})
+		must(t, err)
+	}
+	for _, n := range r.st.Nodes {
+		r.node(t, n)
+	}
+	for _, p := range r.st.Pods {
+		if p.Spec.NodeName != "" {
+			r.boundPod(t, p)
+		}
+	}
+	for _, rs := range r.st.ReplicaSets {
+		r.adopter(t, rs)
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.st.Geometries)) {
+		geo := *r.st.Geometries[name]
+		geo.ObjectMeta = metav1.ObjectMeta{Name: geo.Name}
+		geo.Report.ObservedAt = metav1.NewTime(geo.Report.ObservedAt.Add(r.shift + time.Second)) // after the binds
+		r.c.AddGeometry(t, &geo)
+	}
+	for _, p := range r.st.Pods {
+		if p.Spec.NodeName == "" {
+			r.waitingPod(t, p)
+		}
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// strip leaves of an object's metadata what a person would write.
+func strip[T metav1.Object](o T) T {
+	o.SetUID("")
+	o.SetResourceVersion("")
+	o.SetManagedFields(nil)
+	o.SetCreationTimestamp(metav1.Time{})
+	o.SetOwnerReferences(nil)
+	o.SetGeneration(0)
+	return o
+}
+
+func (r *replay) namespaces() []string {
+	seen := map[string]bool{}
+	for _, p := range r.st.Pods {
+		seen[p.Namespace] = true
+	}
+	for _, cm := range r.st.ConfigMaps {
+		seen[cm.Namespace] = true
+	}
+	for _, p := range r.st.PDBs {
+		seen[p.Namespace] = true
+	}
+	return slices.Sorted(maps.Keys(seen))
+}
+
+// namespace makes it once for all scenarios: deleting one takes long. What a
+// scenario made in it goes with the scenario.
+func (r *replay) namespace(t *testing.T, name string) {
+	t.Helper()
+	_, err := r.c.Client().CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	if !apierrors.IsAlreadyExists(err) {
+		must(t, err)
+	}
+	r.c.WaitForServiceAccount(t, name)
+	ctx := context.WithoutCancel(t.Context())
+	t.Cleanup(func() { r.empty(ctx, t, name) })
+}
+
+func (r *replay) empty(ctx context.Context, t *testing.T, namespace string) {
+	client, now := r.c.Client(), int64(0)
+	all := metav1.ListOptions{}
+	for _, err := range []error{
+		client.AppsV1().ReplicaSets(namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, all),
+		client.PolicyV1().PodDisruptionBudgets(namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, all),
+		client.CoreV1().ConfigMaps(namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{FieldSelector: "metadata.name!=kube-root-ca.crt"}),
+		client.CoreV1().Pods(namespace).DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: &now}, all),
+	} {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	for range 200 {
+		pods, err := client.CoreV1().Pods(namespace).List(ctx, all)
+		if err == nil && len(pods.Items) == 0 {
+			return
+		}
+		<-time.After(50 * time.Millisecond)
+	}
+	t.Errorf("namespace %s does not become empty", namespace)
+}
+
+func (r *replay) node(t *testing.T, from *corev1.Node) {
+	t.Helper()
+	n := strip(from.DeepCopy())
+	if n.Annotations == nil {
+		n.Annotations = map[string]string{}
+	}
+	n.Annotations["kwok.x-k8s.io/node"] = "fake"
+	n.Spec.Taints = slices.DeleteFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeUnschedulable }) // the node controller's
+	r.c.AddNodeObject(t, n)
+}
+
+// boundPod is there with its node: the scheduler chose before the story begins.
+func (r *replay) boundPod(t *testing.T, from *corev1.Pod) {
+	t.Helper()
+	p := strip(from.DeepCopy())
+	status := p.Status
+	p.Status = corev1.PodStatus{}
+	pods := r.c.Client().CoreV1().Pods(p.Namespace)
+	made, err := pods.Create(t.Context(), p, metav1.CreateOptions{})
+	must(t, err)
+	controlplane.Eventually(t, 20*time.Second, p.Name+" is "+string(status.Phase), func() (bool, string) {
+		if made, err = pods.Get(t.Context(), p.Name, metav1.GetOptions{}); err != nil {
+			return false, err.Error()
+		}
+		if made.Status.Phase == status.Phase && made.Status.Reason == status.Reason {
+			return true, ""
+		}
+		if status.Phase == corev1.PodFailed {
+			made.Status = status
+			_, err = pods.UpdateStatus(t.Context(), made, metav1.UpdateOptions{})
+			return false, fmt.Sprint(err)
+		}
+		return false, string(made.Status.Phase)
+	})
+}
+
+// adopter is made after its pods, which it takes over by their labels.
+func (r *replay) adopter(t *testing.T, from *appsv1.ReplicaSet) {
+	t.Helper()
+	rs := strip(from.DeepCopy())
+	_, err := r.c.Client().AppsV1().ReplicaSets(rs.Namespace).Create(t.Context(), rs, metav1.CreateOptions{})
+	must(t, err)
+	controlplane.Eventually(t, 20*time.Second, "replicaset "+rs.Name+" has adopted its pods", func() (bool, string) {
+		got, err := r.c.Client().AppsV1().ReplicaSets(rs.Namespace).Get(t.Context(), rs.Name, metav1.GetOptions{})
+		return err == nil && got.Status.ObservedGeneration == got.Generation && got.Status.Replicas == *rs.Spec.Replicas, fmt.Sprint(err)
+	})
+}
+
+// waitingPod is made without a status; where the scenario has the scheduler's
+// word, the real one is waited for.
+func (r *replay) waitingPod(t *testing.T, from *corev1.Pod) {
+	t.Helper()
+	p := strip(from.DeepCopy())
+	reason, _, _ := watcher.Waiting(p)
+	p.Status = corev1.PodStatus{}
+	pods := r.c.Client().CoreV1().Pods(p.Namespace)
+	_, err := pods.Create(t.Context(), p, metav1.CreateOptions{})
+	must(t, err)
+	controlplane.Eventually(t, 30*time.Second, "the scheduler speaks of "+p.Name, func() (bool, string) {
+		got, err := pods.Get(t.Context(), p.Name, metav1.GetOptions{})
+		if err != nil {
+			return false, err.Error()
+		}
+		now, _, waits := watcher.Waiting(got)
+		return waits && now == reason, now
+	})
+}
