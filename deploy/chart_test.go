@@ -117,6 +117,7 @@ func everything() values {
 		"extraArgs":    []any{"--log-level=debug"}, "extraEnv": []any{values{"name": "A", "value": "b"}},
 		"extraVolumes":      []any{values{"name": "runbooks", "configMap": values{"name": "runbooks"}}},
 		"extraVolumeMounts": []any{values{"name": "runbooks", "mountPath": "/runbooks", "readOnly": true}},
+		"probe":             everyProbe(),
 	}
 }
 
@@ -125,8 +126,11 @@ func variants() map[string]values {
 	return map[string]values{
 		"defaults": {},
 		"least": {"rbac": values{"create": false}, "serviceAccount": values{"create": false}, "gpuOperator": values{"namespace": ""},
-			"persistence": values{"enabled": false}, "networkPolicy": values{"enabled": false}},
-		"claim":      {"persistence": values{"enabled": true, "existingClaim": "mine"}, "gpuOperator": values{"migConfigMaps": []any{"a", "gpu-1-mig-config"}}},
+			"persistence": values{"enabled": false}, "networkPolicy": values{"enabled": false}, "probe": values{"enabled": false}},
+		"claim": {"persistence": values{"enabled": true, "existingClaim": "mine"}, "gpuOperator": values{"migConfigMaps": []any{"a", "gpu-1-mig-config"}},
+			"probe": values{"namespace": values{"create": false, "name": "probes"}}},
+		"tier 1":     {"probe": values{"tier": 1, "namespace": values{"name": "tier-1"}}},
+		"tier 2":     {"probe": values{"tier": 2, "namespace": values{"name": "tier-2"}}},
 		"everything": everything(),
 	}
 }
@@ -150,18 +154,20 @@ func golden(t *testing.T, name string, got []byte) {
 
 // The rights are a promise: a change of them is to be seen in review.
 func TestClusterRoleGolden(t *testing.T) {
-	role := one[rbacv1.ClusterRole](t, objects(t, nil), "ClusterRole")
-	got, err := yaml.Marshal(role.Rules)
-	if err != nil {
-		t.Fatal(err)
+	for file, objs := range map[string][]*unstructured.Unstructured{"clusterrole-rules.yaml": withoutProbe(t, nil), "clusterrole-probe-rules.yaml": probeOnly(t, nil)} {
+		role := one[rbacv1.ClusterRole](t, objs, "ClusterRole")
+		got, err := yaml.Marshal(role.Rules)
+		if err != nil {
+			t.Fatal(err)
+		}
+		golden(t, file, got)
 	}
-	golden(t, "clusterrole-rules.yaml", got)
 }
 
 func TestNoRightToWriteOrToReadSecrets(t *testing.T) {
 	for name, v := range variants() {
 		t.Run(name, func(t *testing.T) {
-			for _, o := range objects(t, v) {
+			for _, o := range withoutProbe(t, v) {
 				switch o.GetKind() {
 				case "ClusterRole":
 					role := one[rbacv1.ClusterRole](t, []*unstructured.Unstructured{o}, "ClusterRole")
@@ -210,22 +216,35 @@ func TestRoleNamesItsConfigMaps(t *testing.T) {
 }
 
 func TestKindsRendered(t *testing.T) {
-	want := map[string][]string{
-		"defaults":   {"ClusterRole", "ClusterRoleBinding", "ConfigMap", "Deployment", "NetworkPolicy", "PersistentVolumeClaim", "Role", "RoleBinding", "Service", "ServiceAccount"},
-		"least":      {"ConfigMap", "Deployment", "Service"},
-		"claim":      {"ClusterRole", "ClusterRoleBinding", "ConfigMap", "Deployment", "NetworkPolicy", "Role", "RoleBinding", "Service", "ServiceAccount"},
-		"everything": {"ClusterRole", "ClusterRoleBinding", "ConfigMap", "Deployment", "NetworkPolicy", "PersistentVolumeClaim", "Role", "RoleBinding", "Service", "ServiceAccount"},
+	service := []string{"ClusterRole", "ClusterRoleBinding", "ConfigMap", "Deployment", "NetworkPolicy", "PersistentVolumeClaim", "Role", "RoleBinding", "Service", "ServiceAccount"}
+	probe := []string{"ClusterRole", "ClusterRoleBinding", "DaemonSet", "Namespace", "NetworkPolicy", "ServiceAccount", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}
+	without := func(kinds []string, kind string) []string {
+		return slices.DeleteFunc(slices.Clone(kinds), func(k string) bool { return k == kind })
 	}
 	for name, v := range variants() {
-		var got []string
-		for _, o := range objects(t, v) {
-			got = append(got, o.GetKind())
+		wantService, wantProbe := service, probe
+		switch name {
+		case "least":
+			wantService, wantProbe = []string{"ConfigMap", "Deployment", "Service"}, nil
+		case "claim":
+			wantService, wantProbe = without(service, "PersistentVolumeClaim"), without(probe, "Namespace")
 		}
-		slices.Sort(got)
-		if diff := cmp.Diff(want[name], got); diff != "" {
+		if diff := cmp.Diff(wantService, kinds(withoutProbe(t, v))); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
+		if diff := cmp.Diff(wantProbe, kinds(probeOnly(t, v))); diff != "" {
+			t.Errorf("%s, probe: %s", name, diff)
+		}
 	}
+}
+
+func kinds(objs []*unstructured.Unstructured) []string {
+	var out []string
+	for _, o := range objs {
+		out = append(out, o.GetKind())
+	}
+	slices.Sort(out)
+	return out
 }
 
 func TestConfigIsThatOfTheProgram(t *testing.T) {
@@ -287,6 +306,20 @@ func TestSchemaRefuses(t *testing.T) {
 		"label that is no string":   {"commonLabels": values{"a": 1}},
 		"pull secret with password": {"imagePullSecrets": []any{values{"name": "a", "password": "b"}}},
 		"negative size":             {"persistence": values{"size": "-1Gi"}},
+		"privileged probe":          {"probe": values{"privileged": true}},
+		"tier 0":                    tier(0),
+		"tier 4":                    tier(4),
+		"tier as a word":            {"probe": values{"tier": "3"}},
+		"probe as a word":           {"probe": values{"enabled": "yes"}},
+		"the root of the node":      {"probe": values{"kubeletDir": "/"}},
+		"relative kubelet folder":   {"probe": values{"kubeletDir": "var/lib/kubelet"}},
+		"up from the kubelet":       {"probe": values{"kubeletDir": "/var/lib/kubelet/../.."}},
+		"namespace with a dot":      {"probe": values{"namespace": values{"name": "a.b"}}},
+		"namespace too long":        {"probe": values{"namespace": values{"name": strings.Repeat("a", 64)}}},
+		"no label of the nodes":     {"probe": values{"deployLabel": ""}},
+		"label with its value":      {"probe": values{"deployLabel": "gpu=true"}},
+		"unknown key, probe image":  {"probe": values{"image": values{"secret": "x"}}},
+		"probe with a GPU":          {"probe": values{"resources": values{"limits": values{"nvidia.com/gpu": "1"}}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := render(t, v); err == nil {
@@ -307,13 +340,23 @@ func TestSchemaRefuses(t *testing.T) {
 func TestSchemaAndValuesAgree(t *testing.T) {
 	c := load(t)
 	var schema struct {
-		Properties map[string]any `json:"properties"`
+		Properties map[string]struct {
+			Properties map[string]any `json:"properties"`
+		} `json:"properties"`
 	}
 	if err := yaml.Unmarshal(c.Schema, &schema); err != nil {
 		t.Fatal(err)
 	}
 	delete(schema.Properties, "global") // helm's own
 	got, want := slices.Sorted(maps.Keys(schema.Properties)), slices.Sorted(maps.Keys(c.Values))
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	probe, ok := c.Values["probe"].(map[string]any)
+	if !ok {
+		t.Fatal("no values of the probe")
+	}
+	got, want = slices.Sorted(maps.Keys(schema.Properties["probe"].Properties)), slices.Sorted(maps.Keys(probe))
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

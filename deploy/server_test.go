@@ -8,6 +8,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -22,39 +23,42 @@ import (
 var dryRun = []string{metav1.DryRunAll}
 
 // TestAPIServerAccepts sends every rendered object to a real API server, and
-// the pod of the Deployment to a namespace that enforces the restricted Pod
-// Security Standard. Nothing is written.
+// the pods of Deployment and DaemonSet to their namespaces: the service's
+// enforces the restricted Pod Security Standard, the probe's what the chart says.
+// Only namespaces are written.
 func TestAPIServerAccepts(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs the real control plane")
 	}
 	cp := controlplane.Start(t)
-	client, dyn := cp.Client(), cp.Dynamic()
+	client := cp.Client()
 	makeNamespace(t, client, namespace, map[string]string{"pod-security.kubernetes.io/enforce": "restricted"})
 	makeNamespace(t, client, "gpu-operator", nil)
+	makeNamespace(t, client, "probes", map[string]string{"pod-security.kubernetes.io/enforce": "privileged"})
+	makeRuntimeClass(t, client)
 
-	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(client.Discovery()))
+	send := newSender(cp)
 	for _, name := range slices.Sorted(maps.Keys(variants())) {
 		t.Run(name, func(t *testing.T) {
 			objs := objects(t, variants()[name])
+			namespacesFirst(objs)
 			for _, o := range objs {
-				gvk := o.GroupVersionKind()
-				m, err := mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
-				if err != nil {
-					t.Fatal(err)
+				how := dryRun
+				if o.GetKind() == "Namespace" {
+					how = nil
 				}
-				var r dynamic.ResourceInterface = dyn.Resource(m.Resource)
-				if ns := o.GetNamespace(); ns != "" {
-					r = dyn.Resource(m.Resource).Namespace(ns)
-				}
-				// Strict: a field that the server does not know is an error.
-				_, err = r.Create(t.Context(), o, metav1.CreateOptions{DryRun: dryRun, FieldValidation: metav1.FieldValidationStrict})
-				if err != nil {
-					t.Errorf("%s %s: %v", gvk.Kind, o.GetName(), err)
+				if err := send.create(t, o, how); err != nil {
+					t.Errorf("%s %s: %v", o.GetKind(), o.GetName(), err)
 				}
 			}
 			if err := createPod(t, client, podOf(t, objs)); err != nil {
 				t.Errorf("the pod is not admitted: %v", err)
+			}
+			if !slices.Contains(kinds(objs), "DaemonSet") {
+				return
+			}
+			if err := createPod(t, client, probePodOf(daemonSet(t, variants()[name]))); err != nil {
+				t.Errorf("the probe is not admitted: %v", err)
 			}
 		})
 	}
@@ -66,6 +70,57 @@ func TestAPIServerAccepts(t *testing.T) {
 			t.Errorf("a pod that may escalate was answered with %v", err)
 		}
 	})
+}
+
+// sender sends rendered objects to an API server.
+type sender struct {
+	dyn    dynamic.Interface
+	mapper *restmapper.DeferredDiscoveryRESTMapper
+}
+
+func newSender(cp *controlplane.ControlPlane) sender {
+	return sender{cp.Dynamic(), restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(cp.Client().Discovery()))}
+}
+
+func (s sender) resource(t *testing.T, o *unstructured.Unstructured) dynamic.ResourceInterface {
+	t.Helper()
+	gvk := o.GroupVersionKind()
+	m, err := s.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ns := o.GetNamespace(); ns != "" {
+		return s.dyn.Resource(m.Resource).Namespace(ns)
+	}
+	return s.dyn.Resource(m.Resource)
+}
+
+// create is strict: a field that the server does not know is an error.
+func (s sender) create(t *testing.T, o *unstructured.Unstructured, dryRun []string) error {
+	t.Helper()
+	_, err := s.resource(t, o).Create(t.Context(), o, metav1.CreateOptions{DryRun: dryRun, FieldValidation: metav1.FieldValidationStrict})
+	return err
+}
+
+// namespacesFirst is the order in which helm installs, as far as it matters.
+func namespacesFirst(objs []*unstructured.Unstructured) {
+	slices.SortStableFunc(objs, func(a, b *unstructured.Unstructured) int {
+		first := func(o *unstructured.Unstructured) int {
+			if o.GetKind() == "Namespace" {
+				return 0
+			}
+			return 1
+		}
+		return first(a) - first(b)
+	})
+}
+
+func makeRuntimeClass(t *testing.T, client kubernetes.Interface) {
+	t.Helper()
+	class := &nodev1.RuntimeClass{ObjectMeta: metav1.ObjectMeta{Name: "nvidia"}, Handler: "nvidia"}
+	if _, err := client.NodeV1().RuntimeClasses().Create(t.Context(), class, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func makeNamespace(t *testing.T, client kubernetes.Interface, name string, labels map[string]string) {
@@ -83,6 +138,14 @@ func podOf(t *testing.T, objs []*unstructured.Unstructured) *corev1.Pod {
 	d := one[appsv1.Deployment](t, objs, "Deployment")
 	pod := &corev1.Pod{ObjectMeta: d.Spec.Template.ObjectMeta, Spec: d.Spec.Template.Spec}
 	pod.Name, pod.Namespace = d.Name, d.Namespace
+	pod.Spec.ServiceAccountName = "default"
+	return pod
+}
+
+// probePodOf is the pod that the DaemonSet would create on a node.
+func probePodOf(set appsv1.DaemonSet) *corev1.Pod {
+	pod := &corev1.Pod{ObjectMeta: set.Spec.Template.ObjectMeta, Spec: set.Spec.Template.Spec}
+	pod.Name, pod.Namespace = set.Name, set.Namespace
 	pod.Spec.ServiceAccountName = "default"
 	return pod
 }

@@ -17,6 +17,10 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 
 {{- define "unpend.labels" -}}
 {{ include "unpend.selector" . }}
+{{ include "unpend.about" . }}
+{{- end -}}
+
+{{- define "unpend.about" -}}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
@@ -33,11 +37,13 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end -}}
 {{- end -}}
 
+{{/* Takes (list image chart): the values of one image, and .Chart. */}}
 {{- define "unpend.image" -}}
-{{- if .Values.image.digest -}}
-{{ .Values.image.repository }}@{{ .Values.image.digest }}
+{{- $image := index . 0 -}}
+{{- if $image.digest -}}
+{{ $image.repository }}@{{ $image.digest }}
 {{- else -}}
-{{ .Values.image.repository }}:{{ default .Chart.AppVersion .Values.image.tag }}
+{{ $image.repository }}:{{ default (index . 1).AppVersion $image.tag }}
 {{- end -}}
 {{- end -}}
 

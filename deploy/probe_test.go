@@ -1,0 +1,180 @@
+package deploy_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+const (
+	probe       = "unpend-probe" // the name of all that is the probe's, and of its namespace
+	deployLabel = "nvidia.com/gpu.deploy.client"
+)
+
+func tier(n int) values { return values{"probe": values{"tier": n}} }
+
+// everyProbe turns every option of the probe on.
+func everyProbe() values {
+	return values{
+		"namespace":        values{"name": "gpu-probes"},
+		"image":            values{"repository": "registry.example.com:5000/nodeprobe", "digest": "sha256:" + strings.Repeat("1", 64), "pullPolicy": "Always"},
+		"deployLabel":      "example.com/gpu",
+		"nodeSelector":     values{"kubernetes.io/arch": "amd64"},
+		"podAnnotations":   values{"nvidia.cdi.k8s.io/container.probe": "management.nvidia.com/gpu=all"},
+		"runtimeClassName": "", "kubeletDir": "/data/kubelet", "priorityClassName": "system-node-critical",
+		"resources":   values{"limits": values{"memory": "1Gi"}},
+		"tolerations": []any{values{"operator": "Exists"}},
+	}
+}
+
+func isProbes(o *unstructured.Unstructured) bool {
+	return o.GetLabels()["app.kubernetes.io/name"] == probe
+}
+
+func probeOnly(t testing.TB, v values) []*unstructured.Unstructured {
+	t.Helper()
+	return slices.DeleteFunc(objects(t, v), func(o *unstructured.Unstructured) bool { return !isProbes(o) })
+}
+
+func withoutProbe(t testing.TB, v values) []*unstructured.Unstructured {
+	t.Helper()
+	return slices.DeleteFunc(objects(t, v), isProbes)
+}
+
+// S13: a probe that was taken over may do nothing that a probe does not.
+func TestProbesRights(t *testing.T) {
+	want := []rbacv1.PolicyRule{{APIGroups: []string{"unpend.dev"}, Resources: []string{"nodegeometries"}, Verbs: []string{"get", "create", "update"}}}
+	for name, v := range variants() {
+		objs := probeOnly(t, v)
+		if slices.Contains(kinds(objs), "Role") || slices.Contains(kinds(objs), "RoleBinding") {
+			t.Errorf("%s: rights in a namespace", name)
+		}
+		if !slices.Contains(kinds(objs), "ClusterRole") {
+			continue
+		}
+		role := one[rbacv1.ClusterRole](t, objs, "ClusterRole")
+		if diff := cmp.Diff(want, role.Rules); diff != "" || role.AggregationRule != nil {
+			t.Errorf("%s: %s", name, diff)
+		}
+		account := one[corev1.ServiceAccount](t, objs, "ServiceAccount")
+		binding := one[rbacv1.ClusterRoleBinding](t, objs, "ClusterRoleBinding")
+		if diff := cmp.Diff([]rbacv1.Subject{{Kind: "ServiceAccount", Name: account.Name, Namespace: account.Namespace}}, binding.Subjects); diff != "" || binding.RoleRef.Name != role.Name {
+			t.Errorf("%s: %s, %s", name, binding.RoleRef.Name, diff)
+		}
+	}
+}
+
+func daemonSet(t testing.TB, v values) appsv1.DaemonSet {
+	t.Helper()
+	return one[appsv1.DaemonSet](t, probeOnly(t, v), "DaemonSet")
+}
+
+// What each tier may: these four, and nothing else of its node.
+func TestTiers(t *testing.T) {
+	base := []corev1.EnvVar{
+		{Name: "NODE_NAME", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "spec.nodeName"}}},
+		{Name: "NVIDIA_VISIBLE_DEVICES", Value: "all"}, {Name: "NVIDIA_DRIVER_CAPABILITIES", Value: "utility"}}
+	monitor := append(slices.Clone(base), corev1.EnvVar{Name: "NVIDIA_MIG_MONITOR_DEVICES", Value: "all"})
+	directory := corev1.HostPathDirectory
+	folder := []corev1.Volume{{Name: "pod-resources", VolumeSource: corev1.VolumeSource{
+		HostPath: &corev1.HostPathVolumeSource{Path: "/var/lib/kubelet/pod-resources", Type: &directory}}}}
+	mount := []corev1.VolumeMount{{Name: "pod-resources", MountPath: "/var/lib/kubelet/pod-resources", ReadOnly: true}}
+	seccomp := &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}
+	nobody := &corev1.PodSecurityContext{RunAsNonRoot: new(true), RunAsUser: new(int64(65532)), RunAsGroup: new(int64(65532)), SeccompProfile: seccomp}
+	root := &corev1.PodSecurityContext{RunAsUser: new(int64(0)), RunAsGroup: new(int64(0)), SeccompProfile: seccomp}
+	for n, want := range map[int]struct {
+		pod     *corev1.PodSecurityContext
+		add     []corev1.Capability
+		env     []corev1.EnvVar
+		volumes []corev1.Volume
+		mounts  []corev1.VolumeMount
+		enforce string
+	}{
+		1: {nobody, nil, base, nil, nil, "restricted"},
+		2: {root, nil, base, folder, mount, "privileged"},
+		3: {root, []corev1.Capability{"SYS_ADMIN"}, monitor, folder, mount, "privileged"},
+	} {
+		pod := daemonSet(t, tier(n)).Spec.Template.Spec
+		wanted := corev1.PodSpec{
+			ServiceAccountName: probe, AutomountServiceAccountToken: new(true), EnableServiceLinks: new(false),
+			RuntimeClassName: new("nvidia"), NodeSelector: map[string]string{deployLabel: "true"},
+			Tolerations:     []corev1.Toleration{{Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule}, {Key: "nvidia.com/gpu", Operator: corev1.TolerationOpExists}},
+			SecurityContext: want.pod, Volumes: want.volumes,
+			Containers: []corev1.Container{{
+				Name: "probe", Image: "ghcr.io/unpend/nodeprobe:" + load(t).Metadata.AppVersion, ImagePullPolicy: corev1.PullIfNotPresent,
+				Env: want.env, VolumeMounts: want.mounts, Resources: pod.Containers[0].Resources,
+				SecurityContext: &corev1.SecurityContext{AllowPrivilegeEscalation: new(false), ReadOnlyRootFilesystem: new(true),
+					Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}, Add: want.add}},
+			}},
+		}
+		if diff := cmp.Diff(wanted, pod); diff != "" {
+			t.Errorf("tier %d: %s", n, diff)
+		}
+		ns := one[corev1.Namespace](t, probeOnly(t, tier(n)), "Namespace")
+		if got := ns.Labels["pod-security.kubernetes.io/enforce"]; ns.Name != probe || got != want.enforce {
+			t.Errorf("tier %d: namespace %s enforces %q", n, ns.Name, got)
+		}
+	}
+	if diff := cmp.Diff(daemonSet(t, tier(3)), daemonSet(t, nil)); diff != "" {
+		t.Errorf("by default not tier 3: %s", diff)
+	}
+}
+
+func TestProbesValues(t *testing.T) {
+	set := daemonSet(t, everything())
+	pod := set.Spec.Template.Spec
+	if set.Namespace != "gpu-probes" || set.Name != "unpend-other-probe" || pod.ServiceAccountName != set.Name {
+		t.Errorf("%s in %s as %s", set.Name, set.Namespace, pod.ServiceAccountName)
+	}
+	if want := "registry.example.com:5000/nodeprobe@sha256:" + strings.Repeat("1", 64); pod.Containers[0].Image != want {
+		t.Errorf("image %s", pod.Containers[0].Image)
+	}
+	if diff := cmp.Diff(map[string]string{"example.com/gpu": "true", "kubernetes.io/arch": "amd64"}, pod.NodeSelector); diff != "" {
+		t.Error(diff)
+	}
+	if pod.RuntimeClassName != nil || volume(t, pod, "pod-resources").HostPath.Path != "/data/kubelet/pod-resources" {
+		t.Errorf("runtime class %v, volumes %v", pod.RuntimeClassName, pod.Volumes)
+	}
+	// The probe looks for the socket where it always is.
+	if got := pod.Containers[0].VolumeMounts[0].MountPath; got != "/var/lib/kubelet/pod-resources" {
+		t.Errorf("mounted at %s", got)
+	}
+	if pod.PriorityClassName != "system-node-critical" || pod.Containers[0].Resources.Limits.Memory().String() != "1Gi" || set.Spec.Template.Annotations["nvidia.cdi.k8s.io/container.probe"] == "" {
+		t.Errorf("%+v", pod)
+	}
+	// A selector of nodes cannot switch the pausing off.
+	if got := daemonSet(t, values{"probe": values{"nodeSelector": values{deployLabel: "false"}}}).Spec.Template.Spec.NodeSelector; got[deployLabel] != "true" {
+		t.Errorf("node selector %v", got)
+	}
+}
+
+// In one namespace, too, neither's selector takes the other's pods.
+func TestSelectorsAreApart(t *testing.T) {
+	for name, v := range variants() {
+		if name == "least" {
+			continue
+		}
+		service, set := one[appsv1.Deployment](t, objects(t, v), "Deployment"), daemonSet(t, v)
+		for _, c := range []struct {
+			selector *metav1.LabelSelector
+			own      map[string]string
+			others   map[string]string
+		}{{service.Spec.Selector, service.Spec.Template.Labels, set.Spec.Template.Labels}, {set.Spec.Selector, set.Spec.Template.Labels, service.Spec.Template.Labels}} {
+			selector, err := metav1.LabelSelectorAsSelector(c.selector)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !selector.Matches(labels.Set(c.own)) || selector.Matches(labels.Set(c.others)) {
+				t.Errorf("%s: %s", name, selector)
+			}
+		}
+	}
+}
