@@ -42,6 +42,11 @@ func load(t testing.TB) *chart.Chart {
 // the schema.
 func render(t testing.TB, v values) (map[string]string, error) {
 	t.Helper()
+	return renderIn(t, namespace, v)
+}
+
+func renderIn(t testing.TB, namespace string, v values) (map[string]string, error) {
+	t.Helper()
 	c := load(t)
 	if err := chartutil.ProcessDependencies(c, v); err != nil {
 		t.Fatal(err)

@@ -8,10 +8,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/yaml"
 )
 
 const (
@@ -153,6 +156,45 @@ func TestProbesValues(t *testing.T) {
 	// A selector of nodes cannot switch the pausing off.
 	if got := daemonSet(t, values{"probe": values{"nodeSelector": values{deployLabel: "false"}}}).Spec.Template.Spec.NodeSelector; got[deployLabel] != "true" {
 		t.Errorf("node selector %v", got)
+	}
+}
+
+// A tenth of the probes at a time: a report of one that restarts stays good.
+func TestProbesUpdate(t *testing.T) {
+	tenth := intstr.FromString("10%")
+	want := appsv1.DaemonSetUpdateStrategy{Type: appsv1.RollingUpdateDaemonSetStrategyType, RollingUpdate: &appsv1.RollingUpdateDaemonSet{MaxUnavailable: &tenth}}
+	if diff := cmp.Diff(want, daemonSet(t, nil).Spec.UpdateStrategy); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestNothingComesInToTheProbe(t *testing.T) {
+	got, set := one[networkingv1.NetworkPolicy](t, probeOnly(t, nil), "NetworkPolicy"), daemonSet(t, nil)
+	want := networkingv1.NetworkPolicySpec{PodSelector: *set.Spec.Selector, PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress}}
+	if diff := cmp.Diff(want, got.Spec); diff != "" || got.Namespace != set.Namespace {
+		t.Error(got.Namespace, diff)
+	}
+	if ports := set.Spec.Template.Spec.Containers[0].Ports; len(ports) > 0 {
+		t.Errorf("ports %v", ports)
+	}
+	if off := kinds(probeOnly(t, values{"networkPolicy": values{"enabled": false}})); slices.Contains(off, "NetworkPolicy") {
+		t.Error("rendered all the same")
+	}
+}
+
+// A namespace has 63 characters at most, and none ends in a dash.
+func TestProbesNamespaceFromALongOne(t *testing.T) {
+	release := strings.Repeat("a", 56) + "-" + strings.Repeat("b", 6)
+	files, err := renderIn(t, release, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ns corev1.Namespace
+	if err := yaml.UnmarshalStrict([]byte(files["unpend/templates/probe/namespace.yaml"]), &ns); err != nil {
+		t.Fatal(err)
+	}
+	if want := strings.Repeat("a", 56) + "-probe"; ns.Name != want {
+		t.Errorf("namespace %s", ns.Name)
 	}
 }
 
