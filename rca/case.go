@@ -55,6 +55,8 @@ type nodeView struct {
 	named  []namedLayouts
 	// doubt says why positions or holders are not certain; empty when they are.
 	doubt string
+	// unreadable: at least one GPU's report made no sense, so nobody knows who is on it.
+	unreadable bool
 	// holdersKnown is false when holders must be read as unknown.
 	holdersKnown bool
 }
@@ -127,13 +129,17 @@ func (v *nodeView) readGeometry(st *cluster.State, name string) {
 	if !known {
 		v.doubt = why
 	}
+	twins := twinsIn(geo.Report)
 	for _, g := range geo.Report.GPUs {
 		if g.MIG == nil || !g.MIG.Current {
 			continue
 		}
 		gpu, err := placement.Read(name, g)
+		if err == nil && twins[g.UUID] {
+			err = fmt.Errorf("GPU %d of %s: another has its UUID %s too", g.Index, name, g.UUID)
+		}
 		if err != nil {
-			v.doubt = err.Error()
+			v.doubt, v.unreadable = err.Error(), true
 			continue
 		}
 		for i := range gpu.Slots {
@@ -145,6 +151,17 @@ func (v *nodeView) readGeometry(st *cluster.State, name string) {
 		}
 		v.gpus = append(v.gpus, gpu)
 	}
+}
+
+// twinsIn lists the UUIDs that more than one GPU of a report has: who holds which
+// of them nobody can tell.
+func twinsIn(r nodeprobe.Report) map[string]bool {
+	twins, met := map[string]bool{}, map[string]bool{}
+	for _, g := range r.GPUs {
+		twins[g.UUID] = g.UUID != "" && (met[g.UUID] || twins[g.UUID])
+		met[g.UUID] = true
+	}
+	return twins
 }
 
 // hasGPUs says whether anything about the node speaks of NVIDIA GPUs.

@@ -57,12 +57,13 @@ func (g *Gauges) Set(geo *nodeprobe.NodeGeometry) {
 	defer g.mu.Unlock()
 	g.drop(geo.Name)
 	c := &counted{at: geo.Report.ObservedAt.Time}
+	twins := twinsIn(geo.Report)
 	for _, gpu := range geo.Report.GPUs {
 		if gpu.MIG == nil || !gpu.MIG.Current {
 			continue
 		}
 		c.total++
-		if read, err := placement.Read(geo.Name, gpu); err == nil && geo.Report.Source != nodeprobe.SourceLabels {
+		if read, err := placement.Read(geo.Name, gpu); err == nil && !twins[gpu.UUID] && geo.Report.Source != nodeprobe.SourceLabels {
 			c.gpus = append(c.gpus, read)
 		}
 	}

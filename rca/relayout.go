@@ -28,7 +28,7 @@ type relayout struct {
 // relayouts lists what MIG manager could do on a node for the request. Only
 // plans whose victims are all known and may leave are listed.
 func (c *Case) relayouts(n *nodeView, a ask) []relayout {
-	if n.geometry == nil || len(n.gpus) == 0 || !n.holdersKnown || n.geometry.Report.Source != nodeprobe.SourceNVML {
+	if n.geometry == nil || len(n.gpus) == 0 || n.unreadable || !n.holdersKnown || n.geometry.Report.Source != nodeprobe.SourceNVML {
 		return nil // where the DRA driver offers the devices, instances are its own to make
 	}
 	var out []relayout

@@ -15,6 +15,10 @@ import (
 // probe writes at least every two minutes.
 const MaxReportAge = 5 * time.Minute
 
+// maxSkew is how far two machines' clocks may be apart before a report from the
+// future is doubted.
+const maxSkew = time.Minute
+
 // index finds objects by name; it is made at the first question.
 type index struct {
 	pods   map[string]*corev1.Pod
@@ -81,6 +85,9 @@ func (s *State) HoldersKnown(node string) (known bool, why string) {
 	at := geo.Report.ObservedAt.Time
 	if age := s.Now.Sub(at); age > MaxReportAge {
 		return false, fmt.Sprintf("its report is %d min old, so holders are unknown", int(age.Minutes()))
+	}
+	if ahead := at.Sub(s.Now); ahead > maxSkew {
+		return false, fmt.Sprintf("its report is from %d s in the future, so the clocks differ and holders are unknown", int(ahead.Seconds()))
 	}
 	reported := holdersOf(geo)
 	for _, p := range s.PodsOn(node) {
