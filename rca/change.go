@@ -35,6 +35,8 @@ type change struct {
 	manual   bool
 	relayout *relayout
 	hardware *int
+	// untestable says why no copy can show what it brings.
+	untestable string
 	// until names what must happen first, for a fix that only waits.
 	until string
 }

@@ -39,6 +39,9 @@ func (c *Case) resourceChanges(n *nodeView, causes []CauseID) [][]change {
 			out = append(out, []change{ch})
 		}
 	}
+	for _, ch := range c.repairs(n, causes) {
+		out = append(out, []change{ch})
+	}
 	if ch, ok := c.lowerRequest(n, lack, fits); ok {
 		out = append(out, []change{ch})
 	}
@@ -48,7 +51,12 @@ func (c *Case) resourceChanges(n *nodeView, causes []CauseID) [][]change {
 // layoutHelps says whether another layout can remove a cause; where the request
 // has the wrong name, or MIG manager itself is at fault, it cannot.
 func layoutHelps(id CauseID) bool {
-	return slices.Contains([]CauseID{MIGLayoutMismatch, MIGFragmented, MIGFull, MIGInstancesInUse}, id)
+	return slices.Contains([]CauseID{MIGLayoutMismatch, MIGFragmented, MIGFull, MIGInstancesInUse}, id) || configHelps(id)
+}
+
+// configHelps says whether the label of the layout itself is at fault.
+func configHelps(id CauseID) bool {
+	return slices.Contains([]CauseID{MIGConfigUnknown, MIGConfigInvalidForGPU, MIGConfigFailed}, id)
 }
 
 func (c *Case) evict(n *nodeView, cause CauseID, victims []*corev1.Pod) change {
@@ -93,6 +101,9 @@ func (c *Case) repartition(n *nodeView, cause CauseID, a ask, r relayout) ([]cha
 			ch.hardware = c.hardwareEvictions(n, a)
 			r.detail(n, ch)
 		},
+	}
+	if configHelps(cause) {
+		ch.kind = FixMIGConfig
 	}
 	rest, ok := c.deficitsAfter(n, r)
 	if !ok {

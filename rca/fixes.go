@@ -75,6 +75,13 @@ func (c *Case) candidates([]Cause) []*candidate {
 	if !ok {
 		return nil
 	}
+	if len(c.verdict.Nodes) == 0 {
+		for _, set := range own {
+			if len(set) > 0 {
+				out = append(out, c.candidate(nil, set))
+			}
+		}
+	}
 	for _, v := range c.verdict.Nodes {
 		n := c.node(v.Node)
 		var policy, short []CauseID

@@ -12,6 +12,12 @@ import (
 // prove makes the fix on a fork of the cluster and asks the scheduler's code
 // whether the pod now has a node, and then where its victims go.
 func (c *Case) prove(ctx context.Context, f *candidate) error {
+	for _, ch := range f.changes {
+		if ch.untestable != "" {
+			f.fix.Proof = Proof{Verdict: Unproven, Why: ch.untestable}
+			return nil
+		}
+	}
 	return whatif.Try(c.world.snap, func(s *whatif.Snapshot) error {
 		pod := c.Pod
 		var node *corev1.Node

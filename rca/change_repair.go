@@ -1,0 +1,132 @@
+package rca
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// repairs lists what mends a node itself, for each of the causes that admit it.
+func (c *Case) repairs(n *nodeView, causes []CauseID) []change {
+	var out []change
+	for _, id := range causes {
+		switch id {
+		case DevicePluginDown, MIGLayoutDrift, GPUUnhealthy:
+			out = append(out, c.restartPlugin(n, id))
+		case MIGConfigStuck, MIGConfigFailed:
+			out = append(out, c.revert(n, id))
+		case MIGModePending:
+			out = append(out, reboot(n))
+		case GPURequestTooLarge:
+			out = append(out, c.fewerGPUs(n)...)
+		}
+	}
+	return out
+}
+
+// pluginName is in the names of NVIDIA's device plugin's DaemonSet and container
+// (GPU Operator and the plugin's own chart).
+const pluginName = "nvidia-device-plugin"
+
+// restartPlugin evicts the device plugin's pod, which its DaemonSet makes anew: it
+// looks at the GPUs afresh, and forgets what it had marked unhealthy.
+func (c *Case) restartPlugin(n *nodeView, cause CauseID) change {
+	ch := change{kind: RestartDevicePlugin, cause: cause, minutes: 1, risk: "low", title: "restart the device plugin on " + n.Name,
+		until: "the device plugin of " + n.Name + " has registered its devices again",
+		node: func(o *corev1.Node) {
+			maps.Copy(o.Status.Allocatable, n.asReported())
+			maps.Copy(o.Status.Capacity, n.asReported())
+		}}
+	i := slices.IndexFunc(n.pods, func(p *corev1.Pod) bool {
+		return strings.Contains(p.Name, pluginName) || slices.ContainsFunc(p.Spec.Containers, func(k corev1.Container) bool { return strings.Contains(k.Name, pluginName) })
+	})
+	if i < 0 {
+		ch.manual = true
+		ch.commands = []string{fmt.Sprintf("kubectl get pods -A --field-selector spec.nodeName=%s | grep device-plugin  # delete that pod; its DaemonSet makes it anew", n.Name)}
+		return ch
+	}
+	p := n.pods[i]
+	ch.detail = func(ch *change) {
+		ch.steps = []string{"evict " + p.Namespace + "/" + p.Name}
+		ch.commands = []string{evictCommand(p)}
+		ch.actions = []Action{{Verb: VerbEvict, Target: podTarget(p), Relies: map[string]string{"node": p.Spec.NodeName}}}
+	}
+	return ch
+}
+
+// asReported is what the node would advertise if the device plugin saw what the
+// report shows; nothing without a report of positions.
+func (n *nodeView) asReported() corev1.ResourceList {
+	out := corev1.ResourceList{}
+	if n.geometry == nil {
+		return out
+	}
+	count := func(name corev1.ResourceName) {
+		q := out[name]
+		q.Add(resource.MustParse("1"))
+		out[name] = q
+	}
+	for _, g := range n.geometry.Report.GPUs {
+		if g.MIG == nil || !g.MIG.Current {
+			count(wholeGPU)
+			continue
+		}
+		for _, in := range g.Instances {
+			name := corev1.ResourceName(migPrefix + spelled(in.Profile))
+			if n.Labels[labelMIGStrategy] == strategySingle {
+				name = wholeGPU
+			}
+			count(name)
+		}
+	}
+	return out
+}
+
+// revert goes back to the layout that the GPUs still have. Whether MIG manager
+// comes round, only trying tells.
+func (c *Case) revert(n *nodeView, cause CauseID) change {
+	ch := change{kind: RevertMIGConfig, cause: cause, manual: true, minutes: 6, risk: "medium", title: "take the MIG layout of " + n.Name + " back",
+		untestable: "what MIG manager makes of it cannot be tried on a copy",
+		commands:   []string{fmt.Sprintf("kubectl label node %s %s=NAME --overwrite  # NAME: the last layout that worked", n.Name, labelMIGConfig)}}
+	for _, named := range c.world.namedLayouts(n) {
+		if named.config != n.Labels[labelMIGConfig] && n.laidOut(named) {
+			ch.title = fmt.Sprintf("take %s back to %q, as its GPUs are laid out now", n.Name, named.config)
+			ch.commands = []string{fmt.Sprintf("kubectl label node %s %s=%s --overwrite", n.Name, labelMIGConfig, named.config)}
+		}
+	}
+	return ch
+}
+
+// laidOut says whether the GPUs have the counts of a named layout.
+func (n *nodeView) laidOut(named namedLayouts) bool {
+	for _, g := range n.gpus {
+		if !maps.Equal(named.layouts[g.Index], g.Layout()) {
+			return false
+		}
+	}
+	return len(n.gpus) > 0
+}
+
+func reboot(n *nodeView) change {
+	return change{kind: RebootNode, cause: MIGModePending, manual: true, minutes: 15, risk: "high", title: "reboot " + n.Name + ", or reset its GPUs",
+		untestable: "a reboot cannot be tried on a copy",
+		commands:   []string{"kubectl drain " + n.Name + " --ignore-daemonsets --delete-emptydir-data", "# reboot the machine, then:", "kubectl uncordon " + n.Name}}
+}
+
+// fewerGPUs asks for as many whole GPUs as the node has.
+func (c *Case) fewerGPUs(n *nodeView) []change {
+	var out []change
+	for _, a := range c.asks {
+		has := n.allocatable(a.resource)
+		if a.profile != "" || has == 0 || has >= a.count {
+			continue
+		}
+		title := fmt.Sprintf("ask %d instead of %d %s (less than asked)", has, a.count, a.resource)
+		out = append(out, c.changeRequest(GPURequestTooLarge, title, map[corev1.ResourceName]*resource.Quantity{a.resource: resource.NewQuantity(has, resource.DecimalSI)}))
+	}
+	return out
+}
