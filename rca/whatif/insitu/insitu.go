@@ -28,6 +28,12 @@ func Run(ctx context.Context, client kubernetes.Interface, ready chan<- struct{}
 	}
 	factory.Start(ctx.Done())
 	factory.WaitForCacheSync(ctx.Done())
+	// Its own cache is filled by handlers: before that it would refuse pods for
+	// nodes that it has not heard of, and try again only seconds later.
+	if err := s.WaitForHandlersSync(ctx); err != nil {
+		factory.Shutdown()
+		return nil // ctx has ended
+	}
 	close(ready)
 	s.Run(ctx)
 	factory.Shutdown()
