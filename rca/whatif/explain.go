@@ -51,10 +51,14 @@ type pass struct {
 
 // prepare runs PreFilter. With all, it goes on after a refusal.
 func (s *Snapshot) prepare(ctx context.Context, pod *corev1.Pod, all bool) pass {
+	return s.prepareBy(ctx, s.plugins, pod, all)
+}
+
+func (s *Snapshot) prepareBy(ctx context.Context, by *plugins, pod *corev1.Pod, all bool) pass {
 	p := pass{state: framework.NewCycleState(), only: map[string]sets.Set[string]{}}
 	nodes := s.lister.all()
-	for _, f := range s.plugins.filters {
-		pre, ok := s.plugins.preFilters[f.Name()]
+	for _, f := range by.filters {
+		pre, ok := by.preFilters[f.Name()]
 		if !ok || p.runPre(ctx, pre, pod, nodes) {
 			p.filters = append(p.filters, f)
 		}
@@ -62,7 +66,7 @@ func (s *Snapshot) prepare(ctx context.Context, pod *corev1.Pod, all bool) pass 
 			return p
 		}
 	}
-	for _, pre := range s.plugins.preOnly {
+	for _, pre := range by.preOnly {
 		p.runPre(ctx, pre, pod, nodes)
 	}
 	return p
@@ -123,10 +127,14 @@ func (s *Snapshot) Explain(ctx context.Context, pod *corev1.Pod) (Verdict, error
 // Fits names the nodes that the scheduler's filters accept, by name. It stops at
 // a node's first refusal, as the scheduler does.
 func (s *Snapshot) Fits(ctx context.Context, pod *corev1.Pod) ([]string, error) {
-	pod = waiting(pod)
+	_, out, err := s.fits(ctx, waiting(pod))
+	return out, err
+}
+
+func (s *Snapshot) fits(ctx context.Context, pod *corev1.Pod) (pass, []string, error) {
 	p := s.prepare(ctx, pod, false)
 	if len(p.blockers) > 0 {
-		return nil, ctx.Err()
+		return p, nil, ctx.Err()
 	}
 	var out []string
 	for _, info := range s.lister.all() {
@@ -134,7 +142,7 @@ func (s *Snapshot) Fits(ctx context.Context, pod *corev1.Pod) ([]string, error) 
 			out = append(out, info.Node().Name)
 		}
 	}
-	return out, ctx.Err()
+	return p, out, ctx.Err()
 }
 
 func (p *pass) accepts(ctx context.Context, pod *corev1.Pod, info fwk.NodeInfo) bool {
@@ -151,11 +159,14 @@ func (p *pass) accepts(ctx context.Context, pod *corev1.Pod, info fwk.NodeInfo) 
 	return true
 }
 
-// Place puts the pod on the first node, by name, that the filters accept, and
-// returns it; empty when there is none.
+// Place puts the pod on the first node, by name, that the filters accept, with
+// the devices it asks for, and returns it; empty when there is none.
 func (s *Snapshot) Place(ctx context.Context, pod *corev1.Pod) (string, error) {
-	fits, err := s.Fits(ctx, pod)
+	p, fits, err := s.fits(ctx, waiting(pod))
 	if err != nil || len(fits) == 0 {
+		return "", err
+	}
+	if err := s.reserve(ctx, p, waiting(pod), fits[0]); err != nil {
 		return "", err
 	}
 	placed := pod.DeepCopy()

@@ -8,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/dynamic-resource-allocation/deviceclass/extendedresourcecache"
 	"k8s.io/dynamic-resource-allocation/resourceslice/tracker"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -27,6 +29,10 @@ type plugins struct {
 	filters    []fwk.FilterPlugin
 	// preOnly are plugins that judge in PreFilter and have no Filter.
 	preOnly []fwk.PreFilterPlugin
+	// dra sets devices aside, claims knows who has them.
+	dra     fwk.ReservePlugin
+	claims  *claimTracker
+	synced  []cache.InformerSynced
 	stop    context.CancelFunc
 	factory informers.SharedInformerFactory
 }
@@ -50,6 +56,8 @@ func startPlugins(ctx context.Context, shared fwk.SharedLister, others []runtime
 	}
 	p.factory.Start(ctx.Done())
 	p.factory.WaitForCacheSync(ctx.Done())
+	// The informers have everything; the scheduler's own caches follow them.
+	cache.WaitForCacheSync(ctx.Done(), p.synced...)
 	p.sort(made, order)
 	return p, nil
 }
@@ -94,15 +102,29 @@ func (p *plugins) make(ctx context.Context, shared fwk.SharedLister, client *fak
 func (p *plugins) resources(ctx context.Context) (fwk.SharedDRAManager, error) {
 	dra := p.factory.Resource().V1()
 	claims := assumecache.NewAssumeCache(klog.FromContext(ctx), dra.ResourceClaims().Informer(), "ResourceClaim", "", nil)
+	p.synced = append(p.synced, claims.AddEventHandler(cache.ResourceEventHandlerFuncs{}).HasSynced)
 	slices, err := tracker.StartTracker(ctx, tracker.Options{SliceInformer: dra.ResourceSlices()})
 	if err != nil {
 		return nil, fmt.Errorf("track resource slices: %w", err)
 	}
-	return dynamicresources.NewDRAManager(ctx, claims, slices, p.factory), nil
+	p.synced = append(p.synced, slices.HasSynced)
+	manager := dynamicresources.NewDRAManager(ctx, claims, slices, p.factory)
+	// Which class stands behind an extended resource is told by events, as in
+	// the scheduler (eventhandlers.go, addAllEventHandlers).
+	if extended, ok := manager.DeviceClassResolver().(*extendedresourcecache.ExtendedResourceCache); ok && extended != nil {
+		registration, err := dra.DeviceClasses().Informer().AddEventHandler(extended)
+		if err != nil {
+			return nil, fmt.Errorf("follow device classes: %w", err)
+		}
+		p.synced = append(p.synced, registration.HasSynced)
+	}
+	p.claims = &claimTracker{ResourceClaimTracker: manager.ResourceClaims()}
+	return &draManager{manager, p.claims}, nil
 }
 
 // sort lists the plugins in the order the scheduler runs them.
 func (p *plugins) sort(made map[string]fwk.Plugin, order *config.Plugins) {
+	p.dra, _ = made[dynamicresources.Name].(fwk.ReservePlugin)
 	hasFilter := map[string]bool{}
 	for _, pl := range order.Filter.Enabled {
 		if f, ok := made[pl.Name].(fwk.FilterPlugin); ok {

@@ -34,6 +34,8 @@ type Snapshot struct {
 	nodes   map[string]*framework.NodeInfo
 	pods    map[string]*corev1.Pod // bound and not ended, by namespace/name
 	lister  lister
+	// consumers are the names of the claims each pod uses, by namespace/name.
+	consumers map[string][]string
 	// undo holds, while a Try runs, how to take each change back.
 	undo  []func()
 	depth int
@@ -53,8 +55,9 @@ func New(ctx context.Context, objs Objects) (*Snapshot, error) {
 		s.count(p)
 	}
 	s.lister.stale = true
+	s.consumers = consumers(objs.Others)
 	var err error
-	if s.plugins, err = startPlugins(ctx, &s.lister, objs.Others); err != nil {
+	if s.plugins, err = startPlugins(ctx, &s.lister, trackable(objs.Others)); err != nil {
 		return nil, fmt.Errorf("start the scheduler's plugins: %w", err)
 	}
 	return s, nil
@@ -143,7 +146,7 @@ func (s *Snapshot) assign(name string, info *framework.NodeInfo) {
 // SetPod adds, moves or replaces the pod. A pod without a node, or one that has
 // ended, takes up nothing.
 func (s *Snapshot) SetPod(p *corev1.Pod) {
-	s.DeletePod(p.Namespace, p.Name)
+	s.remove(p.Namespace, p.Name)
 	info := s.nodes[p.Spec.NodeName]
 	if info == nil || ended(p) {
 		return
@@ -157,8 +160,16 @@ func (s *Snapshot) SetPod(p *corev1.Pod) {
 	s.put(p.Spec.NodeName, next)
 }
 
-// DeletePod removes the pod, if it is there.
+// DeletePod removes the pod, if it is there. In a fork its devices are free
+// then; outside, the claims that are read next tell.
 func (s *Snapshot) DeletePod(namespace, name string) {
+	if s.depth > 0 {
+		s.release(namespace, name)
+	}
+	s.remove(namespace, name)
+}
+
+func (s *Snapshot) remove(namespace, name string) {
 	k := key(namespace, name)
 	p := s.pods[k]
 	if p == nil {
