@@ -26,6 +26,8 @@ type Case struct {
 	wants    corev1.ResourceList // all that the pod requests
 	verdict  whatif.Verdict
 	tenants  *tenants // who could leave for this pod, once asked for
+	// claims is what the pod asks of DRA drivers; nil for nothing.
+	claims *claimView
 	// own are the causes that are the pod's own.
 	own []PodRule
 	// requests are the changed requests worked out so far, by title.
@@ -34,10 +36,11 @@ type Case struct {
 
 // world is what all cases of one diagnosis share.
 type world struct {
-	state *cluster.State
-	snap  *whatif.Snapshot
-	nodes map[string]*nodeView
-	pdbs  *budgets
+	state     *cluster.State
+	snap      *whatif.Snapshot
+	nodes     map[string]*nodeView
+	pdbs      *budgets
+	inventory *inventory // of devices; devices() takes it
 	// configs are the mig-parted configs read so far.
 	configs map[*corev1.ConfigMap]map[string]migEntry
 }

@@ -39,6 +39,12 @@ const (
 	HostResourcesShort        CauseID = "HostResourcesShort"
 	TopologyAlignmentRefused  CauseID = "TopologyAlignmentRefused"
 	KubeletAdmissionRefused   CauseID = "KubeletAdmissionRefused"
+	DRAClaimMissing           CauseID = "DRAClaimMissing"
+	DRAClassMissing           CauseID = "DRAClassMissing"
+	DRADriverMissing          CauseID = "DRADriverMissing"
+	DRANoDeviceMatches        CauseID = "DRANoDeviceMatches"
+	DRASelectorError          CauseID = "DRASelectorError"
+	DRADevicesInUse           CauseID = "DRADevicesInUse"
 	SchedulingGated           CauseID = "SchedulingGated"
 	QueueNotAdmitted          CauseID = "QueueNotAdmitted"
 	SchedulerMissing          CauseID = "SchedulerMissing"
@@ -57,7 +63,9 @@ var catalogueOrder = []CauseID{
 	SharedResourceRenamed, SharedRequestTooLarge,
 	UntoleratedTaint, NodeSelectorMismatch, NodeCordoned, NodeNotReady, PodAffinityConflict, TopologySpreadConflict,
 	VolumeConflict, HostResourcesShort, TopologyAlignmentRefused, KubeletAdmissionRefused,
-	SchedulingGated, QueueNotAdmitted, SchedulerMissing, ScalingUp, AutoscalerCannotHelp, NoNodes, Unknown,
+	SchedulingGated, QueueNotAdmitted,
+	DRAClaimMissing, DRAClassMissing, DRADriverMissing, DRANoDeviceMatches, DRASelectorError, DRADevicesInUse,
+	SchedulerMissing, ScalingUp, AutoscalerCannotHelp, NoNodes, Unknown,
 }
 
 // FixKind names a kind of fix of the closed catalogue.
@@ -75,6 +83,7 @@ const (
 	UncordonNode        FixKind = "UncordonNode"
 	AddToleration       FixKind = "AddToleration"
 	FixSelector         FixKind = "FixSelector"
+	FixClaim            FixKind = "FixClaim"
 	QuarantineGPU       FixKind = "QuarantineGPU"
 	RebootNode          FixKind = "RebootNode"
 	ScaleNodePool       FixKind = "ScaleNodePool"
@@ -85,13 +94,13 @@ const (
 // fixOrder is the order of the catalogue of fixes; it settles ties.
 var fixOrder = []FixKind{
 	ChangeRequest, EvictPods, MovePods, RepartitionGPU, RevertMIGConfig, FixMIGConfig, RestartDevicePlugin, UncordonNode,
-	AddToleration, FixSelector, QuarantineGPU, RebootNode, ScaleNodePool, Wait, Manual,
+	AddToleration, FixSelector, FixClaim, QuarantineGPU, RebootNode, ScaleNodePool, Wait, Manual,
 }
 
 // disruption orders kinds by how much they disturb, least first: the kind of a
 // fix that takes several is the most disruptive of them.
 var disruption = []FixKind{
-	Wait, Manual, ScaleNodePool, UncordonNode, AddToleration, FixSelector, ChangeRequest, RestartDevicePlugin, FixMIGConfig,
+	Wait, Manual, ScaleNodePool, UncordonNode, AddToleration, FixSelector, FixClaim, ChangeRequest, RestartDevicePlugin, FixMIGConfig,
 	MovePods, EvictPods, QuarantineGPU, RevertMIGConfig, RepartitionGPU, RebootNode,
 }
 

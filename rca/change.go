@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 
 	"github.com/unpend/unpend/rca/whatif"
 )
@@ -37,12 +38,19 @@ type change struct {
 	hardware *int
 	// untestable says why no copy can show what it brings.
 	untestable string
+	// claims replace those of the same name.
+	claims []*resourcev1.ResourceClaim
 	// until names what must happen first, for a fix that only waits.
 	until string
 }
 
 // apply makes the change on a fork and returns the waiting pod as it would be.
-func (ch change) apply(s *whatif.Snapshot, pod *corev1.Pod) *corev1.Pod {
+func (ch change) apply(s *whatif.Snapshot, pod *corev1.Pod) (*corev1.Pod, error) {
+	for _, claim := range ch.claims {
+		if err := s.SetClaim(claim); err != nil {
+			return nil, err
+		}
+	}
 	for _, v := range ch.victims {
 		s.DeletePod(v.Namespace, v.Name)
 	}
@@ -50,7 +58,7 @@ func (ch change) apply(s *whatif.Snapshot, pod *corev1.Pod) *corev1.Pod {
 		pod = pod.DeepCopy()
 		ch.pod(pod)
 	}
-	return pod
+	return pod, nil
 }
 
 // changesFor lists, for one cause on one node, the alternatives that remove it.
@@ -67,6 +75,14 @@ func (c *Case) changesFor(n *nodeView, id CauseID) []change {
 		return []change{{kind: Wait, cause: id, manual: true, risk: "none", until: n.Name + " is Ready again",
 			title: "wait until " + n.Name + " is Ready", node: func(o *corev1.Node) { o.Spec.Taints = nil },
 			commands: []string{"kubectl describe node " + n.Name}}}
+	case DRAClassMissing:
+		return []change{c.lookAtClass()}
+	case DRADriverMissing:
+		return []change{c.lookAtDriver()}
+	case DRANoDeviceMatches, DRASelectorError:
+		return c.fixClaims(id)
+	case DRADevicesInUse:
+		return c.freeDevices(n)
 	}
 	return nil
 }

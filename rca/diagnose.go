@@ -98,6 +98,9 @@ func (w *world) diagnose(ctx context.Context, i watcher.Incident, opts Options) 
 	if c.verdict, err = w.snap.Explain(ctx, c.Pod); err != nil {
 		return Diagnosis{}, fmt.Errorf("run the scheduler's filters: %w", err)
 	}
+	if c.claims, err = c.readClaims(ctx); err != nil {
+		return Diagnosis{}, fmt.Errorf("read the claims for devices: %w", err)
+	}
 	nodes, causes := c.judge()
 	fixes, err := c.fixes(ctx, causes)
 	if err != nil {
@@ -141,7 +144,7 @@ func unbound(p *corev1.Pod) *corev1.Pod {
 		return p
 	}
 	p = p.DeepCopy()
-	p.Spec.NodeName, p.Status = "", corev1.PodStatus{}
+	p.Spec.NodeName, p.Status = "", corev1.PodStatus{ResourceClaimStatuses: p.Status.ResourceClaimStatuses}
 	return p
 }
 
@@ -275,7 +278,7 @@ func (c *Case) unreadFacts() []string {
 	}
 	kinds := make([]string, 0, len(c.world.state.Unread))
 	for kind, why := range c.world.state.Unread {
-		if open, ok := leavesOpen[kind]; ok && (len(c.asks) > 0 || !open.gpuOnly) {
+		if open, ok := leavesOpen[kind]; ok && (len(c.asks) > 0 || !open.gpuOnly) && (c.claims != nil || !open.devices) {
 			kinds = append(kinds, fmt.Sprintf("%s: %s; %s", kind, why, open.says))
 		}
 	}
@@ -287,13 +290,18 @@ func (c *Case) unreadFacts() []string {
 var leavesOpen = map[string]struct {
 	says    string
 	gpuOnly bool
+	devices bool // only for pods that claim devices
 }{
-	"Node":                  {"no node can be judged", false},
-	"Pod":                   {"use of the nodes is not known", false},
-	"PodDisruptionBudget":   {"an eviction may be refused", false},
-	"NodeGeometry":          {"positions of MIG instances are not known", true},
-	"ConfigMap":             {"the names of MIG layouts are taken from what the operator generates", true},
-	"ClusterPolicy":         {"only existing MIG layouts are offered", true},
-	"PersistentVolumeClaim": {"volumes are not judged", false},
-	"Namespace":             {"namespace selectors are not judged", false},
+	"Node":                  {"no node can be judged", false, false},
+	"Pod":                   {"use of the nodes is not known", false, false},
+	"PodDisruptionBudget":   {"an eviction may be refused", false, false},
+	"NodeGeometry":          {"positions of MIG instances are not known", true, false},
+	"ConfigMap":             {"the names of MIG layouts are taken from what the operator generates", true, false},
+	"ClusterPolicy":         {"only existing MIG layouts are offered", true, false},
+	"PersistentVolumeClaim": {"volumes are not judged", false, false},
+	"ResourceClaim":         {"whether its claims exist and who holds devices is not known", false, true},
+	"ResourceClaimTemplate": {"templates of claims are not judged", false, true},
+	"ResourceSlice":         {"which devices exist is not known", false, true},
+	"DeviceClass":           {"which classes of devices exist is not known", false, true},
+	"Namespace":             {"namespace selectors are not judged", false, false},
 }

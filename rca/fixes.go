@@ -88,6 +88,7 @@ func (c *Case) candidates([]Cause) []*candidate {
 		for _, b := range v.Blockers {
 			id, _ := tell(rules, c, n, b)
 			switch {
+			case c.isOwn(id): // cleared by what is done for the pod
 			case b.Plugin == "NodeResourcesFit" && !slices.Contains(short, id):
 				short = append(short, id)
 			case b.Plugin != "NodeResourcesFit" && !slices.Contains(policy, id):
@@ -103,6 +104,11 @@ func (c *Case) candidates([]Cause) []*candidate {
 		}
 	}
 	return out
+}
+
+// isOwn says whether a cause that a node is told is the pod's own.
+func (c *Case) isOwn(id CauseID) bool {
+	return slices.ContainsFunc(c.own, func(r PodRule) bool { return r.ID == id })
 }
 
 // ownSets are the alternatives for what is the pod's own; false when one of its
@@ -183,9 +189,13 @@ func (c *Case) candidate(n *nodeView, set []change) *candidate {
 		f.fix.Automatic = f.fix.Automatic && !ch.manual
 		f.fix.Cost.Minutes += ch.minutes
 		f.fix.Risk = riskier(f.fix.Risk, ch.risk)
-		f.keeps = f.keeps && ch.kind != ChangeRequest
+		f.keeps = f.keeps && ch.kind != ChangeRequest && ch.kind != FixClaim
 		if ch.kind != Wait {
-			f.victims = append(f.victims, ch.victims...)
+			for _, v := range ch.victims { // two causes may take the same pod
+				if !slices.Contains(f.victims, v) {
+					f.victims = append(f.victims, v)
+				}
+			}
 		}
 		if ch.relayout != nil {
 			f.fix.Mechanism = MIGManager

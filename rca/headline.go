@@ -56,6 +56,7 @@ func (c *Case) needs() string {
 	for _, a := range c.asks {
 		parts = append(parts, fmt.Sprintf("%d×%s", a.count, a.short()))
 	}
+	parts = append(parts, c.claims.needs()...)
 	if len(parts) == 0 {
 		for name, q := range c.wants {
 			parts = append(parts, q.String()+" "+string(name))
@@ -84,6 +85,8 @@ func shortWhy(id CauseID) string {
 		PodAffinityConflict: "pod affinity rules", TopologySpreadConflict: "topology spread", VolumeConflict: "its volume is elsewhere",
 		TopologyAlignmentRefused: "NUMA alignment refused", KubeletAdmissionRefused: "kubelet refused it",
 		SchedulingGated: "held by gates", QueueNotAdmitted: "not admitted by its queue", SchedulerMissing: "no scheduler answers",
+		DRAClaimMissing: "its ResourceClaim is missing", DRAClassMissing: "no such DeviceClass", DRADriverMissing: "no driver offers devices",
+		DRANoDeviceMatches: "no device matches", DRASelectorError: "its selector fails", DRADevicesInUse: "all devices held",
 		ScalingUp: "a node is coming", AutoscalerCannotHelp: "autoscaler cannot help", NoNodes: "the cluster has no node",
 	}
 	return texts[id]

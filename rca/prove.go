@@ -33,7 +33,10 @@ func (c *Case) prove(ctx context.Context, f *candidate) error {
 			s.SetNode(node)
 		}
 		for _, ch := range f.changes {
-			pod = ch.apply(s, pod)
+			var err error
+			if pod, err = ch.apply(s, pod); err != nil {
+				return err
+			}
 		}
 		placed, err := s.Place(ctx, pod)
 		if err != nil {

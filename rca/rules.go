@@ -56,6 +56,13 @@ func Rules() []Rule {
 		gpusInUse,
 		gpuRequestTooLarge,
 		hostResourcesShort,
+		draClaimMissingHere,
+		draClassMissing,
+		draDriverMissing,
+		draNoDeviceMatches,
+		draSelectorError,
+		draDevicesInUse,
+		draUnread,
 		unknown,
 	}
 }
@@ -80,6 +87,7 @@ func PodRules() []PodRule {
 		kubeletAdmissionRefused,
 		queueNotAdmitted,
 		schedulingGated,
+		draClaimMissing,
 		schedulerMissing,
 		noNodes,
 		scalingUp,

@@ -173,6 +173,9 @@ func (r *fileReader) take(h head, data []byte) error {
 	if base, isList := strings.CutSuffix(h.Kind, "List"); isList && kindOf(h.APIVersion, h.Kind) == nil {
 		if k := kindOf(h.APIVersion, base); k != nil {
 			r.held[k.name] = true
+			if !k.readable(h.APIVersion) {
+				r.add(h.APIVersion, k, nil)
+			}
 		}
 		return r.items(h.APIVersion, base, h.Items)
 	}
@@ -180,7 +183,7 @@ func (r *fileReader) take(h head, data []byte) error {
 	if err != nil {
 		return err
 	}
-	r.add(k, obj)
+	r.add(h.APIVersion, k, obj)
 	return nil
 }
 
@@ -189,6 +192,7 @@ func (r *fileReader) take(h head, data []byte) error {
 func (r *fileReader) items(apiVersion, base string, items []json.RawMessage) error {
 	type decoded struct {
 		list bool
+		as   string
 		kind *kind
 		obj  Object
 		err  error
@@ -208,6 +212,7 @@ func (r *fileReader) items(apiVersion, base string, items []json.RawMessage) err
 					d.err = err
 					continue
 				}
+				d.as = version
 				d.kind, d.obj, d.err = one(version, name, items[i])
 			}
 		})
@@ -220,7 +225,7 @@ func (r *fileReader) items(apiVersion, base string, items []json.RawMessage) err
 		if d.err != nil {
 			return fmt.Errorf("item %d: %w", i, d.err)
 		}
-		r.add(d.kind, d.obj)
+		r.add(d.as, d.kind, d.obj)
 	}
 	return nil
 }
@@ -248,13 +253,17 @@ func kindAt(item []byte) (apiVersion, name string, err error) {
 	return h.APIVersion, h.Kind, err
 }
 
-// one decodes an object; nil without an error for a kind nobody reads.
+// one decodes an object; nil without an error for a kind nobody reads, or a
+// version of it that is not known.
 func one(apiVersion, name string, data []byte) (*kind, Object, error) {
 	k := kindOf(apiVersion, name)
 	if k == nil {
 		return nil, nil, nil
 	}
-	obj, err := k.decode(data)
+	if !k.readable(apiVersion) {
+		return k, nil, nil
+	}
+	obj, err := k.decode(apiVersion, data)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -265,11 +274,16 @@ func one(apiVersion, name string, data []byte) (*kind, Object, error) {
 	return k, obj, nil
 }
 
-func (r *fileReader) add(k *kind, obj Object) {
-	if k != nil {
-		r.held[k.name] = true
-		k.add(r.state, obj)
+func (r *fileReader) add(apiVersion string, k *kind, obj Object) {
+	if k == nil {
+		return
 	}
+	r.held[k.name] = true
+	if obj == nil {
+		r.state.Unread[k.name] = apiVersion + " is not a version that can be read"
+		return
+	}
+	k.add(r.state, obj)
 }
 
 // position says where a document stands.

@@ -69,7 +69,7 @@ var kinds = []kind{
 
 // kindOf finds the kind by its name and API group; nil for one nobody reads.
 // Versions other than the served one are read as it: their fields that matter
-// here are the same.
+// here are the same, but for those of resource.k8s.io, which are converted.
 func kindOf(apiVersion, name string) *kind {
 	gv, err := schema.ParseGroupVersion(apiVersion)
 	if err != nil {
@@ -85,7 +85,13 @@ func kindOf(apiVersion, name string) *kind {
 }
 
 // decode reads one object as the kind's type.
-func (k *kind) decode(data []byte) (Object, error) {
+func (k *kind) decode(apiVersion string, data []byte) (Object, error) {
+	if obj, old, err := k.decodeOld(apiVersion, data); old {
+		if err == nil {
+			obj.GetObjectKind().SetGroupVersionKind(k.resource.GroupVersion().WithKind(k.name))
+		}
+		return obj, err
+	}
 	typ := reflect.TypeOf(k.list(&State{})).Elem().Elem().Elem()
 	obj := reflect.New(typ).Interface().(Object)
 	if u, ok := any(obj).(*unstructured.Unstructured); ok {

@@ -1,0 +1,243 @@
+package rca
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	resourcev1 "k8s.io/api/resource/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// lookAt is what a person has to do, where a copy of the cluster cannot show what
+// comes of it.
+func (c *Case) lookAt(cause CauseID, title, unproven string, commands ...string) change {
+	return change{kind: Manual, cause: cause, manual: true, risk: "none", title: title, untestable: unproven, commands: commands}
+}
+
+// lookAtDriver shows who should publish devices.
+func (c *Case) lookAtDriver() change {
+	return c.lookAt(DRADriverMissing, "see why the driver publishes no devices", "which devices a driver that is not there would publish is not known",
+		"kubectl get resourceslices", "kubectl get deviceclasses", "kubectl get pods -A -o wide | grep -i dra")
+}
+
+func (c *Case) lookAtClass() change {
+	name := c.claims.classless()[0].class
+	return c.lookAt(DRAClassMissing, "make DeviceClass "+name+", or ask one that exists", "which devices a class that does not exist would take is not known",
+		"kubectl get deviceclasses", "kubectl get deviceclass "+name)
+}
+
+// freeDevices has the holders of devices leave, or waits until they do.
+func (c *Case) freeDevices(n *nodeView) []change {
+	var out []change
+	if victims := c.claims.victims[n.Name]; len(victims) > 0 {
+		out = append(out, c.evict(n, DRADevicesInUse, victims))
+	}
+	if holders := c.claims.holders[n.Name]; len(holders) > 0 {
+		out = append(out, c.waitFor(n, DRADevicesInUse, holders))
+	}
+	if claims := c.unusedClaims(n); len(out) == 0 && len(claims) > 0 {
+		at := claims[0].Namespace + "/" + claims[0].Name
+		out = append(out, c.lookAt(DRADevicesInUse, "see who needs ResourceClaim "+at+", which holds a device for no pod", "whether the claim may be given up is not known",
+			fmt.Sprintf("kubectl -n %s get resourceclaim %s -o yaml", claims[0].Namespace, claims[0].Name)))
+	}
+	return out
+}
+
+// unusedClaims hold a device of the node for no pod.
+func (c *Case) unusedClaims(n *nodeView) []*resourcev1.ResourceClaim {
+	var out []*resourcev1.ResourceClaim
+	for _, d := range c.claims.byNode[n.Name] {
+		if claim := c.claims.inventory.holders[d.id]; claim != nil && len(claim.Status.ReservedFor) == 0 && !slices.Contains(out, claim) {
+			out = append(out, claim)
+		}
+	}
+	return out
+}
+
+// fixClaims corrects, in every request that no device serves, the clauses in the way:
+// what the nearest device has instead, or without the clause.
+func (c *Case) fixClaims(cause CauseID) []change {
+	var out []change
+	for _, guard := range []bool{false, true} {
+		edits := map[*resourcev1.ResourceClaim]*resourcev1.ResourceClaim{}
+		var says []string
+		for _, a := range c.claims.asks {
+			says = append(says, c.correct(a, guard, edits)...)
+		}
+		ch := c.claimChange(cause, says, edits)
+		if len(says) > 0 && (len(out) == 0 || out[0].title != ch.title) {
+			out = append(out, ch)
+		}
+	}
+	if len(out) == 0 {
+		out = append(out, c.lookAt(cause, "ask devices that exist", "no single change of the claim's own selectors is known to help",
+			"kubectl get resourceslices -o yaml", "kubectl get deviceclasses -o yaml"))
+	}
+	return out
+}
+
+func (c *Case) claimChange(cause CauseID, says []string, edits map[*resourcev1.ResourceClaim]*resourcev1.ResourceClaim) change {
+	ch := change{kind: FixClaim, cause: cause, manual: true, minutes: 2, risk: "medium", title: strings.Join(says, ", ") + " in " + c.workloadName()}
+	for _, claim := range c.claims.own {
+		if edited := edits[claim]; edited != nil {
+			ch.claims = append(ch.claims, edited)
+			ch.commands = append(ch.commands, c.claimCommands(claim, edited)...)
+		}
+	}
+	return ch
+}
+
+// correct edits one request of its claim and says how.
+func (c *Case) correct(a *deviceAsk, guard bool, edits map[*resourcev1.ResourceClaim]*resourcev1.ResourceClaim) []string {
+	bad := c.inTheWay(a)
+	if a.claim == nil || len(bad) == 0 || slices.ContainsFunc(bad, func(f clause) bool { return f.class }) {
+		return nil // the class is not the workload's to change
+	}
+	edited := edits[a.claim]
+	if edited == nil {
+		edited = a.claim.DeepCopy()
+		edits[a.claim] = edited
+	}
+	request := &edited.Spec.Devices.Requests[a.at]
+	selectors := &[]resourcev1.DeviceSelector{}
+	if request.Exactly != nil {
+		selectors = &request.Exactly.Selectors
+	} else if a.sub >= 0 {
+		selectors = &request.FirstAvailable[a.sub].Selectors
+	}
+	var says []string
+	for i := range *selectors {
+		if (*selectors)[i].CEL == nil {
+			continue
+		}
+		says = append(says, a.rewrite(&(*selectors)[i], i, bad, guard)...)
+	}
+	*selectors = slices.DeleteFunc(*selectors, func(s resourcev1.DeviceSelector) bool { return s.CEL != nil && s.CEL.Expression == "" })
+	return says
+}
+
+// inTheWay are the clauses of an ask that have to change.
+func (c *Case) inTheWay(a *deviceAsk) []clause {
+	if a.broken != nil {
+		return []clause{a.broken.clause}
+	}
+	if f := c.claims.fault(a, c.claims.devices); f != nil {
+		return []clause{f.clause}
+	}
+	if len(a.matching) > 0 || a.near == nil {
+		return nil
+	}
+	return a.readings[a.near].failed
+}
+
+// rewrite replaces the bad clauses of one selector.
+func (a *deviceAsk) rewrite(s *resourcev1.DeviceSelector, at int, bad []clause, guard bool) []string {
+	var keep, says []string
+	all := clauses(s.CEL.Expression)
+	if len(bad) == 1 && bad[0].selector == at && bad[0].text == s.CEL.Expression {
+		all = []string{s.CEL.Expression} // cannot be parted
+	}
+	for _, text := range all {
+		if !slices.Contains(bad, clause{text, at, false}) {
+			keep = append(keep, text)
+			continue
+		}
+		better := ""
+		switch {
+		case guard:
+			better = guarded(text)
+		case a.near != nil && a.broken == nil:
+			better = a.near.instead(text)
+		}
+		if better == "" {
+			says = append(says, "leave out "+short(text))
+			continue
+		}
+		keep = append(keep, better)
+		says = append(says, "ask "+short(better)+" instead of "+short(text))
+	}
+	s.CEL.Expression = strings.Join(keep, "\n&& ")
+	if !strings.Contains(s.CEL.Expression, "//") { // a comment ends with its line
+		s.CEL.Expression = strings.Join(keep, " && ")
+	}
+	return says
+}
+
+// instead is the clause as the device meets it; empty when that is not known.
+func (d *device) instead(text string) string {
+	c, ok := comparisonOf(text)
+	if !ok || c.op == "!=" {
+		return ""
+	}
+	has, ok := d.value(c.property)
+	if !ok || has == "a list" {
+		return ""
+	}
+	op := c.op
+	if op == ">" || op == "<" {
+		op += "="
+	}
+	left := fmt.Sprintf("device.attributes[%q].%s", c.domain, c.name)
+	if c.capacity {
+		return fmt.Sprintf("device.capacity[%q].%s.compareTo(quantity(%q)) %s 0", c.domain, c.name, has, op)
+	}
+	return left + " " + op + " " + has
+}
+
+// guarded is the clause asked only of devices that publish what it speaks of.
+func guarded(text string) string {
+	seen := properties(text)
+	if len(seen) == 0 {
+		return ""
+	}
+	var parts []string
+	for _, p := range seen {
+		of := "attributes"
+		if p.capacity {
+			of = "capacity"
+		}
+		parts = append(parts, fmt.Sprintf("%q in device.%s[%q]", p.name, of, p.domain))
+	}
+	return strings.Join(append(parts, "("+text+")"), " && ")
+}
+
+// claimCommands write the corrected claim, or the template that it was made from:
+// neither's spec can change, so it is made anew.
+func (c *Case) claimCommands(old, edited *resourcev1.ResourceClaim) []string {
+	for _, pc := range c.Pod.Spec.ResourceClaims {
+		if pc.ResourceClaimTemplateName == nil || !c.madeFor(pc.Name, old.Name) {
+			continue
+		}
+		name := *pc.ResourceClaimTemplateName
+		again := fmt.Sprintf("kubectl -n %s delete pod %s  # its next one gets a claim from the new template", c.Pod.Namespace, c.Pod.Name)
+		if !comesBack(c.Pod) {
+			again = fmt.Sprintf("kubectl -n %s get pod %s -o yaml > pod.yaml && kubectl replace --force -f pod.yaml", c.Pod.Namespace, c.Pod.Name)
+		}
+		return []string{replaceCommand(map[string]any{"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaimTemplate",
+			"metadata": map[string]any{"namespace": c.Pod.Namespace, "name": name}, "spec": map[string]any{"spec": edited.Spec}}), again}
+	}
+	return []string{replaceCommand(map[string]any{"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim",
+		"metadata": map[string]any{"namespace": old.Namespace, "name": old.Name}, "spec": edited.Spec})}
+}
+
+func (c *Case) madeFor(podClaim, claim string) bool {
+	for _, s := range c.Pod.Status.ResourceClaimStatuses {
+		if s.Name == podClaim {
+			return s.ResourceClaimName != nil && *s.ResourceClaimName == claim
+		}
+	}
+	return false
+}
+
+func replaceCommand(o map[string]any) string {
+	data, err := json.Marshal(o)
+	if err == nil {
+		data, err = yaml.JSONToYAML(data)
+	}
+	if err != nil {
+		return "# the object cannot be written: " + err.Error()
+	}
+	return "kubectl replace --force -f - <<'EOF'\n" + string(data) + "EOF"
+}

@@ -1,0 +1,161 @@
+package rca
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+
+	"github.com/unpend/unpend/rca/whatif"
+)
+
+const (
+	// maxHolderNodes bounds the nodes on which holders are tried: as many as fixes
+	// are proved.
+	maxHolderNodes = maxTries
+	// maxHolders bounds the holders tried on one node: a node of eight GPUs, each
+	// cut in seven.
+	maxHolders = 56
+)
+
+// findHolders looks, node by node, for those whose leaving serves the claims.
+func (c *Case) findHolders(ctx context.Context, v *claimView, refused []string) error {
+	tried := 0
+	for _, node := range refused {
+		if !v.would[node] || tried == maxHolderNodes {
+			continue
+		}
+		tried++
+		holders := c.holdersFor(v, node)
+		may := slices.DeleteFunc(slices.Clone(holders), func(p *corev1.Pod) bool { return !c.mayLeave(p) })
+		victims, err := c.leastOf(ctx, node, may)
+		if err != nil {
+			return fmt.Errorf("try holders of devices on %s: %w", node, err)
+		}
+		v.victims[node], v.holders[node] = victims, victims
+		if victims == nil && len(may) < len(holders) {
+			if v.holders[node], err = c.leastOf(ctx, node, holders); err != nil {
+				return fmt.Errorf("try holders of devices on %s: %w", node, err)
+			}
+		}
+	}
+	return nil
+}
+
+// holdersFor lists the pods that hold devices of a node or the pod's own claims,
+// cheapest first.
+func (c *Case) holdersFor(v *claimView, node string) []*corev1.Pod {
+	var out []*corev1.Pod
+	add := func(claim *resourcev1.ResourceClaim) {
+		for _, r := range claim.Status.ReservedFor {
+			p := c.world.state.Pod(claim.Namespace, r.Name)
+			if r.APIGroup == "" && r.Resource == "pods" && p != nil && p.Name != c.Pod.Name && !slices.Contains(out, p) {
+				out = append(out, p)
+			}
+		}
+	}
+	for _, d := range v.byNode[node] {
+		if claim := v.inventory.holders[d.id]; claim != nil {
+			add(claim)
+		}
+	}
+	for _, claim := range v.own {
+		add(claim)
+	}
+	slices.SortFunc(out, func(a, b *corev1.Pod) int {
+		if byCost := c.costOf([]*corev1.Pod{a}).compare(c.costOf([]*corev1.Pod{b})); byCost != 0 {
+			return byCost
+		}
+		return strings.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name)
+	})
+	return out[:min(len(out), maxHolders)]
+}
+
+// leastOf finds holders whose leaving serves the claims on a node: one alone if
+// that is enough, else as many as it takes without any that is not needed. nil when
+// all of them are not enough.
+func (c *Case) leastOf(ctx context.Context, node string, holders []*corev1.Pod) ([]*corev1.Pod, error) {
+	for _, p := range holders {
+		if ok, err := c.without(ctx, node, []*corev1.Pod{p}); ok || err != nil {
+			return []*corev1.Pod{p}, err
+		}
+	}
+	if ok, err := c.without(ctx, node, holders); !ok || err != nil {
+		return nil, err
+	}
+	out := slices.Clone(holders)
+	for i := len(out) - 1; i >= 0 && len(out) > 1; i-- { // the dearest stay first
+		fewer := slices.Delete(slices.Clone(out), i, i+1)
+		ok, err := c.without(ctx, node, fewer)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			out = fewer
+		}
+	}
+	return out, nil
+}
+
+// without says whether a node could serve the claims once these pods have left.
+func (c *Case) without(ctx context.Context, node string, gone []*corev1.Pod) (ok bool, err error) {
+	err = whatif.Try(c.world.snap, func(s *whatif.Snapshot) error {
+		for _, p := range gone {
+			s.DeletePod(p.Namespace, p.Name)
+		}
+		got, err := s.AllowedBy(ctx, draPlugin, c.Pod, []string{node})
+		ok = len(got) > 0
+		return err
+	})
+	return ok, err
+}
+
+// maxHolderFacts bounds the holders that are named as evidence of one request on
+// one node.
+const maxHolderFacts = 8
+
+func usedBy(claim *resourcev1.ResourceClaim) string {
+	if len(claim.Status.ReservedFor) == 0 {
+		return ", which no pod uses"
+	}
+	text := ", used by " + claim.Status.ReservedFor[0].Name
+	if more := len(claim.Status.ReservedFor) - 1; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+// sharing names the counters of a node's devices that matching devices need and
+// allocated ones have used up.
+func (v *claimView) sharing(node string) []Evidence {
+	var out []Evidence
+	for _, a := range v.asks {
+		for _, d := range v.byNode[node] {
+			if !a.readings[d].fits || v.inventory.holders[d.id] != nil {
+				continue
+			}
+			for _, other := range v.byNode[node] {
+				if claim := v.inventory.holders[other.id]; claim != nil && other.id.pool == d.id.pool && shareCounter(d, other) && len(out) < maxHolderFacts {
+					out = append(out, Evidence{d.ref(), "device " + d.id.name + " shares counters with " + other.id.name + ", allocated to ResourceClaim " + claim.Namespace + "/" + claim.Name + usedBy(claim)})
+				}
+			}
+		}
+	}
+	return out
+}
+
+func shareCounter(a, b *device) bool {
+	for _, x := range a.ConsumesCounters {
+		for _, y := range b.ConsumesCounters {
+			for name := range x.Counters {
+				if _, ok := y.Counters[name]; ok && x.CounterSet == y.CounterSet {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,88 @@
+package rca
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/unpend/unpend/rca/whatif"
+)
+
+// draNoDeviceMatches: there are devices, and even if nobody held one none would do.
+// Which clause of which selector fails is asked of the scheduler's own CEL
+// environment, device by device.
+var draNoDeviceMatches = Rule{ID: DRANoDeviceMatches, Tell: func(c *Case, n *nodeView, b whatif.Blocker) *finding {
+	if c.deviceCause(n, b) != DRANoDeviceMatches {
+		return nil
+	}
+	f := &finding{certainty: Proven}
+	for _, a := range c.claims.asks {
+		if says, evidence := c.claims.misses(a); says != "" {
+			if f.says == "" {
+				f.says = says
+			}
+			f.evidence = append(f.evidence, evidence...)
+		}
+	}
+	here := len(c.claims.byNode[n.Name])
+	if f.says == "" {
+		f.says = "no node has devices that match together"
+		for _, claim := range c.claims.own {
+			for _, con := range claim.Spec.Devices.Constraints {
+				if con.MatchAttribute != nil {
+					f.evidence = append(f.evidence, Evidence{"ResourceClaim/" + claim.Namespace + "/" + claim.Name, "constraint matchAttribute " + string(*con.MatchAttribute)})
+				}
+			}
+		}
+		for _, a := range c.claims.asks {
+			f.evidence = append(f.evidence, Evidence{n.ref(), fmt.Sprintf("%d devices match request %s, %s asked", a.matchingOn(c.claims, n.Name), a.name, a.countText())})
+		}
+	}
+	f.evidence = append(f.evidence, Evidence{n.ref(), fmt.Sprintf("%d devices, none serves the claims", here)})
+	return f
+}}
+
+// misses says what no device has that an ask wants; empty when some device does.
+func (v *claimView) misses(a *deviceAsk) (string, []Evidence) {
+	asked := Evidence{a.ref, "request " + a.name + " asks " + a.countText() + " of DeviceClass " + a.class}
+	switch {
+	case len(a.matching) > 0 && int64(len(a.matching)) < a.count:
+		says := fmt.Sprintf("%d devices match, %d are asked", len(a.matching), a.count)
+		return says, []Evidence{asked, {"DeviceClass/" + a.class, says}}
+	case len(a.matching) > 0:
+		return "", nil
+	}
+	for _, d := range v.devices {
+		if taint := d.taintOf(a.tolerations); a.readings[d].fits && taint != "" {
+			return "every device that matches is tainted " + taint, []Evidence{asked, {d.ref(), "device " + d.id.name + " has taint " + taint}}
+		}
+	}
+	if a.near == nil {
+		return "no device exists", []Evidence{asked}
+	}
+	evidence := []Evidence{asked}
+	for _, f := range a.readings[a.near].failed {
+		where := "request " + a.name
+		if f.class {
+			where = "DeviceClass " + a.class
+		}
+		evidence = append(evidence, Evidence{a.ref, where + ": " + strings.Join(strings.Fields(f.text), " ") + " is false"})
+	}
+	return a.fails(), append(evidence, a.nearFact())
+}
+
+func (a *deviceAsk) matchingOn(v *claimView, node string) int {
+	count := 0
+	for _, d := range v.byNode[node] {
+		if a.readings[d].fits && d.taintOf(a.tolerations) == "" {
+			count++
+		}
+	}
+	return count
+}
+
+func (a *deviceAsk) countText() string {
+	if a.count == 0 {
+		return "all"
+	}
+	return fmt.Sprint(a.count)
+}

@@ -1,0 +1,16 @@
+package rca
+
+import "github.com/unpend/unpend/rca/whatif"
+
+// draUnread: the scheduler's code sees only what was read, so what it says of
+// devices then proves nothing.
+var draUnread = Rule{ID: Unknown, Tell: func(c *Case, _ *nodeView, b whatif.Blocker) *finding {
+	if b.Plugin != draPlugin || c.claims == nil {
+		return nil
+	}
+	kind, why := c.devicesUnreadable()
+	if kind == "" {
+		return nil
+	}
+	return &finding{Possible, kind + "s could not be read, so its devices are not judged", []Evidence{{c.ref(), kind + ": " + why}}}
+}}

@@ -1,0 +1,239 @@
+package rca
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/dynamic-resource-allocation/cel"
+)
+
+// reading is what selectors say of one device.
+type reading struct {
+	class  bool     // the class takes it
+	fits   bool     // the request takes it too
+	failed []clause // what it does not meet, of the class if that refuses it
+	// fault is a clause that could not be evaluated on it.
+	fault *fault
+}
+
+// clause is a part of one selector.
+type clause struct {
+	text     string
+	selector int
+	class    bool // of the class, not of the request
+}
+
+// fault is a selector that does not compile, or not evaluate on a device.
+type fault struct {
+	clause
+	device *device // nil: it does not compile
+	err    string
+}
+
+// readDevice asks the selectors as the scheduler does: those of the class first,
+// and no further than the first that refuses (allocator.go, selectorsMatch).
+func (inv *inventory) readDevice(ctx context.Context, class, own []resourcev1.DeviceSelector, d *device) reading {
+	var r reading
+	if r.class = inv.meets(ctx, class, true, d, &r); r.class {
+		r.fits = inv.meets(ctx, own, false, d, &r)
+	}
+	return r
+}
+
+func (inv *inventory) meets(ctx context.Context, selectors []resourcev1.DeviceSelector, class bool, d *device, r *reading) bool {
+	all := true
+	for i, s := range selectors {
+		if s.CEL == nil {
+			continue
+		}
+		ok, err := inv.eval(ctx, s.CEL.Expression, d)
+		if err != nil && all { // behind a selector that refuses the scheduler asks nothing
+			r.fault = &fault{clause{s.CEL.Expression, i, class}, d, err.Error()}
+		}
+		if ok {
+			continue
+		}
+		all = false
+		for _, text := range clauses(s.CEL.Expression) {
+			if ok, err := inv.eval(ctx, text, d); !ok || err != nil {
+				r.failed = append(r.failed, clause{text, i, class})
+				if err != nil && r.fault != nil && r.fault.selector == i && r.fault.class == class {
+					r.fault.text = text
+				}
+			}
+		}
+	}
+	return all
+}
+
+// eval asks one expression of one device, in the scheduler's own environment.
+func (inv *inventory) eval(ctx context.Context, expression string, d *device) (bool, error) {
+	c := inv.selectors.GetOrCompile(expression)
+	if c.Error != nil {
+		return false, c.Error
+	}
+	ok, _, err := c.DeviceMatches(ctx, cel.Device{Driver: d.id.driver, AllowMultipleAllocations: d.AllowMultipleAllocations, Attributes: d.Attributes, Capacity: d.Capacity})
+	if err != nil {
+		return false, cel.EnhanceRuntimeError(err)
+	}
+	return ok, nil
+}
+
+// uncompiled finds the first selector that does not compile, and in it the first
+// clause.
+func (inv *inventory) uncompiled(selectors []resourcev1.DeviceSelector, class bool) *fault {
+	for i, s := range selectors {
+		if s.CEL == nil {
+			continue
+		}
+		c := inv.selectors.GetOrCompile(s.CEL.Expression)
+		if c.Error == nil {
+			continue
+		}
+		f := &fault{clause: clause{s.CEL.Expression, i, class}, err: oneLine(c.Error.Detail)}
+		for _, text := range clauses(s.CEL.Expression) {
+			if part := inv.selectors.GetOrCompile(text); part.Error != nil {
+				f.text, f.err = text, oneLine(part.Error.Detail)
+				break
+			}
+		}
+		return f
+	}
+	return nil
+}
+
+// stumbled is where in a clause the compiler stumbled, which is not where in the
+// selector.
+var stumbled = regexp.MustCompile(`^<input>:\d+:\d+: `)
+
+// oneLine takes the message out of what CEL's compiler says: below it the source is
+// drawn.
+func oneLine(s string) string {
+	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")
+	s = strings.TrimPrefix(s, "compilation failed: ")
+	return stumbled.ReplaceAllString(strings.TrimPrefix(s, "ERROR: "), "")
+}
+
+// The ways in which people write what a device must have.
+const (
+	quoted = `(?:"([^"]*)"|'([^']*)')`
+	field  = `device\.(attributes|capacity)\[\s*` + quoted + `\s*\](?:\.([A-Za-z_]\w*)|\[\s*` + quoted + `\s*\])`
+)
+
+var (
+	reference = regexp.MustCompile(field)
+	driverIs  = regexp.MustCompile(`^device\.driver\s*==\s*` + quoted + `$`)
+	// device.attributes[…].name == literal
+	literal = regexp.MustCompile(`^` + field + `\s*(==|!=|>=|<=|>|<)\s*(.+)$`)
+	// device.capacity[…].name.compareTo(quantity(…)) >= 0
+	compared = regexp.MustCompile(`^` + field + `\.compareTo\(\s*quantity\(\s*` + quoted + `\s*\)\s*\)\s*(==|!=|>=|<=|>|<)\s*0$`)
+)
+
+// property is an attribute or a capacity that a clause speaks of.
+type property struct {
+	capacity bool
+	domain   string
+	name     string
+}
+
+func propertyOf(m []string) property {
+	return property{m[1] == "capacity", cmp.Or(m[2], m[3]), cmp.Or(m[4], m[5], m[6])}
+}
+
+// properties lists what an expression speaks of, in its order.
+func properties(expression string) []property {
+	var out []property
+	for _, m := range reference.FindAllStringSubmatch(expression, -1) {
+		if p := propertyOf(m); !slices.Contains(out, p) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// drivers lists the drivers that selectors insist on; none: any will do.
+func drivers(selectors []resourcev1.DeviceSelector) []string {
+	var out []string
+	for _, s := range selectors {
+		if s.CEL == nil {
+			continue
+		}
+		for _, text := range clauses(s.CEL.Expression) {
+			if m := driverIs.FindStringSubmatch(text); m != nil {
+				out = append(out, cmp.Or(m[1], m[2]))
+			}
+		}
+	}
+	return out
+}
+
+// comparison is a clause of the form "property op value".
+type comparison struct {
+	property
+	op, value string // the value as CEL has it; of a capacity the quantity alone
+}
+
+func comparisonOf(text string) (comparison, bool) {
+	text = strings.TrimSpace(text)
+	if m := compared.FindStringSubmatch(text); m != nil {
+		return comparison{propertyOf(m), m[9], cmp.Or(m[7], m[8])}, true
+	}
+	m := literal.FindStringSubmatch(text)
+	if m == nil || len(properties(m[8])) > 0 {
+		return comparison{}, false
+	}
+	return comparison{propertyOf(m), m[7], strings.TrimSpace(m[8])}, true
+}
+
+// short is a clause for people.
+func short(text string) string {
+	if c, ok := comparisonOf(text); ok {
+		return fmt.Sprintf("%s %s %s", c.name, c.op, c.value)
+	}
+	return cut(strings.Join(strings.Fields(text), " "), 120)
+}
+
+// value is what the device has of a property, as CEL would write it.
+func (d *device) value(p property) (string, bool) {
+	for _, key := range p.keys(d.id.driver) {
+		if p.capacity {
+			if c, ok := d.Capacity[key]; ok {
+				return c.Value.String(), true
+			}
+			continue
+		}
+		if a, ok := d.Attributes[key]; ok {
+			return attributeText(a), true
+		}
+	}
+	return "", false
+}
+
+// keys are the names under which a driver may publish the property: without a
+// domain it is the driver's own.
+func (p property) keys(driver string) []resourcev1.QualifiedName {
+	out := []resourcev1.QualifiedName{resourcev1.QualifiedName(p.domain + "/" + p.name)}
+	if p.domain == driver {
+		out = append(out, resourcev1.QualifiedName(p.name))
+	}
+	return out
+}
+
+func attributeText(a resourcev1.DeviceAttribute) string {
+	switch {
+	case a.StringValue != nil:
+		return fmt.Sprintf("%q", *a.StringValue)
+	case a.IntValue != nil:
+		return fmt.Sprint(*a.IntValue)
+	case a.BoolValue != nil:
+		return fmt.Sprint(*a.BoolValue)
+	case a.VersionValue != nil:
+		return *a.VersionValue
+	}
+	return "a list"
+}
