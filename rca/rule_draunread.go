@@ -12,5 +12,5 @@ var draUnread = Rule{ID: Unknown, Tell: func(c *Case, _ *nodeView, b whatif.Bloc
 	if kind == "" {
 		return nil
 	}
-	return &finding{Possible, kind + "s could not be read, so its devices are not judged", []Evidence{{c.ref(), kind + ": " + why}}}
+	return &finding{Possible, kind + " objects could not be read, so its devices are not judged", []Evidence{{c.ref(), kind + ": " + why}}}
 }}

@@ -167,7 +167,7 @@ func TestDRACausesAreToldApart(t *testing.T) {
 			w.devices("gpu-1", gpuDevice(0, "40Gi"))
 			w.waiting("train")
 			w.unread = []string{"ResourceClaim"}
-		}, rca.Unknown, rca.Possible, "ResourceClaims could not be read", rca.Manual, rca.Unproven, ""},
+		}, rca.Unknown, rca.Possible, "ResourceClaim objects could not be read", rca.Manual, rca.Unproven, ""},
 		"claim of another namespace": {func(w *draWorld) {
 			w.devices("gpu-1", gpuDevice(0, "40Gi"))
 			w.claim("train", draDriver, 1).Namespace = "other"
@@ -217,7 +217,7 @@ func TestDRACausesAreToldApart(t *testing.T) {
 			w.claim("train", "gpu.nvidia.com.v2", 1)
 			w.waiting("train")
 			w.unread = []string{"DeviceClass"}
-		}, rca.Unknown, rca.Possible, "DeviceClasss could not be read", rca.Manual, rca.Unproven, ""},
+		}, rca.Unknown, rca.Possible, "DeviceClass objects could not be read", rca.Manual, rca.Unproven, ""},
 		"driver missing": {func(w *draWorld) {
 			w.claim("train", draDriver, 1)
 			w.waiting("train")
@@ -231,7 +231,7 @@ func TestDRACausesAreToldApart(t *testing.T) {
 			w.claim("train", draDriver, 1)
 			w.waiting("train")
 			w.unread = []string{"ResourceSlice"}
-		}, rca.Unknown, rca.Possible, "ResourceSlices could not be read", rca.Manual, rca.Unproven, ""},
+		}, rca.Unknown, rca.Possible, "ResourceSlice objects could not be read", rca.Manual, rca.Unproven, ""},
 		"driver half started": {func(w *draWorld) {
 			w.devices("gpu-1", gpuDevice(0, "40Gi")).Spec.Pool.ResourceSliceCount = 2
 			w.claim("train", draDriver, 1)
