@@ -21,14 +21,16 @@ import (
 // Incident says that a workload waits (the travelling type watcher → rca).
 type Incident struct {
 	ID       string            `json:"id"`
-	Workload Ref               `json:"workload"`       // the topmost controller
-	Requests map[string]string `json:"requests"`       // of one pod
-	Pods     []PodRef          `json:"pods"`           // by name, at most maxPods of them
-	Waiting  int               `json:"waiting"`        // how many wait in all
-	Since    time.Time         `json:"since,omitzero"` // the earliest
+	Workload Ref               `json:"workload"` // the topmost controller
+	Requests map[string]string `json:"requests"` // of one pod
+	Pods     []PodRef          `json:"pods"`     // by name, at most maxPods of them
+	Waiting  int               `json:"waiting"`  // how many wait in all
+	// Missing are those of them that do not exist, because the API server refused them.
+	Missing int       `json:"missing,omitempty"`
+	Since   time.Time `json:"since,omitzero"` // the earliest
 	// Newest is the highest resourceVersion among the pods, those that wait no
-	// more included: the same facts at a later time are news (A → B → A), the same
-	// facts seen twice are not.
+	// more included, and the owners that lack some: the same facts at a later time
+	// are news (A → B → A), the same facts seen twice are not.
 	Newest string `json:"newest"`
 	// Resolved: nobody of the workload waits any more.
 	Resolved bool `json:"resolved,omitempty"`
@@ -130,7 +132,7 @@ func Waiting(pod *corev1.Pod) (reason string, since time.Time, ok bool) {
 		return "", since, false
 	}
 	if pod.Status.Phase == corev1.PodFailed {
-		return "Failed/" + pod.Status.Reason, since, refused(pod.Status.Reason)
+		return failedPrefix + pod.Status.Reason, since, refused(pod.Status.Reason)
 	}
 	if pod.Status.Phase != corev1.PodPending && pod.Status.Phase != "" || pod.Spec.NodeName != "" {
 		return "", since, false
@@ -142,6 +144,9 @@ func Waiting(pod *corev1.Pod) (reason string, since time.Time, ok bool) {
 	}
 	return "NoCondition", since, true
 }
+
+// failedPrefix begins the reasons of pods that the kubelet refused.
+const failedPrefix = "Failed/"
 
 // refused lists the kubelet's reasons for turning a bound pod away (kubelet.go
 // rejectPod, 1.36.3): such a pod is Failed, never Pending.
@@ -165,22 +170,36 @@ func Requests(pod *corev1.Pod) map[string]string {
 	return out
 }
 
-// Group folds the waiting pods among those given into incidents, by id.
-func Group(pods []*corev1.Pod, lookup Lookup) []Incident {
+// Group folds the waiting pods among those given, and the pods that were refused
+// before they existed, into incidents, by id.
+func Group(pods []*corev1.Pod, lookup Lookup, refusals ...Refusal) []Incident {
 	byID := map[string]*Incident{}
+	of := func(pod *corev1.Pod, since time.Time) *Incident {
+		w, requests := Topmost(pod, lookup), Requests(pod)
+		id := IncidentID(w, requests)
+		if byID[id] == nil {
+			byID[id] = &Incident{ID: id, Workload: w, Requests: requests, Pods: []PodRef{}, Since: since}
+		}
+		return byID[id]
+	}
+	owner := replacing(pods, lookup)
 	for _, pod := range pods {
 		reason, since, ok := Waiting(pod)
 		if !ok {
 			continue
 		}
-		w, requests := Topmost(pod, lookup), Requests(pod)
-		id := IncidentID(w, requests)
-		i := byID[id]
-		if i == nil {
-			i = &Incident{ID: id, Workload: w, Requests: requests, Since: since}
-			byID[id] = i
+		version, left := owner(pod)
+		if left {
+			continue
 		}
+		i := of(pod, since)
 		i.add(pod, reason, since)
+		if newer(version, i.Newest) { // it tells when they will be waited for no more
+			i.Newest = version
+		}
+	}
+	for _, r := range refusals {
+		of(r.Pod, r.Since).lack(r)
 	}
 	out := make([]Incident, 0, len(byID))
 	for _, id := range slices.Sorted(maps.Keys(byID)) {
@@ -190,6 +209,55 @@ func Group(pods []*corev1.Pod, lookup Lookup) []Incident {
 		out = append(out, *i)
 	}
 	return out
+}
+
+// replacing says, of a pod that the kubelet refused, the version of the owner that
+// makes others in its place, and whether the pod only lies around: its owner has
+// all it wants. Other pods have no such owner.
+func replacing(pods []*corev1.Pod, lookup Lookup) func(*corev1.Pod) (version string, left bool) {
+	var running map[Ref]int
+	return func(pod *corev1.Pod) (string, bool) {
+		owner := metav1.GetControllerOf(pod)
+		if pod.Status.Phase != corev1.PodFailed || owner == nil {
+			return "", false
+		}
+		ref := Ref{owner.Kind, pod.Namespace, owner.Name}
+		o, ok := lookup(ref.Kind, ref.Namespace, ref.Name)
+		if !ok || o == nil || o.GetUID() != owner.UID {
+			return "", false // whose owner is gone is nobody's to replace
+		}
+		m, ok := makerOf(o)
+		if !ok {
+			return "", false
+		}
+		if running == nil { // few clusters have refused pods
+			running = runningOf(pods)
+		}
+		return m.GetResourceVersion(), m.settled(running[ref])
+	}
+}
+
+// runningOf counts, by controller, the pods that run.
+func runningOf(pods []*corev1.Pod) map[Ref]int {
+	out := map[Ref]int{}
+	for _, p := range pods {
+		if o := metav1.GetControllerOf(p); o != nil && p.Status.Phase == corev1.PodRunning && p.DeletionTimestamp == nil {
+			out[Ref{o.Kind, p.Namespace, o.Name}]++
+		}
+	}
+	return out
+}
+
+// lack adds the pods that an owner lacks.
+func (i *Incident) lack(r Refusal) {
+	i.Waiting += r.Missing
+	i.Missing += r.Missing
+	if r.Since.Before(i.Since) {
+		i.Since = r.Since
+	}
+	if newer(r.Version, i.Newest) {
+		i.Newest = r.Version
+	}
 }
 
 func (i *Incident) add(pod *corev1.Pod, reason string, since time.Time) {

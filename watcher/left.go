@@ -1,8 +1,14 @@
 package watcher
 
 import (
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
 )
 
 // owner is the Lookup of the watcher's own owners. One that was deleted a moment
@@ -27,16 +33,54 @@ func (w *Watcher) owner(kind, namespace, name string) (metav1.Object, bool) {
 }
 
 // dated counts the pods that left the incident among its newest: with one pod
-// less it tells of a later moment, not of the one before that pod came.
+// less it tells of a later moment, not of the one before that pod came. Pods that
+// never existed are missed since the first refusal, whose event may be gone by now.
 func (w *Watcher) dated(i Incident) Incident {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, version := range []string{w.left[i.ID], w.known[i.ID].Newest} {
+	before := w.known[i.ID]
+	for _, version := range []string{w.left[i.ID], before.Newest} {
 		if newer(version, i.Newest) {
 			i.Newest = version
 		}
 	}
+	if i.Missing > 0 && before.Missing > 0 && len(i.Pods)+len(before.Pods) == 0 && before.Since.Before(i.Since) {
+		i.Since = before.Since
+	}
 	return i
+}
+
+// settled is a known incident that waits no more. Where its owners tell that, and
+// not a pod, the moment is that of their newest version.
+func (w *Watcher) settled(before Incident) Incident {
+	i := before.resolved()
+	if before.Missing == 0 && !slices.ContainsFunc(before.Pods, func(p PodRef) bool { return strings.HasPrefix(p.Reason, failedPrefix) }) {
+		return i
+	}
+	for _, k := range w.makers().all() {
+		if v := k.GetResourceVersion(); newer(v, i.Newest) && Topmost(k.child(), w.owner) == before.Workload {
+			i.Newest = v
+		}
+	}
+	return i
+}
+
+// makers is what the informers know of those who make pods.
+func (w *Watcher) makers() Makers {
+	return Makers{ReplicaSets: listed[*appsv1.ReplicaSet](w.owners["ReplicaSet"]), Deployments: listed[*appsv1.Deployment](w.owners["Deployment"]),
+		StatefulSets: listed[*appsv1.StatefulSet](w.owners["StatefulSet"]), DaemonSets: listed[*appsv1.DaemonSet](w.owners["DaemonSet"]),
+		Jobs: listed[*batchv1.Job](w.owners["Job"]), Events: listed[*corev1.Event](w.refusing[kindEvent]), LimitRanges: listed[*corev1.LimitRange](w.refusing[kindLimitRange])}
+}
+
+func listed[T any](in cache.SharedIndexInformer) []T {
+	objs := in.GetStore().List()
+	out := make([]T, 0, len(objs))
+	for _, o := range objs {
+		if t, ok := o.(T); ok {
+			out = append(out, t)
+		}
+	}
+	return out
 }
 
 func (w *Watcher) mark(id, version string) {
@@ -73,6 +117,12 @@ func (w *Watcher) noteDeleted(kind string, o any) {
 		before := *pod
 		before.DeletionTimestamp = nil // the last thing told of it may be that it is being deleted
 		w.noteChanged(&before, pod)
+	}
+	if m, ok := o.(metav1.Object); ok {
+		if k, ok := makerOf(m); ok && k.wants > k.has { // whoever makes it anew tells of a later moment
+			next := w.makers().next(k)
+			w.mark(IncidentID(Topmost(next, w.owner), Requests(next)), k.GetResourceVersion())
+		}
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -3,7 +3,6 @@ package watcher
 import (
 	"context"
 	"fmt"
-	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,9 +15,7 @@ import (
 // follow starts the informers; stop waits for them once ctx has ended.
 func (w *Watcher) follow(ctx context.Context) (stop func(), err error) {
 	factory := informers.NewSharedInformerFactory(w.opts.Client, 0)
-	events := informers.NewSharedInformerFactoryWithOptions(w.opts.Client, 0, informers.WithTweakListOptions(func(o *metav1.ListOptions) {
-		o.FieldSelector = fields.OneTermEqualSelector("reason", "FailedScheduling").String()
-	}))
+	scheduling, creation := w.eventsOf("FailedScheduling"), w.eventsOf(failedCreate)
 	w.pods = factory.Core().V1().Pods().Informer()
 	// Every kind that a diagnosis follows owners through: were one missing here,
 	// the two would not mean the same workload.
@@ -28,16 +25,31 @@ func (w *Watcher) follow(ctx context.Context) (stop func(), err error) {
 	w.owners["DaemonSet"] = factory.Apps().V1().DaemonSets().Informer()
 	w.owners["Job"] = factory.Batch().V1().Jobs().Informer()
 	w.owners["CronJob"] = factory.Batch().V1().CronJobs().Informer()
-	all := map[string]cache.SharedIndexInformer{"Pod": w.pods, "Event": events.Core().V1().Events().Informer()}
-	maps.Copy(all, w.owners)
-	for kind, in := range all {
-		if err := w.listen(ctx, kind, in); err != nil {
-			return nil, fmt.Errorf("watch %s: %w", kind, err)
+	w.refusing[kindEvent] = creation.Core().V1().Events().Informer()
+	w.refusing[kindLimitRange] = factory.Core().V1().LimitRanges().Informer()
+	for _, some := range []map[string]cache.SharedIndexInformer{{"Pod": w.pods}, {kindEvent: scheduling.Core().V1().Events().Informer()}, w.owners, w.refusing} {
+		for kind, in := range some {
+			if err := w.listen(ctx, kind, in); err != nil {
+				return nil, fmt.Errorf("watch %s: %w", kind, err)
+			}
 		}
 	}
 	factory.Start(ctx.Done())
-	events.Start(ctx.Done())
-	return func() { events.Shutdown(); factory.Shutdown() }, nil
+	scheduling.Start(ctx.Done())
+	creation.Start(ctx.Done())
+	return func() { creation.Shutdown(); scheduling.Shutdown(); factory.Shutdown() }, nil
+}
+
+const (
+	kindEvent      = "Event"
+	kindLimitRange = "LimitRange"
+)
+
+// eventsOf follows the events of one reason: a field selector has no "or".
+func (w *Watcher) eventsOf(reason string) informers.SharedInformerFactory {
+	return informers.NewSharedInformerFactoryWithOptions(w.opts.Client, 0, informers.WithTweakListOptions(func(o *metav1.ListOptions) {
+		o.FieldSelector = fields.OneTermEqualSelector("reason", reason).String()
+	}))
 }
 
 func (w *Watcher) listen(ctx context.Context, kind string, in cache.SharedIndexInformer) error {
@@ -84,40 +96,18 @@ func (w *Watcher) trouble(ctx context.Context, kind string, err error) {
 	}
 }
 
-// filled says whether the pods are all there, and the owners, but for those that
-// may not be read: their chains end at their names.
+// filled says whether the pods are all there, and the owners and what tells of
+// their refusals, but for those that may not be read: chains of owners end at their
+// names then, and a refusal that only an event tells is not found.
 func (w *Watcher) filled() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for kind, in := range w.owners {
-		if !in.HasSynced() && !apierrors.IsForbidden(w.troubles[kind]) {
-			return false
+	for _, some := range []map[string]cache.SharedIndexInformer{w.owners, w.refusing} {
+		for kind, in := range some {
+			if !in.HasSynced() && !apierrors.IsForbidden(w.troubles[kind]) {
+				return false
+			}
 		}
 	}
 	return w.pods.HasSynced()
-}
-
-// trim keeps of an object what an incident is made from: a pod of 22 KB becomes
-// one of 3, and of everything else only who owns it is left.
-func trim(o any) (any, error) {
-	p, ok := o.(*corev1.Pod)
-	if !ok {
-		if m, ok := o.(metav1.Object); ok {
-			o = &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: m.GetNamespace(), Name: m.GetName(), UID: m.GetUID(),
-				ResourceVersion: m.GetResourceVersion(), OwnerReferences: m.GetOwnerReferences()}}
-		}
-		return o, nil
-	}
-	p.ManagedFields, p.Annotations, p.Labels = nil, nil, nil
-	keep := corev1.PodSpec{NodeName: p.Spec.NodeName, SchedulerName: p.Spec.SchedulerName, SchedulingGates: p.Spec.SchedulingGates,
-		Resources: p.Spec.Resources, Overhead: p.Spec.Overhead}
-	for _, c := range p.Spec.InitContainers {
-		keep.InitContainers = append(keep.InitContainers, corev1.Container{Name: c.Name, Resources: c.Resources, RestartPolicy: c.RestartPolicy})
-	}
-	for _, c := range p.Spec.Containers {
-		keep.Containers = append(keep.Containers, corev1.Container{Name: c.Name, Resources: c.Resources})
-	}
-	p.Spec = keep
-	p.Status = corev1.PodStatus{Phase: p.Status.Phase, Reason: p.Status.Reason, Conditions: p.Status.Conditions}
-	return p, nil
 }

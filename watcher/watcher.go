@@ -42,9 +42,11 @@ const maxRetry = 10 * time.Second
 
 // Watcher publishes an Incident whenever what waits has changed.
 type Watcher struct {
-	opts      Options
-	pods      cache.SharedIndexInformer
-	owners    map[string]cache.SharedIndexInformer // by kind
+	opts   Options
+	pods   cache.SharedIndexInformer
+	owners map[string]cache.SharedIndexInformer // by kind
+	// refusing is what tells, beside the owners, of pods that were refused.
+	refusing  map[string]cache.SharedIndexInformer
 	wake      chan struct{}
 	last      map[string]string   // incident → id of the message published last
 	known     map[string]Incident // what was published last and still waited
@@ -70,7 +72,7 @@ func New(opts Options) (*Watcher, error) {
 	if opts.Debounce == 0 {
 		opts.Debounce = 200 * time.Millisecond
 	}
-	w := &Watcher{opts: opts, wake: make(chan struct{}, 1), last: map[string]string{}, known: map[string]Incident{}, owners: map[string]cache.SharedIndexInformer{},
+	w := &Watcher{opts: opts, wake: make(chan struct{}, 1), last: map[string]string{}, known: map[string]Incident{}, owners: map[string]cache.SharedIndexInformer{}, refusing: map[string]cache.SharedIndexInformer{},
 		left: map[string]string{}, gone: map[types.UID]bool{}, former: [2]map[Ref]metav1.Object{{}, {}}, troubles: map[string]error{},
 		published: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "unpend_incidents_published_total", Help: "Incidents published, by whether they were resolved."}, []string{"resolved"})}
 	if err := opts.Registerer.Register(w.published); err != nil {
@@ -172,13 +174,14 @@ func (w *Watcher) pass(ctx context.Context) bool {
 			}
 		}
 	}
-	for _, i := range Group(w.view(), w.owner) {
+	pods := w.view()
+	for _, i := range Group(pods, w.owner, w.makers().Refusals(pods)...) {
 		waiting[i.ID] = true
 		publish(w.dated(i))
 	}
 	for _, id := range slices.Sorted(maps.Keys(w.known)) {
 		if !waiting[id] {
-			publish(w.dated(w.known[id].resolved()))
+			publish(w.dated(w.settled(w.known[id])))
 		}
 	}
 	if failed > 0 {

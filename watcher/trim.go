@@ -1,0 +1,64 @@
+package watcher
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// trim keeps of an object what an incident is made from: a pod of 22 KB becomes
+// one of 3; of what makes pods its counts and the requests of its template are
+// left, and of everything else only who owns it.
+func trim(o any) (any, error) {
+	switch t := o.(type) {
+	case *corev1.Pod:
+		t.ManagedFields, t.Annotations, t.Labels = nil, nil, nil
+		t.Spec = trimSpec(t.Spec)
+		t.Status = corev1.PodStatus{Phase: t.Status.Phase, Reason: t.Status.Reason, Conditions: t.Status.Conditions}
+	case *appsv1.ReplicaSet:
+		return &appsv1.ReplicaSet{ObjectMeta: trimMeta(t), Spec: appsv1.ReplicaSetSpec{Replicas: t.Spec.Replicas, Template: trimTemplate(t.Spec.Template)}, Status: t.Status}, nil
+	case *appsv1.Deployment:
+		return &appsv1.Deployment{ObjectMeta: trimMeta(t), Spec: appsv1.DeploymentSpec{Replicas: t.Spec.Replicas, Template: trimTemplate(t.Spec.Template)}, Status: t.Status}, nil
+	case *appsv1.StatefulSet:
+		return &appsv1.StatefulSet{ObjectMeta: trimMeta(t), Spec: appsv1.StatefulSetSpec{Replicas: t.Spec.Replicas, Template: trimTemplate(t.Spec.Template)}, Status: t.Status}, nil
+	case *appsv1.DaemonSet:
+		return &appsv1.DaemonSet{ObjectMeta: trimMeta(t), Spec: appsv1.DaemonSetSpec{Template: trimTemplate(t.Spec.Template)}, Status: t.Status}, nil
+	case *batchv1.Job:
+		s := t.Spec
+		return &batchv1.Job{ObjectMeta: trimMeta(t), Spec: batchv1.JobSpec{Parallelism: s.Parallelism, Completions: s.Completions, Suspend: s.Suspend,
+			PodReplacementPolicy: s.PodReplacementPolicy, Template: trimTemplate(s.Template)}, Status: t.Status}, nil
+	case *corev1.LimitRange:
+		t.ManagedFields, t.Annotations, t.Labels = nil, nil, nil
+	case *corev1.Event:
+		if t.Reason != failedCreate {
+			return &metav1.PartialObjectMetadata{ObjectMeta: trimMeta(t)}, nil
+		}
+		return &corev1.Event{ObjectMeta: trimMeta(t), InvolvedObject: t.InvolvedObject, Reason: t.Reason, Type: t.Type,
+			FirstTimestamp: t.FirstTimestamp, LastTimestamp: t.LastTimestamp, EventTime: t.EventTime, Series: t.Series}, nil
+	case metav1.Object:
+		return &metav1.PartialObjectMetadata{ObjectMeta: trimMeta(t)}, nil
+	}
+	return o, nil
+}
+
+func trimMeta(m metav1.Object) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: m.GetNamespace(), Name: m.GetName(), UID: m.GetUID(), ResourceVersion: m.GetResourceVersion(),
+		OwnerReferences: m.GetOwnerReferences(), CreationTimestamp: m.GetCreationTimestamp(), DeletionTimestamp: m.GetDeletionTimestamp()}
+}
+
+func trimTemplate(t corev1.PodTemplateSpec) corev1.PodTemplateSpec {
+	return corev1.PodTemplateSpec{Spec: trimSpec(t.Spec)}
+}
+
+// trimSpec keeps what tells whether a pod waits, and what for.
+func trimSpec(s corev1.PodSpec) corev1.PodSpec {
+	keep := corev1.PodSpec{NodeName: s.NodeName, SchedulerName: s.SchedulerName, SchedulingGates: s.SchedulingGates, Resources: s.Resources, Overhead: s.Overhead}
+	for _, c := range s.InitContainers {
+		keep.InitContainers = append(keep.InitContainers, corev1.Container{Name: c.Name, Resources: c.Resources, RestartPolicy: c.RestartPolicy})
+	}
+	for _, c := range s.Containers {
+		keep.Containers = append(keep.Containers, corev1.Container{Name: c.Name, Resources: c.Resources})
+	}
+	return keep
+}
