@@ -28,6 +28,10 @@ type Case struct {
 	tenants  *tenants // who could leave for this pod, once asked for
 	// claims is what the pod asks of DRA drivers; nil for nothing.
 	claims *claimView
+	// refusals are who lacks pods of this incident; unborn: all of it do not exist, and
+	// Pod is what the next would be.
+	refusals []watcher.Refusal
+	unborn   bool
 	// own are the causes that are the pod's own.
 	own []PodRule
 	// requests are the changed requests worked out so far, by title.
@@ -41,6 +45,8 @@ type world struct {
 	nodes     map[string]*nodeView
 	pdbs      *budgets
 	inventory *inventory // of devices; devices() takes it
+	// refusals are of all incidents.
+	refusals []watcher.Refusal
 	// configs are the mig-parted configs read so far.
 	configs map[*corev1.ConfigMap]map[string]migEntry
 }

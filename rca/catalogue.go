@@ -39,6 +39,9 @@ const (
 	HostResourcesShort        CauseID = "HostResourcesShort"
 	TopologyAlignmentRefused  CauseID = "TopologyAlignmentRefused"
 	KubeletAdmissionRefused   CauseID = "KubeletAdmissionRefused"
+	QuotaExceeded             CauseID = "QuotaExceeded"
+	LimitRangeViolated        CauseID = "LimitRangeViolated"
+	InvalidGPURequest         CauseID = "InvalidGPURequest"
 	DRAClaimMissing           CauseID = "DRAClaimMissing"
 	DRAClassMissing           CauseID = "DRAClassMissing"
 	DRADriverMissing          CauseID = "DRADriverMissing"
@@ -63,6 +66,7 @@ var catalogueOrder = []CauseID{
 	SharedResourceRenamed, SharedRequestTooLarge,
 	UntoleratedTaint, NodeSelectorMismatch, NodeCordoned, NodeNotReady, PodAffinityConflict, TopologySpreadConflict,
 	VolumeConflict, HostResourcesShort, TopologyAlignmentRefused, KubeletAdmissionRefused,
+	QuotaExceeded, LimitRangeViolated, InvalidGPURequest,
 	SchedulingGated, QueueNotAdmitted,
 	DRAClaimMissing, DRAClassMissing, DRADriverMissing, DRANoDeviceMatches, DRASelectorError, DRADevicesInUse,
 	SchedulerMissing, ScalingUp, AutoscalerCannotHelp, NoNodes, Unknown,
@@ -83,6 +87,7 @@ const (
 	UncordonNode        FixKind = "UncordonNode"
 	AddToleration       FixKind = "AddToleration"
 	FixSelector         FixKind = "FixSelector"
+	RaiseQuota          FixKind = "RaiseQuota"
 	FixClaim            FixKind = "FixClaim"
 	QuarantineGPU       FixKind = "QuarantineGPU"
 	RebootNode          FixKind = "RebootNode"
@@ -94,13 +99,13 @@ const (
 // fixOrder is the order of the catalogue of fixes; it settles ties.
 var fixOrder = []FixKind{
 	ChangeRequest, EvictPods, MovePods, RepartitionGPU, RevertMIGConfig, FixMIGConfig, RestartDevicePlugin, UncordonNode,
-	AddToleration, FixSelector, FixClaim, QuarantineGPU, RebootNode, ScaleNodePool, Wait, Manual,
+	AddToleration, FixSelector, RaiseQuota, FixClaim, QuarantineGPU, RebootNode, ScaleNodePool, Wait, Manual,
 }
 
 // disruption orders kinds by how much they disturb, least first: the kind of a
 // fix that takes several is the most disruptive of them.
 var disruption = []FixKind{
-	Wait, Manual, ScaleNodePool, UncordonNode, AddToleration, FixSelector, FixClaim, ChangeRequest, RestartDevicePlugin, FixMIGConfig,
+	Wait, Manual, ScaleNodePool, RaiseQuota, UncordonNode, AddToleration, FixSelector, FixClaim, ChangeRequest, RestartDevicePlugin, FixMIGConfig,
 	MovePods, EvictPods, QuarantineGPU, RevertMIGConfig, RepartitionGPU, RebootNode,
 }
 

@@ -23,6 +23,9 @@ type change struct {
 	pod  func(*corev1.Pod)
 	node func(*corev1.Node)
 
+	// hard is what quotas of the pod's namespace would allow instead, by name.
+	hard map[string]corev1.ResourceList
+
 	// detail fills in steps, commands, actions and hardware. Thousands of changes
 	// are weighed for each that is shown, so it is asked for those alone.
 	detail func(*change)
@@ -182,7 +185,7 @@ func (c *Case) editTemplate(ch *change, spec map[string]any, live bool) {
 		}
 		ch.steps = append(ch.steps, "patch the template of "+resource)
 		ch.actions = append(ch.actions, Action{Verb: VerbPatch, Target: Target{w.Kind, w.Namespace, w.Name, string(owner.GetUID())}, Patch: template})
-	case live && (w.Kind == "Job" || w.Kind == "Pod"):
+	case live && len(c.waitingPods()) > 0 && (w.Kind == "Job" || w.Kind == "Pod"):
 		patch := mustJSON(map[string]any{"spec": spec})
 		for _, p := range c.waitingPods() {
 			ch.commands = append(ch.commands, fmt.Sprintf("kubectl -n %s patch pod/%s --type=merge -p '%s'", p.Namespace, p.Name, patch))

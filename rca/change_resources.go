@@ -236,13 +236,18 @@ func (c *Case) changeRequest(cause CauseID, title string, edits map[corev1.Resou
 	if ch, ok := c.requests[title]; ok {
 		return ch // the same on every node
 	}
-	edit := func(containers []corev1.Container) {
+	ch := c.editContainers(change{kind: ChangeRequest, cause: cause, minutes: 1, risk: "medium", title: title + " in " + c.workloadName()}, func(containers []corev1.Container) {
 		for i := range containers {
 			editResources(&containers[i].Resources, edits)
 		}
-	}
-	ch := change{kind: ChangeRequest, cause: cause, minutes: 1, risk: "medium", title: title + " in " + c.workloadName(),
-		pod: func(p *corev1.Pod) { edit(p.Spec.Containers) }}
+	})
+	c.requests[title] = ch
+	return ch
+}
+
+// editContainers completes a change of the workload's containers.
+func (c *Case) editContainers(ch change, edit func([]corev1.Container)) change {
+	ch.pod = func(p *corev1.Pod) { edit(p.Spec.Containers) }
 	spec := c.template()
 	if spec == nil {
 		spec = &c.Pod.Spec
@@ -256,7 +261,6 @@ func (c *Case) changeRequest(cause CauseID, title string, edits map[corev1.Resou
 	if json.Unmarshal(mustJSON(containers), &patch) == nil {
 		c.editTemplate(&ch, map[string]any{"containers": patch}, false)
 	}
-	c.requests[title] = ch
 	return ch
 }
 

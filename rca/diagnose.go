@@ -30,7 +30,8 @@ type Options struct {
 // fixes are tried on forks of the snapshot. The error is that of the scheduler's
 // code refusing to run; what could not be read is in each diagnosis.
 func Diagnose(ctx context.Context, st *cluster.State, opts Options) ([]Diagnosis, error) {
-	incidents := slices.DeleteFunc(watcher.Group(st.Pods, st.Owner), func(i watcher.Incident) bool {
+	refusals := Refusals(st)
+	incidents := slices.DeleteFunc(watcher.Group(st.Pods, st.Owner, refusals...), func(i watcher.Incident) bool {
 		return opts.Only != nil && !opts.Only(i)
 	})
 	if len(incidents) == 0 {
@@ -41,6 +42,7 @@ func Diagnose(ctx context.Context, st *cluster.State, opts Options) ([]Diagnosis
 		return nil, err
 	}
 	defer done()
+	w.refusals = refusals
 	out := make([]Diagnosis, 0, len(incidents))
 	for _, i := range incidents {
 		d, err := w.diagnose(ctx, i, opts)
@@ -89,11 +91,16 @@ func Objects(st *cluster.State) whatif.Objects {
 }
 
 func (w *world) diagnose(ctx context.Context, i watcher.Incident, opts Options) (Diagnosis, error) {
+	refusals := refusalsOf(w.refusals, w.state, i)
 	pod := w.representative(i)
+	unborn := pod == nil && len(refusals) > 0
+	if unborn {
+		pod = refusals[0].Pod
+	}
 	if pod == nil {
 		return Diagnosis{}, fmt.Errorf("pod of incident %s is gone", i.ID)
 	}
-	c := &Case{world: w, Incident: i, Pod: unbound(pod), refusal: pod.Status, asks: asksOf(pod), wants: podRequests(pod), requests: map[string]change{}}
+	c := &Case{world: w, Incident: i, Pod: unbound(pod), refusal: pod.Status, asks: asksOf(pod), wants: podRequests(pod), requests: map[string]change{}, refusals: refusals, unborn: unborn}
 	var err error
 	if c.verdict, err = w.snap.Explain(ctx, c.Pod); err != nil {
 		return Diagnosis{}, fmt.Errorf("run the scheduler's filters: %w", err)
@@ -162,10 +169,14 @@ func (c *Case) judge() ([]NodeBlockers, []Cause) {
 	nodes := make([]NodeBlockers, 0, len(c.verdict.Nodes))
 	byID := map[CauseID]*Cause{}
 	for _, r := range PodRules() {
+		if c.unborn && r.ID == SchedulerMissing {
+			continue // no scheduler can have spoken of a pod that does not exist
+		}
 		if f := r.Tell(c); f != nil {
+			r.Aside = r.Aside || r.refusal && !c.unborn
 			c.own = append(c.own, r)
 			note(byID, r.ID, "", f)
-			byID[r.ID].whole = !r.Aside
+			byID[r.ID].whole = byID[r.ID].whole || !r.Aside
 		}
 	}
 	for _, v := range c.verdict.Nodes {
@@ -278,7 +289,8 @@ func (c *Case) unreadFacts() []string {
 	}
 	kinds := make([]string, 0, len(c.world.state.Unread))
 	for kind, why := range c.world.state.Unread {
-		if open, ok := leavesOpen[kind]; ok && (len(c.asks) > 0 || !open.gpuOnly) && (c.claims != nil || !open.devices) {
+		open, ok := leavesOpen[kind]
+		if ok && (len(c.asks) > 0 || !open.gpuOnly) && (c.claims != nil || !open.devices) && (len(c.refusals) > 0 || !open.refusedOnly) {
 			kinds = append(kinds, fmt.Sprintf("%s: %s; %s", kind, why, open.says))
 		}
 	}
@@ -288,20 +300,23 @@ func (c *Case) unreadFacts() []string {
 
 // leavesOpen says what a diagnosis lacks when a kind was not read.
 var leavesOpen = map[string]struct {
-	says    string
-	gpuOnly bool
-	devices bool // only for pods that claim devices
+	says        string
+	gpuOnly     bool
+	devices     bool // only for pods that claim devices
+	refusedOnly bool
 }{
-	"Node":                  {"no node can be judged", false, false},
-	"Pod":                   {"use of the nodes is not known", false, false},
-	"PodDisruptionBudget":   {"an eviction may be refused", false, false},
-	"NodeGeometry":          {"positions of MIG instances are not known", true, false},
-	"ConfigMap":             {"the names of MIG layouts are taken from what the operator generates", true, false},
-	"ClusterPolicy":         {"only existing MIG layouts are offered", true, false},
-	"PersistentVolumeClaim": {"volumes are not judged", false, false},
-	"ResourceClaim":         {"whether its claims exist and who holds devices is not known", false, true},
-	"ResourceClaimTemplate": {"templates of claims are not judged", false, true},
-	"ResourceSlice":         {"which devices exist is not known", false, true},
-	"DeviceClass":           {"which classes of devices exist is not known", false, true},
-	"Namespace":             {"namespace selectors are not judged", false, false},
+	"Node":                  {says: "no node can be judged"},
+	"Pod":                   {says: "use of the nodes is not known"},
+	"PodDisruptionBudget":   {says: "an eviction may be refused"},
+	"NodeGeometry":          {says: "positions of MIG instances are not known", gpuOnly: true},
+	"ConfigMap":             {says: "the names of MIG layouts are taken from what the operator generates", gpuOnly: true},
+	"ClusterPolicy":         {says: "only existing MIG layouts are offered", gpuOnly: true},
+	"PersistentVolumeClaim": {says: "volumes are not judged"},
+	"ResourceClaim":         {says: "whether its claims exist and who holds devices is not known", devices: true},
+	"ResourceClaimTemplate": {says: "templates of claims are not judged", devices: true},
+	"ResourceSlice":         {says: "which devices exist is not known", devices: true},
+	"DeviceClass":           {says: "which classes of devices exist is not known", devices: true},
+	"Namespace":             {says: "namespace selectors are not judged"},
+	"ResourceQuota":         {says: "quotas that refuse its pods are not judged", refusedOnly: true},
+	"LimitRange":            {says: "LimitRanges that default or refuse its pods are not judged", refusedOnly: true},
 }

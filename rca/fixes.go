@@ -263,8 +263,12 @@ func (c *Case) manual(causes []Cause) *candidate {
 	if len(causes) > 0 {
 		says = string(causes[0].ID) + " admits no change that could be tried"
 	}
+	describe := "pod " + c.Pod.Name
+	if c.unborn {
+		describe = c.workloadName()
+	}
 	f := c.candidate(nil, []change{{kind: Manual, manual: true, risk: "none", title: "look at the pod and the nodes", commands: []string{
-		fmt.Sprintf("kubectl -n %s describe pod %s", c.Pod.Namespace, c.Pod.Name),
+		fmt.Sprintf("kubectl -n %s describe %s", c.Pod.Namespace, describe),
 		"kubectl describe nodes",
 	}}})
 	f.fix.Proof = Proof{Verdict: Unproven, Why: says}

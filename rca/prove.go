@@ -42,11 +42,18 @@ func (c *Case) prove(ctx context.Context, f *candidate) error {
 		if err != nil {
 			return err
 		}
+		if why := c.refusedStill(f, pod); why != "" {
+			f.fix.Proof = Proof{Verdict: Refuted, Why: why}
+			return nil
+		}
 		f.fix.Proof = Proof{Verdict: Refuted, Why: "the scheduler's filters still refuse every node"}
 		if placed == "" {
 			return nil
 		}
 		f.fix.Proof = Proof{Verdict: Schedules, Node: placed, Why: "the scheduler's filters accept " + placed + " on a copy of the cluster"}
+		if c.unborn {
+			f.fix.Proof.Why = "by the arithmetic of quotas and limits the API server takes it; " + f.fix.Proof.Why
+		}
 		f.position(placed)
 		f.waits()
 		c.heedBudgets(f)

@@ -74,6 +74,9 @@ type PodRule struct {
 	// Aside says that the cause keeps the pod from no node: it is told beside
 	// what does.
 	Aside bool
+	// refusal says that it is told of pods that do not exist: it keeps those of the
+	// same workload that do from no node.
+	refusal bool
 	// changes are what could be done about it; nil: a person has to look.
 	changes func(c *Case) []change
 }
@@ -85,6 +88,11 @@ func PodRules() []PodRule {
 		topologyAlignmentRefused,
 		sharedRequestTooLarge,
 		kubeletAdmissionRefused,
+		quotaExceeded,
+		limitRangeViolated,
+		invalidGPURequest,
+		refusedUnsettled,
+		zeroGPURequest,
 		queueNotAdmitted,
 		schedulingGated,
 		draClaimMissing,

@@ -41,6 +41,8 @@ func (r *runner) object(ctx context.Context, t rca.Target) (metav1.Object, error
 		return r.Client.BatchV1().Jobs(t.Namespace).Get(ctx, t.Name, get)
 	case "Pod":
 		return r.Client.CoreV1().Pods(t.Namespace).Get(ctx, t.Name, get)
+	case "ResourceQuota":
+		return r.Client.CoreV1().ResourceQuotas(t.Namespace).Get(ctx, t.Name, get)
 	case "ConfigMap":
 		return r.Client.CoreV1().ConfigMaps(t.Namespace).Get(ctx, t.Name, get)
 	}

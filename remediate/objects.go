@@ -4,9 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -36,6 +39,11 @@ func (r *runner) patch(ctx context.Context, a rca.Action) error {
 	t := a.Target
 	return r.step(fmt.Sprintf("patch %s/%s", strings.ToLower(t.Kind), t.Name), func() error {
 		return r.onFresh(ctx, t, func(o metav1.Object) error {
+			if q, ok := o.(*corev1.ResourceQuota); ok {
+				if err := sameLimits(q, a.Relies); err != nil {
+					return err
+				}
+			}
 			patch, err := withPreconditions(a.Patch, o)
 			if err != nil {
 				return fmt.Errorf("build the patch: %w", err)
@@ -43,6 +51,18 @@ func (r *runner) patch(ctx context.Context, a rca.Action) error {
 			return r.send(ctx, t, patch)
 		})
 	})
+}
+
+// sameLimits holds a quota to the limits that the plan raises: what somebody else has
+// set since must not be taken back.
+func sameLimits(q *corev1.ResourceQuota, relied map[string]string) error {
+	for _, name := range slices.Sorted(maps.Keys(relied)) {
+		is, ok := q.Spec.Hard[corev1.ResourceName(name)]
+		if !ok || is.String() != relied[name] {
+			return fmt.Errorf("%w: resourcequota %s/%s has changed: %s is %q, the plan relies on %q", ErrStale, q.Namespace, q.Name, name, is.String(), relied[name])
+		}
+	}
+	return nil
 }
 
 func (r *runner) send(ctx context.Context, t rca.Target, patch []byte) error {
@@ -57,6 +77,8 @@ func (r *runner) send(ctx context.Context, t rca.Target, patch []byte) error {
 		_, err = r.Client.AppsV1().ReplicaSets(t.Namespace).Patch(ctx, t.Name, types.MergePatchType, patch, opts)
 	case "DaemonSet":
 		_, err = r.Client.AppsV1().DaemonSets(t.Namespace).Patch(ctx, t.Name, types.MergePatchType, patch, opts)
+	case "ResourceQuota":
+		_, err = r.Client.CoreV1().ResourceQuotas(t.Namespace).Patch(ctx, t.Name, types.MergePatchType, patch, opts)
 	case "Pod":
 		_, err = r.Client.CoreV1().Pods(t.Namespace).Patch(ctx, t.Name, types.MergePatchType, patch, opts)
 	default:

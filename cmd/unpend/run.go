@@ -251,12 +251,36 @@ func (a *analyst) close() {
 	}
 }
 
+// caughtUp is the state once it knows what the incident tells of: its pods or, where
+// it lacks some, who refused them. What never comes is diagnosed without.
+func (a *analyst) caughtUp(ctx context.Context, i watcher.Incident) *cluster.State {
+	if i.Missing == 0 {
+		a.follower.Await(ctx, i.Newest, catchUp)
+		return a.follower.State(ctx)
+	}
+	patience, cancel := context.WithTimeout(ctx, catchUp)
+	defer cancel()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		st := a.follower.State(ctx)
+		known := slices.ContainsFunc(watcher.Group(st.Pods, st.Owner, rca.Refusals(st)...), func(o watcher.Incident) bool { return o.ID == i.ID && o.Missing > 0 })
+		if known {
+			return st
+		}
+		select {
+		case <-patience.Done():
+			return st
+		case <-tick.C:
+		}
+	}
+}
+
 // explain reads the incident's pods again and diagnoses it; false when it no
 // longer waits.
 func (a *analyst) explain(ctx context.Context, i watcher.Incident) (rca.Diagnosis, bool, error) {
 	began := time.Now()
-	a.follower.Await(ctx, i.Newest, catchUp) // what never comes is diagnosed without
-	st := a.follower.State(ctx)
+	st := a.caughtUp(ctx, i)
 	snap, err := a.keeper.sync(ctx, st)
 	if err != nil {
 		return rca.Diagnosis{}, false, err

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/unpend/unpend/rca"
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/watcher"
 )
@@ -43,12 +44,18 @@ func newTarget(args []string, namespace string) (target, error) {
 }
 
 // selects tells the incidents that were asked about: every pod is looked at, also
-// those beyond the names that an incident carries.
+// those beyond the names that an incident carries, and those that were refused before
+// they existed.
 func (t target) selects(st *cluster.State) func(watcher.Incident) bool {
 	ids := map[string]bool{}
 	for _, p := range st.Pods {
 		if t.matches(p, st) {
 			ids[watcher.IncidentID(watcher.Topmost(p, st.Owner), watcher.Requests(p))] = true
+		}
+	}
+	for _, r := range rca.Refusals(st) {
+		if t.matches(r.Pod, st) {
+			ids[watcher.IncidentID(watcher.Topmost(r.Pod, st.Owner), watcher.Requests(r.Pod))] = true
 		}
 	}
 	return func(i watcher.Incident) bool { return ids[i.ID] || t.kind == "" && i.ID == t.name }
@@ -85,6 +92,11 @@ func (t target) explainNothing(st *cluster.State, w io.Writer) error {
 		}
 		if _, _, waits := watcher.Waiting(p); waits && near == "" && (t.namespace == "" || p.Namespace == t.namespace) {
 			near = "pod/" + p.Name + " -n " + p.Namespace
+		}
+	}
+	for _, r := range rca.Refusals(st) {
+		if near == "" && (t.namespace == "" || r.Owner.Namespace == t.namespace) {
+			near = strings.ToLower(r.Owner.Kind) + "/" + r.Owner.Name + " -n " + r.Owner.Namespace
 		}
 	}
 	if near != "" {

@@ -1,0 +1,140 @@
+package rca
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+
+	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/watcher"
+)
+
+// Refusals lists who in a state lacks pods because the API server refused them, by
+// owner. The pods in it are as they would be made now.
+func Refusals(st *cluster.State) []watcher.Refusal {
+	out := watcher.Makers{ReplicaSets: st.ReplicaSets, Deployments: st.Deployments, StatefulSets: st.StatefulSets, DaemonSets: st.DaemonSets,
+		Jobs: st.Jobs, Events: st.Events, LimitRanges: st.LimitRanges}.Refusals(st.Pods)
+	for _, r := range out {
+		withPriority(r.Pod, st.PriorityClasses)
+	}
+	return out
+}
+
+// withPriority gives a pod the priority that admission would: that of its class, or
+// of the class that is the default of all (plugin/pkg/admission/priority).
+func withPriority(p *corev1.Pod, classes []*schedulingv1.PriorityClass) {
+	var class *schedulingv1.PriorityClass
+	for _, c := range classes {
+		switch {
+		case c.Name == p.Spec.PriorityClassName:
+			class = c
+		case p.Spec.PriorityClassName == "" && c.GlobalDefault && (class == nil || c.Value < class.Value):
+			class = c
+		}
+	}
+	if class != nil {
+		p.Spec.PriorityClassName, p.Spec.Priority, p.Spec.PreemptionPolicy = class.Name, &class.Value, class.PreemptionPolicy
+	}
+}
+
+// refusalsOf finds those of one incident.
+func refusalsOf(all []watcher.Refusal, st *cluster.State, i watcher.Incident) []watcher.Refusal {
+	var out []watcher.Refusal
+	for _, r := range all {
+		if watcher.IncidentID(watcher.Topmost(r.Pod, st.Owner), watcher.Requests(r.Pod)) == i.ID {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// next is the pod that the API server refused, as it would be made now; nil when
+// the incident lacks none.
+func (c *Case) next() *corev1.Pod {
+	if len(c.refusals) == 0 {
+		return nil
+	}
+	return c.refusals[0].Pod
+}
+
+// refusedSays is what is quoted of the API server's refusal: a hint, never a proof.
+func (c *Case) refusedSays() string {
+	for _, r := range c.refusals {
+		if r.Says != "" {
+			return r.Says
+		}
+	}
+	return ""
+}
+
+// lacks is the evidence that pods do not exist.
+func (c *Case) lacks() []Evidence {
+	var out []Evidence
+	for _, r := range c.refusals {
+		fact := fmt.Sprintf("wants %d pods, %d of them do not exist", r.Wants, r.Missing)
+		if r.Says != "" {
+			fact += "; its last refusal: " + cut(strings.Join(strings.Fields(r.Says), " "), 300)
+		}
+		out = append(out, Evidence{ref(r.Owner.Kind, r.Owner.Namespace, r.Owner.Name), fact})
+	}
+	return out
+}
+
+func ref(kind, namespace, name string) string { return kind + "/" + namespace + "/" + name }
+
+// told is a finding about the pod that was refused.
+func (c *Case) told(certainty Certainty, says string, evidence []Evidence) *finding {
+	return &finding{certainty, says, append(evidence, c.lacks()...)}
+}
+
+// unreadSays is a cause that nothing but the refusal's text tells, because the
+// objects that would prove it were not read; nil when the text does not.
+func (c *Case) unreadSays(kind string, phrases ...string) *finding {
+	text := c.refusedSays()
+	if c.world.state.Unread[kind] == "" {
+		return nil
+	}
+	for _, p := range phrases {
+		if strings.Contains(text, p) {
+			return c.told(Possible, "the API server said: "+cut(text, 160), nil)
+		}
+	}
+	return nil
+}
+
+// refusedStill says why the API server would refuse the pod after a fix as well;
+// empty when it would take it, or when the pod exists. What a person is asked to do
+// is taken as done.
+func (c *Case) refusedStill(f *candidate, pod *corev1.Pod) string {
+	if !c.unborn || slices.ContainsFunc(f.changes, func(ch change) bool { return ch.kind == Manual }) {
+		return ""
+	}
+	if bad := invalidRequests(pod); len(bad) > 0 {
+		return bad[0].says()
+	}
+	if over := c.violations(pod); len(over) > 0 {
+		return over[0].says()
+	}
+	hard := map[string]corev1.ResourceList{}
+	var leave []*corev1.Pod
+	for _, ch := range f.changes {
+		for quota, list := range ch.hard {
+			hard[quota] = list
+		}
+		if ch.kind == Wait {
+			leave = append(leave, ch.victims...)
+		}
+	}
+	for _, q := range c.quotas(pod, hard, leave) {
+		if q.demand != "" {
+			return q.demandSays()
+		}
+		if len(q.short()) > 0 {
+			return q.says()
+		}
+	}
+	return ""
+}

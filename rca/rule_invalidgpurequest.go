@@ -1,0 +1,154 @@
+package rca
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// invalidGPURequest: validation refuses the next pod, for devices cannot be
+// overcommitted or cut. A template is held to the same, so on a live cluster it is a
+// LimitRange's default, or a webhook, that made the pod so.
+var invalidGPURequest = PodRule{
+	ID:      InvalidGPURequest,
+	refusal: true,
+	Tell: func(c *Case) *finding {
+		if c.next() == nil {
+			return nil
+		}
+		var says []string
+		var evidence []Evidence
+		owner := c.refusals[0].Owner
+		for _, bad := range invalidRequests(c.next()) {
+			says = append(says, bad.says())
+			evidence = append(evidence, Evidence{ref(owner.Kind, owner.Namespace, owner.Name), "its pods: " + bad.says()})
+			evidence = append(evidence, c.defaulted(bad)...)
+		}
+		if len(says) > 0 {
+			return c.told(Proven, strings.Join(says, "; "), evidence)
+		}
+		return c.unreadSays("LimitRange", "Limit must be set for non overcommitable resources", "must be equal to ")
+	},
+	changes: func(c *Case) []change {
+		sets := map[string]map[corev1.ResourceName]pair{}
+		var texts []string
+		for _, bad := range invalidRequests(c.next()) {
+			if bad.init {
+				return []change{{kind: Manual, manual: true, risk: "none", until: "its template is corrected", title: "correct the init container " + bad.container,
+					commands: []string{fmt.Sprintf("kubectl -n %s edit %s", c.next().Namespace, c.workloadName())}}}
+			}
+			if sets[bad.container] == nil {
+				sets[bad.container] = map[corev1.ResourceName]pair{}
+			}
+			sets[bad.container][bad.resource] = pair{bad.whole(), bad.whole()}
+			texts = append(texts, fmt.Sprintf("%s %s as request and limit", text(bad.whole()), bad.resource))
+		}
+		if len(sets) == 0 {
+			return []change{{kind: Manual, manual: true, risk: "none", until: "its requests are valid", title: "look at what changes the requests of its pods",
+				commands: []string{fmt.Sprintf("kubectl -n %s describe %s", c.next().Namespace, c.workloadName())}}}
+		}
+		return []change{c.setRequests("write "+strings.Join(texts, ", "), sets)}
+	},
+}
+
+// zeroGPURequest: the pod asks for none of a device, which the API server takes: it
+// will run without. It keeps the pod from nothing, and is seldom what was meant.
+var zeroGPURequest = PodRule{ID: InvalidGPURequest, Aside: true, Tell: func(c *Case) *finding {
+	var names []string
+	for _, k := range c.Pod.Spec.Containers {
+		for name, q := range k.Resources.Limits {
+			if isExtended(name) && q.IsZero() && !slices.Contains(names, string(name)) {
+				names = append(names, string(name))
+			}
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	slices.Sort(names)
+	return &finding{certainty: Proven, says: "zero was asked of " + strings.Join(names, ", ") + ": the pod would run without", evidence: []Evidence{{c.ref(), "limits: 0 of " + strings.Join(names, ", ")}}}
+}}
+
+// invalid is a request of devices that validation refuses.
+type invalid struct {
+	container          string
+	init               bool
+	resource           corev1.ResourceName
+	request, limit     resource.Quantity
+	requested, limited bool
+}
+
+// invalidRequests lists, by container and resource, what validation refuses
+// (pkg/apis/core/validation, ValidateContainerResourceRequirements).
+func invalidRequests(pod *corev1.Pod) []invalid {
+	var out []invalid
+	for i, k := range slices.Concat(pod.Spec.Containers, pod.Spec.InitContainers) {
+		names := sortedNames(k.Resources.Requests)
+		for _, name := range sortedNames(k.Resources.Limits) {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+		for _, name := range names {
+			v := invalid{container: k.Name, init: i >= len(pod.Spec.Containers), resource: name}
+			v.request, v.requested = k.Resources.Requests[name]
+			v.limit, v.limited = k.Resources.Limits[name]
+			if isExtended(name) && v.says() != "" {
+				out = append(out, v)
+			}
+		}
+	}
+	return out
+}
+
+// says is empty when the request is valid.
+func (v invalid) says() string {
+	who := "container " + v.container
+	switch {
+	case !v.limited:
+		return fmt.Sprintf("%s requests %s %s and has no limit of it", who, v.request.String(), v.resource)
+	case v.limit.MilliValue()%1000 != 0:
+		return fmt.Sprintf("%s asks for %s %s, and a device cannot be cut", who, v.limit.String(), v.resource)
+	case v.requested && v.request.Cmp(v.limit) != 0:
+		return fmt.Sprintf("%s requests %s %s and is limited to %s: they must be equal", who, v.request.String(), v.resource, v.limit.String())
+	}
+	return ""
+}
+
+// whole is what was probably meant: the limit, in whole devices.
+func (v invalid) whole() resource.Quantity {
+	q := v.limit
+	if !v.limited {
+		q = v.request
+	}
+	return *resource.NewQuantity(q.Value(), resource.DecimalSI) // Value rounds up
+}
+
+// defaulted names the LimitRanges that filled in what the template does not say.
+func (c *Case) defaulted(v invalid) []Evidence {
+	spec := c.template()
+	if spec == nil {
+		return nil
+	}
+	for _, k := range spec.Containers {
+		_, requested := k.Resources.Requests[v.resource]
+		_, limited := k.Resources.Limits[v.resource]
+		if k.Name == v.container && requested && limited {
+			return nil
+		}
+	}
+	var out []Evidence
+	for _, lr := range c.world.state.LimitRanges {
+		for _, item := range lr.Spec.Limits {
+			_, request := item.DefaultRequest[v.resource]
+			_, limit := item.Default[v.resource]
+			if lr.Namespace == c.next().Namespace && item.Type == corev1.LimitTypeContainer && (request || limit) {
+				out = append(out, Evidence{ref("LimitRange", lr.Namespace, lr.Name), fmt.Sprintf("defaults %s to a request of %s and a limit of %s", v.resource, text(item.DefaultRequest[v.resource]), text(item.Default[v.resource]))})
+			}
+		}
+	}
+	return out
+}
