@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/unpend/unpend/watcher"
 )
 
 // quotaChanges are what helps against a quota that is used up: more of it, or who
@@ -57,7 +59,29 @@ func (c *Case) raiseQuota() (change, bool) {
 		ch.actions = append(ch.actions, Action{Verb: VerbPatch, Target: Target{"ResourceQuota", q.Namespace, q.Name, string(q.UID)}, Patch: patch, Relies: relies})
 	}
 	ch.title = strings.Join(titles, "; ")
+	for _, r := range c.refusals {
+		c.wake(&ch, r.Owner)
+	}
 	return ch, len(titles) > 0
+}
+
+// annotationRetry is written on an owner to have its controller try again at once.
+const annotationRetry = "unpend.dev/retry"
+
+// wake touches an owner whose controller would else try again up to 1000 s later: the
+// back-off of those of ReplicaSets, StatefulSets and DaemonSets (client-go
+// DefaultTypedControllerRateLimiter). That of Jobs waits a minute at most, and does
+// without.
+func (c *Case) wake(ch *change, o watcher.Ref) {
+	owner, ok := c.world.state.Owner(o.Kind, o.Namespace, o.Name)
+	if !ok || !slices.Contains([]string{"ReplicaSet", "StatefulSet", "DaemonSet"}, o.Kind) {
+		return
+	}
+	name := strings.ToLower(o.Kind) + "/" + o.Name
+	ch.steps = append(ch.steps, "touch "+name+", so that its controller tries again at once")
+	ch.commands = append(ch.commands, fmt.Sprintf("kubectl -n %s annotate --overwrite %s %s='%s'", o.Namespace, name, annotationRetry, ch.title))
+	ch.actions = append(ch.actions, Action{Verb: VerbPatch, Target: Target{o.Kind, o.Namespace, o.Name, string(owner.GetUID())},
+		Patch: mustJSON(map[string]any{"metadata": map[string]any{"annotations": map[string]string{annotationRetry: ch.title}}})})
 }
 
 // waitForQuota leaves the holders alone until enough of them have left for one pod:

@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
@@ -38,7 +36,7 @@ func stale(err error, t rca.Target) error {
 func (r *runner) patch(ctx context.Context, a rca.Action) error {
 	t := a.Target
 	return r.step(fmt.Sprintf("patch %s/%s", strings.ToLower(t.Kind), t.Name), func() error {
-		return r.onFresh(ctx, t, func(o metav1.Object) error {
+		err := r.onFresh(ctx, t, func(o metav1.Object) error {
 			if q, ok := o.(*corev1.ResourceQuota); ok {
 				if err := sameLimits(q, a.Relies); err != nil {
 					return err
@@ -50,19 +48,11 @@ func (r *runner) patch(ctx context.Context, a rca.Action) error {
 			}
 			return r.send(ctx, t, patch)
 		})
-	})
-}
-
-// sameLimits holds a quota to the limits that the plan raises: what somebody else has
-// set since must not be taken back.
-func sameLimits(q *corev1.ResourceQuota, relied map[string]string) error {
-	for _, name := range slices.Sorted(maps.Keys(relied)) {
-		is, ok := q.Spec.Hard[corev1.ResourceName(name)]
-		if !ok || is.String() != relied[name] {
-			return fmt.Errorf("%w: resourcequota %s/%s has changed: %s is %q, the plan relies on %q", ErrStale, q.Namespace, q.Name, name, is.String(), relied[name])
+		if err == nil && t.Kind == "ResourceQuota" && !r.DryRun {
+			return r.quotaInForce(ctx, t)
 		}
-	}
-	return nil
+		return err
+	})
 }
 
 func (r *runner) send(ctx context.Context, t rca.Target, patch []byte) error {
