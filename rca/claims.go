@@ -163,11 +163,13 @@ func (v *claimView) read(ctx context.Context, a *deviceAsk) {
 	}
 	a.readings = make(map[*device]reading, len(v.devices))
 	known := map[string]reading{}
+	var distinct []*device
 	like := alike(append(slices.Clone(class.Spec.Selectors), a.selectors...))
 	for _, d := range v.devices {
 		key := like(d)
 		r, ok := known[key]
 		if !ok {
+			distinct = append(distinct, d)
 			if r = v.readDevice(ctx, class.Spec.Selectors, a.selectors, d); key != "" {
 				known[key] = r
 			}
@@ -182,7 +184,7 @@ func (v *claimView) read(ctx context.Context, a *deviceAsk) {
 			a.matching = append(a.matching, d)
 		}
 	}
-	a.nearest(v.devices)
+	a.nearest(distinct)
 }
 
 // alike returns a key that is the same for devices that the selectors cannot tell
@@ -199,15 +201,22 @@ func alike(selectors []resourcev1.DeviceSelector) func(*device) string {
 		}
 	}
 	return func(d *device) string {
-		key := fmt.Sprintf("%s %t", d.id.driver, d.AllowMultipleAllocations != nil && *d.AllowMultipleAllocations)
+		var key strings.Builder
+		key.WriteString(d.id.driver)
+		if d.AllowMultipleAllocations != nil && *d.AllowMultipleAllocations {
+			key.WriteString(" shared")
+		}
 		for _, p := range seen {
 			value, ok := d.value(p)
 			if value == "a list" {
 				return ""
 			}
-			key += fmt.Sprintf("\x00%t%s", ok, value)
+			key.WriteString("\x00")
+			if ok {
+				key.WriteString("=" + value)
+			}
 		}
-		return key
+		return key.String()
 	}
 }
 

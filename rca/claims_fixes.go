@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	resourcev1 "k8s.io/api/resource/v1"
-	"sigs.k8s.io/yaml"
 )
 
 // lookAt is what a person has to do, where a copy of the cluster cannot show what
@@ -231,13 +230,14 @@ func (c *Case) madeFor(podClaim, claim string) bool {
 	return false
 }
 
+// replaceCommand is one line, in YAML's flow style: what shows commands may join
+// lines, and a document in block style would not survive that.
 func replaceCommand(o map[string]any) string {
-	data, err := json.Marshal(o)
-	if err == nil {
-		data, err = yaml.JSONToYAML(data)
-	}
-	if err != nil {
+	var doc strings.Builder
+	enc := json.NewEncoder(&doc)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(o); err != nil { // of API types and strings, which always marshal
 		return "# the object cannot be written: " + err.Error()
 	}
-	return "kubectl replace --force -f - <<'EOF'\n" + string(data) + "EOF"
+	return "kubectl replace --force -f - <<<'" + strings.ReplaceAll(strings.TrimSpace(doc.String()), "'", `'\''`) + "'"
 }

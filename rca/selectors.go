@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	resourcev1 "k8s.io/api/resource/v1"
@@ -200,34 +201,34 @@ func short(text string) string {
 
 // value is what the device has of a property, as CEL would write it.
 func (d *device) value(p property) (string, bool) {
-	for _, key := range p.keys(d.id.driver) {
-		if p.capacity {
-			if c, ok := d.Capacity[key]; ok {
-				return c.Value.String(), true
-			}
-			continue
-		}
-		if a, ok := d.Attributes[key]; ok {
-			return attributeText(a), true
+	// Without a domain a property is of the driver's own.
+	if p.domain == d.id.driver {
+		if text, ok := d.named(p.capacity, resourcev1.QualifiedName(p.name)); ok {
+			return text, true
 		}
 	}
-	return "", false
+	return d.named(p.capacity, resourcev1.QualifiedName(p.domain+"/"+p.name))
 }
 
-// keys are the names under which a driver may publish the property: without a
-// domain it is the driver's own.
-func (p property) keys(driver string) []resourcev1.QualifiedName {
-	out := []resourcev1.QualifiedName{resourcev1.QualifiedName(p.domain + "/" + p.name)}
-	if p.domain == driver {
-		out = append(out, resourcev1.QualifiedName(p.name))
+func (d *device) named(capacity bool, name resourcev1.QualifiedName) (string, bool) {
+	if capacity {
+		c, ok := d.Capacity[name]
+		if !ok {
+			return "", false
+		}
+		return c.Value.String(), true
 	}
-	return out
+	a, ok := d.Attributes[name]
+	if !ok {
+		return "", false
+	}
+	return attributeText(a), true
 }
 
 func attributeText(a resourcev1.DeviceAttribute) string {
 	switch {
 	case a.StringValue != nil:
-		return fmt.Sprintf("%q", *a.StringValue)
+		return strconv.Quote(*a.StringValue)
 	case a.IntValue != nil:
 		return fmt.Sprint(*a.IntValue)
 	case a.BoolValue != nil:

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/yaml"
 
 	"github.com/unpend/unpend/rca"
 )
@@ -40,20 +42,18 @@ func draCluster(t *testing.T) *draWorld {
 
 func (w *draWorld) add(o runtime.Object) { w.objects = append(w.objects, o) }
 
-func (w *draWorld) node(name string) *corev1.Node {
+func (w *draWorld) node(name string) {
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: name}, CreationTimestamp: metav1.NewTime(draNow)}}
 	n.Status.Allocatable = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("96"), corev1.ResourceMemory: resource.MustParse("1Ti"), corev1.ResourcePods: resource.MustParse("110")}
 	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
 	w.add(n)
-	return n
 }
 
 var draNow = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
-func (w *draWorld) class(name, cel string) *resourcev1.DeviceClass {
+func (w *draWorld) class(name, cel string) {
 	c := &resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: resourcev1.DeviceClassSpec{Selectors: []resourcev1.DeviceSelector{{CEL: &resourcev1.CELDeviceSelector{Expression: cel}}}}}
 	w.add(c)
-	return c
 }
 
 // devices is a node's slice, as the driver publishes it.
@@ -241,7 +241,7 @@ func TestDRACausesAreToldApart(t *testing.T) {
 			w.devices("gpu-1", migDevice("gpu-0-mig-1g5gb-19-0", "1g.5gb", "4864Mi"), migDevice("gpu-0-mig-2g10gb-14-2", "2g.10gb", "9728Mi"))
 			w.claim("train", "mig.nvidia.com", 1, atLeast("40Gi"))
 			w.waiting("train")
-		}, rca.DRANoDeviceMatches, rca.Proven, "memory >= 40Gi fails: the nearest device has 9728Mi", rca.FixClaim, rca.Schedules, `quantity("9728Mi")`},
+		}, rca.DRANoDeviceMatches, rca.Proven, "memory >= 40Gi fails: the nearest device has 9728Mi", rca.FixClaim, rca.Schedules, `quantity(\"9728Mi\")`},
 		"one clause of three": {func(w *draWorld) {
 			w.devices("gpu-1", gpuDevice(0, "40Gi"))
 			w.claim("train", draDriver, 1, `device.attributes["gpu.nvidia.com"].type == "gpu" && (`+atLeast("40Gi")+`) && device.attributes['gpu.nvidia.com'].productName == 'NVIDIA H100 80GB HBM3'`)
@@ -405,5 +405,32 @@ func TestOldVersionsOfClaims(t *testing.T) {
 	d := why(t, "-f", cluster("resource.k8s.io/v1alpha3", exact, "basic: {}"))
 	if d.Causes[0].ID != rca.Unknown || !slices.Contains(d.Unread, "ResourceClaim: resource.k8s.io/v1alpha3 is not a version that can be read; whether its claims exist and who holds devices is not known") {
 		t.Errorf("v1alpha3: %+v, unread %q", d.Causes[0], d.Unread)
+	}
+}
+
+// The command that corrects a claim survives the shell: what it pipes is the claim,
+// with nothing but the clause changed.
+func TestClaimsAreCorrectedByOneCommand(t *testing.T) {
+	w := draCluster(t)
+	w.node("gpu-1")
+	w.devices("gpu-1", gpuDevice(0, "40Gi"))
+	w.claim("train", draDriver, 1, `'it\'s' != "" && device.attributes['gpu.nvidia.com'].productName == 'NVIDIA H100' && `+atLeast("80Gi"))
+	w.waiting("train")
+	f := why(t, "-f", w.dump()).Fixes[0]
+	if f.Automatic || len(f.Commands) != 1 || len(f.Actions) != 0 {
+		t.Fatalf("automatic %t, %d actions, commands %q", f.Automatic, len(f.Actions), f.Commands)
+	}
+	said, err := exec.CommandContext(t.Context(), "bash", "-c", strings.Replace(f.Commands[0], "kubectl replace --force -f -", "cat", 1)).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got resourcev1.ResourceClaim
+	if err := yaml.UnmarshalStrict(said, &got); err != nil {
+		t.Fatal(err)
+	}
+	want := `'it\'s' != "" && device.attributes["gpu.nvidia.com"].productName == "NVIDIA A100-SXM4-40GB" && ` + atLeast("40Gi")
+	x := got.Spec.Devices.Requests[0].Exactly
+	if got.Kind != "ResourceClaim" || got.Namespace != "demo" || got.Name != "train" || x.DeviceClassName != draDriver || x.Count != 1 || len(x.Selectors) != 1 || x.Selectors[0].CEL.Expression != want {
+		t.Errorf("%s\nwant %s", said, want)
 	}
 }
