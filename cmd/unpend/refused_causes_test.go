@@ -357,3 +357,8 @@ func TestRefusalsOfNobodyAreIgnored(t *testing.T) {
 		}
 	}
 }
+
+// emptyList says that a kind was read and there is none.
+func emptyList(kind string) any {
+	return map[string]any{"apiVersion": "v1", "kind": kind + "List", "items": []any{}}
+}
