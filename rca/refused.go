@@ -2,6 +2,7 @@ package rca
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -121,9 +122,7 @@ func (c *Case) refusedStill(f *candidate, pod *corev1.Pod) string {
 	hard := map[string]corev1.ResourceList{}
 	var leave []*corev1.Pod
 	for _, ch := range f.changes {
-		for quota, list := range ch.hard {
-			hard[quota] = list
-		}
+		maps.Copy(hard, ch.hard)
 		if ch.kind == Wait {
 			leave = append(leave, ch.victims...)
 		}

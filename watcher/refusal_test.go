@@ -16,7 +16,8 @@ import (
 
 const exceeded = `Error creating: pods "serve-1-x" is forbidden: exceeded quota: gpus, requested: requests.nvidia.com/gpu=1, used: requests.nvidia.com/gpu=4, limited: requests.nvidia.com/gpu=4`
 
-func ptr[T any](v T) *T { return &v }
+//go:fix inline
+func ptr[T any](v T) *T { return new(v) }
 
 func object(kind, name, version string, owner []metav1.OwnerReference) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: "ml", Name: name, UID: types.UID("uid-" + kind + "-" + name), ResourceVersion: version, OwnerReferences: owner, CreationTimestamp: metav1.NewTime(start)}
@@ -37,7 +38,7 @@ func replicaSet(wants, has, ready int32, failing bool) *appsv1.ReplicaSet {
 }
 
 func job(edit func(*batchv1.Job)) *batchv1.Job {
-	j := &batchv1.Job{ObjectMeta: object("Job", "train", "60", nil), Spec: batchv1.JobSpec{Parallelism: ptr(int32(4)), Completions: ptr(int32(6)), Template: gpuPods()}}
+	j := &batchv1.Job{ObjectMeta: object("Job", "train", "60", nil), Spec: batchv1.JobSpec{Parallelism: new(int32(4)), Completions: new(int32(6)), Template: gpuPods()}}
 	edit(j)
 	return j
 }
@@ -62,10 +63,10 @@ func TestRefusals(t *testing.T) {
 	sts := func(wants, has int32) []*appsv1.StatefulSet {
 		return []*appsv1.StatefulSet{{ObjectMeta: object("StatefulSet", "db", "61", nil), Spec: appsv1.StatefulSetSpec{Replicas: &wants, Template: gpuPods()}, Status: appsv1.StatefulSetStatus{Replicas: has}}}
 	}
-	deployment := &appsv1.Deployment{ObjectMeta: object("Deployment", "serve", "49", nil), Spec: appsv1.DeploymentSpec{Replicas: ptr(int32(3)), Template: gpuPods()},
+	deployment := &appsv1.Deployment{ObjectMeta: object("Deployment", "serve", "49", nil), Spec: appsv1.DeploymentSpec{Replicas: new(int32(3)), Template: gpuPods()},
 		Status: appsv1.DeploymentStatus{Replicas: 1, Conditions: []appsv1.DeploymentCondition{{Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Reason: "FailedCreate", LastTransitionTime: metav1.NewTime(start)}}}}
 	dying := replicaSet(4, 1, 1, true)
-	dying.DeletionTimestamp = ptr(metav1.NewTime(start))
+	dying.DeletionTimestamp = new(metav1.NewTime(start))
 	jobs := func(edit func(*batchv1.Job)) Makers { return Makers{Jobs: []*batchv1.Job{job(edit)}, Events: asked} }
 	done := func(c batchv1.JobConditionType) func(*batchv1.Job) {
 		return func(j *batchv1.Job) {
@@ -87,7 +88,7 @@ func TestRefusals(t *testing.T) {
 		"a Job":                            {makers: jobs(func(j *batchv1.Job) { j.Status.Active = 1 }), want: "Job/train 3/4 60"},
 		"a Job at its end":                 {makers: jobs(func(j *batchv1.Job) { j.Status.Succeeded = 5 }), want: "Job/train 1/1 60"},
 		"a Job without events":             {makers: Makers{Jobs: oneJob(job(func(*batchv1.Job) {}))}},
-		"a Job that is suspended":          {makers: jobs(func(j *batchv1.Job) { j.Spec.Suspend = ptr(true) })},
+		"a Job that is suspended":          {makers: jobs(func(j *batchv1.Job) { j.Spec.Suspend = new(true) })},
 		"a Job that is done":               {makers: jobs(done(batchv1.JobComplete))},
 		"a Job that gave up":               {makers: jobs(done(batchv1.JobFailed))},
 		"a Job whose queue is drained":     {makers: jobs(func(j *batchv1.Job) { j.Spec.Completions, j.Status.Succeeded = nil, 1 })},
