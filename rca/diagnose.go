@@ -188,6 +188,7 @@ func (c *Case) judge() ([]NodeBlockers, []Cause) {
 		}
 		nodes = append(nodes, nb)
 	}
+	c.byMessage(byID)
 	if len(byID) == 0 {
 		note(byID, Unknown, "", c.nothingBlocks())
 	}

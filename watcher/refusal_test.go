@@ -17,7 +17,6 @@ import (
 const exceeded = `Error creating: pods "serve-1-x" is forbidden: exceeded quota: gpus, requested: requests.nvidia.com/gpu=1, used: requests.nvidia.com/gpu=4, limited: requests.nvidia.com/gpu=4`
 
 //go:fix inline
-func ptr[T any](v T) *T { return new(v) }
 
 func object(kind, name, version string, owner []metav1.OwnerReference) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: "ml", Name: name, UID: types.UID("uid-" + kind + "-" + name), ResourceVersion: version, OwnerReferences: owner, CreationTimestamp: metav1.NewTime(start)}

@@ -86,8 +86,8 @@ func (o Options) why(d rca.Diagnosis) []string {
 	if len(rest) > 0 {
 		rows = append(rows, o.restRow(rest))
 	}
-	if len(d.Nodes) == 0 {
-		rows = append(rows, row{says: "the cluster has no node"})
+	if len(d.Nodes) == 0 && len(rows) == 0 {
+		rows = append(rows, row{says: "no node could be judged"})
 	}
 	return o.tree(rows)
 }

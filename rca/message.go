@@ -1,0 +1,186 @@
+package rca
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Message is what the scheduler's sentence says (FitError.Error, the same shape
+// from 1.30 to 1.37). It is asked only where the nodes cannot be read: it counts
+// nodes and does not name them, and of each it tells the first failing filter alone.
+type Message struct {
+	Nodes   int      // that the scheduler knows
+	Reasons []Reason // as it gives them
+	// Whole is what keeps the pod from every node alike (a PreFilter's message).
+	Whole string
+	// Used counts nodes where something could be freed and nothing that helps may
+	// be (`No preemption victims found`); Never those that no eviction helps
+	// (`Preemption is not helpful`): from 1.34 on also nodes that do not offer
+	// what is asked at all.
+	Used, Never int
+}
+
+// Reason is one filter's reason and the number of nodes that it is told of.
+type Reason struct {
+	Count int
+	Text  string
+}
+
+var (
+	fitSentence   = regexp.MustCompile(`^0/(\d{1,7}) nodes are available:`)
+	countedReason = regexp.MustCompile(`^(\d{1,7}) (.+)$`)
+	nextCount     = regexp.MustCompile(`, \d{1,7} `)
+)
+
+const noNodesSentence = "no nodes available to schedule pods"
+
+// ParseMessage reads the scheduler's sentence; false when the text is none. Other
+// schedulers write others.
+func ParseMessage(text string) (Message, bool) {
+	if strings.TrimSpace(text) == noNodesSentence {
+		return Message{}, true
+	}
+	text = strings.TrimSuffix(text, " ...") // an event's note is cut at 1024 bytes
+	m := fitSentence.FindStringSubmatch(text)
+	if m == nil {
+		return Message{}, false
+	}
+	out := Message{Nodes: atoi(m[1])}
+	body, tail, _ := strings.Cut(text[len(m[0]):], "preemption: ")
+	body, _, _ = strings.Cut(strings.TrimSpace(body)+" ", ". ")
+	body = strings.TrimSuffix(strings.TrimSpace(body), ".")
+	if !countedReason.MatchString(body) {
+		out.Whole = body
+	} else {
+		out.Reasons = reasons(body)
+	}
+	for _, r := range preempted(tail) {
+		switch {
+		case strings.HasPrefix(r.Text, "No preemption victims found"):
+			out.Used += r.Count
+		case strings.HasPrefix(r.Text, "Preemption is not helpful"):
+			out.Never += r.Count
+		}
+	}
+	return out, true
+}
+
+// preempted reads the sentence within the sentence.
+func preempted(tail string) []Reason {
+	m := fitSentence.FindString(tail)
+	if m == "" {
+		return nil
+	}
+	return reasons(strings.TrimSuffix(strings.TrimSpace(tail[len(m):]), "."))
+}
+
+// reasons splits "3 a, 2 b": a comma that no count follows is part of a reason.
+func reasons(body string) []Reason {
+	var out []Reason
+	for body != "" {
+		part := body
+		if at := nextCount.FindStringIndex(body); at != nil {
+			part, body = body[:at[0]], body[at[0]+2:]
+		} else {
+			body = ""
+		}
+		if m := countedReason.FindStringSubmatch(strings.TrimSpace(part)); m != nil {
+			out = append(out, Reason{atoi(m[1]), m[2]})
+		}
+	}
+	return out
+}
+
+// atoi reads digits that an expression has matched.
+func atoi(digits string) int {
+	n, err := strconv.Atoi(digits)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// told maps the scheduler's words to the cause they most likely tell of, in the
+// versions from 1.30 to 1.37 (facts: pkg/scheduler/framework/plugins at each).
+var toldBy = []struct {
+	part string
+	id   CauseID
+}{
+	{"had untolerated taint", UntoleratedTaint},
+	{"didn't match Pod's node affinity/selector", NodeSelectorMismatch},
+	{"didn't satisfy plugin(s) [NodeAffinity", NodeSelectorMismatch},
+	{"were unschedulable", NodeCordoned},
+	{"volume node affinity conflict", VolumeConflict},
+	{"PersistentVolume", VolumeConflict},
+	{"persistentvolumeclaim", VolumeConflict},
+	{"persistent volumes", VolumeConflict},
+	{"no available volume zone", VolumeConflict},
+	{"max volume count", VolumeConflict},
+	{"topology spread constraints", TopologySpreadConflict},
+	{"affinity rules", PodAffinityConflict},
+	{"device class", DRAClassMissing},
+	{"Too many pods", HostResourcesShort},
+}
+
+// causeOf says what a reason most likely means.
+func (m Message) causeOf(reason string) CauseID {
+	if name, ok := strings.CutPrefix(reason, "Insufficient "); ok {
+		return m.shortage(name)
+	}
+	for _, t := range toldBy {
+		if strings.Contains(reason, t.part) {
+			return t.id
+		}
+	}
+	return Unknown
+}
+
+// shortage tells used up from never there, as far as the preemption tail does.
+func (m Message) shortage(name string) CauseID {
+	mig := strings.HasPrefix(name, migPrefix)
+	switch {
+	case !isGPU(corev1.ResourceName(name)):
+		return HostResourcesShort
+	case m.Used > 0 && m.Never > 0, m.Used+m.Never == 0:
+		return Unknown // no telling which nodes are which
+	case m.Used > 0 && mig:
+		return MIGInstancesInUse
+	case m.Used > 0:
+		return GPUsInUse
+	case mig:
+		return MIGLayoutMismatch
+	}
+	return GPURequestTooLarge
+}
+
+// byMessage is what can be told without nodes: the scheduler's own words, which
+// name the first reason of each node only.
+func (c *Case) byMessage(byID map[CauseID]*Cause) {
+	if c.world.state.Unread["Node"] == "" {
+		return
+	}
+	i := slices.IndexFunc(c.refusal.Conditions, func(k corev1.PodCondition) bool {
+		return k.Type == corev1.PodScheduled && k.Status == corev1.ConditionFalse
+	})
+	if i < 0 {
+		return
+	}
+	m, ok := ParseMessage(c.refusal.Conditions[i].Message)
+	if !ok {
+		return
+	}
+	slices.SortStableFunc(m.Reasons, func(a, b Reason) int { return cmp.Compare(b.Count, a.Count) })
+	if m.Whole != "" {
+		m.Reasons = []Reason{{m.Nodes, m.Whole}}
+	}
+	for _, r := range m.Reasons {
+		note(byID, m.causeOf(r.Text), "", &finding{Possible, fmt.Sprintf("%d of %d nodes, by the scheduler's words: %s", r.Count, m.Nodes, r.Text),
+			[]Evidence{{c.ref(), "PodScheduled: " + c.refusal.Conditions[i].Message}}})
+	}
+}
