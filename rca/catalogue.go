@@ -48,6 +48,7 @@ const (
 	DRANoDeviceMatches        CauseID = "DRANoDeviceMatches"
 	DRASelectorError          CauseID = "DRASelectorError"
 	DRADevicesInUse           CauseID = "DRADevicesInUse"
+	PreemptionBlocked         CauseID = "PreemptionBlocked"
 	SchedulingGated           CauseID = "SchedulingGated"
 	QueueNotAdmitted          CauseID = "QueueNotAdmitted"
 	SchedulerMissing          CauseID = "SchedulerMissing"
@@ -66,7 +67,7 @@ var catalogueOrder = []CauseID{
 	SharedResourceRenamed, SharedRequestTooLarge,
 	UntoleratedTaint, NodeSelectorMismatch, NodeCordoned, NodeNotReady, PodAffinityConflict, TopologySpreadConflict,
 	VolumeConflict, HostResourcesShort, TopologyAlignmentRefused, KubeletAdmissionRefused,
-	QuotaExceeded, LimitRangeViolated, InvalidGPURequest,
+	QuotaExceeded, LimitRangeViolated, InvalidGPURequest, PreemptionBlocked,
 	SchedulingGated, QueueNotAdmitted,
 	DRAClaimMissing, DRAClassMissing, DRADriverMissing, DRANoDeviceMatches, DRASelectorError, DRADevicesInUse,
 	SchedulerMissing, ScalingUp, AutoscalerCannotHelp, NoNodes, Unknown,

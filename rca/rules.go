@@ -48,6 +48,7 @@ func Rules() []Rule {
 		migStrategyMismatch,
 		migProfileUnsupported,
 		gpuUnhealthy,
+		preemptionBlocked,
 		migInstancesInUse,
 		migLayoutMismatch,
 		migFragmented,

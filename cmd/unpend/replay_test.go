@@ -124,6 +124,13 @@ func (r *replay) make(t *testing.T) {
 		_, err := r.c.Client().PolicyV1().PodDisruptionBudgets(p.Namespace).Create(t.Context(), p, metav1.CreateOptions{})
 		must(t, err)
 	}
+	classes := r.c.Client().SchedulingV1().PriorityClasses()
+	for _, k := range r.st.PriorityClasses {
+		_, err := classes.Create(t.Context(), strip(k.DeepCopy()), metav1.CreateOptions{})
+		must(t, err)
+		ctx := context.WithoutCancel(t.Context())
+		t.Cleanup(func() { must(t, classes.Delete(ctx, k.Name, metav1.DeleteOptions{})) })
+	}
 	for _, n := range r.st.Nodes {
 		r.node(t, n)
 	}
