@@ -40,7 +40,6 @@ func gangOf(p *corev1.Pod) string {
 type tenants struct {
 	world *world
 	asker *Case // stands for who asks
-	gangs map[string][]*corev1.Pod
 	known map[*corev1.Pod]int
 	list  []placement.Tenant
 	pods  [][]*corev1.Pod // by tenant
@@ -48,7 +47,7 @@ type tenants struct {
 }
 
 func newTenants(w *world) *tenants {
-	t := &tenants{world: w, gangs: map[string][]*corev1.Pod{}, known: map[*corev1.Pod]int{}}
+	t := &tenants{world: w, known: map[*corev1.Pod]int{}}
 	prio := int32(0)
 	for _, c := range w.state.PriorityClasses {
 		if c.GlobalDefault {
@@ -56,13 +55,6 @@ func newTenants(w *world) *tenants {
 		}
 	}
 	t.asker = &Case{world: w, Pod: &corev1.Pod{Spec: corev1.PodSpec{Priority: &prio}}}
-	for _, v := range w.sortedNodes() {
-		for _, p := range v.pods {
-			if g := gangOf(p); g != "" {
-				t.gangs[g] = append(t.gangs[g], p)
-			}
-		}
-	}
 	return t
 }
 
@@ -73,10 +65,7 @@ func (t *tenants) of(p *corev1.Pod) int {
 	if id, ok := t.known[p]; ok {
 		return id
 	}
-	pods := []*corev1.Pod{p}
-	if g := gangOf(p); g != "" {
-		pods = t.gangs[g]
-	}
+	pods := t.world.together(p)
 	id := len(t.list)
 	tenant, stays := t.tenant(pods)
 	if stays {
@@ -92,7 +81,7 @@ func (t *tenants) of(p *corev1.Pod) int {
 
 // anew numbers from 0 again.
 func (t *tenants) anew() *tenants {
-	return &tenants{world: t.world, asker: t.asker, gangs: t.gangs, known: map[*corev1.Pod]int{}}
+	return &tenants{world: t.world, asker: t.asker, known: map[*corev1.Pod]int{}}
 }
 
 // holding is the tenant who holds a slot; a negative number when nobody knows who

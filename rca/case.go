@@ -44,7 +44,8 @@ type world struct {
 	snap      *whatif.Snapshot
 	nodes     map[string]*nodeView
 	pdbs      *budgets
-	inventory *inventory // of devices; devices() takes it
+	gangs     map[string][]*corev1.Pod // that leave whole, by name
+	inventory *inventory               // of devices; devices() takes it
 	// refusals are of all incidents.
 	refusals []watcher.Refusal
 	// configs are the mig-parted configs read so far.
@@ -86,13 +87,16 @@ func newWorld(ctx context.Context, st *cluster.State, snap *whatif.Snapshot) (*w
 
 // view is what can be told without the scheduler's code.
 func view(st *cluster.State) *world {
-	w := &world{state: st, nodes: make(map[string]*nodeView, len(st.Nodes)), pdbs: newBudgets(st.PDBs), configs: map[*corev1.ConfigMap]map[string]migEntry{}}
+	w := &world{state: st, nodes: make(map[string]*nodeView, len(st.Nodes)), pdbs: newBudgets(st.PDBs), configs: map[*corev1.ConfigMap]map[string]migEntry{}, gangs: map[string][]*corev1.Pod{}}
 	for _, n := range st.Nodes {
 		w.nodes[n.Name] = &nodeView{Node: n, requests: map[*corev1.Pod]corev1.ResourceList{}, requested: corev1.ResourceList{}}
 	}
 	for _, p := range st.Pods {
 		if v := w.nodes[p.Spec.NodeName]; v != nil && !ended(p) {
 			v.pods = append(v.pods, p)
+			if g := gangOf(p); g != "" {
+				w.gangs[g] = append(w.gangs[g], p)
+			}
 			v.requests[p] = podRequests(p)
 			add(v.requested, v.requests[p])
 		}

@@ -170,12 +170,17 @@ func (c *Case) relayout(n *nodeView, a ask, layouts map[int]placement.Layout) (r
 				continue
 			}
 			p := c.world.state.Pod(s.Holder.Namespace, s.Holder.Pod)
-			if s.Unknown || p == nil || !c.mayLeave(p) {
+			if s.Unknown || p == nil {
 				return r, false
 			}
-			if !seen[p] {
-				seen[p] = true
-				r.victims = append(r.victims, p)
+			for _, p := range c.world.together(p) {
+				if !c.mayLeave(p) {
+					return r, false
+				}
+				if !seen[p] {
+					seen[p] = true
+					r.victims = append(r.victims, p)
+				}
 			}
 		}
 	}

@@ -52,25 +52,50 @@ func (a victimCost) compare(b victimCost) int {
 // noVictims costs less than any set.
 var noVictims = victimCost{highest: -1 << 40}
 
-func (a victimCost) with(p *corev1.Pod, now time.Time) victimCost {
-	prio := int64(corev1helpers.PodPriority(p))
+// with adds pods that leave together: a pod, or a gang, which counts once.
+func (a victimCost) with(pods []*corev1.Pod, now time.Time) victimCost {
+	prio := priorityOf(pods)
 	a.highest = max(a.highest, prio)
 	a.sum += prio
 	a.number++
-	if p.Status.StartTime != nil {
-		// Whole, not in seconds: rounding would let the order change with the time.
-		a.lost += max(0, now.Sub(p.Status.StartTime.Time))
+	for _, p := range pods {
+		if p.Status.StartTime != nil {
+			// Whole, not in seconds: rounding would let the order change with the time.
+			a.lost += max(0, now.Sub(p.Status.StartTime.Time))
+		}
 	}
 	return a
 }
 
+// priorityOf is the highest of pods that leave together.
+func priorityOf(pods []*corev1.Pod) int64 {
+	prio := int64(corev1helpers.PodPriority(pods[0]))
+	for _, p := range pods[1:] {
+		prio = max(prio, int64(corev1helpers.PodPriority(p)))
+	}
+	return prio
+}
+
+// costOf is what it costs that pods leave, and all of the gangs that they are of.
 func (c *Case) costOf(victims []*corev1.Pod) victimCost {
 	cost := noVictims
+	gangs := map[string]bool{}
 	for _, p := range victims {
-		cost = cost.with(p, c.world.state.Now)
+		if g := gangOf(p); g == "" || !gangs[g] {
+			gangs[g] = true
+			cost = cost.with(c.world.together(p), c.world.state.Now)
+		}
 	}
 	cost.beyond, _ = c.world.pdbs.beyond(victims)
 	return cost
+}
+
+// together are the pods that leave when one does: its gang, or itself alone.
+func (w *world) together(p *corev1.Pod) []*corev1.Pod {
+	if gang := w.gangs[gangOf(p)]; len(gang) > 0 {
+		return gang
+	}
+	return []*corev1.Pod{p}
 }
 
 // budgets answers whether PodDisruptionBudgets allow a set of evictions.

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 )
 
 // search finds the cheapest set of pods whose leaving covers the deficits: the
@@ -15,10 +14,10 @@ import (
 // out (then it is the best found).
 type search struct {
 	c          *Case
-	candidates []*corev1.Pod // cheapest first
+	candidates [][]*corev1.Pod // who leave together, cheapest first
 	frees      []map[corev1.ResourceName]int64
 	bounds     []bounds // by the number of candidates decided on
-	guards     [][]int  // by candidate: the budgets that guard it
+	guards     [][]int  // by candidate: the budgets that guard its pods, once for each
 	allowed    []int    // by budget: how many more may go
 	best       []*corev1.Pod
 	bestCost   victimCost
@@ -49,23 +48,38 @@ func (c *Case) cheapest(n *nodeView, lack deficits) ([]*corev1.Pod, bool) {
 
 func (c *Case) search(n *nodeView, lack deficits) *search {
 	s := &search{c: c, visits: maxVisits, allowed: c.world.pdbs.allowed()}
+	met := map[*corev1.Pod]bool{}
 	for _, p := range n.pods {
 		gives := func(name corev1.ResourceName) bool { return n.contribution(p, name) > 0 }
-		if !c.world.pdbs.refuse(p) && c.mayLeave(p) && slices.ContainsFunc(lack.names(), gives) {
-			s.candidates = append(s.candidates, p)
+		if met[p] || !slices.ContainsFunc(lack.names(), gives) {
+			continue
+		}
+		pods := c.world.together(p)
+		stays := func(p *corev1.Pod) bool { return c.world.pdbs.refuse(p) || !c.mayLeave(p) }
+		for _, p := range pods {
+			met[p] = true
+		}
+		if !slices.ContainsFunc(pods, stays) {
+			s.candidates = append(s.candidates, pods)
 		}
 	}
-	slices.SortStableFunc(s.candidates, func(a, b *corev1.Pod) int {
-		return cmp.Or(s.c.costOf([]*corev1.Pod{a}).compare(s.c.costOf([]*corev1.Pod{b})),
-			strings.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name))
+	now := c.world.state.Now
+	slices.SortStableFunc(s.candidates, func(a, b []*corev1.Pod) int {
+		return cmp.Or(noVictims.with(a, now).compare(noVictims.with(b, now)), strings.Compare(a[0].Namespace+"/"+a[0].Name, b[0].Namespace+"/"+b[0].Name))
 	})
-	for _, p := range s.candidates {
+	for _, pods := range s.candidates {
 		frees := map[corev1.ResourceName]int64{}
-		for name := range lack {
-			frees[name] = n.contribution(p, name)
+		var guards []int
+		for _, p := range pods {
+			guards = append(guards, c.world.pdbs.guarding(p)...)
+			for name := range lack {
+				if p.Spec.NodeName == n.Name {
+					frees[name] += n.contribution(p, name)
+				}
+			}
 		}
 		s.frees = append(s.frees, frees)
-		s.guards = append(s.guards, c.world.pdbs.guarding(p))
+		s.guards = append(s.guards, guards)
 	}
 	s.bound(lack)
 	return s
@@ -78,7 +92,7 @@ func (s *search) bound(lack deficits) {
 	prios := make([]int64, len(s.candidates))
 	for i, p := range s.candidates {
 		lost[i] = noVictims.with(p, s.c.world.state.Now).lost
-		prios[i] = int64(corev1helpers.PodPriority(p))
+		prios[i] = priorityOf(p)
 	}
 	for i := range s.bounds {
 		b := bounds{frees: map[corev1.ResourceName][]int64{}, prios: sums(prios[i:], cmp.Compare), lost: sums(lost[i:], cmp.Compare)}
@@ -114,11 +128,11 @@ func (s *search) descend(i int, lack deficits, chosen []*corev1.Pod, cost victim
 	if need < 0 || s.found && s.atLeast(i, need, cost).compare(s.bestCost) >= 0 {
 		return
 	}
-	if !slices.ContainsFunc(s.guards[i], func(g int) bool { return s.allowed[g] < 1 }) {
-		s.take(i, -1)
-		s.descend(i+1, minus(lack, s.frees[i]), append(chosen, s.candidates[i]), cost.with(s.candidates[i], s.c.world.state.Now))
-		s.take(i, +1)
+	s.take(i, -1)
+	if !slices.ContainsFunc(s.guards[i], func(g int) bool { return s.allowed[g] < 0 }) {
+		s.descend(i+1, minus(lack, s.frees[i]), append(chosen, s.candidates[i]...), cost.with(s.candidates[i], s.c.world.state.Now))
 	}
+	s.take(i, +1)
 	s.descend(i+1, lack, chosen, cost)
 }
 
@@ -134,7 +148,7 @@ func (s *search) coverable(lack deficits) bool {
 		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(s.frees[b][name], s.frees[a][name]) })
 		left := slices.Clone(s.allowed)
 		for _, i := range order {
-			if len(s.guards[i]) == 1 { // a pod with more is no candidate
+			if len(s.guards[i]) == 1 { // of several pods or budgets none is sure to bind
 				if left[s.guards[i][0]]--; left[s.guards[i][0]] < 0 {
 					continue
 				}
@@ -175,7 +189,7 @@ func (s *search) needed(i int, lack deficits) int {
 // atLeast is a cost no completion can undercut: candidates are sorted by
 // priority first, so the next one has the lowest that is left.
 func (s *search) atLeast(i, need int, cost victimCost) victimCost {
-	cost.highest = max(cost.highest, int64(corev1helpers.PodPriority(s.candidates[i])))
+	cost.highest = max(cost.highest, priorityOf(s.candidates[i]))
 	cost.sum += s.bounds[i].prios[need]
 	cost.number += need
 	cost.lost += s.bounds[i].lost[need]

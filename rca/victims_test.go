@@ -176,3 +176,25 @@ func TestSearchesEnd(t *testing.T) {
 		t.Logf("%d GPUs: %d visits, %d victims", lacking, maxVisits-s.visits, len(s.best))
 	}
 }
+
+// A gang leaves whole, those on other nodes too, and counts once.
+func TestGangsLeaveWhole(t *testing.T) {
+	member := func(name, node string) *corev1.Pod {
+		p := victim(name, 0, 1, 0, "x")
+		p.Spec.NodeName, p.Labels["scheduling.x-k8s.io/pod-group"] = node, "train"
+		return p
+	}
+	here, there := member("g-1", "gpu-1"), member("g-2", "gpu-2")
+	dear := victim("dear", 3, 1, 0, "y")
+	gang := map[string][]*corev1.Pod{"a/train": {here, there}}
+	c, n := crowded(10, nil, here, dear)
+	c.world.gangs = gang
+	if got, ok := c.cheapest(n, deficits{wholeGPU: 1000}); !ok || !slices.Equal(names(got), []string{"g-1", "g-2"}) || c.costOf(got).number != 1 {
+		t.Errorf("%v (%v), want the gang, counted once", names(got), ok)
+	}
+	c, n = crowded(10, []*policyv1.PodDisruptionBudget{budgetFor("x", 1)}, here, dear)
+	c.world.gangs = gang
+	if got, ok := c.cheapest(n, deficits{wholeGPU: 1000}); !ok || !slices.Equal(names(got), []string{"dear"}) {
+		t.Errorf("%v (%v): a budget lets one of the gang go, so it stays", names(got), ok)
+	}
+}
