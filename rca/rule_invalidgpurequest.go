@@ -10,8 +10,9 @@ import (
 )
 
 // invalidGPURequest: validation refuses the next pod, for devices cannot be
-// overcommitted or cut. A template is held to the same, so on a live cluster it is a
-// LimitRange's default, or a webhook, that made the pod so.
+// overcommitted or cut. A template is held to the same, so on a live cluster it is the
+// default of a LimitRange that made the pod so (a least without a most defaults the
+// request and no limit), or a webhook, of which nothing but the refusal tells.
 var invalidGPURequest = PodRule{
 	ID:      InvalidGPURequest,
 	refusal: true,
@@ -30,7 +31,12 @@ var invalidGPURequest = PodRule{
 		if len(says) > 0 {
 			return c.told(Proven, strings.Join(says, "; "), evidence)
 		}
-		return c.unreadSays("LimitRange", "Limit must be set for non overcommitable resources", "must be equal to ")
+		for _, phrase := range []string{"Limit must be set for non overcommitable resources", "must be equal to nvidia.com/"} {
+			if strings.Contains(c.refusedSays(), phrase) {
+				return c.told(Possible, "something changes its pods, and the API server said: "+cut(c.refusedSays(), 160), nil)
+			}
+		}
+		return nil
 	},
 	changes: func(c *Case) []change {
 		sets := map[string]map[corev1.ResourceName]pair{}
@@ -136,17 +142,19 @@ func (c *Case) defaulted(v invalid) []Evidence {
 	for _, k := range spec.Containers {
 		_, requested := k.Resources.Requests[v.resource]
 		_, limited := k.Resources.Limits[v.resource]
-		if k.Name == v.container && requested && limited {
-			return nil
+		if k.Name == v.container && (requested || limited) {
+			return nil // its own
 		}
 	}
 	var out []Evidence
 	for _, lr := range c.world.state.LimitRanges {
 		for _, item := range lr.Spec.Limits {
-			_, request := item.DefaultRequest[v.resource]
-			_, limit := item.Default[v.resource]
-			if lr.Namespace == c.next().Namespace && item.Type == corev1.LimitTypeContainer && (request || limit) {
-				out = append(out, Evidence{ref("LimitRange", lr.Namespace, lr.Name), fmt.Sprintf("defaults %s to a request of %s and a limit of %s", v.resource, text(item.DefaultRequest[v.resource]), text(item.Default[v.resource]))})
+			request, ok := item.DefaultRequest[v.resource]
+			if !ok {
+				request, ok = item.Min[v.resource] // as the API server completes it
+			}
+			if ok && lr.Namespace == c.next().Namespace && item.Type == corev1.LimitTypeContainer {
+				out = append(out, Evidence{ref("LimitRange", lr.Namespace, lr.Name), fmt.Sprintf("makes %s %s the default request", request.String(), v.resource)})
 			}
 		}
 	}

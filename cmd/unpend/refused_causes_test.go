@@ -190,13 +190,16 @@ func TestRefusalsAreToldApart(t *testing.T) {
 		"most below least": {template: asksGPU("3"), objects: []any{container(corev1.LimitRangeItem{Max: list("nvidia.com/gpu", "2"), Min: list("nvidia.com/gpu", "4")})}, want: rca.LimitRangeViolated, certainty: rca.Proven, kinds: manual, verdict: rca.Waits},
 		"limits not read":  {template: asksGPU("8"), unread: []string{"LimitRange"}, says: "Error creating: pods is forbidden: maximum nvidia.com/gpu usage per Container is 4, but limit is 8", want: rca.LimitRangeViolated, certainty: rca.Possible, kinds: manual},
 
-		"a default against its request": {template: corev1.ResourceRequirements{}, says: `Error creating: Pod "train-x" is invalid: must be equal to nvidia.com/gpu limit of 2`,
-			objects: []any{container(corev1.LimitRangeItem{Default: list("nvidia.com/gpu", "2"), DefaultRequest: list("nvidia.com/gpu", "1")})}, want: rca.InvalidGPURequest, certainty: rca.Proven, kinds: ask, verdict: rca.Schedules,
+		"request and limit differ": {template: corev1.ResourceRequirements{Requests: list("nvidia.com/gpu", "1"), Limits: list("nvidia.com/gpu", "2")}, want: rca.InvalidGPURequest, certainty: rca.Proven, kinds: ask, verdict: rca.Schedules,
 			words: "container main requests 1 nvidia.com/gpu and is limited to 2: they must be equal", title: "write 2 nvidia.com/gpu as request and limit in job/train"},
+		"a default request alone": {template: corev1.ResourceRequirements{}, objects: []any{container(corev1.LimitRangeItem{Min: list("nvidia.com/gpu", "1")})}, want: rca.InvalidGPURequest, certainty: rca.Proven, kinds: ask, verdict: rca.Schedules,
+			words: "container main requests 1 nvidia.com/gpu and has no limit of it", title: "write 1 nvidia.com/gpu as request and limit in job/train"},
+		"a webhook's doing": {template: asksGPU("2"), says: `Error creating: Pod "train-x" is invalid: spec.containers[0].resources.requests: Invalid value: "1": must be equal to nvidia.com/gpu limit of 2`,
+			want: rca.InvalidGPURequest, certainty: rca.Possible, kinds: manual, verdict: rca.Waits, words: "something changes its pods"},
 		"no limit":            {template: corev1.ResourceRequirements{Requests: list("nvidia.com/gpu", "1")}, want: rca.InvalidGPURequest, certainty: rca.Proven, kinds: ask, verdict: rca.Schedules, words: "has no limit of it"},
 		"half a GPU":          {template: asksGPU("500m"), want: rca.InvalidGPURequest, certainty: rca.Proven, kinds: ask, verdict: rca.Schedules, words: "a device cannot be cut", title: "write 1 nvidia.com/gpu as request and limit in job/train"},
 		"half a CPU":          {template: corev1.ResourceRequirements{Requests: list("cpu", "500m"), Limits: list("cpu", "1", "nvidia.com/gpu", "1")}, want: rca.Unknown, never: ask},
-		"default of another":  {template: asksGPU("1"), objects: []any{container(corev1.LimitRangeItem{Default: list("nvidia.com/gpu", "2"), DefaultRequest: list("nvidia.com/gpu", "1")})}, want: rca.Unknown, never: ask},
+		"default of another":  {template: asksGPU("1"), objects: []any{container(corev1.LimitRangeItem{Min: list("nvidia.com/gpu", "1")})}, want: rca.Unknown, never: ask},
 		"zero beside a quota": {template: corev1.ResourceRequirements{Limits: list("nvidia.com/gpu", "0", "cpu", "1")}, objects: []any{quota("pods", "0", "", limits(map[string]string{"pods": "0"}))}, want: rca.QuotaExceeded, certainty: rca.Proven, kinds: raise, verdict: rca.Schedules},
 	}
 	for name, c := range cases {

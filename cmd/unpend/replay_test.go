@@ -140,8 +140,12 @@ func (r *replay) make(t *testing.T) {
 		}
 	}
 	for _, rs := range r.st.ReplicaSets {
-		r.adopter(t, rs)
+		if metav1.GetControllerOf(rs) == nil { // else its Deployment makes it
+			r.adopter(t, rs)
+		}
 	}
+	r.limits(t)
+	r.workloads(t)
 	for _, name := range slices.Sorted(maps.Keys(r.st.Geometries)) {
 		geo := *r.st.Geometries[name]
 		geo.ObjectMeta = metav1.ObjectMeta{Name: geo.Name}
@@ -184,6 +188,9 @@ func (r *replay) namespaces() []string {
 	for _, p := range r.st.PDBs {
 		seen[p.Namespace] = true
 	}
+	for _, f := range rca.Refusals(r.st) {
+		seen[f.Owner.Namespace] = true
+	}
 	return slices.Sorted(maps.Keys(seen))
 }
 
@@ -204,6 +211,7 @@ func (r *replay) empty(ctx context.Context, t *testing.T, namespace string) {
 	client, now := r.c.Client(), int64(0)
 	all := metav1.ListOptions{}
 	for _, err := range []error{
+		r.retire(ctx, namespace),
 		client.AppsV1().ReplicaSets(namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, all),
 		client.PolicyV1().PodDisruptionBudgets(namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, all),
 		client.CoreV1().ConfigMaps(namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{FieldSelector: "metadata.name!=kube-root-ca.crt"}),
