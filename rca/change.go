@@ -178,7 +178,7 @@ func (c *Case) editTemplate(ch *change, spec map[string]any, live bool) {
 	template := mustJSON(map[string]any{"spec": map[string]any{"template": map[string]any{"spec": spec}}})
 	switch {
 	case w.Kind == "Deployment" || w.Kind == "StatefulSet" || w.Kind == "ReplicaSet" || w.Kind == "DaemonSet":
-		ch.commands = append(ch.commands, fmt.Sprintf("kubectl -n %s patch %s --type=merge -p '%s'", w.Namespace, resource, template))
+		ch.commands = append(ch.commands, fmt.Sprintf("kubectl -n %s patch %s --type=strategic -p '%s'", w.Namespace, resource, template))
 		if !known {
 			ch.manual = true
 			return
@@ -188,7 +188,7 @@ func (c *Case) editTemplate(ch *change, spec map[string]any, live bool) {
 	case live && len(c.waitingPods()) > 0 && (w.Kind == "Job" || w.Kind == "Pod"):
 		patch := mustJSON(map[string]any{"spec": spec})
 		for _, p := range c.waitingPods() {
-			ch.commands = append(ch.commands, fmt.Sprintf("kubectl -n %s patch pod/%s --type=merge -p '%s'", p.Namespace, p.Name, patch))
+			ch.commands = append(ch.commands, fmt.Sprintf("kubectl -n %s patch pod/%s --type=strategic -p '%s'", p.Namespace, p.Name, patch))
 			ch.steps = append(ch.steps, "patch pod/"+p.Name)
 			ch.actions = append(ch.actions, Action{Verb: VerbPatch, Target: podTarget(p), Patch: mustJSON(map[string]any{"spec": c.livePatch(p, spec)})})
 		}

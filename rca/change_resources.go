@@ -2,7 +2,6 @@ package rca
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -257,11 +256,37 @@ func (c *Case) editContainers(ch change, edit func([]corev1.Container)) change {
 		containers[i] = *containers[i].DeepCopy()
 	}
 	edit(containers)
-	var patch any
-	if json.Unmarshal(mustJSON(containers), &patch) == nil {
-		c.editTemplate(&ch, map[string]any{"containers": patch}, false)
+	var patch []map[string]any
+	for i, k := range containers {
+		was, is := spec.Containers[i].Resources, k.Resources
+		if resources := listsPatch(was, is); len(resources) > 0 {
+			patch = append(patch, map[string]any{"name": k.Name, "resources": resources})
+		}
 	}
+	c.editTemplate(&ch, map[string]any{"containers": patch}, false)
 	return ch
+}
+
+// listsPatch is what makes requests and limits of was into is, and nothing else: the
+// rest of a container is not known here in full (env has no values).
+func listsPatch(was, is corev1.ResourceRequirements) map[string]any {
+	out := map[string]any{}
+	for key, lists := range map[string][2]corev1.ResourceList{"requests": {was.Requests, is.Requests}, "limits": {was.Limits, is.Limits}} {
+		patch := map[string]any{}
+		for name := range lists[0] {
+			patch[string(name)] = nil
+		}
+		for name, q := range lists[1] {
+			patch[string(name)] = q
+			if old, ok := lists[0][name]; ok && old.Cmp(q) == 0 {
+				delete(patch, string(name))
+			}
+		}
+		if len(patch) > 0 {
+			out[key] = patch
+		}
+	}
+	return out
 }
 
 func editResources(r *corev1.ResourceRequirements, edits map[corev1.ResourceName]*resource.Quantity) {

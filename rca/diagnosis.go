@@ -178,7 +178,7 @@ type Target struct {
 const (
 	VerbEvict    = "evict"    // Target is a pod
 	VerbUncordon = "uncordon" // Target is a node
-	VerbPatch    = "patch"    // Patch is merged into the target
+	VerbPatch    = "patch"    // Patch is merged into the target (strategically: containers by name)
 	VerbRecreate = "recreate" // the target is deleted and made anew with Patch merged in
 	VerbRelayout = "relayout" // Target is a node; Relayout says how
 )
@@ -187,7 +187,7 @@ const (
 type Action struct {
 	Verb     string          `json:"verb"`
 	Target   Target          `json:"target"`
-	Patch    json.RawMessage `json:"patch,omitempty"` // JSON merge patch (RFC 7386)
+	Patch    json.RawMessage `json:"patch,omitempty"` // strategic merge patch
 	Relayout *Relayout       `json:"relayout,omitempty"`
 	// Relies are the facts about the target the proof rests on; when one has
 	// changed the plan is stale.

@@ -60,17 +60,17 @@ func (r *runner) send(ctx context.Context, t rca.Target, patch []byte) error {
 	opts := metav1.PatchOptions{DryRun: r.dryRun(), FieldManager: fieldManager}
 	switch t.Kind {
 	case "Deployment":
-		_, err = r.Client.AppsV1().Deployments(t.Namespace).Patch(ctx, t.Name, types.MergePatchType, patch, opts)
+		_, err = r.Client.AppsV1().Deployments(t.Namespace).Patch(ctx, t.Name, types.StrategicMergePatchType, patch, opts)
 	case "StatefulSet":
-		_, err = r.Client.AppsV1().StatefulSets(t.Namespace).Patch(ctx, t.Name, types.MergePatchType, patch, opts)
+		_, err = r.Client.AppsV1().StatefulSets(t.Namespace).Patch(ctx, t.Name, types.StrategicMergePatchType, patch, opts)
 	case "ReplicaSet":
-		_, err = r.Client.AppsV1().ReplicaSets(t.Namespace).Patch(ctx, t.Name, types.MergePatchType, patch, opts)
+		_, err = r.Client.AppsV1().ReplicaSets(t.Namespace).Patch(ctx, t.Name, types.StrategicMergePatchType, patch, opts)
 	case "DaemonSet":
-		_, err = r.Client.AppsV1().DaemonSets(t.Namespace).Patch(ctx, t.Name, types.MergePatchType, patch, opts)
+		_, err = r.Client.AppsV1().DaemonSets(t.Namespace).Patch(ctx, t.Name, types.StrategicMergePatchType, patch, opts)
 	case "ResourceQuota":
-		_, err = r.Client.CoreV1().ResourceQuotas(t.Namespace).Patch(ctx, t.Name, types.MergePatchType, patch, opts)
+		_, err = r.Client.CoreV1().ResourceQuotas(t.Namespace).Patch(ctx, t.Name, types.StrategicMergePatchType, patch, opts)
 	case "Pod":
-		_, err = r.Client.CoreV1().Pods(t.Namespace).Patch(ctx, t.Name, types.MergePatchType, patch, opts)
+		_, err = r.Client.CoreV1().Pods(t.Namespace).Patch(ctx, t.Name, types.StrategicMergePatchType, patch, opts)
 	default:
 		err = fmt.Errorf("%w: a %s cannot be patched here", ErrRefused, t.Kind)
 	}

@@ -89,3 +89,30 @@ func TestRaisedQuotaIsLeftAlone(t *testing.T) {
 	}
 	c.wrote(t, nil)
 }
+
+// What a change of requests does not speak of stays in the workload as it is: of env
+// the diagnosis knows no values.
+func TestChangedRequestsLeaveTheRest(t *testing.T) {
+	c := newCell(t)
+	c.gpuNode(t, 1)
+	lr := &corev1.LimitRange{ObjectMeta: metav1.ObjectMeta{Name: "limits"}, Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{Type: corev1.LimitTypeContainer,
+		Max: corev1.ResourceList{"nvidia.com/mig-1g.5gb": resource.MustParse("2")}}}}}
+	if _, err := c.Client().CoreV1().LimitRanges(c.ns).Create(t.Context(), lr, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	s := spec("1g.5gb", "")
+	s.Containers[0].Resources.Limits["nvidia.com/mig-1g.5gb"] = resource.MustParse("3")
+	s.Containers[0].Env = []corev1.EnvVar{{Name: "MODEL", Value: "resnet"}}
+	c.deployment(t, "serving", 1, s)
+	d, f := c.finds(t, rca.ChangeRequest)
+	if out, err := c.apply(t, d, f); err != nil || out.Pod == "" {
+		t.Fatalf("outcome %+v, %v", out, err)
+	}
+	for _, p := range c.running(t, "serving", 1) {
+		k := p.Spec.Containers[0]
+		n := k.Resources.Limits["nvidia.com/mig-1g.5gb"]
+		if len(k.Env) != 1 || k.Env[0].Value != "resnet" || n.Value() != 2 || k.Image != s.Containers[0].Image {
+			t.Errorf("container %+v", k)
+		}
+	}
+}

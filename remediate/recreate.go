@@ -9,11 +9,11 @@ import (
 	"strings"
 	"time"
 
-	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
 
 	"github.com/unpend/unpend/rca"
 )
@@ -152,13 +152,13 @@ func (r *runner) remakeJob(o *batchv1.Job, patch []byte) (remake, error) {
 	return remakeWith(r.Client.BatchV1().Jobs(o.Namespace), old, &next), nil
 }
 
-// merged applies a merge patch to an object.
-func merged(old any, patch []byte, into any) error {
+// merged applies a strategic merge patch to an object.
+func merged[T any](old *T, patch []byte, into *T) error {
 	before, err := json.Marshal(old)
 	if err != nil {
 		return fmt.Errorf("read the object: %w", err)
 	}
-	after, err := jsonpatch.MergePatch(before, patch)
+	after, err := strategicpatch.StrategicMergePatch(before, patch, *into)
 	if err != nil {
 		return fmt.Errorf("apply the patch: %w", err)
 	}
