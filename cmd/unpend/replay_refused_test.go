@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,6 +15,7 @@ import (
 	"github.com/unpend/unpend/rca"
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/testdata/controlplane"
+	"github.com/unpend/unpend/watcher"
 )
 
 // limits are made after what runs already: the API server holds only new pods to
@@ -38,21 +40,39 @@ func (r *replay) limits(t *testing.T) {
 	}
 }
 
-// workloads are made by the specs alone: the real controllers make their pods, or
-// are refused, and say so.
+// workloads whose pods were refused are made by their specs alone: the real
+// controllers are refused, and say so.
 func (r *replay) workloads(t *testing.T) {
 	t.Helper()
+	refused := map[watcher.Ref]bool{}
+	for _, f := range rca.Refusals(r.st) {
+		for _, o := range watcher.Owners(f.Pod, r.st.Owner) {
+			refused[o] = true
+		}
+	}
+	if len(refused) == 0 {
+		return
+	}
 	for _, from := range r.st.Deployments {
+		if !refused[watcher.Ref{Kind: "Deployment", Namespace: from.Namespace, Name: from.Name}] {
+			continue
+		}
 		o := strip(from.DeepCopy())
 		_, err := r.c.Client().AppsV1().Deployments(o.Namespace).Create(t.Context(), o, metav1.CreateOptions{})
 		must(t, err)
 	}
 	for _, from := range r.st.StatefulSets {
+		if !refused[watcher.Ref{Kind: "StatefulSet", Namespace: from.Namespace, Name: from.Name}] {
+			continue
+		}
 		o := strip(from.DeepCopy())
 		_, err := r.c.Client().AppsV1().StatefulSets(o.Namespace).Create(t.Context(), o, metav1.CreateOptions{})
 		must(t, err)
 	}
 	for _, from := range r.st.Jobs {
+		if !refused[watcher.Ref{Kind: "Job", Namespace: from.Namespace, Name: from.Name}] {
+			continue
+		}
 		o := strip(from.DeepCopy())
 		_, err := r.c.Client().BatchV1().Jobs(o.Namespace).Create(t.Context(), o, metav1.CreateOptions{})
 		must(t, err)
@@ -65,6 +85,13 @@ func (r *replay) workloads(t *testing.T) {
 		}
 		got := r.missing(st)
 		return slices.Equal(got, want), fmt.Sprintf("%v, want %v", got, want)
+	})
+}
+
+// lacking says whether a ReplicaSet's pods were refused.
+func (r *replay) lacking(rs *appsv1.ReplicaSet) bool {
+	return slices.ContainsFunc(rca.Refusals(r.st), func(f watcher.Refusal) bool {
+		return f.Owner == watcher.Ref{Kind: "ReplicaSet", Namespace: rs.Namespace, Name: rs.Name}
 	})
 }
 

@@ -140,7 +140,7 @@ func (r *replay) make(t *testing.T) {
 		}
 	}
 	for _, rs := range r.st.ReplicaSets {
-		if metav1.GetControllerOf(rs) == nil { // else its Deployment makes it
+		if !r.lacking(rs) { // else its Deployment makes it
 			r.adopter(t, rs)
 		}
 	}
