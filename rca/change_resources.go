@@ -48,7 +48,7 @@ func (c *Case) resourceChanges(n *nodeView, causes []CauseID) [][]change {
 }
 
 // layoutHelps says whether another layout can remove a cause; where the request
-// has the wrong name, or MIG manager itself is at fault, it cannot.
+// has the wrong name, or MIG manager is stuck, it cannot.
 func layoutHelps(id CauseID) bool {
 	return slices.Contains([]CauseID{MIGLayoutMismatch, MIGFragmented, MIGFull, MIGInstancesInUse}, id) || configHelps(id)
 }

@@ -34,7 +34,7 @@ const (
 
 // fixes computes, proves and orders what can be done.
 func (c *Case) fixes(ctx context.Context, causes []Cause) ([]*candidate, error) {
-	all := c.candidates(causes)
+	all := c.candidates()
 	slices.SortStableFunc(all, func(a, b *candidate) int { return cmp.Or(a.order(b, false), strings.Compare(a.fix.Title, b.fix.Title)) })
 	tries, best := map[string]int{}, map[string]*candidate{}
 	for _, f := range all {
@@ -67,7 +67,7 @@ func (c *Case) fixes(ctx context.Context, causes []Cause) ([]*candidate, error) 
 
 // candidates combines, node by node, one change for each cause of the node, so
 // that a fix clears every blocker and not only the first.
-func (c *Case) candidates([]Cause) []*candidate {
+func (c *Case) candidates() []*candidate {
 	var out []*candidate
 	seen := map[string]bool{}
 	rules := Rules()

@@ -29,9 +29,15 @@ func TestLimitsAreThoseOfTheAPIServer(t *testing.T) {
 			}
 			return out
 		}
+		loose := rapid.Bool().Draw(r, "loose")
 		lr := &corev1.LimitRange{ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: "limits"}}
 		for _, kind := range []corev1.LimitType{corev1.LimitTypeContainer, corev1.LimitTypePod} {
 			item := corev1.LimitRangeItem{Type: kind}
+			if loose { // or nearly every pod would be refused
+				item.Max = lists("max", -1, -1, 8)
+				lr.Spec.Limits = append(lr.Spec.Limits, item)
+				continue
+			}
 			item.Min, item.Max, item.MaxLimitRequestRatio = lists("min", -1, -1, -1, -1, 1, 2), lists("max", -1, -1, -1, -1, 2, 6), lists("ratio", -1, -1, -1, -1, -1, -1, 1, 3)
 			if kind == corev1.LimitTypeContainer && rapid.Bool().Draw(r, "defaults") {
 				item.Default, item.DefaultRequest = lists("default", -1, -1, 0, 1, 2, 4), lists("defaultRequest", -1, -1, 0, 1, 2, 4)

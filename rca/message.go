@@ -11,12 +11,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Message is what the scheduler's sentence says (FitError.Error, the same shape
+// message is what the scheduler's sentence says (FitError.Error, the same shape
 // from 1.30 to 1.37). It is asked only where the nodes cannot be read: it counts
 // nodes and does not name them, and of each it tells the first failing filter alone.
-type Message struct {
-	Nodes   int      // that the scheduler knows
-	Reasons []Reason // as it gives them
+type message struct {
+	Nodes   int          // that the scheduler knows
+	Reasons []nodeReason // as it gives them
 	// Whole is what keeps the pod from every node alike (a PreFilter's message).
 	Whole string
 	// Used counts nodes where something could be freed and nothing that helps may
@@ -26,8 +26,8 @@ type Message struct {
 	Used, Never int
 }
 
-// Reason is one filter's reason and the number of nodes that it is told of.
-type Reason struct {
+// nodeReason is one filter's reason and the number of nodes that it is told of.
+type nodeReason struct {
 	Count int
 	Text  string
 }
@@ -40,18 +40,18 @@ var (
 
 const noNodesSentence = "no nodes available to schedule pods"
 
-// ParseMessage reads the scheduler's sentence; false when the text is none. Other
+// parseMessage reads the scheduler's sentence; false when the text is none. Other
 // schedulers write others.
-func ParseMessage(text string) (Message, bool) {
+func parseMessage(text string) (message, bool) {
 	if strings.TrimSpace(text) == noNodesSentence {
-		return Message{}, true
+		return message{}, true
 	}
 	text = strings.TrimSuffix(text, " ...") // an event's note is cut at 1024 bytes
 	m := fitSentence.FindStringSubmatch(text)
 	if m == nil {
-		return Message{}, false
+		return message{}, false
 	}
-	out := Message{Nodes: atoi(m[1])}
+	out := message{Nodes: atoi(m[1])}
 	body, tail, _ := strings.Cut(text[len(m[0]):], "preemption: ")
 	body, _, _ = strings.Cut(strings.TrimSpace(body)+" ", ". ")
 	body = strings.TrimSuffix(strings.TrimSpace(body), ".")
@@ -72,7 +72,7 @@ func ParseMessage(text string) (Message, bool) {
 }
 
 // preempted reads the sentence within the sentence.
-func preempted(tail string) []Reason {
+func preempted(tail string) []nodeReason {
 	m := fitSentence.FindString(tail)
 	if m == "" {
 		return nil
@@ -81,8 +81,8 @@ func preempted(tail string) []Reason {
 }
 
 // reasons splits "3 a, 2 b": a comma that no count follows is part of a reason.
-func reasons(body string) []Reason {
-	var out []Reason
+func reasons(body string) []nodeReason {
+	var out []nodeReason
 	for body != "" {
 		part := body
 		if at := nextCount.FindStringIndex(body); at != nil {
@@ -91,7 +91,7 @@ func reasons(body string) []Reason {
 			body = ""
 		}
 		if m := countedReason.FindStringSubmatch(strings.TrimSpace(part)); m != nil {
-			out = append(out, Reason{atoi(m[1]), m[2]})
+			out = append(out, nodeReason{atoi(m[1]), m[2]})
 		}
 	}
 	return out
@@ -106,8 +106,8 @@ func atoi(digits string) int {
 	return n
 }
 
-// told maps the scheduler's words to the cause they most likely tell of, in the
-// versions from 1.30 to 1.37 (facts: pkg/scheduler/framework/plugins at each).
+// toldBy maps the scheduler's words to the cause they most likely tell of, in the
+// versions from 1.30 to 1.37 (pkg/scheduler/framework/plugins of each).
 var toldBy = []struct {
 	part string
 	id   CauseID
@@ -129,7 +129,7 @@ var toldBy = []struct {
 }
 
 // causeOf says what a reason most likely means.
-func (m Message) causeOf(reason string) CauseID {
+func (m message) causeOf(reason string) CauseID {
 	if name, ok := strings.CutPrefix(reason, "Insufficient "); ok {
 		return m.shortage(name)
 	}
@@ -142,7 +142,7 @@ func (m Message) causeOf(reason string) CauseID {
 }
 
 // shortage tells used up from never there, as far as the preemption tail does.
-func (m Message) shortage(name string) CauseID {
+func (m message) shortage(name string) CauseID {
 	mig := strings.HasPrefix(name, migPrefix)
 	switch {
 	case !isGPU(corev1.ResourceName(name)):
@@ -171,13 +171,13 @@ func (c *Case) byMessage(byID map[CauseID]*Cause) {
 	if i < 0 {
 		return
 	}
-	m, ok := ParseMessage(c.refusal.Conditions[i].Message)
+	m, ok := parseMessage(c.refusal.Conditions[i].Message)
 	if !ok {
 		return
 	}
-	slices.SortStableFunc(m.Reasons, func(a, b Reason) int { return cmp.Compare(b.Count, a.Count) })
+	slices.SortStableFunc(m.Reasons, func(a, b nodeReason) int { return cmp.Compare(b.Count, a.Count) })
 	if m.Whole != "" {
-		m.Reasons = []Reason{{m.Nodes, m.Whole}}
+		m.Reasons = []nodeReason{{m.Nodes, m.Whole}}
 	}
 	for _, r := range m.Reasons {
 		note(byID, m.causeOf(r.Text), "", &finding{Possible, fmt.Sprintf("%d of %d nodes, by the scheduler's words: %s", r.Count, m.Nodes, r.Text),

@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -22,20 +21,12 @@ import (
 
 // told is one small cluster with a pod that waits.
 type told struct {
-	nodes  []sim.Node
-	held   map[string][]sim.Placed // by node: instances of GPU 0 that pods hold
-	whole  map[string]int          // by node: whole GPUs that pods hold
-	labels map[string]map[string]string
-	ask    string
-	count  int64
-	node   map[string]string // node selector
-	extra  []any             // other objects, with their apiVersion and kind
-	// advertised, by resource, instead of what gpu-1 would advertise.
-	advertised map[string]string
-	edit       func(*corev1.Pod)                           // of the waiting pod
-	report     func(*corev1.Node, *nodeprobe.NodeGeometry) // of gpu-1
-	// unreported nodes have no NodeGeometry.
-	unreported bool
+	nodes []sim.Node
+	held  map[string][]sim.Placed // by node: instances of GPU 0 that pods hold
+	ask   string
+	count int64
+	extra []any             // other objects, with their apiVersion and kind
+	edit  func(*corev1.Pod) // of the waiting pod
 }
 
 func dumpOf(t *testing.T, c told) string {
@@ -57,11 +48,6 @@ func dumpOf(t *testing.T, c told) string {
 	var holders []*corev1.Pod
 	for _, n := range c.nodes {
 		obj, geo := n.Object(now), n.Geometry(now)
-		maps.Copy(obj.Labels, c.labels[n.Name])
-		for name, q := range c.advertised {
-			obj.Status.Capacity[corev1.ResourceName(name)] = resource.MustParse(q)
-			obj.Status.Allocatable[corev1.ResourceName(name)] = resource.MustParse(q)
-		}
 		hold := func(i int, name string) nodeprobe.Holder {
 			p := gpuPod(fmt.Sprintf("holder-%s-%d", n.Name, i), name, 1)
 			p.Spec.NodeName, p.Status.Phase = n.Name, corev1.PodRunning
@@ -80,16 +66,8 @@ func dumpOf(t *testing.T, c told) string {
 				}
 			}
 		}
-		for i := range c.whole[n.Name] {
-			geo.Report.GPUs[i].Holders = []nodeprobe.Holder{hold(i, "nvidia.com/gpu")}
-		}
-		if c.report != nil {
-			c.report(obj, geo)
-		}
 		add("v1", "Node", obj)
-		if !c.unreported {
-			add("unpend.dev/v1alpha1", "NodeGeometry", geo)
-		}
+		add("unpend.dev/v1alpha1", "NodeGeometry", geo)
 	}
 	if len(holders) > 0 {
 		count := int32(len(holders))
@@ -104,7 +82,7 @@ func dumpOf(t *testing.T, c told) string {
 		items = append(items, json.RawMessage(data))
 	}
 	p := gpuPod("waiting", c.ask, c.count)
-	p.Spec.NodeSelector, p.Status.Phase = c.node, corev1.PodPending
+	p.Status.Phase = corev1.PodPending
 	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, LastTransitionTime: metav1.NewTime(now)}}
 	if c.edit != nil {
 		c.edit(p)

@@ -102,7 +102,7 @@ func (g *gamble) play(t *testing.T) {
 // fill lays nodes out, has pods hold some of it, and lets a pod ask for more.
 func (g *gamble) fill() {
 	profiles := []string{"1g.5gb", "2g.10gb", "3g.20gb", "4g.20gb", "7g.40gb"}
-	g.told = told{held: map[string][]sim.Placed{}, labels: map[string]map[string]string{}}
+	g.told = told{held: map[string][]sim.Placed{}}
 	for i := range 1 + g.r.IntN(3) {
 		layout := sim.All(a100, profiles[g.r.IntN(3)])
 		n := sim.Node{Name: fmt.Sprint("gpu-", i+1), Model: a100, Layouts: [][]sim.Placed{layout}, CPU: fmt.Sprint(2 + g.r.IntN(8)), Cordoned: g.r.IntN(6) == 0, Labels: map[string]string{"zone": fmt.Sprint("z", g.r.IntN(2))}}

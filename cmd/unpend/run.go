@@ -239,6 +239,9 @@ func newAnalyst(ctx context.Context, f *cluster.Follower, folder string, logger 
 			return nil, fmt.Errorf("read knowledge: %w", err)
 		}
 		a.index = index
+		for _, s := range index.Skipped() {
+			logger.WarnContext(ctx, "a document of the knowledge folder is left out", "why", s)
+		}
 		a.opts.Search = func(ctx context.Context, words []string) ([]knowledge.Hit, error) { return index.Search(ctx, words, 3) }
 	}
 	return a, nil

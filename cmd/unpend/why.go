@@ -84,7 +84,7 @@ func (o *whyOptions) why(ctx context.Context, args []string, std stdio) error {
 	if err != nil {
 		return err
 	}
-	found, err := o.diagnose(ctx, st, asked)
+	found, err := o.diagnose(ctx, st, asked, std)
 	if err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func (o *whyOptions) why(ctx context.Context, args []string, std stdio) error {
 	return nil
 }
 
-func (o *whyOptions) diagnose(ctx context.Context, st *cluster.State, asked target) ([]rca.Diagnosis, error) {
+func (o *whyOptions) diagnose(ctx context.Context, st *cluster.State, asked target, std stdio) ([]rca.Diagnosis, error) {
 	opts := rca.Options{Only: asked.selects(st)}
 	if o.knowledge != "" {
 		index, err := knowledge.OpenFolder(ctx, o.knowledge)
@@ -110,6 +110,9 @@ func (o *whyOptions) diagnose(ctx context.Context, st *cluster.State, asked targ
 			return nil, fmt.Errorf("read knowledge: %w", err)
 		}
 		defer index.Close()
+		for _, s := range index.Skipped() {
+			fmt.Fprintf(std.err, "unpend: knowledge: %s\n", s)
+		}
 		opts.Search = func(ctx context.Context, words []string) ([]knowledge.Hit, error) {
 			return index.Search(ctx, words, 3)
 		}
