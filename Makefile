@@ -3,9 +3,10 @@ PKGS = ./... ./testdata/controlplane
 # The probe alone needs cgo: NVIDIA's driver is a C library.
 CGO = CGO_ENABLED=1 CGO_CFLAGS="-O2 -g -Wno-deprecated-declarations"
 PROBE = ./nodeprobe/nvml ./cmd/nodeprobe
+GEN = go run sigs.k8s.io/controller-tools/cmd/controller-gen@v0.23.0
 LINT = go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
-.PHONY: unpend build test lint bench demo fmt help
+.PHONY: unpend build test lint bench demo fmt generate help
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' Makefile | sed 's/:.*## /\t/'
 
@@ -30,6 +31,10 @@ bench: ## benchmarks, with the ratios that matter
 
 demo: unpend ## the whole story in memory
 	bin/unpend demo --auto
+
+generate: ## CRDs and copies from remediate/v1alpha1
+	$(GEN) object paths=./rca paths=./remediate/v1alpha1
+	$(GEN) crd paths=./remediate/v1alpha1 output:crd:dir=deploy/charts/unpend/crds
 
 fmt: ## format
 	$(LINT) fmt

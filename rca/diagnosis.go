@@ -167,6 +167,8 @@ type Proof struct {
 }
 
 // Target is an object an action writes.
+//
+// +kubebuilder:object:generate=true
 type Target struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace,omitempty"`
@@ -184,10 +186,15 @@ const (
 )
 
 // Action is one change a fix makes, bound to objects by uid.
+//
+// +kubebuilder:object:generate=true
 type Action struct {
 	Verb     string          `json:"verb"`
 	Target   Target          `json:"target"`
-	Patch    json.RawMessage `json:"patch,omitempty"` // strategic merge patch
+	// Patch is a strategic merge patch.
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:pruning:PreserveUnknownFields
+	Patch    json.RawMessage `json:"patch,omitempty"`
 	Relayout *Relayout       `json:"relayout,omitempty"`
 	// Relies are the facts about the target the proof rests on; when one has
 	// changed the plan is stale.
@@ -195,13 +202,19 @@ type Action struct {
 }
 
 // Relayout gives a node another MIG layout through MIG manager.
+//
+// +kubebuilder:object:generate=true
 type Relayout struct {
 	Config string `json:"config"` // the value for nvidia.com/mig.config
 	// Entry, when set, is the mig-parted entry that must first be written under
 	// Config into ConfigMap.
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:pruning:PreserveUnknownFields
 	Entry     json.RawMessage `json:"entry,omitempty"`
 	ConfigMap *Target         `json:"configMap,omitempty"`
 	// Layouts wanted afterwards: GPU index → profile → count.
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:pruning:PreserveUnknownFields
 	Layouts map[int]map[string]int `json:"layouts"`
 	// GPUs that are made anew: nobody may hold them meanwhile.
 	GPUs []int `json:"gpus"`

@@ -60,7 +60,7 @@ func (c *Case) fixes(ctx context.Context, causes []Cause) ([]*candidate, error) 
 	for i, f := range out {
 		f.fix.ID = i + 1
 		f.detail()
-		f.fix.Plan = planHash(f.fix.Actions)
+		f.fix.Plan = PlanHash(f.fix.Actions)
 	}
 	return out, nil
 }

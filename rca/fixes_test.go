@@ -62,7 +62,7 @@ func TestPlansRelyOnFacts(t *testing.T) {
 		}
 	}
 	plan := func(n *nodeView) string {
-		return planHash([]Action{{Verb: VerbRelayout, Target: nodeTarget(n.Node), Relies: n.relies()}})
+		return PlanHash([]Action{{Verb: VerbRelayout, Target: nodeTarget(n.Node), Relies: n.relies()}})
 	}
 	first := plan(fresh())
 	for name, change := range map[string]func(*nodeView){

@@ -1,8 +1,10 @@
 package rca
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,12 +14,19 @@ import (
 	"github.com/unpend/unpend/rca/cluster"
 )
 
-// planHash names a plan: sha256 over the canonical JSON of its actions, which
+// PlanHash names a plan: sha256 over the canonical JSON of its actions, which
 // hold the uid of every object to be written and the fields relied on. There is
 // no resourceVersion in it: the kubelet posts status every few minutes and would
-// make every plan stale.
-func planHash(actions []Action) string {
-	sum := sha256.Sum256(mustJSON(actions)) // encoding/json sorts map keys
+// make every plan stale. Canonical is JSON with sorted keys, also in patches: an API
+// server that stored the actions gives them back so.
+func PlanHash(actions []Action) string {
+	var plain any
+	numbers := json.NewDecoder(bytes.NewReader(mustJSON(actions)))
+	numbers.UseNumber()
+	if err := numbers.Decode(&plain); err != nil {
+		panic(err) // it was encoded a line ago
+	}
+	sum := sha256.Sum256(mustJSON(plain)) // encoding/json sorts map keys
 	return hex.EncodeToString(sum[:])
 }
 

@@ -1,0 +1,213 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/watcher"
+)
+
+// Remediation is one plan and what became of it. Its name is the plan's hash: 64 hex
+// of sha256 over the canonical JSON of spec.actions.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:scope=Cluster,shortName=rem,categories=unpend
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[0-9a-f]{64}$')",message="the name is the plan: 64 hex"
+// +kubebuilder:printcolumn:name="Incident",type=string,JSONPath=`.spec.incident`
+// +kubebuilder:printcolumn:name="Fix",type=string,JSONPath=`.spec.kind`
+// +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
+// +kubebuilder:printcolumn:name="Step",type=string,JSONPath=`.status.progress`
+// +kubebuilder:printcolumn:name="Node",type=string,JSONPath=`.spec.nodes[0]`
+// +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.message`,priority=1
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type Remediation struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a plan does not change: make another"
+	Spec   RemediationSpec   `json:"spec"`
+	Status RemediationStatus `json:"status,omitzero"`
+}
+
+// RemediationSpec is the plan, as it was proved.
+type RemediationSpec struct {
+	// Incident the plan is for.
+	// +kubebuilder:validation:Pattern=`^gpu-[0-9a-f]{10}$`
+	Incident string `json:"incident"`
+	// Workload that waits.
+	Workload watcher.Ref `json:"workload"`
+	// Waiting are its pods that wait.
+	// +kubebuilder:validation:MaxItems=100
+	// +optional
+	Waiting []Pod `json:"waiting,omitempty"`
+	// Headline of the diagnosis.
+	// +kubebuilder:validation:MaxLength=400
+	Headline string `json:"headline"`
+	// Cause that the plan removes.
+	Cause rca.CauseID `json:"cause"`
+	// Fix is its number in the diagnosis.
+	// +kubebuilder:validation:Minimum=1
+	Fix int `json:"fix"`
+	// Kind is the most disruptive of Kinds.
+	Kind rca.FixKind `json:"kind"`
+	// Kinds are all that it takes, in order.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=8
+	Kinds []rca.FixKind `json:"kinds"`
+	// Title says what is done.
+	// +kubebuilder:validation:MaxLength=400
+	Title string `json:"title"`
+	// Nodes that are changed.
+	// +kubebuilder:validation:MaxItems=100
+	// +optional
+	Nodes []string `json:"nodes,omitempty"`
+	// Node that the pod was proved to fit afterwards.
+	// +optional
+	Node string `json:"node,omitempty"`
+	// Priority of the pods that wait.
+	Priority int32 `json:"priority"`
+	// VictimPriority is the highest of the pods that are evicted.
+	// +optional
+	VictimPriority int32 `json:"victimPriority,omitempty"`
+	// Requester is who recorded the plan. An admission policy holds it to the caller.
+	// +kubebuilder:validation:MinLength=1
+	Requester string `json:"requester"`
+	// Expires is when it can no longer be begun.
+	Expires metav1.Time `json:"expires"`
+	// Actions are what is written, in order, each bound to its object by uid.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=200
+	// +kubebuilder:validation:XValidation:rule="self.all(a, a.target.name != '' && a.target.uid != '')",message="every target has a name and a uid"
+	Actions []rca.Action `json:"actions"`
+}
+
+// Pod is a pod and its uid.
+type Pod struct {
+	Name string    `json:"name"`
+	UID  types.UID `json:"uid"`
+}
+
+// Phase is where a Remediation stands.
+// +kubebuilder:validation:Enum=Pending;Queued;Running;Undoing;Succeeded;Failed;Parked;Stale;Expired;Refused;Rejected;Superseded
+type Phase string
+
+// The phases.
+const (
+	Pending    Phase = "Pending"    // nobody has decided yet
+	Queued     Phase = "Queued"     // approved; a guard-rail says wait
+	Running    Phase = "Running"    // being carried out
+	Undoing    Phase = "Undoing"    // something went wrong: what was begun is taken back
+	Succeeded  Phase = "Succeeded"  // the pod runs
+	Failed     Phase = "Failed"     // what was begun is taken back, or message names what stays
+	Parked     Phase = "Parked"     // could not be taken back: a node is left cordoned on purpose
+	Stale      Phase = "Stale"      // the world had changed; nothing was written
+	Expired    Phase = "Expired"    // nobody decided in time
+	Refused    Phase = "Refused"    // a guard-rail, or the approver's rights, say no
+	Rejected   Phase = "Rejected"   // a person said no
+	Superseded Phase = "Superseded" // a newer plan for the same node took its place
+)
+
+// Ended says whether nothing more will happen.
+func (p Phase) Ended() bool {
+	switch p {
+	case "", Pending, Queued, Running, Undoing:
+		return false
+	}
+	return true
+}
+
+// Begun says whether writes may have been made that are not settled yet.
+func (p Phase) Begun() bool { return p == Running || p == Undoing }
+
+// RemediationStatus is the journal.
+type RemediationStatus struct {
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// +optional
+	Phase Phase `json:"phase,omitempty"`
+	// Progress is "3/9": the step under way, of how many.
+	// +optional
+	Progress string `json:"progress,omitempty"`
+	// Message is one sentence for a person.
+	// +optional
+	Message string `json:"message,omitempty"`
+	// +listType=map
+	// +listMapKey=type
+	// +optional
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// ApprovedBy are those whose approvals it rests on.
+	// +optional
+	ApprovedBy []string `json:"approvedBy,omitempty"`
+	// +optional
+	Began *metav1.MicroTime `json:"began,omitempty"`
+	// +optional
+	Ended *metav1.MicroTime `json:"ended,omitempty"`
+	// Failure is what made it turn back.
+	// +optional
+	Failure string `json:"failure,omitempty"`
+	// Proved are the targets as they were when the plan was proved again.
+	// +optional
+	Proved []Proved `json:"proved,omitempty"`
+	// Present are the workload's pods that were made in the very second it began:
+	// creation times are whole seconds.
+	// +optional
+	Present []types.UID `json:"present,omitempty"`
+	// Journal has an entry for each step, written before it acts.
+	// +optional
+	Journal []Entry `json:"journal,omitempty"`
+	// Evicted pods.
+	// +optional
+	Evicted int `json:"evicted,omitempty"`
+	// Pod that runs now, namespace/name.
+	// +optional
+	Pod string `json:"pod,omitempty"`
+	// AuditHead is the hash of the last line of the audit trail about it.
+	// +optional
+	AuditHead string `json:"auditHead,omitempty"`
+}
+
+// Proved is what was read of a target when the plan was proved again.
+type Proved struct {
+	UID        string `json:"uid"`
+	Generation int64  `json:"generation"`
+	// Node of a pod.
+	// +optional
+	Node string `json:"node,omitempty"`
+}
+
+// Entry is one step of the journal.
+type Entry struct {
+	// Step is its stable name, e.g. "0/cordon", "0/evict/ml/web-1", "undo/0/release".
+	Step string `json:"step"`
+	// Text for a person.
+	Text string `json:"text"`
+	// Began is when it was journaled, before it acted.
+	Began metav1.MicroTime `json:"began"`
+	// Ended is absent while it is under way.
+	// +optional
+	Ended *metav1.MicroTime `json:"ended,omitempty"`
+	// Deadline after which it counts as failed.
+	Deadline metav1.MicroTime `json:"deadline"`
+	// Leader that journaled it, and the generation of its lease.
+	// +optional
+	Leader string `json:"leader,omitempty"`
+	// +optional
+	Generation int64 `json:"generation,omitempty"`
+	// Note is what the step has to remember.
+	// +optional
+	Note string `json:"note,omitempty"`
+	// Error it ended with.
+	// +optional
+	Error string `json:"error,omitempty"`
+}
+
+// RemediationList is a list of them.
+//
+// +kubebuilder:object:root=true
+type RemediationList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []Remediation `json:"items"`
+}
