@@ -1,5 +1,6 @@
 // Package remediate takes a diagnosis' fix that somebody approved, proves it again
-// on fresh state, applies it step by step, and verifies that the pod runs.
+// on fresh state, applies it step by step on a journal that survives a crash, and
+// verifies that the pod runs.
 package remediate
 
 import (
@@ -7,15 +8,16 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
-	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/unpend/unpend/rca"
 	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/remediate/v1alpha1"
 	"github.com/unpend/unpend/watcher"
 )
 
@@ -28,18 +30,35 @@ var (
 	ErrRefused = errors.New("refused")
 )
 
-// Deps are what Apply works with.
+// Deps are what a plan is carried out with.
 type Deps struct {
 	Client  kubernetes.Interface
 	Dynamic dynamic.Interface
-	Now     func() time.Time
-	Logger  *slog.Logger
+	// As writes pods and workloads: as the approver, where that is another. Client
+	// without it.
+	As     kubernetes.Interface
+	Now    func() time.Time
+	Logger *slog.Logger
 	// DryRun sends every write as a server-side dry run and waits for nothing.
 	DryRun bool
 	// Poll is how often a wait looks again; 1 s by default.
 	Poll time.Duration
 	// Deadlines of the waits; the zero value takes the defaults.
 	Deadlines Deadlines
+	// Locks is the namespace of the lock leases of nodes; no such lock without it:
+	// the mark on the node keeps others off.
+	Locks string
+	// Hold says, before every write, why nothing more may be begun (a kill switch);
+	// nil: nothing. May be nil.
+	Hold func(context.Context) error
+	// Leads says who leads, with the generation of the lease, or why we do not. May
+	// be nil.
+	Leads func(context.Context) (holder string, generation int64, err error)
+	// Save writes the journal. Without it the journal is in memory alone.
+	Save func(context.Context, *v1alpha1.Remediation) error
+	// Observe is told of every step's beginning and end, and of the plan's (without an
+	// entry). May be nil.
+	Observe func(r *v1alpha1.Remediation, e *v1alpha1.Entry, result string)
 }
 
 // Deadlines bound the waits of one fix.
@@ -65,6 +84,9 @@ func (d Deps) withDefaults() Deps {
 	set(&d.Deadlines.Wedge, 6*time.Minute)
 	set(&d.Deadlines.Settle, time.Second)
 	set(&d.Deadlines.Run, 5*time.Minute)
+	if d.As == nil {
+		d.As = d.Client
+	}
 	return d
 }
 
@@ -145,9 +167,10 @@ func first(list []string) string {
 	return list[0]
 }
 
-// Apply proves the fix again on fresh state and carries it out. Before each write
-// the object, and what the plan relies on, is read once more; the write carries the
-// uid and the resourceVersion of that reading.
+// Apply proves the fix again on fresh state and carries it out, with a journal in
+// memory. Before each write the object, and what the plan relies on, is read once
+// more; the write carries the uid and the resourceVersion of that reading. When the
+// context ends, what was begun is taken back.
 func Apply(ctx context.Context, d Deps, incident string, number int, plan string, report func(Step)) (Outcome, error) {
 	d = d.withDefaults()
 	out := Outcome{Incident: incident, Started: d.Now()}
@@ -160,124 +183,86 @@ func Apply(ctx context.Context, d Deps, incident string, number int, plan string
 		return out, err
 	}
 	out.Fix = fix
-	r := &runner{Deps: d, plan: fix.Plan, state: st, report: report, of: countSteps(fix)}
-	r.nomination = r.nominationFor(diagnosis, fix)
-	if err = r.carryOut(ctx, fix); err == nil && !d.DryRun {
-		out.Pod, err = r.waitRunning(ctx, diagnosis)
+	rem := Propose(st, diagnosis, fix, "", d.Now())
+	rem.UID = uuid.NewUUID()
+	r := &runner{Deps: d, rem: rem, report: report}
+	r.proved(st)
+	m, err := r.machine()
+	if err != nil {
+		return out, err
 	}
-	if err != nil && !d.DryRun {
-		undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), contention)
-		defer cancel()
-		err = errors.Join(err, r.nominate(undo, ""))
-	}
-	out.Evicted, out.Ended = r.evicted, d.Now()
+	err = m.toTheEnd(ctx)
+	out.Pod, out.Evicted, out.Ended = rem.Status.Pod, rem.Status.Evicted, d.Now()
 	return out, err
 }
 
-// runner carries one fix out.
-type runner struct {
-	Deps
-	plan    string
-	state   *cluster.State // that the fix was proved on
-	report  func(Step)
-	n, of   int
-	evicted int
-	remade  rca.Target // the node whose GPUs have been re-made
-	// nomination is for fixes that make room by evictions alone.
-	nomination *nomination
-}
-
-// carryOut takes the actions in order. A failure names what stays done: a patched
-// template is not patched back, for that would start its pods once more.
-func (r *runner) carryOut(ctx context.Context, f rca.Fix) error {
-	var stays []string
-	for _, a := range inOrder(f.Actions) {
-		if err := r.act(ctx, a); err != nil {
-			if len(stays) > 0 {
-				err = fmt.Errorf("%w (done before, and left so: %s)", err, strings.Join(stays, ", "))
-			}
-			return err
+// toTheEnd goes on until the plan has ended.
+func (m *machine) toTheEnd(ctx context.Context) error {
+	for !m.status().Phase.Ended() {
+		wait, err := m.advance(ctx)
+		if err == nil && wait > 0 {
+			err = sleep(ctx, wait)
 		}
-		if a.Verb != rca.VerbRelayout && !r.DryRun {
-			stays = append(stays, fmt.Sprintf("%s %s/%s", a.Verb, strings.ToLower(a.Target.Kind), a.Target.Name))
-		}
-	}
-	return nil
-}
-
-// inOrder puts what happens to a node whose GPUs are re-made under that node's
-// cordon: pods that must leave it besides would otherwise come back at once, and a
-// node that a person closed opens only when all has gone well.
-func inOrder(actions []rca.Action) []rca.Action {
-	at := slices.IndexFunc(actions, func(a rca.Action) bool { return a.Relayout != nil })
-	if at < 0 {
-		return actions
-	}
-	saga := actions[at]
-	how := *saga.Relayout
-	how.Victims = slices.Clone(how.Victims)
-	saga.Relayout = &how
-	var before, after []rca.Action
-	for i, a := range actions {
-		switch {
-		case i == at:
-		case a.Verb == rca.VerbEvict && a.Relies["node"] == saga.Target.Name:
-			how.Victims = append(how.Victims, a.Target)
-		case a.Verb == rca.VerbUncordon && a.Target == saga.Target, i > at:
-			after = append(after, a)
-		default:
-			before = append(before, a)
-		}
-	}
-	return append(append(before, saga), after...)
-}
-
-func countSteps(f rca.Fix) int {
-	n := 1 // the pod runs
-	for _, a := range f.Actions {
-		if a.Relayout == nil {
-			n++
+		if err == nil {
 			continue
 		}
-		n += len(a.Relayout.Victims) + 5 // cordon, empty, label, manager, verify
-		if a.Relayout.ConfigMap != nil {
-			n++
+		// What was begun is taken back even when the caller has gone away.
+		m.failed = errors.Join(m.failed, err)
+		m.status().Failure, m.status().EndsAs = err.Error(), v1alpha1.Failed
+		m.status().Phase = v1alpha1.Undoing
+		undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), m.Deadlines.Manager+5*contention)
+		defer cancel()
+		ctx = undo
+	}
+	return m.failed
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
+
+// runner carries one plan out.
+type runner struct {
+	Deps
+	rem    *v1alpha1.Remediation
+	report func(Step)
+}
+
+// proved puts what the plan rests on into the journal: the targets as the state has
+// them, and the workload's pods that are as young as the plan.
+func (r *runner) proved(st *cluster.State) {
+	status := &r.rem.Status
+	began := metav1.NewMicroTime(r.Now())
+	status.Began, status.Phase = &began, v1alpha1.Running
+	for _, a := range r.rem.Spec.Actions {
+		targets := []rca.Target{a.Target}
+		if a.Relayout != nil {
+			targets = append(targets, a.Relayout.Victims...)
+		}
+		for _, t := range targets {
+			if p := provedTarget(st, t); p != nil {
+				status.Proved = append(status.Proved, *p)
+			}
 		}
 	}
-	return n
+	for _, p := range st.Pods {
+		if p.Namespace == r.rem.Spec.Workload.Namespace && !p.CreationTimestamp.Time.Before(began.Truncate(time.Second)) {
+			status.Present = append(status.Present, p.UID)
+		}
+	}
 }
 
-// step runs one step and tells of its beginning and end.
-func (r *runner) step(text string, do func() error) error {
-	r.n++
-	n := r.n
-	r.report(Step{n, r.of, text, false})
-	if err := do(); err != nil {
-		return fmt.Errorf("step %d of %d, %s: %w", n, r.of, text, err)
+func provedTarget(st *cluster.State, t rca.Target) *v1alpha1.Proved {
+	if p := st.Pod(t.Namespace, t.Name); t.Kind == "Pod" && p != nil {
+		return &v1alpha1.Proved{UID: t.UID, Generation: p.Generation, Node: p.Spec.NodeName}
 	}
-	r.report(Step{n, r.of, text, true})
+	if owner, ok := st.Owner(t.Kind, t.Namespace, t.Name); ok {
+		return &v1alpha1.Proved{UID: t.UID, Generation: owner.GetGeneration()}
+	}
 	return nil
-}
-
-func (r *runner) act(ctx context.Context, a rca.Action) error {
-	switch a.Verb {
-	case rca.VerbEvict:
-		return r.step(evictText(a.Target), func() error {
-			if n := r.nomination; n != nil && a.Relies["node"] == n.node {
-				if err := r.nominate(ctx, n.node); err != nil {
-					return err
-				}
-			}
-			return r.evict(ctx, a.Target)
-		})
-	case rca.VerbUncordon:
-		return r.uncordon(ctx, a)
-	case rca.VerbPatch:
-		return r.patch(ctx, a)
-	case rca.VerbRecreate:
-		return r.recreate(ctx, a)
-	case rca.VerbRelayout:
-		return r.relayout(ctx, a)
-	}
-	return fmt.Errorf("%w: action %q is not known", ErrRefused, a.Verb)
 }

@@ -223,6 +223,21 @@ func (c *cell) apply(t *testing.T, d rca.Diagnosis, f rca.Fix) (Outcome, error) 
 	return out, err
 }
 
+// machine is made for one action alone, changed as the case wants it.
+func (c *cell) machine(t *testing.T, d rca.Diagnosis, f rca.Fix, a rca.Action) *machine {
+	t.Helper()
+	f.Actions = []rca.Action{a}
+	st := c.state(t)
+	r := &runner{Deps: c.deps.withDefaults(), rem: Propose(st, d, f, "", time.Now()), report: func(Step) {}}
+	r.rem.UID = "this"
+	r.proved(st)
+	m, err := r.machine()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
 // write is one write of the executor in the API server's audit log.
 type write struct {
 	verb, resource, name string

@@ -1,66 +1,145 @@
 package remediate
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
+	"go.yaml.in/yaml/v3"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/yaml"
+
+	"github.com/unpend/unpend/rca"
 )
 
-// setConfig asks MIG manager for a config: the label and our mark in one write.
-func (s *saga) setConfig(ctx context.Context, config string, check func(*corev1.Node, map[string]string) error) error {
-	s.own.Step = "config " + config
-	return s.edit(ctx, func(n *corev1.Node, now map[string]string) error {
-		s.state = n.Labels[labelState]
-		return check(n, now)
-	}, nil, map[string]any{labelConfig: config}, &s.own)
+// partedConfig is mig-parted's configuration as its ConfigMap has it, with all that
+// people have written into it: comments and order stay.
+type partedConfig struct {
+	of      rca.Target
+	object  *corev1.ConfigMap
+	doc     yaml.Node
+	entries *yaml.Node // the mapping under mig-configs
+}
+
+const partedKey = "config.yaml"
+
+func (s *saga) partedConfig(ctx context.Context) (*partedConfig, error) {
+	c := &partedConfig{of: *s.plan.ConfigMap}
+	o, err := s.fresh(ctx, c.of)
+	if err != nil {
+		return nil, err
+	}
+	c.object = o.(*corev1.ConfigMap).DeepCopy()
+	if err := yaml.Unmarshal([]byte(c.object.Data[partedKey]), &c.doc); err != nil {
+		return nil, fmt.Errorf("read %s of configmap %s/%s: %w", partedKey, c.of.Namespace, c.of.Name, err)
+	}
+	if len(c.doc.Content) > 0 {
+		c.entries = valueOf(c.doc.Content[0], "mig-configs")
+	}
+	if c.entries == nil || c.entries.Kind != yaml.MappingNode {
+		return nil, fmt.Errorf("configmap %s/%s: %s has no mig-configs", c.of.Namespace, c.of.Name, partedKey)
+	}
+	return c, nil
+}
+
+// valueOf is what a mapping has under a key; nil when it has not.
+func valueOf(mapping *yaml.Node, key string) *yaml.Node {
+	for i := 0; i+1 < len(mapping.Content); i += 2 {
+		if mapping.Content[i].Value == key {
+			return mapping.Content[i+1]
+		}
+	}
+	return nil
 }
 
 // writeEntry adds the custom entry to the ConfigMap, beside those that are there.
-func (s *saga) writeEntry(ctx context.Context) error {
-	var entry any
-	if err := json.Unmarshal(s.plan.Entry, &entry); err != nil {
-		return fmt.Errorf("read the entry: %w", err)
+// Its name tells its content: one that is there already is left alone, unless
+// somebody has changed it.
+func (s *saga) writeEntry(ctx context.Context, _ *entry) (string, error) {
+	c, err := s.partedConfig(ctx)
+	if err != nil {
+		return "", err
 	}
-	return s.editEntries(ctx, func(entries map[string]any) {
-		_, there := entries[s.plan.Config]
-		s.entered = !there && !s.DryRun
-		entries[s.plan.Config] = entry
-	})
+	want, err := s.wantedEntry()
+	if err != nil {
+		return "", err
+	}
+	if is := valueOf(c.entries, s.plan.Config); is != nil {
+		if !sameYAML(is, want) {
+			return "", fmt.Errorf("%w: configmap %s/%s: somebody has changed entry %s", ErrStale, c.of.Namespace, c.of.Name, s.plan.Config)
+		}
+		return "", nil
+	}
+	var key, value yaml.Node
+	key.SetString(s.plan.Config)
+	if err := value.Encode(want); err != nil {
+		return "", fmt.Errorf("write the entry: %w", err)
+	}
+	c.entries.Content = append(c.entries.Content, &key, &value)
+	return s.writeConfig(ctx, c)
 }
 
-// dropEntry takes the custom entry out again.
-func (s *saga) dropEntry(ctx context.Context) error {
-	if !s.entered {
-		return nil
+func sameYAML(is *yaml.Node, want any) bool {
+	var have any
+	if is.Decode(&have) != nil {
+		return false
 	}
-	return s.editEntries(ctx, func(entries map[string]any) { delete(entries, s.plan.Config) })
+	a, errA := json.Marshal(have)
+	b, errB := json.Marshal(want)
+	return errA == nil && errB == nil && bytes.Equal(a, b)
 }
 
-// editEntries changes the entries of the mig-parted config on the version that was
-// just read.
-func (s *saga) editEntries(ctx context.Context, edit func(entries map[string]any)) error {
-	t := *s.plan.ConfigMap
-	return s.onFresh(ctx, t, func(o metav1.Object) error {
-		cm := o.(*corev1.ConfigMap).DeepCopy()
-		var config map[string]any
-		if err := yaml.Unmarshal([]byte(cm.Data["config.yaml"]), &config); err != nil {
-			return fmt.Errorf("read config.yaml of configmap %s/%s: %w", t.Namespace, t.Name, err)
-		}
-		entries, ok := config["mig-configs"].(map[string]any)
-		if !ok {
-			return fmt.Errorf("configmap %s/%s: config.yaml has no mig-configs", t.Namespace, t.Name)
-		}
-		edit(entries)
-		text, err := yaml.Marshal(config)
-		if err != nil {
-			return fmt.Errorf("write config.yaml: %w", err)
-		}
-		cm.Data["config.yaml"] = string(text)
-		_, err = s.Client.CoreV1().ConfigMaps(t.Namespace).Update(ctx, cm, metav1.UpdateOptions{FieldManager: fieldManager, DryRun: s.dryRun()})
-		return err
-	})
+// dropEntry takes the custom entry out again, unless a node asks for it, or it is no
+// longer what we wrote.
+func (s *saga) dropEntry(ctx context.Context, _ *entry) (string, error) {
+	nodes, err := s.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: labelConfig + "=" + s.plan.Config})
+	if err != nil || len(nodes.Items) > 0 {
+		return "", err
+	}
+	c, err := s.partedConfig(ctx)
+	if err != nil {
+		return "", err
+	}
+	want, err := s.wantedEntry()
+	if err != nil {
+		return "", err
+	}
+	if is := valueOf(c.entries, s.plan.Config); is == nil || !sameYAML(is, want) {
+		return "", nil
+	}
+	i := slices.IndexFunc(c.entries.Content, func(n *yaml.Node) bool { return n.Value == s.plan.Config })
+	c.entries.Content = slices.Delete(c.entries.Content, i, i+2)
+	return s.writeConfig(ctx, c)
+}
+
+func (s *saga) wantedEntry() (any, error) {
+	var want any
+	if err := json.Unmarshal(s.plan.Entry, &want); err != nil {
+		return nil, fmt.Errorf("read the entry: %w", err)
+	}
+	return want, nil
+}
+
+// writeConfig writes the configuration on the version it was read at.
+func (s *saga) writeConfig(ctx context.Context, c *partedConfig) (string, error) {
+	var text bytes.Buffer
+	out := yaml.NewEncoder(&text)
+	out.SetIndent(2)
+	if err := out.Encode(&c.doc); err != nil {
+		return "", fmt.Errorf("write %s: %w", partedKey, err)
+	}
+	before := c.object.DeepCopy()
+	c.object.Data[partedKey] = text.String()
+	if equality.Semantic.DeepEqual(before, c.object) {
+		return "", nil
+	}
+	_, err := s.Client.CoreV1().ConfigMaps(c.of.Namespace).Update(ctx, c.object, metav1.UpdateOptions{FieldManager: fieldManager, DryRun: s.dryRun()})
+	if apierrors.IsConflict(err) {
+		return "others write to it", nil
+	}
+	return "", stale(err, c.of)
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/unpend/unpend/nodeprobe"
 	"github.com/unpend/unpend/rca"
 	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/remediate/v1alpha1"
 )
 
 // contention is how long a write is tried again because others write to the same
@@ -49,8 +50,8 @@ func (r *runner) object(ctx context.Context, t rca.Target) (metav1.Object, error
 	return nil, fmt.Errorf("%w: a %s cannot be written here", ErrRefused, t.Kind)
 }
 
-// fresh reads a target again and holds it to the plan (the uid) and to the state
-// the plan was proved on (the generation, which is counted up when a spec changes,
+// fresh reads a target again and holds it to the plan (the uid) and to what it was
+// when the plan was proved (the generation, which is counted up when a spec changes,
 // and the node of a pod).
 func (r *runner) fresh(ctx context.Context, t rca.Target) (metav1.Object, error) {
 	o, err := r.object(ctx, t)
@@ -60,35 +61,18 @@ func (r *runner) fresh(ctx context.Context, t rca.Target) (metav1.Object, error)
 	if string(o.GetUID()) != t.UID {
 		return nil, fmt.Errorf("%w: %s was replaced", ErrStale, t.Kind+" "+t.Namespace+"/"+t.Name)
 	}
-	var proved metav1.Object
-	if p := r.state.Pod(t.Namespace, t.Name); t.Kind == "Pod" && p != nil {
-		proved = p
-		if now := o.(*corev1.Pod).Spec.NodeName; now != p.Spec.NodeName {
-			return nil, fmt.Errorf("%w: pod %s/%s is on %q, it was on %q", ErrStale, t.Namespace, t.Name, now, p.Spec.NodeName)
-		}
-	} else if owner, ok := r.state.Owner(t.Kind, t.Namespace, t.Name); ok {
-		proved = owner
+	i := slices.IndexFunc(r.rem.Status.Proved, func(p v1alpha1.Proved) bool { return p.UID == t.UID })
+	if i < 0 {
+		return o, nil
 	}
-	if proved != nil && proved.GetGeneration() != o.GetGeneration() {
+	was := r.rem.Status.Proved[i]
+	if p, ok := o.(*corev1.Pod); ok && p.Spec.NodeName != was.Node {
+		return nil, fmt.Errorf("%w: pod %s/%s is on %q, it was on %q", ErrStale, t.Namespace, t.Name, p.Spec.NodeName, was.Node)
+	}
+	if o.GetGeneration() != was.Generation {
 		return nil, fmt.Errorf("%w: the spec of %s %s/%s was changed", ErrStale, t.Kind, t.Namespace, t.Name)
 	}
 	return o, nil
-}
-
-// onFresh has a target written on the version just read. When somebody else wrote
-// in between, it is read and held to the plan again: what the plan does not rely
-// on (a status, a label) may change.
-func (r *runner) onFresh(ctx context.Context, t rca.Target, write func(metav1.Object) error) error {
-	return r.until(ctx, contention, func(ctx context.Context) (string, error) {
-		o, err := r.fresh(ctx, t)
-		if err != nil {
-			return "", err
-		}
-		if err = write(o); apierrors.IsConflict(err) {
-			return "others write to it", nil
-		}
-		return "", stale(err, t)
-	})
 }
 
 // look reads a node again, with the facts that plans rely on.

@@ -20,57 +20,50 @@ import (
 type nomination struct {
 	pod  rca.Target
 	node string
-	// refused: the right to patch pods/status is missing. The room is then whoever's
-	// comes first.
-	refused bool
 }
 
-// nominationFor chooses the waiting pod that the fix's evictions are for; nil when
-// the fix evicts nobody.
-func (r *runner) nominationFor(d rca.Diagnosis, f rca.Fix) *nomination {
-	evicts := false
-	for _, a := range inOrder(f.Actions) {
-		evicts = evicts || a.Verb == rca.VerbEvict && a.Relies["node"] == f.Proof.Node
+// nomination chooses the waiting pod that the plan's evictions are for; nil when it
+// evicts nobody.
+func (r *runner) nomination() *nomination {
+	spec, evicts := r.rem.Spec, false
+	for _, a := range r.actions() {
+		evicts = evicts || a.Verb == rca.VerbEvict && a.Relies["node"] == spec.Node
 		if a.Verb == rca.VerbPatch && a.Target.Kind != "Pod" || a.Verb == rca.VerbRecreate {
 			return nil // the pod that waits will be another by then
 		}
 	}
-	for _, name := range d.Pods.Names {
-		if p := r.state.Pod(d.Workload.Namespace, name); p != nil && evicts {
-			return &nomination{pod: rca.Target{Kind: "Pod", Namespace: p.Namespace, Name: p.Name, UID: string(p.UID)}, node: f.Proof.Node}
-		}
+	if !evicts || len(spec.Waiting) == 0 {
+		return nil
 	}
-	return nil
+	return &nomination{pod: rca.Target{Kind: "Pod", Namespace: spec.Workload.Namespace, Name: spec.Waiting[0].Name, UID: string(spec.Waiting[0].UID)}, node: spec.Node}
 }
 
 // nominate names the node in the waiting pod's status, again when a try of the
 // scheduler in between has cleared it; node "" takes our nomination back. A pod
-// that is gone or bound needs none.
-func (r *runner) nominate(ctx context.Context, node string) error {
-	n := r.nomination
-	if n == nil || n.refused {
-		return nil
-	}
-	return r.until(ctx, contention, func(ctx context.Context) (string, error) {
-		p, err := r.Client.CoreV1().Pods(n.pod.Namespace).Get(ctx, n.pod.Name, metav1.GetOptions{})
-		if apierrors.IsNotFound(err) || err == nil && (string(p.UID) != n.pod.UID || p.Spec.NodeName != "" || p.Status.NominatedNodeName == node) {
-			return "", nil
-		}
-		if err != nil {
-			return "", fmt.Errorf("read pod %s/%s: %w", n.pod.Namespace, n.pod.Name, err)
-		}
-		err = r.sendNomination(ctx, p, node)
-		switch {
-		case apierrors.IsForbidden(err):
-			n.refused = true
-			return "", nil
-		case apierrors.IsConflict(err):
-			return "others write to it", nil
-		case err != nil:
-			return "", fmt.Errorf("nominate %q for pod %s/%s: %w", node, p.Namespace, p.Name, err)
-		}
+// that is gone or bound needs none. Without the right to patch pods/status the room
+// is whoever's comes first.
+func (r *runner) nominate(ctx context.Context, node string) (missing string, err error) {
+	n := r.nomination()
+	if n == nil {
 		return "", nil
-	})
+	}
+	p, err := r.Client.CoreV1().Pods(n.pod.Namespace).Get(ctx, n.pod.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) || err == nil && (string(p.UID) != n.pod.UID || p.Spec.NodeName != "" || p.Status.NominatedNodeName == node) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("read pod %s/%s: %w", n.pod.Namespace, n.pod.Name, err)
+	}
+	err = r.sendNomination(ctx, p, node)
+	switch {
+	case apierrors.IsForbidden(err):
+		return "", nil
+	case apierrors.IsConflict(err):
+		return "others write to it", nil
+	case err != nil:
+		return "", fmt.Errorf("nominate %q for pod %s/%s: %w", node, p.Namespace, p.Name, err)
+	}
+	return "", nil
 }
 
 func (r *runner) sendNomination(ctx context.Context, p *corev1.Pod, node string) error {
@@ -86,6 +79,6 @@ func (r *runner) sendNomination(ctx context.Context, p *corev1.Pod, node string)
 	if err != nil {
 		return err
 	}
-	_, err = r.Client.CoreV1().Pods(p.Namespace).Patch(ctx, p.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager, DryRun: r.dryRun()}, "status")
+	_, err = r.As.CoreV1().Pods(p.Namespace).Patch(ctx, p.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager, DryRun: r.dryRun()}, "status")
 	return err
 }

@@ -1,16 +1,12 @@
 package remediate
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/unpend/unpend/rca"
 )
 
 // sameLimits holds a quota to the limits that the plan raises: what somebody else has
@@ -25,17 +21,12 @@ func sameLimits(q *corev1.ResourceQuota, relied map[string]string) error {
 	return nil
 }
 
-// quotaInForce waits until the quota's controller has taken the limits over: the API
-// server holds pods to the status, and whoever tries before it is refused once more.
-func (r *runner) quotaInForce(ctx context.Context, t rca.Target) error {
-	return r.until(ctx, contention, func(ctx context.Context) (string, error) {
-		q, err := r.Client.CoreV1().ResourceQuotas(t.Namespace).Get(ctx, t.Name, metav1.GetOptions{})
-		if err != nil {
-			return "", fmt.Errorf("read resourcequota %s/%s: %w", t.Namespace, t.Name, err)
-		}
-		if !equality.Semantic.DeepEqual(q.Spec.Hard, q.Status.Hard) {
-			return "its new limits are not in force yet", nil
-		}
-		return "", nil
-	})
+// quotaInForce says what is missing until the quota's controller has taken the
+// limits over: the API server holds pods to the status, and whoever tries before it is
+// refused once more.
+func quotaInForce(q *corev1.ResourceQuota) string {
+	if !equality.Semantic.DeepEqual(q.Spec.Hard, q.Status.Hard) {
+		return "its new limits are not in force yet"
+	}
+	return ""
 }

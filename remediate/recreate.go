@@ -3,11 +3,9 @@ package remediate
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"strings"
-	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -18,91 +16,137 @@ import (
 	"github.com/unpend/unpend/rca"
 )
 
+// madeBy marks an object that was made anew, with the uid of the Remediation.
+const madeBy = "unpend.dev/made-by"
+
 // recreate makes a Job or a bare pod anew with the patch merged in: their specs
 // cannot change. Nothing is deleted before the API server has said, in a dry run,
-// that it would take the new one.
-func (r *runner) recreate(ctx context.Context, a rca.Action) error {
-	t := a.Target
-	return r.step(fmt.Sprintf("make %s/%s anew", strings.ToLower(t.Kind), t.Name), func() error {
-		o, err := r.fresh(ctx, t)
-		if err != nil {
-			return err
-		}
-		again, err := r.remakeOf(o, a.Patch)
-		if err != nil {
-			return err
-		}
-		if err := again.try(ctx); err != nil {
-			return err
-		}
-		if err := r.onFresh(ctx, t, func(o metav1.Object) error { return again.remove(ctx, r.deleteOptions(o)) }); err != nil || r.DryRun {
-			return err
-		}
-		// From here on the workload is missing: it is made even when the caller goes away.
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.Deadlines.Leave+time.Minute)
-		defer cancel()
-		return r.replace(ctx, t, again)
-	})
+// that it would take the new one, and before both are kept in the cluster: whoever
+// takes over after a crash finds them there.
+func (r *runner) recreate(ctx context.Context, a rca.Action, _ *entry) (string, error) {
+	o, err := r.object(ctx, a.Target)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return "", err
+	}
+	if err == nil && string(o.GetUID()) == a.Target.UID {
+		return r.removeOld(ctx, a)
+	}
+	kept, err2 := r.keptOf(ctx, a.Target)
+	switch {
+	case err2 != nil:
+		return "", err2
+	case err == nil && o.GetAnnotations()[madeBy] == string(r.rem.UID):
+		return r.dropKept(ctx, kept)
+	case kept == nil:
+		_, err := r.fresh(ctx, a.Target) // says what has become of it
+		return "", err
+	case err == nil:
+		return "", fmt.Errorf("somebody has made another %s/%s meanwhile", strings.ToLower(a.Target.Kind), a.Target.Name)
+	}
+	if err := r.createFrom(ctx, a.Target, kept.Annotations[keptNew]); err != nil && !apierrors.IsAlreadyExists(err) {
+		return "", fmt.Errorf("create the new one: %w", err)
+	}
+	return "the new one is being made", nil
 }
 
-// remake is how one object is made anew.
-type remake struct {
-	try    func(context.Context) error // whether the new one would be taken
-	remove func(context.Context, metav1.DeleteOptions) error
-	create func(context.Context) error
-	back   func(context.Context) error // makes the old one again
-}
-
-// client is the part of a typed client that making anew takes.
-type client[T any] interface {
-	Create(context.Context, T, metav1.CreateOptions) (T, error)
-	Delete(context.Context, string, metav1.DeleteOptions) error
-}
-
-func remakeWith[T metav1.Object](c client[T], old, next T) remake {
-	name := old.GetName()
-	create := func(o T) func(context.Context) error {
-		return func(ctx context.Context) error {
-			_, err := c.Create(ctx, o, metav1.CreateOptions{FieldManager: fieldManager})
-			return err
+// removeOld keeps a copy and deletes the old one.
+func (r *runner) removeOld(ctx context.Context, a rca.Action) (string, error) {
+	o, err := r.fresh(ctx, a.Target)
+	if err != nil {
+		if kept, _ := r.keptOf(ctx, a.Target); kept == nil || !apierrors.IsNotFound(err) {
+			return "", err
 		}
+		return "the old one is gone", nil
 	}
-	return remake{
-		try: func(ctx context.Context) error {
-			next.SetName("")
-			next.SetGenerateName(name + "-")
-			_, err := c.Create(ctx, next, metav1.CreateOptions{FieldManager: fieldManager, DryRun: []string{metav1.DryRunAll}})
-			next.SetName(name)
-			next.SetGenerateName("")
-			if err == nil || apierrors.IsForbidden(err) && strings.Contains(err.Error(), "exceeded quota") {
-				return nil // a quota still counts the old one
-			}
-			return fmt.Errorf("nothing was deleted, for the new one would not be taken: %w", err)
-		},
-		remove: func(ctx context.Context, opts metav1.DeleteOptions) error { return c.Delete(ctx, name, opts) },
-		create: create(next),
-		back:   create(old),
+	if o.GetDeletionTimestamp() != nil {
+		return "the old one is still there", nil
 	}
+	old, next, err := remade(o, a.Patch, string(r.rem.UID))
+	if err != nil {
+		return "", err
+	}
+	if err := r.wouldTake(ctx, next); err != nil {
+		return "", err
+	}
+	if err := r.keep(ctx, a.Target, old, next); err != nil {
+		return "", fmt.Errorf("nothing was deleted, for no copy can be kept: %w", err)
+	}
+	opts := r.deleteOptions(o)
+	if a.Target.Kind == "Job" {
+		err = r.As.BatchV1().Jobs(a.Target.Namespace).Delete(ctx, a.Target.Name, opts)
+	} else {
+		err = r.As.CoreV1().Pods(a.Target.Namespace).Delete(ctx, a.Target.Name, opts)
+	}
+	switch {
+	case apierrors.IsConflict(err):
+		return "others write to it", nil
+	case err != nil && !apierrors.IsNotFound(err):
+		return "", stale(err, a.Target)
+	case r.DryRun:
+		return "", nil
+	}
+	return "the old one is still there", nil
 }
 
-func (r *runner) replace(ctx context.Context, t rca.Target, again remake) error {
-	if err := r.until(ctx, r.Deadlines.Leave, func(ctx context.Context) (string, error) {
-		o, err := r.object(ctx, t)
-		if apierrors.IsNotFound(err) || err == nil && string(o.GetUID()) != t.UID {
-			return "", nil
+// remakeOld is the way back: where the old one is gone and no new one is there, the
+// old one is made again.
+func (r *runner) remakeOld(ctx context.Context, a rca.Action, _ *entry) (string, error) {
+	kept, err := r.keptOf(ctx, a.Target)
+	if err != nil || kept == nil {
+		return "", err
+	}
+	o, err := r.object(ctx, a.Target)
+	switch {
+	case apierrors.IsNotFound(err):
+		if err := r.createFrom(ctx, a.Target, kept.Annotations[keptOld]); err != nil && !apierrors.IsAlreadyExists(err) {
+			return "", fmt.Errorf("make the old one again: %w (its manifest is in the annotations of job %s/%s)", err, kept.Namespace, kept.Name)
 		}
-		return "the old one is still there", err
-	}); err != nil {
-		return fmt.Errorf("%s/%s was deleted and is not made anew: %w", strings.ToLower(t.Kind), t.Name, err)
+		return "the old one is being made again", nil
+	case err != nil:
+		return "", err
+	case o.GetDeletionTimestamp() != nil:
+		return "the old one is still there", nil
 	}
-	attempt := func(create func(context.Context) error) error {
-		return r.until(ctx, contention, func(ctx context.Context) (string, error) { return "", create(ctx) })
+	return r.dropKept(ctx, kept)
+}
+
+// wouldTake asks the API server in a dry run.
+func (r *runner) wouldTake(ctx context.Context, next metav1.Object) error {
+	name := next.GetName()
+	next.SetName("")
+	next.SetGenerateName(name + "-")
+	defer func() {
+		next.SetName(name)
+		next.SetGenerateName("")
+	}()
+	err := r.create(ctx, next, []string{metav1.DryRunAll})
+	if err == nil || apierrors.IsForbidden(err) && strings.Contains(err.Error(), "exceeded quota") {
+		return nil // a quota still counts the old one
 	}
-	err := attempt(again.create)
-	if err == nil || apierrors.IsAlreadyExists(err) {
-		return err
+	return fmt.Errorf("nothing was deleted, for the new one would not be taken: %w", err)
+}
+
+func (r *runner) create(ctx context.Context, o metav1.Object, dry []string) error {
+	var err error
+	opts := metav1.CreateOptions{FieldManager: fieldManager, DryRun: dry}
+	switch o := o.(type) {
+	case *corev1.Pod:
+		_, err = r.As.CoreV1().Pods(o.Namespace).Create(ctx, o, opts)
+	case *batchv1.Job:
+		_, err = r.As.BatchV1().Jobs(o.Namespace).Create(ctx, o, opts)
 	}
-	return errors.Join(fmt.Errorf("create the new one: %w", err), attempt(again.back))
+	return err
+}
+
+func (r *runner) createFrom(ctx context.Context, t rca.Target, manifest string) error {
+	var o metav1.Object = &corev1.Pod{}
+	if t.Kind == "Job" {
+		o = &batchv1.Job{}
+	}
+	if err := json.Unmarshal([]byte(manifest), o); err != nil {
+		return fmt.Errorf("read the copy: %w", err)
+	}
+	return r.create(ctx, o, nil)
 }
 
 func (r *runner) deleteOptions(o metav1.Object) metav1.DeleteOptions {
@@ -110,46 +154,46 @@ func (r *runner) deleteOptions(o metav1.Object) metav1.DeleteOptions {
 	return metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version}, PropagationPolicy: &background, DryRun: r.dryRun()}
 }
 
-func (r *runner) remakeOf(o metav1.Object, patch []byte) (remake, error) {
-	switch old := o.(type) {
+// remade is the object as it can be made again, and with the patch merged in.
+func remade(o metav1.Object, patch []byte, by string) (old, next metav1.Object, err error) {
+	switch o := o.(type) {
 	case *corev1.Pod:
-		return r.remakePod(old, patch)
-	case *batchv1.Job:
-		return r.remakeJob(old, patch)
-	}
-	return remake{}, fmt.Errorf("%w: %s/%s cannot be made anew here", ErrRefused, o.GetNamespace(), o.GetName())
-}
-
-func (r *runner) remakePod(o *corev1.Pod, patch []byte) (remake, error) {
-	var next corev1.Pod
-	if err := merged(o, patch, &next); err != nil {
-		return remake{}, err
-	}
-	old := o.DeepCopy()
-	for _, p := range []*corev1.Pod{old, &next} {
-		p.ObjectMeta, p.Status = carried(p.ObjectMeta), corev1.PodStatus{}
-	}
-	return remakeWith(r.Client.CoreV1().Pods(o.Namespace), old, &next), nil
-}
-
-func (r *runner) remakeJob(o *batchv1.Job, patch []byte) (remake, error) {
-	var next batchv1.Job
-	if err := merged(o, patch, &next); err != nil {
-		return remake{}, err
-	}
-	old := o.DeepCopy()
-	for _, j := range []*batchv1.Job{old, &next} {
-		j.ObjectMeta, j.Status = carried(j.ObjectMeta), batchv1.JobStatus{}
-		if j.Spec.ManualSelector == nil || !*j.Spec.ManualSelector {
-			j.Spec.Selector = nil // the API server makes a new one from the new uid
-			for _, labels := range []map[string]string{j.Labels, j.Spec.Template.Labels} {
-				maps.DeleteFunc(labels, func(k, _ string) bool {
-					return strings.HasSuffix(k, "controller-uid") || strings.HasSuffix(k, "job-name")
-				})
-			}
+		was, is := o.DeepCopy(), &corev1.Pod{}
+		err = merged(o, patch, is)
+		for _, p := range []*corev1.Pod{was, is} {
+			p.ObjectMeta, p.Status = carried(p.ObjectMeta), corev1.PodStatus{}
 		}
+		old, next = was, is
+	case *batchv1.Job:
+		was, is := o.DeepCopy(), &batchv1.Job{}
+		err = merged(o, patch, is)
+		for _, j := range []*batchv1.Job{was, is} {
+			carryJob(j)
+		}
+		old, next = was, is
+	default:
+		return nil, nil, fmt.Errorf("%w: %s/%s cannot be made anew here", ErrRefused, o.GetNamespace(), o.GetName())
 	}
-	return remakeWith(r.Client.BatchV1().Jobs(o.Namespace), old, &next), nil
+	notes := maps.Clone(next.GetAnnotations())
+	if notes == nil {
+		notes = map[string]string{}
+	}
+	notes[madeBy] = by
+	next.SetAnnotations(notes)
+	return old, next, err
+}
+
+func carryJob(j *batchv1.Job) {
+	j.ObjectMeta, j.Status = carried(j.ObjectMeta), batchv1.JobStatus{}
+	if j.Spec.ManualSelector != nil && *j.Spec.ManualSelector {
+		return
+	}
+	j.Spec.Selector = nil // the API server makes a new one from the new uid
+	for _, labels := range []map[string]string{j.Labels, j.Spec.Template.Labels} {
+		maps.DeleteFunc(labels, func(k, _ string) bool {
+			return strings.HasSuffix(k, "controller-uid") || strings.HasSuffix(k, "job-name")
+		})
+	}
 }
 
 // merged applies a strategic merge patch to an object.
@@ -168,4 +212,56 @@ func merged[T any](old *T, patch []byte, into *T) error {
 // carried is the metadata a new object may take over.
 func carried(m metav1.ObjectMeta) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: m.Namespace, Name: m.Name, Labels: m.Labels, Annotations: m.Annotations, OwnerReferences: m.OwnerReferences, Finalizers: m.Finalizers}
+}
+
+// The annotations of the copy.
+const (
+	keptOld = "unpend.dev/old"
+	keptNew = "unpend.dev/new"
+)
+
+// keep has a copy of both in the namespace of the object, where those who may read it
+// may read it anyway: in the annotations of a suspended Job, which makes no pod.
+func (r *runner) keep(ctx context.Context, t rca.Target, old, next metav1.Object) error {
+	notes := map[string]string{}
+	for key, o := range map[string]metav1.Object{keptOld: old, keptNew: next} {
+		text, err := json.Marshal(o)
+		if err != nil {
+			return fmt.Errorf("write the copy: %w", err)
+		}
+		notes[key] = string(text)
+	}
+	yes := true
+	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: t.Namespace, Name: r.keptName(), Annotations: notes, Labels: map[string]string{"app.kubernetes.io/managed-by": fieldManager}},
+		Spec: batchv1.JobSpec{Suspend: &yes, Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever,
+			Containers: []corev1.Container{{Name: "none", Image: "registry.k8s.io/pause:3.10"}}}}}}
+	if err := r.create(ctx, job, r.dryRun()); err != nil && !apierrors.IsAlreadyExists(err) {
+		return err
+	}
+	return nil
+}
+
+func (r *runner) keptName() string { return "unpend-" + r.rem.Name[:10] }
+
+// keptOf is the copy; nil when there is none.
+func (r *runner) keptOf(ctx context.Context, t rca.Target) (*batchv1.Job, error) {
+	job, err := r.Client.BatchV1().Jobs(t.Namespace).Get(ctx, r.keptName(), metav1.GetOptions{})
+	if apierrors.IsNotFound(err) || err == nil && job.Annotations[keptOld] == "" {
+		return nil, nil
+	}
+	return job, err
+}
+
+func (r *runner) dropKept(ctx context.Context, kept *batchv1.Job) (string, error) {
+	if kept == nil {
+		return "", nil
+	}
+	err := r.As.BatchV1().Jobs(kept.Namespace).Delete(ctx, kept.Name, r.deleteOptions(kept))
+	if apierrors.IsConflict(err) {
+		return "others write to the copy", nil
+	}
+	if err != nil && !apierrors.IsNotFound(err) {
+		return "", fmt.Errorf("delete the copy, job %s/%s: %w", kept.Namespace, kept.Name, err)
+	}
+	return "", nil
 }

@@ -8,199 +8,171 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/remediate/v1alpha1"
 )
 
 const (
 	fieldManager = "unpend"
-	// annotation marks a node that is being worked on, and keeps what it was
-	// before: it is written and removed in the same patch as the cordon.
-	annotation  = "unpend.dev/operation"
-	labelConfig = "nvidia.com/mig.config"
-	labelState  = "nvidia.com/mig.config.state"
+	annotation   = v1alpha1.OperationAnnotation
+	labelConfig  = "nvidia.com/mig.config"
+	labelState   = "nvidia.com/mig.config.state"
 )
 
-// ownership is the annotation's content.
-type ownership struct {
-	Op                 string    `json:"op"` // the plan
-	ID                 types.UID `json:"id"` // tells one carrying out of a plan from another
-	PriorUnschedulable bool      `json:"priorUnschedulable"`
-	PriorMIGConfig     string    `json:"priorMigConfig"`
-	Step               string    `json:"step"`
-	Parked             string    `json:"parked,omitempty"` // why the node was left cordoned
-}
-
-// saga re-makes GPUs of one node.
+// saga re-makes GPUs of one node. All it has to remember is in the mark on the node.
 type saga struct {
 	*runner
-	target  rca.Target
-	plan    *rca.Relayout
-	relies  map[string]string
-	own     ownership
-	wrote   bool   // the node is marked and cordoned, as far as we were told
-	entered bool   // the custom entry is in the ConfigMap, by us
-	state   string // MIG manager's, when it was last given a config
+	n      int // of the action
+	target rca.Target
+	plan   *rca.Relayout
+	relies map[string]string
 }
 
-func (r *runner) relayout(ctx context.Context, a rca.Action) error {
-	s := &saga{runner: r, target: a.Target, plan: a.Relayout, relies: a.Relies}
-	err := s.run(ctx)
-	if err == nil {
-		r.remade = a.Target
-	}
-	if err == nil || r.DryRun {
-		return err
-	}
-	// What was begun is taken back even when the caller has gone away.
-	undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.Deadlines.Manager+5*contention)
-	defer cancel()
-	return errors.Join(err, s.undo(undo))
+func (r *runner) saga(i int, a rca.Action) *saga {
+	return &saga{runner: r, n: i, target: a.Target, plan: a.Relayout, relies: a.Relies}
 }
 
-func (s *saga) run(ctx context.Context) error {
-	if err := s.step("cordon "+s.target.Name, func() error {
-		if err := s.cordon(ctx); err != nil {
-			return err
-		}
-		return s.settle(ctx)
-	}); err != nil {
-		return err
+func (s *saga) id(step string) string { return fmt.Sprintf("%d/%s", s.n, step) }
+
+func (s *saga) steps() []step {
+	var out []step
+	if s.Locks != "" && !s.DryRun {
+		out = append(out, step{id: s.id("lock"), text: "lock " + s.target.Name, within: contention, try: s.lock})
 	}
+	out = append(out, step{id: s.id("cordon"), text: "cordon " + s.target.Name, within: contention, try: s.cordon})
 	for _, v := range s.plan.Victims {
-		if err := s.step(evictText(v), func() error { return s.evict(ctx, v) }); err != nil {
-			return err
-		}
+		out = append(out, step{id: s.id("evict/" + v.Namespace + "/" + v.Name), text: evictText(v), within: s.Deadlines.Evict,
+			try: func(ctx context.Context, e *entry) (string, error) { return s.evict(ctx, v, e) }})
 	}
-	if err := s.step("wait until nobody holds the GPUs", func() error { return s.waitEmpty(ctx) }); err != nil {
-		return err
-	}
+	out = append(out, step{id: s.id("empty"), text: "wait until nobody holds the GPUs", within: s.Deadlines.Leave, try: s.waitEmpty})
 	if s.plan.ConfigMap != nil {
-		if err := s.step("add entry "+s.plan.Config, func() error { return s.writeEntry(ctx) }); err != nil {
-			return err
-		}
+		out = append(out, step{id: s.id("entry"), text: "add entry " + s.plan.Config, within: contention, try: s.writeEntry})
 	}
-	if err := s.step("set "+labelConfig+"="+s.plan.Config, func() error { return s.setConfig(ctx, s.plan.Config, s.asPlanned) }); err != nil {
-		return err
+	out = append(out,
+		step{id: s.id("config"), text: "set " + labelConfig + "=" + s.plan.Config, within: contention, try: s.configure},
+		step{id: s.id("manager"), text: "wait for MIG manager", within: s.Deadlines.Manager, try: func(ctx context.Context, e *entry) (string, error) {
+			return s.waitManager(ctx, s.plan.Config, e)
+		}},
+		step{id: s.id("release"), text: "verify the layout and uncordon " + s.target.Name, within: contention, try: s.verifyAndRelease})
+	if s.Locks != "" && !s.DryRun {
+		out = append(out, step{id: s.id("unlock"), text: "unlock " + s.target.Name, within: contention, try: s.unlock})
 	}
-	if err := s.step("wait for MIG manager", func() error { return s.waitManager(ctx, s.plan.Config) }); err != nil {
-		return err
-	}
-	return s.step("verify the layout and uncordon "+s.target.Name, func() error {
-		if err := s.verify(ctx); err != nil {
-			return err
-		}
-		return s.release(ctx)
-	})
+	return out
 }
 
-// settle gives the scheduler time to hear of the cordon: what it chose before, it
-// still binds, and the pod that replaces a victim would come back to the node.
-func (s *saga) settle(ctx context.Context) error {
-	if s.DryRun {
-		return nil
+// look reads the node, and our mark on it: nil when it has none. After the cordon,
+// nothing is written to a node that is no longer ours.
+func (s *saga) ours(ctx context.Context) (*corev1.Node, map[string]string, *v1alpha1.Operation, error) {
+	n, now, err := s.look(ctx, s.target)
+	if err != nil {
+		return nil, nil, nil, err
 	}
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(s.Deadlines.Settle):
-		return nil
+	mark := s.markOf(n)
+	if mark == nil && !s.DryRun {
+		return nil, nil, nil, fmt.Errorf("%w: node %s is no longer marked as ours; it is left as it is", ErrStale, n.Name)
 	}
+	if mark == nil {
+		mark = s.newMark(n)
+	}
+	return n, now, mark, nil
 }
 
-// write patches the node on the version it was read at: spec, labels and our
-// annotation in one write.
-func (s *saga) write(ctx context.Context, n *corev1.Node, spec, labels map[string]any, own *ownership) error {
+// markOf is the mark of this operation on a node; nil when there is another, or none.
+func (s *saga) markOf(n *corev1.Node) *v1alpha1.Operation {
+	if mark, err := v1alpha1.OperationOn(n); err == nil && mark != nil && mark.ID == s.rem.UID {
+		return mark
+	}
+	return nil
+}
+
+func (s *saga) newMark(n *corev1.Node) *v1alpha1.Operation {
+	return &v1alpha1.Operation{Plan: s.rem.Name, ID: s.rem.UID, Step: "cordon", PriorUnschedulable: n.Spec.Unschedulable, PriorMIGConfig: n.Labels[labelConfig]}
+}
+
+// write patches the node on the version it was read at: spec, labels and our mark in
+// one write. What it says is missing is another try, when others wrote in between:
+// the kubelet's status, MIG manager's labels.
+func (s *saga) write(ctx context.Context, n *corev1.Node, spec, labels map[string]any, mark *v1alpha1.Operation) (missing string, err error) {
 	var note any
-	if own != nil {
-		text, err := json.Marshal(own)
+	if mark != nil {
+		text, err := json.Marshal(mark)
 		if err != nil {
-			return fmt.Errorf("write the annotation: %w", err)
+			return "", fmt.Errorf("write the mark: %w", err)
 		}
 		note = string(text)
 	}
-	body := map[string]any{"metadata": map[string]any{"uid": n.UID, "resourceVersion": n.ResourceVersion, "annotations": map[string]any{annotation: note}}}
+	meta := map[string]any{"uid": n.UID, "resourceVersion": n.ResourceVersion, "annotations": map[string]any{annotation: note}}
+	body := map[string]any{"metadata": meta}
 	if labels != nil {
-		body["metadata"].(map[string]any)["labels"] = labels
+		meta["labels"] = labels
 	}
 	if spec != nil {
 		body["spec"] = spec
 	}
 	patch, err := json.Marshal(body)
 	if err != nil {
-		return fmt.Errorf("build the patch: %w", err)
+		return "", fmt.Errorf("build the patch: %w", err)
 	}
 	_, err = s.Client.CoreV1().Nodes().Patch(ctx, n.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager, DryRun: s.dryRun()})
-	return err
+	if apierrors.IsConflict(err) {
+		return "the node is being written by others", nil
+	}
+	return "", stale(err, s.target)
 }
 
-// edit reads the node and writes it, again when something else (the kubelet's
-// status, MIG manager's labels) was written in between. check may refuse what it
-// reads. After the cordon, nothing is written to a node that is no longer ours.
-func (s *saga) edit(ctx context.Context, check func(*corev1.Node, map[string]string) error, spec, labels map[string]any, own *ownership) error {
-	return s.until(ctx, contention, func(ctx context.Context) (string, error) {
-		n, now, err := s.look(ctx, s.target)
-		if err != nil {
-			return "", err
-		}
-		if s.wrote && !s.ours(n) && !s.DryRun {
-			return "", fmt.Errorf("%w: node %s is no longer marked as ours; it is left as it is", ErrStale, n.Name)
-		}
-		if check != nil {
-			if err := check(n, now); err != nil {
-				return "", err
-			}
-		}
-		if err = s.write(ctx, n, spec, labels, own); apierrors.IsConflict(err) {
-			return "the node is being written by others", nil
-		}
+// cordon closes and marks the node in one write, if all is as the plan relies on,
+// and gives the scheduler time to hear of it: what it chose before, it still binds,
+// and the pod that replaces a victim would come back to the node.
+func (s *saga) cordon(ctx context.Context, e *entry) (string, error) {
+	n, now, err := s.look(ctx, s.target)
+	if err != nil {
 		return "", err
-	})
+	}
+	if s.markOf(n) != nil { // also when an answer was lost, or we were
+		return s.settled(e), nil
+	}
+	if other := n.Annotations[annotation]; other != "" {
+		return "", fmt.Errorf("%w: node %s is being worked on already: %s", ErrRefused, n.Name, other)
+	}
+	if err := drift(n.Name, s.relies, now); err != nil {
+		return "", err
+	}
+	missing, err := s.write(ctx, n, map[string]any{"unschedulable": true}, nil, s.newMark(n))
+	if err != nil || missing != "" || s.DryRun {
+		return missing, err
+	}
+	return s.settled(e), nil
 }
 
-// ours says whether the node carries the mark of this operation.
-func (s *saga) ours(n *corev1.Node) bool {
-	var mark ownership
-	return json.Unmarshal([]byte(n.Annotations[annotation]), &mark) == nil && mark.ID == s.own.ID
+func (s *saga) settled(e *entry) string {
+	now := s.Now()
+	since, err := parseTime(e.Note)
+	if err != nil {
+		e.Note, since = formatTime(now), now
+	}
+	if now.Sub(since) < s.Deadlines.Settle {
+		return "the scheduler hears of the cordon"
+	}
+	return ""
 }
 
-// cordon closes and marks the node in one write, if all is as the plan relies on.
-func (s *saga) cordon(ctx context.Context) error {
-	s.own = ownership{Op: s.plan.Config + "/" + s.runner.plan, Step: "cordon", ID: uuid.NewUUID()}
-	err := s.edit(ctx, func(n *corev1.Node, now map[string]string) error {
-		if other := n.Annotations[annotation]; other != "" && !s.ours(n) { // ours when an answer was lost
-			return fmt.Errorf("%w: node %s is being worked on already: %s", ErrRefused, n.Name, other)
-		} else if other != "" {
-			return nil
-		}
-		s.own.PriorUnschedulable, s.own.PriorMIGConfig = n.Spec.Unschedulable, n.Labels[labelConfig]
-		return drift(n.Name, s.relies, now)
-	}, map[string]any{"unschedulable": true}, nil, &s.own)
-	s.wrote = err == nil
-	return err
-}
-
-// asPlanned holds the node, once its victims have left and before MIG manager is
-// called, to what the plan relies on; our own cordon is the only thing that may be
-// new.
-func (s *saga) asPlanned(n *corev1.Node, now map[string]string) error {
+// waitEmpty waits until the victims have left and the probe sees nobody on the
+// GPUs that are re-made.
+func (s *saga) waitEmpty(ctx context.Context, _ *entry) (string, error) {
 	if s.DryRun {
-		return nil
+		return "", nil
 	}
-	if !n.Spec.Unschedulable {
-		return fmt.Errorf("%w: somebody opened node %s meanwhile", ErrStale, n.Name)
+	if missing, err := s.gone(ctx, s.plan.Victims); err != nil || missing != "" {
+		return missing, err
 	}
-	if held := s.held(now); held != "" {
-		return fmt.Errorf("%w: %s", ErrStale, held)
-	}
-	return drift(n.Name, s.relies, now, "unschedulable")
+	_, now, err := s.look(ctx, s.target)
+	return s.held(now), err
 }
 
 // held says who holds something of the GPUs that are re-made; empty when nobody
@@ -220,17 +192,72 @@ func (s *saga) held(now map[string]string) string {
 	return ""
 }
 
-// waitEmpty waits until the victims have left and the probe sees nobody on the
-// GPUs that are re-made.
-func (s *saga) waitEmpty(ctx context.Context) error {
-	if s.DryRun {
-		return nil
+// configure asks MIG manager for the planned config: the label and our mark in one
+// write, once the node is held to what the plan relies on; our own cordon is the only
+// thing that may be new.
+func (s *saga) configure(ctx context.Context, _ *entry) (string, error) {
+	n, now, mark, err := s.ours(ctx)
+	if err != nil {
+		return "", err
 	}
-	if err := s.waitGone(ctx, s.plan.Victims); err != nil {
-		return err
+	if mark.Step == s.configStep(s.plan.Config) && n.Labels[labelConfig] == s.plan.Config {
+		return "", nil // written before a crash
 	}
-	return s.until(ctx, s.Deadlines.Leave, func(ctx context.Context) (string, error) {
-		_, now, err := s.look(ctx, s.target)
-		return s.held(now), err
-	})
+	if !s.DryRun {
+		if !n.Spec.Unschedulable {
+			return "", fmt.Errorf("%w: somebody opened node %s meanwhile", ErrStale, n.Name)
+		}
+		if held := s.held(now); held != "" {
+			return "", fmt.Errorf("%w: %s", ErrStale, held)
+		}
+		if err := drift(n.Name, s.relies, now, "unschedulable"); err != nil {
+			return "", err
+		}
+	}
+	return s.setConfig(ctx, n, mark, s.plan.Config)
+}
+
+func (s *saga) configStep(config string) string { return "config " + config }
+
+func (s *saga) setConfig(ctx context.Context, n *corev1.Node, mark *v1alpha1.Operation, config string) (string, error) {
+	mark.Step, mark.PriorState = s.configStep(config), n.Labels[labelState]
+	return s.write(ctx, n, nil, map[string]any{labelConfig: config}, mark)
+}
+
+// verifyAndRelease holds the layout, and what the node advertises, to the plan, and
+// opens the node.
+func (s *saga) verifyAndRelease(ctx context.Context, e *entry) (string, error) {
+	n, err := s.node(ctx, s.target)
+	if err != nil || s.DryRun {
+		return "", err
+	}
+	if e.again && s.markOf(n) == nil && n.Labels[labelConfig] == s.plan.Config {
+		return "", nil // opened before a crash
+	}
+	missing, err := s.arrived(ctx, n, s.plan.Config)
+	if err == nil && missing != "" {
+		err = errors.New(missing)
+	}
+	if err != nil {
+		return "", err
+	}
+	return s.release(ctx)
+}
+
+// release takes our mark off, and our cordon if the node was schedulable before: a
+// cordon that a person made stays.
+func (s *saga) release(ctx context.Context) (string, error) {
+	n, _, mark, err := s.ours(ctx)
+	if err != nil {
+		return "", err
+	}
+	var spec map[string]any
+	if !mark.PriorUnschedulable {
+		spec = map[string]any{"unschedulable": nil}
+	}
+	missing, err := s.write(ctx, n, spec, nil, nil)
+	if err != nil {
+		return "", fmt.Errorf("uncordon %s: %w", s.target.Name, err)
+	}
+	return missing, nil
 }

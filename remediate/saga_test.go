@@ -15,6 +15,7 @@ import (
 
 	"github.com/unpend/unpend/nodeprobe/sim"
 	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/remediate/v1alpha1"
 	"github.com/unpend/unpend/testdata/controlplane"
 )
 
@@ -145,7 +146,7 @@ func (c *cell) backOnce(t *testing.T) {
 func (c *cell) parked(t *testing.T, node string) {
 	t.Helper()
 	n := c.node(t, node)
-	var mark ownership
+	var mark v1alpha1.Operation
 	if err := json.Unmarshal([]byte(n.Annotations[annotation]), &mark); err != nil {
 		t.Fatalf("mark %q: %v", n.Annotations[annotation], err)
 	}
@@ -160,13 +161,14 @@ func TestPersonsCordonStays(t *testing.T) {
 	for name, faults := range map[string]sim.Faults{"success": {}, "failure": {Fail: true}} {
 		t.Run(name, func(t *testing.T) {
 			c := newCell(t)
-			node, _, f, _ := repartition(t, c)
+			node, d, f, _ := repartition(t, c)
 			c.editNode(t, node, func(n *corev1.Node) { n.Spec.Unschedulable = true })
 			c.stack.SetFaults(node, faults)
 			a := f.Actions[0]
 			a.Relies["unschedulable"] = "true" // as a plan for the closed node says
-			r := &runner{Deps: c.deps.withDefaults(), plan: f.Plan, state: c.state(t), report: func(Step) {}, of: countSteps(f)}
-			if err := r.relayout(t.Context(), a); (err != nil) != faults.Fail {
+			m := c.machine(t, d, f, a)
+			m.program = m.program[:len(m.program)-1] // the pod does not run: its node is closed
+			if err := m.toTheEnd(t.Context()); (err != nil) != faults.Fail {
 				t.Error(err)
 			}
 			n := c.node(t, node)

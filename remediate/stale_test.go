@@ -205,10 +205,10 @@ func TestNothingIsDeletedForWhatIsNotTaken(t *testing.T) {
 	s := spec("1g.5gb", "")
 	s.NodeSelector = map[string]string{"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB"}
 	p := c.pod(t, "notebook", s)
-	_, f := c.finds(t, rca.FixSelector)
+	d, f := c.finds(t, rca.FixSelector)
 	a := f.Actions[0]
 	a.Patch = []byte(`{"spec":{"nodeSelector":{"not a label":"x"}}}`)
-	c.refusesToRemake(t, f, a)
+	c.refusesToRemake(t, d, f, a)
 	now, err := c.Client().CoreV1().Pods(c.ns).Get(t.Context(), "notebook", metav1.GetOptions{})
 	if err != nil || now.UID != p.UID || now.DeletionTimestamp != nil {
 		t.Errorf("pod %v, %v", now, err)
@@ -217,10 +217,10 @@ func TestNothingIsDeletedForWhatIsNotTaken(t *testing.T) {
 }
 
 // refusesToRemake runs one action by itself and wants it to fail.
-func (c *cell) refusesToRemake(t *testing.T, f rca.Fix, a rca.Action) {
+func (c *cell) refusesToRemake(t *testing.T, d rca.Diagnosis, f rca.Fix, a rca.Action) {
 	t.Helper()
-	r := &runner{Deps: c.deps.withDefaults(), plan: f.Plan, state: c.state(t), report: func(Step) {}, of: 1}
-	if err := r.act(t.Context(), a); err == nil || !strings.Contains(err.Error(), "nothing was deleted") {
+	m := c.machine(t, d, f, a)
+	if err := m.toTheEnd(t.Context()); err == nil || !strings.Contains(err.Error(), "nothing was deleted") {
 		t.Error(err)
 	}
 }

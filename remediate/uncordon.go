@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,37 +15,41 @@ import (
 
 // uncordon opens a node that a person closed, as the plan says: not when an
 // operation has closed it since, nor when the node is not as the plan relies on it.
-func (r *runner) uncordon(ctx context.Context, a rca.Action) error {
-	return r.step("uncordon "+a.Target.Name, func() error {
-		return r.until(ctx, contention, func(ctx context.Context) (string, error) {
-			n, now, err := r.look(ctx, a.Target)
-			if err != nil {
-				return "", err
-			}
-			if note := n.Annotations[annotation]; note != "" && !r.DryRun {
-				return "", fmt.Errorf("%w: node %s is cordoned by an operation: %s", ErrRefused, n.Name, note)
-			}
-			relied := a.Relies
-			if r.remade == a.Target { // all about its GPUs is new, by our own doing
-				relied, now = ofNode(relied), ofNode(now)
-			}
-			if err := drift(n.Name, relied, now); err != nil {
-				return "", err
-			}
-			patch, err := json.Marshal(map[string]any{
-				"metadata": map[string]any{"uid": n.UID, "resourceVersion": n.ResourceVersion},
-				"spec":     map[string]any{"unschedulable": nil},
-			})
-			if err != nil {
-				return "", fmt.Errorf("build the patch: %w", err)
-			}
-			_, err = r.Client.CoreV1().Nodes().Patch(ctx, n.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager, DryRun: r.dryRun()})
-			if apierrors.IsConflict(err) {
-				return "others write to it", nil
-			}
-			return "", stale(err, a.Target)
-		})
+func (r *runner) uncordon(ctx context.Context, a rca.Action, e *entry) (string, error) {
+	n, now, err := r.look(ctx, a.Target)
+	if err != nil {
+		return "", err
+	}
+	if note := n.Annotations[annotation]; note != "" && !r.DryRun {
+		return "", fmt.Errorf("%w: node %s is cordoned by an operation: %s", ErrRefused, n.Name, note)
+	}
+	if e.again && !n.Spec.Unschedulable {
+		return "", nil // opened before a crash
+	}
+	relied := a.Relies
+	if r.remakes(a.Target) { // all about its GPUs is new, by our own doing
+		relied, now = ofNode(relied), ofNode(now)
+	}
+	if err := drift(n.Name, relied, now); err != nil {
+		return "", err
+	}
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"uid": n.UID, "resourceVersion": n.ResourceVersion},
+		"spec":     map[string]any{"unschedulable": nil},
 	})
+	if err != nil {
+		return "", fmt.Errorf("build the patch: %w", err)
+	}
+	_, err = r.Client.CoreV1().Nodes().Patch(ctx, n.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager, DryRun: r.dryRun()})
+	if apierrors.IsConflict(err) {
+		return "others write to it", nil
+	}
+	return "", stale(err, a.Target)
+}
+
+// remakes says whether the plan re-makes GPUs of the node: it is opened after that.
+func (r *runner) remakes(node rca.Target) bool {
+	return slices.ContainsFunc(r.rem.Spec.Actions, func(a rca.Action) bool { return a.Relayout != nil && a.Target == node })
 }
 
 // ofNode keeps the facts that say nothing of GPUs.

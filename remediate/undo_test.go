@@ -3,15 +3,18 @@ package remediate
 import (
 	"context"
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
 
+	"go.yaml.in/yaml/v3"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/unpend/unpend/nodeprobe/sim"
 	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/remediate/v1alpha1"
 	"github.com/unpend/unpend/testdata/controlplane"
 )
 
@@ -47,28 +50,32 @@ func TestWayBackIsNotOverTooEarly(t *testing.T) {
 		t.Fatal(err)
 	}
 	node := c.gpuNode(t, 1, func(n *sim.Node) { n.Layouts = [][]sim.Placed{placed} }) // asked for all-1g.5gb, and not there yet
-	s := &saga{runner: &runner{Deps: c.deps}, target: rca.Target{Kind: "Node", Name: node, UID: string(c.node(t, node).UID)}, state: "success",
+	c.editNode(t, node, func(n *corev1.Node) {
+		n.Annotations[annotation] = `{"op":"x","id":"this","priorMigConfig":"all-1g.5gb","priorState":"success"}`
+	})
+	s := &saga{runner: &runner{Deps: c.deps, rem: &v1alpha1.Remediation{ObjectMeta: metav1.ObjectMeta{UID: "this"}}}, target: rca.Target{Kind: "Node", Name: node, UID: string(c.node(t, node).UID)},
 		plan: &rca.Relayout{Config: "all-balanced", Layouts: map[int]map[string]int{0: counts}}}
-	s.Deadlines.Manager = 500 * time.Millisecond
-	if err := s.waitManager(t.Context(), "all-1g.5gb"); err == nil || !strings.Contains(err.Error(), "still that of all-balanced") {
-		t.Error(err)
+	e := &entry{Entry: &v1alpha1.Entry{Began: metav1.NewMicroTime(time.Now())}}
+	if missing, err := s.waitManager(t.Context(), "all-1g.5gb", e); err != nil || !strings.Contains(missing, "still that of all-balanced") {
+		t.Error(missing, err)
 	}
-	if err := s.waitManager(t.Context(), "all-balanced"); err == nil || !strings.Contains(err.Error(), "meanwhile") {
+	if _, err := s.waitManager(t.Context(), "all-balanced", e); err == nil || !strings.Contains(err.Error(), "meanwhile") {
 		t.Error(err)
 	}
 }
 
-// An entry that was added for a layout is taken out again, beside those of others;
-// one that was there before stays.
+// An entry that was added for a layout is taken out again, beside those of others,
+// and their comments stay; one that is not ours stays.
 func TestEntryIsTakenOut(t *testing.T) {
 	c := newCell(t)
 	cm := sim.ConfigMap(c.ns, "mig", a100)
+	cm.Data["config.yaml"] = "# ours since 2024\n" + cm.Data["config.yaml"]
 	made, err := c.Client().CoreV1().ConfigMaps(c.ns).Create(t.Context(), cm, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	entry := []byte(`[{"devices":[0],"mig-enabled":true,"mig-devices":{"2g.10gb":1}}]`)
-	s := &saga{runner: &runner{Deps: c.deps, state: c.state(t)}, plan: &rca.Relayout{Config: "unpend-1", Entry: entry,
+	s := &saga{runner: &runner{Deps: c.deps, rem: &v1alpha1.Remediation{}}, plan: &rca.Relayout{Config: "unpend-1", Entry: entry,
 		ConfigMap: &rca.Target{Kind: "ConfigMap", Namespace: c.ns, Name: "mig", UID: string(made.UID)}}}
 	read := func() string {
 		cm, err := c.Client().CoreV1().ConfigMaps(c.ns).Get(t.Context(), "mig", metav1.GetOptions{})
@@ -77,18 +84,28 @@ func TestEntryIsTakenOut(t *testing.T) {
 		}
 		return cm.Data["config.yaml"]
 	}
-	if err := s.writeEntry(t.Context()); err != nil || !strings.Contains(read(), "unpend-1") {
+	if _, err := s.writeEntry(t.Context(), nil); err != nil || !strings.Contains(read(), "unpend-1") || !strings.Contains(read(), "# ours since 2024") {
 		t.Fatalf("%v: %s", err, read())
 	}
-	if err := s.dropEntry(t.Context()); err != nil || read() != cm.Data["config.yaml"] {
+	if _, err := s.writeEntry(t.Context(), nil); err != nil || strings.Count(read(), "unpend-1") != 1 { // once more, after a crash
+		t.Fatalf("%v: %s", err, read())
+	}
+	same := func(a, b string) bool {
+		var x, y any
+		return yaml.Unmarshal([]byte(a), &x) == nil && yaml.Unmarshal([]byte(b), &y) == nil && reflect.DeepEqual(x, y)
+	}
+	if _, err := s.dropEntry(t.Context(), nil); err != nil || !same(read(), cm.Data["config.yaml"]) || !strings.Contains(read(), "# ours since 2024") {
 		t.Errorf("%v: %s", err, read())
 	}
-	s.plan.Config, s.entered = "all-1g.5gb", false
-	if err := errors.Join(s.writeEntry(t.Context()), s.dropEntry(t.Context())); err != nil || !strings.Contains(read(), "all-1g.5gb") {
+	s.plan.Config = "all-1g.5gb"
+	if _, err := s.writeEntry(t.Context(), nil); !errors.Is(err, ErrStale) || !strings.Contains(err.Error(), "all-1g.5gb") {
+		t.Error(err)
+	}
+	if _, err := s.dropEntry(t.Context(), nil); err != nil || !strings.Contains(read(), "all-1g.5gb") {
 		t.Errorf("%v: %s", err, read())
 	}
 	s.plan.ConfigMap.UID = "another"
-	if err := s.writeEntry(t.Context()); !errors.Is(err, ErrStale) {
+	if _, err := s.writeEntry(t.Context(), nil); !errors.Is(err, ErrStale) {
 		t.Error(err)
 	}
 }

@@ -147,6 +147,12 @@ type RemediationStatus struct {
 	// Failure is what made it turn back.
 	// +optional
 	Failure string `json:"failure,omitempty"`
+	// EndsAs is the phase it ends in once the way back is gone.
+	// +optional
+	EndsAs Phase `json:"endsAs,omitempty"`
+	// Parking names the step of the way back that failed: the node stays as it is.
+	// +optional
+	Parking string `json:"parking,omitempty"`
 	// Proved are the targets as they were when the plan was proved again.
 	// +optional
 	Proved []Proved `json:"proved,omitempty"`

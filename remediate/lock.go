@@ -1,0 +1,64 @@
+package remediate
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+)
+
+// lockLease is how long a node stays locked when nobody gives the lock back: longer
+// than a plan can take. Within it the mark on the node tells who works there.
+const lockLease = time.Hour
+
+func (s *saga) lockName() string { return "unpend-node-" + s.target.Name }
+
+// lock takes the lease of the node: of all plans for it, one goes on.
+func (s *saga) lock(ctx context.Context, _ *entry) (string, error) {
+	leases := s.Client.CoordinationV1().Leases(s.Locks)
+	now := metav1.NewMicroTime(s.Now())
+	spec := coordinationv1.LeaseSpec{HolderIdentity: &s.rem.Name, AcquireTime: &now, RenewTime: &now, LeaseDurationSeconds: ptr.To(int32(lockLease.Seconds()))}
+	l, err := leases.Get(ctx, s.lockName(), metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		_, err = leases.Create(ctx, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: s.lockName()}, Spec: spec}, metav1.CreateOptions{FieldManager: fieldManager})
+	case err != nil:
+	case ptr.Deref(l.Spec.HolderIdentity, "") == s.rem.Name:
+		return "", nil
+	case l.Spec.RenewTime != nil && now.Sub(l.Spec.RenewTime.Time) < lockLease:
+		return "", fmt.Errorf("%w: node %s is locked by plan %s", ErrRefused, s.target.Name, ptr.Deref(l.Spec.HolderIdentity, ""))
+	default:
+		l.Spec = spec
+		_, err = leases.Update(ctx, l, metav1.UpdateOptions{FieldManager: fieldManager})
+	}
+	if apierrors.IsAlreadyExists(err) || apierrors.IsConflict(err) {
+		return "others want the lock", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("lock node %s: %w", s.target.Name, err)
+	}
+	return "", nil
+}
+
+// unlock gives the lease back, if it is ours.
+func (s *saga) unlock(ctx context.Context, _ *entry) (string, error) {
+	leases := s.Client.CoordinationV1().Leases(s.Locks)
+	l, err := leases.Get(ctx, s.lockName(), metav1.GetOptions{})
+	if apierrors.IsNotFound(err) || err == nil && ptr.Deref(l.Spec.HolderIdentity, "") != s.rem.Name {
+		return "", nil
+	}
+	if err == nil {
+		err = leases.Delete(ctx, l.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &l.UID, ResourceVersion: &l.ResourceVersion}})
+	}
+	if err == nil || apierrors.IsNotFound(err) {
+		return "", nil
+	}
+	if apierrors.IsConflict(err) {
+		return "others write to it", nil
+	}
+	return "", fmt.Errorf("unlock node %s: %w", s.target.Name, err)
+}
