@@ -46,6 +46,15 @@ func Propose(st *cluster.State, d rca.Diagnosis, f rca.Fix, requester string, no
 	return rem
 }
 
+// NewApproval is a person's decision on a plan that they have read.
+func NewApproval(rem *v1alpha1.Remediation, who string, groups []string, decision v1alpha1.Decision) *v1alpha1.Approval {
+	return &v1alpha1.Approval{
+		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Approval"},
+		ObjectMeta: metav1.ObjectMeta{Name: rem.Name},
+		Spec:       v1alpha1.ApprovalSpec{Plan: rem.Name, Remediation: string(rem.UID), Decision: decision, Approver: who, Groups: groups},
+	}
+}
+
 // inOrder puts what happens to a node whose GPUs are re-made under that node's
 // cordon: pods that must leave it besides would otherwise come back at once, and a
 // node that a person closed opens only when all has gone well.

@@ -153,7 +153,11 @@ func (s *saga) cordon(ctx context.Context, e *entry) (string, error) {
 func (s *saga) settled(e *entry) string {
 	now := s.Now()
 	since, err := parseTime(e.Note)
-	if err != nil {
+	switch {
+	case err == nil:
+	case e.again: // whoever wrote it is gone
+		since = e.Began.Time
+	default:
 		e.Note, since = formatTime(now), now
 	}
 	if now.Sub(since) < s.Deadlines.Settle {

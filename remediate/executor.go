@@ -1,0 +1,254 @@
+package remediate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/remediate/v1alpha1"
+)
+
+// ExecutorOptions of an Executor.
+type ExecutorOptions struct {
+	// Deps are the executor's own: clients that act as itself, clock, logger, waits.
+	Deps
+	// Namespace of the guard-rails, the breaker and the locks of nodes.
+	Namespace string
+	// ActAs makes a client that acts as an approver. Nil: everything is written as the
+	// executor itself.
+	ActAs func(user string, groups []string) (kubernetes.Interface, error)
+	// Self is the executor's user name: it records the plans that take a stale one's
+	// place.
+	Self string
+	// Keep ended plans so long (24 h): guard-rails look back at them.
+	Keep time.Duration
+}
+
+// Executor carries approved Remediations out. It is a reconciler: every call reads
+// the plan, its approvals and the world again, goes as far as it can without waiting,
+// and says when to come back. All it knows is in the API; what it holds in memory
+// saves reading the journal again.
+type Executor struct {
+	ExecutorOptions
+	store Store
+
+	mu       sync.Mutex
+	machines map[string]*machine // of plans that are being carried out
+}
+
+// NewExecutor makes one.
+func NewExecutor(o ExecutorOptions) *Executor {
+	o.Deps = o.withDefaults()
+	if o.Keep == 0 {
+		o.Keep = 24 * time.Hour
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	o.Locks = o.Namespace
+	return &Executor{ExecutorOptions: o, store: Store{o.Dynamic}, machines: map[string]*machine{}}
+}
+
+var _ reconcile.Reconciler = (*Executor)(nil)
+
+// Reconcile looks at one plan.
+func (x *Executor) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	again, err := x.Look(ctx, req.Name)
+	return reconcile.Result{RequeueAfter: again}, err
+}
+
+// Look does for a plan what can be done now, and says when to look again; zero: when
+// it, or its approvals, change.
+func (x *Executor) Look(ctx context.Context, plan string) (time.Duration, error) {
+	rem, err := x.store.Get(ctx, plan)
+	if apierrors.IsNotFound(err) {
+		x.drop(plan)
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("read plan %s: %w", plan, err)
+	}
+	if rem.Status.Phase.Ended() {
+		return x.ended(ctx, rem)
+	}
+	if x.Leads != nil {
+		if _, _, err := x.Leads(ctx); err != nil {
+			return 0, err
+		}
+	}
+	if is := rca.PlanHash(rem.Spec.Actions); is != rem.Name {
+		return 0, x.broken(ctx, rem, fmt.Errorf("spec.actions: their hash is %.12s…, the plan is %.12s…: somebody has edited them", is, rem.Name))
+	}
+	if rem.Status.Phase.Begun() {
+		return x.goOn(ctx, rem)
+	}
+	return x.begin(ctx, rem)
+}
+
+// ended forgets a plan once nobody looks back at it.
+func (x *Executor) ended(ctx context.Context, rem *v1alpha1.Remediation) (time.Duration, error) {
+	x.drop(rem.Name)
+	if rem.Status.Ended == nil {
+		return 0, nil
+	}
+	if left := x.Keep - x.Now().Sub(rem.Status.Ended.Time); left > 0 {
+		return left, nil
+	}
+	if rem.Status.Phase == v1alpha1.Parked {
+		return 0, nil // until a person has seen to it
+	}
+	return 0, x.store.Forget(ctx, rem)
+}
+
+// goOn carries on a plan that was begun.
+func (x *Executor) goOn(ctx context.Context, rem *v1alpha1.Remediation) (time.Duration, error) {
+	m, err := x.machine(ctx, rem)
+	if err != nil || m == nil {
+		return 0, err
+	}
+	wait, err := m.advance(ctx)
+	if err != nil {
+		x.drop(rem.Name) // the journal tells where it stands
+		return 0, err
+	}
+	if m.status().Phase.Ended() {
+		x.drop(rem.Name)
+		return x.Keep, nil
+	}
+	return wait, nil
+}
+
+// machine is the one that has written the journal last, or one made from it.
+func (x *Executor) machine(ctx context.Context, rem *v1alpha1.Remediation) (*machine, error) {
+	x.mu.Lock()
+	m := x.machines[rem.Name]
+	x.mu.Unlock()
+	if m != nil && m.rem.ResourceVersion == rem.ResourceVersion {
+		return m, nil
+	}
+	r := &runner{Deps: x.Deps, rem: rem, report: func(Step) {}}
+	r.Save, r.Hold = x.store.Save, func(ctx context.Context) error { return x.hold(ctx, rem) }
+	m, err := r.machine()
+	if err != nil {
+		return nil, x.broken(ctx, rem, err)
+	}
+	if err := x.actAs(ctx, r); err != nil {
+		return nil, err
+	}
+	x.mu.Lock()
+	x.machines[rem.Name] = m
+	x.mu.Unlock()
+	return m, nil
+}
+
+func (x *Executor) drop(plan string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	delete(x.machines, plan)
+}
+
+// actAs has pods and workloads written as the approver.
+func (x *Executor) actAs(ctx context.Context, r *runner) error {
+	if x.ActAs == nil {
+		return nil
+	}
+	approvals, err := x.store.Approvals(ctx, r.rem.Name)
+	if err != nil {
+		return err
+	}
+	if a := actor(r.rem.UID, approvals); a != nil {
+		r.As, err = x.ActAs(a.Spec.Approver, a.Spec.Groups)
+	}
+	return err // without one, Hold says so before anything is written
+}
+
+// hold says why nothing more may be begun.
+func (x *Executor) hold(ctx context.Context, rem *v1alpha1.Remediation) error {
+	if err := x.halted(ctx); err != nil {
+		return err
+	}
+	approvals, err := x.store.Approvals(ctx, rem.Name)
+	if err == nil && actor(rem.UID, approvals) == nil {
+		err = fmt.Errorf("%w: the approval was taken back", ErrHalted)
+	}
+	return err
+}
+
+// broken ends a plan that cannot be trusted. Where it was begun, its node is left
+// cordoned with the reason on it: what was done is not guessed at.
+func (x *Executor) broken(ctx context.Context, rem *v1alpha1.Remediation, why error) error {
+	if !rem.Status.Phase.Begun() {
+		return x.finish(ctx, rem, v1alpha1.Refused, why.Error())
+	}
+	rem.Status.Failure = why.Error() + "; the node, where it carries our mark, is parked, cordoned on purpose"
+	r := &runner{Deps: x.Deps, rem: rem, report: func(Step) {}}
+	for i, a := range r.actions() {
+		if a.Relayout == nil {
+			continue
+		}
+		if missing, err := r.saga(i, a).park(ctx, nil); err != nil || missing != "" {
+			return errors.Join(err, errors.New(missing))
+		}
+	}
+	return x.finish(ctx, rem, v1alpha1.Parked, rem.Status.Failure)
+}
+
+// finish ends a plan without a step more.
+func (x *Executor) finish(ctx context.Context, rem *v1alpha1.Remediation, phase v1alpha1.Phase, message string) error {
+	now := metav1.NewMicroTime(x.Now())
+	rem.Status.Phase, rem.Status.Message, rem.Status.Ended = phase, message, &now
+	x.drop(rem.Name)
+	if x.Observe != nil {
+		x.Observe(rem, nil, string(phase))
+	}
+	return x.store.Save(ctx, rem)
+}
+
+// start proves the plan once more on fresh state and begins it.
+func (x *Executor) start(ctx context.Context, rem *v1alpha1.Remediation) (time.Duration, error) {
+	st, err := cluster.Read(ctx, x.Client, x.Dynamic, x.Now)
+	if err != nil {
+		return 0, err
+	}
+	diagnosis, fix, err := find(ctx, st, rem.Spec.Incident, rem.Spec.Fix, rem.Name)
+	switch {
+	case errors.Is(err, ErrStale):
+		x.offerAnew(ctx, st, diagnosis, rem)
+		return 0, x.finish(ctx, rem, v1alpha1.Stale, err.Error())
+	case errors.Is(err, ErrRefused):
+		return 0, x.finish(ctx, rem, v1alpha1.Refused, err.Error())
+	case err != nil:
+		return 0, err
+	case fix.Plan != rem.Name:
+		return 0, x.finish(ctx, rem, v1alpha1.Stale, fmt.Sprintf("the plan for fix %d is another now: %s", fix.ID, fix.Plan))
+	}
+	r := &runner{Deps: x.Deps, rem: rem}
+	r.proved(st)
+	rem.Status.Message = ""
+	if err := x.store.Save(ctx, rem); err != nil {
+		return 0, err
+	}
+	return x.goOn(ctx, rem)
+}
+
+// offerAnew records the plan that the same fix has now.
+func (x *Executor) offerAnew(ctx context.Context, st *cluster.State, d rca.Diagnosis, old *v1alpha1.Remediation) {
+	for _, f := range d.Fixes {
+		if f.ID != old.Spec.Fix || permitted(f) != nil || f.Plan == old.Name {
+			continue
+		}
+		if _, err := x.store.Record(ctx, Propose(st, d, f, x.Self, x.Now())); err != nil {
+			x.Logger.WarnContext(ctx, "the new plan could not be recorded", "incident", d.Incident, "error", err)
+		}
+	}
+}

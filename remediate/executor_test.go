@@ -1,0 +1,116 @@
+package remediate
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/remediate/v1alpha1"
+)
+
+// executor makes one that knows nothing but what is in the API.
+func (c *cell) executor() *Executor {
+	return NewExecutor(ExecutorOptions{Deps: c.deps, Namespace: c.ns, Self: "executor"})
+}
+
+// recorded is the plan of a fix, in the API.
+func (c *cell) recorded(t *testing.T, d rca.Diagnosis, f rca.Fix) *v1alpha1.Remediation {
+	t.Helper()
+	rem, err := Store{c.Dynamic()}.Record(t.Context(), Propose(c.state(t), d, f, "somebody", time.Now()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := (Store{c.Dynamic()}).Forget(t.Context(), rem); err != nil && t.Context().Err() == nil {
+			t.Error(err)
+		}
+	})
+	return rem
+}
+
+func (c *cell) decide(t *testing.T, rem *v1alpha1.Remediation, who string, decision v1alpha1.Decision) {
+	t.Helper()
+	if err := (Store{c.Dynamic()}).Decide(t.Context(), NewApproval(rem, who, nil, decision)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// carriedOut looks until the plan has ended; made makes the executor of each look.
+func (c *cell) carriedOut(t *testing.T, plan string, made func() *Executor) *v1alpha1.Remediation {
+	t.Helper()
+	end := time.Now().Add(time.Minute)
+	for time.Now().Before(end) {
+		again, err := made().Look(t.Context(), plan)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rem, err := Store{c.Dynamic()}.Get(t.Context(), plan)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rem.Status.Phase.Ended() {
+			for _, e := range rem.Status.Journal {
+				t.Logf("%-40s %s %s", e.Step, e.Ended.Sub(e.Began.Time).Round(time.Millisecond), e.Error)
+			}
+			t.Log(rem.Status.Phase, rem.Status.Message)
+			return rem
+		}
+		<-time.After(min(again, 100*time.Millisecond))
+	}
+	t.Fatal("the plan has not ended")
+	return nil
+}
+
+// A plan is carried out by what the API has: also when every look is by another
+// executor, which knows nothing of the one before.
+func TestExecutorCarriesOut(t *testing.T) {
+	for name, forget := range map[string]bool{"one executor": false, "a new one at every look": true} {
+		t.Run(name, func(t *testing.T) {
+			c := newCell(t)
+			node, d, f, _ := repartition(t, c)
+			rem := c.recorded(t, d, f)
+			if rca.PlanHash(rem.Spec.Actions) != rem.Name {
+				t.Fatal("the API server gave back another plan")
+			}
+			x := c.executor()
+			if _, err := x.Look(t.Context(), rem.Name); err != nil {
+				t.Fatal(err)
+			}
+			c.wrote(t, nil)
+			c.decide(t, rem, "alice", v1alpha1.Approve)
+			made := func() *Executor { return x }
+			if forget {
+				made = c.executor
+			}
+			rem = c.carriedOut(t, rem.Name, made)
+			if rem.Status.Phase != v1alpha1.Succeeded || !strings.HasPrefix(rem.Status.Pod, c.ns+"/training-") || rem.Status.Evicted != 3 || fmt.Sprint(rem.Status.ApprovedBy) != "[alice]" {
+				t.Errorf("%+v", rem.Status)
+			}
+			c.evictions(t, f, 3)
+			if n := c.node(t, node); n.Spec.Unschedulable || n.Annotations[annotation] != "" {
+				t.Errorf("unschedulable %v, mark %q", n.Spec.Unschedulable, n.Annotations[annotation])
+			}
+			leases, err := c.Client().CoordinationV1().Leases(c.ns).List(t.Context(), metav1.ListOptions{})
+			if err != nil || len(leases.Items) != 0 {
+				t.Errorf("%d locks are left, %v", len(leases.Items), err)
+			}
+		})
+	}
+}
+
+// A no ends a plan, and nothing is written.
+func TestRejectedPlan(t *testing.T) {
+	c := newCell(t)
+	_, d, f, holders := repartition(t, c)
+	rem := c.recorded(t, d, f)
+	c.decide(t, rem, "bob", v1alpha1.Reject)
+	if rem = c.carriedOut(t, rem.Name, c.executor); rem.Status.Phase != v1alpha1.Rejected || rem.Status.Message != "bob said no" {
+		t.Errorf("%+v", rem.Status)
+	}
+	c.untouched(t, holders...)
+	c.evictions(t, f, 0)
+}

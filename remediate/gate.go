@@ -1,0 +1,193 @@
+package remediate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/unpend/unpend/remediate/guard"
+	"github.com/unpend/unpend/remediate/v1alpha1"
+)
+
+// ErrHalted: somebody has said stop.
+var ErrHalted = errors.New("halted")
+
+// look again at a plan that a guard-rail holds back, when nothing says when.
+const holdBack = 5 * time.Second
+
+// begin decides whether a plan that nobody has begun may begin now.
+func (x *Executor) begin(ctx context.Context, rem *v1alpha1.Remediation) (time.Duration, error) {
+	approvals, err := x.store.Approvals(ctx, rem.Name)
+	if err != nil {
+		return 0, err
+	}
+	if no := rejection(rem, approvals); no != "" {
+		return 0, x.finish(ctx, rem, v1alpha1.Rejected, no)
+	}
+	rails, err := x.rails(ctx)
+	if err != nil {
+		return 0, err
+	}
+	persons, why := rails.limits.Persons(rem)
+	ok, by, lacks := guard.Approved(rem, approvals, persons)
+	if !ok {
+		if !x.Now().Before(rem.Spec.Expires.Time) {
+			return 0, x.finish(ctx, rem, v1alpha1.Expired, "nobody with the right to has approved it in time")
+		}
+		if persons > 1 {
+			lacks += " (two persons: " + why + ")"
+		}
+		return rem.Spec.Expires.Sub(x.Now()), x.note(ctx, rem, v1alpha1.Pending, lacks)
+	}
+	rem.Status.ApprovedBy = by
+	view, err := x.view(ctx, rails, rem)
+	if err != nil {
+		return 0, err
+	}
+	switch verdict := rails.limits.Judge(view, rem); verdict.Decision {
+	case guard.Refuse:
+		return 0, x.finish(ctx, rem, verdict.Phase, verdict.Reason)
+	case guard.Wait:
+		again := holdBack
+		if left := verdict.Until.Sub(x.Now()); left > 0 {
+			again = min(again, left)
+		}
+		return again, x.note(ctx, rem, verdict.Phase, verdict.Reason)
+	}
+	if lacks, err := x.lacks(ctx, rem, approvals); err != nil || lacks != "" {
+		if err == nil {
+			err = x.finish(ctx, rem, v1alpha1.Refused, lacks)
+		}
+		return 0, err
+	}
+	return x.start(ctx, rem)
+}
+
+// rejection says who said no; empty when nobody did.
+func rejection(rem *v1alpha1.Remediation, approvals []v1alpha1.Approval) string {
+	for _, a := range approvals {
+		if a.Spec.Decision == v1alpha1.Reject && a.Spec.Remediation == string(rem.UID) {
+			return strings.TrimSuffix(a.Spec.Approver+" said no: "+a.Spec.Reason, ": ")
+		}
+	}
+	return ""
+}
+
+// note writes where a plan stands that waits, if that is news.
+func (x *Executor) note(ctx context.Context, rem *v1alpha1.Remediation, phase v1alpha1.Phase, message string) error {
+	if rem.Status.Phase == phase && rem.Status.Message == message {
+		return nil
+	}
+	rem.Status.Phase, rem.Status.Message = phase, message
+	return x.store.Save(ctx, rem)
+}
+
+// rails are the guard-rails as people have set them.
+type rails struct {
+	limits  guard.Limits
+	paused  bool
+	breaker guard.BreakerState
+}
+
+// rails reads the guard-rails. What cannot be read is no permission.
+func (x *Executor) rails(ctx context.Context) (rails, error) {
+	r := rails{limits: guard.Defaults()}
+	maps := x.Client.CoreV1().ConfigMaps(x.Namespace)
+	cm, err := maps.Get(ctx, guard.ConfigMap, metav1.GetOptions{})
+	switch {
+	case err == nil:
+		if r.limits, err = guard.Parse([]byte(cm.Data[guard.LimitsKey])); err != nil {
+			return r, fmt.Errorf("configmap %s/%s: %w", x.Namespace, guard.ConfigMap, err)
+		}
+		r.paused = guard.Paused(cm.Data)
+	case !apierrors.IsNotFound(err):
+		return r, fmt.Errorf("read configmap %s/%s: %w", x.Namespace, guard.ConfigMap, err)
+	}
+	cm, err = maps.Get(ctx, guard.BreakerConfigMap, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return r, nil
+	}
+	if err != nil {
+		return r, fmt.Errorf("read configmap %s/%s: %w", x.Namespace, guard.BreakerConfigMap, err)
+	}
+	if r.breaker, err = guard.ReadBreaker(cm.Data); err != nil {
+		x.Logger.WarnContext(ctx, "the breaker counts as open", "error", err)
+	}
+	return r, nil
+}
+
+// halted reads the kill switch.
+func (x *Executor) halted(ctx context.Context) error {
+	cm, err := x.Client.CoreV1().ConfigMaps(x.Namespace).Get(ctx, guard.ConfigMap, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read the kill switch: %w", err)
+	}
+	if guard.Paused(cm.Data) {
+		return fmt.Errorf("%w: configmap %s/%s says %s", ErrHalted, x.Namespace, guard.ConfigMap, guard.PausedKey)
+	}
+	return nil
+}
+
+// view is the world that the guard-rails judge in.
+func (x *Executor) view(ctx context.Context, r rails, rem *v1alpha1.Remediation) (guard.View, error) {
+	v := guard.View{Now: x.Now(), Paused: r.paused, Breaker: r.breaker, Wanted: map[string][]corev1.ResourceName{}}
+	nodes, err := x.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return v, fmt.Errorf("list nodes: %w", err)
+	}
+	for i := range nodes.Items {
+		v.Nodes = append(v.Nodes, &nodes.Items[i])
+	}
+	if v.Plans, err = x.store.List(ctx); err != nil {
+		return v, fmt.Errorf("list plans: %w", err)
+	}
+	pods, err := x.Client.CoreV1().Pods("").List(ctx, metav1.ListOptions{FieldSelector: fields.AndSelectors(
+		fields.OneTermEqualSelector("status.phase", string(corev1.PodPending)), fields.OneTermEqualSelector("spec.nodeName", "")).String()})
+	if err != nil {
+		return v, fmt.Errorf("list the pods that wait: %w", err)
+	}
+	for i := range pods.Items {
+		p := &pods.Items[i]
+		incident := p.Namespace + "/" + p.Name
+		if slices.ContainsFunc(rem.Spec.Waiting, func(w v1alpha1.Pod) bool { return w.UID == p.UID }) {
+			incident = rem.Spec.Incident
+		}
+		v.Wanted[incident] = append(v.Wanted[incident], gpuResources(p)...)
+	}
+	return v, nil
+}
+
+func gpuResources(p *corev1.Pod) []corev1.ResourceName {
+	var out []corev1.ResourceName
+	for _, c := range p.Spec.Containers {
+		for name := range c.Resources.Limits {
+			if strings.HasPrefix(string(name), "nvidia.com/") && !slices.Contains(out, name) {
+				out = append(out, name)
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// actor is the person a plan is carried out as: the first who approved it.
+func actor(rem types.UID, approvals []v1alpha1.Approval) *v1alpha1.Approval {
+	for i := range approvals {
+		if a := &approvals[i]; a.Spec.Decision == v1alpha1.Approve && a.Spec.Remediation == string(rem) {
+			return a
+		}
+	}
+	return nil
+}

@@ -1,0 +1,170 @@
+package remediate
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/unpend/unpend/remediate/v1alpha1"
+)
+
+// Store reads and writes the API's Remediations and Approvals. It reads the API
+// server itself, never a cache: a journal that is a second old has been written twice.
+type Store struct{ Dynamic dynamic.Interface }
+
+// Get reads one.
+func (s Store) Get(ctx context.Context, plan string) (*v1alpha1.Remediation, error) {
+	return as[v1alpha1.Remediation](s.Dynamic.Resource(v1alpha1.Remediations).Get(ctx, plan, metav1.GetOptions{}))
+}
+
+// List reads all, by name.
+func (s Store) List(ctx context.Context) ([]v1alpha1.Remediation, error) {
+	return readAll[v1alpha1.Remediation](s.Dynamic.Resource(v1alpha1.Remediations).List(ctx, metav1.ListOptions{}))
+}
+
+// Approvals of a plan: the first person's and the second's, as far as they exist.
+func (s Store) Approvals(ctx context.Context, plan string) ([]v1alpha1.Approval, error) {
+	var out []v1alpha1.Approval
+	for _, name := range []string{plan, plan + "-2"} {
+		a, err := as[v1alpha1.Approval](s.Dynamic.Resource(v1alpha1.Approvals).Get(ctx, name, metav1.GetOptions{}))
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read the approvals of plan %s: %w", plan, err)
+		}
+		out = append(out, *a)
+	}
+	return out, nil
+}
+
+// Record creates a plan. One that is recorded already is given back as it is, unless
+// it has ended and left nothing: then it is made anew, for a plan is used once.
+func (s Store) Record(ctx context.Context, rem *v1alpha1.Remediation) (*v1alpha1.Remediation, error) {
+	for range 3 {
+		made, err := s.create(ctx, v1alpha1.Remediations, rem)
+		if !apierrors.IsAlreadyExists(err) {
+			return as[v1alpha1.Remediation](made, err)
+		}
+		is, err := s.Get(ctx, rem.Name)
+		switch {
+		case apierrors.IsNotFound(err):
+			continue
+		case err != nil:
+			return nil, err
+		case !is.Status.Phase.Ended() || is.Status.Phase == v1alpha1.Succeeded || is.Status.Phase == v1alpha1.Parked:
+			return is, nil
+		}
+		if err := s.Forget(ctx, is); err != nil {
+			return nil, err
+		}
+	}
+	return nil, fmt.Errorf("record plan %s: others delete it again and again", rem.Name)
+}
+
+// Forget deletes a plan and the decisions on it.
+func (s Store) Forget(ctx context.Context, rem *v1alpha1.Remediation) error {
+	for _, name := range []string{rem.Name, rem.Name + "-2"} {
+		if err := s.Dynamic.Resource(v1alpha1.Approvals).Delete(ctx, name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("delete approval %s: %w", name, err)
+		}
+	}
+	err := s.Dynamic.Resource(v1alpha1.Remediations).Delete(ctx, rem.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &rem.UID}})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("delete remediation %s: %w", rem.Name, err)
+	}
+	return nil
+}
+
+// Decide creates an approval, as whoever the client is. A decision that was made
+// before is AlreadyExists.
+func (s Store) Decide(ctx context.Context, a *v1alpha1.Approval) error {
+	_, err := s.create(ctx, v1alpha1.Approvals, a)
+	return err
+}
+
+// Save writes the journal on the version it was read at.
+func (s Store) Save(ctx context.Context, rem *v1alpha1.Remediation) error {
+	rem.Status.ObservedGeneration = rem.Generation
+	conclude(rem)
+	u, err := plain(rem)
+	if err != nil {
+		return err
+	}
+	made, err := s.Dynamic.Resource(v1alpha1.Remediations).UpdateStatus(ctx, u, metav1.UpdateOptions{FieldManager: fieldManager})
+	if err != nil {
+		return fmt.Errorf("write the journal of plan %s: %w", rem.Name, err)
+	}
+	rem.ResourceVersion = made.GetResourceVersion()
+	return nil
+}
+
+// conclude has the condition say what the phase says: Complete is true when the pod
+// runs, false when it will not by this plan.
+func conclude(rem *v1alpha1.Remediation) {
+	phase := rem.Status.Phase
+	c := metav1.Condition{Type: "Complete", Status: metav1.ConditionUnknown, Reason: string(phase), Message: rem.Status.Message, ObservedGeneration: rem.Generation}
+	switch {
+	case phase == "":
+		return
+	case phase == v1alpha1.Succeeded:
+		c.Status = metav1.ConditionTrue
+	case phase.Ended():
+		c.Status = metav1.ConditionFalse
+	}
+	meta.SetStatusCondition(&rem.Status.Conditions, c)
+}
+
+func (s Store) create(ctx context.Context, gvr schema.GroupVersionResource, o any) (*unstructured.Unstructured, error) {
+	u, err := plain(o)
+	if err != nil {
+		return nil, err
+	}
+	return s.Dynamic.Resource(gvr).Create(ctx, u, metav1.CreateOptions{FieldManager: fieldManager})
+}
+
+func plain(o any) (*unstructured.Unstructured, error) {
+	text, err := json.Marshal(o) // apimachinery's converter cannot take patches, which are JSON as it is
+	if err != nil {
+		return nil, fmt.Errorf("write a %T: %w", o, err)
+	}
+	var u unstructured.Unstructured
+	return &u, u.UnmarshalJSON(text)
+}
+
+func as[T any](u *unstructured.Unstructured, err error) (*T, error) {
+	if err != nil {
+		return nil, err
+	}
+	var o T
+	text, err := u.MarshalJSON()
+	if err == nil {
+		err = json.Unmarshal(text, &o)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s %s: %w", u.GetKind(), u.GetName(), err)
+	}
+	return &o, nil
+}
+
+func readAll[T any](list *unstructured.UnstructuredList, err error) ([]T, error) {
+	if err != nil {
+		return nil, err
+	}
+	out := make([]T, 0, len(list.Items))
+	for i := range list.Items {
+		o, err := as[T](&list.Items[i], nil)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, *o)
+	}
+	return out, nil
+}
