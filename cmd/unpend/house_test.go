@@ -25,6 +25,7 @@ var house = map[string][]string{
 	"rca/whatif/insitu":     {},
 	"knowledge":             {},
 	"remediate":             {"remediate/v1alpha1", "rca", "rca/cluster", "rca/whatif", "nodeprobe", "watcher", "knowledge"},
+	"remediate/guard":       {"remediate/v1alpha1", "rca"},
 	"remediate/v1alpha1":    {"rca", "watcher"},
 	"nodeprobe":             {},
 	"nodeprobe/sim":         {"nodeprobe"},

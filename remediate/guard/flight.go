@@ -1,0 +1,75 @@
+package guard
+
+import (
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/unpend/unpend/remediate/v1alpha1"
+)
+
+// nodeBusy keeps two plans from one node, however many nodes may be in flight.
+func nodeBusy(q *question) Verdict {
+	for r := range q.others() {
+		if !r.Status.Phase.Begun() {
+			continue
+		}
+		if node := q.shared(r); node != "" {
+			return q.wait(time.Time{}, "plan %s works on node %s: wait until it has ended", called(r), node)
+		}
+	}
+	for _, n := range q.view.Nodes {
+		if !q.nodes[n.Name] {
+			continue
+		}
+		op, err := mark(n)
+		switch {
+		case err != nil:
+			return refuse(v1alpha1.Refused, "%v: remove it, then ask for a new plan", err)
+		case op == nil || op.ID == q.plan.UID:
+		case op.Parked != "":
+			return refuse(v1alpha1.Refused, "node %s is parked, cordoned on purpose by plan %.8s: %s; a person has to mend and release it, then ask for a new plan", n.Name, op.Plan, op.Parked)
+		default:
+			return q.wait(time.Time{}, "node %s is marked by plan %.8s (%s): wait until it is released", n.Name, op.Plan, op.Step)
+		}
+	}
+	return Verdict{}
+}
+
+// nodesInFlight counts the nodes that are worked on: those that are marked, parked
+// ones left out, and one for each plan under way that has not marked any yet. Marks
+// that cannot be read count, for what they stand for cannot be told.
+func nodesInFlight(q *question) Verdict {
+	if len(q.nodes) == 0 {
+		return Verdict{}
+	}
+	var busy []string
+	marked := map[types.UID]bool{}
+	for _, n := range q.view.Nodes {
+		op, err := mark(n)
+		switch {
+		case err != nil:
+			busy = append(busy, n.Name+", whose mark cannot be read")
+		case op == nil || op.Parked != "" || op.ID == q.plan.UID:
+		default:
+			marked[op.ID] = true
+			busy = append(busy, n.Name)
+		}
+	}
+	for r := range q.others() {
+		if !r.Status.Phase.Begun() || marked[r.UID] {
+			continue
+		}
+		for range nodesOf(r) {
+			busy = append(busy, "plan "+called(r))
+			break
+		}
+	}
+	if len(busy) < q.limits.NodesInFlight {
+		return Verdict{}
+	}
+	slices.Sort(busy)
+	return q.wait(time.Time{}, "%d worked on already (%s), the limit is %d at once: wait until that has ended, or raise nodesInFlight in ConfigMap %s",
+		len(busy), few(busy), q.limits.NodesInFlight, ConfigMap)
+}
