@@ -22,7 +22,7 @@ type config struct {
 		// Folder of Markdown runbooks and past incidents.
 		Folder string `json:"folder"`
 	} `json:"knowledge"`
-	Remediate struct{} `json:"remediate"`
+	Remediate remediateConfig `json:"remediate"`
 	Bus       struct {
 		URL      string `json:"url"`      // of a NATS cluster; empty: embedded
 		StoreDir string `json:"storeDir"` // of the embedded NATS
@@ -31,6 +31,23 @@ type config struct {
 	Web struct {
 		Metrics string `json:"metrics"` // where /metrics, /healthz and /readyz are served
 	} `json:"web"`
+}
+
+// remediateConfig is what the executor is told. The guard-rails are not here: they
+// are in the API, where everybody sees them.
+type remediateConfig struct {
+	// Namespace of the guard-rails, the leader's lease and the locks (the pod's own).
+	Namespace string `json:"namespace"`
+	// Poll is how often a wait looks again (1s).
+	Poll metav1.Duration `json:"poll"`
+	// Deadlines of the waits.
+	Deadlines struct {
+		Evict   metav1.Duration `json:"evict"`   // a budget that says no (5m)
+		Leave   metav1.Duration `json:"leave"`   // pods that terminate (5m)
+		Manager metav1.Duration `json:"manager"` // MIG manager's work (10m)
+		Wedge   metav1.Duration `json:"wedge"`   // MIG manager pending with paused operands (6m)
+		Run     metav1.Duration `json:"run"`     // the pod comes to run (5m)
+	} `json:"deadlines"`
 }
 
 // readConfig reads the file strictly: a key nobody knows is a mistake.

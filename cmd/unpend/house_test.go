@@ -24,7 +24,7 @@ var house = map[string][]string{
 	"rca/whatif":            {},
 	"rca/whatif/insitu":     {},
 	"knowledge":             {},
-	"remediate":             {"remediate/v1alpha1", "rca", "rca/cluster", "rca/whatif", "nodeprobe", "watcher", "knowledge"},
+	"remediate":             {"remediate/guard", "remediate/v1alpha1", "rca", "rca/cluster", "rca/whatif", "nodeprobe", "watcher", "knowledge"},
 	"remediate/guard":       {"remediate/v1alpha1", "rca"},
 	"remediate/v1alpha1":    {"rca", "watcher"},
 	"nodeprobe":             {},

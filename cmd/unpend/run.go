@@ -16,6 +16,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
 	"github.com/unpend/unpend/cmd/internal/bus"
 	"github.com/unpend/unpend/knowledge"
@@ -32,22 +33,24 @@ type runOptions struct {
 	nats   string
 }
 
-// roles are what one process can do of the whole.
-var roles = []string{"watch", "diagnose"}
+// roles are what one process can do of the whole; remediate only in mode approve.
+var roles = []string{"watch", "diagnose", "remediate"}
 
 func runCommand(kube *genericclioptions.ConfigFlags, std stdio) *cobra.Command {
 	o := &runOptions{source: source{kube: kube}}
 	c := &cobra.Command{
 		Use:   "run",
-		Short: "The service: watch, diagnose, and print each diagnosis as a line of JSON",
+		Short: "The service: watch, diagnose, and carry approved fixes out",
 		Example: `  unpend run --config unpend.yaml
+  unpend run --mode approve
+  unpend run --mode approve --roles remediate
   unpend run --nats nats://nats:4222 --roles watch`,
 		Args: arguments(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error { return o.serve(c.Context(), std) },
 	}
 	c.Flags().StringVar(&o.config, "config", "", "YAML file, a key per room")
-	c.Flags().StringSliceVar(&o.roles, "roles", roles, "what this process does: "+strings.Join(roles, ", "))
-	c.Flags().StringVar(&o.mode, "mode", "observe", "observe: nothing in the cluster is changed")
+	c.Flags().StringSliceVar(&o.roles, "roles", nil, "what this process does: "+strings.Join(roles, ", ")+"; all that the mode allows, without it")
+	c.Flags().StringVar(&o.mode, "mode", "observe", "observe: nothing in the cluster is changed; approve: what somebody has approved is")
 	c.Flags().StringVar(&o.nats, "nats", "", "URL of a NATS cluster; embedded without it")
 	return c
 }
@@ -58,11 +61,21 @@ func (o *runOptions) check(c config) error {
 			return usage("role %q is not known: use %s", r, strings.Join(roles, ", "))
 		}
 	}
-	if len(o.roles) < len(roles) && c.Bus.URL == "" {
-		return usage("fewer roles need --nats: the embedded NATS has no listener")
+	if o.mode != "observe" && o.mode != "approve" {
+		return usage("mode %q is not known: use observe or approve", o.mode)
 	}
-	if o.mode != "observe" {
-		return usage("mode %q is not served yet: use observe, and 'unpend approve' to apply a fix", o.mode)
+	if len(o.roles) == 0 {
+		o.roles = roles
+		if o.mode == "observe" {
+			o.roles = []string{"watch", "diagnose"}
+		}
+	}
+	carriesOut := slices.Contains(o.roles, "remediate")
+	if carriesOut && o.mode == "observe" {
+		return usage("role remediate changes the cluster: it needs --mode approve")
+	}
+	if alone := slices.Contains(o.roles, "watch") != slices.Contains(o.roles, "diagnose"); alone && c.Bus.URL == "" {
+		return usage("fewer roles need --nats: the embedded NATS has no listener")
 	}
 	return nil
 }
@@ -82,7 +95,12 @@ func (o *runOptions) serve(ctx context.Context, std stdio) error {
 	if err != nil {
 		return err
 	}
-	s := &service{config: c, client: client, custom: custom, roles: o.roles, std: std, logger: slog.New(slog.NewJSONHandler(std.err, nil)), registry: prometheus.NewRegistry()}
+	config, err := o.kube.ToRESTConfig()
+	if err != nil {
+		return fmt.Errorf("read the kubeconfig: %w", err)
+	}
+	config.QPS, config.Burst = 50, 100
+	s := &service{config: c, client: client, custom: custom, rest: config, now: time.Now, roles: o.roles, std: std, logger: slog.New(slog.NewJSONHandler(std.err, nil)), registry: prometheus.NewRegistry()}
 	return unreachable(s.run(ctx))
 }
 
@@ -91,6 +109,8 @@ type service struct {
 	config   config
 	client   kubernetes.Interface
 	custom   dynamic.Interface
+	rest     *rest.Config
+	now      func() time.Time
 	roles    []string
 	std      stdio
 	logger   *slog.Logger
@@ -100,15 +120,19 @@ type service struct {
 }
 
 func (s *service) run(ctx context.Context) error {
-	b, err := bus.Open(ctx, bus.Options{URL: s.config.Bus.URL, StoreDir: s.config.Bus.StoreDir, MaxBytes: s.config.Bus.MaxBytes})
-	if err != nil {
-		return err
+	if slices.Contains(s.roles, "watch") || slices.Contains(s.roles, "diagnose") {
+		b, err := bus.Open(ctx, bus.Options{URL: s.config.Bus.URL, StoreDir: s.config.Bus.StoreDir, MaxBytes: s.config.Bus.MaxBytes})
+		if err != nil {
+			return err
+		}
+		defer b.Close()
+		s.bus, s.ready.check = b, b.Healthy
 	}
-	defer b.Close()
-	s.bus = b
-	s.ready.check = b.Healthy
 	parts, ctx := errgroup.WithContext(ctx)
 	parts.Go(func() error { return serveHTTP(ctx, s.config.Web.Metrics, s.registry, &s.ready) })
+	if slices.Contains(s.roles, "remediate") {
+		parts.Go(func() error { return s.carryOut(ctx) })
+	}
 	if slices.Contains(s.roles, "watch") {
 		parts.Go(func() error { return s.watch(ctx) })
 	}

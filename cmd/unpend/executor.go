@@ -1,0 +1,68 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/unpend/unpend/remediate"
+)
+
+// carryOut is the role that carries approved plans out. It speaks to the API server
+// alone: it needs no bus, and nobody can reach it.
+func (s *service) carryOut(ctx context.Context) error {
+	who, err := s.client.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	if err != nil {
+		return fmt.Errorf("ask who we are: %w", err)
+	}
+	c := s.config.Remediate
+	x := remediate.NewExecutor(remediate.ExecutorOptions{Namespace: c.namespace(), Self: who.Status.UserInfo.Username, ActAs: s.actAs,
+		Deps: remediate.Deps{Client: s.client, Dynamic: s.custom, Now: s.now, Logger: s.logger, Poll: c.Poll.Duration, Deadlines: remediate.Deadlines{
+			Evict: c.Deadlines.Evict.Duration, Leave: c.Deadlines.Leave.Duration, Manager: c.Deadlines.Manager.Duration,
+			Wedge: c.Deadlines.Wedge.Duration, Run: c.Deadlines.Run.Duration}}})
+	s.ready.set()
+	return x.Run(ctx, s.rest, identity())
+}
+
+// actAs speaks to the API server as a person. Groups that everybody has who is logged
+// in are the API server's to add.
+func (s *service) actAs(user string, groups []string) (kubernetes.Interface, error) {
+	config := rest.CopyConfig(s.rest)
+	config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: slices.DeleteFunc(slices.Clone(groups), func(g string) bool { return g == "system:authenticated" })}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("act as %s: %w", user, err)
+	}
+	return client, nil
+}
+
+// namespace of the executor's own objects: its pod's, unless the configuration says
+// another.
+func (c remediateConfig) namespace() string {
+	for _, name := range []string{c.Namespace, os.Getenv("POD_NAMESPACE")} {
+		if name != "" {
+			return name
+		}
+	}
+	return "unpend"
+}
+
+// identity is the name that the leader's lease is held under: the pod's, which a
+// restarted container keeps; elsewhere one that no other process has.
+func identity() string {
+	if pod := os.Getenv("POD_NAME"); pod != "" {
+		return pod
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unpend"
+	}
+	return host + "-" + rand.String(8)
+}

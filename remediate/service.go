@@ -1,0 +1,153 @@
+package remediate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/unpend/unpend/remediate/guard"
+	"github.com/unpend/unpend/remediate/v1alpha1"
+)
+
+// LeaderLease is the lease of which its holder carries plans out.
+const LeaderLease = "unpend-executor"
+
+// The times of the leader's lease: a leader that is gone is replaced within 17 s, one
+// that is cut off has stopped 5 s before that.
+const (
+	leaseDuration = 15 * time.Second
+	renewDeadline = 10 * time.Second
+	retryPeriod   = 2 * time.Second
+	// shutdown is how long a step under way may take to get to a safe point.
+	shutdown = 8 * time.Second
+)
+
+// Run carries plans out, as one of possibly several: whoever holds the lease does,
+// under the name of identity. It ends with the context, at a safe point: the next
+// leader goes on from the journal.
+func (x *Executor) Run(ctx context.Context, config *rest.Config, identity string) error {
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
+		return fmt.Errorf("make the scheme: %w", err)
+	}
+	lock := &resourcelock.LeaseLock{LeaseMeta: metav1.ObjectMeta{Namespace: x.Namespace, Name: LeaderLease},
+		Client: x.Client.CoordinationV1(), LockConfig: resourcelock.ResourceLockConfig{Identity: identity}}
+	m, err := ctrl.NewManager(config, ctrl.Options{
+		Scheme: scheme, Logger: logr.FromSlogHandler(x.Logger.Handler()), Metrics: metricsserver.Options{BindAddress: "0"},
+		LeaderElection: true, LeaderElectionResourceLockInterface: lock, LeaderElectionReleaseOnCancel: true,
+		LeaseDuration: ptr.To(leaseDuration), RenewDeadline: ptr.To(renewDeadline), RetryPeriod: ptr.To(retryPeriod),
+		GracefulShutdownTimeout: ptr.To(shutdown),
+	})
+	if err != nil {
+		return fmt.Errorf("make the executor: %w", err)
+	}
+	x.Leads = x.leads(lock)
+	toPlan := func(_ context.Context, o client.Object) []reconcile.Request {
+		return []reconcile.Request{{NamespacedName: client.ObjectKey{Name: strings.TrimSuffix(o.GetName(), "-2")}}}
+	}
+	err = ctrl.NewControllerManagedBy(m).Named("remediation").For(&v1alpha1.Remediation{}).
+		Watches(&v1alpha1.Approval{}, handler.EnqueueRequestsFromMapFunc(toPlan)).
+		// One at a time: the guard-rails judge a plan in the world that the one before left.
+		WithOptions(controller.Options{MaxConcurrentReconciles: 1, SkipNameValidation: ptr.To(true)}).Complete(x)
+	if err != nil {
+		return fmt.Errorf("make the executor: %w", err)
+	}
+	if err := m.Add(manager.RunnableFunc(func(ctx context.Context) error { return x.watchBreaker(ctx, m.GetClient()) })); err != nil {
+		return fmt.Errorf("make the breaker: %w", err)
+	}
+	if err := m.Start(ctx); err != nil {
+		return fmt.Errorf("carry plans out: %w", err)
+	}
+	return nil
+}
+
+// leads reads the lease itself before every step: whoever was stopped for a while may
+// believe to lead still.
+func (x *Executor) leads(lock *resourcelock.LeaseLock) func(context.Context) (string, int64, error) {
+	return func(ctx context.Context) (string, int64, error) {
+		l, err := x.Client.CoordinationV1().Leases(x.Namespace).Get(ctx, LeaderLease, metav1.GetOptions{})
+		if err != nil {
+			return "", 0, fmt.Errorf("read who leads: %w", err)
+		}
+		if holder := ptr.Deref(l.Spec.HolderIdentity, ""); holder != lock.Identity() {
+			return "", 0, fmt.Errorf("%q leads now, we are %q", holder, lock.Identity())
+		}
+		return lock.Identity(), int64(ptr.Deref(l.Spec.LeaseTransitions, 0)), nil
+	}
+}
+
+// breakerEvery is how often the breaker looks at the nodes: from a cache.
+const breakerEvery = 2 * time.Second
+
+// watchBreaker opens the breaker when it has to; only a person closes it.
+func (x *Executor) watchBreaker(ctx context.Context, cached client.Reader) error {
+	tick := time.NewTicker(breakerEvery)
+	defer tick.Stop()
+	for {
+		if err := x.checkBreaker(ctx, cached); err != nil && ctx.Err() == nil {
+			x.Logger.WarnContext(ctx, "the breaker could not be looked at", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+func (x *Executor) checkBreaker(ctx context.Context, cached client.Reader) error {
+	r, err := x.rails(ctx)
+	if err != nil || r.breaker.Open {
+		return err
+	}
+	var nodes corev1.NodeList
+	var plans v1alpha1.RemediationList
+	if err := errors.Join(cached.List(ctx, &nodes), cached.List(ctx, &plans)); err != nil {
+		return fmt.Errorf("list nodes and plans: %w", err)
+	}
+	view := guard.View{Now: x.Now(), Plans: plans.Items}
+	for i := range nodes.Items {
+		view.Nodes = append(view.Nodes, &nodes.Items[i])
+	}
+	why, open := r.limits.Tripped(view, r.breaker.ResetAt)
+	if !open {
+		return nil
+	}
+	r.breaker.Open, r.breaker.Why, r.breaker.Since = true, why, x.Now()
+	x.Logger.ErrorContext(ctx, "the breaker is open: nothing is carried out until a person resets it", "why", why)
+	return x.writeBreaker(ctx, r.breaker)
+}
+
+func (x *Executor) writeBreaker(ctx context.Context, s guard.BreakerState) error {
+	maps := x.Client.CoreV1().ConfigMaps(x.Namespace)
+	cm, err := maps.Get(ctx, guard.BreakerConfigMap, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		_, err = maps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: guard.BreakerConfigMap}, Data: s.Data()}, metav1.CreateOptions{FieldManager: fieldManager})
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	cm.Data = s.Data()
+	_, err = maps.Update(ctx, cm, metav1.UpdateOptions{FieldManager: fieldManager})
+	return err
+}
