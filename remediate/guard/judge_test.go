@@ -145,7 +145,9 @@ func TestRulesForAll(t *testing.T) {
 			Verdict{Wait, "freeze", "nothing is begun in the freeze window (0 22 * * * for 8h, Asia/Tokyo), which lasts until 2026-11-21T06:00:00+09:00; freeze in ConfigMap unpend-guards sets it",
 				time.Date(2026, 11, 20, 21, 0, 0, 0, time.UTC), v1alpha1.Queued}},
 		{"freeze that ends last",
-			func(s *setting) { s.limits.Freeze = []Freeze{{Cron: "1 12 * * *", Duration: time.Hour, Timezone: "UTC"}} },
+			func(s *setting) {
+				s.limits.Freeze = []Freeze{{Cron: "1 12 * * *", Duration: time.Hour, Timezone: "UTC"}}
+			},
 			func(s *setting) {
 				s.limits.Freeze = []Freeze{{Cron: "0 12 * * *", Duration: time.Minute, Timezone: "UTC"}, {Cron: "0 11 * * *", Duration: 65 * time.Minute, Timezone: "UTC"}}
 			},
@@ -181,7 +183,10 @@ func TestRulesOfHistory(t *testing.T) {
 			},
 			Verdict{Wait, "evictions-per-hour", "71 pods were or are being evicted within the hour, with the 30 of this plan it would be 101, the limit is 100: wait, or raise evictionsPerHour in ConfigMap unpend-guards", noon.Add(10 * time.Minute), v1alpha1.Queued}},
 		{"evictions an hour ago",
-			func(s *setting) { evicting(s.plan, 1); s.add(evicted(2, v1alpha1.Succeeded, noon.Add(-time.Hour), 100)) },
+			func(s *setting) {
+				evicting(s.plan, 1)
+				s.add(evicted(2, v1alpha1.Succeeded, noon.Add(-time.Hour), 100))
+			},
 			func(s *setting) {
 				evicting(s.plan, 1)
 				s.add(evicted(2, v1alpha1.Succeeded, noon.Add(-time.Hour+time.Nanosecond), 100))
@@ -242,12 +247,24 @@ func TestRulesOfTheNodes(t *testing.T) {
 			func(s *setting) { marked(s.view.Nodes[0], other, "MIG manager says failed") },
 			Verdict{Refuse, "node-busy", "node gpu-1 is parked, cordoned on purpose by plan 00000002: MIG manager says failed; a person has to mend and release it, then ask for a new plan", time.Time{}, v1alpha1.Refused}},
 		{"node with a mark that cannot be read",
-			func(s *setting) { s.limits.NodesInFlight = 2; s.view.Nodes[1].Annotations = map[string]string{v1alpha1.OperationAnnotation: "x"} },
-			func(s *setting) { s.limits.NodesInFlight = 2; s.view.Nodes[0].Annotations = map[string]string{v1alpha1.OperationAnnotation: "x"} },
+			func(s *setting) {
+				s.limits.NodesInFlight = 2
+				s.view.Nodes[1].Annotations = map[string]string{v1alpha1.OperationAnnotation: "x"}
+			},
+			func(s *setting) {
+				s.limits.NodesInFlight = 2
+				s.view.Nodes[0].Annotations = map[string]string{v1alpha1.OperationAnnotation: "x"}
+			},
 			Verdict{Refuse, "node-busy", `node gpu-1: annotation unpend.dev/operation is not one of ours: "x": remove it, then ask for a new plan`, time.Time{}, v1alpha1.Refused}},
 		{"node of a plan under way that has not marked it yet",
-			func(s *setting) { s.limits.NodesInFlight = 5; s.add(older(in(planFor(2, "gpu-2"), v1alpha1.Running, noon))) },
-			func(s *setting) { s.limits.NodesInFlight = 5; s.add(older(in(planFor(2, "gpu-1"), v1alpha1.Undoing, noon))) },
+			func(s *setting) {
+				s.limits.NodesInFlight = 5
+				s.add(older(in(planFor(2, "gpu-2"), v1alpha1.Running, noon)))
+			},
+			func(s *setting) {
+				s.limits.NodesInFlight = 5
+				s.add(older(in(planFor(2, "gpu-1"), v1alpha1.Undoing, noon)))
+			},
 			Verdict{Wait, "node-busy", "plan gpu-0000000002#1 (00000002) works on node gpu-1: wait until it has ended", time.Time{}, v1alpha1.Queued}},
 		{"in flight: a node and its plan are one",
 			func(s *setting) {
@@ -272,7 +289,10 @@ func TestRulesOfTheNodes(t *testing.T) {
 			Verdict{Wait, "nodes-in-flight", "1 worked on already (plan gpu-0000000002#1 (00000002)), the limit is 1 at once: wait until that has ended, or raise nodesInFlight in ConfigMap unpend-guards", time.Time{}, v1alpha1.Queued}},
 		{"in flight: a mark whose plan has ended",
 			func(s *setting) { marked(s.view.Nodes[1], s.plan, "") },
-			func(s *setting) { marked(s.view.Nodes[1], other, ""); s.add(older(in(planFor(2, "gpu-2"), v1alpha1.Failed, noon.Add(-2*time.Hour)))) },
+			func(s *setting) {
+				marked(s.view.Nodes[1], other, "")
+				s.add(older(in(planFor(2, "gpu-2"), v1alpha1.Failed, noon.Add(-2*time.Hour))))
+			},
 			Verdict{Wait, "nodes-in-flight", "1 worked on already (gpu-2), the limit is 1 at once: wait until that has ended, or raise nodesInFlight in ConfigMap unpend-guards", time.Time{}, v1alpha1.Queued}},
 		{"in flight: a mark that cannot be read",
 			func(s *setting) { s.view.Nodes[1].Annotations = map[string]string{"else": "x"} },
@@ -301,7 +321,11 @@ func TestRulesOfThePool(t *testing.T) {
 			func(s *setting) { s.view.Nodes = gpuNodes(2); cordon(s.view.Nodes[1], old) },
 			Verdict{Wait, "pool-unavailable", "1 of 2 GPU nodes are out of use (gpu-2 cordoned), with gpu-1 it would be 2, the limit is 1 (10 %, at least 1): bring one back, or raise poolUnavailablePercent in ConfigMap unpend-guards", time.Time{}, v1alpha1.Queued}},
 		{"pool: nodes without GPUs do not count",
-			func(s *setting) { s.view.Nodes[3].Status.Capacity = nil; s.view.Nodes[4].Status.Capacity = nil; cordon(s.view.Nodes[3], old) },
+			func(s *setting) {
+				s.view.Nodes[3].Status.Capacity = nil
+				s.view.Nodes[4].Status.Capacity = nil
+				cordon(s.view.Nodes[3], old)
+			},
 			func(s *setting) {
 				s.view.Nodes[3].Status.Capacity, s.view.Nodes[3].Labels = nil, map[string]string{"nvidia.com/gpu.present": "true"}
 				s.view.Nodes[4].Status.Capacity = nil

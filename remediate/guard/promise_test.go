@@ -1,0 +1,373 @@
+package guard
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"pgregory.net/rapid"
+
+	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/remediate/v1alpha1"
+)
+
+func TestPromise(t *testing.T) {
+	t.Run("R15", promiseR15)
+	t.Run("R18", func(t *testing.T) { rapid.Check(t, func(r *rapid.T) { simulate(r, true) }) })
+	t.Run("R19", promiseR19)
+	t.Run("R20", func(t *testing.T) { rapid.Check(t, func(r *rapid.T) { simulate(r, false) }) })
+	t.Run("R21", promiseR21)
+	t.Run("R22", promiseR22)
+}
+
+// The older of two plans is refused once it is approved, a plan is once it has
+// expired, and so is one that was carried out: 100 of each.
+func promiseR15(t *testing.T) {
+	for i := range 100 {
+		s := quiet()
+		s.plan.Status.Phase = v1alpha1.Queued
+		r := planFor(2+i, "gpu-1")
+		r.CreationTimestamp = metav1.NewTime(s.plan.CreationTimestamp.Add(time.Duration(i) * time.Second))
+		s.add(r)
+		if got := s.judge(); got.Decision != Refuse || got.Phase != v1alpha1.Superseded {
+			t.Fatalf("%d, older: %+v", i, got)
+		}
+		s = quiet()
+		s.view.Now = s.plan.Spec.Expires.Add(time.Duration(i) * time.Second)
+		if got := s.judge(); got.Decision != Refuse || got.Phase != v1alpha1.Expired {
+			t.Fatalf("%d, late: %+v", i, got)
+		}
+		late := v1alpha1.Approval{ObjectMeta: metav1.ObjectMeta{Name: s.plan.Name, CreationTimestamp: metav1.NewTime(s.view.Now)},
+			Spec: v1alpha1.ApprovalSpec{Plan: s.plan.Name, Remediation: string(s.plan.UID), Decision: v1alpha1.Approve, Approver: fmt.Sprint("p", i)}}
+		if ok, by, _ := Approved(s.plan, []v1alpha1.Approval{late}, 1); ok || by != nil {
+			t.Fatalf("%d: approved by %v after it had expired", i, by)
+		}
+	}
+}
+
+// Plans of every kind that are complete, each then with something of it emptied, or
+// made a pattern: refused, all of them, although nothing else is against them.
+func promiseR19(t *testing.T) {
+	refused := 0
+	rapid.Check(t, func(r *rapid.T) {
+		s := quiet()
+		s.plan.Spec.Actions = rapid.SliceOfN(rapid.Custom(anAction), 1, 4).Draw(r, "actions")
+		s.plan.Spec.Nodes = rapid.SliceOfN(rapid.SampledFrom([]string{"gpu-1", "gpu-2", "gpu-3.example"}), 0, 3).Draw(r, "nodes")
+		if err := complete(s.plan); err != nil {
+			r.Fatalf("a complete plan is refused: %v", err)
+		}
+		what := spoil(r, s.plan)
+		got := s.judge()
+		if got.Decision != Refuse || got.Rule != "target" || got.Phase != v1alpha1.Refused {
+			text, _ := json.Marshal(s.plan.Spec)
+			r.Fatalf("%s: got %+v of %s", what, got, text)
+		}
+		refused++
+	})
+	t.Logf("%d of %d refused", refused, refused)
+}
+
+// anAction draws one that names all that it writes to.
+func anAction(r *rapid.T) rca.Action {
+	target := func(kinds ...string) rca.Target {
+		out := rca.Target{Kind: rapid.SampledFrom(kinds).Draw(r, "kind"), Name: rapid.StringMatching(`[a-z0-9]([a-z0-9-]{0,8}[a-z0-9])?(\.[a-z0-9]+)?`).Draw(r, "name"), UID: rapid.StringMatching(`[0-9a-f]{8}-[0-9a-f]{4}`).Draw(r, "uid")}
+		if out.Kind != "Node" {
+			out.Namespace = rapid.StringMatching(`[a-z0-9]{1,8}`).Draw(r, "namespace")
+		}
+		return out
+	}
+	verb := rapid.SampledFrom([]string{rca.VerbEvict, rca.VerbUncordon, rca.VerbPatch, rca.VerbRecreate, rca.VerbRelayout}).Draw(r, "verb")
+	a := rca.Action{Verb: verb, Target: target(writable(verb)...)}
+	switch verb {
+	case rca.VerbPatch, rca.VerbRecreate:
+		a.Patch = json.RawMessage(`{"spec":{"tolerations":[{"$patch":"replace"}]}}`)
+	case rca.VerbRelayout:
+		gpu := rapid.IntRange(0, 7).Draw(r, "gpu")
+		a.Relayout = &rca.Relayout{Config: "all-1g.5gb", GPUs: []int{gpu}, Layouts: map[int]map[string]int{gpu: {"1g.5gb": 7}}}
+		for range rapid.IntRange(0, 3).Draw(r, "victims") {
+			a.Relayout.Victims = append(a.Relayout.Victims, target("Pod"))
+		}
+		if rapid.Bool().Draw(r, "custom") {
+			a.Relayout.ConfigMap, a.Relayout.Entry = new(target("ConfigMap")), json.RawMessage(`[{"devices":[0]}]`)
+		}
+	}
+	return a
+}
+
+// spoil makes one thing of a plan empty or a pattern, and says which.
+func spoil(r *rapid.T, plan *v1alpha1.Remediation) string {
+	any := rapid.SampledFrom([]string{"", " ", "*", "gpu-*", "?", "gpu-1,gpu-2", "app=web", "all nodes", "!gpu-1", ".*", ".", "[a-z]+", "{}", "a/b", "%", "\n", "-", "gpu-1 "}).Draw(r, "any")
+	a := &plan.Spec.Actions[rapid.IntRange(0, len(plan.Spec.Actions)-1).Draw(r, "action")]
+	targets := []*rca.Target{&a.Target}
+	spoilers := map[string]func(){
+		"no actions":    func() { plan.Spec.Actions = nil },
+		"empty actions": func() { plan.Spec.Actions = []rca.Action{} },
+		"a node":        func() { plan.Spec.Nodes = append(plan.Spec.Nodes, any) },
+		"the name":      func() { plan.Name = "" },
+		"the uid":       func() { plan.UID = "" },
+		"the verb": func() {
+			a.Verb = rapid.SampledFrom([]string{"", "*", "delete", "drain", "evictAll", "Evict"}).Draw(r, "verb")
+		},
+		"the kind": func() {
+			a.Target.Kind = rapid.SampledFrom([]string{"", "*", "Namespace", "PodList", "node", "Secret", "ClusterRole"}).Draw(r, "kind")
+		},
+		"a layout too many": func() {
+			if a.Relayout == nil {
+				a.Relayout = &rca.Relayout{}
+			} else {
+				a.Relayout = nil
+			}
+		},
+	}
+	if a.Verb == rca.VerbPatch || a.Verb == rca.VerbRecreate {
+		spoilers["the patch"] = func() {
+			a.Patch = json.RawMessage(rapid.SampledFrom([]string{"", "{}", "null", "[]", `"*"`, `{"$patch":"delete"}`, `{"$patch":"replace","spec":{}}`, "{"}).Draw(r, "patch"))
+		}
+	}
+	if l := a.Relayout; l != nil {
+		gpu := l.GPUs[0]
+		maps.Copy(spoilers, map[string]func(){
+			"no GPU":       func() { l.GPUs = nil },
+			"all GPUs":     func() { l.GPUs = []int{-1} },
+			"GPU twice":    func() { l.GPUs = []int{gpu, gpu} },
+			"the config":   func() { l.Config = rapid.SampledFrom([]string{"", "*", "all *", "-", "a/b"}).Draw(r, "config") },
+			"no layouts":   func() { l.Layouts = nil },
+			"empty layout": func() { l.Layouts = map[int]map[string]int{gpu: {"1g.5gb": 0}} },
+			"no profile":   func() { l.Layouts[gpu][""] = 1 },
+			"minus":        func() { l.Layouts[gpu]["1g.5gb"] = -1 },
+		})
+		for i := range l.Victims {
+			targets = append(targets, &l.Victims[i])
+			spoilers[fmt.Sprint("victim's kind ", i)] = func() { l.Victims[i].Kind = "Node" }
+		}
+		if l.ConfigMap != nil {
+			targets = append(targets, l.ConfigMap)
+			spoilers["no entry"] = func() { l.Entry = nil }
+			spoilers["empty entry"] = func() { l.Entry = json.RawMessage("[]") }
+			spoilers["no ConfigMap"] = func() { l.ConfigMap = nil }
+		}
+	}
+	for i, t := range targets {
+		spoilers[fmt.Sprint("name ", i)] = func() { t.Name = any }
+		spoilers[fmt.Sprint("uid ", i)] = func() { t.UID = rapid.SampledFrom([]string{"", " ", "*", "a,b", "a b", "?"}).Draw(r, "uid") }
+		if t.Kind != "Node" {
+			spoilers[fmt.Sprint("namespace ", i)] = func() { t.Namespace = any }
+		} else {
+			spoilers[fmt.Sprint("namespace ", i)] = func() { t.Namespace = "default" }
+		}
+	}
+	what := rapid.SampledFrom(slices.Sorted(maps.Keys(spoilers))).Draw(r, "spoiled")
+	spoilers[what]()
+	return fmt.Sprintf("%s (%q)", what, any)
+}
+
+// A node's layout goes from one to the next; a plan that would bring back one that
+// was replaced within 24 h is refused, any other may begin.
+func promiseR21(t *testing.T) {
+	refused, begun := 0, 0
+	rapid.Check(t, func(r *rapid.T) {
+		s := quiet()
+		s.limits.CoolDown = 0
+		s.view.Plans = nil
+		layouts := []map[string]int{{"1g.5gb": 7}, {"2g.10gb": 3}, {"3g.20gb": 2}, {"7g.40gb": 1}, {}}
+		written := []string{"1g.5gb@0 1g.5gb@1 1g.5gb@2 1g.5gb@3 1g.5gb@4 1g.5gb@5 1g.5gb@6", "2g.10gb@0 2g.10gb@2 2g.10gb@4", "3g.20gb@0 3g.20gb@4", "7g.40gb@0", "empty"}
+		now, is := noon, 0
+		replaced := map[int]time.Time{} // layout → when it was last replaced
+		for i := range rapid.IntRange(2, 12).Draw(r, "plans") {
+			now = now.Add(time.Duration(rapid.IntRange(0, 12*60).Draw(r, "minutes")) * time.Minute)
+			to := rapid.IntRange(0, 3).Draw(r, "to") // never to no instance at all
+			plan := planFor(i, "gpu-1")
+			s.plan = plan
+			s.at(now)
+			l := &plan.Spec.Actions[0]
+			l.Relies = map[string]string{"mig": "unpend-x success mixed", "gpu0": written[is]}
+			l.Relayout.Config, l.Relayout.Layouts = fmt.Sprintf("unpend-%d", i), map[int]map[string]int{0: layouts[to]}
+			at, was := replaced[to]
+			back := was && now.Sub(at) < 24*time.Hour
+			got := s.judge()
+			if back != (got.Decision == Refuse && got.Rule == "opposite") || !back && got.Decision != Allow {
+				r.Fatalf("at %s to %d, which was replaced at %s: got %+v", now, to, at, got)
+			}
+			if back {
+				refused++
+				continue
+			}
+			begun++
+			in(plan, v1alpha1.Succeeded, now)
+			s.add(plan)
+			replaced[is] = now
+			is = to
+		}
+	})
+	if refused == 0 || begun == 0 {
+		t.Errorf("%d refused, %d begun", refused, begun)
+	}
+}
+
+// A quarter of the nodes lost at once: nothing begins from the next judgement on,
+// not when they are back either, until a person has said so.
+func promiseR22(t *testing.T) {
+	s := quiet()
+	for _, n := range s.view.Nodes[5:10] {
+		notReady(n, noon)
+	}
+	if got := s.judge(); got.Decision != Wait || got.Rule != "breaker" {
+		t.Fatalf("at once: %+v", got)
+	}
+	why, open := s.limits.Tripped(s.view, time.Time{})
+	state, err := ReadBreaker(BreakerState{Open: open, Since: noon, Why: why}.Data()) // a restart
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.view.Nodes, s.view.Breaker = gpuNodes(20), state
+	s.at(noon.AddDate(0, 0, 7))
+	if got := s.judge(); got.Decision != Wait || got.Rule != "breaker" {
+		t.Fatalf("a week later: %+v", got)
+	}
+	s.view.Breaker = BreakerState{ResetAt: s.view.Now}
+	if got := s.judge(); got.Decision != Allow {
+		t.Fatalf("reset: %+v", got)
+	}
+}
+
+// simulate has many approved plans judged every 100 ms while some of them run, each
+// for a time of its own: never more than one node is worked on, never more of the
+// pool out of use than may be, whatever the clock does.
+func simulate(r *rapid.T, jumps bool) {
+	const tick, most = 100 * time.Millisecond, 1200
+	w := newTurmoil(r)
+	for i := range most {
+		now := noon.Add(time.Duration(i) * tick)
+		if jumps {
+			now = now.Add(rapid.SampledFrom([]time.Duration{0, 0, 0, time.Hour, -time.Hour}).Draw(r, "jump"))
+		}
+		w.goOn(now)
+		for _, j := range w.order {
+			p := &w.plans[j]
+			if p.Status.Phase != v1alpha1.Queued {
+				continue
+			}
+			v := Defaults().Judge(View{Now: now, Nodes: w.nodes, Plans: w.plans}, p)
+			w.heed(p, v)
+		}
+		w.check(r)
+		if w.left() == 0 {
+			return
+		}
+	}
+	if !jumps && w.out == 0 && !w.troubled {
+		r.Fatalf("%d plans never began nor ended", w.left())
+	}
+}
+
+// turmoil is a pool with plans at work in it.
+type turmoil struct {
+	nodes    []*corev1.Node
+	plans    []v1alpha1.Remediation
+	order    []int
+	lasts    []int // ticks that a plan still takes
+	marksAt  []int // how many of these it has left when it marks its node
+	ends     []v1alpha1.Phase
+	out      int  // nodes that others have closed
+	troubled bool // some plan fails
+}
+
+func newTurmoil(r *rapid.T) *turmoil {
+	const plans = 20
+	w := &turmoil{nodes: gpuNodes(rapid.IntRange(1, 40).Draw(r, "nodes")), out: rapid.IntRange(0, 2).Draw(r, "out"), troubled: rapid.Bool().Draw(r, "troubled")}
+	w.out = min(w.out, len(w.nodes)-1)
+	for _, n := range w.nodes[:w.out] {
+		cordon(n, noon.AddDate(0, 0, -1))
+	}
+	ends := []v1alpha1.Phase{v1alpha1.Succeeded}
+	if w.troubled {
+		ends = append(ends, v1alpha1.Failed, v1alpha1.Parked)
+	}
+	for i := range plans {
+		p := planFor(i, fmt.Sprintf("gpu-%d", rapid.IntRange(w.out+1, len(w.nodes)).Draw(r, "node")))
+		p.Status.Phase = v1alpha1.Queued
+		w.plans = append(w.plans, *p)
+		w.lasts = append(w.lasts, rapid.IntRange(1, 40).Draw(r, "lasts"))
+		w.marksAt = append(w.marksAt, rapid.IntRange(0, w.lasts[i]).Draw(r, "marks"))
+		w.ends = append(w.ends, rapid.SampledFrom(ends).Draw(r, "ends"))
+		w.order = append(w.order, i)
+	}
+	w.order = rapid.Permutation(w.order).Draw(r, "order")
+	return w
+}
+
+func (w *turmoil) node(p *v1alpha1.Remediation) *corev1.Node {
+	return w.nodes[slices.IndexFunc(w.nodes, func(n *corev1.Node) bool { return n.Name == p.Spec.Nodes[0] })]
+}
+
+// goOn moves the plans under way by one tick.
+func (w *turmoil) goOn(now time.Time) {
+	for i := range w.plans {
+		p := &w.plans[i]
+		if !p.Status.Phase.Begun() {
+			continue
+		}
+		w.lasts[i]--
+		if w.lasts[i] == w.marksAt[i] {
+			marked(w.node(p), p, "")
+		}
+		if w.lasts[i] > 0 {
+			continue
+		}
+		n := w.node(p)
+		n.Annotations, n.Spec.Unschedulable = nil, false
+		if w.ends[i] == v1alpha1.Parked {
+			marked(n, p, "stuck")
+		}
+		in(p, w.ends[i], now)
+	}
+}
+
+// heed does what a verdict says.
+func (w *turmoil) heed(p *v1alpha1.Remediation, v Verdict) {
+	if v.Decision == Allow {
+		p.Status.Began, p.Status.Journal = new(metav1.NewMicroTime(noon)), []v1alpha1.Entry{{Step: "0/cordon"}}
+	}
+	p.Status.Phase = v.Phase
+}
+
+func (w *turmoil) left() (n int) {
+	for i := range w.plans {
+		if !w.plans[i].Status.Phase.Ended() {
+			n++
+		}
+	}
+	return n
+}
+
+func (w *turmoil) check(r *rapid.T) {
+	working, running, out := 0, 0, 0
+	for _, n := range w.nodes {
+		op, err := v1alpha1.OperationOn(n)
+		if err != nil {
+			r.Fatal(err)
+		}
+		if op != nil && op.Parked == "" {
+			working++
+		}
+		if n.Spec.Unschedulable {
+			out++
+		}
+	}
+	for i := range w.plans {
+		if w.plans[i].Status.Phase.Begun() {
+			running++
+		}
+	}
+	if working > 1 || running > 1 {
+		r.Fatalf("%d nodes are worked on by %d plans", working, running)
+	}
+	if most := max(1, len(w.nodes)/10, w.out); out > most {
+		r.Fatalf("%d of %d nodes are out of use, %d may be", out, len(w.nodes), most)
+	}
+}
