@@ -21,6 +21,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
+
+	"github.com/unpend/unpend/testdata/controlplane"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -47,12 +49,20 @@ func render(t testing.TB, v values) (map[string]string, error) {
 
 func renderIn(t testing.TB, namespace string, v values) (map[string]string, error) {
 	t.Helper()
+	return renderFor(t, controlplane.Version, namespace, v)
+}
+
+// renderFor renders for a version of Kubernetes.
+func renderFor(t testing.TB, version, namespace string, v values) (map[string]string, error) {
+	t.Helper()
 	c := load(t)
 	if err := chartutil.ProcessDependencies(c, v); err != nil {
 		t.Fatal(err)
 	}
 	release := chartutil.ReleaseOptions{Name: "unpend", Namespace: namespace, IsInstall: true}
-	all, err := chartutil.ToRenderValues(c, v, release, chartutil.DefaultCapabilities)
+	caps := chartutil.DefaultCapabilities.Copy()
+	caps.KubeVersion = chartutil.KubeVersion{Version: version}
+	all, err := chartutil.ToRenderValues(c, v, release, caps)
 	if err != nil {
 		return nil, err
 	}
@@ -70,6 +80,11 @@ func objects(t testing.TB, v values) []*unstructured.Unstructured {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return parse(t, files)
+}
+
+func parse(t testing.TB, files map[string]string) []*unstructured.Unstructured {
+	t.Helper()
 	var out []*unstructured.Unstructured
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		if !strings.HasSuffix(name, ".yaml") {
@@ -123,6 +138,7 @@ func everything() values {
 		"extraVolumes":      []any{values{"name": "runbooks", "configMap": values{"name": "runbooks"}}},
 		"extraVolumeMounts": []any{values{"name": "runbooks", "mountPath": "/runbooks", "readOnly": true}},
 		"probe":             everyProbe(),
+		"remediate":         everyExecutor(),
 	}
 }
 
@@ -134,8 +150,11 @@ func variants() map[string]values {
 			"persistence": values{"enabled": false}, "networkPolicy": values{"enabled": false}, "probe": values{"enabled": false}},
 		"claim": {"persistence": values{"enabled": true, "existingClaim": "mine"}, "gpuOperator": values{"migConfigMaps": []any{"a", "gpu-1-mig-config"}},
 			"probe": values{"namespace": values{"create": false, "name": "probes"}}},
-		"tier 1":     {"probe": values{"tier": 1, "namespace": values{"name": "tier-1"}}},
-		"tier 2":     {"probe": values{"tier": 2, "namespace": values{"name": "tier-2"}}},
+		"tier 1":  {"probe": values{"tier": 1, "namespace": values{"name": "tier-1"}}},
+		"tier 2":  {"probe": values{"tier": 2, "namespace": values{"name": "tier-2"}}},
+		"approve": approve(),
+		"standby": {"mode": "approve", "remediate": values{"replicas": 2, "audit": values{"accessMode": "ReadWriteMany", "existingClaim": "trail"}},
+			"rbac": values{"create": false}, "probe": values{"enabled": false}},
 		"everything": everything(),
 	}
 }
@@ -159,7 +178,7 @@ func golden(t *testing.T, name string, got []byte) {
 
 // The rights are a promise: a change of them is to be seen in review.
 func TestClusterRoleGolden(t *testing.T) {
-	for file, objs := range map[string][]*unstructured.Unstructured{"clusterrole-rules.yaml": withoutProbe(t, nil), "clusterrole-probe-rules.yaml": probeOnly(t, nil)} {
+	for file, objs := range map[string][]*unstructured.Unstructured{"clusterrole-rules.yaml": serviceOnly(t, nil), "clusterrole-probe-rules.yaml": probeOnly(t, nil)} {
 		role := one[rbacv1.ClusterRole](t, objs, "ClusterRole")
 		got, err := yaml.Marshal(role.Rules)
 		if err != nil {
@@ -172,7 +191,7 @@ func TestClusterRoleGolden(t *testing.T) {
 func TestNoRightToWriteOrToReadSecrets(t *testing.T) {
 	for name, v := range variants() {
 		t.Run(name, func(t *testing.T) {
-			for _, o := range withoutProbe(t, v) {
+			for _, o := range serviceOnly(t, v) {
 				switch o.GetKind() {
 				case "ClusterRole":
 					role := one[rbacv1.ClusterRole](t, []*unstructured.Unstructured{o}, "ClusterRole")
@@ -213,7 +232,7 @@ func checkRules(t *testing.T, rules []rbacv1.PolicyRule, wholeCluster bool) {
 }
 
 func TestRoleNamesItsConfigMaps(t *testing.T) {
-	role := one[rbacv1.Role](t, objects(t, variants()["claim"]), "Role")
+	role := one[rbacv1.Role](t, serviceOnly(t, variants()["claim"]), "Role")
 	want := []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: []string{"a", "gpu-1-mig-config"}, Verbs: []string{"get"}}}
 	if diff := cmp.Diff(want, role.Rules); diff != "" || role.Namespace != "gpu-operator" {
 		t.Error(role.Namespace, diff)
@@ -221,7 +240,8 @@ func TestRoleNamesItsConfigMaps(t *testing.T) {
 }
 
 func TestKindsRendered(t *testing.T) {
-	service := []string{"ClusterRole", "ClusterRoleBinding", "ConfigMap", "Deployment", "NetworkPolicy", "PersistentVolumeClaim", "Role", "RoleBinding", "Service", "ServiceAccount"}
+	service := []string{"ClusterRole", "ClusterRoleBinding", "ConfigMap", "Deployment", "NetworkPolicy", "PersistentVolumeClaim", "Role", "RoleBinding", "Service", "ServiceAccount",
+		"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "ValidatingAdmissionPolicyBinding"}
 	probe := []string{"ClusterRole", "ClusterRoleBinding", "DaemonSet", "Namespace", "NetworkPolicy", "ServiceAccount", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}
 	without := func(kinds []string, kind string) []string {
 		return slices.DeleteFunc(slices.Clone(kinds), func(k string) bool { return k == kind })
@@ -230,11 +250,16 @@ func TestKindsRendered(t *testing.T) {
 		wantService, wantProbe := service, probe
 		switch name {
 		case "least":
-			wantService, wantProbe = []string{"ConfigMap", "Deployment", "Service"}, nil
+			wantService, wantProbe = []string{"ConfigMap", "Deployment", "Service",
+				"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "ValidatingAdmissionPolicyBinding"}, nil
+		case "standby":
+			wantService, wantProbe = slices.DeleteFunc(slices.Clone(service), func(k string) bool {
+				return slices.Contains([]string{"ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"}, k)
+			}), nil
 		case "claim":
 			wantService, wantProbe = without(service, "PersistentVolumeClaim"), without(probe, "Namespace")
 		}
-		if diff := cmp.Diff(wantService, kinds(withoutProbe(t, v))); diff != "" {
+		if diff := cmp.Diff(wantService, kinds(serviceOnly(t, v))); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
 		if diff := cmp.Diff(wantProbe, kinds(probeOnly(t, v))); diff != "" {
@@ -324,6 +349,32 @@ func TestSchemaRefuses(t *testing.T) {
 		"no label of the nodes":     {"probe": values{"deployLabel": ""}},
 		"label with its value":      {"probe": values{"deployLabel": "gpu=true"}},
 		"unknown key, probe image":  {"probe": values{"image": values{"secret": "x"}}},
+		"everybody approves":        approvers("*"),
+		"approver as a pattern":     approvers("*@example.com"),
+		"approver without a name":   approvers(""),
+		"approver with a space":     approvers("alice "),
+		"the masters":               {"remediate": values{"approvers": values{"groups": []any{"system:masters"}}}},
+		"a ServiceAccount approves": approvers("system:serviceaccount:unpend:default"),
+		"a node approves":           approvers("system:node:gpu-1"),
+		"an approver twice":         approvers("alice", "alice"),
+		"an approver as an object":  {"remediate": values{"approvers": values{"users": []any{values{"name": "alice"}}}}},
+		"unknown kind of fix":       {"remediate": values{"kinds": values{"all": true}}},
+		"kind of fix as a word":     {"remediate": values{"kinds": values{"evict": "yes"}}},
+		"no node in flight":         limits("nodesInFlight", 0),
+		"unknown limit":             limits("forceDelete", true),
+		"more than the whole pool":  limits("poolUnavailablePercent", 101),
+		"half an eviction":          limits("evictionsPerPlan", 0.5),
+		"duration without a unit":   limits("coolDown", "60"),
+		"no duration":               limits("coolDown", ""),
+		"negative duration":         limits("oppositeWithin", "-24h"),
+		"breaker that never opens":  limits("breaker", values{"percent": 0}),
+		"freeze of four fields":     limits("freeze", []any{values{"cron": "0 18 * *", "duration": "1h", "timezone": "UTC"}}),
+		"freeze without an end":     limits("freeze", []any{values{"cron": "0 18 * * 5", "timezone": "UTC"}}),
+		"freeze in no zone":         limits("freeze", []any{values{"cron": "0 18 * * 5", "duration": "1h", "timezone": "../etc"}}),
+		"paused as a word":          {"remediate": values{"paused": "true"}},
+		"no executor":               {"remediate": values{"replicas": 0}},
+		"two pods, one claim":       {"remediate": values{"replicas": 2}},
+		"access to the trail":       {"remediate": values{"audit": values{"accessMode": "ReadOnlyMany"}}},
 		"probe with a GPU":          {"probe": values{"resources": values{"limits": values{"nvidia.com/gpu": "1"}}}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -357,13 +408,15 @@ func TestSchemaAndValuesAgree(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	probe, ok := c.Values["probe"].(map[string]any)
-	if !ok {
-		t.Fatal("no values of the probe")
-	}
-	got, want = slices.Sorted(maps.Keys(schema.Properties["probe"].Properties)), slices.Sorted(maps.Keys(probe))
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
+	for _, part := range []string{"probe", "remediate"} {
+		its, ok := c.Values[part].(map[string]any)
+		if !ok {
+			t.Fatalf("no values of %s", part)
+		}
+		got, want = slices.Sorted(maps.Keys(schema.Properties[part].Properties)), slices.Sorted(maps.Keys(its))
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: %s", part, diff)
+		}
 	}
 }
 
