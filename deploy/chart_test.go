@@ -152,7 +152,7 @@ func variants() map[string]values {
 			"probe": values{"namespace": values{"create": false, "name": "probes"}}},
 		"tier 1":  {"probe": values{"tier": 1, "namespace": values{"name": "tier-1"}}},
 		"tier 2":  {"probe": values{"tier": 2, "namespace": values{"name": "tier-2"}}},
-		"approve": approve(),
+		"approve": {"mode": "approve", "remediate": approve()["remediate"], "probe": values{"namespace": values{"name": "approve-probe"}}},
 		"standby": {"mode": "approve", "remediate": values{"replicas": 2, "audit": values{"accessMode": "ReadWriteMany", "existingClaim": "trail"}},
 			"rbac": values{"create": false}, "probe": values{"enabled": false}},
 		"everything": everything(),
