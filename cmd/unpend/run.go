@@ -78,17 +78,22 @@ func (o *runOptions) serve(ctx context.Context, std stdio) error {
 	if err := o.check(c); err != nil {
 		return err
 	}
+	measure, err := gpuWork{c.RCA.Prometheus, c.RCA.PrometheusTokenFile, c.RCA.IdleWindow.Duration, c.RCA.IdleThreshold}.measure()
+	if err != nil {
+		return &codedError{exitUsage, err}
+	}
 	client, custom, err := o.clients()
 	if err != nil {
 		return err
 	}
-	s := &service{config: c, client: client, custom: custom, roles: o.roles, std: std, logger: slog.New(slog.NewJSONHandler(std.err, nil)), registry: prometheus.NewRegistry()}
+	s := &service{config: c, measure: measure, client: client, custom: custom, roles: o.roles, std: std, logger: slog.New(slog.NewJSONHandler(std.err, nil)), registry: prometheus.NewRegistry()}
 	return unreachable(s.run(ctx))
 }
 
 // service binds the rooms together, a line per topic.
 type service struct {
 	config   config
+	measure  rca.Measure
 	client   kubernetes.Interface
 	custom   dynamic.Interface
 	roles    []string
@@ -168,6 +173,7 @@ func (s *service) diagnose(ctx context.Context) error {
 		return err
 	}
 	defer a.close()
+	a.opts.Measure = s.measure
 	gauges := rca.NewGauges(time.Now)
 	if err := s.registry.Register(gauges); err != nil {
 		return fmt.Errorf("register metrics: %w", err)
