@@ -303,7 +303,7 @@ func (c *Case) unreadFacts() []string {
 	if c.world.unmeasured == noMeasure { // nobody asked for it: what else is missing comes first
 		return append(append(out, kinds...), c.unmeasured()...)
 	}
-	return append(append(c.unmeasured(), out...), kinds...)
+	return slices.Insert(append(out, kinds...), 0, c.unmeasured()...)
 }
 
 // leavesOpen says what a diagnosis lacks when a kind was not read.

@@ -13,6 +13,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -55,8 +56,10 @@ const (
 	longest = 2 * time.Minute
 	// maxWindow keeps an answer below Prometheus' limit of 11,000 points.
 	maxWindow = 7 * 24 * time.Hour
-	// lookBack is how far back it is looked for the last work of who is idle.
+	// lookBack is how far back it is looked for the last work of who is idle, and
+	// maxBack in how many parts at most: a day of 2 min.
 	lookBack = 24 * time.Hour
+	maxBack  = 720
 	// pause is how long a Prometheus that failed is not asked again: the diagnoses of
 	// a storm must not wait for it one by one.
 	pause = 30 * time.Second
@@ -75,11 +78,8 @@ type Client struct {
 // New checks the options. The error says which of them cannot be used.
 func New(o Options) (*Client, error) {
 	u, err := url.Parse(o.Address)
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("read the address of Prometheus: %w", err)
-	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "":
-		return nil, fmt.Errorf("address of Prometheus %q: use http(s)://HOST[:PORT][/PATH]", u.Redacted())
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return nil, errors.New("the address of Prometheus is to be http(s)://HOST[:PORT][/PATH], without a password")
 	}
 	setDefaults(&o)
 	switch {
@@ -145,7 +145,8 @@ func (c *Client) measure(ctx context.Context, at time.Time, holders []rca.Holder
 	if len(holders) == 0 {
 		return nil, nil
 	}
-	seen, err := c.look(ctx, c.window(at), holders)
+	window := c.window(at)
+	seen, err := c.look(ctx, window, holders)
 	if err != nil {
 		return nil, err
 	}
@@ -157,10 +158,10 @@ func (c *Client) measure(ctx context.Context, at time.Time, holders []rca.Holder
 			idle = append(idle, h)
 		}
 	}
-	if len(idle) == 0 {
+	back := window.back()
+	if len(idle) == 0 || back.n == window.n {
 		return uses, nil
 	}
-	back := c.back(at)
 	// That they are idle is settled. If it cannot be told since when, it is since the
 	// window began.
 	if seen, err = c.look(ctx, back, idle); err != nil {
@@ -168,7 +169,7 @@ func (c *Client) measure(ctx context.Context, at time.Time, holders []rca.Holder
 	}
 	for _, h := range idle {
 		u := uses[h.PodName]
-		u.Since = c.since(h, back, seen[h.PodName], u.Since)
+		u.Since = c.since(h, back, back.n-window.n, seen[h.PodName])
 		uses[h.PodName] = u
 	}
 	return uses, nil
@@ -210,6 +211,9 @@ func plain(ctx context.Context, err error) error {
 	}
 	if long, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return fmt.Errorf("answers with more than %d bytes", long.Limit)
+	}
+	if dial, ok := errors.AsType[*net.OpError](err); ok {
+		return dial.Err
 	}
 	if request, ok := errors.AsType[*url.Error](err); ok {
 		return request.Err

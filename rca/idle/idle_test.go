@@ -102,7 +102,7 @@ func TestIdleIsSeenForTheWholeWindow(t *testing.T) {
 		want    rca.Use
 	}{
 		{pod: "idle", stories: []story{{engineActive, whole("idle", 0), during(3*hour, 95*time.Minute, 0.9, 0.01)}},
-			want: rca.Use{Idle: true, Max: 1, Since: noon.Add(-3 * window)}},
+			want: rca.Use{Idle: true, Max: 1, Since: noon.Add(-94 * time.Minute)}},
 		{pod: "idle-by-util", stories: []story{{gpuUtil, whole("idle-by-util", 0), always(0)}},
 			want: rca.Use{Idle: true, Since: ran}},
 		{pod: "idle-mig", holder: rca.Holder{MIG: true}, stories: []story{{engineActive, mig("idle-mig", 13), always(0.04)}},
@@ -198,6 +198,7 @@ func TestOptions(t *testing.T) {
 		"no address":     {},
 		"no host":        {Address: "http://"},
 		"another scheme": {Address: "file:///etc/passwd"},
+		"a password":     {Address: "http://me:secret@prometheus:9090"},
 		"a query":        {Address: "http://prometheus:9090/?x=y"},
 		"not an address": {Address: "http://[::1"},
 		"short window":   {Address: "http://prometheus:9090", Window: time.Millisecond},
@@ -207,6 +208,8 @@ func TestOptions(t *testing.T) {
 	} {
 		if c, err := New(o); err == nil {
 			t.Errorf("%s is taken: %+v", name, c.opts)
+		} else if strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s is shown: %v", name, err)
 		}
 	}
 	c := client(t, Options{Address: "https://prometheus.example/base/"})

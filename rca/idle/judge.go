@@ -44,17 +44,16 @@ func (c *Client) judge(h rca.Holder, at time.Time, devices map[device][]float64)
 	return u
 }
 
-// since goes back from the window, which is known to be idle, as long as no work was
-// seen and the pod ran.
-func (c *Client) since(h rca.Holder, g grid, devices map[device][]float64, known time.Time) time.Time {
-	for i := g.n - 2; i >= 0; i-- {
-		began := g.start().Add(time.Duration(i-1) * g.part)
-		if began.Before(h.Running) || !c.quiet(h, devices, i) {
-			break
-		}
-		known = began
+// since goes back from the window, whose first part is known, as long as the pod ran
+// and no work was seen.
+func (c *Client) since(h rca.Holder, g grid, known int, devices map[device][]float64) time.Time {
+	for known > 0 && g.began(known).After(h.Running) && c.quiet(h, devices, known-1) {
+		known--
 	}
-	return known
+	if began := g.began(known); began.After(h.Running) {
+		return began
+	}
+	return h.Running
 }
 
 // quiet says whether all devices were seen in a part, and none worked.

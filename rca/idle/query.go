@@ -34,7 +34,11 @@ type grid struct {
 	n    int
 }
 
-func (g grid) start() time.Time { return g.end.Add(-time.Duration(g.n-1) * g.part) }
+// start is where the first part ends, as the API counts.
+func (g grid) start() time.Time { return g.began(1) }
+
+// began is when part i did.
+func (g grid) began(i int) time.Time { return g.end.Add(-time.Duration(g.n-i) * g.part) }
 
 // window parts the window so that none of its parts is long.
 func (c *Client) window(at time.Time) grid {
@@ -42,9 +46,10 @@ func (c *Client) window(at time.Time) grid {
 	return grid{at.Truncate(time.Millisecond), (c.opts.Window / time.Duration(n)).Truncate(time.Millisecond), n}
 }
 
-// back is the time before, in windows.
-func (c *Client) back(at time.Time) grid {
-	return grid{at.Truncate(time.Millisecond), c.opts.Window, int(min(max(lookBack/c.opts.Window, 1), 48))}
+// back is the window and the time before it, in the same parts.
+func (g grid) back() grid {
+	g.n = max(g.n, min(int(lookBack/g.part), maxBack))
+	return g
 }
 
 // query asks for the most of each part, by pod and device. Where a scrape does not
