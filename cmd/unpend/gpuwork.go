@@ -26,6 +26,11 @@ func (p *gpuWork) flags(c *cobra.Command) {
 	c.Flags().Float64Var(&p.threshold, "idle-threshold", 5, "below how many percent of GPU work a pod is idle")
 }
 
+// gpuWork is what the configuration says of it.
+func (c config) gpuWork() gpuWork {
+	return gpuWork{c.RCA.Prometheus, c.RCA.PrometheusTokenFile, c.RCA.IdleWindow.Duration, c.RCA.IdleThreshold}
+}
+
 // measure is nil where no Prometheus is named.
 func (p gpuWork) measure() (rca.Measure, error) {
 	if p.address == "" {

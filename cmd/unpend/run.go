@@ -78,7 +78,7 @@ func (o *runOptions) serve(ctx context.Context, std stdio) error {
 	if err := o.check(c); err != nil {
 		return err
 	}
-	measure, err := gpuWork{c.RCA.Prometheus, c.RCA.PrometheusTokenFile, c.RCA.IdleWindow.Duration, c.RCA.IdleThreshold}.measure()
+	measure, err := c.gpuWork().measure()
 	if err != nil {
 		return &codedError{exitUsage, err}
 	}
