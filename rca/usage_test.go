@@ -201,7 +201,7 @@ func TestWhoIsAsked(t *testing.T) {
 			return nil, err
 		}
 	}
-	found, err := Diagnose(t.Context(), lent(t, nil, holders...), Options{Measure: count(errors.New("Prometheus p: server error: 503"))})
+	found, err := Diagnose(t.Context(), lent(t, nil, holders...), Options{Measure: count(errors.New("ask Prometheus p: server error: 503"))})
 	if err != nil || len(found) != 2 {
 		t.Fatal(len(found), err)
 	}
@@ -209,7 +209,7 @@ func TestWhoIsAsked(t *testing.T) {
 		t.Error(diff)
 	}
 	for _, d := range found {
-		if causeIDs(d)[0] != GPUsInUse || !slices.Equal(d.Unread, []string{"GPU work: Prometheus p: server error: 503; idle holders are not told apart"}) {
+		if causeIDs(d)[0] != GPUsInUse || !slices.Equal(d.Unread, []string{"GPU work: ask Prometheus p: server error: 503; idle holders are not told apart"}) {
 			t.Errorf("%v, unread %q", causeIDs(d), d.Unread)
 		}
 	}

@@ -39,7 +39,7 @@ func TestPrometheusThatFails(t *testing.T) {
 		"another type":      {page(200, `{"status":"success","data":{"resultType":"vector","result":[]}}`), "answers a range with vector"},
 		"a part":            {page(200, `{"status":"success","warnings":["store-2 is down"],"data":{"resultType":"matrix","result":[]}}`), "answers in part only: store-2 is down"},
 		"redirect":          {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, elsewhere.URL, http.StatusFound) }, "redirects to " + strings.TrimPrefix(elsewhere.URL, "http://")},
-		"an answer too big": {func(w http.ResponseWriter, r *http.Request) { io.Copy(w, io.LimitReader(endless{}, 2*maxAnswer)) }, "answers with more than 33554432 bytes"},
+		"an answer too big": {func(w http.ResponseWriter, _ *http.Request) { io.Copy(w, io.LimitReader(endless{}, 2*maxAnswer)) }, "answers with more than 33554432 bytes"},
 		"silence":           {func(_ http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body); <-r.Context().Done() }, "no answer within 300ms"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -54,7 +54,7 @@ func TestPrometheusThatFails(t *testing.T) {
 			if took := time.Since(began); took > 10*time.Second {
 				t.Errorf("took %s", took)
 			}
-			if got != nil || err == nil || !strings.Contains(err.Error(), k.want) || !strings.HasPrefix(err.Error(), "Prometheus "+strings.TrimPrefix(server.URL, "http://")) {
+			if got != nil || err == nil || !strings.Contains(err.Error(), k.want) || !strings.HasPrefix(err.Error(), "ask Prometheus "+strings.TrimPrefix(server.URL, "http://")) {
 				t.Errorf("%v, %v; want %q", got, err, k.want)
 			}
 		})

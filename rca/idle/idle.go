@@ -60,6 +60,9 @@ const (
 	// maxBack in how many parts at most: a day of 2 min.
 	lookBack = 24 * time.Hour
 	maxBack  = 720
+	// maxNamed is how many pods are asked for by name; of more, all of their namespaces
+	// are.
+	maxNamed = 200
 	// pause is how long a Prometheus that failed is not asked again: the diagnoses of
 	// a storm must not wait for it one by one.
 	pause = 30 * time.Second
@@ -121,7 +124,7 @@ func (c *Client) Measure(ctx context.Context, at time.Time, holders []rca.Holder
 	defer cancel()
 	uses, err := c.measure(bounded, at, holders)
 	if err != nil {
-		err = fmt.Errorf("Prometheus %s: %w", host(c.opts.Address), plain(bounded, err)) //nolint:staticcheck // a name
+		err = fmt.Errorf("ask Prometheus %s: %w", host(c.opts.Address), plain(bounded, err))
 		if ctx.Err() == nil {
 			c.mu.Lock()
 			c.failed, c.why = c.opts.Now(), err
@@ -165,7 +168,7 @@ func (c *Client) measure(ctx context.Context, at time.Time, holders []rca.Holder
 	// That they are idle is settled. If it cannot be told since when, it is since the
 	// window began.
 	if seen, err = c.look(ctx, back, idle); err != nil {
-		return uses, nil //nolint:nilerr // as said
+		return uses, nil
 	}
 	for _, h := range idle {
 		u := uses[h.PodName]

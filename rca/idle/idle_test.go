@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -171,6 +172,17 @@ func TestIdleIsSeenForTheWholeWindow(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+	// Among more pods than are asked for by name they are told the same.
+	crowd := slices.Clone(holders)
+	for i := range maxNamed {
+		name := rca.PodName{Namespace: "demo", Name: fmt.Sprintf("crowd-%d", i)}
+		crowd = append(crowd, rca.Holder{PodName: name, Devices: 1, Running: ran})
+		want[name] = rca.Use{Watched: window, Unknown: "Prometheus has no series of its GPUs"}
+	}
+	got, err = c.Measure(t.Context(), noon, crowd)
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Error(diff, err)
 	}
 	// A day later nothing of it is left in the window.
 	got, err = c.Measure(t.Context(), noon.Add(24*hour), holders)

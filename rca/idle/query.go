@@ -56,15 +56,19 @@ func (g grid) back() grid {
 // honour the exporter's labels, pod is the exporter and exported_pod the holder.
 // Points carry over nothing from the parts before, as an instant selector would.
 func (c *Client) query(ctx context.Context, metric, match string, g grid, holders []rca.Holder) (model.Matrix, error) {
-	spaces := map[string]bool{}
+	spaces, pods := map[string]bool{}, map[string]bool{}
 	for _, h := range holders {
 		spaces[regexp.QuoteMeta(h.Namespace)] = true
+		pods[regexp.QuoteMeta(h.Name)] = true
 	}
-	in := strconv.Quote(strings.Join(slices.Sorted(maps.Keys(spaces)), "|"))
+	in, who := oneOf(spaces), `".+"`
+	if len(holders) <= maxNamed {
+		who = oneOf(pods)
+	}
 	length := fmt.Sprintf("%dms", g.part.Milliseconds())
 	text := fmt.Sprintf(`max by (namespace, pod, exported_namespace, exported_pod, UUID, gpu, GPU_I_ID) (`+
-		`max_over_time(%[1]s{%[2]sexported_pod!="",exported_namespace=~%[3]s}[%[4]s]) or max_over_time(%[1]s{%[2]sexported_pod="",pod!="",namespace=~%[3]s}[%[4]s]))`,
-		metric, match, in, length)
+		`max_over_time(%[1]s{%[2]sexported_pod=~%[5]s,exported_namespace=~%[3]s}[%[4]s]) or max_over_time(%[1]s{%[2]sexported_pod="",pod=~%[5]s,namespace=~%[3]s}[%[4]s]))`,
+		metric, match, in, length, who)
 	value, warnings, _, err := c.api.QueryRange(ctx, text, promv1.Range{Start: g.start(), End: g.end, Step: g.part})
 	switch {
 	case err != nil:
@@ -77,6 +81,11 @@ func (c *Client) query(ctx context.Context, metric, match string, g grid, holder
 		return nil, fmt.Errorf("answers a range with %s", value.Type())
 	}
 	return matrix, nil
+}
+
+// oneOf is a matcher's expression for any of these, as PromQL quotes it.
+func oneOf(expressions map[string]bool) string {
+	return strconv.Quote(strings.Join(slices.Sorted(maps.Keys(expressions)), "|"))
 }
 
 // device is a GPU, or a GPU instance of one.

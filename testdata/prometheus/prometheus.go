@@ -4,6 +4,7 @@ package prometheus
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -48,11 +49,13 @@ func Record(t testing.TB, openMetrics string) string {
 // test.
 func Watch(t testing.TB, s Scrape) string {
 	t.Helper()
-	config := fmt.Sprintf("scrape_configs:\n- job_name: dcgm\n  scrape_interval: 100ms\n  scrape_timeout: 100ms\n  honor_labels: %t\n  static_configs:\n  - targets: [%q]\n    labels: {", s.Honor, s.Target)
-	for name, value := range s.Labels {
-		config += fmt.Sprintf("%s: %q, ", name, value)
+	config, err := json.Marshal(map[string]any{"scrape_configs": []any{map[string]any{ // JSON is YAML
+		"job_name": "dcgm", "scrape_interval": "100ms", "scrape_timeout": "100ms", "honor_labels": s.Honor,
+		"static_configs": []any{map[string]any{"targets": []string{s.Target}, "labels": s.Labels}}}}})
+	if err != nil {
+		t.Fatal(err)
 	}
-	return start(t, t.TempDir(), config+"}\n")
+	return start(t, t.TempDir(), string(config))
 }
 
 // Shift moves the times of recorded samples.
