@@ -32,6 +32,8 @@ type Case struct {
 	// Pod is what the next would be.
 	refusals []watcher.Refusal
 	unborn   bool
+	// held: it waits for GPUs that are there and held.
+	held bool
 	// own are the causes that are the pod's own.
 	own []PodRule
 	// requests are the changed requests worked out so far, by title.
@@ -48,6 +50,11 @@ type world struct {
 	inventory *inventory               // of devices; devices() takes it
 	// refusals are of all incidents.
 	refusals []watcher.Refusal
+	// uses are what the holders of GPUs do with them; measured: that was asked for,
+	// unmeasured: why nobody could say.
+	uses       map[PodName]Use
+	measured   bool
+	unmeasured string
 	// configs are the mig-parted configs read so far.
 	configs map[*corev1.ConfigMap]map[string]migEntry
 }

@@ -27,6 +27,7 @@ const (
 	GPURequestTooLarge        CauseID = "GPURequestTooLarge"
 	DevicePluginDown          CauseID = "DevicePluginDown"
 	GPUUnhealthy              CauseID = "GPUUnhealthy"
+	IdleGPUHolders            CauseID = "IdleGPUHolders"
 	SharedResourceRenamed     CauseID = "SharedResourceRenamed"
 	SharedRequestTooLarge     CauseID = "SharedRequestTooLarge"
 	UntoleratedTaint          CauseID = "UntoleratedTaint"
@@ -63,7 +64,7 @@ var catalogueOrder = []CauseID{
 	MIGProfileUnsupported, MIGLayoutMismatch, MIGFragmented, MIGFull, MIGInstancesInUse, MIGStrategyMismatch,
 	MIGConfigFailed, MIGConfigStuck, MIGConfigInProgress, MIGConfigUnknown, MIGConfigInvalidForGPU, MIGModePending,
 	MIGLayoutDrift, GPUNotMIGCapable,
-	GPUsInUse, GPUsFragmentedAcrossNodes, GPURequestTooLarge, DevicePluginDown, GPUUnhealthy,
+	GPUsInUse, GPUsFragmentedAcrossNodes, GPURequestTooLarge, DevicePluginDown, GPUUnhealthy, IdleGPUHolders,
 	SharedResourceRenamed, SharedRequestTooLarge,
 	UntoleratedTaint, NodeSelectorMismatch, NodeCordoned, NodeNotReady, PodAffinityConflict, TopologySpreadConflict,
 	VolumeConflict, HostResourcesShort, TopologyAlignmentRefused, KubeletAdmissionRefused,
@@ -89,6 +90,7 @@ const (
 	AddToleration       FixKind = "AddToleration"
 	FixSelector         FixKind = "FixSelector"
 	RaiseQuota          FixKind = "RaiseQuota"
+	ReleaseIdleHolder   FixKind = "ReleaseIdleHolder"
 	FixClaim            FixKind = "FixClaim"
 	QuarantineGPU       FixKind = "QuarantineGPU"
 	RebootNode          FixKind = "RebootNode"
@@ -100,14 +102,14 @@ const (
 // fixOrder is the order of the catalogue of fixes; it settles ties.
 var fixOrder = []FixKind{
 	ChangeRequest, EvictPods, MovePods, RepartitionGPU, RevertMIGConfig, FixMIGConfig, RestartDevicePlugin, UncordonNode,
-	AddToleration, FixSelector, RaiseQuota, FixClaim, QuarantineGPU, RebootNode, ScaleNodePool, Wait, Manual,
+	AddToleration, FixSelector, RaiseQuota, ReleaseIdleHolder, FixClaim, QuarantineGPU, RebootNode, ScaleNodePool, Wait, Manual,
 }
 
 // disruption orders kinds by how much they disturb, least first: the kind of a
 // fix that takes several is the most disruptive of them.
 var disruption = []FixKind{
 	Wait, Manual, ScaleNodePool, RaiseQuota, UncordonNode, AddToleration, FixSelector, FixClaim, ChangeRequest, RestartDevicePlugin, FixMIGConfig,
-	MovePods, EvictPods, QuarantineGPU, RevertMIGConfig, RepartitionGPU, RebootNode,
+	ReleaseIdleHolder, MovePods, EvictPods, QuarantineGPU, RevertMIGConfig, RepartitionGPU, RebootNode,
 }
 
 func mostDisruptive(kinds []FixKind) FixKind {

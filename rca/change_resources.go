@@ -18,9 +18,14 @@ func (c *Case) resourceChanges(n *nodeView, causes []CauseID) [][]change {
 	lack, fits := c.deficitsOf(n, c.wants)
 	root := causes[0]
 	if fits {
-		if victims, ok := c.cheapest(n, lack); ok && len(victims) > 0 {
+		for _, ch := range c.release(n, lack) {
+			out = append(out, []change{ch})
+		}
+		if victims, ok := c.cheapest(n, lack); ok && len(victims) > 0 && !c.allIdle(victims) {
 			out = append(out, []change{c.evict(n, root, victims)})
-			out = append(out, []change{c.waitFor(n, root, victims)})
+			if root != IdleGPUHolders { // who does nothing does not end either
+				out = append(out, []change{c.waitFor(n, root, victims)})
+			}
 		}
 	}
 	for _, a := range c.asks {

@@ -23,7 +23,10 @@ type Options struct {
 	Search func(ctx context.Context, words []string) ([]knowledge.Hit, error)
 	// Snapshot is a copy of st that the caller keeps up to date; nil: one is made.
 	Snapshot *whatif.Snapshot
-	Logger   *slog.Logger
+	// Measure tells which holders of GPUs are idle; nil: nobody can be asked. It is
+	// asked at most once, and only where held GPUs are in the way.
+	Measure Measure
+	Logger  *slog.Logger
 }
 
 // Diagnose explains every incident in st, by incident id. It changes nothing:
@@ -108,6 +111,7 @@ func (w *world) diagnose(ctx context.Context, i watcher.Incident, opts Options) 
 	if c.claims, err = c.readClaims(ctx); err != nil {
 		return Diagnosis{}, fmt.Errorf("read the claims for devices: %w", err)
 	}
+	c.measure(ctx, opts.Measure)
 	nodes, causes := c.judge()
 	fixes, err := c.fixes(ctx, causes)
 	if err != nil {
@@ -296,7 +300,10 @@ func (c *Case) unreadFacts() []string {
 		}
 	}
 	slices.Sort(kinds)
-	return append(out, kinds...)
+	if c.world.unmeasured == noMeasure { // nobody asked for it: what else is missing comes first
+		return append(append(out, kinds...), c.unmeasured()...)
+	}
+	return slices.Insert(append(out, kinds...), 0, c.unmeasured()...)
 }
 
 // leavesOpen says what a diagnosis lacks when a kind was not read.

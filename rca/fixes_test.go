@@ -33,6 +33,7 @@ func TestOrderOfFixes(t *testing.T) {
 		{"more victims", good(func(f *candidate) { f.cost = victimCost{number: 1} })},
 		{"higher sum", good(func(f *candidate) { f.cost = victimCost{sum: 1} })},
 		{"higher priority", good(func(f *candidate) { f.cost = victimCost{highest: 1} })},
+		{"work that goes on", good(func(f *candidate) { f.cost = victimCost{working: 1} })},
 		{"beyond a budget", good(func(f *candidate) { f.cost = victimCost{beyond: 1} })},
 		{"by hand", good(func(f *candidate) { f.fix.Automatic = false })},
 		{"gives something else", good(func(f *candidate) { f.keeps = false })},

@@ -48,6 +48,7 @@ func Rules() []Rule {
 		migStrategyMismatch,
 		migProfileUnsupported,
 		gpuUnhealthy,
+		idleGPUHolders,
 		preemptionBlocked,
 		migInstancesInUse,
 		migLayoutMismatch,

@@ -37,16 +37,18 @@ func comesBack(p *corev1.Pod) bool {
 }
 
 // victimCost is compared lexicographically: evictions beyond what their budgets
-// allow, highest priority, sum of priorities, number, work lost.
+// allow, whether one of them may be working, highest priority, sum of priorities,
+// number, work lost.
 type victimCost struct {
 	beyond       int
+	working      int // 1: not all of them are known to be idle
 	highest, sum int64
 	number       int
 	lost         time.Duration
 }
 
 func (a victimCost) compare(b victimCost) int {
-	return cmp.Or(cmp.Compare(a.beyond, b.beyond), cmp.Compare(a.highest, b.highest), cmp.Compare(a.sum, b.sum), cmp.Compare(a.number, b.number), cmp.Compare(a.lost, b.lost))
+	return cmp.Or(cmp.Compare(a.beyond, b.beyond), cmp.Compare(a.working, b.working), cmp.Compare(a.highest, b.highest), cmp.Compare(a.sum, b.sum), cmp.Compare(a.number, b.number), cmp.Compare(a.lost, b.lost))
 }
 
 // noVictims costs less than any set.
@@ -85,6 +87,11 @@ func (c *Case) costOf(victims []*corev1.Pod) victimCost {
 			gangs[g] = true
 			cost = cost.with(c.world.together(p), c.world.state.Now)
 		}
+	}
+	if len(victims) > 0 && c.allIdle(victims) {
+		cost.lost = 0
+	} else if len(victims) > 0 {
+		cost.working = 1
 	}
 	cost.beyond, _ = c.world.pdbs.beyond(victims)
 	return cost

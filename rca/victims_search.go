@@ -39,14 +39,19 @@ const maxVisits = 50_000
 
 // cheapest finds the cheapest evictions on a node that cover lack.
 func (c *Case) cheapest(n *nodeView, lack deficits) ([]*corev1.Pod, bool) {
-	s := c.search(n, lack)
+	return c.cheapestOf(n, lack, func(*corev1.Pod) bool { return true })
+}
+
+// cheapestOf is cheapest among those pods that may go by what is given, too.
+func (c *Case) cheapestOf(n *nodeView, lack deficits, may func(*corev1.Pod) bool) ([]*corev1.Pod, bool) {
+	s := c.search(n, lack, may)
 	if s.coverable(lack) {
 		s.descend(0, lack, nil, noVictims)
 	}
 	return s.best, s.found
 }
 
-func (c *Case) search(n *nodeView, lack deficits) *search {
+func (c *Case) search(n *nodeView, lack deficits, may func(*corev1.Pod) bool) *search {
 	s := &search{c: c, visits: maxVisits, allowed: c.world.pdbs.allowed()}
 	met := map[*corev1.Pod]bool{}
 	for _, p := range n.pods {
@@ -55,7 +60,7 @@ func (c *Case) search(n *nodeView, lack deficits) *search {
 			continue
 		}
 		pods := c.world.together(p)
-		stays := func(p *corev1.Pod) bool { return c.world.pdbs.refuse(p) || !c.mayLeave(p) }
+		stays := func(p *corev1.Pod) bool { return c.world.pdbs.refuse(p) || !c.mayLeave(p) || !may(p) }
 		for _, p := range pods {
 			met[p] = true
 		}

@@ -166,7 +166,7 @@ func TestSearchesEnd(t *testing.T) {
 		}
 		c, n := crowded(10, pdbs, pods...)
 		lack := deficits{wholeGPU: lacking * 1000, corev1.ResourceCPU: lacking * 4100}
-		s := c.search(n, lack)
+		s := c.search(n, lack, func(*corev1.Pod) bool { return true })
 		if s.coverable(lack) {
 			s.descend(0, lack, nil, noVictims)
 		}

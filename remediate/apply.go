@@ -39,6 +39,9 @@ type Deps struct {
 	As     kubernetes.Interface
 	Now    func() time.Time
 	Logger *slog.Logger
+	// Measure tells which holders of GPUs are idle, when a plan is proved again; nil:
+	// none is taken for idle.
+	Measure rca.Measure
 	// DryRun sends every write as a server-side dry run and waits for nothing.
 	DryRun bool
 	// Poll is how often a wait looks again; 1 s by default.
@@ -114,11 +117,11 @@ func Find(ctx context.Context, d Deps, incident string, number int, plan string)
 	if err != nil {
 		return rca.Diagnosis{}, rca.Fix{}, err
 	}
-	return find(ctx, st, incident, number, plan)
+	return find(ctx, d, st, incident, number, plan)
 }
 
-func find(ctx context.Context, st *cluster.State, incident string, number int, plan string) (rca.Diagnosis, rca.Fix, error) {
-	found, err := rca.Diagnose(ctx, st, rca.Options{Only: func(i watcher.Incident) bool { return i.ID == incident }})
+func find(ctx context.Context, d Deps, st *cluster.State, incident string, number int, plan string) (rca.Diagnosis, rca.Fix, error) {
+	found, err := rca.Diagnose(ctx, st, rca.Options{Measure: d.Measure, Only: func(i watcher.Incident) bool { return i.ID == incident }})
 	if err != nil {
 		return rca.Diagnosis{}, rca.Fix{}, err
 	}
@@ -178,7 +181,7 @@ func Apply(ctx context.Context, d Deps, incident string, number int, plan string
 	if err != nil {
 		return out, err
 	}
-	diagnosis, fix, err := find(ctx, st, incident, number, plan)
+	diagnosis, fix, err := find(ctx, d, st, incident, number, plan)
 	if err != nil {
 		return out, err
 	}

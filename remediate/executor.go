@@ -220,7 +220,7 @@ func (x *Executor) start(ctx context.Context, rem *v1alpha1.Remediation) (time.D
 	if err != nil {
 		return 0, err
 	}
-	diagnosis, fix, err := find(ctx, st, rem.Spec.Incident, rem.Spec.Fix, rem.Name)
+	diagnosis, fix, err := find(ctx, x.Deps, st, rem.Spec.Incident, rem.Spec.Fix, rem.Name)
 	switch {
 	case errors.Is(err, ErrStale):
 		x.offerAnew(ctx, st, diagnosis, rem)

@@ -20,6 +20,7 @@ import (
 
 type approveOptions struct {
 	source
+	gpuWork
 	plan   string
 	output string
 	dryRun bool
@@ -37,6 +38,7 @@ func approveCommand(kube *genericclioptions.ConfigFlags, std stdio) *cobra.Comma
 		Args: arguments(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error { return o.approve(c.Context(), args[0], std) },
 	}
+	o.gpuWork.flags(c)
 	c.Flags().StringVar(&o.plan, "plan", "", "apply only if this is still the plan (64 hex); asks nothing")
 	c.Flags().BoolVar(&o.dryRun, "dry-run", false, "send every write as a server-side dry run")
 	c.Flags().StringVarP(&o.output, "output", "o", "", "json: one object a line, as it happens")
@@ -62,11 +64,15 @@ func (o *approveOptions) approve(ctx context.Context, arg string, std stdio) err
 	if err != nil {
 		return err
 	}
+	measure, err := o.measure()
+	if err != nil {
+		return &codedError{exitUsage, err}
+	}
 	client, custom, err := o.clients()
 	if err != nil {
 		return err
 	}
-	d := remediate.Deps{Client: client, Dynamic: custom, Now: time.Now, Logger: slog.New(slog.DiscardHandler), DryRun: o.dryRun}
+	d := remediate.Deps{Measure: measure, Client: client, Dynamic: custom, Now: time.Now, Logger: slog.New(slog.DiscardHandler), DryRun: o.dryRun}
 	diagnosis, fix, err := remediate.Find(ctx, d, incident, number, o.plan)
 	if err != nil {
 		return outcomeError(unreachable(err))

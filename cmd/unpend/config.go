@@ -17,7 +17,17 @@ type config struct {
 		// Debounce gathers the signals of a storm (200ms).
 		Debounce metav1.Duration `json:"debounce"`
 	} `json:"watcher"`
-	RCA       struct{} `json:"rca"`
+	RCA struct {
+		// Prometheus that scrapes the DCGM exporter, by its URL; without it no holder of
+		// GPUs is taken for idle.
+		Prometheus string `json:"prometheus"`
+		// PrometheusTokenFile holds a bearer token for it.
+		PrometheusTokenFile string `json:"prometheusTokenFile"`
+		// IdleWindow is how long a pod has done no GPU work to be idle (30m).
+		IdleWindow metav1.Duration `json:"idleWindow"`
+		// IdleThreshold is below how many percent of GPU work a pod is idle (5).
+		IdleThreshold float64 `json:"idleThreshold"`
+	} `json:"rca"`
 	Knowledge struct {
 		// Folder of Markdown runbooks and past incidents.
 		Folder string `json:"folder"`
@@ -56,6 +66,7 @@ func readConfig(path string) (config, error) {
 	c.Web.Metrics = "127.0.0.1:9090"
 	c.Watcher.Sweep.Duration = time.Minute
 	c.Watcher.Debounce.Duration = 200 * time.Millisecond
+	c.RCA.IdleWindow.Duration, c.RCA.IdleThreshold = 30*time.Minute, 5
 	if path == "" {
 		return c, nil
 	}

@@ -24,7 +24,7 @@ func (s *service) carryOut(ctx context.Context) error {
 	}
 	c := s.config.Remediate
 	x := remediate.NewExecutor(remediate.ExecutorOptions{Namespace: c.namespace(), Self: who.Status.UserInfo.Username, ActAs: s.actAs,
-		Deps: remediate.Deps{Client: s.client, Dynamic: s.custom, Now: s.now, Logger: s.logger, Poll: c.Poll.Duration, Deadlines: remediate.Deadlines{
+		Deps: remediate.Deps{Measure: s.measure, Client: s.client, Dynamic: s.custom, Now: s.now, Logger: s.logger, Poll: c.Poll.Duration, Deadlines: remediate.Deadlines{
 			Evict: c.Deadlines.Evict.Duration, Leave: c.Deadlines.Leave.Duration, Manager: c.Deadlines.Manager.Duration,
 			Wedge: c.Deadlines.Wedge.Duration, Run: c.Deadlines.Run.Duration}}})
 	s.ready.set()

@@ -13,7 +13,7 @@ const module = "github.com/unpend/unpend/"
 // house says which of our packages each room may import: data flows from watcher
 // to rca to remediate, imports point back. README draws the same.
 var house = map[string][]string{
-	"cmd/unpend":            {"cmd/internal/bus", "cmd/internal/terminal", "cmd/internal/world", "watcher", "rca", "rca/cluster", "rca/whatif", "knowledge", "remediate", "remediate/v1alpha1", "nodeprobe", "nodeprobe/sim"},
+	"cmd/unpend":            {"cmd/internal/bus", "cmd/internal/terminal", "cmd/internal/world", "watcher", "rca", "rca/cluster", "rca/idle", "rca/whatif", "knowledge", "remediate", "remediate/v1alpha1", "nodeprobe", "nodeprobe/sim"},
 	"cmd/internal/bus":      {},
 	"cmd/internal/terminal": {"rca"},
 	"cmd/internal/world":    {"nodeprobe", "nodeprobe/sim", "rca/whatif/insitu"},
@@ -21,6 +21,7 @@ var house = map[string][]string{
 	"rca":                   {"watcher", "nodeprobe", "knowledge", "rca/cluster", "rca/placement", "rca/whatif"},
 	"rca/cluster":           {"nodeprobe"},
 	"rca/placement":         {"nodeprobe"},
+	"rca/idle":              {"rca"},
 	"rca/whatif":            {},
 	"rca/whatif/insitu":     {},
 	"knowledge":             {},
@@ -30,6 +31,7 @@ var house = map[string][]string{
 	"nodeprobe":             {},
 	"nodeprobe/sim":         {"nodeprobe"},
 	"testdata/controlplane": {"nodeprobe", "nodeprobe/sim"},
+	"testdata/prometheus":   {},
 
 	"cmd/nodeprobe":          {"nodeprobe", "nodeprobe/nvml", "nodeprobe/podresources"},
 	"nodeprobe/nvml":         {"nodeprobe"},
@@ -37,7 +39,7 @@ var house = map[string][]string{
 }
 
 func TestImportsPointBack(t *testing.T) {
-	list := exec.Command("go", "list", "-f", `{{.ImportPath}} {{join .Imports " "}}`, "../../...", "../../testdata/controlplane")
+	list := exec.Command("go", "list", "-f", `{{.ImportPath}} {{join .Imports " "}}`, "../../...", "../../testdata/controlplane", "../../testdata/prometheus")
 	list.Env = append(os.Environ(), "CGO_ENABLED=1") // else the probe is not seen
 	out, err := list.Output()
 	if err != nil {

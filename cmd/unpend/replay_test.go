@@ -32,6 +32,7 @@ type replay struct {
 	st *cluster.State
 	// shift moves the scenario's times to now.
 	shift time.Duration
+	flags []string // that why and approve need besides
 }
 
 // TestScenariosReplayed holds every scenario, live, to the want.yaml that it meets
@@ -59,8 +60,9 @@ func TestScenariosReplayed(t *testing.T) {
 			}
 			r := &replay{c: c, st: st, shift: time.Since(st.Now)}
 			r.make(t)
+			r.measured(t, dir.Name())
 			w.Unread = nil // a dump lacks other kinds than a cluster
-			d := why(t, "-A", "--kubeconfig", c.Kubeconfig())
+			d := why(t, append(r.flags, "-A", "--kubeconfig", c.Kubeconfig())...)
 			w.check(t, d)
 			// What is possible only changes with the first fresh report.
 			if w.Fix.Verdict == rca.Schedules && w.Certainty != rca.Possible && !t.Failed() {
@@ -88,7 +90,7 @@ func (r *replay) apply(t *testing.T, d rca.Diagnosis) {
 		}
 	}()
 	before := r.evictions(t)
-	code, out, errs := call(t, "approve", d.Incident+"#1", "--plan", d.Fixes[0].Plan, "--kubeconfig", r.c.Kubeconfig())
+	code, out, errs := call(t, append([]string{"approve", d.Incident + "#1", "--plan", d.Fixes[0].Plan, "--kubeconfig", r.c.Kubeconfig()}, r.flags...)...)
 	if code != 0 || !strings.Contains(out, "runs (") {
 		t.Fatalf("exit %d: %s%s", code, out, errs)
 	}

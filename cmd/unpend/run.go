@@ -91,6 +91,10 @@ func (o *runOptions) serve(ctx context.Context, std stdio) error {
 	if err := o.check(c); err != nil {
 		return err
 	}
+	measure, err := c.gpuWork().measure()
+	if err != nil {
+		return &codedError{exitUsage, err}
+	}
 	client, custom, err := o.clients()
 	if err != nil {
 		return err
@@ -100,13 +104,14 @@ func (o *runOptions) serve(ctx context.Context, std stdio) error {
 		return fmt.Errorf("read the kubeconfig: %w", err)
 	}
 	config.QPS, config.Burst = 50, 100
-	s := &service{config: c, client: client, custom: custom, rest: config, now: time.Now, roles: o.roles, std: std, logger: slog.New(slog.NewJSONHandler(std.err, nil)), registry: prometheus.NewRegistry()}
+	s := &service{config: c, measure: measure, client: client, custom: custom, rest: config, now: time.Now, roles: o.roles, std: std, logger: slog.New(slog.NewJSONHandler(std.err, nil)), registry: prometheus.NewRegistry()}
 	return unreachable(s.run(ctx))
 }
 
 // service binds the rooms together, a line per topic.
 type service struct {
 	config   config
+	measure  rca.Measure
 	client   kubernetes.Interface
 	custom   dynamic.Interface
 	rest     *rest.Config
@@ -192,6 +197,7 @@ func (s *service) diagnose(ctx context.Context) error {
 		return err
 	}
 	defer a.close()
+	a.opts.Measure = s.measure
 	gauges := rca.NewGauges(time.Now)
 	if err := s.registry.Register(gauges); err != nil {
 		return fmt.Errorf("register metrics: %w", err)

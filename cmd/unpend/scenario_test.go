@@ -142,9 +142,10 @@ func TestScenariosOffline(t *testing.T) {
 	for _, dir := range dirs {
 		t.Run(dir.Name(), func(t *testing.T) {
 			w := readWant(t, dir.Name())
-			d := why(t, "-f", filepath.Join(scenarios, dir.Name()))
+			args := append(recorded(t, dir.Name(), 0), "-f", filepath.Join(scenarios, dir.Name()))
+			d := why(t, args...)
 			w.check(t, d)
-			code, out, _ := call(t, "why", "-f", filepath.Join(scenarios, dir.Name()))
+			code, out, _ := call(t, append([]string{"why"}, args...)...)
 			if code != 0 || !strings.Contains(out, w.Next) || strings.Count(out, "\n") > 25 {
 				t.Errorf("exit %d, %d lines, want %q in:\n%s", code, strings.Count(out, "\n"), w.Next, out)
 			}

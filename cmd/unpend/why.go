@@ -19,13 +19,15 @@ import (
 // whyOptions are the flags of `why` and `incidents`.
 type whyOptions struct {
 	source
+	gpuWork
 	output    string
 	knowledge string
 	exitCode  bool
 }
 
 func (o *whyOptions) addFlags(c *cobra.Command) {
-	o.flags(c)
+	o.source.flags(c)
+	o.gpuWork.flags(c)
 	c.Flags().StringVarP(&o.output, "output", "o", "", "json, yaml, name or wide")
 	c.Flags().StringVar(&o.knowledge, "knowledge", "", "folder of Markdown runbooks and past incidents")
 	c.Flags().BoolVar(&o.exitCode, "exit-code", false, "exit 3 when something waits")
@@ -37,7 +39,7 @@ func whyCommand(kube *genericclioptions.ConfigFlags, std stdio) *cobra.Command {
 		Use:   "why [pod/NAME | KIND/NAME | NAME]",
 		Short: "Say why pods wait and what would help, on the cluster or from dumps",
 		Example: `  unpend why -A
-  unpend why pod/trainer -n ml
+  unpend why pod/trainer -n ml --prometheus http://prometheus.monitoring:9090
   unpend why -f testdata/scenarios/layout-mismatch -o json`,
 		Args: arguments(cobra.MaximumNArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -103,7 +105,11 @@ func (o *whyOptions) why(ctx context.Context, args []string, std stdio) error {
 }
 
 func (o *whyOptions) diagnose(ctx context.Context, st *cluster.State, asked target, std stdio) ([]rca.Diagnosis, error) {
-	opts := rca.Options{Only: asked.selects(st)}
+	measure, err := o.measure()
+	if err != nil {
+		return nil, &codedError{exitUsage, err}
+	}
+	opts := rca.Options{Only: asked.selects(st), Measure: measure}
 	if o.knowledge != "" {
 		index, err := knowledge.OpenFolder(ctx, o.knowledge)
 		if err != nil {
@@ -122,7 +128,7 @@ func (o *whyOptions) diagnose(ctx context.Context, st *cluster.State, asked targ
 
 func (o *whyOptions) print(std stdio, found []rca.Diagnosis, st *cluster.State) error {
 	style := terminalOptions(std.out)
-	style.Now = st.Now
+	style.Now, style.Approve = st.Now, o.again()
 	switch o.output {
 	case "json", "yaml":
 		if found == nil {

@@ -134,7 +134,7 @@ func (o Options) next(d rca.Diagnosis) string {
 	command, hint := "", ""
 	switch {
 	case len(d.Fixes) > 0 && d.Fixes[0].Automatic:
-		command = fmt.Sprintf("kubectl unpend approve %s#%d", o.clean(d.Incident), d.Fixes[0].ID)
+		command = strings.TrimSpace(fmt.Sprintf("kubectl unpend approve %s#%d %s", o.clean(d.Incident), d.Fixes[0].ID, o.Approve))
 		hint = "   (dry run: add --dry-run)"
 	case len(d.Fixes) > 0 && len(d.Fixes[0].Commands) > 0:
 		command = clean(d.Fixes[0].Commands[0], false)

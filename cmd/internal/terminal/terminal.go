@@ -30,7 +30,9 @@ type Options struct {
 	Width int // columns; 0: not a terminal, findings wrap at 80 and tables are not cut
 	Color bool
 	ASCII bool
-	Now   time.Time // what ages are counted from; zero: no ages
+	// Approve are flags that approve needs beside the fix, to find the same ones.
+	Approve string
+	Now     time.Time // what ages are counted from; zero: no ages
 }
 
 // Detect reads from f and the environment what the terminal can show: NO_COLOR

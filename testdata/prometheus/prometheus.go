@@ -1,0 +1,166 @@
+// Package prometheus starts a real Prometheus for tests, with Debian's package: on
+// recorded samples, or scraping an exporter that a test serves.
+package prometheus
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Scrape is an exporter to scrape every 100 ms.
+type Scrape struct {
+	Target string            // host:port
+	Labels map[string]string // of the target, as service discovery would give them
+	// Honor keeps the exporter's labels where the target has the same; without it
+	// Prometheus renames them to exported_…
+	Honor bool
+}
+
+// Record starts a Prometheus that holds these samples, in OpenMetrics' text format,
+// and returns its address. It ends with the test.
+func Record(t testing.TB, openMetrics string) string {
+	t.Helper()
+	dir := t.TempDir()
+	input := filepath.Join(dir, "metrics.txt")
+	if err := os.WriteFile(input, []byte(openMetrics), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.CommandContext(t.Context(), program(t, "promtool"), "tsdb", "create-blocks-from", "openmetrics", input, filepath.Join(dir, "data")).CombinedOutput()
+	if err != nil {
+		t.Fatalf("promtool: %v\n%s", err, out)
+	}
+	return start(t, dir, "{}\n")
+}
+
+// Watch starts a Prometheus that scrapes, and returns its address. It ends with the
+// test.
+func Watch(t testing.TB, s Scrape) string {
+	t.Helper()
+	config, err := json.Marshal(map[string]any{"scrape_configs": []any{map[string]any{ // JSON is YAML
+		"job_name": "dcgm", "scrape_interval": "100ms", "scrape_timeout": "100ms", "honor_labels": s.Honor,
+		"static_configs": []any{map[string]any{"targets": []string{s.Target}, "labels": s.Labels}}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return start(t, t.TempDir(), string(config))
+}
+
+// Shift moves the times of recorded samples.
+func Shift(openMetrics string, by time.Duration) (string, error) {
+	var out strings.Builder
+	for line := range strings.Lines(openMetrics) {
+		at := strings.LastIndexByte(strings.TrimRight(line, "\n"), ' ')
+		if strings.HasPrefix(line, "#") || at < 0 {
+			out.WriteString(line)
+			continue
+		}
+		seconds, err := strconv.ParseFloat(strings.TrimSpace(line[at+1:]), 64)
+		if err != nil {
+			return "", fmt.Errorf("read the time of %q: %w", line, err)
+		}
+		fmt.Fprintf(&out, "%s %.3f\n", line[:at], seconds+by.Seconds())
+	}
+	return out.String(), nil
+}
+
+func program(t testing.TB, name string) string {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("needs the real Prometheus")
+	}
+	path, err := exec.LookPath(name)
+	if err != nil {
+		t.Fatalf("%v; it is of Debian's package prometheus: apt-get install prometheus", err)
+	}
+	return path
+}
+
+// start runs Prometheus in dir until the test ends.
+func start(t testing.TB, dir, config string) string {
+	t.Helper()
+	file := filepath.Join(dir, "prometheus.yml")
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	address := freeAddress(t)
+	var log bytes.Buffer
+	cmd := exec.Command(program(t, "prometheus"), "--config.file="+file, "--storage.tsdb.path="+filepath.Join(dir, "data"),
+		"--storage.tsdb.retention.time=100y", "--web.listen-address="+address, "--log.level=warn")
+	cmd.Stdout, cmd.Stderr, cmd.Dir = &log, &log, dir
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // however the test ends
+	started, ended := make(chan error), make(chan struct{})
+	go func() {
+		defer close(ended)
+		// The kernel counts the death of the thread that started it.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := cmd.Start()
+		if started <- err; err == nil {
+			cmd.Wait() //nolint:errcheck // it is killed
+		}
+	}()
+	if err := <-started; err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cmd.Process.Kill() //nolint:errcheck // it may have ended
+		<-ended
+	})
+	await(t, "http://"+address, ended, &log)
+	return "http://" + address
+}
+
+// await polls until Prometheus is ready. The log may be read only once it has ended.
+func await(t testing.TB, address string, ended <-chan struct{}, log *bytes.Buffer) {
+	t.Helper()
+	tick, patience := time.NewTicker(50*time.Millisecond), time.After(30*time.Second)
+	defer tick.Stop()
+	for {
+		resp, err := http.Get(address + "/-/ready")
+		if err == nil {
+			resp.Body.Close()
+			if resp.StatusCode == http.StatusOK {
+				return
+			}
+		}
+		select {
+		case <-ended:
+			t.Fatalf("prometheus ended:\n%s", log)
+		case <-patience:
+			t.Fatalf("prometheus is not ready: %v", err)
+		case <-tick.C:
+		}
+	}
+}
+
+// freeAddress finds a port nobody listens on, below those that the kernel gives to
+// outgoing connections: nobody takes it meanwhile.
+func freeAddress(t testing.TB) string {
+	t.Helper()
+	const low, high = 10000, 32768
+	for range 1000 {
+		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(low+rand.IntN(high-low))))
+		if err != nil {
+			continue // taken
+		}
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return l.Addr().String()
+	}
+	t.Fatal("no free port on 127.0.0.1")
+	return ""
+}
