@@ -63,6 +63,10 @@ func TestRulesOfThePlan(t *testing.T) {
 				s.plan.Spec.Expires, s.plan.CreationTimestamp = metav1.NewTime(noon.AddDate(1, 0, 0)), metav1.NewTime(noon.Add(-15*time.Minute))
 			},
 			Verdict{Refuse, "expired", "the plan expired at 2026-11-20T12:00:00Z, it is 2026-11-20T12:00:00Z; plans are good for 15m, for what they were proved on changes: ask for a new one", time.Time{}, v1alpha1.Expired}},
+		{"expired, of a plan whose creation is not known",
+			func(s *setting) { s.plan.CreationTimestamp = metav1.Time{}; s.view.Plans = nil },
+			func(s *setting) { s.plan.CreationTimestamp, s.plan.Spec.Expires = metav1.Time{}, metav1.NewTime(noon) },
+			Verdict{Refuse, "expired", "the plan expired at 2026-11-20T12:00:00Z, it is 2026-11-20T12:00:00Z; plans are good for 15m, for what they were proved on changes: ask for a new one", time.Time{}, v1alpha1.Expired}},
 		{"superseded by one a second younger",
 			func(s *setting) {
 				r := planFor(2, "gpu-1")
@@ -229,9 +233,12 @@ func TestRulesOfHistory(t *testing.T) {
 			func(s *setting) {
 				r := older(in(planFor(2, "gpu-1"), v1alpha1.Succeeded, noon.Add(-50*time.Minute)))
 				r.Status.Ended = nil // the journal tells
+				r.Status.Journal = append(r.Status.Journal, v1alpha1.Entry{Began: metav1.NewMicroTime(noon.Add(-56 * time.Minute)), Ended: new(metav1.NewMicroTime(noon.Add(-45 * time.Minute)))})
+				s.plan.Spec.Expires = metav1.NewTime(noon.Add(time.Hour)) // and it is good for long
+				s.limits.PlanTTL = time.Hour
 				s.add(r)
 			},
-			Verdict{Wait, "cool-down", "node gpu-1 was changed at 2026-11-20T11:10:00Z by plan gpu-0000000002#1 (00000002) and is left alone for 1h, until 2026-11-20T12:10:00Z; coolDown in ConfigMap unpend-guards sets it", noon.Add(10 * time.Minute), v1alpha1.Queued}},
+			Verdict{Wait, "cool-down", "node gpu-1 was changed at 2026-11-20T11:15:00Z by plan gpu-0000000002#1 (00000002) and is left alone for 1h, until 2026-11-20T12:15:00Z; coolDown in ConfigMap unpend-guards sets it", noon.Add(15 * time.Minute), v1alpha1.Queued}},
 	})
 }
 
@@ -287,6 +294,14 @@ func TestRulesOfTheNodes(t *testing.T) {
 			},
 			func(s *setting) { s.add(older(in(planFor(2, "gpu-2"), v1alpha1.Running, noon))) },
 			Verdict{Wait, "nodes-in-flight", "1 worked on already (plan gpu-0000000002#1 (00000002)), the limit is 1 at once: wait until that has ended, or raise nodesInFlight in ConfigMap unpend-guards", time.Time{}, v1alpha1.Queued}},
+		{"in flight: not for a plan that is about no node",
+			func(s *setting) {
+				s.plan.Spec.Nodes, s.plan.Spec.Actions = nil, nil
+				evicting(s.plan, 1)
+				marked(s.view.Nodes[1], other, "")
+			},
+			func(s *setting) { evicting(s.plan, 1); marked(s.view.Nodes[1], other, "") },
+			Verdict{Wait, "nodes-in-flight", "1 worked on already (gpu-2), the limit is 1 at once: wait until that has ended, or raise nodesInFlight in ConfigMap unpend-guards", time.Time{}, v1alpha1.Queued}},
 		{"in flight: a mark whose plan has ended",
 			func(s *setting) { marked(s.view.Nodes[1], s.plan, "") },
 			func(s *setting) {

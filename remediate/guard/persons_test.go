@@ -43,6 +43,10 @@ func TestPersons(t *testing.T) {
 			},
 			func(r *v1alpha1.Remediation) { relay(r).Relayout.Entry = json.RawMessage(`[{"devices":"all"}]`) },
 			"its config all-2g.10gb may switch MIG off on node gpu-1"},
+		{"mode by an entry that cannot be read",
+			func(r *v1alpha1.Remediation) { relay(r).Relayout.Entry = json.RawMessage(`[]`) },
+			func(r *v1alpha1.Remediation) { relay(r).Relayout.Entry = json.RawMessage(`"off"`) },
+			"its config all-2g.10gb may switch MIG off on node gpu-1"},
 		{"nodes", func(r *v1alpha1.Remediation) { r.Spec.Nodes = []string{"gpu-1", "gpu-1"} },
 			func(r *v1alpha1.Remediation) { r.Spec.Nodes = []string{"gpu-2"} }, // and it writes to gpu-1
 			"it changes 2 nodes, one person may change 1"},
@@ -120,6 +124,7 @@ func TestApproved(t *testing.T) {
 		{approvals{yes("zoe"), yes("bob", second)}, 2, true, []string{"bob", "zoe"}, ""},
 		{approvals{yes("ann"), yes("bob", second)}, 2, false, []string{"bob"}, "1 of 2 persons have approved it; ann asked for the plan, two others have to approve it"},
 		{approvals{yes("bob"), yes("zoe", second, no)}, 1, false, nil, "zoe said no: not tonight"},
+		{approvals{yes("zoe", no, func(a *v1alpha1.Approval) { a.Spec.Reason = "" })}, 1, false, nil, "zoe said no"},
 		{approvals{yes("zoe", no), yes("bob", second)}, 1, false, nil, "zoe said no: not tonight"},
 		{approvals{yes("zoe", no, at(expires.Add(time.Hour))), yes("bob", second)}, 1, false, nil, "zoe said no: not tonight"},
 		{approvals{yes("zoe", no, otherUID), yes("bob", second)}, 1, true, []string{"bob"}, ""},

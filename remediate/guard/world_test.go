@@ -83,12 +83,11 @@ func in(r *v1alpha1.Remediation, phase v1alpha1.Phase, at time.Time) *v1alpha1.R
 }
 
 // evicting gives a plan n pods to evict.
-func evicting(r *v1alpha1.Remediation, n int) *v1alpha1.Remediation {
+func evicting(r *v1alpha1.Remediation, n int) {
 	for i := range n {
 		r.Spec.Actions = append(r.Spec.Actions, rca.Action{Verb: rca.VerbEvict,
 			Target: rca.Target{Kind: "Pod", Namespace: "ml", Name: fmt.Sprintf("web-%d", i), UID: fmt.Sprintf("uid-%s-%d", r.UID, i)}})
 	}
-	return r
 }
 
 // setting is what one judgement is made of.
