@@ -110,14 +110,22 @@ type Outcome struct {
 	Ended    time.Time `json:"ended"`
 }
 
+// Found is a fix as it is now, and the state it was proved on.
+type Found struct {
+	State     *cluster.State
+	Diagnosis rca.Diagnosis
+	Fix       rca.Fix
+}
+
 // Find re-reads the cluster, diagnoses the incident again, and returns the fix
 // with that number or, when plan is not empty, with that plan.
-func Find(ctx context.Context, d Deps, incident string, number int, plan string) (rca.Diagnosis, rca.Fix, error) {
+func Find(ctx context.Context, d Deps, incident string, number int, plan string) (Found, error) {
 	st, err := cluster.Read(ctx, d.Client, d.Dynamic, d.Now)
 	if err != nil {
-		return rca.Diagnosis{}, rca.Fix{}, err
+		return Found{}, err
 	}
-	return find(ctx, d, st, incident, number, plan)
+	diagnosis, fix, err := find(ctx, d, st, incident, number, plan)
+	return Found{st, diagnosis, fix}, err
 }
 
 func find(ctx context.Context, d Deps, st *cluster.State, incident string, number int, plan string) (rca.Diagnosis, rca.Fix, error) {
@@ -177,19 +185,15 @@ func first(list []string) string {
 func Apply(ctx context.Context, d Deps, incident string, number int, plan string, report func(Step)) (Outcome, error) {
 	d = d.withDefaults()
 	out := Outcome{Incident: incident, Started: d.Now()}
-	st, err := cluster.Read(ctx, d.Client, d.Dynamic, d.Now)
+	found, err := Find(ctx, d, incident, number, plan)
 	if err != nil {
 		return out, err
 	}
-	diagnosis, fix, err := find(ctx, d, st, incident, number, plan)
-	if err != nil {
-		return out, err
-	}
-	out.Fix = fix
-	rem := Propose(st, diagnosis, fix, "", d.Now())
+	out.Fix = found.Fix
+	rem := Propose(found, "", d.Now())
 	rem.UID = uuid.NewUUID()
 	r := &runner{Deps: d, rem: rem, report: report}
-	r.proved(st)
+	r.proved(found.State)
 	m, err := r.machine()
 	if err != nil {
 		return out, err

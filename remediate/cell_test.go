@@ -228,7 +228,7 @@ func (c *cell) machine(t *testing.T, d rca.Diagnosis, f rca.Fix, a rca.Action) *
 	t.Helper()
 	f.Actions = []rca.Action{a}
 	st := c.state(t)
-	r := &runner{Deps: c.deps.withDefaults(), rem: Propose(st, d, f, "", time.Now()), report: func(Step) {}}
+	r := &runner{Deps: c.deps.withDefaults(), rem: Propose(Found{st, d, f}, "", time.Now()), report: func(Step) {}}
 	r.rem.UID = "this"
 	r.proved(st)
 	m, err := r.machine()

@@ -247,7 +247,7 @@ func (x *Executor) offerAnew(ctx context.Context, st *cluster.State, d rca.Diagn
 		if f.ID != old.Spec.Fix || permitted(f) != nil || f.Plan == old.Name {
 			continue
 		}
-		if _, err := x.store.Record(ctx, Propose(st, d, f, x.Self, x.Now())); err != nil {
+		if _, err := x.store.Record(ctx, Propose(Found{st, d, f}, x.Self, x.Now())); err != nil {
 			x.Logger.WarnContext(ctx, "the new plan could not be recorded", "incident", d.Incident, "error", err)
 		}
 	}

@@ -20,7 +20,7 @@ func (c *cell) executor() *Executor {
 // recorded is the plan of a fix, in the API.
 func (c *cell) recorded(t *testing.T, d rca.Diagnosis, f rca.Fix) *v1alpha1.Remediation {
 	t.Helper()
-	rem, err := Store{c.Dynamic()}.Record(t.Context(), Propose(c.state(t), d, f, "somebody", time.Now()))
+	rem, err := Store{c.Dynamic()}.Record(t.Context(), Propose(Found{c.state(t), d, f}, "somebody", time.Now()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func (c *cell) recorded(t *testing.T, d rca.Diagnosis, f rca.Fix) *v1alpha1.Reme
 
 func (c *cell) decide(t *testing.T, rem *v1alpha1.Remediation, who string, decision v1alpha1.Decision) {
 	t.Helper()
-	if err := (Store{c.Dynamic()}).Decide(t.Context(), NewApproval(rem, who, nil, decision)); err != nil {
+	if _, err := (Store{c.Dynamic()}).Decide(t.Context(), NewApproval(rem, who, nil, decision)); err != nil {
 		t.Fatal(err)
 	}
 }

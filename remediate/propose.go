@@ -7,7 +7,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/unpend/unpend/rca"
-	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 )
 
@@ -17,8 +16,9 @@ const Lifetime = 15 * time.Minute
 // maxWaiting bounds the pods that a plan names.
 const maxWaiting = 100
 
-// Propose makes the Remediation of a fix that was just proved on a state.
-func Propose(st *cluster.State, d rca.Diagnosis, f rca.Fix, requester string, now time.Time) *v1alpha1.Remediation {
+// Propose makes the Remediation of a fix that was just found.
+func Propose(found Found, requester string, now time.Time) *v1alpha1.Remediation {
+	st, d, f := found.State, found.Diagnosis, found.Fix
 	rem := &v1alpha1.Remediation{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Remediation"},
 		ObjectMeta: metav1.ObjectMeta{Name: f.Plan},

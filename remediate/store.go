@@ -83,11 +83,26 @@ func (s Store) Forget(ctx context.Context, rem *v1alpha1.Remediation) error {
 	return nil
 }
 
-// Decide creates an approval, as whoever the client is. A decision that was made
-// before is AlreadyExists.
-func (s Store) Decide(ctx context.Context, a *v1alpha1.Approval) error {
-	_, err := s.create(ctx, v1alpha1.Approvals, a)
-	return err
+// Decide records a decision, as whoever the client is: the first person's under the
+// plan's name, another's under the second. Whoever has decided before has said all
+// there is to say: that decision is given back, and stands.
+func (s Store) Decide(ctx context.Context, a *v1alpha1.Approval) (*v1alpha1.Approval, error) {
+	plan := a.Spec.Plan
+	for _, name := range []string{plan, plan + "-2"} {
+		a.Name = name
+		made, err := s.create(ctx, v1alpha1.Approvals, a)
+		if !apierrors.IsAlreadyExists(err) {
+			return as[v1alpha1.Approval](made, err)
+		}
+		is, err := as[v1alpha1.Approval](s.Dynamic.Resource(v1alpha1.Approvals).Get(ctx, name, metav1.GetOptions{}))
+		if err != nil {
+			return nil, fmt.Errorf("read approval %s: %w", name, err)
+		}
+		if is.Spec.Approver == a.Spec.Approver {
+			return is, nil
+		}
+	}
+	return nil, fmt.Errorf("%w: two others have decided on plan %s already", ErrRefused, plan)
 }
 
 // Save writes the journal on the version it was read at.

@@ -21,10 +21,11 @@ import (
 type approveOptions struct {
 	source
 	gpuWork
-	plan   string
-	output string
-	dryRun bool
-	yes    bool
+	plan      string
+	output    string
+	namespace string // of the executor
+	dryRun    bool
+	yes       bool
 }
 
 func approveCommand(kube *genericclioptions.ConfigFlags, std stdio) *cobra.Command {
@@ -42,6 +43,7 @@ func approveCommand(kube *genericclioptions.ConfigFlags, std stdio) *cobra.Comma
 	c.Flags().StringVar(&o.plan, "plan", "", "apply only if this is still the plan (64 hex); asks nothing")
 	c.Flags().BoolVar(&o.dryRun, "dry-run", false, "send every write as a server-side dry run")
 	c.Flags().StringVarP(&o.output, "output", "o", "", "json: one object a line, as it happens")
+	executorFlag(c, &o.namespace)
 	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "ask nothing")
 	return c
 }
@@ -73,27 +75,56 @@ func (o *approveOptions) approve(ctx context.Context, arg string, std stdio) err
 		return err
 	}
 	d := remediate.Deps{Measure: measure, Client: client, Dynamic: custom, Now: time.Now, Logger: slog.New(slog.DiscardHandler), DryRun: o.dryRun}
-	diagnosis, fix, err := remediate.Find(ctx, d, incident, number, o.plan)
+	found, err := remediate.Find(ctx, d, incident, number, o.plan)
 	if err != nil {
 		return outcomeError(unreachable(err))
 	}
-	if err := terminal.Render(std.err, diagnosis, terminalOptions(std.err)); err != nil {
+	if err := terminal.Render(std.err, found.Diagnosis, terminalOptions(std.err)); err != nil {
 		return err
 	}
-	fmt.Fprintf(std.err, "\nFix %d: %s\nplan %s\n", number, fix.Title, fix.Plan)
+	fmt.Fprintf(std.err, "\nFix %d: %s\nplan %s\n", number, found.Fix.Title, found.Fix.Plan)
 	if err := o.ask(number, std); err != nil {
 		return err
 	}
-	if o.output == "json" {
-		return outcomeError(events{std.out, d.Now()}.apply(ctx, d, incident, number, fix.Plan))
+	carry, err := o.carrier(ctx, d, found, std)
+	if err != nil {
+		return outcomeError(err)
 	}
-	return apply(ctx, d, incident, number, fix.Plan, std)
+	if o.output == "json" {
+		return outcomeError(events{std.out, d.Now()}.apply(ctx, d, found.Fix.Plan, carry))
+	}
+	return apply(ctx, d, carry, std)
+}
+
+// carrier carries a plan out: from here, or by the executor that the cluster has.
+type carrier func(ctx context.Context, report func(remediate.Step)) (remediate.Outcome, error)
+
+func fromHere(d remediate.Deps, incident string, number int, plan string) carrier {
+	return func(ctx context.Context, report func(remediate.Step)) (remediate.Outcome, error) {
+		return remediate.Apply(ctx, d, incident, number, plan, report)
+	}
+}
+
+// carrier chooses the executor where there is one: it has the guard-rails, and a
+// journal that outlives this process.
+func (o *approveOptions) carrier(ctx context.Context, d remediate.Deps, found remediate.Found, std stdio) (carrier, error) {
+	leads, err := executorLeads(ctx, d, o.namespace)
+	if err != nil {
+		return nil, err
+	}
+	if leads && !o.dryRun {
+		return byExecutor(d, found), nil
+	}
+	if !o.dryRun {
+		fmt.Fprintf(std.err, "No executor leads in namespace %s: the fix is applied from here, with your own rights.\n", o.namespace)
+	}
+	return fromHere(d, found.Diagnosis.Incident, found.Fix.ID, found.Fix.Plan), nil
 }
 
 // apply carries the fix out and shows its steps.
-func apply(ctx context.Context, d remediate.Deps, incident string, number int, plan string, std stdio) error {
+func apply(ctx context.Context, d remediate.Deps, carry carrier, std stdio) error {
 	steps := terminal.NewSteps(std.err, isTerminal(std.err), d.Now)
-	out, err := remediate.Apply(ctx, d, incident, number, plan, func(s remediate.Step) { steps.Update(s.N, s.Of, s.Text, s.Done) })
+	out, err := carry(ctx, func(s remediate.Step) { steps.Update(s.N, s.Of, s.Text, s.Done) })
 	if cerr := steps.Close(); err == nil {
 		err = cerr
 	}

@@ -224,7 +224,7 @@ func (d *demo) decide(ctx context.Context, found rca.Diagnosis) (bool, error) {
 		case answer == "d":
 			dry := d.deps
 			dry.DryRun = true
-			if err := apply(ctx, dry, found.Incident, 1, found.Fixes[0].Plan, d.std); err != nil {
+			if err := apply(ctx, dry, fromHere(dry, found.Incident, 1, found.Fixes[0].Plan), d.std); err != nil {
 				return false, err
 			}
 			continue
@@ -239,8 +239,9 @@ func (d *demo) decide(ctx context.Context, found rca.Diagnosis) (bool, error) {
 
 func (d *demo) fix(ctx context.Context, found rca.Diagnosis) error {
 	plan := found.Fixes[0].Plan
+	carry := fromHere(d.deps, found.Incident, 1, plan)
 	if d.output != "json" {
-		if err := apply(ctx, d.deps, found.Incident, 1, plan, d.std); err != nil {
+		if err := apply(ctx, d.deps, carry, d.std); err != nil {
 			return err
 		}
 		if err := d.bars(ctx); err != nil {
@@ -249,7 +250,7 @@ func (d *demo) fix(ctx context.Context, found rca.Diagnosis) error {
 		d.say("\nNext: kubectl unpend why -A")
 		return nil
 	}
-	return d.events().apply(ctx, d.deps, found.Incident, 1, plan)
+	return d.events().apply(ctx, d.deps, plan, carry)
 }
 
 func (d *demo) events() events { return events{d.std.out, d.started} }

@@ -25,12 +25,12 @@ func (e events) emit(event map[string]any) error {
 
 // apply carries the fix out, telling of the approval, of each step that is done,
 // of the pod that runs, and always last of the end.
-func (e events) apply(ctx context.Context, d remediate.Deps, incident string, number int, plan string) error {
+func (e events) apply(ctx context.Context, d remediate.Deps, plan string, carry carrier) error {
 	if err := e.emit(map[string]any{"event": "approved", "plan": plan}); err != nil {
 		return err
 	}
 	var failed error
-	out, err := remediate.Apply(ctx, d, incident, number, plan, func(s remediate.Step) {
+	out, err := carry(ctx, func(s remediate.Step) {
 		if s.Done && failed == nil {
 			failed = e.emit(map[string]any{"event": "step", "n": s.N, "of": s.Of, "text": s.Text})
 		}

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/utils/ptr"
+
+	"github.com/unpend/unpend/remediate"
+	"github.com/unpend/unpend/remediate/v1alpha1"
+)
+
+func executorFlag(c *cobra.Command, namespace *string) {
+	c.Flags().StringVar(namespace, "executor-namespace", "unpend", "where the service runs")
+}
+
+// executorLeads says whether an executor is at work: its lease is held.
+func executorLeads(ctx context.Context, d remediate.Deps, namespace string) (bool, error) {
+	l, err := d.Client.CoordinationV1().Leases(namespace).Get(ctx, remediate.LeaderLease, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look for the executor: %w", err)
+	}
+	held := time.Duration(ptr.Deref(l.Spec.LeaseDurationSeconds, 0)) * time.Second
+	return ptr.Deref(l.Spec.HolderIdentity, "") != "" && l.Spec.RenewTime != nil && d.Now().Sub(l.Spec.RenewTime.Time) < 2*held, nil
+}
+
+// whoAmI asks the API server, which decides by that name too.
+func whoAmI(ctx context.Context, d remediate.Deps) (string, []string, error) {
+	me, err := d.Client.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	if err != nil {
+		return "", nil, fmt.Errorf("ask who you are: %w", err)
+	}
+	return me.Status.UserInfo.Username, me.Status.UserInfo.Groups, nil
+}
+
+// decision is what a person says of a plan, as themselves.
+func decision(ctx context.Context, d remediate.Deps, rem *v1alpha1.Remediation, says v1alpha1.Decision, reason string) (*v1alpha1.Approval, error) {
+	who, groups, err := whoAmI(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	a := remediate.NewApproval(rem, who, groups, says)
+	a.Spec.Via, a.Spec.Reason = "kubectl", reason
+	made, err := remediate.Store{Dynamic: d.Dynamic}.Decide(ctx, a)
+	if apierrors.IsForbidden(err) {
+		return nil, fmt.Errorf("%w: %w", remediate.ErrRefused, err)
+	}
+	if err == nil && made.Spec.Decision != says {
+		return nil, fmt.Errorf("%w: you have said %s to this plan already", remediate.ErrRefused, made.Spec.Decision)
+	}
+	return made, err
+}
+
+// byExecutor records the plan and the approval, and follows the executor's journal.
+func byExecutor(d remediate.Deps, found remediate.Found) carrier {
+	return func(ctx context.Context, report func(remediate.Step)) (remediate.Outcome, error) {
+		store := remediate.Store{Dynamic: d.Dynamic}
+		out := remediate.Outcome{Incident: found.Diagnosis.Incident, Fix: found.Fix, Started: d.Now()}
+		who, _, err := whoAmI(ctx, d)
+		if err != nil {
+			return out, err
+		}
+		rem, err := store.Record(ctx, remediate.Propose(found, who, d.Now()))
+		if apierrors.IsForbidden(err) {
+			return out, fmt.Errorf("%w: %w", remediate.ErrRefused, err)
+		}
+		if err != nil {
+			return out, err
+		}
+		if rem.Status.Phase.Ended() {
+			return out, fmt.Errorf("%w: this plan has been carried out already: %s", remediate.ErrRefused, rem.Status.Message)
+		}
+		if _, err := decision(ctx, d, rem, v1alpha1.Approve, ""); err != nil {
+			return out, err
+		}
+		rem, err = follow(ctx, d, rem.Name, report)
+		if rem != nil {
+			out.Pod, out.Evicted, out.Ended = rem.Status.Pod, rem.Status.Evicted, d.Now()
+		}
+		return out, err
+	}
+}
+
+// follow reports a plan's journal until the plan has ended, and its end.
+func follow(ctx context.Context, d remediate.Deps, plan string, report func(remediate.Step)) (*v1alpha1.Remediation, error) {
+	store := remediate.Store{Dynamic: d.Dynamic}
+	for {
+		rem, err := store.Get(ctx, plan)
+		if err == nil {
+			reportJournal(rem, report)
+			if rem.Status.Phase.Ended() {
+				return rem, endOf(rem)
+			}
+			err = untilChanged(ctx, d, rem)
+		}
+		if ctx.Err() != nil {
+			return rem, fmt.Errorf("no longer watching; the executor goes on (unpend remediations shows where it stands, unpend reject %.12s stops it)", plan)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("follow plan %.12s: %w", plan, err)
+		}
+	}
+}
+
+// untilChanged waits for the next change of the plan.
+func untilChanged(ctx context.Context, d remediate.Deps, rem *v1alpha1.Remediation) error {
+	w, err := d.Dynamic.Resource(v1alpha1.Remediations).Watch(ctx, metav1.ListOptions{ResourceVersion: rem.ResourceVersion,
+		FieldSelector: fields.OneTermEqualSelector("metadata.name", rem.Name).String()})
+	if err != nil {
+		return err
+	}
+	defer w.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-w.ResultChan(): // closed: it is read again
+		return nil
+	}
+}
+
+// reportJournal tells of the steps, and of where a plan stands that has not begun.
+func reportJournal(rem *v1alpha1.Remediation, report func(remediate.Step)) {
+	var at, of int
+	if _, err := fmt.Sscanf(rem.Status.Progress, "%d/%d", &at, &of); err != nil {
+		of = 1
+	}
+	for i, e := range rem.Status.Journal {
+		text := e.Text
+		if strings.HasPrefix(e.Step, "undo/") {
+			text = "undo: " + text
+		}
+		report(remediate.Step{N: i + 1, Of: max(of, i+1), Text: text, Done: e.Ended != nil && e.Error == ""})
+	}
+	if len(rem.Status.Journal) == 0 && !rem.Status.Phase.Ended() {
+		text := "the executor takes it up"
+		if rem.Status.Message != "" {
+			text = strings.ToLower(string(rem.Status.Phase)) + ": " + rem.Status.Message
+		}
+		report(remediate.Step{N: 1, Of: of, Text: text})
+	}
+}
+
+// endOf is how a plan that has ended is told, with the exit codes of approve.
+func endOf(rem *v1alpha1.Remediation) error {
+	switch message := rem.Status.Message; rem.Status.Phase {
+	case v1alpha1.Succeeded:
+		return nil
+	case v1alpha1.Stale:
+		return fmt.Errorf("%w: %s", remediate.ErrStale, strings.TrimPrefix(message, remediate.ErrStale.Error()+": "))
+	case v1alpha1.Refused, v1alpha1.Rejected, v1alpha1.Expired, v1alpha1.Superseded:
+		return fmt.Errorf("%w: %s", remediate.ErrRefused, strings.TrimPrefix(message, remediate.ErrRefused.Error()+": "))
+	default:
+		return errors.New(strings.ToLower(string(rem.Status.Phase)) + ": " + message)
+	}
+}
