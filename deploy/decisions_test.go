@@ -185,16 +185,23 @@ func approvalsAreTrue(t *testing.T, cp *controlplane.ControlPlane) tally {
 		got := answer(create(c.client, c.r, c.o))
 		n.check(t, c.what, strings.TrimSuffix(got, "."), c.want)
 	}
+	asMadeBy(t, &n, root, a)
+	unchanged(t, &n, root, a)
+	leaves(t, &n, root, a)
+	clearedAway(t, &n, cp)
+	return n
+}
+
+// asMadeBy: what was refused is not there, what was taken is as it was sent, and a
+// plan's word about its own status was not.
+func asMadeBy(t *testing.T, n *tally, root dynamic.Interface, a string) {
+	t.Helper()
 	n.same(t, "approvals", specs(t, root, a, a+"-2"), map[string]any{a: approval(a, "ada", "gpu-admins").Object["spec"], a + "-2": approval(a+"-2", "mia", "gpu-admins").Object["spec"]})
 	made, err := root.Resource(remediationsAPI).Get(t.Context(), a, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	n.same(t, "status of the plan that says it was approved", made.Object["status"], nil)
-	unchanged(t, &n, root, a)
-	leaves(t, &n, root, a)
-	clearedAway(t, &n, cp)
-	return n
 }
 
 // specs are the approvals of a plan.

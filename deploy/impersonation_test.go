@@ -107,7 +107,7 @@ func setRules(t *testing.T, cp *controlplane.ControlPlane, token string, rules [
 		ask.Name = last.ResourceNames[0]
 	}
 	config := cp.Config()
-	config.TLSClientConfig.CertData, config.TLSClientConfig.KeyData, config.BearerToken = nil, nil, token
+	config.CertData, config.KeyData, config.BearerToken = nil, nil, token
 	reviews := kubernetes.NewForConfigOrDie(config).AuthorizationV1().SelfSubjectAccessReviews()
 	controlplane.Eventually(t, 10*time.Second, fmt.Sprint(last), func() (bool, string) {
 		got, err := reviews.Create(t.Context(), &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: ask}}, metav1.CreateOptions{})
