@@ -283,7 +283,7 @@ func TestConfigIsThatOfTheProgram(t *testing.T) {
 		want   values
 	}{
 		"defaults":   {nil, values{"watcher": values{}, "rca": values{}, "knowledge": values{}, "remediate": values{}, "web": values{}, "bus": values{"storeDir": "/var/lib/unpend"}}},
-		"everything": {everything(), values{"watcher": values{"sweep": "30s"}, "rca": values{}, "knowledge": values{}, "remediate": values{}, "web": values{}, "bus": values{"storeDir": "/var/lib/unpend", "maxBytes": "512Mi"}}},
+		"everything": {everything(), values{"watcher": values{"sweep": "30s"}, "rca": values{}, "knowledge": values{}, "remediate": values{"groups": []any{"gpu-admins"}}, "web": values{}, "bus": values{"storeDir": "/var/lib/unpend", "maxBytes": "512Mi"}}},
 	} {
 		var got values
 		cm := one[corev1.ConfigMap](t, objects(t, c.values), "ConfigMap")
@@ -426,7 +426,7 @@ func TestDeployment(t *testing.T) {
 		t.Error("two pods may meet on one store")
 	}
 	pod := plain.Spec.Template.Spec
-	if diff := cmp.Diff([]string{"run", "--config", "/etc/unpend/config.yaml", "--mode", "observe"}, pod.Containers[0].Args); diff != "" {
+	if diff := cmp.Diff([]string{"run", "--config", "/etc/unpend/config.yaml", "--roles", "watch,diagnose"}, pod.Containers[0].Args); diff != "" {
 		t.Error(diff)
 	}
 	if want := "ghcr.io/unpend/unpend:" + load(t).Metadata.AppVersion; pod.Containers[0].Image != want {
@@ -436,7 +436,7 @@ func TestDeployment(t *testing.T) {
 	if want := "registry.example.com:5000/unpend@sha256:" + strings.Repeat("0", 64); full.Containers[0].Image != want {
 		t.Errorf("image %s", full.Containers[0].Image)
 	}
-	if diff := cmp.Diff([]string{"--mode", "approve", "--log-level=debug"}, full.Containers[0].Args[3:]); diff != "" {
+	if diff := cmp.Diff([]string{"--roles", "watch,diagnose", "--log-level=debug"}, full.Containers[0].Args[3:]); diff != "" {
 		t.Error(diff)
 	}
 	least := one[appsv1.Deployment](t, objects(t, variants()["least"]), "Deployment").Spec.Template.Spec

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -27,6 +28,8 @@ type ExecutorOptions struct {
 	// ActAs makes a client that acts as an approver. Nil: everything is written as the
 	// executor itself.
 	ActAs func(user string, groups []string) (kubernetes.Interface, error)
+	// Groups that may be acted with; an approver's others are left out.
+	Groups []string
 	// Self is the executor's user name: it records the plans that take a stale one's
 	// place.
 	Self string
@@ -167,9 +170,13 @@ func (x *Executor) actAs(ctx context.Context, r *runner) error {
 		return err
 	}
 	if a := actor(r.rem.UID, approvals); a != nil {
-		r.As, err = x.ActAs(a.Spec.Approver, a.Spec.Groups)
+		r.As, err = x.ActAs(a.Spec.Approver, x.groupsOf(a))
 	}
 	return err // without one, Hold says so before anything is written
+}
+
+func (x *Executor) groupsOf(a *v1alpha1.Approval) []string {
+	return slices.DeleteFunc(slices.Clone(a.Spec.Groups), func(g string) bool { return !slices.Contains(x.Groups, g) })
 }
 
 // hold says why nothing more may be begun.

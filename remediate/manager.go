@@ -98,4 +98,3 @@ func unadvertised(n *corev1.Node, geo *nodeprobe.NodeGeometry) string {
 func resourceOf(profile string) corev1.ResourceName {
 	return corev1.ResourceName("nvidia.com/mig-" + strings.ReplaceAll(profile, "+", "."))
 }
-

@@ -76,7 +76,8 @@ func (x *Executor) lacks(ctx context.Context, rem *v1alpha1.Remediation, approva
 	}
 	for _, a := range approvals {
 		for _, need := range needs(rem) {
-			review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: a.Spec.Approver, Groups: a.Spec.Groups, ResourceAttributes: &need}}
+			review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: a.Spec.Approver,
+				Groups: append(x.groupsOf(&a), "system:authenticated"), ResourceAttributes: &need}}
 			got, err := x.Client.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
 			if err != nil {
 				return "", fmt.Errorf("ask what %s may do: %w", a.Spec.Approver, err)

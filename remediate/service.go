@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -150,4 +151,10 @@ func (x *Executor) writeBreaker(ctx context.Context, s guard.BreakerState) error
 	cm.Data = s.Data()
 	_, err = maps.Update(ctx, cm, metav1.UpdateOptions{FieldManager: fieldManager})
 	return err
+}
+
+// Leads says whether the lease is held by somebody who is there.
+func Leads(l *coordinationv1.Lease, now time.Time) bool {
+	held := time.Duration(ptr.Deref(l.Spec.LeaseDurationSeconds, 0)) * time.Second
+	return ptr.Deref(l.Spec.HolderIdentity, "") != "" && l.Spec.RenewTime != nil && now.Sub(l.Spec.RenewTime.Time) < 2*held
 }

@@ -48,6 +48,8 @@ type config struct {
 type remediateConfig struct {
 	// Namespace of the guard-rails, the leader's lease and the locks (the pod's own).
 	Namespace string `json:"namespace"`
+	// Groups that approvers may be acted for with: those that impersonation is granted of.
+	Groups []string `json:"groups"`
 	// Poll is how often a wait looks again (1s).
 	Poll metav1.Duration `json:"poll"`
 	// Deadlines of the waits.

@@ -4,15 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/utils/ptr"
 
 	"github.com/unpend/unpend/remediate"
 	"github.com/unpend/unpend/remediate/v1alpha1"
@@ -31,8 +30,7 @@ func executorLeads(ctx context.Context, d remediate.Deps, namespace string) (boo
 	if err != nil {
 		return false, fmt.Errorf("look for the executor: %w", err)
 	}
-	held := time.Duration(ptr.Deref(l.Spec.LeaseDurationSeconds, 0)) * time.Second
-	return ptr.Deref(l.Spec.HolderIdentity, "") != "" && l.Spec.RenewTime != nil && d.Now().Sub(l.Spec.RenewTime.Time) < 2*held, nil
+	return remediate.Leads(l, d.Now()), nil
 }
 
 // whoAmI asks the API server, which decides by that name too.
@@ -41,7 +39,8 @@ func whoAmI(ctx context.Context, d remediate.Deps) (string, []string, error) {
 	if err != nil {
 		return "", nil, fmt.Errorf("ask who you are: %w", err)
 	}
-	return me.Status.UserInfo.Username, me.Status.UserInfo.Groups, nil
+	groups := slices.DeleteFunc(me.Status.UserInfo.Groups, func(g string) bool { return strings.HasPrefix(g, "system:") }) // nobody acts for those
+	return me.Status.UserInfo.Username, groups, nil
 }
 
 // decision is what a person says of a plan, as themselves.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"slices"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,7 +22,7 @@ func (s *service) carryOut(ctx context.Context) error {
 		return fmt.Errorf("ask who we are: %w", err)
 	}
 	c := s.config.Remediate
-	x := remediate.NewExecutor(remediate.ExecutorOptions{Namespace: c.namespace(), Self: who.Status.UserInfo.Username, ActAs: s.actAs,
+	x := remediate.NewExecutor(remediate.ExecutorOptions{Namespace: c.namespace(), Self: who.Status.UserInfo.Username, ActAs: s.actAs, Groups: c.Groups,
 		Deps: remediate.Deps{Measure: s.measure, Client: s.client, Dynamic: s.custom, Now: s.now, Logger: s.logger, Poll: c.Poll.Duration, Deadlines: remediate.Deadlines{
 			Evict: c.Deadlines.Evict.Duration, Leave: c.Deadlines.Leave.Duration, Manager: c.Deadlines.Manager.Duration,
 			Wedge: c.Deadlines.Wedge.Duration, Run: c.Deadlines.Run.Duration}}})
@@ -31,11 +30,10 @@ func (s *service) carryOut(ctx context.Context) error {
 	return x.Run(ctx, s.rest, identity())
 }
 
-// actAs speaks to the API server as a person. Groups that everybody has who is logged
-// in are the API server's to add.
+// actAs speaks to the API server as a person.
 func (s *service) actAs(user string, groups []string) (kubernetes.Interface, error) {
 	config := rest.CopyConfig(s.rest)
-	config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: slices.DeleteFunc(slices.Clone(groups), func(g string) bool { return g == "system:authenticated" })}
+	config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: groups}
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("act as %s: %w", user, err)

@@ -15,7 +15,7 @@ const module = "github.com/unpend/unpend/"
 var house = map[string][]string{
 	"cmd/unpend":            {"cmd/internal/bus", "cmd/internal/terminal", "cmd/internal/world", "watcher", "rca", "rca/cluster", "rca/idle", "rca/whatif", "knowledge", "remediate", "remediate/v1alpha1", "nodeprobe", "nodeprobe/sim"},
 	"cmd/internal/bus":      {},
-	"cmd/internal/terminal": {"rca"},
+	"cmd/internal/terminal": {"rca", "remediate/v1alpha1"},
 	"cmd/internal/world":    {"nodeprobe", "nodeprobe/sim", "rca/whatif/insitu"},
 	"watcher":               {},
 	"rca":                   {"watcher", "nodeprobe", "knowledge", "rca/cluster", "rca/placement", "rca/whatif"},

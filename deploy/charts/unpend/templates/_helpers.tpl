@@ -52,5 +52,8 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- define "unpend.config" -}}
 {{- $config := deepCopy (default dict .Values.config) -}}
 {{- $_ := set $config "bus" (merge (dict "storeDir" (include "unpend.storeDir" .)) (default dict $config.bus)) -}}
+{{- with .Values.remediate.approvers.groups -}}
+{{- $_ := set $config "remediate" (merge (dict "groups" .) (default dict $config.remediate)) -}}
+{{- end -}}
 {{- toYaml $config -}}
 {{- end -}}

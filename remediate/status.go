@@ -1,0 +1,82 @@
+package remediate
+
+import (
+	"context"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/unpend/unpend/remediate/guard"
+	"github.com/unpend/unpend/remediate/v1alpha1"
+)
+
+// Standing is how carrying out stands in a cluster: who does it, within which limits,
+// and what is against the next plan.
+type Standing struct {
+	Mode       string         `json:"mode"` // approve where an executor leads, else observe
+	Leader     string         `json:"leader,omitempty"`
+	Generation int64          `json:"generation,omitempty"` // of the leader's lease
+	Paused     bool           `json:"paused"`               // the kill switch
+	Breaker    Breaker        `json:"breaker"`
+	Limits     guard.Limits   `json:"limits"`
+	Figures    guard.Figures  `json:"figures"`
+	Plans      map[string]int `json:"plans"` // by phase
+	// Unread says what could not be read, and why.
+	Unread []string `json:"unread"`
+}
+
+// Breaker is the breaker as a person sees it.
+type Breaker struct {
+	Open  bool      `json:"open"`
+	Since time.Time `json:"since,omitzero"`
+	Why   string    `json:"why,omitempty"`
+	// Reset is the command that closes it.
+	Reset string `json:"reset,omitempty"`
+}
+
+// Stand reads how carrying out stands. What may not be read is said so.
+func Stand(ctx context.Context, d Deps, namespace string) (Standing, error) {
+	x := NewExecutor(ExecutorOptions{Deps: d, Namespace: namespace})
+	s := Standing{Mode: "observe", Plans: map[string]int{}, Limits: guard.Defaults(), Unread: []string{}}
+	unread := func(err error) error {
+		if err != nil && (apierrors.IsForbidden(err) || apierrors.IsNotFound(err)) {
+			s.Unread = append(s.Unread, err.Error())
+			return nil
+		}
+		return err
+	}
+	lease, err := d.Client.CoordinationV1().Leases(namespace).Get(ctx, LeaderLease, metav1.GetOptions{})
+	switch {
+	case err == nil && Leads(lease, d.Now()):
+		s.Mode, s.Leader, s.Generation = "approve", *lease.Spec.HolderIdentity, int64(ptr.Deref(lease.Spec.LeaseTransitions, 0))
+	case apierrors.IsNotFound(err):
+	default:
+		if err := unread(err); err != nil {
+			return s, err
+		}
+	}
+	r, err := x.rails(ctx)
+	if err := unread(err); err != nil {
+		return s, err
+	}
+	s.Limits, s.Paused = r.limits, r.paused
+	s.Breaker = Breaker{Open: r.breaker.Open, Since: r.breaker.Since, Why: r.breaker.Why}
+	if s.Breaker.Open {
+		s.Breaker.Reset = guard.ResetCommand + " -n " + namespace
+	}
+	view, err := x.view(ctx, r, &v1alpha1.Remediation{})
+	if err := unread(err); err != nil {
+		return s, err
+	}
+	s.Figures = s.Limits.Figures(view)
+	for _, p := range view.Plans {
+		phase := p.Status.Phase
+		if phase == "" {
+			phase = v1alpha1.Pending
+		}
+		s.Plans[string(phase)]++
+	}
+	return s, nil
+}
