@@ -5,20 +5,20 @@ CGO = CGO_ENABLED=1 CGO_CFLAGS="-O2 -g -Wno-deprecated-declarations"
 PROBE = ./nodeprobe/nvml ./cmd/nodeprobe
 GEN = go run sigs.k8s.io/controller-tools/cmd/controller-gen@v0.23.0
 LINT = go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
-
-.PHONY: unpend build test lint bench demo fmt generate help
+.PHONY: unpend build test promises lint bench demo fmt generate help
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' Makefile | sed 's/:.*## /\t/'
 
 unpend:
 	go build -trimpath -o bin/unpend ./cmd/unpend
-
 build: unpend ## bin/unpend, static, and bin/nodeprobe
 	$(CGO) go build -trimpath -o bin/nodeprobe ./cmd/nodeprobe
 
 test: ## every test, the real control plane included (built at the first run)
 	go test -timeout 30m $(TESTFLAGS) $(PKGS)
 	$(CGO) go test -timeout 10m $(TESTFLAGS) $(PROBE)
+promises: ## what holds when things break, with figures
+	@out=$$(go test ./cmd/unpend ./deploy ./remediate ./remediate/guard -p 1 -run '^TestPromise3077130771' -count 1 -timeout 30m -v $(TESTFLAGS) 2>&1) || { echo "$$out"; exit 1; }; echo "$$out" | grep -E '^[RS][0-9]+ [0-9]+/'
 
 lint: ## go vet and golangci-lint
 	go vet $(PKGS)

@@ -13,7 +13,7 @@ const module = "github.com/unpend/unpend/"
 // house says which of our packages each room may import: data flows from watcher
 // to rca to remediate, imports point back. README draws the same.
 var house = map[string][]string{
-	"cmd/unpend":            {"cmd/internal/bus", "cmd/internal/terminal", "cmd/internal/world", "watcher", "rca", "rca/cluster", "rca/idle", "rca/whatif", "knowledge", "remediate", "remediate/v1alpha1", "nodeprobe", "nodeprobe/sim"},
+	"cmd/unpend":            {"cmd/internal/bus", "cmd/internal/terminal", "cmd/internal/world", "watcher", "rca", "rca/cluster", "rca/idle", "rca/whatif", "knowledge", "remediate", "remediate/audit", "remediate/v1alpha1", "nodeprobe", "nodeprobe/sim"},
 	"cmd/internal/bus":      {},
 	"cmd/internal/terminal": {"rca", "remediate/v1alpha1"},
 	"cmd/internal/world":    {"nodeprobe", "nodeprobe/sim", "rca/whatif/insitu"},
@@ -25,8 +25,9 @@ var house = map[string][]string{
 	"rca/whatif":            {},
 	"rca/whatif/insitu":     {},
 	"knowledge":             {},
-	"remediate":             {"remediate/guard", "remediate/v1alpha1", "rca", "rca/cluster", "rca/whatif", "nodeprobe", "watcher", "knowledge"},
+	"remediate":             {"remediate/audit", "remediate/guard", "remediate/v1alpha1", "rca", "rca/cluster", "rca/whatif", "nodeprobe", "watcher", "knowledge"},
 	"remediate/guard":       {"remediate/v1alpha1", "rca"},
+	"remediate/audit":       {},
 	"remediate/v1alpha1":    {"rca", "watcher"},
 	"nodeprobe":             {},
 	"nodeprobe/sim":         {"nodeprobe"},

@@ -138,6 +138,6 @@ func rootCommand(name string, std stdio) *cobra.Command {
 		return usage("%v; see '%s --help'", err, c.CommandPath())
 	})
 	kube.AddFlags(root.PersistentFlags())
-	root.AddCommand(whyCommand(kube, std), dumpCommand(kube, std), incidentsCommand(kube, std), capacityCommand(kube, std), approveCommand(kube, std), rejectCommand(kube, std), remediationsCommand(kube, std), statusCommand(kube, std), demoCommand(std), runCommand(kube, std), versionCommand(std))
+	root.AddCommand(whyCommand(kube, std), dumpCommand(kube, std), incidentsCommand(kube, std), capacityCommand(kube, std), approveCommand(kube, std), rejectCommand(kube, std), remediationsCommand(kube, std), statusCommand(kube, std), auditCommand(std), demoCommand(std), runCommand(kube, std), versionCommand(std))
 	return root
 }

@@ -116,7 +116,7 @@ func (s *Steps) redraw() {
 		fmt.Fprintf(&b, "\x1b[%dA", s.drawn)
 	}
 	// A line that the terminal wrapped would make the count of lines wrong.
-	room := s.columns() - 1
+	room := screen(s.w) - 1
 	for i, st := range s.steps {
 		branch := "|- "
 		if i == len(s.steps)-1 {
@@ -129,10 +129,11 @@ func (s *Steps) redraw() {
 	s.write(b.String())
 }
 
-func (s *Steps) columns() int {
-	if f, ok := s.w.(*os.File); ok {
-		if w, _, err := term.GetSize(f.Fd()); err == nil && w > 1 {
-			return w
+// screen is how many columns there are to draw on.
+func screen(w io.Writer) int {
+	if f, ok := w.(*os.File); ok {
+		if columns, _, err := term.GetSize(f.Fd()); err == nil && columns > 1 {
+			return columns
 		}
 	}
 	return maxColumns

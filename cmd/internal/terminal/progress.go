@@ -1,0 +1,64 @@
+package terminal
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+)
+
+const (
+	barAfter = 2 * time.Second // what is quicker shows no bar
+	barEvery = 100 * time.Millisecond
+	barWidth = 30
+)
+
+// Progress is a reader that shows on a terminal how far it has come, once it has
+// taken two seconds.
+type Progress struct {
+	r    io.Reader
+	w    io.Writer
+	what string
+	of   int64
+	now  func() time.Time
+
+	read        int64
+	began, last time.Time // last: when it was drawn
+}
+
+// NewProgress reads from r and draws on w, which is a terminal. what is done, to so
+// many bytes; 0 when nobody knows.
+func NewProgress(w io.Writer, r io.Reader, what string, of int64, now func() time.Time) *Progress {
+	return &Progress{r: r, w: w, what: clean(what, true), of: of, now: now, began: now()}
+}
+
+// Read implements io.Reader.
+func (p *Progress) Read(b []byte) (int, error) {
+	n, err := p.r.Read(b)
+	p.read += int64(n)
+	if at := p.now(); at.Sub(p.began) >= barAfter && at.Sub(p.last) >= barEvery {
+		p.last = at
+		fmt.Fprint(p.w, "\r\x1b[2K"+p.line())
+	}
+	return n, err
+}
+
+// line leaves the last column free: a terminal would begin a new line.
+func (p *Progress) line() string {
+	room := min(screen(p.w), maxColumns) - 1
+	size := fmt.Sprintf("%d MiB", p.read>>20)
+	if p.of <= 0 {
+		return Options{ASCII: true}.ends(p.what, size, room)
+	}
+	done := min(p.read, p.of)
+	full := int(done * barWidth / p.of)
+	bar := fmt.Sprintf("[%s%s] %3d%%  %s", strings.Repeat("#", full), strings.Repeat(" ", barWidth-full), done*100/p.of, size)
+	return Options{ASCII: true}.ends(p.what, bar, room)
+}
+
+// Close takes the bar away.
+func (p *Progress) Close() {
+	if !p.last.IsZero() {
+		fmt.Fprint(p.w, "\r\x1b[2K")
+	}
+}
