@@ -93,11 +93,11 @@ func byExecutor(d remediate.Deps, found remediate.Found) carrier {
 
 // follow reports a plan's journal until the plan has ended, and its end.
 func follow(ctx context.Context, d remediate.Deps, plan string, report func(remediate.Step)) (*v1alpha1.Remediation, error) {
-	store := remediate.Store{Dynamic: d.Dynamic}
+	store, steps := remediate.Store{Dynamic: d.Dynamic}, newJournal(report)
 	for {
 		rem, err := store.Get(ctx, plan)
 		if err == nil {
-			reportJournal(rem, report)
+			steps.read(rem)
 			if rem.Status.Phase.Ended() {
 				return rem, endOf(rem)
 			}
@@ -128,8 +128,26 @@ func untilChanged(ctx context.Context, d remediate.Deps, rem *v1alpha1.Remediati
 	}
 }
 
-// reportJournal tells of the steps, and of where a plan stands that has not begun.
-func reportJournal(rem *v1alpha1.Remediation, report func(remediate.Step)) {
+// journal tells of a plan's steps as they come, each piece of news once.
+type journal struct {
+	report func(remediate.Step)
+	told   map[remediate.Step]bool
+}
+
+func newJournal(report func(remediate.Step)) *journal {
+	return &journal{report: report, told: map[remediate.Step]bool{}}
+}
+
+func (j *journal) tell(s remediate.Step) {
+	if !j.told[s] {
+		j.told[s] = true
+		j.report(s)
+	}
+}
+
+// read tells what is new in a plan's journal, and of where a plan stands that has not
+// begun.
+func (j *journal) read(rem *v1alpha1.Remediation) {
 	var at, of int
 	if _, err := fmt.Sscanf(rem.Status.Progress, "%d/%d", &at, &of); err != nil {
 		of = 1
@@ -139,14 +157,14 @@ func reportJournal(rem *v1alpha1.Remediation, report func(remediate.Step)) {
 		if strings.HasPrefix(e.Step, "undo/") {
 			text = "undo: " + text
 		}
-		report(remediate.Step{N: i + 1, Of: max(of, i+1), Text: text, Done: e.Ended != nil && e.Error == ""})
+		j.tell(remediate.Step{N: i + 1, Of: max(of, i+1), Text: text, Done: e.Ended != nil && e.Error == ""})
 	}
 	if len(rem.Status.Journal) == 0 && !rem.Status.Phase.Ended() {
 		text := "the executor takes it up"
 		if rem.Status.Message != "" {
 			text = strings.ToLower(string(rem.Status.Phase)) + ": " + rem.Status.Message
 		}
-		report(remediate.Step{N: 1, Of: of, Text: text})
+		j.tell(remediate.Step{N: 1, Of: of, Text: text})
 	}
 }
 

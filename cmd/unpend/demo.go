@@ -28,6 +28,7 @@ type demoOptions struct {
 	auto   bool
 	seed   uint64
 	output string
+	chaos  string
 }
 
 func demoCommand(std stdio) *cobra.Command {
@@ -43,11 +44,15 @@ func demoCommand(std stdio) *cobra.Command {
 			if o.output != "" && o.output != "json" {
 				return usage("output %q is not known: use json", o.output)
 			}
+			if o.chaos != "" && o.chaos != "kill" {
+				return usage("chaos %q is not known: use kill", o.chaos)
+			}
 			return o.play(c.Context(), std)
 		},
 	}
 	c.Flags().BoolVar(&o.auto, "auto", false, "approve the best fix without asking")
 	c.Flags().Uint64Var(&o.seed, "seed", 1, "how the cluster is filled")
+	c.Flags().StringVar(&o.chaos, "chaos", "", "kill: the executor is killed in the middle, and another goes on")
 	c.Flags().StringVarP(&o.output, "output", "o", "", "json: one object a line")
 	return c
 }
@@ -239,7 +244,7 @@ func (d *demo) decide(ctx context.Context, found rca.Diagnosis) (bool, error) {
 
 func (d *demo) fix(ctx context.Context, found rca.Diagnosis) error {
 	plan := found.Fixes[0].Plan
-	carry := fromHere(d.deps, found.Incident, 1, plan)
+	carry := d.carry(found.Incident, 1, plan)
 	if d.output != "json" {
 		if err := apply(ctx, d.deps, carry, d.std); err != nil {
 			return err

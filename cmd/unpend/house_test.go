@@ -16,7 +16,7 @@ var house = map[string][]string{
 	"cmd/unpend":            {"cmd/internal/bus", "cmd/internal/terminal", "cmd/internal/world", "watcher", "rca", "rca/cluster", "rca/idle", "rca/whatif", "knowledge", "remediate", "remediate/audit", "remediate/v1alpha1", "nodeprobe", "nodeprobe/sim"},
 	"cmd/internal/bus":      {},
 	"cmd/internal/terminal": {"rca", "remediate/v1alpha1"},
-	"cmd/internal/world":    {"nodeprobe", "nodeprobe/sim", "rca/whatif/insitu"},
+	"cmd/internal/world":    {"nodeprobe", "nodeprobe/sim", "rca/whatif/insitu", "remediate/v1alpha1"},
 	"watcher":               {},
 	"rca":                   {"watcher", "nodeprobe", "knowledge", "rca/cluster", "rca/placement", "rca/whatif"},
 	"rca/cluster":           {"nodeprobe"},

@@ -319,34 +319,60 @@ func TestRulesOfTheNodes(t *testing.T) {
 func TestRulesOfThePool(t *testing.T) {
 	old := noon.AddDate(0, 0, -1)
 	check(t, []edge{
-		{"pool: 2 of 20 may be out, 3 may not",
-			func(s *setting) { cordon(s.view.Nodes[4], old) },
+		{"pool: one node may be worked on while the others are within the limit",
 			func(s *setting) { cordon(s.view.Nodes[4], old); notReady(s.view.Nodes[3], old) },
-			Verdict{Wait, "pool-unavailable", "2 of 20 GPU nodes are out of use (gpu-4 not Ready, gpu-5 cordoned), with gpu-1 it would be 3, the limit is 2 (10 %, at least 1): bring one back, or raise poolUnavailablePercent in ConfigMap unpend-guards", time.Time{}, v1alpha1.Queued}},
+			func(s *setting) {
+				cordon(s.view.Nodes[4], old)
+				notReady(s.view.Nodes[3], old)
+				cordon(s.view.Nodes[5], old)
+			},
+			Verdict{Wait, "pool-unavailable", "3 of 20 GPU nodes are out of use (gpu-4 not Ready, gpu-5 cordoned, gpu-6 cordoned), with gpu-1 it would be 4, the limit is 2 (10 %, at least 1): bring one back, or raise poolUnavailablePercent in ConfigMap unpend-guards", time.Time{}, v1alpha1.Queued}},
 		{"pool: the percentage is of whole nodes",
-			func(s *setting) { s.view.Nodes = gpuNodes(20); notReady(s.view.Nodes[3], old) },
-			func(s *setting) { s.view.Nodes = gpuNodes(19); notReady(s.view.Nodes[3], old) },
-			Verdict{Wait, "pool-unavailable", "1 of 19 GPU nodes are out of use (gpu-4 not Ready), with gpu-1 it would be 2, the limit is 1 (10 %, at least 1): bring one back, or raise poolUnavailablePercent in ConfigMap unpend-guards", time.Time{}, v1alpha1.Queued}},
-		{"pool: one node may be worked on in any case",
-			func(s *setting) { s.view.Nodes = gpuNodes(2) },
-			func(s *setting) { s.view.Nodes = gpuNodes(2); s.view.Nodes[1].Status.Conditions = nil },
-			Verdict{Wait, "pool-unavailable", "1 of 2 GPU nodes are out of use (gpu-2 not Ready), with gpu-1 it would be 2, the limit is 1 (10 %, at least 1): bring one back, or raise poolUnavailablePercent in ConfigMap unpend-guards", time.Time{}, v1alpha1.Queued}},
+			func(s *setting) {
+				s.view.Nodes = gpuNodes(20)
+				notReady(s.view.Nodes[3], old)
+				cordon(s.view.Nodes[4], old)
+			},
+			func(s *setting) {
+				s.view.Nodes = gpuNodes(19)
+				notReady(s.view.Nodes[3], old)
+				cordon(s.view.Nodes[4], old)
+			},
+			Verdict{Wait, "pool-unavailable", "2 of 19 GPU nodes are out of use (gpu-4 not Ready, gpu-5 cordoned), with gpu-1 it would be 3, the limit is 1 (10 %, at least 1): bring one back, or raise poolUnavailablePercent in ConfigMap unpend-guards", time.Time{}, v1alpha1.Queued}},
+		{"pool: a small one, of which one is closed",
+			func(s *setting) { s.view.Nodes = gpuNodes(8); s.view.Nodes[1].Status.Conditions = nil },
+			func(s *setting) {
+				s.view.Nodes = gpuNodes(8)
+				s.view.Nodes[1].Status.Conditions = nil
+				cordon(s.view.Nodes[2], old)
+			},
+			Verdict{Wait, "pool-unavailable", "2 of 8 GPU nodes are out of use (gpu-2 not Ready, gpu-3 cordoned), with gpu-1 it would be 3, the limit is 1 (10 %, at least 1): bring one back, or raise poolUnavailablePercent in ConfigMap unpend-guards", time.Time{}, v1alpha1.Queued}},
 		{"pool: a node that is out of use anyway makes nothing worse",
-			func(s *setting) { s.view.Nodes = gpuNodes(2); cordon(s.view.Nodes[0], old) },
-			func(s *setting) { s.view.Nodes = gpuNodes(2); cordon(s.view.Nodes[1], old) },
-			Verdict{Wait, "pool-unavailable", "1 of 2 GPU nodes are out of use (gpu-2 cordoned), with gpu-1 it would be 2, the limit is 1 (10 %, at least 1): bring one back, or raise poolUnavailablePercent in ConfigMap unpend-guards", time.Time{}, v1alpha1.Queued}},
+			func(s *setting) {
+				s.view.Nodes = gpuNodes(3)
+				cordon(s.view.Nodes[0], old)
+				cordon(s.view.Nodes[1], old)
+			},
+			func(s *setting) {
+				s.view.Nodes = gpuNodes(3)
+				cordon(s.view.Nodes[1], old)
+				cordon(s.view.Nodes[2], old)
+			},
+			Verdict{Wait, "pool-unavailable", "2 of 3 GPU nodes are out of use (gpu-2 cordoned, gpu-3 cordoned), with gpu-1 it would be 3, the limit is 1 (10 %, at least 1): bring one back, or raise poolUnavailablePercent in ConfigMap unpend-guards", time.Time{}, v1alpha1.Queued}},
 		{"pool: nodes without GPUs do not count",
 			func(s *setting) {
 				s.view.Nodes[3].Status.Capacity = nil
 				s.view.Nodes[4].Status.Capacity = nil
 				cordon(s.view.Nodes[3], old)
+				cordon(s.view.Nodes[5], old)
 			},
 			func(s *setting) {
 				s.view.Nodes[3].Status.Capacity, s.view.Nodes[3].Labels = nil, map[string]string{"nvidia.com/gpu.present": "true"}
 				s.view.Nodes[4].Status.Capacity = nil
 				cordon(s.view.Nodes[3], old)
+				cordon(s.view.Nodes[5], old)
 			},
-			Verdict{Wait, "pool-unavailable", "1 of 19 GPU nodes are out of use (gpu-4 cordoned), with gpu-1 it would be 2, the limit is 1 (10 %, at least 1): bring one back, or raise poolUnavailablePercent in ConfigMap unpend-guards", time.Time{}, v1alpha1.Queued}},
+			Verdict{Wait, "pool-unavailable", "2 of 19 GPU nodes are out of use (gpu-4 cordoned, gpu-6 cordoned), with gpu-1 it would be 3, the limit is 1 (10 %, at least 1): bring one back, or raise poolUnavailablePercent in ConfigMap unpend-guards", time.Time{}, v1alpha1.Queued}},
 		{"pool: parked, and soon to be cordoned",
 			func(s *setting) { marked(s.view.Nodes[4], planFor(2, "gpu-5"), "stuck") },
 			func(s *setting) {

@@ -54,6 +54,19 @@ func TestOpposite(t *testing.T) {
 				s.add(r)
 			},
 			back("take GPU 0 of node gpu-1 back to what it was")},
+		{"the layout of a GPU that this plan leaves alone",
+			func(s *setting) {
+				layout(s) // somebody else brought it back: it is only repeated
+				l := relaying(s.plan).Relayout
+				l.GPUs, l.Layouts[1] = []int{1}, map[string]int{"2g.10gb": 3}
+				s.add(yesterday(planFor(2, "gpu-1")))
+			},
+			func(s *setting) {
+				layout(s)
+				l := relaying(s.plan).Relayout
+				l.GPUs, l.Layouts[1] = []int{1, 0}, map[string]int{"2g.10gb": 3}
+				s.add(yesterday(planFor(2, "gpu-1")))
+			}, back("take GPU 0 of node gpu-1 back to what it was")},
 		{"a day", func(s *setting) {
 			config(s)
 			s.add(older(in(planFor(2, "gpu-1"), v1alpha1.Succeeded, noon.Add(-24*time.Hour))))

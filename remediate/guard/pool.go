@@ -55,6 +55,7 @@ type pool struct {
 	size    int
 	healthy []*corev1.Node
 	out     map[string]string // node → why
+	ours    int               // of those, by plans of ours: worked on, or parked
 }
 
 // survey looks at every GPU node once. A node that a plan under way has still to
@@ -87,6 +88,9 @@ func (q *question) survey() *pool {
 		} else {
 			p.out[n.Name] = why
 		}
+		if op, err := mark(n); err != nil || op != nil || coming[n.Name] != "" {
+			p.ours++
+		}
 	}
 	q.pool = p
 	return p
@@ -113,7 +117,9 @@ func outOfUse(n *corev1.Node) string {
 
 // poolUnavailable holds the GPU nodes that are out of use, for whatever reason, and
 // the one that the plan would take to the limit. A plan works on one of its nodes
-// after the other; one that is out of use anyway makes nothing worse.
+// after the other; one that is out of use anyway makes nothing worse. One node may be
+// worked on as long as those that others closed are within the limit by themselves: in
+// a pool of eight a single cordon would stop everything else.
 func poolUnavailable(q *question) Verdict {
 	p := q.survey()
 	i := slices.IndexFunc(p.healthy, func(n *corev1.Node) bool { return q.taken[n.Name] })
@@ -121,7 +127,7 @@ func poolUnavailable(q *question) Verdict {
 		return Verdict{}
 	}
 	most := max(1, p.size*q.limits.PoolUnavailablePercent/100)
-	if len(p.out)+1 <= most {
+	if len(p.out)+1 <= most || p.ours == 0 && len(p.out) <= most {
 		return Verdict{}
 	}
 	return q.wait(time.Time{}, "%d of %d GPU nodes are out of use (%s), with %s it would be %d, the limit is %d (%d %%, at least 1): bring one back, or raise poolUnavailablePercent in ConfigMap %s",

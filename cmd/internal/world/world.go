@@ -22,6 +22,7 @@ import (
 	"github.com/unpend/unpend/nodeprobe"
 	"github.com/unpend/unpend/nodeprobe/sim"
 	"github.com/unpend/unpend/rca/whatif/insitu"
+	"github.com/unpend/unpend/remediate/v1alpha1"
 )
 
 // Options of a World.
@@ -76,7 +77,9 @@ func newStores(now func() time.Time) *World {
 	w := &World{client: fake.NewSimpleClientset()} //nolint:staticcheck // NewClientset tracks field ownership, which nothing here reads
 	scheme := runtime.NewScheme()
 	w.custom = dynamicfake.NewSimpleDynamicClientWithCustomListKinds(scheme, map[schema.GroupVersionResource]string{
-		nodeprobe.Resource: "NodeGeometryList",
+		nodeprobe.Resource:    "NodeGeometryList",
+		v1alpha1.Remediations: "RemediationList",
+		v1alpha1.Approvals:    "ApprovalList",
 		{Group: "nvidia.com", Version: "v1", Resource: "clusterpolicies"}: "ClusterPolicyList",
 	})
 	w.stores = []*store{newStore(v, w.client.Tracker()), newStore(v, w.custom.Tracker())}
