@@ -283,7 +283,7 @@ func TestConfigIsThatOfTheProgram(t *testing.T) {
 		want   values
 	}{
 		"defaults":   {nil, values{"watcher": values{}, "rca": values{}, "knowledge": values{}, "remediate": values{}, "web": values{}, "bus": values{"storeDir": "/var/lib/unpend"}}},
-		"everything": {everything(), values{"watcher": values{"sweep": "30s"}, "rca": values{}, "knowledge": values{}, "remediate": values{"groups": []any{"gpu-admins"}}, "web": values{}, "bus": values{"storeDir": "/var/lib/unpend", "maxBytes": "512Mi"}}},
+		"everything": {everything(), values{"watcher": values{"sweep": "30s"}, "rca": values{}, "knowledge": values{}, "remediate": values{"audit": "/var/lib/unpend/audit/trail.jsonl", "groups": []any{"gpu-admins"}}, "web": values{}, "bus": values{"storeDir": "/var/lib/unpend", "maxBytes": "512Mi"}}},
 	} {
 		var got values
 		cm := one[corev1.ConfigMap](t, objects(t, c.values), "ConfigMap")

@@ -17,6 +17,7 @@ import (
 
 	"github.com/unpend/unpend/rca"
 	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/remediate/audit"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 	"github.com/unpend/unpend/watcher"
 )
@@ -59,9 +60,9 @@ type Deps struct {
 	Leads func(context.Context) (holder string, generation int64, err error)
 	// Save writes the journal. Without it the journal is in memory alone.
 	Save func(context.Context, *v1alpha1.Remediation) error
-	// Observe is told of every step's beginning and end, and of the plan's (without an
-	// entry). May be nil.
-	Observe func(r *v1alpha1.Remediation, e *v1alpha1.Entry, result string)
+	// Observe is told of every step before it is begun, which its error prevents, and of
+	// its end; of the plan's without an entry. May be nil.
+	Observe func(ctx context.Context, r *v1alpha1.Remediation, e *v1alpha1.Entry, result audit.Result) error
 }
 
 // Deadlines bound the waits of one fix.

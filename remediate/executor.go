@@ -16,6 +16,7 @@ import (
 
 	"github.com/unpend/unpend/rca"
 	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/remediate/audit"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 )
 
@@ -215,9 +216,7 @@ func (x *Executor) finish(ctx context.Context, rem *v1alpha1.Remediation, phase 
 	now := metav1.NewMicroTime(x.Now())
 	rem.Status.Phase, rem.Status.Message, rem.Status.Ended = phase, message, &now
 	x.drop(rem.Name)
-	if x.Observe != nil {
-		x.Observe(rem, nil, string(phase))
-	}
+	(&runner{Deps: x.Deps, rem: rem}).remark(ctx, nil, resultOf(phase))
 	return x.store.Save(ctx, rem)
 }
 
@@ -242,6 +241,9 @@ func (x *Executor) start(ctx context.Context, rem *v1alpha1.Remediation) (time.D
 	r := &runner{Deps: x.Deps, rem: rem}
 	r.proved(st)
 	rem.Status.Message = ""
+	if err := r.observe(ctx, nil, audit.Approved); err != nil {
+		return 0, err
+	}
 	if err := x.store.Save(ctx, rem); err != nil {
 		return 0, err
 	}

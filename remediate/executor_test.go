@@ -1,7 +1,10 @@
 package remediate
 
 import (
+	"bytes"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/remediate/audit"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 )
 
@@ -76,6 +80,9 @@ func TestExecutorCarriesOut(t *testing.T) {
 			if rca.PlanHash(rem.Spec.Actions) != rem.Name {
 				t.Fatal("the API server gave back another plan")
 			}
+			file := filepath.Join(t.TempDir(), "trail.jsonl")
+			trail := &Trail{Path: file, Self: "executor", Now: time.Now}
+			c.deps.Observe = trail.Observe
 			x := c.executor()
 			if _, err := x.Look(t.Context(), rem.Name); err != nil {
 				t.Fatal(err)
@@ -94,12 +101,45 @@ func TestExecutorCarriesOut(t *testing.T) {
 			if n := c.node(t, node); n.Spec.Unschedulable || n.Annotations[annotation] != "" {
 				t.Errorf("unschedulable %v, mark %q", n.Spec.Unschedulable, n.Annotations[annotation])
 			}
+			if err := trail.Close(); err != nil {
+				t.Error(err)
+			}
+			onRecord(t, file, rem)
 			leases, err := c.Client().CoordinationV1().Leases(c.ns).List(t.Context(), metav1.ListOptions{})
 			if err != nil || len(leases.Items) != 0 {
 				t.Errorf("%d locks are left, %v", len(leases.Items), err)
 			}
 		})
 	}
+}
+
+// onRecord wants the trail whole, with a line before and after each step, and its head
+// in the plan.
+func onRecord(t *testing.T, file string, rem *v1alpha1.Remediation) {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := audit.Verify(bytes.NewReader(data), rem.Status.AuditHead)
+	if want := 2 + 2*len(rem.Status.Journal); err != nil || report.Lines != want || report.Head != rem.Status.AuditHead {
+		t.Errorf("%+v, want %d lines and head %s: %v", report, want, rem.Status.AuditHead, err)
+	}
+}
+
+// What cannot be put on record is not begun.
+func TestNothingIsBegunOffTheRecord(t *testing.T) {
+	c := newCell(t)
+	_, d, f, holders := repartition(t, c)
+	trail := &Trail{Path: filepath.Join(t.TempDir(), "no", "such", "folder"), Self: "executor", Now: time.Now}
+	c.deps.Observe = trail.Observe
+	rem := c.recorded(t, d, f)
+	c.decide(t, rem, "alice", v1alpha1.Approve)
+	if _, err := c.executor().Look(t.Context(), rem.Name); err == nil || !strings.Contains(err.Error(), "audit trail") {
+		t.Error(err)
+	}
+	c.untouched(t, holders...)
+	c.wrote(t, nil)
 }
 
 // A no ends a plan, and nothing is written.

@@ -10,6 +10,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/unpend/unpend/remediate/audit"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 )
 
@@ -104,7 +105,7 @@ func (m *machine) turn(ctx context.Context) (time.Duration, error) {
 	case ctx.Err() != nil:
 		return 0, ctx.Err()
 	case err == nil && missing == "":
-		m.endOf(s, e, nil)
+		m.endOf(ctx, s, e, nil)
 		return 0, nil
 	case err != nil:
 	case now.Before(e.Deadline.Time) || unanswered && m.undoing():
@@ -113,7 +114,7 @@ func (m *machine) turn(ctx context.Context) (time.Duration, error) {
 	default:
 		err = fmt.Errorf("not within %s: %s", s.within, missing)
 	}
-	m.endOf(s, e, err)
+	m.endOf(ctx, s, e, err)
 	where := "step " + m.status().Progress
 	if m.undoing() {
 		where = "on the way back"
@@ -176,6 +177,9 @@ func (m *machine) begin(ctx context.Context, s step) (*entry, error) {
 		}
 		line.Leader, line.Generation = holder, generation
 	}
+	if err := m.observe(ctx, &line, audit.Begun); err != nil {
+		return nil, err
+	}
 	st.Journal = append(st.Journal, line)
 	if !m.undoing() {
 		st.Progress = fmt.Sprintf("%d/%d", slices.IndexFunc(m.program, func(o step) bool { return o.id == s.id })+1, len(m.program))
@@ -185,18 +189,17 @@ func (m *machine) begin(ctx context.Context, s step) (*entry, error) {
 	}
 	e := m.entry(s.id)
 	m.tell(s, false)
-	m.observe(e, "begun")
 	return &entry{e, false}, nil
 }
 
-func (m *machine) endOf(s step, e *entry, err error) {
+func (m *machine) endOf(ctx context.Context, s step, e *entry, err error) {
 	now := metav1.NewMicroTime(m.Now())
 	e.Ended = &now
-	result := "done"
+	result := audit.Done
 	if err != nil {
-		e.Error, result = err.Error(), "failed"
+		e.Error, result = err.Error(), audit.Failed
 	}
-	m.observe(e.Entry, result)
+	m.remark(ctx, e.Entry, result)
 	if err == nil {
 		m.tell(s, true)
 	}
@@ -209,9 +212,18 @@ func (m *machine) tell(s step, done bool) {
 	}
 }
 
-func (m *machine) observe(e *v1alpha1.Entry, result string) {
-	if m.Observe != nil {
-		m.Observe(m.rem, e, result)
+func (r *runner) observe(ctx context.Context, e *v1alpha1.Entry, result audit.Result) error {
+	if r.Observe == nil {
+		return nil
+	}
+	return r.Observe(ctx, r.rem, e, result)
+}
+
+// remark tells of what has happened: that it cannot be told does not undo it, and
+// nothing more is begun then.
+func (r *runner) remark(ctx context.Context, e *v1alpha1.Entry, result audit.Result) {
+	if err := r.observe(ctx, e, result); err != nil {
+		r.Logger.ErrorContext(ctx, "a step is not on record", "plan", r.rem.Name, "result", result, "error", err)
 	}
 }
 
@@ -279,7 +291,7 @@ func (m *machine) end(ctx context.Context) error {
 	} else {
 		st.Phase, st.Message = v1alpha1.Succeeded, st.Pod+" runs"
 	}
-	m.observe(nil, strings.ToLower(string(st.Phase)))
+	m.remark(ctx, nil, resultOf(st.Phase))
 	return m.save(ctx)
 }
 

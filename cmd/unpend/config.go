@@ -50,6 +50,9 @@ type remediateConfig struct {
 	Namespace string `json:"namespace"`
 	// Groups that approvers may be acted for with: those that impersonation is granted of.
 	Groups []string `json:"groups"`
+	// Audit is the file of the audit trail: lines of JSON, each with the hash of the one
+	// before. Without it there is no trail but the Events and the journals.
+	Audit string `json:"audit"`
 	// Poll is how often a wait looks again (1s).
 	Poll metav1.Duration `json:"poll"`
 	// Deadlines of the waits.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/prometheus/client_golang/prometheus"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/rand"
@@ -12,18 +13,30 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/unpend/unpend/remediate"
+	"github.com/unpend/unpend/remediate/audit"
 )
 
 // carryOut is the role that carries approved plans out. It speaks to the API server
 // alone: it needs no bus, and nobody can reach it.
-func (s *service) carryOut(ctx context.Context) error {
+func (s *service) carryOut(ctx context.Context) (err error) {
 	who, err := s.client.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 	if err != nil {
 		return fmt.Errorf("ask who we are: %w", err)
 	}
 	c := s.config.Remediate
+	failures := prometheus.NewCounter(prometheus.CounterOpts{Name: "unpend_event_failures_total", Help: "Events about steps that could not be made."})
+	if err := s.registry.Register(failures); err != nil {
+		return fmt.Errorf("register metrics: %w", err)
+	}
+	trail := &remediate.Trail{Path: c.Audit, Self: who.Status.UserInfo.Username, Now: s.now, Logger: s.logger,
+		Events: audit.NewEvents(s.client, identity(), s.now, failures)}
+	defer func() {
+		if cerr := trail.Close(); err == nil {
+			err = cerr
+		}
+	}()
 	x := remediate.NewExecutor(remediate.ExecutorOptions{Namespace: c.namespace(), Self: who.Status.UserInfo.Username, ActAs: s.actAs, Groups: c.Groups,
-		Deps: remediate.Deps{Measure: s.measure, Client: s.client, Dynamic: s.custom, Now: s.now, Logger: s.logger, Poll: c.Poll.Duration, Deadlines: remediate.Deadlines{
+		Deps: remediate.Deps{Observe: trail.Observe, Measure: s.measure, Client: s.client, Dynamic: s.custom, Now: s.now, Logger: s.logger, Poll: c.Poll.Duration, Deadlines: remediate.Deadlines{
 			Evict: c.Deadlines.Evict.Duration, Leave: c.Deadlines.Leave.Duration, Manager: c.Deadlines.Manager.Duration,
 			Wedge: c.Deadlines.Wedge.Duration, Run: c.Deadlines.Run.Duration}}})
 	s.ready.set()

@@ -52,8 +52,12 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- define "unpend.config" -}}
 {{- $config := deepCopy (default dict .Values.config) -}}
 {{- $_ := set $config "bus" (merge (dict "storeDir" (include "unpend.storeDir" .)) (default dict $config.bus)) -}}
+{{- if eq .Values.mode "approve" -}}
+{{- $told := dict "audit" (printf "%s/audit/trail.jsonl" (include "unpend.storeDir" .)) -}}
 {{- with .Values.remediate.approvers.groups -}}
-{{- $_ := set $config "remediate" (merge (dict "groups" .) (default dict $config.remediate)) -}}
+{{- $_ := set $told "groups" . -}}
+{{- end -}}
+{{- $_ := set $config "remediate" (merge $told (default dict $config.remediate)) -}}
 {{- end -}}
 {{- toYaml $config -}}
 {{- end -}}
