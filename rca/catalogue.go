@@ -51,6 +51,7 @@ const (
 	PreemptionBlocked         CauseID = "PreemptionBlocked"
 	SchedulingGated           CauseID = "SchedulingGated"
 	QueueNotAdmitted          CauseID = "QueueNotAdmitted"
+	GangIncomplete            CauseID = "GangIncomplete"
 	SchedulerMissing          CauseID = "SchedulerMissing"
 	ScalingUp                 CauseID = "ScalingUp"
 	AutoscalerCannotHelp      CauseID = "AutoscalerCannotHelp"
@@ -68,7 +69,7 @@ var catalogueOrder = []CauseID{
 	UntoleratedTaint, NodeSelectorMismatch, NodeCordoned, NodeNotReady, PodAffinityConflict, TopologySpreadConflict,
 	VolumeConflict, HostResourcesShort, TopologyAlignmentRefused, KubeletAdmissionRefused,
 	QuotaExceeded, LimitRangeViolated, InvalidGPURequest, PreemptionBlocked,
-	SchedulingGated, QueueNotAdmitted,
+	SchedulingGated, QueueNotAdmitted, GangIncomplete,
 	DRAClaimMissing, DRAClassMissing, DRADriverMissing, DRANoDeviceMatches, DRASelectorError, DRADevicesInUse,
 	SchedulerMissing, ScalingUp, AutoscalerCannotHelp, NoNodes, Unknown,
 }

@@ -108,12 +108,16 @@ func (w *world) diagnose(ctx context.Context, i watcher.Incident, opts Options) 
 	if c.claims, err = c.readClaims(ctx); err != nil {
 		return Diagnosis{}, fmt.Errorf("read the claims for devices: %w", err)
 	}
+	if err := c.readGang(ctx); err != nil {
+		return Diagnosis{}, fmt.Errorf("place the gang: %w", err)
+	}
 	nodes, causes := c.judge()
 	fixes, err := c.fixes(ctx, causes)
 	if err != nil {
 		return Diagnosis{}, err
 	}
 	causes = orderCauses(causes, fixes)
+	c.quote(causes)
 	d := Diagnosis{
 		Incident: i.ID, Workload: i.Workload, Requests: i.Requests, Causes: causes, Nodes: nodes,
 		Pods:      WaitingPods{Waiting: i.Waiting, Names: podNames(i), Since: i.Since},
@@ -198,6 +202,7 @@ func (c *Case) judge() ([]NodeBlockers, []Cause) {
 			causes = append(causes, *cause)
 		}
 	}
+	c.decidedElsewhere(causes)
 	return nodes, causes
 }
 

@@ -75,6 +75,14 @@ func (c *Case) candidates() []*candidate {
 	if !ok {
 		return nil
 	}
+	if c.gang.short() && c.gang.missing() == 0 {
+		for _, set := range c.gangSets(own) {
+			out = append(out, c.candidate(nil, set))
+		}
+		if c.isOwn(GangIncomplete) {
+			return out // what is done on one node for one pod is of no use
+		}
+	}
 	if len(c.verdict.Nodes) == 0 {
 		for _, set := range own {
 			if len(set) > 0 {
@@ -203,7 +211,7 @@ func (c *Case) candidate(n *nodeView, set []change) *candidate {
 		touches = touches || ch.node != nil && ch.kind != Wait || len(ch.victims) > 0 && ch.kind != Wait
 	}
 	if touches {
-		f.fix.Cost.Nodes = []string{n.Name}
+		f.fix.Cost.Nodes = touched(n, f.victims)
 	}
 	f.fix.Kind = mostDisruptive(f.fix.Kinds)
 	f.removes = set[slices.IndexFunc(set, func(ch change) bool { return ch.kind == f.fix.Kind })].cause
@@ -213,6 +221,19 @@ func (c *Case) candidate(n *nodeView, set []change) *candidate {
 	}
 	f.cost = c.costOf(f.victims)
 	return f
+}
+
+// touched are the nodes that a fix changes: the one it is about, else those that its
+// victims leave.
+func touched(n *nodeView, victims []*corev1.Pod) []string {
+	if n != nil {
+		return []string{n.Name}
+	}
+	nodes := map[string]bool{}
+	for _, v := range victims {
+		nodes[v.Spec.NodeName] = true
+	}
+	return slices.Sorted(maps.Keys(nodes))
 }
 
 // detail writes out what is done, for the fixes that are shown.

@@ -50,9 +50,19 @@ func (c *Case) prove(ctx context.Context, f *candidate) error {
 		if placed == "" {
 			return nil
 		}
+		if why, err := c.refusedRest(ctx, s, f); why != "" || err != nil {
+			f.fix.Proof.Why = why
+			return err
+		}
 		f.fix.Proof = Proof{Verdict: Schedules, Node: placed, Why: "the scheduler's filters accept " + placed + " on a copy of the cluster"}
 		if c.unborn {
 			f.fix.Proof.Why = "by the arithmetic of quotas and limits the API server takes it; " + f.fix.Proof.Why
+		}
+		if by := c.elsewhere(pod); by != "" {
+			f.fix.Proof.Verdict, f.fix.Proof.Why = Unproven, fmt.Sprintf("the default scheduler's filters accept %s on a copy of the cluster; %s decides by its own", placed, by)
+		}
+		if g := c.gang; g != nil && g.known && g.missing() == 0 {
+			f.fix.Proof.Why += fmt.Sprintf("; with it all %d members of its gang have a node", g.min)
 		}
 		f.position(placed)
 		f.waits()

@@ -97,6 +97,7 @@ func PodRules() []PodRule {
 		queueNotAdmitted,
 		schedulingGated,
 		draClaimMissing,
+		gangIncomplete,
 		schedulerMissing,
 		noNodes,
 		scalingUp,
