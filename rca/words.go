@@ -31,11 +31,11 @@ var ownCode = []string{"volcano", "kai-scheduler", "hami-scheduler", "yunikorn",
 // maxQuote is the length of a quotation in characters.
 const maxQuote = 240
 
-// words lists the newest refusal of each component, by component.
+// words lists the newest refusal of each reason, by component.
 func (c *Case) words() []word {
 	newest := map[string]word{}
 	note := func(w word) {
-		key := w.component + "\x00" + w.ref
+		key := w.component + "\x00" + w.ref + "\x00" + w.reason
 		if old, ok := newest[key]; !ok || cmp.Or(w.at.Compare(old.at), strings.Compare(w.message, old.message)) > 0 {
 			newest[key] = w
 		}
@@ -49,7 +49,7 @@ func (c *Case) words() []word {
 	if by := c.schedulerName(); by != corev1.DefaultSchedulerName {
 		for _, k := range c.refusal.Conditions {
 			if k.Type == corev1.PodScheduled && k.Status == corev1.ConditionFalse && k.Message != "" && k.Reason != corev1.PodReasonSchedulingGated {
-				newest[by+"\x00"+c.ref()] = word{c.ref(), by, k.Reason, k.Message, k.LastTransitionTime.Time} // the condition is newer than any event
+				newest[by+"\x00"+c.ref()+"\x00"+k.Reason] = word{c.ref(), by, k.Reason, k.Message, k.LastTransitionTime.Time} // newer than any event
 			}
 		}
 	}
@@ -58,7 +58,7 @@ func (c *Case) words() []word {
 		out = append(out, w)
 	}
 	slices.SortFunc(out, func(a, b word) int {
-		return cmp.Or(strings.Compare(a.component, b.component), strings.Compare(a.ref, b.ref))
+		return cmp.Or(strings.Compare(a.component, b.component), strings.Compare(a.ref, b.ref), strings.Compare(a.reason, b.reason))
 	})
 	return out
 }
