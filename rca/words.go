@@ -68,7 +68,7 @@ func (c *Case) spokenOf(e *corev1.Event) string {
 	o := e.InvolvedObject
 	switch {
 	case o.Namespace != c.Pod.Namespace:
-	case o.Kind == "Pod" && o.Name == c.Pod.Name:
+	case o.Kind == "Pod" && o.Name == c.Pod.Name && (o.UID == "" || o.UID == c.Pod.UID): // or of its predecessor
 		return c.ref()
 	case o.Kind == "PodGroup" && c.gang != nil && o.Name == c.gang.name:
 		return "PodGroup/" + o.Namespace + "/" + o.Name

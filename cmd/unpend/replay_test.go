@@ -21,7 +21,6 @@ import (
 	"github.com/unpend/unpend/rca"
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/testdata/controlplane"
-	"github.com/unpend/unpend/watcher"
 )
 
 // replay makes a scenario's objects on a real API server, and lets the real
@@ -45,6 +44,7 @@ func TestScenariosReplayed(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := controlplane.Start(t)
+	c.InstallCRDs(t, crds)
 	replayed, applied := 0, 0
 	for _, dir := range dirs {
 		w := readWant(t, dir.Name())
@@ -63,7 +63,7 @@ func TestScenariosReplayed(t *testing.T) {
 			d := why(t, "-A", "--kubeconfig", c.Kubeconfig())
 			w.check(t, d)
 			// What is possible only changes with the first fresh report.
-			if w.Fix.Verdict == rca.Schedules && w.Certainty != rca.Possible && !t.Failed() {
+			if w.Fix.Verdict == rca.Schedules && w.Certainty != rca.Possible && r.applies() && !t.Failed() {
 				applied++
 				r.apply(t, d)
 			}
@@ -155,11 +155,14 @@ func (r *replay) make(t *testing.T) {
 		geo.Report.ObservedAt = metav1.NewTime(geo.Report.ObservedAt.Add(r.shift + time.Second)) // after the binds
 		r.c.AddGeometry(t, &geo)
 	}
+	r.groups(t)
+	names := r.jobs(t)
 	for _, p := range r.st.Pods {
-		if p.Spec.NodeName == "" {
+		if p.Spec.NodeName == "" && r.jobOf(p) == nil {
 			r.waitingPod(t, p)
 		}
 	}
+	r.events(t, names)
 }
 
 func must(t *testing.T, err error) {
@@ -287,17 +290,8 @@ func (r *replay) adopter(t *testing.T, from *appsv1.ReplicaSet) {
 func (r *replay) waitingPod(t *testing.T, from *corev1.Pod) {
 	t.Helper()
 	p := strip(from.DeepCopy())
-	reason, _, _ := watcher.Waiting(p)
 	p.Status = corev1.PodStatus{}
-	pods := r.c.Client().CoreV1().Pods(p.Namespace)
-	_, err := pods.Create(t.Context(), p, metav1.CreateOptions{})
+	_, err := r.c.Client().CoreV1().Pods(p.Namespace).Create(t.Context(), p, metav1.CreateOptions{})
 	must(t, err)
-	controlplane.Eventually(t, 30*time.Second, "the scheduler speaks of "+p.Name, func() (bool, string) {
-		got, err := pods.Get(t.Context(), p.Name, metav1.GetOptions{})
-		if err != nil {
-			return false, err.Error()
-		}
-		now, _, waits := watcher.Waiting(got)
-		return waits && now == reason, now
-	})
+	r.said(t, from, p.Name)
 }
