@@ -90,6 +90,7 @@ const (
 	AddToleration       FixKind = "AddToleration"
 	FixSelector         FixKind = "FixSelector"
 	RaiseQuota          FixKind = "RaiseQuota"
+	RaisePriority       FixKind = "RaisePriority"
 	FixClaim            FixKind = "FixClaim"
 	QuarantineGPU       FixKind = "QuarantineGPU"
 	RebootNode          FixKind = "RebootNode"
@@ -101,14 +102,14 @@ const (
 // fixOrder is the order of the catalogue of fixes; it settles ties.
 var fixOrder = []FixKind{
 	ChangeRequest, EvictPods, MovePods, RepartitionGPU, RevertMIGConfig, FixMIGConfig, RestartDevicePlugin, UncordonNode,
-	AddToleration, FixSelector, RaiseQuota, FixClaim, QuarantineGPU, RebootNode, ScaleNodePool, Wait, Manual,
+	AddToleration, FixSelector, RaiseQuota, RaisePriority, FixClaim, QuarantineGPU, RebootNode, ScaleNodePool, Wait, Manual,
 }
 
 // disruption orders kinds by how much they disturb, least first: the kind of a
 // fix that takes several is the most disruptive of them.
 var disruption = []FixKind{
 	Wait, Manual, ScaleNodePool, RaiseQuota, UncordonNode, AddToleration, FixSelector, FixClaim, ChangeRequest, RestartDevicePlugin, FixMIGConfig,
-	MovePods, EvictPods, QuarantineGPU, RevertMIGConfig, RepartitionGPU, RebootNode,
+	MovePods, EvictPods, RaisePriority, QuarantineGPU, RevertMIGConfig, RepartitionGPU, RebootNode,
 }
 
 func mostDisruptive(kinds []FixKind) FixKind {

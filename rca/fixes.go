@@ -35,6 +35,11 @@ const (
 // fixes computes, proves and orders what can be done.
 func (c *Case) fixes(ctx context.Context, causes []Cause) ([]*candidate, error) {
 	all := c.candidates()
+	raised, err := c.raises(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("try preemption: %w", err)
+	}
+	all = append(all, raised...)
 	slices.SortStableFunc(all, func(a, b *candidate) int { return cmp.Or(a.order(b, false), strings.Compare(a.fix.Title, b.fix.Title)) })
 	tries, best := map[string]int{}, map[string]*candidate{}
 	for _, f := range all {
@@ -74,6 +79,12 @@ func (c *Case) candidates() []*candidate {
 	own, ok := c.ownSets()
 	if !ok {
 		return nil
+	}
+	if c.isOwn(PreemptionBlocked) { // room is being made already
+		for _, set := range own {
+			out = append(out, c.candidate(nil, set))
+		}
+		return out
 	}
 	if c.gang.short() && c.gang.missing() == 0 {
 		for _, set := range c.gangSets(own) {

@@ -54,8 +54,11 @@ func (c *Case) changed(m *corev1.Pod, f *candidate) *corev1.Pod {
 
 // incidentOf is the incident that a waiting pod is part of.
 func (w *world) incidentOf(p *corev1.Pod) string {
-	return watcher.IncidentID(watcher.Topmost(p, w.state.Owner), watcher.Requests(p))
+	return watcher.IncidentID(w.workloadOf(p), watcher.Requests(p))
 }
+
+// workloadOf is whose pod it is.
+func (w *world) workloadOf(p *corev1.Pod) watcher.Ref { return watcher.Topmost(p, w.state.Owner) }
 
 // sameIncident says whether a pod is another of those that the case stands for.
 func (c *Case) sameIncident(p *corev1.Pod) bool { return c.world.incidentOf(p) == c.Incident.ID }

@@ -98,6 +98,7 @@ func PodRules() []PodRule {
 		schedulingGated,
 		draClaimMissing,
 		gangIncomplete,
+		preemptionUnderway,
 		schedulerMissing,
 		noNodes,
 		scalingUp,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -145,4 +146,16 @@ func (r *replay) events(t *testing.T, names map[string]string) {
 		ctx := context.WithoutCancel(t.Context())
 		t.Cleanup(func() { must(t, client.Delete(ctx, e.Name, metav1.DeleteOptions{})) })
 	}
+}
+
+// preemptions counts the pods that the scheduler has deleted so far.
+func (r *replay) preemptions(t *testing.T) int {
+	t.Helper()
+	n := 0
+	for _, e := range r.c.AuditEvents(t) {
+		if e.Verb == "delete" && e.ObjectRef.Resource == "pods" && strings.HasPrefix(e.UserAgent, "kube-scheduler/") && e.ResponseStatus.Code == 200 {
+			n++
+		}
+	}
+	return n
 }

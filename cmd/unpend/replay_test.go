@@ -87,13 +87,13 @@ func (r *replay) apply(t *testing.T, d rca.Diagnosis) {
 			t.Error(err)
 		}
 	}()
-	before := r.evictions(t)
+	before, announced := r.evictions(t)+r.preemptions(t), len(d.Fixes[0].Cost.Evictions)
 	code, out, errs := call(t, "approve", d.Incident+"#1", "--plan", d.Fixes[0].Plan, "--kubeconfig", r.c.Kubeconfig())
 	if code != 0 || !strings.Contains(out, "runs (") {
 		t.Fatalf("exit %d: %s%s", code, out, errs)
 	}
-	if got := r.evictions(t) - before; got != len(d.Fixes[0].Cost.Evictions) {
-		t.Errorf("%d evictions, %d were announced", got, len(d.Fixes[0].Cost.Evictions))
+	if got := r.evictions(t) + r.preemptions(t) - before; got != announced {
+		t.Errorf("%d evictions and preemptions, %d were announced", got, announced)
 	}
 }
 
