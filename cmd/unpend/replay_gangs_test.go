@@ -10,6 +10,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -158,4 +159,21 @@ func (r *replay) preemptions(t *testing.T) int {
 		}
 	}
 	return n
+}
+
+// budgets are made after the pods they guard, and waited for until the real controller
+// allows what the scenario does: of several that guard a pod it looks at one alone
+// again when the pod changes.
+func (r *replay) budgets(t *testing.T) {
+	t.Helper()
+	for _, from := range r.st.PDBs {
+		p := strip(from.DeepCopy())
+		p.Status = policyv1.PodDisruptionBudgetStatus{}
+		_, err := r.c.Client().PolicyV1().PodDisruptionBudgets(p.Namespace).Create(t.Context(), p, metav1.CreateOptions{})
+		must(t, err)
+		controlplane.Eventually(t, 20*time.Second, "budget "+from.Name+" is as in the scenario", func() (bool, string) {
+			got, err := r.c.Client().PolicyV1().PodDisruptionBudgets(from.Namespace).Get(t.Context(), from.Name, metav1.GetOptions{})
+			return err == nil && got.Status.ObservedGeneration == got.Generation && got.Status.DisruptionsAllowed == from.Status.DisruptionsAllowed, fmt.Sprintf("%+v, %v", got.Status, err)
+		})
+	}
 }

@@ -119,11 +119,6 @@ func (r *replay) make(t *testing.T) {
 		_, err := r.c.Client().CoreV1().ConfigMaps(cm.Namespace).Create(t.Context(), cm, metav1.CreateOptions{})
 		must(t, err)
 	}
-	for _, p := range r.st.PDBs {
-		p := strip(p.DeepCopy())
-		_, err := r.c.Client().PolicyV1().PodDisruptionBudgets(p.Namespace).Create(t.Context(), p, metav1.CreateOptions{})
-		must(t, err)
-	}
 	classes := r.c.Client().SchedulingV1().PriorityClasses()
 	for _, k := range r.st.PriorityClasses {
 		if strings.HasPrefix(k.Name, "system-") {
@@ -155,6 +150,7 @@ func (r *replay) make(t *testing.T) {
 		geo.Report.ObservedAt = metav1.NewTime(geo.Report.ObservedAt.Add(r.shift + time.Second)) // after the binds
 		r.c.AddGeometry(t, &geo)
 	}
+	r.budgets(t)
 	r.groups(t)
 	names := r.jobs(t)
 	for _, p := range r.st.Pods {
