@@ -19,23 +19,85 @@ func (c *Case) refusedRest(ctx context.Context, s *whatif.Snapshot, f *candidate
 	if g == nil || !g.known {
 		return "", nil
 	}
-	placed, lacks := 1, g.lacks()-g.missing()
-	for _, m := range c.gangOrder() {
-		if m.Name == c.Pod.Name || placed == lacks {
-			continue
-		}
+	for _, m := range c.rest() {
 		node, err := s.Place(ctx, c.changed(m, f))
 		if err != nil {
 			return "", fmt.Errorf("place member %s/%s: %w", m.Namespace, m.Name, err)
 		}
-		if node != "" {
-			placed++
+		if node == "" {
+			return fmt.Sprintf("it would fit, but not all %d members of its gang do", g.min), nil
 		}
 	}
-	if placed < lacks {
-		return fmt.Sprintf("it would fit, but only %d of %d members of its gang do", g.bound+placed, g.min), nil
-	}
 	return "", nil
+}
+
+// rest are the other members that the gang lacks, as many as exist of the least number.
+func (c *Case) rest() []*corev1.Pod {
+	order := slices.DeleteFunc(c.gangOrder(), func(m *corev1.Pod) bool { return m.Name == c.Pod.Name })
+	return order[:min(len(order), max(0, c.gang.lacks()-1))]
+}
+
+// proveGang completes the proof of a fix that lets a whole gang in. Until all of it
+// fits nobody holds room for it, and pods that come back after their eviction come
+// first: where they could take it again, evictions prove nothing.
+func (c *Case) proveGang(ctx context.Context, s *whatif.Snapshot, f *candidate, pod *corev1.Pod) error {
+	g := c.gang
+	if g == nil || !g.known || g.missing() > 0 {
+		return nil
+	}
+	f.fix.Proof.Why += fmt.Sprintf("; with it all %d members of its gang have a node", g.min)
+	if len(f.victims) == 0 {
+		return nil
+	}
+	members := append([]*corev1.Pod{pod}, c.rest()...)
+	return whatif.Try(s, func(s *whatif.Snapshot) error {
+		for _, m := range members {
+			s.DeletePod(m.Namespace, m.Name)
+		}
+		for _, v := range f.victims {
+			if !comesBack(v) {
+				continue
+			}
+			again := v.DeepCopy()
+			again.Spec.NodeName, again.Name = "", v.Name+"-again"
+			if err := c.takeBack(ctx, s, again, f.victims); err != nil {
+				return err
+			}
+		}
+		for i, m := range members {
+			if i > 0 {
+				m = c.changed(m, f)
+			}
+			node, err := s.Place(ctx, m)
+			if err != nil {
+				return fmt.Errorf("place member %s/%s: %w", m.Namespace, m.Name, err)
+			}
+			if node == "" {
+				f.fix.Proof.Verdict = Unproven
+				f.fix.Proof.Why += ", unless the evicted pods come back first: nobody holds the room for a whole gang meanwhile"
+				return nil
+			}
+		}
+		return nil
+	})
+}
+
+// takeBack places an evicted pod that has come back where it does most harm: on a node
+// that was emptied, if one takes it.
+func (c *Case) takeBack(ctx context.Context, s *whatif.Snapshot, again *corev1.Pod, victims []*corev1.Pod) error {
+	fits, err := s.Fits(ctx, again)
+	if err != nil || len(fits) == 0 {
+		return err
+	}
+	node := fits[0]
+	for _, v := range victims {
+		if slices.Contains(fits, v.Spec.NodeName) {
+			node = v.Spec.NodeName
+		}
+	}
+	again.Spec.NodeName = node
+	s.SetPod(again)
+	return nil
 }
 
 // changed is a member of the gang as the fix leaves it.

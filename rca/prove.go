@@ -61,8 +61,8 @@ func (c *Case) prove(ctx context.Context, f *candidate) error {
 		if by := c.elsewhere(pod); by != "" {
 			f.fix.Proof.Verdict, f.fix.Proof.Why = Unproven, fmt.Sprintf("the default scheduler's filters accept %s on a copy of the cluster; %s decides by its own", placed, by)
 		}
-		if g := c.gang; g != nil && g.known && g.missing() == 0 {
-			f.fix.Proof.Why += fmt.Sprintf("; with it all %d members of its gang have a node", g.min)
+		if err := c.proveGang(ctx, s, f, pod); err != nil {
+			return err
 		}
 		f.position(placed)
 		f.waits()

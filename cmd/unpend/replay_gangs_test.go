@@ -35,7 +35,7 @@ func (r *replay) applies() bool {
 func (r *replay) groups(t *testing.T) {
 	t.Helper()
 	g := r.st.PodGroups
-	for _, o := range slices.Concat(g.Plugins, g.Volcano, g.KAI) {
+	for _, o := range slices.Concat(g.Kubernetes, g.Plugins, g.Volcano, g.KAI) {
 		gv, err := schema.ParseGroupVersion(o.GetAPIVersion())
 		must(t, err)
 		client := r.c.Dynamic().Resource(gv.WithResource("podgroups")).Namespace(o.GetNamespace())
