@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -61,7 +62,12 @@ func (r *replay) jobs(t *testing.T) map[string]string {
 			continue // one whose pods were refused is made elsewhere
 		}
 		o := strip(from.DeepCopy())
-		o.Status = batchv1.JobStatus{}
+		o.Status, o.Spec.Selector = batchv1.JobStatus{}, nil // the API server makes one of the new uid
+		for _, labels := range []map[string]string{o.Labels, o.Spec.Template.Labels} {
+			maps.DeleteFunc(labels, func(k, _ string) bool {
+				return strings.HasSuffix(k, "controller-uid") || strings.HasSuffix(k, "job-name")
+			})
+		}
 		_, err := r.c.Client().BatchV1().Jobs(o.Namespace).Create(t.Context(), o, metav1.CreateOptions{})
 		must(t, err)
 		controlplane.Eventually(t, 20*time.Second, "the pods of "+o.Name+" are there", func() (bool, string) {
