@@ -10,32 +10,6 @@ import (
 	"github.com/unpend/unpend/rca/placement"
 )
 
-// gangLabels name the group that a pod is scheduled with, all or none: the
-// scheduler plugins' PodGroup (and its former key), Kueue's plain pod groups,
-// LeaderWorkerSet's groups.
-var gangLabels = []string{"scheduling.x-k8s.io/pod-group", "pod-group.scheduling.sigs.k8s.io", "kueue.x-k8s.io/pod-group-name", "leaderworkerset.sigs.k8s.io/group-key"}
-
-// gangAnnotations are those of Volcano, KAI and Koordinator.
-var gangAnnotations = []string{"scheduling.k8s.io/group-name", "pod-group-name", "gang.scheduling.koordinator.sh/name"}
-
-// gangOf names the group of a pod; empty for one that stands alone.
-func gangOf(p *corev1.Pod) string {
-	if g := p.Spec.SchedulingGroup; g != nil && g.PodGroupName != nil && *g.PodGroupName != "" {
-		return p.Namespace + "/" + *g.PodGroupName
-	}
-	for _, key := range gangLabels {
-		if name := p.Labels[key]; name != "" {
-			return p.Namespace + "/" + name
-		}
-	}
-	for _, key := range gangAnnotations {
-		if name := p.Annotations[key]; name != "" {
-			return p.Namespace + "/" + name
-		}
-	}
-	return ""
-}
-
 // tenants numbers who could have to leave: pods, and gangs as a whole.
 type tenants struct {
 	world *world

@@ -28,6 +28,8 @@ type Case struct {
 	tenants  *tenants // who could leave for this pod, once asked for
 	// claims is what the pod asks of DRA drivers; nil for nothing.
 	claims *claimView
+	// gang is the pod's group, when that is scheduled whole and is not yet; nil else.
+	gang *gang
 	// refusals are who lacks pods of this incident; unborn: all of it do not exist, and
 	// Pod is what the next would be.
 	refusals []watcher.Refusal

@@ -52,6 +52,7 @@ const (
 	PreemptionBlocked         CauseID = "PreemptionBlocked"
 	SchedulingGated           CauseID = "SchedulingGated"
 	QueueNotAdmitted          CauseID = "QueueNotAdmitted"
+	GangIncomplete            CauseID = "GangIncomplete"
 	SchedulerMissing          CauseID = "SchedulerMissing"
 	ScalingUp                 CauseID = "ScalingUp"
 	AutoscalerCannotHelp      CauseID = "AutoscalerCannotHelp"
@@ -69,7 +70,7 @@ var catalogueOrder = []CauseID{
 	UntoleratedTaint, NodeSelectorMismatch, NodeCordoned, NodeNotReady, PodAffinityConflict, TopologySpreadConflict,
 	VolumeConflict, HostResourcesShort, TopologyAlignmentRefused, KubeletAdmissionRefused,
 	QuotaExceeded, LimitRangeViolated, InvalidGPURequest, PreemptionBlocked,
-	SchedulingGated, QueueNotAdmitted,
+	SchedulingGated, QueueNotAdmitted, GangIncomplete,
 	DRAClaimMissing, DRAClassMissing, DRADriverMissing, DRANoDeviceMatches, DRASelectorError, DRADevicesInUse,
 	SchedulerMissing, ScalingUp, AutoscalerCannotHelp, NoNodes, Unknown,
 }
@@ -90,6 +91,7 @@ const (
 	AddToleration       FixKind = "AddToleration"
 	FixSelector         FixKind = "FixSelector"
 	RaiseQuota          FixKind = "RaiseQuota"
+	RaisePriority       FixKind = "RaisePriority"
 	ReleaseIdleHolder   FixKind = "ReleaseIdleHolder"
 	FixClaim            FixKind = "FixClaim"
 	QuarantineGPU       FixKind = "QuarantineGPU"
@@ -102,14 +104,14 @@ const (
 // fixOrder is the order of the catalogue of fixes; it settles ties.
 var fixOrder = []FixKind{
 	ChangeRequest, EvictPods, MovePods, RepartitionGPU, RevertMIGConfig, FixMIGConfig, RestartDevicePlugin, UncordonNode,
-	AddToleration, FixSelector, RaiseQuota, ReleaseIdleHolder, FixClaim, QuarantineGPU, RebootNode, ScaleNodePool, Wait, Manual,
+	AddToleration, FixSelector, RaiseQuota, RaisePriority, ReleaseIdleHolder, FixClaim, QuarantineGPU, RebootNode, ScaleNodePool, Wait, Manual,
 }
 
 // disruption orders kinds by how much they disturb, least first: the kind of a
 // fix that takes several is the most disruptive of them.
 var disruption = []FixKind{
 	Wait, Manual, ScaleNodePool, RaiseQuota, UncordonNode, AddToleration, FixSelector, FixClaim, ChangeRequest, RestartDevicePlugin, FixMIGConfig,
-	ReleaseIdleHolder, MovePods, EvictPods, QuarantineGPU, RevertMIGConfig, RepartitionGPU, RebootNode,
+	ReleaseIdleHolder, MovePods, EvictPods, RaisePriority, QuarantineGPU, RevertMIGConfig, RepartitionGPU, RebootNode,
 }
 
 func mostDisruptive(kinds []FixKind) FixKind {

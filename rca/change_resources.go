@@ -64,8 +64,14 @@ func configHelps(id CauseID) bool {
 }
 
 func (c *Case) evict(n *nodeView, cause CauseID, victims []*corev1.Pod) change {
-	ch := change{kind: EvictPods, cause: cause, victims: victims, minutes: 1, risk: "low",
-		title: "evict " + podList(victims) + " from " + n.Name}
+	ch := c.evictFor(cause, victims)
+	ch.title = "evict " + podList(victims) + " from " + n.Name
+	return ch
+}
+
+// evictFor evicts pods, wherever they are.
+func (c *Case) evictFor(cause CauseID, victims []*corev1.Pod) change {
+	ch := change{kind: EvictPods, cause: cause, victims: victims, minutes: 1, risk: "low"}
 	ch.detail = func(ch *change) {
 		for _, v := range victims {
 			ch.steps = append(ch.steps, "evict "+v.Namespace+"/"+v.Name)

@@ -112,12 +112,16 @@ func (w *world) diagnose(ctx context.Context, i watcher.Incident, opts Options) 
 		return Diagnosis{}, fmt.Errorf("read the claims for devices: %w", err)
 	}
 	c.measure(ctx, opts.Measure)
+	if err := c.readGang(ctx); err != nil {
+		return Diagnosis{}, fmt.Errorf("place the gang: %w", err)
+	}
 	nodes, causes := c.judge()
 	fixes, err := c.fixes(ctx, causes)
 	if err != nil {
 		return Diagnosis{}, err
 	}
 	causes = orderCauses(causes, fixes)
+	c.quote(causes)
 	d := Diagnosis{
 		Incident: i.ID, Workload: i.Workload, Requests: i.Requests, Causes: causes, Nodes: nodes,
 		Pods:      WaitingPods{Waiting: i.Waiting, Names: podNames(i), Since: i.Since},
@@ -202,6 +206,7 @@ func (c *Case) judge() ([]NodeBlockers, []Cause) {
 			causes = append(causes, *cause)
 		}
 	}
+	c.decidedElsewhere(causes)
 	return nodes, causes
 }
 
@@ -217,7 +222,12 @@ func tell(rules []Rule, c *Case, n *nodeView, b whatif.Blocker) (CauseID, *findi
 // nothingBlocks is the finding when no filter refuses: the facts do not say why
 // the pod waits.
 func (c *Case) nothingBlocks() *finding {
-	if feasible := c.verdict.Feasible(); len(feasible) > 0 {
+	feasible, by := c.verdict.Feasible(), c.schedulerName()
+	if len(feasible) > 0 && by != corev1.DefaultSchedulerName {
+		return &finding{Possible, fmt.Sprintf("the default scheduler's filters accept %s now; %s decides by its own", feasible[0], by),
+			[]Evidence{{c.ref(), "schedulerName " + by + ", waits, although the default scheduler would take " + strings.Join(feasible, ", ")}}}
+	}
+	if len(feasible) > 0 {
 		return &finding{Possible, "the scheduler's filters accept " + feasible[0] + " now; ruled out: every filter on it",
 			[]Evidence{{"Pod/" + c.Pod.Namespace + "/" + c.Pod.Name, "waits, although " + strings.Join(feasible, ", ") + " would take it"}}}
 	}
@@ -298,6 +308,9 @@ func (c *Case) unreadFacts() []string {
 		if ok && (len(c.asks) > 0 || !open.gpuOnly) && (c.claims != nil || !open.devices) && (len(c.refusals) > 0 || !open.refusedOnly) {
 			kinds = append(kinds, fmt.Sprintf("%s: %s; %s", kind, why, open.says))
 		}
+	}
+	if c.gang != nil && c.gangUnread() != "" {
+		kinds = append(kinds, fmt.Sprintf("PodGroup.%s: %s; how many pods its gang takes is not known", c.gang.kind.api, c.gangUnread()))
 	}
 	slices.Sort(kinds)
 	if c.world.unmeasured == noMeasure { // nobody asked for it: what else is missing comes first

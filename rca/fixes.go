@@ -35,6 +35,11 @@ const (
 // fixes computes, proves and orders what can be done.
 func (c *Case) fixes(ctx context.Context, causes []Cause) ([]*candidate, error) {
 	all := c.candidates()
+	raised, err := c.raises(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("try preemption: %w", err)
+	}
+	all = append(all, raised...)
 	slices.SortStableFunc(all, func(a, b *candidate) int { return cmp.Or(a.order(b, false), strings.Compare(a.fix.Title, b.fix.Title)) })
 	tries, best := map[string]int{}, map[string]*candidate{}
 	for _, f := range all {
@@ -74,6 +79,20 @@ func (c *Case) candidates() []*candidate {
 	own, ok := c.ownSets()
 	if !ok {
 		return nil
+	}
+	if c.isOwn(PreemptionBlocked) { // room is being made already
+		for _, set := range own {
+			out = append(out, c.candidate(nil, set))
+		}
+		return out
+	}
+	if c.gang.short() && c.gang.missing() == 0 {
+		for _, set := range c.gangSets(own) {
+			out = append(out, c.candidate(nil, set))
+		}
+		if c.isOwn(GangIncomplete) {
+			return out // what is done on one node for one pod is of no use
+		}
 	}
 	if len(c.verdict.Nodes) == 0 {
 		for _, set := range own {
@@ -203,7 +222,7 @@ func (c *Case) candidate(n *nodeView, set []change) *candidate {
 		touches = touches || ch.node != nil && ch.kind != Wait || len(ch.victims) > 0 && ch.kind != Wait
 	}
 	if touches {
-		f.fix.Cost.Nodes = []string{n.Name}
+		f.fix.Cost.Nodes = touched(n, f.victims)
 	}
 	f.fix.Kind = mostDisruptive(f.fix.Kinds)
 	f.removes = set[slices.IndexFunc(set, func(ch change) bool { return ch.kind == f.fix.Kind })].cause
@@ -213,6 +232,19 @@ func (c *Case) candidate(n *nodeView, set []change) *candidate {
 	}
 	f.cost = c.costOf(f.victims)
 	return f
+}
+
+// touched are the nodes that a fix changes: the one it is about, else those that its
+// victims leave.
+func touched(n *nodeView, victims []*corev1.Pod) []string {
+	if n != nil {
+		return []string{n.Name}
+	}
+	nodes := map[string]bool{}
+	for _, v := range victims {
+		nodes[v.Spec.NodeName] = true
+	}
+	return slices.Sorted(maps.Keys(nodes))
 }
 
 // detail writes out what is done, for the fixes that are shown.

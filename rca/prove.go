@@ -50,13 +50,25 @@ func (c *Case) prove(ctx context.Context, f *candidate) error {
 		if placed == "" {
 			return nil
 		}
+		if why, err := c.refusedRest(ctx, s, f); why != "" || err != nil {
+			f.fix.Proof.Why = why
+			return err
+		}
 		f.fix.Proof = Proof{Verdict: Schedules, Node: placed, Why: "the scheduler's filters accept " + placed + " on a copy of the cluster"}
 		if c.unborn {
 			f.fix.Proof.Why = "by the arithmetic of quotas and limits the API server takes it; " + f.fix.Proof.Why
 		}
+		if by := c.elsewhere(pod); by != "" {
+			f.fix.Proof.Verdict, f.fix.Proof.Why = Unproven, fmt.Sprintf("the default scheduler's filters accept %s on a copy of the cluster; %s decides by its own", placed, by)
+		}
+		if err := c.proveGang(ctx, s, f, pod); err != nil {
+			return err
+		}
 		f.position(placed)
 		f.waits()
-		c.heedBudgets(f)
+		if f.fix.Kind != RaisePriority { // whom the scheduler takes it does not ask the Eviction API for
+			c.heedBudgets(f)
+		}
 		return c.proveVictims(ctx, s, f)
 	})
 }

@@ -2,6 +2,7 @@ package rca
 
 import (
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
@@ -9,26 +10,102 @@ import (
 	"github.com/unpend/unpend/rca/whatif"
 )
 
-// preemptionBlocked: pods of a lower priority hold what is asked, and the pod's
-// policy is never to preempt. Disruption budgets are no reason: the scheduler
-// keeps them as long as it can and breaks them else (default_preemption.go).
+// preemptionBlocked: pods hold what is asked that the scheduler would take for it,
+// but for one thing: the pod's policy is never to preempt, or they are of the same
+// priority by PriorityClasses that somebody chose. Disruption budgets are no reason:
+// the scheduler keeps them as long as it can and breaks them else
+// (default_preemption.go, SelectVictimsOnNode).
 var preemptionBlocked = Rule{ID: PreemptionBlocked, Tell: func(c *Case, n *nodeView, b whatif.Blocker) *finding {
-	r, ok := insufficient(b)
-	a, asked := c.askOf(r)
-	if !ok || !asked || n.allocatable(a.resource) < a.count || c.Pod.Spec.PreemptionPolicy == nil || *c.Pod.Spec.PreemptionPolicy != corev1.PreemptNever {
+	name, ok := insufficient(b)
+	asked, wanted := c.wants[corev1.ResourceName(name)]
+	if alloc := n.Status.Allocatable[corev1.ResourceName(name)]; !ok || !wanted || alloc.Cmp(asked) < 0 {
 		return nil
 	}
-	free := n.free(a.resource)
-	left := free.Value()
-	evidence := []Evidence{{c.ref(), fmt.Sprintf("priority %d by class %q, preemptionPolicy Never", corev1helpers.PodPriority(c.Pod), c.Pod.Spec.PriorityClassName)}}
+	own := corev1helpers.PodPriority(c.Pod)
+	lower, below := c.holders(n, corev1.ResourceName(name), func(prio int32) bool { return prio < own })
+	if c.neverPreempts() {
+		if !below {
+			return nil
+		}
+		return &finding{Proven, "held by pods of a lower priority, which its policy never preempts",
+			append([]Evidence{{c.ref(), fmt.Sprintf("priority %d by class %q, preemptionPolicy Never", own, c.Pod.Spec.PriorityClassName)}}, lower...)}
+	}
+	if below || !c.chosenClass() {
+		return nil // it preempts, or nobody has said who is worth more
+	}
+	equal, enough := c.holders(n, corev1.ResourceName(name), func(prio int32) bool { return prio <= own })
+	if !enough {
+		return nil
+	}
+	return &finding{Proven, "held by pods of the same priority, which are not preempted for it",
+		append([]Evidence{{c.ref(), fmt.Sprintf("priority %d by class %q", own, c.Pod.Spec.PriorityClassName)}}, equal...)}
+}}
+
+func (c *Case) neverPreempts() bool {
+	return c.Pod.Spec.PreemptionPolicy != nil && *c.Pod.Spec.PreemptionPolicy == corev1.PreemptNever
+}
+
+// chosenClass says whether the pod's priority is one that somebody gave it, and not
+// the cluster's default.
+func (c *Case) chosenClass() bool {
+	class := c.Pod.Spec.PriorityClassName
+	return class != "" && !slices.ContainsFunc(c.world.state.PriorityClasses, isDefaultClass(class))
+}
+
+// holders are the pods of such priorities that hold a resource of a node, and whether
+// there is enough for the pod once they have left.
+func (c *Case) holders(n *nodeView, name corev1.ResourceName, of func(int32) bool) ([]Evidence, bool) {
+	left := n.free(name)
+	var out []Evidence
 	for _, p := range n.pods {
-		if q, holds := n.requests[p][a.resource]; holds && corev1helpers.PodPriority(p) < corev1helpers.PodPriority(c.Pod) && c.mayLeave(p) {
-			left += q.Value()
-			evidence = append(evidence, Evidence{"Pod/" + p.Namespace + "/" + p.Name, fmt.Sprintf("priority %d, holds %s of %s", corev1helpers.PodPriority(p), q.String(), a.resource)})
+		q, holds := n.requests[p][name]
+		if prio := corev1helpers.PodPriority(p); holds && of(prio) && c.mayLeave(p) {
+			left.Add(q)
+			out = append(out, Evidence{"Pod/" + p.Namespace + "/" + p.Name, fmt.Sprintf("priority %d, holds %s of %s", prio, q.String(), name)})
 		}
 	}
-	if left < a.count {
+	return out, left.Cmp(c.wants[name]) >= 0
+}
+
+// preemptionUnderway: the scheduler has taken pods for this one, named it a node, and
+// takes no others before they are gone (PodEligibleToPreemptOthers, "not eligible due
+// to a terminating pod on the nominated node").
+var preemptionUnderway = PodRule{
+	ID: PreemptionBlocked,
+	Tell: func(c *Case) *finding {
+		leaving := c.preempted()
+		if len(leaving) == 0 {
+			return nil
+		}
+		node := c.refusal.NominatedNodeName
+		evidence := []Evidence{{c.ref(), "status.nominatedNodeName " + node}}
+		for _, p := range leaving {
+			evidence = append(evidence, Evidence{"Pod/" + p.Namespace + "/" + p.Name, "preempted by the scheduler, to be gone by " + p.DeletionTimestamp.UTC().Format("15:04:05")})
+		}
+		return &finding{Proven, fmt.Sprintf("%s preempted for it on %s and not gone yet", countOf(len(leaving), "pod"), node), evidence}
+	},
+	changes: func(c *Case) []change {
+		leaving := c.preempted()
+		return []change{{kind: Wait, victims: leaving, manual: true, risk: "none", minutes: 1, until: podList(leaving) + " is gone",
+			title:    "wait until " + podList(leaving) + " is gone",
+			commands: []string{fmt.Sprintf("kubectl -n %s get pod %s -w", leaving[0].Namespace, leaving[0].Name)}}}
+	},
+}
+
+// preempted are the pods that leave the pod's nominated node for it.
+func (c *Case) preempted() []*corev1.Pod {
+	n := c.node(c.refusal.NominatedNodeName)
+	if n == nil {
 		return nil
 	}
-	return &finding{Proven, "held by pods of a lower priority, which its policy never preempts", evidence}
-}}
+	var out []*corev1.Pod
+	for _, p := range n.pods {
+		taken := slices.ContainsFunc(p.Status.Conditions, func(k corev1.PodCondition) bool {
+			return k.Type == corev1.DisruptionTarget && k.Status == corev1.ConditionTrue && k.Reason == corev1.PodReasonPreemptionByScheduler
+		})
+		if taken && p.DeletionTimestamp != nil && corev1helpers.PodPriority(p) < corev1helpers.PodPriority(c.Pod) {
+			out = append(out, p)
+		}
+	}
+	return out
+}

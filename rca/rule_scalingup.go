@@ -46,7 +46,7 @@ func (c *Case) newestEvent(ok func(*corev1.Event) bool) *corev1.Event {
 	var newest *corev1.Event
 	for _, e := range c.world.state.Events {
 		o := e.InvolvedObject
-		if o.Kind != "Pod" || o.Namespace != c.Pod.Namespace || o.Name != c.Pod.Name || !ok(e) {
+		if o.Kind != "Pod" || o.Namespace != c.Pod.Namespace || o.Name != c.Pod.Name || o.UID != "" && o.UID != c.Pod.UID || !ok(e) {
 			continue
 		}
 		if newest == nil || seen(e).After(seen(newest)) {

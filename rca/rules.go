@@ -98,6 +98,8 @@ func PodRules() []PodRule {
 		queueNotAdmitted,
 		schedulingGated,
 		draClaimMissing,
+		gangIncomplete,
+		preemptionUnderway,
 		schedulerMissing,
 		noNodes,
 		scalingUp,

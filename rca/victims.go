@@ -16,7 +16,7 @@ import (
 const systemCritical = 2 * 1000000000
 
 // mayLeave says whether the pod can be a victim for the waiting one: never
-// system pods, pods of nodes and DaemonSets, or pods of a higher priority.
+// system pods, pods of nodes and DaemonSets, pods of a higher priority, or of its gang.
 func (c *Case) mayLeave(p *corev1.Pod) bool {
 	prio := corev1helpers.PodPriority(p)
 	if prio >= systemCritical || prio > corev1helpers.PodPriority(c.Pod) || p.DeletionTimestamp != nil {
@@ -24,6 +24,9 @@ func (c *Case) mayLeave(p *corev1.Pod) bool {
 	}
 	if _, mirror := p.Annotations[corev1.MirrorPodAnnotationKey]; mirror {
 		return false
+	}
+	if g := gangOf(p); g != "" && g == gangOf(c.Pod) {
+		return false // it would be evicted for its own gang
 	}
 	owner := metav1.GetControllerOf(p)
 	return owner == nil || owner.Kind != "DaemonSet" && owner.Kind != "Node"
@@ -188,7 +191,7 @@ func (c *Case) deficitsOf(n *nodeView, asked corev1.ResourceList) (deficits, boo
 		}
 	}
 	if pods := n.free(corev1.ResourcePods); pods.Value() < 1 {
-		out[corev1.ResourcePods] = 1000
+		out[corev1.ResourcePods] = max(out[corev1.ResourcePods], 1000)
 	}
 	return out, true
 }

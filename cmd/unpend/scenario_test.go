@@ -21,7 +21,8 @@ const scenarios = "../../testdata/scenarios"
 type want struct {
 	Causes    []rca.CauseID `json:"causes"` // all of them, the root cause first
 	Certainty rca.Certainty `json:"certainty"`
-	Says      string        `json:"says"` // part of what the root cause says
+	Says      string        `json:"says"`   // part of what the root cause says
+	Quotes    []string      `json:"quotes"` // parts of its evidence, after the object that each is about
 	Fix       struct {
 		Kinds             []rca.FixKind `json:"kinds"`
 		Verdict           rca.Verdict   `json:"verdict"`
@@ -31,11 +32,12 @@ type want struct {
 		Victims           *string       `json:"victims"`
 		Title             string        `json:"title"` // part of it
 	} `json:"fix"`
-	Never    []rca.FixKind            `json:"never"` // kinds that cannot help
-	Blockers map[string][]rca.CauseID `json:"blockers"`
-	Unread   []string                 `json:"unread"`  // parts of what could not be read
-	Next     string                   `json:"next"`    // part of what a terminal shows
-	Offline  string                   `json:"offline"` // why it cannot be made on a real control plane
+	Also     map[rca.FixKind]rca.Verdict `json:"also"`  // kinds offered too, and what became of trying them
+	Never    []rca.FixKind               `json:"never"` // kinds that cannot help
+	Blockers map[string][]rca.CauseID    `json:"blockers"`
+	Unread   []string                    `json:"unread"`  // parts of what could not be read
+	Next     string                      `json:"next"`    // part of what a terminal shows
+	Offline  string                      `json:"offline"` // why it cannot be made on a real control plane
 }
 
 func readWant(t *testing.T, name string) want {
@@ -88,6 +90,15 @@ func (w want) check(t *testing.T, d rca.Diagnosis) {
 	if !slices.Equal(causes, w.Causes) || d.Causes[0].Certainty != w.Certainty || !strings.Contains(d.Causes[0].Says, w.Says) {
 		t.Errorf("causes %v, %s, %q; want %v, %s, %q", causes, d.Causes[0].Certainty, d.Causes[0].Says, w.Causes, w.Certainty, w.Says)
 	}
+	var evidence []string
+	for _, e := range d.Causes[0].Evidence {
+		evidence = append(evidence, e.Ref+" "+e.Fact)
+	}
+	for _, q := range w.Quotes {
+		if text := strings.Join(evidence, "\n"); !strings.Contains(text, q) || strings.ContainsRune(text, '\x1b') {
+			t.Errorf("evidence %q, want %q in it, and nothing for a terminal", evidence, q)
+		}
+	}
 	w.checkFix(t, d.Fixes)
 	for node, ids := range w.Blockers {
 		var got []rca.CauseID
@@ -121,6 +132,11 @@ func (w want) checkFix(t *testing.T, fixes []rca.Fix) {
 	}
 	if h := w.Fix.HardwareEvictions; h != nil && (f.HardwareEvictions == nil || *f.HardwareEvictions != *h) {
 		t.Errorf("hardware evictions %v, want %d", f.HardwareEvictions, *h)
+	}
+	for kind, verdict := range w.Also {
+		if !slices.ContainsFunc(fixes, func(f rca.Fix) bool { return f.Kind == kind && f.Proof.Verdict == verdict }) {
+			t.Errorf("no fix of kind %s and verdict %s in %+v", kind, verdict, fixes)
+		}
 	}
 	for _, f := range fixes {
 		if len(f.Plan) != 64 || f.Proof.Verdict == rca.Refuted {

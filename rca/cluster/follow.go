@@ -29,6 +29,7 @@ type Follower struct {
 		Shutdown()
 	}
 	informers map[string]cache.SharedIndexInformer // by kind
+	kinds     []*kind                              // that are served
 
 	mu sync.Mutex
 	// unread says, by kind, why it is not read; partial, why only in part.
@@ -70,11 +71,8 @@ func follow(ctx context.Context, client kubernetes.Interface, custom dynamic.Int
 	}
 	ctx, stop := context.WithCancel(ctx)
 	f := &Follower{client: client, now: now, stop: stop, informers: map[string]cache.SharedIndexInformer{}, unread: map[string]string{}, partial: map[string]string{}, failing: map[string]failure{}}
-	all := make([]*kind, len(kinds))
-	for i := range kinds {
-		all[i] = &kinds[i]
-	}
-	if err := f.start(ctx, client, custom, all, ""); err != nil {
+	f.kinds = served(ctx, client.Discovery())
+	if err := f.start(ctx, client, custom, f.kinds, ""); err != nil {
 		f.Close()
 		return nil, err
 	}
@@ -150,8 +148,8 @@ func (f *Follower) refusedIn(namespace string) []*kind {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var out []*kind
-	for i := range kinds {
-		if k := &kinds[i]; k.namespaced && f.unread[k.name] == missing(k) {
+	for _, k := range f.kinds {
+		if k.namespaced && f.unread[k.name] == missing(k) {
 			delete(f.unread, k.name)
 			f.partial[k.name] = fmt.Sprintf("%s, so only namespace %s is read", missing(k), namespace)
 			delete(f.informers, k.name)

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -22,13 +23,18 @@ type Object interface {
 
 // kind is one kind a diagnosis reads: where it is found and where it goes.
 type kind struct {
-	name       string
+	name string // its own here, and that of the API where wire is empty
+	// wire is the API's name of a kind whose name others have too.
+	wire       string
 	resource   schema.GroupVersionResource
 	namespaced bool
 	// optional kinds may not be installed.
 	optional bool
 	// custom kinds are read through the dynamic client: they speak no protobuf.
 	custom bool
+	// discovered kinds are followed only where the API server serves them, in the
+	// version that it does: where it does not, there are none.
+	discovered bool
 	// byName kinds are never listed: only objects whose names are known are got.
 	byName bool
 	list   func(*State) any // pointer to the slice in the State
@@ -65,7 +71,20 @@ var kinds = []kind{
 	{name: "DeviceClass", resource: v1("resource.k8s.io", "deviceclasses"), optional: true, list: func(s *State) any { return &s.DeviceClasses }},
 	{name: "ClusterPolicy", resource: v1("nvidia.com", "clusterpolicies"), optional: true, custom: true, list: func(s *State) any { return &s.ClusterPolicies }},
 	{name: nodeprobe.Kind.Kind, resource: nodeprobe.Resource, optional: true, custom: true, list: func(s *State) any { return &s.reports }},
+	podGroups("scheduling.k8s.io", "v1beta1", func(s *State) any { return &s.PodGroups.Kubernetes }),
+	podGroups("scheduling.x-k8s.io", "v1alpha1", func(s *State) any { return &s.PodGroups.Plugins }),
+	podGroups("scheduling.volcano.sh", "v1beta1", func(s *State) any { return &s.PodGroups.Volcano }),
+	podGroups("scheduling.run.ai", "v2alpha2", func(s *State) any { return &s.PodGroups.KAI }),
 }
+
+// podGroups is the PodGroup of one API group: four have a kind of that name.
+func podGroups(group, version string, list func(*State) any) kind {
+	return kind{name: "PodGroup." + group, wire: "PodGroup", resource: schema.GroupVersionResource{Group: group, Version: version, Resource: "podgroups"},
+		namespaced: true, optional: true, custom: true, discovered: true, list: list}
+}
+
+// api is the kind's name in the API.
+func (k *kind) api() string { return cmp.Or(k.wire, k.name) }
 
 // kindOf finds the kind by its name and API group; nil for one nobody reads.
 // Versions other than the served one are read as it: their fields that matter
@@ -77,7 +96,7 @@ func kindOf(apiVersion, name string) *kind {
 	}
 	for i := range kinds {
 		k := &kinds[i]
-		if k.name == name && (k.resource.Group == gv.Group || name == "Event" && gv.Group == "events.k8s.io") {
+		if k.api() == name && (k.resource.Group == gv.Group || name == "Event" && gv.Group == "events.k8s.io") {
 			return k
 		}
 	}
@@ -99,7 +118,7 @@ func (k *kind) decode(apiVersion string, data []byte) (Object, error) {
 			return nil, err
 		}
 		u.SetAPIVersion(k.resource.GroupVersion().String()) // an item of a typed list may lack both
-		u.SetKind(k.name)
+		u.SetKind(k.api())
 		return obj, nil
 	}
 	if err := json.Unmarshal(data, obj); err != nil {

@@ -51,6 +51,8 @@ type State struct {
 	ClaimTemplates  []*resourcev1.ResourceClaimTemplate
 	DeviceClasses   []*resourcev1.DeviceClass
 	ClusterPolicies []*unstructured.Unstructured // nvidia.com/v1, the GPU Operator's
+	// PodGroups are gangs, by whose kind they are.
+	PodGroups PodGroups
 	// Geometries by node name: as probes reported them, else as the DRA driver's
 	// ResourceSlices tell.
 	Geometries map[string]*nodeprobe.NodeGeometry
@@ -64,4 +66,13 @@ type State struct {
 	reports []*nodeprobe.NodeGeometry // what Geometries is made of
 	once    sync.Once
 	index   *index
+}
+
+// PodGroups are the objects that say how many pods of a group are scheduled
+// together or not at all. Four APIs have a kind of that name.
+type PodGroups struct {
+	Kubernetes []*unstructured.Unstructured // scheduling.k8s.io, the API server's own (1.36 and later)
+	Plugins    []*unstructured.Unstructured // scheduling.x-k8s.io, of the scheduler plugins' coscheduling
+	Volcano    []*unstructured.Unstructured // scheduling.volcano.sh
+	KAI        []*unstructured.Unstructured // scheduling.run.ai
 }

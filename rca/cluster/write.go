@@ -18,14 +18,14 @@ func Write(w io.Writer, s *State, format string) error {
 		k := &kinds[i]
 		if len(k.objects(s)) == 0 && s.Unread[k.name] == "" {
 			// An empty list says that there is none; its absence, that nobody looked.
-			items = append(items, map[string]any{"apiVersion": k.resource.GroupVersion().String(), "kind": k.name + "List", "items": []any{}})
+			items = append(items, map[string]any{"apiVersion": k.resource.GroupVersion().String(), "kind": k.api() + "List", "items": []any{}})
 		}
 		for _, o := range k.objects(s) {
 			item, err := plain(o)
 			if err != nil {
 				return fmt.Errorf("write %s %s: %w", k.name, o.GetName(), err)
 			}
-			item["apiVersion"], item["kind"] = k.resource.GroupVersion().String(), k.name
+			item["apiVersion"], item["kind"] = k.resource.GroupVersion().String(), k.api()
 			items = append(items, item)
 		}
 	}

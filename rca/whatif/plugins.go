@@ -15,7 +15,9 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/latest"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
 	schedulerplugins "k8s.io/kubernetes/pkg/scheduler/framework/plugins"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultpreemption"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/dynamicresources"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodevolumelimits"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
@@ -30,11 +32,14 @@ type plugins struct {
 	// preOnly are plugins that judge in PreFilter and have no Filter.
 	preOnly []fwk.PreFilterPlugin
 	// dra sets devices aside, claims knows who has them.
-	dra     fwk.ReservePlugin
-	claims  *claimTracker
-	synced  []cache.InformerSynced
-	stop    context.CancelFunc
-	factory informers.SharedInformerFactory
+	dra    fwk.ReservePlugin
+	claims *claimTracker
+	// framework and preemption judge whom the scheduler would take for a pod.
+	framework  framework.Framework
+	preemption *defaultpreemption.DefaultPreemption
+	synced     []cache.InformerSynced
+	stop       context.CancelFunc
+	factory    informers.SharedInformerFactory
 }
 
 // registerMetrics does once what the scheduler's main does: the plugins count.
@@ -90,10 +95,16 @@ func (p *plugins) make(ctx context.Context, shared fwk.SharedLister, client *fak
 		frameworkruntime.WithClientSet(client),
 		frameworkruntime.WithInformerFactory(p.factory),
 		frameworkruntime.WithSnapshotSharedLister(shared),
+		frameworkruntime.WithMutableSnapshotLister(still{shared}),
+		frameworkruntime.WithPodNominator(unnominated{}),
 		frameworkruntime.WithSharedDRAManager(dra),
 		frameworkruntime.WithSharedCSIManager(nodevolumelimits.NewCSIManager(p.factory.Storage().V1().CSINodes().Lister())),
 	)
 	if err != nil {
+		return nil, nil, err
+	}
+	p.framework = f
+	if p.preemption, err = preemptionOf(made); err != nil {
 		return nil, nil, err
 	}
 	return made, f.ListPlugins(), nil

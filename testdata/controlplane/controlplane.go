@@ -21,21 +21,34 @@ type ControlPlane struct {
 	// Ready is how long it took to start, builds left out.
 	Ready time.Duration
 
-	dir   string
-	bin   string
-	hold  *os.File // the lock on dir
-	procs *processes
-	host  string
-	ca    *authority
-	admin rest.TLSClientConfig
+	dir    string
+	bin    string
+	hold   *os.File // the lock on dir
+	procs  *processes
+	host   string
+	ca     *authority
+	admin  rest.TLSClientConfig
+	extras Extras
 }
 
 // Start starts a control plane and stops it when the test ends, leaving nothing
 // behind. With -short the test is skipped.
 func Start(tb testing.TB) *ControlPlane {
 	tb.Helper()
+	return StartWith(tb, Extras{})
+}
+
+// Extras are what a control plane serves beside what every cluster does.
+type Extras struct {
+	Gates []string // feature gates, "Name=true"
+	APIs  []string // group versions that are off by default
+}
+
+// StartWith is Start with extras.
+func StartWith(tb testing.TB, with Extras) *ControlPlane {
+	tb.Helper()
 	skipShort(tb)
-	c, err := launch(tb.Context())
+	c, err := launch(tb.Context(), with)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -81,7 +94,7 @@ func (s *Shared) Get(tb testing.TB) *ControlPlane {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.c == nil && s.err == nil { // one failed start is enough: each would take a minute
-		if s.c, s.err = launch(tb.Context()); s.err == nil {
+		if s.c, s.err = launch(tb.Context(), Extras{}); s.err == nil {
 			tb.Logf("control plane ready in %.1f s", s.c.Ready.Seconds())
 		}
 	}

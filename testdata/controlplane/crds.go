@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"testing"
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -14,6 +15,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/yaml"
 )
+
+// InstallCRDs creates every CRD of a folder, for the life of the control plane.
+func (c *ControlPlane) InstallCRDs(tb testing.TB, folder string) {
+	tb.Helper()
+	if err := c.installCRDs(tb.Context(), folder); err != nil {
+		tb.Fatal(err)
+	}
+}
 
 // installCRDs creates every CRD of a folder and waits until they are served.
 func (c *ControlPlane) installCRDs(ctx context.Context, folder string) error {

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -27,6 +28,7 @@ func (c *ControlPlane) components(src string, ports []string) [2][]component {
 	at := func(scheme, port string) string { return scheme + "://127.0.0.1:" + port }
 	client, peer := at("http", ports[0]), at("http", ports[1])
 	serve := []string{"--bind-address=127.0.0.1", "--tls-cert-file=" + c.path("server.crt"), "--tls-private-key-file=" + c.path("server.key")}
+	serve = append(serve, c.extras.gates()...)
 	// Limits that suit a test that makes a thousand nodes, not a shared server.
 	controller := append([]string{"--kubeconfig=" + c.Kubeconfig(), "--authentication-kubeconfig=" + c.Kubeconfig(), "--authorization-kubeconfig=" + c.Kubeconfig(),
 		"--leader-elect=false", "--kube-api-qps=500", "--kube-api-burst=1000"}, serve...)
@@ -35,7 +37,7 @@ func (c *ControlPlane) components(src string, ports []string) [2][]component {
 		{"etcd", client + "/health", []string{"--data-dir=" + c.path("etcd"), "--unsafe-no-fsync", "--log-level=warn",
 			"--listen-client-urls=" + client, "--advertise-client-urls=" + client, "--listen-peer-urls=" + peer,
 			"--initial-advertise-peer-urls=" + peer, "--initial-cluster=default=" + peer}},
-		{"kube-apiserver", c.host + "/readyz", with(serve, "--etcd-servers="+client, "--secure-port="+ports[2],
+		{"kube-apiserver", c.host + "/readyz", with(append(serve, c.extras.apis()...), "--etcd-servers="+client, "--secure-port="+ports[2],
 			"--endpoint-reconciler-type=none", // with any other 1.37 refuses 127.0.0.1 as its address
 			"--authorization-mode=RBAC", "--client-ca-file="+c.path("ca.crt"), "--service-cluster-ip-range=10.96.0.0/16", "--allow-privileged",
 			"--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file="+c.path("sa.key"), "--service-account-signing-key-file="+c.path("sa.key"),
@@ -49,9 +51,23 @@ func (c *ControlPlane) components(src string, ports []string) [2][]component {
 	}}
 }
 
+func (e Extras) gates() []string {
+	if len(e.Gates) == 0 {
+		return nil
+	}
+	return []string{"--feature-gates=" + strings.Join(e.Gates, ",")}
+}
+
+func (e Extras) apis() []string {
+	if len(e.APIs) == 0 {
+		return nil
+	}
+	return []string{"--runtime-config=" + strings.Join(e.APIs, "=true,") + "=true"}
+}
+
 // launch starts everything in a folder of its own; what it started is gone when
 // it fails, and the last log lines are in the error.
-func launch(ctx context.Context) (*ControlPlane, error) {
+func launch(ctx context.Context, with Extras) (*ControlPlane, error) {
 	bin, err := Build(ctx)
 	if err != nil {
 		return nil, err
@@ -63,7 +79,7 @@ func launch(ctx context.Context) (*ControlPlane, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &ControlPlane{dir: dir, bin: bin, hold: hold, procs: newProcesses(dir)}
+	c := &ControlPlane{dir: dir, bin: bin, hold: hold, procs: newProcesses(dir), extras: with}
 	began := time.Now()
 	if err := c.start(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("start the control plane: %w\n%s", err, c.logs()), c.stop())

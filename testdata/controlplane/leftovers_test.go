@@ -18,7 +18,7 @@ import (
 const childMark = "UNPEND_CONTROLPLANE_CHILD"
 
 func beChild() {
-	c, err := launch(context.Background())
+	c, err := launch(context.Background(), Extras{})
 	if err != nil {
 		fmt.Println(err)
 		os.Exit(1)

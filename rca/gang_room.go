@@ -1,0 +1,156 @@
+package rca
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// maxGang bounds the members that room is searched for; larger gangs are told to wait.
+const maxGang = 64
+
+// roomForGang finds whom to evict so that all of these pods fit together. Pods that
+// ask the same are spread over the nodes at the least cost: per node the cheapest
+// evictions for 1, 2, … of them, then the best sum. Different ones come one kind after
+// the other. None when it cannot be done; what is found is proved like any other fix.
+func (c *Case) roomForGang(ctx context.Context, pods []*corev1.Pod) ([]*corev1.Pod, error) {
+	if len(pods) > maxGang {
+		return nil, nil
+	}
+	views := maps.Clone(c.world.nodes)
+	var victims []*corev1.Pod
+	for len(pods) > 0 {
+		shape := shapeOf(pods[0])
+		same := slices.DeleteFunc(slices.Clone(pods), func(p *corev1.Pod) bool { return shapeOf(p) != shape })
+		pods = slices.DeleteFunc(slices.Clone(pods), func(p *corev1.Pod) bool { return shapeOf(p) == shape })
+		nodes, err := c.nodesBut(ctx, same[0], views)
+		if err != nil {
+			return nil, err
+		}
+		plan := c.spread(nodes, same[0], len(same))
+		if plan == nil {
+			return nil, nil
+		}
+		for _, r := range plan {
+			for _, v := range r.victims {
+				if !slices.Contains(victims, v) {
+					victims = append(victims, v)
+				}
+			}
+		}
+		settle(views, plan, same)
+	}
+	return victims, nil
+}
+
+// nodesBut are the nodes from which nothing but what is used up keeps the pod, by name.
+func (c *Case) nodesBut(ctx context.Context, p *corev1.Pod, views map[string]*nodeView) ([]*nodeView, error) {
+	v, err := c.world.snap.Explain(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	var out []*nodeView
+	for _, n := range v.Nodes {
+		fits := true
+		for _, b := range n.Blockers {
+			fits = fits && b.Plugin == "NodeResourcesFit"
+		}
+		if fits && views[n.Node] != nil {
+			out = append(out, views[n.Node])
+		}
+	}
+	return out, nil
+}
+
+// room is that some pods fit on a node once its victims have left.
+type room struct {
+	node    *nodeView
+	pods    int
+	victims []*corev1.Pod
+}
+
+// spread puts that many pods like one on the nodes at the least cost: the best for
+// 0, 1, 2, … of them over the nodes so far; nil when they do not fit.
+func (c *Case) spread(nodes []*nodeView, like *corev1.Pod, count int) []room {
+	type best struct {
+		ok    bool
+		cost  victimCost
+		rooms []room
+	}
+	table := make([]best, count+1)
+	table[0] = best{ok: true, cost: noVictims}
+	for _, n := range nodes {
+		rows := c.rows(n, podRequests(like), count)
+		next := slices.Clone(table)
+		for have, b := range table {
+			for i, row := range rows {
+				if !b.ok || have+i+1 > count {
+					break
+				}
+				cost := b.cost.plus(c.costOf(row))
+				if at := &next[have+i+1]; !at.ok || cost.compare(at.cost) < 0 {
+					*at = best{true, cost, append(slices.Clone(b.rooms), room{n, i + 1, row})}
+				}
+			}
+		}
+		table = next
+	}
+	return table[count].rooms
+}
+
+// rows are the cheapest victims so that 1, 2, … pods fit on a node.
+func (c *Case) rows(n *nodeView, wants corev1.ResourceList, count int) [][]*corev1.Pod {
+	var rows [][]*corev1.Pod
+	asked := corev1.ResourceList{corev1.ResourcePods: *resource.NewQuantity(0, resource.DecimalSI)}
+	for range count {
+		add(asked, wants)
+		add(asked, corev1.ResourceList{corev1.ResourcePods: *resource.NewQuantity(1, resource.DecimalSI)})
+		lack, ok := c.deficitsOf(n, asked)
+		if !ok {
+			break
+		}
+		victims, ok := c.cheapest(n, lack)
+		if !ok {
+			break
+		}
+		rows = append(rows, victims)
+	}
+	return rows
+}
+
+// plus is the cost of two sets of pods.
+func (a victimCost) plus(b victimCost) victimCost {
+	return victimCost{a.beyond + b.beyond, max(a.working, b.working), max(a.highest, b.highest), a.sum + b.sum, a.number + b.number, a.lost + b.lost}
+}
+
+// settle makes, in copies of the views, the victims leave and the pods come.
+func settle(views map[string]*nodeView, plan []room, pods []*corev1.Pod) {
+	edit := func(name string) *nodeView {
+		n := *views[name]
+		n.pods, n.requests, n.requested = slices.Clone(n.pods), maps.Clone(n.requests), corev1.ResourceList{}
+		views[name] = &n
+		return &n
+	}
+	recount := func(n *nodeView) {
+		n.requested = corev1.ResourceList{}
+		for _, p := range n.pods {
+			add(n.requested, n.requests[p])
+		}
+	}
+	for _, r := range plan {
+		for _, v := range r.victims {
+			n := edit(v.Spec.NodeName)
+			n.pods = slices.DeleteFunc(n.pods, func(p *corev1.Pod) bool { return p == v })
+			recount(n)
+		}
+		n := edit(r.node.Name)
+		for _, p := range pods[:r.pods] {
+			n.pods, n.requests[p] = append(n.pods, p), podRequests(p)
+		}
+		pods = pods[r.pods:]
+		recount(n)
+	}
+}

@@ -1,0 +1,229 @@
+package rca
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
+
+	"github.com/unpend/unpend/rca/whatif"
+)
+
+const (
+	// maxRaised bounds the waiting pods of one workload that preemption is tried for.
+	maxRaised = 16
+	// maxClasses bounds the classes tried: one of the pod's own value, that preempts
+	// where the pod's does not, and the next above. Whom that one may not take no
+	// higher one may.
+	maxClasses = 2
+)
+
+// raises are the fix that the scheduler preempts for the pod: by itself, or once the
+// workload has the least PriorityClass under which it makes room for all of it that
+// waits. Nobody is taken by another class whose priority is above what the pod has
+// now, or whom a budget keeps.
+func (c *Case) raises(ctx context.Context) ([]*candidate, error) {
+	if !c.raisable() {
+		return nil, nil
+	}
+	own, err := c.world.snap.Preempt(ctx, c.Pod, c.world.state.PDBs)
+	if err != nil {
+		return nil, err
+	}
+	if own.Node != "" {
+		return []*candidate{c.candidate(c.node(own.Node), []change{c.byItself(own)})}, nil
+	}
+	classes := c.classes()
+	for _, class := range classes[:min(len(classes), maxClasses)] {
+		node, victims, err := c.preempts(ctx, class)
+		if err != nil {
+			return nil, err
+		}
+		if len(victims) == 0 {
+			continue
+		}
+		n := c.node(node)
+		return []*candidate{c.candidate(n, []change{c.raise(c.shortOn(n), class, victims)})}, nil
+	}
+	return nil, nil
+}
+
+// raisable says whether another priority could be what the pod lacks: what it asks is
+// held on some node, and nothing of its own keeps it from all.
+func (c *Case) raisable() bool {
+	if c.unborn || c.gang != nil || c.elsewhere(c.Pod) != "" || slices.ContainsFunc(c.own, func(r PodRule) bool { return !r.Aside }) {
+		return false
+	}
+	if !slices.Contains([]string{"Deployment", "StatefulSet", "Job", "Pod"}, c.Incident.Workload.Kind) {
+		return false // a ReplicaSet's own pods stay as they are
+	}
+	for _, n := range c.world.nodes {
+		if slices.Contains([]CauseID{PreemptionBlocked, GPUsInUse, MIGInstancesInUse}, c.shortOn(n)) {
+			return true
+		}
+	}
+	return false
+}
+
+// shortOn is the cause of what a node lacks; empty when it lacks nothing.
+func (c *Case) shortOn(n *nodeView) CauseID {
+	rules := Rules()
+	for _, v := range c.verdict.Nodes {
+		for _, b := range v.Blockers {
+			if v.Node == n.Name && b.Plugin == "NodeResourcesFit" {
+				id, _ := tell(rules, c, n, b)
+				return id
+			}
+		}
+	}
+	return ""
+}
+
+// classes are the PriorityClasses above the pod's priority that a workload may be
+// given, lowest first: those that preempt, and not the system's own.
+func (c *Case) classes() []*schedulingv1.PriorityClass {
+	own := corev1helpers.PodPriority(c.Pod)
+	var out []*schedulingv1.PriorityClass
+	for _, k := range c.world.state.PriorityClasses {
+		never := k.PreemptionPolicy != nil && *k.PreemptionPolicy == corev1.PreemptNever
+		above := k.Value > own || k.Value == own && c.neverPreempts()
+		if above && !never && k.Value < systemCritical && !strings.HasPrefix(k.Name, "system-") && k.Name != c.Pod.Spec.PriorityClassName && c.quotaAllows(k) {
+			out = append(out, k)
+		}
+	}
+	slices.SortFunc(out, func(a, b *schedulingv1.PriorityClass) int {
+		return cmp.Or(cmp.Compare(a.Value, b.Value), strings.Compare(a.Name, b.Name))
+	})
+	return out
+}
+
+func isDefaultClass(name string) func(*schedulingv1.PriorityClass) bool {
+	return func(k *schedulingv1.PriorityClass) bool { return k.Name == name && k.GlobalDefault }
+}
+
+// inClass is a pod as admission would make it of that class (plugin/pkg/admission/priority).
+func inClass(p *corev1.Pod, class *schedulingv1.PriorityClass) {
+	value := class.Value
+	p.Spec.PriorityClassName, p.Spec.Priority, p.Spec.PreemptionPolicy = class.Name, &value, class.PreemptionPolicy
+}
+
+// quotaAllows says whether no quota that counts pods of the class, and did not count
+// this one so far, would refuse it.
+func (c *Case) quotaAllows(class *schedulingv1.PriorityClass) bool {
+	raised := c.Pod.DeepCopy()
+	inClass(raised, class)
+	for _, q := range c.world.state.Quotas {
+		if q.Namespace != raised.Namespace {
+			continue
+		}
+		before, _, was := whatif.QuotaUse(q, whatif.WithDefaults(c.Pod), c.world.state.Now)
+		use, demand, is := whatif.QuotaUse(q, whatif.WithDefaults(raised), c.world.state.Now)
+		if was != nil || is != nil || demand != "" {
+			return false
+		}
+		for name, asked := range use {
+			if _, counted := before[name]; counted {
+				continue
+			}
+			used := q.Status.Used[name].DeepCopy()
+			used.Add(asked)
+			if used.Cmp(q.Status.Hard[name]) > 0 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// preempts asks the scheduler's own preemption, for each waiting pod of the workload
+// in turn, whom it would take; nobody when one of them would not be helped.
+func (c *Case) preempts(ctx context.Context, class *schedulingv1.PriorityClass) (node string, victims []*corev1.Pod, err error) {
+	wait := c.waitingPods()
+	if len(wait) != c.Incident.Waiting || len(wait) > maxRaised {
+		return "", nil, nil
+	}
+	err = whatif.Try(c.world.snap, func(s *whatif.Snapshot) error {
+		for _, p := range wait {
+			p = p.DeepCopy()
+			inClass(p, class)
+			if at, err := s.Place(ctx, p); err != nil || at != "" {
+				if err != nil {
+					return err
+				}
+				continue // who left for the one before made room for it too
+			}
+			taken, err := s.Preempt(ctx, p, c.world.state.PDBs)
+			if err != nil {
+				return err
+			}
+			if taken.Node == "" || taken.Violations > 0 {
+				victims = nil
+				return nil
+			}
+			for _, v := range taken.Victims {
+				mine := c.world.state.Pod(v.Namespace, v.Name)
+				if mine == nil || !c.mayLeave(mine) || len(c.world.together(mine)) > 1 {
+					victims = nil
+					return nil
+				}
+				victims = append(victims, mine)
+				s.DeletePod(v.Namespace, v.Name)
+			}
+			if _, err := s.Place(ctx, p); err != nil {
+				return err
+			}
+			node = cmp.Or(node, taken.Node)
+		}
+		return nil
+	})
+	return node, victims, err
+}
+
+// byItself is that the scheduler preempts without anybody's doing: it may break a
+// budget where nothing else helps, and nobody here does that for it.
+func (c *Case) byItself(p whatif.Preemption) change {
+	who := podList(p.Victims)
+	ch := change{kind: Wait, cause: c.shortOn(c.node(p.Node)), victims: p.Victims, manual: true, risk: "none", until: "the scheduler has preempted " + who,
+		title: fmt.Sprintf("the scheduler preempts %s on %s by itself", who, p.Node), commands: []string{fmt.Sprintf("kubectl -n %s get pod %s -w", c.Pod.Namespace, c.Pod.Name)}}
+	if p.Violations > 0 {
+		ch.title += ", which breaks a disruption budget"
+	}
+	return ch
+}
+
+// raise sets the class in the workload's template. Nobody is evicted by it: the
+// scheduler takes the pods that are named as what it costs.
+func (c *Case) raise(cause CauseID, class *schedulingv1.PriorityClass, victims []*corev1.Pod) change {
+	ch := change{kind: RaisePriority, cause: cause, victims: victims, minutes: 1, risk: "medium",
+		title: fmt.Sprintf("give %s priority %d by class %s: the scheduler preempts %s", c.workloadName(), class.Value, class.Name, podList(victims)),
+		pod:   func(p *corev1.Pod) { inClass(p, class) }}
+	c.editTemplate(&ch, map[string]any{"priorityClassName": class.Name, "priority": nil, "preemptionPolicy": nil}, false)
+	owner, _ := c.world.state.Owner(c.Incident.Workload.Kind, c.Incident.Workload.Namespace, c.Incident.Workload.Name)
+	if s, ok := owner.(*appsv1.StatefulSet); ok && s.Spec.PodManagementPolicy != appsv1.ParallelPodManagement {
+		// In order, it waits for the pod that waits before it makes it anew.
+		ch.manual = true
+		ch.commands = append(ch.commands, fmt.Sprintf("kubectl -n %s delete pod %s", c.Pod.Namespace, c.Pod.Name))
+	}
+	if runs := c.runningBeside(); runs > 0 {
+		ch.untestable = fmt.Sprintf("the rollout makes %s anew that run, each with the right to preempt", countOf(runs, "pod"))
+	}
+	return ch
+}
+
+// runningBeside counts the workload's pods that have a node: a new template makes them
+// anew too.
+func (c *Case) runningBeside() int {
+	n := 0
+	for _, p := range c.world.state.Pods {
+		if p.Spec.NodeName != "" && !ended(p) && c.world.workloadOf(p) == c.Incident.Workload {
+			n++
+		}
+	}
+	return n
+}
