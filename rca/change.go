@@ -43,6 +43,10 @@ type change struct {
 	untestable string
 	// claims replace those of the same name.
 	claims []*resourcev1.ResourceClaim
+	// template is what is changed in the workload's pod spec; live: its pods may have
+	// it without being made anew.
+	template map[string]any
+	live     bool
 	// until names what must happen first, for a fix that only waits.
 	until string
 }
@@ -172,6 +176,7 @@ func (c *Case) fixSelector(n *nodeView) []change {
 // of the template where it may change, of the waiting pods where the API allows
 // that (live), else by making the workload anew.
 func (c *Case) editTemplate(ch *change, spec map[string]any, live bool) {
+	ch.template, ch.live = spec, live
 	w := c.Incident.Workload
 	resource := strings.ToLower(w.Kind) + "/" + w.Name
 	owner, known := c.world.state.Owner(w.Kind, w.Namespace, w.Name)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -161,41 +162,65 @@ func (c *Case) deficitsAfter(n *nodeView, r relayout) (deficits, bool) {
 // changeGPURequest lists other GPU resources of the node that have room now:
 // the nearest that is not smaller, else the nearest smaller one.
 func (c *Case) changeGPURequest(n *nodeView, cause CauseID, a ask) []change {
-	type option struct {
-		name   corev1.ResourceName
-		slices int
-	}
-	size := func(name string) int {
-		for _, p := range n.profiles() {
-			if spelled(p.Name) == strings.TrimPrefix(name, migPrefix) {
-				return p.MemorySlices*10 + p.ComputeSlices
-			}
-		}
-		return 1000 // a whole GPU
-	}
-	want := size(string(a.resource))
-	var options []option
+	sizeOf := n.sizes(a)
+	want := sizeOf(a.resource)
+	var options []corev1.ResourceName
 	for name := range n.Status.Allocatable {
-		s := string(name)
-		if name == a.resource || !isGPU(name) || !n.has(name, a.count) {
-			continue
+		if name != a.resource && isGPU(name) && n.has(name, a.count) {
+			options = append(options, name)
 		}
-		options = append(options, option{name, size(s)})
 	}
-	slices.SortFunc(options, func(x, y option) int {
-		return cmp.Or(rank(x.slices >= want)-rank(y.slices >= want), cmp.Compare(abs(x.slices-want), abs(y.slices-want)), strings.Compare(string(x.name), string(y.name)))
+	slices.SortFunc(options, func(x, y corev1.ResourceName) int {
+		p, q := sizeOf(x), sizeOf(y)
+		return cmp.Or(rank(p.order() >= want.order())-rank(q.order() >= want.order()), cmp.Compare(abs(p.order()-want.order()), abs(q.order()-want.order())), strings.Compare(string(x), string(y)))
 	})
 	options = options[:min(len(options), 1)]
 	out := make([]change, len(options))
-	for i, o := range options {
-		loses := ""
-		if o.slices < want {
-			loses = " (less memory and compute than asked)"
-		}
-		out[i] = c.changeRequest(cause, fmt.Sprintf("ask %s instead of %s%s", o.name, a.resource, loses), map[corev1.ResourceName]*resource.Quantity{
-			a.resource: nil, o.name: resource.NewQuantity(a.count, resource.DecimalSI)})
+	for i, name := range options {
+		out[i] = c.changeRequest(cause, fmt.Sprintf("ask %s instead of %s%s", name, a.resource, want.lost(sizeOf(name))), map[corev1.ResourceName]*resource.Quantity{
+			a.resource: nil, name: resource.NewQuantity(a.count, resource.DecimalSI)})
 	}
 	return out
+}
+
+// gpuSize is what one device has: memory and compute, each in slices of the board,
+// or, of a profile of another board, in the numbers of its name.
+type gpuSize struct{ memory, compute int }
+
+func (s gpuSize) order() int { return s.memory*10 + s.compute }
+
+// lost says what a request has no more once the other is asked for instead.
+func (s gpuSize) lost(other gpuSize) string {
+	switch {
+	case other.memory < s.memory && other.compute < s.compute:
+		return " (less memory and compute than asked)"
+	case other.memory < s.memory:
+		return " (less memory than asked)"
+	case other.compute < s.compute:
+		return " (less compute than asked)"
+	}
+	return ""
+}
+
+var profileName = regexp.MustCompile(`^(\d{1,3})g\.(\d{1,4})gb`)
+
+// sizes says how to compare the node's GPU resources with what is asked: by slices,
+// which the board has in common, unless the profile is of another board.
+func (n *nodeView) sizes(a ask) func(corev1.ResourceName) gpuSize {
+	profiles := n.profiles()
+	foreign := a.profile != "" && !hasProfile(profiles, a.profile)
+	return func(name corev1.ResourceName) gpuSize {
+		profile, mig := strings.CutPrefix(strings.TrimSuffix(string(name), sharedSuffix), migPrefix)
+		if m := profileName.FindStringSubmatch(profile); mig && foreign && m != nil {
+			return gpuSize{memory: atoi(m[2]), compute: atoi(m[1])}
+		}
+		for _, p := range profiles {
+			if mig && !foreign && spelled(p.Name) == profile {
+				return gpuSize{p.MemorySlices, p.ComputeSlices}
+			}
+		}
+		return gpuSize{1 << 20, 1 << 10} // a whole GPU
+	}
 }
 
 func abs(n int) int { return max(n, -n) }

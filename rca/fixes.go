@@ -59,7 +59,7 @@ func (c *Case) fixes(ctx context.Context, causes []Cause) ([]*candidate, error) 
 	slices.SortFunc(out, func(a, b *candidate) int { return cmp.Or(a.order(b, true), strings.Compare(a.fix.Title, b.fix.Title)) })
 	for i, f := range out {
 		f.fix.ID = i + 1
-		f.detail()
+		f.detail(c)
 		f.fix.Plan = planHash(f.fix.Actions)
 	}
 	return out, nil
@@ -216,8 +216,8 @@ func (c *Case) candidate(n *nodeView, set []change) *candidate {
 }
 
 // detail writes out what is done, for the fixes that are shown.
-func (f *candidate) detail() {
-	for _, ch := range f.changes {
+func (f *candidate) detail(c *Case) {
+	for _, ch := range c.oneEdit(f.changes) {
 		if ch.detail != nil {
 			ch.detail(&ch)
 		}

@@ -104,31 +104,38 @@ func parseMIGConfig(text string) (map[string]migEntry, error) {
 }
 
 // generatedEntries are the entries the operator generates for a model: all-<p>
-// for each profile, as many as fit, and all-balanced on 7-compute-slice boards.
+// for each profile, as many as fit, and all-balanced.
 func generatedEntries(profiles []nodeprobe.Profile) map[string]migEntry {
 	out := map[string]migEntry{}
 	all := json.RawMessage(`"all"`)
 	for _, p := range profiles {
 		out["all-"+strings.ReplaceAll(p.Name, "+", ".")] = migEntry{{Devices: all, MIGEnabled: true, MIGDevices: map[string]int{p.Name: p.Max}}}
 	}
-	balanced := map[string]int{}
-	for _, p := range profiles {
-		if strings.ContainsAny(p.Name, "+-") || p.ComputeSlices > 3 {
-			continue
-		}
-		plain := p.ComputeSlices != 1 || p.MemorySlices == 1 // not the double-memory 1g
-		if plain && has7(profiles) {
-			balanced[p.Name] = map[int]int{1: 2, 2: 1, 3: 1}[p.ComputeSlices]
-		}
-	}
-	if len(balanced) > 0 {
-		out["all-balanced"] = migEntry{{Devices: all, MIGEnabled: true, MIGDevices: balanced}}
+	if counts := balanced(profiles); len(counts) > 0 {
+		out["all-balanced"] = migEntry{{Devices: all, MIGEnabled: true, MIGDevices: counts}}
 	}
 	return out
 }
 
-func has7(profiles []nodeprobe.Profile) bool {
-	return slices.ContainsFunc(profiles, func(p nodeprobe.Profile) bool { return p.ComputeSlices == 7 })
+// balanced is the operator's all-balanced: two 1g, a 2g and a 3g on boards of seven
+// compute slices, two 1g and a 2g on boards of four (mig-parted, config of the
+// GPU Operator). The 1g is that of the least memory.
+func balanced(profiles []nodeprobe.Profile) map[string]int {
+	whole, ones := 0, 0
+	for _, p := range profiles {
+		whole = max(whole, p.ComputeSlices)
+		if p.ComputeSlices == 1 && (ones == 0 || p.MemorySlices < ones) {
+			ones = p.MemorySlices
+		}
+	}
+	wanted := map[int]map[int]int{7: {1: 2, 2: 1, 3: 1}, 4: {1: 2, 2: 1}}[whole]
+	out := map[string]int{}
+	for _, p := range profiles {
+		if n := wanted[p.ComputeSlices]; n > 0 && !strings.ContainsAny(p.Name, "+-") && (p.ComputeSlices > 1 || p.MemorySlices == ones) {
+			out[p.Name] = n
+		}
+	}
+	return out
 }
 
 // layoutsOf is what an entry makes of each GPU of a node, by index. The second
