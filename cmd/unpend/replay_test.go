@@ -119,6 +119,7 @@ func (r *replay) make(t *testing.T) {
 		_, err := r.c.Client().CoreV1().ConfigMaps(cm.Namespace).Create(t.Context(), cm, metav1.CreateOptions{})
 		must(t, err)
 	}
+	r.volumes(t)
 	for _, p := range r.st.PDBs {
 		p := strip(p.DeepCopy())
 		_, err := r.c.Client().PolicyV1().PodDisruptionBudgets(p.Namespace).Create(t.Context(), p, metav1.CreateOptions{})
