@@ -3,6 +3,7 @@ package rca
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 
@@ -36,6 +37,8 @@ type Case struct {
 	own []PodRule
 	// requests are the changed requests worked out so far, by title.
 	requests map[string]change
+	// logger is told of each fix that was tried; nil: nobody is.
+	logger *slog.Logger
 }
 
 // world is what all cases of one diagnosis share.

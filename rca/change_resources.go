@@ -78,10 +78,18 @@ func evictCommand(v *corev1.Pod) string {
 
 // waitFor is the fix that leaves the holders alone until they end by themselves.
 func (c *Case) waitFor(n *nodeView, cause CauseID, holders []*corev1.Pod) change {
+	end, leave := " end", " leave "
+	if len(holders) == 1 {
+		end, leave = " ends", " leaves "
+	}
 	return change{kind: Wait, cause: cause, victims: holders, manual: true, risk: "none",
-		until:    podList(holders) + " on " + n.Name + " ends",
-		title:    "wait until " + podList(holders) + " leaves " + n.Name,
-		commands: []string{fmt.Sprintf("kubectl -n %s get pod %s -w", holders[0].Namespace, holders[0].Name)}}
+		until: podList(holders) + " on " + n.Name + end,
+		title: "wait until " + podList(holders) + leave + n.Name,
+		detail: func(ch *change) {
+			for _, p := range holders {
+				ch.commands = append(ch.commands, fmt.Sprintf("kubectl -n %s get pod %s -w", p.Namespace, p.Name))
+			}
+		}}
 }
 
 // repartition gives the node another layout, with the evictions that the pod's

@@ -23,7 +23,9 @@ type Options struct {
 	Search func(ctx context.Context, words []string) ([]knowledge.Hit, error)
 	// Snapshot is a copy of st that the caller keeps up to date; nil: one is made.
 	Snapshot *whatif.Snapshot
-	Logger   *slog.Logger
+	// Logger is told, at level debug, of each fix that was tried ("fix tried", with the
+	// Fix), refuted ones included; nil: nobody is.
+	Logger *slog.Logger
 }
 
 // Diagnose explains every incident in st, by incident id. It changes nothing:
@@ -100,7 +102,7 @@ func (w *world) diagnose(ctx context.Context, i watcher.Incident, opts Options) 
 	if pod == nil {
 		return Diagnosis{}, fmt.Errorf("pod of incident %s is gone", i.ID)
 	}
-	c := &Case{world: w, Incident: i, Pod: unbound(pod), refusal: pod.Status, asks: asksOf(pod), wants: podRequests(pod), requests: map[string]change{}, refusals: refusals, unborn: unborn}
+	c := &Case{world: w, Incident: i, Pod: unbound(pod), refusal: pod.Status, asks: asksOf(pod), wants: podRequests(pod), requests: map[string]change{}, refusals: refusals, unborn: unborn, logger: opts.Logger}
 	var err error
 	if c.verdict, err = w.snap.Explain(ctx, c.Pod); err != nil {
 		return Diagnosis{}, fmt.Errorf("run the scheduler's filters: %w", err)

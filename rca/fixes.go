@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"strings"
@@ -48,6 +49,7 @@ func (c *Case) fixes(ctx context.Context, causes []Cause) ([]*candidate, error) 
 		if err := c.prove(ctx, f); err != nil {
 			return nil, fmt.Errorf("prove %q: %w", f.fix.Title, err)
 		}
+		c.trace(ctx, f)
 		if f.fix.Proof.Verdict != Refuted && (b == nil || f.stranded < b.stranded) {
 			best[set] = f
 		}
@@ -63,6 +65,17 @@ func (c *Case) fixes(ctx context.Context, causes []Cause) ([]*candidate, error) 
 		f.fix.Plan = planHash(f.fix.Actions)
 	}
 	return out, nil
+}
+
+// trace logs a fix that was tried. What is refuted is shown to nobody, and this is
+// where it can be seen.
+func (c *Case) trace(ctx context.Context, f *candidate) {
+	if c.logger == nil || !c.logger.Enabled(ctx, slog.LevelDebug) {
+		return
+	}
+	tried := *f
+	tried.detail(c)
+	c.logger.DebugContext(ctx, "fix tried", "incident", c.Incident.ID, "verdict", tried.fix.Proof.Verdict, "fix", tried.fix)
 }
 
 // candidates combines, node by node, one change for each cause of the node, so
