@@ -13,8 +13,8 @@ import (
 )
 
 // resourceChanges lists the alternatives that make room for the pod on a node:
-// each is complete for all the resources the node is short of.
-func (c *Case) resourceChanges(n *nodeView, causes []CauseID) [][]change {
+// each is complete for all the resources the node is short of, on top of the sets.
+func (c *Case) resourceChanges(n *nodeView, causes []CauseID, sets [][]change) [][]change {
 	var out [][]change
 	lack, fits := c.deficitsOf(n, c.wants)
 	root := causes[0]
@@ -28,7 +28,7 @@ func (c *Case) resourceChanges(n *nodeView, causes []CauseID) [][]change {
 		if n.has(a.resource, a.count) {
 			continue
 		}
-		if a.profile != "" && slices.ContainsFunc(causes, layoutHelps) {
+		if a.profile != "" && slices.ContainsFunc(causes, layoutHelps) && !c.enough(sets, relayoutKind(root)) {
 			for _, r := range c.relayouts(n, a) {
 				if set, ok := c.repartition(n, root, a, r); ok {
 					out = append(out, set)
@@ -57,6 +57,14 @@ func layoutHelps(id CauseID) bool {
 // configHelps says whether the label of the layout itself is at fault.
 func configHelps(id CauseID) bool {
 	return slices.Contains([]CauseID{MIGConfigUnknown, MIGConfigInvalidForGPU, MIGConfigFailed}, id)
+}
+
+// relayoutKind is what giving a node another layout is called.
+func relayoutKind(cause CauseID) FixKind {
+	if configHelps(cause) {
+		return FixMIGConfig
+	}
+	return RepartitionGPU
 }
 
 func (c *Case) evict(n *nodeView, cause CauseID, victims []*corev1.Pod) change {
@@ -96,7 +104,7 @@ func (c *Case) waitFor(n *nodeView, cause CauseID, holders []*corev1.Pod) change
 // other requests need beside it.
 func (c *Case) repartition(n *nodeView, cause CauseID, a ask, r relayout) ([]change, bool) {
 	ch := change{
-		kind: RepartitionGPU, cause: cause, victims: r.victims, minutes: 4, risk: "low", relayout: &r,
+		kind: relayoutKind(cause), cause: cause, victims: r.victims, minutes: 4, risk: "low", relayout: &r,
 		title: fmt.Sprintf("repartition %s to %q%s", gpuList(n, r.remade), r.config, evicting(r.victims)),
 		node: func(o *corev1.Node) {
 			for name, q := range r.after(n) {
@@ -109,9 +117,6 @@ func (c *Case) repartition(n *nodeView, cause CauseID, a ask, r relayout) ([]cha
 			ch.hardware = c.hardwareEvictions(n, a)
 			r.detail(n, ch)
 		},
-	}
-	if configHelps(cause) {
-		ch.kind = FixMIGConfig
 	}
 	rest, ok := c.deficitsAfter(n, r)
 	if !ok {
@@ -130,7 +135,7 @@ func (c *Case) repartition(n *nodeView, cause CauseID, a ask, r relayout) ([]cha
 // detail writes the repartition out, step by step.
 func (r relayout) detail(n *nodeView, ch *change) {
 	action := &Relayout{Config: r.config, Entry: r.entry, Layouts: map[int]map[string]int{}, GPUs: r.remade}
-	for index, layout := range r.layouts {
+	for index, layout := range r.layouts() {
 		action.Layouts[index] = layout
 	}
 	ch.steps = []string{"cordon " + n.Name}
@@ -265,16 +270,13 @@ func (c *Case) lowerRequest(n *nodeView, lack deficits, fits bool) (change, bool
 // changeRequest replaces requests and limits in the containers that have them;
 // a nil quantity removes the resource.
 func (c *Case) changeRequest(cause CauseID, title string, edits map[corev1.ResourceName]*resource.Quantity) change {
-	if ch, ok := c.requests[title]; ok {
-		return ch // the same on every node
-	}
-	ch := c.editContainers(change{kind: ChangeRequest, cause: cause, minutes: 1, risk: "medium", title: title + " in " + c.workloadName()}, func(containers []corev1.Container) {
-		for i := range containers {
-			editResources(&containers[i].Resources, edits)
-		}
+	return c.once(title, func(title string) change {
+		return c.editContainers(change{kind: ChangeRequest, cause: cause, minutes: 1, risk: "medium", title: title + " in " + c.workloadName()}, func(containers []corev1.Container) {
+			for i := range containers {
+				editResources(&containers[i].Resources, edits)
+			}
+		})
 	})
-	c.requests[title] = ch
-	return ch
 }
 
 // editContainers completes a change of the workload's containers.

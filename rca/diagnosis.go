@@ -83,6 +83,7 @@ type Cause struct {
 	Nodes     []string   `json:"nodes"`
 	Evidence  []Evidence `json:"evidence"`
 	whole     bool       // the pod's own: it holds on every node
+	stated    map[Evidence]bool
 }
 
 // Evidence is a fact and the object it was read from.
