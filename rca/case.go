@@ -3,11 +3,13 @@ package rca
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 
 	"github.com/unpend/unpend/nodeprobe"
 	"github.com/unpend/unpend/rca/cluster"
@@ -38,8 +40,16 @@ type Case struct {
 	held bool
 	// own are the causes that are the pod's own.
 	own []PodRule
-	// requests are the changed requests worked out so far, by title.
+	// requests are the changes of the workload worked out so far, by title.
 	requests map[string]change
+	// near are the nearest values of labels asked for so far, by what was asked.
+	near map[string]string
+	// free counts, by kinds, the candidates so far that cost nobody anything.
+	free map[string]int
+	// affinity is the pod's required node affinity, once asked for.
+	affinity *nodeaffinity.RequiredNodeAffinity
+	// logger is told of each fix that was tried; nil: nobody is.
+	logger *slog.Logger
 }
 
 // world is what all cases of one diagnosis share.
@@ -57,8 +67,14 @@ type world struct {
 	uses       map[PodName]Use
 	measured   bool
 	unmeasured string
-	// configs are the mig-parted configs read so far.
-	configs map[*corev1.ConfigMap]map[string]migEntry
+	// configs are the mig-parted configs read so far; configMaps by name, and the one that
+	// ClusterPolicy names; generated are the entries of models; named what entries make
+	// of nodes that are alike.
+	configs    map[*corev1.ConfigMap]map[string]migEntry
+	configMaps map[string]*corev1.ConfigMap
+	policy     string
+	generated  map[*placement.Grid]map[string]migEntry
+	named      map[makeup][]namedLayouts
 }
 
 // nodeView is a node with everything known about its GPUs.
@@ -69,6 +85,10 @@ type nodeView struct {
 	requested corev1.ResourceList                 // of all of them
 	geometry  *nodeprobe.NodeGeometry
 	gpus      []placement.GPU
+	speaks    *bool // of GPUs; hasGPUs tells
+	// asLaid are the layouts of gpus, and tenants who holds them, once asked for.
+	asLaid  []placement.Layout
+	tenants []tenancy
 	// config is what MIG manager knows for the node, once asked for; named are the layouts in it.
 	config *migConfig
 	named  []namedLayouts
@@ -96,7 +116,12 @@ func newWorld(ctx context.Context, st *cluster.State, snap *whatif.Snapshot) (*w
 
 // view is what can be told without the scheduler's code.
 func view(st *cluster.State) *world {
-	w := &world{state: st, nodes: make(map[string]*nodeView, len(st.Nodes)), pdbs: newBudgets(st.PDBs), configs: map[*corev1.ConfigMap]map[string]migEntry{}, gangs: map[string][]*corev1.Pod{}}
+	w := &world{state: st, nodes: make(map[string]*nodeView, len(st.Nodes)), pdbs: newBudgets(st.PDBs), gangs: map[string][]*corev1.Pod{},
+		configs: map[*corev1.ConfigMap]map[string]migEntry{}, configMaps: map[string]*corev1.ConfigMap{}, policy: policyConfig(st.ClusterPolicies),
+		generated: map[*placement.Grid]map[string]migEntry{}, named: map[makeup][]namedLayouts{}}
+	for _, cm := range slices.Backward(st.ConfigMaps) { // the first of a name stands
+		w.configMaps[cm.Name] = cm
+	}
 	for _, n := range st.Nodes {
 		w.nodes[n.Name] = &nodeView{Node: n, requests: map[*corev1.Pod]corev1.ResourceList{}, requested: corev1.ResourceList{}}
 	}
@@ -186,8 +211,16 @@ func twinsIn(r nodeprobe.Report) map[string]bool {
 	return twins
 }
 
-// hasGPUs says whether anything about the node speaks of NVIDIA GPUs.
+// hasGPUs says whether anything about the node speaks of NVIDIA GPUs. Most rules ask.
 func (v *nodeView) hasGPUs() bool {
+	if v.speaks == nil {
+		speaks := v.speaksOfGPUs()
+		v.speaks = &speaks
+	}
+	return *v.speaks
+}
+
+func (v *nodeView) speaksOfGPUs() bool {
 	if v.geometry != nil && len(v.geometry.Report.GPUs) > 0 || v.Labels["nvidia.com/gpu.present"] == "true" || v.Labels["nvidia.com/gpu.product"] != "" {
 		return true
 	}

@@ -43,6 +43,10 @@ type change struct {
 	untestable string
 	// claims replace those of the same name.
 	claims []*resourcev1.ResourceClaim
+	// template is what is changed in the workload's pod spec; live: its pods may have
+	// it without being made anew.
+	template map[string]any
+	live     bool
 	// until names what must happen first, for a fix that only waits.
 	until string
 }
@@ -118,14 +122,26 @@ func (c *Case) addToleration(n *nodeView) []change {
 		add = append(add, corev1.Toleration{Key: t.Key, Operator: op, Value: t.Value, Effect: t.Effect})
 		names = append(names, t.ToString())
 	}
-	list := append(slices.Clone(c.Pod.Spec.Tolerations), add...)
-	ch := change{
-		kind: AddToleration, cause: UntoleratedTaint, minutes: 1, risk: "low",
-		title: fmt.Sprintf("tolerate %s in %s", strings.Join(names, ", "), c.workloadName()),
-		pod:   func(p *corev1.Pod) { p.Spec.Tolerations = list },
+	return []change{c.once("tolerate "+strings.Join(names, ", "), func(title string) change {
+		list := append(slices.Clone(c.Pod.Spec.Tolerations), add...)
+		ch := change{
+			kind: AddToleration, cause: UntoleratedTaint, minutes: 1, risk: "low",
+			title: title + " in " + c.workloadName(),
+			pod:   func(p *corev1.Pod) { p.Spec.Tolerations = list },
+		}
+		c.editTemplate(&ch, map[string]any{"tolerations": c.templateTolerations(add)}, true)
+		return ch
+	})}
+}
+
+// once makes a change that is the same on every node it is asked for.
+func (c *Case) once(title string, make func(title string) change) change {
+	ch, known := c.requests[title]
+	if !known {
+		ch = make(title)
+		c.requests[title] = ch
 	}
-	c.editTemplate(&ch, map[string]any{"tolerations": c.templateTolerations(add)}, true)
-	return []change{ch}
+	return ch
 }
 
 // templateTolerations is the list to write: a template holds none of those that
@@ -159,19 +175,22 @@ func (c *Case) fixSelector(n *nodeView) []change {
 	if len(texts) == 0 {
 		return nil
 	}
-	ch := change{
-		kind: FixSelector, cause: NodeSelectorMismatch, minutes: 1, risk: "low",
-		title: fmt.Sprintf("select %s in %s", strings.Join(texts, ", "), c.workloadName()),
-		pod:   func(p *corev1.Pod) { p.Spec.NodeSelector = selector },
-	}
-	c.editTemplate(&ch, map[string]any{"nodeSelector": patch}, false)
-	return []change{ch}
+	return []change{c.once("select "+strings.Join(texts, ", "), func(title string) change {
+		ch := change{
+			kind: FixSelector, cause: NodeSelectorMismatch, minutes: 1, risk: "low",
+			title: title + " in " + c.workloadName(),
+			pod:   func(p *corev1.Pod) { p.Spec.NodeSelector = selector },
+		}
+		c.editTemplate(&ch, map[string]any{"nodeSelector": patch}, false)
+		return ch
+	})}
 }
 
 // editTemplate fills in how the pod spec of the workload is changed: by a patch
 // of the template where it may change, of the waiting pods where the API allows
 // that (live), else by making the workload anew.
 func (c *Case) editTemplate(ch *change, spec map[string]any, live bool) {
+	ch.template, ch.live = spec, live
 	w := c.Incident.Workload
 	resource := strings.ToLower(w.Kind) + "/" + w.Name
 	owner, known := c.world.state.Owner(w.Kind, w.Namespace, w.Name)

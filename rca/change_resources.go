@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -12,8 +13,8 @@ import (
 )
 
 // resourceChanges lists the alternatives that make room for the pod on a node:
-// each is complete for all the resources the node is short of.
-func (c *Case) resourceChanges(n *nodeView, causes []CauseID) [][]change {
+// each is complete for all the resources the node is short of, on top of the sets.
+func (c *Case) resourceChanges(n *nodeView, causes []CauseID, sets [][]change) [][]change {
 	var out [][]change
 	lack, fits := c.deficitsOf(n, c.wants)
 	root := causes[0]
@@ -32,7 +33,7 @@ func (c *Case) resourceChanges(n *nodeView, causes []CauseID) [][]change {
 		if n.has(a.resource, a.count) {
 			continue
 		}
-		if a.profile != "" && slices.ContainsFunc(causes, layoutHelps) {
+		if a.profile != "" && slices.ContainsFunc(causes, layoutHelps) && !c.enough(sets, relayoutKind(root)) {
 			for _, r := range c.relayouts(n, a) {
 				if set, ok := c.repartition(n, root, a, r); ok {
 					out = append(out, set)
@@ -63,6 +64,14 @@ func configHelps(id CauseID) bool {
 	return slices.Contains([]CauseID{MIGConfigUnknown, MIGConfigInvalidForGPU, MIGConfigFailed}, id)
 }
 
+// relayoutKind is what giving a node another layout is called.
+func relayoutKind(cause CauseID) FixKind {
+	if configHelps(cause) {
+		return FixMIGConfig
+	}
+	return RepartitionGPU
+}
+
 func (c *Case) evict(n *nodeView, cause CauseID, victims []*corev1.Pod) change {
 	ch := c.evictFor(cause, victims)
 	ch.title = "evict " + podList(victims) + " from " + n.Name
@@ -88,17 +97,25 @@ func evictCommand(v *corev1.Pod) string {
 
 // waitFor is the fix that leaves the holders alone until they end by themselves.
 func (c *Case) waitFor(n *nodeView, cause CauseID, holders []*corev1.Pod) change {
+	end, leave := " end", " leave "
+	if len(holders) == 1 {
+		end, leave = " ends", " leaves "
+	}
 	return change{kind: Wait, cause: cause, victims: holders, manual: true, risk: "none",
-		until:    podList(holders) + " on " + n.Name + " ends",
-		title:    "wait until " + podList(holders) + " leaves " + n.Name,
-		commands: []string{fmt.Sprintf("kubectl -n %s get pod %s -w", holders[0].Namespace, holders[0].Name)}}
+		until: podList(holders) + " on " + n.Name + end,
+		title: "wait until " + podList(holders) + leave + n.Name,
+		detail: func(ch *change) {
+			for _, p := range holders {
+				ch.commands = append(ch.commands, fmt.Sprintf("kubectl -n %s get pod %s -w", p.Namespace, p.Name))
+			}
+		}}
 }
 
 // repartition gives the node another layout, with the evictions that the pod's
 // other requests need beside it.
 func (c *Case) repartition(n *nodeView, cause CauseID, a ask, r relayout) ([]change, bool) {
 	ch := change{
-		kind: RepartitionGPU, cause: cause, victims: r.victims, minutes: 4, risk: "low", relayout: &r,
+		kind: relayoutKind(cause), cause: cause, victims: r.victims, minutes: 4, risk: "low", relayout: &r,
 		title: fmt.Sprintf("repartition %s to %q%s", gpuList(n, r.remade), r.config, evicting(r.victims)),
 		node: func(o *corev1.Node) {
 			for name, q := range r.after(n) {
@@ -111,9 +128,6 @@ func (c *Case) repartition(n *nodeView, cause CauseID, a ask, r relayout) ([]cha
 			ch.hardware = c.hardwareEvictions(n, a)
 			r.detail(n, ch)
 		},
-	}
-	if configHelps(cause) {
-		ch.kind = FixMIGConfig
 	}
 	rest, ok := c.deficitsAfter(n, r)
 	if !ok {
@@ -132,7 +146,7 @@ func (c *Case) repartition(n *nodeView, cause CauseID, a ask, r relayout) ([]cha
 // detail writes the repartition out, step by step.
 func (r relayout) detail(n *nodeView, ch *change) {
 	action := &Relayout{Config: r.config, Entry: r.entry, Layouts: map[int]map[string]int{}, GPUs: r.remade}
-	for index, layout := range r.layouts {
+	for index, layout := range r.layouts() {
 		action.Layouts[index] = layout
 	}
 	ch.steps = []string{"cordon " + n.Name}
@@ -172,41 +186,65 @@ func (c *Case) deficitsAfter(n *nodeView, r relayout) (deficits, bool) {
 // changeGPURequest lists other GPU resources of the node that have room now:
 // the nearest that is not smaller, else the nearest smaller one.
 func (c *Case) changeGPURequest(n *nodeView, cause CauseID, a ask) []change {
-	type option struct {
-		name   corev1.ResourceName
-		slices int
-	}
-	size := func(name string) int {
-		for _, p := range n.profiles() {
-			if spelled(p.Name) == strings.TrimPrefix(name, migPrefix) {
-				return p.MemorySlices*10 + p.ComputeSlices
-			}
-		}
-		return 1000 // a whole GPU
-	}
-	want := size(string(a.resource))
-	var options []option
+	sizeOf := n.sizes(a)
+	want := sizeOf(a.resource)
+	var options []corev1.ResourceName
 	for name := range n.Status.Allocatable {
-		s := string(name)
-		if name == a.resource || !isGPU(name) || !n.has(name, a.count) {
-			continue
+		if name != a.resource && isGPU(name) && n.has(name, a.count) {
+			options = append(options, name)
 		}
-		options = append(options, option{name, size(s)})
 	}
-	slices.SortFunc(options, func(x, y option) int {
-		return cmp.Or(rank(x.slices >= want)-rank(y.slices >= want), cmp.Compare(abs(x.slices-want), abs(y.slices-want)), strings.Compare(string(x.name), string(y.name)))
+	slices.SortFunc(options, func(x, y corev1.ResourceName) int {
+		p, q := sizeOf(x), sizeOf(y)
+		return cmp.Or(rank(p.order() >= want.order())-rank(q.order() >= want.order()), cmp.Compare(abs(p.order()-want.order()), abs(q.order()-want.order())), strings.Compare(string(x), string(y)))
 	})
 	options = options[:min(len(options), 1)]
 	out := make([]change, len(options))
-	for i, o := range options {
-		loses := ""
-		if o.slices < want {
-			loses = " (less memory and compute than asked)"
-		}
-		out[i] = c.changeRequest(cause, fmt.Sprintf("ask %s instead of %s%s", o.name, a.resource, loses), map[corev1.ResourceName]*resource.Quantity{
-			a.resource: nil, o.name: resource.NewQuantity(a.count, resource.DecimalSI)})
+	for i, name := range options {
+		out[i] = c.changeRequest(cause, fmt.Sprintf("ask %s instead of %s%s", name, a.resource, want.lost(sizeOf(name))), map[corev1.ResourceName]*resource.Quantity{
+			a.resource: nil, name: resource.NewQuantity(a.count, resource.DecimalSI)})
 	}
 	return out
+}
+
+// gpuSize is what one device has: memory and compute, each in slices of the board,
+// or, of a profile of another board, in the numbers of its name.
+type gpuSize struct{ memory, compute int }
+
+func (s gpuSize) order() int { return s.memory*10 + s.compute }
+
+// lost says what a request has no more once the other is asked for instead.
+func (s gpuSize) lost(other gpuSize) string {
+	switch {
+	case other.memory < s.memory && other.compute < s.compute:
+		return " (less memory and compute than asked)"
+	case other.memory < s.memory:
+		return " (less memory than asked)"
+	case other.compute < s.compute:
+		return " (less compute than asked)"
+	}
+	return ""
+}
+
+var profileName = regexp.MustCompile(`^(\d{1,3})g\.(\d{1,4})gb`)
+
+// sizes says how to compare the node's GPU resources with what is asked: by slices,
+// which the board has in common, unless the profile is of another board.
+func (n *nodeView) sizes(a ask) func(corev1.ResourceName) gpuSize {
+	profiles := n.profiles()
+	foreign := a.profile != "" && !hasProfile(profiles, a.profile)
+	return func(name corev1.ResourceName) gpuSize {
+		profile, mig := strings.CutPrefix(strings.TrimSuffix(string(name), sharedSuffix), migPrefix)
+		if m := profileName.FindStringSubmatch(profile); mig && foreign && m != nil {
+			return gpuSize{memory: atoi(m[2]), compute: atoi(m[1])}
+		}
+		for _, p := range profiles {
+			if mig && !foreign && spelled(p.Name) == profile {
+				return gpuSize{p.MemorySlices, p.ComputeSlices}
+			}
+		}
+		return gpuSize{1 << 20, 1 << 10} // a whole GPU
+	}
 }
 
 func abs(n int) int { return max(n, -n) }
@@ -243,16 +281,13 @@ func (c *Case) lowerRequest(n *nodeView, lack deficits, fits bool) (change, bool
 // changeRequest replaces requests and limits in the containers that have them;
 // a nil quantity removes the resource.
 func (c *Case) changeRequest(cause CauseID, title string, edits map[corev1.ResourceName]*resource.Quantity) change {
-	if ch, ok := c.requests[title]; ok {
-		return ch // the same on every node
-	}
-	ch := c.editContainers(change{kind: ChangeRequest, cause: cause, minutes: 1, risk: "medium", title: title + " in " + c.workloadName()}, func(containers []corev1.Container) {
-		for i := range containers {
-			editResources(&containers[i].Resources, edits)
-		}
+	return c.once(title, func(title string) change {
+		return c.editContainers(change{kind: ChangeRequest, cause: cause, minutes: 1, risk: "medium", title: title + " in " + c.workloadName()}, func(containers []corev1.Container) {
+			for i := range containers {
+				editResources(&containers[i].Resources, edits)
+			}
+		})
 	})
-	c.requests[title] = ch
-	return ch
 }
 
 // editContainers completes a change of the workload's containers.

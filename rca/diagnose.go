@@ -26,7 +26,9 @@ type Options struct {
 	// Measure tells which holders of GPUs are idle; nil: nobody can be asked. It is
 	// asked at most once, and only where held GPUs are in the way.
 	Measure Measure
-	Logger  *slog.Logger
+	// Logger is told, at level debug, of each fix that was tried ("fix tried", with the
+	// Fix), refuted ones included; nil: nobody is.
+	Logger *slog.Logger
 }
 
 // Diagnose explains every incident in st, by incident id. It changes nothing:
@@ -94,17 +96,11 @@ func Objects(st *cluster.State) whatif.Objects {
 }
 
 func (w *world) diagnose(ctx context.Context, i watcher.Incident, opts Options) (Diagnosis, error) {
-	refusals := refusalsOf(w.refusals, w.state, i)
-	pod := w.representative(i)
-	unborn := pod == nil && len(refusals) > 0
-	if unborn {
-		pod = refusals[0].Pod
+	c, err := w.open(i)
+	if err != nil {
+		return Diagnosis{}, err
 	}
-	if pod == nil {
-		return Diagnosis{}, fmt.Errorf("pod of incident %s is gone", i.ID)
-	}
-	c := &Case{world: w, Incident: i, Pod: unbound(pod), refusal: pod.Status, asks: asksOf(pod), wants: podRequests(pod), requests: map[string]change{}, refusals: refusals, unborn: unborn}
-	var err error
+	c.logger = opts.Logger
 	if c.verdict, err = w.snap.Explain(ctx, c.Pod); err != nil {
 		return Diagnosis{}, fmt.Errorf("run the scheduler's filters: %w", err)
 	}
@@ -116,21 +112,12 @@ func (w *world) diagnose(ctx context.Context, i watcher.Incident, opts Options) 
 		return Diagnosis{}, fmt.Errorf("place the gang: %w", err)
 	}
 	nodes, causes := c.judge()
-	fixes, err := c.fixes(ctx, causes)
+	fixes, err := c.fixes(ctx, nodes, causes)
 	if err != nil {
 		return Diagnosis{}, err
 	}
-	causes = orderCauses(causes, fixes)
-	c.quote(causes)
-	d := Diagnosis{
-		Incident: i.ID, Workload: i.Workload, Requests: i.Requests, Causes: causes, Nodes: nodes,
-		Pods:      WaitingPods{Waiting: i.Waiting, Names: podNames(i), Since: i.Since},
-		Knowledge: []knowledge.Hit{},
-	}
-	d.Fixes = published(fixes)
-	d.Drawing = c.drawing(causes, fixes)
-	d.Headline = c.headline(causes)
-	d.Unread = c.unreadFacts()
+	d := c.diagnosis(nodes, orderCauses(causes, fixes), fixes)
+	c.quote(d.Causes)
 	if opts.Search != nil {
 		hits, err := opts.Search(ctx, searchWords(d))
 		if err != nil {
@@ -139,6 +126,34 @@ func (w *world) diagnose(ctx context.Context, i watcher.Incident, opts Options) 
 		d.Knowledge = append(d.Knowledge, hits...)
 	}
 	return d, nil
+}
+
+// open is the case of an incident before anything is asked about it.
+func (w *world) open(i watcher.Incident) (*Case, error) {
+	refusals := refusalsOf(w.refusals, w.state, i)
+	pod := w.representative(i)
+	unborn := pod == nil && len(refusals) > 0
+	if unborn {
+		pod = refusals[0].Pod
+	}
+	if pod == nil {
+		return nil, fmt.Errorf("pod of incident %s is gone", i.ID)
+	}
+	return &Case{world: w, Incident: i, Pod: unbound(pod), refusal: pod.Status, asks: asksOf(pod), wants: podRequests(pod), requests: map[string]change{}, refusals: refusals, unborn: unborn}, nil
+}
+
+// diagnosis writes down what was found.
+func (c *Case) diagnosis(nodes []NodeBlockers, causes []Cause, fixes []*candidate) Diagnosis {
+	i := c.Incident
+	return Diagnosis{
+		Incident: i.ID, Workload: i.Workload, Requests: i.Requests, Causes: causes, Nodes: nodes,
+		Pods:      WaitingPods{Waiting: i.Waiting, Names: podNames(i), Since: i.Since},
+		Fixes:     published(fixes),
+		Drawing:   c.drawing(causes, fixes),
+		Headline:  c.headline(causes),
+		Unread:    c.unreadFacts(),
+		Knowledge: []knowledge.Hit{},
+	}
 }
 
 // representative picks the waiting pod that the others are judged by: they have
@@ -188,7 +203,7 @@ func (c *Case) judge() ([]NodeBlockers, []Cause) {
 		}
 	}
 	for _, v := range c.verdict.Nodes {
-		nb := NodeBlockers{Name: v.Node, Blockers: []Blocker{}}
+		nb := NodeBlockers{Name: v.Node, Blockers: make([]Blocker, 0, len(v.Blockers))}
 		for _, b := range v.Blockers {
 			id, f := tell(rules, c, c.node(v.Node), b)
 			nb.Blockers = append(nb.Blockers, Blocker{b.Plugin, b.Reason, id})
@@ -239,17 +254,19 @@ func (c *Case) nothingBlocks() *finding {
 func note(byID map[CauseID]*Cause, id CauseID, node string, f *finding) {
 	cause := byID[id]
 	if cause == nil {
-		cause = &Cause{ID: id, Certainty: f.certainty, Says: f.says, Nodes: []string{}, Evidence: []Evidence{}}
+		cause = &Cause{ID: id, Certainty: f.certainty, Says: f.says, Nodes: []string{}, Evidence: []Evidence{}, stated: map[Evidence]bool{}}
 		byID[id] = cause
 	}
 	if strength(f.certainty) > strength(cause.Certainty) {
 		cause.Certainty = f.certainty
 	}
-	if node != "" && !slices.Contains(cause.Nodes, node) {
+	// Nodes are told of one after the other.
+	if node != "" && (len(cause.Nodes) == 0 || cause.Nodes[len(cause.Nodes)-1] != node) {
 		cause.Nodes = append(cause.Nodes, node)
 	}
 	for _, e := range f.evidence {
-		if e.Fact != "" && !slices.Contains(cause.Evidence, e) {
+		if e.Fact != "" && !cause.stated[e] {
+			cause.stated[e] = true
 			cause.Evidence = append(cause.Evidence, e)
 		}
 	}

@@ -83,6 +83,7 @@ type Cause struct {
 	Nodes     []string   `json:"nodes"`
 	Evidence  []Evidence `json:"evidence"`
 	whole     bool       // the pod's own: it holds on every node
+	stated    map[Evidence]bool
 }
 
 // Evidence is a fact and the object it was read from.
@@ -189,8 +190,8 @@ const (
 //
 // +kubebuilder:object:generate=true
 type Action struct {
-	Verb     string          `json:"verb"`
-	Target   Target          `json:"target"`
+	Verb   string `json:"verb"`
+	Target Target `json:"target"`
 	// Patch is a strategic merge patch.
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:pruning:PreserveUnknownFields

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"strings"
@@ -33,13 +34,20 @@ const (
 )
 
 // fixes computes, proves and orders what can be done.
-func (c *Case) fixes(ctx context.Context, causes []Cause) ([]*candidate, error) {
-	all := c.candidates()
+func (c *Case) fixes(ctx context.Context, nodes []NodeBlockers, causes []Cause) ([]*candidate, error) {
 	raised, err := c.raises(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("try preemption: %w", err)
 	}
-	all = append(all, raised...)
+	best, err := c.bestOf(ctx, append(c.candidates(nodes), raised...), c.prove)
+	if err != nil {
+		return nil, err
+	}
+	return c.ranked(best, causes), nil
+}
+
+// bestOf proves candidates, cheapest first, until each set of kinds has its best.
+func (c *Case) bestOf(ctx context.Context, all []*candidate, prove func(context.Context, *candidate) error) ([]*candidate, error) {
 	slices.SortStableFunc(all, func(a, b *candidate) int { return cmp.Or(a.order(b, false), strings.Compare(a.fix.Title, b.fix.Title)) })
 	tries, best := map[string]int{}, map[string]*candidate{}
 	for _, f := range all {
@@ -50,32 +58,49 @@ func (c *Case) fixes(ctx context.Context, causes []Cause) ([]*candidate, error) 
 			continue
 		}
 		tries[set]++
-		if err := c.prove(ctx, f); err != nil {
+		if err := prove(ctx, f); err != nil {
 			return nil, fmt.Errorf("prove %q: %w", f.fix.Title, err)
 		}
+		c.trace(ctx, f)
 		if f.fix.Proof.Verdict != Refuted && (b == nil || f.stranded < b.stranded) {
 			best[set] = f
 		}
 	}
-	out := slices.Collect(maps.Values(best))
+	return slices.Collect(maps.Values(best)), nil
+}
+
+// ranked puts the best first and writes them out; a person has to look where there is
+// none.
+func (c *Case) ranked(out []*candidate, causes []Cause) []*candidate {
 	if len(out) == 0 {
 		out = append(out, c.manual(causes))
 	}
 	slices.SortFunc(out, func(a, b *candidate) int { return cmp.Or(a.order(b, true), strings.Compare(a.fix.Title, b.fix.Title)) })
 	for i, f := range out {
 		f.fix.ID = i + 1
-		f.detail()
+		f.detail(c)
 		f.fix.Plan = PlanHash(f.fix.Actions)
 	}
-	return out, nil
+	return out
+}
+
+// trace logs a fix that was tried. What is refuted is shown to nobody, and this is
+// where it can be seen.
+func (c *Case) trace(ctx context.Context, f *candidate) {
+	if c.logger == nil || !c.logger.Enabled(ctx, slog.LevelDebug) {
+		return
+	}
+	tried := *f
+	tried.detail(c)
+	c.logger.DebugContext(ctx, "fix tried", "incident", c.Incident.ID, "verdict", tried.fix.Proof.Verdict, "fix", tried.fix)
 }
 
 // candidates combines, node by node, one change for each cause of the node, so
 // that a fix clears every blocker and not only the first.
-func (c *Case) candidates() []*candidate {
+func (c *Case) candidates(nodes []NodeBlockers) []*candidate {
 	var out []*candidate
 	seen := map[string]bool{}
-	rules := Rules()
+	c.free = map[string]int{}
 	own, ok := c.ownSets()
 	if !ok {
 		return nil
@@ -94,18 +119,18 @@ func (c *Case) candidates() []*candidate {
 			return out // what is done on one node for one pod is of no use
 		}
 	}
-	if len(c.verdict.Nodes) == 0 {
+	if len(nodes) == 0 {
 		for _, set := range own {
 			if len(set) > 0 {
 				out = append(out, c.candidate(nil, set))
 			}
 		}
 	}
-	for _, v := range c.verdict.Nodes {
-		n := c.node(v.Node)
+	for _, v := range nodes {
+		n := c.node(v.Name)
 		var policy, short []CauseID
 		for _, b := range v.Blockers {
-			id, _ := tell(rules, c, n, b)
+			id := b.Cause
 			switch {
 			case c.isOwn(id): // cleared by what is done for the pod
 			case b.Plugin == "NodeResourcesFit" && !slices.Contains(short, id):
@@ -116,9 +141,13 @@ func (c *Case) candidates() []*candidate {
 		}
 		for _, set := range c.setsFor(n, own, policy, short) {
 			f := c.candidate(n, set)
-			if key := f.fix.Title + "\x00" + f.kindsKey(); !seen[key] {
+			set := f.kindsKey()
+			if key := f.fix.Title + "\x00" + set; !seen[key] {
 				seen[key] = true
 				out = append(out, f)
+				if len(f.victims) == 0 {
+					c.free[set]++
+				}
 			}
 		}
 	}
@@ -175,7 +204,7 @@ func (c *Case) setsFor(n *nodeView, own [][]change, policy, short []CauseID) [][
 	if slices.Contains(short, MIGConfigInProgress) {
 		product(c.waitForManager(n))
 	} else if len(short) > 0 {
-		product(c.resourceChanges(n, short))
+		product(c.resourceChanges(n, short, sets))
 	}
 	if len(policy)+len(short)+len(own[0]) == 0 {
 		return nil
@@ -191,7 +220,9 @@ func (c *Case) waitForManager(n *nodeView) [][]change {
 		commands: []string{"kubectl get node " + n.Name + " -L " + labelMIGState + " -w"}}
 	for _, named := range c.world.namedLayouts(n) {
 		if named.config == name {
-			ch.node = func(o *corev1.Node) { maps.Copy(o.Status.Allocatable, relayout{layouts: named.layouts}.after(n)) }
+			ch.node = func(o *corev1.Node) {
+				maps.Copy(o.Status.Allocatable, relayout{node: n, wanted: named.layouts}.after(n))
+			}
 		}
 	}
 	return [][]change{{ch}}
@@ -248,8 +279,8 @@ func touched(n *nodeView, victims []*corev1.Pod) []string {
 }
 
 // detail writes out what is done, for the fixes that are shown.
-func (f *candidate) detail() {
-	for _, ch := range f.changes {
+func (f *candidate) detail(c *Case) {
+	for _, ch := range c.oneEdit(f.changes) {
 		if ch.detail != nil {
 			ch.detail(&ch)
 		}
@@ -267,7 +298,25 @@ func riskier(a, b string) string {
 	return order[max(slices.Index(order, a), slices.Index(order, b))]
 }
 
-func (f *candidate) kindsKey() string { return fmt.Sprint(f.fix.Kinds) }
+func (f *candidate) kindsKey() string { return kindsKey(f.changes, "") }
+
+// kindsKey names the kinds of a set of changes, and one more.
+func kindsKey(set []change, more FixKind) string {
+	key := make([]byte, 0, 64)
+	for _, ch := range set {
+		key = append(append(key, ch.kind...), ' ')
+	}
+	if more != "" {
+		key = append(append(key, more...), ' ')
+	}
+	return string(key)
+}
+
+// enough says whether so many candidates of the kinds cost nobody anything that no more
+// will be tried: nodes come by name, and of equal cost the first are.
+func (c *Case) enough(sets [][]change, more FixKind) bool {
+	return len(sets) == 1 && c.free[kindsKey(sets[0], more)] >= maxTries
+}
 
 // order sorts fixes: schedules first · those that give what was asked · automatic ·
 // victim cost · nodes · minutes · catalogue order. Refuted ones would come last.

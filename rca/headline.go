@@ -117,7 +117,7 @@ func (c *Case) drawing(causes []Cause, fixes []*candidate) *Drawing {
 			}
 			for _, g := range f.node.gpus {
 				if g.Index == *f.fix.Proof.GPU {
-					return c.draw(f.node, g, ch.relayout.layouts[g.Index])
+					return c.draw(f.node, g, ch.relayout.layouts()[g.Index])
 				}
 			}
 		}

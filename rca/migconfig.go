@@ -60,13 +60,12 @@ func (w *world) configOf(n *nodeView) migConfig {
 }
 
 func (w *world) findConfig(n *nodeView) migConfig {
-	named := policyConfig(w.state.ClusterPolicies)
+	named := w.policy
 	for _, name := range []string{named, n.Name + "-mig-config", fallbackConfigMap} {
-		i := slices.IndexFunc(w.state.ConfigMaps, func(cm *corev1.ConfigMap) bool { return name != "" && cm.Name == name })
-		if i < 0 {
+		cm := w.configMaps[name]
+		if cm == nil {
 			continue
 		}
-		cm := w.state.ConfigMaps[i]
 		entries, known := w.configs[cm]
 		if !known {
 			entries, _ = parseMIGConfig(cm.Data[migConfigKey]) //nolint:errcheck // an unreadable map proves nothing; the next may be in force
@@ -76,7 +75,7 @@ func (w *world) findConfig(n *nodeView) migConfig {
 			return migConfig{entries, cm, name == named}
 		}
 	}
-	return migConfig{entries: generatedEntries(n.profiles())}
+	return migConfig{entries: w.generatedFor(n)}
 }
 
 func policyConfig(policies []*unstructured.Unstructured) string {
@@ -103,32 +102,52 @@ func parseMIGConfig(text string) (map[string]migEntry, error) {
 	return f.Entries, nil
 }
 
+// generatedFor are the generated entries of the node's model, made once for each.
+func (w *world) generatedFor(n *nodeView) map[string]migEntry {
+	if len(n.gpus) == 0 || w.generated == nil {
+		return generatedEntries(n.profiles())
+	}
+	entries, known := w.generated[n.gpus[0].Grid]
+	if !known {
+		entries = generatedEntries(n.profiles())
+		w.generated[n.gpus[0].Grid] = entries
+	}
+	return entries
+}
+
 // generatedEntries are the entries the operator generates for a model: all-<p>
-// for each profile, as many as fit, and all-balanced on 7-compute-slice boards.
+// for each profile, as many as fit, and all-balanced.
 func generatedEntries(profiles []nodeprobe.Profile) map[string]migEntry {
 	out := map[string]migEntry{}
 	all := json.RawMessage(`"all"`)
 	for _, p := range profiles {
 		out["all-"+strings.ReplaceAll(p.Name, "+", ".")] = migEntry{{Devices: all, MIGEnabled: true, MIGDevices: map[string]int{p.Name: p.Max}}}
 	}
-	balanced := map[string]int{}
-	for _, p := range profiles {
-		if strings.ContainsAny(p.Name, "+-") || p.ComputeSlices > 3 {
-			continue
-		}
-		plain := p.ComputeSlices != 1 || p.MemorySlices == 1 // not the double-memory 1g
-		if plain && has7(profiles) {
-			balanced[p.Name] = map[int]int{1: 2, 2: 1, 3: 1}[p.ComputeSlices]
-		}
-	}
-	if len(balanced) > 0 {
-		out["all-balanced"] = migEntry{{Devices: all, MIGEnabled: true, MIGDevices: balanced}}
+	if counts := balanced(profiles); len(counts) > 0 {
+		out["all-balanced"] = migEntry{{Devices: all, MIGEnabled: true, MIGDevices: counts}}
 	}
 	return out
 }
 
-func has7(profiles []nodeprobe.Profile) bool {
-	return slices.ContainsFunc(profiles, func(p nodeprobe.Profile) bool { return p.ComputeSlices == 7 })
+// balanced is the operator's all-balanced: two 1g, a 2g and a 3g on boards of seven
+// compute slices, two 1g and a 2g on boards of four (mig-parted, config of the
+// GPU Operator). The 1g is that of the least memory.
+func balanced(profiles []nodeprobe.Profile) map[string]int {
+	whole, ones := 0, 0
+	for _, p := range profiles {
+		whole = max(whole, p.ComputeSlices)
+		if p.ComputeSlices == 1 && (ones == 0 || p.MemorySlices < ones) {
+			ones = p.MemorySlices
+		}
+	}
+	wanted := map[int]map[int]int{7: {1: 2, 2: 1, 3: 1}, 4: {1: 2, 2: 1}}[whole]
+	out := map[string]int{}
+	for _, p := range profiles {
+		if n := wanted[p.ComputeSlices]; n > 0 && !strings.ContainsAny(p.Name, "+-") && (p.ComputeSlices > 1 || p.MemorySlices == ones) {
+			out[p.Name] = n
+		}
+	}
+	return out
 }
 
 // layoutsOf is what an entry makes of each GPU of a node, by index. The second
@@ -139,6 +158,12 @@ func (e migEntry) layoutsOf(n *nodeView) (map[int]placement.Layout, string) {
 		if len(rule.DeviceFilter) > 0 && !rule.filterMatches(n) {
 			continue
 		}
+		layout := placement.Layout{}
+		for name, count := range rule.MIGDevices {
+			if count > 0 {
+				layout[name] = count
+			}
+		}
 		for _, g := range n.geometry.Report.GPUs {
 			if !rule.selects(g.Index) {
 				continue
@@ -146,38 +171,86 @@ func (e migEntry) layoutsOf(n *nodeView) (map[int]placement.Layout, string) {
 			if g.MIG == nil || g.MIG.Current != rule.MIGEnabled || g.MIG.Pending != rule.MIGEnabled {
 				return nil, fmt.Sprintf("it changes the MIG mode of GPU %d", g.Index)
 			}
-			layout := placement.Layout{}
-			for name, count := range rule.MIGDevices {
-				if count > 0 {
-					layout[name] = count
-				}
-			}
 			out[g.Index] = layout
 		}
 	}
 	return out, ""
 }
 
-// namedLayouts is what one entry of the node's config makes of its GPUs, by index.
+// namedLayouts is what one entry of a node's config makes of its GPUs, by index. Nodes
+// that are alike share it: it is read only.
 type namedLayouts struct {
 	config  string
 	layouts map[int]placement.Layout
+	// legal: each has positions on its GPU.
+	legal bool
+	// gives is how many the GPUs have then of each profile, as the device plugin spells
+	// it; nil where some GPU is not of the entry.
+	gives map[string]int64
 }
 
 // namedLayouts lists, by name, what the entries of a node's config make of it,
-// without those that would change the MIG mode. It is worked out once a node.
+// without those that would change the MIG mode. It is worked out once for nodes that
+// are alike.
 func (w *world) namedLayouts(n *nodeView) []namedLayouts {
 	if n.named != nil || n.geometry == nil {
+		return n.named
+	}
+	like, shared := w.makeup(n)
+	if shared && w.named[like] != nil {
+		n.named = w.named[like]
 		return n.named
 	}
 	n.named = []namedLayouts{}
 	entries := w.configOf(n).entries
 	for _, name := range slices.Sorted(maps.Keys(entries)) {
-		if layouts, why := entries[name].layoutsOf(n); why == "" {
-			n.named = append(n.named, namedLayouts{name, layouts})
+		layouts, why := entries[name].layoutsOf(n)
+		if why != "" {
+			continue
 		}
+		named := namedLayouts{config: name, layouts: layouts, legal: true, gives: map[string]int64{}}
+		for _, g := range n.gpus {
+			layout, ok := layouts[g.Index]
+			if ok && named.legal {
+				_, named.legal = g.Grid.Place(layout)
+			}
+			if !ok {
+				named.gives = nil
+			}
+			for profile, count := range layout {
+				if named.gives != nil {
+					named.gives[spelled(profile)] += int64(count)
+				}
+			}
+		}
+		n.named = append(n.named, named)
+	}
+	if shared {
+		w.named[like] = n.named
 	}
 	return n.named
+}
+
+// makeup is the same for nodes of which the same entries make the same.
+type makeup struct {
+	source *corev1.ConfigMap
+	grid   *placement.Grid
+	gpus   int
+}
+
+// makeup is false for nodes that are like no other: those whose GPUs are not all of one
+// model, partitioned, and numbered from 0.
+func (w *world) makeup(n *nodeView) (makeup, bool) {
+	if len(n.gpus) == 0 || len(n.gpus) != len(n.geometry.Report.GPUs) || w.named == nil {
+		return makeup{}, false
+	}
+	grid := n.gpus[0].Grid
+	for i, g := range n.geometry.Report.GPUs {
+		if n.gpus[i].Grid != grid || n.gpus[i].Index != i || g.Index != i || !g.MIG.Pending {
+			return makeup{}, false
+		}
+	}
+	return makeup{w.configOf(n).source, grid, len(n.gpus)}, true
 }
 
 // selects says whether "devices" names the GPU.

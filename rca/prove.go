@@ -3,6 +3,7 @@ package rca
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -65,29 +66,26 @@ func (c *Case) prove(ctx context.Context, f *candidate) error {
 			return err
 		}
 		f.position(placed)
-		f.waits()
-		if f.fix.Kind != RaisePriority { // whom the scheduler takes it does not ask the Eviction API for
-			c.heedBudgets(f)
-		}
+		c.waits(f)
 		return c.proveVictims(ctx, s, f)
 	})
 }
 
-// waits turns the verdict of a fix that needs an event first.
-func (f *candidate) waits() {
+// waits turns the verdict of a fix that needs events first, and names all of them. A
+// budget that does not allow its evictions is one: the API server would refuse them.
+func (c *Case) waits(f *candidate) {
+	var events []string
 	for _, ch := range f.changes {
 		if ch.until != "" {
-			f.fix.Proof.Verdict, f.fix.Proof.Why = Waits, "accepted on a copy once "+ch.until
+			events = append(events, ch.until)
 		}
 	}
-}
-
-// heedBudgets lets a fix wait whose evictions a budget does not allow: the API
-// server would refuse them.
-func (c *Case) heedBudgets(f *candidate) {
-	if n, budget := c.world.pdbs.beyond(f.victims); n > 0 {
-		f.fix.Proof.Verdict = Waits
-		f.fix.Proof.Why = fmt.Sprintf("accepted on a copy once PodDisruptionBudget %s allows %d more of these evictions", budget, n)
+	// Whom the scheduler takes it does not ask the Eviction API for.
+	if n, budget := c.world.pdbs.beyond(f.victims); n > 0 && f.fix.Kind != RaisePriority {
+		events = append(events, fmt.Sprintf("PodDisruptionBudget %s allows %d more of these evictions", budget, n))
+	}
+	if len(events) > 0 {
+		f.fix.Proof.Verdict, f.fix.Proof.Why = Waits, "accepted on a copy once "+strings.Join(events, " and ")
 	}
 }
 

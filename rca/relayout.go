@@ -18,10 +18,10 @@ import (
 type relayout struct {
 	node    *nodeView
 	config  string
-	entry   json.RawMessage   // of a custom config
-	into    *corev1.ConfigMap // where the custom entry goes
-	layouts map[int]placement.Layout
-	remade  []int // GPUs whose counts change: they are cleared whole
+	entry   json.RawMessage          // of a custom config
+	into    *corev1.ConfigMap        // where the custom entry goes
+	wanted  map[int]placement.Layout // of the GPUs that the config is about; read only
+	remade  []int                    // GPUs whose counts change: they are cleared whole
 	victims []*corev1.Pod
 }
 
@@ -33,8 +33,11 @@ func (c *Case) relayouts(n *nodeView, a ask) []relayout {
 	}
 	var out []relayout
 	for _, named := range c.world.namedLayouts(n) {
-		if named.config == n.Labels[labelMIGConfig] {
+		if named.config == n.Labels[labelMIGConfig] || !named.legal {
 			continue // MIG manager acts on a change of the label
+		}
+		if named.gives != nil && named.gives[a.profile] < a.count {
+			continue // whoever leaves
 		}
 		if r, ok := c.relayout(n, a, named.layouts); ok {
 			r.config = named.config
@@ -81,8 +84,8 @@ func (c *Case) customRelayouts(n *nodeView, a ask, into *corev1.ConfigMap) []rel
 			continue
 		}
 		layouts := map[int]placement.Layout{}
-		for _, other := range n.gpus {
-			layouts[other.Index] = other.Layout()
+		for i, other := range n.gpus {
+			layouts[other.Index] = n.layouts()[i]
 		}
 		layouts[g.Index] = options[0]
 		if r, ok := c.customRelayout(n, a, layouts, into); ok {
@@ -132,7 +135,7 @@ func (c *Case) jointRelayout(n *nodeView, a ask, into *corev1.ConfigMap) (relayo
 		}
 	}
 	for i, g := range n.gpus {
-		layouts[g.Index] = g.Layout()
+		layouts[g.Index] = n.layouts()[i]
 		if _, ok := remade[i]; !ok {
 			need -= g.Fit(a.profile).Idle
 		}
@@ -149,55 +152,109 @@ func (c *Case) jointRelayout(n *nodeView, a ask, into *corev1.ConfigMap) (relayo
 	return c.customRelayout(n, a, layouts, into)
 }
 
-// relayout works out who must leave for the layouts, and whether the request
-// fits afterwards.
+// relayout works out who must leave for the layouts, which have legal positions, and
+// whether the request fits afterwards.
 func (c *Case) relayout(n *nodeView, a ask, layouts map[int]placement.Layout) (relayout, bool) {
-	r := relayout{node: n, layouts: map[int]placement.Layout{}}
-	seen := map[*corev1.Pod]bool{}
-	for _, g := range n.gpus {
+	now := n.layouts()
+	left := int64(0)
+	for i, g := range n.gpus {
+		layout, ok := layouts[g.Index]
+		if !ok {
+			layout = now[i]
+		}
+		left += made(layout, a)
+	}
+	if left < a.count {
+		return relayout{}, false // whoever leaves
+	}
+	r := relayout{node: n, wanted: layouts}
+	for i, g := range n.gpus {
 		want, ok := layouts[g.Index]
-		if !ok || maps.Equal(want, g.Layout()) {
-			r.layouts[g.Index] = g.Layout()
+		if !ok || maps.Equal(want, now[i]) {
 			continue
 		}
-		if _, ok := g.Grid.Place(want); !ok {
+		r.remade = append(r.remade, g.Index)
+		t := c.world.tenancies(n)[i]
+		if t.unknown {
 			return r, false
 		}
-		r.layouts[g.Index] = want
-		r.remade = append(r.remade, g.Index)
-		for _, s := range g.Slots {
-			if !s.Held {
+		for _, p := range t.pods {
+			if slices.Contains(r.victims, p) {
 				continue
 			}
-			p := c.world.state.Pod(s.Holder.Namespace, s.Holder.Pod)
-			if s.Unknown || p == nil {
+			if !c.mayLeave(p) {
 				return r, false
 			}
-			for _, p := range c.world.together(p) {
-				if !c.mayLeave(p) {
-					return r, false
-				}
-				if !seen[p] {
-					seen[p] = true
-					r.victims = append(r.victims, p)
-				}
-			}
-		}
-	}
-	left := int64(0)
-	for _, layout := range r.layouts {
-		for profile, count := range layout {
-			if spelled(profile) == a.profile {
-				left += int64(count)
-			}
+			r.victims = append(r.victims, p)
 		}
 	}
 	for _, p := range n.pods {
-		if q, ok := n.requests[p][a.resource]; ok && !seen[p] {
+		if q, ok := n.requests[p][a.resource]; ok && !slices.Contains(r.victims, p) {
 			left -= q.Value()
 		}
 	}
 	return r, len(r.remade) > 0 && left >= a.count
+}
+
+// layouts are those of all the node's GPUs afterwards.
+func (r relayout) layouts() map[int]placement.Layout {
+	out := make(map[int]placement.Layout, len(r.node.gpus))
+	for i, g := range r.node.gpus {
+		out[g.Index] = r.node.layouts()[i]
+		if want, ok := r.wanted[g.Index]; ok {
+			out[g.Index] = want
+		}
+	}
+	return out
+}
+
+// made is how many of what is asked a layout has.
+func made(l placement.Layout, a ask) int64 {
+	n := int64(0)
+	for profile, count := range l {
+		if spelled(profile) == a.profile {
+			n += int64(count)
+		}
+	}
+	return n
+}
+
+// layouts are those of the node's GPUs now.
+func (n *nodeView) layouts() []placement.Layout {
+	if n.asLaid == nil {
+		for _, g := range n.gpus {
+			n.asLaid = append(n.asLaid, g.Layout())
+		}
+	}
+	return n.asLaid
+}
+
+// tenancy is who has to leave a GPU for it to be re-made, gangs as a whole; unknown:
+// nobody can tell.
+type tenancy struct {
+	pods    []*corev1.Pod
+	unknown bool
+}
+
+// tenancies are those of the node's GPUs.
+func (w *world) tenancies(n *nodeView) []tenancy {
+	if n.tenants != nil {
+		return n.tenants
+	}
+	for _, g := range n.gpus {
+		var t tenancy
+		for _, s := range g.Slots {
+			if !s.Held {
+				continue
+			}
+			p := w.state.Pod(s.Holder.Namespace, s.Holder.Pod)
+			if t.unknown = t.unknown || s.Unknown || p == nil; !t.unknown {
+				t.pods = append(t.pods, w.together(p)...)
+			}
+		}
+		n.tenants = append(n.tenants, t)
+	}
+	return n.tenants
 }
 
 // after is what the node advertises of MIG devices with the new layouts: keys of
@@ -209,7 +266,7 @@ func (r relayout) after(n *nodeView) corev1.ResourceList {
 			out[name] = resource.Quantity{}
 		}
 	}
-	for _, layout := range r.layouts {
+	for _, layout := range r.layouts() {
 		for profile, count := range layout {
 			name := corev1.ResourceName(migPrefix + spelled(profile))
 			q := out[name]

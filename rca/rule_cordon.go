@@ -9,9 +9,9 @@ import (
 )
 
 // nodeCordoned also claims the taint that the node controller adds to a cordoned
-// node.
-var nodeCordoned = Rule{ID: NodeCordoned, Tell: func(_ *Case, n *nodeView, b whatif.Blocker) *finding {
-	if !n.Spec.Unschedulable || b.Plugin != "NodeUnschedulable" && b.Plugin != "TaintToleration" {
+// node, where it is the only one: to uncordon a node that is not ready opens nothing.
+var nodeCordoned = Rule{ID: NodeCordoned, Tell: func(c *Case, n *nodeView, b whatif.Blocker) *finding {
+	if !n.Spec.Unschedulable || b.Plugin != "NodeUnschedulable" && (b.Plugin != "TaintToleration" || c.notReady(n) != nil) {
 		return nil
 	}
 	var fact strings.Builder

@@ -11,19 +11,21 @@ import (
 // that names the node's devices.
 var migStrategyMismatch = Rule{ID: MIGStrategyMismatch, Tell: func(c *Case, n *nodeView, b whatif.Blocker) *finding {
 	strategy := n.Labels[labelMIGStrategy]
-	fact := []Evidence{{n.ref(), fmt.Sprintf("label %s=%s, advertises %s", labelMIGStrategy, strategy, n.advertised())}}
+	fact := func() []Evidence {
+		return []Evidence{{n.ref(), fmt.Sprintf("label %s=%s, advertises %s", labelMIGStrategy, strategy, n.advertised())}}
+	}
 	if a, ok := c.migShort(n, b); ok && strategy == "single" && n.allocatable(a.resource) == 0 {
-		return &finding{Proven, "strategy single offers MIG devices as nvidia.com/gpu", fact}
+		return &finding{Proven, "strategy single offers MIG devices as nvidia.com/gpu", fact()}
 	}
 	a, ok := c.gpuShort(n, b)
 	if !ok || n.allocatable(a.resource) > 0 {
 		return nil
 	}
 	if strings.HasSuffix(n.Labels["nvidia.com/gpu.product"], "-MIG-INVALID") {
-		return &finding{Proven, "strategy single meets mixed layouts, so nothing is offered", fact}
+		return &finding{Proven, "strategy single meets mixed layouts, so nothing is offered", fact()}
 	}
 	if strategy == "mixed" && len(n.gpus) > 0 && n.geometry != nil && len(n.gpus) == len(n.geometry.Report.GPUs) {
-		return &finding{Proven, "every GPU is partitioned, strategy mixed offers nvidia.com/mig-*", fact}
+		return &finding{Proven, "every GPU is partitioned, strategy mixed offers nvidia.com/mig-*", fact()}
 	}
 	return nil
 }}

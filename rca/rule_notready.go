@@ -12,10 +12,15 @@ var nodeNotReady = Rule{ID: NodeNotReady, Tell: func(c *Case, n *nodeView, b wha
 	if b.Plugin != "TaintToleration" {
 		return nil
 	}
+	return c.notReady(n)
+}}
+
+// notReady finds such a taint, that of a cordon left out.
+func (c *Case) notReady(n *nodeView) *finding {
 	for _, t := range untolerated(c.Pod, n.Node) {
 		if ownTaint(t) && t.Key != corev1.TaintNodeUnschedulable {
 			return &finding{Proven, "not ready", []Evidence{{n.ref(), "taint " + t.ToString()}}}
 		}
 	}
 	return nil
-}}
+}

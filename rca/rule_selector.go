@@ -18,7 +18,7 @@ var nodeSelectorMismatch = Rule{ID: NodeSelectorMismatch, Tell: func(c *Case, n 
 	if b.Plugin != "NodeAffinity" && !strings.Contains(b.Reason, "[NodeAffinity]") {
 		return nil
 	}
-	if nodeMatches(c.Pod, n.Node) {
+	if c.nodeMatches(n) {
 		return nil
 	}
 	missed := missedLabels(c.Pod, n.Node)
@@ -44,8 +44,12 @@ var nodeSelectorMismatch = Rule{ID: NodeSelectorMismatch, Tell: func(c *Case, n 
 
 // nodeMatches says whether the pod's node selector and required node affinity
 // accept the node.
-func nodeMatches(pod *corev1.Pod, n *corev1.Node) bool {
-	ok, err := nodeaffinity.GetRequiredNodeAffinity(pod).Match(n)
+func (c *Case) nodeMatches(n *nodeView) bool {
+	if c.affinity == nil {
+		required := nodeaffinity.GetRequiredNodeAffinity(c.Pod)
+		c.affinity = &required
+	}
+	ok, err := c.affinity.Match(n.Node)
 	return err == nil && ok
 }
 
@@ -105,6 +109,10 @@ func has(m map[string]string, key string) bool {
 // nearest finds the value of the label, among the cluster's nodes, that is most
 // like the wanted one; empty when no node has the label.
 func (c *Case) nearest(m missedLabel) string {
+	asked := m.key + "=" + m.want()
+	if near, known := c.near[asked]; known {
+		return near
+	}
 	best, bestScore := "", -1
 	for _, n := range c.world.sortedNodes() {
 		value, ok := n.Labels[m.key]
@@ -117,6 +125,10 @@ func (c *Case) nearest(m missedLabel) string {
 			}
 		}
 	}
+	if c.near == nil {
+		c.near = map[string]string{}
+	}
+	c.near[asked] = best
 	return best
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -167,7 +168,7 @@ func TestReleaseIdleHolder(t *testing.T) {
 	want := Cause{ID: IdleGPUHolders, Certainty: Likely, Says: "GPUs are held by pods that did no GPU work for 30 min", Nodes: []string{"gpu-1"}, Evidence: []Evidence{
 		{"Node/gpu-1", "allocatable nvidia.com/gpu=2, requested 2"},
 		{"Pod/a/idle", "holds 1 of nvidia.com/gpu; no GPU work seen since 2026-11-20 09:00 UTC, at most 0.4 % in the last 30 min (Prometheus)"}}}
-	if diff := cmp.Diff(want, cause, cmp.AllowUnexported(Cause{})); diff != "" {
+	if diff := cmp.Diff(want, cause, cmpopts.IgnoreUnexported(Cause{})); diff != "" {
 		t.Error(diff)
 	}
 	f := d.Fixes[0]

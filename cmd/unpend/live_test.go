@@ -118,7 +118,7 @@ func liveScenarios() map[string]live {
 		"all-1g-bare": {nodes: []sim.Node{all1g("gpu-1"), all1g("gpu-2")}, holders: barePods("inference", "1g.5gb", 6), wait: job("2g.10gb", "")},
 		"1-0-5": {nodes: []sim.Node{{Name: "gpu-1", Model: a100, Config: "custom", Layouts: [][]sim.Placed{{{Profile: "1g.5gb", Start: 0}, {Profile: "1g.5gb", Start: 1}, {Profile: "1g.5gb", Start: 5}}}}},
 			holders: deploy("inference", "1g.5gb", 3), wait: job("3g.20gb", ""), apply: true},
-		"hidden-second-blocker": {nodes: []sim.Node{tiny}, wait: job("1g.5gb", "4")},
+		"hidden-second-blocker": {nodes: []sim.Node{tiny}, wait: job("1g.5gb", "4"), apply: true},
 		"stale-event":           {nodes: []sim.Node{all1g("gpu-1")}, wait: job("2g.10gb", ""), later: newCause, apply: true},
 		"unknown-profile":       {nodes: []sim.Node{all1g("gpu-1")}, wait: job("9g.90gb", "")},
 	}

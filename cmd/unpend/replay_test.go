@@ -121,6 +121,7 @@ func (r *replay) make(t *testing.T) {
 		_, err := r.c.Client().CoreV1().ConfigMaps(cm.Namespace).Create(t.Context(), cm, metav1.CreateOptions{})
 		must(t, err)
 	}
+	r.volumes(t)
 	classes := r.c.Client().SchedulingV1().PriorityClasses()
 	for _, k := range r.st.PriorityClasses {
 		if strings.HasPrefix(k.Name, "system-") {

@@ -27,6 +27,7 @@ type want struct {
 		Kinds             []rca.FixKind `json:"kinds"`
 		Verdict           rca.Verdict   `json:"verdict"`
 		Risk              string        `json:"risk"`
+		Node              string        `json:"node"` // where it schedules
 		Evictions         *int          `json:"evictions"`
 		HardwareEvictions *int          `json:"hardwareEvictions"`
 		Victims           *string       `json:"victims"`
@@ -127,8 +128,8 @@ func (w want) checkFix(t *testing.T, fixes []rca.Fix) {
 	t.Helper()
 	f := fixes[0]
 	if !slices.Equal(f.Kinds, w.Fix.Kinds) || f.Proof.Verdict != w.Fix.Verdict || w.Fix.Risk != "" && f.Risk != w.Fix.Risk || w.Fix.Evictions != nil && len(f.Cost.Evictions) != *w.Fix.Evictions ||
-		w.Fix.Victims != nil && f.Proof.Victims != *w.Fix.Victims || !strings.Contains(f.Title, w.Fix.Title) {
-		t.Errorf("first fix %v %q: %s, risk %s, %d evictions, victims %q; want %+v", f.Kinds, f.Title, f.Proof.Verdict, f.Risk, len(f.Cost.Evictions), f.Proof.Victims, w.Fix)
+		w.Fix.Victims != nil && f.Proof.Victims != *w.Fix.Victims || w.Fix.Node != "" && f.Proof.Node != w.Fix.Node || !strings.Contains(f.Title, w.Fix.Title) {
+		t.Errorf("first fix %v %q: %s on %q, risk %s, %d evictions, victims %q; want %+v", f.Kinds, f.Title, f.Proof.Verdict, f.Proof.Node, f.Risk, len(f.Cost.Evictions), f.Proof.Victims, w.Fix)
 	}
 	if h := w.Fix.HardwareEvictions; h != nil && (f.HardwareEvictions == nil || *f.HardwareEvictions != *h) {
 		t.Errorf("hardware evictions %v, want %d", f.HardwareEvictions, *h)

@@ -41,6 +41,15 @@ func ConfigMap(namespace, name string, models ...string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Data: map[string]string{"config.yaml": string(data)}}
 }
 
+// balancedCounts is how many an entry all-balanced makes, by the compute slices of the
+// board, and the compute and memory slices of the profile: A100 to B300, A30, and RTX
+// PRO 6000 (config of the GPU Operator).
+var balancedCounts = map[[3]int]int{
+	{7, 1, 1}: 2, {7, 2, 2}: 1, {7, 3, 4}: 1,
+	{4, 1, 1}: 2, {4, 2, 2}: 1,
+	{4, 1, 3}: 2, {4, 2, 6}: 1,
+}
+
 func generated(m nodeprobe.Model) map[string][]entryRule {
 	out := map[string][]entryRule{
 		"all-disabled": {{Devices: "all"}},
@@ -49,7 +58,7 @@ func generated(m nodeprobe.Model) map[string][]entryRule {
 	balanced := map[string]int{}
 	for _, p := range m.Profiles {
 		out["all-"+strings.ReplaceAll(p.Name, "+", ".")] = []entryRule{{Devices: "all", MIGEnabled: true, MIGDevices: map[string]int{p.Name: p.Max}}}
-		if n := map[[2]int]int{{1, 1}: 2, {2, 2}: 1, {3, 4}: 1}[[2]int{p.ComputeSlices, p.MemorySlices}]; n > 0 && m.ComputeSlices == 7 && !strings.ContainsAny(p.Name, "+-") {
+		if n := balancedCounts[[3]int{m.ComputeSlices, p.ComputeSlices, p.MemorySlices}]; n > 0 && !strings.ContainsAny(p.Name, "+-") {
 			balanced[p.Name] = n
 		}
 	}
