@@ -15,7 +15,7 @@ type AuditEvent struct {
 	UserAgent  string `json:"userAgent"`
 	// Received is when the request came, to the microsecond.
 	Received time.Time `json:"requestReceivedTimestamp"`
-	User       struct {
+	User     struct {
 		Username string   `json:"username"`
 		Groups   []string `json:"groups"`
 	} `json:"user"`
