@@ -21,7 +21,7 @@ func (s *saga) lockName() string { return "unpend-node-" + s.target.Name }
 func (s *saga) lock(ctx context.Context, _ *entry) (string, error) {
 	leases := s.Client.CoordinationV1().Leases(s.Locks)
 	now := metav1.NewMicroTime(s.Now())
-	spec := coordinationv1.LeaseSpec{HolderIdentity: &s.rem.Name, AcquireTime: &now, RenewTime: &now, LeaseDurationSeconds: ptr.To(int32(lockLease.Seconds()))}
+	spec := coordinationv1.LeaseSpec{HolderIdentity: &s.rem.Name, AcquireTime: &now, RenewTime: &now, LeaseDurationSeconds: new(int32(lockLease.Seconds()))}
 	l, err := leases.Get(ctx, s.lockName(), metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
@@ -29,11 +29,8 @@ func (s *saga) lock(ctx context.Context, _ *entry) (string, error) {
 	case err != nil:
 	case ptr.Deref(l.Spec.HolderIdentity, "") == s.rem.Name:
 		return "", nil
-	case l.Spec.RenewTime != nil && now.Sub(l.Spec.RenewTime.Time) < lockLease:
-		return "", fmt.Errorf("%w: node %s is locked by plan %s", ErrRefused, s.target.Name, ptr.Deref(l.Spec.HolderIdentity, ""))
 	default:
-		l.Spec = spec
-		_, err = leases.Update(ctx, l, metav1.UpdateOptions{FieldManager: fieldManager})
+		err = s.takeOver(ctx, l, spec)
 	}
 	if apierrors.IsAlreadyExists(err) || apierrors.IsConflict(err) {
 		return "others want the lock", nil
@@ -42,6 +39,22 @@ func (s *saga) lock(ctx context.Context, _ *entry) (string, error) {
 		return "", fmt.Errorf("lock node %s: %w", s.target.Name, err)
 	}
 	return "", nil
+}
+
+// takeOver takes a lock that was left: by a plan that is not under way, whose executor
+// was cut off and whose write came late, or longer ago than a plan can take.
+func (s *saga) takeOver(ctx context.Context, l *coordinationv1.Lease, spec coordinationv1.LeaseSpec) error {
+	holder := ptr.Deref(l.Spec.HolderIdentity, "")
+	rem, err := Store{s.Dynamic}.Get(ctx, holder)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("read plan %s, which holds the lock: %w", holder, err)
+	}
+	if err == nil && rem.Status.Phase.Begun() && l.Spec.RenewTime != nil && s.Now().Sub(l.Spec.RenewTime.Time) < lockLease {
+		return fmt.Errorf("%w: node %s is locked by plan %s", ErrRefused, s.target.Name, holder)
+	}
+	l.Spec = spec
+	_, err = s.Client.CoordinationV1().Leases(s.Locks).Update(ctx, l, metav1.UpdateOptions{FieldManager: fieldManager})
+	return err
 }
 
 // unlock gives the lease back, if it is ours.

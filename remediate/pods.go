@@ -117,13 +117,14 @@ func (r *runner) running(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("list pods of %s: %w", spec.Workload.Namespace, err)
 	}
 	for _, p := range pods.Items {
-		if p.Status.Phase != corev1.PodRunning || p.DeletionTimestamp != nil || !r.belongs(ctx, &p) {
+		if p.Status.Phase != corev1.PodRunning || p.DeletionTimestamp != nil {
 			continue
 		}
 		// Creation times are whole seconds: of the pods of that second it is known
 		// which were there.
 		made := !p.CreationTimestamp.Time.Before(status.Began.Truncate(time.Second)) && !slices.Contains(status.Present, p.UID)
-		if made || slices.ContainsFunc(spec.Waiting, func(w v1alpha1.Pod) bool { return w.UID == p.UID }) {
+		waited := slices.ContainsFunc(spec.Waiting, func(w v1alpha1.Pod) bool { return w.UID == p.UID })
+		if (made || waited) && r.belongs(ctx, &p) { // owners are read one by one
 			return p.Namespace + "/" + p.Name, nil
 		}
 	}

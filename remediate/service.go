@@ -32,12 +32,14 @@ import (
 // LeaderLease is the lease of which its holder carries plans out.
 const LeaderLease = "unpend-executor"
 
-// The times of the leader's lease: a leader that is gone is replaced within 17 s, one
-// that is cut off has stopped 5 s before that.
+// The times of the leader's lease. Others look at it every 1 to 2.2 retry periods (the
+// jitter of client-go's leaderelection), and judge it by when they saw it renewed: a
+// leader that is gone is replaced within 13 s and two such looks, 18 s; one that is cut
+// off has stopped 5 s before anybody else can begin.
 const (
-	leaseDuration = 15 * time.Second
-	renewDeadline = 10 * time.Second
-	retryPeriod   = 2 * time.Second
+	leaseDuration = 13 * time.Second
+	renewDeadline = 8 * time.Second
+	retryPeriod   = time.Second
 	// shutdown is how long a step under way may take to get to a safe point.
 	shutdown = 8 * time.Second
 )

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -60,6 +61,30 @@ func newLane(t *testing.T) *lane {
 }
 
 func (l *lane) store() remediate.Store { return remediate.Store{Dynamic: l.Dynamic()} }
+
+// onLanes plays cases on a few lanes at once, each on whichever is free.
+func onLanes[C any](t *testing.T, lanes int, cases []C, play func(*testing.T, *lane, C)) {
+	if testing.Short() {
+		t.Skip("needs the real control plane")
+	}
+	work := make(chan C, len(cases))
+	for _, c := range cases {
+		work <- c
+	}
+	close(work)
+	var running sync.WaitGroup
+	for n := range min(lanes, len(cases)) {
+		running.Go(func() {
+			t.Run(fmt.Sprintf("lane %d", n), func(t *testing.T) {
+				l := newLane(t)
+				for c := range work {
+					play(t, l, c)
+				}
+			})
+		})
+	}
+	running.Wait()
+}
 
 // cell is one case's part of a lane: a namespace, which is the executor's too, and a
 // node on which three pods hold one GPU, so that a Job waits for another layout.

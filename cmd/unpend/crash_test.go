@@ -64,16 +64,13 @@ func promiseR09(t *testing.T) {
 		close(s.work)
 	})
 	running.Wait()
-	report(t, s.passed, s.of, fmt.Sprintf("worst recovery %.1f s", s.worst.Seconds()))
+	report(t, s.passed, s.of, fmt.Sprintf("worst recovery %.1f s", s.worst["recovery"].Seconds()))
 }
 
 // crashes is what the lanes of R9 share.
 type crashes struct {
+	tally
 	work chan crash
-
-	mu         sync.Mutex
-	passed, of int
-	worst      time.Duration
 }
 
 // list carries the plan out with nothing in its way: each of its writes is a case.
@@ -100,25 +97,15 @@ func (s *crashes) play(t *testing.T, l *lane) {
 			if r.cell != nil {
 				cells = append(cells, r.cell)
 			}
-			s.mu.Lock()
-			s.worst = max(s.worst, r.took)
-			s.mu.Unlock()
+			s.took("recovery", r.took)
 			if !ok {
 				break
 			}
 			passed = r.killed
 		}
-		s.mu.Lock()
-		s.of++
-		if passed {
-			s.passed++
-		}
-		s.mu.Unlock()
+		s.add(passed)
 	}
-	wrong := l.evictedOnce(t, cells)
-	s.mu.Lock()
-	s.passed -= wrong
-	s.mu.Unlock()
+	s.wrong(l.evictedOnce(t, cells))
 }
 
 // played is what came of a case.

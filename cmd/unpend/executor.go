@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/unpend/unpend/remediate"
 	"github.com/unpend/unpend/remediate/audit"
@@ -23,6 +25,7 @@ func (s *service) carryOut(ctx context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("ask who we are: %w", err)
 	}
+	ctrl.SetLogger(logr.FromSlogHandler(s.logger.Handler())) // for what in client-go and controller-runtime logs by no other
 	c := s.config.Remediate
 	failures := prometheus.NewCounter(prometheus.CounterOpts{Name: "unpend_event_failures_total", Help: "Events about steps that could not be made."})
 	if err := s.registry.Register(failures); err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
@@ -38,6 +39,8 @@ type faultProxy struct {
 	fault  fault
 	times  map[string]int
 	writes []string
+	line   context.Context // that ends when the process is cut off
+	cut    context.CancelFunc
 }
 
 // A fault looks at a request and says how it is answered; nil: by the API server.
@@ -62,6 +65,7 @@ func newFaultProxy(t *testing.T, c *controlplane.ControlPlane, agent string) *fa
 	must(t, err)
 	quiet := slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo)
 	p := &faultProxy{agent: agent, times: map[string]int{}, kubeconfig: filepath.Join(t.TempDir(), "kubeconfig")}
+	p.line, p.cut = context.WithCancel(t.Context())
 	p.up = &httputil.ReverseProxy{Transport: upstream, FlushInterval: -1, ErrorLog: quiet, // a watch streams
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(target)
@@ -78,6 +82,7 @@ func newFaultProxy(t *testing.T, c *controlplane.ControlPlane, agent string) *fa
 	}()
 	t.Cleanup(func() {
 		server.Close()
+		p.setCut(nil)
 		<-served
 		p.handlers.Wait()
 		utilnet.CloseIdleConnectionsFor(upstream)
@@ -98,8 +103,12 @@ func (p *faultProxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		a.write += fmt.Sprintf(" #%d", p.times[a.write])
 		p.writes = append(p.writes, a.write)
 	}
-	fault := p.fault
+	fault, line := p.fault, p.line
 	p.mu.Unlock()
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	defer context.AfterFunc(line, cancel)()
+	r = r.WithContext(ctx)
 	if fault != nil {
 		if answer := fault(a); answer != nil {
 			answer(w, r)
@@ -114,6 +123,15 @@ func (p *faultProxy) set(f fault) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.fault = f
+}
+
+// setCut has a fault answer from now on, and ends what is being answered: streams too.
+func (p *faultProxy) setCut(f fault) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.fault = f
+	p.cut()
+	p.line, p.cut = context.WithCancel(context.WithoutCancel(p.line))
 }
 
 // made are the writes so far.

@@ -19,14 +19,20 @@ type process struct {
 	ended chan struct{}
 }
 
-// startProcess starts the command, which TestMain has put into PATH. It is killed
-// when the test ends, and by the kernel when the test does not get so far.
-func startProcess(t *testing.T, env []string, name string, args ...string) *process {
+// newProcess is the command as it will be started: TestMain has put it into PATH.
+func newProcess(t *testing.T, env []string, name string, args ...string) *process {
 	t.Helper()
 	p := &process{cmd: exec.Command(name, args...), ended: make(chan struct{})}
 	p.cmd.Stdout, p.cmd.Stderr = &p.out, &p.out
 	p.cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}, env...)
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	return p
+}
+
+// start starts it. It is killed when the test ends, and by the kernel when the test
+// does not get so far.
+func (p *process) start(t *testing.T) {
+	t.Helper()
 	must(t, p.cmd.Start())
 	go func() {
 		p.cmd.Wait()
@@ -38,7 +44,6 @@ func startProcess(t *testing.T, env []string, name string, args ...string) *proc
 			t.Logf("%s says:\n%s", p.cmd, strings.Join(p.out.all(), "\n"))
 		}
 	})
-	return p
 }
 
 // kill ends it at once, and waits.
@@ -78,5 +83,7 @@ func executorConfig(t *testing.T, namespace, deadlines string) string {
 // is started: the name stays when a container is restarted.
 func startExecutor(t *testing.T, pod, config string, p *faultProxy) *process {
 	t.Helper()
-	return startProcess(t, []string{"POD_NAME=" + pod}, "unpend", "run", "--mode", "approve", "--roles", "remediate", "--config", config, "--kubeconfig", p.kubeconfig)
+	x := newProcess(t, []string{"POD_NAME=" + pod}, "unpend", "run", "--mode", "approve", "--roles", "remediate", "--config", config, "--kubeconfig", p.kubeconfig)
+	x.start(t)
+	return x
 }

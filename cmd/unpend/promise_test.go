@@ -18,6 +18,10 @@ type promise struct {
 // it came to with report.
 var promises = []promise{
 	{"R09", promiseR09},
+	{"R12", promiseR12},
+	{"R13", promiseR13},
+	{"R24", promiseR24},
+	{"R32", promiseR32},
 	{"S15", promiseS15},
 }
 

@@ -7,8 +7,11 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// The test binary is the program too, for the scripts.
-func TestMain(m *testing.M) { testscript.Main(m, map[string]func(){"unpend": main}) }
+// The test binary is the program too, for the scripts and as a child process, and a
+// person who clicks.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"unpend": main, "clicker": clicker})
+}
 
 // The real command, run by script files as a person would type it.
 func TestScripts(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"testing"
+	"time"
 )
 
 // AuditEvent is one request the API server answered (audit.k8s.io/v1, level Metadata).
@@ -12,7 +13,9 @@ type AuditEvent struct {
 	Verb       string `json:"verb"`
 	RequestURI string `json:"requestURI"`
 	UserAgent  string `json:"userAgent"`
-	User       struct {
+	// Received is when the request came, to the microsecond.
+	Received time.Time `json:"requestReceivedTimestamp"`
+	User     struct {
 		Username string   `json:"username"`
 		Groups   []string `json:"groups"`
 	} `json:"user"`
