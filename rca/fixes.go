@@ -23,6 +23,7 @@ type candidate struct {
 	stranded int
 	keeps    bool    // gives what was asked
 	removes  CauseID // the cause its most disruptive change removes
+	failures int     // in how many percent of past uses such a fix did not help
 }
 
 const (
@@ -257,6 +258,7 @@ func (c *Case) candidate(n *nodeView, set []change) *candidate {
 	}
 	f.fix.Kind = mostDisruptive(f.fix.Kinds)
 	f.removes = set[slices.IndexFunc(set, func(ch change) bool { return ch.kind == f.fix.Kind })].cause
+	f.failures = c.failures(f.removes, f.fix.Kind)
 	f.fix.Title = strings.Join(titles, "; ")
 	for _, v := range f.victims {
 		f.fix.Cost.Evictions = append(f.fix.Cost.Evictions, PodName{v.Namespace, v.Name})
@@ -319,7 +321,7 @@ func (c *Case) enough(sets [][]change, more FixKind) bool {
 }
 
 // order sorts fixes: schedules first · those that give what was asked · automatic ·
-// victim cost · nodes · minutes · catalogue order. Refuted ones would come last.
+// victim cost · nodes · minutes · what failed less often · catalogue order. Refuted ones would come last.
 // Without judged the verdict, which candidates do not have yet, is left out.
 func (f *candidate) order(g *candidate, judged bool) int {
 	verdicts := []Verdict{Schedules, "", Waits, Unproven, Refuted}
@@ -334,6 +336,7 @@ func (f *candidate) order(g *candidate, judged bool) int {
 		f.cost.compare(g.cost),
 		len(f.fix.Cost.Nodes)-len(g.fix.Cost.Nodes),
 		f.fix.Cost.Minutes-g.fix.Cost.Minutes,
+		f.failures-g.failures,
 		slices.Index(fixOrder, f.fix.Kind)-slices.Index(fixOrder, g.fix.Kind),
 	)
 }

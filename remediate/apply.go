@@ -130,7 +130,7 @@ func Find(ctx context.Context, d Deps, incident string, number int, plan string)
 }
 
 func find(ctx context.Context, d Deps, st *cluster.State, incident string, number int, plan string) (rca.Diagnosis, rca.Fix, error) {
-	found, err := rca.Diagnose(ctx, st, rca.Options{Measure: d.Measure, Only: func(i watcher.Incident) bool { return i.ID == incident }})
+	found, err := rca.Diagnose(ctx, st, rca.Options{Measure: d.Measure, Outcomes: Store{d.Dynamic}.Outcomes, Only: func(i watcher.Incident) bool { return i.ID == incident }})
 	if err != nil {
 		return rca.Diagnosis{}, rca.Fix{}, err
 	}
