@@ -54,14 +54,10 @@ func (r *runner) machine() (*machine, error) {
 	m := &machine{runner: r, again: map[string]bool{}}
 	m.program = r.steps()
 	m.back = r.wayBack
-	known := map[string]bool{}
-	for _, s := range append(slices.Clone(m.program), r.everyWayBack()...) {
-		known[s.id] = true
+	if err := m.sound(); err != nil {
+		return nil, err
 	}
-	for i, e := range r.rem.Status.Journal {
-		if !known[e.Step] {
-			return nil, fmt.Errorf("status.journal[%d].step: %q is not a step of this plan", i, e.Step)
-		}
+	for _, e := range r.rem.Status.Journal {
 		if e.Ended == nil {
 			m.again[e.Step] = true
 		}
@@ -182,7 +178,7 @@ func (m *machine) begin(ctx context.Context, s step) (*entry, error) {
 	}
 	st.Journal = append(st.Journal, line)
 	if !m.undoing() {
-		st.Progress = fmt.Sprintf("%d/%d", slices.IndexFunc(m.program, func(o step) bool { return o.id == s.id })+1, len(m.program))
+		st.Progress = progress(slices.IndexFunc(m.program, func(o step) bool { return o.id == s.id })+1, len(m.program))
 	}
 	if err := m.save(ctx); err != nil {
 		return nil, err
@@ -194,6 +190,9 @@ func (m *machine) begin(ctx context.Context, s step) (*entry, error) {
 
 func (m *machine) endOf(ctx context.Context, s step, e *entry, err error) {
 	now := metav1.NewMicroTime(m.Now())
+	if now.Time.Before(e.Began.Time) {
+		now = e.Began // by another's clock
+	}
 	e.Ended = &now
 	result := audit.Done
 	if err != nil {

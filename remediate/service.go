@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -67,8 +68,9 @@ func (x *Executor) Run(ctx context.Context, config *rest.Config, identity string
 	toPlan := func(_ context.Context, o client.Object) []reconcile.Request {
 		return []reconcile.Request{{NamespacedName: client.ObjectKey{Name: strings.TrimSuffix(o.GetName(), "-2")}}}
 	}
-	err = ctrl.NewControllerManagedBy(m).Named("remediation").For(&v1alpha1.Remediation{}).
-		Watches(&v1alpha1.Approval{}, handler.EnqueueRequestsFromMapFunc(toPlan)).
+	// Their names are enough: one that cannot be read would else end the watch of all.
+	err = ctrl.NewControllerManagedBy(m).Named("remediation").For(&v1alpha1.Remediation{}, builder.OnlyMetadata).
+		Watches(&v1alpha1.Approval{}, handler.EnqueueRequestsFromMapFunc(toPlan), builder.OnlyMetadata).
 		// One at a time: the guard-rails judge a plan in the world that the one before left.
 		WithOptions(controller.Options{MaxConcurrentReconciles: 1, SkipNameValidation: ptr.To(true)}).Complete(x)
 	if err != nil {
@@ -98,7 +100,7 @@ func (x *Executor) leads(lock *resourcelock.LeaseLock) func(context.Context) (st
 	}
 }
 
-// breakerEvery is how often the breaker looks at the nodes: from a cache.
+// breakerEvery is how often the breaker looks at the nodes, from a cache, and at the plans.
 const breakerEvery = 2 * time.Second
 
 // watchBreaker opens the breaker when it has to; only a person closes it.
@@ -123,11 +125,11 @@ func (x *Executor) checkBreaker(ctx context.Context, cached client.Reader) error
 		return err
 	}
 	var nodes corev1.NodeList
-	var plans v1alpha1.RemediationList
-	if err := errors.Join(cached.List(ctx, &nodes), cached.List(ctx, &plans)); err != nil {
+	plans, err := x.store.List(ctx)
+	if err := errors.Join(err, cached.List(ctx, &nodes)); err != nil {
 		return fmt.Errorf("list nodes and plans: %w", err)
 	}
-	view := guard.View{Now: x.Now(), Plans: plans.Items}
+	view := guard.View{Now: x.Now(), Plans: plans}
 	for i := range nodes.Items {
 		view.Nodes = append(view.Nodes, &nodes.Items[i])
 	}
