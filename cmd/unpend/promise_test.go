@@ -18,6 +18,7 @@ type promise struct {
 // it came to with report.
 var promises = []promise{
 	{"R09", promiseR09},
+	{"R20", promiseR20},
 	{"S15", promiseS15},
 }
 
