@@ -19,6 +19,8 @@ type promise struct {
 var promises = []promise{
 	{"R09", promiseR09},
 	{"R20", promiseR20},
+	{"R21", promiseR21},
+	{"R22", promiseR22},
 	{"S15", promiseS15},
 }
 
