@@ -64,7 +64,7 @@ func Stand(ctx context.Context, d Deps, namespace string) (Standing, error) {
 	s.Limits, s.Paused = r.limits, r.paused
 	s.Breaker = Breaker{Open: r.breaker.Open, Since: r.breaker.Since, Why: r.breaker.Why}
 	if s.Breaker.Open {
-		s.Breaker.Reset = guard.ResetCommand + " -n " + namespace
+		s.Breaker.Reset = guard.ResetCommand(namespace)
 	}
 	view, err := x.view(ctx, r, &v1alpha1.Remediation{})
 	if err := unread(err); err != nil {

@@ -46,7 +46,7 @@ func promiseR22(t *testing.T) {
 	p.waits(t, node, "2g.10gb", 1)
 	plans := p.plans(t, node)
 	p.approve(t, plans)
-	p.queued(t, plans[node].Name)
+	p.queued(t, plans[node].Name, p.resetCommand(t))
 	x.kill()
 	p.back(t, fragile)
 	before := len(proxy.made())
@@ -149,12 +149,14 @@ func (p *pool) breaker(t *testing.T) (open bool, why string) {
 	return cm.Data["open"] == "true", cm.Data["why"]
 }
 
-func (p *pool) queued(t *testing.T, plan string) {
+// queued waits until the plan says that it is held back, and by which command a person
+// ends that.
+func (p *pool) queued(t *testing.T, plan, command string) {
 	t.Helper()
 	controlplane.Eventually(t, 30*time.Second, "the plan is held back by the breaker", func() (bool, string) {
 		rem, err := p.store().Get(t.Context(), plan)
 		must(t, err)
-		held := rem.Status.Phase == v1alpha1.Queued && strings.Contains(rem.Status.Message, "the breaker is open") && strings.Contains(rem.Status.Message, "3 of 12 GPU nodes")
+		held := rem.Status.Phase == v1alpha1.Queued && strings.Contains(rem.Status.Message, "the breaker is open") && strings.Contains(rem.Status.Message, "3 of 12 GPU nodes") && strings.HasSuffix(rem.Status.Message, command)
 		return held, fmt.Sprintf("%s %s", rem.Status.Phase, rem.Status.Message)
 	})
 }
