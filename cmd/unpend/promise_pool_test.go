@@ -267,7 +267,9 @@ func (c *census) count(changed *corev1.Node, event bool) {
 		if n.Annotations[v1alpha1.OperationAnnotation] != "" {
 			worked++
 		}
-		ready := slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool { return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue })
+		ready := slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
+			return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+		})
 		if n.Spec.Unschedulable || !ready {
 			out++
 		}

@@ -21,6 +21,7 @@ var promises = []promise{
 	{"R20", promiseR20},
 	{"R21", promiseR21},
 	{"R22", promiseR22},
+	{"R23", promiseR23},
 	{"S15", promiseS15},
 }
 

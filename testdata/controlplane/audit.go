@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"testing"
+	"time"
 )
 
 // AuditEvent is one request the API server answered (audit.k8s.io/v1, level Metadata).
@@ -12,6 +13,9 @@ type AuditEvent struct {
 	Verb       string `json:"verb"`
 	RequestURI string `json:"requestURI"`
 	UserAgent  string `json:"userAgent"`
+	// Received and Answered are when the request came and when its answer was done.
+	Received time.Time `json:"requestReceivedTimestamp"`
+	Answered time.Time `json:"stageTimestamp"`
 	User       struct {
 		Username string   `json:"username"`
 		Groups   []string `json:"groups"`
