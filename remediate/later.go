@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,7 +19,8 @@ import (
 // makes a write again by itself, up to ten times, when the API server says "later"
 // (Retry-After; rest/with_retry.go): by then somebody may have turned the kill switch,
 // another may lead, or the object be another. How long the server wants to be left
-// alone is in the error (apierrors.SuggestsClientDelay).
+// alone is in the error (apierrors.SuggestsClientDelay). The leader's lease is left to
+// client-go: its elector would write again at once.
 func OneWrite(next http.RoundTripper) http.RoundTripper { return oneWrite{next} }
 
 type oneWrite struct{ next http.RoundTripper }
@@ -26,7 +28,7 @@ type oneWrite struct{ next http.RoundTripper }
 // RoundTrip implements http.RoundTripper.
 func (o oneWrite) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := o.next.RoundTrip(r)
-	if err != nil || r.Method == http.MethodGet {
+	if err != nil || r.Method == http.MethodGet || strings.HasSuffix(r.URL.Path, "/leases/"+LeaderLease) {
 		return resp, err
 	}
 	seconds, err := strconv.Atoi(resp.Header.Get("Retry-After"))
