@@ -11,8 +11,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// lockLease is how long a node stays locked when nobody gives the lock back: longer
-// than a plan can take. Within it the mark on the node tells who works there.
+// lockLease is what a lock says of itself: longer than a plan can take. Nobody goes by
+// it, for clocks differ and jump: a lock is held until the plan that has it has ended.
 const lockLease = time.Hour
 
 func (s *saga) lockName() string { return "unpend-node-" + s.target.Name }
@@ -29,9 +29,10 @@ func (s *saga) lock(ctx context.Context, _ *entry) (string, error) {
 	case err != nil:
 	case ptr.Deref(l.Spec.HolderIdentity, "") == s.rem.Name:
 		return "", nil
-	case l.Spec.RenewTime != nil && now.Sub(l.Spec.RenewTime.Time) < lockLease:
-		return "", fmt.Errorf("%w: node %s is locked by plan %s", ErrRefused, s.target.Name, ptr.Deref(l.Spec.HolderIdentity, ""))
 	default:
+		if err := s.abandoned(ctx, ptr.Deref(l.Spec.HolderIdentity, "")); err != nil {
+			return "", err
+		}
 		l.Spec = spec
 		_, err = leases.Update(ctx, l, metav1.UpdateOptions{FieldManager: fieldManager})
 	}
@@ -42,6 +43,23 @@ func (s *saga) lock(ctx context.Context, _ *entry) (string, error) {
 		return "", fmt.Errorf("lock node %s: %w", s.target.Name, err)
 	}
 	return "", nil
+}
+
+// abandoned refuses while the plan that holds the lock has not ended.
+func (s *saga) abandoned(ctx context.Context, plan string) error {
+	if plan == "" {
+		return nil
+	}
+	holder, err := Store{s.Dynamic}.Get(ctx, plan)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("read the plan that has locked node %s: %w", s.target.Name, err)
+	case !holder.Status.Phase.Ended():
+		return fmt.Errorf("%w: node %s is locked by plan %s", ErrRefused, s.target.Name, plan)
+	}
+	return nil
 }
 
 // unlock gives the lease back, if it is ours.
