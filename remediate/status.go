@@ -5,7 +5,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/unpend/unpend/remediate/guard"
@@ -47,9 +46,9 @@ func Stand(ctx context.Context, d Deps, namespace string) (Standing, error) {
 		}
 		return err
 	}
-	lease, err := d.Client.CoordinationV1().Leases(namespace).Get(ctx, LeaderLease, metav1.GetOptions{})
+	lease, err := Leader(ctx, d, namespace)
 	switch {
-	case err == nil && Leads(lease, d.Now()):
+	case err == nil && lease != nil:
 		s.Mode, s.Leader, s.Generation = "approve", *lease.Spec.HolderIdentity, int64(ptr.Deref(lease.Spec.LeaseTransitions, 0))
 	case apierrors.IsNotFound(err):
 	default:
