@@ -179,10 +179,13 @@ func (m *machine) entry(id string) *v1alpha1.Entry {
 // again as it is.
 func (m *machine) begin(ctx context.Context, s step) (*entry, error) {
 	st := m.status()
+	now := metav1.NewMicroTime(m.Now())
 	if e := m.entry(s.id); e != nil {
+		if now.Before(&e.Began) { // the clock was set back: nobody waits for it to catch up
+			e.Began, e.Deadline = now, metav1.NewMicroTime(now.Add(s.within))
+		}
 		return &entry{e, m.again[s.id]}, nil
 	}
-	now := metav1.NewMicroTime(m.Now())
 	line := v1alpha1.Entry{Step: s.id, Text: s.text, Began: now, Deadline: metav1.NewMicroTime(now.Add(s.within))}
 	if m.Leads != nil {
 		holder, generation, err := m.Leads(ctx)
