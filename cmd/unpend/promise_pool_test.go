@@ -33,6 +33,7 @@ type pool struct {
 	*lane
 	ns    string
 	nodes []string
+	ahead time.Duration // how much later than usual the plans expire
 }
 
 func newPool(t *testing.T, nodes int) *pool {
@@ -147,7 +148,7 @@ func (p *pool) plans(t *testing.T, nodes ...string) map[string]*v1alpha1.Remedia
 		for _, d := range found {
 			for _, f := range d.Fixes {
 				if slices.Equal(f.Kinds, []rca.FixKind{rca.RepartitionGPU}) && f.Proof.Verdict == rca.Schedules {
-					out[f.Proof.Node], err = p.store().Record(t.Context(), remediate.Propose(remediate.Found{State: st, Diagnosis: d, Fix: f}, "somebody", time.Now()))
+					out[f.Proof.Node], err = p.store().Record(t.Context(), remediate.Propose(remediate.Found{State: st, Diagnosis: d, Fix: f}, "somebody", time.Now().Add(p.ahead)))
 					must(t, err)
 					break
 				}

@@ -18,6 +18,8 @@ type promise struct {
 // it came to with report.
 var promises = []promise{
 	{"R09", promiseR09},
+	{"R16", promiseR16},
+	{"R18", promiseR18},
 	{"R20", promiseR20},
 	{"R21", promiseR21},
 	{"R22", promiseR22},
