@@ -57,7 +57,7 @@ func (r *runner) evict(ctx context.Context, t rca.Target, e *entry) (string, err
 		return "", nil
 	case err == nil || apierrors.IsNotFound(err):
 		return "", nil
-	case len(budgets) > 0 && !r.DryRun:
+	case len(budgets) > 0 && !r.DryRun && delayOf(err) == 0:
 		return fmt.Sprintf("a PodDisruptionBudget does not allow the eviction of %s/%s (%s)", t.Namespace, t.Name, strings.Join(budgets, "; ")), nil
 	case apierrors.IsConflict(err) && !r.DryRun:
 		return "others write to it", nil

@@ -153,11 +153,10 @@ func (s *saga) cordon(ctx context.Context, e *entry) (string, error) {
 func (s *saga) settled(e *entry) string {
 	now := s.Now()
 	since, err := parseTime(e.Note)
-	switch {
-	case err == nil:
-	case e.again: // whoever wrote it is gone
-		since = e.Began.Time
-	default:
+	if err != nil && e.again { // whoever wrote it is gone
+		since, err = e.Began.Time, nil
+	}
+	if err != nil || since.After(now) { // or the clock was set back
 		e.Note, since = formatTime(now), now
 	}
 	if now.Sub(since) < s.Deadlines.Settle {

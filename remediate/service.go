@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,6 +15,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -45,6 +45,13 @@ const (
 	shutdown = 8 * time.Second
 )
 
+// How soon a plan is looked at again that could not be read or written: by default the
+// pause would grow to a quarter of an hour, long after the API server is back.
+const (
+	firstRetry = 100 * time.Millisecond
+	lastRetry  = 10 * time.Second
+)
+
 // Run carries plans out, as one of possibly several: whoever holds the lease does,
 // under the name of identity. It ends with the context, at a safe point: the next
 // leader goes on from the journal.
@@ -72,7 +79,8 @@ func (x *Executor) Run(ctx context.Context, config *rest.Config, identity string
 	err = ctrl.NewControllerManagedBy(m).Named("remediation").For(&v1alpha1.Remediation{}, builder.OnlyMetadata).
 		Watches(&v1alpha1.Approval{}, handler.EnqueueRequestsFromMapFunc(toPlan), builder.OnlyMetadata).
 		// One at a time: the guard-rails judge a plan in the world that the one before left.
-		WithOptions(controller.Options{MaxConcurrentReconciles: 1, SkipNameValidation: ptr.To(true)}).Complete(x)
+		WithOptions(controller.Options{MaxConcurrentReconciles: 1, SkipNameValidation: ptr.To(true),
+			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry)}).Complete(x)
 	if err != nil {
 		return fmt.Errorf("make the executor: %w", err)
 	}
@@ -155,10 +163,4 @@ func (x *Executor) writeBreaker(ctx context.Context, s guard.BreakerState) error
 	cm.Data = s.Data()
 	_, err = maps.Update(ctx, cm, metav1.UpdateOptions{FieldManager: fieldManager})
 	return err
-}
-
-// Leads says whether the lease is held by somebody who is there.
-func Leads(l *coordinationv1.Lease, now time.Time) bool {
-	held := time.Duration(ptr.Deref(l.Spec.LeaseDurationSeconds, 0)) * time.Second
-	return ptr.Deref(l.Spec.HolderIdentity, "") != "" && l.Spec.RenewTime != nil && now.Sub(l.Spec.RenewTime.Time) < 2*held
 }

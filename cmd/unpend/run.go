@@ -105,6 +105,7 @@ func (o *runOptions) serve(ctx context.Context, std stdio) error {
 		return fmt.Errorf("read the kubeconfig: %w", err)
 	}
 	config.QPS, config.Burst = 50, 100
+	config.Wrap(remediate.OneWrite)
 	s := &service{config: c, measure: measure, client: client, custom: custom, rest: config, now: time.Now, roles: o.roles, std: std, logger: slog.New(slog.NewJSONHandler(std.err, nil)), registry: prometheus.NewRegistry()}
 	return unreachable(s.run(ctx))
 }
