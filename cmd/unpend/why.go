@@ -125,7 +125,7 @@ func (o *whyOptions) diagnose(ctx context.Context, st *cluster.State, asked targ
 		}
 		defer index.Close()
 		for _, s := range index.Skipped() {
-			fmt.Fprintf(std.err, "unpend: knowledge: %s\n", s)
+			fmt.Fprintf(std.err, "unpend: knowledge: %s\n", terminal.Clean(s))
 		}
 		opts.Search = func(ctx context.Context, words []string) ([]knowledge.Hit, error) {
 			return index.Search(ctx, words, 3)
