@@ -150,8 +150,8 @@ func dice(percent int, seed uint64) fault {
 	}
 }
 
-// watched counts requests, and notes which were told to wait, and when they came again.
-type watched struct {
+// requestTally counts requests, and notes which were told to wait, and when they came again.
+type requestTally struct {
 	mu     sync.Mutex
 	began  time.Time
 	n      int                  // within lookFor
@@ -161,9 +161,9 @@ type watched struct {
 	next   fault
 }
 
-func newWatched() *watched { return &watched{began: time.Now(), told: map[string]time.Time{}} }
+func newRequestTally() *requestTally { return &requestTally{began: time.Now(), told: map[string]time.Time{}} }
 
-func (y *watched) set(f fault) {
+func (y *requestTally) set(f fault) {
 	y.mu.Lock()
 	defer y.mu.Unlock()
 	y.next = f
@@ -171,7 +171,7 @@ func (y *watched) set(f fault) {
 
 // look counts a request and passes it on. Of reads several parts of the process ask
 // the same thing; a write is made by one alone, and is held to what it was told.
-func (y *watched) look(a *asked) http.HandlerFunc {
+func (y *requestTally) look(a *asked) http.HandlerFunc {
 	y.mu.Lock()
 	now, next := time.Now(), y.next
 	if now.Sub(y.began) < lookFor {
@@ -205,13 +205,13 @@ func (y *watched) look(a *asked) http.HandlerFunc {
 	}
 }
 
-func (y *watched) forget() {
+func (y *requestTally) forget() {
 	y.mu.Lock()
 	defer y.mu.Unlock()
 	clear(y.told)
 }
 
-func (y *watched) seen() (n, waited int, early []string) {
+func (y *requestTally) seen() (n, waited int, early []string) {
 	y.mu.Lock()
 	defer y.mu.Unlock()
 	return y.n, y.waited, y.early
@@ -236,12 +236,12 @@ func (s *troubles) baseline(t *testing.T) {
 }
 
 // tended is a plan that an executor which is restarted when it ends carries out.
-func (l *lane) tended(t *testing.T) (*cell, *watched, *kubelet) {
+func (l *lane) tended(t *testing.T) (*cell, *requestTally, *kubelet) {
 	t.Helper()
 	c := l.newCell(t)
 	setGuards(t, l, c.ns, "breaker: {failures: 1000}")
 	c.approve(t)
-	y := newWatched()
+	y := newRequestTally()
 	proxy := newFaultProxy(t, l.ControlPlane, "executor-"+c.ns)
 	proxy.set(y.look)
 	return c, y, keepRunning(t, executorConfig(t, c.ns, "evict: 90s, leave: 90s, manager: 90s, wedge: 90s, run: 90s"), proxy, y.forget)
@@ -269,7 +269,7 @@ func (s *troubles) play(t *testing.T, l *lane, k trouble) {
 // random rolls the dice for a minute, at three times the rate that is promised for an
 // hour. One plan after the other is carried out; as many requests as they would make
 // undisturbed are what theirs are compared with.
-func (s *troubles) random(t *testing.T, l *lane, c *cell, y *watched, kept *kubelet) {
+func (s *troubles) random(t *testing.T, l *lane, c *cell, y *requestTally, kept *kubelet) {
 	const percent = 15
 	over := time.Now().Add(randomFor)
 	y.set(dice(percent, 1))
@@ -296,7 +296,7 @@ func (s *troubles) random(t *testing.T, l *lane, c *cell, y *watched, kept *kube
 
 // note judges what was counted. Least is what an undisturbed executor would have
 // asked.
-func (s *troubles) note(t *testing.T, y *watched, kept *kubelet, name string, took time.Duration, least int, more string) {
+func (s *troubles) note(t *testing.T, y *requestTally, kept *kubelet, name string, took time.Duration, least int, more string) {
 	t.Helper()
 	restarts := kept.stop(t)
 	n, waited, early := y.seen()
