@@ -140,7 +140,7 @@ func dice(percent int, seed uint64) fault {
 		case 3:
 			return gone(a)
 		}
-		return func(w http.ResponseWriter, r *http.Request) {
+		return func(_ http.ResponseWriter, r *http.Request) {
 			select {
 			case <-r.Context().Done():
 			case <-time.After(5 * time.Second):
@@ -161,7 +161,9 @@ type requestTally struct {
 	next   fault
 }
 
-func newRequestTally() *requestTally { return &requestTally{began: time.Now(), told: map[string]time.Time{}} }
+func newRequestTally() *requestTally {
+	return &requestTally{began: time.Now(), told: map[string]time.Time{}}
+}
 
 func (y *requestTally) set(f fault) {
 	y.mu.Lock()

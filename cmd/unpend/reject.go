@@ -45,7 +45,7 @@ func (o *rejectOptions) reject(ctx context.Context, name string, std stdio) erro
 	if rem.Status.Phase.Ended() || rem.Status.Phase.Begun() {
 		return outcomeError(fmt.Errorf("%w: the plan is %s already: %s", remediate.ErrRefused, rem.Status.Phase, rem.Status.Message))
 	}
-	if _, err := decision(ctx, d, rem, v1alpha1.Reject, o.reason); err != nil {
+	if err := decision(ctx, d, rem, v1alpha1.Reject, o.reason); err != nil {
 		return outcomeError(err)
 	}
 	fmt.Fprintf(std.out, "plan %.12s is rejected: %s\n", rem.Name, rem.Spec.Title)
