@@ -18,7 +18,7 @@ import (
 	"github.com/unpend/unpend/remediate/v1alpha1"
 )
 
-// ErrHalted: somebody has said stop.
+// ErrHalted is that somebody has said stop.
 var ErrHalted = errors.New("halted")
 
 // look again at a plan that a guard-rail holds back, when nothing says when.

@@ -207,7 +207,7 @@ func changesOfOthers() []change {
 		{name: "the ConfigMap is edited", world: func(t *testing.T, c *cell) {
 			c.configured(t)
 			repartition(t, c)
-		}, change: func(t *testing.T, c *cell, node string) {
+		}, change: func(t *testing.T, c *cell, _ string) {
 			c.editConfig(t, func(s string) string {
 				i := strings.Index(s, "  all-balanced:") // its counts become others
 				return s[:i] + strings.Replace(s[i:], "1g.5gb: 2", "1g.5gb: 1", 1)

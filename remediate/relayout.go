@@ -298,7 +298,7 @@ func keptClosed(n *corev1.Node, before bool) error {
 				Unschedulable *struct{} `json:"f:unschedulable"`
 			} `json:"f:spec"`
 		}
-		if m.Manager == fieldManager || m.FieldsV1 == nil || json.Unmarshal(m.FieldsV1.Raw, &has) != nil || has.Spec.Unschedulable == nil {
+		if m.Manager == fieldManager || m.FieldsV1 == nil || json.Unmarshal(m.FieldsV1.GetRawBytes(), &has) != nil || has.Spec.Unschedulable == nil {
 			continue
 		}
 		return fmt.Errorf("node %s was cordoned by %s meanwhile: its layout is made, it stays cordoned, and the pod waits until somebody opens it", n.Name, m.Manager)

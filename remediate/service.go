@@ -58,8 +58,8 @@ func (x *Executor) Run(ctx context.Context, config *rest.Config, identity string
 	m, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme: scheme, Logger: logr.FromSlogHandler(x.Logger.Handler()), Metrics: metricsserver.Options{BindAddress: "0"},
 		LeaderElection: true, LeaderElectionResourceLockInterface: lock, LeaderElectionReleaseOnCancel: true,
-		LeaseDuration: ptr.To(leaseDuration), RenewDeadline: ptr.To(renewDeadline), RetryPeriod: ptr.To(retryPeriod),
-		GracefulShutdownTimeout: ptr.To(shutdown),
+		LeaseDuration: new(leaseDuration), RenewDeadline: new(renewDeadline), RetryPeriod: new(retryPeriod),
+		GracefulShutdownTimeout: new(shutdown),
 	})
 	if err != nil {
 		return fmt.Errorf("make the executor: %w", err)
@@ -72,7 +72,7 @@ func (x *Executor) Run(ctx context.Context, config *rest.Config, identity string
 	err = ctrl.NewControllerManagedBy(m).Named("remediation").For(&v1alpha1.Remediation{}, builder.OnlyMetadata).
 		Watches(&v1alpha1.Approval{}, handler.EnqueueRequestsFromMapFunc(toPlan), builder.OnlyMetadata).
 		// One at a time: the guard-rails judge a plan in the world that the one before left.
-		WithOptions(controller.Options{MaxConcurrentReconciles: 1, SkipNameValidation: ptr.To(true)}).Complete(x)
+		WithOptions(controller.Options{MaxConcurrentReconciles: 1, SkipNameValidation: new(true)}).Complete(x)
 	if err != nil {
 		return fmt.Errorf("make the executor: %w", err)
 	}
