@@ -59,7 +59,7 @@ func newCellOn(t *testing.T, cp *controlplane.ControlPlane) *cell {
 	c.agent = "executor-" + c.ns
 	config := cp.Config()
 	config.UserAgent = c.agent
-	c.crash = &crash{sent: map[string]bool{}}
+	c.crash = &crash{sent: map[string]bool{}, asked: map[string]int{}}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return roundTripper{c.crash, next} })
 	c.deps = Deps{Client: kubernetes.NewForConfigOrDie(config), Dynamic: dynamic.NewForConfigOrDie(config), Now: time.Now, Logger: slog.New(slog.DiscardHandler),
 		Poll: 50 * time.Millisecond, Deadlines: Deadlines{Evict: 30 * time.Second, Leave: 30 * time.Second, Manager: 20 * time.Second, Wedge: 15 * time.Second, Run: 40 * time.Second}}
@@ -273,8 +273,8 @@ func (c *cell) writes(t *testing.T) []write {
 			continue
 		}
 		resource := e.ObjectRef.Resource
-		if resource == "remediations" || resource == "leases" {
-			continue // the journal and the locks are its own
+		if resource == "remediations" || resource == "leases" || resource == "subjectaccessreviews" {
+			continue // the journal and the locks are its own, a review is a question
 		}
 		if e.ObjectRef.Subresource != "" {
 			resource += "/" + e.ObjectRef.Subresource

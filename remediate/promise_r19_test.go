@@ -192,6 +192,7 @@ func promiseR19(t *testing.T, l lanes) {
 			}
 		}
 	}
+	names = slices.DeleteFunc(names, func(name string) bool { return spoilers[name].path[0] != "actions" }) // of the others much is as good
 	t.Run("anything", rapid.MakeCheck(func(r *rapid.T) {
 		path := spoilers[rapid.SampledFrom(names).Draw(r, "field")].path
 		if u := s.made(r, path, anything().Draw(r, "value"), rapid.Bool().Draw(r, "old name")); u != nil {

@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 
 	"github.com/unpend/unpend/remediate/v1alpha1"
 	"github.com/unpend/unpend/testdata/controlplane"
@@ -48,7 +47,7 @@ func corruptions() []corruption {
 		{"a step of the way back", entryAt(6, step("undo/0/config")), "status.journal[6].step"},
 		{"a step is missing", func(st *v1alpha1.RemediationStatus) { st.Journal = append(st.Journal[:1], st.Journal[2:]...) }, "status.journal[1].step"},
 		{"two are under way", entryAt(3, func(e *v1alpha1.Entry) { e.Ended = nil }), "status.journal[3].ended"},
-		{"an end before its begin", entryAt(5, func(e *v1alpha1.Entry) { e.Ended = ptr.To(hour(e.Began, -1)) }), "status.journal[5].ended"},
+		{"an end before its begin", entryAt(5, func(e *v1alpha1.Entry) { e.Ended = new(hour(e.Began, -1)) }), "status.journal[5].ended"},
 		{"a begin that is to come", entryAt(6, func(e *v1alpha1.Entry) { e.Began, e.Deadline = hour(e.Began, 3), hour(e.Deadline, 3) }), "status.journal[6].began"},
 		{"a deadline before its begin", entryAt(6, func(e *v1alpha1.Entry) { e.Deadline = hour(e.Began, -1) }), "status.journal[6].deadline"},
 		{"a deadline in a thousand years", entryAt(6, func(e *v1alpha1.Entry) { e.Deadline = hour(e.Began, 24*365*200) }), "status.journal[6].deadline"},
@@ -60,7 +59,7 @@ func corruptions() []corruption {
 		{"huge progress", func(st *v1alpha1.RemediationStatus) { st.Progress = strings.Repeat("9", 400) + "/11" }, "status.progress"},
 		{"no progress", func(st *v1alpha1.RemediationStatus) { st.Progress = "" }, "status.progress"},
 		{"no begin", func(st *v1alpha1.RemediationStatus) { st.Began = nil }, "status.began"},
-		{"a begin tomorrow", func(st *v1alpha1.RemediationStatus) { st.Began = ptr.To(hour(*st.Began, 24)) }, "status.began"},
+		{"a begin tomorrow", func(st *v1alpha1.RemediationStatus) { st.Began = new(hour(*st.Began, 24)) }, "status.began"},
 		{"an end, and it runs", func(st *v1alpha1.RemediationStatus) { st.Ended = st.Began }, "status.ended"},
 		{"fewer than no evictions", func(st *v1alpha1.RemediationStatus) { st.Evicted = -3 }, "status.evicted"},
 		{"more evictions than pods", func(st *v1alpha1.RemediationStatus) { st.Evicted = 4 }, "status.evicted"},
