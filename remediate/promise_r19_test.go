@@ -101,8 +101,14 @@ func (s *spoiled) made(t failer, path []any, value any, oldName bool) *unstructu
 		return nil
 	}
 	var spec v1alpha1.RemediationSpec
-	if err := json.Unmarshal(after, &spec); err == nil && !oldName {
-		u.SetName(rca.PlanHash(spec.Actions))
+	if err := json.Unmarshal(after, &spec); err == nil {
+		is := rca.PlanHash(spec.Actions)
+		if path[0] == "actions" && is == s.whole.Name {
+			return nil // written in another way
+		}
+		if !oldName {
+			u.SetName(is)
+		}
 	}
 	return u
 }
