@@ -184,7 +184,7 @@ func (v *claimView) read(ctx context.Context, a *deviceAsk) {
 			a.matching = append(a.matching, d)
 		}
 	}
-	a.nearest(distinct)
+	a.near = a.nearest(distinct)
 }
 
 // alike returns a key that is the same for devices that the selectors cannot tell

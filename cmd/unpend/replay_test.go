@@ -65,7 +65,11 @@ func TestScenariosReplayed(t *testing.T) {
 			// What is possible only changes with the first fresh report.
 			if w.Fix.Verdict == rca.Schedules && w.Certainty != rca.Possible && !t.Failed() {
 				applied++
-				r.apply(t, d)
+				if d.Fixes[0].Automatic {
+					r.apply(t, d)
+				} else {
+					r.byHand(t, d)
+				}
 			}
 		})
 	}
@@ -137,13 +141,10 @@ func (r *replay) make(t *testing.T) {
 	for _, n := range r.st.Nodes {
 		r.node(t, n)
 	}
-	for _, p := range r.st.Pods {
-		if p.Spec.NodeName != "" {
-			r.boundPod(t, p)
-		}
-	}
+	r.devices(t)
+	r.boundPods(t)
 	for _, rs := range r.st.ReplicaSets {
-		if !r.lacking(rs) { // else its Deployment makes it
+		if r.runs(rs) && !r.lacking(rs) { // else its Deployment makes it, or its pod waits
 			r.adopter(t, rs)
 		}
 	}
@@ -160,6 +161,7 @@ func (r *replay) make(t *testing.T) {
 			r.waitingPod(t, p)
 		}
 	}
+	r.kubeletSays(t)
 }
 
 func must(t *testing.T, err error) {
@@ -227,6 +229,9 @@ func (r *replay) empty(ctx context.Context, t *testing.T, namespace string) {
 	for range 200 {
 		pods, err := client.CoreV1().Pods(namespace).List(ctx, all)
 		if err == nil && len(pods.Items) == 0 {
+			if err := r.unclaimed(ctx, namespace); err != nil {
+				t.Error(err)
+			}
 			return
 		}
 		<-time.After(50 * time.Millisecond)
@@ -240,7 +245,11 @@ func (r *replay) node(t *testing.T, from *corev1.Node) {
 	if n.Annotations == nil {
 		n.Annotations = map[string]string{}
 	}
-	n.Annotations["kwok.x-k8s.io/node"] = "fake"
+	if r.simulated(n.Name) {
+		n.Annotations["kwok.x-k8s.io/node"] = "fake"
+	} else {
+		delete(n.Annotations, "kwok.x-k8s.io/node")
+	}
 	n.Spec.Taints = slices.DeleteFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeUnschedulable }) // the node controller's
 	r.c.AddNodeObject(t, n)
 }
@@ -300,4 +309,7 @@ func (r *replay) waitingPod(t *testing.T, from *corev1.Pod) {
 		now, _, waits := watcher.Waiting(got)
 		return waits && now == reason, now
 	})
+	if reason == "NoCondition" && len(p.Spec.ResourceClaims) > 0 {
+		r.controllerHadTime(t)
+	}
 }
