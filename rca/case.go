@@ -32,6 +32,10 @@ type Case struct {
 	// Pod is what the next would be.
 	refusals []watcher.Refusal
 	unborn   bool
+	// unprepared are the pods of it that have their node, and whose devices the kubelet
+	// cannot prepare, as watcher.WithKubelet completes them; bound: Pod is one of them.
+	unprepared []*corev1.Pod
+	bound      bool
 	// own are the causes that are the pod's own.
 	own []PodRule
 	// requests are the changed requests worked out so far, by title.
