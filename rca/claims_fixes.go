@@ -216,11 +216,9 @@ func (c *Case) claimCommands(old, edited *resourcev1.ResourceClaim) []string {
 		if !comesBack(c.Pod) {
 			again = fmt.Sprintf("kubectl -n %s get pod %s -o yaml > pod.yaml && kubectl replace --force -f pod.yaml", c.Pod.Namespace, c.Pod.Name)
 		}
-		return []string{replaceCommand(map[string]any{"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaimTemplate",
-			"metadata": map[string]any{"namespace": c.Pod.Namespace, "name": name}, "spec": map[string]any{"spec": edited.Spec}}), again}
+		return []string{c.replaceCommand("ResourceClaimTemplate", name, edited.Spec, func(spec any) any { return map[string]any{"spec": spec} }), again}
 	}
-	return []string{replaceCommand(map[string]any{"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim",
-		"metadata": map[string]any{"namespace": old.Namespace, "name": old.Name}, "spec": edited.Spec})}
+	return []string{c.replaceCommand("ResourceClaim", old.Name, edited.Spec, func(spec any) any { return spec })}
 }
 
 func (c *Case) madeFor(podClaim, claim string) bool {
@@ -234,11 +232,15 @@ func (c *Case) madeFor(podClaim, claim string) bool {
 
 // replaceCommand is one line, in YAML's flow style: what shows commands may join
 // lines, and a document in block style would not survive that.
-func replaceCommand(o map[string]any) string {
+func (c *Case) replaceCommand(kind, name string, spec resourcev1.ResourceClaimSpec, inside func(spec any) any) string {
+	apiVersion, served, err := c.world.state.ClaimSpec(spec)
 	var doc strings.Builder
 	enc := json.NewEncoder(&doc)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(o); err != nil { // of API types and strings, which always marshal
+	if err == nil {
+		err = enc.Encode(map[string]any{"apiVersion": apiVersion, "kind": kind, "metadata": map[string]any{"namespace": c.Pod.Namespace, "name": name}, "spec": inside(served)})
+	}
+	if err != nil { // of API types and strings, which always marshal
 		return "# the object cannot be written: " + err.Error()
 	}
 	return "kubectl replace --force -f - <<<'" + strings.ReplaceAll(strings.TrimSpace(doc.String()), "'", `'\''`) + "'"

@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -282,6 +283,9 @@ func (r *fileReader) add(apiVersion string, k *kind, obj Object) {
 	if obj == nil {
 		r.state.Unread[k.name] = apiVersion + " is not a version that can be read"
 		return
+	}
+	if k.ofDevices() {
+		r.state.DeviceVersion = path.Base(apiVersion)
 	}
 	k.add(r.state, obj)
 }

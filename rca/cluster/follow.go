@@ -35,6 +35,8 @@ type Follower struct {
 	unread, partial map[string]string
 	// failing kinds are tried again for a while.
 	failing map[string]failure
+	// devices is the version of resource.k8s.io that is read.
+	devices string
 	// newest is the highest resourceVersion of a pod that has come.
 	newest string
 }
@@ -70,9 +72,15 @@ func follow(ctx context.Context, client kubernetes.Interface, custom dynamic.Int
 	}
 	ctx, stop := context.WithCancel(ctx)
 	f := &Follower{client: client, now: now, stop: stop, informers: map[string]cache.SharedIndexInformer{}, unread: map[string]string{}, partial: map[string]string{}, failing: map[string]failure{}}
-	all := make([]*kind, len(kinds))
+	var unread string
+	f.devices, unread = deviceVersion(ctx, client.Discovery())
+	all := make([]*kind, 0, len(kinds))
 	for i := range kinds {
-		all[i] = &kinds[i]
+		if k := &kinds[i]; k.ofDevices() && unread != "" {
+			f.unread[k.name] = unread
+		} else {
+			all = append(all, k)
+		}
 	}
 	if err := f.start(ctx, client, custom, all, ""); err != nil {
 		f.Close()
@@ -101,7 +109,11 @@ func (f *Follower) start(ctx context.Context, client kubernetes.Interface, custo
 		if k.custom {
 			in = dyn.ForResource(k.resource).Informer()
 		} else {
-			generic, err := typed.ForResource(k.resource)
+			resource := k.resource
+			if k.ofDevices() {
+				resource.Version = f.devices
+			}
+			generic, err := typed.ForResource(resource)
 			if err != nil {
 				return fmt.Errorf("watch %s: %w", k, err)
 			}
@@ -126,7 +138,11 @@ func (f *Follower) follow(k *kind, in cache.SharedIndexInformer) error {
 			return o, nil
 		}
 		trim(t)
-		if typed, ok := k.typed(t); ok {
+		v1, err := asV1(o)
+		if err != nil {
+			return nil, fmt.Errorf("read %s %s: %w", k, t.GetName(), err)
+		}
+		if typed, ok := k.typed(v1); ok {
 			return typed, nil // once, not for every State
 		}
 		return o, nil
@@ -225,11 +241,14 @@ func (f *Follower) pending() bool {
 
 // State is the cluster as it is known now.
 func (f *Follower) State(ctx context.Context) *State {
-	s := &State{Now: f.now(), Live: true, Unread: map[string]string{}}
+	s := &State{Now: f.now(), Live: true, Unread: map[string]string{}, DeviceVersion: f.devices}
 	for i := range kinds {
 		k := &kinds[i]
 		in := f.informers[k.name]
 		if in == nil {
+			if why := f.notFollowed(k); why != "" {
+				s.Unread[k.name] = why
+			}
 			continue
 		}
 		for _, o := range in.GetStore().List() {
@@ -245,6 +264,12 @@ func (f *Follower) State(ctx context.Context) *State {
 	s.deriveGeometries()
 	f.configMaps(ctx, s)
 	return s
+}
+
+func (f *Follower) notFollowed(k *kind) string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.unread[k.name]
 }
 
 func (f *Follower) whyUnread(k *kind, in cache.SharedIndexInformer) string {

@@ -28,14 +28,29 @@ type ControlPlane struct {
 	host  string
 	ca    *authority
 	admin rest.TLSClientConfig
+	// alone: etcd and the API server run, and nobody else; args are more of its own.
+	alone bool
+	args  []string
 }
 
 // Start starts a control plane and stops it when the test ends, leaving nothing
 // behind. With -short the test is skipped.
 func Start(tb testing.TB) *ControlPlane {
 	tb.Helper()
+	return started(tb, &ControlPlane{})
+}
+
+// StartAPIServer is Start without anybody but the API server, which takes more
+// arguments: nothing is scheduled, and no controller works.
+func StartAPIServer(tb testing.TB, args ...string) *ControlPlane {
+	tb.Helper()
+	return started(tb, &ControlPlane{alone: true, args: args})
+}
+
+func started(tb testing.TB, c *ControlPlane) *ControlPlane {
+	tb.Helper()
 	skipShort(tb)
-	c, err := launch(tb.Context())
+	err := c.launch(tb.Context())
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -81,7 +96,9 @@ func (s *Shared) Get(tb testing.TB) *ControlPlane {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.c == nil && s.err == nil { // one failed start is enough: each would take a minute
-		if s.c, s.err = launch(tb.Context()); s.err == nil {
+		c := &ControlPlane{}
+		if s.err = c.launch(tb.Context()); s.err == nil {
+			s.c = c
 			tb.Logf("control plane ready in %.1f s", s.c.Ready.Seconds())
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -24,52 +25,68 @@ type component struct {
 
 // The components, in two steps: nothing works before the API server does.
 func (c *ControlPlane) components(src string, ports []string) [2][]component {
-	at := func(scheme, port string) string { return scheme + "://127.0.0.1:" + port }
+	api, others := c.servers(ports), c.controllers(src, ports)
+	if c.alone {
+		others = nil
+	}
+	return [2][]component{api, others}
+}
+
+func at(scheme, port string) string { return scheme + "://127.0.0.1:" + port }
+
+// serve is how every component of Kubernetes is told where it listens.
+func (c *ControlPlane) serve() []string {
+	return []string{"--bind-address=127.0.0.1", "--tls-cert-file=" + c.path("server.crt"), "--tls-private-key-file=" + c.path("server.key")}
+}
+
+func (c *ControlPlane) servers(ports []string) []component {
 	client, peer := at("http", ports[0]), at("http", ports[1])
-	serve := []string{"--bind-address=127.0.0.1", "--tls-cert-file=" + c.path("server.crt"), "--tls-private-key-file=" + c.path("server.key")}
-	// Limits that suit a test that makes a thousand nodes, not a shared server.
-	controller := append([]string{"--kubeconfig=" + c.Kubeconfig(), "--authentication-kubeconfig=" + c.Kubeconfig(), "--authorization-kubeconfig=" + c.Kubeconfig(),
-		"--leader-elect=false", "--kube-api-qps=500", "--kube-api-burst=1000"}, serve...)
-	with := func(common []string, more ...string) []string { return append(append([]string{}, common...), more...) }
-	return [2][]component{{
+	return []component{
 		{"etcd", client + "/health", []string{"--data-dir=" + c.path("etcd"), "--unsafe-no-fsync", "--log-level=warn",
 			"--listen-client-urls=" + client, "--advertise-client-urls=" + client, "--listen-peer-urls=" + peer,
 			"--initial-advertise-peer-urls=" + peer, "--initial-cluster=default=" + peer}},
-		{"kube-apiserver", c.host + "/readyz", with(serve, "--etcd-servers="+client, "--secure-port="+ports[2],
+		{"kube-apiserver", c.host + "/readyz", slices.Concat(c.serve(), []string{"--etcd-servers=" + client, "--secure-port=" + ports[2],
 			"--endpoint-reconciler-type=none", // with any other 1.37 refuses 127.0.0.1 as its address
-			"--authorization-mode=RBAC", "--client-ca-file="+c.path("ca.crt"), "--service-cluster-ip-range=10.96.0.0/16", "--allow-privileged",
-			"--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file="+c.path("sa.key"), "--service-account-signing-key-file="+c.path("sa.key"),
-			"--audit-policy-file="+c.path("audit.yaml"), "--audit-log-path="+c.path("audit.log"), "--audit-log-mode=blocking")},
-	}, {
-		{"kube-scheduler", at("https", ports[3]) + "/readyz", with(controller, "--secure-port="+ports[3])},
-		{"kube-controller-manager", at("https", ports[4]) + "/healthz", with(controller, "--secure-port="+ports[4],
-			"--service-account-private-key-file="+c.path("sa.key"), "--controllers=*,-node-ipam-controller")},
+			"--authorization-mode=RBAC", "--client-ca-file=" + c.path("ca.crt"), "--service-cluster-ip-range=10.96.0.0/16", "--allow-privileged",
+			"--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file=" + c.path("sa.key"), "--service-account-signing-key-file=" + c.path("sa.key"),
+			"--audit-policy-file=" + c.path("audit.yaml"), "--audit-log-path=" + c.path("audit.log"), "--audit-log-mode=blocking"}, c.args)},
+	}
+}
+
+func (c *ControlPlane) controllers(src string, ports []string) []component {
+	// Limits that suit a test that makes a thousand nodes, not a shared server.
+	common := append([]string{"--kubeconfig=" + c.Kubeconfig(), "--authentication-kubeconfig=" + c.Kubeconfig(), "--authorization-kubeconfig=" + c.Kubeconfig(),
+		"--leader-elect=false", "--kube-api-qps=500", "--kube-api-burst=1000"}, c.serve()...)
+	return []component{
+		{"kube-scheduler", at("https", ports[3]) + "/readyz", slices.Concat(common, []string{"--secure-port=" + ports[3]})},
+		{"kube-controller-manager", at("https", ports[4]) + "/healthz", slices.Concat(common, []string{"--secure-port=" + ports[4],
+			"--service-account-private-key-file=" + c.path("sa.key"), "--controllers=*,-node-ipam-controller"})},
 		{"kwok", at("http", ports[5]) + "/readyz", []string{"--kubeconfig=" + c.Kubeconfig(), "--config=" + filepath.Join(src, "stages", "stages.yaml"),
 			"--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake", "--node-lease-duration-seconds=40", "--server-address=127.0.0.1:" + ports[5]}},
-	}}
+	}
 }
 
 // launch starts everything in a folder of its own; what it started is gone when
 // it fails, and the last log lines are in the error.
-func launch(ctx context.Context) (*ControlPlane, error) {
+func (c *ControlPlane) launch(ctx context.Context) error {
 	bin, err := Build(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := sweep(time.Minute); err != nil {
-		return nil, err
+		return err
 	}
 	dir, hold, err := newFolder()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	c := &ControlPlane{dir: dir, bin: bin, hold: hold, procs: newProcesses(dir)}
+	c.dir, c.bin, c.hold, c.procs = dir, bin, hold, newProcesses(dir)
 	began := time.Now()
 	if err := c.start(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("start the control plane: %w\n%s", err, c.logs()), c.stop())
+		return errors.Join(fmt.Errorf("start the control plane: %w\n%s", err, c.logs()), c.stop())
 	}
 	c.Ready = time.Since(began)
-	return c, nil
+	return nil
 }
 
 func (c *ControlPlane) start(ctx context.Context) error {

@@ -18,7 +18,8 @@ import (
 const childMark = "UNPEND_CONTROLPLANE_CHILD"
 
 func beChild() {
-	c, err := launch(context.Background())
+	c := &ControlPlane{}
+	err := c.launch(context.Background())
 	if err != nil {
 		fmt.Println(err)
 		os.Exit(1)
