@@ -127,6 +127,7 @@ func (w *world) diagnose(ctx context.Context, i watcher.Incident, opts Options) 
 	}
 	d.Fixes = published(fixes)
 	d.Drawing = c.drawing(causes, fixes)
+	d.Claims = c.claimed()
 	d.Headline = c.headline(causes)
 	d.Unread = c.unreadFacts()
 	if opts.Search != nil {
