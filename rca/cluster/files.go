@@ -271,6 +271,9 @@ func one(apiVersion, name string, data []byte) (*kind, Object, error) {
 	if obj.GetName() == "" {
 		return nil, nil, fmt.Errorf("%s: metadata.name is missing", name)
 	}
+	if err := countable(obj); err != nil {
+		return nil, nil, fmt.Errorf("%s %s: %w", name, obj.GetName(), err)
+	}
 	trim(obj)
 	return k, obj, nil
 }

@@ -53,6 +53,31 @@ func (k *kind) readable(apiVersion string) bool {
 	return err == nil && slices.Contains(deviceVersions, gv.Version)
 }
 
+// countable refuses claims that no API server takes and that the scheduler's code
+// cannot bear: it makes room for as many devices as are asked for.
+func countable(o Object) error {
+	var requests []resourcev1.DeviceRequest
+	switch t := o.(type) {
+	case *resourcev1.ResourceClaim:
+		requests = t.Spec.Devices.Requests
+	case *resourcev1.ResourceClaimTemplate:
+		requests = t.Spec.Spec.Devices.Requests
+	}
+	for _, r := range requests {
+		counts := []int64{}
+		if r.Exactly != nil {
+			counts = append(counts, r.Exactly.Count)
+		}
+		for _, sub := range r.FirstAvailable {
+			counts = append(counts, sub.Count)
+		}
+		if least := slices.Min(append(counts, 0)); least < 0 {
+			return fmt.Errorf("request %s asks for %d devices", r.Name, least)
+		}
+	}
+	return nil
+}
+
 // deviceVersion chooses the version of resource.k8s.io that an API server is asked
 // for: v1 is served from 1.34 on, v1beta2 from 1.33, v1beta1 from 1.32, each only as
 // far as whoever runs it has it switched on. unread says that all it serves are
