@@ -97,12 +97,8 @@ func (o Options) claimed(c rca.ClaimedDevices) string {
 		count = fmt.Sprint(c.Count)
 	}
 	text := count + " " + o.glyph("×", "x") + " " + o.clean(c.Class)
-	for i, s := range c.Selectors {
-		joint := " and "
-		if i == 0 {
-			joint = " with "
-		}
-		text += joint + o.clean(s)
+	if len(c.Selectors) > 0 {
+		text += " with " + o.clean(strings.Join(c.Selectors, " and "))
 	}
 	if c.Others > 0 {
 		text += fmt.Sprintf(" (or %d others)", c.Others)
