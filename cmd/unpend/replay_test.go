@@ -21,6 +21,7 @@ import (
 	"github.com/unpend/unpend/rca"
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/testdata/controlplane"
+	"github.com/unpend/unpend/watcher"
 )
 
 // replay makes a scenario's objects on a real API server, and lets the real
@@ -67,7 +68,11 @@ func TestScenariosReplayed(t *testing.T) {
 			// What is possible only changes with the first fresh report.
 			if w.Fix.Verdict == rca.Schedules && w.Certainty != rca.Possible && r.applies() && !t.Failed() {
 				applied++
-				r.apply(t, d)
+				if d.Fixes[0].Automatic {
+					r.apply(t, d)
+				} else {
+					r.byHand(t, d)
+				}
 			}
 		})
 	}
@@ -135,13 +140,10 @@ func (r *replay) make(t *testing.T) {
 	for _, n := range r.st.Nodes {
 		r.node(t, n)
 	}
-	for _, p := range r.st.Pods {
-		if p.Spec.NodeName != "" {
-			r.boundPod(t, p)
-		}
-	}
+	r.devices(t)
+	r.boundPods(t)
 	for _, rs := range r.st.ReplicaSets {
-		if !r.lacking(rs) { // else its Deployment makes it
+		if r.runs(rs) && !r.lacking(rs) { // else its Deployment makes it, or its pod waits
 			r.adopter(t, rs)
 		}
 	}
@@ -162,6 +164,7 @@ func (r *replay) make(t *testing.T) {
 		}
 	}
 	r.events(t, names)
+	r.kubeletSays(t)
 }
 
 func must(t *testing.T, err error) {
@@ -229,6 +232,9 @@ func (r *replay) empty(ctx context.Context, t *testing.T, namespace string) {
 	for range 200 {
 		pods, err := client.CoreV1().Pods(namespace).List(ctx, all)
 		if err == nil && len(pods.Items) == 0 {
+			if err := r.unclaimed(ctx, namespace); err != nil {
+				t.Error(err)
+			}
 			return
 		}
 		<-time.After(50 * time.Millisecond)
@@ -242,7 +248,11 @@ func (r *replay) node(t *testing.T, from *corev1.Node) {
 	if n.Annotations == nil {
 		n.Annotations = map[string]string{}
 	}
-	n.Annotations["kwok.x-k8s.io/node"] = "fake"
+	if r.simulated(n.Name) {
+		n.Annotations["kwok.x-k8s.io/node"] = "fake"
+	} else {
+		delete(n.Annotations, "kwok.x-k8s.io/node")
+	}
 	n.Spec.Taints = slices.DeleteFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeUnschedulable }) // the node controller's
 	r.c.AddNodeObject(t, n)
 }
@@ -293,4 +303,7 @@ func (r *replay) waitingPod(t *testing.T, from *corev1.Pod) {
 	_, err := r.c.Client().CoreV1().Pods(p.Namespace).Create(t.Context(), p, metav1.CreateOptions{})
 	must(t, err)
 	r.said(t, from, p.Name)
+	if reason, _, _ := watcher.Waiting(from); reason == "NoCondition" && len(p.Spec.ResourceClaims) > 0 {
+		r.controllerHadTime(t)
+	}
 }
