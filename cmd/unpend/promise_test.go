@@ -19,6 +19,7 @@ type promise struct {
 var promises = []promise{
 	{"R09", promiseR09},
 	{"R16", promiseR16},
+	{"R17", promiseR17},
 	{"R18", promiseR18},
 	{"R20", promiseR20},
 	{"R21", promiseR21},

@@ -16,7 +16,7 @@ type AuditEvent struct {
 	// Received and Answered are when the request came and when its answer was done.
 	Received time.Time `json:"requestReceivedTimestamp"`
 	Answered time.Time `json:"stageTimestamp"`
-	User       struct {
+	User     struct {
 		Username string   `json:"username"`
 		Groups   []string `json:"groups"`
 	} `json:"user"`
