@@ -21,7 +21,7 @@ func (s *saga) lockName() string { return "unpend-node-" + s.target.Name }
 func (s *saga) lock(ctx context.Context, _ *entry) (string, error) {
 	leases := s.Client.CoordinationV1().Leases(s.Locks)
 	now := metav1.NewMicroTime(s.Now())
-	spec := coordinationv1.LeaseSpec{HolderIdentity: &s.rem.Name, AcquireTime: &now, RenewTime: &now, LeaseDurationSeconds: ptr.To(int32(lockLease.Seconds()))}
+	spec := coordinationv1.LeaseSpec{HolderIdentity: &s.rem.Name, AcquireTime: &now, RenewTime: &now, LeaseDurationSeconds: new(int32(lockLease.Seconds()))}
 	l, err := leases.Get(ctx, s.lockName(), metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
