@@ -140,7 +140,7 @@ func dice(percent int, seed uint64) fault {
 		case 3:
 			return gone(a)
 		}
-		return func(w http.ResponseWriter, r *http.Request) {
+		return func(_ http.ResponseWriter, r *http.Request) {
 			select {
 			case <-r.Context().Done():
 			case <-time.After(5 * time.Second):
