@@ -193,8 +193,10 @@ func (p *pool) skewedLocks(t *testing.T) {
 	x.kill()
 }
 
-// jumpy is a clock that jumps by an hour, to and fro, every second or so.
+// jumpy is a clock that jumps by an hour, to and fro, every second or so, while a node
+// is worked on: a plan that is begun with a wrong clock is stale or expired at once.
 type jumpy struct {
+	busy func() bool
 	mu   sync.Mutex
 	r    *rand.Rand
 	next time.Time
@@ -208,10 +210,13 @@ func (j *jumpy) now() time.Time {
 	now := time.Now()
 	if now.After(j.next) {
 		off := time.Duration(j.r.IntN(3)-1) * time.Hour
+		if !j.busy() {
+			off = 0
+		}
 		if off != j.off {
 			j.n++
 		}
-		j.off, j.next = off, now.Add(time.Duration(500+j.r.IntN(1000))*time.Millisecond)
+		j.off, j.next = off, now.Add(time.Duration(300+j.r.IntN(700))*time.Millisecond)
 	}
 	return now.Add(j.off)
 }
@@ -229,7 +234,7 @@ func (p *pool) jumps(t *testing.T) string {
 	plans := p.plans(t, nodes...)
 	p.approve(t, plans)
 	seen := p.census(t)
-	clocks := [2]*jumpy{{r: rand.New(rand.NewPCG(18, 0))}, {r: rand.New(rand.NewPCG(18, 1))}}
+	clocks := [2]*jumpy{{busy: seen.busy, r: rand.New(rand.NewPCG(18, 0))}, {busy: seen.busy, r: rand.New(rand.NewPCG(18, 1))}}
 	var all sync.WaitGroup
 	ctx, cancel := context.WithCancel(t.Context())
 	for i, clock := range clocks {
@@ -247,6 +252,9 @@ func (p *pool) jumps(t *testing.T) string {
 		p.one(t, node, rem, terms)
 	}
 	count := phases(t, plans, v1alpha1.Succeeded, v1alpha1.Failed, v1alpha1.Stale, v1alpha1.Parked)
+	if count[v1alpha1.Stale] == len(plans) {
+		t.Error("none was carried out")
+	}
 	return fmt.Sprintf("%d jumps of ±1 h under two executors, %d terms, at most %d node worked on at once, %d plans: %v", clocks[0].n+clocks[1].n, len(terms), worked, len(plans), count)
 }
 

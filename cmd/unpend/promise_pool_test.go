@@ -207,6 +207,7 @@ type census struct {
 	mu            sync.Mutex
 	nodes         map[string]*corev1.Node
 	looks, events int
+	now           int // nodes that carry our mark
 	worked, out   int // most nodes at once that carry our mark; that are out of use
 	broke         error
 }
@@ -275,7 +276,14 @@ func (c *census) count(changed *corev1.Node, event bool) {
 			out++
 		}
 	}
+	c.now = worked
 	c.worked, c.out = max(c.worked, worked), max(c.out, out)
+}
+
+func (c *census) busy() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now > 0
 }
 
 // seen is what came of it so far.

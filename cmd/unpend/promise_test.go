@@ -21,6 +21,7 @@ var promises = []promise{
 	{"R12", promiseR12},
 	{"R13", promiseR13},
 	{"R16", promiseR16},
+	{"R17", promiseR17},
 	{"R18", promiseR18},
 	{"R20", promiseR20},
 	{"R21", promiseR21},
