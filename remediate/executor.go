@@ -211,6 +211,25 @@ func (x *Executor) finish(ctx context.Context, rem *v1alpha1.Remediation, phase 
 	return x.store.Save(ctx, rem)
 }
 
+// misstated says what the recorded plan says of itself that is not so: the hash holds
+// the actions alone, and who has to agree goes by the rest too.
+func misstated(rem, is *v1alpha1.Remediation) string {
+	said, found := rem.Spec, is.Spec
+	switch {
+	case said.Kind != found.Kind:
+		return fmt.Sprintf("spec.kind is %s, the plan is %s", said.Kind, found.Kind)
+	case said.Workload != found.Workload:
+		return fmt.Sprintf("spec.workload is %v, the plan is for %v", said.Workload, found.Workload)
+	case said.Priority != found.Priority:
+		return fmt.Sprintf("spec.priority is %d, the pods that wait have %d", said.Priority, found.Priority)
+	case said.VictimPriority != found.VictimPriority:
+		return fmt.Sprintf("spec.victimPriority is %d, the evicted pods have %d", said.VictimPriority, found.VictimPriority)
+	case !slices.Equal(said.Nodes, found.Nodes):
+		return fmt.Sprintf("spec.nodes are %q, the plan changes %q", said.Nodes, found.Nodes)
+	}
+	return ""
+}
+
 // start proves the plan once more on fresh state and begins it.
 func (x *Executor) start(ctx context.Context, rem *v1alpha1.Remediation) (time.Duration, error) {
 	st, err := cluster.Read(ctx, x.Client, x.Dynamic, x.Now)
@@ -225,6 +244,9 @@ func (x *Executor) start(ctx context.Context, rem *v1alpha1.Remediation) (time.D
 		return 0, x.finish(ctx, rem, v1alpha1.Refused, err.Error())
 	case err != nil:
 		return 0, err
+	}
+	if wrong := misstated(rem, Propose(Found{st, diagnosis, fix}, rem.Spec.Requester, x.Now())); wrong != "" {
+		return 0, x.finish(ctx, rem, v1alpha1.Refused, wrong)
 	}
 	r := &runner{Deps: x.Deps, rem: rem}
 	r.proved(st)

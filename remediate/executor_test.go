@@ -186,3 +186,29 @@ func TestRejectedPlan(t *testing.T) {
 	c.untouched(t, holders...)
 	c.evictions(t, f, 0)
 }
+
+// What a plan says of itself beside its actions is the requester's word: it is held
+// against what is found.
+func TestMisstatedPlanIsRefused(t *testing.T) {
+	c := newCell(t)
+	_, d, f, holders := repartition(t, c)
+	for says, edit := range map[string]func(*v1alpha1.RemediationSpec){
+		"spec.priority is 9, the pods that wait have 0":      func(s *v1alpha1.RemediationSpec) { s.Priority = 9 },
+		"spec.kind is EvictPods, the plan is RepartitionGPU": func(s *v1alpha1.RemediationSpec) { s.Kind = rca.EvictPods },
+		"spec.victimPriority is -5, the evicted pods have 0": func(s *v1alpha1.RemediationSpec) { s.VictimPriority = -5 },
+	} {
+		rem := Propose(Found{c.state(t), d, f}, "somebody", time.Now())
+		edit(&rem.Spec)
+		rem, err := Store{c.Dynamic()}.Record(t.Context(), rem)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.decide(t, rem, "alice", v1alpha1.Approve)
+		if rem = c.carriedOut(t, rem.Name, c.executor); rem.Status.Phase != v1alpha1.Refused || rem.Status.Message != says {
+			t.Errorf("%s %s, want %s", rem.Status.Phase, rem.Status.Message, says)
+		}
+	}
+	c.forget(t)
+	c.untouched(t, holders...)
+	c.evictions(t, f, 0)
+}
