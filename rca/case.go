@@ -38,6 +38,10 @@ type Case struct {
 	unborn   bool
 	// held: it waits for GPUs that are there and held.
 	held bool
+	// unprepared are the pods of it that have their node, and whose devices the kubelet
+	// cannot prepare, as watcher.WithKubelet completes them; bound: Pod is one of them.
+	unprepared []*corev1.Pod
+	bound      bool
 	// own are the causes that are the pod's own.
 	own []PodRule
 	// requests are the changes of the workload worked out so far, by title.

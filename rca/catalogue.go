@@ -49,6 +49,7 @@ const (
 	DRANoDeviceMatches        CauseID = "DRANoDeviceMatches"
 	DRASelectorError          CauseID = "DRASelectorError"
 	DRADevicesInUse           CauseID = "DRADevicesInUse"
+	DRAPrepareFailed          CauseID = "DRAPrepareFailed"
 	PreemptionBlocked         CauseID = "PreemptionBlocked"
 	SchedulingGated           CauseID = "SchedulingGated"
 	QueueNotAdmitted          CauseID = "QueueNotAdmitted"
@@ -71,7 +72,7 @@ var catalogueOrder = []CauseID{
 	VolumeConflict, HostResourcesShort, TopologyAlignmentRefused, KubeletAdmissionRefused,
 	QuotaExceeded, LimitRangeViolated, InvalidGPURequest, PreemptionBlocked,
 	SchedulingGated, QueueNotAdmitted, GangIncomplete,
-	DRAClaimMissing, DRAClassMissing, DRADriverMissing, DRANoDeviceMatches, DRASelectorError, DRADevicesInUse,
+	DRAClaimMissing, DRAClassMissing, DRADriverMissing, DRANoDeviceMatches, DRASelectorError, DRADevicesInUse, DRAPrepareFailed,
 	SchedulerMissing, ScalingUp, AutoscalerCannotHelp, NoNodes, Unknown,
 }
 

@@ -87,7 +87,7 @@ func (c *Case) changesFor(n *nodeView, id CauseID) []change {
 	case DRADriverMissing:
 		return []change{c.lookAtDriver()}
 	case DRANoDeviceMatches, DRASelectorError:
-		return c.fixClaims(id)
+		return c.fixClaims(n, id)
 	case DRADevicesInUse:
 		return c.freeDevices(n)
 	}

@@ -49,6 +49,8 @@ type deviceAsk struct {
 	readings map[*device]reading
 	matching []*device
 	near     *device // the nearest of those that do not match
+	// givenUp: so many devices could not be asked that the others were not.
+	givenUp bool
 }
 
 // readClaims looks at the devices the pod asks for; nil when it asks for none.
@@ -151,6 +153,11 @@ func (c *Case) readExtended(v *claimView) {
 	slices.SortStableFunc(v.asks, func(a, b *deviceAsk) int { return strings.Compare(a.ref, b.ref) })
 }
 
+// maxFaults bounds the devices, told apart, that a selector may fail on before the
+// rest is left unasked: one that exceeds its budget takes half a second on each, and
+// the scheduler gives up at the first.
+const maxFaults = 8
+
 // read asks the selectors of every device. Devices that are alike in all that the
 // selectors speak of are asked once.
 func (v *claimView) read(ctx context.Context, a *deviceAsk) {
@@ -165,6 +172,7 @@ func (v *claimView) read(ctx context.Context, a *deviceAsk) {
 	known := map[string]reading{}
 	var distinct []*device
 	like := alike(append(slices.Clone(class.Spec.Selectors), a.selectors...))
+	faults := 0
 	for _, d := range v.devices {
 		key := like(d)
 		r, ok := known[key]
@@ -172,6 +180,9 @@ func (v *claimView) read(ctx context.Context, a *deviceAsk) {
 			distinct = append(distinct, d)
 			if r = v.readDevice(ctx, class.Spec.Selectors, a.selectors, d); key != "" {
 				known[key] = r
+			}
+			if r.fault != nil {
+				faults++
 			}
 		}
 		if r.fault != nil {
@@ -183,8 +194,11 @@ func (v *claimView) read(ctx context.Context, a *deviceAsk) {
 		if r.fits && d.taintOf(a.tolerations) == "" {
 			a.matching = append(a.matching, d)
 		}
+		if a.givenUp = faults == maxFaults; a.givenUp {
+			break
+		}
 	}
-	a.nearest(distinct)
+	a.near = a.nearest(distinct)
 }
 
 // alike returns a key that is the same for devices that the selectors cannot tell
@@ -229,7 +243,7 @@ func (c *Case) freeAll(ctx context.Context, v *claimView) error {
 			refused = append(refused, n.Node)
 		}
 	}
-	if len(refused) == 0 || len(v.missing) > 0 {
+	if len(refused) == 0 || len(v.missing) > 0 || slices.ContainsFunc(v.asks, func(a *deviceAsk) bool { return a.givenUp }) {
 		return nil
 	}
 	err := whatif.Try(c.world.snap, func(s *whatif.Snapshot) error {

@@ -3,6 +3,8 @@ package rca
 import (
 	"slices"
 
+	resourcev1 "k8s.io/api/resource/v1"
+
 	"github.com/unpend/unpend/rca/whatif"
 )
 
@@ -35,6 +37,8 @@ func (c *Case) deviceCause(n *nodeView, b whatif.Blocker) CauseID {
 	switch {
 	case len(v.missing) > 0:
 		return DRAClaimMissing
+	case v.unknownRequest():
+		return "" // the scheduler's words say more
 	case len(v.classless()) > 0:
 		return DRAClassMissing
 	case v.faultOn(n.Name) != nil:
@@ -49,6 +53,14 @@ func (c *Case) deviceCause(n *nodeView, b whatif.Blocker) CauseID {
 		return v.elsewhere()
 	}
 	return DRANoDeviceMatches
+}
+
+// unknownRequest says whether a claim asks in a way that is not known here: a later
+// version's, of which the fields are not read.
+func (v *claimView) unknownRequest() bool {
+	return slices.ContainsFunc(v.own, func(c *resourcev1.ResourceClaim) bool {
+		return slices.ContainsFunc(c.Spec.Devices.Requests, func(r resourcev1.DeviceRequest) bool { return r.Exactly == nil && len(r.FirstAvailable) == 0 })
+	})
 }
 
 // elsewhere is what keeps the pod from the devices that exist.

@@ -55,15 +55,15 @@ func (c *Case) unusedClaims(n *nodeView) []*resourcev1.ResourceClaim {
 	return out
 }
 
-// fixClaims corrects, in every request that no device serves, the clauses in the way:
-// what the nearest device has instead, or without the clause.
-func (c *Case) fixClaims(cause CauseID) []change {
+// fixClaims corrects, in every request that no device serves, or none of the node, the
+// clauses in the way: what the nearest device has instead, or without the clause.
+func (c *Case) fixClaims(n *nodeView, cause CauseID) []change {
 	var out []change
 	for _, guard := range []bool{false, true} {
 		edits := map[*resourcev1.ResourceClaim]*resourcev1.ResourceClaim{}
 		var says []string
 		for _, a := range c.claims.asks {
-			says = append(says, c.correct(a, guard, edits)...)
+			says = append(says, c.correct(n, a, guard, edits)...)
 		}
 		ch := c.claimChange(cause, says, edits)
 		if len(says) > 0 && (len(out) == 0 || out[0].title != ch.title) {
@@ -89,8 +89,8 @@ func (c *Case) claimChange(cause CauseID, says []string, edits map[*resourcev1.R
 }
 
 // correct edits one request of its claim and says how.
-func (c *Case) correct(a *deviceAsk, guard bool, edits map[*resourcev1.ResourceClaim]*resourcev1.ResourceClaim) []string {
-	bad := c.inTheWay(a)
+func (c *Case) correct(n *nodeView, a *deviceAsk, guard bool, edits map[*resourcev1.ResourceClaim]*resourcev1.ResourceClaim) []string {
+	bad, near := c.inTheWay(n, a)
 	if a.claim == nil || len(bad) == 0 || slices.ContainsFunc(bad, func(f clause) bool { return f.class }) {
 		return nil // the class is not the workload's to change
 	}
@@ -111,28 +111,30 @@ func (c *Case) correct(a *deviceAsk, guard bool, edits map[*resourcev1.ResourceC
 		if (*selectors)[i].CEL == nil {
 			continue
 		}
-		says = append(says, a.rewrite(&(*selectors)[i], i, bad, guard)...)
+		says = append(says, a.rewrite(&(*selectors)[i], i, bad, near, guard)...)
 	}
 	*selectors = slices.DeleteFunc(*selectors, func(s resourcev1.DeviceSelector) bool { return s.CEL != nil && s.CEL.Expression == "" })
 	return says
 }
 
-// inTheWay are the clauses of an ask that have to change.
-func (c *Case) inTheWay(a *deviceAsk) []clause {
+// inTheWay are the clauses of an ask that have to change, and the device that is the
+// model for it: nil where a clause cannot be read.
+func (c *Case) inTheWay(n *nodeView, a *deviceAsk) ([]clause, *device) {
+	near := c.claims.nearOn(a, n.Name)
 	if a.broken != nil {
-		return []clause{a.broken.clause}
+		return []clause{a.broken.clause}, nil
 	}
 	if f := c.claims.fault(a, c.claims.devices); f != nil {
-		return []clause{f.clause}
+		return []clause{f.clause}, near
 	}
-	if len(a.matching) > 0 || a.near == nil {
-		return nil
+	if near == nil {
+		return nil, nil
 	}
-	return a.readings[a.near].failed
+	return a.readings[near].failed, near
 }
 
 // rewrite replaces the bad clauses of one selector.
-func (a *deviceAsk) rewrite(s *resourcev1.DeviceSelector, at int, bad []clause, guard bool) []string {
+func (a *deviceAsk) rewrite(s *resourcev1.DeviceSelector, at int, bad []clause, near *device, guard bool) []string {
 	var keep, says []string
 	all := clauses(s.CEL.Expression)
 	if len(bad) == 1 && bad[0].selector == at && bad[0].text == s.CEL.Expression {
@@ -147,8 +149,8 @@ func (a *deviceAsk) rewrite(s *resourcev1.DeviceSelector, at int, bad []clause, 
 		switch {
 		case guard:
 			better = guarded(text)
-		case a.near != nil && a.broken == nil:
-			better = a.near.instead(text)
+		case near != nil:
+			better = near.instead(text)
 		}
 		if better == "" {
 			says = append(says, "leave out "+short(text))
@@ -214,11 +216,9 @@ func (c *Case) claimCommands(old, edited *resourcev1.ResourceClaim) []string {
 		if !comesBack(c.Pod) {
 			again = fmt.Sprintf("kubectl -n %s get pod %s -o yaml > pod.yaml && kubectl replace --force -f pod.yaml", c.Pod.Namespace, c.Pod.Name)
 		}
-		return []string{replaceCommand(map[string]any{"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaimTemplate",
-			"metadata": map[string]any{"namespace": c.Pod.Namespace, "name": name}, "spec": map[string]any{"spec": edited.Spec}}), again}
+		return []string{c.replaceCommand("ResourceClaimTemplate", name, edited.Spec, func(spec any) any { return map[string]any{"spec": spec} }), again}
 	}
-	return []string{replaceCommand(map[string]any{"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim",
-		"metadata": map[string]any{"namespace": old.Namespace, "name": old.Name}, "spec": edited.Spec})}
+	return []string{c.replaceCommand("ResourceClaim", old.Name, edited.Spec, func(spec any) any { return spec })}
 }
 
 func (c *Case) madeFor(podClaim, claim string) bool {
@@ -232,11 +232,15 @@ func (c *Case) madeFor(podClaim, claim string) bool {
 
 // replaceCommand is one line, in YAML's flow style: what shows commands may join
 // lines, and a document in block style would not survive that.
-func replaceCommand(o map[string]any) string {
+func (c *Case) replaceCommand(kind, name string, spec resourcev1.ResourceClaimSpec, inside func(spec any) any) string {
+	apiVersion, served, err := c.world.state.ClaimSpec(spec)
 	var doc strings.Builder
 	enc := json.NewEncoder(&doc)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(o); err != nil { // of API types and strings, which always marshal
+	if err == nil {
+		err = enc.Encode(map[string]any{"apiVersion": apiVersion, "kind": kind, "metadata": map[string]any{"namespace": c.Pod.Namespace, "name": name}, "spec": inside(served)})
+	}
+	if err != nil { // of API types and strings, which always marshal
 		return "# the object cannot be written: " + err.Error()
 	}
 	return "kubectl replace --force -f - <<<'" + strings.ReplaceAll(strings.TrimSpace(doc.String()), "'", `'\''`) + "'"

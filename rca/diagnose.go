@@ -36,7 +36,7 @@ type Options struct {
 // code refusing to run; what could not be read is in each diagnosis.
 func Diagnose(ctx context.Context, st *cluster.State, opts Options) ([]Diagnosis, error) {
 	refusals := Refusals(st)
-	incidents := slices.DeleteFunc(watcher.Group(st.Pods, st.Owner, refusals...), func(i watcher.Incident) bool {
+	incidents := slices.DeleteFunc(watcher.Group(watcher.WithKubelet(st.Pods, st.Events), st.Owner, refusals...), func(i watcher.Incident) bool {
 		return opts.Only != nil && !opts.Only(i)
 	})
 	if len(incidents) == 0 {
@@ -104,6 +104,11 @@ func (w *world) diagnose(ctx context.Context, i watcher.Incident, opts Options) 
 	if c.verdict, err = w.snap.Explain(ctx, c.Pod); err != nil {
 		return Diagnosis{}, fmt.Errorf("run the scheduler's filters: %w", err)
 	}
+	if c.bound { // the scheduler has chosen, so no node is kept from it
+		for k := range c.verdict.Nodes {
+			c.verdict.Nodes[k].Blockers = nil
+		}
+	}
 	if c.claims, err = c.readClaims(ctx); err != nil {
 		return Diagnosis{}, fmt.Errorf("read the claims for devices: %w", err)
 	}
@@ -131,7 +136,7 @@ func (w *world) diagnose(ctx context.Context, i watcher.Incident, opts Options) 
 // open is the case of an incident before anything is asked about it.
 func (w *world) open(i watcher.Incident) (*Case, error) {
 	refusals := refusalsOf(w.refusals, w.state, i)
-	pod := w.representative(i)
+	pod, unprepared := w.representative(i)
 	unborn := pod == nil && len(refusals) > 0
 	if unborn {
 		pod = refusals[0].Pod
@@ -139,7 +144,8 @@ func (w *world) open(i watcher.Incident) (*Case, error) {
 	if pod == nil {
 		return nil, fmt.Errorf("pod of incident %s is gone", i.ID)
 	}
-	return &Case{world: w, Incident: i, Pod: unbound(pod), refusal: pod.Status, asks: asksOf(pod), wants: podRequests(pod), requests: map[string]change{}, refusals: refusals, unborn: unborn}, nil
+	return &Case{world: w, Incident: i, Pod: unbound(pod), refusal: pod.Status, asks: asksOf(pod), wants: podRequests(pod), requests: map[string]change{},
+		refusals: refusals, unborn: unborn, unprepared: unprepared, bound: slices.Contains(unprepared, pod)}, nil
 }
 
 // diagnosis writes down what was found.
@@ -150,21 +156,31 @@ func (c *Case) diagnosis(nodes []NodeBlockers, causes []Cause, fixes []*candidat
 		Pods:      WaitingPods{Waiting: i.Waiting, Names: podNames(i), Since: i.Since},
 		Fixes:     published(fixes),
 		Drawing:   c.drawing(causes, fixes),
+		Claims:    c.claimed(),
 		Headline:  c.headline(causes),
 		Unread:    c.unreadFacts(),
 		Knowledge: []knowledge.Hit{},
 	}
 }
 
-// representative picks the waiting pod that the others are judged by: they have
-// the same owner and the same requests.
-func (w *world) representative(i watcher.Incident) *corev1.Pod {
+// representative picks the waiting pod that the others are judged by: they have the
+// same owner and the same requests. One that waits for a node comes before those that
+// have one and whose devices are not prepared, which are listed too.
+func (w *world) representative(i watcher.Incident) (pod *corev1.Pod, unprepared []*corev1.Pod) {
 	for _, ref := range i.Pods {
-		if p := w.state.Pod(i.Workload.Namespace, ref.Name); p != nil {
-			return p
+		p := w.state.Pod(i.Workload.Namespace, ref.Name)
+		switch {
+		case p == nil:
+		case ref.Reason == watcher.FailedPrepare:
+			unprepared = append(unprepared, watcher.WithKubelet([]*corev1.Pod{p}, w.state.Events)[0])
+		case pod == nil:
+			pod = p
 		}
 	}
-	return nil
+	if pod == nil && len(unprepared) > 0 {
+		pod = unprepared[0]
+	}
+	return pod, unprepared
 }
 
 // unbound is a pod that the kubelet refused as its next one will be: without a
@@ -192,11 +208,11 @@ func (c *Case) judge() ([]NodeBlockers, []Cause) {
 	nodes := make([]NodeBlockers, 0, len(c.verdict.Nodes))
 	byID := map[CauseID]*Cause{}
 	for _, r := range PodRules() {
-		if c.unborn && r.ID == SchedulerMissing {
-			continue // no scheduler can have spoken of a pod that does not exist
+		if (c.unborn || c.bound) && r.ID == SchedulerMissing {
+			continue // no scheduler can have spoken of a pod that does not exist, and one has bound what has a node
 		}
 		if f := r.Tell(c); f != nil {
-			r.Aside = r.Aside || r.refusal && !c.unborn
+			r.Aside = r.Aside || r.refusal && !c.unborn || r.bound && !c.bound
 			c.own = append(c.own, r)
 			note(byID, r.ID, "", f)
 			byID[r.ID].whole = byID[r.ID].whole || !r.Aside

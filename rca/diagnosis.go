@@ -28,8 +28,9 @@ type Diagnosis struct {
 	Incident  string            `json:"incident"`
 	Workload  watcher.Ref       `json:"workload"`
 	Pods      WaitingPods       `json:"pods"`
-	Requests  map[string]string `json:"requests"` // of one pod
-	Headline  string            `json:"headline"` // at most 80 characters
+	Requests  map[string]string `json:"requests"`         // of one pod
+	Claims    []ClaimedDevices  `json:"claims,omitempty"` // of one pod: devices of drivers
+	Headline  string            `json:"headline"`         // at most 80 characters
 	Drawing   *Drawing          `json:"drawing,omitempty"`
 	Causes    []Cause           `json:"causes"` // causes[0] is the root cause
 	Nodes     []NodeBlockers    `json:"nodes"`  // every node of the cluster, by name

@@ -87,6 +87,7 @@ func shortWhy(id CauseID) string {
 		SchedulingGated: "held by gates", QueueNotAdmitted: "not admitted by its queue", SchedulerMissing: "no scheduler answers",
 		DRAClaimMissing: "its ResourceClaim is missing", DRAClassMissing: "no such DeviceClass", DRADriverMissing: "no driver offers devices",
 		DRANoDeviceMatches: "no device matches", DRASelectorError: "its selector fails", DRADevicesInUse: "all devices held",
+		DRAPrepareFailed:  "its devices are not prepared",
 		PreemptionBlocked: "preemption is blocked", GangIncomplete: "its gang is not complete",
 		QuotaExceeded: "its quota is used up", LimitRangeViolated: "a LimitRange refuses it", InvalidGPURequest: "its GPU request is invalid",
 		ScalingUp: "a node is coming", AutoscalerCannotHelp: "autoscaler cannot help", NoNodes: "the cluster has no node",

@@ -12,8 +12,10 @@ import (
 )
 
 // nearest picks, of the devices that do not match, the one that misses least: of
-// the right class, with the fewest clauses not met, by the smallest difference.
-func (a *deviceAsk) nearest(devices []*device) {
+// the right class, with the fewest clauses not met, by the smallest difference. nil
+// when there is none.
+func (a *deviceAsk) nearest(devices []*device) *device {
+	var near *device
 	best := 0.0
 	for _, d := range devices {
 		r := a.readings[d]
@@ -24,14 +26,27 @@ func (a *deviceAsk) nearest(devices []*device) {
 		for _, f := range r.failed {
 			miss += d.miss(f.text)
 		}
-		if a.near != nil {
-			old := a.readings[a.near]
+		if near != nil {
+			old := a.readings[near]
 			if cmp.Or(rank(r.class)-rank(old.class), len(r.failed)-len(old.failed), cmp.Compare(miss, best)) >= 0 {
 				continue
 			}
 		}
-		a.near, best = d, miss
+		near, best = d, miss
 	}
+	return near
+}
+
+// nearOn is the nearest device of all or, where some match, of those on a node, if it
+// has none that do.
+func (v *claimView) nearOn(a *deviceAsk, node string) *device {
+	if len(a.matching) == 0 {
+		return a.near
+	}
+	if slices.ContainsFunc(v.byNode[node], func(d *device) bool { return a.readings[d].fits }) {
+		return nil
+	}
+	return a.nearest(v.byNode[node])
 }
 
 // miss is how far the device is from a clause, between 0 and 1.
@@ -62,12 +77,12 @@ func number(s string) float64 {
 }
 
 // fails says which clauses the nearest device does not meet, and what it has.
-func (a *deviceAsk) fails() string {
+func (a *deviceAsk) fails(near *device) string {
 	var asked, has []string
-	for _, f := range a.readings[a.near].failed {
+	for _, f := range a.readings[near].failed {
 		asked = append(asked, short(f.text))
 		for _, p := range properties(f.text) {
-			value, ok := a.near.value(p)
+			value, ok := near.value(p)
 			text := "no " + p.name
 			if _, simple := comparisonOf(f.text); ok && simple {
 				text = value
@@ -79,7 +94,7 @@ func (a *deviceAsk) fails() string {
 			}
 		}
 		if len(properties(f.text)) == 0 && strings.Contains(f.text, "device.driver") {
-			has = append(has, a.near.id.driver)
+			has = append(has, near.id.driver)
 		}
 	}
 	says := strings.Join(asked, " and ") + " fails"
@@ -90,8 +105,7 @@ func (a *deviceAsk) fails() string {
 }
 
 // nearFact is what the nearest device is.
-func (a *deviceAsk) nearFact() Evidence {
-	d := a.near
+func (a *deviceAsk) nearFact(d *device) Evidence {
 	var parts []string
 	for _, f := range a.readings[d].failed {
 		for _, p := range properties(f.text) {

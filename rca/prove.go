@@ -3,6 +3,7 @@ package rca
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -134,6 +135,11 @@ func (c *Case) proveVictims(ctx context.Context, s *whatif.Snapshot, f *candidat
 		p.Victims = "land"
 		p.Why += "; each evicted pod was placed again"
 		f.move()
+	}
+	if gone < len(f.victims) && slices.ContainsFunc(f.changes, func(ch change) bool { return ch.cause == DRADevicesInUse && len(ch.victims) > 0 }) {
+		// A nomination keeps CPU and memory, not devices (dynamicresources.go has no AddPod).
+		f.fix.Risk = riskier(f.fix.Risk, "medium")
+		p.Why += "; the scheduler keeps no devices for a pod that waits, so a successor of an evicted one may take them back first"
 	}
 	return nil
 }

@@ -16,7 +16,7 @@ var draNoDeviceMatches = Rule{ID: DRANoDeviceMatches, Tell: func(c *Case, n *nod
 	}
 	f := &finding{certainty: Proven}
 	for _, a := range c.claims.asks {
-		if says, evidence := c.claims.misses(a); says != "" {
+		if says, evidence := c.claims.misses(a, n.Name); says != "" {
 			if f.says == "" {
 				f.says = says
 			}
@@ -41,33 +41,38 @@ var draNoDeviceMatches = Rule{ID: DRANoDeviceMatches, Tell: func(c *Case, n *nod
 	return f
 }}
 
-// misses says what no device has that an ask wants; empty when some device does.
-func (v *claimView) misses(a *deviceAsk) (string, []Evidence) {
+// misses says what no device has that an ask wants or, where some device does, none of
+// the node has; empty when one of the node does.
+func (v *claimView) misses(a *deviceAsk, node string) (string, []Evidence) {
 	asked := Evidence{a.ref, "request " + a.name + " asks " + a.countText() + " of DeviceClass " + a.class}
 	switch {
 	case len(a.matching) > 0 && int64(len(a.matching)) < a.count:
 		says := fmt.Sprintf("%d devices match, %d are asked", len(a.matching), a.count)
 		return says, []Evidence{asked, {"DeviceClass/" + a.class, says}}
-	case len(a.matching) > 0:
-		return "", nil
 	}
-	for _, d := range v.devices {
+	devices, near := v.devices, v.nearOn(a, node)
+	if len(a.matching) > 0 {
+		if devices = v.byNode[node]; len(devices) == 0 || a.matchingOn(v, node) > 0 {
+			return "", nil
+		}
+	}
+	for _, d := range devices {
 		if taint := d.taintOf(a.tolerations); a.readings[d].fits && taint != "" {
 			return "every device that matches is tainted " + taint, []Evidence{asked, {d.ref(), "device " + d.id.name + " has taint " + taint}}
 		}
 	}
-	if a.near == nil {
+	if near == nil {
 		return "no device exists", []Evidence{asked}
 	}
 	evidence := []Evidence{asked}
-	for _, f := range a.readings[a.near].failed {
+	for _, f := range a.readings[near].failed {
 		where := "request " + a.name
 		if f.class {
 			where = "DeviceClass " + a.class
 		}
 		evidence = append(evidence, Evidence{a.ref, where + ": " + strings.Join(strings.Fields(f.text), " ") + " is false"})
 	}
-	return a.fails(), append(evidence, a.nearFact())
+	return a.fails(near), append(evidence, a.nearFact(near))
 }
 
 func (a *deviceAsk) matchingOn(v *claimView, node string) int {

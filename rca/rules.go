@@ -79,6 +79,9 @@ type PodRule struct {
 	// refusal says that it is told of pods that do not exist: it keeps those of the
 	// same workload that do from no node.
 	refusal bool
+	// bound says that it is told of pods that have a node: it keeps those of the same
+	// workload that wait for one from none.
+	bound bool
 	// changes are what could be done about it; nil: a person has to look.
 	changes func(c *Case) []change
 }
@@ -98,6 +101,7 @@ func PodRules() []PodRule {
 		queueNotAdmitted,
 		schedulingGated,
 		draClaimMissing,
+		draPrepareFailed,
 		gangIncomplete,
 		preemptionUnderway,
 		schedulerMissing,

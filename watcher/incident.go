@@ -123,9 +123,9 @@ func IncidentID(w Ref, requests map[string]string) string {
 	return "gpu-" + hex.EncodeToString(sum[:5])
 }
 
-// Waiting says whether a pod waits, why, and since when, from the live object
-// alone: the PodScheduled condition, its absence, or the kubelet's refusal.
-// Events are never asked.
+// Waiting says whether a pod waits, why, and since when, from the object alone: the
+// PodScheduled condition, its absence, or the kubelet's refusal. Of events it knows
+// what WithKubelet took over.
 func Waiting(pod *corev1.Pod) (reason string, since time.Time, ok bool) {
 	since = pod.CreationTimestamp.Time
 	if pod.DeletionTimestamp != nil {
@@ -134,8 +134,17 @@ func Waiting(pod *corev1.Pod) (reason string, since time.Time, ok bool) {
 	if pod.Status.Phase == corev1.PodFailed {
 		return failedPrefix + pod.Status.Reason, since, refused(pod.Status.Reason)
 	}
-	if pod.Status.Phase != corev1.PodPending && pod.Status.Phase != "" || pod.Spec.NodeName != "" {
+	if pod.Status.Phase != corev1.PodPending && pod.Status.Phase != "" {
 		return "", since, false
+	}
+	if pod.Spec.NodeName != "" {
+		unprepared := slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+			return c.Type == corev1.PodReadyToStartContainers && c.Reason == FailedPrepare
+		})
+		if !unprepared {
+			return "", since, false
+		}
+		return FailedPrepare, since, true
 	}
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {

@@ -105,7 +105,7 @@ func (w *Watcher) forget(waiting map[string]bool) {
 
 // noteChanged remembers when a waiting pod became something else.
 func (w *Watcher) noteChanged(old, changed *corev1.Pod) {
-	if waits(old) {
+	if w.waits(old) {
 		w.mark(IncidentID(Topmost(old, w.owner), Requests(old)), changed.ResourceVersion)
 	}
 }

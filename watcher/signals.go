@@ -15,7 +15,7 @@ import (
 // follow starts the informers; stop waits for them once ctx has ended.
 func (w *Watcher) follow(ctx context.Context) (stop func(), err error) {
 	factory := informers.NewSharedInformerFactory(w.opts.Client, 0)
-	scheduling, creation := w.eventsOf("FailedScheduling"), w.eventsOf(failedCreate)
+	scheduling, creation, preparing := w.eventsOf("FailedScheduling"), w.eventsOf(failedCreate), w.eventsOf(FailedPrepare)
 	w.pods = factory.Core().V1().Pods().Informer()
 	// Every kind that a diagnosis follows owners through: were one missing here,
 	// the two would not mean the same workload.
@@ -26,6 +26,7 @@ func (w *Watcher) follow(ctx context.Context) (stop func(), err error) {
 	w.owners["Job"] = factory.Batch().V1().Jobs().Informer()
 	w.owners["CronJob"] = factory.Batch().V1().CronJobs().Informer()
 	w.refusing[kindEvent] = creation.Core().V1().Events().Informer()
+	w.refusing[kindPrepare] = preparing.Core().V1().Events().Informer()
 	w.refusing[kindLimitRange] = factory.Core().V1().LimitRanges().Informer()
 	for _, some := range []map[string]cache.SharedIndexInformer{{"Pod": w.pods}, {kindEvent: scheduling.Core().V1().Events().Informer()}, w.owners, w.refusing} {
 		for kind, in := range some {
@@ -37,11 +38,13 @@ func (w *Watcher) follow(ctx context.Context) (stop func(), err error) {
 	factory.Start(ctx.Done())
 	scheduling.Start(ctx.Done())
 	creation.Start(ctx.Done())
-	return func() { creation.Shutdown(); scheduling.Shutdown(); factory.Shutdown() }, nil
+	preparing.Start(ctx.Done())
+	return func() { preparing.Shutdown(); creation.Shutdown(); scheduling.Shutdown(); factory.Shutdown() }, nil
 }
 
 const (
 	kindEvent      = "Event"
+	kindPrepare    = "Event of " + FailedPrepare
 	kindLimitRange = "LimitRange"
 )
 

@@ -12,7 +12,7 @@ import (
 // sweep is what the API server said when it was asked without any signal.
 type sweep struct {
 	at      string                    // the resourceVersion the answer stands for
-	waiting map[types.UID]*corev1.Pod // all that waited then
+	waiting map[types.UID]*corev1.Pod // all that waited then, or may wait by an event
 }
 
 // sweepPage bounds one answer: pods that failed may lie around by the thousands.
@@ -28,11 +28,12 @@ func (w *Watcher) sweep(ctx context.Context) {
 }
 
 // look asks the API server for the pods that wait. Those are pending without a
-// node, or failed because the kubelet refused them; no other pods travel.
+// node, failed because the kubelet refused them, or still starting there; no other pods
+// travel.
 func (w *Watcher) look(ctx context.Context) error {
 	w.turn()
 	next := sweep{waiting: map[types.UID]*corev1.Pod{}}
-	for _, selector := range []string{"spec.nodeName=,status.phase=" + string(corev1.PodPending), "status.phase=" + string(corev1.PodFailed)} {
+	for _, selector := range []string{"spec.nodeName=,status.phase=" + string(corev1.PodPending), "status.phase=" + string(corev1.PodFailed), "spec.nodeName!=,status.phase=" + string(corev1.PodPending)} {
 		at, err := w.ask(ctx, selector, next.waiting)
 		if err != nil {
 			return err
@@ -54,7 +55,7 @@ func (w *Watcher) ask(ctx context.Context, selector string, into map[types.UID]*
 			return "", fmt.Errorf("list pods with %s: %w", selector, err)
 		}
 		for i := range list.Items {
-			if p := &list.Items[i]; waits(p) {
+			if p := &list.Items[i]; mayWait(p) {
 				trim(p) //nolint:errcheck // it has no errors
 				into[p.UID] = p
 			}
@@ -65,9 +66,23 @@ func (w *Watcher) ask(ctx context.Context, selector string, into map[types.UID]*
 	}
 }
 
-func waits(p *corev1.Pod) bool {
+// mayWait says whether a pod waits, or would if an event said so.
+func mayWait(p *corev1.Pod) bool {
 	_, _, ok := Waiting(p)
+	return ok || starting(p)
+}
+
+func (w *Watcher) waits(p *corev1.Pod) bool {
+	_, _, ok := Waiting(p)
+	if !ok && starting(p) {
+		_, _, ok = Waiting(w.completed([]*corev1.Pod{p})[0])
+	}
 	return ok
+}
+
+// completed is pods with what the kubelets' events say of them.
+func (w *Watcher) completed(pods []*corev1.Pod) []*corev1.Pod {
+	return WithKubelet(pods, listed[*corev1.Event](w.refusing[kindPrepare]))
 }
 
 // view is every pod as far as it is known: what the watch told, corrected by the
@@ -82,7 +97,7 @@ func (w *Watcher) view() []*corev1.Pod {
 		switch {
 		case q != nil && newer(q.ResourceVersion, p.ResourceVersion):
 			p = q
-		case q == nil && w.swept.at != "" && waits(p) && !newer(p.ResourceVersion, w.swept.at):
+		case q == nil && w.swept.at != "" && mayWait(p) && !newer(p.ResourceVersion, w.swept.at):
 			continue // it had stopped to wait by then, and the watch does not know
 		}
 		told[p.UID] = true
@@ -95,5 +110,5 @@ func (w *Watcher) view() []*corev1.Pod {
 			out = append(out, p)
 		}
 	}
-	return out
+	return w.completed(out)
 }

@@ -15,7 +15,7 @@ func trim(o any) (any, error) {
 	case *corev1.Pod:
 		t.ManagedFields, t.Annotations, t.Labels = nil, nil, nil
 		t.Spec = trimSpec(t.Spec)
-		t.Status = corev1.PodStatus{Phase: t.Status.Phase, Reason: t.Status.Reason, Conditions: t.Status.Conditions}
+		t.Status = corev1.PodStatus{Phase: t.Status.Phase, Reason: t.Status.Reason, Conditions: t.Status.Conditions, ExtendedResourceClaimStatus: t.Status.ExtendedResourceClaimStatus}
 	case *appsv1.ReplicaSet:
 		return &appsv1.ReplicaSet{ObjectMeta: trimMeta(t), Spec: appsv1.ReplicaSetSpec{Replicas: t.Spec.Replicas, Template: trimTemplate(t.Spec.Template)}, Status: t.Status}, nil
 	case *appsv1.Deployment:
@@ -31,10 +31,10 @@ func trim(o any) (any, error) {
 	case *corev1.LimitRange:
 		t.ManagedFields, t.Annotations, t.Labels = nil, nil, nil
 	case *corev1.Event:
-		if t.Reason != failedCreate {
+		if t.Reason != failedCreate && t.Reason != FailedPrepare {
 			return &metav1.PartialObjectMetadata{ObjectMeta: trimMeta(t)}, nil
 		}
-		return &corev1.Event{ObjectMeta: trimMeta(t), InvolvedObject: t.InvolvedObject, Reason: t.Reason, Type: t.Type,
+		return &corev1.Event{ObjectMeta: trimMeta(t), InvolvedObject: t.InvolvedObject, Reason: t.Reason, Type: t.Type, Source: t.Source, ReportingController: t.ReportingController,
 			FirstTimestamp: t.FirstTimestamp, LastTimestamp: t.LastTimestamp, EventTime: t.EventTime, Series: t.Series}, nil
 	case metav1.Object:
 		return &metav1.PartialObjectMetadata{ObjectMeta: trimMeta(t)}, nil
@@ -53,7 +53,7 @@ func trimTemplate(t corev1.PodTemplateSpec) corev1.PodTemplateSpec {
 
 // trimSpec keeps what tells whether a pod waits, and what for.
 func trimSpec(s corev1.PodSpec) corev1.PodSpec {
-	keep := corev1.PodSpec{NodeName: s.NodeName, SchedulerName: s.SchedulerName, SchedulingGates: s.SchedulingGates, Resources: s.Resources, Overhead: s.Overhead}
+	keep := corev1.PodSpec{NodeName: s.NodeName, SchedulerName: s.SchedulerName, SchedulingGates: s.SchedulingGates, ResourceClaims: s.ResourceClaims, Resources: s.Resources, Overhead: s.Overhead}
 	for _, c := range s.InitContainers {
 		keep.InitContainers = append(keep.InitContainers, corev1.Container{Name: c.Name, Resources: c.Resources, RestartPolicy: c.RestartPolicy})
 	}

@@ -398,8 +398,12 @@ func TestOldVersionsOfClaims(t *testing.T) {
 		"v1beta2": cluster("resource.k8s.io/v1beta2", "exactly: {"+exact+"}", memory),
 		"v1beta1": cluster("resource.k8s.io/v1beta1", exact, "basic: {"+memory+"}"),
 	} {
-		if root := why(t, "-f", path).Causes[0]; root.ID != rca.DRANoDeviceMatches || root.Says != "memory >= 40Gi fails: the nearest device has 9728Mi" || root.Certainty != rca.Proven {
+		d := why(t, "-f", path)
+		if root := d.Causes[0]; root.ID != rca.DRANoDeviceMatches || root.Says != "memory >= 40Gi fails: the nearest device has 9728Mi" || root.Certainty != rca.Proven {
 			t.Errorf("%s: %+v", version, root)
+		}
+		if c := d.Fixes[0].Commands[0]; !strings.Contains(c, `{"apiVersion":"resource.k8s.io/`+version+`",`) || strings.Contains(c, "exactly") != (version != "v1beta1") || !strings.Contains(c, "9728Mi") {
+			t.Errorf("%s is not written as it was read: %s", version, c)
 		}
 	}
 	d := why(t, "-f", cluster("resource.k8s.io/v1alpha3", exact, "basic: {}"))

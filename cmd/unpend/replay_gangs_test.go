@@ -132,15 +132,19 @@ func (r *replay) said(t *testing.T, from *corev1.Pod, name string) {
 		}
 		return false, fmt.Sprint(now, err)
 	})
+	if reason == "NoCondition" && len(from.Spec.ResourceClaims) > 0 {
+		r.controllerHadTime(t)
+	}
 }
 
 // events makes those that nobody here writes: of autoscalers and other schedulers.
+// kubeletSays makes those of kubelets about devices.
 func (r *replay) events(t *testing.T, names map[string]string) {
 	t.Helper()
 	for _, from := range r.st.Events {
 		e := strip(from.DeepCopy())
 		o := &e.InvolvedObject
-		if e.Source.Component == "" || e.Source.Component == corev1.DefaultSchedulerName || o.Kind != "Pod" && o.Kind != "PodGroup" || e.Type == "" {
+		if e.Source.Component == "" || e.Source.Component == corev1.DefaultSchedulerName || o.Kind != "Pod" && o.Kind != "PodGroup" || e.Type == "" || unprepared(e) {
 			continue
 		}
 		if name := names[o.Name]; name != "" {

@@ -67,7 +67,11 @@ func TestScenariosReplayed(t *testing.T) {
 			// What is possible only changes with the first fresh report.
 			if w.Fix.Verdict == rca.Schedules && w.Certainty != rca.Possible && r.applies() && !t.Failed() {
 				applied++
-				r.apply(t, d)
+				if d.Fixes[0].Automatic {
+					r.apply(t, d)
+				} else {
+					r.byHand(t, d)
+				}
 			}
 		})
 	}
@@ -135,13 +139,10 @@ func (r *replay) make(t *testing.T) {
 	for _, n := range r.st.Nodes {
 		r.node(t, n)
 	}
-	for _, p := range r.st.Pods {
-		if p.Spec.NodeName != "" {
-			r.boundPod(t, p)
-		}
-	}
+	r.devices(t)
+	r.boundPods(t)
 	for _, rs := range r.st.ReplicaSets {
-		if !r.lacking(rs) { // else its Deployment makes it
+		if r.runs(rs) && !r.lacking(rs) { // else its Deployment makes it, or its pod waits
 			r.adopter(t, rs)
 		}
 	}
@@ -162,6 +163,7 @@ func (r *replay) make(t *testing.T) {
 		}
 	}
 	r.events(t, names)
+	r.kubeletSays(t)
 }
 
 func must(t *testing.T, err error) {
@@ -229,6 +231,9 @@ func (r *replay) empty(ctx context.Context, t *testing.T, namespace string) {
 	for range 200 {
 		pods, err := client.CoreV1().Pods(namespace).List(ctx, all)
 		if err == nil && len(pods.Items) == 0 {
+			if err := r.unclaimed(ctx, namespace); err != nil {
+				t.Error(err)
+			}
 			return
 		}
 		<-time.After(50 * time.Millisecond)
@@ -242,7 +247,11 @@ func (r *replay) node(t *testing.T, from *corev1.Node) {
 	if n.Annotations == nil {
 		n.Annotations = map[string]string{}
 	}
-	n.Annotations["kwok.x-k8s.io/node"] = "fake"
+	if r.simulated(n.Name) {
+		n.Annotations["kwok.x-k8s.io/node"] = "fake"
+	} else {
+		delete(n.Annotations, "kwok.x-k8s.io/node")
+	}
 	n.Spec.Taints = slices.DeleteFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeUnschedulable }) // the node controller's
 	r.c.AddNodeObject(t, n)
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -270,6 +271,9 @@ func one(apiVersion, name string, data []byte) (*kind, Object, error) {
 	if obj.GetName() == "" {
 		return nil, nil, fmt.Errorf("%s: metadata.name is missing", name)
 	}
+	if err := countable(obj); err != nil {
+		return nil, nil, fmt.Errorf("%s %s: %w", name, obj.GetName(), err)
+	}
 	trim(obj)
 	return k, obj, nil
 }
@@ -282,6 +286,9 @@ func (r *fileReader) add(apiVersion string, k *kind, obj Object) {
 	if obj == nil {
 		r.state.Unread[k.name] = apiVersion + " is not a version that can be read"
 		return
+	}
+	if k.ofDevices() {
+		r.state.DeviceVersion = path.Base(apiVersion)
 	}
 	k.add(r.state, obj)
 }

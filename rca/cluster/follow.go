@@ -36,6 +36,8 @@ type Follower struct {
 	unread, partial map[string]string
 	// failing kinds are tried again for a while.
 	failing map[string]failure
+	// devices is the version of resource.k8s.io that is read.
+	devices string
 	// newest is the highest resourceVersion of a pod that has come.
 	newest string
 }
@@ -70,8 +72,8 @@ func follow(ctx context.Context, client kubernetes.Interface, custom dynamic.Int
 		return nil, fmt.Errorf("ask the API server for its version: %w", err)
 	}
 	ctx, stop := context.WithCancel(ctx)
-	f := &Follower{client: client, now: now, stop: stop, informers: map[string]cache.SharedIndexInformer{}, unread: map[string]string{}, partial: map[string]string{}, failing: map[string]failure{}}
-	f.kinds = served(ctx, client.Discovery())
+	f := &Follower{client: client, now: now, stop: stop, informers: map[string]cache.SharedIndexInformer{}, partial: map[string]string{}, failing: map[string]failure{}}
+	f.kinds, f.devices, f.unread = served(ctx, client.Discovery())
 	if err := f.start(ctx, client, custom, f.kinds, ""); err != nil {
 		f.Close()
 		return nil, err
@@ -124,7 +126,11 @@ func (f *Follower) follow(k *kind, in cache.SharedIndexInformer) error {
 			return o, nil
 		}
 		trim(t)
-		if typed, ok := k.typed(t); ok {
+		v1, err := asV1(o)
+		if err != nil {
+			return nil, fmt.Errorf("read %s %s: %w", k, t.GetName(), err)
+		}
+		if typed, ok := k.typed(v1); ok {
 			return typed, nil // once, not for every State
 		}
 		return o, nil
@@ -223,11 +229,14 @@ func (f *Follower) pending() bool {
 
 // State is the cluster as it is known now.
 func (f *Follower) State(ctx context.Context) *State {
-	s := &State{Now: f.now(), Live: true, Unread: map[string]string{}}
+	s := &State{Now: f.now(), Live: true, Unread: map[string]string{}, DeviceVersion: f.devices}
 	for i := range kinds {
 		k := &kinds[i]
 		in := f.informers[k.name]
 		if in == nil {
+			if why := f.notFollowed(k); why != "" {
+				s.Unread[k.name] = why
+			}
 			continue
 		}
 		for _, o := range in.GetStore().List() {
@@ -243,6 +252,12 @@ func (f *Follower) State(ctx context.Context) *State {
 	s.deriveGeometries()
 	f.configMaps(ctx, s)
 	return s
+}
+
+func (f *Follower) notFollowed(k *kind) string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.unread[k.name]
 }
 
 func (f *Follower) whyUnread(k *kind, in cache.SharedIndexInformer) string {

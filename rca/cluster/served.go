@@ -8,26 +8,36 @@ import (
 	"k8s.io/client-go/discovery"
 )
 
-// served lists the kinds to follow: all, but for those that are to be discovered and
-// are not. What is installed later is not seen before the next start.
-func served(ctx context.Context, client discovery.DiscoveryInterface) []*kind {
+// served lists the kinds to follow, each in the version to ask for: all, but for those
+// that are to be discovered and are not, and those that unread says, by name, why they
+// cannot be read; devices is the version of resource.k8s.io. What is installed later is
+// not seen before the next start.
+func served(ctx context.Context, client discovery.DiscoveryInterface) (follow []*kind, devices string, unread map[string]string) {
 	with := discovery.ToDiscoveryInterfaceWithContext(client)
 	groups, err := with.ServerGroupsWithContext(ctx)
-	out := make([]*kind, 0, len(kinds))
+	if err != nil {
+		groups = nil // whoever may not discover tries
+	}
+	devices, why := deviceVersion(groups)
+	unread = map[string]string{}
 	for i := range kinds {
-		k := &kinds[i]
-		if k.discovered && err == nil { // whoever may not discover tries
-			version := k.servedIn(ctx, with, groups)
-			if version == "" {
+		k, version := &kinds[i], kinds[i].resource.Version
+		switch {
+		case k.ofDevices() && why != "":
+			unread[k.name] = why
+			continue
+		case k.ofDevices():
+			version = devices
+		case k.discovered && groups != nil:
+			if version = k.servedIn(ctx, with, groups); version == "" {
 				continue
 			}
-			found := *k
-			found.resource.Version = version
-			k = &found
 		}
-		out = append(out, k)
+		found := *k
+		found.resource.Version = version
+		follow = append(follow, &found)
 	}
-	return out
+	return follow, devices, unread
 }
 
 // servedIn is the version of the kind that is served, the server's preferred one

@@ -50,6 +50,9 @@ type State struct {
 	ResourceClaims  []*resourcev1.ResourceClaim
 	ClaimTemplates  []*resourcev1.ResourceClaimTemplate
 	DeviceClasses   []*resourcev1.DeviceClass
+	// DeviceVersion is the version of resource.k8s.io that the four kinds above were
+	// read in; empty in a dump that has none of them.
+	DeviceVersion   string
 	ClusterPolicies []*unstructured.Unstructured // nvidia.com/v1, the GPU Operator's
 	// PodGroups are gangs, by whose kind they are.
 	PodGroups PodGroups

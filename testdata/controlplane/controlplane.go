@@ -38,10 +38,14 @@ func Start(tb testing.TB) *ControlPlane {
 	return StartWith(tb, Extras{})
 }
 
-// Extras are what a control plane serves beside what every cluster does.
+// Extras are what makes a control plane differ from what every cluster is.
 type Extras struct {
 	Gates []string // feature gates, "Name=true"
 	APIs  []string // group versions that are off by default
+	Off   []string // group versions that are on by default, and are not served
+	// Alone leaves only etcd and the API server: nothing is scheduled, and no
+	// controller works.
+	Alone bool
 }
 
 // StartWith is Start with extras.

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,30 +26,45 @@ type component struct {
 
 // The components, in two steps: nothing works before the API server does.
 func (c *ControlPlane) components(src string, ports []string) [2][]component {
-	at := func(scheme, port string) string { return scheme + "://127.0.0.1:" + port }
+	api, others := c.servers(ports), c.controllers(src, ports)
+	if c.extras.Alone {
+		others = nil
+	}
+	return [2][]component{api, others}
+}
+
+func at(scheme, port string) string { return scheme + "://127.0.0.1:" + port }
+
+// serve is how every component of Kubernetes is told where it listens, and its gates.
+func (c *ControlPlane) serve() []string {
+	return append([]string{"--bind-address=127.0.0.1", "--tls-cert-file=" + c.path("server.crt"), "--tls-private-key-file=" + c.path("server.key")}, c.extras.gates()...)
+}
+
+func (c *ControlPlane) servers(ports []string) []component {
 	client, peer := at("http", ports[0]), at("http", ports[1])
-	serve := []string{"--bind-address=127.0.0.1", "--tls-cert-file=" + c.path("server.crt"), "--tls-private-key-file=" + c.path("server.key")}
-	serve = append(serve, c.extras.gates()...)
-	// Limits that suit a test that makes a thousand nodes, not a shared server.
-	controller := append([]string{"--kubeconfig=" + c.Kubeconfig(), "--authentication-kubeconfig=" + c.Kubeconfig(), "--authorization-kubeconfig=" + c.Kubeconfig(),
-		"--leader-elect=false", "--kube-api-qps=500", "--kube-api-burst=1000"}, serve...)
-	with := func(common []string, more ...string) []string { return append(append([]string{}, common...), more...) }
-	return [2][]component{{
+	return []component{
 		{"etcd", client + "/health", []string{"--data-dir=" + c.path("etcd"), "--unsafe-no-fsync", "--log-level=warn",
 			"--listen-client-urls=" + client, "--advertise-client-urls=" + client, "--listen-peer-urls=" + peer,
 			"--initial-advertise-peer-urls=" + peer, "--initial-cluster=default=" + peer}},
-		{"kube-apiserver", c.host + "/readyz", with(append(serve, c.extras.apis()...), "--etcd-servers="+client, "--secure-port="+ports[2],
+		{"kube-apiserver", c.host + "/readyz", slices.Concat(c.serve(), c.extras.apis(), []string{"--etcd-servers=" + client, "--secure-port=" + ports[2],
 			"--endpoint-reconciler-type=none", // with any other 1.37 refuses 127.0.0.1 as its address
-			"--authorization-mode=RBAC", "--client-ca-file="+c.path("ca.crt"), "--service-cluster-ip-range=10.96.0.0/16", "--allow-privileged",
-			"--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file="+c.path("sa.key"), "--service-account-signing-key-file="+c.path("sa.key"),
-			"--audit-policy-file="+c.path("audit.yaml"), "--audit-log-path="+c.path("audit.log"), "--audit-log-mode=blocking")},
-	}, {
-		{"kube-scheduler", at("https", ports[3]) + "/readyz", with(controller, "--secure-port="+ports[3])},
-		{"kube-controller-manager", at("https", ports[4]) + "/healthz", with(controller, "--secure-port="+ports[4],
-			"--service-account-private-key-file="+c.path("sa.key"), "--controllers=*,-node-ipam-controller")},
+			"--authorization-mode=RBAC", "--client-ca-file=" + c.path("ca.crt"), "--service-cluster-ip-range=10.96.0.0/16", "--allow-privileged",
+			"--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file=" + c.path("sa.key"), "--service-account-signing-key-file=" + c.path("sa.key"),
+			"--audit-policy-file=" + c.path("audit.yaml"), "--audit-log-path=" + c.path("audit.log"), "--audit-log-mode=blocking"})},
+	}
+}
+
+func (c *ControlPlane) controllers(src string, ports []string) []component {
+	// Limits that suit a test that makes a thousand nodes, not a shared server.
+	common := append([]string{"--kubeconfig=" + c.Kubeconfig(), "--authentication-kubeconfig=" + c.Kubeconfig(), "--authorization-kubeconfig=" + c.Kubeconfig(),
+		"--leader-elect=false", "--kube-api-qps=500", "--kube-api-burst=1000"}, c.serve()...)
+	return []component{
+		{"kube-scheduler", at("https", ports[3]) + "/readyz", slices.Concat(common, []string{"--secure-port=" + ports[3]})},
+		{"kube-controller-manager", at("https", ports[4]) + "/healthz", slices.Concat(common, []string{"--secure-port=" + ports[4],
+			"--service-account-private-key-file=" + c.path("sa.key"), "--controllers=*,-node-ipam-controller"})},
 		{"kwok", at("http", ports[5]) + "/readyz", []string{"--kubeconfig=" + c.Kubeconfig(), "--config=" + filepath.Join(src, "stages", "stages.yaml"),
 			"--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake", "--node-lease-duration-seconds=40", "--server-address=127.0.0.1:" + ports[5]}},
-	}}
+	}
 }
 
 func (e Extras) gates() []string {
@@ -59,10 +75,17 @@ func (e Extras) gates() []string {
 }
 
 func (e Extras) apis() []string {
-	if len(e.APIs) == 0 {
+	var served []string
+	for _, version := range e.APIs {
+		served = append(served, version+"=true")
+	}
+	for _, version := range e.Off {
+		served = append(served, version+"=false")
+	}
+	if len(served) == 0 {
 		return nil
 	}
-	return []string{"--runtime-config=" + strings.Join(e.APIs, "=true,") + "=true"}
+	return []string{"--runtime-config=" + strings.Join(served, ",")}
 }
 
 // launch starts everything in a folder of its own; what it started is gone when

@@ -15,6 +15,7 @@ import (
 
 // The lines a part of a finding may take; the fixes get what the others leave.
 const (
+	maxWantsLines  = 2
 	maxWhyLines    = 8
 	maxUnreadLines = 2
 	maxFixesShown  = 3
@@ -53,10 +54,13 @@ func (o Options) head(d rca.Diagnosis) []string {
 	}
 	name := o.workload(d) + " (" + o.clean(d.Workload.Kind) + ")"
 	name = o.cut(name, n-width(state)-width(right)-6)
-	return []string{
-		o.ends(o.bold(name)+"   "+state, right, n),
-		"  wants  " + o.cut(o.wants(d.Requests), n-9),
+	lines := []string{o.ends(o.bold(name)+"   "+state, right, n)}
+	margin := "  wants  "
+	for _, l := range o.wrap(o.wants(d.Requests, d.Claims), n-width(margin), maxWantsLines) {
+		lines = append(lines, margin+l)
+		margin = strings.Repeat(" ", width(margin))
 	}
+	return lines
 }
 
 func (o Options) workload(d rca.Diagnosis) string {
@@ -64,8 +68,11 @@ func (o Options) workload(d rca.Diagnosis) string {
 }
 
 // wants lists devices before CPU and memory.
-func (o Options) wants(requests map[string]string) string {
+func (o Options) wants(requests map[string]string, claims []rca.ClaimedDevices) string {
 	var devices, others []string
+	for _, c := range claims {
+		devices = append(devices, o.claimed(c))
+	}
 	for _, name := range slices.Sorted(maps.Keys(requests)) {
 		q := o.clean(requests[name])
 		if strings.Contains(name, "/") {
@@ -78,6 +85,25 @@ func (o Options) wants(requests map[string]string) string {
 		return strings.Join(all, ", ")
 	}
 	return "no particular resource"
+}
+
+// claimed is one request of a claim: how many, of which class, and which will do.
+func (o Options) claimed(c rca.ClaimedDevices) string {
+	if c.Class == "" {
+		return "devices of " + o.clean(c.Claim)
+	}
+	count := "all"
+	if c.Count > 0 {
+		count = fmt.Sprint(c.Count)
+	}
+	text := count + " " + o.glyph("×", "x") + " " + o.clean(c.Class)
+	if len(c.Selectors) > 0 {
+		text += " with " + o.clean(strings.Join(c.Selectors, " and "))
+	}
+	if c.Others > 0 {
+		text += fmt.Sprintf(" (or %d others)", c.Others)
+	}
+	return text
 }
 
 func (o Options) age(since time.Time) string {

@@ -113,6 +113,17 @@ func manyGroups() rca.Diagnosis {
 	return d
 }
 
+func claims() rca.Diagnosis {
+	d := unsettled()
+	d.Requests = map[string]string{"cpu": "4"}
+	d.Claims = []rca.ClaimedDevices{
+		{Claim: "ResourceClaim a", Class: "mig.nvidia.com", Count: 1, Selectors: []string{"profile == '3g.20gb'", "memory >= 10Gi"}},
+		{Claim: "ResourceClaim b", Class: "nic.example.com", Others: 2},
+		{Claim: "ResourceClaimTemplate \x1b[31mgone"},
+	}
+	return d
+}
+
 func unsettled() rca.Diagnosis {
 	return rca.Diagnosis{
 		Incident: "gpu-0000000000", Workload: watcher.Ref{Kind: "Pod", Namespace: "a", Name: "b"},
@@ -124,7 +135,7 @@ func unsettled() rca.Diagnosis {
 }
 
 func samples() map[string]rca.Diagnosis {
-	return map[string]rca.Diagnosis{"all-1g": allOneG(), "hostile": hostile(), "many-groups": manyGroups(), "unsettled": unsettled()}
+	return map[string]rca.Diagnosis{"all-1g": allOneG(), "hostile": hostile(), "many-groups": manyGroups(), "unsettled": unsettled(), "claims": claims()}
 }
 
 func golden(t *testing.T, name string, got []byte) {

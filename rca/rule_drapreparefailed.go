@@ -1,0 +1,81 @@
+package rca
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/dynamic-resource-allocation/resourceclaim"
+
+	"github.com/unpend/unpend/watcher"
+)
+
+// draPrepareFailed: the scheduler has chosen node and devices, and the kubelet cannot
+// have the driver prepare them. The pod stays Pending and its conditions say nothing:
+// what tells is the kubelet's event (kuberuntime_manager.go SyncPod, 1.30 to 1.37).
+// Of a workload that has also pods without a node, this keeps those from none.
+var draPrepareFailed = PodRule{
+	ID:    DRAPrepareFailed,
+	bound: true,
+	Tell: func(c *Case) *finding {
+		if len(c.unprepared) == 0 {
+			return nil
+		}
+		first := c.unprepared[0]
+		f := &finding{certainty: Proven, says: "the kubelet of " + first.Spec.NodeName + " could not prepare its devices: " + cut(unpreparedBy(unpreparedSays(first)), 160)}
+		for _, p := range c.unprepared {
+			at := ref("Pod", p.Namespace, p.Name)
+			f.evidence = append(f.evidence, Evidence{at, "is bound to " + p.Spec.NodeName + " and " + string(corev1.PodPending) + ": its sandbox was not made"},
+				Evidence{at, fmt.Sprintf("%s: %s", watcher.FailedPrepare, unpreparedSays(p))})
+			for _, claim := range c.claimsOf(p) {
+				f.evidence = append(f.evidence, Evidence{"ResourceClaim/" + claim, "is what the pod uses"})
+			}
+		}
+		return f
+	},
+	changes: func(c *Case) []change {
+		p := c.unprepared[0]
+		commands := []string{
+			fmt.Sprintf("kubectl -n %s describe pod %s", p.Namespace, p.Name),
+			"kubectl get pods -A -o wide --field-selector spec.nodeName=" + p.Spec.NodeName + "  # the driver's plugin has to run here",
+		}
+		for _, claim := range c.claimsOf(p) {
+			namespace, name, _ := strings.Cut(claim, "/")
+			commands = append(commands, fmt.Sprintf("kubectl -n %s get resourceclaim %s -o yaml", namespace, name))
+		}
+		return []change{c.lookAt(DRAPrepareFailed, "see why the driver on "+p.Spec.NodeName+" cannot prepare the devices", "what the driver on the node would do next is not known", commands...)}
+	},
+}
+
+// unpreparedBy is what the driver or the kubelet says, without the kubelet's wrapping
+// (pkg/kubelet/cm/dra/manager.go, PrepareResources).
+func unpreparedBy(says string) string {
+	for _, prefix := range []string{"Failed to prepare dynamic resources: ", "prepare dynamic resources: "} {
+		says = strings.TrimPrefix(says, prefix)
+	}
+	return says
+}
+
+// unpreparedSays is what the kubelet's event says of the pod.
+func unpreparedSays(p *corev1.Pod) string {
+	for _, k := range p.Status.Conditions {
+		if k.Type == corev1.PodReadyToStartContainers && k.Reason == watcher.FailedPrepare {
+			return strings.Join(strings.Fields(k.Message), " ")
+		}
+	}
+	return ""
+}
+
+// claimsOf names the claims that a pod uses, as namespace/name.
+func (c *Case) claimsOf(p *corev1.Pod) []string {
+	var out []string
+	for i := range p.Spec.ResourceClaims {
+		if name, _, err := resourceclaim.Name(p, &p.Spec.ResourceClaims[i]); err == nil && name != nil {
+			out = append(out, p.Namespace+"/"+*name)
+		}
+	}
+	if s := p.Status.ExtendedResourceClaimStatus; s != nil {
+		out = append(out, p.Namespace+"/"+s.ResourceClaimName)
+	}
+	return out
+}
