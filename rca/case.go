@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 
+	"github.com/unpend/unpend/knowledge"
 	"github.com/unpend/unpend/nodeprobe"
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/rca/placement"
@@ -52,6 +53,8 @@ type Case struct {
 	free map[string]int
 	// affinity is the pod's required node affinity, once asked for.
 	affinity *nodeaffinity.RequiredNodeAffinity
+	// past are the outcomes of past fixes, newest first.
+	past []knowledge.Outcome
 	// logger is told of each fix that was tried; nil: nobody is.
 	logger *slog.Logger
 }

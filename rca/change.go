@@ -188,7 +188,7 @@ func (c *Case) fixSelector(n *nodeView) []change {
 
 // editTemplate fills in how the pod spec of the workload is changed: by a patch
 // of the template where it may change, of the waiting pods where the API allows
-// that (live), else by making the workload anew.
+// that (live) and all of them are named, else by making the workload anew.
 func (c *Case) editTemplate(ch *change, spec map[string]any, live bool) {
 	ch.template, ch.live = spec, live
 	w := c.Incident.Workload
@@ -204,7 +204,7 @@ func (c *Case) editTemplate(ch *change, spec map[string]any, live bool) {
 		}
 		ch.steps = append(ch.steps, "patch the template of "+resource)
 		ch.actions = append(ch.actions, Action{Verb: VerbPatch, Target: Target{w.Kind, w.Namespace, w.Name, string(owner.GetUID())}, Patch: template})
-	case live && len(c.waitingPods()) > 0 && (w.Kind == "Job" || w.Kind == "Pod"):
+	case live && len(c.waitingPods()) > 0 && (w.Kind == "Pod" || w.Kind == "Job" && c.Incident.Waiting <= len(c.Incident.Pods)):
 		patch := mustJSON(map[string]any{"spec": spec})
 		for _, p := range c.waitingPods() {
 			ch.commands = append(ch.commands, fmt.Sprintf("kubectl -n %s patch pod/%s --type=strategic -p '%s'", p.Namespace, p.Name, patch))

@@ -1,6 +1,7 @@
 package rca
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -15,8 +16,10 @@ func (c *Case) repairs(n *nodeView, causes []CauseID) []change {
 	var out []change
 	for _, id := range causes {
 		switch id {
-		case DevicePluginDown, MIGLayoutDrift, GPUUnhealthy:
+		case DevicePluginDown, MIGLayoutDrift:
 			out = append(out, c.restartPlugin(n, id))
+		case GPUUnhealthy:
+			out = append(out, c.restartPlugin(n, id), n.quarantine())
 		case MIGConfigStuck, MIGConfigFailed:
 			out = append(out, c.revert(n, id))
 		case MIGModePending:
@@ -59,7 +62,8 @@ func (c *Case) restartPlugin(n *nodeView, cause CauseID) change {
 }
 
 // asReported is what the node would advertise if the device plugin saw what the
-// report shows; nothing without a report of positions.
+// report shows; nothing without a report of positions. A GPU that the driver calls
+// unhealthy a plugin that starts anew calls so again.
 func (n *nodeView) asReported() corev1.ResourceList {
 	out := corev1.ResourceList{}
 	if n.geometry == nil {
@@ -71,6 +75,9 @@ func (n *nodeView) asReported() corev1.ResourceList {
 		out[name] = q
 	}
 	for _, g := range n.geometry.Report.GPUs {
+		if !g.Healthy {
+			continue
+		}
 		if g.MIG == nil || !g.MIG.Current {
 			count(wholeGPU)
 			continue
@@ -86,19 +93,50 @@ func (n *nodeView) asReported() corev1.ResourceList {
 	return out
 }
 
-// revert goes back to the layout that the GPUs still have. Whether MIG manager
-// comes round, only trying tells.
+// revert goes back to the last layout that worked: the one that was in force before an
+// operation of ours, else the one that the GPUs still have. MIG manager finds nothing to
+// do then, says success, and leaves the components that it paused before as they are
+// (mig-parted pkg/mig/reconfigure/reconfigure.go, Run), so a person has to start those.
+// Whether it comes round, only trying tells.
 func (c *Case) revert(n *nodeView, cause CauseID) change {
 	ch := change{kind: RevertMIGConfig, cause: cause, manual: true, minutes: 6, risk: "medium", title: "take the MIG layout of " + n.Name + " back",
-		untestable: "what MIG manager makes of it cannot be tried on a copy",
-		commands:   []string{fmt.Sprintf("kubectl label node %s %s=NAME --overwrite  # NAME: the last layout that worked", n.Name, labelMIGConfig)}}
+		untestable: "what MIG manager makes of it cannot be tried on a copy"}
+	config := "NAME"
 	for _, named := range c.world.namedLayouts(n) {
 		if named.config != n.Labels[labelMIGConfig] && n.laidOut(named) {
-			ch.title = fmt.Sprintf("take %s back to %q, as its GPUs are laid out now", n.Name, named.config)
-			ch.commands = []string{fmt.Sprintf("kubectl label node %s %s=%s --overwrite", n.Name, labelMIGConfig, named.config)}
+			config = named.config
+			ch.title = fmt.Sprintf("take %s back to %q, as its GPUs are laid out now", n.Name, config)
 		}
 	}
+	if prior := n.priorConfig(); prior != "" && prior != n.Labels[labelMIGConfig] {
+		config = prior
+		ch.title = fmt.Sprintf("take %s back to %q, as it was before unpend's operation", n.Name, config)
+	}
+	label := fmt.Sprintf("kubectl label node %s %s=%s --overwrite", n.Name, labelMIGConfig, config)
+	if config == "NAME" {
+		label += "  # NAME: the last layout that worked"
+	}
+	ch.commands = []string{label}
+	if paused := n.pausedComponents(); len(paused) > 0 {
+		ch.commands = append(ch.commands, fmt.Sprintf("kubectl label node %s %s=true --overwrite  # once %s is success", n.Name, strings.Join(paused, "=true "), labelMIGState))
+	}
 	return ch
+}
+
+// operation is the annotation of a node that unpend is at work on; of what it keeps
+// only the config before is read here.
+const operation = "unpend.dev/operation"
+
+// priorConfig is the config that was in force before an operation of ours; empty when
+// none is under way.
+func (n *nodeView) priorConfig() string {
+	var own struct {
+		Prior string `json:"priorMigConfig"`
+	}
+	if json.Unmarshal([]byte(n.Annotations[operation]), &own) != nil {
+		return ""
+	}
+	return own.Prior
 }
 
 // laidOut says whether the GPUs have the counts of a named layout.

@@ -34,7 +34,11 @@ func (c *Case) resourceChanges(n *nodeView, causes []CauseID, sets [][]change) [
 			continue
 		}
 		if a.profile != "" && slices.ContainsFunc(causes, layoutHelps) && !c.enough(sets, relayoutKind(root)) {
-			for _, r := range c.relayouts(n, a) {
+			ways := c.relayouts(n, a)
+			if len(ways) == 0 {
+				ways = c.leastCostly(c.modeChanges(n, a))
+			}
+			for _, r := range ways {
 				if set, ok := c.repartition(n, root, a, r); ok {
 					out = append(out, set)
 				}
@@ -125,9 +129,15 @@ func (c *Case) repartition(n *nodeView, cause CauseID, a ask, r relayout) ([]cha
 			o.Labels[labelMIGConfig] = r.config
 		},
 		detail: func(ch *change) {
-			ch.hardware = c.hardwareEvictions(n, a)
+			if r.mode == nil { // else the silicon needs a reset too
+				ch.hardware = c.hardwareEvictions(n, a)
+			}
 			r.detail(n, ch)
 		},
+	}
+	if r.mode != nil {
+		ch.minutes, ch.risk = 10, "medium"
+		ch.title = fmt.Sprintf("switch MIG on for %s by %q%s", gpuList(n, r.remade), r.config, emptying(r.victims))
 	}
 	rest, ok := c.deficitsAfter(n, r)
 	if !ok {
@@ -161,7 +171,11 @@ func (r relayout) detail(n *nodeView, ch *change) {
 		ch.steps = append(ch.steps, fmt.Sprintf("add entry %s to configmap/%s", r.config, r.into.Name))
 		ch.commands = append(ch.commands, fmt.Sprintf("kubectl -n %s edit configmap/%s  # add %s: %s", r.into.Namespace, r.into.Name, r.config, r.entry))
 	}
-	ch.steps = append(ch.steps, fmt.Sprintf("set %s=%s", labelMIGConfig, r.config), "wait for MIG manager", "verify the layout", "uncordon "+n.Name)
+	wait := "wait for MIG manager"
+	if r.mode != nil {
+		wait += " (it resets the GPUs, or reboots the node)"
+	}
+	ch.steps = append(ch.steps, fmt.Sprintf("set %s=%s", labelMIGConfig, r.config), wait, "verify the layout", "uncordon "+n.Name)
 	ch.commands = append(ch.commands, fmt.Sprintf("kubectl label node %s %s=%s --overwrite", n.Name, labelMIGConfig, r.config), "kubectl uncordon "+n.Name)
 	ch.actions = []Action{{Verb: VerbRelayout, Target: nodeTarget(n.Node), Relayout: action, Relies: n.relies()}}
 }
@@ -378,6 +392,17 @@ func gpuList(n *nodeView, gpus []int) string {
 		texts[i] = fmt.Sprint(g)
 	}
 	return n.Name + "/GPU " + strings.Join(texts, ",")
+}
+
+// emptying is evicting of a whole node.
+func emptying(victims []*corev1.Pod) string {
+	switch len(victims) {
+	case 0:
+		return ""
+	case 1:
+		return ", evicting the 1 pod of the node"
+	}
+	return fmt.Sprintf(", evicting all %d pods of the node", len(victims))
 }
 
 func evicting(victims []*corev1.Pod) string {

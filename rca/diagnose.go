@@ -21,6 +21,8 @@ type Options struct {
 	Only func(watcher.Incident) bool
 	// Search finds what the team has said before about these words; nil: nothing.
 	Search func(ctx context.Context, words []string) ([]knowledge.Hit, error)
+	// Outcomes tells how past fixes turned out; nil: nobody knows.
+	Outcomes func(ctx context.Context) ([]knowledge.Outcome, error)
 	// Snapshot is a copy of st that the caller keeps up to date; nil: one is made.
 	Snapshot *whatif.Snapshot
 	// Measure tells which holders of GPUs are idle; nil: nobody can be asked. It is
@@ -113,6 +115,7 @@ func (w *world) diagnose(ctx context.Context, i watcher.Incident, opts Options) 
 		return Diagnosis{}, fmt.Errorf("read the claims for devices: %w", err)
 	}
 	c.measure(ctx, opts.Measure)
+	forgotten := c.remember(ctx, opts.Outcomes)
 	if err := c.readGang(ctx); err != nil {
 		return Diagnosis{}, fmt.Errorf("place the gang: %w", err)
 	}
@@ -123,6 +126,10 @@ func (w *world) diagnose(ctx context.Context, i watcher.Incident, opts Options) 
 	}
 	d := c.diagnosis(nodes, orderCauses(causes, fixes), fixes)
 	c.quote(d.Causes)
+	d.Knowledge = c.pastHits(d.Causes)
+	if forgotten != "" {
+		d.Unread = append(d.Unread, forgotten)
+	}
 	if opts.Search != nil {
 		hits, err := opts.Search(ctx, searchWords(d))
 		if err != nil {

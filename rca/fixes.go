@@ -23,6 +23,7 @@ type candidate struct {
 	stranded int
 	keeps    bool    // gives what was asked
 	removes  CauseID // the cause its most disruptive change removes
+	failures int     // in how many percent of past uses such a fix did not help
 }
 
 const (
@@ -53,8 +54,7 @@ func (c *Case) bestOf(ctx context.Context, all []*candidate, prove func(context.
 	for _, f := range all {
 		set := f.kindsKey()
 		b := best[set]
-		// Of equal cost, one that leaves fewer victims waiting is worth a try.
-		if tries[set] >= maxTries || b != nil && (b.stranded == 0 || b.order(f, false) != 0) {
+		if tries[set] >= maxTries || b != nil && b.stranded == 0 {
 			continue
 		}
 		tries[set]++
@@ -62,7 +62,7 @@ func (c *Case) bestOf(ctx context.Context, all []*candidate, prove func(context.
 			return nil, fmt.Errorf("prove %q: %w", f.fix.Title, err)
 		}
 		c.trace(ctx, f)
-		if f.fix.Proof.Verdict != Refuted && (b == nil || f.stranded < b.stranded) {
+		if f.fix.Proof.Verdict != Refuted && (b == nil || f.better(b)) {
 			best[set] = f
 		}
 	}
@@ -93,6 +93,12 @@ func (c *Case) trace(ctx context.Context, f *candidate) {
 	tried := *f
 	tried.detail(c)
 	c.logger.DebugContext(ctx, "fix tried", "incident", c.Incident.ID, "verdict", tried.fix.Proof.Verdict, "fix", tried.fix)
+}
+
+// better says whether a candidate of the same kinds, tried later and so no cheaper, is
+// worth its cost: when nobody is left waiting by it or, at the same cost, fewer are.
+func (f *candidate) better(b *candidate) bool {
+	return f.stranded < b.stranded && (f.stranded == 0 && f.fix.Proof.Verdict == b.fix.Proof.Verdict || b.order(f, false) == 0)
 }
 
 // candidates combines, node by node, one change for each cause of the node, so
@@ -257,6 +263,7 @@ func (c *Case) candidate(n *nodeView, set []change) *candidate {
 	}
 	f.fix.Kind = mostDisruptive(f.fix.Kinds)
 	f.removes = set[slices.IndexFunc(set, func(ch change) bool { return ch.kind == f.fix.Kind })].cause
+	f.failures = c.failures(f.removes, f.fix.Kind)
 	f.fix.Title = strings.Join(titles, "; ")
 	for _, v := range f.victims {
 		f.fix.Cost.Evictions = append(f.fix.Cost.Evictions, PodName{v.Namespace, v.Name})
@@ -319,7 +326,8 @@ func (c *Case) enough(sets [][]change, more FixKind) bool {
 }
 
 // order sorts fixes: schedules first · those that give what was asked · automatic ·
-// victim cost · nodes · minutes · catalogue order. Refuted ones would come last.
+// those whose victims all find a place · victim cost · nodes · minutes · what failed less
+// often · catalogue order. Refuted ones would come last.
 // Without judged the verdict, which candidates do not have yet, is left out.
 func (f *candidate) order(g *candidate, judged bool) int {
 	verdicts := []Verdict{Schedules, "", Waits, Unproven, Refuted}
@@ -327,13 +335,19 @@ func (f *candidate) order(g *candidate, judged bool) int {
 	if judged {
 		verdict = slices.Index(verdicts, f.fix.Proof.Verdict) - slices.Index(verdicts, g.fix.Proof.Verdict)
 	}
+	stranding := 0
+	if judged {
+		stranding = rank(f.stranded == 0) - rank(g.stranded == 0)
+	}
 	return cmp.Or(
 		verdict,
 		rank(f.keeps)-rank(g.keeps),
 		rank(f.fix.Automatic)-rank(g.fix.Automatic),
+		stranding,
 		f.cost.compare(g.cost),
 		len(f.fix.Cost.Nodes)-len(g.fix.Cost.Nodes),
 		f.fix.Cost.Minutes-g.fix.Cost.Minutes,
+		f.failures-g.failures,
 		slices.Index(fixOrder, f.fix.Kind)-slices.Index(fixOrder, g.fix.Kind),
 	)
 }

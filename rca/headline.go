@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/unpend/unpend/rca/placement"
@@ -17,16 +18,33 @@ const maxHeadline = 80
 // headline says who waits, how long, for what, and why.
 func (c *Case) headline(causes []Cause) string {
 	w := c.Incident.Workload
-	name := w.Namespace + "/" + w.Name
+	name := visible(w.Namespace + "/" + w.Name)
 	why := ""
 	if len(causes) > 0 {
 		why = ", " + shortWhy(causes[0].ID)
 	}
-	rest := fmt.Sprintf(" waits %s: needs %s%s", age(c.world.state.Now.Sub(c.Incident.Since)), c.needs(), why)
+	since := ""
+	if !c.Incident.Since.IsZero() { // a dump may not tell
+		since = " " + age(c.world.state.Now.Sub(c.Incident.Since))
+	}
+	rest := visible(fmt.Sprintf(" waits%s: needs %s%s", since, c.needs(), why))
 	if room := maxHeadline - utf8.RuneCountInString(rest); room < utf8.RuneCountInString(name) {
 		name = cut(name, max(room, 12))
 	}
 	return cut(name+rest, maxHeadline)
+}
+
+// visible takes out what no API server accepts in a name and a dump may have all the
+// same: control characters, marks that turn the direction of text, and invisible ones
+// but for the joiners of scripts and emoji. A headline goes where nobody escapes it.
+func visible(s string) string {
+	const nonJoiner, joiner = '\u200c', '\u200d'
+	return strings.Map(func(r rune) rune {
+		if unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) && r != nonJoiner && r != joiner {
+			return -1
+		}
+		return r
+	}, s)
 }
 
 // cut shortens to n characters, marking that it did.

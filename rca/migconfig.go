@@ -158,12 +158,7 @@ func (e migEntry) layoutsOf(n *nodeView) (map[int]placement.Layout, string) {
 		if len(rule.DeviceFilter) > 0 && !rule.filterMatches(n) {
 			continue
 		}
-		layout := placement.Layout{}
-		for name, count := range rule.MIGDevices {
-			if count > 0 {
-				layout[name] = count
-			}
-		}
+		layout := rule.layout()
 		for _, g := range n.geometry.Report.GPUs {
 			if !rule.selects(g.Index) {
 				continue
@@ -251,6 +246,17 @@ func (w *world) makeup(n *nodeView) (makeup, bool) {
 		}
 	}
 	return makeup{w.configOf(n).source, grid, len(n.gpus)}, true
+}
+
+// layout is what the rule makes of a GPU.
+func (r migRule) layout() placement.Layout {
+	layout := placement.Layout{}
+	for name, count := range r.MIGDevices {
+		if count > 0 {
+			layout[name] = count
+		}
+	}
+	return layout
 }
 
 // selects says whether "devices" names the GPU.

@@ -23,6 +23,7 @@ type relayout struct {
 	wanted  map[int]placement.Layout // of the GPUs that the config is about; read only
 	remade  []int                    // GPUs whose counts change: they are cleared whole
 	victims []*corev1.Pod
+	mode    *modeChange // MIG is switched on
 }
 
 // relayouts lists what MIG manager could do on a node for the request. Only
@@ -162,7 +163,7 @@ func (c *Case) relayout(n *nodeView, a ask, layouts map[int]placement.Layout) (r
 		if !ok {
 			layout = now[i]
 		}
-		left += made(layout, a)
+		left += madeOf(layout, a)
 	}
 	if left < a.count {
 		return relayout{}, false // whoever leaves
@@ -198,6 +199,9 @@ func (c *Case) relayout(n *nodeView, a ask, layouts map[int]placement.Layout) (r
 
 // layouts are those of all the node's GPUs afterwards.
 func (r relayout) layouts() map[int]placement.Layout {
+	if r.mode != nil {
+		return r.mode.layouts
+	}
 	out := make(map[int]placement.Layout, len(r.node.gpus))
 	for i, g := range r.node.gpus {
 		out[g.Index] = r.node.layouts()[i]
@@ -208,8 +212,8 @@ func (r relayout) layouts() map[int]placement.Layout {
 	return out
 }
 
-// made is how many of what is asked a layout has.
-func made(l placement.Layout, a ask) int64 {
+// madeOf is how many of what is asked a layout has.
+func madeOf(l placement.Layout, a ask) int64 {
 	n := int64(0)
 	for profile, count := range l {
 		if spelled(profile) == a.profile {
@@ -273,6 +277,9 @@ func (r relayout) after(n *nodeView) corev1.ResourceList {
 			q.Add(*resource.NewQuantity(int64(count), resource.DecimalSI))
 			out[name] = q
 		}
+	}
+	if r.mode != nil {
+		out[wholeGPU] = *resource.NewQuantity(int64(r.mode.whole), resource.DecimalSI)
 	}
 	return out
 }

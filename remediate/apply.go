@@ -4,6 +4,7 @@
 package remediate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -130,21 +131,21 @@ func Find(ctx context.Context, d Deps, incident string, number int, plan string)
 }
 
 func find(ctx context.Context, d Deps, st *cluster.State, incident string, number int, plan string) (rca.Diagnosis, rca.Fix, error) {
-	found, err := rca.Diagnose(ctx, st, rca.Options{Measure: d.Measure, Only: func(i watcher.Incident) bool { return i.ID == incident }})
+	found, err := rca.Diagnose(ctx, st, rca.Options{Measure: d.Measure, Outcomes: Store{d.Dynamic}.Outcomes, Only: func(i watcher.Incident) bool { return i.ID == incident }})
 	if err != nil {
 		return rca.Diagnosis{}, rca.Fix{}, err
 	}
 	if len(found) == 0 {
-		return rca.Diagnosis{}, rca.Fix{}, fmt.Errorf("%w: incident %s no longer waits", ErrStale, incident)
+		return rca.Diagnosis{}, rca.Fix{}, fmt.Errorf("%w: no pod of incident %s waits any more", ErrStale, incident)
 	}
 	for _, f := range found[0].Fixes {
 		if f.ID == number && (plan == "" || f.Plan == plan) {
-			return found[0], f, permitted(f)
+			return found[0], f, cmp.Or(permitted(f), outdated(st, f.Actions, found[0].Pods.Names))
 		}
 	}
 	for _, f := range found[0].Fixes {
 		if f.Plan == plan && plan != "" {
-			return found[0], f, permitted(f)
+			return found[0], f, cmp.Or(permitted(f), outdated(st, f.Actions, found[0].Pods.Names))
 		}
 	}
 	return found[0], rca.Fix{}, fmt.Errorf("%w: the cluster has changed; %s", ErrStale, offer(found[0], number))

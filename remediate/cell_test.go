@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -41,20 +42,31 @@ type cell struct {
 	deps  Deps
 	steps []Step
 	// on is called at the beginning of the steps whose text begins with a key.
-	on map[string]func()
+	on    map[string]func()
+	crash *crash
+	// actAs is the executor's; nil: it writes all as itself.
+	actAs func(user string, groups []string) (kubernetes.Interface, error)
 }
 
 func newCell(t *testing.T) *cell {
 	t.Helper()
-	cp := shared.Get(t)
+	return newCellOn(t, shared.Get(t))
+}
+
+func newCellOn(t *testing.T, cp *controlplane.ControlPlane) *cell {
+	t.Helper()
 	c := &cell{ControlPlane: cp, ns: cp.Namespace(t), on: map[string]func(){}}
 	c.agent = "executor-" + c.ns
 	config := cp.Config()
 	config.UserAgent = c.agent
+	c.crash = &crash{sent: map[string]bool{}, asked: map[string]int{}}
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return roundTripper{c.crash, next} })
 	c.deps = Deps{Client: kubernetes.NewForConfigOrDie(config), Dynamic: dynamic.NewForConfigOrDie(config), Now: time.Now, Logger: slog.New(slog.DiscardHandler),
 		Poll: 50 * time.Millisecond, Deadlines: Deadlines{Evict: 30 * time.Second, Leave: 30 * time.Second, Manager: 20 * time.Second, Wedge: 15 * time.Second, Run: 40 * time.Second}}
+	t.Cleanup(func() { c.forget(t) })
 	ctx, cancel := context.WithCancel(t.Context())
-	c.stack = sim.New(cp.Client(), cp.Dynamic(), sim.Options{Now: time.Now, Logger: slog.New(slog.DiscardHandler), Apply: 300 * time.Millisecond})
+	c.stack = sim.New(cp.Client(), cp.Dynamic(), sim.Options{Now: time.Now, Logger: slog.New(slog.DiscardHandler), Apply: 300 * time.Millisecond,
+		Namespace: c.ns, ConfigMap: c.name(1) + "-mig-config"})
 	ended := make(chan error, 1)
 	go func() { ended <- c.stack.Run(ctx) }()
 	t.Cleanup(func() {
@@ -207,11 +219,8 @@ func (c *cell) apply(t *testing.T, d rca.Diagnosis, f rca.Fix) (Outcome, error) 
 	c.steps = nil
 	out, err := Apply(t.Context(), c.deps, d.Incident, f.ID, f.Plan, func(s Step) {
 		c.steps = append(c.steps, s)
-		for text, do := range c.on {
-			if !s.Done && strings.HasPrefix(s.Text, text) {
-				delete(c.on, text)
-				do()
-			}
+		if !s.Done {
+			c.begins(s.Text)
 		}
 	})
 	t.Logf("%d evicted, pod %q, %v", out.Evicted, out.Pod, err)
@@ -221,6 +230,16 @@ func (c *cell) apply(t *testing.T, d rca.Diagnosis, f rca.Fix) (Outcome, error) 
 		}
 	}
 	return out, err
+}
+
+// begins does what is to happen at the beginning of a step.
+func (c *cell) begins(step string) {
+	for text, do := range c.on {
+		if strings.HasPrefix(step, text) {
+			delete(c.on, text)
+			do()
+		}
+	}
 }
 
 // machine is made for one action alone, changed as the case wants it.
@@ -254,8 +273,8 @@ func (c *cell) writes(t *testing.T) []write {
 			continue
 		}
 		resource := e.ObjectRef.Resource
-		if resource == "remediations" || resource == "leases" {
-			continue // the journal and the locks are its own
+		if resource == "remediations" || resource == "leases" || resource == "subjectaccessreviews" {
+			continue // the journal and the locks are its own, a review is a question
 		}
 		if e.ObjectRef.Subresource != "" {
 			resource += "/" + e.ObjectRef.Subresource

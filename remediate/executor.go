@@ -79,16 +79,18 @@ func (x *Executor) Look(ctx context.Context, plan string) (time.Duration, error)
 		x.drop(plan)
 		return 0, nil
 	}
+	if u, ok := errors.AsType[*unreadable](err); ok {
+		x.drop(plan)
+		return x.refuse(ctx, u)
+	}
 	if err != nil {
 		return 0, fmt.Errorf("read plan %s: %w", plan, err)
 	}
 	if rem.Status.Phase.Ended() {
 		return x.ended(ctx, rem)
 	}
-	if x.Leads != nil {
-		if _, _, err := x.Leads(ctx); err != nil {
-			return 0, err
-		}
+	if err := x.leading(ctx); err != nil {
+		return 0, err
 	}
 	if is := rca.PlanHash(rem.Spec.Actions); is != rem.Name {
 		return 0, x.broken(ctx, rem, fmt.Errorf("spec.actions: their hash is %.12s…, the plan is %.12s…: somebody has edited them", is, rem.Name))
@@ -97,6 +99,14 @@ func (x *Executor) Look(ctx context.Context, plan string) (time.Duration, error)
 		return x.goOn(ctx, rem)
 	}
 	return x.begin(ctx, rem)
+}
+
+func (x *Executor) leading(ctx context.Context) error {
+	if x.Leads == nil {
+		return nil
+	}
+	_, _, err := x.Leads(ctx)
+	return err
 }
 
 // ended forgets a plan once nobody looks back at it.
@@ -192,25 +202,6 @@ func (x *Executor) hold(ctx context.Context, rem *v1alpha1.Remediation) error {
 	return err
 }
 
-// broken ends a plan that cannot be trusted. Where it was begun, its node is left
-// cordoned with the reason on it: what was done is not guessed at.
-func (x *Executor) broken(ctx context.Context, rem *v1alpha1.Remediation, why error) error {
-	if !rem.Status.Phase.Begun() {
-		return x.finish(ctx, rem, v1alpha1.Refused, why.Error())
-	}
-	rem.Status.Failure = why.Error() + "; the node, where it carries our mark, is parked, cordoned on purpose"
-	r := &runner{Deps: x.Deps, rem: rem, report: func(Step) {}}
-	for i, a := range r.actions() {
-		if a.Relayout == nil {
-			continue
-		}
-		if missing, err := r.saga(i, a).park(ctx, nil); err != nil || missing != "" {
-			return errors.Join(err, errors.New(missing))
-		}
-	}
-	return x.finish(ctx, rem, v1alpha1.Parked, rem.Status.Failure)
-}
-
 // finish ends a plan without a step more.
 func (x *Executor) finish(ctx context.Context, rem *v1alpha1.Remediation, phase v1alpha1.Phase, message string) error {
 	now := metav1.NewMicroTime(x.Now())
@@ -228,15 +219,12 @@ func (x *Executor) start(ctx context.Context, rem *v1alpha1.Remediation) (time.D
 	}
 	diagnosis, fix, err := find(ctx, x.Deps, st, rem.Spec.Incident, rem.Spec.Fix, rem.Name)
 	switch {
-	case errors.Is(err, ErrStale):
-		x.offerAnew(ctx, st, diagnosis, rem)
-		return 0, x.finish(ctx, rem, v1alpha1.Stale, err.Error())
+	case errors.Is(err, ErrStale) || errors.Is(err, ErrRefused) && fix.Automatic: // its proof no longer holds
+		return 0, x.becameStale(ctx, Found{st, diagnosis, fix}, rem)
 	case errors.Is(err, ErrRefused):
 		return 0, x.finish(ctx, rem, v1alpha1.Refused, err.Error())
 	case err != nil:
 		return 0, err
-	case fix.Plan != rem.Name:
-		return 0, x.finish(ctx, rem, v1alpha1.Stale, fmt.Sprintf("the plan for fix %d is another now: %s", fix.ID, fix.Plan))
 	}
 	r := &runner{Deps: x.Deps, rem: rem}
 	r.proved(st)
@@ -248,16 +236,4 @@ func (x *Executor) start(ctx context.Context, rem *v1alpha1.Remediation) (time.D
 		return 0, err
 	}
 	return x.goOn(ctx, rem)
-}
-
-// offerAnew records the plan that the same fix has now.
-func (x *Executor) offerAnew(ctx context.Context, st *cluster.State, d rca.Diagnosis, old *v1alpha1.Remediation) {
-	for _, f := range d.Fixes {
-		if f.ID != old.Spec.Fix || permitted(f) != nil || f.Plan == old.Name {
-			continue
-		}
-		if _, err := x.store.Record(ctx, Propose(Found{st, d, f}, x.Self, x.Now())); err != nil {
-			x.Logger.WarnContext(ctx, "the new plan could not be recorded", "incident", d.Incident, "error", err)
-		}
-	}
 }

@@ -2,6 +2,7 @@ package remediate
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/unpend/unpend/rca"
 	"github.com/unpend/unpend/remediate/audit"
@@ -18,7 +20,17 @@ import (
 
 // executor makes one that knows nothing but what is in the API.
 func (c *cell) executor() *Executor {
-	return NewExecutor(ExecutorOptions{Deps: c.deps, Namespace: c.ns, Self: "executor"})
+	deps := c.deps
+	deps.Observe = func(ctx context.Context, rem *v1alpha1.Remediation, e *v1alpha1.Entry, result audit.Result) error {
+		if e != nil && result == audit.Begun {
+			c.begins(e.Text)
+		}
+		if c.deps.Observe == nil {
+			return nil
+		}
+		return c.deps.Observe(ctx, rem, e, result)
+	}
+	return NewExecutor(ExecutorOptions{Deps: deps, Namespace: c.ns, Self: "executor", ActAs: c.actAs})
 }
 
 // recorded is the plan of a fix, in the API.
@@ -28,12 +40,19 @@ func (c *cell) recorded(t *testing.T, d rca.Diagnosis, f rca.Fix) *v1alpha1.Reme
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := (Store{c.Dynamic()}).Forget(t.Context(), rem); err != nil && t.Context().Err() == nil {
+	return rem
+}
+
+// forget takes all plans and decisions away: guard-rails look back at them, whoever's
+// they were.
+func (c *cell) forget(t *testing.T) {
+	t.Helper()
+	ctx := context.WithoutCancel(t.Context())
+	for _, kind := range []schema.GroupVersionResource{v1alpha1.Approvals, v1alpha1.Remediations} {
+		if err := c.Dynamic().Resource(kind).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
 			t.Error(err)
 		}
-	})
-	return rem
+	}
 }
 
 func (c *cell) decide(t *testing.T, rem *v1alpha1.Remediation, who string, decision v1alpha1.Decision) {
@@ -43,12 +62,25 @@ func (c *cell) decide(t *testing.T, rem *v1alpha1.Remediation, who string, decis
 	}
 }
 
+// look has an executor look once; one that crashes leaves what it has done.
+func (c *cell) look(t *testing.T, x *Executor, plan string) (time.Duration, error) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	c.crash.now = cancel
+	again, err := x.Look(ctx, plan)
+	if ctx.Err() != nil && t.Context().Err() == nil {
+		return 0, nil
+	}
+	return again, err
+}
+
 // carriedOut looks until the plan has ended; made makes the executor of each look.
 func (c *cell) carriedOut(t *testing.T, plan string, made func() *Executor) *v1alpha1.Remediation {
 	t.Helper()
 	end := time.Now().Add(time.Minute)
 	for time.Now().Before(end) {
-		again, err := made().Look(t.Context(), plan)
+		again, err := c.look(t, made(), plan)
 		if err != nil {
 			t.Fatal(err)
 		}

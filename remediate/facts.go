@@ -130,7 +130,8 @@ func (r *runner) geometry(ctx context.Context, node string) (*nodeprobe.NodeGeom
 // Facts that the fix itself has changed are left out. A holder that has left only
 // makes room; one that has come, or cannot be told, takes it.
 func drift(node string, relied, now map[string]string, own ...string) error {
-	keys := maps.Clone(relied)
+	keys := map[string]string{}
+	maps.Copy(keys, relied)
 	maps.Copy(keys, now)
 	for _, k := range slices.Sorted(maps.Keys(keys)) {
 		was, is := relied[k], now[k]

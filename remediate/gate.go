@@ -18,7 +18,7 @@ import (
 	"github.com/unpend/unpend/remediate/v1alpha1"
 )
 
-// ErrHalted: somebody has said stop.
+// ErrHalted says that somebody has said stop.
 var ErrHalted = errors.New("halted")
 
 // look again at a plan that a guard-rail holds back, when nothing says when.
@@ -142,7 +142,7 @@ func (x *Executor) halted(ctx context.Context) error {
 
 // view is the world that the guard-rails judge in.
 func (x *Executor) view(ctx context.Context, r rails, rem *v1alpha1.Remediation) (guard.View, error) {
-	v := guard.View{Now: x.Now(), Paused: r.paused, Breaker: r.breaker, Wanted: map[string][]corev1.ResourceName{}}
+	v := guard.View{Now: x.Now(), Paused: r.paused, Breaker: r.breaker, Namespace: x.Namespace, Wanted: map[string][]corev1.ResourceName{}}
 	nodes, err := x.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return v, fmt.Errorf("list nodes: %w", err)

@@ -11,8 +11,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// lockLease is how long a node stays locked when nobody gives the lock back: longer
-// than a plan can take. Within it the mark on the node tells who works there.
+// lockLease is what a lock says of itself: longer than a plan can take. Nobody goes by
+// it, for clocks differ and jump: a lock is held until the plan that has it has ended.
 const lockLease = time.Hour
 
 func (s *saga) lockName() string { return "unpend-node-" + s.target.Name }
@@ -42,14 +42,14 @@ func (s *saga) lock(ctx context.Context, _ *entry) (string, error) {
 }
 
 // takeOver takes a lock that was left: by a plan that is not under way, whose executor
-// was cut off and whose write came late, or longer ago than a plan can take.
+// was cut off and whose write came late. No clock is asked: they differ.
 func (s *saga) takeOver(ctx context.Context, l *coordinationv1.Lease, spec coordinationv1.LeaseSpec) error {
 	holder := ptr.Deref(l.Spec.HolderIdentity, "")
 	rem, err := Store{s.Dynamic}.Get(ctx, holder)
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("read plan %s, which holds the lock: %w", holder, err)
 	}
-	if err == nil && rem.Status.Phase.Begun() && l.Spec.RenewTime != nil && s.Now().Sub(l.Spec.RenewTime.Time) < lockLease {
+	if err == nil && rem.Status.Phase.Begun() {
 		return fmt.Errorf("%w: node %s is locked by plan %s", ErrRefused, s.target.Name, holder)
 	}
 	l.Spec = spec

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/unpend/unpend/remediate/audit"
@@ -48,20 +49,20 @@ type machine struct {
 	again map[string]bool
 	// failed is what went wrong, with the errors a caller tells apart.
 	failed error
+	// The API server wants to be left alone for so long from then on; whatever else
+	// has us look at the plan meanwhile.
+	asked   time.Duration
+	askedAt time.Time
 }
 
 func (r *runner) machine() (*machine, error) {
 	m := &machine{runner: r, again: map[string]bool{}}
 	m.program = r.steps()
 	m.back = r.wayBack
-	known := map[string]bool{}
-	for _, s := range append(slices.Clone(m.program), r.everyWayBack()...) {
-		known[s.id] = true
+	if err := m.sound(); err != nil {
+		return nil, err
 	}
-	for i, e := range r.rem.Status.Journal {
-		if !known[e.Step] {
-			return nil, fmt.Errorf("status.journal[%d].step: %q is not a step of this plan", i, e.Step)
-		}
+	for _, e := range r.rem.Status.Journal {
 		if e.Ended == nil {
 			m.again[e.Step] = true
 		}
@@ -88,6 +89,9 @@ func (m *machine) undoing() bool { return m.status().Phase == v1alpha1.Undoing }
 
 // turn tries the next step once.
 func (m *machine) turn(ctx context.Context) (time.Duration, error) {
+	if passed := m.Now().Sub(m.askedAt); passed >= 0 && passed < m.asked {
+		return m.asked - passed, nil
+	}
 	s, ok := m.next()
 	if !ok {
 		return 0, m.end(ctx)
@@ -97,6 +101,7 @@ func (m *machine) turn(ctx context.Context) (time.Duration, error) {
 		return 0, err
 	}
 	missing, err := m.try(ctx, s, e)
+	m.asked, m.askedAt = delayOf(err), m.Now()
 	unanswered := transient(err)
 	if unanswered {
 		missing, err = err.Error(), nil
@@ -110,7 +115,7 @@ func (m *machine) turn(ctx context.Context) (time.Duration, error) {
 	case err != nil:
 	case now.Before(e.Deadline.Time) || unanswered && m.undoing():
 		// On the way back an API server that does not answer is waited for.
-		return m.pause(now.Sub(e.Began.Time)), nil
+		return max(m.asked, m.pause(now.Sub(e.Began.Time))), nil
 	default:
 		err = fmt.Errorf("not within %s: %s", s.within, missing)
 	}
@@ -130,6 +135,12 @@ func (m *machine) try(ctx context.Context, s step, e *entry) (string, error) {
 		}
 	}
 	return s.try(ctx, e)
+}
+
+// delayOf is how long an API server that cannot answer now wants to be left alone.
+func delayOf(err error) time.Duration {
+	seconds, _ := apierrors.SuggestsClientDelay(err)
+	return time.Duration(seconds) * time.Second
 }
 
 // pause grows with the time a step has taken: a budget that says no is not asked
@@ -165,10 +176,13 @@ func (m *machine) entry(id string) *v1alpha1.Entry {
 // again as it is.
 func (m *machine) begin(ctx context.Context, s step) (*entry, error) {
 	st := m.status()
+	now := metav1.NewMicroTime(m.Now())
 	if e := m.entry(s.id); e != nil {
+		if now.Before(&e.Began) { // the clock was set back: nobody waits for it to catch up
+			e.Began, e.Deadline = now, metav1.NewMicroTime(now.Add(s.within))
+		}
 		return &entry{e, m.again[s.id]}, nil
 	}
-	now := metav1.NewMicroTime(m.Now())
 	line := v1alpha1.Entry{Step: s.id, Text: s.text, Began: now, Deadline: metav1.NewMicroTime(now.Add(s.within))}
 	if m.Leads != nil {
 		holder, generation, err := m.Leads(ctx)
@@ -182,7 +196,7 @@ func (m *machine) begin(ctx context.Context, s step) (*entry, error) {
 	}
 	st.Journal = append(st.Journal, line)
 	if !m.undoing() {
-		st.Progress = fmt.Sprintf("%d/%d", slices.IndexFunc(m.program, func(o step) bool { return o.id == s.id })+1, len(m.program))
+		st.Progress = progress(slices.IndexFunc(m.program, func(o step) bool { return o.id == s.id })+1, len(m.program))
 	}
 	if err := m.save(ctx); err != nil {
 		return nil, err
@@ -194,6 +208,9 @@ func (m *machine) begin(ctx context.Context, s step) (*entry, error) {
 
 func (m *machine) endOf(ctx context.Context, s step, e *entry, err error) {
 	now := metav1.NewMicroTime(m.Now())
+	if now.Time.Before(e.Began.Time) {
+		now = e.Began // by another's clock
+	}
 	e.Ended = &now
 	result := audit.Done
 	if err != nil {

@@ -16,6 +16,9 @@ import (
 // (mig-parted pkg/mig/reconfigure/reconfigure.go).
 const pausedOperand = "nvidia.com/gpu.deploy.device-plugin"
 
+// news is the note of a wait for MIG manager whose state has changed since.
+const news = "news"
+
 // waitManager waits until MIG manager says that it has applied a config. Right
 // after the label was set its state is still that of the config before: success
 // counts only together with the layout, and failed only when it is news, or stays.
@@ -29,12 +32,12 @@ func (s *saga) waitManager(ctx context.Context, config string, e *entry) (string
 	}
 	state, since := n.Labels[labelState], s.Now().Sub(e.Began.Time)
 	if state != mark.PriorState {
-		e.Note = "news"
+		e.Note = news
 	}
 	switch {
 	case n.Labels[labelConfig] != config:
 		return "", fmt.Errorf("somebody set %s=%s meanwhile", labelConfig, n.Labels[labelConfig])
-	case state == "failed" && (e.Note == "news" || since > s.Deadlines.Manager/10):
+	case state == "failed" && (e.Note == news || since > s.Deadlines.Manager/10):
 		return "", fmt.Errorf("MIG manager says failed for %s", config)
 	case state == "pending" && n.Labels[pausedOperand] == "paused-for-mig-change" && since > s.Deadlines.Wedge:
 		return "", fmt.Errorf("MIG manager is stuck: pending and paused for more than %s", s.Deadlines.Wedge)

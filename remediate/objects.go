@@ -31,9 +31,14 @@ func withPreconditions(patch []byte, o metav1.Object) ([]byte, error) {
 // stale turns what tells of another object into ErrStale.
 func stale(err error, t rca.Target) error {
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		return fmt.Errorf("%w: %s %s has changed: %w", ErrStale, strings.ToLower(t.Kind), strings.TrimPrefix(t.Namespace+"/"+t.Name, "/"), err)
+		return fmt.Errorf("%w: %s has changed: %w", ErrStale, nameOf(t), err)
 	}
 	return err
+}
+
+// nameOf is how a target is named to a person.
+func nameOf(t rca.Target) string {
+	return strings.ToLower(t.Kind) + " " + strings.TrimPrefix(t.Namespace+"/"+t.Name, "/")
 }
 
 // written is the note of a step whose write was answered: what remains is to wait.

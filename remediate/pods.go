@@ -12,6 +12,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/unpend/unpend/rca"
 	"github.com/unpend/unpend/remediate/v1alpha1"
@@ -47,13 +48,16 @@ func (r *runner) evict(ctx context.Context, t rca.Target, e *entry) (string, err
 		DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version}, DryRun: r.dryRun()},
 	})
 	budgets := blockedBy(err)
+	if apierrors.IsInternalError(err) && len(budgets) == 0 {
+		budgets = r.severalBudgets(ctx, o)
+	}
 	switch {
 	case err == nil && !r.DryRun:
 		r.rem.Status.Evicted++
 		return "", nil
 	case err == nil || apierrors.IsNotFound(err):
 		return "", nil
-	case len(budgets) > 0 && !r.DryRun:
+	case len(budgets) > 0 && !r.DryRun && delayOf(err) == 0:
 		return fmt.Sprintf("a PodDisruptionBudget does not allow the eviction of %s/%s (%s)", t.Namespace, t.Name, strings.Join(budgets, "; ")), nil
 	case apierrors.IsConflict(err) && !r.DryRun:
 		return "others write to it", nil
@@ -74,6 +78,25 @@ func blockedBy(refusal error) []string {
 		}
 	}
 	return says
+}
+
+// severalBudgets names the budgets of a pod that more than one guards: the Eviction API
+// answers for such a pod that it cannot, and not which they are.
+func (r *runner) severalBudgets(ctx context.Context, pod metav1.Object) []string {
+	list, err := r.Client.PolicyV1().PodDisruptionBudgets(pod.GetNamespace()).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil // the API server's own answer stands
+	}
+	var names []string
+	for _, b := range list.Items {
+		if s, err := metav1.LabelSelectorAsSelector(b.Spec.Selector); err == nil && s.Matches(labels.Set(pod.GetLabels())) {
+			names = append(names, b.Name)
+		}
+	}
+	if len(names) < 2 {
+		return nil
+	}
+	return []string{"it is guarded by " + strings.Join(names, " and ") + ", and the Eviction API supports one"}
 }
 
 // gone says which of the victims has not left yet.

@@ -48,7 +48,7 @@ func (s *saga) steps() []step {
 	out = append(out, step{id: s.id("cordon"), text: "cordon " + s.target.Name, within: contention, try: s.cordon})
 	for _, v := range s.plan.Victims {
 		out = append(out, step{id: s.id("evict/" + v.Namespace + "/" + v.Name), text: evictText(v), within: s.Deadlines.Evict,
-			try: func(ctx context.Context, e *entry) (string, error) { return s.evict(ctx, v, e) }})
+			try: func(ctx context.Context, e *entry) (string, error) { return s.evictHolder(ctx, v, e) }})
 	}
 	out = append(out, step{id: s.id("empty"), text: "wait until nobody holds the GPUs", within: s.Deadlines.Leave, try: s.waitEmpty})
 	if s.plan.ConfigMap != nil {
@@ -153,11 +153,10 @@ func (s *saga) cordon(ctx context.Context, e *entry) (string, error) {
 func (s *saga) settled(e *entry) string {
 	now := s.Now()
 	since, err := parseTime(e.Note)
-	switch {
-	case err == nil:
-	case e.again: // whoever wrote it is gone
-		since = e.Began.Time
-	default:
+	if err != nil && e.again { // whoever wrote it is gone
+		since, err = e.Began.Time, nil
+	}
+	if err != nil || since.After(now) { // or the clock was set back
 		e.Note, since = formatTime(now), now
 	}
 	if now.Sub(since) < s.Deadlines.Settle {
@@ -172,11 +171,26 @@ func (s *saga) waitEmpty(ctx context.Context, _ *entry) (string, error) {
 	if s.DryRun {
 		return "", nil
 	}
+	_, now, err := s.look(ctx, s.target) // first: from a node that is gone nobody takes them
+	if err != nil {
+		return "", err
+	}
 	if missing, err := s.gone(ctx, s.plan.Victims); err != nil || missing != "" {
 		return missing, err
 	}
-	_, now, err := s.look(ctx, s.target)
-	return s.held(now), err
+	return s.held(now), nil
+}
+
+// evictHolder evicts a pod as long as its node is there, and marked as ours.
+func (s *saga) evictHolder(ctx context.Context, v rca.Target, e *entry) (string, error) {
+	n, err := s.node(ctx, s.target)
+	if err == nil && s.markOf(n) == nil && !s.DryRun {
+		err = fmt.Errorf("%w: node %s is no longer marked as ours; it is left as it is", ErrStale, n.Name)
+	}
+	if err != nil {
+		return "", err
+	}
+	return s.evict(ctx, v, e)
 }
 
 // held says who holds something of the GPUs that are re-made; empty when nobody
@@ -236,7 +250,7 @@ func (s *saga) verifyAndRelease(ctx context.Context, e *entry) (string, error) {
 		return "", err
 	}
 	if e.again && s.markOf(n) == nil && n.Labels[labelConfig] == s.plan.Config {
-		return "", nil // opened before a crash
+		return "", keptClosed(n, s.relies["unschedulable"] == "true") // written before a crash
 	}
 	missing, err := s.arrived(ctx, n, s.plan.Config)
 	if err == nil && missing != "" {
@@ -245,23 +259,48 @@ func (s *saga) verifyAndRelease(ctx context.Context, e *entry) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return s.release(ctx)
+	return s.release(ctx, true)
 }
 
 // release takes our mark off, and our cordon if the node was schedulable before: a
-// cordon that a person made stays.
-func (s *saga) release(ctx context.Context) (string, error) {
+// cordon that a person made stays. On the way there that is an error, for the pod will
+// not come to the node.
+func (s *saga) release(ctx context.Context, there bool) (string, error) {
 	n, _, mark, err := s.ours(ctx)
 	if err != nil {
 		return "", err
 	}
+	closed := keptClosed(n, mark.PriorUnschedulable)
 	var spec map[string]any
-	if !mark.PriorUnschedulable {
+	if !mark.PriorUnschedulable && closed == nil {
 		spec = map[string]any{"unschedulable": nil}
 	}
 	missing, err := s.write(ctx, n, spec, nil, nil)
 	if err != nil {
 		return "", fmt.Errorf("uncordon %s: %w", s.target.Name, err)
 	}
-	return missing, nil
+	if missing != "" || !there {
+		return missing, nil
+	}
+	return "", closed
+}
+
+// keptClosed says who has cordoned the node since we did, which the API server keeps
+// beside every field; nil when nobody has, or it was closed before.
+func keptClosed(n *corev1.Node, before bool) error {
+	if before || !n.Spec.Unschedulable {
+		return nil
+	}
+	for _, m := range n.ManagedFields {
+		var has struct {
+			Spec struct {
+				Unschedulable *struct{} `json:"f:unschedulable"`
+			} `json:"f:spec"`
+		}
+		if m.Manager == fieldManager || m.FieldsV1 == nil || json.Unmarshal(m.FieldsV1.GetRawBytes(), &has) != nil || has.Spec.Unschedulable == nil {
+			continue
+		}
+		return fmt.Errorf("node %s was cordoned by %s meanwhile: its layout is made, it stays cordoned, and the pod waits until somebody opens it", n.Name, m.Manager)
+	}
+	return nil
 }

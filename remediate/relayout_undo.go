@@ -78,7 +78,7 @@ func (s *saga) giveBack(ctx context.Context, _ *entry) (string, error) {
 	if n, _, err := s.mine(ctx); err != nil || n == nil {
 		return "", err
 	}
-	return s.release(ctx)
+	return s.release(ctx, false)
 }
 
 func (s *saga) park(ctx context.Context, _ *entry) (string, error) {

@@ -2,16 +2,12 @@ package remediate
 
 import (
 	"encoding/json"
-	"errors"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/unpend/unpend/nodeprobe/sim"
 	"github.com/unpend/unpend/rca"
@@ -42,41 +38,6 @@ func (c *cell) untouched(t *testing.T, pods ...corev1.Pod) {
 			t.Errorf("pod %s is not what it was", p.Name)
 		}
 	}
-}
-
-// R11: a budget that never allows the eviction stops it at the deadline; what was
-// begun is taken back, and the protected pod is left alone.
-func TestBudgetStopsARepartition(t *testing.T) {
-	c := newCell(t)
-	c.deps.Deadlines.Evict = 3 * time.Second
-	node, d, f, holders := repartition(t, c)
-	c.on["evict "] = func() { c.budget(t, "keep-inference", "inference", 3) } // after the re-proof
-	out, err := c.apply(t, d, f)
-	if err == nil || !strings.Contains(err.Error(), "keep-inference") || out.Evicted != 0 || errors.Is(err, ErrStale) {
-		t.Errorf("outcome %+v, %v", out, err)
-	}
-	c.asBefore(t, node)
-	c.untouched(t, holders...)
-	c.evictions(t, f, 0)
-	for _, w := range c.writes(t) {
-		if w.resource == "pods/eviction" && w.code != 429 || w.resource != "pods/eviction" && w.resource != "nodes" {
-			t.Errorf("written: %+v", w)
-		}
-	}
-}
-
-func (c *cell) budget(t *testing.T, name, app string, least int32) {
-	t.Helper()
-	n := intstr.FromInt32(least)
-	budgets := c.Client().PolicyV1().PodDisruptionBudgets(c.ns)
-	if _, err := budgets.Create(t.Context(), &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec: policyv1.PodDisruptionBudgetSpec{MinAvailable: &n, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}}}, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	controlplane.Eventually(t, 10*time.Second, "the budget is counted", func() (bool, string) {
-		b, err := budgets.Get(t.Context(), name, metav1.GetOptions{})
-		return err == nil && b.Status.ObservedGeneration == b.Generation && b.Status.CurrentHealthy > 0, ""
-	})
 }
 
 // R12: a MIG manager that fails, dies, wedges or is slow.
@@ -152,30 +113,6 @@ func (c *cell) parked(t *testing.T, node string) {
 	}
 	if !n.Spec.Unschedulable || !strings.Contains(mark.Parked, "stuck") || mark.Step != "parked" || mark.PriorMIGConfig != "all-1g.5gb" || n.Labels[labelConfig] != "all-1g.5gb" {
 		t.Errorf("unschedulable %v, mark %+v, config %s", n.Spec.Unschedulable, mark, n.Labels[labelConfig])
-	}
-}
-
-// R10: a node that a person had cordoned is cordoned afterwards, whether the fix
-// succeeded or not.
-func TestPersonsCordonStays(t *testing.T) {
-	for name, faults := range map[string]sim.Faults{"success": {}, "failure": {Fail: true}} {
-		t.Run(name, func(t *testing.T) {
-			c := newCell(t)
-			node, d, f, _ := repartition(t, c)
-			c.editNode(t, node, func(n *corev1.Node) { n.Spec.Unschedulable = true })
-			c.stack.SetFaults(node, faults)
-			a := f.Actions[0]
-			a.Relies["unschedulable"] = "true" // as a plan for the closed node says
-			m := c.machine(t, d, f, a)
-			m.program = m.program[:len(m.program)-1] // the pod does not run: its node is closed
-			if err := m.toTheEnd(t.Context()); (err != nil) != faults.Fail {
-				t.Error(err)
-			}
-			n := c.node(t, node)
-			if !n.Spec.Unschedulable || n.Annotations[annotation] != "" {
-				t.Errorf("unschedulable %v, mark %q", n.Spec.Unschedulable, n.Annotations[annotation])
-			}
-		})
 	}
 }
 

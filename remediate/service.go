@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,8 +15,10 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -44,6 +45,13 @@ const (
 	shutdown = 8 * time.Second
 )
 
+// How soon a plan is looked at again that could not be read or written: by default the
+// pause would grow to a quarter of an hour, long after the API server is back.
+const (
+	firstRetry = 100 * time.Millisecond
+	lastRetry  = 10 * time.Second
+)
+
 // Run carries plans out, as one of possibly several: whoever holds the lease does,
 // under the name of identity. It ends with the context, at a safe point: the next
 // leader goes on from the journal.
@@ -57,8 +65,8 @@ func (x *Executor) Run(ctx context.Context, config *rest.Config, identity string
 	m, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme: scheme, Logger: logr.FromSlogHandler(x.Logger.Handler()), Metrics: metricsserver.Options{BindAddress: "0"},
 		LeaderElection: true, LeaderElectionResourceLockInterface: lock, LeaderElectionReleaseOnCancel: true,
-		LeaseDuration: ptr.To(leaseDuration), RenewDeadline: ptr.To(renewDeadline), RetryPeriod: ptr.To(retryPeriod),
-		GracefulShutdownTimeout: ptr.To(shutdown),
+		LeaseDuration: new(leaseDuration), RenewDeadline: new(renewDeadline), RetryPeriod: new(retryPeriod),
+		GracefulShutdownTimeout: new(shutdown),
 	})
 	if err != nil {
 		return fmt.Errorf("make the executor: %w", err)
@@ -67,10 +75,12 @@ func (x *Executor) Run(ctx context.Context, config *rest.Config, identity string
 	toPlan := func(_ context.Context, o client.Object) []reconcile.Request {
 		return []reconcile.Request{{NamespacedName: client.ObjectKey{Name: strings.TrimSuffix(o.GetName(), "-2")}}}
 	}
-	err = ctrl.NewControllerManagedBy(m).Named("remediation").For(&v1alpha1.Remediation{}).
-		Watches(&v1alpha1.Approval{}, handler.EnqueueRequestsFromMapFunc(toPlan)).
+	// Their names are enough: one that cannot be read would else end the watch of all.
+	err = ctrl.NewControllerManagedBy(m).Named("remediation").For(&v1alpha1.Remediation{}, builder.OnlyMetadata).
+		Watches(&v1alpha1.Approval{}, handler.EnqueueRequestsFromMapFunc(toPlan), builder.OnlyMetadata).
 		// One at a time: the guard-rails judge a plan in the world that the one before left.
-		WithOptions(controller.Options{MaxConcurrentReconciles: 1, SkipNameValidation: ptr.To(true)}).Complete(x)
+		WithOptions(controller.Options{MaxConcurrentReconciles: 1, SkipNameValidation: new(true),
+			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry)}).Complete(x)
 	if err != nil {
 		return fmt.Errorf("make the executor: %w", err)
 	}
@@ -98,7 +108,7 @@ func (x *Executor) leads(lock *resourcelock.LeaseLock) func(context.Context) (st
 	}
 }
 
-// breakerEvery is how often the breaker looks at the nodes: from a cache.
+// breakerEvery is how often the breaker looks at the nodes, from a cache, and at the plans.
 const breakerEvery = 2 * time.Second
 
 // watchBreaker opens the breaker when it has to; only a person closes it.
@@ -123,11 +133,11 @@ func (x *Executor) checkBreaker(ctx context.Context, cached client.Reader) error
 		return err
 	}
 	var nodes corev1.NodeList
-	var plans v1alpha1.RemediationList
-	if err := errors.Join(cached.List(ctx, &nodes), cached.List(ctx, &plans)); err != nil {
+	plans, err := x.store.List(ctx)
+	if err := errors.Join(err, cached.List(ctx, &nodes)); err != nil {
 		return fmt.Errorf("list nodes and plans: %w", err)
 	}
-	view := guard.View{Now: x.Now(), Plans: plans.Items}
+	view := guard.View{Now: x.Now(), Plans: plans}
 	for i := range nodes.Items {
 		view.Nodes = append(view.Nodes, &nodes.Items[i])
 	}
@@ -153,10 +163,4 @@ func (x *Executor) writeBreaker(ctx context.Context, s guard.BreakerState) error
 	cm.Data = s.Data()
 	_, err = maps.Update(ctx, cm, metav1.UpdateOptions{FieldManager: fieldManager})
 	return err
-}
-
-// Leads says whether the lease is held by somebody who is there.
-func Leads(l *coordinationv1.Lease, now time.Time) bool {
-	held := time.Duration(ptr.Deref(l.Spec.LeaseDurationSeconds, 0)) * time.Second
-	return ptr.Deref(l.Spec.HolderIdentity, "") != "" && l.Spec.RenewTime != nil && now.Sub(l.Spec.RenewTime.Time) < 2*held
 }

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/unpend/unpend/remediate/guard"
@@ -47,9 +46,9 @@ func Stand(ctx context.Context, d Deps, namespace string) (Standing, error) {
 		}
 		return err
 	}
-	lease, err := d.Client.CoordinationV1().Leases(namespace).Get(ctx, LeaderLease, metav1.GetOptions{})
+	lease, err := Leader(ctx, d, namespace)
 	switch {
-	case err == nil && Leads(lease, d.Now()):
+	case err == nil && lease != nil:
 		s.Mode, s.Leader, s.Generation = "approve", *lease.Spec.HolderIdentity, int64(ptr.Deref(lease.Spec.LeaseTransitions, 0))
 	case apierrors.IsNotFound(err):
 	default:
@@ -64,7 +63,7 @@ func Stand(ctx context.Context, d Deps, namespace string) (Standing, error) {
 	s.Limits, s.Paused = r.limits, r.paused
 	s.Breaker = Breaker{Open: r.breaker.Open, Since: r.breaker.Since, Why: r.breaker.Why}
 	if s.Breaker.Open {
-		s.Breaker.Reset = guard.ResetCommand + " -n " + namespace
+		s.Breaker.Reset = guard.ResetCommand(namespace)
 	}
 	view, err := x.view(ctx, r, &v1alpha1.Remediation{})
 	if err := unread(err); err != nil {

@@ -88,8 +88,8 @@ func (r *runner) everyWayBack() []step {
 		return r.nominate(ctx, "")
 	}}}
 	actions := r.actions()
-	for i := len(actions) - 1; i >= 0; i-- {
-		switch a := actions[i]; {
+	for i, a := range slices.Backward(actions) {
+		switch {
 		case a.Relayout != nil:
 			out = append(out, r.saga(i, a).wayBack()...)
 		case a.Verb == rca.VerbRecreate:

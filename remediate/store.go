@@ -3,6 +3,7 @@ package remediate
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -24,9 +25,25 @@ func (s Store) Get(ctx context.Context, plan string) (*v1alpha1.Remediation, err
 	return as[v1alpha1.Remediation](s.Dynamic.Resource(v1alpha1.Remediations).Get(ctx, plan, metav1.GetOptions{}))
 }
 
-// List reads all, by name.
+// List reads all, by name, without those that cannot be read and were never begun:
+// whoever may record a plan must not be able to stop all others with it.
 func (s Store) List(ctx context.Context) ([]v1alpha1.Remediation, error) {
-	return readAll[v1alpha1.Remediation](s.Dynamic.Resource(v1alpha1.Remediations).List(ctx, metav1.ListOptions{}))
+	list, err := s.Dynamic.Resource(v1alpha1.Remediations).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	out := make([]v1alpha1.Remediation, 0, len(list.Items))
+	for i := range list.Items {
+		rem, err := as[v1alpha1.Remediation](&list.Items[i], nil)
+		if u, ok := errors.AsType[*unreadable](err); ok && !u.head().Status.Phase.Begun() {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, *rem)
+	}
+	return out, nil
 }
 
 // Approvals of a plan: the first person's and the second's, as far as they exist.
@@ -164,22 +181,7 @@ func as[T any](u *unstructured.Unstructured, err error) (*T, error) {
 		err = json.Unmarshal(text, &o)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read %s %s: %w", u.GetKind(), u.GetName(), err)
+		return nil, &unreadable{u, err}
 	}
 	return &o, nil
-}
-
-func readAll[T any](list *unstructured.UnstructuredList, err error) ([]T, error) {
-	if err != nil {
-		return nil, err
-	}
-	out := make([]T, 0, len(list.Items))
-	for i := range list.Items {
-		o, err := as[T](&list.Items[i], nil)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, *o)
-	}
-	return out, nil
 }

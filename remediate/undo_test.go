@@ -110,20 +110,6 @@ func TestEntryIsTakenOut(t *testing.T) {
 	}
 }
 
-// A node that is deleted in the middle ends the fix, and nothing is left to do.
-func TestNodeDeletedMeanwhile(t *testing.T) {
-	c := newCell(t)
-	node, d, f, _ := repartition(t, c)
-	c.on["set nvidia.com/mig.config"] = func() {
-		if err := c.Client().CoreV1().Nodes().Delete(t.Context(), node, metav1.DeleteOptions{}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, err := c.apply(t, d, f); !errors.Is(err, ErrStale) || strings.Contains(err.Error(), "parked") || strings.Contains(err.Error(), "taken back") {
-		t.Error(err)
-	}
-}
-
 // Whoever takes our mark off a node takes it over: it is left as it is.
 func TestNodeTakenOver(t *testing.T) {
 	c := newCell(t)

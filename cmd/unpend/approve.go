@@ -82,7 +82,7 @@ func (o *approveOptions) approve(ctx context.Context, arg string, std stdio) err
 	if err := terminal.Render(std.err, found.Diagnosis, terminalOptions(std.err)); err != nil {
 		return err
 	}
-	fmt.Fprintf(std.err, "\nFix %d: %s\nplan %s\n", number, found.Fix.Title, found.Fix.Plan)
+	fmt.Fprintf(std.err, "\nFix %d: %s\nplan %s\n", number, terminal.Clean(found.Fix.Title), found.Fix.Plan)
 	if err := o.ask(number, std); err != nil {
 		return err
 	}
@@ -135,7 +135,7 @@ func apply(ctx context.Context, d remediate.Deps, carry carrier, std stdio) erro
 		fmt.Fprintln(std.out, "Dry run: the API server would accept every write; nothing was changed.")
 		return nil
 	}
-	fmt.Fprintf(std.out, "%s runs (%s, %d evicted)\n", out.Pod, out.Ended.Sub(out.Started).Round(time.Second), out.Evicted)
+	fmt.Fprintf(std.out, "%s runs (%s, %d evicted)\n", terminal.Clean(out.Pod), out.Ended.Sub(out.Started).Round(time.Second), out.Evicted)
 	return nil
 }
 

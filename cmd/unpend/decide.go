@@ -23,14 +23,14 @@ func executorFlag(c *cobra.Command, namespace *string) {
 
 // executorLeads says whether an executor is at work: its lease is held.
 func executorLeads(ctx context.Context, d remediate.Deps, namespace string) (bool, error) {
-	l, err := d.Client.CoordinationV1().Leases(namespace).Get(ctx, remediate.LeaderLease, metav1.GetOptions{})
+	l, err := remediate.Leader(ctx, d, namespace)
 	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
 		return false, nil
 	}
 	if err != nil {
 		return false, fmt.Errorf("look for the executor: %w", err)
 	}
-	return remediate.Leads(l, d.Now()), nil
+	return l != nil, nil
 }
 
 // whoAmI asks the API server, which decides by that name too.
@@ -44,21 +44,21 @@ func whoAmI(ctx context.Context, d remediate.Deps) (string, []string, error) {
 }
 
 // decision is what a person says of a plan, as themselves.
-func decision(ctx context.Context, d remediate.Deps, rem *v1alpha1.Remediation, says v1alpha1.Decision, reason string) (*v1alpha1.Approval, error) {
+func decision(ctx context.Context, d remediate.Deps, rem *v1alpha1.Remediation, says v1alpha1.Decision, reason string) error {
 	who, groups, err := whoAmI(ctx, d)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	a := remediate.NewApproval(rem, who, groups, says)
 	a.Spec.Via, a.Spec.Reason = "kubectl", reason
 	made, err := remediate.Store{Dynamic: d.Dynamic}.Decide(ctx, a)
 	if apierrors.IsForbidden(err) {
-		return nil, fmt.Errorf("%w: %w", remediate.ErrRefused, err)
+		return fmt.Errorf("%w: %w", remediate.ErrRefused, err)
 	}
 	if err == nil && made.Spec.Decision != says {
-		return nil, fmt.Errorf("%w: you have said %s to this plan already", remediate.ErrRefused, made.Spec.Decision)
+		return fmt.Errorf("%w: you have said %s to this plan already", remediate.ErrRefused, made.Spec.Decision)
 	}
-	return made, err
+	return err
 }
 
 // byExecutor records the plan and the approval, and follows the executor's journal.
@@ -80,7 +80,7 @@ func byExecutor(d remediate.Deps, found remediate.Found) carrier {
 		if rem.Status.Phase.Ended() {
 			return out, fmt.Errorf("%w: this plan has been carried out already: %s", remediate.ErrRefused, rem.Status.Message)
 		}
-		if _, err := decision(ctx, d, rem, v1alpha1.Approve, ""); err != nil {
+		if err := decision(ctx, d, rem, v1alpha1.Approve, ""); err != nil {
 			return out, err
 		}
 		rem, err = follow(ctx, d, rem.Name, report)

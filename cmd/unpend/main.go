@@ -18,6 +18,8 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	_ "k8s.io/client-go/plugin/pkg/client/auth" // the ways people log in to clusters
 	"k8s.io/klog/v2"
+
+	"github.com/unpend/unpend/cmd/internal/terminal"
 )
 
 // Exit codes, as README lists them.
@@ -70,8 +72,10 @@ func run(ctx context.Context, args []string, std stdio) int {
 	return exitError
 }
 
+// complain writes one line: an error may hold names from the cluster, and what a server
+// said.
 func complain(w io.Writer, err error) {
-	fmt.Fprintf(w, "unpend: %v\n", err)
+	fmt.Fprintf(w, "unpend: %s\n", terminal.Clean(err.Error()))
 }
 
 // codedError carries an exit code; without err there is nothing left to say.

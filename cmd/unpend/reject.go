@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 
+	"github.com/unpend/unpend/cmd/internal/terminal"
 	"github.com/unpend/unpend/remediate"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 )
@@ -45,9 +46,9 @@ func (o *rejectOptions) reject(ctx context.Context, name string, std stdio) erro
 	if rem.Status.Phase.Ended() || rem.Status.Phase.Begun() {
 		return outcomeError(fmt.Errorf("%w: the plan is %s already: %s", remediate.ErrRefused, rem.Status.Phase, rem.Status.Message))
 	}
-	if _, err := decision(ctx, d, rem, v1alpha1.Reject, o.reason); err != nil {
+	if err := decision(ctx, d, rem, v1alpha1.Reject, o.reason); err != nil {
 		return outcomeError(err)
 	}
-	fmt.Fprintf(std.out, "plan %.12s is rejected: %s\n", rem.Name, rem.Spec.Title)
+	fmt.Fprintf(std.out, "plan %.12s is rejected: %s\n", rem.Name, terminal.Clean(rem.Spec.Title))
 	return nil
 }

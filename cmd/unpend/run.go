@@ -22,6 +22,7 @@ import (
 	"github.com/unpend/unpend/knowledge"
 	"github.com/unpend/unpend/rca"
 	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/remediate"
 	"github.com/unpend/unpend/watcher"
 )
 
@@ -104,6 +105,7 @@ func (o *runOptions) serve(ctx context.Context, std stdio) error {
 		return fmt.Errorf("read the kubeconfig: %w", err)
 	}
 	config.QPS, config.Burst = 50, 100
+	config.Wrap(remediate.OneWrite)
 	s := &service{config: c, measure: measure, client: client, custom: custom, rest: config, now: time.Now, roles: o.roles, std: std, logger: slog.New(slog.NewJSONHandler(std.err, nil)), registry: prometheus.NewRegistry()}
 	return unreachable(s.run(ctx))
 }
@@ -197,7 +199,7 @@ func (s *service) diagnose(ctx context.Context) error {
 		return err
 	}
 	defer a.close()
-	a.opts.Measure = s.measure
+	a.opts.Measure, a.opts.Outcomes = s.measure, remediate.Store{Dynamic: s.custom}.Outcomes
 	gauges := rca.NewGauges(time.Now)
 	if err := s.registry.Register(gauges); err != nil {
 		return fmt.Errorf("register metrics: %w", err)

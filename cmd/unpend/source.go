@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/remediate"
 )
 
 // source is where a command reads the cluster from: dumps, or the API server of
@@ -57,6 +58,7 @@ func (s *source) clients() (kubernetes.Interface, dynamic.Interface, error) {
 		return nil, nil, fmt.Errorf("read the kubeconfig: %w; check --kubeconfig and --context, or read a dump with -f", err)
 	}
 	config.QPS, config.Burst = 50, 100
+	config.Wrap(remediate.OneWrite)
 	custom, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return nil, nil, fmt.Errorf("read the kubeconfig: %w", err)

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/unpend/unpend/cmd/internal/terminal"
 	"github.com/unpend/unpend/rca"
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/watcher"
@@ -81,13 +82,13 @@ func (t target) explainNothing(st *cluster.State, w io.Writer) error {
 		if why := st.Unread["Pod"]; why != "" {
 			text = "Nothing waits among the pods that were read: " + why + "."
 		}
-		fmt.Fprintln(w, text)
+		fmt.Fprintln(w, terminal.Clean(text))
 		return nil
 	}
 	near := ""
 	for _, p := range st.Pods {
 		if t.matches(p, st) {
-			fmt.Fprintf(w, "%s does not wait: pod %s/%s is %s.\n", t.name, p.Namespace, p.Name, p.Status.Phase)
+			fmt.Fprintln(w, terminal.Clean(fmt.Sprintf("%s does not wait: pod %s/%s is %s.", t.name, p.Namespace, p.Name, p.Status.Phase)))
 			return nil
 		}
 		if _, _, waits := watcher.Waiting(p); waits && near == "" && (t.namespace == "" || p.Namespace == t.namespace) {

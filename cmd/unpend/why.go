@@ -14,6 +14,7 @@ import (
 	"github.com/unpend/unpend/knowledge"
 	"github.com/unpend/unpend/rca"
 	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/remediate"
 )
 
 // whyOptions are the flags of `why` and `incidents`.
@@ -110,6 +111,13 @@ func (o *whyOptions) diagnose(ctx context.Context, st *cluster.State, asked targ
 		return nil, &codedError{exitUsage, err}
 	}
 	opts := rca.Options{Only: asked.selects(st), Measure: measure}
+	if st.Live {
+		_, custom, err := o.clients()
+		if err != nil {
+			return nil, err
+		}
+		opts.Outcomes = remediate.Store{Dynamic: custom}.Outcomes
+	}
 	if o.knowledge != "" {
 		index, err := knowledge.OpenFolder(ctx, o.knowledge)
 		if err != nil {
@@ -117,7 +125,7 @@ func (o *whyOptions) diagnose(ctx context.Context, st *cluster.State, asked targ
 		}
 		defer index.Close()
 		for _, s := range index.Skipped() {
-			fmt.Fprintf(std.err, "unpend: knowledge: %s\n", s)
+			fmt.Fprintf(std.err, "unpend: knowledge: %s\n", terminal.Clean(s))
 		}
 		opts.Search = func(ctx context.Context, words []string) ([]knowledge.Hit, error) {
 			return index.Search(ctx, words, 3)

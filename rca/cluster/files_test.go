@@ -267,6 +267,22 @@ func FuzzDump(f *testing.F) {
 	f.Add([]byte("apiVersion: nvidia.com/v1\nkind: ClusterPolicy\nmetadata: {name: p, annotations: [1], managedFields: [{fieldsV1: 3}]}\n"))
 	f.Add([]byte("apiVersion: unpend.dev/v1alpha1\nkind: NodeGeometry\nmetadata: {name: gpu}\nreport: {gpus: [{instances: [{holder: {pod: x}}]}]}\n"))
 	f.Add([]byte("apiVersion: v1\nkind: Node\nmetadata: {name: gpu, managedFields: [{fieldsV1: {'f:nvidia.com/mig.config.state': {}}}]}\n"))
+	f.Add([]byte("apiVersion: v1\nkind: Pod\nmetadata: {name: \"\\u202egnp\\u200b<!channel>\\e[31m🦄\", namespace: \"\\u0085\", labels: {a: \"\\xff\"}, annotations: {b: \"\\0\"}}\n"))
+	f.Add([]byte("a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\n---\n? [complex]\n: key\n--- !!binary aGk=\n"))
+	f.Add([]byte("kind: Node\r\napiVersion: v1\r\nmetadata: {name: n}\r\nstatus: {allocatable: {cpu: 1e99, memory: -1, nvidia.com/gpu: 0.5}}\r\n"))
+	scenarios, err := filepath.Glob("../../testdata/scenarios/*/cluster.yaml")
+	if err != nil || len(scenarios) < 50 {
+		f.Fatalf("%d scenarios, %v", len(scenarios), err)
+	}
+	for _, path := range scenarios {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			f.Fatal(err)
+		}
+		if len(data) < 4<<10 { // a larger one only slows the search
+			f.Add(data)
+		}
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s, err := FromFiles([]string{"-"}, bytes.NewReader(data))
 		if (s == nil) == (err == nil) {

@@ -78,9 +78,16 @@ func (s BreakerState) Data() map[string]string {
 	return out
 }
 
-// ResetCommand is what a person types, in unpend's namespace, to close the breaker.
-const ResetCommand = `kubectl patch configmap ` + BreakerConfigMap +
-	` --type merge -p "{\"data\":{\"open\":\"false\",\"since\":\"\",\"why\":\"\",\"resetAt\":\"$(date -u +%FT%TZ)\"}}"`
+// ResetCommand is what a person types to close the breaker of unpend in a namespace;
+// without one, that of the person's kubeconfig.
+func ResetCommand(namespace string) string {
+	const command = `kubectl patch configmap ` + BreakerConfigMap +
+		` --type merge -p "{\"data\":{\"open\":\"false\",\"since\":\"\",\"why\":\"\",\"resetAt\":\"$(date -u +%FT%TZ)\"}}"`
+	if namespace == "" {
+		return command
+	}
+	return command + " -n " + namespace
+}
 
 // Tripped says whether the breaker has to open, and why: too many GPU nodes went out
 // of use of late, or too many plans failed. What was before the last reset does not

@@ -18,6 +18,8 @@ type View struct {
 	// Breaker as it is recorded. One that is about to open holds a plan back even
 	// before that is recorded.
 	Breaker BreakerState
+	// Namespace of the guard-rails, for the commands that a person is told.
+	Namespace string
 	// Wanted are, by incident, the resources that its pods wait for.
 	Wanted map[string][]corev1.ResourceName
 }

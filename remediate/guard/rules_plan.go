@@ -66,11 +66,12 @@ func paused(q *question) Verdict {
 
 func breaker(q *question) Verdict {
 	const says = ": %s; when the cause is gone, a person resets it: %s"
+	command := ResetCommand(q.view.Namespace)
 	if state := q.view.Breaker; state.Open {
-		return q.wait(time.Time{}, "the breaker is open since %s"+says, instant(state.Since), state.Why, ResetCommand)
+		return q.wait(time.Time{}, "the breaker is open since %s"+says, instant(state.Since), state.Why, command)
 	}
 	if why, trips := q.limits.Tripped(q.view, q.view.Breaker.ResetAt); trips {
-		return q.wait(time.Time{}, "the breaker opens"+says, why, ResetCommand)
+		return q.wait(time.Time{}, "the breaker opens"+says, why, command)
 	}
 	return Verdict{}
 }

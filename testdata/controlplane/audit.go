@@ -13,8 +13,9 @@ type AuditEvent struct {
 	Verb       string `json:"verb"`
 	RequestURI string `json:"requestURI"`
 	UserAgent  string `json:"userAgent"`
-	// Received is when the request came, to the microsecond.
+	// Received and Answered are when the request came and when its answer was done.
 	Received time.Time `json:"requestReceivedTimestamp"`
+	Answered time.Time `json:"stageTimestamp"`
 	User     struct {
 		Username string   `json:"username"`
 		Groups   []string `json:"groups"`

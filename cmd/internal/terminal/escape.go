@@ -13,6 +13,11 @@ var plainTwins = map[rune]string{
 	'“': `"`, '”': `"`, '‘': "'", '’': "'", '≥': ">=", '≤': "<=", '\u00a0': " ",
 }
 
+// Clean makes a text with names from the cluster safe to print on one line of a
+// terminal: no control characters, none that turn the direction of text, and no
+// invisible ones.
+func Clean(s string) string { return clean(s, false) }
+
 // clean makes a string from an object of the cluster safe to print on one line:
 // control characters (C0, DEL, C1, so also every ESC, CSI and OSC), characters
 // that turn the direction of text, and invisible ones are taken out, line
@@ -20,7 +25,7 @@ var plainTwins = map[rune]string{
 func clean(s string, ascii bool) string {
 	var b strings.Builder
 	b.Grow(len(s))
-	for _, r := range s {
+	for _, r := range s { // bytes that are no UTF-8 come as U+FFFD
 		switch {
 		case r == '\n' || r == '\t' || r == '\r' || unicode.In(r, unicode.Zl, unicode.Zp):
 			b.WriteByte(' ')

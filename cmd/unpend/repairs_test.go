@@ -1,0 +1,64 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/unpend/unpend/rca"
+)
+
+// fixOf is the fix of a kind that a dump is told.
+func fixOf(t *testing.T, path string, kind rca.FixKind) rca.Fix {
+	t.Helper()
+	d := why(t, "-f", path)
+	i := slices.IndexFunc(d.Fixes, func(f rca.Fix) bool { return f.Kind == kind })
+	if i < 0 {
+		t.Fatalf("no %s among %d fixes", kind, len(d.Fixes))
+	}
+	return d.Fixes[i]
+}
+
+// What a person does about a sick GPU is written out, with a ticket to copy; nothing in
+// it claims that the pod would run.
+func TestQuarantineIsWrittenOut(t *testing.T) {
+	f := fixOf(t, filepath.Join(scenarios, "GPUUnhealthy-all"), rca.QuarantineGPU)
+	commands := []string{
+		"kubectl cordon gpu-1",
+		"# Hardware ticket: GPU unhealthy on node gpu-1",
+		"# GPU 0: NVIDIA A100-SXM4-40GB, GPU-gpu-1-0, driver 580.126.09, unhealthy at 2026-11-20 12:00 UTC",
+		"# the device plugin offers 0 of 1 nvidia.com/gpu",
+		"# attach, from the node: nvidia-smi -q; dmesg | grep -i xid; nvidia-bug-report.sh",
+	}
+	steps := []string{"cordon gpu-1 (pods on its healthy GPUs keep running)", "open a hardware ticket", "uncordon gpu-1 once the GPU is mended"}
+	if !slices.Equal(f.Commands, commands) || !slices.Equal(f.Steps, steps) {
+		t.Errorf("steps %q\ncommands %q", f.Steps, f.Commands)
+	}
+	if f.Automatic || len(f.Actions) != 0 || f.Proof.Node != "" || !slices.Equal(f.Cost.Nodes, []string{"gpu-1"}) || !strings.Contains(f.Proof.Why, "schedules none") {
+		t.Errorf("fix %+v", f)
+	}
+}
+
+// MIG manager that is given back the layout that the GPUs have says success at once and
+// leaves paused what it had paused: a person has to start it.
+func TestRevertStartsWhatIsPaused(t *testing.T) {
+	dir := filepath.Join(scenarios, "MIGConfigStuck-six-minutes")
+	f := fixOf(t, dir, rca.RevertMIGConfig)
+	if want := []string{
+		"kubectl label node gpu-1 nvidia.com/mig.config=all-1g.5gb --overwrite",
+		"kubectl label node gpu-1 nvidia.com/gpu.deploy.device-plugin=true --overwrite  # once nvidia.com/mig.config.state is success",
+	}; !slices.Equal(f.Commands, want) || f.Automatic {
+		t.Errorf("commands %q, automatic %t", f.Commands, f.Automatic)
+	}
+
+	// An operation of ours has written down what was in force before it.
+	text, err := os.ReadFile(filepath.Join(dir, "cluster.yaml"))
+	must(t, err)
+	marked := strings.Replace(string(text), "  name: gpu-1\n", "  name: gpu-1\n  annotations: {unpend.dev/operation: '{\"priorMigConfig\":\"all-balanced\"}'}\n", 1)
+	f = fixOf(t, write(t, "cluster.yaml", marked), rca.RevertMIGConfig)
+	if f.Title != `take gpu-1 back to "all-balanced", as it was before unpend's operation` || f.Commands[0] != "kubectl label node gpu-1 nvidia.com/mig.config=all-balanced --overwrite" {
+		t.Errorf("%s: %q", f.Title, f.Commands)
+	}
+}
