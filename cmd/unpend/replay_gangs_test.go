@@ -132,6 +132,9 @@ func (r *replay) said(t *testing.T, from *corev1.Pod, name string) {
 		}
 		return false, fmt.Sprint(now, err)
 	})
+	if reason == "NoCondition" && len(from.Spec.ResourceClaims) > 0 {
+		r.controllerHadTime(t)
+	}
 }
 
 // events makes those that nobody here writes: of autoscalers and other schedulers.

@@ -21,7 +21,6 @@ import (
 	"github.com/unpend/unpend/rca"
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/testdata/controlplane"
-	"github.com/unpend/unpend/watcher"
 )
 
 // replay makes a scenario's objects on a real API server, and lets the real
@@ -303,7 +302,4 @@ func (r *replay) waitingPod(t *testing.T, from *corev1.Pod) {
 	_, err := r.c.Client().CoreV1().Pods(p.Namespace).Create(t.Context(), p, metav1.CreateOptions{})
 	must(t, err)
 	r.said(t, from, p.Name)
-	if reason, _, _ := watcher.Waiting(from); reason == "NoCondition" && len(p.Spec.ResourceClaims) > 0 {
-		r.controllerHadTime(t)
-	}
 }
