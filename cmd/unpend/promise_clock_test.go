@@ -235,7 +235,7 @@ func (j *jumpy) now() time.Time {
 // the leader ended every few seconds.
 func (p *pool) jumps(t *testing.T) string {
 	ns := p.Namespace(t)
-	setGuards(t, p.lane, ns, "{planTTL: 24h, breaker: {failures: 1000}}")
+	setGuards(t, p.lane, ns, "{planTTL: 24h, poolUnavailablePercent: 100, breaker: {failures: 1000}}") // a jump over a deadline parks a node
 	nodes := p.nodes[4:]
 	for _, node := range nodes {
 		p.waits(t, node, "2g.10gb", 1)
