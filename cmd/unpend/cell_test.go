@@ -30,14 +30,20 @@ import (
 type lane struct {
 	*controlplane.ControlPlane
 	stack *sim.Stack
+	// The plans, as those write them who record and approve them.
+	recorder, approvers remediate.Store
 }
 
-const approver = "alice"
+const (
+	approver  = "alice"
+	requester = "somebody"
+)
 
 // newLane starts one, with simulated MIG managers and a person who may approve.
 func newLane(t *testing.T) *lane {
 	t.Helper()
 	l := &lane{ControlPlane: controlplane.Start(t)}
+	l.recorder, l.approvers = l.storeAs(t, requester, "system:masters"), l.storeAs(t, approver)
 	l.stack = sim.New(l.Client(), l.Dynamic(), sim.Options{Now: time.Now, Logger: slog.New(slog.DiscardHandler), Apply: 300 * time.Millisecond})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
@@ -104,6 +110,7 @@ func (l *lane) newCell(t *testing.T) *cell {
 	t.Helper()
 	c := &cell{lane: l, ns: l.Namespace(t)}
 	c.node = c.ns + "-gpu"
+	l.install(t, c.ns, approver)
 	l.AddNode(t, all1g(c.node))
 	labels, replicas := map[string]string{"app": "inference"}, int32(3)
 	holders := template("1g.5gb", labels)
@@ -117,8 +124,9 @@ func (l *lane) newCell(t *testing.T) *cell {
 	_, err = l.Client().BatchV1().Jobs(c.ns).Create(t.Context(), &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "training"}, Spec: batchv1.JobSpec{Template: waits}}, metav1.CreateOptions{})
 	must(t, err)
 	c.record(t, rca.RepartitionGPU)
-	t.Cleanup(func() { // guard-rails look back at plans
-		if err := l.store().Forget(context.WithoutCancel(t.Context()), c.rem); err != nil {
+	executors := storeOf(t, l.asExecutor(t, c.ns)) // nobody else may
+	t.Cleanup(func() {                             // guard-rails look back at plans
+		if err := executors.Forget(context.WithoutCancel(t.Context()), c.rem); err != nil {
 			t.Error(err)
 		}
 	})
@@ -157,7 +165,7 @@ func (c *cell) record(t *testing.T, kind rca.FixKind) {
 		for _, d := range found {
 			for _, f := range d.Fixes {
 				if slices.Equal(f.Kinds, []rca.FixKind{kind}) && f.Proof.Verdict == rca.Schedules {
-					c.rem, err = c.store().Record(t.Context(), remediate.Propose(remediate.Found{State: st, Diagnosis: d, Fix: f}, "somebody", time.Now()))
+					c.rem, err = c.recorder.Record(t.Context(), remediate.Propose(remediate.Found{State: st, Diagnosis: d, Fix: f}, requester, time.Now()))
 					must(t, err)
 					return true, ""
 				}
@@ -169,7 +177,7 @@ func (c *cell) record(t *testing.T, kind rca.FixKind) {
 
 func (c *cell) approve(t *testing.T) {
 	t.Helper()
-	_, err := c.store().Decide(t.Context(), remediate.NewApproval(c.rem, approver, nil, v1alpha1.Approve))
+	_, err := c.approvers.Decide(t.Context(), remediate.NewApproval(c.rem, approver, nil, v1alpha1.Approve))
 	must(t, err)
 }
 
@@ -233,14 +241,18 @@ func (c *cell) victims() []string {
 	return out
 }
 
-// evictedOnce holds the audit log to the plans of cells: each victim was evicted once
-// and nobody else was. It returns how many cells that is not so of.
+// evictedOnce holds the audit log to the plans of cells: each victim was evicted once,
+// by the executor as the approver, and nobody else was. It returns how many cells that
+// is not so of.
 func (l *lane) evictedOnce(t *testing.T, cells []*cell) int {
 	t.Helper()
 	evicted := map[string]int{}
 	for _, e := range l.AuditEvents(t) {
 		if e.ObjectRef.Subresource == "eviction" && e.ResponseStatus.Code == 201 {
 			evicted[e.ObjectRef.Namespace+"/"+e.ObjectRef.Name]++
+			if by := e.User.Username; by != "system:serviceaccount:"+e.ObjectRef.Namespace+":"+remediate.LeaderLease || e.ImpersonatedUser == nil || e.ImpersonatedUser.Username != approver {
+				t.Errorf("%s was evicted by %s as %+v", e.ObjectRef.Name, by, e.ImpersonatedUser)
+			}
 		}
 	}
 	wrong := 0

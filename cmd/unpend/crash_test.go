@@ -124,7 +124,7 @@ func (l *lane) play(t *testing.T, c crash) (r played) {
 	l.stack.SetFaults(r.node, c.faults)
 	r.approve(t)
 	config := executorConfig(t, r.ns, "evict: 30s, leave: 30s, manager: 40s, wedge: 30s, run: 40s")
-	proxy := newFaultProxy(t, l.ControlPlane, "executor-"+r.ns)
+	proxy := newFaultProxy(t, l, r.ns, "executor-"+r.ns)
 	started, killed := make(chan struct{}), make(chan struct{})
 	var x *process
 	if c.write != "" {

@@ -20,10 +20,8 @@ import (
 
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/unpend/unpend/remediate"
-	"github.com/unpend/unpend/testdata/controlplane"
 )
 
 // faultProxy stands between one process and the API server: it speaks upstream as a
@@ -54,11 +52,11 @@ type asked struct {
 	write string
 }
 
-// newFaultProxy listens until the test ends. The user is a cluster admin.
-func newFaultProxy(t *testing.T, c *controlplane.ControlPlane, agent string) *faultProxy {
+// newFaultProxy listens until the test ends. The user is the executor that the chart
+// has installed in the namespace.
+func newFaultProxy(t *testing.T, l *lane, ns, agent string) *faultProxy {
 	t.Helper()
-	config, err := clientcmd.BuildConfigFromFlags("", c.KubeconfigFor(t, agent, "system:masters"))
-	must(t, err)
+	config := l.asExecutor(t, ns)
 	target, err := url.Parse(config.Host)
 	must(t, err)
 	upstream, err := rest.TransportFor(config)
@@ -72,13 +70,13 @@ func newFaultProxy(t *testing.T, c *controlplane.ControlPlane, agent string) *fa
 			r.Out.Header.Set("User-Agent", agent)
 		},
 		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) }}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
 	server := &http.Server{Handler: p, ErrorLog: quiet, ReadHeaderTimeout: time.Minute}
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
-		server.Serve(l)
+		server.Serve(listener)
 	}()
 	t.Cleanup(func() {
 		server.Close()
@@ -88,7 +86,7 @@ func newFaultProxy(t *testing.T, c *controlplane.ControlPlane, agent string) *fa
 		utilnet.CloseIdleConnectionsFor(upstream)
 	})
 	text := fmt.Sprintf("apiVersion: v1\nkind: Config\nclusters: [{name: test, cluster: {server: \"http://%s\"}}]\nusers: [{name: user, user: {}}]\n"+
-		"contexts: [{name: test, context: {cluster: test, user: user}}]\ncurrent-context: test\n", l.Addr())
+		"contexts: [{name: test, context: {cluster: test, user: user}}]\ncurrent-context: test\n", listener.Addr())
 	must(t, os.WriteFile(p.kubeconfig, []byte(text), 0o600))
 	return p
 }

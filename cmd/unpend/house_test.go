@@ -33,6 +33,7 @@ var house = map[string][]string{
 	"nodeprobe/sim":         {"nodeprobe"},
 	"testdata/controlplane": {"nodeprobe", "nodeprobe/sim"},
 	"testdata/prometheus":   {},
+	"testdata/chart":        {"testdata/controlplane"},
 
 	"cmd/nodeprobe":          {"nodeprobe", "nodeprobe/nvml", "nodeprobe/podresources"},
 	"nodeprobe/nvml":         {"nodeprobe"},
@@ -40,7 +41,7 @@ var house = map[string][]string{
 }
 
 func TestImportsPointBack(t *testing.T) {
-	list := exec.Command("go", "list", "-f", `{{.ImportPath}} {{join .Imports " "}}`, "../../...", "../../testdata/controlplane", "../../testdata/prometheus")
+	list := exec.Command("go", "list", "-f", `{{.ImportPath}} {{join .Imports " "}}`, "../../...", "../../testdata/chart", "../../testdata/controlplane", "../../testdata/prometheus")
 	list.Env = append(os.Environ(), "CGO_ENABLED=1") // else the probe is not seen
 	out, err := list.Output()
 	if err != nil {

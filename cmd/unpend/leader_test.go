@@ -71,7 +71,7 @@ func promiseR24(t *testing.T) {
 func (h handover) play(t *testing.T, l *lane) time.Duration {
 	c := l.newCell(t)
 	config := executorConfig(t, c.ns, unhurried)
-	first, second := newFaultProxy(t, l.ControlPlane, "first-"+c.ns), newFaultProxy(t, l.ControlPlane, "second-"+c.ns)
+	first, second := newFaultProxy(t, l, c.ns, "first-"+c.ns), newFaultProxy(t, l, c.ns, "second-"+c.ns)
 	x := startExecutor(t, "first", config, first)
 	c.led(t, "first")
 	waits := second.sees("/leases/" + remediate.LeaderLease)

@@ -53,7 +53,7 @@ func (m managed) play(t *testing.T, l *lane) time.Duration {
 	config := executorConfig(t, c.ns, fmt.Sprintf("evict: 60s, leave: 60s, manager: %s, wedge: %s, run: 60s", managerDeadline, wedgeDeadline))
 	unwatch := c.neverAlone(t)
 	c.approve(t)
-	startExecutor(t, "executor-0", config, newFaultProxy(t, l.ControlPlane, "executor-"+c.ns))
+	startExecutor(t, "executor-0", config, newFaultProxy(t, l, c.ns, "executor-"+c.ns))
 	waits := func(s v1alpha1.RemediationStatus) *v1alpha1.Entry {
 		for i := range s.Journal {
 			if s.Journal[i].Step == "0/manager" {

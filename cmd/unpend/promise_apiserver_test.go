@@ -245,7 +245,7 @@ func (l *lane) tended(t *testing.T) (*cell, *requestTally, *kubelet) {
 	setGuards(t, l, c.ns, "breaker: {failures: 1000}")
 	c.approve(t)
 	y := newRequestTally()
-	proxy := newFaultProxy(t, l.ControlPlane, "executor-"+c.ns)
+	proxy := newFaultProxy(t, l, c.ns, "executor-"+c.ns)
 	proxy.set(y.look)
 	return c, y, keepRunning(t, executorConfig(t, c.ns, "evict: 90s, leave: 90s, manager: 90s, wedge: 90s, run: 90s"), proxy, y.forget)
 }

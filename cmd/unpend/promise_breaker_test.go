@@ -28,7 +28,7 @@ func promiseR22(t *testing.T) {
 	const rounds = 3
 	p := newPool(t, 9)
 	p.guards(t, "{nodesInFlight: 4, poolUnavailablePercent: 100}") // so that own cordons are many
-	proxy := newFaultProxy(t, p.ControlPlane, "executor-"+p.ns)
+	proxy := newFaultProxy(t, p.lane, p.ns, "executor-"+p.ns)
 	config := executorConfig(t, p.ns, "")
 	x := startExecutor(t, "executor-0", config, proxy)
 	own := p.ownCordons(t)

@@ -118,8 +118,9 @@ func (p *pool) skewedLeaders(t *testing.T) (least, most time.Duration) {
 
 func (p *pool) skewedLeader(t *testing.T, skew time.Duration, renews bool) time.Duration {
 	f := &leader{p.lane, p.Namespace(t), skew}
+	f.install(t, f.ns, approver)
 	f.create(t)
-	proxy := newFaultProxy(t, p.ControlPlane, "executor-"+f.ns)
+	proxy := newFaultProxy(t, p.lane, f.ns, "executor-"+f.ns)
 	last := time.Now()
 	startExecutor(t, "executor-0", executorConfig(t, f.ns, ""), proxy)
 	if renews {
@@ -170,7 +171,7 @@ func (p *pool) skewedLocks(t *testing.T) {
 	}
 	plans := p.plans(t, p.nodes[:4]...)
 	ended := plans[p.nodes[3]]
-	_, err := p.store().Decide(t.Context(), remediate.NewApproval(ended, approver, nil, v1alpha1.Reject))
+	_, err := p.approvers.Decide(t.Context(), remediate.NewApproval(ended, approver, nil, v1alpha1.Reject))
 	must(t, err)
 	lock := func(node string, by *v1alpha1.Remediation, skew time.Duration) {
 		at, long := metav1.NewMicroTime(time.Now().Add(skew)), int32(3600)
@@ -183,7 +184,7 @@ func (p *pool) skewedLocks(t *testing.T) {
 	p.guards(t, "nodesInFlight: 3\npoolUnavailablePercent: 100\n")
 	lock(p.nodes[0], under, -2*time.Hour)
 	lock(p.nodes[1], ended, time.Hour)
-	x := startExecutor(t, "executor-0", executorConfig(t, p.ns, ""), newFaultProxy(t, p.ControlPlane, "executor-"+p.ns))
+	x := startExecutor(t, "executor-0", executorConfig(t, p.ns, ""), newFaultProxy(t, p.lane, p.ns, "executor-"+p.ns))
 	p.end(t, time.Minute, map[string]*v1alpha1.Remediation{"rejected": ended})
 	p.approve(t, map[string]*v1alpha1.Remediation{p.nodes[2]: under})
 	controlplane.Eventually(t, time.Minute, "a plan is under way", func() (bool, string) {
@@ -235,6 +236,7 @@ func (j *jumpy) now() time.Time {
 // the leader ended every few seconds.
 func (p *pool) jumps(t *testing.T) string {
 	ns := p.Namespace(t)
+	p.install(t, ns, approver)
 	setGuards(t, p.lane, ns, "{planTTL: 24h, poolUnavailablePercent: 100, breaker: {failures: 1000}}") // a jump over a deadline parks a node
 	nodes := p.nodes[4:]
 	for _, node := range nodes {

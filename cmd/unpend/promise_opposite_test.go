@@ -25,7 +25,7 @@ func promiseR21(t *testing.T) {
 	}
 	forward := p.plans(t, p.nodes...)
 	p.approve(t, forward)
-	proxy := newFaultProxy(t, p.ControlPlane, "executor-"+p.ns)
+	proxy := newFaultProxy(t, p.lane, p.ns, "executor-"+p.ns)
 	startExecutor(t, "executor-0", executorConfig(t, p.ns, ""), proxy)
 	p.end(t, time.Minute, forward)
 	phases(t, forward, v1alpha1.Succeeded)

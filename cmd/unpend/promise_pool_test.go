@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/unpend/unpend/nodeprobe"
 	"github.com/unpend/unpend/nodeprobe/sim"
@@ -40,6 +42,7 @@ func newPool(t *testing.T, nodes int) *pool {
 	t.Helper()
 	l := newLane(t)
 	p := &pool{lane: l, ns: l.Namespace(t)}
+	l.install(t, p.ns, approver)
 	for i := range nodes {
 		p.add(t, all1g(fmt.Sprintf("gpu-%02d", i+1)).Object(time.Now()))
 	}
@@ -129,8 +132,9 @@ func (p *pool) guards(t *testing.T, limits string) { setGuards(t, p.lane, p.ns, 
 
 func setGuards(t *testing.T, l *lane, ns, limits string) {
 	t.Helper()
-	_, err := l.Client().CoreV1().ConfigMaps(ns).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: guard.ConfigMap},
-		Data: map[string]string{guard.LimitsKey: limits}}, metav1.CreateOptions{})
+	patch, err := json.Marshal(corev1.ConfigMap{Data: map[string]string{guard.LimitsKey: limits}})
+	must(t, err)
+	_, err = l.Client().CoreV1().ConfigMaps(ns).Patch(t.Context(), guard.ConfigMap, types.MergePatchType, patch, metav1.PatchOptions{})
 	must(t, err)
 }
 
@@ -148,7 +152,7 @@ func (p *pool) plans(t *testing.T, nodes ...string) map[string]*v1alpha1.Remedia
 		for _, d := range found {
 			for _, f := range d.Fixes {
 				if slices.Equal(f.Kinds, []rca.FixKind{rca.RepartitionGPU}) && f.Proof.Verdict == rca.Schedules {
-					out[f.Proof.Node], err = p.store().Record(t.Context(), remediate.Propose(remediate.Found{State: st, Diagnosis: d, Fix: f}, "somebody", time.Now().Add(p.ahead)))
+					out[f.Proof.Node], err = p.recorder.Record(t.Context(), remediate.Propose(remediate.Found{State: st, Diagnosis: d, Fix: f}, requester, time.Now().Add(p.ahead)))
 					must(t, err)
 					break
 				}
@@ -162,7 +166,7 @@ func (p *pool) plans(t *testing.T, nodes ...string) map[string]*v1alpha1.Remedia
 func (l *lane) approve(t *testing.T, plans map[string]*v1alpha1.Remediation) {
 	t.Helper()
 	for _, node := range slices.Sorted(maps.Keys(plans)) {
-		_, err := l.store().Decide(t.Context(), remediate.NewApproval(plans[node], approver, nil, v1alpha1.Approve))
+		_, err := l.approvers.Decide(t.Context(), remediate.NewApproval(plans[node], approver, nil, v1alpha1.Approve))
 		must(t, err)
 	}
 }
@@ -308,7 +312,7 @@ func promiseR20(t *testing.T) {
 	plans := p.plans(t, p.nodes...)
 	p.approve(t, plans)
 	seen := p.census(t)
-	proxy := newFaultProxy(t, p.ControlPlane, "executor-"+p.ns)
+	proxy := newFaultProxy(t, p.lane, p.ns, "executor-"+p.ns)
 	began := time.Now()
 	startExecutor(t, "executor-0", executorConfig(t, p.ns, ""), proxy)
 	p.end(t, 2*time.Minute, plans)

@@ -61,7 +61,7 @@ func (l *lane) stopAt(t *testing.T, moment string) (*cell, stopped) {
 	c := l.newCell(t)
 	setGuards(t, l, c.ns, "coolDown: 0s") // or what comes after waits for an hour
 	c.approve(t)
-	proxy := newFaultProxy(t, l.ControlPlane, "executor-"+c.ns)
+	proxy := newFaultProxy(t, l, c.ns, "executor-"+c.ns)
 	b := &bodies{}
 	turned := make(chan time.Time, 1)
 	turn := func() { turned <- c.paused(t, true) }

@@ -28,7 +28,6 @@ import (
 	"github.com/unpend/unpend/rca"
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/remediate"
-	"github.com/unpend/unpend/remediate/guard"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 	"github.com/unpend/unpend/testdata/controlplane"
 	"github.com/unpend/unpend/watcher"
@@ -118,6 +117,7 @@ type racecourse struct {
 	victims  map[string]bool // namespace/name of the pods that were to be evicted
 	// decisions are the names of the approvals: one of each person for each plan.
 	decisions map[string]bool
+	executors remediate.Store // nobody else may delete what was carried out
 }
 
 // clicking is a clicker's process.
@@ -131,6 +131,8 @@ func newRacecourse(t *testing.T) *racecourse {
 	t.Helper()
 	r := &racecourse{lane: newLane(t), victims: map[string]bool{}, decisions: map[string]bool{}}
 	r.ns = r.Namespace(t)
+	r.install(t, r.ns, "alice", "bob")
+	r.executors = storeOf(t, r.asExecutor(t, r.ns))
 	r.permit(t, "alice", "bob")
 	r.unlimited(t)
 	for i := range atOnce {
@@ -145,7 +147,7 @@ func newRacecourse(t *testing.T) *racecourse {
 	}
 	config := executorConfig(t, r.ns, unhurried)
 	for _, pod := range []string{"executor-0", "executor-1"} {
-		startExecutor(t, pod, config, newFaultProxy(t, r.ControlPlane, pod))
+		startExecutor(t, pod, config, newFaultProxy(t, r.lane, r.ns, pod))
 	}
 	for _, who := range []string{"alice", "alice", "bob"} {
 		r.clickers = append(r.clickers, startClicker(t, who, r.KubeconfigFor(t, who)))
@@ -181,7 +183,6 @@ func startClicker(t *testing.T, who, kubeconfig string) *clicking {
 func (r *racecourse) permit(t *testing.T, people ...string) {
 	t.Helper()
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "racer"}, Rules: []rbacv1.PolicyRule{
-		{APIGroups: []string{v1alpha1.GroupVersion.Group}, Resources: []string{"approvals"}, Verbs: []string{"create", "get"}},
 		{APIGroups: []string{""}, Resources: []string{"pods/eviction"}, Verbs: []string{"create"}},
 		{APIGroups: []string{""}, Resources: []string{"pods/status"}, Verbs: []string{"patch"}}}}
 	_, err := r.Client().RbacV1().ClusterRoles().Create(t.Context(), role, metav1.CreateOptions{})
@@ -198,8 +199,7 @@ func (r *racecourse) permit(t *testing.T, people ...string) {
 func (r *racecourse) unlimited(t *testing.T) {
 	t.Helper()
 	limits := "nodesInFlight: 1000\npoolUnavailablePercent: 100\nevictionsPerHour: 100000\ncoolDown: 0s\noppositeWithin: 0s\nbreaker: {percent: 100, failures: 1000}\n"
-	_, err := r.Client().CoreV1().ConfigMaps(r.ns).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: guard.ConfigMap}, Data: map[string]string{guard.LimitsKey: limits}}, metav1.CreateOptions{})
-	must(t, err)
+	setGuards(t, r.lane, r.ns, limits)
 }
 
 // round has a pod wait for each node, and every plan raced for. It returns how many
@@ -227,7 +227,7 @@ func (r *racecourse) round(t *testing.T, n int) int {
 		case won[rem.Name]:
 			good++
 		}
-		must(t, r.store().Forget(t.Context(), &rem))
+		must(t, r.executors.Forget(t.Context(), &rem))
 	}
 	must(t, jobs.DeleteCollection(t.Context(), metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)}, metav1.ListOptions{}))
 	return good
@@ -276,7 +276,7 @@ func (r *racecourse) record(t *testing.T) []v1alpha1.Remediation {
 		if i < 0 {
 			t.Fatalf("no eviction among %+v", d.Fixes)
 		}
-		rem, err := r.store().Record(t.Context(), remediate.Propose(remediate.Found{State: st, Diagnosis: d, Fix: d.Fixes[i]}, "somebody", time.Now()))
+		rem, err := r.recorder.Record(t.Context(), remediate.Propose(remediate.Found{State: st, Diagnosis: d, Fix: d.Fixes[i]}, requester, time.Now()))
 		must(t, err)
 		v := d.Fixes[i].Cost.Evictions[0]
 		r.victims[v.Namespace+"/"+v.Name] = true

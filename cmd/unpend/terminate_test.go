@@ -47,7 +47,7 @@ func (l *lane) terminate(t *testing.T, c crash, s *tally) {
 	r := l.newCell(t)
 	l.stack.SetFaults(r.node, c.faults)
 	config := executorConfig(t, r.ns, unhurried)
-	proxy := newFaultProxy(t, l.ControlPlane, "first-"+r.ns)
+	proxy := newFaultProxy(t, l, r.ns, "first-"+r.ns)
 	x := startExecutor(t, "first", config, proxy)
 	r.led(t, "first")
 	told := make(chan time.Time, 1)
@@ -72,7 +72,7 @@ func (l *lane) terminate(t *testing.T, c crash, s *tally) {
 		t.Fatalf("%s was not made", c.write)
 	}
 	began := time.Now()
-	startExecutor(t, "second", config, newFaultProxy(t, l.ControlPlane, "second-"+r.ns))
+	startExecutor(t, "second", config, newFaultProxy(t, l, r.ns, "second-"+r.ns))
 	status := r.ends(t, restartIn)
 	s.took("plan", time.Since(began))
 	r.outcome(t, status, c.faults.Fail)
