@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	corev1apply "k8s.io/client-go/applyconfigurations/core/v1"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
@@ -153,8 +154,8 @@ func (x *Executor) checkBreaker(ctx context.Context, cached client.Reader) error
 func (x *Executor) writeBreaker(ctx context.Context, s guard.BreakerState) error {
 	maps := x.Client.CoreV1().ConfigMaps(x.Namespace)
 	cm, err := maps.Get(ctx, guard.BreakerConfigMap, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		_, err = maps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: guard.BreakerConfigMap}, Data: s.Data()}, metav1.CreateOptions{FieldManager: fieldManager})
+	if apierrors.IsNotFound(err) { // RBAC sees a name in an apply, not in a POST
+		_, err = maps.Apply(ctx, corev1apply.ConfigMap(guard.BreakerConfigMap, x.Namespace).WithData(s.Data()), metav1.ApplyOptions{FieldManager: fieldManager})
 		return err
 	}
 	if err != nil {

@@ -250,8 +250,8 @@ func (l *lane) evictedOnce(t *testing.T, cells []*cell) int {
 	for _, e := range l.AuditEvents(t) {
 		if e.ObjectRef.Subresource == "eviction" && e.ResponseStatus.Code == 201 {
 			evicted[e.ObjectRef.Namespace+"/"+e.ObjectRef.Name]++
-			if by := e.User.Username; by != "system:serviceaccount:"+e.ObjectRef.Namespace+":"+remediate.LeaderLease || e.ImpersonatedUser == nil || e.ImpersonatedUser.Username != approver {
-				t.Errorf("%s was evicted by %s as %+v", e.ObjectRef.Name, by, e.ImpersonatedUser)
+			if by := e.User.Username; by != "system:serviceaccount:"+e.ObjectRef.Namespace+":"+remediate.LeaderLease || e.ImpersonatedUser.Username != approver {
+				t.Errorf("%s was evicted by %s as %q", e.ObjectRef.Name, by, e.ImpersonatedUser.Username)
 			}
 		}
 	}

@@ -20,6 +20,10 @@ type AuditEvent struct {
 		Username string   `json:"username"`
 		Groups   []string `json:"groups"`
 	} `json:"user"`
+	// ImpersonatedUser is whom the user acted as; empty: as itself.
+	ImpersonatedUser struct {
+		Username string `json:"username"`
+	} `json:"impersonatedUser"`
 	ObjectRef struct {
 		Resource, Namespace, Name, Subresource string
 	} `json:"objectRef"`
