@@ -92,8 +92,8 @@ func onLanes[C any](t *testing.T, lanes int, cases []C, play func(*testing.T, *l
 	running.Wait()
 }
 
-// cell is one case's part of a lane: a namespace, which is the executor's too, and a
-// node on which three pods hold one GPU, so that a Job waits for another layout.
+// cell is one case's part of a lane: a namespace, and a node on which three pods hold
+// one GPU, so that a Job waits for another layout.
 type cell struct {
 	*lane
 	ns, node string
@@ -105,12 +105,18 @@ const (
 	migState  = "nvidia.com/mig.config.state"
 )
 
-// newCell makes it, up to the recorded plan of the repartition.
+// newCell makes one whose namespace is the executor's too.
 func (l *lane) newCell(t *testing.T) *cell {
 	t.Helper()
-	c := &cell{lane: l, ns: l.Namespace(t)}
-	c.node = c.ns + "-gpu"
-	l.install(t, c.ns, approver)
+	ns := l.Namespace(t)
+	l.install(t, ns, approver)
+	return l.cellFor(t, ns, ns)
+}
+
+// cellFor makes one, up to the recorded plan of the repartition.
+func (l *lane) cellFor(t *testing.T, executor, ns string) *cell {
+	t.Helper()
+	c := &cell{lane: l, ns: ns, node: ns + "-gpu"}
 	l.AddNode(t, all1g(c.node))
 	labels, replicas := map[string]string{"app": "inference"}, int32(3)
 	holders := template("1g.5gb", labels)
@@ -124,7 +130,7 @@ func (l *lane) newCell(t *testing.T) *cell {
 	_, err = l.Client().BatchV1().Jobs(c.ns).Create(t.Context(), &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "training"}, Spec: batchv1.JobSpec{Template: waits}}, metav1.CreateOptions{})
 	must(t, err)
 	c.record(t, rca.RepartitionGPU)
-	executors := storeOf(t, l.asExecutor(t, c.ns)) // nobody else may
+	executors := storeOf(t, l.asExecutor(t, executor)) // nobody else may
 	t.Cleanup(func() {                             // guard-rails look back at plans
 		if err := executors.Forget(context.WithoutCancel(t.Context()), c.rem); err != nil {
 			t.Error(err)

@@ -278,7 +278,7 @@ func (s *troubles) random(t *testing.T, l *lane, c *cell, y *requestTally, kept 
 	y.set(dice(percent, 1))
 	calm := time.AfterFunc(randomFor, func() { y.set(nil) })
 	defer calm.Stop()
-	plans, early := 0, 0
+	plans, early, executor := 0, 0, c.ns
 	var last v1alpha1.RemediationStatus
 	for {
 		last = c.ends(t, time.Until(over)+calmIn)
@@ -290,7 +290,7 @@ func (s *troubles) random(t *testing.T, l *lane, c *cell, y *requestTally, kept 
 		if !time.Now().Before(over) {
 			break
 		}
-		c = l.newCell(t)
+		c = l.cellFor(t, executor, l.Namespace(t))
 		c.approve(t)
 	}
 	least := int(s.idle*lookFor.Seconds()) + (early+1)*s.plan
