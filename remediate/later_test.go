@@ -84,7 +84,7 @@ func TestOneWrite(t *testing.T) {
 // An API server that wants to be left alone with a plan is: whatever else changes.
 func TestLeavesAloneAsLongAsAsked(t *testing.T) {
 	asked := 0
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		asked++
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(429)

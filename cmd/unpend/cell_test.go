@@ -32,6 +32,7 @@ type lane struct {
 	stack *sim.Stack
 	// The plans, as those write them who record and approve them.
 	recorder, approvers remediate.Store
+	own                 bool // layouts of the team's own
 }
 
 const (
@@ -42,9 +43,14 @@ const (
 // newLane starts one, with simulated MIG managers and a person who may approve.
 func newLane(t *testing.T) *lane {
 	t.Helper()
-	l := &lane{ControlPlane: controlplane.Start(t)}
+	return laneOn(t, controlplane.Start(t), sim.Options{Now: time.Now, Logger: slog.New(slog.DiscardHandler), Apply: 300 * time.Millisecond})
+}
+
+func laneOn(t *testing.T, cp *controlplane.ControlPlane, options sim.Options) *lane {
+	t.Helper()
+	l := &lane{ControlPlane: cp}
 	l.recorder, l.approvers = l.storeAs(t, requester, "system:masters"), l.storeAs(t, approver)
-	l.stack = sim.New(l.Client(), l.Dynamic(), sim.Options{Now: time.Now, Logger: slog.New(slog.DiscardHandler), Apply: 300 * time.Millisecond})
+	l.stack = sim.New(l.Client(), l.Dynamic(), options)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- l.stack.Run(ctx) }()

@@ -33,14 +33,36 @@ func (c crash) String() string {
 const restartIn = time.Minute
 
 // promiseR09: kill -9 before and after every write of a repartition, also of those of
-// the way back, which a MIG manager that fails leads to.
+// the way back, which a MIG manager that fails leads to; and of those to layouts that
+// are a team's own.
 func promiseR09(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs the real control plane")
 	}
 	const lanes = 3
-	s := crashes{work: make(chan crash, 1000)}
 	outcomes := []crash{{outcome: "succeeds"}, {outcome: "fails", faults: sim.Faults{Fail: true}}}
+	var s, own crashes
+	var running sync.WaitGroup
+	running.Go(func() { s.onLanes(t, lanes, outcomes) })
+	running.Go(func() {
+		own.kills = func(write string) bool { return strings.Contains(write, "configmaps") }
+		t.Run("own layouts", func(t *testing.T) { own.onOne(t, newOwnLane(t), outcomes) })
+	})
+	running.Wait()
+	worst := max(s.worst["recovery"], own.worst["recovery"])
+	report(t, s.passed+own.passed, s.of+own.of, fmt.Sprintf("worst recovery %.1f s; %d of them at writes to a team's own layouts", worst.Seconds(), own.of))
+}
+
+// crashes is what the lanes of R9 share.
+type crashes struct {
+	tally
+	kills func(write string) bool // which are cases; nil: all
+	work  chan crash
+}
+
+// onLanes lists the cases of each outcome on a lane of its own, and plays them on all.
+func (s *crashes) onLanes(t *testing.T, lanes int, outcomes []crash) {
+	s.work = make(chan crash, 1000)
 	var listed, running sync.WaitGroup
 	listed.Add(len(outcomes))
 	for n := range lanes {
@@ -59,25 +81,29 @@ func promiseR09(t *testing.T) {
 			})
 		})
 	}
-	running.Go(func() {
-		listed.Wait()
-		close(s.work)
-	})
+	listed.Wait()
+	close(s.work)
 	running.Wait()
-	report(t, s.passed, s.of, fmt.Sprintf("worst recovery %.1f s", s.worst["recovery"].Seconds()))
 }
 
-// crashes is what the lanes of R9 share.
-type crashes struct {
-	tally
-	work chan crash
+// onOne lists and plays all on one lane.
+func (s *crashes) onOne(t *testing.T, l *lane, outcomes []crash) {
+	s.work = make(chan crash, 1000)
+	for _, o := range outcomes {
+		t.Run(o.outcome, func(t *testing.T) { s.list(t, l, o) })
+	}
+	close(s.work)
+	s.play(t, l)
 }
 
-// list carries the plan out with nothing in its way: each of its writes is a case.
+// list carries the plan out with nothing in its way: its writes are the cases.
 func (s *crashes) list(t *testing.T, l *lane, c crash) {
 	r := l.play(t, c)
 	t.Logf("%d writes in %.1f s: %s", len(r.writes), r.took.Seconds(), strings.Join(r.writes, ", "))
 	for _, write := range r.writes {
+		if s.kills != nil && !s.kills(write) {
+			continue
+		}
 		for _, after := range []bool{false, true} {
 			s.work <- crash{c.outcome, c.faults, write, after}
 		}
@@ -120,6 +146,9 @@ type played struct {
 // restarts it, as a kubelet does.
 func (l *lane) play(t *testing.T, c crash) (r played) {
 	t.Helper()
+	if l.own {
+		l.setLayouts(t)
+	}
 	r.cell = l.newCell(t)
 	l.stack.SetFaults(r.node, c.faults)
 	r.approve(t)
@@ -180,6 +209,9 @@ func (c *cell) endsOr(t *testing.T, killed <-chan struct{}) bool {
 func (c *cell) outcome(t *testing.T, status v1alpha1.RemediationStatus, fails bool) {
 	t.Helper()
 	config := c.settled(t)
+	if c.own {
+		c.layoutsLeft(t, config, fails)
+	}
 	if status.Evicted != 3 {
 		t.Errorf("%d evicted, want 3", status.Evicted)
 	}

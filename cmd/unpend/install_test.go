@@ -28,6 +28,9 @@ func (l *lane) install(t *testing.T, ns string, approvers ...any) {
 	off := chart.Values{"enabled": false}
 	values := chart.Values{"mode": "approve", "probe": off, "networkPolicy": off, "persistence": off, "gpuOperator": chart.Values{"namespace": ""},
 		"remediate": chart.Values{"approvers": chart.Values{"users": approvers}, "kinds": chart.Values{"nominate": true}}}
+	if l.own {
+		values["gpuOperator"] = chart.Values{"namespace": operatorNamespace, "migConfigMaps": []any{ownLayouts}}
+	}
 	send := chart.To(l.ControlPlane)
 	for _, o := range (chart.Release{Namespace: ns, Values: values}).Objects(t) {
 		switch o.GetKind() {
@@ -35,7 +38,7 @@ func (l *lane) install(t *testing.T, ns string, approvers ...any) {
 			continue
 		}
 		must(t, send.Create(t, o))
-		if o.GetNamespace() != "" {
+		if o.GetNamespace() == ns {
 			continue // it goes with the namespace
 		}
 		at, err := send.Resource(o)
