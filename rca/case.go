@@ -82,6 +82,8 @@ type world struct {
 	policy     string
 	generated  map[*placement.Grid]map[string]migEntry
 	named      map[makeup][]namedLayouts
+	// classes are those of nodes that are alike.
+	classes map[classKey]*nodeClass
 }
 
 // nodeView is a node with everything known about its GPUs.
@@ -93,8 +95,8 @@ type nodeView struct {
 	geometry  *nodeprobe.NodeGeometry
 	gpus      []placement.GPU
 	speaks    *bool // of GPUs; hasGPUs tells
-	// asLaid are the layouts of gpus, and tenants who holds them, once asked for.
-	asLaid  []placement.Layout
+	// class is what it shares with nodes like it, and tenants who holds gpus, once asked for.
+	class   *nodeClass
 	tenants []tenancy
 	// config is what MIG manager knows for the node, once asked for; named are the layouts in it.
 	config *migConfig
@@ -125,7 +127,8 @@ func newWorld(ctx context.Context, st *cluster.State, snap *whatif.Snapshot) (*w
 func view(st *cluster.State) *world {
 	w := &world{state: st, nodes: make(map[string]*nodeView, len(st.Nodes)), pdbs: newBudgets(st.PDBs), gangs: map[string][]*corev1.Pod{},
 		configs: map[*corev1.ConfigMap]map[string]migEntry{}, configMaps: map[string]*corev1.ConfigMap{}, policy: policyConfig(st.ClusterPolicies),
-		generated: map[*placement.Grid]map[string]migEntry{}, named: map[makeup][]namedLayouts{}}
+		generated: map[*placement.Grid]map[string]migEntry{}, named: map[makeup][]namedLayouts{},
+		classes: map[classKey]*nodeClass{}}
 	for _, cm := range slices.Backward(st.ConfigMaps) { // the first of a name stands
 		w.configMaps[cm.Name] = cm
 	}

@@ -227,7 +227,7 @@ func (c *Case) waitForManager(n *nodeView) [][]change {
 	for _, named := range c.world.namedLayouts(n) {
 		if named.config == name {
 			ch.node = func(o *corev1.Node) {
-				maps.Copy(o.Status.Allocatable, relayout{node: n, wanted: named.layouts}.after(n))
+				maps.Copy(o.Status.Allocatable, relayout{node: n, wanted: named.layouts, now: c.world.classOf(n).layouts}.after(n))
 			}
 		}
 	}

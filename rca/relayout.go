@@ -21,7 +21,8 @@ type relayout struct {
 	entry   json.RawMessage          // of a custom config
 	into    *corev1.ConfigMap        // where the custom entry goes
 	wanted  map[int]placement.Layout // of the GPUs that the config is about; read only
-	remade  []int                    // GPUs whose counts change: they are cleared whole
+	now     []placement.Layout       // of the node's GPUs; read only
+	remade  []int                    // GPUs whose counts change: they are cleared whole; read only
 	victims []*corev1.Pod
 	mode    *modeChange // MIG is switched on
 }
@@ -33,14 +34,16 @@ func (c *Case) relayouts(n *nodeView, a ask) []relayout {
 		return nil // where the DRA driver offers the devices, instances are its own to make
 	}
 	var out []relayout
-	for _, named := range c.world.namedLayouts(n) {
+	class, all := c.world.classOf(n), c.world.namedLayouts(n)
+	for i := range all {
+		named := &all[i]
 		if named.config == n.Labels[labelMIGConfig] || !named.legal {
 			continue // MIG manager acts on a change of the label
 		}
 		if named.gives != nil && named.gives[a.profile] < a.count {
 			continue // whoever leaves
 		}
-		if r, ok := c.relayout(n, a, named.layouts); ok {
+		if r, ok := c.relayout(n, a, class.remakeByName(n, named)); ok {
 			r.config = named.config
 			out = append(out, r)
 		}
@@ -86,7 +89,7 @@ func (c *Case) customRelayouts(n *nodeView, a ask, into *corev1.ConfigMap) []rel
 		}
 		layouts := map[int]placement.Layout{}
 		for i, other := range n.gpus {
-			layouts[other.Index] = n.layouts()[i]
+			layouts[other.Index] = c.world.classOf(n).layouts[i]
 		}
 		layouts[g.Index] = options[0]
 		if r, ok := c.customRelayout(n, a, layouts, into); ok {
@@ -98,7 +101,7 @@ func (c *Case) customRelayouts(n *nodeView, a ask, into *corev1.ConfigMap) []rel
 
 // customRelayout is the layouts as an entry of their own, named by its content.
 func (c *Case) customRelayout(n *nodeView, a ask, layouts map[int]placement.Layout, into *corev1.ConfigMap) (relayout, bool) {
-	r, ok := c.relayout(n, a, layouts)
+	r, ok := c.relayout(n, a, c.world.classOf(n).remakeBy(n, layouts))
 	if !ok {
 		return r, false
 	}
@@ -136,7 +139,7 @@ func (c *Case) jointRelayout(n *nodeView, a ask, into *corev1.ConfigMap) (relayo
 		}
 	}
 	for i, g := range n.gpus {
-		layouts[g.Index] = n.layouts()[i]
+		layouts[g.Index] = c.world.classOf(n).layouts[i]
 		if _, ok := remade[i]; !ok {
 			need -= g.Fit(a.profile).Idle
 		}
@@ -153,28 +156,15 @@ func (c *Case) jointRelayout(n *nodeView, a ask, into *corev1.ConfigMap) (relayo
 	return c.customRelayout(n, a, layouts, into)
 }
 
-// relayout works out who must leave for the layouts, which have legal positions, and
+// relayout works out who must leave for what is re-made, which has legal positions, and
 // whether the request fits afterwards.
-func (c *Case) relayout(n *nodeView, a ask, layouts map[int]placement.Layout) (relayout, bool) {
-	now := n.layouts()
-	left := int64(0)
-	for i, g := range n.gpus {
-		layout, ok := layouts[g.Index]
-		if !ok {
-			layout = now[i]
-		}
-		left += madeOf(layout, a)
-	}
-	if left < a.count {
+func (c *Case) relayout(n *nodeView, a ask, how remake) (relayout, bool) {
+	left := how.made[a.profile]
+	if len(how.gpus) == 0 || left < a.count {
 		return relayout{}, false // whoever leaves
 	}
-	r := relayout{node: n, wanted: layouts}
-	for i, g := range n.gpus {
-		want, ok := layouts[g.Index]
-		if !ok || maps.Equal(want, now[i]) {
-			continue
-		}
-		r.remade = append(r.remade, g.Index)
+	r := relayout{node: n, wanted: how.layouts, now: c.world.classOf(n).layouts, remade: how.indices}
+	for _, i := range how.gpus {
 		t := c.world.tenancies(n)[i]
 		if t.unknown {
 			return r, false
@@ -194,7 +184,7 @@ func (c *Case) relayout(n *nodeView, a ask, layouts map[int]placement.Layout) (r
 			left -= q.Value()
 		}
 	}
-	return r, len(r.remade) > 0 && left >= a.count
+	return r, left >= a.count
 }
 
 // layouts are those of all the node's GPUs afterwards.
@@ -204,33 +194,12 @@ func (r relayout) layouts() map[int]placement.Layout {
 	}
 	out := make(map[int]placement.Layout, len(r.node.gpus))
 	for i, g := range r.node.gpus {
-		out[g.Index] = r.node.layouts()[i]
+		out[g.Index] = r.now[i]
 		if want, ok := r.wanted[g.Index]; ok {
 			out[g.Index] = want
 		}
 	}
 	return out
-}
-
-// madeOf is how many of what is asked a layout has.
-func madeOf(l placement.Layout, a ask) int64 {
-	n := int64(0)
-	for profile, count := range l {
-		if spelled(profile) == a.profile {
-			n += int64(count)
-		}
-	}
-	return n
-}
-
-// layouts are those of the node's GPUs now.
-func (n *nodeView) layouts() []placement.Layout {
-	if n.asLaid == nil {
-		for _, g := range n.gpus {
-			n.asLaid = append(n.asLaid, g.Layout())
-		}
-	}
-	return n.asLaid
 }
 
 // tenancy is who has to leave a GPU for it to be re-made, gangs as a whole; unknown:
