@@ -28,7 +28,8 @@ type Case struct {
 	asks     []ask
 	wants    corev1.ResourceList // all that the pod requests
 	verdict  whatif.Verdict
-	tenants  *tenants // who could leave for this pod, once asked for
+	judged   []NodeBlockers // as the rules told the verdict
+	tenants  *tenants       // who could leave for this pod, once asked for
 	// claims is what the pod asks of DRA drivers; nil for nothing.
 	claims *claimView
 	// gang is the pod's group, when that is scheduled whole and is not yet; nil else.
@@ -66,6 +67,7 @@ type world struct {
 	nodes     map[string]*nodeView
 	pdbs      *budgets
 	gangs     map[string][]*corev1.Pod // that leave whole, by name
+	traits    map[*corev1.Pod]traits   // of those that are on a node
 	inventory *inventory               // of devices; devices() takes it
 	// refusals are of all incidents.
 	refusals []watcher.Refusal
@@ -84,6 +86,9 @@ type world struct {
 	named      map[makeup][]namedLayouts
 	// classes are those of nodes that are alike.
 	classes map[classKey]*nodeClass
+	// byName are the nodes sorted, and values those of labels, once asked for.
+	byName []*nodeView
+	values map[string][]string
 }
 
 // nodeView is a node with everything known about its GPUs.
@@ -125,10 +130,10 @@ func newWorld(ctx context.Context, st *cluster.State, snap *whatif.Snapshot) (*w
 
 // view is what can be told without the scheduler's code.
 func view(st *cluster.State) *world {
-	w := &world{state: st, nodes: make(map[string]*nodeView, len(st.Nodes)), pdbs: newBudgets(st.PDBs), gangs: map[string][]*corev1.Pod{},
+	w := &world{state: st, nodes: make(map[string]*nodeView, len(st.Nodes)), pdbs: newBudgets(st.PDBs), gangs: map[string][]*corev1.Pod{}, traits: make(map[*corev1.Pod]traits, len(st.Pods)),
 		configs: map[*corev1.ConfigMap]map[string]migEntry{}, configMaps: map[string]*corev1.ConfigMap{}, policy: policyConfig(st.ClusterPolicies),
 		generated: map[*placement.Grid]map[string]migEntry{}, named: map[makeup][]namedLayouts{},
-		classes: map[classKey]*nodeClass{}}
+		classes: map[classKey]*nodeClass{}, values: map[string][]string{}}
 	for _, cm := range slices.Backward(st.ConfigMaps) { // the first of a name stands
 		w.configMaps[cm.Name] = cm
 	}
@@ -138,7 +143,8 @@ func view(st *cluster.State) *world {
 	for _, p := range st.Pods {
 		if v := w.nodes[p.Spec.NodeName]; v != nil && !ended(p) {
 			v.pods = append(v.pods, p)
-			if g := gangOf(p); g != "" {
+			w.traits[p] = newTraits(p)
+			if g := w.traits[p].gang; g != "" {
 				w.gangs[g] = append(w.gangs[g], p)
 			}
 			v.requests[p] = podRequests(p)
@@ -309,14 +315,16 @@ func (v *nodeView) profiles() []nodeprobe.Profile {
 // node returns the view of a node of the case's cluster.
 func (c *Case) node(name string) *nodeView { return c.world.nodes[name] }
 
-// sortedNodes lists the views by name.
+// sortedNodes lists the views by name; read only.
 func (w *world) sortedNodes() []*nodeView {
-	out := make([]*nodeView, 0, len(w.state.Nodes))
-	for _, n := range w.state.Nodes {
-		out = append(out, w.nodes[n.Name])
+	if w.byName == nil {
+		w.byName = make([]*nodeView, 0, len(w.state.Nodes))
+		for _, n := range w.state.Nodes {
+			w.byName = append(w.byName, w.nodes[n.Name])
+		}
+		slices.SortFunc(w.byName, func(a, b *nodeView) int { return strings.Compare(a.Name, b.Name) })
 	}
-	slices.SortFunc(out, func(a, b *nodeView) int { return strings.Compare(a.Name, b.Name) })
-	return out
+	return w.byName
 }
 
 // askOf returns the GPU request named by an "Insufficient …" reason.

@@ -114,11 +114,7 @@ func (c *Case) nearest(m missedLabel) string {
 		return near
 	}
 	best, bestScore := "", -1
-	for _, n := range c.world.sortedNodes() {
-		value, ok := n.Labels[m.key]
-		if !ok {
-			continue
-		}
+	for _, value := range c.world.valuesOf(m.key) {
 		for _, want := range m.values {
 			if score := likeness(value, want); score > bestScore {
 				best, bestScore = value, score
@@ -130,6 +126,24 @@ func (c *Case) nearest(m missedLabel) string {
 	}
 	c.near[asked] = best
 	return best
+}
+
+// valuesOf lists the values that a label has, as they come by the names of the nodes. It
+// is worked out once for all incidents.
+func (w *world) valuesOf(key string) []string {
+	values, known := w.values[key]
+	if known {
+		return values
+	}
+	met := map[string]bool{}
+	for _, n := range w.sortedNodes() {
+		if value, ok := n.Labels[key]; ok && !met[value] {
+			met[value] = true
+			values = append(values, value)
+		}
+	}
+	w.values[key] = values
+	return values
 }
 
 // likeness counts the leading letters and digits two label values share,

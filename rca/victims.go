@@ -2,6 +2,7 @@ package rca
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,18 +19,32 @@ const systemCritical = 2 * 1000000000
 // mayLeave says whether the pod can be a victim for the waiting one: never
 // system pods, pods of nodes and DaemonSets, pods of a higher priority, or of its gang.
 func (c *Case) mayLeave(p *corev1.Pod) bool {
-	prio := corev1helpers.PodPriority(p)
-	if prio >= systemCritical || prio > corev1helpers.PodPriority(c.Pod) || p.DeletionTimestamp != nil {
+	t := c.world.traitsOf(p)
+	if t.stays || corev1helpers.PodPriority(p) > corev1helpers.PodPriority(c.Pod) {
 		return false
 	}
-	if _, mirror := p.Annotations[corev1.MirrorPodAnnotationKey]; mirror {
-		return false
+	return t.gang == "" || t.gang != gangOf(c.Pod) // else it would be evicted for its own gang
+}
+
+// traits are what of a pod matters to every incident.
+type traits struct {
+	gang  string // as gangOf names it
+	stays bool   // it is never a victim, whoever asks
+}
+
+// traitsOf are looked up where the view of the cluster has worked them out.
+func (w *world) traitsOf(p *corev1.Pod) traits {
+	if t, known := w.traits[p]; known {
+		return t
 	}
-	if g := gangOf(p); g != "" && g == gangOf(c.Pod) {
-		return false // it would be evicted for its own gang
-	}
-	owner := metav1.GetControllerOf(p)
-	return owner == nil || owner.Kind != "DaemonSet" && owner.Kind != "Node"
+	return newTraits(p)
+}
+
+func newTraits(p *corev1.Pod) traits {
+	_, mirror := p.Annotations[corev1.MirrorPodAnnotationKey]
+	owner := metav1.GetControllerOfNoCopy(p)
+	ofNode := owner != nil && (owner.Kind == "DaemonSet" || owner.Kind == "Node")
+	return traits{gang: gangOf(p), stays: mirror || ofNode || p.DeletionTimestamp != nil || corev1helpers.PodPriority(p) >= systemCritical}
 }
 
 // comesBack says whether a controller re-creates the pod after an eviction. A
@@ -84,12 +99,14 @@ func priorityOf(pods []*corev1.Pod) int64 {
 // costOf is what it costs that pods leave, and all of the gangs that they are of.
 func (c *Case) costOf(victims []*corev1.Pod) victimCost {
 	cost := noVictims
-	gangs := map[string]bool{}
+	var gangs []string
 	for _, p := range victims {
-		if g := gangOf(p); g == "" || !gangs[g] {
-			gangs[g] = true
-			cost = cost.with(c.world.together(p), c.world.state.Now)
+		g := c.world.traitsOf(p).gang
+		if g != "" && slices.Contains(gangs, g) {
+			continue
 		}
+		gangs = append(gangs, g)
+		cost = cost.with(c.world.together(p), c.world.state.Now)
 	}
 	if len(victims) > 0 && c.allIdle(victims) {
 		cost.lost = 0
@@ -102,8 +119,8 @@ func (c *Case) costOf(victims []*corev1.Pod) victimCost {
 
 // together are the pods that leave when one does: its gang, or itself alone.
 func (w *world) together(p *corev1.Pod) []*corev1.Pod {
-	if gang := w.gangs[gangOf(p)]; len(gang) > 0 {
-		return gang
+	if g := w.traitsOf(p).gang; g != "" && len(w.gangs[g]) > 0 {
+		return w.gangs[g]
 	}
 	return []*corev1.Pod{p}
 }
