@@ -143,7 +143,7 @@ func view(st *cluster.State) *world {
 	for _, p := range st.Pods {
 		if v := w.nodes[p.Spec.NodeName]; v != nil && !ended(p) {
 			v.pods = append(v.pods, p)
-			w.traits[p] = newTraits(p)
+			w.traits[p] = newTraits(p, st.Now)
 			if g := w.traits[p].gang; g != "" {
 				w.gangs[g] = append(w.gangs[g], p)
 			}

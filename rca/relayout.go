@@ -34,7 +34,7 @@ func (c *Case) relayouts(n *nodeView, a ask) []relayout {
 		return nil // where the DRA driver offers the devices, instances are its own to make
 	}
 	var out []relayout
-	class, all := c.world.classOf(n), c.world.namedLayouts(n)
+	class, all, held := c.world.classOf(n), c.world.namedLayouts(n), n.heldOf(a.resource)
 	for i := range all {
 		named := &all[i]
 		if named.config == n.Labels[labelMIGConfig] || !named.legal {
@@ -43,7 +43,7 @@ func (c *Case) relayouts(n *nodeView, a ask) []relayout {
 		if named.gives != nil && named.gives[a.profile] < a.count {
 			continue // whoever leaves
 		}
-		if r, ok := c.relayout(n, a, class.remakeByName(n, named)); ok {
+		if r, ok := c.relayout(n, a, held, class.remakeByName(n, named)); ok {
 			r.config = named.config
 			out = append(out, r)
 		}
@@ -101,7 +101,7 @@ func (c *Case) customRelayouts(n *nodeView, a ask, into *corev1.ConfigMap) []rel
 
 // customRelayout is the layouts as an entry of their own, named by its content.
 func (c *Case) customRelayout(n *nodeView, a ask, layouts map[int]placement.Layout, into *corev1.ConfigMap) (relayout, bool) {
-	r, ok := c.relayout(n, a, c.world.classOf(n).remakeBy(n, layouts))
+	r, ok := c.relayout(n, a, n.heldOf(a.resource), c.world.classOf(n).remakeBy(n, layouts))
 	if !ok {
 		return r, false
 	}
@@ -157,34 +157,28 @@ func (c *Case) jointRelayout(n *nodeView, a ask, into *corev1.ConfigMap) (relayo
 }
 
 // relayout works out who must leave for what is re-made, which has legal positions, and
-// whether the request fits afterwards.
-func (c *Case) relayout(n *nodeView, a ask, how remake) (relayout, bool) {
+// whether the request fits afterwards; held is how many of what is asked pods hold now.
+func (c *Case) relayout(n *nodeView, a ask, held int64, how remake) (relayout, bool) {
 	left := how.made[a.profile]
 	if len(how.gpus) == 0 || left < a.count {
 		return relayout{}, false // whoever leaves
 	}
 	r := relayout{node: n, wanted: how.layouts, now: c.world.classOf(n).layouts, remade: how.indices}
 	for _, i := range how.gpus {
-		t := c.world.tenancies(n)[i]
-		if t.unknown {
+		t := &c.world.tenancies(n)[i]
+		if t.unknown || !c.letsAll(t.traits) {
 			return r, false
 		}
 		for _, p := range t.pods {
 			if slices.Contains(r.victims, p) {
 				continue
 			}
-			if !c.mayLeave(p) {
-				return r, false
-			}
 			r.victims = append(r.victims, p)
+			q := n.requests[p][a.resource]
+			left += q.Value()
 		}
 	}
-	for _, p := range n.pods {
-		if q, ok := n.requests[p][a.resource]; ok && !slices.Contains(r.victims, p) {
-			left -= q.Value()
-		}
-	}
-	return r, left >= a.count
+	return r, left >= a.count+held
 }
 
 // layouts are those of all the node's GPUs afterwards.
@@ -206,7 +200,27 @@ func (r relayout) layouts() map[int]placement.Layout {
 // nobody can tell.
 type tenancy struct {
 	pods    []*corev1.Pod
+	traits  []traits // of each of them
 	unknown bool
+}
+
+func (c *Case) letsAll(all []traits) bool {
+	for i := range all {
+		if !c.lets(all[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// heldOf is how many of a resource the node's pods hold.
+func (n *nodeView) heldOf(name corev1.ResourceName) int64 {
+	held := int64(0)
+	for _, p := range n.pods {
+		q := n.requests[p][name]
+		held += q.Value()
+	}
+	return held
 }
 
 // tenancies are those of the node's GPUs.
@@ -224,6 +238,9 @@ func (w *world) tenancies(n *nodeView) []tenancy {
 			if t.unknown = t.unknown || s.Unknown || p == nil; !t.unknown {
 				t.pods = append(t.pods, w.together(p)...)
 			}
+		}
+		for _, p := range t.pods {
+			t.traits = append(t.traits, w.traitsOf(p))
 		}
 		n.tenants = append(n.tenants, t)
 	}

@@ -42,7 +42,7 @@ func (c *Case) modeChanges(n *nodeView, a ask) []relayout {
 func (c *Case) emptied(n *nodeView) ([]*corev1.Pod, bool) {
 	var leave []*corev1.Pod
 	for _, p := range n.pods {
-		if owner := metav1.GetControllerOf(p); owner != nil && (owner.Kind == "DaemonSet" || owner.Kind == "Node") {
+		if owner := metav1.GetControllerOfNoCopy(p); owner != nil && (owner.Kind == "DaemonSet" || owner.Kind == "Node") {
 			continue
 		}
 		for _, p := range c.world.together(p) {

@@ -19,8 +19,11 @@ const systemCritical = 2 * 1000000000
 // mayLeave says whether the pod can be a victim for the waiting one: never
 // system pods, pods of nodes and DaemonSets, pods of a higher priority, or of its gang.
 func (c *Case) mayLeave(p *corev1.Pod) bool {
-	t := c.world.traitsOf(p)
-	if t.stays || corev1helpers.PodPriority(p) > corev1helpers.PodPriority(c.Pod) {
+	return c.lets(c.world.traitsOf(p))
+}
+
+func (c *Case) lets(t traits) bool {
+	if t.stays || t.prio > int64(corev1helpers.PodPriority(c.Pod)) {
 		return false
 	}
 	return t.gang == "" || t.gang != gangOf(c.Pod) // else it would be evicted for its own gang
@@ -30,6 +33,8 @@ func (c *Case) mayLeave(p *corev1.Pod) bool {
 type traits struct {
 	gang  string // as gangOf names it
 	stays bool   // it is never a victim, whoever asks
+	prio  int64
+	lost  time.Duration // of its work, were it evicted
 }
 
 // traitsOf are looked up where the view of the cluster has worked them out.
@@ -37,14 +42,15 @@ func (w *world) traitsOf(p *corev1.Pod) traits {
 	if t, known := w.traits[p]; known {
 		return t
 	}
-	return newTraits(p)
+	return newTraits(p, w.state.Now)
 }
 
-func newTraits(p *corev1.Pod) traits {
+func newTraits(p *corev1.Pod, now time.Time) traits {
 	_, mirror := p.Annotations[corev1.MirrorPodAnnotationKey]
 	owner := metav1.GetControllerOfNoCopy(p)
 	ofNode := owner != nil && (owner.Kind == "DaemonSet" || owner.Kind == "Node")
-	return traits{gang: gangOf(p), stays: mirror || ofNode || p.DeletionTimestamp != nil || corev1helpers.PodPriority(p) >= systemCritical}
+	prio := corev1helpers.PodPriority(p)
+	return traits{gang: gangOf(p), stays: mirror || ofNode || p.DeletionTimestamp != nil || prio >= systemCritical, prio: int64(prio), lost: lostWith(p, now)}
 }
 
 // comesBack says whether a controller re-creates the pod after an eviction. A
@@ -74,17 +80,28 @@ var noVictims = victimCost{highest: -1 << 40}
 
 // with adds pods that leave together: a pod, or a gang, which counts once.
 func (a victimCost) with(pods []*corev1.Pod, now time.Time) victimCost {
-	prio := priorityOf(pods)
+	lost := time.Duration(0)
+	for _, p := range pods {
+		lost += lostWith(p, now)
+	}
+	return a.plusOne(priorityOf(pods), lost)
+}
+
+func (a victimCost) plusOne(prio int64, lost time.Duration) victimCost {
 	a.highest = max(a.highest, prio)
 	a.sum += prio
 	a.number++
-	for _, p := range pods {
-		if p.Status.StartTime != nil {
-			// Whole, not in seconds: rounding would let the order change with the time.
-			a.lost += max(0, now.Sub(p.Status.StartTime.Time))
-		}
-	}
+	a.lost += lost
 	return a
+}
+
+// lostWith is how long a pod has worked. Whole, not in seconds: rounding would let the
+// order change with the time.
+func lostWith(p *corev1.Pod, now time.Time) time.Duration {
+	if p.Status.StartTime == nil {
+		return 0
+	}
+	return max(0, now.Sub(p.Status.StartTime.Time))
 }
 
 // priorityOf is the highest of pods that leave together.
@@ -101,12 +118,13 @@ func (c *Case) costOf(victims []*corev1.Pod) victimCost {
 	cost := noVictims
 	var gangs []string
 	for _, p := range victims {
-		g := c.world.traitsOf(p).gang
-		if g != "" && slices.Contains(gangs, g) {
-			continue
+		t := c.world.traitsOf(p)
+		if t.gang == "" {
+			cost = cost.plusOne(t.prio, t.lost)
+		} else if !slices.Contains(gangs, t.gang) {
+			gangs = append(gangs, t.gang)
+			cost = cost.with(c.world.together(p), c.world.state.Now)
 		}
-		gangs = append(gangs, g)
-		cost = cost.with(c.world.together(p), c.world.state.Now)
 	}
 	if len(victims) > 0 && c.allIdle(victims) {
 		cost.lost = 0
