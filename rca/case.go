@@ -100,6 +100,7 @@ type nodeView struct {
 	geometry  *nodeprobe.NodeGeometry
 	gpus      []placement.GPU
 	speaks    *bool // of GPUs; hasGPUs tells
+	offers    *bool // GPUs; advertisesAny tells
 	// class is what it shares with nodes like it, and tenants who holds gpus, once asked for.
 	class   *nodeClass
 	tenants []tenancy

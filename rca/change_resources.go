@@ -216,7 +216,8 @@ func (c *Case) changeGPURequest(n *nodeView, cause CauseID, a ask) []change {
 	options = options[:min(len(options), 1)]
 	out := make([]change, len(options))
 	for i, name := range options {
-		out[i] = c.changeRequest(cause, fmt.Sprintf("ask %s instead of %s%s", name, a.resource, want.lost(sizeOf(name))), map[corev1.ResourceName]*resource.Quantity{
+		title := "ask " + string(name) + " instead of " + string(a.resource) + want.lost(sizeOf(name))
+		out[i] = c.changeRequest(cause, title, map[corev1.ResourceName]*resource.Quantity{
 			a.resource: nil, name: resource.NewQuantity(a.count, resource.DecimalSI)})
 	}
 	return out

@@ -18,6 +18,7 @@ type nodeClass struct {
 	layouts []placement.Layout // now, of nodeView.gpus
 	made    map[string]int64   // by profile as the device plugin spells it, what the layouts have together
 	named   map[*namedLayouts]remake
+	pending bool // the MIG mode of some GPU waits for a reset
 	modes   []namedMode
 	asked   bool // for modes
 }
@@ -59,6 +60,9 @@ func (w *world) classOf(n *nodeView) *nodeClass {
 	}
 	if shared {
 		w.classes[key] = n.class
+	}
+	if n.geometry != nil {
+		n.class.pending = slices.ContainsFunc(n.geometry.Report.GPUs, func(g nodeprobe.GPU) bool { return g.MIG != nil && g.MIG.Current != g.MIG.Pending })
 	}
 	return n.class
 }

@@ -11,7 +11,7 @@ import (
 // as work. Only likely: it is one source, and it knows pods by their names.
 var idleGPUHolders = Rule{ID: IdleGPUHolders, Tell: func(c *Case, n *nodeView, b whatif.Blocker) *finding {
 	a, ok := c.heldShort(n, b)
-	if !ok {
+	if !ok || len(c.world.uses) == 0 {
 		return nil
 	}
 	free := n.free(a.resource)

@@ -55,6 +55,14 @@ func (w *world) applied(n *nodeView, a ask) int64 {
 // advertisesAny is false where the device plugin offers nothing at all: that is
 // its own fault, and no drift.
 func (n *nodeView) advertisesAny() bool {
+	if n.offers == nil {
+		offers := n.offersGPUs()
+		n.offers = &offers
+	}
+	return *n.offers
+}
+
+func (n *nodeView) offersGPUs() bool {
 	for name, q := range n.Status.Allocatable {
 		if isGPU(name) && q.Sign() > 0 {
 			return true

@@ -2,7 +2,6 @@ package rca
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -72,11 +71,12 @@ func (m missedLabel) want() string {
 // first term, that the node does not meet.
 func missedLabels(pod *corev1.Pod, n *corev1.Node) []missedLabel {
 	var out []missedLabel
-	for _, key := range slices.Sorted(maps.Keys(pod.Spec.NodeSelector)) {
-		if want := pod.Spec.NodeSelector[key]; n.Labels[key] != want || !has(n.Labels, key) {
+	for key, want := range pod.Spec.NodeSelector {
+		if value, ok := n.Labels[key]; !ok || value != want {
 			out = append(out, missedLabel{key, []string{want}, true})
 		}
 	}
+	slices.SortFunc(out, func(a, b missedLabel) int { return strings.Compare(a.key, b.key) })
 	a := pod.Spec.Affinity
 	if a == nil || a.NodeAffinity == nil || a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
 		return out
@@ -99,11 +99,6 @@ func missedLabels(pod *corev1.Pod, n *corev1.Node) []missedLabel {
 		}
 	}
 	return out
-}
-
-func has(m map[string]string, key string) bool {
-	_, ok := m[key]
-	return ok
 }
 
 // nearest finds the value of the label, among the cluster's nodes, that is most
