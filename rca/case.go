@@ -48,8 +48,8 @@ type Case struct {
 	own []PodRule
 	// requests are the changes of the workload worked out so far, by title.
 	requests map[string]change
-	// near are the nearest values of labels asked for so far, by what was asked.
-	near map[string]string
+	// mismatches are what is said of labels that do not match so far, by what was missed.
+	mismatches map[string]string
 	// free counts, by kinds, the candidates so far that cost nobody anything.
 	free map[string]int
 	// affinity is the pod's required node affinity, once asked for.

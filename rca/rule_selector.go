@@ -3,6 +3,7 @@ package rca
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -24,22 +25,41 @@ var nodeSelectorMismatch = Rule{ID: NodeSelectorMismatch, Tell: func(c *Case, n 
 	if len(missed) == 0 {
 		return &finding{Proven, "node affinity does not match", []Evidence{{n.ref(), "the required node affinity does not match its labels"}}}
 	}
-	var evidence []Evidence
+	evidence, ref := make([]Evidence, len(missed)), n.ref()
+	for i, m := range missed {
+		fact := "label " + m.key + " is absent, " + m.want() + " was asked"
+		if has, ok := n.Labels[m.key]; ok {
+			fact = "label " + m.key + " is " + strconv.Quote(has) + ", " + m.want() + " was asked"
+		}
+		evidence[i] = Evidence{ref, fact}
+	}
+	return &finding{Proven, c.mismatch(missed), evidence}
+}}
+
+// mismatch says which labels do not match, and what comes nearest: the same of all nodes
+// that miss the same.
+func (c *Case) mismatch(missed []missedLabel) string {
+	key := make([]byte, 0, 64)
+	for _, m := range missed {
+		key = append(append(append(append(key, m.key...), 0), m.want()...), 0)
+	}
+	if says, known := c.mismatches[string(key)]; known {
+		return says
+	}
 	texts := make([]string, len(missed))
 	for i, m := range missed {
-		has, ok := n.Labels[m.key]
-		fact := fmt.Sprintf("label %s is absent, %s was asked", m.key, m.want())
-		if ok {
-			fact = fmt.Sprintf("label %s is %q, %s was asked", m.key, has, m.want())
-		}
-		evidence = append(evidence, Evidence{n.ref(), fact})
 		texts[i] = m.key + "=" + m.want()
 		if near := c.nearest(m); near != "" {
 			texts[i] += fmt.Sprintf(" (nearest: %q)", near)
 		}
 	}
-	return &finding{Proven, "selector " + strings.Join(texts, ", ") + " does not match", evidence}
-}}
+	says := "selector " + strings.Join(texts, ", ") + " does not match"
+	if c.mismatches == nil {
+		c.mismatches = map[string]string{}
+	}
+	c.mismatches[string(key)] = says
+	return says
+}
 
 // nodeMatches says whether the pod's node selector and required node affinity
 // accept the node.
@@ -104,10 +124,6 @@ func missedLabels(pod *corev1.Pod, n *corev1.Node) []missedLabel {
 // nearest finds the value of the label, among the cluster's nodes, that is most
 // like the wanted one; empty when no node has the label.
 func (c *Case) nearest(m missedLabel) string {
-	asked := m.key + "=" + m.want()
-	if near, known := c.near[asked]; known {
-		return near
-	}
 	best, bestScore := "", -1
 	for _, value := range c.world.valuesOf(m.key) {
 		for _, want := range m.values {
@@ -116,10 +132,6 @@ func (c *Case) nearest(m missedLabel) string {
 			}
 		}
 	}
-	if c.near == nil {
-		c.near = map[string]string{}
-	}
-	c.near[asked] = best
 	return best
 }
 
