@@ -228,21 +228,25 @@ func (w *world) tenancies(n *nodeView) []tenancy {
 	if n.tenants != nil {
 		return n.tenants
 	}
-	for _, g := range n.gpus {
-		var t tenancy
+	n.tenants = make([]tenancy, len(n.gpus))
+	for i, g := range n.gpus {
+		t := &n.tenants[i]
 		for _, s := range g.Slots {
 			if !s.Held {
 				continue
 			}
 			p := w.state.Pod(s.Holder.Namespace, s.Holder.Pod)
-			if t.unknown = t.unknown || s.Unknown || p == nil; !t.unknown {
-				t.pods = append(t.pods, w.together(p)...)
+			if t.unknown = t.unknown || s.Unknown || p == nil; t.unknown {
+				break
+			}
+			if own := w.traitsOf(p); own.gang == "" {
+				t.pods, t.traits = append(t.pods, p), append(t.traits, own)
+				continue
+			}
+			for _, p := range w.together(p) {
+				t.pods, t.traits = append(t.pods, p), append(t.traits, w.traitsOf(p))
 			}
 		}
-		for _, p := range t.pods {
-			t.traits = append(t.traits, w.traitsOf(p))
-		}
-		n.tenants = append(n.tenants, t)
 	}
 	return n.tenants
 }
