@@ -290,3 +290,51 @@ func randomWaiting(r *rand.Rand, name, asks string) *corev1.Pod {
 	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable}}
 	return p
 }
+
+// Nodes are of one class when all that it is made from is the same on them.
+func TestClassOf(t *testing.T) {
+	base := sim.Node{Model: "A100-40GB", GPUs: 2, Layouts: [][]sim.Placed{{{Profile: "1g.5gb", Start: 6}}, nil}}
+	for name, k := range map[string]struct {
+		edit func(*corev1.Node, *nodeprobe.NodeGeometry, *cluster.State)
+		same bool
+	}{
+		"the same": {func(*corev1.Node, *nodeprobe.NodeGeometry, *cluster.State) {}, true},
+		"held": {func(_ *corev1.Node, g *nodeprobe.NodeGeometry, _ *cluster.State) {
+			g.Report.GPUs[0].Instances[0].Holder = &nodeprobe.Holder{Unknown: true}
+		}, true},
+		"profile": {func(_ *corev1.Node, g *nodeprobe.NodeGeometry, _ *cluster.State) {
+			g.Report.GPUs[0].Instances[0].Profile = "1g.5gb+me"
+		}, false},
+		"instances": {func(_ *corev1.Node, g *nodeprobe.NodeGeometry, _ *cluster.State) { g.Report.GPUs[0].Instances = nil }, false},
+		"mode": {func(_ *corev1.Node, g *nodeprobe.NodeGeometry, _ *cluster.State) {
+			g.Report.GPUs[1].MIG = &nodeprobe.MIGMode{Pending: true}
+		}, false},
+		"pending": {func(_ *corev1.Node, g *nodeprobe.NodeGeometry, _ *cluster.State) {
+			g.Report.GPUs[1].MIG.Pending = false
+		}, false},
+		"no mode": {func(_ *corev1.Node, g *nodeprobe.NodeGeometry, _ *cluster.State) { g.Report.GPUs[1].MIG = nil }, false},
+		"index":   {func(_ *corev1.Node, g *nodeprobe.NodeGeometry, _ *cluster.State) { g.Report.GPUs[1].Index = 5 }, false},
+		"number":  {func(_ *corev1.Node, g *nodeprobe.NodeGeometry, _ *cluster.State) { g.Report.GPUs = g.Report.GPUs[:1] }, false},
+		"models": {func(_ *corev1.Node, g *nodeprobe.NodeGeometry, _ *cluster.State) {
+			g.Report.GPUs[1].Profiles = g.Report.GPUs[1].Profiles[:2]
+		}, false},
+		"config": {func(n *corev1.Node, _ *nodeprobe.NodeGeometry, st *cluster.State) {
+			st.ConfigMaps = append(st.ConfigMaps, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "gpu-operator", Name: n.Name + "-mig-config"},
+				Data: map[string]string{migConfigKey: "version: v1\nmig-configs: {all-disabled: [{devices: all, mig-enabled: false}]}\n"}})
+		}, false},
+	} {
+		st := &cluster.State{Now: noon, Geometries: map[string]*nodeprobe.NodeGeometry{}, Unread: map[string]string{}}
+		for _, node := range []string{"gpu-1", "gpu-2"} {
+			base.Name = node
+			o, geo := base.Object(noon), base.Geometry(noon)
+			if node == "gpu-2" {
+				k.edit(o, geo, st)
+			}
+			st.Nodes, st.Geometries[node] = append(st.Nodes, o), geo
+		}
+		w := view(st)
+		if same := w.classOf(w.nodes["gpu-1"]) == w.classOf(w.nodes["gpu-2"]); same != k.same {
+			t.Errorf("%s: of one class: %v", name, same)
+		}
+	}
+}
