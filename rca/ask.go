@@ -23,9 +23,11 @@ type ask struct {
 }
 
 // asksOf lists what a pod asks of GPUs, by resource name.
-func asksOf(pod *corev1.Pod) []ask {
+func asksOf(pod *corev1.Pod) []ask { return asksIn(podRequests(pod)) }
+
+func asksIn(requests corev1.ResourceList) []ask {
 	var out []ask
-	for name, q := range podRequests(pod) {
+	for name, q := range requests {
 		n := string(name)
 		switch {
 		case q.IsZero():

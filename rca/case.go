@@ -28,7 +28,8 @@ type Case struct {
 	asks     []ask
 	wants    corev1.ResourceList // all that the pod requests
 	verdict  whatif.Verdict
-	tenants  *tenants // who could leave for this pod, once asked for
+	judged   []NodeBlockers // as the rules told the verdict
+	tenants  *tenants       // who could leave for this pod, once asked for
 	// claims is what the pod asks of DRA drivers; nil for nothing.
 	claims *claimView
 	// gang is the pod's group, when that is scheduled whole and is not yet; nil else.
@@ -47,8 +48,8 @@ type Case struct {
 	own []PodRule
 	// requests are the changes of the workload worked out so far, by title.
 	requests map[string]change
-	// near are the nearest values of labels asked for so far, by what was asked.
-	near map[string]string
+	// mismatches are what is said of labels that do not match so far, by what was missed.
+	mismatches map[string]string
 	// free counts, by kinds, the candidates so far that cost nobody anything.
 	free map[string]int
 	// affinity is the pod's required node affinity, once asked for.
@@ -66,6 +67,7 @@ type world struct {
 	nodes     map[string]*nodeView
 	pdbs      *budgets
 	gangs     map[string][]*corev1.Pod // that leave whole, by name
+	traits    map[*corev1.Pod]traits   // of those that are on a node
 	inventory *inventory               // of devices; devices() takes it
 	// refusals are of all incidents.
 	refusals []watcher.Refusal
@@ -82,6 +84,11 @@ type world struct {
 	policy     string
 	generated  map[*placement.Grid]map[string]migEntry
 	named      map[makeup][]namedLayouts
+	// classes are those of nodes that are alike.
+	classes map[classKey]*nodeClass
+	// byName are the nodes sorted, and values those of labels, once asked for.
+	byName []*nodeView
+	values map[string][]string
 }
 
 // nodeView is a node with everything known about its GPUs.
@@ -93,8 +100,9 @@ type nodeView struct {
 	geometry  *nodeprobe.NodeGeometry
 	gpus      []placement.GPU
 	speaks    *bool // of GPUs; hasGPUs tells
-	// asLaid are the layouts of gpus, and tenants who holds them, once asked for.
-	asLaid  []placement.Layout
+	offers    *bool // GPUs; advertisesAny tells
+	// class is what it shares with nodes like it, and tenants who holds gpus, once asked for.
+	class   *nodeClass
 	tenants []tenancy
 	// config is what MIG manager knows for the node, once asked for; named are the layouts in it.
 	config *migConfig
@@ -123,9 +131,10 @@ func newWorld(ctx context.Context, st *cluster.State, snap *whatif.Snapshot) (*w
 
 // view is what can be told without the scheduler's code.
 func view(st *cluster.State) *world {
-	w := &world{state: st, nodes: make(map[string]*nodeView, len(st.Nodes)), pdbs: newBudgets(st.PDBs), gangs: map[string][]*corev1.Pod{},
+	w := &world{state: st, nodes: make(map[string]*nodeView, len(st.Nodes)), pdbs: newBudgets(st.PDBs), gangs: map[string][]*corev1.Pod{}, traits: make(map[*corev1.Pod]traits, len(st.Pods)),
 		configs: map[*corev1.ConfigMap]map[string]migEntry{}, configMaps: map[string]*corev1.ConfigMap{}, policy: policyConfig(st.ClusterPolicies),
-		generated: map[*placement.Grid]map[string]migEntry{}, named: map[makeup][]namedLayouts{}}
+		generated: map[*placement.Grid]map[string]migEntry{}, named: map[makeup][]namedLayouts{},
+		classes: map[classKey]*nodeClass{}, values: map[string][]string{}}
 	for _, cm := range slices.Backward(st.ConfigMaps) { // the first of a name stands
 		w.configMaps[cm.Name] = cm
 	}
@@ -135,7 +144,8 @@ func view(st *cluster.State) *world {
 	for _, p := range st.Pods {
 		if v := w.nodes[p.Spec.NodeName]; v != nil && !ended(p) {
 			v.pods = append(v.pods, p)
-			if g := gangOf(p); g != "" {
+			w.traits[p] = newTraits(p, st.Now)
+			if g := w.traits[p].gang; g != "" {
 				w.gangs[g] = append(w.gangs[g], p)
 			}
 			v.requests[p] = podRequests(p)
@@ -306,14 +316,16 @@ func (v *nodeView) profiles() []nodeprobe.Profile {
 // node returns the view of a node of the case's cluster.
 func (c *Case) node(name string) *nodeView { return c.world.nodes[name] }
 
-// sortedNodes lists the views by name.
+// sortedNodes lists the views by name; read only.
 func (w *world) sortedNodes() []*nodeView {
-	out := make([]*nodeView, 0, len(w.state.Nodes))
-	for _, n := range w.state.Nodes {
-		out = append(out, w.nodes[n.Name])
+	if w.byName == nil {
+		w.byName = make([]*nodeView, 0, len(w.state.Nodes))
+		for _, n := range w.state.Nodes {
+			w.byName = append(w.byName, w.nodes[n.Name])
+		}
+		slices.SortFunc(w.byName, func(a, b *nodeView) int { return strings.Compare(a.Name, b.Name) })
 	}
-	slices.SortFunc(out, func(a, b *nodeView) int { return strings.Compare(a.Name, b.Name) })
-	return out
+	return w.byName
 }
 
 // askOf returns the GPU request named by an "Insufficient …" reason.

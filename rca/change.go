@@ -102,9 +102,11 @@ func uncordon(n *nodeView) change {
 			o.Spec.Unschedulable = false
 			o.Spec.Taints = slices.DeleteFunc(slices.Clone(o.Spec.Taints), func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeUnschedulable })
 		},
-		steps:    []string{"uncordon " + n.Name + " (ask who cordoned it first)"},
-		commands: []string{"kubectl uncordon " + n.Name},
-		actions:  []Action{{Verb: VerbUncordon, Target: nodeTarget(n.Node), Relies: n.relies()}},
+		detail: func(ch *change) {
+			ch.steps = []string{"uncordon " + n.Name + " (ask who cordoned it first)"}
+			ch.commands = []string{"kubectl uncordon " + n.Name}
+			ch.actions = []Action{{Verb: VerbUncordon, Target: nodeTarget(n.Node), Relies: n.relies()}}
+		},
 	}
 }
 
@@ -156,19 +158,14 @@ func (c *Case) templateTolerations(add []corev1.Toleration) []corev1.Toleration 
 
 func (c *Case) fixSelector(n *nodeView) []change {
 	missed := missedLabels(c.Pod, n.Node)
-	selector := maps.Clone(c.Pod.Spec.NodeSelector)
-	patch := map[string]any{}
-	var texts []string
+	texts := make([]string, 0, len(missed))
 	for _, m := range missed {
 		if !m.inSelector {
 			return nil // an affinity is an expression of intent that no single value corrects
 		}
 		if value, ok := n.Labels[m.key]; ok {
-			selector[m.key], patch[m.key] = value, value
 			texts = append(texts, m.key+"="+value)
 		} else {
-			delete(selector, m.key)
-			patch[m.key] = nil
 			texts = append(texts, "no "+m.key)
 		}
 	}
@@ -176,6 +173,15 @@ func (c *Case) fixSelector(n *nodeView) []change {
 		return nil
 	}
 	return []change{c.once("select "+strings.Join(texts, ", "), func(title string) change {
+		selector, patch := maps.Clone(c.Pod.Spec.NodeSelector), map[string]any{}
+		for _, m := range missed {
+			if value, ok := n.Labels[m.key]; ok {
+				selector[m.key], patch[m.key] = value, value
+			} else {
+				delete(selector, m.key)
+				patch[m.key] = nil
+			}
+		}
 		ch := change{
 			kind: FixSelector, cause: NodeSelectorMismatch, minutes: 1, risk: "low",
 			title: title + " in " + c.workloadName(),

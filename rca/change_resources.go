@@ -6,6 +6,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -120,7 +121,7 @@ func (c *Case) waitFor(n *nodeView, cause CauseID, holders []*corev1.Pod) change
 func (c *Case) repartition(n *nodeView, cause CauseID, a ask, r relayout) ([]change, bool) {
 	ch := change{
 		kind: relayoutKind(cause), cause: cause, victims: r.victims, minutes: 4, risk: "low", relayout: &r,
-		title: fmt.Sprintf("repartition %s to %q%s", gpuList(n, r.remade), r.config, evicting(r.victims)),
+		title: "repartition " + gpuList(n, r.remade) + " to " + strconv.Quote(r.config) + evicting(r.victims),
 		node: func(o *corev1.Node) {
 			for name, q := range r.after(n) {
 				o.Status.Allocatable[name] = q
@@ -215,7 +216,8 @@ func (c *Case) changeGPURequest(n *nodeView, cause CauseID, a ask) []change {
 	options = options[:min(len(options), 1)]
 	out := make([]change, len(options))
 	for i, name := range options {
-		out[i] = c.changeRequest(cause, fmt.Sprintf("ask %s instead of %s%s", name, a.resource, want.lost(sizeOf(name))), map[corev1.ResourceName]*resource.Quantity{
+		title := "ask " + string(name) + " instead of " + string(a.resource) + want.lost(sizeOf(name))
+		out[i] = c.changeRequest(cause, title, map[corev1.ResourceName]*resource.Quantity{
 			a.resource: nil, name: resource.NewQuantity(a.count, resource.DecimalSI)})
 	}
 	return out
@@ -249,8 +251,10 @@ func (n *nodeView) sizes(a ask) func(corev1.ResourceName) gpuSize {
 	foreign := a.profile != "" && !hasProfile(profiles, a.profile)
 	return func(name corev1.ResourceName) gpuSize {
 		profile, mig := strings.CutPrefix(strings.TrimSuffix(string(name), sharedSuffix), migPrefix)
-		if m := profileName.FindStringSubmatch(profile); mig && foreign && m != nil {
-			return gpuSize{memory: atoi(m[2]), compute: atoi(m[1])}
+		if mig && foreign {
+			if m := profileName.FindStringSubmatch(profile); m != nil {
+				return gpuSize{memory: atoi(m[2]), compute: atoi(m[1])}
+			}
 		}
 		for _, p := range profiles {
 			if mig && !foreign && spelled(p.Name) == profile {
@@ -389,7 +393,7 @@ func podList(pods []*corev1.Pod) string {
 func gpuList(n *nodeView, gpus []int) string {
 	texts := make([]string, len(gpus))
 	for i, g := range gpus {
-		texts[i] = fmt.Sprint(g)
+		texts[i] = strconv.Itoa(g)
 	}
 	return n.Name + "/GPU " + strings.Join(texts, ",")
 }
@@ -412,5 +416,5 @@ func evicting(victims []*corev1.Pod) string {
 	case 1:
 		return ", evicting 1 pod"
 	}
-	return fmt.Sprintf(", evicting %d pods", len(victims))
+	return ", evicting " + strconv.Itoa(len(victims)) + " pods"
 }

@@ -234,6 +234,7 @@ func (c *Case) judge() ([]NodeBlockers, []Cause) {
 		}
 		nodes = append(nodes, nb)
 	}
+	c.judged = nodes
 	c.byMessage(byID)
 	if len(byID) == 0 {
 		note(byID, Unknown, "", c.nothingBlocks())
@@ -288,8 +289,11 @@ func note(byID map[CauseID]*Cause, id CauseID, node string, f *finding) {
 		cause.Nodes = append(cause.Nodes, node)
 	}
 	for _, e := range f.evidence {
-		if e.Fact != "" && !cause.stated[e] {
-			cause.stated[e] = true
+		if e.Fact == "" {
+			continue
+		}
+		known := len(cause.stated)
+		if cause.stated[e] = true; len(cause.stated) > known {
 			cause.Evidence = append(cause.Evidence, e)
 		}
 	}

@@ -49,7 +49,8 @@ func (c *Case) fixes(ctx context.Context, nodes []NodeBlockers, causes []Cause) 
 
 // bestOf proves candidates, cheapest first, until each set of kinds has its best.
 func (c *Case) bestOf(ctx context.Context, all []*candidate, prove func(context.Context, *candidate) error) ([]*candidate, error) {
-	slices.SortStableFunc(all, func(a, b *candidate) int { return cmp.Or(a.order(b, false), strings.Compare(a.fix.Title, b.fix.Title)) })
+	all = triable(all)
+	slices.SortStableFunc(all, byCost)
 	tries, best := map[string]int{}, map[string]*candidate{}
 	for _, f := range all {
 		set := f.kindsKey()
@@ -67,6 +68,35 @@ func (c *Case) bestOf(ctx context.Context, all []*candidate, prove func(context.
 		}
 	}
 	return slices.Collect(maps.Values(best)), nil
+}
+
+func byCost(a, b *candidate) int {
+	return cmp.Or(a.order(b, false), strings.Compare(a.fix.Title, b.fix.Title))
+}
+
+// triable leaves of each set of kinds those that come first: no more are tried.
+func triable(all []*candidate) []*candidate {
+	first := map[string][]*candidate{} // by cost; of equals those that came first
+	keep := map[*candidate]bool{}
+	for _, f := range all {
+		set := f.kindsKey()
+		list := first[set]
+		if len(list) == maxTries && byCost(f, list[maxTries-1]) >= 0 {
+			continue
+		}
+		if keep[f] = true; len(list) == maxTries {
+			delete(keep, list[maxTries-1])
+			list = list[:maxTries-1]
+		}
+		at, _ := slices.BinarySearchFunc(list, f, func(other, f *candidate) int {
+			if byCost(other, f) <= 0 {
+				return -1 // behind its equals
+			}
+			return 1
+		})
+		first[set] = slices.Insert(list, at, f)
+	}
+	return slices.DeleteFunc(all, func(f *candidate) bool { return !keep[f] })
 }
 
 // ranked puts the best first and writes them out; a person has to look where there is
@@ -195,7 +225,7 @@ func (c *Case) setsFor(n *nodeView, own [][]change, policy, short []CauseID) [][
 		var next [][]change
 		for _, s := range sets {
 			for _, o := range options {
-				next = append(next, append(slices.Clone(s), o...))
+				next = append(next, slices.Concat(s, o))
 			}
 		}
 		sets = next[:min(len(next), maxSets)]
@@ -227,7 +257,7 @@ func (c *Case) waitForManager(n *nodeView) [][]change {
 	for _, named := range c.world.namedLayouts(n) {
 		if named.config == name {
 			ch.node = func(o *corev1.Node) {
-				maps.Copy(o.Status.Allocatable, relayout{node: n, wanted: named.layouts}.after(n))
+				maps.Copy(o.Status.Allocatable, relayout{node: n, wanted: named.layouts, now: c.world.classOf(n).layouts}.after(n))
 			}
 		}
 	}
@@ -236,10 +266,11 @@ func (c *Case) waitForManager(n *nodeView) [][]change {
 
 func (c *Case) candidate(n *nodeView, set []change) *candidate {
 	f := &candidate{node: n, changes: set, keeps: true, fix: Fix{Automatic: true, Mechanism: None, Risk: "none",
-		Cost: Cost{Evictions: []PodName{}, Nodes: []string{}}, Steps: []string{}, Commands: []string{}}}
-	var titles []string
+		Kinds: make([]FixKind, 0, len(set)), Cost: Cost{Nodes: []string{}}, Steps: []string{}, Commands: []string{}}}
+	titles := make([]string, 0, len(set))
 	touches := false
-	for _, ch := range set {
+	for i := range set {
+		ch := &set[i]
 		f.fix.Kinds = append(f.fix.Kinds, ch.kind)
 		titles = append(titles, ch.title)
 		f.fix.Automatic = f.fix.Automatic && !ch.manual
@@ -265,9 +296,6 @@ func (c *Case) candidate(n *nodeView, set []change) *candidate {
 	f.removes = set[slices.IndexFunc(set, func(ch change) bool { return ch.kind == f.fix.Kind })].cause
 	f.failures = c.failures(f.removes, f.fix.Kind)
 	f.fix.Title = strings.Join(titles, "; ")
-	for _, v := range f.victims {
-		f.fix.Cost.Evictions = append(f.fix.Cost.Evictions, PodName{v.Namespace, v.Name})
-	}
 	f.cost = c.costOf(f.victims)
 	return f
 }
@@ -287,6 +315,10 @@ func touched(n *nodeView, victims []*corev1.Pod) []string {
 
 // detail writes out what is done, for the fixes that are shown.
 func (f *candidate) detail(c *Case) {
+	f.fix.Cost.Evictions = make([]PodName, len(f.victims))
+	for i, v := range f.victims {
+		f.fix.Cost.Evictions[i] = PodName{v.Namespace, v.Name}
+	}
 	for _, ch := range c.oneEdit(f.changes) {
 		if ch.detail != nil {
 			ch.detail(&ch)

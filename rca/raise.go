@@ -63,8 +63,8 @@ func (c *Case) raisable() bool {
 	if !slices.Contains([]string{"Deployment", "StatefulSet", "Job", "Pod"}, c.Incident.Workload.Kind) {
 		return false // a ReplicaSet's own pods stay as they are
 	}
-	for _, n := range c.world.nodes {
-		if slices.Contains([]CauseID{PreemptionBlocked, GPUsInUse, MIGInstancesInUse}, c.shortOn(n)) {
+	for _, n := range c.judged {
+		if slices.Contains([]CauseID{PreemptionBlocked, GPUsInUse, MIGInstancesInUse}, n.short()) {
 			return true
 		}
 	}
@@ -73,13 +73,18 @@ func (c *Case) raisable() bool {
 
 // shortOn is the cause of what a node lacks; empty when it lacks nothing.
 func (c *Case) shortOn(n *nodeView) CauseID {
-	rules := Rules()
-	for _, v := range c.verdict.Nodes {
-		for _, b := range v.Blockers {
-			if v.Node == n.Name && b.Plugin == "NodeResourcesFit" {
-				id, _ := tell(rules, c, n, b)
-				return id
-			}
+	for _, v := range c.judged {
+		if v.Name == n.Name {
+			return v.short()
+		}
+	}
+	return ""
+}
+
+func (v NodeBlockers) short() CauseID {
+	for _, b := range v.Blockers {
+		if b.Plugin == "NodeResourcesFit" {
+			return b.Cause
 		}
 	}
 	return ""

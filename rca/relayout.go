@@ -21,7 +21,8 @@ type relayout struct {
 	entry   json.RawMessage          // of a custom config
 	into    *corev1.ConfigMap        // where the custom entry goes
 	wanted  map[int]placement.Layout // of the GPUs that the config is about; read only
-	remade  []int                    // GPUs whose counts change: they are cleared whole
+	now     []placement.Layout       // of the node's GPUs; read only
+	remade  []int                    // GPUs whose counts change: they are cleared whole; read only
 	victims []*corev1.Pod
 	mode    *modeChange // MIG is switched on
 }
@@ -33,14 +34,16 @@ func (c *Case) relayouts(n *nodeView, a ask) []relayout {
 		return nil // where the DRA driver offers the devices, instances are its own to make
 	}
 	var out []relayout
-	for _, named := range c.world.namedLayouts(n) {
+	class, all, held := c.world.classOf(n), c.world.namedLayouts(n), n.heldOf(a.resource)
+	for i := range all {
+		named := &all[i]
 		if named.config == n.Labels[labelMIGConfig] || !named.legal {
 			continue // MIG manager acts on a change of the label
 		}
 		if named.gives != nil && named.gives[a.profile] < a.count {
 			continue // whoever leaves
 		}
-		if r, ok := c.relayout(n, a, named.layouts); ok {
+		if r, ok := c.relayout(n, a, held, class.remakeByName(n, named)); ok {
 			r.config = named.config
 			out = append(out, r)
 		}
@@ -86,7 +89,7 @@ func (c *Case) customRelayouts(n *nodeView, a ask, into *corev1.ConfigMap) []rel
 		}
 		layouts := map[int]placement.Layout{}
 		for i, other := range n.gpus {
-			layouts[other.Index] = n.layouts()[i]
+			layouts[other.Index] = c.world.classOf(n).layouts[i]
 		}
 		layouts[g.Index] = options[0]
 		if r, ok := c.customRelayout(n, a, layouts, into); ok {
@@ -98,7 +101,7 @@ func (c *Case) customRelayouts(n *nodeView, a ask, into *corev1.ConfigMap) []rel
 
 // customRelayout is the layouts as an entry of their own, named by its content.
 func (c *Case) customRelayout(n *nodeView, a ask, layouts map[int]placement.Layout, into *corev1.ConfigMap) (relayout, bool) {
-	r, ok := c.relayout(n, a, layouts)
+	r, ok := c.relayout(n, a, n.heldOf(a.resource), c.world.classOf(n).remakeBy(n, layouts))
 	if !ok {
 		return r, false
 	}
@@ -136,7 +139,7 @@ func (c *Case) jointRelayout(n *nodeView, a ask, into *corev1.ConfigMap) (relayo
 		}
 	}
 	for i, g := range n.gpus {
-		layouts[g.Index] = n.layouts()[i]
+		layouts[g.Index] = c.world.classOf(n).layouts[i]
 		if _, ok := remade[i]; !ok {
 			need -= g.Fit(a.profile).Idle
 		}
@@ -153,48 +156,29 @@ func (c *Case) jointRelayout(n *nodeView, a ask, into *corev1.ConfigMap) (relayo
 	return c.customRelayout(n, a, layouts, into)
 }
 
-// relayout works out who must leave for the layouts, which have legal positions, and
-// whether the request fits afterwards.
-func (c *Case) relayout(n *nodeView, a ask, layouts map[int]placement.Layout) (relayout, bool) {
-	now := n.layouts()
-	left := int64(0)
-	for i, g := range n.gpus {
-		layout, ok := layouts[g.Index]
-		if !ok {
-			layout = now[i]
-		}
-		left += madeOf(layout, a)
-	}
-	if left < a.count {
+// relayout works out who must leave for what is re-made, which has legal positions, and
+// whether the request fits afterwards; held is how many of what is asked pods hold now.
+func (c *Case) relayout(n *nodeView, a ask, held int64, how remake) (relayout, bool) {
+	left := how.made[a.profile]
+	if len(how.gpus) == 0 || left < a.count {
 		return relayout{}, false // whoever leaves
 	}
-	r := relayout{node: n, wanted: layouts}
-	for i, g := range n.gpus {
-		want, ok := layouts[g.Index]
-		if !ok || maps.Equal(want, now[i]) {
-			continue
-		}
-		r.remade = append(r.remade, g.Index)
-		t := c.world.tenancies(n)[i]
-		if t.unknown {
+	r := relayout{node: n, wanted: how.layouts, now: c.world.classOf(n).layouts, remade: how.indices}
+	for _, i := range how.gpus {
+		t := &c.world.tenancies(n)[i]
+		if t.unknown || !c.letsAll(t.traits) {
 			return r, false
 		}
 		for _, p := range t.pods {
 			if slices.Contains(r.victims, p) {
 				continue
 			}
-			if !c.mayLeave(p) {
-				return r, false
-			}
 			r.victims = append(r.victims, p)
+			q := n.requests[p][a.resource]
+			left += q.Value()
 		}
 	}
-	for _, p := range n.pods {
-		if q, ok := n.requests[p][a.resource]; ok && !slices.Contains(r.victims, p) {
-			left -= q.Value()
-		}
-	}
-	return r, len(r.remade) > 0 && left >= a.count
+	return r, left >= a.count+held
 }
 
 // layouts are those of all the node's GPUs afterwards.
@@ -204,7 +188,7 @@ func (r relayout) layouts() map[int]placement.Layout {
 	}
 	out := make(map[int]placement.Layout, len(r.node.gpus))
 	for i, g := range r.node.gpus {
-		out[g.Index] = r.node.layouts()[i]
+		out[g.Index] = r.now[i]
 		if want, ok := r.wanted[g.Index]; ok {
 			out[g.Index] = want
 		}
@@ -212,32 +196,31 @@ func (r relayout) layouts() map[int]placement.Layout {
 	return out
 }
 
-// madeOf is how many of what is asked a layout has.
-func madeOf(l placement.Layout, a ask) int64 {
-	n := int64(0)
-	for profile, count := range l {
-		if spelled(profile) == a.profile {
-			n += int64(count)
-		}
-	}
-	return n
-}
-
-// layouts are those of the node's GPUs now.
-func (n *nodeView) layouts() []placement.Layout {
-	if n.asLaid == nil {
-		for _, g := range n.gpus {
-			n.asLaid = append(n.asLaid, g.Layout())
-		}
-	}
-	return n.asLaid
-}
-
 // tenancy is who has to leave a GPU for it to be re-made, gangs as a whole; unknown:
 // nobody can tell.
 type tenancy struct {
 	pods    []*corev1.Pod
+	traits  []traits // of each of them
 	unknown bool
+}
+
+func (c *Case) letsAll(all []traits) bool {
+	for i := range all {
+		if !c.lets(all[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// heldOf is how many of a resource the node's pods hold.
+func (n *nodeView) heldOf(name corev1.ResourceName) int64 {
+	held := int64(0)
+	for _, p := range n.pods {
+		q := n.requests[p][name]
+		held += q.Value()
+	}
+	return held
 }
 
 // tenancies are those of the node's GPUs.
@@ -245,18 +228,25 @@ func (w *world) tenancies(n *nodeView) []tenancy {
 	if n.tenants != nil {
 		return n.tenants
 	}
-	for _, g := range n.gpus {
-		var t tenancy
+	n.tenants = make([]tenancy, len(n.gpus))
+	for i, g := range n.gpus {
+		t := &n.tenants[i]
 		for _, s := range g.Slots {
 			if !s.Held {
 				continue
 			}
 			p := w.state.Pod(s.Holder.Namespace, s.Holder.Pod)
-			if t.unknown = t.unknown || s.Unknown || p == nil; !t.unknown {
-				t.pods = append(t.pods, w.together(p)...)
+			if t.unknown = t.unknown || s.Unknown || p == nil; t.unknown {
+				break
+			}
+			if own := w.traitsOf(p); own.gang == "" {
+				t.pods, t.traits = append(t.pods, p), append(t.traits, own)
+				continue
+			}
+			for _, p := range w.together(p) {
+				t.pods, t.traits = append(t.pods, p), append(t.traits, w.traitsOf(p))
 			}
 		}
-		n.tenants = append(n.tenants, t)
 	}
 	return n.tenants
 }

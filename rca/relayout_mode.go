@@ -18,36 +18,43 @@ func (c *Case) modeChanges(n *nodeView, a ask) []relayout {
 	if n.geometry == nil || n.unreadable || !n.holdersKnown || n.geometry.Report.Source != nodeprobe.SourceNVML || n.Labels[labelMIGStrategy] != "mixed" {
 		return nil
 	}
+	var ways []*namedMode
+	for i, m := range c.world.modesOf(n) {
+		if m.config != n.Labels[labelMIGConfig] && m.made[a.profile] >= a.count {
+			ways = append(ways, &c.world.modesOf(n)[i])
+		}
+	}
+	if len(ways) == 0 {
+		return nil
+	}
+	leave, ok := c.emptied(n)
+	if !ok {
+		return nil
+	}
+	out := make([]relayout, len(ways))
+	for i, m := range ways {
+		out[i] = relayout{node: n, config: m.config, wanted: m.change.layouts, remade: m.change.remade, victims: leave, mode: &m.change}
+	}
+	return out
+}
+
+// emptied are the pods that leave when all of a node's do; false when one may not.
+func (c *Case) emptied(n *nodeView) ([]*corev1.Pod, bool) {
 	var leave []*corev1.Pod
 	for _, p := range n.pods {
-		if owner := metav1.GetControllerOf(p); owner != nil && (owner.Kind == "DaemonSet" || owner.Kind == "Node") {
+		if owner := metav1.GetControllerOfNoCopy(p); owner != nil && (owner.Kind == "DaemonSet" || owner.Kind == "Node") {
 			continue
 		}
 		for _, p := range c.world.together(p) {
 			if !c.mayLeave(p) {
-				return nil
+				return nil, false
 			}
 			if !slices.Contains(leave, p) {
 				leave = append(leave, p)
 			}
 		}
 	}
-	var out []relayout
-	entries := c.world.configOf(n).entries
-	for _, name := range slices.Sorted(maps.Keys(entries)) {
-		m, ok := entries[name].modeOf(n)
-		if !ok || name == n.Labels[labelMIGConfig] {
-			continue
-		}
-		made := int64(0)
-		for _, layout := range m.layouts {
-			made += madeOf(layout, a)
-		}
-		if made >= a.count {
-			out = append(out, relayout{node: n, config: name, wanted: m.layouts, remade: m.remade, victims: leave, mode: &m})
-		}
-	}
-	return out
+	return leave, true
 }
 
 // modeChange is what an entry makes of a node where it switches MIG on: the layouts of

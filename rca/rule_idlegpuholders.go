@@ -10,6 +10,9 @@ import (
 // watched for the whole window on each of its GPUs; what could not be watched counts
 // as work. Only likely: it is one source, and it knows pods by their names.
 var idleGPUHolders = Rule{ID: IdleGPUHolders, Tell: func(c *Case, n *nodeView, b whatif.Blocker) *finding {
+	if len(c.world.uses) == 0 {
+		return nil
+	}
 	a, ok := c.heldShort(n, b)
 	if !ok {
 		return nil

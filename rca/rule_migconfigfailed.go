@@ -14,7 +14,7 @@ var migConfigFailed = Rule{ID: MIGConfigFailed, Tell: func(c *Case, n *nodeView,
 	}
 	evidence := []Evidence{{n.ref(), fmt.Sprintf("label %s=failed for %s=%s", labelMIGState, labelMIGConfig, n.Labels[labelMIGConfig])}}
 	for _, p := range n.pods {
-		if len(asksOf(p)) > 0 {
+		if len(asksIn(n.requests[p])) > 0 {
 			evidence = append(evidence, Evidence{"Pod/" + p.Namespace + "/" + p.Name, "still runs on a GPU of the node"})
 		}
 	}

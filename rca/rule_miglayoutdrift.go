@@ -16,14 +16,7 @@ var migLayoutDrift = Rule{ID: MIGLayoutDrift, Tell: func(c *Case, n *nodeView, b
 	if !ok || len(n.gpus) == 0 || strategy == "single" || strategy == "none" || !n.advertisesAny() || n.shares(a) {
 		return nil
 	}
-	made := int64(0)
-	for _, g := range n.gpus {
-		for profile, count := range g.Layout() {
-			if spelled(profile) == a.profile {
-				made += int64(count)
-			}
-		}
-	}
+	made := c.world.classOf(n).made[a.profile]
 	q := n.Status.Capacity[a.resource]
 	if made > q.Value() {
 		return &finding{n.certainty(), fmt.Sprintf("its GPUs have %s that the node does not advertise", a.profile), []Evidence{
@@ -62,6 +55,14 @@ func (w *world) applied(n *nodeView, a ask) int64 {
 // advertisesAny is false where the device plugin offers nothing at all: that is
 // its own fault, and no drift.
 func (n *nodeView) advertisesAny() bool {
+	if n.offers == nil {
+		offers := n.offersGPUs()
+		n.offers = &offers
+	}
+	return *n.offers
+}
+
+func (n *nodeView) offersGPUs() bool {
 	for name, q := range n.Status.Allocatable {
 		if isGPU(name) && q.Sign() > 0 {
 			return true

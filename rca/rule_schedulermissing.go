@@ -18,13 +18,13 @@ var schedulerMissing = PodRule{
 	ID: SchedulerMissing,
 	Tell: func(c *Case) *finding {
 		name := c.schedulerName()
-		if len(c.Pod.Spec.SchedulingGates) > 0 || len(c.Pod.Spec.ResourceClaims) > 0 || c.refusal.Phase == corev1.PodFailed || c.spoken(name) {
+		if len(c.Pod.Spec.SchedulingGates) > 0 || len(c.Pod.Spec.ResourceClaims) > 0 || c.refusal.Phase == corev1.PodFailed {
 			return nil
 		}
 		st := c.world.state
 		// A dump may have been written by hand, without conditions: that nobody serves
 		// a name of the user's own choosing is then all that can be told.
-		if st.Live && st.Now.Sub(c.Incident.Since) < schedulerSpeaksWithin || !st.Live && name == corev1.DefaultSchedulerName {
+		if st.Live && st.Now.Sub(c.Incident.Since) < schedulerSpeaksWithin || !st.Live && name == corev1.DefaultSchedulerName || c.spoken(name) {
 			return nil
 		}
 		certainty := Likely

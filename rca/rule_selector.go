@@ -2,8 +2,8 @@ package rca
 
 import (
 	"fmt"
-	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -25,22 +25,41 @@ var nodeSelectorMismatch = Rule{ID: NodeSelectorMismatch, Tell: func(c *Case, n 
 	if len(missed) == 0 {
 		return &finding{Proven, "node affinity does not match", []Evidence{{n.ref(), "the required node affinity does not match its labels"}}}
 	}
-	var evidence []Evidence
+	evidence, ref := make([]Evidence, len(missed)), n.ref()
+	for i, m := range missed {
+		fact := "label " + m.key + " is absent, " + m.want() + " was asked"
+		if has, ok := n.Labels[m.key]; ok {
+			fact = "label " + m.key + " is " + strconv.Quote(has) + ", " + m.want() + " was asked"
+		}
+		evidence[i] = Evidence{ref, fact}
+	}
+	return &finding{Proven, c.mismatch(missed), evidence}
+}}
+
+// mismatch says which labels do not match, and what comes nearest: the same of all nodes
+// that miss the same.
+func (c *Case) mismatch(missed []missedLabel) string {
+	key := make([]byte, 0, 64)
+	for _, m := range missed {
+		key = append(append(append(append(key, m.key...), 0), m.want()...), 0)
+	}
+	if says, known := c.mismatches[string(key)]; known {
+		return says
+	}
 	texts := make([]string, len(missed))
 	for i, m := range missed {
-		has, ok := n.Labels[m.key]
-		fact := fmt.Sprintf("label %s is absent, %s was asked", m.key, m.want())
-		if ok {
-			fact = fmt.Sprintf("label %s is %q, %s was asked", m.key, has, m.want())
-		}
-		evidence = append(evidence, Evidence{n.ref(), fact})
 		texts[i] = m.key + "=" + m.want()
 		if near := c.nearest(m); near != "" {
 			texts[i] += fmt.Sprintf(" (nearest: %q)", near)
 		}
 	}
-	return &finding{Proven, "selector " + strings.Join(texts, ", ") + " does not match", evidence}
-}}
+	says := "selector " + strings.Join(texts, ", ") + " does not match"
+	if c.mismatches == nil {
+		c.mismatches = map[string]string{}
+	}
+	c.mismatches[string(key)] = says
+	return says
+}
 
 // nodeMatches says whether the pod's node selector and required node affinity
 // accept the node.
@@ -72,11 +91,12 @@ func (m missedLabel) want() string {
 // first term, that the node does not meet.
 func missedLabels(pod *corev1.Pod, n *corev1.Node) []missedLabel {
 	var out []missedLabel
-	for _, key := range slices.Sorted(maps.Keys(pod.Spec.NodeSelector)) {
-		if want := pod.Spec.NodeSelector[key]; n.Labels[key] != want || !has(n.Labels, key) {
+	for key, want := range pod.Spec.NodeSelector {
+		if value, ok := n.Labels[key]; !ok || value != want {
 			out = append(out, missedLabel{key, []string{want}, true})
 		}
 	}
+	slices.SortFunc(out, func(a, b missedLabel) int { return strings.Compare(a.key, b.key) })
 	a := pod.Spec.Affinity
 	if a == nil || a.NodeAffinity == nil || a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
 		return out
@@ -101,35 +121,36 @@ func missedLabels(pod *corev1.Pod, n *corev1.Node) []missedLabel {
 	return out
 }
 
-func has(m map[string]string, key string) bool {
-	_, ok := m[key]
-	return ok
-}
-
 // nearest finds the value of the label, among the cluster's nodes, that is most
 // like the wanted one; empty when no node has the label.
 func (c *Case) nearest(m missedLabel) string {
-	asked := m.key + "=" + m.want()
-	if near, known := c.near[asked]; known {
-		return near
-	}
 	best, bestScore := "", -1
-	for _, n := range c.world.sortedNodes() {
-		value, ok := n.Labels[m.key]
-		if !ok {
-			continue
-		}
+	for _, value := range c.world.valuesOf(m.key) {
 		for _, want := range m.values {
 			if score := likeness(value, want); score > bestScore {
 				best, bestScore = value, score
 			}
 		}
 	}
-	if c.near == nil {
-		c.near = map[string]string{}
-	}
-	c.near[asked] = best
 	return best
+}
+
+// valuesOf lists the values that a label has, as they come by the names of the nodes. It
+// is worked out once for all incidents.
+func (w *world) valuesOf(key string) []string {
+	values, known := w.values[key]
+	if known {
+		return values
+	}
+	met := map[string]bool{}
+	for _, n := range w.sortedNodes() {
+		if value, ok := n.Labels[key]; ok && !met[value] {
+			met[value] = true
+			values = append(values, value)
+		}
+	}
+	w.values[key] = values
+	return values
 }
 
 // likeness counts the leading letters and digits two label values share,

@@ -2,6 +2,7 @@ package rca
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,18 +19,38 @@ const systemCritical = 2 * 1000000000
 // mayLeave says whether the pod can be a victim for the waiting one: never
 // system pods, pods of nodes and DaemonSets, pods of a higher priority, or of its gang.
 func (c *Case) mayLeave(p *corev1.Pod) bool {
+	return c.lets(c.world.traitsOf(p))
+}
+
+func (c *Case) lets(t traits) bool {
+	if t.stays || t.prio > int64(corev1helpers.PodPriority(c.Pod)) {
+		return false
+	}
+	return t.gang == "" || t.gang != gangOf(c.Pod) // else it would be evicted for its own gang
+}
+
+// traits are what of a pod matters to every incident.
+type traits struct {
+	gang  string // as gangOf names it
+	stays bool   // it is never a victim, whoever asks
+	prio  int64
+	lost  time.Duration // of its work, were it evicted
+}
+
+// traitsOf are looked up where the view of the cluster has worked them out.
+func (w *world) traitsOf(p *corev1.Pod) traits {
+	if t, known := w.traits[p]; known {
+		return t
+	}
+	return newTraits(p, w.state.Now)
+}
+
+func newTraits(p *corev1.Pod, now time.Time) traits {
+	_, mirror := p.Annotations[corev1.MirrorPodAnnotationKey]
+	owner := metav1.GetControllerOfNoCopy(p)
+	ofNode := owner != nil && (owner.Kind == "DaemonSet" || owner.Kind == "Node")
 	prio := corev1helpers.PodPriority(p)
-	if prio >= systemCritical || prio > corev1helpers.PodPriority(c.Pod) || p.DeletionTimestamp != nil {
-		return false
-	}
-	if _, mirror := p.Annotations[corev1.MirrorPodAnnotationKey]; mirror {
-		return false
-	}
-	if g := gangOf(p); g != "" && g == gangOf(c.Pod) {
-		return false // it would be evicted for its own gang
-	}
-	owner := metav1.GetControllerOf(p)
-	return owner == nil || owner.Kind != "DaemonSet" && owner.Kind != "Node"
+	return traits{gang: gangOf(p), stays: mirror || ofNode || p.DeletionTimestamp != nil || prio >= systemCritical, prio: int64(prio), lost: lostWith(p, now)}
 }
 
 // comesBack says whether a controller re-creates the pod after an eviction. A
@@ -59,17 +80,28 @@ var noVictims = victimCost{highest: -1 << 40}
 
 // with adds pods that leave together: a pod, or a gang, which counts once.
 func (a victimCost) with(pods []*corev1.Pod, now time.Time) victimCost {
-	prio := priorityOf(pods)
+	lost := time.Duration(0)
+	for _, p := range pods {
+		lost += lostWith(p, now)
+	}
+	return a.plusOne(priorityOf(pods), lost)
+}
+
+func (a victimCost) plusOne(prio int64, lost time.Duration) victimCost {
 	a.highest = max(a.highest, prio)
 	a.sum += prio
 	a.number++
-	for _, p := range pods {
-		if p.Status.StartTime != nil {
-			// Whole, not in seconds: rounding would let the order change with the time.
-			a.lost += max(0, now.Sub(p.Status.StartTime.Time))
-		}
-	}
+	a.lost += lost
 	return a
+}
+
+// lostWith is how long a pod has worked. Whole, not in seconds: rounding would let the
+// order change with the time.
+func lostWith(p *corev1.Pod, now time.Time) time.Duration {
+	if p.Status.StartTime == nil {
+		return 0
+	}
+	return max(0, now.Sub(p.Status.StartTime.Time))
 }
 
 // priorityOf is the highest of pods that leave together.
@@ -84,10 +116,13 @@ func priorityOf(pods []*corev1.Pod) int64 {
 // costOf is what it costs that pods leave, and all of the gangs that they are of.
 func (c *Case) costOf(victims []*corev1.Pod) victimCost {
 	cost := noVictims
-	gangs := map[string]bool{}
+	var gangs []string
 	for _, p := range victims {
-		if g := gangOf(p); g == "" || !gangs[g] {
-			gangs[g] = true
+		t := c.world.traitsOf(p)
+		if t.gang == "" {
+			cost = cost.plusOne(t.prio, t.lost)
+		} else if !slices.Contains(gangs, t.gang) {
+			gangs = append(gangs, t.gang)
 			cost = cost.with(c.world.together(p), c.world.state.Now)
 		}
 	}
@@ -102,8 +137,8 @@ func (c *Case) costOf(victims []*corev1.Pod) victimCost {
 
 // together are the pods that leave when one does: its gang, or itself alone.
 func (w *world) together(p *corev1.Pod) []*corev1.Pod {
-	if gang := w.gangs[gangOf(p)]; len(gang) > 0 {
-		return gang
+	if g := w.traitsOf(p).gang; g != "" && len(w.gangs[g]) > 0 {
+		return w.gangs[g]
 	}
 	return []*corev1.Pod{p}
 }

@@ -3,6 +3,7 @@ package rca
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/unpend/unpend/nodeprobe"
@@ -41,7 +42,7 @@ func layoutText(g placement.GPU) string {
 	}
 	parts := make([]string, len(g.Slots))
 	for i, s := range g.Slots {
-		parts[i] = fmt.Sprintf("%s@%d", s.Profile, s.Start)
+		parts[i] = s.Profile + "@" + strconv.Itoa(s.Start)
 	}
 	return strings.Join(parts, " ")
 }
@@ -64,5 +65,5 @@ func (n *nodeView) advertised() string {
 // useOf states what a node offers of a resource and what is requested of it.
 func (n *nodeView) useOf(a ask) Evidence {
 	used := n.requested[a.resource]
-	return Evidence{n.ref(), fmt.Sprintf("allocatable %s=%d, requested %d", a.resource, n.allocatable(a.resource), used.Value())}
+	return Evidence{n.ref(), "allocatable " + string(a.resource) + "=" + strconv.FormatInt(n.allocatable(a.resource), 10) + ", requested " + strconv.FormatInt(used.Value(), 10)}
 }

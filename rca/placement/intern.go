@@ -1,8 +1,8 @@
 package placement
 
 import (
+	"encoding/binary"
 	"runtime"
-	"strconv"
 	"sync"
 	"weak"
 
@@ -41,16 +41,16 @@ func intern(key string, g *Grid) *Grid {
 
 // contentKey holds everything that the profiles say.
 func contentKey(profiles []nodeprobe.Profile) string {
-	b := make([]byte, 0, 64*len(profiles))
-	for _, p := range profiles {
-		b = strconv.AppendQuote(b, p.Name)
-		for _, n := range [...]int64{int64(p.ID), int64(p.ComputeSlices), int64(p.MemorySlices), p.MemoryMiB, int64(p.Max)} {
-			b = append(strconv.AppendInt(b, n, 10), ',')
+	b := make([]byte, 0, 48*len(profiles))
+	for i := range profiles {
+		p := &profiles[i]
+		b = append(binary.AppendVarint(b, int64(len(p.Name))), p.Name...)
+		for _, n := range [...]int64{int64(p.ID), int64(p.ComputeSlices), int64(p.MemorySlices), p.MemoryMiB, int64(p.Max), int64(len(p.Starts))} {
+			b = binary.AppendVarint(b, n)
 		}
 		for _, s := range p.Starts {
-			b = append(strconv.AppendInt(b, int64(s), 10), ' ')
+			b = binary.AppendVarint(b, int64(s))
 		}
-		b = append(b, ';')
 	}
 	return string(b)
 }
