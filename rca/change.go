@@ -95,7 +95,7 @@ func (c *Case) changesFor(n *nodeView, id CauseID) []change {
 }
 
 func uncordon(n *nodeView) change {
-	return change{
+	ch := change{
 		kind: UncordonNode, cause: NodeCordoned, minutes: 1, risk: "medium",
 		title: "uncordon " + n.Name,
 		node: func(o *corev1.Node) {
@@ -106,6 +106,12 @@ func uncordon(n *nodeView) change {
 		commands: []string{"kubectl uncordon " + n.Name},
 		actions:  []Action{{Verb: VerbUncordon, Target: nodeTarget(n.Node), Relies: n.relies()}},
 	}
+	if n.operation().Quarantined != "" {
+		ch.risk = "high"
+		ch.title += ", which unpend keeps closed for its sick GPU"
+		ch.steps = []string{"uncordon " + n.Name + " (see first that its GPU is mended)"}
+	}
+	return ch
 }
 
 func (c *Case) addToleration(n *nodeView) []change {

@@ -11,15 +11,19 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// repairs lists what mends a node itself, for each of the causes that admit it.
-func (c *Case) repairs(n *nodeView, causes []CauseID) []change {
+// repairs lists what mends a node itself, for each of the causes that admit it. What is
+// of no use to the pod is offered alone, and not where other things are in its way too:
+// those would be done for nothing.
+func (c *Case) repairs(n *nodeView, causes []CauseID, alone bool) []change {
 	var out []change
 	for _, id := range causes {
 		switch id {
 		case DevicePluginDown, MIGLayoutDrift:
 			out = append(out, c.restartPlugin(n, id))
 		case GPUUnhealthy:
-			out = append(out, c.restartPlugin(n, id), n.quarantine())
+			if out = append(out, c.restartPlugin(n, id)); alone {
+				out = append(out, n.quarantine())
+			}
 		case MIGConfigStuck, MIGConfigFailed:
 			out = append(out, c.revert(n, id))
 		case MIGModePending:
@@ -108,7 +112,7 @@ func (c *Case) revert(n *nodeView, cause CauseID) change {
 			ch.title = fmt.Sprintf("take %s back to %q, as its GPUs are laid out now", n.Name, config)
 		}
 	}
-	if prior := n.priorConfig(); prior != "" && prior != n.Labels[labelMIGConfig] {
+	if prior := n.operation().Prior; prior != "" && prior != n.Labels[labelMIGConfig] {
 		config = prior
 		ch.title = fmt.Sprintf("take %s back to %q, as it was before unpend's operation", n.Name, config)
 	}
@@ -123,20 +127,23 @@ func (c *Case) revert(n *nodeView, cause CauseID) change {
 	return ch
 }
 
-// operation is the annotation of a node that unpend is at work on; of what it keeps
-// only the config before is read here.
-const operation = "unpend.dev/operation"
+// annotationOperation marks a node that unpend is at work on, or keeps closed.
+const annotationOperation = "unpend.dev/operation"
 
-// priorConfig is the config that was in force before an operation of ours; empty when
-// none is under way.
-func (n *nodeView) priorConfig() string {
-	var own struct {
-		Prior string `json:"priorMigConfig"`
+// operation is what is read here of that mark.
+type operation struct {
+	Prior       string `json:"priorMigConfig"` // the config that was in force before
+	Parked      string `json:"parked"`
+	Quarantined string `json:"quarantined"`
+}
+
+// operation is the zero value where there is none. A quarantine ends with the cordon.
+func (n *nodeView) operation() operation {
+	var own operation
+	if json.Unmarshal([]byte(n.Annotations[annotationOperation]), &own) != nil || own.Quarantined != "" && !n.Spec.Unschedulable {
+		return operation{}
 	}
-	if json.Unmarshal([]byte(n.Annotations[operation]), &own) != nil {
-		return ""
-	}
-	return own.Prior
+	return own
 }
 
 // laidOut says whether the GPUs have the counts of a named layout.

@@ -48,7 +48,7 @@ func (c *Case) resourceChanges(n *nodeView, causes []CauseID, sets [][]change) [
 			out = append(out, []change{ch})
 		}
 	}
-	for _, ch := range c.repairs(n, causes) {
+	for _, ch := range c.repairs(n, causes, !slices.ContainsFunc(sets, func(s []change) bool { return len(s) > 0 })) {
 		out = append(out, []change{ch})
 	}
 	if ch, ok := c.lowerRequest(n, lack, fits); ok {

@@ -181,6 +181,7 @@ type Target struct {
 // The verbs of an Action.
 const (
 	VerbEvict    = "evict"    // Target is a pod
+	VerbCordon   = "cordon"   // Target is a node, which stays closed until somebody opens it; Note says why
 	VerbUncordon = "uncordon" // Target is a node
 	VerbPatch    = "patch"    // Patch is merged into the target (strategically: containers by name)
 	VerbRecreate = "recreate" // the target is deleted and made anew with Patch merged in
@@ -198,6 +199,9 @@ type Action struct {
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Patch    json.RawMessage `json:"patch,omitempty"`
 	Relayout *Relayout       `json:"relayout,omitempty"`
+	// Note is what people are told about it where it was done: of a cordon, the text of
+	// the hardware ticket.
+	Note string `json:"note,omitempty"`
 	// Relies are the facts about the target the proof rests on; when one has
 	// changed the plan is stale.
 	Relies map[string]string `json:"relies,omitempty"`

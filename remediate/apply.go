@@ -107,6 +107,7 @@ type Outcome struct {
 	Incident string    `json:"incident"`
 	Fix      rca.Fix   `json:"fix"`
 	Pod      string    `json:"pod,omitempty"` // namespace/name that runs now
+	Says     string    `json:"says"`          // what was achieved, one sentence
 	Evicted  int       `json:"evicted"`
 	Started  time.Time `json:"started"`
 	Ended    time.Time `json:"ended"`
@@ -165,7 +166,7 @@ func permitted(f rca.Fix) error {
 	switch {
 	case !f.Automatic:
 		return fmt.Errorf("%w: %q is for a person to do: %s", ErrRefused, f.Title, first(f.Commands))
-	case f.Proof.Verdict != rca.Schedules:
+	case f.Proof.Verdict != rca.Schedules && (f.Proof.Verdict != rca.Unproven || !mends(f.Kinds)):
 		return fmt.Errorf("%w: %q was not proved to schedule the pod (%s)", ErrRefused, f.Title, f.Proof.Why)
 	case len(f.Actions) == 0:
 		return fmt.Errorf("%w: %q names nothing to write", ErrRefused, f.Title)
@@ -201,7 +202,7 @@ func Apply(ctx context.Context, d Deps, incident string, number int, plan string
 		return out, err
 	}
 	err = m.toTheEnd(ctx)
-	out.Pod, out.Evicted, out.Ended = rem.Status.Pod, rem.Status.Evicted, d.Now()
+	out.Pod, out.Says, out.Evicted, out.Ended = rem.Status.Pod, rem.Status.Message, rem.Status.Evicted, d.Now()
 	return out, err
 }
 

@@ -32,7 +32,8 @@ func (s Store) Outcomes(ctx context.Context) ([]knowledge.Outcome, error) {
 func outcomeOf(p *v1alpha1.Remediation) (knowledge.Outcome, bool) {
 	s := &p.Status
 	tried := s.Phase == v1alpha1.Succeeded || s.Phase == v1alpha1.Failed || s.Phase == v1alpha1.Parked
-	if !tried || s.Began == nil || s.Ended == nil {
+	claimed := s.Phase != v1alpha1.Succeeded || !schedulesNobody(p) // else no pod was to run
+	if !tried || !claimed || s.Began == nil || s.Ended == nil {
 		return knowledge.Outcome{}, false
 	}
 	o := knowledge.Outcome{Incident: p.Spec.Incident, Cause: string(p.Spec.Cause), Fix: string(p.Spec.Kind), Title: p.Spec.Title, Plan: p.Name,

@@ -137,8 +137,8 @@ func (s *saga) cordon(ctx context.Context, e *entry) (string, error) {
 	if s.markOf(n) != nil { // also when an answer was lost, or we were
 		return s.settled(e), nil
 	}
-	if other := n.Annotations[annotation]; other != "" {
-		return "", fmt.Errorf("%w: node %s is being worked on already: %s", ErrRefused, n.Name, other)
+	if err := unmarked(n); err != nil {
+		return "", err
 	}
 	if err := drift(n.Name, s.relies, now); err != nil {
 		return "", err
@@ -148,6 +148,14 @@ func (s *saga) cordon(ctx context.Context, e *entry) (string, error) {
 		return missing, err
 	}
 	return s.settled(e), nil
+}
+
+// unmarked refuses a node that an operation has, or has left closed.
+func unmarked(n *corev1.Node) error {
+	if mark, err := v1alpha1.OperationOn(n); mark != nil || err != nil {
+		return fmt.Errorf("%w: node %s is being worked on already: %s", ErrRefused, n.Name, n.Annotations[annotation])
+	}
+	return nil
 }
 
 func (s *saga) settled(e *entry) string {

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -21,22 +22,29 @@ func fixOf(t *testing.T, path string, kind rca.FixKind) rca.Fix {
 	return d.Fixes[i]
 }
 
-// What a person does about a sick GPU is written out, with a ticket to copy; nothing in
-// it claims that the pod would run.
+// What is done about a sick GPU is written out, with a ticket to copy, and is one action
+// that relies on the cordon alone; nothing in it claims that the pod would run.
 func TestQuarantineIsWrittenOut(t *testing.T) {
 	f := fixOf(t, filepath.Join(scenarios, "GPUUnhealthy-all"), rca.QuarantineGPU)
 	commands := []string{
 		"kubectl cordon gpu-1",
 		"# Hardware ticket: GPU unhealthy on node gpu-1",
-		"# GPU 0: NVIDIA A100-SXM4-40GB, GPU-gpu-1-0, driver 580.126.09, unhealthy at 2026-11-20 12:00 UTC",
+		"# GPU 0: NVIDIA A100-SXM4-40GB, GPU-gpu-1-0, driver 580.126.09, unhealthy",
 		"# the device plugin offers 0 of 1 nvidia.com/gpu",
 		"# attach, from the node: nvidia-smi -q; dmesg | grep -i xid; nvidia-bug-report.sh",
+		"# reported at 2026-11-20 12:00 UTC",
 	}
-	steps := []string{"cordon gpu-1 (pods on its healthy GPUs keep running)", "open a hardware ticket", "uncordon gpu-1 once the GPU is mended"}
+	steps := []string{"cordon gpu-1 (pods on its healthy GPUs keep running)", "write the hardware ticket's text into an Event of the node (file it yourself)", "uncordon gpu-1 once the GPU is mended"}
 	if !slices.Equal(f.Commands, commands) || !slices.Equal(f.Steps, steps) {
 		t.Errorf("steps %q\ncommands %q", f.Steps, f.Commands)
 	}
-	if f.Automatic || len(f.Actions) != 0 || f.Proof.Node != "" || !slices.Equal(f.Cost.Nodes, []string{"gpu-1"}) || !strings.Contains(f.Proof.Why, "schedules none") {
+	var note []string
+	for _, c := range commands[1 : len(commands)-1] {
+		note = append(note, strings.TrimPrefix(c, "# "))
+	}
+	action := rca.Action{Verb: rca.VerbCordon, Target: rca.Target{Kind: "Node", Name: "gpu-1", UID: "7c2e4d10-0001-4000-8000-000000000001"},
+		Relies: map[string]string{"unschedulable": "false"}, Note: strings.Join(note, "\n")}
+	if !f.Automatic || len(f.Actions) != 1 || !reflect.DeepEqual(f.Actions[0], action) || f.Proof.Node != "" || !slices.Equal(f.Cost.Nodes, []string{"gpu-1"}) || !strings.Contains(f.Proof.Why, "schedules none") {
 		t.Errorf("fix %+v", f)
 	}
 }

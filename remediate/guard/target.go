@@ -67,7 +67,7 @@ func writable(verb string) []string {
 	switch verb {
 	case rca.VerbEvict:
 		return []string{"Pod"}
-	case rca.VerbUncordon, rca.VerbRelayout:
+	case rca.VerbCordon, rca.VerbUncordon, rca.VerbRelayout:
 		return []string{"Node"}
 	case rca.VerbPatch:
 		return []string{"Deployment", "StatefulSet", "ReplicaSet", "DaemonSet", "ResourceQuota", "Pod"}
