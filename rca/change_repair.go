@@ -18,8 +18,10 @@ func (c *Case) repairs(n *nodeView, causes []CauseID, alone bool) []change {
 	var out []change
 	for _, id := range causes {
 		switch id {
-		case DevicePluginDown, MIGLayoutDrift:
+		case DevicePluginDown:
 			out = append(out, c.restartPlugin(n, id))
+		case MIGLayoutDrift:
+			out = append(append(out, c.restartPlugin(n, id)), c.remakeLost(n)...)
 		case GPUUnhealthy:
 			if out = append(out, c.restartPlugin(n, id)); alone {
 				out = append(out, n.quarantine())
@@ -97,36 +99,6 @@ func (n *nodeView) asReported() corev1.ResourceList {
 	return out
 }
 
-// revert goes back to the last layout that worked: the one that was in force before an
-// operation of ours, else the one that the GPUs still have. MIG manager finds nothing to
-// do then, says success, and leaves the components that it paused before as they are
-// (mig-parted pkg/mig/reconfigure/reconfigure.go, Run), so a person has to start those.
-// Whether it comes round, only trying tells.
-func (c *Case) revert(n *nodeView, cause CauseID) change {
-	ch := change{kind: RevertMIGConfig, cause: cause, manual: true, minutes: 6, risk: "medium", title: "take the MIG layout of " + n.Name + " back",
-		untestable: "what MIG manager makes of it cannot be tried on a copy"}
-	config := "NAME"
-	for _, named := range c.world.namedLayouts(n) {
-		if named.config != n.Labels[labelMIGConfig] && n.laidOut(named) {
-			config = named.config
-			ch.title = fmt.Sprintf("take %s back to %q, as its GPUs are laid out now", n.Name, config)
-		}
-	}
-	if prior := n.operation().Prior; prior != "" && prior != n.Labels[labelMIGConfig] {
-		config = prior
-		ch.title = fmt.Sprintf("take %s back to %q, as it was before unpend's operation", n.Name, config)
-	}
-	label := fmt.Sprintf("kubectl label node %s %s=%s --overwrite", n.Name, labelMIGConfig, config)
-	if config == "NAME" {
-		label += "  # NAME: the last layout that worked"
-	}
-	ch.commands = []string{label}
-	if paused := n.pausedComponents(); len(paused) > 0 {
-		ch.commands = append(ch.commands, fmt.Sprintf("kubectl label node %s %s=true --overwrite  # once %s is success", n.Name, strings.Join(paused, "=true "), labelMIGState))
-	}
-	return ch
-}
-
 // annotationOperation marks a node that unpend is at work on, or keeps closed.
 const annotationOperation = "unpend.dev/operation"
 
@@ -144,16 +116,6 @@ func (n *nodeView) operation() operation {
 		return operation{}
 	}
 	return own
-}
-
-// laidOut says whether the GPUs have the counts of a named layout.
-func (n *nodeView) laidOut(named namedLayouts) bool {
-	for _, g := range n.gpus {
-		if !maps.Equal(named.layouts[g.Index], g.Layout()) {
-			return false
-		}
-	}
-	return len(n.gpus) > 0
 }
 
 func reboot(n *nodeView) change {

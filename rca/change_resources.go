@@ -155,7 +155,7 @@ func (c *Case) repartition(n *nodeView, cause CauseID, a ask, r relayout) ([]cha
 
 // detail writes the repartition out, step by step.
 func (r relayout) detail(n *nodeView, ch *change) {
-	action := &Relayout{Config: r.config, Entry: r.entry, Layouts: map[int]map[string]int{}, GPUs: r.remade}
+	action := &Relayout{Config: r.config, First: r.first, Entry: r.entry, Layouts: map[int]map[string]int{}, GPUs: r.remade}
 	for index, layout := range r.layouts() {
 		action.Layouts[index] = layout
 	}
@@ -170,6 +170,10 @@ func (r relayout) detail(n *nodeView, ch *change) {
 		action.ConfigMap = &Target{"ConfigMap", r.into.Namespace, r.into.Name, string(r.into.UID)}
 		ch.steps = append(ch.steps, fmt.Sprintf("add entry %s to configmap/%s", r.config, r.into.Name))
 		ch.commands = append(ch.commands, fmt.Sprintf("kubectl -n %s edit configmap/%s  # add %s: %s", r.into.Namespace, r.into.Name, r.config, r.entry))
+	}
+	if r.first != "" {
+		ch.steps = append(ch.steps, fmt.Sprintf("set %s=%s, which its GPUs have: MIG manager acts on a change of the label", labelMIGConfig, r.first))
+		ch.commands = append(ch.commands, fmt.Sprintf("kubectl label node %s %s=%s --overwrite", n.Name, labelMIGConfig, r.first))
 	}
 	wait := "wait for MIG manager"
 	if r.mode != nil {

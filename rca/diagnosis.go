@@ -212,6 +212,10 @@ type Action struct {
 // +kubebuilder:object:generate=true
 type Relayout struct {
 	Config string `json:"config"` // the value for nvidia.com/mig.config
+	// First, when set, is asked for before Config, where the label is Config already: MIG
+	// manager acts on a change of the label. It is the entry that the GPUs have, so that
+	// nothing is re-made for it.
+	First string `json:"first,omitempty"`
 	// Entry, when set, is the mig-parted entry that must first be written under
 	// Config into ConfigMap.
 	// +kubebuilder:validation:Schemaless
@@ -222,7 +226,8 @@ type Relayout struct {
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Layouts map[int]map[string]int `json:"layouts"`
-	// GPUs that are made anew: nobody may hold them meanwhile.
+	// GPUs that are made anew: nobody may hold them meanwhile. None where the GPUs have
+	// the layouts, and the label alone is wrong.
 	GPUs []int `json:"gpus"`
 	// Victims are evicted before the label is set.
 	Victims []Target `json:"victims,omitempty"`

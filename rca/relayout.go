@@ -24,6 +24,7 @@ type relayout struct {
 	remade  []int                    // GPUs whose counts change: they are cleared whole
 	victims []*corev1.Pod
 	mode    *modeChange // MIG is switched on
+	first   string      // what is asked for before, see Relayout.First
 }
 
 // relayouts lists what MIG manager could do on a node for the request. Only
@@ -168,10 +169,25 @@ func (c *Case) relayout(n *nodeView, a ask, layouts map[int]placement.Layout) (r
 	if left < a.count {
 		return relayout{}, false // whoever leaves
 	}
+	r, ok := c.remakes(n, layouts)
+	if !ok {
+		return r, false
+	}
+	for _, p := range n.pods {
+		if q, ok := n.requests[p][a.resource]; ok && !slices.Contains(r.victims, p) {
+			left -= q.Value()
+		}
+	}
+	return r, left >= a.count
+}
+
+// remakes works out which GPUs are made anew for the layouts, and who must leave them;
+// false when none is, when somebody may not leave, or when nobody can tell who is there.
+func (c *Case) remakes(n *nodeView, layouts map[int]placement.Layout) (relayout, bool) {
 	r := relayout{node: n, wanted: layouts}
 	for i, g := range n.gpus {
 		want, ok := layouts[g.Index]
-		if !ok || maps.Equal(want, now[i]) {
+		if !ok || maps.Equal(want, n.layouts()[i]) {
 			continue
 		}
 		r.remade = append(r.remade, g.Index)
@@ -189,12 +205,7 @@ func (c *Case) relayout(n *nodeView, a ask, layouts map[int]placement.Layout) (r
 			r.victims = append(r.victims, p)
 		}
 	}
-	for _, p := range n.pods {
-		if q, ok := n.requests[p][a.resource]; ok && !slices.Contains(r.victims, p) {
-			left -= q.Value()
-		}
-	}
-	return r, len(r.remade) > 0 && left >= a.count
+	return r, len(r.remade) > 0
 }
 
 // layouts are those of all the node's GPUs afterwards.

@@ -72,6 +72,7 @@ type Deadlines struct {
 	Leave   time.Duration // victims that terminate; 5 min
 	Manager time.Duration // MIG manager's work; 10 min
 	Settle  time.Duration // the scheduler hears of a cordon; 1 s
+	Notice  time.Duration // MIG manager looks at a label that changes nothing; 15 s
 	Wedge   time.Duration // pending with paused operands; 6 min: its own wait is 5 per component
 	Run     time.Duration // the pod comes to run; 5 min
 }
@@ -88,6 +89,7 @@ func (d Deps) withDefaults() Deps {
 	set(&d.Deadlines.Manager, 10*time.Minute)
 	set(&d.Deadlines.Wedge, 6*time.Minute)
 	set(&d.Deadlines.Settle, time.Second)
+	set(&d.Deadlines.Notice, 15*time.Second)
 	set(&d.Deadlines.Run, 5*time.Minute)
 	if d.As == nil {
 		d.As = d.Client

@@ -2,6 +2,7 @@ package remediate
 
 import (
 	"context"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -38,6 +39,11 @@ func outcomeOf(p *v1alpha1.Remediation) (knowledge.Outcome, bool) {
 	}
 	o := knowledge.Outcome{Incident: p.Spec.Incident, Cause: string(p.Spec.Cause), Fix: string(p.Spec.Kind), Title: p.Spec.Title, Plan: p.Name,
 		Runs: s.Phase == v1alpha1.Succeeded, Took: s.Ended.Sub(s.Began.Time), Evicted: s.Evicted, At: s.Ended.Time}
+	for _, a := range p.Spec.Actions {
+		if was, _, _ := strings.Cut(a.Relies["mig"], " "); a.Relayout != nil {
+			o.Layouts = append(o.Layouts, knowledge.Layout{Node: a.Target.Name, Was: was, Became: a.Relayout.Config})
+		}
+	}
 	if !o.Runs {
 		o.Why = s.Message
 	}
