@@ -78,9 +78,13 @@ func (c *Case) changesFor(n *nodeView, id CauseID) []change {
 		return c.fixSelector(n)
 	case NodeCordoned:
 		return []change{uncordon(n)}
+	case PodAffinityConflict:
+		return c.resolveAffinity(n)
+	case TopologySpreadConflict:
+		return c.loosenSpread(n)
 	case NodeNotReady:
 		return []change{{kind: Wait, cause: id, manual: true, risk: "none", until: n.Name + " is Ready again",
-			title: "wait until " + n.Name + " is Ready", node: func(o *corev1.Node) { o.Spec.Taints = nil },
+			title: "wait until " + n.Name + " is Ready", node: func(o *corev1.Node) { o.Spec.Taints = slices.DeleteFunc(slices.Clone(o.Spec.Taints), passes) },
 			commands: []string{"kubectl describe node " + n.Name}}}
 	case DRAClassMissing:
 		return []change{c.lookAtClass()}
