@@ -17,7 +17,12 @@ type Outcome struct {
 	Took     time.Duration
 	Evicted  int
 	At       time.Time // of its end
+	// Layouts are the MIG configs that it gave to nodes.
+	Layouts []Layout
 }
+
+// Layout is the MIG config of a node before and after a fix.
+type Layout struct{ Node, Was, Became string }
 
 // Hit is the outcome as a diagnosis quotes it.
 func (o Outcome) Hit() Hit {

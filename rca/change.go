@@ -78,9 +78,13 @@ func (c *Case) changesFor(n *nodeView, id CauseID) []change {
 		return c.fixSelector(n)
 	case NodeCordoned:
 		return []change{uncordon(n)}
+	case PodAffinityConflict:
+		return c.resolveAffinity(n)
+	case TopologySpreadConflict:
+		return c.loosenSpread(n)
 	case NodeNotReady:
 		return []change{{kind: Wait, cause: id, manual: true, risk: "none", until: n.Name + " is Ready again",
-			title: "wait until " + n.Name + " is Ready", node: func(o *corev1.Node) { o.Spec.Taints = nil },
+			title: "wait until " + n.Name + " is Ready", node: func(o *corev1.Node) { o.Spec.Taints = slices.DeleteFunc(slices.Clone(o.Spec.Taints), passes) },
 			commands: []string{"kubectl describe node " + n.Name}}}
 	case DRAClassMissing:
 		return []change{c.lookAtClass()}
@@ -95,7 +99,7 @@ func (c *Case) changesFor(n *nodeView, id CauseID) []change {
 }
 
 func uncordon(n *nodeView) change {
-	return change{
+	ch := change{
 		kind: UncordonNode, cause: NodeCordoned, minutes: 1, risk: "medium",
 		title: "uncordon " + n.Name,
 		node: func(o *corev1.Node) {
@@ -108,6 +112,12 @@ func uncordon(n *nodeView) change {
 			ch.actions = []Action{{Verb: VerbUncordon, Target: nodeTarget(n.Node), Relies: n.relies()}}
 		},
 	}
+	if n.operation().Quarantined != "" {
+		ch.risk = "high"
+		ch.title += ", which unpend keeps closed for its sick GPU"
+		ch.steps = []string{"uncordon " + n.Name + " (see first that its GPU is mended)"}
+	}
+	return ch
 }
 
 func (c *Case) addToleration(n *nodeView) []change {

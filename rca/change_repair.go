@@ -11,15 +11,21 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// repairs lists what mends a node itself, for each of the causes that admit it.
-func (c *Case) repairs(n *nodeView, causes []CauseID) []change {
+// repairs lists what mends a node itself, for each of the causes that admit it. What is
+// of no use to the pod is offered alone, and not where other things are in its way too:
+// those would be done for nothing.
+func (c *Case) repairs(n *nodeView, causes []CauseID, alone bool) []change {
 	var out []change
 	for _, id := range causes {
 		switch id {
-		case DevicePluginDown, MIGLayoutDrift:
+		case DevicePluginDown:
 			out = append(out, c.restartPlugin(n, id))
+		case MIGLayoutDrift:
+			out = append(append(out, c.restartPlugin(n, id)), c.remakeLost(n)...)
 		case GPUUnhealthy:
-			out = append(out, c.restartPlugin(n, id), n.quarantine())
+			if out = append(out, c.restartPlugin(n, id)); alone {
+				out = append(out, n.quarantine())
+			}
 		case MIGConfigStuck, MIGConfigFailed:
 			out = append(out, c.revert(n, id))
 		case MIGModePending:
@@ -93,60 +99,23 @@ func (n *nodeView) asReported() corev1.ResourceList {
 	return out
 }
 
-// revert goes back to the last layout that worked: the one that was in force before an
-// operation of ours, else the one that the GPUs still have. MIG manager finds nothing to
-// do then, says success, and leaves the components that it paused before as they are
-// (mig-parted pkg/mig/reconfigure/reconfigure.go, Run), so a person has to start those.
-// Whether it comes round, only trying tells.
-func (c *Case) revert(n *nodeView, cause CauseID) change {
-	ch := change{kind: RevertMIGConfig, cause: cause, manual: true, minutes: 6, risk: "medium", title: "take the MIG layout of " + n.Name + " back",
-		untestable: "what MIG manager makes of it cannot be tried on a copy"}
-	config := "NAME"
-	for _, named := range c.world.namedLayouts(n) {
-		if named.config != n.Labels[labelMIGConfig] && n.laidOut(named) {
-			config = named.config
-			ch.title = fmt.Sprintf("take %s back to %q, as its GPUs are laid out now", n.Name, config)
-		}
-	}
-	if prior := n.priorConfig(); prior != "" && prior != n.Labels[labelMIGConfig] {
-		config = prior
-		ch.title = fmt.Sprintf("take %s back to %q, as it was before unpend's operation", n.Name, config)
-	}
-	label := fmt.Sprintf("kubectl label node %s %s=%s --overwrite", n.Name, labelMIGConfig, config)
-	if config == "NAME" {
-		label += "  # NAME: the last layout that worked"
-	}
-	ch.commands = []string{label}
-	if paused := n.pausedComponents(); len(paused) > 0 {
-		ch.commands = append(ch.commands, fmt.Sprintf("kubectl label node %s %s=true --overwrite  # once %s is success", n.Name, strings.Join(paused, "=true "), labelMIGState))
-	}
-	return ch
+// annotationOperation marks a node that unpend is at work on, or keeps closed.
+const annotationOperation = "unpend.dev/operation"
+
+// operation is what is read here of that mark.
+type operation struct {
+	Prior       string `json:"priorMigConfig"` // the config that was in force before
+	Parked      string `json:"parked"`
+	Quarantined string `json:"quarantined"`
 }
 
-// operation is the annotation of a node that unpend is at work on; of what it keeps
-// only the config before is read here.
-const operation = "unpend.dev/operation"
-
-// priorConfig is the config that was in force before an operation of ours; empty when
-// none is under way.
-func (n *nodeView) priorConfig() string {
-	var own struct {
-		Prior string `json:"priorMigConfig"`
+// operation is the zero value where there is none. A quarantine ends with the cordon.
+func (n *nodeView) operation() operation {
+	var own operation
+	if json.Unmarshal([]byte(n.Annotations[annotationOperation]), &own) != nil || own.Quarantined != "" && !n.Spec.Unschedulable {
+		return operation{}
 	}
-	if json.Unmarshal([]byte(n.Annotations[operation]), &own) != nil {
-		return ""
-	}
-	return own.Prior
-}
-
-// laidOut says whether the GPUs have the counts of a named layout.
-func (n *nodeView) laidOut(named namedLayouts) bool {
-	for _, g := range n.gpus {
-		if !maps.Equal(named.layouts[g.Index], g.Layout()) {
-			return false
-		}
-	}
-	return len(n.gpus) > 0
+	return own
 }
 
 func reboot(n *nodeView) change {

@@ -49,7 +49,7 @@ func (c *Case) resourceChanges(n *nodeView, causes []CauseID, sets [][]change) [
 			out = append(out, []change{ch})
 		}
 	}
-	for _, ch := range c.repairs(n, causes) {
+	for _, ch := range c.repairs(n, causes, !slices.ContainsFunc(sets, func(s []change) bool { return len(s) > 0 })) {
 		out = append(out, []change{ch})
 	}
 	if ch, ok := c.lowerRequest(n, lack, fits); ok {
@@ -156,7 +156,7 @@ func (c *Case) repartition(n *nodeView, cause CauseID, a ask, r relayout) ([]cha
 
 // detail writes the repartition out, step by step.
 func (r relayout) detail(n *nodeView, ch *change) {
-	action := &Relayout{Config: r.config, Entry: r.entry, Layouts: map[int]map[string]int{}, GPUs: r.remade}
+	action := &Relayout{Config: r.config, First: r.first, Entry: r.entry, Layouts: map[int]map[string]int{}, GPUs: r.remade}
 	for index, layout := range r.layouts() {
 		action.Layouts[index] = layout
 	}
@@ -171,6 +171,10 @@ func (r relayout) detail(n *nodeView, ch *change) {
 		action.ConfigMap = &Target{"ConfigMap", r.into.Namespace, r.into.Name, string(r.into.UID)}
 		ch.steps = append(ch.steps, fmt.Sprintf("add entry %s to configmap/%s", r.config, r.into.Name))
 		ch.commands = append(ch.commands, fmt.Sprintf("kubectl -n %s edit configmap/%s  # add %s: %s", r.into.Namespace, r.into.Name, r.config, r.entry))
+	}
+	if r.first != "" {
+		ch.steps = append(ch.steps, fmt.Sprintf("set %s=%s, which its GPUs have: MIG manager acts on a change of the label", labelMIGConfig, r.first))
+		ch.commands = append(ch.commands, fmt.Sprintf("kubectl label node %s %s=%s --overwrite", n.Name, labelMIGConfig, r.first))
 	}
 	wait := "wait for MIG manager"
 	if r.mode != nil {

@@ -231,6 +231,13 @@ func (c *Case) judge() ([]NodeBlockers, []Cause) {
 			id, f := tell(rules, c, c.node(v.Node), b)
 			nb.Blockers = append(nb.Blockers, Blocker{b.Plugin, b.Reason, id})
 			note(byID, id, v.Node, f)
+			if id != UntoleratedTaint { // the plugin names one taint of a node, whoever set it
+				continue
+			}
+			if f := c.notReady(c.node(v.Node)); f != nil {
+				nb.Blockers = append(nb.Blockers, Blocker{b.Plugin, b.Reason, NodeNotReady})
+				note(byID, NodeNotReady, v.Node, f)
+			}
 		}
 		nodes = append(nodes, nb)
 	}

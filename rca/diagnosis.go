@@ -181,6 +181,7 @@ type Target struct {
 // The verbs of an Action.
 const (
 	VerbEvict    = "evict"    // Target is a pod
+	VerbCordon   = "cordon"   // Target is a node, which stays closed until somebody opens it; Note says why
 	VerbUncordon = "uncordon" // Target is a node
 	VerbPatch    = "patch"    // Patch is merged into the target (strategically: containers by name)
 	VerbRecreate = "recreate" // the target is deleted and made anew with Patch merged in
@@ -198,6 +199,9 @@ type Action struct {
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Patch    json.RawMessage `json:"patch,omitempty"`
 	Relayout *Relayout       `json:"relayout,omitempty"`
+	// Note is what people are told about it where it was done: of a cordon, the text of
+	// the hardware ticket.
+	Note string `json:"note,omitempty"`
 	// Relies are the facts about the target the proof rests on; when one has
 	// changed the plan is stale.
 	Relies map[string]string `json:"relies,omitempty"`
@@ -208,6 +212,10 @@ type Action struct {
 // +kubebuilder:object:generate=true
 type Relayout struct {
 	Config string `json:"config"` // the value for nvidia.com/mig.config
+	// First, when set, is asked for before Config, where the label is Config already: MIG
+	// manager acts on a change of the label. It is the entry that the GPUs have, so that
+	// nothing is re-made for it.
+	First string `json:"first,omitempty"`
 	// Entry, when set, is the mig-parted entry that must first be written under
 	// Config into ConfigMap.
 	// +kubebuilder:validation:Schemaless
@@ -218,7 +226,8 @@ type Relayout struct {
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Layouts map[int]map[string]int `json:"layouts"`
-	// GPUs that are made anew: nobody may hold them meanwhile.
+	// GPUs that are made anew: nobody may hold them meanwhile. None where the GPUs have
+	// the layouts, and the label alone is wrong.
 	GPUs []int `json:"gpus"`
 	// Victims are evicted before the label is set.
 	Victims []Target `json:"victims,omitempty"`

@@ -124,6 +124,10 @@ func (c *Case) proveVictims(ctx context.Context, s *whatif.Snapshot, f *candidat
 	}
 	f.stranded = len(f.victims) - landed
 	p := &f.fix.Proof
+	if f.stranded > 0 && slices.ContainsFunc(f.changes, func(ch change) bool { return ch.kind == MovePods }) {
+		*p = Proof{Verdict: Refuted, Why: fmt.Sprintf("%d of %d pods that were to move find no other place", f.stranded, len(f.victims))}
+		return nil
+	}
 	switch {
 	case gone > 0:
 		p.Victims, f.fix.Risk = "gone", "high"

@@ -25,6 +25,7 @@ type relayout struct {
 	remade  []int                    // GPUs whose counts change: they are cleared whole; read only
 	victims []*corev1.Pod
 	mode    *modeChange // MIG is switched on
+	first   string      // what is asked for before, see Relayout.First
 }
 
 // relayouts lists what MIG manager could do on a node for the request. Only
@@ -160,9 +161,23 @@ func (c *Case) jointRelayout(n *nodeView, a ask, into *corev1.ConfigMap) (relayo
 // whether the request fits afterwards; held is how many of what is asked pods hold now.
 func (c *Case) relayout(n *nodeView, a ask, held int64, how remake) (relayout, bool) {
 	left := how.made[a.profile]
-	if len(how.gpus) == 0 || left < a.count {
+	if left < a.count {
 		return relayout{}, false // whoever leaves
 	}
+	r, ok := c.remakes(n, how)
+	if !ok {
+		return r, false
+	}
+	for _, p := range r.victims {
+		q := n.requests[p][a.resource]
+		left += q.Value()
+	}
+	return r, left >= a.count+held
+}
+
+// remakes works out who must leave for what is re-made; false when nothing is, when
+// somebody may not leave, or when nobody can tell who is there.
+func (c *Case) remakes(n *nodeView, how remake) (relayout, bool) {
 	r := relayout{node: n, wanted: how.layouts, now: c.world.classOf(n).layouts, remade: how.indices}
 	for _, i := range how.gpus {
 		t := &c.world.tenancies(n)[i]
@@ -170,15 +185,12 @@ func (c *Case) relayout(n *nodeView, a ask, held int64, how remake) (relayout, b
 			return r, false
 		}
 		for _, p := range t.pods {
-			if slices.Contains(r.victims, p) {
-				continue
+			if !slices.Contains(r.victims, p) {
+				r.victims = append(r.victims, p)
 			}
-			r.victims = append(r.victims, p)
-			q := n.requests[p][a.resource]
-			left += q.Value()
 		}
 	}
-	return r, left >= a.count+held
+	return r, len(how.gpus) > 0
 }
 
 // layouts are those of all the node's GPUs afterwards.

@@ -21,7 +21,9 @@ var nodeCordoned = Rule{ID: NodeCordoned, Tell: func(c *Case, n *nodeView, b wha
 			fact.WriteString(" since " + t.TimeAdded.UTC().Format("2006-01-02 15:04 MST"))
 		}
 	}
-	if who := cordonedBy(n.Node); who != "" {
+	if why := n.operation().Quarantined; why != "" {
+		fact.WriteString(", kept so by unpend: " + why)
+	} else if who := cordonedBy(n.Node); who != "" {
 		fact.WriteString(", set by " + who)
 	}
 	return &finding{Proven, "cordoned", []Evidence{{n.ref(), fact.String()}}}

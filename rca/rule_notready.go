@@ -15,10 +15,13 @@ var nodeNotReady = Rule{ID: NodeNotReady, Tell: func(c *Case, n *nodeView, b wha
 	return c.notReady(n)
 }}
 
+// passes says of a taint that it goes once the node is ready.
+func passes(t corev1.Taint) bool { return ownTaint(t) && t.Key != corev1.TaintNodeUnschedulable }
+
 // notReady finds such a taint, that of a cordon left out.
 func (c *Case) notReady(n *nodeView) *finding {
 	for _, t := range untolerated(c.Pod, n.Node) {
-		if ownTaint(t) && t.Key != corev1.TaintNodeUnschedulable {
+		if passes(t) {
 			return &finding{Proven, "not ready", []Evidence{{n.ref(), "taint " + t.ToString()}}}
 		}
 	}

@@ -72,6 +72,7 @@ type Deadlines struct {
 	Leave   time.Duration // victims that terminate; 5 min
 	Manager time.Duration // MIG manager's work; 10 min
 	Settle  time.Duration // the scheduler hears of a cordon; 1 s
+	Notice  time.Duration // MIG manager looks at a label that changes nothing; 15 s
 	Wedge   time.Duration // pending with paused operands; 6 min: its own wait is 5 per component
 	Run     time.Duration // the pod comes to run; 5 min
 }
@@ -88,6 +89,7 @@ func (d Deps) withDefaults() Deps {
 	set(&d.Deadlines.Manager, 10*time.Minute)
 	set(&d.Deadlines.Wedge, 6*time.Minute)
 	set(&d.Deadlines.Settle, time.Second)
+	set(&d.Deadlines.Notice, 15*time.Second)
 	set(&d.Deadlines.Run, 5*time.Minute)
 	if d.As == nil {
 		d.As = d.Client
@@ -107,6 +109,7 @@ type Outcome struct {
 	Incident string    `json:"incident"`
 	Fix      rca.Fix   `json:"fix"`
 	Pod      string    `json:"pod,omitempty"` // namespace/name that runs now
+	Says     string    `json:"says"`          // what was achieved, one sentence
 	Evicted  int       `json:"evicted"`
 	Started  time.Time `json:"started"`
 	Ended    time.Time `json:"ended"`
@@ -165,7 +168,7 @@ func permitted(f rca.Fix) error {
 	switch {
 	case !f.Automatic:
 		return fmt.Errorf("%w: %q is for a person to do: %s", ErrRefused, f.Title, first(f.Commands))
-	case f.Proof.Verdict != rca.Schedules:
+	case f.Proof.Verdict != rca.Schedules && (f.Proof.Verdict != rca.Unproven || !mends(f.Kinds)):
 		return fmt.Errorf("%w: %q was not proved to schedule the pod (%s)", ErrRefused, f.Title, f.Proof.Why)
 	case len(f.Actions) == 0:
 		return fmt.Errorf("%w: %q names nothing to write", ErrRefused, f.Title)
@@ -201,7 +204,7 @@ func Apply(ctx context.Context, d Deps, incident string, number int, plan string
 		return out, err
 	}
 	err = m.toTheEnd(ctx)
-	out.Pod, out.Evicted, out.Ended = rem.Status.Pod, rem.Status.Evicted, d.Now()
+	out.Pod, out.Says, out.Evicted, out.Ended = rem.Status.Pod, rem.Status.Message, rem.Status.Evicted, d.Now()
 	return out, err
 }
 

@@ -191,6 +191,12 @@ func (c *cell) state(t *testing.T) *cluster.State {
 // finds waits for a proved fix of exactly these kinds.
 func (c *cell) finds(t *testing.T, kinds ...rca.FixKind) (rca.Diagnosis, rca.Fix) {
 	t.Helper()
+	return c.offers(t, rca.Schedules, kinds...)
+}
+
+// offers waits for a fix of exactly these kinds that was judged so.
+func (c *cell) offers(t *testing.T, verdict rca.Verdict, kinds ...rca.FixKind) (rca.Diagnosis, rca.Fix) {
+	t.Helper()
 	var d rca.Diagnosis
 	var fix rca.Fix
 	controlplane.Eventually(t, 30*time.Second, fmt.Sprintf("a fix %v", kinds), func() (bool, string) {
@@ -203,7 +209,7 @@ func (c *cell) finds(t *testing.T, kinds ...rca.FixKind) (rca.Diagnosis, rca.Fix
 		}
 		var seen []string
 		for _, f := range found[0].Fixes {
-			if slices.Equal(f.Kinds, kinds) && f.Proof.Verdict == rca.Schedules {
+			if slices.Equal(f.Kinds, kinds) && f.Proof.Verdict == verdict {
 				d, fix = found[0], f
 				return true, ""
 			}

@@ -306,7 +306,7 @@ func (m *machine) end(ctx context.Context) error {
 	if m.undoing() {
 		st.Phase, st.Message = st.EndsAs, st.Failure
 	} else {
-		st.Phase, st.Message = v1alpha1.Succeeded, st.Pod+" runs"
+		st.Phase, st.Message = v1alpha1.Succeeded, m.achieved()
 	}
 	m.remark(ctx, nil, resultOf(st.Phase))
 	return m.save(ctx)

@@ -2,6 +2,7 @@ package remediate
 
 import (
 	"context"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -32,11 +33,17 @@ func (s Store) Outcomes(ctx context.Context) ([]knowledge.Outcome, error) {
 func outcomeOf(p *v1alpha1.Remediation) (knowledge.Outcome, bool) {
 	s := &p.Status
 	tried := s.Phase == v1alpha1.Succeeded || s.Phase == v1alpha1.Failed || s.Phase == v1alpha1.Parked
-	if !tried || s.Began == nil || s.Ended == nil {
+	claimed := s.Phase != v1alpha1.Succeeded || !schedulesNobody(p) // else no pod was to run
+	if !tried || !claimed || s.Began == nil || s.Ended == nil {
 		return knowledge.Outcome{}, false
 	}
 	o := knowledge.Outcome{Incident: p.Spec.Incident, Cause: string(p.Spec.Cause), Fix: string(p.Spec.Kind), Title: p.Spec.Title, Plan: p.Name,
 		Runs: s.Phase == v1alpha1.Succeeded, Took: s.Ended.Sub(s.Began.Time), Evicted: s.Evicted, At: s.Ended.Time}
+	for _, a := range p.Spec.Actions {
+		if was, _, _ := strings.Cut(a.Relies["mig"], " "); a.Relayout != nil {
+			o.Layouts = append(o.Layouts, knowledge.Layout{Node: a.Target.Name, Was: was, Became: a.Relayout.Config})
+		}
+	}
 	if !o.Runs {
 		o.Why = s.Message
 	}

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -53,6 +54,9 @@ func (s *saga) steps() []step {
 	out = append(out, step{id: s.id("empty"), text: "wait until nobody holds the GPUs", within: s.Deadlines.Leave, try: s.waitEmpty})
 	if s.plan.ConfigMap != nil {
 		out = append(out, step{id: s.id("entry"), text: "add entry " + s.plan.Config, within: contention, try: s.writeEntry})
+	}
+	if s.plan.First != "" {
+		out = append(out, step{id: s.id("first"), text: "set " + labelConfig + "=" + s.plan.First + ", which its GPUs have", within: s.Deadlines.Notice + contention, try: s.askFirst})
 	}
 	out = append(out,
 		step{id: s.id("config"), text: "set " + labelConfig + "=" + s.plan.Config, within: contention, try: s.configure},
@@ -137,8 +141,8 @@ func (s *saga) cordon(ctx context.Context, e *entry) (string, error) {
 	if s.markOf(n) != nil { // also when an answer was lost, or we were
 		return s.settled(e), nil
 	}
-	if other := n.Annotations[annotation]; other != "" {
-		return "", fmt.Errorf("%w: node %s is being worked on already: %s", ErrRefused, n.Name, other)
+	if err := unmarked(n); err != nil {
+		return "", err
 	}
 	if err := drift(n.Name, s.relies, now); err != nil {
 		return "", err
@@ -150,7 +154,24 @@ func (s *saga) cordon(ctx context.Context, e *entry) (string, error) {
 	return s.settled(e), nil
 }
 
+// unmarked refuses a node that an operation has, or has left closed.
+func unmarked(n *corev1.Node) error {
+	if mark, err := v1alpha1.OperationOn(n); mark != nil || err != nil {
+		return fmt.Errorf("%w: node %s is being worked on already: %s", ErrRefused, n.Name, n.Annotations[annotation])
+	}
+	return nil
+}
+
 func (s *saga) settled(e *entry) string {
+	if s.since(e) < s.Deadlines.Settle {
+		return "the scheduler hears of the cordon"
+	}
+	return ""
+}
+
+// since is how long ago a step's write was answered, as its note says; the note is made
+// where there is none.
+func (s *saga) since(e *entry) time.Duration {
 	now := s.Now()
 	since, err := parseTime(e.Note)
 	if err != nil && e.again { // whoever wrote it is gone
@@ -159,10 +180,7 @@ func (s *saga) settled(e *entry) string {
 	if err != nil || since.After(now) { // or the clock was set back
 		e.Note, since = formatTime(now), now
 	}
-	if now.Sub(since) < s.Deadlines.Settle {
-		return "the scheduler hears of the cordon"
-	}
-	return ""
+	return now.Sub(since)
 }
 
 // waitEmpty waits until the victims have left and the probe sees nobody on the
@@ -221,18 +239,32 @@ func (s *saga) configure(ctx context.Context, _ *entry) (string, error) {
 	if mark.Step == s.configStep(s.plan.Config) && n.Labels[labelConfig] == s.plan.Config {
 		return "", nil // written before a crash
 	}
-	if !s.DryRun {
-		if !n.Spec.Unschedulable {
-			return "", fmt.Errorf("%w: somebody opened node %s meanwhile", ErrStale, n.Name)
+	own := []string{"unschedulable"}
+	if s.plan.First != "" {
+		if is := n.Labels[labelConfig]; is != s.plan.First && !s.DryRun {
+			return "", fmt.Errorf("somebody set %s=%s meanwhile", labelConfig, is)
 		}
-		if held := s.held(now); held != "" {
-			return "", fmt.Errorf("%w: %s", ErrStale, held)
-		}
-		if err := drift(n.Name, s.relies, now, "unschedulable"); err != nil {
-			return "", err
-		}
+		own = append(own, "mig")
+	}
+	if err := s.asRelied(n, now, own...); err != nil {
+		return "", err
 	}
 	return s.setConfig(ctx, n, mark, s.plan.Config)
+}
+
+// asRelied holds a node that is cordoned, and whose GPUs are to be re-made, to what the
+// plan relies on; our own doing is left out.
+func (s *saga) asRelied(n *corev1.Node, now map[string]string, own ...string) error {
+	if s.DryRun {
+		return nil
+	}
+	if !n.Spec.Unschedulable {
+		return fmt.Errorf("%w: somebody opened node %s meanwhile", ErrStale, n.Name)
+	}
+	if held := s.held(now); held != "" {
+		return fmt.Errorf("%w: %s", ErrStale, held)
+	}
+	return drift(n.Name, s.relies, now, own...)
 }
 
 func (s *saga) configStep(config string) string { return "config " + config }

@@ -55,10 +55,15 @@ func (s *saga) setBack(ctx context.Context, _ *entry) (string, error) {
 		return "", err
 	}
 	switch is := n.Labels[labelConfig]; {
+	case s.reverts() && mark.Step == s.configStep(s.plan.Config):
+		return "", fmt.Errorf("%s=%s is what it was taken back to, and there is nothing behind that", labelConfig, s.plan.Config)
 	case is == mark.PriorMIGConfig:
 		return "", nil
 	case mark.PriorMIGConfig == "":
 		return "", fmt.Errorf("%s was not set before, so there is nothing to go back to", labelConfig)
+	case s.plan.First != "" && is == s.plan.First:
+		mark.Step, mark.PriorState = stepBack, n.Labels[labelState]
+		return s.write(ctx, n, nil, map[string]any{labelConfig: mark.PriorMIGConfig}, mark)
 	case is != s.plan.Config:
 		return "", fmt.Errorf("somebody set %s=%s meanwhile", labelConfig, is)
 	}
@@ -68,7 +73,7 @@ func (s *saga) setBack(ctx context.Context, _ *entry) (string, error) {
 // waitBack waits for the prior layout where it was asked for.
 func (s *saga) waitBack(ctx context.Context, e *entry) (string, error) {
 	n, mark, err := s.mine(ctx)
-	if err != nil || n == nil || mark.Step != s.configStep(mark.PriorMIGConfig) {
+	if err != nil || n == nil || mark.Step != s.configStep(mark.PriorMIGConfig) && mark.Step != stepBack {
 		return "", err
 	}
 	return s.waitManager(ctx, mark.PriorMIGConfig, e)

@@ -25,7 +25,14 @@ func (r *runner) steps() []step {
 			out = append(out, r.saga(i, a).steps()...)
 			continue
 		}
+		if a.Verb == rca.VerbCordon {
+			out = append(out, r.quarantine(i, a).steps()...)
+			continue
+		}
 		out = append(out, r.actionSteps(i, a))
+	}
+	if schedulesNobody(r.rem) {
+		return out
 	}
 	return append(out, step{id: "run", text: "wait until the pod runs", within: r.Deadlines.Run, try: r.runs})
 }
@@ -92,6 +99,8 @@ func (r *runner) everyWayBack() []step {
 		switch {
 		case a.Relayout != nil:
 			out = append(out, r.saga(i, a).wayBack()...)
+		case a.Verb == rca.VerbCordon:
+			out = append(out, r.quarantine(i, a).wayBack()...)
 		case a.Verb == rca.VerbRecreate:
 			out = append(out, step{id: fmt.Sprintf("undo/%d/%s", i, rca.VerbRecreate), text: "make the old " + strings.ToLower(a.Target.Kind) + " again", within: r.Deadlines.Leave + contention,
 				try: func(ctx context.Context, e *entry) (string, error) { return r.remakeOld(ctx, a, e) }})

@@ -11,17 +11,21 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/remediate/v1alpha1"
 )
 
-// uncordon opens a node that a person closed, as the plan says: not when an
-// operation has closed it since, nor when the node is not as the plan relies on it.
+// uncordon opens a node that a person closed, or a quarantine of ours, as the plan says:
+// not when an operation has closed it since, nor when the node is not as the plan relies
+// on it.
 func (r *runner) uncordon(ctx context.Context, a rca.Action, e *entry) (string, error) {
 	n, now, err := r.look(ctx, a.Target)
 	if err != nil {
 		return "", err
 	}
-	if note := n.Annotations[annotation]; note != "" && !r.DryRun {
-		return "", fmt.Errorf("%w: node %s is cordoned by an operation: %s", ErrRefused, n.Name, note)
+	mark, err := v1alpha1.OperationOn(n)
+	quarantined := err == nil && mark != nil && mark.Quarantined != ""
+	if (mark != nil || err != nil) && !quarantined && !r.DryRun {
+		return "", fmt.Errorf("%w: node %s is cordoned by an operation: %s", ErrRefused, n.Name, n.Annotations[annotation])
 	}
 	if e.again && !n.Spec.Unschedulable {
 		return "", nil // opened before a crash
@@ -33,10 +37,11 @@ func (r *runner) uncordon(ctx context.Context, a rca.Action, e *entry) (string, 
 	if err := drift(n.Name, relied, now); err != nil {
 		return "", err
 	}
-	patch, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{"uid": n.UID, "resourceVersion": n.ResourceVersion},
-		"spec":     map[string]any{"unschedulable": nil},
-	})
+	meta := map[string]any{"uid": n.UID, "resourceVersion": n.ResourceVersion}
+	if quarantined {
+		meta["annotations"] = map[string]any{annotation: nil}
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": meta, "spec": map[string]any{"unschedulable": nil}})
 	if err != nil {
 		return "", fmt.Errorf("build the patch: %w", err)
 	}

@@ -135,7 +135,7 @@ func apply(ctx context.Context, d remediate.Deps, carry carrier, std stdio) erro
 		fmt.Fprintln(std.out, "Dry run: the API server would accept every write; nothing was changed.")
 		return nil
 	}
-	fmt.Fprintf(std.out, "%s runs (%s, %d evicted)\n", terminal.Clean(out.Pod), out.Ended.Sub(out.Started).Round(time.Second), out.Evicted)
+	fmt.Fprintf(std.out, "%s (%s, %d evicted)\n", terminal.Clean(out.Says), out.Ended.Sub(out.Started).Round(time.Second), out.Evicted)
 	return nil
 }
 

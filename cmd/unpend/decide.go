@@ -85,7 +85,7 @@ func byExecutor(d remediate.Deps, found remediate.Found) carrier {
 		}
 		rem, err = follow(ctx, d, rem.Name, report)
 		if rem != nil {
-			out.Pod, out.Evicted, out.Ended = rem.Status.Pod, rem.Status.Evicted, d.Now()
+			out.Pod, out.Says, out.Evicted, out.Ended = rem.Status.Pod, rem.Status.Message, rem.Status.Evicted, d.Now()
 		}
 		return out, err
 	}

@@ -38,10 +38,10 @@ func (e events) apply(ctx context.Context, d remediate.Deps, plan string, carry 
 	if err == nil {
 		err = failed
 	}
-	if err == nil && !d.DryRun {
+	if err == nil && out.Pod != "" {
 		err = e.emit(map[string]any{"event": "running", "pod": out.Pod})
 	}
-	done := map[string]any{"event": "done", "podRunning": err == nil && !d.DryRun, "seconds": float64(d.Now().Sub(e.started).Milliseconds()) / 1000}
+	done := map[string]any{"event": "done", "podRunning": err == nil && out.Pod != "", "seconds": float64(d.Now().Sub(e.started).Milliseconds()) / 1000}
 	if d.DryRun {
 		done["dryRun"] = true
 	}

@@ -48,6 +48,9 @@ func statusLines(s remediate.Standing, now time.Time) []terminal.Line {
 	for _, p := range f.Parked {
 		add(true, "PARKED", "%s by plan %.12s: %s", p.Node, p.Plan, p.Why)
 	}
+	for _, p := range f.Quarantined {
+		add(true, "QUARANTINED", "%s by plan %.12s: %s", p.Node, p.Plan, p.Why)
+	}
 	for _, phase := range slices.Sorted(maps.Keys(s.Plans)) {
 		add(false, "plans", "%d %s", s.Plans[phase], strings.ToLower(phase))
 	}

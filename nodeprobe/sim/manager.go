@@ -47,6 +47,11 @@ func (s *Stack) manage(ctx context.Context, node *corev1.Node, geo *nodeprobe.No
 		if fault.Wedge {
 			return s.opts.Heartbeat, true, nil
 		}
+		if fault.GiveUp {
+			s.settle(node.Name, running.config)
+			s.queue.Add(node.Name) // the label may say something else by now
+			return s.opts.Heartbeat, true, nil
+		}
 		return 0, false, s.finish(ctx, node, geo, pods, running, fault)
 	case wanted == applied || fault.Die:
 		return 0, false, nil
@@ -67,11 +72,7 @@ func (s *Stack) begin(ctx context.Context, node *corev1.Node, geo *nodeprobe.Nod
 		state = "success"
 	}
 	if state != "" {
-		if err := s.label(ctx, node, map[string]string{labelState: state}); err != nil {
-			return 0, false, err
-		}
-		s.settle(node.Name, wanted)
-		return 0, false, nil
+		return 0, false, s.nothingToDo(ctx, node, geo, wanted, state)
 	}
 	labels := map[string]string{labelState: "pending"}
 	for _, o := range operands {
@@ -89,6 +90,28 @@ func (s *Stack) begin(ctx context.Context, node *corev1.Node, geo *nodeprobe.Nod
 	s.jobs[node.Name] = job{wanted, s.opts.Now().Add(wait), before}
 	s.mu.Unlock()
 	return max(wait, time.Millisecond), true, nil
+}
+
+// nothingToDo says how a config stands that is there already, or that no entry has. On its
+// way out MIG manager starts whatever is paused (setState), also by a run before that gave
+// up.
+func (s *Stack) nothingToDo(ctx context.Context, node *corev1.Node, geo *nodeprobe.NodeGeometry, wanted, state string) error {
+	labels := map[string]string{labelState: state}
+	for _, o := range operands {
+		if key := "nvidia.com/gpu.deploy." + o; node.Labels[key] == paused {
+			labels[key] = "true"
+		}
+	}
+	if len(labels) > 1 {
+		if err := s.advertise(ctx, node.Name, resources(geo, node.Labels["nvidia.com/mig.strategy"]), true); err != nil {
+			return err
+		}
+	}
+	if err := s.label(ctx, node, labels); err != nil {
+		return err
+	}
+	s.settle(node.Name, wanted)
+	return nil
 }
 
 // finish re-makes the GPUs whose counts differ, or fails and leaves everything as

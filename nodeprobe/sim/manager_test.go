@@ -250,6 +250,28 @@ func TestManagerWedges(t *testing.T) {
 	r.settled("pending paused", "success back")
 }
 
+// A manager that gave up, and left the operands paused, starts them again when it is
+// asked for what is there.
+func TestManagerStartsWhatItHadPaused(t *testing.T) {
+	r := start(t, time.Millisecond)
+	r.stack.SetFaults("gpu-1", Faults{GiveUp: true})
+	r.ask("all-2g.10gb")
+	r.until("it gave up", func() bool {
+		r.stack.mu.Lock()
+		defer r.stack.mu.Unlock()
+		return r.stack.applied["gpu-1"] == "all-2g.10gb"
+	})
+	if got := r.written(); !slices.Equal(got, []string{"pending paused"}) || !reflect.DeepEqual(r.offers(), map[string]int64{"nvidia.com/mig-1g.5gb": 0}) {
+		t.Errorf("written %q, offers %v", got, r.offers())
+	}
+	r.useConfig("all-1g.5gb")
+	r.ask("all-1g.5gb")
+	r.settled("pending paused", "success back")
+	if got, want := r.offers(), (map[string]int64{"nvidia.com/mig-1g.5gb": 7}); !reflect.DeepEqual(got, want) {
+		t.Errorf("offers %v, want %v", got, want)
+	}
+}
+
 // reconciled looks at the node once the job is due.
 func (r *rig) reconciled(after time.Duration) (time.Duration, error) {
 	var again time.Duration

@@ -45,8 +45,11 @@ type Options struct {
 type Faults struct {
 	Slow  time.Duration // longer than Apply by this
 	Fail  bool          // state failed, nothing changed
-	Wedge bool          // pending and paused for ever (mig-parted #485)
+	Wedge bool          // pending and paused for ever, whatever the label
 	Die   bool          // the label is never noticed
+	// GiveUp: it fails without a word; pending and paused stay until the label changes
+	// (mig-parted #485).
+	GiveUp bool
 }
 
 // Stack runs the simulated software of every node that has a NodeGeometry.

@@ -14,6 +14,8 @@ type Figures struct {
 	OutOfUse []string `json:"outOfUse"` // "gpu-1 cordoned"
 	InFlight []string `json:"inFlight"` // nodes that are worked on
 	Parked   []Parked `json:"parked"`
+	// Quarantined nodes have sick hardware, and stay closed until a person opens them.
+	Quarantined []Parked `json:"quarantined"`
 	// EvictedLastHour are pods, by plans of the last hour.
 	EvictedLastHour int `json:"evictedLastHour"`
 	// FrozenUntil is the end of the freeze window that is open; zero when none is.
@@ -31,7 +33,7 @@ type Parked struct {
 func (l Limits) Figures(v View) Figures {
 	q := &question{limits: l, view: v, plan: &v1alpha1.Remediation{}}
 	p := q.survey()
-	out := Figures{GPUNodes: p.size, OutOfUse: []string{}, InFlight: []string{}, Parked: []Parked{}}
+	out := Figures{GPUNodes: p.size, OutOfUse: []string{}, InFlight: []string{}, Parked: []Parked{}, Quarantined: []Parked{}}
 	for _, name := range slices.Sorted(maps.Keys(p.out)) {
 		out.OutOfUse = append(out.OutOfUse, name+" "+p.out[name])
 	}
@@ -42,6 +44,8 @@ func (l Limits) Figures(v View) Figures {
 		case op == nil:
 		case op.Parked != "":
 			out.Parked = append(out.Parked, Parked{n.Name, op.Plan, op.Parked})
+		case op.Quarantined != "":
+			out.Quarantined = append(out.Quarantined, Parked{n.Name, op.Plan, op.Quarantined})
 		default:
 			out.InFlight = append(out.InFlight, n.Name)
 		}

@@ -4,8 +4,10 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/unpend/unpend/rca"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 )
 
@@ -27,9 +29,11 @@ func nodeBusy(q *question) Verdict {
 		switch {
 		case err != nil:
 			return refuse(v1alpha1.Refused, "%v: remove it, then ask for a new plan", err)
-		case op == nil || op.ID == q.plan.UID:
+		case op == nil || op.ID == q.plan.UID || op.Quarantined != "" && q.opens(n):
 		case op.Parked != "":
 			return refuse(v1alpha1.Refused, "node %s is parked, cordoned on purpose by plan %.8s: %s; a person has to mend and release it, then ask for a new plan", n.Name, op.Plan, op.Parked)
+		case op.Quarantined != "":
+			return refuse(v1alpha1.Refused, "node %s is quarantined, cordoned on purpose by plan %.8s: %s; once its hardware is mended a person uncordons it, then ask for a new plan", n.Name, op.Plan, op.Quarantined)
 		default:
 			return q.wait(time.Time{}, "node %s is marked by plan %.8s (%s): wait until it is released", n.Name, op.Plan, op.Step)
 		}
@@ -37,8 +41,22 @@ func nodeBusy(q *question) Verdict {
 	return Verdict{}
 }
 
-// nodesInFlight counts the nodes that are worked on: those that are marked, parked
-// ones left out, and one for each plan under way that has not marked any yet. Marks
+// opens says whether the plan opens the node, and does nothing else to it.
+func (q *question) opens(n *corev1.Node) bool {
+	opens := false
+	for i := range q.plan.Spec.Actions {
+		if a := &q.plan.Spec.Actions[i]; a.Target.Kind == "Node" && a.Target.Name == n.Name {
+			if a.Verb != rca.VerbUncordon {
+				return false
+			}
+			opens = true
+		}
+	}
+	return opens
+}
+
+// nodesInFlight counts the nodes that are worked on: those that are marked, parked and
+// quarantined ones left out, and one for each plan under way that has not marked any yet. Marks
 // that cannot be read count, for what they stand for cannot be told.
 func nodesInFlight(q *question) Verdict {
 	if len(q.nodes) == 0 {
@@ -51,7 +69,7 @@ func nodesInFlight(q *question) Verdict {
 		switch {
 		case err != nil:
 			busy = append(busy, n.Name+", whose mark cannot be read")
-		case op == nil || op.Parked != "" || op.ID == q.plan.UID:
+		case op == nil || op.Kept() || op.ID == q.plan.UID:
 		default:
 			marked[op.ID] = true
 			busy = append(busy, n.Name)

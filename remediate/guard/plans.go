@@ -26,11 +26,11 @@ func nodesOf(r *v1alpha1.Remediation) iter.Seq[string] {
 	}
 }
 
-// takenBy are the nodes that a plan cordons while it works.
+// takenBy are the nodes that a plan cordons, while it works or for good.
 func takenBy(r *v1alpha1.Remediation) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for i := range r.Spec.Actions {
-			if a := &r.Spec.Actions[i]; a.Verb == rca.VerbRelayout && !yield(a.Target.Name) {
+			if a := &r.Spec.Actions[i]; (a.Verb == rca.VerbRelayout || a.Verb == rca.VerbCordon) && !yield(a.Target.Name) {
 				return
 			}
 		}

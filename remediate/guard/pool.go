@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/unpend/unpend/rca"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 )
 
@@ -105,6 +106,8 @@ func outOfUse(n *corev1.Node) string {
 		return "marked"
 	case op != nil && op.Parked != "":
 		return "parked"
+	case op != nil && op.Quarantined != "":
+		return "quarantined"
 	case op != nil:
 		return "worked on"
 	case ready == nil || ready.Status != corev1.ConditionTrue:
@@ -143,16 +146,18 @@ func (p *pool) reasons() string {
 }
 
 // lastHealthy keeps the last node in use that offers what another incident waits
-// for: once it is re-made it may never offer that again.
+// for: once it is re-made it may never offer that again. A node that is closed for good
+// offers nothing to the plan's own incident either.
 func lastHealthy(q *question) Verdict {
 	p := q.survey()
 	if p.size < 2 {
 		return Verdict{}
 	}
+	closes := slices.ContainsFunc(q.plan.Spec.Actions, func(a rca.Action) bool { return a.Verb == rca.VerbCordon })
 	waiting := map[corev1.ResourceName]string{} // resource → the first incident that waits for it
 	for incident, names := range q.view.Wanted {
 		for _, name := range names {
-			if first, ok := waiting[name]; incident != q.plan.Spec.Incident && (!ok || incident < first) {
+			if first, ok := waiting[name]; (closes || incident != q.plan.Spec.Incident) && (!ok || incident < first) {
 				waiting[name] = incident
 			}
 		}

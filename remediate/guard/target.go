@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -57,7 +58,7 @@ func completeAction(a *rca.Action) error {
 	case rca.VerbPatch, rca.VerbRecreate:
 		return completePatch(a.Patch)
 	case rca.VerbRelayout:
-		return completeRelayout(a.Relayout)
+		return completeRelayout(a)
 	}
 	return nil
 }
@@ -67,7 +68,7 @@ func writable(verb string) []string {
 	switch verb {
 	case rca.VerbEvict:
 		return []string{"Pod"}
-	case rca.VerbUncordon, rca.VerbRelayout:
+	case rca.VerbCordon, rca.VerbUncordon, rca.VerbRelayout:
 		return []string{"Node"}
 	case rca.VerbPatch:
 		return []string{"Deployment", "StatefulSet", "ReplicaSet", "DaemonSet", "ResourceQuota", "Pod"}
@@ -110,12 +111,34 @@ func completePatch(patch json.RawMessage) error {
 	return nil
 }
 
-func completeRelayout(r *rca.Relayout) error {
+// completeRelabel wants a layout that re-makes no GPU to be what they all have, by what
+// the plan relies on, and to evict nobody.
+func completeRelabel(a *rca.Action) error {
+	r := a.Relayout
+	instances := 0
+	for gpu, wanted := range r.Layouts {
+		was, known := layout(a.Relies[fmt.Sprintf("gpu%d", gpu)])
+		if !known || !maps.Equal(was, without0(wanted)) {
+			return errors.New("it names no GPU")
+		}
+		instances += len(was)
+	}
+	if instances == 0 || len(r.Victims) > 0 || len(r.Entry) > 0 || r.ConfigMap != nil || r.First != "" {
+		return errors.New("it names no GPU")
+	}
+	return nil
+}
+
+func completeRelayout(a *rca.Action) error {
+	r := a.Relayout
 	if r.Config == "" || len(validation.IsValidLabelValue(r.Config)) > 0 {
 		return fmt.Errorf("%q is not the name of a config", r.Config)
 	}
+	if len(validation.IsValidLabelValue(r.First)) > 0 {
+		return fmt.Errorf("%q is not the name of a config", r.First)
+	}
 	if len(r.GPUs) == 0 {
-		return errors.New("it names no GPU")
+		return completeRelabel(a)
 	}
 	instances := 0
 	for i, gpu := range r.GPUs {

@@ -25,10 +25,16 @@ type Operation struct {
 	PriorState string `json:"priorState,omitempty"`
 	// Parked says why the node was left cordoned.
 	Parked string `json:"parked,omitempty"`
+	// Quarantined says why the node is kept closed by a plan that has done so on purpose.
+	Quarantined string `json:"quarantined,omitempty"`
 }
 
+// Kept says whether the node is left cordoned on purpose, and nobody works on it.
+func (o *Operation) Kept() bool { return o.Parked != "" || o.Quarantined != "" }
+
 // OperationOn reads the mark of a node: nil when it has none, an error when somebody
-// has written something else there.
+// has written something else there. A person who opens a node that is quarantined has
+// ended that: what is left of its mark says nothing.
 func OperationOn(n *corev1.Node) (*Operation, error) {
 	text, marked := n.Annotations[OperationAnnotation]
 	if !marked {
@@ -37,6 +43,9 @@ func OperationOn(n *corev1.Node) (*Operation, error) {
 	var o Operation
 	if err := json.Unmarshal([]byte(text), &o); err != nil || o.ID == "" {
 		return nil, fmt.Errorf("node %s: annotation %s is not one of ours: %q", n.Name, OperationAnnotation, text)
+	}
+	if o.Quarantined != "" && !n.Spec.Unschedulable {
+		return nil, nil
 	}
 	return &o, nil
 }

@@ -99,7 +99,7 @@ const (
 	Queued     Phase = "Queued"     // approved; a guard-rail says wait
 	Running    Phase = "Running"    // being carried out
 	Undoing    Phase = "Undoing"    // something went wrong: what was begun is taken back
-	Succeeded  Phase = "Succeeded"  // the pod runs
+	Succeeded  Phase = "Succeeded"  // the pod runs, or what schedules none was done
 	Failed     Phase = "Failed"     // what was begun is taken back, or message names what stays
 	Parked     Phase = "Parked"     // could not be taken back: a node is left cordoned on purpose
 	Stale      Phase = "Stale"      // the world had changed; nothing was written

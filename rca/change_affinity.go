@@ -1,0 +1,202 @@
+package rca
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// mostWeight is the strongest a preference can be: what is no longer required is still
+// what the workload would rather have.
+const mostWeight = 100
+
+// resolveAffinity lists what lets the pod come to a node that the affinity of pods keeps
+// it from: the pods that stand in its way leave, or it only prefers what it required.
+// Each is a guess at what the InterPodAffinity plugin minds; the plugin itself judges it.
+func (c *Case) resolveAffinity(n *nodeView) []change {
+	var out []change
+	victims, movable := c.standsApart(n)
+	if movable && len(victims) > 0 {
+		ch := c.evictFor(PodAffinityConflict, victims)
+		ch.kind = MovePods
+		ch.title = "move " + podList(victims) + " off " + n.Name + ", away from what may not be together"
+		out = append(out, ch)
+	}
+	if ch, ok := c.preferAffinity(n); ok {
+		out = append(out, ch)
+	}
+	return out
+}
+
+// standsApart are the pods of the node itself that the pod's anti-affinity, or their own,
+// keeps it apart from; false when one of them may not leave, or stands in the way from
+// another node: to empty a whole zone is nothing to offer.
+func (c *Case) standsApart(n *nodeView) ([]*corev1.Pod, bool) {
+	var out []*corev1.Pod
+	for _, other := range c.world.sortedNodes() {
+		for _, p := range other.pods {
+			apart := func(of, from *corev1.Pod) bool {
+				return slices.ContainsFunc(apartFrom(of), func(t corev1.PodAffinityTerm) bool {
+					return c.matches(t, of, from) && sameDomain(t.TopologyKey, n.Node, other.Node)
+				})
+			}
+			if p == c.Pod || !apart(c.Pod, p) && !apart(p, c.Pod) {
+				continue
+			}
+			if other != n || !c.mayLeave(p) {
+				return nil, false
+			}
+			out = append(out, p)
+		}
+	}
+	return out, true
+}
+
+func apartFrom(p *corev1.Pod) []corev1.PodAffinityTerm {
+	if p.Spec.Affinity == nil || p.Spec.Affinity.PodAntiAffinity == nil {
+		return nil
+	}
+	return p.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+}
+
+func togetherWith(p *corev1.Pod) []corev1.PodAffinityTerm {
+	if p.Spec.Affinity == nil || p.Spec.Affinity.PodAffinity == nil {
+		return nil
+	}
+	return p.Spec.Affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+}
+
+func sameDomain(key string, a, b *corev1.Node) bool {
+	of, ok := a.Labels[key]
+	is, there := b.Labels[key]
+	return ok && there && is == of
+}
+
+// matches says whether a term of one pod is about another (scheduler framework,
+// AffinityTerm.Matches). matchLabelKeys are in the selector: the API server puts them there.
+func (c *Case) matches(t corev1.PodAffinityTerm, of, other *corev1.Pod) bool {
+	selector, err := metav1.LabelSelectorAsSelector(t.LabelSelector)
+	if err != nil || !selector.Matches(labels.Set(other.Labels)) {
+		return false
+	}
+	if len(t.Namespaces) == 0 && t.NamespaceSelector == nil {
+		return other.Namespace == of.Namespace
+	}
+	if slices.Contains(t.Namespaces, other.Namespace) {
+		return true
+	}
+	spaces, err := metav1.LabelSelectorAsSelector(t.NamespaceSelector)
+	if err != nil {
+		return false
+	}
+	for _, ns := range c.world.state.Namespaces {
+		if ns.Name == other.Namespace {
+			return spaces.Matches(labels.Set(ns.Labels))
+		}
+	}
+	return spaces.Empty()
+}
+
+// found says whether a pod that a term is about runs in the node's domain.
+func (c *Case) found(t corev1.PodAffinityTerm, n *nodeView) bool {
+	for _, other := range c.world.sortedNodes() {
+		if sameDomain(t.TopologyKey, n.Node, other.Node) && slices.ContainsFunc(other.pods, func(p *corev1.Pod) bool { return c.matches(t, c.Pod, p) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// preferAffinity makes the terms that the node does not meet, and no others, wishes.
+func (c *Case) preferAffinity(n *nodeView) (change, bool) {
+	var unmet, broken []int
+	var texts []string
+	for i, t := range togetherWith(c.Pod) {
+		if !c.found(t, n) {
+			unmet = append(unmet, i)
+			texts = append(texts, "near "+aboutText(t))
+		}
+	}
+	for i, t := range apartFrom(c.Pod) {
+		if c.found(t, n) {
+			broken = append(broken, i)
+			texts = append(texts, "apart from "+aboutText(t))
+		}
+	}
+	if len(texts) == 0 {
+		return change{}, false
+	}
+	title := "prefer, and no longer require, to be " + strings.Join(texts, " and ")
+	return c.once(title, func(title string) change {
+		ch := change{kind: FixSelector, cause: PodAffinityConflict, minutes: 1, risk: "medium", title: title + " in " + c.workloadName(),
+			pod: func(p *corev1.Pod) { p.Spec.Affinity = preferring(p.Spec.Affinity, unmet, broken) }}
+		spec := c.template()
+		if spec == nil {
+			spec = &c.Pod.Spec
+		}
+		made := &corev1.Pod{Spec: *spec}
+		if len(togetherWith(made)) != len(togetherWith(c.Pod)) || len(apartFrom(made)) != len(apartFrom(c.Pod)) {
+			ch.manual = true // somebody gives its pods terms that the template does not have
+			ch.commands = []string{fmt.Sprintf("kubectl -n %s edit %s  # the affinity of its pods is not of its template: see who sets it", c.next().Namespace, c.workloadName())}
+			return ch
+		}
+		c.editTemplate(&ch, map[string]any{"affinity": affinityPatch(preferring(spec.Affinity, unmet, broken), unmet, broken)}, false)
+		return ch
+	}), true
+}
+
+// preferring is the affinity with some terms moved from what is required to what is
+// preferred.
+func preferring(from *corev1.Affinity, unmet, broken []int) *corev1.Affinity {
+	a := from.DeepCopy()
+	move := func(required *[]corev1.PodAffinityTerm, preferred *[]corev1.WeightedPodAffinityTerm, which []int) {
+		var rest []corev1.PodAffinityTerm
+		for i, t := range *required {
+			if slices.Contains(which, i) {
+				*preferred = append(*preferred, corev1.WeightedPodAffinityTerm{Weight: mostWeight, PodAffinityTerm: t})
+			} else {
+				rest = append(rest, t)
+			}
+		}
+		*required = rest
+	}
+	if len(unmet) > 0 {
+		move(&a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution, &a.PodAffinity.PreferredDuringSchedulingIgnoredDuringExecution, unmet)
+	}
+	if len(broken) > 0 {
+		move(&a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution, &a.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution, broken)
+	}
+	return a
+}
+
+// affinityPatch writes the lists that have changed; the API takes each as a whole.
+func affinityPatch(a *corev1.Affinity, unmet, broken []int) map[string]any {
+	lists := func(required []corev1.PodAffinityTerm, preferred []corev1.WeightedPodAffinityTerm) map[string]any {
+		out := map[string]any{"requiredDuringSchedulingIgnoredDuringExecution": nil, "preferredDuringSchedulingIgnoredDuringExecution": preferred}
+		if len(required) > 0 {
+			out["requiredDuringSchedulingIgnoredDuringExecution"] = required
+		}
+		return out
+	}
+	out := map[string]any{}
+	if len(unmet) > 0 {
+		out["podAffinity"] = lists(a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution, a.PodAffinity.PreferredDuringSchedulingIgnoredDuringExecution)
+	}
+	if len(broken) > 0 {
+		out["podAntiAffinity"] = lists(a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution, a.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution)
+	}
+	return out
+}
+
+// aboutText names the pods that a term is about, and how near.
+func aboutText(t corev1.PodAffinityTerm) string {
+	who := metav1.FormatLabelSelector(t.LabelSelector)
+	if t.LabelSelector != nil && len(t.LabelSelector.MatchLabels)+len(t.LabelSelector.MatchExpressions) == 0 {
+		who = "all pods"
+	}
+	return fmt.Sprintf("%s (%s)", who, t.TopologyKey)
+}

@@ -1,0 +1,131 @@
+package rca
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// loosenSpread lists what lets the pod come to a node that its spread constraints leave
+// out: the least more of skew that takes it, where that can help, and the wish alone. The
+// least comes first, for it is tried first; the PodTopologySpread plugin judges both.
+func (c *Case) loosenSpread(n *nodeView) []change {
+	var raised, wished []corev1.TopologySpreadConstraint
+	var texts, names []string
+	raisable := true
+	for _, s := range c.Pod.Spec.TopologySpreadConstraints {
+		if s.WhenUnsatisfiable != corev1.DoNotSchedule {
+			continue
+		}
+		skew, ok := c.skew(n, s)
+		if ok && skew <= s.MaxSkew {
+			continue
+		}
+		if raisable = raisable && ok; ok {
+			more := s
+			more.MaxSkew = skew
+			raised = append(raised, more)
+			texts = append(texts, fmt.Sprintf("%s from %d to %d", s.TopologyKey, s.MaxSkew, skew))
+		}
+		wish := s
+		wish.WhenUnsatisfiable = corev1.ScheduleAnyway
+		wish.MinDomains = nil // only of what is required
+		wished = append(wished, wish)
+		names = append(names, s.TopologyKey)
+	}
+	var out []change
+	if raisable && len(raised) > 0 {
+		out = append(out, c.spreadBy("raise the skew allowed over "+strings.Join(texts, ", ")+" (less evenly spread)", raised))
+	}
+	if len(wished) > 0 {
+		// Named to be tried after the other: of equal cost the first by title is.
+		out = append(out, c.spreadBy("wish only, and no longer require, to be spread over "+strings.Join(names, ", "), wished))
+	}
+	return out
+}
+
+// skew is how far apart the pod would leave the domains of a constraint if it came to the
+// node; false where the node has no domain.
+func (c *Case) skew(n *nodeView, s corev1.TopologySpreadConstraint) (int32, bool) {
+	here, ok := n.Labels[s.TopologyKey]
+	selector, err := metav1.LabelSelectorAsSelector(s.LabelSelector)
+	if !ok || err != nil {
+		return 0, false
+	}
+	counts := map[string]int32{here: 0}
+	for _, other := range c.world.sortedNodes() {
+		domain, ok := other.Labels[s.TopologyKey]
+		if !ok || !c.spreadOver(s, other) {
+			continue
+		}
+		counts[domain] += 0
+		for _, p := range other.pods {
+			if p.Namespace == c.Pod.Namespace && p.DeletionTimestamp == nil && selector.Matches(labels.Set(p.Labels)) {
+				counts[domain]++
+			}
+		}
+	}
+	least := counts[here]
+	for _, k := range counts {
+		least = min(least, k)
+	}
+	if s.MinDomains != nil && int32(len(counts)) < *s.MinDomains {
+		least = 0
+	}
+	self := int32(0)
+	if selector.Matches(labels.Set(c.Pod.Labels)) {
+		self = 1
+	}
+	return counts[here] + self - least, true
+}
+
+// spreadOver says whether a node counts for a constraint (podtopologyspread/common.go,
+// matchNodeInclusionPolicies): as a rule, where the pod's selector takes it, whatever its
+// taints.
+func (c *Case) spreadOver(s corev1.TopologySpreadConstraint, n *nodeView) bool {
+	if (s.NodeAffinityPolicy == nil || *s.NodeAffinityPolicy == corev1.NodeInclusionPolicyHonor) && !c.nodeMatches(n) {
+		return false
+	}
+	return s.NodeTaintsPolicy == nil || *s.NodeTaintsPolicy == corev1.NodeInclusionPolicyIgnore || len(untolerated(c.Pod, n.Node)) == 0
+}
+
+// spreadBy writes constraints in the place of those that they were made from.
+func (c *Case) spreadBy(title string, changed []corev1.TopologySpreadConstraint) change {
+	return c.once(title, func(title string) change {
+		edit := func(list []corev1.TopologySpreadConstraint) ([]corev1.TopologySpreadConstraint, bool) {
+			list = slices.Clone(list)
+			for _, s := range changed {
+				i := slices.IndexFunc(list, func(o corev1.TopologySpreadConstraint) bool {
+					return o.TopologyKey == s.TopologyKey && o.WhenUnsatisfiable == corev1.DoNotSchedule
+				})
+				if i < 0 {
+					return nil, false
+				}
+				list[i].MaxSkew, list[i].WhenUnsatisfiable, list[i].MinDomains = s.MaxSkew, s.WhenUnsatisfiable, s.MinDomains
+			}
+			return list, true
+		}
+		ch := change{kind: FixSelector, cause: TopologySpreadConflict, minutes: 1, risk: "medium", title: title + " in " + c.workloadName(),
+			pod: func(p *corev1.Pod) { p.Spec.TopologySpreadConstraints, _ = edit(p.Spec.TopologySpreadConstraints) }}
+		spec := c.template()
+		if spec == nil {
+			spec = &c.Pod.Spec
+		}
+		list, ok := edit(spec.TopologySpreadConstraints)
+		if !ok {
+			ch.manual = true // the cluster's own default constraints, or somebody else's
+			ch.commands = []string{fmt.Sprintf("kubectl -n %s edit %s  # the constraints of its pods are not of its template: see who sets them", c.next().Namespace, c.workloadName())}
+			return ch
+		}
+		whole := []any{map[string]any{"$patch": "replace"}}
+		for _, s := range list {
+			whole = append(whole, s)
+		}
+		c.editTemplate(&ch, map[string]any{"topologySpreadConstraints": whole}, false)
+		return ch
+	})
+}
