@@ -26,13 +26,13 @@ func (s *service) carryOut(ctx context.Context) (err error) {
 		return fmt.Errorf("ask who we are: %w", err)
 	}
 	ctrl.SetLogger(logr.FromSlogHandler(s.logger.Handler())) // for what in client-go and controller-runtime logs by no other
-	c := s.config.Remediate
+	c, self := s.config.Remediate, identity() // the same in Events as in the lease
 	failures := prometheus.NewCounter(prometheus.CounterOpts{Name: "unpend_event_failures_total", Help: "Events about steps that could not be made."})
 	if err := s.registry.Register(failures); err != nil {
 		return fmt.Errorf("register metrics: %w", err)
 	}
 	trail := &remediate.Trail{Path: c.Audit, Self: who.Status.UserInfo.Username, Now: s.now, Logger: s.logger,
-		Events: audit.NewEvents(s.client, identity(), s.now, failures)}
+		Events: audit.NewEvents(s.client, self, s.now, failures)}
 	defer func() {
 		if cerr := trail.Close(); err == nil {
 			err = cerr
@@ -43,7 +43,7 @@ func (s *service) carryOut(ctx context.Context) (err error) {
 			Evict: c.Deadlines.Evict.Duration, Leave: c.Deadlines.Leave.Duration, Manager: c.Deadlines.Manager.Duration,
 			Wedge: c.Deadlines.Wedge.Duration, Run: c.Deadlines.Run.Duration}}})
 	s.ready.set()
-	return x.Run(ctx, s.rest, identity())
+	return x.Run(ctx, s.rest, self)
 }
 
 // actAs speaks to the API server as a person.
@@ -68,8 +68,9 @@ func (c remediateConfig) namespace() string {
 	return "unpend"
 }
 
-// identity is the name that the leader's lease is held under: the pod's, which a
-// restarted container keeps; elsewhere one that no other process has.
+// identity is the name that the leader's lease is held under and Events are made by:
+// the pod's, which a restarted container keeps; elsewhere one that no other process
+// has, another at each call.
 func identity() string {
 	if pod := os.Getenv("POD_NAME"); pod != "" {
 		return pod
