@@ -196,10 +196,16 @@ func (x *Executor) hold(ctx context.Context, rem *v1alpha1.Remediation) error {
 		return err
 	}
 	approvals, err := x.store.Approvals(ctx, rem.Name)
-	if err == nil && actor(rem.UID, approvals) == nil {
-		err = fmt.Errorf("%w: the approval was taken back", ErrHalted)
+	if err != nil {
+		return err
 	}
-	return err
+	if no := rejection(rem, approvals); no != "" {
+		return fmt.Errorf("%w: %s", ErrHalted, no)
+	}
+	if actor(rem.UID, approvals) == nil {
+		return fmt.Errorf("%w: the approval was taken back", ErrHalted)
+	}
+	return nil
 }
 
 // finish ends a plan without a step more.

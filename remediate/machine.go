@@ -281,6 +281,8 @@ func phaseOf(why error) v1alpha1.Phase {
 		return v1alpha1.Stale
 	case errors.Is(why, ErrRefused):
 		return v1alpha1.Refused
+	case errors.Is(why, ErrHalted): // that is no failure of the plan, nor of the cluster
+		return v1alpha1.Stopped
 	}
 	return v1alpha1.Failed
 }

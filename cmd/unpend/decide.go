@@ -104,7 +104,7 @@ func follow(ctx context.Context, d remediate.Deps, plan string, report func(reme
 			err = untilChanged(ctx, d, rem)
 		}
 		if ctx.Err() != nil {
-			return rem, fmt.Errorf("no longer watching; the executor goes on (unpend remediations shows where it stands, unpend reject %.12s stops it)", plan)
+			return rem, fmt.Errorf("no longer watching; the executor goes on (unpend remediations shows where it stands, unpend reject %.12s stops it and takes it back)", plan)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("follow plan %.12s: %w", plan, err)

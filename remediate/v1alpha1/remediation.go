@@ -90,7 +90,7 @@ type Pod struct {
 }
 
 // Phase is where a Remediation stands.
-// +kubebuilder:validation:Enum=Pending;Queued;Running;Undoing;Succeeded;Failed;Parked;Stale;Expired;Refused;Rejected;Superseded
+// +kubebuilder:validation:Enum=Pending;Queued;Running;Undoing;Succeeded;Failed;Stopped;Parked;Stale;Expired;Refused;Rejected;Superseded
 type Phase string
 
 // The phases.
@@ -101,6 +101,7 @@ const (
 	Undoing    Phase = "Undoing"    // something went wrong: what was begun is taken back
 	Succeeded  Phase = "Succeeded"  // the pod runs
 	Failed     Phase = "Failed"     // what was begun is taken back, or message names what stays
+	Stopped    Phase = "Stopped"    // a person said stop under way; what was begun is taken back, or message names what stays
 	Parked     Phase = "Parked"     // could not be taken back: a node is left cordoned on purpose
 	Stale      Phase = "Stale"      // the world had changed; nothing was written
 	Expired    Phase = "Expired"    // nobody decided in time
