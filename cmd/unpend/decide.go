@@ -157,7 +157,7 @@ func (j *journal) read(rem *v1alpha1.Remediation) {
 		if strings.HasPrefix(e.Step, "undo/") {
 			text = "undo: " + text
 		}
-		j.tell(remediate.Step{N: i + 1, Of: max(of, i+1), Text: text, Done: e.Ended != nil && e.Error == ""})
+		j.tell(remediate.Step{N: i + 1, Of: max(of, i+1), Text: text, Done: e.Ended != nil && e.Error == "", Within: e.Deadline.Sub(e.Began.Time)})
 	}
 	if len(rem.Status.Journal) == 0 && !rem.Status.Phase.Ended() {
 		text := "the executor takes it up"

@@ -1,31 +1,19 @@
 package main
 
 import (
-	"bytes"
+	"fmt"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/unpend/unpend/remediate"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 	"github.com/unpend/unpend/testdata/controlplane"
 )
-
-// said is what a command answers.
-type said struct {
-	code     int
-	out, err string
-}
-
-// says runs a command in this process, as whoever's kubeconfig it is.
-func says(t *testing.T, kubeconfig string, args ...string) said {
-	t.Helper()
-	var out, err bytes.Buffer
-	code := run(t.Context(), append(append([]string{"unpend"}, args...), "--kubeconfig", kubeconfig), stdio{in: strings.NewReader(""), out: &out, err: &err})
-	return said{code, out.String(), err.String()}
-}
 
 // permit gives people rights of unpend.dev, and to see who leads.
 func (l *lane) permit(t *testing.T, who, resource string, verbs ...string) {
@@ -59,19 +47,19 @@ func TestRejectStopsWhatIsUnderWay(t *testing.T) {
 	proxy.set(proxy.onAnswer("POST pods/eviction #1", func() { c.budget(t) }))
 	// Without a name from its pod it makes one up, for all that it does.
 	newProcess(t, nil, "unpend", "run", "--mode", "approve", "--roles", "remediate", "--config", executorConfig(t, c.ns, unhurried), "--kubeconfig", proxy.kubeconfig).start(t)
-	c.approve(t)
+	c.watched(t)
 	c.reaches(t, time.Minute, "waits for the budget", func(s v1alpha1.RemediationStatus) bool { return s.Phase == v1alpha1.Running && s.Evicted == 1 })
 
 	plan := c.rem.Name[:12]
-	if got := says(t, eve, "reject", plan); got.code != exitRefused || !strings.Contains(got.err, `"eve" cannot create resource "approvals"`) || got.out != "" {
-		t.Errorf("who may not: %+v", got)
+	if code, out, errs := call(t, "reject", plan, "--kubeconfig", eve); code != exitRefused || !strings.Contains(errs, `"eve" cannot create resource "approvals"`) || out != "" {
+		t.Errorf("who may not: %d %s%s", code, out, errs)
 	}
 	if c.reaches(t, time.Second, "goes on", func(s v1alpha1.RemediationStatus) bool { return true }); c.rem.Status.Phase != v1alpha1.Running {
 		t.Errorf("it is %s", c.rem.Status.Phase)
 	}
-	got := says(t, alice, "reject", plan, "--reason", "the nightly job", "--executor-namespace", c.ns)
-	if want := "plan " + plan + " is told to stop: what was begun is taken back: " + c.rem.Spec.Title + "\nNext: unpend remediations " + plan + "\n"; got != (said{0, want, ""}) {
-		t.Errorf("%+v, want %q", got, want)
+	want := "plan " + plan + " is told to stop: what was begun is taken back: " + c.rem.Spec.Title + "\nNext: unpend remediations " + plan + "\n"
+	if code, out, errs := call(t, "reject", plan, "--reason", "the nightly job", "--executor-namespace", c.ns, "--kubeconfig", alice); code != 0 || out != want || errs != "" {
+		t.Errorf("%d %q %s, want %q", code, out, errs, want)
 	}
 	status := c.ends(t, time.Minute)
 	if status.Phase != v1alpha1.Stopped || !strings.Contains(status.Message, "halted: alice said no: the nightly job") || status.Evicted != 1 {
@@ -82,26 +70,60 @@ func TestRejectStopsWhatIsUnderWay(t *testing.T) {
 	}
 	must(t, c.Client().PolicyV1().PodDisruptionBudgets(c.ns).Delete(t.Context(), "all", metav1.DeleteOptions{}))
 	c.running(t, 3)
-	if got := says(t, alice, "reject", plan); got.code != exitRefused || !strings.Contains(got.err, "the plan is Stopped already") {
-		t.Errorf("once more: %+v", got)
+	if code, out, errs := call(t, "reject", plan, "--kubeconfig", alice); code != exitRefused || !strings.Contains(errs, "the plan is Stopped already") || out != "" {
+		t.Errorf("once more: %d %s%s", code, out, errs)
 	}
 	c.oneNo(t)
 	c.oneName(t)
 }
 
-// oneNo wants the API server to have taken one no, from its speaker.
+// watched has the person approve at a terminal, look on until the budget stands in the
+// way, and press Ctrl-C: nothing is lost.
+func (c *cell) watched(t *testing.T) {
+	t.Helper()
+	config := c.KubeconfigFor(t, approver, "system:masters") // reading takes many rights
+	fix := fmt.Sprintf("%s#%d", c.rem.Spec.Incident, c.rem.Spec.Fix)
+	p := newProcess(t, nil, "unpend", "approve", fix, "--plan", c.rem.Name, "--executor-namespace", c.ns, "--kubeconfig", config)
+	controlplane.Eventually(t, time.Minute, "an executor leads", func() (bool, string) {
+		_, err := c.Client().CoordinationV1().Leases(c.ns).Get(t.Context(), remediate.LeaderLease, metav1.GetOptions{})
+		return err == nil, fmt.Sprint(err)
+	})
+	p.start(t)
+	c.reaches(t, time.Minute, "waits for the budget", func(s v1alpha1.RemediationStatus) bool { return s.Evicted == 1 })
+	seen := func() string { return strings.Join(p.out.all(), "\n") }
+	controlplane.Eventually(t, 10*time.Second, "the eviction is shown", func() (bool, string) { return strings.Contains(seen(), "[ ] 4/11 evict "), seen() })
+	p.signal(syscall.SIGINT)
+	if code := p.exits(t, 10*time.Second); code != exitError {
+		t.Errorf("exit code %d", code)
+	}
+	for _, line := range []string{
+		"Ctrl-C: nothing is lost, the executor goes on ('unpend reject " + c.rem.Name[:12] + "' stops it and takes it back).",
+		"[x] 2/11 cordon " + c.node + "  ",
+		"s of at most 1m\n[x] 2/11 cordon ",
+		"unpend: no longer watching; the executor goes on (unpend remediations shows where it stands, unpend reject " + c.rem.Name[:12] + " stops it and takes it back)",
+	} {
+		if !strings.Contains(seen(), line) {
+			t.Errorf("it does not say %q", line)
+		}
+	}
+}
+
+// oneNo wants the API server to have taken one no beside the yes, from its speaker.
 func (c *cell) oneNo(t *testing.T) {
 	t.Helper()
 	nos := 0
 	for _, e := range c.AuditEvents(t) {
 		if e.ObjectRef.Resource == "approvals" && e.Verb == "create" && e.ResponseStatus.Code == 201 && e.User.Username == approver {
+			if e.ObjectRef.Name == c.rem.Name {
+				continue
+			}
 			if nos++; e.ObjectRef.Name != c.rem.Name+"-no" {
 				t.Errorf("%s was taken", e.ObjectRef.Name)
 			}
 		}
 	}
 	if nos != 1 {
-		t.Errorf("%d decisions of %s, want one", nos, approver)
+		t.Errorf("%d more decisions of %s, want one", nos, approver)
 	}
 }
 
