@@ -11,10 +11,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"helm.sh/helm/v3/pkg/chart"
-	"helm.sh/helm/v3/pkg/chart/loader"
-	"helm.sh/helm/v3/pkg/chartutil"
-	"helm.sh/helm/v3/pkg/engine"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -22,85 +18,25 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
-	"github.com/unpend/unpend/testdata/controlplane"
+	"github.com/unpend/unpend/testdata/chart"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
 const namespace = "unpend"
 
-type values = map[string]any
-
-func load(t testing.TB) *chart.Chart {
-	t.Helper()
-	c, err := loader.Load("charts/unpend")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
+type values = chart.Values
 
 // render renders the chart as `helm install` would; the error is a refusal by
 // the schema.
 func render(t testing.TB, v values) (map[string]string, error) {
 	t.Helper()
-	return renderIn(t, namespace, v)
+	return chart.Release{Namespace: namespace, Values: v}.Render(t)
 }
 
-func renderIn(t testing.TB, namespace string, v values) (map[string]string, error) {
-	t.Helper()
-	return renderFor(t, controlplane.Version, namespace, v)
-}
-
-// renderFor renders for a version of Kubernetes.
-func renderFor(t testing.TB, version, namespace string, v values) (map[string]string, error) {
-	t.Helper()
-	c := load(t)
-	if err := chartutil.ProcessDependencies(c, v); err != nil {
-		t.Fatal(err)
-	}
-	release := chartutil.ReleaseOptions{Name: "unpend", Namespace: namespace, IsInstall: true}
-	caps := chartutil.DefaultCapabilities.Copy()
-	caps.KubeVersion = chartutil.KubeVersion{Version: version}
-	all, err := chartutil.ToRenderValues(c, v, release, caps)
-	if err != nil {
-		return nil, err
-	}
-	out, err := engine.Engine{Strict: true}.Render(c, all)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out, nil
-}
-
-// objects are the rendered objects, in the order of the templates' names.
 func objects(t testing.TB, v values) []*unstructured.Unstructured {
 	t.Helper()
-	files, err := render(t, v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return parse(t, files)
-}
-
-func parse(t testing.TB, files map[string]string) []*unstructured.Unstructured {
-	t.Helper()
-	var out []*unstructured.Unstructured
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		if !strings.HasSuffix(name, ".yaml") {
-			continue
-		}
-		for doc := range strings.SplitSeq(files[name], "\n---\n") {
-			var o map[string]any
-			if err := yaml.UnmarshalStrict([]byte(doc), &o); err != nil {
-				t.Fatalf("%s: %v\n%s", name, err, doc)
-			}
-			if len(o) > 0 {
-				out = append(out, &unstructured.Unstructured{Object: o})
-			}
-		}
-	}
-	return out
+	return chart.Release{Namespace: namespace, Values: v}.Objects(t)
 }
 
 func one[T any](t testing.TB, objs []*unstructured.Unstructured, kind string) T {
@@ -394,7 +330,7 @@ func TestSchemaRefuses(t *testing.T) {
 
 // Every value of values.yaml is named by the schema and the other way round.
 func TestSchemaAndValuesAgree(t *testing.T) {
-	c := load(t)
+	c := chart.Load(t)
 	var schema struct {
 		Properties map[string]struct {
 			Properties map[string]any `json:"properties"`
@@ -429,7 +365,7 @@ func TestDeployment(t *testing.T) {
 	if diff := cmp.Diff([]string{"run", "--config", "/etc/unpend/config.yaml", "--roles", "watch,diagnose"}, pod.Containers[0].Args); diff != "" {
 		t.Error(diff)
 	}
-	if want := "ghcr.io/unpend/unpend:" + load(t).Metadata.AppVersion; pod.Containers[0].Image != want {
+	if want := "ghcr.io/unpend/unpend:" + chart.Load(t).Metadata.AppVersion; pod.Containers[0].Image != want {
 		t.Errorf("image %s", pod.Containers[0].Image)
 	}
 	full := one[appsv1.Deployment](t, objects(t, everything()), "Deployment").Spec.Template.Spec

@@ -17,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/yaml"
+
+	"github.com/unpend/unpend/testdata/chart"
 )
 
 const executor = "unpend-executor" // the name of all that is the executor's
@@ -114,11 +116,11 @@ func TestExecutorsRolesGolden(t *testing.T) {
 		"executor-legacy.yaml":          {"v1.35.9", approve()},
 		"executor-constrained-all.yaml": {"v1.37.1-gke.100", all},
 	} {
-		files, err := renderFor(t, c.version, namespace, c.values)
+		files, err := chart.Release{Namespace: namespace, Kubernetes: c.version, Values: c.values}.Render(t)
 		if err != nil {
 			t.Fatal(err)
 		}
-		objs := slices.DeleteFunc(parse(t, files), func(o *unstructured.Unstructured) bool {
+		objs := slices.DeleteFunc(chart.Parse(t, files), func(o *unstructured.Unstructured) bool {
 			return !strings.Contains(o.GetLabels()["app.kubernetes.io/name"], "executor")
 		})
 		got, err := yaml.Marshal(rolesOf(t, objs))
@@ -138,11 +140,11 @@ func TestExecutorsRulesAreBounded(t *testing.T) {
 	variants["groups alone"] = values{"mode": "approve", "remediate": values{"approvers": values{"groups": []any{"gpu-admins"}}}}
 	for _, version := range []string{"v1.30.0", "v1.35.0", "v1.36.0", "v1.37.1"} {
 		for name, v := range variants {
-			files, err := renderFor(t, version, namespace, v)
+			files, err := chart.Release{Namespace: namespace, Kubernetes: version, Values: v}.Render(t)
 			if err != nil {
 				t.Fatal(err)
 			}
-			for role, rules := range rolesOf(t, parse(t, files)) {
+			for role, rules := range rolesOf(t, chart.Parse(t, files)) {
 				for _, r := range rules {
 					if why := unbounded(r, version < "v1.36"); why != "" {
 						t.Errorf("%s, %s, %s: %s: %v", version, name, role, why, r)

@@ -18,6 +18,7 @@ import (
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/engine"
 
+	"github.com/unpend/unpend/testdata/chart"
 	"github.com/unpend/unpend/testdata/controlplane"
 )
 
@@ -25,11 +26,11 @@ import (
 // server is too old for it; and the kill switch under an upgrade.
 func TestImpersonation(t *testing.T) {
 	cp := controlplane.Start(t)
-	files, err := renderFor(t, "v1.35.0", namespace, approve())
+	files, err := chart.Release{Namespace: namespace, Kubernetes: "v1.35.0", Values: approve()}.Render(t)
 	if err != nil {
 		t.Fatal(err)
 	}
-	installAll(t, cp, parse(t, files))
+	installAll(t, cp, chart.Parse(t, files))
 	victims(t, cp)
 	t.Run("every rule is needed", func(t *testing.T) { ruleByRule(t, cp) })
 	t.Run("below 1.36", func(t *testing.T) { legacy(t, cp) })
@@ -154,7 +155,7 @@ func legacy(t *testing.T, cp *controlplane.ControlPlane) {
 func staysPaused(t *testing.T, cp *controlplane.ControlPlane) {
 	paused := func(v values) string {
 		t.Helper()
-		c := load(t)
+		c := chart.Load(t)
 		caps := chartutil.DefaultCapabilities.Copy()
 		caps.KubeVersion = chartutil.KubeVersion{Version: controlplane.Version}
 		all, err := chartutil.ToRenderValues(c, v, chartutil.ReleaseOptions{Name: "unpend", Namespace: namespace, IsUpgrade: true}, caps)
@@ -165,7 +166,7 @@ func staysPaused(t *testing.T, cp *controlplane.ControlPlane) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, o := range parse(t, files) {
+		for _, o := range chart.Parse(t, files) {
 			if o.GetName() == "unpend-guards" {
 				return fmt.Sprint(o.Object["data"].(values)["paused"])
 			}

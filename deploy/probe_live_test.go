@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/unpend/unpend/nodeprobe/sim"
+	"github.com/unpend/unpend/testdata/chart"
 	"github.com/unpend/unpend/testdata/controlplane"
 )
 
@@ -56,10 +57,9 @@ func TestProbeOnARealControlPlane(t *testing.T) {
 func install(t *testing.T, cp *controlplane.ControlPlane) {
 	t.Helper()
 	objs := probeOnly(t, nil)
-	namespacesFirst(objs)
-	send := newSender(cp)
+	send := chart.To(cp)
 	for _, o := range objs {
-		if err := send.create(t, o, nil); err != nil {
+		if err := send.Create(t, o); err != nil {
 			t.Fatalf("%s %s: %v", o.GetKind(), o.GetName(), err)
 		}
 	}

@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/yaml"
+
+	"github.com/unpend/unpend/testdata/chart"
 )
 
 const (
@@ -113,7 +115,7 @@ func TestTiers(t *testing.T) {
 			Tolerations:     []corev1.Toleration{{Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule}, {Key: "nvidia.com/gpu", Operator: corev1.TolerationOpExists}},
 			SecurityContext: want.pod, Volumes: want.volumes,
 			Containers: []corev1.Container{{
-				Name: "probe", Image: "ghcr.io/unpend/nodeprobe:" + load(t).Metadata.AppVersion, ImagePullPolicy: corev1.PullIfNotPresent,
+				Name: "probe", Image: "ghcr.io/unpend/nodeprobe:" + chart.Load(t).Metadata.AppVersion, ImagePullPolicy: corev1.PullIfNotPresent,
 				Env: want.env, VolumeMounts: want.mounts, Resources: pod.Containers[0].Resources,
 				SecurityContext: &corev1.SecurityContext{AllowPrivilegeEscalation: new(false), ReadOnlyRootFilesystem: new(true),
 					Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}, Add: want.add}},
@@ -186,7 +188,7 @@ func TestNothingComesInToTheProbe(t *testing.T) {
 // A namespace has 63 characters at most, and none ends in a dash.
 func TestProbesNamespaceFromALongOne(t *testing.T) {
 	release := strings.Repeat("a", 56) + "-" + strings.Repeat("b", 6)
-	files, err := renderIn(t, release, nil)
+	files, err := chart.Release{Namespace: release}.Render(t)
 	if err != nil {
 		t.Fatal(err)
 	}

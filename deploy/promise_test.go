@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/unpend/unpend/testdata/chart"
 	"github.com/unpend/unpend/testdata/controlplane"
 )
 
@@ -101,10 +102,9 @@ func installAll(t *testing.T, cp *controlplane.ControlPlane, objs []*unstructure
 	makeNamespace(t, cp.Client(), namespace, map[string]string{"pod-security.kubernetes.io/enforce": "restricted"})
 	makeNamespace(t, cp.Client(), "gpu-operator", nil)
 	makeRuntimeClass(t, cp.Client())
-	namespacesFirst(objs)
-	send := newSender(cp)
+	send := chart.To(cp)
 	for _, o := range objs {
-		if err := send.create(t, o, nil); err != nil {
+		if err := send.Create(t, o); err != nil {
 			t.Fatalf("%s %s: %v", o.GetKind(), o.GetName(), err)
 		}
 	}

@@ -12,11 +12,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/discovery/cached/memory"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/restmapper"
 
+	"github.com/unpend/unpend/testdata/chart"
 	"github.com/unpend/unpend/testdata/controlplane"
 )
 
@@ -37,17 +35,16 @@ func TestAPIServerAccepts(t *testing.T) {
 	makeNamespace(t, client, "probes", map[string]string{"pod-security.kubernetes.io/enforce": "privileged"})
 	makeRuntimeClass(t, client)
 
-	send := newSender(cp)
+	send := chart.To(cp)
 	for _, name := range slices.Sorted(maps.Keys(variants())) {
 		t.Run(name, func(t *testing.T) {
 			objs := objects(t, variants()[name])
-			namespacesFirst(objs)
 			for _, o := range objs {
 				how := dryRun
 				if o.GetKind() == "Namespace" {
 					how = nil
 				}
-				if err := send.create(t, o, how); err != nil {
+				if err := send.Create(t, o, how...); err != nil {
 					t.Errorf("%s %s: %v", o.GetKind(), o.GetName(), err)
 				}
 			}
@@ -69,49 +66,6 @@ func TestAPIServerAccepts(t *testing.T) {
 		if err := createPod(t, client, pod); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "restricted") {
 			t.Errorf("a pod that may escalate was answered with %v", err)
 		}
-	})
-}
-
-// sender sends rendered objects to an API server.
-type sender struct {
-	dyn    dynamic.Interface
-	mapper *restmapper.DeferredDiscoveryRESTMapper
-}
-
-func newSender(cp *controlplane.ControlPlane) sender {
-	return sender{cp.Dynamic(), restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(cp.Client().Discovery()))}
-}
-
-func (s sender) resource(t *testing.T, o *unstructured.Unstructured) dynamic.ResourceInterface {
-	t.Helper()
-	gvk := o.GroupVersionKind()
-	m, err := s.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if ns := o.GetNamespace(); ns != "" {
-		return s.dyn.Resource(m.Resource).Namespace(ns)
-	}
-	return s.dyn.Resource(m.Resource)
-}
-
-// create is strict: a field that the server does not know is an error.
-func (s sender) create(t *testing.T, o *unstructured.Unstructured, dryRun []string) error {
-	t.Helper()
-	_, err := s.resource(t, o).Create(t.Context(), o, metav1.CreateOptions{DryRun: dryRun, FieldValidation: metav1.FieldValidationStrict})
-	return err
-}
-
-// namespacesFirst is the order in which helm installs, as far as it matters.
-func namespacesFirst(objs []*unstructured.Unstructured) {
-	slices.SortStableFunc(objs, func(a, b *unstructured.Unstructured) int {
-		first := func(o *unstructured.Unstructured) int {
-			if o.GetKind() == "Namespace" {
-				return 0
-			}
-			return 1
-		}
-		return first(a) - first(b)
 	})
 }
 

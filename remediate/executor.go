@@ -47,7 +47,8 @@ type Executor struct {
 	store Store
 
 	mu       sync.Mutex
-	machines map[string]*machine // of plans that are being carried out
+	machines map[string]*machine  // of plans that are being carried out
+	later    map[string]time.Time // of plans the API server wants to be left alone with, until when; monotonic
 }
 
 // NewExecutor makes one.
@@ -60,15 +61,37 @@ func NewExecutor(o ExecutorOptions) *Executor {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	o.Locks = o.Namespace
-	return &Executor{ExecutorOptions: o, store: Store{o.Dynamic}, machines: map[string]*machine{}}
+	return &Executor{ExecutorOptions: o, store: Store{o.Dynamic}, machines: map[string]*machine{}, later: map[string]time.Time{}}
 }
 
 var _ reconcile.Reconciler = (*Executor)(nil)
 
-// Reconcile looks at one plan.
+// Reconcile looks at one plan, unless the API server wants to be left alone with it: a
+// change of the plan, or of another's lease, is no reason to ask sooner.
 func (x *Executor) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	if left := x.early(req.Name); left > 0 {
+		return reconcile.Result{RequeueAfter: left}, nil
+	}
 	again, err := x.Look(ctx, req.Name)
+	if delay := delayOf(err); delay > 0 {
+		x.Logger.WarnContext(ctx, "the API server wants to be left alone", "plan", req.Name, "for", delay.String(), "error", err)
+		again, err = delay, nil
+		x.mu.Lock()
+		x.later[req.Name] = time.Now().Add(delay)
+		x.mu.Unlock()
+	}
 	return reconcile.Result{RequeueAfter: again}, err
+}
+
+// early is how long the API server is to be left alone with a plan.
+func (x *Executor) early(plan string) time.Duration {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	left := time.Until(x.later[plan])
+	if left <= 0 {
+		delete(x.later, plan)
+	}
+	return left
 }
 
 // Look does for a plan what can be done now, and says when to look again; zero: when

@@ -5,15 +5,19 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
 // A write that the API server wants later is made once; how much later, and why, is
@@ -74,5 +78,27 @@ func TestOneWrite(t *testing.T) {
 				t.Errorf("%v after %d reads", err, reads)
 			}
 		})
+	}
+}
+
+// An API server that wants to be left alone with a plan is: whatever else changes.
+func TestLeavesAloneAsLongAsAsked(t *testing.T) {
+	asked := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked++
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(429)
+		io.WriteString(w, `{"apiVersion":"v1","kind":"Status","status":"Failure","reason":"TooManyRequests","code":429,"details":{"retryAfterSeconds":2}}`)
+	}))
+	defer server.Close()
+	x := NewExecutor(ExecutorOptions{Deps: Deps{Dynamic: dynamic.NewForConfigOrDie(&rest.Config{Host: server.URL}), Now: time.Now}})
+	for n, plan := range []string{"a", "a", "b"} {
+		got, err := x.Reconcile(t.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Name: plan}})
+		if err != nil || got.RequeueAfter <= time.Second || got.RequeueAfter > 2*time.Second {
+			t.Errorf("look %d, at %s: %+v, %v", n, plan, got, err)
+		}
+	}
+	if asked != 2 {
+		t.Errorf("asked %d times, want once about each plan", asked)
 	}
 }

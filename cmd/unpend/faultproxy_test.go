@@ -108,14 +108,14 @@ func (p *faultProxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	defer context.AfterFunc(line, cancel)()
-	r = r.WithContext(ctx)
+	a.Request = r.WithContext(ctx)
 	if fault != nil {
 		if answer := fault(a); answer != nil {
-			answer(w, r)
+			answer(w, a.Request)
 			return
 		}
 	}
-	p.up.ServeHTTP(w, r)
+	p.up.ServeHTTP(w, a.Request)
 }
 
 // set has a fault answer from now on; nil: none.

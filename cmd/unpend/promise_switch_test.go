@@ -85,7 +85,12 @@ func (l *lane) stopAt(t *testing.T, moment string) (*cell, stopped) {
 		})
 		turn()
 	}
-	at := <-turned
+	var at time.Time
+	select {
+	case at = <-turned:
+	case <-time.After(2 * time.Minute):
+		t.Fatal("the moment has not come")
+	}
 	status := c.ends(t, time.Minute)
 	s := stopped{undone: status.Ended.Sub(at)}
 	if status.Phase != v1alpha1.Stopped || !strings.Contains(status.Message, "halted: configmap "+c.ns+"/"+guard.ConfigMap+" says paused") {

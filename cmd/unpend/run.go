@@ -96,16 +96,15 @@ func (o *runOptions) serve(ctx context.Context, std stdio) error {
 	if err != nil {
 		return &codedError{exitUsage, err}
 	}
-	client, custom, err := o.clients()
+	config, err := o.rest()
 	if err != nil {
 		return err
 	}
-	config, err := o.kube.ToRESTConfig()
+	config.Wrap(hurried)
+	client, custom, err := clientsOf(config)
 	if err != nil {
-		return fmt.Errorf("read the kubeconfig: %w", err)
+		return err
 	}
-	config.QPS, config.Burst = 50, 100
-	config.Wrap(remediate.OneWrite)
 	s := &service{config: c, measure: measure, client: client, custom: custom, rest: config, now: time.Now, roles: o.roles, std: std, logger: slog.New(slog.NewJSONHandler(std.err, nil)), registry: prometheus.NewRegistry()}
 	return unreachable(s.run(ctx))
 }

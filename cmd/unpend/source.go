@@ -15,6 +15,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/unpend/unpend/rca/cluster"
@@ -51,14 +52,28 @@ func (s *source) state(ctx context.Context, namespace string, std stdio) (*clust
 	return st, nil
 }
 
-// clients talk protobuf where the kinds allow it.
-func (s *source) clients() (kubernetes.Interface, dynamic.Interface, error) {
+// rest is how the API server is spoken to.
+func (s *source) rest() (*rest.Config, error) {
 	config, err := s.kube.ToRESTConfig()
 	if err != nil {
-		return nil, nil, fmt.Errorf("read the kubeconfig: %w; check --kubeconfig and --context, or read a dump with -f", err)
+		return nil, fmt.Errorf("read the kubeconfig: %w; check --kubeconfig and --context, or read a dump with -f", err)
 	}
 	config.QPS, config.Burst = 50, 100
 	config.Wrap(remediate.OneWrite)
+	return config, nil
+}
+
+func (s *source) clients() (kubernetes.Interface, dynamic.Interface, error) {
+	config, err := s.rest()
+	if err != nil {
+		return nil, nil, err
+	}
+	return clientsOf(config)
+}
+
+// clientsOf talk protobuf where the kinds allow it.
+func clientsOf(config *rest.Config) (kubernetes.Interface, dynamic.Interface, error) {
+	config = rest.CopyConfig(config)
 	custom, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return nil, nil, fmt.Errorf("read the kubeconfig: %w", err)
