@@ -54,6 +54,7 @@ func whoMayDecide(t *testing.T, cp *controlplane.ControlPlane) tally {
 		}
 		u.wantEffects(t, admin, name, there, u.want)
 	}
+	spokenFor(t, cp, &n)
 	return n
 }
 
@@ -195,6 +196,7 @@ func approvalsAreTrue(t *testing.T, cp *controlplane.ControlPlane) tally {
 	unchanged(t, &n, root, a)
 	leaves(t, &n, root, a)
 	clearedAway(t, &n, cp)
+	heardOnce(t, cp, &n)
 	return n
 }
 

@@ -109,6 +109,11 @@ func (s Store) Forget(ctx context.Context, rem *v1alpha1.Remediation) error {
 // there is to say: that decision is given back, and stands. But a yes, whoever's, can be
 // followed by a no, and one no is enough: whoever's it is, it is given back.
 func (s Store) Decide(ctx context.Context, a *v1alpha1.Approval) (*v1alpha1.Approval, error) {
+	return s.decide(ctx, a, s)
+}
+
+// decide is Decide, where another client than ours writes.
+func (s Store) decide(ctx context.Context, a *v1alpha1.Approval, by Store) (*v1alpha1.Approval, error) {
 	plan, otherwise := a.Spec.Plan, v1alpha1.Second
 	no := a.Spec.Decision == v1alpha1.Reject
 	if no {
@@ -116,7 +121,7 @@ func (s Store) Decide(ctx context.Context, a *v1alpha1.Approval) (*v1alpha1.Appr
 	}
 	for _, name := range []string{plan, plan + otherwise} {
 		a.Name = name
-		made, err := s.create(ctx, v1alpha1.Approvals, a)
+		made, err := by.create(ctx, v1alpha1.Approvals, a)
 		if !apierrors.IsAlreadyExists(err) {
 			return as[v1alpha1.Approval](made, err)
 		}

@@ -51,13 +51,7 @@ func decision(ctx context.Context, d remediate.Deps, rem *v1alpha1.Remediation, 
 	}
 	a := remediate.NewApproval(rem, who, groups, says)
 	a.Spec.Via, a.Spec.Reason = "kubectl", reason
-	made, err := remediate.Store{Dynamic: d.Dynamic}.Decide(ctx, a)
-	if apierrors.IsForbidden(err) {
-		return fmt.Errorf("%w: %w", remediate.ErrRefused, err)
-	}
-	if err == nil && made.Spec.Decision != says {
-		return fmt.Errorf("%w: you have said %s to this plan already", remediate.ErrRefused, made.Spec.Decision)
-	}
+	_, err = remediate.Store{Dynamic: d.Dynamic}.Say(ctx, a)
 	return err
 }
 

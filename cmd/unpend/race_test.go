@@ -35,7 +35,8 @@ import (
 )
 
 // A race of R13 is two clicks of one person, from two processes, and one of another,
-// and each process tries three times. Two executors are up.
+// and each process tries three times; where the plan is recorded as Slack does that tries
+// again. Two executors are up.
 const (
 	races   = 1000
 	tries   = 3
@@ -62,6 +63,11 @@ func click(who, kubeconfig string, in io.Reader, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	known, err := remediate.NewIdentities([]remediate.Identity{{Slack: "U0" + who, User: who}})
+	if err != nil {
+		return err
+	}
+	slack := remediate.Decider{Identities: known, Dynamic: custom, ActAs: func(string, []string) (dynamic.Interface, error) { return custom, nil }}
 	store, lines := remediate.Store{Dynamic: custom}, bufio.NewScanner(in)
 	for lines.Scan() {
 		var rem v1alpha1.Remediation
@@ -69,7 +75,13 @@ func click(who, kubeconfig string, in io.Reader, out io.Writer) error {
 		rem.Name, rem.UID = plan, types.UID(uid)
 		var answers []string
 		for range tries {
-			a, err := store.Decide(context.Background(), remediate.NewApproval(&rem, who, nil, v1alpha1.Approve))
+			var a *v1alpha1.Approval
+			var err error
+			if uid == nobody {
+				a, err = store.Decide(context.Background(), remediate.NewApproval(&rem, who, nil, v1alpha1.Approve))
+			} else {
+				a, err = slack.Decide(context.Background(), remediate.Word{Caller: remediate.Caller{Via: remediate.ViaSlack, ID: "U0" + who}, Plan: plan, Remediation: rem.UID, Decision: v1alpha1.Approve})
+			}
 			if err != nil {
 				return err
 			}
@@ -98,10 +110,13 @@ func promiseR13(t *testing.T) {
 		carried, races-carried, time.Since(began).Seconds()))
 }
 
+// nobody is the uid of plans that are not recorded.
+const nobody = "nobody"
+
 // clicks is a race for a plan that no executor knows.
 func (r *racecourse) clicks(t *testing.T, n int) int {
 	t.Helper()
-	rem := v1alpha1.Remediation{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%x", sha256.Sum256(fmt.Append(nil, n))), UID: "nobody"}}
+	rem := v1alpha1.Remediation{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%x", sha256.Sum256(fmt.Append(nil, n))), UID: nobody}}
 	if r.race(t, rem) {
 		return 1
 	}
@@ -182,6 +197,7 @@ func (r *racecourse) permit(t *testing.T, people ...string) {
 	t.Helper()
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "racer"}, Rules: []rbacv1.PolicyRule{
 		{APIGroups: []string{v1alpha1.GroupVersion.Group}, Resources: []string{"approvals"}, Verbs: []string{"create", "get"}},
+		{APIGroups: []string{v1alpha1.GroupVersion.Group}, Resources: []string{"remediations"}, Verbs: []string{"get"}},
 		{APIGroups: []string{""}, Resources: []string{"pods/eviction"}, Verbs: []string{"create"}},
 		{APIGroups: []string{""}, Resources: []string{"pods/status"}, Verbs: []string{"patch"}}}}
 	_, err := r.Client().RbacV1().ClusterRoles().Create(t.Context(), role, metav1.CreateOptions{})
