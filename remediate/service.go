@@ -86,6 +86,12 @@ func (x *Executor) Run(ctx context.Context, config *rest.Config, identity string
 	if err := m.Add(manager.RunnableFunc(func(ctx context.Context) error { return x.watchBreaker(ctx, m.GetClient()) })); err != nil {
 		return fmt.Errorf("make the breaker: %w", err)
 	}
+	if err := m.Add(manager.RunnableFunc(func(ctx context.Context) error { return x.watchEnds(ctx, m.GetClient()) })); err != nil {
+		return fmt.Errorf("make what tells of ends: %w", err)
+	}
+	if err := x.metrics.register(x.Registerer); err != nil {
+		return err
+	}
 	if err := m.Start(ctx); err != nil {
 		return fmt.Errorf("carry plans out: %w", err)
 	}

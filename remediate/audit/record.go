@@ -65,7 +65,7 @@ const (
 	Parked   Result = "parked"
 	Undone   Result = "undone"
 	Stopped  Result = "stopped" // by a person, and undone
-	Torn     Result = "torn" // Open writes it: a line was not written to its end
+	Torn     Result = "torn"    // Open writes it: a line was not written to its end
 )
 
 var results = []Result{Begun, Done, Failed, Approved, Rejected, Refused, Parked, Undone, Stopped, Torn}

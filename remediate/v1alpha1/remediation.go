@@ -110,6 +110,15 @@ const (
 	Superseded Phase = "Superseded" // a newer plan for the same node took its place
 )
 
+// Phases are all of them, in the order of a plan's life.
+func Phases() []Phase {
+	return []Phase{Pending, Queued, Running, Undoing, Succeeded, Failed, Stopped, Parked, Stale, Expired, Refused, Rejected, Superseded}
+}
+
+// Told is the condition that says whether the end of a plan was handed to those who
+// notify people. A plan that has not ended, and one of an executor without a bus, has none.
+const Told = "Told"
+
 // Ended says whether nothing more will happen.
 func (p Phase) Ended() bool {
 	switch p {
