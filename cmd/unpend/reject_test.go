@@ -50,6 +50,7 @@ func TestRejectStopsWhatIsUnderWay(t *testing.T) {
 	c.watched(t)
 	c.reaches(t, time.Minute, "waits for the budget", func(s v1alpha1.RemediationStatus) bool { return s.Phase == v1alpha1.Running && s.Evicted == 1 })
 
+	c.listed(t)
 	plan := c.rem.Name[:12]
 	if code, out, errs := call(t, "reject", plan, "--kubeconfig", eve); code != exitRefused || !strings.Contains(errs, `"eve" cannot create resource "approvals"`) || out != "" {
 		t.Errorf("who may not: %d %s%s", code, out, errs)
@@ -105,6 +106,25 @@ func (c *cell) watched(t *testing.T) {
 		if !strings.Contains(seen(), line) {
 			t.Errorf("it does not say %q", line)
 		}
+	}
+}
+
+// listed wants the incident to be told of with its plan; to whoever may not read plans,
+// that it was not read.
+func (c *cell) listed(t *testing.T) {
+	t.Helper()
+	row := c.rem.Spec.Incident + "  " + c.ns + "/training   " // the evicted pods' workload has a longer name
+	code, out, errs := call(t, "incidents", "--kubeconfig", c.Kubeconfig())
+	if want := fmt.Sprintf("%s#%d step 4/11 (%s)  ", row, c.rem.Spec.Fix, approver); code != 0 || errs != "" || !strings.Contains(out, want) {
+		t.Errorf("%d %s%s, want %q", code, errs, out, want)
+	}
+	if code, out, errs := call(t, "incidents", "-n", "default", "--kubeconfig", c.Kubeconfig()); code != 0 || errs != "Nothing waits.\n" || strings.Contains(out, c.ns) {
+		t.Errorf("of another namespace: %d %s%s", code, errs, out)
+	}
+	c.Allow(t, "nora", "pods", "nodes", "nodegeometries.unpend.dev", "jobs.batch", "deployments.apps", "replicasets.apps")
+	code, out, errs = call(t, "incidents", "--kubeconfig", c.KubeconfigFor(t, "nora"))
+	if code != 0 || !strings.Contains(errs, "unread: Remediation: the right to list remediations.unpend.dev is missing: ") || !strings.Contains(out, row+"unread  ") {
+		t.Errorf("who may not: %d %s%s", code, errs, out)
 	}
 }
 
