@@ -99,7 +99,7 @@ func (l *lane) stopAt(t *testing.T, moment string) (*cell, stopped) {
 	if config := c.settled(t); config != "all-1g.5gb" {
 		t.Errorf("the node is left with %s", config)
 	}
-	c.running(t, 3)
+	c.running(t)
 	l.judge(t, c, b, at, &s)
 	return c, s
 }

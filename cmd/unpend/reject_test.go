@@ -55,7 +55,7 @@ func TestRejectStopsWhatIsUnderWay(t *testing.T) {
 	if code, out, errs := call(t, "reject", plan, "--kubeconfig", eve); code != exitRefused || !strings.Contains(errs, `"eve" cannot create resource "approvals"`) || out != "" {
 		t.Errorf("who may not: %d %s%s", code, out, errs)
 	}
-	if c.reaches(t, time.Second, "goes on", func(s v1alpha1.RemediationStatus) bool { return true }); c.rem.Status.Phase != v1alpha1.Running {
+	if c.reaches(t, time.Second, "goes on", func(v1alpha1.RemediationStatus) bool { return true }); c.rem.Status.Phase != v1alpha1.Running {
 		t.Errorf("it is %s", c.rem.Status.Phase)
 	}
 	want := "plan " + plan + " is told to stop: what was begun is taken back: " + c.rem.Spec.Title + "\nNext: unpend remediations " + plan + "\n"
@@ -70,7 +70,7 @@ func TestRejectStopsWhatIsUnderWay(t *testing.T) {
 		t.Errorf("the node is left with %s", config)
 	}
 	must(t, c.Client().PolicyV1().PodDisruptionBudgets(c.ns).Delete(t.Context(), "all", metav1.DeleteOptions{}))
-	c.running(t, 3)
+	c.running(t)
 	if code, out, errs := call(t, "reject", plan, "--kubeconfig", alice); code != exitRefused || !strings.Contains(errs, "the plan is Stopped already") || out != "" {
 		t.Errorf("once more: %d %s%s", code, out, errs)
 	}
