@@ -54,6 +54,7 @@ func whoMayDecide(t *testing.T, cp *controlplane.ControlPlane) tally {
 		}
 		u.wantEffects(t, admin, name, there, u.want)
 	}
+	spokenFor(t, cp, &n)
 	return n
 }
 
@@ -149,6 +150,10 @@ func approvalsAreTrue(t *testing.T, cp *controlplane.ControlPlane) tally {
 	kept.SetFinalizers([]string{"example.com/mine"})
 	third := approval(b, "ada")
 	third.SetName(a + "-3")
+	yesAsNo, no := approval(a, "ada"), approval(a, "ada")
+	yesAsNo.SetName(a + "-no")
+	no.SetName(a + "-no")
+	no.Object["spec"].(values)["decision"] = "Reject"
 	spoken := func(who string) string { return "policy: spec.approver is " + who }
 	create := func(c dynamic.Interface, r schema.GroupVersionResource, o *unstructured.Unstructured) error {
 		_, err := c.Resource(r).Create(t.Context(), o, metav1.CreateOptions{})
@@ -177,6 +182,8 @@ func approvalsAreTrue(t *testing.T, cp *controlplane.ControlPlane) tally {
 		{"the second click", adas, approvalsAPI, approval(a, "ada", "gpu-admins"), "there already"},
 		{"another's, in the same second", mias, approvalsAPI, approval(a, "mia"), "there already"},
 		{"the second person's", mias, approvalsAPI, approval(a+"-2", "mia", "gpu-admins"), "yes"},
+		{"a yes under the name of a no", adas, approvalsAPI, yesAsNo, "invalid"},
+		{"a no after the yes", adas, approvalsAPI, no, "yes"},
 		{"a plan in another's name", adas, remediationsAPI, remediation(a, "mia"), "policy: spec.requester is mia, and the caller is ada"},
 		{"a plan in a person's name, by the executor", its, remediationsAPI, remediation(a, "ada"), "policy: spec.requester is ada, and the caller is system:serviceaccount:unpend:unpend-executor"},
 		{"a plan that stays", adas, remediationsAPI, kept, "policy: a plan is recorded without finalizers and owners"},
@@ -189,6 +196,7 @@ func approvalsAreTrue(t *testing.T, cp *controlplane.ControlPlane) tally {
 	unchanged(t, &n, root, a)
 	leaves(t, &n, root, a)
 	clearedAway(t, &n, cp)
+	heardOnce(t, cp, &n)
 	return n
 }
 
@@ -196,12 +204,19 @@ func approvalsAreTrue(t *testing.T, cp *controlplane.ControlPlane) tally {
 // plan's word about its own status was not.
 func asMadeBy(t *testing.T, n *tally, root dynamic.Interface, a string) {
 	t.Helper()
-	n.same(t, "approvals", specs(t, root, a, a+"-2"), map[string]any{a: approval(a, "ada", "gpu-admins").Object["spec"], a + "-2": approval(a+"-2", "mia", "gpu-admins").Object["spec"]})
+	n.same(t, "approvals", specs(t, root, a, a+"-2"), map[string]any{a: approval(a, "ada", "gpu-admins").Object["spec"], a + "-2": approval(a+"-2", "mia", "gpu-admins").Object["spec"], a + "-no": said(a)})
 	made, err := root.Resource(remediationsAPI).Get(t.Context(), a, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	n.same(t, "status of the plan that says it was approved", made.Object["status"], nil)
+}
+
+// said is the no of ada.
+func said(name string) map[string]any {
+	spec := approval(name, "ada").Object["spec"].(values)
+	spec["decision"] = "Reject"
+	return spec
 }
 
 // specs are the approvals of a plan.
@@ -257,7 +272,7 @@ func clearedAway(t *testing.T, n *tally, cp *controlplane.ControlPlane) {
 	t.Helper()
 	its, adas := dynamic.NewForConfigOrDie(asExecutor(t, cp)), person{"ada", nil}.dynamic(t, cp)
 	for phase, want := range map[string]string{
-		"": "yes", "Pending": "yes", "Failed": "yes", "Stale": "yes", "Expired": "yes", "Refused": "yes", "Rejected": "yes", "Superseded": "yes",
+		"": "yes", "Pending": "yes", "Failed": "yes", "Stopped": "yes", "Stale": "yes", "Expired": "yes", "Refused": "yes", "Rejected": "yes", "Superseded": "yes",
 		"Queued": "policy", "Running": "policy", "Undoing": "policy", "Succeeded": "policy", "Parked": "policy",
 	} {
 		name := plan("phase " + phase)

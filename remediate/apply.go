@@ -102,6 +102,8 @@ type Step struct {
 	N, Of int
 	Text  string
 	Done  bool
+	// Within which it has to be done; it counts as failed then.
+	Within time.Duration
 }
 
 // Outcome is what became of an approved fix.

@@ -103,5 +103,6 @@ func (x *Executor) refuse(ctx context.Context, u *unreadable) (time.Duration, er
 	if err != nil {
 		return 0, fmt.Errorf("write that plan %s cannot be read: %w", rem.Name, err)
 	}
+	x.metrics.ended.WithLabelValues(outcome(phase)).Inc()
 	return x.Keep, nil
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -34,6 +35,12 @@ type ExecutorOptions struct {
 	// Self is the executor's user name: it records the plans that take a stale one's
 	// place.
 	Self string
+	// Publish hands the end of a plan to those who notify people. It is called until it
+	// has succeeded, and may be called again with the same notice after that, also by
+	// another leader. Nil: nobody is told.
+	Publish func(context.Context, Notice) error
+	// Registerer of the executor's metrics. May be nil.
+	Registerer prometheus.Registerer
 	// Keep ended plans so long (24 h): guard-rails look back at them.
 	Keep time.Duration
 }
@@ -44,7 +51,8 @@ type ExecutorOptions struct {
 // saves reading the journal again.
 type Executor struct {
 	ExecutorOptions
-	store Store
+	store   Store
+	metrics metrics
 
 	mu       sync.Mutex
 	machines map[string]*machine  // of plans that are being carried out
@@ -61,7 +69,7 @@ func NewExecutor(o ExecutorOptions) *Executor {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	o.Locks = o.Namespace
-	return &Executor{ExecutorOptions: o, store: Store{o.Dynamic}, machines: map[string]*machine{}, later: map[string]time.Time{}}
+	return &Executor{ExecutorOptions: o, store: Store{o.Dynamic}, metrics: newMetrics(), machines: map[string]*machine{}, later: map[string]time.Time{}}
 }
 
 var _ reconcile.Reconciler = (*Executor)(nil)
@@ -174,7 +182,7 @@ func (x *Executor) machine(ctx context.Context, rem *v1alpha1.Remediation) (*mac
 		return m, nil
 	}
 	r := &runner{Deps: x.Deps, rem: rem, report: func(Step) {}}
-	r.Save, r.Hold = x.store.Save, func(ctx context.Context) error { return x.hold(ctx, rem) }
+	r.Save, r.Hold = x.save, func(ctx context.Context) error { return x.hold(ctx, rem) }
 	m, err := r.machine()
 	if err != nil {
 		return nil, x.broken(ctx, rem, err)
@@ -219,10 +227,16 @@ func (x *Executor) hold(ctx context.Context, rem *v1alpha1.Remediation) error {
 		return err
 	}
 	approvals, err := x.store.Approvals(ctx, rem.Name)
-	if err == nil && actor(rem.UID, approvals) == nil {
-		err = fmt.Errorf("%w: the approval was taken back", ErrHalted)
+	if err != nil {
+		return err
 	}
-	return err
+	if no := rejection(rem, approvals); no != "" {
+		return fmt.Errorf("%w: %s", ErrHalted, no)
+	}
+	if actor(rem.UID, approvals) == nil {
+		return fmt.Errorf("%w: the approval was taken back", ErrHalted)
+	}
+	return nil
 }
 
 // finish ends a plan without a step more.
@@ -231,7 +245,16 @@ func (x *Executor) finish(ctx context.Context, rem *v1alpha1.Remediation, phase 
 	rem.Status.Phase, rem.Status.Message, rem.Status.Ended = phase, message, &now
 	x.drop(rem.Name)
 	(&runner{Deps: x.Deps, rem: rem}).remark(ctx, nil, resultOf(phase))
-	return x.store.Save(ctx, rem)
+	return x.save(ctx, rem)
+}
+
+// save writes the journal, and counts a plan that has come to its end by it.
+func (x *Executor) save(ctx context.Context, rem *v1alpha1.Remediation) error {
+	err := x.store.Save(ctx, rem)
+	if phase := rem.Status.Phase; err == nil && phase.Ended() {
+		x.metrics.ended.WithLabelValues(outcome(phase)).Inc()
+	}
+	return err
 }
 
 // misstated says what the recorded plan says of itself that is not so: the hash holds

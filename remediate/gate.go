@@ -185,7 +185,7 @@ func gpuResources(p *corev1.Pod) []corev1.ResourceName {
 // actor is the person a plan is carried out as: the first who approved it.
 func actor(rem types.UID, approvals []v1alpha1.Approval) *v1alpha1.Approval {
 	for i := range approvals {
-		if a := &approvals[i]; a.Spec.Decision == v1alpha1.Approve && a.Spec.Remediation == string(rem) {
+		if a := &approvals[i]; a.Spec.Decision == v1alpha1.Approve && a.Spec.Remediation == string(rem) && !strings.HasSuffix(a.Name, v1alpha1.No) {
 			return a
 		}
 	}

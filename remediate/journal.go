@@ -132,7 +132,7 @@ func (m *machine) soundEnd(there int) error {
 		return fmt.Errorf("status.phase: the plan is %s, and its last step has not failed", st.Phase)
 	case st.Failure == "":
 		return fmt.Errorf("status.failure: the plan is %s, and it does not say why", st.Phase)
-	case !slices.Contains([]v1alpha1.Phase{v1alpha1.Failed, v1alpha1.Stale, v1alpha1.Refused, v1alpha1.Parked}, st.EndsAs):
+	case !slices.Contains([]v1alpha1.Phase{v1alpha1.Failed, v1alpha1.Stopped, v1alpha1.Stale, v1alpha1.Refused, v1alpha1.Parked}, st.EndsAs):
 		return fmt.Errorf("status.endsAs: %q is not how a plan ends that is %s", st.EndsAs, st.Phase)
 	case (st.EndsAs == v1alpha1.Parked) != (st.Parking != ""):
 		return fmt.Errorf("status.parking: %q, and the plan ends as %s", st.Parking, st.EndsAs)

@@ -225,7 +225,7 @@ func (m *machine) endOf(ctx context.Context, s step, e *entry, err error) {
 // tell reports the steps of the way there; the way back is told by the error.
 func (m *machine) tell(s step, done bool) {
 	if n := slices.IndexFunc(m.program, func(o step) bool { return o.id == s.id }); n >= 0 {
-		m.report(Step{n + 1, len(m.program), s.text, done})
+		m.report(Step{n + 1, len(m.program), s.text, done, s.within})
 	}
 }
 
@@ -281,6 +281,8 @@ func phaseOf(why error) v1alpha1.Phase {
 		return v1alpha1.Stale
 	case errors.Is(why, ErrRefused):
 		return v1alpha1.Refused
+	case errors.Is(why, ErrHalted): // that is no failure of the plan, nor of the cluster
+		return v1alpha1.Stopped
 	}
 	return v1alpha1.Failed
 }

@@ -108,7 +108,7 @@ func older(t *testing.T, c *cell, d rca.Diagnosis, f rca.Fix) (refused, of int) 
 
 // used: a plan that has ended, however it did, is not begun again by another yes.
 func used(t *testing.T, c *cell, d rca.Diagnosis, f rca.Fix) (refused, of int) {
-	for _, phase := range []v1alpha1.Phase{v1alpha1.Succeeded, v1alpha1.Failed, v1alpha1.Parked, v1alpha1.Stale, v1alpha1.Expired, v1alpha1.Refused, v1alpha1.Rejected, v1alpha1.Superseded} {
+	for _, phase := range []v1alpha1.Phase{v1alpha1.Succeeded, v1alpha1.Failed, v1alpha1.Stopped, v1alpha1.Parked, v1alpha1.Stale, v1alpha1.Expired, v1alpha1.Refused, v1alpha1.Rejected, v1alpha1.Superseded} {
 		rem := c.recorded(t, d, f)
 		now := metav1.NowMicro()
 		rem.Status = v1alpha1.RemediationStatus{Phase: phase, Message: "it was", Ended: &now}

@@ -70,8 +70,8 @@ func (s *saga) steps() []step {
 	return out
 }
 
-// look reads the node, and our mark on it: nil when it has none. After the cordon,
-// nothing is written to a node that is no longer ours.
+// ours reads the node, and our mark on it, without which it is an error: after the
+// cordon, nothing is written to a node that is no longer ours.
 func (s *saga) ours(ctx context.Context) (*corev1.Node, map[string]string, *v1alpha1.Operation, error) {
 	n, now, err := s.look(ctx, s.target)
 	if err != nil {

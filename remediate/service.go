@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -74,7 +73,7 @@ func (x *Executor) Run(ctx context.Context, config *rest.Config, identity string
 	}
 	x.Leads = x.leads(lock)
 	toPlan := func(_ context.Context, o client.Object) []reconcile.Request {
-		return []reconcile.Request{{NamespacedName: client.ObjectKey{Name: strings.TrimSuffix(o.GetName(), "-2")}}}
+		return []reconcile.Request{{NamespacedName: client.ObjectKey{Name: v1alpha1.PlanOf(o.GetName())}}}
 	}
 	// Their names are enough: one that cannot be read would else end the watch of all.
 	err = ctrl.NewControllerManagedBy(m).Named("remediation").For(&v1alpha1.Remediation{}, builder.OnlyMetadata).
@@ -87,6 +86,12 @@ func (x *Executor) Run(ctx context.Context, config *rest.Config, identity string
 	}
 	if err := m.Add(manager.RunnableFunc(func(ctx context.Context) error { return x.watchBreaker(ctx, m.GetClient()) })); err != nil {
 		return fmt.Errorf("make the breaker: %w", err)
+	}
+	if err := m.Add(manager.RunnableFunc(func(ctx context.Context) error { return x.watchEnds(ctx, m.GetClient()) })); err != nil {
+		return fmt.Errorf("make what tells of ends: %w", err)
+	}
+	if err := x.metrics.register(x.Registerer); err != nil {
+		return err
 	}
 	if err := m.Start(ctx); err != nil {
 		return fmt.Errorf("carry plans out: %w", err)

@@ -46,10 +46,14 @@ func (s Store) List(ctx context.Context) ([]v1alpha1.Remediation, error) {
 	return out, nil
 }
 
-// Approvals of a plan: the first person's and the second's, as far as they exist.
+// names of what can be said of a plan.
+func names(plan string) []string { return []string{plan, plan + v1alpha1.Second, plan + v1alpha1.No} }
+
+// Approvals of a plan: the first person's, the second's, and a no to either, as far as
+// they exist.
 func (s Store) Approvals(ctx context.Context, plan string) ([]v1alpha1.Approval, error) {
 	var out []v1alpha1.Approval
-	for _, name := range []string{plan, plan + "-2"} {
+	for _, name := range names(plan) {
 		a, err := as[v1alpha1.Approval](s.Dynamic.Resource(v1alpha1.Approvals).Get(ctx, name, metav1.GetOptions{}))
 		if apierrors.IsNotFound(err) {
 			continue
@@ -88,7 +92,7 @@ func (s Store) Record(ctx context.Context, rem *v1alpha1.Remediation) (*v1alpha1
 
 // Forget deletes a plan and the decisions on it.
 func (s Store) Forget(ctx context.Context, rem *v1alpha1.Remediation) error {
-	for _, name := range []string{rem.Name, rem.Name + "-2"} {
+	for _, name := range names(rem.Name) {
 		if err := s.Dynamic.Resource(v1alpha1.Approvals).Delete(ctx, name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("delete approval %s: %w", name, err)
 		}
@@ -102,12 +106,22 @@ func (s Store) Forget(ctx context.Context, rem *v1alpha1.Remediation) error {
 
 // Decide records a decision, as whoever the client is: the first person's under the
 // plan's name, another's under the second. Whoever has decided before has said all
-// there is to say: that decision is given back, and stands.
+// there is to say: that decision is given back, and stands. But a yes, whoever's, can be
+// followed by a no, and one no is enough: whoever's it is, it is given back.
 func (s Store) Decide(ctx context.Context, a *v1alpha1.Approval) (*v1alpha1.Approval, error) {
-	plan := a.Spec.Plan
-	for _, name := range []string{plan, plan + "-2"} {
+	return s.decide(ctx, a, s)
+}
+
+// decide is Decide, where another client than ours writes.
+func (s Store) decide(ctx context.Context, a *v1alpha1.Approval, by Store) (*v1alpha1.Approval, error) {
+	plan, otherwise := a.Spec.Plan, v1alpha1.Second
+	no := a.Spec.Decision == v1alpha1.Reject
+	if no {
+		otherwise = v1alpha1.No
+	}
+	for _, name := range []string{plan, plan + otherwise} {
 		a.Name = name
-		made, err := s.create(ctx, v1alpha1.Approvals, a)
+		made, err := by.create(ctx, v1alpha1.Approvals, a)
 		if !apierrors.IsAlreadyExists(err) {
 			return as[v1alpha1.Approval](made, err)
 		}
@@ -115,7 +129,10 @@ func (s Store) Decide(ctx context.Context, a *v1alpha1.Approval) (*v1alpha1.Appr
 		if err != nil {
 			return nil, fmt.Errorf("read approval %s: %w", name, err)
 		}
-		if is.Spec.Approver == a.Spec.Approver {
+		switch said := is.Spec; {
+		case said.Remediation != a.Spec.Remediation && (no || said.Approver == a.Spec.Approver):
+			return nil, fmt.Errorf("%w: %s has said %s to an earlier plan of that name: approval %s has to be deleted first", ErrRefused, said.Approver, said.Decision, name)
+		case no && said.Decision == v1alpha1.Reject, !no && said.Approver == a.Spec.Approver:
 			return is, nil
 		}
 	}

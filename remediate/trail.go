@@ -120,6 +120,8 @@ func resultOf(p v1alpha1.Phase) audit.Result {
 		return audit.Parked
 	case v1alpha1.Failed:
 		return audit.Undone
+	case v1alpha1.Stopped:
+		return audit.Stopped
 	case v1alpha1.Rejected:
 		return audit.Rejected
 	}

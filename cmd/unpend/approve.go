@@ -112,11 +112,14 @@ func (o *approveOptions) carrier(ctx context.Context, d remediate.Deps, found re
 	if err != nil {
 		return nil, err
 	}
-	if leads && !o.dryRun {
+	switch {
+	case o.dryRun:
+	case leads:
+		fmt.Fprintf(std.err, "Ctrl-C: nothing is lost, the executor goes on ('unpend reject %.12s' stops it and takes it back).\n", found.Fix.Plan)
 		return byExecutor(d, found), nil
-	}
-	if !o.dryRun {
+	default:
 		fmt.Fprintf(std.err, "No executor leads in namespace %s: the fix is applied from here, with your own rights.\n", o.namespace)
+		fmt.Fprintln(std.err, "Ctrl-C: no further step is begun, and what was begun is taken back before this ends.")
 	}
 	return fromHere(d, found.Diagnosis.Incident, found.Fix.ID, found.Fix.Plan), nil
 }
@@ -124,7 +127,7 @@ func (o *approveOptions) carrier(ctx context.Context, d remediate.Deps, found re
 // apply carries the fix out and shows its steps.
 func apply(ctx context.Context, d remediate.Deps, carry carrier, std stdio) error {
 	steps := terminal.NewSteps(std.err, isTerminal(std.err), d.Now)
-	out, err := carry(ctx, func(s remediate.Step) { steps.Update(s.N, s.Of, s.Text, s.Done) })
+	out, err := carry(ctx, func(s remediate.Step) { steps.Update(s.N, s.Of, s.Text, s.Within, s.Done) })
 	if cerr := steps.Close(); err == nil {
 		err = cerr
 	}

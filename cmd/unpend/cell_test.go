@@ -130,7 +130,7 @@ func (l *lane) cellFor(t *testing.T, executor, ns string) *cell {
 	_, err := l.Client().AppsV1().Deployments(c.ns).Create(t.Context(), &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "inference"},
 		Spec: appsv1.DeploymentSpec{Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: holders}}, metav1.CreateOptions{})
 	must(t, err)
-	c.running(t, 3)
+	c.running(t)
 	waits := template("2g.10gb", map[string]string{"app": "training"})
 	waits.Spec.RestartPolicy, waits.Spec.NodeSelector = corev1.RestartPolicyNever, holders.Spec.NodeSelector
 	_, err = l.Client().BatchV1().Jobs(c.ns).Create(t.Context(), &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "training"}, Spec: batchv1.JobSpec{Template: waits}}, metav1.CreateOptions{})
@@ -152,17 +152,17 @@ func (c *cell) pods(t *testing.T) []corev1.Pod {
 	return list.Items
 }
 
-// running waits until so many of the holders run.
-func (c *cell) running(t *testing.T, n int) {
+// running waits until all three holders run.
+func (c *cell) running(t *testing.T) {
 	t.Helper()
-	controlplane.Eventually(t, time.Minute, fmt.Sprintf("%d holders run", n), func() (bool, string) {
+	controlplane.Eventually(t, time.Minute, "all holders run", func() (bool, string) {
 		run := 0
 		for _, p := range c.pods(t) {
 			if p.Labels["app"] == "inference" && p.Status.Phase == corev1.PodRunning && p.DeletionTimestamp == nil {
 				run++
 			}
 		}
-		return run == n, fmt.Sprint(run, " run")
+		return run == 3, fmt.Sprint(run, " run")
 	})
 }
 

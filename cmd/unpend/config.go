@@ -7,6 +7,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/unpend/unpend/remediate"
 )
 
 // config is the one YAML file of `unpend run`: a key per room.
@@ -50,6 +52,10 @@ type remediateConfig struct {
 	Namespace string `json:"namespace"`
 	// Groups that approvers may be acted for with: those that impersonation is granted of.
 	Groups []string `json:"groups"`
+	// Identities say of people's ids in Slack, PagerDuty and the web page which Kubernetes
+	// users they are, and with which groups they decide. Who is not among them decides
+	// nothing.
+	Identities []remediate.Identity `json:"identities"`
 	// Audit is the file of the audit trail: lines of JSON, each with the hash of the one
 	// before. Without it there is no trail but the Events and the journals.
 	Audit string `json:"audit"`
@@ -81,6 +87,9 @@ func readConfig(path string) (config, error) {
 	}
 	if err := yaml.UnmarshalStrict(data, &c); err != nil {
 		return c, fmt.Errorf("%s: %w", path, err)
+	}
+	if _, err := c.identities(data); err != nil {
+		return c, fmt.Errorf("%s: remediate.identities: %w", path, err)
 	}
 	return c, nil
 }

@@ -219,7 +219,7 @@ func (c *cell) outcome(t *testing.T, status v1alpha1.RemediationStatus, fails bo
 		if status.Phase != v1alpha1.Failed || config != "all-1g.5gb" || !strings.Contains(status.Message, "says failed") {
 			t.Errorf("%s: %s, config %s", status.Phase, status.Message, config)
 		}
-		c.running(t, 3)
+		c.running(t)
 		return
 	}
 	if status.Phase != v1alpha1.Succeeded || config == "all-1g.5gb" || !strings.HasPrefix(status.Pod, c.ns+"/training-") {

@@ -51,13 +51,7 @@ func decision(ctx context.Context, d remediate.Deps, rem *v1alpha1.Remediation, 
 	}
 	a := remediate.NewApproval(rem, who, groups, says)
 	a.Spec.Via, a.Spec.Reason = "kubectl", reason
-	made, err := remediate.Store{Dynamic: d.Dynamic}.Decide(ctx, a)
-	if apierrors.IsForbidden(err) {
-		return fmt.Errorf("%w: %w", remediate.ErrRefused, err)
-	}
-	if err == nil && made.Spec.Decision != says {
-		return fmt.Errorf("%w: you have said %s to this plan already", remediate.ErrRefused, made.Spec.Decision)
-	}
+	_, err = remediate.Store{Dynamic: d.Dynamic}.Say(ctx, a)
 	return err
 }
 
@@ -104,7 +98,7 @@ func follow(ctx context.Context, d remediate.Deps, plan string, report func(reme
 			err = untilChanged(ctx, d, rem)
 		}
 		if ctx.Err() != nil {
-			return rem, fmt.Errorf("no longer watching; the executor goes on (unpend remediations shows where it stands, unpend reject %.12s stops it)", plan)
+			return rem, fmt.Errorf("no longer watching; the executor goes on (unpend remediations shows where it stands, unpend reject %.12s stops it and takes it back)", plan)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("follow plan %.12s: %w", plan, err)
@@ -157,7 +151,7 @@ func (j *journal) read(rem *v1alpha1.Remediation) {
 		if strings.HasPrefix(e.Step, "undo/") {
 			text = "undo: " + text
 		}
-		j.tell(remediate.Step{N: i + 1, Of: max(of, i+1), Text: text, Done: e.Ended != nil && e.Error == ""})
+		j.tell(remediate.Step{N: i + 1, Of: max(of, i+1), Text: text, Done: e.Ended != nil && e.Error == "", Within: e.Deadline.Sub(e.Began.Time)})
 	}
 	if len(rem.Status.Journal) == 0 && !rem.Status.Phase.Ended() {
 		text := "the executor takes it up"

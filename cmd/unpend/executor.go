@@ -18,32 +18,36 @@ import (
 	"github.com/unpend/unpend/remediate/audit"
 )
 
-// carryOut is the role that carries approved plans out. It speaks to the API server
-// alone: it needs no bus, and nobody can reach it.
+// carryOut is the role that carries approved plans out. It speaks to the API server,
+// and hands what became of a plan to the bus where there is one: it needs none, and
+// nobody can reach it.
 func (s *service) carryOut(ctx context.Context) (err error) {
 	who, err := s.client.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 	if err != nil {
 		return fmt.Errorf("ask who we are: %w", err)
 	}
 	ctrl.SetLogger(logr.FromSlogHandler(s.logger.Handler())) // for what in client-go and controller-runtime logs by no other
-	c := s.config.Remediate
+	c, self := s.config.Remediate, identity()                // the same in Events as in the lease
 	failures := prometheus.NewCounter(prometheus.CounterOpts{Name: "unpend_event_failures_total", Help: "Events about steps that could not be made."})
 	if err := s.registry.Register(failures); err != nil {
 		return fmt.Errorf("register metrics: %w", err)
 	}
 	trail := &remediate.Trail{Path: c.Audit, Self: who.Status.UserInfo.Username, Now: s.now, Logger: s.logger,
-		Events: audit.NewEvents(s.client, identity(), s.now, failures)}
+		Events: audit.NewEvents(s.client, self, s.now, failures)}
 	defer func() {
 		if cerr := trail.Close(); err == nil {
 			err = cerr
 		}
 	}()
-	x := remediate.NewExecutor(remediate.ExecutorOptions{Namespace: c.namespace(), Self: who.Status.UserInfo.Username, ActAs: s.actAs, Groups: c.Groups,
+	publish, done := s.notices()
+	defer done()
+	x := remediate.NewExecutor(remediate.ExecutorOptions{Publish: publish, Registerer: s.registry,
+		Namespace: c.namespace(), Self: who.Status.UserInfo.Username, ActAs: s.actAs, Groups: c.Groups,
 		Deps: remediate.Deps{Observe: trail.Observe, Measure: s.measure, Client: s.client, Dynamic: s.custom, Now: s.now, Logger: s.logger, Poll: c.Poll.Duration, Deadlines: remediate.Deadlines{
 			Evict: c.Deadlines.Evict.Duration, Leave: c.Deadlines.Leave.Duration, Manager: c.Deadlines.Manager.Duration,
 			Wedge: c.Deadlines.Wedge.Duration, Run: c.Deadlines.Run.Duration}}})
 	s.ready.set()
-	return x.Run(ctx, s.rest, identity())
+	return x.Run(ctx, s.rest, self)
 }
 
 // actAs speaks to the API server as a person.
@@ -68,8 +72,9 @@ func (c remediateConfig) namespace() string {
 	return "unpend"
 }
 
-// identity is the name that the leader's lease is held under: the pod's, which a
-// restarted container keeps; elsewhere one that no other process has.
+// identity is the name that the leader's lease is held under and Events are made by:
+// the pod's, which a restarted container keeps; elsewhere one that no other process
+// has, another at each call.
 func identity() string {
 	if pod := os.Getenv("POD_NAME"); pod != "" {
 		return pod

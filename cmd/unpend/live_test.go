@@ -234,6 +234,11 @@ func approveAndRun(t *testing.T, c *controlplane.ControlPlane, w want, incident 
 	if code != 0 || !strings.Contains(out, "runs (") {
 		t.Fatalf("exit %d: %s%s", code, out, errs)
 	}
+	for _, line := range []string{"Ctrl-C: no further step is begun, and what was begun is taken back before this ends.", " wait until the pod runs  0s of at most 5m"} {
+		if !strings.Contains(errs, line) {
+			t.Errorf("it does not say %q:\n%s", line, errs)
+		}
+	}
 	nodes, err := c.Client().CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)

@@ -34,7 +34,8 @@ import (
 )
 
 // A race of R13 is two clicks of one person, from two processes, and one of another,
-// and each process tries three times. Two executors are up.
+// and each process tries three times; where the plan is recorded as Slack does that tries
+// again. Two executors are up.
 const (
 	races   = 1000
 	tries   = 3
@@ -61,6 +62,11 @@ func click(who, kubeconfig string, in io.Reader, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	known, err := remediate.NewIdentities([]remediate.Identity{{Slack: "U0" + who, User: who}})
+	if err != nil {
+		return err
+	}
+	slack := remediate.Decider{Identities: known, Dynamic: custom, ActAs: func(string, []string) (dynamic.Interface, error) { return custom, nil }}
 	store, lines := remediate.Store{Dynamic: custom}, bufio.NewScanner(in)
 	for lines.Scan() {
 		var rem v1alpha1.Remediation
@@ -68,7 +74,13 @@ func click(who, kubeconfig string, in io.Reader, out io.Writer) error {
 		rem.Name, rem.UID = plan, types.UID(uid)
 		var answers []string
 		for range tries {
-			a, err := store.Decide(context.Background(), remediate.NewApproval(&rem, who, nil, v1alpha1.Approve))
+			var a *v1alpha1.Approval
+			var err error
+			if uid == nobody {
+				a, err = store.Decide(context.Background(), remediate.NewApproval(&rem, who, nil, v1alpha1.Approve))
+			} else {
+				a, err = slack.Decide(context.Background(), remediate.Word{Caller: remediate.Caller{Via: remediate.ViaSlack, ID: "U0" + who}, Plan: plan, Remediation: rem.UID, Decision: v1alpha1.Approve})
+			}
 			if err != nil {
 				return err
 			}
@@ -97,10 +109,13 @@ func promiseR13(t *testing.T) {
 		carried, races-carried, time.Since(began).Seconds()))
 }
 
+// nobody is the uid of plans that are not recorded.
+const nobody = "nobody"
+
 // clicks is a race for a plan that no executor knows.
 func (r *racecourse) clicks(t *testing.T, n int) int {
 	t.Helper()
-	rem := v1alpha1.Remediation{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%x", sha256.Sum256(fmt.Append(nil, n))), UID: "nobody"}}
+	rem := v1alpha1.Remediation{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%x", sha256.Sum256(fmt.Append(nil, n))), UID: nobody}}
 	if r.race(t, rem) {
 		return 1
 	}

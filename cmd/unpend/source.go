@@ -32,7 +32,7 @@ type source struct {
 
 func (s *source) flags(c *cobra.Command) {
 	c.Flags().StringArrayVarP(&s.files, "filename", "f", nil, "read dumps (files, folders, - for stdin) instead of the cluster")
-	c.Flags().BoolVarP(&s.all, "all-namespaces", "A", false, "look at every namespace")
+	c.Flags().BoolVarP(&s.all, "all-namespaces", "A", s.all, "look at every namespace")
 }
 
 // state reads the cluster once. The namespace is where kinds are read that may not

@@ -24,6 +24,7 @@ type whyOptions struct {
 	output    string
 	knowledge string
 	exitCode  bool
+	plans     bool // tell of each incident what is done about it
 }
 
 func (o *whyOptions) addFlags(c *cobra.Command) {
@@ -45,24 +46,6 @@ func whyCommand(kube *genericclioptions.ConfigFlags, std stdio) *cobra.Command {
 		Args: arguments(cobra.MaximumNArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			return o.why(c.Context(), args, std)
-		},
-	}
-	o.addFlags(c)
-	return c
-}
-
-func incidentsCommand(kube *genericclioptions.ConfigFlags, std stdio) *cobra.Command {
-	o := &whyOptions{source: source{kube: kube, all: true}}
-	c := &cobra.Command{
-		Use:     "incidents",
-		Short:   "List everything that waits, in a table",
-		Example: "  unpend incidents\n  unpend incidents -f testdata/scenarios/layout-mismatch",
-		Args:    arguments(cobra.NoArgs),
-		RunE: func(c *cobra.Command, _ []string) error {
-			if o.output == "" {
-				o.output = "wide"
-			}
-			return o.why(c.Context(), nil, std)
 		},
 	}
 	o.addFlags(c)
@@ -91,12 +74,18 @@ func (o *whyOptions) why(ctx context.Context, args []string, std stdio) error {
 	if err != nil {
 		return err
 	}
+	show := o.print
+	if o.plans {
+		show = func(std stdio, found []rca.Diagnosis, st *cluster.State) error {
+			return o.printIncidents(ctx, std, found, st)
+		}
+	}
 	if len(found) == 0 {
 		if err := asked.explainNothing(st, std.err); err != nil {
 			return err
 		}
 	}
-	if err := o.print(std, found, st); err != nil {
+	if err := show(std, found, st); err != nil {
 		return err
 	}
 	if o.exitCode && len(found) > 0 {

@@ -171,12 +171,19 @@ func (r *fileReader) take(h head, data []byte) error {
 	if h.Kind == "" || h.APIVersion == "" {
 		return errors.New("apiVersion or kind is missing")
 	}
+	if isRemediation(h.APIVersion, h.Kind) {
+		r.remediation(data)
+		return nil
+	}
 	if base, isList := strings.CutSuffix(h.Kind, "List"); isList && kindOf(h.APIVersion, h.Kind) == nil {
 		if k := kindOf(h.APIVersion, base); k != nil {
 			r.held[k.name] = true
 			if !k.readable(h.APIVersion) {
 				r.add(h.APIVersion, k, nil)
 			}
+		}
+		if isRemediation(h.APIVersion, base) && r.state.Remediations == nil {
+			r.state.Remediations = []json.RawMessage{}
 		}
 		return r.items(h.APIVersion, base, h.Items)
 	}
@@ -194,6 +201,7 @@ func (r *fileReader) items(apiVersion, base string, items []json.RawMessage) err
 	type decoded struct {
 		list bool
 		as   string
+		name string
 		kind *kind
 		obj  Object
 		err  error
@@ -213,7 +221,7 @@ func (r *fileReader) items(apiVersion, base string, items []json.RawMessage) err
 					d.err = err
 					continue
 				}
-				d.as = version
+				d.as, d.name = version, name
 				d.kind, d.obj, d.err = one(version, name, items[i])
 			}
 		})
@@ -226,9 +234,22 @@ func (r *fileReader) items(apiVersion, base string, items []json.RawMessage) err
 		if d.err != nil {
 			return fmt.Errorf("item %d: %w", i, d.err)
 		}
+		if isRemediation(d.as, d.name) {
+			r.remediation(items[i])
+		}
 		r.add(d.as, d.kind, d.obj)
 	}
 	return nil
+}
+
+// isRemediation tells a kind of ours that is no part of a diagnosis: it is kept as it is
+// for those who know it.
+func isRemediation(apiVersion, name string) bool {
+	return name == "Remediation" && strings.HasPrefix(apiVersion, "unpend.dev/")
+}
+
+func (r *fileReader) remediation(data []byte) {
+	r.state.Remediations = append(r.state.Remediations, bytes.Clone(data))
 }
 
 // usualHead is how kubectl begins an object, and rawHead how the API server does.

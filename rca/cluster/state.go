@@ -3,6 +3,7 @@
 package cluster
 
 import (
+	"encoding/json"
 	"sync"
 	"time"
 
@@ -54,6 +55,9 @@ type State struct {
 	// read in; empty in a dump that has none of them.
 	DeviceVersion   string
 	ClusterPolicies []*unstructured.Unstructured // nvidia.com/v1, the GPU Operator's
+	// Remediations are those of a dump, as it has them: no diagnosis reads them. Nil when
+	// it holds none, and on a live cluster.
+	Remediations []json.RawMessage
 	// PodGroups are gangs, by whose kind they are.
 	PodGroups PodGroups
 	// Geometries by node name: as probes reported them, else as the DRA driver's

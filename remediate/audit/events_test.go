@@ -91,6 +91,7 @@ func TestWordsOfAnEvent(t *testing.T) {
 		"begun":    {"Release", "StepBegun", "Normal", "default"},
 		"done":     {"Release", "StepDone", "Normal", "default"},
 		"failed":   {"Release", "StepFailed", "Warning", "default"},
+		"stopped":  {"Release", "PlanStopped", "Normal", "default"},
 		"undone":   {"Release", "StepUndone", "Normal", "default"},
 		"approved": {"Release", "PlanApproved", "Normal", "default"},
 		"rejected": {"Release", "PlanRejected", "Normal", "default"},

@@ -64,10 +64,11 @@ const (
 	Refused  Result = "refused"
 	Parked   Result = "parked"
 	Undone   Result = "undone"
-	Torn     Result = "torn" // Open writes it: a line was not written to its end
+	Stopped  Result = "stopped" // by a person, and undone
+	Torn     Result = "torn"    // Open writes it: a line was not written to its end
 )
 
-var results = []Result{Begun, Done, Failed, Approved, Rejected, Refused, Parked, Undone, Torn}
+var results = []Result{Begun, Done, Failed, Approved, Rejected, Refused, Parked, Undone, Stopped, Torn}
 
 const (
 	maxLine = 64 << 10 // bytes of a line without its end

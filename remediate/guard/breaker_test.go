@@ -82,6 +82,10 @@ func TestTripped(t *testing.T) {
 		{"failures", 4, func(v *View) { fail(v, noon, v1alpha1.Failed, v1alpha1.Parked, v1alpha1.Stale) },
 			func(v *View) { fail(v, noon, v1alpha1.Failed, v1alpha1.Parked, v1alpha1.Failed) }, never, never,
 			"3 plans failed within 1h (gpu-0000000000#1 (00000000), gpu-0000000001#1 (00000001), gpu-0000000002#1 (00000002)), the limit is 3"},
+		{"what people stopped", 4, func(v *View) {
+			fail(v, noon, v1alpha1.Stopped, v1alpha1.Stopped, v1alpha1.Stopped, v1alpha1.Failed, v1alpha1.Stopped, v1alpha1.Failed)
+		}, func(v *View) { fail(v, noon, v1alpha1.Stopped, v1alpha1.Failed, v1alpha1.Failed, v1alpha1.Parked) }, never, never,
+			"3 plans failed within 1h (gpu-0000000001#1 (00000001), gpu-0000000002#1 (00000002), gpu-0000000003#1 (00000003)), the limit is 3"},
 		{"failures of the hour", 4, func(v *View) { fail(v, noon.Add(-time.Hour), v1alpha1.Failed, v1alpha1.Failed, v1alpha1.Failed) },
 			func(v *View) {
 				fail(v, noon.Add(-time.Hour+time.Nanosecond), v1alpha1.Failed, v1alpha1.Failed, v1alpha1.Failed)

@@ -89,7 +89,7 @@ func Approved(plan *v1alpha1.Remediation, approvals []v1alpha1.Approval, persons
 	var dropped []string
 	for i := range approvals {
 		a := &approvals[i]
-		if a.Spec.Plan != plan.Name || a.Name != plan.Name && a.Name != plan.Name+"-2" {
+		if a.Spec.Plan != plan.Name || v1alpha1.PlanOf(a.Name) != plan.Name {
 			continue // of another plan
 		}
 		without := uncounted(plan, a, persons)
@@ -117,7 +117,7 @@ func uncounted(plan *v1alpha1.Remediation, a *v1alpha1.Approval, persons int) st
 	switch {
 	case plan.UID == "" || a.Spec.Remediation != string(plan.UID):
 		return fmt.Sprintf("that of %s is for another object of that name", who)
-	case a.Spec.Decision != v1alpha1.Approve:
+	case a.Spec.Decision != v1alpha1.Approve || a.Name == plan.Name+v1alpha1.No:
 		return fmt.Sprintf("that of %s says %q", who, a.Spec.Decision)
 	case who == "":
 		return "one does not say by whom"

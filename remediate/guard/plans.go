@@ -92,12 +92,12 @@ func endedAt(r *v1alpha1.Remediation) time.Time {
 }
 
 // changed says whether a plan that has ended left something other than it was: one
-// that failed before its first step did not.
+// that failed, or was stopped, before its first step did not.
 func changed(r *v1alpha1.Remediation) bool {
 	switch r.Status.Phase {
 	case v1alpha1.Succeeded, v1alpha1.Parked:
 		return true
-	case v1alpha1.Failed:
+	case v1alpha1.Failed, v1alpha1.Stopped:
 		return len(r.Status.Journal) > 0
 	}
 	return false

@@ -1,15 +1,20 @@
 package v1alpha1
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // Approval is a person's word on a plan. It is created as that person, so that RBAC
 // decides who may; an admission policy holds spec.approver and spec.groups to the
 // caller and denies every change. Its name is the plan's hash, a second person's has
-// "-2" behind it: a second click meets one that exists.
+// "-2" behind it: a second click meets one that exists. A no to what has been approved
+// already has "-no": it stops the plan, also under way.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Cluster,categories=unpend
-// +kubebuilder:validation:XValidation:rule="self.metadata.name == self.spec.plan || self.metadata.name == self.spec.plan + '-2'",message="the name is the plan, a second person's with -2 behind it"
+// +kubebuilder:validation:XValidation:rule="self.metadata.name == self.spec.plan || self.metadata.name == self.spec.plan + '-2' || self.metadata.name == self.spec.plan + '-no' && self.spec.decision == 'Reject'",message="the name is the plan, a second person's with -2 behind it, and of a no to what was approved with -no"
 // +kubebuilder:printcolumn:name="Decision",type=string,JSONPath=`.spec.decision`
 // +kubebuilder:printcolumn:name="Approver",type=string,JSONPath=`.spec.approver`
 // +kubebuilder:printcolumn:name="Via",type=string,JSONPath=`.spec.via`
@@ -20,6 +25,17 @@ type Approval struct {
 
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a decision does not change"
 	Spec ApprovalSpec `json:"spec"`
+}
+
+// The ends of an approval's name, behind its plan's.
+const (
+	Second = "-2"  // of a second person's
+	No     = "-no" // of a no to what has been approved
+)
+
+// PlanOf is the plan that an approval of this name is about.
+func PlanOf(approval string) string {
+	return strings.TrimSuffix(strings.TrimSuffix(approval, Second), No)
 }
 
 // ApprovalSpec is the decision.

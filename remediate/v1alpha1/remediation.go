@@ -90,7 +90,7 @@ type Pod struct {
 }
 
 // Phase is where a Remediation stands.
-// +kubebuilder:validation:Enum=Pending;Queued;Running;Undoing;Succeeded;Failed;Parked;Stale;Expired;Refused;Rejected;Superseded
+// +kubebuilder:validation:Enum=Pending;Queued;Running;Undoing;Succeeded;Failed;Stopped;Parked;Stale;Expired;Refused;Rejected;Superseded
 type Phase string
 
 // The phases.
@@ -101,6 +101,7 @@ const (
 	Undoing    Phase = "Undoing"    // something went wrong: what was begun is taken back
 	Succeeded  Phase = "Succeeded"  // the pod runs, or what schedules none was done
 	Failed     Phase = "Failed"     // what was begun is taken back, or message names what stays
+	Stopped    Phase = "Stopped"    // a person said stop under way; what was begun is taken back, or message names what stays
 	Parked     Phase = "Parked"     // could not be taken back: a node is left cordoned on purpose
 	Stale      Phase = "Stale"      // the world had changed; nothing was written
 	Expired    Phase = "Expired"    // nobody decided in time
@@ -108,6 +109,15 @@ const (
 	Rejected   Phase = "Rejected"   // a person said no
 	Superseded Phase = "Superseded" // a newer plan for the same node took its place
 )
+
+// Phases are all of them, in the order of a plan's life.
+func Phases() []Phase {
+	return []Phase{Pending, Queued, Running, Undoing, Succeeded, Failed, Stopped, Parked, Stale, Expired, Refused, Rejected, Superseded}
+}
+
+// Told is the condition that says whether the end of a plan was handed to those who
+// notify people. A plan that has not ended, and one of an executor without a bus, has none.
+const Told = "Told"
 
 // Ended says whether nothing more will happen.
 func (p Phase) Ended() bool {

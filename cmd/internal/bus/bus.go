@@ -21,11 +21,12 @@ type Topic struct {
 	stream, subject string
 }
 
-// The topics. Each keeps the newest message per incident only: an incident is
+// The topics. Each keeps the newest message per key only: an incident, or a plan, is
 // level-triggered, what is newer says all of it.
 var (
 	Incidents   = Topic{"INCIDENTS", "unpend.incident"}
 	Diagnoses   = Topic{"DIAGNOSES", "unpend.diagnosis"}
+	Outcomes    = Topic{"OUTCOMES", "unpend.outcome"} // of plans: keyed by incident and plan
 	deadLetters = Topic{"DEAD", "unpend.dead"}
 )
 
@@ -88,7 +89,7 @@ func Open(ctx context.Context, opts Options) (*Bus, error) {
 	if opts.Memory {
 		storage = jetstream.MemoryStorage
 	}
-	for _, t := range []Topic{Incidents, Diagnoses, deadLetters} {
+	for _, t := range []Topic{Incidents, Diagnoses, Outcomes, deadLetters} {
 		config := jetstream.StreamConfig{Name: t.stream, Subjects: []string{t.subject + ".>"}, Storage: storage, MaxAge: maxAge, Duplicates: duplicates,
 			MaxBytes: opts.MaxBytes / 4, MaxMsgsPerSubject: 1, Discard: jetstream.DiscardOld, AllowDirect: true}
 		if t == deadLetters {

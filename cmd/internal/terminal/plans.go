@@ -6,6 +6,9 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/unpend/unpend/remediate/v1alpha1"
 )
 
@@ -47,6 +50,9 @@ func Journal(w io.Writer, p *v1alpha1.Remediation, now time.Time, o Options) err
 	line("approved", strings.Join(p.Status.ApprovedBy, ", "))
 	line("phase", strings.TrimSpace(string(p.Status.Phase)+" "+p.Status.Progress))
 	line("says", p.Status.Message)
+	if told := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.Told); told != nil && told.Status != metav1.ConditionTrue {
+		line("told", told.Message)
+	}
 	line("evicted", fmt.Sprint(p.Status.Evicted))
 	line("audit", p.Status.AuditHead)
 	rows := [][]string{{"STEP", "TOOK", "LEADER", ""}}

@@ -36,7 +36,8 @@ type Steps struct {
 type step struct {
 	n          int
 	text       string
-	start, end time.Time // end: zero while it runs
+	within     time.Duration // zero: there is no deadline
+	start, end time.Time     // end: zero while it runs
 }
 
 // NewSteps starts showing steps on w; Close ends it.
@@ -63,18 +64,18 @@ func (s *Steps) tick() {
 	}
 }
 
-// Update says that step n of so many is at text, or is done. The same news
-// twice is shown once.
-func (s *Steps) Update(n, of int, text string, done bool) {
+// Update says that step n of so many is at text, which has to be done within some time
+// (0: whatever it takes), or is done. The same news twice is shown once.
+func (s *Steps) Update(n, of int, text string, within time.Duration, done bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	text = clean(text, false)
 	at := s.find(n)
 	st := &s.steps[at]
-	if s.of == of && st.text == text && done == !st.end.IsZero() {
+	if s.of == of && st.text == text && st.within == within && done == !st.end.IsZero() {
 		return
 	}
-	s.of, st.text, st.end = of, text, time.Time{}
+	s.of, st.text, st.within, st.end = of, text, within, time.Time{}
 	if done {
 		st.end = s.now()
 	}
@@ -97,7 +98,7 @@ func (s *Steps) find(n int) int {
 	return len(s.steps) - 1
 }
 
-// line is one step and the time it has taken.
+// line is one step and the time it has taken; while it runs, of how much.
 func (s *Steps) line(st step) (what, elapsed string) {
 	mark, end := "[ ]", s.now()
 	if !st.end.IsZero() {
@@ -107,7 +108,19 @@ func (s *Steps) line(st step) (what, elapsed string) {
 	if took >= 10*time.Second {
 		took = took.Round(time.Second)
 	}
-	return fmt.Sprintf("%s %d/%d %s", mark, st.n, s.of, st.text), took.String()
+	elapsed = took.String()
+	if st.end.IsZero() && st.within > 0 {
+		elapsed += " of at most " + plainly(st.within)
+	}
+	return fmt.Sprintf("%s %d/%d %s", mark, st.n, s.of, st.text), elapsed
+}
+
+// plainly writes a deadline: whole minutes are 5m, not 5m0s.
+func plainly(d time.Duration) string {
+	if d = d.Round(time.Second); d%time.Minute == 0 {
+		return fmt.Sprintf("%dm", d/time.Minute)
+	}
+	return d.String()
 }
 
 func (s *Steps) redraw() {

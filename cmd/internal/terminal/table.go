@@ -3,6 +3,7 @@ package terminal
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/unpend/unpend/rca"
@@ -11,6 +12,20 @@ import (
 // Table writes one line per finding. Lines are cut at the terminal's width, and
 // whole when there is none (in a pipe).
 func Table(w io.Writer, ds []rca.Diagnosis, o Options) error {
+	return o.writeTable(w, o.findings(ds))
+}
+
+// Incidents is Table with what is being done about each finding, where a narrow terminal
+// does not cut it off.
+func Incidents(w io.Writer, ds []rca.Diagnosis, plans []string, o Options) error {
+	rows := o.findings(ds)
+	for i, plan := range append([]string{"PLAN"}, plans...) {
+		rows[i] = slices.Insert(rows[i], 2, orDash(o.clean(plan)))
+	}
+	return o.writeTable(w, rows)
+}
+
+func (o Options) findings(ds []rca.Diagnosis) [][]string {
 	rows := [][]string{{"INCIDENT", "WORKLOAD", "KIND", "PODS", "AGE", "CAUSE", "BEST FIX", "EVICTS"}}
 	for _, d := range ds {
 		cause, fix, evicts := "-", "-", "-"
@@ -28,6 +43,10 @@ func Table(w io.Writer, ds []rca.Diagnosis, o Options) error {
 		rows = append(rows, []string{o.clean(d.Incident), o.workload(d), o.clean(d.Workload.Kind),
 			fmt.Sprint(d.Pods.Waiting), age, cause, fix, evicts})
 	}
+	return rows
+}
+
+func (o Options) writeTable(w io.Writer, rows [][]string) error {
 	if _, err := io.WriteString(w, o.align(rows)); err != nil {
 		return fmt.Errorf("write table: %w", err)
 	}

@@ -1,0 +1,190 @@
+package deploy_test
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"github.com/unpend/unpend/remediate"
+	"github.com/unpend/unpend/remediate/v1alpha1"
+	"github.com/unpend/unpend/testdata/controlplane"
+)
+
+// speaker is the account of a service that people decide by: it may act as those of the
+// map, to create decisions and for nothing else.
+const speaker = "speaker"
+
+// known are the people of the map. grace is not one whom the account may act as, nor is
+// staff a group that it may act with.
+func known(t *testing.T) remediate.Identities {
+	t.Helper()
+	m, err := remediate.NewIdentities([]remediate.Identity{
+		{Slack: "U0ADA", PagerDuty: "PADA", User: "ada"},
+		{Slack: "U0MIA", User: "mia", Groups: []string{"gpu-admins"}},
+		{Slack: "U0VERA", User: "vera"},
+		{Web: "rex@example.com", User: "rex"},
+		{Slack: "U0EVE", User: "eve", Groups: []string{"developers"}},
+		{Slack: "U0GRACE", User: "grace", Groups: []string{"gpu-admins"}},
+		{PagerDuty: "PMIA", User: "mia"},
+		{Web: "mia", User: "mia", Groups: []string{"gpu-admins", "staff"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func decider(t *testing.T, cp *controlplane.ControlPlane) remediate.Decider {
+	t.Helper()
+	account := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: speaker}
+	_, err := cp.Client().CoreV1().ServiceAccounts(namespace).Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: speaker}}, metav1.CreateOptions{})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		t.Fatal(err)
+	}
+	if err == nil {
+		who := func(resource string, names ...string) rbacv1.PolicyRule {
+			r := rule("authentication.k8s.io", []string{"impersonate:user-info"}, resource)
+			r.ResourceNames = names
+			return r
+		}
+		grant(t, cp, "", speaker, account, rule("unpend.dev", []string{"get"}, "remediations", "approvals"), rule("unpend.dev", []string{"impersonate-on:user-info:create"}, "approvals"),
+			who("users", "ada", "mia", "vera", "rex", "eve"), who("groups", "gpu-admins", "developers"))
+	}
+	config := accountConfig(t, cp, namespace, speaker)
+	config.UserAgent = speaker
+	its := dynamic.NewForConfigOrDie(config)
+	return remediate.Decider{Identities: known(t), Dynamic: its, ActAs: func(user string, groups []string) (dynamic.Interface, error) {
+		theirs := rest.CopyConfig(config)
+		theirs.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: groups}
+		return dynamic.NewForConfig(theirs)
+	}}
+}
+
+// shown is a recorded plan, and what somebody says to it.
+func shown(t *testing.T, cp *controlplane.ControlPlane, name string) remediate.Word {
+	t.Helper()
+	rem := mustCreate(t, cp.Dynamic(), remediationsAPI, remediation(plan(name), "admin"))
+	return remediate.Word{Plan: rem.GetName(), Remediation: rem.GetUID(), Decision: v1alpha1.Approve}
+}
+
+// spokenFor: whoever decides by Slack, PagerDuty or the web page may what RBAC lets the
+// user whom the map names, with the groups that it names; who is not in it is nobody, and
+// for nobody not a single request is made.
+func spokenFor(t *testing.T, cp *controlplane.ControlPlane, n *tally) {
+	d := decider(t, cp)
+	for i, c := range []struct {
+		caller remediate.Caller
+		want   string
+	}{
+		{remediate.Caller{Via: "slack", ID: "U0ADA"}, "ada [] by slack"},
+		{remediate.Caller{Via: "pagerduty", ID: "PADA"}, "ada [] by pagerduty"},
+		{remediate.Caller{Via: "slack", ID: "U0MIA"}, "mia [gpu-admins] by slack"}, // may by the group
+		{remediate.Caller{Via: "pagerduty", ID: "PMIA"}, "RBAC: mia cannot create approvals.unpend.dev"},
+		{remediate.Caller{Via: "slack", ID: "U0VERA"}, "RBAC: vera cannot create approvals.unpend.dev"},
+		{remediate.Caller{Via: "web", ID: "rex@example.com"}, "RBAC: rex cannot create approvals.unpend.dev"},
+		{remediate.Caller{Via: "slack", ID: "U0EVE"}, "RBAC: eve cannot create approvals.unpend.dev"},
+		{remediate.Caller{Via: "slack", ID: "U0GRACE"}, "RBAC: system:serviceaccount:unpend:speaker cannot impersonate:user-info users.authentication.k8s.io"},
+		{remediate.Caller{Via: "web", ID: "mia"}, "RBAC: system:serviceaccount:unpend:speaker cannot impersonate:user-info groups.authentication.k8s.io"},
+	} {
+		w := shown(t, cp, fmt.Sprint("s5 spoken for ", i))
+		w.Caller = c.caller
+		a, err := d.Decide(t.Context(), w)
+		n.check(t, c.caller.String(), outcome(a, err), c.want)
+		there := 0
+		if c.want[0] != 'R' {
+			there = 1
+		}
+		n.check(t, c.caller.String()+": there", fmt.Sprint(len(specs(t, cp.Dynamic(), w.Plan))), fmt.Sprint(there))
+	}
+	before := requests(t, cp)
+	w := shown(t, cp, "s5 of nobody")
+	for _, c := range []remediate.Caller{{}, {Via: "slack"}, {Via: "slack", ID: "U0NOBODY"}, {Via: "slack", ID: "u0ada"}, {Via: "slack", ID: "PADA"}, {Via: "web", ID: "U0ADA"},
+		{Via: "slack", ID: "ada"}, {Via: "web", ID: "ada@example.com"}, {Via: "kubectl", ID: "ada"}, {Via: "slack", ID: "U0ADA "}} {
+		w.Caller = c
+		a, err := d.Decide(t.Context(), w)
+		n.check(t, fmt.Sprintf("nobody: %q", c), fmt.Sprint(a == nil, errors.Is(err, remediate.ErrRefused)), "true true")
+	}
+	n.check(t, "requests for nobody", fmt.Sprint(requests(t, cp)-before), "0")
+	n.check(t, "decisions of nobody", fmt.Sprint(len(specs(t, cp.Dynamic(), w.Plan))), "0")
+}
+
+// outcome is the decision that was taken, or how it was refused.
+func outcome(a *v1alpha1.Approval, err error) string {
+	if errors.Is(err, remediate.ErrRefused) && apierrors.IsForbidden(err) {
+		return answer(err)
+	}
+	if err != nil {
+		return err.Error()
+	}
+	return fmt.Sprintf("%s %v by %s", a.Spec.Approver, a.Spec.Groups, a.Spec.Via)
+}
+
+// requests counts what the account has asked of the API server.
+func requests(t *testing.T, cp *controlplane.ControlPlane) int {
+	t.Helper()
+	n := 0
+	for _, e := range cp.AuditEvents(t) {
+		if e.UserAgent == speaker {
+			n++
+		}
+	}
+	return n
+}
+
+// heardOnce: a word that comes again, three times and from two places at the same time,
+// is one decision; another word of the same person is refused, but for a no.
+func heardOnce(t *testing.T, cp *controlplane.ControlPlane, n *tally) {
+	d, w := decider(t, cp), shown(t, cp, "s6 again")
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	uids := map[string]int{}
+	say := func(via, id string) {
+		w := w
+		w.Caller = remediate.Caller{Via: via, ID: id}
+		a, err := d.Decide(t.Context(), w)
+		mu.Lock()
+		defer mu.Unlock()
+		if err != nil {
+			uids[err.Error()]++
+			return
+		}
+		uids[string(a.UID)]++
+	}
+	for range 3 {
+		all.Go(func() { say("slack", "U0ADA") })
+		all.Go(func() { say("slack", "U0ADA") })
+		all.Go(func() { say("pagerduty", "PADA") })
+	}
+	all.Wait()
+	n.check(t, "nine times ada", fmt.Sprint(len(uids)), "1")
+	n.same(t, "one decision", len(specs(t, cp.Dynamic(), w.Plan)), 1)
+	say("slack", "U0MIA")
+	say("slack", "U0MIA")
+	n.check(t, "and mia", fmt.Sprint(len(uids), len(specs(t, cp.Dynamic(), w.Plan))), "2 2")
+
+	gone := w
+	gone.Caller, gone.Remediation = remediate.Caller{Via: "slack", ID: "U0ADA"}, "made-anew"
+	_, err := d.Decide(t.Context(), gone)
+	n.check(t, "to another object of that name", fmt.Sprint(errors.Is(err, remediate.ErrStale)), "true")
+	gone.Plan = plan("s6 never")
+	_, err = d.Decide(t.Context(), gone)
+	n.check(t, "to none", fmt.Sprint(errors.Is(err, remediate.ErrStale)), "true")
+
+	w.Caller, w.Decision, w.Reason = remediate.Caller{Via: "pagerduty", ID: "PADA"}, v1alpha1.Reject, "the nightly job"
+	for range 3 {
+		a, err := d.Decide(t.Context(), w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n.check(t, "a no after it", fmt.Sprintf("%s %s %s", a.Name[len(w.Plan):], a.Spec.Via, a.Spec.Reason), "-no pagerduty the nightly job")
+	}
+	n.same(t, "three decisions", len(specs(t, cp.Dynamic(), w.Plan)), 3)
+}
