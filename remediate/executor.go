@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -149,10 +151,27 @@ func (x *Executor) ended(ctx context.Context, rem *v1alpha1.Remediation) (time.D
 	if left := x.Keep - x.Now().Sub(rem.Status.Ended.Time); left > 0 {
 		return left, nil
 	}
+	if x.Publish != nil && !meta.IsStatusConditionTrue(rem.Status.Conditions, v1alpha1.Told) {
+		return time.Minute, nil // the bus is away
+	}
 	if rem.Status.Phase == v1alpha1.Parked {
-		return 0, nil // until a person has seen to it
+		if parked, err := x.marked(ctx, rem); err != nil || parked {
+			return time.Hour, err // until a person has seen to it
+		}
 	}
 	return 0, x.store.Forget(ctx, rem)
+}
+
+// marked says whether a node still has the mark of a plan.
+func (x *Executor) marked(ctx context.Context, rem *v1alpha1.Remediation) (bool, error) {
+	nodes, err := x.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return false, fmt.Errorf("list the nodes that are parked: %w", err)
+	}
+	return slices.ContainsFunc(nodes.Items, func(n corev1.Node) bool {
+		mark, err := v1alpha1.OperationOn(&n)
+		return err == nil && mark != nil && mark.ID == rem.UID
+	}), nil
 }
 
 // goOn carries on a plan that was begun.
