@@ -21,6 +21,7 @@ import (
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/remediate/audit"
 	"github.com/unpend/unpend/remediate/v1alpha1"
+	"github.com/unpend/unpend/watcher"
 )
 
 // ExecutorOptions of an Executor.
@@ -277,12 +278,17 @@ func (x *Executor) save(ctx context.Context, rem *v1alpha1.Remediation) error {
 }
 
 // misstated says what the recorded plan says of itself that is not so: the hash holds
-// the actions alone, and who has to agree goes by the rest too.
-func misstated(rem, is *v1alpha1.Remediation) string {
+// the actions alone, and who has to agree, what they agree to, and what the guard-rails
+// take for the plan's own goes by the rest too.
+func misstated(st *cluster.State, rem, is *v1alpha1.Remediation) string {
 	said, found := rem.Spec, is.Spec
 	switch {
 	case said.Kind != found.Kind:
 		return fmt.Sprintf("spec.kind is %s, the plan is %s", said.Kind, found.Kind)
+	case !slices.Equal(said.Kinds, found.Kinds):
+		return fmt.Sprintf("spec.kinds are %s, the plan takes %s", said.Kinds, found.Kinds)
+	case said.Title != found.Title:
+		return fmt.Sprintf("spec.title is %q, the plan is to %s", said.Title, found.Title)
 	case said.Workload != found.Workload:
 		return fmt.Sprintf("spec.workload is %v, the plan is for %v", said.Workload, found.Workload)
 	case said.Priority != found.Priority:
@@ -291,6 +297,14 @@ func misstated(rem, is *v1alpha1.Remediation) string {
 		return fmt.Sprintf("spec.victimPriority is %d, the evicted pods have %d", said.VictimPriority, found.VictimPriority)
 	case !slices.Equal(said.Nodes, found.Nodes):
 		return fmt.Sprintf("spec.nodes are %q, the plan changes %q", said.Nodes, found.Nodes)
+	case (said.Node == "") != (found.Node == ""):
+		return fmt.Sprintf("spec.node is %q, the pod was proved to fit %q", said.Node, found.Node)
+	}
+	for _, p := range st.Pods {
+		waits := slices.ContainsFunc(said.Waiting, func(w v1alpha1.Pod) bool { return w.UID == p.UID })
+		if waits && watcher.Topmost(p, st.Owner) != found.Workload {
+			return fmt.Sprintf("spec.waiting has pod %s/%s, which is not of the plan's workload", p.Namespace, p.Name)
+		}
 	}
 	return ""
 }
@@ -310,7 +324,7 @@ func (x *Executor) start(ctx context.Context, rem *v1alpha1.Remediation) (time.D
 	case err != nil:
 		return 0, err
 	}
-	if wrong := misstated(rem, Propose(Found{st, diagnosis, fix}, rem.Spec.Requester, x.Now())); wrong != "" {
+	if wrong := misstated(st, rem, Propose(Found{st, diagnosis, fix}, rem.Spec.Requester, x.Now())); wrong != "" {
 		return 0, x.finish(ctx, rem, v1alpha1.Refused, wrong)
 	}
 	r := &runner{Deps: x.Deps, rem: rem}
