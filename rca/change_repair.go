@@ -83,7 +83,9 @@ func (n *nodeView) pluginPod() *corev1.Pod {
 	}
 	return cmp.Or(of(func(p *corev1.Pod) bool {
 		return slices.ContainsFunc(p.Spec.Containers, func(k corev1.Container) bool { return strings.Contains(k.Name, pluginName) })
-	}), of(func(p *corev1.Pod) bool { return strings.Contains(p.Name, pluginName) && !strings.Contains(p.Name, mpsName) }))
+	}), of(func(p *corev1.Pod) bool {
+		return strings.Contains(p.Name, pluginName) && !strings.Contains(p.Name, mpsName)
+	}))
 }
 
 // asReported is what the node would advertise if the device plugin saw what the
