@@ -99,6 +99,10 @@ func (c *Case) changesFor(n *nodeView, id CauseID) []change {
 }
 
 func uncordon(n *nodeView) change {
+	quarantined, first := n.operation().Quarantined != "", "ask who cordoned it first"
+	if quarantined {
+		first = "see first that its GPU is mended"
+	}
 	ch := change{
 		kind: UncordonNode, cause: NodeCordoned, minutes: 1, risk: "medium",
 		title: "uncordon " + n.Name,
@@ -107,15 +111,14 @@ func uncordon(n *nodeView) change {
 			o.Spec.Taints = slices.DeleteFunc(slices.Clone(o.Spec.Taints), func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeUnschedulable })
 		},
 		detail: func(ch *change) {
-			ch.steps = []string{"uncordon " + n.Name + " (ask who cordoned it first)"}
+			ch.steps = []string{"uncordon " + n.Name + " (" + first + ")"}
 			ch.commands = []string{"kubectl uncordon " + n.Name}
 			ch.actions = []Action{{Verb: VerbUncordon, Target: nodeTarget(n.Node), Relies: n.relies()}}
 		},
 	}
-	if n.operation().Quarantined != "" {
+	if quarantined {
 		ch.risk = "high"
 		ch.title += ", which unpend keeps closed for its sick GPU"
-		ch.steps = []string{"uncordon " + n.Name + " (see first that its GPU is mended)"}
 	}
 	return ch
 }

@@ -1,6 +1,7 @@
 package rca
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -9,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // repairs lists what mends a node itself, for each of the causes that admit it. What is
@@ -50,21 +52,40 @@ func (c *Case) restartPlugin(n *nodeView, cause CauseID) change {
 			maps.Copy(o.Status.Allocatable, n.asReported())
 			maps.Copy(o.Status.Capacity, n.asReported())
 		}}
-	i := slices.IndexFunc(n.pods, func(p *corev1.Pod) bool {
-		return strings.Contains(p.Name, pluginName) || slices.ContainsFunc(p.Spec.Containers, func(k corev1.Container) bool { return strings.Contains(k.Name, pluginName) })
-	})
-	if i < 0 {
+	p := n.pluginPod()
+	if p == nil {
 		ch.manual = true
 		ch.commands = []string{fmt.Sprintf("kubectl get pods -A --field-selector spec.nodeName=%s | grep device-plugin  # delete that pod; its DaemonSet makes it anew", n.Name)}
 		return ch
 	}
-	p := n.pods[i]
 	ch.detail = func(ch *change) {
 		ch.steps = []string{"evict " + p.Namespace + "/" + p.Name}
 		ch.commands = []string{evictCommand(p)}
 		ch.actions = []Action{{Verb: VerbEvict, Target: podTarget(p), Relies: map[string]string{"node": p.Spec.NodeName}}}
 	}
 	return ch
+}
+
+// mpsName is in the name of the plugin's daemon for sharing by MPS, whose pods have the
+// plugin's name, too, and not its container (GPU Operator and the plugin's own chart).
+const mpsName = "mps-control-daemon"
+
+// pluginPod is the pod of the device plugin's DaemonSet on the node; nil where there is
+// none. Anybody may name a pod so: one that no DaemonSet makes anew is not it.
+func (n *nodeView) pluginPod() *corev1.Pod {
+	of := func(is func(*corev1.Pod) bool) *corev1.Pod {
+		for _, p := range n.pods {
+			if by := metav1.GetControllerOf(p); by != nil && by.Kind == "DaemonSet" && is(p) {
+				return p
+			}
+		}
+		return nil
+	}
+	return cmp.Or(of(func(p *corev1.Pod) bool {
+		return slices.ContainsFunc(p.Spec.Containers, func(k corev1.Container) bool { return strings.Contains(k.Name, pluginName) })
+	}), of(func(p *corev1.Pod) bool {
+		return strings.Contains(p.Name, pluginName) && !strings.Contains(p.Name, mpsName)
+	}))
 }
 
 // asReported is what the node would advertise if the device plugin saw what the
