@@ -41,6 +41,16 @@ func asksIn(requests corev1.ResourceList) []ask {
 	return out
 }
 
+// holdsGPU says whether asksIn lists any.
+func holdsGPU(requests corev1.ResourceList) bool {
+	for name, q := range requests {
+		if isGPU(name) && !q.IsZero() {
+			return true
+		}
+	}
+	return false
+}
+
 // podRequests is what the scheduler counts for the pod, limits standing in for
 // requests that were left out (the API server's defaulting, which dumps of
 // hand-written manifests lack).

@@ -167,7 +167,15 @@ func (c *Case) templateTolerations(add []corev1.Toleration) []corev1.Toleration 
 }
 
 func (c *Case) fixSelector(n *nodeView) []change {
-	missed := missedLabels(c.Pod, n.Node)
+	m := c.missedOn(n)
+	if m.fix == nil {
+		m.fix = c.selecting(n, m.labels)
+	}
+	return m.fix
+}
+
+// selecting has the workload ask for what the node has of the labels that it misses.
+func (c *Case) selecting(n *nodeView, missed []missedLabel) []change {
 	texts := make([]string, 0, len(missed))
 	for _, m := range missed {
 		if !m.inSelector {

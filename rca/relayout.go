@@ -38,7 +38,7 @@ func (c *Case) relayouts(n *nodeView, a ask) []relayout {
 	class, all, held := c.world.classOf(n), c.world.namedLayouts(n), n.heldOf(a.resource)
 	for i := range all {
 		named := &all[i]
-		if named.config == n.Labels[labelMIGConfig] || !named.legal {
+		if named.config == n.manager().config || !named.legal {
 			continue // MIG manager acts on a change of the label
 		}
 		if named.gives != nil && named.gives[a.profile] < a.count {

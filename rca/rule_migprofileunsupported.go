@@ -6,14 +6,18 @@ import (
 	"strings"
 
 	"github.com/unpend/unpend/nodeprobe"
-	"github.com/unpend/unpend/rca/whatif"
 )
 
 // migProfileUnsupported: the model of the node's GPUs has no such profile.
-var migProfileUnsupported = Rule{ID: MIGProfileUnsupported, Tell: func(c *Case, n *nodeView, b whatif.Blocker) *finding {
-	a, ok := c.migShort(n, b)
+var migProfileUnsupported = Rule{ID: MIGProfileUnsupported, gpu: true, Tell: func(c *Case, n *nodeView, b *blocker) *finding {
+	a, ok := b.mig()
 	if !ok {
 		return nil
+	}
+	if len(n.gpus) > 0 && len(n.gpus) == len(n.geometry.Report.GPUs) {
+		if _, has := n.gpus[0].Grid.Profile(a.profile); has {
+			return nil
+		}
 	}
 	profiles := n.profiles()
 	if len(profiles) == 0 || hasProfile(profiles, a.profile) {
