@@ -53,6 +53,11 @@ type Case struct {
 	missed   map[string]*missed
 	speaksOf []string
 	labelKey []byte
+	// host is what the pod requests besides GPUs, once asked for.
+	host corev1.ResourceList
+	// first are, by kinds, the cheapest candidates so far: as many as will be tried.
+	first   map[string][]*candidate
+	weighed []change // room for weighing the next
 	// free counts, by kinds, the candidates so far that cost nobody anything.
 	free map[string]int
 	// affinity is the pod's required node affinity, once asked for.
@@ -103,9 +108,11 @@ type nodeView struct {
 	geometry  *nodeprobe.NodeGeometry
 	gpus      []placement.GPU
 	facts     nodeFacts
+	room      []gpuRoom // gpuRooms tells
 	// class is what it shares with nodes like it, and tenants who holds gpus, once asked for.
 	class   *nodeClass
 	tenants []tenancy
+	leaving []*leaving
 	// config is what MIG manager knows for the node, once asked for; named are the layouts in it.
 	config *migConfig
 	named  []namedLayouts

@@ -19,6 +19,7 @@ type change struct {
 	kind    FixKind
 	cause   CauseID
 	victims []*corev1.Pod
+	cost    *victimCost // of the victims, each of whom is named once; nil: not known
 	// pod and node edit copies: what the cluster would hold afterwards.
 	pod  func(*corev1.Pod)
 	node func(*corev1.Node)

@@ -1,6 +1,10 @@
 package rca
 
-import "strings"
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
 
 // nodeFacts are what most rules ask of a node, read from its maps once and kept: nothing in
 // them changes while the cluster is diagnosed.
@@ -51,4 +55,24 @@ func (v *nodeView) ref() string {
 		v.facts.ref = "Node/" + v.Name
 	}
 	return v.facts.ref
+}
+
+// gpuRoom is how much of a GPU resource the scheduler could still give on a node.
+type gpuRoom struct {
+	name corev1.ResourceName
+	free int64
+}
+
+// gpuRooms are those of all GPU resources of the node.
+func (v *nodeView) gpuRooms() []gpuRoom {
+	if v.room == nil {
+		v.room = []gpuRoom{}
+		for name := range v.Status.Allocatable {
+			if isGPU(name) {
+				free := v.free(name)
+				v.room = append(v.room, gpuRoom{name, free.Value()})
+			}
+		}
+	}
+	return v.room
 }

@@ -14,13 +14,11 @@ var migProfileUnsupported = Rule{ID: MIGProfileUnsupported, gpu: true, Tell: fun
 	if !ok {
 		return nil
 	}
-	if len(n.gpus) > 0 && len(n.gpus) == len(n.geometry.Report.GPUs) {
-		if _, has := n.gpus[0].Grid.Profile(a.profile); has {
-			return nil
-		}
+	if n.hasProfile(a.profile) {
+		return nil
 	}
 	profiles := n.profiles()
-	if len(profiles) == 0 || hasProfile(profiles, a.profile) {
+	if len(profiles) == 0 {
 		return nil
 	}
 	names := make([]string, len(profiles))
@@ -34,6 +32,17 @@ var migProfileUnsupported = Rule{ID: MIGProfileUnsupported, gpu: true, Tell: fun
 	return &finding{certainty, fmt.Sprintf("%s has no profile %s", n.product(), a.profile),
 		[]Evidence{{ref, n.product() + " has " + strings.Join(names, ", ")}}}
 }}
+
+// hasProfile says whether the node's model has the profile. The grid of its GPUs knows
+// without looking through them.
+func (n *nodeView) hasProfile(name string) bool {
+	if len(n.gpus) > 0 && len(n.gpus) == len(n.geometry.Report.GPUs) {
+		if _, has := n.gpus[0].Grid.Profile(name); has {
+			return true
+		}
+	}
+	return hasProfile(n.profiles(), name)
+}
 
 func hasProfile(profiles []nodeprobe.Profile, name string) bool {
 	name = strings.TrimSuffix(name, sharedSuffix)
