@@ -292,8 +292,6 @@ func abs(n int) int { return max(n, -n) }
 // lowerRequest asks for as much CPU and memory as the node has free, when that
 // is all it is short of.
 func (c *Case) lowerRequest(n *nodeView, lack deficits, fits bool) (change, bool) {
-	edits := map[corev1.ResourceName]*resource.Quantity{}
-	var texts []string
 	if !fits {
 		lack = deficits{}
 		for name, q := range c.wants {
@@ -303,15 +301,25 @@ func (c *Case) lowerRequest(n *nodeView, lack deficits, fits bool) (change, bool
 			}
 		}
 	}
+	if len(c.Pod.Spec.Containers) != 1 {
+		return change{}, false
+	}
+	for name := range lack {
+		if name != corev1.ResourceCPU && name != corev1.ResourceMemory {
+			return change{}, false
+		}
+	}
+	edits := map[corev1.ResourceName]*resource.Quantity{}
+	var texts []string
 	for name := range lack {
 		free := n.free(name)
-		if name != corev1.ResourceCPU && name != corev1.ResourceMemory || free.Sign() <= 0 {
+		if free.Sign() <= 0 {
 			return change{}, false
 		}
 		edits[name] = &free
 		texts = append(texts, fmt.Sprintf("%s %s", free.String(), name))
 	}
-	if len(edits) == 0 || len(c.Pod.Spec.Containers) != 1 {
+	if len(edits) == 0 {
 		return change{}, false
 	}
 	slices.Sort(texts)
