@@ -10,7 +10,7 @@ import (
 // devicePluginDown: the node has devices and offers none of any kind. A single
 // key at 0 proves nothing: keys of a former layout stay (kubelet, devicemanager
 // GetCapacity; nodestatus/setters.go, 1.36.3).
-var devicePluginDown = Rule{ID: DevicePluginDown, gpu: true, Tell: func(c *Case, n *nodeView, b *blocker) *finding {
+var devicePluginDown = Rule{ID: DevicePluginDown, gpu: true, Tell: func(_ *Case, n *nodeView, _ *blocker) *finding {
 	if n.advertisesAny() {
 		return nil
 	}

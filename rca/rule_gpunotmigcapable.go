@@ -1,7 +1,7 @@
 package rca
 
 // gpuNotMIGCapable: MIG was asked of a model that has none.
-var gpuNotMIGCapable = Rule{ID: GPUNotMIGCapable, gpu: true, Tell: func(c *Case, n *nodeView, b *blocker) *finding {
+var gpuNotMIGCapable = Rule{ID: GPUNotMIGCapable, gpu: true, Tell: func(_ *Case, n *nodeView, b *blocker) *finding {
 	if _, ok := b.mig(); !ok {
 		return nil
 	}

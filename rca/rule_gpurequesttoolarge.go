@@ -5,7 +5,7 @@ import (
 )
 
 // gpuRequestTooLarge: the node has fewer GPUs than one pod asks for, held or not.
-var gpuRequestTooLarge = Rule{ID: GPURequestTooLarge, gpu: true, Tell: func(c *Case, n *nodeView, b *blocker) *finding {
+var gpuRequestTooLarge = Rule{ID: GPURequestTooLarge, gpu: true, Tell: func(_ *Case, n *nodeView, b *blocker) *finding {
 	a, ok := b.whole()
 	has := b.capacity
 	if !ok || has == 0 || has >= a.count {

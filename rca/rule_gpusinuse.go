@@ -2,7 +2,7 @@ package rca
 
 // gpusInUse: whole GPUs exist, enough for the request, and are requested by
 // others.
-var gpusInUse = Rule{ID: GPUsInUse, gpu: true, Tell: func(c *Case, n *nodeView, b *blocker) *finding {
+var gpusInUse = Rule{ID: GPUsInUse, gpu: true, Tell: func(_ *Case, n *nodeView, b *blocker) *finding {
 	a, ok := b.whole()
 	if !ok || b.allocatable < a.count {
 		return nil

@@ -6,7 +6,7 @@ import (
 
 // migConfigFailed names the pods that still run on the node: mig-parted fails
 // when a GPU is in use.
-var migConfigFailed = Rule{ID: MIGConfigFailed, gpu: true, Tell: func(c *Case, n *nodeView, b *blocker) *finding {
+var migConfigFailed = Rule{ID: MIGConfigFailed, gpu: true, Tell: func(_ *Case, n *nodeView, _ *blocker) *finding {
 	if n.manager().state != "failed" {
 		return nil
 	}

@@ -12,7 +12,7 @@ import (
 const stuckAfter = 6 * time.Minute
 
 // migConfigInProgress holds while MIG manager is within its deadline.
-var migConfigInProgress = Rule{ID: MIGConfigInProgress, gpu: true, Tell: func(c *Case, n *nodeView, b *blocker) *finding {
+var migConfigInProgress = Rule{ID: MIGConfigInProgress, gpu: true, Tell: func(c *Case, n *nodeView, _ *blocker) *finding {
 	state := n.manager().state
 	if state != "pending" && state != "rebooting" {
 		return nil

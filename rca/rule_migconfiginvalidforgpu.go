@@ -8,7 +8,7 @@ import (
 
 // migConfigInvalidForGPU: the entry that the label names exists, and cannot be
 // placed on the node's GPUs.
-var migConfigInvalidForGPU = Rule{ID: MIGConfigInvalidForGPU, gpu: true, Tell: func(c *Case, n *nodeView, b *blocker) *finding {
+var migConfigInvalidForGPU = Rule{ID: MIGConfigInvalidForGPU, gpu: true, Tell: func(c *Case, n *nodeView, _ *blocker) *finding {
 	name := n.manager().config
 	if name == "" || n.geometry == nil {
 		return nil

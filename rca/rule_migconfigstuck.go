@@ -19,7 +19,7 @@ const capacityGone = 5 * time.Minute
 // migConfigStuck: pending for longer than MIG manager ever waits, with the
 // components paused: errors on that way leave the label as it is
 // (NVIDIA/mig-parted#485).
-var migConfigStuck = Rule{ID: MIGConfigStuck, gpu: true, Tell: func(c *Case, n *nodeView, b *blocker) *finding {
+var migConfigStuck = Rule{ID: MIGConfigStuck, gpu: true, Tell: func(c *Case, n *nodeView, _ *blocker) *finding {
 	if n.manager().state != "pending" {
 		return nil
 	}

@@ -6,7 +6,7 @@ import (
 
 // migConfigUnknown needs the ConfigMap: one that could not be read proves
 // nothing.
-var migConfigUnknown = Rule{ID: MIGConfigUnknown, gpu: true, Tell: func(c *Case, n *nodeView, b *blocker) *finding {
+var migConfigUnknown = Rule{ID: MIGConfigUnknown, gpu: true, Tell: func(c *Case, n *nodeView, _ *blocker) *finding {
 	name := n.manager().config
 	if name == "" {
 		return nil

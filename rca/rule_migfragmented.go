@@ -6,7 +6,7 @@ import (
 
 // migFragmented: enough memory slices of one GPU are unheld, but every legal
 // start runs into a held one.
-var migFragmented = Rule{ID: MIGFragmented, gpu: true, Tell: func(c *Case, n *nodeView, b *blocker) *finding {
+var migFragmented = Rule{ID: MIGFragmented, gpu: true, Tell: func(_ *Case, n *nodeView, b *blocker) *finding {
 	a, ok := b.mig()
 	if !ok {
 		return nil

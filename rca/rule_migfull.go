@@ -5,7 +5,7 @@ import (
 )
 
 // migFull: no GPU of the node has enough unheld memory slices.
-var migFull = Rule{ID: MIGFull, gpu: true, Tell: func(c *Case, n *nodeView, b *blocker) *finding {
+var migFull = Rule{ID: MIGFull, gpu: true, Tell: func(_ *Case, n *nodeView, b *blocker) *finding {
 	a, ok := b.mig()
 	if !ok {
 		return nil

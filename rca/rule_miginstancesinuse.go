@@ -1,9 +1,7 @@
 package rca
 
-import ()
-
 // migInstancesInUse judges by counts of live objects alone.
-var migInstancesInUse = Rule{ID: MIGInstancesInUse, gpu: true, Tell: func(c *Case, n *nodeView, b *blocker) *finding {
+var migInstancesInUse = Rule{ID: MIGInstancesInUse, gpu: true, Tell: func(_ *Case, n *nodeView, b *blocker) *finding {
 	a, ok := b.mig()
 	if !ok || b.allocatable < a.count {
 		return nil

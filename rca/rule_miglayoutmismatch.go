@@ -9,7 +9,7 @@ import (
 
 // migLayoutMismatch: a legal position for the profile is free of held
 // instances, so only the layout is in the way.
-var migLayoutMismatch = Rule{ID: MIGLayoutMismatch, gpu: true, Tell: func(c *Case, n *nodeView, b *blocker) *finding {
+var migLayoutMismatch = Rule{ID: MIGLayoutMismatch, gpu: true, Tell: func(_ *Case, n *nodeView, b *blocker) *finding {
 	a, ok := b.mig()
 	if !ok {
 		return nil

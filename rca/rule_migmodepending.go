@@ -6,7 +6,7 @@ import (
 
 // migModePending: the MIG mode that was set takes effect at the next reset of the
 // GPU (nvml.h, nvmlDeviceGetMigMode: current and pending).
-var migModePending = Rule{ID: MIGModePending, gpu: true, Tell: func(c *Case, n *nodeView, b *blocker) *finding {
+var migModePending = Rule{ID: MIGModePending, gpu: true, Tell: func(c *Case, n *nodeView, _ *blocker) *finding {
 	if n.geometry == nil || !c.world.classOf(n).pending {
 		return nil
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // migProfileUnsupported: the model of the node's GPUs has no such profile.
-var migProfileUnsupported = Rule{ID: MIGProfileUnsupported, gpu: true, Tell: func(c *Case, n *nodeView, b *blocker) *finding {
+var migProfileUnsupported = Rule{ID: MIGProfileUnsupported, gpu: true, Tell: func(_ *Case, n *nodeView, b *blocker) *finding {
 	a, ok := b.mig()
 	if !ok {
 		return nil

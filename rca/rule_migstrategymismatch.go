@@ -7,7 +7,7 @@ import (
 
 // migStrategyMismatch: the name of the resource does not go with the strategy
 // that names the node's devices.
-var migStrategyMismatch = Rule{ID: MIGStrategyMismatch, gpu: true, Tell: func(c *Case, n *nodeView, b *blocker) *finding {
+var migStrategyMismatch = Rule{ID: MIGStrategyMismatch, gpu: true, Tell: func(_ *Case, n *nodeView, b *blocker) *finding {
 	strategy := n.manager().strategy
 	fact := func() []Evidence {
 		return []Evidence{{n.ref(), fmt.Sprintf("label %s=%s, advertises %s", labelMIGStrategy, strategy, n.advertised())}}
