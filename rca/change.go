@@ -19,6 +19,7 @@ type change struct {
 	kind    FixKind
 	cause   CauseID
 	victims []*corev1.Pod
+	cost    *victimCost // of the victims, each of whom is named once; nil: not known
 	// pod and node edit copies: what the cluster would hold afterwards.
 	pod  func(*corev1.Pod)
 	node func(*corev1.Node)
@@ -170,7 +171,15 @@ func (c *Case) templateTolerations(add []corev1.Toleration) []corev1.Toleration 
 }
 
 func (c *Case) fixSelector(n *nodeView) []change {
-	missed := missedLabels(c.Pod, n.Node)
+	m := c.missedOn(n)
+	if m.fix == nil {
+		m.fix = c.selecting(n, m.labels)
+	}
+	return m.fix
+}
+
+// selecting has the workload ask for what the node has of the labels that it misses.
+func (c *Case) selecting(n *nodeView, missed []missedLabel) []change {
 	texts := make([]string, 0, len(missed))
 	for _, m := range missed {
 		if !m.inSelector {

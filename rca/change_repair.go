@@ -133,7 +133,11 @@ type operation struct {
 // operation is the zero value where there is none. A quarantine ends with the cordon.
 func (n *nodeView) operation() operation {
 	var own operation
-	if json.Unmarshal([]byte(n.Annotations[annotationOperation]), &own) != nil || own.Quarantined != "" && !n.Spec.Unschedulable {
+	text, marked := n.Annotations[annotationOperation]
+	if !marked {
+		return own
+	}
+	if json.Unmarshal([]byte(text), &own) != nil || own.Quarantined != "" && !n.Spec.Unschedulable {
 		return operation{}
 	}
 	return own
