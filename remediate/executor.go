@@ -250,6 +250,10 @@ func (x *Executor) hold(ctx context.Context, rem *v1alpha1.Remediation) error {
 	if err != nil {
 		return err
 	}
+	// One that is about another plan would keep a no from being said.
+	if _, err := x.clear(ctx, rem, approvals); err != nil {
+		return err
+	}
 	if no := rejection(rem, approvals); no != "" {
 		return fmt.Errorf("%w: %s", ErrHalted, no)
 	}

@@ -2,9 +2,12 @@ package remediate
 
 import (
 	"context"
+	"fmt"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/unpend/unpend/remediate/guard"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 )
 
@@ -19,4 +22,27 @@ func Persons(ctx context.Context, d Deps, namespace string, rem *v1alpha1.Remedi
 	}
 	n, why = r.limits.Persons(rem)
 	return n, why, nil
+}
+
+// Rested is ErrRefused for a plan that was begun, came to no good end, and whose nodes
+// still rest: recorded anew it would take the place of the one that the guard-rails
+// count, and a plan that fails again and again would never open the breaker.
+func Rested(ctx context.Context, d Deps, namespace, plan string) error {
+	rem, err := Store{d.Dynamic}.Get(ctx, plan)
+	if apierrors.IsNotFound(err) || err == nil && (!rem.Status.Phase.Ended() || len(rem.Status.Journal) == 0 || rem.Status.Ended == nil) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read plan %s: %w", plan, err)
+	}
+	r, err := NewExecutor(ExecutorOptions{Deps: d, Namespace: namespace}).rails(ctx)
+	if err != nil && !apierrors.IsForbidden(err) {
+		return err
+	}
+	until := rem.Status.Ended.Add(r.limits.CoolDown)
+	if !d.Now().Before(until) {
+		return nil
+	}
+	return fmt.Errorf("%w: this plan was carried out and ended as %s: %s; it may be tried again from %s on (coolDown in ConfigMap %s)", ErrRefused,
+		rem.Status.Phase, rem.Status.Message, until.UTC().Format(time.RFC3339), guard.ConfigMap)
 }

@@ -71,7 +71,11 @@ func byExecutor(d remediate.Deps, found remediate.Found, namespace string, w io.
 		if err != nil {
 			return out, err
 		}
-		rem, err := store.Record(ctx, remediate.Propose(found, who, d.Now()))
+		proposed := remediate.Propose(found, who, d.Now())
+		if err := remediate.Rested(ctx, d, namespace, proposed.Name); err != nil {
+			return out, err
+		}
+		rem, err := store.Record(ctx, proposed)
 		if apierrors.IsForbidden(err) {
 			return out, fmt.Errorf("%w: %w", remediate.ErrRefused, err)
 		}

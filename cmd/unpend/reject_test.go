@@ -9,6 +9,7 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/unpend/unpend/remediate"
 	"github.com/unpend/unpend/remediate/v1alpha1"
@@ -58,6 +59,7 @@ func TestRejectStopsWhatIsUnderWay(t *testing.T) {
 	if c.reaches(t, time.Second, "goes on", func(v1alpha1.RemediationStatus) bool { return true }); c.rem.Status.Phase != v1alpha1.Running {
 		t.Errorf("it is %s", c.rem.Status.Phase)
 	}
+	c.othersNo(t)
 	want := "plan " + plan + " is told to stop: what was begun is taken back: " + c.rem.Spec.Title + "\nNext: unpend remediations " + plan + "\n"
 	if code, out, errs := call(t, "reject", plan, "--reason", "the nightly job", "--executor-namespace", c.ns, "--kubeconfig", alice); code != 0 || out != want || errs != "" {
 		t.Errorf("%d %q %s, want %q", code, out, errs, want)
@@ -76,6 +78,15 @@ func TestRejectStopsWhatIsUnderWay(t *testing.T) {
 	}
 	c.oneNo(t)
 	c.oneName(t)
+}
+
+// othersNo puts a no to another plan in the way of theirs.
+func (c *cell) othersNo(t *testing.T) {
+	t.Helper()
+	no := &unstructured.Unstructured{Object: map[string]any{"apiVersion": v1alpha1.GroupVersion.String(), "kind": "Approval", "metadata": map[string]any{"name": c.rem.Name + v1alpha1.No},
+		"spec": map[string]any{"plan": c.rem.Name, "remediation": "another", "decision": "Reject", "approver": requester, "via": "kubectl"}}}
+	_, err := c.recorder.Dynamic.Resource(v1alpha1.Approvals).Create(t.Context(), no, metav1.CreateOptions{})
+	must(t, err)
 }
 
 // watched has the person approve at a terminal, look on until the budget stands in the
