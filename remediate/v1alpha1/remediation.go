@@ -214,6 +214,11 @@ type Entry struct {
 	// Note is what the step has to remember.
 	// +optional
 	Note string `json:"note,omitempty"`
+	// Late is how often the deadline had passed when an executor took the step over from
+	// one that had ended.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	Late int32 `json:"late,omitempty"`
 	// Error it ended with.
 	// +optional
 	Error string `json:"error,omitempty"`
