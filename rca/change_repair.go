@@ -9,6 +9,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/unpend/unpend/nodeprobe"
 )
 
 // repairs lists what mends a node itself, for each of the causes that admit it. What is
@@ -50,21 +53,34 @@ func (c *Case) restartPlugin(n *nodeView, cause CauseID) change {
 			maps.Copy(o.Status.Allocatable, n.asReported())
 			maps.Copy(o.Status.Capacity, n.asReported())
 		}}
-	i := slices.IndexFunc(n.pods, func(p *corev1.Pod) bool {
-		return strings.Contains(p.Name, pluginName) || slices.ContainsFunc(p.Spec.Containers, func(k corev1.Container) bool { return strings.Contains(k.Name, pluginName) })
-	})
+	i := slices.IndexFunc(n.pods, isPlugin)
 	if i < 0 {
 		ch.manual = true
 		ch.commands = []string{fmt.Sprintf("kubectl get pods -A --field-selector spec.nodeName=%s | grep device-plugin  # delete that pod; its DaemonSet makes it anew", n.Name)}
 		return ch
 	}
 	p := n.pods[i]
+	by := metav1.GetControllerOfNoCopy(p)
 	ch.detail = func(ch *change) {
-		ch.steps = []string{"evict " + p.Namespace + "/" + p.Name}
+		ch.steps = []string{fmt.Sprintf("evict %s/%s, which daemonset/%s makes anew", p.Namespace, p.Name, by.Name), "wait until " + n.Name + " offers its devices again"}
 		ch.commands = []string{evictCommand(p)}
-		ch.actions = []Action{{Verb: VerbEvict, Target: podTarget(p), Relies: map[string]string{"node": p.Spec.NodeName}}}
+		ch.actions = []Action{{Verb: VerbEvict, Target: podTarget(p), Relies: map[string]string{"node": p.Spec.NodeName, RemadeBy: by.Name}}}
 	}
 	return ch
+}
+
+// isPlugin says whether a pod is the device plugin's, and its DaemonSet's: one of nobody's
+// would not come back.
+func isPlugin(p *corev1.Pod) bool {
+	by := metav1.GetControllerOfNoCopy(p)
+	return by != nil && by.Kind == "DaemonSet" && (strings.Contains(p.Name, pluginName) ||
+		slices.ContainsFunc(p.Spec.Containers, func(k corev1.Container) bool { return strings.Contains(k.Name, pluginName) }))
+}
+
+// PluginOffers is what a node offers whose device plugin sees what the report shows;
+// nothing without a report of positions (geo may be nil).
+func PluginOffers(n *corev1.Node, geo *nodeprobe.NodeGeometry) corev1.ResourceList {
+	return (&nodeView{Node: n, geometry: geo}).asReported()
 }
 
 // asReported is what the node would advertise if the device plugin saw what the

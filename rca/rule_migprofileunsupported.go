@@ -32,6 +32,6 @@ var migProfileUnsupported = Rule{ID: MIGProfileUnsupported, Tell: func(c *Case, 
 }}
 
 func hasProfile(profiles []nodeprobe.Profile, name string) bool {
-	name = strings.TrimSuffix(name, sharedSuffix)
+	name = strings.TrimSuffix(name, SharedSuffix)
 	return slices.ContainsFunc(profiles, func(p nodeprobe.Profile) bool { return spelled(p.Name) == spelled(name) })
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/unpend/unpend/rca/whatif"
 )
 
-// sharedSuffix is what the device plugin adds with renameByDefault
+// SharedSuffix is what the device plugin adds with renameByDefault
 // (k8s-device-plugin, sharing configuration).
-const sharedSuffix = ".shared"
+const SharedSuffix = ".shared"
 
 // sharedResourceRenamed: the node offers the devices under the other of the two
 // names.
@@ -20,9 +20,9 @@ var sharedResourceRenamed = Rule{ID: SharedResourceRenamed, Tell: func(_ *Case, 
 	if !ok || !isGPU(corev1.ResourceName(r)) || n.allocatable(corev1.ResourceName(r)) > 0 {
 		return nil
 	}
-	other, shared := strings.CutSuffix(r, sharedSuffix)
+	other, shared := strings.CutSuffix(r, SharedSuffix)
 	if !shared {
-		other += sharedSuffix
+		other += SharedSuffix
 	}
 	if n.allocatable(corev1.ResourceName(other)) == 0 {
 		return nil
