@@ -93,7 +93,7 @@ func TestObserveHasNoExecutor(t *testing.T) {
 func TestExecutorsKinds(t *testing.T) {
 	for name, want := range map[string][]string{
 		"approve": {"ClusterRole", "ClusterRole", "ClusterRole", "ClusterRole", "ClusterRoleBinding", "ClusterRoleBinding", "ClusterRoleBinding", "ClusterRoleBinding",
-			"ConfigMap", "ConfigMap", "Deployment", "NetworkPolicy", "PersistentVolumeClaim", "Role", "Role", "RoleBinding", "RoleBinding",
+			"ConfigMap", "ConfigMap", "Deployment", "NetworkPolicy", "PersistentVolumeClaim", "Role", "Role", "Role", "RoleBinding", "RoleBinding", "RoleBinding",
 			"ServiceAccount", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"},
 		"standby": {"ConfigMap", "ConfigMap", "Deployment", "NetworkPolicy", "ServiceAccount", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"},
 	} {
@@ -159,8 +159,10 @@ func TestExecutorsRulesAreBounded(t *testing.T) {
 }
 
 func unbounded(r rbacv1.PolicyRule, legacy bool) string {
-	words := slices.Concat(r.APIGroups, r.Resources, r.Verbs, r.NonResourceURLs, r.ResourceNames)
-	for _, w := range words {
+	if slices.Contains(r.ResourceNames, "*") {
+		return "any name"
+	}
+	for _, w := range slices.Concat(r.APIGroups, r.Resources, r.Verbs, r.NonResourceURLs) {
 		if strings.Contains(w, "*") || strings.Contains(w, "secret") || strings.Contains(w, "exec") || strings.Contains(w, "serviceaccount") || w == "escalate" || w == "bind" {
 			return w
 		}
@@ -215,13 +217,14 @@ func TestExecutorsBindings(t *testing.T) {
 		"unpend:unpend-executor-as-approver":       "unpend/unpend-executor ",
 		"unpend/unpend-executor":                   "unpend/unpend-executor ",
 		"gpu-operator/unpend-executor-mig-layouts": "unpend/unpend-executor ",
+		"unpend/unpend-viewer":                     "ada grace oidc:hedy@example.com gpu-admins on call ",
 		"unpend:unpend-approver":                   "ada grace oidc:hedy@example.com gpu-admins on call ",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
 	for _, o := range objects(t, everything()) { // bind: false
-		if o.GetKind() == "ClusterRoleBinding" && strings.HasSuffix(o.GetName(), "-approver") && !strings.HasSuffix(o.GetName(), "-as-approver") {
+		if strings.HasSuffix(o.GetKind(), "RoleBinding") && (strings.HasSuffix(o.GetName(), "-approver") && !strings.HasSuffix(o.GetName(), "-as-approver") || strings.HasSuffix(o.GetName(), "-viewer")) {
 			t.Errorf("%s all the same", o.GetName())
 		}
 	}

@@ -26,11 +26,8 @@ import (
 // server is too old for it; and the kill switch under an upgrade.
 func TestImpersonation(t *testing.T) {
 	cp := controlplane.Start(t)
-	files, err := chart.Release{Namespace: namespace, Kubernetes: "v1.35.0", Values: approve()}.Render(t)
-	if err != nil {
-		t.Fatal(err)
-	}
-	installAll(t, cp, chart.Parse(t, files))
+	objs := chart.Release{Namespace: namespace, Kubernetes: "v1.35.0", Values: approve()}.Objects(t)
+	installAll(t, cp, objs)
 	victims(t, cp)
 	t.Run("every rule is needed", func(t *testing.T) { ruleByRule(t, cp) })
 	t.Run("below 1.36", func(t *testing.T) { legacy(t, cp) })

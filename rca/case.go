@@ -54,6 +54,10 @@ type Case struct {
 	free map[string]int
 	// affinity is the pod's required node affinity, once asked for.
 	affinity *nodeaffinity.RequiredNodeAffinity
+	// beside is what the affinity of pods comes to, once asked for; spreads are what each
+	// of the pod's spread constraints counts.
+	beside  *affinities
+	spreads map[int]*spreadCount
 	// past are the outcomes of past fixes, newest first.
 	past []knowledge.Outcome
 	// logger is told of each fix that was tried; nil: nobody is.

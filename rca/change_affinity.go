@@ -7,7 +7,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 )
 
 // mostWeight is the strongest a preference can be: what is no longer required is still
@@ -36,21 +35,20 @@ func (c *Case) resolveAffinity(n *nodeView) []change {
 // keeps it apart from; false when one of them may not leave, or stands in the way from
 // another node: to empty a whole zone is nothing to offer.
 func (c *Case) standsApart(n *nodeView) ([]*corev1.Pod, bool) {
+	a := c.affinities()
 	var out []*corev1.Pod
-	for _, other := range c.world.sortedNodes() {
-		for _, p := range other.pods {
-			apart := func(of, from *corev1.Pod) bool {
-				return slices.ContainsFunc(apartFrom(of), func(t corev1.PodAffinityTerm) bool {
-					return c.matches(t, of, from) && sameDomain(t.TopologyKey, n.Node, other.Node)
-				})
-			}
-			if p == c.Pod || !apart(c.Pod, p) && !apart(p, c.Pod) {
-				continue
-			}
-			if other != n || !c.mayLeave(p) {
+	for _, key := range a.keys {
+		value, ok := n.Labels[key]
+		if !ok {
+			continue
+		}
+		for _, p := range a.apart[domain{key, value}] {
+			if p.on != n || !c.mayLeave(p.Pod) {
 				return nil, false
 			}
-			out = append(out, p)
+			if !slices.Contains(out, p.Pod) {
+				out = append(out, p.Pod)
+			}
 		}
 	}
 	return out, true
@@ -70,59 +68,25 @@ func togetherWith(p *corev1.Pod) []corev1.PodAffinityTerm {
 	return p.Spec.Affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution
 }
 
-func sameDomain(key string, a, b *corev1.Node) bool {
-	of, ok := a.Labels[key]
-	is, there := b.Labels[key]
-	return ok && there && is == of
-}
-
-// matches says whether a term of one pod is about another (scheduler framework,
-// AffinityTerm.Matches). matchLabelKeys are in the selector: the API server puts them there.
-func (c *Case) matches(t corev1.PodAffinityTerm, of, other *corev1.Pod) bool {
-	selector, err := metav1.LabelSelectorAsSelector(t.LabelSelector)
-	if err != nil || !selector.Matches(labels.Set(other.Labels)) {
-		return false
-	}
-	if len(t.Namespaces) == 0 && t.NamespaceSelector == nil {
-		return other.Namespace == of.Namespace
-	}
-	if slices.Contains(t.Namespaces, other.Namespace) {
-		return true
-	}
-	spaces, err := metav1.LabelSelectorAsSelector(t.NamespaceSelector)
-	if err != nil {
-		return false
-	}
-	for _, ns := range c.world.state.Namespaces {
-		if ns.Name == other.Namespace {
-			return spaces.Matches(labels.Set(ns.Labels))
-		}
-	}
-	return spaces.Empty()
-}
-
-// found says whether a pod that a term is about runs in the node's domain.
-func (c *Case) found(t corev1.PodAffinityTerm, n *nodeView) bool {
-	for _, other := range c.world.sortedNodes() {
-		if sameDomain(t.TopologyKey, n.Node, other.Node) && slices.ContainsFunc(other.pods, func(p *corev1.Pod) bool { return c.matches(t, c.Pod, p) }) {
-			return true
-		}
-	}
-	return false
+// in says whether one of the domains of a term's topology key is the node's.
+func in(domains map[string]bool, key string, n *nodeView) bool {
+	value, ok := n.Labels[key]
+	return ok && domains[value]
 }
 
 // preferAffinity makes the terms that the node does not meet, and no others, wishes.
 func (c *Case) preferAffinity(n *nodeView) (change, bool) {
+	a := c.affinities()
 	var unmet, broken []int
 	var texts []string
 	for i, t := range togetherWith(c.Pod) {
-		if !c.found(t, n) {
+		if !in(a.near[i], t.TopologyKey, n) {
 			unmet = append(unmet, i)
 			texts = append(texts, "near "+aboutText(t))
 		}
 	}
 	for i, t := range apartFrom(c.Pod) {
-		if c.found(t, n) {
+		if in(a.far[i], t.TopologyKey, n) {
 			broken = append(broken, i)
 			texts = append(texts, "apart from "+aboutText(t))
 		}

@@ -2,6 +2,7 @@ package rca
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -17,11 +18,11 @@ func (c *Case) loosenSpread(n *nodeView) []change {
 	var raised, wished []corev1.TopologySpreadConstraint
 	var texts, names []string
 	raisable := true
-	for _, s := range c.Pod.Spec.TopologySpreadConstraints {
+	for i, s := range c.Pod.Spec.TopologySpreadConstraints {
 		if s.WhenUnsatisfiable != corev1.DoNotSchedule {
 			continue
 		}
-		skew, ok := c.skew(n, s)
+		skew, ok := c.skew(n, i)
 		if ok && skew <= s.MaxSkew {
 			continue
 		}
@@ -48,39 +49,68 @@ func (c *Case) loosenSpread(n *nodeView) []change {
 	return out
 }
 
-// skew is how far apart the pod would leave the domains of a constraint if it came to the
-// node; false where the node has no domain.
-func (c *Case) skew(n *nodeView, s corev1.TopologySpreadConstraint) (int32, bool) {
+// spreadCount is how many pods that a constraint is about are in each domain.
+type spreadCount struct {
+	pods  map[string]int32
+	least int32 // of all domains
+	self  int32 // 1: the pod is one of them
+}
+
+// skew is how far apart the pod would leave the domains of its i-th constraint if it came
+// to the node; false where the node has no domain.
+func (c *Case) skew(n *nodeView, i int) (int32, bool) {
+	s := c.Pod.Spec.TopologySpreadConstraints[i]
 	here, ok := n.Labels[s.TopologyKey]
-	selector, err := metav1.LabelSelectorAsSelector(s.LabelSelector)
-	if !ok || err != nil {
+	count := c.countSpread(i)
+	if !ok || count == nil {
 		return 0, false
 	}
-	counts := map[string]int32{here: 0}
-	for _, other := range c.world.sortedNodes() {
-		domain, ok := other.Labels[s.TopologyKey]
-		if !ok || !c.spreadOver(s, other) {
+	there, counted := count.pods[here]
+	least, domains := count.least, len(count.pods)
+	if !counted {
+		least, domains = 0, domains+1
+	}
+	if s.MinDomains != nil && int32(domains) < *s.MinDomains {
+		least = 0
+	}
+	return there + count.self - least, true
+}
+
+// countSpread counts once for a constraint; nil for one that makes no sense.
+func (c *Case) countSpread(i int) *spreadCount {
+	if count, known := c.spreads[i]; known {
+		return count
+	}
+	if c.spreads == nil {
+		c.spreads = map[int]*spreadCount{}
+	}
+	s := c.Pod.Spec.TopologySpreadConstraints[i]
+	selector, err := metav1.LabelSelectorAsSelector(s.LabelSelector)
+	if err != nil {
+		c.spreads[i] = nil
+		return nil
+	}
+	count := &spreadCount{pods: map[string]int32{}}
+	for _, n := range c.world.sortedNodes() {
+		domain, ok := n.Labels[s.TopologyKey]
+		if !ok || !c.spreadOver(s, n) {
 			continue
 		}
-		counts[domain] += 0
-		for _, p := range other.pods {
+		count.pods[domain] += 0
+		for _, p := range n.pods {
 			if p.Namespace == c.Pod.Namespace && p.DeletionTimestamp == nil && selector.Matches(labels.Set(p.Labels)) {
-				counts[domain]++
+				count.pods[domain]++
 			}
 		}
 	}
-	least := counts[here]
-	for _, k := range counts {
-		least = min(least, k)
+	if len(count.pods) > 0 {
+		count.least = slices.Min(slices.Collect(maps.Values(count.pods)))
 	}
-	if s.MinDomains != nil && int32(len(counts)) < *s.MinDomains {
-		least = 0
-	}
-	self := int32(0)
 	if selector.Matches(labels.Set(c.Pod.Labels)) {
-		self = 1
+		count.self = 1
 	}
-	return counts[here] + self - least, true
+	c.spreads[i] = count
+	return count
 }
 
 // spreadOver says whether a node counts for a constraint (podtopologyspread/common.go,

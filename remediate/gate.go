@@ -30,6 +30,9 @@ func (x *Executor) begin(ctx context.Context, rem *v1alpha1.Remediation) (time.D
 	if err != nil {
 		return 0, err
 	}
+	if cleared, err := x.clear(ctx, rem, approvals); err != nil || cleared {
+		return 0, err // their deletion is news
+	}
 	if no := rejection(rem, approvals); no != "" {
 		return 0, x.finish(ctx, rem, v1alpha1.Rejected, no)
 	}
@@ -70,6 +73,26 @@ func (x *Executor) begin(ctx context.Context, rem *v1alpha1.Remediation) (time.D
 		return 0, err
 	}
 	return x.start(ctx, rem)
+}
+
+// clear deletes decisions on an earlier plan of the name: whoever records it anew may not,
+// and nobody could decide on it with them in the way.
+func (x *Executor) clear(ctx context.Context, rem *v1alpha1.Remediation, approvals []v1alpha1.Approval) (bool, error) {
+	left := slices.DeleteFunc(slices.Clone(approvals), func(a v1alpha1.Approval) bool { return a.Spec.Remediation == string(rem.UID) })
+	if len(left) == 0 {
+		return false, nil
+	}
+	// They may be about a plan that has been made anew since we read it.
+	if now, err := x.store.Get(ctx, rem.Name); err != nil || now.UID != rem.UID {
+		return true, err
+	}
+	for _, a := range left {
+		err := x.Dynamic.Resource(v1alpha1.Approvals).Delete(ctx, a.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &a.UID}})
+		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+			return false, fmt.Errorf("delete approval %s of an earlier plan: %w", a.Name, err)
+		}
+	}
+	return true, nil
 }
 
 // rejection says who said no; empty when nobody did.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -90,10 +91,11 @@ func (s Store) Record(ctx context.Context, rem *v1alpha1.Remediation) (*v1alpha1
 	return nil, fmt.Errorf("record plan %s: others delete it again and again", rem.Name)
 }
 
-// Forget deletes a plan and the decisions on it.
+// Forget deletes a plan and the decisions on it. An approver has no right to delete
+// those: they are about the plan that is gone, and the executor clears them away.
 func (s Store) Forget(ctx context.Context, rem *v1alpha1.Remediation) error {
 	for _, name := range names(rem.Name) {
-		if err := s.Dynamic.Resource(v1alpha1.Approvals).Delete(ctx, name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+		if err := s.Dynamic.Resource(v1alpha1.Approvals).Delete(ctx, name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
 			return fmt.Errorf("delete approval %s: %w", name, err)
 		}
 	}
@@ -112,8 +114,28 @@ func (s Store) Decide(ctx context.Context, a *v1alpha1.Approval) (*v1alpha1.Appr
 	return s.decide(ctx, a, s)
 }
 
+// left is that a decision on an earlier plan of the name is still there.
+type left struct{ error }
+
+func (l left) Unwrap() error { return l.error }
+
+// clearing is how long an executor has to clear such a decision away.
+const clearing = 5 * time.Second
+
 // decide is Decide, where another client than ours writes.
 func (s Store) decide(ctx context.Context, a *v1alpha1.Approval, by Store) (*v1alpha1.Approval, error) {
+	for began := time.Now(); ; {
+		made, err := s.decideOnce(ctx, a, by)
+		if _, waits := errors.AsType[left](err); !waits || time.Since(began) > clearing {
+			return made, err
+		}
+		if err := sleep(ctx, clearing/20); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (s Store) decideOnce(ctx context.Context, a *v1alpha1.Approval, by Store) (*v1alpha1.Approval, error) {
 	plan, otherwise := a.Spec.Plan, v1alpha1.Second
 	no := a.Spec.Decision == v1alpha1.Reject
 	if no {
@@ -126,12 +148,15 @@ func (s Store) decide(ctx context.Context, a *v1alpha1.Approval, by Store) (*v1a
 			return as[v1alpha1.Approval](made, err)
 		}
 		is, err := as[v1alpha1.Approval](s.Dynamic.Resource(v1alpha1.Approvals).Get(ctx, name, metav1.GetOptions{}))
+		if apierrors.IsNotFound(err) {
+			return nil, left{fmt.Errorf("read approval %s: %w", name, err)} // until just now
+		}
 		if err != nil {
 			return nil, fmt.Errorf("read approval %s: %w", name, err)
 		}
 		switch said := is.Spec; {
-		case said.Remediation != a.Spec.Remediation && (no || said.Approver == a.Spec.Approver):
-			return nil, fmt.Errorf("%w: %s has said %s to an earlier plan of that name: approval %s has to be deleted first", ErrRefused, said.Approver, said.Decision, name)
+		case said.Remediation != a.Spec.Remediation:
+			return nil, left{fmt.Errorf("%w: %s has said %s to an earlier plan of that name: approval %s has to be deleted first", ErrRefused, said.Approver, said.Decision, name)}
 		case no && said.Decision == v1alpha1.Reject, !no && said.Approver == a.Spec.Approver:
 			return is, nil
 		}

@@ -50,7 +50,7 @@ func newLane(t *testing.T) *lane {
 func laneOn(t *testing.T, cp *controlplane.ControlPlane, options sim.Options) *lane {
 	t.Helper()
 	l := &lane{ControlPlane: cp}
-	l.recorder, l.approvers = l.storeAs(t, requester, "system:masters"), l.storeAs(t, approver)
+	l.recorder, l.approvers = l.storeAs(t, requester), l.storeAs(t, approver)
 	l.stack = sim.New(l.Client(), l.Dynamic(), options)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
@@ -116,7 +116,7 @@ const (
 func (l *lane) newCell(t *testing.T) *cell {
 	t.Helper()
 	ns := l.Namespace(t)
-	l.install(t, ns, approver)
+	l.install(t, ns, approver, requester)
 	return l.cellFor(t, ns, ns)
 }
 
@@ -138,7 +138,7 @@ func (l *lane) cellFor(t *testing.T, executor, ns string) *cell {
 	must(t, err)
 	c.record(t, rca.RepartitionGPU)
 	executors := storeOf(t, l.asExecutor(t, executor)) // nobody else may
-	t.Cleanup(func() {                             // guard-rails look back at plans
+	t.Cleanup(func() {                                 // guard-rails look back at plans
 		if err := executors.Forget(context.WithoutCancel(t.Context()), c.rem); err != nil {
 			t.Error(err)
 		}

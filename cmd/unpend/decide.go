@@ -21,13 +21,19 @@ func executorFlag(c *cobra.Command, namespace *string) {
 	c.Flags().StringVar(namespace, "executor-namespace", "unpend", "where the service runs")
 }
 
-// executorLeads says whether an executor is at work: its lease is held.
+// executorLeads says whether an executor is at work: its lease is held. Who may not read
+// that is refused, for past an executor go its guard-rails; unless none can be there.
 func executorLeads(ctx context.Context, d remediate.Deps, namespace string) (bool, error) {
 	l, err := remediate.Leader(ctx, d, namespace)
-	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
+	switch {
+	case apierrors.IsNotFound(err):
 		return false, nil
-	}
-	if err != nil {
+	case apierrors.IsForbidden(err):
+		if _, listed := d.Client.Discovery().ServerResourcesForGroupVersion(v1alpha1.GroupVersion.String()); apierrors.IsNotFound(listed) {
+			return false, nil
+		}
+		return false, fmt.Errorf("%w: whether an executor carries plans out in namespace %s cannot be told: %w; ask for the ClusterRole of approvers, or say with --executor-namespace where it runs", remediate.ErrRefused, namespace, err)
+	case err != nil:
 		return false, fmt.Errorf("look for the executor: %w", err)
 	}
 	return l != nil, nil

@@ -58,10 +58,12 @@ type planStanding struct {
 	Progress string         `json:"progress,omitempty"`
 	By       []string       `json:"by"` // who approved it, or who asked for it
 	Message  string         `json:"message,omitempty"`
+	// AuditHead is the hash of the last line of the audit trail about it.
+	AuditHead string `json:"auditHead,omitempty"`
 }
 
 func standingOf(rem *v1alpha1.Remediation) *planStanding {
-	s := &planStanding{Plan: rem.Name, Fix: rem.Spec.Fix, Phase: cmp.Or(rem.Status.Phase, v1alpha1.Pending), Progress: rem.Status.Progress, By: rem.Status.ApprovedBy, Message: rem.Status.Message}
+	s := &planStanding{Plan: rem.Name, Fix: rem.Spec.Fix, Phase: cmp.Or(rem.Status.Phase, v1alpha1.Pending), Progress: rem.Status.Progress, By: rem.Status.ApprovedBy, Message: rem.Status.Message, AuditHead: rem.Status.AuditHead}
 	if len(s.By) == 0 {
 		s.By = []string{rem.Spec.Requester}
 	}

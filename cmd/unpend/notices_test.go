@@ -174,7 +174,7 @@ func TestEndsAreHandedOver(t *testing.T) {
 	c.leads(t, "second", from, prometheus.NewRegistry())
 	c.tells(t, metav1.ConditionTrue, "published")
 
-	other := l.newCell(t)
+	other := l.cellFor(t, c.ns, l.Namespace(t))
 	other.approve(t)
 	if status := other.ends(t, time.Minute); status.Phase != v1alpha1.Succeeded {
 		t.Errorf("%s: %s", status.Phase, status.Message)

@@ -27,7 +27,7 @@ import (
 func promiseR22(t *testing.T) {
 	const rounds = 3
 	p := newPool(t, 9)
-	p.guards(t, "{nodesInFlight: 4, poolUnavailablePercent: 100}") // so that own cordons are many
+	p.guards(t, "{nodesInFlight: 4, poolUnavailablePercent: 100}")                                                    // so that own cordons are many
 	must(t, p.Client().CoreV1().ConfigMaps(p.ns).Delete(t.Context(), guard.BreakerConfigMap, metav1.DeleteOptions{})) // somebody has
 	proxy := newFaultProxy(t, p.lane, p.ns, "executor-"+p.ns)
 	config := executorConfig(t, p.ns, "")

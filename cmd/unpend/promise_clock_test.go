@@ -118,7 +118,7 @@ func (p *pool) skewedLeaders(t *testing.T) (least, most time.Duration) {
 
 func (p *pool) skewedLeader(t *testing.T, skew time.Duration, renews bool) time.Duration {
 	f := &leader{p.lane, p.Namespace(t), skew}
-	f.install(t, f.ns, approver)
+	f.install(t, f.ns, approver, requester)
 	f.create(t)
 	proxy := newFaultProxy(t, p.lane, f.ns, "executor-"+f.ns)
 	last := time.Now()
@@ -236,7 +236,7 @@ func (j *jumpy) now() time.Time {
 // the leader ended every few seconds.
 func (p *pool) jumps(t *testing.T) string {
 	ns := p.Namespace(t)
-	p.install(t, ns, approver)
+	p.install(t, ns, approver, requester)
 	setGuards(t, p.lane, ns, "{planTTL: 24h, poolUnavailablePercent: 100, breaker: {failures: 1000}}") // a jump over a deadline parks a node
 	nodes := p.nodes[4:]
 	for _, node := range nodes {

@@ -42,7 +42,7 @@ func newPool(t *testing.T, nodes int) *pool {
 	t.Helper()
 	l := newLane(t)
 	p := &pool{lane: l, ns: l.Namespace(t)}
-	l.install(t, p.ns, approver)
+	l.install(t, p.ns, approver, requester)
 	for i := range nodes {
 		p.add(t, all1g(fmt.Sprintf("gpu-%02d", i+1)).Object(time.Now()))
 	}

@@ -146,7 +146,7 @@ func newRacecourse(t *testing.T) *racecourse {
 	t.Helper()
 	r := &racecourse{lane: newLane(t), victims: map[string]bool{}, decisions: map[string]bool{}}
 	r.ns = r.Namespace(t)
-	r.install(t, r.ns, "alice", "bob")
+	r.install(t, r.ns, "alice", "bob", requester)
 	r.executors = storeOf(t, r.asExecutor(t, r.ns))
 	r.permit(t, "alice", "bob")
 	r.unlimited(t)

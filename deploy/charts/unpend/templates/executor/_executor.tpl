@@ -21,3 +21,16 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- define "unpend.executor.constrained" -}}
 {{- if semverCompare ">=1.36.0-0" .Capabilities.KubeVersion.Version -}}true{{- end -}}
 {{- end -}}
+
+{{- define "unpend.approvers" -}}
+{{- range .Values.remediate.approvers.users }}
+- kind: User
+  apiGroup: rbac.authorization.k8s.io
+  name: {{ quote . }}
+{{- end }}
+{{- range .Values.remediate.approvers.groups }}
+- kind: Group
+  apiGroup: rbac.authorization.k8s.io
+  name: {{ quote . }}
+{{- end }}
+{{- end -}}

@@ -1,0 +1,124 @@
+package rca
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// domain is a value of a topology key: the nodes with that label.
+type domain struct{ key, value string }
+
+// placedPod is a pod and the node it is on.
+type placedPod struct {
+	*corev1.Pod
+	on *nodeView
+}
+
+// affinities is what the (anti-)affinity of pods comes to for the pod that waits. It is
+// worked out in one pass over all pods, for every node asks.
+type affinities struct {
+	keys  []string               // topology keys of apart
+	apart map[domain][]placedPod // whom the pod may not be beside, by its terms or theirs
+	near  []map[string]bool      // by term of togetherWith: the domains that have such a pod
+	far   []map[string]bool      // by term of apartFrom
+}
+
+func (c *Case) affinities() *affinities {
+	if c.beside != nil {
+		return c.beside
+	}
+	a := &affinities{apart: map[domain][]placedPod{}}
+	near, far := c.termsOf(togetherWith(c.Pod)), c.termsOf(apartFrom(c.Pod))
+	a.near, a.far = domainsOf(near), domainsOf(far)
+	for _, n := range c.world.sortedNodes() {
+		for _, p := range n.pods {
+			if p == c.Pod {
+				continue
+			}
+			for i, t := range near {
+				if value, ok := n.Labels[t.key]; ok && t.about(c.Pod, p) {
+					a.near[i][value] = true
+				}
+			}
+			for i, t := range far {
+				if value, ok := n.Labels[t.key]; ok && t.about(c.Pod, p) {
+					a.far[i][value] = true
+					a.add(domain{t.key, value}, placedPod{p, n})
+				}
+			}
+			for _, t := range c.termsOf(apartFrom(p)) {
+				if value, ok := n.Labels[t.key]; ok && t.about(p, c.Pod) {
+					a.add(domain{t.key, value}, placedPod{p, n})
+				}
+			}
+		}
+	}
+	c.beside = a
+	return a
+}
+
+func (a *affinities) add(d domain, p placedPod) {
+	list := a.apart[d]
+	if len(list) > 0 && list[len(list)-1].Pod == p.Pod {
+		return
+	}
+	a.apart[d] = append(list, p)
+	for _, key := range a.keys {
+		if key == d.key {
+			return
+		}
+	}
+	a.keys = append(a.keys, d.key)
+}
+
+func domainsOf(terms []podTerm) []map[string]bool {
+	out := make([]map[string]bool, len(terms))
+	for i := range out {
+		out[i] = map[string]bool{}
+	}
+	return out
+}
+
+// podTerm is a term of an affinity, read.
+type podTerm struct {
+	key        string
+	pods       labels.Selector
+	namespaces map[string]bool // nil: all
+	own        bool            // only the namespace of the pod whose term it is
+}
+
+// about says whether a term of one pod is about another (scheduler framework,
+// AffinityTerm.Matches). matchLabelKeys are in the selector: the API server puts them there.
+func (t *podTerm) about(of, other *corev1.Pod) bool {
+	if t.own {
+		return of.Namespace == other.Namespace && t.pods.Matches(labels.Set(other.Labels))
+	}
+	return (t.namespaces == nil || t.namespaces[other.Namespace]) && t.pods.Matches(labels.Set(other.Labels))
+}
+
+// termsOf reads terms; one that makes no sense is about nobody.
+func (c *Case) termsOf(terms []corev1.PodAffinityTerm) []podTerm {
+	var out []podTerm
+	for _, t := range terms {
+		read := podTerm{key: t.TopologyKey, own: len(t.Namespaces) == 0 && t.NamespaceSelector == nil}
+		pods, err := metav1.LabelSelectorAsSelector(t.LabelSelector)
+		spaces, nerr := metav1.LabelSelectorAsSelector(t.NamespaceSelector)
+		if err != nil || nerr != nil {
+			pods, spaces = labels.Nothing(), labels.Nothing()
+		}
+		if read.pods = pods; !read.own && (t.NamespaceSelector == nil || !spaces.Empty()) {
+			read.namespaces = map[string]bool{}
+			for _, name := range t.Namespaces {
+				read.namespaces[name] = true
+			}
+			for _, ns := range c.world.state.Namespaces {
+				if spaces.Matches(labels.Set(ns.Labels)) {
+					read.namespaces[ns.Name] = true
+				}
+			}
+		}
+		out = append(out, read)
+	}
+	return out
+}
