@@ -47,7 +47,7 @@ func promiseS05(t *testing.T) {
 	l := newLane(t)
 	l.groups = []any{"gpu-admins"}
 	ns := l.Namespace(t)
-	l.install(t, ns, "ada")
+	l.install(t, ns, "ada", requester)
 	c := l.cellFor(t, ns, ns)
 	l.permit(t, "rex", "remediations", "get", "list", "create")
 	for _, d := range deciders {
@@ -94,7 +94,7 @@ func (c *cell) decides(t *testing.T, d decider) [5]bool {
 	ours := append([]string{"--executor-namespace", c.ns}, config...)
 	fix := fmt.Sprintf("%s#%d", c.rem.Spec.Incident, c.rem.Spec.Fix)
 	var got [5]bool
-	c.leads(t)
+	c.standsIn(t)
 	got[0] = c.said(t, d, v1alpha1.Approve, c.untilDecided(t, append([]string{"approve", fix, "--plan", c.rem.Name}, ours...)...))
 	got[1] = c.said(t, d, v1alpha1.Reject, c.untilDecided(t, append([]string{"reject", c.rem.Name[:12], "--reason", "not now"}, ours...)...))
 	for i, k := range []struct {
@@ -112,9 +112,9 @@ func (c *cell) decides(t *testing.T, d decider) [5]bool {
 	return got
 }
 
-// leads has somebody hold the executor's lease, who carries nothing out: what is said of a
+// standsIn has somebody hold the executor's lease, who carries nothing out: what is said of a
 // plan is all that comes of a command.
-func (c *cell) leads(t *testing.T) {
+func (c *cell) standsIn(t *testing.T) {
 	t.Helper()
 	leases, now := c.Client().CoordinationV1().Leases(c.ns), metav1.NewMicroTime(time.Now())
 	spec := coordinationv1.LeaseSpec{HolderIdentity: new("stand-in"), RenewTime: &now, AcquireTime: &now, LeaseDurationSeconds: new(int32(3600))}
