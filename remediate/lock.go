@@ -86,6 +86,9 @@ func (d Deps) deleteLock(ctx context.Context, l *coordinationv1.Lease) error {
 
 // unlockAll gives back what a plan holds whose own word on its nodes is not to be trusted.
 func (x *Executor) unlockAll(ctx context.Context, plan string) error {
+	if x.Locks == "" {
+		return nil
+	}
 	list, err := x.Client.CoordinationV1().Leases(x.Locks).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return fmt.Errorf("list the locks of plan %s: %w", plan, err)

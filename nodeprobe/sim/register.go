@@ -11,8 +11,8 @@ import (
 	"github.com/unpend/unpend/nodeprobe"
 )
 
-// Registered is the pod of a node's device plugin that has registered with the kubelet;
-// empty when there is none.
+// Registered is the pod of a node's device plugin that the kubelet has last heard of;
+// empty when it is gone, or there was none.
 func (s *Stack) Registered(node string) types.UID {
 	s.mu.Lock()
 	defer s.mu.Unlock()
