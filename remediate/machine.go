@@ -135,26 +135,26 @@ func (m *machine) turn(ctx context.Context) (time.Duration, error) {
 	return 0, m.turnBack(ctx, s, fmt.Errorf("%s, %s: %w", where, s.text, err))
 }
 
-// lateTries is how often a step is tried that was taken over past its deadline. More
-// than once: what it did is on record with the next step, and that write can be lost.
-const lateTries = 3
+// grace is how long a step is tried that was taken over past its deadline.
+const grace = contention
 
 // overdue judges the deadline of a step that was begun by an executor which has ended
 // since, before the step is tried again: one at which every executor ends would be tried
-// for ever. The tries past it are on record before they are made: whoever was only away
-// for long finds what has come of it meanwhile.
+// for ever. Whoever was only away for long finds what came of it meanwhile, within a grace
+// that is on record before the first try.
 func (m *machine) overdue(ctx context.Context, s step, e *entry) (missing string, err error) {
 	if m.resumed != s.id {
 		return "", nil
 	}
 	m.resumed = ""
+	now := m.Now()
 	switch {
-	case m.Now().Before(e.Deadline.Time):
+	case now.Before(e.Deadline.Time) || e.Grace != nil && now.Before(e.Grace.Time):
 		return "", nil
-	case e.Late >= lateTries:
+	case e.Grace != nil:
 		return "the executor has ended at every try", nil
 	}
-	e.Late++
+	e.Grace = new(metav1.NewMicroTime(now.Add(grace)))
 	return "", m.save(ctx)
 }
 

@@ -30,24 +30,25 @@ func stepOf(rem *v1alpha1.Remediation, id string) v1alpha1.Entry {
 	return rem.Status.Journal[i]
 }
 
-// A step at which every executor ends is not tried for ever: past its deadline a few
-// times more, and then the plan turns back.
+// A step at which every executor ends is not tried for ever: past its deadline for a grace,
+// and then the plan turns back.
 func TestCrashLoopTurnsBack(t *testing.T) {
 	c := newCell(t)
 	node, rem, label := c.atLabel(t)
 	c.crash.at = label
-	for range 2 {
+	for tries, at := range []time.Duration{0, contention + 10*time.Second, 10 * time.Second} {
+		c.later(at)
 		if _, err := c.look(t, c.executor(), rem.Name); err != nil {
 			t.Fatal(err)
 		}
+		if e := stepOf(c.read(t, rem.Name), "0/config"); c.crash.tries != tries+1 || (e.Grace != nil) != (tries > 0) || e.Ended != nil {
+			t.Fatalf("%d tries, %+v", c.crash.tries, e)
+		}
 	}
-	if e := stepOf(c.read(t, rem.Name), "0/config"); c.crash.tries != 2 || e.Late != 0 || e.Ended != nil {
-		t.Fatalf("%d tries, %+v", c.crash.tries, e)
-	}
-	c.later(contention + 30*time.Second)
+	c.later(grace)
 	rem = c.carriedOut(t, rem.Name, c.executor)
 	ended(t, rem, v1alpha1.Failed, "not within 1m0s: the executor has ended at every try")
-	if e := stepOf(rem, "0/config"); c.crash.tries != 2+lateTries || e.Late != lateTries || e.Error == "" {
+	if e := stepOf(rem, "0/config"); c.crash.tries != 3 || e.Error == "" {
 		t.Errorf("%d tries, %+v", c.crash.tries, e)
 	}
 	c.asBefore(t, node)
@@ -67,7 +68,7 @@ func TestAwayForLong(t *testing.T) {
 	c.later(contention + 30*time.Second)
 	rem = c.carriedOut(t, rem.Name, c.executor)
 	ended(t, rem, v1alpha1.Succeeded)
-	if e := stepOf(rem, "0/config"); e.Late != 1 || e.Error != "" {
+	if e := stepOf(rem, "0/config"); e.Grace == nil || e.Error != "" {
 		t.Errorf("%+v", e)
 	}
 	c.noLocks(t)
@@ -84,13 +85,16 @@ func TestCrashLoopOnTheWayBackParks(t *testing.T) {
 	c.crash.after = ""
 	c.decide(t, rem, "bob", v1alpha1.Reject)
 	c.crash.at = `"nvidia.com/mig.config":"all-1g.5gb"`
-	if _, err := c.look(t, c.executor(), rem.Name); err != nil || c.crash.tries != 1 {
-		t.Fatalf("%d tries, %v", c.crash.tries, err)
+	for tries, at := range []time.Duration{0, contention + 10*time.Second} {
+		c.later(at)
+		if _, err := c.look(t, c.executor(), rem.Name); err != nil || c.crash.tries != tries+1 {
+			t.Fatalf("%d tries, %v", c.crash.tries, err)
+		}
 	}
-	c.later(contention + 30*time.Second)
+	c.later(grace)
 	rem = c.carriedOut(t, rem.Name, c.executor)
 	ended(t, rem, v1alpha1.Parked, "bob said no", "the executor has ended at every try", "parked, cordoned on purpose")
-	if mark := c.mark(t, node); mark == nil || mark.Parked == "" || c.crash.tries != 1+lateTries {
+	if mark := c.mark(t, node); mark == nil || mark.Parked == "" || c.crash.tries != 2 {
 		t.Errorf("mark %+v after %d tries", mark, c.crash.tries)
 	}
 	c.noLocks(t)

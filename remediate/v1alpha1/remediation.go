@@ -214,11 +214,10 @@ type Entry struct {
 	// Note is what the step has to remember.
 	// +optional
 	Note string `json:"note,omitempty"`
-	// Late is how often the deadline had passed when an executor took the step over from
-	// one that had ended.
-	// +kubebuilder:validation:Minimum=0
+	// Grace is until when the step is tried that an executor took over past its deadline
+	// from one that had ended.
 	// +optional
-	Late int32 `json:"late,omitempty"`
+	Grace *metav1.MicroTime `json:"grace,omitempty"`
 	// Error it ended with.
 	// +optional
 	Error string `json:"error,omitempty"`
