@@ -1,6 +1,8 @@
 package rca
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -64,10 +66,8 @@ func (a *affinities) add(d domain, p placedPod) {
 		return
 	}
 	a.apart[d] = append(list, p)
-	for _, key := range a.keys {
-		if key == d.key {
-			return
-		}
+	if slices.Contains(a.keys, d.key) {
+		return
 	}
 	a.keys = append(a.keys, d.key)
 }

@@ -41,11 +41,40 @@ func asksIn(requests corev1.ResourceList) []ask {
 	return out
 }
 
+// holdsGPU says whether asksIn lists any.
+func holdsGPU(requests corev1.ResourceList) bool {
+	for name, q := range requests {
+		if isGPU(name) && !q.IsZero() {
+			return true
+		}
+	}
+	return false
+}
+
 // podRequests is what the scheduler counts for the pod, limits standing in for
 // requests that were left out (the API server's defaulting, which dumps of
 // hand-written manifests lack).
+//
+// It is read only: of most pods it is a container's own list.
 func podRequests(pod *corev1.Pod) corev1.ResourceList {
+	if list, sole := soleRequests(&pod.Spec); sole {
+		return list
+	}
 	return resource.PodRequests(whatif.WithDefaults(pod), resource.PodResourcesOptions{})
+}
+
+// soleRequests are the requests of a pod's only container, where nothing else counts.
+func soleRequests(spec *corev1.PodSpec) (corev1.ResourceList, bool) {
+	if len(spec.Containers) != 1 || len(spec.InitContainers) > 0 || spec.Overhead != nil || spec.Resources != nil {
+		return nil, false
+	}
+	r := &spec.Containers[0].Resources
+	for name := range r.Limits {
+		if _, ok := r.Requests[name]; !ok {
+			return nil, false
+		}
+	}
+	return r.Requests, r.Requests != nil
 }
 
 // isGPU says whether a resource is one of whole GPUs or MIG devices.

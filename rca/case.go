@@ -48,8 +48,16 @@ type Case struct {
 	own []PodRule
 	// requests are the changes of the workload worked out so far, by title.
 	requests map[string]change
-	// mismatches are what is said of labels that do not match so far, by what was missed.
-	mismatches map[string]string
+	// missed are the labels that do not match so far, by what nodes have of those that
+	// the pod speaks of; labelKey is for writing that down.
+	missed   map[string]*missed
+	speaksOf []string
+	labelKey []byte
+	// host is what the pod requests besides GPUs, once asked for.
+	host corev1.ResourceList
+	// first are, by kinds, the cheapest candidates so far: as many as will be tried.
+	first   map[string][]*candidate
+	weighed []change // room for weighing the next
 	// free counts, by kinds, the candidates so far that cost nobody anything.
 	free map[string]int
 	// affinity is the pod's required node affinity, once asked for.
@@ -103,11 +111,12 @@ type nodeView struct {
 	requested corev1.ResourceList                 // of all of them
 	geometry  *nodeprobe.NodeGeometry
 	gpus      []placement.GPU
-	speaks    *bool // of GPUs; hasGPUs tells
-	offers    *bool // GPUs; advertisesAny tells
+	facts     nodeFacts
+	room      []gpuRoom // gpuRooms tells
 	// class is what it shares with nodes like it, and tenants who holds gpus, once asked for.
 	class   *nodeClass
 	tenants []tenancy
+	leaving []*leaving
 	// config is what MIG manager knows for the node, once asked for; named are the layouts in it.
 	config *migConfig
 	named  []namedLayouts
@@ -232,27 +241,6 @@ func twinsIn(r nodeprobe.Report) map[string]bool {
 	return twins
 }
 
-// hasGPUs says whether anything about the node speaks of NVIDIA GPUs. Most rules ask.
-func (v *nodeView) hasGPUs() bool {
-	if v.speaks == nil {
-		speaks := v.speaksOfGPUs()
-		v.speaks = &speaks
-	}
-	return *v.speaks
-}
-
-func (v *nodeView) speaksOfGPUs() bool {
-	if v.geometry != nil && len(v.geometry.Report.GPUs) > 0 || v.Labels["nvidia.com/gpu.present"] == "true" || v.Labels["nvidia.com/gpu.product"] != "" {
-		return true
-	}
-	for name := range v.Status.Capacity {
-		if isGPU(name) {
-			return true
-		}
-	}
-	return false
-}
-
 func (v *nodeView) allocatable(name corev1.ResourceName) int64 {
 	q := v.Status.Allocatable[name]
 	return q.Value()
@@ -280,8 +268,6 @@ func (v *nodeView) has(name corev1.ResourceName, count int64) bool {
 	q := v.free(name)
 	return q.Value() >= count
 }
-
-func (v *nodeView) ref() string { return "Node/" + v.Name }
 
 // reportRef is what tells the node's positions.
 func (v *nodeView) reportRef() string {
@@ -330,6 +316,14 @@ func (w *world) sortedNodes() []*nodeView {
 		slices.SortFunc(w.byName, func(a, b *nodeView) int { return strings.Compare(a.Name, b.Name) })
 	}
 	return w.byName
+}
+
+// nodeAt is the node of a name, which is most likely the i-th of all.
+func (w *world) nodeAt(i int, name string) *nodeView {
+	if all := w.sortedNodes(); i < len(all) && all[i].Name == name {
+		return all[i]
+	}
+	return w.nodes[name]
 }
 
 // askOf returns the GPU request named by an "Insufficient …" reason.

@@ -115,8 +115,12 @@ var disruption = []FixKind{
 	ReleaseIdleHolder, MovePods, EvictPods, RaisePriority, QuarantineGPU, RevertMIGConfig, RepartitionGPU, RebootNode,
 }
 
-func mostDisruptive(kinds []FixKind) FixKind {
-	return slices.MaxFunc(kinds, func(a, b FixKind) int {
-		return slices.Index(disruption, a) - slices.Index(disruption, b)
-	})
+func mostDisruptive(set []change) FixKind {
+	most := set[0].kind
+	for i := range set {
+		if slices.Index(disruption, set[i].kind) > slices.Index(disruption, most) {
+			most = set[i].kind
+		}
+	}
+	return most
 }

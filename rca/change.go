@@ -19,6 +19,7 @@ type change struct {
 	kind    FixKind
 	cause   CauseID
 	victims []*corev1.Pod
+	cost    *victimCost // of the victims, each of whom is named once; nil: not known
 	// pod and node edit copies: what the cluster would hold afterwards.
 	pod  func(*corev1.Pod)
 	node func(*corev1.Node)
@@ -99,6 +100,10 @@ func (c *Case) changesFor(n *nodeView, id CauseID) []change {
 }
 
 func uncordon(n *nodeView) change {
+	quarantined, first := n.operation().Quarantined != "", "ask who cordoned it first"
+	if quarantined {
+		first = "see first that its GPU is mended"
+	}
 	ch := change{
 		kind: UncordonNode, cause: NodeCordoned, minutes: 1, risk: "medium",
 		title: "uncordon " + n.Name,
@@ -107,15 +112,14 @@ func uncordon(n *nodeView) change {
 			o.Spec.Taints = slices.DeleteFunc(slices.Clone(o.Spec.Taints), func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeUnschedulable })
 		},
 		detail: func(ch *change) {
-			ch.steps = []string{"uncordon " + n.Name + " (ask who cordoned it first)"}
+			ch.steps = []string{"uncordon " + n.Name + " (" + first + ")"}
 			ch.commands = []string{"kubectl uncordon " + n.Name}
 			ch.actions = []Action{{Verb: VerbUncordon, Target: nodeTarget(n.Node), Relies: n.relies()}}
 		},
 	}
-	if n.operation().Quarantined != "" {
+	if quarantined {
 		ch.risk = "high"
 		ch.title += ", which unpend keeps closed for its sick GPU"
-		ch.steps = []string{"uncordon " + n.Name + " (see first that its GPU is mended)"}
 	}
 	return ch
 }
@@ -167,7 +171,15 @@ func (c *Case) templateTolerations(add []corev1.Toleration) []corev1.Toleration 
 }
 
 func (c *Case) fixSelector(n *nodeView) []change {
-	missed := missedLabels(c.Pod, n.Node)
+	m := c.missedOn(n)
+	if m.fix == nil {
+		m.fix = c.selecting(n, m.labels)
+	}
+	return m.fix
+}
+
+// selecting has the workload ask for what the node has of the labels that it misses.
+func (c *Case) selecting(n *nodeView, missed []missedLabel) []change {
 	texts := make([]string, 0, len(missed))
 	for _, m := range missed {
 		if !m.inSelector {

@@ -1,6 +1,7 @@
 package rca
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -53,13 +54,12 @@ func (c *Case) restartPlugin(n *nodeView, cause CauseID) change {
 			maps.Copy(o.Status.Allocatable, n.asReported())
 			maps.Copy(o.Status.Capacity, n.asReported())
 		}}
-	i := slices.IndexFunc(n.pods, isPlugin)
-	if i < 0 {
+	p := n.pluginPod()
+	if p == nil {
 		ch.manual = true
 		ch.commands = []string{fmt.Sprintf("kubectl get pods -A --field-selector spec.nodeName=%s | grep device-plugin  # delete that pod; its DaemonSet makes it anew", n.Name)}
 		return ch
 	}
-	p := n.pods[i]
 	by := metav1.GetControllerOfNoCopy(p)
 	ch.detail = func(ch *change) {
 		ch.steps = []string{fmt.Sprintf("evict %s/%s, which daemonset/%s makes anew", p.Namespace, p.Name, by.Name), "wait until " + n.Name + " offers its devices again"}
@@ -69,12 +69,26 @@ func (c *Case) restartPlugin(n *nodeView, cause CauseID) change {
 	return ch
 }
 
-// isPlugin says whether a pod is the device plugin's, and its DaemonSet's: one of nobody's
-// would not come back.
-func isPlugin(p *corev1.Pod) bool {
-	by := metav1.GetControllerOfNoCopy(p)
-	return by != nil && by.Kind == "DaemonSet" && (strings.Contains(p.Name, pluginName) ||
-		slices.ContainsFunc(p.Spec.Containers, func(k corev1.Container) bool { return strings.Contains(k.Name, pluginName) }))
+// mpsName is in the name of the plugin's daemon for sharing by MPS, whose pods have the
+// plugin's name, too, and not its container (GPU Operator and the plugin's own chart).
+const mpsName = "mps-control-daemon"
+
+// pluginPod is the pod of the device plugin's DaemonSet on the node; nil where there is
+// none. Anybody may name a pod so: one that no DaemonSet makes anew is not it.
+func (n *nodeView) pluginPod() *corev1.Pod {
+	of := func(is func(*corev1.Pod) bool) *corev1.Pod {
+		for _, p := range n.pods {
+			if by := metav1.GetControllerOf(p); by != nil && by.Kind == "DaemonSet" && is(p) {
+				return p
+			}
+		}
+		return nil
+	}
+	return cmp.Or(of(func(p *corev1.Pod) bool {
+		return slices.ContainsFunc(p.Spec.Containers, func(k corev1.Container) bool { return strings.Contains(k.Name, pluginName) })
+	}), of(func(p *corev1.Pod) bool {
+		return strings.Contains(p.Name, pluginName) && !strings.Contains(p.Name, mpsName)
+	}))
 }
 
 // PluginOffers is what a node offers whose device plugin sees what the report shows;
@@ -128,7 +142,11 @@ type operation struct {
 // operation is the zero value where there is none. A quarantine ends with the cordon.
 func (n *nodeView) operation() operation {
 	var own operation
-	if json.Unmarshal([]byte(n.Annotations[annotationOperation]), &own) != nil || own.Quarantined != "" && !n.Spec.Unschedulable {
+	text, marked := n.Annotations[annotationOperation]
+	if !marked {
+		return own
+	}
+	if json.Unmarshal([]byte(text), &own) != nil || own.Quarantined != "" && !n.Spec.Unschedulable {
 		return operation{}
 	}
 	return own

@@ -40,7 +40,7 @@ func (c *Case) resourceChanges(n *nodeView, causes []CauseID, sets [][]change) [
 				ways = c.leastCostly(c.modeChanges(n, a))
 			}
 			for _, r := range ways {
-				if set, ok := c.repartition(n, root, a, r); ok {
+				if set, ok := c.repartition(n, root, a, r, sets); ok {
 					out = append(out, set)
 				}
 			}
@@ -118,32 +118,19 @@ func (c *Case) waitFor(n *nodeView, cause CauseID, holders []*corev1.Pod) change
 
 // repartition gives the node another layout, with the evictions that the pod's
 // other requests need beside it.
-func (c *Case) repartition(n *nodeView, cause CauseID, a ask, r relayout) ([]change, bool) {
-	ch := change{
-		kind: relayoutKind(cause), cause: cause, victims: r.victims, minutes: 4, risk: "low", relayout: &r,
-		title: "repartition " + gpuList(n, r.remade) + " to " + strconv.Quote(r.config) + evicting(r.victims),
-		node: func(o *corev1.Node) {
-			for name, q := range r.after(n) {
-				o.Status.Allocatable[name] = q
-				o.Status.Capacity[name] = q
-			}
-			o.Labels[labelMIGConfig] = r.config
-		},
-		detail: func(ch *change) {
-			if r.mode == nil { // else the silicon needs a reset too
-				ch.hardware = c.hardwareEvictions(n, a)
-			}
-			r.detail(n, ch)
-		},
-	}
-	if r.mode != nil {
-		ch.minutes, ch.risk = 10, "medium"
-		ch.title = fmt.Sprintf("switch MIG on for %s by %q%s", gpuList(n, r.remade), r.config, emptying(r.victims))
-	}
+func (c *Case) repartition(n *nodeView, cause CauseID, a ask, r relayout, sets [][]change) ([]change, bool) {
 	rest, ok := c.deficitsAfter(n, r)
 	if !ok {
 		return nil, false
 	}
+	ch := change{kind: relayoutKind(cause), cause: cause, victims: r.victims, cost: r.cost, minutes: 4, risk: "low", relayout: &r}
+	if r.mode != nil {
+		ch.minutes, ch.risk = 10, "medium"
+	}
+	if len(rest) == 0 && c.pointless(n, sets, &ch) {
+		return nil, false
+	}
+	c.describe(n, a, &ch)
 	if len(rest) == 0 {
 		return []change{ch}, true
 	}
@@ -152,6 +139,28 @@ func (c *Case) repartition(n *nodeView, cause CauseID, a ask, r relayout) ([]cha
 		return nil, false
 	}
 	return []change{c.evict(n, HostResourcesShort, victims), ch}, true
+}
+
+// describe completes what repartitions a node.
+func (c *Case) describe(n *nodeView, a ask, ch *change) {
+	r := ch.relayout
+	ch.title = "repartition " + gpuList(n, r.remade) + " to " + strconv.Quote(r.config) + evicting(r.victims)
+	if r.mode != nil {
+		ch.title = fmt.Sprintf("switch MIG on for %s by %q%s", gpuList(n, r.remade), r.config, emptying(r.victims))
+	}
+	ch.node = func(o *corev1.Node) {
+		for name, q := range r.after(n) {
+			o.Status.Allocatable[name] = q
+			o.Status.Capacity[name] = q
+		}
+		o.Labels[labelMIGConfig] = r.config
+	}
+	ch.detail = func(ch *change) {
+		if r.mode == nil { // else the silicon needs a reset too
+			ch.hardware = c.hardwareEvictions(n, a)
+		}
+		r.detail(n, ch)
+	}
 }
 
 // detail writes the repartition out, step by step.
@@ -187,11 +196,13 @@ func (r relayout) detail(n *nodeView, ch *change) {
 
 // deficitsAfter is what the node lacks besides GPUs once the victims have left.
 func (c *Case) deficitsAfter(n *nodeView, r relayout) (deficits, bool) {
-	asked := maps.Clone(c.wants)
-	for _, a := range c.asks {
-		delete(asked, a.resource)
+	if c.host == nil {
+		c.host = maps.Clone(c.wants)
+		for _, a := range c.asks {
+			delete(c.host, a.resource)
+		}
 	}
-	lack, ok := c.deficitsOf(n, asked)
+	lack, ok := c.deficitsOf(n, c.host)
 	for _, v := range r.victims {
 		for name := range lack {
 			if lack[name] -= n.contribution(v, name); lack[name] <= 0 {
@@ -205,14 +216,17 @@ func (c *Case) deficitsAfter(n *nodeView, r relayout) (deficits, bool) {
 // changeGPURequest lists other GPU resources of the node that have room now:
 // the nearest that is not smaller, else the nearest smaller one.
 func (c *Case) changeGPURequest(n *nodeView, cause CauseID, a ask) []change {
-	sizeOf := n.sizes(a)
-	want := sizeOf(a.resource)
 	var options []corev1.ResourceName
-	for name := range n.Status.Allocatable {
-		if name != a.resource && isGPU(name) && n.has(name, a.count) {
-			options = append(options, name)
+	for _, room := range n.gpuRooms() {
+		if room.name != a.resource && room.free >= a.count {
+			options = append(options, room.name)
 		}
 	}
+	if len(options) == 0 {
+		return nil
+	}
+	sizeOf := n.sizes(a)
+	want := sizeOf(a.resource)
 	slices.SortFunc(options, func(x, y corev1.ResourceName) int {
 		p, q := sizeOf(x), sizeOf(y)
 		return cmp.Or(rank(p.order() >= want.order())-rank(q.order() >= want.order()), cmp.Compare(abs(p.order()-want.order()), abs(q.order()-want.order())), strings.Compare(string(x), string(y)))
@@ -221,6 +235,10 @@ func (c *Case) changeGPURequest(n *nodeView, cause CauseID, a ask) []change {
 	out := make([]change, len(options))
 	for i, name := range options {
 		title := "ask " + string(name) + " instead of " + string(a.resource) + want.lost(sizeOf(name))
+		if known, ok := c.requests[title]; ok {
+			out[i] = known
+			continue
+		}
 		out[i] = c.changeRequest(cause, title, map[corev1.ResourceName]*resource.Quantity{
 			a.resource: nil, name: resource.NewQuantity(a.count, resource.DecimalSI)})
 	}
@@ -252,7 +270,7 @@ var profileName = regexp.MustCompile(`^(\d{1,3})g\.(\d{1,4})gb`)
 // which the board has in common, unless the profile is of another board.
 func (n *nodeView) sizes(a ask) func(corev1.ResourceName) gpuSize {
 	profiles := n.profiles()
-	foreign := a.profile != "" && !hasProfile(profiles, a.profile)
+	foreign := a.profile != "" && !n.hasProfile(a.profile)
 	return func(name corev1.ResourceName) gpuSize {
 		profile, mig := strings.CutPrefix(strings.TrimSuffix(string(name), SharedSuffix), migPrefix)
 		if mig && foreign {
@@ -274,8 +292,6 @@ func abs(n int) int { return max(n, -n) }
 // lowerRequest asks for as much CPU and memory as the node has free, when that
 // is all it is short of.
 func (c *Case) lowerRequest(n *nodeView, lack deficits, fits bool) (change, bool) {
-	edits := map[corev1.ResourceName]*resource.Quantity{}
-	var texts []string
 	if !fits {
 		lack = deficits{}
 		for name, q := range c.wants {
@@ -285,15 +301,25 @@ func (c *Case) lowerRequest(n *nodeView, lack deficits, fits bool) (change, bool
 			}
 		}
 	}
+	if len(c.Pod.Spec.Containers) != 1 {
+		return change{}, false
+	}
+	for name := range lack {
+		if name != corev1.ResourceCPU && name != corev1.ResourceMemory {
+			return change{}, false
+		}
+	}
+	edits := map[corev1.ResourceName]*resource.Quantity{}
+	var texts []string
 	for name := range lack {
 		free := n.free(name)
-		if name != corev1.ResourceCPU && name != corev1.ResourceMemory || free.Sign() <= 0 {
+		if free.Sign() <= 0 {
 			return change{}, false
 		}
 		edits[name] = &free
 		texts = append(texts, fmt.Sprintf("%s %s", free.String(), name))
 	}
-	if len(edits) == 0 || len(c.Pod.Spec.Containers) != 1 {
+	if len(edits) == 0 {
 		return change{}, false
 	}
 	slices.Sort(texts)

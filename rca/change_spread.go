@@ -132,8 +132,15 @@ func (c *Case) spreadBy(title string, changed []corev1.TopologySpreadConstraint)
 				i := slices.IndexFunc(list, func(o corev1.TopologySpreadConstraint) bool {
 					return o.TopologyKey == s.TopologyKey && o.WhenUnsatisfiable == corev1.DoNotSchedule
 				})
-				if i < 0 {
+				wished := s.WhenUnsatisfiable != corev1.DoNotSchedule && slices.ContainsFunc(list, func(o corev1.TopologySpreadConstraint) bool {
+					return o.TopologyKey == s.TopologyKey && o.WhenUnsatisfiable == s.WhenUnsatisfiable
+				})
+				switch {
+				case i < 0:
 					return nil, false
+				case wished: // the API takes one wish for a key, and it is there
+					list = slices.Delete(list, i, i+1)
+					continue
 				}
 				list[i].MaxSkew, list[i].WhenUnsatisfiable, list[i].MinDomains = s.MaxSkew, s.WhenUnsatisfiable, s.MinDomains
 			}

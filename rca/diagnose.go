@@ -212,7 +212,7 @@ func podNames(i watcher.Incident) []string {
 // judge asks the rules about every blocker of every node.
 func (c *Case) judge() ([]NodeBlockers, []Cause) {
 	rules := Rules()
-	nodes := make([]NodeBlockers, 0, len(c.verdict.Nodes))
+	nodes, all := c.room()
 	byID := map[CauseID]*Cause{}
 	for _, r := range PodRules() {
 		if (c.unborn || c.bound) && r.ID == SchedulerMissing {
@@ -225,16 +225,19 @@ func (c *Case) judge() ([]NodeBlockers, []Cause) {
 			byID[r.ID].whole = byID[r.ID].whole || !r.Aside
 		}
 	}
-	for _, v := range c.verdict.Nodes {
-		nb := NodeBlockers{Name: v.Node, Blockers: make([]Blocker, 0, len(v.Blockers))}
-		for _, b := range v.Blockers {
-			id, f := tell(rules, c, c.node(v.Node), b)
+	for i, v := range c.verdict.Nodes {
+		n := c.world.nodeAt(i, v.Node)
+		nb := NodeBlockers{Name: v.Node, Blockers: all[len(all) : len(all) : len(all)+len(v.Blockers)]}
+		all = all[:len(all)+len(v.Blockers)]
+		for _, reason := range v.Blockers {
+			b := c.read(n, reason)
+			id, f := tell(rules, c, n, &b)
 			nb.Blockers = append(nb.Blockers, Blocker{b.Plugin, b.Reason, id})
 			note(byID, id, v.Node, f)
 			if id != UntoleratedTaint { // the plugin names one taint of a node, whoever set it
 				continue
 			}
-			if f := c.notReady(c.node(v.Node)); f != nil {
+			if f := c.notReady(n); f != nil {
 				nb.Blockers = append(nb.Blockers, Blocker{b.Plugin, b.Reason, NodeNotReady})
 				note(byID, NodeNotReady, v.Node, f)
 			}
@@ -256,8 +259,21 @@ func (c *Case) judge() ([]NodeBlockers, []Cause) {
 	return nodes, causes
 }
 
-func tell(rules []Rule, c *Case, n *nodeView, b whatif.Blocker) (CauseID, *finding) {
-	for _, r := range rules {
+// room is for what will be told of the nodes: of all of them in one piece.
+func (c *Case) room() ([]NodeBlockers, []Blocker) {
+	reasons := 0
+	for i := range c.verdict.Nodes {
+		reasons += len(c.verdict.Nodes[i].Blockers)
+	}
+	return make([]NodeBlockers, 0, len(c.verdict.Nodes)), make([]Blocker, 0, reasons)
+}
+
+func tell(rules []Rule, c *Case, n *nodeView, b *blocker) (CauseID, *finding) {
+	for i := range rules {
+		r := &rules[i]
+		if r.gpu && !b.gpu {
+			continue
+		}
 		if f := r.Tell(c, n, b); f != nil {
 			return r.ID, f
 		}
@@ -294,16 +310,24 @@ func note(byID map[CauseID]*Cause, id CauseID, node string, f *finding) {
 	// Nodes are told of one after the other.
 	if node != "" && (len(cause.Nodes) == 0 || cause.Nodes[len(cause.Nodes)-1] != node) {
 		cause.Nodes = append(cause.Nodes, node)
+		cause.ofNode = len(cause.Evidence)
 	}
 	for _, e := range f.evidence {
-		if e.Fact == "" {
-			continue
-		}
-		known := len(cause.stated)
-		if cause.stated[e] = true; len(cause.stated) > known {
+		if e.Fact != "" && !cause.states(e, node) {
 			cause.Evidence = append(cause.Evidence, e)
 		}
 	}
+}
+
+// states says whether the cause has that evidence already, and remembers it. What is read
+// from a node is told of that node alone, so it is looked for among the node's own.
+func (k *Cause) states(e Evidence, node string) bool {
+	if kind, name, _ := strings.Cut(e.Ref, "/"); node != "" && name == node && (kind == "Node" || kind == "NodeGeometry") {
+		return slices.Contains(k.Evidence[k.ofNode:], e)
+	}
+	known := len(k.stated)
+	k.stated[e] = true
+	return len(k.stated) == known
 }
 
 func strength(c Certainty) int {

@@ -85,6 +85,7 @@ type Cause struct {
 	Evidence  []Evidence `json:"evidence"`
 	whole     bool       // the pod's own: it holds on every node
 	stated    map[Evidence]bool
+	ofNode    int // where the evidence begins that is of the last of Nodes
 }
 
 // Evidence is a fact and the object it was read from.

@@ -136,7 +136,7 @@ func (f *candidate) better(b *candidate) bool {
 func (c *Case) candidates(nodes []NodeBlockers) []*candidate {
 	var out []*candidate
 	seen := map[string]bool{}
-	c.free = map[string]int{}
+	c.free, c.first = map[string]int{}, map[string][]*candidate{}
 	own, ok := c.ownSets()
 	if !ok {
 		return nil
@@ -181,6 +181,7 @@ func (c *Case) candidates(nodes []NodeBlockers) []*candidate {
 			if key := f.fix.Title + "\x00" + set; !seen[key] {
 				seen[key] = true
 				out = append(out, f)
+				c.rank(set, f)
 				if len(f.victims) == 0 {
 					c.free[set]++
 				}
@@ -222,7 +223,7 @@ func (c *Case) ownSets() ([][]change, bool) {
 func (c *Case) setsFor(n *nodeView, own [][]change, policy, short []CauseID) [][]change {
 	sets := own
 	product := func(options [][]change) {
-		var next [][]change
+		next := make([][]change, 0, len(sets)*len(options))
 		for _, s := range sets {
 			for _, o := range options {
 				next = append(next, slices.Concat(s, o))
@@ -265,39 +266,60 @@ func (c *Case) waitForManager(n *nodeView) [][]change {
 }
 
 func (c *Case) candidate(n *nodeView, set []change) *candidate {
-	f := &candidate{node: n, changes: set, keeps: true, fix: Fix{Automatic: true, Mechanism: None, Risk: "none",
-		Kinds: make([]FixKind, 0, len(set)), Cost: Cost{Nodes: []string{}}, Steps: []string{}, Commands: []string{}}}
+	f := &candidate{}
+	c.weigh(f, n, set)
+	f.fix.Mechanism, f.fix.Risk, f.fix.Steps, f.fix.Commands = None, "none", []string{}, []string{}
+	f.fix.Kinds = make([]FixKind, 0, len(set))
 	titles := make([]string, 0, len(set))
-	touches := false
 	for i := range set {
 		ch := &set[i]
 		f.fix.Kinds = append(f.fix.Kinds, ch.kind)
 		titles = append(titles, ch.title)
-		f.fix.Automatic = f.fix.Automatic && !ch.manual
-		f.fix.Cost.Minutes += ch.minutes
 		f.fix.Risk = riskier(f.fix.Risk, ch.risk)
-		f.keeps = f.keeps && ch.kind != ChangeRequest && ch.kind != FixClaim
-		if ch.kind != Wait {
-			for _, v := range ch.victims { // two causes may take the same pod
-				if !slices.Contains(f.victims, v) {
-					f.victims = append(f.victims, v)
-				}
-			}
-		}
 		if ch.relayout != nil {
 			f.fix.Mechanism = MIGManager
 		}
-		touches = touches || ch.node != nil && ch.kind != Wait || len(ch.victims) > 0 && ch.kind != Wait
+	}
+	f.fix.Title = strings.Join(titles, "; ")
+	return f
+}
+
+// weigh fills in what a candidate is ordered by.
+func (c *Case) weigh(f *candidate, n *nodeView, set []change) {
+	f.node, f.changes, f.keeps, f.fix.Automatic, f.fix.Cost.Nodes = n, set, true, true, []string{}
+	touches := false
+	var cost *victimCost
+	for i := range set {
+		ch := &set[i]
+		f.fix.Automatic = f.fix.Automatic && !ch.manual
+		f.fix.Cost.Minutes += ch.minutes
+		f.keeps = f.keeps && ch.kind != ChangeRequest && ch.kind != FixClaim
+		if ch.kind == Wait {
+			continue
+		}
+		touches = touches || ch.node != nil || ch.relayout != nil || len(ch.victims) > 0
+		if ch.cost != nil && len(f.victims) == 0 {
+			f.victims, cost = ch.victims, ch.cost
+			continue
+		}
+		for _, v := range ch.victims { // two causes may take the same pod
+			if !slices.Contains(f.victims, v) {
+				f.victims, cost = append(f.victims, v), nil
+			}
+		}
 	}
 	if touches {
 		f.fix.Cost.Nodes = touched(n, f.victims)
 	}
-	f.fix.Kind = mostDisruptive(f.fix.Kinds)
-	f.removes = set[slices.IndexFunc(set, func(ch change) bool { return ch.kind == f.fix.Kind })].cause
-	f.failures = c.failures(f.removes, f.fix.Kind)
-	f.fix.Title = strings.Join(titles, "; ")
-	f.cost = c.costOf(f.victims)
-	return f
+	kind := mostDisruptive(set)
+	f.fix.Kind = kind
+	f.removes = set[slices.IndexFunc(set, func(ch change) bool { return ch.kind == kind })].cause
+	f.failures = c.failures(f.removes, kind)
+	if cost == nil {
+		all := c.costOf(f.victims)
+		cost = &all
+	}
+	f.cost = *cost
 }
 
 // touched are the nodes that a fix changes: the one it is about, else those that its
@@ -355,6 +377,33 @@ func kindsKey(set []change, more FixKind) string {
 // will be tried: nodes come by name, and of equal cost the first are.
 func (c *Case) enough(sets [][]change, more FixKind) bool {
 	return len(sets) == 1 && c.free[kindsKey(sets[0], more)] >= maxTries
+}
+
+// rank keeps a candidate if it is one of the cheapest of its kinds so far.
+func (c *Case) rank(kinds string, f *candidate) {
+	first := c.first[kinds]
+	at, _ := slices.BinarySearchFunc(first, f, func(other, f *candidate) int { return cmp.Or(other.order(f, false), -1) })
+	if at < maxTries {
+		first = slices.Insert(first, at, f)
+		c.first[kinds] = first[:min(len(first), maxTries)]
+	}
+}
+
+// pointless says whether so many candidates of the same kinds cost less than what is
+// changed beside the only set there is that it will not be tried. Titles, which tell
+// equals apart, are not asked for.
+func (c *Case) pointless(n *nodeView, sets [][]change, ch *change) bool {
+	if len(sets) != 1 {
+		return false
+	}
+	first := c.first[kindsKey(sets[0], ch.kind)]
+	if len(first) < maxTries {
+		return false
+	}
+	var f candidate
+	c.weigh(&f, n, append(append(c.weighed[:0], sets[0]...), *ch))
+	c.weighed = f.changes
+	return f.order(first[maxTries-1], false) > 0
 }
 
 // order sorts fixes: schedules first · those that give what was asked · automatic ·

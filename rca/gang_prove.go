@@ -147,9 +147,11 @@ func (c *Case) gangSets(own [][]change) [][]change {
 func (c *Case) firstShort() CauseID {
 	rules := Rules()
 	for _, v := range c.verdict.Nodes {
-		for _, b := range v.Blockers {
-			if b.Plugin == "NodeResourcesFit" {
-				id, _ := tell(rules, c, c.node(v.Node), b)
+		for _, reason := range v.Blockers {
+			if reason.Plugin == "NodeResourcesFit" {
+				n := c.node(v.Node)
+				b := c.read(n, reason)
+				id, _ := tell(rules, c, n, &b)
 				return id
 			}
 		}

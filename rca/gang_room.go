@@ -130,6 +130,7 @@ func (a victimCost) plus(b victimCost) victimCost {
 func settle(views map[string]*nodeView, plan []room, pods []*corev1.Pod) {
 	edit := func(name string) *nodeView {
 		n := *views[name]
+		n.room, n.leaving = nil, nil
 		n.pods, n.requests, n.requested = slices.Clone(n.pods), maps.Clone(n.requests), corev1.ResourceList{}
 		views[name] = &n
 		return &n

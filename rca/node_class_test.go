@@ -28,20 +28,22 @@ func TestNodesOfAClassAsIfAlone(t *testing.T) {
 	}
 	nodes, classes, fixes := 0, 0, 0
 	for seed := range clusters {
-		st := manyAlike(rand.New(rand.NewPCG(uint64(seed), 11)))
-		shared, w := diagnosed(t, st, func(*world) {})
-		alone, _ := diagnosed(t, st, func(w *world) { w.classes, w.named, w.generated = nil, nil, nil })
-		if len(w.classes) > len(w.nodes) {
-			t.Fatalf("seed %d: %d classes of %d nodes", seed, len(w.classes), len(w.nodes))
-		}
-		for i := range shared {
-			got, want := asJSON(t, shared[i]), asJSON(t, alone[i])
-			if got != want {
-				t.Fatalf("seed %d, %s: together\n%s\nalone\n%s", seed, shared[i].Workload.Name, got, want)
+		r := rand.New(rand.NewPCG(uint64(seed), 11))
+		for i, st := range []*cluster.State{manyAlike(r), almostAlike(r, differences[seed%len(differences)])} {
+			shared, w := diagnosed(t, st, func(*world) {})
+			alone, _ := diagnosed(t, st, func(w *world) { w.classes, w.named, w.generated = nil, nil, nil })
+			if len(w.classes) > len(w.nodes) {
+				t.Fatalf("seed %d: %d classes of %d nodes", seed, len(w.classes), len(w.nodes))
 			}
-			fixes += len(shared[i].Fixes)
+			for k := range shared {
+				got, want := asJSON(t, shared[k]), asJSON(t, alone[k])
+				if got != want {
+					t.Fatalf("seed %d, cluster %d, %s: together\n%s\nalone\n%s", seed, i, shared[k].Workload.Name, got, want)
+				}
+				fixes += len(shared[k].Fixes)
+			}
+			nodes, classes = nodes+len(w.nodes), classes+len(w.classes)
 		}
-		nodes, classes = nodes+len(w.nodes), classes+len(w.classes)
 	}
 	if classes*4 > nodes*3 {
 		t.Errorf("%d nodes are of %d classes: next to nothing was shared", nodes, classes)

@@ -24,6 +24,7 @@ type relayout struct {
 	now     []placement.Layout       // of the node's GPUs; read only
 	remade  []int                    // GPUs whose counts change: they are cleared whole; read only
 	victims []*corev1.Pod
+	cost    *victimCost // of the victims, where it is known
 	mode    *modeChange // MIG is switched on
 	first   string      // what is asked for before, see Relayout.First
 }
@@ -38,7 +39,7 @@ func (c *Case) relayouts(n *nodeView, a ask) []relayout {
 	class, all, held := c.world.classOf(n), c.world.namedLayouts(n), n.heldOf(a.resource)
 	for i := range all {
 		named := &all[i]
-		if named.config == n.Labels[labelMIGConfig] || !named.legal {
+		if named.config == n.manager().config || !named.legal {
 			continue // MIG manager acts on a change of the label
 		}
 		if named.gives != nil && named.gives[a.profile] < a.count {
@@ -63,8 +64,12 @@ func (c *Case) relayouts(n *nodeView, a ask) []relayout {
 func (c *Case) leastCostly(all []relayout) []relayout {
 	best := 0
 	costs := make([]victimCost, len(all))
-	for i, r := range all {
-		costs[i] = c.costOf(r.victims)
+	for i := range all {
+		if all[i].cost == nil {
+			cost := c.costOf(all[i].victims)
+			all[i].cost = &cost
+		}
+		costs[i] = *all[i].cost
 		if costs[i].compare(costs[best]) < 0 {
 			best = i
 		}
@@ -179,18 +184,15 @@ func (c *Case) relayout(n *nodeView, a ask, held int64, how remake) (relayout, b
 // somebody may not leave, or when nobody can tell who is there.
 func (c *Case) remakes(n *nodeView, how remake) (relayout, bool) {
 	r := relayout{node: n, wanted: how.layouts, now: c.world.classOf(n).layouts, remade: how.indices}
-	for _, i := range how.gpus {
-		t := &c.world.tenancies(n)[i]
-		if t.unknown || !c.letsAll(t.traits) {
-			return r, false
-		}
-		for _, p := range t.pods {
-			if !slices.Contains(r.victims, p) {
-				r.victims = append(r.victims, p)
-			}
-		}
+	if len(how.gpus) == 0 {
+		return r, false
 	}
-	return r, len(how.gpus) > 0
+	l := c.leaving(n, how.gpus)
+	if l.unknown || !c.letsAll(l.traits) {
+		return r, false
+	}
+	r.victims, r.cost = l.pods, &l.cost
+	return r, true
 }
 
 // layouts are those of all the node's GPUs afterwards.
@@ -216,6 +218,38 @@ type tenancy struct {
 	unknown bool
 }
 
+// leaving is who has to leave several GPUs of a node, and what that costs, whoever asks.
+type leaving struct {
+	gpus []int // of nodeView.gpus
+	tenancy
+	cost victimCost
+}
+
+// leaving is worked out once for the node; it is read only.
+func (c *Case) leaving(n *nodeView, gpus []int) *leaving {
+	for _, l := range n.leaving {
+		if slices.Equal(l.gpus, gpus) {
+			return l
+		}
+	}
+	l := &leaving{gpus: gpus}
+	for _, i := range gpus {
+		t := &c.world.tenancies(n)[i]
+		l.unknown = l.unknown || t.unknown
+		l.traits = append(l.traits, t.traits...)
+		for _, p := range t.pods {
+			if !slices.Contains(l.pods, p) {
+				l.pods = append(l.pods, p)
+			}
+		}
+	}
+	if l.pods = slices.Clip(l.pods); !l.unknown {
+		l.cost = c.costOf(l.pods)
+	}
+	n.leaving = append(n.leaving, l)
+	return l
+}
+
 func (c *Case) letsAll(all []traits) bool {
 	for i := range all {
 		if !c.lets(all[i]) {
@@ -227,6 +261,9 @@ func (c *Case) letsAll(all []traits) bool {
 
 // heldOf is how many of a resource the node's pods hold.
 func (n *nodeView) heldOf(name corev1.ResourceName) int64 {
+	if q := n.requested[name]; q.IsZero() {
+		return 0
+	}
 	held := int64(0)
 	for _, p := range n.pods {
 		q := n.requests[p][name]

@@ -15,12 +15,12 @@ import (
 // GPUs are reset for it, or the node is rebooted, so all of the node's pods leave but
 // those that belong to it.
 func (c *Case) modeChanges(n *nodeView, a ask) []relayout {
-	if n.geometry == nil || n.unreadable || !n.holdersKnown || n.geometry.Report.Source != nodeprobe.SourceNVML || n.Labels[labelMIGStrategy] != "mixed" {
+	if n.geometry == nil || n.unreadable || !n.holdersKnown || n.geometry.Report.Source != nodeprobe.SourceNVML || n.manager().strategy != "mixed" {
 		return nil
 	}
 	var ways []*namedMode
 	for i, m := range c.world.modesOf(n) {
-		if m.config != n.Labels[labelMIGConfig] && m.made[a.profile] >= a.count {
+		if m.config != n.manager().config && m.made[a.profile] >= a.count {
 			ways = append(ways, &c.world.modesOf(n)[i])
 		}
 	}

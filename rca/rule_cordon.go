@@ -4,14 +4,12 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-
-	"github.com/unpend/unpend/rca/whatif"
 )
 
 // nodeCordoned also claims the taint that the node controller adds to a cordoned
 // node, where it is the only one: to uncordon a node that is not ready opens nothing.
-var nodeCordoned = Rule{ID: NodeCordoned, Tell: func(c *Case, n *nodeView, b whatif.Blocker) *finding {
-	if !n.Spec.Unschedulable || b.Plugin != "NodeUnschedulable" && (b.Plugin != "TaintToleration" || c.notReady(n) != nil) {
+var nodeCordoned = Rule{ID: NodeCordoned, Tell: func(c *Case, n *nodeView, b *blocker) *finding {
+	if b.Plugin != "NodeUnschedulable" && b.Plugin != "TaintToleration" || !n.Spec.Unschedulable || b.Plugin == "TaintToleration" && c.notReady(n) != nil {
 		return nil
 	}
 	var fact strings.Builder

@@ -5,14 +5,13 @@ import (
 	"strconv"
 
 	"github.com/unpend/unpend/nodeprobe"
-	"github.com/unpend/unpend/rca/whatif"
 )
 
 // devicePluginDown: the node has devices and offers none of any kind. A single
 // key at 0 proves nothing: keys of a former layout stay (kubelet, devicemanager
 // GetCapacity; nodestatus/setters.go, 1.36.3).
-var devicePluginDown = Rule{ID: DevicePluginDown, Tell: func(c *Case, n *nodeView, b whatif.Blocker) *finding {
-	if !c.gpuReason(n, b) || n.advertisesAny() {
+var devicePluginDown = Rule{ID: DevicePluginDown, gpu: true, Tell: func(_ *Case, n *nodeView, _ *blocker) *finding {
+	if n.advertisesAny() {
 		return nil
 	}
 	says := "has GPUs and offers none"

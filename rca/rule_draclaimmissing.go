@@ -2,8 +2,6 @@ package rca
 
 import (
 	"time"
-
-	"github.com/unpend/unpend/rca/whatif"
 )
 
 // claimMadeWithin is how long the resource claim controller may take to make a
@@ -37,8 +35,8 @@ var draClaimMissing = PodRule{
 }
 
 // draClaimMissingHere gives the cause to the scheduler's refusal on every node.
-var draClaimMissingHere = Rule{ID: DRAClaimMissing, Tell: func(c *Case, n *nodeView, b whatif.Blocker) *finding {
-	if c.deviceCause(n, b) != DRAClaimMissing {
+var draClaimMissingHere = Rule{ID: DRAClaimMissing, Tell: func(c *Case, n *nodeView, b *blocker) *finding {
+	if c.deviceCause(n, b.Blocker) != DRAClaimMissing {
 		return nil
 	}
 	return draClaimMissing.Tell(c)

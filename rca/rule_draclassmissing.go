@@ -1,10 +1,8 @@
 package rca
 
-import "github.com/unpend/unpend/rca/whatif"
-
 // draClassMissing: a request names a DeviceClass that nobody made.
-var draClassMissing = Rule{ID: DRAClassMissing, Tell: func(c *Case, n *nodeView, b whatif.Blocker) *finding {
-	if c.deviceCause(n, b) != DRAClassMissing {
+var draClassMissing = Rule{ID: DRAClassMissing, Tell: func(c *Case, n *nodeView, b *blocker) *finding {
+	if c.deviceCause(n, b.Blocker) != DRAClassMissing {
 		return nil
 	}
 	gone := c.claims.classless()

@@ -2,14 +2,12 @@ package rca
 
 import (
 	"fmt"
-
-	"github.com/unpend/unpend/rca/whatif"
 )
 
 // draDevicesInUse: the scheduler's own code would serve the claims if nobody held a
 // device. Counters that partitions of one device share are counted by it.
-var draDevicesInUse = Rule{ID: DRADevicesInUse, Tell: func(c *Case, n *nodeView, b whatif.Blocker) *finding {
-	if c.deviceCause(n, b) != DRADevicesInUse {
+var draDevicesInUse = Rule{ID: DRADevicesInUse, Tell: func(c *Case, n *nodeView, b *blocker) *finding {
+	if c.deviceCause(n, b.Blocker) != DRADevicesInUse {
 		return nil
 	}
 	v := c.claims

@@ -2,14 +2,12 @@ package rca
 
 import (
 	"strings"
-
-	"github.com/unpend/unpend/rca/whatif"
 )
 
 // draDriverMissing: nobody publishes devices of the driver that is asked for, on
 // any node.
-var draDriverMissing = Rule{ID: DRADriverMissing, Tell: func(c *Case, n *nodeView, b whatif.Blocker) *finding {
-	if c.deviceCause(n, b) != DRADriverMissing {
+var draDriverMissing = Rule{ID: DRADriverMissing, Tell: func(c *Case, n *nodeView, b *blocker) *finding {
+	if c.deviceCause(n, b.Blocker) != DRADriverMissing {
 		return nil
 	}
 	f := &finding{certainty: Proven}

@@ -3,15 +3,13 @@ package rca
 import (
 	"fmt"
 	"strings"
-
-	"github.com/unpend/unpend/rca/whatif"
 )
 
 // draNoDeviceMatches: there are devices, and even if nobody held one none would do.
 // Which clause of which selector fails is asked of the scheduler's own CEL
 // environment, device by device.
-var draNoDeviceMatches = Rule{ID: DRANoDeviceMatches, Tell: func(c *Case, n *nodeView, b whatif.Blocker) *finding {
-	if c.deviceCause(n, b) != DRANoDeviceMatches {
+var draNoDeviceMatches = Rule{ID: DRANoDeviceMatches, Tell: func(c *Case, n *nodeView, b *blocker) *finding {
+	if c.deviceCause(n, b.Blocker) != DRANoDeviceMatches {
 		return nil
 	}
 	f := &finding{certainty: Proven}

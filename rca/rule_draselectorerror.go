@@ -1,12 +1,10 @@
 package rca
 
-import "github.com/unpend/unpend/rca/whatif"
-
 // draSelectorError: a selector does not compile, or not evaluate on a device. The
 // scheduler then gives up the whole attempt, also for other nodes (allocator.go:
 // such an error is fatal).
-var draSelectorError = Rule{ID: DRASelectorError, Tell: func(c *Case, n *nodeView, b whatif.Blocker) *finding {
-	if c.deviceCause(n, b) != DRASelectorError {
+var draSelectorError = Rule{ID: DRASelectorError, Tell: func(c *Case, n *nodeView, b *blocker) *finding {
+	if c.deviceCause(n, b.Blocker) != DRASelectorError {
 		return nil
 	}
 	f := c.claims.faultOn(n.Name)

@@ -1,10 +1,8 @@
 package rca
 
-import "github.com/unpend/unpend/rca/whatif"
-
 // draUnread: the scheduler's code sees only what was read, so what it says of
 // devices then proves nothing.
-var draUnread = Rule{ID: Unknown, Tell: func(c *Case, _ *nodeView, b whatif.Blocker) *finding {
+var draUnread = Rule{ID: Unknown, Tell: func(c *Case, _ *nodeView, b *blocker) *finding {
 	if b.Plugin != draPlugin || c.claims == nil {
 		return nil
 	}

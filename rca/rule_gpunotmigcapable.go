@@ -1,17 +1,13 @@
 package rca
 
-import (
-	"github.com/unpend/unpend/rca/whatif"
-)
-
 // gpuNotMIGCapable: MIG was asked of a model that has none.
-var gpuNotMIGCapable = Rule{ID: GPUNotMIGCapable, Tell: func(c *Case, n *nodeView, b whatif.Blocker) *finding {
-	if _, ok := c.migShort(n, b); !ok {
+var gpuNotMIGCapable = Rule{ID: GPUNotMIGCapable, gpu: true, Tell: func(_ *Case, n *nodeView, b *blocker) *finding {
+	if _, ok := b.mig(); !ok {
 		return nil
 	}
 	if n.geometry != nil && len(n.geometry.Report.GPUs) > 0 {
-		for _, g := range n.geometry.Report.GPUs {
-			if g.MIG != nil {
+		for i := range n.geometry.Report.GPUs {
+			if n.geometry.Report.GPUs[i].MIG != nil {
 				return nil
 			}
 		}

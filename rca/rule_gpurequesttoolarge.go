@@ -2,14 +2,12 @@ package rca
 
 import (
 	"fmt"
-
-	"github.com/unpend/unpend/rca/whatif"
 )
 
 // gpuRequestTooLarge: the node has fewer GPUs than one pod asks for, held or not.
-var gpuRequestTooLarge = Rule{ID: GPURequestTooLarge, Tell: func(c *Case, n *nodeView, b whatif.Blocker) *finding {
-	a, ok := c.gpuShort(n, b)
-	has := n.capacity(a.resource)
+var gpuRequestTooLarge = Rule{ID: GPURequestTooLarge, gpu: true, Tell: func(_ *Case, n *nodeView, b *blocker) *finding {
+	a, ok := b.whole()
+	has := b.capacity
 	if !ok || has == 0 || has >= a.count {
 		return nil
 	}

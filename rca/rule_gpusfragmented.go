@@ -2,15 +2,13 @@ package rca
 
 import (
 	"fmt"
-
-	"github.com/unpend/unpend/rca/whatif"
 )
 
 // gpusFragmentedAcrossNodes: the nodes the pod may use have enough free GPUs
 // together, none has them alone.
-var gpusFragmentedAcrossNodes = Rule{ID: GPUsFragmentedAcrossNodes, Tell: func(c *Case, n *nodeView, b whatif.Blocker) *finding {
-	a, ok := c.gpuShort(n, b)
-	if !ok || n.allocatable(a.resource) < a.count || a.count < 2 {
+var gpusFragmentedAcrossNodes = Rule{ID: GPUsFragmentedAcrossNodes, gpu: true, Tell: func(c *Case, n *nodeView, b *blocker) *finding {
+	a, ok := b.whole()
+	if !ok || b.allocatable < a.count || a.count < 2 {
 		return nil
 	}
 	here := n.free(a.resource)

@@ -4,20 +4,14 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-
-	"github.com/unpend/unpend/rca/whatif"
 )
 
 // hostResourcesShort claims CPU, memory, pods and ephemeral storage.
-var hostResourcesShort = Rule{ID: HostResourcesShort, Tell: func(c *Case, n *nodeView, b whatif.Blocker) *finding {
+var hostResourcesShort = Rule{ID: HostResourcesShort, Tell: func(c *Case, n *nodeView, b *blocker) *finding {
 	if b.Plugin != "NodeResourcesFit" {
 		return nil
 	}
-	name, ok := insufficient(b)
-	if !ok {
-		return nil
-	}
-	resource := corev1.ResourceName(name)
+	resource, name := b.short, string(b.short)
 	switch resource {
 	case corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage, corev1.ResourcePods:
 	default:

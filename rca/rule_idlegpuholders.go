@@ -2,18 +2,16 @@ package rca
 
 import (
 	"fmt"
-
-	"github.com/unpend/unpend/rca/whatif"
 )
 
 // idleGPUHolders: with what idle pods hold of it, a node has enough. Idle is who was
 // watched for the whole window on each of its GPUs; what could not be watched counts
 // as work. Only likely: it is one source, and it knows pods by their names.
-var idleGPUHolders = Rule{ID: IdleGPUHolders, Tell: func(c *Case, n *nodeView, b whatif.Blocker) *finding {
+var idleGPUHolders = Rule{ID: IdleGPUHolders, Tell: func(c *Case, n *nodeView, b *blocker) *finding {
 	if len(c.world.uses) == 0 {
 		return nil
 	}
-	a, ok := c.heldShort(n, b)
+	a, ok := c.heldShort(n, b.Blocker)
 	if !ok {
 		return nil
 	}

@@ -2,19 +2,17 @@ package rca
 
 import (
 	"fmt"
-
-	"github.com/unpend/unpend/rca/whatif"
 )
 
 // migConfigFailed names the pods that still run on the node: mig-parted fails
 // when a GPU is in use.
-var migConfigFailed = Rule{ID: MIGConfigFailed, Tell: func(c *Case, n *nodeView, b whatif.Blocker) *finding {
-	if !c.gpuReason(n, b) || n.Labels[labelMIGState] != "failed" {
+var migConfigFailed = Rule{ID: MIGConfigFailed, gpu: true, Tell: func(_ *Case, n *nodeView, _ *blocker) *finding {
+	if n.manager().state != "failed" {
 		return nil
 	}
 	evidence := []Evidence{{n.ref(), fmt.Sprintf("label %s=failed for %s=%s", labelMIGState, labelMIGConfig, n.Labels[labelMIGConfig])}}
 	for _, p := range n.pods {
-		if len(asksIn(n.requests[p])) > 0 {
+		if holdsGPU(n.requests[p]) {
 			evidence = append(evidence, Evidence{"Pod/" + p.Namespace + "/" + p.Name, "still runs on a GPU of the node"})
 		}
 	}

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-
-	"github.com/unpend/unpend/rca/whatif"
 )
 
 // stuckAfter is when a pending layout is no longer in progress: MIG manager
@@ -14,9 +12,9 @@ import (
 const stuckAfter = 6 * time.Minute
 
 // migConfigInProgress holds while MIG manager is within its deadline.
-var migConfigInProgress = Rule{ID: MIGConfigInProgress, Tell: func(c *Case, n *nodeView, b whatif.Blocker) *finding {
-	state := n.Labels[labelMIGState]
-	if !c.gpuReason(n, b) || state != "pending" && state != "rebooting" {
+var migConfigInProgress = Rule{ID: MIGConfigInProgress, gpu: true, Tell: func(c *Case, n *nodeView, _ *blocker) *finding {
+	state := n.manager().state
+	if state != "pending" && state != "rebooting" {
 		return nil
 	}
 	since, known := n.labelSetAt(labelMIGState)

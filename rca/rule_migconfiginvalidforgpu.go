@@ -4,14 +4,13 @@ import (
 	"fmt"
 
 	"github.com/unpend/unpend/rca/placement"
-	"github.com/unpend/unpend/rca/whatif"
 )
 
 // migConfigInvalidForGPU: the entry that the label names exists, and cannot be
 // placed on the node's GPUs.
-var migConfigInvalidForGPU = Rule{ID: MIGConfigInvalidForGPU, Tell: func(c *Case, n *nodeView, b whatif.Blocker) *finding {
-	name := n.Labels[labelMIGConfig]
-	if !c.gpuReason(n, b) || name == "" || n.geometry == nil {
+var migConfigInvalidForGPU = Rule{ID: MIGConfigInvalidForGPU, gpu: true, Tell: func(c *Case, n *nodeView, _ *blocker) *finding {
+	name := n.manager().config
+	if name == "" || n.geometry == nil {
 		return nil
 	}
 	config := c.world.configOf(n)

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/unpend/unpend/rca/whatif"
 )
 
 // paused is the value of a gpu.deploy label while MIG manager has stopped its
@@ -21,8 +19,8 @@ const capacityGone = 5 * time.Minute
 // migConfigStuck: pending for longer than MIG manager ever waits, with the
 // components paused: errors on that way leave the label as it is
 // (NVIDIA/mig-parted#485).
-var migConfigStuck = Rule{ID: MIGConfigStuck, Tell: func(c *Case, n *nodeView, b whatif.Blocker) *finding {
-	if !c.gpuReason(n, b) || n.Labels[labelMIGState] != "pending" {
+var migConfigStuck = Rule{ID: MIGConfigStuck, gpu: true, Tell: func(c *Case, n *nodeView, _ *blocker) *finding {
+	if n.manager().state != "pending" {
 		return nil
 	}
 	since, known := n.labelSetAt(labelMIGState)

@@ -2,15 +2,13 @@ package rca
 
 import (
 	"fmt"
-
-	"github.com/unpend/unpend/rca/whatif"
 )
 
 // migConfigUnknown needs the ConfigMap: one that could not be read proves
 // nothing.
-var migConfigUnknown = Rule{ID: MIGConfigUnknown, Tell: func(c *Case, n *nodeView, b whatif.Blocker) *finding {
-	name := n.Labels[labelMIGConfig]
-	if !c.gpuReason(n, b) || name == "" {
+var migConfigUnknown = Rule{ID: MIGConfigUnknown, gpu: true, Tell: func(c *Case, n *nodeView, _ *blocker) *finding {
+	name := n.manager().config
+	if name == "" {
 		return nil
 	}
 	config := c.world.configOf(n)

@@ -2,14 +2,12 @@ package rca
 
 import (
 	"fmt"
-
-	"github.com/unpend/unpend/rca/whatif"
 )
 
 // migFragmented: enough memory slices of one GPU are unheld, but every legal
 // start runs into a held one.
-var migFragmented = Rule{ID: MIGFragmented, Tell: func(c *Case, n *nodeView, b whatif.Blocker) *finding {
-	a, ok := c.migShort(n, b)
+var migFragmented = Rule{ID: MIGFragmented, gpu: true, Tell: func(_ *Case, n *nodeView, b *blocker) *finding {
+	a, ok := b.mig()
 	if !ok {
 		return nil
 	}

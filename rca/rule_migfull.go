@@ -2,13 +2,11 @@ package rca
 
 import (
 	"fmt"
-
-	"github.com/unpend/unpend/rca/whatif"
 )
 
 // migFull: no GPU of the node has enough unheld memory slices.
-var migFull = Rule{ID: MIGFull, Tell: func(c *Case, n *nodeView, b whatif.Blocker) *finding {
-	a, ok := c.migShort(n, b)
+var migFull = Rule{ID: MIGFull, gpu: true, Tell: func(_ *Case, n *nodeView, b *blocker) *finding {
+	a, ok := b.mig()
 	if !ok {
 		return nil
 	}

@@ -1,16 +1,10 @@
 package rca
 
-import (
-	"fmt"
-
-	"github.com/unpend/unpend/rca/whatif"
-)
-
 // migInstancesInUse judges by counts of live objects alone.
-var migInstancesInUse = Rule{ID: MIGInstancesInUse, Tell: func(c *Case, n *nodeView, b whatif.Blocker) *finding {
-	a, ok := c.migShort(n, b)
-	if !ok || n.allocatable(a.resource) < a.count {
+var migInstancesInUse = Rule{ID: MIGInstancesInUse, gpu: true, Tell: func(_ *Case, n *nodeView, b *blocker) *finding {
+	a, ok := b.mig()
+	if !ok || b.allocatable < a.count {
 		return nil
 	}
-	return &finding{Proven, fmt.Sprintf("its %s instances are all held", a.profile), []Evidence{n.useOf(a)}}
+	return &finding{Proven, "its " + a.profile + " instances are all held", []Evidence{n.usedOf(a, b.allocatable)}}
 }}

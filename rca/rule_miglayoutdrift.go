@@ -3,22 +3,19 @@ package rca
 import (
 	"fmt"
 	"strconv"
-
-	"github.com/unpend/unpend/rca/whatif"
 )
 
 // migLayoutDrift: the GPUs are not laid out as the node, or the label of a layout
 // that was applied, says, and the request would have what it needs if they were.
 // Layouts are compared, never holders.
-var migLayoutDrift = Rule{ID: MIGLayoutDrift, Tell: func(c *Case, n *nodeView, b whatif.Blocker) *finding {
-	a, ok := c.migShort(n, b)
-	strategy := n.Labels[labelMIGStrategy]
+var migLayoutDrift = Rule{ID: MIGLayoutDrift, gpu: true, Tell: func(c *Case, n *nodeView, b *blocker) *finding {
+	a, ok := b.mig()
+	strategy := n.manager().strategy
 	if !ok || len(n.gpus) == 0 || strategy == "single" || strategy == "none" || !n.advertisesAny() || n.shares(a) {
 		return nil
 	}
 	made := c.world.classOf(n).made[a.profile]
-	q := n.Status.Capacity[a.resource]
-	if made > q.Value() {
+	if made > b.capacity {
 		return &finding{n.certainty(), fmt.Sprintf("its GPUs have %s that the node does not advertise", a.profile), []Evidence{
 			{n.reportRef(), fmt.Sprintf("%d instances of %s exist", made, a.profile)}, {n.ref(), "capacity " + n.advertised()}}}
 	}
@@ -33,12 +30,12 @@ var migLayoutDrift = Rule{ID: MIGLayoutDrift, Tell: func(c *Case, n *nodeView, b
 // applied is how many instances of the profile the layout makes that MIG manager
 // says it has applied; 0 when it says no such thing.
 func (w *world) applied(n *nodeView, a ask) int64 {
-	if n.Labels[labelMIGState] != "success" || w.configOf(n).source == nil {
+	if n.manager().state != "success" || w.configOf(n).source == nil {
 		return 0
 	}
 	count := int64(0)
 	for _, named := range w.namedLayouts(n) {
-		if named.config != n.Labels[labelMIGConfig] {
+		if named.config != n.manager().config {
 			continue
 		}
 		for _, layout := range named.layouts {
@@ -50,25 +47,6 @@ func (w *world) applied(n *nodeView, a ask) int64 {
 		}
 	}
 	return count
-}
-
-// advertisesAny is false where the device plugin offers nothing at all: that is
-// its own fault, and no drift.
-func (n *nodeView) advertisesAny() bool {
-	if n.offers == nil {
-		offers := n.offersGPUs()
-		n.offers = &offers
-	}
-	return *n.offers
-}
-
-func (n *nodeView) offersGPUs() bool {
-	for name, q := range n.Status.Allocatable {
-		if isGPU(name) && q.Sign() > 0 {
-			return true
-		}
-	}
-	return false
 }
 
 // shares says whether one instance is advertised several times, so that counts do

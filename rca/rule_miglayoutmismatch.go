@@ -2,19 +2,19 @@ package rca
 
 import (
 	"fmt"
+	"strconv"
 
 	"github.com/unpend/unpend/rca/placement"
-	"github.com/unpend/unpend/rca/whatif"
 )
 
 // migLayoutMismatch: a legal position for the profile is free of held
 // instances, so only the layout is in the way.
-var migLayoutMismatch = Rule{ID: MIGLayoutMismatch, Tell: func(c *Case, n *nodeView, b whatif.Blocker) *finding {
-	a, ok := c.migShort(n, b)
+var migLayoutMismatch = Rule{ID: MIGLayoutMismatch, gpu: true, Tell: func(_ *Case, n *nodeView, b *blocker) *finding {
+	a, ok := b.mig()
 	if !ok {
 		return nil
 	}
-	if f := n.mismatch(a); f != nil || len(n.gpus) > 0 {
+	if f := n.mismatch(a, b); f != nil || len(n.gpus) > 0 {
 		return f
 	}
 	if f := n.migOff(a); f != nil {
@@ -23,22 +23,26 @@ var migLayoutMismatch = Rule{ID: MIGLayoutMismatch, Tell: func(c *Case, n *nodeV
 	return n.mismatchByCounts(a)
 }}
 
-func (n *nodeView) mismatch(a ask) *finding {
+func (n *nodeView) mismatch(a ask, b *blocker) *finding {
 	room, best := 0, -1
-	for i, g := range n.gpus {
-		fit := g.Fit(a.profile)
+	start := 0
+	for i := range n.gpus {
+		fit := n.gpus[i].Fit(a.profile)
 		room += fit.Room
 		if fit.Start >= 0 && best < 0 {
-			best = i
+			best, start = i, fit.Start
+		}
+		if best >= 0 && int64(room) >= a.count {
+			break
 		}
 	}
 	if best < 0 || int64(room) < a.count {
 		return n.migOff(a)
 	}
-	g := n.gpus[best]
-	fact := fmt.Sprintf("GPU %d: %s could start at memory slice %d, nobody holds it; the layout is %s", g.Index, a.profile, g.Fit(a.profile).Start, layoutText(g))
+	g := &n.gpus[best]
+	fact := "GPU " + strconv.Itoa(g.Index) + ": " + a.profile + " could start at memory slice " + strconv.Itoa(start) + ", nobody holds it; the layout is " + layoutText(*g)
 	return &finding{n.certainty(), "not laid out with " + a.profile + ", though a legal position is unheld",
-		[]Evidence{{n.reportRef(), fact}, n.useOf(a)}}
+		[]Evidence{{n.reportRef(), fact}, n.usedOf(a, b.allocatable)}}
 }
 
 // migOff finds a whole GPU that nobody holds and that could be partitioned.
@@ -46,11 +50,12 @@ func (n *nodeView) migOff(a ask) *finding {
 	if n.geometry == nil || !n.holdersKnown {
 		return nil
 	}
-	for _, g := range n.geometry.Report.GPUs {
+	for i := range n.geometry.Report.GPUs {
+		g := &n.geometry.Report.GPUs[i]
 		if g.MIG == nil || g.MIG.Current || len(g.Holders) > 0 {
 			continue
 		}
-		grid, err := placement.GridOf(g)
+		grid, err := placement.GridOf(*g)
 		if err != nil {
 			continue
 		}

@@ -2,14 +2,12 @@ package rca
 
 import (
 	"fmt"
-
-	"github.com/unpend/unpend/rca/whatif"
 )
 
 // migModePending: the MIG mode that was set takes effect at the next reset of the
 // GPU (nvml.h, nvmlDeviceGetMigMode: current and pending).
-var migModePending = Rule{ID: MIGModePending, Tell: func(c *Case, n *nodeView, b whatif.Blocker) *finding {
-	if !c.gpuReason(n, b) || n.geometry == nil || !c.world.classOf(n).pending {
+var migModePending = Rule{ID: MIGModePending, gpu: true, Tell: func(c *Case, n *nodeView, _ *blocker) *finding {
+	if n.geometry == nil || !c.world.classOf(n).pending {
 		return nil
 	}
 	var evidence []Evidence

@@ -6,17 +6,19 @@ import (
 	"strings"
 
 	"github.com/unpend/unpend/nodeprobe"
-	"github.com/unpend/unpend/rca/whatif"
 )
 
 // migProfileUnsupported: the model of the node's GPUs has no such profile.
-var migProfileUnsupported = Rule{ID: MIGProfileUnsupported, Tell: func(c *Case, n *nodeView, b whatif.Blocker) *finding {
-	a, ok := c.migShort(n, b)
+var migProfileUnsupported = Rule{ID: MIGProfileUnsupported, gpu: true, Tell: func(_ *Case, n *nodeView, b *blocker) *finding {
+	a, ok := b.mig()
 	if !ok {
 		return nil
 	}
+	if n.hasProfile(a.profile) {
+		return nil
+	}
 	profiles := n.profiles()
-	if len(profiles) == 0 || hasProfile(profiles, a.profile) {
+	if len(profiles) == 0 {
 		return nil
 	}
 	names := make([]string, len(profiles))
@@ -30,6 +32,17 @@ var migProfileUnsupported = Rule{ID: MIGProfileUnsupported, Tell: func(c *Case, 
 	return &finding{certainty, fmt.Sprintf("%s has no profile %s", n.product(), a.profile),
 		[]Evidence{{ref, n.product() + " has " + strings.Join(names, ", ")}}}
 }}
+
+// hasProfile says whether the node's model has the profile. The grid of its GPUs knows
+// without looking through them.
+func (n *nodeView) hasProfile(name string) bool {
+	if len(n.gpus) > 0 && len(n.gpus) == len(n.geometry.Report.GPUs) {
+		if _, has := n.gpus[0].Grid.Profile(name); has {
+			return true
+		}
+	}
+	return hasProfile(n.profiles(), name)
+}
 
 func hasProfile(profiles []nodeprobe.Profile, name string) bool {
 	name = strings.TrimSuffix(name, SharedSuffix)

@@ -3,22 +3,19 @@ package rca
 import (
 	"fmt"
 	"strings"
-
-	"github.com/unpend/unpend/rca/whatif"
 )
 
 // migStrategyMismatch: the name of the resource does not go with the strategy
 // that names the node's devices.
-var migStrategyMismatch = Rule{ID: MIGStrategyMismatch, Tell: func(c *Case, n *nodeView, b whatif.Blocker) *finding {
-	strategy := n.Labels[labelMIGStrategy]
+var migStrategyMismatch = Rule{ID: MIGStrategyMismatch, gpu: true, Tell: func(_ *Case, n *nodeView, b *blocker) *finding {
+	strategy := n.manager().strategy
 	fact := func() []Evidence {
 		return []Evidence{{n.ref(), fmt.Sprintf("label %s=%s, advertises %s", labelMIGStrategy, strategy, n.advertised())}}
 	}
-	if a, ok := c.migShort(n, b); ok && strategy == "single" && n.allocatable(a.resource) == 0 {
+	if _, ok := b.mig(); ok && strategy == "single" && b.allocatable == 0 {
 		return &finding{Proven, "strategy single offers MIG devices as nvidia.com/gpu", fact()}
 	}
-	a, ok := c.gpuShort(n, b)
-	if !ok || n.allocatable(a.resource) > 0 {
+	if _, ok := b.whole(); !ok || b.allocatable > 0 {
 		return nil
 	}
 	if strings.HasSuffix(n.Labels["nvidia.com/gpu.product"], "-MIG-INVALID") {

@@ -2,13 +2,11 @@ package rca
 
 import (
 	corev1 "k8s.io/api/core/v1"
-
-	"github.com/unpend/unpend/rca/whatif"
 )
 
 // nodeNotReady claims the taints that the node controller sets from the node's
 // conditions.
-var nodeNotReady = Rule{ID: NodeNotReady, Tell: func(c *Case, n *nodeView, b whatif.Blocker) *finding {
+var nodeNotReady = Rule{ID: NodeNotReady, Tell: func(c *Case, n *nodeView, b *blocker) *finding {
 	if b.Plugin != "TaintToleration" {
 		return nil
 	}

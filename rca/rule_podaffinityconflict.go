@@ -1,10 +1,8 @@
 package rca
 
-import "github.com/unpend/unpend/rca/whatif"
-
 // podAffinityConflict is what the InterPodAffinity plugin refuses: it judges the
 // pods that run, not labels.
-var podAffinityConflict = Rule{ID: PodAffinityConflict, Tell: func(_ *Case, n *nodeView, b whatif.Blocker) *finding {
+var podAffinityConflict = Rule{ID: PodAffinityConflict, Tell: func(_ *Case, n *nodeView, b *blocker) *finding {
 	if b.Plugin != "InterPodAffinity" {
 		return nil
 	}

@@ -6,8 +6,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
-
-	"github.com/unpend/unpend/rca/whatif"
 )
 
 // preemptionBlocked: pods hold what is asked that the scheduler would take for it,
@@ -15,14 +13,13 @@ import (
 // priority by PriorityClasses that somebody chose. Disruption budgets are no reason:
 // the scheduler keeps them as long as it can and breaks them else
 // (default_preemption.go, SelectVictimsOnNode).
-var preemptionBlocked = Rule{ID: PreemptionBlocked, Tell: func(c *Case, n *nodeView, b whatif.Blocker) *finding {
-	name, ok := insufficient(b)
-	asked, wanted := c.wants[corev1.ResourceName(name)]
-	if alloc := n.Status.Allocatable[corev1.ResourceName(name)]; !ok || !wanted || alloc.Cmp(asked) < 0 {
+var preemptionBlocked = Rule{ID: PreemptionBlocked, Tell: func(c *Case, n *nodeView, b *blocker) *finding {
+	asked, wanted := c.wants[b.short]
+	if alloc := n.Status.Allocatable[b.short]; !wanted || alloc.Cmp(asked) < 0 {
 		return nil
 	}
 	own := corev1helpers.PodPriority(c.Pod)
-	lower, below := c.holders(n, corev1.ResourceName(name), func(prio int32) bool { return prio < own })
+	lower, below := c.holders(n, b.short, func(prio int32) bool { return prio < own })
 	if c.neverPreempts() {
 		if !below {
 			return nil
@@ -33,7 +30,7 @@ var preemptionBlocked = Rule{ID: PreemptionBlocked, Tell: func(c *Case, n *nodeV
 	if below || !c.chosenClass() {
 		return nil // it preempts, or nobody has said who is worth more
 	}
-	equal, enough := c.holders(n, corev1.ResourceName(name), func(prio int32) bool { return prio <= own })
+	equal, enough := c.holders(n, b.short, func(prio int32) bool { return prio <= own })
 	if !enough {
 		return nil
 	}

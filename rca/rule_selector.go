@@ -1,64 +1,102 @@
 package rca
 
 import (
+	"encoding/binary"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
-
-	"github.com/unpend/unpend/rca/whatif"
 )
 
 // nodeSelectorMismatch names the key that does not match and the nearest value
 // that some node has.
-var nodeSelectorMismatch = Rule{ID: NodeSelectorMismatch, Tell: func(c *Case, n *nodeView, b whatif.Blocker) *finding {
+var nodeSelectorMismatch = Rule{ID: NodeSelectorMismatch, Tell: func(c *Case, n *nodeView, b *blocker) *finding {
 	if b.Plugin != "NodeAffinity" && !strings.Contains(b.Reason, "[NodeAffinity]") {
 		return nil
 	}
-	if c.nodeMatches(n) {
+	m := c.missedOn(n)
+	if requiredAffinity(c.Pod) == nil && len(m.labels) == 0 || requiredAffinity(c.Pod) != nil && c.nodeMatches(n) {
 		return nil
 	}
-	missed := missedLabels(c.Pod, n.Node)
-	if len(missed) == 0 {
+	if len(m.labels) == 0 {
 		return &finding{Proven, "node affinity does not match", []Evidence{{n.ref(), "the required node affinity does not match its labels"}}}
 	}
-	evidence, ref := make([]Evidence, len(missed)), n.ref()
-	for i, m := range missed {
-		fact := "label " + m.key + " is absent, " + m.want() + " was asked"
-		if has, ok := n.Labels[m.key]; ok {
-			fact = "label " + m.key + " is " + strconv.Quote(has) + ", " + m.want() + " was asked"
-		}
+	evidence, ref := make([]Evidence, len(m.facts)), n.ref()
+	for i, fact := range m.facts {
 		evidence[i] = Evidence{ref, fact}
 	}
-	return &finding{Proven, c.mismatch(missed), evidence}
+	return &finding{Proven, m.says, evidence}
 }}
 
-// mismatch says which labels do not match, and what comes nearest: the same of all nodes
-// that miss the same.
-func (c *Case) mismatch(missed []missedLabel) string {
-	key := make([]byte, 0, 64)
-	for _, m := range missed {
-		key = append(append(append(append(key, m.key...), 0), m.want()...), 0)
+// missed is which labels do not match on nodes that have the same of those that the pod
+// speaks of, in words, and what of the workload could be changed for them.
+type missed struct {
+	labels []missedLabel
+	facts  []string // one for each
+	says   string   // with what comes nearest
+	fix    []change // nil until it is asked for
+}
+
+// missedOn is worked out once for nodes that have the same of the labels spoken of.
+func (c *Case) missedOn(n *nodeView) *missed {
+	if c.speaksOf == nil {
+		c.speaksOf = labelsOf(c.Pod)
+		c.missed = map[string]*missed{}
 	}
-	if says, known := c.mismatches[string(key)]; known {
-		return says
+	key := c.labelKey[:0]
+	for _, label := range c.speaksOf {
+		value, ok := n.Labels[label]
+		if !ok {
+			key = append(key, 0)
+			continue
+		}
+		key = append(binary.AppendUvarint(key, uint64(len(value))+1), value...)
 	}
-	texts := make([]string, len(missed))
-	for i, m := range missed {
-		texts[i] = m.key + "=" + m.want()
-		if near := c.nearest(m); near != "" {
+	c.labelKey = key
+	if m := c.missed[string(key)]; m != nil {
+		return m
+	}
+	m := &missed{labels: missedLabels(c.Pod, n.Node)}
+	c.missed[string(key)] = m
+	texts := make([]string, len(m.labels))
+	for i, l := range m.labels {
+		fact := "label " + l.key + " is absent, " + l.want() + " was asked"
+		if has, ok := n.Labels[l.key]; ok {
+			fact = "label " + l.key + " is " + strconv.Quote(has) + ", " + l.want() + " was asked"
+		}
+		m.facts = append(m.facts, fact)
+		texts[i] = l.key + "=" + l.want()
+		if near := c.nearest(l); near != "" {
 			texts[i] += fmt.Sprintf(" (nearest: %q)", near)
 		}
 	}
-	says := "selector " + strings.Join(texts, ", ") + " does not match"
-	if c.mismatches == nil {
-		c.mismatches = map[string]string{}
+	m.says = "selector " + strings.Join(texts, ", ") + " does not match"
+	return m
+}
+
+// labelsOf lists the labels that the pod's selector, and the first term of its required
+// affinity, speak of.
+func labelsOf(pod *corev1.Pod) []string {
+	out := slices.AppendSeq([]string{}, maps.Keys(pod.Spec.NodeSelector))
+	if a := requiredAffinity(pod); a != nil && len(a.NodeSelectorTerms) > 0 {
+		for _, e := range a.NodeSelectorTerms[0].MatchExpressions {
+			out = append(out, e.Key)
+		}
 	}
-	c.mismatches[string(key)] = says
-	return says
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+func requiredAffinity(pod *corev1.Pod) *corev1.NodeSelector {
+	a := pod.Spec.Affinity
+	if a == nil || a.NodeAffinity == nil {
+		return nil
+	}
+	return a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
 }
 
 // nodeMatches says whether the pod's node selector and required node affinity
@@ -97,11 +135,11 @@ func missedLabels(pod *corev1.Pod, n *corev1.Node) []missedLabel {
 		}
 	}
 	slices.SortFunc(out, func(a, b missedLabel) int { return strings.Compare(a.key, b.key) })
-	a := pod.Spec.Affinity
-	if a == nil || a.NodeAffinity == nil || a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+	a := requiredAffinity(pod)
+	if a == nil {
 		return out
 	}
-	terms := a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
+	terms := a.NodeSelectorTerms
 	if len(terms) != 1 {
 		return out // several terms are alternatives: no single key is to blame
 	}

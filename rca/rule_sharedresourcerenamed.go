@@ -5,8 +5,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-
-	"github.com/unpend/unpend/rca/whatif"
 )
 
 // SharedSuffix is what the device plugin adds with renameByDefault
@@ -15,12 +13,15 @@ const SharedSuffix = ".shared"
 
 // sharedResourceRenamed: the node offers the devices under the other of the two
 // names.
-var sharedResourceRenamed = Rule{ID: SharedResourceRenamed, Tell: func(_ *Case, n *nodeView, b whatif.Blocker) *finding {
-	r, ok := insufficient(b)
-	if !ok || !isGPU(corev1.ResourceName(r)) || n.allocatable(corev1.ResourceName(r)) > 0 {
+var sharedResourceRenamed = Rule{ID: SharedResourceRenamed, Tell: func(_ *Case, n *nodeView, b *blocker) *finding {
+	if b.allocatable > 0 || !isGPU(b.short) {
 		return nil
 	}
+	r := string(b.short)
 	other, shared := strings.CutSuffix(r, SharedSuffix)
+	if !shared && !n.read().shared {
+		return nil
+	}
 	if !shared {
 		other += SharedSuffix
 	}

@@ -6,14 +6,12 @@ import (
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
-
-	"github.com/unpend/unpend/rca/whatif"
 )
 
 // untoleratedTaint names the taint: since 1.35 the scheduler's text does not.
 // Taints that Kubernetes itself sets for a cordon or a node that is not ready
 // belong to those causes.
-var untoleratedTaint = Rule{ID: UntoleratedTaint, Tell: func(c *Case, n *nodeView, b whatif.Blocker) *finding {
+var untoleratedTaint = Rule{ID: UntoleratedTaint, Tell: func(c *Case, n *nodeView, b *blocker) *finding {
 	if b.Plugin != "TaintToleration" {
 		return nil
 	}

@@ -2,12 +2,10 @@ package rca
 
 import (
 	"fmt"
-
-	"github.com/unpend/unpend/rca/whatif"
 )
 
 // topologySpreadConflict names the constraints that may not be broken.
-var topologySpreadConflict = Rule{ID: TopologySpreadConflict, Tell: func(c *Case, n *nodeView, b whatif.Blocker) *finding {
+var topologySpreadConflict = Rule{ID: TopologySpreadConflict, Tell: func(c *Case, n *nodeView, b *blocker) *finding {
 	if b.Plugin != "PodTopologySpread" {
 		return nil
 	}

@@ -2,12 +2,10 @@ package rca
 
 import (
 	"slices"
-
-	"github.com/unpend/unpend/rca/whatif"
 )
 
 // volumeConflict is what the plugins that judge volumes refuse.
-var volumeConflict = Rule{ID: VolumeConflict, Tell: func(c *Case, n *nodeView, b whatif.Blocker) *finding {
+var volumeConflict = Rule{ID: VolumeConflict, Tell: func(c *Case, n *nodeView, b *blocker) *finding {
 	if !slices.Contains([]string{"VolumeBinding", "VolumeZone", "VolumeRestrictions", "NodeVolumeLimits"}, b.Plugin) {
 		return nil
 	}

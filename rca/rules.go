@@ -3,6 +3,8 @@ package rca
 import (
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/unpend/unpend/rca/whatif"
 )
 
@@ -10,9 +12,11 @@ import (
 // leaves it to the rules after it.
 type Rule struct {
 	ID CauseID
+	// gpu: it is told of GPUs that are short on a node that has some, and of nothing else.
+	gpu bool
 	// Tell returns nil when the blocker is not of this cause. It judges by live
 	// objects and geometry; the blocker's text only says what to look at.
-	Tell func(c *Case, n *nodeView, b whatif.Blocker) *finding
+	Tell func(c *Case, n *nodeView, b *blocker) *finding
 }
 
 // finding is what a rule found on one node.
@@ -121,30 +125,34 @@ func insufficient(b whatif.Blocker) (resource string, ok bool) {
 	return strings.CutPrefix(b.Reason, "Insufficient ")
 }
 
-// migShort returns the MIG request that a blocker says is short, on a node that
-// has GPUs.
-func (c *Case) migShort(n *nodeView, b whatif.Blocker) (ask, bool) {
-	r, ok := insufficient(b)
-	if !ok || !n.hasGPUs() {
-		return ask{}, false
-	}
-	a, ok := c.askOf(r)
-	return a, ok && a.profile != ""
+// blocker is one reason of the scheduler's filters to refuse a node, read once for all
+// rules.
+type blocker struct {
+	whatif.Blocker
+	short corev1.ResourceName // what the node has too little of; empty where that is not the reason
+	ask   ask                 // for it
+	asked bool                // there is such an ask: it is one for GPUs
+	gpu   bool                // asked, of a node that has GPUs
+	// allocatable and capacity of what is short.
+	allocatable, capacity int64
 }
 
-// gpuShort is migShort for whole GPUs.
-func (c *Case) gpuShort(n *nodeView, b whatif.Blocker) (ask, bool) {
-	r, ok := insufficient(b)
-	if !ok || !n.hasGPUs() {
-		return ask{}, false
+// read is a reason why a node is refused, with what it is about.
+func (c *Case) read(n *nodeView, reason whatif.Blocker) blocker {
+	b := blocker{Blocker: reason}
+	name, ok := insufficient(reason)
+	if !ok {
+		return b
 	}
-	a, ok := c.askOf(r)
-	return a, ok && a.profile == ""
+	b.short = corev1.ResourceName(name)
+	b.ask, b.asked = c.askOf(name)
+	b.gpu = b.asked && n.hasGPUs()
+	b.allocatable, b.capacity = n.allocatable(b.short), n.capacity(b.short)
+	return b
 }
 
-// gpuReason says whether the blocker is about a GPU resource of a GPU node.
-func (c *Case) gpuReason(n *nodeView, b whatif.Blocker) bool {
-	_, mig := c.migShort(n, b)
-	_, gpu := c.gpuShort(n, b)
-	return mig || gpu
-}
+// mig returns the MIG request that is short, on a node that has GPUs.
+func (b *blocker) mig() (ask, bool) { return b.ask, b.gpu && b.ask.profile != "" }
+
+// whole is mig for whole GPUs.
+func (b *blocker) whole() (ask, bool) { return b.ask, b.gpu && b.ask.profile == "" }

@@ -63,6 +63,9 @@ func (c *Case) measure(ctx context.Context, ask Measure) {
 		return
 	}
 	c.world.uses = uses
+	for _, n := range c.world.nodes {
+		n.leaving = nil // what it costs that idle pods leave is another matter
+	}
 }
 
 // waitsForHeld says whether a node has enough of the GPUs that the pod asks for,

@@ -214,7 +214,13 @@ type deficits map[corev1.ResourceName]int64
 // deficitsOf says what is missing on a node once some of its pods have left;
 // ok is false when even an empty node lacks it.
 func (c *Case) deficitsOf(n *nodeView, asked corev1.ResourceList) (deficits, bool) {
-	out := deficits{}
+	var out deficits
+	note := func(name corev1.ResourceName, lack int64) {
+		if out == nil {
+			out = deficits{}
+		}
+		out[name] = max(out[name], lack)
+	}
 	for name, q := range asked {
 		alloc := n.Status.Allocatable[name]
 		if alloc.Cmp(q) < 0 {
@@ -222,11 +228,11 @@ func (c *Case) deficitsOf(n *nodeView, asked corev1.ResourceList) (deficits, boo
 		}
 		free := n.free(name)
 		if lack := q.MilliValue() - free.MilliValue(); lack > 0 {
-			out[name] = lack
+			note(name, lack)
 		}
 	}
-	if pods := n.free(corev1.ResourcePods); pods.Value() < 1 {
-		out[corev1.ResourcePods] = max(out[corev1.ResourcePods], 1000)
+	if n.allocatable(corev1.ResourcePods)-int64(len(n.pods)) < 1 {
+		note(corev1.ResourcePods, 1000)
 	}
 	return out, true
 }

@@ -40,11 +40,14 @@ func layoutText(g placement.GPU) string {
 	if len(g.Slots) == 0 {
 		return "empty"
 	}
-	parts := make([]string, len(g.Slots))
-	for i, s := range g.Slots {
-		parts[i] = s.Profile + "@" + strconv.Itoa(s.Start)
+	text := make([]byte, 0, 128)
+	for i := range g.Slots {
+		if i > 0 {
+			text = append(text, ' ')
+		}
+		text = strconv.AppendInt(append(append(text, g.Slots[i].Profile...), '@'), int64(g.Slots[i].Start), 10)
 	}
-	return strings.Join(parts, " ")
+	return string(text)
 }
 
 // advertised lists the NVIDIA resources of the node with their counts.
@@ -63,7 +66,9 @@ func (n *nodeView) advertised() string {
 }
 
 // useOf states what a node offers of a resource and what is requested of it.
-func (n *nodeView) useOf(a ask) Evidence {
+func (n *nodeView) useOf(a ask) Evidence { return n.usedOf(a, n.allocatable(a.resource)) }
+
+func (n *nodeView) usedOf(a ask, allocatable int64) Evidence {
 	used := n.requested[a.resource]
-	return Evidence{n.ref(), "allocatable " + string(a.resource) + "=" + strconv.FormatInt(n.allocatable(a.resource), 10) + ", requested " + strconv.FormatInt(used.Value(), 10)}
+	return Evidence{n.ref(), "allocatable " + string(a.resource) + "=" + strconv.FormatInt(allocatable, 10) + ", requested " + strconv.FormatInt(used.Value(), 10)}
 }

@@ -217,8 +217,10 @@ func Apply(ctx context.Context, d Deps, incident string, number int, plan string
 	return out, err
 }
 
-// toTheEnd goes on until the plan has ended.
+// toTheEnd goes on until the plan has ended. What was begun is taken back even when the
+// caller has gone away, as far as that can be done in time.
 func (m *machine) toTheEnd(ctx context.Context) error {
+	patience, alone := m.Deadlines.Manager+5*contention, false
 	for !m.status().Phase.Ended() {
 		wait, err := m.advance(ctx)
 		if err == nil && wait > 0 {
@@ -227,11 +229,16 @@ func (m *machine) toTheEnd(ctx context.Context) error {
 		if err == nil {
 			continue
 		}
-		// What was begun is taken back even when the caller has gone away.
 		m.failed = errors.Join(m.failed, err)
-		m.status().Failure, m.status().EndsAs = err.Error(), v1alpha1.Failed
-		m.status().Phase = v1alpha1.Undoing
-		undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), m.Deadlines.Manager+5*contention)
+		if alone {
+			return fmt.Errorf("%w; what was begun is not all taken back: a node that has the annotation %s is left cordoned", m.failed, annotation)
+		}
+		alone = true
+		if !m.undoing() {
+			m.status().Failure, m.status().EndsAs = err.Error(), v1alpha1.Failed
+			m.status().Phase = v1alpha1.Undoing
+		}
+		undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 		defer cancel()
 		ctx = undo
 	}

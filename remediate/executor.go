@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -19,6 +21,7 @@ import (
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/remediate/audit"
 	"github.com/unpend/unpend/remediate/v1alpha1"
+	"github.com/unpend/unpend/watcher"
 )
 
 // ExecutorOptions of an Executor.
@@ -150,13 +153,30 @@ func (x *Executor) ended(ctx context.Context, rem *v1alpha1.Remediation) (time.D
 	if left := x.Keep - x.Now().Sub(rem.Status.Ended.Time); left > 0 {
 		return left, nil
 	}
+	if x.Publish != nil && !meta.IsStatusConditionTrue(rem.Status.Conditions, v1alpha1.Told) {
+		return time.Minute, nil // the bus is away
+	}
 	if rem.Status.Phase == v1alpha1.Parked {
-		return 0, nil // until a person has seen to it
+		if parked, err := x.marked(ctx, rem); err != nil || parked {
+			return time.Hour, err // until a person has seen to it
+		}
 	}
 	if done, err := x.swept(ctx, rem); err != nil || !done {
 		return sweepAgain, err
 	}
 	return 0, x.store.Forget(ctx, rem)
+}
+
+// marked says whether a node still has the mark of a plan.
+func (x *Executor) marked(ctx context.Context, rem *v1alpha1.Remediation) (bool, error) {
+	nodes, err := x.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return false, fmt.Errorf("list the nodes that are parked: %w", err)
+	}
+	return slices.ContainsFunc(nodes.Items, func(n corev1.Node) bool {
+		mark, err := v1alpha1.OperationOn(&n)
+		return err == nil && mark != nil && mark.ID == rem.UID
+	}), nil
 }
 
 // goOn carries on a plan that was begun.
@@ -262,12 +282,17 @@ func (x *Executor) save(ctx context.Context, rem *v1alpha1.Remediation) error {
 }
 
 // misstated says what the recorded plan says of itself that is not so: the hash holds
-// the actions alone, and who has to agree goes by the rest too.
-func misstated(rem, is *v1alpha1.Remediation) string {
+// the actions alone, and who has to agree, what they agree to, and what the guard-rails
+// take for the plan's own goes by the rest too.
+func misstated(st *cluster.State, rem, is *v1alpha1.Remediation) string {
 	said, found := rem.Spec, is.Spec
 	switch {
 	case said.Kind != found.Kind:
 		return fmt.Sprintf("spec.kind is %s, the plan is %s", said.Kind, found.Kind)
+	case !slices.Equal(said.Kinds, found.Kinds):
+		return fmt.Sprintf("spec.kinds are %s, the plan takes %s", said.Kinds, found.Kinds)
+	case said.Title != found.Title:
+		return fmt.Sprintf("spec.title is %q, the plan is to %s", said.Title, found.Title)
 	case said.Workload != found.Workload:
 		return fmt.Sprintf("spec.workload is %v, the plan is for %v", said.Workload, found.Workload)
 	case said.Priority != found.Priority:
@@ -276,6 +301,14 @@ func misstated(rem, is *v1alpha1.Remediation) string {
 		return fmt.Sprintf("spec.victimPriority is %d, the evicted pods have %d", said.VictimPriority, found.VictimPriority)
 	case !slices.Equal(said.Nodes, found.Nodes):
 		return fmt.Sprintf("spec.nodes are %q, the plan changes %q", said.Nodes, found.Nodes)
+	case (said.Node == "") != (found.Node == ""):
+		return fmt.Sprintf("spec.node is %q, the pod was proved to fit %q", said.Node, found.Node)
+	}
+	for _, p := range st.Pods {
+		waits := slices.ContainsFunc(said.Waiting, func(w v1alpha1.Pod) bool { return w.UID == p.UID })
+		if waits && watcher.Topmost(p, st.Owner) != found.Workload {
+			return fmt.Sprintf("spec.waiting has pod %s/%s, which is not of the plan's workload", p.Namespace, p.Name)
+		}
 	}
 	return ""
 }
@@ -295,7 +328,7 @@ func (x *Executor) start(ctx context.Context, rem *v1alpha1.Remediation) (time.D
 	case err != nil:
 		return 0, err
 	}
-	if wrong := misstated(rem, Propose(Found{st, diagnosis, fix}, rem.Spec.Requester, x.Now())); wrong != "" {
+	if wrong := misstated(st, rem, Propose(Found{st, diagnosis, fix}, rem.Spec.Requester, x.Now())); wrong != "" {
 		return 0, x.finish(ctx, rem, v1alpha1.Refused, wrong)
 	}
 	r := &runner{Deps: x.Deps, rem: rem}

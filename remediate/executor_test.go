@@ -193,9 +193,15 @@ func TestMisstatedPlanIsRefused(t *testing.T) {
 	c := newCell(t)
 	_, d, f, holders := repartition(t, c)
 	for says, edit := range map[string]func(*v1alpha1.RemediationSpec){
-		"spec.priority is 9, the pods that wait have 0":      func(s *v1alpha1.RemediationSpec) { s.Priority = 9 },
-		"spec.kind is EvictPods, the plan is RepartitionGPU": func(s *v1alpha1.RemediationSpec) { s.Kind = rca.EvictPods },
-		"spec.victimPriority is -5, the evicted pods have 0": func(s *v1alpha1.RemediationSpec) { s.VictimPriority = -5 },
+		"spec.priority is 9, the pods that wait have 0":                            func(s *v1alpha1.RemediationSpec) { s.Priority = 9 },
+		"spec.kind is EvictPods, the plan is RepartitionGPU":                       func(s *v1alpha1.RemediationSpec) { s.Kind = rca.EvictPods },
+		"spec.victimPriority is -5, the evicted pods have 0":                       func(s *v1alpha1.RemediationSpec) { s.VictimPriority = -5 },
+		"spec.kinds are [QuarantineGPU], the plan takes [RepartitionGPU]":          func(s *v1alpha1.RemediationSpec) { s.Kinds = []rca.FixKind{rca.QuarantineGPU} },
+		`spec.title is "look at a node", the plan is to ` + f.Title:                func(s *v1alpha1.RemediationSpec) { s.Title = "look at a node" },
+		fmt.Sprintf(`spec.node is "", the pod was proved to fit %q`, f.Proof.Node): func(s *v1alpha1.RemediationSpec) { s.Node = "" },
+		"spec.waiting has pod " + c.ns + "/" + holders[0].Name + ", which is not of the plan's workload": func(s *v1alpha1.RemediationSpec) {
+			s.Waiting = append(s.Waiting, v1alpha1.Pod{Name: "x", UID: holders[0].UID})
+		},
 	} {
 		rem := Propose(Found{c.state(t), d, f}, "somebody", time.Now())
 		edit(&rem.Spec)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/remediate/audit"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 )
 
@@ -104,7 +105,7 @@ func soundTimes(e v1alpha1.Entry, now time.Time) (field, says string) {
 	case e.Generation < 0:
 		return "generation", fmt.Sprintf("%d is not one of a lease", e.Generation)
 	}
-	if _, err := parseTime(e.Note); err != nil && !slices.Contains([]string{"", written, news, untold}, e.Note) {
+	if _, err := parseTime(e.Note); err != nil && !audit.IsHash(e.Note) && !slices.Contains([]string{"", written, news, untold}, e.Note) {
 		return "note", fmt.Sprintf("%q is not one of a step", e.Note)
 	}
 	return "", ""

@@ -2,6 +2,8 @@ package remediate
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -22,21 +24,24 @@ const madeBy = "unpend.dev/made-by"
 // recreate makes a Job or a bare pod anew with the patch merged in: their specs
 // cannot change. Nothing is deleted before the API server has said, in a dry run,
 // that it would take the new one, and before both are kept in the cluster: whoever
-// takes over after a crash finds them there.
-func (r *runner) recreate(ctx context.Context, a rca.Action, _ *entry) (string, error) {
+// takes over after a crash finds them there. The journal has the copy's sum, for in the
+// namespace others may write to it, and it is made with the approver's rights.
+func (r *runner) recreate(ctx context.Context, a rca.Action, e *entry) (string, error) {
 	o, err := r.object(ctx, a.Target)
 	if err != nil && !apierrors.IsNotFound(err) {
 		return "", err
 	}
 	if err == nil && string(o.GetUID()) == a.Target.UID {
-		return r.removeOld(ctx, a)
+		return r.removeOld(ctx, a, e)
 	}
-	kept, err2 := r.keptOf(ctx, a.Target)
+	kept, err2 := r.keptOf(ctx, a.Target, e.Note)
 	switch {
 	case err2 != nil:
 		return "", err2
 	case err == nil && o.GetAnnotations()[madeBy] == string(r.rem.UID):
 		return r.dropKept(ctx, kept)
+	case kept == nil && err != nil && e.Note != "":
+		return "", fmt.Errorf("%s is gone, and its copy, job %s/%s, is not as it was kept: nothing is made from it", nameOf(a.Target), a.Target.Namespace, r.keptName())
 	case kept == nil:
 		_, err := r.fresh(ctx, a.Target) // says what has become of it
 		return "", err
@@ -50,10 +55,10 @@ func (r *runner) recreate(ctx context.Context, a rca.Action, _ *entry) (string, 
 }
 
 // removeOld keeps a copy and deletes the old one.
-func (r *runner) removeOld(ctx context.Context, a rca.Action) (string, error) {
+func (r *runner) removeOld(ctx context.Context, a rca.Action, e *entry) (string, error) {
 	o, err := r.fresh(ctx, a.Target)
 	if err != nil {
-		if kept, _ := r.keptOf(ctx, a.Target); kept == nil || !apierrors.IsNotFound(err) {
+		if kept, _ := r.keptOf(ctx, a.Target, e.Note); kept == nil || !apierrors.IsNotFound(err) {
 			return "", err
 		}
 		return "the old one is gone", nil
@@ -68,7 +73,7 @@ func (r *runner) removeOld(ctx context.Context, a rca.Action) (string, error) {
 	if err := r.wouldTake(ctx, next); err != nil {
 		return "", err
 	}
-	if err := r.keep(ctx, a.Target, old, next); err != nil {
+	if err := r.keep(ctx, a.Target, old, next, e); err != nil {
 		return "", fmt.Errorf("nothing was deleted, for no copy can be kept: %w", err)
 	}
 	opts := r.deleteOptions(o)
@@ -90,8 +95,14 @@ func (r *runner) removeOld(ctx context.Context, a rca.Action) (string, error) {
 
 // remakeOld is the way back: where the old one is gone and no new one is there, the
 // old one is made again.
-func (r *runner) remakeOld(ctx context.Context, a rca.Action, _ *entry) (string, error) {
-	kept, err := r.keptOf(ctx, a.Target)
+func (r *runner) remakeOld(ctx context.Context, i int, a rca.Action) (string, error) {
+	sum := ""
+	for _, e := range r.rem.Status.Journal {
+		if e.Step == actionStep(i, a) {
+			sum = e.Note
+		}
+	}
+	kept, err := r.keptOf(ctx, a.Target, sum)
 	if err != nil || kept == nil {
 		return "", err
 	}
@@ -221,8 +232,9 @@ const (
 )
 
 // keep has a copy of both in the namespace of the object, where those who may read it
-// may read it anyway: in the annotations of a suspended Job, which makes no pod.
-func (r *runner) keep(ctx context.Context, t rca.Target, old, next metav1.Object) error {
+// may read it anyway: in the annotations of a suspended Job, which makes no pod. One that
+// is there already has to be what was kept before a crash: nothing is made from another's.
+func (r *runner) keep(ctx context.Context, t rca.Target, old, next metav1.Object, e *entry) error {
 	notes := map[string]string{}
 	for key, o := range map[string]metav1.Object{keptOld: old, keptNew: next} {
 		text, err := json.Marshal(o)
@@ -235,7 +247,39 @@ func (r *runner) keep(ctx context.Context, t rca.Target, old, next metav1.Object
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: t.Namespace, Name: r.keptName(), Annotations: notes, Labels: map[string]string{"app.kubernetes.io/managed-by": fieldManager}},
 		Spec: batchv1.JobSpec{Suspend: &yes, Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever,
 			Containers: []corev1.Container{{Name: "none", Image: "registry.k8s.io/pause:3.10"}}}}}}
-	if err := r.create(ctx, job, r.dryRun()); err != nil && !apierrors.IsAlreadyExists(err) {
+	err := r.create(ctx, job, r.dryRun())
+	if apierrors.IsAlreadyExists(err) {
+		kept, err := r.Client.BatchV1().Jobs(t.Namespace).Get(ctx, r.keptName(), metav1.GetOptions{})
+		if err != nil {
+			return fmt.Errorf("read the copy: %w", err)
+		}
+		if sum := sumOf(kept); sum != sumOf(job) && sum != e.Note {
+			return fmt.Errorf("job %s/%s is there already, and is not one", t.Namespace, r.keptName())
+		}
+		job = kept
+	} else if err != nil {
+		return err
+	}
+	return r.journalSum(ctx, e, sumOf(job))
+}
+
+// sumOf is the sum of what a copy holds.
+func sumOf(kept *batchv1.Job) string {
+	sum := sha256.New()
+	for _, key := range []string{keptOld, keptNew} {
+		fmt.Fprintf(sum, "%d %s", len(kept.Annotations[key]), kept.Annotations[key])
+	}
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// journalSum has the sum in the journal before anything is deleted.
+func (r *runner) journalSum(ctx context.Context, e *entry, sum string) error {
+	before := e.Note
+	if e.Note = sum; before == sum || r.Save == nil || r.DryRun {
+		return nil
+	}
+	if err := r.Save(ctx, r.rem); err != nil {
+		e.Note = before
 		return err
 	}
 	return nil
@@ -243,10 +287,10 @@ func (r *runner) keep(ctx context.Context, t rca.Target, old, next metav1.Object
 
 func (r *runner) keptName() string { return "unpend-" + r.rem.Name[:10] }
 
-// keptOf is the copy; nil when there is none.
-func (r *runner) keptOf(ctx context.Context, t rca.Target) (*batchv1.Job, error) {
+// keptOf is the copy; nil when there is none that has the sum.
+func (r *runner) keptOf(ctx context.Context, t rca.Target, sum string) (*batchv1.Job, error) {
 	job, err := r.Client.BatchV1().Jobs(t.Namespace).Get(ctx, r.keptName(), metav1.GetOptions{})
-	if apierrors.IsNotFound(err) || err == nil && job.Annotations[keptOld] == "" {
+	if apierrors.IsNotFound(err) || err == nil && sumOf(job) != sum {
 		return nil, nil
 	}
 	return job, err

@@ -106,7 +106,7 @@ func (r *runner) everyWayBack() []step {
 			out = append(out, r.quarantine(i, a).wayBack()...)
 		case a.Verb == rca.VerbRecreate:
 			out = append(out, step{id: fmt.Sprintf("undo/%d/%s", i, rca.VerbRecreate), text: "make the old " + strings.ToLower(a.Target.Kind) + " again", within: r.Deadlines.Leave + contention,
-				try: func(ctx context.Context, e *entry) (string, error) { return r.remakeOld(ctx, a, e) }})
+				try: func(ctx context.Context, _ *entry) (string, error) { return r.remakeOld(ctx, i, a) }})
 		}
 	}
 	return out

@@ -116,7 +116,7 @@ func (o *approveOptions) carrier(ctx context.Context, d remediate.Deps, found re
 	case o.dryRun:
 	case leads:
 		fmt.Fprintf(std.err, "Ctrl-C: nothing is lost, the executor goes on ('unpend reject %.12s' stops it and takes it back).\n", found.Fix.Plan)
-		return byExecutor(d, found), nil
+		return byExecutor(d, found, o.namespace, std.err), nil
 	default:
 		fmt.Fprintf(std.err, "No executor leads in namespace %s: the fix is applied from here, with your own rights.\n", o.namespace)
 		fmt.Fprintln(std.err, "Ctrl-C: no further step is begun, and what was begun is taken back before this ends.")

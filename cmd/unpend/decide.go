@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -62,7 +63,7 @@ func decision(ctx context.Context, d remediate.Deps, rem *v1alpha1.Remediation, 
 }
 
 // byExecutor records the plan and the approval, and follows the executor's journal.
-func byExecutor(d remediate.Deps, found remediate.Found) carrier {
+func byExecutor(d remediate.Deps, found remediate.Found, namespace string, w io.Writer) carrier {
 	return func(ctx context.Context, report func(remediate.Step)) (remediate.Outcome, error) {
 		store := remediate.Store{Dynamic: d.Dynamic}
 		out := remediate.Outcome{Incident: found.Diagnosis.Incident, Fix: found.Fix, Started: d.Now()}
@@ -80,7 +81,7 @@ func byExecutor(d remediate.Deps, found remediate.Found) carrier {
 		if rem.Status.Phase.Ended() {
 			return out, fmt.Errorf("%w: this plan has been carried out already: %s", remediate.ErrRefused, rem.Status.Message)
 		}
-		if err := decision(ctx, d, rem, v1alpha1.Approve, ""); err != nil {
+		if err := approval(ctx, d, rem, who, namespace, w); err != nil {
 			return out, err
 		}
 		rem, err = follow(ctx, d, rem.Name, report)
@@ -89,6 +90,20 @@ func byExecutor(d remediate.Deps, found remediate.Found) carrier {
 		}
 		return out, err
 	}
+}
+
+// approval says yes to a plan, unless that is for two others to say: there is room for
+// the words of two, and that of who asked for the plan is none of them.
+func approval(ctx context.Context, d remediate.Deps, rem *v1alpha1.Remediation, who, namespace string, w io.Writer) error {
+	persons, why, err := remediate.Persons(ctx, d, namespace, rem)
+	if err != nil {
+		return err
+	}
+	if persons < 2 || rem.Spec.Requester != who {
+		return decision(ctx, d, rem, v1alpha1.Approve, "")
+	}
+	_, err = fmt.Fprintf(w, "You have asked for this plan, and two others have to approve it (%s): each by 'unpend approve %s#%d'.\n", why, rem.Spec.Incident, rem.Spec.Fix)
+	return err
 }
 
 // follow reports a plan's journal until the plan has ended, and its end.

@@ -95,22 +95,30 @@ func listPlans(ctx context.Context, d remediate.Deps) ([]v1alpha1.Remediation, e
 	return plans, nil
 }
 
-// planNamed finds a plan by the beginning of its hash, or by INCIDENT#N: the newest.
+// planNamed finds a plan by the beginning of its hash, or by INCIDENT#N: the one under way,
+// else one that still can be, else the newest.
 func planNamed(plans []v1alpha1.Remediation, name string) (*v1alpha1.Remediation, error) {
-	var found []*v1alpha1.Remediation
+	var found, of []*v1alpha1.Remediation
 	for i := range plans {
 		p := &plans[i]
 		if fmt.Sprintf("%s#%d", p.Spec.Incident, p.Spec.Fix) == name {
-			return p, nil
+			of = append(of, p)
 		}
 		if len(name) >= 4 && strings.HasPrefix(p.Name, name) {
 			found = append(found, p)
 		}
 	}
-	switch len(found) {
-	case 1:
+	for _, stands := range []func(v1alpha1.Phase) bool{v1alpha1.Phase.Begun, func(p v1alpha1.Phase) bool { return !p.Ended() }} {
+		if i := slices.IndexFunc(of, func(p *v1alpha1.Remediation) bool { return stands(p.Status.Phase) }); i >= 0 {
+			return of[i], nil
+		}
+	}
+	switch {
+	case len(of) > 0:
+		return of[0], nil
+	case len(found) == 1:
 		return found[0], nil
-	case 0:
+	case len(found) == 0:
 		return nil, fmt.Errorf("no plan %q is recorded; see 'unpend remediations'", name)
 	}
 	return nil, usage("%q is the beginning of %d plans: write more of it", name, len(found))

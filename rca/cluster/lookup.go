@@ -21,16 +21,18 @@ const maxSkew = time.Minute
 
 // index finds objects by name; it is made at the first question.
 type index struct {
-	pods   map[string]*corev1.Pod
+	pods   map[podKey]*corev1.Pod
 	owners map[string]metav1.Object
 	onNode map[string][]*corev1.Pod
 }
 
+type podKey struct{ namespace, name string }
+
 func (s *State) indexed() *index {
 	s.once.Do(func() {
-		s.index = &index{map[string]*corev1.Pod{}, map[string]metav1.Object{}, map[string][]*corev1.Pod{}}
+		s.index = &index{map[podKey]*corev1.Pod{}, map[string]metav1.Object{}, map[string][]*corev1.Pod{}}
 		for _, p := range s.Pods {
-			s.index.pods[p.Namespace+"/"+p.Name] = p
+			s.index.pods[podKey{p.Namespace, p.Name}] = p
 			if p.Spec.NodeName != "" {
 				s.index.onNode[p.Spec.NodeName] = append(s.index.onNode[p.Spec.NodeName], p)
 			}
@@ -63,7 +65,9 @@ func (s *State) indexOwners() {
 }
 
 // Pod finds a pod; nil when there is none.
-func (s *State) Pod(namespace, name string) *corev1.Pod { return s.indexed().pods[namespace+"/"+name] }
+func (s *State) Pod(namespace, name string) *corev1.Pod {
+	return s.indexed().pods[podKey{namespace, name}]
+}
 
 // PodsOn lists the pods bound to a node.
 func (s *State) PodsOn(node string) []*corev1.Pod { return s.indexed().onNode[node] }
@@ -95,34 +99,35 @@ func (s *State) HoldersKnown(node string) (known bool, why string) {
 			continue
 		}
 		// API times are whole seconds: within one, the report itself must tell.
-		if name := p.Namespace + "/" + p.Name; boundAt(p).Truncate(time.Second).After(at) || !slices.Contains(reported, name) {
-			return false, fmt.Sprintf("pod %s was bound after its report, so holders are unknown", name)
+		if boundAt(p).Truncate(time.Second).After(at) || !slices.Contains(reported, podKey{p.Namespace, p.Name}) {
+			return false, fmt.Sprintf("pod %s/%s was bound after its report, so holders are unknown", p.Namespace, p.Name)
 		}
 	}
-	for _, name := range reported {
+	for _, key := range reported {
 		// What was deleted has left no time behind: that it is not here tells.
-		if p := s.indexed().pods[name]; p == nil || p.Spec.NodeName != node {
-			return false, fmt.Sprintf("pod %s, a holder in its report, is not on it any more, so holders are unknown", name)
+		if p := s.indexed().pods[key]; p == nil || p.Spec.NodeName != node {
+			return false, fmt.Sprintf("pod %s/%s, a holder in its report, is not on it any more, so holders are unknown", key.namespace, key.name)
 		}
 	}
 	return true, ""
 }
 
-// holdersOf lists the pods a report names, as namespace/name.
-func holdersOf(geo *nodeprobe.NodeGeometry) []string {
-	var out []string
-	note := func(h nodeprobe.Holder) {
-		if name := h.Namespace + "/" + h.Pod; !h.Unknown && !slices.Contains(out, name) {
-			out = append(out, name)
+// holdersOf lists the pods a report names.
+func holdersOf(geo *nodeprobe.NodeGeometry) []podKey {
+	var out []podKey
+	note := func(h *nodeprobe.Holder) {
+		if key := (podKey{h.Namespace, h.Pod}); !h.Unknown && !slices.Contains(out, key) {
+			out = append(out, key)
 		}
 	}
-	for _, g := range geo.Report.GPUs {
-		for _, h := range g.Holders {
-			note(h)
+	for i := range geo.Report.GPUs {
+		g := &geo.Report.GPUs[i]
+		for k := range g.Holders {
+			note(&g.Holders[k])
 		}
-		for _, in := range g.Instances {
-			if in.Holder != nil {
-				note(*in.Holder)
+		for k := range g.Instances {
+			if h := g.Instances[k].Holder; h != nil {
+				note(h)
 			}
 		}
 	}
