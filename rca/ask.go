@@ -33,7 +33,7 @@ func asksIn(requests corev1.ResourceList) []ask {
 		case q.IsZero():
 		case strings.HasPrefix(n, migPrefix):
 			out = append(out, ask{name, strings.TrimPrefix(n, migPrefix), q.Value()})
-		case n == wholeGPU || n == wholeGPU+sharedSuffix:
+		case n == wholeGPU || n == wholeGPU+SharedSuffix:
 			out = append(out, ask{name, "", q.Value()})
 		}
 	}
@@ -79,7 +79,7 @@ func soleRequests(spec *corev1.PodSpec) (corev1.ResourceList, bool) {
 
 // isGPU says whether a resource is one of whole GPUs or MIG devices.
 func isGPU(name corev1.ResourceName) bool {
-	return name == wholeGPU || name == wholeGPU+sharedSuffix || strings.HasPrefix(string(name), migPrefix)
+	return name == wholeGPU || name == wholeGPU+SharedSuffix || strings.HasPrefix(string(name), migPrefix)
 }
 
 func (a ask) short() string {

@@ -11,6 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/unpend/unpend/nodeprobe"
 )
 
 // repairs lists what mends a node itself, for each of the causes that admit it. What is
@@ -58,10 +60,11 @@ func (c *Case) restartPlugin(n *nodeView, cause CauseID) change {
 		ch.commands = []string{fmt.Sprintf("kubectl get pods -A --field-selector spec.nodeName=%s | grep device-plugin  # delete that pod; its DaemonSet makes it anew", n.Name)}
 		return ch
 	}
+	by := metav1.GetControllerOfNoCopy(p)
 	ch.detail = func(ch *change) {
-		ch.steps = []string{"evict " + p.Namespace + "/" + p.Name}
+		ch.steps = []string{fmt.Sprintf("evict %s/%s, which daemonset/%s makes anew", p.Namespace, p.Name, by.Name), "wait until " + n.Name + " offers its devices again"}
 		ch.commands = []string{evictCommand(p)}
-		ch.actions = []Action{{Verb: VerbEvict, Target: podTarget(p), Relies: map[string]string{"node": p.Spec.NodeName}}}
+		ch.actions = []Action{{Verb: VerbEvict, Target: podTarget(p), Relies: map[string]string{"node": p.Spec.NodeName, RemadeBy: by.Name}}}
 	}
 	return ch
 }
@@ -86,6 +89,12 @@ func (n *nodeView) pluginPod() *corev1.Pod {
 	}), of(func(p *corev1.Pod) bool {
 		return strings.Contains(p.Name, pluginName) && !strings.Contains(p.Name, mpsName)
 	}))
+}
+
+// PluginOffers is what a node offers whose device plugin sees what the report shows;
+// nothing without a report of positions (geo may be nil).
+func PluginOffers(n *corev1.Node, geo *nodeprobe.NodeGeometry) corev1.ResourceList {
+	return (&nodeView{Node: n, geometry: geo}).asReported()
 }
 
 // asReported is what the node would advertise if the device plugin saw what the

@@ -272,7 +272,7 @@ func (n *nodeView) sizes(a ask) func(corev1.ResourceName) gpuSize {
 	profiles := n.profiles()
 	foreign := a.profile != "" && !n.hasProfile(a.profile)
 	return func(name corev1.ResourceName) gpuSize {
-		profile, mig := strings.CutPrefix(strings.TrimSuffix(string(name), sharedSuffix), migPrefix)
+		profile, mig := strings.CutPrefix(strings.TrimSuffix(string(name), SharedSuffix), migPrefix)
 		if mig && foreign {
 			if m := profileName.FindStringSubmatch(profile); m != nil {
 				return gpuSize{memory: atoi(m[2]), compute: atoi(m[1])}

@@ -189,6 +189,10 @@ const (
 	VerbRelayout = "relayout" // Target is a node; Relayout says how
 )
 
+// RemadeBy is the key, among what the eviction of a device plugin's pod relies on, of the
+// DaemonSet that makes it anew: the eviction is for that.
+const RemadeBy = "remadeBy"
+
 // Action is one change a fix makes, bound to objects by uid.
 //
 // +kubebuilder:object:generate=true

@@ -35,7 +35,7 @@ func (v *nodeView) read() *nodeFacts {
 	for name, q := range v.Status.Allocatable {
 		if isGPU(name) {
 			f.offers = f.offers || q.Sign() > 0
-			f.shared = f.shared || strings.HasSuffix(string(name), sharedSuffix)
+			f.shared = f.shared || strings.HasSuffix(string(name), SharedSuffix)
 		}
 	}
 	return f

@@ -45,6 +45,6 @@ func (n *nodeView) hasProfile(name string) bool {
 }
 
 func hasProfile(profiles []nodeprobe.Profile, name string) bool {
-	name = strings.TrimSuffix(name, sharedSuffix)
+	name = strings.TrimSuffix(name, SharedSuffix)
 	return slices.ContainsFunc(profiles, func(p nodeprobe.Profile) bool { return spelled(p.Name) == spelled(name) })
 }

@@ -7,9 +7,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// sharedSuffix is what the device plugin adds with renameByDefault
+// SharedSuffix is what the device plugin adds with renameByDefault
 // (k8s-device-plugin, sharing configuration).
-const sharedSuffix = ".shared"
+const SharedSuffix = ".shared"
 
 // sharedResourceRenamed: the node offers the devices under the other of the two
 // names.
@@ -18,12 +18,12 @@ var sharedResourceRenamed = Rule{ID: SharedResourceRenamed, Tell: func(_ *Case, 
 		return nil
 	}
 	r := string(b.short)
-	other, shared := strings.CutSuffix(r, sharedSuffix)
+	other, shared := strings.CutSuffix(r, SharedSuffix)
 	if !shared && !n.read().shared {
 		return nil
 	}
 	if !shared {
-		other += sharedSuffix
+		other += SharedSuffix
 	}
 	if n.allocatable(corev1.ResourceName(other)) == 0 {
 		return nil

@@ -117,7 +117,7 @@ func (n *nodeView) holder(p *corev1.Pod) (Holder, bool) {
 		}
 		holds = true
 		h.MIG = h.MIG || strings.HasPrefix(string(name), migPrefix)
-		if name != wholeGPU+sharedSuffix { // shares may all be of one GPU
+		if name != wholeGPU+SharedSuffix { // shares may all be of one GPU
 			h.Devices += int(q.Value())
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -170,12 +171,18 @@ func permitted(f rca.Fix) error {
 	switch {
 	case !f.Automatic:
 		return fmt.Errorf("%w: %q is for a person to do: %s", ErrRefused, f.Title, first(f.Commands))
-	case f.Proof.Verdict != rca.Schedules && (f.Proof.Verdict != rca.Unproven || !mends(f.Kinds)):
+	case f.Proof.Verdict != rca.Schedules && (f.Proof.Verdict != rca.Unproven || !mends(f.Kinds)) && !bringsAbout(f):
 		return fmt.Errorf("%w: %q was not proved to schedule the pod (%s)", ErrRefused, f.Title, f.Proof.Why)
 	case len(f.Actions) == 0:
 		return fmt.Errorf("%w: %q names nothing to write", ErrRefused, f.Title)
 	}
 	return nil
+}
+
+// bringsAbout says that a fix that waits for an event has it happen itself: a device plugin
+// that starts anew registers its devices.
+func bringsAbout(f rca.Fix) bool {
+	return f.Proof.Verdict == rca.Waits && slices.Contains(f.Kinds, rca.RestartDevicePlugin) && len(f.Cost.Evictions) == 0
 }
 
 func first(list []string) string {

@@ -29,7 +29,8 @@ func (x *Executor) broken(ctx context.Context, rem *v1alpha1.Remediation, why er
 	return x.finish(ctx, rem, phase, message)
 }
 
-// putAside parks what a plan has marked, and says how the plan ends.
+// putAside parks what a plan has marked, gives its locks back, for the mark keeps others
+// off until a person has seen to the node, and says how the plan ends.
 func (x *Executor) putAside(ctx context.Context, rem *v1alpha1.Remediation, why error) (v1alpha1.Phase, string, error) {
 	if !rem.Status.Phase.Begun() {
 		return v1alpha1.Refused, why.Error(), nil
@@ -52,10 +53,13 @@ func (x *Executor) putAside(ctx context.Context, rem *v1alpha1.Remediation, why 
 			return "", "", fmt.Errorf("park node %s: %w", n.Name, errors.Join(err, errors.New(missing)))
 		}
 	}
-	if len(parked) == 0 {
-		return v1alpha1.Failed, why.Error() + "; nothing more is written, and no node carries our mark", nil
+	if err := x.unlockAll(ctx, rem.Name); err != nil {
+		return "", "", err
 	}
-	return v1alpha1.Parked, fmt.Sprintf("%v; nothing more is written, and node %s is parked, cordoned on purpose", why, strings.Join(parked, ", ")), nil
+	if len(parked) == 0 {
+		return v1alpha1.Failed, why.Error() + "; nothing more is written, no node carries our mark, and it holds no lock", nil
+	}
+	return v1alpha1.Parked, fmt.Sprintf("%v; nothing more is written, node %s is parked, cordoned on purpose, and its lock is given back", why, strings.Join(parked, ", ")), nil
 }
 
 // unreadable is an object that the API server takes and this program cannot read.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -27,6 +28,9 @@ type partedConfig struct {
 
 const partedKey = "config.yaml"
 
+// errLayouts: what is in the ConfigMap is not mig-parted's.
+var errLayouts = errors.New("these are no MIG layouts")
+
 func (s *saga) partedConfig(ctx context.Context) (*partedConfig, error) {
 	c := &partedConfig{of: *s.plan.ConfigMap}
 	o, err := s.fresh(ctx, c.of)
@@ -35,13 +39,13 @@ func (s *saga) partedConfig(ctx context.Context) (*partedConfig, error) {
 	}
 	c.object = o.(*corev1.ConfigMap).DeepCopy()
 	if err := yaml.Unmarshal([]byte(c.object.Data[partedKey]), &c.doc); err != nil {
-		return nil, fmt.Errorf("read %s of configmap %s/%s: %w", partedKey, c.of.Namespace, c.of.Name, err)
+		return nil, fmt.Errorf("read %s of configmap %s/%s: %w: %w", partedKey, c.of.Namespace, c.of.Name, errLayouts, err)
 	}
 	if len(c.doc.Content) > 0 {
 		c.entries = valueOf(c.doc.Content[0], "mig-configs")
 	}
 	if c.entries == nil || c.entries.Kind != yaml.MappingNode {
-		return nil, fmt.Errorf("configmap %s/%s: %s has no mig-configs", c.of.Namespace, c.of.Name, partedKey)
+		return nil, fmt.Errorf("%w: configmap %s/%s: %s has no mig-configs", errLayouts, c.of.Namespace, c.of.Name, partedKey)
 	}
 	return c, nil
 }
@@ -74,13 +78,37 @@ func (s *saga) writeEntry(ctx context.Context, _ *entry) (string, error) {
 		}
 		return "", nil
 	}
-	var key, value yaml.Node
-	key.SetString(s.plan.Config)
-	if err := value.Encode(want); err != nil {
-		return "", fmt.Errorf("write the entry: %w", err)
+	key, value, err := newEntry(s.plan.Config, want)
+	if err != nil {
+		return "", err
 	}
-	c.entries.Content = append(c.entries.Content, &key, &value)
+	c.entries.Content = append(c.entries.Content, key, value)
 	return s.writeConfig(ctx, c)
+}
+
+func newEntry(name string, want any) (key, value *yaml.Node, err error) {
+	key, value = &yaml.Node{}, &yaml.Node{}
+	key.SetString(name)
+	if err := value.Encode(want); err != nil {
+		return nil, nil, fmt.Errorf("write the entry: %w", err)
+	}
+	return key, value, nil
+}
+
+// at is where the key of an entry stands; less than 0 when it does not.
+func (c *partedConfig) at(name string) int {
+	for i := 0; i+1 < len(c.entries.Content); i += 2 {
+		if c.entries.Content[i].Value == name {
+			return i
+		}
+	}
+	return -1
+}
+
+func (c *partedConfig) remove(name string) {
+	if i := c.at(name); i >= 0 {
+		c.entries.Content = slices.Delete(c.entries.Content, i, i+2)
+	}
 }
 
 func sameYAML(is *yaml.Node, want any) bool {
@@ -111,8 +139,7 @@ func (s *saga) dropEntry(ctx context.Context, _ *entry) (string, error) {
 	if is := valueOf(c.entries, s.plan.Config); is == nil || !sameYAML(is, want) {
 		return "", nil
 	}
-	i := slices.IndexFunc(c.entries.Content, func(n *yaml.Node) bool { return n.Value == s.plan.Config })
-	c.entries.Content = slices.Delete(c.entries.Content, i, i+2)
+	c.remove(s.plan.Config)
 	return s.writeConfig(ctx, c)
 }
 

@@ -16,6 +16,9 @@ type crash struct {
 	always bool
 	// after is what the write says that the executor crashes after.
 	after string
+	// at is what every write says that the executor crashes before; tries are those.
+	at    string
+	tries int
 	sent  map[string]bool // the writes that were kept back once
 	asked map[string]int  // evictions: a budget that says no is asked until the deadline
 }
@@ -26,7 +29,7 @@ type roundTripper struct {
 }
 
 func (r roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
-	if !r.always && r.after == "" || req.Method == http.MethodGet || strings.Contains(req.URL.Path, "review") {
+	if !r.always && r.after == "" && r.at == "" || req.Method == http.MethodGet || strings.Contains(req.URL.Path, "review") {
 		return r.next.RoundTrip(req)
 	}
 	body, err := io.ReadAll(req.Body)
@@ -41,6 +44,13 @@ func (r roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 	}
 	switch {
+	case r.at != "":
+		if !bytes.Contains(body, []byte(r.at)) {
+			return r.next.RoundTrip(req)
+		}
+		r.tries++
+		r.now()
+		return nil, context.Canceled
 	case r.after != "" && !bytes.Contains(body, []byte(r.after)):
 		return r.next.RoundTrip(req)
 	case r.always && !r.sent[write]:

@@ -44,7 +44,8 @@ type ExecutorOptions struct {
 	Publish func(context.Context, Notice) error
 	// Registerer of the executor's metrics. May be nil.
 	Registerer prometheus.Registerer
-	// Keep ended plans so long (24 h): guard-rails look back at them.
+	// Keep ended plans so long (24 h): guard-rails look back at them. One whose entry in a
+	// team's layouts is still in use is kept until it is not, and the entry goes with it.
 	Keep time.Duration
 }
 
@@ -159,6 +160,9 @@ func (x *Executor) ended(ctx context.Context, rem *v1alpha1.Remediation) (time.D
 		if parked, err := x.marked(ctx, rem); err != nil || parked {
 			return time.Hour, err // until a person has seen to it
 		}
+	}
+	if done, err := x.swept(ctx, rem); err != nil || !done {
+		return sweepAgain, err
 	}
 	return 0, x.store.Forget(ctx, rem)
 }

@@ -100,6 +100,8 @@ func soundTimes(e v1alpha1.Entry, now time.Time) (field, says string) {
 		return "deadline", formatTime(deadline) + " is before it began, " + formatTime(began)
 	case deadline.Sub(began) > longDeadline:
 		return "deadline", formatTime(deadline) + " is more than a day after it began, " + formatTime(began)
+	case e.Grace != nil && (e.Grace.Time.Before(deadline) || e.Grace.Sub(now) > grace+clockSkew):
+		return "grace", formatTime(e.Grace.Time) + " is not until when a step is tried past its deadline, " + formatTime(deadline)
 	case e.Generation < 0:
 		return "generation", fmt.Sprintf("%d is not one of a lease", e.Generation)
 	}

@@ -3,6 +3,7 @@ package remediate
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -15,7 +16,10 @@ import (
 // it, for clocks differ and jump: a lock is held until the plan that has it has ended.
 const lockLease = time.Hour
 
-func (s *saga) lockName() string { return "unpend-node-" + s.target.Name }
+// lockPrefix is before a node's name in its lock's.
+const lockPrefix = "unpend-node-"
+
+func (s *saga) lockName() string { return lockPrefix + s.target.Name }
 
 // lock takes the lease of the node: of all plans for it, one goes on.
 func (s *saga) lock(ctx context.Context, _ *entry) (string, error) {
@@ -59,13 +63,12 @@ func (s *saga) takeOver(ctx context.Context, l *coordinationv1.Lease, spec coord
 
 // unlock gives the lease back, if it is ours.
 func (s *saga) unlock(ctx context.Context, _ *entry) (string, error) {
-	leases := s.Client.CoordinationV1().Leases(s.Locks)
-	l, err := leases.Get(ctx, s.lockName(), metav1.GetOptions{})
+	l, err := s.Client.CoordinationV1().Leases(s.Locks).Get(ctx, s.lockName(), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) || err == nil && ptr.Deref(l.Spec.HolderIdentity, "") != s.rem.Name {
 		return "", nil
 	}
 	if err == nil {
-		err = leases.Delete(ctx, l.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &l.UID, ResourceVersion: &l.ResourceVersion}})
+		err = s.deleteLock(ctx, l)
 	}
 	if err == nil || apierrors.IsNotFound(err) {
 		return "", nil
@@ -74,4 +77,30 @@ func (s *saga) unlock(ctx context.Context, _ *entry) (string, error) {
 		return "others write to it", nil
 	}
 	return "", fmt.Errorf("unlock node %s: %w", s.target.Name, err)
+}
+
+// deleteLock deletes a lock as it was read.
+func (d Deps) deleteLock(ctx context.Context, l *coordinationv1.Lease) error {
+	return d.Client.CoordinationV1().Leases(l.Namespace).Delete(ctx, l.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &l.UID, ResourceVersion: &l.ResourceVersion}})
+}
+
+// unlockAll gives back what a plan holds whose own word on its nodes is not to be trusted.
+func (x *Executor) unlockAll(ctx context.Context, plan string) error {
+	if x.Locks == "" {
+		return nil
+	}
+	list, err := x.Client.CoordinationV1().Leases(x.Locks).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("list the locks of plan %s: %w", plan, err)
+	}
+	for i := range list.Items {
+		l := &list.Items[i]
+		if !strings.HasPrefix(l.Name, lockPrefix) || ptr.Deref(l.Spec.HolderIdentity, "") != plan {
+			continue
+		}
+		if err := x.deleteLock(ctx, l); err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("give lock %s back: %w", l.Name, err)
+		}
+	}
+	return nil
 }

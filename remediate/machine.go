@@ -47,6 +47,8 @@ type machine struct {
 	back func() []step
 	// again are the steps that the journal, when it was read, said were under way.
 	again map[string]bool
+	// resumed is the one of them that has not been looked at since.
+	resumed string
 	// failed is what went wrong, with the errors a caller tells apart.
 	failed error
 	// The API server wants to be left alone for so long from then on; whatever else
@@ -64,7 +66,7 @@ func (r *runner) machine() (*machine, error) {
 	}
 	for _, e := range r.rem.Status.Journal {
 		if e.Ended == nil {
-			m.again[e.Step] = true
+			m.again[e.Step], m.resumed = true, e.Step
 		}
 	}
 	return m, nil
@@ -100,7 +102,13 @@ func (m *machine) turn(ctx context.Context) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	missing, err := m.try(ctx, s, e)
+	missing, err := m.overdue(ctx, s, e)
+	if err != nil {
+		return 0, err
+	}
+	if missing == "" {
+		missing, err = m.try(ctx, s, e)
+	}
 	m.asked, m.askedAt = delayOf(err), m.Now()
 	unanswered := transient(err)
 	if unanswered {
@@ -125,6 +133,29 @@ func (m *machine) turn(ctx context.Context) (time.Duration, error) {
 		where = "on the way back"
 	}
 	return 0, m.turnBack(ctx, s, fmt.Errorf("%s, %s: %w", where, s.text, err))
+}
+
+// grace is how long a step is tried that was taken over past its deadline.
+const grace = contention
+
+// overdue judges the deadline of a step that was begun by an executor which has ended
+// since, before the step is tried again: one at which every executor ends would be tried
+// for ever. Whoever was only away for long finds what came of it meanwhile, within a grace
+// that is on record before the first try.
+func (m *machine) overdue(ctx context.Context, s step, e *entry) (missing string, err error) {
+	if m.resumed != s.id {
+		return "", nil
+	}
+	m.resumed = ""
+	now := m.Now()
+	switch {
+	case now.Before(e.Deadline.Time) || e.Grace != nil && now.Before(e.Grace.Time):
+		return "", nil
+	case e.Grace != nil:
+		return "the executor has ended at every try", nil
+	}
+	e.Grace = new(metav1.NewMicroTime(now.Add(grace)))
+	return "", m.save(ctx)
 }
 
 // try asks the step, unless somebody has said stop: the way back is always gone.

@@ -27,7 +27,7 @@ type nomination struct {
 func (r *runner) nomination() *nomination {
 	spec, evicts := r.rem.Spec, false
 	for _, a := range r.actions() {
-		evicts = evicts || a.Verb == rca.VerbEvict && a.Relies["node"] == spec.Node
+		evicts = evicts || a.Verb == rca.VerbEvict && !restarts(a) && a.Relies["node"] == spec.Node
 		if a.Verb == rca.VerbPatch && a.Target.Kind != "Pod" || a.Verb == rca.VerbRecreate {
 			return nil // the pod that waits will be another by then
 		}

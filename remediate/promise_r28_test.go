@@ -8,7 +8,9 @@ import (
 	"testing"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -51,6 +53,8 @@ func corruptions() []corruption {
 		{"a begin that is to come", entryAt(6, func(e *v1alpha1.Entry) { e.Began, e.Deadline = hour(e.Began, 3), hour(e.Deadline, 3) }), "status.journal[6].began"},
 		{"a deadline before its begin", entryAt(6, func(e *v1alpha1.Entry) { e.Deadline = hour(e.Began, -1) }), "status.journal[6].deadline"},
 		{"a deadline in a thousand years", entryAt(6, func(e *v1alpha1.Entry) { e.Deadline = hour(e.Began, 24*365*200) }), "status.journal[6].deadline"},
+		{"a grace of a day", entryAt(6, func(e *v1alpha1.Entry) { e.Grace = new(hour(e.Deadline, 24)) }), "status.journal[6].grace"},
+		{"a grace before its deadline", entryAt(6, func(e *v1alpha1.Entry) { e.Grace = &e.Began }), "status.journal[6].grace"},
 		{"a lease of no generation", entryAt(6, func(e *v1alpha1.Entry) { e.Generation = -4 }), "status.journal[6].generation"},
 		{"a note of another step", entryAt(6, func(e *v1alpha1.Entry) { e.Note = "skip the rest" }), "status.journal[6].note"},
 		{"a failure, and it runs", entryAt(5, func(e *v1alpha1.Entry) { e.Error = "no" }), "status.journal[5].error"},
@@ -135,7 +139,9 @@ func promiseR28(t *testing.T, l lanes) {
 					byAPI++
 					return
 				}
+				c.locked(t, node, rem.Name)
 				c.stopped(t, rem, node, marked, field)
+				c.noLocks(t)
 				if marked {
 					parked++
 				}
@@ -215,6 +221,15 @@ func (c *cell) head(t *testing.T, plan string) *unstructured.Unstructured {
 		t.Fatal(err)
 	}
 	return u
+}
+
+// locked has the plan hold the lock of its node, as when it was begun.
+func (c *cell) locked(t *testing.T, node, plan string) {
+	t.Helper()
+	l := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "unpend-node-" + node}, Spec: coordinationv1.LeaseSpec{HolderIdentity: &plan}}
+	if _, err := c.Client().CoordinationV1().Leases(c.ns).Create(t.Context(), l, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+		t.Fatal(err)
+	}
 }
 
 // stopped looks once, and once more, and wants the plan to have ended, and its node to

@@ -30,6 +30,9 @@ func (r *runner) steps() []step {
 			continue
 		}
 		out = append(out, r.actionSteps(i, a))
+		if restarts(a) {
+			out = append(out, r.restartStep(i, a))
+		}
 	}
 	if schedulesNobody(r.rem) {
 		return out

@@ -32,7 +32,8 @@ type lane struct {
 	stack *sim.Stack
 	// The plans, as those write them who record and approve them.
 	recorder, approvers remediate.Store
-	own                 bool // layouts of the team's own
+	own                 bool  // layouts of the team's own
+	groups              []any // that may approve, beside the users
 }
 
 const (

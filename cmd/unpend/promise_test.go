@@ -29,6 +29,7 @@ var promises = []promise{
 	{"R23", promiseR23},
 	{"R24", promiseR24},
 	{"R32", promiseR32},
+	{"S05", promiseS05},
 	{"S15", promiseS15},
 }
 

@@ -63,7 +63,7 @@ func (r *replay) boundPods(t *testing.T) {
 	slices.SortStableFunc(pods, func(a, b *corev1.Pod) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
 	for _, p := range pods {
 		switch {
-		case p.Spec.NodeName == "":
+		case p.Spec.NodeName == "", r.daemonsPod(p):
 		case r.claiming(p):
 			r.scheduledPod(t, p)
 		default:

@@ -108,7 +108,7 @@ func (r *replay) missing(st *cluster.State) []string {
 func (r *replay) retire(ctx context.Context, namespace string) error {
 	client, now := r.c.Client(), metav1.DeletePropagationBackground
 	for _, del := range []func(context.Context, metav1.DeleteOptions, metav1.ListOptions) error{
-		client.AppsV1().Deployments(namespace).DeleteCollection, client.AppsV1().StatefulSets(namespace).DeleteCollection, client.BatchV1().Jobs(namespace).DeleteCollection,
+		client.AppsV1().Deployments(namespace).DeleteCollection, client.AppsV1().StatefulSets(namespace).DeleteCollection, client.AppsV1().DaemonSets(namespace).DeleteCollection, client.BatchV1().Jobs(namespace).DeleteCollection,
 		client.CoreV1().ResourceQuotas(namespace).DeleteCollection, client.CoreV1().LimitRanges(namespace).DeleteCollection,
 	} {
 		if err := del(ctx, metav1.DeleteOptions{PropagationPolicy: &now}, metav1.ListOptions{}); err != nil {

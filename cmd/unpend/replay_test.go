@@ -67,7 +67,8 @@ func TestScenariosReplayed(t *testing.T) {
 			w.check(t, d)
 			// What is possible only changes with the first fresh report.
 			mends := w.Fix.Verdict == rca.Unproven && d.Fixes[0].Automatic // a node, and says that it schedules nobody
-			if (w.Fix.Verdict == rca.Schedules || mends) && w.Certainty != rca.Possible && r.applies() && !t.Failed() {
+			restarts := w.Fix.Verdict == rca.Waits && d.Fixes[0].Kind == rca.RestartDevicePlugin && d.Fixes[0].Automatic
+			if (w.Fix.Verdict == rca.Schedules || mends || restarts) && w.Certainty != rca.Possible && r.applies() && !t.Failed() {
 				applied++
 				if mends {
 					r.mend(t, d)
@@ -124,7 +125,7 @@ func (r *replay) carryOut(t *testing.T, d rca.Diagnosis) string {
 			t.Error(err)
 		}
 	}()
-	before, announced := r.evictions(t)+r.preemptions(t), len(d.Fixes[0].Cost.Evictions)
+	before, announced := r.evictions(t)+r.preemptions(t), announced(d.Fixes[0])
 	code, out, errs := call(t, append([]string{"approve", d.Incident + "#1", "--plan", d.Fixes[0].Plan, "--kubeconfig", r.c.Kubeconfig()}, r.flags...)...)
 	if code != 0 {
 		t.Fatalf("exit %d: %s%s", code, out, errs)
@@ -173,6 +174,7 @@ func (r *replay) make(t *testing.T) {
 	}
 	r.devices(t)
 	r.boundPods(t)
+	r.daemons(t)
 	for _, rs := range r.st.ReplicaSets {
 		if r.runs(rs) && !r.lacking(rs) { // else its Deployment makes it, or its pod waits
 			r.adopter(t, rs)

@@ -167,6 +167,9 @@ func quantity(s, otherwise string) resource.Quantity {
 func resources(geo *nodeprobe.NodeGeometry, strategy string) corev1.ResourceList {
 	counts := map[corev1.ResourceName]int64{}
 	for _, g := range geo.Report.GPUs {
+		if !g.Healthy {
+			continue
+		}
 		if !partitioned(g) || strategy == "none" {
 			counts[gpuResource]++
 			continue

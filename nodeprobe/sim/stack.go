@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
@@ -41,12 +42,13 @@ type Options struct {
 	Kubelet bool
 }
 
-// Faults are what can go wrong with a node's MIG manager.
+// Faults are what can go wrong with a node's MIG manager, and its device plugin.
 type Faults struct {
 	Slow  time.Duration // longer than Apply by this
 	Fail  bool          // state failed, nothing changed
 	Wedge bool          // pending and paused for ever, whatever the label
 	Die   bool          // the label is never noticed
+	Mute  bool          // a device plugin that starts anew registers nothing
 	// GiveUp: it fails without a word; pending and paused stay until the label changes
 	// (mig-parted #485).
 	GiveUp bool
@@ -65,6 +67,7 @@ type Stack struct {
 	faults  map[string]Faults
 	applied map[string]string // node → the config its manager has dealt with
 	jobs    map[string]job
+	plugins map[string]types.UID // node → the device plugin's pod that has registered; empty: it is gone
 }
 
 // job is a layout being applied.
@@ -79,7 +82,7 @@ func New(client kubernetes.Interface, custom dynamic.Interface, opts Options) *S
 	if opts.Heartbeat == 0 {
 		opts.Heartbeat = 2 * time.Minute
 	}
-	return &Stack{client: client, custom: custom, opts: opts, faults: map[string]Faults{}, applied: map[string]string{}, jobs: map[string]job{},
+	return &Stack{client: client, custom: custom, opts: opts, faults: map[string]Faults{}, applied: map[string]string{}, jobs: map[string]job{}, plugins: map[string]types.UID{},
 		queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[string](5*time.Millisecond, time.Second))}
 }
 
@@ -170,6 +173,9 @@ func (s *Stack) reconcile(ctx context.Context, name string) (time.Duration, erro
 	again, busy, err := s.manage(ctx, node, geo, pods)
 	if err != nil || busy {
 		return again, err
+	}
+	if err := s.register(ctx, node, geo, pods); err != nil {
+		return 0, err
 	}
 	refused, changed := assign(geo, pods, node.Labels["nvidia.com/mig.strategy"], s.opts.Spread)
 	if changed || s.opts.Now().Sub(geo.Report.ObservedAt.Time) >= s.opts.Heartbeat {

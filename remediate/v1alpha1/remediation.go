@@ -214,6 +214,10 @@ type Entry struct {
 	// Note is what the step has to remember.
 	// +optional
 	Note string `json:"note,omitempty"`
+	// Grace is until when the step is tried that an executor took over past its deadline
+	// from one that had ended.
+	// +optional
+	Grace *metav1.MicroTime `json:"grace,omitempty"`
 	// Error it ended with.
 	// +optional
 	Error string `json:"error,omitempty"`

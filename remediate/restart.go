@@ -1,0 +1,75 @@
+package remediate
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+
+	"github.com/unpend/unpend/rca"
+)
+
+// restarts says that an eviction is of a device plugin's pod, to have it made anew.
+func restarts(a rca.Action) bool {
+	return a.Verb == rca.VerbEvict && a.Relies[rca.RemadeBy] != ""
+}
+
+// restartStep waits for what the eviction of a device plugin's pod is for.
+func (r *runner) restartStep(i int, a rca.Action) step {
+	return step{id: fmt.Sprintf("%d/registered", i), text: "wait until the device plugin of " + a.Relies["node"] + " has registered its devices again", within: r.Deadlines.Run,
+		try: func(ctx context.Context, _ *entry) (string, error) { return r.registered(ctx, a) }}
+}
+
+// registered says what is missing until another pod of the plugin runs on the node, and
+// the node offers what its probe reports; without a report, anything.
+func (r *runner) registered(ctx context.Context, a rca.Action) (missing string, err error) {
+	if r.DryRun {
+		return "", nil
+	}
+	node := a.Relies["node"]
+	pods, err := r.Client.CoreV1().Pods(a.Target.Namespace).List(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("spec.nodeName", node).String()})
+	if err != nil {
+		return "", fmt.Errorf("list the pods on %s: %w", node, err)
+	}
+	if !slices.ContainsFunc(pods.Items, func(p corev1.Pod) bool {
+		by := metav1.GetControllerOfNoCopy(&p)
+		return by != nil && by.Name == a.Relies[rca.RemadeBy] && string(p.UID) != a.Target.UID && p.Status.Phase == corev1.PodRunning && p.DeletionTimestamp == nil
+	}) {
+		return fmt.Sprintf("no other pod of daemonset %s runs on %s", a.Relies[rca.RemadeBy], node), nil
+	}
+	n, err := r.Client.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return "", fmt.Errorf("%w: node %s is gone", ErrStale, node)
+	}
+	if err != nil {
+		return "", fmt.Errorf("read node %s: %w", node, err)
+	}
+	geo, err := r.geometry(ctx, node)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return "", err
+	}
+	return offersLess(n, rca.PluginOffers(n, geo)), nil
+}
+
+// offersLess names what a node offers less of than it would; empty when nothing. Where
+// GPUs are shared it offers more, perhaps under another name.
+func offersLess(n *corev1.Node, would corev1.ResourceList) string {
+	for _, name := range slices.Sorted(maps.Keys(would)) {
+		is, shared, want := n.Status.Allocatable[name], n.Status.Allocatable[name+rca.SharedSuffix], would[name]
+		if max(is.Value(), shared.Value()) < want.Value() {
+			return fmt.Sprintf("node %s offers %d of %s, it has %d", n.Name, is.Value(), name, want.Value())
+		}
+	}
+	for name, q := range n.Status.Allocatable {
+		if strings.HasPrefix(string(name), "nvidia.com/") && q.Sign() > 0 {
+			return ""
+		}
+	}
+	return "node " + n.Name + " offers no GPU"
+}
