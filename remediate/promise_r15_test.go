@@ -3,6 +3,7 @@ package remediate
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -17,7 +18,7 @@ import (
 
 // promiseR15: a late yes, a yes to the older of two plans, to one that was carried out or
 // has ended otherwise, or to an earlier object of that name: refused, and nothing is
-// written.
+// written; what is said of an earlier object is cleared away.
 func promiseR15(t *testing.T, l lanes) {
 	cp := <-l
 	t.Cleanup(func() { l <- cp })
@@ -28,7 +29,7 @@ func promiseR15(t *testing.T, l lanes) {
 		n, m := attempts(t, c, d, f)
 		refused, of = refused+n, of+m
 	}
-	c.wrote(t, nil)
+	c.wrote(t, slices.Repeat([]write{{verb: "delete", resource: "approvals", code: http.StatusOK}}, 30+15)) // those of earlier objects
 	c.untouched(t, holders...)
 	c.asBefore(t, node)
 	if of < 100 {
@@ -140,7 +141,14 @@ func earlier(t *testing.T, c *cell, d rca.Diagnosis, f rca.Fix) (refused, of int
 		if again.UID == rem.UID {
 			t.Fatal("it is the same object")
 		}
-		refused, of = refused+c.refuses(t, c.executor(), again.Name, v1alpha1.Pending, "that of alice is for another object of that name"), of+1
+		x := c.executor()
+		if _, err := x.Look(t.Context(), again.Name); err != nil { // clears them away
+			t.Fatal(err)
+		}
+		if left, err := (Store{c.Dynamic()}).Approvals(t.Context(), again.Name); err != nil || len(left) != 0 {
+			t.Errorf("%d decisions on the earlier object are left, %v", len(left), err)
+		}
+		refused, of = refused+c.refuses(t, x, again.Name, v1alpha1.Pending, "0 of 1 persons have approved it"), of+1
 		c.forget(t)
 	}
 	return refused, of
