@@ -12,20 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// candidate is a fix with what its ranking needs.
-type candidate struct {
-	fix     Fix
-	node    *nodeView
-	changes []change
-	victims []*corev1.Pod
-	cost    victimCost
-	// stranded counts the victims that found no place on the copy.
-	stranded int
-	keeps    bool    // gives what was asked
-	removes  CauseID // the cause its most disruptive change removes
-	failures int     // in how many percent of past uses such a fix did not help
-}
-
 const (
 	// maxTries bounds the proofs for one set of kinds: candidates come cheapest
 	// first, so the first that is accepted is the best of its set.
@@ -123,12 +109,6 @@ func (c *Case) trace(ctx context.Context, f *candidate) {
 	tried := *f
 	tried.detail(c)
 	c.logger.DebugContext(ctx, "fix tried", "incident", c.Incident.ID, "verdict", tried.fix.Proof.Verdict, "fix", tried.fix)
-}
-
-// better says whether a candidate of the same kinds, tried later and so no cheaper, is
-// worth its cost: when nobody is left waiting by it or, at the same cost, fewer are.
-func (f *candidate) better(b *candidate) bool {
-	return f.stranded < b.stranded && (f.stranded == 0 && f.fix.Proof.Verdict == b.fix.Proof.Verdict || b.order(f, false) == 0)
 }
 
 // candidates combines, node by node, one change for each cause of the node, so
@@ -263,174 +243,6 @@ func (c *Case) waitForManager(n *nodeView) [][]change {
 		}
 	}
 	return [][]change{{ch}}
-}
-
-func (c *Case) candidate(n *nodeView, set []change) *candidate {
-	f := &candidate{}
-	c.weigh(f, n, set)
-	f.fix.Mechanism, f.fix.Risk, f.fix.Steps, f.fix.Commands = None, "none", []string{}, []string{}
-	f.fix.Kinds = make([]FixKind, 0, len(set))
-	titles := make([]string, 0, len(set))
-	for i := range set {
-		ch := &set[i]
-		f.fix.Kinds = append(f.fix.Kinds, ch.kind)
-		titles = append(titles, ch.title)
-		f.fix.Risk = riskier(f.fix.Risk, ch.risk)
-		if ch.relayout != nil {
-			f.fix.Mechanism = MIGManager
-		}
-	}
-	f.fix.Title = strings.Join(titles, "; ")
-	return f
-}
-
-// weigh fills in what a candidate is ordered by.
-func (c *Case) weigh(f *candidate, n *nodeView, set []change) {
-	f.node, f.changes, f.keeps, f.fix.Automatic, f.fix.Cost.Nodes = n, set, true, true, []string{}
-	touches := false
-	var cost *victimCost
-	for i := range set {
-		ch := &set[i]
-		f.fix.Automatic = f.fix.Automatic && !ch.manual
-		f.fix.Cost.Minutes += ch.minutes
-		f.keeps = f.keeps && ch.kind != ChangeRequest && ch.kind != FixClaim
-		if ch.kind == Wait {
-			continue
-		}
-		touches = touches || ch.node != nil || ch.relayout != nil || len(ch.victims) > 0
-		if ch.cost != nil && len(f.victims) == 0 {
-			f.victims, cost = ch.victims, ch.cost
-			continue
-		}
-		for _, v := range ch.victims { // two causes may take the same pod
-			if !slices.Contains(f.victims, v) {
-				f.victims, cost = append(f.victims, v), nil
-			}
-		}
-	}
-	if touches {
-		f.fix.Cost.Nodes = touched(n, f.victims)
-	}
-	kind := mostDisruptive(set)
-	f.fix.Kind = kind
-	f.removes = set[slices.IndexFunc(set, func(ch change) bool { return ch.kind == kind })].cause
-	f.failures = c.failures(f.removes, kind)
-	if cost == nil {
-		all := c.costOf(f.victims)
-		cost = &all
-	}
-	f.cost = *cost
-}
-
-// touched are the nodes that a fix changes: the one it is about, else those that its
-// victims leave.
-func touched(n *nodeView, victims []*corev1.Pod) []string {
-	if n != nil {
-		return []string{n.Name}
-	}
-	nodes := map[string]bool{}
-	for _, v := range victims {
-		nodes[v.Spec.NodeName] = true
-	}
-	return slices.Sorted(maps.Keys(nodes))
-}
-
-// detail writes out what is done, for the fixes that are shown.
-func (f *candidate) detail(c *Case) {
-	f.fix.Cost.Evictions = make([]PodName, len(f.victims))
-	for i, v := range f.victims {
-		f.fix.Cost.Evictions[i] = PodName{v.Namespace, v.Name}
-	}
-	for _, ch := range c.oneEdit(f.changes) {
-		if ch.detail != nil {
-			ch.detail(&ch)
-		}
-		f.fix.Steps = append(f.fix.Steps, ch.steps...)
-		f.fix.Commands = append(f.fix.Commands, ch.commands...)
-		f.fix.Actions = append(f.fix.Actions, ch.actions...)
-		if ch.hardware != nil {
-			f.fix.HardwareEvictions = ch.hardware
-		}
-	}
-}
-
-func riskier(a, b string) string {
-	order := []string{"none", "low", "medium", "high"}
-	return order[max(slices.Index(order, a), slices.Index(order, b))]
-}
-
-func (f *candidate) kindsKey() string { return kindsKey(f.changes, "") }
-
-// kindsKey names the kinds of a set of changes, and one more.
-func kindsKey(set []change, more FixKind) string {
-	key := make([]byte, 0, 64)
-	for _, ch := range set {
-		key = append(append(key, ch.kind...), ' ')
-	}
-	if more != "" {
-		key = append(append(key, more...), ' ')
-	}
-	return string(key)
-}
-
-// enough says whether so many candidates of the kinds cost nobody anything that no more
-// will be tried: nodes come by name, and of equal cost the first are.
-func (c *Case) enough(sets [][]change, more FixKind) bool {
-	return len(sets) == 1 && c.free[kindsKey(sets[0], more)] >= maxTries
-}
-
-// rank keeps a candidate if it is one of the cheapest of its kinds so far.
-func (c *Case) rank(kinds string, f *candidate) {
-	first := c.first[kinds]
-	at, _ := slices.BinarySearchFunc(first, f, func(other, f *candidate) int { return cmp.Or(other.order(f, false), -1) })
-	if at < maxTries {
-		first = slices.Insert(first, at, f)
-		c.first[kinds] = first[:min(len(first), maxTries)]
-	}
-}
-
-// pointless says whether so many candidates of the same kinds cost less than what is
-// changed beside the only set there is that it will not be tried. Titles, which tell
-// equals apart, are not asked for.
-func (c *Case) pointless(n *nodeView, sets [][]change, ch *change) bool {
-	if len(sets) != 1 {
-		return false
-	}
-	first := c.first[kindsKey(sets[0], ch.kind)]
-	if len(first) < maxTries {
-		return false
-	}
-	var f candidate
-	c.weigh(&f, n, append(append(c.weighed[:0], sets[0]...), *ch))
-	c.weighed = f.changes
-	return f.order(first[maxTries-1], false) > 0
-}
-
-// order sorts fixes: schedules first · those that give what was asked · automatic ·
-// those whose victims all find a place · victim cost · nodes · minutes · what failed less
-// often · catalogue order. Refuted ones would come last.
-// Without judged the verdict, which candidates do not have yet, is left out.
-func (f *candidate) order(g *candidate, judged bool) int {
-	verdicts := []Verdict{Schedules, "", Waits, Unproven, Refuted}
-	verdict := 0
-	if judged {
-		verdict = slices.Index(verdicts, f.fix.Proof.Verdict) - slices.Index(verdicts, g.fix.Proof.Verdict)
-	}
-	stranding := 0
-	if judged {
-		stranding = rank(f.stranded == 0) - rank(g.stranded == 0)
-	}
-	return cmp.Or(
-		verdict,
-		rank(f.keeps)-rank(g.keeps),
-		rank(f.fix.Automatic)-rank(g.fix.Automatic),
-		stranding,
-		f.cost.compare(g.cost),
-		len(f.fix.Cost.Nodes)-len(g.fix.Cost.Nodes),
-		f.fix.Cost.Minutes-g.fix.Cost.Minutes,
-		f.failures-g.failures,
-		slices.Index(fixOrder, f.fix.Kind)-slices.Index(fixOrder, g.fix.Kind),
-	)
 }
 
 // manual is offered when nothing computed was accepted.

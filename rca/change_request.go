@@ -1,0 +1,212 @@
+package rca
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// changeGPURequest lists other GPU resources of the node that have room now:
+// the nearest that is not smaller, else the nearest smaller one.
+func (c *Case) changeGPURequest(n *nodeView, cause CauseID, a ask) []change {
+	var options []corev1.ResourceName
+	for _, room := range n.gpuRooms() {
+		if room.name != a.resource && room.free >= a.count {
+			options = append(options, room.name)
+		}
+	}
+	if len(options) == 0 {
+		return nil
+	}
+	sizeOf := n.sizes(a)
+	want := sizeOf(a.resource)
+	slices.SortFunc(options, func(x, y corev1.ResourceName) int {
+		p, q := sizeOf(x), sizeOf(y)
+		return cmp.Or(rank(p.order() >= want.order())-rank(q.order() >= want.order()), cmp.Compare(abs(p.order()-want.order()), abs(q.order()-want.order())), strings.Compare(string(x), string(y)))
+	})
+	options = options[:min(len(options), 1)]
+	out := make([]change, len(options))
+	for i, name := range options {
+		title := "ask " + string(name) + " instead of " + string(a.resource) + want.lost(sizeOf(name))
+		if known, ok := c.requests[title]; ok {
+			out[i] = known
+			continue
+		}
+		out[i] = c.changeRequest(cause, title, map[corev1.ResourceName]*resource.Quantity{
+			a.resource: nil, name: resource.NewQuantity(a.count, resource.DecimalSI)})
+	}
+	return out
+}
+
+// gpuSize is what one device has: memory and compute, each in slices of the board,
+// or, of a profile of another board, in the numbers of its name.
+type gpuSize struct{ memory, compute int }
+
+func (s gpuSize) order() int { return s.memory*10 + s.compute }
+
+// lost says what a request has no more once the other is asked for instead.
+func (s gpuSize) lost(other gpuSize) string {
+	switch {
+	case other.memory < s.memory && other.compute < s.compute:
+		return " (less memory and compute than asked)"
+	case other.memory < s.memory:
+		return " (less memory than asked)"
+	case other.compute < s.compute:
+		return " (less compute than asked)"
+	}
+	return ""
+}
+
+var profileName = regexp.MustCompile(`^(\d{1,3})g\.(\d{1,4})gb`)
+
+// sizes says how to compare the node's GPU resources with what is asked: by slices,
+// which the board has in common, unless the profile is of another board.
+func (n *nodeView) sizes(a ask) func(corev1.ResourceName) gpuSize {
+	profiles := n.profiles()
+	foreign := a.profile != "" && !n.hasProfile(a.profile)
+	return func(name corev1.ResourceName) gpuSize {
+		profile, mig := strings.CutPrefix(strings.TrimSuffix(string(name), SharedSuffix), migPrefix)
+		if mig && foreign {
+			if m := profileName.FindStringSubmatch(profile); m != nil {
+				return gpuSize{memory: atoi(m[2]), compute: atoi(m[1])}
+			}
+		}
+		for _, p := range profiles {
+			if mig && !foreign && spelled(p.Name) == profile {
+				return gpuSize{p.MemorySlices, p.ComputeSlices}
+			}
+		}
+		return gpuSize{1 << 20, 1 << 10} // a whole GPU
+	}
+}
+
+func abs(n int) int { return max(n, -n) }
+
+// lowerRequest asks for as much CPU and memory as the node has free, when that
+// is all it is short of.
+func (c *Case) lowerRequest(n *nodeView, lack deficits, fits bool) (change, bool) {
+	if !fits {
+		lack = deficits{}
+		for name, q := range c.wants {
+			free := n.free(name)
+			if d := q.MilliValue() - free.MilliValue(); d > 0 {
+				lack[name] = d
+			}
+		}
+	}
+	if len(c.Pod.Spec.Containers) != 1 {
+		return change{}, false
+	}
+	for name := range lack {
+		if name != corev1.ResourceCPU && name != corev1.ResourceMemory {
+			return change{}, false
+		}
+	}
+	edits := map[corev1.ResourceName]*resource.Quantity{}
+	var texts []string
+	for name := range lack {
+		free := n.free(name)
+		if free.Sign() <= 0 {
+			return change{}, false
+		}
+		edits[name] = &free
+		texts = append(texts, fmt.Sprintf("%s %s", free.String(), name))
+	}
+	if len(edits) == 0 {
+		return change{}, false
+	}
+	slices.Sort(texts)
+	return c.changeRequest(HostResourcesShort, "ask for "+strings.Join(texts, ", ")+" (less than asked)", edits), true
+}
+
+// changeRequest replaces requests and limits in the containers that have them;
+// a nil quantity removes the resource.
+func (c *Case) changeRequest(cause CauseID, title string, edits map[corev1.ResourceName]*resource.Quantity) change {
+	return c.once(title, func(title string) change {
+		return c.editContainers(change{kind: ChangeRequest, cause: cause, minutes: 1, risk: "medium", title: title + " in " + c.workloadName()}, func(containers []corev1.Container) {
+			for i := range containers {
+				editResources(&containers[i].Resources, edits)
+			}
+		})
+	})
+}
+
+// editContainers completes a change of the workload's containers.
+func (c *Case) editContainers(ch change, edit func([]corev1.Container)) change {
+	ch.pod = func(p *corev1.Pod) { edit(p.Spec.Containers) }
+	spec := c.template()
+	if spec == nil {
+		spec = &c.Pod.Spec
+	}
+	containers := slices.Clone(spec.Containers)
+	for i := range containers {
+		containers[i] = *containers[i].DeepCopy()
+	}
+	edit(containers)
+	var patch []map[string]any
+	for i, k := range containers {
+		was, is := spec.Containers[i].Resources, k.Resources
+		if resources := listsPatch(was, is); len(resources) > 0 {
+			patch = append(patch, map[string]any{"name": k.Name, "resources": resources})
+		}
+	}
+	c.editTemplate(&ch, map[string]any{"containers": patch}, false)
+	return ch
+}
+
+// listsPatch is what makes requests and limits of was into is, and nothing else: the
+// rest of a container is not known here in full (env has no values).
+func listsPatch(was, is corev1.ResourceRequirements) map[string]any {
+	out := map[string]any{}
+	for key, lists := range map[string][2]corev1.ResourceList{"requests": {was.Requests, is.Requests}, "limits": {was.Limits, is.Limits}} {
+		patch := map[string]any{}
+		for name := range lists[0] {
+			patch[string(name)] = nil
+		}
+		for name, q := range lists[1] {
+			patch[string(name)] = q
+			if old, ok := lists[0][name]; ok && old.Cmp(q) == 0 {
+				delete(patch, string(name))
+			}
+		}
+		if len(patch) > 0 {
+			out[key] = patch
+		}
+	}
+	return out
+}
+
+func editResources(r *corev1.ResourceRequirements, edits map[corev1.ResourceName]*resource.Quantity) {
+	touched := false
+	for name := range edits {
+		_, inRequests := r.Requests[name]
+		_, inLimits := r.Limits[name]
+		touched = touched || inRequests || inLimits
+	}
+	if !touched {
+		return
+	}
+	for name, q := range edits {
+		extended := strings.HasPrefix(string(name), "nvidia.com/")
+		if q == nil {
+			delete(r.Requests, name)
+			delete(r.Limits, name)
+			continue
+		}
+		if r.Requests == nil {
+			r.Requests = corev1.ResourceList{}
+		}
+		r.Requests[name] = *q
+		if _, ok := r.Limits[name]; ok || extended {
+			if r.Limits == nil {
+				r.Limits = corev1.ResourceList{}
+			}
+			r.Limits[name] = *q
+		}
+	}
+}

@@ -1,0 +1,134 @@
+package rca
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// judge asks the rules about every blocker of every node.
+func (c *Case) judge() ([]NodeBlockers, []Cause) {
+	rules := Rules()
+	nodes, all := c.room()
+	byID := map[CauseID]*Cause{}
+	for _, r := range PodRules() {
+		if (c.unborn || c.bound) && r.ID == SchedulerMissing {
+			continue // no scheduler can have spoken of a pod that does not exist, and one has bound what has a node
+		}
+		if f := r.Tell(c); f != nil {
+			r.Aside = r.Aside || r.refusal && !c.unborn || r.bound && !c.bound
+			c.own = append(c.own, r)
+			note(byID, r.ID, "", f)
+			byID[r.ID].whole = byID[r.ID].whole || !r.Aside
+		}
+	}
+	for i, v := range c.verdict.Nodes {
+		n := c.world.nodeAt(i, v.Node)
+		nb := NodeBlockers{Name: v.Node, Blockers: all[len(all) : len(all) : len(all)+len(v.Blockers)]}
+		all = all[:len(all)+len(v.Blockers)]
+		for _, reason := range v.Blockers {
+			b := c.read(n, reason)
+			id, f := tell(rules, c, n, &b)
+			nb.Blockers = append(nb.Blockers, Blocker{b.Plugin, b.Reason, id})
+			note(byID, id, v.Node, f)
+			if id != UntoleratedTaint { // the plugin names one taint of a node, whoever set it
+				continue
+			}
+			if f := c.notReady(n); f != nil {
+				nb.Blockers = append(nb.Blockers, Blocker{b.Plugin, b.Reason, NodeNotReady})
+				note(byID, NodeNotReady, v.Node, f)
+			}
+		}
+		nodes = append(nodes, nb)
+	}
+	c.judged = nodes
+	c.byMessage(byID)
+	if len(byID) == 0 {
+		note(byID, Unknown, "", c.nothingBlocks())
+	}
+	causes := make([]Cause, 0, len(byID))
+	for _, id := range catalogueOrder {
+		if cause := byID[id]; cause != nil {
+			causes = append(causes, *cause)
+		}
+	}
+	c.decidedElsewhere(causes)
+	return nodes, causes
+}
+
+// room is for what will be told of the nodes: of all of them in one piece.
+func (c *Case) room() ([]NodeBlockers, []Blocker) {
+	reasons := 0
+	for i := range c.verdict.Nodes {
+		reasons += len(c.verdict.Nodes[i].Blockers)
+	}
+	return make([]NodeBlockers, 0, len(c.verdict.Nodes)), make([]Blocker, 0, reasons)
+}
+
+func tell(rules []Rule, c *Case, n *nodeView, b *blocker) (CauseID, *finding) {
+	for i := range rules {
+		r := &rules[i]
+		if r.gpu && !b.gpu {
+			continue
+		}
+		if f := r.Tell(c, n, b); f != nil {
+			return r.ID, f
+		}
+	}
+	return Unknown, &finding{certainty: Possible, says: b.Reason}
+}
+
+// nothingBlocks is the finding when no filter refuses: the facts do not say why
+// the pod waits.
+func (c *Case) nothingBlocks() *finding {
+	feasible, by := c.verdict.Feasible(), c.schedulerName()
+	if len(feasible) > 0 && by != corev1.DefaultSchedulerName {
+		return &finding{Possible, fmt.Sprintf("the default scheduler's filters accept %s now; %s decides by its own", feasible[0], by),
+			[]Evidence{{c.ref(), "schedulerName " + by + ", waits, although the default scheduler would take " + strings.Join(feasible, ", ")}}}
+	}
+	if len(feasible) > 0 {
+		return &finding{Possible, "the scheduler's filters accept " + feasible[0] + " now; ruled out: every filter on it",
+			[]Evidence{{"Pod/" + c.Pod.Namespace + "/" + c.Pod.Name, "waits, although " + strings.Join(feasible, ", ") + " would take it"}}}
+	}
+	return &finding{Possible, "the cluster has no node that could be judged", nil}
+}
+
+// note adds a node's finding to its cause. A cause is only as certain as the
+// least certain node it is told of.
+func note(byID map[CauseID]*Cause, id CauseID, node string, f *finding) {
+	cause := byID[id]
+	if cause == nil {
+		cause = &Cause{ID: id, Certainty: f.certainty, Says: f.says, Nodes: []string{}, Evidence: []Evidence{}, stated: map[Evidence]bool{}}
+		byID[id] = cause
+	}
+	if strength(f.certainty) > strength(cause.Certainty) {
+		cause.Certainty = f.certainty
+	}
+	// Nodes are told of one after the other.
+	if node != "" && (len(cause.Nodes) == 0 || cause.Nodes[len(cause.Nodes)-1] != node) {
+		cause.Nodes = append(cause.Nodes, node)
+		cause.ofNode = len(cause.Evidence)
+	}
+	for _, e := range f.evidence {
+		if e.Fact != "" && !cause.states(e, node) {
+			cause.Evidence = append(cause.Evidence, e)
+		}
+	}
+}
+
+// states says whether the cause has that evidence already, and remembers it. What is read
+// from a node is told of that node alone, so it is looked for among the node's own.
+func (k *Cause) states(e Evidence, node string) bool {
+	if kind, name, _ := strings.Cut(e.Ref, "/"); node != "" && name == node && (kind == "Node" || kind == "NodeGeometry") {
+		return slices.Contains(k.Evidence[k.ofNode:], e)
+	}
+	known := len(k.stated)
+	k.stated[e] = true
+	return len(k.stated) == known
+}
+
+func strength(c Certainty) int {
+	return slices.Index([]Certainty{Proven, Likely, Possible}, c)
+}
