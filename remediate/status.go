@@ -14,7 +14,7 @@ import (
 // Standing is how carrying out stands in a cluster: who does it, within which limits,
 // and what is against the next plan.
 type Standing struct {
-	Mode       string         `json:"mode"` // approve where an executor leads, else observe
+	Mode       string         `json:"mode"` // approve where an executor leads, observe where none does, else unknown
 	Leader     string         `json:"leader,omitempty"`
 	Generation int64          `json:"generation,omitempty"` // of the leader's lease
 	Paused     bool           `json:"paused"`               // the kill switch
@@ -22,6 +22,11 @@ type Standing struct {
 	Limits     guard.Limits   `json:"limits"`
 	Figures    guard.Figures  `json:"figures"`
 	Plans      map[string]int `json:"plans"` // by phase
+	// GuardsRead says that the kill switch, the breaker and the limits could be read,
+	// FiguresRead that nodes, plans and waiting pods could: else what is here of them says
+	// nothing.
+	GuardsRead  bool `json:"guardsRead"`
+	FiguresRead bool `json:"figuresRead"`
 	// Unread says what could not be read, and why.
 	Unread []string `json:"unread"`
 }
@@ -39,25 +44,26 @@ type Breaker struct {
 func Stand(ctx context.Context, d Deps, namespace string) (Standing, error) {
 	x := NewExecutor(ExecutorOptions{Deps: d, Namespace: namespace})
 	s := Standing{Mode: "observe", Plans: map[string]int{}, Limits: guard.Defaults(), Unread: []string{}}
-	unread := func(err error) error {
+	// read is false for what may not be read; what is not installed is nowhere.
+	read := func(err error) (bool, error) {
 		if err != nil && (apierrors.IsForbidden(err) || apierrors.IsNotFound(err)) {
 			s.Unread = append(s.Unread, err.Error())
-			return nil
+			return apierrors.IsNotFound(err), nil
 		}
-		return err
+		return true, err
 	}
 	lease, err := Leader(ctx, d, namespace)
 	switch {
 	case err == nil && lease != nil:
 		s.Mode, s.Leader, s.Generation = "approve", *lease.Spec.HolderIdentity, int64(ptr.Deref(lease.Spec.LeaseTransitions, 0))
 	case apierrors.IsNotFound(err):
-	default:
-		if err := unread(err); err != nil {
-			return s, err
-		}
+	case apierrors.IsForbidden(err):
+		s.Mode, s.Unread = "unknown", append(s.Unread, err.Error())
+	case err != nil:
+		return s, err
 	}
 	r, err := x.rails(ctx)
-	if err := unread(err); err != nil {
+	if s.GuardsRead, err = read(err); err != nil {
 		return s, err
 	}
 	s.Limits, s.Paused = r.limits, r.paused
@@ -66,7 +72,7 @@ func Stand(ctx context.Context, d Deps, namespace string) (Standing, error) {
 		s.Breaker.Reset = guard.ResetCommand(namespace)
 	}
 	view, err := x.view(ctx, r, &v1alpha1.Remediation{})
-	if err := unread(err); err != nil {
+	if s.FiguresRead, err = read(err); err != nil {
 		return s, err
 	}
 	s.Figures = s.Limits.Figures(view)

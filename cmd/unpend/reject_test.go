@@ -59,6 +59,12 @@ func TestRejectStopsWhatIsUnderWay(t *testing.T) {
 	if c.reaches(t, time.Second, "goes on", func(v1alpha1.RemediationStatus) bool { return true }); c.rem.Status.Phase != v1alpha1.Running {
 		t.Errorf("it is %s", c.rem.Status.Phase)
 	}
+	code, out, errs := call(t, "status", "--executor-namespace", c.ns, "--kubeconfig", eve)
+	for _, says := range []string{" leads (generation ", "unknown: you may not read the kill switch", "unknown: you may not read nodes, plans", `"eve" cannot get resource "configmaps"`} {
+		if code != 0 || errs != "" || !strings.Contains(strings.Join(strings.Fields(out), " "), says) {
+			t.Errorf("status for who may not read it: %d %s%s, want %q", code, out, errs, says)
+		}
+	}
 	c.othersNo(t)
 	want := "plan " + plan + " is told to stop: what was begun is taken back: " + c.rem.Spec.Title + "\nNext: unpend remediations " + plan + "\n"
 	if code, out, errs := call(t, "reject", plan, "--reason", "the nightly job", "--executor-namespace", c.ns, "--kubeconfig", alice); code != 0 || out != want || errs != "" {

@@ -11,53 +11,86 @@ import (
 	"github.com/unpend/unpend/remediate"
 )
 
-// statusLines are a cluster's standing as a person reads it: what stops plans first.
-func statusLines(s remediate.Standing, now time.Time) []terminal.Line {
-	var out []terminal.Line
-	add := func(alarm bool, key, format string, args ...any) {
-		out = append(out, terminal.Line{Alarm: alarm, Key: key, Text: fmt.Sprintf(format, args...)})
-	}
-	if s.Mode == "approve" {
-		add(false, "mode", "approve: %s leads (generation %d)", s.Leader, s.Generation)
-	} else {
-		add(false, "mode", "observe: no executor leads, approved fixes are applied from the approver's terminal")
-	}
-	switch {
-	case s.Paused:
-		add(true, "kill switch", "ON: nothing is begun, what was under way has been taken back")
+// standing is a cluster's standing as a person reads it, line by line. What could not be
+// read is told as unknown: an alarm too, for it may be anything.
+type standing struct {
+	remediate.Standing
+	lines []terminal.Line
+}
+
+func (s *standing) add(alarm bool, key, format string, args ...any) {
+	s.lines = append(s.lines, terminal.Line{Alarm: alarm, Key: key, Text: fmt.Sprintf(format, args...)})
+}
+
+// statusLines tells what stops plans first.
+func statusLines(is remediate.Standing, now time.Time) []terminal.Line {
+	s := standing{Standing: is}
+	switch s.Mode {
+	case "approve":
+		s.add(false, "mode", "approve: %s leads (generation %d)", s.Leader, s.Generation)
+	case "unknown":
+		s.add(true, "mode", "unknown: you may not read whether an executor leads")
 	default:
-		add(false, "kill switch", "off")
+		s.add(false, "mode", "observe: no executor leads, approved fixes are applied from the approver's terminal")
 	}
-	if s.Breaker.Open {
-		add(true, "breaker", "OPEN since %s: %s", s.Breaker.Since.Format(time.RFC3339), s.Breaker.Why)
-		add(true, "", "close it: %s", s.Breaker.Reset)
+	if s.GuardsRead {
+		s.guards()
 	} else {
-		add(false, "breaker", "closed; opens at more than %d %% of GPU nodes (at least %d) lost within %s, or %d failures within %s",
-			s.Limits.Breaker.Percent, s.Limits.Breaker.AtLeast, s.Limits.Breaker.Window, s.Limits.Breaker.Failures, s.Limits.Breaker.FailureWindow)
+		s.add(true, "guards", "unknown: you may not read the kill switch, the breaker and the limits")
 	}
-	f := s.Figures
-	if f.FrozenUntil.After(now) {
-		add(true, "freeze", "until %s", f.FrozenUntil.Format(time.RFC3339))
+	if s.FiguresRead {
+		s.figures(now)
 	} else {
-		add(false, "freeze", "%d windows, none open", len(s.Limits.Freeze))
-	}
-	add(false, "nodes", "%d of %d worked on%s", len(f.InFlight), s.Limits.NodesInFlight, listed(f.InFlight))
-	add(false, "pool", "%d of %d GPU nodes out of use, limit %d %%%s", len(f.OutOfUse), f.GPUNodes, s.Limits.PoolUnavailablePercent, listed(f.OutOfUse))
-	add(false, "evictions", "%d of %d in the last hour, at most %d a plan", f.EvictedLastHour, s.Limits.EvictionsPerHour, s.Limits.EvictionsPerPlan)
-	add(false, "patience", "a plan lives %s, a node rests %s, nothing is undone within %s", s.Limits.PlanTTL, s.Limits.CoolDown, s.Limits.OppositeWithin)
-	for _, p := range f.Parked {
-		add(true, "PARKED", "%s by plan %.12s: %s", p.Node, p.Plan, p.Why)
-	}
-	for _, p := range f.Quarantined {
-		add(true, "QUARANTINED", "%s by plan %.12s: %s", p.Node, p.Plan, p.Why)
-	}
-	for _, phase := range slices.Sorted(maps.Keys(s.Plans)) {
-		add(false, "plans", "%d %s", s.Plans[phase], strings.ToLower(phase))
+		s.add(true, "figures", "unknown: you may not read nodes, plans and the pods that wait")
 	}
 	for _, u := range s.Unread {
-		add(true, "unread", "%s", u)
+		s.add(true, "unread", "%s", u)
 	}
-	return out
+	return s.lines
+}
+
+func (s *standing) guards() {
+	switch {
+	case s.Paused:
+		s.add(true, "kill switch", "ON: nothing is begun, what was under way has been taken back")
+	default:
+		s.add(false, "kill switch", "off")
+	}
+	if s.Breaker.Open {
+		s.add(true, "breaker", "OPEN since %s: %s", s.Breaker.Since.Format(time.RFC3339), s.Breaker.Why)
+		s.add(true, "", "close it: %s", s.Breaker.Reset)
+	} else {
+		s.add(false, "breaker", "closed; opens at more than %d %% of GPU nodes (at least %d) lost within %s, or %d failures within %s",
+			s.Limits.Breaker.Percent, s.Limits.Breaker.AtLeast, s.Limits.Breaker.Window, s.Limits.Breaker.Failures, s.Limits.Breaker.FailureWindow)
+	}
+	s.add(false, "patience", "a plan lives %s, a node rests %s, nothing is undone within %s", s.Limits.PlanTTL, s.Limits.CoolDown, s.Limits.OppositeWithin)
+}
+
+// figures tells them beside the limits, where those could be read.
+func (s *standing) figures(now time.Time) {
+	f, limit := s.Figures, func(format string, args ...any) string {
+		if !s.GuardsRead {
+			return ""
+		}
+		return fmt.Sprintf(format, args...)
+	}
+	if f.FrozenUntil.After(now) {
+		s.add(true, "freeze", "until %s", f.FrozenUntil.Format(time.RFC3339))
+	} else if s.GuardsRead {
+		s.add(false, "freeze", "%d windows, none open", len(s.Limits.Freeze))
+	}
+	s.add(false, "nodes", "%d%s worked on%s", len(f.InFlight), limit(" of %d", s.Limits.NodesInFlight), listed(f.InFlight))
+	s.add(false, "pool", "%d of %d GPU nodes out of use%s%s", len(f.OutOfUse), f.GPUNodes, limit(", limit %d %%", s.Limits.PoolUnavailablePercent), listed(f.OutOfUse))
+	s.add(false, "evictions", "%d%s in the last hour%s", f.EvictedLastHour, limit(" of %d", s.Limits.EvictionsPerHour), limit(", at most %d a plan", s.Limits.EvictionsPerPlan))
+	for _, p := range f.Parked {
+		s.add(true, "PARKED", "%s by plan %.12s: %s", p.Node, p.Plan, p.Why)
+	}
+	for _, p := range f.Quarantined {
+		s.add(true, "QUARANTINED", "%s by plan %.12s: %s", p.Node, p.Plan, p.Why)
+	}
+	for _, phase := range slices.Sorted(maps.Keys(s.Plans)) {
+		s.add(false, "plans", "%d %s", s.Plans[phase], strings.ToLower(phase))
+	}
 }
 
 func listed(names []string) string {
