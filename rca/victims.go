@@ -95,13 +95,17 @@ func (a victimCost) plusOne(prio int64, lost time.Duration) victimCost {
 	return a
 }
 
-// lostWith is how long a pod has worked. Whole, not in seconds: rounding would let the
-// order change with the time.
+// workUnit is what work lost is counted in: for the seconds by which pods of one age
+// differ nobody prefers a victim, let alone on a node that somebody has closed.
+const workUnit = time.Minute
+
+// lostWith is how long a pod has worked. Its start is rounded, not the span: what is
+// lost with two pods differs by the same at any time, so their order stays.
 func lostWith(p *corev1.Pod, now time.Time) time.Duration {
 	if p.Status.StartTime == nil {
 		return 0
 	}
-	return max(0, now.Sub(p.Status.StartTime.Time))
+	return max(0, now.Sub(p.Status.StartTime.Truncate(workUnit)))
 }
 
 // priorityOf is the highest of pods that leave together.

@@ -98,6 +98,7 @@ func TestCheapestVictims(t *testing.T) {
 		"lowest priority, though two leave": {2, nil, []*corev1.Pod{victim("high", 5, 2, 0, "x"), victim("low-1", 1, 1, 0, "x"), victim("low-2", 1, 1, 0, "x")}, []string{"low-1", "low-2"}},
 		"one instead of two":                {2, nil, []*corev1.Pod{victim("both", 0, 2, time.Hour, "x"), victim("one", 0, 1, 0, "x"), victim("two", 0, 1, 0, "x")}, []string{"both"}},
 		"the younger":                       {1, nil, []*corev1.Pod{victim("old", 0, 1, time.Hour, "x"), victim("young", 0, 1, time.Minute, "x")}, []string{"young"}},
+		"as young but for seconds":          {1, nil, []*corev1.Pod{victim("a", 0, 1, time.Hour, "x"), victim("b", 0, 1, time.Hour-time.Second, "x")}, []string{"a"}},
 		"a budget in the way":               {1, []*policyv1.PodDisruptionBudget{budgetFor("guarded", 0)}, []*corev1.Pod{victim("cheap", 0, 1, 0, "guarded"), victim("dear", 3, 1, 0, "x")}, []string{"dear"}},
 		"a budget for one":                  {2, []*policyv1.PodDisruptionBudget{budgetFor("guarded", 1)}, []*corev1.Pod{victim("g-1", 0, 1, 0, "guarded"), victim("g-2", 0, 1, 0, "guarded"), victim("dear", 3, 1, 0, "x")}, []string{"dear", "g-1"}},
 		"all guarded":                       {1, []*policyv1.PodDisruptionBudget{budgetFor("guarded", 0)}, []*corev1.Pod{victim("g", 0, 1, 0, "guarded")}, nil},

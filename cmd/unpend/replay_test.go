@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -290,7 +291,8 @@ func (r *replay) node(t *testing.T, from *corev1.Node) {
 	r.c.AddNodeObject(t, n)
 }
 
-// boundPod is there with its node: the scheduler chose before the story begins.
+// boundPod is there with its node: the scheduler chose before the story begins. It has
+// worked for as long as in the scenario, and where that does not say, as long as all.
 func (r *replay) boundPod(t *testing.T, from *corev1.Pod) {
 	t.Helper()
 	p := strip(from.DeepCopy())
@@ -304,7 +306,10 @@ func (r *replay) boundPod(t *testing.T, from *corev1.Pod) {
 			return false, err.Error()
 		}
 		if made.Status.Phase == status.Phase && made.Status.Reason == status.Reason {
-			return true, ""
+			began := metav1.NewTime(cmp.Or(status.StartTime, &metav1.Time{Time: r.st.Now}).Add(r.shift))
+			made.Status.StartTime = &began
+			made, err = pods.UpdateStatus(t.Context(), made, metav1.UpdateOptions{})
+			return err == nil, fmt.Sprint(err)
 		}
 		if status.Phase == corev1.PodFailed {
 			made.Status = status
