@@ -17,7 +17,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 
 	"github.com/unpend/unpend/nodeprobe/sim"
 	"github.com/unpend/unpend/rca"
@@ -313,8 +312,11 @@ func (r *replay) boundPod(t *testing.T, from *corev1.Pod) {
 		if made.Status.Phase == status.Phase && made.Status.Reason == status.Reason {
 			began := metav1.NewTime(cmp.Or(status.StartTime, &metav1.Time{Time: r.st.Now}).Add(r.shift))
 			made.Status.StartTime = &began
-			for _, said := range status.Conditions {
-				podutil.UpdatePodCondition(&made.Status, &said) // by the scheduler, when it was bound
+			made.Status.Conditions = slices.DeleteFunc(made.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodScheduled })
+			for _, c := range status.Conditions {
+				if c.Type == corev1.PodScheduled { // what the scheduler says when it binds a pod
+					made.Status.Conditions = append(made.Status.Conditions, c)
+				}
 			}
 			made, err = pods.UpdateStatus(t.Context(), made, metav1.UpdateOptions{})
 			return err == nil, fmt.Sprint(err)
