@@ -197,6 +197,7 @@ func approvalsAreTrue(t *testing.T, cp *controlplane.ControlPlane) tally {
 	leaves(t, &n, root, a)
 	clearedAway(t, &n, cp)
 	heardOnce(t, cp, &n)
+	notTheirOwn(t, cp, &n)
 	return n
 }
 

@@ -1,6 +1,7 @@
 package deploy_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -61,7 +62,10 @@ func decider(t *testing.T, cp *controlplane.ControlPlane) remediate.Decider {
 	config := accountConfig(t, cp, namespace, speaker)
 	config.UserAgent = speaker
 	its := dynamic.NewForConfigOrDie(config)
-	return remediate.Decider{Identities: known(t), Dynamic: its, ActAs: func(user string, groups []string) (dynamic.Interface, error) {
+	persons := func(context.Context, *v1alpha1.Remediation) (int, string, error) {
+		return 2, "it changes a MIG mode", nil
+	}
+	return remediate.Decider{Identities: known(t), Dynamic: its, Persons: persons, ActAs: func(user string, groups []string) (dynamic.Interface, error) {
 		theirs := rest.CopyConfig(config)
 		theirs.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: groups}
 		return dynamic.NewForConfig(theirs)
@@ -114,6 +118,30 @@ func spokenFor(t *testing.T, cp *controlplane.ControlPlane, n *tally) {
 	}
 	n.check(t, "requests for nobody", fmt.Sprint(requests(t, cp)-before), "0")
 	n.check(t, "decisions of nobody", fmt.Sprint(len(specs(t, cp.Dynamic(), w.Plan))), "0")
+}
+
+// notTheirOwn: who asked for a plan that takes two others does not take the place of one
+// of them, and may say no to it.
+func notTheirOwn(t *testing.T, cp *controlplane.ControlPlane, n *tally) {
+	d, ada := decider(t, cp), person{name: "ada"}.dynamic(t, cp)
+	rem := mustCreate(t, ada, remediationsAPI, remediation(plan("s6 her own"), "ada"))
+	w := remediate.Word{Caller: remediate.Caller{Via: "slack", ID: "U0ADA"}, Plan: rem.GetName(), Remediation: rem.GetUID(), Decision: v1alpha1.Approve}
+	_, err := d.Decide(t.Context(), w)
+	n.check(t, "her own, of two", fmt.Sprint(err), "refused: you have asked for this plan, and two others have to approve it (it changes a MIG mode)")
+	n.same(t, "no decision", len(specs(t, cp.Dynamic(), w.Plan)), 0)
+	unread := errors.New("no answer")
+	d.Persons = func(context.Context, *v1alpha1.Remediation) (int, string, error) { return 0, "", unread }
+	_, err = d.Decide(t.Context(), w)
+	n.check(t, "nobody knows how many", fmt.Sprint(errors.Is(err, unread)), "true")
+	n.same(t, "still none", len(specs(t, cp.Dynamic(), w.Plan)), 0)
+	w.Decision = v1alpha1.Reject
+	a, err := d.Decide(t.Context(), w)
+	n.check(t, "her no", outcome(a, err), "ada [] by slack")
+	d.Persons = func(context.Context, *v1alpha1.Remediation) (int, string, error) { return 1, "", nil }
+	rem = mustCreate(t, ada, remediationsAPI, remediation(plan("s6 her own of one"), "ada"))
+	w.Plan, w.Remediation, w.Decision = rem.GetName(), rem.GetUID(), v1alpha1.Approve
+	a, err = d.Decide(t.Context(), w)
+	n.check(t, "her own, of one", outcome(a, err), "ada [] by slack")
 }
 
 // outcome is the decision that was taken, or how it was refused.

@@ -33,6 +33,8 @@ type Decider struct {
 	// ActAs makes a client that creates the decision as the person, so that RBAC and the
 	// admission policy judge them, not us.
 	ActAs func(user string, groups []string) (dynamic.Interface, error)
+	// Persons says how many have to approve a plan, and why (see the function Persons).
+	Persons func(ctx context.Context, rem *v1alpha1.Remediation) (n int, why string, err error)
 }
 
 // Decide makes a word an Approval, created as the user and with the groups that its
@@ -63,6 +65,9 @@ func (d Decider) Decide(ctx context.Context, w Word) (*v1alpha1.Approval, error)
 	if err := open(rem); err != nil {
 		return nil, err
 	}
+	if err := d.forOthers(ctx, rem, who.User, w.Decision); err != nil {
+		return nil, err
+	}
 	as, err := d.ActAs(who.User, who.Groups)
 	if err != nil {
 		return nil, err
@@ -70,6 +75,19 @@ func (d Decider) Decide(ctx context.Context, w Word) (*v1alpha1.Approval, error)
 	a := NewApproval(rem, who.User, who.Groups, w.Decision)
 	a.Spec.Via, a.Spec.Reason = w.Via, w.Reason
 	return store.say(ctx, a, as)
+}
+
+// forOthers refuses the yes of who asked for a plan that two others have to approve: it
+// would not count, and takes the place of one that does.
+func (d Decider) forOthers(ctx context.Context, rem *v1alpha1.Remediation, who string, decision v1alpha1.Decision) error {
+	if decision != v1alpha1.Approve || who != rem.Spec.Requester {
+		return nil
+	}
+	n, why, err := d.Persons(ctx, rem)
+	if err != nil || n < 2 {
+		return err
+	}
+	return fmt.Errorf("%w: you have asked for this plan, and two others have to approve it (%s)", ErrRefused, why)
 }
 
 // longestReason is what the API takes.

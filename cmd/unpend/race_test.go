@@ -66,7 +66,8 @@ func click(who, kubeconfig string, in io.Reader, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	slack := remediate.Decider{Identities: known, Dynamic: custom, ActAs: func(string, []string) (dynamic.Interface, error) { return custom, nil }}
+	one := func(context.Context, *v1alpha1.Remediation) (int, string, error) { return 1, "", nil }
+	slack := remediate.Decider{Identities: known, Dynamic: custom, Persons: one, ActAs: func(string, []string) (dynamic.Interface, error) { return custom, nil }}
 	store, lines := remediate.Store{Dynamic: custom}, bufio.NewScanner(in)
 	for lines.Scan() {
 		var rem v1alpha1.Remediation
