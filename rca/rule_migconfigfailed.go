@@ -6,8 +6,8 @@ import (
 
 // migConfigFailed names the pods that still run on the node: mig-parted fails
 // when a GPU is in use.
-var migConfigFailed = Rule{ID: MIGConfigFailed, gpu: true, Tell: func(_ *Case, n *nodeView, _ *blocker) *finding {
-	if n.manager().state != "failed" {
+var migConfigFailed = Rule{ID: MIGConfigFailed, gpu: true, Tell: func(_ *Case, n *nodeView, b *blocker) *finding {
+	if n.manager().state != "failed" || b.offered() {
 		return nil
 	}
 	evidence := []Evidence{{n.ref(), fmt.Sprintf("label %s=failed for %s=%s", labelMIGState, labelMIGConfig, n.Labels[labelMIGConfig])}}
