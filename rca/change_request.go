@@ -21,7 +21,7 @@ func (c *Case) changeGPURequest(n *nodeView, cause CauseID, a ask) []change {
 		}
 	}
 	if len(options) == 0 {
-		return nil
+		return c.fewerInstances(n, cause, a)
 	}
 	sizeOf := n.sizes(a)
 	want := sizeOf(a.resource)
@@ -41,6 +41,26 @@ func (c *Case) changeGPURequest(n *nodeView, cause CauseID, a ask) []change {
 			a.resource: nil, name: resource.NewQuantity(a.count, resource.DecimalSI)})
 	}
 	return out
+}
+
+// fewerInstances asks for as many of the profile as the node has free, where more are
+// asked than all of its GPUs could ever have.
+func (c *Case) fewerInstances(n *nodeView, cause CauseID, a ask) []change {
+	free := n.free(a.resource)
+	if a.profile == "" || len(n.gpus) == 0 || free.Sign() <= 0 || free.Value() >= a.count {
+		return nil
+	}
+	most := 0
+	for _, g := range n.gpus {
+		if p, has := g.Grid.Profile(a.profile); has {
+			most += p.Max
+		}
+	}
+	if int64(most) >= a.count {
+		return nil
+	}
+	title := fmt.Sprintf("ask %d instead of %d %s (less than asked)", free.Value(), a.count, a.resource)
+	return []change{c.changeRequest(cause, title, map[corev1.ResourceName]*resource.Quantity{a.resource: &free})}
 }
 
 // real says whether a node has what it offers: what its device plugin still counts of a
