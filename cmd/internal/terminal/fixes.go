@@ -65,7 +65,7 @@ func (o Options) fix(f rca.Fix, best bool, title, room int) []string {
 	} else {
 		hardware = ""
 	}
-	titles := o.wrap(text, title-width(lead)-1, min(3, 1+max(0, optional))) // what a request loses stands at the end
+	titles := o.wrap(text, title-width(lead)-1, min(2, 1+max(0, optional)))
 	optional -= len(titles) - 1
 	proof := o.clean(string(f.Proof.Verdict)) + ": " + o.clean(f.Proof.Why)
 	proofs := o.wrap(proof, o.columns()-len(proofIndent), min(2, 1+max(0, optional)))
