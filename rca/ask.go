@@ -1,6 +1,7 @@
 package rca
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -20,6 +21,14 @@ type ask struct {
 	resource corev1.ResourceName
 	profile  string // of a MIG request, as the device plugin spells it; empty for whole GPUs
 	count    int64
+}
+
+// each is a MIG request for people: the profile, and how many where it is not one.
+func (a ask) each() string {
+	if a.count == 1 {
+		return a.profile
+	}
+	return fmt.Sprintf("%d × %s", a.count, a.profile)
 }
 
 // asksOf lists what a pod asks of GPUs, by resource name.

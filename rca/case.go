@@ -101,6 +101,8 @@ type world struct {
 	// byName are the nodes sorted, and columns what they have of labels, once asked for.
 	byName  []*nodeView
 	columns map[string]*labelColumn
+	// roomiest are looked up once for each resource.
+	roomiest map[corev1.ResourceName]roomiest
 }
 
 // nodeView is a node with everything known about its GPUs.
@@ -148,7 +150,7 @@ func view(st *cluster.State) *world {
 	w := &world{state: st, nodes: make(map[string]*nodeView, len(st.Nodes)), pdbs: newBudgets(st.PDBs), gangs: map[string][]*corev1.Pod{}, traits: make(map[*corev1.Pod]traits, len(st.Pods)),
 		configs: map[*corev1.ConfigMap]map[string]migEntry{}, configMaps: map[string]*corev1.ConfigMap{}, policy: policyConfig(st.ClusterPolicies),
 		generated: map[*placement.Grid]map[string]migEntry{}, named: map[makeup][]namedLayouts{},
-		classes: map[classKey]*nodeClass{}, columns: map[string]*labelColumn{}}
+		classes: map[classKey]*nodeClass{}, columns: map[string]*labelColumn{}, roomiest: map[corev1.ResourceName]roomiest{}}
 	for _, cm := range slices.Backward(st.ConfigMaps) { // the first of a name stands
 		w.configMaps[cm.Name] = cm
 	}

@@ -34,6 +34,8 @@ func (c *Case) repairs(n *nodeView, causes []CauseID, alone bool) []change {
 			out = append(out, c.revert(n, id))
 		case MIGModePending:
 			out = append(out, reboot(n))
+		case MIGStrategyMismatch:
+			out = append(out, c.uniform(n)...)
 		case GPURequestTooLarge:
 			out = append(out, c.fewerGPUs(n)...)
 		}
@@ -54,6 +56,9 @@ func (c *Case) restartPlugin(n *nodeView, cause CauseID) change {
 			maps.Copy(o.Status.Allocatable, n.asReported())
 			maps.Copy(o.Status.Capacity, n.asReported())
 		}}
+	if n.geometry == nil && cause == DevicePluginDown {
+		ch.untestable = "what it offers then cannot be told: nothing reports the GPUs of " + n.Name
+	}
 	p := n.pluginPod()
 	if p == nil {
 		ch.manual = true

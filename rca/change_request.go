@@ -16,12 +16,12 @@ import (
 func (c *Case) changeGPURequest(n *nodeView, cause CauseID, a ask) []change {
 	var options []corev1.ResourceName
 	for _, room := range n.gpuRooms() {
-		if room.name != a.resource && room.free >= a.count {
+		if room.name != a.resource && room.free >= a.count && c.real(n, room.name, a.count) {
 			options = append(options, room.name)
 		}
 	}
 	if len(options) == 0 {
-		return nil
+		return c.fewerInstances(n, cause, a)
 	}
 	sizeOf := n.sizes(a)
 	want := sizeOf(a.resource)
@@ -41,6 +41,40 @@ func (c *Case) changeGPURequest(n *nodeView, cause CauseID, a ask) []change {
 			a.resource: nil, name: resource.NewQuantity(a.count, resource.DecimalSI)})
 	}
 	return out
+}
+
+// fewerInstances asks for as many of the profile as the node has free, where more are
+// asked than all of its GPUs could ever have.
+func (c *Case) fewerInstances(n *nodeView, cause CauseID, a ask) []change {
+	free := n.free(a.resource)
+	if a.profile == "" || len(n.gpus) == 0 || free.Sign() <= 0 || free.Value() >= a.count {
+		return nil
+	}
+	most := 0
+	for _, g := range n.gpus {
+		if p, has := g.Grid.Profile(a.profile); has {
+			most += p.Max
+		}
+	}
+	if int64(most) >= a.count {
+		return nil
+	}
+	title := fmt.Sprintf("ask %d instead of %d %s (less than asked)", free.Value(), a.count, a.resource)
+	return []change{c.changeRequest(cause, title, map[corev1.ResourceName]*resource.Quantity{a.resource: &free})}
+}
+
+// real says whether a node has what it offers: what its device plugin still counts of a
+// former layout the kubelet would not get, and a whole GPU whose MIG mode waits for a
+// reset is none after it.
+func (c *Case) real(n *nodeView, name corev1.ResourceName, count int64) bool {
+	if len(n.gpus) == 0 && name == wholeGPU {
+		return n.geometry == nil || !c.world.classOf(n).pending
+	}
+	profile, mig := strings.CutPrefix(string(name), migPrefix)
+	if !mig || n.geometry == nil || n.shares(ask{resource: name}) || strings.HasSuffix(profile, SharedSuffix) {
+		return true
+	}
+	return c.world.classOf(n).made[profile] >= n.heldOf(name)+count
 }
 
 // gpuSize is what one device has: memory and compute, each in slices of the board,
@@ -69,8 +103,12 @@ var profileName = regexp.MustCompile(`^(\d{1,3})g\.(\d{1,4})gb`)
 func (n *nodeView) sizes(a ask) func(corev1.ResourceName) gpuSize {
 	profiles := n.profiles()
 	foreign := a.profile != "" && !n.hasProfile(a.profile)
+	single := n.singleProfile()
 	return func(name corev1.ResourceName) gpuSize {
 		profile, mig := strings.CutPrefix(strings.TrimSuffix(string(name), SharedSuffix), migPrefix)
+		if !mig && single != "" {
+			profile, mig = single, true
+		}
 		if mig && foreign {
 			if m := profileName.FindStringSubmatch(profile); m != nil {
 				return gpuSize{memory: atoi(m[2]), compute: atoi(m[1])}
@@ -83,6 +121,16 @@ func (n *nodeView) sizes(a ask) func(corev1.ResourceName) gpuSize {
 		}
 		return gpuSize{1 << 20, 1 << 10} // a whole GPU
 	}
+}
+
+// singleProfile is what a nvidia.com/gpu of the node is under strategy single, as GPU
+// feature discovery writes it behind the product; empty where it is a whole GPU.
+func (n *nodeView) singleProfile() string {
+	if n.manager().strategy != strategySingle {
+		return ""
+	}
+	_, profile, _ := strings.Cut(n.Labels["nvidia.com/gpu.product"], "-MIG-")
+	return strings.TrimSuffix(profile, "-SHARED")
 }
 
 func abs(n int) int { return max(n, -n) }

@@ -3,11 +3,14 @@ package rca
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // resourceChanges lists the alternatives that make room for the pod on a node:
@@ -22,6 +25,9 @@ func (c *Case) resourceChanges(n *nodeView, causes []CauseID, sets [][]change) [
 		}
 		if victims, ok := c.cheapest(n, lack); ok && len(victims) > 0 && !c.allIdle(victims) {
 			out = append(out, []change{c.evict(n, root, victims)})
+			if ch, ok := c.move(n, root, lack, victims); ok {
+				out = append(out, []change{ch})
+			}
 			if root != IdleGPUHolders { // who does nothing does not end either
 				out = append(out, []change{c.waitFor(n, root, victims)})
 			}
@@ -103,14 +109,48 @@ func (c *Case) waitFor(n *nodeView, cause CauseID, holders []*corev1.Pod) change
 	if len(holders) == 1 {
 		end, leave = " ends", " leaves "
 	}
-	return change{kind: Wait, cause: cause, victims: holders, manual: true, risk: "none",
-		until: podList(holders) + " on " + n.Name + end,
+	until, minutes := podList(holders)+" on "+n.Name+end, c.deadline(holders)
+	if minutes > 0 {
+		until += fmt.Sprintf(", by its deadline in %d min", minutes)
+	}
+	return change{kind: Wait, cause: cause, victims: holders, manual: true, risk: "none", minutes: minutes,
+		until: until,
 		title: "wait until " + podList(holders) + leave + n.Name,
 		detail: func(ch *change) {
 			for _, p := range holders {
 				ch.commands = append(ch.commands, fmt.Sprintf("kubectl -n %s get pod %s -w", p.Namespace, p.Name))
 			}
 		}}
+}
+
+// deadline is in how many minutes the last of the pods has to have ended, by its own
+// deadline or its Job's; 0 where one of them has none.
+func (c *Case) deadline(holders []*corev1.Pod) int {
+	last := time.Duration(0)
+	for _, p := range holders {
+		left, known := time.Duration(0), false
+		ends := func(since *metav1.Time, seconds *int64) {
+			if since == nil || seconds == nil {
+				return
+			}
+			if d := since.Add(time.Duration(*seconds) * time.Second).Sub(c.world.state.Now); !known || d < left {
+				left, known = d, true
+			}
+		}
+		ends(p.Status.StartTime, p.Spec.ActiveDeadlineSeconds)
+		if by := metav1.GetControllerOfNoCopy(p); by != nil && by.Kind == "Job" {
+			for _, j := range c.world.state.Jobs {
+				if j.Namespace == p.Namespace && j.Name == by.Name {
+					ends(j.Status.StartTime, j.Spec.ActiveDeadlineSeconds)
+				}
+			}
+		}
+		if !known {
+			return 0
+		}
+		last = max(last, left)
+	}
+	return max(1, int(math.Ceil(last.Minutes())))
 }
 
 // repartition gives the node another layout, with the evictions that the pod's

@@ -53,11 +53,30 @@ func (c *Case) bestOf(ctx context.Context, all []*candidate, prove func(context.
 			best[set] = f
 		}
 	}
-	return slices.Collect(maps.Values(best)), nil
+	return bestOfKinds(slices.Collect(maps.Values(best))), nil
+}
+
+// bestOfKinds keeps the best of those that have come to be of one set of kinds: evictions all
+// of whose victims land are moves.
+func bestOfKinds(proved []*candidate) []*candidate {
+	best := map[string]*candidate{}
+	for _, f := range proved {
+		key := fmt.Sprint(f.fix.Kinds)
+		if b := best[key]; b == nil || cmp.Or(f.order(b, true), strings.Compare(f.fix.Title, b.fix.Title)) < 0 {
+			best[key] = f
+		}
+	}
+	return slices.Collect(maps.Values(best))
 }
 
 func byCost(a, b *candidate) int {
-	return cmp.Or(a.order(b, false), strings.Compare(a.fix.Title, b.fix.Title))
+	return cmp.Or(rank(!a.endless())-rank(!b.endless()), a.order(b, false), strings.Compare(a.fix.Title, b.fix.Title))
+}
+
+// endless says of a wait that nobody knows how long it takes: 0 minutes are not the
+// fewest.
+func (f *candidate) endless() bool {
+	return slices.ContainsFunc(f.changes, func(ch change) bool { return ch.kind == Wait && ch.minutes == 0 })
 }
 
 // triable leaves of each set of kinds those that come first: no more are tried.
@@ -242,7 +261,24 @@ func (c *Case) waitForManager(n *nodeView) [][]change {
 			}
 		}
 	}
+	if ch.node == nil && c.mayMake(n, name) {
+		ch.untestable = "what " + name + " makes of the GPUs cannot be told before it is done"
+	}
 	return [][]change{{ch}}
+}
+
+// mayMake says whether an entry of the node's config that no copy can show (nothing
+// reports the GPUs, or their MIG mode changes) could make what is asked.
+func (c *Case) mayMake(n *nodeView, name string) bool {
+	entry, known := c.world.configOf(n).entries[name]
+	for _, a := range c.asks {
+		if known && a.profile != "" && !slices.ContainsFunc(entry, func(r migRule) bool {
+			return slices.ContainsFunc(slices.Collect(maps.Keys(r.MIGDevices)), func(p string) bool { return spelled(p) == a.profile })
+		}) {
+			return false
+		}
+	}
+	return true
 }
 
 // manual is offered when nothing computed was accepted.

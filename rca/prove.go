@@ -66,7 +66,7 @@ func (c *Case) prove(ctx context.Context, f *candidate) error {
 		if err := c.proveGang(ctx, s, f, pod); err != nil {
 			return err
 		}
-		f.position(placed)
+		c.position(f, placed)
 		c.waits(f)
 		return c.proveVictims(ctx, s, f)
 	})
@@ -92,10 +92,10 @@ func (c *Case) waits(f *candidate) {
 
 // position names the GPU that is re-made. MIG manager chooses the start itself,
 // so none is promised.
-func (f *candidate) position(placed string) {
+func (c *Case) position(f *candidate, placed string) {
 	for _, ch := range f.changes {
 		if ch.relayout != nil && placed == f.node.Name && len(ch.relayout.remade) > 0 {
-			gpu := ch.relayout.remade[0]
+			gpu := ch.relayout.roomiest(c.asks)
 			f.fix.Proof.GPU = &gpu
 		}
 	}

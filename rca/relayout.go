@@ -59,6 +59,19 @@ func (c *Case) relayouts(n *nodeView, a ask) []relayout {
 	return c.leastCostly(out)
 }
 
+// roomiest is the GPU among those that are re-made which has unheld now what somebody
+// asks for, the first of them where none has.
+func (r relayout) roomiest(asks []ask) int {
+	for _, g := range r.node.gpus {
+		for _, a := range asks {
+			if a.profile != "" && slices.Contains(r.remade, g.Index) && g.Fit(a.profile).Room > 0 && r.wanted[g.Index][a.profile] > 0 {
+				return g.Index
+			}
+		}
+	}
+	return r.remade[0]
+}
+
 // leastCostly keeps the relayouts that cost least: whatever else keeps the pod
 // from the node is the same for all of them.
 func (c *Case) leastCostly(all []relayout) []relayout {

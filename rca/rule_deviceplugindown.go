@@ -11,7 +11,7 @@ import (
 // key at 0 proves nothing: keys of a former layout stay (kubelet, devicemanager
 // GetCapacity; nodestatus/setters.go, 1.36.3).
 var devicePluginDown = Rule{ID: DevicePluginDown, gpu: true, Tell: func(_ *Case, n *nodeView, _ *blocker) *finding {
-	if n.advertisesAny() {
+	if n.advertisesAny() || n.mixesUnderSingle() {
 		return nil
 	}
 	says := "has GPUs and offers none"

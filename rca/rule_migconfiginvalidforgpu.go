@@ -8,9 +8,9 @@ import (
 
 // migConfigInvalidForGPU: the entry that the label names exists, and cannot be
 // placed on the node's GPUs.
-var migConfigInvalidForGPU = Rule{ID: MIGConfigInvalidForGPU, gpu: true, Tell: func(c *Case, n *nodeView, _ *blocker) *finding {
+var migConfigInvalidForGPU = Rule{ID: MIGConfigInvalidForGPU, gpu: true, Tell: func(c *Case, n *nodeView, b *blocker) *finding {
 	name := n.manager().config
-	if name == "" || n.geometry == nil {
+	if name == "" || n.geometry == nil || b.offered() {
 		return nil
 	}
 	config := c.world.configOf(n)

@@ -6,9 +6,9 @@ import (
 
 // migConfigUnknown needs the ConfigMap: one that could not be read proves
 // nothing.
-var migConfigUnknown = Rule{ID: MIGConfigUnknown, gpu: true, Tell: func(c *Case, n *nodeView, _ *blocker) *finding {
+var migConfigUnknown = Rule{ID: MIGConfigUnknown, gpu: true, Tell: func(c *Case, n *nodeView, b *blocker) *finding {
 	name := n.manager().config
-	if name == "" {
+	if name == "" || b.offered() {
 		return nil
 	}
 	config := c.world.configOf(n)

@@ -18,7 +18,7 @@ var migFull = Rule{ID: MIGFull, gpu: true, Tell: func(_ *Case, n *nodeView, b *b
 		most = max(most, g.Fit(a.profile).Free)
 	}
 	fact := fmt.Sprintf("at most %d memory slices of one GPU are unheld", most)
-	return &finding{n.certainty(), "not enough unheld slices for " + a.profile, []Evidence{{n.reportRef(), fact}}}
+	return &finding{n.certainty(), "not enough unheld slices for " + a.each(), []Evidence{{n.reportRef(), fact}}}
 }}
 
 // fullByCounts needs no positions: too few slices in all are too few on each GPU.
@@ -27,5 +27,5 @@ func (n *nodeView) fullByCounts(a ask) *finding {
 	if !ok || !c.full() {
 		return nil
 	}
-	return &finding{Possible, "not enough unheld slices for " + a.profile, []Evidence{c.fact(n), {n.ref(), n.doubt}}}
+	return &finding{Possible, "not enough unheld slices for " + a.each(), []Evidence{c.fact(n), {n.ref(), n.doubt}}}
 }

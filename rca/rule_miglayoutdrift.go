@@ -11,7 +11,7 @@ import (
 var migLayoutDrift = Rule{ID: MIGLayoutDrift, gpu: true, Tell: func(c *Case, n *nodeView, b *blocker) *finding {
 	a, ok := b.mig()
 	strategy := n.manager().strategy
-	if !ok || len(n.gpus) == 0 || strategy == "single" || strategy == "none" || !n.advertisesAny() {
+	if !ok || len(n.gpus) == 0 || strategy == "single" || strategy == "none" {
 		return nil
 	}
 	made := c.world.classOf(n).made[a.profile]

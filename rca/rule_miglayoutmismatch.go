@@ -75,11 +75,11 @@ func (n *nodeView) mismatchByCounts(a ask) *finding {
 	c, ok := n.countsFor(a)
 	switch {
 	case ok && c.fits(a):
-		says := fmt.Sprintf("does not offer %d %s, though %d of its GPUs cannot be held by anybody", a.count, a.profile, c.untouched())
+		says := fmt.Sprintf("does not offer %s, though nobody can be on %d of its GPUs", a.each(), c.untouched())
 		return &finding{Possible, says, []Evidence{c.fact(n), n.useOf(a), {n.ref(), n.doubt}}}
 	case ok && c.full():
 		return nil
 	}
-	return &finding{Possible, fmt.Sprintf("does not offer %d %s", a.count, a.profile),
+	return &finding{Possible, "does not offer " + a.each(),
 		[]Evidence{{n.ref(), "advertises " + n.advertised()}, {n.ref(), n.doubt}}}
 }

@@ -28,8 +28,10 @@ type finding struct {
 
 // Rules lists the rules in the order in which they are asked. A node that is
 // being re-made, or whose re-making failed, comes before anything its counts
-// seem to say; what is advertised wrongly before it is counted; what the model cannot do before what its layout lacks; instances
-// that exist and are held before positions; Unknown takes the rest.
+// seem to say, and why it failed before that it did: MIG manager says "failed" of a
+// name that it does not know, too (mig-parted assert --valid-config); what is
+// advertised wrongly before it is counted; what the model cannot do before what its
+// layout lacks; instances that exist and are held before positions; Unknown takes the rest.
 func Rules() []Rule {
 	return []Rule{
 		untoleratedTaint,
@@ -41,10 +43,10 @@ func Rules() []Rule {
 		volumeConflict,
 		migConfigStuck,
 		migConfigInProgress,
-		migConfigFailed,
 		migConfigUnknown,
-		migModePending,
 		migConfigInvalidForGPU,
+		migModePending,
+		migConfigFailed,
 		sharedResourceRenamed,
 		devicePluginDown,
 		migLayoutDrift,
@@ -151,6 +153,10 @@ func (c *Case) read(n *nodeView, reason whatif.Blocker) blocker {
 	b.allocatable, b.capacity = has.allocatable, has.capacity
 	return b
 }
+
+// offered says that the node has as many as are asked, and others hold them: the layout
+// that it should have had instead is in nobody's way.
+func (b *blocker) offered() bool { return b.asked && b.allocatable >= b.ask.count }
 
 // mig returns the MIG request that is short, on a node that has GPUs.
 func (b *blocker) mig() (ask, bool) { return b.ask, b.gpu && b.ask.profile != "" }

@@ -41,13 +41,23 @@ func Render(w io.Writer, d rca.Diagnosis, o Options) error {
 	return nil
 }
 
+// refused says of pods that they have Failed and wait for nothing: the kubelet turned
+// them away.
+func refused(d rca.Diagnosis) bool {
+	by := []rca.CauseID{rca.TopologyAlignmentRefused, rca.SharedRequestTooLarge, rca.KubeletAdmissionRefused}
+	return len(d.Causes) > 0 && slices.Contains(by, d.Causes[0].ID)
+}
+
 // head is who waits, since when, and for what.
 func (o Options) head(d rca.Diagnosis) []string {
 	n := o.columns()
 	right := "incident " + o.clean(d.Incident)
 	state := "Pending"
+	if refused(d) {
+		state = "Refused"
+	}
 	if d.Pods.Waiting != 1 {
-		state = fmt.Sprintf("%d pods Pending", d.Pods.Waiting)
+		state = fmt.Sprintf("%d pods %s", d.Pods.Waiting, state)
 	}
 	if a := o.age(d.Pods.Since); a != "" {
 		state += " " + a
