@@ -87,11 +87,11 @@ func (s gpuSize) order() int { return s.memory*10 + s.compute }
 func (s gpuSize) lost(other gpuSize) string {
 	switch {
 	case other.memory < s.memory && other.compute < s.compute:
-		return " (less memory and compute than asked)"
+		return " (less memory and compute)"
 	case other.memory < s.memory:
-		return " (less memory than asked)"
+		return " (less memory)"
 	case other.compute < s.compute:
-		return " (less compute than asked)"
+		return " (less compute)"
 	}
 	return ""
 }
