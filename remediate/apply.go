@@ -141,6 +141,9 @@ func find(ctx context.Context, d Deps, st *cluster.State, incident string, numbe
 	if err != nil {
 		return rca.Diagnosis{}, rca.Fix{}, err
 	}
+	if why := st.Unread["Pod"]; len(found) == 0 && why != "" {
+		return rca.Diagnosis{}, rca.Fix{}, fmt.Errorf("%w: whether a pod of incident %s waits cannot be told: %s", ErrRefused, incident, why)
+	}
 	if len(found) == 0 {
 		return rca.Diagnosis{}, rca.Fix{}, fmt.Errorf("%w: no pod of incident %s waits any more", ErrStale, incident)
 	}
@@ -215,43 +218,6 @@ func Apply(ctx context.Context, d Deps, incident string, number int, plan string
 	err = m.toTheEnd(ctx)
 	out.Pod, out.Says, out.Evicted, out.Ended = rem.Status.Pod, rem.Status.Message, rem.Status.Evicted, d.Now()
 	return out, err
-}
-
-// toTheEnd goes on until the plan has ended. What was begun is taken back even when the
-// caller has gone away, as far as that can be done in time.
-func (m *machine) toTheEnd(ctx context.Context) error {
-	patience, alone := m.Deadlines.Manager+5*contention, false
-	for !m.status().Phase.Ended() {
-		wait, err := m.advance(ctx)
-		if err == nil && wait > 0 {
-			err = sleep(ctx, wait)
-		}
-		if err == nil {
-			continue
-		}
-		m.failed = errors.Join(m.failed, err)
-		if alone {
-			return fmt.Errorf("%w; what was begun is not all taken back: a node that has the annotation %s is left cordoned", m.failed, annotation)
-		}
-		alone = true
-		if !m.undoing() {
-			m.status().Failure, m.status().EndsAs = err.Error(), v1alpha1.Failed
-			m.status().Phase = v1alpha1.Undoing
-		}
-		undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
-		defer cancel()
-		ctx = undo
-	}
-	return m.failed
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
-	}
 }
 
 // runner carries one plan out.

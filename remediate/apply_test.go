@@ -1,9 +1,11 @@
 package remediate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -38,4 +40,43 @@ func TestWayBackIsNotTriedForEver(t *testing.T) {
 			t.Errorf("it took %s", took)
 		}
 	})
+}
+
+// Who presses Ctrl-C is told of the way back as it is gone, and at its end where that
+// was and what is left: nothing. A dry run has begun nothing.
+func TestInterrupted(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		dry   bool
+		fails error
+		want  string
+		steps []Step
+	}{
+		{"by Ctrl-C", false, nil, "interrupted in step 2/2, wait; what was begun has been taken back",
+			[]Step{{1, 2, "cordon", false, time.Minute}, {1, 2, "cordon", true, time.Minute}, {2, 2, "wait", false, time.Minute}, {3, 3, "undo: uncordon", false, time.Minute}, {3, 3, "undo: uncordon", true, time.Minute}}},
+		{"by a failure", false, errors.New("no"), "step 2/2, wait: no; what was begun has been taken back",
+			[]Step{{1, 2, "cordon", false, time.Minute}, {1, 2, "cordon", true, time.Minute}, {2, 2, "wait", false, time.Minute}, {3, 3, "undo: uncordon", false, time.Minute}, {3, 3, "undo: uncordon", true, time.Minute}}},
+		{"in a dry run", true, errors.New("no"), "step 2/2, wait: no",
+			[]Step{{1, 2, "cordon", false, time.Minute}, {1, 2, "cordon", true, time.Minute}, {2, 2, "wait", false, time.Minute}}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			done := func(context.Context, *entry) (string, error) { return "", nil }
+			var told []Step
+			r := &runner{Deps: Deps{Now: time.Now, DryRun: tc.dry}.withDefaults(), rem: &v1alpha1.Remediation{}, report: func(s Step) { told = append(told, s) }}
+			m := &machine{runner: r, again: map[string]bool{},
+				program: []step{{id: "0/cordon", text: "cordon", within: time.Minute, try: done}, {id: "0/wait", text: "wait", within: time.Minute, try: func(context.Context, *entry) (string, error) {
+					if tc.fails == nil {
+						cancel()
+					}
+					return "", cmp.Or(tc.fails, ctx.Err())
+				}}},
+				back: func() []step { return []step{{id: "undo/0/release", text: "uncordon", within: time.Minute, try: done}} }}
+			err := m.toTheEnd(ctx)
+			if err == nil || err.Error() != tc.want || errors.Is(err, context.Canceled) != (tc.fails == nil) || !slices.Equal(told, tc.steps) {
+				t.Errorf("%v, want %s; told of %v", err, tc.want, told)
+			}
+		})
+	}
 }

@@ -253,11 +253,14 @@ func (m *machine) endOf(ctx context.Context, s step, e *entry, err error) {
 	}
 }
 
-// tell reports the steps of the way there; the way back is told by the error.
+// tell reports a step; those of the way back are counted on from where it began.
 func (m *machine) tell(s step, done bool) {
 	if n := slices.IndexFunc(m.program, func(o step) bool { return o.id == s.id }); n >= 0 {
 		m.report(Step{n + 1, len(m.program), s.text, done, s.within})
+		return
 	}
+	n := slices.IndexFunc(m.status().Journal, func(e v1alpha1.Entry) bool { return e.Step == s.id }) + 1
+	m.report(Step{n, max(n, len(m.program)), "undo: " + s.text, done, s.within})
 }
 
 func (r *runner) observe(ctx context.Context, e *v1alpha1.Entry, result audit.Result) error {
