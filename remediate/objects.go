@@ -30,7 +30,10 @@ func withPreconditions(patch []byte, o metav1.Object) ([]byte, error) {
 
 // stale turns what tells of another object into ErrStale.
 func stale(err error, t rca.Target) error {
-	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+	if apierrors.IsNotFound(err) {
+		return fmt.Errorf("%w: %s is gone (%w)", ErrStale, nameOf(t), err)
+	}
+	if apierrors.IsConflict(err) {
 		return fmt.Errorf("%w: %s has changed: %w", ErrStale, nameOf(t), err)
 	}
 	return err

@@ -61,6 +61,9 @@ func nodeDeleted(t *testing.T, c *cell, step string, anew bool) {
 		ended(t, rem, rem.Status.Phase)
 	default:
 		ended(t, rem, v1alpha1.Stale, node)
+		if !anew {
+			ended(t, rem, v1alpha1.Stale, "node "+node+" is gone")
+		}
 	}
 	if rem.Status.Phase == v1alpha1.Parked {
 		t.Error("a node that is gone is parked")
