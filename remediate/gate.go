@@ -1,6 +1,7 @@
 package remediate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,6 +38,9 @@ func (x *Executor) begin(ctx context.Context, rem *v1alpha1.Remediation) (time.D
 		return 0, x.finish(ctx, rem, v1alpha1.Rejected, no)
 	}
 	rails, err := x.rails(ctx)
+	if _, ok := errors.AsType[*unclear](err); ok {
+		return x.unclear(ctx, rem, err)
+	}
 	if err != nil {
 		return 0, err
 	}
@@ -49,7 +53,11 @@ func (x *Executor) begin(ctx context.Context, rem *v1alpha1.Remediation) (time.D
 		if persons > 1 {
 			lacks += " (two persons: " + why + ")"
 		}
-		return rem.Spec.Expires.Sub(x.Now()), x.note(ctx, rem, v1alpha1.Pending, lacks)
+		again := rem.Spec.Expires.Sub(x.Now())
+		if len(approvals) > 0 { // they may be enough once a person has changed the limits
+			again = min(again, holdBack)
+		}
+		return again, x.note(ctx, rem, v1alpha1.Pending, lacks)
 	}
 	rem.Status.ApprovedBy = by
 	view, err := x.view(ctx, rails, rem)
@@ -114,6 +122,21 @@ func (x *Executor) note(ctx context.Context, rem *v1alpha1.Remediation, phase v1
 	return x.store.Save(ctx, rem)
 }
 
+// unclear is what is wrong with limits that say nothing that can be gone by.
+type unclear struct{ error }
+
+func (u *unclear) Unwrap() error { return u.error }
+
+// unclear keeps a plan from being begun while nobody can tell within which limits, and
+// says so where its approver looks.
+func (x *Executor) unclear(ctx context.Context, rem *v1alpha1.Remediation, err error) (time.Duration, error) {
+	left := rem.Spec.Expires.Sub(x.Now())
+	if left <= 0 {
+		return 0, x.finish(ctx, rem, v1alpha1.Expired, err.Error())
+	}
+	return min(left, holdBack), x.note(ctx, rem, cmp.Or(rem.Status.Phase, v1alpha1.Pending), err.Error())
+}
+
 // rails are the guard-rails as people have set them.
 type rails struct {
 	limits  guard.Limits
@@ -121,23 +144,25 @@ type rails struct {
 	breaker guard.BreakerState
 }
 
-// rails reads the guard-rails. What cannot be read is no permission.
+// rails reads the guard-rails. What cannot be read is no permission; of limits that say
+// nothing clear, the kill switch and the breaker still hold.
 func (x *Executor) rails(ctx context.Context) (rails, error) {
 	r := rails{limits: guard.Defaults()}
+	var wrong error
 	maps := x.Client.CoreV1().ConfigMaps(x.Namespace)
 	cm, err := maps.Get(ctx, guard.ConfigMap, metav1.GetOptions{})
 	switch {
 	case err == nil:
-		if r.limits, err = guard.Parse([]byte(cm.Data[guard.LimitsKey])); err != nil {
-			return r, fmt.Errorf("configmap %s/%s: %w", x.Namespace, guard.ConfigMap, err)
-		}
 		r.paused = guard.Paused(cm.Data)
+		if r.limits, err = guard.Parse([]byte(cm.Data[guard.LimitsKey])); err != nil {
+			wrong = &unclear{fmt.Errorf("configmap %s/%s: %w", x.Namespace, guard.ConfigMap, err)}
+		}
 	case !apierrors.IsNotFound(err):
 		return r, fmt.Errorf("read configmap %s/%s: %w", x.Namespace, guard.ConfigMap, err)
 	}
 	cm, err = maps.Get(ctx, guard.BreakerConfigMap, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return r, nil
+		return r, wrong
 	}
 	if err != nil {
 		return r, fmt.Errorf("read configmap %s/%s: %w", x.Namespace, guard.BreakerConfigMap, err)
@@ -145,7 +170,7 @@ func (x *Executor) rails(ctx context.Context) (rails, error) {
 	if r.breaker, err = guard.ReadBreaker(cm.Data); err != nil {
 		x.Logger.WarnContext(ctx, "the breaker counts as open", "error", err)
 	}
-	return r, nil
+	return r, wrong
 }
 
 // halted reads the kill switch.

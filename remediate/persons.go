@@ -2,6 +2,7 @@ package remediate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -17,6 +18,9 @@ import (
 // the defaults; the executor goes by what they are.
 func Persons(ctx context.Context, d Deps, namespace string, rem *v1alpha1.Remediation) (n int, why string, err error) {
 	r, err := NewExecutor(ExecutorOptions{Deps: d, Namespace: namespace}).rails(ctx)
+	if _, ok := errors.AsType[*unclear](err); ok {
+		return 0, "", fmt.Errorf("%w: %w", ErrRefused, err)
+	}
 	if err != nil && !apierrors.IsForbidden(err) {
 		return 0, "", err
 	}

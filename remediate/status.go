@@ -2,6 +2,7 @@ package remediate
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -27,6 +28,9 @@ type Standing struct {
 	// nothing.
 	GuardsRead  bool `json:"guardsRead"`
 	FiguresRead bool `json:"figuresRead"`
+	// GuardsUnclear says what is wrong with limits that cannot be gone by, and because of
+	// which nothing is begun; the kill switch and the breaker are as they are.
+	GuardsUnclear string `json:"guardsUnclear,omitempty"`
 	// Unread says what could not be read, and why.
 	Unread []string `json:"unread"`
 }
@@ -63,7 +67,9 @@ func Stand(ctx context.Context, d Deps, namespace string) (Standing, error) {
 		return s, err
 	}
 	r, err := x.rails(ctx)
-	if s.GuardsRead, err = read(err); err != nil {
+	if u, ok := errors.AsType[*unclear](err); ok {
+		s.GuardsUnclear = u.Error()
+	} else if s.GuardsRead, err = read(err); err != nil {
 		return s, err
 	}
 	s.Limits, s.Paused = r.limits, r.paused

@@ -9,6 +9,7 @@ import (
 
 	"github.com/unpend/unpend/cmd/internal/terminal"
 	"github.com/unpend/unpend/remediate"
+	"github.com/unpend/unpend/remediate/guard"
 )
 
 // standing is a cluster's standing as a person reads it, line by line. What could not be
@@ -33,9 +34,13 @@ func statusLines(is remediate.Standing, now time.Time) []terminal.Line {
 	default:
 		s.add(false, "mode", "observe: no executor leads, approved fixes are applied from the approver's terminal")
 	}
-	if s.GuardsRead {
+	switch {
+	case s.GuardsUnclear != "":
+		s.add(true, "guards", "UNCLEAR: nothing is begun until that is mended: %s", s.GuardsUnclear)
+		s.stops()
+	case s.GuardsRead:
 		s.guards()
-	} else {
+	default:
 		s.add(true, "guards", "unknown: you may not read the kill switch, the breaker and the limits")
 	}
 	if s.FiguresRead {
@@ -49,21 +54,37 @@ func statusLines(is remediate.Standing, now time.Time) []terminal.Line {
 	return s.lines
 }
 
-func (s *standing) guards() {
+// stops tells what stops all plans; the breaker as far as its limits are known.
+func (s *standing) stops() {
 	switch {
 	case s.Paused:
 		s.add(true, "kill switch", "ON: nothing is begun, what was under way has been taken back")
 	default:
 		s.add(false, "kill switch", "off")
 	}
-	if s.Breaker.Open {
+	switch b := s.Limits.Breaker; {
+	case s.Breaker.Open:
 		s.add(true, "breaker", "OPEN since %s: %s", s.Breaker.Since.Format(time.RFC3339), s.Breaker.Why)
 		s.add(true, "", "close it: %s", s.Breaker.Reset)
-	} else {
-		s.add(false, "breaker", "closed; opens at more than %d %% of GPU nodes (at least %d) lost within %s, or %d failures within %s",
-			s.Limits.Breaker.Percent, s.Limits.Breaker.AtLeast, s.Limits.Breaker.Window, s.Limits.Breaker.Failures, s.Limits.Breaker.FailureWindow)
+	case s.GuardsRead:
+		s.add(false, "breaker", "closed; opens at more than %d %% of GPU nodes (at least %d) lost within %s, or %s within %s",
+			b.Percent, b.AtLeast, guard.Short(b.Window), counted(b.Failures, "failure"), guard.Short(b.FailureWindow))
+	default:
+		s.add(false, "breaker", "closed")
 	}
-	s.add(false, "patience", "a plan lives %s, a node rests %s, nothing is undone within %s", s.Limits.PlanTTL, s.Limits.CoolDown, s.Limits.OppositeWithin)
+}
+
+func (s *standing) guards() {
+	s.stops()
+	s.add(false, "patience", "a plan lives %s, a node rests %s, nothing is undone within %s", guard.Short(s.Limits.PlanTTL), guard.Short(s.Limits.CoolDown), guard.Short(s.Limits.OppositeWithin))
+}
+
+// counted is a number of things.
+func counted(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
 }
 
 // figures tells them beside the limits, where those could be read.
@@ -76,8 +97,10 @@ func (s *standing) figures(now time.Time) {
 	}
 	if f.FrozenUntil.After(now) {
 		s.add(true, "freeze", "until %s", f.FrozenUntil.Format(time.RFC3339))
+	} else if n := len(s.Limits.Freeze); s.GuardsRead && n == 0 {
+		s.add(false, "freeze", "no windows are set")
 	} else if s.GuardsRead {
-		s.add(false, "freeze", "%d windows, none open", len(s.Limits.Freeze))
+		s.add(false, "freeze", "%s, none open", counted(n, "window"))
 	}
 	s.add(false, "nodes", "%d%s worked on%s", len(f.InFlight), limit(" of %d", s.Limits.NodesInFlight), listed(f.InFlight))
 	s.add(false, "pool", "%d of %d GPU nodes out of use%s%s", len(f.OutOfUse), f.GPUNodes, limit(", limit %d %%", s.Limits.PoolUnavailablePercent), listed(f.OutOfUse))

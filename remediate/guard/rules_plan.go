@@ -16,7 +16,7 @@ func ended(q *question) Verdict {
 func expired(q *question) Verdict {
 	if at := q.limits.expiry(q.plan); !q.view.Now.Before(at) {
 		return refuse(v1alpha1.Expired, "the plan expired at %s, it is %s; plans are good for %s, for what they were proved on changes: ask for a new one",
-			instant(at), instant(q.view.Now), short(q.limits.PlanTTL))
+			instant(at), instant(q.view.Now), Short(q.limits.PlanTTL))
 	}
 	return Verdict{}
 }
@@ -95,7 +95,7 @@ func freeze(q *question) Verdict {
 		return Verdict{}
 	}
 	after := ""
-	if expires := q.limits.expiry(q.plan); !expires.After(last) {
+	if expires := q.limits.expiry(q.plan); q.plan.Name != "" && !expires.After(last) {
 		after = ", after the plan expires: ask for a new one then"
 	}
 	return q.wait(last, "nothing is begun in the freeze window (%s), which lasts until %s%s; freeze in ConfigMap %s sets it", by, instant(last), after, ConfigMap)
