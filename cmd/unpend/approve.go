@@ -12,6 +12,7 @@ import (
 
 	"github.com/charmbracelet/x/term"
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 
 	"github.com/unpend/unpend/cmd/internal/terminal"
@@ -75,9 +76,15 @@ func (o *approveOptions) approve(ctx context.Context, arg string, std stdio) err
 		return err
 	}
 	d := remediate.Deps{Measure: measure, Client: client, Dynamic: custom, Now: time.Now, Logger: slog.New(slog.DiscardHandler), DryRun: o.dryRun}
+	if err := o.underWay(ctx, d, incident); err != nil {
+		return outcomeError(err)
+	}
 	found, err := remediate.Find(ctx, d, incident, number, o.plan)
 	if err != nil {
 		return outcomeError(unreachable(err))
+	}
+	if is := found.Fix.ID; is != number {
+		return outcomeError(fmt.Errorf("%w: that is not the plan of fix %d, but of fix %d: approve %s#%d", remediate.ErrStale, number, is, incident, is))
 	}
 	if err := terminal.Render(std.err, found.Diagnosis, terminalOptions(std.err)); err != nil {
 		return err
@@ -94,6 +101,26 @@ func (o *approveOptions) approve(ctx context.Context, arg string, std stdio) err
 		return outcomeError(events{std.out, d.Now()}.apply(ctx, d, found.Fix.Plan, carry))
 	}
 	return apply(ctx, d, carry, std)
+}
+
+// underWay is an error while a plan for the incident is carried out: what is found
+// meanwhile is found of a cluster that this plan is changing.
+func (o *approveOptions) underWay(ctx context.Context, d remediate.Deps, incident string) error {
+	plans, err := remediate.Store{Dynamic: d.Dynamic}.List(ctx)
+	if err != nil {
+		return nil // not installed, or not to be read: the fix is proved on what can be
+	}
+	for i := range plans {
+		rem, outcome := &plans[i], remediate.ErrRefused
+		if rem.Spec.Incident != incident || !rem.Status.Phase.Begun() {
+			continue
+		}
+		if o.plan != "" {
+			outcome = remediate.ErrStale
+		}
+		return fmt.Errorf("%w: plan %.12s for this incident is under way already (%s): see 'unpend remediations %.12s'", outcome, rem.Name, standingOf(rem).State, rem.Name)
+	}
+	return nil
 }
 
 // carrier carries a plan out: from here, or by the executor that the cluster has.
@@ -114,10 +141,14 @@ func (o *approveOptions) carrier(ctx context.Context, d remediate.Deps, found re
 	}
 	switch {
 	case o.dryRun:
+		fmt.Fprintln(std.err, "Dry run: each write is sent to be checked and is not kept, and nothing is waited for.")
 	case leads:
 		fmt.Fprintf(std.err, "Ctrl-C: nothing is lost, the executor goes on ('unpend reject %.12s' stops it and takes it back).\n", found.Fix.Plan)
 		return byExecutor(d, found, o.namespace, std.err), nil
 	default:
+		if d, err = remediate.Unled(ctx, d, o.namespace); err != nil {
+			return nil, err
+		}
 		fmt.Fprintf(std.err, "No executor leads in namespace %s: the fix is applied from here, with your own rights.\n", o.namespace)
 		fmt.Fprintln(std.err, "Ctrl-C: no further step is begun, and what was begun is taken back before this ends.")
 	}
@@ -147,7 +178,7 @@ func outcomeError(err error) error {
 	switch {
 	case errors.Is(err, remediate.ErrStale):
 		return &codedError{exitStale, err}
-	case errors.Is(err, remediate.ErrRefused):
+	case errors.Is(err, remediate.ErrRefused), apierrors.IsForbidden(err):
 		return &codedError{exitRefused, err}
 	}
 	return err

@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -30,7 +31,7 @@ func executorLeads(ctx context.Context, d remediate.Deps, namespace string) (boo
 	case apierrors.IsNotFound(err):
 		return false, nil
 	case apierrors.IsForbidden(err):
-		if _, listed := d.Client.Discovery().ServerResourcesForGroupVersion(v1alpha1.GroupVersion.String()); apierrors.IsNotFound(listed) {
+		if !remediate.Installed(d) {
 			return false, nil
 		}
 		return false, fmt.Errorf("%w: whether an executor carries plans out in namespace %s cannot be told: %w; ask for the ClusterRole of approvers, or say with --executor-namespace where it runs", remediate.ErrRefused, namespace, err)
@@ -183,6 +184,7 @@ func (j *journal) read(rem *v1alpha1.Remediation) {
 		if rem.Status.Message != "" {
 			text = strings.ToLower(string(rem.Status.Phase)) + ": " + rem.Status.Message
 		}
+		text += "; the plan expires at " + rem.Spec.Expires.UTC().Format(time.RFC3339)
 		j.tell(remediate.Step{N: 1, Of: of, Text: text})
 	}
 }

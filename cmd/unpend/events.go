@@ -23,14 +23,15 @@ func (e events) emit(event map[string]any) error {
 	return nil
 }
 
-// apply carries the fix out, telling of the approval, of each step that is done,
-// of the pod that runs, and always last of the end.
+// apply carries the fix out, telling of the approval once it stands, of each step that
+// is done, of the pod that runs, and always last of the end.
 func (e events) apply(ctx context.Context, d remediate.Deps, plan string, carry carrier) error {
-	if err := e.emit(map[string]any{"event": "approved", "plan": plan}); err != nil {
-		return err
-	}
 	var failed error
+	stands := false
 	out, err := carry(ctx, func(s remediate.Step) {
+		if !stands {
+			stands, failed = true, e.emit(map[string]any{"event": "approved", "plan": plan})
+		}
 		if s.Done && failed == nil {
 			failed = e.emit(map[string]any{"event": "step", "n": s.N, "of": s.Of, "text": s.Text})
 		}

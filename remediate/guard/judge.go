@@ -2,6 +2,7 @@ package guard
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -57,7 +58,7 @@ type rule struct {
 // beforehand are the rules for a plan that has not begun, in order: the first that
 // has something against it decides.
 func beforehand() []rule {
-	return []rule{
+	return slices.Concat([]rule{
 		// What no waiting mends is said at once.
 		{"ended", ended},                        // a plan is carried out once
 		{"target", target},                      // an empty set is never "all"
@@ -65,10 +66,7 @@ func beforehand() []rule {
 		{"superseded", superseded},              // a yes to the older of two plans
 		{"evictions-per-plan", evictionsOfPlan}, // too much for one plan
 		{"opposite", opposite},                  // to and fro
-		// What stops all plans.
-		{"paused", paused},
-		{"breaker", breaker},
-		{"freeze", freeze},
+	}, forAll(), []rule{
 		// What others do just now.
 		{"node-busy", nodeBusy},
 		{"nodes-in-flight", nodesInFlight},
@@ -76,7 +74,24 @@ func beforehand() []rule {
 		{"last-healthy", lastHealthy}, // only once nobody else's work makes it the last
 		{"evictions-per-hour", evictionsOfHour},
 		{"cool-down", coolDown},
+	})
+}
+
+// forAll are the rules that stop all plans, whatever they do.
+func forAll() []rule {
+	return []rule{{"paused", paused}, {"breaker", breaker}, {"freeze", freeze}}
+}
+
+// Stopped says why no plan at all may begin now, whoever carries it out: a person has
+// paused unpend, the breaker is open, or a freeze window is. Empty: nothing of that.
+func (l Limits) Stopped(v View) string {
+	q := &question{limits: l, view: v, plan: &v1alpha1.Remediation{}}
+	for _, r := range forAll() {
+		if found := r.judge(q); found.Decision != "" {
+			return found.Reason
+		}
 	}
+	return ""
 }
 
 // underWay are the rules between two writes of a plan that has begun. Whatever else

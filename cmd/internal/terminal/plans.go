@@ -53,6 +53,9 @@ func Journal(w io.Writer, p *v1alpha1.Remediation, now time.Time, o Options) err
 	if told := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.Told); told != nil && told.Status != metav1.ConditionTrue {
 		line("told", told.Message)
 	}
+	if !p.Status.Phase.Begun() && !p.Status.Phase.Ended() {
+		line("expires", p.Spec.Expires.UTC().Format(time.RFC3339))
+	}
 	line("evicted", fmt.Sprint(p.Status.Evicted))
 	line("audit", p.Status.AuditHead)
 	rows := [][]string{{"STEP", "TOOK", "LEADER", ""}}

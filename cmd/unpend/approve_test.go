@@ -1,0 +1,118 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/remediate"
+	"github.com/unpend/unpend/remediate/guard"
+	"github.com/unpend/unpend/remediate/v1alpha1"
+)
+
+// What is contradictory, stopped, under way already, or not permitted is refused in a
+// sentence that says which, before anything is written.
+func TestApproveRefusesBeforeItWrites(t *testing.T) {
+	if testing.Short() {
+		t.Skip("needs the real control plane")
+	}
+	l := newLane(t)
+	c := l.newCell(t)
+	l.readsAll(t, "vera")
+	root, vera, nora := c.KubeconfigFor(t, "root", "system:masters"), c.KubeconfigFor(t, "vera"), c.KubeconfigFor(t, "nora")
+	d := why(t, "-n", c.ns, "job/training", "--kubeconfig", root)
+	began := time.Now()
+	for _, tc := range []struct {
+		name string
+		set  func()
+		as   string
+		fix  int
+		plan string
+		code int
+		says string
+	}{
+		{"the plan of another fix", func() {}, root, 2, d.Fixes[0].Plan, exitStale, "plan is stale: that is not the plan of fix 2, but of fix 1: approve " + d.Incident + "#1"},
+		{"who may not see pods", func() {}, nora, 1, d.Fixes[0].Plan, exitRefused, "refused: whether a pod of incident " + d.Incident + " waits cannot be told: the right to list pods is missing"},
+		{"who may not cordon", func() {}, vera, 1, d.Fixes[0].Plan, exitRefused, `"vera" cannot patch resource "nodes"`},
+		{"the kill switch, no executor", func() { c.paused(t, true) }, root, 1, d.Fixes[0].Plan, exitRefused, "refused: unpend is paused by a person: nothing is written until paused is false in ConfigMap " + guard.ConfigMap},
+		{"under way", func() { c.paused(t, false); c.pretend(t) }, root, 1, "", exitRefused, "refused: plan " + c.rem.Name[:12] + " for this incident is under way already (step 4/11): see 'unpend remediations " + c.rem.Name[:12] + "'"},
+		{"under way, by its plan", func() {}, root, 1, d.Fixes[0].Plan, exitStale, "plan is stale: plan " + c.rem.Name[:12] + " for this incident is under way already"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			tc.set()
+			args := []string{"approve", fmt.Sprintf("%s#%d", d.Incident, tc.fix), "--yes", "--executor-namespace", c.ns, "--kubeconfig", tc.as}
+			if tc.plan != "" {
+				args = append(args, "--plan", tc.plan)
+			}
+			if code, out, errs := call(t, args...); code != tc.code || out != "" || !strings.Contains(errs, "unpend: ") || !strings.Contains(errs, tc.says) {
+				t.Errorf("%d %s%s, want %d %q", code, out, errs, tc.code, tc.says)
+			}
+		})
+	}
+	for _, e := range c.AuditEvents(t) {
+		who := e.User.Username == "root" || e.User.Username == "vera" || e.User.Username == "nora"
+		if who && e.Received.After(began) && e.ResponseStatus.Code < 300 && e.Verb != "get" && e.Verb != "list" && e.Verb != "watch" {
+			t.Errorf("%s wrote: %s %s", e.User.Username, e.Verb, e.RequestURI)
+		}
+	}
+}
+
+// pretend has the plan be under way by nobody.
+func (c *cell) pretend(t *testing.T) {
+	t.Helper()
+	now, err := c.store().Get(t.Context(), c.rem.Name)
+	must(t, err)
+	now.Status.Phase, now.Status.Progress = v1alpha1.Running, "4/11"
+	must(t, c.store().Save(t.Context(), now))
+}
+
+// A machine is told of an approval once it stands, and never of one that was refused.
+func TestEventsOfAnApproval(t *testing.T) {
+	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	d := remediate.Deps{Now: func() time.Time { return at }}
+	for _, tc := range []struct {
+		carry carrier
+		want  string
+	}{
+		{func(context.Context, func(remediate.Step)) (remediate.Outcome, error) {
+			return remediate.Outcome{}, errors.New("refused: no right")
+		}, `{"error":"refused: no right","event":"done","podRunning":false,"seconds":0}` + "\n"},
+		{func(_ context.Context, report func(remediate.Step)) (remediate.Outcome, error) {
+			report(remediate.Step{N: 1, Of: 1, Text: "cordon"})
+			report(remediate.Step{N: 1, Of: 1, Text: "cordon", Done: true})
+			return remediate.Outcome{Pod: "ml/a", Fix: rca.Fix{}}, nil
+		}, `{"event":"approved","plan":"24ac"}
+{"event":"step","n":1,"of":1,"text":"cordon"}
+{"event":"running","pod":"ml/a"}
+{"event":"done","podRunning":true,"seconds":0}
+`},
+	} {
+		var out bytes.Buffer
+		if err := (events{&out, at}).apply(t.Context(), d, "24ac", tc.carry); (err != nil) != strings.Contains(tc.want, "error") || out.String() != tc.want {
+			t.Errorf("%v, %s, want %s", err, out.String(), tc.want)
+		}
+	}
+}
+
+// A plan that waits is told with what it waits for, and until when.
+func TestJournalOfAPlanThatWaits(t *testing.T) {
+	var told []remediate.Step
+	j := newJournal(func(s remediate.Step) { told = append(told, s) })
+	rem := &v1alpha1.Remediation{Spec: v1alpha1.RemediationSpec{Expires: metav1.NewTime(time.Date(2026, 11, 21, 4, 15, 0, 0, time.FixedZone("", 3600)))}}
+	j.read(rem)
+	rem.Status.Phase, rem.Status.Message = v1alpha1.Queued, "a freeze window is open"
+	j.read(rem)
+	j.read(rem)
+	want := []remediate.Step{{N: 1, Of: 1, Text: "the executor takes it up; the plan expires at 2026-11-21T03:15:00Z"}, {N: 1, Of: 1, Text: "queued: a freeze window is open; the plan expires at 2026-11-21T03:15:00Z"}}
+	if !slices.Equal(told, want) {
+		t.Errorf("%v, want %v", told, want)
+	}
+}
