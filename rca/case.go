@@ -51,7 +51,7 @@ type Case struct {
 	// missed are the labels that do not match so far, by what nodes have of those that
 	// the pod speaks of; labelKey is for writing that down.
 	missed   map[string]*missed
-	speaksOf []string
+	speaksOf []*labelColumn
 	labelKey []byte
 	// host is what the pod requests besides GPUs, once asked for.
 	host corev1.ResourceList
@@ -66,6 +66,8 @@ type Case struct {
 	// of the pod's spread constraints counts.
 	beside  *affinities
 	spreads map[int]*spreadCount
+	// volumes are the facts of the pod's volumes, once asked for.
+	volumes *volumeFacts
 	// past are the outcomes of past fixes, newest first.
 	past []knowledge.Outcome
 	// logger is told of each fix that was tried; nil: nobody is.
@@ -98,14 +100,17 @@ type world struct {
 	named      map[makeup][]namedLayouts
 	// classes are those of nodes that are alike.
 	classes map[classKey]*nodeClass
-	// byName are the nodes sorted, and values those of labels, once asked for.
-	byName []*nodeView
-	values map[string][]string
+	// byName are the nodes sorted, and columns what they have of labels, once asked for.
+	byName  []*nodeView
+	columns map[string]*labelColumn
+	// anyGPUs says whether some node has GPUs, once asked for.
+	anyGPUs *bool
 }
 
 // nodeView is a node with everything known about its GPUs.
 type nodeView struct {
 	*corev1.Node
+	at        int                                 // in sortedNodes
 	pods      []*corev1.Pod                       // bound to it and not ended
 	requests  map[*corev1.Pod]corev1.ResourceList // of each of them
 	requested corev1.ResourceList                 // of all of them
@@ -147,7 +152,7 @@ func view(st *cluster.State) *world {
 	w := &world{state: st, nodes: make(map[string]*nodeView, len(st.Nodes)), pdbs: newBudgets(st.PDBs), gangs: map[string][]*corev1.Pod{}, traits: make(map[*corev1.Pod]traits, len(st.Pods)),
 		configs: map[*corev1.ConfigMap]map[string]migEntry{}, configMaps: map[string]*corev1.ConfigMap{}, policy: policyConfig(st.ClusterPolicies),
 		generated: map[*placement.Grid]map[string]migEntry{}, named: map[makeup][]namedLayouts{},
-		classes: map[classKey]*nodeClass{}, values: map[string][]string{}}
+		classes: map[classKey]*nodeClass{}, columns: map[string]*labelColumn{}}
 	for _, cm := range slices.Backward(st.ConfigMaps) { // the first of a name stands
 		w.configMaps[cm.Name] = cm
 	}
@@ -241,16 +246,6 @@ func twinsIn(r nodeprobe.Report) map[string]bool {
 	return twins
 }
 
-func (v *nodeView) allocatable(name corev1.ResourceName) int64 {
-	q := v.Status.Allocatable[name]
-	return q.Value()
-}
-
-func (v *nodeView) capacity(name corev1.ResourceName) int64 {
-	q := v.Status.Capacity[name]
-	return q.Value()
-}
-
 // free is what the scheduler could still give out of a resource; negative when
 // more is requested than there is.
 func (v *nodeView) free(name corev1.ResourceName) resource.Quantity {
@@ -314,6 +309,9 @@ func (w *world) sortedNodes() []*nodeView {
 			w.byName = append(w.byName, w.nodes[n.Name])
 		}
 		slices.SortFunc(w.byName, func(a, b *nodeView) int { return strings.Compare(a.Name, b.Name) })
+		for i, n := range w.byName {
+			n.at = i
+		}
 	}
 	return w.byName
 }

@@ -23,8 +23,8 @@ type counts struct {
 
 // countsFor is false when labels or the table of boards say too little.
 func (n *nodeView) countsFor(a ask) (counts, bool) {
-	grid, err := placement.NewGrid(n.profiles())
-	if err != nil || n.Labels[labelMIGStrategy] != "mixed" {
+	grid := n.grid()
+	if grid == nil || n.manager().strategy != "mixed" {
 		return counts{}, false
 	}
 	p, ok := grid.Profile(a.profile)

@@ -104,13 +104,14 @@ func parseMIGConfig(text string) (map[string]migEntry, error) {
 
 // generatedFor are the generated entries of the node's model, made once for each.
 func (w *world) generatedFor(n *nodeView) map[string]migEntry {
-	if len(n.gpus) == 0 || w.generated == nil {
+	grid := n.grid()
+	if grid == nil || w.generated == nil {
 		return generatedEntries(n.profiles())
 	}
-	entries, known := w.generated[n.gpus[0].Grid]
+	entries, known := w.generated[grid]
 	if !known {
 		entries = generatedEntries(n.profiles())
-		w.generated[n.gpus[0].Grid] = entries
+		w.generated[grid] = entries
 	}
 	return entries
 }

@@ -5,11 +5,9 @@ var gpuNotMIGCapable = Rule{ID: GPUNotMIGCapable, gpu: true, Tell: func(_ *Case,
 	if _, ok := b.mig(); !ok {
 		return nil
 	}
-	if n.geometry != nil && len(n.geometry.Report.GPUs) > 0 {
-		for i := range n.geometry.Report.GPUs {
-			if n.geometry.Report.GPUs[i].MIG != nil {
-				return nil
-			}
+	if len(n.reported()) > 0 {
+		if n.read().mig {
+			return nil
 		}
 		return &finding{Proven, n.product() + " has no MIG", []Evidence{{n.reportRef(), "no GPU of the node reports a MIG mode"}}}
 	}

@@ -11,15 +11,15 @@ import (
 var migLayoutDrift = Rule{ID: MIGLayoutDrift, gpu: true, Tell: func(c *Case, n *nodeView, b *blocker) *finding {
 	a, ok := b.mig()
 	strategy := n.manager().strategy
-	if !ok || len(n.gpus) == 0 || strategy == "single" || strategy == "none" || !n.advertisesAny() || n.shares(a) {
+	if !ok || len(n.gpus) == 0 || strategy == "single" || strategy == "none" || !n.advertisesAny() {
 		return nil
 	}
 	made := c.world.classOf(n).made[a.profile]
-	if made > b.capacity {
+	if made > b.capacity && !n.shares(a) {
 		return &finding{n.certainty(), fmt.Sprintf("its GPUs have %s that the node does not advertise", a.profile), []Evidence{
 			{n.reportRef(), fmt.Sprintf("%d instances of %s exist", made, a.profile)}, {n.ref(), "capacity " + n.advertised()}}}
 	}
-	if wanted := c.world.applied(n, a); wanted > made {
+	if wanted := c.world.applied(n, a); wanted > made && !n.shares(a) {
 		return &finding{n.certainty(), fmt.Sprintf("mig.config %q was applied, its GPUs are laid out otherwise", n.Labels[labelMIGConfig]), []Evidence{
 			{n.ref(), fmt.Sprintf("label %s=%s, %s=success makes %d of %s", labelMIGConfig, n.Labels[labelMIGConfig], labelMIGState, wanted, a.profile)},
 			{n.reportRef(), fmt.Sprintf("%d instances of %s exist", made, a.profile)}}}

@@ -14,6 +14,9 @@ import (
 // the scheduler keeps them as long as it can and breaks them else
 // (default_preemption.go, SelectVictimsOnNode).
 var preemptionBlocked = Rule{ID: PreemptionBlocked, Tell: func(c *Case, n *nodeView, b *blocker) *finding {
+	if !c.neverPreempts() && !c.chosenClass() {
+		return nil // it preempts, or nobody has said who is worth more
+	}
 	asked, wanted := c.wants[b.short]
 	if alloc := n.Status.Allocatable[b.short]; !wanted || alloc.Cmp(asked) < 0 {
 		return nil
@@ -27,8 +30,8 @@ var preemptionBlocked = Rule{ID: PreemptionBlocked, Tell: func(c *Case, n *nodeV
 		return &finding{Proven, "held by pods of a lower priority, which its policy never preempts",
 			append([]Evidence{{c.ref(), fmt.Sprintf("priority %d by class %q, preemptionPolicy Never", own, c.Pod.Spec.PriorityClassName)}}, lower...)}
 	}
-	if below || !c.chosenClass() {
-		return nil // it preempts, or nobody has said who is worth more
+	if below {
+		return nil // it preempts
 	}
 	equal, enough := c.holders(n, b.short, func(prio int32) bool { return prio <= own })
 	if !enough {

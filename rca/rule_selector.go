@@ -45,7 +45,10 @@ type missed struct {
 // missedOn is worked out once for nodes that have the same of the labels spoken of.
 func (c *Case) missedOn(n *nodeView) *missed {
 	if c.speaksOf == nil {
-		c.speaksOf = labelsOf(c.Pod)
+		c.speaksOf = []*labelColumn{}
+		for _, label := range labelsOf(c.Pod) {
+			c.speaksOf = append(c.speaksOf, c.world.column(label))
+		}
 		c.missed = map[string]*missed{}
 	}
 	key := c.labelKey[:0]
@@ -53,7 +56,7 @@ func (c *Case) missedOn(n *nodeView) *missed {
 		key = append(append(key, n.Name...), '/')
 	}
 	for _, label := range c.speaksOf {
-		value, ok := n.Labels[label]
+		value, ok := label.on(n)
 		if !ok {
 			key = append(key, 0)
 			continue
@@ -135,7 +138,7 @@ func missedLabels(pod *corev1.Pod, n *corev1.Node) []missedLabel {
 // like the wanted one, or comes closest to the bound; empty when no node has the label.
 func (c *Case) nearest(m missedLabel) string {
 	best, bestScore := "", -1
-	for _, value := range c.world.valuesOf(m.key) {
+	for _, value := range c.world.column(m.key).distinct {
 		for _, want := range m.Values {
 			score := likeness(value, want)
 			switch m.Operator {
@@ -154,22 +157,40 @@ func (c *Case) nearest(m missedLabel) string {
 	return best
 }
 
-// valuesOf lists the values that a label has, as they come by the names of the nodes. It
-// is worked out once for all incidents.
-func (w *world) valuesOf(key string) []string {
-	values, known := w.values[key]
-	if known {
-		return values
+// labelColumn is what all nodes have of one label, read from their maps once for all
+// incidents.
+type labelColumn struct {
+	of       []*string // by nodeView.at; nil where a node lacks it
+	distinct []string  // as they come by the names of the nodes
+}
+
+func (l *labelColumn) on(n *nodeView) (value string, ok bool) {
+	if v := l.of[n.at]; v != nil {
+		return *v, true
 	}
-	met := map[string]bool{}
-	for _, n := range w.sortedNodes() {
-		if value, ok := n.Labels[key]; ok && !met[value] {
-			met[value] = true
-			values = append(values, value)
+	return "", false
+}
+
+func (w *world) column(label string) *labelColumn {
+	if l := w.columns[label]; l != nil {
+		return l
+	}
+	nodes := w.sortedNodes()
+	l := &labelColumn{of: make([]*string, len(nodes))}
+	met := map[string]*string{}
+	for i, n := range nodes {
+		value, ok := n.Labels[label]
+		if !ok {
+			continue
 		}
+		if met[value] == nil {
+			met[value] = &value
+			l.distinct = append(l.distinct, value)
+		}
+		l.of[i] = met[value]
 	}
-	w.values[key] = values
-	return values
+	w.columns[label] = l
+	return l
 }
 
 // likeness counts the leading letters and digits two label values share,

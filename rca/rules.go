@@ -150,7 +150,8 @@ func (c *Case) read(n *nodeView, reason whatif.Blocker) blocker {
 	b.short = corev1.ResourceName(name)
 	b.ask, b.asked = c.askOf(name)
 	b.gpu = b.asked && n.hasGPUs()
-	b.allocatable, b.capacity = n.allocatable(b.short), n.capacity(b.short)
+	has := n.stockOf(b.short)
+	b.allocatable, b.capacity = has.allocatable, has.capacity
 	return b
 }
 

@@ -114,9 +114,36 @@ func allocated(claims []*resourcev1.ResourceClaim) []string {
 }
 
 // simulated says whether a node's kubelet is played: not where a pod of the scenario
-// does not start.
+// does not start, or the node is not ready, which a kubelet played would mend.
 func (r *replay) simulated(node string) bool {
-	return !slices.ContainsFunc(r.st.Pods, func(p *corev1.Pod) bool { return p.Spec.NodeName == node && p.Status.Phase == corev1.PodPending })
+	i := slices.IndexFunc(r.st.Nodes, func(n *corev1.Node) bool { return n.Name == node })
+	return controlplane.Ready(r.st.Nodes[i]) && !slices.ContainsFunc(r.st.Pods, func(p *corev1.Pod) bool { return p.Spec.NodeName == node && p.Status.Phase == corev1.PodPending })
+}
+
+// wrote makes a node written to as long ago as in the scenario, where that tells of a
+// pending layout: since when it is pending nothing else tells. A scenario without
+// managedFields has a node that lost them, as some tools that restore nodes do.
+func (r *replay) wrote(t *testing.T, from *corev1.Node) {
+	t.Helper()
+	if from.Labels["nvidia.com/mig.config.state"] != "pending" {
+		return
+	}
+	nodes := r.c.Client().CoreV1().Nodes()
+	controlplane.Eventually(t, 20*time.Second, "node "+from.Name+" was written to when the scenario says", func() (bool, string) {
+		n, err := nodes.Get(t.Context(), from.Name, metav1.GetOptions{})
+		must(t, err)
+		for i := range n.ManagedFields {
+			for _, m := range from.ManagedFields {
+				n.ManagedFields[i].Manager = m.Manager // times alone are no change to the API server
+				n.ManagedFields[i].Time = new(metav1.NewTime(m.Time.Add(r.shift)))
+			}
+		}
+		if len(from.ManagedFields) == 0 {
+			n.ManagedFields = []metav1.ManagedFieldsEntry{{}} // the API server's word for none
+		}
+		_, err = nodes.Update(t.Context(), n, metav1.UpdateOptions{FieldManager: "scenario"}) // whoever writes writes now
+		return err == nil, fmt.Sprint(err)                                                    // controllers write to a new node too
+	})
 }
 
 // unprepared says whether an event is a kubelet's about devices.
@@ -142,12 +169,12 @@ func (r *replay) kubeletSays(t *testing.T) {
 	}
 }
 
-// controllerHadTime passes the time that the claim controller is given to make a
-// claim: nothing is said of it before.
-func (r *replay) controllerHadTime(t *testing.T) {
+// hadTime passes the time that somebody is given to speak: nothing is said of their
+// silence before.
+func (r *replay) hadTime(t *testing.T, who string, given time.Duration) {
 	t.Helper()
 	began := time.Now()
-	controlplane.Eventually(t, time.Minute, "the claim controller had time", func() (bool, string) { return time.Since(began) > 31*time.Second, "" })
+	controlplane.Eventually(t, given+time.Minute, who+" had time", func() (bool, string) { return time.Since(began) > given+time.Second, "" })
 }
 
 // runs says whether a ReplicaSet has a pod on a node.

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/unpend/unpend/rca"
 	"github.com/unpend/unpend/testdata/controlplane"
 	"github.com/unpend/unpend/watcher"
 )
@@ -27,9 +28,10 @@ func scheduledHere(p *corev1.Pod) bool {
 	return p.Spec.SchedulerName == "" || p.Spec.SchedulerName == corev1.DefaultSchedulerName
 }
 
-// applies says whether what is applied could come to run: somebody schedules the pods.
-func (r *replay) applies() bool {
-	return !slices.ContainsFunc(r.st.Pods, func(p *corev1.Pod) bool { return !scheduledHere(p) })
+// applies says whether what is applied could come to run: somebody schedules the pods, or
+// is asked to.
+func (r *replay) applies(d rca.Diagnosis) bool {
+	return d.Causes[0].ID == rca.SchedulerMissing || !slices.ContainsFunc(r.st.Pods, func(p *corev1.Pod) bool { return !scheduledHere(p) })
 }
 
 // groups makes the scenario's PodGroups.
@@ -132,8 +134,12 @@ func (r *replay) said(t *testing.T, from *corev1.Pod, name string) {
 		}
 		return false, fmt.Sprint(now, err)
 	})
-	if reason == "NoCondition" && len(from.Spec.ResourceClaims) > 0 {
-		r.controllerHadTime(t)
+	switch {
+	case reason != "NoCondition" || len(from.Spec.SchedulingGates) > 0:
+	case len(from.Spec.ResourceClaims) > 0:
+		r.hadTime(t, "the claim controller", 30*time.Second)
+	case !scheduledHere(from):
+		r.hadTime(t, "scheduler "+from.Spec.SchedulerName, time.Minute)
 	}
 }
 

@@ -69,7 +69,7 @@ func TestScenariosReplayed(t *testing.T) {
 			// What is possible only changes with the first fresh report.
 			mends := w.Fix.Verdict == rca.Unproven && d.Fixes[0].Automatic // a node, and says that it schedules nobody
 			restarts := w.Fix.Verdict == rca.Waits && d.Fixes[0].Kind == rca.RestartDevicePlugin && d.Fixes[0].Automatic
-			if (w.Fix.Verdict == rca.Schedules || mends || restarts) && w.Certainty != rca.Possible && r.applies() && !t.Failed() {
+			if (w.Fix.Verdict == rca.Schedules || mends || restarts) && w.Certainty != rca.Possible && r.applies(d) && !t.Failed() {
 				applied++
 				if mends {
 					r.mend(t, d)
@@ -118,6 +118,9 @@ func (r *replay) carryOut(t *testing.T, d rca.Diagnosis) string {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	stack := sim.New(r.c.Client(), r.c.Dynamic(), sim.Options{Now: time.Now, Logger: slog.New(slog.DiscardHandler), Apply: 200 * time.Millisecond})
+	for _, stuck := range d.Causes[0].Nodes {
+		stack.SetFaults(stuck, sim.Faults{GiveUp: d.Causes[0].ID == rca.MIGConfigStuck})
+	}
 	ended := make(chan error, 1)
 	go func() { ended <- stack.Run(ctx) }()
 	defer func() {
@@ -289,6 +292,7 @@ func (r *replay) node(t *testing.T, from *corev1.Node) {
 	}
 	n.Spec.Taints = slices.DeleteFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeUnschedulable }) // the node controller's
 	r.c.AddNodeObject(t, n)
+	r.wrote(t, from)
 }
 
 // boundPod is there with its node: the scheduler chose before the story begins. It has
@@ -308,6 +312,12 @@ func (r *replay) boundPod(t *testing.T, from *corev1.Pod) {
 		if made.Status.Phase == status.Phase && made.Status.Reason == status.Reason {
 			began := metav1.NewTime(cmp.Or(status.StartTime, &metav1.Time{Time: r.st.Now}).Add(r.shift))
 			made.Status.StartTime = &began
+			made.Status.Conditions = slices.DeleteFunc(made.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodScheduled })
+			for _, c := range status.Conditions {
+				if c.Type == corev1.PodScheduled { // what the scheduler says when it binds a pod
+					made.Status.Conditions = append(made.Status.Conditions, c)
+				}
+			}
 			made, err = pods.UpdateStatus(t.Context(), made, metav1.UpdateOptions{})
 			return err == nil, fmt.Sprint(err)
 		}

@@ -33,7 +33,7 @@ func (s *Stack) manage(ctx context.Context, node *corev1.Node, geo *nodeprobe.No
 	s.mu.Lock()
 	fault, running := s.faults[node.Name], s.jobs[node.Name]
 	applied, seen := s.applied[node.Name]
-	if !seen && node.Labels[labelState] != "pending" {
+	if !seen && (node.Labels[labelState] != "pending" || fault.GiveUp) {
 		applied = node.Labels[labelConfig]
 		s.applied[node.Name] = applied
 	}

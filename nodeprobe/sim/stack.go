@@ -50,7 +50,7 @@ type Faults struct {
 	Die   bool          // the label is never noticed
 	Mute  bool          // a device plugin that starts anew registers nothing
 	// GiveUp: it fails without a word; pending and paused stay until the label changes
-	// (mig-parted #485).
+	// (mig-parted #485). What is pending when the stack starts it has given up already.
 	GiveUp bool
 }
 

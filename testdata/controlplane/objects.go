@@ -3,6 +3,7 @@ package controlplane
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -79,7 +80,16 @@ func (c *ControlPlane) AddNode(tb testing.TB, n sim.Node) {
 func (c *ControlPlane) AddNodeObject(tb testing.TB, n *corev1.Node) {
 	tb.Helper()
 	c.addNode(tb, n)
-	c.waitOpen(tb, n.Name)
+	if Ready(n) {
+		c.waitOpen(tb, n.Name)
+	}
+}
+
+// Ready says whether a node's kubelet calls it ready.
+func Ready(n *corev1.Node) bool {
+	return slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	})
 }
 
 func (c *ControlPlane) addNode(tb testing.TB, want *corev1.Node) {
