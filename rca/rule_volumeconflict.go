@@ -62,7 +62,9 @@ func (c *Case) usersOf(claim string) []Evidence {
 		if p.Namespace != c.Pod.Namespace || p.Name == c.Pod.Name || p.Spec.NodeName == "" || len(out) == maxHolderFacts {
 			continue
 		}
-		if slices.ContainsFunc(p.Spec.Volumes, func(v corev1.Volume) bool { return v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == claim }) {
+		if slices.ContainsFunc(p.Spec.Volumes, func(v corev1.Volume) bool {
+			return v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == claim
+		}) {
 			out = append(out, Evidence{"Pod/" + p.Namespace + "/" + p.Name, "uses PersistentVolumeClaim " + claim + " on " + p.Spec.NodeName})
 		}
 	}
