@@ -19,6 +19,7 @@ type candidate struct {
 	// stranded counts the victims that found no place on the copy.
 	stranded int
 	keeps    bool    // gives what was asked
+	beside   bool    // offered whatever is done on the nodes
 	removes  CauseID // the cause its most disruptive change removes
 	failures int     // in how many percent of past uses such a fix did not help
 }
