@@ -141,7 +141,10 @@ func (o *approveOptions) carrier(ctx context.Context, d remediate.Deps, found re
 	}
 	switch {
 	case o.dryRun:
-		fmt.Fprintln(std.err, "Dry run: each write is sent to be checked and is not kept, and nothing is waited for.")
+		fmt.Fprintln(std.err, "Dry run: each write is sent to be checked, with your own rights, and is not kept; nothing is waited for.")
+		if leads {
+			fmt.Fprintf(std.err, "The executor in namespace %s would write the nodes itself: that you may not does not keep you from approving.\n", o.namespace)
+		}
 	case leads:
 		fmt.Fprintf(std.err, "Ctrl-C: nothing is lost, the executor goes on ('unpend reject %.12s' stops it and takes it back).\n", found.Fix.Plan)
 		return byExecutor(d, found, o.namespace, std.err), nil

@@ -43,13 +43,18 @@ func TestApproveRefusesBeforeItWrites(t *testing.T) {
 		{"who may not see pods", func() {}, nora, 1, d.Fixes[0].Plan, exitRefused, "refused: whether a pod of incident " + d.Incident + " waits cannot be told: the right to list pods is missing"},
 		{"who may not cordon", func() {}, vera, 1, d.Fixes[0].Plan, exitRefused, `"vera" cannot patch resource "nodes"`},
 		{"the kill switch, no executor", func() { c.paused(t, true) }, root, 1, d.Fixes[0].Plan, exitRefused, "refused: unpend is paused by a person: nothing is written until paused is false in ConfigMap " + guard.ConfigMap},
-		{"under way", func() { c.paused(t, false); c.pretend(t) }, root, 1, "", exitRefused, "refused: plan " + c.rem.Name[:12] + " for this incident is under way already (step 4/11): see 'unpend remediations " + c.rem.Name[:12] + "'"},
+		{"a dry run of who may not cordon, where an executor leads", func() { c.paused(t, false); c.standsIn(t) }, vera, 1, "dry", exitRefused, "The executor in namespace " + c.ns + " would write the nodes itself: that you may not does not keep you from approving.\n"},
+		{"under way", func() { c.pretend(t) }, root, 1, "", exitRefused, "refused: plan " + c.rem.Name[:12] + " for this incident is under way already (step 4/11): see 'unpend remediations " + c.rem.Name[:12] + "'"},
 		{"under way, by its plan", func() {}, root, 1, d.Fixes[0].Plan, exitStale, "plan is stale: plan " + c.rem.Name[:12] + " for this incident is under way already"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			tc.set()
 			args := []string{"approve", fmt.Sprintf("%s#%d", d.Incident, tc.fix), "--yes", "--executor-namespace", c.ns, "--kubeconfig", tc.as}
-			if tc.plan != "" {
+			switch tc.plan {
+			case "":
+			case "dry":
+				args = append(args, "--dry-run")
+			default:
 				args = append(args, "--plan", tc.plan)
 			}
 			if code, out, errs := call(t, args...); code != tc.code || out != "" || !strings.Contains(errs, "unpend: ") || !strings.Contains(errs, tc.says) {
