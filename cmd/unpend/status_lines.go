@@ -9,7 +9,6 @@ import (
 
 	"github.com/unpend/unpend/cmd/internal/terminal"
 	"github.com/unpend/unpend/remediate"
-	"github.com/unpend/unpend/remediate/guard"
 )
 
 // standing is a cluster's standing as a person reads it, line by line. What could not be
@@ -68,7 +67,7 @@ func (s *standing) stops() {
 		s.add(true, "", "close it: %s", s.Breaker.Reset)
 	case s.GuardsRead:
 		s.add(false, "breaker", "closed; opens at more than %d %% of GPU nodes (at least %d) lost within %s, or %s within %s",
-			b.Percent, b.AtLeast, guard.Short(b.Window), counted(b.Failures, "failure"), guard.Short(b.FailureWindow))
+			b.Percent, b.AtLeast, lasting(b.Window), counted(b.Failures, "failure"), lasting(b.FailureWindow))
 	default:
 		s.add(false, "breaker", "closed")
 	}
@@ -76,7 +75,18 @@ func (s *standing) stops() {
 
 func (s *standing) guards() {
 	s.stops()
-	s.add(false, "patience", "a plan lives %s, a node rests %s, nothing is undone within %s", guard.Short(s.Limits.PlanTTL), guard.Short(s.Limits.CoolDown), guard.Short(s.Limits.OppositeWithin))
+	s.add(false, "patience", "a plan lives %s, a node rests %s, nothing is undone within %s", lasting(s.Limits.PlanTTL), lasting(s.Limits.CoolDown), lasting(s.Limits.OppositeWithin))
+}
+
+// lasting writes a duration without parts that are 0: 1h, 10m, 90s.
+func lasting(d time.Duration) string {
+	text := d.String()
+	for _, end := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(text, end) {
+			text = text[:len(text)-2]
+		}
+	}
+	return text
 }
 
 // counted is a number of things.

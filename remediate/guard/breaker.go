@@ -108,7 +108,7 @@ func (l Limits) Tripped(v View, resetAt time.Time) (why string, open bool) {
 	if len(lost) >= l.Breaker.AtLeast && len(lost)*100 > l.Breaker.Percent*size {
 		slices.Sort(lost)
 		return fmt.Sprintf("%d of %d GPU nodes were cordoned or became not Ready within %s (%s), the limit is %d %%",
-			len(lost), size, Short(l.Breaker.Window), few(lost), l.Breaker.Percent), true
+			len(lost), size, short(l.Breaker.Window), few(lost), l.Breaker.Percent), true
 	}
 	var failed []string
 	for i := range v.Plans {
@@ -119,7 +119,7 @@ func (l Limits) Tripped(v View, resetAt time.Time) (why string, open bool) {
 	}
 	if len(failed) >= l.Breaker.Failures {
 		slices.Sort(failed)
-		return fmt.Sprintf("%d plans failed within %s (%s), the limit is %d", len(failed), Short(l.Breaker.FailureWindow), few(failed), l.Breaker.Failures), true
+		return fmt.Sprintf("%d plans failed within %s (%s), the limit is %d", len(failed), short(l.Breaker.FailureWindow), few(failed), l.Breaker.Failures), true
 	}
 	return "", false
 }

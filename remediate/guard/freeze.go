@@ -82,5 +82,5 @@ func (f *Freeze) end(now time.Time) (time.Time, error) {
 }
 
 func (f *Freeze) String() string {
-	return fmt.Sprintf("%s for %s, %s", f.Cron, Short(f.Duration), f.Timezone)
+	return fmt.Sprintf("%s for %s, %s", f.Cron, short(f.Duration), f.Timezone)
 }

@@ -93,11 +93,11 @@ func span(path string, at *time.Duration, least time.Duration) field {
 		text, _ := v.(string)
 		d, err := time.ParseDuration(text)
 		if err != nil || d < least {
-			return fmt.Errorf("it must be a duration such as 90s, 15m or 24h, of at least %s", Short(least))
+			return fmt.Errorf("it must be a duration such as 90s, 15m or 24h, of at least %s", short(least))
 		}
 		*at = d
 		return nil
-	}, func() any { return Short(*at) }}
+	}, func() any { return short(*at) }}
 }
 
 func flag(path string, at *bool) field {
@@ -190,8 +190,8 @@ func nested(fields []field) map[string]any {
 	return out
 }
 
-// Short writes a duration without parts that are 0: 1h, 10m, 90s.
-func Short(d time.Duration) string {
+// short writes a duration without parts that are 0: 1h, 10m, 90s.
+func short(d time.Duration) string {
 	text := d.String()
 	if strings.HasSuffix(text, "m0s") {
 		text = strings.TrimSuffix(text, "0s")

@@ -66,7 +66,7 @@ func coolDown(q *question) Verdict {
 	}
 	until := last.Add(q.limits.CoolDown)
 	const says = "node %s was changed at %s by plan %s and is left alone for %s, until %s"
-	args := []any{q.shared(by), instant(last), called(by), Short(q.limits.CoolDown), instant(until)}
+	args := []any{q.shared(by), instant(last), called(by), short(q.limits.CoolDown), instant(until)}
 	if expires := q.limits.expiry(q.plan); !expires.After(until) {
 		return refuse(v1alpha1.Refused, says+"; the plan expires before that, at %s: ask for a new one then", append(args, instant(expires))...)
 	}

@@ -16,7 +16,7 @@ func ended(q *question) Verdict {
 func expired(q *question) Verdict {
 	if at := q.limits.expiry(q.plan); !q.view.Now.Before(at) {
 		return refuse(v1alpha1.Expired, "the plan expired at %s, it is %s; plans are good for %s, for what they were proved on changes: ask for a new one",
-			instant(at), instant(q.view.Now), Short(q.limits.PlanTTL))
+			instant(at), instant(q.view.Now), short(q.limits.PlanTTL))
 	}
 	return Verdict{}
 }
