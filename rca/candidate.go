@@ -20,6 +20,7 @@ type candidate struct {
 	stranded int
 	keeps    bool    // gives what was asked
 	less     int64   // how many devices fewer than asked it gives
+	beside   bool    // offered whatever is done on the nodes
 	removes  CauseID // the cause its most disruptive change removes
 	failures int     // in how many percent of past uses such a fix did not help
 }

@@ -68,6 +68,8 @@ type Case struct {
 	// of the pod's spread constraints counts.
 	beside  *affinities
 	spreads map[int]*spreadCount
+	// volumes are the facts of the pod's volumes, once asked for.
+	volumes *volumeFacts
 	// past are the outcomes of past fixes, newest first.
 	past []knowledge.Outcome
 	// logger is told of each fix that was tried; nil: nobody is.
@@ -105,6 +107,8 @@ type world struct {
 	columns map[string]*labelColumn
 	// roomiest are looked up once for each resource.
 	roomiest map[corev1.ResourceName]roomiest
+	// anyGPUs says whether some node has GPUs, once asked for.
+	anyGPUs *bool
 }
 
 // nodeView is a node with everything known about its GPUs.

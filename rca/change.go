@@ -3,7 +3,6 @@ package rca
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -134,6 +133,9 @@ func (c *Case) addToleration(n *nodeView) []change {
 		if ownTaint(t) {
 			continue
 		}
+		if departing(t) {
+			return nil
+		}
 		op := corev1.TolerationOpEqual
 		if t.Value == "" {
 			op = corev1.TolerationOpExists
@@ -179,42 +181,6 @@ func (c *Case) fixSelector(n *nodeView) []change {
 		m.fix = c.selecting(n, m.labels)
 	}
 	return m.fix
-}
-
-// selecting has the workload ask for what the node has of the labels that it misses.
-func (c *Case) selecting(n *nodeView, missed []missedLabel) []change {
-	texts := make([]string, 0, len(missed))
-	for _, m := range missed {
-		if !m.inSelector {
-			return nil // an affinity is an expression of intent that no single value corrects
-		}
-		if value, ok := n.Labels[m.key]; ok {
-			texts = append(texts, m.key+"="+value)
-		} else {
-			texts = append(texts, "no "+m.key)
-		}
-	}
-	if len(texts) == 0 {
-		return nil
-	}
-	return []change{c.once("select "+strings.Join(texts, ", "), func(title string) change {
-		selector, patch := maps.Clone(c.Pod.Spec.NodeSelector), map[string]any{}
-		for _, m := range missed {
-			if value, ok := n.Labels[m.key]; ok {
-				selector[m.key], patch[m.key] = value, value
-			} else {
-				delete(selector, m.key)
-				patch[m.key] = nil
-			}
-		}
-		ch := change{
-			kind: FixSelector, cause: NodeSelectorMismatch, minutes: 1, risk: "low",
-			title: title + " in " + c.workloadName(),
-			pod:   func(p *corev1.Pod) { p.Spec.NodeSelector = selector },
-		}
-		c.editTemplate(&ch, map[string]any{"nodeSelector": patch}, false)
-		return ch
-	})}
 }
 
 // editTemplate fills in how the pod spec of the workload is changed: by a patch

@@ -76,21 +76,7 @@ func in(domains map[string]bool, key string, n *nodeView) bool {
 
 // preferAffinity makes the terms that the node does not meet, and no others, wishes.
 func (c *Case) preferAffinity(n *nodeView) (change, bool) {
-	a := c.affinities()
-	var unmet, broken []int
-	var texts []string
-	for i, t := range togetherWith(c.Pod) {
-		if !in(a.near[i], t.TopologyKey, n) {
-			unmet = append(unmet, i)
-			texts = append(texts, "near "+aboutText(t))
-		}
-	}
-	for i, t := range apartFrom(c.Pod) {
-		if in(a.far[i], t.TopologyKey, n) {
-			broken = append(broken, i)
-			texts = append(texts, "apart from "+aboutText(t))
-		}
-	}
+	unmet, broken, texts := c.unmetTerms(n)
 	if len(texts) == 0 {
 		return change{}, false
 	}
@@ -111,6 +97,25 @@ func (c *Case) preferAffinity(n *nodeView) (change, bool) {
 		c.editTemplate(&ch, map[string]any{"affinity": affinityPatch(preferring(spec.Affinity, unmet, broken), unmet, broken)}, false)
 		return ch
 	}), true
+}
+
+// unmetTerms are those of the pod's own terms that the node does not meet: of being near,
+// and of being apart, in words.
+func (c *Case) unmetTerms(n *nodeView) (unmet, broken []int, texts []string) {
+	a := c.affinities()
+	for i, t := range togetherWith(c.Pod) {
+		if !in(a.near[i], t.TopologyKey, n) {
+			unmet = append(unmet, i)
+			texts = append(texts, "near "+aboutText(t))
+		}
+	}
+	for i, t := range apartFrom(c.Pod) {
+		if in(a.far[i], t.TopologyKey, n) {
+			broken = append(broken, i)
+			texts = append(texts, "apart from "+aboutText(t))
+		}
+	}
+	return unmet, broken, texts
 }
 
 // preferring is the affinity with some terms moved from what is required to what is

@@ -114,7 +114,7 @@ func (n *nodeView) singleProfile() string {
 
 func abs(n int) int { return max(n, -n) }
 
-// lowerRequest asks for as much CPU and memory as the node has free, when that
+// lowerRequest asks for as much CPU, memory and ephemeral storage as the node has free, when that
 // is all it is short of.
 func (c *Case) lowerRequest(n *nodeView, lack deficits, fits bool) (change, bool) {
 	if !fits {
@@ -130,7 +130,7 @@ func (c *Case) lowerRequest(n *nodeView, lack deficits, fits bool) (change, bool
 		return change{}, false
 	}
 	for name := range lack {
-		if name != corev1.ResourceCPU && name != corev1.ResourceMemory {
+		if name != corev1.ResourceCPU && name != corev1.ResourceMemory && name != corev1.ResourceEphemeralStorage {
 			return change{}, false
 		}
 	}

@@ -19,6 +19,9 @@ func (c *Case) resourceChanges(n *nodeView, causes []CauseID, sets [][]change) [
 	var out [][]change
 	lack, fits := c.deficitsOf(n, c.wants)
 	root := causes[0]
+	if i := slices.IndexFunc(causes, func(id CauseID) bool { return id != HostResourcesShort }); i >= 0 {
+		root = causes[i] // the CPU is short beside a GPU that is free, or it is not the point
+	}
 	if fits {
 		for _, ch := range c.release(n, lack) {
 			out = append(out, []change{ch})

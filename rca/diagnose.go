@@ -220,6 +220,9 @@ func orderCauses(causes []Cause, fixes []*candidate) []Cause {
 			break
 		}
 	}
+	if root == "" && len(fixes) > 0 && fixes[0].beside {
+		root = fixes[0].removes // nothing better than what the autoscaler has said
+	}
 	slices.SortStableFunc(causes, func(a, b Cause) int {
 		if r := rank(a.ID == root) - rank(b.ID == root); r != 0 {
 			return r

@@ -30,7 +30,26 @@ func (c *Case) fixes(ctx context.Context, nodes []NodeBlockers, causes []Cause) 
 	if err != nil {
 		return nil, err
 	}
-	return c.ranked(best, causes), nil
+	return c.ranked(append(best, c.besides()...), causes), nil
+}
+
+// besides is what is offered whatever is done on the nodes: it waits for what has been
+// said, or cannot be tried.
+func (c *Case) besides() []*candidate {
+	var out []*candidate
+	for _, r := range c.own {
+		if r.besides == nil {
+			continue
+		}
+		ch := r.besides(c)
+		f := c.candidate(nil, []change{ch})
+		f.beside, f.fix.Proof = true, Proof{Verdict: Waits, Why: "once " + ch.until}
+		if ch.untestable != "" {
+			f.fix.Proof = Proof{Verdict: Unproven, Why: ch.untestable}
+		}
+		out = append(out, f)
+	}
+	return out
 }
 
 // bestOf proves candidates, cheapest first, until each set of kinds has its best.

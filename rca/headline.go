@@ -98,7 +98,7 @@ func shortWhy(id CauseID) string {
 		NodeSelectorMismatch: "selector matches no node", NodeCordoned: "node cordoned",
 		NodeNotReady: "node not ready", HostResourcesShort: "CPU or memory short", Unknown: "cause not settled",
 		MIGConfigStuck: "MIG manager is stuck", MIGConfigInvalidForGPU: "layout impossible here", MIGModePending: "MIG mode waits for a reset",
-		GPURequestTooLarge: "no node has so many GPUs", DevicePluginDown: "device plugin down", GPUUnhealthy: "GPUs unhealthy", IdleGPUHolders: "held by idle pods",
+		GPURequestTooLarge: "no node has as many GPUs", DevicePluginDown: "device plugin down", GPUUnhealthy: "GPUs unhealthy", IdleGPUHolders: "held by idle pods",
 		SharedResourceRenamed: "resource renamed by sharing", SharedRequestTooLarge: "more than one share asked",
 		PodAffinityConflict: "pod affinity rules", TopologySpreadConflict: "topology spread", VolumeConflict: "its volume is elsewhere",
 		TopologyAlignmentRefused: "NUMA alignment refused", KubeletAdmissionRefused: "kubelet refused it",

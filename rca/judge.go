@@ -84,6 +84,9 @@ func tell(rules []Rule, c *Case, n *nodeView, b *blocker) (CauseID, *finding) {
 // the pod waits.
 func (c *Case) nothingBlocks() *finding {
 	feasible, by := c.verdict.Feasible(), c.schedulerName()
+	if says := c.schedulerFails(); len(feasible) > 0 && says != "" {
+		return &finding{Possible, "the scheduler fails on it: " + cut(says, 160) + "; its filters accept " + feasible[0] + " now", []Evidence{{c.ref(), "PodScheduled: " + corev1.PodReasonSchedulerError + ": " + says}}}
+	}
 	if len(feasible) > 0 && by != corev1.DefaultSchedulerName {
 		return &finding{Possible, fmt.Sprintf("the default scheduler's filters accept %s now; %s decides by its own", feasible[0], by),
 			[]Evidence{{c.ref(), "schedulerName " + by + ", waits, although the default scheduler would take " + strings.Join(feasible, ", ")}}}
@@ -93,6 +96,17 @@ func (c *Case) nothingBlocks() *finding {
 			[]Evidence{{"Pod/" + c.Pod.Namespace + "/" + c.Pod.Name, "waits, although " + strings.Join(feasible, ", ") + " would take it"}}}
 	}
 	return &finding{Possible, "the cluster has no node that could be judged", nil}
+}
+
+// schedulerFails is the error that the scheduler met behind its filters (when it reserved
+// or bound a volume, say), as the pod's condition has it; empty: none.
+func (c *Case) schedulerFails() string {
+	for _, k := range c.refusal.Conditions {
+		if k.Type == corev1.PodScheduled && k.Reason == corev1.PodReasonSchedulerError {
+			return strings.Join(strings.Fields(k.Message), " ")
+		}
+	}
+	return ""
 }
 
 // note adds a node's finding to its cause. A cause is only as certain as the

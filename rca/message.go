@@ -112,6 +112,8 @@ var toldBy = []struct {
 	part string
 	id   CauseID
 }{
+	{"untolerated taint {node.kubernetes.io/unschedulable", NodeCordoned},
+	{"untolerated taint {node.kubernetes.io/", NodeNotReady},
 	{"had untolerated taint", UntoleratedTaint},
 	{"didn't match Pod's node affinity/selector", NodeSelectorMismatch},
 	{"didn't satisfy plugin(s) [NodeAffinity", NodeSelectorMismatch},
@@ -175,12 +177,16 @@ func (c *Case) byMessage(byID map[CauseID]*Cause) {
 	if !ok {
 		return
 	}
+	said := []Evidence{{c.ref(), "PodScheduled: " + c.refusal.Conditions[i].Message}}
+	if m.Nodes == 0 && m.Whole == "" && len(m.Reasons) == 0 {
+		note(byID, NoNodes, "", &finding{Possible, "by the scheduler's words: " + noNodesSentence, said})
+		return
+	}
 	slices.SortStableFunc(m.Reasons, func(a, b nodeReason) int { return cmp.Compare(b.Count, a.Count) })
 	if m.Whole != "" {
 		m.Reasons = []nodeReason{{m.Nodes, m.Whole}}
 	}
 	for _, r := range m.Reasons {
-		note(byID, m.causeOf(r.Text), "", &finding{Possible, fmt.Sprintf("%d of %d nodes, by the scheduler's words: %s", r.Count, m.Nodes, r.Text),
-			[]Evidence{{c.ref(), "PodScheduled: " + c.refusal.Conditions[i].Message}}})
+		note(byID, m.causeOf(r.Text), "", &finding{Possible, fmt.Sprintf("%d of %d nodes, by the scheduler's words: %s", r.Count, m.Nodes, r.Text), said})
 	}
 }

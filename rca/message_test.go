@@ -25,6 +25,9 @@ func TestParseMessage(t *testing.T) {
 		"1.34, a taint with its key": {
 			"0/3 nodes are available: 1 node(s) had untolerated taint {nvidia.com/gpu: present}, 2 Insufficient cpu. preemption: 0/3 nodes are available: 1 Preemption is not helpful for scheduling, 2 No preemption victims found for incoming pod.",
 			message{Nodes: 3, Reasons: []nodeReason{{1, "node(s) had untolerated taint {nvidia.com/gpu: present}"}, {2, "Insufficient cpu"}}, Used: 2, Never: 1}, []CauseID{UntoleratedTaint, HostResourcesShort}},
+		"1.34, taints of the node's own state": {
+			"0/3 nodes are available: 1 node(s) had untolerated taint {node.kubernetes.io/unschedulable: }, 2 node(s) had untolerated taint {node.kubernetes.io/unreachable: }.",
+			message{Nodes: 3, Reasons: []nodeReason{{1, "node(s) had untolerated taint {node.kubernetes.io/unschedulable: }"}, {2, "node(s) had untolerated taint {node.kubernetes.io/unreachable: }"}}}, []CauseID{NodeCordoned, NodeNotReady}},
 		"1.35, a taint without": {
 			"0/12 nodes are available: 10 node(s) had untolerated taint(s), 2 node(s) were unschedulable. preemption: 0/12 nodes are available: 12 Preemption is not helpful for scheduling.",
 			message{Nodes: 12, Reasons: []nodeReason{{10, "node(s) had untolerated taint(s)"}, {2, "node(s) were unschedulable"}}, Never: 12}, []CauseID{UntoleratedTaint, NodeCordoned}},

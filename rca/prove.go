@@ -125,16 +125,16 @@ func (c *Case) proveVictims(ctx context.Context, s *whatif.Snapshot, f *candidat
 	f.stranded = len(f.victims) - landed
 	p := &f.fix.Proof
 	if f.stranded > 0 && slices.ContainsFunc(f.changes, func(ch change) bool { return ch.kind == MovePods }) {
-		*p = Proof{Verdict: Refuted, Why: fmt.Sprintf("%d of %d pods that were to move find no other place", f.stranded, len(f.victims))}
+		*p = Proof{Verdict: Refuted, Why: fmt.Sprintf("no other place for %d of the %d pods that were to move", f.stranded, len(f.victims))}
 		return nil
 	}
 	switch {
 	case gone > 0:
 		p.Victims, f.fix.Risk = "gone", "high"
-		p.Why += fmt.Sprintf("; %d of %d evicted pods have no controller and do not come back", gone, len(f.victims))
+		p.Why += fmt.Sprintf("; victims that do not come back, having no controller: %d of %d", gone, len(f.victims))
 	case landed < len(f.victims):
 		p.Victims, f.fix.Risk = "wait", riskier(f.fix.Risk, "medium")
-		p.Why += fmt.Sprintf("; %d of %d evicted pods will wait", len(f.victims)-landed, len(f.victims))
+		p.Why += fmt.Sprintf("; victims will wait: %d of %d", len(f.victims)-landed, len(f.victims))
 	default:
 		p.Victims = "land"
 		p.Why += "; each evicted pod was placed again"

@@ -1,11 +1,9 @@
 package rca
 
-import "strings"
-
 // kubeletAdmissionRefused takes the kubelet's other refusals.
 var kubeletAdmissionRefused = PodRule{ID: KubeletAdmissionRefused, Tell: func(c *Case) *finding {
 	reason, evidence, ok := c.refusedBy()
-	if !ok || reason != unexpectedAdmission && !strings.HasPrefix(reason, "OutOf") || tooManyShares(c.refusal.Message) {
+	if !ok || reason == topologyAffinity || reason == unexpectedAdmission && tooManyShares(c.refusal.Message) {
 		return nil
 	}
 	return &finding{Proven, "the kubelet refused it at admission: " + reason, evidence}

@@ -18,7 +18,10 @@ func (c *Case) refusedBy() (reason string, evidence []Evidence, ok bool) {
 
 func (c *Case) ref() string { return "Pod/" + c.Pod.Namespace + "/" + c.Pod.Name }
 
-const unexpectedAdmission = "UnexpectedAdmissionError"
+const (
+	unexpectedAdmission = "UnexpectedAdmissionError"
+	topologyAffinity    = "TopologyAffinityError"
+)
 
 // tooManyShares is what NVIDIA's device plugin answers to a request of more than
 // one share (k8s-device-plugin internal/rm/rm.go), and its older text.

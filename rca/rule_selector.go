@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -51,6 +52,9 @@ func (c *Case) missedOn(n *nodeView) *missed {
 		c.missed = map[string]*missed{}
 	}
 	key := c.labelKey[:0]
+	if namesNodes(c.Pod) {
+		key = append(append(key, n.Name...), '/')
+	}
 	for _, label := range c.speaksOf {
 		value, ok := label.on(n)
 		if !ok {
@@ -68,26 +72,30 @@ func (c *Case) missedOn(n *nodeView) *missed {
 	texts := make([]string, len(m.labels))
 	for i, l := range m.labels {
 		fact := "label " + l.key + " is absent, " + l.want() + " was asked"
-		if has, ok := n.Labels[l.key]; ok {
+		if has, ok := l.of(n.Node); ok {
 			fact = "label " + l.key + " is " + strconv.Quote(has) + ", " + l.want() + " was asked"
 		}
 		m.facts = append(m.facts, fact)
-		texts[i] = l.key + "=" + l.want()
+		texts[i] = l.text()
 		if near := c.nearest(l); near != "" {
 			texts[i] += fmt.Sprintf(" (nearest: %q)", near)
 		}
 	}
 	m.says = "selector " + strings.Join(texts, ", ") + " does not match"
+	if a := requiredAffinity(c.Pod); a != nil && len(a.NodeSelectorTerms) > 1 && slices.ContainsFunc(m.labels, func(l missedLabel) bool { return !l.inSelector }) {
+		m.says += ", nor its alternatives"
+	}
 	return m
 }
 
-// labelsOf lists the labels that the pod's selector, and the first term of its required
-// affinity, speak of.
+// labelsOf lists the labels that the pod's selector and its required affinity speak of.
 func labelsOf(pod *corev1.Pod) []string {
 	out := slices.AppendSeq([]string{}, maps.Keys(pod.Spec.NodeSelector))
-	if a := requiredAffinity(pod); a != nil && len(a.NodeSelectorTerms) > 0 {
-		for _, e := range a.NodeSelectorTerms[0].MatchExpressions {
-			out = append(out, e.Key)
+	if a := requiredAffinity(pod); a != nil {
+		for _, t := range a.NodeSelectorTerms {
+			for _, e := range t.MatchExpressions {
+				out = append(out, e.Key)
+			}
 		}
 	}
 	slices.Sort(out)
@@ -113,62 +121,35 @@ func (c *Case) nodeMatches(n *nodeView) bool {
 	return err == nil && ok
 }
 
-// missedLabel is a label requirement a node does not meet.
-type missedLabel struct {
-	key    string
-	values []string // wanted, one of them
-	// inSelector tells spec.nodeSelector from required node affinity.
-	inSelector bool
-}
-
-func (m missedLabel) want() string {
-	if len(m.values) == 0 {
-		return "any value"
-	}
-	return strings.Join(m.values, "|")
-}
-
-// missedLabels lists the requirements of the selector, and of the affinity's
-// first term, that the node does not meet.
+// missedLabels lists the requirements of the selector, and of the affinity's term that
+// comes nearest, that the node does not meet.
 func missedLabels(pod *corev1.Pod, n *corev1.Node) []missedLabel {
 	var out []missedLabel
 	for key, want := range pod.Spec.NodeSelector {
 		if value, ok := n.Labels[key]; !ok || value != want {
-			out = append(out, missedLabel{key, []string{want}, true})
+			out = append(out, missedLabel{NodeSelectorRequirement: corev1.NodeSelectorRequirement{Key: key, Operator: corev1.NodeSelectorOpIn, Values: []string{want}}, key: key, inSelector: true})
 		}
 	}
 	slices.SortFunc(out, func(a, b missedLabel) int { return strings.Compare(a.key, b.key) })
-	a := requiredAffinity(pod)
-	if a == nil {
-		return out
-	}
-	terms := a.NodeSelectorTerms
-	if len(terms) != 1 {
-		return out // several terms are alternatives: no single key is to blame
-	}
-	for _, e := range terms[0].MatchExpressions {
-		value, ok := n.Labels[e.Key]
-		switch e.Operator {
-		case corev1.NodeSelectorOpIn:
-			if !slices.Contains(e.Values, value) {
-				out = append(out, missedLabel{e.Key, e.Values, false})
-			}
-		case corev1.NodeSelectorOpExists:
-			if !ok {
-				out = append(out, missedLabel{e.Key, nil, false})
-			}
-		}
-	}
-	return out
+	return append(out, missedTerm(requiredAffinity(pod), n)...)
 }
 
 // nearest finds the value of the label, among the cluster's nodes, that is most
-// like the wanted one; empty when no node has the label.
+// like the wanted one, or comes closest to the bound; empty when no node has the label.
 func (c *Case) nearest(m missedLabel) string {
 	best, bestScore := "", -1
 	for _, value := range c.world.column(m.key).distinct {
-		for _, want := range m.values {
-			if score := likeness(value, want); score > bestScore {
+		for _, want := range m.Values {
+			score := likeness(value, want)
+			switch m.Operator {
+			case corev1.NodeSelectorOpGt:
+				score = atoi(value)
+			case corev1.NodeSelectorOpLt:
+				score = math.MaxInt - atoi(value)
+			case corev1.NodeSelectorOpNotIn:
+				return ""
+			}
+			if score > bestScore {
 				best, bestScore = value, score
 			}
 		}

@@ -1,6 +1,7 @@
 package rca
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/go-logr/logr"
@@ -48,5 +49,21 @@ func untolerated(pod *corev1.Pod, n *corev1.Node) []corev1.Taint {
 // ownTaint says whether Kubernetes sets the taint by itself from the node's
 // state (well_known_taints.go): tolerating it is no remedy.
 func ownTaint(t corev1.Taint) bool {
-	return strings.HasPrefix(t.Key, "node.kubernetes.io/")
+	return strings.HasPrefix(t.Key, "node.kubernetes.io/") || slices.Contains(startupTaints, t.Key)
+}
+
+// startupTaints are taken off, by those who set them, once the node can be used: the cloud
+// provider has spoken, Karpenter has registered it, its network and volumes work.
+var startupTaints = []string{
+	"node.cloudprovider.kubernetes.io/uninitialized",
+	"node.cloudprovider.kubernetes.io/shutdown",
+	"karpenter.sh/unregistered",
+	"node.cilium.io/agent-not-ready",
+	"ebs.csi.aws.com/agent-not-ready",
+}
+
+// departing says whether an autoscaler is about to delete the node: who tolerates that goes
+// with it.
+func departing(t corev1.Taint) bool {
+	return t.Key == "ToBeDeletedByClusterAutoscaler" || t.Key == "karpenter.sh/disrupted"
 }

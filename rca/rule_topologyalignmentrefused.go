@@ -4,7 +4,7 @@ package rca
 // all that was asked.
 var topologyAlignmentRefused = PodRule{ID: TopologyAlignmentRefused, Tell: func(c *Case) *finding {
 	reason, evidence, ok := c.refusedBy()
-	if !ok || reason != "TopologyAffinityError" {
+	if !ok || reason != topologyAffinity {
 		return nil
 	}
 	return &finding{Proven, "the kubelet could not align its devices and CPUs on one NUMA node", evidence}

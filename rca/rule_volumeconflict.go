@@ -2,6 +2,8 @@ package rca
 
 import (
 	"slices"
+
+	corev1 "k8s.io/api/core/v1"
 )
 
 // volumeConflict is what the plugins that judge volumes refuse.
@@ -9,19 +11,62 @@ var volumeConflict = Rule{ID: VolumeConflict, Tell: func(c *Case, n *nodeView, b
 	if !slices.Contains([]string{"VolumeBinding", "VolumeZone", "VolumeRestrictions", "NodeVolumeLimits"}, b.Plugin) {
 		return nil
 	}
-	evidence := []Evidence{{n.ref(), b.Reason}}
+	if c.volumes == nil {
+		c.volumes = c.readVolumes()
+	}
+	return &finding{c.volumes.certainty, "its volume cannot be had there: " + b.Reason, append([]Evidence{{n.ref(), b.Reason}}, c.volumes.evidence...)}
+}}
+
+// volumeFacts are the same for every node.
+type volumeFacts struct {
+	certainty Certainty
+	evidence  []Evidence
+}
+
+// readVolumes tells how the claims of the pod stand, and who else uses them. What was not
+// read looks to the scheduler's code as if it were not there.
+func (c *Case) readVolumes() *volumeFacts {
+	f, unread := &volumeFacts{certainty: Proven}, c.world.state.Unread
 	for _, v := range c.Pod.Spec.Volumes {
 		if v.PersistentVolumeClaim == nil {
 			continue
 		}
 		claim := v.PersistentVolumeClaim.ClaimName
+		if unread["PersistentVolumeClaim"] != "" {
+			f.certainty = Possible
+			continue
+		}
 		fact := "does not exist"
 		for _, p := range c.world.state.PVCs {
-			if p.Namespace == c.Pod.Namespace && p.Name == claim {
-				fact = "is " + string(p.Status.Phase) + ", volume " + p.Spec.VolumeName
+			if p.Namespace != c.Pod.Namespace || p.Name != claim {
+				continue
+			}
+			fact = "is " + string(p.Status.Phase)
+			if p.Spec.VolumeName != "" {
+				fact += ", volume " + p.Spec.VolumeName
+			}
+			if p.Spec.VolumeName != "" && unread["PersistentVolume"] != "" {
+				f.certainty = Possible
 			}
 		}
-		evidence = append(evidence, Evidence{"PersistentVolumeClaim/" + c.Pod.Namespace + "/" + claim, fact})
+		f.evidence = append(f.evidence, Evidence{"PersistentVolumeClaim/" + c.Pod.Namespace + "/" + claim, fact})
+		f.evidence = append(f.evidence, c.usersOf(claim)...)
 	}
-	return &finding{Proven, "its volume cannot be had there", evidence}
-}}
+	return f
+}
+
+// usersOf are the other pods that use a claim of the pod, so many that they can be shown.
+func (c *Case) usersOf(claim string) []Evidence {
+	var out []Evidence
+	for _, p := range c.world.state.Pods {
+		if p.Namespace != c.Pod.Namespace || p.Name == c.Pod.Name || p.Spec.NodeName == "" || len(out) == maxHolderFacts {
+			continue
+		}
+		if slices.ContainsFunc(p.Spec.Volumes, func(v corev1.Volume) bool {
+			return v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == claim
+		}) {
+			out = append(out, Evidence{"Pod/" + p.Namespace + "/" + p.Name, "uses PersistentVolumeClaim " + claim + " on " + p.Spec.NodeName})
+		}
+	}
+	return out
+}

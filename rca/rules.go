@@ -71,6 +71,7 @@ func Rules() []Rule {
 		draSelectorError,
 		draDevicesInUse,
 		draUnread,
+		noGPUAnywhere,
 		unknown,
 	}
 }
@@ -88,6 +89,8 @@ type PodRule struct {
 	// bound says that it is told of pods that have a node: it keeps those of the same
 	// workload that wait for one from none.
 	bound bool
+	// besides is offered beside what clears the nodes, for a cause that is Aside; nil: nothing.
+	besides func(c *Case) change
 	// changes are what could be done about it; nil: a person has to look.
 	changes func(c *Case) []change
 }

@@ -132,7 +132,7 @@ func Waiting(pod *corev1.Pod) (reason string, since time.Time, ok bool) {
 		return "", since, false
 	}
 	if pod.Status.Phase == corev1.PodFailed {
-		return failedPrefix + pod.Status.Reason, since, refused(pod.Status.Reason)
+		return failedPrefix + pod.Status.Reason, since, refused(pod.Status)
 	}
 	if pod.Status.Phase != corev1.PodPending && pod.Status.Phase != "" {
 		return "", since, false
@@ -159,8 +159,11 @@ const failedPrefix = "Failed/"
 
 // refused lists the kubelet's reasons for turning a bound pod away (kubelet.go
 // rejectPod, 1.36.3): such a pod is Failed, never Pending.
-func refused(reason string) bool {
-	return reason == "UnexpectedAdmissionError" || reason == "TopologyAffinityError" || strings.HasPrefix(reason, "OutOf")
+// What other handlers of admission say (a predicate such as NodeAffinity, the node under
+// pressure) begins with the same words.
+func refused(s corev1.PodStatus) bool {
+	return s.Reason == "UnexpectedAdmissionError" || s.Reason == "TopologyAffinityError" || strings.HasPrefix(s.Reason, "OutOf") ||
+		s.Reason != "" && strings.HasPrefix(s.Message, "Pod was rejected: ")
 }
 
 // Requests is what one pod asks for, as canonical quantities by resource name.

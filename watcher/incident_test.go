@@ -80,6 +80,12 @@ func TestWaiting(t *testing.T) {
 			p.Status = corev1.PodStatus{Phase: corev1.PodFailed, Reason: reason}
 		}
 	}
+	rejected := func(reason, message string) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			failed(reason)(p)
+			p.Status.Message = message
+		}
+	}
 	cases := []struct {
 		name   string
 		change func(*corev1.Pod)
@@ -96,6 +102,8 @@ func TestWaiting(t *testing.T) {
 		{"no device left", failed("UnexpectedAdmissionError"), "Failed/UnexpectedAdmissionError"},
 		{"no NUMA fit", failed("TopologyAffinityError"), "Failed/TopologyAffinityError"},
 		{"no room", failed("OutOfnvidia.com/gpu"), "Failed/OutOfnvidia.com/gpu"},
+		{"a predicate", rejected("NodeAffinity", "Pod was rejected: Predicate NodeAffinity failed"), "Failed/NodeAffinity"},
+		{"evicted later", rejected("Evicted", "The node was low on resource: memory."), ""},
 		{"evicted", failed("Evicted"), ""},
 		{"crashed", failed(""), ""},
 		{"refused and deleted", func(p *corev1.Pod) {

@@ -46,7 +46,7 @@ func promiseR17(t *testing.T) {
 	}
 	alone := p.told(t, "one-way")
 	i := slices.IndexFunc(alone.Fixes, func(f rca.Fix) bool { return f.Kind == rca.EvictPods })
-	if i >= 0 && alone.Fixes[i].Proof.Victims == "wait" && alone.Fixes[i].Risk != "low" && strings.Contains(alone.Fixes[i].Proof.Why, "1 of 1 evicted pods will wait") {
+	if i >= 0 && alone.Fixes[i].Proof.Victims == "wait" && alone.Fixes[i].Risk != "low" && strings.Contains(alone.Fixes[i].Proof.Why, "victims will wait: 1 of 1") {
 		held++
 	} else {
 		t.Errorf("the only way: %+v", alone.Fixes)

@@ -75,6 +75,8 @@ var kinds = []kind{
 	podGroups("scheduling.x-k8s.io", "v1alpha1", func(s *State) any { return &s.PodGroups.Plugins }),
 	podGroups("scheduling.volcano.sh", "v1beta1", func(s *State) any { return &s.PodGroups.Volcano }),
 	podGroups("scheduling.run.ai", "v2alpha2", func(s *State) any { return &s.PodGroups.KAI }),
+	{name: "Workload.kueue.x-k8s.io", wire: "Workload", resource: schema.GroupVersionResource{Group: "kueue.x-k8s.io", Version: "v1beta1", Resource: "workloads"},
+		namespaced: true, optional: true, custom: true, discovered: true, list: func(s *State) any { return &s.QueuedWorkloads }},
 }
 
 // podGroups is the PodGroup of one API group: four have a kind of that name.
@@ -108,6 +110,7 @@ func (k *kind) decode(apiVersion string, data []byte) (Object, error) {
 	if obj, old, err := k.decodeOld(apiVersion, data); old {
 		if err == nil {
 			obj.GetObjectKind().SetGroupVersionKind(k.resource.GroupVersion().WithKind(k.name))
+			defaultRequests(obj)
 		}
 		return obj, err
 	}
@@ -127,6 +130,7 @@ func (k *kind) decode(apiVersion string, data []byte) (Object, error) {
 	if k.name == "Event" {
 		completeEvent(obj.(*corev1.Event), data)
 	}
+	defaultRequests(obj)
 	return obj, nil
 }
 

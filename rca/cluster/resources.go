@@ -164,3 +164,36 @@ func (k *kind) decodeOld(apiVersion string, data []byte) (Object, bool, error) {
 	}
 	return o.(Object), true, nil
 }
+
+// defaultRequests fills in what the API server would have (SetDefaults_ExactDeviceRequest
+// and SetDefaults_DeviceSubRequest of resource.k8s.io/v1): a dump may hold manifests, and
+// the scheduler's code knows no request without a mode.
+func defaultRequests(o Object) {
+	var devices *resourcev1.DeviceClaim
+	switch t := o.(type) {
+	case *resourcev1.ResourceClaim:
+		devices = &t.Spec.Devices
+	case *resourcev1.ResourceClaimTemplate:
+		devices = &t.Spec.Spec.Devices
+	default:
+		return
+	}
+	for i := range devices.Requests {
+		r := &devices.Requests[i]
+		if r.Exactly != nil {
+			defaultCount(&r.Exactly.AllocationMode, &r.Exactly.Count)
+		}
+		for k := range r.FirstAvailable {
+			defaultCount(&r.FirstAvailable[k].AllocationMode, &r.FirstAvailable[k].Count)
+		}
+	}
+}
+
+func defaultCount(mode *resourcev1.DeviceAllocationMode, count *int64) {
+	if *mode == "" {
+		*mode = resourcev1.DeviceAllocationModeExactCount
+	}
+	if *mode == resourcev1.DeviceAllocationModeExactCount && *count == 0 {
+		*count = 1
+	}
+}

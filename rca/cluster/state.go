@@ -60,6 +60,8 @@ type State struct {
 	Remediations []json.RawMessage
 	// PodGroups are gangs, by whose kind they are.
 	PodGroups PodGroups
+	// QueuedWorkloads are Kueue's Workloads: what a queue has admitted or not, and why.
+	QueuedWorkloads []*unstructured.Unstructured
 	// Geometries by node name: as probes reported them, else as the DRA driver's
 	// ResourceSlices tell.
 	Geometries map[string]*nodeprobe.NodeGeometry

@@ -19,7 +19,9 @@ import (
 	schedulerplugins "k8s.io/kubernetes/pkg/scheduler/framework/plugins"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultpreemption"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/dynamicresources"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/feature"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodevolumelimits"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/tainttoleration"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
 	"k8s.io/kubernetes/pkg/scheduler/util/assumecache"
@@ -80,7 +82,9 @@ func (p *plugins) make(ctx context.Context, shared fwk.SharedLister, client *fak
 	}
 	made := map[string]fwk.Plugin{}
 	registry := frameworkruntime.Registry{}
-	for name, factory := range schedulerplugins.NewInTreeRegistry() {
+	known := schedulerplugins.NewInTreeRegistry()
+	comparing(known)
+	for name, factory := range known {
 		registry[name] = func(ctx context.Context, args runtime.Object, h fwk.Handle) (fwk.Plugin, error) {
 			plugin, err := factory(ctx, args, h)
 			made[name] = plugin
@@ -108,6 +112,12 @@ func (p *plugins) make(ctx context.Context, shared fwk.SharedLister, client *fak
 		return nil, nil, err
 	}
 	return made, f.ListPlugins(), nil
+}
+
+// comparing has tolerations with the operators Gt and Lt judged as the cluster does that
+// took them: its gate is on, or they could not have been written. Others are not concerned.
+func comparing(known frameworkruntime.Registry) {
+	known[tainttoleration.Name] = frameworkruntime.FactoryAdapter(feature.Features{EnableTaintTolerationComparisonOperators: true}, tainttoleration.New)
 }
 
 func (p *plugins) resources(ctx context.Context) (fwk.SharedDRAManager, error) {

@@ -85,10 +85,11 @@ func (c *ControlPlane) AddNodeObject(tb testing.TB, n *corev1.Node) {
 	}
 }
 
-// Ready says whether a node's kubelet calls it ready.
+// Ready is false for a node that is said not to be; of one of which nothing is said the
+// simulated kubelet makes a ready one.
 func Ready(n *corev1.Node) bool {
-	return slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
-		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	return !slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue
 	})
 }
 

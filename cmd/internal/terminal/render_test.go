@@ -72,7 +72,7 @@ func allOneG() rca.Diagnosis {
 				Proof:   rca.Proof{Verdict: rca.Schedules, Why: "the scheduler's filters accept gpu-node-1 on a copy of the cluster; each evicted pod was placed again"}},
 			{ID: 2, Kind: rca.AddToleration, Title: "tolerate gpu=reserved:NoSchedule and repartition gpu-node-2/GPU 1 to all-balanced, which evicts a bare pod", Automatic: true,
 				Cost: rca.Cost{Evictions: make([]rca.PodName, 1), Minutes: 4}, Risk: "high", Mechanism: rca.MIGManager, HardwareEvictions: new(1),
-				Proof: rca.Proof{Verdict: rca.Schedules, Why: "the scheduler's filters accept gpu-node-2 on a copy of the cluster; 1 of 1 evicted pods have no controller and do not come back"}},
+				Proof: rca.Proof{Verdict: rca.Schedules, Why: "the scheduler's filters accept gpu-node-2 on a copy of the cluster; victims that do not come back, having no controller: 1 of 1"}},
 			{ID: 3, Kind: rca.Wait, Title: "wait for etl to end", Cost: rca.Cost{Minutes: 35}, Risk: "none",
 				Proof: rca.Proof{Verdict: rca.Waits, Why: "accepted on a copy once etl has ended"}, Commands: []string{"kubectl wait job/etl --for=condition=complete"}},
 			{ID: 4, Title: "never shown"},
