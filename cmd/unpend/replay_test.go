@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -39,6 +41,10 @@ type replay struct {
 // partedConfig is where MIG manager reads its entries, where a scenario has it.
 const partedConfig = "default-mig-parted-config"
 
+// replays is how many scenarios are live at the same time, each on a control plane of its
+// own: most of their time they wait for controllers.
+const replays = 2
+
 // TestScenariosReplayed holds every scenario, live, to the want.yaml that it meets
 // as a dump.
 func TestScenariosReplayed(t *testing.T) {
@@ -49,42 +55,62 @@ func TestScenariosReplayed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := controlplane.Start(t)
-	c.InstallCRDs(t, crds)
-	replayed, applied := 0, 0
-	for _, dir := range dirs {
-		w := readWant(t, dir.Name())
-		if _, recorded := liveScenarios()[dir.Name()]; recorded || w.Offline != "" {
-			continue // made live by a test of its own, or cannot be, and says why
-		}
-		replayed++
-		t.Run(dir.Name(), func(t *testing.T) {
-			st, err := cluster.FromFiles([]string{filepath.Join(scenarios, dir.Name())}, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			r := &replay{c: c, st: st, shift: time.Since(st.Now)}
-			r.make(t)
-			r.measured(t, dir.Name())
-			w.Unread = nil // a dump lacks other kinds than a cluster
-			d := why(t, append(r.flags, "-A", "--kubeconfig", c.Kubeconfig())...)
-			w.check(t, d)
-			// What is possible only changes with the first fresh report.
-			mends := w.Fix.Verdict == rca.Unproven && d.Fixes[0].Automatic // a node, and says that it schedules nobody
-			restarts := w.Fix.Verdict == rca.Waits && d.Fixes[0].Kind == rca.RestartDevicePlugin && d.Fixes[0].Automatic
-			if (w.Fix.Verdict == rca.Schedules || mends || restarts) && w.Certainty != rca.Possible && r.applies(d) && !t.Failed() {
-				applied++
-				if mends {
-					r.mend(t, d)
-				} else if d.Fixes[0].Automatic {
-					r.apply(t, d)
-				} else {
-					r.byHand(t, d)
-				}
+	var all sync.WaitGroup
+	var replayed, applied atomic.Int32
+	next := make(chan string)
+	for range replays {
+		c := controlplane.Start(t)
+		c.InstallCRDs(t, crds)
+		all.Go(func() {
+			for name := range next {
+				t.Run(name, func(t *testing.T) {
+					if replayed.Add(1); replayScenario(t, c, name) {
+						applied.Add(1)
+					}
+				})
 			}
 		})
 	}
-	t.Logf("%d scenarios replayed, %d of them applied", replayed, applied)
+	for _, dir := range dirs {
+		if _, recorded := liveScenarios()[dir.Name()]; !recorded && readWant(t, dir.Name()).Offline == "" {
+			next <- dir.Name() // the others are made live by a test of their own, or cannot be, and say why
+		}
+	}
+	close(next)
+	all.Wait()
+	t.Logf("%d scenarios replayed, %d of them applied", replayed.Load(), applied.Load())
+}
+
+// replayScenario makes a scenario live, asks why, and applies the first fix where that
+// can be; it says whether it did.
+func replayScenario(t *testing.T, c *controlplane.ControlPlane, name string) (applied bool) {
+	t.Helper()
+	w := readWant(t, name)
+	st, err := cluster.FromFiles([]string{filepath.Join(scenarios, name)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &replay{c: c, st: st, shift: time.Since(st.Now)}
+	r.make(t)
+	r.measured(t, name)
+	w.Unread = nil // a dump lacks other kinds than a cluster
+	d := why(t, append(r.flags, "-A", "--kubeconfig", c.Kubeconfig())...)
+	w.check(t, d)
+	// What is possible only changes with the first fresh report.
+	mends := w.Fix.Verdict == rca.Unproven && d.Fixes[0].Automatic // a node, and says that it schedules nobody
+	restarts := w.Fix.Verdict == rca.Waits && d.Fixes[0].Kind == rca.RestartDevicePlugin && d.Fixes[0].Automatic
+	if t.Failed() || w.Certainty == rca.Possible || !r.applies(d) || w.Fix.Verdict != rca.Schedules && !mends && !restarts {
+		return false
+	}
+	switch {
+	case mends:
+		r.mend(t, d)
+	case d.Fixes[0].Automatic:
+		r.apply(t, d)
+	default:
+		r.byHand(t, d)
+	}
+	return true
 }
 
 // apply approves the first fix: what is proved to schedule has to run, with the
