@@ -19,6 +19,7 @@ type candidate struct {
 	// stranded counts the victims that found no place on the copy.
 	stranded int
 	keeps    bool    // gives what was asked
+	less     int64   // how many devices fewer than asked it gives
 	beside   bool    // offered whatever is done on the nodes
 	removes  CauseID // the cause its most disruptive change removes
 	failures int     // in how many percent of past uses such a fix did not help
@@ -58,6 +59,7 @@ func (c *Case) weigh(f *candidate, n *nodeView, set []change) {
 		ch := &set[i]
 		f.fix.Automatic = f.fix.Automatic && !ch.manual
 		f.fix.Cost.Minutes += ch.minutes
+		f.less += ch.less
 		f.keeps = f.keeps && ch.kind != ChangeRequest && ch.kind != FixClaim
 		if ch.kind == Wait {
 			continue
@@ -172,8 +174,8 @@ func (c *Case) pointless(n *nodeView, sets [][]change, ch *change) bool {
 }
 
 // order sorts fixes: schedules first · those that give what was asked · automatic ·
-// those whose victims all find a place · victim cost · nodes · minutes · what failed less
-// often · catalogue order. Refuted ones would come last.
+// those whose victims all find a place · victim cost · those that give more of what was
+// asked · nodes · minutes · what failed less often · catalogue order. Refuted ones would come last.
 // Without judged the verdict, which candidates do not have yet, is left out.
 func (f *candidate) order(g *candidate, judged bool) int {
 	verdicts := []Verdict{Schedules, "", Waits, Unproven, Refuted}
@@ -191,6 +193,7 @@ func (f *candidate) order(g *candidate, judged bool) int {
 		rank(f.fix.Automatic)-rank(g.fix.Automatic),
 		stranding,
 		f.cost.compare(g.cost),
+		cmp.Compare(f.less, g.less),
 		len(f.fix.Cost.Nodes)-len(g.fix.Cost.Nodes),
 		f.fix.Cost.Minutes-g.fix.Cost.Minutes,
 		f.failures-g.failures,

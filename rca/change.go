@@ -30,6 +30,9 @@ type change struct {
 	// are weighed for each that is shown, so it is asked for those alone.
 	detail func(*change)
 
+	// less is how many devices of those asked the pod does without.
+	less int64
+
 	title    string
 	minutes  int
 	risk     string

@@ -162,17 +162,3 @@ func reboot(n *nodeView) change {
 		untestable: "a reboot cannot be tried on a copy",
 		commands:   []string{"kubectl drain " + n.Name + " --ignore-daemonsets --delete-emptydir-data", "# reboot the machine, then:", "kubectl uncordon " + n.Name}}
 }
-
-// fewerGPUs asks for as many whole GPUs as the node has.
-func (c *Case) fewerGPUs(n *nodeView) []change {
-	var out []change
-	for _, a := range c.asks {
-		has := n.allocatable(a.resource)
-		if a.profile != "" || has == 0 || has >= a.count {
-			continue
-		}
-		title := fmt.Sprintf("ask %d instead of %d %s (less than asked)", has, a.count, a.resource)
-		out = append(out, c.changeRequest(GPURequestTooLarge, title, map[corev1.ResourceName]*resource.Quantity{a.resource: resource.NewQuantity(has, resource.DecimalSI)}))
-	}
-	return out
-}

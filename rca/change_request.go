@@ -37,30 +37,9 @@ func (c *Case) changeGPURequest(n *nodeView, cause CauseID, a ask) []change {
 			out[i] = known
 			continue
 		}
-		out[i] = c.changeRequest(cause, title, map[corev1.ResourceName]*resource.Quantity{
-			a.resource: nil, name: resource.NewQuantity(a.count, resource.DecimalSI)})
+		out[i] = c.changeRequest(cause, title, askOther(a.resource, name))
 	}
 	return out
-}
-
-// fewerInstances asks for as many of the profile as the node has free, where more are
-// asked than all of its GPUs could ever have.
-func (c *Case) fewerInstances(n *nodeView, cause CauseID, a ask) []change {
-	free := n.free(a.resource)
-	if a.profile == "" || len(n.gpus) == 0 || free.Sign() <= 0 || free.Value() >= a.count {
-		return nil
-	}
-	most := 0
-	for _, g := range n.gpus {
-		if p, has := g.Grid.Profile(a.profile); has {
-			most += p.Max
-		}
-	}
-	if int64(most) >= a.count {
-		return nil
-	}
-	title := fmt.Sprintf("ask %d instead of %d %s (less than asked)", free.Value(), a.count, a.resource)
-	return []change{c.changeRequest(cause, title, map[corev1.ResourceName]*resource.Quantity{a.resource: &free})}
 }
 
 // real says whether a node has what it offers: what its device plugin still counts of a
@@ -155,55 +134,63 @@ func (c *Case) lowerRequest(n *nodeView, lack deficits, fits bool) (change, bool
 			return change{}, false
 		}
 	}
-	edits := map[corev1.ResourceName]*resource.Quantity{}
+	most := corev1.ResourceList{}
 	var texts []string
 	for name := range lack {
 		free := n.free(name)
 		if free.Sign() <= 0 {
 			return change{}, false
 		}
-		edits[name] = &free
+		most[name] = free
 		texts = append(texts, fmt.Sprintf("%s %s", free.String(), name))
 	}
-	if len(edits) == 0 {
+	if len(most) == 0 {
 		return change{}, false
 	}
 	slices.Sort(texts)
-	return c.changeRequest(HostResourcesShort, "ask for "+strings.Join(texts, ", ")+" (less than asked)", edits), true
+	return c.changeRequest(HostResourcesShort, "ask for "+strings.Join(texts, ", ")+" (less than asked)", askAtMost(most)), true
 }
 
-// changeRequest replaces requests and limits in the containers that have them;
-// a nil quantity removes the resource.
-func (c *Case) changeRequest(cause CauseID, title string, edits map[corev1.ResourceName]*resource.Quantity) change {
+// changeRequest edits what each of the containers asks, those of init too.
+func (c *Case) changeRequest(cause CauseID, title string, edit func(*corev1.ResourceRequirements)) change {
 	return c.once(title, func(title string) change {
 		return c.editContainers(change{kind: ChangeRequest, cause: cause, minutes: 1, risk: "medium", title: title + " in " + c.workloadName()}, func(containers []corev1.Container) {
 			for i := range containers {
-				editResources(&containers[i].Resources, edits)
+				edit(&containers[i].Resources)
 			}
 		})
 	})
 }
 
-// editContainers completes a change of the workload's containers.
+// editContainers completes a change of the workload's containers; edit is called with
+// them, and with those of init.
 func (c *Case) editContainers(ch change, edit func([]corev1.Container)) change {
-	ch.pod = func(p *corev1.Pod) { edit(p.Spec.Containers) }
+	ch.pod = func(p *corev1.Pod) {
+		edit(p.Spec.Containers)
+		edit(p.Spec.InitContainers)
+	}
 	spec := c.template()
 	if spec == nil {
 		spec = &c.Pod.Spec
 	}
-	containers := slices.Clone(spec.Containers)
-	for i := range containers {
-		containers[i] = *containers[i].DeepCopy()
-	}
-	edit(containers)
-	var patch []map[string]any
-	for i, k := range containers {
-		was, is := spec.Containers[i].Resources, k.Resources
-		if resources := listsPatch(was, is); len(resources) > 0 {
-			patch = append(patch, map[string]any{"name": k.Name, "resources": resources})
+	patch := map[string]any{}
+	for key, was := range map[string][]corev1.Container{"containers": spec.Containers, "initContainers": spec.InitContainers} {
+		is := make([]corev1.Container, len(was))
+		for i := range was {
+			is[i] = *was[i].DeepCopy()
+		}
+		edit(is)
+		var edited []map[string]any
+		for i, k := range is {
+			if resources := listsPatch(was[i].Resources, k.Resources); len(resources) > 0 {
+				edited = append(edited, map[string]any{"name": k.Name, "resources": resources})
+			}
+		}
+		if len(edited) > 0 {
+			patch[key] = edited
 		}
 	}
-	c.editTemplate(&ch, map[string]any{"containers": patch}, false)
+	c.editTemplate(&ch, patch, false)
 	return ch
 }
 
@@ -229,32 +216,51 @@ func listsPatch(was, is corev1.ResourceRequirements) map[string]any {
 	return out
 }
 
-func editResources(r *corev1.ResourceRequirements, edits map[corev1.ResourceName]*resource.Quantity) {
-	touched := false
-	for name := range edits {
-		_, inRequests := r.Requests[name]
-		_, inLimits := r.Limits[name]
-		touched = touched || inRequests || inLimits
-	}
-	if !touched {
-		return
-	}
-	for name, q := range edits {
-		extended := strings.HasPrefix(string(name), "nvidia.com/")
-		if q == nil {
-			delete(r.Requests, name)
-			delete(r.Limits, name)
-			continue
-		}
-		if r.Requests == nil {
-			r.Requests = corev1.ResourceList{}
-		}
-		r.Requests[name] = *q
-		if _, ok := r.Limits[name]; ok || extended {
-			if r.Limits == nil {
-				r.Limits = corev1.ResourceList{}
+// askAtMost lowers, and raises nothing.
+func askAtMost(most corev1.ResourceList) func(*corev1.ResourceRequirements) {
+	return func(r *corev1.ResourceRequirements) {
+		for name, q := range most {
+			if own := asked(r, name); own.Cmp(q) > 0 {
+				setResource(r, name, q)
 			}
-			r.Limits[name] = *q
 		}
+	}
+}
+
+// askOther asks as many of another GPU resource instead, on top of what is asked of it
+// already.
+func askOther(from, to corev1.ResourceName) func(*corev1.ResourceRequirements) {
+	return func(r *corev1.ResourceRequirements) {
+		q := asked(r, from)
+		if q.IsZero() {
+			return
+		}
+		delete(r.Requests, from)
+		delete(r.Limits, from)
+		q.Add(asked(r, to))
+		setResource(r, to, q)
+	}
+}
+
+// asked is what a container asks: its request, for which its limit stands in.
+func asked(r *corev1.ResourceRequirements, name corev1.ResourceName) resource.Quantity {
+	if q, ok := r.Requests[name]; ok {
+		return q.DeepCopy()
+	}
+	return r.Limits[name].DeepCopy()
+}
+
+// setResource writes the request, and the limit where there is one or, of devices, has
+// to be.
+func setResource(r *corev1.ResourceRequirements, name corev1.ResourceName, q resource.Quantity) {
+	if r.Requests == nil {
+		r.Requests = corev1.ResourceList{}
+	}
+	r.Requests[name] = q
+	if _, ok := r.Limits[name]; ok || strings.HasPrefix(string(name), "nvidia.com/") {
+		if r.Limits == nil {
+			r.Limits = corev1.ResourceList{}
+		}
+		r.Limits[name] = q
 	}
 }

@@ -51,6 +51,9 @@ func (c *Case) resourceChanges(n *nodeView, causes []CauseID, sets [][]change) [
 				}
 			}
 		}
+		if slices.Contains(causes, MIGProfileUnsupported) {
+			out = append(out, c.nearestInstead(n, a, sets)...)
+		}
 		for _, ch := range c.changeGPURequest(n, root, a) {
 			out = append(out, []change{ch})
 		}
@@ -159,7 +162,7 @@ func (c *Case) deadline(holders []*corev1.Pod) int {
 // repartition gives the node another layout, with the evictions that the pod's
 // other requests need beside it.
 func (c *Case) repartition(n *nodeView, cause CauseID, a ask, r relayout, sets [][]change) ([]change, bool) {
-	rest, ok := c.deficitsAfter(n, r)
+	rest, ok := c.deficitsBeside(n, a, r)
 	if !ok {
 		return nil, false
 	}
@@ -174,11 +177,25 @@ func (c *Case) repartition(n *nodeView, cause CauseID, a ask, r relayout, sets [
 	if len(rest) == 0 {
 		return []change{ch}, true
 	}
-	victims, ok := c.cheapest(n, rest)
+	victims, ok := c.cheapestOf(n, rest, func(p *corev1.Pod) bool { return !slices.Contains(r.victims, p) })
 	if !ok {
 		return nil, false
 	}
-	return []change{c.evict(n, HostResourcesShort, victims), ch}, true
+	return []change{c.evict(n, c.heldBeside(rest), victims), ch}, true
+}
+
+// heldBeside is the cause that others than the victims of another layout leave for.
+func (c *Case) heldBeside(rest deficits) CauseID {
+	for _, b := range c.asks {
+		switch {
+		case rest[b.resource] == 0:
+		case b.profile == "":
+			return GPUsInUse
+		default:
+			return MIGInstancesInUse
+		}
+	}
+	return HostResourcesShort
 }
 
 // describe completes what repartitions a node.
@@ -251,6 +268,40 @@ func (c *Case) deficitsAfter(n *nodeView, r relayout) (deficits, bool) {
 		}
 	}
 	return lack, ok
+}
+
+// deficitsBeside is deficitsAfter with what else the pod asks of GPUs than what the other
+// layout is for; false where too few of it are there then, whoever leaves.
+func (c *Case) deficitsBeside(n *nodeView, a ask, r relayout) (deficits, bool) {
+	rest, ok := c.deficitsAfter(n, r)
+	if !ok || len(c.asks) == 1 {
+		return rest, ok
+	}
+	if rest == nil {
+		rest = deficits{}
+	}
+	after := r.after(n)
+	for _, b := range c.asks {
+		if b.resource == a.resource {
+			continue
+		}
+		has, anew := after[b.resource]
+		if !anew {
+			has = n.Status.Allocatable[b.resource]
+		}
+		if has.Value() < b.count {
+			return nil, false
+		}
+		lack := n.heldOf(b.resource) + b.count - has.Value()
+		for _, p := range r.victims {
+			q := n.requests[p][b.resource]
+			lack -= q.Value()
+		}
+		if lack > 0 {
+			rest[b.resource] = 1000 * lack
+		}
+	}
+	return rest, true
 }
 
 func podList(pods []*corev1.Pod) string {

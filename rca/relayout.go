@@ -179,7 +179,7 @@ func (c *Case) jointRelayout(n *nodeView, a ask, into *corev1.ConfigMap) (relayo
 // whether the request fits afterwards; held is how many of what is asked pods hold now.
 func (c *Case) relayout(n *nodeView, a ask, held int64, how remake) (relayout, bool) {
 	left := how.made[a.profile]
-	if left < a.count {
+	if left < a.count || len(c.asks) > 1 && !how.makesAll(c.asks) {
 		return relayout{}, false // whoever leaves
 	}
 	r, ok := c.remakes(n, how)
@@ -191,6 +191,11 @@ func (c *Case) relayout(n *nodeView, a ask, held int64, how remake) (relayout, b
 		left += q.Value()
 	}
 	return r, left >= a.count+held
+}
+
+// makesAll says whether the layouts have as many as are asked of each profile.
+func (r remake) makesAll(asks []ask) bool {
+	return !slices.ContainsFunc(asks, func(a ask) bool { return a.profile != "" && r.made[a.profile] < a.count })
 }
 
 // remakes works out who must leave for what is re-made; false when nothing is, when

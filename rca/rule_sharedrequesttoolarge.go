@@ -44,5 +44,5 @@ func (c *Case) oneShare() []change {
 	}
 	a := named[0]
 	title := fmt.Sprintf("ask 1 instead of %d %s", a.count, a.resource)
-	return []change{c.changeRequest(SharedRequestTooLarge, title, map[corev1.ResourceName]*resource.Quantity{a.resource: resource.NewQuantity(1, resource.DecimalSI)})}
+	return []change{c.changeRequest(SharedRequestTooLarge, title, askAtMost(corev1.ResourceList{a.resource: *resource.NewQuantity(1, resource.DecimalSI)}))}
 }

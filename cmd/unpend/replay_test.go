@@ -38,6 +38,9 @@ type replay struct {
 	flags []string // that why and approve need besides
 }
 
+// partedConfig is where MIG manager reads its entries, where a scenario has it.
+const partedConfig = "default-mig-parted-config"
+
 // replays is how many scenarios are live at the same time, each on a control plane of its
 // own: most of their time they wait for controllers.
 const replays = 2
@@ -143,7 +146,11 @@ func (r *replay) mend(t *testing.T, d rca.Diagnosis) {
 func (r *replay) carryOut(t *testing.T, d rca.Diagnosis) string {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	stack := sim.New(r.c.Client(), r.c.Dynamic(), sim.Options{Now: time.Now, Logger: slog.New(slog.DiscardHandler), Apply: 200 * time.Millisecond})
+	options := sim.Options{Now: time.Now, Logger: slog.New(slog.DiscardHandler), Apply: 200 * time.Millisecond}
+	if slices.ContainsFunc(r.st.ConfigMaps, func(cm *corev1.ConfigMap) bool { return cm.Namespace == operatorNamespace && cm.Name == partedConfig }) {
+		options.Namespace, options.ConfigMap = operatorNamespace, partedConfig
+	}
+	stack := sim.New(r.c.Client(), r.c.Dynamic(), options)
 	for _, stuck := range d.Causes[0].Nodes {
 		stack.SetFaults(stuck, sim.Faults{GiveUp: d.Causes[0].ID == rca.MIGConfigStuck})
 	}

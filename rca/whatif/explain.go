@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -98,7 +99,18 @@ func blockersOf(plugin string, status *fwk.Status) []Blocker {
 	for i, r := range reasons {
 		out[i] = Blocker{plugin, r, unresolvable}
 	}
+	if len(out) > 1 && plugin == "NodeResourcesFit" {
+		sortExtended(out)
+	}
 	return out
+}
+
+// sortExtended puts extended resources, which noderesources/fit.go names behind the others
+// in the order of a map, in that of their names.
+func sortExtended(short []Blocker) {
+	if i := slices.IndexFunc(short, func(b Blocker) bool { return strings.Contains(b.Reason, "/") }); i >= 0 {
+		slices.SortFunc(short[i:], func(a, b Blocker) int { return strings.Compare(a.Reason, b.Reason) })
+	}
 }
 
 // Explain gives every blocker of every node: each plugin is asked, also after

@@ -109,6 +109,21 @@ func TestExplainNamesEveryNodeAndBlocker(t *testing.T) {
 	}
 }
 
+// Extended resources are named in one order, whatever that of the plugin's map.
+func TestExplainNamesExtendedResourcesInOrder(t *testing.T) {
+	p := pod("train", 4, 0)
+	want := []Blocker{{"NodeResourcesFit", "Insufficient cpu", true}}
+	for i := range 8 {
+		name := fmt.Sprintf("example.com/device-%d", i)
+		p.Spec.Containers[0].Resources.Limits[corev1.ResourceName(name)] = resource.MustParse("1")
+		want = append(want, Blocker{"NodeResourcesFit", "Insufficient " + name, true})
+	}
+	got := explain(t, snapshot(t, Objects{Nodes: []*corev1.Node{node("small", 2, 0)}}), p)
+	if len(got.Nodes) != 1 || !slices.Equal(got.Nodes[0].Blockers, want) {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
 // An ended context is an error, never an answer.
 func TestAnEndedContextGivesNoAnswer(t *testing.T) {
 	s := snapshot(t, Objects{Nodes: []*corev1.Node{node("a", 8, 1)}})
