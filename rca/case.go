@@ -48,8 +48,6 @@ type Case struct {
 	own []PodRule
 	// requests are the changes of the workload worked out so far, by title.
 	requests map[string]change
-	// instead are the case as it would be by such a change, by title.
-	instead map[string]*Case
 	// missed are the labels that do not match so far, by what nodes have of those that
 	// the pod speaks of; labelKey is for writing that down.
 	missed   map[string]*missed

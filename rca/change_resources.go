@@ -51,9 +51,6 @@ func (c *Case) resourceChanges(n *nodeView, causes []CauseID, sets [][]change) [
 				}
 			}
 		}
-		if slices.Contains(causes, MIGProfileUnsupported) {
-			out = append(out, c.nearestInstead(n, a, sets)...)
-		}
 		for _, ch := range c.changeGPURequest(n, root, a) {
 			out = append(out, []change{ch})
 		}
