@@ -62,12 +62,14 @@ type gpuSize struct{ memory, compute int }
 
 func (s gpuSize) order() int { return s.memory*10 + s.compute }
 
-// lost says what a request has no more once the other is asked for instead.
+// lost says what a request has no more once the other is asked for instead. Names of
+// profiles round: 7g.79gb and 7g.80gb are one device to two drivers.
 func (s gpuSize) lost(other gpuSize) string {
+	lessMemory := other.memory*50 < s.memory*49
 	switch {
-	case other.memory < s.memory && other.compute < s.compute:
+	case lessMemory && other.compute < s.compute:
 		return " (less memory and compute)"
-	case other.memory < s.memory:
+	case lessMemory:
 		return " (less memory)"
 	case other.compute < s.compute:
 		return " (less compute)"

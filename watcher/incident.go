@@ -168,15 +168,24 @@ func refused(s corev1.PodStatus) bool {
 
 // Requests is what one pod asks for, as canonical quantities by resource name.
 func Requests(pod *corev1.Pod) map[string]string {
+	p := *pod
+	p.Spec.Containers, p.Spec.InitContainers = asking(p.Spec.Containers), asking(p.Spec.InitContainers)
 	out := map[string]string{}
-	for name, q := range resource.PodRequests(pod, resource.PodResourcesOptions{}) {
+	for name, q := range resource.PodRequests(&p, resource.PodResourcesOptions{}) {
 		out[string(name)] = q.String()
 	}
-	for _, c := range pod.Spec.Containers { // limits stand in for requests that were left out
-		for name, q := range c.Resources.Limits {
-			if _, ok := out[string(name)]; !ok {
-				out[string(name)] = q.String()
-			}
+	return out
+}
+
+// asking has limits stand in for requests that were left out, as the API server does: a
+// dump may hold a manifest.
+func asking(containers []corev1.Container) []corev1.Container {
+	out := slices.Clone(containers)
+	for i := range out {
+		if r := &out[i].Resources; len(r.Limits) > 0 {
+			requests := maps.Clone(r.Limits)
+			maps.Copy(requests, r.Requests)
+			r.Requests = requests
 		}
 	}
 	return out

@@ -253,3 +253,24 @@ func TestNewerComparesNumbers(t *testing.T) {
 		}
 	}
 }
+
+// A manifest that leaves requests out asks its limits, of each container, as what the API
+// server makes of it does.
+func TestLimitsStandInForRequests(t *testing.T) {
+	ask := func(name string, requests, limits corev1.ResourceList) corev1.Container {
+		return corev1.Container{Name: name, Resources: corev1.ResourceRequirements{Requests: requests, Limits: limits}}
+	}
+	gpus := func(n int64) corev1.ResourceList {
+		return corev1.ResourceList{"nvidia.com/gpu": *resource.NewQuantity(n, resource.DecimalSI)}
+	}
+	pod := &corev1.Pod{Spec: corev1.PodSpec{
+		Containers:     []corev1.Container{ask("a", nil, gpus(2)), ask("b", corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}, gpus(6)), ask("c", nil, nil)},
+		InitContainers: []corev1.Container{ask("before", nil, gpus(4))},
+	}}
+	if got, want := Requests(pod), map[string]string{"nvidia.com/gpu": "8", "cpu": "1"}; !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	if r := pod.Spec.Containers[0].Resources.Requests; r != nil {
+		t.Errorf("the pod's own requests are %v now", r)
+	}
+}
