@@ -3,7 +3,6 @@ package rca
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -77,8 +76,6 @@ func (s gpuSize) lost(other gpuSize) string {
 	return ""
 }
 
-var profileName = regexp.MustCompile(`^(\d{1,3})g\.(\d{1,4})gb`)
-
 // sizes says how to compare the node's GPU resources with what is asked: by slices,
 // which the board has in common, unless the profile is of another board.
 func (n *nodeView) sizes(a ask) func(corev1.ResourceName) gpuSize {
@@ -91,8 +88,8 @@ func (n *nodeView) sizes(a ask) func(corev1.ResourceName) gpuSize {
 			profile, mig = single, true
 		}
 		if mig && foreign {
-			if m := profileName.FindStringSubmatch(profile); m != nil {
-				return gpuSize{memory: atoi(m[2]), compute: atoi(m[1])}
+			if compute, memory, _, ok := readProfile(profile); ok {
+				return gpuSize{memory, compute}
 			}
 		}
 		for _, p := range profiles {
