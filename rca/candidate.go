@@ -175,7 +175,8 @@ func (c *Case) pointless(n *nodeView, sets [][]change, ch *change) bool {
 
 // order sorts fixes: schedules first · those that give what was asked · automatic ·
 // those whose victims all find a place · victim cost · those that give more of what was
-// asked · nodes · minutes · what failed less often · catalogue order. Refuted ones would come last.
+// asked · nodes · minutes · what failed less often · catalogue order. Refuted ones would
+// come last.
 // Without judged the verdict, which candidates do not have yet, is left out.
 func (f *candidate) order(g *candidate, judged bool) int {
 	verdicts := []Verdict{Schedules, "", Waits, Unproven, Refuted}

@@ -113,8 +113,8 @@ func (n *nodeView) singleProfile() string {
 
 func abs(n int) int { return max(n, -n) }
 
-// lowerRequest asks for as much CPU, memory and ephemeral storage as the node has free, when that
-// is all it is short of.
+// lowerRequest asks for as much CPU, memory and ephemeral storage as the node has free,
+// when that is all it is short of.
 func (c *Case) lowerRequest(n *nodeView, lack deficits, fits bool) (change, bool) {
 	if !fits {
 		lack = deficits{}

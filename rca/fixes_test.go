@@ -29,6 +29,7 @@ func TestOrderOfFixes(t *testing.T) {
 		{"later in the catalogue", good(func(f *candidate) { f.fix.Kind = RepartitionGPU })},
 		{"more minutes", good(func(f *candidate) { f.fix.Cost.Minutes = 2 })},
 		{"more nodes", good(func(f *candidate) { f.fix.Cost.Nodes = []string{"a", "b"} })},
+		{"fewer devices than asked", good(func(f *candidate) { f.less = 1 })},
 		{"more work lost", good(func(f *candidate) { f.cost = victimCost{lost: time.Minute} })},
 		{"more victims", good(func(f *candidate) { f.cost = victimCost{number: 1} })},
 		{"higher sum", good(func(f *candidate) { f.cost = victimCost{sum: 1} })},
