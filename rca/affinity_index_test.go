@@ -41,10 +41,11 @@ func affinityAllocs(t *testing.T, nodes int) float64 {
 	defer done()
 	incident := watcher.Group(st.Pods, st.Owner)[0]
 	return testing.AllocsPerRun(2, func() {
-		c, err := w.open(incident)
+		k, err := openCase(newLedger(w), incident)
 		if err != nil {
 			t.Fatal(err)
 		}
+		c := NewBench(k, nil)
 		changes := 0
 		for _, n := range w.sortedNodes() {
 			changes += len(c.resolveAffinity(n)) + len(c.loosenSpread(n))

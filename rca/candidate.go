@@ -31,7 +31,7 @@ func (f *candidate) better(b *candidate) bool {
 	return f.stranded < b.stranded && (f.stranded == 0 && f.fix.Proof.Verdict == b.fix.Proof.Verdict || b.order(f, false) == 0)
 }
 
-func (c *Case) candidate(n *nodeView, set []change) *candidate {
+func (c *finder) candidate(n *nodeView, set []change) *candidate {
 	f := &candidate{}
 	c.weigh(f, n, set)
 	f.fix.Mechanism, f.fix.Risk, f.fix.Steps, f.fix.Commands = None, "none", []string{}, []string{}
@@ -51,7 +51,7 @@ func (c *Case) candidate(n *nodeView, set []change) *candidate {
 }
 
 // weigh fills in what a candidate is ordered by.
-func (c *Case) weigh(f *candidate, n *nodeView, set []change) {
+func (c *finder) weigh(f *candidate, n *nodeView, set []change) {
 	f.node, f.changes, f.keeps, f.fix.Automatic, f.fix.Cost.Nodes = n, set, true, true, []string{}
 	touches := false
 	var cost *victimCost
@@ -103,7 +103,7 @@ func touched(n *nodeView, victims []*corev1.Pod) []string {
 }
 
 // detail writes out what is done, for the fixes that are shown.
-func (f *candidate) detail(c *Case) {
+func (f *candidate) detail(c *Bench) {
 	f.fix.Cost.Evictions = make([]PodName, len(f.victims))
 	for i, v := range f.victims {
 		f.fix.Cost.Evictions[i] = PodName{v.Namespace, v.Name}
@@ -142,12 +142,12 @@ func kindsKey(set []change, more FixKind) string {
 
 // enough says whether so many candidates of the kinds cost nobody anything that no more
 // will be tried: nodes come by name, and of equal cost the first are.
-func (c *Case) enough(sets [][]change, more FixKind) bool {
+func (c *finder) enough(sets [][]change, more FixKind) bool {
 	return len(sets) == 1 && c.free[kindsKey(sets[0], more)] >= maxTries
 }
 
 // rank keeps a candidate if it is one of the cheapest of its kinds so far.
-func (c *Case) rank(kinds string, f *candidate) {
+func (c *finder) rank(kinds string, f *candidate) {
 	first := c.first[kinds]
 	at, _ := slices.BinarySearchFunc(first, f, func(other, f *candidate) int { return cmp.Or(other.order(f, false), -1) })
 	if at < maxTries {
@@ -159,7 +159,7 @@ func (c *Case) rank(kinds string, f *candidate) {
 // pointless says whether so many candidates of the same kinds cost less than what is
 // changed beside the only set there is that it will not be tried. Titles, which tell
 // equals apart, are not asked for.
-func (c *Case) pointless(n *nodeView, sets [][]change, ch *change) bool {
+func (c *finder) pointless(n *nodeView, sets [][]change, ch *change) bool {
 	if len(sets) != 1 {
 		return false
 	}

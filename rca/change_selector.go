@@ -13,7 +13,7 @@ import (
 
 // selecting has the workload ask for what the node has of the labels that it misses: of
 // a selector another value, of required affinity a wider term.
-func (c *Case) selecting(n *nodeView, missed []missedLabel) []change {
+func (c *Bench) selecting(n *nodeView, missed []missedLabel) []change {
 	if len(missed) == 0 || slices.ContainsFunc(missed, func(m missedLabel) bool { return m.byName }) && c.Incident.Workload.Kind == "DaemonSet" {
 		return nil // its controller makes a pod for each node, by name
 	}
@@ -47,7 +47,7 @@ func (c *Case) selecting(n *nodeView, missed []missedLabel) []change {
 				p.Spec.Affinity = affinity
 			}
 		}
-		if t := c.template(); inAffinity && t != nil && !reflect.DeepEqual(requiredAffinity(&corev1.Pod{Spec: *t}), requiredAffinity(c.Pod)) {
+		if t := c.world.template(c.Incident.Workload); inAffinity && t != nil && !reflect.DeepEqual(requiredAffinity(&corev1.Pod{Spec: *t}), requiredAffinity(c.Pod)) {
 			ch.manual = true // somebody gives its pods terms that the template does not have
 			ch.commands = []string{fmt.Sprintf("kubectl -n %s edit %s  # the node affinity of its pods is not of its template: see who sets it", c.Incident.Workload.Namespace, c.workloadName())}
 			return ch

@@ -50,7 +50,7 @@ func TestReportsThatCannotBe(t *testing.T) {
 					}
 				}
 			}
-			k := &Case{world: w, Pod: &corev1.Pod{}}
+			k := NewBench(&Case{Asker: newLedger(w).forNextPod(), Pod: &corev1.Pod{}}, nil)
 			if r := k.relayouts(n, ask{resource: "nvidia.com/mig-2g.10gb", profile: "2g.10gb", count: 1}); len(r) > 0 {
 				t.Errorf("%d layouts are offered", len(r))
 			}

@@ -16,7 +16,7 @@ import (
 const maxHeadline = 80
 
 // headline says who waits, how long, for what, and why.
-func (c *Case) headline(causes []Cause) string {
+func headline(c *Case, causes []Cause) string {
 	w := c.Incident.Workload
 	name := visible(w.Namespace + "/" + w.Name)
 	why := ""
@@ -27,7 +27,7 @@ func (c *Case) headline(causes []Cause) string {
 	if !c.Incident.Since.IsZero() { // a dump may not tell
 		since = " " + age(c.world.state.Now.Sub(c.Incident.Since))
 	}
-	rest := visible(fmt.Sprintf(" waits%s: needs %s%s", since, c.needs(), why))
+	rest := visible(fmt.Sprintf(" waits%s: needs %s%s", since, needs(c), why))
 	if room := maxHeadline - utf8.RuneCountInString(rest); room < utf8.RuneCountInString(name) {
 		name = cut(name, max(room, 12))
 	}
@@ -69,7 +69,7 @@ func age(d time.Duration) string {
 }
 
 // needs is what the pod asks for, GPUs first.
-func (c *Case) needs() string {
+func needs(c *Case) string {
 	var parts []string
 	for _, a := range c.asks {
 		parts = append(parts, fmt.Sprintf("%d×%s", a.count, a.short()))
@@ -128,7 +128,7 @@ func searchWords(d Diagnosis) []string {
 
 // drawing shows the GPU that the best fix re-makes, else the first GPU of the
 // root cause's first node.
-func (c *Case) drawing(causes []Cause, fixes []*candidate) *Drawing {
+func drawing(c *Case, causes []Cause, fixes []*candidate) *Drawing {
 	for _, f := range fixes {
 		for _, ch := range f.changes {
 			if ch.relayout == nil || f.fix.Proof.GPU == nil {
@@ -136,7 +136,7 @@ func (c *Case) drawing(causes []Cause, fixes []*candidate) *Drawing {
 			}
 			for _, g := range f.node.gpus {
 				if g.Index == *f.fix.Proof.GPU {
-					return c.draw(f.node, g, ch.relayout.layouts()[g.Index])
+					return draw(c, f.node, g, ch.relayout.layouts()[g.Index])
 				}
 			}
 		}
@@ -146,13 +146,13 @@ func (c *Case) drawing(causes []Cause, fixes []*candidate) *Drawing {
 	}
 	for _, name := range causes[0].Nodes {
 		if n := c.node(name); n != nil && len(n.gpus) > 0 {
-			return c.draw(n, n.gpus[0], nil)
+			return draw(c, n, n.gpus[0], nil)
 		}
 	}
 	return nil
 }
 
-func (c *Case) draw(n *nodeView, g placement.GPU, after placement.Layout) *Drawing {
+func draw(c *Case, n *nodeView, g placement.GPU, after placement.Layout) *Drawing {
 	d := &Drawing{Node: n.Name, GPU: g.Index, Product: g.Product, Slices: g.Grid.Slices(), Before: []DrawnSlot{}}
 	for _, s := range g.Slots {
 		d.Before = append(d.Before, drawnSlot(s))

@@ -168,18 +168,19 @@ type timed struct {
 
 func (t *timed) incident(b *testing.B, w *world, i watcher.Incident) {
 	begin, whatif := busy(b), time.Duration(0)
-	c, err := w.open(i)
+	k, err := openCase(newLedger(w), i)
 	if err != nil {
 		b.Fatal(err)
 	}
 	judged := busy(b)
-	if c.verdict, err = w.snap.Explain(b.Context(), c.Pod); err != nil {
+	if k.verdict, err = w.snap.Explain(b.Context(), k.Pod); err != nil {
 		b.Fatal(err)
 	}
 	whatif += busy(b) - judged
 	ruled := busy(b)
-	nodes, causes := c.judge()
+	nodes, causes := k.judge()
 	t.rules += busy(b) - ruled
+	c := newFinder(k, nil, nil)
 	best, err := c.bestOf(b.Context(), c.candidates(nodes), func(ctx context.Context, f *candidate) error {
 		begin := busy(b)
 		err := c.prove(ctx, f)
@@ -191,7 +192,7 @@ func (t *timed) incident(b *testing.B, w *world, i watcher.Incident) {
 		b.Fatal(err)
 	}
 	fixes := c.ranked(best, causes)
-	d := c.diagnosis(nodes, orderCauses(causes, fixes), fixes)
+	d := diagnosis(k, nodes, orderCauses(causes, fixes), fixes)
 	t.own += busy(b) - begin - whatif
 	t.whatif += whatif
 	passed := busy(b)

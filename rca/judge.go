@@ -146,3 +146,8 @@ func (k *Cause) states(e Evidence, node string) bool {
 func strength(c Certainty) int {
 	return slices.Index([]Certainty{Proven, Likely, Possible}, c)
 }
+
+// isOwn says whether a cause that a node is told is the pod's own.
+func (c *Case) isOwn(id CauseID) bool {
+	return slices.ContainsFunc(c.own, func(r PodRule) bool { return r.ID == id })
+}

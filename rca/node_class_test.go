@@ -61,7 +61,7 @@ func diagnosed(t *testing.T, st *cluster.State, edit func(*world)) ([]Diagnosis,
 	edit(w)
 	var out []Diagnosis
 	for _, i := range watcher.Group(st.Pods, st.Owner) {
-		d, err := w.diagnose(t.Context(), i, Options{})
+		d, err := newRun(w, Options{}).diagnose(t.Context(), i)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -106,7 +106,7 @@ func incidentAllocs(t *testing.T, nodes int, asks string) float64 {
 	}
 	defer done()
 	incident := watcher.Group(st.Pods, st.Owner)[0]
-	c, err := w.open(incident)
+	c, err := openCase(newLedger(w), incident)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,12 +115,13 @@ func incidentAllocs(t *testing.T, nodes int, asks string) float64 {
 		t.Fatal(err)
 	}
 	return testing.AllocsPerRun(3, func() {
-		c, err := w.open(incident)
+		k, err := openCase(newLedger(w), incident)
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.verdict = verdict
-		judged, causes := c.judge()
+		k.verdict = verdict
+		judged, causes := k.judge()
+		c := newFinder(k, nil, nil)
 		best, err := c.bestOf(t.Context(), c.candidates(judged), func(_ context.Context, f *candidate) error {
 			f.fix.Proof.Verdict = Schedules
 			return nil
@@ -128,7 +129,7 @@ func incidentAllocs(t *testing.T, nodes int, asks string) float64 {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if d := c.diagnosis(judged, causes, c.ranked(best, causes)); len(d.Nodes) != nodes || len(d.Fixes) == 0 {
+		if d := diagnosis(k, judged, causes, c.ranked(best, causes)); len(d.Nodes) != nodes || len(d.Fixes) == 0 {
 			t.Fatalf("%d nodes, %d fixes", len(d.Nodes), len(d.Fixes))
 		}
 	})

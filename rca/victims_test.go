@@ -36,14 +36,14 @@ func budgetFor(app string, allowed int32) *policyv1.PodDisruptionBudget {
 		Status: policyv1.PodDisruptionBudgetStatus{DisruptionsAllowed: allowed}}
 }
 
-// crowded is a case of a pod that waits beside the victims on one node.
-func crowded(prio int32, pdbs []*policyv1.PodDisruptionBudget, pods ...*corev1.Pod) (*Case, *nodeView) {
+// crowded is a pod that waits beside the victims on one node.
+func crowded(prio int32, pdbs []*policyv1.PodDisruptionBudget, pods ...*corev1.Pod) (*Asker, *nodeView) {
 	n := &nodeView{Node: &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "gpu-1"}}, pods: pods, requests: map[*corev1.Pod]corev1.ResourceList{}}
 	for _, p := range pods {
 		n.requests[p] = podRequests(p)
 	}
 	w := &world{state: &cluster.State{Now: noon}, pdbs: newBudgets(pdbs)}
-	return &Case{world: w, Pod: &corev1.Pod{Spec: corev1.PodSpec{Priority: &prio}}}, n
+	return newLedger(w).forPod(&corev1.Pod{Spec: corev1.PodSpec{Priority: &prio}}), n
 }
 
 func names(pods []*corev1.Pod) []string {
