@@ -34,14 +34,14 @@ func (f *candidate) better(b *candidate) bool {
 func (c *finder) candidate(n *nodeView, set []change) *candidate {
 	f := &candidate{}
 	c.weigh(f, n, set)
-	f.fix.Mechanism, f.fix.Risk, f.fix.Steps, f.fix.Commands = None, "none", []string{}, []string{}
+	f.fix.Mechanism, f.fix.Risk, f.fix.Steps, f.fix.Commands = None, NoRisk, []string{}, []string{}
 	f.fix.Kinds = make([]FixKind, 0, len(set))
 	titles := make([]string, 0, len(set))
 	for i := range set {
 		ch := &set[i]
 		f.fix.Kinds = append(f.fix.Kinds, ch.kind)
 		titles = append(titles, ch.title)
-		f.fix.Risk = riskier(f.fix.Risk, ch.risk)
+		f.fix.Risk = f.fix.Risk.With(ch.risk)
 		if ch.relayout != nil {
 			f.fix.Mechanism = MIGManager
 		}
@@ -121,11 +121,6 @@ func (f *candidate) detail(c *Bench) {
 	}
 }
 
-func riskier(a, b string) string {
-	order := []string{"none", "low", "medium", "high"}
-	return order[max(slices.Index(order, a), slices.Index(order, b))]
-}
-
 func (f *candidate) kindsKey() string { return kindsKey(f.changes, "") }
 
 // kindsKey names the kinds of a set of changes, and one more.
@@ -198,6 +193,16 @@ func (f *candidate) order(g *candidate, judged bool) int {
 		len(f.fix.Cost.Nodes)-len(g.fix.Cost.Nodes),
 		f.fix.Cost.Minutes-g.fix.Cost.Minutes,
 		f.failures-g.failures,
-		slices.Index(fixOrder, f.fix.Kind)-slices.Index(fixOrder, g.fix.Kind),
+		f.fix.Kind.Order()-g.fix.Kind.Order(),
 	)
+}
+
+func mostDisruptive(set []change) FixKind {
+	most := set[0].kind
+	for i := range set {
+		if set[i].kind.Disturbs() > most.Disturbs() {
+			most = set[i].kind
+		}
+	}
+	return most
 }

@@ -41,8 +41,10 @@ type Case struct {
 	// cannot prepare, as watcher.WithKubelet completes them; bound: Pod is one of them.
 	unprepared []*corev1.Pod
 	bound      bool
-	// own are the causes that are the pod's own.
-	own []PodRule
+	// own are the causes that are the pod's own; everywhere those of them that keep it
+	// from every node.
+	own        []PodRule
+	everywhere map[CauseID]bool
 	// missed are the labels that do not match so far, by what nodes have of those that
 	// the pod speaks of; labelKey is for writing that down.
 	missed   map[string]*missed

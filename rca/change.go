@@ -35,7 +35,7 @@ type change struct {
 
 	title    string
 	minutes  int
-	risk     string
+	risk     Risk
 	steps    []string
 	commands []string
 	actions  []Action
@@ -77,7 +77,7 @@ func uncordon(n *nodeView) change {
 		first = "see first that its GPU is mended"
 	}
 	ch := change{
-		kind: UncordonNode, cause: NodeCordoned, minutes: 1, risk: "medium",
+		kind: UncordonNode, cause: NodeCordoned, minutes: 1, risk: MediumRisk,
 		title: "uncordon " + n.Name,
 		node: func(o *corev1.Node) {
 			o.Spec.Unschedulable = false
@@ -90,7 +90,7 @@ func uncordon(n *nodeView) change {
 		},
 	}
 	if quarantined {
-		ch.risk = "high"
+		ch.risk = HighRisk
 		ch.title += ", which unpend keeps closed for its sick GPU"
 	}
 	return ch
@@ -116,7 +116,7 @@ func (c *Bench) addToleration(n *nodeView) []change {
 	return []change{c.once("tolerate "+strings.Join(names, ", "), func(title string) change {
 		list := append(slices.Clone(c.Pod.Spec.Tolerations), add...)
 		ch := change{
-			kind: AddToleration, cause: UntoleratedTaint, minutes: 1, risk: "low",
+			kind: AddToleration, cause: UntoleratedTaint, minutes: 1, risk: LowRisk,
 			title: title + " in " + c.workloadName(),
 			pod:   func(p *corev1.Pod) { p.Spec.Tolerations = list },
 		}

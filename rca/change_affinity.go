@@ -38,7 +38,7 @@ func (c *Bench) preferAffinity(n *nodeView) (change, bool) {
 	}
 	title := "prefer, and no longer require, to be " + strings.Join(texts, " and ")
 	return c.once(title, func(title string) change {
-		ch := change{kind: FixSelector, cause: PodAffinityConflict, minutes: 1, risk: "medium", title: title + " in " + c.workloadName(),
+		ch := change{kind: FixSelector, cause: PodAffinityConflict, minutes: 1, risk: MediumRisk, title: title + " in " + c.workloadName(),
 			pod: func(p *corev1.Pod) { p.Spec.Affinity = preferring(p.Spec.Affinity, unmet, broken) }}
 		spec := c.world.template(c.Incident.Workload)
 		if spec == nil {

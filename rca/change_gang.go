@@ -5,7 +5,7 @@ import "fmt"
 // gangChanges are what lets the whole gang in.
 func (c *Bench) gangChanges(cause CauseID) []change {
 	g := c.gang
-	wait := change{kind: Wait, cause: cause, manual: true, risk: "none", commands: []string{fmt.Sprintf("kubectl -n %s get podgroup.%s/%s -w", c.Pod.Namespace, g.kind.api, g.name)}}
+	wait := change{kind: Wait, cause: cause, manual: true, risk: NoRisk, commands: []string{fmt.Sprintf("kubectl -n %s get podgroup.%s/%s -w", c.Pod.Namespace, g.kind.api, g.name)}}
 	switch {
 	case !g.known:
 		wait.until, wait.title = "PodGroup "+g.name+" is there and complete", "wait until PodGroup "+g.name+" is there and complete"

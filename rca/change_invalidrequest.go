@@ -12,7 +12,7 @@ func (c *Bench) correctRequests() []change {
 	var texts []string
 	for _, bad := range invalidRequests(c.next()) {
 		if bad.init {
-			return []change{{kind: Manual, manual: true, risk: "none", until: "its template is corrected", title: "correct the init container " + bad.container,
+			return []change{{kind: Manual, manual: true, risk: NoRisk, until: "its template is corrected", title: "correct the init container " + bad.container,
 				commands: []string{fmt.Sprintf("kubectl -n %s edit %s", c.next().Namespace, c.workloadName())}}}
 		}
 		if sets[bad.container] == nil {
@@ -22,7 +22,7 @@ func (c *Bench) correctRequests() []change {
 		texts = append(texts, fmt.Sprintf("%s %s as request and limit", text(bad.whole()), bad.resource))
 	}
 	if len(sets) == 0 {
-		return []change{{kind: Manual, manual: true, risk: "none", until: "its requests are valid", title: "look at what changes the requests of its pods",
+		return []change{{kind: Manual, manual: true, risk: NoRisk, until: "its requests are valid", title: "look at what changes the requests of its pods",
 			commands: []string{fmt.Sprintf("kubectl -n %s describe %s", c.next().Namespace, c.workloadName())}}}
 	}
 	return []change{c.setRequests("write "+strings.Join(texts, ", "), sets)}

@@ -93,7 +93,7 @@ func (c *Bench) bounded(name corev1.ResourceName, p pair) pair {
 // setRequests writes requests and limits, by container and resource, into the
 // workload's template.
 func (c *Bench) setRequests(title string, sets map[string]map[corev1.ResourceName]pair) change {
-	return c.editContainers(change{kind: ChangeRequest, minutes: 1, risk: "medium", title: title + " in " + c.workloadName()},
+	return c.editContainers(change{kind: ChangeRequest, minutes: 1, risk: MediumRisk, title: title + " in " + c.workloadName()},
 		func(containers []corev1.Container) { setResources(containers, sets) })
 }
 
@@ -117,6 +117,6 @@ func (c *Bench) comeWithinLimits() []change {
 		return []change{ch}
 	}
 	ns := c.next().Namespace
-	return []change{{kind: Manual, manual: true, risk: "none", until: "its requests are within the LimitRanges of " + ns, title: "bring its requests within the LimitRanges of " + ns,
+	return []change{{kind: Manual, manual: true, risk: NoRisk, until: "its requests are within the LimitRanges of " + ns, title: "bring its requests within the LimitRanges of " + ns,
 		commands: []string{fmt.Sprintf("kubectl -n %s describe limitrange", ns)}}}
 }

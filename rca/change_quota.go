@@ -17,7 +17,7 @@ func (c *Bench) quotaChanges() []change {
 	look := fmt.Sprintf("kubectl -n %s describe resourcequota", c.next().Namespace)
 	refusing := c.refusing()
 	if len(refusing) == 0 || slices.ContainsFunc(refusing, func(q quotaView) bool { return q.demand != "" }) {
-		return []change{{kind: Manual, manual: true, risk: "none", until: "its quota takes it", title: "look at the quotas of " + c.next().Namespace, commands: []string{look}}}
+		return []change{{kind: Manual, manual: true, risk: NoRisk, until: "its quota takes it", title: "look at the quotas of " + c.next().Namespace, commands: []string{look}}}
 	}
 	var out []change
 	if ch, ok := c.raiseQuota(); ok {
@@ -31,7 +31,7 @@ func (c *Bench) quotaChanges() []change {
 
 // raiseQuota allows as much as the pods that do not exist need, and no more.
 func (c *Bench) raiseQuota() (change, bool) {
-	ch := change{kind: RaiseQuota, minutes: 1, risk: "medium", hard: map[string]corev1.ResourceList{}}
+	ch := change{kind: RaiseQuota, minutes: 1, risk: MediumRisk, hard: map[string]corev1.ResourceList{}}
 	missing := 0
 	for _, r := range c.refusals {
 		missing += r.Missing
@@ -112,7 +112,7 @@ func (c *Bench) waitForQuota(refusing []quotaView) (change, bool) {
 	if !endsAlone(leave[len(leave)-1]) {
 		ends = "leaves (nothing says that it does by itself)"
 	}
-	return change{kind: Wait, manual: true, risk: "none", victims: leave, until: podList(leave) + " " + ends,
+	return change{kind: Wait, manual: true, risk: NoRisk, victims: leave, until: podList(leave) + " " + ends,
 		title:    "wait until " + podList(leave) + " leaves quota free",
 		commands: []string{fmt.Sprintf("kubectl -n %s get pod %s -w", leave[0].Namespace, leave[0].Name)}}, true
 }

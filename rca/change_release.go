@@ -24,7 +24,7 @@ func (c *Bench) release(n *nodeView, lack deficits) []change {
 		whose = "their owners"
 	}
 	return []change{{
-		kind: ReleaseIdleHolder, cause: IdleGPUHolders, victims: victims, minutes: 1, risk: "low",
+		kind: ReleaseIdleHolder, cause: IdleGPUHolders, victims: victims, minutes: 1, risk: LowRisk,
 		title:  fmt.Sprintf("ask %s, then evict idle %s from %s", whose, podList(victims), n.Name),
 		detail: func(ch *change) { c.detailRelease(ch) },
 	}}

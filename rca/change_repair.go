@@ -22,7 +22,7 @@ const pluginName = "nvidia-device-plugin"
 // restartPlugin evicts the device plugin's pod, which its DaemonSet makes anew: it
 // looks at the GPUs afresh, and forgets what it had marked unhealthy.
 func (c *Bench) restartPlugin(n *nodeView, cause CauseID) change {
-	ch := change{kind: RestartDevicePlugin, cause: cause, minutes: 1, risk: "low", title: "restart the device plugin on " + n.Name,
+	ch := change{kind: RestartDevicePlugin, cause: cause, minutes: 1, risk: LowRisk, title: "restart the device plugin on " + n.Name,
 		until: "the device plugin of " + n.Name + " has registered its devices again",
 		node: func(o *corev1.Node) {
 			maps.Copy(o.Status.Allocatable, n.asReported())
@@ -130,14 +130,14 @@ func (n *nodeView) operation() operation {
 }
 
 func reboot(n *nodeView) change {
-	return change{kind: RebootNode, cause: MIGModePending, manual: true, minutes: 15, risk: "high", title: "reboot " + n.Name + ", or reset its GPUs",
+	return change{kind: RebootNode, cause: MIGModePending, manual: true, minutes: 15, risk: HighRisk, title: "reboot " + n.Name + ", or reset its GPUs",
 		untestable: "a reboot cannot be tried on a copy",
 		commands:   []string{"kubectl drain " + n.Name + " --ignore-daemonsets --delete-emptydir-data", "# reboot the machine, then:", "kubectl uncordon " + n.Name}}
 }
 
 // waitForReady is all that can be done here about a node that is not ready.
 func waitForReady(n *nodeView) change {
-	return change{kind: Wait, cause: NodeNotReady, manual: true, risk: "none", until: n.Name + " is Ready again",
+	return change{kind: Wait, cause: NodeNotReady, manual: true, risk: NoRisk, until: n.Name + " is Ready again",
 		title: "wait until " + n.Name + " is Ready", node: func(o *corev1.Node) { o.Spec.Taints = slices.DeleteFunc(slices.Clone(o.Spec.Taints), passes) },
 		commands: []string{"kubectl describe node " + n.Name}}
 }

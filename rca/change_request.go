@@ -153,7 +153,7 @@ func (c *Bench) lowerRequest(n *nodeView, lack deficits, fits bool) (change, boo
 // changeRequest edits what each of the containers asks, those of init too.
 func (c *Bench) changeRequest(cause CauseID, title string, edit func(*corev1.ResourceRequirements)) change {
 	return c.once(title, func(title string) change {
-		return c.editContainers(change{kind: ChangeRequest, cause: cause, minutes: 1, risk: "medium", title: title + " in " + c.workloadName()}, func(containers []corev1.Container) {
+		return c.editContainers(change{kind: ChangeRequest, cause: cause, minutes: 1, risk: MediumRisk, title: title + " in " + c.workloadName()}, func(containers []corev1.Container) {
 			for i := range containers {
 				edit(&containers[i].Resources)
 			}

@@ -90,7 +90,7 @@ func (c *Bench) evict(n *nodeView, cause CauseID, victims []*corev1.Pod) change 
 
 // evictFor evicts pods, wherever they are.
 func (c *Bench) evictFor(cause CauseID, victims []*corev1.Pod) change {
-	ch := change{kind: EvictPods, cause: cause, victims: victims, minutes: 1, risk: "low"}
+	ch := change{kind: EvictPods, cause: cause, victims: victims, minutes: 1, risk: LowRisk}
 	ch.detail = func(ch *change) {
 		for _, v := range victims {
 			ch.steps = append(ch.steps, "evict "+v.Namespace+"/"+v.Name)
@@ -115,7 +115,7 @@ func (c *Bench) waitFor(n *nodeView, cause CauseID, holders []*corev1.Pod) chang
 	if minutes > 0 {
 		until += fmt.Sprintf(", by its deadline in %d min", minutes)
 	}
-	return change{kind: Wait, cause: cause, victims: holders, manual: true, risk: "none", minutes: minutes,
+	return change{kind: Wait, cause: cause, victims: holders, manual: true, risk: NoRisk, minutes: minutes,
 		until: until,
 		title: "wait until " + podList(holders) + leave + n.Name,
 		detail: func(ch *change) {
@@ -162,9 +162,9 @@ func (c *Bench) repartition(w weigher, n *nodeView, cause CauseID, a ask, r rela
 	if !ok {
 		return nil, false
 	}
-	ch := change{kind: relayoutKind(cause), cause: cause, victims: r.victims, cost: r.cost, minutes: 4, risk: "low", relayout: &r}
+	ch := change{kind: relayoutKind(cause), cause: cause, victims: r.victims, cost: r.cost, minutes: 4, risk: LowRisk, relayout: &r}
 	if r.mode != nil {
-		ch.minutes, ch.risk = 10, "medium"
+		ch.minutes, ch.risk = 10, MediumRisk
 	}
 	if len(rest) == 0 && w.pointless(n, sets, &ch) {
 		return nil, false

@@ -68,7 +68,7 @@ func (c *Bench) remakeLost(n *nodeView) []change {
 
 // revertByHand is what a person has to do, and why.
 func (c *Bench) revertByHand(n *nodeView, cause CauseID, config, why string) change {
-	ch := change{kind: RevertMIGConfig, cause: cause, manual: true, minutes: 6, risk: "medium", title: "take the MIG layout of " + n.Name + " back",
+	ch := change{kind: RevertMIGConfig, cause: cause, manual: true, minutes: 6, risk: MediumRisk, title: "take the MIG layout of " + n.Name + " back",
 		untestable: "by hand: " + why}
 	label := fmt.Sprintf("kubectl label node %s %s=%s --overwrite", n.Name, labelMIGConfig, config)
 	if config == "NAME" {
@@ -90,7 +90,7 @@ func (n *nodeView) startPaused() []string {
 // revertTo is what is applied. Where the layout has what the pod asks for that is proved
 // like any other; else it mends the node, and the pod waits on.
 func (c *Bench) revertTo(n *nodeView, cause CauseID, r relayout, how string) change {
-	ch := change{kind: RevertMIGConfig, cause: cause, victims: r.victims, minutes: 4, risk: "low", relayout: &r,
+	ch := change{kind: RevertMIGConfig, cause: cause, victims: r.victims, minutes: 4, risk: LowRisk, relayout: &r,
 		title: fmt.Sprintf("take %s back to %q, %s", n.Name, r.config, how),
 		node: func(o *corev1.Node) {
 			after := r.after(n)
@@ -107,7 +107,7 @@ func (c *Bench) revertTo(n *nodeView, cause CauseID, r relayout, how string) cha
 		},
 	}
 	if len(r.remade) > 0 {
-		ch.risk = "medium"
+		ch.risk = MediumRisk
 	}
 	if !c.hasRoom(n, r) {
 		ch.untestable = "it takes the node out of a layout that MIG manager does not make, and schedules none: this layout has nothing free of what is asked"

@@ -17,14 +17,14 @@ func (c *Bench) selecting(n *nodeView, missed []missedLabel) []change {
 	if len(missed) == 0 || slices.ContainsFunc(missed, func(m missedLabel) bool { return m.byName }) && c.Incident.Workload.Kind == "DaemonSet" {
 		return nil // its controller makes a pod for each node, by name
 	}
-	risk, texts := "low", make([]string, 0, len(missed))
+	risk, texts := LowRisk, make([]string, 0, len(missed))
 	inAffinity := slices.ContainsFunc(missed, func(m missedLabel) bool { return !m.inSelector })
 	for _, m := range missed {
 		texts = append(texts, m.instead(n.Node))
 	}
 	title := "select " + strings.Join(texts, ", ")
 	if inAffinity {
-		risk = "medium" // it was meant, and not misspelled alone
+		risk = MediumRisk // it was meant, and not misspelled alone
 		if terms := len(requiredAffinity(c.Pod).NodeSelectorTerms); terms > 1 {
 			title += fmt.Sprintf(" (alternative %d of %d)", missed[len(missed)-1].term+1, terms)
 		}

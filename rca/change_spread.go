@@ -146,7 +146,7 @@ func (c *Bench) spreadBy(title string, changed []corev1.TopologySpreadConstraint
 			}
 			return list, true
 		}
-		ch := change{kind: FixSelector, cause: TopologySpreadConflict, minutes: 1, risk: "medium", title: title + " in " + c.workloadName(),
+		ch := change{kind: FixSelector, cause: TopologySpreadConflict, minutes: 1, risk: MediumRisk, title: title + " in " + c.workloadName(),
 			pod: func(p *corev1.Pod) { p.Spec.TopologySpreadConstraints, _ = edit(p.Spec.TopologySpreadConstraints) }}
 		spec := c.world.template(c.Incident.Workload)
 		if spec == nil {

@@ -63,7 +63,7 @@ func (c *Bench) uniformTo(n *nodeView, config, untestable string) change {
 	} else {
 		title += fmt.Sprintf(", by %q", config)
 	}
-	return change{kind: FixMIGConfig, cause: MIGStrategyMismatch, manual: true, minutes: 4, risk: "medium", title: title, untestable: untestable,
+	return change{kind: FixMIGConfig, cause: MIGStrategyMismatch, manual: true, minutes: 4, risk: MediumRisk, title: title, untestable: untestable,
 		commands: []string{label, "kubectl get node " + n.Name + " -L " + labelMIGState + " -w"}}
 }
 

@@ -12,7 +12,7 @@ import (
 // lookAt is what a person has to do, where a copy of the cluster cannot show what
 // comes of it.
 func (c *Bench) lookAt(cause CauseID, title, unproven string, commands ...string) change {
-	return change{kind: Manual, cause: cause, manual: true, risk: "none", title: title, untestable: unproven, commands: commands}
+	return change{kind: Manual, cause: cause, manual: true, risk: NoRisk, title: title, untestable: unproven, commands: commands}
 }
 
 // lookAtDriver shows who should publish devices.
@@ -78,7 +78,7 @@ func (c *Bench) fixClaims(n *nodeView, cause CauseID) []change {
 }
 
 func (c *Bench) claimChange(cause CauseID, says []string, edits map[*resourcev1.ResourceClaim]*resourcev1.ResourceClaim) change {
-	ch := change{kind: FixClaim, cause: cause, manual: true, minutes: 2, risk: "medium", title: strings.Join(says, ", ") + " in " + c.workloadName()}
+	ch := change{kind: FixClaim, cause: cause, manual: true, minutes: 2, risk: MediumRisk, title: strings.Join(says, ", ") + " in " + c.workloadName()}
 	for _, claim := range c.claims.own {
 		if edited := edits[claim]; edited != nil {
 			ch.claims = append(ch.claims, edited)

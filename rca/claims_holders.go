@@ -15,7 +15,7 @@ import (
 const (
 	// maxHolderNodes bounds the nodes on which holders are tried: as many as fixes
 	// are proved.
-	maxHolderNodes = maxTries
+	maxHolderNodes = 12
 	// maxHolders bounds the holders tried on one node: a node of eight GPUs, each
 	// cut in seven.
 	maxHolders = 56

@@ -121,7 +121,7 @@ func (r *run) diagnose(ctx context.Context, i watcher.Incident) (Diagnosis, erro
 	if err != nil {
 		return Diagnosis{}, err
 	}
-	d := diagnosis(c, nodes, orderCauses(causes, fixes), fixes)
+	d := diagnosis(c, nodes, orderCauses(c, causes, fixes), fixes)
 	c.quote(d.Causes)
 	d.Knowledge = pastHits(past, d.Causes)
 	if forgotten != "" {
@@ -164,7 +164,7 @@ func podNames(i watcher.Incident) []string {
 // that are the pod's own and so hold on every node, then the others by the number
 // of nodes, ties in catalogue order. Unknown settles
 // nothing and comes last.
-func orderCauses(causes []Cause, fixes []*candidate) []Cause {
+func orderCauses(c *Case, causes []Cause, fixes []*candidate) []Cause {
 	var root CauseID
 	for _, f := range fixes {
 		if f.fix.Proof.Verdict == Schedules && f.removes != "" {
@@ -182,7 +182,7 @@ func orderCauses(causes []Cause, fixes []*candidate) []Cause {
 		if r := rank(a.ID != Unknown) - rank(b.ID != Unknown); r != 0 {
 			return r
 		}
-		if r := rank(a.whole) - rank(b.whole); r != 0 {
+		if r := rank(c.everywhere[a.ID]) - rank(c.everywhere[b.ID]); r != 0 {
 			return r
 		}
 		return len(b.Nodes) - len(a.Nodes)

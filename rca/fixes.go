@@ -263,7 +263,7 @@ func (c *finder) setsFor(n *nodeView, own [][]change, policy, short []CauseID) [
 // waitForManager leaves a layout that is being made alone.
 func (c *finder) waitForManager(n *nodeView) [][]change {
 	name := n.Labels[labelMIGConfig]
-	ch := change{kind: Wait, cause: MIGConfigInProgress, manual: true, risk: "none", minutes: 5,
+	ch := change{kind: Wait, cause: MIGConfigInProgress, manual: true, risk: NoRisk, minutes: 5,
 		until: "MIG manager has applied " + name, title: "wait until MIG manager has applied " + name + " on " + n.Name,
 		commands: []string{"kubectl get node " + n.Name + " -L " + labelMIGState + " -w"}}
 	for _, named := range c.world.namedLayouts(n) {
@@ -303,7 +303,7 @@ func (c *finder) manual(causes []Cause) *candidate {
 	if c.unborn {
 		describe = c.workloadName()
 	}
-	f := c.candidate(nil, []change{{kind: Manual, manual: true, risk: "none", title: "look at the pod and the nodes", commands: []string{
+	f := c.candidate(nil, []change{{kind: Manual, manual: true, risk: NoRisk, title: "look at the pod and the nodes", commands: []string{
 		fmt.Sprintf("kubectl -n %s describe %s", c.Pod.Namespace, describe),
 		"kubectl describe nodes",
 	}}})

@@ -21,7 +21,7 @@ func headline(c *Case, causes []Cause) string {
 	name := visible(w.Namespace + "/" + w.Name)
 	why := ""
 	if len(causes) > 0 {
-		why = ", " + shortWhy(causes[0].ID)
+		why = ", " + causes[0].ID.Words()
 	}
 	since := ""
 	if !c.Incident.Since.IsZero() { // a dump may not tell
@@ -85,32 +85,6 @@ func needs(c *Case) string {
 		return "a node"
 	}
 	return strings.Join(parts, "+")
-}
-
-func shortWhy(id CauseID) string {
-	texts := map[CauseID]string{
-		MIGProfileUnsupported: "no GPU has that profile", MIGLayoutMismatch: "no GPU is laid out so",
-		MIGFragmented: "free slices in pieces", MIGFull: "GPUs are full", MIGInstancesInUse: "all are held",
-		MIGStrategyMismatch: "wrong name for the strategy", MIGConfigFailed: "MIG manager failed",
-		MIGConfigInProgress: "layout being changed", MIGConfigUnknown: "unknown mig.config", MIGLayoutDrift: "GPUs and node disagree",
-		GPUNotMIGCapable: "GPUs without MIG", GPUsInUse: "all GPUs held",
-		GPUsFragmentedAcrossNodes: "free GPUs on different nodes", UntoleratedTaint: "taint not tolerated",
-		NodeSelectorMismatch: "selector matches no node", NodeCordoned: "node cordoned",
-		NodeNotReady: "node not ready", HostResourcesShort: "CPU or memory short", Unknown: "cause not settled",
-		MIGConfigStuck: "MIG manager is stuck", MIGConfigInvalidForGPU: "layout impossible here", MIGModePending: "MIG mode waits for a reset",
-		GPURequestTooLarge: "no node has as many GPUs", DevicePluginDown: "device plugin down", GPUUnhealthy: "GPUs unhealthy", IdleGPUHolders: "held by idle pods",
-		SharedResourceRenamed: "resource renamed by sharing", SharedRequestTooLarge: "more than one share asked",
-		PodAffinityConflict: "pod affinity rules", TopologySpreadConflict: "topology spread", VolumeConflict: "its volume is elsewhere",
-		TopologyAlignmentRefused: "NUMA alignment refused", KubeletAdmissionRefused: "kubelet refused it",
-		SchedulingGated: "held by gates", QueueNotAdmitted: "not admitted by its queue", SchedulerMissing: "no scheduler answers",
-		DRAClaimMissing: "its ResourceClaim is missing", DRAClassMissing: "no such DeviceClass", DRADriverMissing: "no driver offers devices",
-		DRANoDeviceMatches: "no device matches", DRASelectorError: "its selector fails", DRADevicesInUse: "all devices held",
-		DRAPrepareFailed:  "its devices are not prepared",
-		PreemptionBlocked: "preemption is blocked", GangIncomplete: "its gang is not complete",
-		QuotaExceeded: "its quota is used up", LimitRangeViolated: "a LimitRange refuses it", InvalidGPURequest: "its GPU request is invalid",
-		ScalingUp: "a node is coming", AutoscalerCannotHelp: "autoscaler cannot help", NoNodes: "the cluster has no node",
-	}
-	return texts[id]
 }
 
 // searchWords are the words of a diagnosis that past incidents would share.

@@ -192,7 +192,7 @@ func (t *timed) incident(b *testing.B, w *world, i watcher.Incident) {
 		b.Fatal(err)
 	}
 	fixes := c.ranked(best, causes)
-	d := diagnosis(k, nodes, orderCauses(causes, fixes), fixes)
+	d := diagnosis(k, nodes, orderCauses(k, causes, fixes), fixes)
 	t.own += busy(b) - begin - whatif
 	t.whatif += whatif
 	passed := busy(b)

@@ -21,7 +21,7 @@ func openCase(l *Ledger, i watcher.Incident) (*Case, error) {
 	if pod == nil {
 		return nil, fmt.Errorf("pod of incident %s is gone", i.ID)
 	}
-	return &Case{Asker: l.forPod(pod), Incident: i, Pod: unbound(pod), refusal: pod.Status, asks: asksOf(pod), wants: podRequests(pod),
+	return &Case{Asker: l.forPod(pod), Incident: i, Pod: unbound(pod), refusal: pod.Status, asks: asksOf(pod), wants: podRequests(pod), everywhere: map[CauseID]bool{},
 		refusals: refusals, unborn: unborn, unprepared: unprepared, bound: slices.Contains(unprepared, pod)}, nil
 }
 

@@ -131,19 +131,19 @@ func (c *finder) proveVictims(ctx context.Context, s *whatif.Snapshot, f *candid
 	}
 	switch {
 	case gone > 0:
-		p.Victims, f.fix.Risk = "gone", "high"
+		p.Victims, f.fix.Risk = VictimsGone, HighRisk
 		p.Why += fmt.Sprintf("; victims that do not come back, having no controller: %d of %d", gone, len(f.victims))
 	case landed < len(f.victims):
-		p.Victims, f.fix.Risk = "wait", riskier(f.fix.Risk, "medium")
+		p.Victims, f.fix.Risk = VictimsWait, f.fix.Risk.With(MediumRisk)
 		p.Why += fmt.Sprintf("; victims will wait: %d of %d", len(f.victims)-landed, len(f.victims))
 	default:
-		p.Victims = "land"
+		p.Victims = VictimsLand
 		p.Why += "; each evicted pod was placed again"
 		f.move()
 	}
 	if gone < len(f.victims) && slices.ContainsFunc(f.changes, func(ch change) bool { return ch.cause == DRADevicesInUse && len(ch.victims) > 0 }) {
 		// A nomination keeps CPU and memory, not devices (dynamicresources.go has no AddPod).
-		f.fix.Risk = riskier(f.fix.Risk, "medium")
+		f.fix.Risk = f.fix.Risk.With(MediumRisk)
 		p.Why += "; the scheduler keeps no devices for a pod that waits, so a successor of an evicted one may take them back first"
 	}
 	return nil

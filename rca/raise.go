@@ -164,7 +164,7 @@ func (c *Bench) preempts(ctx context.Context, class *schedulingv1.PriorityClass)
 // budget where nothing else helps, and nobody here does that for it.
 func (c *Bench) byItself(p whatif.Preemption) change {
 	who := podList(p.Victims)
-	ch := change{kind: Wait, cause: c.shortOn(c.node(p.Node)), victims: p.Victims, manual: true, risk: "none", until: "the scheduler has preempted " + who,
+	ch := change{kind: Wait, cause: c.shortOn(c.node(p.Node)), victims: p.Victims, manual: true, risk: NoRisk, until: "the scheduler has preempted " + who,
 		title: fmt.Sprintf("the scheduler preempts %s on %s by itself", who, p.Node), commands: []string{fmt.Sprintf("kubectl -n %s get pod %s -w", c.Pod.Namespace, c.Pod.Name)}}
 	if p.Violations > 0 {
 		ch.title += ", which breaks a disruption budget"
@@ -175,7 +175,7 @@ func (c *Bench) byItself(p whatif.Preemption) change {
 // raise sets the class in the workload's template. Nobody is evicted by it: the
 // scheduler takes the pods that are named as what it costs.
 func (c *Bench) raise(cause CauseID, class *schedulingv1.PriorityClass, victims []*corev1.Pod) change {
-	ch := change{kind: RaisePriority, cause: cause, victims: victims, minutes: 1, risk: "medium",
+	ch := change{kind: RaisePriority, cause: cause, victims: victims, minutes: 1, risk: MediumRisk,
 		title: fmt.Sprintf("give %s priority %d by class %s: the scheduler preempts %s", c.workloadName(), class.Value, class.Name, podList(victims)),
 		pod:   func(p *corev1.Pod) { inClass(p, class) }}
 	c.editTemplate(&ch, map[string]any{"priorityClassName": class.Name, "priority": nil, "preemptionPolicy": nil}, false)

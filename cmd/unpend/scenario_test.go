@@ -26,11 +26,11 @@ type want struct {
 	Fix       struct {
 		Kinds             []rca.FixKind `json:"kinds"`
 		Verdict           rca.Verdict   `json:"verdict"`
-		Risk              string        `json:"risk"`
+		Risk              rca.Risk      `json:"risk"`
 		Node              string        `json:"node"` // where it schedules
 		Evictions         *int          `json:"evictions"`
 		HardwareEvictions *int          `json:"hardwareEvictions"`
-		Victims           *string       `json:"victims"`
+		Victims           *rca.Victims  `json:"victims"`
 		Title             string        `json:"title"` // part of it
 	} `json:"fix"`
 	Also     map[rca.FixKind]rca.Verdict `json:"also"`  // kinds offered too, and what became of trying them
