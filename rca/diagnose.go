@@ -121,7 +121,7 @@ func (r *run) diagnose(ctx context.Context, i watcher.Incident) (Diagnosis, erro
 	if err != nil {
 		return Diagnosis{}, err
 	}
-	d := diagnosis(c, nodes, orderCauses(c, causes, fixes), fixes)
+	d := diagnosis(c, nodes, orderCauses(c, causes, fixes.Root()), fixes)
 	c.quote(d.Causes)
 	d.Knowledge = pastHits(past, d.Causes)
 	if forgotten != "" {
@@ -138,12 +138,12 @@ func (r *run) diagnose(ctx context.Context, i watcher.Incident) (Diagnosis, erro
 }
 
 // diagnosis writes down what was found.
-func diagnosis(c *Case, nodes []NodeBlockers, causes []Cause, fixes []*candidate) Diagnosis {
+func diagnosis(c *Case, nodes []NodeBlockers, causes []Cause, fixes Found) Diagnosis {
 	i := c.Incident
 	return Diagnosis{
 		Incident: i.ID, Workload: i.Workload, Requests: i.Requests, Causes: causes, Nodes: nodes,
 		Pods:      WaitingPods{Waiting: i.Waiting, Names: podNames(i), Since: i.Since},
-		Fixes:     published(fixes),
+		Fixes:     fixes.Fixes(),
 		Drawing:   drawing(c, causes, fixes),
 		Claims:    c.claims.claimed(),
 		Headline:  headline(c, causes),
@@ -164,17 +164,7 @@ func podNames(i watcher.Incident) []string {
 // that are the pod's own and so hold on every node, then the others by the number
 // of nodes, ties in catalogue order. Unknown settles
 // nothing and comes last.
-func orderCauses(c *Case, causes []Cause, fixes []*candidate) []Cause {
-	var root CauseID
-	for _, f := range fixes {
-		if f.fix.Proof.Verdict == Schedules && f.removes != "" {
-			root = f.removes
-			break
-		}
-	}
-	if root == "" && len(fixes) > 0 && fixes[0].beside {
-		root = fixes[0].removes // nothing better than what the autoscaler has said
-	}
+func orderCauses(c *Case, causes []Cause, root CauseID) []Cause {
 	slices.SortStableFunc(causes, func(a, b Cause) int {
 		if r := rank(a.ID == root) - rank(b.ID == root); r != 0 {
 			return r

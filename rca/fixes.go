@@ -21,7 +21,7 @@ const (
 )
 
 // fixes computes, proves and orders what can be done.
-func (c *finder) fixes(ctx context.Context, nodes []NodeBlockers, causes []Cause) ([]*candidate, error) {
+func (c *finder) fixes(ctx context.Context, nodes []NodeBlockers, causes []Cause) (Found, error) {
 	raised, err := c.raises(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("try preemption: %w", err)
@@ -309,12 +309,4 @@ func (c *finder) manual(causes []Cause) *candidate {
 	}}})
 	f.fix.Proof = Proof{Verdict: Unproven, Why: says}
 	return f
-}
-
-func published(fixes []*candidate) []Fix {
-	out := make([]Fix, len(fixes))
-	for i, f := range fixes {
-		out[i] = f.fix
-	}
-	return out
 }

@@ -102,18 +102,9 @@ func searchWords(d Diagnosis) []string {
 
 // drawing shows the GPU that the best fix re-makes, else the first GPU of the
 // root cause's first node.
-func drawing(c *Case, causes []Cause, fixes []*candidate) *Drawing {
-	for _, f := range fixes {
-		for _, ch := range f.changes {
-			if ch.relayout == nil || f.fix.Proof.GPU == nil {
-				continue
-			}
-			for _, g := range f.node.gpus {
-				if g.Index == *f.fix.Proof.GPU {
-					return draw(c, f.node, g, ch.relayout.layouts()[g.Index])
-				}
-			}
-		}
+func drawing(c *Case, causes []Cause, fixes Found) *Drawing {
+	if n, g, layout, ok := fixes.Redrawn(); ok {
+		return draw(c, n, g, layout)
 	}
 	if len(causes) == 0 || !slices.ContainsFunc(c.asks, func(a ask) bool { return a.profile != "" }) {
 		return nil

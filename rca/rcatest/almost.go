@@ -1,4 +1,4 @@
-package rca
+package rcatest
 
 import (
 	"fmt"
@@ -13,15 +13,15 @@ import (
 	"github.com/unpend/unpend/rca/cluster"
 )
 
-// differences are all that may tell nodes of two classes apart, one at a time: of the
+// Differences are all that may tell nodes of two classes apart, one at a time: of the
 // layout, of the MIG mode now and after a reset, of the numbers of GPUs, of the config.
-var differences = []string{"profile", "number", "empty", "mode", "current", "pending", "index", "source"}
+var Differences = []string{"profile", "number", "empty", "mode", "current", "pending", "index", "source"}
 
-// almostAlike is a cluster of nodes that are the same but for one, which comes first or
+// AlmostAlike is a cluster of nodes that are the same but for one, which comes first or
 // last and has one difference: who takes it for one of the others says of it, or of them,
 // what is not so.
-func almostAlike(r *rand.Rand, difference string) *cluster.State {
-	st := &cluster.State{Now: noon, Geometries: map[string]*nodeprobe.NodeGeometry{}, Unread: map[string]string{}}
+func AlmostAlike(r *rand.Rand, difference string) *cluster.State {
+	st := &cluster.State{Now: Noon, Geometries: map[string]*nodeprobe.NodeGeometry{}, Unread: map[string]string{}}
 	nodes, holders := 2+r.IntN(2), r.IntN(3)
 	odd := r.IntN(2) * (nodes - 1)
 	profiles := []string{"1g.5gb", "2g.10gb", "3g.20gb"}
@@ -36,7 +36,7 @@ func almostAlike(r *rand.Rand, difference string) *cluster.State {
 		if i == odd {
 			differInLayout(&n, difference, other)
 		}
-		o, geo := n.Object(noon.Add(-time.Hour)), n.Geometry(noon)
+		o, geo := n.Object(Noon.Add(-time.Hour)), n.Geometry(Noon)
 		for k := range holders {
 			st.Pods = append(st.Pods, holderOn(o, geo, k))
 		}
@@ -76,6 +76,6 @@ func differ(st *cluster.State, name string, report *nodeprobe.Report, difference
 		report.GPUs[1].Index = 5
 	case "source":
 		st.ConfigMaps = append(st.ConfigMaps, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "gpu-operator", Name: name + "-mig-config"},
-			Data: map[string]string{migConfigKey: "version: v1\nmig-configs: {\"whole\": [{devices: all, mig-enabled: true, mig-devices: {7g.40gb: 1}}], thirds: [{devices: all, mig-enabled: true, mig-devices: {2g.10gb: 3}}]}\n"}})
+			Data: map[string]string{"config.yaml": "version: v1\nmig-configs: {\"whole\": [{devices: all, mig-enabled: true, mig-devices: {7g.40gb: 1}}], thirds: [{devices: all, mig-enabled: true, mig-devices: {2g.10gb: 3}}]}\n"}})
 	}
 }
