@@ -129,29 +129,18 @@ func (a victimCost) plus(b victimCost) victimCost {
 // settle makes, in copies of the views, the victims leave and the pods come.
 func settle(views map[string]*nodeView, plan []room, pods []*corev1.Pod) {
 	edit := func(name string) *nodeView {
-		n := *views[name]
-		n.room = nil
-		n.pods, n.requests, n.requested = slices.Clone(n.pods), maps.Clone(n.requests), corev1.ResourceList{}
-		views[name] = &n
-		return &n
-	}
-	recount := func(n *nodeView) {
-		n.requested = corev1.ResourceList{}
-		for _, p := range n.pods {
-			add(n.requested, n.requests[p])
-		}
+		views[name] = views[name].editable()
+		return views[name]
 	}
 	for _, r := range plan {
 		for _, v := range r.victims {
 			n := edit(v.Spec.NodeName)
-			n.pods = slices.DeleteFunc(n.pods, func(p *corev1.Pod) bool { return p == v })
-			recount(n)
+			n.leaves(v)
 		}
 		n := edit(r.node.Name)
 		for _, p := range pods[:r.pods] {
-			n.pods, n.requests[p] = append(n.pods, p), podRequests(p)
+			n.comes(p)
 		}
 		pods = pods[r.pods:]
-		recount(n)
 	}
 }

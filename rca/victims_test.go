@@ -19,12 +19,9 @@ import (
 
 // crowded is a pod that waits beside the victims on one node.
 func crowded(prio int32, pdbs []*policyv1.PodDisruptionBudget, pods ...*corev1.Pod) (*Asker, *nodeView) {
-	n := &nodeView{Node: &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "gpu-1"}}, pods: pods, requests: map[*corev1.Pod]corev1.ResourceList{}}
-	for _, p := range pods {
-		n.requests[p] = podRequests(p)
-	}
-	w := &world{state: &cluster.State{Now: rcatest.Noon}, pdbs: newBudgets(pdbs)}
-	return newLedger(w).forPod(&corev1.Pod{Spec: corev1.PodSpec{Priority: &prio}}), n
+	nodes := []*corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "gpu-1"}}, {ObjectMeta: metav1.ObjectMeta{Name: "gpu-2"}}}
+	w := view(&cluster.State{Now: rcatest.Noon, Nodes: nodes, Pods: pods, PDBs: pdbs})
+	return newLedger(w).forPod(&corev1.Pod{Spec: corev1.PodSpec{Priority: &prio}}), w.nodes["gpu-1"]
 }
 
 func names(pods []*corev1.Pod) []string {
@@ -168,14 +165,11 @@ func TestGangsLeaveWhole(t *testing.T) {
 	}
 	here, there := member("g-1", "gpu-1"), member("g-2", "gpu-2")
 	dear := rcatest.Victim("dear", 3, 1, 0, "y")
-	gang := map[string][]*corev1.Pod{"a/train": {here, there}}
-	c, n := crowded(10, nil, here, dear)
-	c.world.gangs = gang
+	c, n := crowded(10, nil, here, there, dear)
 	if got, ok := c.cheapest(n, deficits{wholeGPU: 1000}); !ok || !slices.Equal(names(got), []string{"g-1", "g-2"}) || c.costOf(got).number != 1 {
 		t.Errorf("%v (%v), want the gang, counted once", names(got), ok)
 	}
-	c, n = crowded(10, []*policyv1.PodDisruptionBudget{rcatest.BudgetFor("x", 1)}, here, dear)
-	c.world.gangs = gang
+	c, n = crowded(10, []*policyv1.PodDisruptionBudget{rcatest.BudgetFor("x", 1)}, here, there, dear)
 	if got, ok := c.cheapest(n, deficits{wholeGPU: 1000}); !ok || !slices.Equal(names(got), []string{"dear"}) {
 		t.Errorf("%v (%v): a budget lets one of the gang go, so it stays", names(got), ok)
 	}
