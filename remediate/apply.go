@@ -19,6 +19,7 @@ import (
 
 	"github.com/unpend/unpend/rca"
 	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/audit"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 	"github.com/unpend/unpend/watcher"
@@ -44,7 +45,7 @@ type Deps struct {
 	Logger *slog.Logger
 	// Measure tells which holders of GPUs are idle, when a plan is proved again; nil:
 	// none is taken for idle.
-	Measure rca.Measure
+	Measure diagnosis.Measure
 	// DryRun sends every write as a server-side dry run and waits for nothing.
 	DryRun bool
 	// Poll is how often a wait looks again; 1 s by default.
@@ -109,20 +110,20 @@ type Step struct {
 
 // Outcome is what became of an approved fix.
 type Outcome struct {
-	Incident string    `json:"incident"`
-	Fix      rca.Fix   `json:"fix"`
-	Pod      string    `json:"pod,omitempty"` // namespace/name that runs now
-	Says     string    `json:"says"`          // what was achieved, one sentence
-	Evicted  int       `json:"evicted"`
-	Started  time.Time `json:"started"`
-	Ended    time.Time `json:"ended"`
+	Incident string        `json:"incident"`
+	Fix      diagnosis.Fix `json:"fix"`
+	Pod      string        `json:"pod,omitempty"` // namespace/name that runs now
+	Says     string        `json:"says"`          // what was achieved, one sentence
+	Evicted  int           `json:"evicted"`
+	Started  time.Time     `json:"started"`
+	Ended    time.Time     `json:"ended"`
 }
 
 // Found is a fix as it is now, and the state it was proved on.
 type Found struct {
 	State     *cluster.State
-	Diagnosis rca.Diagnosis
-	Fix       rca.Fix
+	Diagnosis diagnosis.Diagnosis
+	Fix       diagnosis.Fix
 }
 
 // Find re-reads the cluster, diagnoses the incident again, and returns the fix
@@ -136,16 +137,16 @@ func Find(ctx context.Context, d Deps, incident string, number int, plan string)
 	return Found{st, diagnosis, fix}, err
 }
 
-func find(ctx context.Context, d Deps, st *cluster.State, incident string, number int, plan string) (rca.Diagnosis, rca.Fix, error) {
+func find(ctx context.Context, d Deps, st *cluster.State, incident string, number int, plan string) (diagnosis.Diagnosis, diagnosis.Fix, error) {
 	found, err := rca.Diagnose(ctx, st, rca.Options{Measure: d.Measure, Outcomes: Store{d.Dynamic}.Outcomes, Only: func(i watcher.Incident) bool { return i.ID == incident }})
 	if err != nil {
-		return rca.Diagnosis{}, rca.Fix{}, err
+		return diagnosis.Diagnosis{}, diagnosis.Fix{}, err
 	}
 	if why := st.Unread["Pod"]; len(found) == 0 && why != "" {
-		return rca.Diagnosis{}, rca.Fix{}, fmt.Errorf("%w: whether a pod of incident %s waits cannot be told: %s", ErrRefused, incident, why)
+		return diagnosis.Diagnosis{}, diagnosis.Fix{}, fmt.Errorf("%w: whether a pod of incident %s waits cannot be told: %s", ErrRefused, incident, why)
 	}
 	if len(found) == 0 {
-		return rca.Diagnosis{}, rca.Fix{}, fmt.Errorf("%w: no pod of incident %s waits any more", ErrStale, incident)
+		return diagnosis.Diagnosis{}, diagnosis.Fix{}, fmt.Errorf("%w: no pod of incident %s waits any more", ErrStale, incident)
 	}
 	for _, f := range found[0].Fixes {
 		if f.ID == number && (plan == "" || f.Plan == plan) {
@@ -157,10 +158,10 @@ func find(ctx context.Context, d Deps, st *cluster.State, incident string, numbe
 			return found[0], f, cmp.Or(permitted(f), outdated(st, f.Actions, found[0].Pods.Names))
 		}
 	}
-	return found[0], rca.Fix{}, fmt.Errorf("%w: the cluster has changed; %s", ErrStale, offer(found[0], number))
+	return found[0], diagnosis.Fix{}, fmt.Errorf("%w: the cluster has changed; %s", ErrStale, offer(found[0], number))
 }
 
-func offer(d rca.Diagnosis, number int) string {
+func offer(d diagnosis.Diagnosis, number int) string {
 	for _, f := range d.Fixes {
 		if f.ID == number {
 			return fmt.Sprintf("fix %d is now %q, plan %s", number, f.Title, f.Plan)
@@ -170,11 +171,11 @@ func offer(d rca.Diagnosis, number int) string {
 }
 
 // permitted refuses what cannot be applied or was not proved.
-func permitted(f rca.Fix) error {
+func permitted(f diagnosis.Fix) error {
 	switch {
 	case !f.Automatic:
 		return fmt.Errorf("%w: %q is for a person to do: %s", ErrRefused, f.Title, first(f.Commands))
-	case f.Proof.Verdict != rca.Schedules && (f.Proof.Verdict != rca.Unproven || !mends(f.Kinds)) && !bringsAbout(f):
+	case f.Proof.Verdict != diagnosis.Schedules && (f.Proof.Verdict != diagnosis.Unproven || !mends(f.Kinds)) && !bringsAbout(f):
 		return fmt.Errorf("%w: %q was not proved to schedule the pod (%s)", ErrRefused, f.Title, f.Proof.Why)
 	case len(f.Actions) == 0:
 		return fmt.Errorf("%w: %q names nothing to write", ErrRefused, f.Title)
@@ -184,8 +185,8 @@ func permitted(f rca.Fix) error {
 
 // bringsAbout says that a fix that waits for an event has it happen itself: a device plugin
 // that starts anew registers its devices.
-func bringsAbout(f rca.Fix) bool {
-	return f.Proof.Verdict == rca.Waits && slices.Contains(f.Kinds, rca.RestartDevicePlugin) && len(f.Cost.Evictions) == 0
+func bringsAbout(f diagnosis.Fix) bool {
+	return f.Proof.Verdict == diagnosis.Waits && slices.Contains(f.Kinds, diagnosis.RestartDevicePlugin) && len(f.Cost.Evictions) == 0
 }
 
 func first(list []string) string {
@@ -234,7 +235,7 @@ func (r *runner) proved(st *cluster.State) {
 	began := metav1.NewMicroTime(r.Now())
 	status.Began, status.Phase = &began, v1alpha1.Running
 	for _, a := range r.rem.Spec.Actions {
-		targets := []rca.Target{a.Target}
+		targets := []diagnosis.Target{a.Target}
 		if a.Relayout != nil {
 			targets = append(targets, a.Relayout.Victims...)
 		}
@@ -251,7 +252,7 @@ func (r *runner) proved(st *cluster.State) {
 	}
 }
 
-func provedTarget(st *cluster.State, t rca.Target) *v1alpha1.Proved {
+func provedTarget(st *cluster.State, t diagnosis.Target) *v1alpha1.Proved {
 	if p := st.Pod(t.Namespace, t.Name); t.Kind == "Pod" && p != nil {
 		return &v1alpha1.Proved{UID: t.UID, Generation: p.Generation, Node: p.Spec.NodeName}
 	}

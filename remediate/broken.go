@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 )
 
@@ -48,7 +48,7 @@ func (x *Executor) putAside(ctx context.Context, rem *v1alpha1.Remediation, why 
 		}
 		parked = append(parked, n.Name)
 		mark.Step, mark.Parked = "parked", why.Error()
-		s := &saga{runner: &runner{Deps: x.Deps, rem: rem}, target: rca.Target{Kind: "Node", Name: n.Name, UID: string(n.UID)}}
+		s := &saga{runner: &runner{Deps: x.Deps, rem: rem}, target: diagnosis.Target{Kind: "Node", Name: n.Name, UID: string(n.UID)}}
 		if missing, err := s.write(ctx, n, nil, nil, mark); err != nil || missing != "" {
 			return "", "", fmt.Errorf("park node %s: %w", n.Name, errors.Join(err, errors.New(missing)))
 		}

@@ -14,13 +14,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 )
 
 // partedConfig is mig-parted's configuration as its ConfigMap has it, with all that
 // people have written into it: comments and order stay.
 type partedConfig struct {
-	of      rca.Target
+	of      diagnosis.Target
 	object  *corev1.ConfigMap
 	doc     yaml.Node
 	entries *yaml.Node // the mapping under mig-configs

@@ -17,8 +17,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/unpend/unpend/rca"
 	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/audit"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 	"github.com/unpend/unpend/watcher"
@@ -127,7 +127,7 @@ func (x *Executor) Look(ctx context.Context, plan string) (time.Duration, error)
 	if err := x.leading(ctx); err != nil {
 		return 0, err
 	}
-	if is := rca.PlanHash(rem.Spec.Actions); is != rem.Name {
+	if is := diagnosis.PlanHash(rem.Spec.Actions); is != rem.Name {
 		return 0, x.broken(ctx, rem, fmt.Errorf("spec.actions: their hash is %.12s…, the plan is %.12s…: somebody has edited them", is, rem.Name))
 	}
 	if rem.Status.Phase.Begun() {

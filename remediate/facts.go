@@ -17,8 +17,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/unpend/unpend/nodeprobe"
-	"github.com/unpend/unpend/rca"
 	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 )
 
@@ -27,7 +28,7 @@ import (
 const contention = time.Minute
 
 // object reads a target of a plan.
-func (r *runner) object(ctx context.Context, t rca.Target) (metav1.Object, error) {
+func (r *runner) object(ctx context.Context, t diagnosis.Target) (metav1.Object, error) {
 	get := metav1.GetOptions{}
 	switch t.Kind {
 	case "Deployment":
@@ -53,7 +54,7 @@ func (r *runner) object(ctx context.Context, t rca.Target) (metav1.Object, error
 // fresh reads a target again and holds it to the plan (the uid) and to what it was
 // when the plan was proved (the generation, which is counted up when a spec changes,
 // and the node of a pod).
-func (r *runner) fresh(ctx context.Context, t rca.Target) (metav1.Object, error) {
+func (r *runner) fresh(ctx context.Context, t diagnosis.Target) (metav1.Object, error) {
 	o, err := r.object(ctx, t)
 	if err != nil {
 		return nil, stale(err, t)
@@ -76,7 +77,7 @@ func (r *runner) fresh(ctx context.Context, t rca.Target) (metav1.Object, error)
 }
 
 // look reads a node again, with the facts that plans rely on.
-func (r *runner) look(ctx context.Context, t rca.Target) (*corev1.Node, map[string]string, error) {
+func (r *runner) look(ctx context.Context, t diagnosis.Target) (*corev1.Node, map[string]string, error) {
 	n, err := r.node(ctx, t)
 	if err != nil {
 		return nil, nil, err
@@ -98,11 +99,11 @@ func (r *runner) look(ctx context.Context, t rca.Target) (*corev1.Node, map[stri
 	if err == nil {
 		st.Geometries[t.Name] = geo
 	}
-	return n, rca.NodeFacts(st, t.Name), nil
+	return n, view.NodeFacts(st, t.Name), nil
 }
 
 // node reads a node and holds it to the plan's uid.
-func (r *runner) node(ctx context.Context, t rca.Target) (*corev1.Node, error) {
+func (r *runner) node(ctx context.Context, t diagnosis.Target) (*corev1.Node, error) {
 	n, err := r.Client.CoreV1().Nodes().Get(ctx, t.Name, metav1.GetOptions{})
 	if err != nil {
 		return nil, stale(err, t)

@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/guard"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 	"github.com/unpend/unpend/testdata/controlplane"
@@ -126,7 +126,7 @@ func TestEditedPlan(t *testing.T) {
 		t.Error(err)
 	}
 	forged := Propose(Found{c.state(t), d, f}, "somebody", time.Now())
-	forged.Name = rca.PlanHash(nil)
+	forged.Name = diagnosis.PlanHash(nil)
 	if forged, err = (Store{c.Dynamic()}).Record(t.Context(), forged); err != nil {
 		t.Fatal(err)
 	}

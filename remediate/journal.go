@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/audit"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 )
@@ -164,10 +164,10 @@ func (m *machine) soundProved() error {
 }
 
 // pods are those that the plan evicts.
-func (r *runner) pods() []rca.Target {
-	var out []rca.Target
+func (r *runner) pods() []diagnosis.Target {
+	var out []diagnosis.Target
 	for _, a := range r.actions() {
-		if a.Verb == rca.VerbEvict {
+		if a.Verb == diagnosis.VerbEvict {
 			out = append(out, a.Target)
 		}
 		if a.Relayout != nil {

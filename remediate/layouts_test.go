@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/unpend/unpend/nodeprobe/sim"
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 )
 
@@ -87,7 +87,7 @@ func TestFixMIGConfig(t *testing.T) {
 				c.configured(t)
 			}
 			before := c.layouts(t)
-			d, f := c.finds(t, rca.FixMIGConfig)
+			d, f := c.finds(t, diagnosis.FixMIGConfig)
 			c.crash.always = true
 			rem := c.recorded(t, d, f)
 			c.decide(t, rem, "alice", v1alpha1.Approve)
@@ -109,11 +109,11 @@ func TestFixMIGConfig(t *testing.T) {
 }
 
 // mended is a plan of the team's cell that has written an entry, with success.
-func (c *cell) mended(t *testing.T) (node string, f rca.Fix, rem *v1alpha1.Remediation) {
+func (c *cell) mended(t *testing.T) (node string, f diagnosis.Fix, rem *v1alpha1.Remediation) {
 	t.Helper()
 	node = c.misspelled(t)
 	c.owned(t)
-	d, f := c.finds(t, rca.FixMIGConfig)
+	d, f := c.finds(t, diagnosis.FixMIGConfig)
 	rem = c.recorded(t, d, f)
 	c.decide(t, rem, "alice", v1alpha1.Approve)
 	rem = c.carriedOut(t, rem.Name, c.executor)

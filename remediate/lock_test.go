@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 )
 
@@ -22,7 +22,7 @@ func TestLockIsTakenOver(t *testing.T) {
 	leases := c.Client().CoordinationV1().Leases(c.ns)
 	deps := c.deps
 	deps.Locks = c.ns
-	s := &saga{runner: &runner{Deps: deps, rem: &v1alpha1.Remediation{ObjectMeta: metav1.ObjectMeta{Name: "this"}}}, target: rca.Target{Kind: "Node", Name: c.name(1)}}
+	s := &saga{runner: &runner{Deps: deps, rem: &v1alpha1.Remediation{ObjectMeta: metav1.ObjectMeta{Name: "this"}}}, target: diagnosis.Target{Kind: "Node", Name: c.name(1)}}
 	for _, tc := range []struct {
 		name    string
 		holder  string

@@ -15,7 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 )
 
 // withPreconditions adds the uid and the resourceVersion to a merge patch: the API
@@ -29,7 +29,7 @@ func withPreconditions(patch []byte, o metav1.Object) ([]byte, error) {
 }
 
 // stale turns what tells of another object into ErrStale.
-func stale(err error, t rca.Target) error {
+func stale(err error, t diagnosis.Target) error {
 	if apierrors.IsNotFound(err) {
 		return fmt.Errorf("%w: %s is gone (%w)", ErrStale, nameOf(t), err)
 	}
@@ -40,7 +40,7 @@ func stale(err error, t rca.Target) error {
 }
 
 // nameOf is how a target is named to a person.
-func nameOf(t rca.Target) string {
+func nameOf(t diagnosis.Target) string {
 	return strings.ToLower(t.Kind) + " " + strings.TrimPrefix(t.Namespace+"/"+t.Name, "/")
 }
 
@@ -49,7 +49,7 @@ const written = "written"
 
 // patch merges the change into the target. After a crash the target tells whether
 // that was done: then the patch changes nothing in it.
-func (r *runner) patch(ctx context.Context, a rca.Action, e *entry) (string, error) {
+func (r *runner) patch(ctx context.Context, a diagnosis.Action, e *entry) (string, error) {
 	if e.again || e.Note == written {
 		o, err := r.object(ctx, a.Target)
 		if err != nil {
@@ -118,7 +118,7 @@ func unchanged[T any](old *T, patch []byte) (bool, error) {
 	return equality.Semantic.DeepEqual(*old, next), nil
 }
 
-func (r *runner) send(ctx context.Context, t rca.Target, patch []byte) error {
+func (r *runner) send(ctx context.Context, t diagnosis.Target, patch []byte) error {
 	var err error
 	opts := metav1.PatchOptions{DryRun: r.dryRun(), FieldManager: fieldManager}
 	switch t.Kind {

@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 	"github.com/unpend/unpend/watcher"
 )
@@ -26,12 +26,12 @@ func (r *runner) dryRun() []string {
 	return nil
 }
 
-func evictText(t rca.Target) string { return "evict " + t.Namespace + "/" + t.Name }
+func evictText(t diagnosis.Target) string { return "evict " + t.Namespace + "/" + t.Name }
 
 // evict asks the Eviction API, and only that: never a deletion. The pod is read again
 // and evicted as it was read; one that was replaced, moved or changed makes the plan
 // stale. A budget that says no is asked again until the step's deadline.
-func (r *runner) evict(ctx context.Context, t rca.Target, e *entry) (string, error) {
+func (r *runner) evict(ctx context.Context, t diagnosis.Target, e *entry) (string, error) {
 	o, err := r.object(ctx, t)
 	if apierrors.IsNotFound(err) || err == nil && o.GetDeletionTimestamp() != nil && string(o.GetUID()) == t.UID || err == nil && e.again && string(o.GetUID()) != t.UID {
 		if e.again { // it leaves, or left, and by our word as far as can be told
@@ -100,7 +100,7 @@ func (r *runner) severalBudgets(ctx context.Context, pod metav1.Object) []string
 }
 
 // gone says which of the victims has not left yet.
-func (r *runner) gone(ctx context.Context, victims []rca.Target) (string, error) {
+func (r *runner) gone(ctx context.Context, victims []diagnosis.Target) (string, error) {
 	for _, v := range victims {
 		p, err := r.Client.CoreV1().Pods(v.Namespace).Get(ctx, v.Name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) || err == nil && string(p.UID) != v.UID {
@@ -160,7 +160,7 @@ func (r *runner) belongs(ctx context.Context, p *corev1.Pod) bool {
 		if kind != "ReplicaSet" && kind != "Job" {
 			return nil, false
 		}
-		o, err := r.object(ctx, rca.Target{Kind: kind, Namespace: ns, Name: name})
+		o, err := r.object(ctx, diagnosis.Target{Kind: kind, Namespace: ns, Name: name})
 		return o, err == nil
 	}
 	return watcher.Topmost(p, lookup) == r.rem.Spec.Workload

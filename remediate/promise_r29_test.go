@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/unpend/unpend/nodeprobe/sim"
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 	"github.com/unpend/unpend/testdata/controlplane"
 )
@@ -79,7 +79,7 @@ func podReplaced(t *testing.T, c *cell, when, how string) {
 	c.pod(t, "holder", on(node, spec("", "2")))
 	c.running(t, "holder", 1)
 	c.job(t, on(node, spec("", "1")))
-	d, f := c.finds(t, rca.EvictPods)
+	d, f := c.finds(t, diagnosis.EvictPods)
 	rem := c.recorded(t, d, f)
 	c.decide(t, rem, "alice", v1alpha1.Approve)
 	var now []corev1.Pod

@@ -6,7 +6,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 )
 
@@ -58,8 +58,8 @@ func NewApproval(rem *v1alpha1.Remediation, who string, groups []string, decisio
 // inOrder puts what happens to a node whose GPUs are re-made under that node's
 // cordon: pods that must leave it besides would otherwise come back at once, and a
 // node that a person closed opens only when all has gone well.
-func inOrder(actions []rca.Action) []rca.Action {
-	at := slices.IndexFunc(actions, func(a rca.Action) bool { return a.Relayout != nil })
+func inOrder(actions []diagnosis.Action) []diagnosis.Action {
+	at := slices.IndexFunc(actions, func(a diagnosis.Action) bool { return a.Relayout != nil })
 	if at < 0 {
 		return actions
 	}
@@ -67,13 +67,13 @@ func inOrder(actions []rca.Action) []rca.Action {
 	how := *saga.Relayout
 	how.Victims = slices.Clone(how.Victims)
 	saga.Relayout = &how
-	var before, after []rca.Action
+	var before, after []diagnosis.Action
 	for i, a := range actions {
 		switch {
 		case i == at:
-		case a.Verb == rca.VerbEvict && a.Relies["node"] == saga.Target.Name:
+		case a.Verb == diagnosis.VerbEvict && a.Relies["node"] == saga.Target.Name:
 			how.Victims = append(how.Victims, a.Target)
-		case a.Verb == rca.VerbUncordon && a.Target == saga.Target, i > at:
+		case a.Verb == diagnosis.VerbUncordon && a.Target == saga.Target, i > at:
 			after = append(after, a)
 		default:
 			before = append(before, a)

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 )
 
@@ -30,7 +30,7 @@ type quarantine struct {
 	ticket string
 }
 
-func (r *runner) quarantine(i int, a rca.Action) *quarantine {
+func (r *runner) quarantine(i int, a diagnosis.Action) *quarantine {
 	return &quarantine{saga: r.saga(i, a), ticket: a.Note}
 }
 
@@ -121,8 +121,8 @@ func (q *quarantine) wayBack() []step {
 
 // mends says of a fix that it puts a node right, or out of the way, whether that brings
 // the pod to run or not: such a fix may be applied without a proof that it does.
-func mends(kinds []rca.FixKind) bool {
-	return len(kinds) == 1 && slices.Contains([]rca.FixKind{rca.QuarantineGPU, rca.RevertMIGConfig}, kinds[0])
+func mends(kinds []diagnosis.FixKind) bool {
+	return len(kinds) == 1 && slices.Contains([]diagnosis.FixKind{diagnosis.QuarantineGPU, diagnosis.RevertMIGConfig}, kinds[0])
 }
 
 // schedulesNobody says of a plan that no pod was proved to run by it, so that none is
@@ -140,7 +140,7 @@ func (m *machine) achieved() string {
 	var says []string
 	for i, a := range m.actions() {
 		switch {
-		case a.Verb == rca.VerbCordon:
+		case a.Verb == diagnosis.VerbCordon:
 			q := m.quarantine(i, a)
 			text := "its text is Event " + metav1.NamespaceDefault + "/" + q.eventName()
 			if e := m.entry(q.id("ticket")); e != nil && e.Note == untold {

@@ -15,7 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 )
 
 // madeBy marks an object that was made anew, with the uid of the Remediation.
@@ -26,7 +26,7 @@ const madeBy = "unpend.dev/made-by"
 // that it would take the new one, and before both are kept in the cluster: whoever
 // takes over after a crash finds them there. The journal has the copy's sum, for in the
 // namespace others may write to it, and it is made with the approver's rights.
-func (r *runner) recreate(ctx context.Context, a rca.Action, e *entry) (string, error) {
+func (r *runner) recreate(ctx context.Context, a diagnosis.Action, e *entry) (string, error) {
 	o, err := r.object(ctx, a.Target)
 	if err != nil && !apierrors.IsNotFound(err) {
 		return "", err
@@ -55,7 +55,7 @@ func (r *runner) recreate(ctx context.Context, a rca.Action, e *entry) (string, 
 }
 
 // removeOld keeps a copy and deletes the old one.
-func (r *runner) removeOld(ctx context.Context, a rca.Action, e *entry) (string, error) {
+func (r *runner) removeOld(ctx context.Context, a diagnosis.Action, e *entry) (string, error) {
 	o, err := r.fresh(ctx, a.Target)
 	if err != nil {
 		if kept, _ := r.keptOf(ctx, a.Target, e.Note); kept == nil || !apierrors.IsNotFound(err) {
@@ -95,7 +95,7 @@ func (r *runner) removeOld(ctx context.Context, a rca.Action, e *entry) (string,
 
 // remakeOld is the way back: where the old one is gone and no new one is there, the
 // old one is made again.
-func (r *runner) remakeOld(ctx context.Context, i int, a rca.Action) (string, error) {
+func (r *runner) remakeOld(ctx context.Context, i int, a diagnosis.Action) (string, error) {
 	sum := ""
 	for _, e := range r.rem.Status.Journal {
 		if e.Step == actionStep(i, a) {
@@ -149,7 +149,7 @@ func (r *runner) create(ctx context.Context, o metav1.Object, dry []string) erro
 	return err
 }
 
-func (r *runner) createFrom(ctx context.Context, t rca.Target, manifest string) error {
+func (r *runner) createFrom(ctx context.Context, t diagnosis.Target, manifest string) error {
 	var o metav1.Object = &corev1.Pod{}
 	if t.Kind == "Job" {
 		o = &batchv1.Job{}
@@ -234,7 +234,7 @@ const (
 // keep has a copy of both in the namespace of the object, where those who may read it
 // may read it anyway: in the annotations of a suspended Job, which makes no pod. One that
 // is there already has to be what was kept before a crash: nothing is made from another's.
-func (r *runner) keep(ctx context.Context, t rca.Target, old, next metav1.Object, e *entry) error {
+func (r *runner) keep(ctx context.Context, t diagnosis.Target, old, next metav1.Object, e *entry) error {
 	notes := map[string]string{}
 	for key, o := range map[string]metav1.Object{keptOld: old, keptNew: next} {
 		text, err := json.Marshal(o)
@@ -288,7 +288,7 @@ func (r *runner) journalSum(ctx context.Context, e *entry, sum string) error {
 func (r *runner) keptName() string { return "unpend-" + r.rem.Name[:10] }
 
 // keptOf is the copy; nil when there is none that has the sum.
-func (r *runner) keptOf(ctx context.Context, t rca.Target, sum string) (*batchv1.Job, error) {
+func (r *runner) keptOf(ctx context.Context, t diagnosis.Target, sum string) (*batchv1.Job, error) {
 	job, err := r.Client.BatchV1().Jobs(t.Namespace).Get(ctx, r.keptName(), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) || err == nil && sumOf(job) != sum {
 		return nil, nil

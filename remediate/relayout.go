@@ -15,7 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 )
 
@@ -30,12 +30,12 @@ const (
 type saga struct {
 	*runner
 	n      int // of the action
-	target rca.Target
-	plan   *rca.Relayout
+	target diagnosis.Target
+	plan   *diagnosis.Relayout
 	relies map[string]string
 }
 
-func (r *runner) saga(i int, a rca.Action) *saga {
+func (r *runner) saga(i int, a diagnosis.Action) *saga {
 	return &saga{runner: r, n: i, target: a.Target, plan: a.Relayout, relies: a.Relies}
 }
 
@@ -200,7 +200,7 @@ func (s *saga) waitEmpty(ctx context.Context, _ *entry) (string, error) {
 }
 
 // evictHolder evicts a pod as long as its node is there, and marked as ours.
-func (s *saga) evictHolder(ctx context.Context, v rca.Target, e *entry) (string, error) {
+func (s *saga) evictHolder(ctx context.Context, v diagnosis.Target, e *entry) (string, error) {
 	n, err := s.node(ctx, s.target)
 	if err == nil && s.markOf(n) == nil && !s.DryRun {
 		err = fmt.Errorf("%w: node %s is no longer marked as ours; it is left as it is", ErrStale, n.Name)
@@ -216,10 +216,10 @@ func (s *saga) evictHolder(ctx context.Context, v rca.Target, e *entry) (string,
 func (s *saga) held(now map[string]string) string {
 	for _, key := range slices.Sorted(maps.Keys(now)) {
 		for _, gpu := range s.plan.GPUs {
-			if !strings.HasPrefix(key, rca.HolderPrefix(gpu)) {
+			if !strings.HasPrefix(key, diagnosis.HolderPrefix(gpu)) {
 				continue
 			}
-			if now[key] == rca.UnknownHolder {
+			if now[key] == diagnosis.UnknownHolder {
 				return fmt.Sprintf("who holds GPU %d cannot be told", gpu)
 			}
 			return fmt.Sprintf("GPU %d is held by %s", gpu, now[key])

@@ -4,14 +4,14 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 )
 
 // stepBack marks a node whose label was set back after it had been First.
 const stepBack = "back"
 
 // reverts says that the plan is itself a way back.
-func (s *saga) reverts() bool { return s.rem.Spec.Kind == rca.RevertMIGConfig }
+func (s *saga) reverts() bool { return s.rem.Spec.Kind == diagnosis.RevertMIGConfig }
 
 // askFirst asks for the entry that the GPUs have, so that what is asked for next is news
 // to MIG manager, which takes the last value of the label alone. That it has looked

@@ -12,23 +12,25 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/changes"
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
 )
 
 // restarts says that an eviction is of a device plugin's pod, to have it made anew.
-func restarts(a rca.Action) bool {
-	return a.Verb == rca.VerbEvict && a.Relies[rca.RemadeBy] != ""
+func restarts(a diagnosis.Action) bool {
+	return a.Verb == diagnosis.VerbEvict && a.Relies[diagnosis.RemadeBy] != ""
 }
 
 // restartStep waits for what the eviction of a device plugin's pod is for.
-func (r *runner) restartStep(i int, a rca.Action) step {
+func (r *runner) restartStep(i int, a diagnosis.Action) step {
 	return step{id: fmt.Sprintf("%d/registered", i), text: "wait until the device plugin of " + a.Relies["node"] + " has registered its devices again", within: r.Deadlines.Run,
 		try: func(ctx context.Context, _ *entry) (string, error) { return r.registered(ctx, a) }}
 }
 
 // registered says what is missing until another pod of the plugin runs on the node, and
 // the node offers what its probe reports; without a report, anything.
-func (r *runner) registered(ctx context.Context, a rca.Action) (missing string, err error) {
+func (r *runner) registered(ctx context.Context, a diagnosis.Action) (missing string, err error) {
 	if r.DryRun {
 		return "", nil
 	}
@@ -39,9 +41,9 @@ func (r *runner) registered(ctx context.Context, a rca.Action) (missing string, 
 	}
 	if !slices.ContainsFunc(pods.Items, func(p corev1.Pod) bool {
 		by := metav1.GetControllerOfNoCopy(&p)
-		return by != nil && by.Name == a.Relies[rca.RemadeBy] && string(p.UID) != a.Target.UID && p.Status.Phase == corev1.PodRunning && p.DeletionTimestamp == nil
+		return by != nil && by.Name == a.Relies[diagnosis.RemadeBy] && string(p.UID) != a.Target.UID && p.Status.Phase == corev1.PodRunning && p.DeletionTimestamp == nil
 	}) {
-		return fmt.Sprintf("no other pod of daemonset %s runs on %s", a.Relies[rca.RemadeBy], node), nil
+		return fmt.Sprintf("no other pod of daemonset %s runs on %s", a.Relies[diagnosis.RemadeBy], node), nil
 	}
 	n, err := r.Client.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -54,14 +56,14 @@ func (r *runner) registered(ctx context.Context, a rca.Action) (missing string, 
 	if err != nil && !apierrors.IsNotFound(err) {
 		return "", err
 	}
-	return offersLess(n, rca.PluginOffers(n, geo)), nil
+	return offersLess(n, changes.PluginOffers(n, geo)), nil
 }
 
 // offersLess names what a node offers less of than it would; empty when nothing. Where
 // GPUs are shared it offers more, perhaps under another name.
 func offersLess(n *corev1.Node, would corev1.ResourceList) string {
 	for _, name := range slices.Sorted(maps.Keys(would)) {
-		is, shared, want := n.Status.Allocatable[name], n.Status.Allocatable[name+rca.SharedSuffix], would[name]
+		is, shared, want := n.Status.Allocatable[name], n.Status.Allocatable[name+view.SharedSuffix], would[name]
 		if max(is.Value(), shared.Value()) < want.Value() {
 			return fmt.Sprintf("node %s offers %d of %s, it has %d", n.Name, is.Value(), name, want.Value())
 		}

@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/unpend/unpend/nodeprobe/sim"
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 	"github.com/unpend/unpend/testdata/controlplane"
 )
@@ -32,7 +32,7 @@ func (c *cell) plugin(t *testing.T, node string) corev1.Pod {
 
 // pluginDown is a node that has two whole GPUs and, with its device plugin, offers none,
 // and a pod that waits for one.
-func (c *cell) pluginDown(t *testing.T) (node string, plugin corev1.Pod, d rca.Diagnosis, f rca.Fix) {
+func (c *cell) pluginDown(t *testing.T) (node string, plugin corev1.Pod, d diagnosis.Diagnosis, f diagnosis.Fix) {
 	t.Helper()
 	node = c.gpuNode(t, 1, func(n *sim.Node) { n.GPUs, n.MIGOff, n.Layouts, n.Config = 2, []int{0, 1}, nil, "all-disabled" })
 	plugin = c.plugin(t, node)
@@ -43,7 +43,7 @@ func (c *cell) pluginDown(t *testing.T) (node string, plugin corev1.Pod, d rca.D
 	s := spec("", "")
 	s.Containers[0].Resources.Limits = corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("1")}
 	c.job(t, s)
-	d, f = c.offers(t, rca.Waits, rca.RestartDevicePlugin)
+	d, f = c.offers(t, diagnosis.Waits, diagnosis.RestartDevicePlugin)
 	return node, plugin, d, f
 }
 
@@ -109,7 +109,7 @@ func TestPluginOfNobody(t *testing.T) {
 	s := spec("", "")
 	s.Containers[0].Resources.Limits = corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("1")}
 	c.job(t, s)
-	d, f := c.offers(t, rca.Waits, rca.RestartDevicePlugin)
+	d, f := c.offers(t, diagnosis.Waits, diagnosis.RestartDevicePlugin)
 	if f.Automatic || len(f.Actions) != 0 || !strings.Contains(f.Commands[0], "grep device-plugin") {
 		t.Errorf("%+v", f)
 	}

@@ -8,7 +8,7 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 )
 
@@ -22,7 +22,7 @@ const Repartition = "repartition"
 func needs(rem *v1alpha1.Remediation) []authorizationv1.ResourceAttributes {
 	var out []authorizationv1.ResourceAttributes
 	seen := map[authorizationv1.ResourceAttributes]bool{}
-	add := func(verb, group, resource, sub string, t rca.Target) {
+	add := func(verb, group, resource, sub string, t diagnosis.Target) {
 		a := authorizationv1.ResourceAttributes{Verb: verb, Group: group, Resource: resource, Subresource: sub, Namespace: t.Namespace}
 		if resource == "nodes" {
 			a.Name = t.Name
@@ -34,12 +34,12 @@ func needs(rem *v1alpha1.Remediation) []authorizationv1.ResourceAttributes {
 	}
 	for _, a := range rem.Spec.Actions {
 		switch a.Verb {
-		case rca.VerbEvict:
+		case diagnosis.VerbEvict:
 			add("create", "", "pods", "eviction", a.Target)
-		case rca.VerbPatch:
+		case diagnosis.VerbPatch:
 			group, resource := resourceOfKind(a.Target.Kind)
 			add("patch", group, resource, "", a.Target)
-		case rca.VerbRecreate:
+		case diagnosis.VerbRecreate:
 			group, resource := resourceOfKind(a.Target.Kind)
 			add("delete", group, resource, "", a.Target)
 			add("create", group, resource, "", a.Target)

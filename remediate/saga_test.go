@@ -10,20 +10,20 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/unpend/unpend/nodeprobe/sim"
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 	"github.com/unpend/unpend/testdata/controlplane"
 )
 
 // repartition is the main case: three holders on one GPU, and a Job that needs
 // another layout.
-func repartition(t *testing.T, c *cell) (node string, d rca.Diagnosis, f rca.Fix, holders []corev1.Pod) {
+func repartition(t *testing.T, c *cell) (node string, d diagnosis.Diagnosis, f diagnosis.Fix, holders []corev1.Pod) {
 	t.Helper()
 	node = c.gpuNode(t, 1)
 	c.deployment(t, "inference", 3, spec("1g.5gb", ""))
 	holders = c.running(t, "inference", 3)
 	c.job(t, spec("2g.10gb", ""))
-	d, f = c.finds(t, rca.RepartitionGPU)
+	d, f = c.finds(t, diagnosis.RepartitionGPU)
 	return node, d, f, holders
 }
 
@@ -125,7 +125,7 @@ func TestOpenedLast(t *testing.T) {
 			node := c.gpuNode(t, 1, func(n *sim.Node) { n.Cordoned = true })
 			c.job(t, spec("2g.10gb", ""))
 			c.stack.SetFaults(node, faults)
-			d, f := c.finds(t, rca.UncordonNode, rca.RepartitionGPU)
+			d, f := c.finds(t, diagnosis.UncordonNode, diagnosis.RepartitionGPU)
 			out, err := c.apply(t, d, f)
 			if (err != nil) != faults.Fail || (out.Pod == "") != faults.Fail {
 				t.Errorf("outcome %+v, %v", out, err)
@@ -140,12 +140,12 @@ func TestOpenedLast(t *testing.T) {
 
 // Pods that must leave a node besides those on the GPU leave it under the cordon.
 func TestOneCordonForAllEvictions(t *testing.T) {
-	evict := rca.Action{Verb: rca.VerbEvict, Target: rca.Target{Kind: "Pod", Name: "cpu"}, Relies: map[string]string{"node": "a"}}
-	other := rca.Action{Verb: rca.VerbEvict, Target: rca.Target{Kind: "Pod", Name: "elsewhere"}, Relies: map[string]string{"node": "b"}}
-	saga := rca.Action{Verb: rca.VerbRelayout, Target: rca.Target{Kind: "Node", Name: "a"}, Relayout: &rca.Relayout{Victims: []rca.Target{{Name: "gpu"}}}}
-	open := rca.Action{Verb: rca.VerbUncordon, Target: saga.Target}
-	got := inOrder([]rca.Action{open, evict, other, saga})
-	if len(got) != 3 || got[0].Target.Name != "elsewhere" || len(got[1].Relayout.Victims) != 2 || got[1].Relayout.Victims[1].Name != "cpu" || got[2].Verb != rca.VerbUncordon {
+	evict := diagnosis.Action{Verb: diagnosis.VerbEvict, Target: diagnosis.Target{Kind: "Pod", Name: "cpu"}, Relies: map[string]string{"node": "a"}}
+	other := diagnosis.Action{Verb: diagnosis.VerbEvict, Target: diagnosis.Target{Kind: "Pod", Name: "elsewhere"}, Relies: map[string]string{"node": "b"}}
+	saga := diagnosis.Action{Verb: diagnosis.VerbRelayout, Target: diagnosis.Target{Kind: "Node", Name: "a"}, Relayout: &diagnosis.Relayout{Victims: []diagnosis.Target{{Name: "gpu"}}}}
+	open := diagnosis.Action{Verb: diagnosis.VerbUncordon, Target: saga.Target}
+	got := inOrder([]diagnosis.Action{open, evict, other, saga})
+	if len(got) != 3 || got[0].Target.Name != "elsewhere" || len(got[1].Relayout.Victims) != 2 || got[1].Relayout.Victims[1].Name != "cpu" || got[2].Verb != diagnosis.VerbUncordon {
 		t.Errorf("%+v", got)
 	}
 	if len(saga.Relayout.Victims) != 1 {

@@ -11,8 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/unpend/unpend/rca"
 	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 )
 
@@ -43,10 +44,10 @@ func (x *Executor) becameStale(ctx context.Context, now Found, rem *v1alpha1.Rem
 
 // successor is the fix of the same kinds, or else one of the same kind that takes more or
 // less besides, as it is now.
-func successor(d rca.Diagnosis, old *v1alpha1.Remediation) (rca.Fix, bool) {
-	for _, same := range []func(rca.Fix) bool{
-		func(f rca.Fix) bool { return slices.Equal(f.Kinds, old.Spec.Kinds) },
-		func(f rca.Fix) bool { return f.Kind == old.Spec.Kind },
+func successor(d diagnosis.Diagnosis, old *v1alpha1.Remediation) (diagnosis.Fix, bool) {
+	for _, same := range []func(diagnosis.Fix) bool{
+		func(f diagnosis.Fix) bool { return slices.Equal(f.Kinds, old.Spec.Kinds) },
+		func(f diagnosis.Fix) bool { return f.Kind == old.Spec.Kind },
 	} {
 		for _, f := range d.Fixes {
 			if same(f) && f.Plan != old.Name && permitted(f) == nil {
@@ -54,14 +55,14 @@ func successor(d rca.Diagnosis, old *v1alpha1.Remediation) (rca.Fix, bool) {
 			}
 		}
 	}
-	return rca.Fix{}, false
+	return diagnosis.Fix{}, false
 }
 
 // changed names the first thing that the plan writes to, or relies on, and that is not
 // as it was; nil when all is.
 func changed(st *cluster.State, rem *v1alpha1.Remediation) error {
 	for _, a := range rem.Spec.Actions {
-		targets := []rca.Target{a.Target}
+		targets := []diagnosis.Target{a.Target}
 		if a.Relayout != nil {
 			targets = append(slices.Clone(a.Relayout.Victims), a.Target) // pods first: people know them
 			if a.Relayout.ConfigMap != nil {
@@ -83,9 +84,9 @@ func changed(st *cluster.State, rem *v1alpha1.Remediation) error {
 
 // outdated says that a Deployment whose template is patched has got another template
 // than that of its pods that wait, on which the patch was proved; nil when it has not.
-func outdated(st *cluster.State, actions []rca.Action, waiting []string) error {
+func outdated(st *cluster.State, actions []diagnosis.Action, waiting []string) error {
 	for _, a := range actions {
-		if a.Verb != rca.VerbPatch || a.Target.Kind != "Deployment" {
+		if a.Verb != diagnosis.VerbPatch || a.Target.Kind != "Deployment" {
 			continue
 		}
 		o, _ := st.Owner(a.Target.Kind, a.Target.Namespace, a.Target.Name)
@@ -116,7 +117,7 @@ func madeFromAnother(st *cluster.State, p *corev1.Pod, d *appsv1.Deployment) boo
 
 // changedConfig says that a MIG config makes another layout now: its name is all that the
 // plan has of it.
-func changedConfig(old, now []rca.Action) error {
+func changedConfig(old, now []diagnosis.Action) error {
 	for _, a := range old {
 		for _, b := range now {
 			if a.Relayout != nil && b.Relayout != nil && a.Target == b.Target && a.Relayout.Config == b.Relayout.Config && !reflect.DeepEqual(a.Relayout.Layouts, b.Relayout.Layouts) {
@@ -127,13 +128,13 @@ func changedConfig(old, now []rca.Action) error {
 	return nil
 }
 
-func changedTarget(st *cluster.State, t rca.Target, relied map[string]string) error {
+func changedTarget(st *cluster.State, t diagnosis.Target, relied map[string]string) error {
 	var uid string
 	var differs error
 	switch t.Kind {
 	case "Node":
 		if i := slices.IndexFunc(st.Nodes, func(n *corev1.Node) bool { return n.Name == t.Name }); i >= 0 {
-			uid, differs = string(st.Nodes[i].UID), drift(t.Name, relied, rca.NodeFacts(st, t.Name))
+			uid, differs = string(st.Nodes[i].UID), drift(t.Name, relied, view.NodeFacts(st, t.Name))
 		}
 	case "Pod":
 		if p := st.Pod(t.Namespace, t.Name); p != nil {

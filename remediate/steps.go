@@ -6,14 +6,14 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 )
 
 // actions are the plan's, in the order they are taken.
-func (r *runner) actions() []rca.Action { return inOrder(r.rem.Spec.Actions) }
+func (r *runner) actions() []diagnosis.Action { return inOrder(r.rem.Spec.Actions) }
 
 // actionStep names the step of an action that is one step.
-func actionStep(i int, a rca.Action) string {
+func actionStep(i int, a diagnosis.Action) string {
 	return strings.Trim(fmt.Sprintf("%d/%s/%s/%s", i, a.Verb, a.Target.Namespace, a.Target.Name), "/")
 }
 
@@ -25,7 +25,7 @@ func (r *runner) steps() []step {
 			out = append(out, r.saga(i, a).steps()...)
 			continue
 		}
-		if a.Verb == rca.VerbCordon {
+		if a.Verb == diagnosis.VerbCordon {
 			out = append(out, r.quarantine(i, a).steps()...)
 			continue
 		}
@@ -40,11 +40,11 @@ func (r *runner) steps() []step {
 	return append(out, step{id: "run", text: "wait until the pod runs", within: r.Deadlines.Run, try: r.runs})
 }
 
-func (r *runner) actionSteps(i int, a rca.Action) step {
+func (r *runner) actionSteps(i int, a diagnosis.Action) step {
 	s := step{id: actionStep(i, a), within: contention}
 	kind, t := strings.ToLower(a.Target.Kind), a.Target
 	switch a.Verb {
-	case rca.VerbEvict:
+	case diagnosis.VerbEvict:
 		s.text, s.within = evictText(t), r.Deadlines.Evict
 		s.try = func(ctx context.Context, e *entry) (string, error) {
 			if n := r.nomination(); n != nil && a.Relies["node"] == n.node {
@@ -54,13 +54,13 @@ func (r *runner) actionSteps(i int, a rca.Action) step {
 			}
 			return r.evict(ctx, t, e)
 		}
-	case rca.VerbUncordon:
+	case diagnosis.VerbUncordon:
 		s.text = "uncordon " + t.Name
 		s.try = func(ctx context.Context, e *entry) (string, error) { return r.uncordon(ctx, a, e) }
-	case rca.VerbPatch:
+	case diagnosis.VerbPatch:
 		s.text = fmt.Sprintf("patch %s/%s", kind, t.Name)
 		s.try = func(ctx context.Context, e *entry) (string, error) { return r.patch(ctx, a, e) }
-	case rca.VerbRecreate:
+	case diagnosis.VerbRecreate:
 		s.text, s.within = fmt.Sprintf("make %s/%s anew", kind, t.Name), r.Deadlines.Leave+contention
 		s.try = func(ctx context.Context, e *entry) (string, error) { return r.recreate(ctx, a, e) }
 	default:
@@ -102,10 +102,10 @@ func (r *runner) everyWayBack() []step {
 		switch {
 		case a.Relayout != nil:
 			out = append(out, r.saga(i, a).wayBack()...)
-		case a.Verb == rca.VerbCordon:
+		case a.Verb == diagnosis.VerbCordon:
 			out = append(out, r.quarantine(i, a).wayBack()...)
-		case a.Verb == rca.VerbRecreate:
-			out = append(out, step{id: fmt.Sprintf("undo/%d/%s", i, rca.VerbRecreate), text: "make the old " + strings.ToLower(a.Target.Kind) + " again", within: r.Deadlines.Leave + contention,
+		case a.Verb == diagnosis.VerbRecreate:
+			out = append(out, step{id: fmt.Sprintf("undo/%d/%s", i, diagnosis.VerbRecreate), text: "make the old " + strings.ToLower(a.Target.Kind) + " again", within: r.Deadlines.Leave + contention,
 				try: func(ctx context.Context, _ *entry) (string, error) { return r.remakeOld(ctx, i, a) }})
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/audit"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 )
@@ -103,7 +103,7 @@ func (x *Executor) needed(ctx context.Context, config string) (bool, error) {
 		return false, fmt.Errorf("list plans: %w", err)
 	}
 	return slices.ContainsFunc(plans, func(r v1alpha1.Remediation) bool {
-		return !r.Status.Phase.Ended() && slices.ContainsFunc(r.Spec.Actions, func(a rca.Action) bool {
+		return !r.Status.Phase.Ended() && slices.ContainsFunc(r.Spec.Actions, func(a diagnosis.Action) bool {
 			return a.Relayout != nil && (a.Relayout.Config == config || a.Relayout.First == config)
 		})
 	}), nil

@@ -12,7 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/audit"
 	"github.com/unpend/unpend/remediate/guard"
 	"github.com/unpend/unpend/remediate/v1alpha1"
@@ -63,7 +63,7 @@ func TestEntryIsSwept(t *testing.T) {
 		other := rem.DeepCopy()
 		other.ObjectMeta, other.Status = metav1.ObjectMeta{}, v1alpha1.RemediationStatus{}
 		other.Spec.Actions[0].Relayout.ConfigMap, other.Spec.Actions[0].Relayout.Entry = nil, nil
-		other.Name = rca.PlanHash(other.Spec.Actions)
+		other.Name = diagnosis.PlanHash(other.Spec.Actions)
 		other, err := Store{c.Dynamic()}.Record(t.Context(), other)
 		if err != nil {
 			t.Fatal(err)

@@ -10,14 +10,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 )
 
 // uncordon opens a node that a person closed, or a quarantine of ours, as the plan says:
 // not when an operation has closed it since, nor when the node is not as the plan relies
 // on it.
-func (r *runner) uncordon(ctx context.Context, a rca.Action, e *entry) (string, error) {
+func (r *runner) uncordon(ctx context.Context, a diagnosis.Action, e *entry) (string, error) {
 	n, now, err := r.look(ctx, a.Target)
 	if err != nil {
 		return "", err
@@ -53,8 +53,8 @@ func (r *runner) uncordon(ctx context.Context, a rca.Action, e *entry) (string, 
 }
 
 // remakes says whether the plan re-makes GPUs of the node: it is opened after that.
-func (r *runner) remakes(node rca.Target) bool {
-	return slices.ContainsFunc(r.rem.Spec.Actions, func(a rca.Action) bool { return a.Relayout != nil && a.Target == node })
+func (r *runner) remakes(node diagnosis.Target) bool {
+	return slices.ContainsFunc(r.rem.Spec.Actions, func(a diagnosis.Action) bool { return a.Relayout != nil && a.Target == node })
 }
 
 // ofNode keeps the facts that say nothing of GPUs.

@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/unpend/unpend/nodeprobe/sim"
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 	"github.com/unpend/unpend/testdata/controlplane"
 )
@@ -53,8 +53,8 @@ func TestWayBackIsNotOverTooEarly(t *testing.T) {
 	c.editNode(t, node, func(n *corev1.Node) {
 		n.Annotations[annotation] = `{"op":"x","id":"this","priorMigConfig":"all-1g.5gb","priorState":"success"}`
 	})
-	s := &saga{runner: &runner{Deps: c.deps, rem: &v1alpha1.Remediation{ObjectMeta: metav1.ObjectMeta{UID: "this"}}}, target: rca.Target{Kind: "Node", Name: node, UID: string(c.node(t, node).UID)},
-		plan: &rca.Relayout{Config: "all-balanced", Layouts: map[int]map[string]int{0: counts}}}
+	s := &saga{runner: &runner{Deps: c.deps, rem: &v1alpha1.Remediation{ObjectMeta: metav1.ObjectMeta{UID: "this"}}}, target: diagnosis.Target{Kind: "Node", Name: node, UID: string(c.node(t, node).UID)},
+		plan: &diagnosis.Relayout{Config: "all-balanced", Layouts: map[int]map[string]int{0: counts}}}
 	e := &entry{Entry: &v1alpha1.Entry{Began: metav1.NewMicroTime(time.Now())}}
 	if missing, err := s.waitManager(t.Context(), "all-1g.5gb", e); err != nil || !strings.Contains(missing, "still that of all-balanced") {
 		t.Error(missing, err)
@@ -75,8 +75,8 @@ func TestEntryIsTakenOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	entry := []byte(`[{"devices":[0],"mig-enabled":true,"mig-devices":{"2g.10gb":1}}]`)
-	s := &saga{runner: &runner{Deps: c.deps, rem: &v1alpha1.Remediation{}}, plan: &rca.Relayout{Config: "unpend-1", Entry: entry,
-		ConfigMap: &rca.Target{Kind: "ConfigMap", Namespace: c.ns, Name: "mig", UID: string(made.UID)}}}
+	s := &saga{runner: &runner{Deps: c.deps, rem: &v1alpha1.Remediation{}}, plan: &diagnosis.Relayout{Config: "unpend-1", Entry: entry,
+		ConfigMap: &diagnosis.Target{Kind: "ConfigMap", Namespace: c.ns, Name: "mig", UID: string(made.UID)}}}
 	read := func() string {
 		cm, err := c.Client().CoreV1().ConfigMaps(c.ns).Get(t.Context(), "mig", metav1.GetOptions{})
 		if err != nil {

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 )
 
@@ -422,8 +422,8 @@ func TestOpeningANodeTakesNoneAway(t *testing.T) {
 	s.view.Nodes = gpuNodes(2)
 	cordon(s.view.Nodes[0], noon.AddDate(0, 0, -1))
 	cordon(s.view.Nodes[1], noon.AddDate(0, 0, -1))
-	s.plan.Spec.Kind, s.plan.Spec.Kinds = rca.UncordonNode, []rca.FixKind{rca.UncordonNode}
-	s.plan.Spec.Actions = []rca.Action{{Verb: rca.VerbUncordon, Target: rca.Target{Kind: "Node", Name: "gpu-1", UID: "uid-gpu-1"}}}
+	s.plan.Spec.Kind, s.plan.Spec.Kinds = diagnosis.UncordonNode, []diagnosis.FixKind{diagnosis.UncordonNode}
+	s.plan.Spec.Actions = []diagnosis.Action{{Verb: diagnosis.VerbUncordon, Target: diagnosis.Target{Kind: "Node", Name: "gpu-1", UID: "uid-gpu-1"}}}
 	if got := s.judge(); got.Decision != Allow {
 		t.Errorf("got %+v", got)
 	}

@@ -17,8 +17,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
-	"github.com/unpend/unpend/rca"
 	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate"
 	"github.com/unpend/unpend/remediate/guard"
 	"github.com/unpend/unpend/remediate/v1alpha1"
@@ -28,8 +28,8 @@ import (
 // Who asks for a plan that takes two persons does not take the place of one of them.
 func TestAskerLeavesRoomForTwo(t *testing.T) {
 	const plan = "24ac8de5d78c24ac8de5d78c24ac8de5d78c24ac8de5d78c24ac8de5d78c24ac"
-	found := remediate.Found{State: &cluster.State{}, Diagnosis: rca.Diagnosis{Incident: "gpu-0123456789", Workload: watcher.Ref{Kind: "Job", Namespace: "ml", Name: "training"}, Causes: []rca.Cause{{ID: rca.MIGLayoutMismatch}}},
-		Fix: rca.Fix{ID: 1, Plan: plan, Actions: []rca.Action{{Verb: rca.VerbEvict, Target: rca.Target{Kind: "Pod", Namespace: "ml", Name: "web", UID: "web"}}}}}
+	found := remediate.Found{State: &cluster.State{}, Diagnosis: diagnosis.Diagnosis{Incident: "gpu-0123456789", Workload: watcher.Ref{Kind: "Job", Namespace: "ml", Name: "training"}, Causes: []diagnosis.Cause{{ID: diagnosis.MIGLayoutMismatch}}},
+		Fix: diagnosis.Fix{ID: 1, Plan: plan, Actions: []diagnosis.Action{{Verb: diagnosis.VerbEvict, Target: diagnosis.Target{Kind: "Pod", Namespace: "ml", Name: "web", UID: "web"}}}}}
 	for _, tc := range []struct {
 		limits string
 		words  []string // of who, in the order they come

@@ -11,6 +11,7 @@ import (
 	"github.com/unpend/unpend/nodeprobe/sim"
 	"github.com/unpend/unpend/rca"
 	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate"
 )
 
@@ -38,14 +39,14 @@ func TestFailedManagerIsTakenBack(t *testing.T) {
 				t.Fatal(err)
 			}
 			w.stack.SetFaults("gpu-1", c.faults)
-			var found []rca.Diagnosis
+			var found []diagnosis.Diagnosis
 			eventually(t, "a finding", func() bool {
 				st, err := cluster.Read(ctx, w.Client(), w.Dynamic(), time.Now)
 				if err != nil {
 					t.Fatal(err)
 				}
 				found, err = rca.Diagnose(ctx, st, rca.Options{})
-				return err == nil && len(found) == 1 && len(found[0].Nodes) == 1 && found[0].Fixes[0].Kind == rca.RepartitionGPU
+				return err == nil && len(found) == 1 && len(found[0].Nodes) == 1 && found[0].Fixes[0].Kind == diagnosis.RepartitionGPU
 			})
 			deps := remediate.Deps{Client: w.Client(), Dynamic: w.Dynamic(), Now: time.Now, Poll: 10 * time.Millisecond, Deadlines: remediate.Deadlines{Manager: time.Second}}
 			_, err = remediate.Apply(ctx, deps, found[0].Incident, 1, found[0].Fixes[0].Plan, func(remediate.Step) {})

@@ -19,6 +19,7 @@ import (
 	"github.com/unpend/unpend/nodeprobe/sim"
 	"github.com/unpend/unpend/rca"
 	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 	"github.com/unpend/unpend/testdata/controlplane"
@@ -136,7 +137,7 @@ func (l *lane) cellFor(t *testing.T, executor, ns string) *cell {
 	waits.Spec.RestartPolicy, waits.Spec.NodeSelector = corev1.RestartPolicyNever, holders.Spec.NodeSelector
 	_, err = l.Client().BatchV1().Jobs(c.ns).Create(t.Context(), &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "training"}, Spec: batchv1.JobSpec{Template: waits}}, metav1.CreateOptions{})
 	must(t, err)
-	c.record(t, rca.RepartitionGPU)
+	c.record(t, diagnosis.RepartitionGPU)
 	executors := storeOf(t, l.asExecutor(t, executor)) // nobody else may
 	t.Cleanup(func() {                                 // guard-rails look back at plans
 		if err := executors.Forget(context.WithoutCancel(t.Context()), c.rem); err != nil {
@@ -168,7 +169,7 @@ func (c *cell) running(t *testing.T) {
 }
 
 // record waits for a proved fix of that kind alone, and records its plan.
-func (c *cell) record(t *testing.T, kind rca.FixKind) {
+func (c *cell) record(t *testing.T, kind diagnosis.FixKind) {
 	t.Helper()
 	controlplane.Eventually(t, time.Minute, "a plan is found", func() (bool, string) {
 		st, err := cluster.Read(t.Context(), c.Client(), c.Dynamic(), time.Now)
@@ -177,7 +178,7 @@ func (c *cell) record(t *testing.T, kind rca.FixKind) {
 		must(t, err)
 		for _, d := range found {
 			for _, f := range d.Fixes {
-				if slices.Equal(f.Kinds, []rca.FixKind{kind}) && f.Proof.Verdict == rca.Schedules {
+				if slices.Equal(f.Kinds, []diagnosis.FixKind{kind}) && f.Proof.Verdict == diagnosis.Schedules {
 					c.rem, err = c.recorder.Record(t.Context(), remediate.Propose(remediate.Found{State: st, Diagnosis: d, Fix: f}, requester, time.Now()))
 					must(t, err)
 					return true, ""
@@ -242,7 +243,7 @@ func (c *cell) settled(t *testing.T) string {
 func (c *cell) victims() []string {
 	var out []string
 	for _, a := range c.rem.Spec.Actions {
-		if a.Verb == rca.VerbEvict {
+		if a.Verb == diagnosis.VerbEvict {
 			out = append(out, a.Target.Namespace+"/"+a.Target.Name)
 		}
 		if a.Relayout != nil {
