@@ -157,7 +157,7 @@ func (p *taken) told() []Incident {
 	return slices.Clone(p.all)
 }
 
-// kept is the last word on each incident; before is what was known at the start.
+// kept is the last word on each incident; before is what was known at the incidenttest.Start.
 func (p *taken) kept(before []Incident) []Incident {
 	last := map[string]Incident{}
 	for _, i := range append(slices.Clone(before), p.told()...) {

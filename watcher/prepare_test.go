@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/unpend/unpend/watcher/incident/incidenttest"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -13,7 +15,7 @@ import (
 // startingPod has its node and a claim, and no sandbox.
 func startingPod(name string) *corev1.Pod {
 	claim := "train"
-	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: name, UID: types.UID("u-" + name), CreationTimestamp: metav1.NewTime(start)},
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: name, UID: types.UID("u-" + name), CreationTimestamp: metav1.NewTime(incidenttest.Start)},
 		Spec: corev1.PodSpec{NodeName: "gpu-1", Containers: []corev1.Container{{Name: "main"}}, ResourceClaims: []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimName: &claim}}},
 		Status: corev1.PodStatus{Phase: corev1.PodPending, Conditions: []corev1.PodCondition{
 			{Type: corev1.PodScheduled, Status: corev1.ConditionTrue}, {Type: corev1.PodReadyToStartContainers, Status: corev1.ConditionFalse}}}}
@@ -42,10 +44,13 @@ func TestWhoseDevicesAreNotPreparedWaits(t *testing.T) {
 		"an extended resource": {func(p *corev1.Pod, _ *corev1.Event) {
 			p.Spec.ResourceClaims, p.Status.ExtendedResourceClaimStatus = nil, &corev1.PodExtendedResourceClaimStatus{ResourceClaimName: "x"}
 		}, true},
-		"without conditions":        {func(p *corev1.Pod, _ *corev1.Event) { p.Status.Conditions = nil }, true},
-		"it runs":                   {func(p *corev1.Pod, _ *corev1.Event) { p.Status.Phase = corev1.PodRunning }, false},
-		"it has a sandbox":          {func(p *corev1.Pod, _ *corev1.Event) { p.Status.Conditions[1].Status = corev1.ConditionTrue }, false},
-		"it is being deleted":       {func(p *corev1.Pod, _ *corev1.Event) { at := metav1.NewTime(start); p.DeletionTimestamp = &at }, false},
+		"without conditions": {func(p *corev1.Pod, _ *corev1.Event) { p.Status.Conditions = nil }, true},
+		"it runs":            {func(p *corev1.Pod, _ *corev1.Event) { p.Status.Phase = corev1.PodRunning }, false},
+		"it has a sandbox":   {func(p *corev1.Pod, _ *corev1.Event) { p.Status.Conditions[1].Status = corev1.ConditionTrue }, false},
+		"it is being deleted": {func(p *corev1.Pod, _ *corev1.Event) {
+			at := metav1.NewTime(incidenttest.Start)
+			p.DeletionTimestamp = &at
+		}, false},
 		"no claims":                 {func(p *corev1.Pod, _ *corev1.Event) { p.Spec.ResourceClaims = nil }, false},
 		"another reason":            {func(_ *corev1.Pod, e *corev1.Event) { e.Reason = "FailedMount" }, false},
 		"another pod of its name":   {func(_ *corev1.Pod, e *corev1.Event) { e.InvolvedObject.UID = "former" }, false},
@@ -59,14 +64,14 @@ func TestWhoseDevicesAreNotPreparedWaits(t *testing.T) {
 			e := unpreparedEvent(p)
 			c.edit(p, e)
 			before := p.DeepCopy()
-			got := Group(WithKubelet([]*corev1.Pod{p}, []*corev1.Event{e}), owners{}.find)
+			got := Group(WithKubelet([]*corev1.Pod{p}, []*corev1.Event{e}), incidenttest.Owners{}.Find)
 			if !reflect.DeepEqual(p, before) {
 				t.Errorf("the pod given was changed: %+v", p)
 			}
 			if len(got) != 0 != c.waits {
 				t.Fatalf("incidents %+v", got)
 			}
-			if c.waits && p.Spec.NodeName != "" && (got[0].Waiting != 1 || !reflect.DeepEqual(got[0].Pods, []PodRef{{"train", "u-train", FailedPrepare}}) || !got[0].Since.Equal(start)) {
+			if c.waits && p.Spec.NodeName != "" && (got[0].Waiting != 1 || !reflect.DeepEqual(got[0].Pods, []PodRef{{"train", "u-train", FailedPrepare}}) || !got[0].Since.Equal(incidenttest.Start)) {
 				t.Errorf("got %+v", got[0])
 			}
 		})
@@ -88,7 +93,7 @@ func TestUnpreparedDevicesAreToldAndResolved(t *testing.T) {
 		}
 		first := told.one(t)
 		w := Ref{"Pod", "ml", "train"}
-		want := Incident{ID: IncidentID(w, map[string]string{}), Workload: w, Requests: map[string]string{}, Pods: []PodRef{{"train", "u-train", FailedPrepare}}, Waiting: 1, Since: start, Newest: "101"}
+		want := Incident{ID: IncidentID(w, map[string]string{}), Workload: w, Requests: map[string]string{}, Pods: []PodRef{{"train", "u-train", FailedPrepare}}, Waiting: 1, Since: incidenttest.Start, Newest: "101"}
 		if !reflect.DeepEqual(first, want) {
 			t.Errorf("got %+v\nwant %+v", first, want)
 		}

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"testing"
 
+	"github.com/unpend/unpend/watcher/incident/incidenttest"
+
 	corev1 "k8s.io/api/core/v1"
 )
 
@@ -19,7 +21,7 @@ func TestPodsOfEverySchedulerAreTold(t *testing.T) {
 	}
 	a := newAPI()
 	for name, condition := range says {
-		p := waitingPod("by-"+name, "nvidia.com/gpu", nil)
+		p := incidenttest.WaitingPod("by-"+name, "nvidia.com/gpu", nil)
 		p.Spec.SchedulerName, p.Status.Conditions = name, nil
 		if condition.Type != "" {
 			p.Status.Conditions = []corev1.PodCondition{condition}

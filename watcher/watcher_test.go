@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/unpend/unpend/watcher/incident/incidenttest"
+
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -24,18 +26,18 @@ func meta(name string, owner []metav1.OwnerReference) metav1.ObjectMeta {
 
 // replica is a waiting pod of Deployment serve.
 func replica(name string) *corev1.Pod {
-	return waitingPod(name, "nvidia.com/gpu", owned("ReplicaSet", "serve-1"))
+	return incidenttest.WaitingPod(name, "nvidia.com/gpu", incidenttest.Owned("ReplicaSet", "serve-1"))
 }
 
 func serving(objects ...runtime.Object) *api {
-	return newAPI(append(objects, &appsv1.ReplicaSet{ObjectMeta: meta("serve-1", owned("Deployment", "serve"))})...)
+	return newAPI(append(objects, &appsv1.ReplicaSet{ObjectMeta: meta("serve-1", incidenttest.Owned("Deployment", "serve"))})...)
 }
 
 func TestThreeReplicasAreOneIncidentToldOnce(t *testing.T) {
 	a := serving()
 	a.set(replica("a"), replica("b"), replica("c"))
 	watching(t, a, nil, func(t *testing.T, p *taken) {
-		want := Incident{Workload: Ref{"Deployment", "ml", "serve"}, Requests: map[string]string{"nvidia.com/gpu": "1"}, Waiting: 3, Since: start, Newest: "103",
+		want := Incident{Workload: Ref{"Deployment", "ml", "serve"}, Requests: map[string]string{"nvidia.com/gpu": "1"}, Waiting: 3, Since: incidenttest.Start, Newest: "103",
 			Pods: []PodRef{{"a", "uid-a", "Unschedulable"}, {"b", "uid-b", "Unschedulable"}, {"c", "uid-c", "Unschedulable"}}}
 		want.ID = IncidentID(want.Workload, want.Requests)
 		if got := p.one(t); !reflect.DeepEqual(got, want) {
@@ -104,7 +106,7 @@ func TestTheSweepFindsWhatNobodyTold(t *testing.T) {
 	watching(t, a, nil, func(t *testing.T, p *taken) {
 		p.one(t)
 		a.deafen(true)
-		a.set(waitingPod("lone", "nvidia.com/gpu", nil))
+		a.set(incidenttest.WaitingPod("lone", "nvidia.com/gpu", nil))
 		pass(30 * time.Second)
 		p.none(t, "nobody told of it")
 		pass(30 * time.Second)
@@ -152,7 +154,7 @@ func TestTheSweepBringsNothingBack(t *testing.T) {
 
 func TestABrokerThatIsAwayLosesNothing(t *testing.T) {
 	a := serving()
-	a.set(replica("a"), waitingPod("lone", "nvidia.com/gpu", nil))
+	a.set(replica("a"), incidenttest.WaitingPod("lone", "nvidia.com/gpu", nil))
 	watching(t, a, nil, func(t *testing.T, p *taken) {
 		lone := IncidentID(Ref{"Pod", "ml", "lone"}, map[string]string{"nvidia.com/gpu": "1"})
 		p.away(func(i Incident) bool { return i.ID != lone && p.refused < 2 })
@@ -220,7 +222,7 @@ func TestTheLastWordIsTrue(t *testing.T) {
 // What an earlier watcher told is not told again; what it did not live to tell is.
 func TestARestartGoesOn(t *testing.T) {
 	a := serving()
-	a.set(replica("a"), waitingPod("lone", "nvidia.com/gpu", nil))
+	a.set(replica("a"), incidenttest.WaitingPod("lone", "nvidia.com/gpu", nil))
 	var before []Incident
 	watching(t, a, nil, func(t *testing.T, p *taken) { before = p.news(t) })
 	if len(before) != 2 {
@@ -245,16 +247,16 @@ func TestARestartGoesOn(t *testing.T) {
 	})
 }
 
-// The watcher follows owners through the same kinds as a diagnosis does, or the
+// The watcher follows incidenttest.Owners through the same kinds as a diagnosis does, or the
 // two would not mean the same incident.
 func TestOwnersOfEveryKindAreFollowed(t *testing.T) {
-	custom := func(name string) []metav1.OwnerReference { return owned("Custom", name) }
+	custom := func(name string) []metav1.OwnerReference { return incidenttest.Owned("Custom", name) }
 	a := newAPI(
-		&appsv1.ReplicaSet{ObjectMeta: meta("rs", owned("Deployment", "d"))}, &appsv1.Deployment{ObjectMeta: meta("d", custom("of-d"))},
+		&appsv1.ReplicaSet{ObjectMeta: meta("rs", incidenttest.Owned("Deployment", "d"))}, &appsv1.Deployment{ObjectMeta: meta("d", custom("of-d"))},
 		&appsv1.StatefulSet{ObjectMeta: meta("s", custom("of-s"))}, &appsv1.DaemonSet{ObjectMeta: meta("n", custom("of-n"))},
-		&batchv1.Job{ObjectMeta: meta("j", owned("CronJob", "c"))}, &batchv1.CronJob{ObjectMeta: meta("c", custom("of-c"))})
-	for i, owner := range [][]metav1.OwnerReference{owned("ReplicaSet", "rs"), owned("StatefulSet", "s"), owned("DaemonSet", "n"), owned("Job", "j"), owned("Other", "o")} {
-		a.set(waitingPod(fmt.Sprint("p", i), "nvidia.com/gpu", owner))
+		&batchv1.Job{ObjectMeta: meta("j", incidenttest.Owned("CronJob", "c"))}, &batchv1.CronJob{ObjectMeta: meta("c", custom("of-c"))})
+	for i, owner := range [][]metav1.OwnerReference{incidenttest.Owned("ReplicaSet", "rs"), incidenttest.Owned("StatefulSet", "s"), incidenttest.Owned("DaemonSet", "n"), incidenttest.Owned("Job", "j"), incidenttest.Owned("Other", "o")} {
+		a.set(incidenttest.WaitingPod(fmt.Sprint("p", i), "nvidia.com/gpu", owner))
 	}
 	watching(t, a, nil, func(t *testing.T, p *taken) {
 		var got []string
@@ -293,7 +295,7 @@ func TestPodsOutliveTheirOwnersForAMoment(t *testing.T) {
 		if err := errors.Join(a.AppsV1().Deployments("ml").Delete(t.Context(), "serve", metav1.DeleteOptions{}), a.AppsV1().ReplicaSets("ml").Delete(t.Context(), "serve-1", metav1.DeleteOptions{})); err != nil {
 			t.Fatal(err)
 		}
-		p.none(t, "the owners are gone")
+		p.none(t, "the incidenttest.Owners are gone")
 		if got := p.after(t, func() { a.remove("a") }); got.Workload != (Ref{"Deployment", "ml", "serve"}) || !got.Resolved {
 			t.Errorf("got %v", got)
 		}
