@@ -9,24 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 )
-
-// startingPod has its node and a claim, and no sandbox.
-func startingPod(name string) *corev1.Pod {
-	claim := "train"
-	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: name, UID: types.UID("u-" + name), CreationTimestamp: metav1.NewTime(incidenttest.Start)},
-		Spec: corev1.PodSpec{NodeName: "gpu-1", Containers: []corev1.Container{{Name: "main"}}, ResourceClaims: []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimName: &claim}}},
-		Status: corev1.PodStatus{Phase: corev1.PodPending, Conditions: []corev1.PodCondition{
-			{Type: corev1.PodScheduled, Status: corev1.ConditionTrue}, {Type: corev1.PodReadyToStartContainers, Status: corev1.ConditionFalse}}}}
-}
-
-// unpreparedEvent is what the kubelet writes of it.
-func unpreparedEvent(p *corev1.Pod) *corev1.Event {
-	return &corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name + ".1"}, Type: corev1.EventTypeWarning, Reason: "FailedPrepareDynamicResources",
-		Message:        "Failed to prepare dynamic resources: prepare dynamic resources: NodePrepareResources failed for ResourceClaim train: no such GPU",
-		InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: p.Namespace, Name: p.Name, UID: p.UID}, Source: corev1.EventSource{Component: "kubelet", Host: "gpu-1"}}
-}
 
 // The kubelet's event has a pod wait that has its node, a claim and no sandbox; no
 // other pod, and no event of anybody else's.
@@ -60,8 +43,8 @@ func TestWhoseDevicesAreNotPreparedWaits(t *testing.T) {
 		"it waits for a node again": {func(p *corev1.Pod, _ *corev1.Event) { p.Spec.NodeName = "" }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := startingPod("train")
-			e := unpreparedEvent(p)
+			p := incidenttest.StartingPod("train")
+			e := incidenttest.UnpreparedEvent(p)
 			c.edit(p, e)
 			before := p.DeepCopy()
 			got := Group(WithKubelet([]*corev1.Pod{p}, []*corev1.Event{e}), incidenttest.Owners{}.Find)
@@ -82,13 +65,13 @@ func TestWhoseDevicesAreNotPreparedWaits(t *testing.T) {
 // pod runs, as of that moment.
 func TestUnpreparedDevicesAreToldAndResolved(t *testing.T) {
 	a := newAPI()
-	p := startingPod("train")
+	p := incidenttest.StartingPod("train")
 	a.set(p)
 	watching(t, a, nil, func(t *testing.T, told *taken) {
 		told.none(t, "it is starting")
 		pass(3 * time.Minute) // sweeps
 		told.none(t, "it is starting slowly")
-		if _, err := a.CoreV1().Events("ml").Create(t.Context(), unpreparedEvent(p), metav1.CreateOptions{}); err != nil {
+		if _, err := a.CoreV1().Events("ml").Create(t.Context(), incidenttest.UnpreparedEvent(p), metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		first := told.one(t)
@@ -107,7 +90,7 @@ func TestUnpreparedDevicesAreToldAndResolved(t *testing.T) {
 			t.Errorf("got %+v\nwant %+v", last, want)
 		}
 	})
-	b := newAPI(unpreparedEvent(p))
+	b := newAPI(incidenttest.UnpreparedEvent(p))
 	b.set(p)
 	watching(t, b, nil, func(t *testing.T, told *taken) {
 		first := told.one(t)

@@ -76,22 +76,15 @@ func TestRefusals(t *testing.T) {
 
 func oneJob(j *batchv1.Job) []*batchv1.Job { return []*batchv1.Job{j} }
 
-// deployments finds ReplicaSet serve-1 of Deployment serve.
-func deployments(rs *appsv1.ReplicaSet) Lookup {
-	return func(kind, namespace, name string) (metav1.Object, bool) {
-		return rs, kind == "ReplicaSet" && namespace == "ml" && name == rs.Name
-	}
-}
-
 // Pods that do not exist and pods that wait are one incident of the topmost owner,
 // with the same id as either alone.
 func TestMissingPodsJoinThoseThatWait(t *testing.T) {
 	rs := incidenttest.ReplicaSet(4, 1, 0, true)
 	refusals := Makers{ReplicaSets: []*appsv1.ReplicaSet{rs}}.Refusals(nil)
 	pod := incidenttest.ReplicaOf(rs, "serve-1-a")
-	alone := Group([]*corev1.Pod{pod}, deployments(rs))
-	both := Group([]*corev1.Pod{pod}, deployments(rs), refusals...)
-	none := Group(nil, deployments(rs), refusals...)
+	alone := Group([]*corev1.Pod{pod}, incidenttest.Deployments(rs))
+	both := Group([]*corev1.Pod{pod}, incidenttest.Deployments(rs), refusals...)
+	none := Group(nil, incidenttest.Deployments(rs), refusals...)
 	w := Ref{"Deployment", "ml", "serve"}
 	requests := map[string]string{"nvidia.com/gpu": "1"}
 	id := IncidentID(w, requests)
@@ -134,7 +127,7 @@ func TestStormsEndWithTheirOwner(t *testing.T) {
 			p.Spec.NodeName, p.Status = "gpu-1", corev1.PodStatus{Phase: corev1.PodFailed, Reason: "UnexpectedAdmissionError"}
 			pods = append(pods, p)
 		}
-		return Group(pods, deployments(rs))
+		return Group(pods, incidenttest.Deployments(rs))
 	}
 	i := storm(incidenttest.ReplicaSet(2, 2, 1, false))
 	if len(i) != 1 || i[0].Waiting != 500 || i[0].Missing != 0 || len(i[0].Pods) != maxPods || i[0].Pods[0] != (PodRef{"serve-1-000", "uid-serve-1-000", "Failed/UnexpectedAdmissionError"}) || i[0].Newest != "50" {
@@ -163,7 +156,7 @@ func TestStormsEndWithTheirOwner(t *testing.T) {
 	failed := incidenttest.ReplicaOf(again, "x")
 	failed.Spec.NodeName, failed.Status = "gpu-1", corev1.PodStatus{Phase: corev1.PodFailed, Reason: "OutOfcpu"}
 	again.UID = "another"
-	if i := Group([]*corev1.Pod{failed}, deployments(again)); len(i) != 1 {
+	if i := Group([]*corev1.Pod{failed}, incidenttest.Deployments(again)); len(i) != 1 {
 		t.Errorf("its owner is gone, another of that name is ready: %+v", i)
 	}
 }

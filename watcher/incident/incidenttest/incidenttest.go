@@ -91,3 +91,26 @@ func ReplicaOf(rs *appsv1.ReplicaSet, name string) *corev1.Pod {
 	p.OwnerReferences[0].UID = rs.UID
 	return p
 }
+
+// StartingPod has its node and a claim, and no sandbox.
+func StartingPod(name string) *corev1.Pod {
+	claim := "train"
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: name, UID: types.UID("u-" + name), CreationTimestamp: metav1.NewTime(Start)},
+		Spec: corev1.PodSpec{NodeName: "gpu-1", Containers: []corev1.Container{{Name: "main"}}, ResourceClaims: []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimName: &claim}}},
+		Status: corev1.PodStatus{Phase: corev1.PodPending, Conditions: []corev1.PodCondition{
+			{Type: corev1.PodScheduled, Status: corev1.ConditionTrue}, {Type: corev1.PodReadyToStartContainers, Status: corev1.ConditionFalse}}}}
+}
+
+// UnpreparedEvent is what the kubelet writes of it.
+func UnpreparedEvent(p *corev1.Pod) *corev1.Event {
+	return &corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name + ".1"}, Type: corev1.EventTypeWarning, Reason: "FailedPrepareDynamicResources",
+		Message:        "Failed to prepare dynamic resources: prepare dynamic resources: NodePrepareResources failed for ResourceClaim train: no such GPU",
+		InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: p.Namespace, Name: p.Name, UID: p.UID}, Source: corev1.EventSource{Component: "kubelet", Host: "gpu-1"}}
+}
+
+// Deployments finds ReplicaSet serve-1 of Deployment serve.
+func Deployments(rs *appsv1.ReplicaSet) func(kind, namespace, name string) (metav1.Object, bool) {
+	return func(kind, namespace, name string) (metav1.Object, bool) {
+		return rs, kind == "ReplicaSet" && namespace == "ml" && name == rs.Name
+	}
+}
