@@ -22,7 +22,7 @@ import (
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/audit"
 	"github.com/unpend/unpend/remediate/v1alpha1"
-	"github.com/unpend/unpend/watcher"
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 // The outcomes a caller tells apart.
@@ -137,16 +137,16 @@ func Find(ctx context.Context, d Deps, incident string, number int, plan string)
 	return Found{st, diagnosis, fix}, err
 }
 
-func find(ctx context.Context, d Deps, st *cluster.State, incident string, number int, plan string) (diagnosis.Diagnosis, diagnosis.Fix, error) {
-	found, err := rca.Diagnose(ctx, st, rca.Options{Measure: d.Measure, Outcomes: Store{d.Dynamic}.Outcomes, Only: func(i watcher.Incident) bool { return i.ID == incident }})
+func find(ctx context.Context, d Deps, st *cluster.State, about string, number int, plan string) (diagnosis.Diagnosis, diagnosis.Fix, error) {
+	found, err := rca.Diagnose(ctx, st, rca.Options{Measure: d.Measure, Outcomes: Store{d.Dynamic}.Outcomes, Only: func(i incident.Incident) bool { return i.ID == about }})
 	if err != nil {
 		return diagnosis.Diagnosis{}, diagnosis.Fix{}, err
 	}
 	if why := st.Unread["Pod"]; len(found) == 0 && why != "" {
-		return diagnosis.Diagnosis{}, diagnosis.Fix{}, fmt.Errorf("%w: whether a pod of incident %s waits cannot be told: %s", ErrRefused, incident, why)
+		return diagnosis.Diagnosis{}, diagnosis.Fix{}, fmt.Errorf("%w: whether a pod of incident %s waits cannot be told: %s", ErrRefused, about, why)
 	}
 	if len(found) == 0 {
-		return diagnosis.Diagnosis{}, diagnosis.Fix{}, fmt.Errorf("%w: no pod of incident %s waits any more", ErrStale, incident)
+		return diagnosis.Diagnosis{}, diagnosis.Fix{}, fmt.Errorf("%w: no pod of incident %s waits any more", ErrStale, about)
 	}
 	for _, f := range found[0].Fixes {
 		if f.ID == number && (plan == "" || f.Plan == plan) {

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/unpend/unpend/remediate/v1alpha1"
-	"github.com/unpend/unpend/watcher"
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 // Notice tells those who were not looking what a plan came to. All of it is read from
@@ -17,11 +17,11 @@ import (
 type Notice struct {
 	// What it came to, its phase in lower case: succeeded, failed, stopped, parked, stale,
 	// expired, refused, rejected or superseded. Parked wants somebody to come.
-	What     string      `json:"what"`
-	Incident string      `json:"incident"`
-	Plan     string      `json:"plan"` // the Remediation's name
-	Workload watcher.Ref `json:"workload"`
-	Title    string      `json:"title"` // of the fix
+	What     string       `json:"what"`
+	Incident string       `json:"incident"`
+	Plan     string       `json:"plan"` // the Remediation's name
+	Workload incident.Ref `json:"workload"`
+	Title    string       `json:"title"` // of the fix
 	// Node that is parked, or else the first that the plan changes; empty when it changes none.
 	Node   string    `json:"node,omitempty"`
 	Reason string    `json:"reason"` // one sentence for a person

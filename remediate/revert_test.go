@@ -15,7 +15,7 @@ import (
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 	"github.com/unpend/unpend/testdata/controlplane"
-	"github.com/unpend/unpend/watcher"
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 // asks has somebody ask MIG manager for a config, and waits for its word on it.
@@ -65,7 +65,7 @@ func (c *cell) stuck(t *testing.T) (diagnosis.Diagnosis, diagnosis.Fix) {
 		for _, geo := range st.Geometries {
 			geo.Report.ObservedAt = metav1.NewTime(st.Now)
 		}
-		found, err := rca.Diagnose(t.Context(), st, rca.Options{Only: func(i watcher.Incident) bool { return i.Workload.Namespace == c.ns && i.Workload.Kind == "Job" }})
+		found, err := rca.Diagnose(t.Context(), st, rca.Options{Only: func(i incident.Incident) bool { return i.Workload.Namespace == c.ns && i.Workload.Kind == "Job" }})
 		if err != nil {
 			t.Fatal(err)
 		}

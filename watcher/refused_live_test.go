@@ -5,11 +5,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/unpend/unpend/watcher/incident/incidenttest"
-
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/unpend/unpend/watcher/incident"
+	"github.com/unpend/unpend/watcher/incident/incidenttest"
 )
 
 // A Job without a pod is told when an event of its controller wakes the watcher, and
@@ -38,9 +39,9 @@ func TestARefusedJobIsToldAndResolved(t *testing.T) {
 		}
 		told("1")
 		first := p.one(t)
-		w := Ref{"Job", "ml", "train"}
+		w := incident.Ref{Kind: "Job", Namespace: "ml", Name: "train"}
 		requests := map[string]string{"nvidia.com/gpu": "1"}
-		want := Incident{ID: IncidentID(w, requests), Workload: w, Requests: requests, Pods: []PodRef{}, Waiting: 4, Missing: 4, Since: incidenttest.Start.Add(time.Minute), Newest: "60"}
+		want := incident.Incident{ID: incident.IncidentID(w, requests), Workload: w, Requests: requests, Pods: []incident.PodRef{}, Waiting: 4, Missing: 4, Since: incidenttest.Start.Add(time.Minute), Newest: "60"}
 		if !reflect.DeepEqual(first, want) {
 			t.Errorf("got %+v\nwant %+v", first, want)
 		}
@@ -51,7 +52,7 @@ func TestARefusedJobIsToldAndResolved(t *testing.T) {
 		}
 		p.none(t, "the first event expired")
 		last := p.after(t, func() { write(t, "80", func(j *batchv1.Job) { j.Status.Active = 4 }) })
-		if want := (Incident{ID: first.ID, Workload: w, Requests: requests, Pods: []PodRef{}, Newest: "80", Resolved: true}); !reflect.DeepEqual(last, want) {
+		if want := (incident.Incident{ID: first.ID, Workload: w, Requests: requests, Pods: []incident.PodRef{}, Newest: "80", Resolved: true}); !reflect.DeepEqual(last, want) {
 			t.Errorf("got %+v\nwant %+v", last, want)
 		}
 		pass(10 * time.Minute)

@@ -4,9 +4,9 @@ import (
 	"maps"
 	"testing"
 
-	"github.com/unpend/unpend/watcher/incident/incidenttest"
-
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/unpend/unpend/watcher/incident/incidenttest"
 )
 
 // Whoever schedules a pod, it waits by its own status: no scheduler has to have said

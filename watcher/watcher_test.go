@@ -9,8 +9,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/unpend/unpend/watcher/incident/incidenttest"
-
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -18,6 +16,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/unpend/unpend/watcher/incident"
+	"github.com/unpend/unpend/watcher/incident/incidenttest"
 )
 
 func meta(name string, owner []metav1.OwnerReference) metav1.ObjectMeta {
@@ -37,9 +38,9 @@ func TestThreeReplicasAreOneIncidentToldOnce(t *testing.T) {
 	a := serving()
 	a.set(replica("a"), replica("b"), replica("c"))
 	watching(t, a, nil, func(t *testing.T, p *taken) {
-		want := Incident{Workload: Ref{"Deployment", "ml", "serve"}, Requests: map[string]string{"nvidia.com/gpu": "1"}, Waiting: 3, Since: incidenttest.Start, Newest: "103",
-			Pods: []PodRef{{"a", "uid-a", "Unschedulable"}, {"b", "uid-b", "Unschedulable"}, {"c", "uid-c", "Unschedulable"}}}
-		want.ID = IncidentID(want.Workload, want.Requests)
+		want := incident.Incident{Workload: incident.Ref{Kind: "Deployment", Namespace: "ml", Name: "serve"}, Requests: map[string]string{"nvidia.com/gpu": "1"}, Waiting: 3, Since: incidenttest.Start, Newest: "103",
+			Pods: []incident.PodRef{{Name: "a", UID: "uid-a", Reason: "Unschedulable"}, {Name: "b", UID: "uid-b", Reason: "Unschedulable"}, {Name: "c", UID: "uid-c", Reason: "Unschedulable"}}}
+		want.ID = incident.IncidentID(want.Workload, want.Requests)
 		if got := p.one(t); !reflect.DeepEqual(got, want) {
 			t.Errorf("got %+v\nwant %+v", got, want)
 		}
@@ -58,7 +59,7 @@ func TestNewsIsTold(t *testing.T) {
 	a.set(replica("a"))
 	watching(t, a, nil, func(t *testing.T, p *taken) {
 		ids := []string{}
-		wants := func(i Incident, newest string, pods ...string) {
+		wants := func(i incident.Incident, newest string, pods ...string) {
 			t.Helper()
 			id, _, err := i.Message()
 			if err != nil || slices.Contains(ids, id) {
@@ -81,7 +82,7 @@ func TestNewsIsTold(t *testing.T) {
 		wants(p.after(t, func() { a.set(replica("c")) }), "106", "a", "c")
 		wants(p.after(t, func() { a.remove("c") }), "107", "a")
 		last := p.after(t, func() { a.bind("a") })
-		if want := (Incident{ID: last.ID, Workload: Ref{"Deployment", "ml", "serve"}, Requests: map[string]string{"nvidia.com/gpu": "1"}, Pods: []PodRef{}, Newest: "108", Resolved: true}); !reflect.DeepEqual(last, want) {
+		if want := (incident.Incident{ID: last.ID, Workload: incident.Ref{Kind: "Deployment", Namespace: "ml", Name: "serve"}, Requests: map[string]string{"nvidia.com/gpu": "1"}, Pods: []incident.PodRef{}, Newest: "108", Resolved: true}); !reflect.DeepEqual(last, want) {
 			t.Errorf("got %+v\nwant %+v", last, want)
 		}
 		a.set(a.get("a"))
@@ -92,7 +93,7 @@ func TestNewsIsTold(t *testing.T) {
 }
 
 // after is the only news after something happened.
-func (p *taken) after(t *testing.T, happen func()) Incident {
+func (p *taken) after(t *testing.T, happen func()) incident.Incident {
 	t.Helper()
 	happen()
 	return p.one(t)
@@ -110,7 +111,7 @@ func TestTheSweepFindsWhatNobodyTold(t *testing.T) {
 		pass(30 * time.Second)
 		p.none(t, "nobody told of it")
 		pass(30 * time.Second)
-		if got := p.one(t); got.Workload != (Ref{"Pod", "ml", "lone"}) || got.Waiting != 1 {
+		if got := p.one(t); got.Workload != (incident.Ref{Kind: "Pod", Namespace: "ml", Name: "lone"}) || got.Waiting != 1 {
 			t.Errorf("got %v", got)
 		}
 		event := &corev1.Event{ObjectMeta: meta("wake", nil), Reason: "FailedScheduling"}
@@ -122,7 +123,7 @@ func TestTheSweepFindsWhatNobodyTold(t *testing.T) {
 		a.remove("lone")
 		pass(time.Minute)
 		got := p.news(t)
-		slices.SortFunc(got, func(x, y Incident) int { return len(x.Workload.Kind) - len(y.Workload.Kind) })
+		slices.SortFunc(got, func(x, y incident.Incident) int { return len(x.Workload.Kind) - len(y.Workload.Kind) })
 		if len(got) != 2 || !got[0].Resolved || got[0].Workload.Kind != "Pod" || !got[1].Resolved || got[1].Workload.Kind != "Deployment" {
 			t.Errorf("got %v, want both resolved", got)
 		}
@@ -156,8 +157,8 @@ func TestABrokerThatIsAwayLosesNothing(t *testing.T) {
 	a := serving()
 	a.set(replica("a"), incidenttest.WaitingPod("lone", "nvidia.com/gpu", nil))
 	watching(t, a, nil, func(t *testing.T, p *taken) {
-		lone := IncidentID(Ref{"Pod", "ml", "lone"}, map[string]string{"nvidia.com/gpu": "1"})
-		p.away(func(i Incident) bool { return i.ID != lone && p.refused < 2 })
+		lone := incident.IncidentID(incident.Ref{Kind: "Pod", Namespace: "ml", Name: "lone"}, map[string]string{"nvidia.com/gpu": "1"})
+		p.away(func(i incident.Incident) bool { return i.ID != lone && p.refused < 2 })
 		pass(300 * time.Millisecond)
 		synctest.Wait()
 		if all := p.told(); len(all) != 1 || all[0].ID != lone || p.tries() != 1 {
@@ -178,7 +179,7 @@ func TestTriesArePaced(t *testing.T) {
 	a := serving()
 	watching(t, a, nil, func(t *testing.T, p *taken) {
 		p.after(t, func() { a.set(replica("a")) })
-		p.away(func(Incident) bool { return true })
+		p.away(func(incident.Incident) bool { return true })
 		a.bind("a")
 		for range 300 {
 			a.set(a.get("a"))
@@ -201,10 +202,10 @@ func TestTheLastWordIsTrue(t *testing.T) {
 	a.set(replica("a"))
 	watching(t, a, nil, func(t *testing.T, p *taken) {
 		first := p.one(t)
-		wrong := first.resolved()
+		wrong := first.AsResolved()
 		wrong.Newest = "999"
-		strange := Incident{ID: "gpu-0123456789", Workload: Ref{"Job", "ml", "gone"}, Newest: "7"}
-		for _, i := range []Incident{wrong, strange} {
+		strange := incident.Incident{ID: "gpu-0123456789", Workload: incident.Ref{Kind: "Job", Namespace: "ml", Name: "gone"}, Newest: "7"}
+		for _, i := range []incident.Incident{wrong, strange} {
 			if err := p.publish(t.Context(), i); err != nil {
 				t.Fatal(err)
 			}
@@ -223,7 +224,7 @@ func TestTheLastWordIsTrue(t *testing.T) {
 func TestARestartGoesOn(t *testing.T) {
 	a := serving()
 	a.set(replica("a"), incidenttest.WaitingPod("lone", "nvidia.com/gpu", nil))
-	var before []Incident
+	var before []incident.Incident
 	watching(t, a, nil, func(t *testing.T, p *taken) { before = p.news(t) })
 	if len(before) != 2 {
 		t.Fatalf("published %v", before)
@@ -238,7 +239,7 @@ func TestARestartGoesOn(t *testing.T) {
 	})
 	a.remove("b") // nobody sees that
 	a.remove("lone")
-	before = append(before, Incident{ID: "gpu-0123456789", Workload: Ref{"Job", "ml", "gone"}, Newest: "7"})
+	before = append(before, incident.Incident{ID: "gpu-0123456789", Workload: incident.Ref{Kind: "Job", Namespace: "ml", Name: "gone"}, Newest: "7"})
 	watching(t, a, before, func(t *testing.T, p *taken) {
 		got := p.news(t)
 		if len(got) != 2 || !slices.Equal(names(got[0]), []string{"a"}) || got[0].Newest != before[0].Newest || got[1].ID != "gpu-0123456789" || !got[1].Resolved {
@@ -279,7 +280,7 @@ func TestAMissingRightEndsTheChain(t *testing.T) {
 	})
 	a.set(replica("a"))
 	watching(t, a, nil, func(t *testing.T, p *taken) {
-		if got := p.one(t); got.Workload != (Ref{"ReplicaSet", "ml", "serve-1"}) {
+		if got := p.one(t); got.Workload != (incident.Ref{Kind: "ReplicaSet", Namespace: "ml", Name: "serve-1"}) {
 			t.Errorf("got %v", got)
 		}
 	})
@@ -296,13 +297,13 @@ func TestPodsOutliveTheirOwnersForAMoment(t *testing.T) {
 			t.Fatal(err)
 		}
 		p.none(t, "the incidenttest.Owners are gone")
-		if got := p.after(t, func() { a.remove("a") }); got.Workload != (Ref{"Deployment", "ml", "serve"}) || !got.Resolved {
+		if got := p.after(t, func() { a.remove("a") }); got.Workload != (incident.Ref{Kind: "Deployment", Namespace: "ml", Name: "serve"}) || !got.Resolved {
 			t.Errorf("got %v", got)
 		}
 		// Those that stay are the ReplicaSet's in the end: nobody is above it any more.
 		p.after(t, func() { a.set(replica("b")) })
 		pass(3 * time.Minute)
-		if got := p.news(t); len(got) != 2 || got[0].Workload != (Ref{"ReplicaSet", "ml", "serve-1"}) || got[1].Workload.Kind != "Deployment" || !got[1].Resolved {
+		if got := p.news(t); len(got) != 2 || got[0].Workload != (incident.Ref{Kind: "ReplicaSet", Namespace: "ml", Name: "serve-1"}) || got[1].Workload.Kind != "Deployment" || !got[1].Resolved {
 			t.Errorf("got %v", got)
 		}
 	})

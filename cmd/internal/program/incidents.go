@@ -43,8 +43,8 @@ that cannot be read, or that a dump does not hold, are said to be unread.`,
 	return c
 }
 
-// incident is a diagnosis and what is being done about it.
-type incident struct {
+// openIncident is a diagnosis and what is being done about it.
+type openIncident struct {
 	diagnosis.Diagnosis
 	Remediation *planStanding `json:"remediation,omitempty"`
 }
@@ -96,9 +96,9 @@ func (o *whyOptions) printIncidents(ctx context.Context, std Stdio, found []diag
 		return err
 	}
 	of := telling(plans)
-	items, column := []incident{}, []string{}
+	items, column := []openIncident{}, []string{}
 	for _, d := range found {
-		i, says := incident{Diagnosis: d}, ""
+		i, says := openIncident{Diagnosis: d}, ""
 		if unread != "" {
 			i.Unread, says = append(slices.Clone(d.Unread), unread), "unread"
 		}
@@ -112,7 +112,7 @@ func (o *whyOptions) printIncidents(ctx context.Context, std Stdio, found []diag
 		return printList(std.Out, o.output, struct {
 			APIVersion string     `json:"apiVersion"`
 			Kind       string     `json:"kind"`
-			Items      []incident `json:"items"`
+			Items      []openIncident `json:"items"`
 		}{diagnosis.APIVersion, diagnosis.ListKind, items})
 	}
 	if unread != "" {

@@ -1,4 +1,4 @@
-package watcher
+package incident
 
 import (
 	"encoding/json"
@@ -9,11 +9,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/unpend/unpend/watcher/incident/incidenttest"
-
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/unpend/unpend/watcher/incident/incidenttest"
 )
 
 func TestTopmost(t *testing.T) {
@@ -135,7 +135,7 @@ func TestManyPodsFold(t *testing.T) {
 		t.Fatalf("%d incidents", len(got))
 	}
 	i := got[0]
-	if i.Waiting != 10_000 || len(i.Pods) != maxPods || i.Newest != "10000" || !i.Since.Equal(incidenttest.Start.Add(-9_999*time.Second)) || i.Workload != (Ref{"Job", "ml", "train"}) {
+	if i.Waiting != 10_000 || len(i.Pods) != MaxPods || i.Newest != "10000" || !i.Since.Equal(incidenttest.Start.Add(-9_999*time.Second)) || i.Workload != (Ref{"Job", "ml", "train"}) {
 		t.Errorf("waiting %d, pods %d, newest %s, since %v, workload %v", i.Waiting, len(i.Pods), i.Newest, i.Since, i.Workload)
 	}
 	if first := (PodRef{"train-00000", "uid-train-00000", "Unschedulable"}); i.Pods[0] != first {
@@ -223,7 +223,7 @@ func TestMessage(t *testing.T) {
 
 func TestNewerComparesNumbers(t *testing.T) {
 	for _, c := range [][2]string{{"10", "9"}, {"2", "1"}, {"1", ""}, {"18446744073709551615", "9999999999999999999"}} {
-		if !newer(c[0], c[1]) || newer(c[1], c[0]) || newer(c[0], c[0]) {
+		if !Newer(c[0], c[1]) || Newer(c[1], c[0]) || Newer(c[0], c[0]) {
 			t.Errorf("%s and %s", c[0], c[1])
 		}
 	}
