@@ -13,7 +13,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 	_ "k8s.io/client-go/plugin/pkg/client/auth" // the ways people log in to clusters
 	"k8s.io/klog/v2"
 
@@ -111,7 +110,6 @@ func knownCommand(c *cobra.Command, args []string) error {
 }
 
 func rootCommand(name string, std Stdio) *cobra.Command {
-	kube := genericclioptions.NewConfigFlags(true)
 	use := "unpend"
 	if strings.HasPrefix(filepath.Base(name), "kubectl-") {
 		use = "kubectl unpend"
@@ -133,7 +131,7 @@ func rootCommand(name string, std Stdio) *cobra.Command {
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usage("%v; see '%s --help'", err, c.CommandPath())
 	})
-	kube.AddFlags(root.PersistentFlags())
+	kube := newKubeFlags(root.PersistentFlags())
 	root.AddCommand(whyCommand(kube, std), dumpCommand(kube, std), incidentsCommand(kube, std), capacityCommand(kube, std), approveCommand(kube, std), rejectCommand(kube, std), remediationsCommand(kube, std), statusCommand(kube, std), auditCommand(std), demoCommand(std), runCommand(kube, std), versionCommand(std))
 	return root
 }
