@@ -114,14 +114,20 @@ func rootCommand(name string, std Stdio) *cobra.Command {
 	if strings.HasPrefix(filepath.Base(name), "kubectl-") {
 		use = "kubectl unpend"
 	}
+	version := false
 	root := &cobra.Command{
-		Use:                        use,
-		Short:                      "Explain why a GPU pod waits, with proof, and get it running",
-		Example:                    "  unpend demo\n  unpend why -A\n  unpend why pod/trainer -n ml",
-		SilenceUsage:               true,
-		SilenceErrors:              true,
-		Args:                       knownCommand,
-		RunE:                       func(c *cobra.Command, _ []string) error { return c.Help() },
+		Use:           use,
+		Short:         "Explain why a GPU pod waits, with proof, and get it running",
+		Example:       "  unpend demo\n  unpend why -A\n  unpend why pod/trainer -n ml",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          knownCommand,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if version {
+				return writeVersion(std)
+			}
+			return c.Help()
+		},
 		SuggestionsMinimumDistance: 2,
 		Annotations:                map[string]string{cobra.CommandDisplayNameAnnotation: use},
 	}
@@ -131,6 +137,7 @@ func rootCommand(name string, std Stdio) *cobra.Command {
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usage("%v; see '%s --help'", err, c.CommandPath())
 	})
+	root.Flags().BoolVar(&version, "version", false, "say what this binary was built from")
 	kube := newKubeFlags(root.PersistentFlags())
 	root.AddCommand(whyCommand(kube, std), dumpCommand(kube, std), incidentsCommand(kube, std), capacityCommand(kube, std), approveCommand(kube, std), rejectCommand(kube, std), remediationsCommand(kube, std), statusCommand(kube, std), auditCommand(std), demoCommand(std), runCommand(kube, std), versionCommand(std))
 	return root
