@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 
 	"github.com/unpend/unpend/cmd/internal/terminal"
 	"github.com/unpend/unpend/rca/cluster"
@@ -19,7 +18,7 @@ import (
 	"github.com/unpend/unpend/remediate/v1alpha1"
 )
 
-func incidentsCommand(kube *genericclioptions.ConfigFlags, std Stdio) *cobra.Command {
+func incidentsCommand(kube *kubeFlags, std Stdio) *cobra.Command {
 	o := &whyOptions{source: source{kube: kube, all: true}, plans: true}
 	c := &cobra.Command{
 		Use:   "incidents",
@@ -33,7 +32,7 @@ that cannot be read, or that a dump does not hold, are said to be unread.`,
 			if o.output == "" {
 				o.output = "wide"
 			}
-			if !c.Flags().Changed("all-namespaces") && kube.Namespace != nil && *kube.Namespace != "" {
+			if !c.Flags().Changed("all-namespaces") && kube.namespace() != "" {
 				o.all = false // -n says which
 			}
 			return o.why(c.Context(), nil, std)

@@ -13,7 +13,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -41,7 +40,7 @@ type runOptions struct {
 // roles are what one process can do of the whole; remediate only in mode approve.
 var roles = []string{"watch", "diagnose", "remediate"}
 
-func runCommand(kube *genericclioptions.ConfigFlags, std Stdio) *cobra.Command {
+func runCommand(kube *kubeFlags, std Stdio) *cobra.Command {
 	o := &runOptions{source: source{kube: kube}}
 	c := &cobra.Command{
 		Use:   "run",
