@@ -33,7 +33,7 @@ type Case struct {
 	// held: it waits for GPUs that are there and held.
 	held bool
 	// unprepared are the pods of it that have their node, and whose devices the kubelet
-	// cannot prepare, as watcher.WithKubelet completes them; bound: Pod is one of them.
+	// cannot prepare, as incident.WithKubelet completes them; bound: Pod is one of them.
 	Unprepared []*corev1.Pod
 	bound      bool
 	// own are the causes that are the pod's own; everywhere those of them that keep it

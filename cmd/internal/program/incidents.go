@@ -109,8 +109,8 @@ func (o *whyOptions) printIncidents(ctx context.Context, std Stdio, found []diag
 	}
 	if o.output != "wide" {
 		return printList(std.Out, o.output, struct {
-			APIVersion string     `json:"apiVersion"`
-			Kind       string     `json:"kind"`
+			APIVersion string         `json:"apiVersion"`
+			Kind       string         `json:"kind"`
 			Items      []openIncident `json:"items"`
 		}{diagnosis.APIVersion, diagnosis.ListKind, items})
 	}

@@ -1,4 +1,4 @@
-package rca
+package diagnosis
 
 import (
 	"encoding/json"
