@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 
-	"github.com/unpend/unpend/rca/changes"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/view"
 )
@@ -56,7 +55,7 @@ func (r *runner) registered(ctx context.Context, a diagnosis.Action) (missing st
 	if err != nil && !apierrors.IsNotFound(err) {
 		return "", err
 	}
-	return offersLess(n, changes.PluginOffers(n, geo)), nil
+	return offersLess(n, view.PluginOffers(n, geo)), nil
 }
 
 // offersLess names what a node offers less of than it would; empty when nothing. Where

@@ -269,3 +269,12 @@ type Relayout struct {
 	// Victims are evicted before the label is set.
 	Victims []Target `json:"victims,omitempty"`
 }
+
+func (v NodeBlockers) Short() CauseID {
+	for _, b := range v.Blockers {
+		if b.Plugin == "NodeResourcesFit" {
+			return b.Cause
+		}
+	}
+	return ""
+}

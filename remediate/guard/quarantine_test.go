@@ -6,9 +6,10 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/v1alpha1"
-	corev1 "k8s.io/api/core/v1"
 )
 
 // closing makes the plan one that closes its node for good.
