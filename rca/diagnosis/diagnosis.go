@@ -1,5 +1,3 @@
-// Package rca explains why a workload waits, from the live state of the
-// cluster, and ranks fixes that were proved on a copy of it.
 package diagnosis
 
 import (
