@@ -2,7 +2,6 @@ package rca
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -134,27 +133,12 @@ func (n *nodeView) asReported() corev1.ResourceList {
 	return out
 }
 
-// annotationOperation marks a node that unpend is at work on, or keeps closed.
-const annotationOperation = "unpend.dev/operation"
-
-// operation is what is read here of that mark.
-type operation struct {
-	Prior       string `json:"priorMigConfig"` // the config that was in force before
-	Parked      string `json:"parked"`
-	Quarantined string `json:"quarantined"`
-}
-
-// operation is the zero value where there is none. A quarantine ends with the cordon.
-func (n *nodeView) operation() operation {
-	var own operation
-	text, marked := n.Annotations[annotationOperation]
-	if !marked {
-		return own
+// operation is the mark of unpend's own on the node; the zero value where there is none.
+func (n *nodeView) operation() Operation {
+	if mark, err := OperationOn(n.Node); err == nil && mark != nil {
+		return *mark
 	}
-	if json.Unmarshal([]byte(text), &own) != nil || own.Quarantined != "" && !n.Spec.Unschedulable {
-		return operation{}
-	}
-	return own
+	return Operation{}
 }
 
 func reboot(n *nodeView) change {

@@ -17,9 +17,9 @@ import (
 // starts again what it had paused, and says success (mig-parted
 // pkg/mig/reconfigure/reconfigure.go, Run and setState).
 func (c *Case) revert(n *nodeView, cause CauseID) change {
-	if op := n.operation(); op.Prior != "" && op.Prior != n.Labels[labelMIGConfig] {
-		ch := c.revertByHand(n, cause, op.Prior, "an operation of unpend's holds the node until a person has seen to it")
-		ch.title = fmt.Sprintf("take %s back to %q, as it was before unpend's operation", n.Name, op.Prior)
+	if op := n.operation(); op.PriorMIGConfig != "" && op.PriorMIGConfig != n.Labels[labelMIGConfig] {
+		ch := c.revertByHand(n, cause, op.PriorMIGConfig, "an operation of unpend's holds the node until a person has seen to it")
+		ch.title = fmt.Sprintf("take %s back to %q, as it was before unpend's operation", n.Name, op.PriorMIGConfig)
 		return ch
 	}
 	if why := n.unsureOfLayout(); why != "" {

@@ -18,7 +18,7 @@ func TestUncordonOfQuarantined(t *testing.T) {
 	}
 	for _, n := range st.Nodes {
 		if n.Spec.Unschedulable {
-			n.Annotations = map[string]string{annotationOperation: mark}
+			n.Annotations = map[string]string{OperationAnnotation: mark}
 		}
 	}
 	found, err := Diagnose(t.Context(), st, Options{})

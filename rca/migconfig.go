@@ -18,8 +18,8 @@ import (
 
 // Labels of the GPU Operator's MIG manager (mig-parted, cmd/nvidia-mig-manager).
 const (
-	labelMIGConfig   = "nvidia.com/mig.config"
-	labelMIGState    = "nvidia.com/mig.config.state"
+	labelMIGConfig   = nodeprobe.LabelMIGConfig
+	labelMIGState    = nodeprobe.LabelMIGConfigState
 	labelMIGStrategy = "nvidia.com/mig.strategy"
 	labelMIGCapable  = "nvidia.com/mig.capable"
 

@@ -19,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/unpend/unpend/nodeprobe/sim"
+	"github.com/unpend/unpend/rca"
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/testdata/controlplane"
 )
@@ -244,7 +245,7 @@ func approveAndRun(t *testing.T, c *controlplane.ControlPlane, w want, incident 
 		t.Fatal(err)
 	}
 	for _, n := range nodes.Items {
-		if n.Spec.Unschedulable || n.Annotations["unpend.dev/operation"] != "" {
+		if n.Spec.Unschedulable || n.Annotations[rca.OperationAnnotation] != "" {
 			t.Errorf("node %s was left cordoned or marked: %v", n.Name, n.Annotations)
 		}
 	}

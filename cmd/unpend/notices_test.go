@@ -17,7 +17,9 @@ import (
 
 	"github.com/unpend/unpend/cmd/internal/bus"
 	"github.com/unpend/unpend/nodeprobe/sim"
-	"github.com/unpend/unpend/remediate"
+	"github.com/unpend/unpend/remediate/act"
+	"github.com/unpend/unpend/remediate/executor"
+	"github.com/unpend/unpend/remediate/notice"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 	"github.com/unpend/unpend/testdata/controlplane"
 	"github.com/unpend/unpend/watcher"
@@ -30,7 +32,7 @@ type listening struct {
 
 	mu    sync.Mutex
 	bus   *bus.Bus
-	heard []remediate.Notice
+	heard []notice.Notice
 	stop  func()
 }
 
@@ -43,7 +45,7 @@ func (l *listening) open(t *testing.T) {
 	var reading sync.WaitGroup
 	reading.Go(func() {
 		err := b.Consume(ctx, bus.Outcomes, "listening", func(_ context.Context, key string, body []byte) error {
-			var n remediate.Notice
+			var n notice.Notice
 			err := json.Unmarshal(body, &n)
 			l.mu.Lock()
 			defer l.mu.Unlock()
@@ -73,7 +75,7 @@ func (l *listening) now(context.Context) (*bus.Bus, error) {
 	return l.bus, nil
 }
 
-func (l *listening) all() []remediate.Notice {
+func (l *listening) all() []notice.Notice {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.heard)
@@ -82,9 +84,9 @@ func (l *listening) all() []remediate.Notice {
 // leads starts an executor in this process that tells of ends, until it is stopped.
 func (c *cell) leads(t *testing.T, name string, l *listening, registry prometheus.Registerer) (stop func()) {
 	t.Helper()
-	x := remediate.NewExecutor(remediate.ExecutorOptions{Namespace: c.ns, Self: "executor", Publish: publishNotice(l.now), Registerer: registry,
-		Deps: remediate.Deps{Client: c.Client(), Dynamic: c.Dynamic(), Now: time.Now, Poll: 100 * time.Millisecond,
-			Deadlines: remediate.Deadlines{Evict: time.Minute, Leave: time.Minute, Manager: 6 * time.Second, Wedge: 3 * time.Second, Run: time.Minute}}})
+	x := executor.New(executor.Options{Namespace: c.ns, Self: "executor", Notifier: notices{l.now}, Registerer: registry,
+		Deps: executor.Deps{Client: c.Client(), Dynamic: c.Dynamic(), Now: time.Now, Poll: 100 * time.Millisecond,
+			Deadlines: act.Deadlines{Evict: time.Minute, Leave: time.Minute, Manager: 6 * time.Second, Wedge: 3 * time.Second, Run: time.Minute}}})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- x.Run(ctx, c.Config(), name) }()
@@ -163,7 +165,7 @@ func TestEndsAreHandedOver(t *testing.T) {
 	back := time.Now()
 	c.tells(t, metav1.ConditionTrue, "published")
 	t.Logf("told %.1f s after the bus was back", time.Since(back).Seconds())
-	parked := remediate.Notice{What: "parked", Incident: c.rem.Spec.Incident, Plan: c.rem.Name, Workload: watcher.Ref{Kind: "Job", Namespace: c.ns, Name: "training"},
+	parked := notice.Notice{What: "parked", Incident: c.rem.Spec.Incident, Plan: c.rem.Name, Workload: watcher.Ref{Kind: "Job", Namespace: c.ns, Name: "training"},
 		Title: c.rem.Spec.Title, Node: c.node, Reason: c.rem.Status.Message, Since: c.rem.Status.Ended.UTC(), Approvers: []string{approver}}
 	from.hears(t, parked)
 
@@ -180,12 +182,12 @@ func TestEndsAreHandedOver(t *testing.T) {
 		t.Errorf("%s: %s", status.Phase, status.Message)
 	}
 	other.tells(t, metav1.ConditionTrue, "published")
-	from.hears(t, parked, remediate.Notice{What: "succeeded", Incident: other.rem.Spec.Incident, Plan: other.rem.Name, Workload: watcher.Ref{Kind: "Job", Namespace: other.ns, Name: "training"},
+	from.hears(t, parked, notice.Notice{What: "succeeded", Incident: other.rem.Spec.Incident, Plan: other.rem.Name, Workload: watcher.Ref{Kind: "Job", Namespace: other.ns, Name: "training"},
 		Title: other.rem.Spec.Title, Node: other.node, Reason: other.rem.Status.Message, Since: other.rem.Status.Ended.UTC(), Approvers: []string{approver}})
 }
 
 // hears wants these notices to have arrived, in this order, and no other.
-func (l *listening) hears(t *testing.T, want ...remediate.Notice) {
+func (l *listening) hears(t *testing.T, want ...notice.Notice) {
 	t.Helper()
 	controlplane.Eventually(t, 10*time.Second, "the notices have arrived", func() (bool, string) {
 		diff := cmp.Diff(want, l.all())

@@ -23,7 +23,6 @@ import (
 	"github.com/unpend/unpend/nodeprobe/sim"
 	"github.com/unpend/unpend/rca"
 	"github.com/unpend/unpend/rca/cluster"
-	"github.com/unpend/unpend/remediate/v1alpha1"
 	"github.com/unpend/unpend/testdata/controlplane"
 )
 
@@ -135,7 +134,7 @@ func (r *replay) mend(t *testing.T, d rca.Diagnosis) {
 	}
 	n, err := r.c.Client().CoreV1().Nodes().Get(t.Context(), d.Fixes[0].Cost.Nodes[0], metav1.GetOptions{})
 	must(t, err)
-	mark, err := v1alpha1.OperationOn(n)
+	mark, err := rca.OperationOn(n)
 	must(t, err)
 	if closed := d.Fixes[0].Kind == rca.QuarantineGPU; n.Spec.Unschedulable != closed || (mark != nil) != closed || closed && mark.Quarantined != d.Fixes[0].Title {
 		t.Errorf("unschedulable %v, mark %+v", n.Spec.Unschedulable, mark)

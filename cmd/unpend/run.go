@@ -22,7 +22,7 @@ import (
 	"github.com/unpend/unpend/knowledge"
 	"github.com/unpend/unpend/rca"
 	"github.com/unpend/unpend/rca/cluster"
-	"github.com/unpend/unpend/remediate"
+	"github.com/unpend/unpend/remediate/plan"
 	"github.com/unpend/unpend/watcher"
 )
 
@@ -198,7 +198,7 @@ func (s *service) diagnose(ctx context.Context) error {
 		return err
 	}
 	defer a.close()
-	a.opts.Measure, a.opts.Outcomes = s.measure, remediate.Store{Dynamic: s.custom}.Outcomes
+	a.opts.Measure, a.opts.Outcomes = s.measure, plan.Store{Dynamic: s.custom}.Outcomes
 	gauges := rca.NewGauges(time.Now)
 	if err := s.registry.Register(gauges); err != nil {
 		return fmt.Errorf("register metrics: %w", err)

@@ -8,7 +8,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 
 	"github.com/unpend/unpend/cmd/internal/terminal"
-	"github.com/unpend/unpend/remediate"
+	"github.com/unpend/unpend/remediate/executor"
 )
 
 type statusOptions struct {
@@ -39,7 +39,7 @@ func (o *statusOptions) show(ctx context.Context, std stdio) error {
 	if err != nil {
 		return err
 	}
-	s, err := remediate.Stand(ctx, d, o.namespace)
+	s, err := executor.Stand(ctx, d, o.namespace)
 	if err != nil {
 		return unreachable(err)
 	}

@@ -378,7 +378,7 @@ func (w *turmoil) underWay() bool {
 func (w *turmoil) check(r *rapid.T) {
 	working, running, out := 0, 0, 0
 	for _, n := range w.nodes {
-		op, err := v1alpha1.OperationOn(n)
+		op, err := rca.OperationOn(n)
 		if err != nil {
 			r.Fatal(err)
 		}
