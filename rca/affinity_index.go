@@ -1,6 +1,7 @@
 package rca
 
 import (
+	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -121,4 +122,75 @@ func (c *Case) termsOf(terms []corev1.PodAffinityTerm) []podTerm {
 		out = append(out, read)
 	}
 	return out
+}
+
+// standsApart are the pods of the node itself that the pod's anti-affinity, or their own,
+// keeps it apart from; false when one of them may not leave, or stands in the way from
+// another node: to empty a whole zone is nothing to offer.
+func (c *Case) standsApart(n *nodeView) ([]*corev1.Pod, bool) {
+	a := c.affinities()
+	var out []*corev1.Pod
+	for _, key := range a.keys {
+		value, ok := n.Labels[key]
+		if !ok {
+			continue
+		}
+		for _, p := range a.apart[domain{key, value}] {
+			if p.on != n || !c.mayLeave(p.Pod) {
+				return nil, false
+			}
+			if !slices.Contains(out, p.Pod) {
+				out = append(out, p.Pod)
+			}
+		}
+	}
+	return out, true
+}
+
+// unmetTerms are those of the pod's own terms that the node does not meet: of being near,
+// and of being apart, in words.
+func (c *Case) unmetTerms(n *nodeView) (unmet, broken []int, texts []string) {
+	a := c.affinities()
+	for i, t := range togetherWith(c.Pod) {
+		if !in(a.near[i], t.TopologyKey, n) {
+			unmet = append(unmet, i)
+			texts = append(texts, "near "+aboutText(t))
+		}
+	}
+	for i, t := range apartFrom(c.Pod) {
+		if in(a.far[i], t.TopologyKey, n) {
+			broken = append(broken, i)
+			texts = append(texts, "apart from "+aboutText(t))
+		}
+	}
+	return unmet, broken, texts
+}
+
+func apartFrom(p *corev1.Pod) []corev1.PodAffinityTerm {
+	if p.Spec.Affinity == nil || p.Spec.Affinity.PodAntiAffinity == nil {
+		return nil
+	}
+	return p.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+}
+
+func togetherWith(p *corev1.Pod) []corev1.PodAffinityTerm {
+	if p.Spec.Affinity == nil || p.Spec.Affinity.PodAffinity == nil {
+		return nil
+	}
+	return p.Spec.Affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+}
+
+// in says whether one of the domains of a term's topology key is the node's.
+func in(domains map[string]bool, key string, n *nodeView) bool {
+	value, ok := n.Labels[key]
+	return ok && domains[value]
+}
+
+// aboutText names the pods that a term is about, and how near.
+func aboutText(t corev1.PodAffinityTerm) string {
+	who := metav1.FormatLabelSelector(t.LabelSelector)
+	if t.LabelSelector != nil && len(t.LabelSelector.MatchLabels)+len(t.LabelSelector.MatchExpressions) == 0 {
+		who = "all pods"
+	}
+	return fmt.Sprintf("%s (%s)", who, t.TopologyKey)
 }

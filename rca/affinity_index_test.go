@@ -5,6 +5,8 @@ import (
 	"math"
 	"testing"
 
+	"github.com/unpend/unpend/rca/rcatest"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -24,7 +26,7 @@ func TestAffinityGrowth(t *testing.T) {
 func affinityAllocs(t *testing.T, nodes int) float64 {
 	t.Helper()
 	const asks = "nvidia.com/gpu"
-	st := troubled(nodes, asks)
+	st := rcatest.Troubled(nodes, asks)
 	for i, n := range st.Nodes {
 		n.Labels["zone"], n.Labels[corev1.LabelHostname] = fmt.Sprint(i%8), n.Name
 	}
@@ -41,10 +43,11 @@ func affinityAllocs(t *testing.T, nodes int) float64 {
 	defer done()
 	incident := watcher.Group(st.Pods, st.Owner)[0]
 	return testing.AllocsPerRun(2, func() {
-		c, err := w.open(incident)
+		k, err := openCase(newLedger(w), incident)
 		if err != nil {
 			t.Fatal(err)
 		}
+		c := NewBench(k, nil)
 		changes := 0
 		for _, n := range w.sortedNodes() {
 			changes += len(c.resolveAffinity(n)) + len(c.loosenSpread(n))

@@ -97,3 +97,6 @@ func (a ask) short() string {
 	}
 	return "gpu"
 }
+
+// podRef is how evidence names a pod.
+func podRef(p *corev1.Pod) string { return "Pod/" + p.Namespace + "/" + p.Name }

@@ -31,17 +31,17 @@ func (f *candidate) better(b *candidate) bool {
 	return f.stranded < b.stranded && (f.stranded == 0 && f.fix.Proof.Verdict == b.fix.Proof.Verdict || b.order(f, false) == 0)
 }
 
-func (c *Case) candidate(n *nodeView, set []change) *candidate {
+func (c *finder) candidate(n *nodeView, set []change) *candidate {
 	f := &candidate{}
 	c.weigh(f, n, set)
-	f.fix.Mechanism, f.fix.Risk, f.fix.Steps, f.fix.Commands = None, "none", []string{}, []string{}
+	f.fix.Mechanism, f.fix.Risk, f.fix.Steps, f.fix.Commands = None, NoRisk, []string{}, []string{}
 	f.fix.Kinds = make([]FixKind, 0, len(set))
 	titles := make([]string, 0, len(set))
 	for i := range set {
 		ch := &set[i]
 		f.fix.Kinds = append(f.fix.Kinds, ch.kind)
 		titles = append(titles, ch.title)
-		f.fix.Risk = riskier(f.fix.Risk, ch.risk)
+		f.fix.Risk = f.fix.Risk.With(ch.risk)
 		if ch.relayout != nil {
 			f.fix.Mechanism = MIGManager
 		}
@@ -51,7 +51,7 @@ func (c *Case) candidate(n *nodeView, set []change) *candidate {
 }
 
 // weigh fills in what a candidate is ordered by.
-func (c *Case) weigh(f *candidate, n *nodeView, set []change) {
+func (c *finder) weigh(f *candidate, n *nodeView, set []change) {
 	f.node, f.changes, f.keeps, f.fix.Automatic, f.fix.Cost.Nodes = n, set, true, true, []string{}
 	touches := false
 	var cost *victimCost
@@ -103,7 +103,7 @@ func touched(n *nodeView, victims []*corev1.Pod) []string {
 }
 
 // detail writes out what is done, for the fixes that are shown.
-func (f *candidate) detail(c *Case) {
+func (f *candidate) detail(c *Bench) {
 	f.fix.Cost.Evictions = make([]PodName, len(f.victims))
 	for i, v := range f.victims {
 		f.fix.Cost.Evictions[i] = PodName{v.Namespace, v.Name}
@@ -119,11 +119,6 @@ func (f *candidate) detail(c *Case) {
 			f.fix.HardwareEvictions = ch.hardware
 		}
 	}
-}
-
-func riskier(a, b string) string {
-	order := []string{"none", "low", "medium", "high"}
-	return order[max(slices.Index(order, a), slices.Index(order, b))]
 }
 
 func (f *candidate) kindsKey() string { return kindsKey(f.changes, "") }
@@ -142,12 +137,12 @@ func kindsKey(set []change, more FixKind) string {
 
 // enough says whether so many candidates of the kinds cost nobody anything that no more
 // will be tried: nodes come by name, and of equal cost the first are.
-func (c *Case) enough(sets [][]change, more FixKind) bool {
+func (c *finder) enough(sets [][]change, more FixKind) bool {
 	return len(sets) == 1 && c.free[kindsKey(sets[0], more)] >= maxTries
 }
 
 // rank keeps a candidate if it is one of the cheapest of its kinds so far.
-func (c *Case) rank(kinds string, f *candidate) {
+func (c *finder) rank(kinds string, f *candidate) {
 	first := c.first[kinds]
 	at, _ := slices.BinarySearchFunc(first, f, func(other, f *candidate) int { return cmp.Or(other.order(f, false), -1) })
 	if at < maxTries {
@@ -159,7 +154,7 @@ func (c *Case) rank(kinds string, f *candidate) {
 // pointless says whether so many candidates of the same kinds cost less than what is
 // changed beside the only set there is that it will not be tried. Titles, which tell
 // equals apart, are not asked for.
-func (c *Case) pointless(n *nodeView, sets [][]change, ch *change) bool {
+func (c *finder) pointless(n *nodeView, sets [][]change, ch *change) bool {
 	if len(sets) != 1 {
 		return false
 	}
@@ -198,6 +193,16 @@ func (f *candidate) order(g *candidate, judged bool) int {
 		len(f.fix.Cost.Nodes)-len(g.fix.Cost.Nodes),
 		f.fix.Cost.Minutes-g.fix.Cost.Minutes,
 		f.failures-g.failures,
-		slices.Index(fixOrder, f.fix.Kind)-slices.Index(fixOrder, g.fix.Kind),
+		f.fix.Kind.Order()-g.fix.Kind.Order(),
 	)
+}
+
+func mostDisruptive(set []change) FixKind {
+	most := set[0].kind
+	for i := range set {
+		if set[i].kind.Disturbs() > most.Disturbs() {
+			most = set[i].kind
+		}
+	}
+	return most
 }

@@ -125,7 +125,7 @@ func newQuestion(st *cluster.State, a CapacityAsk) (*question, error) {
 	}
 	// Every question looks afresh: it marks in its view what it does not trust.
 	w := view(st)
-	return &question{world: w, ask: ask{corev1.ResourceName(a.Resource), profile, int64(a.Count)}, tenants: newTenants(w), index: placement.NewIndex(),
+	return &question{world: w, ask: ask{corev1.ResourceName(a.Resource), profile, int64(a.Count)}, tenants: newTenants(newLedger(w).forNextPod()), index: placement.NewIndex(),
 		item: CapacityItem{Resource: a.Resource, Asked: a.Count}}, nil
 }
 

@@ -45,7 +45,7 @@ func (q *question) ignored() []string {
 		out = append(out, n.String())
 	}
 	if q.tenants.above > 0 {
-		out = append(out, fmt.Sprintf("%s who may leave only for a priority above %d, that of a pod without a priority class", countOf(q.tenants.above, "holder"), q.tenants.priority()))
+		out = append(out, fmt.Sprintf("%s who may leave only for a priority above %d, that of a pod without a priority class", countOf(q.tenants.above, "holder"), q.tenants.asker.prio))
 	}
 	if waiting := q.waiting(); waiting > 0 {
 		out = append(out, fmt.Sprintf("pods that already wait for it: %d", waiting))

@@ -12,34 +12,23 @@ import (
 
 // tenants numbers who could have to leave: pods, and gangs as a whole.
 type tenants struct {
-	world *world
-	asker *Case // stands for who asks
+	asker *Asker
 	known map[*corev1.Pod]int
 	list  []placement.Tenant
 	pods  [][]*corev1.Pod // by tenant
 	above int             // pods that only their priority keeps
 }
 
-func newTenants(w *world) *tenants {
-	t := &tenants{world: w, known: map[*corev1.Pod]int{}}
-	prio := int32(0)
-	for _, c := range w.state.PriorityClasses {
-		if c.GlobalDefault {
-			prio = c.Value
-		}
-	}
-	t.asker = &Case{world: w, Pod: &corev1.Pod{Spec: corev1.PodSpec{Priority: &prio}}}
-	return t
+func newTenants(a *Asker) *tenants {
+	return &tenants{asker: a, known: map[*corev1.Pod]int{}}
 }
-
-func (t *tenants) priority() int32 { return corev1helpers.PodPriority(t.asker.Pod) }
 
 // of is the tenant of a pod, a negative number for one that may not leave.
 func (t *tenants) of(p *corev1.Pod) int {
 	if id, ok := t.known[p]; ok {
 		return id
 	}
-	pods := t.world.together(p)
+	pods := t.asker.world.together(p)
 	id := len(t.list)
 	tenant, stays := t.tenant(pods)
 	if stays {
@@ -55,13 +44,13 @@ func (t *tenants) of(p *corev1.Pod) int {
 
 // anew numbers from 0 again.
 func (t *tenants) anew() *tenants {
-	return &tenants{world: t.world, asker: t.asker, known: map[*corev1.Pod]int{}}
+	return newTenants(t.asker)
 }
 
 // holding is the tenant who holds a slot; a negative number when nobody knows who
 // that is.
 func (t *tenants) holding(s placement.Slot) int {
-	p := t.world.state.Pod(s.Holder.Namespace, s.Holder.Pod)
+	p := t.asker.world.state.Pod(s.Holder.Namespace, s.Holder.Pod)
 	if s.Unknown || p == nil {
 		return -1
 	}
@@ -73,11 +62,11 @@ func (t *tenants) tenant(pods []*corev1.Pod) (placement.Tenant, bool) {
 	out := placement.Tenant{Priority: int64(corev1helpers.PodPriority(pods[0]))}
 	guards := map[int]int{}
 	for _, p := range pods {
-		guarding := t.world.pdbs.guarding(p)
+		guarding := t.asker.world.pdbs.guarding(p)
 		// The eviction API refuses a pod that more than one budget guards
 		// (pkg/registry/core/pod/storage/eviction.go).
 		if !t.asker.mayLeave(p) || len(guarding) > 1 {
-			if corev1helpers.PodPriority(p) > t.priority() {
+			if int64(corev1helpers.PodPriority(p)) > t.asker.prio {
 				t.above++
 			}
 			return out, true
@@ -85,7 +74,7 @@ func (t *tenants) tenant(pods []*corev1.Pod) (placement.Tenant, bool) {
 		out.Priority = max(out.Priority, int64(corev1helpers.PodPriority(p)))
 		if at := p.Status.StartTime; at != nil {
 			// API times are whole seconds, so rounding keeps the order.
-			out.Lost += int64(max(0, t.world.state.Now.Sub(at.Time)).Seconds())
+			out.Lost += int64(max(0, t.asker.world.state.Now.Sub(at.Time)).Seconds())
 		}
 		for _, g := range guarding {
 			guards[g]++

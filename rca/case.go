@@ -3,7 +3,6 @@ package rca
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 
@@ -11,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 
-	"github.com/unpend/unpend/knowledge"
 	"github.com/unpend/unpend/nodeprobe"
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/rca/placement"
@@ -21,7 +19,7 @@ import (
 
 // Case is one incident with all that a rule or a fix may look at.
 type Case struct {
-	world    *world
+	*Asker
 	Incident watcher.Incident
 	Pod      *corev1.Pod      // the waiting pod that stands for the others
 	refusal  corev1.PodStatus // as the pod itself has it, also when the kubelet refused it
@@ -29,7 +27,6 @@ type Case struct {
 	wants    corev1.ResourceList // all that the pod requests
 	verdict  whatif.Verdict
 	judged   []NodeBlockers // as the rules told the verdict
-	tenants  *tenants       // who could leave for this pod, once asked for
 	// claims is what the pod asks of DRA drivers; nil for nothing.
 	claims *claimView
 	// gang is the pod's group, when that is scheduled whole and is not yet; nil else.
@@ -44,45 +41,31 @@ type Case struct {
 	// cannot prepare, as watcher.WithKubelet completes them; bound: Pod is one of them.
 	unprepared []*corev1.Pod
 	bound      bool
-	// own are the causes that are the pod's own.
-	own []PodRule
-	// requests are the changes of the workload worked out so far, by title.
-	requests map[string]change
+	// own are the causes that are the pod's own; everywhere those of them that keep it
+	// from every node.
+	own        []PodRule
+	everywhere map[CauseID]bool
 	// missed are the labels that do not match so far, by what nodes have of those that
 	// the pod speaks of; labelKey is for writing that down.
 	missed   map[string]*missed
 	speaksOf []*labelColumn
 	labelKey []byte
-	// host is what the pod requests besides GPUs, once asked for.
-	host corev1.ResourceList
-	// first are, by kinds, the cheapest candidates so far: as many as will be tried.
-	first   map[string][]*candidate
-	weighed []change // room for weighing the next
-	// free counts, by kinds, the candidates so far that cost nobody anything.
-	free map[string]int
 	// affinity is the pod's required node affinity, once asked for.
 	affinity *nodeaffinity.RequiredNodeAffinity
-	// beside is what the affinity of pods comes to, once asked for; spreads are what each
-	// of the pod's spread constraints counts.
-	beside  *affinities
-	spreads map[int]*spreadCount
+	// beside is what the affinity of pods comes to, once asked for.
+	beside *affinities
 	// volumes are the facts of the pod's volumes, once asked for.
 	volumes *volumeFacts
-	// past are the outcomes of past fixes, newest first.
-	past []knowledge.Outcome
-	// logger is told of each fix that was tried; nil: nobody is.
-	logger *slog.Logger
 }
 
 // world is what all cases of one diagnosis share.
 type world struct {
-	state     *cluster.State
-	snap      *whatif.Snapshot
-	nodes     map[string]*nodeView
-	pdbs      *budgets
-	gangs     map[string][]*corev1.Pod // that leave whole, by name
-	traits    map[*corev1.Pod]traits   // of those that are on a node
-	inventory *inventory               // of devices; devices() takes it
+	state  *cluster.State
+	snap   *whatif.Snapshot
+	nodes  map[string]*nodeView
+	pdbs   *budgets
+	gangs  map[string][]*corev1.Pod // that leave whole, by name
+	traits map[*corev1.Pod]traits   // of those that are on a node
 	// refusals are of all incidents.
 	refusals []watcher.Refusal
 	// uses are what the holders of GPUs do with them; measured: that was asked for,
@@ -123,7 +106,6 @@ type nodeView struct {
 	// class is what it shares with nodes like it, and tenants who holds gpus, once asked for.
 	class   *nodeClass
 	tenants []tenancy
-	leaving []*leaving
 	// config is what MIG manager knows for the node, once asked for; named are the layouts in it.
 	config *migConfig
 	named  []namedLayouts

@@ -1,7 +1,5 @@
 package rca
 
-import "slices"
-
 // CauseID names a root cause of the closed catalogue. The ids are stable: they
 // appear in JSON, metric labels and Jira labels.
 type CauseID string
@@ -61,19 +59,81 @@ const (
 	Unknown                   CauseID = "Unknown"
 )
 
-// catalogueOrder is the order of the catalogue; it settles ties.
-var catalogueOrder = []CauseID{
-	MIGProfileUnsupported, MIGLayoutMismatch, MIGFragmented, MIGFull, MIGInstancesInUse, MIGStrategyMismatch,
-	MIGConfigFailed, MIGConfigStuck, MIGConfigInProgress, MIGConfigUnknown, MIGConfigInvalidForGPU, MIGModePending,
-	MIGLayoutDrift, GPUNotMIGCapable,
-	GPUsInUse, GPUsFragmentedAcrossNodes, GPURequestTooLarge, DevicePluginDown, GPUUnhealthy, IdleGPUHolders,
-	SharedResourceRenamed, SharedRequestTooLarge,
-	UntoleratedTaint, NodeSelectorMismatch, NodeCordoned, NodeNotReady, PodAffinityConflict, TopologySpreadConflict,
-	VolumeConflict, HostResourcesShort, TopologyAlignmentRefused, KubeletAdmissionRefused,
-	QuotaExceeded, LimitRangeViolated, InvalidGPURequest, PreemptionBlocked,
-	SchedulingGated, QueueNotAdmitted, GangIncomplete,
-	DRAClaimMissing, DRAClassMissing, DRADriverMissing, DRANoDeviceMatches, DRASelectorError, DRADevicesInUse, DRAPrepareFailed,
-	SchedulerMissing, ScalingUp, AutoscalerCannotHelp, NoNodes, Unknown,
+// catalogue has a row for each cause: its words in a headline. The order settles ties.
+var catalogue = []struct {
+	id    CauseID
+	words string
+}{
+	{MIGProfileUnsupported, "no GPU has that profile"},
+	{MIGLayoutMismatch, "no GPU is laid out so"},
+	{MIGFragmented, "free slices in pieces"},
+	{MIGFull, "GPUs are full"},
+	{MIGInstancesInUse, "all are held"},
+	{MIGStrategyMismatch, "wrong name for the strategy"},
+	{MIGConfigFailed, "MIG manager failed"},
+	{MIGConfigStuck, "MIG manager is stuck"},
+	{MIGConfigInProgress, "layout being changed"},
+	{MIGConfigUnknown, "unknown mig.config"},
+	{MIGConfigInvalidForGPU, "layout impossible here"},
+	{MIGModePending, "MIG mode waits for a reset"},
+	{MIGLayoutDrift, "GPUs and node disagree"},
+	{GPUNotMIGCapable, "GPUs without MIG"},
+	{GPUsInUse, "all GPUs held"},
+	{GPUsFragmentedAcrossNodes, "free GPUs on different nodes"},
+	{GPURequestTooLarge, "no node has as many GPUs"},
+	{DevicePluginDown, "device plugin down"},
+	{GPUUnhealthy, "GPUs unhealthy"},
+	{IdleGPUHolders, "held by idle pods"},
+	{SharedResourceRenamed, "resource renamed by sharing"},
+	{SharedRequestTooLarge, "more than one share asked"},
+	{UntoleratedTaint, "taint not tolerated"},
+	{NodeSelectorMismatch, "selector matches no node"},
+	{NodeCordoned, "node cordoned"},
+	{NodeNotReady, "node not ready"},
+	{PodAffinityConflict, "pod affinity rules"},
+	{TopologySpreadConflict, "topology spread"},
+	{VolumeConflict, "its volume is elsewhere"},
+	{HostResourcesShort, "CPU or memory short"},
+	{TopologyAlignmentRefused, "NUMA alignment refused"},
+	{KubeletAdmissionRefused, "kubelet refused it"},
+	{QuotaExceeded, "its quota is used up"},
+	{LimitRangeViolated, "a LimitRange refuses it"},
+	{InvalidGPURequest, "its GPU request is invalid"},
+	{PreemptionBlocked, "preemption is blocked"},
+	{SchedulingGated, "held by gates"},
+	{QueueNotAdmitted, "not admitted by its queue"},
+	{GangIncomplete, "its gang is not complete"},
+	{DRAClaimMissing, "its ResourceClaim is missing"},
+	{DRAClassMissing, "no such DeviceClass"},
+	{DRADriverMissing, "no driver offers devices"},
+	{DRANoDeviceMatches, "no device matches"},
+	{DRASelectorError, "its selector fails"},
+	{DRADevicesInUse, "all devices held"},
+	{DRAPrepareFailed, "its devices are not prepared"},
+	{SchedulerMissing, "no scheduler answers"},
+	{ScalingUp, "a node is coming"},
+	{AutoscalerCannotHelp, "autoscaler cannot help"},
+	{NoNodes, "the cluster has no node"},
+	{Unknown, "cause not settled"},
+}
+
+// Catalogue lists the causes in the order that settles ties.
+func Catalogue() []CauseID {
+	out := make([]CauseID, len(catalogue))
+	for i, row := range catalogue {
+		out[i] = row.id
+	}
+	return out
+}
+
+// Words say a cause in a headline; empty for one that is not of the catalogue.
+func (id CauseID) Words() string {
+	for _, row := range catalogue {
+		if row.id == id {
+			return row.words
+		}
+	}
+	return ""
 }
 
 // FixKind names a kind of fix of the closed catalogue.
@@ -102,25 +162,33 @@ const (
 	Manual              FixKind = "Manual"
 )
 
-// fixOrder is the order of the catalogue of fixes; it settles ties.
-var fixOrder = []FixKind{
-	ChangeRequest, EvictPods, MovePods, RepartitionGPU, RevertMIGConfig, FixMIGConfig, RestartDevicePlugin, UncordonNode,
-	AddToleration, FixSelector, RaiseQuota, RaisePriority, ReleaseIdleHolder, FixClaim, QuarantineGPU, RebootNode, ScaleNodePool, Wait, Manual,
+// fixKinds has a row for each kind. Order is its place in the catalogue, which settles
+// ties; disturbs says how much it disturbs beside the others, least first: the kind of a
+// fix that takes several is the one that disturbs most.
+var fixKinds = map[FixKind]struct{ order, disturbs int }{
+	ChangeRequest:       {0, 8},
+	EvictPods:           {1, 13},
+	MovePods:            {2, 12},
+	RepartitionGPU:      {3, 17},
+	RevertMIGConfig:     {4, 16},
+	FixMIGConfig:        {5, 10},
+	RestartDevicePlugin: {6, 9},
+	UncordonNode:        {7, 4},
+	AddToleration:       {8, 5},
+	FixSelector:         {9, 6},
+	RaiseQuota:          {10, 3},
+	RaisePriority:       {11, 14},
+	ReleaseIdleHolder:   {12, 11},
+	FixClaim:            {13, 7},
+	QuarantineGPU:       {14, 15},
+	RebootNode:          {15, 18},
+	ScaleNodePool:       {16, 2},
+	Wait:                {17, 0},
+	Manual:              {18, 1},
 }
 
-// disruption orders kinds by how much they disturb, least first: the kind of a
-// fix that takes several is the most disruptive of them.
-var disruption = []FixKind{
-	Wait, Manual, ScaleNodePool, RaiseQuota, UncordonNode, AddToleration, FixSelector, FixClaim, ChangeRequest, RestartDevicePlugin, FixMIGConfig,
-	ReleaseIdleHolder, MovePods, EvictPods, RaisePriority, QuarantineGPU, RevertMIGConfig, RepartitionGPU, RebootNode,
-}
+// Order is the place of a kind in the catalogue.
+func (k FixKind) Order() int { return fixKinds[k].order }
 
-func mostDisruptive(set []change) FixKind {
-	most := set[0].kind
-	for i := range set {
-		if slices.Index(disruption, set[i].kind) > slices.Index(disruption, most) {
-			most = set[i].kind
-		}
-	}
-	return most
-}
+// Disturbs is how much a kind of fix disturbs beside the others.
+func (k FixKind) Disturbs() int { return fixKinds[k].disturbs }

@@ -30,7 +30,7 @@ func TestEveryCauseHasAScenario(t *testing.T) {
 			t.Fatalf("%s: %v", dir.Name(), err)
 		}
 		for _, id := range want.Causes {
-			if !slices.Contains(catalogueOrder, id) {
+			if !slices.Contains(Catalogue(), id) {
 				t.Errorf("%s wants %s, which the catalogue lacks", dir.Name(), id)
 			}
 			if dir.Name() == string(id) || strings.HasPrefix(dir.Name(), string(id)+"-") {
@@ -38,11 +38,11 @@ func TestEveryCauseHasAScenario(t *testing.T) {
 			}
 		}
 	}
-	for _, id := range catalogueOrder {
+	for _, id := range Catalogue() {
 		if !told[id] {
 			t.Errorf("no scenario %s or %s-… wants %s", id, id, id)
 		}
-		if shortWhy(id) == "" {
+		if id.Words() == "" {
 			t.Errorf("%s has no words for a headline", id)
 		}
 	}

@@ -35,7 +35,7 @@ type change struct {
 
 	title    string
 	minutes  int
-	risk     string
+	risk     Risk
 	steps    []string
 	commands []string
 	actions  []Action
@@ -71,43 +71,13 @@ func (ch change) apply(s *whatif.Snapshot, pod *corev1.Pod) (*corev1.Pod, error)
 	return pod, nil
 }
 
-// changesFor lists, for one cause on one node, the alternatives that remove it.
-// Causes of resources are handled together by resourceChanges.
-func (c *Case) changesFor(n *nodeView, id CauseID) []change {
-	switch id {
-	case UntoleratedTaint:
-		return c.addToleration(n)
-	case NodeSelectorMismatch:
-		return c.fixSelector(n)
-	case NodeCordoned:
-		return []change{uncordon(n)}
-	case PodAffinityConflict:
-		return c.resolveAffinity(n)
-	case TopologySpreadConflict:
-		return c.loosenSpread(n)
-	case NodeNotReady:
-		return []change{{kind: Wait, cause: id, manual: true, risk: "none", until: n.Name + " is Ready again",
-			title: "wait until " + n.Name + " is Ready", node: func(o *corev1.Node) { o.Spec.Taints = slices.DeleteFunc(slices.Clone(o.Spec.Taints), passes) },
-			commands: []string{"kubectl describe node " + n.Name}}}
-	case DRAClassMissing:
-		return []change{c.lookAtClass()}
-	case DRADriverMissing:
-		return []change{c.lookAtDriver()}
-	case DRANoDeviceMatches, DRASelectorError:
-		return c.fixClaims(n, id)
-	case DRADevicesInUse:
-		return c.freeDevices(n)
-	}
-	return nil
-}
-
 func uncordon(n *nodeView) change {
 	quarantined, first := n.operation().Quarantined != "", "ask who cordoned it first"
 	if quarantined {
 		first = "see first that its GPU is mended"
 	}
 	ch := change{
-		kind: UncordonNode, cause: NodeCordoned, minutes: 1, risk: "medium",
+		kind: UncordonNode, cause: NodeCordoned, minutes: 1, risk: MediumRisk,
 		title: "uncordon " + n.Name,
 		node: func(o *corev1.Node) {
 			o.Spec.Unschedulable = false
@@ -120,13 +90,13 @@ func uncordon(n *nodeView) change {
 		},
 	}
 	if quarantined {
-		ch.risk = "high"
+		ch.risk = HighRisk
 		ch.title += ", which unpend keeps closed for its sick GPU"
 	}
 	return ch
 }
 
-func (c *Case) addToleration(n *nodeView) []change {
+func (c *Bench) addToleration(n *nodeView) []change {
 	var add []corev1.Toleration
 	var names []string
 	for _, t := range untolerated(c.Pod, n.Node) {
@@ -146,7 +116,7 @@ func (c *Case) addToleration(n *nodeView) []change {
 	return []change{c.once("tolerate "+strings.Join(names, ", "), func(title string) change {
 		list := append(slices.Clone(c.Pod.Spec.Tolerations), add...)
 		ch := change{
-			kind: AddToleration, cause: UntoleratedTaint, minutes: 1, risk: "low",
+			kind: AddToleration, cause: UntoleratedTaint, minutes: 1, risk: LowRisk,
 			title: title + " in " + c.workloadName(),
 			pod:   func(p *corev1.Pod) { p.Spec.Tolerations = list },
 		}
@@ -156,7 +126,7 @@ func (c *Case) addToleration(n *nodeView) []change {
 }
 
 // once makes a change that is the same on every node it is asked for.
-func (c *Case) once(title string, make func(title string) change) change {
+func (c *Bench) once(title string, make func(title string) change) change {
 	ch, known := c.requests[title]
 	if !known {
 		ch = make(title)
@@ -167,26 +137,28 @@ func (c *Case) once(title string, make func(title string) change) change {
 
 // templateTolerations is the list to write: a template holds none of those that
 // admission adds to its pods.
-func (c *Case) templateTolerations(add []corev1.Toleration) []corev1.Toleration {
-	spec := c.template()
+func (c *Bench) templateTolerations(add []corev1.Toleration) []corev1.Toleration {
+	spec := c.world.template(c.Incident.Workload)
 	if spec == nil {
 		return append(slices.Clone(c.Pod.Spec.Tolerations), add...)
 	}
 	return append(slices.Clone(spec.Tolerations), add...)
 }
 
-func (c *Case) fixSelector(n *nodeView) []change {
+func (c *Bench) fixSelector(n *nodeView) []change {
 	m := c.missedOn(n)
-	if m.fix == nil {
-		m.fix = c.selecting(n, m.labels)
+	fix, known := c.selections[m]
+	if !known {
+		fix = c.selecting(n, m.labels)
+		c.selections[m] = fix
 	}
-	return m.fix
+	return fix
 }
 
 // editTemplate fills in how the pod spec of the workload is changed: by a patch
 // of the template where it may change, of the waiting pods where the API allows
 // that (live) and all of them are named, else by making the workload anew.
-func (c *Case) editTemplate(ch *change, spec map[string]any, live bool) {
+func (c *Bench) editTemplate(ch *change, spec map[string]any, live bool) {
 	ch.template, ch.live = spec, live
 	w := c.Incident.Workload
 	resource := strings.ToLower(w.Kind) + "/" + w.Name
@@ -224,7 +196,7 @@ func (c *Case) editTemplate(ch *change, spec map[string]any, live bool) {
 
 // livePatch keeps the tolerations a pod was given by admission: its list may
 // only grow.
-func (c *Case) livePatch(p *corev1.Pod, spec map[string]any) map[string]any {
+func (c *Bench) livePatch(p *corev1.Pod, spec map[string]any) map[string]any {
 	added, ok := spec["tolerations"].([]corev1.Toleration)
 	if !ok {
 		return spec
@@ -238,7 +210,7 @@ func (c *Case) livePatch(p *corev1.Pod, spec map[string]any) map[string]any {
 	return map[string]any{"tolerations": list}
 }
 
-func (c *Case) waitingPods() []*corev1.Pod {
+func (c *Bench) waitingPods() []*corev1.Pod {
 	var out []*corev1.Pod
 	for _, ref := range c.Incident.Pods {
 		if p := c.world.state.Pod(c.Incident.Workload.Namespace, ref.Name); p != nil {
@@ -248,7 +220,7 @@ func (c *Case) waitingPods() []*corev1.Pod {
 	return out
 }
 
-func (c *Case) workloadName() string {
+func (c *Bench) workloadName() string {
 	w := c.Incident.Workload
 	return strings.ToLower(w.Kind) + "/" + w.Name
 }

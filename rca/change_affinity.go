@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // mostWeight is the strongest a preference can be: what is no longer required is still
@@ -16,7 +15,7 @@ const mostWeight = 100
 // resolveAffinity lists what lets the pod come to a node that the affinity of pods keeps
 // it from: the pods that stand in its way leave, or it only prefers what it required.
 // Each is a guess at what the InterPodAffinity plugin minds; the plugin itself judges it.
-func (c *Case) resolveAffinity(n *nodeView) []change {
+func (c *Bench) resolveAffinity(n *nodeView) []change {
 	var out []change
 	victims, movable := c.standsApart(n)
 	if movable && len(victims) > 0 {
@@ -31,60 +30,17 @@ func (c *Case) resolveAffinity(n *nodeView) []change {
 	return out
 }
 
-// standsApart are the pods of the node itself that the pod's anti-affinity, or their own,
-// keeps it apart from; false when one of them may not leave, or stands in the way from
-// another node: to empty a whole zone is nothing to offer.
-func (c *Case) standsApart(n *nodeView) ([]*corev1.Pod, bool) {
-	a := c.affinities()
-	var out []*corev1.Pod
-	for _, key := range a.keys {
-		value, ok := n.Labels[key]
-		if !ok {
-			continue
-		}
-		for _, p := range a.apart[domain{key, value}] {
-			if p.on != n || !c.mayLeave(p.Pod) {
-				return nil, false
-			}
-			if !slices.Contains(out, p.Pod) {
-				out = append(out, p.Pod)
-			}
-		}
-	}
-	return out, true
-}
-
-func apartFrom(p *corev1.Pod) []corev1.PodAffinityTerm {
-	if p.Spec.Affinity == nil || p.Spec.Affinity.PodAntiAffinity == nil {
-		return nil
-	}
-	return p.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution
-}
-
-func togetherWith(p *corev1.Pod) []corev1.PodAffinityTerm {
-	if p.Spec.Affinity == nil || p.Spec.Affinity.PodAffinity == nil {
-		return nil
-	}
-	return p.Spec.Affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution
-}
-
-// in says whether one of the domains of a term's topology key is the node's.
-func in(domains map[string]bool, key string, n *nodeView) bool {
-	value, ok := n.Labels[key]
-	return ok && domains[value]
-}
-
 // preferAffinity makes the terms that the node does not meet, and no others, wishes.
-func (c *Case) preferAffinity(n *nodeView) (change, bool) {
+func (c *Bench) preferAffinity(n *nodeView) (change, bool) {
 	unmet, broken, texts := c.unmetTerms(n)
 	if len(texts) == 0 {
 		return change{}, false
 	}
 	title := "prefer, and no longer require, to be " + strings.Join(texts, " and ")
 	return c.once(title, func(title string) change {
-		ch := change{kind: FixSelector, cause: PodAffinityConflict, minutes: 1, risk: "medium", title: title + " in " + c.workloadName(),
+		ch := change{kind: FixSelector, cause: PodAffinityConflict, minutes: 1, risk: MediumRisk, title: title + " in " + c.workloadName(),
 			pod: func(p *corev1.Pod) { p.Spec.Affinity = preferring(p.Spec.Affinity, unmet, broken) }}
-		spec := c.template()
+		spec := c.world.template(c.Incident.Workload)
 		if spec == nil {
 			spec = &c.Pod.Spec
 		}
@@ -97,25 +53,6 @@ func (c *Case) preferAffinity(n *nodeView) (change, bool) {
 		c.editTemplate(&ch, map[string]any{"affinity": affinityPatch(preferring(spec.Affinity, unmet, broken), unmet, broken)}, false)
 		return ch
 	}), true
-}
-
-// unmetTerms are those of the pod's own terms that the node does not meet: of being near,
-// and of being apart, in words.
-func (c *Case) unmetTerms(n *nodeView) (unmet, broken []int, texts []string) {
-	a := c.affinities()
-	for i, t := range togetherWith(c.Pod) {
-		if !in(a.near[i], t.TopologyKey, n) {
-			unmet = append(unmet, i)
-			texts = append(texts, "near "+aboutText(t))
-		}
-	}
-	for i, t := range apartFrom(c.Pod) {
-		if in(a.far[i], t.TopologyKey, n) {
-			broken = append(broken, i)
-			texts = append(texts, "apart from "+aboutText(t))
-		}
-	}
-	return unmet, broken, texts
 }
 
 // preferring is the affinity with some terms moved from what is required to what is
@@ -159,13 +96,4 @@ func affinityPatch(a *corev1.Affinity, unmet, broken []int) map[string]any {
 		out["podAntiAffinity"] = lists(a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution, a.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution)
 	}
 	return out
-}
-
-// aboutText names the pods that a term is about, and how near.
-func aboutText(t corev1.PodAffinityTerm) string {
-	who := metav1.FormatLabelSelector(t.LabelSelector)
-	if t.LabelSelector != nil && len(t.LabelSelector.MatchLabels)+len(t.LabelSelector.MatchExpressions) == 0 {
-		who = "all pods"
-	}
-	return fmt.Sprintf("%s (%s)", who, t.TopologyKey)
 }

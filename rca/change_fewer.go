@@ -11,7 +11,7 @@ import (
 )
 
 // fewerGPUs asks for as many whole GPUs as the node has, or as are free on it.
-func (c *Case) fewerGPUs(n *nodeView) []change {
+func (c *Bench) fewerGPUs(n *nodeView) []change {
 	var out []change
 	for _, a := range c.asks {
 		has, free := n.allocatable(a.resource), n.free(a.resource)
@@ -28,7 +28,7 @@ func (c *Case) fewerGPUs(n *nodeView) []change {
 
 // fewerInstances asks for as many of the profile as the node has free, where more are
 // asked than all of its GPUs could ever have.
-func (c *Case) fewerInstances(n *nodeView, cause CauseID, a ask) []change {
+func (c *Bench) fewerInstances(n *nodeView, cause CauseID, a ask) []change {
 	free := n.free(a.resource)
 	if a.profile == "" || len(n.gpus) == 0 || free.Sign() <= 0 || free.Value() >= a.count {
 		return nil
@@ -47,7 +47,7 @@ func (c *Case) fewerInstances(n *nodeView, cause CauseID, a ask) []change {
 
 // fewer asks for at most so many devices in all; nothing where a container would be left
 // with none of what it asks: without a GPU it does something else.
-func (c *Case) fewer(cause CauseID, a ask, most int64) []change {
+func (c *Bench) fewer(cause CauseID, a ask, most int64) []change {
 	ch := c.once(fmt.Sprintf("at most %d %s", most, a.resource), func(string) change {
 		all, ok := c.share(a.resource, most)
 		if !ok {
@@ -118,7 +118,7 @@ func askersOf(spec *corev1.PodSpec, name corev1.ResourceName) []asker {
 // them: together those that run together, and each that ends before with the sidecars that
 // started before it. No more is taken than that, and of containers that run together from
 // those who ask most, of equals from the first. False where one would be left with none.
-func (c *Case) share(name corev1.ResourceName, most int64) ([]asker, bool) {
+func (c *Bench) share(name corev1.ResourceName, most int64) ([]asker, bool) {
 	all := askersOf(&c.Pod.Spec, name)
 	var together []*asker
 	for i := range all {

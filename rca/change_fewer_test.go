@@ -36,7 +36,7 @@ func TestFewerAreShared(t *testing.T) {
 		"a node that owes":                {nil, []corev1.Container{gpuContainer("a", 1)}, -3, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			k := &Case{Pod: &corev1.Pod{Spec: corev1.PodSpec{InitContainers: c.init, Containers: c.containers}}}
+			k := &Bench{Case: &Case{Pod: &corev1.Pod{Spec: corev1.PodSpec{InitContainers: c.init, Containers: c.containers}}}}
 			all, ok := k.share(wholeGPU, c.most)
 			var got []string
 			for _, a := range all {
@@ -67,7 +67,7 @@ func TestSharedIsWhatTheSchedulerCounts(t *testing.T) {
 		}
 		most := rapid.Int64Range(1, 16).Draw(r, "most")
 		was := podRequests(pod)[wholeGPU]
-		all, ok := (&Case{Pod: pod}).share(wholeGPU, most)
+		all, ok := (&Bench{Case: &Case{Pod: pod}}).share(wholeGPU, most)
 		if !ok {
 			return
 		}

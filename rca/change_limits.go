@@ -12,7 +12,7 @@ import (
 
 // keepWithinLimits asks for the nearest that the LimitRanges allow; false when no
 // such request exists, or it would have to be shared out among containers.
-func (c *Case) keepWithinLimits() (change, bool) {
+func (c *Bench) keepWithinLimits() (change, bool) {
 	over := c.violations(c.next())
 	if len(over) == 0 || len(c.next().Spec.InitContainers) > 0 || len(c.next().Spec.Containers) != 1 && slices.ContainsFunc(over, func(v violation) bool { return v.who == "the pod" }) {
 		return change{}, false
@@ -52,7 +52,7 @@ func (p pair) text(name corev1.ResourceName) string {
 }
 
 // bounded is the pair nearest to p that all LimitRanges together allow, if any does.
-func (c *Case) bounded(name corev1.ResourceName, p pair) pair {
+func (c *Bench) bounded(name corev1.ResourceName, p pair) pair {
 	var least, most, ratio *resource.Quantity
 	for _, lr := range c.world.state.LimitRanges {
 		for _, item := range lr.Spec.Limits {
@@ -92,8 +92,8 @@ func (c *Case) bounded(name corev1.ResourceName, p pair) pair {
 
 // setRequests writes requests and limits, by container and resource, into the
 // workload's template.
-func (c *Case) setRequests(title string, sets map[string]map[corev1.ResourceName]pair) change {
-	return c.editContainers(change{kind: ChangeRequest, minutes: 1, risk: "medium", title: title + " in " + c.workloadName()},
+func (c *Bench) setRequests(title string, sets map[string]map[corev1.ResourceName]pair) change {
+	return c.editContainers(change{kind: ChangeRequest, minutes: 1, risk: MediumRisk, title: title + " in " + c.workloadName()},
 		func(containers []corev1.Container) { setResources(containers, sets) })
 }
 
@@ -110,4 +110,13 @@ func setResources(containers []corev1.Container, sets map[string]map[corev1.Reso
 			r.Requests[name], r.Limits[name] = p.request, p.limit
 		}
 	}
+}
+
+func (c *Bench) comeWithinLimits() []change {
+	if ch, ok := c.keepWithinLimits(); ok {
+		return []change{ch}
+	}
+	ns := c.next().Namespace
+	return []change{{kind: Manual, manual: true, risk: NoRisk, until: "its requests are within the LimitRanges of " + ns, title: "bring its requests within the LimitRanges of " + ns,
+		commands: []string{fmt.Sprintf("kubectl -n %s describe limitrange", ns)}}}
 }

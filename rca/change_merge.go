@@ -8,7 +8,7 @@ import (
 // oneEdit makes all that is changed in the workload's pod spec one change, in the place
 // of the last: each would have the spec as it was before the others, and pods that are
 // changed in place are gone once the workload is made anew.
-func (c *Case) oneEdit(changes []change) []change {
+func (c *Bench) oneEdit(changes []change) []change {
 	edits, last := 0, 0
 	merged, live := map[string]any{}, true
 	for i, ch := range changes {

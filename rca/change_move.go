@@ -7,7 +7,7 @@ import (
 // move is the cheapest eviction all of whose victims may find a place elsewhere, where
 // that is not the cheapest of all: of two pods that cost the same, or almost, the one
 // that lands is the one to go.
-func (c *Case) move(n *nodeView, cause CauseID, lack deficits, cheapest []*corev1.Pod) (change, bool) {
+func (c *Bench) move(n *nodeView, cause CauseID, lack deficits, cheapest []*corev1.Pod) (change, bool) {
 	lands := func(p *corev1.Pod) bool { return c.mayLand(n, p, lack) }
 	all, some := true, false
 	for _, p := range cheapest {
@@ -30,7 +30,7 @@ func (c *Case) move(n *nodeView, cause CauseID, lack deficits, cheapest []*corev
 
 // mayLand says whether some other open node has as much free of what the node lacks as
 // the pod holds of it. Whether it is placed there the proof says.
-func (c *Case) mayLand(n *nodeView, p *corev1.Pod, lack deficits) bool {
+func (c *Bench) mayLand(n *nodeView, p *corev1.Pod, lack deficits) bool {
 	if !comesBack(p) {
 		return false
 	}

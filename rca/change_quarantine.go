@@ -13,7 +13,7 @@ import (
 // quarantine keeps further pods from a node with a sick GPU until somebody has seen to
 // it. It makes room for nobody, and says so.
 func (n *nodeView) quarantine() change {
-	ch := change{kind: QuarantineGPU, cause: GPUUnhealthy, minutes: 1, risk: "medium",
+	ch := change{kind: QuarantineGPU, cause: GPUUnhealthy, minutes: 1, risk: MediumRisk,
 		title:      fmt.Sprintf("quarantine %s: cordon it, and have %s seen to", n.Name, n.sickText()),
 		node:       func(o *corev1.Node) { o.Spec.Unschedulable = true },
 		untestable: "it keeps pods from a sick GPU and schedules none: this one waits until the hardware is mended"}

@@ -13,11 +13,11 @@ import (
 
 // quotaChanges are what helps against a quota that is used up: more of it, or who
 // holds it leaving.
-func quotaChanges(c *Case) []change {
+func (c *Bench) quotaChanges() []change {
 	look := fmt.Sprintf("kubectl -n %s describe resourcequota", c.next().Namespace)
 	refusing := c.refusing()
 	if len(refusing) == 0 || slices.ContainsFunc(refusing, func(q quotaView) bool { return q.demand != "" }) {
-		return []change{{kind: Manual, manual: true, risk: "none", until: "its quota takes it", title: "look at the quotas of " + c.next().Namespace, commands: []string{look}}}
+		return []change{{kind: Manual, manual: true, risk: NoRisk, until: "its quota takes it", title: "look at the quotas of " + c.next().Namespace, commands: []string{look}}}
 	}
 	var out []change
 	if ch, ok := c.raiseQuota(); ok {
@@ -30,8 +30,8 @@ func quotaChanges(c *Case) []change {
 }
 
 // raiseQuota allows as much as the pods that do not exist need, and no more.
-func (c *Case) raiseQuota() (change, bool) {
-	ch := change{kind: RaiseQuota, minutes: 1, risk: "medium", hard: map[string]corev1.ResourceList{}}
+func (c *Bench) raiseQuota() (change, bool) {
+	ch := change{kind: RaiseQuota, minutes: 1, risk: MediumRisk, hard: map[string]corev1.ResourceList{}}
 	missing := 0
 	for _, r := range c.refusals {
 		missing += r.Missing
@@ -72,7 +72,7 @@ const annotationRetry = "unpend.dev/retry"
 // back-off of those of ReplicaSets, StatefulSets and DaemonSets (client-go
 // DefaultTypedControllerRateLimiter). That of Jobs waits a minute at most, and does
 // without.
-func (c *Case) wake(ch *change, o watcher.Ref) {
+func (c *Bench) wake(ch *change, o watcher.Ref) {
 	owner, ok := c.world.state.Owner(o.Kind, o.Namespace, o.Name)
 	if !ok || !slices.Contains([]string{"ReplicaSet", "StatefulSet", "DaemonSet"}, o.Kind) {
 		return
@@ -86,7 +86,7 @@ func (c *Case) wake(ch *change, o watcher.Ref) {
 
 // waitForQuota leaves the holders alone until enough of them have left for one pod:
 // those that end by themselves before those that do not.
-func (c *Case) waitForQuota(refusing []quotaView) (change, bool) {
+func (c *Bench) waitForQuota(refusing []quotaView) (change, bool) {
 	var leave []*corev1.Pod
 	for _, q := range refusing {
 		for _, name := range q.short() {
@@ -112,7 +112,7 @@ func (c *Case) waitForQuota(refusing []quotaView) (change, bool) {
 	if !endsAlone(leave[len(leave)-1]) {
 		ends = "leaves (nothing says that it does by itself)"
 	}
-	return change{kind: Wait, manual: true, risk: "none", victims: leave, until: podList(leave) + " " + ends,
+	return change{kind: Wait, manual: true, risk: NoRisk, victims: leave, until: podList(leave) + " " + ends,
 		title:    "wait until " + podList(leave) + " leaves quota free",
 		commands: []string{fmt.Sprintf("kubectl -n %s get pod %s -w", leave[0].Namespace, leave[0].Name)}}, true
 }

@@ -2,7 +2,6 @@ package rca
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,7 +11,7 @@ import (
 // release makes room by evicting the cheapest set of idle pods alone, once their
 // owners were asked. That a person asks is a step of the fix; what is applied after
 // the approval is the evictions.
-func (c *Case) release(n *nodeView, lack deficits) []change {
+func (c *Bench) release(n *nodeView, lack deficits) []change {
 	if len(c.world.uses) == 0 {
 		return nil
 	}
@@ -25,13 +24,13 @@ func (c *Case) release(n *nodeView, lack deficits) []change {
 		whose = "their owners"
 	}
 	return []change{{
-		kind: ReleaseIdleHolder, cause: IdleGPUHolders, victims: victims, minutes: 1, risk: "low",
+		kind: ReleaseIdleHolder, cause: IdleGPUHolders, victims: victims, minutes: 1, risk: LowRisk,
 		title:  fmt.Sprintf("ask %s, then evict idle %s from %s", whose, podList(victims), n.Name),
 		detail: func(ch *change) { c.detailRelease(ch) },
 	}}
 }
 
-func (c *Case) detailRelease(ch *change) {
+func (c *Bench) detailRelease(ch *change) {
 	for _, v := range ch.victims {
 		u := c.world.use(v)
 		ch.steps = append(ch.steps, fmt.Sprintf("ask the owner of %s/%s%s yourself (no message is sent): no GPU work seen since %s", v.Namespace, v.Name, ownerText(v), u.Since.UTC().Format("2006-01-02 15:04 MST")))
@@ -52,9 +51,4 @@ func ownerText(p *corev1.Pod) string {
 		return ""
 	}
 	return " (" + strings.ToLower(owner.Kind) + "/" + owner.Name + ")"
-}
-
-// allIdle says whether no GPU work is lost with these pods.
-func (c *Case) allIdle(victims []*corev1.Pod) bool {
-	return !slices.ContainsFunc(victims, func(p *corev1.Pod) bool { return !c.world.idle(p) })
 }

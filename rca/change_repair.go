@@ -14,42 +14,14 @@ import (
 	"github.com/unpend/unpend/nodeprobe"
 )
 
-// repairs lists what mends a node itself, for each of the causes that admit it. What is
-// of no use to the pod is offered alone, and not where other things are in its way too:
-// those would be done for nothing.
-func (c *Case) repairs(n *nodeView, causes []CauseID, alone bool) []change {
-	var out []change
-	for _, id := range causes {
-		switch id {
-		case DevicePluginDown:
-			out = append(out, c.restartPlugin(n, id))
-		case MIGLayoutDrift:
-			out = append(append(out, c.restartPlugin(n, id)), c.remakeLost(n)...)
-		case GPUUnhealthy:
-			if out = append(out, c.restartPlugin(n, id)); alone {
-				out = append(out, n.quarantine())
-			}
-		case MIGConfigStuck, MIGConfigFailed:
-			out = append(out, c.revert(n, id))
-		case MIGModePending:
-			out = append(out, reboot(n))
-		case MIGStrategyMismatch:
-			out = append(out, c.uniform(n)...)
-		case GPURequestTooLarge:
-			out = append(out, c.fewerGPUs(n)...)
-		}
-	}
-	return out
-}
-
 // pluginName is in the names of NVIDIA's device plugin's DaemonSet and container
 // (GPU Operator and the plugin's own chart).
 const pluginName = "nvidia-device-plugin"
 
 // restartPlugin evicts the device plugin's pod, which its DaemonSet makes anew: it
 // looks at the GPUs afresh, and forgets what it had marked unhealthy.
-func (c *Case) restartPlugin(n *nodeView, cause CauseID) change {
-	ch := change{kind: RestartDevicePlugin, cause: cause, minutes: 1, risk: "low", title: "restart the device plugin on " + n.Name,
+func (c *Bench) restartPlugin(n *nodeView, cause CauseID) change {
+	ch := change{kind: RestartDevicePlugin, cause: cause, minutes: 1, risk: LowRisk, title: "restart the device plugin on " + n.Name,
 		until: "the device plugin of " + n.Name + " has registered its devices again",
 		node: func(o *corev1.Node) {
 			maps.Copy(o.Status.Allocatable, n.asReported())
@@ -142,7 +114,14 @@ func (n *nodeView) operation() Operation {
 }
 
 func reboot(n *nodeView) change {
-	return change{kind: RebootNode, cause: MIGModePending, manual: true, minutes: 15, risk: "high", title: "reboot " + n.Name + ", or reset its GPUs",
+	return change{kind: RebootNode, cause: MIGModePending, manual: true, minutes: 15, risk: HighRisk, title: "reboot " + n.Name + ", or reset its GPUs",
 		untestable: "a reboot cannot be tried on a copy",
 		commands:   []string{"kubectl drain " + n.Name + " --ignore-daemonsets --delete-emptydir-data", "# reboot the machine, then:", "kubectl uncordon " + n.Name}}
+}
+
+// waitForReady is all that can be done here about a node that is not ready.
+func waitForReady(n *nodeView) change {
+	return change{kind: Wait, cause: NodeNotReady, manual: true, risk: NoRisk, until: n.Name + " is Ready again",
+		title: "wait until " + n.Name + " is Ready", node: func(o *corev1.Node) { o.Spec.Taints = slices.DeleteFunc(slices.Clone(o.Spec.Taints), passes) },
+		commands: []string{"kubectl describe node " + n.Name}}
 }

@@ -12,7 +12,7 @@ import (
 
 // changeGPURequest lists other GPU resources of the node that have room now:
 // the nearest that is not smaller, else the nearest smaller one.
-func (c *Case) changeGPURequest(n *nodeView, cause CauseID, a ask) []change {
+func (c *Bench) changeGPURequest(n *nodeView, cause CauseID, a ask) []change {
 	var options []corev1.ResourceName
 	for _, room := range n.gpuRooms() {
 		if room.name != a.resource && room.free >= a.count && c.real(n, room.name, a.count) {
@@ -44,7 +44,7 @@ func (c *Case) changeGPURequest(n *nodeView, cause CauseID, a ask) []change {
 // real says whether a node has what it offers: what its device plugin still counts of a
 // former layout the kubelet would not get, and a whole GPU whose MIG mode waits for a
 // reset is none after it.
-func (c *Case) real(n *nodeView, name corev1.ResourceName, count int64) bool {
+func (c *Bench) real(n *nodeView, name corev1.ResourceName, count int64) bool {
 	if len(n.gpus) == 0 && name == wholeGPU {
 		return n.geometry == nil || !c.world.classOf(n).pending
 	}
@@ -115,7 +115,7 @@ func abs(n int) int { return max(n, -n) }
 
 // lowerRequest asks for as much CPU, memory and ephemeral storage as the node has free,
 // when that is all it is short of.
-func (c *Case) lowerRequest(n *nodeView, lack deficits, fits bool) (change, bool) {
+func (c *Bench) lowerRequest(n *nodeView, lack deficits, fits bool) (change, bool) {
 	if !fits {
 		lack = deficits{}
 		for name, q := range c.wants {
@@ -151,9 +151,9 @@ func (c *Case) lowerRequest(n *nodeView, lack deficits, fits bool) (change, bool
 }
 
 // changeRequest edits what each of the containers asks, those of init too.
-func (c *Case) changeRequest(cause CauseID, title string, edit func(*corev1.ResourceRequirements)) change {
+func (c *Bench) changeRequest(cause CauseID, title string, edit func(*corev1.ResourceRequirements)) change {
 	return c.once(title, func(title string) change {
-		return c.editContainers(change{kind: ChangeRequest, cause: cause, minutes: 1, risk: "medium", title: title + " in " + c.workloadName()}, func(containers []corev1.Container) {
+		return c.editContainers(change{kind: ChangeRequest, cause: cause, minutes: 1, risk: MediumRisk, title: title + " in " + c.workloadName()}, func(containers []corev1.Container) {
 			for i := range containers {
 				edit(&containers[i].Resources)
 			}
@@ -163,12 +163,12 @@ func (c *Case) changeRequest(cause CauseID, title string, edit func(*corev1.Reso
 
 // editContainers completes a change of the workload's containers; edit is called with
 // them, and with those of init.
-func (c *Case) editContainers(ch change, edit func([]corev1.Container)) change {
+func (c *Bench) editContainers(ch change, edit func([]corev1.Container)) change {
 	ch.pod = func(p *corev1.Pod) {
 		edit(p.Spec.Containers)
 		edit(p.Spec.InitContainers)
 	}
-	spec := c.template()
+	spec := c.world.template(c.Incident.Workload)
 	if spec == nil {
 		spec = &c.Pod.Spec
 	}

@@ -13,11 +13,21 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
+// weigher says what is not worth working out: so much was found that costs less.
+type weigher interface {
+	// enough says whether so many fixes of the kinds cost nobody anything that no more will
+	// be tried.
+	enough(sets [][]change, more FixKind) bool
+	// pointless says whether so many of the same kinds cost less than this change beside
+	// the only set there is that it will not be tried.
+	pointless(n *nodeView, sets [][]change, ch *change) bool
+}
+
 // resourceChanges lists the alternatives that make room for the pod on a node:
 // each is complete for all the resources the node is short of, on top of the sets.
-func (c *Case) resourceChanges(n *nodeView, causes []CauseID, sets [][]change) [][]change {
+func (c *Bench) resourceChanges(w weigher, n *nodeView, causes []CauseID, sets [][]change) [][]change {
 	var out [][]change
-	lack, fits := c.deficitsOf(n, c.wants)
+	lack, fits := n.deficitsOf(c.wants)
 	root := causes[0]
 	if i := slices.IndexFunc(causes, func(id CauseID) bool { return id != HostResourcesShort }); i >= 0 {
 		root = causes[i] // the CPU is short beside a GPU that is free, or it is not the point
@@ -40,13 +50,13 @@ func (c *Case) resourceChanges(n *nodeView, causes []CauseID, sets [][]change) [
 		if n.has(a.resource, a.count) {
 			continue
 		}
-		if a.profile != "" && slices.ContainsFunc(causes, layoutHelps) && !c.enough(sets, relayoutKind(root)) {
+		if a.profile != "" && slices.ContainsFunc(causes, func(id CauseID) bool { return remedies[id].layout }) && !w.enough(sets, relayoutKind(root)) {
 			ways := c.relayouts(n, a)
 			if len(ways) == 0 {
 				ways = c.leastCostly(c.modeChanges(n, a))
 			}
 			for _, r := range ways {
-				if set, ok := c.repartition(n, root, a, r, sets); ok {
+				if set, ok := c.repartition(w, n, root, a, r, sets); ok {
 					out = append(out, set)
 				}
 			}
@@ -64,34 +74,23 @@ func (c *Case) resourceChanges(n *nodeView, causes []CauseID, sets [][]change) [
 	return out
 }
 
-// layoutHelps says whether another layout can remove a cause; where the request
-// has the wrong name, or MIG manager is stuck, it cannot.
-func layoutHelps(id CauseID) bool {
-	return slices.Contains([]CauseID{MIGLayoutMismatch, MIGFragmented, MIGFull, MIGInstancesInUse}, id) || configHelps(id)
-}
-
-// configHelps says whether the label of the layout itself is at fault.
-func configHelps(id CauseID) bool {
-	return slices.Contains([]CauseID{MIGConfigUnknown, MIGConfigInvalidForGPU, MIGConfigFailed}, id)
-}
-
 // relayoutKind is what giving a node another layout is called.
 func relayoutKind(cause CauseID) FixKind {
-	if configHelps(cause) {
+	if remedies[cause].config {
 		return FixMIGConfig
 	}
 	return RepartitionGPU
 }
 
-func (c *Case) evict(n *nodeView, cause CauseID, victims []*corev1.Pod) change {
+func (c *Bench) evict(n *nodeView, cause CauseID, victims []*corev1.Pod) change {
 	ch := c.evictFor(cause, victims)
 	ch.title = "evict " + podList(victims) + " from " + n.Name
 	return ch
 }
 
 // evictFor evicts pods, wherever they are.
-func (c *Case) evictFor(cause CauseID, victims []*corev1.Pod) change {
-	ch := change{kind: EvictPods, cause: cause, victims: victims, minutes: 1, risk: "low"}
+func (c *Bench) evictFor(cause CauseID, victims []*corev1.Pod) change {
+	ch := change{kind: EvictPods, cause: cause, victims: victims, minutes: 1, risk: LowRisk}
 	ch.detail = func(ch *change) {
 		for _, v := range victims {
 			ch.steps = append(ch.steps, "evict "+v.Namespace+"/"+v.Name)
@@ -107,7 +106,7 @@ func evictCommand(v *corev1.Pod) string {
 }
 
 // waitFor is the fix that leaves the holders alone until they end by themselves.
-func (c *Case) waitFor(n *nodeView, cause CauseID, holders []*corev1.Pod) change {
+func (c *Bench) waitFor(n *nodeView, cause CauseID, holders []*corev1.Pod) change {
 	end, leave := " end", " leave "
 	if len(holders) == 1 {
 		end, leave = " ends", " leaves "
@@ -116,7 +115,7 @@ func (c *Case) waitFor(n *nodeView, cause CauseID, holders []*corev1.Pod) change
 	if minutes > 0 {
 		until += fmt.Sprintf(", by its deadline in %d min", minutes)
 	}
-	return change{kind: Wait, cause: cause, victims: holders, manual: true, risk: "none", minutes: minutes,
+	return change{kind: Wait, cause: cause, victims: holders, manual: true, risk: NoRisk, minutes: minutes,
 		until: until,
 		title: "wait until " + podList(holders) + leave + n.Name,
 		detail: func(ch *change) {
@@ -128,7 +127,7 @@ func (c *Case) waitFor(n *nodeView, cause CauseID, holders []*corev1.Pod) change
 
 // deadline is in how many minutes the last of the pods has to have ended, by its own
 // deadline or its Job's; 0 where one of them has none.
-func (c *Case) deadline(holders []*corev1.Pod) int {
+func (c *Bench) deadline(holders []*corev1.Pod) int {
 	last := time.Duration(0)
 	for _, p := range holders {
 		left, known := time.Duration(0), false
@@ -158,16 +157,16 @@ func (c *Case) deadline(holders []*corev1.Pod) int {
 
 // repartition gives the node another layout, with the evictions that the pod's
 // other requests need beside it.
-func (c *Case) repartition(n *nodeView, cause CauseID, a ask, r relayout, sets [][]change) ([]change, bool) {
+func (c *Bench) repartition(w weigher, n *nodeView, cause CauseID, a ask, r relayout, sets [][]change) ([]change, bool) {
 	rest, ok := c.deficitsBeside(n, a, r)
 	if !ok {
 		return nil, false
 	}
-	ch := change{kind: relayoutKind(cause), cause: cause, victims: r.victims, cost: r.cost, minutes: 4, risk: "low", relayout: &r}
+	ch := change{kind: relayoutKind(cause), cause: cause, victims: r.victims, cost: r.cost, minutes: 4, risk: LowRisk, relayout: &r}
 	if r.mode != nil {
-		ch.minutes, ch.risk = 10, "medium"
+		ch.minutes, ch.risk = 10, MediumRisk
 	}
-	if len(rest) == 0 && c.pointless(n, sets, &ch) {
+	if len(rest) == 0 && w.pointless(n, sets, &ch) {
 		return nil, false
 	}
 	c.describe(n, a, &ch)
@@ -182,7 +181,7 @@ func (c *Case) repartition(n *nodeView, cause CauseID, a ask, r relayout, sets [
 }
 
 // heldBeside is the cause that others than the victims of another layout leave for.
-func (c *Case) heldBeside(rest deficits) CauseID {
+func (c *Bench) heldBeside(rest deficits) CauseID {
 	for _, b := range c.asks {
 		switch {
 		case rest[b.resource] == 0:
@@ -196,7 +195,7 @@ func (c *Case) heldBeside(rest deficits) CauseID {
 }
 
 // describe completes what repartitions a node.
-func (c *Case) describe(n *nodeView, a ask, ch *change) {
+func (c *Bench) describe(n *nodeView, a ask, ch *change) {
 	r := ch.relayout
 	ch.title = "repartition " + gpuList(n, r.remade) + " to " + strconv.Quote(r.config) + evicting(r.victims)
 	if r.mode != nil {
@@ -249,14 +248,14 @@ func (r relayout) detail(n *nodeView, ch *change) {
 }
 
 // deficitsAfter is what the node lacks besides GPUs once the victims have left.
-func (c *Case) deficitsAfter(n *nodeView, r relayout) (deficits, bool) {
+func (c *Bench) deficitsAfter(n *nodeView, r relayout) (deficits, bool) {
 	if c.host == nil {
 		c.host = maps.Clone(c.wants)
 		for _, a := range c.asks {
 			delete(c.host, a.resource)
 		}
 	}
-	lack, ok := c.deficitsOf(n, c.host)
+	lack, ok := n.deficitsOf(c.host)
 	for _, v := range r.victims {
 		for name := range lack {
 			if lack[name] -= n.contribution(v, name); lack[name] <= 0 {
@@ -269,7 +268,7 @@ func (c *Case) deficitsAfter(n *nodeView, r relayout) (deficits, bool) {
 
 // deficitsBeside is deficitsAfter with what else the pod asks of GPUs than what the other
 // layout is for; false where too few of it are there then, whoever leaves.
-func (c *Case) deficitsBeside(n *nodeView, a ask, r relayout) (deficits, bool) {
+func (c *Bench) deficitsBeside(n *nodeView, a ask, r relayout) (deficits, bool) {
 	rest, ok := c.deficitsAfter(n, r)
 	if !ok || len(c.asks) == 1 {
 		return rest, ok

@@ -28,7 +28,8 @@ func TestDeadline(t *testing.T) {
 		}
 		return p
 	}
-	c := &Case{world: &world{state: &cluster.State{Now: now, Jobs: []*batchv1.Job{job("ends", seconds(5430)), job("endless", nil), job("over", seconds(60))}}}}
+	st := &cluster.State{Now: now, Jobs: []*batchv1.Job{job("ends", seconds(5430)), job("endless", nil), job("over", seconds(60))}}
+	c := &Bench{Case: &Case{Asker: newLedger(view(st)).forNextPod()}}
 	for name, tc := range map[string]struct {
 		holders []*corev1.Pod
 		want    int

@@ -16,7 +16,7 @@ import (
 // To the layout that the GPUs have nobody has to leave: MIG manager finds nothing to do,
 // starts again what it had paused, and says success (mig-parted
 // pkg/mig/reconfigure/reconfigure.go, Run and setState).
-func (c *Case) revert(n *nodeView, cause CauseID) change {
+func (c *Bench) revert(n *nodeView, cause CauseID) change {
 	if op := n.operation(); op.PriorMIGConfig != "" && op.PriorMIGConfig != n.Labels[labelMIGConfig] {
 		ch := c.revertByHand(n, cause, op.PriorMIGConfig, "an operation of unpend's holds the node until a person has seen to it")
 		ch.title = fmt.Sprintf("take %s back to %q, as it was before unpend's operation", n.Name, op.PriorMIGConfig)
@@ -43,7 +43,7 @@ func (c *Case) revert(n *nodeView, cause CauseID) change {
 // remakeLost makes the layout again that MIG manager says it has applied, and that the
 // GPUs have no more: layouts do not always survive a reboot. It acts on a change of the
 // label alone, so the entry that the GPUs have is asked for first, which changes nothing.
-func (c *Case) remakeLost(n *nodeView) []change {
+func (c *Bench) remakeLost(n *nodeView) []change {
 	config := n.Labels[labelMIGConfig]
 	if n.Labels[labelMIGState] != "success" || c.world.configOf(n).source == nil {
 		return nil
@@ -67,8 +67,8 @@ func (c *Case) remakeLost(n *nodeView) []change {
 }
 
 // revertByHand is what a person has to do, and why.
-func (c *Case) revertByHand(n *nodeView, cause CauseID, config, why string) change {
-	ch := change{kind: RevertMIGConfig, cause: cause, manual: true, minutes: 6, risk: "medium", title: "take the MIG layout of " + n.Name + " back",
+func (c *Bench) revertByHand(n *nodeView, cause CauseID, config, why string) change {
+	ch := change{kind: RevertMIGConfig, cause: cause, manual: true, minutes: 6, risk: MediumRisk, title: "take the MIG layout of " + n.Name + " back",
 		untestable: "by hand: " + why}
 	label := fmt.Sprintf("kubectl label node %s %s=%s --overwrite", n.Name, labelMIGConfig, config)
 	if config == "NAME" {
@@ -89,8 +89,8 @@ func (n *nodeView) startPaused() []string {
 
 // revertTo is what is applied. Where the layout has what the pod asks for that is proved
 // like any other; else it mends the node, and the pod waits on.
-func (c *Case) revertTo(n *nodeView, cause CauseID, r relayout, how string) change {
-	ch := change{kind: RevertMIGConfig, cause: cause, victims: r.victims, minutes: 4, risk: "low", relayout: &r,
+func (c *Bench) revertTo(n *nodeView, cause CauseID, r relayout, how string) change {
+	ch := change{kind: RevertMIGConfig, cause: cause, victims: r.victims, minutes: 4, risk: LowRisk, relayout: &r,
 		title: fmt.Sprintf("take %s back to %q, %s", n.Name, r.config, how),
 		node: func(o *corev1.Node) {
 			after := r.after(n)
@@ -107,7 +107,7 @@ func (c *Case) revertTo(n *nodeView, cause CauseID, r relayout, how string) chan
 		},
 	}
 	if len(r.remade) > 0 {
-		ch.risk = "medium"
+		ch.risk = MediumRisk
 	}
 	if !c.hasRoom(n, r) {
 		ch.untestable = "it takes the node out of a layout that MIG manager does not make, and schedules none: this layout has nothing free of what is asked"
@@ -117,7 +117,7 @@ func (c *Case) revertTo(n *nodeView, cause CauseID, r relayout, how string) chan
 
 // hasRoom says whether the node has all that the pod asks for, once it has the layouts
 // and the victims have left.
-func (c *Case) hasRoom(n *nodeView, r relayout) bool {
+func (c *Bench) hasRoom(n *nodeView, r relayout) bool {
 	after := r.after(n)
 	maps.Copy(after, corev1.ResourceList{wholeGPU: n.asReported()[wholeGPU]})
 	for _, a := range c.asks {
@@ -151,7 +151,7 @@ func (n *nodeView) unsureOfLayout() string {
 
 // entryOf is the entry that makes exactly what the node's GPUs have, another than the one
 // of its label; the first by name.
-func (c *Case) entryOf(n *nodeView) (namedLayouts, bool) {
+func (c *Bench) entryOf(n *nodeView) (namedLayouts, bool) {
 	for _, named := range c.world.namedLayouts(n) {
 		if named.config != n.Labels[labelMIGConfig] && n.laidOut(named) {
 			return named, true
@@ -161,7 +161,7 @@ func (c *Case) entryOf(n *nodeView) (namedLayouts, bool) {
 }
 
 // entryInForce is entryOf, unless the GPUs have no instance: nobody wants that back.
-func (c *Case) entryInForce(n *nodeView) (namedLayouts, bool) {
+func (c *Bench) entryInForce(n *nodeView) (namedLayouts, bool) {
 	for _, layout := range c.world.classOf(n).layouts {
 		if len(layout) > 0 {
 			return c.entryOf(n)
@@ -172,7 +172,7 @@ func (c *Case) entryInForce(n *nodeView) (namedLayouts, bool) {
 
 // lastWorked is the entry that was in force on the node, by what plans of ours have come
 // to: what the newest has made, or what it found.
-func (c *Case) lastWorked(n *nodeView) (namedLayouts, bool) {
+func (c *Bench) lastWorked(n *nodeView) (namedLayouts, bool) {
 	for _, o := range c.past {
 		for _, l := range o.Layouts {
 			if l.Node != n.Name {

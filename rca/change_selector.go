@@ -13,18 +13,18 @@ import (
 
 // selecting has the workload ask for what the node has of the labels that it misses: of
 // a selector another value, of required affinity a wider term.
-func (c *Case) selecting(n *nodeView, missed []missedLabel) []change {
+func (c *Bench) selecting(n *nodeView, missed []missedLabel) []change {
 	if len(missed) == 0 || slices.ContainsFunc(missed, func(m missedLabel) bool { return m.byName }) && c.Incident.Workload.Kind == "DaemonSet" {
 		return nil // its controller makes a pod for each node, by name
 	}
-	risk, texts := "low", make([]string, 0, len(missed))
+	risk, texts := LowRisk, make([]string, 0, len(missed))
 	inAffinity := slices.ContainsFunc(missed, func(m missedLabel) bool { return !m.inSelector })
 	for _, m := range missed {
 		texts = append(texts, m.instead(n.Node))
 	}
 	title := "select " + strings.Join(texts, ", ")
 	if inAffinity {
-		risk = "medium" // it was meant, and not misspelled alone
+		risk = MediumRisk // it was meant, and not misspelled alone
 		if terms := len(requiredAffinity(c.Pod).NodeSelectorTerms); terms > 1 {
 			title += fmt.Sprintf(" (alternative %d of %d)", missed[len(missed)-1].term+1, terms)
 		}
@@ -47,7 +47,7 @@ func (c *Case) selecting(n *nodeView, missed []missedLabel) []change {
 				p.Spec.Affinity = affinity
 			}
 		}
-		if t := c.template(); inAffinity && t != nil && !reflect.DeepEqual(requiredAffinity(&corev1.Pod{Spec: *t}), requiredAffinity(c.Pod)) {
+		if t := c.world.template(c.Incident.Workload); inAffinity && t != nil && !reflect.DeepEqual(requiredAffinity(&corev1.Pod{Spec: *t}), requiredAffinity(c.Pod)) {
 			ch.manual = true // somebody gives its pods terms that the template does not have
 			ch.commands = []string{fmt.Sprintf("kubectl -n %s edit %s  # the node affinity of its pods is not of its template: see who sets it", c.Incident.Workload.Namespace, c.workloadName())}
 			return ch

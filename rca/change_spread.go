@@ -14,7 +14,7 @@ import (
 // loosenSpread lists what lets the pod come to a node that its spread constraints leave
 // out: the least more of skew that takes it, where that can help, and the wish alone. The
 // least comes first, for it is tried first; the PodTopologySpread plugin judges both.
-func (c *Case) loosenSpread(n *nodeView) []change {
+func (c *Bench) loosenSpread(n *nodeView) []change {
 	var raised, wished []corev1.TopologySpreadConstraint
 	var texts, names []string
 	raisable := true
@@ -58,7 +58,7 @@ type spreadCount struct {
 
 // skew is how far apart the pod would leave the domains of its i-th constraint if it came
 // to the node; false where the node has no domain.
-func (c *Case) skew(n *nodeView, i int) (int32, bool) {
+func (c *Bench) skew(n *nodeView, i int) (int32, bool) {
 	s := c.Pod.Spec.TopologySpreadConstraints[i]
 	here, ok := n.Labels[s.TopologyKey]
 	count := c.countSpread(i)
@@ -77,7 +77,7 @@ func (c *Case) skew(n *nodeView, i int) (int32, bool) {
 }
 
 // countSpread counts once for a constraint; nil for one that makes no sense.
-func (c *Case) countSpread(i int) *spreadCount {
+func (c *Bench) countSpread(i int) *spreadCount {
 	if count, known := c.spreads[i]; known {
 		return count
 	}
@@ -116,7 +116,7 @@ func (c *Case) countSpread(i int) *spreadCount {
 // spreadOver says whether a node counts for a constraint (podtopologyspread/common.go,
 // matchNodeInclusionPolicies): as a rule, where the pod's selector takes it, whatever its
 // taints.
-func (c *Case) spreadOver(s corev1.TopologySpreadConstraint, n *nodeView) bool {
+func (c *Bench) spreadOver(s corev1.TopologySpreadConstraint, n *nodeView) bool {
 	if (s.NodeAffinityPolicy == nil || *s.NodeAffinityPolicy == corev1.NodeInclusionPolicyHonor) && !c.nodeMatches(n) {
 		return false
 	}
@@ -124,7 +124,7 @@ func (c *Case) spreadOver(s corev1.TopologySpreadConstraint, n *nodeView) bool {
 }
 
 // spreadBy writes constraints in the place of those that they were made from.
-func (c *Case) spreadBy(title string, changed []corev1.TopologySpreadConstraint) change {
+func (c *Bench) spreadBy(title string, changed []corev1.TopologySpreadConstraint) change {
 	return c.once(title, func(title string) change {
 		edit := func(list []corev1.TopologySpreadConstraint) ([]corev1.TopologySpreadConstraint, bool) {
 			list = slices.Clone(list)
@@ -146,9 +146,9 @@ func (c *Case) spreadBy(title string, changed []corev1.TopologySpreadConstraint)
 			}
 			return list, true
 		}
-		ch := change{kind: FixSelector, cause: TopologySpreadConflict, minutes: 1, risk: "medium", title: title + " in " + c.workloadName(),
+		ch := change{kind: FixSelector, cause: TopologySpreadConflict, minutes: 1, risk: MediumRisk, title: title + " in " + c.workloadName(),
 			pod: func(p *corev1.Pod) { p.Spec.TopologySpreadConstraints, _ = edit(p.Spec.TopologySpreadConstraints) }}
-		spec := c.template()
+		spec := c.world.template(c.Incident.Workload)
 		if spec == nil {
 			spec = &c.Pod.Spec
 		}

@@ -12,7 +12,7 @@ import (
 // some GPU without: those entries of its config that re-make the fewest GPUs, and of them
 // those of the profile that there is most of. What comes of it the node's counts do not
 // tell under that strategy, so a person sets the label and looks.
-func (c *Case) uniform(n *nodeView) []change {
+func (c *Bench) uniform(n *nodeView) []change {
 	if !n.mixesUnderSingle() {
 		return nil
 	}
@@ -55,7 +55,7 @@ func (c *Case) uniform(n *nodeView) []change {
 	return out
 }
 
-func (c *Case) uniformTo(n *nodeView, config, untestable string) change {
+func (c *Bench) uniformTo(n *nodeView, config, untestable string) change {
 	label := fmt.Sprintf("kubectl label node %s %s=%s --overwrite", n.Name, labelMIGConfig, config)
 	title := fmt.Sprintf("lay all GPUs of %s out alike", n.Name)
 	if config == "NAME" {
@@ -63,7 +63,7 @@ func (c *Case) uniformTo(n *nodeView, config, untestable string) change {
 	} else {
 		title += fmt.Sprintf(", by %q", config)
 	}
-	return change{kind: FixMIGConfig, cause: MIGStrategyMismatch, manual: true, minutes: 4, risk: "medium", title: title, untestable: untestable,
+	return change{kind: FixMIGConfig, cause: MIGStrategyMismatch, manual: true, minutes: 4, risk: MediumRisk, title: title, untestable: untestable,
 		commands: []string{label, "kubectl get node " + n.Name + " -L " + labelMIGState + " -w"}}
 }
 

@@ -20,6 +20,8 @@ const draPlugin = "DynamicResources"
 // claimView is what there is to know about the devices a pod asks for.
 type claimView struct {
 	*inventory
+	asker   *Asker
+	pod     *corev1.Pod
 	missing []missingClaim
 	own     []*resourcev1.ResourceClaim
 	asks    []*deviceAsk
@@ -53,48 +55,41 @@ type deviceAsk struct {
 	givenUp bool
 }
 
-// readClaims looks at the devices the pod asks for; nil when it asks for none.
-func (c *Case) readClaims(ctx context.Context) (*claimView, error) {
-	inv := c.world.devices()
-	v := &claimView{inventory: inv, would: map[string]bool{}, victims: map[string][]*corev1.Pod{}, holders: map[string][]*corev1.Pod{}}
-	for i := range c.Pod.Spec.ResourceClaims {
-		c.readClaim(v, &c.Pod.Spec.ResourceClaims[i])
+// readClaims looks at the devices that a pod asks for, by its claims and by the extended
+// resources among what it wants; nil when it asks for none. On the nodes that the
+// scheduler's filters refuse for its devices it finds who would have to leave.
+func readClaims(ctx context.Context, inv *inventory, asker *Asker, pod *corev1.Pod, wants corev1.ResourceList, verdict whatif.Verdict) (*claimView, error) {
+	v := &claimView{inventory: inv, asker: asker, pod: pod, would: map[string]bool{}, victims: map[string][]*corev1.Pod{}, holders: map[string][]*corev1.Pod{}}
+	for i := range pod.Spec.ResourceClaims {
+		v.readClaim(&pod.Spec.ResourceClaims[i])
 	}
-	c.readExtended(v)
+	v.readExtended(wants)
 	if len(v.missing)+len(v.asks)+len(v.own) == 0 {
 		return nil, nil
 	}
 	for _, a := range v.asks {
 		v.read(ctx, a)
 	}
-	return v, c.freeAll(ctx, v)
+	return v, v.freeAll(ctx, verdict)
 }
 
-// devices is the inventory, taken at the first question.
-func (w *world) devices() *inventory {
-	if w.inventory == nil {
-		w.inventory = takeInventory(w.state)
-	}
-	return w.inventory
-}
-
-func (c *Case) readClaim(v *claimView, pc *corev1.PodResourceClaim) {
-	name, generated, err := resourceclaim.Name(c.Pod, pc)
+func (v *claimView) readClaim(pc *corev1.PodResourceClaim) {
+	name, generated, err := resourceclaim.Name(v.pod, pc)
 	if err != nil {
-		v.missing = append(v.missing, c.notGenerated(v, pc))
+		v.missing = append(v.missing, v.notGenerated(pc))
 		return
 	}
 	if name == nil {
 		return // no claim is needed for it
 	}
-	ref := "ResourceClaim/" + c.Pod.Namespace + "/" + *name
-	claim := v.claims[c.Pod.Namespace+"/"+*name]
+	ref := "ResourceClaim/" + v.pod.Namespace + "/" + *name
+	claim := v.claims[v.pod.Namespace+"/"+*name]
 	switch {
 	case claim == nil:
 		v.missing = append(v.missing, missingClaim{"ResourceClaim " + *name + " does not exist", ref, "does not exist"})
 	case claim.DeletionTimestamp != nil:
 		v.missing = append(v.missing, missingClaim{"ResourceClaim " + *name + " is being deleted", ref, "is being deleted"})
-	case generated && resourceclaim.IsForPod(c.Pod, claim, false) != nil:
+	case generated && resourceclaim.IsForPod(v.pod, claim, false) != nil:
 		v.missing = append(v.missing, missingClaim{"ResourceClaim " + *name + " was made for another pod", ref, "is not owned by the pod"})
 	default:
 		v.own = append(v.own, claim)
@@ -105,17 +100,17 @@ func (c *Case) readClaim(v *claimView, pc *corev1.PodResourceClaim) {
 }
 
 // notGenerated tells a claim that its template has not become.
-func (c *Case) notGenerated(v *claimView, pc *corev1.PodResourceClaim) missingClaim {
-	m := missingClaim{"no ResourceClaim was made for " + pc.Name, c.ref(), "status.resourceClaimStatuses has no " + pc.Name}
+func (v *claimView) notGenerated(pc *corev1.PodResourceClaim) missingClaim {
+	m := missingClaim{"no ResourceClaim was made for " + pc.Name, podRef(v.pod), "status.resourceClaimStatuses has no " + pc.Name}
 	if pc.ResourceClaimTemplateName == nil {
 		return m
 	}
 	name := *pc.ResourceClaimTemplateName
-	if c.world.state.Unread["ResourceClaimTemplate"] == "" && v.templates[c.Pod.Namespace+"/"+name] == nil {
-		return missingClaim{"ResourceClaimTemplate " + name + " does not exist", "ResourceClaimTemplate/" + c.Pod.Namespace + "/" + name, "does not exist"}
+	if v.asker.world.state.Unread["ResourceClaimTemplate"] == "" && v.templates[v.pod.Namespace+"/"+name] == nil {
+		return missingClaim{"ResourceClaimTemplate " + name + " does not exist", "ResourceClaimTemplate/" + v.pod.Namespace + "/" + name, "does not exist"}
 	}
-	for _, e := range c.world.state.Events {
-		if e.Reason == "FailedResourceClaimCreation" && e.InvolvedObject.Name == c.Pod.Name && e.InvolvedObject.Namespace == c.Pod.Namespace {
+	for _, e := range v.asker.world.state.Events {
+		if e.Reason == "FailedResourceClaimCreation" && e.InvolvedObject.Name == v.pod.Name && e.InvolvedObject.Namespace == v.pod.Namespace {
 			m.fact += "; " + e.Message
 			break
 		}
@@ -144,10 +139,10 @@ func howMany(mode resourcev1.DeviceAllocationMode, count int64) int64 {
 }
 
 // readExtended adds the extended resources that a DeviceClass stands behind.
-func (c *Case) readExtended(v *claimView) {
-	for name, q := range c.wants {
+func (v *claimView) readExtended(wants corev1.ResourceList) {
+	for name, q := range wants {
 		if class := v.backing[name]; class != nil && !q.IsZero() {
-			v.asks = append(v.asks, &deviceAsk{ref: c.ref(), name: string(name), sub: -1, class: class.Name, count: q.Value()})
+			v.asks = append(v.asks, &deviceAsk{ref: podRef(v.pod), name: string(name), sub: -1, class: class.Name, count: q.Value()})
 		}
 	}
 	slices.SortStableFunc(v.asks, func(a, b *deviceAsk) int { return strings.Compare(a.ref, b.ref) })
@@ -236,9 +231,9 @@ func alike(selectors []resourcev1.DeviceSelector) func(*device) string {
 
 // freeAll finds the nodes that could serve the claims if nobody held a device, and
 // there who would have to leave.
-func (c *Case) freeAll(ctx context.Context, v *claimView) error {
+func (v *claimView) freeAll(ctx context.Context, verdict whatif.Verdict) error {
 	var refused []string
-	for _, n := range c.verdict.Nodes {
+	for _, n := range verdict.Nodes {
 		if slices.ContainsFunc(n.Blockers, func(b whatif.Blocker) bool { return b.Plugin == draPlugin }) {
 			refused = append(refused, n.Node)
 		}
@@ -246,11 +241,11 @@ func (c *Case) freeAll(ctx context.Context, v *claimView) error {
 	if len(refused) == 0 || len(v.missing) > 0 || slices.ContainsFunc(v.asks, func(a *deviceAsk) bool { return a.givenUp }) {
 		return nil
 	}
-	err := whatif.Try(c.world.snap, func(s *whatif.Snapshot) error {
+	err := whatif.Try(v.asker.world.snap, func(s *whatif.Snapshot) error {
 		if err := s.FreeDevices(); err != nil {
 			return err
 		}
-		ok, err := s.AllowedBy(ctx, draPlugin, c.Pod, refused)
+		ok, err := s.AllowedBy(ctx, draPlugin, v.pod, refused)
 		for _, name := range ok {
 			v.would[name] = true
 		}
@@ -259,7 +254,7 @@ func (c *Case) freeAll(ctx context.Context, v *claimView) error {
 	if err != nil {
 		return fmt.Errorf("free all devices on a copy: %w", err)
 	}
-	return c.findHolders(ctx, v, refused)
+	return v.findHolders(ctx, refused)
 }
 
 // needs is what the pod's claims ask for, for people. Of alternatives it is the first.

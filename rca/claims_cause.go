@@ -10,13 +10,13 @@ import (
 
 // devicesUnreadable names a kind without which the devices of this pod cannot be
 // judged, and why it was not read.
-func (c *Case) devicesUnreadable() (kind, why string) {
-	unread := c.world.state.Unread
+func (v *claimView) unreadable() (kind, why string) {
+	unread := v.asker.world.state.Unread
 	for _, kind := range []string{"ResourceClaim", "DeviceClass", "ResourceSlice"} {
-		if kind == "ResourceClaim" && len(c.Pod.Spec.ResourceClaims) == 0 || unread[kind] == "" {
+		if kind == "ResourceClaim" && len(v.pod.Spec.ResourceClaims) == 0 || unread[kind] == "" {
 			continue
 		}
-		if kind == "ResourceSlice" && len(c.claims.classless()) > 0 {
+		if kind == "ResourceSlice" && len(v.classless()) > 0 {
 			continue // what is told by the classes alone
 		}
 		return kind, unread[kind]
@@ -26,12 +26,11 @@ func (c *Case) devicesUnreadable() (kind, why string) {
 
 // deviceCause tells why the scheduler finds no devices for the pod on a node; empty
 // when the blocker is not about devices, or what there is could not be read.
-func (c *Case) deviceCause(n *nodeView, b whatif.Blocker) CauseID {
-	v := c.claims
+func (v *claimView) causeOn(n *nodeView, b whatif.Blocker) CauseID {
 	if b.Plugin != draPlugin || v == nil {
 		return ""
 	}
-	if kind, _ := c.devicesUnreadable(); kind != "" {
+	if kind, _ := v.unreadable(); kind != "" {
 		return ""
 	}
 	switch {

@@ -11,24 +11,24 @@ import (
 
 // lookAt is what a person has to do, where a copy of the cluster cannot show what
 // comes of it.
-func (c *Case) lookAt(cause CauseID, title, unproven string, commands ...string) change {
-	return change{kind: Manual, cause: cause, manual: true, risk: "none", title: title, untestable: unproven, commands: commands}
+func (c *Bench) lookAt(cause CauseID, title, unproven string, commands ...string) change {
+	return change{kind: Manual, cause: cause, manual: true, risk: NoRisk, title: title, untestable: unproven, commands: commands}
 }
 
 // lookAtDriver shows who should publish devices.
-func (c *Case) lookAtDriver() change {
+func (c *Bench) lookAtDriver() change {
 	return c.lookAt(DRADriverMissing, "see why the driver publishes no devices", "which devices a driver that is not there would publish is not known",
 		"kubectl get resourceslices", "kubectl get deviceclasses", "kubectl get pods -A -o wide | grep -i dra")
 }
 
-func (c *Case) lookAtClass() change {
+func (c *Bench) lookAtClass() change {
 	name := c.claims.classless()[0].class
 	return c.lookAt(DRAClassMissing, "make DeviceClass "+name+", or ask one that exists", "which devices a class that does not exist would take is not known",
 		"kubectl get deviceclasses", "kubectl get deviceclass "+name)
 }
 
 // freeDevices has the holders of devices leave, or waits until they do.
-func (c *Case) freeDevices(n *nodeView) []change {
+func (c *Bench) freeDevices(n *nodeView) []change {
 	var out []change
 	if victims := c.claims.victims[n.Name]; len(victims) > 0 {
 		out = append(out, c.evict(n, DRADevicesInUse, victims))
@@ -45,7 +45,7 @@ func (c *Case) freeDevices(n *nodeView) []change {
 }
 
 // unusedClaims hold a device of the node for no pod.
-func (c *Case) unusedClaims(n *nodeView) []*resourcev1.ResourceClaim {
+func (c *Bench) unusedClaims(n *nodeView) []*resourcev1.ResourceClaim {
 	var out []*resourcev1.ResourceClaim
 	for _, d := range c.claims.byNode[n.Name] {
 		if claim := c.claims.inventory.holders[d.id]; claim != nil && len(claim.Status.ReservedFor) == 0 && !slices.Contains(out, claim) {
@@ -57,7 +57,7 @@ func (c *Case) unusedClaims(n *nodeView) []*resourcev1.ResourceClaim {
 
 // fixClaims corrects, in every request that no device serves, or none of the node, the
 // clauses in the way: what the nearest device has instead, or without the clause.
-func (c *Case) fixClaims(n *nodeView, cause CauseID) []change {
+func (c *Bench) fixClaims(n *nodeView, cause CauseID) []change {
 	var out []change
 	for _, guard := range []bool{false, true} {
 		edits := map[*resourcev1.ResourceClaim]*resourcev1.ResourceClaim{}
@@ -77,8 +77,8 @@ func (c *Case) fixClaims(n *nodeView, cause CauseID) []change {
 	return out
 }
 
-func (c *Case) claimChange(cause CauseID, says []string, edits map[*resourcev1.ResourceClaim]*resourcev1.ResourceClaim) change {
-	ch := change{kind: FixClaim, cause: cause, manual: true, minutes: 2, risk: "medium", title: strings.Join(says, ", ") + " in " + c.workloadName()}
+func (c *Bench) claimChange(cause CauseID, says []string, edits map[*resourcev1.ResourceClaim]*resourcev1.ResourceClaim) change {
+	ch := change{kind: FixClaim, cause: cause, manual: true, minutes: 2, risk: MediumRisk, title: strings.Join(says, ", ") + " in " + c.workloadName()}
 	for _, claim := range c.claims.own {
 		if edited := edits[claim]; edited != nil {
 			ch.claims = append(ch.claims, edited)
@@ -89,7 +89,7 @@ func (c *Case) claimChange(cause CauseID, says []string, edits map[*resourcev1.R
 }
 
 // correct edits one request of its claim and says how.
-func (c *Case) correct(n *nodeView, a *deviceAsk, guard bool, edits map[*resourcev1.ResourceClaim]*resourcev1.ResourceClaim) []string {
+func (c *Bench) correct(n *nodeView, a *deviceAsk, guard bool, edits map[*resourcev1.ResourceClaim]*resourcev1.ResourceClaim) []string {
 	bad, near := c.inTheWay(n, a)
 	if a.claim == nil || len(bad) == 0 || slices.ContainsFunc(bad, func(f clause) bool { return f.class }) {
 		return nil // the class is not the workload's to change
@@ -119,7 +119,7 @@ func (c *Case) correct(n *nodeView, a *deviceAsk, guard bool, edits map[*resourc
 
 // inTheWay are the clauses of an ask that have to change, and the device that is the
 // model for it: nil where a clause cannot be read.
-func (c *Case) inTheWay(n *nodeView, a *deviceAsk) ([]clause, *device) {
+func (c *Bench) inTheWay(n *nodeView, a *deviceAsk) ([]clause, *device) {
 	near := c.claims.nearOn(a, n.Name)
 	if a.broken != nil {
 		return []clause{a.broken.clause}, nil
@@ -206,7 +206,7 @@ func guarded(text string) string {
 
 // claimCommands write the corrected claim, or the template that it was made from:
 // neither's spec can change, so it is made anew.
-func (c *Case) claimCommands(old, edited *resourcev1.ResourceClaim) []string {
+func (c *Bench) claimCommands(old, edited *resourcev1.ResourceClaim) []string {
 	for _, pc := range c.Pod.Spec.ResourceClaims {
 		if pc.ResourceClaimTemplateName == nil || !c.madeFor(pc.Name, old.Name) {
 			continue
@@ -221,7 +221,7 @@ func (c *Case) claimCommands(old, edited *resourcev1.ResourceClaim) []string {
 	return []string{c.replaceCommand("ResourceClaim", old.Name, edited.Spec, func(spec any) any { return spec })}
 }
 
-func (c *Case) madeFor(podClaim, claim string) bool {
+func (c *Bench) madeFor(podClaim, claim string) bool {
 	for _, s := range c.Pod.Status.ResourceClaimStatuses {
 		if s.Name == podClaim {
 			return s.ResourceClaimName != nil && *s.ResourceClaimName == claim
@@ -232,7 +232,7 @@ func (c *Case) madeFor(podClaim, claim string) bool {
 
 // replaceCommand is one line, in YAML's flow style: what shows commands may join
 // lines, and a document in block style would not survive that.
-func (c *Case) replaceCommand(kind, name string, spec resourcev1.ResourceClaimSpec, inside func(spec any) any) string {
+func (c *Bench) replaceCommand(kind, name string, spec resourcev1.ResourceClaimSpec, inside func(spec any) any) string {
 	apiVersion, served, err := c.world.state.ClaimSpec(spec)
 	var doc strings.Builder
 	enc := json.NewEncoder(&doc)

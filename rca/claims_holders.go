@@ -15,29 +15,29 @@ import (
 const (
 	// maxHolderNodes bounds the nodes on which holders are tried: as many as fixes
 	// are proved.
-	maxHolderNodes = maxTries
+	maxHolderNodes = 12
 	// maxHolders bounds the holders tried on one node: a node of eight GPUs, each
 	// cut in seven.
 	maxHolders = 56
 )
 
 // findHolders looks, node by node, for those whose leaving serves the claims.
-func (c *Case) findHolders(ctx context.Context, v *claimView, refused []string) error {
+func (v *claimView) findHolders(ctx context.Context, refused []string) error {
 	tried := 0
 	for _, node := range refused {
 		if !v.would[node] || tried == maxHolderNodes {
 			continue
 		}
 		tried++
-		holders := c.holdersFor(v, node)
-		may := slices.DeleteFunc(slices.Clone(holders), func(p *corev1.Pod) bool { return !c.mayLeave(p) })
-		victims, err := c.leastOf(ctx, node, may)
+		holders := v.holdersFor(node)
+		may := slices.DeleteFunc(slices.Clone(holders), func(p *corev1.Pod) bool { return !v.asker.mayLeave(p) })
+		victims, err := v.leastOf(ctx, node, may)
 		if err != nil {
 			return fmt.Errorf("try holders of devices on %s: %w", node, err)
 		}
 		v.victims[node], v.holders[node] = victims, victims
 		if victims == nil && len(may) < len(holders) {
-			if v.holders[node], err = c.leastOf(ctx, node, holders); err != nil {
+			if v.holders[node], err = v.leastOf(ctx, node, holders); err != nil {
 				return fmt.Errorf("try holders of devices on %s: %w", node, err)
 			}
 		}
@@ -47,12 +47,12 @@ func (c *Case) findHolders(ctx context.Context, v *claimView, refused []string) 
 
 // holdersFor lists the pods that hold devices of a node or the pod's own claims,
 // cheapest first.
-func (c *Case) holdersFor(v *claimView, node string) []*corev1.Pod {
+func (v *claimView) holdersFor(node string) []*corev1.Pod {
 	var out []*corev1.Pod
 	add := func(claim *resourcev1.ResourceClaim) {
 		for _, r := range claim.Status.ReservedFor {
-			p := c.world.state.Pod(claim.Namespace, r.Name)
-			if r.APIGroup == "" && r.Resource == "pods" && p != nil && p.Name != c.Pod.Name && !slices.Contains(out, p) {
+			p := v.asker.world.state.Pod(claim.Namespace, r.Name)
+			if r.APIGroup == "" && r.Resource == "pods" && p != nil && p.Name != v.pod.Name && !slices.Contains(out, p) {
 				out = append(out, p)
 			}
 		}
@@ -66,7 +66,7 @@ func (c *Case) holdersFor(v *claimView, node string) []*corev1.Pod {
 		add(claim)
 	}
 	slices.SortFunc(out, func(a, b *corev1.Pod) int {
-		if byCost := c.costOf([]*corev1.Pod{a}).compare(c.costOf([]*corev1.Pod{b})); byCost != 0 {
+		if byCost := v.asker.costOf([]*corev1.Pod{a}).compare(v.asker.costOf([]*corev1.Pod{b})); byCost != 0 {
 			return byCost
 		}
 		return strings.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name)
@@ -77,19 +77,19 @@ func (c *Case) holdersFor(v *claimView, node string) []*corev1.Pod {
 // leastOf finds holders whose leaving serves the claims on a node: one alone if
 // that is enough, else as many as it takes without any that is not needed. nil when
 // all of them are not enough.
-func (c *Case) leastOf(ctx context.Context, node string, holders []*corev1.Pod) ([]*corev1.Pod, error) {
+func (v *claimView) leastOf(ctx context.Context, node string, holders []*corev1.Pod) ([]*corev1.Pod, error) {
 	for _, p := range holders {
-		if ok, err := c.without(ctx, node, []*corev1.Pod{p}); ok || err != nil {
+		if ok, err := v.without(ctx, node, []*corev1.Pod{p}); ok || err != nil {
 			return []*corev1.Pod{p}, err
 		}
 	}
-	if ok, err := c.without(ctx, node, holders); !ok || err != nil {
+	if ok, err := v.without(ctx, node, holders); !ok || err != nil {
 		return nil, err
 	}
 	out := slices.Clone(holders)
 	for i := len(out) - 1; i >= 0 && len(out) > 1; i-- { // the dearest stay first
 		fewer := slices.Delete(slices.Clone(out), i, i+1)
-		ok, err := c.without(ctx, node, fewer)
+		ok, err := v.without(ctx, node, fewer)
 		if err != nil {
 			return nil, err
 		}
@@ -101,12 +101,12 @@ func (c *Case) leastOf(ctx context.Context, node string, holders []*corev1.Pod) 
 }
 
 // without says whether a node could serve the claims once these pods have left.
-func (c *Case) without(ctx context.Context, node string, gone []*corev1.Pod) (ok bool, err error) {
-	err = whatif.Try(c.world.snap, func(s *whatif.Snapshot) error {
+func (v *claimView) without(ctx context.Context, node string, gone []*corev1.Pod) (ok bool, err error) {
+	err = whatif.Try(v.asker.world.snap, func(s *whatif.Snapshot) error {
 		for _, p := range gone {
 			s.DeletePod(p.Namespace, p.Name)
 		}
-		got, err := s.AllowedBy(ctx, draPlugin, c.Pod, []string{node})
+		got, err := s.AllowedBy(ctx, draPlugin, v.pod, []string{node})
 		ok = len(got) > 0
 		return err
 	})

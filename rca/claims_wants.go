@@ -22,14 +22,14 @@ type ClaimedDevices struct {
 }
 
 // claimed is what the pod's claims ask for, in the pod's order.
-func (c *Case) claimed() []ClaimedDevices {
+func (v *claimView) claimed() []ClaimedDevices {
 	var out []ClaimedDevices
-	if c.claims == nil {
+	if v == nil {
 		return nil
 	}
-	for i := range c.Pod.Spec.ResourceClaims {
-		pc := &c.Pod.Spec.ResourceClaims[i]
-		name, _, err := resourceclaim.Name(c.Pod, pc)
+	for i := range v.pod.Spec.ResourceClaims {
+		pc := &v.pod.Spec.ResourceClaims[i]
+		name, _, err := resourceclaim.Name(v.pod, pc)
 		if err == nil && name == nil {
 			continue // no claim is needed for it
 		}
@@ -42,13 +42,13 @@ func (c *Case) claimed() []ClaimedDevices {
 		}
 		var claim *resourcev1.ResourceClaim
 		if name != nil {
-			claim = c.claims.claims[c.Pod.Namespace+"/"+*name]
+			claim = v.claims[v.pod.Namespace+"/"+*name]
 		}
-		if claim == nil || !slices.Contains(c.claims.own, claim) {
+		if claim == nil || !slices.Contains(v.own, claim) {
 			out = append(out, ClaimedDevices{Claim: called})
 			continue
 		}
-		out = append(out, c.claims.requested(claim, called)...)
+		out = append(out, v.requested(claim, called)...)
 	}
 	return out
 }

@@ -5,8 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-
-	corev1 "k8s.io/api/core/v1"
+	"sync"
 
 	"github.com/unpend/unpend/knowledge"
 	"github.com/unpend/unpend/rca/cluster"
@@ -49,9 +48,10 @@ func Diagnose(ctx context.Context, st *cluster.State, opts Options) ([]Diagnosis
 	}
 	defer done()
 	w.refusals = refusals
+	r := newRun(w, opts)
 	out := make([]Diagnosis, 0, len(incidents))
 	for _, i := range incidents {
-		d, err := w.diagnose(ctx, i, opts)
+		d, err := r.diagnose(ctx, i)
 		if err != nil {
 			return nil, fmt.Errorf("diagnose %s %s/%s: %w", i.Workload.Kind, i.Workload.Namespace, i.Workload.Name, err)
 		}
@@ -96,41 +96,39 @@ func Objects(st *cluster.State) whatif.Objects {
 	return objs
 }
 
-func (w *world) diagnose(ctx context.Context, i watcher.Incident, opts Options) (Diagnosis, error) {
-	c, err := w.open(i)
+// run is one call of Diagnose: what its incidents share.
+type run struct {
+	ledger    *Ledger
+	inventory func() *inventory
+	opts      Options
+}
+
+func newRun(w *world, opts Options) *run {
+	return &run{ledger: newLedger(w), inventory: sync.OnceValue(func() *inventory { return takeInventory(w.state) }), opts: opts}
+}
+
+func (r *run) diagnose(ctx context.Context, i watcher.Incident) (Diagnosis, error) {
+	c, err := openCase(r.ledger, i)
 	if err != nil {
 		return Diagnosis{}, err
 	}
-	c.logger = opts.Logger
-	if c.verdict, err = w.snap.Explain(ctx, c.Pod); err != nil {
-		return Diagnosis{}, fmt.Errorf("run the scheduler's filters: %w", err)
+	if err := c.look(ctx, r.inventory, r.opts.Measure); err != nil {
+		return Diagnosis{}, err
 	}
-	if c.bound { // the scheduler has chosen, so no node is kept from it
-		for k := range c.verdict.Nodes {
-			c.verdict.Nodes[k].Blockers = nil
-		}
-	}
-	if c.claims, err = c.readClaims(ctx); err != nil {
-		return Diagnosis{}, fmt.Errorf("read the claims for devices: %w", err)
-	}
-	c.measure(ctx, opts.Measure)
-	forgotten := c.remember(ctx, opts.Outcomes)
-	if err := c.readGang(ctx); err != nil {
-		return Diagnosis{}, fmt.Errorf("place the gang: %w", err)
-	}
+	past, forgotten := remember(ctx, r.opts.Outcomes)
 	nodes, causes := c.judge()
-	fixes, err := c.fixes(ctx, nodes, causes)
+	fixes, err := newFinder(c, past, r.opts.Logger).fixes(ctx, nodes, causes)
 	if err != nil {
 		return Diagnosis{}, err
 	}
-	d := c.diagnosis(nodes, orderCauses(causes, fixes), fixes)
+	d := diagnosis(c, nodes, orderCauses(c, causes, fixes.Root()), fixes)
 	c.quote(d.Causes)
-	d.Knowledge = c.pastHits(d.Causes)
+	d.Knowledge = pastHits(past, d.Causes)
 	if forgotten != "" {
 		d.Unread = append(d.Unread, forgotten)
 	}
-	if opts.Search != nil {
-		hits, err := opts.Search(ctx, searchWords(d))
+	if r.opts.Search != nil {
+		hits, err := r.opts.Search(ctx, searchWords(d))
 		if err != nil {
 			d.Unread = append(d.Unread, "knowledge: "+err.Error()+"; past incidents are not shown")
 		}
@@ -139,65 +137,19 @@ func (w *world) diagnose(ctx context.Context, i watcher.Incident, opts Options) 
 	return d, nil
 }
 
-// open is the case of an incident before anything is asked about it.
-func (w *world) open(i watcher.Incident) (*Case, error) {
-	refusals := refusalsOf(w.refusals, w.state, i)
-	pod, unprepared := w.representative(i)
-	unborn := pod == nil && len(refusals) > 0
-	if unborn {
-		pod = refusals[0].Pod
-	}
-	if pod == nil {
-		return nil, fmt.Errorf("pod of incident %s is gone", i.ID)
-	}
-	return &Case{world: w, Incident: i, Pod: unbound(pod), refusal: pod.Status, asks: asksOf(pod), wants: podRequests(pod), requests: map[string]change{},
-		refusals: refusals, unborn: unborn, unprepared: unprepared, bound: slices.Contains(unprepared, pod)}, nil
-}
-
 // diagnosis writes down what was found.
-func (c *Case) diagnosis(nodes []NodeBlockers, causes []Cause, fixes []*candidate) Diagnosis {
+func diagnosis(c *Case, nodes []NodeBlockers, causes []Cause, fixes Found) Diagnosis {
 	i := c.Incident
 	return Diagnosis{
 		Incident: i.ID, Workload: i.Workload, Requests: i.Requests, Causes: causes, Nodes: nodes,
 		Pods:      WaitingPods{Waiting: i.Waiting, Names: podNames(i), Since: i.Since},
-		Fixes:     published(fixes),
-		Drawing:   c.drawing(causes, fixes),
-		Claims:    c.claimed(),
-		Headline:  c.headline(causes),
-		Unread:    c.unreadFacts(),
+		Fixes:     fixes.Fixes(),
+		Drawing:   drawing(c, causes, fixes),
+		Claims:    c.claims.claimed(),
+		Headline:  headline(c, causes),
+		Unread:    unreadFacts(c),
 		Knowledge: []knowledge.Hit{},
 	}
-}
-
-// representative picks the waiting pod that the others are judged by: they have the
-// same owner and the same requests. One that waits for a node comes before those that
-// have one and whose devices are not prepared, which are listed too.
-func (w *world) representative(i watcher.Incident) (pod *corev1.Pod, unprepared []*corev1.Pod) {
-	for _, ref := range i.Pods {
-		p := w.state.Pod(i.Workload.Namespace, ref.Name)
-		switch {
-		case p == nil:
-		case ref.Reason == watcher.FailedPrepare:
-			unprepared = append(unprepared, watcher.WithKubelet([]*corev1.Pod{p}, w.state.Events)[0])
-		case pod == nil:
-			pod = p
-		}
-	}
-	if pod == nil && len(unprepared) > 0 {
-		pod = unprepared[0]
-	}
-	return pod, unprepared
-}
-
-// unbound is a pod that the kubelet refused as its next one will be: without a
-// node. Others are themselves.
-func unbound(p *corev1.Pod) *corev1.Pod {
-	if p.Spec.NodeName == "" {
-		return p
-	}
-	p = p.DeepCopy()
-	p.Spec.NodeName, p.Status = "", corev1.PodStatus{ResourceClaimStatuses: p.Status.ResourceClaimStatuses}
-	return p
 }
 
 func podNames(i watcher.Incident) []string {
@@ -212,17 +164,7 @@ func podNames(i watcher.Incident) []string {
 // that are the pod's own and so hold on every node, then the others by the number
 // of nodes, ties in catalogue order. Unknown settles
 // nothing and comes last.
-func orderCauses(causes []Cause, fixes []*candidate) []Cause {
-	var root CauseID
-	for _, f := range fixes {
-		if f.fix.Proof.Verdict == Schedules && f.removes != "" {
-			root = f.removes
-			break
-		}
-	}
-	if root == "" && len(fixes) > 0 && fixes[0].beside {
-		root = fixes[0].removes // nothing better than what the autoscaler has said
-	}
+func orderCauses(c *Case, causes []Cause, root CauseID) []Cause {
 	slices.SortStableFunc(causes, func(a, b Cause) int {
 		if r := rank(a.ID == root) - rank(b.ID == root); r != 0 {
 			return r
@@ -230,7 +172,7 @@ func orderCauses(causes []Cause, fixes []*candidate) []Cause {
 		if r := rank(a.ID != Unknown) - rank(b.ID != Unknown); r != 0 {
 			return r
 		}
-		if r := rank(a.whole) - rank(b.whole); r != 0 {
+		if r := rank(c.everywhere[a.ID]) - rank(c.everywhere[b.ID]); r != 0 {
 			return r
 		}
 		return len(b.Nodes) - len(a.Nodes)
@@ -247,7 +189,7 @@ func rank(first bool) int {
 }
 
 // unreadFacts lists what could not be read, with what it leaves open.
-func (c *Case) unreadFacts() []string {
+func unreadFacts(c *Case) []string {
 	out := []string{}
 	for _, n := range c.world.sortedNodes() {
 		if n.doubt != "" && len(c.asks) > 0 {

@@ -83,9 +83,6 @@ type Cause struct {
 	Says      string     `json:"says"`
 	Nodes     []string   `json:"nodes"`
 	Evidence  []Evidence `json:"evidence"`
-	whole     bool       // the pod's own: it holds on every node
-	stated    map[Evidence]bool
-	ofNode    int // where the evidence begins that is of the last of Nodes
 }
 
 // Evidence is a fact and the object it was read from.
@@ -128,6 +125,41 @@ const (
 	None       Mechanism = "none"
 )
 
+// Risk is how much a fix puts at stake.
+type Risk string
+
+// The risks, least first.
+const (
+	NoRisk     Risk = "none"
+	LowRisk    Risk = "low"
+	MediumRisk Risk = "medium"
+	HighRisk   Risk = "high"
+)
+
+// With is the greater of two risks; one that is not known is the greatest.
+func (r Risk) With(other Risk) Risk {
+	for _, most := range []Risk{NoRisk, LowRisk, MediumRisk} {
+		if r == most {
+			return other
+		}
+		if other == most {
+			return r
+		}
+	}
+	return HighRisk
+}
+
+// Victims says what became, on the copy, of the pods that a fix evicts; empty where it
+// evicts none.
+type Victims string
+
+// What may become of them.
+const (
+	VictimsLand Victims = "land" // each was placed again
+	VictimsWait Victims = "wait" // some will be Pending
+	VictimsGone Victims = "gone" // some have no controller that makes them again
+)
+
 // Fix is something that can be done about an incident.
 type Fix struct {
 	ID                int       `json:"id"`
@@ -136,7 +168,7 @@ type Fix struct {
 	Title             string    `json:"title"`
 	Automatic         bool      `json:"automatic"`
 	Cost              Cost      `json:"cost"`
-	Risk              string    `json:"risk"` // none, low, medium, high
+	Risk              Risk      `json:"risk"`
 	Mechanism         Mechanism `json:"mechanism"`
 	HardwareEvictions *int      `json:"hardwareEvictions,omitempty"`
 	Proof             Proof     `json:"proof"`
@@ -164,8 +196,8 @@ type Proof struct {
 	Verdict Verdict `json:"verdict"`
 	Node    string  `json:"node,omitempty"`
 	GPU     *int    `json:"gpu,omitempty"`
-	Start   *int    `json:"start,omitempty"`   // memory slice; absent where the mechanism chooses
-	Victims string  `json:"victims,omitempty"` // land, wait, gone
+	Start   *int    `json:"start,omitempty"` // memory slice; absent where the mechanism chooses
+	Victims Victims `json:"victims,omitempty"`
 	Why     string  `json:"why"`
 }
 

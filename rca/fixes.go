@@ -21,7 +21,7 @@ const (
 )
 
 // fixes computes, proves and orders what can be done.
-func (c *Case) fixes(ctx context.Context, nodes []NodeBlockers, causes []Cause) ([]*candidate, error) {
+func (c *finder) fixes(ctx context.Context, nodes []NodeBlockers, causes []Cause) (Found, error) {
 	raised, err := c.raises(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("try preemption: %w", err)
@@ -35,13 +35,13 @@ func (c *Case) fixes(ctx context.Context, nodes []NodeBlockers, causes []Cause) 
 
 // besides is what is offered whatever is done on the nodes: it waits for what has been
 // said, or cannot be tried.
-func (c *Case) besides() []*candidate {
+func (c *finder) besides() []*candidate {
 	var out []*candidate
 	for _, r := range c.own {
-		if r.besides == nil {
+		ch, ok := c.beside(r.ID)
+		if !ok {
 			continue
 		}
-		ch := r.besides(c)
 		f := c.candidate(nil, []change{ch})
 		f.beside, f.fix.Proof = true, Proof{Verdict: Waits, Why: "once " + ch.until}
 		if ch.untestable != "" {
@@ -53,7 +53,7 @@ func (c *Case) besides() []*candidate {
 }
 
 // bestOf proves candidates, cheapest first, until each set of kinds has its best.
-func (c *Case) bestOf(ctx context.Context, all []*candidate, prove func(context.Context, *candidate) error) ([]*candidate, error) {
+func (c *finder) bestOf(ctx context.Context, all []*candidate, prove func(context.Context, *candidate) error) ([]*candidate, error) {
 	all = triable(all)
 	slices.SortStableFunc(all, byCost)
 	tries, best := map[string]int{}, map[string]*candidate{}
@@ -125,14 +125,14 @@ func triable(all []*candidate) []*candidate {
 
 // ranked puts the best first and writes them out; a person has to look where there is
 // none.
-func (c *Case) ranked(out []*candidate, causes []Cause) []*candidate {
+func (c *finder) ranked(out []*candidate, causes []Cause) []*candidate {
 	if len(out) == 0 {
 		out = append(out, c.manual(causes))
 	}
 	slices.SortFunc(out, func(a, b *candidate) int { return cmp.Or(a.order(b, true), strings.Compare(a.fix.Title, b.fix.Title)) })
 	for i, f := range out {
 		f.fix.ID = i + 1
-		f.detail(c)
+		f.detail(c.Bench)
 		f.fix.Plan = PlanHash(f.fix.Actions)
 	}
 	return out
@@ -140,18 +140,18 @@ func (c *Case) ranked(out []*candidate, causes []Cause) []*candidate {
 
 // trace logs a fix that was tried. What is refuted is shown to nobody, and this is
 // where it can be seen.
-func (c *Case) trace(ctx context.Context, f *candidate) {
+func (c *finder) trace(ctx context.Context, f *candidate) {
 	if c.logger == nil || !c.logger.Enabled(ctx, slog.LevelDebug) {
 		return
 	}
 	tried := *f
-	tried.detail(c)
+	tried.detail(c.Bench)
 	c.logger.DebugContext(ctx, "fix tried", "incident", c.Incident.ID, "verdict", tried.fix.Proof.Verdict, "fix", tried.fix)
 }
 
 // candidates combines, node by node, one change for each cause of the node, so
 // that a fix clears every blocker and not only the first.
-func (c *Case) candidates(nodes []NodeBlockers) []*candidate {
+func (c *finder) candidates(nodes []NodeBlockers) []*candidate {
 	var out []*candidate
 	seen := map[string]bool{}
 	c.free, c.first = map[string]int{}, map[string][]*candidate{}
@@ -209,26 +209,19 @@ func (c *Case) candidates(nodes []NodeBlockers) []*candidate {
 	return out
 }
 
-// isOwn says whether a cause that a node is told is the pod's own.
-func (c *Case) isOwn(id CauseID) bool {
-	return slices.ContainsFunc(c.own, func(r PodRule) bool { return r.ID == id })
-}
-
 // ownSets are the alternatives for what is the pod's own; false when one of its
 // causes admits none.
-func (c *Case) ownSets() ([][]change, bool) {
+func (c *finder) ownSets() ([][]change, bool) {
 	sets := [][]change{nil}
 	for _, r := range c.own {
 		if r.Aside {
 			continue
 		}
 		var next [][]change
-		if r.changes != nil {
-			for _, ch := range r.changes(c) {
-				ch.cause = r.ID
-				for _, s := range sets {
-					next = append(next, append(slices.Clone(s), ch))
-				}
+		for _, ch := range c.ofPod(r.ID) {
+			ch.cause = r.ID
+			for _, s := range sets {
+				next = append(next, append(slices.Clone(s), ch))
 			}
 		}
 		sets = next
@@ -238,7 +231,7 @@ func (c *Case) ownSets() ([][]change, bool) {
 
 // setsFor is the product of the alternatives for each cause, on top of those for
 // what is the pod's own; nil when a cause admits none.
-func (c *Case) setsFor(n *nodeView, own [][]change, policy, short []CauseID) [][]change {
+func (c *finder) setsFor(n *nodeView, own [][]change, policy, short []CauseID) [][]change {
 	sets := own
 	product := func(options [][]change) {
 		next := make([][]change, 0, len(sets)*len(options))
@@ -251,7 +244,7 @@ func (c *Case) setsFor(n *nodeView, own [][]change, policy, short []CauseID) [][
 	}
 	for _, id := range policy {
 		var options [][]change
-		for _, ch := range c.changesFor(n, id) {
+		for _, ch := range c.ofPolicy(n, id) {
 			options = append(options, []change{ch})
 		}
 		product(options)
@@ -259,7 +252,7 @@ func (c *Case) setsFor(n *nodeView, own [][]change, policy, short []CauseID) [][
 	if slices.Contains(short, MIGConfigInProgress) {
 		product(c.waitForManager(n))
 	} else if len(short) > 0 {
-		product(c.resourceChanges(n, short, sets))
+		product(c.resourceChanges(c, n, short, sets))
 	}
 	if len(policy)+len(short)+len(own[0]) == 0 {
 		return nil
@@ -268,9 +261,9 @@ func (c *Case) setsFor(n *nodeView, own [][]change, policy, short []CauseID) [][
 }
 
 // waitForManager leaves a layout that is being made alone.
-func (c *Case) waitForManager(n *nodeView) [][]change {
+func (c *finder) waitForManager(n *nodeView) [][]change {
 	name := n.Labels[labelMIGConfig]
-	ch := change{kind: Wait, cause: MIGConfigInProgress, manual: true, risk: "none", minutes: 5,
+	ch := change{kind: Wait, cause: MIGConfigInProgress, manual: true, risk: NoRisk, minutes: 5,
 		until: "MIG manager has applied " + name, title: "wait until MIG manager has applied " + name + " on " + n.Name,
 		commands: []string{"kubectl get node " + n.Name + " -L " + labelMIGState + " -w"}}
 	for _, named := range c.world.namedLayouts(n) {
@@ -288,7 +281,7 @@ func (c *Case) waitForManager(n *nodeView) [][]change {
 
 // mayMake says whether an entry of the node's config that no copy can show (nothing
 // reports the GPUs, or their MIG mode changes) could make what is asked.
-func (c *Case) mayMake(n *nodeView, name string) bool {
+func (c *finder) mayMake(n *nodeView, name string) bool {
 	entry, known := c.world.configOf(n).entries[name]
 	for _, a := range c.asks {
 		if known && a.profile != "" && !slices.ContainsFunc(entry, func(r migRule) bool {
@@ -301,7 +294,7 @@ func (c *Case) mayMake(n *nodeView, name string) bool {
 }
 
 // manual is offered when nothing computed was accepted.
-func (c *Case) manual(causes []Cause) *candidate {
+func (c *finder) manual(causes []Cause) *candidate {
 	says := "the facts do not settle it"
 	if len(causes) > 0 {
 		says = string(causes[0].ID) + " admits no change that could be tried"
@@ -310,18 +303,10 @@ func (c *Case) manual(causes []Cause) *candidate {
 	if c.unborn {
 		describe = c.workloadName()
 	}
-	f := c.candidate(nil, []change{{kind: Manual, manual: true, risk: "none", title: "look at the pod and the nodes", commands: []string{
+	f := c.candidate(nil, []change{{kind: Manual, manual: true, risk: NoRisk, title: "look at the pod and the nodes", commands: []string{
 		fmt.Sprintf("kubectl -n %s describe %s", c.Pod.Namespace, describe),
 		"kubectl describe nodes",
 	}}})
 	f.fix.Proof = Proof{Verdict: Unproven, Why: says}
 	return f
-}
-
-func published(fixes []*candidate) []Fix {
-	out := make([]Fix, len(fixes))
-	for i, f := range fixes {
-		out[i] = f.fix
-	}
-	return out
 }

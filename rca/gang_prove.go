@@ -14,7 +14,7 @@ import (
 // refusedRest places, after the pod, the rest of what its gang lacks, changed like the
 // pod where they are of the same workload. It says why the gang still waits; empty
 // when the pod has no gang, or all of it fits.
-func (c *Case) refusedRest(ctx context.Context, s *whatif.Snapshot, f *candidate) (string, error) {
+func (c *finder) refusedRest(ctx context.Context, s *whatif.Snapshot, f *candidate) (string, error) {
 	g := c.gang
 	if g == nil || !g.known {
 		return "", nil
@@ -32,7 +32,7 @@ func (c *Case) refusedRest(ctx context.Context, s *whatif.Snapshot, f *candidate
 }
 
 // rest are the other members that the gang lacks, as many as exist of the least number.
-func (c *Case) rest() []*corev1.Pod {
+func (c *finder) rest() []*corev1.Pod {
 	order := slices.DeleteFunc(c.gangOrder(), func(m *corev1.Pod) bool { return m.Name == c.Pod.Name })
 	return order[:min(len(order), max(0, c.gang.lacks()-1))]
 }
@@ -40,7 +40,7 @@ func (c *Case) rest() []*corev1.Pod {
 // proveGang completes the proof of a fix that lets a whole gang in. Until all of it
 // fits nobody holds room for it, and pods that come back after their eviction come
 // first: where they could take it again, evictions prove nothing.
-func (c *Case) proveGang(ctx context.Context, s *whatif.Snapshot, f *candidate, pod *corev1.Pod) error {
+func (c *finder) proveGang(ctx context.Context, s *whatif.Snapshot, f *candidate, pod *corev1.Pod) error {
 	g := c.gang
 	if g == nil || !g.known || g.missing() > 0 {
 		return nil
@@ -84,7 +84,7 @@ func (c *Case) proveGang(ctx context.Context, s *whatif.Snapshot, f *candidate, 
 
 // takeBack places an evicted pod that has come back where it does most harm: on a node
 // that was emptied, if one takes it.
-func (c *Case) takeBack(ctx context.Context, s *whatif.Snapshot, again *corev1.Pod, victims []*corev1.Pod) error {
+func (c *finder) takeBack(ctx context.Context, s *whatif.Snapshot, again *corev1.Pod, victims []*corev1.Pod) error {
 	fits, err := s.Fits(ctx, again)
 	if err != nil || len(fits) == 0 {
 		return err
@@ -101,7 +101,7 @@ func (c *Case) takeBack(ctx context.Context, s *whatif.Snapshot, again *corev1.P
 }
 
 // changed is a member of the gang as the fix leaves it.
-func (c *Case) changed(m *corev1.Pod, f *candidate) *corev1.Pod {
+func (c *finder) changed(m *corev1.Pod, f *candidate) *corev1.Pod {
 	if !c.sameIncident(m) {
 		return m
 	}
@@ -123,11 +123,11 @@ func (w *world) incidentOf(p *corev1.Pod) string {
 func (w *world) workloadOf(p *corev1.Pod) watcher.Ref { return watcher.Topmost(p, w.state.Owner) }
 
 // sameIncident says whether a pod is another of those that the case stands for.
-func (c *Case) sameIncident(p *corev1.Pod) bool { return c.world.incidentOf(p) == c.Incident.ID }
+func (c *finder) sameIncident(p *corev1.Pod) bool { return c.world.incidentOf(p) == c.Incident.ID }
 
 // gangSets are the alternatives for a gang that lacks room, beside what else is the
 // pod's own. Where not even one of it fits they are of use only when they make room.
-func (c *Case) gangSets(own [][]change) [][]change {
+func (c *finder) gangSets(own [][]change) [][]change {
 	if c.isOwn(GangIncomplete) {
 		return own
 	}
@@ -144,14 +144,14 @@ func (c *Case) gangSets(own [][]change) [][]change {
 }
 
 // firstShort is the cause of the first node that lacks resources.
-func (c *Case) firstShort() CauseID {
+func (c *finder) firstShort() CauseID {
 	rules := Rules()
 	for _, v := range c.verdict.Nodes {
 		for _, reason := range v.Blockers {
 			if reason.Plugin == "NodeResourcesFit" {
 				n := c.node(v.Node)
 				b := c.read(n, reason)
-				id, _ := tell(rules, c, n, &b)
+				id, _ := tell(rules, c.Case, n, &b)
 				return id
 			}
 		}

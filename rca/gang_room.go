@@ -16,21 +16,21 @@ const maxGang = 64
 // ask the same are spread over the nodes at the least cost: per node the cheapest
 // evictions for 1, 2, … of them, then the best sum. Different ones come one kind after
 // the other. None when it cannot be done; what is found is proved like any other fix.
-func (c *Case) roomForGang(ctx context.Context, pods []*corev1.Pod) ([]*corev1.Pod, error) {
+func (a *Asker) roomForGang(ctx context.Context, pods []*corev1.Pod) ([]*corev1.Pod, error) {
 	if len(pods) > maxGang {
 		return nil, nil
 	}
-	views := maps.Clone(c.world.nodes)
+	views := maps.Clone(a.world.nodes)
 	var victims []*corev1.Pod
 	for len(pods) > 0 {
 		shape := shapeOf(pods[0])
 		same := slices.DeleteFunc(slices.Clone(pods), func(p *corev1.Pod) bool { return shapeOf(p) != shape })
 		pods = slices.DeleteFunc(slices.Clone(pods), func(p *corev1.Pod) bool { return shapeOf(p) == shape })
-		nodes, err := c.nodesBut(ctx, same[0], views)
+		nodes, err := a.nodesBut(ctx, same[0], views)
 		if err != nil {
 			return nil, err
 		}
-		plan := c.spread(nodes, same[0], len(same))
+		plan := a.spread(nodes, same[0], len(same))
 		if plan == nil {
 			return nil, nil
 		}
@@ -47,8 +47,8 @@ func (c *Case) roomForGang(ctx context.Context, pods []*corev1.Pod) ([]*corev1.P
 }
 
 // nodesBut are the nodes from which nothing but what is used up keeps the pod, by name.
-func (c *Case) nodesBut(ctx context.Context, p *corev1.Pod, views map[string]*nodeView) ([]*nodeView, error) {
-	v, err := c.world.snap.Explain(ctx, p)
+func (a *Asker) nodesBut(ctx context.Context, p *corev1.Pod, views map[string]*nodeView) ([]*nodeView, error) {
+	v, err := a.world.snap.Explain(ctx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +74,7 @@ type room struct {
 
 // spread puts that many pods like one on the nodes at the least cost: the best for
 // 0, 1, 2, … of them over the nodes so far; nil when they do not fit.
-func (c *Case) spread(nodes []*nodeView, like *corev1.Pod, count int) []room {
+func (a *Asker) spread(nodes []*nodeView, like *corev1.Pod, count int) []room {
 	type best struct {
 		ok    bool
 		cost  victimCost
@@ -83,14 +83,14 @@ func (c *Case) spread(nodes []*nodeView, like *corev1.Pod, count int) []room {
 	table := make([]best, count+1)
 	table[0] = best{ok: true, cost: noVictims}
 	for _, n := range nodes {
-		rows := c.rows(n, podRequests(like), count)
+		rows := a.rows(n, podRequests(like), count)
 		next := slices.Clone(table)
 		for have, b := range table {
 			for i, row := range rows {
 				if !b.ok || have+i+1 > count {
 					break
 				}
-				cost := b.cost.plus(c.costOf(row))
+				cost := b.cost.plus(a.costOf(row))
 				if at := &next[have+i+1]; !at.ok || cost.compare(at.cost) < 0 {
 					*at = best{true, cost, append(slices.Clone(b.rooms), room{n, i + 1, row})}
 				}
@@ -102,17 +102,17 @@ func (c *Case) spread(nodes []*nodeView, like *corev1.Pod, count int) []room {
 }
 
 // rows are the cheapest victims so that 1, 2, … pods fit on a node.
-func (c *Case) rows(n *nodeView, wants corev1.ResourceList, count int) [][]*corev1.Pod {
+func (a *Asker) rows(n *nodeView, wants corev1.ResourceList, count int) [][]*corev1.Pod {
 	var rows [][]*corev1.Pod
 	asked := corev1.ResourceList{corev1.ResourcePods: *resource.NewQuantity(0, resource.DecimalSI)}
 	for range count {
 		add(asked, wants)
 		add(asked, corev1.ResourceList{corev1.ResourcePods: *resource.NewQuantity(1, resource.DecimalSI)})
-		lack, ok := c.deficitsOf(n, asked)
+		lack, ok := n.deficitsOf(asked)
 		if !ok {
 			break
 		}
-		victims, ok := c.cheapest(n, lack)
+		victims, ok := a.cheapest(n, lack)
 		if !ok {
 			break
 		}
@@ -129,29 +129,18 @@ func (a victimCost) plus(b victimCost) victimCost {
 // settle makes, in copies of the views, the victims leave and the pods come.
 func settle(views map[string]*nodeView, plan []room, pods []*corev1.Pod) {
 	edit := func(name string) *nodeView {
-		n := *views[name]
-		n.room, n.leaving = nil, nil
-		n.pods, n.requests, n.requested = slices.Clone(n.pods), maps.Clone(n.requests), corev1.ResourceList{}
-		views[name] = &n
-		return &n
-	}
-	recount := func(n *nodeView) {
-		n.requested = corev1.ResourceList{}
-		for _, p := range n.pods {
-			add(n.requested, n.requests[p])
-		}
+		views[name] = views[name].editable()
+		return views[name]
 	}
 	for _, r := range plan {
 		for _, v := range r.victims {
 			n := edit(v.Spec.NodeName)
-			n.pods = slices.DeleteFunc(n.pods, func(p *corev1.Pod) bool { return p == v })
-			recount(n)
+			n.leaves(v)
 		}
 		n := edit(r.node.Name)
 		for _, p := range pods[:r.pods] {
-			n.pods, n.requests[p] = append(n.pods, p), podRequests(p)
+			n.comes(p)
 		}
 		pods = pods[r.pods:]
-		recount(n)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/unpend/unpend/rca/rcatest"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -36,8 +38,8 @@ func TestReportsThatCannotBe(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			geo := &nodeprobe.NodeGeometry{ObjectMeta: metav1.ObjectMeta{Name: "n"}, Report: nodeprobe.Report{Source: nodeprobe.SourceNVML, ObservedAt: metav1.NewTime(noon.Add(c.at)), GPUs: c.gpus}}
-			st := &cluster.State{Now: noon, Geometries: map[string]*nodeprobe.NodeGeometry{"n": geo}, Nodes: []*corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "n"}}}, Unread: map[string]string{}}
+			geo := &nodeprobe.NodeGeometry{ObjectMeta: metav1.ObjectMeta{Name: "n"}, Report: nodeprobe.Report{Source: nodeprobe.SourceNVML, ObservedAt: metav1.NewTime(rcatest.Noon.Add(c.at)), GPUs: c.gpus}}
+			st := &cluster.State{Now: rcatest.Noon, Geometries: map[string]*nodeprobe.NodeGeometry{"n": geo}, Nodes: []*corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "n"}}}, Unread: map[string]string{}}
 			w := view(st)
 			n := w.nodes["n"]
 			if !strings.Contains(n.doubt, c.doubt) || n.certainty() != Possible {
@@ -50,7 +52,7 @@ func TestReportsThatCannotBe(t *testing.T) {
 					}
 				}
 			}
-			k := &Case{world: w, Pod: &corev1.Pod{}}
+			k := NewBench(&Case{Asker: newLedger(w).forNextPod(), Pod: &corev1.Pod{}}, nil)
 			if r := k.relayouts(n, ask{resource: "nvidia.com/mig-2g.10gb", profile: "2g.10gb", count: 1}); len(r) > 0 {
 				t.Errorf("%d layouts are offered", len(r))
 			}

@@ -16,18 +16,18 @@ import (
 const maxHeadline = 80
 
 // headline says who waits, how long, for what, and why.
-func (c *Case) headline(causes []Cause) string {
+func headline(c *Case, causes []Cause) string {
 	w := c.Incident.Workload
 	name := visible(w.Namespace + "/" + w.Name)
 	why := ""
 	if len(causes) > 0 {
-		why = ", " + shortWhy(causes[0].ID)
+		why = ", " + causes[0].ID.Words()
 	}
 	since := ""
 	if !c.Incident.Since.IsZero() { // a dump may not tell
 		since = " " + age(c.world.state.Now.Sub(c.Incident.Since))
 	}
-	rest := visible(fmt.Sprintf(" waits%s: needs %s%s", since, c.needs(), why))
+	rest := visible(fmt.Sprintf(" waits%s: needs %s%s", since, needs(c), why))
 	if room := maxHeadline - utf8.RuneCountInString(rest); room < utf8.RuneCountInString(name) {
 		name = cut(name, max(room, 12))
 	}
@@ -69,7 +69,7 @@ func age(d time.Duration) string {
 }
 
 // needs is what the pod asks for, GPUs first.
-func (c *Case) needs() string {
+func needs(c *Case) string {
 	var parts []string
 	for _, a := range c.asks {
 		parts = append(parts, fmt.Sprintf("%d×%s", a.count, a.short()))
@@ -87,32 +87,6 @@ func (c *Case) needs() string {
 	return strings.Join(parts, "+")
 }
 
-func shortWhy(id CauseID) string {
-	texts := map[CauseID]string{
-		MIGProfileUnsupported: "no GPU has that profile", MIGLayoutMismatch: "no GPU is laid out so",
-		MIGFragmented: "free slices in pieces", MIGFull: "GPUs are full", MIGInstancesInUse: "all are held",
-		MIGStrategyMismatch: "wrong name for the strategy", MIGConfigFailed: "MIG manager failed",
-		MIGConfigInProgress: "layout being changed", MIGConfigUnknown: "unknown mig.config", MIGLayoutDrift: "GPUs and node disagree",
-		GPUNotMIGCapable: "GPUs without MIG", GPUsInUse: "all GPUs held",
-		GPUsFragmentedAcrossNodes: "free GPUs on different nodes", UntoleratedTaint: "taint not tolerated",
-		NodeSelectorMismatch: "selector matches no node", NodeCordoned: "node cordoned",
-		NodeNotReady: "node not ready", HostResourcesShort: "CPU or memory short", Unknown: "cause not settled",
-		MIGConfigStuck: "MIG manager is stuck", MIGConfigInvalidForGPU: "layout impossible here", MIGModePending: "MIG mode waits for a reset",
-		GPURequestTooLarge: "no node has as many GPUs", DevicePluginDown: "device plugin down", GPUUnhealthy: "GPUs unhealthy", IdleGPUHolders: "held by idle pods",
-		SharedResourceRenamed: "resource renamed by sharing", SharedRequestTooLarge: "more than one share asked",
-		PodAffinityConflict: "pod affinity rules", TopologySpreadConflict: "topology spread", VolumeConflict: "its volume is elsewhere",
-		TopologyAlignmentRefused: "NUMA alignment refused", KubeletAdmissionRefused: "kubelet refused it",
-		SchedulingGated: "held by gates", QueueNotAdmitted: "not admitted by its queue", SchedulerMissing: "no scheduler answers",
-		DRAClaimMissing: "its ResourceClaim is missing", DRAClassMissing: "no such DeviceClass", DRADriverMissing: "no driver offers devices",
-		DRANoDeviceMatches: "no device matches", DRASelectorError: "its selector fails", DRADevicesInUse: "all devices held",
-		DRAPrepareFailed:  "its devices are not prepared",
-		PreemptionBlocked: "preemption is blocked", GangIncomplete: "its gang is not complete",
-		QuotaExceeded: "its quota is used up", LimitRangeViolated: "a LimitRange refuses it", InvalidGPURequest: "its GPU request is invalid",
-		ScalingUp: "a node is coming", AutoscalerCannotHelp: "autoscaler cannot help", NoNodes: "the cluster has no node",
-	}
-	return texts[id]
-}
-
 // searchWords are the words of a diagnosis that past incidents would share.
 func searchWords(d Diagnosis) []string {
 	var words []string
@@ -128,31 +102,22 @@ func searchWords(d Diagnosis) []string {
 
 // drawing shows the GPU that the best fix re-makes, else the first GPU of the
 // root cause's first node.
-func (c *Case) drawing(causes []Cause, fixes []*candidate) *Drawing {
-	for _, f := range fixes {
-		for _, ch := range f.changes {
-			if ch.relayout == nil || f.fix.Proof.GPU == nil {
-				continue
-			}
-			for _, g := range f.node.gpus {
-				if g.Index == *f.fix.Proof.GPU {
-					return c.draw(f.node, g, ch.relayout.layouts()[g.Index])
-				}
-			}
-		}
+func drawing(c *Case, causes []Cause, fixes Found) *Drawing {
+	if n, g, layout, ok := fixes.Redrawn(); ok {
+		return draw(c, n, g, layout)
 	}
 	if len(causes) == 0 || !slices.ContainsFunc(c.asks, func(a ask) bool { return a.profile != "" }) {
 		return nil
 	}
 	for _, name := range causes[0].Nodes {
 		if n := c.node(name); n != nil && len(n.gpus) > 0 {
-			return c.draw(n, n.gpus[0], nil)
+			return draw(c, n, n.gpus[0], nil)
 		}
 	}
 	return nil
 }
 
-func (c *Case) draw(n *nodeView, g placement.GPU, after placement.Layout) *Drawing {
+func draw(c *Case, n *nodeView, g placement.GPU, after placement.Layout) *Drawing {
 	d := &Drawing{Node: n.Name, GPU: g.Index, Product: g.Product, Slices: g.Grid.Slices(), Before: []DrawnSlot{}}
 	for _, s := range g.Slots {
 		d.Before = append(d.Before, drawnSlot(s))

@@ -12,7 +12,7 @@ import (
 func (c *Case) judge() ([]NodeBlockers, []Cause) {
 	rules := Rules()
 	nodes, all := c.room()
-	byID := map[CauseID]*Cause{}
+	byID := tellings{}
 	for _, r := range PodRules() {
 		if (c.unborn || c.bound) && r.ID == SchedulerMissing {
 			continue // no scheduler can have spoken of a pod that does not exist, and one has bound what has a node
@@ -20,8 +20,10 @@ func (c *Case) judge() ([]NodeBlockers, []Cause) {
 		if f := r.Tell(c); f != nil {
 			r.Aside = r.Aside || r.refusal && !c.unborn || r.bound && !c.bound
 			c.own = append(c.own, r)
-			note(byID, r.ID, "", f)
-			byID[r.ID].whole = byID[r.ID].whole || !r.Aside
+			byID.note(r.ID, "", f)
+			if !r.Aside {
+				c.everywhere[r.ID] = true
+			}
 		}
 	}
 	for i, v := range c.verdict.Nodes {
@@ -32,13 +34,13 @@ func (c *Case) judge() ([]NodeBlockers, []Cause) {
 			b := c.read(n, reason)
 			id, f := tell(rules, c, n, &b)
 			nb.Blockers = append(nb.Blockers, Blocker{b.Plugin, b.Reason, id})
-			note(byID, id, v.Node, f)
+			byID.note(id, v.Node, f)
 			if id != UntoleratedTaint { // the plugin names one taint of a node, whoever set it
 				continue
 			}
 			if f := c.notReady(n); f != nil {
 				nb.Blockers = append(nb.Blockers, Blocker{b.Plugin, b.Reason, NodeNotReady})
-				note(byID, NodeNotReady, v.Node, f)
+				byID.note(NodeNotReady, v.Node, f)
 			}
 		}
 		nodes = append(nodes, nb)
@@ -46,12 +48,12 @@ func (c *Case) judge() ([]NodeBlockers, []Cause) {
 	c.judged = nodes
 	c.byMessage(byID)
 	if len(byID) == 0 {
-		note(byID, Unknown, "", c.nothingBlocks())
+		byID.note(Unknown, "", c.nothingBlocks())
 	}
 	causes := make([]Cause, 0, len(byID))
-	for _, id := range catalogueOrder {
+	for _, id := range Catalogue() {
 		if cause := byID[id]; cause != nil {
-			causes = append(causes, *cause)
+			causes = append(causes, cause.Cause)
 		}
 	}
 	c.decidedElsewhere(causes)
@@ -109,40 +111,7 @@ func (c *Case) schedulerFails() string {
 	return ""
 }
 
-// note adds a node's finding to its cause. A cause is only as certain as the
-// least certain node it is told of.
-func note(byID map[CauseID]*Cause, id CauseID, node string, f *finding) {
-	cause := byID[id]
-	if cause == nil {
-		cause = &Cause{ID: id, Certainty: f.certainty, Says: f.says, Nodes: []string{}, Evidence: []Evidence{}, stated: map[Evidence]bool{}}
-		byID[id] = cause
-	}
-	if strength(f.certainty) > strength(cause.Certainty) {
-		cause.Certainty = f.certainty
-	}
-	// Nodes are told of one after the other.
-	if node != "" && (len(cause.Nodes) == 0 || cause.Nodes[len(cause.Nodes)-1] != node) {
-		cause.Nodes = append(cause.Nodes, node)
-		cause.ofNode = len(cause.Evidence)
-	}
-	for _, e := range f.evidence {
-		if e.Fact != "" && !cause.states(e, node) {
-			cause.Evidence = append(cause.Evidence, e)
-		}
-	}
-}
-
-// states says whether the cause has that evidence already, and remembers it. What is read
-// from a node is told of that node alone, so it is looked for among the node's own.
-func (k *Cause) states(e Evidence, node string) bool {
-	if kind, name, _ := strings.Cut(e.Ref, "/"); node != "" && name == node && (kind == "Node" || kind == "NodeGeometry") {
-		return slices.Contains(k.Evidence[k.ofNode:], e)
-	}
-	known := len(k.stated)
-	k.stated[e] = true
-	return len(k.stated) == known
-}
-
-func strength(c Certainty) int {
-	return slices.Index([]Certainty{Proven, Likely, Possible}, c)
+// isOwn says whether a cause that a node is told is the pod's own.
+func (c *Case) isOwn(id CauseID) bool {
+	return slices.ContainsFunc(c.own, func(r PodRule) bool { return r.ID == id })
 }

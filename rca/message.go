@@ -163,7 +163,7 @@ func (m message) shortage(name string) CauseID {
 
 // byMessage is what can be told without nodes: the scheduler's own words, which
 // name the first reason of each node only.
-func (c *Case) byMessage(byID map[CauseID]*Cause) {
+func (c *Case) byMessage(byID tellings) {
 	if c.world.state.Unread["Node"] == "" {
 		return
 	}
@@ -179,7 +179,7 @@ func (c *Case) byMessage(byID map[CauseID]*Cause) {
 	}
 	said := []Evidence{{c.ref(), "PodScheduled: " + c.refusal.Conditions[i].Message}}
 	if m.Nodes == 0 && m.Whole == "" && len(m.Reasons) == 0 {
-		note(byID, NoNodes, "", &finding{Possible, "by the scheduler's words: " + noNodesSentence, said})
+		byID.note(NoNodes, "", &finding{Possible, "by the scheduler's words: " + noNodesSentence, said})
 		return
 	}
 	slices.SortStableFunc(m.Reasons, func(a, b nodeReason) int { return cmp.Compare(b.Count, a.Count) })
@@ -187,6 +187,6 @@ func (c *Case) byMessage(byID map[CauseID]*Cause) {
 		m.Reasons = []nodeReason{{m.Nodes, m.Whole}}
 	}
 	for _, r := range m.Reasons {
-		note(byID, m.causeOf(r.Text), "", &finding{Possible, fmt.Sprintf("%d of %d nodes, by the scheduler's words: %s", r.Count, m.Nodes, r.Text), said})
+		byID.note(m.causeOf(r.Text), "", &finding{Possible, fmt.Sprintf("%d of %d nodes, by the scheduler's words: %s", r.Count, m.Nodes, r.Text), said})
 	}
 }

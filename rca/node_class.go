@@ -185,3 +185,10 @@ func (w *world) modesOf(n *nodeView) []namedMode {
 	}
 	return l.modes
 }
+
+// unshared has every node judged by itself from here on. That must make no difference, and
+// a test holds it.
+func (w *world) unshared() { w.classes, w.named, w.generated = nil, nil, nil }
+
+// classCount is how many classes the nodes that were looked at are of.
+func (w *world) classCount() int { return len(w.classes) }

@@ -21,13 +21,22 @@ import (
 // server that stored the actions gives them back so.
 func PlanHash(actions []Action) string {
 	var plain any
-	numbers := json.NewDecoder(bytes.NewReader(mustJSON(actions)))
+	numbers := json.NewDecoder(bytes.NewReader(canonical(actions)))
 	numbers.UseNumber()
 	if err := numbers.Decode(&plain); err != nil {
 		panic(err) // it was encoded a line ago
 	}
-	sum := sha256.Sum256(mustJSON(plain)) // encoding/json sorts map keys
+	sum := sha256.Sum256(canonical(plain)) // encoding/json sorts map keys
 	return hex.EncodeToString(sum[:])
+}
+
+// canonical writes values built from strings, numbers and API types, which always marshal.
+func canonical(v any) []byte {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return b
 }
 
 // NodeFacts are the facts about a node that a plan for it rests on, in the words

@@ -3,6 +3,7 @@ package rca
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -13,7 +14,7 @@ import (
 
 // prove makes the fix on a fork of the cluster and asks the scheduler's code
 // whether the pod now has a node, and then where its victims go.
-func (c *Case) prove(ctx context.Context, f *candidate) error {
+func (c *finder) prove(ctx context.Context, f *candidate) error {
 	for _, ch := range f.changes {
 		if ch.untestable != "" {
 			f.fix.Proof = Proof{Verdict: Unproven, Why: ch.untestable}
@@ -74,7 +75,7 @@ func (c *Case) prove(ctx context.Context, f *candidate) error {
 
 // waits turns the verdict of a fix that needs events first, and names all of them. A
 // budget that does not allow its evictions is one: the API server would refuse them.
-func (c *Case) waits(f *candidate) {
+func (c *finder) waits(f *candidate) {
 	var events []string
 	for _, ch := range f.changes {
 		if ch.until != "" {
@@ -92,7 +93,7 @@ func (c *Case) waits(f *candidate) {
 
 // position names the GPU that is re-made. MIG manager chooses the start itself,
 // so none is promised.
-func (c *Case) position(f *candidate, placed string) {
+func (c *finder) position(f *candidate, placed string) {
 	for _, ch := range f.changes {
 		if ch.relayout != nil && placed == f.node.Name && len(ch.relayout.remade) > 0 {
 			gpu := ch.relayout.roomiest(c.asks)
@@ -102,7 +103,7 @@ func (c *Case) position(f *candidate, placed string) {
 }
 
 // proveVictims places each victim again, as its controller would.
-func (c *Case) proveVictims(ctx context.Context, s *whatif.Snapshot, f *candidate) error {
+func (c *finder) proveVictims(ctx context.Context, s *whatif.Snapshot, f *candidate) error {
 	if len(f.victims) == 0 {
 		return nil
 	}
@@ -130,19 +131,19 @@ func (c *Case) proveVictims(ctx context.Context, s *whatif.Snapshot, f *candidat
 	}
 	switch {
 	case gone > 0:
-		p.Victims, f.fix.Risk = "gone", "high"
+		p.Victims, f.fix.Risk = VictimsGone, HighRisk
 		p.Why += fmt.Sprintf("; victims that do not come back, having no controller: %d of %d", gone, len(f.victims))
 	case landed < len(f.victims):
-		p.Victims, f.fix.Risk = "wait", riskier(f.fix.Risk, "medium")
+		p.Victims, f.fix.Risk = VictimsWait, f.fix.Risk.With(MediumRisk)
 		p.Why += fmt.Sprintf("; victims will wait: %d of %d", len(f.victims)-landed, len(f.victims))
 	default:
-		p.Victims = "land"
+		p.Victims = VictimsLand
 		p.Why += "; each evicted pod was placed again"
 		f.move()
 	}
 	if gone < len(f.victims) && slices.ContainsFunc(f.changes, func(ch change) bool { return ch.cause == DRADevicesInUse && len(ch.victims) > 0 }) {
 		// A nomination keeps CPU and memory, not devices (dynamicresources.go has no AddPod).
-		f.fix.Risk = riskier(f.fix.Risk, "medium")
+		f.fix.Risk = f.fix.Risk.With(MediumRisk)
 		p.Why += "; the scheduler keeps no devices for a pod that waits, so a successor of an evicted one may take them back first"
 	}
 	return nil
@@ -158,4 +159,36 @@ func (f *candidate) move() {
 	if f.fix.Kind == EvictPods {
 		f.fix.Kind = MovePods
 	}
+}
+
+// refusedStill says why the API server would refuse the pod after a fix as well;
+// empty when it would take it, or when the pod exists. What a person is asked to do
+// is taken as done.
+func (c *finder) refusedStill(f *candidate, pod *corev1.Pod) string {
+	if !c.unborn || slices.ContainsFunc(f.changes, func(ch change) bool { return ch.kind == Manual }) {
+		return ""
+	}
+	if bad := invalidRequests(pod); len(bad) > 0 {
+		return bad[0].says()
+	}
+	if over := c.violations(pod); len(over) > 0 {
+		return over[0].says()
+	}
+	hard := map[string]corev1.ResourceList{}
+	var leave []*corev1.Pod
+	for _, ch := range f.changes {
+		maps.Copy(hard, ch.hard)
+		if ch.kind == Wait {
+			leave = append(leave, ch.victims...)
+		}
+	}
+	for _, q := range c.quotas(pod, hard, leave) {
+		if q.demand != "" {
+			return q.demandSays()
+		}
+		if len(q.short()) > 0 {
+			return q.says()
+		}
+	}
+	return ""
 }

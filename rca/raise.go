@@ -24,39 +24,9 @@ const (
 	maxClasses = 2
 )
 
-// raises are the fix that the scheduler preempts for the pod: by itself, or once the
-// workload has the least PriorityClass under which it makes room for all of it that
-// waits. Nobody is taken by another class whose priority is above what the pod has
-// now, or whom a budget keeps.
-func (c *Case) raises(ctx context.Context) ([]*candidate, error) {
-	if !c.raisable() {
-		return nil, nil
-	}
-	own, err := c.world.snap.Preempt(ctx, c.Pod, c.world.state.PDBs)
-	if err != nil {
-		return nil, err
-	}
-	if own.Node != "" {
-		return []*candidate{c.candidate(c.node(own.Node), []change{c.byItself(own)})}, nil
-	}
-	classes := c.classes()
-	for _, class := range classes[:min(len(classes), maxClasses)] {
-		node, victims, err := c.preempts(ctx, class)
-		if err != nil {
-			return nil, err
-		}
-		if len(victims) == 0 {
-			continue
-		}
-		n := c.node(node)
-		return []*candidate{c.candidate(n, []change{c.raise(c.shortOn(n), class, victims)})}, nil
-	}
-	return nil, nil
-}
-
 // raisable says whether another priority could be what the pod lacks: what it asks is
 // held on some node, and nothing of its own keeps it from all.
-func (c *Case) raisable() bool {
+func (c *Bench) raisable() bool {
 	if c.unborn || c.gang != nil || c.elsewhere(c.Pod) != "" || slices.ContainsFunc(c.own, func(r PodRule) bool { return !r.Aside }) {
 		return false
 	}
@@ -72,7 +42,7 @@ func (c *Case) raisable() bool {
 }
 
 // shortOn is the cause of what a node lacks; empty when it lacks nothing.
-func (c *Case) shortOn(n *nodeView) CauseID {
+func (c *Bench) shortOn(n *nodeView) CauseID {
 	for _, v := range c.judged {
 		if v.Name == n.Name {
 			return v.short()
@@ -92,7 +62,7 @@ func (v NodeBlockers) short() CauseID {
 
 // classes are the PriorityClasses above the pod's priority that a workload may be
 // given, lowest first: those that preempt, and not the system's own.
-func (c *Case) classes() []*schedulingv1.PriorityClass {
+func (c *Bench) classes() []*schedulingv1.PriorityClass {
 	own := corev1helpers.PodPriority(c.Pod)
 	var out []*schedulingv1.PriorityClass
 	for _, k := range c.world.state.PriorityClasses {
@@ -120,7 +90,7 @@ func inClass(p *corev1.Pod, class *schedulingv1.PriorityClass) {
 
 // quotaAllows says whether no quota that counts pods of the class, and did not count
 // this one so far, would refuse it.
-func (c *Case) quotaAllows(class *schedulingv1.PriorityClass) bool {
+func (c *Bench) quotaAllows(class *schedulingv1.PriorityClass) bool {
 	raised := c.Pod.DeepCopy()
 	inClass(raised, class)
 	for _, q := range c.world.state.Quotas {
@@ -148,7 +118,7 @@ func (c *Case) quotaAllows(class *schedulingv1.PriorityClass) bool {
 
 // preempts asks the scheduler's own preemption, for each waiting pod of the workload
 // in turn, whom it would take; nobody when one of them would not be helped.
-func (c *Case) preempts(ctx context.Context, class *schedulingv1.PriorityClass) (node string, victims []*corev1.Pod, err error) {
+func (c *Bench) preempts(ctx context.Context, class *schedulingv1.PriorityClass) (node string, victims []*corev1.Pod, err error) {
 	wait := c.waitingPods()
 	if len(wait) != c.Incident.Waiting || len(wait) > maxRaised {
 		return "", nil, nil
@@ -192,9 +162,9 @@ func (c *Case) preempts(ctx context.Context, class *schedulingv1.PriorityClass) 
 
 // byItself is that the scheduler preempts without anybody's doing: it may break a
 // budget where nothing else helps, and nobody here does that for it.
-func (c *Case) byItself(p whatif.Preemption) change {
+func (c *Bench) byItself(p whatif.Preemption) change {
 	who := podList(p.Victims)
-	ch := change{kind: Wait, cause: c.shortOn(c.node(p.Node)), victims: p.Victims, manual: true, risk: "none", until: "the scheduler has preempted " + who,
+	ch := change{kind: Wait, cause: c.shortOn(c.node(p.Node)), victims: p.Victims, manual: true, risk: NoRisk, until: "the scheduler has preempted " + who,
 		title: fmt.Sprintf("the scheduler preempts %s on %s by itself", who, p.Node), commands: []string{fmt.Sprintf("kubectl -n %s get pod %s -w", c.Pod.Namespace, c.Pod.Name)}}
 	if p.Violations > 0 {
 		ch.title += ", which breaks a disruption budget"
@@ -204,8 +174,8 @@ func (c *Case) byItself(p whatif.Preemption) change {
 
 // raise sets the class in the workload's template. Nobody is evicted by it: the
 // scheduler takes the pods that are named as what it costs.
-func (c *Case) raise(cause CauseID, class *schedulingv1.PriorityClass, victims []*corev1.Pod) change {
-	ch := change{kind: RaisePriority, cause: cause, victims: victims, minutes: 1, risk: "medium",
+func (c *Bench) raise(cause CauseID, class *schedulingv1.PriorityClass, victims []*corev1.Pod) change {
+	ch := change{kind: RaisePriority, cause: cause, victims: victims, minutes: 1, risk: MediumRisk,
 		title: fmt.Sprintf("give %s priority %d by class %s: the scheduler preempts %s", c.workloadName(), class.Value, class.Name, podList(victims)),
 		pod:   func(p *corev1.Pod) { inClass(p, class) }}
 	c.editTemplate(&ch, map[string]any{"priorityClassName": class.Name, "priority": nil, "preemptionPolicy": nil}, false)
@@ -223,7 +193,7 @@ func (c *Case) raise(cause CauseID, class *schedulingv1.PriorityClass, victims [
 
 // runningBeside counts the workload's pods that have a node: a new template makes them
 // anew too.
-func (c *Case) runningBeside() int {
+func (c *Bench) runningBeside() int {
 	n := 0
 	for _, p := range c.world.state.Pods {
 		if p.Spec.NodeName != "" && !ended(p) && c.world.workloadOf(p) == c.Incident.Workload {

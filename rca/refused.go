@@ -2,8 +2,6 @@ package rca
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -104,36 +102,4 @@ func (c *Case) unreadSays(kind string, phrases ...string) *finding {
 		}
 	}
 	return nil
-}
-
-// refusedStill says why the API server would refuse the pod after a fix as well;
-// empty when it would take it, or when the pod exists. What a person is asked to do
-// is taken as done.
-func (c *Case) refusedStill(f *candidate, pod *corev1.Pod) string {
-	if !c.unborn || slices.ContainsFunc(f.changes, func(ch change) bool { return ch.kind == Manual }) {
-		return ""
-	}
-	if bad := invalidRequests(pod); len(bad) > 0 {
-		return bad[0].says()
-	}
-	if over := c.violations(pod); len(over) > 0 {
-		return over[0].says()
-	}
-	hard := map[string]corev1.ResourceList{}
-	var leave []*corev1.Pod
-	for _, ch := range f.changes {
-		maps.Copy(hard, ch.hard)
-		if ch.kind == Wait {
-			leave = append(leave, ch.victims...)
-		}
-	}
-	for _, q := range c.quotas(pod, hard, leave) {
-		if q.demand != "" {
-			return q.demandSays()
-		}
-		if len(q.short()) > 0 {
-			return q.says()
-		}
-	}
-	return ""
 }

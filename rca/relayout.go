@@ -31,7 +31,7 @@ type relayout struct {
 
 // relayouts lists what MIG manager could do on a node for the request. Only
 // plans whose victims are all known and may leave are listed.
-func (c *Case) relayouts(n *nodeView, a ask) []relayout {
+func (c *Bench) relayouts(n *nodeView, a ask) []relayout {
 	if n.geometry == nil || len(n.gpus) == 0 || n.unreadable || !n.holdersKnown || n.geometry.Report.Source != nodeprobe.SourceNVML {
 		return nil // where the DRA driver offers the devices, instances are its own to make
 	}
@@ -74,7 +74,7 @@ func (r relayout) roomiest(asks []ask) int {
 
 // leastCostly keeps the relayouts that cost least: whatever else keeps the pod
 // from the node is the same for all of them.
-func (c *Case) leastCostly(all []relayout) []relayout {
+func (c *Bench) leastCostly(all []relayout) []relayout {
 	best := 0
 	costs := make([]victimCost, len(all))
 	for i := range all {
@@ -97,7 +97,7 @@ func (c *Case) leastCostly(all []relayout) []relayout {
 }
 
 // customRelayouts re-makes one GPU and repeats the counts of the others.
-func (c *Case) customRelayouts(n *nodeView, a ask, into *corev1.ConfigMap) []relayout {
+func (c *Bench) customRelayouts(n *nodeView, a ask, into *corev1.ConfigMap) []relayout {
 	free := n.free(a.resource)
 	var out []relayout
 	for _, g := range n.gpus {
@@ -119,7 +119,7 @@ func (c *Case) customRelayouts(n *nodeView, a ask, into *corev1.ConfigMap) []rel
 }
 
 // customRelayout is the layouts as an entry of their own, named by its content.
-func (c *Case) customRelayout(n *nodeView, a ask, layouts map[int]placement.Layout, into *corev1.ConfigMap) (relayout, bool) {
+func (c *Bench) customRelayout(n *nodeView, a ask, layouts map[int]placement.Layout, into *corev1.ConfigMap) (relayout, bool) {
 	r, ok := c.relayout(n, a, n.heldOf(a.resource), c.world.classOf(n).remakeBy(n, layouts))
 	if !ok {
 		return r, false
@@ -135,10 +135,9 @@ func (c *Case) customRelayout(n *nodeView, a ask, layouts map[int]placement.Layo
 
 // jointRelayout re-makes as many GPUs of the node as the request needs, those
 // whose holders cost least together.
-func (c *Case) jointRelayout(n *nodeView, a ask, into *corev1.ConfigMap) (relayout, bool) {
+func (c *Bench) jointRelayout(n *nodeView, a ask, into *corev1.ConfigMap) (relayout, bool) {
 	if c.tenants == nil {
-		c.tenants = newTenants(c.world)
-		c.tenants.asker = c
+		c.tenants = newTenants(c.Asker)
 	}
 	holders := c.tenants.anew()
 	places := make([][]placement.Option, len(n.gpus))
@@ -177,7 +176,7 @@ func (c *Case) jointRelayout(n *nodeView, a ask, into *corev1.ConfigMap) (relayo
 
 // relayout works out who must leave for what is re-made, which has legal positions, and
 // whether the request fits afterwards; held is how many of what is asked pods hold now.
-func (c *Case) relayout(n *nodeView, a ask, held int64, how remake) (relayout, bool) {
+func (c *Bench) relayout(n *nodeView, a ask, held int64, how remake) (relayout, bool) {
 	left := how.made[a.profile]
 	if left < a.count || len(c.asks) > 1 && !how.makesAll(c.asks) {
 		return relayout{}, false // whoever leaves
@@ -200,7 +199,7 @@ func (r remake) makesAll(asks []ask) bool {
 
 // remakes works out who must leave for what is re-made; false when nothing is, when
 // somebody may not leave, or when nobody can tell who is there.
-func (c *Case) remakes(n *nodeView, how remake) (relayout, bool) {
+func (c *Bench) remakes(n *nodeView, how remake) (relayout, bool) {
 	r := relayout{node: n, wanted: how.layouts, now: c.world.classOf(n).layouts, remade: how.indices}
 	if len(how.gpus) == 0 {
 		return r, false
@@ -234,47 +233,6 @@ type tenancy struct {
 	pods    []*corev1.Pod
 	traits  []traits // of each of them
 	unknown bool
-}
-
-// leaving is who has to leave several GPUs of a node, and what that costs, whoever asks.
-type leaving struct {
-	gpus []int // of nodeView.gpus
-	tenancy
-	cost victimCost
-}
-
-// leaving is worked out once for the node; it is read only.
-func (c *Case) leaving(n *nodeView, gpus []int) *leaving {
-	for _, l := range n.leaving {
-		if slices.Equal(l.gpus, gpus) {
-			return l
-		}
-	}
-	l := &leaving{gpus: gpus}
-	for _, i := range gpus {
-		t := &c.world.tenancies(n)[i]
-		l.unknown = l.unknown || t.unknown
-		l.traits = append(l.traits, t.traits...)
-		for _, p := range t.pods {
-			if !slices.Contains(l.pods, p) {
-				l.pods = append(l.pods, p)
-			}
-		}
-	}
-	if l.pods = slices.Clip(l.pods); !l.unknown {
-		l.cost = c.costOf(l.pods)
-	}
-	n.leaving = append(n.leaving, l)
-	return l
-}
-
-func (c *Case) letsAll(all []traits) bool {
-	for i := range all {
-		if !c.lets(all[i]) {
-			return false
-		}
-	}
-	return true
 }
 
 // heldOf is how many of a resource the node's pods hold.
@@ -343,7 +301,7 @@ func (r relayout) after(n *nodeView) corev1.ResourceList {
 
 // hardwareEvictions is the least number of pods that would have to leave the
 // node if single instances could be re-made.
-func (c *Case) hardwareEvictions(n *nodeView, a ask) *int {
+func (c *Bench) hardwareEvictions(n *nodeView, a ask) *int {
 	var best *int
 	for _, g := range n.gpus {
 		e, ok := g.Cheapest(a.profile, int(a.count), func(s placement.Slot) (int64, bool) {

@@ -14,7 +14,7 @@ import (
 // modeChanges lists what MIG manager could do for the request by switching MIG on. The
 // GPUs are reset for it, or the node is rebooted, so all of the node's pods leave but
 // those that belong to it.
-func (c *Case) modeChanges(n *nodeView, a ask) []relayout {
+func (c *Bench) modeChanges(n *nodeView, a ask) []relayout {
 	if n.geometry == nil || n.unreadable || !n.holdersKnown || n.geometry.Report.Source != nodeprobe.SourceNVML || n.manager().strategy != "mixed" {
 		return nil
 	}
@@ -39,7 +39,7 @@ func (c *Case) modeChanges(n *nodeView, a ask) []relayout {
 }
 
 // emptied are the pods that leave when all of a node's do; false when one may not.
-func (c *Case) emptied(n *nodeView) ([]*corev1.Pod, bool) {
+func (c *Bench) emptied(n *nodeView) ([]*corev1.Pod, bool) {
 	var leave []*corev1.Pod
 	for _, p := range n.pods {
 		if owner := metav1.GetControllerOfNoCopy(p); owner != nil && (owner.Kind == "DaemonSet" || owner.Kind == "Node") {

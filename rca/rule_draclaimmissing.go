@@ -27,16 +27,11 @@ var draClaimMissing = PodRule{
 		}
 		return f
 	},
-	changes: func(c *Case) []change {
-		return []change{c.lookAt(DRAClaimMissing, "make what the pod refers to: "+c.claims.missing[0].says, "which devices a claim that does not exist would ask for is not known",
-			"kubectl -n "+c.Pod.Namespace+" get pod "+c.Pod.Name+" -o jsonpath='{.spec.resourceClaims}'",
-			"kubectl -n "+c.Pod.Namespace+" get resourceclaims,resourceclaimtemplates")}
-	},
 }
 
 // draClaimMissingHere gives the cause to the scheduler's refusal on every node.
 var draClaimMissingHere = Rule{ID: DRAClaimMissing, Tell: func(c *Case, n *nodeView, b *blocker) *finding {
-	if c.deviceCause(n, b.Blocker) != DRAClaimMissing {
+	if c.claims.causeOn(n, b.Blocker) != DRAClaimMissing {
 		return nil
 	}
 	return draClaimMissing.Tell(c)

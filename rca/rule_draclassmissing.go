@@ -2,7 +2,7 @@ package rca
 
 // draClassMissing: a request names a DeviceClass that nobody made.
 var draClassMissing = Rule{ID: DRAClassMissing, Tell: func(c *Case, n *nodeView, b *blocker) *finding {
-	if c.deviceCause(n, b.Blocker) != DRAClassMissing {
+	if c.claims.causeOn(n, b.Blocker) != DRAClassMissing {
 		return nil
 	}
 	gone := c.claims.classless()

@@ -7,7 +7,7 @@ import (
 // draDevicesInUse: the scheduler's own code would serve the claims if nobody held a
 // device. Counters that partitions of one device share are counted by it.
 var draDevicesInUse = Rule{ID: DRADevicesInUse, Tell: func(c *Case, n *nodeView, b *blocker) *finding {
-	if c.deviceCause(n, b.Blocker) != DRADevicesInUse {
+	if c.claims.causeOn(n, b.Blocker) != DRADevicesInUse {
 		return nil
 	}
 	v := c.claims

@@ -7,7 +7,7 @@ import (
 // draDriverMissing: nobody publishes devices of the driver that is asked for, on
 // any node.
 var draDriverMissing = Rule{ID: DRADriverMissing, Tell: func(c *Case, n *nodeView, b *blocker) *finding {
-	if c.deviceCause(n, b.Blocker) != DRADriverMissing {
+	if c.claims.causeOn(n, b.Blocker) != DRADriverMissing {
 		return nil
 	}
 	f := &finding{certainty: Proven}

@@ -9,7 +9,7 @@ import (
 // Which clause of which selector fails is asked of the scheduler's own CEL
 // environment, device by device.
 var draNoDeviceMatches = Rule{ID: DRANoDeviceMatches, Tell: func(c *Case, n *nodeView, b *blocker) *finding {
-	if c.deviceCause(n, b.Blocker) != DRANoDeviceMatches {
+	if c.claims.causeOn(n, b.Blocker) != DRANoDeviceMatches {
 		return nil
 	}
 	f := &finding{certainty: Proven}

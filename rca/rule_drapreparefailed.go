@@ -33,18 +33,6 @@ var draPrepareFailed = PodRule{
 		}
 		return f
 	},
-	changes: func(c *Case) []change {
-		p := c.unprepared[0]
-		commands := []string{
-			fmt.Sprintf("kubectl -n %s describe pod %s", p.Namespace, p.Name),
-			"kubectl get pods -A -o wide --field-selector spec.nodeName=" + p.Spec.NodeName + "  # the driver's plugin has to run here",
-		}
-		for _, claim := range c.claimsOf(p) {
-			namespace, name, _ := strings.Cut(claim, "/")
-			commands = append(commands, fmt.Sprintf("kubectl -n %s get resourceclaim %s -o yaml", namespace, name))
-		}
-		return []change{c.lookAt(DRAPrepareFailed, "see why the driver on "+p.Spec.NodeName+" cannot prepare the devices", "what the driver on the node would do next is not known", commands...)}
-	},
 }
 
 // unpreparedBy is what the driver or the kubelet says, without the kubelet's wrapping

@@ -4,7 +4,7 @@ package rca
 // scheduler then gives up the whole attempt, also for other nodes (allocator.go:
 // such an error is fatal).
 var draSelectorError = Rule{ID: DRASelectorError, Tell: func(c *Case, n *nodeView, b *blocker) *finding {
-	if c.deviceCause(n, b.Blocker) != DRASelectorError {
+	if c.claims.causeOn(n, b.Blocker) != DRASelectorError {
 		return nil
 	}
 	f := c.claims.faultOn(n.Name)

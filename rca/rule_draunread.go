@@ -6,7 +6,7 @@ var draUnread = Rule{ID: Unknown, Tell: func(c *Case, _ *nodeView, b *blocker) *
 	if b.Plugin != draPlugin || c.claims == nil {
 		return nil
 	}
-	kind, why := c.devicesUnreadable()
+	kind, why := c.claims.unreadable()
 	if kind == "" {
 		return nil
 	}

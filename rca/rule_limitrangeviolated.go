@@ -1,7 +1,6 @@
 package rca
 
 import (
-	"fmt"
 	"strings"
 )
 
@@ -24,13 +23,5 @@ var limitRangeViolated = PodRule{
 			return c.told(Proven, strings.Join(says, "; "), evidence)
 		}
 		return c.unreadSays("LimitRange", "usage per Container is ", "usage per Pod is ", "max limit to request ratio per ")
-	},
-	changes: func(c *Case) []change {
-		if ch, ok := c.keepWithinLimits(); ok {
-			return []change{ch}
-		}
-		ns := c.next().Namespace
-		return []change{{kind: Manual, manual: true, risk: "none", until: "its requests are within the LimitRanges of " + ns, title: "bring its requests within the LimitRanges of " + ns,
-			commands: []string{fmt.Sprintf("kubectl -n %s describe limitrange", ns)}}}
 	},
 }

@@ -84,12 +84,6 @@ var preemptionUnderway = PodRule{
 		}
 		return &finding{Proven, fmt.Sprintf("%s preempted for it on %s and not gone yet", countOf(len(leaving), "pod"), node), evidence}
 	},
-	changes: func(c *Case) []change {
-		leaving := c.preempted()
-		return []change{{kind: Wait, victims: leaving, manual: true, risk: "none", minutes: 1, until: podList(leaving) + " is gone",
-			title:    "wait until " + podList(leaving) + " is gone",
-			commands: []string{fmt.Sprintf("kubectl -n %s get pod %s -w", leaving[0].Namespace, leaving[0].Name)}}}
-	},
 }
 
 // preempted are the pods that leave the pod's nominated node for it.

@@ -37,7 +37,6 @@ var quotaExceeded = PodRule{
 		}
 		return c.unreadSays("ResourceQuota", "exceeded quota: ", "failed quota: ", "status unknown for quota: ")
 	},
-	changes: quotaChanges,
 }
 
 // refusing are the quotas that do not take the next pod.

@@ -16,7 +16,7 @@ func (c *Case) refusedBy() (reason string, evidence []Evidence, ok bool) {
 	return s.Reason, []Evidence{{c.ref(), s.Reason + ": " + s.Message}}, true
 }
 
-func (c *Case) ref() string { return "Pod/" + c.Pod.Namespace + "/" + c.Pod.Name }
+func (c *Case) ref() string { return podRef(c.Pod) }
 
 const (
 	unexpectedAdmission = "UnexpectedAdmissionError"

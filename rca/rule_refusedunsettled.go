@@ -1,9 +1,7 @@
 package rca
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 )
 
 // refusedUnsettled takes the refusals that no object read here explains: a webhook,
@@ -22,10 +20,5 @@ var refusedUnsettled = PodRule{
 			says += "; it said: " + cut(text, 160)
 		}
 		return c.told(Possible, says, nil)
-	},
-	changes: func(c *Case) []change {
-		o := c.refusals[0].Owner
-		return []change{{kind: Manual, manual: true, risk: "none", until: "the API server takes its pods", title: "look at why its pods are refused",
-			commands: []string{fmt.Sprintf("kubectl -n %s describe %s/%s", o.Namespace, strings.ToLower(o.Kind), o.Name)}}}
 	},
 }

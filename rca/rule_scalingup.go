@@ -1,7 +1,6 @@
 package rca
 
 import (
-	"fmt"
 	"strings"
 	"time"
 
@@ -24,9 +23,6 @@ var scalingUp = PodRule{ID: ScalingUp, Aside: true, Tell: func(c *Case) *finding
 		return nil
 	}
 	return &finding{Likely, "an autoscaler is bringing a node", []Evidence{{c.ref(), e.Reason + ": " + e.Message}}}
-}, besides: func(c *Case) change {
-	return change{kind: Wait, cause: ScalingUp, manual: true, risk: "none", minutes: 5, until: "the autoscaler's node is Ready", title: "wait for the node that the autoscaler brings",
-		commands: []string{fmt.Sprintf("kubectl -n %s get pod %s -w", c.Pod.Namespace, c.Pod.Name), "kubectl get nodes -w"}}
 }}
 
 // autoscalerCannotHelp: an autoscaler has looked, and its last word was no.
@@ -38,9 +34,6 @@ var autoscalerCannotHelp = PodRule{ID: AutoscalerCannotHelp, Aside: true, Tell: 
 		return nil
 	}
 	return &finding{Likely, "the cluster autoscaler looked and cannot help", []Evidence{{c.ref(), strings.TrimSpace(e.Reason + ": " + e.Message)}}}
-}, besides: func(*Case) change {
-	return change{kind: ScaleNodePool, cause: AutoscalerCannotHelp, manual: true, risk: "low", title: "let a node pool with such GPUs grow, or add one", untestable: "the node is not there yet",
-		commands: []string{"kubectl -n kube-system get configmap cluster-autoscaler-status -o yaml", "# then raise the maximum of a node pool with the cloud's own command"}}
 }}
 
 func from(e *corev1.Event, component string) bool {

@@ -35,16 +35,6 @@ var schedulerMissing = PodRule{
 			{c.ref(), fmt.Sprintf("schedulerName %q, no PodScheduled condition", name)},
 			{c.ref(), "no pod of that schedulerName was ever bound or judged, no event is from it"}}}
 	},
-	changes: func(c *Case) []change {
-		if c.schedulerName() == corev1.DefaultSchedulerName || !c.spoken(corev1.DefaultSchedulerName) {
-			return []change{{kind: Manual, manual: true, risk: "none", until: "its scheduler runs", title: fmt.Sprintf("start the scheduler %q", c.schedulerName()),
-				commands: []string{"kubectl get pods -A -o wide | grep -i scheduler"}}}
-		}
-		ch := change{kind: ChangeRequest, minutes: 1, risk: "medium", title: fmt.Sprintf("schedule %s by %s", c.workloadName(), corev1.DefaultSchedulerName),
-			pod: func(p *corev1.Pod) { p.Spec.SchedulerName = corev1.DefaultSchedulerName }}
-		c.editTemplate(&ch, map[string]any{"schedulerName": corev1.DefaultSchedulerName}, false)
-		return []change{ch}
-	},
 }
 
 func (c *Case) schedulerName() string {

@@ -18,11 +18,6 @@ var schedulingGated = PodRule{
 		}
 		return &finding{Proven, "held by scheduling gates: " + strings.Join(gates, ", "), []Evidence{{c.ref(), "spec.schedulingGates: " + strings.Join(gates, ", ")}}}
 	},
-	changes: func(c *Case) []change {
-		gates := strings.Join(c.gates(), ", ")
-		return []change{{kind: Manual, manual: true, risk: "none", until: "the gates " + gates + " are removed", title: "ask who owns the gates " + gates + " to remove them",
-			commands: []string{"kubectl -n " + c.Pod.Namespace + " get pod " + c.Pod.Name + " -o jsonpath='{.spec.schedulingGates}'"}}}
-	},
 }
 
 // gates are the pod's scheduling gates without those of queues, which have a rule

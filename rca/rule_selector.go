@@ -39,7 +39,6 @@ type missed struct {
 	labels []missedLabel
 	facts  []string // one for each
 	says   string   // with what comes nearest
-	fix    []change // nil until it is asked for
 }
 
 // missedOn is worked out once for nodes that have the same of the labels spoken of.

@@ -89,10 +89,6 @@ type PodRule struct {
 	// bound says that it is told of pods that have a node: it keeps those of the same
 	// workload that wait for one from none.
 	bound bool
-	// besides is offered beside what clears the nodes, for a cause that is Aside; nil: nothing.
-	besides func(c *Case) change
-	// changes are what could be done about it; nil: a person has to look.
-	changes func(c *Case) []change
 }
 
 // PodRules lists the rules about pods. Each is asked: a pod may be gated and

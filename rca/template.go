@@ -1,6 +1,7 @@
 package rca
 
 import (
+	"github.com/unpend/unpend/watcher"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -8,9 +9,8 @@ import (
 
 // template is the pod spec the workload makes its pods from; nil when the
 // workload could not be read or is a bare pod.
-func (c *Case) template() *corev1.PodSpec {
-	w := c.Incident.Workload
-	owner, ok := c.world.state.Owner(w.Kind, w.Namespace, w.Name)
+func (w *world) template(of watcher.Ref) *corev1.PodSpec {
+	owner, ok := w.state.Owner(of.Kind, of.Namespace, of.Name)
 	if !ok {
 		return nil
 	}

@@ -2,13 +2,10 @@ package rca
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-
-	"github.com/unpend/unpend/rca/whatif"
 )
 
 // Holder is a pod that holds GPUs, with what its GPU work is looked up by.
@@ -45,53 +42,24 @@ type Measure func(ctx context.Context, at time.Time, holders []Holder) (map[PodN
 // noMeasure is said where nobody could be asked.
 const noMeasure = "no Prometheus is configured"
 
-// measure looks up what the holders of GPUs do with them, once for all cases, if
-// this one waits for GPUs that are held.
-func (c *Case) measure(ctx context.Context, ask Measure) {
-	c.held = c.waitsForHeld()
-	if !c.held || c.world.measured {
-		return
+// measure looks up what the holders of GPUs do with them, once for all incidents; true
+// when something is known now that was not.
+func (w *world) measure(ctx context.Context, ask Measure) bool {
+	if w.measured {
+		return false
 	}
-	c.world.measured = true
+	w.measured = true
 	if ask == nil {
-		c.world.unmeasured = noMeasure
-		return
+		w.unmeasured = noMeasure
+		return false
 	}
-	uses, err := ask(ctx, c.world.state.Now, c.world.holders())
+	uses, err := ask(ctx, w.state.Now, w.holders())
 	if err != nil {
-		c.world.unmeasured = err.Error()
-		return
+		w.unmeasured = err.Error()
+		return false
 	}
-	c.world.uses = uses
-	for _, n := range c.world.nodes {
-		n.leaving = nil // what it costs that idle pods leave is another matter
-	}
-}
-
-// waitsForHeld says whether a node has enough of the GPUs that the pod asks for,
-// were it not for those who hold them.
-func (c *Case) waitsForHeld() bool {
-	for _, v := range c.verdict.Nodes {
-		n := c.node(v.Node)
-		for _, b := range v.Blockers {
-			if _, ok := c.heldShort(n, b); ok {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// heldShort is the GPU request that a blocker says is short on a node that has
-// enough of it, some of it held.
-func (c *Case) heldShort(n *nodeView, b whatif.Blocker) (ask, bool) {
-	r, ok := insufficient(b)
-	if !ok {
-		return ask{}, false
-	}
-	a, ok := c.askOf(r)
-	used := n.requested[a.resource]
-	return a, ok && n.allocatable(a.resource) >= a.count && used.Sign() > 0
+	w.uses = uses
+	return true
 }
 
 // holders lists the pods that hold GPUs, by node.
@@ -165,35 +133,4 @@ func (w *world) idle(p *corev1.Pod) bool {
 		}
 	}
 	return true
-}
-
-// unmeasured lists what is not known of the GPU work of those in the pod's way.
-func (c *Case) unmeasured() []string {
-	if !c.held {
-		return nil
-	}
-	const open = "idle holders are not told apart"
-	if c.world.unmeasured != "" {
-		return []string{fmt.Sprintf("GPU work: %s; %s", c.world.unmeasured, open)}
-	}
-	count, first := 0, ""
-	for _, v := range c.verdict.Nodes {
-		n := c.node(v.Node)
-		for _, p := range n.pods {
-			u := c.world.use(p)
-			if _, holds := n.holder(p); !holds || u.Idle || u.Unknown == "" {
-				continue
-			}
-			if count++; count == 1 {
-				first = p.Namespace + "/" + p.Name + ": " + u.Unknown
-			}
-		}
-	}
-	switch count {
-	case 0:
-		return nil
-	case 1:
-		return []string{"GPU work of " + first + "; not taken for idle"}
-	}
-	return []string{fmt.Sprintf("GPU work of %d pods (%s, …); not taken for idle", count, first)}
 }

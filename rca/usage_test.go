@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/unpend/unpend/rca/rcatest"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
@@ -25,10 +27,10 @@ func lent(t *testing.T, edit func(*cluster.State), holders ...*corev1.Pod) *clus
 	t.Helper()
 	gpus := *resource.NewQuantity(2, resource.DecimalSI)
 	have := corev1.ResourceList{wholeGPU: gpus, corev1.ResourceCPU: resource.MustParse("64"), corev1.ResourcePods: resource.MustParse("110")}
-	st := &cluster.State{Now: noon, Unread: map[string]string{}, Geometries: map[string]*nodeprobe.NodeGeometry{"gpu-1": {Report: nodeprobe.Report{ObservedAt: metav1.NewTime(noon), Source: nodeprobe.SourceNVML}}},
+	st := &cluster.State{Now: rcatest.Noon, Unread: map[string]string{}, Geometries: map[string]*nodeprobe.NodeGeometry{"gpu-1": {Report: nodeprobe.Report{ObservedAt: metav1.NewTime(rcatest.Noon), Source: nodeprobe.SourceNVML}}},
 		Nodes: []*corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "gpu-1", UID: "n"}, Status: corev1.NodeStatus{Allocatable: have, Capacity: have}}}}
 	for _, name := range []string{"waits-1", "waits-2"} {
-		p := victim(name, 100, 1, 0, name)
+		p := rcatest.Victim(name, 100, 1, 0, name)
 		p.Spec.NodeName = ""
 		p.Status = corev1.PodStatus{Phase: corev1.PodPending, Conditions: []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable}}}
 		st.Pods = append(st.Pods, p)
@@ -56,7 +58,7 @@ func says(uses map[string]Use) Measure {
 
 // idleSince is what was seen of an idle pod.
 func idleSince(ago time.Duration) Use {
-	return Use{Idle: true, Watched: 30 * time.Minute, Max: 0.4, Since: noon.Add(-ago)}
+	return Use{Idle: true, Watched: 30 * time.Minute, Max: 0.4, Since: rcatest.Noon.Add(-ago)}
 }
 
 func explain(t *testing.T, st *cluster.State, m Measure) Diagnosis {
@@ -104,32 +106,32 @@ func TestIdleHolders(t *testing.T) {
 		fixes   []string
 		unread  []string
 	}{
-		"idle though dearer": {[]*corev1.Pod{victim("idle", 50, 1, 90*time.Hour, "x"), victim("busy", 0, 1, time.Hour, "y")},
+		"idle though dearer": {[]*corev1.Pod{rcatest.Victim("idle", 50, 1, 90*time.Hour, "x"), rcatest.Victim("busy", 0, 1, time.Hour, "y")},
 			map[string]Use{"idle": idleSince(time.Hour), "busy": working}, nil,
 			[]CauseID{IdleGPUHolders}, []string{"ReleaseIdleHolder idle", "EvictPods busy"}, nil},
-		"idle and the cheapest": {[]*corev1.Pod{victim("idle", 0, 1, time.Hour, "x"), victim("busy", 0, 1, 2*time.Hour, "y")},
+		"idle and the cheapest": {[]*corev1.Pod{rcatest.Victim("idle", 0, 1, time.Hour, "x"), rcatest.Victim("busy", 0, 1, 2*time.Hour, "y")},
 			map[string]Use{"idle": idleSince(time.Hour), "busy": working}, nil,
 			[]CauseID{IdleGPUHolders}, []string{"ReleaseIdleHolder idle"}, nil},
-		"all work": {[]*corev1.Pod{victim("b-1", 0, 1, time.Hour, "x"), victim("b-2", 0, 1, 2*time.Hour, "y")},
+		"all work": {[]*corev1.Pod{rcatest.Victim("b-1", 0, 1, time.Hour, "x"), rcatest.Victim("b-2", 0, 1, 2*time.Hour, "y")},
 			map[string]Use{"b-1": working, "b-2": working}, nil,
 			[]CauseID{GPUsInUse}, []string{"EvictPods b-1", "Wait"}, nil},
-		"one is not known": {[]*corev1.Pod{victim("young", 0, 1, time.Minute, "x"), victim("busy", 0, 1, 2*time.Hour, "y")},
+		"one is not known": {[]*corev1.Pod{rcatest.Victim("young", 0, 1, time.Minute, "x"), rcatest.Victim("busy", 0, 1, 2*time.Hour, "y")},
 			map[string]Use{"young": unknown, "busy": working}, nil,
 			[]CauseID{GPUsInUse}, []string{"EvictPods young", "Wait"}, []string{"GPU work of a/young: runs for 10 min; not taken for idle"}},
-		"two are not known": {[]*corev1.Pod{victim("y-1", 0, 1, time.Minute, "x"), victim("y-2", 0, 1, 2*time.Hour, "y")},
+		"two are not known": {[]*corev1.Pod{rcatest.Victim("y-1", 0, 1, time.Minute, "x"), rcatest.Victim("y-2", 0, 1, 2*time.Hour, "y")},
 			map[string]Use{"y-1": unknown, "y-2": unknown}, nil,
 			[]CauseID{GPUsInUse}, []string{"EvictPods y-1", "Wait"}, []string{"GPU work of 2 pods (a/y-1: runs for 10 min, …); not taken for idle"}},
-		"idle, of a higher priority": {[]*corev1.Pod{victim("idle", 200, 1, time.Hour, "x"), victim("busy", 0, 1, 2*time.Hour, "y")},
+		"idle, of a higher priority": {[]*corev1.Pod{rcatest.Victim("idle", 200, 1, time.Hour, "x"), rcatest.Victim("busy", 0, 1, 2*time.Hour, "y")},
 			map[string]Use{"idle": idleSince(time.Hour), "busy": working}, nil,
 			[]CauseID{IdleGPUHolders}, []string{"EvictPods busy"}, nil},
-		"idle, under a budget": {[]*corev1.Pod{victim("idle", 0, 1, time.Hour, "x"), victim("busy", 0, 1, 2*time.Hour, "y")},
+		"idle, under a budget": {[]*corev1.Pod{rcatest.Victim("idle", 0, 1, time.Hour, "x"), rcatest.Victim("busy", 0, 1, 2*time.Hour, "y")},
 			map[string]Use{"idle": idleSince(time.Hour), "busy": working},
-			func(st *cluster.State) { st.PDBs = []*policyv1.PodDisruptionBudget{budgetFor("x", 0)} },
+			func(st *cluster.State) { st.PDBs = []*policyv1.PodDisruptionBudget{rcatest.BudgetFor("x", 0)} },
 			[]CauseID{IdleGPUHolders}, []string{"EvictPods busy"}, nil},
-		"one of a gang works": {[]*corev1.Pod{gang(victim("g-1", 0, 1, time.Hour, "x")), gang(victim("g-2", 0, 1, time.Hour, "x"))},
+		"one of a gang works": {[]*corev1.Pod{gang(rcatest.Victim("g-1", 0, 1, time.Hour, "x")), gang(rcatest.Victim("g-2", 0, 1, time.Hour, "x"))},
 			map[string]Use{"g-1": idleSince(time.Hour), "g-2": working}, nil,
 			[]CauseID{GPUsInUse}, []string{"EvictPods g-1 g-2", "Wait"}, nil},
-		"idle is not enough": {[]*corev1.Pod{victim("idle", 0, 1, time.Hour, "x"), victim("busy", 0, 1, 2*time.Hour, "y")},
+		"idle is not enough": {[]*corev1.Pod{rcatest.Victim("idle", 0, 1, time.Hour, "x"), rcatest.Victim("busy", 0, 1, 2*time.Hour, "y")},
 			map[string]Use{"idle": idleSince(time.Hour), "busy": working},
 			func(st *cluster.State) {
 				for _, p := range st.Pods[:2] {
@@ -137,7 +139,7 @@ func TestIdleHolders(t *testing.T) {
 				}
 			},
 			[]CauseID{GPUsInUse}, []string{"EvictPods idle busy", "Wait"}, nil},
-		"a pod that never preempts": {[]*corev1.Pod{victim("idle", 0, 1, time.Hour, "x"), victim("busy", 0, 1, 2*time.Hour, "y")},
+		"a pod that never preempts": {[]*corev1.Pod{rcatest.Victim("idle", 0, 1, time.Hour, "x"), rcatest.Victim("busy", 0, 1, 2*time.Hour, "y")},
 			map[string]Use{"idle": idleSince(time.Hour), "busy": working},
 			func(st *cluster.State) {
 				never := corev1.PreemptNever
@@ -162,7 +164,7 @@ func TestIdleHolders(t *testing.T) {
 
 // What the release says and what its plan is made of.
 func TestReleaseIdleHolder(t *testing.T) {
-	holders := []*corev1.Pod{victim("idle", 0, 1, 9*time.Hour, "x"), victim("busy", 0, 1, 2*time.Hour, "y")}
+	holders := []*corev1.Pod{rcatest.Victim("idle", 0, 1, 9*time.Hour, "x"), rcatest.Victim("busy", 0, 1, 2*time.Hour, "y")}
 	d := explain(t, lent(t, nil, holders...), says(map[string]Use{"idle": idleSince(3 * time.Hour)}))
 	cause := d.Causes[0]
 	want := Cause{ID: IdleGPUHolders, Certainty: Likely, Says: "GPUs are held by pods that did no GPU work for 30 min", Nodes: []string{"gpu-1"}, Evidence: []Evidence{
@@ -190,12 +192,12 @@ func TestReleaseIdleHolder(t *testing.T) {
 // Where held GPUs are in the way, and only there, somebody is asked, once for all
 // that wait; that nobody could be is said.
 func TestWhoIsAsked(t *testing.T) {
-	holders := []*corev1.Pod{victim("h", 0, 2, time.Hour, "x")}
+	holders := []*corev1.Pod{rcatest.Victim("h", 0, 2, time.Hour, "x")}
 	var asked [][]Holder
 	count := func(err error) Measure {
 		asked = nil
 		return func(_ context.Context, at time.Time, h []Holder) (map[PodName]Use, error) {
-			if !at.Equal(noon) {
+			if !at.Equal(rcatest.Noon) {
 				t.Errorf("asked about %s", at)
 			}
 			asked = append(asked, h)
@@ -206,7 +208,7 @@ func TestWhoIsAsked(t *testing.T) {
 	if err != nil || len(found) != 2 {
 		t.Fatal(len(found), err)
 	}
-	if diff := cmp.Diff([][]Holder{{{PodName: PodName{"a", "h"}, Devices: 2, Running: noon.Add(-time.Hour)}}}, asked); diff != "" {
+	if diff := cmp.Diff([][]Holder{{{PodName: PodName{"a", "h"}, Devices: 2, Running: rcatest.Noon.Add(-time.Hour)}}}, asked); diff != "" {
 		t.Error(diff)
 	}
 	for _, d := range found {
@@ -250,7 +252,7 @@ func TestWhoIsAsked(t *testing.T) {
 // How a pod's work is looked up.
 func TestHolder(t *testing.T) {
 	edit := func(change func(*corev1.Pod)) *corev1.Pod {
-		p := victim("p", 0, 1, 5*time.Hour, "x")
+		p := rcatest.Victim("p", 0, 1, 5*time.Hour, "x")
 		change(p)
 		return p
 	}
@@ -260,8 +262,8 @@ func TestHolder(t *testing.T) {
 	status := func(name string, state corev1.ContainerState) *corev1.Pod {
 		return edit(func(p *corev1.Pod) { p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: name, State: state}} })
 	}
-	restarted := corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(noon.Add(-time.Minute))}}
-	began := noon.Add(-5 * time.Hour)
+	restarted := corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(rcatest.Noon.Add(-time.Minute))}}
+	began := rcatest.Noon.Add(-5 * time.Hour)
 	for name, k := range map[string]struct {
 		pod     *corev1.Pod
 		product string
@@ -274,7 +276,7 @@ func TestHolder(t *testing.T) {
 		"strategy single":  {edit(func(*corev1.Pod) {}), "NVIDIA-A100-SXM4-40GB-MIG-1g.5gb", Holder{Devices: 1, MIG: true, Running: began}, true},
 		"shares":           {asks(corev1.ResourceList{"nvidia.com/gpu.shared": resource.MustParse("3")}), "", Holder{Devices: 1, Running: began}, true},
 		"start not told":   {edit(func(p *corev1.Pod) { p.Status.StartTime = nil }), "", Holder{Devices: 1}, true},
-		"restarted":        {status("c", restarted), "", Holder{Devices: 1, Running: noon.Add(-time.Minute)}, true},
+		"restarted":        {status("c", restarted), "", Holder{Devices: 1, Running: rcatest.Noon.Add(-time.Minute)}, true},
 		"does not run":     {status("c", corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}), "", Holder{Devices: 1}, true},
 		"sidecar restarts": {status("sidecar", restarted), "", Holder{Devices: 1, Running: began}, true},
 	} {

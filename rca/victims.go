@@ -2,7 +2,6 @@ package rca
 
 import (
 	"cmp"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,19 +14,6 @@ import (
 // systemCritical is the lowest priority of system-cluster-critical and
 // system-node-critical (pkg/apis/scheduling/types.go, SystemCriticalPriority).
 const systemCritical = 2 * 1000000000
-
-// mayLeave says whether the pod can be a victim for the waiting one: never
-// system pods, pods of nodes and DaemonSets, pods of a higher priority, or of its gang.
-func (c *Case) mayLeave(p *corev1.Pod) bool {
-	return c.lets(c.world.traitsOf(p))
-}
-
-func (c *Case) lets(t traits) bool {
-	if t.stays || t.prio > int64(corev1helpers.PodPriority(c.Pod)) {
-		return false
-	}
-	return t.gang == "" || t.gang != gangOf(c.Pod) // else it would be evicted for its own gang
-}
 
 // traits are what of a pod matters to every incident.
 type traits struct {
@@ -117,28 +103,6 @@ func priorityOf(pods []*corev1.Pod) int64 {
 	return prio
 }
 
-// costOf is what it costs that pods leave, and all of the gangs that they are of.
-func (c *Case) costOf(victims []*corev1.Pod) victimCost {
-	cost := noVictims
-	var gangs []string
-	for _, p := range victims {
-		t := c.world.traitsOf(p)
-		if t.gang == "" {
-			cost = cost.plusOne(t.prio, t.lost)
-		} else if !slices.Contains(gangs, t.gang) {
-			gangs = append(gangs, t.gang)
-			cost = cost.with(c.world.together(p), c.world.state.Now)
-		}
-	}
-	if len(victims) > 0 && c.allIdle(victims) {
-		cost.lost = 0
-	} else if len(victims) > 0 {
-		cost.working = 1
-	}
-	cost.beyond, _ = c.world.pdbs.beyond(victims)
-	return cost
-}
-
 // together are the pods that leave when one does: its gang, or itself alone.
 func (w *world) together(p *corev1.Pod) []*corev1.Pod {
 	if g := w.traitsOf(p).gang; g != "" && len(w.gangs[g]) > 0 {
@@ -217,7 +181,7 @@ type deficits map[corev1.ResourceName]int64
 
 // deficitsOf says what is missing on a node once some of its pods have left;
 // ok is false when even an empty node lacks it.
-func (c *Case) deficitsOf(n *nodeView, asked corev1.ResourceList) (deficits, bool) {
+func (n *nodeView) deficitsOf(asked corev1.ResourceList) (deficits, bool) {
 	var out deficits
 	note := func(name corev1.ResourceName, lack int64) {
 		if out == nil {

@@ -13,7 +13,7 @@ import (
 // whole tree of choices with bounds, so the result is exact unless visits runs
 // out (then it is the best found).
 type search struct {
-	c          *Case
+	a          *Asker
 	candidates [][]*corev1.Pod // who leave together, cheapest first
 	frees      []map[corev1.ResourceName]int64
 	bounds     []bounds // by the number of candidates decided on
@@ -38,29 +38,29 @@ type bounds struct {
 const maxVisits = 50_000
 
 // cheapest finds the cheapest evictions on a node that cover lack.
-func (c *Case) cheapest(n *nodeView, lack deficits) ([]*corev1.Pod, bool) {
-	return c.cheapestOf(n, lack, func(*corev1.Pod) bool { return true })
+func (a *Asker) cheapest(n *nodeView, lack deficits) ([]*corev1.Pod, bool) {
+	return a.cheapestOf(n, lack, func(*corev1.Pod) bool { return true })
 }
 
 // cheapestOf is cheapest among those pods that may go by what is given, too.
-func (c *Case) cheapestOf(n *nodeView, lack deficits, may func(*corev1.Pod) bool) ([]*corev1.Pod, bool) {
-	s := c.search(n, lack, may)
+func (a *Asker) cheapestOf(n *nodeView, lack deficits, may func(*corev1.Pod) bool) ([]*corev1.Pod, bool) {
+	s := a.search(n, lack, may)
 	if s.coverable(lack) {
 		s.descend(0, lack, nil, noVictims)
 	}
 	return s.best, s.found
 }
 
-func (c *Case) search(n *nodeView, lack deficits, may func(*corev1.Pod) bool) *search {
-	s := &search{c: c, visits: maxVisits, allowed: c.world.pdbs.allowed()}
+func (a *Asker) search(n *nodeView, lack deficits, may func(*corev1.Pod) bool) *search {
+	s := &search{a: a, visits: maxVisits, allowed: a.world.pdbs.allowed()}
 	met := map[*corev1.Pod]bool{}
 	for _, p := range n.pods {
 		gives := func(name corev1.ResourceName) bool { return n.contribution(p, name) > 0 }
 		if met[p] || !slices.ContainsFunc(lack.names(), gives) {
 			continue
 		}
-		pods := c.world.together(p)
-		stays := func(p *corev1.Pod) bool { return c.world.pdbs.refuse(p) || !c.mayLeave(p) || !may(p) }
+		pods := a.world.together(p)
+		stays := func(p *corev1.Pod) bool { return a.world.pdbs.refuse(p) || !a.mayLeave(p) || !may(p) }
 		for _, p := range pods {
 			met[p] = true
 		}
@@ -68,7 +68,7 @@ func (c *Case) search(n *nodeView, lack deficits, may func(*corev1.Pod) bool) *s
 			s.candidates = append(s.candidates, pods)
 		}
 	}
-	now := c.world.state.Now
+	now := a.world.state.Now
 	slices.SortStableFunc(s.candidates, func(a, b []*corev1.Pod) int {
 		return cmp.Or(noVictims.with(a, now).compare(noVictims.with(b, now)), strings.Compare(a[0].Namespace+"/"+a[0].Name, b[0].Namespace+"/"+b[0].Name))
 	})
@@ -76,7 +76,7 @@ func (c *Case) search(n *nodeView, lack deficits, may func(*corev1.Pod) bool) *s
 		frees := map[corev1.ResourceName]int64{}
 		var guards []int
 		for _, p := range pods {
-			guards = append(guards, c.world.pdbs.guarding(p)...)
+			guards = append(guards, a.world.pdbs.guarding(p)...)
 			for name := range lack {
 				if p.Spec.NodeName == n.Name {
 					frees[name] += n.contribution(p, name)
@@ -96,7 +96,7 @@ func (s *search) bound(lack deficits) {
 	lost := make([]time.Duration, len(s.candidates))
 	prios := make([]int64, len(s.candidates))
 	for i, p := range s.candidates {
-		lost[i] = noVictims.with(p, s.c.world.state.Now).lost
+		lost[i] = noVictims.with(p, s.a.world.state.Now).lost
 		prios[i] = priorityOf(p)
 	}
 	for i := range s.bounds {
@@ -135,7 +135,7 @@ func (s *search) descend(i int, lack deficits, chosen []*corev1.Pod, cost victim
 	}
 	s.take(i, -1)
 	if !slices.ContainsFunc(s.guards[i], func(g int) bool { return s.allowed[g] < 0 }) {
-		s.descend(i+1, minus(lack, s.frees[i]), append(chosen, s.candidates[i]...), cost.with(s.candidates[i], s.c.world.state.Now))
+		s.descend(i+1, minus(lack, s.frees[i]), append(chosen, s.candidates[i]...), cost.with(s.candidates[i], s.a.world.state.Now))
 	}
 	s.take(i, +1)
 	s.descend(i+1, lack, chosen, cost)

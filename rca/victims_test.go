@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/unpend/unpend/rca/rcatest"
+
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -15,35 +17,11 @@ import (
 	"github.com/unpend/unpend/rca/cluster"
 )
 
-var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-
-// victim is a pod on node gpu-1 that holds so many GPUs and started so long ago.
-func victim(name string, prio int32, gpus int64, age time.Duration, app string) *corev1.Pod {
-	yes, started := true, metav1.NewTime(noon.Add(-age))
-	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: name, Labels: map[string]string{"app": app},
-			OwnerReferences: []metav1.OwnerReference{{Kind: "ReplicaSet", Name: app, UID: "u", Controller: &yes}}},
-		Spec: corev1.PodSpec{NodeName: "gpu-1", Priority: &prio, Containers: []corev1.Container{{Name: "c", Resources: corev1.ResourceRequirements{
-			Requests: corev1.ResourceList{wholeGPU: *resource.NewQuantity(gpus, resource.DecimalSI), corev1.ResourceCPU: resource.MustParse("1")}}}}},
-		Status: corev1.PodStatus{Phase: corev1.PodRunning, StartTime: &started},
-	}
-}
-
-// budgetFor lets so many pods of an app go.
-func budgetFor(app string, allowed int32) *policyv1.PodDisruptionBudget {
-	return &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: app},
-		Spec:   policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}},
-		Status: policyv1.PodDisruptionBudgetStatus{DisruptionsAllowed: allowed}}
-}
-
-// crowded is a case of a pod that waits beside the victims on one node.
-func crowded(prio int32, pdbs []*policyv1.PodDisruptionBudget, pods ...*corev1.Pod) (*Case, *nodeView) {
-	n := &nodeView{Node: &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "gpu-1"}}, pods: pods, requests: map[*corev1.Pod]corev1.ResourceList{}}
-	for _, p := range pods {
-		n.requests[p] = podRequests(p)
-	}
-	w := &world{state: &cluster.State{Now: noon}, pdbs: newBudgets(pdbs)}
-	return &Case{world: w, Pod: &corev1.Pod{Spec: corev1.PodSpec{Priority: &prio}}}, n
+// crowded is a pod that waits beside the victims on one node.
+func crowded(prio int32, pdbs []*policyv1.PodDisruptionBudget, pods ...*corev1.Pod) (*Asker, *nodeView) {
+	nodes := []*corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "gpu-1"}}, {ObjectMeta: metav1.ObjectMeta{Name: "gpu-2"}}}
+	w := view(&cluster.State{Now: rcatest.Noon, Nodes: nodes, Pods: pods, PDBs: pdbs})
+	return newLedger(w).forPod(&corev1.Pod{Spec: corev1.PodSpec{Priority: &prio}}), w.nodes["gpu-1"]
 }
 
 func names(pods []*corev1.Pod) []string {
@@ -58,7 +36,7 @@ func names(pods []*corev1.Pod) []string {
 func TestWhoMayLeave(t *testing.T) {
 	c, _ := crowded(10, nil)
 	edit := func(change func(*corev1.Pod)) *corev1.Pod {
-		p := victim("p", 10, 1, 0, "x")
+		p := rcatest.Victim("p", 10, 1, 0, "x")
 		change(p)
 		return p
 	}
@@ -68,12 +46,12 @@ func TestWhoMayLeave(t *testing.T) {
 	}{
 		"equal priority":  {edit(func(*corev1.Pod) {}), true},
 		"no controller":   {edit(func(p *corev1.Pod) { p.OwnerReferences = nil }), true},
-		"higher priority": {victim("p", 11, 1, 0, "x"), false},
-		"system critical": {victim("p", systemCritical, 1, 0, "x"), false},
+		"higher priority": {rcatest.Victim("p", 11, 1, 0, "x"), false},
+		"system critical": {rcatest.Victim("p", systemCritical, 1, 0, "x"), false},
 		"of a DaemonSet":  {edit(func(p *corev1.Pod) { p.OwnerReferences[0].Kind = "DaemonSet" }), false},
 		"of a node":       {edit(func(p *corev1.Pod) { p.OwnerReferences[0].Kind = "Node" }), false},
 		"mirror pod":      {edit(func(p *corev1.Pod) { p.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "x"} }), false},
-		"leaving already": {edit(func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: noon} }), false},
+		"leaving already": {edit(func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: rcatest.Noon} }), false},
 	}
 	for name, k := range cases {
 		if got := c.mayLeave(k.pod); got != k.want {
@@ -81,7 +59,7 @@ func TestWhoMayLeave(t *testing.T) {
 		}
 	}
 	// A critical pod that waits does not make critical pods its victims.
-	if c, _ := crowded(systemCritical+1, nil); c.mayLeave(victim("p", systemCritical, 1, 0, "x")) {
+	if c, _ := crowded(systemCritical+1, nil); c.mayLeave(rcatest.Victim("p", systemCritical, 1, 0, "x")) {
 		t.Error("a system-critical pod may leave")
 	}
 }
@@ -95,15 +73,15 @@ func TestCheapestVictims(t *testing.T) {
 		pods []*corev1.Pod
 		want []string
 	}{
-		"lowest priority, though two leave": {2, nil, []*corev1.Pod{victim("high", 5, 2, 0, "x"), victim("low-1", 1, 1, 0, "x"), victim("low-2", 1, 1, 0, "x")}, []string{"low-1", "low-2"}},
-		"one instead of two":                {2, nil, []*corev1.Pod{victim("both", 0, 2, time.Hour, "x"), victim("one", 0, 1, 0, "x"), victim("two", 0, 1, 0, "x")}, []string{"both"}},
-		"the younger":                       {1, nil, []*corev1.Pod{victim("old", 0, 1, time.Hour, "x"), victim("young", 0, 1, time.Minute, "x")}, []string{"young"}},
-		"as young but for seconds":          {1, nil, []*corev1.Pod{victim("a", 0, 1, time.Hour, "x"), victim("b", 0, 1, time.Hour-time.Second, "x")}, []string{"a"}},
-		"a budget in the way":               {1, []*policyv1.PodDisruptionBudget{budgetFor("guarded", 0)}, []*corev1.Pod{victim("cheap", 0, 1, 0, "guarded"), victim("dear", 3, 1, 0, "x")}, []string{"dear"}},
-		"a budget for one":                  {2, []*policyv1.PodDisruptionBudget{budgetFor("guarded", 1)}, []*corev1.Pod{victim("g-1", 0, 1, 0, "guarded"), victim("g-2", 0, 1, 0, "guarded"), victim("dear", 3, 1, 0, "x")}, []string{"dear", "g-1"}},
-		"all guarded":                       {1, []*policyv1.PodDisruptionBudget{budgetFor("guarded", 0)}, []*corev1.Pod{victim("g", 0, 1, 0, "guarded")}, nil},
-		"only higher ones":                  {1, nil, []*corev1.Pod{victim("above", 100, 1, 0, "x")}, nil},
-		"not enough together":               {3, nil, []*corev1.Pod{victim("one", 0, 1, 0, "x"), victim("two", 0, 1, 0, "x")}, nil},
+		"lowest priority, though two leave": {2, nil, []*corev1.Pod{rcatest.Victim("high", 5, 2, 0, "x"), rcatest.Victim("low-1", 1, 1, 0, "x"), rcatest.Victim("low-2", 1, 1, 0, "x")}, []string{"low-1", "low-2"}},
+		"one instead of two":                {2, nil, []*corev1.Pod{rcatest.Victim("both", 0, 2, time.Hour, "x"), rcatest.Victim("one", 0, 1, 0, "x"), rcatest.Victim("two", 0, 1, 0, "x")}, []string{"both"}},
+		"the younger":                       {1, nil, []*corev1.Pod{rcatest.Victim("old", 0, 1, time.Hour, "x"), rcatest.Victim("young", 0, 1, time.Minute, "x")}, []string{"young"}},
+		"as young but for seconds":          {1, nil, []*corev1.Pod{rcatest.Victim("a", 0, 1, time.Hour, "x"), rcatest.Victim("b", 0, 1, time.Hour-time.Second, "x")}, []string{"a"}},
+		"a budget in the way":               {1, []*policyv1.PodDisruptionBudget{rcatest.BudgetFor("guarded", 0)}, []*corev1.Pod{rcatest.Victim("cheap", 0, 1, 0, "guarded"), rcatest.Victim("dear", 3, 1, 0, "x")}, []string{"dear"}},
+		"a budget for one":                  {2, []*policyv1.PodDisruptionBudget{rcatest.BudgetFor("guarded", 1)}, []*corev1.Pod{rcatest.Victim("g-1", 0, 1, 0, "guarded"), rcatest.Victim("g-2", 0, 1, 0, "guarded"), rcatest.Victim("dear", 3, 1, 0, "x")}, []string{"dear", "g-1"}},
+		"all guarded":                       {1, []*policyv1.PodDisruptionBudget{rcatest.BudgetFor("guarded", 0)}, []*corev1.Pod{rcatest.Victim("g", 0, 1, 0, "guarded")}, nil},
+		"only higher ones":                  {1, nil, []*corev1.Pod{rcatest.Victim("above", 100, 1, 0, "x")}, nil},
+		"not enough together":               {3, nil, []*corev1.Pod{rcatest.Victim("one", 0, 1, 0, "x"), rcatest.Victim("two", 0, 1, 0, "x")}, nil},
 	}
 	for name, k := range cases {
 		c, n := crowded(10, k.pdbs, k.pods...)
@@ -120,9 +98,9 @@ func TestCheapestIsExact(t *testing.T) {
 	for round := range 3000 {
 		var pods []*corev1.Pod
 		for i := range 1 + rng.IntN(9) {
-			pods = append(pods, victim(fmt.Sprint("p", i), int32(rng.IntN(3)), int64(rng.IntN(3)), time.Duration(rng.IntN(4))*time.Minute, []string{"x", "y"}[rng.IntN(2)]))
+			pods = append(pods, rcatest.Victim(fmt.Sprint("p", i), int32(rng.IntN(3)), int64(rng.IntN(3)), time.Duration(rng.IntN(4))*time.Minute, []string{"x", "y"}[rng.IntN(2)]))
 		}
-		pdbs := []*policyv1.PodDisruptionBudget{budgetFor("x", int32(rng.IntN(4)))}
+		pdbs := []*policyv1.PodDisruptionBudget{rcatest.BudgetFor("x", int32(rng.IntN(4)))}
 		c, n := crowded(int32(1+rng.IntN(2)), pdbs, pods...)
 		lack := deficits{wholeGPU: int64(1+rng.IntN(5)) * 1000}
 		if rng.IntN(2) == 0 {
@@ -157,13 +135,13 @@ func TestSearchesEnd(t *testing.T) {
 	for _, lacking := range []int64{1, 2, 5, 10, 20, 50} {
 		var pods []*corev1.Pod
 		for i := range 110 {
-			p := victim(fmt.Sprint("p", i), 0, 1, time.Duration(rng.IntN(1e6))*time.Second, fmt.Sprint("app-", i%5))
+			p := rcatest.Victim(fmt.Sprint("p", i), 0, 1, time.Duration(rng.IntN(1e6))*time.Second, fmt.Sprint("app-", i%5))
 			p.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = *resource.NewMilliQuantity(int64(rng.IntN(8000)), resource.DecimalSI)
 			pods = append(pods, p)
 		}
 		var pdbs []*policyv1.PodDisruptionBudget
 		for i := range 5 {
-			pdbs = append(pdbs, budgetFor(fmt.Sprint("app-", i), int32(i*3)))
+			pdbs = append(pdbs, rcatest.BudgetFor(fmt.Sprint("app-", i), int32(i*3)))
 		}
 		c, n := crowded(10, pdbs, pods...)
 		lack := deficits{wholeGPU: lacking * 1000, corev1.ResourceCPU: lacking * 4100}
@@ -181,20 +159,17 @@ func TestSearchesEnd(t *testing.T) {
 // A gang leaves whole, those on other nodes too, and counts once.
 func TestGangsLeaveWhole(t *testing.T) {
 	member := func(name, node string) *corev1.Pod {
-		p := victim(name, 0, 1, 0, "x")
+		p := rcatest.Victim(name, 0, 1, 0, "x")
 		p.Spec.NodeName, p.Labels["scheduling.x-k8s.io/pod-group"] = node, "train"
 		return p
 	}
 	here, there := member("g-1", "gpu-1"), member("g-2", "gpu-2")
-	dear := victim("dear", 3, 1, 0, "y")
-	gang := map[string][]*corev1.Pod{"a/train": {here, there}}
-	c, n := crowded(10, nil, here, dear)
-	c.world.gangs = gang
+	dear := rcatest.Victim("dear", 3, 1, 0, "y")
+	c, n := crowded(10, nil, here, there, dear)
 	if got, ok := c.cheapest(n, deficits{wholeGPU: 1000}); !ok || !slices.Equal(names(got), []string{"g-1", "g-2"}) || c.costOf(got).number != 1 {
 		t.Errorf("%v (%v), want the gang, counted once", names(got), ok)
 	}
-	c, n = crowded(10, []*policyv1.PodDisruptionBudget{budgetFor("x", 1)}, here, dear)
-	c.world.gangs = gang
+	c, n = crowded(10, []*policyv1.PodDisruptionBudget{rcatest.BudgetFor("x", 1)}, here, there, dear)
 	if got, ok := c.cheapest(n, deficits{wholeGPU: 1000}); !ok || !slices.Equal(names(got), []string{"dear"}) {
 		t.Errorf("%v (%v): a budget lets one of the gang go, so it stays", names(got), ok)
 	}

@@ -101,11 +101,11 @@ func (o Options) cost(f rca.Fix) string {
 	case f.Automatic:
 		takes = "<1 min"
 	}
-	risk := o.clean(f.Risk)
+	risk := o.clean(string(f.Risk))
 	return pad(evicts, evictsColumn) + pad(takes, takesColumn) + o.tint(riskColor(f.Risk), risk)
 }
 
-func riskColor(risk string) color.Color {
+func riskColor(risk rca.Risk) color.Color {
 	switch risk {
 	case "high":
 		return lipgloss.Red

@@ -1,0 +1,216 @@
+package program
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/charmbracelet/x/term"
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+
+	"github.com/unpend/unpend/cmd/internal/terminal"
+	"github.com/unpend/unpend/remediate/executor"
+	"github.com/unpend/unpend/remediate/journal"
+	"github.com/unpend/unpend/remediate/plan"
+)
+
+type approveOptions struct {
+	source
+	gpuWork
+	plan      string
+	output    string
+	namespace string // of the executor
+	dryRun    bool
+	yes       bool
+}
+
+func approveCommand(kube *genericclioptions.ConfigFlags, std Stdio) *cobra.Command {
+	o := &approveOptions{source: source{kube: kube}}
+	c := &cobra.Command{
+		Use:   "approve INCIDENT#N",
+		Short: "Show fix N of an incident with its plan, ask, and apply it",
+		Example: `  unpend approve gpu-7f3a01c9be#1
+  unpend approve gpu-7f3a01c9be#1 --dry-run
+  unpend approve gpu-7f3a01c9be#1 --plan HEX`,
+		Args: arguments(cobra.ExactArgs(1)),
+		RunE: func(c *cobra.Command, args []string) error { return o.approve(c.Context(), args[0], std) },
+	}
+	o.gpuWork.flags(c)
+	c.Flags().StringVar(&o.plan, "plan", "", "apply only if this is still the plan (64 hex); asks nothing")
+	c.Flags().BoolVar(&o.dryRun, "dry-run", false, "send every write as a server-side dry run")
+	c.Flags().StringVarP(&o.output, "output", "o", "", "json: one object a line, as it happens")
+	executorFlag(c, &o.namespace)
+	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "ask nothing")
+	return c
+}
+
+// parseFix reads INCIDENT#N.
+func parseFix(arg string) (string, int, error) {
+	incident, number, ok := strings.Cut(arg, "#")
+	n, err := strconv.Atoi(number)
+	if !ok || err != nil || n < 1 || incident == "" {
+		return "", 0, usage("%q names no fix: write INCIDENT#N, as 'unpend why' shows it", arg)
+	}
+	return incident, n, nil
+}
+
+func (o *approveOptions) approve(ctx context.Context, arg string, std Stdio) error {
+	if o.output != "" && o.output != "json" {
+		return usage("output %q is not known: use json", o.output)
+	}
+	incident, number, err := parseFix(arg)
+	if err != nil {
+		return err
+	}
+	measure, err := o.measure()
+	if err != nil {
+		return &codedError{exitUsage, err}
+	}
+	client, custom, err := o.clients()
+	if err != nil {
+		return err
+	}
+	d := executor.Deps{Measure: measure, Client: client, Dynamic: custom, Now: time.Now, Logger: slog.New(slog.DiscardHandler), DryRun: o.dryRun}
+	if err := o.underWay(ctx, d, incident); err != nil {
+		return outcomeError(err)
+	}
+	found, err := executor.Find(ctx, d, incident, number, o.plan)
+	if err != nil {
+		return outcomeError(unreachable(err))
+	}
+	if is := found.Fix.ID; is != number {
+		return outcomeError(fmt.Errorf("%w: that is not the plan of fix %d, but of fix %d: approve %s#%d", plan.ErrStale, number, is, incident, is))
+	}
+	if err := terminal.Render(std.Err, found.Diagnosis, terminalOptions(std.Err)); err != nil {
+		return err
+	}
+	fmt.Fprintf(std.Err, "\nFix %d: %s\nplan %s\n", number, terminal.Clean(found.Fix.Title), found.Fix.Plan)
+	if err := o.ask(number, std); err != nil {
+		return err
+	}
+	carry, err := o.carrier(ctx, d, found, std)
+	if err != nil {
+		return outcomeError(err)
+	}
+	if o.output == "json" {
+		return outcomeError(events{std.Out, d.Now()}.apply(ctx, d, found.Fix.Plan, carry))
+	}
+	return apply(ctx, d, carry, std)
+}
+
+// underWay is an error while a plan for the incident is carried out: what is found
+// meanwhile is found of a cluster that this plan is changing.
+func (o *approveOptions) underWay(ctx context.Context, d executor.Deps, incident string) error {
+	plans, err := plan.Store{Dynamic: d.Dynamic}.List(ctx)
+	if err != nil {
+		return nil // not installed, or not to be read: the fix is proved on what can be
+	}
+	for i := range plans {
+		rem, outcome := &plans[i], plan.ErrRefused
+		if rem.Spec.Incident != incident || !rem.Status.Phase.Begun() {
+			continue
+		}
+		if o.plan != "" {
+			outcome = plan.ErrStale
+		}
+		return fmt.Errorf("%w: plan %.12s for this incident is under way already (%s): see 'unpend remediations %.12s'", outcome, rem.Name, standingOf(rem).State, rem.Name)
+	}
+	return nil
+}
+
+// carrier carries a plan out: from here, or by the executor that the cluster has.
+type carrier func(ctx context.Context, report func(journal.Progress)) (executor.Outcome, error)
+
+func fromHere(d executor.Deps, incident string, number int, name string) carrier {
+	return func(ctx context.Context, report func(journal.Progress)) (executor.Outcome, error) {
+		return executor.Apply(ctx, d, incident, number, name, report)
+	}
+}
+
+// carrier chooses the executor where there is one: it has the guard-rails, and a
+// journal that outlives this process.
+func (o *approveOptions) carrier(ctx context.Context, d executor.Deps, found plan.Found, std Stdio) (carrier, error) {
+	leads, err := executorLeads(ctx, d, o.namespace)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case o.dryRun:
+		fmt.Fprintln(std.Err, "Dry run: each write is sent to be checked, with your own rights, and is not kept; nothing is waited for.")
+		if leads {
+			fmt.Fprintf(std.Err, "The executor in namespace %s would write the nodes itself: that you may not does not keep you from approving.\n", o.namespace)
+		}
+	case leads:
+		fmt.Fprintf(std.Err, "Ctrl-C: nothing is lost, the executor goes on ('unpend reject %.12s' stops it and takes it back).\n", found.Fix.Plan)
+		return byExecutor(d, found, o.namespace, std.Err), nil
+	default:
+		if d, err = executor.Unled(ctx, d, o.namespace); err != nil {
+			return nil, err
+		}
+		fmt.Fprintf(std.Err, "No executor leads in namespace %s: the fix is applied from here, with your own rights.\n", o.namespace)
+		fmt.Fprintln(std.Err, "Ctrl-C: no further step is begun, and what was begun is taken back before this ends.")
+	}
+	return fromHere(d, found.Diagnosis.Incident, found.Fix.ID, found.Fix.Plan), nil
+}
+
+// apply carries the fix out and shows its steps.
+func apply(ctx context.Context, d executor.Deps, carry carrier, std Stdio) error {
+	steps := terminal.NewSteps(std.Err, isTerminal(std.Err), d.Now)
+	out, err := carry(ctx, func(s journal.Progress) { steps.Update(s.N, s.Of, s.Text, s.Within, s.Done) })
+	if cerr := steps.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return outcomeError(err)
+	}
+	if d.DryRun {
+		fmt.Fprintln(std.Out, "Dry run: the API server would accept every write; nothing was changed.")
+		return nil
+	}
+	fmt.Fprintf(std.Out, "%s (%s, %d evicted)\n", terminal.Clean(out.Says), out.Ended.Sub(out.Started).Round(time.Second), out.Evicted)
+	return nil
+}
+
+// outcomeError gives the outcomes of remediate their exit codes.
+func outcomeError(err error) error {
+	switch {
+	case errors.Is(err, plan.ErrStale):
+		return &codedError{exitStale, err}
+	case errors.Is(err, plan.ErrRefused), apierrors.IsForbidden(err):
+		return &codedError{exitRefused, err}
+	}
+	return err
+}
+
+func isTerminal(w any) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(f.Fd())
+}
+
+// ask wants a yes from a person; a script has to name the plan.
+func (o *approveOptions) ask(number int, std Stdio) error {
+	if o.yes || o.plan != "" || o.dryRun {
+		return nil
+	}
+	if !isTerminal(std.In) {
+		return &codedError{exitRefused, errors.New("nobody is there to be asked: give --plan HEX, or --yes")}
+	}
+	answer, err := question(fmt.Sprintf("Approve fix %d? [y/N] ", number), std)
+	if err != nil || answer != "y" && answer != "yes" {
+		return &codedError{exitRefused, errors.New("not approved; nothing was changed")}
+	}
+	return nil
+}
+
+func question(text string, std Stdio) (string, error) {
+	fmt.Fprint(std.Err, text)
+	line, err := std.answers.ReadString('\n')
+	return strings.ToLower(strings.TrimSpace(line)), err
+}

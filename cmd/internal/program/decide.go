@@ -1,0 +1,206 @@
+package program
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+
+	"github.com/unpend/unpend/remediate/executor"
+	"github.com/unpend/unpend/remediate/journal"
+	"github.com/unpend/unpend/remediate/plan"
+	"github.com/unpend/unpend/remediate/v1alpha1"
+)
+
+func executorFlag(c *cobra.Command, namespace *string) {
+	c.Flags().StringVar(namespace, "executor-namespace", "unpend", "where the service runs")
+}
+
+// executorLeads says whether an executor is at work: its lease is held. Who may not read
+// that is refused, for past an executor go its guard-rails; unless none can be there.
+func executorLeads(ctx context.Context, d executor.Deps, namespace string) (bool, error) {
+	l, err := executor.Leader(ctx, d, namespace)
+	switch {
+	case apierrors.IsNotFound(err):
+		return false, nil
+	case apierrors.IsForbidden(err):
+		if !executor.Installed(d) {
+			return false, nil
+		}
+		return false, fmt.Errorf("%w: whether an executor carries plans out in namespace %s cannot be told: %w; ask for the ClusterRole of approvers, or say with --executor-namespace where it runs", plan.ErrRefused, namespace, err)
+	case err != nil:
+		return false, fmt.Errorf("look for the executor: %w", err)
+	}
+	return l != nil, nil
+}
+
+// whoAmI asks the API server, which decides by that name too.
+func whoAmI(ctx context.Context, d executor.Deps) (string, []string, error) {
+	me, err := d.Client.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	if err != nil {
+		return "", nil, fmt.Errorf("ask who you are: %w", err)
+	}
+	groups := slices.DeleteFunc(me.Status.UserInfo.Groups, func(g string) bool { return strings.HasPrefix(g, "system:") }) // nobody acts for those
+	return me.Status.UserInfo.Username, groups, nil
+}
+
+// decision is what a person says of a plan, as themselves.
+func decision(ctx context.Context, d executor.Deps, rem *v1alpha1.Remediation, says v1alpha1.Decision, reason string) error {
+	who, groups, err := whoAmI(ctx, d)
+	if err != nil {
+		return err
+	}
+	a := plan.NewApproval(rem, who, groups, says)
+	a.Spec.Via, a.Spec.Reason = "kubectl", reason
+	_, err = plan.Store{Dynamic: d.Dynamic}.Say(ctx, a)
+	return err
+}
+
+// byExecutor records the plan and the approval, and follows the executor's journal.
+func byExecutor(d executor.Deps, found plan.Found, namespace string, w io.Writer) carrier {
+	return func(ctx context.Context, report func(journal.Progress)) (executor.Outcome, error) {
+		store := plan.Store{Dynamic: d.Dynamic}
+		out := executor.Outcome{Incident: found.Diagnosis.Incident, Fix: found.Fix, Started: d.Now()}
+		who, _, err := whoAmI(ctx, d)
+		if err != nil {
+			return out, err
+		}
+		proposed := plan.Propose(found, who, d.Now())
+		if err := executor.Rested(ctx, d, namespace, proposed.Name); err != nil {
+			return out, err
+		}
+		rem, err := store.Record(ctx, proposed)
+		if apierrors.IsForbidden(err) {
+			return out, fmt.Errorf("%w: %w", plan.ErrRefused, err)
+		}
+		if err != nil {
+			return out, err
+		}
+		if rem.Status.Phase.Ended() {
+			return out, fmt.Errorf("%w: this plan has been carried out already: %s", plan.ErrRefused, rem.Status.Message)
+		}
+		if err := approval(ctx, d, rem, who, namespace, w); err != nil {
+			return out, err
+		}
+		rem, err = follow(ctx, d, rem.Name, report)
+		if rem != nil {
+			out.Pod, out.Says, out.Evicted, out.Ended = rem.Status.Pod, rem.Status.Message, rem.Status.Evicted, d.Now()
+		}
+		return out, err
+	}
+}
+
+// approval says yes to a plan, unless that is for two others to say: there is room for
+// the words of two, and that of who asked for the plan is none of them.
+func approval(ctx context.Context, d executor.Deps, rem *v1alpha1.Remediation, who, namespace string, w io.Writer) error {
+	persons, why, err := executor.Persons(ctx, d, namespace, rem)
+	if err != nil {
+		return err
+	}
+	if persons < 2 || rem.Spec.Requester != who {
+		return decision(ctx, d, rem, v1alpha1.Approve, "")
+	}
+	_, err = fmt.Fprintf(w, "You have asked for this plan, and two others have to approve it (%s): each by 'unpend approve %s#%d'.\n", why, rem.Spec.Incident, rem.Spec.Fix)
+	return err
+}
+
+// follow reports a plan's journal until the plan has ended, and its end.
+func follow(ctx context.Context, d executor.Deps, name string, report func(journal.Progress)) (*v1alpha1.Remediation, error) {
+	store, steps := plan.Store{Dynamic: d.Dynamic}, newSteps(report)
+	for {
+		rem, err := store.Get(ctx, name)
+		if err == nil {
+			steps.read(rem)
+			if rem.Status.Phase.Ended() {
+				return rem, endOf(rem)
+			}
+			err = untilChanged(ctx, d, rem)
+		}
+		if ctx.Err() != nil {
+			return rem, fmt.Errorf("no longer watching; the executor goes on (unpend remediations shows where it stands, unpend reject %.12s stops it and takes it back)", name)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("follow plan %.12s: %w", name, err)
+		}
+	}
+}
+
+// untilChanged waits for the next change of the plan.
+func untilChanged(ctx context.Context, d executor.Deps, rem *v1alpha1.Remediation) error {
+	w, err := d.Dynamic.Resource(v1alpha1.Remediations).Watch(ctx, metav1.ListOptions{ResourceVersion: rem.ResourceVersion,
+		FieldSelector: fields.OneTermEqualSelector("metadata.name", rem.Name).String()})
+	if err != nil {
+		return err
+	}
+	defer w.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-w.ResultChan(): // closed: it is read again
+		return nil
+	}
+}
+
+// steps tells of a plan's steps as they come, each piece of news once.
+type steps struct {
+	report func(journal.Progress)
+	told   map[journal.Progress]bool
+}
+
+func newSteps(report func(journal.Progress)) *steps {
+	return &steps{report: report, told: map[journal.Progress]bool{}}
+}
+
+func (j *steps) tell(s journal.Progress) {
+	if !j.told[s] {
+		j.told[s] = true
+		j.report(s)
+	}
+}
+
+// read tells what is new in a plan's journal, and of where a plan stands that has not
+// begun.
+func (j *steps) read(rem *v1alpha1.Remediation) {
+	var at, of int
+	if _, err := fmt.Sscanf(rem.Status.Progress, "%d/%d", &at, &of); err != nil {
+		of = 1
+	}
+	for i, e := range rem.Status.Journal {
+		text := e.Text
+		if e.Step.TakesBack() {
+			text = "undo: " + text
+		}
+		j.tell(journal.Progress{N: i + 1, Of: max(of, i+1), Text: text, Done: e.Ended != nil && e.Error == "", Within: e.Deadline.Sub(e.Began.Time)})
+	}
+	if len(rem.Status.Journal) == 0 && !rem.Status.Phase.Ended() {
+		text := "the executor takes it up"
+		if rem.Status.Message != "" {
+			text = strings.ToLower(string(rem.Status.Phase)) + ": " + rem.Status.Message
+		}
+		text += "; the plan expires at " + rem.Spec.Expires.UTC().Format(time.RFC3339)
+		j.tell(journal.Progress{N: 1, Of: of, Text: text})
+	}
+}
+
+// endOf is how a plan that has ended is told, with the exit codes of approve.
+func endOf(rem *v1alpha1.Remediation) error {
+	switch message := rem.Status.Message; rem.Status.Phase {
+	case v1alpha1.Succeeded:
+		return nil
+	case v1alpha1.Stale:
+		return fmt.Errorf("%w: %s", plan.ErrStale, strings.TrimPrefix(message, plan.ErrStale.Error()+": "))
+	case v1alpha1.Refused, v1alpha1.Rejected, v1alpha1.Expired, v1alpha1.Superseded:
+		return fmt.Errorf("%w: %s", plan.ErrRefused, strings.TrimPrefix(message, plan.ErrRefused.Error()+": "))
+	default:
+		return errors.New(strings.ToLower(string(rem.Status.Phase)) + ": " + message)
+	}
+}

@@ -1,0 +1,126 @@
+package program
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+
+	"github.com/unpend/unpend/cmd/internal/terminal"
+	"github.com/unpend/unpend/remediate/executor"
+	"github.com/unpend/unpend/remediate/plan"
+	"github.com/unpend/unpend/remediate/v1alpha1"
+)
+
+type remediationsOptions struct {
+	source
+	output string
+}
+
+func remediationsCommand(kube *genericclioptions.ConfigFlags, std Stdio) *cobra.Command {
+	o := &remediationsOptions{source: source{kube: kube}}
+	c := &cobra.Command{
+		Use:     "remediations [PLAN]",
+		Short:   "List the plans that are decided on and carried out, or show one with its journal",
+		Example: "  unpend remediations\n  unpend remediations 24ac8de5d78c\n  unpend remediations -o json",
+		Args:    arguments(cobra.MaximumNArgs(1)),
+		RunE:    func(c *cobra.Command, args []string) error { return o.show(c.Context(), args, std) },
+	}
+	c.Flags().StringVarP(&o.output, "output", "o", "", "json or yaml")
+	return c
+}
+
+// remediationList is what -o json prints.
+type remediationList struct {
+	APIVersion string                 `json:"apiVersion"`
+	Kind       string                 `json:"kind"`
+	Items      []v1alpha1.Remediation `json:"items"`
+}
+
+func (o *remediationsOptions) show(ctx context.Context, args []string, std Stdio) error {
+	if !slices.Contains([]string{"", "json", "yaml"}, o.output) {
+		return usage("output %q is not known: use json or yaml", o.output)
+	}
+	d, err := o.deps()
+	if err != nil {
+		return err
+	}
+	plans, err := listPlans(ctx, d)
+	if err != nil {
+		return err
+	}
+	if len(args) == 1 {
+		one, err := planNamed(plans, args[0])
+		if err != nil {
+			return err
+		}
+		plans = []v1alpha1.Remediation{*one}
+	}
+	switch {
+	case o.output != "":
+		return printList(std.Out, o.output, remediationList{v1alpha1.GroupVersion.String(), "RemediationList", plans})
+	case len(args) == 1:
+		return terminal.Journal(std.Out, &plans[0], d.Now(), terminalOptions(std.Out))
+	case len(plans) == 0:
+		fmt.Fprintln(std.Err, "No plan is recorded: 'unpend approve INCIDENT#N' records one.")
+		return nil
+	}
+	style := terminalOptions(std.Out)
+	style.Now = d.Now()
+	return terminal.Plans(std.Out, plans, style)
+}
+
+func (s *source) deps() (executor.Deps, error) {
+	client, custom, err := s.clients()
+	return executor.Deps{Client: client, Dynamic: custom, Now: time.Now, Logger: slog.New(slog.DiscardHandler)}, err
+}
+
+// listPlans lists the plans, newest first.
+func listPlans(ctx context.Context, d executor.Deps) ([]v1alpha1.Remediation, error) {
+	plans, err := plan.Store{Dynamic: d.Dynamic}.List(ctx)
+	if apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("this cluster has no Remediations: the chart of unpend is not installed")
+	}
+	if err != nil {
+		return nil, unreachable(fmt.Errorf("list remediations: %w", err))
+	}
+	slices.SortStableFunc(plans, func(a, b v1alpha1.Remediation) int {
+		return b.CreationTimestamp.Compare(a.CreationTimestamp.Time)
+	})
+	return plans, nil
+}
+
+// planNamed finds a plan by the beginning of its hash, or by INCIDENT#N: the one under way,
+// else one that still can be, else the newest.
+func planNamed(plans []v1alpha1.Remediation, name string) (*v1alpha1.Remediation, error) {
+	var found, of []*v1alpha1.Remediation
+	for i := range plans {
+		p := &plans[i]
+		if fmt.Sprintf("%s#%d", p.Spec.Incident, p.Spec.Fix) == name {
+			of = append(of, p)
+		}
+		if len(name) >= 4 && strings.HasPrefix(p.Name, name) {
+			found = append(found, p)
+		}
+	}
+	for _, stands := range []func(v1alpha1.Phase) bool{v1alpha1.Phase.Begun, func(p v1alpha1.Phase) bool { return !p.Ended() }} {
+		if i := slices.IndexFunc(of, func(p *v1alpha1.Remediation) bool { return stands(p.Status.Phase) }); i >= 0 {
+			return of[i], nil
+		}
+	}
+	switch {
+	case len(of) > 0:
+		return of[0], nil
+	case len(found) == 1:
+		return found[0], nil
+	case len(found) == 0:
+		return nil, fmt.Errorf("no plan %q is recorded; see 'unpend remediations'", name)
+	}
+	return nil, usage("%q is the beginning of %d plans: write more of it", name, len(found))
+}

@@ -1,0 +1,118 @@
+package program
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/unpend/unpend/cmd/internal/terminal"
+	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/watcher"
+)
+
+// target is what the user asked about: an incident by its id, a pod, or a
+// workload anywhere between the pod and its topmost owner.
+type target struct {
+	kind, name, namespace string
+}
+
+// shortKinds are kubectl's short names of the kinds that make pods.
+var shortKinds = map[string]string{"po": "pod", "deploy": "deployment", "rs": "replicaset", "sts": "statefulset", "ds": "daemonset", "cj": "cronjob", "rc": "replicationcontroller"}
+
+// newTarget reads NAME or KIND/NAME; without arguments everything is asked about.
+func newTarget(args []string, namespace string) (target, error) {
+	t := target{namespace: namespace}
+	if len(args) == 0 {
+		return t, nil
+	}
+	kind, name, slash := strings.Cut(args[0], "/")
+	if !slash {
+		kind, name = "", args[0]
+	}
+	if name == "" || slash && kind == "" || strings.Contains(name, "/") {
+		return t, usage("%q names nothing: write NAME or KIND/NAME, and the namespace with -n", args[0])
+	}
+	kind, _, _ = strings.Cut(strings.ToLower(kind), ".") // jobs.batch
+	if long, ok := shortKinds[kind]; ok {
+		kind = long
+	}
+	t.kind, t.name = strings.TrimSuffix(kind, "s"), name
+	return t, nil
+}
+
+// selects tells the incidents that were asked about: every pod is looked at, also
+// those beyond the names that an incident carries, and those that were refused before
+// they existed.
+func (t target) selects(st *cluster.State) func(watcher.Incident) bool {
+	ids := map[string]bool{}
+	for _, p := range st.Pods {
+		if t.matches(p, st) {
+			ids[watcher.IncidentID(watcher.Topmost(p, st.Owner), watcher.Requests(p))] = true
+		}
+	}
+	for _, r := range rca.Refusals(st) {
+		if t.matches(r.Pod, st) {
+			ids[watcher.IncidentID(watcher.Topmost(r.Pod, st.Owner), watcher.Requests(r.Pod))] = true
+		}
+	}
+	return func(i watcher.Incident) bool { return ids[i.ID] || t.kind == "" && i.ID == t.name }
+}
+
+func (t target) matches(p *corev1.Pod, st *cluster.State) bool {
+	if t.namespace != "" && p.Namespace != t.namespace {
+		return false
+	}
+	return t.name == "" || slices.ContainsFunc(watcher.Owners(p, st.Owner), func(r watcher.Ref) bool {
+		return r.Name == t.name && (t.kind == "" || strings.ToLower(r.Kind) == t.kind)
+	})
+}
+
+// explainNothing says that what was asked about does not wait; that it does not
+// exist is an error.
+func (t target) explainNothing(st *cluster.State, w io.Writer) error {
+	if why := st.Unread["Pod"]; why != "" && len(st.Pods) == 0 {
+		return fmt.Errorf("pods are unread (%s), so nothing can be said about what waits", why)
+	}
+	if t.name == "" {
+		text := "Nothing waits."
+		if why := st.Unread["Pod"]; why != "" {
+			text = "Nothing waits among the pods that were read: " + why + "."
+		}
+		fmt.Fprintln(w, terminal.Clean(text))
+		return nil
+	}
+	near := ""
+	for _, p := range st.Pods {
+		if t.matches(p, st) {
+			fmt.Fprintln(w, terminal.Clean(fmt.Sprintf("%s does not wait: pod %s/%s is %s.", t.name, p.Namespace, p.Name, p.Status.Phase)))
+			return nil
+		}
+		if _, _, waits := watcher.Waiting(p); waits && near == "" && (t.namespace == "" || p.Namespace == t.namespace) {
+			near = "pod/" + p.Name + " -n " + p.Namespace
+		}
+	}
+	for _, r := range rca.Refusals(st) {
+		if near == "" && (t.namespace == "" || r.Owner.Namespace == t.namespace) {
+			near = strings.ToLower(r.Owner.Kind) + "/" + r.Owner.Name + " -n " + r.Owner.Namespace
+		}
+	}
+	if near != "" {
+		return fmt.Errorf("%s is not there; did you mean %s?", t, near)
+	}
+	return fmt.Errorf("%s is not there, and nothing waits", t)
+}
+
+func (t target) String() string {
+	s := t.name
+	if t.kind != "" {
+		s = t.kind + "/" + s
+	}
+	if t.namespace != "" {
+		s += " in namespace " + t.namespace
+	}
+	return s
+}

@@ -1,0 +1,159 @@
+package program
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+
+	"github.com/unpend/unpend/cmd/internal/terminal"
+	"github.com/unpend/unpend/knowledge"
+	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/remediate/plan"
+)
+
+// whyOptions are the flags of `why` and `incidents`.
+type whyOptions struct {
+	source
+	gpuWork
+	output    string
+	knowledge string
+	exitCode  bool
+	plans     bool // tell of each incident what is done about it
+}
+
+func (o *whyOptions) addFlags(c *cobra.Command) {
+	o.source.flags(c)
+	o.gpuWork.flags(c)
+	c.Flags().StringVarP(&o.output, "output", "o", "", "json, yaml, name or wide")
+	c.Flags().StringVar(&o.knowledge, "knowledge", "", "folder of Markdown runbooks and past incidents")
+	c.Flags().BoolVar(&o.exitCode, "exit-code", false, "exit 3 when something waits")
+}
+
+func whyCommand(kube *genericclioptions.ConfigFlags, std Stdio) *cobra.Command {
+	o := &whyOptions{source: source{kube: kube}}
+	c := &cobra.Command{
+		Use:   "why [pod/NAME | KIND/NAME | NAME]",
+		Short: "Say why pods wait and what would help, on the cluster or from dumps",
+		Example: `  unpend why -A
+  unpend why pod/trainer -n ml --prometheus http://prometheus.monitoring:9090
+  unpend why -f testdata/scenarios/layout-mismatch -o json`,
+		Args: arguments(cobra.MaximumNArgs(1)),
+		RunE: func(c *cobra.Command, args []string) error {
+			return o.why(c.Context(), args, std)
+		},
+	}
+	o.addFlags(c)
+	return c
+}
+
+var outputs = []string{"", "json", "yaml", "name", "wide"}
+
+func (o *whyOptions) why(ctx context.Context, args []string, std Stdio) error {
+	if !slices.Contains(outputs, o.output) {
+		return usage("output %q is not known: use json, yaml, name or wide", o.output)
+	}
+	ns, err := o.namespace()
+	if err != nil {
+		return err
+	}
+	asked, err := newTarget(args, ns)
+	if err != nil {
+		return err
+	}
+	st, err := o.state(ctx, ns, std)
+	if err != nil {
+		return err
+	}
+	found, err := o.diagnose(ctx, st, asked, std)
+	if err != nil {
+		return err
+	}
+	show := o.print
+	if o.plans {
+		show = func(std Stdio, found []rca.Diagnosis, st *cluster.State) error {
+			return o.printIncidents(ctx, std, found, st)
+		}
+	}
+	if len(found) == 0 {
+		if err := asked.explainNothing(st, std.Err); err != nil {
+			return err
+		}
+	}
+	if err := show(std, found, st); err != nil {
+		return err
+	}
+	if o.exitCode && len(found) > 0 {
+		return &codedError{code: exitFindings}
+	}
+	return nil
+}
+
+func (o *whyOptions) diagnose(ctx context.Context, st *cluster.State, asked target, std Stdio) ([]rca.Diagnosis, error) {
+	measure, err := o.measure()
+	if err != nil {
+		return nil, &codedError{exitUsage, err}
+	}
+	opts := rca.Options{Only: asked.selects(st), Measure: measure}
+	if st.Live {
+		_, custom, err := o.clients()
+		if err != nil {
+			return nil, err
+		}
+		opts.Outcomes = plan.Store{Dynamic: custom}.Outcomes
+	}
+	if o.knowledge != "" {
+		index, err := knowledge.OpenFolder(ctx, o.knowledge)
+		if err != nil {
+			return nil, fmt.Errorf("read knowledge: %w", err)
+		}
+		defer index.Close()
+		for _, s := range index.Skipped() {
+			fmt.Fprintf(std.Err, "unpend: knowledge: %s\n", terminal.Clean(s))
+		}
+		opts.Search = func(ctx context.Context, words []string) ([]knowledge.Hit, error) {
+			return index.Search(ctx, words, 3)
+		}
+	}
+	return rca.Diagnose(ctx, st, opts)
+}
+
+func (o *whyOptions) print(std Stdio, found []rca.Diagnosis, st *cluster.State) error {
+	style := terminalOptions(std.Out)
+	style.Now, style.Approve = st.Now, o.again()
+	switch o.output {
+	case "json", "yaml":
+		if found == nil {
+			found = []rca.Diagnosis{}
+		}
+		return printList(std.Out, o.output, rca.DiagnosisList{APIVersion: rca.APIVersion, Kind: rca.ListKind, Items: found})
+	case "name":
+		for _, d := range found {
+			fmt.Fprintln(std.Out, "incident.unpend.dev/"+d.Incident)
+		}
+		return nil
+	case "wide":
+		return terminal.Table(std.Out, found, style)
+	}
+	for i, d := range found {
+		if i > 0 {
+			fmt.Fprintln(std.Out)
+		}
+		if err := terminal.Render(std.Out, d, style); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func terminalOptions(w io.Writer) terminal.Options {
+	if f, ok := w.(*os.File); ok {
+		return terminal.Detect(f, os.Getenv)
+	}
+	return terminal.Options{Width: 80}
+}

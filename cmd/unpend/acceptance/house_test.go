@@ -1,0 +1,65 @@
+package acceptance
+
+import (
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/unpend/unpend/"
+
+// house says which of our packages each room may import: data flows from watcher
+// to rca to remediate, imports point back. README draws the same.
+var house = map[string][]string{
+	"cmd/unpend":            {"cmd/internal/program"},
+	"cmd/unpend/acceptance": {},
+	"cmd/internal/program":  {"cmd/internal/bus", "cmd/internal/terminal", "cmd/internal/world", "watcher", "rca", "rca/cluster", "rca/idle", "rca/whatif", "knowledge", "remediate", "remediate/audit", "remediate/v1alpha1", "nodeprobe", "nodeprobe/sim"},
+	"cmd/internal/bus":      {},
+	"cmd/internal/terminal": {"rca", "remediate/v1alpha1"},
+	"cmd/internal/world":    {"nodeprobe", "nodeprobe/sim", "rca/whatif/insitu", "remediate/v1alpha1"},
+	"watcher":               {},
+	"rca":                   {"watcher", "nodeprobe", "knowledge", "rca/cluster", "rca/placement", "rca/whatif"},
+	"rca/cluster":           {"nodeprobe"},
+	"rca/placement":         {"nodeprobe"},
+	"rca/idle":              {"rca"},
+	"rca/whatif":            {},
+	"rca/whatif/insitu":     {},
+	"knowledge":             {},
+	"remediate":             {"remediate/audit", "remediate/guard", "remediate/v1alpha1", "rca", "rca/cluster", "rca/whatif", "nodeprobe", "watcher", "knowledge"},
+	"remediate/guard":       {"remediate/v1alpha1", "rca"},
+	"remediate/audit":       {},
+	"remediate/v1alpha1":    {"rca", "watcher"},
+	"nodeprobe":             {},
+	"nodeprobe/sim":         {"nodeprobe"},
+	"testdata/controlplane": {"nodeprobe", "nodeprobe/sim"},
+	"testdata/prometheus":   {},
+	"testdata/chart":        {"testdata/controlplane"},
+
+	"cmd/nodeprobe":          {"nodeprobe", "nodeprobe/nvml", "nodeprobe/podresources"},
+	"nodeprobe/nvml":         {"nodeprobe"},
+	"nodeprobe/podresources": {"nodeprobe"},
+}
+
+func TestImportsPointBack(t *testing.T) {
+	list := exec.Command("go", "list", "-f", `{{.ImportPath}} {{join .Imports " "}}`, "../../../...", "../../../testdata/chart", "../../../testdata/controlplane", "../../../testdata/prometheus")
+	list.Env = append(os.Environ(), "CGO_ENABLED=1") // else the probe is not seen
+	out, err := list.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(out)) {
+		fields := strings.Fields(line)
+		room := strings.TrimPrefix(fields[0], module)
+		may, known := house[room]
+		if !known && room != "deploy" {
+			t.Errorf("%s is a room the house does not have", room)
+		}
+		for _, i := range fields[1:] {
+			if other, ours := strings.CutPrefix(i, module); ours && !slices.Contains(may, other) {
+				t.Errorf("%s imports %s: that wall is closed", room, other)
+			}
+		}
+	}
+}

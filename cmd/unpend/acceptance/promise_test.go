@@ -1,0 +1,58 @@
+package acceptance
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// promise is what must hold when something breaks (R) or somebody attacks (S).
+type promise struct {
+	id  string // two digits: they sort, and -run TestPromise/R01 is that one alone
+	run func(t *testing.T)
+}
+
+// promises are in order of their ids; each has a file promise_*_test.go and says what
+// it came to with report.
+var promises = []promise{
+	{"R09", promiseR09},
+	{"R12", promiseR12},
+	{"R13", promiseR13},
+	{"R16", promiseR16},
+	{"R17", promiseR17},
+	{"R18", promiseR18},
+	{"R20", promiseR20},
+	{"R21", promiseR21},
+	{"R22", promiseR22},
+	{"R23", promiseR23},
+	{"R24", promiseR24},
+	{"R32", promiseR32},
+	{"S05", promiseS05},
+	{"S15", promiseS15},
+}
+
+func TestPromise(t *testing.T) {
+	byID := func(a, b promise) int { return cmp.Compare(a.id, b.id) }
+	if !slices.IsSortedFunc(promises, byID) {
+		t.Error("the promises are not in order of their ids")
+	}
+	for _, p := range promises {
+		t.Run(p.id, p.run)
+	}
+}
+
+// report is the one line of a promise that `make promises` shows: how many of how many
+// cases it held in, and the figures behind it. Fewer than all, or none, fail the test.
+func report(t *testing.T, held, of int, figures string) {
+	t.Helper()
+	_, id, _ := strings.Cut(t.Name(), "/")
+	id = id[:1] + strings.TrimLeft(id[1:], "0")
+	line := fmt.Sprintf("%s %d/%d, %s", id, held, of, figures)
+	t.Log(line)
+	fmt.Println(line)
+	if held != of || of == 0 {
+		t.Errorf("%s does not hold", id)
+	}
+}

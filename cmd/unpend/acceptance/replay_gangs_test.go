@@ -1,0 +1,195 @@
+package acceptance
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/testdata/controlplane"
+	"github.com/unpend/unpend/watcher"
+)
+
+// crds are the PodGroups of schedulers that do not run beside the control plane.
+const crds = "../../../testdata/crds"
+
+// scheduledHere says whether the control plane's scheduler is the pod's.
+func scheduledHere(p *corev1.Pod) bool {
+	return p.Spec.SchedulerName == "" || p.Spec.SchedulerName == corev1.DefaultSchedulerName
+}
+
+// applies says whether what is applied could come to run: somebody schedules the pods, or
+// is asked to.
+func (r *replay) applies(d rca.Diagnosis) bool {
+	return d.Causes[0].ID == rca.SchedulerMissing || !slices.ContainsFunc(r.st.Pods, func(p *corev1.Pod) bool { return !scheduledHere(p) })
+}
+
+// groups makes the scenario's PodGroups.
+func (r *replay) groups(t *testing.T) {
+	t.Helper()
+	g := r.st.PodGroups
+	for _, o := range slices.Concat(g.Kubernetes, g.Plugins, g.Volcano, g.KAI) {
+		gv, err := schema.ParseGroupVersion(o.GetAPIVersion())
+		must(t, err)
+		client := r.c.Dynamic().Resource(gv.WithResource("podgroups")).Namespace(o.GetNamespace())
+		o := strip(o.DeepCopy())
+		for _, field := range []string{"uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "ownerReferences"} {
+			delete(o.Object["metadata"].(map[string]any), field)
+		}
+		_, err = client.Create(t.Context(), o, metav1.CreateOptions{})
+		must(t, err)
+		ctx := context.WithoutCancel(t.Context())
+		t.Cleanup(func() { must(t, client.Delete(ctx, o.GetName(), metav1.DeleteOptions{})) })
+	}
+}
+
+// jobs whose pods wait are made by their specs: the real controller makes the pods.
+// It returns what those are called, by their names in the scenario.
+func (r *replay) jobs(t *testing.T) map[string]string {
+	t.Helper()
+	names := map[string]string{}
+	for _, from := range r.st.Jobs {
+		wait := r.waitingOf(from)
+		if len(wait) == 0 {
+			continue // one whose pods were refused is made elsewhere
+		}
+		o := strip(from.DeepCopy())
+		o.Status, o.Spec.Selector = batchv1.JobStatus{}, nil // the API server makes one of the new uid
+		for _, labels := range []map[string]string{o.Labels, o.Spec.Template.Labels} {
+			maps.DeleteFunc(labels, func(k, _ string) bool {
+				return strings.HasSuffix(k, "controller-uid") || strings.HasSuffix(k, "job-name")
+			})
+		}
+		_, err := r.c.Client().BatchV1().Jobs(o.Namespace).Create(t.Context(), o, metav1.CreateOptions{})
+		must(t, err)
+		controlplane.Eventually(t, 20*time.Second, "the pods of "+o.Name+" are there", func() (bool, string) {
+			pods, err := r.c.Client().CoreV1().Pods(o.Namespace).List(t.Context(), metav1.ListOptions{LabelSelector: "batch.kubernetes.io/job-name=" + o.Name})
+			if err != nil || len(pods.Items) != len(wait) {
+				return false, fmt.Sprint(len(pods.Items), err)
+			}
+			for i, p := range wait {
+				names[p.Name] = pods.Items[i].Name
+			}
+			return true, ""
+		})
+		for _, p := range wait {
+			r.said(t, p, names[p.Name])
+		}
+	}
+	return names
+}
+
+func (r *replay) waitingOf(j *batchv1.Job) []*corev1.Pod {
+	var out []*corev1.Pod
+	for _, p := range r.st.Pods {
+		if r.jobOf(p) == j {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// jobOf is the Job that makes a waiting pod; nil for any other pod.
+func (r *replay) jobOf(p *corev1.Pod) *batchv1.Job {
+	owner := metav1.GetControllerOf(p)
+	if owner == nil || owner.Kind != "Job" || p.Spec.NodeName != "" {
+		return nil
+	}
+	for _, j := range r.st.Jobs {
+		if j.Namespace == p.Namespace && j.Name == owner.Name {
+			return j
+		}
+	}
+	return nil
+}
+
+// said waits for the scheduler's word on a pod, and writes that of a scheduler that
+// does not run here.
+func (r *replay) said(t *testing.T, from *corev1.Pod, name string) {
+	t.Helper()
+	pods := r.c.Client().CoreV1().Pods(from.Namespace)
+	reason, _, _ := watcher.Waiting(from)
+	controlplane.Eventually(t, 30*time.Second, "the scheduler speaks of "+name, func() (bool, string) {
+		got, err := pods.Get(t.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			return false, err.Error()
+		}
+		now, _, waits := watcher.Waiting(got)
+		if waits && now == reason {
+			return true, ""
+		}
+		if !scheduledHere(from) {
+			got.Status.Conditions = from.DeepCopy().Status.Conditions
+			_, err = pods.UpdateStatus(t.Context(), got, metav1.UpdateOptions{})
+		}
+		return false, fmt.Sprint(now, err)
+	})
+	switch {
+	case reason != "NoCondition" || len(from.Spec.SchedulingGates) > 0:
+	case len(from.Spec.ResourceClaims) > 0:
+		r.hadTime(t, "the claim controller", 30*time.Second)
+	case !scheduledHere(from):
+		r.hadTime(t, "scheduler "+from.Spec.SchedulerName, time.Minute)
+	}
+}
+
+// events makes those that nobody here writes: of autoscalers and other schedulers.
+// kubeletSays makes those of kubelets about devices.
+func (r *replay) events(t *testing.T, names map[string]string) {
+	t.Helper()
+	for _, from := range r.st.Events {
+		e := strip(from.DeepCopy())
+		o := &e.InvolvedObject
+		if e.Source.Component == "" || e.Source.Component == corev1.DefaultSchedulerName || o.Kind != "Pod" && o.Kind != "PodGroup" || e.Type == "" || unprepared(e) {
+			continue
+		}
+		if name := names[o.Name]; name != "" {
+			o.Name = name
+		}
+		e.FirstTimestamp, e.LastTimestamp = metav1.NewTime(e.FirstTimestamp.Add(r.shift)), metav1.NewTime(e.LastTimestamp.Add(r.shift))
+		client := r.c.Client().CoreV1().Events(e.Namespace)
+		_, err := client.Create(t.Context(), e, metav1.CreateOptions{})
+		must(t, err)
+		ctx := context.WithoutCancel(t.Context())
+		t.Cleanup(func() { must(t, client.Delete(ctx, e.Name, metav1.DeleteOptions{})) })
+	}
+}
+
+// preemptions counts the pods that the scheduler has deleted so far.
+func (r *replay) preemptions(t *testing.T) int {
+	t.Helper()
+	n := 0
+	for _, e := range r.c.AuditEvents(t) {
+		if e.Verb == "delete" && e.ObjectRef.Resource == "pods" && strings.HasPrefix(e.UserAgent, "kube-scheduler/") && e.ResponseStatus.Code == 200 {
+			n++
+		}
+	}
+	return n
+}
+
+// budgets are made after the pods they guard, and waited for until the real controller
+// allows what the scenario does: of several that guard a pod it looks at one alone
+// again when the pod changes.
+func (r *replay) budgets(t *testing.T) {
+	t.Helper()
+	for _, from := range r.st.PDBs {
+		p := strip(from.DeepCopy())
+		p.Status = policyv1.PodDisruptionBudgetStatus{}
+		_, err := r.c.Client().PolicyV1().PodDisruptionBudgets(p.Namespace).Create(t.Context(), p, metav1.CreateOptions{})
+		must(t, err)
+		controlplane.Eventually(t, 20*time.Second, "budget "+from.Name+" is as in the scenario", func() (bool, string) {
+			got, err := r.c.Client().PolicyV1().PodDisruptionBudgets(from.Namespace).Get(t.Context(), from.Name, metav1.GetOptions{})
+			return err == nil && got.Status.ObservedGeneration == got.Generation && got.Status.DisruptionsAllowed == from.Status.DisruptionsAllowed, fmt.Sprintf("%+v, %v", got.Status, err)
+		})
+	}
+}

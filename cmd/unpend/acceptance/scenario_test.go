@@ -1,0 +1,182 @@
+package acceptance
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/unpend/unpend/cmd/internal/program"
+	"github.com/unpend/unpend/rca"
+)
+
+const scenarios = "../../../testdata/scenarios"
+
+// Exit codes, as README lists them.
+const (
+	exitDone     = 0
+	exitError    = 1
+	exitUsage    = 2
+	exitFindings = 3
+	exitRefused  = 4
+	exitStale    = 5
+)
+
+// want is a scenario's want.yaml: what it does not name of a fix is not checked. It is written by hand from what NVIDIA and
+// Kubernetes document, never from what the program said.
+type want struct {
+	Causes    []rca.CauseID `json:"causes"` // all of them, the root cause first
+	Certainty rca.Certainty `json:"certainty"`
+	Says      string        `json:"says"`   // part of what the root cause says
+	Quotes    []string      `json:"quotes"` // parts of its evidence, after the object that each is about
+	Fix       struct {
+		Kinds             []rca.FixKind `json:"kinds"`
+		Verdict           rca.Verdict   `json:"verdict"`
+		Risk              rca.Risk      `json:"risk"`
+		Node              string        `json:"node"` // where it schedules
+		Evictions         *int          `json:"evictions"`
+		HardwareEvictions *int          `json:"hardwareEvictions"`
+		Victims           *rca.Victims  `json:"victims"`
+		Title             string        `json:"title"` // part of it
+	} `json:"fix"`
+	Also     map[rca.FixKind]rca.Verdict `json:"also"`  // kinds offered too, and what became of trying them
+	Never    []rca.FixKind               `json:"never"` // kinds that cannot help
+	Blockers map[string][]rca.CauseID    `json:"blockers"`
+	Unread   []string                    `json:"unread"`  // parts of what could not be read
+	Next     string                      `json:"next"`    // part of what a terminal shows
+	Offline  string                      `json:"offline"` // why it cannot be made on a real control plane
+}
+
+func readWant(t *testing.T, name string) want {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(scenarios, name, "want.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var w want
+	if err := yaml.UnmarshalStrict(data, &w); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// call runs the program in this process.
+func call(t *testing.T, args ...string) (code int, out, errs string) {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	code = program.Run(t.Context(), append([]string{"unpend"}, args...), program.Stdio{In: strings.NewReader(""), Out: &stdout, Err: &stderr})
+	return code, stdout.String(), stderr.String()
+}
+
+func why(t *testing.T, args ...string) rca.Diagnosis {
+	t.Helper()
+	code, out, errs := call(t, append([]string{"why", "-o", "json"}, args...)...)
+	if code != 0 {
+		t.Fatalf("exit %d: %s", code, errs)
+	}
+	var list rca.DiagnosisList
+	if err := json.Unmarshal([]byte(out), &list); err != nil {
+		t.Fatal(err)
+	}
+	if len(list.Items) != 1 {
+		t.Fatalf("%d incidents, want 1: %s", len(list.Items), out)
+	}
+	return list.Items[0]
+}
+
+// check holds a diagnosis to what was wanted, and to what every diagnosis owes.
+func (w want) check(t *testing.T, d rca.Diagnosis) {
+	t.Helper()
+	var causes []rca.CauseID
+	for _, c := range d.Causes {
+		causes = append(causes, c.ID)
+		if len(c.Evidence) == 0 {
+			t.Errorf("cause %s has no evidence", c.ID)
+		}
+	}
+	if !slices.Equal(causes, w.Causes) || d.Causes[0].Certainty != w.Certainty || !strings.Contains(d.Causes[0].Says, w.Says) {
+		t.Errorf("causes %v, %s, %q; want %v, %s, %q", causes, d.Causes[0].Certainty, d.Causes[0].Says, w.Causes, w.Certainty, w.Says)
+	}
+	var evidence []string
+	for _, e := range d.Causes[0].Evidence {
+		evidence = append(evidence, e.Ref+" "+e.Fact)
+	}
+	for _, q := range w.Quotes {
+		if text := strings.Join(evidence, "\n"); !strings.Contains(text, q) || strings.ContainsRune(text, '\x1b') {
+			t.Errorf("evidence %q, want %q in it, and nothing for a terminal", evidence, q)
+		}
+	}
+	w.checkFix(t, d.Fixes)
+	for node, ids := range w.Blockers {
+		var got []rca.CauseID
+		for _, n := range d.Nodes {
+			for _, b := range n.Blockers {
+				if n.Name == node {
+					got = append(got, b.Cause)
+				}
+			}
+		}
+		if !slices.Equal(got, ids) {
+			t.Errorf("blockers of %s: %v, want %v", node, got, ids)
+		}
+	}
+	for _, part := range w.Unread {
+		if !strings.Contains(strings.Join(d.Unread, "\n"), part) {
+			t.Errorf("unread %q, want %q in it", d.Unread, part)
+		}
+	}
+	if n := len([]rune(d.Headline)); n > 80 || n == 0 {
+		t.Errorf("headline of %d characters: %s", n, d.Headline)
+	}
+}
+
+func (w want) checkFix(t *testing.T, fixes []rca.Fix) {
+	t.Helper()
+	f := fixes[0]
+	if !slices.Equal(f.Kinds, w.Fix.Kinds) || f.Proof.Verdict != w.Fix.Verdict || w.Fix.Risk != "" && f.Risk != w.Fix.Risk || w.Fix.Evictions != nil && len(f.Cost.Evictions) != *w.Fix.Evictions ||
+		w.Fix.Victims != nil && f.Proof.Victims != *w.Fix.Victims || w.Fix.Node != "" && f.Proof.Node != w.Fix.Node || !strings.Contains(f.Title, w.Fix.Title) {
+		t.Errorf("first fix %v %q: %s on %q, risk %s, %d evictions, victims %q; want %+v", f.Kinds, f.Title, f.Proof.Verdict, f.Proof.Node, f.Risk, len(f.Cost.Evictions), f.Proof.Victims, w.Fix)
+	}
+	if h := w.Fix.HardwareEvictions; h != nil && (f.HardwareEvictions == nil || *f.HardwareEvictions != *h) {
+		t.Errorf("hardware evictions %v, want %d", f.HardwareEvictions, *h)
+	}
+	for kind, verdict := range w.Also {
+		if !slices.ContainsFunc(fixes, func(f rca.Fix) bool { return f.Kind == kind && f.Proof.Verdict == verdict }) {
+			t.Errorf("no fix of kind %s and verdict %s in %+v", kind, verdict, fixes)
+		}
+	}
+	for _, f := range fixes {
+		if len(f.Plan) != 64 || f.Proof.Verdict == rca.Refuted {
+			t.Errorf("fix %q: plan %q, verdict %s", f.Title, f.Plan, f.Proof.Verdict)
+		}
+		for _, k := range f.Kinds {
+			if slices.Contains(w.Never, k) {
+				t.Errorf("%s is offered: %q", k, f.Title)
+			}
+		}
+	}
+}
+
+func TestScenariosOffline(t *testing.T) {
+	dirs, err := os.ReadDir(scenarios)
+	if err != nil || len(dirs) < 8 {
+		t.Fatalf("%d scenarios, %v", len(dirs), err)
+	}
+	for _, dir := range dirs {
+		t.Run(dir.Name(), func(t *testing.T) {
+			w := readWant(t, dir.Name())
+			args := append(recorded(t, dir.Name(), 0), "-f", filepath.Join(scenarios, dir.Name()))
+			d := why(t, args...)
+			w.check(t, d)
+			code, out, _ := call(t, append([]string{"why"}, args...)...)
+			if code != 0 || !strings.Contains(out, w.Next) || strings.Count(out, "\n") > 25 {
+				t.Errorf("exit %d, %d lines, want %q in:\n%s", code, strings.Count(out, "\n"), w.Next, out)
+			}
+		})
+	}
+}

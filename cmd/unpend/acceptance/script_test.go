@@ -1,0 +1,45 @@
+package acceptance
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/unpend/unpend/cmd/internal/program"
+)
+
+// The test binary is the program too, for the scripts and as a child process, and a
+// person who clicks.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"unpend": unpend, "clicker": clicker})
+}
+
+// unpend is what the command's main does.
+func unpend() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := program.Run(ctx, os.Args, program.Stdio{In: os.Stdin, Out: os.Stdout, Err: os.Stderr})
+	stop()
+	os.Exit(code)
+}
+
+// The real command, run by script files as a person would type it.
+func TestScripts(t *testing.T) {
+	folder, err := filepath.Abs(scenarios)
+	if err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("SCENARIOS", folder)
+			e.Setenv("HOME", e.WorkDir) // no kubeconfig of whoever runs the test
+			e.Setenv("NO_COLOR", "1")
+			return nil
+		},
+	})
+}

@@ -1,0 +1,30 @@
+package rca
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/unpend/unpend/knowledge"
+)
+
+// Bench is where changes for one case are worked out: the case, and what is worked out
+// once for all its nodes.
+type Bench struct {
+	*Case
+	// past are the outcomes of past fixes, newest first.
+	past []knowledge.Outcome
+	// requests are the changes of the workload worked out so far, by title; selections
+	// those of its selectors, by what does not match.
+	requests   map[string]change
+	selections map[*missed][]change
+	// spreads are what each of the pod's spread constraints counts.
+	spreads map[int]*spreadCount
+	// host is what the pod requests besides GPUs, once asked for.
+	host corev1.ResourceList
+	// tenants are who could leave for this pod, once asked for.
+	tenants *tenants
+}
+
+// NewBench takes a case that was judged, and past outcomes, newest first.
+func NewBench(c *Case, past []knowledge.Outcome) *Bench {
+	return &Bench{Case: c, past: past, requests: map[string]change{}, selections: map[*missed][]change{}}
+}
