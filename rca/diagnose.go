@@ -8,7 +8,13 @@ import (
 	"sync"
 
 	"github.com/unpend/unpend/knowledge"
+	"github.com/unpend/unpend/rca/causes"
 	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/devices"
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/evict"
+	"github.com/unpend/unpend/rca/fixes"
+	"github.com/unpend/unpend/rca/view"
 	"github.com/unpend/unpend/rca/whatif"
 	"github.com/unpend/unpend/watcher"
 )
@@ -25,7 +31,7 @@ type Options struct {
 	Snapshot *whatif.Snapshot
 	// Measure tells which holders of GPUs are idle; nil: nobody can be asked. It is
 	// asked at most once, and only where held GPUs are in the way.
-	Measure Measure
+	Measure diagnosis.Measure
 	// Logger is told, at level debug, of each fix that was tried ("fix tried", with the
 	// Fix), refuted ones included; nil: nobody is.
 	Logger *slog.Logger
@@ -34,22 +40,22 @@ type Options struct {
 // Diagnose explains every incident in st, by incident id. It changes nothing:
 // fixes are tried on forks of the snapshot. The error is that of the scheduler's
 // code refusing to run; what could not be read is in each diagnosis.
-func Diagnose(ctx context.Context, st *cluster.State, opts Options) ([]Diagnosis, error) {
-	refusals := Refusals(st)
+func Diagnose(ctx context.Context, st *cluster.State, opts Options) ([]diagnosis.Diagnosis, error) {
+	refusals := causes.Refusals(st)
 	incidents := slices.DeleteFunc(watcher.Group(watcher.WithKubelet(st.Pods, st.Events), st.Owner, refusals...), func(i watcher.Incident) bool {
 		return opts.Only != nil && !opts.Only(i)
 	})
 	if len(incidents) == 0 {
 		return nil, nil
 	}
-	w, done, err := newWorld(ctx, st, opts.Snapshot)
+	w, done, err := view.Open(ctx, st, opts.Snapshot)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	w.refusals = refusals
+	w.Refusals = refusals
 	r := newRun(w, opts)
-	out := make([]Diagnosis, 0, len(incidents))
+	out := make([]diagnosis.Diagnosis, 0, len(incidents))
 	for _, i := range incidents {
 		d, err := r.diagnose(ctx, i)
 		if err != nil {
@@ -60,69 +66,33 @@ func Diagnose(ctx context.Context, st *cluster.State, opts Options) ([]Diagnosis
 	return out, nil
 }
 
-// Objects is what the scheduler's plugins look at in a state.
-func Objects(st *cluster.State) whatif.Objects {
-	objs := whatif.Objects{Nodes: st.Nodes, Pods: st.Pods}
-	for _, o := range st.Namespaces {
-		objs.Others = append(objs.Others, o)
-	}
-	for _, o := range st.PVCs {
-		objs.Others = append(objs.Others, o)
-	}
-	for _, o := range st.PVs {
-		objs.Others = append(objs.Others, o)
-	}
-	for _, o := range st.StorageClasses {
-		objs.Others = append(objs.Others, o)
-	}
-	for _, o := range st.CSINodes {
-		objs.Others = append(objs.Others, o)
-	}
-	for _, o := range st.ReplicaSets {
-		objs.Others = append(objs.Others, o)
-	}
-	for _, o := range st.StatefulSets {
-		objs.Others = append(objs.Others, o)
-	}
-	for _, o := range st.ResourceSlices {
-		objs.Others = append(objs.Others, o)
-	}
-	for _, o := range st.ResourceClaims {
-		objs.Others = append(objs.Others, o)
-	}
-	for _, o := range st.DeviceClasses {
-		objs.Others = append(objs.Others, o)
-	}
-	return objs
-}
-
 // run is one call of Diagnose: what its incidents share.
 type run struct {
-	ledger    *Ledger
-	inventory func() *inventory
+	ledger    *evict.Ledger
+	inventory func() *devices.Inventory
 	opts      Options
 }
 
-func newRun(w *world, opts Options) *run {
-	return &run{ledger: newLedger(w), inventory: sync.OnceValue(func() *inventory { return takeInventory(w.state) }), opts: opts}
+func newRun(w *view.Cluster, opts Options) *run {
+	return &run{ledger: evict.NewLedger(w), inventory: sync.OnceValue(func() *devices.Inventory { return devices.TakeInventory(w.State) }), opts: opts}
 }
 
-func (r *run) diagnose(ctx context.Context, i watcher.Incident) (Diagnosis, error) {
-	c, err := openCase(r.ledger, i)
+func (r *run) diagnose(ctx context.Context, i watcher.Incident) (diagnosis.Diagnosis, error) {
+	c, err := causes.Open(r.ledger, i)
 	if err != nil {
-		return Diagnosis{}, err
+		return diagnosis.Diagnosis{}, err
 	}
-	if err := c.look(ctx, r.inventory, r.opts.Measure); err != nil {
-		return Diagnosis{}, err
+	if err := c.Look(ctx, r.inventory, r.opts.Measure); err != nil {
+		return diagnosis.Diagnosis{}, err
 	}
 	past, forgotten := remember(ctx, r.opts.Outcomes)
-	nodes, causes := c.judge()
-	fixes, err := newFinder(c, past, r.opts.Logger).fixes(ctx, nodes, causes)
+	nodes, causes := c.Judge()
+	fixes, err := fixes.New(c, past, r.opts.Logger).Find(ctx, nodes, causes)
 	if err != nil {
-		return Diagnosis{}, err
+		return diagnosis.Diagnosis{}, err
 	}
-	d := diagnosis(c, nodes, orderCauses(c, causes, fixes.Root()), fixes)
-	c.quote(d.Causes)
+	d := written(c, nodes, orderCauses(c, causes, fixes.Root()), fixes)
+	c.Quote(d.Causes)
 	d.Knowledge = pastHits(past, d.Causes)
 	if forgotten != "" {
 		d.Unread = append(d.Unread, forgotten)
@@ -137,15 +107,15 @@ func (r *run) diagnose(ctx context.Context, i watcher.Incident) (Diagnosis, erro
 	return d, nil
 }
 
-// diagnosis writes down what was found.
-func diagnosis(c *Case, nodes []NodeBlockers, causes []Cause, fixes Found) Diagnosis {
+// written writes down what was found.
+func written(c *causes.Case, nodes []diagnosis.NodeBlockers, causes []diagnosis.Cause, fixes fixes.Found) diagnosis.Diagnosis {
 	i := c.Incident
-	return Diagnosis{
+	return diagnosis.Diagnosis{
 		Incident: i.ID, Workload: i.Workload, Requests: i.Requests, Causes: causes, Nodes: nodes,
-		Pods:      WaitingPods{Waiting: i.Waiting, Names: podNames(i), Since: i.Since},
+		Pods:      diagnosis.WaitingPods{Waiting: i.Waiting, Names: podNames(i), Since: i.Since},
 		Fixes:     fixes.Fixes(),
 		Drawing:   drawing(c, causes, fixes),
-		Claims:    c.claims.claimed(),
+		Claims:    c.Claims.Claimed(),
 		Headline:  headline(c, causes),
 		Unread:    unreadFacts(c),
 		Knowledge: []knowledge.Hit{},
@@ -164,15 +134,15 @@ func podNames(i watcher.Incident) []string {
 // that are the pod's own and so hold on every node, then the others by the number
 // of nodes, ties in catalogue order. Unknown settles
 // nothing and comes last.
-func orderCauses(c *Case, causes []Cause, root CauseID) []Cause {
-	slices.SortStableFunc(causes, func(a, b Cause) int {
-		if r := rank(a.ID == root) - rank(b.ID == root); r != 0 {
+func orderCauses(c *causes.Case, causes []diagnosis.Cause, root diagnosis.CauseID) []diagnosis.Cause {
+	slices.SortStableFunc(causes, func(a, b diagnosis.Cause) int {
+		if r := view.Rank(a.ID == root) - view.Rank(b.ID == root); r != 0 {
 			return r
 		}
-		if r := rank(a.ID != Unknown) - rank(b.ID != Unknown); r != 0 {
+		if r := view.Rank(a.ID != diagnosis.Unknown) - view.Rank(b.ID != diagnosis.Unknown); r != 0 {
 			return r
 		}
-		if r := rank(c.everywhere[a.ID]) - rank(c.everywhere[b.ID]); r != 0 {
+		if r := view.Rank(c.Everywhere[a.ID]) - view.Rank(c.Everywhere[b.ID]); r != 0 {
 			return r
 		}
 		return len(b.Nodes) - len(a.Nodes)
@@ -180,37 +150,29 @@ func orderCauses(c *Case, causes []Cause, root CauseID) []Cause {
 	return causes
 }
 
-// rank sorts what is true before what is not.
-func rank(first bool) int {
-	if first {
-		return 0
-	}
-	return 1
-}
-
 // unreadFacts lists what could not be read, with what it leaves open.
-func unreadFacts(c *Case) []string {
+func unreadFacts(c *causes.Case) []string {
 	out := []string{}
-	for _, n := range c.world.sortedNodes() {
-		if n.doubt != "" && len(c.asks) > 0 {
-			out = append(out, fmt.Sprintf("geometry of %s: %s; nothing there is read as free", n.Name, n.doubt))
+	for _, n := range c.Cluster.SortedNodes() {
+		if n.Doubt != "" && len(c.Asks) > 0 {
+			out = append(out, fmt.Sprintf("geometry of %s: %s; nothing there is read as free", n.Name, n.Doubt))
 		}
 	}
-	kinds := make([]string, 0, len(c.world.state.Unread))
-	for kind, why := range c.world.state.Unread {
+	kinds := make([]string, 0, len(c.Cluster.State.Unread))
+	for kind, why := range c.Cluster.State.Unread {
 		open, ok := leavesOpen[kind]
-		if ok && (len(c.asks) > 0 || !open.gpuOnly) && (c.claims != nil || !open.devices) && (len(c.refusals) > 0 || !open.refusedOnly) {
+		if ok && (len(c.Asks) > 0 || !open.gpuOnly) && (c.Claims != nil || !open.devices) && (len(c.Refusals) > 0 || !open.refusedOnly) {
 			kinds = append(kinds, fmt.Sprintf("%s: %s; %s", kind, why, open.says))
 		}
 	}
-	if c.gang != nil && c.gangUnread() != "" {
-		kinds = append(kinds, fmt.Sprintf("PodGroup.%s: %s; how many pods its gang takes is not known", c.gang.kind.api, c.gangUnread()))
+	if c.Gang != nil && c.GangUnread() != "" {
+		kinds = append(kinds, fmt.Sprintf("PodGroup.%s: %s; how many pods its gang takes is not known", c.Gang.Kind.API, c.GangUnread()))
 	}
 	slices.Sort(kinds)
-	if c.world.unmeasured == noMeasure { // nobody asked for it: what else is missing comes first
-		return append(append(out, kinds...), c.unmeasured()...)
+	if c.Cluster.Unmeasured == view.NoMeasure { // nobody asked for it: what else is missing comes first
+		return append(append(out, kinds...), c.Unmeasured()...)
 	}
-	return slices.Insert(append(out, kinds...), 0, c.unmeasured()...)
+	return slices.Insert(append(out, kinds...), 0, c.Unmeasured()...)
 }
 
 // leavesOpen says what a diagnosis lacks when a kind was not read.

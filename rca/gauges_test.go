@@ -11,7 +11,7 @@ import (
 
 	"github.com/unpend/unpend/nodeprobe"
 	"github.com/unpend/unpend/nodeprobe/sim"
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/capacity"
 	"github.com/unpend/unpend/watcher"
 )
 
@@ -27,7 +27,7 @@ func report(node string, at time.Time) *nodeprobe.NodeGeometry {
 
 func TestGauges(t *testing.T) {
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	g := rca.NewGauges(func() time.Time { return now })
+	g := capacity.NewGauges(func() time.Time { return now })
 	want := func(text string) {
 		t.Helper()
 		var lines []string
@@ -113,7 +113,7 @@ func TestGauges(t *testing.T) {
 func TestScrapesDoNotGrow(t *testing.T) {
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	work := func(nodes int) float64 {
-		g := rca.NewGauges(func() time.Time { return now })
+		g := capacity.NewGauges(func() time.Time { return now })
 		for i := range nodes {
 			g.Set(report(fmt.Sprint("gpu-", i), now))
 		}

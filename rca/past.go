@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/unpend/unpend/knowledge"
+	"github.com/unpend/unpend/rca/diagnosis"
 )
 
 // maxPast bounds the past outcomes that a diagnosis quotes.
@@ -25,7 +26,7 @@ func remember(ctx context.Context, outcomes func(context.Context) ([]knowledge.O
 }
 
 // pastHits are the newest outcomes of fixes for the root cause.
-func pastHits(past []knowledge.Outcome, causes []Cause) []knowledge.Hit {
+func pastHits(past []knowledge.Outcome, causes []diagnosis.Cause) []knowledge.Hit {
 	out := []knowledge.Hit{}
 	for _, o := range past {
 		if len(causes) > 0 && o.Cause == string(causes[0].ID) && len(out) < maxPast {

@@ -9,23 +9,24 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/unpend/unpend/knowledge"
+	"github.com/unpend/unpend/rca/diagnosis"
 )
 
 // What is quoted is about the root cause, newest first, at most three.
 func TestPastOutcomes(t *testing.T) {
 	at := time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)
-	outcome := func(cause CauseID, kind FixKind, runs bool, hours int) knowledge.Outcome {
+	outcome := func(cause diagnosis.CauseID, kind diagnosis.FixKind, runs bool, hours int) knowledge.Outcome {
 		return knowledge.Outcome{Cause: string(cause), Fix: string(kind), Title: "x", Runs: runs, Why: "y", Took: time.Minute, At: at.Add(time.Duration(hours) * time.Hour)}
 	}
 	past, unread := remember(t.Context(), func(context.Context) ([]knowledge.Outcome, error) {
-		return []knowledge.Outcome{outcome(MIGFull, EvictPods, false, 1), outcome(MIGFull, EvictPods, true, 4), outcome(MIGFull, EvictPods, false, 2),
-			outcome(MIGFull, ChangeRequest, true, 3), outcome(NodeCordoned, EvictPods, false, 5)}, nil
+		return []knowledge.Outcome{outcome(diagnosis.MIGFull, diagnosis.EvictPods, false, 1), outcome(diagnosis.MIGFull, diagnosis.EvictPods, true, 4), outcome(diagnosis.MIGFull, diagnosis.EvictPods, false, 2),
+			outcome(diagnosis.MIGFull, diagnosis.ChangeRequest, true, 3), outcome(diagnosis.NodeCordoned, diagnosis.EvictPods, false, 5)}, nil
 	})
 	if unread != "" {
 		t.Error(unread)
 	}
 	var hours []int
-	for _, h := range pastHits(past, []Cause{{ID: MIGFull}}) {
+	for _, h := range pastHits(past, []diagnosis.Cause{{ID: diagnosis.MIGFull}}) {
 		hours = append(hours, int(h.At.Sub(at).Hours()))
 	}
 	if diff := cmp.Diff([]int{4, 3, 2}, hours); diff != "" {

@@ -10,8 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/unpend/unpend/rca"
 	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
 	"github.com/unpend/unpend/remediate/plan"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 )
@@ -24,7 +25,7 @@ func Begin(rem *v1alpha1.Remediation, st *cluster.State, now time.Time) {
 	began := metav1.NewMicroTime(now)
 	status.Began, status.Phase = &began, v1alpha1.Running
 	for _, a := range rem.Spec.Actions {
-		targets := []rca.Target{a.Target}
+		targets := []diagnosis.Target{a.Target}
 		if a.Relayout != nil {
 			targets = append(targets, a.Relayout.Victims...)
 		}
@@ -41,7 +42,7 @@ func Begin(rem *v1alpha1.Remediation, st *cluster.State, now time.Time) {
 	}
 }
 
-func proved(st *cluster.State, t rca.Target) *v1alpha1.Proved {
+func proved(st *cluster.State, t diagnosis.Target) *v1alpha1.Proved {
 	if p := st.Pod(t.Namespace, t.Name); t.Kind == "Pod" && p != nil {
 		return &v1alpha1.Proved{UID: t.UID, Generation: p.Generation, Node: p.Spec.NodeName}
 	}
@@ -70,7 +71,7 @@ func Changed(st *cluster.State, rem *v1alpha1.Remediation) error {
 
 // Check is what the verbs of a fix find changed since it was proved, besides the objects
 // that it writes to and the facts that it relies on; waiting are the pods that wait.
-func Check(st *cluster.State, actions []rca.Action, waiting []string) error {
+func Check(st *cluster.State, actions []diagnosis.Action, waiting []string) error {
 	for _, v := range (&run{}).verbsOf(actions) {
 		if err := v.check(st, waiting); err != nil {
 			return err
@@ -94,13 +95,13 @@ func madeFromAnother(st *cluster.State, p *corev1.Pod, d *appsv1.Deployment) boo
 	return !equality.Semantic.DeepEqual(*template, d.Spec.Template)
 }
 
-func changedTarget(st *cluster.State, t rca.Target, relied map[string]string) error {
+func changedTarget(st *cluster.State, t diagnosis.Target, relied map[string]string) error {
 	var uid string
 	var differs error
 	switch t.Kind {
 	case "Node":
 		if i := slices.IndexFunc(st.Nodes, func(n *corev1.Node) bool { return n.Name == t.Name }); i >= 0 {
-			uid, differs = string(st.Nodes[i].UID), drift(t.Name, relied, rca.NodeFacts(st, t.Name))
+			uid, differs = string(st.Nodes[i].UID), drift(t.Name, relied, view.NodeFacts(st, t.Name))
 		}
 	case "Pod":
 		if p := st.Pod(t.Namespace, t.Name); p != nil {

@@ -8,7 +8,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/plan"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 )
@@ -36,7 +36,7 @@ func Entries(d Deps, rem *v1alpha1.Remediation) []*Entry {
 func (e *Entry) Name() string { return e.of.how.Config }
 
 // ConfigMap that it stands in.
-func (e *Entry) ConfigMap() rca.Target { return *e.of.how.ConfigMap }
+func (e *Entry) ConfigMap() diagnosis.Target { return *e.of.how.ConfigMap }
 
 // Written says whether the entry stands in the layouts as we write it, to the byte: without
 // a comment of anybody's. It does not where the ConfigMap is gone, or another.

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/journal"
 )
 
@@ -38,12 +38,12 @@ func (v evict) steps() []journal.Step {
 
 func (v evict) rights() []right { return []right{evicts(v.Target)} }
 
-func evictText(t rca.Target) string { return "evict " + t.Namespace + "/" + t.Name }
+func evictText(t diagnosis.Target) string { return "evict " + t.Namespace + "/" + t.Name }
 
 // evict asks the Eviction API, and only that: never a deletion. The pod is read again
 // and evicted as it was read; one that was replaced, moved or changed makes the plan
 // stale. A budget that says no is asked again until the step's deadline.
-func (r *run) evict(ctx context.Context, t rca.Target, e *journal.Entry) (string, error) {
+func (r *run) evict(ctx context.Context, t diagnosis.Target, e *journal.Entry) (string, error) {
 	o, err := r.object(ctx, t)
 	if apierrors.IsNotFound(err) || err == nil && o.GetDeletionTimestamp() != nil && string(o.GetUID()) == t.UID || err == nil && e.Again && string(o.GetUID()) != t.UID {
 		if e.Again { // it leaves, or left, and by our word as far as can be told
@@ -112,7 +112,7 @@ func (r *run) severalBudgets(ctx context.Context, pod metav1.Object) []string {
 }
 
 // gone says which of the victims has not left yet.
-func (r *run) gone(ctx context.Context, victims []rca.Target) (string, error) {
+func (r *run) gone(ctx context.Context, victims []diagnosis.Target) (string, error) {
 	for _, v := range victims {
 		p, err := r.Client.CoreV1().Pods(v.Namespace).Get(ctx, v.Name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) || err == nil && string(p.UID) != v.UID {

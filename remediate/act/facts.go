@@ -16,14 +16,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/unpend/unpend/nodeprobe"
-	"github.com/unpend/unpend/rca"
 	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
 	"github.com/unpend/unpend/remediate/plan"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 )
 
 // object reads a target of a plan.
-func (r *run) object(ctx context.Context, t rca.Target) (metav1.Object, error) {
+func (r *run) object(ctx context.Context, t diagnosis.Target) (metav1.Object, error) {
 	get := metav1.GetOptions{}
 	switch t.Kind {
 	case "Deployment":
@@ -49,7 +50,7 @@ func (r *run) object(ctx context.Context, t rca.Target) (metav1.Object, error) {
 // fresh reads a target again and holds it to the plan (the uid) and to what it was
 // when the plan was proved (the generation, which is counted up when a spec changes,
 // and the node of a pod).
-func (r *run) fresh(ctx context.Context, t rca.Target) (metav1.Object, error) {
+func (r *run) fresh(ctx context.Context, t diagnosis.Target) (metav1.Object, error) {
 	o, err := r.object(ctx, t)
 	if err != nil {
 		return nil, stale(err, t)
@@ -72,7 +73,7 @@ func (r *run) fresh(ctx context.Context, t rca.Target) (metav1.Object, error) {
 }
 
 // look reads a node again, with the facts that plans rely on.
-func (r *run) look(ctx context.Context, t rca.Target) (*corev1.Node, map[string]string, error) {
+func (r *run) look(ctx context.Context, t diagnosis.Target) (*corev1.Node, map[string]string, error) {
 	n, err := r.node(ctx, t)
 	if err != nil {
 		return nil, nil, err
@@ -94,11 +95,11 @@ func (r *run) look(ctx context.Context, t rca.Target) (*corev1.Node, map[string]
 	if err == nil {
 		st.Geometries[t.Name] = geo
 	}
-	return n, rca.NodeFacts(st, t.Name), nil
+	return n, view.NodeFacts(st, t.Name), nil
 }
 
 // node reads a node and holds it to the plan's uid.
-func (r *run) node(ctx context.Context, t rca.Target) (*corev1.Node, error) {
+func (r *run) node(ctx context.Context, t diagnosis.Target) (*corev1.Node, error) {
 	n, err := r.Client.CoreV1().Nodes().Get(ctx, t.Name, metav1.GetOptions{})
 	if err != nil {
 		return nil, stale(err, t)
@@ -150,7 +151,7 @@ func withPreconditions(patch []byte, o metav1.Object) ([]byte, error) {
 }
 
 // stale turns what tells of another object into plan.ErrStale.
-func stale(err error, t rca.Target) error {
+func stale(err error, t diagnosis.Target) error {
 	if apierrors.IsNotFound(err) {
 		return fmt.Errorf("%w: %s is gone (%w)", plan.ErrStale, nameOf(t), err)
 	}
@@ -161,6 +162,6 @@ func stale(err error, t rca.Target) error {
 }
 
 // nameOf is how a target is named to a person.
-func nameOf(t rca.Target) string {
+func nameOf(t diagnosis.Target) string {
 	return strings.ToLower(t.Kind) + " " + strings.TrimPrefix(t.Namespace+"/"+t.Name, "/")
 }

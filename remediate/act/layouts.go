@@ -15,7 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/unpend/unpend/nodeprobe"
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/journal"
 	"github.com/unpend/unpend/remediate/plan"
 )
@@ -23,7 +23,7 @@ import (
 // partedConfig is mig-parted's configuration as its ConfigMap has it, with all that
 // people have written into it: comments and order stay.
 type partedConfig struct {
-	of      rca.Target
+	of      diagnosis.Target
 	object  *corev1.ConfigMap
 	doc     yaml.Node
 	entries *yaml.Node // the mapping under mig-configs

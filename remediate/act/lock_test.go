@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/plan"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 )
@@ -51,7 +51,7 @@ func TestLockIsTakenOver(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			s := relayoutOf(d, rca.Action{Verb: rca.VerbRelayout, Target: rca.Target{Kind: "Node", Name: "gpu-1"}, Relayout: &rca.Relayout{}})
+			s := relayoutOf(d, diagnosis.Action{Verb: diagnosis.VerbRelayout, Target: diagnosis.Target{Kind: "Node", Name: "gpu-1"}, Relayout: &diagnosis.Relayout{}})
 			missing, err := s.lock(t.Context(), line())
 			if errors.Is(err, plan.ErrRefused) != tc.refused || err != nil && !tc.refused || missing != "" {
 				t.Errorf("%q, %v", missing, err)

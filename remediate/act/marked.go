@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/unpend/unpend/nodeprobe"
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/journal"
 	"github.com/unpend/unpend/remediate/plan"
 	"github.com/unpend/unpend/remediate/v1alpha1"
@@ -24,7 +24,7 @@ type marked struct{ action }
 
 // ours reads the node, and our mark on it, without which it is an error: after the
 // cordon, nothing is written to a node that is no longer ours.
-func (m marked) ours(ctx context.Context) (*corev1.Node, map[string]string, *rca.Operation, error) {
+func (m marked) ours(ctx context.Context) (*corev1.Node, map[string]string, *diagnosis.Operation, error) {
 	n, now, err := m.look(ctx, m.Target)
 	if err != nil {
 		return nil, nil, nil, err
@@ -40,28 +40,28 @@ func (m marked) ours(ctx context.Context) (*corev1.Node, map[string]string, *rca
 }
 
 // markOf is the mark of this operation on a node; nil when there is another, or none.
-func (m marked) markOf(n *corev1.Node) *rca.Operation {
-	if mark, err := rca.OperationOn(n); err == nil && mark != nil && mark.ID == m.rem.UID {
+func (m marked) markOf(n *corev1.Node) *diagnosis.Operation {
+	if mark, err := diagnosis.OperationOn(n); err == nil && mark != nil && mark.ID == m.rem.UID {
 		return mark
 	}
 	return nil
 }
 
-func (m marked) newMark(n *corev1.Node) *rca.Operation {
-	return &rca.Operation{Plan: m.rem.Name, ID: m.rem.UID, Step: "cordon", PriorUnschedulable: n.Spec.Unschedulable, PriorMIGConfig: n.Labels[nodeprobe.LabelMIGConfig]}
+func (m marked) newMark(n *corev1.Node) *diagnosis.Operation {
+	return &diagnosis.Operation{Plan: m.rem.Name, ID: m.rem.UID, Step: "cordon", PriorUnschedulable: n.Spec.Unschedulable, PriorMIGConfig: n.Labels[nodeprobe.LabelMIGConfig]}
 }
 
 // write patches the node on the version it was read at: spec, labels and our mark in
 // one write. What it says is missing is another try, when others wrote in between:
 // the kubelet's status, MIG manager's labels.
-func (m marked) write(ctx context.Context, n *corev1.Node, spec, labels map[string]any, mark *rca.Operation) (missing string, err error) {
+func (m marked) write(ctx context.Context, n *corev1.Node, spec, labels map[string]any, mark *diagnosis.Operation) (missing string, err error) {
 	var note any
 	if mark != nil {
 		if note, err = mark.Annotation(); err != nil {
 			return "", err
 		}
 	}
-	meta := map[string]any{"uid": n.UID, "resourceVersion": n.ResourceVersion, "annotations": map[string]any{rca.OperationAnnotation: note}}
+	meta := map[string]any{"uid": n.UID, "resourceVersion": n.ResourceVersion, "annotations": map[string]any{diagnosis.OperationAnnotation: note}}
 	body := map[string]any{"metadata": meta}
 	if labels != nil {
 		meta["labels"] = labels
@@ -82,8 +82,8 @@ func (m marked) write(ctx context.Context, n *corev1.Node, spec, labels map[stri
 
 // unmarked refuses a node that an operation has, or has left closed.
 func unmarked(n *corev1.Node) error {
-	if mark, err := rca.OperationOn(n); mark != nil || err != nil {
-		return fmt.Errorf("%w: node %s is being worked on already: %s", plan.ErrRefused, n.Name, n.Annotations[rca.OperationAnnotation])
+	if mark, err := diagnosis.OperationOn(n); mark != nil || err != nil {
+		return fmt.Errorf("%w: node %s is being worked on already: %s", plan.ErrRefused, n.Name, n.Annotations[diagnosis.OperationAnnotation])
 	}
 	return nil
 }
@@ -133,7 +133,7 @@ func keptClosed(n *corev1.Node, before bool) error {
 
 // mine reads the node for the way back; nil when there is nothing of ours on it: it
 // is gone, or not marked by us.
-func (m marked) mine(ctx context.Context) (*corev1.Node, *rca.Operation, error) {
+func (m marked) mine(ctx context.Context) (*corev1.Node, *diagnosis.Operation, error) {
 	n, err := m.node(ctx, m.Target)
 	if errors.Is(err, plan.ErrStale) {
 		return nil, nil, nil // with the node went what was begun
@@ -155,7 +155,7 @@ func (m marked) giveBack(ctx context.Context, _ *journal.Entry) (string, error) 
 }
 
 // parkedFor leaves the node cordoned, with the reason in the mark on it.
-func (m marked) parkedFor(ctx context.Context, n *corev1.Node, mark *rca.Operation, why string) (missing string, err error) {
+func (m marked) parkedFor(ctx context.Context, n *corev1.Node, mark *diagnosis.Operation, why string) (missing string, err error) {
 	mark.Step, mark.Parked = "parked", why
 	return m.write(ctx, n, nil, nil, mark)
 }
@@ -171,7 +171,7 @@ func Park(ctx context.Context, d Deps, rem *v1alpha1.Remediation, why error) (no
 	}
 	for i := range list.Items {
 		n := &list.Items[i]
-		m := marked{action{run: r, Action: rca.Action{Target: rca.Target{Kind: "Node", Name: n.Name, UID: string(n.UID)}}}}
+		m := marked{action{run: r, Action: diagnosis.Action{Target: diagnosis.Target{Kind: "Node", Name: n.Name, UID: string(n.UID)}}}}
 		mark := m.markOf(n)
 		if mark == nil {
 			continue

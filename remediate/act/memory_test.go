@@ -14,7 +14,7 @@ import (
 
 	"github.com/unpend/unpend/nodeprobe"
 	"github.com/unpend/unpend/nodeprobe/sim"
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/journal"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 )
@@ -51,13 +51,13 @@ func reported(t *testing.T, n sim.Node) *unstructured.Unstructured {
 }
 
 // this is a plan of these actions.
-func this(actions ...rca.Action) *v1alpha1.Remediation {
+func this(actions ...diagnosis.Action) *v1alpha1.Remediation {
 	return &v1alpha1.Remediation{TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Remediation"},
 		ObjectMeta: metav1.ObjectMeta{Name: "this-plan-of-mine", UID: "this"}, Spec: v1alpha1.RemediationSpec{Actions: actions}}
 }
 
 // relayoutOf is the verb of a plan that has one action.
-func relayoutOf(d Deps, a rca.Action) *relayout {
+func relayoutOf(d Deps, a diagnosis.Action) *relayout {
 	return New(d, this(a)).verbs[0].(*relayout)
 }
 

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/plan"
 )
 
@@ -19,7 +19,7 @@ import (
 // evicted pod's successor, which is new to the queue, can take the room back while
 // the waiting pod is in back-off (measured: 1 in 8).
 type nomination struct {
-	pod  rca.Target
+	pod  diagnosis.Target
 	node string
 }
 
@@ -28,15 +28,15 @@ type nomination struct {
 func (r *run) nomination() *nomination {
 	spec, evicts := r.rem.Spec, false
 	for _, a := range r.actions {
-		evicts = evicts || a.Verb == rca.VerbEvict && !restarts(a) && a.Relies["node"] == spec.Node
-		if a.Verb == rca.VerbPatch && a.Target.Kind != "Pod" || a.Verb == rca.VerbRecreate {
+		evicts = evicts || a.Verb == diagnosis.VerbEvict && !restarts(a) && a.Relies["node"] == spec.Node
+		if a.Verb == diagnosis.VerbPatch && a.Target.Kind != "Pod" || a.Verb == diagnosis.VerbRecreate {
 			return nil // the pod that waits will be another by then
 		}
 	}
 	if !evicts || len(spec.Waiting) == 0 {
 		return nil
 	}
-	return &nomination{pod: rca.Target{Kind: "Pod", Namespace: spec.Workload.Namespace, Name: spec.Waiting[0].Name, UID: string(spec.Waiting[0].UID)}, node: spec.Node}
+	return &nomination{pod: diagnosis.Target{Kind: "Pod", Namespace: spec.Workload.Namespace, Name: spec.Waiting[0].Name, UID: string(spec.Waiting[0].UID)}, node: spec.Node}
 }
 
 // nominate names the node in the waiting pod's status, again when a try of the

@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 
-	"github.com/unpend/unpend/rca"
 	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/journal"
 	"github.com/unpend/unpend/remediate/plan"
 )
@@ -118,7 +118,7 @@ func unchanged[T any](old *T, patch []byte) (bool, error) {
 	return equality.Semantic.DeepEqual(*old, next), nil
 }
 
-func (r *run) send(ctx context.Context, t rca.Target, patch []byte) error {
+func (r *run) send(ctx context.Context, t diagnosis.Target, patch []byte) error {
 	var err error
 	opts := metav1.PatchOptions{DryRun: r.dryRun(), FieldManager: plan.FieldManager}
 	switch t.Kind {

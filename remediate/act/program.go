@@ -4,7 +4,7 @@ import (
 	"context"
 	"strings"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/journal"
 	"github.com/unpend/unpend/remediate/plan"
 	"github.com/unpend/unpend/remediate/v1alpha1"
@@ -100,8 +100,8 @@ func (p *Program) Achieved() string {
 }
 
 // Pods are those that the plan evicts.
-func (p *Program) Pods() []rca.Target {
-	var out []rca.Target
+func (p *Program) Pods() []diagnosis.Target {
+	var out []diagnosis.Target
 	for _, a := range p.actions {
 		out = append(out, a.Evicts()...)
 	}

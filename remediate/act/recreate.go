@@ -12,7 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/journal"
 	"github.com/unpend/unpend/remediate/plan"
 )
@@ -33,11 +33,11 @@ func (v recreate) steps() []journal.Step {
 }
 
 func (v recreate) wayBack() []journal.Step {
-	return []journal.Step{{ID: v.backID(rca.VerbRecreate), Text: "make the old " + strings.ToLower(v.Target.Kind) + " again", Within: v.Deadlines.Leave + contention, Try: v.remakeOld}}
+	return []journal.Step{{ID: v.backID(diagnosis.VerbRecreate), Text: "make the old " + strings.ToLower(v.Target.Kind) + " again", Within: v.Deadlines.Leave + contention, Try: v.remakeOld}}
 }
 
 func (v recreate) rights() []right {
-	copies := rca.Target{Kind: "Job", Namespace: v.Target.Namespace} // one is kept
+	copies := diagnosis.Target{Kind: "Job", Namespace: v.Target.Namespace} // one is kept
 	return []right{rightOn("delete", v.Target), rightOn("create", v.Target), rightOn("create", copies), rightOn("delete", copies)}
 }
 

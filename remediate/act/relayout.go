@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/unpend/unpend/nodeprobe"
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/journal"
 	"github.com/unpend/unpend/remediate/plan"
 )
@@ -19,7 +19,7 @@ import (
 // relayout re-makes GPUs of one node. All it has to remember is in the mark on the node.
 type relayout struct {
 	marked
-	how *rca.Relayout
+	how *diagnosis.Relayout
 }
 
 func newRelayout(a action) verb { return &relayout{marked{a}, a.Relayout} }
@@ -109,7 +109,7 @@ func (s *relayout) waitEmpty(ctx context.Context, _ *journal.Entry) (string, err
 }
 
 // evictHolder evicts a pod as long as its node is there, and marked as ours.
-func (s *relayout) evictHolder(ctx context.Context, v rca.Target, e *journal.Entry) (string, error) {
+func (s *relayout) evictHolder(ctx context.Context, v diagnosis.Target, e *journal.Entry) (string, error) {
 	n, err := s.node(ctx, s.Target)
 	if err == nil && s.markOf(n) == nil && !s.DryRun {
 		err = fmt.Errorf("%w: node %s is no longer marked as ours; it is left as it is", plan.ErrStale, n.Name)
@@ -125,10 +125,10 @@ func (s *relayout) evictHolder(ctx context.Context, v rca.Target, e *journal.Ent
 func (s *relayout) held(now map[string]string) string {
 	for _, key := range slices.Sorted(maps.Keys(now)) {
 		for _, gpu := range s.how.GPUs {
-			if !strings.HasPrefix(key, rca.HolderPrefix(gpu)) {
+			if !strings.HasPrefix(key, diagnosis.HolderPrefix(gpu)) {
 				continue
 			}
-			if now[key] == rca.UnknownHolder {
+			if now[key] == diagnosis.UnknownHolder {
 				return fmt.Sprintf("who holds GPU %d cannot be told", gpu)
 			}
 			return fmt.Sprintf("GPU %d is held by %s", gpu, now[key])
@@ -178,7 +178,7 @@ func (s *relayout) asRelied(n *corev1.Node, now map[string]string, own ...string
 
 func (s *relayout) configStep(config string) string { return "config " + config }
 
-func (s *relayout) setConfig(ctx context.Context, n *corev1.Node, mark *rca.Operation, config string) (string, error) {
+func (s *relayout) setConfig(ctx context.Context, n *corev1.Node, mark *diagnosis.Operation, config string) (string, error) {
 	mark.Step, mark.PriorState = s.configStep(config), n.Labels[nodeprobe.LabelMIGConfigState]
 	return s.write(ctx, n, nil, map[string]any{nodeprobe.LabelMIGConfig: config}, mark)
 }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/unpend/unpend/nodeprobe"
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/journal"
 )
 
@@ -13,7 +13,7 @@ import (
 const stepBack = "back"
 
 // reverts says that the plan is itself a way back.
-func (s *relayout) reverts() bool { return s.rem.Spec.Kind == rca.RevertMIGConfig }
+func (s *relayout) reverts() bool { return s.rem.Spec.Kind == diagnosis.RevertMIGConfig }
 
 // askFirst asks for the entry that the GPUs have, so that what is asked for next is news
 // to MIG manager, which takes the last value of the label alone. That it has looked

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/unpend/unpend/nodeprobe/sim"
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/plan"
 )
 
@@ -25,9 +25,9 @@ func TestWayBackIsNotOverTooEarly(t *testing.T) {
 	as := sim.Node{Name: "gpu-1", Model: a100, Config: "all-1g.5gb", Layouts: [][]sim.Placed{placed}} // asked for all-1g.5gb, and not there yet
 	node := as.Object(noon)
 	node.UID = "node"
-	node.Annotations = map[string]string{rca.OperationAnnotation: `{"op":"x","id":"this","priorMigConfig":"all-1g.5gb","priorState":"success"}`}
-	s := relayoutOf(memory(node, reported(t, as)), rca.Action{Verb: rca.VerbRelayout, Target: rca.Target{Kind: "Node", Name: "gpu-1", UID: "node"},
-		Relayout: &rca.Relayout{Config: "all-balanced", Layouts: map[int]map[string]int{0: counts}}})
+	node.Annotations = map[string]string{diagnosis.OperationAnnotation: `{"op":"x","id":"this","priorMigConfig":"all-1g.5gb","priorState":"success"}`}
+	s := relayoutOf(memory(node, reported(t, as)), diagnosis.Action{Verb: diagnosis.VerbRelayout, Target: diagnosis.Target{Kind: "Node", Name: "gpu-1", UID: "node"},
+		Relayout: &diagnosis.Relayout{Config: "all-balanced", Layouts: map[int]map[string]int{0: counts}}})
 	if missing, err := s.waitManager(t.Context(), "all-1g.5gb", line()); err != nil || missing != "the layout is still that of all-balanced" {
 		t.Error(missing, err)
 	}
@@ -44,8 +44,8 @@ func TestEntryIsTakenOut(t *testing.T) {
 	cm.Data["config.yaml"] = "# ours since 2024\n" + cm.Data["config.yaml"]
 	before := cm.Data["config.yaml"]
 	d := memory(cm)
-	s := relayoutOf(d, rca.Action{Verb: rca.VerbRelayout, Relayout: &rca.Relayout{Config: "unpend-1", Entry: []byte(`[{"devices":[0],"mig-enabled":true,"mig-devices":{"2g.10gb":1}}]`),
-		ConfigMap: &rca.Target{Kind: "ConfigMap", Namespace: "gpu-operator", Name: "mig", UID: "mig"}}})
+	s := relayoutOf(d, diagnosis.Action{Verb: diagnosis.VerbRelayout, Relayout: &diagnosis.Relayout{Config: "unpend-1", Entry: []byte(`[{"devices":[0],"mig-enabled":true,"mig-devices":{"2g.10gb":1}}]`),
+		ConfigMap: &diagnosis.Target{Kind: "ConfigMap", Namespace: "gpu-operator", Name: "mig", UID: "mig"}}})
 	read := func() string {
 		cm, err := d.Client.CoreV1().ConfigMaps("gpu-operator").Get(t.Context(), "mig", metav1.GetOptions{})
 		if err != nil {

@@ -12,7 +12,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/changes"
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
 	"github.com/unpend/unpend/remediate/journal"
 	"github.com/unpend/unpend/remediate/plan"
 )
@@ -21,7 +23,9 @@ import (
 type restart struct{ evict }
 
 // restarts says that an eviction is a restart.
-func restarts(a rca.Action) bool { return a.Verb == rca.VerbEvict && a.Relies[rca.RemadeBy] != "" }
+func restarts(a diagnosis.Action) bool {
+	return a.Verb == diagnosis.VerbEvict && a.Relies[diagnosis.RemadeBy] != ""
+}
 
 func (v restart) steps() []journal.Step {
 	return append(v.evict.steps(), journal.Step{ID: v.id("registered"), Text: "wait until the device plugin of " + v.Relies["node"] + " has registered its devices again", Within: v.Deadlines.Run, Try: v.registered})
@@ -40,9 +44,9 @@ func (v restart) registered(ctx context.Context, _ *journal.Entry) (missing stri
 	}
 	if !slices.ContainsFunc(pods.Items, func(p corev1.Pod) bool {
 		by := metav1.GetControllerOfNoCopy(&p)
-		return by != nil && by.Name == v.Relies[rca.RemadeBy] && string(p.UID) != v.Target.UID && p.Status.Phase == corev1.PodRunning && p.DeletionTimestamp == nil
+		return by != nil && by.Name == v.Relies[diagnosis.RemadeBy] && string(p.UID) != v.Target.UID && p.Status.Phase == corev1.PodRunning && p.DeletionTimestamp == nil
 	}) {
-		return fmt.Sprintf("no other pod of daemonset %s runs on %s", v.Relies[rca.RemadeBy], node), nil
+		return fmt.Sprintf("no other pod of daemonset %s runs on %s", v.Relies[diagnosis.RemadeBy], node), nil
 	}
 	n, err := v.Client.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -55,14 +59,14 @@ func (v restart) registered(ctx context.Context, _ *journal.Entry) (missing stri
 	if err != nil && !apierrors.IsNotFound(err) {
 		return "", err
 	}
-	return offersLess(n, rca.PluginOffers(n, geo)), nil
+	return offersLess(n, changes.PluginOffers(n, geo)), nil
 }
 
 // offersLess names what a node offers less of than it would; empty when nothing. Where
 // GPUs are shared it offers more, perhaps under another name.
 func offersLess(n *corev1.Node, would corev1.ResourceList) string {
 	for _, name := range slices.Sorted(maps.Keys(would)) {
-		is, shared, want := n.Status.Allocatable[name], n.Status.Allocatable[name+rca.SharedSuffix], would[name]
+		is, shared, want := n.Status.Allocatable[name], n.Status.Allocatable[name+view.SharedSuffix], would[name]
 		if max(is.Value(), shared.Value()) < want.Value() {
 			return fmt.Sprintf("node %s offers %d of %s, it has %d", n.Name, is.Value(), name, want.Value())
 		}

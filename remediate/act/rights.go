@@ -6,7 +6,7 @@ import (
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 )
 
@@ -37,12 +37,12 @@ func (a action) repartition() right {
 }
 
 // evicts is the right to evict a pod.
-func evicts(pod rca.Target) right {
+func evicts(pod diagnosis.Target) right {
 	return right{Verb: "create", Resource: "pods", Subresource: "eviction", Namespace: pod.Namespace}
 }
 
 // rightOn is the right to write to objects of a target's kind, in its namespace.
-func rightOn(verb string, t rca.Target) right {
+func rightOn(verb string, t diagnosis.Target) right {
 	group, resource := "", strings.ToLower(t.Kind)+"s"
 	switch t.Kind {
 	case "Deployment", "StatefulSet", "ReplicaSet", "DaemonSet":

@@ -8,7 +8,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 )
 
@@ -68,7 +68,7 @@ type run struct {
 	Deps
 	rem *v1alpha1.Remediation
 	// actions of the plan, in the order they are taken.
-	actions []rca.Action
+	actions []diagnosis.Action
 }
 
 func (r *run) dryRun() []string {

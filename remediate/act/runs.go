@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/journal"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 	"github.com/unpend/unpend/watcher"
@@ -61,7 +61,7 @@ func (r *run) belongs(ctx context.Context, p *corev1.Pod) bool {
 		if kind != "ReplicaSet" && kind != "Job" {
 			return nil, false
 		}
-		o, err := r.object(ctx, rca.Target{Kind: kind, Namespace: ns, Name: name})
+		o, err := r.object(ctx, diagnosis.Target{Kind: kind, Namespace: ns, Name: name})
 		return o, err == nil
 	}
 	return watcher.Topmost(p, lookup) == r.rem.Spec.Workload

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/journal"
 	"github.com/unpend/unpend/remediate/plan"
 )
@@ -34,10 +34,10 @@ func (v uncordon) open(ctx context.Context, e *journal.Entry) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	mark, err := rca.OperationOn(n)
+	mark, err := diagnosis.OperationOn(n)
 	quarantined := err == nil && mark != nil && mark.Quarantined != ""
 	if (mark != nil || err != nil) && !quarantined && !v.DryRun {
-		return "", fmt.Errorf("%w: node %s is cordoned by an operation: %s", plan.ErrRefused, n.Name, n.Annotations[rca.OperationAnnotation])
+		return "", fmt.Errorf("%w: node %s is cordoned by an operation: %s", plan.ErrRefused, n.Name, n.Annotations[diagnosis.OperationAnnotation])
 	}
 	if e.Again && !n.Spec.Unschedulable {
 		return "", nil // opened before a crash
@@ -51,7 +51,7 @@ func (v uncordon) open(ctx context.Context, e *journal.Entry) (string, error) {
 	}
 	meta := map[string]any{"uid": n.UID, "resourceVersion": n.ResourceVersion}
 	if quarantined {
-		meta["annotations"] = map[string]any{rca.OperationAnnotation: nil}
+		meta["annotations"] = map[string]any{diagnosis.OperationAnnotation: nil}
 	}
 	patch, err := json.Marshal(map[string]any{"metadata": meta, "spec": map[string]any{"unschedulable": nil}})
 	if err != nil {
@@ -65,8 +65,8 @@ func (v uncordon) open(ctx context.Context, e *journal.Entry) (string, error) {
 }
 
 // remakes says whether the plan re-makes GPUs of the node: it is opened after that.
-func (r *run) remakes(node rca.Target) bool {
-	return slices.ContainsFunc(r.rem.Spec.Actions, func(a rca.Action) bool { return a.Relayout != nil && a.Target == node })
+func (r *run) remakes(node diagnosis.Target) bool {
+	return slices.ContainsFunc(r.rem.Spec.Actions, func(a diagnosis.Action) bool { return a.Relayout != nil && a.Target == node })
 }
 
 // ofNode keeps the facts that say nothing of GPUs.

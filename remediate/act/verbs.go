@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/unpend/unpend/rca"
 	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/journal"
 	"github.com/unpend/unpend/remediate/plan"
 	"github.com/unpend/unpend/remediate/v1alpha1"
@@ -15,12 +15,12 @@ import (
 
 // verbs says of each verb how an action of it is carried out.
 var verbs = map[string]func(action) verb{
-	rca.VerbEvict:    newEvict,
-	rca.VerbCordon:   newCordon,
-	rca.VerbUncordon: newUncordon,
-	rca.VerbPatch:    newPatch,
-	rca.VerbRecreate: newRecreate,
-	rca.VerbRelayout: newRelayout,
+	diagnosis.VerbEvict:    newEvict,
+	diagnosis.VerbCordon:   newCordon,
+	diagnosis.VerbUncordon: newUncordon,
+	diagnosis.VerbPatch:    newPatch,
+	diagnosis.VerbRecreate: newRecreate,
+	diagnosis.VerbRelayout: newRelayout,
 }
 
 // verb is one way of changing the cluster, for one action of a plan.
@@ -50,7 +50,7 @@ type verb interface {
 // what was done of it stays.
 type action struct {
 	*run
-	rca.Action
+	diagnosis.Action
 	n int // of the plan's actions
 }
 
@@ -98,11 +98,11 @@ func (v unknown) steps() []journal.Step {
 func (v unknown) rights() []right { return []right{v.repartition()} }
 
 // verbsOf are those of a plan's actions.
-func (r *run) verbsOf(actions []rca.Action) []verb {
+func (r *run) verbsOf(actions []diagnosis.Action) []verb {
 	out := make([]verb, 0, len(actions))
 	for i, a := range actions {
 		make, known := verbs[a.Verb]
-		if !known || (a.Verb == rca.VerbRelayout) != (a.Relayout != nil) {
+		if !known || (a.Verb == diagnosis.VerbRelayout) != (a.Relayout != nil) {
 			out = append(out, unknown{action{r, a, i}})
 			continue
 		}

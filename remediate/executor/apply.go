@@ -6,7 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/uuid"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/act"
 	"github.com/unpend/unpend/remediate/journal"
 	"github.com/unpend/unpend/remediate/plan"
@@ -14,13 +14,13 @@ import (
 
 // Outcome is what became of an approved fix.
 type Outcome struct {
-	Incident string    `json:"incident"`
-	Fix      rca.Fix   `json:"fix"`
-	Pod      string    `json:"pod,omitempty"` // namespace/name that runs now
-	Says     string    `json:"says"`          // what was achieved, one sentence
-	Evicted  int       `json:"evicted"`
-	Started  time.Time `json:"started"`
-	Ended    time.Time `json:"ended"`
+	Incident string        `json:"incident"`
+	Fix      diagnosis.Fix `json:"fix"`
+	Pod      string        `json:"pod,omitempty"` // namespace/name that runs now
+	Says     string        `json:"says"`          // what was achieved, one sentence
+	Evicted  int           `json:"evicted"`
+	Started  time.Time     `json:"started"`
+	Ended    time.Time     `json:"ended"`
 }
 
 // Apply proves the fix again on fresh state and carries it out, with a journal in

@@ -25,6 +25,7 @@ import (
 	"github.com/unpend/unpend/nodeprobe/sim"
 	"github.com/unpend/unpend/rca"
 	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/act"
 	"github.com/unpend/unpend/remediate/journal"
 	"github.com/unpend/unpend/remediate/plan"
@@ -196,16 +197,16 @@ func (c *cell) state(t *testing.T) *cluster.State {
 }
 
 // finds waits for a proved fix of exactly these kinds.
-func (c *cell) finds(t *testing.T, kinds ...rca.FixKind) (rca.Diagnosis, rca.Fix) {
+func (c *cell) finds(t *testing.T, kinds ...diagnosis.FixKind) (diagnosis.Diagnosis, diagnosis.Fix) {
 	t.Helper()
-	return c.offers(t, rca.Schedules, kinds...)
+	return c.offers(t, diagnosis.Schedules, kinds...)
 }
 
 // offers waits for a fix of exactly these kinds that was judged so.
-func (c *cell) offers(t *testing.T, verdict rca.Verdict, kinds ...rca.FixKind) (rca.Diagnosis, rca.Fix) {
+func (c *cell) offers(t *testing.T, verdict diagnosis.Verdict, kinds ...diagnosis.FixKind) (diagnosis.Diagnosis, diagnosis.Fix) {
 	t.Helper()
-	var d rca.Diagnosis
-	var fix rca.Fix
+	var d diagnosis.Diagnosis
+	var fix diagnosis.Fix
 	controlplane.Eventually(t, 30*time.Second, fmt.Sprintf("a fix %v", kinds), func() (bool, string) {
 		found, err := rca.Diagnose(t.Context(), c.state(t), rca.Options{Only: func(i watcher.Incident) bool { return i.Workload.Namespace == c.ns }})
 		if err != nil {
@@ -227,7 +228,7 @@ func (c *cell) offers(t *testing.T, verdict rca.Verdict, kinds ...rca.FixKind) (
 	return d, fix
 }
 
-func (c *cell) apply(t *testing.T, d rca.Diagnosis, f rca.Fix) (Outcome, error) {
+func (c *cell) apply(t *testing.T, d diagnosis.Diagnosis, f diagnosis.Fix) (Outcome, error) {
 	t.Helper()
 	c.steps = nil
 	out, err := Apply(t.Context(), c.deps, d.Incident, f.ID, f.Plan, func(s journal.Progress) {
@@ -262,9 +263,9 @@ type alone struct {
 }
 
 // machine is made for one action alone, changed as the case wants it.
-func (c *cell) machine(t *testing.T, d rca.Diagnosis, f rca.Fix, a rca.Action) alone {
+func (c *cell) machine(t *testing.T, d diagnosis.Diagnosis, f diagnosis.Fix, a diagnosis.Action) alone {
 	t.Helper()
-	f.Actions = []rca.Action{a}
+	f.Actions = []diagnosis.Action{a}
 	st := c.state(t)
 	deps := c.deps.withDefaults()
 	rem := plan.Propose(plan.Found{State: st, Diagnosis: d, Fix: f}, "", time.Now())
@@ -320,10 +321,10 @@ func (c *cell) writes(t *testing.T) []write {
 
 // evictions holds the audit log to what was announced: each victim evicted once,
 // and nothing deleted but by an eviction, or what a fix says it makes anew.
-func (c *cell) evictions(t *testing.T, f rca.Fix, announced int) {
+func (c *cell) evictions(t *testing.T, f diagnosis.Fix, announced int) {
 	t.Helper()
 	evicted := 0
-	remade := slices.ContainsFunc(f.Actions, func(a rca.Action) bool { return a.Verb == rca.VerbRecreate })
+	remade := slices.ContainsFunc(f.Actions, func(a diagnosis.Action) bool { return a.Verb == diagnosis.VerbRecreate })
 	for _, w := range c.writes(t) {
 		if w.resource == "pods/eviction" && w.code == 201 {
 			evicted++
@@ -341,7 +342,7 @@ func (c *cell) evictions(t *testing.T, f rca.Fix, announced int) {
 func (c *cell) asBefore(t *testing.T, node string) {
 	t.Helper()
 	n := c.node(t, node)
-	if n.Spec.Unschedulable || n.Annotations[rca.OperationAnnotation] != "" || n.Labels[nodeprobe.LabelMIGConfig] != "all-1g.5gb" {
-		t.Errorf("node %s: unschedulable %v, mark %q, config %s", node, n.Spec.Unschedulable, n.Annotations[rca.OperationAnnotation], n.Labels[nodeprobe.LabelMIGConfig])
+	if n.Spec.Unschedulable || n.Annotations[diagnosis.OperationAnnotation] != "" || n.Labels[nodeprobe.LabelMIGConfig] != "all-1g.5gb" {
+		t.Errorf("node %s: unschedulable %v, mark %q, config %s", node, n.Spec.Unschedulable, n.Annotations[diagnosis.OperationAnnotation], n.Labels[nodeprobe.LabelMIGConfig])
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/act"
 	"github.com/unpend/unpend/remediate/journal"
 	"github.com/unpend/unpend/remediate/v1alpha1"
@@ -25,7 +25,7 @@ type Deps struct {
 	Logger *slog.Logger // none by default
 	// Measure tells which holders of GPUs are idle, when a plan is proved again; nil:
 	// none is taken for idle.
-	Measure rca.Measure
+	Measure diagnosis.Measure
 	// DryRun sends every write as a server-side dry run and waits for nothing.
 	DryRun bool
 	// Poll is how often a wait looks again; 1 s by default.

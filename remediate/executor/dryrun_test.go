@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/unpend/unpend/nodeprobe/sim"
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/testdata/controlplane"
 )
 
@@ -23,32 +23,32 @@ func TestDryRunChangesNothing(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
 		make  func(*testing.T, *cell)
-		kinds []rca.FixKind
+		kinds []diagnosis.FixKind
 	}{
 		{"repartition", func(t *testing.T, c *cell) {
 			c.gpuNode(t, 1)
 			c.deployment(t, "inference", 3, spec("1g.5gb", ""))
 			c.running(t, "inference", 3)
 			c.job(t, spec("2g.10gb", ""))
-		}, []rca.FixKind{rca.RepartitionGPU}},
+		}, []diagnosis.FixKind{diagnosis.RepartitionGPU}},
 		{"evict", func(t *testing.T, c *cell) {
 			node := c.gpuNode(t, 1)
 			c.deployment(t, "inference", 7, on(node, spec("1g.5gb", "")))
 			c.running(t, "inference", 7)
 			c.job(t, spec("1g.5gb", ""))
-		}, []rca.FixKind{rca.EvictPods}},
+		}, []diagnosis.FixKind{diagnosis.EvictPods}},
 		{"recreate", func(t *testing.T, c *cell) {
 			c.gpuNode(t, 1)
 			c.job(t, wrong(spec("1g.5gb", "")))
-		}, []rca.FixKind{rca.FixSelector}},
+		}, []diagnosis.FixKind{diagnosis.FixSelector}},
 		{"patch", func(t *testing.T, c *cell) {
 			c.gpuNode(t, 1)
 			c.deployment(t, "serving", 1, wrong(spec("1g.5gb", "")))
-		}, []rca.FixKind{rca.FixSelector}},
+		}, []diagnosis.FixKind{diagnosis.FixSelector}},
 		{"uncordon", func(t *testing.T, c *cell) {
 			c.gpuNode(t, 1, func(n *sim.Node) { n.Cordoned = true })
 			c.job(t, spec("1g.5gb", ""))
-		}, []rca.FixKind{rca.UncordonNode}},
+		}, []diagnosis.FixKind{diagnosis.UncordonNode}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			c := newCell(t)

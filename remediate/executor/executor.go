@@ -16,8 +16,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/unpend/unpend/rca"
 	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/act"
 	"github.com/unpend/unpend/remediate/audit"
 	"github.com/unpend/unpend/remediate/journal"
@@ -125,7 +125,7 @@ func (x *Executor) Look(ctx context.Context, name string) (time.Duration, error)
 	if err := x.leading(ctx); err != nil {
 		return 0, err
 	}
-	if is := rca.PlanHash(rem.Spec.Actions); is != rem.Name {
+	if is := diagnosis.PlanHash(rem.Spec.Actions); is != rem.Name {
 		return 0, x.broken(ctx, rem, fmt.Errorf("spec.actions: their hash is %.12s…, the plan is %.12s…: somebody has edited them", is, rem.Name))
 	}
 	if rem.Status.Phase.Begun() {
@@ -172,7 +172,7 @@ func (x *Executor) marked(ctx context.Context, rem *v1alpha1.Remediation) (bool,
 		return false, fmt.Errorf("list the nodes that are parked: %w", err)
 	}
 	return slices.ContainsFunc(nodes.Items, func(n corev1.Node) bool {
-		mark, err := rca.OperationOn(&n)
+		mark, err := diagnosis.OperationOn(&n)
 		return err == nil && mark != nil && mark.ID == rem.UID
 	}), nil
 }
@@ -321,10 +321,9 @@ func (x *Executor) start(ctx context.Context, rem *v1alpha1.Remediation) (time.D
 	if err != nil {
 		return 0, err
 	}
-	diagnosis, fix, err := find(ctx, x.Deps, st, rem.Spec.Incident, rem.Spec.Fix, rem.Name)
-	found := plan.Found{State: st, Diagnosis: diagnosis, Fix: fix}
+	found, err := find(ctx, x.Deps, st, rem.Spec.Incident, rem.Spec.Fix, rem.Name)
 	switch {
-	case errors.Is(err, plan.ErrStale) || errors.Is(err, plan.ErrRefused) && fix.Automatic: // its proof no longer holds
+	case errors.Is(err, plan.ErrStale) || errors.Is(err, plan.ErrRefused) && found.Fix.Automatic: // its proof no longer holds
 		return 0, x.becameStale(ctx, found, rem)
 	case errors.Is(err, plan.ErrRefused):
 		return 0, x.finish(ctx, rem, v1alpha1.Refused, err.Error())

@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/audit"
 	"github.com/unpend/unpend/remediate/plan"
 	"github.com/unpend/unpend/remediate/v1alpha1"
@@ -35,7 +35,7 @@ func (c *cell) executor() *Executor {
 }
 
 // recorded is the plan of a fix, in the API.
-func (c *cell) recorded(t *testing.T, d rca.Diagnosis, f rca.Fix) *v1alpha1.Remediation {
+func (c *cell) recorded(t *testing.T, d diagnosis.Diagnosis, f diagnosis.Fix) *v1alpha1.Remediation {
 	t.Helper()
 	rem, err := plan.Store{Dynamic: c.Dynamic()}.Record(t.Context(), plan.Propose(plan.Found{State: c.state(t), Diagnosis: d, Fix: f}, "somebody", time.Now()))
 	if err != nil {
@@ -110,7 +110,7 @@ func TestExecutorCarriesOut(t *testing.T) {
 			c := newCell(t)
 			node, d, f, _ := repartition(t, c)
 			rem := c.recorded(t, d, f)
-			if rca.PlanHash(rem.Spec.Actions) != rem.Name {
+			if diagnosis.PlanHash(rem.Spec.Actions) != rem.Name {
 				t.Fatal("the API server gave back another plan")
 			}
 			file := filepath.Join(t.TempDir(), "trail.jsonl")
@@ -131,8 +131,8 @@ func TestExecutorCarriesOut(t *testing.T) {
 				t.Errorf("%+v", rem.Status)
 			}
 			c.evictions(t, f, 3)
-			if n := c.node(t, node); n.Spec.Unschedulable || n.Annotations[rca.OperationAnnotation] != "" {
-				t.Errorf("unschedulable %v, mark %q", n.Spec.Unschedulable, n.Annotations[rca.OperationAnnotation])
+			if n := c.node(t, node); n.Spec.Unschedulable || n.Annotations[diagnosis.OperationAnnotation] != "" {
+				t.Errorf("unschedulable %v, mark %q", n.Spec.Unschedulable, n.Annotations[diagnosis.OperationAnnotation])
 			}
 			if err := trail.Close(); err != nil {
 				t.Error(err)
@@ -195,9 +195,9 @@ func TestMisstatedPlanIsRefused(t *testing.T) {
 	_, d, f, holders := repartition(t, c)
 	for says, edit := range map[string]func(*v1alpha1.RemediationSpec){
 		"spec.priority is 9, the pods that wait have 0":                            func(s *v1alpha1.RemediationSpec) { s.Priority = 9 },
-		"spec.kind is EvictPods, the plan is RepartitionGPU":                       func(s *v1alpha1.RemediationSpec) { s.Kind = rca.EvictPods },
+		"spec.kind is EvictPods, the plan is RepartitionGPU":                       func(s *v1alpha1.RemediationSpec) { s.Kind = diagnosis.EvictPods },
 		"spec.victimPriority is -5, the evicted pods have 0":                       func(s *v1alpha1.RemediationSpec) { s.VictimPriority = -5 },
-		"spec.kinds are [QuarantineGPU], the plan takes [RepartitionGPU]":          func(s *v1alpha1.RemediationSpec) { s.Kinds = []rca.FixKind{rca.QuarantineGPU} },
+		"spec.kinds are [QuarantineGPU], the plan takes [RepartitionGPU]":          func(s *v1alpha1.RemediationSpec) { s.Kinds = []diagnosis.FixKind{diagnosis.QuarantineGPU} },
 		`spec.title is "look at a node", the plan is to ` + f.Title:                func(s *v1alpha1.RemediationSpec) { s.Title = "look at a node" },
 		fmt.Sprintf(`spec.node is "", the pod was proved to fit %q`, f.Proof.Node): func(s *v1alpha1.RemediationSpec) { s.Node = "" },
 		"spec.waiting has pod " + c.ns + "/" + holders[0].Name + ", which is not of the plan's workload": func(s *v1alpha1.RemediationSpec) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/unpend/unpend/rca"
 	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/act"
 	"github.com/unpend/unpend/remediate/plan"
 	"github.com/unpend/unpend/watcher"
@@ -20,35 +21,35 @@ func Find(ctx context.Context, d Deps, incident string, number int, hash string)
 	if err != nil {
 		return plan.Found{}, err
 	}
-	diagnosis, fix, err := find(ctx, d, st, incident, number, hash)
-	return plan.Found{State: st, Diagnosis: diagnosis, Fix: fix}, err
+	return find(ctx, d, st, incident, number, hash)
 }
 
-func find(ctx context.Context, d Deps, st *cluster.State, incident string, number int, hash string) (rca.Diagnosis, rca.Fix, error) {
+func find(ctx context.Context, d Deps, st *cluster.State, incident string, number int, hash string) (plan.Found, error) {
+	out := plan.Found{State: st}
 	found, err := rca.Diagnose(ctx, st, rca.Options{Measure: d.Measure, Outcomes: plan.Store{Dynamic: d.Dynamic}.Outcomes, Only: func(i watcher.Incident) bool { return i.ID == incident }})
 	if err != nil {
-		return rca.Diagnosis{}, rca.Fix{}, err
+		return out, err
 	}
 	if why := st.Unread["Pod"]; len(found) == 0 && why != "" {
-		return rca.Diagnosis{}, rca.Fix{}, fmt.Errorf("%w: whether a pod of incident %s waits cannot be told: %s", plan.ErrRefused, incident, why)
+		return out, fmt.Errorf("%w: whether a pod of incident %s waits cannot be told: %s", plan.ErrRefused, incident, why)
 	}
 	if len(found) == 0 {
-		return rca.Diagnosis{}, rca.Fix{}, fmt.Errorf("%w: no pod of incident %s waits any more", plan.ErrStale, incident)
+		return out, fmt.Errorf("%w: no pod of incident %s waits any more", plan.ErrStale, incident)
 	}
-	for _, f := range found[0].Fixes {
-		if f.ID == number && (hash == "" || f.Plan == hash) {
-			return found[0], f, cmp.Or(permitted(f), act.Check(st, f.Actions, found[0].Pods.Names))
+	out.Diagnosis = found[0]
+	for _, is := range []func(diagnosis.Fix) bool{
+		func(f diagnosis.Fix) bool { return f.ID == number && (hash == "" || f.Plan == hash) },
+		func(f diagnosis.Fix) bool { return f.Plan == hash && hash != "" },
+	} {
+		if i := slices.IndexFunc(found[0].Fixes, is); i >= 0 {
+			out.Fix = found[0].Fixes[i]
+			return out, cmp.Or(permitted(out.Fix), act.Check(st, out.Fix.Actions, found[0].Pods.Names))
 		}
 	}
-	for _, f := range found[0].Fixes {
-		if f.Plan == hash && hash != "" {
-			return found[0], f, cmp.Or(permitted(f), act.Check(st, f.Actions, found[0].Pods.Names))
-		}
-	}
-	return found[0], rca.Fix{}, fmt.Errorf("%w: the cluster has changed; %s", plan.ErrStale, offer(found[0], number))
+	return out, fmt.Errorf("%w: the cluster has changed; %s", plan.ErrStale, offer(found[0], number))
 }
 
-func offer(d rca.Diagnosis, number int) string {
+func offer(d diagnosis.Diagnosis, number int) string {
 	for _, f := range d.Fixes {
 		if f.ID == number {
 			return fmt.Sprintf("fix %d is now %q, plan %s", number, f.Title, f.Plan)
@@ -58,11 +59,11 @@ func offer(d rca.Diagnosis, number int) string {
 }
 
 // permitted refuses what cannot be applied or was not proved.
-func permitted(f rca.Fix) error {
+func permitted(f diagnosis.Fix) error {
 	switch {
 	case !f.Automatic:
 		return fmt.Errorf("%w: %q is for a person to do: %s", plan.ErrRefused, f.Title, first(f.Commands))
-	case f.Proof.Verdict != rca.Schedules && (f.Proof.Verdict != rca.Unproven || !plan.Mends(f.Kinds)) && !bringsAbout(f):
+	case f.Proof.Verdict != diagnosis.Schedules && (f.Proof.Verdict != diagnosis.Unproven || !plan.Mends(f.Kinds)) && !bringsAbout(f):
 		return fmt.Errorf("%w: %q was not proved to schedule the pod (%s)", plan.ErrRefused, f.Title, f.Proof.Why)
 	case len(f.Actions) == 0:
 		return fmt.Errorf("%w: %q names nothing to write", plan.ErrRefused, f.Title)
@@ -72,8 +73,8 @@ func permitted(f rca.Fix) error {
 
 // bringsAbout says that a fix that waits for an event has it happen itself: a device plugin
 // that starts again registers its devices.
-func bringsAbout(f rca.Fix) bool {
-	return f.Proof.Verdict == rca.Waits && slices.Contains(f.Kinds, rca.RestartDevicePlugin) && len(f.Cost.Evictions) == 0
+func bringsAbout(f diagnosis.Fix) bool {
+	return f.Proof.Verdict == diagnosis.Waits && slices.Contains(f.Kinds, diagnosis.RestartDevicePlugin) && len(f.Cost.Evictions) == 0
 }
 
 func first(list []string) string {

@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/unpend/unpend/nodeprobe/sim"
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/testdata/controlplane"
 )
 
@@ -23,7 +23,7 @@ func TestEveryFixIsApplied(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
 		make  func(*testing.T, *cell)
-		kinds []rca.FixKind
+		kinds []diagnosis.FixKind
 		// writes are those of the executor, without names.
 		writes []write
 	}{
@@ -34,43 +34,43 @@ func TestEveryFixIsApplied(t *testing.T) {
 			c.running(t, "inference", 1)
 			c.gpuNode(t, 2, small)
 			c.job(t, on(first, spec("", "2")))
-		}, []rca.FixKind{rca.MovePods}, []write{{"patch", "pods/status", "", 200}, {"create", "pods/eviction", "", 201}}},
+		}, []diagnosis.FixKind{diagnosis.MovePods}, []write{{"patch", "pods/status", "", 200}, {"create", "pods/eviction", "", 201}}},
 		{"pods are evicted", func(t *testing.T, c *cell) {
 			node := c.gpuNode(t, 1)
 			c.deployment(t, "inference", 7, on(node, spec("1g.5gb", "")))
 			c.running(t, "inference", 7)
 			c.job(t, spec("1g.5gb", ""))
-		}, []rca.FixKind{rca.EvictPods}, []write{{"patch", "pods/status", "", 200}, {"create", "pods/eviction", "", 201}}},
+		}, []diagnosis.FixKind{diagnosis.EvictPods}, []write{{"patch", "pods/status", "", 200}, {"create", "pods/eviction", "", 201}}},
 		{"the selector of a Deployment", func(t *testing.T, c *cell) {
 			c.gpuNode(t, 1)
 			c.deployment(t, "serving", 2, wrong(spec("1g.5gb", "")))
-		}, []rca.FixKind{rca.FixSelector}, []write{{"patch", "deployments", "", 200}}},
+		}, []diagnosis.FixKind{diagnosis.FixSelector}, []write{{"patch", "deployments", "", 200}}},
 		{"the selector of a Job", func(t *testing.T, c *cell) {
 			c.gpuNode(t, 1)
 			c.job(t, wrong(spec("1g.5gb", "")))
-		}, []rca.FixKind{rca.FixSelector}, []write{{"create", "jobs", "", 201}, {"delete", "jobs", "", 200}, {"create", "jobs", "", 201}, {"delete", "jobs", "", 200}}},
+		}, []diagnosis.FixKind{diagnosis.FixSelector}, []write{{"create", "jobs", "", 201}, {"delete", "jobs", "", 200}, {"create", "jobs", "", 201}, {"delete", "jobs", "", 200}}},
 		{"the selector of a bare pod", func(t *testing.T, c *cell) {
 			c.gpuNode(t, 1)
 			c.pod(t, "notebook", wrong(spec("1g.5gb", "")))
-		}, []rca.FixKind{rca.FixSelector}, []write{{"create", "jobs", "", 201}, {"delete", "pods", "", 200}, {"create", "pods", "", 201}, {"delete", "jobs", "", 200}}},
+		}, []diagnosis.FixKind{diagnosis.FixSelector}, []write{{"create", "jobs", "", 201}, {"delete", "pods", "", 200}, {"create", "pods", "", 201}, {"delete", "jobs", "", 200}}},
 		{"a node is uncordoned", func(t *testing.T, c *cell) {
 			c.gpuNode(t, 1, func(n *sim.Node) { n.Cordoned = true })
 			c.job(t, spec("1g.5gb", ""))
-		}, []rca.FixKind{rca.UncordonNode}, []write{{"patch", "nodes", "", 200}}},
+		}, []diagnosis.FixKind{diagnosis.UncordonNode}, []write{{"patch", "nodes", "", 200}}},
 		{"a toleration for a Job's pod", func(t *testing.T, c *cell) {
 			c.gpuNode(t, 1, func(n *sim.Node) { n.Taints = []corev1.Taint{team} })
 			c.job(t, spec("1g.5gb", ""))
-		}, []rca.FixKind{rca.AddToleration}, []write{{"patch", "pods", "", 200}}},
+		}, []diagnosis.FixKind{diagnosis.AddToleration}, []write{{"patch", "pods", "", 200}}},
 		{"a toleration for a Deployment", func(t *testing.T, c *cell) {
 			c.gpuNode(t, 1, func(n *sim.Node) { n.Taints = []corev1.Taint{team} })
 			c.deployment(t, "serving", 1, spec("1g.5gb", ""))
-		}, []rca.FixKind{rca.AddToleration}, []write{{"patch", "deployments", "", 200}}},
+		}, []diagnosis.FixKind{diagnosis.AddToleration}, []write{{"patch", "deployments", "", 200}}},
 		{"a GPU is repartitioned", func(t *testing.T, c *cell) {
 			c.gpuNode(t, 1)
 			c.deployment(t, "inference", 3, spec("1g.5gb", ""))
 			c.running(t, "inference", 3)
 			c.job(t, spec("2g.10gb", ""))
-		}, []rca.FixKind{rca.RepartitionGPU}, []write{{"patch", "nodes", "", 200}, {"create", "pods/eviction", "", 201}, {"create", "pods/eviction", "", 201},
+		}, []diagnosis.FixKind{diagnosis.RepartitionGPU}, []write{{"patch", "nodes", "", 200}, {"create", "pods/eviction", "", 201}, {"create", "pods/eviction", "", 201},
 			{"create", "pods/eviction", "", 201}, {"patch", "nodes", "", 200}, {"patch", "nodes", "", 200}}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes/fake"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/notice"
 	"github.com/unpend/unpend/remediate/plan"
 	"github.com/unpend/unpend/remediate/v1alpha1"
@@ -59,7 +59,7 @@ func TestEndedIsForgotten(t *testing.T) {
 			u := object(t, rem)
 			node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "gpu-1"}, Spec: corev1.NodeSpec{Unschedulable: true}}
 			if tc.mark != "" {
-				node.Annotations = map[string]string{rca.OperationAnnotation: tc.mark}
+				node.Annotations = map[string]string{diagnosis.OperationAnnotation: tc.mark}
 			}
 			custom := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{v1alpha1.Remediations: "RemediationList", v1alpha1.Approvals: "ApprovalList"}, u)
 			o := Options{Deps: Deps{Client: fake.NewClientset(node), Dynamic: custom, Now: func() time.Time { return now }}}

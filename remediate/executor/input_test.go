@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/act"
 	"github.com/unpend/unpend/remediate/guard"
 	"github.com/unpend/unpend/remediate/plan"
@@ -128,7 +128,7 @@ func TestEditedPlan(t *testing.T) {
 		t.Error(err)
 	}
 	forged := plan.Propose(plan.Found{State: c.state(t), Diagnosis: d, Fix: f}, "somebody", time.Now())
-	forged.Name = rca.PlanHash(nil)
+	forged.Name = diagnosis.PlanHash(nil)
 	if forged, err = (plan.Store{Dynamic: c.Dynamic()}).Record(t.Context(), forged); err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/unpend/unpend/nodeprobe"
 	"github.com/unpend/unpend/nodeprobe/sim"
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 )
 
@@ -88,7 +88,7 @@ func TestFixMIGConfig(t *testing.T) {
 				c.configured(t)
 			}
 			before := c.layouts(t)
-			d, f := c.finds(t, rca.FixMIGConfig)
+			d, f := c.finds(t, diagnosis.FixMIGConfig)
 			c.crash.always = true
 			rem := c.recorded(t, d, f)
 			c.decide(t, rem, "alice", v1alpha1.Approve)
@@ -96,8 +96,8 @@ func TestFixMIGConfig(t *testing.T) {
 			c.crash.always = false
 			ended(t, rem, v1alpha1.Succeeded, c.ns+"/training-", " runs")
 			config := f.Actions[0].Relayout.Config
-			if n := c.node(t, node); n.Labels[nodeprobe.LabelMIGConfig] != config || n.Labels[nodeprobe.LabelMIGConfigState] != "success" || n.Spec.Unschedulable || n.Annotations[rca.OperationAnnotation] != "" {
-				t.Errorf("config %s %s, unschedulable %v, mark %q", n.Labels[nodeprobe.LabelMIGConfig], n.Labels[nodeprobe.LabelMIGConfigState], n.Spec.Unschedulable, n.Annotations[rca.OperationAnnotation])
+			if n := c.node(t, node); n.Labels[nodeprobe.LabelMIGConfig] != config || n.Labels[nodeprobe.LabelMIGConfigState] != "success" || n.Spec.Unschedulable || n.Annotations[diagnosis.OperationAnnotation] != "" {
+				t.Errorf("config %s %s, unschedulable %v, mark %q", n.Labels[nodeprobe.LabelMIGConfig], n.Labels[nodeprobe.LabelMIGConfigState], n.Spec.Unschedulable, n.Annotations[diagnosis.OperationAnnotation])
 			}
 			added, kept := strings.CutPrefix(c.layouts(t), before)
 			if !kept || custom != strings.HasPrefix(added, "  "+config+":\n") || custom != strings.HasPrefix(config, "unpend-") || !custom && (config != "all-2g.10gb" || added != "") {
@@ -110,11 +110,11 @@ func TestFixMIGConfig(t *testing.T) {
 }
 
 // mended is a plan of the team's cell that has written an entry, with success.
-func (c *cell) mended(t *testing.T) (node string, f rca.Fix, rem *v1alpha1.Remediation) {
+func (c *cell) mended(t *testing.T) (node string, f diagnosis.Fix, rem *v1alpha1.Remediation) {
 	t.Helper()
 	node = c.misspelled(t)
 	c.owned(t)
-	d, f := c.finds(t, rca.FixMIGConfig)
+	d, f := c.finds(t, diagnosis.FixMIGConfig)
 	rem = c.recorded(t, d, f)
 	c.decide(t, rem, "alice", v1alpha1.Approve)
 	rem = c.carriedOut(t, rem.Name, c.executor)

@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 )
 
@@ -59,7 +59,7 @@ func (m metrics) stand(plans []v1alpha1.Remediation, nodes []corev1.Node) {
 	}
 	parked := 0
 	for i := range nodes {
-		if mark, err := rca.OperationOn(&nodes[i]); err == nil && mark != nil && mark.Parked != "" {
+		if mark, err := diagnosis.OperationOn(&nodes[i]); err == nil && mark != nil && mark.Parked != "" {
 			parked++
 		}
 	}

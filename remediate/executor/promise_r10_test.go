@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/unpend/unpend/nodeprobe/sim"
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/act"
 	"github.com/unpend/unpend/remediate/plan"
 	"github.com/unpend/unpend/remediate/v1alpha1"
@@ -68,7 +68,7 @@ func closedBefore(t *testing.T, c *cell, how string) {
 	node, d, f, _ := repartition(t, c)
 	c.editNode(t, node, func(n *corev1.Node) { n.Spec.Unschedulable = true })
 	f.Actions[0].Relies["unschedulable"] = "true"
-	f.Plan = rca.PlanHash(f.Actions)
+	f.Plan = diagnosis.PlanHash(f.Actions)
 	c.deps.Deadlines.Run = time.Second // the pod does not run: its node is closed
 	rem := c.underWay(t, d, f)
 	rem = c.carriedOut(t, rem.Name, c.goes(how, node))
@@ -109,7 +109,7 @@ func closedDuring(t *testing.T, c *cell, step, how string) {
 		ended(t, rem, v1alpha1.Failed, "stays cordoned", node)
 	case step == "lock" || step == "cordon":
 		ended(t, rem, v1alpha1.Stale, "unschedulable")
-		c.evictions(t, rca.Fix{}, 0)
+		c.evictions(t, diagnosis.Fix{}, 0)
 	}
 	c.closed(t, node)
 	c.noLocks(t)
@@ -118,13 +118,13 @@ func closedDuring(t *testing.T, c *cell, step, how string) {
 // closed wants a node cordoned, without a mark of ours.
 func (c *cell) closed(t *testing.T, node string) {
 	t.Helper()
-	if n := c.node(t, node); !n.Spec.Unschedulable || n.Annotations[rca.OperationAnnotation] != "" {
-		t.Errorf("unschedulable %v, mark %q", n.Spec.Unschedulable, n.Annotations[rca.OperationAnnotation])
+	if n := c.node(t, node); !n.Spec.Unschedulable || n.Annotations[diagnosis.OperationAnnotation] != "" {
+		t.Errorf("unschedulable %v, mark %q", n.Spec.Unschedulable, n.Annotations[diagnosis.OperationAnnotation])
 	}
 }
 
 // underWay records a plan that was approved and proved, and has not written yet.
-func (c *cell) underWay(t *testing.T, d rca.Diagnosis, f rca.Fix) *v1alpha1.Remediation {
+func (c *cell) underWay(t *testing.T, d diagnosis.Diagnosis, f diagnosis.Fix) *v1alpha1.Remediation {
 	t.Helper()
 	rem := c.recorded(t, d, f)
 	c.decide(t, rem, "alice", v1alpha1.Approve)

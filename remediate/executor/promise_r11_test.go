@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 	"github.com/unpend/unpend/testdata/controlplane"
 )
@@ -56,7 +56,7 @@ func evictionStopped(t *testing.T, c *cell) {
 	c.deployment(t, "inference", 7, on(node, spec("1g.5gb", "")))
 	holders := c.running(t, "inference", 7)
 	c.job(t, spec("1g.5gb", ""))
-	d, f := c.finds(t, rca.EvictPods)
+	d, f := c.finds(t, diagnosis.EvictPods)
 	rem := c.recorded(t, d, f)
 	c.decide(t, rem, "alice", v1alpha1.Approve)
 	none := intstr.FromInt32(0)

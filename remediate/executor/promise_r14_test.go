@@ -18,7 +18,8 @@ import (
 
 	"github.com/unpend/unpend/nodeprobe"
 	"github.com/unpend/unpend/nodeprobe/sim"
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
 	"github.com/unpend/unpend/remediate/plan"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 	"github.com/unpend/unpend/testdata/controlplane"
@@ -28,7 +29,7 @@ import (
 type change struct {
 	name   string
 	world  func(*testing.T, *cell) // the main case, where it is nil
-	kinds  []rca.FixKind           // of the plan; a repartition, where there are none
+	kinds  []diagnosis.FixKind     // of the plan; a repartition, where there are none
 	change func(*testing.T, *cell, string)
 	says   string // what the message names, with NS and NODE for the names
 	anew   bool   // whether there is another plan then
@@ -54,7 +55,7 @@ func promiseR14(t *testing.T, l lanes) {
 func changedBefore(t *testing.T, c *cell, k change, anew *atomic.Int32) {
 	node, kinds := c.name(1), k.kinds
 	if kinds == nil {
-		kinds = []rca.FixKind{rca.RepartitionGPU}
+		kinds = []diagnosis.FixKind{diagnosis.RepartitionGPU}
 	}
 	if k.world == nil {
 		repartition(t, c)
@@ -108,7 +109,7 @@ func changesOfNode() []change {
 		{name: "uncordoned", world: func(t *testing.T, c *cell) {
 			c.gpuNode(t, 1, func(n *sim.Node) { n.Cordoned = true })
 			c.job(t, spec("2g.10gb", ""))
-		}, kinds: []rca.FixKind{rca.UncordonNode, rca.RepartitionGPU}, change: edit(cordoned(false)), says: "node NODE has changed: unschedulable", anew: true},
+		}, kinds: []diagnosis.FixKind{diagnosis.UncordonNode, diagnosis.RepartitionGPU}, change: edit(cordoned(false)), says: "node NODE has changed: unschedulable", anew: true},
 		{name: "it advertises less", change: lessOfIt, says: "node NODE has changed: allocatable", anew: true},
 		{name: "its layout changes", world: idle, change: func(t *testing.T, c *cell, node string) {
 			c.editNode(t, node, func(n *corev1.Node) { n.Labels[nodeprobe.LabelMIGConfig] = "all-3g.20gb" })
@@ -187,13 +188,13 @@ func changesOfOthers() []change {
 			c.quota(t, "1")
 			c.deployment(t, "serving", 3, spec("1g.5gb", ""))
 			c.running(t, "serving", 1)
-		}, kinds: []rca.FixKind{rca.RaiseQuota}, change: func(t *testing.T, c *cell, _ string) { c.raise(t, "0") }, says: `resourcequota NS/mig has changed: requests.nvidia.com/mig-1g.5gb is "0"`, anew: true},
-		{name: "the spec of the workload", world: wrong("NVIDIA-A100-SXM4-80GB"), kinds: []rca.FixKind{rca.FixSelector},
+		}, kinds: []diagnosis.FixKind{diagnosis.RaiseQuota}, change: func(t *testing.T, c *cell, _ string) { c.raise(t, "0") }, says: `resourcequota NS/mig has changed: requests.nvidia.com/mig-1g.5gb is "0"`, anew: true},
+		{name: "the spec of the workload", world: wrong("NVIDIA-A100-SXM4-80GB"), kinds: []diagnosis.FixKind{diagnosis.FixSelector},
 			change: func(t *testing.T, c *cell, node string) {
 				patch("serving", `{"spec":{"template":{"spec":{"nodeSelector":{"example.com/zone":"b"}}}}}`)(t, c, node)
 				c.waitingIn(t, "b")
 			}, says: "the template of deployment NS/serving was changed"},
-		{name: "somebody mended the workload", world: wrong("NVIDIA-A100-SXM4-80GB"), kinds: []rca.FixKind{rca.FixSelector},
+		{name: "somebody mended the workload", world: wrong("NVIDIA-A100-SXM4-80GB"), kinds: []diagnosis.FixKind{diagnosis.FixSelector},
 			change: func(t *testing.T, c *cell, node string) {
 				patch("serving", `{"spec":{"template":{"spec":{"nodeSelector":null}}}}`)(t, c, node)
 				c.running(t, "serving", 1)
@@ -239,8 +240,8 @@ func (c *cell) freed(t *testing.T, node string, holders int) {
 	t.Helper()
 	controlplane.Eventually(t, 20*time.Second, "the others have left", func() (bool, string) {
 		n := 0
-		for key := range rca.NodeFacts(c.state(t), node) {
-			if strings.HasPrefix(key, rca.HolderPrefix(0)) {
+		for key := range view.NodeFacts(c.state(t), node) {
+			if strings.HasPrefix(key, diagnosis.HolderPrefix(0)) {
 				n++
 			}
 		}
@@ -334,7 +335,7 @@ func changesMeanwhile() []scene {
 			if k.evicted == 0 {
 				c.untouched(t, holders...)
 			}
-			c.evictions(t, rca.Fix{}, k.evicted)
+			c.evictions(t, diagnosis.Fix{}, k.evicted)
 			if k.at == "cordon" {
 				c.wrote(t, nil)
 			}

@@ -11,7 +11,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/plan"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 	"github.com/unpend/unpend/testdata/controlplane"
@@ -26,7 +26,7 @@ func promiseR15(t *testing.T, l lanes) {
 	c := newCellOn(t, cp)
 	node, d, f, holders := repartition(t, c)
 	refused, of := 0, 0
-	for _, attempts := range []func(*testing.T, *cell, rca.Diagnosis, rca.Fix) (int, int){late, older, used, earlier} {
+	for _, attempts := range []func(*testing.T, *cell, diagnosis.Diagnosis, diagnosis.Fix) (int, int){late, older, used, earlier} {
 		n, m := attempts(t, c, d, f)
 		refused, of = refused+n, of+m
 	}
@@ -54,7 +54,7 @@ func (c *cell) refuses(t *testing.T, x *Executor, name string, phase v1alpha1.Ph
 }
 
 // late: approved in time or not, and looked at once it has expired.
-func late(t *testing.T, c *cell, d rca.Diagnosis, f rca.Fix) (refused, of int) {
+func late(t *testing.T, c *cell, d diagnosis.Diagnosis, f diagnosis.Fix) (refused, of int) {
 	for i := range 15 {
 		for _, inTime := range []bool{true, false} {
 			after := plan.Lifetime + time.Duration(i*i)*time.Minute
@@ -78,14 +78,14 @@ func late(t *testing.T, c *cell, d rca.Diagnosis, f rca.Fix) (refused, of int) {
 }
 
 // older: of two plans for a node the one that was recorded before.
-func older(t *testing.T, c *cell, d rca.Diagnosis, f rca.Fix) (refused, of int) {
-	variant := func(i int) rca.Fix {
+func older(t *testing.T, c *cell, d diagnosis.Diagnosis, f diagnosis.Fix) (refused, of int) {
+	variant := func(i int) diagnosis.Fix {
 		f := f
 		f.Actions = slices.Clone(f.Actions)
 		how := *f.Actions[0].Relayout
 		how.Config = fmt.Sprintf("variant-%d", i)
 		f.Actions[0].Relayout = &how
-		f.Plan = rca.PlanHash(f.Actions)
+		f.Plan = diagnosis.PlanHash(f.Actions)
 		return f
 	}
 	var olds []*v1alpha1.Remediation
@@ -109,7 +109,7 @@ func older(t *testing.T, c *cell, d rca.Diagnosis, f rca.Fix) (refused, of int) 
 }
 
 // used: a plan that has ended, however it did, is not begun again by another yes.
-func used(t *testing.T, c *cell, d rca.Diagnosis, f rca.Fix) (refused, of int) {
+func used(t *testing.T, c *cell, d diagnosis.Diagnosis, f diagnosis.Fix) (refused, of int) {
 	for _, phase := range []v1alpha1.Phase{v1alpha1.Succeeded, v1alpha1.Failed, v1alpha1.Stopped, v1alpha1.Parked, v1alpha1.Stale, v1alpha1.Expired, v1alpha1.Refused, v1alpha1.Rejected, v1alpha1.Superseded} {
 		rem := c.recorded(t, d, f)
 		now := metav1.NowMicro()
@@ -128,7 +128,7 @@ func used(t *testing.T, c *cell, d rca.Diagnosis, f rca.Fix) (refused, of int) {
 }
 
 // earlier: the approval of an object that was deleted, and made anew under its name.
-func earlier(t *testing.T, c *cell, d rca.Diagnosis, f rca.Fix) (refused, of int) {
+func earlier(t *testing.T, c *cell, d diagnosis.Diagnosis, f diagnosis.Fix) (refused, of int) {
 	for i := range 30 {
 		rem := c.recorded(t, d, f)
 		c.decide(t, rem, "alice", v1alpha1.Approve)

@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"pgregory.net/rapid"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/plan"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 )
@@ -107,7 +107,7 @@ func (s *spoiled) made(t failer, path []any, value any, oldName bool) *unstructu
 	}
 	var spec v1alpha1.RemediationSpec
 	if err := json.Unmarshal(after, &spec); err == nil {
-		is := rca.PlanHash(spec.Actions)
+		is := diagnosis.PlanHash(spec.Actions)
 		if path[0] == "actions" && is == s.whole.Name {
 			return nil // written in another way
 		}
@@ -223,7 +223,7 @@ func promiseR19(t *testing.T, l lanes) {
 }
 
 // unread has a plan that nobody can read stand beside a whole one, which is carried out.
-func (s *spoiled) unread(t *testing.T, d rca.Diagnosis, f rca.Fix) {
+func (s *spoiled) unread(t *testing.T, d diagnosis.Diagnosis, f diagnosis.Fix) {
 	t.Helper()
 	u := s.made(t, spoilers["layouts"].path, "all", true)
 	u.SetName(strings.Repeat("a", 64))

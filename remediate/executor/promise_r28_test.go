@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/unpend/unpend/nodeprobe"
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/plan"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 	"github.com/unpend/unpend/testdata/controlplane"
@@ -130,7 +130,7 @@ func promiseR28(t *testing.T, l lanes) {
 	c := newCellOn(t, cp)
 	node, rem := c.approved(t)
 	c.standAt(t, rem, "0/config")
-	sound, mark := c.read(t, rem.Name).Status, c.node(t, node).Annotations[rca.OperationAnnotation]
+	sound, mark := c.read(t, rem.Name).Status, c.node(t, node).Annotations[diagnosis.OperationAnnotation]
 	before := c.accepted(t)
 	held, of, parked, byAPI := 0, 0, 0, 0
 	for _, marked := range []bool{true, false} {
@@ -211,15 +211,15 @@ func (c *cell) standing(t *testing.T, rem *v1alpha1.Remediation, at *v1alpha1.Re
 	c.save(t, rem)
 	c.editNode(t, node, func(n *corev1.Node) {
 		n.Spec.Unschedulable = marked
-		if n.Annotations[rca.OperationAnnotation] = mark; !marked {
-			delete(n.Annotations, rca.OperationAnnotation)
+		if n.Annotations[diagnosis.OperationAnnotation] = mark; !marked {
+			delete(n.Annotations, diagnosis.OperationAnnotation)
 		}
 	})
 }
 
-func (c *cell) head(t *testing.T, plan string) *unstructured.Unstructured {
+func (c *cell) head(t *testing.T, name string) *unstructured.Unstructured {
 	t.Helper()
-	u, err := c.Dynamic().Resource(v1alpha1.Remediations).Get(t.Context(), plan, metav1.GetOptions{})
+	u, err := c.Dynamic().Resource(v1alpha1.Remediations).Get(t.Context(), name, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -227,9 +227,9 @@ func (c *cell) head(t *testing.T, plan string) *unstructured.Unstructured {
 }
 
 // locked has the plan hold the lock of its node, as when it was begun.
-func (c *cell) locked(t *testing.T, node, plan string) {
+func (c *cell) locked(t *testing.T, node, name string) {
 	t.Helper()
-	l := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "unpend-node-" + node}, Spec: coordinationv1.LeaseSpec{HolderIdentity: &plan}}
+	l := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "unpend-node-" + node}, Spec: coordinationv1.LeaseSpec{HolderIdentity: &name}}
 	if _, err := c.Client().CoordinationV1().Leases(c.ns).Create(t.Context(), l, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 		t.Fatal(err)
 	}
@@ -254,7 +254,7 @@ func (c *cell) stopped(t *testing.T, rem *v1alpha1.Remediation, node string, mar
 		t.Errorf("%s, want %s and the field %s: %s", phase, want, field, message)
 	}
 	n := c.node(t, node)
-	op, err := rca.OperationOn(n)
+	op, err := diagnosis.OperationOn(n)
 	switch {
 	case err != nil:
 		t.Error(err)

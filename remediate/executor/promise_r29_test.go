@@ -11,7 +11,7 @@ import (
 
 	"github.com/unpend/unpend/nodeprobe"
 	"github.com/unpend/unpend/nodeprobe/sim"
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 	"github.com/unpend/unpend/testdata/controlplane"
 )
@@ -69,7 +69,7 @@ func nodeDeleted(t *testing.T, c *cell, step string, anew bool) {
 	if rem.Status.Phase == v1alpha1.Parked {
 		t.Error("a node that is gone is parked")
 	}
-	if n, err := c.Client().CoreV1().Nodes().Get(t.Context(), node, metav1.GetOptions{}); apierrors.IsNotFound(err) == anew || err == nil && (n.Spec.Unschedulable || n.Annotations[rca.OperationAnnotation] != "" || n.Labels[nodeprobe.LabelMIGConfig] != "all-1g.5gb") {
+	if n, err := c.Client().CoreV1().Nodes().Get(t.Context(), node, metav1.GetOptions{}); apierrors.IsNotFound(err) == anew || err == nil && (n.Spec.Unschedulable || n.Annotations[diagnosis.OperationAnnotation] != "" || n.Labels[nodeprobe.LabelMIGConfig] != "all-1g.5gb") {
 		t.Errorf("the new node: %v, unschedulable %v, %v", err, n.Spec.Unschedulable, n.Annotations)
 	}
 	c.noLocks(t)
@@ -80,7 +80,7 @@ func podReplaced(t *testing.T, c *cell, when, how string) {
 	c.pod(t, "holder", on(node, spec("", "2")))
 	c.running(t, "holder", 1)
 	c.job(t, on(node, spec("", "1")))
-	d, f := c.finds(t, rca.EvictPods)
+	d, f := c.finds(t, diagnosis.EvictPods)
 	rem := c.recorded(t, d, f)
 	c.decide(t, rem, "alice", v1alpha1.Approve)
 	var now []corev1.Pod

@@ -15,7 +15,7 @@ import (
 
 	"github.com/unpend/unpend/nodeprobe"
 	"github.com/unpend/unpend/nodeprobe/sim"
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/journal"
 	"github.com/unpend/unpend/remediate/plan"
 	"github.com/unpend/unpend/remediate/v1alpha1"
@@ -55,20 +55,20 @@ func (c *cell) offering(t *testing.T, node, count string, healthy bool) {
 }
 
 // sick is a node whose only GPU is unhealthy, and a pod that waits for it.
-func (c *cell) sick(t *testing.T) (string, rca.Diagnosis, rca.Fix) {
+func (c *cell) sick(t *testing.T) (string, diagnosis.Diagnosis, diagnosis.Fix) {
 	t.Helper()
 	node := c.gpuNode(t, 1, func(n *sim.Node) { n.MIGOff, n.Layouts, n.Config = []int{0}, nil, "all-disabled" })
 	c.offering(t, node, "0", false)
 	s := spec("", "")
 	s.Containers[0].Resources.Limits = corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("1")}
 	c.pod(t, "training", s)
-	d, f := c.offers(t, rca.Unproven, rca.QuarantineGPU)
+	d, f := c.offers(t, diagnosis.Unproven, diagnosis.QuarantineGPU)
 	return node, d, f
 }
 
-func (c *cell) mark(t *testing.T, node string) *rca.Operation {
+func (c *cell) mark(t *testing.T, node string) *diagnosis.Operation {
 	t.Helper()
-	mark, err := rca.OperationOn(c.node(t, node))
+	mark, err := diagnosis.OperationOn(c.node(t, node))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,15 +133,15 @@ func TestQuarantine(t *testing.T) {
 func (c *cell) opened(t *testing.T, node string) {
 	t.Helper()
 	c.offering(t, node, "1", true)
-	d, f := c.finds(t, rca.UncordonNode)
+	d, f := c.finds(t, diagnosis.UncordonNode)
 	if !strings.HasSuffix(f.Title, ", which unpend keeps closed for its sick GPU") || f.Risk != "high" {
 		t.Errorf("%q, risk %s", f.Title, f.Risk)
 	}
 	if out, err := c.apply(t, d, f); err != nil || out.Pod == "" {
 		t.Errorf("outcome %+v, %v", out, err)
 	}
-	if n := c.node(t, node); n.Spec.Unschedulable || n.Annotations[rca.OperationAnnotation] != "" {
-		t.Errorf("unschedulable %v, mark %q", n.Spec.Unschedulable, n.Annotations[rca.OperationAnnotation])
+	if n := c.node(t, node); n.Spec.Unschedulable || n.Annotations[diagnosis.OperationAnnotation] != "" {
+		t.Errorf("unschedulable %v, mark %q", n.Spec.Unschedulable, n.Annotations[diagnosis.OperationAnnotation])
 	}
 }
 
@@ -159,8 +159,8 @@ func TestQuarantineIsTakenBack(t *testing.T) {
 	if !errors.Is(err, context.Canceled) || strings.Contains(err.Error(), "parked") {
 		t.Error(err)
 	}
-	if n := c.node(t, node); n.Spec.Unschedulable || n.Annotations[rca.OperationAnnotation] != "" {
-		t.Errorf("unschedulable %v, mark %q", n.Spec.Unschedulable, n.Annotations[rca.OperationAnnotation])
+	if n := c.node(t, node); n.Spec.Unschedulable || n.Annotations[diagnosis.OperationAnnotation] != "" {
+		t.Errorf("unschedulable %v, mark %q", n.Spec.Unschedulable, n.Annotations[diagnosis.OperationAnnotation])
 	}
 }
 
@@ -180,29 +180,29 @@ func TestQuarantineOfOthers(t *testing.T) {
 		t.Error(err)
 	}
 	c.editNode(t, node, func(n *corev1.Node) { n.Spec.Unschedulable = false })
-	if n := c.node(t, node); c.mark(t, node) != nil || n.Annotations[rca.OperationAnnotation] == "" {
-		t.Errorf("mark %q still counts", n.Annotations[rca.OperationAnnotation])
+	if n := c.node(t, node); c.mark(t, node) != nil || n.Annotations[diagnosis.OperationAnnotation] == "" {
+		t.Errorf("mark %q still counts", n.Annotations[diagnosis.OperationAnnotation])
 	}
 }
 
 // Only what mends a node may be applied without a proof that the pod runs by it, and only
 // alone.
 func TestUnprovenIsRefused(t *testing.T) {
-	action := []rca.Action{{Verb: rca.VerbCordon}}
+	action := []diagnosis.Action{{Verb: diagnosis.VerbCordon}}
 	for _, tc := range []struct {
-		kinds   []rca.FixKind
-		verdict rca.Verdict
+		kinds   []diagnosis.FixKind
+		verdict diagnosis.Verdict
 		ok      bool
 	}{
-		{[]rca.FixKind{rca.QuarantineGPU}, rca.Unproven, true},
-		{[]rca.FixKind{rca.RevertMIGConfig}, rca.Unproven, true},
-		{[]rca.FixKind{rca.RevertMIGConfig}, rca.Waits, false},
-		{[]rca.FixKind{rca.QuarantineGPU}, rca.Refuted, false},
-		{[]rca.FixKind{rca.AddToleration, rca.QuarantineGPU}, rca.Unproven, false},
-		{[]rca.FixKind{rca.EvictPods}, rca.Unproven, false},
-		{[]rca.FixKind{rca.RepartitionGPU}, rca.Unproven, false},
+		{[]diagnosis.FixKind{diagnosis.QuarantineGPU}, diagnosis.Unproven, true},
+		{[]diagnosis.FixKind{diagnosis.RevertMIGConfig}, diagnosis.Unproven, true},
+		{[]diagnosis.FixKind{diagnosis.RevertMIGConfig}, diagnosis.Waits, false},
+		{[]diagnosis.FixKind{diagnosis.QuarantineGPU}, diagnosis.Refuted, false},
+		{[]diagnosis.FixKind{diagnosis.AddToleration, diagnosis.QuarantineGPU}, diagnosis.Unproven, false},
+		{[]diagnosis.FixKind{diagnosis.EvictPods}, diagnosis.Unproven, false},
+		{[]diagnosis.FixKind{diagnosis.RepartitionGPU}, diagnosis.Unproven, false},
 	} {
-		err := permitted(rca.Fix{Kinds: tc.kinds, Automatic: true, Actions: action, Proof: rca.Proof{Verdict: tc.verdict}})
+		err := permitted(diagnosis.Fix{Kinds: tc.kinds, Automatic: true, Actions: action, Proof: diagnosis.Proof{Verdict: tc.verdict}})
 		if (err == nil) != tc.ok {
 			t.Errorf("%v %s: %v", tc.kinds, tc.verdict, err)
 		}

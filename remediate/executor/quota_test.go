@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/plan"
 	"github.com/unpend/unpend/testdata/controlplane"
 )
@@ -48,8 +48,8 @@ func TestQuotaIsRaised(t *testing.T) {
 	c.quota(t, "1")
 	c.deployment(t, "serving", 3, spec("1g.5gb", ""))
 	c.running(t, "serving", 1)
-	d, f := c.finds(t, rca.RaiseQuota)
-	if d.Causes[0].ID != rca.QuotaExceeded || d.Causes[0].Certainty != rca.Proven || d.Workload.Kind != "Deployment" || d.Pods.Waiting != 2 || len(d.Pods.Names) != 0 {
+	d, f := c.finds(t, diagnosis.RaiseQuota)
+	if d.Causes[0].ID != diagnosis.QuotaExceeded || d.Causes[0].Certainty != diagnosis.Proven || d.Workload.Kind != "Deployment" || d.Pods.Waiting != 2 || len(d.Pods.Names) != 0 {
 		t.Errorf("%+v of %v, pods %+v", d.Causes[0], d.Workload, d.Pods)
 	}
 	out, err := c.apply(t, d, f)
@@ -70,7 +70,7 @@ func TestRaisedQuotaIsLeftAlone(t *testing.T) {
 	c.gpuNode(t, 1)
 	c.quota(t, "0")
 	c.deployment(t, "serving", 1, spec("1g.5gb", ""))
-	d, f := c.finds(t, rca.RaiseQuota)
+	d, f := c.finds(t, diagnosis.RaiseQuota)
 	c.on["patch resourcequota/mig"] = func() {
 		controlplane.Eventually(t, 10*time.Second, "somebody raises the quota", func() (bool, string) {
 			q, err := c.Client().CoreV1().ResourceQuotas(c.ns).Get(t.Context(), "mig", metav1.GetOptions{})
@@ -105,7 +105,7 @@ func TestChangedRequestsLeaveTheRest(t *testing.T) {
 	s.Containers[0].Resources.Limits["nvidia.com/mig-1g.5gb"] = resource.MustParse("3")
 	s.Containers[0].Env = []corev1.EnvVar{{Name: "MODEL", Value: "resnet"}}
 	c.deployment(t, "serving", 1, s)
-	d, f := c.finds(t, rca.ChangeRequest)
+	d, f := c.finds(t, diagnosis.ChangeRequest)
 	if out, err := c.apply(t, d, f); err != nil || out.Pod == "" {
 		t.Fatalf("outcome %+v, %v", out, err)
 	}

@@ -11,7 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 	"github.com/unpend/unpend/testdata/controlplane"
 )
@@ -40,7 +40,7 @@ func TestCopyOfAnother(t *testing.T) {
 			s.NodeSelector = map[string]string{"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB"}
 			pod := c.pod(t, "notebook", s)
 			c.finalizer(t, pod.Name, "example.com/wait")
-			d, f := c.finds(t, rca.FixSelector)
+			d, f := c.finds(t, diagnosis.FixSelector)
 			m := c.machine(t, d, f, f.Actions[0])
 			kept := "unpend-" + m.rem.Name[:10]
 			if tc.before != nil {

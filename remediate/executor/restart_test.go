@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/unpend/unpend/nodeprobe/sim"
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/journal"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 	"github.com/unpend/unpend/testdata/controlplane"
@@ -33,7 +33,7 @@ func (c *cell) plugin(t *testing.T, node string) corev1.Pod {
 
 // pluginDown is a node that has two whole GPUs and, with its device plugin, offers none,
 // and a pod that waits for one.
-func (c *cell) pluginDown(t *testing.T) (node string, plugin corev1.Pod, d rca.Diagnosis, f rca.Fix) {
+func (c *cell) pluginDown(t *testing.T) (node string, plugin corev1.Pod, d diagnosis.Diagnosis, f diagnosis.Fix) {
 	t.Helper()
 	node = c.gpuNode(t, 1, func(n *sim.Node) { n.GPUs, n.MIGOff, n.Layouts, n.Config = 2, []int{0, 1}, nil, "all-disabled" })
 	plugin = c.plugin(t, node)
@@ -44,7 +44,7 @@ func (c *cell) pluginDown(t *testing.T) (node string, plugin corev1.Pod, d rca.D
 	s := spec("", "")
 	s.Containers[0].Resources.Limits = corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("1")}
 	c.job(t, s)
-	d, f = c.offers(t, rca.Waits, rca.RestartDevicePlugin)
+	d, f = c.offers(t, diagnosis.Waits, diagnosis.RestartDevicePlugin)
 	return node, plugin, d, f
 }
 
@@ -76,8 +76,8 @@ func TestRestartDevicePlugin(t *testing.T) {
 				t.Error("the plugin's pod is the same")
 			}
 			n := c.node(t, node)
-			if q := n.Status.Allocatable["nvidia.com/gpu"]; q.Value() != 2 || n.Spec.Unschedulable || n.Annotations[rca.OperationAnnotation] != "" {
-				t.Errorf("offers %s, unschedulable %v, mark %q", q.String(), n.Spec.Unschedulable, n.Annotations[rca.OperationAnnotation])
+			if q := n.Status.Allocatable["nvidia.com/gpu"]; q.Value() != 2 || n.Spec.Unschedulable || n.Annotations[diagnosis.OperationAnnotation] != "" {
+				t.Errorf("offers %s, unschedulable %v, mark %q", q.String(), n.Spec.Unschedulable, n.Annotations[diagnosis.OperationAnnotation])
 			}
 			c.wrote(t, []write{{"create", "pods/eviction", "", 201}})
 		})
@@ -95,8 +95,8 @@ func TestPluginDoesNotRegister(t *testing.T) {
 	c.decide(t, rem, "alice", v1alpha1.Approve)
 	rem = c.carriedOut(t, rem.Name, c.executor)
 	ended(t, rem, v1alpha1.Failed, "wait until the device plugin of "+node+" has registered its devices again: not within 4s: node "+node+" offers 0 of nvidia.com/gpu, it has 2", "evict pod/"+plugin.Name)
-	if n := c.node(t, node); n.Spec.Unschedulable || n.Annotations[rca.OperationAnnotation] != "" {
-		t.Errorf("unschedulable %v, mark %q", n.Spec.Unschedulable, n.Annotations[rca.OperationAnnotation])
+	if n := c.node(t, node); n.Spec.Unschedulable || n.Annotations[diagnosis.OperationAnnotation] != "" {
+		t.Errorf("unschedulable %v, mark %q", n.Spec.Unschedulable, n.Annotations[diagnosis.OperationAnnotation])
 	}
 	c.wrote(t, []write{{"create", "pods/eviction", "", 201}})
 }
@@ -110,7 +110,7 @@ func TestPluginOfNobody(t *testing.T) {
 	s := spec("", "")
 	s.Containers[0].Resources.Limits = corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("1")}
 	c.job(t, s)
-	d, f := c.offers(t, rca.Waits, rca.RestartDevicePlugin)
+	d, f := c.offers(t, diagnosis.Waits, diagnosis.RestartDevicePlugin)
 	if f.Automatic || len(f.Actions) != 0 || !strings.Contains(f.Commands[0], "grep device-plugin") {
 		t.Errorf("%+v", f)
 	}

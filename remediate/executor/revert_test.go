@@ -13,6 +13,7 @@ import (
 	"github.com/unpend/unpend/nodeprobe"
 	"github.com/unpend/unpend/nodeprobe/sim"
 	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/journal"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 	"github.com/unpend/unpend/testdata/controlplane"
@@ -60,9 +61,9 @@ func TestRevertOfAStuckLayout(t *testing.T) {
 }
 
 // stuck diagnoses as if seven minutes had passed, and the probe had gone on reporting.
-func (c *cell) stuck(t *testing.T) (rca.Diagnosis, rca.Fix) {
+func (c *cell) stuck(t *testing.T) (diagnosis.Diagnosis, diagnosis.Fix) {
 	t.Helper()
-	var d rca.Diagnosis
+	var d diagnosis.Diagnosis
 	controlplane.Eventually(t, 20*time.Second, "a layout that is stuck", func() (bool, string) {
 		st := c.state(t)
 		st.Now = st.Now.Add(7 * time.Minute)
@@ -73,14 +74,14 @@ func (c *cell) stuck(t *testing.T) (rca.Diagnosis, rca.Fix) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(found) != 1 || found[0].Causes[0].ID != rca.MIGConfigStuck {
+		if len(found) != 1 || found[0].Causes[0].ID != diagnosis.MIGConfigStuck {
 			return false, ""
 		}
 		d = found[0]
 		return true, ""
 	})
 	f := d.Fixes[0]
-	if f.Kind != rca.RevertMIGConfig || !f.Automatic || f.Proof.Verdict != rca.Schedules {
+	if f.Kind != diagnosis.RevertMIGConfig || !f.Automatic || f.Proof.Verdict != diagnosis.Schedules {
 		t.Fatalf("%+v", d.Fixes)
 	}
 	return d, f
@@ -94,7 +95,7 @@ func TestRevertOfAFailedLayout(t *testing.T) {
 	c.stack.SetFaults(node, sim.Faults{Fail: true})
 	c.asks(t, node, "all-2g.10gb", "failed")
 	c.job(t, spec("2g.10gb", ""))
-	d, f := c.offers(t, rca.Unproven, rca.RevertMIGConfig)
+	d, f := c.offers(t, diagnosis.Unproven, diagnosis.RevertMIGConfig)
 	rem := c.recorded(t, d, f)
 	c.decide(t, rem, "ann", v1alpha1.Approve)
 	c.crash.always = true
@@ -108,7 +109,7 @@ func TestRevertOfAFailedLayout(t *testing.T) {
 
 // lost is a node whose GPU has seven 1g and not the three 2g that MIG manager says it has
 // applied, and a pod that waits for one of those.
-func (c *cell) lost(t *testing.T) (string, rca.Diagnosis, rca.Fix) {
+func (c *cell) lost(t *testing.T) (string, diagnosis.Diagnosis, diagnosis.Fix) {
 	t.Helper()
 	node := c.gpuNode(t, 1, func(n *sim.Node) { n.Config = "all-2g.10gb" })
 	c.configured(t)
@@ -116,7 +117,7 @@ func (c *cell) lost(t *testing.T) (string, rca.Diagnosis, rca.Fix) {
 	c.running(t, "inference", 2)
 	c.job(t, spec("2g.10gb", ""))
 	c.deps.Deadlines.Notice = time.Second
-	d, f := c.finds(t, rca.RevertMIGConfig)
+	d, f := c.finds(t, diagnosis.RevertMIGConfig)
 	return node, d, f
 }
 
@@ -138,8 +139,8 @@ func TestLostLayoutIsMadeAgain(t *testing.T) {
 			if rem.Status.Phase != v1alpha1.Succeeded || rem.Status.Pod == "" || rem.Status.Evicted != 2 {
 				t.Errorf("%s %q", rem.Status.Phase, rem.Status.Message)
 			}
-			if n := c.node(t, node); n.Spec.Unschedulable || n.Annotations[rca.OperationAnnotation] != "" || n.Labels[nodeprobe.LabelMIGConfig] != "all-2g.10gb" {
-				t.Errorf("unschedulable %v, mark %q, config %s", n.Spec.Unschedulable, n.Annotations[rca.OperationAnnotation], n.Labels[nodeprobe.LabelMIGConfig])
+			if n := c.node(t, node); n.Spec.Unschedulable || n.Annotations[diagnosis.OperationAnnotation] != "" || n.Labels[nodeprobe.LabelMIGConfig] != "all-2g.10gb" {
+				t.Errorf("unschedulable %v, mark %q, config %s", n.Spec.Unschedulable, n.Annotations[diagnosis.OperationAnnotation], n.Labels[nodeprobe.LabelMIGConfig])
 			}
 		})
 	}
@@ -173,8 +174,8 @@ func TestRevertThatFails(t *testing.T) {
 		if !errors.Is(err, context.Canceled) || strings.Contains(err.Error(), "parked") {
 			t.Error(err)
 		}
-		if n := c.node(t, node); n.Spec.Unschedulable || n.Annotations[rca.OperationAnnotation] != "" || n.Labels[nodeprobe.LabelMIGConfig] != "all-2g.10gb" {
-			t.Errorf("unschedulable %v, mark %q, config %s", n.Spec.Unschedulable, n.Annotations[rca.OperationAnnotation], n.Labels[nodeprobe.LabelMIGConfig])
+		if n := c.node(t, node); n.Spec.Unschedulable || n.Annotations[diagnosis.OperationAnnotation] != "" || n.Labels[nodeprobe.LabelMIGConfig] != "all-2g.10gb" {
+			t.Errorf("unschedulable %v, mark %q, config %s", n.Spec.Unschedulable, n.Annotations[diagnosis.OperationAnnotation], n.Labels[nodeprobe.LabelMIGConfig])
 		}
 	})
 }

@@ -11,19 +11,19 @@ import (
 
 	"github.com/unpend/unpend/nodeprobe"
 	"github.com/unpend/unpend/nodeprobe/sim"
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/testdata/controlplane"
 )
 
 // repartition is the main case: three holders on one GPU, and a Job that needs
 // another layout.
-func repartition(t *testing.T, c *cell) (node string, d rca.Diagnosis, f rca.Fix, holders []corev1.Pod) {
+func repartition(t *testing.T, c *cell) (node string, d diagnosis.Diagnosis, f diagnosis.Fix, holders []corev1.Pod) {
 	t.Helper()
 	node = c.gpuNode(t, 1)
 	c.deployment(t, "inference", 3, spec("1g.5gb", ""))
 	holders = c.running(t, "inference", 3)
 	c.job(t, spec("2g.10gb", ""))
-	d, f = c.finds(t, rca.RepartitionGPU)
+	d, f = c.finds(t, diagnosis.RepartitionGPU)
 	return node, d, f, holders
 }
 
@@ -107,9 +107,9 @@ func (c *cell) backOnce(t *testing.T) {
 func (c *cell) parked(t *testing.T, node string) {
 	t.Helper()
 	n := c.node(t, node)
-	var mark rca.Operation
-	if err := json.Unmarshal([]byte(n.Annotations[rca.OperationAnnotation]), &mark); err != nil {
-		t.Fatalf("mark %q: %v", n.Annotations[rca.OperationAnnotation], err)
+	var mark diagnosis.Operation
+	if err := json.Unmarshal([]byte(n.Annotations[diagnosis.OperationAnnotation]), &mark); err != nil {
+		t.Fatalf("mark %q: %v", n.Annotations[diagnosis.OperationAnnotation], err)
 	}
 	if !n.Spec.Unschedulable || !strings.Contains(mark.Parked, "stuck") || mark.Step != "parked" || mark.PriorMIGConfig != "all-1g.5gb" || n.Labels[nodeprobe.LabelMIGConfig] != "all-1g.5gb" {
 		t.Errorf("unschedulable %v, mark %+v, config %s", n.Spec.Unschedulable, mark, n.Labels[nodeprobe.LabelMIGConfig])
@@ -125,14 +125,14 @@ func TestOpenedLast(t *testing.T) {
 			node := c.gpuNode(t, 1, func(n *sim.Node) { n.Cordoned = true })
 			c.job(t, spec("2g.10gb", ""))
 			c.stack.SetFaults(node, faults)
-			d, f := c.finds(t, rca.UncordonNode, rca.RepartitionGPU)
+			d, f := c.finds(t, diagnosis.UncordonNode, diagnosis.RepartitionGPU)
 			out, err := c.apply(t, d, f)
 			if (err != nil) != faults.Fail || (out.Pod == "") != faults.Fail {
 				t.Errorf("outcome %+v, %v", out, err)
 			}
 			n := c.node(t, node)
-			if n.Spec.Unschedulable != faults.Fail || n.Annotations[rca.OperationAnnotation] != "" {
-				t.Errorf("unschedulable %v, mark %q", n.Spec.Unschedulable, n.Annotations[rca.OperationAnnotation])
+			if n.Spec.Unschedulable != faults.Fail || n.Annotations[diagnosis.OperationAnnotation] != "" {
+				t.Errorf("unschedulable %v, mark %q", n.Spec.Unschedulable, n.Annotations[diagnosis.OperationAnnotation])
 			}
 		})
 	}

@@ -6,7 +6,7 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/act"
 	"github.com/unpend/unpend/remediate/plan"
 	"github.com/unpend/unpend/remediate/v1alpha1"
@@ -39,10 +39,10 @@ func (x *Executor) becameStale(ctx context.Context, now plan.Found, rem *v1alpha
 
 // successor is the fix of the same kinds, or else one of the same kind that takes more or
 // less besides, as it is now.
-func successor(d rca.Diagnosis, old *v1alpha1.Remediation) (rca.Fix, bool) {
-	for _, same := range []func(rca.Fix) bool{
-		func(f rca.Fix) bool { return slices.Equal(f.Kinds, old.Spec.Kinds) },
-		func(f rca.Fix) bool { return f.Kind == old.Spec.Kind },
+func successor(d diagnosis.Diagnosis, old *v1alpha1.Remediation) (diagnosis.Fix, bool) {
+	for _, same := range []func(diagnosis.Fix) bool{
+		func(f diagnosis.Fix) bool { return slices.Equal(f.Kinds, old.Spec.Kinds) },
+		func(f diagnosis.Fix) bool { return f.Kind == old.Spec.Kind },
 	} {
 		for _, f := range d.Fixes {
 			if same(f) && f.Plan != old.Name && permitted(f) == nil {
@@ -50,12 +50,12 @@ func successor(d rca.Diagnosis, old *v1alpha1.Remediation) (rca.Fix, bool) {
 			}
 		}
 	}
-	return rca.Fix{}, false
+	return diagnosis.Fix{}, false
 }
 
 // changedConfig says that a MIG config makes another layout now: its name is all that the
 // plan has of it.
-func changedConfig(old, now []rca.Action) error {
+func changedConfig(old, now []diagnosis.Action) error {
 	for _, a := range old {
 		for _, b := range now {
 			if a.Relayout != nil && b.Relayout != nil && a.Target == b.Target && a.Relayout.Config == b.Relayout.Config && !reflect.DeepEqual(a.Relayout.Layouts, b.Relayout.Layouts) {

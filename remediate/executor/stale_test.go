@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/journal"
 	"github.com/unpend/unpend/remediate/plan"
 )
@@ -19,14 +19,14 @@ import (
 func TestMarkedNodeIsRefused(t *testing.T) {
 	c := newCell(t)
 	node, d, f, holders := repartition(t, c)
-	c.editNode(t, node, func(n *corev1.Node) { n.Annotations[rca.OperationAnnotation] = `{"op":"another","id":"x"}` })
+	c.editNode(t, node, func(n *corev1.Node) { n.Annotations[diagnosis.OperationAnnotation] = `{"op":"another","id":"x"}` })
 	if _, err := c.apply(t, d, f); !errors.Is(err, plan.ErrRefused) || !strings.Contains(err.Error(), "another") {
 		t.Error(err)
 	}
 	c.wrote(t, nil)
 	c.untouched(t, holders...)
-	if n := c.node(t, node); n.Spec.Unschedulable || n.Annotations[rca.OperationAnnotation] != `{"op":"another","id":"x"}` {
-		t.Errorf("unschedulable %v, mark %q", n.Spec.Unschedulable, n.Annotations[rca.OperationAnnotation])
+	if n := c.node(t, node); n.Spec.Unschedulable || n.Annotations[diagnosis.OperationAnnotation] != `{"op":"another","id":"x"}` {
+		t.Errorf("unschedulable %v, mark %q", n.Spec.Unschedulable, n.Annotations[diagnosis.OperationAnnotation])
 	}
 }
 
@@ -65,7 +65,7 @@ func TestChangedTemplateIsNotPatched(t *testing.T) {
 			s := spec("1g.5gb", "")
 			s.NodeSelector = map[string]string{"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB"}
 			c.deployment(t, "serving", 1, s)
-			d, f := c.finds(t, rca.FixSelector)
+			d, f := c.finds(t, diagnosis.FixSelector)
 			c.on["patch"] = func() {
 				if _, err := c.Client().AppsV1().Deployments(c.ns).Patch(t.Context(), "serving", types.MergePatchType, []byte(tc.patch), metav1.PatchOptions{}); err != nil {
 					t.Fatal(err)
@@ -88,7 +88,7 @@ func TestNothingIsDeletedForWhatIsNotTaken(t *testing.T) {
 	s := spec("1g.5gb", "")
 	s.NodeSelector = map[string]string{"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB"}
 	p := c.pod(t, "notebook", s)
-	d, f := c.finds(t, rca.FixSelector)
+	d, f := c.finds(t, diagnosis.FixSelector)
 	a := f.Actions[0]
 	a.Patch = []byte(`{"spec":{"nodeSelector":{"not a label":"x"}}}`)
 	c.refusesToRemake(t, d, f, a)
@@ -100,7 +100,7 @@ func TestNothingIsDeletedForWhatIsNotTaken(t *testing.T) {
 }
 
 // refusesToRemake runs one action by itself and wants it to fail.
-func (c *cell) refusesToRemake(t *testing.T, d rca.Diagnosis, f rca.Fix, a rca.Action) {
+func (c *cell) refusesToRemake(t *testing.T, d diagnosis.Diagnosis, f diagnosis.Fix, a diagnosis.Action) {
 	t.Helper()
 	m := c.machine(t, d, f, a)
 	if err := m.ToTheEnd(t.Context()); err == nil || !strings.Contains(err.Error(), "nothing was deleted") {

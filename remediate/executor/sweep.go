@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/unpend/unpend/nodeprobe"
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/act"
 	"github.com/unpend/unpend/remediate/audit"
 	"github.com/unpend/unpend/remediate/plan"
@@ -79,7 +79,7 @@ func (x *Executor) needed(ctx context.Context, config string) (bool, error) {
 	}
 	for i := range nodes.Items {
 		n := &nodes.Items[i]
-		mark, err := rca.OperationOn(n)
+		mark, err := diagnosis.OperationOn(n)
 		if err != nil || n.Labels[nodeprobe.LabelMIGConfig] == config || mark != nil && mark.PriorMIGConfig == config {
 			return true, nil // what cannot be read may name it
 		}
@@ -89,7 +89,7 @@ func (x *Executor) needed(ctx context.Context, config string) (bool, error) {
 		return false, fmt.Errorf("list plans: %w", err)
 	}
 	return slices.ContainsFunc(plans, func(r v1alpha1.Remediation) bool {
-		return !r.Status.Phase.Ended() && slices.ContainsFunc(r.Spec.Actions, func(a rca.Action) bool {
+		return !r.Status.Phase.Ended() && slices.ContainsFunc(r.Spec.Actions, func(a diagnosis.Action) bool {
 			return a.Relayout != nil && (a.Relayout.Config == config || a.Relayout.First == config)
 		})
 	}), nil

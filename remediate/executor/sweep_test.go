@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/unpend/unpend/nodeprobe"
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/audit"
 	"github.com/unpend/unpend/remediate/guard"
 	"github.com/unpend/unpend/remediate/plan"
@@ -56,16 +56,16 @@ func TestEntryIsSwept(t *testing.T) {
 	t.Run("the node asks for it", func(t *testing.T) { c.keeps(t, x, rem.Name, with) })
 	t.Run("the node would go back to it", func(t *testing.T) {
 		c.editNode(t, node, func(n *corev1.Node) {
-			n.Labels[nodeprobe.LabelMIGConfig], n.Annotations[rca.OperationAnnotation] = "all-1g.5gb", `{"op":"x","id":"y","priorMigConfig":"`+config+`"}`
+			n.Labels[nodeprobe.LabelMIGConfig], n.Annotations[diagnosis.OperationAnnotation] = "all-1g.5gb", `{"op":"x","id":"y","priorMigConfig":"`+config+`"}`
 		})
 		c.keeps(t, x, rem.Name, with)
-		c.editNode(t, node, func(n *corev1.Node) { delete(n.Annotations, rca.OperationAnnotation) })
+		c.editNode(t, node, func(n *corev1.Node) { delete(n.Annotations, diagnosis.OperationAnnotation) })
 	})
 	t.Run("a plan is about it", func(t *testing.T) {
 		other := rem.DeepCopy()
 		other.ObjectMeta, other.Status = metav1.ObjectMeta{}, v1alpha1.RemediationStatus{}
 		other.Spec.Actions[0].Relayout.ConfigMap, other.Spec.Actions[0].Relayout.Entry = nil, nil
-		other.Name = rca.PlanHash(other.Spec.Actions)
+		other.Name = diagnosis.PlanHash(other.Spec.Actions)
 		other, err := plan.Store{Dynamic: c.Dynamic()}.Record(t.Context(), other)
 		if err != nil {
 			t.Fatal(err)

@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/unpend/unpend/nodeprobe"
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/journal"
 	"github.com/unpend/unpend/remediate/plan"
 	"github.com/unpend/unpend/testdata/controlplane"
@@ -43,7 +43,7 @@ func TestNodeTakenOver(t *testing.T) {
 	c := newCell(t)
 	node, d, f, _ := repartition(t, c)
 	c.on["wait for MIG manager"] = func() {
-		c.editNode(t, node, func(n *corev1.Node) { delete(n.Annotations, rca.OperationAnnotation) })
+		c.editNode(t, node, func(n *corev1.Node) { delete(n.Annotations, diagnosis.OperationAnnotation) })
 		controlplane.Eventually(t, 10*time.Second, "MIG manager is done", func() (bool, string) {
 			n := c.node(t, node)
 			return n.Labels[nodeprobe.LabelMIGConfigState] == "success" && n.Labels["nvidia.com/gpu.deploy.device-plugin"] == "true", ""

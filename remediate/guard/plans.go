@@ -5,7 +5,7 @@ import (
 	"iter"
 	"time"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 )
 
@@ -30,7 +30,7 @@ func nodesOf(r *v1alpha1.Remediation) iter.Seq[string] {
 func takenBy(r *v1alpha1.Remediation) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for i := range r.Spec.Actions {
-			if a := &r.Spec.Actions[i]; (a.Verb == rca.VerbRelayout || a.Verb == rca.VerbCordon) && !yield(a.Target.Name) {
+			if a := &r.Spec.Actions[i]; (a.Verb == diagnosis.VerbRelayout || a.Verb == diagnosis.VerbCordon) && !yield(a.Target.Name) {
 				return
 			}
 		}
@@ -62,7 +62,7 @@ func (q *question) shared(r *v1alpha1.Remediation) string {
 func evictions(r *v1alpha1.Remediation) int {
 	pods := map[string]bool{}
 	for _, a := range r.Spec.Actions {
-		if a.Verb == rca.VerbEvict {
+		if a.Verb == diagnosis.VerbEvict {
 			pods[a.Target.UID] = true
 		}
 		if a.Relayout != nil {

@@ -5,7 +5,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/audit"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 )
@@ -24,7 +24,7 @@ type Program interface {
 	// Achieved says what a plan that has come to its end has done.
 	Achieved() string
 	// Pods are those that it evicts: each was read when the plan was proved.
-	Pods() []rca.Target
+	Pods() []diagnosis.Target
 }
 
 // Step is one thing that is done to the cluster. Its id is stable: the journal is read by

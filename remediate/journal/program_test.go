@@ -8,7 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 )
 
@@ -16,15 +16,15 @@ import (
 type script struct {
 	there, back []Step
 	left        string
-	pods        []rca.Target
+	pods        []diagnosis.Target
 }
 
-func (s *script) Steps() []Step        { return s.there }
-func (s *script) WayBack() []Step      { return s.back }
-func (s *script) EveryWayBack() []Step { return s.back }
-func (s *script) Left() string         { return s.left }
-func (s *script) Achieved() string     { return "all is done" }
-func (s *script) Pods() []rca.Target   { return s.pods }
+func (s *script) Steps() []Step            { return s.there }
+func (s *script) WayBack() []Step          { return s.back }
+func (s *script) EveryWayBack() []Step     { return s.back }
+func (s *script) Left() string             { return s.left }
+func (s *script) Achieved() string         { return "all is done" }
+func (s *script) Pods() []diagnosis.Target { return s.pods }
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/plan"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 )
@@ -28,7 +28,7 @@ func (m *Machine) ToTheEnd(ctx context.Context) error {
 		}
 		m.failed = errors.Join(m.failed, err)
 		if alone {
-			return fmt.Errorf("%w; what was begun is not all taken back: a node that has the annotation %s is left cordoned", m.failed, rca.OperationAnnotation)
+			return fmt.Errorf("%w; what was begun is not all taken back: a node that has the annotation %s is left cordoned", m.failed, diagnosis.OperationAnnotation)
 		}
 		alone = true
 		if !m.undoing() {

@@ -6,8 +6,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/unpend/unpend/rca"
 	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 )
 
@@ -20,8 +20,8 @@ const maxWaiting = 100
 // Found is a fix as it is now, and the state it was proved on.
 type Found struct {
 	State     *cluster.State
-	Diagnosis rca.Diagnosis
-	Fix       rca.Fix
+	Diagnosis diagnosis.Diagnosis
+	Fix       diagnosis.Fix
 }
 
 // Propose makes the Remediation of a fix that was just found.
@@ -66,8 +66,8 @@ func NewApproval(rem *v1alpha1.Remediation, who string, groups []string, decisio
 // InOrder puts what happens to a node whose GPUs are re-made under that node's
 // cordon: pods that must leave it besides would otherwise come back at once, and a
 // node that a person closed opens only when all has gone well.
-func InOrder(actions []rca.Action) []rca.Action {
-	at := slices.IndexFunc(actions, func(a rca.Action) bool { return a.Relayout != nil })
+func InOrder(actions []diagnosis.Action) []diagnosis.Action {
+	at := slices.IndexFunc(actions, func(a diagnosis.Action) bool { return a.Relayout != nil })
 	if at < 0 {
 		return actions
 	}
@@ -75,13 +75,13 @@ func InOrder(actions []rca.Action) []rca.Action {
 	how := *saga.Relayout
 	how.Victims = slices.Clone(how.Victims)
 	saga.Relayout = &how
-	var before, after []rca.Action
+	var before, after []diagnosis.Action
 	for i, a := range actions {
 		switch {
 		case i == at:
-		case a.Verb == rca.VerbEvict && a.Relies["node"] == saga.Target.Name:
+		case a.Verb == diagnosis.VerbEvict && a.Relies["node"] == saga.Target.Name:
 			how.Victims = append(how.Victims, a.Target)
-		case a.Verb == rca.VerbUncordon && a.Target == saga.Target, i > at:
+		case a.Verb == diagnosis.VerbUncordon && a.Target == saga.Target, i > at:
 			after = append(after, a)
 		default:
 			before = append(before, a)
@@ -92,8 +92,8 @@ func InOrder(actions []rca.Action) []rca.Action {
 
 // Mends says of a fix that it puts a node right, or out of the way, whether that brings
 // the pod to run or not: such a fix may be applied without a proof that it does.
-func Mends(kinds []rca.FixKind) bool {
-	return len(kinds) == 1 && slices.Contains([]rca.FixKind{rca.QuarantineGPU, rca.RevertMIGConfig}, kinds[0])
+func Mends(kinds []diagnosis.FixKind) bool {
+	return len(kinds) == 1 && slices.Contains([]diagnosis.FixKind{diagnosis.QuarantineGPU, diagnosis.RevertMIGConfig}, kinds[0])
 }
 
 // SchedulesNobody says of a plan that no pod was proved to run by it, so that none is

@@ -4,7 +4,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/watcher"
 )
 
@@ -46,16 +46,16 @@ type RemediationSpec struct {
 	// +kubebuilder:validation:MaxLength=400
 	Headline string `json:"headline"`
 	// Cause that the plan removes.
-	Cause rca.CauseID `json:"cause"`
+	Cause diagnosis.CauseID `json:"cause"`
 	// Fix is its number in the diagnosis.
 	// +kubebuilder:validation:Minimum=1
 	Fix int `json:"fix"`
 	// Kind is the most disruptive of Kinds.
-	Kind rca.FixKind `json:"kind"`
+	Kind diagnosis.FixKind `json:"kind"`
 	// Kinds are all that it takes, in order.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=8
-	Kinds []rca.FixKind `json:"kinds"`
+	Kinds []diagnosis.FixKind `json:"kinds"`
 	// Title says what is done.
 	// +kubebuilder:validation:MaxLength=400
 	Title string `json:"title"`
@@ -80,7 +80,7 @@ type RemediationSpec struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=200
 	// +kubebuilder:validation:XValidation:rule="self.all(a, a.target.name != '' && a.target.uid != '')",message="every target has a name and a uid"
-	Actions []rca.Action `json:"actions"`
+	Actions []diagnosis.Action `json:"actions"`
 }
 
 // Pod is a pod and its uid.

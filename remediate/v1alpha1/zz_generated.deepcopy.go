@@ -5,8 +5,8 @@
 package v1alpha1
 
 import (
-	"github.com/unpend/unpend/rca"
-	"k8s.io/apimachinery/pkg/apis/meta/v1"
+	"github.com/unpend/unpend/rca/diagnosis"
+	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -214,7 +214,7 @@ func (in *RemediationSpec) DeepCopyInto(out *RemediationSpec) {
 	}
 	if in.Kinds != nil {
 		in, out := &in.Kinds, &out.Kinds
-		*out = make([]rca.FixKind, len(*in))
+		*out = make([]diagnosis.FixKind, len(*in))
 		copy(*out, *in)
 	}
 	if in.Nodes != nil {
@@ -225,7 +225,7 @@ func (in *RemediationSpec) DeepCopyInto(out *RemediationSpec) {
 	in.Expires.DeepCopyInto(&out.Expires)
 	if in.Actions != nil {
 		in, out := &in.Actions, &out.Actions
-		*out = make([]rca.Action, len(*in))
+		*out = make([]diagnosis.Action, len(*in))
 		for i := range *in {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}

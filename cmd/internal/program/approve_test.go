@@ -11,7 +11,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/executor"
 	"github.com/unpend/unpend/remediate/journal"
 	"github.com/unpend/unpend/remediate/v1alpha1"
@@ -31,7 +31,7 @@ func TestEventsOfAnApproval(t *testing.T) {
 		{func(_ context.Context, report func(journal.Progress)) (executor.Outcome, error) {
 			report(journal.Progress{N: 1, Of: 1, Text: "cordon"})
 			report(journal.Progress{N: 1, Of: 1, Text: "cordon", Done: true})
-			return executor.Outcome{Pod: "ml/a", Fix: rca.Fix{}}, nil
+			return executor.Outcome{Pod: "ml/a", Fix: diagnosis.Fix{}}, nil
 		}, `{"event":"approved","plan":"24ac"}
 {"event":"step","n":1,"of":1,"text":"cordon"}
 {"event":"running","pod":"ml/a"}

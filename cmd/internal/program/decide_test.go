@@ -17,8 +17,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
-	"github.com/unpend/unpend/rca"
 	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/executor"
 	"github.com/unpend/unpend/remediate/guard"
 	"github.com/unpend/unpend/remediate/journal"
@@ -30,8 +30,8 @@ import (
 // Who asks for a plan that takes two persons does not take the place of one of them.
 func TestAskerLeavesRoomForTwo(t *testing.T) {
 	const name = "24ac8de5d78c24ac8de5d78c24ac8de5d78c24ac8de5d78c24ac8de5d78c24ac"
-	found := plan.Found{State: &cluster.State{}, Diagnosis: rca.Diagnosis{Incident: "gpu-0123456789", Workload: watcher.Ref{Kind: "Job", Namespace: "ml", Name: "training"}, Causes: []rca.Cause{{ID: rca.MIGLayoutMismatch}}},
-		Fix: rca.Fix{ID: 1, Plan: name, Actions: []rca.Action{{Verb: rca.VerbEvict, Target: rca.Target{Kind: "Pod", Namespace: "ml", Name: "web", UID: "web"}}}}}
+	found := plan.Found{State: &cluster.State{}, Diagnosis: diagnosis.Diagnosis{Incident: "gpu-0123456789", Workload: watcher.Ref{Kind: "Job", Namespace: "ml", Name: "training"}, Causes: []diagnosis.Cause{{ID: diagnosis.MIGLayoutMismatch}}},
+		Fix: diagnosis.Fix{ID: 1, Plan: name, Actions: []diagnosis.Action{{Verb: diagnosis.VerbEvict, Target: diagnosis.Target{Kind: "Pod", Namespace: "ml", Name: "web", UID: "web"}}}}}
 	for _, tc := range []struct {
 		limits string
 		words  []string // of who, in the order they come

@@ -13,8 +13,8 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 
 	"github.com/unpend/unpend/cmd/internal/terminal"
-	"github.com/unpend/unpend/rca"
 	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/plan"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 )
@@ -45,7 +45,7 @@ that cannot be read, or that a dump does not hold, are said to be unread.`,
 
 // incident is a diagnosis and what is being done about it.
 type incident struct {
-	rca.Diagnosis
+	diagnosis.Diagnosis
 	Remediation *planStanding `json:"remediation,omitempty"`
 }
 
@@ -87,7 +87,7 @@ func (s *planStanding) String() string {
 }
 
 // printIncidents joins the findings with the plans for them.
-func (o *whyOptions) printIncidents(ctx context.Context, std Stdio, found []rca.Diagnosis, st *cluster.State) error {
+func (o *whyOptions) printIncidents(ctx context.Context, std Stdio, found []diagnosis.Diagnosis, st *cluster.State) error {
 	if o.output == "name" {
 		return o.print(std, found, st)
 	}
@@ -113,7 +113,7 @@ func (o *whyOptions) printIncidents(ctx context.Context, std Stdio, found []rca.
 			APIVersion string     `json:"apiVersion"`
 			Kind       string     `json:"kind"`
 			Items      []incident `json:"items"`
-		}{rca.APIVersion, rca.ListKind, items})
+		}{diagnosis.APIVersion, diagnosis.ListKind, items})
 	}
 	if unread != "" {
 		fmt.Fprintln(std.Err, terminal.Clean("unread: "+unread))

@@ -21,7 +21,10 @@ import (
 	"github.com/unpend/unpend/cmd/internal/bus"
 	"github.com/unpend/unpend/knowledge"
 	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/capacity"
+	"github.com/unpend/unpend/rca/causes"
 	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/plan"
 	"github.com/unpend/unpend/watcher"
 )
@@ -112,7 +115,7 @@ func (o *runOptions) serve(ctx context.Context, std Stdio) error {
 // service binds the rooms together, a line per topic.
 type service struct {
 	config   config
-	measure  rca.Measure
+	measure  diagnosis.Measure
 	client   kubernetes.Interface
 	custom   dynamic.Interface
 	rest     *rest.Config
@@ -199,7 +202,7 @@ func (s *service) diagnose(ctx context.Context) error {
 	}
 	defer a.close()
 	a.opts.Measure, a.opts.Outcomes = s.measure, plan.Store{Dynamic: s.custom}.Outcomes
-	gauges := rca.NewGauges(time.Now)
+	gauges := capacity.NewGauges(time.Now)
 	if err := s.registry.Register(gauges); err != nil {
 		return fmt.Errorf("register metrics: %w", err)
 	}
@@ -225,7 +228,7 @@ func (s *service) diagnose(ctx context.Context) error {
 }
 
 // publish hands a diagnosis on, and prints it.
-func (s *service) publish(ctx context.Context, i watcher.Incident, d rca.Diagnosis) error {
+func (s *service) publish(ctx context.Context, i watcher.Incident, d diagnosis.Diagnosis) error {
 	body, err := json.Marshal(d)
 	if err != nil {
 		return fmt.Errorf("write a diagnosis: %w", err)
@@ -298,7 +301,7 @@ func (a *analyst) caughtUp(ctx context.Context, i watcher.Incident) *cluster.Sta
 	defer tick.Stop()
 	for {
 		st := a.follower.State(ctx)
-		known := slices.ContainsFunc(watcher.Group(st.Pods, st.Owner, rca.Refusals(st)...), func(o watcher.Incident) bool { return o.ID == i.ID && o.Missing > 0 })
+		known := slices.ContainsFunc(watcher.Group(st.Pods, st.Owner, causes.Refusals(st)...), func(o watcher.Incident) bool { return o.ID == i.ID && o.Missing > 0 })
 		if known {
 			return st
 		}
@@ -312,19 +315,19 @@ func (a *analyst) caughtUp(ctx context.Context, i watcher.Incident) *cluster.Sta
 
 // explain reads the incident's pods again and diagnoses it; false when it no
 // longer waits.
-func (a *analyst) explain(ctx context.Context, i watcher.Incident) (rca.Diagnosis, bool, error) {
+func (a *analyst) explain(ctx context.Context, i watcher.Incident) (diagnosis.Diagnosis, bool, error) {
 	began := time.Now()
 	st := a.caughtUp(ctx, i)
 	snap, err := a.keeper.sync(ctx, st)
 	if err != nil {
-		return rca.Diagnosis{}, false, err
+		return diagnosis.Diagnosis{}, false, err
 	}
 	opts := a.opts
 	opts.Snapshot = snap
 	opts.Only = func(o watcher.Incident) bool { return o.ID == i.ID }
 	found, err := rca.Diagnose(ctx, st, opts)
 	if err != nil || len(found) == 0 {
-		return rca.Diagnosis{}, false, err
+		return diagnosis.Diagnosis{}, false, err
 	}
 	a.seconds.Observe(time.Since(began).Seconds())
 	a.causes.WithLabelValues(string(found[0].Causes[0].ID)).Inc()

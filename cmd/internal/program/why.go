@@ -14,6 +14,7 @@ import (
 	"github.com/unpend/unpend/knowledge"
 	"github.com/unpend/unpend/rca"
 	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/plan"
 )
 
@@ -76,7 +77,7 @@ func (o *whyOptions) why(ctx context.Context, args []string, std Stdio) error {
 	}
 	show := o.print
 	if o.plans {
-		show = func(std Stdio, found []rca.Diagnosis, st *cluster.State) error {
+		show = func(std Stdio, found []diagnosis.Diagnosis, st *cluster.State) error {
 			return o.printIncidents(ctx, std, found, st)
 		}
 	}
@@ -94,7 +95,7 @@ func (o *whyOptions) why(ctx context.Context, args []string, std Stdio) error {
 	return nil
 }
 
-func (o *whyOptions) diagnose(ctx context.Context, st *cluster.State, asked target, std Stdio) ([]rca.Diagnosis, error) {
+func (o *whyOptions) diagnose(ctx context.Context, st *cluster.State, asked target, std Stdio) ([]diagnosis.Diagnosis, error) {
 	measure, err := o.measure()
 	if err != nil {
 		return nil, &codedError{exitUsage, err}
@@ -123,15 +124,15 @@ func (o *whyOptions) diagnose(ctx context.Context, st *cluster.State, asked targ
 	return rca.Diagnose(ctx, st, opts)
 }
 
-func (o *whyOptions) print(std Stdio, found []rca.Diagnosis, st *cluster.State) error {
+func (o *whyOptions) print(std Stdio, found []diagnosis.Diagnosis, st *cluster.State) error {
 	style := terminalOptions(std.Out)
 	style.Now, style.Approve = st.Now, o.again()
 	switch o.output {
 	case "json", "yaml":
 		if found == nil {
-			found = []rca.Diagnosis{}
+			found = []diagnosis.Diagnosis{}
 		}
-		return printList(std.Out, o.output, rca.DiagnosisList{APIVersion: rca.APIVersion, Kind: rca.ListKind, Items: found})
+		return printList(std.Out, o.output, diagnosis.DiagnosisList{APIVersion: diagnosis.APIVersion, Kind: diagnosis.ListKind, Items: found})
 	case "name":
 		for _, d := range found {
 			fmt.Fprintln(std.Out, "incident.unpend.dev/"+d.Incident)

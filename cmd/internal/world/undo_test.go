@@ -12,6 +12,7 @@ import (
 	"github.com/unpend/unpend/nodeprobe/sim"
 	"github.com/unpend/unpend/rca"
 	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/act"
 	"github.com/unpend/unpend/remediate/executor"
 	"github.com/unpend/unpend/remediate/journal"
@@ -41,14 +42,14 @@ func TestFailedManagerIsTakenBack(t *testing.T) {
 				t.Fatal(err)
 			}
 			w.stack.SetFaults("gpu-1", c.faults)
-			var found []rca.Diagnosis
+			var found []diagnosis.Diagnosis
 			eventually(t, "a finding", func() bool {
 				st, err := cluster.Read(ctx, w.Client(), w.Dynamic(), time.Now)
 				if err != nil {
 					t.Fatal(err)
 				}
 				found, err = rca.Diagnose(ctx, st, rca.Options{})
-				return err == nil && len(found) == 1 && len(found[0].Nodes) == 1 && found[0].Fixes[0].Kind == rca.RepartitionGPU
+				return err == nil && len(found) == 1 && len(found[0].Nodes) == 1 && found[0].Fixes[0].Kind == diagnosis.RepartitionGPU
 			})
 			deps := executor.Deps{Client: w.Client(), Dynamic: w.Dynamic(), Now: time.Now, Poll: 10 * time.Millisecond, Deadlines: act.Deadlines{Manager: time.Second}}
 			_, err = executor.Apply(ctx, deps, found[0].Incident, 1, found[0].Fixes[0].Plan, func(journal.Progress) {})
@@ -56,7 +57,7 @@ func TestFailedManagerIsTakenBack(t *testing.T) {
 				t.Errorf("error %v, want %q", err, c.says)
 			}
 			n, err := w.Client().CoreV1().Nodes().Get(ctx, "gpu-1", metav1.GetOptions{})
-			if err != nil || n.Spec.Unschedulable || n.Labels[nodeprobe.LabelMIGConfig] != "all-1g.5gb" || n.Annotations[rca.OperationAnnotation] != "" {
+			if err != nil || n.Spec.Unschedulable || n.Labels[nodeprobe.LabelMIGConfig] != "all-1g.5gb" || n.Annotations[diagnosis.OperationAnnotation] != "" {
 				t.Errorf("node: unschedulable %v, labels %v, annotations %v, %v", n.Spec.Unschedulable, n.Labels, n.Annotations, err)
 			}
 		})

@@ -15,6 +15,7 @@ import (
 	"github.com/unpend/unpend/nodeprobe/sim"
 	"github.com/unpend/unpend/rca"
 	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/executor"
 	"github.com/unpend/unpend/remediate/journal"
 )
@@ -59,7 +60,7 @@ func TestWorldRunsTheMainJob(t *testing.T) {
 	if _, err := w.Client().AppsV1().Deployments("ml").Create(ctx, deployment("training", "nvidia.com/mig-2g.10gb", 1), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	var found []rca.Diagnosis
+	var found []diagnosis.Diagnosis
 	eventually(t, "a finding", func() bool {
 		st, err := cluster.Read(ctx, w.Client(), w.Dynamic(), time.Now)
 		if err != nil {
@@ -68,10 +69,10 @@ func TestWorldRunsTheMainJob(t *testing.T) {
 		if found, err = rca.Diagnose(ctx, st, rca.Options{}); err != nil {
 			t.Fatal(err)
 		}
-		return len(found) == 1 && len(found[0].Nodes) == 2 && found[0].Causes[0].Certainty == rca.Proven
+		return len(found) == 1 && len(found[0].Nodes) == 2 && found[0].Causes[0].Certainty == diagnosis.Proven
 	})
 	d := found[0]
-	if d.Causes[0].ID != rca.MIGLayoutMismatch || d.Fixes[0].Kind != rca.RepartitionGPU || len(d.Fixes[0].Cost.Evictions) != 3 {
+	if d.Causes[0].ID != diagnosis.MIGLayoutMismatch || d.Fixes[0].Kind != diagnosis.RepartitionGPU || len(d.Fixes[0].Cost.Evictions) != 3 {
 		t.Errorf("causes %+v, first fix %+v", d.Causes, d.Fixes[0])
 	}
 	deps := executor.Deps{Client: w.Client(), Dynamic: w.Dynamic(), Now: time.Now, Logger: slog.New(slog.DiscardHandler), Poll: 10 * time.Millisecond}
@@ -91,7 +92,7 @@ func TestWorldRunsTheMainJob(t *testing.T) {
 	eventually(t, "all seven run", func() bool { return running(t, w) == 7 })
 	for _, name := range []string{"gpu-1", "gpu-2"} {
 		n, err := w.Client().CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
-		if err != nil || n.Spec.Unschedulable || n.Annotations[rca.OperationAnnotation] != "" {
+		if err != nil || n.Spec.Unschedulable || n.Annotations[diagnosis.OperationAnnotation] != "" {
 			t.Errorf("node %s: unschedulable %v, annotations %v, %v", name, n.Spec.Unschedulable, n.Annotations, err)
 		}
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/unpend/unpend/nodeprobe/sim"
 	"github.com/unpend/unpend/rca"
 	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/act"
 	"github.com/unpend/unpend/remediate/executor"
 	"github.com/unpend/unpend/remediate/plan"
@@ -139,9 +140,9 @@ func (l *lane) cellFor(t *testing.T, exec, ns string) *cell {
 	waits.Spec.RestartPolicy, waits.Spec.NodeSelector = corev1.RestartPolicyNever, holders.Spec.NodeSelector
 	_, err = l.Client().BatchV1().Jobs(c.ns).Create(t.Context(), &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "training"}, Spec: batchv1.JobSpec{Template: waits}}, metav1.CreateOptions{})
 	must(t, err)
-	c.record(t, rca.RepartitionGPU)
+	c.record(t, diagnosis.RepartitionGPU)
 	executors := storeOf(t, l.asExecutor(t, exec)) // nobody else may
-	t.Cleanup(func() {                             // guard-rails look back at plans
+	t.Cleanup(func() {                                 // guard-rails look back at plans
 		if err := executors.Forget(context.WithoutCancel(t.Context()), c.rem); err != nil {
 			t.Error(err)
 		}
@@ -171,7 +172,7 @@ func (c *cell) running(t *testing.T) {
 }
 
 // record waits for a proved fix of that kind alone, and records its plan.
-func (c *cell) record(t *testing.T, kind rca.FixKind) {
+func (c *cell) record(t *testing.T, kind diagnosis.FixKind) {
 	t.Helper()
 	controlplane.Eventually(t, time.Minute, "a plan is found", func() (bool, string) {
 		st, err := cluster.Read(t.Context(), c.Client(), c.Dynamic(), time.Now)
@@ -180,7 +181,7 @@ func (c *cell) record(t *testing.T, kind rca.FixKind) {
 		must(t, err)
 		for _, d := range found {
 			for _, f := range d.Fixes {
-				if slices.Equal(f.Kinds, []rca.FixKind{kind}) && f.Proof.Verdict == rca.Schedules {
+				if slices.Equal(f.Kinds, []diagnosis.FixKind{kind}) && f.Proof.Verdict == diagnosis.Schedules {
 					c.rem, err = c.recorder.Record(t.Context(), plan.Propose(plan.Found{State: st, Diagnosis: d, Fix: f}, requester, time.Now()))
 					must(t, err)
 					return true, ""
@@ -228,8 +229,8 @@ func (c *cell) settled(t *testing.T) string {
 	t.Helper()
 	n, err := c.Client().CoreV1().Nodes().Get(t.Context(), c.node, metav1.GetOptions{})
 	must(t, err)
-	if n.Spec.Unschedulable || n.Annotations[rca.OperationAnnotation] != "" || n.Labels[migState] != "success" {
-		t.Errorf("the node: unschedulable %v, mark %q, config %s, state %s", n.Spec.Unschedulable, n.Annotations[rca.OperationAnnotation], n.Labels[migConfig], n.Labels[migState])
+	if n.Spec.Unschedulable || n.Annotations[diagnosis.OperationAnnotation] != "" || n.Labels[migState] != "success" {
+		t.Errorf("the node: unschedulable %v, mark %q, config %s, state %s", n.Spec.Unschedulable, n.Annotations[diagnosis.OperationAnnotation], n.Labels[migConfig], n.Labels[migState])
 	}
 	leases, err := c.Client().CoordinationV1().Leases(c.ns).List(t.Context(), metav1.ListOptions{})
 	must(t, err)
@@ -245,7 +246,7 @@ func (c *cell) settled(t *testing.T) string {
 func (c *cell) victims() []string {
 	var out []string
 	for _, a := range c.rem.Spec.Actions {
-		if a.Verb == rca.VerbEvict {
+		if a.Verb == diagnosis.VerbEvict {
 			out = append(out, a.Target.Namespace+"/"+a.Target.Name)
 		}
 		if a.Relayout != nil {

@@ -20,8 +20,8 @@ import (
 
 	"github.com/unpend/unpend/cmd/internal/program"
 	"github.com/unpend/unpend/nodeprobe/sim"
-	"github.com/unpend/unpend/rca"
 	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/testdata/controlplane"
 )
 
@@ -246,7 +246,7 @@ func approveAndRun(t *testing.T, c *controlplane.ControlPlane, w want, incident 
 		t.Fatal(err)
 	}
 	for _, n := range nodes.Items {
-		if n.Spec.Unschedulable || n.Annotations[rca.OperationAnnotation] != "" {
+		if n.Spec.Unschedulable || n.Annotations[diagnosis.OperationAnnotation] != "" {
 			t.Errorf("node %s was left cordoned or marked: %v", n.Name, n.Annotations)
 		}
 	}

@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/unpend/unpend/nodeprobe/sim"
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/executor"
 	"github.com/unpend/unpend/remediate/plan"
 	"github.com/unpend/unpend/remediate/v1alpha1"
@@ -308,7 +308,7 @@ func (p *pool) one(t *testing.T, node string, rem *v1alpha1.Remediation, terms m
 	}
 	n, err := p.Client().CoreV1().Nodes().Get(t.Context(), node, metav1.GetOptions{})
 	must(t, err)
-	op, err := rca.OperationOn(n)
+	op, err := diagnosis.OperationOn(n)
 	must(t, err)
 	parked := rem.Status.Phase == v1alpha1.Parked
 	if n.Spec.Unschedulable != parked || (op != nil) != parked || parked && op.Parked == "" {

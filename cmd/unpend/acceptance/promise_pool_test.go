@@ -22,6 +22,7 @@ import (
 	"github.com/unpend/unpend/nodeprobe/sim"
 	"github.com/unpend/unpend/rca"
 	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/guard"
 	"github.com/unpend/unpend/remediate/plan"
 	"github.com/unpend/unpend/remediate/v1alpha1"
@@ -151,7 +152,7 @@ func (p *pool) plans(t *testing.T, nodes ...string) map[string]*v1alpha1.Remedia
 		must(t, err)
 		for _, d := range found {
 			for _, f := range d.Fixes {
-				if slices.Equal(f.Kinds, []rca.FixKind{rca.RepartitionGPU}) && f.Proof.Verdict == rca.Schedules {
+				if slices.Equal(f.Kinds, []diagnosis.FixKind{diagnosis.RepartitionGPU}) && f.Proof.Verdict == diagnosis.Schedules {
 					out[f.Proof.Node], err = p.recorder.Record(t.Context(), plan.Propose(plan.Found{State: st, Diagnosis: d, Fix: f}, requester, time.Now().Add(p.ahead)))
 					must(t, err)
 					break
@@ -270,7 +271,7 @@ func (c *census) count(changed *corev1.Node, event bool) {
 	}
 	worked, out := 0, 0
 	for _, n := range c.nodes {
-		if n.Annotations[rca.OperationAnnotation] != "" {
+		if n.Annotations[diagnosis.OperationAnnotation] != "" {
 			worked++
 		}
 		ready := slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {

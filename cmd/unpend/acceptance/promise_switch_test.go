@@ -18,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/guard"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 	"github.com/unpend/unpend/testdata/controlplane"
@@ -184,7 +184,7 @@ func (c *cell) switchedOff(t *testing.T) string {
 		}
 		return time.Since(off) > long, ""
 	})
-	c.record(t, rca.RepartitionGPU)
+	c.record(t, diagnosis.RepartitionGPU)
 	c.approve(t)
 	if status := c.ends(t, time.Minute); status.Phase != v1alpha1.Succeeded {
 		t.Errorf("approved anew: %s: %s", status.Phase, status.Message)

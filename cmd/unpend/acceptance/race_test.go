@@ -27,6 +27,7 @@ import (
 
 	"github.com/unpend/unpend/rca"
 	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/plan"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 	"github.com/unpend/unpend/testdata/controlplane"
@@ -286,8 +287,8 @@ func (r *racecourse) record(t *testing.T) []v1alpha1.Remediation {
 	must(t, err)
 	var out []v1alpha1.Remediation
 	for _, d := range found {
-		i := slices.IndexFunc(d.Fixes, func(f rca.Fix) bool {
-			return slices.Equal(f.Kinds, []rca.FixKind{rca.EvictPods}) && f.Proof.Verdict == rca.Schedules && len(f.Cost.Evictions) == 1
+		i := slices.IndexFunc(d.Fixes, func(f diagnosis.Fix) bool {
+			return slices.Equal(f.Kinds, []diagnosis.FixKind{diagnosis.EvictPods}) && f.Proof.Verdict == diagnosis.Schedules && len(f.Cost.Evictions) == 1
 		})
 		if i < 0 {
 			t.Fatalf("no eviction among %+v", d.Fixes)

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/testdata/controlplane"
 	"github.com/unpend/unpend/watcher"
 )
@@ -119,14 +119,16 @@ func TestQuotaRefusesLive(t *testing.T) {
 		t.Fatalf("exit %d: %q, %s; want %q", code, names, errs, wants)
 	}
 	d := why(t, "deployment/serving", "-n", "default", "--kubeconfig", c.Kubeconfig())
-	if d.Incident != serving || d.Causes[0].ID != rca.QuotaExceeded || d.Causes[0].Certainty != rca.Proven || len(d.Causes) != 1 ||
+	if d.Incident != serving || d.Causes[0].ID != diagnosis.QuotaExceeded || d.Causes[0].Certainty != diagnosis.Proven || len(d.Causes) != 1 ||
 		!strings.HasPrefix(d.Causes[0].Says, "quota mig refuses it: 0 of 0 requests.nvidia.com/mig-1g.5gb used, 1 asked") {
 		t.Errorf("%s: %+v", d.Incident, d.Causes)
 	}
-	if f := d.Fixes[0]; !slices.Equal(f.Kinds, []rca.FixKind{rca.RaiseQuota}) || f.Proof.Verdict != rca.Schedules || f.Proof.Node != "gpu-1" {
+	if f := d.Fixes[0]; !slices.Equal(f.Kinds, []diagnosis.FixKind{diagnosis.RaiseQuota}) || f.Proof.Verdict != diagnosis.Schedules || f.Proof.Node != "gpu-1" {
 		t.Fatalf("first fix %+v", f)
 	}
-	if d := why(t, "job/training", "-n", "default", "--kubeconfig", c.Kubeconfig()); d.Incident != training || !slices.ContainsFunc(d.Causes, func(c rca.Cause) bool { return c.ID == rca.QuotaExceeded && c.Certainty == rca.Proven }) {
+	if d := why(t, "job/training", "-n", "default", "--kubeconfig", c.Kubeconfig()); d.Incident != training || !slices.ContainsFunc(d.Causes, func(c diagnosis.Cause) bool {
+		return c.ID == diagnosis.QuotaExceeded && c.Certainty == diagnosis.Proven
+	}) {
 		t.Errorf("%s: %+v", d.Incident, d.Causes)
 	}
 	if code, out, errs := call(t, "approve", serving+"#1", "--yes", "--kubeconfig", c.Kubeconfig()); code != 0 || !strings.Contains(out, "runs (") {

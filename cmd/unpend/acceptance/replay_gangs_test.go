@@ -15,7 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/testdata/controlplane"
 	"github.com/unpend/unpend/watcher"
 )
@@ -30,8 +30,8 @@ func scheduledHere(p *corev1.Pod) bool {
 
 // applies says whether what is applied could come to run: somebody schedules the pods, or
 // is asked to.
-func (r *replay) applies(d rca.Diagnosis) bool {
-	return d.Causes[0].ID == rca.SchedulerMissing || !slices.ContainsFunc(r.st.Pods, func(p *corev1.Pod) bool { return !scheduledHere(p) })
+func (r *replay) applies(d diagnosis.Diagnosis) bool {
+	return d.Causes[0].ID == diagnosis.SchedulerMissing || !slices.ContainsFunc(r.st.Pods, func(p *corev1.Pod) bool { return !scheduledHere(p) })
 }
 
 // groups makes the scenario's PodGroups.
