@@ -8,8 +8,8 @@
 //
 // # To add a verb
 //
-//  1. Name it among the verbs of rca.Action, and say there which pods it evicts and
-//     whether it closes a node: the guard-rails go by that.
+//  1. Name it in rca/diagnosis/action.go, and say in that table what it may be done to,
+//     whether it evicts and whether it closes a node: the guard-rails go by that.
 //  2. Write act/x.go: a type that embeds action and has steps, rights and, where it can be
 //     taken back, wayBack.
 //  3. Add its line to the table verbs.
