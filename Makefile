@@ -1,31 +1,41 @@
 export CGO_ENABLED = 0
-PKGS = ./... ./testdata/chart ./testdata/controlplane ./testdata/prometheus
+PKGS = ./... ./testdata/built ./testdata/chart ./testdata/controlplane ./testdata/mutants ./testdata/prometheus
 # The probe alone needs cgo: NVIDIA's driver is a C library.
 CGO = CGO_ENABLED=1 CGO_CFLAGS="-O2 -g -Wno-deprecated-declarations"
 PROBE = ./nodeprobe/nvml ./cmd/nodeprobe
 GEN = go run sigs.k8s.io/controller-tools/cmd/controller-gen@v0.23.0
 LINT = go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
-.PHONY: unpend build test promises lint bench demo fmt generate help
+# What the program says of itself; where git tells nothing, what Go has noted counts.
+git = -X github.com/unpend/unpend/cmd/internal/program.$(1)=$(shell TZ=UTC0 git $(2) 2>/dev/null)
+STAMP = $(call git,version,describe --tags --match 'v*' --dirty) $(call git,commit,describe --always --abbrev=40 --exclude '*' --dirty) $(call git,date,log -1 --format=%cd --date=format-local:%Y-%m-%dT%H:%M:%SZ)
+# Rooms whose rules the short tests have to hold.
+MUTANTS = ./rca/causes ./rca/changes ./rca/fixes ./remediate/guard ./remediate/journal ./watcher ./watcher/incident
+.PHONY: unpend build check test promises mutants lint bench demo fmt generate help
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' Makefile | sed 's/:.*## /\t/'
 
 unpend:
-	go build -trimpath -o bin/unpend ./cmd/unpend
-build: unpend ## bin/unpend, static, and bin/nodeprobe
-	$(CGO) go build -trimpath -o bin/nodeprobe ./cmd/nodeprobe
+	go build -trimpath -ldflags "-s -w $(STAMP)" -o bin/unpend ./cmd/unpend
+build: unpend ## bin/unpend, static, and bin/nodeprobe, as they are released
+	$(CGO) go build -trimpath -tags grpcnotrace -ldflags "-s -w" -o bin/nodeprobe ./cmd/nodeprobe
 
+check: lint ## lint and the tests that need no control plane: for every save
+	go test -short $(PKGS)
+	$(CGO) go test -short $(PROBE)
 test: ## every test, the real control plane included (built at the first run)
 	go test -timeout 45m $(TESTFLAGS) $(PKGS)
 	$(CGO) go test -timeout 10m $(TESTFLAGS) $(PROBE)
 promises: ## what holds when things break, with figures
 	@out=$$(go test ./cmd/unpend/acceptance ./deploy ./remediate ./remediate/guard -p 1 -run '^TestPromise$$$$' -count 1 -timeout 30m -v $(TESTFLAGS) 2>&1) || { echo "$$out"; exit 1; }; echo "$$out" | grep -E '^[RS][0-9]+ [0-9]+/'
 
+mutants: ## how many mistakes of one operator the short tests notice (SEED=2 SAMPLE=30)
+	go run ./testdata/mutants -seed $(or $(SEED),1) -n $(or $(SAMPLE),20) -least 90 -also ./cmd/unpend/acceptance $(MUTANTS)
+
 lint: ## go vet and golangci-lint
 	go vet $(PKGS)
 	$(LINT) run $(PKGS)
 	$(CGO) go vet $(PROBE)
 	CGO_ENABLED=1 $(LINT) run $(PROBE)
-
 bench: ## benchmarks, with the ratios that matter
 	go test -run '^$$' -bench . -benchtime 1s $(PKGS)
 
@@ -33,7 +43,7 @@ demo: unpend ## the whole story in memory
 	bin/unpend demo --auto
 
 generate: ## CRDs and copies from remediate/v1alpha1
-	$(GEN) object paths=./rca paths=./remediate/v1alpha1
+	$(GEN) object paths=./rca/diagnosis paths=./remediate/v1alpha1
 	$(GEN) crd paths=./remediate/v1alpha1 output:crd:dir=deploy/charts/unpend/crds
 
 fmt: ## format

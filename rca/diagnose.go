@@ -16,13 +16,13 @@ import (
 	"github.com/unpend/unpend/rca/fixes"
 	"github.com/unpend/unpend/rca/view"
 	"github.com/unpend/unpend/rca/whatif"
-	"github.com/unpend/unpend/watcher"
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 // Options of a diagnosis; the zero value explains everything that waits.
 type Options struct {
 	// Only selects the incidents to explain; nil: all.
-	Only func(watcher.Incident) bool
+	Only func(incident.Incident) bool
 	// Search finds what the team has said before about these words; nil: nothing.
 	Search func(ctx context.Context, words []string) ([]knowledge.Hit, error)
 	// Outcomes tells how past fixes turned out; nil: nobody knows.
@@ -42,7 +42,7 @@ type Options struct {
 // code refusing to run; what could not be read is in each diagnosis.
 func Diagnose(ctx context.Context, st *cluster.State, opts Options) ([]diagnosis.Diagnosis, error) {
 	refusals := causes.Refusals(st)
-	incidents := slices.DeleteFunc(watcher.Group(watcher.WithKubelet(st.Pods, st.Events), st.Owner, refusals...), func(i watcher.Incident) bool {
+	incidents := slices.DeleteFunc(incident.Group(incident.WithKubelet(st.Pods, st.Events), st.Owner, refusals...), func(i incident.Incident) bool {
 		return opts.Only != nil && !opts.Only(i)
 	})
 	if len(incidents) == 0 {
@@ -77,7 +77,7 @@ func newRun(w *view.Cluster, opts Options) *run {
 	return &run{ledger: evict.NewLedger(w), inventory: sync.OnceValue(func() *devices.Inventory { return devices.TakeInventory(w.State) }), opts: opts}
 }
 
-func (r *run) diagnose(ctx context.Context, i watcher.Incident) (diagnosis.Diagnosis, error) {
+func (r *run) diagnose(ctx context.Context, i incident.Incident) (diagnosis.Diagnosis, error) {
 	c, err := causes.Open(r.ledger, i)
 	if err != nil {
 		return diagnosis.Diagnosis{}, err
@@ -122,7 +122,7 @@ func written(c *causes.Case, nodes []diagnosis.NodeBlockers, causes []diagnosis.
 	}
 }
 
-func podNames(i watcher.Incident) []string {
+func podNames(i incident.Incident) []string {
 	names := make([]string, len(i.Pods))
 	for k, p := range i.Pods {
 		names[k] = p.Name

@@ -12,7 +12,7 @@ import (
 	"github.com/unpend/unpend/nodeprobe"
 	"github.com/unpend/unpend/nodeprobe/sim"
 	"github.com/unpend/unpend/rca/capacity"
-	"github.com/unpend/unpend/watcher"
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 // report is one A100-40 with 1g instances at starts 0, 1 and 5 held, the rest empty.
@@ -73,7 +73,7 @@ func TestGauges(t *testing.T) {
 
 	// Weighed by what is asked for.
 	asks := func(id, resource string) {
-		g.Asked(watcher.Incident{ID: id, Requests: map[string]string{resource: "2", "cpu": "1"}})
+		g.Asked(incident.Incident{ID: id, Requests: map[string]string{resource: "2", "cpu": "1"}})
 	}
 	for i := range 3 {
 		asks(fmt.Sprint("gpu-", i), "nvidia.com/mig-1g.5gb")

@@ -9,7 +9,7 @@ import (
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/rcatest"
 	"github.com/unpend/unpend/rca/view"
-	"github.com/unpend/unpend/watcher"
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 // What is worked out once for nodes that are alike is what each of them says alone.
@@ -52,7 +52,7 @@ func diagnosed(t *testing.T, st *cluster.State, edit func(*view.Cluster)) ([]dia
 	defer done()
 	edit(w)
 	var out []diagnosis.Diagnosis
-	for _, i := range watcher.Group(st.Pods, st.Owner) {
+	for _, i := range incident.Group(st.Pods, st.Owner) {
 		d, err := newRun(w, Options{}).diagnose(t.Context(), i)
 		if err != nil {
 			t.Fatal(err)

@@ -12,7 +12,7 @@ import (
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/rca/placement"
 	"github.com/unpend/unpend/rca/view"
-	"github.com/unpend/unpend/watcher"
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 // Gauges tell Prometheus how well the MIG slices that nobody holds can be used.
@@ -124,7 +124,7 @@ func (g *Gauges) doubt(c *counted) {
 
 // Asked notes that an incident's pods wait for what they request; the same
 // incident counts once an hour.
-func (g *Gauges) Asked(i watcher.Incident) {
+func (g *Gauges) Asked(i incident.Incident) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for name := range i.Requests {

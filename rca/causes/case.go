@@ -9,13 +9,13 @@ import (
 	"github.com/unpend/unpend/rca/evict"
 	"github.com/unpend/unpend/rca/view"
 	"github.com/unpend/unpend/rca/whatif"
-	"github.com/unpend/unpend/watcher"
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 // Case is one incident with all that a rule or a fix may look at.
 type Case struct {
 	*evict.Asker
-	Incident watcher.Incident
+	Incident incident.Incident
 	Pod      *corev1.Pod      // the waiting pod that stands for the others
 	Refusal  corev1.PodStatus // as the pod itself has it, also when the kubelet refused it
 	Asks     []view.Ask
@@ -28,12 +28,12 @@ type Case struct {
 	Gang *gang
 	// refusals are who lacks pods of this incident; unborn: all of it do not exist, and
 	// Pod is what the next would be.
-	Refusals []watcher.Refusal
+	Refusals []incident.Refusal
 	Unborn   bool
 	// held: it waits for GPUs that are there and held.
 	held bool
 	// unprepared are the pods of it that have their node, and whose devices the kubelet
-	// cannot prepare, as watcher.WithKubelet completes them; bound: Pod is one of them.
+	// cannot prepare, as incident.WithKubelet completes them; bound: Pod is one of them.
 	Unprepared []*corev1.Pod
 	bound      bool
 	// own are the causes that are the pod's own; everywhere those of them that keep it

@@ -9,7 +9,7 @@ import (
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/view"
-	"github.com/unpend/unpend/watcher"
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 // draPrepareFailed: the scheduler has chosen node and devices, and the kubelet cannot
@@ -28,7 +28,7 @@ var draPrepareFailed = PodRule{
 		for _, p := range c.Unprepared {
 			at := ref("Pod", p.Namespace, p.Name)
 			f.evidence = append(f.evidence, diagnosis.Evidence{Ref: at, Fact: "is bound to " + p.Spec.NodeName + " and " + string(corev1.PodPending) + ": its sandbox was not made"},
-				diagnosis.Evidence{Ref: at, Fact: fmt.Sprintf("%s: %s", watcher.FailedPrepare, unpreparedSays(p))})
+				diagnosis.Evidence{Ref: at, Fact: fmt.Sprintf("%s: %s", incident.FailedPrepare, unpreparedSays(p))})
 			for _, claim := range c.ClaimsOf(p) {
 				f.evidence = append(f.evidence, diagnosis.Evidence{Ref: "ResourceClaim/" + claim, Fact: "is what the pod uses"})
 			}
@@ -49,7 +49,7 @@ func unpreparedBy(says string) string {
 // unpreparedSays is what the kubelet's event says of the pod.
 func unpreparedSays(p *corev1.Pod) string {
 	for _, k := range p.Status.Conditions {
-		if k.Type == corev1.PodReadyToStartContainers && k.Reason == watcher.FailedPrepare {
+		if k.Type == corev1.PodReadyToStartContainers && k.Reason == incident.FailedPrepare {
 			return strings.Join(strings.Fields(k.Message), " ")
 		}
 	}

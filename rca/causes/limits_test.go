@@ -12,7 +12,7 @@ import (
 	"k8s.io/kubernetes/plugin/pkg/admission/limitranger"
 	"pgregory.net/rapid"
 
-	"github.com/unpend/unpend/watcher"
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 // What is told of a LimitRange is what the API server's own admission says, of the
@@ -53,7 +53,7 @@ func TestLimitsAreThoseOfTheAPIServer(t *testing.T) {
 		}
 		want := admit(r, lr.DeepCopy(), pod)
 		ours := pod.DeepCopy()
-		watcher.WithLimitDefaults(ours, []*corev1.LimitRange{lr})
+		incident.WithLimitDefaults(ours, []*corev1.LimitRange{lr})
 		got := violationsOf(lr, ours)
 		if (len(got) > 0) != (want != nil) {
 			r.Fatalf("told %+v, the API server says %v", got, want)

@@ -11,11 +11,11 @@ import (
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/evict"
 	"github.com/unpend/unpend/rca/view"
-	"github.com/unpend/unpend/watcher"
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 // Open is the case of an incident before anything is asked about it.
-func Open(l *evict.Ledger, i watcher.Incident) (*Case, error) {
+func Open(l *evict.Ledger, i incident.Incident) (*Case, error) {
 	w := l.Cluster
 	refusals := refusalsOf(w.Refusals, w.State, i)
 	pod, unprepared := representative(w, i)
@@ -55,13 +55,13 @@ func (c *Case) Look(ctx context.Context, inventory func() *devices.Inventory, as
 // representative picks the waiting pod that the others are judged by: they have the
 // same owner and the same requests. One that waits for a node comes before those that
 // have one and whose devices are not prepared, which are listed too.
-func representative(w *view.Cluster, i watcher.Incident) (pod *corev1.Pod, unprepared []*corev1.Pod) {
+func representative(w *view.Cluster, i incident.Incident) (pod *corev1.Pod, unprepared []*corev1.Pod) {
 	for _, ref := range i.Pods {
 		p := w.State.Pod(i.Workload.Namespace, ref.Name)
 		switch {
 		case p == nil:
-		case ref.Reason == watcher.FailedPrepare:
-			unprepared = append(unprepared, watcher.WithKubelet([]*corev1.Pod{p}, w.State.Events)[0])
+		case ref.Reason == incident.FailedPrepare:
+			unprepared = append(unprepared, incident.WithKubelet([]*corev1.Pod{p}, w.State.Events)[0])
 		case pod == nil:
 			pod = p
 		}

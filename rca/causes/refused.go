@@ -10,13 +10,13 @@ import (
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/view"
-	"github.com/unpend/unpend/watcher"
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 // Refusals lists who in a state lacks pods because the API server refused them, by
 // owner. The pods in it are as they would be made now.
-func Refusals(st *cluster.State) []watcher.Refusal {
-	out := watcher.Makers{ReplicaSets: st.ReplicaSets, Deployments: st.Deployments, StatefulSets: st.StatefulSets, DaemonSets: st.DaemonSets,
+func Refusals(st *cluster.State) []incident.Refusal {
+	out := incident.Makers{ReplicaSets: st.ReplicaSets, Deployments: st.Deployments, StatefulSets: st.StatefulSets, DaemonSets: st.DaemonSets,
 		Jobs: st.Jobs, Events: st.Events, LimitRanges: st.LimitRanges}.Refusals(st.Pods)
 	for _, r := range out {
 		withPriority(r.Pod, st.PriorityClasses)
@@ -42,10 +42,10 @@ func withPriority(p *corev1.Pod, classes []*schedulingv1.PriorityClass) {
 }
 
 // refusalsOf finds those of one incident.
-func refusalsOf(all []watcher.Refusal, st *cluster.State, i watcher.Incident) []watcher.Refusal {
-	var out []watcher.Refusal
+func refusalsOf(all []incident.Refusal, st *cluster.State, i incident.Incident) []incident.Refusal {
+	var out []incident.Refusal
 	for _, r := range all {
-		if watcher.IncidentID(watcher.Topmost(r.Pod, st.Owner), watcher.Requests(r.Pod)) == i.ID {
+		if incident.IncidentID(incident.Topmost(r.Pod, st.Owner), incident.Requests(r.Pod)) == i.ID {
 			out = append(out, r)
 		}
 	}

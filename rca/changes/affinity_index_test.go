@@ -12,7 +12,7 @@ import (
 	"github.com/unpend/unpend/rca/evict"
 	"github.com/unpend/unpend/rca/rcatest"
 	"github.com/unpend/unpend/rca/view"
-	"github.com/unpend/unpend/watcher"
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 // What affinity and spread come to is worked out in one pass over the pods, however many
@@ -43,7 +43,7 @@ func affinityAllocs(t *testing.T, nodes int) float64 {
 		t.Fatal(err)
 	}
 	defer done()
-	incident := watcher.Group(st.Pods, st.Owner)[0]
+	incident := incident.Group(st.Pods, st.Owner)[0]
 	return testing.AllocsPerRun(2, func() {
 		k, err := causes.Open(evict.NewLedger(w), incident)
 		if err != nil {

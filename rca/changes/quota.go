@@ -11,7 +11,7 @@ import (
 	"github.com/unpend/unpend/rca/causes"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/view"
-	"github.com/unpend/unpend/watcher"
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 // quotaChanges are what helps against a quota that is used up: more of it, or who
@@ -75,7 +75,7 @@ const annotationRetry = "unpend.dev/retry"
 // back-off of those of ReplicaSets, StatefulSets and DaemonSets (client-go
 // DefaultTypedControllerRateLimiter). That of Jobs waits a minute at most, and does
 // without.
-func (c *Bench) wake(ch *Change, o watcher.Ref) {
+func (c *Bench) wake(ch *Change, o incident.Ref) {
 	owner, ok := c.Cluster.State.Owner(o.Kind, o.Namespace, o.Name)
 	if !ok || !slices.Contains([]string{"ReplicaSet", "StatefulSet", "DaemonSet"}, o.Kind) {
 		return

@@ -12,7 +12,7 @@ import (
 
 // Each cause of the catalogue has a scenario that bears its name, and that wants it.
 func TestEveryCauseHasAScenario(t *testing.T) {
-	const scenarios = "../testdata/scenarios"
+	const scenarios = "../../testdata/scenarios"
 	dirs, err := os.ReadDir(scenarios)
 	if err != nil {
 		t.Fatal(err)

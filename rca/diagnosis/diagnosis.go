@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/unpend/unpend/knowledge"
-	"github.com/unpend/unpend/watcher"
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 // APIVersion and ListKind mark a list of diagnoses when it is printed.
@@ -26,7 +26,7 @@ type DiagnosisList struct {
 // Diagnosis explains one incident (the travelling type rca → remediate).
 type Diagnosis struct {
 	Incident  string            `json:"incident"`
-	Workload  watcher.Ref       `json:"workload"`
+	Workload  incident.Ref      `json:"workload"`
 	Pods      WaitingPods       `json:"pods"`
 	Requests  map[string]string `json:"requests"`         // of one pod
 	Claims    []ClaimedDevices  `json:"claims,omitempty"` // of one pod: devices of drivers

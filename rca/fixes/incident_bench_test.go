@@ -13,7 +13,7 @@ import (
 	"github.com/unpend/unpend/rca/evict"
 	"github.com/unpend/unpend/rca/rcatest"
 	"github.com/unpend/unpend/rca/view"
-	"github.com/unpend/unpend/watcher"
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 // BenchmarkIncident is what one incident costs: own-ms of all rules (rules-ms),
@@ -27,7 +27,7 @@ func BenchmarkIncident(b *testing.B) {
 	for _, n := range []int{1000, 5000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			st := rcatest.Troubled(n, asks...)
-			incidents := watcher.Group(st.Pods, st.Owner)
+			incidents := incident.Group(st.Pods, st.Owner)
 			if len(incidents) != len(asks) {
 				b.Fatalf("%d incidents", len(incidents))
 			}
@@ -83,7 +83,7 @@ type timed struct {
 	tries             int
 }
 
-func (t *timed) incident(b *testing.B, w *view.Cluster, i watcher.Incident) {
+func (t *timed) incident(b *testing.B, w *view.Cluster, i incident.Incident) {
 	begin, whatif := busy(b), time.Duration(0)
 	k, err := causes.Open(evict.NewLedger(w), i)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/unpend/unpend/rca/evict"
 	"github.com/unpend/unpend/rca/rcatest"
 	"github.com/unpend/unpend/rca/view"
-	"github.com/unpend/unpend/watcher"
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 // What one incident takes grows with the nodes, and no faster: by allocations, since a
@@ -39,7 +39,7 @@ func incidentAllocs(t *testing.T, nodes int, asks string) float64 {
 		t.Fatal(err)
 	}
 	defer done()
-	incident := watcher.Group(st.Pods, st.Owner)[0]
+	incident := incident.Group(st.Pods, st.Owner)[0]
 	c, err := causes.Open(evict.NewLedger(w), incident)
 	if err != nil {
 		t.Fatal(err)

@@ -114,7 +114,7 @@ func setDefaults(o *Options) {
 	}
 }
 
-// Measure is an rca.Measure. An error says in one clause why Prometheus told
+// Measure is an diagnosis.Measure. An error says in one clause why Prometheus told
 // nothing; it comes within the deadline, or at once for a while after another.
 func (c *Client) Measure(ctx context.Context, at time.Time, holders []diagnosis.Holder) (map[diagnosis.PodName]diagnosis.Use, error) {
 	if err := c.paused(); err != nil {

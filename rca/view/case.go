@@ -14,7 +14,7 @@ import (
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/placement"
 	"github.com/unpend/unpend/rca/whatif"
-	"github.com/unpend/unpend/watcher"
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 // Cluster is what all cases of one diagnosis share.
@@ -26,7 +26,7 @@ type Cluster struct {
 	gangs    map[string][]*corev1.Pod // that leave whole, by name
 	traits   map[*corev1.Pod]Traits   // of those that are on a node
 	// refusals are of all incidents.
-	Refusals []watcher.Refusal
+	Refusals []incident.Refusal
 	// uses are what the holders of GPUs do with them; measured: that was asked for,
 	// unmeasured: why nobody could say.
 	Uses       map[diagnosis.PodName]diagnosis.Use

@@ -5,12 +5,12 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/unpend/unpend/watcher"
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 // Template is the pod spec the workload makes its pods from; nil when the
 // workload could not be read or is a bare pod.
-func (w *Cluster) Template(of watcher.Ref) *corev1.PodSpec {
+func (w *Cluster) Template(of incident.Ref) *corev1.PodSpec {
 	owner, ok := w.State.Owner(of.Kind, of.Namespace, of.Name)
 	if !ok {
 		return nil

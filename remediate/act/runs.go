@@ -12,7 +12,7 @@ import (
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/journal"
 	"github.com/unpend/unpend/remediate/v1alpha1"
-	"github.com/unpend/unpend/watcher"
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 // runs waits until a pod of the workload runs that did not run before.
@@ -64,5 +64,5 @@ func (r *run) belongs(ctx context.Context, p *corev1.Pod) bool {
 		o, err := r.object(ctx, diagnosis.Target{Kind: kind, Namespace: ns, Name: name})
 		return o, err == nil
 	}
-	return watcher.Topmost(p, lookup) == r.rem.Spec.Workload
+	return incident.Topmost(p, lookup) == r.rem.Spec.Workload
 }

@@ -27,10 +27,10 @@ type Outcome struct {
 // memory. Before each write the object, and what the plan relies on, is read once
 // more; the write carries the uid and the resourceVersion of that reading. When the
 // context ends, what was begun is taken back.
-func Apply(ctx context.Context, d Deps, incident string, number int, hash string, report func(journal.Progress)) (Outcome, error) {
+func Apply(ctx context.Context, d Deps, id string, number int, hash string, report func(journal.Progress)) (Outcome, error) {
 	d = d.withDefaults()
-	out := Outcome{Incident: incident, Started: d.Now()}
-	found, err := Find(ctx, d, incident, number, hash)
+	out := Outcome{Incident: id, Started: d.Now()}
+	found, err := Find(ctx, d, id, number, hash)
 	if err != nil {
 		return out, err
 	}

@@ -31,7 +31,7 @@ import (
 	"github.com/unpend/unpend/remediate/plan"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 	"github.com/unpend/unpend/testdata/controlplane"
-	"github.com/unpend/unpend/watcher"
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 var shared controlplane.Shared
@@ -208,7 +208,7 @@ func (c *cell) offers(t *testing.T, verdict diagnosis.Verdict, kinds ...diagnosi
 	var d diagnosis.Diagnosis
 	var fix diagnosis.Fix
 	controlplane.Eventually(t, 30*time.Second, fmt.Sprintf("a fix %v", kinds), func() (bool, string) {
-		found, err := rca.Diagnose(t.Context(), c.state(t), rca.Options{Only: func(i watcher.Incident) bool { return i.Workload.Namespace == c.ns }})
+		found, err := rca.Diagnose(t.Context(), c.state(t), rca.Options{Only: func(i incident.Incident) bool { return i.Workload.Namespace == c.ns }})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -24,7 +24,7 @@ import (
 	"github.com/unpend/unpend/remediate/notice"
 	"github.com/unpend/unpend/remediate/plan"
 	"github.com/unpend/unpend/remediate/v1alpha1"
-	"github.com/unpend/unpend/watcher"
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 // Options of an Executor.
@@ -308,7 +308,7 @@ func misstated(st *cluster.State, rem, is *v1alpha1.Remediation) string {
 	}
 	for _, p := range st.Pods {
 		waits := slices.ContainsFunc(said.Waiting, func(w v1alpha1.Pod) bool { return w.UID == p.UID })
-		if waits && watcher.Topmost(p, st.Owner) != found.Workload {
+		if waits && incident.Topmost(p, st.Owner) != found.Workload {
 			return fmt.Sprintf("spec.waiting has pod %s/%s, which is not of the plan's workload", p.Namespace, p.Name)
 		}
 	}

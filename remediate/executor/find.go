@@ -11,30 +11,30 @@ import (
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/act"
 	"github.com/unpend/unpend/remediate/plan"
-	"github.com/unpend/unpend/watcher"
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 // Find re-reads the cluster, diagnoses the incident again, and returns the fix
 // with that number or, when the hash is not empty, with that plan.
-func Find(ctx context.Context, d Deps, incident string, number int, hash string) (plan.Found, error) {
+func Find(ctx context.Context, d Deps, id string, number int, hash string) (plan.Found, error) {
 	st, err := cluster.Read(ctx, d.Client, d.Dynamic, d.Now)
 	if err != nil {
 		return plan.Found{}, err
 	}
-	return find(ctx, d, st, incident, number, hash)
+	return find(ctx, d, st, id, number, hash)
 }
 
-func find(ctx context.Context, d Deps, st *cluster.State, incident string, number int, hash string) (plan.Found, error) {
+func find(ctx context.Context, d Deps, st *cluster.State, id string, number int, hash string) (plan.Found, error) {
 	out := plan.Found{State: st}
-	found, err := rca.Diagnose(ctx, st, rca.Options{Measure: d.Measure, Outcomes: plan.Store{Dynamic: d.Dynamic}.Outcomes, Only: func(i watcher.Incident) bool { return i.ID == incident }})
+	found, err := rca.Diagnose(ctx, st, rca.Options{Measure: d.Measure, Outcomes: plan.Store{Dynamic: d.Dynamic}.Outcomes, Only: func(i incident.Incident) bool { return i.ID == id }})
 	if err != nil {
 		return out, err
 	}
 	if why := st.Unread["Pod"]; len(found) == 0 && why != "" {
-		return out, fmt.Errorf("%w: whether a pod of incident %s waits cannot be told: %s", plan.ErrRefused, incident, why)
+		return out, fmt.Errorf("%w: whether a pod of incident %s waits cannot be told: %s", plan.ErrRefused, id, why)
 	}
 	if len(found) == 0 {
-		return out, fmt.Errorf("%w: no pod of incident %s waits any more", plan.ErrStale, incident)
+		return out, fmt.Errorf("%w: no pod of incident %s waits any more", plan.ErrStale, id)
 	}
 	out.Diagnosis = found[0]
 	for _, is := range []func(diagnosis.Fix) bool{

@@ -17,7 +17,7 @@ import (
 	"github.com/unpend/unpend/remediate/journal"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 	"github.com/unpend/unpend/testdata/controlplane"
-	"github.com/unpend/unpend/watcher"
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 // pausedOperand is one of the labels that MIG manager pauses while it works.
@@ -70,7 +70,7 @@ func (c *cell) stuck(t *testing.T) (diagnosis.Diagnosis, diagnosis.Fix) {
 		for _, geo := range st.Geometries {
 			geo.Report.ObservedAt = metav1.NewTime(st.Now)
 		}
-		found, err := rca.Diagnose(t.Context(), st, rca.Options{Only: func(i watcher.Incident) bool { return i.Workload.Namespace == c.ns && i.Workload.Kind == "Job" }})
+		found, err := rca.Diagnose(t.Context(), st, rca.Options{Only: func(i incident.Incident) bool { return i.Workload.Namespace == c.ns && i.Workload.Kind == "Job" }})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -28,7 +28,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/unpend/unpend/watcher"
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 // Notifier tells people of plans that have ended.
@@ -47,11 +47,11 @@ type Notifier interface {
 type Notice struct {
 	// What it came to, its phase in lower case: succeeded, failed, stopped, parked, stale,
 	// expired, refused, rejected or superseded. Parked wants somebody to come.
-	What     string      `json:"what"`
-	Incident string      `json:"incident"`
-	Plan     string      `json:"plan"` // the Remediation's name
-	Workload watcher.Ref `json:"workload"`
-	Title    string      `json:"title"` // of the fix
+	What     string       `json:"what"`
+	Incident string       `json:"incident"`
+	Plan     string       `json:"plan"` // the Remediation's name
+	Workload incident.Ref `json:"workload"`
+	Title    string       `json:"title"` // of the fix
 	// Node that is parked, or else the first that the plan changes; empty when it changes none.
 	Node   string    `json:"node,omitempty"`
 	Reason string    `json:"reason"` // one sentence for a person

@@ -5,7 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/unpend/unpend/rca/diagnosis"
-	"github.com/unpend/unpend/watcher"
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 // Remediation is one plan and what became of it. Its name is the plan's hash: 64 hex
@@ -37,7 +37,7 @@ type RemediationSpec struct {
 	// +kubebuilder:validation:Pattern=`^gpu-[0-9a-f]{10}$`
 	Incident string `json:"incident"`
 	// Workload that waits.
-	Workload watcher.Ref `json:"workload"`
+	Workload incident.Ref `json:"workload"`
 	// Waiting are its pods that wait.
 	// +kubebuilder:validation:MaxItems=100
 	// +optional

@@ -22,8 +22,8 @@ type ControlPlane struct {
 	Ready time.Duration
 
 	dir    string
-	bin    string
-	hold   *os.File // the lock on dir
+	bin    map[string]string // the programs' paths
+	hold   *os.File          // the lock on dir
 	procs  *processes
 	host   string
 	ca     *authority

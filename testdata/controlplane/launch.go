@@ -15,6 +15,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/unpend/unpend/testdata/built"
 )
 
 // component is one program of the control plane.
@@ -25,8 +27,8 @@ type component struct {
 }
 
 // The components, in two steps: nothing works before the API server does.
-func (c *ControlPlane) components(src string, ports []string) [2][]component {
-	api, others := c.servers(ports), c.controllers(src, ports)
+func (c *ControlPlane) components(stages string, ports []string) [2][]component {
+	api, others := c.servers(ports), c.controllers(stages, ports)
 	if c.extras.Alone {
 		others = nil
 	}
@@ -54,7 +56,7 @@ func (c *ControlPlane) servers(ports []string) []component {
 	}
 }
 
-func (c *ControlPlane) controllers(src string, ports []string) []component {
+func (c *ControlPlane) controllers(stages string, ports []string) []component {
 	// Limits that suit a test that makes a thousand nodes, not a shared server.
 	common := append([]string{"--kubeconfig=" + c.Kubeconfig(), "--authentication-kubeconfig=" + c.Kubeconfig(), "--authorization-kubeconfig=" + c.Kubeconfig(),
 		"--leader-elect=false", "--kube-api-qps=500", "--kube-api-burst=1000"}, c.serve()...)
@@ -62,7 +64,7 @@ func (c *ControlPlane) controllers(src string, ports []string) []component {
 		{"kube-scheduler", at("https", ports[3]) + "/readyz", slices.Concat(common, []string{"--secure-port=" + ports[3]})},
 		{"kube-controller-manager", at("https", ports[4]) + "/healthz", slices.Concat(common, []string{"--secure-port=" + ports[4],
 			"--service-account-private-key-file=" + c.path("sa.key"), "--controllers=*,-node-ipam-controller"})},
-		{"kwok", at("http", ports[5]) + "/readyz", []string{"--kubeconfig=" + c.Kubeconfig(), "--config=" + filepath.Join(src, "stages", "stages.yaml"),
+		{"kwok", at("http", ports[5]) + "/readyz", []string{"--kubeconfig=" + c.Kubeconfig(), "--config=" + stages,
 			"--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake", "--node-lease-duration-seconds=40", "--server-address=127.0.0.1:" + ports[5]}},
 	}
 }
@@ -91,7 +93,7 @@ func (e Extras) apis() []string {
 // launch starts everything in a folder of its own; what it started is gone when
 // it fails, and the last log lines are in the error.
 func launch(ctx context.Context, with Extras) (*ControlPlane, error) {
-	bin, err := Build(ctx)
+	bin, err := programs(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -120,18 +122,22 @@ func (c *ControlPlane) start(ctx context.Context) error {
 	if err := c.writeFiles(); err != nil {
 		return err
 	}
-	src, err := source()
+	stages, err := built.Beside("stages", "stages.yaml")
 	if err != nil {
 		return err
 	}
-	steps := c.components(src, ports)
+	crds, err := built.Beside("..", "..", "deploy", "charts", "unpend", "crds")
+	if err != nil {
+		return err
+	}
+	steps := c.components(stages, ports)
 	if err := errors.Join(c.run(steps[0]), c.await(ctx, steps[0])); err != nil {
 		return err
 	}
 	if err := c.run(steps[1]); err != nil {
 		return err
 	}
-	if err := c.installCRDs(ctx, filepath.Join(src, "..", "..", "deploy", "charts", "unpend", "crds")); err != nil {
+	if err := c.installCRDs(ctx, crds); err != nil {
 		return err
 	}
 	return c.await(ctx, steps[1])
@@ -139,7 +145,7 @@ func (c *ControlPlane) start(ctx context.Context) error {
 
 func (c *ControlPlane) run(step []component) error {
 	for _, p := range step {
-		if err := c.procs.start(filepath.Join(c.bin, p.name), p.args...); err != nil {
+		if err := c.procs.start(c.bin[p.name], p.args...); err != nil {
 			return err
 		}
 	}

@@ -1,5 +1,5 @@
-// Package prometheus starts a real Prometheus for tests, with Debian's package: on
-// recorded samples, or scraping an exporter that a test serves.
+// Package prometheus starts a real Prometheus for tests, built from the Go module proxy:
+// on recorded samples, or scraping an exporter that a test serves.
 package prometheus
 
 import (
@@ -18,6 +18,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/unpend/unpend/testdata/built"
 )
 
 // Scrape is an exporter to scrape every 100 ms.
@@ -76,16 +78,23 @@ func Shift(openMetrics string, by time.Duration) (string, error) {
 	return out.String(), nil
 }
 
+// program is the path of prometheus or promtool; both are built with what they need for
+// tests alone.
 func program(t testing.TB, name string) string {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("needs the real Prometheus")
 	}
-	path, err := exec.LookPath(name)
+	pins, err := built.Beside("build", "prometheus")
 	if err != nil {
-		t.Fatalf("%v; it is of Debian's package prometheus: apt-get install prometheus", err)
+		t.Fatal(err)
 	}
-	return path
+	const cmd = "github.com/prometheus/prometheus/cmd/"
+	paths, err := built.Module{Pins: pins, Packages: []string{cmd + "prometheus", cmd + "promtool"}, Flags: []string{"-ldflags", "-s -w", "-tags", "remove_all_sd"}}.Programs(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return paths[name]
 }
 
 // start runs Prometheus in dir until the test ends.

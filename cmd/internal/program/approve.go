@@ -13,7 +13,6 @@ import (
 	"github.com/charmbracelet/x/term"
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 
 	"github.com/unpend/unpend/cmd/internal/terminal"
 	"github.com/unpend/unpend/remediate/executor"
@@ -31,7 +30,7 @@ type approveOptions struct {
 	yes       bool
 }
 
-func approveCommand(kube *genericclioptions.ConfigFlags, std Stdio) *cobra.Command {
+func approveCommand(kube *kubeFlags, std Stdio) *cobra.Command {
 	o := &approveOptions{source: source{kube: kube}}
 	c := &cobra.Command{
 		Use:   "approve INCIDENT#N",

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 
 	"github.com/unpend/unpend/cmd/internal/terminal"
 	"github.com/unpend/unpend/rca/capacity"
@@ -19,7 +18,7 @@ type capacityOptions struct {
 	output string
 }
 
-func capacityCommand(kube *genericclioptions.ConfigFlags, std Stdio) *cobra.Command {
+func capacityCommand(kube *kubeFlags, std Stdio) *cobra.Command {
 	o := &capacityOptions{source: source{kube: kube}}
 	c := &cobra.Command{
 		Use:   "capacity RESOURCE=N [RESOURCE=N]...",

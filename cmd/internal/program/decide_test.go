@@ -24,13 +24,13 @@ import (
 	"github.com/unpend/unpend/remediate/journal"
 	"github.com/unpend/unpend/remediate/plan"
 	"github.com/unpend/unpend/remediate/v1alpha1"
-	"github.com/unpend/unpend/watcher"
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 // Who asks for a plan that takes two persons does not take the place of one of them.
 func TestAskerLeavesRoomForTwo(t *testing.T) {
 	const name = "24ac8de5d78c24ac8de5d78c24ac8de5d78c24ac8de5d78c24ac8de5d78c24ac"
-	found := plan.Found{State: &cluster.State{}, Diagnosis: diagnosis.Diagnosis{Incident: "gpu-0123456789", Workload: watcher.Ref{Kind: "Job", Namespace: "ml", Name: "training"}, Causes: []diagnosis.Cause{{ID: diagnosis.MIGLayoutMismatch}}},
+	found := plan.Found{State: &cluster.State{}, Diagnosis: diagnosis.Diagnosis{Incident: "gpu-0123456789", Workload: incident.Ref{Kind: "Job", Namespace: "ml", Name: "training"}, Causes: []diagnosis.Cause{{ID: diagnosis.MIGLayoutMismatch}}},
 		Fix: diagnosis.Fix{ID: 1, Plan: name, Actions: []diagnosis.Action{{Verb: diagnosis.VerbEvict, Target: diagnosis.Target{Kind: "Pod", Namespace: "ml", Name: "web", UID: "web"}}}}}
 	for _, tc := range []struct {
 		limits string

@@ -22,6 +22,7 @@ import (
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/executor"
 	"github.com/unpend/unpend/watcher"
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 type demoOptions struct {
@@ -194,7 +195,7 @@ func (d *demo) explained(ctx context.Context) (diagnosis.Diagnosis, error) {
 	parts.Go(func() error { return w.Run(ctx) })
 	parts.Go(func() error {
 		return b.Consume(ctx, bus.Incidents, "demo", func(ctx context.Context, _ string, body []byte) error {
-			var i watcher.Incident
+			var i incident.Incident
 			if err := json.Unmarshal(body, &i); err != nil {
 				return fmt.Errorf("read an incident: %w", err)
 			}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 
 	"github.com/unpend/unpend/cmd/internal/terminal"
 	"github.com/unpend/unpend/rca/cluster"
@@ -19,7 +18,7 @@ import (
 	"github.com/unpend/unpend/remediate/v1alpha1"
 )
 
-func incidentsCommand(kube *genericclioptions.ConfigFlags, std Stdio) *cobra.Command {
+func incidentsCommand(kube *kubeFlags, std Stdio) *cobra.Command {
 	o := &whyOptions{source: source{kube: kube, all: true}, plans: true}
 	c := &cobra.Command{
 		Use:   "incidents",
@@ -33,7 +32,7 @@ that cannot be read, or that a dump does not hold, are said to be unread.`,
 			if o.output == "" {
 				o.output = "wide"
 			}
-			if !c.Flags().Changed("all-namespaces") && kube.Namespace != nil && *kube.Namespace != "" {
+			if !c.Flags().Changed("all-namespaces") && kube.namespace() != "" {
 				o.all = false // -n says which
 			}
 			return o.why(c.Context(), nil, std)
@@ -43,8 +42,8 @@ that cannot be read, or that a dump does not hold, are said to be unread.`,
 	return c
 }
 
-// incident is a diagnosis and what is being done about it.
-type incident struct {
+// openIncident is a diagnosis and what is being done about it.
+type openIncident struct {
 	diagnosis.Diagnosis
 	Remediation *planStanding `json:"remediation,omitempty"`
 }
@@ -96,9 +95,9 @@ func (o *whyOptions) printIncidents(ctx context.Context, std Stdio, found []diag
 		return err
 	}
 	of := telling(plans)
-	items, column := []incident{}, []string{}
+	items, column := []openIncident{}, []string{}
 	for _, d := range found {
-		i, says := incident{Diagnosis: d}, ""
+		i, says := openIncident{Diagnosis: d}, ""
 		if unread != "" {
 			i.Unread, says = append(slices.Clone(d.Unread), unread), "unread"
 		}
@@ -110,9 +109,9 @@ func (o *whyOptions) printIncidents(ctx context.Context, std Stdio, found []diag
 	}
 	if o.output != "wide" {
 		return printList(std.Out, o.output, struct {
-			APIVersion string     `json:"apiVersion"`
-			Kind       string     `json:"kind"`
-			Items      []incident `json:"items"`
+			APIVersion string         `json:"apiVersion"`
+			Kind       string         `json:"kind"`
+			Items      []openIncident `json:"items"`
 		}{diagnosis.APIVersion, diagnosis.ListKind, items})
 	}
 	if unread != "" {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 
 	"github.com/unpend/unpend/cmd/internal/terminal"
 	"github.com/unpend/unpend/remediate/plan"
@@ -18,7 +17,7 @@ type rejectOptions struct {
 	namespace string // of the executor
 }
 
-func rejectCommand(kube *genericclioptions.ConfigFlags, std Stdio) *cobra.Command {
+func rejectCommand(kube *kubeFlags, std Stdio) *cobra.Command {
 	o := &rejectOptions{source: source{kube: kube}}
 	c := &cobra.Command{
 		Use:   "reject INCIDENT#N|PLAN",

@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 
 	"github.com/unpend/unpend/cmd/internal/terminal"
 	"github.com/unpend/unpend/remediate/executor"
@@ -23,7 +22,7 @@ type remediationsOptions struct {
 	output string
 }
 
-func remediationsCommand(kube *genericclioptions.ConfigFlags, std Stdio) *cobra.Command {
+func remediationsCommand(kube *kubeFlags, std Stdio) *cobra.Command {
 	o := &remediationsOptions{source: source{kube: kube}}
 	c := &cobra.Command{
 		Use:     "remediations [PLAN]",

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 
 	"github.com/unpend/unpend/cmd/internal/terminal"
 	"github.com/unpend/unpend/remediate/executor"
@@ -17,7 +16,7 @@ type statusOptions struct {
 	namespace string
 }
 
-func statusCommand(kube *genericclioptions.ConfigFlags, std Stdio) *cobra.Command {
+func statusCommand(kube *kubeFlags, std Stdio) *cobra.Command {
 	o := &statusOptions{source: source{kube: kube}}
 	c := &cobra.Command{
 		Use:     "status",

@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 
 	"github.com/unpend/unpend/cmd/internal/terminal"
 	"github.com/unpend/unpend/knowledge"
@@ -36,7 +35,7 @@ func (o *whyOptions) addFlags(c *cobra.Command) {
 	c.Flags().BoolVar(&o.exitCode, "exit-code", false, "exit 3 when something waits")
 }
 
-func whyCommand(kube *genericclioptions.ConfigFlags, std Stdio) *cobra.Command {
+func whyCommand(kube *kubeFlags, std Stdio) *cobra.Command {
 	o := &whyOptions{source: source{kube: kube}}
 	c := &cobra.Command{
 		Use:   "why [pod/NAME | KIND/NAME | NAME]",

@@ -19,7 +19,7 @@ import (
 
 	"github.com/unpend/unpend/knowledge"
 	"github.com/unpend/unpend/rca/diagnosis"
-	"github.com/unpend/unpend/watcher"
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -49,7 +49,7 @@ func allOneG() diagnosis.Diagnosis {
 	}
 	return diagnosis.Diagnosis{
 		Incident: "gpu-7f3a01c9be",
-		Workload: watcher.Ref{Kind: "Job", Namespace: "mig-demo", Name: "training"},
+		Workload: incident.Ref{Kind: "Job", Namespace: "mig-demo", Name: "training"},
 		Pods:     diagnosis.WaitingPods{Waiting: 1, Names: []string{"training-lk8nl"}, Since: now.Add(-14*time.Minute - 12*time.Second)},
 		Requests: map[string]string{"nvidia.com/mig-2g.10gb": "1", "cpu": "4", "memory": "8Gi"},
 		Drawing: &diagnosis.Drawing{Node: "gpu-node-1", GPU: 0, Product: "NVIDIA A100-SXM4-40GB", Slices: 8, Before: before,
@@ -86,7 +86,7 @@ func allOneG() diagnosis.Diagnosis {
 // hostile names cannot be made in a cluster, titles and quotes can.
 func hostile() diagnosis.Diagnosis {
 	d := allOneG()
-	d.Workload = watcher.Ref{Kind: "Job\x1b[31m", Namespace: "<!channel>", Name: "שלום\u202egnp.exe\u2066"}
+	d.Workload = incident.Ref{Kind: "Job\x1b[31m", Namespace: "<!channel>", Name: "שלום\u202egnp.exe\u2066"}
 	d.Fixes[0].Actions[0].Target.Name = "节点-\x1b]0;owned\x07一"
 	d.Drawing.Node = "节点-\x1b]0;owned\x07一"
 	d.Drawing.Before[0].Holder = "ml/🦄🦄🦄\u200b\x00"
@@ -126,7 +126,7 @@ func claims() diagnosis.Diagnosis {
 
 func unsettled() diagnosis.Diagnosis {
 	return diagnosis.Diagnosis{
-		Incident: "gpu-0000000000", Workload: watcher.Ref{Kind: "Pod", Namespace: "a", Name: "b"},
+		Incident: "gpu-0000000000", Workload: incident.Ref{Kind: "Pod", Namespace: "a", Name: "b"},
 		Pods:   diagnosis.WaitingPods{Waiting: 2, Since: now.Add(-50 * time.Hour)},
 		Causes: []diagnosis.Cause{cause(diagnosis.Unknown, diagnosis.Possible, "the cluster has no node that could be judged")},
 		Fixes: []diagnosis.Fix{{ID: 1, Kind: diagnosis.Manual, Title: "look at the pod", Risk: "none", Proof: diagnosis.Proof{Verdict: diagnosis.Unproven, Why: "nothing can be tried"},

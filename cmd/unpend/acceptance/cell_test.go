@@ -26,7 +26,7 @@ import (
 	"github.com/unpend/unpend/remediate/plan"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 	"github.com/unpend/unpend/testdata/controlplane"
-	"github.com/unpend/unpend/watcher"
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 // lane is a control plane on which one case is played after the other: an executor
@@ -142,7 +142,7 @@ func (l *lane) cellFor(t *testing.T, exec, ns string) *cell {
 	must(t, err)
 	c.record(t, diagnosis.RepartitionGPU)
 	executors := storeOf(t, l.asExecutor(t, exec)) // nobody else may
-	t.Cleanup(func() {                                 // guard-rails look back at plans
+	t.Cleanup(func() {                             // guard-rails look back at plans
 		if err := executors.Forget(context.WithoutCancel(t.Context()), c.rem); err != nil {
 			t.Error(err)
 		}
@@ -177,7 +177,7 @@ func (c *cell) record(t *testing.T, kind diagnosis.FixKind) {
 	controlplane.Eventually(t, time.Minute, "a plan is found", func() (bool, string) {
 		st, err := cluster.Read(t.Context(), c.Client(), c.Dynamic(), time.Now)
 		must(t, err)
-		found, err := rca.Diagnose(t.Context(), st, rca.Options{Only: func(i watcher.Incident) bool { return i.Workload.Namespace == c.ns && i.Workload.Kind == "Job" }})
+		found, err := rca.Diagnose(t.Context(), st, rca.Options{Only: func(i incident.Incident) bool { return i.Workload.Namespace == c.ns && i.Workload.Kind == "Job" }})
 		must(t, err)
 		for _, d := range found {
 			for _, f := range d.Fixes {

@@ -14,7 +14,7 @@ import (
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/testdata/controlplane"
-	"github.com/unpend/unpend/watcher"
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 // unprepared is a running pod's claim on a node whose kubelet cannot prepare it.
@@ -22,7 +22,7 @@ func (w *draWorld) unprepared(pod string) *corev1.Pod {
 	w.held(pod, "gpu-1", "gpu-0")
 	p := w.objects[len(w.objects)-1].(*corev1.Pod)
 	p.OwnerReferences, p.Status.Phase = nil, corev1.PodPending
-	w.add(&corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "demo", Name: pod + ".1"}, Reason: watcher.FailedPrepare, Type: corev1.EventTypeWarning, Source: corev1.EventSource{Component: "kubelet"},
+	w.add(&corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "demo", Name: pod + ".1"}, Reason: incident.FailedPrepare, Type: corev1.EventTypeWarning, Source: corev1.EventSource{Component: "kubelet"},
 		Message:        "Failed to prepare dynamic resources: prepare dynamic resources: NodePrepareResources failed for ResourceClaim " + pod + ": error preparing devices:\n GPU is lost",
 		InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: "demo", Name: pod, UID: p.UID}})
 	return p
@@ -105,10 +105,10 @@ func TestPrepareFailsLive(t *testing.T) {
 	r := &replay{c: c, st: st, shift: time.Since(st.Now)}
 	h := listen(t, c)
 	r.make(t)
-	id := watcher.IncidentID(watcher.Ref{Kind: "Pod", Namespace: "ml", Name: "train"}, map[string]string{})
+	id := incident.IncidentID(incident.Ref{Kind: "Pod", Namespace: "ml", Name: "train"}, map[string]string{})
 	controlplane.Eventually(t, 20*time.Second, "the watcher tells it", func() (bool, string) {
 		i, ok := h.last(id)
-		return ok && !i.Resolved && i.Waiting == 1 && len(i.Pods) == 1 && i.Pods[0].Reason == watcher.FailedPrepare, fmt.Sprintf("%+v", i)
+		return ok && !i.Resolved && i.Waiting == 1 && len(i.Pods) == 1 && i.Pods[0].Reason == incident.FailedPrepare, fmt.Sprintf("%+v", i)
 	})
 	pods := c.Client().CoreV1().Pods("ml")
 	p, err := pods.Get(t.Context(), "train", metav1.GetOptions{})

@@ -33,8 +33,10 @@ var house = map[string][]string{
 	"remediate/v1alpha1":    {"rca", "watcher"},
 	"nodeprobe":             {},
 	"nodeprobe/sim":         {"nodeprobe"},
-	"testdata/controlplane": {"nodeprobe", "nodeprobe/sim"},
-	"testdata/prometheus":   {},
+	"testdata/built":        {},
+	"testdata/controlplane": {"nodeprobe", "nodeprobe/sim", "testdata/built"},
+	"testdata/mutants":      {},
+	"testdata/prometheus":   {"testdata/built"},
 	"testdata/chart":        {"testdata/controlplane"},
 
 	"cmd/nodeprobe":          {"nodeprobe", "nodeprobe/nvml", "nodeprobe/podresources"},
@@ -43,7 +45,7 @@ var house = map[string][]string{
 }
 
 func TestImportsPointBack(t *testing.T) {
-	list := exec.Command("go", "list", "-f", `{{.ImportPath}} {{join .Imports " "}}`, "../../../...", "../../../testdata/chart", "../../../testdata/controlplane", "../../../testdata/prometheus")
+	list := exec.Command("go", "list", "-f", `{{.ImportPath}} {{join .Imports " "}}`, "../../../...", "../../../testdata/built", "../../../testdata/chart", "../../../testdata/controlplane", "../../../testdata/mutants", "../../../testdata/prometheus")
 	list.Env = append(os.Environ(), "CGO_ENABLED=1") // else the probe is not seen
 	out, err := list.Output()
 	if err != nil {

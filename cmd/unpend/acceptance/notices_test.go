@@ -27,7 +27,7 @@ import (
 	"github.com/unpend/unpend/remediate/notice"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 	"github.com/unpend/unpend/testdata/controlplane"
-	"github.com/unpend/unpend/watcher"
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 // listening is a NATS that can be away, and who reads the ends of plans from it.
@@ -160,7 +160,7 @@ func TestEndsAreHandedOver(t *testing.T) {
 	back := time.Now()
 	c.tells(t, metav1.ConditionTrue, "published")
 	t.Logf("told %.1f s after the bus was back", time.Since(back).Seconds())
-	parked := notice.Notice{What: "parked", Incident: c.rem.Spec.Incident, Plan: c.rem.Name, Workload: watcher.Ref{Kind: "Job", Namespace: c.ns, Name: "training"},
+	parked := notice.Notice{What: "parked", Incident: c.rem.Spec.Incident, Plan: c.rem.Name, Workload: incident.Ref{Kind: "Job", Namespace: c.ns, Name: "training"},
 		Title: c.rem.Spec.Title, Node: c.node, Reason: c.rem.Status.Message, Since: c.rem.Status.Ended.UTC(), Approvers: []string{approver}}
 	from.hears(t, parked)
 
@@ -180,7 +180,7 @@ func TestEndsAreHandedOver(t *testing.T) {
 		t.Errorf("%s: %s", status.Phase, status.Message)
 	}
 	other.tells(t, metav1.ConditionTrue, "published")
-	from.hears(t, parked, notice.Notice{What: "succeeded", Incident: other.rem.Spec.Incident, Plan: other.rem.Name, Workload: watcher.Ref{Kind: "Job", Namespace: other.ns, Name: "training"},
+	from.hears(t, parked, notice.Notice{What: "succeeded", Incident: other.rem.Spec.Incident, Plan: other.rem.Name, Workload: incident.Ref{Kind: "Job", Namespace: other.ns, Name: "training"},
 		Title: other.rem.Spec.Title, Node: other.node, Reason: other.rem.Status.Message, Since: other.rem.Status.Ended.UTC(), Approvers: []string{approver}})
 }
 

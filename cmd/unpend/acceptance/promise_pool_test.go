@@ -27,7 +27,7 @@ import (
 	"github.com/unpend/unpend/remediate/plan"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 	"github.com/unpend/unpend/testdata/controlplane"
-	"github.com/unpend/unpend/watcher"
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 // pool is a lane with many GPU nodes: of each, a Job that may run nowhere else waits
@@ -146,7 +146,7 @@ func (p *pool) plans(t *testing.T, nodes ...string) map[string]*v1alpha1.Remedia
 	controlplane.Eventually(t, 2*time.Minute, "a plan for each node is found", func() (bool, string) {
 		st, err := cluster.Read(t.Context(), p.Client(), p.Dynamic(), time.Now)
 		must(t, err)
-		found, err := rca.Diagnose(t.Context(), st, rca.Options{Only: func(i watcher.Incident) bool {
+		found, err := rca.Diagnose(t.Context(), st, rca.Options{Only: func(i incident.Incident) bool {
 			return i.Workload.Kind == "Job" && slices.ContainsFunc(nodes, func(n string) bool { return out[n] == nil && strings.HasPrefix(i.Workload.Name, n+"-") })
 		}})
 		must(t, err)

@@ -31,7 +31,7 @@ import (
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/whatif/insitu"
-	"github.com/unpend/unpend/watcher"
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 // judged counts what the real scheduler had a say in.
@@ -99,7 +99,7 @@ func (g *gamble) play(t *testing.T) {
 	st, err := cluster.FromFiles([]string{path}, nil)
 	must(t, err)
 	var log tried
-	found, err := rca.Diagnose(t.Context(), st, rca.Options{Logger: slog.New(&log), Only: func(i watcher.Incident) bool { return i.Workload.Name == "waiting" }})
+	found, err := rca.Diagnose(t.Context(), st, rca.Options{Logger: slog.New(&log), Only: func(i incident.Incident) bool { return i.Workload.Name == "waiting" }})
 	must(t, err)
 	if len(found) != 1 {
 		t.Fatalf("cluster %d: %d incidents", g.seed, len(found))

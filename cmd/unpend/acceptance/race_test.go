@@ -31,7 +31,7 @@ import (
 	"github.com/unpend/unpend/remediate/plan"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 	"github.com/unpend/unpend/testdata/controlplane"
-	"github.com/unpend/unpend/watcher"
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 // A race of R13 is two clicks of one person, from two processes, and one of another,
@@ -283,7 +283,7 @@ func (r *racecourse) record(t *testing.T) []v1alpha1.Remediation {
 	})
 	st, err := cluster.Read(t.Context(), r.Client(), r.Dynamic(), time.Now)
 	must(t, err)
-	found, err := rca.Diagnose(t.Context(), st, rca.Options{Only: func(i watcher.Incident) bool { return i.Workload.Kind == "Job" }})
+	found, err := rca.Diagnose(t.Context(), st, rca.Options{Only: func(i incident.Incident) bool { return i.Workload.Kind == "Job" }})
 	must(t, err)
 	var out []v1alpha1.Remediation
 	for _, d := range found {

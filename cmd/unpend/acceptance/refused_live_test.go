@@ -18,15 +18,16 @@ import (
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/testdata/controlplane"
 	"github.com/unpend/unpend/watcher"
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 // heard is every incident that a watcher published.
 type heard struct {
 	mu  sync.Mutex
-	all []watcher.Incident
+	all []incident.Incident
 }
 
-func (h *heard) publish(_ context.Context, i watcher.Incident) error {
+func (h *heard) publish(_ context.Context, i incident.Incident) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.all = append(h.all, i)
@@ -34,7 +35,7 @@ func (h *heard) publish(_ context.Context, i watcher.Incident) error {
 }
 
 // last is the newest word on an incident.
-func (h *heard) last(id string) (watcher.Incident, bool) {
+func (h *heard) last(id string) (incident.Incident, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, i := range slices.Backward(h.all) {
@@ -42,7 +43,7 @@ func (h *heard) last(id string) (watcher.Incident, bool) {
 			return i, true
 		}
 	}
-	return watcher.Incident{}, false
+	return incident.Incident{}, false
 }
 
 // listen runs a watcher whose only signals are its informers' until the test ends.
@@ -98,7 +99,7 @@ func TestQuotaRefusesLive(t *testing.T) {
 	job("2g.10gb", "")(t, c)
 
 	id := func(kind, name, profile string) string {
-		return watcher.IncidentID(watcher.Ref{Kind: kind, Namespace: "default", Name: name}, map[string]string{"nvidia.com/mig-" + profile: "1"})
+		return incident.IncidentID(incident.Ref{Kind: kind, Namespace: "default", Name: name}, map[string]string{"nvidia.com/mig-" + profile: "1"})
 	}
 	serving, training := id("Deployment", "serving", "1g.5gb"), id("Job", "training", "2g.10gb")
 	for _, want := range []struct {

@@ -17,7 +17,7 @@ import (
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/testdata/controlplane"
-	"github.com/unpend/unpend/watcher"
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 // crds are the PodGroups of schedulers that do not run beside the control plane.
@@ -118,13 +118,13 @@ func (r *replay) jobOf(p *corev1.Pod) *batchv1.Job {
 func (r *replay) said(t *testing.T, from *corev1.Pod, name string) {
 	t.Helper()
 	pods := r.c.Client().CoreV1().Pods(from.Namespace)
-	reason, _, _ := watcher.Waiting(from)
+	reason, _, _ := incident.Waiting(from)
 	controlplane.Eventually(t, 30*time.Second, "the scheduler speaks of "+name, func() (bool, string) {
 		got, err := pods.Get(t.Context(), name, metav1.GetOptions{})
 		if err != nil {
 			return false, err.Error()
 		}
-		now, _, waits := watcher.Waiting(got)
+		now, _, waits := incident.Waiting(got)
 		if waits && now == reason {
 			return true, ""
 		}

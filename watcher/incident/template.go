@@ -1,4 +1,4 @@
-package watcher
+package incident
 
 import (
 	"maps"
@@ -8,11 +8,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// next is the pod a maker would make now: its template with what the API server
+// Next is the pod a maker would make now: its template with what the API server
 // fills in, so that its requests are those of the pod once it exists. Its name is
 // one that no pod can have.
-func (m Makers) next(k maker) *corev1.Pod {
-	p := k.child()
+func (m Makers) Next(k maker) *corev1.Pod {
+	p := k.Child()
 	p.Name, p.Labels, p.Annotations = k.GetName()+"-?", maps.Clone(k.template.Labels), maps.Clone(k.template.Annotations)
 	p.Spec = *k.template.Spec.DeepCopy()
 	if k.kind == "DaemonSet" {
@@ -29,8 +29,8 @@ func (m Makers) next(k maker) *corev1.Pod {
 	return p
 }
 
-// child is a pod of the maker of which nothing is known but whose it is.
-func (m maker) child() *corev1.Pod {
+// Child is a pod of the maker of which nothing is known but whose it is.
+func (m maker) Child() *corev1.Pod {
 	yes := true
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: m.GetNamespace(),
 		OwnerReferences: []metav1.OwnerReference{{APIVersion: m.group, Kind: m.kind, Name: m.GetName(), UID: m.GetUID(), Controller: &yes}}}}

@@ -1,4 +1,4 @@
-package watcher
+package incident
 
 import (
 	"cmp"
@@ -36,7 +36,7 @@ func (m Makers) Refusals(pods []*corev1.Pod) []Refusal {
 	var out []Refusal
 	var events map[Ref]map[string]told
 	var newest map[Ref]time.Time
-	for _, k := range m.all() {
+	for _, k := range m.All() {
 		n := k.missing()
 		if n == 0 {
 			continue
@@ -52,7 +52,7 @@ func (m Makers) Refusals(pods []*corev1.Pod) []Refusal {
 			}
 			since, says = e.first, e.says
 		}
-		out = append(out, Refusal{Owner: k.ref(), Pod: m.next(k), Wants: k.wants, Missing: n, Since: since, Version: k.GetResourceVersion(), Says: says})
+		out = append(out, Refusal{Owner: k.ref(), Pod: m.Next(k), Wants: k.Wants, Missing: n, Since: since, Version: k.GetResourceVersion(), Says: says})
 	}
 	return out
 }
@@ -70,7 +70,7 @@ func (m maker) event(byUID map[string]told) (told, bool) {
 func (m Makers) told() map[Ref]map[string]told {
 	out := map[Ref]map[string]told{}
 	for _, e := range m.Events {
-		if e.Reason != failedCreate || e.Type == corev1.EventTypeNormal {
+		if e.Reason != FailedCreate || e.Type == corev1.EventTypeNormal {
 			continue
 		}
 		o := e.InvolvedObject

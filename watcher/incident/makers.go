@@ -1,4 +1,4 @@
-package watcher
+package incident
 
 import (
 	"cmp"
@@ -29,59 +29,59 @@ type maker struct {
 	kind              string
 	group             string // API group and version
 	template          *corev1.PodTemplateSpec
-	wants, has, ready int
+	Wants, Has, ready int
 	failing           time.Time // since when its own status says that pods are refused; zero: it does not
 	says              string    // what that status says of it
 	failed            bool      // of a Job: it gave up
 }
 
-// makerOf reads an object that makes pods; false for every other.
-func makerOf(o metav1.Object) (maker, bool) {
+// MakerOf reads an object that makes pods; false for every other.
+func MakerOf(o metav1.Object) (maker, bool) {
 	const apps = "apps/v1"
 	switch t := o.(type) {
 	case *appsv1.ReplicaSet:
-		m := maker{Object: o, kind: "ReplicaSet", group: apps, template: &t.Spec.Template, wants: orOne(t.Spec.Replicas), has: int(t.Status.Replicas), ready: int(t.Status.ReadyReplicas)}
+		m := maker{Object: o, kind: "ReplicaSet", group: apps, template: &t.Spec.Template, Wants: orOne(t.Spec.Replicas), Has: int(t.Status.Replicas), ready: int(t.Status.ReadyReplicas)}
 		for _, c := range t.Status.Conditions {
-			if c.Type == appsv1.ReplicaSetReplicaFailure && c.Status == corev1.ConditionTrue && c.Reason == failedCreate {
+			if c.Type == appsv1.ReplicaSetReplicaFailure && c.Status == corev1.ConditionTrue && c.Reason == FailedCreate {
 				m.failing, m.says = c.LastTransitionTime.Time, c.Message
 			}
 		}
 		return m, true
 	case *appsv1.Deployment:
-		m := maker{Object: o, kind: "Deployment", group: apps, template: &t.Spec.Template, wants: orOne(t.Spec.Replicas), has: int(t.Status.Replicas), ready: int(t.Status.ReadyReplicas)}
+		m := maker{Object: o, kind: "Deployment", group: apps, template: &t.Spec.Template, Wants: orOne(t.Spec.Replicas), Has: int(t.Status.Replicas), ready: int(t.Status.ReadyReplicas)}
 		for _, c := range t.Status.Conditions {
-			if c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue && c.Reason == failedCreate {
+			if c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue && c.Reason == FailedCreate {
 				m.failing, m.says = c.LastTransitionTime.Time, c.Message
 			}
 		}
 		return m, true
 	case *appsv1.StatefulSet:
-		return maker{Object: o, kind: "StatefulSet", group: apps, template: &t.Spec.Template, wants: orOne(t.Spec.Replicas), has: int(t.Status.Replicas), ready: int(t.Status.ReadyReplicas)}, true
+		return maker{Object: o, kind: "StatefulSet", group: apps, template: &t.Spec.Template, Wants: orOne(t.Spec.Replicas), Has: int(t.Status.Replicas), ready: int(t.Status.ReadyReplicas)}, true
 	case *appsv1.DaemonSet:
 		s := t.Status
-		return maker{Object: o, kind: "DaemonSet", group: apps, template: &t.Spec.Template, wants: int(s.DesiredNumberScheduled), has: int(s.CurrentNumberScheduled), ready: int(s.NumberReady)}, true
+		return maker{Object: o, kind: "DaemonSet", group: apps, template: &t.Spec.Template, Wants: int(s.DesiredNumberScheduled), Has: int(s.CurrentNumberScheduled), ready: int(s.NumberReady)}, true
 	case *batchv1.Job:
 		return jobMaker(t), true
 	}
 	return maker{}, false
 }
 
-// failedCreate is the reason of the condition and of the event that tell of a
+// FailedCreate is the reason of the condition and of the event that tell of a
 // refused pod (controller_utils.go and replica_set_utils.go, 1.30 to 1.37).
-const failedCreate = "FailedCreate"
+const FailedCreate = "FailedCreate"
 
 func jobMaker(j *batchv1.Job) maker {
-	m := maker{Object: j, kind: "Job", group: "batch/v1", template: &j.Spec.Template, wants: orOne(j.Spec.Parallelism), has: int(j.Status.Active)}
+	m := maker{Object: j, kind: "Job", group: "batch/v1", template: &j.Spec.Template, Wants: orOne(j.Spec.Parallelism), Has: int(j.Status.Active)}
 	if j.Status.Ready != nil {
 		m.ready = int(*j.Status.Ready)
 	}
 	if n := j.Spec.Completions; n != nil {
-		m.wants = min(m.wants, int(*n-j.Status.Succeeded))
+		m.Wants = min(m.Wants, int(*n-j.Status.Succeeded))
 	} else if j.Status.Succeeded > 0 {
-		m.wants = m.has // of a work queue that has begun to end no new pod is made
+		m.Wants = m.Has // of a work queue that has begun to end no new pod is made
 	}
 	if p := j.Spec.PodReplacementPolicy; p != nil && *p == batchv1.Failed && j.Status.Terminating != nil {
-		m.wants -= int(*j.Status.Terminating)
+		m.Wants -= int(*j.Status.Terminating)
 	}
 	for _, c := range j.Status.Conditions {
 		if c.Status != corev1.ConditionTrue {
@@ -89,13 +89,13 @@ func jobMaker(j *batchv1.Job) maker {
 		}
 		switch c.Type {
 		case batchv1.JobComplete, batchv1.JobSuccessCriteriaMet:
-			m.wants = 0
+			m.Wants = 0
 		case batchv1.JobFailed, batchv1.JobFailureTarget:
-			m.failed, m.wants = true, 0
+			m.failed, m.Wants = true, 0
 		}
 	}
 	if j.Spec.Suspend != nil && *j.Spec.Suspend {
-		m.wants = 0
+		m.Wants = 0
 	}
 	return m
 }
@@ -110,7 +110,7 @@ func orOne(n *int32) int {
 // settled says that the maker has what it wants, whatever lies around of former
 // pods. A Job that gave up never will have.
 func (m maker) settled(running int) bool {
-	return !m.failed && max(m.ready, running) >= m.wants
+	return !m.failed && max(m.ready, running) >= m.Wants
 }
 
 // missing is how many pods are wanted and do not exist.
@@ -118,38 +118,38 @@ func (m maker) missing() int {
 	if m.GetDeletionTimestamp() != nil {
 		return 0
 	}
-	return max(0, m.wants-m.has)
+	return max(0, m.Wants-m.Has)
 }
 
 func (m maker) ref() Ref { return Ref{m.kind, m.GetNamespace(), m.GetName()} }
 
-// all lists the makers by kind, namespace and name. A Deployment whose ReplicaSets
+// All lists the makers by kind, namespace and name. A Deployment whose ReplicaSets
 // are known makes no pods itself.
-func (m Makers) all() []maker {
+func (m Makers) All() []maker {
 	var out []maker
 	made := map[Ref]bool{}
 	for _, o := range m.ReplicaSets {
-		k, _ := makerOf(o)
+		k, _ := MakerOf(o)
 		out = append(out, k)
 		if owner := metav1.GetControllerOf(o); owner != nil {
 			made[Ref{owner.Kind, o.Namespace, owner.Name}] = true
 		}
 	}
 	for _, o := range m.Deployments {
-		if k, _ := makerOf(o); !made[k.ref()] {
+		if k, _ := MakerOf(o); !made[k.ref()] {
 			out = append(out, k)
 		}
 	}
 	for _, o := range m.StatefulSets {
-		k, _ := makerOf(o)
+		k, _ := MakerOf(o)
 		out = append(out, k)
 	}
 	for _, o := range m.DaemonSets {
-		k, _ := makerOf(o)
+		k, _ := MakerOf(o)
 		out = append(out, k)
 	}
 	for _, o := range m.Jobs {
-		k, _ := makerOf(o)
+		k, _ := MakerOf(o)
 		out = append(out, k)
 	}
 	slices.SortFunc(out, func(a, b maker) int { return compareRefs(a.ref(), b.ref()) })

@@ -1,4 +1,4 @@
-package watcher
+package incident
 
 import (
 	"encoding/json"
@@ -12,61 +12,36 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/unpend/unpend/watcher/incident/incidenttest"
 )
-
-var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-
-func owned(kind, name string) []metav1.OwnerReference {
-	yes := true
-	return []metav1.OwnerReference{{Kind: kind, Name: name, Controller: &yes}}
-}
-
-// waitingPod asks for one of a resource.
-func waitingPod(name, resourceName string, owner []metav1.OwnerReference) *corev1.Pod {
-	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: name, UID: types.UID("uid-" + name), ResourceVersion: "1", OwnerReferences: owner, CreationTimestamp: metav1.NewTime(start)},
-		Spec: corev1.PodSpec{Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{
-			Limits: corev1.ResourceList{corev1.ResourceName(resourceName): resource.MustParse("1")}}}}},
-		Status: corev1.PodStatus{Phase: corev1.PodPending, Conditions: []corev1.PodCondition{{
-			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable"}}},
-	}
-}
-
-// owners maps "kind/namespace/name" to what owns that object.
-type owners map[string][]metav1.OwnerReference
-
-func (o owners) find(kind, namespace, name string) (metav1.Object, bool) {
-	refs, ok := o[kind+"/"+namespace+"/"+name]
-	return &metav1.ObjectMeta{Namespace: namespace, Name: name, OwnerReferences: refs}, ok
-}
 
 func TestTopmost(t *testing.T) {
 	no := false
 	cases := []struct {
 		name  string
 		owner []metav1.OwnerReference
-		known owners
+		known incidenttest.Owners
 		want  Ref
 	}{
 		{"a bare pod", nil, nil, Ref{"Pod", "ml", "p"}},
-		{"a mirror pod", owned("Node", "gpu-1"), nil, Ref{"Pod", "ml", "p"}},
+		{"a mirror pod", incidenttest.Owned("Node", "gpu-1"), nil, Ref{"Pod", "ml", "p"}},
 		{"an owner that does not control", []metav1.OwnerReference{{Kind: "Job", Name: "j", Controller: &no}}, nil, Ref{"Pod", "ml", "p"}},
-		{"ReplicaSet to Deployment", owned("ReplicaSet", "d-1"), owners{"ReplicaSet/ml/d-1": owned("Deployment", "d")}, Ref{"Deployment", "ml", "d"}},
-		{"Job to CronJob", owned("Job", "c-1"), owners{"Job/ml/c-1": owned("CronJob", "c"), "CronJob/ml/c": nil}, Ref{"CronJob", "ml", "c"}},
-		{"ReplicaSet to Deployment to a custom kind", owned("ReplicaSet", "d-1"), owners{"ReplicaSet/ml/d-1": owned("Deployment", "d"), "Deployment/ml/d": owned("InferenceService", "i")}, Ref{"InferenceService", "ml", "i"}},
-		{"StatefulSet on its own", owned("StatefulSet", "s"), owners{"StatefulSet/ml/s": nil}, Ref{"StatefulSet", "ml", "s"}},
-		{"StatefulSet of a custom kind", owned("StatefulSet", "s"), owners{"StatefulSet/ml/s": owned("Cluster", "c")}, Ref{"Cluster", "ml", "c"}},
-		{"a CronJob that is gone keeps its name", owned("Job", "c-1"), owners{"Job/ml/c-1": owned("CronJob", "c")}, Ref{"CronJob", "ml", "c"}},
-		{"a kind that nobody reads", owned("PyTorchJob", "t"), owners{"Job/ml/t": owned("CronJob", "c")}, Ref{"PyTorchJob", "ml", "t"}},
-		{"the controller among several owners", append([]metav1.OwnerReference{{Kind: "Queue", Name: "q"}}, owned("Job", "j")...), owners{"Job/ml/j": nil}, Ref{"Job", "ml", "j"}},
-		{"a missing owner ends the chain", owned("ReplicaSet", "d-1"), owners{}, Ref{"ReplicaSet", "ml", "d-1"}},
-		{"an owner in another namespace is none", owned("ReplicaSet", "d-1"), owners{"ReplicaSet/other/d-1": owned("Deployment", "d")}, Ref{"ReplicaSet", "ml", "d-1"}},
-		{"owners in a circle", owned("Job", "a"), owners{"Job/ml/a": owned("Job", "b"), "Job/ml/b": owned("Job", "a")}, Ref{"Job", "ml", "a"}},
-		{"an owner of itself", owned("Job", "a"), owners{"Job/ml/a": owned("Job", "a")}, Ref{"Job", "ml", "a"}},
+		{"ReplicaSet to Deployment", incidenttest.Owned("ReplicaSet", "d-1"), incidenttest.Owners{"ReplicaSet/ml/d-1": incidenttest.Owned("Deployment", "d")}, Ref{"Deployment", "ml", "d"}},
+		{"Job to CronJob", incidenttest.Owned("Job", "c-1"), incidenttest.Owners{"Job/ml/c-1": incidenttest.Owned("CronJob", "c"), "CronJob/ml/c": nil}, Ref{"CronJob", "ml", "c"}},
+		{"ReplicaSet to Deployment to a custom kind", incidenttest.Owned("ReplicaSet", "d-1"), incidenttest.Owners{"ReplicaSet/ml/d-1": incidenttest.Owned("Deployment", "d"), "Deployment/ml/d": incidenttest.Owned("InferenceService", "i")}, Ref{"InferenceService", "ml", "i"}},
+		{"StatefulSet on its own", incidenttest.Owned("StatefulSet", "s"), incidenttest.Owners{"StatefulSet/ml/s": nil}, Ref{"StatefulSet", "ml", "s"}},
+		{"StatefulSet of a custom kind", incidenttest.Owned("StatefulSet", "s"), incidenttest.Owners{"StatefulSet/ml/s": incidenttest.Owned("Cluster", "c")}, Ref{"Cluster", "ml", "c"}},
+		{"a CronJob that is gone keeps its name", incidenttest.Owned("Job", "c-1"), incidenttest.Owners{"Job/ml/c-1": incidenttest.Owned("CronJob", "c")}, Ref{"CronJob", "ml", "c"}},
+		{"a kind that nobody reads", incidenttest.Owned("PyTorchJob", "t"), incidenttest.Owners{"Job/ml/t": incidenttest.Owned("CronJob", "c")}, Ref{"PyTorchJob", "ml", "t"}},
+		{"the controller among several owners", append([]metav1.OwnerReference{{Kind: "Queue", Name: "q"}}, incidenttest.Owned("Job", "j")...), incidenttest.Owners{"Job/ml/j": nil}, Ref{"Job", "ml", "j"}},
+		{"a missing owner ends the chain", incidenttest.Owned("ReplicaSet", "d-1"), incidenttest.Owners{}, Ref{"ReplicaSet", "ml", "d-1"}},
+		{"an owner in another namespace is none", incidenttest.Owned("ReplicaSet", "d-1"), incidenttest.Owners{"ReplicaSet/other/d-1": incidenttest.Owned("Deployment", "d")}, Ref{"ReplicaSet", "ml", "d-1"}},
+		{"owners in a circle", incidenttest.Owned("Job", "a"), incidenttest.Owners{"Job/ml/a": incidenttest.Owned("Job", "b"), "Job/ml/b": incidenttest.Owned("Job", "a")}, Ref{"Job", "ml", "a"}},
+		{"an owner of itself", incidenttest.Owned("Job", "a"), incidenttest.Owners{"Job/ml/a": incidenttest.Owned("Job", "a")}, Ref{"Job", "ml", "a"}},
 	}
 	for _, c := range cases {
-		if got := Topmost(waitingPod("p", "nvidia.com/gpu", c.owner), c.known.find); got != c.want {
+		if got := Topmost(incidenttest.WaitingPod("p", "nvidia.com/gpu", c.owner), c.known.Find); got != c.want {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
 		}
 	}
@@ -98,7 +73,7 @@ func TestWaiting(t *testing.T) {
 		{"bound, images being pulled", bound, ""},
 		{"running", func(p *corev1.Pod) { bound(p); p.Status.Phase = corev1.PodRunning }, ""},
 		{"succeeded", func(p *corev1.Pod) { bound(p); p.Status.Phase = corev1.PodSucceeded }, ""},
-		{"deleted", func(p *corev1.Pod) { now := metav1.NewTime(start); p.DeletionTimestamp = &now }, ""},
+		{"deleted", func(p *corev1.Pod) { now := metav1.NewTime(incidenttest.Start); p.DeletionTimestamp = &now }, ""},
 		{"no device left", failed("UnexpectedAdmissionError"), "Failed/UnexpectedAdmissionError"},
 		{"no NUMA fit", failed("TopologyAffinityError"), "Failed/TopologyAffinityError"},
 		{"no room", failed("OutOfnvidia.com/gpu"), "Failed/OutOfnvidia.com/gpu"},
@@ -108,15 +83,15 @@ func TestWaiting(t *testing.T) {
 		{"crashed", failed(""), ""},
 		{"refused and deleted", func(p *corev1.Pod) {
 			failed("UnexpectedAdmissionError")(p)
-			now := metav1.NewTime(start)
+			now := metav1.NewTime(incidenttest.Start)
 			p.DeletionTimestamp = &now
 		}, ""},
 	}
 	for _, c := range cases {
-		p := waitingPod("p", "nvidia.com/gpu", nil)
+		p := incidenttest.WaitingPod("p", "nvidia.com/gpu", nil)
 		c.change(p)
 		reason, since, ok := Waiting(p)
-		if ok != (c.reason != "") || ok && reason != c.reason || !since.Equal(start) {
+		if ok != (c.reason != "") || ok && reason != c.reason || !since.Equal(incidenttest.Start) {
 			t.Errorf("%s: %q, %v, %v, want %q", c.name, reason, since, ok, c.reason)
 		}
 	}
@@ -150,17 +125,17 @@ func TestIncidentID(t *testing.T) {
 func TestManyPodsFold(t *testing.T) {
 	var pods []*corev1.Pod
 	for i := range 10_000 {
-		p := waitingPod(fmt.Sprintf("train-%05d", 9_999-i), "nvidia.com/gpu", owned("Job", "train"))
+		p := incidenttest.WaitingPod(fmt.Sprintf("train-%05d", 9_999-i), "nvidia.com/gpu", incidenttest.Owned("Job", "train"))
 		p.ResourceVersion = strconv.Itoa(i + 1)
-		p.CreationTimestamp = metav1.NewTime(start.Add(-time.Duration(i) * time.Second))
+		p.CreationTimestamp = metav1.NewTime(incidenttest.Start.Add(-time.Duration(i) * time.Second))
 		pods = append(pods, p)
 	}
-	got := Group(pods, owners{}.find)
+	got := Group(pods, incidenttest.Owners{}.Find)
 	if len(got) != 1 {
 		t.Fatalf("%d incidents", len(got))
 	}
 	i := got[0]
-	if i.Waiting != 10_000 || len(i.Pods) != maxPods || i.Newest != "10000" || !i.Since.Equal(start.Add(-9_999*time.Second)) || i.Workload != (Ref{"Job", "ml", "train"}) {
+	if i.Waiting != 10_000 || len(i.Pods) != MaxPods || i.Newest != "10000" || !i.Since.Equal(incidenttest.Start.Add(-9_999*time.Second)) || i.Workload != (Ref{"Job", "ml", "train"}) {
 		t.Errorf("waiting %d, pods %d, newest %s, since %v, workload %v", i.Waiting, len(i.Pods), i.Newest, i.Since, i.Workload)
 	}
 	if first := (PodRef{"train-00000", "uid-train-00000", "Unschedulable"}); i.Pods[0] != first {
@@ -174,7 +149,7 @@ func TestManyPodsFold(t *testing.T) {
 	}
 	slices.Reverse(pods)
 	a, _, _ := i.Message()
-	if b, _, _ := Group(pods, owners{}.find)[0].Message(); a != b {
+	if b, _, _ := Group(pods, incidenttest.Owners{}.Find)[0].Message(); a != b {
 		t.Errorf("the order of the pods changes the message: %s, %s", a, b)
 	}
 }
@@ -188,10 +163,10 @@ func cmpNames(a, b PodRef) int {
 
 // Two request shapes of one workload are two incidents; what does not wait is in none.
 func TestShapesAreApart(t *testing.T) {
-	big, small := waitingPod("big", "nvidia.com/mig-3g.20gb", owned("Job", "j")), waitingPod("small", "nvidia.com/mig-1g.5gb", owned("Job", "j"))
-	runs := waitingPod("runs", "nvidia.com/mig-1g.5gb", owned("Job", "j"))
+	big, small := incidenttest.WaitingPod("big", "nvidia.com/mig-3g.20gb", incidenttest.Owned("Job", "j")), incidenttest.WaitingPod("small", "nvidia.com/mig-1g.5gb", incidenttest.Owned("Job", "j"))
+	runs := incidenttest.WaitingPod("runs", "nvidia.com/mig-1g.5gb", incidenttest.Owned("Job", "j"))
 	runs.Spec.NodeName = "gpu-1"
-	got := Group([]*corev1.Pod{big, runs, small}, owners{}.find)
+	got := Group([]*corev1.Pod{big, runs, small}, incidenttest.Owners{}.Find)
 	if len(got) != 2 || got[0].ID >= got[1].ID {
 		t.Fatalf("incidents %+v", got)
 	}
@@ -211,10 +186,10 @@ func TestShapesAreApart(t *testing.T) {
 
 // One request written in two ways is one shape.
 func TestQuantitiesAreCanonical(t *testing.T) {
-	a, b := waitingPod("a", "nvidia.com/gpu", owned("Job", "j")), waitingPod("b", "nvidia.com/gpu", owned("Job", "j"))
+	a, b := incidenttest.WaitingPod("a", "nvidia.com/gpu", incidenttest.Owned("Job", "j")), incidenttest.WaitingPod("b", "nvidia.com/gpu", incidenttest.Owned("Job", "j"))
 	a.Spec.Containers[0].Resources.Requests = corev1.ResourceList{"memory": resource.MustParse("1024Mi"), "cpu": resource.MustParse("1000m")}
 	b.Spec.Containers[0].Resources.Requests = corev1.ResourceList{"memory": resource.MustParse("1Gi"), "cpu": resource.MustParse("1")}
-	got := Group([]*corev1.Pod{a, b}, owners{}.find)
+	got := Group([]*corev1.Pod{a, b}, incidenttest.Owners{}.Find)
 	want := map[string]string{"memory": "1Gi", "cpu": "1", "nvidia.com/gpu": "1"}
 	if len(got) != 1 || !maps.Equal(got[0].Requests, want) {
 		t.Errorf("incidents %+v, want one of %v", got, want)
@@ -224,9 +199,9 @@ func TestQuantitiesAreCanonical(t *testing.T) {
 // The same facts again are no news; back to former facts is news.
 func TestMessage(t *testing.T) {
 	at := func(reason, version string) string {
-		p := waitingPod("p", "nvidia.com/gpu", nil)
+		p := incidenttest.WaitingPod("p", "nvidia.com/gpu", nil)
 		p.Status.Conditions[0].Reason, p.ResourceVersion = reason, version
-		i := Group([]*corev1.Pod{p}, owners{}.find)[0]
+		i := Group([]*corev1.Pod{p}, incidenttest.Owners{}.Find)[0]
 		id, body, err := i.Message()
 		if err != nil {
 			t.Fatal(err)
@@ -248,7 +223,7 @@ func TestMessage(t *testing.T) {
 
 func TestNewerComparesNumbers(t *testing.T) {
 	for _, c := range [][2]string{{"10", "9"}, {"2", "1"}, {"1", ""}, {"18446744073709551615", "9999999999999999999"}} {
-		if !newer(c[0], c[1]) || newer(c[1], c[0]) || newer(c[0], c[0]) {
+		if !Newer(c[0], c[1]) || Newer(c[1], c[0]) || Newer(c[0], c[0]) {
 			t.Errorf("%s and %s", c[0], c[1])
 		}
 	}

@@ -1,6 +1,6 @@
 // Package watcher turns many signals about waiting pods into one Incident per
 // workload and request shape.
-package watcher
+package incident
 
 import (
 	"cmp"
@@ -50,9 +50,9 @@ type PodRef struct {
 	Reason string `json:"reason"`
 }
 
-// maxPods bounds the names an incident carries: a Job with 10,000 pods is one
+// MaxPods bounds the names an incident carries: a Job with 10,000 pods is one
 // message, not one megabyte.
-const maxPods = 20
+const MaxPods = 20
 
 // Message is the incident as it travels: its id is the same for the same
 // content, whoever publishes it.
@@ -69,12 +69,12 @@ func (i Incident) Message() (id string, body []byte, err error) {
 // moment than this one: what comes from a watcher that lags must not replace it.
 func (i Incident) Older(message []byte) bool {
 	var other Incident
-	return json.Unmarshal(message, &other) == nil && newer(other.Newest, i.Newest)
+	return json.Unmarshal(message, &other) == nil && Newer(other.Newest, i.Newest)
 }
 
-// resolved is the incident when nobody of it waits any more. Nothing in it
+// AsResolved is the incident when nobody of it waits any more. Nothing in it
 // depends on when somebody looked while it lasted.
-func (i Incident) resolved() Incident {
+func (i Incident) AsResolved() Incident {
 	return Incident{ID: i.ID, Workload: i.Workload, Requests: i.Requests, Pods: []PodRef{}, Newest: i.Newest, Resolved: true}
 }
 
@@ -132,7 +132,7 @@ func Waiting(pod *corev1.Pod) (reason string, since time.Time, ok bool) {
 		return "", since, false
 	}
 	if pod.Status.Phase == corev1.PodFailed {
-		return failedPrefix + pod.Status.Reason, since, refused(pod.Status)
+		return FailedPrefix + pod.Status.Reason, since, refused(pod.Status)
 	}
 	if pod.Status.Phase != corev1.PodPending && pod.Status.Phase != "" {
 		return "", since, false
@@ -154,8 +154,8 @@ func Waiting(pod *corev1.Pod) (reason string, since time.Time, ok bool) {
 	return "NoCondition", since, true
 }
 
-// failedPrefix begins the reasons of pods that the kubelet refused.
-const failedPrefix = "Failed/"
+// FailedPrefix begins the reasons of pods that the kubelet refused.
+const FailedPrefix = "Failed/"
 
 // refused lists the kubelet's reasons for turning a bound pod away (kubelet.go
 // rejectPod, 1.36.3): such a pod is Failed, never Pending.
@@ -215,7 +215,7 @@ func Group(pods []*corev1.Pod, lookup Lookup, refusals ...Refusal) []Incident {
 		}
 		i := of(pod, since)
 		i.add(pod, reason, since)
-		if newer(version, i.Newest) { // it tells when they will be waited for no more
+		if Newer(version, i.Newest) { // it tells when they will be waited for no more
 			i.Newest = version
 		}
 	}
@@ -226,7 +226,7 @@ func Group(pods []*corev1.Pod, lookup Lookup, refusals ...Refusal) []Incident {
 	for _, id := range slices.Sorted(maps.Keys(byID)) {
 		i := byID[id]
 		slices.SortFunc(i.Pods, func(a, b PodRef) int { return strings.Compare(a.Name, b.Name) })
-		i.Pods = i.Pods[:min(len(i.Pods), maxPods)]
+		i.Pods = i.Pods[:min(len(i.Pods), MaxPods)]
 		out = append(out, *i)
 	}
 	return out
@@ -247,7 +247,7 @@ func replacing(pods []*corev1.Pod, lookup Lookup) func(*corev1.Pod) (version str
 		if !ok || o == nil || o.GetUID() != owner.UID {
 			return "", false // whose owner is gone is nobody's to replace
 		}
-		m, ok := makerOf(o)
+		m, ok := MakerOf(o)
 		if !ok {
 			return "", false
 		}
@@ -276,7 +276,7 @@ func (i *Incident) lack(r Refusal) {
 	if r.Since.Before(i.Since) {
 		i.Since = r.Since
 	}
-	if newer(r.Version, i.Newest) {
+	if Newer(r.Version, i.Newest) {
 		i.Newest = r.Version
 	}
 }
@@ -287,13 +287,13 @@ func (i *Incident) add(pod *corev1.Pod, reason string, since time.Time) {
 	if since.Before(i.Since) {
 		i.Since = since
 	}
-	if newer(pod.ResourceVersion, i.Newest) {
+	if Newer(pod.ResourceVersion, i.Newest) {
 		i.Newest = pod.ResourceVersion
 	}
 }
 
-// newer compares resourceVersions as the numbers they have been since 1.35
+// Newer compares resourceVersions as the numbers they have been since 1.35
 // (KEP-5504): longer is larger.
-func newer(a, b string) bool {
+func Newer(a, b string) bool {
 	return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b)) > 0
 }

@@ -1,4 +1,4 @@
-package watcher
+package incident
 
 import (
 	"slices"
@@ -28,7 +28,7 @@ func WithKubelet(pods []*corev1.Pod, events []*corev1.Event) []*corev1.Pod {
 	out := slices.Clone(pods)
 	for i, p := range out {
 		e := failing[Ref{"Pod", p.Namespace, p.Name}]
-		if e != nil && (e.InvolvedObject.UID == "" || e.InvolvedObject.UID == p.UID) && starting(p) {
+		if e != nil && (e.InvolvedObject.UID == "" || e.InvolvedObject.UID == p.UID) && Starting(p) {
 			out[i] = unprepared(p, e)
 		}
 	}
@@ -41,9 +41,9 @@ func byKubelet(e *corev1.Event) bool {
 	return e.Source.Component == "kubelet" || e.ReportingController == "kubelet" || e.Source.Component == "" && e.ReportingController == ""
 }
 
-// starting says whether a pod with claims has a node, and no sandbox there yet:
+// Starting says whether a pod with claims has a node, and no sandbox there yet:
 // devices are prepared before one is made (kuberuntime_manager.go, SyncPod).
-func starting(p *corev1.Pod) bool {
+func Starting(p *corev1.Pod) bool {
 	if p.Spec.NodeName == "" || p.DeletionTimestamp != nil || p.Status.Phase != corev1.PodPending && p.Status.Phase != "" {
 		return false
 	}

@@ -1,0 +1,135 @@
+// Command mutants says how many mistakes of one operator the short tests notice. It draws
+// some of each package by a seed, has go test read each in place of its source, and lists
+// those that no test noticed: a rule that no test holds, or code that makes no difference.
+//
+//	go run ./testdata/mutants -seed 2 -n 30 ./remediate/guard
+//
+// Nothing is drawn twice for one seed and one source. The tools that are kept for this
+// (gremlins) try every mutant of a package: no sample, no seed.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := run(ctx, os.Args[1:], os.Stdout)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "mutants:", err)
+		os.Exit(1)
+	}
+}
+
+// run draws and judges the mutants of all packages, and fails when too many live.
+func run(ctx context.Context, args []string, out io.Writer) error {
+	flags := flag.NewFlagSet("mutants", flag.ContinueOnError)
+	seed := flags.Uint64("seed", 1, "draws the same mutants for the same number")
+	n := flags.Int("n", 20, "mutants of each package")
+	least := flags.Int("least", 0, "fail when fewer of 100 are killed")
+	also := flags.String("also", "", "packages, with commas, whose short tests judge what a package's own let live")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if flags.NArg() == 0 {
+		return errors.New("name packages, as ./remediate/guard")
+	}
+	dir, err := os.MkdirTemp("", "unpend-mutants-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	j := judge{dir: dir}
+	if *also != "" {
+		j.packages = strings.Split(*also, ",")
+	}
+	var all tally
+	for _, p := range flags.Args() {
+		t, err := sample(ctx, j, filepath.Clean(p), *seed, *n, out)
+		if err != nil {
+			return fmt.Errorf("%s: %w", p, err)
+		}
+		fmt.Fprintf(out, "%s: %s\n", filepath.Clean(p), t)
+		all.add(t)
+	}
+	fmt.Fprintf(out, "all: %s\n", all)
+	if dead := all.own + all.elsewhere; dead*100 < *least*all.tried {
+		return fmt.Errorf("fewer than %d of 100 are killed", *least)
+	}
+	return nil
+}
+
+// sample judges n mutants of a package, and lists those that live.
+func sample(ctx context.Context, j judge, dir string, seed uint64, n int, out io.Writer) (tally, error) {
+	var t tally
+	list, err := mutants(dir)
+	if err != nil {
+		return t, err
+	}
+	if len(list) == 0 {
+		return t, errors.New("it has no mutants")
+	}
+	if failed, said, err := tests(ctx, "", append(j.packages, "./"+dir)...); err != nil || failed {
+		return t, fmt.Errorf("tests fail without a mutant: %w\n%s", err, said)
+	}
+	t.of = len(list)
+	shuffle(list, seed)
+	for t.tried < n && len(list) > 0 { // again for those that did not compile
+		draw := list[:min(n-t.tried, len(list))]
+		list = list[len(draw):]
+		fates, err := j.fates(ctx, draw)
+		if err != nil {
+			return t, err
+		}
+		for i, f := range fates {
+			if t.count(f); f == lives {
+				fmt.Fprintf(out, "lives: %s\n", draw[i])
+			}
+		}
+	}
+	return t, nil
+}
+
+// shuffle puts mutants into the order in which a seed draws them.
+func shuffle(list []mutant, seed uint64) {
+	random := rand.New(rand.NewPCG(seed, 0))
+	random.Shuffle(len(list), func(a, b int) { list[a], list[b] = list[b], list[a] })
+}
+
+// tally counts fates.
+type tally struct{ of, tried, own, elsewhere int }
+
+func (t *tally) count(f fate) {
+	if f == stillborn {
+		return
+	}
+	t.tried++
+	switch f {
+	case killed:
+		t.own++
+	case killedElsewhere:
+		t.elsewhere++
+	}
+}
+
+func (t *tally) add(o tally) {
+	t.of += o.of
+	t.tried += o.tried
+	t.own += o.own
+	t.elsewhere += o.elsewhere
+}
+
+func (t tally) String() string {
+	dead := t.own + t.elsewhere
+	return fmt.Sprintf("of %d tried (of %d that there are) %d killed, %d of them by other packages' tests alone; %d live (%d %% killed)", t.tried, t.of, dead, t.elsewhere, t.tried-dead, dead*100/max(t.tried, 1))
+}
