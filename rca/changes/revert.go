@@ -21,9 +21,9 @@ import (
 // starts again what it had paused, and says success (mig-parted
 // pkg/mig/reconfigure/reconfigure.go, Run and setState).
 func (c *Bench) revert(n *view.Node, cause diagnosis.CauseID) Change {
-	if op := n.Operation(); op.Prior != "" && op.Prior != n.Labels[view.LabelMIGConfig] {
-		ch := c.revertByHand(n, cause, op.Prior, "an operation of unpend's holds the node until a person has seen to it")
-		ch.Title = fmt.Sprintf("take %s back to %q, as it was before unpend's operation", n.Name, op.Prior)
+	if op := n.Operation(); op.PriorMIGConfig != "" && op.PriorMIGConfig != n.Labels[view.LabelMIGConfig] {
+		ch := c.revertByHand(n, cause, op.PriorMIGConfig, "an operation of unpend's holds the node until a person has seen to it")
+		ch.Title = fmt.Sprintf("take %s back to %q, as it was before unpend's operation", n.Name, op.PriorMIGConfig)
 		return ch
 	}
 	if why := unsureOfLayout(n); why != "" {

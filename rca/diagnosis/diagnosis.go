@@ -209,16 +209,6 @@ type Target struct {
 	UID       string `json:"uid"`
 }
 
-// The verbs of an Action.
-const (
-	VerbEvict    = "evict"    // Target is a pod
-	VerbCordon   = "cordon"   // Target is a node, which stays closed until somebody opens it; Note says why
-	VerbUncordon = "uncordon" // Target is a node
-	VerbPatch    = "patch"    // Patch is merged into the target (strategically: containers by name)
-	VerbRecreate = "recreate" // the target is deleted and made anew with Patch merged in
-	VerbRelayout = "relayout" // Target is a node; Relayout says how
-)
-
 // RemadeBy is the key, among what the eviction of a device plugin's pod relies on, of the
 // DaemonSet that makes it anew: the eviction is for that.
 const RemadeBy = "remadeBy"

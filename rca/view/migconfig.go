@@ -18,8 +18,8 @@ import (
 
 // Labels of the GPU Operator's MIG manager (mig-parted, cmd/nvidia-mig-manager).
 const (
-	LabelMIGConfig   = "nvidia.com/mig.config"
-	LabelMIGState    = "nvidia.com/mig.config.state"
+	LabelMIGConfig   = nodeprobe.LabelMIGConfig
+	LabelMIGState    = nodeprobe.LabelMIGConfigState
 	LabelMIGStrategy = "nvidia.com/mig.strategy"
 	LabelMIGCapable  = "nvidia.com/mig.capable"
 

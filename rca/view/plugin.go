@@ -1,8 +1,6 @@
 package view
 
 import (
-	"encoding/json"
-
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
@@ -18,17 +16,12 @@ const PluginName = "nvidia-device-plugin"
 // plugin's name, too, and not its container (GPU Operator and the plugin's own chart).
 const MPSName = "mps-control-daemon"
 
-// Operation is the zero value where there is none. A quarantine ends with the cordon.
+// Operation is unpend's own mark on the node; the zero value where there is none.
 func (n *Node) Operation() diagnosis.Operation {
-	var own diagnosis.Operation
-	text, marked := n.Annotations[diagnosis.OperationAnnotation]
-	if !marked {
-		return own
+	if mark, err := diagnosis.OperationOn(n.Node); err == nil && mark != nil {
+		return *mark
 	}
-	if json.Unmarshal([]byte(text), &own) != nil || own.Quarantined != "" && !n.Spec.Unschedulable {
-		return diagnosis.Operation{}
-	}
-	return own
+	return diagnosis.Operation{}
 }
 
 // Offers is what the node would advertise if the device plugin saw what the report shows;

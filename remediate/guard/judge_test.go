@@ -256,11 +256,11 @@ func TestRulesOfTheNodes(t *testing.T) {
 		{"node with a mark that cannot be read",
 			func(s *setting) {
 				s.limits.NodesInFlight = 2
-				s.view.Nodes[1].Annotations = map[string]string{v1alpha1.OperationAnnotation: "x"}
+				s.view.Nodes[1].Annotations = map[string]string{diagnosis.OperationAnnotation: "x"}
 			},
 			func(s *setting) {
 				s.limits.NodesInFlight = 2
-				s.view.Nodes[0].Annotations = map[string]string{v1alpha1.OperationAnnotation: "x"}
+				s.view.Nodes[0].Annotations = map[string]string{diagnosis.OperationAnnotation: "x"}
 			},
 			Verdict{Refuse, "node-busy", `node gpu-1: annotation unpend.dev/operation is not one of ours: "x": remove it, then ask for a new plan`, time.Time{}, v1alpha1.Refused}},
 		{"node of a plan under way that has not marked it yet",
@@ -311,7 +311,7 @@ func TestRulesOfTheNodes(t *testing.T) {
 			Verdict{Wait, "nodes-in-flight", "1 worked on already (gpu-2), the limit is 1 at once: wait until that has ended, or raise nodesInFlight in ConfigMap unpend-guards", time.Time{}, v1alpha1.Queued}},
 		{"in flight: a mark that cannot be read",
 			func(s *setting) { s.view.Nodes[1].Annotations = map[string]string{"else": "x"} },
-			func(s *setting) { s.view.Nodes[1].Annotations = map[string]string{v1alpha1.OperationAnnotation: "x"} },
+			func(s *setting) { s.view.Nodes[1].Annotations = map[string]string{diagnosis.OperationAnnotation: "x"} },
 			Verdict{Wait, "nodes-in-flight", "1 worked on already (gpu-2, whose mark cannot be read), the limit is 1 at once: wait until that has ended, or raise nodesInFlight in ConfigMap unpend-guards", time.Time{}, v1alpha1.Queued}},
 	})
 }

@@ -44,11 +44,11 @@ func readyOf(n *corev1.Node) *corev1.NodeCondition {
 
 // mark is what the annotation on a node says: the operation that works on it, or why
 // it cannot be told.
-func mark(n *corev1.Node) (*v1alpha1.Operation, error) {
+func mark(n *corev1.Node) (*diagnosis.Operation, error) {
 	if len(n.Annotations) == 0 {
 		return nil, nil
 	}
-	return v1alpha1.OperationOn(n)
+	return diagnosis.OperationOn(n)
 }
 
 // pool is how the GPU nodes are: those in use and those out of it.

@@ -87,7 +87,8 @@ func anAction(r *rapid.T) diagnosis.Action {
 		return out
 	}
 	verb := rapid.SampledFrom([]string{diagnosis.VerbEvict, diagnosis.VerbUncordon, diagnosis.VerbPatch, diagnosis.VerbRecreate, diagnosis.VerbRelayout}).Draw(r, "verb")
-	a := diagnosis.Action{Verb: verb, Target: target(writable(verb)...)}
+	a := diagnosis.Action{Verb: verb}
+	a.Target = target(a.Kinds()...)
 	switch verb {
 	case diagnosis.VerbPatch, diagnosis.VerbRecreate:
 		a.Patch = json.RawMessage(`{"spec":{"tolerations":[{"$patch":"replace"}]}}`)
@@ -378,7 +379,7 @@ func (w *turmoil) underWay() bool {
 func (w *turmoil) check(r *rapid.T) {
 	working, running, out := 0, 0, 0
 	for _, n := range w.nodes {
-		op, err := v1alpha1.OperationOn(n)
+		op, err := diagnosis.OperationOn(n)
 		if err != nil {
 			r.Fatal(err)
 		}

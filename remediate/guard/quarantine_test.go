@@ -21,11 +21,11 @@ func (s *setting) closing() {
 // quarantined is as a plan has left it.
 func quarantined(n *corev1.Node, by *v1alpha1.Remediation) {
 	marked(n, by, "")
-	text, err := json.Marshal(v1alpha1.Operation{Plan: by.Name, ID: by.UID, Step: "quarantined", Quarantined: "GPU 0 is sick"})
+	text, err := json.Marshal(diagnosis.Operation{Plan: by.Name, ID: by.UID, Step: "quarantined", Quarantined: "GPU 0 is sick"})
 	if err != nil {
 		panic(err) // of a test
 	}
-	n.Annotations[v1alpha1.OperationAnnotation] = string(text)
+	n.Annotations[diagnosis.OperationAnnotation] = string(text)
 }
 
 // A node is not closed for good where it is the last that offers what somebody waits for,

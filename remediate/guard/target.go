@@ -44,7 +44,7 @@ func complete(plan *v1alpha1.Remediation) error {
 }
 
 func completeAction(a *diagnosis.Action) error {
-	kinds := writable(a.Verb)
+	kinds := a.Kinds()
 	if kinds == nil {
 		return errors.New("the verb is not known")
 	}
@@ -59,21 +59,6 @@ func completeAction(a *diagnosis.Action) error {
 		return completePatch(a.Patch)
 	case diagnosis.VerbRelayout:
 		return completeRelayout(a)
-	}
-	return nil
-}
-
-// writable are the kinds that a verb is for.
-func writable(verb string) []string {
-	switch verb {
-	case diagnosis.VerbEvict:
-		return []string{"Pod"}
-	case diagnosis.VerbCordon, diagnosis.VerbUncordon, diagnosis.VerbRelayout:
-		return []string{"Node"}
-	case diagnosis.VerbPatch:
-		return []string{"Deployment", "StatefulSet", "ReplicaSet", "DaemonSet", "ResourceQuota", "Pod"}
-	case diagnosis.VerbRecreate:
-		return []string{"Job", "Pod"}
 	}
 	return nil
 }

@@ -47,11 +47,11 @@ func cordon(n *corev1.Node, since time.Time) {
 
 // marked is as an operation has it: cordoned, and said to be ours.
 func marked(n *corev1.Node, by *v1alpha1.Remediation, parked string) {
-	text, err := json.Marshal(v1alpha1.Operation{Plan: by.Name, ID: by.UID, Step: "cordon", Parked: parked})
+	text, err := json.Marshal(diagnosis.Operation{Plan: by.Name, ID: by.UID, Step: "cordon", Parked: parked})
 	if err != nil {
 		panic(err) // of a test
 	}
-	n.Annotations = map[string]string{v1alpha1.OperationAnnotation: string(text)}
+	n.Annotations = map[string]string{diagnosis.OperationAnnotation: string(text)}
 	cordon(n, noon)
 }
 

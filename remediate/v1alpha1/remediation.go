@@ -162,7 +162,7 @@ type RemediationStatus struct {
 	EndsAs Phase `json:"endsAs,omitempty"`
 	// Parking names the step of the way back that failed: the node stays as it is.
 	// +optional
-	Parking string `json:"parking,omitempty"`
+	Parking StepID `json:"parking,omitempty"`
 	// Proved are the targets as they were when the plan was proved again.
 	// +optional
 	Proved []Proved `json:"proved,omitempty"`
@@ -196,7 +196,7 @@ type Proved struct {
 // Entry is one step of the journal.
 type Entry struct {
 	// Step is its stable name, e.g. "0/cordon", "0/evict/ml/web-1", "undo/0/release".
-	Step string `json:"step"`
+	Step StepID `json:"step"`
 	// Text for a person.
 	Text string `json:"text"`
 	// Began is when it was journaled, before it acted.

@@ -20,7 +20,7 @@ import (
 	"github.com/unpend/unpend/cmd/internal/world"
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/rca/diagnosis"
-	"github.com/unpend/unpend/remediate"
+	"github.com/unpend/unpend/remediate/executor"
 	"github.com/unpend/unpend/watcher"
 	"github.com/unpend/unpend/watcher/incident"
 )
@@ -63,7 +63,7 @@ type demo struct {
 	demoOptions
 	std     Stdio
 	world   *world.World
-	deps    remediate.Deps
+	deps    executor.Deps
 	started time.Time
 }
 
@@ -77,7 +77,7 @@ func (o *demoOptions) play(ctx context.Context, std Stdio) (err error) {
 			err = cerr
 		}
 	}()
-	d := &demo{demoOptions: *o, std: std, world: w, started: time.Now(), deps: remediate.Deps{
+	d := &demo{demoOptions: *o, std: std, world: w, started: time.Now(), deps: executor.Deps{
 		Client: w.Client(), Dynamic: w.Dynamic(), Now: time.Now, Logger: slog.New(slog.DiscardHandler), Poll: 100 * time.Millisecond}}
 	return d.story(ctx)
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/unpend/unpend/cmd/internal/terminal"
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/rca/diagnosis"
-	"github.com/unpend/unpend/remediate"
+	"github.com/unpend/unpend/remediate/plan"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 )
 
@@ -143,7 +143,7 @@ func (o *whyOptions) remediations(ctx context.Context, st *cluster.State) (plans
 	if err != nil {
 		return nil, "", err
 	}
-	plans, err = remediate.Store{Dynamic: d.Dynamic}.List(ctx)
+	plans, err = plan.Store{Dynamic: d.Dynamic}.List(ctx)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, "Remediation: remediations.unpend.dev is not installed" + open, nil

@@ -12,7 +12,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/unpend/unpend/cmd/internal/terminal"
-	"github.com/unpend/unpend/remediate"
+	"github.com/unpend/unpend/remediate/executor"
+	"github.com/unpend/unpend/remediate/plan"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 )
 
@@ -74,14 +75,14 @@ func (o *remediationsOptions) show(ctx context.Context, args []string, std Stdio
 	return terminal.Plans(std.Out, plans, style)
 }
 
-func (s *source) deps() (remediate.Deps, error) {
+func (s *source) deps() (executor.Deps, error) {
 	client, custom, err := s.clients()
-	return remediate.Deps{Client: client, Dynamic: custom, Now: time.Now, Logger: slog.New(slog.DiscardHandler)}, err
+	return executor.Deps{Client: client, Dynamic: custom, Now: time.Now, Logger: slog.New(slog.DiscardHandler)}, err
 }
 
 // listPlans lists the plans, newest first.
-func listPlans(ctx context.Context, d remediate.Deps) ([]v1alpha1.Remediation, error) {
-	plans, err := remediate.Store{Dynamic: d.Dynamic}.List(ctx)
+func listPlans(ctx context.Context, d executor.Deps) ([]v1alpha1.Remediation, error) {
+	plans, err := plan.Store{Dynamic: d.Dynamic}.List(ctx)
 	if apierrors.IsNotFound(err) {
 		return nil, fmt.Errorf("this cluster has no Remediations: the chart of unpend is not installed")
 	}

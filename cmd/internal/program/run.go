@@ -24,7 +24,7 @@ import (
 	"github.com/unpend/unpend/rca/causes"
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/rca/diagnosis"
-	"github.com/unpend/unpend/remediate"
+	"github.com/unpend/unpend/remediate/plan"
 	"github.com/unpend/unpend/watcher"
 	"github.com/unpend/unpend/watcher/incident"
 )
@@ -201,7 +201,7 @@ func (s *service) diagnose(ctx context.Context) error {
 		return err
 	}
 	defer a.close()
-	a.opts.Measure, a.opts.Outcomes = s.measure, remediate.Store{Dynamic: s.custom}.Outcomes
+	a.opts.Measure, a.opts.Outcomes = s.measure, plan.Store{Dynamic: s.custom}.Outcomes
 	gauges := capacity.NewGauges(time.Now)
 	if err := s.registry.Register(gauges); err != nil {
 		return fmt.Errorf("register metrics: %w", err)

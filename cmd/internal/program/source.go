@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/unpend/unpend/rca/cluster"
-	"github.com/unpend/unpend/remediate"
+	"github.com/unpend/unpend/remediate/executor"
 )
 
 // source is where a command reads the cluster from: dumps, or the API server of
@@ -58,7 +58,7 @@ func (s *source) rest() (*rest.Config, error) {
 		return nil, fmt.Errorf("read the kubeconfig: %w; check --kubeconfig and --context, or read a dump with -f", err)
 	}
 	config.QPS, config.Burst = 50, 100
-	config.Wrap(remediate.OneWrite)
+	config.Wrap(executor.OneWrite)
 	return config, nil
 }
 

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/unpend/unpend/cmd/internal/terminal"
-	"github.com/unpend/unpend/remediate"
+	"github.com/unpend/unpend/remediate/executor"
 )
 
 type statusOptions struct {
@@ -38,7 +38,7 @@ func (o *statusOptions) show(ctx context.Context, std Stdio) error {
 	if err != nil {
 		return err
 	}
-	s, err := remediate.Stand(ctx, d, o.namespace)
+	s, err := executor.Stand(ctx, d, o.namespace)
 	if err != nil {
 		return unreachable(err)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/unpend/unpend/rca"
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/rca/diagnosis"
-	"github.com/unpend/unpend/remediate"
+	"github.com/unpend/unpend/remediate/plan"
 )
 
 // whyOptions are the flags of `why` and `incidents`.
@@ -105,7 +105,7 @@ func (o *whyOptions) diagnose(ctx context.Context, st *cluster.State, asked targ
 		if err != nil {
 			return nil, err
 		}
-		opts.Outcomes = remediate.Store{Dynamic: custom}.Outcomes
+		opts.Outcomes = plan.Store{Dynamic: custom}.Outcomes
 	}
 	if o.knowledge != "" {
 		index, err := knowledge.OpenFolder(ctx, o.knowledge)

@@ -80,7 +80,7 @@ func (l *lane) stopAt(t *testing.T, moment string) (*cell, stopped) {
 	if budget {
 		c.reaches(t, time.Minute, "waits for the budget", func(s v1alpha1.RemediationStatus) bool {
 			return slices.ContainsFunc(s.Journal, func(e v1alpha1.Entry) bool {
-				return strings.Contains(e.Step, "evict/") && e.Ended == nil && time.Since(e.Began.Time) > 2*time.Second
+				return strings.Contains(string(e.Step), "evict/") && e.Ended == nil && time.Since(e.Began.Time) > 2*time.Second
 			})
 		})
 		turn()

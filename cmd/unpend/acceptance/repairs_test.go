@@ -71,7 +71,7 @@ func TestRevertStartsWhatIsPaused(t *testing.T) {
 	// that goes back to it.
 	text, err := os.ReadFile(filepath.Join(dir, "cluster.yaml"))
 	must(t, err)
-	marked := strings.Replace(string(text), "  name: gpu-1\n", "  name: gpu-1\n  annotations: {unpend.dev/operation: '{\"priorMigConfig\":\"all-balanced\"}'}\n", 1)
+	marked := strings.Replace(string(text), "  name: gpu-1\n", "  name: gpu-1\n  annotations: {unpend.dev/operation: '{\"id\":\"1\",\"priorMigConfig\":\"all-balanced\"}'}\n", 1)
 	f = fixOf(t, write(t, "cluster.yaml", marked), diagnosis.RevertMIGConfig)
 	if f.Title != `take gpu-1 back to "all-balanced", as it was before unpend's operation` || f.Commands[0] != "kubectl label node gpu-1 nvidia.com/mig.config=all-balanced --overwrite" ||
 		f.Automatic || f.Proof.Why != "by hand: an operation of unpend's holds the node until a person has seen to it" {

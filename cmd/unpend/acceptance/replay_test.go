@@ -24,7 +24,6 @@ import (
 	"github.com/unpend/unpend/rca/causes"
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/rca/diagnosis"
-	"github.com/unpend/unpend/remediate/v1alpha1"
 	"github.com/unpend/unpend/testdata/controlplane"
 )
 
@@ -136,7 +135,7 @@ func (r *replay) mend(t *testing.T, d diagnosis.Diagnosis) {
 	}
 	n, err := r.c.Client().CoreV1().Nodes().Get(t.Context(), d.Fixes[0].Cost.Nodes[0], metav1.GetOptions{})
 	must(t, err)
-	mark, err := v1alpha1.OperationOn(n)
+	mark, err := diagnosis.OperationOn(n)
 	must(t, err)
 	if closed := d.Fixes[0].Kind == diagnosis.QuarantineGPU; n.Spec.Unschedulable != closed || (mark != nil) != closed || closed && mark.Quarantined != d.Fixes[0].Title {
 		t.Errorf("unschedulable %v, mark %+v", n.Spec.Unschedulable, mark)
