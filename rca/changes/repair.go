@@ -8,10 +8,8 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/unpend/unpend/nodeprobe"
 	"github.com/unpend/unpend/rca/causes"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/view"
@@ -23,8 +21,8 @@ func (c *Bench) restartPlugin(n *view.Node, cause diagnosis.CauseID) Change {
 	ch := Change{Kind: diagnosis.RestartDevicePlugin, Cause: cause, Minutes: 1, Risk: diagnosis.LowRisk, Title: "restart the device plugin on " + n.Name,
 		Until: "the device plugin of " + n.Name + " has registered its devices again",
 		Node: func(o *corev1.Node) {
-			maps.Copy(o.Status.Allocatable, asReported(n))
-			maps.Copy(o.Status.Capacity, asReported(n))
+			maps.Copy(o.Status.Allocatable, n.AsReported())
+			maps.Copy(o.Status.Capacity, n.AsReported())
 		}}
 	if n.Geometry == nil && cause == diagnosis.DevicePluginDown {
 		ch.Untestable = "what it offers then cannot be told: nothing reports the GPUs of " + n.Name
@@ -60,44 +58,6 @@ func pluginPod(n *view.Node) *corev1.Pod {
 	}), of(func(p *corev1.Pod) bool {
 		return strings.Contains(p.Name, view.PluginName) && !strings.Contains(p.Name, view.MPSName)
 	}))
-}
-
-// PluginOffers is what a node offers whose device plugin sees what the report shows;
-// nothing without a report of positions (geo may be nil).
-func PluginOffers(n *corev1.Node, geo *nodeprobe.NodeGeometry) corev1.ResourceList {
-	return asReported((&view.Node{Node: n, Geometry: geo}))
-}
-
-// asReported is what the node would advertise if the device plugin saw what the
-// report shows; nothing without a report of positions. A GPU that the driver calls
-// unhealthy a plugin that starts anew calls so again.
-func asReported(n *view.Node) corev1.ResourceList {
-	out := corev1.ResourceList{}
-	if n.Geometry == nil {
-		return out
-	}
-	count := func(name corev1.ResourceName) {
-		q := out[name]
-		q.Add(resource.MustParse("1"))
-		out[name] = q
-	}
-	for _, g := range n.Geometry.Report.GPUs {
-		if !g.Healthy {
-			continue
-		}
-		if g.MIG == nil || !g.MIG.Current {
-			count(view.WholeGPU)
-			continue
-		}
-		for _, in := range g.Instances {
-			name := corev1.ResourceName(view.MIGPrefix + view.Spelled(in.Profile))
-			if n.Labels[view.LabelMIGStrategy] == view.StrategySingle {
-				name = view.WholeGPU
-			}
-			count(name)
-		}
-	}
-	return out
 }
 
 func reboot(n *view.Node) Change {

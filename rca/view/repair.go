@@ -1,6 +1,10 @@
 package view
 
 import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/unpend/unpend/nodeprobe"
 	"github.com/unpend/unpend/rca/diagnosis"
 )
 
@@ -18,4 +22,42 @@ func (n *Node) Operation() diagnosis.Operation {
 		return *mark
 	}
 	return diagnosis.Operation{}
+}
+
+// PluginOffers is what a node offers whose device plugin sees what the report shows;
+// nothing without a report of positions (geo may be nil).
+func PluginOffers(n *corev1.Node, geo *nodeprobe.NodeGeometry) corev1.ResourceList {
+	return (&Node{Node: n, Geometry: geo}).AsReported()
+}
+
+// AsReported is what the node would advertise if the device plugin saw what the
+// report shows; nothing without a report of positions. A GPU that the driver calls
+// unhealthy a plugin that starts again calls so again.
+func (n *Node) AsReported() corev1.ResourceList {
+	out := corev1.ResourceList{}
+	if n.Geometry == nil {
+		return out
+	}
+	count := func(name corev1.ResourceName) {
+		q := out[name]
+		q.Add(resource.MustParse("1"))
+		out[name] = q
+	}
+	for _, g := range n.Geometry.Report.GPUs {
+		if !g.Healthy {
+			continue
+		}
+		if g.MIG == nil || !g.MIG.Current {
+			count(WholeGPU)
+			continue
+		}
+		for _, in := range g.Instances {
+			name := corev1.ResourceName(MIGPrefix + Spelled(in.Profile))
+			if n.Labels[LabelMIGStrategy] == StrategySingle {
+				name = WholeGPU
+			}
+			count(name)
+		}
+	}
+	return out
 }

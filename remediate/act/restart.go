@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 
-	"github.com/unpend/unpend/rca/changes"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/view"
 	"github.com/unpend/unpend/remediate/journal"
@@ -59,7 +58,7 @@ func (v restart) registered(ctx context.Context, _ *journal.Entry) (missing stri
 	if err != nil && !apierrors.IsNotFound(err) {
 		return "", err
 	}
-	return offersLess(n, changes.PluginOffers(n, geo)), nil
+	return offersLess(n, view.PluginOffers(n, geo)), nil
 }
 
 // offersLess names what a node offers less of than it would; empty when nothing. Where
