@@ -26,7 +26,7 @@ test: ## every test, the real control plane included (built at the first run)
 	go test -timeout 45m $(TESTFLAGS) $(PKGS)
 	$(CGO) go test -timeout 10m $(TESTFLAGS) $(PROBE)
 promises: ## what holds when things break, with figures
-	@out=$$(go test ./cmd/unpend/acceptance ./deploy ./remediate ./remediate/guard -p 1 -run '^TestPromise$$$$' -count 1 -timeout 30m -v $(TESTFLAGS) 2>&1) || { echo "$$out"; exit 1; }; echo "$$out" | grep -E '^[RS][0-9]+ [0-9]+/'
+	@out=$$(go test ./cmd/unpend/acceptance ./deploy ./remediate/executor ./remediate/guard -p 1 -run '^TestPromise$$$$' -count 1 -timeout 30m -v $(TESTFLAGS) 2>&1) || { echo "$$out"; exit 1; }; echo "$$out" | grep -E '^[RS][0-9]+ [0-9]+/'
 
 mutants: ## how many mistakes of one operator the short tests notice (SEED=2 SAMPLE=30)
 	go run ./testdata/mutants -seed $(or $(SEED),1) -n $(or $(SAMPLE),20) -least 90 -also ./cmd/unpend/acceptance $(MUTANTS)
