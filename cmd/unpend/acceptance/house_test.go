@@ -82,3 +82,21 @@ func TestImportsPointBack(t *testing.T) {
 		}
 	}
 }
+
+// light are the rooms that only hold, show, store or send: they, and every adapter to come,
+// do without the scheduler.
+var light = []string{"watcher", "rca/diagnosis", "rca/idle", "remediate/v1alpha1", "remediate/guard", "remediate/notice", "remediate/plan", "remediate/journal", "cmd/internal/terminal", "cmd/internal/bus"}
+
+func TestLightRoomsLinkNoScheduler(t *testing.T) {
+	for _, room := range light {
+		out, err := exec.Command("go", "list", "-deps", module+room).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for dep := range strings.Lines(string(out)) {
+			if strings.HasPrefix(dep, "k8s.io/kubernetes/") || strings.HasPrefix(dep, module+"rca/whatif") {
+				t.Errorf("%s links %s", room, strings.TrimSpace(dep))
+			}
+		}
+	}
+}
