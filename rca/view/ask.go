@@ -118,3 +118,6 @@ func Insufficient(b whatif.Blocker) (resource string, ok bool) {
 	}
 	return strings.CutPrefix(b.Reason, "Insufficient ")
 }
+
+// ObjectRef is how evidence names an object of a namespace.
+func ObjectRef(kind, namespace, name string) string { return kind + "/" + namespace + "/" + name }
