@@ -12,6 +12,7 @@ import (
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/view"
+	"github.com/unpend/unpend/rca/whatif"
 )
 
 // word is what others than the default scheduler have said of a waiting pod, or of
@@ -138,7 +139,7 @@ func (c *Case) Elsewhere(pod *corev1.Pod) string {
 	}
 	foreign := slices.Contains(ownCode, by)
 	for _, w := range c.words() {
-		_, fits := parseMessage(w.message)
+		_, fits := whatif.ParseMessage(w.message)
 		foreign = foreign || w.component == by && !fits
 	}
 	if !foreign {

@@ -1,4 +1,4 @@
-package causes
+package admission
 
 import (
 	"cmp"
@@ -23,7 +23,7 @@ type Quota struct {
 	used  corev1.ResourceList
 	Hard  corev1.ResourceList
 	// counted: the quota's status does not say what is used, so its pods were counted.
-	counted bool
+	Counted bool
 	Demand  string // what must be written in every container and is not
 	holders []QuotaHolder
 }
@@ -84,7 +84,7 @@ func count(st *cluster.State, v *Quota, leave []*corev1.Pod) {
 	}
 	for name := range v.asked {
 		if _, ok := v.Status.Used[name]; !ok {
-			v.counted = true
+			v.Counted = true
 			if v.used == nil {
 				v.used = corev1.ResourceList{}
 			}
@@ -168,8 +168,8 @@ func (v *Quota) Top(name corev1.ResourceName) []QuotaHolder {
 	return out
 }
 
-// evidence is what the quota's object says, and its top holders.
-func (v *Quota) evidence() []diagnosis.Evidence {
+// Evidence is what the quota's object says, and its top holders.
+func (v *Quota) Evidence() []diagnosis.Evidence {
 	at := view.ObjectRef("ResourceQuota", v.Namespace, v.Name)
 	var out []diagnosis.Evidence
 	if v.Demand != "" {
@@ -177,7 +177,7 @@ func (v *Quota) evidence() []diagnosis.Evidence {
 	}
 	for _, name := range v.Short() {
 		fact := fmt.Sprintf("%s: %s used of %s, one pod asks %s", name, view.QuantityText(v.used[name]), view.QuantityText(v.Hard[name]), view.QuantityText(v.asked[name]))
-		if v.counted {
+		if v.Counted {
 			fact += " (counted from its pods: its status does not say)"
 		}
 		out = append(out, diagnosis.Evidence{Ref: at, Fact: fact})
