@@ -13,7 +13,7 @@ import (
 func TestParseMessage(t *testing.T) {
 	cases := map[string]struct {
 		text string
-		want Message
+		want whatif.Message
 		tell []diagnosis.CauseID
 	}{
 		"1.30, short, no tail that tells": {
