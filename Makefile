@@ -5,16 +5,19 @@ CGO = CGO_ENABLED=1 CGO_CFLAGS="-O2 -g -Wno-deprecated-declarations"
 PROBE = ./nodeprobe/nvml ./cmd/nodeprobe
 GEN = go run sigs.k8s.io/controller-tools/cmd/controller-gen@v0.23.0
 LINT = go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+# What the program says of itself; where git tells nothing, what Go has noted counts.
+git = -X github.com/unpend/unpend/cmd/internal/program.$(1)=$(shell TZ=UTC0 git $(2) 2>/dev/null)
+STAMP = $(call git,version,describe --tags --match 'v*' --dirty) $(call git,commit,describe --always --abbrev=40 --exclude '*' --dirty) $(call git,date,log -1 --format=%cd --date=format-local:%Y-%m-%dT%H:%M:%SZ)
 # Rooms whose rules the short tests have to hold.
-MUTANTS = ./rca ./remediate/guard ./watcher
+MUTANTS = ./rca/causes ./rca/changes ./rca/fixes ./remediate/guard ./remediate/journal ./watcher ./watcher/incident
 .PHONY: unpend build check test promises mutants lint bench demo fmt generate help
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' Makefile | sed 's/:.*## /\t/'
 
 unpend:
-	go build -trimpath -o bin/unpend ./cmd/unpend
-build: unpend ## bin/unpend, static, and bin/nodeprobe
-	$(CGO) go build -trimpath -o bin/nodeprobe ./cmd/nodeprobe
+	go build -trimpath -ldflags "-s -w $(STAMP)" -o bin/unpend ./cmd/unpend
+build: unpend ## bin/unpend, static, and bin/nodeprobe, as they are released
+	$(CGO) go build -trimpath -tags grpcnotrace -ldflags "-s -w" -o bin/nodeprobe ./cmd/nodeprobe
 
 check: lint ## lint and the tests that need no control plane: for every save
 	go test -short $(PKGS)
@@ -33,7 +36,6 @@ lint: ## go vet and golangci-lint
 	$(LINT) run $(PKGS)
 	$(CGO) go vet $(PROBE)
 	CGO_ENABLED=1 $(LINT) run $(PROBE)
-
 bench: ## benchmarks, with the ratios that matter
 	go test -run '^$$' -bench . -benchtime 1s $(PKGS)
 
@@ -41,7 +43,7 @@ demo: unpend ## the whole story in memory
 	bin/unpend demo --auto
 
 generate: ## CRDs and copies from remediate/v1alpha1
-	$(GEN) object paths=./rca paths=./remediate/v1alpha1
+	$(GEN) object paths=./rca/diagnosis paths=./remediate/v1alpha1
 	$(GEN) crd paths=./remediate/v1alpha1 output:crd:dir=deploy/charts/unpend/crds
 
 fmt: ## format

@@ -40,8 +40,8 @@ func whoMayDecide(t *testing.T, cp *controlplane.ControlPlane) tally {
 	var n tally
 	admin := cp.Dynamic()
 	for _, u := range truth {
-		name := plan("s5 " + u.name)
-		there := plan("s5 there " + u.name)
+		name := hashOf("s5 " + u.name)
+		there := hashOf("s5 there " + u.name)
 		mustCreate(t, admin, approvalsAPI, approval(there, "admin"))
 		waitForRights(t, cp, u.person, verbs[0].verb, verbs[0].resource, u.want[0] == yes)
 		waitForRights(t, cp, u.person, verbs[1].verb, verbs[1].resource, u.want[1] == yes)
@@ -138,7 +138,7 @@ func approvalsAreTrue(t *testing.T, cp *controlplane.ControlPlane) tally {
 	ada, mia := person{"ada", []string{"gpu-admins", "staff"}}, person{"mia", []string{"gpu-admins"}}
 	adas, mias, root := ada.dynamic(t, cp), mia.dynamic(t, cp), cp.Dynamic()
 	its := dynamic.NewForConfigOrDie(asExecutor(t, cp))
-	a, b := plan("s6 a"), plan("s6 b")
+	a, b := hashOf("s6 a"), hashOf("s6 b")
 	finalizer, owned := approval(b, "ada"), approval(b, "ada")
 	finalizer.SetFinalizers([]string{"example.com/mine"})
 	owned.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "n", UID: "1"}})
@@ -276,7 +276,7 @@ func clearedAway(t *testing.T, n *tally, cp *controlplane.ControlPlane) {
 		"": "yes", "Pending": "yes", "Failed": "yes", "Stopped": "yes", "Stale": "yes", "Expired": "yes", "Refused": "yes", "Rejected": "yes", "Superseded": "yes",
 		"Queued": "policy", "Running": "policy", "Undoing": "policy", "Succeeded": "policy", "Parked": "policy",
 	} {
-		name := plan("phase " + phase)
+		name := hashOf("phase " + phase)
 		mustCreate(t, adas, remediationsAPI, remediation(name, "ada"))
 		status := fmt.Appendf(nil, `{"status":{"phase":%q}}`, phase)
 		_, err := adas.Resource(remediationsAPI).Patch(t.Context(), name, types.MergePatchType, status, metav1.PatchOptions{}, "status")

@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
-	"github.com/unpend/unpend/remediate"
+	"github.com/unpend/unpend/remediate/plan"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 	"github.com/unpend/unpend/testdata/controlplane"
 )
@@ -25,9 +25,9 @@ const speaker = "speaker"
 
 // known are the people of the map. grace is not one whom the account may act as, nor is
 // staff a group that it may act with.
-func known(t *testing.T) remediate.Identities {
+func known(t *testing.T) plan.Identities {
 	t.Helper()
-	m, err := remediate.NewIdentities([]remediate.Identity{
+	m, err := plan.NewIdentities([]plan.Identity{
 		{Slack: "U0ADA", PagerDuty: "PADA", User: "ada"},
 		{Slack: "U0MIA", User: "mia", Groups: []string{"gpu-admins"}},
 		{Slack: "U0VERA", User: "vera"},
@@ -43,7 +43,7 @@ func known(t *testing.T) remediate.Identities {
 	return m
 }
 
-func decider(t *testing.T, cp *controlplane.ControlPlane) remediate.Decider {
+func decider(t *testing.T, cp *controlplane.ControlPlane) plan.Decider {
 	t.Helper()
 	account := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: speaker}
 	_, err := cp.Client().CoreV1().ServiceAccounts(namespace).Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: speaker}}, metav1.CreateOptions{})
@@ -65,7 +65,7 @@ func decider(t *testing.T, cp *controlplane.ControlPlane) remediate.Decider {
 	persons := func(context.Context, *v1alpha1.Remediation) (int, string, error) {
 		return 2, "it changes a MIG mode", nil
 	}
-	return remediate.Decider{Identities: known(t), Dynamic: its, Persons: persons, ActAs: func(user string, groups []string) (dynamic.Interface, error) {
+	return plan.Decider{Identities: known(t), Dynamic: its, Persons: persons, ActAs: func(user string, groups []string) (dynamic.Interface, error) {
 		theirs := rest.CopyConfig(config)
 		theirs.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: groups}
 		return dynamic.NewForConfig(theirs)
@@ -73,10 +73,10 @@ func decider(t *testing.T, cp *controlplane.ControlPlane) remediate.Decider {
 }
 
 // shown is a recorded plan, and what somebody says to it.
-func shown(t *testing.T, cp *controlplane.ControlPlane, name string) remediate.Word {
+func shown(t *testing.T, cp *controlplane.ControlPlane, name string) plan.Word {
 	t.Helper()
-	rem := mustCreate(t, cp.Dynamic(), remediationsAPI, remediation(plan(name), "admin"))
-	return remediate.Word{Plan: rem.GetName(), Remediation: rem.GetUID(), Decision: v1alpha1.Approve}
+	rem := mustCreate(t, cp.Dynamic(), remediationsAPI, remediation(hashOf(name), "admin"))
+	return plan.Word{Plan: rem.GetName(), Remediation: rem.GetUID(), Decision: v1alpha1.Approve}
 }
 
 // spokenFor: whoever decides by Slack, PagerDuty or the web page may what RBAC lets the
@@ -85,18 +85,18 @@ func shown(t *testing.T, cp *controlplane.ControlPlane, name string) remediate.W
 func spokenFor(t *testing.T, cp *controlplane.ControlPlane, n *tally) {
 	d := decider(t, cp)
 	for i, c := range []struct {
-		caller remediate.Caller
+		caller plan.Caller
 		want   string
 	}{
-		{remediate.Caller{Via: "slack", ID: "U0ADA"}, "ada [] by slack"},
-		{remediate.Caller{Via: "pagerduty", ID: "PADA"}, "ada [] by pagerduty"},
-		{remediate.Caller{Via: "slack", ID: "U0MIA"}, "mia [gpu-admins] by slack"}, // may by the group
-		{remediate.Caller{Via: "pagerduty", ID: "PMIA"}, "RBAC: mia cannot create approvals.unpend.dev"},
-		{remediate.Caller{Via: "slack", ID: "U0VERA"}, "RBAC: vera cannot create approvals.unpend.dev"},
-		{remediate.Caller{Via: "web", ID: "rex@example.com"}, "RBAC: rex cannot create approvals.unpend.dev"},
-		{remediate.Caller{Via: "slack", ID: "U0EVE"}, "RBAC: eve cannot create approvals.unpend.dev"},
-		{remediate.Caller{Via: "slack", ID: "U0GRACE"}, "RBAC: system:serviceaccount:unpend:speaker cannot impersonate:user-info users.authentication.k8s.io"},
-		{remediate.Caller{Via: "web", ID: "mia"}, "RBAC: system:serviceaccount:unpend:speaker cannot impersonate:user-info groups.authentication.k8s.io"},
+		{plan.Caller{Via: "slack", ID: "U0ADA"}, "ada [] by slack"},
+		{plan.Caller{Via: "pagerduty", ID: "PADA"}, "ada [] by pagerduty"},
+		{plan.Caller{Via: "slack", ID: "U0MIA"}, "mia [gpu-admins] by slack"}, // may by the group
+		{plan.Caller{Via: "pagerduty", ID: "PMIA"}, "RBAC: mia cannot create approvals.unpend.dev"},
+		{plan.Caller{Via: "slack", ID: "U0VERA"}, "RBAC: vera cannot create approvals.unpend.dev"},
+		{plan.Caller{Via: "web", ID: "rex@example.com"}, "RBAC: rex cannot create approvals.unpend.dev"},
+		{plan.Caller{Via: "slack", ID: "U0EVE"}, "RBAC: eve cannot create approvals.unpend.dev"},
+		{plan.Caller{Via: "slack", ID: "U0GRACE"}, "RBAC: system:serviceaccount:unpend:speaker cannot impersonate:user-info users.authentication.k8s.io"},
+		{plan.Caller{Via: "web", ID: "mia"}, "RBAC: system:serviceaccount:unpend:speaker cannot impersonate:user-info groups.authentication.k8s.io"},
 	} {
 		w := shown(t, cp, fmt.Sprint("s5 spoken for ", i))
 		w.Caller = c.caller
@@ -110,11 +110,11 @@ func spokenFor(t *testing.T, cp *controlplane.ControlPlane, n *tally) {
 	}
 	before := requests(t, cp)
 	w := shown(t, cp, "s5 of nobody")
-	for _, c := range []remediate.Caller{{}, {Via: "slack"}, {Via: "slack", ID: "U0NOBODY"}, {Via: "slack", ID: "u0ada"}, {Via: "slack", ID: "PADA"}, {Via: "web", ID: "U0ADA"},
+	for _, c := range []plan.Caller{{}, {Via: "slack"}, {Via: "slack", ID: "U0NOBODY"}, {Via: "slack", ID: "u0ada"}, {Via: "slack", ID: "PADA"}, {Via: "web", ID: "U0ADA"},
 		{Via: "slack", ID: "ada"}, {Via: "web", ID: "ada@example.com"}, {Via: "kubectl", ID: "ada"}, {Via: "slack", ID: "U0ADA "}} {
 		w.Caller = c
 		a, err := d.Decide(t.Context(), w)
-		n.check(t, fmt.Sprintf("nobody: %q", c), fmt.Sprint(a == nil, errors.Is(err, remediate.ErrRefused)), "true true")
+		n.check(t, fmt.Sprintf("nobody: %q", c), fmt.Sprint(a == nil, errors.Is(err, plan.ErrRefused)), "true true")
 	}
 	n.check(t, "requests for nobody", fmt.Sprint(requests(t, cp)-before), "0")
 	n.check(t, "decisions of nobody", fmt.Sprint(len(specs(t, cp.Dynamic(), w.Plan))), "0")
@@ -124,8 +124,8 @@ func spokenFor(t *testing.T, cp *controlplane.ControlPlane, n *tally) {
 // of them, and may say no to it.
 func notTheirOwn(t *testing.T, cp *controlplane.ControlPlane, n *tally) {
 	d, ada := decider(t, cp), person{name: "ada"}.dynamic(t, cp)
-	rem := mustCreate(t, ada, remediationsAPI, remediation(plan("s6 her own"), "ada"))
-	w := remediate.Word{Caller: remediate.Caller{Via: "slack", ID: "U0ADA"}, Plan: rem.GetName(), Remediation: rem.GetUID(), Decision: v1alpha1.Approve}
+	rem := mustCreate(t, ada, remediationsAPI, remediation(hashOf("s6 her own"), "ada"))
+	w := plan.Word{Caller: plan.Caller{Via: "slack", ID: "U0ADA"}, Plan: rem.GetName(), Remediation: rem.GetUID(), Decision: v1alpha1.Approve}
 	_, err := d.Decide(t.Context(), w)
 	n.check(t, "her own, of two", fmt.Sprint(err), "refused: you have asked for this plan, and two others have to approve it (it changes a MIG mode)")
 	n.same(t, "no decision", len(specs(t, cp.Dynamic(), w.Plan)), 0)
@@ -138,7 +138,7 @@ func notTheirOwn(t *testing.T, cp *controlplane.ControlPlane, n *tally) {
 	a, err := d.Decide(t.Context(), w)
 	n.check(t, "her no", outcome(a, err), "ada [] by slack")
 	d.Persons = func(context.Context, *v1alpha1.Remediation) (int, string, error) { return 1, "", nil }
-	rem = mustCreate(t, ada, remediationsAPI, remediation(plan("s6 her own of one"), "ada"))
+	rem = mustCreate(t, ada, remediationsAPI, remediation(hashOf("s6 her own of one"), "ada"))
 	w.Plan, w.Remediation, w.Decision = rem.GetName(), rem.GetUID(), v1alpha1.Approve
 	a, err = d.Decide(t.Context(), w)
 	n.check(t, "her own, of one", outcome(a, err), "ada [] by slack")
@@ -146,7 +146,7 @@ func notTheirOwn(t *testing.T, cp *controlplane.ControlPlane, n *tally) {
 
 // outcome is the decision that was taken, or how it was refused.
 func outcome(a *v1alpha1.Approval, err error) string {
-	if errors.Is(err, remediate.ErrRefused) && apierrors.IsForbidden(err) {
+	if errors.Is(err, plan.ErrRefused) && apierrors.IsForbidden(err) {
 		return answer(err)
 	}
 	if err != nil {
@@ -176,7 +176,7 @@ func heardOnce(t *testing.T, cp *controlplane.ControlPlane, n *tally) {
 	uids := map[string]int{}
 	say := func(via, id string) {
 		w := w
-		w.Caller = remediate.Caller{Via: via, ID: id}
+		w.Caller = plan.Caller{Via: via, ID: id}
 		a, err := d.Decide(t.Context(), w)
 		mu.Lock()
 		defer mu.Unlock()
@@ -199,14 +199,14 @@ func heardOnce(t *testing.T, cp *controlplane.ControlPlane, n *tally) {
 	n.check(t, "and mia", fmt.Sprint(len(uids), len(specs(t, cp.Dynamic(), w.Plan))), "2 2")
 
 	gone := w
-	gone.Caller, gone.Remediation = remediate.Caller{Via: "slack", ID: "U0ADA"}, "made-anew"
+	gone.Caller, gone.Remediation = plan.Caller{Via: "slack", ID: "U0ADA"}, "made-anew"
 	_, err := d.Decide(t.Context(), gone)
-	n.check(t, "to another object of that name", fmt.Sprint(errors.Is(err, remediate.ErrStale)), "true")
-	gone.Plan = plan("s6 never")
+	n.check(t, "to another object of that name", fmt.Sprint(errors.Is(err, plan.ErrStale)), "true")
+	gone.Plan = hashOf("s6 never")
 	_, err = d.Decide(t.Context(), gone)
-	n.check(t, "to none", fmt.Sprint(errors.Is(err, remediate.ErrStale)), "true")
+	n.check(t, "to none", fmt.Sprint(errors.Is(err, plan.ErrStale)), "true")
 
-	w.Caller, w.Decision, w.Reason = remediate.Caller{Via: "pagerduty", ID: "PADA"}, v1alpha1.Reject, "the nightly job"
+	w.Caller, w.Decision, w.Reason = plan.Caller{Via: "pagerduty", ID: "PADA"}, v1alpha1.Reject, "the nightly job"
 	for range 3 {
 		a, err := d.Decide(t.Context(), w)
 		if err != nil {

@@ -122,11 +122,11 @@ func waitForPolicies(t *testing.T, cp *controlplane.ControlPlane) {
 			return patchNode(t, its, "canary", `{"metadata":{"labels":{"a":"b"}}}`, metav1.PatchOptions{DryRun: dryRun})
 		},
 		"the policy of approvals": func() error {
-			_, err := cp.Dynamic().Resource(approvalsAPI).Create(t.Context(), approval(plan("canary"), "nobody"), metav1.CreateOptions{DryRun: dryRun})
+			_, err := cp.Dynamic().Resource(approvalsAPI).Create(t.Context(), approval(hashOf("canary"), "nobody"), metav1.CreateOptions{DryRun: dryRun})
 			return err
 		},
 		"the policy of remediations": func() error {
-			_, err := cp.Dynamic().Resource(remediationsAPI).Create(t.Context(), remediation(plan("canary"), "nobody"), metav1.CreateOptions{DryRun: dryRun})
+			_, err := cp.Dynamic().Resource(remediationsAPI).Create(t.Context(), remediation(hashOf("canary"), "nobody"), metav1.CreateOptions{DryRun: dryRun})
 			return err
 		},
 	} {
@@ -140,8 +140,8 @@ func waitForPolicies(t *testing.T, cp *controlplane.ControlPlane) {
 	}
 }
 
-// plan is the 64 hex of a name: its letters as hex, so that each is another.
-func plan(name string) string {
+// hashOf is the 64 hex of a name: its letters as hex, so that each is another.
+func hashOf(name string) string {
 	return fmt.Sprintf("%064x", name)
 }
 

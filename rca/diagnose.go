@@ -5,19 +5,24 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-
-	corev1 "k8s.io/api/core/v1"
+	"sync"
 
 	"github.com/unpend/unpend/knowledge"
+	"github.com/unpend/unpend/rca/causes"
 	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/devices"
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/evict"
+	"github.com/unpend/unpend/rca/fixes"
+	"github.com/unpend/unpend/rca/view"
 	"github.com/unpend/unpend/rca/whatif"
-	"github.com/unpend/unpend/watcher"
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 // Options of a diagnosis; the zero value explains everything that waits.
 type Options struct {
 	// Only selects the incidents to explain; nil: all.
-	Only func(watcher.Incident) bool
+	Only func(incident.Incident) bool
 	// Search finds what the team has said before about these words; nil: nothing.
 	Search func(ctx context.Context, words []string) ([]knowledge.Hit, error)
 	// Outcomes tells how past fixes turned out; nil: nobody knows.
@@ -26,7 +31,7 @@ type Options struct {
 	Snapshot *whatif.Snapshot
 	// Measure tells which holders of GPUs are idle; nil: nobody can be asked. It is
 	// asked at most once, and only where held GPUs are in the way.
-	Measure Measure
+	Measure diagnosis.Measure
 	// Logger is told, at level debug, of each fix that was tried ("fix tried", with the
 	// Fix), refuted ones included; nil: nobody is.
 	Logger *slog.Logger
@@ -35,23 +40,24 @@ type Options struct {
 // Diagnose explains every incident in st, by incident id. It changes nothing:
 // fixes are tried on forks of the snapshot. The error is that of the scheduler's
 // code refusing to run; what could not be read is in each diagnosis.
-func Diagnose(ctx context.Context, st *cluster.State, opts Options) ([]Diagnosis, error) {
-	refusals := Refusals(st)
-	incidents := slices.DeleteFunc(watcher.Group(watcher.WithKubelet(st.Pods, st.Events), st.Owner, refusals...), func(i watcher.Incident) bool {
+func Diagnose(ctx context.Context, st *cluster.State, opts Options) ([]diagnosis.Diagnosis, error) {
+	refusals := causes.Refusals(st)
+	incidents := slices.DeleteFunc(incident.Group(incident.WithKubelet(st.Pods, st.Events), st.Owner, refusals...), func(i incident.Incident) bool {
 		return opts.Only != nil && !opts.Only(i)
 	})
 	if len(incidents) == 0 {
 		return nil, nil
 	}
-	w, done, err := newWorld(ctx, st, opts.Snapshot)
+	w, done, err := view.Open(ctx, st, opts.Snapshot)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	w.refusals = refusals
-	out := make([]Diagnosis, 0, len(incidents))
+	w.Refusals = refusals
+	r := newRun(w, opts)
+	out := make([]diagnosis.Diagnosis, 0, len(incidents))
 	for _, i := range incidents {
-		d, err := w.diagnose(ctx, i, opts)
+		d, err := r.diagnose(ctx, i)
 		if err != nil {
 			return nil, fmt.Errorf("diagnose %s %s/%s: %w", i.Workload.Kind, i.Workload.Namespace, i.Workload.Name, err)
 		}
@@ -60,77 +66,39 @@ func Diagnose(ctx context.Context, st *cluster.State, opts Options) ([]Diagnosis
 	return out, nil
 }
 
-// Objects is what the scheduler's plugins look at in a state.
-func Objects(st *cluster.State) whatif.Objects {
-	objs := whatif.Objects{Nodes: st.Nodes, Pods: st.Pods}
-	for _, o := range st.Namespaces {
-		objs.Others = append(objs.Others, o)
-	}
-	for _, o := range st.PVCs {
-		objs.Others = append(objs.Others, o)
-	}
-	for _, o := range st.PVs {
-		objs.Others = append(objs.Others, o)
-	}
-	for _, o := range st.StorageClasses {
-		objs.Others = append(objs.Others, o)
-	}
-	for _, o := range st.CSINodes {
-		objs.Others = append(objs.Others, o)
-	}
-	for _, o := range st.ReplicaSets {
-		objs.Others = append(objs.Others, o)
-	}
-	for _, o := range st.StatefulSets {
-		objs.Others = append(objs.Others, o)
-	}
-	for _, o := range st.ResourceSlices {
-		objs.Others = append(objs.Others, o)
-	}
-	for _, o := range st.ResourceClaims {
-		objs.Others = append(objs.Others, o)
-	}
-	for _, o := range st.DeviceClasses {
-		objs.Others = append(objs.Others, o)
-	}
-	return objs
+// run is one call of Diagnose: what its incidents share.
+type run struct {
+	ledger    *evict.Ledger
+	inventory func() *devices.Inventory
+	opts      Options
 }
 
-func (w *world) diagnose(ctx context.Context, i watcher.Incident, opts Options) (Diagnosis, error) {
-	c, err := w.open(i)
+func newRun(w *view.Cluster, opts Options) *run {
+	return &run{ledger: evict.NewLedger(w), inventory: sync.OnceValue(func() *devices.Inventory { return devices.TakeInventory(w.State) }), opts: opts}
+}
+
+func (r *run) diagnose(ctx context.Context, i incident.Incident) (diagnosis.Diagnosis, error) {
+	c, err := causes.Open(r.ledger, i)
 	if err != nil {
-		return Diagnosis{}, err
+		return diagnosis.Diagnosis{}, err
 	}
-	c.logger = opts.Logger
-	if c.verdict, err = w.snap.Explain(ctx, c.Pod); err != nil {
-		return Diagnosis{}, fmt.Errorf("run the scheduler's filters: %w", err)
+	if err := c.Look(ctx, r.inventory, r.opts.Measure); err != nil {
+		return diagnosis.Diagnosis{}, err
 	}
-	if c.bound { // the scheduler has chosen, so no node is kept from it
-		for k := range c.verdict.Nodes {
-			c.verdict.Nodes[k].Blockers = nil
-		}
-	}
-	if c.claims, err = c.readClaims(ctx); err != nil {
-		return Diagnosis{}, fmt.Errorf("read the claims for devices: %w", err)
-	}
-	c.measure(ctx, opts.Measure)
-	forgotten := c.remember(ctx, opts.Outcomes)
-	if err := c.readGang(ctx); err != nil {
-		return Diagnosis{}, fmt.Errorf("place the gang: %w", err)
-	}
-	nodes, causes := c.judge()
-	fixes, err := c.fixes(ctx, nodes, causes)
+	past, forgotten := remember(ctx, r.opts.Outcomes)
+	nodes, causes := c.Judge()
+	fixes, err := fixes.New(c, past, r.opts.Logger).Find(ctx, nodes, causes)
 	if err != nil {
-		return Diagnosis{}, err
+		return diagnosis.Diagnosis{}, err
 	}
-	d := c.diagnosis(nodes, orderCauses(causes, fixes), fixes)
-	c.quote(d.Causes)
-	d.Knowledge = c.pastHits(d.Causes)
+	d := written(c, nodes, orderCauses(c, causes, fixes.Root()), fixes)
+	c.Quote(d.Causes)
+	d.Knowledge = pastHits(past, d.Causes)
 	if forgotten != "" {
 		d.Unread = append(d.Unread, forgotten)
 	}
-	if opts.Search != nil {
-		hits, err := opts.Search(ctx, searchWords(d))
+	if r.opts.Search != nil {
+		hits, err := r.opts.Search(ctx, searchWords(d))
 		if err != nil {
 			d.Unread = append(d.Unread, "knowledge: "+err.Error()+"; past incidents are not shown")
 		}
@@ -139,68 +107,22 @@ func (w *world) diagnose(ctx context.Context, i watcher.Incident, opts Options) 
 	return d, nil
 }
 
-// open is the case of an incident before anything is asked about it.
-func (w *world) open(i watcher.Incident) (*Case, error) {
-	refusals := refusalsOf(w.refusals, w.state, i)
-	pod, unprepared := w.representative(i)
-	unborn := pod == nil && len(refusals) > 0
-	if unborn {
-		pod = refusals[0].Pod
-	}
-	if pod == nil {
-		return nil, fmt.Errorf("pod of incident %s is gone", i.ID)
-	}
-	return &Case{world: w, Incident: i, Pod: unbound(pod), refusal: pod.Status, asks: asksOf(pod), wants: podRequests(pod), requests: map[string]change{},
-		refusals: refusals, unborn: unborn, unprepared: unprepared, bound: slices.Contains(unprepared, pod)}, nil
-}
-
-// diagnosis writes down what was found.
-func (c *Case) diagnosis(nodes []NodeBlockers, causes []Cause, fixes []*candidate) Diagnosis {
+// written writes down what was found.
+func written(c *causes.Case, nodes []diagnosis.NodeBlockers, causes []diagnosis.Cause, fixes fixes.Found) diagnosis.Diagnosis {
 	i := c.Incident
-	return Diagnosis{
+	return diagnosis.Diagnosis{
 		Incident: i.ID, Workload: i.Workload, Requests: i.Requests, Causes: causes, Nodes: nodes,
-		Pods:      WaitingPods{Waiting: i.Waiting, Names: podNames(i), Since: i.Since},
-		Fixes:     published(fixes),
-		Drawing:   c.drawing(causes, fixes),
-		Claims:    c.claimed(),
-		Headline:  c.headline(causes),
-		Unread:    c.unreadFacts(),
+		Pods:      diagnosis.WaitingPods{Waiting: i.Waiting, Names: podNames(i), Since: i.Since},
+		Fixes:     fixes.Fixes(),
+		Drawing:   drawing(c, causes, fixes),
+		Claims:    c.Claims.Claimed(),
+		Headline:  headline(c, causes),
+		Unread:    unreadFacts(c),
 		Knowledge: []knowledge.Hit{},
 	}
 }
 
-// representative picks the waiting pod that the others are judged by: they have the
-// same owner and the same requests. One that waits for a node comes before those that
-// have one and whose devices are not prepared, which are listed too.
-func (w *world) representative(i watcher.Incident) (pod *corev1.Pod, unprepared []*corev1.Pod) {
-	for _, ref := range i.Pods {
-		p := w.state.Pod(i.Workload.Namespace, ref.Name)
-		switch {
-		case p == nil:
-		case ref.Reason == watcher.FailedPrepare:
-			unprepared = append(unprepared, watcher.WithKubelet([]*corev1.Pod{p}, w.state.Events)[0])
-		case pod == nil:
-			pod = p
-		}
-	}
-	if pod == nil && len(unprepared) > 0 {
-		pod = unprepared[0]
-	}
-	return pod, unprepared
-}
-
-// unbound is a pod that the kubelet refused as its next one will be: without a
-// node. Others are themselves.
-func unbound(p *corev1.Pod) *corev1.Pod {
-	if p.Spec.NodeName == "" {
-		return p
-	}
-	p = p.DeepCopy()
-	p.Spec.NodeName, p.Status = "", corev1.PodStatus{ResourceClaimStatuses: p.Status.ResourceClaimStatuses}
-	return p
-}
-
-func podNames(i watcher.Incident) []string {
+func podNames(i incident.Incident) []string {
 	names := make([]string, len(i.Pods))
 	for k, p := range i.Pods {
 		names[k] = p.Name
@@ -212,25 +134,15 @@ func podNames(i watcher.Incident) []string {
 // that are the pod's own and so hold on every node, then the others by the number
 // of nodes, ties in catalogue order. Unknown settles
 // nothing and comes last.
-func orderCauses(causes []Cause, fixes []*candidate) []Cause {
-	var root CauseID
-	for _, f := range fixes {
-		if f.fix.Proof.Verdict == Schedules && f.removes != "" {
-			root = f.removes
-			break
-		}
-	}
-	if root == "" && len(fixes) > 0 && fixes[0].beside {
-		root = fixes[0].removes // nothing better than what the autoscaler has said
-	}
-	slices.SortStableFunc(causes, func(a, b Cause) int {
-		if r := rank(a.ID == root) - rank(b.ID == root); r != 0 {
+func orderCauses(c *causes.Case, causes []diagnosis.Cause, root diagnosis.CauseID) []diagnosis.Cause {
+	slices.SortStableFunc(causes, func(a, b diagnosis.Cause) int {
+		if r := view.Rank(a.ID == root) - view.Rank(b.ID == root); r != 0 {
 			return r
 		}
-		if r := rank(a.ID != Unknown) - rank(b.ID != Unknown); r != 0 {
+		if r := view.Rank(a.ID != diagnosis.Unknown) - view.Rank(b.ID != diagnosis.Unknown); r != 0 {
 			return r
 		}
-		if r := rank(a.whole) - rank(b.whole); r != 0 {
+		if r := view.Rank(c.Everywhere[a.ID]) - view.Rank(c.Everywhere[b.ID]); r != 0 {
 			return r
 		}
 		return len(b.Nodes) - len(a.Nodes)
@@ -238,37 +150,29 @@ func orderCauses(causes []Cause, fixes []*candidate) []Cause {
 	return causes
 }
 
-// rank sorts what is true before what is not.
-func rank(first bool) int {
-	if first {
-		return 0
-	}
-	return 1
-}
-
 // unreadFacts lists what could not be read, with what it leaves open.
-func (c *Case) unreadFacts() []string {
+func unreadFacts(c *causes.Case) []string {
 	out := []string{}
-	for _, n := range c.world.sortedNodes() {
-		if n.doubt != "" && len(c.asks) > 0 {
-			out = append(out, fmt.Sprintf("geometry of %s: %s; nothing there is read as free", n.Name, n.doubt))
+	for _, n := range c.Cluster.SortedNodes() {
+		if n.Doubt != "" && len(c.Asks) > 0 {
+			out = append(out, fmt.Sprintf("geometry of %s: %s; nothing there is read as free", n.Name, n.Doubt))
 		}
 	}
-	kinds := make([]string, 0, len(c.world.state.Unread))
-	for kind, why := range c.world.state.Unread {
+	kinds := make([]string, 0, len(c.Cluster.State.Unread))
+	for kind, why := range c.Cluster.State.Unread {
 		open, ok := leavesOpen[kind]
-		if ok && (len(c.asks) > 0 || !open.gpuOnly) && (c.claims != nil || !open.devices) && (len(c.refusals) > 0 || !open.refusedOnly) {
+		if ok && (len(c.Asks) > 0 || !open.gpuOnly) && (c.Claims != nil || !open.devices) && (len(c.Refusals) > 0 || !open.refusedOnly) {
 			kinds = append(kinds, fmt.Sprintf("%s: %s; %s", kind, why, open.says))
 		}
 	}
-	if c.gang != nil && c.gangUnread() != "" {
-		kinds = append(kinds, fmt.Sprintf("PodGroup.%s: %s; how many pods its gang takes is not known", c.gang.kind.api, c.gangUnread()))
+	if c.Gang != nil && c.GangUnread() != "" {
+		kinds = append(kinds, fmt.Sprintf("PodGroup.%s: %s; how many pods its gang takes is not known", c.Gang.Kind.API, c.GangUnread()))
 	}
 	slices.Sort(kinds)
-	if c.world.unmeasured == noMeasure { // nobody asked for it: what else is missing comes first
-		return append(append(out, kinds...), c.unmeasured()...)
+	if c.Cluster.Unmeasured == view.NoMeasure { // nobody asked for it: what else is missing comes first
+		return append(append(out, kinds...), c.Unmeasured()...)
 	}
-	return slices.Insert(append(out, kinds...), 0, c.unmeasured()...)
+	return slices.Insert(append(out, kinds...), 0, c.Unmeasured()...)
 }
 
 // leavesOpen says what a diagnosis lacks when a kind was not read.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/unpend/unpend/rca"
 	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/diagnosis"
 )
 
 // FuzzDiagnose: whatever a dump holds that can be read, its diagnoses owe the same.
@@ -41,7 +42,7 @@ func FuzzDiagnose(f *testing.F) {
 				t.Errorf("headline %q, %d causes, %d fixes, %d of %d nodes", d.Headline, len(d.Causes), len(d.Fixes), len(d.Nodes), len(st.Nodes))
 			}
 			for _, x := range d.Fixes {
-				if len(x.Plan) != 64 || x.Proof.Verdict == "" || x.Proof.Verdict == rca.Refuted || x.Proof.Why == "" {
+				if len(x.Plan) != 64 || x.Proof.Verdict == "" || x.Proof.Verdict == diagnosis.Refuted || x.Proof.Why == "" {
 					t.Errorf("fix %q: plan %q, verdict %q, %q", x.Title, x.Plan, x.Proof.Verdict, x.Proof.Why)
 				}
 			}

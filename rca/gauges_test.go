@@ -11,8 +11,8 @@ import (
 
 	"github.com/unpend/unpend/nodeprobe"
 	"github.com/unpend/unpend/nodeprobe/sim"
-	"github.com/unpend/unpend/rca"
-	"github.com/unpend/unpend/watcher"
+	"github.com/unpend/unpend/rca/capacity"
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 // report is one A100-40 with 1g instances at starts 0, 1 and 5 held, the rest empty.
@@ -27,7 +27,7 @@ func report(node string, at time.Time) *nodeprobe.NodeGeometry {
 
 func TestGauges(t *testing.T) {
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	g := rca.NewGauges(func() time.Time { return now })
+	g := capacity.NewGauges(func() time.Time { return now })
 	want := func(text string) {
 		t.Helper()
 		var lines []string
@@ -73,7 +73,7 @@ func TestGauges(t *testing.T) {
 
 	// Weighed by what is asked for.
 	asks := func(id, resource string) {
-		g.Asked(watcher.Incident{ID: id, Requests: map[string]string{resource: "2", "cpu": "1"}})
+		g.Asked(incident.Incident{ID: id, Requests: map[string]string{resource: "2", "cpu": "1"}})
 	}
 	for i := range 3 {
 		asks(fmt.Sprint("gpu-", i), "nvidia.com/mig-1g.5gb")
@@ -113,7 +113,7 @@ func TestGauges(t *testing.T) {
 func TestScrapesDoNotGrow(t *testing.T) {
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	work := func(nodes int) float64 {
-		g := rca.NewGauges(func() time.Time { return now })
+		g := capacity.NewGauges(func() time.Time { return now })
 		for i := range nodes {
 			g.Set(report(fmt.Sprint("gpu-", i), now))
 		}

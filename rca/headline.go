@@ -5,33 +5,36 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/unpend/unpend/rca/causes"
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/fixes"
 	"github.com/unpend/unpend/rca/placement"
+	"github.com/unpend/unpend/rca/view"
 )
 
 // maxHeadline is the length of a headline in characters: it fits a phone's preview.
 const maxHeadline = 80
 
 // headline says who waits, how long, for what, and why.
-func (c *Case) headline(causes []Cause) string {
+func headline(c *causes.Case, causes []diagnosis.Cause) string {
 	w := c.Incident.Workload
 	name := visible(w.Namespace + "/" + w.Name)
 	why := ""
 	if len(causes) > 0 {
-		why = ", " + shortWhy(causes[0].ID)
+		why = ", " + causes[0].ID.Words()
 	}
 	since := ""
 	if !c.Incident.Since.IsZero() { // a dump may not tell
-		since = " " + age(c.world.state.Now.Sub(c.Incident.Since))
+		since = " " + view.Age(c.Cluster.State.Now.Sub(c.Incident.Since))
 	}
-	rest := visible(fmt.Sprintf(" waits%s: needs %s%s", since, c.needs(), why))
+	rest := visible(fmt.Sprintf(" waits%s: needs %s%s", since, needs(c), why))
 	if room := maxHeadline - utf8.RuneCountInString(rest); room < utf8.RuneCountInString(name) {
-		name = cut(name, max(room, 12))
+		name = view.Cut(name, max(room, 12))
 	}
-	return cut(name+rest, maxHeadline)
+	return view.Cut(name+rest, maxHeadline)
 }
 
 // visible takes out what no API server accepts in a name and a dump may have all the
@@ -47,36 +50,15 @@ func visible(s string) string {
 	}, s)
 }
 
-// cut shortens to n characters, marking that it did.
-func cut(s string, n int) string {
-	r := []rune(s)
-	if len(r) <= n {
-		return s
-	}
-	return string(r[:n-1]) + "…"
-}
-
-func age(d time.Duration) string {
-	switch {
-	case d < time.Minute:
-		return fmt.Sprintf("%d s", max(0, int(d.Seconds())))
-	case d < time.Hour:
-		return fmt.Sprintf("%d min", int(d.Minutes()))
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%d h", int(d.Hours()))
-	}
-	return fmt.Sprintf("%d d", int(d.Hours()/24))
-}
-
 // needs is what the pod asks for, GPUs first.
-func (c *Case) needs() string {
+func needs(c *causes.Case) string {
 	var parts []string
-	for _, a := range c.asks {
-		parts = append(parts, fmt.Sprintf("%d×%s", a.count, a.short()))
+	for _, a := range c.Asks {
+		parts = append(parts, fmt.Sprintf("%d×%s", a.Count, a.Short()))
 	}
-	parts = append(parts, c.claims.needs()...)
+	parts = append(parts, c.Claims.Needs()...)
 	if len(parts) == 0 {
-		for name, q := range c.wants {
+		for name, q := range c.Wants {
 			parts = append(parts, q.String()+" "+string(name))
 		}
 		slices.Sort(parts)
@@ -87,34 +69,8 @@ func (c *Case) needs() string {
 	return strings.Join(parts, "+")
 }
 
-func shortWhy(id CauseID) string {
-	texts := map[CauseID]string{
-		MIGProfileUnsupported: "no GPU has that profile", MIGLayoutMismatch: "no GPU is laid out so",
-		MIGFragmented: "free slices in pieces", MIGFull: "GPUs are full", MIGInstancesInUse: "all are held",
-		MIGStrategyMismatch: "wrong name for the strategy", MIGConfigFailed: "MIG manager failed",
-		MIGConfigInProgress: "layout being changed", MIGConfigUnknown: "unknown mig.config", MIGLayoutDrift: "GPUs and node disagree",
-		GPUNotMIGCapable: "GPUs without MIG", GPUsInUse: "all GPUs held",
-		GPUsFragmentedAcrossNodes: "free GPUs on different nodes", UntoleratedTaint: "taint not tolerated",
-		NodeSelectorMismatch: "selector matches no node", NodeCordoned: "node cordoned",
-		NodeNotReady: "node not ready", HostResourcesShort: "CPU or memory short", Unknown: "cause not settled",
-		MIGConfigStuck: "MIG manager is stuck", MIGConfigInvalidForGPU: "layout impossible here", MIGModePending: "MIG mode waits for a reset",
-		GPURequestTooLarge: "no node has as many GPUs", DevicePluginDown: "device plugin down", GPUUnhealthy: "GPUs unhealthy", IdleGPUHolders: "held by idle pods",
-		SharedResourceRenamed: "resource renamed by sharing", SharedRequestTooLarge: "more than one share asked",
-		PodAffinityConflict: "pod affinity rules", TopologySpreadConflict: "topology spread", VolumeConflict: "its volume is elsewhere",
-		TopologyAlignmentRefused: "NUMA alignment refused", KubeletAdmissionRefused: "kubelet refused it",
-		SchedulingGated: "held by gates", QueueNotAdmitted: "not admitted by its queue", SchedulerMissing: "no scheduler answers",
-		DRAClaimMissing: "its ResourceClaim is missing", DRAClassMissing: "no such DeviceClass", DRADriverMissing: "no driver offers devices",
-		DRANoDeviceMatches: "no device matches", DRASelectorError: "its selector fails", DRADevicesInUse: "all devices held",
-		DRAPrepareFailed:  "its devices are not prepared",
-		PreemptionBlocked: "preemption is blocked", GangIncomplete: "its gang is not complete",
-		QuotaExceeded: "its quota is used up", LimitRangeViolated: "a LimitRange refuses it", InvalidGPURequest: "its GPU request is invalid",
-		ScalingUp: "a node is coming", AutoscalerCannotHelp: "autoscaler cannot help", NoNodes: "the cluster has no node",
-	}
-	return texts[id]
-}
-
 // searchWords are the words of a diagnosis that past incidents would share.
-func searchWords(d Diagnosis) []string {
+func searchWords(d diagnosis.Diagnosis) []string {
 	var words []string
 	for _, c := range d.Causes {
 		words = append(words, string(c.ID), c.Says)
@@ -128,32 +84,23 @@ func searchWords(d Diagnosis) []string {
 
 // drawing shows the GPU that the best fix re-makes, else the first GPU of the
 // root cause's first node.
-func (c *Case) drawing(causes []Cause, fixes []*candidate) *Drawing {
-	for _, f := range fixes {
-		for _, ch := range f.changes {
-			if ch.relayout == nil || f.fix.Proof.GPU == nil {
-				continue
-			}
-			for _, g := range f.node.gpus {
-				if g.Index == *f.fix.Proof.GPU {
-					return c.draw(f.node, g, ch.relayout.layouts()[g.Index])
-				}
-			}
-		}
+func drawing(c *causes.Case, causes []diagnosis.Cause, fixes fixes.Found) *diagnosis.Drawing {
+	if n, g, layout, ok := fixes.Redrawn(); ok {
+		return draw(c, n, g, layout)
 	}
-	if len(causes) == 0 || !slices.ContainsFunc(c.asks, func(a ask) bool { return a.profile != "" }) {
+	if len(causes) == 0 || !slices.ContainsFunc(c.Asks, func(a view.Ask) bool { return a.Profile != "" }) {
 		return nil
 	}
 	for _, name := range causes[0].Nodes {
-		if n := c.node(name); n != nil && len(n.gpus) > 0 {
-			return c.draw(n, n.gpus[0], nil)
+		if n := c.Node(name); n != nil && len(n.GPUs) > 0 {
+			return draw(c, n, n.GPUs[0], nil)
 		}
 	}
 	return nil
 }
 
-func (c *Case) draw(n *nodeView, g placement.GPU, after placement.Layout) *Drawing {
-	d := &Drawing{Node: n.Name, GPU: g.Index, Product: g.Product, Slices: g.Grid.Slices(), Before: []DrawnSlot{}}
+func draw(c *causes.Case, n *view.Node, g placement.GPU, after placement.Layout) *diagnosis.Drawing {
+	d := &diagnosis.Drawing{Node: n.Name, GPU: g.Index, Product: g.Product, Slices: g.Grid.Slices(), Before: []diagnosis.DrawnSlot{}}
 	for _, s := range g.Slots {
 		d.Before = append(d.Before, drawnSlot(s))
 	}
@@ -161,19 +108,19 @@ func (c *Case) draw(n *nodeView, g placement.GPU, after placement.Layout) *Drawi
 		for _, s := range slots {
 			d.After = append(d.After, drawnSlot(s))
 		}
-		slices.SortFunc(d.After, func(a, b DrawnSlot) int { return a.Start - b.Start })
+		slices.SortFunc(d.After, func(a, b diagnosis.DrawnSlot) int { return a.Start - b.Start })
 	}
-	for _, a := range c.asks {
-		if p, ok := g.Grid.Profile(a.profile); ok && a.profile != "" {
-			fit := g.Fit(a.profile)
-			d.Note = fmt.Sprintf("%d of %d slices unheld, %s needs %s", fit.Free, d.Slices, p.Name, startsText(p))
+	for _, a := range c.Asks {
+		if p, ok := g.Grid.Profile(a.Profile); ok && a.Profile != "" {
+			fit := g.Fit(a.Profile)
+			d.Note = fmt.Sprintf("%d of %d slices unheld, %s needs %s", fit.Free, d.Slices, p.Name, view.StartsText(p))
 		}
 	}
 	return d
 }
 
-func drawnSlot(s placement.Slot) DrawnSlot {
-	out := DrawnSlot{Profile: s.Profile, Start: s.Start, Size: s.Size}
+func drawnSlot(s placement.Slot) diagnosis.DrawnSlot {
+	out := diagnosis.DrawnSlot{Profile: s.Profile, Start: s.Start, Size: s.Size}
 	switch {
 	case s.Unknown:
 		out.Holder = "?"

@@ -5,44 +5,30 @@ import (
 	"slices"
 
 	"github.com/unpend/unpend/knowledge"
+	"github.com/unpend/unpend/rca/diagnosis"
 )
 
 // maxPast bounds the past outcomes that a diagnosis quotes.
 const maxPast = 3
 
-// remember reads how past fixes turned out. That nobody can tell is no reason to hold
-// a diagnosis back.
-func (c *Case) remember(ctx context.Context, outcomes func(context.Context) ([]knowledge.Outcome, error)) (unread string) {
+// remember reads how past fixes turned out, newest first. That nobody can tell is no
+// reason to hold a diagnosis back.
+func remember(ctx context.Context, outcomes func(context.Context) ([]knowledge.Outcome, error)) (past []knowledge.Outcome, unread string) {
 	if outcomes == nil {
-		return ""
+		return nil, ""
 	}
-	var err error
-	if c.past, err = outcomes(ctx); err != nil {
-		return "outcomes: " + err.Error() + "; how past fixes turned out is not known"
+	past, err := outcomes(ctx)
+	if err != nil {
+		return nil, "outcomes: " + err.Error() + "; how past fixes turned out is not known"
 	}
-	slices.SortStableFunc(c.past, func(a, b knowledge.Outcome) int { return b.At.Compare(a.At) })
-	return ""
-}
-
-// failures is in how many percent of its past uses a kind of fix did not help against
-// a cause; 0 when it was never used.
-func (c *Case) failures(cause CauseID, kind FixKind) int {
-	failed, of := 0, 0
-	for _, o := range c.past {
-		if o.Cause == string(cause) && o.Fix == string(kind) {
-			of++
-			if !o.Runs {
-				failed++
-			}
-		}
-	}
-	return failed * 100 / max(1, of)
+	slices.SortStableFunc(past, func(a, b knowledge.Outcome) int { return b.At.Compare(a.At) })
+	return past, ""
 }
 
 // pastHits are the newest outcomes of fixes for the root cause.
-func (c *Case) pastHits(causes []Cause) []knowledge.Hit {
+func pastHits(past []knowledge.Outcome, causes []diagnosis.Cause) []knowledge.Hit {
 	out := []knowledge.Hit{}
-	for _, o := range c.past {
+	for _, o := range past {
 		if len(causes) > 0 && o.Cause == string(causes[0].ID) && len(out) < maxPast {
 			out = append(out, o.Hit())
 		}

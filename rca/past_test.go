@@ -9,39 +9,30 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/unpend/unpend/knowledge"
+	"github.com/unpend/unpend/rca/diagnosis"
 )
 
-// Of equal fixes the one that failed less often comes first; what is quoted is about
-// the root cause, newest first, at most three.
+// What is quoted is about the root cause, newest first, at most three.
 func TestPastOutcomes(t *testing.T) {
 	at := time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)
-	outcome := func(cause CauseID, kind FixKind, runs bool, hours int) knowledge.Outcome {
+	outcome := func(cause diagnosis.CauseID, kind diagnosis.FixKind, runs bool, hours int) knowledge.Outcome {
 		return knowledge.Outcome{Cause: string(cause), Fix: string(kind), Title: "x", Runs: runs, Why: "y", Took: time.Minute, At: at.Add(time.Duration(hours) * time.Hour)}
 	}
-	c := &Case{}
-	if unread := c.remember(t.Context(), func(context.Context) ([]knowledge.Outcome, error) {
-		return []knowledge.Outcome{outcome(MIGFull, EvictPods, false, 1), outcome(MIGFull, EvictPods, true, 4), outcome(MIGFull, EvictPods, false, 2),
-			outcome(MIGFull, ChangeRequest, true, 3), outcome(NodeCordoned, EvictPods, false, 5)}, nil
-	}); unread != "" {
+	past, unread := remember(t.Context(), func(context.Context) ([]knowledge.Outcome, error) {
+		return []knowledge.Outcome{outcome(diagnosis.MIGFull, diagnosis.EvictPods, false, 1), outcome(diagnosis.MIGFull, diagnosis.EvictPods, true, 4), outcome(diagnosis.MIGFull, diagnosis.EvictPods, false, 2),
+			outcome(diagnosis.MIGFull, diagnosis.ChangeRequest, true, 3), outcome(diagnosis.NodeCordoned, diagnosis.EvictPods, false, 5)}, nil
+	})
+	if unread != "" {
 		t.Error(unread)
 	}
-	for kind, want := range map[FixKind]int{EvictPods: 66, ChangeRequest: 0, Wait: 0} {
-		if got := c.failures(MIGFull, kind); got != want {
-			t.Errorf("%s failed in %d %%, want %d", kind, got, want)
-		}
-	}
 	var hours []int
-	for _, h := range c.pastHits([]Cause{{ID: MIGFull}}) {
+	for _, h := range pastHits(past, []diagnosis.Cause{{ID: diagnosis.MIGFull}}) {
 		hours = append(hours, int(h.At.Sub(at).Hours()))
 	}
 	if diff := cmp.Diff([]int{4, 3, 2}, hours); diff != "" {
 		t.Error(diff)
 	}
-	often, seldom := &candidate{failures: 66}, &candidate{failures: 10}
-	if often.order(seldom, true) <= 0 || seldom.order(often, true) >= 0 {
-		t.Error("what failed more often comes first")
-	}
-	if unread := c.remember(t.Context(), func(context.Context) ([]knowledge.Outcome, error) { return nil, errors.New("no") }); unread == "" {
+	if _, unread := remember(t.Context(), func(context.Context) ([]knowledge.Outcome, error) { return nil, errors.New("no") }); unread == "" {
 		t.Error("nobody says that the past is not known")
 	}
 }

@@ -18,17 +18,20 @@ import (
 
 	"github.com/unpend/unpend/nodeprobe"
 	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/rcatest"
+	"github.com/unpend/unpend/rca/view"
 )
 
 // lent is a cluster of one node with GPUs, all held, and of pods that wait for one.
 func lent(t *testing.T, edit func(*cluster.State), holders ...*corev1.Pod) *cluster.State {
 	t.Helper()
 	gpus := *resource.NewQuantity(2, resource.DecimalSI)
-	have := corev1.ResourceList{wholeGPU: gpus, corev1.ResourceCPU: resource.MustParse("64"), corev1.ResourcePods: resource.MustParse("110")}
-	st := &cluster.State{Now: noon, Unread: map[string]string{}, Geometries: map[string]*nodeprobe.NodeGeometry{"gpu-1": {Report: nodeprobe.Report{ObservedAt: metav1.NewTime(noon), Source: nodeprobe.SourceNVML}}},
+	have := corev1.ResourceList{view.WholeGPU: gpus, corev1.ResourceCPU: resource.MustParse("64"), corev1.ResourcePods: resource.MustParse("110")}
+	st := &cluster.State{Now: rcatest.Noon, Unread: map[string]string{}, Geometries: map[string]*nodeprobe.NodeGeometry{"gpu-1": {Report: nodeprobe.Report{ObservedAt: metav1.NewTime(rcatest.Noon), Source: nodeprobe.SourceNVML}}},
 		Nodes: []*corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "gpu-1", UID: "n"}, Status: corev1.NodeStatus{Allocatable: have, Capacity: have}}}}
 	for _, name := range []string{"waits-1", "waits-2"} {
-		p := victim(name, 100, 1, 0, name)
+		p := rcatest.Victim(name, 100, 1, 0, name)
 		p.Spec.NodeName = ""
 		p.Status = corev1.PodStatus{Phase: corev1.PodPending, Conditions: []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable}}}
 		st.Pods = append(st.Pods, p)
@@ -44,22 +47,22 @@ func lent(t *testing.T, edit func(*cluster.State), holders ...*corev1.Pod) *clus
 }
 
 // says is a Measure with these answers.
-func says(uses map[string]Use) Measure {
-	return func(context.Context, time.Time, []Holder) (map[PodName]Use, error) {
-		out := map[PodName]Use{}
+func says(uses map[string]diagnosis.Use) diagnosis.Measure {
+	return func(context.Context, time.Time, []diagnosis.Holder) (map[diagnosis.PodName]diagnosis.Use, error) {
+		out := map[diagnosis.PodName]diagnosis.Use{}
 		for name, u := range uses {
-			out[PodName{"a", name}] = u
+			out[diagnosis.PodName{Namespace: "a", Name: name}] = u
 		}
 		return out, nil
 	}
 }
 
 // idleSince is what was seen of an idle pod.
-func idleSince(ago time.Duration) Use {
-	return Use{Idle: true, Watched: 30 * time.Minute, Max: 0.4, Since: noon.Add(-ago)}
+func idleSince(ago time.Duration) diagnosis.Use {
+	return diagnosis.Use{Idle: true, Watched: 30 * time.Minute, Max: 0.4, Since: rcatest.Noon.Add(-ago)}
 }
 
-func explain(t *testing.T, st *cluster.State, m Measure) Diagnosis {
+func explain(t *testing.T, st *cluster.State, m diagnosis.Measure) diagnosis.Diagnosis {
 	t.Helper()
 	found, err := Diagnose(t.Context(), st, Options{Measure: m})
 	if err != nil || len(found) == 0 {
@@ -68,8 +71,8 @@ func explain(t *testing.T, st *cluster.State, m Measure) Diagnosis {
 	return found[0]
 }
 
-func causeIDs(d Diagnosis) []CauseID {
-	var out []CauseID
+func causeIDs(d diagnosis.Diagnosis) []diagnosis.CauseID {
+	var out []diagnosis.CauseID
 	for _, c := range d.Causes {
 		out = append(out, c.ID)
 	}
@@ -77,7 +80,7 @@ func causeIDs(d Diagnosis) []CauseID {
 }
 
 // offers are the fixes as kind and victims.
-func offers(d Diagnosis) []string {
+func offers(d diagnosis.Diagnosis) []string {
 	var out []string
 	for _, f := range d.Fixes {
 		text := string(f.Kind)
@@ -94,56 +97,56 @@ func TestIdleHolders(t *testing.T) {
 		p.Labels["scheduling.x-k8s.io/pod-group"] = "gang"
 		return p
 	}
-	working := Use{Watched: 30 * time.Minute, Max: 90}
-	unknown := Use{Unknown: "runs for 10 min"}
+	working := diagnosis.Use{Watched: 30 * time.Minute, Max: 90}
+	unknown := diagnosis.Use{Unknown: "runs for 10 min"}
 	for name, k := range map[string]struct {
 		holders []*corev1.Pod
-		uses    map[string]Use
+		uses    map[string]diagnosis.Use
 		edit    func(*cluster.State)
-		causes  []CauseID
+		causes  []diagnosis.CauseID
 		fixes   []string
 		unread  []string
 	}{
-		"idle though dearer": {[]*corev1.Pod{victim("idle", 50, 1, 90*time.Hour, "x"), victim("busy", 0, 1, time.Hour, "y")},
-			map[string]Use{"idle": idleSince(time.Hour), "busy": working}, nil,
-			[]CauseID{IdleGPUHolders}, []string{"ReleaseIdleHolder idle", "EvictPods busy"}, nil},
-		"idle and the cheapest": {[]*corev1.Pod{victim("idle", 0, 1, time.Hour, "x"), victim("busy", 0, 1, 2*time.Hour, "y")},
-			map[string]Use{"idle": idleSince(time.Hour), "busy": working}, nil,
-			[]CauseID{IdleGPUHolders}, []string{"ReleaseIdleHolder idle"}, nil},
-		"all work": {[]*corev1.Pod{victim("b-1", 0, 1, time.Hour, "x"), victim("b-2", 0, 1, 2*time.Hour, "y")},
-			map[string]Use{"b-1": working, "b-2": working}, nil,
-			[]CauseID{GPUsInUse}, []string{"EvictPods b-1", "Wait"}, nil},
-		"one is not known": {[]*corev1.Pod{victim("young", 0, 1, time.Minute, "x"), victim("busy", 0, 1, 2*time.Hour, "y")},
-			map[string]Use{"young": unknown, "busy": working}, nil,
-			[]CauseID{GPUsInUse}, []string{"EvictPods young", "Wait"}, []string{"GPU work of a/young: runs for 10 min; not taken for idle"}},
-		"two are not known": {[]*corev1.Pod{victim("y-1", 0, 1, time.Minute, "x"), victim("y-2", 0, 1, 2*time.Hour, "y")},
-			map[string]Use{"y-1": unknown, "y-2": unknown}, nil,
-			[]CauseID{GPUsInUse}, []string{"EvictPods y-1", "Wait"}, []string{"GPU work of 2 pods (a/y-1: runs for 10 min, …); not taken for idle"}},
-		"idle, of a higher priority": {[]*corev1.Pod{victim("idle", 200, 1, time.Hour, "x"), victim("busy", 0, 1, 2*time.Hour, "y")},
-			map[string]Use{"idle": idleSince(time.Hour), "busy": working}, nil,
-			[]CauseID{IdleGPUHolders}, []string{"EvictPods busy"}, nil},
-		"idle, under a budget": {[]*corev1.Pod{victim("idle", 0, 1, time.Hour, "x"), victim("busy", 0, 1, 2*time.Hour, "y")},
-			map[string]Use{"idle": idleSince(time.Hour), "busy": working},
-			func(st *cluster.State) { st.PDBs = []*policyv1.PodDisruptionBudget{budgetFor("x", 0)} },
-			[]CauseID{IdleGPUHolders}, []string{"EvictPods busy"}, nil},
-		"one of a gang works": {[]*corev1.Pod{gang(victim("g-1", 0, 1, time.Hour, "x")), gang(victim("g-2", 0, 1, time.Hour, "x"))},
-			map[string]Use{"g-1": idleSince(time.Hour), "g-2": working}, nil,
-			[]CauseID{GPUsInUse}, []string{"EvictPods g-1 g-2", "Wait"}, nil},
-		"idle is not enough": {[]*corev1.Pod{victim("idle", 0, 1, time.Hour, "x"), victim("busy", 0, 1, 2*time.Hour, "y")},
-			map[string]Use{"idle": idleSince(time.Hour), "busy": working},
+		"idle though dearer": {[]*corev1.Pod{rcatest.Victim("idle", 50, 1, 90*time.Hour, "x"), rcatest.Victim("busy", 0, 1, time.Hour, "y")},
+			map[string]diagnosis.Use{"idle": idleSince(time.Hour), "busy": working}, nil,
+			[]diagnosis.CauseID{diagnosis.IdleGPUHolders}, []string{"ReleaseIdleHolder idle", "EvictPods busy"}, nil},
+		"idle and the cheapest": {[]*corev1.Pod{rcatest.Victim("idle", 0, 1, time.Hour, "x"), rcatest.Victim("busy", 0, 1, 2*time.Hour, "y")},
+			map[string]diagnosis.Use{"idle": idleSince(time.Hour), "busy": working}, nil,
+			[]diagnosis.CauseID{diagnosis.IdleGPUHolders}, []string{"ReleaseIdleHolder idle"}, nil},
+		"all work": {[]*corev1.Pod{rcatest.Victim("b-1", 0, 1, time.Hour, "x"), rcatest.Victim("b-2", 0, 1, 2*time.Hour, "y")},
+			map[string]diagnosis.Use{"b-1": working, "b-2": working}, nil,
+			[]diagnosis.CauseID{diagnosis.GPUsInUse}, []string{"EvictPods b-1", "Wait"}, nil},
+		"one is not known": {[]*corev1.Pod{rcatest.Victim("young", 0, 1, time.Minute, "x"), rcatest.Victim("busy", 0, 1, 2*time.Hour, "y")},
+			map[string]diagnosis.Use{"young": unknown, "busy": working}, nil,
+			[]diagnosis.CauseID{diagnosis.GPUsInUse}, []string{"EvictPods young", "Wait"}, []string{"GPU work of a/young: runs for 10 min; not taken for idle"}},
+		"two are not known": {[]*corev1.Pod{rcatest.Victim("y-1", 0, 1, time.Minute, "x"), rcatest.Victim("y-2", 0, 1, 2*time.Hour, "y")},
+			map[string]diagnosis.Use{"y-1": unknown, "y-2": unknown}, nil,
+			[]diagnosis.CauseID{diagnosis.GPUsInUse}, []string{"EvictPods y-1", "Wait"}, []string{"GPU work of 2 pods (a/y-1: runs for 10 min, …); not taken for idle"}},
+		"idle, of a higher priority": {[]*corev1.Pod{rcatest.Victim("idle", 200, 1, time.Hour, "x"), rcatest.Victim("busy", 0, 1, 2*time.Hour, "y")},
+			map[string]diagnosis.Use{"idle": idleSince(time.Hour), "busy": working}, nil,
+			[]diagnosis.CauseID{diagnosis.IdleGPUHolders}, []string{"EvictPods busy"}, nil},
+		"idle, under a budget": {[]*corev1.Pod{rcatest.Victim("idle", 0, 1, time.Hour, "x"), rcatest.Victim("busy", 0, 1, 2*time.Hour, "y")},
+			map[string]diagnosis.Use{"idle": idleSince(time.Hour), "busy": working},
+			func(st *cluster.State) { st.PDBs = []*policyv1.PodDisruptionBudget{rcatest.BudgetFor("x", 0)} },
+			[]diagnosis.CauseID{diagnosis.IdleGPUHolders}, []string{"EvictPods busy"}, nil},
+		"one of a gang works": {[]*corev1.Pod{gang(rcatest.Victim("g-1", 0, 1, time.Hour, "x")), gang(rcatest.Victim("g-2", 0, 1, time.Hour, "x"))},
+			map[string]diagnosis.Use{"g-1": idleSince(time.Hour), "g-2": working}, nil,
+			[]diagnosis.CauseID{diagnosis.GPUsInUse}, []string{"EvictPods g-1 g-2", "Wait"}, nil},
+		"idle is not enough": {[]*corev1.Pod{rcatest.Victim("idle", 0, 1, time.Hour, "x"), rcatest.Victim("busy", 0, 1, 2*time.Hour, "y")},
+			map[string]diagnosis.Use{"idle": idleSince(time.Hour), "busy": working},
 			func(st *cluster.State) {
 				for _, p := range st.Pods[:2] {
-					p.Spec.Containers[0].Resources.Requests[wholeGPU] = resource.MustParse("2")
+					p.Spec.Containers[0].Resources.Requests[view.WholeGPU] = resource.MustParse("2")
 				}
 			},
-			[]CauseID{GPUsInUse}, []string{"EvictPods idle busy", "Wait"}, nil},
-		"a pod that never preempts": {[]*corev1.Pod{victim("idle", 0, 1, time.Hour, "x"), victim("busy", 0, 1, 2*time.Hour, "y")},
-			map[string]Use{"idle": idleSince(time.Hour), "busy": working},
+			[]diagnosis.CauseID{diagnosis.GPUsInUse}, []string{"EvictPods idle busy", "Wait"}, nil},
+		"a pod that never preempts": {[]*corev1.Pod{rcatest.Victim("idle", 0, 1, time.Hour, "x"), rcatest.Victim("busy", 0, 1, 2*time.Hour, "y")},
+			map[string]diagnosis.Use{"idle": idleSince(time.Hour), "busy": working},
 			func(st *cluster.State) {
 				never := corev1.PreemptNever
 				st.Pods[0].Spec.PreemptionPolicy, st.Pods[1].Spec.PreemptionPolicy = &never, &never
 			},
-			[]CauseID{IdleGPUHolders}, []string{"ReleaseIdleHolder idle"}, nil},
+			[]diagnosis.CauseID{diagnosis.IdleGPUHolders}, []string{"ReleaseIdleHolder idle"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := explain(t, lent(t, k.edit, k.holders...), says(k.uses))
@@ -162,26 +165,26 @@ func TestIdleHolders(t *testing.T) {
 
 // What the release says and what its plan is made of.
 func TestReleaseIdleHolder(t *testing.T) {
-	holders := []*corev1.Pod{victim("idle", 0, 1, 9*time.Hour, "x"), victim("busy", 0, 1, 2*time.Hour, "y")}
-	d := explain(t, lent(t, nil, holders...), says(map[string]Use{"idle": idleSince(3 * time.Hour)}))
+	holders := []*corev1.Pod{rcatest.Victim("idle", 0, 1, 9*time.Hour, "x"), rcatest.Victim("busy", 0, 1, 2*time.Hour, "y")}
+	d := explain(t, lent(t, nil, holders...), says(map[string]diagnosis.Use{"idle": idleSince(3 * time.Hour)}))
 	cause := d.Causes[0]
-	want := Cause{ID: IdleGPUHolders, Certainty: Likely, Says: "GPUs are held by pods that did no GPU work for 30 min", Nodes: []string{"gpu-1"}, Evidence: []Evidence{
-		{"Node/gpu-1", "allocatable nvidia.com/gpu=2, requested 2"},
-		{"Pod/a/idle", "holds 1 of nvidia.com/gpu; no GPU work seen since 2026-11-20 09:00 UTC, at most 0.4 % in the last 30 min (Prometheus)"}}}
-	if diff := cmp.Diff(want, cause, cmpopts.IgnoreUnexported(Cause{})); diff != "" {
+	want := diagnosis.Cause{ID: diagnosis.IdleGPUHolders, Certainty: diagnosis.Likely, Says: "GPUs are held by pods that did no GPU work for 30 min", Nodes: []string{"gpu-1"}, Evidence: []diagnosis.Evidence{
+		{Ref: "Node/gpu-1", Fact: "allocatable nvidia.com/gpu=2, requested 2"},
+		{Ref: "Pod/a/idle", Fact: "holds 1 of nvidia.com/gpu; no GPU work seen since 2026-11-20 09:00 UTC, at most 0.4 % in the last 30 min (Prometheus)"}}}
+	if diff := cmp.Diff(want, cause, cmpopts.IgnoreUnexported(diagnosis.Cause{})); diff != "" {
 		t.Error(diff)
 	}
 	f := d.Fixes[0]
-	if f.Title != "ask its owner, then evict idle a/idle from gpu-1" || !f.Automatic || f.Proof.Verdict != Schedules || f.Proof.Victims != "wait" || f.Risk != "medium" {
+	if f.Title != "ask its owner, then evict idle a/idle from gpu-1" || !f.Automatic || f.Proof.Verdict != diagnosis.Schedules || f.Proof.Victims != "wait" || f.Risk != "medium" {
 		t.Errorf("%+v", f)
 	}
 	if diff := cmp.Diff([]string{"ask the owner of a/idle (replicaset/x) yourself (no message is sent): no GPU work seen since 2026-11-20 09:00 UTC", "evict a/idle"}, f.Steps); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]Action{{Verb: VerbEvict, Target: podTarget(holders[0]), Relies: map[string]string{"node": "gpu-1", "idle": "30m0s"}}}, f.Actions); diff != "" {
+	if diff := cmp.Diff([]diagnosis.Action{{Verb: diagnosis.VerbEvict, Target: view.PodTarget(holders[0]), Relies: map[string]string{"node": "gpu-1", "idle": "30m0s"}}}, f.Actions); diff != "" {
 		t.Error(diff)
 	}
-	later := explain(t, lent(t, nil, holders...), says(map[string]Use{"idle": idleSince(4 * time.Hour)}))
+	later := explain(t, lent(t, nil, holders...), says(map[string]diagnosis.Use{"idle": idleSince(4 * time.Hour)}))
 	if later.Fixes[0].Plan != f.Plan {
 		t.Error("that time goes on makes another plan")
 	}
@@ -190,12 +193,12 @@ func TestReleaseIdleHolder(t *testing.T) {
 // Where held GPUs are in the way, and only there, somebody is asked, once for all
 // that wait; that nobody could be is said.
 func TestWhoIsAsked(t *testing.T) {
-	holders := []*corev1.Pod{victim("h", 0, 2, time.Hour, "x")}
-	var asked [][]Holder
-	count := func(err error) Measure {
+	holders := []*corev1.Pod{rcatest.Victim("h", 0, 2, time.Hour, "x")}
+	var asked [][]diagnosis.Holder
+	count := func(err error) diagnosis.Measure {
 		asked = nil
-		return func(_ context.Context, at time.Time, h []Holder) (map[PodName]Use, error) {
-			if !at.Equal(noon) {
+		return func(_ context.Context, at time.Time, h []diagnosis.Holder) (map[diagnosis.PodName]diagnosis.Use, error) {
+			if !at.Equal(rcatest.Noon) {
 				t.Errorf("asked about %s", at)
 			}
 			asked = append(asked, h)
@@ -206,11 +209,11 @@ func TestWhoIsAsked(t *testing.T) {
 	if err != nil || len(found) != 2 {
 		t.Fatal(len(found), err)
 	}
-	if diff := cmp.Diff([][]Holder{{{PodName: PodName{"a", "h"}, Devices: 2, Running: noon.Add(-time.Hour)}}}, asked); diff != "" {
+	if diff := cmp.Diff([][]diagnosis.Holder{{{PodName: diagnosis.PodName{Namespace: "a", Name: "h"}, Devices: 2, Running: rcatest.Noon.Add(-time.Hour)}}}, asked); diff != "" {
 		t.Error(diff)
 	}
 	for _, d := range found {
-		if causeIDs(d)[0] != GPUsInUse || !slices.Equal(d.Unread, []string{"GPU work: ask Prometheus p: server error: 503; idle holders are not told apart"}) {
+		if causeIDs(d)[0] != diagnosis.GPUsInUse || !slices.Equal(d.Unread, []string{"GPU work: ask Prometheus p: server error: 503; idle holders are not told apart"}) {
 			t.Errorf("%v, unread %q", causeIDs(d), d.Unread)
 		}
 	}
@@ -229,7 +232,7 @@ func TestWhoIsAsked(t *testing.T) {
 		},
 		"more than there is": func(st *cluster.State) {
 			for _, p := range st.Pods[:2] {
-				p.Spec.Containers[0].Resources.Requests[wholeGPU] = resource.MustParse("3")
+				p.Spec.Containers[0].Resources.Requests[view.WholeGPU] = resource.MustParse("3")
 			}
 		},
 		"not advertised": func(st *cluster.State) {
@@ -238,51 +241,11 @@ func TestWhoIsAsked(t *testing.T) {
 			}
 		},
 	} {
-		for _, m := range []Measure{nil, count(nil)} {
+		for _, m := range []diagnosis.Measure{nil, count(nil)} {
 			d := explain(t, lent(t, edit, holders...), m)
 			if len(asked) != 0 || strings.Contains(strings.Join(d.Unread, ""), "GPU work") {
 				t.Errorf("%s: asked %v, unread %q", name, asked, d.Unread)
 			}
-		}
-	}
-}
-
-// How a pod's work is looked up.
-func TestHolder(t *testing.T) {
-	edit := func(change func(*corev1.Pod)) *corev1.Pod {
-		p := victim("p", 0, 1, 5*time.Hour, "x")
-		change(p)
-		return p
-	}
-	asks := func(list corev1.ResourceList) *corev1.Pod {
-		return edit(func(p *corev1.Pod) { p.Spec.Containers[0].Resources.Requests = list })
-	}
-	status := func(name string, state corev1.ContainerState) *corev1.Pod {
-		return edit(func(p *corev1.Pod) { p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: name, State: state}} })
-	}
-	restarted := corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(noon.Add(-time.Minute))}}
-	began := noon.Add(-5 * time.Hour)
-	for name, k := range map[string]struct {
-		pod     *corev1.Pod
-		product string
-		want    Holder
-		holds   bool
-	}{
-		"one GPU":          {edit(func(*corev1.Pod) {}), "", Holder{Devices: 1, Running: began}, true},
-		"no GPU":           {asks(corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}), "", Holder{Devices: 1, Running: began}, false},
-		"two instances":    {asks(corev1.ResourceList{"nvidia.com/mig-1g.5gb": resource.MustParse("2")}), "", Holder{Devices: 2, MIG: true, Running: began}, true},
-		"strategy single":  {edit(func(*corev1.Pod) {}), "NVIDIA-A100-SXM4-40GB-MIG-1g.5gb", Holder{Devices: 1, MIG: true, Running: began}, true},
-		"shares":           {asks(corev1.ResourceList{"nvidia.com/gpu.shared": resource.MustParse("3")}), "", Holder{Devices: 1, Running: began}, true},
-		"start not told":   {edit(func(p *corev1.Pod) { p.Status.StartTime = nil }), "", Holder{Devices: 1}, true},
-		"restarted":        {status("c", restarted), "", Holder{Devices: 1, Running: noon.Add(-time.Minute)}, true},
-		"does not run":     {status("c", corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}), "", Holder{Devices: 1}, true},
-		"sidecar restarts": {status("sidecar", restarted), "", Holder{Devices: 1, Running: began}, true},
-	} {
-		n := &nodeView{Node: &corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"nvidia.com/gpu.product": k.product}}},
-			requests: map[*corev1.Pod]corev1.ResourceList{k.pod: podRequests(k.pod)}}
-		k.want.PodName = PodName{"a", "p"}
-		if got, holds := n.holder(k.pod); got != k.want || holds != k.holds {
-			t.Errorf("%s: %+v, %v; want %+v, %v", name, got, holds, k.want, k.holds)
 		}
 	}
 }

@@ -19,6 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 // api is the pods of an API server: it numbers their versions, and its watches
@@ -117,15 +119,15 @@ func (a *api) bind(name string) {
 // taken is a broker: what it took, and what it was offered while it was away.
 type taken struct {
 	mu       sync.Mutex
-	all      []Incident
-	refuse   func(Incident) bool
+	all      []incident.Incident
+	refuse   func(incident.Incident) bool
 	refused  int
 	newsRead int
 }
 
 var errAway = errors.New("the broker is away")
 
-func (p *taken) publish(_ context.Context, i Incident) error {
+func (p *taken) publish(_ context.Context, i incident.Incident) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.refuse != nil && p.refuse(i) {
@@ -137,7 +139,7 @@ func (p *taken) publish(_ context.Context, i Incident) error {
 }
 
 // away sets what is refused from now on.
-func (p *taken) away(refuse func(Incident) bool) {
+func (p *taken) away(refuse func(incident.Incident) bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.refuse = refuse
@@ -151,15 +153,15 @@ func (p *taken) tries() int {
 }
 
 // told is everything that was taken so far.
-func (p *taken) told() []Incident {
+func (p *taken) told() []incident.Incident {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.all)
 }
 
-// kept is the last word on each incident; before is what was known at the start.
-func (p *taken) kept(before []Incident) []Incident {
-	last := map[string]Incident{}
+// kept is the last word on each incident; before is what was known at the incidenttest.Start.
+func (p *taken) kept(before []incident.Incident) []incident.Incident {
+	last := map[string]incident.Incident{}
 	for _, i := range append(slices.Clone(before), p.told()...) {
 		last[i.ID] = i
 	}
@@ -168,7 +170,7 @@ func (p *taken) kept(before []Incident) []Incident {
 
 // news waits until the watcher has nothing left to do and returns what was taken
 // since the last time.
-func (p *taken) news(t *testing.T) []Incident {
+func (p *taken) news(t *testing.T) []incident.Incident {
 	t.Helper()
 	pass(time.Second) // of the bubble: five debounces, no sweep
 	synctest.Wait()
@@ -180,7 +182,7 @@ func (p *taken) news(t *testing.T) []Incident {
 }
 
 // one is the only news.
-func (p *taken) one(t *testing.T) Incident {
+func (p *taken) one(t *testing.T) incident.Incident {
 	t.Helper()
 	got := p.news(t)
 	if len(got) != 1 {
@@ -198,11 +200,11 @@ func (p *taken) none(t *testing.T, why string) {
 
 // watching runs a Watcher in a bubble of time for the length of a test. Every
 // goroutine it has started must be gone after it.
-func watching(t *testing.T, a *api, published []Incident, test func(t *testing.T, p *taken)) {
+func watching(t *testing.T, a *api, published []incident.Incident, test func(t *testing.T, p *taken)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		p := &taken{}
-		w, err := New(Options{Client: a, Publish: p.publish, Published: func(context.Context) ([]Incident, error) { return p.kept(published), nil },
+		w, err := New(Options{Client: a, Publish: p.publish, Published: func(context.Context) ([]incident.Incident, error) { return p.kept(published), nil },
 			Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry()})
 		if err != nil {
 			t.Fatal(err)
@@ -218,7 +220,7 @@ func watching(t *testing.T, a *api, published []Incident, test func(t *testing.T
 	})
 }
 
-func names(i Incident) []string {
+func names(i incident.Incident) []string {
 	var out []string
 	for _, p := range i.Pods {
 		out = append(out, p.Name)
@@ -226,7 +228,7 @@ func names(i Incident) []string {
 	return out
 }
 
-func (i Incident) String() string {
+func String(i incident.Incident) string {
 	return fmt.Sprintf("%s %s/%s %v@%s resolved=%v", i.ID, i.Workload.Kind, i.Workload.Name, names(i), i.Newest, i.Resolved)
 }
 

@@ -9,6 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 // owner is the Lookup of the watcher's own owners. One that was deleted a moment
@@ -25,7 +27,7 @@ func (w *Watcher) owner(kind, namespace, name string) (metav1.Object, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, former := range w.former {
-		if o, ok := former[Ref{kind, namespace, name}]; ok {
+		if o, ok := former[incident.Ref{Kind: kind, Namespace: namespace, Name: name}]; ok {
 			return o, true
 		}
 	}
@@ -35,12 +37,12 @@ func (w *Watcher) owner(kind, namespace, name string) (metav1.Object, bool) {
 // dated counts the pods that left the incident among its newest: with one pod
 // less it tells of a later moment, not of the one before that pod came. Pods that
 // never existed are missed since the first refusal, whose event may be gone by now.
-func (w *Watcher) dated(i Incident) Incident {
+func (w *Watcher) dated(i incident.Incident) incident.Incident {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	before := w.known[i.ID]
 	for _, version := range []string{w.left[i.ID], before.Newest} {
-		if newer(version, i.Newest) {
+		if incident.Newer(version, i.Newest) {
 			i.Newest = version
 		}
 	}
@@ -52,13 +54,13 @@ func (w *Watcher) dated(i Incident) Incident {
 
 // settled is a known incident that waits no more. Where its owners tell that, and
 // not a pod, the moment is that of their newest version.
-func (w *Watcher) settled(before Incident) Incident {
-	i := before.resolved()
-	if before.Missing == 0 && !slices.ContainsFunc(before.Pods, func(p PodRef) bool { return strings.HasPrefix(p.Reason, failedPrefix) }) {
+func (w *Watcher) settled(before incident.Incident) incident.Incident {
+	i := before.AsResolved()
+	if before.Missing == 0 && !slices.ContainsFunc(before.Pods, func(p incident.PodRef) bool { return strings.HasPrefix(p.Reason, incident.FailedPrefix) }) {
 		return i
 	}
-	for _, k := range w.makers().all() {
-		if v := k.GetResourceVersion(); newer(v, i.Newest) && Topmost(k.child(), w.owner) == before.Workload {
+	for _, k := range w.makers().All() {
+		if v := k.GetResourceVersion(); incident.Newer(v, i.Newest) && incident.Topmost(k.Child(), w.owner) == before.Workload {
 			i.Newest = v
 		}
 	}
@@ -66,8 +68,8 @@ func (w *Watcher) settled(before Incident) Incident {
 }
 
 // makers is what the informers know of those who make pods.
-func (w *Watcher) makers() Makers {
-	return Makers{ReplicaSets: listed[*appsv1.ReplicaSet](w.owners["ReplicaSet"]), Deployments: listed[*appsv1.Deployment](w.owners["Deployment"]),
+func (w *Watcher) makers() incident.Makers {
+	return incident.Makers{ReplicaSets: listed[*appsv1.ReplicaSet](w.owners["ReplicaSet"]), Deployments: listed[*appsv1.Deployment](w.owners["Deployment"]),
 		StatefulSets: listed[*appsv1.StatefulSet](w.owners["StatefulSet"]), DaemonSets: listed[*appsv1.DaemonSet](w.owners["DaemonSet"]),
 		Jobs: listed[*batchv1.Job](w.owners["Job"]), Events: listed[*corev1.Event](w.refusing[kindEvent]), LimitRanges: listed[*corev1.LimitRange](w.refusing[kindLimitRange])}
 }
@@ -86,7 +88,7 @@ func listed[T any](in cache.SharedIndexInformer) []T {
 func (w *Watcher) mark(id, version string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if newer(version, w.left[id]) {
+	if incident.Newer(version, w.left[id]) {
 		w.left[id] = version
 	}
 }
@@ -106,7 +108,7 @@ func (w *Watcher) forget(waiting map[string]bool) {
 // noteChanged remembers when a waiting pod became something else.
 func (w *Watcher) noteChanged(old, changed *corev1.Pod) {
 	if w.waits(old) {
-		w.mark(IncidentID(Topmost(old, w.owner), Requests(old)), changed.ResourceVersion)
+		w.mark(incident.IncidentID(incident.Topmost(old, w.owner), incident.Requests(old)), changed.ResourceVersion)
 	}
 }
 
@@ -119,15 +121,15 @@ func (w *Watcher) noteDeleted(kind string, o any) {
 		w.noteChanged(&before, pod)
 	}
 	if m, ok := o.(metav1.Object); ok {
-		if k, ok := makerOf(m); ok && k.wants > k.has { // whoever makes it anew tells of a later moment
-			next := w.makers().next(k)
-			w.mark(IncidentID(Topmost(next, w.owner), Requests(next)), k.GetResourceVersion())
+		if k, ok := incident.MakerOf(m); ok && k.Wants > k.Has { // whoever makes it anew tells of a later moment
+			next := w.makers().Next(k)
+			w.mark(incident.IncidentID(incident.Topmost(next, w.owner), incident.Requests(next)), k.GetResourceVersion())
 		}
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if m, ok := o.(metav1.Object); ok && w.owners[kind] != nil {
-		w.former[0][Ref{kind, m.GetNamespace(), m.GetName()}] = m
+		w.former[0][incident.Ref{Kind: kind, Namespace: m.GetNamespace(), Name: m.GetName()}] = m
 	}
 	if isPod {
 		w.gone[pod.UID] = true
@@ -139,5 +141,5 @@ func (w *Watcher) turn() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	clear(w.gone)
-	w.former = [2]map[Ref]metav1.Object{{}, w.former[0]}
+	w.former = [2]map[incident.Ref]metav1.Object{{}, w.former[0]}
 }

@@ -22,6 +22,7 @@ import (
 
 	"github.com/unpend/unpend/nodeprobe/sim"
 	"github.com/unpend/unpend/testdata/controlplane"
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 // deafness takes the pods' watch away from a client, which does not notice: the
@@ -79,9 +80,9 @@ func TestOnARealControlPlane(t *testing.T) {
 	if _, err := c.Client().AppsV1().Deployments(ns).Create(t.Context(), d, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	serve := IncidentID(Ref{"Deployment", ns, "serve"}, map[string]string{"nvidia.com/mig-2g.10gb": "1"})
-	waits := func(i Incident) bool {
-		return i.ID == serve && i.Waiting == 3 && !slices.ContainsFunc(i.Pods, func(r PodRef) bool { return r.Reason != corev1.PodReasonUnschedulable })
+	serve := incident.IncidentID(incident.Ref{Kind: "Deployment", Namespace: ns, Name: "serve"}, map[string]string{"nvidia.com/mig-2g.10gb": "1"})
+	waits := func(i incident.Incident) bool {
+		return i.ID == serve && i.Waiting == 3 && !slices.ContainsFunc(i.Pods, func(r incident.PodRef) bool { return r.Reason != corev1.PodReasonUnschedulable })
 	}
 	controlplane.Eventually(t, 20*time.Second, "three pods are one incident", func() (bool, string) {
 		all := p.told()
@@ -94,10 +95,12 @@ func TestOnARealControlPlane(t *testing.T) {
 	if _, err := c.Client().BatchV1().Jobs(ns).Create(t.Context(), &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "train"}, Spec: batchv1.JobSpec{Template: tpl}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	train := IncidentID(Ref{"Job", ns, "train"}, map[string]string{"nvidia.com/mig-2g.10gb": "1"})
+	train := incident.IncidentID(incident.Ref{Kind: "Job", Namespace: ns, Name: "train"}, map[string]string{"nvidia.com/mig-2g.10gb": "1"})
 	controlplane.Eventually(t, 20*time.Second, "the sweep finds the Job", func() (bool, string) {
 		all := p.told()
-		return slices.ContainsFunc(all, func(i Incident) bool { return i.ID == train && i.Pods[0].Reason == corev1.PodReasonUnschedulable }), fmt.Sprint(all)
+		return slices.ContainsFunc(all, func(i incident.Incident) bool {
+			return i.ID == train && i.Pods[0].Reason == corev1.PodReasonUnschedulable
+		}), fmt.Sprint(all)
 	})
 	if err := c.Client().AppsV1().Deployments(ns).Delete(t.Context(), "serve", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
@@ -114,7 +117,7 @@ func TestOnARealControlPlane(t *testing.T) {
 }
 
 // once holds that nothing was told twice, and nothing of what nobody made.
-func once(t *testing.T, all, before []Incident, serve, train string) {
+func once(t *testing.T, all, before []incident.Incident, serve, train string) {
 	t.Helper()
 	ids := map[string]bool{}
 	for n, i := range all {

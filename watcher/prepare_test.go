@@ -5,90 +5,28 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/unpend/unpend/watcher/incident"
+	"github.com/unpend/unpend/watcher/incident/incidenttest"
 )
-
-// startingPod has its node and a claim, and no sandbox.
-func startingPod(name string) *corev1.Pod {
-	claim := "train"
-	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: name, UID: types.UID("u-" + name), CreationTimestamp: metav1.NewTime(start)},
-		Spec: corev1.PodSpec{NodeName: "gpu-1", Containers: []corev1.Container{{Name: "main"}}, ResourceClaims: []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimName: &claim}}},
-		Status: corev1.PodStatus{Phase: corev1.PodPending, Conditions: []corev1.PodCondition{
-			{Type: corev1.PodScheduled, Status: corev1.ConditionTrue}, {Type: corev1.PodReadyToStartContainers, Status: corev1.ConditionFalse}}}}
-}
-
-// unpreparedEvent is what the kubelet writes of it.
-func unpreparedEvent(p *corev1.Pod) *corev1.Event {
-	return &corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name + ".1"}, Type: corev1.EventTypeWarning, Reason: "FailedPrepareDynamicResources",
-		Message:        "Failed to prepare dynamic resources: prepare dynamic resources: NodePrepareResources failed for ResourceClaim train: no such GPU",
-		InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: p.Namespace, Name: p.Name, UID: p.UID}, Source: corev1.EventSource{Component: "kubelet", Host: "gpu-1"}}
-}
-
-// The kubelet's event has a pod wait that has its node, a claim and no sandbox; no
-// other pod, and no event of anybody else's.
-func TestWhoseDevicesAreNotPreparedWaits(t *testing.T) {
-	for name, c := range map[string]struct {
-		edit  func(p *corev1.Pod, e *corev1.Event)
-		waits bool
-	}{
-		"as it is":                {func(*corev1.Pod, *corev1.Event) {}, true},
-		"a dump without a source": {func(_ *corev1.Pod, e *corev1.Event) { e.Source = corev1.EventSource{} }, true},
-		"a dump without uids":     {func(_ *corev1.Pod, e *corev1.Event) { e.InvolvedObject.UID = "" }, true},
-		"the new API's event": {func(_ *corev1.Pod, e *corev1.Event) {
-			e.Source, e.ReportingController = corev1.EventSource{}, "kubelet"
-		}, true},
-		"an extended resource": {func(p *corev1.Pod, _ *corev1.Event) {
-			p.Spec.ResourceClaims, p.Status.ExtendedResourceClaimStatus = nil, &corev1.PodExtendedResourceClaimStatus{ResourceClaimName: "x"}
-		}, true},
-		"without conditions":        {func(p *corev1.Pod, _ *corev1.Event) { p.Status.Conditions = nil }, true},
-		"it runs":                   {func(p *corev1.Pod, _ *corev1.Event) { p.Status.Phase = corev1.PodRunning }, false},
-		"it has a sandbox":          {func(p *corev1.Pod, _ *corev1.Event) { p.Status.Conditions[1].Status = corev1.ConditionTrue }, false},
-		"it is being deleted":       {func(p *corev1.Pod, _ *corev1.Event) { at := metav1.NewTime(start); p.DeletionTimestamp = &at }, false},
-		"no claims":                 {func(p *corev1.Pod, _ *corev1.Event) { p.Spec.ResourceClaims = nil }, false},
-		"another reason":            {func(_ *corev1.Pod, e *corev1.Event) { e.Reason = "FailedMount" }, false},
-		"another pod of its name":   {func(_ *corev1.Pod, e *corev1.Event) { e.InvolvedObject.UID = "former" }, false},
-		"another pod":               {func(_ *corev1.Pod, e *corev1.Event) { e.InvolvedObject.Name = "other" }, false},
-		"another namespace":         {func(_ *corev1.Pod, e *corev1.Event) { e.InvolvedObject.Namespace = "other" }, false},
-		"somebody else's words":     {func(_ *corev1.Pod, e *corev1.Event) { e.Source.Component = "chaos" }, false},
-		"it waits for a node again": {func(p *corev1.Pod, _ *corev1.Event) { p.Spec.NodeName = "" }, true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			p := startingPod("train")
-			e := unpreparedEvent(p)
-			c.edit(p, e)
-			before := p.DeepCopy()
-			got := Group(WithKubelet([]*corev1.Pod{p}, []*corev1.Event{e}), owners{}.find)
-			if !reflect.DeepEqual(p, before) {
-				t.Errorf("the pod given was changed: %+v", p)
-			}
-			if len(got) != 0 != c.waits {
-				t.Fatalf("incidents %+v", got)
-			}
-			if c.waits && p.Spec.NodeName != "" && (got[0].Waiting != 1 || !reflect.DeepEqual(got[0].Pods, []PodRef{{"train", "u-train", FailedPrepare}}) || !got[0].Since.Equal(start)) {
-				t.Errorf("got %+v", got[0])
-			}
-		})
-	}
-}
 
 // It is told when the event comes, not when the pod is bound, and resolved when the
 // pod runs, as of that moment.
 func TestUnpreparedDevicesAreToldAndResolved(t *testing.T) {
 	a := newAPI()
-	p := startingPod("train")
+	p := incidenttest.StartingPod("train")
 	a.set(p)
 	watching(t, a, nil, func(t *testing.T, told *taken) {
 		told.none(t, "it is starting")
 		pass(3 * time.Minute) // sweeps
 		told.none(t, "it is starting slowly")
-		if _, err := a.CoreV1().Events("ml").Create(t.Context(), unpreparedEvent(p), metav1.CreateOptions{}); err != nil {
+		if _, err := a.CoreV1().Events("ml").Create(t.Context(), incidenttest.UnpreparedEvent(p), metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		first := told.one(t)
-		w := Ref{"Pod", "ml", "train"}
-		want := Incident{ID: IncidentID(w, map[string]string{}), Workload: w, Requests: map[string]string{}, Pods: []PodRef{{"train", "u-train", FailedPrepare}}, Waiting: 1, Since: start, Newest: "101"}
+		w := incident.Ref{Kind: "Pod", Namespace: "ml", Name: "train"}
+		want := incident.Incident{ID: incident.IncidentID(w, map[string]string{}), Workload: w, Requests: map[string]string{}, Pods: []incident.PodRef{{Name: "train", UID: "u-train", Reason: incident.FailedPrepare}}, Waiting: 1, Since: incidenttest.Start, Newest: "101"}
 		if !reflect.DeepEqual(first, want) {
 			t.Errorf("got %+v\nwant %+v", first, want)
 		}
@@ -98,11 +36,11 @@ func TestUnpreparedDevicesAreToldAndResolved(t *testing.T) {
 		a.bind("train") // only a sweep sees that it runs
 		pass(2 * time.Minute)
 		last := told.one(t)
-		if want := (Incident{ID: first.ID, Workload: w, Requests: map[string]string{}, Pods: []PodRef{}, Newest: last.Newest, Resolved: true}); !reflect.DeepEqual(last, want) {
+		if want := (incident.Incident{ID: first.ID, Workload: w, Requests: map[string]string{}, Pods: []incident.PodRef{}, Newest: last.Newest, Resolved: true}); !reflect.DeepEqual(last, want) {
 			t.Errorf("got %+v\nwant %+v", last, want)
 		}
 	})
-	b := newAPI(unpreparedEvent(p))
+	b := newAPI(incidenttest.UnpreparedEvent(p))
 	b.set(p)
 	watching(t, b, nil, func(t *testing.T, told *taken) {
 		first := told.one(t)

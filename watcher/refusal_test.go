@@ -2,198 +2,43 @@ package watcher
 
 import (
 	"fmt"
-	"reflect"
 	"testing"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/unpend/unpend/watcher/incident"
+	"github.com/unpend/unpend/watcher/incident/incidenttest"
 )
-
-const exceeded = `Error creating: pods "serve-1-x" is forbidden: exceeded quota: gpus, requested: requests.nvidia.com/gpu=1, used: requests.nvidia.com/gpu=4, limited: requests.nvidia.com/gpu=4`
-
-//go:fix inline
-
-func object(kind, name, version string, owner []metav1.OwnerReference) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Namespace: "ml", Name: name, UID: types.UID("uid-" + kind + "-" + name), ResourceVersion: version, OwnerReferences: owner, CreationTimestamp: metav1.NewTime(start)}
-}
-
-// gpuPods is a template whose pods ask for one GPU.
-func gpuPods() corev1.PodTemplateSpec {
-	return corev1.PodTemplateSpec{Spec: waitingPod("", "nvidia.com/gpu", nil).Spec}
-}
-
-func replicaSet(wants, has, ready int32, failing bool) *appsv1.ReplicaSet {
-	rs := &appsv1.ReplicaSet{ObjectMeta: object("ReplicaSet", "serve-1", "50", owned("Deployment", "serve")), Spec: appsv1.ReplicaSetSpec{Replicas: &wants, Template: gpuPods()},
-		Status: appsv1.ReplicaSetStatus{Replicas: has, ReadyReplicas: ready}}
-	if failing {
-		rs.Status.Conditions = []appsv1.ReplicaSetCondition{{Type: appsv1.ReplicaSetReplicaFailure, Status: corev1.ConditionTrue, Reason: "FailedCreate", Message: exceeded, LastTransitionTime: metav1.NewTime(start.Add(time.Minute))}}
-	}
-	return rs
-}
-
-func job(edit func(*batchv1.Job)) *batchv1.Job {
-	j := &batchv1.Job{ObjectMeta: object("Job", "train", "60", nil), Spec: batchv1.JobSpec{Parallelism: new(int32(4)), Completions: new(int32(6)), Template: gpuPods()}}
-	edit(j)
-	return j
-}
-
-// refusing is the controller's event about an object, told from a minute on.
-func refusing(kind, name string, last time.Duration) *corev1.Event {
-	return &corev1.Event{ObjectMeta: object("Event", name+".1", "70", nil), Reason: "FailedCreate", Type: corev1.EventTypeWarning, Message: exceeded,
-		InvolvedObject: corev1.ObjectReference{Kind: kind, Namespace: "ml", Name: name, UID: types.UID("uid-" + kind + "-" + name)},
-		FirstTimestamp: metav1.NewTime(start.Add(time.Minute)), LastTimestamp: metav1.NewTime(start.Add(last))}
-}
-
-func about(e *corev1.Event, uid types.UID) *corev1.Event {
-	e.InvolvedObject.UID = uid
-	return e
-}
-
-// Who lacks pods because they were refused, and who lacks them for another reason.
-func TestRefusals(t *testing.T) {
-	later := waitingPod("train-a", "nvidia.com/gpu", owned("Job", "train"))
-	later.CreationTimestamp = metav1.NewTime(start.Add(10 * time.Minute))
-	asked := []*corev1.Event{refusing("Job", "train", 5*time.Minute)}
-	sts := func(wants, has int32) []*appsv1.StatefulSet {
-		return []*appsv1.StatefulSet{{ObjectMeta: object("StatefulSet", "db", "61", nil), Spec: appsv1.StatefulSetSpec{Replicas: &wants, Template: gpuPods()}, Status: appsv1.StatefulSetStatus{Replicas: has}}}
-	}
-	deployment := &appsv1.Deployment{ObjectMeta: object("Deployment", "serve", "49", nil), Spec: appsv1.DeploymentSpec{Replicas: new(int32(3)), Template: gpuPods()},
-		Status: appsv1.DeploymentStatus{Replicas: 1, Conditions: []appsv1.DeploymentCondition{{Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Reason: "FailedCreate", LastTransitionTime: metav1.NewTime(start)}}}}
-	dying := replicaSet(4, 1, 1, true)
-	dying.DeletionTimestamp = new(metav1.NewTime(start))
-	jobs := func(edit func(*batchv1.Job)) Makers { return Makers{Jobs: []*batchv1.Job{job(edit)}, Events: asked} }
-	done := func(c batchv1.JobConditionType) func(*batchv1.Job) {
-		return func(j *batchv1.Job) {
-			j.Status.Conditions = []batchv1.JobCondition{{Type: c, Status: corev1.ConditionTrue}}
-		}
-	}
-	for name, c := range map[string]struct {
-		makers Makers
-		pods   []*corev1.Pod
-		want   string // owner, missing of wanted, seconds since start
-	}{
-		"a ReplicaSet's own condition":     {makers: Makers{ReplicaSets: []*appsv1.ReplicaSet{replicaSet(4, 1, 1, true)}}, want: "ReplicaSet/serve-1 3/4 60"},
-		"a ReplicaSet that is rolled out":  {makers: Makers{ReplicaSets: []*appsv1.ReplicaSet{replicaSet(4, 1, 1, false)}}},
-		"a ReplicaSet that has them all":   {makers: Makers{ReplicaSets: []*appsv1.ReplicaSet{replicaSet(4, 4, 0, true)}}},
-		"a ReplicaSet that is deleted":     {makers: Makers{ReplicaSets: []*appsv1.ReplicaSet{dying}}},
-		"a ReplicaSet's event alone":       {makers: Makers{ReplicaSets: []*appsv1.ReplicaSet{replicaSet(4, 1, 1, false)}, Events: []*corev1.Event{refusing("ReplicaSet", "serve-1", time.Minute)}}, want: "ReplicaSet/serve-1 3/4 60"},
-		"a Deployment whose sets are told": {makers: Makers{ReplicaSets: []*appsv1.ReplicaSet{replicaSet(4, 1, 1, true)}, Deployments: []*appsv1.Deployment{deployment}}, want: "ReplicaSet/serve-1 3/4 60"},
-		"a Deployment without its sets":    {makers: Makers{Deployments: []*appsv1.Deployment{deployment}}, want: "Deployment/serve 2/3 0"},
-		"a Job":                            {makers: jobs(func(j *batchv1.Job) { j.Status.Active = 1 }), want: "Job/train 3/4 60"},
-		"a Job at its end":                 {makers: jobs(func(j *batchv1.Job) { j.Status.Succeeded = 5 }), want: "Job/train 1/1 60"},
-		"a Job without events":             {makers: Makers{Jobs: oneJob(job(func(*batchv1.Job) {}))}},
-		"a Job that is suspended":          {makers: jobs(func(j *batchv1.Job) { j.Spec.Suspend = new(true) })},
-		"a Job that is done":               {makers: jobs(done(batchv1.JobComplete))},
-		"a Job that gave up":               {makers: jobs(done(batchv1.JobFailed))},
-		"a Job whose queue is drained":     {makers: jobs(func(j *batchv1.Job) { j.Spec.Completions, j.Status.Succeeded = nil, 1 })},
-		"a Job that made a pod since":      {makers: jobs(func(*batchv1.Job) {}), pods: []*corev1.Pod{later}},
-		"an event of its predecessor":      {makers: Makers{Jobs: oneJob(job(func(*batchv1.Job) {})), Events: []*corev1.Event{about(refusing("Job", "train", time.Minute), "another")}}},
-		"an event without a uid":           {makers: Makers{Jobs: oneJob(job(func(*batchv1.Job) {})), Events: []*corev1.Event{about(refusing("Job", "train", time.Minute), "")}}, want: "Job/train 4/4 60"},
-		"an event of nobody":               {makers: Makers{Events: asked}},
-		"a StatefulSet":                    {makers: Makers{StatefulSets: sts(3, 1), Events: []*corev1.Event{refusing("StatefulSet", "db", time.Minute)}}, want: "StatefulSet/db 2/3 60"},
-		"a DaemonSet": {makers: Makers{DaemonSets: []*appsv1.DaemonSet{{ObjectMeta: object("DaemonSet", "agent", "62", nil), Spec: appsv1.DaemonSetSpec{Template: gpuPods()},
-			Status: appsv1.DaemonSetStatus{DesiredNumberScheduled: 5, CurrentNumberScheduled: 3}}}, Events: []*corev1.Event{refusing("DaemonSet", "agent", time.Minute)}}, want: "DaemonSet/agent 2/5 60"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got := ""
-			for _, r := range c.makers.Refusals(c.pods) {
-				got += fmt.Sprintf("%s/%s %d/%d %v", r.Owner.Kind, r.Owner.Name, r.Missing, r.Wants, r.Since.Sub(start).Seconds())
-			}
-			if got != c.want {
-				t.Errorf("got %q, want %q", got, c.want)
-			}
-		})
-	}
-}
-
-func oneJob(j *batchv1.Job) []*batchv1.Job { return []*batchv1.Job{j} }
-
-// deployments finds ReplicaSet serve-1 of Deployment serve.
-func deployments(rs *appsv1.ReplicaSet) Lookup {
-	return func(kind, namespace, name string) (metav1.Object, bool) {
-		return rs, kind == "ReplicaSet" && namespace == "ml" && name == rs.Name
-	}
-}
-
-// replicaOf is a pod of a ReplicaSet, by uid.
-func replicaOf(rs *appsv1.ReplicaSet, name string) *corev1.Pod {
-	p := waitingPod(name, "nvidia.com/gpu", owned("ReplicaSet", rs.Name))
-	p.OwnerReferences[0].UID = rs.UID
-	return p
-}
-
-// Pods that do not exist and pods that wait are one incident of the topmost owner,
-// with the same id as either alone.
-func TestMissingPodsJoinThoseThatWait(t *testing.T) {
-	rs := replicaSet(4, 1, 0, true)
-	refusals := Makers{ReplicaSets: []*appsv1.ReplicaSet{rs}}.Refusals(nil)
-	pod := replicaOf(rs, "serve-1-a")
-	alone := Group([]*corev1.Pod{pod}, deployments(rs))
-	both := Group([]*corev1.Pod{pod}, deployments(rs), refusals...)
-	none := Group(nil, deployments(rs), refusals...)
-	w := Ref{"Deployment", "ml", "serve"}
-	requests := map[string]string{"nvidia.com/gpu": "1"}
-	id := IncidentID(w, requests)
-	want := []Incident{{ID: id, Workload: w, Requests: requests, Pods: []PodRef{}, Waiting: 3, Missing: 3, Since: start.Add(time.Minute), Newest: "50"}}
-	if !reflect.DeepEqual(none, want) {
-		t.Errorf("no pod exists: %+v, want %+v", none, want)
-	}
-	want = []Incident{{ID: id, Workload: w, Requests: requests, Pods: []PodRef{{"serve-1-a", "uid-serve-1-a", "Unschedulable"}}, Waiting: 4, Missing: 3, Since: start, Newest: "50"}}
-	if !reflect.DeepEqual(both, want) {
-		t.Errorf("one waits: %+v, want %+v", both, want)
-	}
-	if len(alone) != 1 || alone[0].ID != id {
-		t.Errorf("alone: %+v, want %s", alone, id)
-	}
-}
-
-// A LimitRange's defaults are requests of the pod once it exists, so also before.
-func TestLimitRangesDefaultTheMissingPod(t *testing.T) {
-	lr := &corev1.LimitRange{ObjectMeta: object("LimitRange", "limits", "1", nil), Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{Type: corev1.LimitTypeContainer,
-		DefaultRequest: corev1.ResourceList{"cpu": resource.MustParse("500m")}, Max: corev1.ResourceList{"cpu": resource.MustParse("8"), "memory": resource.MustParse("1Gi")}, Min: corev1.ResourceList{"ephemeral-storage": resource.MustParse("1Gi")}}}}}
-	other := lr.DeepCopy()
-	other.Namespace, other.Spec.Limits[0].DefaultRequest["cpu"] = "other", resource.MustParse("3")
-	got := Makers{ReplicaSets: []*appsv1.ReplicaSet{replicaSet(1, 0, 0, true)}, LimitRanges: []*corev1.LimitRange{other, lr}}.Refusals(nil)
-	want := map[string]string{"nvidia.com/gpu": "1", "cpu": "500m", "memory": "1Gi", "ephemeral-storage": "1Gi"}
-	if len(got) != 1 || !reflect.DeepEqual(Requests(got[0].Pod), want) {
-		t.Errorf("got %+v, want %v", got, want)
-	}
-	if l := got[0].Pod.Spec.Containers[0].Resources.Limits; !l.Cpu().Equal(resource.MustParse("8")) || len(l) != 3 {
-		t.Errorf("limits %v", l)
-	}
-}
 
 // A storm of failed replicas is one incident, until the owner has all it wants:
 // then they only lie around.
 func TestStormsEndWithTheirOwner(t *testing.T) {
-	storm := func(rs *appsv1.ReplicaSet, more ...*corev1.Pod) []Incident {
+	storm := func(rs *appsv1.ReplicaSet, more ...*corev1.Pod) []incident.Incident {
 		pods := more
 		for n := range 500 {
-			p := replicaOf(rs, fmt.Sprintf("serve-1-%03d", n))
+			p := incidenttest.ReplicaOf(rs, fmt.Sprintf("serve-1-%03d", n))
 			p.Spec.NodeName, p.Status = "gpu-1", corev1.PodStatus{Phase: corev1.PodFailed, Reason: "UnexpectedAdmissionError"}
 			pods = append(pods, p)
 		}
-		return Group(pods, deployments(rs))
+		return incident.Group(pods, incidenttest.Deployments(rs))
 	}
-	i := storm(replicaSet(2, 2, 1, false))
-	if len(i) != 1 || i[0].Waiting != 500 || i[0].Missing != 0 || len(i[0].Pods) != maxPods || i[0].Pods[0] != (PodRef{"serve-1-000", "uid-serve-1-000", "Failed/UnexpectedAdmissionError"}) || i[0].Newest != "50" {
+	i := storm(incidenttest.ReplicaSet(2, 2, 1, false))
+	if len(i) != 1 || i[0].Waiting != 500 || i[0].Missing != 0 || len(i[0].Pods) != incident.MaxPods || i[0].Pods[0] != (incident.PodRef{Name: "serve-1-000", UID: "uid-serve-1-000", Reason: "Failed/UnexpectedAdmissionError"}) || i[0].Newest != "50" {
 		t.Errorf("one of two is ready: %+v", i)
 	}
-	if i := storm(replicaSet(2, 2, 2, false)); len(i) != 0 {
+	if i := storm(incidenttest.ReplicaSet(2, 2, 2, false)); len(i) != 0 {
 		t.Errorf("two of two are ready: %+v", i)
 	}
-	if i := storm(replicaSet(0, 0, 0, false)); len(i) != 0 {
+	if i := storm(incidenttest.ReplicaSet(0, 0, 0, false)); len(i) != 0 {
 		t.Errorf("none is wanted: %+v", i)
 	}
-	rs := replicaSet(2, 2, 0, false)
+	rs := incidenttest.ReplicaSet(2, 2, 0, false)
 	var running []*corev1.Pod
 	for _, name := range []string{"a", "b"} {
-		p := replicaOf(rs, name)
+		p := incidenttest.ReplicaOf(rs, name)
 		p.Spec.NodeName, p.Status = "gpu-1", corev1.PodStatus{Phase: corev1.PodRunning}
 		running = append(running, p)
 	}
@@ -203,11 +48,11 @@ func TestStormsEndWithTheirOwner(t *testing.T) {
 	if i := storm(rs, running...); len(i) != 0 {
 		t.Errorf("two of two run: %+v", i)
 	}
-	again := replicaSet(2, 2, 2, false)
-	failed := replicaOf(again, "x")
+	again := incidenttest.ReplicaSet(2, 2, 2, false)
+	failed := incidenttest.ReplicaOf(again, "x")
 	failed.Spec.NodeName, failed.Status = "gpu-1", corev1.PodStatus{Phase: corev1.PodFailed, Reason: "OutOfcpu"}
 	again.UID = "another"
-	if i := Group([]*corev1.Pod{failed}, deployments(again)); len(i) != 1 {
+	if i := incident.Group([]*corev1.Pod{failed}, incidenttest.Deployments(again)); len(i) != 1 {
 		t.Errorf("its owner is gone, another of that name is ready: %+v", i)
 	}
 }
@@ -216,12 +61,12 @@ func TestStormsEndWithTheirOwner(t *testing.T) {
 // was done in the end has none.
 func TestJobsThatGaveUpStay(t *testing.T) {
 	for condition, want := range map[batchv1.JobConditionType]int{batchv1.JobFailed: 1, batchv1.JobComplete: 0} {
-		j := job(func(j *batchv1.Job) {
+		j := incidenttest.Job(func(j *batchv1.Job) {
 			j.Status.Conditions = []batchv1.JobCondition{{Type: condition, Status: corev1.ConditionTrue}}
 		})
-		p := waitingPod("train-a", "nvidia.com/gpu", owned("Job", "train"))
+		p := incidenttest.WaitingPod("train-a", "nvidia.com/gpu", incidenttest.Owned("Job", "train"))
 		p.OwnerReferences[0].UID, p.Spec.NodeName, p.Status = j.UID, "gpu-1", corev1.PodStatus{Phase: corev1.PodFailed, Reason: "TopologyAffinityError"}
-		got := Group([]*corev1.Pod{p}, func(kind, _, _ string) (metav1.Object, bool) { return j, kind == "Job" })
+		got := incident.Group([]*corev1.Pod{p}, func(kind, _, _ string) (metav1.Object, bool) { return j, kind == "Job" })
 		if len(got) != want {
 			t.Errorf("%s: %+v, want %d", condition, got, want)
 		}

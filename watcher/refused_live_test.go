@@ -8,15 +8,18 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/unpend/unpend/watcher/incident"
+	"github.com/unpend/unpend/watcher/incident/incidenttest"
 )
 
 // A Job without a pod is told when an event of its controller wakes the watcher, and
 // resolved when its own status says that the pods exist.
 func TestARefusedJobIsToldAndResolved(t *testing.T) {
-	j := job(func(*batchv1.Job) {})
+	j := incidenttest.Job(func(*batchv1.Job) {})
 	a := newAPI(j)
 	write := func(t *testing.T, version string, edit func(*batchv1.Job)) {
-		next := job(edit)
+		next := incidenttest.Job(edit)
 		next.ResourceVersion = version
 		if _, err := a.BatchV1().Jobs("ml").Update(t.Context(), next, metav1.UpdateOptions{}); err != nil {
 			t.Fatal(err)
@@ -26,7 +29,7 @@ func TestARefusedJobIsToldAndResolved(t *testing.T) {
 		p.none(t, "its pods may be under way")
 		told := func(name string) {
 			t.Helper()
-			e := refusing("Job", "train", 5*time.Minute)
+			e := incidenttest.Refusing("Job", "train", 5*time.Minute)
 			if e.Name = name; name != "1" {
 				e.FirstTimestamp = e.LastTimestamp
 			}
@@ -36,9 +39,9 @@ func TestARefusedJobIsToldAndResolved(t *testing.T) {
 		}
 		told("1")
 		first := p.one(t)
-		w := Ref{"Job", "ml", "train"}
+		w := incident.Ref{Kind: "Job", Namespace: "ml", Name: "train"}
 		requests := map[string]string{"nvidia.com/gpu": "1"}
-		want := Incident{ID: IncidentID(w, requests), Workload: w, Requests: requests, Pods: []PodRef{}, Waiting: 4, Missing: 4, Since: start.Add(time.Minute), Newest: "60"}
+		want := incident.Incident{ID: incident.IncidentID(w, requests), Workload: w, Requests: requests, Pods: []incident.PodRef{}, Waiting: 4, Missing: 4, Since: incidenttest.Start.Add(time.Minute), Newest: "60"}
 		if !reflect.DeepEqual(first, want) {
 			t.Errorf("got %+v\nwant %+v", first, want)
 		}
@@ -49,7 +52,7 @@ func TestARefusedJobIsToldAndResolved(t *testing.T) {
 		}
 		p.none(t, "the first event expired")
 		last := p.after(t, func() { write(t, "80", func(j *batchv1.Job) { j.Status.Active = 4 }) })
-		if want := (Incident{ID: first.ID, Workload: w, Requests: requests, Pods: []PodRef{}, Newest: "80", Resolved: true}); !reflect.DeepEqual(last, want) {
+		if want := (incident.Incident{ID: first.ID, Workload: w, Requests: requests, Pods: []incident.PodRef{}, Newest: "80", Resolved: true}); !reflect.DeepEqual(last, want) {
 			t.Errorf("got %+v\nwant %+v", last, want)
 		}
 		pass(10 * time.Minute)
@@ -64,13 +67,13 @@ func TestARefusedJobIsToldAndResolved(t *testing.T) {
 // Whose replicas the kubelet refused is resolved when its status says that all are
 // ready, and told anew, as of a later moment, when they are not any more.
 func TestAStormIsResolvedByItsOwner(t *testing.T) {
-	rs := replicaSet(1, 1, 0, false)
-	failed := replicaOf(rs, "serve-1-a")
+	rs := incidenttest.ReplicaSet(1, 1, 0, false)
+	failed := incidenttest.ReplicaOf(rs, "serve-1-a")
 	failed.Spec.NodeName, failed.Status = "gpu-1", corev1.PodStatus{Phase: corev1.PodFailed, Reason: "UnexpectedAdmissionError"}
 	a := newAPI(rs)
 	a.set(failed)
 	write := func(t *testing.T, version string, ready int32) {
-		next := replicaSet(1, 1, ready, false)
+		next := incidenttest.ReplicaSet(1, 1, ready, false)
 		next.ResourceVersion = version
 		if _, err := a.AppsV1().ReplicaSets("ml").Update(t.Context(), next, metav1.UpdateOptions{}); err != nil {
 			t.Fatal(err)

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/unpend/unpend/watcher/incident/incidenttest"
 )
 
 // Whoever schedules a pod, it waits by its own status: no scheduler has to have said
@@ -19,7 +21,7 @@ func TestPodsOfEverySchedulerAreTold(t *testing.T) {
 	}
 	a := newAPI()
 	for name, condition := range says {
-		p := waitingPod("by-"+name, "nvidia.com/gpu", nil)
+		p := incidenttest.WaitingPod("by-"+name, "nvidia.com/gpu", nil)
 		p.Spec.SchedulerName, p.Status.Conditions = name, nil
 		if condition.Type != "" {
 			p.Status.Conditions = []corev1.PodCondition{condition}

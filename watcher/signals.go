@@ -10,12 +10,14 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 // follow starts the informers; stop waits for them once ctx has ended.
 func (w *Watcher) follow(ctx context.Context) (stop func(), err error) {
 	factory := informers.NewSharedInformerFactory(w.opts.Client, 0)
-	scheduling, creation, preparing := w.eventsOf("FailedScheduling"), w.eventsOf(failedCreate), w.eventsOf(FailedPrepare)
+	scheduling, creation, preparing := w.eventsOf("FailedScheduling"), w.eventsOf(incident.FailedCreate), w.eventsOf(incident.FailedPrepare)
 	w.pods = factory.Core().V1().Pods().Informer()
 	// Every kind that a diagnosis follows owners through: were one missing here,
 	// the two would not mean the same workload.
@@ -44,7 +46,7 @@ func (w *Watcher) follow(ctx context.Context) (stop func(), err error) {
 
 const (
 	kindEvent      = "Event"
-	kindPrepare    = "Event of " + FailedPrepare
+	kindPrepare    = "Event of " + incident.FailedPrepare
 	kindLimitRange = "LimitRange"
 )
 

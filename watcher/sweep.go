@@ -7,6 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 // sweep is what the API server said when it was asked without any signal.
@@ -68,21 +70,21 @@ func (w *Watcher) ask(ctx context.Context, selector string, into map[types.UID]*
 
 // mayWait says whether a pod waits, or would if an event said so.
 func mayWait(p *corev1.Pod) bool {
-	_, _, ok := Waiting(p)
-	return ok || starting(p)
+	_, _, ok := incident.Waiting(p)
+	return ok || incident.Starting(p)
 }
 
 func (w *Watcher) waits(p *corev1.Pod) bool {
-	_, _, ok := Waiting(p)
-	if !ok && starting(p) {
-		_, _, ok = Waiting(w.completed([]*corev1.Pod{p})[0])
+	_, _, ok := incident.Waiting(p)
+	if !ok && incident.Starting(p) {
+		_, _, ok = incident.Waiting(w.completed([]*corev1.Pod{p})[0])
 	}
 	return ok
 }
 
 // completed is pods with what the kubelets' events say of them.
 func (w *Watcher) completed(pods []*corev1.Pod) []*corev1.Pod {
-	return WithKubelet(pods, listed[*corev1.Event](w.refusing[kindPrepare]))
+	return incident.WithKubelet(pods, listed[*corev1.Event](w.refusing[kindPrepare]))
 }
 
 // view is every pod as far as it is known: what the watch told, corrected by the
@@ -95,9 +97,9 @@ func (w *Watcher) view() []*corev1.Pod {
 		p := o.(*corev1.Pod)
 		q := w.swept.waiting[p.UID]
 		switch {
-		case q != nil && newer(q.ResourceVersion, p.ResourceVersion):
+		case q != nil && incident.Newer(q.ResourceVersion, p.ResourceVersion):
 			p = q
-		case q == nil && w.swept.at != "" && mayWait(p) && !newer(p.ResourceVersion, w.swept.at):
+		case q == nil && w.swept.at != "" && mayWait(p) && !incident.Newer(p.ResourceVersion, w.swept.at):
 			continue // it had stopped to wait by then, and the watch does not know
 		}
 		told[p.UID] = true

@@ -5,6 +5,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 // trim keeps of an object what an incident is made from: a pod of 22 KB becomes
@@ -31,7 +33,7 @@ func trim(o any) (any, error) {
 	case *corev1.LimitRange:
 		t.ManagedFields, t.Annotations, t.Labels = nil, nil, nil
 	case *corev1.Event:
-		if t.Reason != failedCreate && t.Reason != FailedPrepare {
+		if t.Reason != incident.FailedCreate && t.Reason != incident.FailedPrepare {
 			return &metav1.PartialObjectMetadata{ObjectMeta: trimMeta(t)}, nil
 		}
 		return &corev1.Event{ObjectMeta: trimMeta(t), InvolvedObject: t.InvolvedObject, Reason: t.Reason, Type: t.Type, Source: t.Source, ReportingController: t.ReportingController,

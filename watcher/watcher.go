@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 // Options of a Watcher; the durations have defaults.
@@ -22,12 +24,12 @@ type Options struct {
 	Client kubernetes.Interface
 	// Publish hands an incident on. After an error it is called again, later and
 	// with what is true by then; a repeat must be harmless.
-	Publish func(context.Context, Incident) error
+	Publish func(context.Context, incident.Incident) error
 	// Published tells what was published last of each incident, by whoever. It is
 	// asked at the start, so what was resolved while nobody watched is told, and at
 	// every sweep, so what another watcher got wrong is put right. Without it this
 	// watcher takes what it published itself for all there is.
-	Published func(context.Context) ([]Incident, error)
+	Published func(context.Context) ([]incident.Incident, error)
 	// Sweep is how often the API server is asked what waits, without any signal:
 	// what neither a watch nor an event told of is found then. 60 s by default.
 	Sweep time.Duration
@@ -48,8 +50,8 @@ type Watcher struct {
 	// refusing is what tells, beside the owners, of pods that were refused.
 	refusing  map[string]cache.SharedIndexInformer
 	wake      chan struct{}
-	last      map[string]string   // incident → id of the message published last
-	known     map[string]Incident // what was published last and still waited
+	last      map[string]string            // incident → id of the message published last
+	known     map[string]incident.Incident // what was published last and still waited
 	swept     sweep
 	published *prometheus.CounterVec
 
@@ -59,7 +61,7 @@ type Watcher struct {
 	gone map[types.UID]bool // deleted since the last sweep began
 	// former are owners that were deleted since the sweep before the last: their pods
 	// go after them, and are the same workload until then.
-	former [2]map[Ref]metav1.Object
+	former [2]map[incident.Ref]metav1.Object
 	// troubles are the kinds that cannot be read, and why.
 	troubles map[string]error
 }
@@ -72,8 +74,8 @@ func New(opts Options) (*Watcher, error) {
 	if opts.Debounce == 0 {
 		opts.Debounce = 200 * time.Millisecond
 	}
-	w := &Watcher{opts: opts, wake: make(chan struct{}, 1), last: map[string]string{}, known: map[string]Incident{}, owners: map[string]cache.SharedIndexInformer{}, refusing: map[string]cache.SharedIndexInformer{},
-		left: map[string]string{}, gone: map[types.UID]bool{}, former: [2]map[Ref]metav1.Object{{}, {}}, troubles: map[string]error{},
+	w := &Watcher{opts: opts, wake: make(chan struct{}, 1), last: map[string]string{}, known: map[string]incident.Incident{}, owners: map[string]cache.SharedIndexInformer{}, refusing: map[string]cache.SharedIndexInformer{},
+		left: map[string]string{}, gone: map[types.UID]bool{}, former: [2]map[incident.Ref]metav1.Object{{}, {}}, troubles: map[string]error{},
 		published: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "unpend_incidents_published_total", Help: "Incidents published, by whether they were resolved."}, []string{"resolved"})}
 	if err := opts.Registerer.Register(w.published); err != nil {
 		return nil, fmt.Errorf("register metrics: %w", err)
@@ -167,7 +169,7 @@ func (w *Watcher) pass(ctx context.Context) bool {
 	waiting := map[string]bool{}
 	failed := 0
 	var first error
-	publish := func(i Incident) {
+	publish := func(i incident.Incident) {
 		if err := w.publish(ctx, i); err != nil {
 			if failed++; first == nil {
 				first = err
@@ -175,7 +177,7 @@ func (w *Watcher) pass(ctx context.Context) bool {
 		}
 	}
 	pods := w.view()
-	for _, i := range Group(pods, w.owner, w.makers().Refusals(pods)...) {
+	for _, i := range incident.Group(pods, w.owner, w.makers().Refusals(pods)...) {
 		waiting[i.ID] = true
 		publish(w.dated(i))
 	}
@@ -195,7 +197,7 @@ func (w *Watcher) pass(ctx context.Context) bool {
 }
 
 // publish hands news on.
-func (w *Watcher) publish(ctx context.Context, i Incident) error {
+func (w *Watcher) publish(ctx context.Context, i incident.Incident) error {
 	id, _, err := i.Message()
 	if err != nil || w.last[i.ID] == id {
 		return err

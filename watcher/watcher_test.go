@@ -16,6 +16,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/unpend/unpend/watcher/incident"
+	"github.com/unpend/unpend/watcher/incident/incidenttest"
 )
 
 func meta(name string, owner []metav1.OwnerReference) metav1.ObjectMeta {
@@ -24,20 +27,20 @@ func meta(name string, owner []metav1.OwnerReference) metav1.ObjectMeta {
 
 // replica is a waiting pod of Deployment serve.
 func replica(name string) *corev1.Pod {
-	return waitingPod(name, "nvidia.com/gpu", owned("ReplicaSet", "serve-1"))
+	return incidenttest.WaitingPod(name, "nvidia.com/gpu", incidenttest.Owned("ReplicaSet", "serve-1"))
 }
 
 func serving(objects ...runtime.Object) *api {
-	return newAPI(append(objects, &appsv1.ReplicaSet{ObjectMeta: meta("serve-1", owned("Deployment", "serve"))})...)
+	return newAPI(append(objects, &appsv1.ReplicaSet{ObjectMeta: meta("serve-1", incidenttest.Owned("Deployment", "serve"))})...)
 }
 
 func TestThreeReplicasAreOneIncidentToldOnce(t *testing.T) {
 	a := serving()
 	a.set(replica("a"), replica("b"), replica("c"))
 	watching(t, a, nil, func(t *testing.T, p *taken) {
-		want := Incident{Workload: Ref{"Deployment", "ml", "serve"}, Requests: map[string]string{"nvidia.com/gpu": "1"}, Waiting: 3, Since: start, Newest: "103",
-			Pods: []PodRef{{"a", "uid-a", "Unschedulable"}, {"b", "uid-b", "Unschedulable"}, {"c", "uid-c", "Unschedulable"}}}
-		want.ID = IncidentID(want.Workload, want.Requests)
+		want := incident.Incident{Workload: incident.Ref{Kind: "Deployment", Namespace: "ml", Name: "serve"}, Requests: map[string]string{"nvidia.com/gpu": "1"}, Waiting: 3, Since: incidenttest.Start, Newest: "103",
+			Pods: []incident.PodRef{{Name: "a", UID: "uid-a", Reason: "Unschedulable"}, {Name: "b", UID: "uid-b", Reason: "Unschedulable"}, {Name: "c", UID: "uid-c", Reason: "Unschedulable"}}}
+		want.ID = incident.IncidentID(want.Workload, want.Requests)
 		if got := p.one(t); !reflect.DeepEqual(got, want) {
 			t.Errorf("got %+v\nwant %+v", got, want)
 		}
@@ -56,7 +59,7 @@ func TestNewsIsTold(t *testing.T) {
 	a.set(replica("a"))
 	watching(t, a, nil, func(t *testing.T, p *taken) {
 		ids := []string{}
-		wants := func(i Incident, newest string, pods ...string) {
+		wants := func(i incident.Incident, newest string, pods ...string) {
 			t.Helper()
 			id, _, err := i.Message()
 			if err != nil || slices.Contains(ids, id) {
@@ -79,7 +82,7 @@ func TestNewsIsTold(t *testing.T) {
 		wants(p.after(t, func() { a.set(replica("c")) }), "106", "a", "c")
 		wants(p.after(t, func() { a.remove("c") }), "107", "a")
 		last := p.after(t, func() { a.bind("a") })
-		if want := (Incident{ID: last.ID, Workload: Ref{"Deployment", "ml", "serve"}, Requests: map[string]string{"nvidia.com/gpu": "1"}, Pods: []PodRef{}, Newest: "108", Resolved: true}); !reflect.DeepEqual(last, want) {
+		if want := (incident.Incident{ID: last.ID, Workload: incident.Ref{Kind: "Deployment", Namespace: "ml", Name: "serve"}, Requests: map[string]string{"nvidia.com/gpu": "1"}, Pods: []incident.PodRef{}, Newest: "108", Resolved: true}); !reflect.DeepEqual(last, want) {
 			t.Errorf("got %+v\nwant %+v", last, want)
 		}
 		a.set(a.get("a"))
@@ -90,7 +93,7 @@ func TestNewsIsTold(t *testing.T) {
 }
 
 // after is the only news after something happened.
-func (p *taken) after(t *testing.T, happen func()) Incident {
+func (p *taken) after(t *testing.T, happen func()) incident.Incident {
 	t.Helper()
 	happen()
 	return p.one(t)
@@ -104,11 +107,11 @@ func TestTheSweepFindsWhatNobodyTold(t *testing.T) {
 	watching(t, a, nil, func(t *testing.T, p *taken) {
 		p.one(t)
 		a.deafen(true)
-		a.set(waitingPod("lone", "nvidia.com/gpu", nil))
+		a.set(incidenttest.WaitingPod("lone", "nvidia.com/gpu", nil))
 		pass(30 * time.Second)
 		p.none(t, "nobody told of it")
 		pass(30 * time.Second)
-		if got := p.one(t); got.Workload != (Ref{"Pod", "ml", "lone"}) || got.Waiting != 1 {
+		if got := p.one(t); got.Workload != (incident.Ref{Kind: "Pod", Namespace: "ml", Name: "lone"}) || got.Waiting != 1 {
 			t.Errorf("got %v", got)
 		}
 		event := &corev1.Event{ObjectMeta: meta("wake", nil), Reason: "FailedScheduling"}
@@ -120,7 +123,7 @@ func TestTheSweepFindsWhatNobodyTold(t *testing.T) {
 		a.remove("lone")
 		pass(time.Minute)
 		got := p.news(t)
-		slices.SortFunc(got, func(x, y Incident) int { return len(x.Workload.Kind) - len(y.Workload.Kind) })
+		slices.SortFunc(got, func(x, y incident.Incident) int { return len(x.Workload.Kind) - len(y.Workload.Kind) })
 		if len(got) != 2 || !got[0].Resolved || got[0].Workload.Kind != "Pod" || !got[1].Resolved || got[1].Workload.Kind != "Deployment" {
 			t.Errorf("got %v, want both resolved", got)
 		}
@@ -152,10 +155,10 @@ func TestTheSweepBringsNothingBack(t *testing.T) {
 
 func TestABrokerThatIsAwayLosesNothing(t *testing.T) {
 	a := serving()
-	a.set(replica("a"), waitingPod("lone", "nvidia.com/gpu", nil))
+	a.set(replica("a"), incidenttest.WaitingPod("lone", "nvidia.com/gpu", nil))
 	watching(t, a, nil, func(t *testing.T, p *taken) {
-		lone := IncidentID(Ref{"Pod", "ml", "lone"}, map[string]string{"nvidia.com/gpu": "1"})
-		p.away(func(i Incident) bool { return i.ID != lone && p.refused < 2 })
+		lone := incident.IncidentID(incident.Ref{Kind: "Pod", Namespace: "ml", Name: "lone"}, map[string]string{"nvidia.com/gpu": "1"})
+		p.away(func(i incident.Incident) bool { return i.ID != lone && p.refused < 2 })
 		pass(300 * time.Millisecond)
 		synctest.Wait()
 		if all := p.told(); len(all) != 1 || all[0].ID != lone || p.tries() != 1 {
@@ -176,7 +179,7 @@ func TestTriesArePaced(t *testing.T) {
 	a := serving()
 	watching(t, a, nil, func(t *testing.T, p *taken) {
 		p.after(t, func() { a.set(replica("a")) })
-		p.away(func(Incident) bool { return true })
+		p.away(func(incident.Incident) bool { return true })
 		a.bind("a")
 		for range 300 {
 			a.set(a.get("a"))
@@ -199,10 +202,10 @@ func TestTheLastWordIsTrue(t *testing.T) {
 	a.set(replica("a"))
 	watching(t, a, nil, func(t *testing.T, p *taken) {
 		first := p.one(t)
-		wrong := first.resolved()
+		wrong := first.AsResolved()
 		wrong.Newest = "999"
-		strange := Incident{ID: "gpu-0123456789", Workload: Ref{"Job", "ml", "gone"}, Newest: "7"}
-		for _, i := range []Incident{wrong, strange} {
+		strange := incident.Incident{ID: "gpu-0123456789", Workload: incident.Ref{Kind: "Job", Namespace: "ml", Name: "gone"}, Newest: "7"}
+		for _, i := range []incident.Incident{wrong, strange} {
 			if err := p.publish(t.Context(), i); err != nil {
 				t.Fatal(err)
 			}
@@ -220,8 +223,8 @@ func TestTheLastWordIsTrue(t *testing.T) {
 // What an earlier watcher told is not told again; what it did not live to tell is.
 func TestARestartGoesOn(t *testing.T) {
 	a := serving()
-	a.set(replica("a"), waitingPod("lone", "nvidia.com/gpu", nil))
-	var before []Incident
+	a.set(replica("a"), incidenttest.WaitingPod("lone", "nvidia.com/gpu", nil))
+	var before []incident.Incident
 	watching(t, a, nil, func(t *testing.T, p *taken) { before = p.news(t) })
 	if len(before) != 2 {
 		t.Fatalf("published %v", before)
@@ -236,7 +239,7 @@ func TestARestartGoesOn(t *testing.T) {
 	})
 	a.remove("b") // nobody sees that
 	a.remove("lone")
-	before = append(before, Incident{ID: "gpu-0123456789", Workload: Ref{"Job", "ml", "gone"}, Newest: "7"})
+	before = append(before, incident.Incident{ID: "gpu-0123456789", Workload: incident.Ref{Kind: "Job", Namespace: "ml", Name: "gone"}, Newest: "7"})
 	watching(t, a, before, func(t *testing.T, p *taken) {
 		got := p.news(t)
 		if len(got) != 2 || !slices.Equal(names(got[0]), []string{"a"}) || got[0].Newest != before[0].Newest || got[1].ID != "gpu-0123456789" || !got[1].Resolved {
@@ -245,16 +248,16 @@ func TestARestartGoesOn(t *testing.T) {
 	})
 }
 
-// The watcher follows owners through the same kinds as a diagnosis does, or the
+// The watcher follows incidenttest.Owners through the same kinds as a diagnosis does, or the
 // two would not mean the same incident.
 func TestOwnersOfEveryKindAreFollowed(t *testing.T) {
-	custom := func(name string) []metav1.OwnerReference { return owned("Custom", name) }
+	custom := func(name string) []metav1.OwnerReference { return incidenttest.Owned("Custom", name) }
 	a := newAPI(
-		&appsv1.ReplicaSet{ObjectMeta: meta("rs", owned("Deployment", "d"))}, &appsv1.Deployment{ObjectMeta: meta("d", custom("of-d"))},
+		&appsv1.ReplicaSet{ObjectMeta: meta("rs", incidenttest.Owned("Deployment", "d"))}, &appsv1.Deployment{ObjectMeta: meta("d", custom("of-d"))},
 		&appsv1.StatefulSet{ObjectMeta: meta("s", custom("of-s"))}, &appsv1.DaemonSet{ObjectMeta: meta("n", custom("of-n"))},
-		&batchv1.Job{ObjectMeta: meta("j", owned("CronJob", "c"))}, &batchv1.CronJob{ObjectMeta: meta("c", custom("of-c"))})
-	for i, owner := range [][]metav1.OwnerReference{owned("ReplicaSet", "rs"), owned("StatefulSet", "s"), owned("DaemonSet", "n"), owned("Job", "j"), owned("Other", "o")} {
-		a.set(waitingPod(fmt.Sprint("p", i), "nvidia.com/gpu", owner))
+		&batchv1.Job{ObjectMeta: meta("j", incidenttest.Owned("CronJob", "c"))}, &batchv1.CronJob{ObjectMeta: meta("c", custom("of-c"))})
+	for i, owner := range [][]metav1.OwnerReference{incidenttest.Owned("ReplicaSet", "rs"), incidenttest.Owned("StatefulSet", "s"), incidenttest.Owned("DaemonSet", "n"), incidenttest.Owned("Job", "j"), incidenttest.Owned("Other", "o")} {
+		a.set(incidenttest.WaitingPod(fmt.Sprint("p", i), "nvidia.com/gpu", owner))
 	}
 	watching(t, a, nil, func(t *testing.T, p *taken) {
 		var got []string
@@ -277,7 +280,7 @@ func TestAMissingRightEndsTheChain(t *testing.T) {
 	})
 	a.set(replica("a"))
 	watching(t, a, nil, func(t *testing.T, p *taken) {
-		if got := p.one(t); got.Workload != (Ref{"ReplicaSet", "ml", "serve-1"}) {
+		if got := p.one(t); got.Workload != (incident.Ref{Kind: "ReplicaSet", Namespace: "ml", Name: "serve-1"}) {
 			t.Errorf("got %v", got)
 		}
 	})
@@ -293,14 +296,14 @@ func TestPodsOutliveTheirOwnersForAMoment(t *testing.T) {
 		if err := errors.Join(a.AppsV1().Deployments("ml").Delete(t.Context(), "serve", metav1.DeleteOptions{}), a.AppsV1().ReplicaSets("ml").Delete(t.Context(), "serve-1", metav1.DeleteOptions{})); err != nil {
 			t.Fatal(err)
 		}
-		p.none(t, "the owners are gone")
-		if got := p.after(t, func() { a.remove("a") }); got.Workload != (Ref{"Deployment", "ml", "serve"}) || !got.Resolved {
+		p.none(t, "the incidenttest.Owners are gone")
+		if got := p.after(t, func() { a.remove("a") }); got.Workload != (incident.Ref{Kind: "Deployment", Namespace: "ml", Name: "serve"}) || !got.Resolved {
 			t.Errorf("got %v", got)
 		}
 		// Those that stay are the ReplicaSet's in the end: nobody is above it any more.
 		p.after(t, func() { a.set(replica("b")) })
 		pass(3 * time.Minute)
-		if got := p.news(t); len(got) != 2 || got[0].Workload != (Ref{"ReplicaSet", "ml", "serve-1"}) || got[1].Workload.Kind != "Deployment" || !got[1].Resolved {
+		if got := p.news(t); len(got) != 2 || got[0].Workload != (incident.Ref{Kind: "ReplicaSet", Namespace: "ml", Name: "serve-1"}) || got[1].Workload.Kind != "Deployment" || !got[1].Resolved {
 			t.Errorf("got %v", got)
 		}
 	})

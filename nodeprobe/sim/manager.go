@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	labelConfig = "nvidia.com/mig.config"
-	labelState  = "nvidia.com/mig.config.state"
+	labelConfig = nodeprobe.LabelMIGConfig
+	labelState  = nodeprobe.LabelMIGConfigState
 	paused      = "paused-for-mig-change"
 )
 

@@ -139,7 +139,7 @@ func (n Node) Object(now time.Time) *corev1.Node {
 	labels := map[string]string{
 		"kubernetes.io/hostname": n.Name, "nvidia.com/gpu.present": "true", "nvidia.com/gpu.product": product,
 		"nvidia.com/gpu.count": strconv.Itoa(n.gpus()), "nvidia.com/mig.capable": strconv.FormatBool(len(m.Profiles) > 0),
-		"nvidia.com/mig.strategy": n.strategy(), "nvidia.com/mig.config": config, "nvidia.com/mig.config.state": "success",
+		"nvidia.com/mig.strategy": n.strategy(), labelConfig: config, labelState: "success",
 	}
 	maps.Copy(labels, n.Labels)
 	node := &corev1.Node{

@@ -10,6 +10,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/unpend/unpend/nodeprobe"
 )
 
 // operatorNamespaces are where the GPU Operator is installed by its own
@@ -29,7 +31,7 @@ func (f *Follower) configMaps(ctx context.Context, s *State) {
 		}
 	}
 	for _, n := range s.Nodes {
-		if n.Labels["nvidia.com/mig.config"] != "" && len(names) < maxNodeMaps {
+		if n.Labels[nodeprobe.LabelMIGConfig] != "" && len(names) < maxNodeMaps {
 			names[n.Name+"-mig-config"] = true
 		}
 	}

@@ -101,11 +101,7 @@ func (f *Follower) start(ctx context.Context, client kubernetes.Interface, custo
 		if k.custom {
 			in = dyn.ForResource(k.resource).Informer()
 		} else {
-			generic, err := typed.ForResource(k.resource)
-			if err != nil {
-				return fmt.Errorf("watch %s: %w", k, err)
-			}
-			in = generic.Informer()
+			in = typedInformers[k.resource](typed)
 		}
 		if err := f.follow(k, in); err != nil {
 			return fmt.Errorf("watch %s: %w", k, err)

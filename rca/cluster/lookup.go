@@ -72,7 +72,7 @@ func (s *State) Pod(namespace, name string) *corev1.Pod {
 // PodsOn lists the pods bound to a node.
 func (s *State) PodsOn(node string) []*corev1.Pod { return s.indexed().onNode[node] }
 
-// Owner finds a workload object (a watcher.Lookup).
+// Owner finds a workload object (an incident.Lookup).
 func (s *State) Owner(kind, namespace, name string) (metav1.Object, bool) {
 	o, ok := s.indexed().owners[kind+"/"+namespace+"/"+name]
 	return o, ok

@@ -12,10 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 )
 
-var asked = []rca.Holder{{PodName: rca.PodName{Namespace: "demo", Name: "x"}, Devices: 1, Running: noon.Add(-2 * hour)}}
+var asked = []diagnosis.Holder{{PodName: diagnosis.PodName{Namespace: "demo", Name: "x"}, Devices: 1, Running: noon.Add(-2 * hour)}}
 
 // A Prometheus that cannot answer is an error that says so, in time; nobody is idle
 // by it.

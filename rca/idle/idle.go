@@ -25,7 +25,7 @@ import (
 	"github.com/prometheus/common/model"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 )
 
 // Options say whom to ask and what idle means. The zero value of each field but
@@ -114,9 +114,9 @@ func setDefaults(o *Options) {
 	}
 }
 
-// Measure is an rca.Measure. An error says in one clause why Prometheus told
+// Measure is an diagnosis.Measure. An error says in one clause why Prometheus told
 // nothing; it comes within the deadline, or at once for a while after another.
-func (c *Client) Measure(ctx context.Context, at time.Time, holders []rca.Holder) (map[rca.PodName]rca.Use, error) {
+func (c *Client) Measure(ctx context.Context, at time.Time, holders []diagnosis.Holder) (map[diagnosis.PodName]diagnosis.Use, error) {
 	if err := c.paused(); err != nil {
 		return nil, err
 	}
@@ -144,7 +144,7 @@ func (c *Client) paused() error {
 	return nil
 }
 
-func (c *Client) measure(ctx context.Context, at time.Time, holders []rca.Holder) (map[rca.PodName]rca.Use, error) {
+func (c *Client) measure(ctx context.Context, at time.Time, holders []diagnosis.Holder) (map[diagnosis.PodName]diagnosis.Use, error) {
 	if len(holders) == 0 {
 		return nil, nil
 	}
@@ -153,8 +153,8 @@ func (c *Client) measure(ctx context.Context, at time.Time, holders []rca.Holder
 	if err != nil {
 		return nil, err
 	}
-	uses := make(map[rca.PodName]rca.Use, len(holders))
-	var idle []rca.Holder
+	uses := make(map[diagnosis.PodName]diagnosis.Use, len(holders))
+	var idle []diagnosis.Holder
 	for _, h := range holders {
 		u := c.judge(h, at, seen[h.PodName])
 		if uses[h.PodName] = u; u.Idle {
@@ -179,14 +179,14 @@ func (c *Client) measure(ctx context.Context, at time.Time, holders []rca.Holder
 }
 
 // look reads both metrics of the holders.
-func (c *Client) look(ctx context.Context, g grid, holders []rca.Holder) (seen, error) {
+func (c *Client) look(ctx context.Context, g grid, holders []diagnosis.Holder) (seen, error) {
 	var engine, util model.Matrix
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() (err error) {
 		engine, err = c.query(ctx, engineActive, "", g, holders)
 		return err
 	})
-	if slices.ContainsFunc(holders, func(h rca.Holder) bool { return !h.MIG }) {
+	if slices.ContainsFunc(holders, func(h diagnosis.Holder) bool { return !h.MIG }) {
 		group.Go(func() (err error) {
 			util, err = c.query(ctx, gpuUtil, `GPU_I_ID="",`, g, holders)
 			return err

@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/testdata/prometheus"
 )
 
@@ -97,66 +97,66 @@ func TestIdleIsSeenForTheWholeWindow(t *testing.T) {
 	ran := noon.Add(-2 * hour)
 	cases := []struct {
 		pod     string
-		holder  rca.Holder // Devices 1 and running for 2 h unless said otherwise
-		untold  bool       // since when it runs
+		holder  diagnosis.Holder // Devices 1 and running for 2 h unless said otherwise
+		untold  bool             // since when it runs
 		stories []story
-		want    rca.Use
+		want    diagnosis.Use
 	}{
 		{pod: "idle", stories: []story{{engineActive, whole("idle", 0), during(3*hour, 95*time.Minute, 0.9, 0.01)}},
-			want: rca.Use{Idle: true, Max: 1, Since: noon.Add(-94 * time.Minute)}},
+			want: diagnosis.Use{Idle: true, Max: 1, Since: noon.Add(-94 * time.Minute)}},
 		{pod: "idle-by-util", stories: []story{{gpuUtil, whole("idle-by-util", 0), always(0)}},
-			want: rca.Use{Idle: true, Since: ran}},
-		{pod: "idle-mig", holder: rca.Holder{MIG: true}, stories: []story{{engineActive, mig("idle-mig", 13), always(0.04)}},
-			want: rca.Use{Idle: true, Max: 4, Since: ran}},
+			want: diagnosis.Use{Idle: true, Since: ran}},
+		{pod: "idle-mig", holder: diagnosis.Holder{MIG: true}, stories: []story{{engineActive, mig("idle-mig", 13), always(0.04)}},
+			want: diagnosis.Use{Idle: true, Max: 4, Since: ran}},
 		{pod: "idle-renamed", stories: []story{{engineActive, renamed(whole("idle-renamed", 0), "dcgm-a"), always(0)}},
-			want: rca.Use{Idle: true, Since: ran}},
+			want: diagnosis.Use{Idle: true, Since: ran}},
 		{pod: "idle-exporter-restarted", stories: []story{
 			{engineActive, renamed(whole("idle-exporter-restarted", 0), "dcgm-a"), missing(10*time.Minute, 0)},
 			{engineActive, renamed(whole("idle-exporter-restarted", 0), "dcgm-b"), missing(4*hour, 10*time.Minute)}},
-			want: rca.Use{Idle: true, Since: ran}},
+			want: diagnosis.Use{Idle: true, Since: ran}},
 		{pod: "idle-strategy-single", stories: []story{
 			{engineActive, mig("idle-strategy-single", 7), always(0)},
 			{gpuUtil, whole("idle-strategy-single", 0), always(99)}}, // of the GPU: others work on it
-			want: rca.Use{Idle: true, Since: ran}},
+			want: diagnosis.Use{Idle: true, Since: ran}},
 
-		{pod: "working", stories: []story{{engineActive, whole("working", 0), always(0.8)}}, want: rca.Use{Max: 80}},
-		{pod: "at-the-threshold", stories: []story{{gpuUtil, whole("at-the-threshold", 0), always(5)}}, want: rca.Use{Max: 5}},
-		{pod: "paused", stories: []story{{engineActive, whole("paused", 0), during(20*time.Minute, 0, 0, 0.95)}}, want: rca.Use{Max: 95}},
-		{pod: "worked-once", stories: []story{{engineActive, whole("worked-once", 0), during(17*time.Minute, 17*time.Minute, 1, 0)}}, want: rca.Use{Max: 100}},
-		{pod: "one-of-two-works", holder: rca.Holder{Devices: 2}, stories: []story{
-			{engineActive, whole("one-of-two-works", 0), always(0)}, {engineActive, whole("one-of-two-works", 1), always(0.5)}}, want: rca.Use{Max: 50}},
+		{pod: "working", stories: []story{{engineActive, whole("working", 0), always(0.8)}}, want: diagnosis.Use{Max: 80}},
+		{pod: "at-the-threshold", stories: []story{{gpuUtil, whole("at-the-threshold", 0), always(5)}}, want: diagnosis.Use{Max: 5}},
+		{pod: "paused", stories: []story{{engineActive, whole("paused", 0), during(20*time.Minute, 0, 0, 0.95)}}, want: diagnosis.Use{Max: 95}},
+		{pod: "worked-once", stories: []story{{engineActive, whole("worked-once", 0), during(17*time.Minute, 17*time.Minute, 1, 0)}}, want: diagnosis.Use{Max: 100}},
+		{pod: "one-of-two-works", holder: diagnosis.Holder{Devices: 2}, stories: []story{
+			{engineActive, whole("one-of-two-works", 0), always(0)}, {engineActive, whole("one-of-two-works", 1), always(0.5)}}, want: diagnosis.Use{Max: 50}},
 		{pod: "util-works", stories: []story{
-			{engineActive, whole("util-works", 0), always(0)}, {gpuUtil, whole("util-works", 0), always(70)}}, want: rca.Use{Max: 70}},
-		{pod: "works-in-gaps", stories: []story{{engineActive, whole("works-in-gaps", 0), func(ago time.Duration) (float64, bool) { return 0.6, ago == 9*time.Minute }}}, want: rca.Use{Max: 60}},
+			{engineActive, whole("util-works", 0), always(0)}, {gpuUtil, whole("util-works", 0), always(70)}}, want: diagnosis.Use{Max: 70}},
+		{pod: "works-in-gaps", stories: []story{{engineActive, whole("works-in-gaps", 0), func(ago time.Duration) (float64, bool) { return 0.6, ago == 9*time.Minute }}}, want: diagnosis.Use{Max: 60}},
 
-		{pod: "young", holder: rca.Holder{Running: noon.Add(-10 * time.Minute)}, stories: []story{{engineActive, whole("young", 0), always(0)}},
-			want: rca.Use{Unknown: "runs for 10 min, less than the window of 30 min"}},
+		{pod: "young", holder: diagnosis.Holder{Running: noon.Add(-10 * time.Minute)}, stories: []story{{engineActive, whole("young", 0), always(0)}},
+			want: diagnosis.Use{Unknown: "runs for 10 min, less than the window of 30 min"}},
 		{pod: "started-not-told", untold: true, stories: []story{{engineActive, whole("started-not-told", 0), always(0)}},
-			want: rca.Use{Unknown: "since when it runs is not told"}},
+			want: diagnosis.Use{Unknown: "since when it runs is not told"}},
 		{pod: "series-began-late", stories: []story{{engineActive, whole("series-began-late", 0), missing(4*hour, 10*time.Minute)}},
-			want: rca.Use{Unknown: "no sample in 10 of 15 parts of the last 30 min"}},
+			want: diagnosis.Use{Unknown: "no sample in 10 of 15 parts of the last 30 min"}},
 		{pod: "series-ended", stories: []story{{engineActive, whole("series-ended", 0), missing(7*time.Minute, 0)}},
-			want: rca.Use{Unknown: "no sample in 3 of 15 parts of the last 30 min"}},
+			want: diagnosis.Use{Unknown: "no sample in 3 of 15 parts of the last 30 min"}},
 		{pod: "gap", stories: []story{{engineActive, whole("gap", 0), missing(20*time.Minute, 13*time.Minute)}},
-			want: rca.Use{Unknown: "no sample in 3 of 15 parts of the last 30 min"}},
+			want: diagnosis.Use{Unknown: "no sample in 3 of 15 parts of the last 30 min"}},
 		{pod: "not-a-number", stories: []story{{engineActive, whole("not-a-number", 0), during(20*time.Minute, 11*time.Minute, math.NaN(), 0)}},
-			want: rca.Use{Unknown: "no sample in 4 of 15 parts of the last 30 min"}},
-		{pod: "one-of-two-seen", holder: rca.Holder{Devices: 2}, stories: []story{{engineActive, whole("one-of-two-seen", 0), always(0)}},
-			want: rca.Use{Unknown: "Prometheus has series of 1 of its 2 GPUs"}},
-		{pod: "not-seen", want: rca.Use{Unknown: "Prometheus has no series of its GPUs"}},
-		{pod: "mig-by-util", holder: rca.Holder{MIG: true}, stories: []story{
+			want: diagnosis.Use{Unknown: "no sample in 4 of 15 parts of the last 30 min"}},
+		{pod: "one-of-two-seen", holder: diagnosis.Holder{Devices: 2}, stories: []story{{engineActive, whole("one-of-two-seen", 0), always(0)}},
+			want: diagnosis.Use{Unknown: "Prometheus has series of 1 of its 2 GPUs"}},
+		{pod: "not-seen", want: diagnosis.Use{Unknown: "Prometheus has no series of its GPUs"}},
+		{pod: "mig-by-util", holder: diagnosis.Holder{MIG: true}, stories: []story{
 			{gpuUtil, whole("mig-by-util", 0), always(0)}, {gpuUtil, mig("mig-by-util", 3), always(0)}, {engineActive, whole("mig-by-util", 0), always(0)}},
-			want: rca.Use{Unknown: "Prometheus has no series of its GPUs"}},
+			want: diagnosis.Use{Unknown: "Prometheus has no series of its GPUs"}},
 		{pod: "other.namespace", stories: []story{{engineActive, strings.ReplaceAll(whole("other.namespace", 0), "demo", "dema"), always(0)}},
-			want: rca.Use{Unknown: "Prometheus has no series of its GPUs"}},
+			want: diagnosis.Use{Unknown: "Prometheus has no series of its GPUs"}},
 	}
 	var stories []story
-	var holders []rca.Holder
-	want := map[rca.PodName]rca.Use{}
+	var holders []diagnosis.Holder
+	want := map[diagnosis.PodName]diagnosis.Use{}
 	for _, k := range cases {
 		stories = append(stories, k.stories...)
 		h := k.holder
-		h.PodName, h.Devices = rca.PodName{Namespace: "demo", Name: k.pod}, max(h.Devices, 1)
+		h.PodName, h.Devices = diagnosis.PodName{Namespace: "demo", Name: k.pod}, max(h.Devices, 1)
 		if h.Running.IsZero() && !k.untold {
 			h.Running = ran
 		}
@@ -176,9 +176,9 @@ func TestIdleIsSeenForTheWholeWindow(t *testing.T) {
 	// Among more pods than are asked for by name they are told the same.
 	crowd := slices.Clone(holders)
 	for i := range maxNamed {
-		name := rca.PodName{Namespace: "demo", Name: fmt.Sprintf("crowd-%d", i)}
-		crowd = append(crowd, rca.Holder{PodName: name, Devices: 1, Running: ran})
-		want[name] = rca.Use{Watched: window, Unknown: "Prometheus has no series of its GPUs"}
+		name := diagnosis.PodName{Namespace: "demo", Name: fmt.Sprintf("crowd-%d", i)}
+		crowd = append(crowd, diagnosis.Holder{PodName: name, Devices: 1, Running: ran})
+		want[name] = diagnosis.Use{Watched: window, Unknown: "Prometheus has no series of its GPUs"}
 	}
 	got, err = c.Measure(t.Context(), noon, crowd)
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {

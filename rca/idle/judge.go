@@ -5,12 +5,12 @@ import (
 	"math"
 	"time"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 )
 
 // judge tells idle from working and from unknown.
-func (c *Client) judge(h rca.Holder, at time.Time, devices map[device][]float64) rca.Use {
-	u := rca.Use{Watched: c.opts.Window}
+func (c *Client) judge(h diagnosis.Holder, at time.Time, devices map[device][]float64) diagnosis.Use {
+	u := diagnosis.Use{Watched: c.opts.Window}
 	count, gaps, all := 0, 0, 0
 	for d, points := range devices {
 		if h.MIG && d.instance == "" {
@@ -46,7 +46,7 @@ func (c *Client) judge(h rca.Holder, at time.Time, devices map[device][]float64)
 
 // since goes back from the window, whose first part is known, as long as the pod ran
 // and no work was seen.
-func (c *Client) since(h rca.Holder, g grid, known int, devices map[device][]float64) time.Time {
+func (c *Client) since(h diagnosis.Holder, g grid, known int, devices map[device][]float64) time.Time {
 	for known > 0 && g.began(known).After(h.Running) && c.quiet(h, devices, known-1) {
 		known--
 	}
@@ -57,7 +57,7 @@ func (c *Client) since(h rca.Holder, g grid, known int, devices map[device][]flo
 }
 
 // quiet says whether all devices were seen in a part, and none worked.
-func (c *Client) quiet(h rca.Holder, devices map[device][]float64, part int) bool {
+func (c *Client) quiet(h diagnosis.Holder, devices map[device][]float64, part int) bool {
 	count := 0
 	for d, points := range devices {
 		if h.MIG && d.instance == "" {

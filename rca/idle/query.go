@@ -14,7 +14,7 @@ import (
 	promv1 "github.com/prometheus/client_golang/api/prometheus/v1"
 	"github.com/prometheus/common/model"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 )
 
 const (
@@ -55,7 +55,7 @@ func (g grid) back() grid {
 // query asks for the most of each part, by pod and device. Where a scrape does not
 // honour the exporter's labels, pod is the exporter and exported_pod the holder.
 // Points carry over nothing from the parts before, as an instant selector would.
-func (c *Client) query(ctx context.Context, metric, match string, g grid, holders []rca.Holder) (model.Matrix, error) {
+func (c *Client) query(ctx context.Context, metric, match string, g grid, holders []diagnosis.Holder) (model.Matrix, error) {
 	spaces, pods := map[string]bool{}, map[string]bool{}
 	for _, h := range holders {
 		spaces[regexp.QuoteMeta(h.Namespace)] = true
@@ -93,7 +93,7 @@ type device struct{ uuid, gpu, instance string }
 
 // seen is how much each device of a pod worked, in percent, part by part; NaN where
 // nothing was seen.
-type seen map[rca.PodName]map[device][]float64
+type seen map[diagnosis.PodName]map[device][]float64
 
 // add takes series in. Several of one device (an exporter that was restarted) are
 // one: the most of them counts.
@@ -131,11 +131,11 @@ func (s seen) addWhole(m model.Matrix, g grid, scale float64) {
 	}), g, scale)
 }
 
-func owner(m model.Metric) rca.PodName {
+func owner(m model.Metric) diagnosis.PodName {
 	if pod := m["exported_pod"]; pod != "" {
-		return rca.PodName{Namespace: string(m["exported_namespace"]), Name: string(pod)}
+		return diagnosis.PodName{Namespace: string(m["exported_namespace"]), Name: string(pod)}
 	}
-	return rca.PodName{Namespace: string(m["namespace"]), Name: string(m["pod"])}
+	return diagnosis.PodName{Namespace: string(m["namespace"]), Name: string(m["pod"])}
 }
 
 func deviceOf(m model.Metric) device {

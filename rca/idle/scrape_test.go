@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/testdata/prometheus"
 )
 
@@ -35,12 +35,12 @@ func TestScraped(t *testing.T) {
 				Labels: map[string]string{"namespace": "gpu-operator", "pod": "dcgm-exporter", "container": "exporter"}})
 			c := client(t, Options{Address: address, Window: 4500 * time.Millisecond})
 			long := time.Now().Add(-hour)
-			holders := []rca.Holder{
-				{PodName: rca.PodName{Namespace: "demo", Name: "idle"}, Devices: 1, Running: long},
-				{PodName: rca.PodName{Namespace: "demo", Name: "working"}, Devices: 1, MIG: true, Running: long},
-				{PodName: rca.PodName{Namespace: "gpu-operator", Name: "dcgm-exporter"}, Devices: 1, Running: long},
+			holders := []diagnosis.Holder{
+				{PodName: diagnosis.PodName{Namespace: "demo", Name: "idle"}, Devices: 1, Running: long},
+				{PodName: diagnosis.PodName{Namespace: "demo", Name: "working"}, Devices: 1, MIG: true, Running: long},
+				{PodName: diagnosis.PodName{Namespace: "gpu-operator", Name: "dcgm-exporter"}, Devices: 1, Running: long},
 			}
-			var got map[rca.PodName]rca.Use
+			var got map[diagnosis.PodName]diagnosis.Use
 			met := 0 // how often the window was not full yet
 			tick, patience := time.NewTicker(100*time.Millisecond), time.After(60*time.Second)
 			defer tick.Stop()

@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 )
 
@@ -46,7 +46,7 @@ func (q *question) opens(n *corev1.Node) bool {
 	opens := false
 	for i := range q.plan.Spec.Actions {
 		if a := &q.plan.Spec.Actions[i]; a.Target.Kind == "Node" && a.Target.Name == n.Name {
-			if a.Verb != rca.VerbUncordon {
+			if a.Verb != diagnosis.VerbUncordon {
 				return false
 			}
 			opens = true

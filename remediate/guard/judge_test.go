@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 )
 
@@ -256,11 +256,11 @@ func TestRulesOfTheNodes(t *testing.T) {
 		{"node with a mark that cannot be read",
 			func(s *setting) {
 				s.limits.NodesInFlight = 2
-				s.view.Nodes[1].Annotations = map[string]string{v1alpha1.OperationAnnotation: "x"}
+				s.view.Nodes[1].Annotations = map[string]string{diagnosis.OperationAnnotation: "x"}
 			},
 			func(s *setting) {
 				s.limits.NodesInFlight = 2
-				s.view.Nodes[0].Annotations = map[string]string{v1alpha1.OperationAnnotation: "x"}
+				s.view.Nodes[0].Annotations = map[string]string{diagnosis.OperationAnnotation: "x"}
 			},
 			Verdict{Refuse, "node-busy", `node gpu-1: annotation unpend.dev/operation is not one of ours: "x": remove it, then ask for a new plan`, time.Time{}, v1alpha1.Refused}},
 		{"node of a plan under way that has not marked it yet",
@@ -311,7 +311,7 @@ func TestRulesOfTheNodes(t *testing.T) {
 			Verdict{Wait, "nodes-in-flight", "1 worked on already (gpu-2), the limit is 1 at once: wait until that has ended, or raise nodesInFlight in ConfigMap unpend-guards", time.Time{}, v1alpha1.Queued}},
 		{"in flight: a mark that cannot be read",
 			func(s *setting) { s.view.Nodes[1].Annotations = map[string]string{"else": "x"} },
-			func(s *setting) { s.view.Nodes[1].Annotations = map[string]string{v1alpha1.OperationAnnotation: "x"} },
+			func(s *setting) { s.view.Nodes[1].Annotations = map[string]string{diagnosis.OperationAnnotation: "x"} },
 			Verdict{Wait, "nodes-in-flight", "1 worked on already (gpu-2, whose mark cannot be read), the limit is 1 at once: wait until that has ended, or raise nodesInFlight in ConfigMap unpend-guards", time.Time{}, v1alpha1.Queued}},
 	})
 }
@@ -422,8 +422,8 @@ func TestOpeningANodeTakesNoneAway(t *testing.T) {
 	s.view.Nodes = gpuNodes(2)
 	cordon(s.view.Nodes[0], noon.AddDate(0, 0, -1))
 	cordon(s.view.Nodes[1], noon.AddDate(0, 0, -1))
-	s.plan.Spec.Kind, s.plan.Spec.Kinds = rca.UncordonNode, []rca.FixKind{rca.UncordonNode}
-	s.plan.Spec.Actions = []rca.Action{{Verb: rca.VerbUncordon, Target: rca.Target{Kind: "Node", Name: "gpu-1", UID: "uid-gpu-1"}}}
+	s.plan.Spec.Kind, s.plan.Spec.Kinds = diagnosis.UncordonNode, []diagnosis.FixKind{diagnosis.UncordonNode}
+	s.plan.Spec.Actions = []diagnosis.Action{{Verb: diagnosis.VerbUncordon, Target: diagnosis.Target{Kind: "Node", Name: "gpu-1", UID: "uid-gpu-1"}}}
 	if got := s.judge(); got.Decision != Allow {
 		t.Errorf("got %+v", got)
 	}

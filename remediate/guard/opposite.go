@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 )
 
@@ -14,7 +14,7 @@ import (
 // in its own spec: the facts that it relied on. Taking back a layout that MIG manager
 // fails on is what RevertMIGConfig is for: it may.
 func opposite(q *question) Verdict {
-	if q.plan.Spec.Kind == rca.RevertMIGConfig {
+	if q.plan.Spec.Kind == diagnosis.RevertMIGConfig {
 		return Verdict{}
 	}
 	for r := range q.others() {
@@ -34,15 +34,15 @@ func opposite(q *question) Verdict {
 // undoes says how an action takes an earlier plan back; empty when it does not. A
 // GPU found broken after a node was opened is news: only opening after closing is to
 // and fro.
-func undoes(b *rca.Action, earlier *v1alpha1.Remediation) string {
-	if b.Verb == rca.VerbUncordon && slices.Contains(earlier.Spec.Kinds, rca.QuarantineGPU) && slices.Contains(earlier.Spec.Nodes, b.Target.Name) {
+func undoes(b *diagnosis.Action, earlier *v1alpha1.Remediation) string {
+	if b.Verb == diagnosis.VerbUncordon && slices.Contains(earlier.Spec.Kinds, diagnosis.QuarantineGPU) && slices.Contains(earlier.Spec.Nodes, b.Target.Name) {
 		return "open node " + b.Target.Name
 	}
-	if b.Verb != rca.VerbRelayout || b.Relayout == nil {
+	if b.Verb != diagnosis.VerbRelayout || b.Relayout == nil {
 		return ""
 	}
 	for _, a := range earlier.Spec.Actions {
-		if a.Verb != rca.VerbRelayout || a.Relayout == nil || a.Target.Name != b.Target.Name || a.Target.UID != b.Target.UID {
+		if a.Verb != diagnosis.VerbRelayout || a.Relayout == nil || a.Target.Name != b.Target.Name || a.Target.UID != b.Target.UID {
 			continue
 		}
 		if was, _, _ := strings.Cut(a.Relies["mig"], " "); was != "" && was == b.Relayout.Config {

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 )
 
@@ -13,7 +13,7 @@ func yesterday(r *v1alpha1.Remediation) *v1alpha1.Remediation {
 	return older(in(r, v1alpha1.Succeeded, noon.Add(-24*time.Hour+time.Nanosecond)))
 }
 
-func relaying(r *v1alpha1.Remediation) *rca.Action { return &r.Spec.Actions[0] }
+func relaying(r *v1alpha1.Remediation) *diagnosis.Action { return &r.Spec.Actions[0] }
 
 func TestOpposite(t *testing.T) {
 	back := func(what string) Verdict {
@@ -23,12 +23,12 @@ func TestOpposite(t *testing.T) {
 	config := func(s *setting) { relaying(s.plan).Relayout.Config = "all-1g.5gb" } // what plan 2 replaced
 	layout := func(s *setting) { relaying(s.plan).Relayout.Layouts[0] = map[string]int{"1g.5gb": 2, "2g.10gb": 0} }
 	opening := func(s *setting) {
-		s.plan.Spec.Kind, s.plan.Spec.Kinds = rca.UncordonNode, []rca.FixKind{rca.UncordonNode}
-		s.plan.Spec.Actions = []rca.Action{{Verb: rca.VerbUncordon, Target: rca.Target{Kind: "Node", Name: "gpu-1", UID: "uid-gpu-1"}}}
+		s.plan.Spec.Kind, s.plan.Spec.Kinds = diagnosis.UncordonNode, []diagnosis.FixKind{diagnosis.UncordonNode}
+		s.plan.Spec.Actions = []diagnosis.Action{{Verb: diagnosis.VerbUncordon, Target: diagnosis.Target{Kind: "Node", Name: "gpu-1", UID: "uid-gpu-1"}}}
 	}
 	closing := func() *v1alpha1.Remediation {
 		r := planFor(2, "gpu-1")
-		r.Spec.Actions, r.Spec.Kinds = nil, []rca.FixKind{rca.QuarantineGPU}
+		r.Spec.Actions, r.Spec.Kinds = nil, []diagnosis.FixKind{diagnosis.QuarantineGPU}
 		return yesterday(r)
 	}
 	check(t, []edge{
@@ -86,12 +86,12 @@ func TestOpposite(t *testing.T) {
 			func(s *setting) { config(s); s.add(yesterday(planFor(2, "gpu-1"))) }, back(`take node gpu-1 back to "all-1g.5gb"`)},
 		{"RevertMIGConfig may", func(s *setting) {
 			config(s)
-			s.plan.Spec.Kind = rca.RevertMIGConfig
+			s.plan.Spec.Kind = diagnosis.RevertMIGConfig
 			s.add(yesterday(planFor(2, "gpu-1")))
 		},
 			func(s *setting) {
 				config(s)
-				s.plan.Spec.Kinds = append(s.plan.Spec.Kinds, rca.RevertMIGConfig) // and more than that
+				s.plan.Spec.Kinds = append(s.plan.Spec.Kinds, diagnosis.RevertMIGConfig) // and more than that
 				s.add(yesterday(planFor(2, "gpu-1")))
 			}, back(`take node gpu-1 back to "all-1g.5gb"`)},
 		{"opened after it was closed", func(s *setting) { opening(s); r := closing(); r.Spec.Nodes = []string{"gpu-2"}; s.add(r) },

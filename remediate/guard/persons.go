@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 )
 
@@ -40,7 +40,7 @@ func (l Limits) Persons(plan *v1alpha1.Remediation) (n int, why string) {
 // the plan does not say what a GPU was, or leaves it without instances, it may well.
 func modeChange(plan *v1alpha1.Remediation) string {
 	for _, a := range plan.Spec.Actions {
-		if a.Verb != rca.VerbRelayout || a.Relayout == nil {
+		if a.Verb != diagnosis.VerbRelayout || a.Relayout == nil {
 			continue
 		}
 		for _, gpu := range a.Relayout.GPUs {

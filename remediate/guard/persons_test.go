@@ -8,12 +8,12 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 )
 
 func TestPersons(t *testing.T) {
-	relay := func(r *v1alpha1.Remediation) *rca.Action { return &r.Spec.Actions[0] }
+	relay := func(r *v1alpha1.Remediation) *diagnosis.Action { return &r.Spec.Actions[0] }
 	for _, c := range []struct {
 		name     string
 		one, two func(*v1alpha1.Remediation)
@@ -52,11 +52,11 @@ func TestPersons(t *testing.T) {
 			"it changes 2 nodes, one person may change 1"},
 		{"evictions", func(r *v1alpha1.Remediation) {
 			evicting(r, 10)
-			relay(r).Relayout.Victims = []rca.Target{r.Spec.Actions[1].Target} // the same pod twice
+			relay(r).Relayout.Victims = []diagnosis.Target{r.Spec.Actions[1].Target} // the same pod twice
 		},
 			func(r *v1alpha1.Remediation) {
 				evicting(r, 10)
-				relay(r).Relayout.Victims = []rca.Target{{Kind: "Pod", Namespace: "ml", Name: "x", UID: "x"}}
+				relay(r).Relayout.Victims = []diagnosis.Target{{Kind: "Pod", Namespace: "ml", Name: "x", UID: "x"}}
 			},
 			"it evicts 11 pods, one person may evict 10"},
 		{"priority", func(r *v1alpha1.Remediation) { evicting(r, 1); r.Spec.VictimPriority, r.Spec.Priority = 5, 5 },

@@ -5,7 +5,6 @@ import (
 	"iter"
 	"time"
 
-	"github.com/unpend/unpend/rca"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 )
 
@@ -30,7 +29,7 @@ func nodesOf(r *v1alpha1.Remediation) iter.Seq[string] {
 func takenBy(r *v1alpha1.Remediation) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for i := range r.Spec.Actions {
-			if a := &r.Spec.Actions[i]; (a.Verb == rca.VerbRelayout || a.Verb == rca.VerbCordon) && !yield(a.Target.Name) {
+			if a := &r.Spec.Actions[i]; a.Closes() && !yield(a.Target.Name) {
 				return
 			}
 		}
@@ -61,14 +60,9 @@ func (q *question) shared(r *v1alpha1.Remediation) string {
 // evictions is how many pods a plan evicts.
 func evictions(r *v1alpha1.Remediation) int {
 	pods := map[string]bool{}
-	for _, a := range r.Spec.Actions {
-		if a.Verb == rca.VerbEvict {
-			pods[a.Target.UID] = true
-		}
-		if a.Relayout != nil {
-			for _, v := range a.Relayout.Victims {
-				pods[v.UID] = true
-			}
+	for i := range r.Spec.Actions {
+		for _, p := range r.Spec.Actions[i].Evicts() {
+			pods[p.UID] = true
 		}
 	}
 	return len(pods)

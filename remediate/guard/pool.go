@@ -9,7 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 )
 
@@ -44,11 +44,11 @@ func readyOf(n *corev1.Node) *corev1.NodeCondition {
 
 // mark is what the annotation on a node says: the operation that works on it, or why
 // it cannot be told.
-func mark(n *corev1.Node) (*v1alpha1.Operation, error) {
+func mark(n *corev1.Node) (*diagnosis.Operation, error) {
 	if len(n.Annotations) == 0 {
 		return nil, nil
 	}
-	return v1alpha1.OperationOn(n)
+	return diagnosis.OperationOn(n)
 }
 
 // pool is how the GPU nodes are: those in use and those out of it.
@@ -153,7 +153,7 @@ func lastHealthy(q *question) Verdict {
 	if p.size < 2 {
 		return Verdict{}
 	}
-	closes := slices.ContainsFunc(q.plan.Spec.Actions, func(a rca.Action) bool { return a.Verb == rca.VerbCordon })
+	closes := slices.ContainsFunc(q.plan.Spec.Actions, func(a diagnosis.Action) bool { return a.Verb == diagnosis.VerbCordon })
 	waiting := map[corev1.ResourceName]string{} // resource → the first incident that waits for it
 	for incident, names := range q.view.Wanted {
 		for _, name := range names {

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 )
 
@@ -78,22 +78,23 @@ func promiseR19(t *testing.T) {
 }
 
 // anAction draws one that names all that it writes to.
-func anAction(r *rapid.T) rca.Action {
-	target := func(kinds ...string) rca.Target {
-		out := rca.Target{Kind: rapid.SampledFrom(kinds).Draw(r, "kind"), Name: rapid.StringMatching(`[a-z0-9]([a-z0-9-]{0,8}[a-z0-9])?(\.[a-z0-9]+)?`).Draw(r, "name"), UID: rapid.StringMatching(`[0-9a-f]{8}-[0-9a-f]{4}`).Draw(r, "uid")}
+func anAction(r *rapid.T) diagnosis.Action {
+	target := func(kinds ...string) diagnosis.Target {
+		out := diagnosis.Target{Kind: rapid.SampledFrom(kinds).Draw(r, "kind"), Name: rapid.StringMatching(`[a-z0-9]([a-z0-9-]{0,8}[a-z0-9])?(\.[a-z0-9]+)?`).Draw(r, "name"), UID: rapid.StringMatching(`[0-9a-f]{8}-[0-9a-f]{4}`).Draw(r, "uid")}
 		if out.Kind != "Node" {
 			out.Namespace = rapid.StringMatching(`[a-z0-9]{1,8}`).Draw(r, "namespace")
 		}
 		return out
 	}
-	verb := rapid.SampledFrom([]string{rca.VerbEvict, rca.VerbUncordon, rca.VerbPatch, rca.VerbRecreate, rca.VerbRelayout}).Draw(r, "verb")
-	a := rca.Action{Verb: verb, Target: target(writable(verb)...)}
+	verb := rapid.SampledFrom([]string{diagnosis.VerbEvict, diagnosis.VerbUncordon, diagnosis.VerbPatch, diagnosis.VerbRecreate, diagnosis.VerbRelayout}).Draw(r, "verb")
+	a := diagnosis.Action{Verb: verb}
+	a.Target = target(a.Kinds()...)
 	switch verb {
-	case rca.VerbPatch, rca.VerbRecreate:
+	case diagnosis.VerbPatch, diagnosis.VerbRecreate:
 		a.Patch = json.RawMessage(`{"spec":{"tolerations":[{"$patch":"replace"}]}}`)
-	case rca.VerbRelayout:
+	case diagnosis.VerbRelayout:
 		gpu := rapid.IntRange(0, 7).Draw(r, "gpu")
-		a.Relayout = &rca.Relayout{Config: "all-1g.5gb", GPUs: []int{gpu}, Layouts: map[int]map[string]int{gpu: {"1g.5gb": 7}}}
+		a.Relayout = &diagnosis.Relayout{Config: "all-1g.5gb", GPUs: []int{gpu}, Layouts: map[int]map[string]int{gpu: {"1g.5gb": 7}}}
 		for range rapid.IntRange(0, 3).Draw(r, "victims") {
 			a.Relayout.Victims = append(a.Relayout.Victims, target("Pod"))
 		}
@@ -107,10 +108,10 @@ func anAction(r *rapid.T) rca.Action {
 // spoilers each make one thing of a plan, about one of its actions, empty or a pattern.
 func spoilers(r *rapid.T, plan *v1alpha1.Remediation, action int, pattern string) map[string]func() {
 	a := &plan.Spec.Actions[action]
-	targets := []*rca.Target{&a.Target}
+	targets := []*diagnosis.Target{&a.Target}
 	out := map[string]func(){
 		"no actions":    func() { plan.Spec.Actions = nil },
-		"empty actions": func() { plan.Spec.Actions = []rca.Action{} },
+		"empty actions": func() { plan.Spec.Actions = []diagnosis.Action{} },
 		"a node":        func() { plan.Spec.Nodes = append(plan.Spec.Nodes, pattern) },
 		"the name":      func() { plan.Name = "" },
 		"the uid":       func() { plan.UID = "" },
@@ -122,13 +123,13 @@ func spoilers(r *rapid.T, plan *v1alpha1.Remediation, action int, pattern string
 		},
 		"a layout too many": func() {
 			if a.Relayout == nil {
-				a.Relayout = &rca.Relayout{}
+				a.Relayout = &diagnosis.Relayout{}
 			} else {
 				a.Relayout = nil
 			}
 		},
 	}
-	if a.Verb == rca.VerbPatch || a.Verb == rca.VerbRecreate {
+	if a.Verb == diagnosis.VerbPatch || a.Verb == diagnosis.VerbRecreate {
 		out["the patch"] = func() {
 			a.Patch = json.RawMessage(rapid.SampledFrom([]string{"", "{}", "null", "[]", `"*"`, `{"$patch":"delete"}`, `{"$patch":"replace","spec":{}}`, "{"}).Draw(r, "patch"))
 		}
@@ -378,7 +379,7 @@ func (w *turmoil) underWay() bool {
 func (w *turmoil) check(r *rapid.T) {
 	working, running, out := 0, 0, 0
 	for _, n := range w.nodes {
-		op, err := v1alpha1.OperationOn(n)
+		op, err := diagnosis.OperationOn(n)
 		if err != nil {
 			r.Fatal(err)
 		}

@@ -6,25 +6,26 @@ import (
 	"testing"
 	"time"
 
-	"github.com/unpend/unpend/rca"
-	"github.com/unpend/unpend/remediate/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/remediate/v1alpha1"
 )
 
 // closing makes the plan one that closes its node for good.
 func (s *setting) closing() {
-	s.plan.Spec.Kind, s.plan.Spec.Kinds = rca.QuarantineGPU, []rca.FixKind{rca.QuarantineGPU}
-	s.plan.Spec.Actions = []rca.Action{{Verb: rca.VerbCordon, Target: rca.Target{Kind: "Node", Name: "gpu-1", UID: "uid-gpu-1"}, Relies: map[string]string{"unschedulable": "false"}}}
+	s.plan.Spec.Kind, s.plan.Spec.Kinds = diagnosis.QuarantineGPU, []diagnosis.FixKind{diagnosis.QuarantineGPU}
+	s.plan.Spec.Actions = []diagnosis.Action{{Verb: diagnosis.VerbCordon, Target: diagnosis.Target{Kind: "Node", Name: "gpu-1", UID: "uid-gpu-1"}, Relies: map[string]string{"unschedulable": "false"}}}
 }
 
 // quarantined is as a plan has left it.
 func quarantined(n *corev1.Node, by *v1alpha1.Remediation) {
 	marked(n, by, "")
-	text, err := json.Marshal(v1alpha1.Operation{Plan: by.Name, ID: by.UID, Step: "quarantined", Quarantined: "GPU 0 is sick"})
+	text, err := json.Marshal(diagnosis.Operation{Plan: by.Name, ID: by.UID, Step: "quarantined", Quarantined: "GPU 0 is sick"})
 	if err != nil {
 		panic(err) // of a test
 	}
-	n.Annotations[v1alpha1.OperationAnnotation] = string(text)
+	n.Annotations[diagnosis.OperationAnnotation] = string(text)
 }
 
 // A node is not closed for good where it is the last that offers what somebody waits for,
@@ -65,8 +66,8 @@ func TestQuarantineEnds(t *testing.T) {
 		t.Errorf("a person has opened it: %+v", got)
 	}
 	s.view.Nodes[0].Spec.Unschedulable = true
-	s.plan.Spec.Kind, s.plan.Spec.Kinds = rca.UncordonNode, []rca.FixKind{rca.UncordonNode}
-	s.plan.Spec.Actions = []rca.Action{{Verb: rca.VerbUncordon, Target: rca.Target{Kind: "Node", Name: "gpu-1", UID: "uid-gpu-1"}}}
+	s.plan.Spec.Kind, s.plan.Spec.Kinds = diagnosis.UncordonNode, []diagnosis.FixKind{diagnosis.UncordonNode}
+	s.plan.Spec.Actions = []diagnosis.Action{{Verb: diagnosis.VerbUncordon, Target: diagnosis.Target{Kind: "Node", Name: "gpu-1", UID: "uid-gpu-1"}}}
 	if got := s.judge(); got.Decision != Allow {
 		t.Errorf("a plan opens it: %+v", got)
 	}

@@ -4,7 +4,7 @@ import (
 	"maps"
 	"testing"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 )
 
 // A layout that re-makes no GPU has to be what all of them have, and evicts nobody: an
@@ -12,26 +12,26 @@ import (
 func TestRelabel(t *testing.T) {
 	has := map[int]map[string]int{0: {"1g.5gb": 2}}
 	for name, tc := range map[string]struct {
-		edit func(*rca.Relayout, map[string]string)
+		edit func(*diagnosis.Relayout, map[string]string)
 		ok   bool
 	}{
-		"what they have":        {func(*rca.Relayout, map[string]string) {}, true},
-		"another count":         {func(r *rca.Relayout, _ map[string]string) { r.Layouts = map[int]map[string]int{0: {"1g.5gb": 3}} }, false},
-		"a GPU not known":       {func(_ *rca.Relayout, relies map[string]string) { delete(relies, "gpu0") }, false},
-		"a GPU that is whole":   {func(_ *rca.Relayout, relies map[string]string) { relies["gpu0"] = "whole" }, false},
-		"GPUs without instance": {func(r *rca.Relayout, relies map[string]string) { r.Layouts[0], relies["gpu0"] = nil, "empty" }, false},
-		"no layout":             {func(r *rca.Relayout, _ map[string]string) { r.Layouts = nil }, false},
-		"a victim": {func(r *rca.Relayout, _ map[string]string) {
-			r.Victims = []rca.Target{{Kind: "Pod", Namespace: "ml", Name: "a", UID: "b"}}
+		"what they have":        {func(*diagnosis.Relayout, map[string]string) {}, true},
+		"another count":         {func(r *diagnosis.Relayout, _ map[string]string) { r.Layouts = map[int]map[string]int{0: {"1g.5gb": 3}} }, false},
+		"a GPU not known":       {func(_ *diagnosis.Relayout, relies map[string]string) { delete(relies, "gpu0") }, false},
+		"a GPU that is whole":   {func(_ *diagnosis.Relayout, relies map[string]string) { relies["gpu0"] = "whole" }, false},
+		"GPUs without instance": {func(r *diagnosis.Relayout, relies map[string]string) { r.Layouts[0], relies["gpu0"] = nil, "empty" }, false},
+		"no layout":             {func(r *diagnosis.Relayout, _ map[string]string) { r.Layouts = nil }, false},
+		"a victim": {func(r *diagnosis.Relayout, _ map[string]string) {
+			r.Victims = []diagnosis.Target{{Kind: "Pod", Namespace: "ml", Name: "a", UID: "b"}}
 		}, false},
-		"another first":            {func(r *rca.Relayout, _ map[string]string) { r.First = "all-2g.10gb" }, false},
-		"a first that is no label": {func(r *rca.Relayout, _ map[string]string) { r.First, r.GPUs = "a b", []int{0} }, false},
+		"another first":            {func(r *diagnosis.Relayout, _ map[string]string) { r.First = "all-2g.10gb" }, false},
+		"a first that is no label": {func(r *diagnosis.Relayout, _ map[string]string) { r.First, r.GPUs = "a b", []int{0} }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := quiet()
-			s.plan.Spec.Kind, s.plan.Spec.Kinds = rca.RevertMIGConfig, []rca.FixKind{rca.RevertMIGConfig}
+			s.plan.Spec.Kind, s.plan.Spec.Kinds = diagnosis.RevertMIGConfig, []diagnosis.FixKind{diagnosis.RevertMIGConfig}
 			a := &s.plan.Spec.Actions[0]
-			a.Relayout = &rca.Relayout{Config: "all-1g.5gb", GPUs: []int{}, Layouts: maps.Clone(has)}
+			a.Relayout = &diagnosis.Relayout{Config: "all-1g.5gb", GPUs: []int{}, Layouts: maps.Clone(has)}
 			tc.edit(a.Relayout, a.Relies)
 			got := s.judge()
 			if ok := got.Decision == Allow; ok != tc.ok || !ok && got.Rule != "target" {

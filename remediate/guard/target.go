@@ -10,7 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 )
 
@@ -43,42 +43,27 @@ func complete(plan *v1alpha1.Remediation) error {
 	return nil
 }
 
-func completeAction(a *rca.Action) error {
-	kinds := writable(a.Verb)
+func completeAction(a *diagnosis.Action) error {
+	kinds := a.Kinds()
 	if kinds == nil {
 		return errors.New("the verb is not known")
 	}
 	if err := completeTarget(a.Target, kinds...); err != nil {
 		return err
 	}
-	if (a.Verb == rca.VerbRelayout) != (a.Relayout != nil) {
+	if (a.Verb == diagnosis.VerbRelayout) != (a.Relayout != nil) {
 		return errors.New("a layout is part of a relayout, and only of that")
 	}
 	switch a.Verb {
-	case rca.VerbPatch, rca.VerbRecreate:
+	case diagnosis.VerbPatch, diagnosis.VerbRecreate:
 		return completePatch(a.Patch)
-	case rca.VerbRelayout:
+	case diagnosis.VerbRelayout:
 		return completeRelayout(a)
 	}
 	return nil
 }
 
-// writable are the kinds that a verb is for.
-func writable(verb string) []string {
-	switch verb {
-	case rca.VerbEvict:
-		return []string{"Pod"}
-	case rca.VerbCordon, rca.VerbUncordon, rca.VerbRelayout:
-		return []string{"Node"}
-	case rca.VerbPatch:
-		return []string{"Deployment", "StatefulSet", "ReplicaSet", "DaemonSet", "ResourceQuota", "Pod"}
-	case rca.VerbRecreate:
-		return []string{"Job", "Pod"}
-	}
-	return nil
-}
-
-func completeTarget(t rca.Target, kinds ...string) error {
+func completeTarget(t diagnosis.Target, kinds ...string) error {
 	switch {
 	case !slices.Contains(kinds, t.Kind):
 		return fmt.Errorf("it cannot be done to a %q, only to %s", t.Kind, strings.Join(kinds, ", "))
@@ -113,7 +98,7 @@ func completePatch(patch json.RawMessage) error {
 
 // completeRelabel wants a layout that re-makes no GPU to be what they all have, by what
 // the plan relies on, and to evict nobody.
-func completeRelabel(a *rca.Action) error {
+func completeRelabel(a *diagnosis.Action) error {
 	r := a.Relayout
 	instances := 0
 	for gpu, wanted := range r.Layouts {
@@ -129,7 +114,7 @@ func completeRelabel(a *rca.Action) error {
 	return nil
 }
 
-func completeRelayout(a *rca.Action) error {
+func completeRelayout(a *diagnosis.Action) error {
 	r := a.Relayout
 	if r.Config == "" || len(validation.IsValidLabelValue(r.Config)) > 0 {
 		return fmt.Errorf("%q is not the name of a config", r.Config)

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 )
 
@@ -47,11 +47,11 @@ func cordon(n *corev1.Node, since time.Time) {
 
 // marked is as an operation has it: cordoned, and said to be ours.
 func marked(n *corev1.Node, by *v1alpha1.Remediation, parked string) {
-	text, err := json.Marshal(v1alpha1.Operation{Plan: by.Name, ID: by.UID, Step: "cordon", Parked: parked})
+	text, err := json.Marshal(diagnosis.Operation{Plan: by.Name, ID: by.UID, Step: "cordon", Parked: parked})
 	if err != nil {
 		panic(err) // of a test
 	}
-	n.Annotations = map[string]string{v1alpha1.OperationAnnotation: string(text)}
+	n.Annotations = map[string]string{diagnosis.OperationAnnotation: string(text)}
 	cordon(n, noon)
 }
 
@@ -63,11 +63,11 @@ func planFor(i int, node string) *v1alpha1.Remediation {
 	return &v1alpha1.Remediation{
 		ObjectMeta: metav1.ObjectMeta{Name: hex(i), UID: types.UID(fmt.Sprintf("plan-%d", i)), CreationTimestamp: metav1.NewTime(noon.Add(-time.Minute))},
 		Spec: v1alpha1.RemediationSpec{
-			Incident: fmt.Sprintf("gpu-%010x", i), Fix: 1, Kind: rca.RepartitionGPU, Kinds: []rca.FixKind{rca.RepartitionGPU},
+			Incident: fmt.Sprintf("gpu-%010x", i), Fix: 1, Kind: diagnosis.RepartitionGPU, Kinds: []diagnosis.FixKind{diagnosis.RepartitionGPU},
 			Nodes: []string{node}, Requester: "ann", Expires: metav1.NewTime(noon.Add(14 * time.Minute)),
-			Actions: []rca.Action{{Verb: rca.VerbRelayout, Target: rca.Target{Kind: "Node", Name: node, UID: "uid-" + node},
+			Actions: []diagnosis.Action{{Verb: diagnosis.VerbRelayout, Target: diagnosis.Target{Kind: "Node", Name: node, UID: "uid-" + node},
 				Relies:   map[string]string{"mig": "all-1g.5gb success mixed", "gpu0": "1g.5gb@0 1g.5gb@1"},
-				Relayout: &rca.Relayout{Config: "all-2g.10gb", GPUs: []int{0}, Layouts: map[int]map[string]int{0: {"2g.10gb": 3}}}}},
+				Relayout: &diagnosis.Relayout{Config: "all-2g.10gb", GPUs: []int{0}, Layouts: map[int]map[string]int{0: {"2g.10gb": 3}}}}},
 		},
 	}
 }
@@ -85,8 +85,8 @@ func in(r *v1alpha1.Remediation, phase v1alpha1.Phase, at time.Time) *v1alpha1.R
 // evicting gives a plan n pods to evict.
 func evicting(r *v1alpha1.Remediation, n int) {
 	for i := range n {
-		r.Spec.Actions = append(r.Spec.Actions, rca.Action{Verb: rca.VerbEvict,
-			Target: rca.Target{Kind: "Pod", Namespace: "ml", Name: fmt.Sprintf("web-%d", i), UID: fmt.Sprintf("uid-%s-%d", r.UID, i)}})
+		r.Spec.Actions = append(r.Spec.Actions, diagnosis.Action{Verb: diagnosis.VerbEvict,
+			Target: diagnosis.Target{Kind: "Pod", Namespace: "ml", Name: fmt.Sprintf("web-%d", i), UID: fmt.Sprintf("uid-%s-%d", r.UID, i)}})
 	}
 }
 

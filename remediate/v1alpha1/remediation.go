@@ -4,8 +4,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/unpend/unpend/rca"
-	"github.com/unpend/unpend/watcher"
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 // Remediation is one plan and what became of it. Its name is the plan's hash: 64 hex
@@ -37,7 +37,7 @@ type RemediationSpec struct {
 	// +kubebuilder:validation:Pattern=`^gpu-[0-9a-f]{10}$`
 	Incident string `json:"incident"`
 	// Workload that waits.
-	Workload watcher.Ref `json:"workload"`
+	Workload incident.Ref `json:"workload"`
 	// Waiting are its pods that wait.
 	// +kubebuilder:validation:MaxItems=100
 	// +optional
@@ -46,16 +46,16 @@ type RemediationSpec struct {
 	// +kubebuilder:validation:MaxLength=400
 	Headline string `json:"headline"`
 	// Cause that the plan removes.
-	Cause rca.CauseID `json:"cause"`
+	Cause diagnosis.CauseID `json:"cause"`
 	// Fix is its number in the diagnosis.
 	// +kubebuilder:validation:Minimum=1
 	Fix int `json:"fix"`
 	// Kind is the most disruptive of Kinds.
-	Kind rca.FixKind `json:"kind"`
+	Kind diagnosis.FixKind `json:"kind"`
 	// Kinds are all that it takes, in order.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=8
-	Kinds []rca.FixKind `json:"kinds"`
+	Kinds []diagnosis.FixKind `json:"kinds"`
 	// Title says what is done.
 	// +kubebuilder:validation:MaxLength=400
 	Title string `json:"title"`
@@ -80,7 +80,7 @@ type RemediationSpec struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=200
 	// +kubebuilder:validation:XValidation:rule="self.all(a, a.target.name != '' && a.target.uid != '')",message="every target has a name and a uid"
-	Actions []rca.Action `json:"actions"`
+	Actions []diagnosis.Action `json:"actions"`
 }
 
 // Pod is a pod and its uid.
@@ -162,7 +162,7 @@ type RemediationStatus struct {
 	EndsAs Phase `json:"endsAs,omitempty"`
 	// Parking names the step of the way back that failed: the node stays as it is.
 	// +optional
-	Parking string `json:"parking,omitempty"`
+	Parking StepID `json:"parking,omitempty"`
 	// Proved are the targets as they were when the plan was proved again.
 	// +optional
 	Proved []Proved `json:"proved,omitempty"`
@@ -196,7 +196,7 @@ type Proved struct {
 // Entry is one step of the journal.
 type Entry struct {
 	// Step is its stable name, e.g. "0/cordon", "0/evict/ml/web-1", "undo/0/release".
-	Step string `json:"step"`
+	Step StepID `json:"step"`
 	// Text for a person.
 	Text string `json:"text"`
 	// Began is when it was journaled, before it acted.

@@ -23,6 +23,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/unpend/unpend/watcher"
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 // arrival is a message that a handler got.
@@ -63,7 +64,7 @@ func openBench(b *testing.B) *bench {
 	done := make(chan error, 1)
 	go func() {
 		done <- on.Consume(ctx, Incidents, "ours", func(_ context.Context, key string, body []byte) error {
-			var i watcher.Incident
+			var i incident.Incident
 			if err := json.Unmarshal(body, &i); err != nil {
 				return err
 			}
@@ -83,7 +84,7 @@ func openBench(b *testing.B) *bench {
 	return x
 }
 
-func (x *bench) publish(ctx context.Context, i watcher.Incident) error {
+func (x *bench) publish(ctx context.Context, i incident.Incident) error {
 	id, body, err := i.Message()
 	if err != nil {
 		return err

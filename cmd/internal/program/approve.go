@@ -13,10 +13,11 @@ import (
 	"github.com/charmbracelet/x/term"
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 
 	"github.com/unpend/unpend/cmd/internal/terminal"
-	"github.com/unpend/unpend/remediate"
+	"github.com/unpend/unpend/remediate/executor"
+	"github.com/unpend/unpend/remediate/journal"
+	"github.com/unpend/unpend/remediate/plan"
 )
 
 type approveOptions struct {
@@ -29,7 +30,7 @@ type approveOptions struct {
 	yes       bool
 }
 
-func approveCommand(kube *genericclioptions.ConfigFlags, std Stdio) *cobra.Command {
+func approveCommand(kube *kubeFlags, std Stdio) *cobra.Command {
 	o := &approveOptions{source: source{kube: kube}}
 	c := &cobra.Command{
 		Use:   "approve INCIDENT#N",
@@ -75,16 +76,16 @@ func (o *approveOptions) approve(ctx context.Context, arg string, std Stdio) err
 	if err != nil {
 		return err
 	}
-	d := remediate.Deps{Measure: measure, Client: client, Dynamic: custom, Now: time.Now, Logger: slog.New(slog.DiscardHandler), DryRun: o.dryRun}
+	d := executor.Deps{Measure: measure, Client: client, Dynamic: custom, Now: time.Now, Logger: slog.New(slog.DiscardHandler), DryRun: o.dryRun}
 	if err := o.underWay(ctx, d, incident); err != nil {
 		return outcomeError(err)
 	}
-	found, err := remediate.Find(ctx, d, incident, number, o.plan)
+	found, err := executor.Find(ctx, d, incident, number, o.plan)
 	if err != nil {
 		return outcomeError(unreachable(err))
 	}
 	if is := found.Fix.ID; is != number {
-		return outcomeError(fmt.Errorf("%w: that is not the plan of fix %d, but of fix %d: approve %s#%d", remediate.ErrStale, number, is, incident, is))
+		return outcomeError(fmt.Errorf("%w: that is not the plan of fix %d, but of fix %d: approve %s#%d", plan.ErrStale, number, is, incident, is))
 	}
 	if err := terminal.Render(std.Err, found.Diagnosis, terminalOptions(std.Err)); err != nil {
 		return err
@@ -105,18 +106,18 @@ func (o *approveOptions) approve(ctx context.Context, arg string, std Stdio) err
 
 // underWay is an error while a plan for the incident is carried out: what is found
 // meanwhile is found of a cluster that this plan is changing.
-func (o *approveOptions) underWay(ctx context.Context, d remediate.Deps, incident string) error {
-	plans, err := remediate.Store{Dynamic: d.Dynamic}.List(ctx)
+func (o *approveOptions) underWay(ctx context.Context, d executor.Deps, incident string) error {
+	plans, err := plan.Store{Dynamic: d.Dynamic}.List(ctx)
 	if err != nil {
 		return nil // not installed, or not to be read: the fix is proved on what can be
 	}
 	for i := range plans {
-		rem, outcome := &plans[i], remediate.ErrRefused
+		rem, outcome := &plans[i], plan.ErrRefused
 		if rem.Spec.Incident != incident || !rem.Status.Phase.Begun() {
 			continue
 		}
 		if o.plan != "" {
-			outcome = remediate.ErrStale
+			outcome = plan.ErrStale
 		}
 		return fmt.Errorf("%w: plan %.12s for this incident is under way already (%s): see 'unpend remediations %.12s'", outcome, rem.Name, standingOf(rem).State, rem.Name)
 	}
@@ -124,17 +125,17 @@ func (o *approveOptions) underWay(ctx context.Context, d remediate.Deps, inciden
 }
 
 // carrier carries a plan out: from here, or by the executor that the cluster has.
-type carrier func(ctx context.Context, report func(remediate.Step)) (remediate.Outcome, error)
+type carrier func(ctx context.Context, report func(journal.Progress)) (executor.Outcome, error)
 
-func fromHere(d remediate.Deps, incident string, number int, plan string) carrier {
-	return func(ctx context.Context, report func(remediate.Step)) (remediate.Outcome, error) {
-		return remediate.Apply(ctx, d, incident, number, plan, report)
+func fromHere(d executor.Deps, incident string, number int, name string) carrier {
+	return func(ctx context.Context, report func(journal.Progress)) (executor.Outcome, error) {
+		return executor.Apply(ctx, d, incident, number, name, report)
 	}
 }
 
 // carrier chooses the executor where there is one: it has the guard-rails, and a
 // journal that outlives this process.
-func (o *approveOptions) carrier(ctx context.Context, d remediate.Deps, found remediate.Found, std Stdio) (carrier, error) {
+func (o *approveOptions) carrier(ctx context.Context, d executor.Deps, found plan.Found, std Stdio) (carrier, error) {
 	leads, err := executorLeads(ctx, d, o.namespace)
 	if err != nil {
 		return nil, err
@@ -149,7 +150,7 @@ func (o *approveOptions) carrier(ctx context.Context, d remediate.Deps, found re
 		fmt.Fprintf(std.Err, "Ctrl-C: nothing is lost, the executor goes on ('unpend reject %.12s' stops it and takes it back).\n", found.Fix.Plan)
 		return byExecutor(d, found, o.namespace, std.Err), nil
 	default:
-		if d, err = remediate.Unled(ctx, d, o.namespace); err != nil {
+		if d, err = executor.Unled(ctx, d, o.namespace); err != nil {
 			return nil, err
 		}
 		fmt.Fprintf(std.Err, "No executor leads in namespace %s: the fix is applied from here, with your own rights.\n", o.namespace)
@@ -159,9 +160,9 @@ func (o *approveOptions) carrier(ctx context.Context, d remediate.Deps, found re
 }
 
 // apply carries the fix out and shows its steps.
-func apply(ctx context.Context, d remediate.Deps, carry carrier, std Stdio) error {
+func apply(ctx context.Context, d executor.Deps, carry carrier, std Stdio) error {
 	steps := terminal.NewSteps(std.Err, isTerminal(std.Err), d.Now)
-	out, err := carry(ctx, func(s remediate.Step) { steps.Update(s.N, s.Of, s.Text, s.Within, s.Done) })
+	out, err := carry(ctx, func(s journal.Progress) { steps.Update(s.N, s.Of, s.Text, s.Within, s.Done) })
 	if cerr := steps.Close(); err == nil {
 		err = cerr
 	}
@@ -179,9 +180,9 @@ func apply(ctx context.Context, d remediate.Deps, carry carrier, std Stdio) erro
 // outcomeError gives the outcomes of remediate their exit codes.
 func outcomeError(err error) error {
 	switch {
-	case errors.Is(err, remediate.ErrStale):
+	case errors.Is(err, plan.ErrStale):
 		return &codedError{exitStale, err}
-	case errors.Is(err, remediate.ErrRefused), apierrors.IsForbidden(err):
+	case errors.Is(err, plan.ErrRefused), apierrors.IsForbidden(err):
 		return &codedError{exitRefused, err}
 	}
 	return err

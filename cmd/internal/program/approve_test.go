@@ -11,26 +11,27 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/unpend/unpend/rca"
-	"github.com/unpend/unpend/remediate"
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/remediate/executor"
+	"github.com/unpend/unpend/remediate/journal"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 )
 
 // A machine is told of an approval once it stands, and never of one that was refused.
 func TestEventsOfAnApproval(t *testing.T) {
 	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	d := remediate.Deps{Now: func() time.Time { return at }}
+	d := executor.Deps{Now: func() time.Time { return at }}
 	for _, tc := range []struct {
 		carry carrier
 		want  string
 	}{
-		{func(context.Context, func(remediate.Step)) (remediate.Outcome, error) {
-			return remediate.Outcome{}, errors.New("refused: no right")
+		{func(context.Context, func(journal.Progress)) (executor.Outcome, error) {
+			return executor.Outcome{}, errors.New("refused: no right")
 		}, `{"error":"refused: no right","event":"done","podRunning":false,"seconds":0}` + "\n"},
-		{func(_ context.Context, report func(remediate.Step)) (remediate.Outcome, error) {
-			report(remediate.Step{N: 1, Of: 1, Text: "cordon"})
-			report(remediate.Step{N: 1, Of: 1, Text: "cordon", Done: true})
-			return remediate.Outcome{Pod: "ml/a", Fix: rca.Fix{}}, nil
+		{func(_ context.Context, report func(journal.Progress)) (executor.Outcome, error) {
+			report(journal.Progress{N: 1, Of: 1, Text: "cordon"})
+			report(journal.Progress{N: 1, Of: 1, Text: "cordon", Done: true})
+			return executor.Outcome{Pod: "ml/a", Fix: diagnosis.Fix{}}, nil
 		}, `{"event":"approved","plan":"24ac"}
 {"event":"step","n":1,"of":1,"text":"cordon"}
 {"event":"running","pod":"ml/a"}
@@ -46,14 +47,14 @@ func TestEventsOfAnApproval(t *testing.T) {
 
 // A plan that waits is told with what it waits for, and until when.
 func TestJournalOfAPlanThatWaits(t *testing.T) {
-	var told []remediate.Step
-	j := newJournal(func(s remediate.Step) { told = append(told, s) })
+	var told []journal.Progress
+	j := newSteps(func(s journal.Progress) { told = append(told, s) })
 	rem := &v1alpha1.Remediation{Spec: v1alpha1.RemediationSpec{Expires: metav1.NewTime(time.Date(2026, 11, 21, 4, 15, 0, 0, time.FixedZone("", 3600)))}}
 	j.read(rem)
 	rem.Status.Phase, rem.Status.Message = v1alpha1.Queued, "a freeze window is open"
 	j.read(rem)
 	j.read(rem)
-	want := []remediate.Step{{N: 1, Of: 1, Text: "the executor takes it up; the plan expires at 2026-11-21T03:15:00Z"}, {N: 1, Of: 1, Text: "queued: a freeze window is open; the plan expires at 2026-11-21T03:15:00Z"}}
+	want := []journal.Progress{{N: 1, Of: 1, Text: "the executor takes it up; the plan expires at 2026-11-21T03:15:00Z"}, {N: 1, Of: 1, Text: "queued: a freeze window is open; the plan expires at 2026-11-21T03:15:00Z"}}
 	if !slices.Equal(told, want) {
 		t.Errorf("%v, want %v", told, want)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/unpend/unpend/cmd/internal/terminal"
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/audit"
 )
 
@@ -136,7 +136,7 @@ func (o *verifyOptions) print(w io.Writer, reports []auditReport) error {
 			APIVersion string        `json:"apiVersion"`
 			Kind       string        `json:"kind"`
 			Items      []auditReport `json:"items"`
-		}{rca.APIVersion, "AuditReportList", reports})
+		}{diagnosis.APIVersion, "AuditReportList", reports})
 	}
 	for _, r := range reports {
 		if !r.Intact {

@@ -20,8 +20,8 @@ import (
 
 	"github.com/unpend/unpend/nodeprobe"
 	"github.com/unpend/unpend/nodeprobe/sim"
-	"github.com/unpend/unpend/rca"
 	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/diagnosis"
 )
 
 // fleet is a cluster of nodes with A100s, all cut to 1g, and some pods on every
@@ -183,7 +183,7 @@ func benchmarkWhy(b *testing.B, f *fleet) {
 	b.ReportMetric(b.Elapsed().Seconds()/float64(b.N), "s/why")
 	b.ReportMetric((cpu(b)-before).Seconds()/float64(b.N), "cpu-s/why")
 	b.ReportMetric(float64(size)/(1<<20), "MiB")
-	var list rca.DiagnosisList
+	var list diagnosis.DiagnosisList
 	if err := json.Unmarshal(out.Bytes(), &list); err != nil || len(list.Items) != len(f.jobs) {
 		b.Fatalf("%d diagnoses, %v", len(list.Items), err)
 	}

@@ -7,10 +7,10 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 
 	"github.com/unpend/unpend/cmd/internal/terminal"
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/capacity"
+	"github.com/unpend/unpend/rca/diagnosis"
 )
 
 type capacityOptions struct {
@@ -18,7 +18,7 @@ type capacityOptions struct {
 	output string
 }
 
-func capacityCommand(kube *genericclioptions.ConfigFlags, std Stdio) *cobra.Command {
+func capacityCommand(kube *kubeFlags, std Stdio) *cobra.Command {
 	o := &capacityOptions{source: source{kube: kube}}
 	c := &cobra.Command{
 		Use:   "capacity RESOURCE=N [RESOURCE=N]...",
@@ -47,12 +47,12 @@ func (o *capacityOptions) run(ctx context.Context, args []string, std Stdio) err
 	if err != nil {
 		return err
 	}
-	items, err := rca.Capacity(ctx, st, asks)
+	items, err := capacity.Capacity(ctx, st, asks)
 	if err != nil {
 		return err
 	}
 	if o.output != "" {
-		return printList(std.Out, o.output, rca.CapacityList{APIVersion: rca.APIVersion, Kind: rca.CapacityKind, Items: items})
+		return printList(std.Out, o.output, diagnosis.CapacityList{APIVersion: diagnosis.APIVersion, Kind: diagnosis.CapacityKind, Items: items})
 	}
 	return terminal.Capacity(std.Out, items, terminalOptions(std.Out))
 }
@@ -61,24 +61,24 @@ func (o *capacityOptions) run(ctx context.Context, args []string, std Stdio) err
 const maxAsked = 1_000_000
 
 // capacityAsks reads RESOURCE=N; every mistake is a usage error.
-func capacityAsks(args []string) ([]rca.CapacityAsk, error) {
-	var out []rca.CapacityAsk
+func capacityAsks(args []string) ([]capacity.CapacityAsk, error) {
+	var out []capacity.CapacityAsk
 	for _, arg := range args {
 		name, count, ok := strings.Cut(arg, "=")
 		if !ok {
 			return nil, usage("%q is not RESOURCE=N, such as nvidia.com/mig-3g.20gb=3", arg)
 		}
-		if err := rca.CheckCapacityResource(name); err != nil {
+		if err := capacity.CheckCapacityResource(name); err != nil {
 			return nil, usage("%v", err)
 		}
 		n, err := strconv.Atoi(count)
 		if err != nil || n < 1 || n > maxAsked {
 			return nil, usage("%q asks for %q: a whole number from 1 to %d was expected", arg, count, maxAsked)
 		}
-		if slices.ContainsFunc(out, func(a rca.CapacityAsk) bool { return a.Resource == name }) {
+		if slices.ContainsFunc(out, func(a capacity.CapacityAsk) bool { return a.Resource == name }) {
 			return nil, usage("%s is asked for twice", name)
 		}
-		out = append(out, rca.CapacityAsk{Resource: name, Count: n})
+		out = append(out, capacity.CapacityAsk{Resource: name, Count: n})
 	}
 	return out, nil
 }

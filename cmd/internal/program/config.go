@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
-	"github.com/unpend/unpend/remediate"
+	"github.com/unpend/unpend/remediate/plan"
 )
 
 // config is the one YAML file of `unpend run`: a key per room.
@@ -55,7 +55,7 @@ type remediateConfig struct {
 	// Identities say of people's ids in Slack, PagerDuty and the web page which Kubernetes
 	// users they are, and with which groups they decide. Who is not among them decides
 	// nothing.
-	Identities []remediate.Identity `json:"identities"`
+	Identities []plan.Identity `json:"identities"`
 	// Audit is the file of the audit trail: lines of JSON, each with the hash of the one
 	// before. Without it there is no trail but the Events and the journals.
 	Audit string `json:"audit"`

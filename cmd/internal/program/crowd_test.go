@@ -15,7 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 )
 
 // crowd is a dump of a Job so many of whose pods wait.
@@ -70,7 +70,7 @@ func TestTenThousandPodsOfOneJob(t *testing.T) {
 	if growth > 20 {
 		t.Errorf("10,000 pods cost %.1f times what 1,000 do", growth)
 	}
-	var list rca.DiagnosisList
+	var list diagnosis.DiagnosisList
 	must(t, json.Unmarshal([]byte(out), &list))
 	if len(list.Items) != 1 || len(out) > 32<<10 {
 		t.Fatalf("%d incidents, %d bytes", len(list.Items), len(out))
@@ -82,7 +82,7 @@ func TestTenThousandPodsOfOneJob(t *testing.T) {
 	// Pods that are not named cannot be patched one by one: the Job is made anew, or
 	// most of it would go on waiting.
 	f := d.Fixes[0]
-	if f.Kind != rca.AddToleration || len(f.Actions) != 1 || f.Actions[0].Verb != rca.VerbRecreate || f.Actions[0].Target.Name != "sweep" {
+	if f.Kind != diagnosis.AddToleration || len(f.Actions) != 1 || f.Actions[0].Verb != diagnosis.VerbRecreate || f.Actions[0].Target.Name != "sweep" {
 		t.Errorf("first fix %s: %+v", f.Title, f.Actions)
 	}
 	if _, text, _ := call(t, "why", "-f", many); strings.Count(text, "\n") > 25 {

@@ -15,7 +15,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 
-	"github.com/unpend/unpend/remediate"
+	"github.com/unpend/unpend/remediate/executor"
+	"github.com/unpend/unpend/remediate/journal"
+	"github.com/unpend/unpend/remediate/plan"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 )
 
@@ -25,16 +27,16 @@ func executorFlag(c *cobra.Command, namespace *string) {
 
 // executorLeads says whether an executor is at work: its lease is held. Who may not read
 // that is refused, for past an executor go its guard-rails; unless none can be there.
-func executorLeads(ctx context.Context, d remediate.Deps, namespace string) (bool, error) {
-	l, err := remediate.Leader(ctx, d, namespace)
+func executorLeads(ctx context.Context, d executor.Deps, namespace string) (bool, error) {
+	l, err := executor.Leader(ctx, d, namespace)
 	switch {
 	case apierrors.IsNotFound(err):
 		return false, nil
 	case apierrors.IsForbidden(err):
-		if !remediate.Installed(d) {
+		if !executor.Installed(d) {
 			return false, nil
 		}
-		return false, fmt.Errorf("%w: whether an executor carries plans out in namespace %s cannot be told: %w; ask for the ClusterRole of approvers, or say with --executor-namespace where it runs", remediate.ErrRefused, namespace, err)
+		return false, fmt.Errorf("%w: whether an executor carries plans out in namespace %s cannot be told: %w; ask for the ClusterRole of approvers, or say with --executor-namespace where it runs", plan.ErrRefused, namespace, err)
 	case err != nil:
 		return false, fmt.Errorf("look for the executor: %w", err)
 	}
@@ -42,7 +44,7 @@ func executorLeads(ctx context.Context, d remediate.Deps, namespace string) (boo
 }
 
 // whoAmI asks the API server, which decides by that name too.
-func whoAmI(ctx context.Context, d remediate.Deps) (string, []string, error) {
+func whoAmI(ctx context.Context, d executor.Deps) (string, []string, error) {
 	me, err := d.Client.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 	if err != nil {
 		return "", nil, fmt.Errorf("ask who you are: %w", err)
@@ -52,39 +54,39 @@ func whoAmI(ctx context.Context, d remediate.Deps) (string, []string, error) {
 }
 
 // decision is what a person says of a plan, as themselves.
-func decision(ctx context.Context, d remediate.Deps, rem *v1alpha1.Remediation, says v1alpha1.Decision, reason string) error {
+func decision(ctx context.Context, d executor.Deps, rem *v1alpha1.Remediation, says v1alpha1.Decision, reason string) error {
 	who, groups, err := whoAmI(ctx, d)
 	if err != nil {
 		return err
 	}
-	a := remediate.NewApproval(rem, who, groups, says)
+	a := plan.NewApproval(rem, who, groups, says)
 	a.Spec.Via, a.Spec.Reason = "kubectl", reason
-	_, err = remediate.Store{Dynamic: d.Dynamic}.Say(ctx, a)
+	_, err = plan.Store{Dynamic: d.Dynamic}.Say(ctx, a)
 	return err
 }
 
 // byExecutor records the plan and the approval, and follows the executor's journal.
-func byExecutor(d remediate.Deps, found remediate.Found, namespace string, w io.Writer) carrier {
-	return func(ctx context.Context, report func(remediate.Step)) (remediate.Outcome, error) {
-		store := remediate.Store{Dynamic: d.Dynamic}
-		out := remediate.Outcome{Incident: found.Diagnosis.Incident, Fix: found.Fix, Started: d.Now()}
+func byExecutor(d executor.Deps, found plan.Found, namespace string, w io.Writer) carrier {
+	return func(ctx context.Context, report func(journal.Progress)) (executor.Outcome, error) {
+		store := plan.Store{Dynamic: d.Dynamic}
+		out := executor.Outcome{Incident: found.Diagnosis.Incident, Fix: found.Fix, Started: d.Now()}
 		who, _, err := whoAmI(ctx, d)
 		if err != nil {
 			return out, err
 		}
-		proposed := remediate.Propose(found, who, d.Now())
-		if err := remediate.Rested(ctx, d, namespace, proposed.Name); err != nil {
+		proposed := plan.Propose(found, who, d.Now())
+		if err := executor.Rested(ctx, d, namespace, proposed.Name); err != nil {
 			return out, err
 		}
 		rem, err := store.Record(ctx, proposed)
 		if apierrors.IsForbidden(err) {
-			return out, fmt.Errorf("%w: %w", remediate.ErrRefused, err)
+			return out, fmt.Errorf("%w: %w", plan.ErrRefused, err)
 		}
 		if err != nil {
 			return out, err
 		}
 		if rem.Status.Phase.Ended() {
-			return out, fmt.Errorf("%w: this plan has been carried out already: %s", remediate.ErrRefused, rem.Status.Message)
+			return out, fmt.Errorf("%w: this plan has been carried out already: %s", plan.ErrRefused, rem.Status.Message)
 		}
 		if err := approval(ctx, d, rem, who, namespace, w); err != nil {
 			return out, err
@@ -99,8 +101,8 @@ func byExecutor(d remediate.Deps, found remediate.Found, namespace string, w io.
 
 // approval says yes to a plan, unless that is for two others to say: there is room for
 // the words of two, and that of who asked for the plan is none of them.
-func approval(ctx context.Context, d remediate.Deps, rem *v1alpha1.Remediation, who, namespace string, w io.Writer) error {
-	persons, why, err := remediate.Persons(ctx, d, namespace, rem)
+func approval(ctx context.Context, d executor.Deps, rem *v1alpha1.Remediation, who, namespace string, w io.Writer) error {
+	persons, why, err := executor.Persons(ctx, d, namespace, rem)
 	if err != nil {
 		return err
 	}
@@ -112,10 +114,10 @@ func approval(ctx context.Context, d remediate.Deps, rem *v1alpha1.Remediation, 
 }
 
 // follow reports a plan's journal until the plan has ended, and its end.
-func follow(ctx context.Context, d remediate.Deps, plan string, report func(remediate.Step)) (*v1alpha1.Remediation, error) {
-	store, steps := remediate.Store{Dynamic: d.Dynamic}, newJournal(report)
+func follow(ctx context.Context, d executor.Deps, name string, report func(journal.Progress)) (*v1alpha1.Remediation, error) {
+	store, steps := plan.Store{Dynamic: d.Dynamic}, newSteps(report)
 	for {
-		rem, err := store.Get(ctx, plan)
+		rem, err := store.Get(ctx, name)
 		if err == nil {
 			steps.read(rem)
 			if rem.Status.Phase.Ended() {
@@ -124,16 +126,16 @@ func follow(ctx context.Context, d remediate.Deps, plan string, report func(reme
 			err = untilChanged(ctx, d, rem)
 		}
 		if ctx.Err() != nil {
-			return rem, fmt.Errorf("no longer watching; the executor goes on (unpend remediations shows where it stands, unpend reject %.12s stops it and takes it back)", plan)
+			return rem, fmt.Errorf("no longer watching; the executor goes on (unpend remediations shows where it stands, unpend reject %.12s stops it and takes it back)", name)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("follow plan %.12s: %w", plan, err)
+			return nil, fmt.Errorf("follow plan %.12s: %w", name, err)
 		}
 	}
 }
 
 // untilChanged waits for the next change of the plan.
-func untilChanged(ctx context.Context, d remediate.Deps, rem *v1alpha1.Remediation) error {
+func untilChanged(ctx context.Context, d executor.Deps, rem *v1alpha1.Remediation) error {
 	w, err := d.Dynamic.Resource(v1alpha1.Remediations).Watch(ctx, metav1.ListOptions{ResourceVersion: rem.ResourceVersion,
 		FieldSelector: fields.OneTermEqualSelector("metadata.name", rem.Name).String()})
 	if err != nil {
@@ -148,17 +150,17 @@ func untilChanged(ctx context.Context, d remediate.Deps, rem *v1alpha1.Remediati
 	}
 }
 
-// journal tells of a plan's steps as they come, each piece of news once.
-type journal struct {
-	report func(remediate.Step)
-	told   map[remediate.Step]bool
+// steps tells of a plan's steps as they come, each piece of news once.
+type steps struct {
+	report func(journal.Progress)
+	told   map[journal.Progress]bool
 }
 
-func newJournal(report func(remediate.Step)) *journal {
-	return &journal{report: report, told: map[remediate.Step]bool{}}
+func newSteps(report func(journal.Progress)) *steps {
+	return &steps{report: report, told: map[journal.Progress]bool{}}
 }
 
-func (j *journal) tell(s remediate.Step) {
+func (j *steps) tell(s journal.Progress) {
 	if !j.told[s] {
 		j.told[s] = true
 		j.report(s)
@@ -167,17 +169,17 @@ func (j *journal) tell(s remediate.Step) {
 
 // read tells what is new in a plan's journal, and of where a plan stands that has not
 // begun.
-func (j *journal) read(rem *v1alpha1.Remediation) {
+func (j *steps) read(rem *v1alpha1.Remediation) {
 	var at, of int
 	if _, err := fmt.Sscanf(rem.Status.Progress, "%d/%d", &at, &of); err != nil {
 		of = 1
 	}
 	for i, e := range rem.Status.Journal {
 		text := e.Text
-		if strings.HasPrefix(e.Step, "undo/") {
+		if e.Step.TakesBack() {
 			text = "undo: " + text
 		}
-		j.tell(remediate.Step{N: i + 1, Of: max(of, i+1), Text: text, Done: e.Ended != nil && e.Error == "", Within: e.Deadline.Sub(e.Began.Time)})
+		j.tell(journal.Progress{N: i + 1, Of: max(of, i+1), Text: text, Done: e.Ended != nil && e.Error == "", Within: e.Deadline.Sub(e.Began.Time)})
 	}
 	if len(rem.Status.Journal) == 0 && !rem.Status.Phase.Ended() {
 		text := "the executor takes it up"
@@ -185,7 +187,7 @@ func (j *journal) read(rem *v1alpha1.Remediation) {
 			text = strings.ToLower(string(rem.Status.Phase)) + ": " + rem.Status.Message
 		}
 		text += "; the plan expires at " + rem.Spec.Expires.UTC().Format(time.RFC3339)
-		j.tell(remediate.Step{N: 1, Of: of, Text: text})
+		j.tell(journal.Progress{N: 1, Of: of, Text: text})
 	}
 }
 
@@ -195,9 +197,9 @@ func endOf(rem *v1alpha1.Remediation) error {
 	case v1alpha1.Succeeded:
 		return nil
 	case v1alpha1.Stale:
-		return fmt.Errorf("%w: %s", remediate.ErrStale, strings.TrimPrefix(message, remediate.ErrStale.Error()+": "))
+		return fmt.Errorf("%w: %s", plan.ErrStale, strings.TrimPrefix(message, plan.ErrStale.Error()+": "))
 	case v1alpha1.Refused, v1alpha1.Rejected, v1alpha1.Expired, v1alpha1.Superseded:
-		return fmt.Errorf("%w: %s", remediate.ErrRefused, strings.TrimPrefix(message, remediate.ErrRefused.Error()+": "))
+		return fmt.Errorf("%w: %s", plan.ErrRefused, strings.TrimPrefix(message, plan.ErrRefused.Error()+": "))
 	default:
 		return errors.New(strings.ToLower(string(rem.Status.Phase)) + ": " + message)
 	}

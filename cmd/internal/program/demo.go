@@ -18,10 +18,11 @@ import (
 	"github.com/unpend/unpend/cmd/internal/bus"
 	"github.com/unpend/unpend/cmd/internal/terminal"
 	"github.com/unpend/unpend/cmd/internal/world"
-	"github.com/unpend/unpend/rca"
 	"github.com/unpend/unpend/rca/cluster"
-	"github.com/unpend/unpend/remediate"
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/remediate/executor"
 	"github.com/unpend/unpend/watcher"
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 type demoOptions struct {
@@ -62,7 +63,7 @@ type demo struct {
 	demoOptions
 	std     Stdio
 	world   *world.World
-	deps    remediate.Deps
+	deps    executor.Deps
 	started time.Time
 }
 
@@ -76,7 +77,7 @@ func (o *demoOptions) play(ctx context.Context, std Stdio) (err error) {
 			err = cerr
 		}
 	}()
-	d := &demo{demoOptions: *o, std: std, world: w, started: time.Now(), deps: remediate.Deps{
+	d := &demo{demoOptions: *o, std: std, world: w, started: time.Now(), deps: executor.Deps{
 		Client: w.Client(), Dynamic: w.Dynamic(), Now: time.Now, Logger: slog.New(slog.DiscardHandler), Poll: 100 * time.Millisecond}}
 	return d.story(ctx)
 }
@@ -153,10 +154,10 @@ func reported(st *cluster.State) bool {
 
 // finding lets the rooms do their work, as in `unpend run`: the watcher notices,
 // the bus carries, the diagnosis explains.
-func (d *demo) finding(ctx context.Context) (rca.Diagnosis, error) {
+func (d *demo) finding(ctx context.Context) (diagnosis.Diagnosis, error) {
 	found, err := d.explained(ctx)
 	if err != nil {
-		return rca.Diagnosis{}, err
+		return diagnosis.Diagnosis{}, err
 	}
 	if d.output == "json" {
 		return found, d.events().emit(map[string]any{"event": "finding", "diagnosis": found})
@@ -166,35 +167,35 @@ func (d *demo) finding(ctx context.Context) (rca.Diagnosis, error) {
 	return found, terminal.Render(d.std.Out, found, style)
 }
 
-func (d *demo) explained(ctx context.Context) (rca.Diagnosis, error) {
+func (d *demo) explained(ctx context.Context) (diagnosis.Diagnosis, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	b, err := bus.Open(ctx, bus.Options{Memory: true})
 	if err != nil {
-		return rca.Diagnosis{}, err
+		return diagnosis.Diagnosis{}, err
 	}
 	defer b.Close()
 	f, err := cluster.Follow(ctx, d.world.Client(), d.world.Dynamic(), time.Now)
 	if err != nil {
-		return rca.Diagnosis{}, err
+		return diagnosis.Diagnosis{}, err
 	}
 	defer f.Close()
 	registry := prometheus.NewRegistry()
 	a, err := newAnalyst(ctx, f, "", d.deps.Logger, registry)
 	if err != nil {
-		return rca.Diagnosis{}, err
+		return diagnosis.Diagnosis{}, err
 	}
 	defer a.close()
 	w, err := watcher.New(watcher.Options{Client: d.world.Client(), Publish: publishIncident(b), Debounce: 50 * time.Millisecond, Logger: d.deps.Logger, Registerer: registry})
 	if err != nil {
-		return rca.Diagnosis{}, err
+		return diagnosis.Diagnosis{}, err
 	}
-	var found rca.Diagnosis
+	var found diagnosis.Diagnosis
 	parts, ctx := errgroup.WithContext(ctx)
 	parts.Go(func() error { return w.Run(ctx) })
 	parts.Go(func() error {
 		return b.Consume(ctx, bus.Incidents, "demo", func(ctx context.Context, _ string, body []byte) error {
-			var i watcher.Incident
+			var i incident.Incident
 			if err := json.Unmarshal(body, &i); err != nil {
 				return fmt.Errorf("read an incident: %w", err)
 			}
@@ -216,11 +217,11 @@ func (d *demo) explained(ctx context.Context) (rca.Diagnosis, error) {
 	if err == nil {
 		err = ctx.Err()
 	}
-	return rca.Diagnosis{}, fmt.Errorf("wait for the diagnosis: %w", err)
+	return diagnosis.Diagnosis{}, fmt.Errorf("wait for the diagnosis: %w", err)
 }
 
 // decide asks until there is a yes or a no; a dry run may be had in between.
-func (d *demo) decide(ctx context.Context, found rca.Diagnosis) (bool, error) {
+func (d *demo) decide(ctx context.Context, found diagnosis.Diagnosis) (bool, error) {
 	for !d.auto {
 		answer, err := question("\nApprove fix 1? [y/N/d=dry run] ", d.std)
 		switch {
@@ -242,7 +243,7 @@ func (d *demo) decide(ctx context.Context, found rca.Diagnosis) (bool, error) {
 	return true, nil
 }
 
-func (d *demo) fix(ctx context.Context, found rca.Diagnosis) error {
+func (d *demo) fix(ctx context.Context, found diagnosis.Diagnosis) error {
 	plan := found.Fixes[0].Plan
 	carry := d.carry(found.Incident, 1, plan)
 	if d.output != "json" {

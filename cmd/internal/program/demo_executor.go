@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/unpend/unpend/remediate"
+	"github.com/unpend/unpend/remediate/executor"
+	"github.com/unpend/unpend/remediate/journal"
+	"github.com/unpend/unpend/remediate/plan"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 )
 
@@ -14,20 +16,20 @@ const person = "you"
 
 // carry has the executor of a real cluster carry the plan out, on the Remediation that
 // is its journal. With chaos it is killed in the middle, and another goes on.
-func (d *demo) carry(incident string, number int, plan string) carrier {
-	return func(ctx context.Context, report func(remediate.Step)) (remediate.Outcome, error) {
-		out := remediate.Outcome{Incident: incident, Started: d.deps.Now()}
-		found, err := remediate.Find(ctx, d.deps, incident, number, plan)
+func (d *demo) carry(incident string, number int, name string) carrier {
+	return func(ctx context.Context, report func(journal.Progress)) (executor.Outcome, error) {
+		out := executor.Outcome{Incident: incident, Started: d.deps.Now()}
+		found, err := executor.Find(ctx, d.deps, incident, number, name)
 		if err != nil {
 			return out, err
 		}
 		out.Fix = found.Fix
-		store := remediate.Store{Dynamic: d.deps.Dynamic}
-		rem, err := store.Record(ctx, remediate.Propose(found, person, d.deps.Now()))
+		store := plan.Store{Dynamic: d.deps.Dynamic}
+		rem, err := store.Record(ctx, plan.Propose(found, person, d.deps.Now()))
 		if err != nil {
 			return out, err
 		}
-		if _, err := store.Decide(ctx, remediate.NewApproval(rem, person, nil, v1alpha1.Approve)); err != nil {
+		if _, err := store.Decide(ctx, plan.NewApproval(rem, person, nil, v1alpha1.Approve)); err != nil {
 			return out, err
 		}
 		rem, err = d.lookUntilEnded(ctx, store, rem.Name, report)
@@ -38,19 +40,19 @@ func (d *demo) carry(incident string, number int, plan string) carrier {
 	}
 }
 
-func (d *demo) executor() *remediate.Executor {
-	return remediate.NewExecutor(remediate.ExecutorOptions{Deps: d.deps, Namespace: "unpend", Self: "demo"})
+func (d *demo) executor() *executor.Executor {
+	return executor.New(executor.Options{Deps: d.deps, Namespace: "unpend", Self: "demo"})
 }
 
-func (d *demo) lookUntilEnded(ctx context.Context, store remediate.Store, plan string, report func(remediate.Step)) (*v1alpha1.Remediation, error) {
+func (d *demo) lookUntilEnded(ctx context.Context, store plan.Store, name string, report func(journal.Progress)) (*v1alpha1.Remediation, error) {
 	x, killed := d.executor(), d.chaos == ""
-	steps := newJournal(report)
+	steps := newSteps(report)
 	for {
-		again, err := x.Look(ctx, plan)
+		again, err := x.Look(ctx, name)
 		if err != nil {
 			return nil, err
 		}
-		rem, err := store.Get(ctx, plan)
+		rem, err := store.Get(ctx, name)
 		if err != nil {
 			return nil, err
 		}

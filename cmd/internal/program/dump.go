@@ -6,13 +6,12 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"sigs.k8s.io/yaml"
 
 	"github.com/unpend/unpend/rca/cluster"
 )
 
-func dumpCommand(kube *genericclioptions.ConfigFlags, std Stdio) *cobra.Command {
+func dumpCommand(kube *kubeFlags, std Stdio) *cobra.Command {
 	s := &source{kube: kube}
 	output := "yaml"
 	c := &cobra.Command{

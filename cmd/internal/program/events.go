@@ -7,7 +7,8 @@ import (
 	"io"
 	"time"
 
-	"github.com/unpend/unpend/remediate"
+	"github.com/unpend/unpend/remediate/executor"
+	"github.com/unpend/unpend/remediate/journal"
 )
 
 // events tells machines what happens, one JSON object a line.
@@ -25,10 +26,10 @@ func (e events) emit(event map[string]any) error {
 
 // apply carries the fix out, telling of the approval once it stands, of each step that
 // is done, of the pod that runs, and always last of the end.
-func (e events) apply(ctx context.Context, d remediate.Deps, plan string, carry carrier) error {
+func (e events) apply(ctx context.Context, d executor.Deps, plan string, carry carrier) error {
 	var failed error
 	stands := false
-	out, err := carry(ctx, func(s remediate.Step) {
+	out, err := carry(ctx, func(s journal.Progress) {
 		if !stands {
 			stands, failed = true, e.emit(map[string]any{"event": "approved", "plan": plan})
 		}

@@ -14,8 +14,9 @@ import (
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"github.com/unpend/unpend/remediate"
+	"github.com/unpend/unpend/remediate/act"
 	"github.com/unpend/unpend/remediate/audit"
+	"github.com/unpend/unpend/remediate/executor"
 )
 
 // carryOut is the role that carries approved plans out. It speaks to the API server,
@@ -32,18 +33,18 @@ func (s *service) carryOut(ctx context.Context) (err error) {
 	if err := s.registry.Register(failures); err != nil {
 		return fmt.Errorf("register metrics: %w", err)
 	}
-	trail := &remediate.Trail{Path: c.Audit, Self: who.Status.UserInfo.Username, Now: s.now, Logger: s.logger,
+	trail := &executor.Trail{Path: c.Audit, Self: who.Status.UserInfo.Username, Now: s.now, Logger: s.logger,
 		Events: audit.NewEvents(s.client, self, s.now, failures)}
 	defer func() {
 		if cerr := trail.Close(); err == nil {
 			err = cerr
 		}
 	}()
-	publish, done := s.notices()
+	notifier, done := s.notices()
 	defer done()
-	x := remediate.NewExecutor(remediate.ExecutorOptions{Publish: publish, Registerer: s.registry,
+	x := executor.New(executor.Options{Notifier: notifier, Registerer: s.registry,
 		Namespace: c.namespace(), Self: who.Status.UserInfo.Username, ActAs: s.actAs, Groups: c.Groups,
-		Deps: remediate.Deps{Observe: trail.Observe, Measure: s.measure, Client: s.client, Dynamic: s.custom, Now: s.now, Logger: s.logger, Poll: c.Poll.Duration, Deadlines: remediate.Deadlines{
+		Deps: executor.Deps{Observe: trail.Observe, Measure: s.measure, Client: s.client, Dynamic: s.custom, Now: s.now, Logger: s.logger, Poll: c.Poll.Duration, Deadlines: act.Deadlines{
 			Evict: c.Deadlines.Evict.Duration, Leave: c.Deadlines.Leave.Duration, Manager: c.Deadlines.Manager.Duration,
 			Wedge: c.Deadlines.Wedge.Duration, Run: c.Deadlines.Run.Duration}}})
 	s.ready.set()

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/idle"
 )
 
@@ -32,7 +32,7 @@ func (c config) gpuWork() gpuWork {
 }
 
 // measure is nil where no Prometheus is named.
-func (p gpuWork) measure() (rca.Measure, error) {
+func (p gpuWork) measure() (diagnosis.Measure, error) {
 	if p.address == "" {
 		if p.tokenFile != "" {
 			return nil, fmt.Errorf("a token for Prometheus is given, but not its address")

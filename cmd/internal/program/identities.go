@@ -5,22 +5,22 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/unpend/unpend/remediate"
+	"github.com/unpend/unpend/remediate/plan"
 )
 
 // identities reads who is whom out of a configuration that was read before, and holds it
 // to what it must be; errors name the lines.
-func (c config) identities(data []byte) (remediate.Identities, error) {
+func (c config) identities(data []byte) (plan.Identities, error) {
 	var at struct {
 		Remediate struct {
 			Identities []yaml.Node `yaml:"identities"`
 		} `yaml:"remediate"`
 	}
 	if err := yaml.Unmarshal(data, &at); err != nil {
-		return remediate.Identities{}, fmt.Errorf("find the lines of remediate.identities: %w", err)
+		return plan.Identities{}, fmt.Errorf("find the lines of remediate.identities: %w", err)
 	}
 	for i, node := range at.Remediate.Identities {
 		c.Remediate.Identities[i].Line = node.Line
 	}
-	return remediate.NewIdentities(c.Remediate.Identities)
+	return plan.NewIdentities(c.Remediate.Identities)
 }

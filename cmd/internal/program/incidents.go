@@ -10,16 +10,15 @@ import (
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 
 	"github.com/unpend/unpend/cmd/internal/terminal"
-	"github.com/unpend/unpend/rca"
 	"github.com/unpend/unpend/rca/cluster"
-	"github.com/unpend/unpend/remediate"
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/remediate/plan"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 )
 
-func incidentsCommand(kube *genericclioptions.ConfigFlags, std Stdio) *cobra.Command {
+func incidentsCommand(kube *kubeFlags, std Stdio) *cobra.Command {
 	o := &whyOptions{source: source{kube: kube, all: true}, plans: true}
 	c := &cobra.Command{
 		Use:   "incidents",
@@ -33,7 +32,7 @@ that cannot be read, or that a dump does not hold, are said to be unread.`,
 			if o.output == "" {
 				o.output = "wide"
 			}
-			if !c.Flags().Changed("all-namespaces") && kube.Namespace != nil && *kube.Namespace != "" {
+			if !c.Flags().Changed("all-namespaces") && kube.namespace() != "" {
 				o.all = false // -n says which
 			}
 			return o.why(c.Context(), nil, std)
@@ -43,9 +42,9 @@ that cannot be read, or that a dump does not hold, are said to be unread.`,
 	return c
 }
 
-// incident is a diagnosis and what is being done about it.
-type incident struct {
-	rca.Diagnosis
+// openIncident is a diagnosis and what is being done about it.
+type openIncident struct {
+	diagnosis.Diagnosis
 	Remediation *planStanding `json:"remediation,omitempty"`
 }
 
@@ -87,7 +86,7 @@ func (s *planStanding) String() string {
 }
 
 // printIncidents joins the findings with the plans for them.
-func (o *whyOptions) printIncidents(ctx context.Context, std Stdio, found []rca.Diagnosis, st *cluster.State) error {
+func (o *whyOptions) printIncidents(ctx context.Context, std Stdio, found []diagnosis.Diagnosis, st *cluster.State) error {
 	if o.output == "name" {
 		return o.print(std, found, st)
 	}
@@ -96,9 +95,9 @@ func (o *whyOptions) printIncidents(ctx context.Context, std Stdio, found []rca.
 		return err
 	}
 	of := telling(plans)
-	items, column := []incident{}, []string{}
+	items, column := []openIncident{}, []string{}
 	for _, d := range found {
-		i, says := incident{Diagnosis: d}, ""
+		i, says := openIncident{Diagnosis: d}, ""
 		if unread != "" {
 			i.Unread, says = append(slices.Clone(d.Unread), unread), "unread"
 		}
@@ -110,10 +109,10 @@ func (o *whyOptions) printIncidents(ctx context.Context, std Stdio, found []rca.
 	}
 	if o.output != "wide" {
 		return printList(std.Out, o.output, struct {
-			APIVersion string     `json:"apiVersion"`
-			Kind       string     `json:"kind"`
-			Items      []incident `json:"items"`
-		}{rca.APIVersion, rca.ListKind, items})
+			APIVersion string         `json:"apiVersion"`
+			Kind       string         `json:"kind"`
+			Items      []openIncident `json:"items"`
+		}{diagnosis.APIVersion, diagnosis.ListKind, items})
 	}
 	if unread != "" {
 		fmt.Fprintln(std.Err, terminal.Clean("unread: "+unread))
@@ -144,7 +143,7 @@ func (o *whyOptions) remediations(ctx context.Context, st *cluster.State) (plans
 	if err != nil {
 		return nil, "", err
 	}
-	plans, err = remediate.Store{Dynamic: d.Dynamic}.List(ctx)
+	plans, err = plan.Store{Dynamic: d.Dynamic}.List(ctx)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, "Remediation: remediations.unpend.dev is not installed" + open, nil

@@ -6,8 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/unpend/unpend/rca"
 	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/view"
 	"github.com/unpend/unpend/rca/whatif"
 )
 
@@ -29,7 +29,7 @@ func (k *keeper) close() {
 // sync brings the copy to the state. Informers replace objects and never change
 // them, so the same pointer is the same object.
 func (k *keeper) sync(ctx context.Context, st *cluster.State) (*whatif.Snapshot, error) {
-	objs := rca.Objects(st)
+	objs := view.Objects(st)
 	if k.snap == nil || !same(k.others, objs.Others) {
 		k.close()
 		snap, err := whatif.New(ctx, objs)

@@ -29,7 +29,7 @@ import (
 	"github.com/unpend/unpend/cmd/internal/bus"
 	"github.com/unpend/unpend/nodeprobe"
 	"github.com/unpend/unpend/nodeprobe/sim"
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 )
 
 // served is a fleet as an API server serves it. client-go's own tracker falls over
@@ -127,7 +127,7 @@ func BenchmarkConditionToDiagnosis(b *testing.B) {
 	published := make(chan string, 1000)
 	read := func(ctx context.Context) error {
 		return events.Consume(ctx, bus.Diagnoses, "bench", func(_ context.Context, _ string, body []byte) error {
-			var d rca.Diagnosis
+			var d diagnosis.Diagnosis
 			if err := json.Unmarshal(body, &d); err != nil {
 				return err
 			}

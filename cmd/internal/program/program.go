@@ -13,7 +13,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 	_ "k8s.io/client-go/plugin/pkg/client/auth" // the ways people log in to clusters
 	"k8s.io/klog/v2"
 
@@ -111,19 +110,24 @@ func knownCommand(c *cobra.Command, args []string) error {
 }
 
 func rootCommand(name string, std Stdio) *cobra.Command {
-	kube := genericclioptions.NewConfigFlags(true)
 	use := "unpend"
 	if strings.HasPrefix(filepath.Base(name), "kubectl-") {
 		use = "kubectl unpend"
 	}
+	version := false
 	root := &cobra.Command{
-		Use:                        use,
-		Short:                      "Explain why a GPU pod waits, with proof, and get it running",
-		Example:                    "  unpend demo\n  unpend why -A\n  unpend why pod/trainer -n ml",
-		SilenceUsage:               true,
-		SilenceErrors:              true,
-		Args:                       knownCommand,
-		RunE:                       func(c *cobra.Command, _ []string) error { return c.Help() },
+		Use:           use,
+		Short:         "Explain why a GPU pod waits, with proof, and get it running",
+		Example:       "  unpend demo\n  unpend why -A\n  unpend why pod/trainer -n ml",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          knownCommand,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if version {
+				return writeVersion(std)
+			}
+			return c.Help()
+		},
 		SuggestionsMinimumDistance: 2,
 		Annotations:                map[string]string{cobra.CommandDisplayNameAnnotation: use},
 	}
@@ -133,7 +137,8 @@ func rootCommand(name string, std Stdio) *cobra.Command {
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usage("%v; see '%s --help'", err, c.CommandPath())
 	})
-	kube.AddFlags(root.PersistentFlags())
+	root.Flags().BoolVar(&version, "version", false, "say what this binary was built from")
+	kube := newKubeFlags(root.PersistentFlags())
 	root.AddCommand(whyCommand(kube, std), dumpCommand(kube, std), incidentsCommand(kube, std), capacityCommand(kube, std), approveCommand(kube, std), rejectCommand(kube, std), remediationsCommand(kube, std), statusCommand(kube, std), auditCommand(std), demoCommand(std), runCommand(kube, std), versionCommand(std))
 	return root
 }

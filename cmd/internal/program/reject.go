@@ -5,10 +5,9 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 
 	"github.com/unpend/unpend/cmd/internal/terminal"
-	"github.com/unpend/unpend/remediate"
+	"github.com/unpend/unpend/remediate/plan"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 )
 
@@ -18,7 +17,7 @@ type rejectOptions struct {
 	namespace string // of the executor
 }
 
-func rejectCommand(kube *genericclioptions.ConfigFlags, std Stdio) *cobra.Command {
+func rejectCommand(kube *kubeFlags, std Stdio) *cobra.Command {
 	o := &rejectOptions{source: source{kube: kube}}
 	c := &cobra.Command{
 		Use:   "reject INCIDENT#N|PLAN",
@@ -54,7 +53,7 @@ func (o *rejectOptions) reject(ctx context.Context, name string, std Stdio) erro
 	phase := rem.Status.Phase
 	switch {
 	case phase.Ended():
-		return outcomeError(fmt.Errorf("%w: the plan is %s already: %s", remediate.ErrRefused, phase, rem.Status.Message))
+		return outcomeError(fmt.Errorf("%w: the plan is %s already: %s", plan.ErrRefused, phase, rem.Status.Message))
 	case phase == v1alpha1.Undoing:
 		fmt.Fprintf(std.Out, "plan %.12s is being taken back already: %s\n", rem.Name, terminal.Clean(rem.Status.Failure))
 		return nil

@@ -10,10 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 
 	"github.com/unpend/unpend/cmd/internal/terminal"
-	"github.com/unpend/unpend/remediate"
+	"github.com/unpend/unpend/remediate/executor"
+	"github.com/unpend/unpend/remediate/plan"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 )
 
@@ -22,7 +22,7 @@ type remediationsOptions struct {
 	output string
 }
 
-func remediationsCommand(kube *genericclioptions.ConfigFlags, std Stdio) *cobra.Command {
+func remediationsCommand(kube *kubeFlags, std Stdio) *cobra.Command {
 	o := &remediationsOptions{source: source{kube: kube}}
 	c := &cobra.Command{
 		Use:     "remediations [PLAN]",
@@ -75,14 +75,14 @@ func (o *remediationsOptions) show(ctx context.Context, args []string, std Stdio
 	return terminal.Plans(std.Out, plans, style)
 }
 
-func (s *source) deps() (remediate.Deps, error) {
+func (s *source) deps() (executor.Deps, error) {
 	client, custom, err := s.clients()
-	return remediate.Deps{Client: client, Dynamic: custom, Now: time.Now, Logger: slog.New(slog.DiscardHandler)}, err
+	return executor.Deps{Client: client, Dynamic: custom, Now: time.Now, Logger: slog.New(slog.DiscardHandler)}, err
 }
 
 // listPlans lists the plans, newest first.
-func listPlans(ctx context.Context, d remediate.Deps) ([]v1alpha1.Remediation, error) {
-	plans, err := remediate.Store{Dynamic: d.Dynamic}.List(ctx)
+func listPlans(ctx context.Context, d executor.Deps) ([]v1alpha1.Remediation, error) {
+	plans, err := plan.Store{Dynamic: d.Dynamic}.List(ctx)
 	if apierrors.IsNotFound(err) {
 		return nil, fmt.Errorf("this cluster has no Remediations: the chart of unpend is not installed")
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -21,9 +20,13 @@ import (
 	"github.com/unpend/unpend/cmd/internal/bus"
 	"github.com/unpend/unpend/knowledge"
 	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/capacity"
+	"github.com/unpend/unpend/rca/causes"
 	"github.com/unpend/unpend/rca/cluster"
-	"github.com/unpend/unpend/remediate"
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/remediate/plan"
 	"github.com/unpend/unpend/watcher"
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 type runOptions struct {
@@ -37,7 +40,7 @@ type runOptions struct {
 // roles are what one process can do of the whole; remediate only in mode approve.
 var roles = []string{"watch", "diagnose", "remediate"}
 
-func runCommand(kube *genericclioptions.ConfigFlags, std Stdio) *cobra.Command {
+func runCommand(kube *kubeFlags, std Stdio) *cobra.Command {
 	o := &runOptions{source: source{kube: kube}}
 	c := &cobra.Command{
 		Use:   "run",
@@ -112,7 +115,7 @@ func (o *runOptions) serve(ctx context.Context, std Stdio) error {
 // service binds the rooms together, a line per topic.
 type service struct {
 	config   config
-	measure  rca.Measure
+	measure  diagnosis.Measure
 	client   kubernetes.Interface
 	custom   dynamic.Interface
 	rest     *rest.Config
@@ -161,8 +164,8 @@ func (s *service) watch(ctx context.Context) error {
 }
 
 // publishIncident binds the watcher's type to its topic.
-func publishIncident(b *bus.Bus) func(context.Context, watcher.Incident) error {
-	return func(ctx context.Context, i watcher.Incident) error {
+func publishIncident(b *bus.Bus) func(context.Context, incident.Incident) error {
+	return func(ctx context.Context, i incident.Incident) error {
 		id, body, err := i.Message()
 		if err != nil {
 			return err
@@ -173,11 +176,11 @@ func publishIncident(b *bus.Bus) func(context.Context, watcher.Incident) error {
 
 // publishedIncidents reads what is known of each incident. A message that nobody
 // can read tells nothing: the next one replaces it.
-func publishedIncidents(b *bus.Bus) func(context.Context) ([]watcher.Incident, error) {
-	return func(ctx context.Context) ([]watcher.Incident, error) {
-		var out []watcher.Incident
+func publishedIncidents(b *bus.Bus) func(context.Context) ([]incident.Incident, error) {
+	return func(ctx context.Context) ([]incident.Incident, error) {
+		var out []incident.Incident
 		err := b.Kept(ctx, bus.Incidents, func(body []byte) error {
-			var i watcher.Incident
+			var i incident.Incident
 			if json.Unmarshal(body, &i) == nil {
 				out = append(out, i)
 			}
@@ -198,8 +201,8 @@ func (s *service) diagnose(ctx context.Context) error {
 		return err
 	}
 	defer a.close()
-	a.opts.Measure, a.opts.Outcomes = s.measure, remediate.Store{Dynamic: s.custom}.Outcomes
-	gauges := rca.NewGauges(time.Now)
+	a.opts.Measure, a.opts.Outcomes = s.measure, plan.Store{Dynamic: s.custom}.Outcomes
+	gauges := capacity.NewGauges(time.Now)
 	if err := s.registry.Register(gauges); err != nil {
 		return fmt.Errorf("register metrics: %w", err)
 	}
@@ -208,7 +211,7 @@ func (s *service) diagnose(ctx context.Context) error {
 	}
 	s.ready.set()
 	return s.bus.Consume(ctx, bus.Incidents, "diagnose", func(ctx context.Context, _ string, body []byte) error {
-		var i watcher.Incident
+		var i incident.Incident
 		if err := json.Unmarshal(body, &i); err != nil {
 			return fmt.Errorf("read an incident: %w", err)
 		}
@@ -225,7 +228,7 @@ func (s *service) diagnose(ctx context.Context) error {
 }
 
 // publish hands a diagnosis on, and prints it.
-func (s *service) publish(ctx context.Context, i watcher.Incident, d rca.Diagnosis) error {
+func (s *service) publish(ctx context.Context, i incident.Incident, d diagnosis.Diagnosis) error {
 	body, err := json.Marshal(d)
 	if err != nil {
 		return fmt.Errorf("write a diagnosis: %w", err)
@@ -287,7 +290,7 @@ func (a *analyst) close() {
 
 // caughtUp is the state once it knows what the incident tells of: its pods or, where
 // it lacks some, who refused them. What never comes is diagnosed without.
-func (a *analyst) caughtUp(ctx context.Context, i watcher.Incident) *cluster.State {
+func (a *analyst) caughtUp(ctx context.Context, i incident.Incident) *cluster.State {
 	if i.Missing == 0 {
 		a.follower.Await(ctx, i.Newest, catchUp)
 		return a.follower.State(ctx)
@@ -298,7 +301,7 @@ func (a *analyst) caughtUp(ctx context.Context, i watcher.Incident) *cluster.Sta
 	defer tick.Stop()
 	for {
 		st := a.follower.State(ctx)
-		known := slices.ContainsFunc(watcher.Group(st.Pods, st.Owner, rca.Refusals(st)...), func(o watcher.Incident) bool { return o.ID == i.ID && o.Missing > 0 })
+		known := slices.ContainsFunc(incident.Group(st.Pods, st.Owner, causes.Refusals(st)...), func(o incident.Incident) bool { return o.ID == i.ID && o.Missing > 0 })
 		if known {
 			return st
 		}
@@ -312,19 +315,19 @@ func (a *analyst) caughtUp(ctx context.Context, i watcher.Incident) *cluster.Sta
 
 // explain reads the incident's pods again and diagnoses it; false when it no
 // longer waits.
-func (a *analyst) explain(ctx context.Context, i watcher.Incident) (rca.Diagnosis, bool, error) {
+func (a *analyst) explain(ctx context.Context, i incident.Incident) (diagnosis.Diagnosis, bool, error) {
 	began := time.Now()
 	st := a.caughtUp(ctx, i)
 	snap, err := a.keeper.sync(ctx, st)
 	if err != nil {
-		return rca.Diagnosis{}, false, err
+		return diagnosis.Diagnosis{}, false, err
 	}
 	opts := a.opts
 	opts.Snapshot = snap
-	opts.Only = func(o watcher.Incident) bool { return o.ID == i.ID }
+	opts.Only = func(o incident.Incident) bool { return o.ID == i.ID }
 	found, err := rca.Diagnose(ctx, st, opts)
 	if err != nil || len(found) == 0 {
-		return rca.Diagnosis{}, false, err
+		return diagnosis.Diagnosis{}, false, err
 	}
 	a.seconds.Observe(time.Since(began).Seconds())
 	a.causes.WithLabelValues(string(found[0].Causes[0].ID)).Inc()

@@ -12,20 +12,19 @@ import (
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/unpend/unpend/rca/cluster"
-	"github.com/unpend/unpend/remediate"
+	"github.com/unpend/unpend/remediate/executor"
 )
 
 // source is where a command reads the cluster from: dumps, or the API server of
 // the kubeconfig.
 type source struct {
-	kube  *genericclioptions.ConfigFlags
+	kube  *kubeFlags
 	files []string
 	all   bool // -A
 }
@@ -54,12 +53,12 @@ func (s *source) state(ctx context.Context, namespace string, std Stdio) (*clust
 
 // rest is how the API server is spoken to.
 func (s *source) rest() (*rest.Config, error) {
-	config, err := s.kube.ToRESTConfig()
+	config, err := s.kube.rest()
 	if err != nil {
 		return nil, fmt.Errorf("read the kubeconfig: %w; check --kubeconfig and --context, or read a dump with -f", err)
 	}
 	config.QPS, config.Burst = 50, 100
-	config.Wrap(remediate.OneWrite)
+	config.Wrap(executor.OneWrite)
 	return config, nil
 }
 
@@ -114,14 +113,14 @@ func unreachable(err error) error {
 // namespace is the one to look at; empty for all. A dump holds what somebody
 // chose to put there, so all of it is looked at unless -n says otherwise.
 func (s *source) namespace() (string, error) {
-	explicit := s.kube.Namespace != nil && *s.kube.Namespace != ""
-	if s.all || len(s.files) > 0 && !explicit {
+	explicit := s.kube.namespace()
+	if s.all || len(s.files) > 0 && explicit == "" {
 		return "", nil
 	}
 	if len(s.files) > 0 {
-		return *s.kube.Namespace, nil
+		return explicit, nil
 	}
-	ns, _, err := s.kube.ToRawKubeConfigLoader().Namespace()
+	ns, _, err := s.kube.loader.Namespace()
 	if clientcmd.IsEmptyConfig(err) {
 		return "", fmt.Errorf("no cluster is configured: give --kubeconfig or --context, or read a dump with -f")
 	}

@@ -5,10 +5,9 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 
 	"github.com/unpend/unpend/cmd/internal/terminal"
-	"github.com/unpend/unpend/remediate"
+	"github.com/unpend/unpend/remediate/executor"
 )
 
 type statusOptions struct {
@@ -17,7 +16,7 @@ type statusOptions struct {
 	namespace string
 }
 
-func statusCommand(kube *genericclioptions.ConfigFlags, std Stdio) *cobra.Command {
+func statusCommand(kube *kubeFlags, std Stdio) *cobra.Command {
 	o := &statusOptions{source: source{kube: kube}}
 	c := &cobra.Command{
 		Use:     "status",
@@ -39,7 +38,7 @@ func (o *statusOptions) show(ctx context.Context, std Stdio) error {
 	if err != nil {
 		return err
 	}
-	s, err := remediate.Stand(ctx, d, o.namespace)
+	s, err := executor.Stand(ctx, d, o.namespace)
 	if err != nil {
 		return unreachable(err)
 	}

@@ -8,13 +8,13 @@ import (
 	"time"
 
 	"github.com/unpend/unpend/cmd/internal/terminal"
-	"github.com/unpend/unpend/remediate"
+	"github.com/unpend/unpend/remediate/executor"
 )
 
 // standing is a cluster's standing as a person reads it, line by line. What could not be
 // read is told as unknown: an alarm too, for it may be anything.
 type standing struct {
-	remediate.Standing
+	executor.Standing
 	lines []terminal.Line
 }
 
@@ -23,7 +23,7 @@ func (s *standing) add(alarm bool, key, format string, args ...any) {
 }
 
 // statusLines tells what stops plans first.
-func statusLines(is remediate.Standing, now time.Time) []terminal.Line {
+func statusLines(is executor.Standing, now time.Time) []terminal.Line {
 	s := standing{Standing: is}
 	switch s.Mode {
 	case "approve":

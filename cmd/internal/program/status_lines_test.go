@@ -7,14 +7,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/unpend/unpend/cmd/internal/terminal"
-	"github.com/unpend/unpend/remediate"
+	"github.com/unpend/unpend/remediate/executor"
 	"github.com/unpend/unpend/remediate/guard"
 )
 
 // What may not be read is told as unknown, and never as off, closed or none.
 func TestStatusOfWhatIsUnread(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	nothing := statusLines(remediate.Standing{Mode: "unknown", Limits: guard.Defaults(), Unread: []string{"leases is forbidden"}}, now)
+	nothing := statusLines(executor.Standing{Mode: "unknown", Limits: guard.Defaults(), Unread: []string{"leases is forbidden"}}, now)
 	want := []terminal.Line{
 		{Alarm: true, Key: "mode", Text: "unknown: you may not read whether an executor leads"},
 		{Alarm: true, Key: "guards", Text: "unknown: you may not read the kill switch, the breaker and the limits"},
@@ -24,7 +24,7 @@ func TestStatusOfWhatIsUnread(t *testing.T) {
 	if diff := cmp.Diff(want, nothing); diff != "" {
 		t.Error(diff)
 	}
-	figures := statusLines(remediate.Standing{Mode: "observe", Limits: guard.Defaults(), FiguresRead: true, Figures: guard.Figures{GPUNodes: 3}}, now)
+	figures := statusLines(executor.Standing{Mode: "observe", Limits: guard.Defaults(), FiguresRead: true, Figures: guard.Figures{GPUNodes: 3}}, now)
 	want = []terminal.Line{
 		{Key: "mode", Text: "observe: no executor leads, approved fixes are applied from the approver's terminal"},
 		{Alarm: true, Key: "guards", Text: "unknown: you may not read the kill switch, the breaker and the limits"},
@@ -41,7 +41,7 @@ func TestStatusOfWhatIsUnread(t *testing.T) {
 // is told beside them.
 func TestStatusOfUnclearLimits(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	got := statusLines(remediate.Standing{Mode: "approve", Leader: "unpend-0", Paused: true, Limits: guard.Defaults(), GuardsUnclear: "coolDown is banana", FiguresRead: true, Figures: guard.Figures{GPUNodes: 3}}, now)
+	got := statusLines(executor.Standing{Mode: "approve", Leader: "unpend-0", Paused: true, Limits: guard.Defaults(), GuardsUnclear: "coolDown is banana", FiguresRead: true, Figures: guard.Figures{GPUNodes: 3}}, now)
 	want := []terminal.Line{
 		{Key: "mode", Text: "approve: unpend-0 leads (generation 0)"},
 		{Alarm: true, Key: "guards", Text: "UNCLEAR: nothing is begun until that is mended: coolDown is banana"},
@@ -61,7 +61,7 @@ func TestStatusOfDefaults(t *testing.T) {
 	limits := guard.Defaults()
 	for n, freeze := range []string{"no windows are set", "1 window, none open", "2 windows, none open"} {
 		limits.Freeze = make([]guard.Freeze, n)
-		got := statusLines(remediate.Standing{Mode: "observe", Limits: limits, GuardsRead: true, FiguresRead: true}, time.Now())
+		got := statusLines(executor.Standing{Mode: "observe", Limits: limits, GuardsRead: true, FiguresRead: true}, time.Now())
 		want := []terminal.Line{
 			{Key: "mode", Text: "observe: no executor leads, approved fixes are applied from the approver's terminal"},
 			{Key: "kill switch", Text: "off"},

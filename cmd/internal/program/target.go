@@ -9,9 +9,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/unpend/unpend/cmd/internal/terminal"
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/causes"
 	"github.com/unpend/unpend/rca/cluster"
-	"github.com/unpend/unpend/watcher"
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 // target is what the user asked about: an incident by its id, a pod, or a
@@ -47,26 +47,26 @@ func newTarget(args []string, namespace string) (target, error) {
 // selects tells the incidents that were asked about: every pod is looked at, also
 // those beyond the names that an incident carries, and those that were refused before
 // they existed.
-func (t target) selects(st *cluster.State) func(watcher.Incident) bool {
+func (t target) selects(st *cluster.State) func(incident.Incident) bool {
 	ids := map[string]bool{}
 	for _, p := range st.Pods {
 		if t.matches(p, st) {
-			ids[watcher.IncidentID(watcher.Topmost(p, st.Owner), watcher.Requests(p))] = true
+			ids[incident.IncidentID(incident.Topmost(p, st.Owner), incident.Requests(p))] = true
 		}
 	}
-	for _, r := range rca.Refusals(st) {
+	for _, r := range causes.Refusals(st) {
 		if t.matches(r.Pod, st) {
-			ids[watcher.IncidentID(watcher.Topmost(r.Pod, st.Owner), watcher.Requests(r.Pod))] = true
+			ids[incident.IncidentID(incident.Topmost(r.Pod, st.Owner), incident.Requests(r.Pod))] = true
 		}
 	}
-	return func(i watcher.Incident) bool { return ids[i.ID] || t.kind == "" && i.ID == t.name }
+	return func(i incident.Incident) bool { return ids[i.ID] || t.kind == "" && i.ID == t.name }
 }
 
 func (t target) matches(p *corev1.Pod, st *cluster.State) bool {
 	if t.namespace != "" && p.Namespace != t.namespace {
 		return false
 	}
-	return t.name == "" || slices.ContainsFunc(watcher.Owners(p, st.Owner), func(r watcher.Ref) bool {
+	return t.name == "" || slices.ContainsFunc(incident.Owners(p, st.Owner), func(r incident.Ref) bool {
 		return r.Name == t.name && (t.kind == "" || strings.ToLower(r.Kind) == t.kind)
 	})
 }
@@ -91,11 +91,11 @@ func (t target) explainNothing(st *cluster.State, w io.Writer) error {
 			fmt.Fprintln(w, terminal.Clean(fmt.Sprintf("%s does not wait: pod %s/%s is %s.", t.name, p.Namespace, p.Name, p.Status.Phase)))
 			return nil
 		}
-		if _, _, waits := watcher.Waiting(p); waits && near == "" && (t.namespace == "" || p.Namespace == t.namespace) {
+		if _, _, waits := incident.Waiting(p); waits && near == "" && (t.namespace == "" || p.Namespace == t.namespace) {
 			near = "pod/" + p.Name + " -n " + p.Namespace
 		}
 	}
-	for _, r := range rca.Refusals(st) {
+	for _, r := range causes.Refusals(st) {
 		if near == "" && (t.namespace == "" || r.Owner.Namespace == t.namespace) {
 			near = strings.ToLower(r.Owner.Kind) + "/" + r.Owner.Name + " -n " + r.Owner.Namespace
 		}

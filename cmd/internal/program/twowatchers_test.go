@@ -27,6 +27,7 @@ import (
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/testdata/controlplane"
 	"github.com/unpend/unpend/watcher"
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 // storm makes, changes and deletes waiting workloads, in an order that a seed
@@ -62,14 +63,14 @@ func storm(t *testing.T, c *controlplane.ControlPlane, ns string) {
 }
 
 // waitingNow is what a diagnosis would find waiting in a namespace, by incident.
-func waitingNow(t *testing.T, c *controlplane.ControlPlane, ns string) map[string]watcher.Incident {
+func waitingNow(t *testing.T, c *controlplane.ControlPlane, ns string) map[string]incident.Incident {
 	t.Helper()
 	st, err := cluster.Read(t.Context(), c.Client(), c.Dynamic(), time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := map[string]watcher.Incident{}
-	for _, i := range watcher.Group(slices.DeleteFunc(st.Pods, func(p *corev1.Pod) bool { return p.Namespace != ns }), st.Owner) {
+	out := map[string]incident.Incident{}
+	for _, i := range incident.Group(slices.DeleteFunc(st.Pods, func(p *corev1.Pod) bool { return p.Namespace != ns }), st.Owner) {
 		i.Newest = ""
 		out[i.ID] = i
 	}
@@ -93,7 +94,7 @@ func TestTwoWatchersTellEverythingOnce(t *testing.T) {
 	defer running.Wait()
 	defer cancel()
 	watch := func(ctx context.Context, debounce, delay time.Duration) {
-		publish := func(ctx context.Context, i watcher.Incident) error {
+		publish := func(ctx context.Context, i incident.Incident) error {
 			<-time.After(delay)
 			return publishIncident(b)(ctx, i)
 		}
@@ -108,7 +109,7 @@ func TestTwoWatchersTellEverythingOnce(t *testing.T) {
 			}
 		})
 	}
-	seen := &messages{last: map[string]watcher.Incident{}}
+	seen := &messages{last: map[string]incident.Incident{}}
 	running.Go(func() {
 		if err := b.Consume(ctx, bus.Incidents, "test", seen.take); err != nil {
 			t.Error(err)
@@ -122,14 +123,14 @@ func TestTwoWatchersTellEverythingOnce(t *testing.T) {
 	leave()
 	watch(ctx, 20*time.Millisecond, 0)
 	controlplane.Eventually(t, 40*time.Second, "the bus knows what is true", func() (bool, string) {
-		want, got := waitingNow(t, c, ns), map[string]watcher.Incident{}
+		want, got := waitingNow(t, c, ns), map[string]incident.Incident{}
 		known, err := publishedIncidents(b)(t.Context())
 		for _, i := range known {
 			if i.Newest = ""; !i.Resolved {
 				got[i.ID] = i
 			}
 		}
-		return err == nil && maps.EqualFunc(got, want, func(a, b watcher.Incident) bool { return sameIncident(a, b) }), fmt.Sprintf("got %+v\nwant %+v, %v", got, want, err)
+		return err == nil && maps.EqualFunc(got, want, func(a, b incident.Incident) bool { return sameIncident(a, b) }), fmt.Sprintf("got %+v\nwant %+v, %v", got, want, err)
 	})
 	controlplane.Eventually(t, 10*time.Second, "the reader got the last word on each", func() (bool, string) {
 		known, err := publishedIncidents(b)(t.Context())
@@ -144,7 +145,7 @@ func TestTwoWatchersTellEverythingOnce(t *testing.T) {
 }
 
 // sameIncident compares all but the moment.
-func sameIncident(a, b watcher.Incident) bool {
+func sameIncident(a, b incident.Incident) bool {
 	return a.Since.Equal(b.Since) && reflect.DeepEqual(a.Pods, b.Pods) && a.Waiting == b.Waiting && a.Workload == b.Workload && maps.Equal(a.Requests, b.Requests)
 }
 
@@ -152,12 +153,12 @@ func sameIncident(a, b watcher.Incident) bool {
 type messages struct {
 	mu    sync.Mutex
 	came  int
-	last  map[string]watcher.Incident
+	last  map[string]incident.Incident
 	wrong []string // those that repeat the one before, or tell of an earlier moment
 }
 
 func (m *messages) take(_ context.Context, _ string, body []byte) error {
-	var i watcher.Incident
+	var i incident.Incident
 	if err := json.Unmarshal(body, &i); err != nil {
 		return err
 	}
@@ -175,7 +176,7 @@ func (m *messages) take(_ context.Context, _ string, body []byte) error {
 	return nil
 }
 
-func (m *messages) has(known []watcher.Incident) bool {
+func (m *messages) has(known []incident.Incident) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, i := range known {

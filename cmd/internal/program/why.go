@@ -8,13 +8,13 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 
 	"github.com/unpend/unpend/cmd/internal/terminal"
 	"github.com/unpend/unpend/knowledge"
 	"github.com/unpend/unpend/rca"
 	"github.com/unpend/unpend/rca/cluster"
-	"github.com/unpend/unpend/remediate"
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/remediate/plan"
 )
 
 // whyOptions are the flags of `why` and `incidents`.
@@ -35,7 +35,7 @@ func (o *whyOptions) addFlags(c *cobra.Command) {
 	c.Flags().BoolVar(&o.exitCode, "exit-code", false, "exit 3 when something waits")
 }
 
-func whyCommand(kube *genericclioptions.ConfigFlags, std Stdio) *cobra.Command {
+func whyCommand(kube *kubeFlags, std Stdio) *cobra.Command {
 	o := &whyOptions{source: source{kube: kube}}
 	c := &cobra.Command{
 		Use:   "why [pod/NAME | KIND/NAME | NAME]",
@@ -76,7 +76,7 @@ func (o *whyOptions) why(ctx context.Context, args []string, std Stdio) error {
 	}
 	show := o.print
 	if o.plans {
-		show = func(std Stdio, found []rca.Diagnosis, st *cluster.State) error {
+		show = func(std Stdio, found []diagnosis.Diagnosis, st *cluster.State) error {
 			return o.printIncidents(ctx, std, found, st)
 		}
 	}
@@ -94,7 +94,7 @@ func (o *whyOptions) why(ctx context.Context, args []string, std Stdio) error {
 	return nil
 }
 
-func (o *whyOptions) diagnose(ctx context.Context, st *cluster.State, asked target, std Stdio) ([]rca.Diagnosis, error) {
+func (o *whyOptions) diagnose(ctx context.Context, st *cluster.State, asked target, std Stdio) ([]diagnosis.Diagnosis, error) {
 	measure, err := o.measure()
 	if err != nil {
 		return nil, &codedError{exitUsage, err}
@@ -105,7 +105,7 @@ func (o *whyOptions) diagnose(ctx context.Context, st *cluster.State, asked targ
 		if err != nil {
 			return nil, err
 		}
-		opts.Outcomes = remediate.Store{Dynamic: custom}.Outcomes
+		opts.Outcomes = plan.Store{Dynamic: custom}.Outcomes
 	}
 	if o.knowledge != "" {
 		index, err := knowledge.OpenFolder(ctx, o.knowledge)
@@ -123,15 +123,15 @@ func (o *whyOptions) diagnose(ctx context.Context, st *cluster.State, asked targ
 	return rca.Diagnose(ctx, st, opts)
 }
 
-func (o *whyOptions) print(std Stdio, found []rca.Diagnosis, st *cluster.State) error {
+func (o *whyOptions) print(std Stdio, found []diagnosis.Diagnosis, st *cluster.State) error {
 	style := terminalOptions(std.Out)
 	style.Now, style.Approve = st.Now, o.again()
 	switch o.output {
 	case "json", "yaml":
 		if found == nil {
-			found = []rca.Diagnosis{}
+			found = []diagnosis.Diagnosis{}
 		}
-		return printList(std.Out, o.output, rca.DiagnosisList{APIVersion: rca.APIVersion, Kind: rca.ListKind, Items: found})
+		return printList(std.Out, o.output, diagnosis.DiagnosisList{APIVersion: diagnosis.APIVersion, Kind: diagnosis.ListKind, Items: found})
 	case "name":
 		for _, d := range found {
 			fmt.Fprintln(std.Out, "incident.unpend.dev/"+d.Incident)

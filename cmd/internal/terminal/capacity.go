@@ -5,7 +5,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 )
 
 // maxEvicted is how many pods are named of those a plan evicts.
@@ -13,7 +13,7 @@ const maxEvicted = 5
 
 // Capacity writes, for each resource, whether as many fit as were asked for: now,
 // and by whose moving or re-making.
-func Capacity(w io.Writer, items []rca.CapacityItem, o Options) error {
+func Capacity(w io.Writer, items []diagnosis.CapacityItem, o Options) error {
 	var b strings.Builder
 	for i, item := range items {
 		if i > 0 {
@@ -27,7 +27,7 @@ func Capacity(w io.Writer, items []rca.CapacityItem, o Options) error {
 	return nil
 }
 
-func (o Options) capacity(b *strings.Builder, item rca.CapacityItem) {
+func (o Options) capacity(b *strings.Builder, item diagnosis.CapacityItem) {
 	fmt.Fprintln(b, o.bold(o.clean(fmt.Sprintf("%d more %s: %s", item.Asked, item.Resource, capacityVerdict(item)))))
 	remade, silicon := "MIG manager re-makes GPUs that nobody holds", "all that the silicon allows"
 	if !strings.Contains(item.Resource, "/mig-") {
@@ -61,7 +61,7 @@ func (o Options) list(b *strings.Builder, head, text string) {
 }
 
 // capacityVerdict answers in a few words, the least trouble first.
-func capacityVerdict(item rca.CapacityItem) string {
+func capacityVerdict(item diagnosis.CapacityItem) string {
 	pods := len(item.Evict.Evictions)
 	switch {
 	case item.Now >= item.Asked:
@@ -85,7 +85,7 @@ func evicted(pods int) string {
 	return "evicts " + counted(pods, "pod")
 }
 
-func evictedNames(pods []rca.PodName) string {
+func evictedNames(pods []diagnosis.PodName) string {
 	names := make([]string, 0, maxEvicted)
 	for _, p := range pods[:min(len(pods), maxEvicted)] {
 		names = append(names, p.Namespace+"/"+p.Name)

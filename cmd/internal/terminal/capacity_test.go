@@ -6,21 +6,21 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 )
 
-func capacities() []rca.CapacityItem {
-	var many []rca.PodName
+func capacities() []diagnosis.CapacityItem {
+	var many []diagnosis.PodName
 	for i := range 7 {
-		many = append(many, rca.PodName{Namespace: "ml", Name: fmt.Sprint("inference-", i)})
+		many = append(many, diagnosis.PodName{Namespace: "ml", Name: fmt.Sprint("inference-", i)})
 	}
-	return []rca.CapacityItem{
+	return []diagnosis.CapacityItem{
 		{Resource: "nvidia.com/mig-3g.20gb", Asked: 3, Now: 1, Repartition: 2, Hardware: 3,
-			Evict:   rca.CapacityEvict{Fits: 3, Evictions: many[:1], Nodes: []string{"gpu-node-1"}},
+			Evict:   diagnosis.CapacityEvict{Fits: 3, Evictions: many[:1], Nodes: []string{"gpu-node-1"}},
 			Ignored: []string{"1 node cordoned (gpu-node-3)", "taints, node selectors, CPU and memory are not looked at"}},
 		{Resource: "nvidia.com/mig-1g.5gb", Asked: 60, Now: 5, Repartition: 12, Hardware: 20,
-			Evict: rca.CapacityEvict{Fits: 56, Evictions: many, Nodes: []string{"gpu-node-1", "节点-\x1b]0;owned\x07一"}}},
-		{Resource: "nvidia.com/gpu", Asked: 2, Now: 2, Repartition: 2, Hardware: 2, Evict: rca.CapacityEvict{Fits: 2}},
+			Evict: diagnosis.CapacityEvict{Fits: 56, Evictions: many, Nodes: []string{"gpu-node-1", "节点-\x1b]0;owned\x07一"}}},
+		{Resource: "nvidia.com/gpu", Asked: 2, Now: 2, Repartition: 2, Hardware: 2, Evict: diagnosis.CapacityEvict{Fits: 2}},
 	}
 }
 
@@ -36,17 +36,17 @@ func TestCapacityGolden(t *testing.T) {
 
 // The answer is the least trouble that is enough.
 func TestCapacityVerdict(t *testing.T) {
-	pods := []rca.PodName{{Namespace: "a", Name: "b"}}
+	pods := []diagnosis.PodName{{Namespace: "a", Name: "b"}}
 	for _, c := range []struct {
-		item rca.CapacityItem
+		item diagnosis.CapacityItem
 		want string
 	}{
-		{rca.CapacityItem{Asked: 1, Now: 1, Repartition: 1, Hardware: 1, Evict: rca.CapacityEvict{Fits: 1}}, "yes, now"},
-		{rca.CapacityItem{Asked: 2, Now: 1, Repartition: 2, Hardware: 2, Evict: rca.CapacityEvict{Fits: 2}}, "yes, after moving nobody"},
-		{rca.CapacityItem{Asked: 2, Hardware: 2, Evict: rca.CapacityEvict{Fits: 2, Evictions: pods}}, "yes, after moving 1 pod"},
-		{rca.CapacityItem{Asked: 2, Hardware: 2}, "only by re-making single instances"},
-		{rca.CapacityItem{Asked: 3, Repartition: 1, Hardware: 1, Evict: rca.CapacityEvict{Fits: 2, Evictions: append(pods, pods...)}}, "no, at most 2, after moving 2 pods"},
-		{rca.CapacityItem{Asked: 3, Now: 1, Repartition: 1, Hardware: 1, Evict: rca.CapacityEvict{Fits: 1}}, "no, at most 1"},
+		{diagnosis.CapacityItem{Asked: 1, Now: 1, Repartition: 1, Hardware: 1, Evict: diagnosis.CapacityEvict{Fits: 1}}, "yes, now"},
+		{diagnosis.CapacityItem{Asked: 2, Now: 1, Repartition: 2, Hardware: 2, Evict: diagnosis.CapacityEvict{Fits: 2}}, "yes, after moving nobody"},
+		{diagnosis.CapacityItem{Asked: 2, Hardware: 2, Evict: diagnosis.CapacityEvict{Fits: 2, Evictions: pods}}, "yes, after moving 1 pod"},
+		{diagnosis.CapacityItem{Asked: 2, Hardware: 2}, "only by re-making single instances"},
+		{diagnosis.CapacityItem{Asked: 3, Repartition: 1, Hardware: 1, Evict: diagnosis.CapacityEvict{Fits: 2, Evictions: append(pods, pods...)}}, "no, at most 2, after moving 2 pods"},
+		{diagnosis.CapacityItem{Asked: 3, Now: 1, Repartition: 1, Hardware: 1, Evict: diagnosis.CapacityEvict{Fits: 1}}, "no, at most 1"},
 	} {
 		if got := capacityVerdict(c.item); got != c.want {
 			t.Errorf("%+v: %q, want %q", c.item, got, c.want)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 )
 
 // The columns of one memory slice: two brackets and something between them, but
@@ -23,12 +23,12 @@ const besideLabels = 60
 // an empty cell where there is no instance. An instance that nobody holds shows
 // its profile alone, one whose holder could not be told a "?". Where there is no
 // room for a holder's name a "*" says that somebody holds it.
-func Drawing(d rca.Drawing, columns int, ascii bool) []string {
+func Drawing(d diagnosis.Drawing, columns int, ascii bool) []string {
 	return Options{ASCII: ascii}.drawing(d, columns, "after")
 }
 
 // drawing is Drawing with a label for the second picture.
-func (o Options) drawing(d rca.Drawing, columns int, after string) []string {
+func (o Options) drawing(d diagnosis.Drawing, columns int, after string) []string {
 	now := o.clean(fmt.Sprintf("%s/GPU %d", d.Node, d.GPU))
 	if d.Slices <= 0 {
 		return []string{o.cut(now, columns)}
@@ -65,7 +65,7 @@ func (o Options) drawing(d rca.Drawing, columns int, after string) []string {
 
 // bar draws slots in one line. Slots that overlap or leave the GPU cannot be
 // drawn to scale; then the bar says so.
-func (o Options) bar(slices int, slots []rca.DrawnSlot, room int) []string {
+func (o Options) bar(slices int, slots []diagnosis.DrawnSlot, room int) []string {
 	slice := min(maxSlice, room/slices)
 	if slice < minSlice {
 		return []string{o.cut(fmt.Sprintf("%d slices do not fit here", slices), room)}
@@ -90,13 +90,13 @@ func (o Options) bar(slices int, slots []rca.DrawnSlot, room int) []string {
 	return []string{b.String()}
 }
 
-func sorted(slots []rca.DrawnSlot) []rca.DrawnSlot {
-	return slices.SortedStableFunc(slices.Values(slots), func(a, b rca.DrawnSlot) int { return a.Start - b.Start })
+func sorted(slots []diagnosis.DrawnSlot) []diagnosis.DrawnSlot {
+	return slices.SortedStableFunc(slices.Values(slots), func(a, b diagnosis.DrawnSlot) int { return a.Start - b.Start })
 }
 
 // slotLabel is the longest label that fits: profile and ns/pod, profile and
 // pod, profile and the start of the pod's name, profile.
-func (o Options) slotLabel(s rca.DrawnSlot, room int) string {
+func (o Options) slotLabel(s diagnosis.DrawnSlot, room int) string {
 	profile := o.clean(s.Profile)
 	if short, rest, found := strings.Cut(profile, "."); found {
 		_, attribute, _ := strings.Cut(rest, "+")
@@ -133,7 +133,7 @@ func cutBare(s string, n int) string {
 
 // afterLabel names the fix that makes the second picture true: the best of those
 // that re-make the GPU that is drawn, which need not be the first.
-func afterLabel(d rca.Diagnosis) string {
+func afterLabel(d diagnosis.Diagnosis) string {
 	for _, f := range d.Fixes {
 		for _, a := range f.Actions {
 			if a.Relayout != nil && a.Target.Name == d.Drawing.Node && slices.Contains(a.Relayout.GPUs, d.Drawing.GPU) {

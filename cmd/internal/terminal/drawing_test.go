@@ -6,19 +6,19 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 )
 
 func TestDrawing(t *testing.T) {
-	eight := rca.Drawing{Node: "gpu-03", GPU: 2, Slices: 8, Note: "4 of 8 free, a 3g needs slices 0-3 or 4-7",
-		Before: []rca.DrawnSlot{
+	eight := diagnosis.Drawing{Node: "gpu-03", GPU: 2, Slices: 8, Note: "4 of 8 free, a 3g needs slices 0-3 or 4-7",
+		Before: []diagnosis.DrawnSlot{
 			{Profile: "2g.35gb", Start: 4, Size: 2, Holder: "batch/c"}, {Profile: "1g.18gb", Start: 0, Size: 1, Holder: "a/b"},
 			{Profile: "1g.18gb+me", Start: 1, Size: 1}, {Profile: "1g.18gb", Start: 6, Size: 1, Holder: "?"}},
-		After: []rca.DrawnSlot{{Profile: "3g.71gb", Start: 0, Size: 4}, {Profile: "3g.71gb", Start: 4, Size: 4}}}
-	four := rca.Drawing{Node: "a30", Slices: 4, Before: []rca.DrawnSlot{{Profile: "2g.12gb", Start: 2, Size: 2, Holder: "team/long-name-of-a-pod-0"}}}
-	twelve := rca.Drawing{Node: "rtx", GPU: 1, Slices: 12, Before: []rca.DrawnSlot{{Profile: "1g.24gb", Start: 0, Size: 3, Holder: "a/b"}, {Profile: "4g.96gb", Start: 3, Size: 1, Holder: "x/y"}}}
+		After: []diagnosis.DrawnSlot{{Profile: "3g.71gb", Start: 0, Size: 4}, {Profile: "3g.71gb", Start: 4, Size: 4}}}
+	four := diagnosis.Drawing{Node: "a30", Slices: 4, Before: []diagnosis.DrawnSlot{{Profile: "2g.12gb", Start: 2, Size: 2, Holder: "team/long-name-of-a-pod-0"}}}
+	twelve := diagnosis.Drawing{Node: "rtx", GPU: 1, Slices: 12, Before: []diagnosis.DrawnSlot{{Profile: "1g.24gb", Start: 0, Size: 3, Holder: "a/b"}, {Profile: "4g.96gb", Start: 3, Size: 1, Holder: "x/y"}}}
 	for name, c := range map[string]struct {
-		d       rca.Drawing
+		d       diagnosis.Drawing
 		columns int
 		ascii   bool
 		want    []string
@@ -39,8 +39,8 @@ func TestDrawing(t *testing.T) {
 		"twelve slices for chat": {twelve, 40, false, []string{"rtx/GPU 1",
 			"[1g·a/b ][*][ ][ ][ ][ ][ ][ ][ ][ ]"}},
 		"too narrow":   {twelve, 30, false, []string{"rtx/GPU 1", "12 slices do not fit here"}},
-		"no slices":    {rca.Drawing{Node: "n"}, 40, false, []string{"n/GPU 0"}},
-		"out of range": {rca.Drawing{Node: "n", Slices: 4, Before: []rca.DrawnSlot{{Start: 3, Size: 2}}}, 40, false, []string{"n/GPU 0", "instances overlap: not drawn"}},
+		"no slices":    {diagnosis.Drawing{Node: "n"}, 40, false, []string{"n/GPU 0"}},
+		"out of range": {diagnosis.Drawing{Node: "n", Slices: 4, Before: []diagnosis.DrawnSlot{{Start: 3, Size: 2}}}, 40, false, []string{"n/GPU 0", "instances overlap: not drawn"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, Drawing(c.d, c.columns, c.ascii)); diff != "" {
@@ -53,11 +53,11 @@ func TestDrawing(t *testing.T) {
 func TestDrawingKeepsItsWidth(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		slices := rapid.SampledFrom([]int{4, 8, 12}).Draw(t, "slices")
-		d := rca.Drawing{Node: rapid.String().Draw(t, "node"), Slices: slices, Note: rapid.String().Draw(t, "note")}
+		d := diagnosis.Drawing{Node: rapid.String().Draw(t, "node"), Slices: slices, Note: rapid.String().Draw(t, "note")}
 		for at := 0; at < slices; {
 			size := rapid.IntRange(1, slices-at).Draw(t, "size")
 			if rapid.Bool().Draw(t, "instance") {
-				d.Before = append(d.Before, rca.DrawnSlot{Profile: "3g.20gb", Start: at, Size: size, Holder: rapid.String().Draw(t, "holder")})
+				d.Before = append(d.Before, diagnosis.DrawnSlot{Profile: "3g.20gb", Start: at, Size: size, Holder: rapid.String().Draw(t, "holder")})
 			}
 			at += size
 		}

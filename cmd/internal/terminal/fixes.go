@@ -7,7 +7,7 @@ import (
 
 	"charm.land/lipgloss/v2"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 )
 
 // The columns right of a fix's title.
@@ -20,7 +20,7 @@ const (
 
 // fixes is the table of fixes in at most room lines, its head included. Fixes
 // that do not fit are counted.
-func (o Options) fixes(fixes []rca.Fix, room int) []string {
+func (o Options) fixes(fixes []diagnosis.Fix, room int) []string {
 	title := o.columns() - evictsColumn - takesColumn - riskColumn
 	out := []string{o.bold(pad("FIXES", title) + pad("EVICTS", evictsColumn) + pad("TAKES", takesColumn) + "RISK")}
 	if len(fixes) == 0 {
@@ -48,7 +48,7 @@ func more(n int) string { return fmt.Sprintf("  and %d more, see -o json", n) }
 
 // fix takes from two to room lines: the title may wrap once, the proof once,
 // and where the mechanism needs more than the silicon that is said.
-func (o Options) fix(f rca.Fix, best bool, title, room int) []string {
+func (o Options) fix(f diagnosis.Fix, best bool, title, room int) []string {
 	mark := " "
 	if best {
 		mark = o.glyph("▸", ">")
@@ -87,7 +87,7 @@ func (o Options) fix(f rca.Fix, best bool, title, room int) []string {
 	return out
 }
 
-func (o Options) cost(f rca.Fix) string {
+func (o Options) cost(f diagnosis.Fix) string {
 	none := o.glyph("–", "-")
 	evicts, takes := none, none
 	if n := len(f.Cost.Evictions); n == 1 {
@@ -101,11 +101,11 @@ func (o Options) cost(f rca.Fix) string {
 	case f.Automatic:
 		takes = "<1 min"
 	}
-	risk := o.clean(f.Risk)
+	risk := o.clean(string(f.Risk))
 	return pad(evicts, evictsColumn) + pad(takes, takesColumn) + o.tint(riskColor(f.Risk), risk)
 }
 
-func riskColor(risk string) color.Color {
+func riskColor(risk diagnosis.Risk) color.Color {
 	switch risk {
 	case "high":
 		return lipgloss.Red
@@ -119,7 +119,7 @@ func riskColor(risk string) color.Color {
 
 // hardware says what the silicon alone would need, where the mechanism at hand
 // needs something else.
-func (o Options) hardware(f rca.Fix) string {
+func (o Options) hardware(f diagnosis.Fix) string {
 	if f.HardwareEvictions == nil || *f.HardwareEvictions == len(f.Cost.Evictions) {
 		return ""
 	}

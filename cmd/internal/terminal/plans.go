@@ -68,7 +68,7 @@ func Journal(w io.Writer, p *v1alpha1.Remediation, now time.Time, o Options) err
 			took, mark = now.Sub(e.Began.Time).Round(time.Second).String(), "under way, until "+e.Deadline.Format(time.TimeOnly)
 		}
 		text := e.Text
-		if strings.HasPrefix(e.Step, "undo/") {
+		if e.Step.TakesBack() {
 			text = "undo: " + text
 		}
 		rows = append(rows, []string{o.clean(text), took, orDash(o.clean(e.Leader)), o.clean(mark)})

@@ -10,7 +10,7 @@ import (
 
 	"charm.land/lipgloss/v2"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 )
 
 // The lines a part of a finding may take; the fixes get what the others leave.
@@ -24,7 +24,7 @@ const (
 // Render writes one finding in at most 25 lines: who waits and for what, why,
 // the GPU that matters, the fixes with their cost, and the next command. The
 // error is w's.
-func Render(w io.Writer, d rca.Diagnosis, o Options) error {
+func Render(w io.Writer, d diagnosis.Diagnosis, o Options) error {
 	lines := append(o.head(d), o.why(d)...)
 	if d.Drawing != nil {
 		for _, l := range o.drawing(*d.Drawing, o.columns()-2, afterLabel(d)) {
@@ -43,13 +43,13 @@ func Render(w io.Writer, d rca.Diagnosis, o Options) error {
 
 // refused says of pods that they have Failed and wait for nothing: the kubelet turned
 // them away.
-func refused(d rca.Diagnosis) bool {
-	by := []rca.CauseID{rca.TopologyAlignmentRefused, rca.SharedRequestTooLarge, rca.KubeletAdmissionRefused}
+func refused(d diagnosis.Diagnosis) bool {
+	by := []diagnosis.CauseID{diagnosis.TopologyAlignmentRefused, diagnosis.SharedRequestTooLarge, diagnosis.KubeletAdmissionRefused}
 	return len(d.Causes) > 0 && slices.Contains(by, d.Causes[0].ID)
 }
 
 // head is who waits, since when, and for what.
-func (o Options) head(d rca.Diagnosis) []string {
+func (o Options) head(d diagnosis.Diagnosis) []string {
 	n := o.columns()
 	right := "incident " + o.clean(d.Incident)
 	state := "Pending"
@@ -73,12 +73,12 @@ func (o Options) head(d rca.Diagnosis) []string {
 	return lines
 }
 
-func (o Options) workload(d rca.Diagnosis) string {
+func (o Options) workload(d diagnosis.Diagnosis) string {
 	return strings.TrimPrefix(o.clean(d.Workload.Namespace)+"/"+o.clean(d.Workload.Name), "/")
 }
 
 // wants lists devices before CPU and memory.
-func (o Options) wants(requests map[string]string, claims []rca.ClaimedDevices) string {
+func (o Options) wants(requests map[string]string, claims []diagnosis.ClaimedDevices) string {
 	var devices, others []string
 	for _, c := range claims {
 		devices = append(devices, o.claimed(c))
@@ -98,7 +98,7 @@ func (o Options) wants(requests map[string]string, claims []rca.ClaimedDevices) 
 }
 
 // claimed is one request of a claim: how many, of which class, and which will do.
-func (o Options) claimed(c rca.ClaimedDevices) string {
+func (o Options) claimed(c diagnosis.ClaimedDevices) string {
 	if c.Class == "" {
 		return "devices of " + o.clean(c.Claim)
 	}
@@ -133,7 +133,7 @@ func (o Options) age(since time.Time) string {
 }
 
 // seenBefore is the best passage of what the team has said, and where.
-func (o Options) seenBefore(d rca.Diagnosis) []string {
+func (o Options) seenBefore(d diagnosis.Diagnosis) []string {
 	if len(d.Knowledge) == 0 {
 		return nil
 	}
@@ -154,7 +154,7 @@ func (o Options) seenBefore(d rca.Diagnosis) []string {
 	return []string{o.cut(text, o.columns())}
 }
 
-func (o Options) unread(d rca.Diagnosis) []string {
+func (o Options) unread(d diagnosis.Diagnosis) []string {
 	var out []string
 	for i, u := range d.Unread {
 		if left := len(d.Unread) - i; i == maxUnreadLines-1 && left > 1 {
@@ -166,7 +166,7 @@ func (o Options) unread(d rca.Diagnosis) []string {
 }
 
 // next is the one command that leads on; it is never shortened.
-func (o Options) next(d rca.Diagnosis) string {
+func (o Options) next(d diagnosis.Diagnosis) string {
 	command, hint := "", ""
 	switch {
 	case len(d.Fixes) > 0 && d.Fixes[0].Automatic:

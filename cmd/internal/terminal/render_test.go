@@ -18,63 +18,63 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/unpend/unpend/knowledge"
-	"github.com/unpend/unpend/rca"
-	"github.com/unpend/unpend/watcher"
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
 var now = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
-func node(name string, causes ...rca.CauseID) rca.NodeBlockers {
-	n := rca.NodeBlockers{Name: name, Blockers: []rca.Blocker{}}
+func node(name string, causes ...diagnosis.CauseID) diagnosis.NodeBlockers {
+	n := diagnosis.NodeBlockers{Name: name, Blockers: []diagnosis.Blocker{}}
 	for _, c := range causes {
-		n.Blockers = append(n.Blockers, rca.Blocker{Plugin: "p", Reason: "r", Cause: c})
+		n.Blockers = append(n.Blockers, diagnosis.Blocker{Plugin: "p", Reason: "r", Cause: c})
 	}
 	return n
 }
 
-func cause(id rca.CauseID, c rca.Certainty, says string, nodes ...string) rca.Cause {
-	return rca.Cause{ID: id, Certainty: c, Says: says, Nodes: nodes}
+func cause(id diagnosis.CauseID, c diagnosis.Certainty, says string, nodes ...string) diagnosis.Cause {
+	return diagnosis.Cause{ID: id, Certainty: c, Says: says, Nodes: nodes}
 }
 
-func allOneG() rca.Diagnosis {
-	var before []rca.DrawnSlot
+func allOneG() diagnosis.Diagnosis {
+	var before []diagnosis.DrawnSlot
 	for i := range 7 {
-		s := rca.DrawnSlot{Profile: "1g.5gb", Start: i, Size: 1}
+		s := diagnosis.DrawnSlot{Profile: "1g.5gb", Start: i, Size: 1}
 		if i < 3 {
 			s.Holder = fmt.Sprintf("ml/inference-%d", i)
 		}
 		before = append(before, s)
 	}
-	return rca.Diagnosis{
+	return diagnosis.Diagnosis{
 		Incident: "gpu-7f3a01c9be",
-		Workload: watcher.Ref{Kind: "Job", Namespace: "mig-demo", Name: "training"},
-		Pods:     rca.WaitingPods{Waiting: 1, Names: []string{"training-lk8nl"}, Since: now.Add(-14*time.Minute - 12*time.Second)},
+		Workload: incident.Ref{Kind: "Job", Namespace: "mig-demo", Name: "training"},
+		Pods:     diagnosis.WaitingPods{Waiting: 1, Names: []string{"training-lk8nl"}, Since: now.Add(-14*time.Minute - 12*time.Second)},
 		Requests: map[string]string{"nvidia.com/mig-2g.10gb": "1", "cpu": "4", "memory": "8Gi"},
-		Drawing: &rca.Drawing{Node: "gpu-node-1", GPU: 0, Product: "NVIDIA A100-SXM4-40GB", Slices: 8, Before: before,
-			After: []rca.DrawnSlot{{Profile: "2g.10gb", Start: 0, Size: 2}, {Profile: "2g.10gb", Start: 2, Size: 2}, {Profile: "3g.20gb", Start: 4, Size: 4}},
+		Drawing: &diagnosis.Drawing{Node: "gpu-node-1", GPU: 0, Product: "NVIDIA A100-SXM4-40GB", Slices: 8, Before: before,
+			After: []diagnosis.DrawnSlot{{Profile: "2g.10gb", Start: 0, Size: 2}, {Profile: "2g.10gb", Start: 2, Size: 2}, {Profile: "3g.20gb", Start: 4, Size: 4}},
 			Note:  "5 of 8 slices unheld, 2g.10gb needs a start at 0, 2 or 4"},
-		Causes: []rca.Cause{
-			cause(rca.MIGLayoutMismatch, rca.Proven, "not laid out with 2g.10gb, though a legal position is unheld", "gpu-node-1", "gpu-node-2"),
-			cause(rca.UntoleratedTaint, rca.Likely, "taint gpu=reserved:NoSchedule is not tolerated", "gpu-node-2"),
-			cause(rca.NodeCordoned, rca.Proven, "cordoned by on-call 2 h ago", "gpu-node-3"),
+		Causes: []diagnosis.Cause{
+			cause(diagnosis.MIGLayoutMismatch, diagnosis.Proven, "not laid out with 2g.10gb, though a legal position is unheld", "gpu-node-1", "gpu-node-2"),
+			cause(diagnosis.UntoleratedTaint, diagnosis.Likely, "taint gpu=reserved:NoSchedule is not tolerated", "gpu-node-2"),
+			cause(diagnosis.NodeCordoned, diagnosis.Proven, "cordoned by on-call 2 h ago", "gpu-node-3"),
 		},
-		Nodes: []rca.NodeBlockers{
-			node("cpu-1"), node("gpu-node-1", rca.MIGLayoutMismatch),
-			node("gpu-node-2", rca.UntoleratedTaint, rca.MIGLayoutMismatch), node("gpu-node-3", rca.NodeCordoned),
+		Nodes: []diagnosis.NodeBlockers{
+			node("cpu-1"), node("gpu-node-1", diagnosis.MIGLayoutMismatch),
+			node("gpu-node-2", diagnosis.UntoleratedTaint, diagnosis.MIGLayoutMismatch), node("gpu-node-3", diagnosis.NodeCordoned),
 		},
-		Fixes: []rca.Fix{
-			{ID: 1, Kind: rca.RepartitionGPU, Title: "repartition gpu-node-1/GPU 0 to all-balanced", Automatic: true,
-				Cost: rca.Cost{Evictions: make([]rca.PodName, 3), Nodes: []string{"gpu-node-1"}, Minutes: 4}, Risk: "low",
-				Mechanism: rca.MIGManager, HardwareEvictions: new(0),
-				Actions: []rca.Action{{Verb: rca.VerbRelayout, Target: rca.Target{Kind: "Node", Name: "gpu-node-1"}, Relayout: &rca.Relayout{GPUs: []int{0}}}},
-				Proof:   rca.Proof{Verdict: rca.Schedules, Why: "the scheduler's filters accept gpu-node-1 on a copy of the cluster; each evicted pod was placed again"}},
-			{ID: 2, Kind: rca.AddToleration, Title: "tolerate gpu=reserved:NoSchedule and repartition gpu-node-2/GPU 1 to all-balanced, which evicts a bare pod", Automatic: true,
-				Cost: rca.Cost{Evictions: make([]rca.PodName, 1), Minutes: 4}, Risk: "high", Mechanism: rca.MIGManager, HardwareEvictions: new(1),
-				Proof: rca.Proof{Verdict: rca.Schedules, Why: "the scheduler's filters accept gpu-node-2 on a copy of the cluster; victims that do not come back, having no controller: 1 of 1"}},
-			{ID: 3, Kind: rca.Wait, Title: "wait for etl to end", Cost: rca.Cost{Minutes: 35}, Risk: "none",
-				Proof: rca.Proof{Verdict: rca.Waits, Why: "accepted on a copy once etl has ended"}, Commands: []string{"kubectl wait job/etl --for=condition=complete"}},
+		Fixes: []diagnosis.Fix{
+			{ID: 1, Kind: diagnosis.RepartitionGPU, Title: "repartition gpu-node-1/GPU 0 to all-balanced", Automatic: true,
+				Cost: diagnosis.Cost{Evictions: make([]diagnosis.PodName, 3), Nodes: []string{"gpu-node-1"}, Minutes: 4}, Risk: "low",
+				Mechanism: diagnosis.MIGManager, HardwareEvictions: new(0),
+				Actions: []diagnosis.Action{{Verb: diagnosis.VerbRelayout, Target: diagnosis.Target{Kind: "Node", Name: "gpu-node-1"}, Relayout: &diagnosis.Relayout{GPUs: []int{0}}}},
+				Proof:   diagnosis.Proof{Verdict: diagnosis.Schedules, Why: "the scheduler's filters accept gpu-node-1 on a copy of the cluster; each evicted pod was placed again"}},
+			{ID: 2, Kind: diagnosis.AddToleration, Title: "tolerate gpu=reserved:NoSchedule and repartition gpu-node-2/GPU 1 to all-balanced, which evicts a bare pod", Automatic: true,
+				Cost: diagnosis.Cost{Evictions: make([]diagnosis.PodName, 1), Minutes: 4}, Risk: "high", Mechanism: diagnosis.MIGManager, HardwareEvictions: new(1),
+				Proof: diagnosis.Proof{Verdict: diagnosis.Schedules, Why: "the scheduler's filters accept gpu-node-2 on a copy of the cluster; victims that do not come back, having no controller: 1 of 1"}},
+			{ID: 3, Kind: diagnosis.Wait, Title: "wait for etl to end", Cost: diagnosis.Cost{Minutes: 35}, Risk: "none",
+				Proof: diagnosis.Proof{Verdict: diagnosis.Waits, Why: "accepted on a copy once etl has ended"}, Commands: []string{"kubectl wait job/etl --for=condition=complete"}},
 			{ID: 4, Title: "never shown"},
 		},
 		Knowledge: []knowledge.Hit{{Source: "jira", Title: "GPU-118 2g pod pending", URL: "https://jira/GPU-118", At: now.AddDate(0, -2, 0),
@@ -84,9 +84,9 @@ func allOneG() rca.Diagnosis {
 }
 
 // hostile names cannot be made in a cluster, titles and quotes can.
-func hostile() rca.Diagnosis {
+func hostile() diagnosis.Diagnosis {
 	d := allOneG()
-	d.Workload = watcher.Ref{Kind: "Job\x1b[31m", Namespace: "<!channel>", Name: "שלום\u202egnp.exe\u2066"}
+	d.Workload = incident.Ref{Kind: "Job\x1b[31m", Namespace: "<!channel>", Name: "שלום\u202egnp.exe\u2066"}
 	d.Fixes[0].Actions[0].Target.Name = "节点-\x1b]0;owned\x07一"
 	d.Drawing.Node = "节点-\x1b]0;owned\x07一"
 	d.Drawing.Before[0].Holder = "ml/🦄🦄🦄\u200b\x00"
@@ -98,25 +98,25 @@ func hostile() rca.Diagnosis {
 	return d
 }
 
-func manyGroups() rca.Diagnosis {
+func manyGroups() diagnosis.Diagnosis {
 	d := allOneG()
 	d.Drawing, d.Knowledge = nil, nil
-	ids := []rca.CauseID{rca.MIGFull, rca.MIGFragmented, rca.HostResourcesShort, rca.NodeCordoned, rca.NodeNotReady, rca.UntoleratedTaint, rca.NodeSelectorMismatch, rca.MIGConfigFailed}
+	ids := []diagnosis.CauseID{diagnosis.MIGFull, diagnosis.MIGFragmented, diagnosis.HostResourcesShort, diagnosis.NodeCordoned, diagnosis.NodeNotReady, diagnosis.UntoleratedTaint, diagnosis.NodeSelectorMismatch, diagnosis.MIGConfigFailed}
 	d.Causes, d.Nodes = nil, nil
 	for i, id := range ids {
-		d.Causes = append(d.Causes, cause(id, rca.Proven, "says "+string(id), "n"))
+		d.Causes = append(d.Causes, cause(id, diagnosis.Proven, "says "+string(id), "n"))
 		for k := range 10 - i {
 			d.Nodes = append(d.Nodes, node(fmt.Sprintf("n%d-%d", i, k), id))
 		}
 	}
-	d.Nodes = append(d.Nodes, node("both-1", rca.MIGFull, rca.NodeCordoned), node("free-1"))
+	d.Nodes = append(d.Nodes, node("both-1", diagnosis.MIGFull, diagnosis.NodeCordoned), node("free-1"))
 	return d
 }
 
-func claims() rca.Diagnosis {
+func claims() diagnosis.Diagnosis {
 	d := unsettled()
 	d.Requests = map[string]string{"cpu": "4"}
-	d.Claims = []rca.ClaimedDevices{
+	d.Claims = []diagnosis.ClaimedDevices{
 		{Claim: "ResourceClaim a", Class: "mig.nvidia.com", Count: 1, Selectors: []string{"profile == '3g.20gb'", "memory >= 10Gi"}},
 		{Claim: "ResourceClaim b", Class: "nic.example.com", Others: 2},
 		{Claim: "ResourceClaimTemplate \x1b[31mgone"},
@@ -124,18 +124,18 @@ func claims() rca.Diagnosis {
 	return d
 }
 
-func unsettled() rca.Diagnosis {
-	return rca.Diagnosis{
-		Incident: "gpu-0000000000", Workload: watcher.Ref{Kind: "Pod", Namespace: "a", Name: "b"},
-		Pods:   rca.WaitingPods{Waiting: 2, Since: now.Add(-50 * time.Hour)},
-		Causes: []rca.Cause{cause(rca.Unknown, rca.Possible, "the cluster has no node that could be judged")},
-		Fixes: []rca.Fix{{ID: 1, Kind: rca.Manual, Title: "look at the pod", Risk: "none", Proof: rca.Proof{Verdict: rca.Unproven, Why: "nothing can be tried"},
+func unsettled() diagnosis.Diagnosis {
+	return diagnosis.Diagnosis{
+		Incident: "gpu-0000000000", Workload: incident.Ref{Kind: "Pod", Namespace: "a", Name: "b"},
+		Pods:   diagnosis.WaitingPods{Waiting: 2, Since: now.Add(-50 * time.Hour)},
+		Causes: []diagnosis.Cause{cause(diagnosis.Unknown, diagnosis.Possible, "the cluster has no node that could be judged")},
+		Fixes: []diagnosis.Fix{{ID: 1, Kind: diagnosis.Manual, Title: "look at the pod", Risk: "none", Proof: diagnosis.Proof{Verdict: diagnosis.Unproven, Why: "nothing can be tried"},
 			Commands: []string{"kubectl describe pod b -n a"}}},
 	}
 }
 
-func samples() map[string]rca.Diagnosis {
-	return map[string]rca.Diagnosis{"all-1g": allOneG(), "hostile": hostile(), "many-groups": manyGroups(), "unsettled": unsettled(), "claims": claims()}
+func samples() map[string]diagnosis.Diagnosis {
+	return map[string]diagnosis.Diagnosis{"all-1g": allOneG(), "hostile": hostile(), "many-groups": manyGroups(), "unsettled": unsettled(), "claims": claims()}
 }
 
 func golden(t *testing.T, name string, got []byte) {
@@ -158,7 +158,7 @@ func golden(t *testing.T, name string, got []byte) {
 func render(t interface {
 	Helper()
 	Fatal(...any)
-}, d rca.Diagnosis, o Options) string {
+}, d diagnosis.Diagnosis, o Options) string {
 	t.Helper()
 	var b bytes.Buffer
 	if err := Render(&b, d, o); err != nil {
@@ -212,19 +212,19 @@ func checkShape(t interface {
 var countOfNodes = regexp.MustCompile(`(?m)^  [|\x60]- (\d+) nodes? `)
 
 func TestCountsAddUpToAllNodes(t *testing.T) {
-	ids := []rca.CauseID{rca.MIGFull, rca.MIGFragmented, rca.NodeCordoned, rca.UntoleratedTaint, rca.HostResourcesShort, "Strange"}
+	ids := []diagnosis.CauseID{diagnosis.MIGFull, diagnosis.MIGFragmented, diagnosis.NodeCordoned, diagnosis.UntoleratedTaint, diagnosis.HostResourcesShort, "Strange"}
 	rapid.Check(t, func(t *rapid.T) {
 		d := allOneG()
 		d.Causes, d.Nodes = nil, nil
 		for _, id := range ids[:rapid.IntRange(0, 5).Draw(t, "causes")] {
-			d.Causes = append(d.Causes, cause(id, rca.Likely, rapid.StringN(0, 90, -1).Draw(t, "says"), "n"))
+			d.Causes = append(d.Causes, cause(id, diagnosis.Likely, rapid.StringN(0, 90, -1).Draw(t, "says"), "n"))
 		}
 		n := rapid.IntRange(0, 60).Draw(t, "nodes")
 		for i := range n {
 			d.Nodes = append(d.Nodes, node(fmt.Sprint("n", i), rapid.SliceOfN(rapid.SampledFrom(ids), 0, 3).Draw(t, "blockers")...))
 		}
 		d.Fixes = d.Fixes[:rapid.IntRange(0, 4).Draw(t, "fixes")]
-		d.Fixes = append([]rca.Fix{}, d.Fixes...)
+		d.Fixes = append([]diagnosis.Fix{}, d.Fixes...)
 		for i := range d.Fixes {
 			d.Fixes[i].Title = rapid.StringN(0, 150, -1).Draw(t, "title")
 		}
@@ -251,13 +251,15 @@ func TestCountsAddUpToAllNodes(t *testing.T) {
 func TestNextCommand(t *testing.T) {
 	long := "kubectl patch deployment x -p '" + strings.Repeat("y", 200) + "'"
 	for name, c := range map[string]struct {
-		change func(*rca.Diagnosis)
+		change func(*diagnosis.Diagnosis)
 		want   string
 	}{
-		"automatic": {func(*rca.Diagnosis) {}, "Next: kubectl unpend approve gpu-7f3a01c9be#1   (dry run: add --dry-run)"},
-		"by hand, never cut": {func(d *rca.Diagnosis) { d.Fixes[0].Automatic, d.Fixes[0].Commands = false, []string{long, "second"} },
+		"automatic": {func(*diagnosis.Diagnosis) {}, "Next: kubectl unpend approve gpu-7f3a01c9be#1   (dry run: add --dry-run)"},
+		"by hand, never cut": {func(d *diagnosis.Diagnosis) {
+			d.Fixes[0].Automatic, d.Fixes[0].Commands = false, []string{long, "second"}
+		},
 			"Next: " + long},
-		"no fix": {func(d *rca.Diagnosis) { d.Fixes = nil }, "Next: kubectl unpend why job/training -n mig-demo -o json"},
+		"no fix": {func(d *diagnosis.Diagnosis) { d.Fixes = nil }, "Next: kubectl unpend why job/training -n mig-demo -o json"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := allOneG()
@@ -271,7 +273,7 @@ func TestNextCommand(t *testing.T) {
 }
 
 func TestTableGolden(t *testing.T) {
-	ds := []rca.Diagnosis{allOneG(), hostile(), unsettled(), {}}
+	ds := []diagnosis.Diagnosis{allOneG(), hostile(), unsettled(), {}}
 	for name, o := range map[string]Options{"table.pipe.txt": {Now: now}, "table.ascii.txt": {ASCII: true, Now: now, Width: 80}} {
 		var b bytes.Buffer
 		if err := Table(&b, ds, o); err != nil {

@@ -6,18 +6,18 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 )
 
 // Table writes one line per finding. Lines are cut at the terminal's width, and
 // whole when there is none (in a pipe).
-func Table(w io.Writer, ds []rca.Diagnosis, o Options) error {
+func Table(w io.Writer, ds []diagnosis.Diagnosis, o Options) error {
 	return o.writeTable(w, o.findings(ds))
 }
 
 // Incidents is Table with what is being done about each finding, where a narrow terminal
 // does not cut it off.
-func Incidents(w io.Writer, ds []rca.Diagnosis, plans []string, o Options) error {
+func Incidents(w io.Writer, ds []diagnosis.Diagnosis, plans []string, o Options) error {
 	rows := o.findings(ds)
 	for i, plan := range append([]string{"PLAN"}, plans...) {
 		rows[i] = slices.Insert(rows[i], 2, orDash(o.clean(plan)))
@@ -25,7 +25,7 @@ func Incidents(w io.Writer, ds []rca.Diagnosis, plans []string, o Options) error
 	return o.writeTable(w, rows)
 }
 
-func (o Options) findings(ds []rca.Diagnosis) [][]string {
+func (o Options) findings(ds []diagnosis.Diagnosis) [][]string {
 	rows := [][]string{{"INCIDENT", "WORKLOAD", "KIND", "PODS", "AGE", "CAUSE", "BEST FIX", "EVICTS"}}
 	for _, d := range ds {
 		cause, fix, evicts := "-", "-", "-"

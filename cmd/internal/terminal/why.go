@@ -8,20 +8,20 @@ import (
 
 	"charm.land/lipgloss/v2"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 )
 
 // group is the nodes that the same causes keep the pod from.
 type group struct {
-	causes []rca.CauseID // most important first; empty: nothing keeps it
+	causes []diagnosis.CauseID // most important first; empty: nothing keeps it
 	nodes  []string
 }
 
 // groups parts all nodes by their set of causes, so that the counts add up to
 // the number of nodes. The root cause's groups come first, free nodes last.
-func groups(d rca.Diagnosis) []group {
-	rank := func(id rca.CauseID) int {
-		i := slices.IndexFunc(d.Causes, func(c rca.Cause) bool { return c.ID == id })
+func groups(d diagnosis.Diagnosis) []group {
+	rank := func(id diagnosis.CauseID) int {
+		i := slices.IndexFunc(d.Causes, func(c diagnosis.Cause) bool { return c.ID == id })
 		if i < 0 {
 			return len(d.Causes)
 		}
@@ -30,11 +30,11 @@ func groups(d rca.Diagnosis) []group {
 	byKey := map[string]*group{}
 	var out []*group
 	for _, n := range d.Nodes {
-		var causes []rca.CauseID
+		var causes []diagnosis.CauseID
 		for _, b := range n.Blockers {
 			causes = append(causes, b.Cause)
 		}
-		slices.SortFunc(causes, func(a, b rca.CauseID) int { return cmp.Or(rank(a)-rank(b), cmp.Compare(a, b)) })
+		slices.SortFunc(causes, func(a, b diagnosis.CauseID) int { return cmp.Or(rank(a)-rank(b), cmp.Compare(a, b)) })
 		causes = slices.Compact(causes)
 		key := fmt.Sprint(causes)
 		if byKey[key] == nil {
@@ -67,7 +67,7 @@ type row struct {
 
 // why is the tree of reasons, within its lines. When there are more groups than
 // lines the last branch names the remaining ones with their counts.
-func (o Options) why(d rca.Diagnosis) []string {
+func (o Options) why(d diagnosis.Diagnosis) []string {
 	var rows []row
 	for _, c := range d.Causes {
 		// A cause of no node is told of the pod or of the cluster.
@@ -92,7 +92,7 @@ func (o Options) why(d rca.Diagnosis) []string {
 	return o.tree(rows)
 }
 
-func (o Options) groupRow(d rca.Diagnosis, g group) row {
+func (o Options) groupRow(d diagnosis.Diagnosis, g group) row {
 	r := row{count: nodes(len(g.nodes))}
 	if len(g.causes) == 0 {
 		r.says, r.ids, r.free = "nothing keeps the pod from it", "fits", true
@@ -102,7 +102,7 @@ func (o Options) groupRow(d rca.Diagnosis, g group) row {
 	}
 	var says, ids []string
 	for _, id := range g.causes {
-		i := slices.IndexFunc(d.Causes, func(c rca.Cause) bool { return c.ID == id })
+		i := slices.IndexFunc(d.Causes, func(c diagnosis.Cause) bool { return c.ID == id })
 		if i < 0 {
 			ids = append(ids, o.clean(string(id)))
 			continue
@@ -119,8 +119,8 @@ func (o Options) groupRow(d rca.Diagnosis, g group) row {
 }
 
 // label is a cause's id, marked when it is not proven.
-func (o Options) label(c rca.Cause) string {
-	if c.Certainty == rca.Proven {
+func (o Options) label(c diagnosis.Cause) string {
+	if c.Certainty == diagnosis.Proven {
 		return o.clean(string(c.ID))
 	}
 	return fmt.Sprintf("%s(%s)", o.clean(string(c.ID)), o.clean(string(c.Certainty)))

@@ -8,10 +8,14 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/unpend/unpend/nodeprobe"
 	"github.com/unpend/unpend/nodeprobe/sim"
 	"github.com/unpend/unpend/rca"
 	"github.com/unpend/unpend/rca/cluster"
-	"github.com/unpend/unpend/remediate"
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/remediate/act"
+	"github.com/unpend/unpend/remediate/executor"
+	"github.com/unpend/unpend/remediate/journal"
 )
 
 // A MIG manager that fails, or never ends, leaves the node as it was: open, with
@@ -38,22 +42,22 @@ func TestFailedManagerIsTakenBack(t *testing.T) {
 				t.Fatal(err)
 			}
 			w.stack.SetFaults("gpu-1", c.faults)
-			var found []rca.Diagnosis
+			var found []diagnosis.Diagnosis
 			eventually(t, "a finding", func() bool {
 				st, err := cluster.Read(ctx, w.Client(), w.Dynamic(), time.Now)
 				if err != nil {
 					t.Fatal(err)
 				}
 				found, err = rca.Diagnose(ctx, st, rca.Options{})
-				return err == nil && len(found) == 1 && len(found[0].Nodes) == 1 && found[0].Fixes[0].Kind == rca.RepartitionGPU
+				return err == nil && len(found) == 1 && len(found[0].Nodes) == 1 && found[0].Fixes[0].Kind == diagnosis.RepartitionGPU
 			})
-			deps := remediate.Deps{Client: w.Client(), Dynamic: w.Dynamic(), Now: time.Now, Poll: 10 * time.Millisecond, Deadlines: remediate.Deadlines{Manager: time.Second}}
-			_, err = remediate.Apply(ctx, deps, found[0].Incident, 1, found[0].Fixes[0].Plan, func(remediate.Step) {})
+			deps := executor.Deps{Client: w.Client(), Dynamic: w.Dynamic(), Now: time.Now, Poll: 10 * time.Millisecond, Deadlines: act.Deadlines{Manager: time.Second}}
+			_, err = executor.Apply(ctx, deps, found[0].Incident, 1, found[0].Fixes[0].Plan, func(journal.Progress) {})
 			if err == nil || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "parked") {
 				t.Errorf("error %v, want %q", err, c.says)
 			}
 			n, err := w.Client().CoreV1().Nodes().Get(ctx, "gpu-1", metav1.GetOptions{})
-			if err != nil || n.Spec.Unschedulable || n.Labels["nvidia.com/mig.config"] != "all-1g.5gb" || n.Annotations["unpend.dev/operation"] != "" {
+			if err != nil || n.Spec.Unschedulable || n.Labels[nodeprobe.LabelMIGConfig] != "all-1g.5gb" || n.Annotations[diagnosis.OperationAnnotation] != "" {
 				t.Errorf("node: unschedulable %v, labels %v, annotations %v, %v", n.Spec.Unschedulable, n.Labels, n.Annotations, err)
 			}
 		})

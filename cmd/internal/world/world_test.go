@@ -15,7 +15,9 @@ import (
 	"github.com/unpend/unpend/nodeprobe/sim"
 	"github.com/unpend/unpend/rca"
 	"github.com/unpend/unpend/rca/cluster"
-	"github.com/unpend/unpend/remediate"
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/remediate/executor"
+	"github.com/unpend/unpend/remediate/journal"
 )
 
 func eventually(t *testing.T, what string, ok func() bool) {
@@ -58,7 +60,7 @@ func TestWorldRunsTheMainJob(t *testing.T) {
 	if _, err := w.Client().AppsV1().Deployments("ml").Create(ctx, deployment("training", "nvidia.com/mig-2g.10gb", 1), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	var found []rca.Diagnosis
+	var found []diagnosis.Diagnosis
 	eventually(t, "a finding", func() bool {
 		st, err := cluster.Read(ctx, w.Client(), w.Dynamic(), time.Now)
 		if err != nil {
@@ -67,15 +69,15 @@ func TestWorldRunsTheMainJob(t *testing.T) {
 		if found, err = rca.Diagnose(ctx, st, rca.Options{}); err != nil {
 			t.Fatal(err)
 		}
-		return len(found) == 1 && len(found[0].Nodes) == 2 && found[0].Causes[0].Certainty == rca.Proven
+		return len(found) == 1 && len(found[0].Nodes) == 2 && found[0].Causes[0].Certainty == diagnosis.Proven
 	})
 	d := found[0]
-	if d.Causes[0].ID != rca.MIGLayoutMismatch || d.Fixes[0].Kind != rca.RepartitionGPU || len(d.Fixes[0].Cost.Evictions) != 3 {
+	if d.Causes[0].ID != diagnosis.MIGLayoutMismatch || d.Fixes[0].Kind != diagnosis.RepartitionGPU || len(d.Fixes[0].Cost.Evictions) != 3 {
 		t.Errorf("causes %+v, first fix %+v", d.Causes, d.Fixes[0])
 	}
-	deps := remediate.Deps{Client: w.Client(), Dynamic: w.Dynamic(), Now: time.Now, Logger: slog.New(slog.DiscardHandler), Poll: 10 * time.Millisecond}
+	deps := executor.Deps{Client: w.Client(), Dynamic: w.Dynamic(), Now: time.Now, Logger: slog.New(slog.DiscardHandler), Poll: 10 * time.Millisecond}
 	var steps []string
-	out, err := remediate.Apply(ctx, deps, d.Incident, 1, d.Fixes[0].Plan, func(s remediate.Step) {
+	out, err := executor.Apply(ctx, deps, d.Incident, 1, d.Fixes[0].Plan, func(s journal.Progress) {
 		if s.Done {
 			steps = append(steps, s.Text)
 		}
@@ -90,7 +92,7 @@ func TestWorldRunsTheMainJob(t *testing.T) {
 	eventually(t, "all seven run", func() bool { return running(t, w) == 7 })
 	for _, name := range []string{"gpu-1", "gpu-2"} {
 		n, err := w.Client().CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
-		if err != nil || n.Spec.Unschedulable || n.Annotations["unpend.dev/operation"] != "" {
+		if err != nil || n.Spec.Unschedulable || n.Annotations[diagnosis.OperationAnnotation] != "" {
 			t.Errorf("node %s: unschedulable %v, annotations %v, %v", name, n.Spec.Unschedulable, n.Annotations, err)
 		}
 	}

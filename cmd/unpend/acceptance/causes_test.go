@@ -16,7 +16,7 @@ import (
 
 	"github.com/unpend/unpend/nodeprobe"
 	"github.com/unpend/unpend/nodeprobe/sim"
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 )
 
 // told is one small cluster with a pod that waits.
@@ -115,20 +115,20 @@ func TestBudgetsMakeRepartitionsWait(t *testing.T) {
 			Status: policyv1.PodDisruptionBudgetStatus{DisruptionsAllowed: allowed}}
 	}
 	c := told{nodes: []sim.Node{all1g("gpu-1")}, held: map[string][]sim.Placed{"gpu-1": sim.All(a100, "1g.5gb")[:2]}, ask: "nvidia.com/mig-2g.10gb", count: 1}
-	verdict := func(allowed int32) rca.Fix {
+	verdict := func(allowed int32) diagnosis.Fix {
 		c.extra = []any{guard(allowed)}
 		for _, f := range why(t, "-f", dumpOf(t, c)).Fixes {
-			if f.Kind == rca.RepartitionGPU {
+			if f.Kind == diagnosis.RepartitionGPU {
 				return f
 			}
 		}
 		t.Fatalf("%d allowed: no repartition is offered", allowed)
-		return rca.Fix{}
+		return diagnosis.Fix{}
 	}
-	if f := verdict(2); f.Proof.Verdict != rca.Schedules {
+	if f := verdict(2); f.Proof.Verdict != diagnosis.Schedules {
 		t.Errorf("two of two may leave: %+v", f.Proof)
 	}
-	if f := verdict(1); f.Proof.Verdict != rca.Waits || f.Proof.Why != "accepted on a copy once PodDisruptionBudget demo/holders allows 1 more of these evictions; each evicted pod was placed again" {
+	if f := verdict(1); f.Proof.Verdict != diagnosis.Waits || f.Proof.Why != "accepted on a copy once PodDisruptionBudget demo/holders allows 1 more of these evictions; each evicted pod was placed again" {
 		t.Errorf("one of two may leave: %+v", f.Proof)
 	}
 }
@@ -144,7 +144,7 @@ func TestRepartitionOverSeveralGPUs(t *testing.T) {
 		map[string]any{"apiVersion": "nvidia.com/v1", "kind": "ClusterPolicy", "metadata": map[string]any{"name": "cluster-policy"},
 			"spec": map[string]any{"migManager": map[string]any{"config": map[string]any{"name": "own-mig-parted"}}}}}}
 	f := why(t, "-f", dumpOf(t, c)).Fixes[0]
-	if f.Kind != rca.RepartitionGPU || f.Proof.Verdict != rca.Schedules || len(f.Cost.Evictions) != 0 || len(f.Actions) != 1 {
+	if f.Kind != diagnosis.RepartitionGPU || f.Proof.Verdict != diagnosis.Schedules || len(f.Cost.Evictions) != 0 || len(f.Actions) != 1 {
 		t.Fatalf("first fix %+v", f)
 	}
 	r := f.Actions[0].Relayout
@@ -154,7 +154,7 @@ func TestRepartitionOverSeveralGPUs(t *testing.T) {
 	// Seven of them are more than three GPUs hold.
 	c.count = 7
 	for _, f := range why(t, "-f", dumpOf(t, c)).Fixes {
-		if f.Kind == rca.RepartitionGPU {
+		if f.Kind == diagnosis.RepartitionGPU {
 			t.Errorf("seven: %+v", f)
 		}
 	}

@@ -16,13 +16,17 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/unpend/unpend/nodeprobe"
 	"github.com/unpend/unpend/nodeprobe/sim"
 	"github.com/unpend/unpend/rca"
 	"github.com/unpend/unpend/rca/cluster"
-	"github.com/unpend/unpend/remediate"
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/remediate/act"
+	"github.com/unpend/unpend/remediate/executor"
+	"github.com/unpend/unpend/remediate/plan"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 	"github.com/unpend/unpend/testdata/controlplane"
-	"github.com/unpend/unpend/watcher"
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 // lane is a control plane on which one case is played after the other: an executor
@@ -31,7 +35,7 @@ type lane struct {
 	*controlplane.ControlPlane
 	stack *sim.Stack
 	// The plans, as those write them who record and approve them.
-	recorder, approvers remediate.Store
+	recorder, approvers plan.Store
 	own                 bool  // layouts of the team's own
 	groups              []any // that may approve, beside the users
 }
@@ -62,7 +66,7 @@ func laneOn(t *testing.T, cp *controlplane.ControlPlane, options sim.Options) *l
 		}
 	})
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "approver"}, Rules: []rbacv1.PolicyRule{
-		{APIGroups: []string{""}, Resources: []string{"nodes"}, Verbs: []string{remediate.Repartition}},
+		{APIGroups: []string{""}, Resources: []string{"nodes"}, Verbs: []string{act.Repartition}},
 		{APIGroups: []string{""}, Resources: []string{"pods/eviction"}, Verbs: []string{"create"}}}}
 	_, err := l.Client().RbacV1().ClusterRoles().Create(t.Context(), role, metav1.CreateOptions{})
 	must(t, err)
@@ -73,7 +77,7 @@ func laneOn(t *testing.T, cp *controlplane.ControlPlane, options sim.Options) *l
 	return l
 }
 
-func (l *lane) store() remediate.Store { return remediate.Store{Dynamic: l.Dynamic()} }
+func (l *lane) store() plan.Store { return plan.Store{Dynamic: l.Dynamic()} }
 
 // onLanes plays cases on a few lanes at once, each on whichever is free.
 func onLanes[C any](t *testing.T, lanes int, cases []C, play func(*testing.T, *lane, C)) {
@@ -108,8 +112,8 @@ type cell struct {
 }
 
 const (
-	migConfig = "nvidia.com/mig.config"
-	migState  = "nvidia.com/mig.config.state"
+	migConfig = nodeprobe.LabelMIGConfig
+	migState  = nodeprobe.LabelMIGConfigState
 )
 
 // newCell makes one whose namespace is the executor's too.
@@ -121,7 +125,7 @@ func (l *lane) newCell(t *testing.T) *cell {
 }
 
 // cellFor makes one, up to the recorded plan of the repartition.
-func (l *lane) cellFor(t *testing.T, executor, ns string) *cell {
+func (l *lane) cellFor(t *testing.T, exec, ns string) *cell {
 	t.Helper()
 	c := &cell{lane: l, ns: ns, node: ns + "-gpu"}
 	l.AddNode(t, all1g(c.node))
@@ -136,9 +140,9 @@ func (l *lane) cellFor(t *testing.T, executor, ns string) *cell {
 	waits.Spec.RestartPolicy, waits.Spec.NodeSelector = corev1.RestartPolicyNever, holders.Spec.NodeSelector
 	_, err = l.Client().BatchV1().Jobs(c.ns).Create(t.Context(), &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "training"}, Spec: batchv1.JobSpec{Template: waits}}, metav1.CreateOptions{})
 	must(t, err)
-	c.record(t, rca.RepartitionGPU)
-	executors := storeOf(t, l.asExecutor(t, executor)) // nobody else may
-	t.Cleanup(func() {                                 // guard-rails look back at plans
+	c.record(t, diagnosis.RepartitionGPU)
+	executors := storeOf(t, l.asExecutor(t, exec)) // nobody else may
+	t.Cleanup(func() {                             // guard-rails look back at plans
 		if err := executors.Forget(context.WithoutCancel(t.Context()), c.rem); err != nil {
 			t.Error(err)
 		}
@@ -168,17 +172,17 @@ func (c *cell) running(t *testing.T) {
 }
 
 // record waits for a proved fix of that kind alone, and records its plan.
-func (c *cell) record(t *testing.T, kind rca.FixKind) {
+func (c *cell) record(t *testing.T, kind diagnosis.FixKind) {
 	t.Helper()
 	controlplane.Eventually(t, time.Minute, "a plan is found", func() (bool, string) {
 		st, err := cluster.Read(t.Context(), c.Client(), c.Dynamic(), time.Now)
 		must(t, err)
-		found, err := rca.Diagnose(t.Context(), st, rca.Options{Only: func(i watcher.Incident) bool { return i.Workload.Namespace == c.ns && i.Workload.Kind == "Job" }})
+		found, err := rca.Diagnose(t.Context(), st, rca.Options{Only: func(i incident.Incident) bool { return i.Workload.Namespace == c.ns && i.Workload.Kind == "Job" }})
 		must(t, err)
 		for _, d := range found {
 			for _, f := range d.Fixes {
-				if slices.Equal(f.Kinds, []rca.FixKind{kind}) && f.Proof.Verdict == rca.Schedules {
-					c.rem, err = c.recorder.Record(t.Context(), remediate.Propose(remediate.Found{State: st, Diagnosis: d, Fix: f}, requester, time.Now()))
+				if slices.Equal(f.Kinds, []diagnosis.FixKind{kind}) && f.Proof.Verdict == diagnosis.Schedules {
+					c.rem, err = c.recorder.Record(t.Context(), plan.Propose(plan.Found{State: st, Diagnosis: d, Fix: f}, requester, time.Now()))
 					must(t, err)
 					return true, ""
 				}
@@ -190,7 +194,7 @@ func (c *cell) record(t *testing.T, kind rca.FixKind) {
 
 func (c *cell) approve(t *testing.T) {
 	t.Helper()
-	_, err := c.approvers.Decide(t.Context(), remediate.NewApproval(c.rem, approver, nil, v1alpha1.Approve))
+	_, err := c.approvers.Decide(t.Context(), plan.NewApproval(c.rem, approver, nil, v1alpha1.Approve))
 	must(t, err)
 }
 
@@ -225,13 +229,13 @@ func (c *cell) settled(t *testing.T) string {
 	t.Helper()
 	n, err := c.Client().CoreV1().Nodes().Get(t.Context(), c.node, metav1.GetOptions{})
 	must(t, err)
-	if n.Spec.Unschedulable || n.Annotations[v1alpha1.OperationAnnotation] != "" || n.Labels[migState] != "success" {
-		t.Errorf("the node: unschedulable %v, mark %q, config %s, state %s", n.Spec.Unschedulable, n.Annotations[v1alpha1.OperationAnnotation], n.Labels[migConfig], n.Labels[migState])
+	if n.Spec.Unschedulable || n.Annotations[diagnosis.OperationAnnotation] != "" || n.Labels[migState] != "success" {
+		t.Errorf("the node: unschedulable %v, mark %q, config %s, state %s", n.Spec.Unschedulable, n.Annotations[diagnosis.OperationAnnotation], n.Labels[migConfig], n.Labels[migState])
 	}
 	leases, err := c.Client().CoordinationV1().Leases(c.ns).List(t.Context(), metav1.ListOptions{})
 	must(t, err)
 	for _, l := range leases.Items {
-		if l.Name != remediate.LeaderLease {
+		if l.Name != executor.LeaderLease {
 			t.Errorf("lock %s is left", l.Name)
 		}
 	}
@@ -242,7 +246,7 @@ func (c *cell) settled(t *testing.T) string {
 func (c *cell) victims() []string {
 	var out []string
 	for _, a := range c.rem.Spec.Actions {
-		if a.Verb == rca.VerbEvict {
+		if a.Verb == diagnosis.VerbEvict {
 			out = append(out, a.Target.Namespace+"/"+a.Target.Name)
 		}
 		if a.Relayout != nil {
@@ -263,7 +267,7 @@ func (l *lane) evictedOnce(t *testing.T, cells []*cell) int {
 	for _, e := range l.AuditEvents(t) {
 		if e.ObjectRef.Subresource == "eviction" && e.ResponseStatus.Code == 201 {
 			evicted[e.ObjectRef.Namespace+"/"+e.ObjectRef.Name]++
-			if by := e.User.Username; by != "system:serviceaccount:"+e.ObjectRef.Namespace+":"+remediate.LeaderLease || e.ImpersonatedUser.Username != approver {
+			if by := e.User.Username; by != "system:serviceaccount:"+e.ObjectRef.Namespace+":"+executor.LeaderLease || e.ImpersonatedUser.Username != approver {
 				t.Errorf("%s was evicted by %s as %q", e.ObjectRef.Name, by, e.ImpersonatedUser.Username)
 			}
 		}

@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/yaml"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 )
 
 const draDriver = "gpu.nvidia.com"
@@ -152,39 +152,39 @@ func atLeast(memory string) string {
 func TestDRACausesAreToldApart(t *testing.T) {
 	cases := map[string]struct {
 		build     func(w *draWorld)
-		want      rca.CauseID
-		certainty rca.Certainty
+		want      diagnosis.CauseID
+		certainty diagnosis.Certainty
 		says      string
-		kind      rca.FixKind
-		verdict   rca.Verdict
+		kind      diagnosis.FixKind
+		verdict   diagnosis.Verdict
 		command   string // part of the first fix's commands
 	}{
 		"claim missing": {func(w *draWorld) {
 			w.devices("gpu-1", gpuDevice(0, "40Gi"))
 			w.waiting("train")
-		}, rca.DRAClaimMissing, rca.Proven, "ResourceClaim train does not exist", rca.Manual, rca.Unproven, "get resourceclaims"},
+		}, diagnosis.DRAClaimMissing, diagnosis.Proven, "ResourceClaim train does not exist", diagnosis.Manual, diagnosis.Unproven, "get resourceclaims"},
 		"claims not read": {func(w *draWorld) {
 			w.devices("gpu-1", gpuDevice(0, "40Gi"))
 			w.waiting("train")
 			w.unread = []string{"ResourceClaim"}
-		}, rca.Unknown, rca.Possible, "ResourceClaim objects could not be read", rca.Manual, rca.Unproven, ""},
+		}, diagnosis.Unknown, diagnosis.Possible, "ResourceClaim objects could not be read", diagnosis.Manual, diagnosis.Unproven, ""},
 		"claim of another namespace": {func(w *draWorld) {
 			w.devices("gpu-1", gpuDevice(0, "40Gi"))
 			w.claim("train", draDriver, 1).Namespace = "other"
 			w.waiting("train")
-		}, rca.DRAClaimMissing, rca.Proven, "ResourceClaim train does not exist", rca.Manual, rca.Unproven, ""},
+		}, diagnosis.DRAClaimMissing, diagnosis.Proven, "ResourceClaim train does not exist", diagnosis.Manual, diagnosis.Unproven, ""},
 		"claim being deleted": {func(w *draWorld) {
 			w.devices("gpu-1", gpuDevice(0, "40Gi"))
 			at := metav1.NewTime(draNow)
 			c := w.claim("train", draDriver, 1)
 			c.DeletionTimestamp, c.Finalizers = &at, []string{resourcev1.Finalizer}
 			w.waiting("train")
-		}, rca.DRAClaimMissing, rca.Proven, "is being deleted", rca.Manual, rca.Unproven, ""},
+		}, diagnosis.DRAClaimMissing, diagnosis.Proven, "is being deleted", diagnosis.Manual, diagnosis.Unproven, ""},
 		"template missing": {func(w *draWorld) {
 			w.devices("gpu-1", gpuDevice(0, "40Gi"))
 			template := "one-gpu"
 			w.waiting("").Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimTemplateName: &template}}
-		}, rca.DRAClaimMissing, rca.Proven, "ResourceClaimTemplate one-gpu does not exist", rca.Manual, rca.Unproven, ""},
+		}, diagnosis.DRAClaimMissing, diagnosis.Proven, "ResourceClaimTemplate one-gpu does not exist", diagnosis.Manual, diagnosis.Unproven, ""},
 		"claim not made yet": {func(w *draWorld) {
 			w.devices("gpu-1", gpuDevice(0, "40Gi"))
 			template := "one-gpu"
@@ -192,7 +192,7 @@ func TestDRACausesAreToldApart(t *testing.T) {
 			w.waiting("").Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimTemplateName: &template}}
 			w.add(&corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "demo", Name: "e"}, Reason: "FailedResourceClaimCreation", Message: "PodResourceClaim gpu: quota",
 				InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: "demo", Name: "waiting"}})
-		}, rca.DRAClaimMissing, rca.Proven, "no ResourceClaim was made for gpu", rca.Manual, rca.Unproven, ""},
+		}, diagnosis.DRAClaimMissing, diagnosis.Proven, "no ResourceClaim was made for gpu", diagnosis.Manual, diagnosis.Unproven, ""},
 		"claim made for another pod": {func(w *draWorld) {
 			w.devices("gpu-1", gpuDevice(0, "40Gi"))
 			template, claim := "one-gpu", "waiting-gpu"
@@ -200,91 +200,91 @@ func TestDRACausesAreToldApart(t *testing.T) {
 			p := w.waiting("")
 			p.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimTemplateName: &template}}
 			p.Status.ResourceClaimStatuses = []corev1.PodResourceClaimStatus{{Name: "gpu", ResourceClaimName: &claim}}
-		}, rca.DRAClaimMissing, rca.Proven, "was made for another pod", rca.Manual, rca.Unproven, ""},
+		}, diagnosis.DRAClaimMissing, diagnosis.Proven, "was made for another pod", diagnosis.Manual, diagnosis.Unproven, ""},
 		"no claim needed": {func(w *draWorld) {
 			template := "one-gpu"
 			p := w.waiting("")
 			p.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimTemplateName: &template}}
 			p.Status.ResourceClaimStatuses = []corev1.PodResourceClaimStatus{{Name: "gpu"}}
-		}, rca.Unknown, rca.Possible, "accept gpu-1", rca.Manual, rca.Unproven, ""},
+		}, diagnosis.Unknown, diagnosis.Possible, "accept gpu-1", diagnosis.Manual, diagnosis.Unproven, ""},
 		"class missing": {func(w *draWorld) {
 			w.devices("gpu-1", gpuDevice(0, "40Gi"))
 			w.claim("train", "gpu.nvidia.com.v2", 1)
 			w.waiting("train")
-		}, rca.DRAClassMissing, rca.Proven, "DeviceClass gpu.nvidia.com.v2 does not exist", rca.Manual, rca.Unproven, "kubectl get deviceclass gpu.nvidia.com.v2"},
+		}, diagnosis.DRAClassMissing, diagnosis.Proven, "DeviceClass gpu.nvidia.com.v2 does not exist", diagnosis.Manual, diagnosis.Unproven, "kubectl get deviceclass gpu.nvidia.com.v2"},
 		"classes not read": {func(w *draWorld) {
 			w.devices("gpu-1", gpuDevice(0, "40Gi"))
 			w.claim("train", "gpu.nvidia.com.v2", 1)
 			w.waiting("train")
 			w.unread = []string{"DeviceClass"}
-		}, rca.Unknown, rca.Possible, "DeviceClass objects could not be read", rca.Manual, rca.Unproven, ""},
+		}, diagnosis.Unknown, diagnosis.Possible, "DeviceClass objects could not be read", diagnosis.Manual, diagnosis.Unproven, ""},
 		"driver missing": {func(w *draWorld) {
 			w.claim("train", draDriver, 1)
 			w.waiting("train")
-		}, rca.DRADriverMissing, rca.Proven, "no ResourceSlice of driver gpu.nvidia.com exists", rca.Manual, rca.Unproven, "kubectl get resourceslices"},
+		}, diagnosis.DRADriverMissing, diagnosis.Proven, "no ResourceSlice of driver gpu.nvidia.com exists", diagnosis.Manual, diagnosis.Unproven, "kubectl get resourceslices"},
 		"another driver": {func(w *draWorld) {
 			w.devices("gpu-1", gpuDevice(0, "40Gi")).Spec.Driver = "gpu.example.com"
 			w.claim("train", draDriver, 1)
 			w.waiting("train")
-		}, rca.DRADriverMissing, rca.Proven, "no ResourceSlice of driver gpu.nvidia.com exists", rca.Manual, rca.Unproven, ""},
+		}, diagnosis.DRADriverMissing, diagnosis.Proven, "no ResourceSlice of driver gpu.nvidia.com exists", diagnosis.Manual, diagnosis.Unproven, ""},
 		"slices not read": {func(w *draWorld) {
 			w.claim("train", draDriver, 1)
 			w.waiting("train")
 			w.unread = []string{"ResourceSlice"}
-		}, rca.Unknown, rca.Possible, "ResourceSlice objects could not be read", rca.Manual, rca.Unproven, ""},
+		}, diagnosis.Unknown, diagnosis.Possible, "ResourceSlice objects could not be read", diagnosis.Manual, diagnosis.Unproven, ""},
 		"driver half started": {func(w *draWorld) {
 			w.devices("gpu-1", gpuDevice(0, "40Gi")).Spec.Pool.ResourceSliceCount = 2
 			w.claim("train", draDriver, 1)
 			w.waiting("train")
-		}, rca.DRADriverMissing, rca.Proven, "pool gpu-1 has 1 of its 2 ResourceSlices", rca.Manual, rca.Unproven, ""},
+		}, diagnosis.DRADriverMissing, diagnosis.Proven, "pool gpu-1 has 1 of its 2 ResourceSlices", diagnosis.Manual, diagnosis.Unproven, ""},
 		"memory too small": {func(w *draWorld) {
 			w.devices("gpu-1", migDevice("gpu-0-mig-1g5gb-19-0", "1g.5gb", "4864Mi"), migDevice("gpu-0-mig-2g10gb-14-2", "2g.10gb", "9728Mi"))
 			w.claim("train", "mig.nvidia.com", 1, atLeast("40Gi"))
 			w.waiting("train")
-		}, rca.DRANoDeviceMatches, rca.Proven, "memory >= 40Gi fails: the nearest device has 9728Mi", rca.FixClaim, rca.Schedules, `quantity(\"9728Mi\")`},
+		}, diagnosis.DRANoDeviceMatches, diagnosis.Proven, "memory >= 40Gi fails: the nearest device has 9728Mi", diagnosis.FixClaim, diagnosis.Schedules, `quantity(\"9728Mi\")`},
 		"one clause of three": {func(w *draWorld) {
 			w.devices("gpu-1", gpuDevice(0, "40Gi"))
 			w.claim("train", draDriver, 1, `device.attributes["gpu.nvidia.com"].type == "gpu" && (`+atLeast("40Gi")+`) && device.attributes['gpu.nvidia.com'].productName == 'NVIDIA H100 80GB HBM3'`)
 			w.waiting("train")
-		}, rca.DRANoDeviceMatches, rca.Proven, `productName == 'NVIDIA H100 80GB HBM3' fails: the nearest device has "NVIDIA A100-SXM4-40GB"`, rca.FixClaim, rca.Schedules, "NVIDIA A100-SXM4-40GB"},
+		}, diagnosis.DRANoDeviceMatches, diagnosis.Proven, `productName == 'NVIDIA H100 80GB HBM3' fails: the nearest device has "NVIDIA A100-SXM4-40GB"`, diagnosis.FixClaim, diagnosis.Schedules, "NVIDIA A100-SXM4-40GB"},
 		"no class takes them": {func(w *draWorld) {
 			w.devices("gpu-1", gpuDevice(0, "40Gi"))
 			w.claim("train", "mig.nvidia.com", 1)
 			w.waiting("train")
-		}, rca.DRANoDeviceMatches, rca.Proven, `type == "mig" fails: the nearest device has "gpu"`, rca.Manual, rca.Unproven, ""},
+		}, diagnosis.DRANoDeviceMatches, diagnosis.Proven, `type == "mig" fails: the nearest device has "gpu"`, diagnosis.Manual, diagnosis.Unproven, ""},
 		"too many asked": {func(w *draWorld) {
 			w.devices("gpu-1", gpuDevice(0, "40Gi"), gpuDevice(1, "40Gi"))
 			w.claim("train", draDriver, 4)
 			w.waiting("train")
-		}, rca.DRANoDeviceMatches, rca.Proven, "2 devices match, 4 are asked", rca.Manual, rca.Unproven, ""},
+		}, diagnosis.DRANoDeviceMatches, diagnosis.Proven, "2 devices match, 4 are asked", diagnosis.Manual, diagnosis.Unproven, ""},
 		"tainted": {func(w *draWorld) {
 			d := gpuDevice(0, "40Gi")
 			d.Taints = []resourcev1.DeviceTaint{{Key: "gpu.nvidia.com/xid", Value: "79", Effect: resourcev1.DeviceTaintEffectNoSchedule}}
 			w.devices("gpu-1", d)
 			w.claim("train", draDriver, 1)
 			w.waiting("train")
-		}, rca.DRANoDeviceMatches, rca.Proven, "tainted gpu.nvidia.com/xid=79:NoSchedule", rca.Manual, rca.Unproven, ""},
+		}, diagnosis.DRANoDeviceMatches, diagnosis.Proven, "tainted gpu.nvidia.com/xid=79:NoSchedule", diagnosis.Manual, diagnosis.Unproven, ""},
 		"does not compile": {func(w *draWorld) {
 			w.devices("gpu-1", gpuDevice(0, "40Gi"))
 			w.claim("train", draDriver, 1, `device.driver == "gpu.nvidia.com" && device.attributes["memory"] >= 40000`)
 			w.waiting("train")
-		}, rca.DRASelectorError, rca.Proven, `does not compile: found no matching overload for '_>=_'`, rca.FixClaim, rca.Schedules, "replace --force"},
+		}, diagnosis.DRASelectorError, diagnosis.Proven, `does not compile: found no matching overload for '_>=_'`, diagnosis.FixClaim, diagnosis.Schedules, "replace --force"},
 		"cannot be parsed": {func(w *draWorld) {
 			w.devices("gpu-1", gpuDevice(0, "40Gi"))
 			w.claim("train", draDriver, 1, `device.driver == "gpu.nvidia.com" && (`)
 			w.waiting("train")
-		}, rca.DRASelectorError, rca.Proven, "does not compile", rca.FixClaim, rca.Schedules, ""},
+		}, diagnosis.DRASelectorError, diagnosis.Proven, "does not compile", diagnosis.FixClaim, diagnosis.Schedules, ""},
 		"no such attribute": {func(w *draWorld) {
 			w.devices("gpu-1", gpuDevice(0, "40Gi"))
 			w.claim("train", draDriver, 1, `device.attributes["gpu.nvidia.com"].memory >= 40000`)
 			w.waiting("train")
-		}, rca.DRASelectorError, rca.Proven, "cannot be evaluated: no such key: memory", rca.FixClaim, rca.Schedules, ""},
+		}, diagnosis.DRASelectorError, diagnosis.Proven, "cannot be evaluated: no such key: memory", diagnosis.FixClaim, diagnosis.Schedules, ""},
 		"all held": {func(w *draWorld) {
 			w.devices("gpu-1", gpuDevice(0, "40Gi"))
 			w.held("holder", "gpu-1", "gpu-0")
 			w.claim("train", draDriver, 1, atLeast("40Gi"))
 			w.waiting("train")
-		}, rca.DRADevicesInUse, rca.Proven, "all are allocated", rca.EvictPods, rca.Schedules, "pods/holder/eviction"},
+		}, diagnosis.DRADevicesInUse, diagnosis.Proven, "all are allocated", diagnosis.EvictPods, diagnosis.Schedules, "pods/holder/eviction"},
 		"held beside a node without devices": {func(w *draWorld) {
 			w.node("cpu-1")
 			w.node("cpu-2")
@@ -293,7 +293,7 @@ func TestDRACausesAreToldApart(t *testing.T) {
 			c.Status.ReservedFor = nil // nobody to evict
 			w.claim("train", draDriver, 1)
 			w.waiting("train")
-		}, rca.DRADevicesInUse, rca.Proven, "all are allocated", rca.Manual, rca.Unproven, "get resourceclaim holder"},
+		}, diagnosis.DRADevicesInUse, diagnosis.Proven, "all are allocated", diagnosis.Manual, diagnosis.Unproven, "get resourceclaim holder"},
 		"its own claim on a node that is gone": {func(w *draWorld) {
 			w.devices("gpu-1", gpuDevice(0, "40Gi"))
 			w.devices("gpu-2", gpuDevice(0, "40Gi"))
@@ -301,26 +301,26 @@ func TestDRACausesAreToldApart(t *testing.T) {
 			c.Status.Allocation.NodeSelector = &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{
 				{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{"gpu-2"}}}}}}
 			w.waiting("holder")
-		}, rca.DRADevicesInUse, rca.Proven, "all are allocated", rca.EvictPods, rca.Schedules, "pods/holder/eviction"},
+		}, diagnosis.DRADevicesInUse, diagnosis.Proven, "all are allocated", diagnosis.EvictPods, diagnosis.Schedules, "pods/holder/eviction"},
 		"an extended resource": {func(w *draWorld) {
 			name := "nvidia.com/gpu"
 			w.objects[0].(*resourcev1.DeviceClass).Spec.ExtendedResourceName = &name
 			w.devices("gpu-1", gpuDevice(0, "40Gi"))
 			w.held("holder", "gpu-1", "gpu-0")
 			w.waiting("").Spec.Containers[0].Resources.Limits = corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("1")}
-		}, rca.DRADevicesInUse, rca.Proven, "all are allocated", rca.EvictPods, rca.Schedules, ""},
+		}, diagnosis.DRADevicesInUse, diagnosis.Proven, "all are allocated", diagnosis.EvictPods, diagnosis.Schedules, ""},
 		"counters shared": {func(w *draWorld) {
 			w.partitioned("gpu-1")
 			w.held("holder", "gpu-1", "gpu-0-mig-2g10gb-14-0")
 			w.claim("train", "mig.nvidia.com", 1, `device.attributes["gpu.nvidia.com"].profile == "3g.20gb"`)
 			w.waiting("train")
-		}, rca.DRADevicesInUse, rca.Proven, "all are allocated", rca.EvictPods, rca.Schedules, "pods/holder/eviction"},
+		}, diagnosis.DRADevicesInUse, diagnosis.Proven, "all are allocated", diagnosis.EvictPods, diagnosis.Schedules, "pods/holder/eviction"},
 		"counters enough": {func(w *draWorld) {
 			w.partitioned("gpu-1")
 			w.held("holder", "gpu-1", "gpu-0-mig-2g10gb-14-4")
 			w.claim("train", "mig.nvidia.com", 1, `device.attributes["gpu.nvidia.com"].profile == "3g.20gb"`)
 			w.waiting("train")
-		}, rca.Unknown, rca.Possible, "accept gpu-1", rca.Manual, rca.Unproven, ""},
+		}, diagnosis.Unknown, diagnosis.Possible, "accept gpu-1", diagnosis.Manual, diagnosis.Unproven, ""},
 		"claims in a circle": {func(w *draWorld) {
 			w.devices("gpu-1", gpuDevice(0, "40Gi"))
 			a, b := w.held("a", "gpu-1", "gpu-0"), w.claim("b", draDriver, 1)
@@ -329,7 +329,7 @@ func TestDRACausesAreToldApart(t *testing.T) {
 			p := w.waiting("b")
 			b.Status.ReservedFor = []resourcev1.ResourceClaimConsumerReference{{Resource: "pods", Name: "waiting", UID: p.UID}}
 			a.Status.ReservedFor = append(a.Status.ReservedFor, resourcev1.ResourceClaimConsumerReference{Resource: "pods", Name: "waiting", UID: p.UID})
-		}, rca.DRADevicesInUse, rca.Proven, "all are allocated", rca.Manual, rca.Unproven, ""}, // the waiting pod itself keeps it
+		}, diagnosis.DRADevicesInUse, diagnosis.Proven, "all are allocated", diagnosis.Manual, diagnosis.Unproven, ""}, // the waiting pod itself keeps it
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -341,7 +341,7 @@ func TestDRACausesAreToldApart(t *testing.T) {
 			if root.ID != c.want || root.Certainty != c.certainty || !strings.Contains(root.Says, c.says) || len(root.Evidence) == 0 {
 				t.Errorf("cause %s, %s: %q; want %s, %s, %q; evidence %v, blockers %+v", root.ID, root.Certainty, root.Says, c.want, c.certainty, c.says, root.Evidence, d.Nodes)
 			}
-			if len(d.Causes) != 1 && c.want != rca.DRADevicesInUse {
+			if len(d.Causes) != 1 && c.want != diagnosis.DRADevicesInUse {
 				t.Errorf("more causes: %+v", d.Causes[1:])
 			}
 			f := d.Fixes[0]
@@ -399,7 +399,7 @@ func TestOldVersionsOfClaims(t *testing.T) {
 		"v1beta1": cluster("resource.k8s.io/v1beta1", exact, "basic: {"+memory+"}"),
 	} {
 		d := why(t, "-f", path)
-		if root := d.Causes[0]; root.ID != rca.DRANoDeviceMatches || root.Says != "memory >= 40Gi fails: the nearest device has 9728Mi" || root.Certainty != rca.Proven {
+		if root := d.Causes[0]; root.ID != diagnosis.DRANoDeviceMatches || root.Says != "memory >= 40Gi fails: the nearest device has 9728Mi" || root.Certainty != diagnosis.Proven {
 			t.Errorf("%s: %+v", version, root)
 		}
 		if c := d.Fixes[0].Commands[0]; !strings.Contains(c, `{"apiVersion":"resource.k8s.io/`+version+`",`) || strings.Contains(c, "exactly") != (version != "v1beta1") || !strings.Contains(c, "9728Mi") {
@@ -407,7 +407,7 @@ func TestOldVersionsOfClaims(t *testing.T) {
 		}
 	}
 	d := why(t, "-f", cluster("resource.k8s.io/v1alpha3", exact, "basic: {}"))
-	if d.Causes[0].ID != rca.Unknown || !slices.Contains(d.Unread, "ResourceClaim: resource.k8s.io/v1alpha3 is not a version that can be read; whether its claims exist and who holds devices is not known") {
+	if d.Causes[0].ID != diagnosis.Unknown || !slices.Contains(d.Unread, "ResourceClaim: resource.k8s.io/v1alpha3 is not a version that can be read; whether its claims exist and who holds devices is not known") {
 		t.Errorf("v1alpha3: %+v, unread %q", d.Causes[0], d.Unread)
 	}
 }

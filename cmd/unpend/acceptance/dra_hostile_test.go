@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 )
 
 // costly is a selector that compiles and cannot be evaluated within its budget
@@ -37,50 +37,50 @@ func TestHostileClaims(t *testing.T) {
 	}
 	cases := map[string]struct {
 		build func(w *draWorld)
-		want  rca.CauseID
+		want  diagnosis.CauseID
 		says  string
 	}{
 		"a selector that is no CEL": {func(w *draWorld) {
 			w.claim("train", draDriver, 1, "\x00\xff ((( --- SELECT * FROM gpus; 日本")
 			w.waiting("train")
-		}, rca.DRASelectorError, "does not compile"},
+		}, diagnosis.DRASelectorError, "does not compile"},
 		"an empty selector": {func(w *draWorld) {
 			w.claim("train", draDriver, 1, "")
 			w.waiting("train")
-		}, rca.DRASelectorError, "does not compile"},
+		}, diagnosis.DRASelectorError, "does not compile"},
 		"a selector that is no boolean": {func(w *draWorld) {
 			w.claim("train", draDriver, 1, `device.driver`)
 			w.waiting("train")
-		}, rca.DRASelectorError, "does not compile"},
+		}, diagnosis.DRASelectorError, "does not compile"},
 		"a class that does not compile": {func(w *draWorld) {
 			w.class("broken", "device.")
 			w.claim("train", "broken", 1)
 			w.waiting("train")
-		}, rca.DRASelectorError, "does not compile"},
+		}, diagnosis.DRASelectorError, "does not compile"},
 		"a selector beyond its budget": {func(w *draWorld) {
 			w.claim("train", draDriver, 1, costly())
 			w.waiting("train")
-		}, rca.DRASelectorError, "cost"},
+		}, diagnosis.DRASelectorError, "cost"},
 		"no requests": {func(w *draWorld) {
 			w.claim("train", draDriver, 1).Spec.Devices.Requests = nil
 			w.waiting("train")
-		}, rca.Unknown, "accept gpu-1"},
+		}, diagnosis.Unknown, "accept gpu-1"},
 		"no requests, allocated elsewhere": {func(w *draWorld) {
 			c := w.claim("train", draDriver, 1)
 			c.Spec.Devices.Requests = nil
 			c.Status.Allocation = &resourcev1.AllocationResult{NodeSelector: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{
 				{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{"gone"}}}}}}}
 			w.waiting("train")
-		}, rca.DRADevicesInUse, "allocated"},
+		}, diagnosis.DRADevicesInUse, "allocated"},
 		"a request of nothing": {func(w *draWorld) {
 			c := w.claim("train", draDriver, 1)
 			c.Spec.Devices.Requests[0].Exactly = nil
 			w.waiting("train")
-		}, rca.Unknown, "unknown request type"},
+		}, diagnosis.Unknown, "unknown request type"},
 		"more devices than there can be": {func(w *draWorld) {
 			w.claim("train", draDriver, 1<<62)
 			w.waiting("train")
-		}, rca.DRANoDeviceMatches, "1 devices match, 4611686018427387904 are asked"},
+		}, diagnosis.DRANoDeviceMatches, "1 devices match, 4611686018427387904 are asked"},
 		"a circle of claims and pods": {func(w *draWorld) {
 			// a is reserved for the pod that waits for b, b for the one that waits for a.
 			a, b := w.held("one", "gpu-1", "gpu-0"), w.claim("two", draDriver, 1)
@@ -89,17 +89,17 @@ func TestHostileClaims(t *testing.T) {
 			reserved(b, "one")
 			p := w.waiting("two")
 			p.Spec.ResourceClaims = append(p.Spec.ResourceClaims, corev1.PodResourceClaim{Name: "other", ResourceClaimName: &a.Name})
-		}, rca.DRANoDeviceMatches, "match together"}, // one device, two claims
+		}, diagnosis.DRANoDeviceMatches, "match together"}, // one device, two claims
 		"a claim owned by itself": {func(w *draWorld) {
 			owned(w.held("holder", "gpu-1", "gpu-0"), "ResourceClaim", "holder")
 			owned(w.claim("train", draDriver, 1), "ResourceClaim", "train")
 			w.waiting("train")
-		}, rca.DRADevicesInUse, "all are allocated"},
+		}, diagnosis.DRADevicesInUse, "all are allocated"},
 		"a claim owned by the waiting pod of another claim": {func(w *draWorld) {
 			owned(w.held("holder", "gpu-1", "gpu-0"), "Pod", "waiting")
 			owned(w.claim("train", draDriver, 1), "Pod", "holder")
 			w.waiting("train")
-		}, rca.DRADevicesInUse, "all are allocated"},
+		}, diagnosis.DRADevicesInUse, "all are allocated"},
 		"a claim reserved for pods that are not there": {func(w *draWorld) {
 			c := w.held("holder", "gpu-1", "gpu-0")
 			c.Status.ReservedFor = nil
@@ -107,26 +107,26 @@ func TestHostileClaims(t *testing.T) {
 			c.Status.ReservedFor = append(c.Status.ReservedFor, resourcev1.ResourceClaimConsumerReference{APIGroup: "batch", Resource: "jobs", Name: "holder"})
 			w.claim("train", draDriver, 1)
 			w.waiting("train")
-		}, rca.DRADevicesInUse, "all are allocated"},
+		}, diagnosis.DRADevicesInUse, "all are allocated"},
 		"a claim twice": {func(w *draWorld) {
 			w.held("holder", "gpu-1", "gpu-0")
 			w.claim("train", draDriver, 1)
 			p := w.waiting("train")
 			p.Spec.ResourceClaims = append(p.Spec.ResourceClaims, corev1.PodResourceClaim{Name: "again", ResourceClaimName: p.Spec.ResourceClaims[0].ResourceClaimName})
-		}, rca.DRANoDeviceMatches, "match together"}, // the scheduler allocates for each mention
+		}, diagnosis.DRANoDeviceMatches, "match together"}, // the scheduler allocates for each mention
 		"a claim of no name": {func(w *draWorld) {
 			w.waiting("").Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu"}}
-		}, rca.DRAClaimMissing, "no ResourceClaim was made for gpu"},
+		}, diagnosis.DRAClaimMissing, "no ResourceClaim was made for gpu"},
 		"an allocation of devices that nobody offers": {func(w *draWorld) {
 			c := w.held("holder", "gpu-1", "gpu-99")
 			c.Status.Allocation.Devices.Results[0].Pool = "elsewhere"
 			w.claim("train", draDriver, 2)
 			w.waiting("train")
-		}, rca.DRANoDeviceMatches, "1 devices match, 2 are asked"},
+		}, diagnosis.DRANoDeviceMatches, "1 devices match, 2 are asked"},
 		"a template that is not there, of a workload": {func(w *draWorld) {
 			template := "\x1b[31mnone"
 			w.waiting("").Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimTemplateName: &template}}
-		}, rca.DRAClaimMissing, "does not exist"},
+		}, diagnosis.DRAClaimMissing, "does not exist"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -162,7 +162,7 @@ func TestCostlySelectorOnManyNodes(t *testing.T) {
 	w.claim("train", draDriver, 1, costly()+` && device.attributes["gpu.nvidia.com"].uuid != ""`)
 	w.waiting("train")
 	d := why(t, "-f", w.dump())
-	if root := d.Causes[0]; root.ID != rca.DRASelectorError || !strings.Contains(root.Says, "cost limit") || len(root.Nodes) != 12 || len(d.Causes) != 1 {
+	if root := d.Causes[0]; root.ID != diagnosis.DRASelectorError || !strings.Contains(root.Says, "cost limit") || len(root.Nodes) != 12 || len(d.Causes) != 1 {
 		t.Errorf("%+v", d.Causes)
 	}
 }
@@ -213,13 +213,13 @@ func TestTenThousandDevices(t *testing.T) {
 	d := why(t, "-f", path)
 	took := time.Since(began)
 	t.Logf("10,000 devices on 1,250 nodes in %.1f s", took.Seconds())
-	if root := d.Causes[0]; root.ID != rca.DRANoDeviceMatches || root.Says != "memory >= 80Gi fails: the nearest device has 79Gi" || len(root.Nodes) != 1250 || took > 90*time.Second {
+	if root := d.Causes[0]; root.ID != diagnosis.DRANoDeviceMatches || root.Says != "memory >= 80Gi fails: the nearest device has 79Gi" || len(root.Nodes) != 1250 || took > 90*time.Second {
 		t.Errorf("after %s: %s %q on %d nodes", took, root.ID, root.Says, len(root.Nodes))
 	}
-	if f := d.Fixes[0]; f.Kind != rca.FixClaim || f.Proof.Verdict != rca.Schedules || f.Proof.Node != "gpu-0777" {
+	if f := d.Fixes[0]; f.Kind != diagnosis.FixClaim || f.Proof.Verdict != diagnosis.Schedules || f.Proof.Node != "gpu-0777" {
 		t.Errorf("first fix %s %q: %+v", f.Kind, f.Title, f.Proof)
 	}
-	if i := slices.IndexFunc(d.Nodes, func(n rca.NodeBlockers) bool { return len(n.Blockers) != 1 }); i >= 0 {
+	if i := slices.IndexFunc(d.Nodes, func(n diagnosis.NodeBlockers) bool { return len(n.Blockers) != 1 }); i >= 0 {
 		t.Errorf("blockers %+v", d.Nodes[i])
 	}
 }

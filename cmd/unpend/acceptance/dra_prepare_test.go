@@ -11,10 +11,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/unpend/unpend/rca"
 	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/testdata/controlplane"
-	"github.com/unpend/unpend/watcher"
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 // unprepared is a running pod's claim on a node whose kubelet cannot prepare it.
@@ -22,7 +22,7 @@ func (w *draWorld) unprepared(pod string) *corev1.Pod {
 	w.held(pod, "gpu-1", "gpu-0")
 	p := w.objects[len(w.objects)-1].(*corev1.Pod)
 	p.OwnerReferences, p.Status.Phase = nil, corev1.PodPending
-	w.add(&corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "demo", Name: pod + ".1"}, Reason: watcher.FailedPrepare, Type: corev1.EventTypeWarning, Source: corev1.EventSource{Component: "kubelet"},
+	w.add(&corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "demo", Name: pod + ".1"}, Reason: incident.FailedPrepare, Type: corev1.EventTypeWarning, Source: corev1.EventSource{Component: "kubelet"},
 		Message:        "Failed to prepare dynamic resources: prepare dynamic resources: NodePrepareResources failed for ResourceClaim " + pod + ": error preparing devices:\n GPU is lost",
 		InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: "demo", Name: pod, UID: p.UID}})
 	return p
@@ -33,14 +33,14 @@ func (w *draWorld) unprepared(pod string) *corev1.Pod {
 func TestUnpreparedDevicesBlockNoNode(t *testing.T) {
 	for name, c := range map[string]struct {
 		build func(w *draWorld)
-		want  []rca.CauseID
+		want  []diagnosis.CauseID
 	}{
-		"one node":      {func(*draWorld) {}, []rca.CauseID{rca.DRAPrepareFailed}},
-		"beside others": {func(w *draWorld) { w.node("gpu-2"); w.devices("gpu-2", gpuDevice(0, "40Gi")) }, []rca.CauseID{rca.DRAPrepareFailed}},
+		"one node":      {func(*draWorld) {}, []diagnosis.CauseID{diagnosis.DRAPrepareFailed}},
+		"beside others": {func(w *draWorld) { w.node("gpu-2"); w.devices("gpu-2", gpuDevice(0, "40Gi")) }, []diagnosis.CauseID{diagnosis.DRAPrepareFailed}},
 		"its claim is gone": {func(w *draWorld) {
 			w.unread = []string{"ResourceSlice"}
 			w.objects = slices.Delete(w.objects, len(w.objects)-3, len(w.objects)-2)
-		}, []rca.CauseID{rca.DRAClaimMissing, rca.DRAPrepareFailed}},
+		}, []diagnosis.CauseID{diagnosis.DRAClaimMissing, diagnosis.DRAPrepareFailed}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := draCluster(t)
@@ -49,12 +49,12 @@ func TestUnpreparedDevicesBlockNoNode(t *testing.T) {
 			w.unprepared("train")
 			c.build(w)
 			d := why(t, "-f", w.dump())
-			var got []rca.CauseID
+			var got []diagnosis.CauseID
 			for _, cause := range d.Causes {
 				got = append(got, cause.ID)
 			}
-			i := slices.IndexFunc(d.Causes, func(cause rca.Cause) bool { return cause.ID == rca.DRAPrepareFailed })
-			if !slices.Equal(got, c.want) || d.Causes[i].Certainty != rca.Proven ||
+			i := slices.IndexFunc(d.Causes, func(cause diagnosis.Cause) bool { return cause.ID == diagnosis.DRAPrepareFailed })
+			if !slices.Equal(got, c.want) || d.Causes[i].Certainty != diagnosis.Proven ||
 				d.Causes[i].Says != "the kubelet of gpu-1 could not prepare its devices: NodePrepareResources failed for ResourceClaim train: error preparing devices: GPU is lost" {
 				t.Errorf("causes %+v, want %v", d.Causes, c.want)
 			}
@@ -63,7 +63,7 @@ func TestUnpreparedDevicesBlockNoNode(t *testing.T) {
 					t.Errorf("%s: %+v", n.Name, n.Blockers)
 				}
 			}
-			if len(d.Fixes) != 1 || d.Fixes[0].Kind != rca.Manual || d.Fixes[0].Automatic || d.Fixes[0].Proof.Verdict != rca.Unproven {
+			if len(d.Fixes) != 1 || d.Fixes[0].Kind != diagnosis.Manual || d.Fixes[0].Automatic || d.Fixes[0].Proof.Verdict != diagnosis.Unproven {
 				t.Errorf("fixes %+v", d.Fixes)
 			}
 		})
@@ -82,13 +82,13 @@ func TestUnpreparedBesideWaiting(t *testing.T) {
 		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: "train", UID: "j", Controller: &yes}}
 	}
 	d := why(t, "-f", w.dump())
-	if d.Pods.Waiting != 2 || len(d.Causes) != 2 || d.Causes[0].ID != rca.DRADevicesInUse || d.Causes[1].ID != rca.DRAPrepareFailed || len(d.Causes[1].Nodes) != 0 {
+	if d.Pods.Waiting != 2 || len(d.Causes) != 2 || d.Causes[0].ID != diagnosis.DRADevicesInUse || d.Causes[1].ID != diagnosis.DRAPrepareFailed || len(d.Causes[1].Nodes) != 0 {
 		t.Errorf("%d wait: %+v", d.Pods.Waiting, d.Causes)
 	}
-	if len(d.Nodes) != 1 || len(d.Nodes[0].Blockers) != 1 || d.Nodes[0].Blockers[0].Cause != rca.DRADevicesInUse {
+	if len(d.Nodes) != 1 || len(d.Nodes[0].Blockers) != 1 || d.Nodes[0].Blockers[0].Cause != diagnosis.DRADevicesInUse {
 		t.Errorf("nodes %+v", d.Nodes)
 	}
-	if f := d.Fixes[0]; f.Kind != rca.EvictPods || f.Proof.Verdict != rca.Schedules {
+	if f := d.Fixes[0]; f.Kind != diagnosis.EvictPods || f.Proof.Verdict != diagnosis.Schedules {
 		t.Errorf("first fix %s %q: %+v", f.Kind, f.Title, f.Proof)
 	}
 }
@@ -105,10 +105,10 @@ func TestPrepareFailsLive(t *testing.T) {
 	r := &replay{c: c, st: st, shift: time.Since(st.Now)}
 	h := listen(t, c)
 	r.make(t)
-	id := watcher.IncidentID(watcher.Ref{Kind: "Pod", Namespace: "ml", Name: "train"}, map[string]string{})
+	id := incident.IncidentID(incident.Ref{Kind: "Pod", Namespace: "ml", Name: "train"}, map[string]string{})
 	controlplane.Eventually(t, 20*time.Second, "the watcher tells it", func() (bool, string) {
 		i, ok := h.last(id)
-		return ok && !i.Resolved && i.Waiting == 1 && len(i.Pods) == 1 && i.Pods[0].Reason == watcher.FailedPrepare, fmt.Sprintf("%+v", i)
+		return ok && !i.Resolved && i.Waiting == 1 && len(i.Pods) == 1 && i.Pods[0].Reason == incident.FailedPrepare, fmt.Sprintf("%+v", i)
 	})
 	pods := c.Client().CoreV1().Pods("ml")
 	p, err := pods.Get(t.Context(), "train", metav1.GetOptions{})

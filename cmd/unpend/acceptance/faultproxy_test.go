@@ -21,7 +21,7 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
 
-	"github.com/unpend/unpend/remediate"
+	"github.com/unpend/unpend/remediate/executor"
 )
 
 // faultProxy stands between one process and the API server: it speaks upstream as a
@@ -158,7 +158,7 @@ func kindOfWrite(r *http.Request) string {
 		resource += "/" + parts[2]
 	}
 	switch {
-	case resource == "leases" && name == remediate.LeaderLease, strings.HasSuffix(resource, "reviews"), resource == "events":
+	case resource == "leases" && name == executor.LeaderLease, strings.HasSuffix(resource, "reviews"), resource == "events":
 		return ""
 	}
 	return r.Method + " " + resource

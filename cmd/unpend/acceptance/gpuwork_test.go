@@ -17,8 +17,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/unpend/unpend/cmd/internal/program"
-	"github.com/unpend/unpend/rca"
 	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/testdata/controlplane"
 )
 
@@ -42,7 +42,7 @@ func TestWhyWithoutItsPrometheus(t *testing.T) {
 		if took := time.Since(began); took > 10*time.Second {
 			t.Errorf("%q took %s", address, took)
 		}
-		if d.Causes[0].ID != rca.GPUsInUse || d.Fixes[0].Kind != rca.EvictPods || !strings.Contains(strings.Join(d.Unread, "\n"), unread) {
+		if d.Causes[0].ID != diagnosis.GPUsInUse || d.Fixes[0].Kind != diagnosis.EvictPods || !strings.Contains(strings.Join(d.Unread, "\n"), unread) {
 			t.Errorf("%q: %v, %s, unread %q", address, d.Causes, d.Fixes[0].Title, d.Unread)
 		}
 	}
@@ -79,7 +79,7 @@ func TestIdleHolderThatWorksAgain(t *testing.T) {
 	r.make(t)
 	r.measured(t, "IdleGPUHolders")
 	d := r.served(t)
-	if d.Fixes[0].Kind != rca.ReleaseIdleHolder {
+	if d.Fixes[0].Kind != diagnosis.ReleaseIdleHolder {
 		t.Fatalf("%+v", d.Fixes[0])
 	}
 	down := httptest.NewServer(http.NotFoundHandler())
@@ -109,7 +109,7 @@ func TestIdleHolderThatWorksAgain(t *testing.T) {
 }
 
 // served is what the service says of the one incident.
-func (r *replay) served(t *testing.T) rca.Diagnosis {
+func (r *replay) served(t *testing.T) diagnosis.Diagnosis {
 	t.Helper()
 	config := filepath.Join(t.TempDir(), "config.yaml")
 	must(t, os.WriteFile(config, fmt.Appendf(nil, "rca: {prometheus: %q}\nbus: {storeDir: %s}\nweb: {metrics: %q}\n", r.flags[1], t.TempDir(), freeAddress(t)), 0o600))
@@ -125,10 +125,10 @@ func (r *replay) served(t *testing.T) rca.Diagnosis {
 			t.Errorf("exit %d: %s", code, errs.all())
 		}
 	}()
-	var d rca.Diagnosis
+	var d diagnosis.Diagnosis
 	controlplane.Eventually(t, 30*time.Second, "the idle holder is told", func() (bool, string) {
 		for _, line := range out.all() {
-			if json.Unmarshal([]byte(line), &d) == nil && len(d.Causes) > 0 && d.Causes[0].ID == rca.IdleGPUHolders {
+			if json.Unmarshal([]byte(line), &d) == nil && len(d.Causes) > 0 && d.Causes[0].ID == diagnosis.IdleGPUHolders {
 				return true, ""
 			}
 		}

@@ -13,7 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/unpend/unpend/nodeprobe/sim"
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 )
 
 // A workload whose owner is gone is told by the owner's name, and changed by hand:
@@ -26,11 +26,11 @@ func TestAWorkloadWhoseOwnerIsGone(t *testing.T) {
 	}}
 	path := dumpOf(t, c)
 	d := why(t, "-f", path)
-	if d.Workload.Kind != "ReplicaSet" || d.Workload.Name != "gone-5f6d" || d.Causes[0].ID != rca.UntoleratedTaint || d.Causes[0].Certainty != rca.Proven {
+	if d.Workload.Kind != "ReplicaSet" || d.Workload.Name != "gone-5f6d" || d.Causes[0].ID != diagnosis.UntoleratedTaint || d.Causes[0].Certainty != diagnosis.Proven {
 		t.Errorf("workload %+v, cause %+v", d.Workload, d.Causes[0])
 	}
 	f := d.Fixes[0]
-	if f.Kind != rca.AddToleration || f.Automatic || len(f.Actions) != 0 || !strings.Contains(strings.Join(f.Commands, "\n"), "patch replicaset/gone-5f6d") || f.Proof.Verdict != rca.Schedules {
+	if f.Kind != diagnosis.AddToleration || f.Automatic || len(f.Actions) != 0 || !strings.Contains(strings.Join(f.Commands, "\n"), "patch replicaset/gone-5f6d") || f.Proof.Verdict != diagnosis.Schedules {
 		t.Errorf("first fix %+v", f)
 	}
 	if code, out, errs := call(t, "why", "-f", path); code != 0 || !strings.Contains(out, "demo/gone-5f6d (ReplicaSet)") {
@@ -102,7 +102,7 @@ func TestClaimsLeftOutAreUnread(t *testing.T) {
 		p.Spec.Containers[0].Resources = corev1.ResourceRequirements{}
 		p.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimName: &name}}
 	}}))
-	if slices.ContainsFunc(d.Causes, func(c rca.Cause) bool { return c.ID == rca.DRAClaimMissing }) || d.Causes[0].Certainty == rca.Proven {
+	if slices.ContainsFunc(d.Causes, func(c diagnosis.Cause) bool { return c.ID == diagnosis.DRAClaimMissing }) || d.Causes[0].Certainty == diagnosis.Proven {
 		t.Errorf("causes %+v", d.Causes)
 	}
 	if !slices.ContainsFunc(d.Unread, func(u string) bool { return strings.HasPrefix(u, "ResourceClaim: ") }) {

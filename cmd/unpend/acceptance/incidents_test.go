@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 )
 
@@ -23,7 +23,7 @@ const joined = "gpu-50f0f36e34" // of the scenario layout-mismatch
 func planIn(n int, phase v1alpha1.Phase, progress string, by ...string) v1alpha1.Remediation {
 	r := v1alpha1.Remediation{TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Remediation"}}
 	r.Name, r.CreationTimestamp = fmt.Sprintf("%064x", n), metav1.NewTime(time.Date(2026, 11, 20, 12, n, 0, 0, time.UTC))
-	r.Spec = v1alpha1.RemediationSpec{Incident: joined, Fix: n, Kind: rca.RepartitionGPU, Requester: "rex"}
+	r.Spec = v1alpha1.RemediationSpec{Incident: joined, Fix: n, Kind: diagnosis.RepartitionGPU, Requester: "rex"}
 	r.Status = v1alpha1.RemediationStatus{Phase: phase, Progress: progress, ApprovedBy: by, Message: "why"}
 	return r
 }
@@ -83,7 +83,7 @@ func TestIncidentsForPrograms(t *testing.T) {
 		Kind  string
 		Items []struct {
 			Incident    string
-			Causes      []rca.Cause
+			Causes      []diagnosis.Cause
 			Unread      []string
 			Remediation map[string]any
 		}
@@ -97,7 +97,7 @@ func TestIncidentsForPrograms(t *testing.T) {
 	}
 	got := read(dumpWith(t, false, planIn(2, v1alpha1.Running, "3/9", "ada"))...)
 	want := map[string]any{"plan": planIn(2, "", "").Name, "fix": 2.0, "phase": "Running", "state": "step 3/9", "progress": "3/9", "by": []any{"ada"}, "message": "why"}
-	if got.Kind != rca.ListKind || len(got.Items) != 1 || got.Items[0].Incident != joined || got.Items[0].Causes[0].ID != rca.MIGLayoutMismatch {
+	if got.Kind != diagnosis.ListKind || len(got.Items) != 1 || got.Items[0].Incident != joined || got.Items[0].Causes[0].ID != diagnosis.MIGLayoutMismatch {
 		t.Fatalf("%+v", got)
 	}
 	if diff := cmp.Diff(want, got.Items[0].Remediation); diff != "" {

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/unpend/unpend/cmd/internal/program"
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 )
 
 func write(t *testing.T, name, text string) string {
@@ -106,8 +106,8 @@ func TestDemoTellsTheWholeStory(t *testing.T) {
 	dec := json.NewDecoder(strings.NewReader(out))
 	for dec.More() {
 		var e struct {
-			Event      string         `json:"event"`
-			Diagnosis  *rca.Diagnosis `json:"diagnosis"`
+			Event      string               `json:"event"`
+			Diagnosis  *diagnosis.Diagnosis `json:"diagnosis"`
 			Plan, Pod  string
 			N, Of      int
 			PodRunning bool    `json:"podRunning"`
@@ -119,7 +119,7 @@ func TestDemoTellsTheWholeStory(t *testing.T) {
 		events = append(events, e.Event)
 		switch e.Event {
 		case "finding":
-			if e.Diagnosis.Causes[0].ID != rca.MIGLayoutMismatch || len(e.Diagnosis.Nodes) != 8 || e.Diagnosis.Fixes[0].Kind != rca.RepartitionGPU || e.Diagnosis.Fixes[0].Proof.Victims != "land" {
+			if e.Diagnosis.Causes[0].ID != diagnosis.MIGLayoutMismatch || len(e.Diagnosis.Nodes) != 8 || e.Diagnosis.Fixes[0].Kind != diagnosis.RepartitionGPU || e.Diagnosis.Fixes[0].Proof.Victims != "land" {
 				t.Errorf("finding %+v", e.Diagnosis)
 			}
 		case "approved":

@@ -15,7 +15,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/unpend/unpend/remediate"
+	"github.com/unpend/unpend/remediate/executor"
+	"github.com/unpend/unpend/remediate/plan"
 	"github.com/unpend/unpend/testdata/chart"
 	"github.com/unpend/unpend/testdata/controlplane"
 )
@@ -60,7 +61,7 @@ func (l *lane) install(t *testing.T, ns string, approvers ...any) {
 // asExecutor speaks with a token of the executor's ServiceAccount, as its pod does.
 func (l *lane) asExecutor(t *testing.T, ns string) *rest.Config {
 	t.Helper()
-	got, err := l.Client().CoreV1().ServiceAccounts(ns).CreateToken(t.Context(), remediate.LeaderLease, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	got, err := l.Client().CoreV1().ServiceAccounts(ns).CreateToken(t.Context(), executor.LeaderLease, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
 	must(t, err)
 	config := rest.AnonymousClientConfig(l.Config())
 	config.BearerToken = got.Status.Token
@@ -68,16 +69,16 @@ func (l *lane) asExecutor(t *testing.T, ns string) *rest.Config {
 }
 
 // storeAs is the plans as a person writes them, who has to be who they say.
-func (l *lane) storeAs(t *testing.T, user string, groups ...string) remediate.Store {
+func (l *lane) storeAs(t *testing.T, user string, groups ...string) plan.Store {
 	t.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", l.KubeconfigFor(t, user, groups...))
 	must(t, err)
 	return storeOf(t, config)
 }
 
-func storeOf(t *testing.T, config *rest.Config) remediate.Store {
+func storeOf(t *testing.T, config *rest.Config) plan.Store {
 	t.Helper()
 	client, err := dynamic.NewForConfig(config)
 	must(t, err)
-	return remediate.Store{Dynamic: client}
+	return plan.Store{Dynamic: client}
 }

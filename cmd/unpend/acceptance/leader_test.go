@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/unpend/unpend/remediate"
+	"github.com/unpend/unpend/remediate/executor"
 	"github.com/unpend/unpend/testdata/controlplane"
 )
 
@@ -74,7 +74,7 @@ func (h handover) play(t *testing.T, l *lane) time.Duration {
 	first, second := newFaultProxy(t, l, c.ns, "first-"+c.ns), newFaultProxy(t, l, c.ns, "second-"+c.ns)
 	x := startExecutor(t, "first", config, first)
 	c.led(t, "first")
-	waits := second.sees("/leases/" + remediate.LeaderLease)
+	waits := second.sees("/leases/" + executor.LeaderLease)
 	startExecutor(t, "second", config, second)
 	<-waits
 	lost := make(chan time.Time, 1)
@@ -128,7 +128,7 @@ func (p *faultProxy) sees(suffix string) <-chan struct{} {
 func (c *cell) led(t *testing.T, by string) {
 	t.Helper()
 	controlplane.Eventually(t, time.Minute, by+" leads", func() (bool, string) {
-		l, err := c.Client().CoordinationV1().Leases(c.ns).Get(t.Context(), remediate.LeaderLease, metav1.GetOptions{})
+		l, err := c.Client().CoordinationV1().Leases(c.ns).Get(t.Context(), executor.LeaderLease, metav1.GetOptions{})
 		return err == nil && ptr.Deref(l.Spec.HolderIdentity, "") == by, fmt.Sprint(err)
 	})
 }
@@ -159,7 +159,7 @@ func (l *lane) writesBy(t *testing.T, agent string) []controlplane.AuditEvent {
 	t.Helper()
 	return slices.DeleteFunc(l.AuditEvents(t), func(e controlplane.AuditEvent) bool {
 		writes := slices.Contains([]string{"create", "update", "patch", "delete"}, e.Verb) && e.ResponseStatus.Code < 300
-		return !writes || e.UserAgent != agent || e.ObjectRef.Name == remediate.LeaderLease || strings.HasSuffix(e.ObjectRef.Resource, "reviews") || e.ObjectRef.Resource == "events"
+		return !writes || e.UserAgent != agent || e.ObjectRef.Name == executor.LeaderLease || strings.HasSuffix(e.ObjectRef.Resource, "reviews") || e.ObjectRef.Resource == "events"
 	})
 }
 

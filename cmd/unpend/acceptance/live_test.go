@@ -21,6 +21,7 @@ import (
 	"github.com/unpend/unpend/cmd/internal/program"
 	"github.com/unpend/unpend/nodeprobe/sim"
 	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/testdata/controlplane"
 )
 
@@ -245,7 +246,7 @@ func approveAndRun(t *testing.T, c *controlplane.ControlPlane, w want, incident 
 		t.Fatal(err)
 	}
 	for _, n := range nodes.Items {
-		if n.Spec.Unschedulable || n.Annotations["unpend.dev/operation"] != "" {
+		if n.Spec.Unschedulable || n.Annotations[diagnosis.OperationAnnotation] != "" {
 			t.Errorf("node %s was left cordoned or marked: %v", n.Name, n.Annotations)
 		}
 	}

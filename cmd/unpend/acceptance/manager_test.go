@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/unpend/unpend/nodeprobe/sim"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 )
 
@@ -82,7 +83,7 @@ func (c *cell) parked(t *testing.T) {
 	t.Helper()
 	n, err := c.Client().CoreV1().Nodes().Get(t.Context(), c.node, metav1.GetOptions{})
 	must(t, err)
-	mark, err := v1alpha1.OperationOn(n)
+	mark, err := diagnosis.OperationOn(n)
 	must(t, err)
 	if mark == nil || !n.Spec.Unschedulable || mark.ID != c.rem.UID || !strings.Contains(mark.Parked, "stuck") || n.Labels[migConfig] != mark.PriorMIGConfig {
 		t.Errorf("unschedulable %v, mark %+v, config %s", n.Spec.Unschedulable, mark, n.Labels[migConfig])
@@ -108,7 +109,7 @@ func (c *cell) neverAlone(t *testing.T) (stop func()) {
 				GetLabels() map[string]string
 				GetAnnotations() map[string]string
 			})
-			if ok && n.GetLabels()[migState] == "pending" && n.GetAnnotations()[v1alpha1.OperationAnnotation] == "" {
+			if ok && n.GetLabels()[migState] == "pending" && n.GetAnnotations()[diagnosis.OperationAnnotation] == "" {
 				t.Errorf("MIG manager works on the node, and nobody owns that: %v", n.GetLabels())
 			}
 		}

@@ -24,10 +24,10 @@ import (
 
 	"github.com/unpend/unpend/cmd/internal/bus"
 	"github.com/unpend/unpend/nodeprobe/sim"
-	"github.com/unpend/unpend/remediate"
+	"github.com/unpend/unpend/remediate/notice"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 	"github.com/unpend/unpend/testdata/controlplane"
-	"github.com/unpend/unpend/watcher"
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 // listening is a NATS that can be away, and who reads the ends of plans from it.
@@ -35,7 +35,7 @@ type listening struct {
 	options server.Options
 
 	mu    sync.Mutex
-	heard []remediate.Notice
+	heard []notice.Notice
 }
 
 // newListening is one that is away, and where it will be.
@@ -65,7 +65,7 @@ func (l *listening) open(t *testing.T) {
 	var reading sync.WaitGroup
 	reading.Go(func() {
 		err := b.Consume(ctx, bus.Outcomes, "listening", func(_ context.Context, key string, body []byte) error {
-			var n remediate.Notice
+			var n notice.Notice
 			err := json.Unmarshal(body, &n)
 			l.mu.Lock()
 			defer l.mu.Unlock()
@@ -87,7 +87,7 @@ func (l *listening) open(t *testing.T) {
 	})
 }
 
-func (l *listening) all() []remediate.Notice {
+func (l *listening) all() []notice.Notice {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.heard)
@@ -160,7 +160,7 @@ func TestEndsAreHandedOver(t *testing.T) {
 	back := time.Now()
 	c.tells(t, metav1.ConditionTrue, "published")
 	t.Logf("told %.1f s after the bus was back", time.Since(back).Seconds())
-	parked := remediate.Notice{What: "parked", Incident: c.rem.Spec.Incident, Plan: c.rem.Name, Workload: watcher.Ref{Kind: "Job", Namespace: c.ns, Name: "training"},
+	parked := notice.Notice{What: "parked", Incident: c.rem.Spec.Incident, Plan: c.rem.Name, Workload: incident.Ref{Kind: "Job", Namespace: c.ns, Name: "training"},
 		Title: c.rem.Spec.Title, Node: c.node, Reason: c.rem.Status.Message, Since: c.rem.Status.Ended.UTC(), Approvers: []string{approver}}
 	from.hears(t, parked)
 
@@ -180,12 +180,12 @@ func TestEndsAreHandedOver(t *testing.T) {
 		t.Errorf("%s: %s", status.Phase, status.Message)
 	}
 	other.tells(t, metav1.ConditionTrue, "published")
-	from.hears(t, parked, remediate.Notice{What: "succeeded", Incident: other.rem.Spec.Incident, Plan: other.rem.Name, Workload: watcher.Ref{Kind: "Job", Namespace: other.ns, Name: "training"},
+	from.hears(t, parked, notice.Notice{What: "succeeded", Incident: other.rem.Spec.Incident, Plan: other.rem.Name, Workload: incident.Ref{Kind: "Job", Namespace: other.ns, Name: "training"},
 		Title: other.rem.Spec.Title, Node: other.node, Reason: other.rem.Status.Message, Since: other.rem.Status.Ended.UTC(), Approvers: []string{approver}})
 }
 
 // hears wants these notices to have arrived, in this order, and no other.
-func (l *listening) hears(t *testing.T, want ...remediate.Notice) {
+func (l *listening) hears(t *testing.T, want ...notice.Notice) {
 	t.Helper()
 	controlplane.Eventually(t, 10*time.Second, "the notices have arrived", func() (bool, string) {
 		diff := cmp.Diff(want, l.all())

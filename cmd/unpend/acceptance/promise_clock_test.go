@@ -18,7 +18,9 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/unpend/unpend/nodeprobe/sim"
-	"github.com/unpend/unpend/remediate"
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/remediate/executor"
+	"github.com/unpend/unpend/remediate/plan"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 	"github.com/unpend/unpend/testdata/controlplane"
 )
@@ -54,7 +56,7 @@ type leader struct {
 
 func (f *leader) lease() *coordinationv1.Lease {
 	at, name, held, none := metav1.NewMicroTime(time.Now().Add(f.skew)), "other", int32(15), int32(0)
-	return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: remediate.LeaderLease},
+	return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: executor.LeaderLease},
 		Spec: coordinationv1.LeaseSpec{HolderIdentity: &name, LeaseDurationSeconds: &held, AcquireTime: &at, RenewTime: &at, LeaseTransitions: &none}}
 }
 
@@ -66,7 +68,7 @@ func (f *leader) create(t *testing.T) {
 
 func (f *leader) read(t *testing.T) *coordinationv1.Lease {
 	t.Helper()
-	l, err := f.Client().CoordinationV1().Leases(f.ns).Get(t.Context(), remediate.LeaderLease, metav1.GetOptions{})
+	l, err := f.Client().CoordinationV1().Leases(f.ns).Get(t.Context(), executor.LeaderLease, metav1.GetOptions{})
 	must(t, err)
 	return l
 }
@@ -171,7 +173,7 @@ func (p *pool) skewedLocks(t *testing.T) {
 	}
 	plans := p.plans(t, p.nodes[:4]...)
 	ended := plans[p.nodes[3]]
-	_, err := p.approvers.Decide(t.Context(), remediate.NewApproval(ended, approver, nil, v1alpha1.Reject))
+	_, err := p.approvers.Decide(t.Context(), plan.NewApproval(ended, approver, nil, v1alpha1.Reject))
 	must(t, err)
 	lock := func(node string, by *v1alpha1.Remediation, skew time.Duration) {
 		at, long := metav1.NewMicroTime(time.Now().Add(skew)), int32(3600)
@@ -277,9 +279,9 @@ func (p *pool) tour(ctx context.Context, t *testing.T, ns, name string, clock *j
 		t.Error(err)
 		return
 	}
-	config.Wrap(remediate.OneWrite)
+	config.Wrap(executor.OneWrite)
 	for ctx.Err() == nil {
-		x := remediate.NewExecutor(remediate.ExecutorOptions{Namespace: ns, Self: name, Deps: remediate.Deps{Client: kubernetes.NewForConfigOrDie(config), Dynamic: dynamic.NewForConfigOrDie(config),
+		x := executor.New(executor.Options{Namespace: ns, Self: name, Deps: executor.Deps{Client: kubernetes.NewForConfigOrDie(config), Dynamic: dynamic.NewForConfigOrDie(config),
 			Now: clock.now, Poll: 100 * time.Millisecond}})
 		turn, leave := context.WithTimeout(ctx, stays)
 		if err := x.Run(turn, config, name); err != nil && ctx.Err() == nil {
@@ -306,7 +308,7 @@ func (p *pool) one(t *testing.T, node string, rem *v1alpha1.Remediation, terms m
 	}
 	n, err := p.Client().CoreV1().Nodes().Get(t.Context(), node, metav1.GetOptions{})
 	must(t, err)
-	op, err := v1alpha1.OperationOn(n)
+	op, err := diagnosis.OperationOn(n)
 	must(t, err)
 	parked := rem.Status.Phase == v1alpha1.Parked
 	if n.Spec.Unschedulable != parked || (op != nil) != parked || parked && op.Parked == "" {

@@ -14,7 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/unpend/unpend/remediate"
+	"github.com/unpend/unpend/remediate/executor"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 	"github.com/unpend/unpend/testdata/controlplane"
 )
@@ -118,10 +118,10 @@ func (c *cell) standsIn(t *testing.T) {
 	t.Helper()
 	leases, now := c.Client().CoordinationV1().Leases(c.ns), metav1.NewMicroTime(time.Now())
 	spec := coordinationv1.LeaseSpec{HolderIdentity: new("stand-in"), RenewTime: &now, AcquireTime: &now, LeaseDurationSeconds: new(int32(3600))}
-	_, err := leases.Create(t.Context(), &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: remediate.LeaderLease}, Spec: spec}, metav1.CreateOptions{})
+	_, err := leases.Create(t.Context(), &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: executor.LeaderLease}, Spec: spec}, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
 		var l *coordinationv1.Lease
-		l, err = leases.Get(t.Context(), remediate.LeaderLease, metav1.GetOptions{})
+		l, err = leases.Get(t.Context(), executor.LeaderLease, metav1.GetOptions{})
 		must(t, err)
 		l.Spec = spec
 		_, err = leases.Update(t.Context(), l, metav1.UpdateOptions{})

@@ -22,11 +22,12 @@ import (
 	"github.com/unpend/unpend/nodeprobe/sim"
 	"github.com/unpend/unpend/rca"
 	"github.com/unpend/unpend/rca/cluster"
-	"github.com/unpend/unpend/remediate"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/guard"
+	"github.com/unpend/unpend/remediate/plan"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 	"github.com/unpend/unpend/testdata/controlplane"
-	"github.com/unpend/unpend/watcher"
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 // pool is a lane with many GPU nodes: of each, a Job that may run nowhere else waits
@@ -145,14 +146,14 @@ func (p *pool) plans(t *testing.T, nodes ...string) map[string]*v1alpha1.Remedia
 	controlplane.Eventually(t, 2*time.Minute, "a plan for each node is found", func() (bool, string) {
 		st, err := cluster.Read(t.Context(), p.Client(), p.Dynamic(), time.Now)
 		must(t, err)
-		found, err := rca.Diagnose(t.Context(), st, rca.Options{Only: func(i watcher.Incident) bool {
+		found, err := rca.Diagnose(t.Context(), st, rca.Options{Only: func(i incident.Incident) bool {
 			return i.Workload.Kind == "Job" && slices.ContainsFunc(nodes, func(n string) bool { return out[n] == nil && strings.HasPrefix(i.Workload.Name, n+"-") })
 		}})
 		must(t, err)
 		for _, d := range found {
 			for _, f := range d.Fixes {
-				if slices.Equal(f.Kinds, []rca.FixKind{rca.RepartitionGPU}) && f.Proof.Verdict == rca.Schedules {
-					out[f.Proof.Node], err = p.recorder.Record(t.Context(), remediate.Propose(remediate.Found{State: st, Diagnosis: d, Fix: f}, requester, time.Now().Add(p.ahead)))
+				if slices.Equal(f.Kinds, []diagnosis.FixKind{diagnosis.RepartitionGPU}) && f.Proof.Verdict == diagnosis.Schedules {
+					out[f.Proof.Node], err = p.recorder.Record(t.Context(), plan.Propose(plan.Found{State: st, Diagnosis: d, Fix: f}, requester, time.Now().Add(p.ahead)))
 					must(t, err)
 					break
 				}
@@ -166,7 +167,7 @@ func (p *pool) plans(t *testing.T, nodes ...string) map[string]*v1alpha1.Remedia
 func (l *lane) approve(t *testing.T, plans map[string]*v1alpha1.Remediation) {
 	t.Helper()
 	for _, node := range slices.Sorted(maps.Keys(plans)) {
-		_, err := l.approvers.Decide(t.Context(), remediate.NewApproval(plans[node], approver, nil, v1alpha1.Approve))
+		_, err := l.approvers.Decide(t.Context(), plan.NewApproval(plans[node], approver, nil, v1alpha1.Approve))
 		must(t, err)
 	}
 }
@@ -270,7 +271,7 @@ func (c *census) count(changed *corev1.Node, event bool) {
 	}
 	worked, out := 0, 0
 	for _, n := range c.nodes {
-		if n.Annotations[v1alpha1.OperationAnnotation] != "" {
+		if n.Annotations[diagnosis.OperationAnnotation] != "" {
 			worked++
 		}
 		ready := slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {

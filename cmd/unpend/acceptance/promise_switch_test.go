@@ -18,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/guard"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 	"github.com/unpend/unpend/testdata/controlplane"
@@ -80,7 +80,7 @@ func (l *lane) stopAt(t *testing.T, moment string) (*cell, stopped) {
 	if budget {
 		c.reaches(t, time.Minute, "waits for the budget", func(s v1alpha1.RemediationStatus) bool {
 			return slices.ContainsFunc(s.Journal, func(e v1alpha1.Entry) bool {
-				return strings.Contains(e.Step, "evict/") && e.Ended == nil && time.Since(e.Began.Time) > 2*time.Second
+				return strings.Contains(string(e.Step), "evict/") && e.Ended == nil && time.Since(e.Began.Time) > 2*time.Second
 			})
 		})
 		turn()
@@ -184,7 +184,7 @@ func (c *cell) switchedOff(t *testing.T) string {
 		}
 		return time.Since(off) > long, ""
 	})
-	c.record(t, rca.RepartitionGPU)
+	c.record(t, diagnosis.RepartitionGPU)
 	c.approve(t)
 	if status := c.ends(t, time.Minute); status.Phase != v1alpha1.Succeeded {
 		t.Errorf("approved anew: %s: %s", status.Phase, status.Message)

@@ -16,7 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/unpend/unpend/nodeprobe/sim"
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/testdata/controlplane"
 )
 
@@ -39,13 +39,13 @@ func promiseR17(t *testing.T) {
 	p.asks(t, "one-way", map[string]string{"kubernetes.io/hostname": "gpu-1"})
 	held := 0
 	both := p.told(t, "two-ways")
-	if f := both.Fixes[0]; f.Kind == rca.MovePods && f.Proof.Verdict == rca.Schedules && f.Proof.Victims == "land" && f.Proof.Node == "gpu-2" && len(f.Cost.Evictions) == 1 && strings.HasPrefix(f.Cost.Evictions[0].Name, "mobile-") {
+	if f := both.Fixes[0]; f.Kind == diagnosis.MovePods && f.Proof.Verdict == diagnosis.Schedules && f.Proof.Victims == "land" && f.Proof.Node == "gpu-2" && len(f.Cost.Evictions) == 1 && strings.HasPrefix(f.Cost.Evictions[0].Name, "mobile-") {
 		held++
 	} else {
 		t.Errorf("first of two ways: %+v", f)
 	}
 	alone := p.told(t, "one-way")
-	i := slices.IndexFunc(alone.Fixes, func(f rca.Fix) bool { return f.Kind == rca.EvictPods })
+	i := slices.IndexFunc(alone.Fixes, func(f diagnosis.Fix) bool { return f.Kind == diagnosis.EvictPods })
 	if i >= 0 && alone.Fixes[i].Proof.Victims == "wait" && alone.Fixes[i].Risk != "low" && strings.Contains(alone.Fixes[i].Proof.Why, "victims will wait: 1 of 1") {
 		held++
 	} else {
@@ -94,16 +94,16 @@ func (p *pool) asks(t *testing.T, name string, on map[string]string) {
 
 // told is what `why` says of a Job once the scheduler has refused it and the probe has
 // told who holds what.
-func (p *pool) told(t *testing.T, job string) (d rca.Diagnosis) {
+func (p *pool) told(t *testing.T, job string) (d diagnosis.Diagnosis) {
 	t.Helper()
 	controlplane.Eventually(t, 30*time.Second, "why "+job+" is told", func() (bool, string) {
 		code, out, errs := call(t, "why", "job/"+job, "-n", p.ns, "-o", "json", "--kubeconfig", p.Kubeconfig())
-		var list rca.DiagnosisList
+		var list diagnosis.DiagnosisList
 		if err := json.Unmarshal([]byte(out), &list); code != 0 || err != nil || len(list.Items) != 1 {
 			return false, fmt.Sprintf("exit %d: %s", code, errs)
 		}
 		d = list.Items[0]
-		evicts := slices.ContainsFunc(d.Fixes, func(f rca.Fix) bool { return len(f.Cost.Evictions) > 0 && f.Proof.Victims != "" })
+		evicts := slices.ContainsFunc(d.Fixes, func(f diagnosis.Fix) bool { return len(f.Cost.Evictions) > 0 && f.Proof.Victims != "" })
 		return evicts, fmt.Sprintf("%+v", d.Fixes)
 	})
 	return d

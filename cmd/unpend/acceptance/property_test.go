@@ -29,8 +29,9 @@ import (
 	"github.com/unpend/unpend/nodeprobe/sim"
 	"github.com/unpend/unpend/rca"
 	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/whatif/insitu"
-	"github.com/unpend/unpend/watcher"
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 // judged counts what the real scheduler had a say in.
@@ -76,14 +77,14 @@ type gamble struct {
 // tried collects the fixes that a diagnosis has tried, refuted ones included.
 type tried struct {
 	slog.Handler
-	fixes []rca.Fix
+	fixes []diagnosis.Fix
 }
 
 func (h *tried) Enabled(context.Context, slog.Level) bool { return true }
 
 func (h *tried) Handle(_ context.Context, r slog.Record) error {
 	r.Attrs(func(a slog.Attr) bool {
-		if f, ok := a.Value.Any().(rca.Fix); ok {
+		if f, ok := a.Value.Any().(diagnosis.Fix); ok {
 			h.fixes = append(h.fixes, f)
 		}
 		return true
@@ -98,14 +99,14 @@ func (g *gamble) play(t *testing.T) {
 	st, err := cluster.FromFiles([]string{path}, nil)
 	must(t, err)
 	var log tried
-	found, err := rca.Diagnose(t.Context(), st, rca.Options{Logger: slog.New(&log), Only: func(i watcher.Incident) bool { return i.Workload.Name == "waiting" }})
+	found, err := rca.Diagnose(t.Context(), st, rca.Options{Logger: slog.New(&log), Only: func(i incident.Incident) bool { return i.Workload.Name == "waiting" }})
 	must(t, err)
 	if len(found) != 1 {
 		t.Fatalf("cluster %d: %d incidents", g.seed, len(found))
 	}
 	d := found[0]
 	g.addsUp(t, d, path)
-	free := slices.ContainsFunc(d.Nodes, func(n rca.NodeBlockers) bool { return len(n.Blockers) == 0 })
+	free := slices.ContainsFunc(d.Nodes, func(n diagnosis.NodeBlockers) bool { return len(n.Blockers) == 0 })
 	if node := g.schedule(t, g.objects(t, st, nil), free); (node != "") != free {
 		t.Fatalf("cluster %d: the scheduler chose %q; told was %+v", g.seed, node, d.Nodes)
 	}
@@ -118,7 +119,7 @@ func (g *gamble) play(t *testing.T) {
 		g.listed(t, st, f)
 	}
 	for _, f := range log.fixes {
-		if f.Proof.Verdict != rca.Refuted || len(f.Actions) == 0 {
+		if f.Proof.Verdict != diagnosis.Refuted || len(f.Actions) == 0 {
 			continue // what only a person can do is not done here
 		}
 		if node := g.schedule(t, g.objects(t, st, &f), false); node != "" {
@@ -129,17 +130,17 @@ func (g *gamble) play(t *testing.T) {
 }
 
 // listed holds a fix that is shown to its verdict.
-func (g *gamble) listed(t *testing.T, st *cluster.State, f rca.Fix) {
+func (g *gamble) listed(t *testing.T, st *cluster.State, f diagnosis.Fix) {
 	t.Helper()
 	if f.Proof.Why == "" {
 		t.Errorf("cluster %d: fix %q is %q, and nothing says why", g.seed, f.Title, f.Proof.Verdict)
 	}
 	count := &g.n.schedules
 	switch f.Proof.Verdict {
-	case rca.Schedules:
-	case rca.Waits:
+	case diagnosis.Schedules:
+	case diagnosis.Waits:
 		count = &g.n.waits
-	case rca.Unproven:
+	case diagnosis.Unproven:
 		if f.Proof.Node != "" {
 			t.Errorf("cluster %d: fix %q is unproven, and names node %s", g.seed, f.Title, f.Proof.Node)
 		}
@@ -158,7 +159,7 @@ var branch = regexp.MustCompile(`[├└]─ +(\d+) nodes? `)
 
 // addsUp holds the diagnosis to what every one owes: a short headline, every node
 // once, a cause for every blocker and its nodes, counts that add up to all nodes.
-func (g *gamble) addsUp(t *testing.T, d rca.Diagnosis, path string) {
+func (g *gamble) addsUp(t *testing.T, d diagnosis.Diagnosis, path string) {
 	t.Helper()
 	if n := utf8.RuneCountInString(d.Headline); n == 0 || n > 80 {
 		t.Errorf("cluster %d: headline of %d characters", g.seed, n)
@@ -166,7 +167,7 @@ func (g *gamble) addsUp(t *testing.T, d rca.Diagnosis, path string) {
 	if len(d.Nodes) != len(g.told.nodes) || len(d.Causes) == 0 || len(d.Fixes) == 0 {
 		t.Errorf("cluster %d: %d of %d nodes, %d causes, %d fixes", g.seed, len(d.Nodes), len(g.told.nodes), len(d.Causes), len(d.Fixes))
 	}
-	nodes := map[rca.CauseID][]string{}
+	nodes := map[diagnosis.CauseID][]string{}
 	for _, n := range d.Nodes {
 		for _, b := range n.Blockers {
 			if !slices.Contains(nodes[b.Cause], n.Name) {
@@ -238,7 +239,7 @@ func (g *gamble) fill() {
 
 // objects are those of the state once a fix is carried out, and what it waits for has
 // happened.
-func (g *gamble) objects(t *testing.T, st *cluster.State, f *rca.Fix) []runtime.Object {
+func (g *gamble) objects(t *testing.T, st *cluster.State, f *diagnosis.Fix) []runtime.Object {
 	t.Helper()
 	nodes, pods := map[string]*corev1.Node{}, map[string]*corev1.Pod{}
 	for _, n := range st.Nodes {
@@ -256,7 +257,7 @@ func (g *gamble) objects(t *testing.T, st *cluster.State, f *rca.Fix) []runtime.
 		for _, a := range f.Actions {
 			carryOut(t, a, nodes, pods)
 		}
-		if f.Proof.Verdict == rca.Waits {
+		if f.Proof.Verdict == diagnosis.Waits {
 			happen(t, *f, nodes, pods)
 		}
 	}
@@ -297,7 +298,7 @@ var (
 
 // happen makes the events that a fix waits for: pods end, a node is Ready. That a
 // budget allows evictions changes nothing but that they may be made.
-func happen(t *testing.T, f rca.Fix, nodes map[string]*corev1.Node, pods map[string]*corev1.Pod) {
+func happen(t *testing.T, f diagnosis.Fix, nodes map[string]*corev1.Node, pods map[string]*corev1.Pod) {
 	t.Helper()
 	why := f.Proof.Why
 	events := len(allows.FindAllString(why, -1))
@@ -319,18 +320,18 @@ func happen(t *testing.T, f rca.Fix, nodes map[string]*corev1.Node, pods map[str
 	}
 }
 
-func carryOut(t *testing.T, a rca.Action, nodes map[string]*corev1.Node, pods map[string]*corev1.Pod) {
+func carryOut(t *testing.T, a diagnosis.Action, nodes map[string]*corev1.Node, pods map[string]*corev1.Pod) {
 	t.Helper()
 	switch a.Verb {
-	case rca.VerbEvict:
+	case diagnosis.VerbEvict:
 		delete(pods, a.Target.Name)
-	case rca.VerbUncordon:
+	case diagnosis.VerbUncordon:
 		n := nodes[a.Target.Name]
 		n.Spec.Unschedulable = false
 		n.Spec.Taints = slices.DeleteFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeUnschedulable })
-	case rca.VerbPatch, rca.VerbRecreate:
+	case diagnosis.VerbPatch, diagnosis.VerbRecreate:
 		pods[a.Target.Name] = patched(t, pods[a.Target.Name], a.Patch)
-	case rca.VerbRelayout:
+	case diagnosis.VerbRelayout:
 		for _, v := range a.Relayout.Victims {
 			delete(pods, v.Name)
 		}

@@ -27,10 +27,11 @@ import (
 
 	"github.com/unpend/unpend/rca"
 	"github.com/unpend/unpend/rca/cluster"
-	"github.com/unpend/unpend/remediate"
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/remediate/plan"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 	"github.com/unpend/unpend/testdata/controlplane"
-	"github.com/unpend/unpend/watcher"
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 // A race of R13 is two clicks of one person, from two processes, and one of another,
@@ -62,25 +63,25 @@ func click(who, kubeconfig string, in io.Reader, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	known, err := remediate.NewIdentities([]remediate.Identity{{Slack: "U0" + who, User: who}})
+	known, err := plan.NewIdentities([]plan.Identity{{Slack: "U0" + who, User: who}})
 	if err != nil {
 		return err
 	}
 	one := func(context.Context, *v1alpha1.Remediation) (int, string, error) { return 1, "", nil }
-	slack := remediate.Decider{Identities: known, Dynamic: custom, Persons: one, ActAs: func(string, []string) (dynamic.Interface, error) { return custom, nil }}
-	store, lines := remediate.Store{Dynamic: custom}, bufio.NewScanner(in)
+	slack := plan.Decider{Identities: known, Dynamic: custom, Persons: one, ActAs: func(string, []string) (dynamic.Interface, error) { return custom, nil }}
+	store, lines := plan.Store{Dynamic: custom}, bufio.NewScanner(in)
 	for lines.Scan() {
 		var rem v1alpha1.Remediation
-		plan, uid, _ := strings.Cut(lines.Text(), " ")
-		rem.Name, rem.UID = plan, types.UID(uid)
+		name, uid, _ := strings.Cut(lines.Text(), " ")
+		rem.Name, rem.UID = name, types.UID(uid)
 		var answers []string
 		for range tries {
 			var a *v1alpha1.Approval
 			var err error
 			if uid == nobody {
-				a, err = store.Decide(context.Background(), remediate.NewApproval(&rem, who, nil, v1alpha1.Approve))
+				a, err = store.Decide(context.Background(), plan.NewApproval(&rem, who, nil, v1alpha1.Approve))
 			} else {
-				a, err = slack.Decide(context.Background(), remediate.Word{Caller: remediate.Caller{Via: remediate.ViaSlack, ID: "U0" + who}, Plan: plan, Remediation: rem.UID, Decision: v1alpha1.Approve})
+				a, err = slack.Decide(context.Background(), plan.Word{Caller: plan.Caller{Via: plan.ViaSlack, ID: "U0" + who}, Plan: name, Remediation: rem.UID, Decision: v1alpha1.Approve})
 			}
 			if err != nil {
 				return err
@@ -133,7 +134,7 @@ type racecourse struct {
 	victims  map[string]bool // namespace/name of the pods that were to be evicted
 	// decisions are the names of the approvals: one of each person for each plan.
 	decisions map[string]bool
-	executors remediate.Store // nobody else may delete what was carried out
+	executors plan.Store // nobody else may delete what was carried out
 }
 
 // clicking is a clicker's process.
@@ -282,17 +283,17 @@ func (r *racecourse) record(t *testing.T) []v1alpha1.Remediation {
 	})
 	st, err := cluster.Read(t.Context(), r.Client(), r.Dynamic(), time.Now)
 	must(t, err)
-	found, err := rca.Diagnose(t.Context(), st, rca.Options{Only: func(i watcher.Incident) bool { return i.Workload.Kind == "Job" }})
+	found, err := rca.Diagnose(t.Context(), st, rca.Options{Only: func(i incident.Incident) bool { return i.Workload.Kind == "Job" }})
 	must(t, err)
 	var out []v1alpha1.Remediation
 	for _, d := range found {
-		i := slices.IndexFunc(d.Fixes, func(f rca.Fix) bool {
-			return slices.Equal(f.Kinds, []rca.FixKind{rca.EvictPods}) && f.Proof.Verdict == rca.Schedules && len(f.Cost.Evictions) == 1
+		i := slices.IndexFunc(d.Fixes, func(f diagnosis.Fix) bool {
+			return slices.Equal(f.Kinds, []diagnosis.FixKind{diagnosis.EvictPods}) && f.Proof.Verdict == diagnosis.Schedules && len(f.Cost.Evictions) == 1
 		})
 		if i < 0 {
 			t.Fatalf("no eviction among %+v", d.Fixes)
 		}
-		rem, err := r.recorder.Record(t.Context(), remediate.Propose(remediate.Found{State: st, Diagnosis: d, Fix: d.Fixes[i]}, requester, time.Now()))
+		rem, err := r.recorder.Record(t.Context(), plan.Propose(plan.Found{State: st, Diagnosis: d, Fix: d.Fixes[i]}, requester, time.Now()))
 		must(t, err)
 		v := d.Fixes[i].Cost.Evictions[0]
 		r.victims[v.Namespace+"/"+v.Name] = true

@@ -18,7 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/unpend/unpend/nodeprobe/sim"
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 )
 
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
@@ -31,13 +31,13 @@ type lacking struct {
 	edit      func(*corev1.PodSpec)
 	objects   []any
 	unread    []string // kinds that the dump does not hold
-	want      rca.CauseID
-	certainty rca.Certainty
+	want      diagnosis.CauseID
+	certainty diagnosis.Certainty
 	words     string // part of what the cause says
-	kinds     []rca.FixKind
-	verdict   rca.Verdict
+	kinds     []diagnosis.FixKind
+	verdict   diagnosis.Verdict
 	title     string // of the first fix
-	never     []rca.FixKind
+	never     []diagnosis.FixKind
 }
 
 const quotaSays = `Error creating: pods "train-x" is forbidden: exceeded quota: gpus, requested: requests.nvidia.com/gpu=1, used: requests.nvidia.com/gpu=4, limited: requests.nvidia.com/gpu=4`
@@ -155,52 +155,52 @@ func TestRefusalsAreToldApart(t *testing.T) {
 		item.Type = corev1.LimitTypeContainer
 		return limitRange(item)
 	}
-	raise, manual, ask := []rca.FixKind{rca.RaiseQuota}, []rca.FixKind{rca.Manual}, []rca.FixKind{rca.ChangeRequest}
+	raise, manual, ask := []diagnosis.FixKind{diagnosis.RaiseQuota}, []diagnosis.FixKind{diagnosis.Manual}, []diagnosis.FixKind{diagnosis.ChangeRequest}
 	deadline := int64(60)
 	held := []any{quota("gpus", "4", "4"), holding("a", "3", corev1.RestartPolicyNever), holding("b", "1", corev1.RestartPolicyNever)}
 	cases := map[string]lacking{
-		"quota used up": {template: asksGPU("1"), objects: held, want: rca.QuotaExceeded, certainty: rca.Proven, kinds: raise, verdict: rca.Schedules,
+		"quota used up": {template: asksGPU("1"), objects: held, want: diagnosis.QuotaExceeded, certainty: diagnosis.Proven, kinds: raise, verdict: diagnosis.Schedules,
 			words: "quota gpus refuses it: 4 of 4 requests.nvidia.com/gpu used, 1 asked, held by a (3), b (1)", title: "raise quota gpus: requests.nvidia.com/gpu 4 → 8"},
-		"quota with room for some":   {template: asksGPU("2"), objects: []any{quota("gpus", "5", "4")}, want: rca.QuotaExceeded, certainty: rca.Proven, kinds: raise, verdict: rca.Schedules, title: "raise quota gpus: requests.nvidia.com/gpu 5 → 12"},
-		"quota without a status":     {template: asksGPU("1"), objects: []any{quota("gpus", "4", ""), holding("a", "4", corev1.RestartPolicyNever)}, want: rca.QuotaExceeded, certainty: rca.Likely, kinds: raise, verdict: rca.Schedules, words: "4 of 4"},
-		"quota has room again":       {template: asksGPU("1"), objects: []any{quota("gpus", "4", "0")}, want: rca.Unknown, certainty: rca.Possible, kinds: manual, verdict: rca.Waits, words: "exceeded quota: gpus", never: raise},
-		"quota not read":             {template: asksGPU("1"), unread: []string{"ResourceQuota"}, want: rca.QuotaExceeded, certainty: rca.Possible, kinds: manual, verdict: rca.Waits, words: "exceeded quota: gpus", never: raise},
-		"quota of another namespace": {template: asksGPU("1"), objects: []any{quota("gpus", "4", "4", func(q *corev1.ResourceQuota) { q.Namespace = "other" })}, want: rca.Unknown, certainty: rca.Possible, never: raise},
-		"quota that a webhook keeps": {template: asksGPU("1"), says: `Error creating: admission webhook "policy.example.com" denied the request: no`, want: rca.Unknown, certainty: rca.Possible, kinds: manual, words: "policy.example.com", never: raise},
-		"quota of pods":              {template: asksGPU("1"), objects: []any{quota("pods", "0", "", limits(map[string]string{"pods": "0"}))}, want: rca.QuotaExceeded, certainty: rca.Proven, kinds: raise, verdict: rca.Schedules, title: "raise quota pods: pods 0 → 4"},
-		"quota of another class":     {template: asksGPU("1"), objects: []any{quota("gpus", "4", "4", scoped(corev1.ScopeSelectorOpIn, "high"))}, want: rca.Unknown, never: raise},
-		"quota of its class":         {template: asksGPU("1"), edit: func(s *corev1.PodSpec) { s.PriorityClassName = "high" }, objects: []any{quota("gpus", "4", "4", scoped(corev1.ScopeSelectorOpIn, "high"))}, want: rca.QuotaExceeded, certainty: rca.Proven, kinds: raise},
-		"quota of the default class": {template: asksGPU("1"), objects: []any{class, quota("gpus", "4", "4", scoped(corev1.ScopeSelectorOpIn, "batch"))}, want: rca.QuotaExceeded, certainty: rca.Proven, kinds: raise},
-		"quota of pods that end":     {template: asksGPU("1"), objects: []any{quota("gpus", "4", "4", only(corev1.ResourceQuotaScopeTerminating))}, want: rca.Unknown, never: raise},
-		"its deadline ends it":       {template: asksGPU("1"), edit: func(s *corev1.PodSpec) { s.ActiveDeadlineSeconds = &deadline }, objects: []any{quota("gpus", "4", "4", only(corev1.ResourceQuotaScopeTerminating))}, want: rca.QuotaExceeded, certainty: rca.Proven},
+		"quota with room for some":   {template: asksGPU("2"), objects: []any{quota("gpus", "5", "4")}, want: diagnosis.QuotaExceeded, certainty: diagnosis.Proven, kinds: raise, verdict: diagnosis.Schedules, title: "raise quota gpus: requests.nvidia.com/gpu 5 → 12"},
+		"quota without a status":     {template: asksGPU("1"), objects: []any{quota("gpus", "4", ""), holding("a", "4", corev1.RestartPolicyNever)}, want: diagnosis.QuotaExceeded, certainty: diagnosis.Likely, kinds: raise, verdict: diagnosis.Schedules, words: "4 of 4"},
+		"quota has room again":       {template: asksGPU("1"), objects: []any{quota("gpus", "4", "0")}, want: diagnosis.Unknown, certainty: diagnosis.Possible, kinds: manual, verdict: diagnosis.Waits, words: "exceeded quota: gpus", never: raise},
+		"quota not read":             {template: asksGPU("1"), unread: []string{"ResourceQuota"}, want: diagnosis.QuotaExceeded, certainty: diagnosis.Possible, kinds: manual, verdict: diagnosis.Waits, words: "exceeded quota: gpus", never: raise},
+		"quota of another namespace": {template: asksGPU("1"), objects: []any{quota("gpus", "4", "4", func(q *corev1.ResourceQuota) { q.Namespace = "other" })}, want: diagnosis.Unknown, certainty: diagnosis.Possible, never: raise},
+		"quota that a webhook keeps": {template: asksGPU("1"), says: `Error creating: admission webhook "policy.example.com" denied the request: no`, want: diagnosis.Unknown, certainty: diagnosis.Possible, kinds: manual, words: "policy.example.com", never: raise},
+		"quota of pods":              {template: asksGPU("1"), objects: []any{quota("pods", "0", "", limits(map[string]string{"pods": "0"}))}, want: diagnosis.QuotaExceeded, certainty: diagnosis.Proven, kinds: raise, verdict: diagnosis.Schedules, title: "raise quota pods: pods 0 → 4"},
+		"quota of another class":     {template: asksGPU("1"), objects: []any{quota("gpus", "4", "4", scoped(corev1.ScopeSelectorOpIn, "high"))}, want: diagnosis.Unknown, never: raise},
+		"quota of its class":         {template: asksGPU("1"), edit: func(s *corev1.PodSpec) { s.PriorityClassName = "high" }, objects: []any{quota("gpus", "4", "4", scoped(corev1.ScopeSelectorOpIn, "high"))}, want: diagnosis.QuotaExceeded, certainty: diagnosis.Proven, kinds: raise},
+		"quota of the default class": {template: asksGPU("1"), objects: []any{class, quota("gpus", "4", "4", scoped(corev1.ScopeSelectorOpIn, "batch"))}, want: diagnosis.QuotaExceeded, certainty: diagnosis.Proven, kinds: raise},
+		"quota of pods that end":     {template: asksGPU("1"), objects: []any{quota("gpus", "4", "4", only(corev1.ResourceQuotaScopeTerminating))}, want: diagnosis.Unknown, never: raise},
+		"its deadline ends it":       {template: asksGPU("1"), edit: func(s *corev1.PodSpec) { s.ActiveDeadlineSeconds = &deadline }, objects: []any{quota("gpus", "4", "4", only(corev1.ResourceQuotaScopeTerminating))}, want: diagnosis.QuotaExceeded, certainty: diagnosis.Proven},
 		"quota demands a limit": {template: asksGPU("1"), says: "Error creating: pods is forbidden: failed quota: cpu: must specify limits.cpu for: main", objects: []any{quota("cpu", "0", "", limits(map[string]string{"limits.cpu": "8"}))},
-			want: rca.QuotaExceeded, certainty: rca.Proven, kinds: manual, verdict: rca.Waits, words: "must specify limits.cpu for: main", never: raise},
+			want: diagnosis.QuotaExceeded, certainty: diagnosis.Proven, kinds: manual, verdict: diagnosis.Waits, words: "must specify limits.cpu for: main", never: raise},
 		"a default gives the limit": {template: asksGPU("1"), objects: []any{quota("cpu", "0", "", limits(map[string]string{"limits.cpu": "8"})), container(corev1.LimitRangeItem{Default: list("cpu", "9")})},
-			want: rca.QuotaExceeded, certainty: rca.Proven, kinds: raise, title: "raise quota cpu: limits.cpu 8 → 36"},
-		"no quota covers it": {template: asksGPU("1"), says: "Error creating: pods is forbidden: insufficient quota to consume: requests.nvidia.com/gpu", want: rca.QuotaExceeded, certainty: rca.Possible, kinds: manual},
+			want: diagnosis.QuotaExceeded, certainty: diagnosis.Proven, kinds: raise, title: "raise quota cpu: limits.cpu 8 → 36"},
+		"no quota covers it": {template: asksGPU("1"), says: "Error creating: pods is forbidden: insufficient quota to consume: requests.nvidia.com/gpu", want: diagnosis.QuotaExceeded, certainty: diagnosis.Possible, kinds: manual},
 
-		"more than the most": {template: asksGPU("8"), objects: []any{container(corev1.LimitRangeItem{Max: list("nvidia.com/gpu", "4")})}, want: rca.LimitRangeViolated, certainty: rca.Proven, kinds: ask, verdict: rca.Schedules,
+		"more than the most": {template: asksGPU("8"), objects: []any{container(corev1.LimitRangeItem{Max: list("nvidia.com/gpu", "4")})}, want: diagnosis.LimitRangeViolated, certainty: diagnosis.Proven, kinds: ask, verdict: diagnosis.Schedules,
 			words: "LimitRange limits refuses it: container main is limited to 8 nvidia.com/gpu, the most is 4", title: "ask for 4 nvidia.com/gpu (what the LimitRange allows) in job/train", never: raise},
-		"exactly the most":    {template: asksGPU("4"), objects: []any{container(corev1.LimitRangeItem{Max: list("nvidia.com/gpu", "4")})}, want: rca.Unknown, never: ask},
-		"less than the least": {template: asksGPU("1"), objects: []any{container(corev1.LimitRangeItem{Min: list("nvidia.com/gpu", "2")})}, want: rca.LimitRangeViolated, certainty: rca.Proven, kinds: ask, verdict: rca.Schedules, title: "ask for 2 nvidia.com/gpu (what the LimitRange allows) in job/train"},
-		"the whole pod": {template: asksGPU("8"), objects: []any{limitRange(corev1.LimitRangeItem{Type: corev1.LimitTypePod, Max: list("nvidia.com/gpu", "4")})}, want: rca.LimitRangeViolated, certainty: rca.Proven, kinds: ask, verdict: rca.Schedules,
+		"exactly the most":    {template: asksGPU("4"), objects: []any{container(corev1.LimitRangeItem{Max: list("nvidia.com/gpu", "4")})}, want: diagnosis.Unknown, never: ask},
+		"less than the least": {template: asksGPU("1"), objects: []any{container(corev1.LimitRangeItem{Min: list("nvidia.com/gpu", "2")})}, want: diagnosis.LimitRangeViolated, certainty: diagnosis.Proven, kinds: ask, verdict: diagnosis.Schedules, title: "ask for 2 nvidia.com/gpu (what the LimitRange allows) in job/train"},
+		"the whole pod": {template: asksGPU("8"), objects: []any{limitRange(corev1.LimitRangeItem{Type: corev1.LimitTypePod, Max: list("nvidia.com/gpu", "4")})}, want: diagnosis.LimitRangeViolated, certainty: diagnosis.Proven, kinds: ask, verdict: diagnosis.Schedules,
 			words: "the pod is limited to 8"},
 		"a limit far above": {template: corev1.ResourceRequirements{Requests: list("cpu", "1"), Limits: list("cpu", "8", "nvidia.com/gpu", "1")}, objects: []any{container(corev1.LimitRangeItem{MaxLimitRequestRatio: list("cpu", "2")})},
-			want: rca.LimitRangeViolated, certainty: rca.Proven, kinds: ask, verdict: rca.Schedules, title: "ask for 4 to 8 cpu (what the LimitRange allows) in job/train"},
-		"most below least": {template: asksGPU("3"), objects: []any{container(corev1.LimitRangeItem{Max: list("nvidia.com/gpu", "2"), Min: list("nvidia.com/gpu", "4")})}, want: rca.LimitRangeViolated, certainty: rca.Proven, kinds: manual, verdict: rca.Waits},
-		"limits not read":  {template: asksGPU("8"), unread: []string{"LimitRange"}, says: "Error creating: pods is forbidden: maximum nvidia.com/gpu usage per Container is 4, but limit is 8", want: rca.LimitRangeViolated, certainty: rca.Possible, kinds: manual},
+			want: diagnosis.LimitRangeViolated, certainty: diagnosis.Proven, kinds: ask, verdict: diagnosis.Schedules, title: "ask for 4 to 8 cpu (what the LimitRange allows) in job/train"},
+		"most below least": {template: asksGPU("3"), objects: []any{container(corev1.LimitRangeItem{Max: list("nvidia.com/gpu", "2"), Min: list("nvidia.com/gpu", "4")})}, want: diagnosis.LimitRangeViolated, certainty: diagnosis.Proven, kinds: manual, verdict: diagnosis.Waits},
+		"limits not read":  {template: asksGPU("8"), unread: []string{"LimitRange"}, says: "Error creating: pods is forbidden: maximum nvidia.com/gpu usage per Container is 4, but limit is 8", want: diagnosis.LimitRangeViolated, certainty: diagnosis.Possible, kinds: manual},
 
-		"request and limit differ": {template: corev1.ResourceRequirements{Requests: list("nvidia.com/gpu", "1"), Limits: list("nvidia.com/gpu", "2")}, want: rca.InvalidGPURequest, certainty: rca.Proven, kinds: ask, verdict: rca.Schedules,
+		"request and limit differ": {template: corev1.ResourceRequirements{Requests: list("nvidia.com/gpu", "1"), Limits: list("nvidia.com/gpu", "2")}, want: diagnosis.InvalidGPURequest, certainty: diagnosis.Proven, kinds: ask, verdict: diagnosis.Schedules,
 			words: "container main requests 1 nvidia.com/gpu and is limited to 2: they must be equal", title: "write 2 nvidia.com/gpu as request and limit in job/train"},
-		"a default request alone": {template: corev1.ResourceRequirements{}, objects: []any{container(corev1.LimitRangeItem{Min: list("nvidia.com/gpu", "1")})}, want: rca.InvalidGPURequest, certainty: rca.Proven, kinds: ask, verdict: rca.Schedules,
+		"a default request alone": {template: corev1.ResourceRequirements{}, objects: []any{container(corev1.LimitRangeItem{Min: list("nvidia.com/gpu", "1")})}, want: diagnosis.InvalidGPURequest, certainty: diagnosis.Proven, kinds: ask, verdict: diagnosis.Schedules,
 			words: "container main requests 1 nvidia.com/gpu and has no limit of it", title: "write 1 nvidia.com/gpu as request and limit in job/train"},
 		"a webhook's doing": {template: asksGPU("2"), says: `Error creating: Pod "train-x" is invalid: spec.containers[0].resources.requests: Invalid value: "1": must be equal to nvidia.com/gpu limit of 2`,
-			want: rca.InvalidGPURequest, certainty: rca.Possible, kinds: manual, verdict: rca.Waits, words: "something changes its pods"},
-		"no limit":            {template: corev1.ResourceRequirements{Requests: list("nvidia.com/gpu", "1")}, want: rca.InvalidGPURequest, certainty: rca.Proven, kinds: ask, verdict: rca.Schedules, words: "has no limit of it"},
-		"half a GPU":          {template: asksGPU("500m"), want: rca.InvalidGPURequest, certainty: rca.Proven, kinds: ask, verdict: rca.Schedules, words: "a device cannot be cut", title: "write 1 nvidia.com/gpu as request and limit in job/train"},
-		"half a CPU":          {template: corev1.ResourceRequirements{Requests: list("cpu", "500m"), Limits: list("cpu", "1", "nvidia.com/gpu", "1")}, want: rca.Unknown, never: ask},
-		"default of another":  {template: asksGPU("1"), objects: []any{container(corev1.LimitRangeItem{Min: list("nvidia.com/gpu", "1")})}, want: rca.Unknown, never: ask},
-		"zero beside a quota": {template: corev1.ResourceRequirements{Limits: list("nvidia.com/gpu", "0", "cpu", "1")}, objects: []any{quota("pods", "0", "", limits(map[string]string{"pods": "0"}))}, want: rca.QuotaExceeded, certainty: rca.Proven, kinds: raise, verdict: rca.Schedules},
+			want: diagnosis.InvalidGPURequest, certainty: diagnosis.Possible, kinds: manual, verdict: diagnosis.Waits, words: "something changes its pods"},
+		"no limit":            {template: corev1.ResourceRequirements{Requests: list("nvidia.com/gpu", "1")}, want: diagnosis.InvalidGPURequest, certainty: diagnosis.Proven, kinds: ask, verdict: diagnosis.Schedules, words: "has no limit of it"},
+		"half a GPU":          {template: asksGPU("500m"), want: diagnosis.InvalidGPURequest, certainty: diagnosis.Proven, kinds: ask, verdict: diagnosis.Schedules, words: "a device cannot be cut", title: "write 1 nvidia.com/gpu as request and limit in job/train"},
+		"half a CPU":          {template: corev1.ResourceRequirements{Requests: list("cpu", "500m"), Limits: list("cpu", "1", "nvidia.com/gpu", "1")}, want: diagnosis.Unknown, never: ask},
+		"default of another":  {template: asksGPU("1"), objects: []any{container(corev1.LimitRangeItem{Min: list("nvidia.com/gpu", "1")})}, want: diagnosis.Unknown, never: ask},
+		"zero beside a quota": {template: corev1.ResourceRequirements{Limits: list("nvidia.com/gpu", "0", "cpu", "1")}, objects: []any{quota("pods", "0", "", limits(map[string]string{"pods": "0"}))}, want: diagnosis.QuotaExceeded, certainty: diagnosis.Proven, kinds: raise, verdict: diagnosis.Schedules},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) { c.check(t) })
@@ -214,7 +214,7 @@ func (c lacking) check(t *testing.T) {
 	if first.ID != c.want || c.certainty != "" && first.Certainty != c.certainty || !strings.Contains(first.Says, c.words) {
 		t.Errorf("%s, %s: %q; want %s, %s: %q", first.ID, first.Certainty, first.Says, c.want, c.certainty, c.words)
 	}
-	if !slices.ContainsFunc(first.Evidence, func(e rca.Evidence) bool {
+	if !slices.ContainsFunc(first.Evidence, func(e diagnosis.Evidence) bool {
 		return e.Ref == "Job/demo/train" && strings.HasPrefix(e.Fact, "wants 4 pods, 4 of them do not exist; its last refusal: Error creating: ")
 	}) {
 		t.Errorf("evidence %+v does not name the Job", first.Evidence)
@@ -244,7 +244,7 @@ func (c lacking) check(t *testing.T) {
 func TestRaisingAQuotaIsBound(t *testing.T) {
 	c := lacking{template: asksGPU("2"), objects: []any{quota("gpus", "4", "4"), holding("a", "4", corev1.RestartPolicyNever)}}
 	d := why(t, "-f", c.dump(t))
-	want := rca.Action{Verb: rca.VerbPatch, Target: rca.Target{Kind: "ResourceQuota", Namespace: "demo", Name: "gpus", UID: "uid-1"},
+	want := diagnosis.Action{Verb: diagnosis.VerbPatch, Target: diagnosis.Target{Kind: "ResourceQuota", Namespace: "demo", Name: "gpus", UID: "uid-1"},
 		Patch: json.RawMessage(`{"spec":{"hard":{"requests.nvidia.com/gpu":"12"}}}`), Relies: map[string]string{"requests.nvidia.com/gpu": "4"}}
 	f := d.Fixes[0]
 	var patch any
@@ -262,12 +262,12 @@ func TestRaisingAQuotaIsBound(t *testing.T) {
 	if !f.Automatic || f.Risk != "medium" || !strings.HasPrefix(f.Proof.Why, "by the arithmetic of quotas and limits the API server takes it; the scheduler's filters accept gpu-1") || f.Proof.Node != "gpu-1" {
 		t.Errorf("fix %+v", f)
 	}
-	wants := []rca.Evidence{{Ref: "ResourceQuota/demo/gpus", Fact: "requests.nvidia.com/gpu: 4 used of 4, one pod asks 2"}, {Ref: "Pod/demo/a", Fact: "holds 4 of requests.nvidia.com/gpu"}}
+	wants := []diagnosis.Evidence{{Ref: "ResourceQuota/demo/gpus", Fact: "requests.nvidia.com/gpu: 4 used of 4, one pod asks 2"}, {Ref: "Pod/demo/a", Fact: "holds 4 of requests.nvidia.com/gpu"}}
 	if e := d.Causes[0].Evidence; !slices.Equal(e[:len(e)-1], wants) {
 		t.Errorf("evidence %+v, want %+v", e, wants)
 	}
 	second := d.Fixes[1]
-	if !slices.Equal(second.Kinds, []rca.FixKind{rca.Wait}) || second.Automatic || second.Title != "wait until demo/a leaves quota free" || second.Proof.Verdict != rca.Waits || second.Proof.Why != "accepted on a copy once demo/a ends" {
+	if !slices.Equal(second.Kinds, []diagnosis.FixKind{diagnosis.Wait}) || second.Automatic || second.Title != "wait until demo/a leaves quota free" || second.Proof.Verdict != diagnosis.Waits || second.Proof.Why != "accepted on a copy once demo/a ends" {
 		t.Errorf("second fix %+v", second)
 	}
 	if d.Headline != "demo/train waits 5 min: needs 2×gpu, its quota is used up" {
@@ -279,15 +279,15 @@ func TestRaisingAQuotaIsBound(t *testing.T) {
 func TestTheNodesOfARefusedPodAreExplained(t *testing.T) {
 	c := lacking{template: asksGPU("1"), objects: []any{quota("gpus", "8", "8"), holding("a", "8", corev1.RestartPolicyAlways)}}
 	d := why(t, "-f", c.dump(t))
-	var causes []rca.CauseID
+	var causes []diagnosis.CauseID
 	for _, c := range d.Causes {
 		causes = append(causes, c.ID)
 	}
-	blockers := []rca.NodeBlockers{{Name: "gpu-1", Blockers: []rca.Blocker{{Plugin: "NodeResourcesFit", Reason: "Insufficient nvidia.com/gpu", Cause: rca.GPUsInUse}}}}
-	if !slices.Equal(causes, []rca.CauseID{rca.GPUsInUse, rca.QuotaExceeded}) || !reflect.DeepEqual(d.Nodes, blockers) {
+	blockers := []diagnosis.NodeBlockers{{Name: "gpu-1", Blockers: []diagnosis.Blocker{{Plugin: "NodeResourcesFit", Reason: "Insufficient nvidia.com/gpu", Cause: diagnosis.GPUsInUse}}}}
+	if !slices.Equal(causes, []diagnosis.CauseID{diagnosis.GPUsInUse, diagnosis.QuotaExceeded}) || !reflect.DeepEqual(d.Nodes, blockers) {
 		t.Errorf("causes %v, nodes %+v", causes, d.Nodes)
 	}
-	want := map[string]rca.Verdict{"[RaiseQuota EvictPods]": rca.Schedules, "[RaiseQuota Wait]": rca.Waits, "[Wait Wait]": rca.Waits}
+	want := map[string]diagnosis.Verdict{"[RaiseQuota EvictPods]": diagnosis.Schedules, "[RaiseQuota Wait]": diagnosis.Waits, "[Wait Wait]": diagnosis.Waits}
 	for _, f := range d.Fixes {
 		if v, ok := want[fmt.Sprint(f.Kinds)]; ok && v != f.Proof.Verdict {
 			t.Errorf("fix %v is %+v", f.Kinds, f.Proof)
@@ -320,14 +320,14 @@ func TestQuotaBesideWaitingPods(t *testing.T) {
 	dump := dumpItems(t, []any{n, d, rs, p, quota("gpus", "1", "1")})
 	for _, target := range []string{"deployment/serve", "replicaset/serve-1", "serve-1-a"} {
 		got := why(t, "-f", dump, target)
-		var causes []rca.CauseID
+		var causes []diagnosis.CauseID
 		for _, c := range got.Causes {
 			causes = append(causes, c.ID)
 		}
-		if !slices.Equal(causes, []rca.CauseID{rca.NodeSelectorMismatch, rca.QuotaExceeded}) || got.Pods.Waiting != 3 || !slices.Equal(got.Pods.Names, []string{"serve-1-a"}) {
+		if !slices.Equal(causes, []diagnosis.CauseID{diagnosis.NodeSelectorMismatch, diagnosis.QuotaExceeded}) || got.Pods.Waiting != 3 || !slices.Equal(got.Pods.Names, []string{"serve-1-a"}) {
 			t.Errorf("%s: causes %v, pods %+v", target, causes, got.Pods)
 		}
-		if f := got.Fixes[0]; !slices.Equal(f.Kinds, []rca.FixKind{rca.FixSelector}) || f.Proof.Verdict != rca.Schedules {
+		if f := got.Fixes[0]; !slices.Equal(f.Kinds, []diagnosis.FixKind{diagnosis.FixSelector}) || f.Proof.Verdict != diagnosis.Schedules {
 			t.Errorf("%s: first fix %v %+v", target, f.Kinds, f.Proof)
 		}
 	}

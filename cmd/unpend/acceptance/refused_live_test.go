@@ -15,18 +15,19 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/testdata/controlplane"
 	"github.com/unpend/unpend/watcher"
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 // heard is every incident that a watcher published.
 type heard struct {
 	mu  sync.Mutex
-	all []watcher.Incident
+	all []incident.Incident
 }
 
-func (h *heard) publish(_ context.Context, i watcher.Incident) error {
+func (h *heard) publish(_ context.Context, i incident.Incident) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.all = append(h.all, i)
@@ -34,7 +35,7 @@ func (h *heard) publish(_ context.Context, i watcher.Incident) error {
 }
 
 // last is the newest word on an incident.
-func (h *heard) last(id string) (watcher.Incident, bool) {
+func (h *heard) last(id string) (incident.Incident, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, i := range slices.Backward(h.all) {
@@ -42,7 +43,7 @@ func (h *heard) last(id string) (watcher.Incident, bool) {
 			return i, true
 		}
 	}
-	return watcher.Incident{}, false
+	return incident.Incident{}, false
 }
 
 // listen runs a watcher whose only signals are its informers' until the test ends.
@@ -98,7 +99,7 @@ func TestQuotaRefusesLive(t *testing.T) {
 	job("2g.10gb", "")(t, c)
 
 	id := func(kind, name, profile string) string {
-		return watcher.IncidentID(watcher.Ref{Kind: kind, Namespace: "default", Name: name}, map[string]string{"nvidia.com/mig-" + profile: "1"})
+		return incident.IncidentID(incident.Ref{Kind: kind, Namespace: "default", Name: name}, map[string]string{"nvidia.com/mig-" + profile: "1"})
 	}
 	serving, training := id("Deployment", "serving", "1g.5gb"), id("Job", "training", "2g.10gb")
 	for _, want := range []struct {
@@ -119,14 +120,16 @@ func TestQuotaRefusesLive(t *testing.T) {
 		t.Fatalf("exit %d: %q, %s; want %q", code, names, errs, wants)
 	}
 	d := why(t, "deployment/serving", "-n", "default", "--kubeconfig", c.Kubeconfig())
-	if d.Incident != serving || d.Causes[0].ID != rca.QuotaExceeded || d.Causes[0].Certainty != rca.Proven || len(d.Causes) != 1 ||
+	if d.Incident != serving || d.Causes[0].ID != diagnosis.QuotaExceeded || d.Causes[0].Certainty != diagnosis.Proven || len(d.Causes) != 1 ||
 		!strings.HasPrefix(d.Causes[0].Says, "quota mig refuses it: 0 of 0 requests.nvidia.com/mig-1g.5gb used, 1 asked") {
 		t.Errorf("%s: %+v", d.Incident, d.Causes)
 	}
-	if f := d.Fixes[0]; !slices.Equal(f.Kinds, []rca.FixKind{rca.RaiseQuota}) || f.Proof.Verdict != rca.Schedules || f.Proof.Node != "gpu-1" {
+	if f := d.Fixes[0]; !slices.Equal(f.Kinds, []diagnosis.FixKind{diagnosis.RaiseQuota}) || f.Proof.Verdict != diagnosis.Schedules || f.Proof.Node != "gpu-1" {
 		t.Fatalf("first fix %+v", f)
 	}
-	if d := why(t, "job/training", "-n", "default", "--kubeconfig", c.Kubeconfig()); d.Incident != training || !slices.ContainsFunc(d.Causes, func(c rca.Cause) bool { return c.ID == rca.QuotaExceeded && c.Certainty == rca.Proven }) {
+	if d := why(t, "job/training", "-n", "default", "--kubeconfig", c.Kubeconfig()); d.Incident != training || !slices.ContainsFunc(d.Causes, func(c diagnosis.Cause) bool {
+		return c.ID == diagnosis.QuotaExceeded && c.Certainty == diagnosis.Proven
+	}) {
 		t.Errorf("%s: %+v", d.Incident, d.Causes)
 	}
 	if code, out, errs := call(t, "approve", serving+"#1", "--yes", "--kubeconfig", c.Kubeconfig()); code != 0 || !strings.Contains(out, "runs (") {

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/unpend/unpend/remediate"
+	"github.com/unpend/unpend/remediate/executor"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 	"github.com/unpend/unpend/testdata/controlplane"
 )
@@ -103,7 +103,7 @@ func (c *cell) watched(t *testing.T) {
 	fix := fmt.Sprintf("%s#%d", c.rem.Spec.Incident, c.rem.Spec.Fix)
 	p := newProcess(t, nil, "unpend", "approve", fix, "--plan", c.rem.Name, "--executor-namespace", c.ns, "--kubeconfig", config)
 	controlplane.Eventually(t, time.Minute, "an executor leads", func() (bool, string) {
-		_, err := c.Client().CoordinationV1().Leases(c.ns).Get(t.Context(), remediate.LeaderLease, metav1.GetOptions{})
+		_, err := c.Client().CoordinationV1().Leases(c.ns).Get(t.Context(), executor.LeaderLease, metav1.GetOptions{})
 		return err == nil, fmt.Sprint(err)
 	})
 	p.start(t)

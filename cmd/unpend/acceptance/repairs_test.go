@@ -8,14 +8,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 )
 
 // fixOf is the fix of a kind that a dump is told.
-func fixOf(t *testing.T, path string, kind rca.FixKind) rca.Fix {
+func fixOf(t *testing.T, path string, kind diagnosis.FixKind) diagnosis.Fix {
 	t.Helper()
 	d := why(t, "-f", path)
-	i := slices.IndexFunc(d.Fixes, func(f rca.Fix) bool { return f.Kind == kind })
+	i := slices.IndexFunc(d.Fixes, func(f diagnosis.Fix) bool { return f.Kind == kind })
 	if i < 0 {
 		t.Fatalf("no %s among %d fixes", kind, len(d.Fixes))
 	}
@@ -25,7 +25,7 @@ func fixOf(t *testing.T, path string, kind rca.FixKind) rca.Fix {
 // What is done about a sick GPU is written out, with a ticket to copy, and is one action
 // that relies on the cordon alone; nothing in it claims that the pod would run.
 func TestQuarantineIsWrittenOut(t *testing.T) {
-	f := fixOf(t, filepath.Join(scenarios, "GPUUnhealthy-all"), rca.QuarantineGPU)
+	f := fixOf(t, filepath.Join(scenarios, "GPUUnhealthy-all"), diagnosis.QuarantineGPU)
 	commands := []string{
 		"kubectl cordon gpu-1",
 		"# Hardware ticket: GPU unhealthy on node gpu-1",
@@ -42,7 +42,7 @@ func TestQuarantineIsWrittenOut(t *testing.T) {
 	for _, c := range commands[1 : len(commands)-1] {
 		note = append(note, strings.TrimPrefix(c, "# "))
 	}
-	action := rca.Action{Verb: rca.VerbCordon, Target: rca.Target{Kind: "Node", Name: "gpu-1", UID: "7c2e4d10-0001-4000-8000-000000000001"},
+	action := diagnosis.Action{Verb: diagnosis.VerbCordon, Target: diagnosis.Target{Kind: "Node", Name: "gpu-1", UID: "7c2e4d10-0001-4000-8000-000000000001"},
 		Relies: map[string]string{"unschedulable": "false"}, Note: strings.Join(note, "\n")}
 	if !f.Automatic || len(f.Actions) != 1 || !reflect.DeepEqual(f.Actions[0], action) || f.Proof.Node != "" || !slices.Equal(f.Cost.Nodes, []string{"gpu-1"}) || !strings.Contains(f.Proof.Why, "schedules none") {
 		t.Errorf("fix %+v", f)
@@ -53,7 +53,7 @@ func TestQuarantineIsWrittenOut(t *testing.T) {
 // starts what it had paused: nobody leaves. Where it does not, a person can.
 func TestRevertStartsWhatIsPaused(t *testing.T) {
 	dir := filepath.Join(scenarios, "MIGConfigStuck-six-minutes")
-	f := fixOf(t, dir, rca.RevertMIGConfig)
+	f := fixOf(t, dir, diagnosis.RevertMIGConfig)
 	if want := []string{
 		"kubectl cordon gpu-1",
 		"kubectl label node gpu-1 nvidia.com/mig.config=all-1g.5gb --overwrite",
@@ -62,8 +62,8 @@ func TestRevertStartsWhatIsPaused(t *testing.T) {
 	}; !slices.Equal(f.Commands, want) || !f.Automatic {
 		t.Errorf("commands %q, automatic %t", f.Commands, f.Automatic)
 	}
-	relayout := &rca.Relayout{Config: "all-1g.5gb", Layouts: map[int]map[string]int{0: {"1g.5gb": 7}}, GPUs: []int{}}
-	if len(f.Actions) != 1 || f.Actions[0].Verb != rca.VerbRelayout || !reflect.DeepEqual(f.Actions[0].Relayout, relayout) || f.Actions[0].Relies["mig"] != "all-2g.10gb pending mixed" {
+	relayout := &diagnosis.Relayout{Config: "all-1g.5gb", Layouts: map[int]map[string]int{0: {"1g.5gb": 7}}, GPUs: []int{}}
+	if len(f.Actions) != 1 || f.Actions[0].Verb != diagnosis.VerbRelayout || !reflect.DeepEqual(f.Actions[0].Relayout, relayout) || f.Actions[0].Relies["mig"] != "all-2g.10gb pending mixed" {
 		t.Errorf("actions %+v", f.Actions)
 	}
 
@@ -71,8 +71,8 @@ func TestRevertStartsWhatIsPaused(t *testing.T) {
 	// that goes back to it.
 	text, err := os.ReadFile(filepath.Join(dir, "cluster.yaml"))
 	must(t, err)
-	marked := strings.Replace(string(text), "  name: gpu-1\n", "  name: gpu-1\n  annotations: {unpend.dev/operation: '{\"priorMigConfig\":\"all-balanced\"}'}\n", 1)
-	f = fixOf(t, write(t, "cluster.yaml", marked), rca.RevertMIGConfig)
+	marked := strings.Replace(string(text), "  name: gpu-1\n", "  name: gpu-1\n  annotations: {unpend.dev/operation: '{\"id\":\"1\",\"priorMigConfig\":\"all-balanced\"}'}\n", 1)
+	f = fixOf(t, write(t, "cluster.yaml", marked), diagnosis.RevertMIGConfig)
 	if f.Title != `take gpu-1 back to "all-balanced", as it was before unpend's operation` || f.Commands[0] != "kubectl label node gpu-1 nvidia.com/mig.config=all-balanced --overwrite" ||
 		f.Automatic || f.Proof.Why != "by hand: an operation of unpend's holds the node until a person has seen to it" {
 		t.Errorf("%s: %q, automatic %t, %s", f.Title, f.Commands, f.Automatic, f.Proof.Why)
@@ -95,7 +95,7 @@ func TestRevertToWhatIsNotKnown(t *testing.T) {
 			edited = strings.ReplaceAll(edited, "nvidia.com/mig-1g.5gb:", "nvidia.com/gpu:")
 			edited = strings.ReplaceAll(edited, "nvidia.com/mig-2g.10gb:", "nvidia.com/gpu:")
 		}
-		f := fixOf(t, write(t, "cluster.yaml", edited), rca.RevertMIGConfig)
+		f := fixOf(t, write(t, "cluster.yaml", edited), diagnosis.RevertMIGConfig)
 		if f.Proof.Why != why || f.Automatic || len(f.Actions) != 0 || !strings.Contains(f.Commands[0], "nvidia.com/mig.config=NAME") {
 			t.Errorf("%q, automatic %t, %q", f.Proof.Why, f.Automatic, f.Commands)
 		}

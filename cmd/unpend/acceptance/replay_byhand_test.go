@@ -13,13 +13,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/testdata/controlplane"
 )
 
 // byHand does what the first fix's commands say, as a person would with kubectl: what
 // is proved to schedule has to run then too.
-func (r *replay) byHand(t *testing.T, d rca.Diagnosis) {
+func (r *replay) byHand(t *testing.T, d diagnosis.Diagnosis) {
 	t.Helper()
 	for _, command := range d.Fixes[0].Commands {
 		var name string

@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/testdata/controlplane"
 )
 
@@ -46,9 +46,9 @@ func (r *replay) daemons(t *testing.T) {
 
 // announced is how many evictions a fix speaks of: its victims, and the device plugin's
 // pod, which is no victim.
-func announced(f rca.Fix) int {
+func announced(f diagnosis.Fix) int {
 	n := len(f.Cost.Evictions)
-	if slices.Contains(f.Kinds, rca.RestartDevicePlugin) {
+	if slices.Contains(f.Kinds, diagnosis.RestartDevicePlugin) {
 		n++
 	}
 	return n

@@ -13,6 +13,7 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/unpend/unpend/nodeprobe"
 	"github.com/unpend/unpend/testdata/controlplane"
 )
 
@@ -125,7 +126,7 @@ func (r *replay) simulated(node string) bool {
 // managedFields has a node that lost them, as some tools that restore nodes do.
 func (r *replay) wrote(t *testing.T, from *corev1.Node) {
 	t.Helper()
-	if from.Labels["nvidia.com/mig.config.state"] != "pending" {
+	if from.Labels[nodeprobe.LabelMIGConfigState] != "pending" {
 		return
 	}
 	nodes := r.c.Client().CoreV1().Nodes()

@@ -15,9 +15,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/testdata/controlplane"
-	"github.com/unpend/unpend/watcher"
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 // crds are the PodGroups of schedulers that do not run beside the control plane.
@@ -30,8 +30,8 @@ func scheduledHere(p *corev1.Pod) bool {
 
 // applies says whether what is applied could come to run: somebody schedules the pods, or
 // is asked to.
-func (r *replay) applies(d rca.Diagnosis) bool {
-	return d.Causes[0].ID == rca.SchedulerMissing || !slices.ContainsFunc(r.st.Pods, func(p *corev1.Pod) bool { return !scheduledHere(p) })
+func (r *replay) applies(d diagnosis.Diagnosis) bool {
+	return d.Causes[0].ID == diagnosis.SchedulerMissing || !slices.ContainsFunc(r.st.Pods, func(p *corev1.Pod) bool { return !scheduledHere(p) })
 }
 
 // groups makes the scenario's PodGroups.
@@ -118,13 +118,13 @@ func (r *replay) jobOf(p *corev1.Pod) *batchv1.Job {
 func (r *replay) said(t *testing.T, from *corev1.Pod, name string) {
 	t.Helper()
 	pods := r.c.Client().CoreV1().Pods(from.Namespace)
-	reason, _, _ := watcher.Waiting(from)
+	reason, _, _ := incident.Waiting(from)
 	controlplane.Eventually(t, 30*time.Second, "the scheduler speaks of "+name, func() (bool, string) {
 		got, err := pods.Get(t.Context(), name, metav1.GetOptions{})
 		if err != nil {
 			return false, err.Error()
 		}
-		now, _, waits := watcher.Waiting(got)
+		now, _, waits := incident.Waiting(got)
 		if waits && now == reason {
 			return true, ""
 		}

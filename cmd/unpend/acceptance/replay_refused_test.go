@@ -12,10 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/causes"
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/testdata/controlplane"
-	"github.com/unpend/unpend/watcher"
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 // limits are made after what runs already: the API server holds only new pods to
@@ -44,9 +44,9 @@ func (r *replay) limits(t *testing.T) {
 // controllers are refused, and say so.
 func (r *replay) workloads(t *testing.T) {
 	t.Helper()
-	refused := map[watcher.Ref]bool{}
-	for _, f := range rca.Refusals(r.st) {
-		for _, o := range watcher.Owners(f.Pod, r.st.Owner) {
+	refused := map[incident.Ref]bool{}
+	for _, f := range causes.Refusals(r.st) {
+		for _, o := range incident.Owners(f.Pod, r.st.Owner) {
 			refused[o] = true
 		}
 	}
@@ -54,7 +54,7 @@ func (r *replay) workloads(t *testing.T) {
 		return
 	}
 	for _, from := range r.st.Deployments {
-		if !refused[watcher.Ref{Kind: "Deployment", Namespace: from.Namespace, Name: from.Name}] {
+		if !refused[incident.Ref{Kind: "Deployment", Namespace: from.Namespace, Name: from.Name}] {
 			continue
 		}
 		o := strip(from.DeepCopy())
@@ -62,7 +62,7 @@ func (r *replay) workloads(t *testing.T) {
 		must(t, err)
 	}
 	for _, from := range r.st.StatefulSets {
-		if !refused[watcher.Ref{Kind: "StatefulSet", Namespace: from.Namespace, Name: from.Name}] {
+		if !refused[incident.Ref{Kind: "StatefulSet", Namespace: from.Namespace, Name: from.Name}] {
 			continue
 		}
 		o := strip(from.DeepCopy())
@@ -70,7 +70,7 @@ func (r *replay) workloads(t *testing.T) {
 		must(t, err)
 	}
 	for _, from := range r.st.Jobs {
-		if !refused[watcher.Ref{Kind: "Job", Namespace: from.Namespace, Name: from.Name}] {
+		if !refused[incident.Ref{Kind: "Job", Namespace: from.Namespace, Name: from.Name}] {
 			continue
 		}
 		o := strip(from.DeepCopy())
@@ -90,15 +90,15 @@ func (r *replay) workloads(t *testing.T) {
 
 // lacking says whether a ReplicaSet's pods were refused.
 func (r *replay) lacking(rs *appsv1.ReplicaSet) bool {
-	return slices.ContainsFunc(rca.Refusals(r.st), func(f watcher.Refusal) bool {
-		return f.Owner == watcher.Ref{Kind: "ReplicaSet", Namespace: rs.Namespace, Name: rs.Name}
+	return slices.ContainsFunc(causes.Refusals(r.st), func(f incident.Refusal) bool {
+		return f.Owner == incident.Ref{Kind: "ReplicaSet", Namespace: rs.Namespace, Name: rs.Name}
 	})
 }
 
 // missing is how many pods each kind of owner lacks.
 func (r *replay) missing(st *cluster.State) []string {
 	var out []string
-	for _, f := range rca.Refusals(st) {
+	for _, f := range causes.Refusals(st) {
 		out = append(out, fmt.Sprintf("%s in %s lacks %d of %d", f.Owner.Kind, f.Owner.Namespace, f.Missing, f.Wants))
 	}
 	return out

@@ -21,9 +21,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/unpend/unpend/nodeprobe/sim"
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/causes"
 	"github.com/unpend/unpend/rca/cluster"
-	"github.com/unpend/unpend/remediate/v1alpha1"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/testdata/controlplane"
 )
 
@@ -97,9 +97,9 @@ func replayScenario(t *testing.T, c *controlplane.ControlPlane, name string) (ap
 	d := why(t, append(r.flags, "-A", "--kubeconfig", c.Kubeconfig())...)
 	w.check(t, d)
 	// What is possible only changes with the first fresh report.
-	mends := w.Fix.Verdict == rca.Unproven && d.Fixes[0].Automatic // a node, and says that it schedules nobody
-	restarts := w.Fix.Verdict == rca.Waits && d.Fixes[0].Kind == rca.RestartDevicePlugin && d.Fixes[0].Automatic
-	if t.Failed() || w.Certainty == rca.Possible || !r.applies(d) || w.Fix.Verdict != rca.Schedules && !mends && !restarts {
+	mends := w.Fix.Verdict == diagnosis.Unproven && d.Fixes[0].Automatic // a node, and says that it schedules nobody
+	restarts := w.Fix.Verdict == diagnosis.Waits && d.Fixes[0].Kind == diagnosis.RestartDevicePlugin && d.Fixes[0].Automatic
+	if t.Failed() || w.Certainty == diagnosis.Possible || !r.applies(d) || w.Fix.Verdict != diagnosis.Schedules && !mends && !restarts {
 		return false
 	}
 	switch {
@@ -116,7 +116,7 @@ func replayScenario(t *testing.T, c *controlplane.ControlPlane, name string) (ap
 // apply approves the first fix: what is proved to schedule has to run, with the
 // evictions that were announced. The simulated device plugin and MIG manager work
 // from here on.
-func (r *replay) apply(t *testing.T, d rca.Diagnosis) {
+func (r *replay) apply(t *testing.T, d diagnosis.Diagnosis) {
 	t.Helper()
 	if out := r.carryOut(t, d); !strings.Contains(out, "runs (") {
 		t.Error(out)
@@ -124,7 +124,7 @@ func (r *replay) apply(t *testing.T, d rca.Diagnosis) {
 }
 
 // mend approves the first fix where nobody was promised to run by it.
-func (r *replay) mend(t *testing.T, d rca.Diagnosis) {
+func (r *replay) mend(t *testing.T, d diagnosis.Diagnosis) {
 	t.Helper()
 	if out := r.carryOut(t, d); !strings.Contains(out, "the pod still waits (") {
 		t.Error(out)
@@ -135,15 +135,15 @@ func (r *replay) mend(t *testing.T, d rca.Diagnosis) {
 	}
 	n, err := r.c.Client().CoreV1().Nodes().Get(t.Context(), d.Fixes[0].Cost.Nodes[0], metav1.GetOptions{})
 	must(t, err)
-	mark, err := v1alpha1.OperationOn(n)
+	mark, err := diagnosis.OperationOn(n)
 	must(t, err)
-	if closed := d.Fixes[0].Kind == rca.QuarantineGPU; n.Spec.Unschedulable != closed || (mark != nil) != closed || closed && mark.Quarantined != d.Fixes[0].Title {
+	if closed := d.Fixes[0].Kind == diagnosis.QuarantineGPU; n.Spec.Unschedulable != closed || (mark != nil) != closed || closed && mark.Quarantined != d.Fixes[0].Title {
 		t.Errorf("unschedulable %v, mark %+v", n.Spec.Unschedulable, mark)
 	}
 }
 
 // carryOut approves the first fix, with the simulated GPU software at work.
-func (r *replay) carryOut(t *testing.T, d rca.Diagnosis) string {
+func (r *replay) carryOut(t *testing.T, d diagnosis.Diagnosis) string {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	options := sim.Options{Now: time.Now, Logger: slog.New(slog.DiscardHandler), Apply: 200 * time.Millisecond}
@@ -152,7 +152,7 @@ func (r *replay) carryOut(t *testing.T, d rca.Diagnosis) string {
 	}
 	stack := sim.New(r.c.Client(), r.c.Dynamic(), options)
 	for _, stuck := range d.Causes[0].Nodes {
-		stack.SetFaults(stuck, sim.Faults{GiveUp: d.Causes[0].ID == rca.MIGConfigStuck})
+		stack.SetFaults(stuck, sim.Faults{GiveUp: d.Causes[0].ID == diagnosis.MIGConfigStuck})
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- stack.Run(ctx) }()
@@ -266,7 +266,7 @@ func (r *replay) namespaces() []string {
 	for _, p := range r.st.PDBs {
 		seen[p.Namespace] = true
 	}
-	for _, f := range rca.Refusals(r.st) {
+	for _, f := range causes.Refusals(r.st) {
 		seen[f.Owner.Namespace] = true
 	}
 	return slices.Sorted(maps.Keys(seen))

@@ -16,7 +16,7 @@ import (
 
 	"github.com/unpend/unpend/cmd/internal/program"
 	"github.com/unpend/unpend/nodeprobe/sim"
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/testdata/controlplane"
 )
 
@@ -58,10 +58,10 @@ func TestRunObserves(t *testing.T) {
 	}()
 	controlplane.Eventually(t, 30*time.Second, "the service is ready", func() (bool, string) { return answers(metrics, "/readyz", "ok") })
 	job("2g.10gb", "")(t, c)
-	var d rca.Diagnosis
+	var d diagnosis.Diagnosis
 	controlplane.Eventually(t, 20*time.Second, "a diagnosis is printed", func() (bool, string) {
 		for _, line := range out.all() {
-			if json.Unmarshal([]byte(line), &d) == nil && len(d.Causes) > 0 && d.Causes[0].ID == rca.MIGLayoutMismatch {
+			if json.Unmarshal([]byte(line), &d) == nil && len(d.Causes) > 0 && d.Causes[0].ID == diagnosis.MIGLayoutMismatch {
 				return true, ""
 			}
 		}
@@ -137,7 +137,7 @@ func TestMissingRightIsNamed(t *testing.T) {
 	job("2g.10gb", "")(t, c)
 	waitRefused(t, c, "")
 	d := why(t, "-A", "--kubeconfig", c.KubeconfigFor(t, "alice"))
-	if d.Causes[0].ID != rca.MIGLayoutMismatch || d.Causes[0].Certainty != rca.Possible {
+	if d.Causes[0].ID != diagnosis.MIGLayoutMismatch || d.Causes[0].Certainty != diagnosis.Possible {
 		t.Errorf("without geometry: %+v", d.Causes)
 	}
 	if all := strings.Join(d.Unread, "\n"); !strings.Contains(all, "the right to list nodegeometries.unpend.dev is missing") || !strings.Contains(all, "poddisruptionbudgets.policy is missing") {

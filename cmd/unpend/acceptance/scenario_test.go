@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/unpend/unpend/cmd/internal/program"
-	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/diagnosis"
 )
 
 const scenarios = "../../../testdata/scenarios"
@@ -30,26 +30,26 @@ const (
 // want is a scenario's want.yaml: what it does not name of a fix is not checked. It is written by hand from what NVIDIA and
 // Kubernetes document, never from what the program said.
 type want struct {
-	Causes    []rca.CauseID `json:"causes"` // all of them, the root cause first
-	Certainty rca.Certainty `json:"certainty"`
-	Says      string        `json:"says"`   // part of what the root cause says
-	Quotes    []string      `json:"quotes"` // parts of its evidence, after the object that each is about
+	Causes    []diagnosis.CauseID `json:"causes"` // all of them, the root cause first
+	Certainty diagnosis.Certainty `json:"certainty"`
+	Says      string              `json:"says"`   // part of what the root cause says
+	Quotes    []string            `json:"quotes"` // parts of its evidence, after the object that each is about
 	Fix       struct {
-		Kinds             []rca.FixKind `json:"kinds"`
-		Verdict           rca.Verdict   `json:"verdict"`
-		Risk              string        `json:"risk"`
-		Node              string        `json:"node"` // where it schedules
-		Evictions         *int          `json:"evictions"`
-		HardwareEvictions *int          `json:"hardwareEvictions"`
-		Victims           *string       `json:"victims"`
-		Title             string        `json:"title"` // part of it
+		Kinds             []diagnosis.FixKind `json:"kinds"`
+		Verdict           diagnosis.Verdict   `json:"verdict"`
+		Risk              diagnosis.Risk      `json:"risk"`
+		Node              string              `json:"node"` // where it schedules
+		Evictions         *int                `json:"evictions"`
+		HardwareEvictions *int                `json:"hardwareEvictions"`
+		Victims           *diagnosis.Victims  `json:"victims"`
+		Title             string              `json:"title"` // part of it
 	} `json:"fix"`
-	Also     map[rca.FixKind]rca.Verdict `json:"also"`  // kinds offered too, and what became of trying them
-	Never    []rca.FixKind               `json:"never"` // kinds that cannot help
-	Blockers map[string][]rca.CauseID    `json:"blockers"`
-	Unread   []string                    `json:"unread"`  // parts of what could not be read
-	Next     string                      `json:"next"`    // part of what a terminal shows
-	Offline  string                      `json:"offline"` // why it cannot be made on a real control plane
+	Also     map[diagnosis.FixKind]diagnosis.Verdict `json:"also"`  // kinds offered too, and what became of trying them
+	Never    []diagnosis.FixKind                     `json:"never"` // kinds that cannot help
+	Blockers map[string][]diagnosis.CauseID          `json:"blockers"`
+	Unread   []string                                `json:"unread"`  // parts of what could not be read
+	Next     string                                  `json:"next"`    // part of what a terminal shows
+	Offline  string                                  `json:"offline"` // why it cannot be made on a real control plane
 }
 
 func readWant(t *testing.T, name string) want {
@@ -73,13 +73,13 @@ func call(t *testing.T, args ...string) (code int, out, errs string) {
 	return code, stdout.String(), stderr.String()
 }
 
-func why(t *testing.T, args ...string) rca.Diagnosis {
+func why(t *testing.T, args ...string) diagnosis.Diagnosis {
 	t.Helper()
 	code, out, errs := call(t, append([]string{"why", "-o", "json"}, args...)...)
 	if code != 0 {
 		t.Fatalf("exit %d: %s", code, errs)
 	}
-	var list rca.DiagnosisList
+	var list diagnosis.DiagnosisList
 	if err := json.Unmarshal([]byte(out), &list); err != nil {
 		t.Fatal(err)
 	}
@@ -90,9 +90,9 @@ func why(t *testing.T, args ...string) rca.Diagnosis {
 }
 
 // check holds a diagnosis to what was wanted, and to what every diagnosis owes.
-func (w want) check(t *testing.T, d rca.Diagnosis) {
+func (w want) check(t *testing.T, d diagnosis.Diagnosis) {
 	t.Helper()
-	var causes []rca.CauseID
+	var causes []diagnosis.CauseID
 	for _, c := range d.Causes {
 		causes = append(causes, c.ID)
 		if len(c.Evidence) == 0 {
@@ -113,7 +113,7 @@ func (w want) check(t *testing.T, d rca.Diagnosis) {
 	}
 	w.checkFix(t, d.Fixes)
 	for node, ids := range w.Blockers {
-		var got []rca.CauseID
+		var got []diagnosis.CauseID
 		for _, n := range d.Nodes {
 			for _, b := range n.Blockers {
 				if n.Name == node {
@@ -135,7 +135,7 @@ func (w want) check(t *testing.T, d rca.Diagnosis) {
 	}
 }
 
-func (w want) checkFix(t *testing.T, fixes []rca.Fix) {
+func (w want) checkFix(t *testing.T, fixes []diagnosis.Fix) {
 	t.Helper()
 	f := fixes[0]
 	if !slices.Equal(f.Kinds, w.Fix.Kinds) || f.Proof.Verdict != w.Fix.Verdict || w.Fix.Risk != "" && f.Risk != w.Fix.Risk || w.Fix.Evictions != nil && len(f.Cost.Evictions) != *w.Fix.Evictions ||
@@ -146,12 +146,12 @@ func (w want) checkFix(t *testing.T, fixes []rca.Fix) {
 		t.Errorf("hardware evictions %v, want %d", f.HardwareEvictions, *h)
 	}
 	for kind, verdict := range w.Also {
-		if !slices.ContainsFunc(fixes, func(f rca.Fix) bool { return f.Kind == kind && f.Proof.Verdict == verdict }) {
+		if !slices.ContainsFunc(fixes, func(f diagnosis.Fix) bool { return f.Kind == kind && f.Proof.Verdict == verdict }) {
 			t.Errorf("no fix of kind %s and verdict %s in %+v", kind, verdict, fixes)
 		}
 	}
 	for _, f := range fixes {
-		if len(f.Plan) != 64 || f.Proof.Verdict == rca.Refuted {
+		if len(f.Plan) != 64 || f.Proof.Verdict == diagnosis.Refuted {
 			t.Errorf("fix %q: plan %q, verdict %s", f.Title, f.Plan, f.Proof.Verdict)
 		}
 		for _, k := range f.Kinds {

@@ -1,0 +1,153 @@
+package capacity
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/evict"
+	"github.com/unpend/unpend/rca/placement"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// CapacityAsk asks whether so many more of a GPU resource fit, one a pod.
+type CapacityAsk struct {
+	Resource string // nvidia.com/gpu or nvidia.com/mig-…
+	Count    int
+}
+
+// Capacity answers each ask by itself: they do not compete. It changes nothing.
+// The error is that of a cancelled context, or names a resource that is not one
+// of NVIDIA's.
+func Capacity(ctx context.Context, st *cluster.State, asks []CapacityAsk) ([]diagnosis.CapacityItem, error) {
+	out := make([]diagnosis.CapacityItem, 0, len(asks))
+	for _, a := range asks {
+		if err := ctx.Err(); err != nil {
+			return nil, fmt.Errorf("count %s: %w", a.Resource, err)
+		}
+		q, err := newQuestion(st, a)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, q.answer())
+	}
+	return out, nil
+}
+
+// CheckCapacityResource refuses, in a sentence, what Capacity cannot count.
+func CheckCapacityResource(name string) error {
+	if profile, isMIG := strings.CutPrefix(name, view.MIGPrefix); name != view.WholeGPU && (!isMIG || profile == "") {
+		return fmt.Errorf("resource %q is neither %s nor %s followed by a profile, such as %s3g.20gb", name, view.WholeGPU, view.MIGPrefix, view.MIGPrefix)
+	}
+	return nil
+}
+
+// question is one ask and what the nodes offer for it.
+type question struct {
+	world   *view.Cluster
+	ask     view.Ask
+	notes   notes
+	tenants *evict.Tenants
+	index   *placement.Index // of GPUs whose positions are known
+	gpus    int              // in it
+	places  []place
+	options [][]placement.Option
+	item    diagnosis.CapacityItem
+}
+
+// place is where an option of the plan is.
+type place struct{ node string }
+
+func newQuestion(st *cluster.State, a CapacityAsk) (*question, error) {
+	if err := CheckCapacityResource(a.Resource); err != nil {
+		return nil, err
+	}
+	profile, isMIG := strings.CutPrefix(a.Resource, view.MIGPrefix)
+	if !isMIG {
+		profile = ""
+	}
+	// Every question looks afresh: it marks in its view what it does not trust.
+	w := view.New(st)
+	return &question{world: w, ask: view.Ask{Resource: corev1.ResourceName(a.Resource), Profile: profile, Count: int64(a.Count)}, tenants: evict.NewTenants(evict.NewLedger(w).ForNextPod()), index: placement.NewIndex(),
+		item: diagnosis.CapacityItem{Resource: a.Resource, Asked: a.Count}}, nil
+}
+
+func (q *question) answer() diagnosis.CapacityItem {
+	for _, v := range q.world.SortedNodes() {
+		if why := outOfUse(v.Node); why != "" {
+			if v.HasGPUs() {
+				q.notes.add("node", why, v.Name)
+			}
+			continue
+		}
+		if q.ask.Profile == "" {
+			q.wholeGPUs(v)
+		} else {
+			q.instances(v)
+		}
+	}
+	totals := q.index.Totals(q.index.Ask(q.ask.Profile), nil)
+	q.item.Now += totals.Now
+	q.item.Repartition += totals.Remade
+	q.item.Hardware += totals.Room
+	q.evict()
+	q.item.Ignored = q.ignored()
+	return q.item
+}
+
+// outOfUse says why no new pod is to be expected on a node; empty for one that is
+// ready and not cordoned.
+func outOfUse(n *corev1.Node) string {
+	if n.Spec.Unschedulable {
+		return "cordoned"
+	}
+	for _, c := range n.Status.Conditions {
+		if c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue {
+			return "not ready"
+		}
+	}
+	for _, t := range n.Spec.Taints {
+		if t.Key == corev1.TaintNodeNotReady || t.Key == corev1.TaintNodeUnreachable {
+			return "not ready"
+		}
+	}
+	return ""
+}
+
+// evict plans for what was asked.
+func (q *question) evict() {
+	planner := placement.NewPlanner(placement.Problem{Tenants: q.tenants.List, Budgets: q.world.Budgets.Allowed(), Places: q.options})
+	plan := planner.Plan(q.item.Asked)
+	e := diagnosis.CapacityEvict{Fits: plan.Fits, Evictions: []diagnosis.PodName{}, Nodes: []string{}}
+	for _, t := range plan.Leave {
+		for _, p := range q.tenants.Pods[t] {
+			e.Evictions = append(e.Evictions, diagnosis.PodName{Namespace: p.Namespace, Name: p.Name})
+			e.Nodes = append(e.Nodes, p.Spec.NodeName)
+		}
+	}
+	for _, m := range plan.Moves {
+		if o := q.options[m.Place][m.Option]; o.Remade || len(o.Leave) > 0 {
+			e.Nodes = append(e.Nodes, q.places[m.Place].node)
+		}
+	}
+	slices.SortFunc(e.Evictions, func(a, b diagnosis.PodName) int {
+		return strings.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name)
+	})
+	slices.Sort(e.Nodes)
+	e.Nodes = slices.Compact(e.Nodes)
+	e.Proof = diagnosis.CapacityProof{Cost: costOf(plan.Cost), AtLeast: costOf(plan.Proof.Bound), Exact: plan.Proof.Exact}
+	if r := plan.Proof.RunnerUp; r != nil {
+		cost := costOf(*r)
+		e.Proof.RunnerUp = &cost
+	}
+	q.item.Evict = e
+}
+
+func costOf(c placement.Cost) diagnosis.VictimCost {
+	return diagnosis.VictimCost{Highest: c.Highest, Sum: c.Sum, Number: c.Number, LostSeconds: c.Lost}
+}

@@ -1,0 +1,214 @@
+package capacity
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/unpend/unpend/nodeprobe"
+	"github.com/unpend/unpend/rca/placement"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// offer adds a place to choose from.
+func (q *question) offer(node string, options []placement.Option) {
+	if len(options) > 0 {
+		q.places = append(q.places, place{node})
+		q.options = append(q.options, options)
+	}
+}
+
+// free adds what nobody holds and nothing needs to be re-made for.
+func (q *question) free(node string, n int) {
+	if n <= 0 {
+		return
+	}
+	q.count(n)
+	q.offer(node, []placement.Option{{Fits: n}})
+}
+
+// count adds what is free and needs nothing re-made.
+func (q *question) count(n int) {
+	q.item.Now += n
+	q.item.Repartition += n
+	q.item.Hardware += n
+}
+
+// holders adds the pods that request the resource: what each would give back, it
+// gives whatever becomes of the others.
+func (q *question) holders(v *view.Node) {
+	for _, p := range v.Pods {
+		n := v.Requests[p][q.ask.Resource]
+		if t := q.tenants.Of(p); n.Value() > 0 && t >= 0 {
+			q.offer(v.Name, []placement.Option{{Fits: int(n.Value()), Leave: []int{t}}})
+		}
+	}
+}
+
+// believed says whether the report of a node can be believed about holders.
+// Where it cannot, nothing there counts as free: what the scheduler would still
+// give is named.
+func (q *question) believed(v *view.Node) bool {
+	if v.HoldersKnown {
+		return true
+	}
+	free := v.Free(q.ask.Resource)
+	why := v.Doubt
+	if n := free.Value(); n > 0 {
+		why += fmt.Sprintf("; %d not requested there are not taken for free", n)
+	}
+	q.notes.add("node", "left out: "+why, v.Name)
+	return false
+}
+
+// positions says whether anybody told positions and holders of the node.
+func positions(v *view.Node) bool {
+	return v.Geometry != nil && v.Geometry.Report.Source != nodeprobe.SourceLabels
+}
+
+// wholeGPUs counts by requests, and by holders where they are told: the lower of
+// the two is certain.
+func (q *question) wholeGPUs(v *view.Node) {
+	if v.Allocatable(q.ask.Resource) == 0 {
+		q.withMIG(v)
+		return
+	}
+	free := v.Free(q.ask.Resource)
+	n := int(free.Value())
+	if positions(v) {
+		if !q.believed(v) {
+			return
+		}
+		if total, unheld := plainGPUs(v); v.Allocatable(q.ask.Resource) <= int64(total) { // not shared
+			n = min(n, unheld)
+		}
+	}
+	q.free(v.Name, n)
+	q.holders(v)
+	q.withMIG(v)
+}
+
+// plainGPUs counts the GPUs without MIG, and those of them that nobody holds.
+func plainGPUs(v *view.Node) (total, unheld int) {
+	for _, g := range v.Geometry.Report.GPUs {
+		if g.MIG != nil && g.MIG.Current {
+			continue
+		}
+		if total++; len(g.Holders) == 0 && g.Healthy {
+			unheld++
+		}
+	}
+	return total, unheld
+}
+
+// withMIG names GPUs that are no whole GPUs while MIG is on.
+func (q *question) withMIG(v *view.Node) {
+	if len(v.GPUs) > 0 && v.Labels[view.LabelMIGStrategy] != view.StrategySingle {
+		q.notes.add("node", "with GPUs that have MIG on: they are no whole GPUs", v.Name)
+	}
+}
+
+// instances counts MIG instances: by positions where they are told, else by
+// requests alone.
+func (q *question) instances(v *view.Node) {
+	switch {
+	case !v.HasGPUs():
+	case v.Labels[view.LabelMIGStrategy] == view.StrategySingle:
+		q.notes.add("node", "with strategy single: it offers its instances as "+view.WholeGPU, v.Name)
+	case !positions(v):
+		if view.HasProfile(v.Profiles(), q.ask.Profile) || v.Allocatable(q.ask.Resource) > 0 {
+			q.notes.add("node", "whose positions nobody reports: only instances that exist count", v.Name)
+		}
+		free := v.Free(q.ask.Resource)
+		q.free(v.Name, int(free.Value()))
+		q.holders(v)
+	case q.believed(v):
+		q.positioned(v)
+	}
+}
+
+// positioned counts on a node whose instances and holders are known.
+func (q *question) positioned(v *view.Node) {
+	q.distrust(v)
+	read := map[int]bool{}
+	for i := range v.GPUs {
+		g := &v.GPUs[i]
+		read[g.Index] = true
+		if _, ok := g.Grid.Profile(q.ask.Profile); !ok {
+			continue
+		}
+		report := report(v, g.Index)
+		if !report.Healthy {
+			q.notes.add("GPU", "unhealthy", gpuName(v, g.Index))
+			continue
+		}
+		options := g.Options(q.ask.Profile, placement.WholeGPU, q.tenants.Holding)
+		if report.MIG.Pending != report.MIG.Current {
+			q.notes.add("GPU", "about to change MIG mode: it is not re-made", gpuName(v, g.Index))
+			q.count(g.Fit(q.ask.Profile).Idle)
+			options = slices.DeleteFunc(options, func(o placement.Option) bool { return o.Remade })
+		} else {
+			q.index.Set(q.gpus, 0, *g)
+			q.gpus++
+		}
+		q.offer(v.Name, options)
+	}
+	for _, g := range v.Geometry.Report.GPUs {
+		switch {
+		case g.MIG != nil && !g.MIG.Current:
+			q.notes.add("GPU", "with MIG off", gpuName(v, g.Index))
+		case g.MIG != nil && !read[g.Index]:
+			q.notes.add("GPU", "whose report makes no sense", gpuName(v, g.Index))
+		}
+	}
+}
+
+// distrust marks idle instances that the node does not offer as held by somebody
+// unknown: the report and the device plugin disagree about them. It starts with
+// GPUs that are held anyway.
+func (q *question) distrust(v *view.Node) {
+	surplus := map[corev1.ResourceName]int{}
+	for _, g := range v.GPUs {
+		for _, s := range g.Slots {
+			if !s.Held && report(v, g.Index).Healthy {
+				surplus[corev1.ResourceName(view.MIGPrefix+view.Spelled(s.Profile))]++
+			}
+		}
+	}
+	marked := 0
+	for name, idle := range surplus {
+		free := v.Free(name)
+		surplus[name] = idle - max(0, int(free.Value()))
+	}
+	for _, held := range [...]bool{true, false} {
+		for i := range v.GPUs {
+			if v.GPUs[i].Held() != held || !report(v, v.GPUs[i].Index).Healthy {
+				continue
+			}
+			for k := range v.GPUs[i].Slots {
+				s := &v.GPUs[i].Slots[k]
+				if name := corev1.ResourceName(view.MIGPrefix + view.Spelled(s.Profile)); !s.Held && surplus[name] > 0 {
+					surplus[name]--
+					s.Held, s.Unknown = true, true
+					marked++
+				}
+			}
+		}
+	}
+	if marked > 0 {
+		q.notes.add("node", "that offers fewer instances than are reported idle: the others are not counted", v.Name)
+	}
+}
+
+func report(v *view.Node, index int) nodeprobe.GPU {
+	for _, g := range v.Geometry.Report.GPUs {
+		if g.Index == index {
+			return g
+		}
+	}
+	return nodeprobe.GPU{}
+}
+
+func gpuName(v *view.Node, index int) string { return v.Name + "/GPU " + strconv.Itoa(index) }

@@ -1,0 +1,67 @@
+package causes
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+
+	"github.com/unpend/unpend/rca/devices"
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/evict"
+	"github.com/unpend/unpend/rca/view"
+	"github.com/unpend/unpend/rca/whatif"
+	"github.com/unpend/unpend/watcher/incident"
+)
+
+// Case is one incident with all that a rule or a fix may look at.
+type Case struct {
+	*evict.Asker
+	Incident incident.Incident
+	Pod      *corev1.Pod      // the waiting pod that stands for the others
+	Refusal  corev1.PodStatus // as the pod itself has it, also when the kubelet refused it
+	Asks     []view.Ask
+	Wants    corev1.ResourceList // all that the pod requests
+	Verdict  whatif.Verdict
+	Judged   []diagnosis.NodeBlockers // as the rules told the verdict
+	// claims is what the pod asks of DRA drivers; nil for nothing.
+	Claims *devices.Claims
+	// gang is the pod's group, when that is scheduled whole and is not yet; nil else.
+	Gang *gang
+	// refusals are who lacks pods of this incident; unborn: all of it do not exist, and
+	// Pod is what the next would be.
+	Refusals []incident.Refusal
+	Unborn   bool
+	// held: it waits for GPUs that are there and held.
+	held bool
+	// unprepared are the pods of it that have their node, and whose devices the kubelet
+	// cannot prepare, as incident.WithKubelet completes them; bound: Pod is one of them.
+	Unprepared []*corev1.Pod
+	bound      bool
+	// own are the causes that are the pod's own; everywhere those of them that keep it
+	// from every node.
+	Own        []PodRule
+	Everywhere map[diagnosis.CauseID]bool
+	// missed are the labels that do not match so far, by what nodes have of those that
+	// the pod speaks of; labelKey is for writing that down.
+	missed   map[string]*Missed
+	speaksOf []*view.LabelColumn
+	labelKey []byte
+	// affinity is the pod's required node affinity, once asked for.
+	affinity *nodeaffinity.RequiredNodeAffinity
+	// beside is what the affinity of pods comes to, once asked for.
+	beside *affinities
+	// volumes are the facts of the pod's volumes, once asked for.
+	volumes *volumeFacts
+}
+
+// Node returns the view of a node of the case's cluster.
+func (c *Case) Node(name string) *view.Node { return c.Cluster.Nodes[name] }
+
+// askOf returns the GPU request named by an "Insufficient …" reason.
+func (c *Case) askOf(resource string) (view.Ask, bool) {
+	for _, a := range c.Asks {
+		if string(a.Resource) == resource {
+			return a, true
+		}
+	}
+	return view.Ask{}, false
+}

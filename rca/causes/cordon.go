@@ -1,0 +1,42 @@
+package causes
+
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// nodeCordoned also claims the taint that the node controller adds to a cordoned
+// node, where it is the only one: to uncordon a node that is not ready opens nothing.
+var nodeCordoned = Rule{ID: diagnosis.NodeCordoned, Tell: func(c *Case, n *view.Node, b *blocker) *finding {
+	if b.Plugin != "NodeUnschedulable" && b.Plugin != "TaintToleration" || !n.Spec.Unschedulable || b.Plugin == "TaintToleration" && c.notReady(n) != nil {
+		return nil
+	}
+	var fact strings.Builder
+	fact.WriteString("spec.unschedulable is true")
+	for _, t := range n.Spec.Taints {
+		if t.Key == corev1.TaintNodeUnschedulable && t.TimeAdded != nil {
+			fact.WriteString(" since " + t.TimeAdded.UTC().Format("2006-01-02 15:04 MST"))
+		}
+	}
+	if why := n.Operation().Quarantined; why != "" {
+		fact.WriteString(", kept so by unpend: " + why)
+	} else if who := cordonedBy(n.Node); who != "" {
+		fact.WriteString(", set by " + who)
+	}
+	return &finding{diagnosis.Proven, "cordoned", []diagnosis.Evidence{{Ref: n.Ref(), Fact: fact.String()}}}
+}}
+
+// cordonedBy names the field manager that last wrote the spec, the nearest thing
+// to a person that the object holds.
+func cordonedBy(n *corev1.Node) string {
+	for _, m := range n.ManagedFields {
+		if m.Subresource == "" && (m.Manager == "kubectl-cordon" || m.Manager == "kubectl-drain") {
+			return m.Manager
+		}
+	}
+	return ""
+}

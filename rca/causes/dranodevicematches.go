@@ -1,0 +1,42 @@
+package causes
+
+import (
+	"fmt"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// draNoDeviceMatches: there are devices, and even if nobody held one none would do.
+// Which clause of which selector fails is asked of the scheduler's own CEL
+// environment, device by device.
+var draNoDeviceMatches = Rule{ID: diagnosis.DRANoDeviceMatches, Tell: func(c *Case, n *view.Node, b *blocker) *finding {
+	if c.Claims.CauseOn(n, b.Blocker) != diagnosis.DRANoDeviceMatches {
+		return nil
+	}
+	f := &finding{certainty: diagnosis.Proven}
+	for _, a := range c.Claims.Asks {
+		if says, evidence := c.Claims.Misses(a, n.Name); says != "" {
+			if f.says == "" {
+				f.says = says
+			}
+			f.evidence = append(f.evidence, evidence...)
+		}
+	}
+	here := len(c.Claims.ByNode[n.Name])
+	if f.says == "" {
+		f.says = "no node has devices that match together"
+		for _, claim := range c.Claims.Own {
+			for _, con := range claim.Spec.Devices.Constraints {
+				if con.MatchAttribute != nil {
+					f.evidence = append(f.evidence, diagnosis.Evidence{Ref: "ResourceClaim/" + claim.Namespace + "/" + claim.Name, Fact: "constraint matchAttribute " + string(*con.MatchAttribute)})
+				}
+			}
+		}
+		for _, a := range c.Claims.Asks {
+			f.evidence = append(f.evidence, diagnosis.Evidence{Ref: n.Ref(), Fact: fmt.Sprintf("%d devices match request %s, %s asked", a.MatchingOn(c.Claims, n.Name), a.Name, a.CountText())})
+		}
+	}
+	f.evidence = append(f.evidence, diagnosis.Evidence{Ref: n.Ref(), Fact: fmt.Sprintf("%d devices, none serves the claims", here)})
+	return f
+}}

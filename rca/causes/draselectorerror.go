@@ -1,0 +1,38 @@
+package causes
+
+import (
+	"github.com/unpend/unpend/rca/devices"
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// draSelectorError: a selector does not compile, or not evaluate on a device. The
+// scheduler then gives up the whole attempt, also for other nodes (allocator.go:
+// such an error is fatal).
+var draSelectorError = Rule{ID: diagnosis.DRASelectorError, Tell: func(c *Case, n *view.Node, b *blocker) *finding {
+	if c.Claims.CauseOn(n, b.Blocker) != diagnosis.DRASelectorError {
+		return nil
+	}
+	f := c.Claims.FaultOn(n.Name)
+	if f == nil {
+		f = c.Claims.FaultOnAny()
+	}
+	what := "does not compile"
+	if f.Device != nil {
+		what = "cannot be evaluated"
+	}
+	out := &finding{certainty: diagnosis.Proven, says: "selector " + devices.ShortClause(f.Text) + " " + what + ": " + f.Err}
+	for _, a := range c.Claims.Asks {
+		ref := a.Ref
+		if f.Class {
+			ref = "DeviceClass/" + a.Class
+		}
+		if other := c.Claims.Fault(a, c.Claims.Devices); other != nil && other.Clause == f.Clause {
+			out.evidence = append(out.evidence, diagnosis.Evidence{Ref: ref, Fact: "request " + a.Name + ": " + f.Text + ": " + f.Err})
+		}
+	}
+	if f.Device != nil {
+		out.evidence = append(out.evidence, diagnosis.Evidence{Ref: f.Device.Ref(), Fact: "device " + f.Device.ID.Name + " of driver " + f.Device.ID.Driver})
+	}
+	return out
+}}

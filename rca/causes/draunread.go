@@ -1,0 +1,20 @@
+package causes
+
+import (
+	"github.com/unpend/unpend/rca/devices"
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// draUnread: the scheduler's code sees only what was read, so what it says of
+// devices then proves nothing.
+var draUnread = Rule{ID: diagnosis.Unknown, Tell: func(c *Case, _ *view.Node, b *blocker) *finding {
+	if b.Plugin != devices.Plugin || c.Claims == nil {
+		return nil
+	}
+	kind, why := c.Claims.Unreadable()
+	if kind == "" {
+		return nil
+	}
+	return &finding{diagnosis.Possible, kind + " objects could not be read, so its devices are not judged", []diagnosis.Evidence{{Ref: c.ref(), Fact: kind + ": " + why}}}
+}}

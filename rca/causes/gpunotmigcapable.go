@@ -1,0 +1,23 @@
+package causes
+
+import (
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// gpuNotMIGCapable: MIG was asked of a model that has none.
+var gpuNotMIGCapable = Rule{ID: diagnosis.GPUNotMIGCapable, gpu: true, Tell: func(_ *Case, n *view.Node, b *blocker) *finding {
+	if _, ok := b.mig(); !ok {
+		return nil
+	}
+	if len(n.Reported()) > 0 {
+		if n.Read().MIG {
+			return nil
+		}
+		return &finding{diagnosis.Proven, n.Product() + " has no MIG", []diagnosis.Evidence{{Ref: n.ReportRef(), Fact: "no GPU of the node reports a MIG mode"}}}
+	}
+	if n.Labels[view.LabelMIGCapable] != "false" {
+		return nil
+	}
+	return &finding{diagnosis.Likely, n.Product() + " has no MIG", []diagnosis.Evidence{{Ref: n.Ref(), Fact: "label " + view.LabelMIGCapable + "=false"}}}
+}}

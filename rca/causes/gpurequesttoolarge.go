@@ -1,0 +1,27 @@
+package causes
+
+import (
+	"fmt"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// gpuRequestTooLarge: the node has fewer GPUs than one pod asks for, held or not.
+var gpuRequestTooLarge = Rule{ID: diagnosis.GPURequestTooLarge, gpu: true, Tell: func(_ *Case, n *view.Node, b *blocker) *finding {
+	a, ok := b.whole()
+	has := b.capacity
+	if !ok || has == 0 || has >= a.Count {
+		return nil
+	}
+	fact := fmt.Sprintf("capacity %s=%d, one pod asks for %d", a.Resource, has, a.Count)
+	return &finding{diagnosis.Proven, "has fewer GPUs than one pod asks for", []diagnosis.Evidence{{Ref: n.Ref(), Fact: fact}}}
+}}
+
+// noGPUAnywhere: the same of nodes that have none, where no node of the cluster has any.
+var noGPUAnywhere = Rule{ID: diagnosis.GPURequestTooLarge, Tell: func(c *Case, n *view.Node, b *blocker) *finding {
+	if !b.asked || b.ask.Profile != "" || c.Cluster.HasGPUs() {
+		return nil
+	}
+	return &finding{diagnosis.Likely, "no node of the cluster has a GPU", []diagnosis.Evidence{{Ref: n.Ref(), Fact: "no label, capacity or report speaks of a GPU"}}}
+}}

@@ -1,0 +1,29 @@
+package causes
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// hostResourcesShort claims CPU, memory, pods and ephemeral storage.
+var hostResourcesShort = Rule{ID: diagnosis.HostResourcesShort, Tell: func(c *Case, n *view.Node, b *blocker) *finding {
+	if b.Plugin != "NodeResourcesFit" {
+		return nil
+	}
+	resource, name := b.short, string(b.short)
+	switch resource {
+	case corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage, corev1.ResourcePods:
+	default:
+		return nil
+	}
+	free, asked := n.Free(resource), c.Wants[resource]
+	fact := fmt.Sprintf("%s of %s free, %s asked", free.String(), name, asked.String())
+	if resource == corev1.ResourcePods {
+		fact = fmt.Sprintf("%d pods run, no more are allowed", len(n.Pods))
+	}
+	return &finding{diagnosis.Proven, "not enough " + name, []diagnosis.Evidence{{Ref: n.Ref(), Fact: fact}}}
+}}

@@ -1,0 +1,120 @@
+package causes
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// Judge asks the rules about every blocker of every node.
+func (c *Case) Judge() ([]diagnosis.NodeBlockers, []diagnosis.Cause) {
+	rules := Rules()
+	nodes, all := c.room()
+	byID := tellings{}
+	for _, r := range PodRules() {
+		if (c.Unborn || c.bound) && r.ID == diagnosis.SchedulerMissing {
+			continue // no scheduler can have spoken of a pod that does not exist, and one has bound what has a node
+		}
+		if f := r.Tell(c); f != nil {
+			r.Aside = r.Aside || r.refusal && !c.Unborn || r.bound && !c.bound
+			c.Own = append(c.Own, r)
+			byID.note(r.ID, "", f)
+			if !r.Aside {
+				c.Everywhere[r.ID] = true
+			}
+		}
+	}
+	for i, v := range c.Verdict.Nodes {
+		n := c.Cluster.NodeAt(i, v.Node)
+		nb := diagnosis.NodeBlockers{Name: v.Node, Blockers: all[len(all) : len(all) : len(all)+len(v.Blockers)]}
+		all = all[:len(all)+len(v.Blockers)]
+		for _, reason := range v.Blockers {
+			b := c.Read(n, reason)
+			id, f := Tell(rules, c, n, &b)
+			nb.Blockers = append(nb.Blockers, diagnosis.Blocker{Plugin: b.Plugin, Reason: b.Reason, Cause: id})
+			byID.note(id, v.Node, f)
+			if id != diagnosis.UntoleratedTaint { // the plugin names one taint of a node, whoever set it
+				continue
+			}
+			if f := c.notReady(n); f != nil {
+				nb.Blockers = append(nb.Blockers, diagnosis.Blocker{Plugin: b.Plugin, Reason: b.Reason, Cause: diagnosis.NodeNotReady})
+				byID.note(diagnosis.NodeNotReady, v.Node, f)
+			}
+		}
+		nodes = append(nodes, nb)
+	}
+	c.Judged = nodes
+	c.byMessage(byID)
+	if len(byID) == 0 {
+		byID.note(diagnosis.Unknown, "", c.nothingBlocks())
+	}
+	causes := make([]diagnosis.Cause, 0, len(byID))
+	for _, id := range diagnosis.Catalogue() {
+		if cause := byID[id]; cause != nil {
+			causes = append(causes, cause.Cause)
+		}
+	}
+	c.decidedElsewhere(causes)
+	return nodes, causes
+}
+
+// room is for what will be told of the nodes: of all of them in one piece.
+func (c *Case) room() ([]diagnosis.NodeBlockers, []diagnosis.Blocker) {
+	reasons := 0
+	for i := range c.Verdict.Nodes {
+		reasons += len(c.Verdict.Nodes[i].Blockers)
+	}
+	return make([]diagnosis.NodeBlockers, 0, len(c.Verdict.Nodes)), make([]diagnosis.Blocker, 0, reasons)
+}
+
+func Tell(rules []Rule, c *Case, n *view.Node, b *blocker) (diagnosis.CauseID, *finding) {
+	for i := range rules {
+		r := &rules[i]
+		if r.gpu && !b.gpu {
+			continue
+		}
+		if f := r.Tell(c, n, b); f != nil {
+			return r.ID, f
+		}
+	}
+	return diagnosis.Unknown, &finding{certainty: diagnosis.Possible, says: b.Reason}
+}
+
+// nothingBlocks is the finding when no filter refuses: the facts do not say why
+// the pod waits.
+func (c *Case) nothingBlocks() *finding {
+	feasible, by := c.Verdict.Feasible(), c.SchedulerName()
+	if says := c.schedulerFails(); len(feasible) > 0 && says != "" {
+		return &finding{diagnosis.Possible, "the scheduler fails on it: " + view.Cut(says, 160) + "; its filters accept " + feasible[0] + " now", []diagnosis.Evidence{{Ref: c.ref(), Fact: "PodScheduled: " + corev1.PodReasonSchedulerError + ": " + says}}}
+	}
+	if len(feasible) > 0 && by != corev1.DefaultSchedulerName {
+		return &finding{diagnosis.Possible, fmt.Sprintf("the default scheduler's filters accept %s now; %s decides by its own", feasible[0], by),
+			[]diagnosis.Evidence{{Ref: c.ref(), Fact: "schedulerName " + by + ", waits, although the default scheduler would take " + strings.Join(feasible, ", ")}}}
+	}
+	if len(feasible) > 0 {
+		return &finding{diagnosis.Possible, "the scheduler's filters accept " + feasible[0] + " now; ruled out: every filter on it",
+			[]diagnosis.Evidence{{Ref: "Pod/" + c.Pod.Namespace + "/" + c.Pod.Name, Fact: "waits, although " + strings.Join(feasible, ", ") + " would take it"}}}
+	}
+	return &finding{diagnosis.Possible, "the cluster has no node that could be judged", nil}
+}
+
+// schedulerFails is the error that the scheduler met behind its filters (when it reserved
+// or bound a volume, say), as the pod's condition has it; empty: none.
+func (c *Case) schedulerFails() string {
+	for _, k := range c.Refusal.Conditions {
+		if k.Type == corev1.PodScheduled && k.Reason == corev1.PodReasonSchedulerError {
+			return strings.Join(strings.Fields(k.Message), " ")
+		}
+	}
+	return ""
+}
+
+// IsOwn says whether a cause that a node is told is the pod's own.
+func (c *Case) IsOwn(id diagnosis.CauseID) bool {
+	return slices.ContainsFunc(c.Own, func(r PodRule) bool { return r.ID == id })
+}

@@ -1,0 +1,29 @@
+package causes
+
+import (
+	"strings"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+)
+
+// limitRangeViolated: the next pod, with all defaults, is out of a LimitRange's
+// bounds.
+var limitRangeViolated = PodRule{
+	ID:      diagnosis.LimitRangeViolated,
+	refusal: true,
+	Tell: func(c *Case) *finding {
+		if c.Next() == nil {
+			return nil
+		}
+		var says []string
+		var evidence []diagnosis.Evidence
+		for _, v := range c.Violations(c.Next()) {
+			says = append(says, v.Says())
+			evidence = append(evidence, diagnosis.Evidence{Ref: ref("LimitRange", v.of.Namespace, v.of.Name), Fact: v.fact})
+		}
+		if len(says) > 0 {
+			return c.told(diagnosis.Proven, strings.Join(says, "; "), evidence)
+		}
+		return c.unreadSays("LimitRange", "usage per Container is ", "usage per Pod is ", "max limit to request ratio per ")
+	},
+}

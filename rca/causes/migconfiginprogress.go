@@ -1,0 +1,47 @@
+package causes
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// stuckAfter is when a pending layout is no longer in progress: MIG manager
+// itself waits at most five minutes for each component (mig-parted
+// pkg/mig/reconfigure/reconfigure.go).
+const stuckAfter = 6 * time.Minute
+
+// migConfigInProgress holds while MIG manager is within its deadline.
+var migConfigInProgress = Rule{ID: diagnosis.MIGConfigInProgress, gpu: true, Tell: func(c *Case, n *view.Node, _ *blocker) *finding {
+	state := n.Manager().State
+	if state != "pending" && state != "rebooting" {
+		return nil
+	}
+	since, known := labelSetAt(n, view.LabelMIGState)
+	evidence := []diagnosis.Evidence{{Ref: n.Ref(), Fact: fmt.Sprintf("label %s=%s, %s=%s", view.LabelMIGConfig, n.Labels[view.LabelMIGConfig], view.LabelMIGState, state)}}
+	if !known {
+		return &finding{diagnosis.Possible, "its MIG layout is being changed", evidence}
+	}
+	if c.Cluster.State.Now.Sub(since) > stuckAfter {
+		return nil
+	}
+	return &finding{diagnosis.Proven, "its MIG layout is being changed now", evidence}
+}}
+
+// labelSetAt reads from managedFields when the label was last written.
+func labelSetAt(n *view.Node, label string) (time.Time, bool) {
+	key := fmt.Sprintf("%q", "f:"+label)
+	var newest time.Time
+	for _, m := range n.ManagedFields {
+		if m.Time == nil || m.FieldsV1 == nil && m.Manager != "nvidia-mig-manager" {
+			continue
+		}
+		if (m.FieldsV1 == nil || strings.Contains(m.FieldsV1.GetRawString(), key)) && m.Time.After(newest) {
+			newest = m.Time.Time
+		}
+	}
+	return newest, !newest.IsZero()
+}

@@ -1,0 +1,37 @@
+package causes
+
+import (
+	"fmt"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/placement"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// migConfigInvalidForGPU: the entry that the label names exists, and cannot be
+// placed on the node's GPUs.
+var migConfigInvalidForGPU = Rule{ID: diagnosis.MIGConfigInvalidForGPU, gpu: true, Tell: func(c *Case, n *view.Node, b *blocker) *finding {
+	name := n.Manager().Config
+	if name == "" || n.Geometry == nil || b.offered() {
+		return nil
+	}
+	config := c.Cluster.ConfigOf(n)
+	if config.Source == nil {
+		return nil
+	}
+	ref := "ConfigMap/" + config.Source.Namespace + "/" + config.Source.Name
+	for _, rule := range config.Entries[name] {
+		for _, g := range n.Geometry.Report.GPUs {
+			grid, err := placement.GridOf(g)
+			if err != nil || !rule.MIGEnabled || !rule.Selects(g.Index) || len(rule.DeviceFilter) > 0 && !rule.FilterMatches(n) {
+				continue
+			}
+			layout := placement.Layout(rule.MIGDevices)
+			if _, ok := grid.Place(layout); !ok {
+				return &finding{n.Certainty(), fmt.Sprintf("mig.config %q cannot exist on %s", name, g.Product), []diagnosis.Evidence{
+					{Ref: ref, Fact: fmt.Sprintf("entry %s wants %s", name, layout)}, {Ref: n.ReportRef(), Fact: fmt.Sprintf("GPU %d has no legal positions for that", g.Index)}}}
+			}
+		}
+	}
+	return nil
+}}

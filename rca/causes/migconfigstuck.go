@@ -1,0 +1,63 @@
+package causes
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// capacityGone is how long the kubelet keeps the capacity of a device plugin that
+// went away (devicemanager endpointStopGracePeriod, 1.36.3): without it, pending
+// has lasted at least so long.
+const capacityGone = 5 * time.Minute
+
+// migConfigStuck: pending for longer than MIG manager ever waits, with the
+// components paused: errors on that way leave the label as it is
+// (NVIDIA/mig-parted#485).
+var migConfigStuck = Rule{ID: diagnosis.MIGConfigStuck, gpu: true, Tell: func(c *Case, n *view.Node, _ *blocker) *finding {
+	if n.Manager().State != "pending" {
+		return nil
+	}
+	since, known := labelSetAt(n, view.LabelMIGState)
+	certainty, how := diagnosis.Proven, fmt.Sprintf("pending since %s", since.UTC().Format("15:04 MST"))
+	switch {
+	case known && c.Cluster.State.Now.Sub(since) > stuckAfter:
+	case !known && capacityLost(n):
+		certainty, how = diagnosis.Likely, fmt.Sprintf("pending, and capacity is gone, which takes %s", capacityGone)
+	default:
+		return nil
+	}
+	evidence := []diagnosis.Evidence{{Ref: n.Ref(), Fact: fmt.Sprintf("label %s=%s, %s", view.LabelMIGConfig, n.Labels[view.LabelMIGConfig], how)}}
+	if labels := PausedComponents(n); len(labels) > 0 {
+		evidence = append(evidence, diagnosis.Evidence{Ref: n.Ref(), Fact: strings.Join(labels, ", ") + "=" + view.Paused})
+	}
+	return &finding{certainty, "MIG manager is stuck", evidence}
+}}
+
+func PausedComponents(n *view.Node) []string {
+	var out []string
+	for name, value := range n.Labels {
+		if strings.HasPrefix(name, "nvidia.com/gpu.deploy.") && value == view.Paused {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// capacityLost says that GPU resources were registered and are all gone.
+func capacityLost(n *view.Node) bool {
+	keys := 0
+	for name, q := range n.Status.Capacity {
+		if view.IsGPU(name) {
+			if keys++; q.Sign() > 0 {
+				return false
+			}
+		}
+	}
+	return keys > 0
+}

@@ -1,0 +1,28 @@
+package causes
+
+import (
+	"fmt"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// migFragmented: enough memory slices of one GPU are unheld, but every legal
+// start runs into a held one.
+var migFragmented = Rule{ID: diagnosis.MIGFragmented, gpu: true, Tell: func(_ *Case, n *view.Node, b *blocker) *finding {
+	a, ok := b.mig()
+	if !ok {
+		return nil
+	}
+	for _, g := range n.GPUs {
+		p, ok := g.Grid.Profile(a.Profile)
+		if !ok {
+			continue
+		}
+		if fit := g.Fit(a.Profile); fit.Free >= p.MemorySlices && fit.Start < 0 {
+			fact := fmt.Sprintf("GPU %d: %d of %d memory slices are unheld, %s needs %s", g.Index, fit.Free, g.Grid.Slices(), a.Profile, view.StartsText(p))
+			return &finding{n.Certainty(), "enough slices are unheld, but no legal start for " + a.Profile, []diagnosis.Evidence{{Ref: n.ReportRef(), Fact: fact}}}
+		}
+	}
+	return nil
+}}

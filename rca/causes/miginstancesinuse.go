@@ -1,0 +1,15 @@
+package causes
+
+import (
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// migInstancesInUse judges by counts of live objects alone.
+var migInstancesInUse = Rule{ID: diagnosis.MIGInstancesInUse, gpu: true, Tell: func(_ *Case, n *view.Node, b *blocker) *finding {
+	a, ok := b.mig()
+	if !ok || b.allocatable < a.Count {
+		return nil
+	}
+	return &finding{diagnosis.Proven, "its " + a.Profile + " instances are all held", []diagnosis.Evidence{n.UsedOf(a, b.allocatable)}}
+}}

@@ -1,0 +1,60 @@
+package causes
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// migLayoutDrift: the GPUs are not laid out as the node, or the label of a layout
+// that was applied, says, and the request would have what it needs if they were.
+// Layouts are compared, never holders.
+var migLayoutDrift = Rule{ID: diagnosis.MIGLayoutDrift, gpu: true, Tell: func(c *Case, n *view.Node, b *blocker) *finding {
+	a, ok := b.mig()
+	strategy := n.Manager().Strategy
+	if !ok || len(n.GPUs) == 0 || strategy == "single" || strategy == "none" {
+		return nil
+	}
+	made := c.Cluster.ClassOf(n).Made[a.Profile]
+	if made > b.capacity && !Shares(n, a) {
+		return &finding{n.Certainty(), fmt.Sprintf("its GPUs have %s that the node does not advertise", a.Profile), []diagnosis.Evidence{
+			{Ref: n.ReportRef(), Fact: fmt.Sprintf("%d instances of %s exist", made, a.Profile)}, {Ref: n.Ref(), Fact: "capacity " + n.Advertised()}}}
+	}
+	if wanted := applied(c.Cluster, n, a); wanted > made && !Shares(n, a) {
+		return &finding{n.Certainty(), fmt.Sprintf("mig.config %q was applied, its GPUs are laid out otherwise", n.Labels[view.LabelMIGConfig]), []diagnosis.Evidence{
+			{Ref: n.Ref(), Fact: fmt.Sprintf("label %s=%s, %s=success makes %d of %s", view.LabelMIGConfig, n.Labels[view.LabelMIGConfig], view.LabelMIGState, wanted, a.Profile)},
+			{Ref: n.ReportRef(), Fact: fmt.Sprintf("%d instances of %s exist", made, a.Profile)}}}
+	}
+	return nil
+}}
+
+// applied is how many instances of the profile the layout makes that MIG manager
+// says it has applied; 0 when it says no such thing.
+func applied(w *view.Cluster, n *view.Node, a view.Ask) int64 {
+	if n.Manager().State != "success" || w.ConfigOf(n).Source == nil {
+		return 0
+	}
+	count := int64(0)
+	for _, named := range w.NamedLayouts(n) {
+		if named.Config != n.Manager().Config {
+			continue
+		}
+		for _, layout := range named.Layouts {
+			for profile, k := range layout {
+				if view.Spelled(profile) == a.Profile {
+					count += int64(k)
+				}
+			}
+		}
+	}
+	return count
+}
+
+// Shares says whether one instance is advertised several times, so that counts do
+// not compare.
+func Shares(n *view.Node, a view.Ask) bool {
+	replicas, err := strconv.Atoi(n.Labels[string(a.Resource)+".replicas"])
+	return err == nil && replicas > 1
+}

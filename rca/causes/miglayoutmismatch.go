@@ -1,0 +1,87 @@
+package causes
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/placement"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// migLayoutMismatch: a legal position for the profile is free of held
+// instances, so only the layout is in the way.
+var migLayoutMismatch = Rule{ID: diagnosis.MIGLayoutMismatch, gpu: true, Tell: func(_ *Case, n *view.Node, b *blocker) *finding {
+	a, ok := b.mig()
+	if !ok {
+		return nil
+	}
+	if f := mismatch(n, a, b); f != nil || len(n.GPUs) > 0 {
+		return f
+	}
+	if f := migOff(n, a); f != nil {
+		return f
+	}
+	return mismatchByCounts(n, a)
+}}
+
+func mismatch(n *view.Node, a view.Ask, b *blocker) *finding {
+	room, best := 0, -1
+	start := 0
+	for i := range n.GPUs {
+		fit := n.GPUs[i].Fit(a.Profile)
+		room += fit.Room
+		if fit.Start >= 0 && best < 0 {
+			best, start = i, fit.Start
+		}
+		if best >= 0 && int64(room) >= a.Count {
+			break
+		}
+	}
+	if best < 0 || int64(room) < a.Count {
+		return migOff(n, a)
+	}
+	g := &n.GPUs[best]
+	fact := "GPU " + strconv.Itoa(g.Index) + ": " + a.Profile + " could start at memory slice " + strconv.Itoa(start) + ", nobody holds it; the layout is " + view.LayoutText(*g)
+	return &finding{n.Certainty(), "not laid out with " + a.Profile + ", though a legal position is unheld",
+		[]diagnosis.Evidence{{Ref: n.ReportRef(), Fact: fact}, n.UsedOf(a, b.allocatable)}}
+}
+
+// migOff finds a whole GPU that nobody holds and that could be partitioned.
+func migOff(n *view.Node, a view.Ask) *finding {
+	if n.Geometry == nil || !n.HoldersKnown {
+		return nil
+	}
+	for i := range n.Geometry.Report.GPUs {
+		g := &n.Geometry.Report.GPUs[i]
+		if g.MIG == nil || g.MIG.Current || len(g.Holders) > 0 {
+			continue
+		}
+		grid, err := placement.GridOf(*g)
+		if err != nil {
+			continue
+		}
+		if _, ok := grid.Profile(a.Profile); ok {
+			return &finding{n.Certainty(), "MIG is off on a GPU that nobody holds", []diagnosis.Evidence{{Ref: n.ReportRef(), Fact: fmt.Sprintf("GPU %d: MIG is off, nobody holds it", g.Index)}, n.UseOf(a)}}
+		}
+	}
+	return nil
+}
+
+// mismatchByCounts is all that can be said without positions: that there must be
+// a GPU that nobody is on, or else nothing that is sure.
+func mismatchByCounts(n *view.Node, a view.Ask) *finding {
+	if len(n.Profiles()) == 0 && n.Geometry != nil {
+		return nil
+	}
+	c, ok := n.CountsFor(a)
+	switch {
+	case ok && c.Fits(a):
+		says := fmt.Sprintf("does not offer %s, though nobody can be on %d of its GPUs", a.Each(), c.Untouched())
+		return &finding{diagnosis.Possible, says, []diagnosis.Evidence{c.Fact(n), n.UseOf(a), {Ref: n.Ref(), Fact: n.Doubt}}}
+	case ok && c.Full():
+		return nil
+	}
+	return &finding{diagnosis.Possible, "does not offer " + a.Each(),
+		[]diagnosis.Evidence{{Ref: n.Ref(), Fact: "advertises " + n.Advertised()}, {Ref: n.Ref(), Fact: n.Doubt}}}
+}

@@ -1,0 +1,33 @@
+package causes
+
+import (
+	"fmt"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// migModePending: the MIG mode that was set takes effect at the next reset of the
+// GPU (nvml.h, nvmlDeviceGetMigMode: current and pending).
+var migModePending = Rule{ID: diagnosis.MIGModePending, gpu: true, Tell: func(c *Case, n *view.Node, _ *blocker) *finding {
+	if n.Geometry == nil || !c.Cluster.ClassOf(n).Pending {
+		return nil
+	}
+	var evidence []diagnosis.Evidence
+	for _, g := range n.Geometry.Report.GPUs {
+		if g.MIG != nil && g.MIG.Current != g.MIG.Pending {
+			evidence = append(evidence, diagnosis.Evidence{Ref: n.ReportRef(), Fact: fmt.Sprintf("GPU %d: MIG mode is %s, %s after a reset", g.Index, onOff(g.MIG.Current), onOff(g.MIG.Pending))})
+		}
+	}
+	if len(evidence) == 0 {
+		return nil
+	}
+	return &finding{n.Certainty(), "its MIG mode waits for a GPU reset or a reboot", evidence}
+}}
+
+func onOff(on bool) string {
+	if on {
+		return "on"
+	}
+	return "off"
+}

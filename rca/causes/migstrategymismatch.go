@@ -1,0 +1,51 @@
+package causes
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// MixesUnderSingle says that strategy single finds layouts that it cannot name: the
+// device plugin runs and offers nothing (GPU feature discovery, internal/lm).
+func MixesUnderSingle(n *view.Node) bool {
+	return n.Manager().Strategy == view.StrategySingle && strings.HasSuffix(n.Labels["nvidia.com/gpu.product"], "-MIG-INVALID")
+}
+
+// offersProfiles says whether the node offers instances of some profile.
+func offersProfiles(n *view.Node) bool {
+	return slices.ContainsFunc(slices.Collect(maps.Keys(n.Status.Allocatable)), func(name corev1.ResourceName) bool {
+		return strings.HasPrefix(string(name), view.MIGPrefix) && n.Allocatable(name) > 0
+	})
+}
+
+// migStrategyMismatch: the name of the resource does not go with the strategy
+// that names the node's devices.
+var migStrategyMismatch = Rule{ID: diagnosis.MIGStrategyMismatch, gpu: true, Tell: func(_ *Case, n *view.Node, b *blocker) *finding {
+	strategy := n.Manager().Strategy
+	fact := func() []diagnosis.Evidence {
+		return []diagnosis.Evidence{{Ref: n.Ref(), Fact: fmt.Sprintf("label %s=%s, advertises %s", view.LabelMIGStrategy, strategy, n.Advertised())}}
+	}
+	if _, ok := b.mig(); ok && strategy == "single" && b.allocatable == 0 {
+		return &finding{diagnosis.Proven, "strategy single offers MIG devices as nvidia.com/gpu", fact()}
+	}
+	if _, ok := b.whole(); !ok || b.allocatable > 0 {
+		return nil
+	}
+	if MixesUnderSingle(n) {
+		return &finding{diagnosis.Proven, "strategy single meets mixed layouts, so nothing is offered", fact()}
+	}
+	if strategy == "mixed" && len(n.GPUs) > 0 && n.Geometry != nil && len(n.GPUs) == len(n.Geometry.Report.GPUs) {
+		return &finding{diagnosis.Proven, "every GPU is partitioned, strategy mixed offers nvidia.com/mig-*", fact()}
+	}
+	if strategy == "mixed" && n.Geometry == nil && b.capacity == 0 && offersProfiles(n) {
+		return &finding{diagnosis.Likely, "its GPUs are partitioned, strategy mixed offers nvidia.com/mig-*", fact()}
+	}
+	return nil
+}}

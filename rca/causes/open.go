@@ -1,0 +1,84 @@
+package causes
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/unpend/unpend/rca/devices"
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/evict"
+	"github.com/unpend/unpend/rca/view"
+	"github.com/unpend/unpend/watcher/incident"
+)
+
+// Open is the case of an incident before anything is asked about it.
+func Open(l *evict.Ledger, i incident.Incident) (*Case, error) {
+	w := l.Cluster
+	refusals := refusalsOf(w.Refusals, w.State, i)
+	pod, unprepared := representative(w, i)
+	unborn := pod == nil && len(refusals) > 0
+	if unborn {
+		pod = refusals[0].Pod
+	}
+	if pod == nil {
+		return nil, fmt.Errorf("pod of incident %s is gone", i.ID)
+	}
+	return &Case{Asker: l.ForPod(pod), Incident: i, Pod: unbound(pod), Refusal: pod.Status, Asks: view.AsksOf(pod), Wants: view.PodRequests(pod), Everywhere: map[diagnosis.CauseID]bool{},
+		Refusals: refusals, Unborn: unborn, Unprepared: unprepared, bound: slices.Contains(unprepared, pod)}, nil
+}
+
+// Look asks the scheduler's filters, and reads the claims, the use of GPUs and the gang:
+// all that the rules tell causes from.
+func (c *Case) Look(ctx context.Context, inventory func() *devices.Inventory, ask diagnosis.Measure) error {
+	var err error
+	if c.Verdict, err = c.Cluster.Snapshot.Explain(ctx, c.Pod); err != nil {
+		return fmt.Errorf("run the scheduler's filters: %w", err)
+	}
+	if c.bound { // the scheduler has chosen, so no node is kept from it
+		for k := range c.Verdict.Nodes {
+			c.Verdict.Nodes[k].Blockers = nil
+		}
+	}
+	if c.Claims, err = devices.Read(ctx, inventory(), c.Asker, c.Pod, c.Wants, c.Verdict); err != nil {
+		return fmt.Errorf("read the claims for devices: %w", err)
+	}
+	c.measure(ctx, ask)
+	if err := c.readGang(ctx); err != nil {
+		return fmt.Errorf("place the gang: %w", err)
+	}
+	return nil
+}
+
+// representative picks the waiting pod that the others are judged by: they have the
+// same owner and the same requests. One that waits for a node comes before those that
+// have one and whose devices are not prepared, which are listed too.
+func representative(w *view.Cluster, i incident.Incident) (pod *corev1.Pod, unprepared []*corev1.Pod) {
+	for _, ref := range i.Pods {
+		p := w.State.Pod(i.Workload.Namespace, ref.Name)
+		switch {
+		case p == nil:
+		case ref.Reason == incident.FailedPrepare:
+			unprepared = append(unprepared, incident.WithKubelet([]*corev1.Pod{p}, w.State.Events)[0])
+		case pod == nil:
+			pod = p
+		}
+	}
+	if pod == nil && len(unprepared) > 0 {
+		pod = unprepared[0]
+	}
+	return pod, unprepared
+}
+
+// unbound is a pod that the kubelet refused as its next one will be: without a
+// node. Others are themselves.
+func unbound(p *corev1.Pod) *corev1.Pod {
+	if p.Spec.NodeName == "" {
+		return p
+	}
+	p = p.DeepCopy()
+	p.Spec.NodeName, p.Status = "", corev1.PodStatus{ResourceClaimStatuses: p.Status.ResourceClaimStatuses}
+	return p
+}

@@ -1,0 +1,98 @@
+package causes
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// queueNotAdmitted: Kueue holds the pod by its gate until its Workload has quota. The
+// Workload's own conditions say what it lacks; they are never on the pod.
+var queueNotAdmitted = PodRule{
+	ID: diagnosis.QueueNotAdmitted,
+	Tell: func(c *Case) *finding {
+		if !slices.ContainsFunc(c.Pod.Spec.SchedulingGates, func(g corev1.PodSchedulingGate) bool { return g.Name == queueGate }) {
+			return nil
+		}
+		evidence := []diagnosis.Evidence{{Ref: c.ref(), Fact: "gate " + queueGate}}
+		if q := c.Pod.Labels["kueue.x-k8s.io/queue-name"]; q != "" {
+			evidence = append(evidence, diagnosis.Evidence{Ref: c.ref(), Fact: "queue " + q})
+		}
+		says := "its queue (Kueue) has not admitted it"
+		if w := c.Queued(); w != nil {
+			why, fact := NotAdmitted(w)
+			evidence = append(evidence, diagnosis.Evidence{Ref: ref("Workload", w.GetNamespace(), w.GetName()), Fact: fact})
+			if why != "" {
+				says += ": " + view.Cut(assigning.ReplaceAllString(why, ""), 160)
+			}
+		}
+		return &finding{diagnosis.Proven, says, evidence}
+	},
+}
+
+// assigning begins what Kueue says of one pod set (flavorassigner.go).
+var assigning = regexp.MustCompile(`^couldn't assign flavors to pod set \S+: `)
+
+// Queued is the Workload that Kueue made for the pod, for what made it or for its group;
+// nil when none was read.
+func (c *Case) Queued() *unstructured.Unstructured {
+	makers := []types.UID{c.Pod.UID}
+	for _, o := range c.Pod.OwnerReferences {
+		makers = append(makers, o.UID)
+	}
+	w := c.Incident.Workload
+	if owner, ok := c.Cluster.State.Owner(w.Kind, w.Namespace, w.Name); ok {
+		makers = append(makers, owner.GetUID())
+	}
+	for _, u := range c.Cluster.State.QueuedWorkloads {
+		if u.GetNamespace() != c.Pod.Namespace {
+			continue
+		}
+		if name := u.GetName(); name == c.Pod.Annotations["kueue.x-k8s.io/workload"] || name == c.Pod.Labels["kueue.x-k8s.io/pod-group-name"] {
+			return u
+		}
+		for _, o := range u.GetOwnerReferences() {
+			if o.UID != "" && slices.Contains(makers, o.UID) {
+				return u
+			}
+		}
+	}
+	return nil
+}
+
+func Inactive(w *unstructured.Unstructured) bool {
+	active, set, err := unstructured.NestedBool(w.Object, "spec", "active")
+	return set && err == nil && !active
+}
+
+// NotAdmitted is why a Workload is not admitted, in Kueue's words, and the condition that
+// says so: quota comes before the checks behind it.
+func NotAdmitted(w *unstructured.Unstructured) (why, fact string) {
+	if Inactive(w) {
+		return "its Workload is not active", "spec.active is false"
+	}
+	list, _, err := unstructured.NestedSlice(w.Object, "status", "conditions")
+	if err != nil {
+		return "", "its conditions cannot be read"
+	}
+	for _, kind := range []string{"QuotaReserved", "Admitted"} {
+		for _, item := range list {
+			k, ok := item.(map[string]any)
+			if !ok || k["type"] != kind || k["status"] != "False" {
+				continue
+			}
+			message, _ := k["message"].(string)
+			message = strings.Join(strings.Fields(message), " ")
+			return message, fmt.Sprintf("%s=False, %v: %s", kind, k["reason"], view.Cut(message, 300))
+		}
+	}
+	return "", "has no condition that says why"
+}

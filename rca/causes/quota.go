@@ -1,0 +1,189 @@
+package causes
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
+	"github.com/unpend/unpend/rca/whatif"
+)
+
+// Quota is what one ResourceQuota makes of a pod.
+type Quota struct {
+	*corev1.ResourceQuota
+	asked corev1.ResourceList // by the pod, of what the quota limits
+	used  corev1.ResourceList
+	Hard  corev1.ResourceList
+	// counted: the quota's status does not say what is used, so its pods were counted.
+	counted bool
+	Demand  string // what must be written in every container and is not
+	holders []QuotaHolder
+}
+
+// QuotaHolder is a pod that counts against a quota.
+type QuotaHolder struct {
+	Pod  *corev1.Pod
+	Uses corev1.ResourceList
+}
+
+// Quotas are those of the pod's namespace that count it: as they are, or with other
+// limits (by name) and without the pods that leave.
+func (c *Case) Quotas(pod *corev1.Pod, hard map[string]corev1.ResourceList, leave []*corev1.Pod) []Quota {
+	var out []Quota
+	for _, q := range c.Cluster.State.Quotas {
+		if q.Namespace != pod.Namespace {
+			continue
+		}
+		if len(q.Status.Hard) == 0 { // as written by hand; a live one holds to its status
+			q = q.DeepCopy()
+			q.Status.Hard = q.Spec.Hard
+		}
+		asked, demand, err := whatif.QuotaUse(q, whatif.WithDefaults(pod), c.Cluster.State.Now)
+		if err != nil || len(asked) == 0 && demand == "" {
+			continue // its scopes leave the pod out, or are such that the API server had not taken them
+		}
+		v := Quota{ResourceQuota: q, asked: asked, Demand: demand, used: maps.Clone(q.Status.Used), Hard: maps.Clone(q.Status.Hard)}
+		maps.Copy(v.Hard, hard[q.Name])
+		c.count(&v, leave)
+		out = append(out, v)
+	}
+	return out
+}
+
+// count finds who holds what of a quota.
+func (c *Case) count(v *Quota, leave []*corev1.Pod) {
+	sum := corev1.ResourceList{}
+	for _, p := range c.Cluster.State.Pods {
+		if p.Namespace != v.Namespace {
+			continue
+		}
+		uses, _, err := whatif.QuotaUse(v.ResourceQuota, whatif.WithDefaults(p), c.Cluster.State.Now)
+		if err != nil || len(uses) == 0 {
+			continue
+		}
+		view.Add(sum, uses)
+		if !slices.Contains(leave, p) {
+			v.holders = append(v.holders, QuotaHolder{p, uses})
+			continue
+		}
+		for name, q := range uses {
+			used := v.used[name]
+			used.Sub(q)
+			if v.used != nil {
+				v.used[name] = used
+			}
+		}
+	}
+	for name := range v.asked {
+		if _, ok := v.Status.Used[name]; !ok {
+			v.counted = true
+			if v.used == nil {
+				v.used = corev1.ResourceList{}
+			}
+			v.used[name] = v.held(name)
+		}
+	}
+}
+
+// held is what the pods that stay hold of a resource.
+func (v *Quota) held(name corev1.ResourceName) resource.Quantity {
+	var sum resource.Quantity
+	for _, h := range v.holders {
+		sum.Add(h.Uses[name])
+	}
+	return sum
+}
+
+// Short lists, by name, what n such pods would exceed.
+func (v *Quota) Short() []corev1.ResourceName { return v.ShortFor(1) }
+
+func (v *Quota) ShortFor(n int) []corev1.ResourceName {
+	var out []corev1.ResourceName
+	for name := range v.asked {
+		if need := v.Need(name, n); need.Cmp(v.Hard[name]) > 0 {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// Need is what the quota would have to allow for n such pods.
+func (v *Quota) Need(name corev1.ResourceName, n int) resource.Quantity {
+	need := v.Hard[name].DeepCopy() // for its notation
+	need.Sub(v.Hard[name])
+	need.Add(v.used[name])
+	asked := v.asked[name].DeepCopy()
+	asked.Mul(int64(n))
+	need.Add(asked)
+	return need
+}
+
+// Says is the arithmetic of the refusal, and who holds most.
+func (v *Quota) Says() string {
+	short := v.Short()
+	parts := make([]string, len(short))
+	for i, name := range short {
+		parts[i] = fmt.Sprintf("%s of %s %s used, %s asked", view.QuantityText(v.used[name]), view.QuantityText(v.Hard[name]), name, view.QuantityText(v.asked[name]))
+	}
+	says := fmt.Sprintf("quota %s refuses it: %s", v.Name, strings.Join(parts, "; "))
+	if top := v.Top(short[0]); len(top) > 0 {
+		names := make([]string, 0, len(top))
+		for _, h := range top[:min(len(top), topHolders)] {
+			names = append(names, fmt.Sprintf("%s (%s)", h.Pod.Name, view.QuantityText(h.Uses[short[0]])))
+		}
+		says += ", held by " + strings.Join(names, ", ")
+		if more := len(top) - topHolders; more > 0 {
+			says += fmt.Sprintf(" and %d more", more)
+		}
+	}
+	return says
+}
+
+func (v *Quota) DemandSays() string {
+	return fmt.Sprintf("quota %s refuses it: its containers %s", v.Name, v.Demand)
+}
+
+// topHolders is how many of those who hold a quota are named.
+const topHolders = 3
+
+// Top lists who holds a resource, most first.
+func (v *Quota) Top(name corev1.ResourceName) []QuotaHolder {
+	out := slices.DeleteFunc(slices.Clone(v.holders), func(h QuotaHolder) bool {
+		q := h.Uses[name]
+		return q.IsZero()
+	})
+	slices.SortFunc(out, func(a, b QuotaHolder) int {
+		x, y := a.Uses[name], b.Uses[name]
+		return cmp.Or(y.Cmp(x), strings.Compare(a.Pod.Name, b.Pod.Name))
+	})
+	return out
+}
+
+// evidence is what the quota's object says, and its top holders.
+func (v *Quota) evidence() []diagnosis.Evidence {
+	at := ref("ResourceQuota", v.Namespace, v.Name)
+	var out []diagnosis.Evidence
+	if v.Demand != "" {
+		out = append(out, diagnosis.Evidence{Ref: at, Fact: "limits what containers " + v.Demand})
+	}
+	for _, name := range v.Short() {
+		fact := fmt.Sprintf("%s: %s used of %s, one pod asks %s", name, view.QuantityText(v.used[name]), view.QuantityText(v.Hard[name]), view.QuantityText(v.asked[name]))
+		if v.counted {
+			fact += " (counted from its pods: its status does not say)"
+		}
+		out = append(out, diagnosis.Evidence{Ref: at, Fact: fact})
+		top := v.Top(name)
+		for _, h := range top[:min(len(top), topHolders)] {
+			out = append(out, diagnosis.Evidence{Ref: ref("Pod", h.Pod.Namespace, h.Pod.Name), Fact: fmt.Sprintf("holds %s of %s", view.QuantityText(h.Uses[name]), name)})
+		}
+	}
+	return out
+}

@@ -1,0 +1,130 @@
+package causes
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+
+	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
+	"github.com/unpend/unpend/watcher/incident"
+)
+
+// Refusals lists who in a state lacks pods because the API server refused them, by
+// owner. The pods in it are as they would be made now.
+func Refusals(st *cluster.State) []incident.Refusal {
+	out := incident.Makers{ReplicaSets: st.ReplicaSets, Deployments: st.Deployments, StatefulSets: st.StatefulSets, DaemonSets: st.DaemonSets,
+		Jobs: st.Jobs, Events: st.Events, LimitRanges: st.LimitRanges}.Refusals(st.Pods)
+	for _, r := range out {
+		withPriority(r.Pod, st.PriorityClasses)
+	}
+	return out
+}
+
+// withPriority gives a pod the priority that admission would: that of its class, or
+// of the class that is the default of all (plugin/pkg/admission/priority).
+func withPriority(p *corev1.Pod, classes []*schedulingv1.PriorityClass) {
+	var class *schedulingv1.PriorityClass
+	for _, c := range classes {
+		switch {
+		case c.Name == p.Spec.PriorityClassName:
+			class = c
+		case p.Spec.PriorityClassName == "" && c.GlobalDefault && (class == nil || c.Value < class.Value):
+			class = c
+		}
+	}
+	if class != nil {
+		p.Spec.PriorityClassName, p.Spec.Priority, p.Spec.PreemptionPolicy = class.Name, &class.Value, class.PreemptionPolicy
+	}
+}
+
+// refusalsOf finds those of one incident.
+func refusalsOf(all []incident.Refusal, st *cluster.State, i incident.Incident) []incident.Refusal {
+	var out []incident.Refusal
+	for _, r := range all {
+		if incident.IncidentID(incident.Topmost(r.Pod, st.Owner), incident.Requests(r.Pod)) == i.ID {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// Next is the pod that the API server refused, as it would be made now; nil when
+// the incident lacks none.
+func (c *Case) Next() *corev1.Pod {
+	if len(c.Refusals) == 0 {
+		return nil
+	}
+	return c.Refusals[0].Pod
+}
+
+// refusedSays is what is quoted of the API server's refusal: a hint, never a proof.
+func (c *Case) refusedSays() string {
+	for _, r := range c.Refusals {
+		if r.Says != "" {
+			return r.Says
+		}
+	}
+	return ""
+}
+
+// lacks is the evidence that pods do not exist.
+func (c *Case) lacks() []diagnosis.Evidence {
+	var out []diagnosis.Evidence
+	for _, r := range c.Refusals {
+		fact := fmt.Sprintf("wants %d pods, %d of them do not exist", r.Wants, r.Missing)
+		if r.Says != "" {
+			fact += "; its last refusal: " + view.Cut(strings.Join(strings.Fields(r.Says), " "), 300)
+		}
+		out = append(out, diagnosis.Evidence{Ref: ref(r.Owner.Kind, r.Owner.Namespace, r.Owner.Name), Fact: fact})
+	}
+	return out
+}
+
+func ref(kind, namespace, name string) string { return kind + "/" + namespace + "/" + name }
+
+// told is a finding about the pod that was refused.
+func (c *Case) told(certainty diagnosis.Certainty, says string, evidence []diagnosis.Evidence) *finding {
+	return &finding{certainty, says, append(evidence, c.lacks()...)}
+}
+
+// unreadSays is a cause that nothing but the refusal's text tells, because the
+// objects that would prove it were not read; nil when the text does not.
+func (c *Case) unreadSays(kind string, phrases ...string) *finding {
+	text := c.refusedSays()
+	if c.Cluster.State.Unread[kind] == "" {
+		return nil
+	}
+	for _, p := range phrases {
+		if strings.Contains(text, p) {
+			return c.told(diagnosis.Possible, "the API server said: "+view.Cut(text, 160), nil)
+		}
+	}
+	return nil
+}
+
+// refusedBy says why the kubelet turned the pod away, as its status has it: phase
+// Failed with one of these reasons, never Pending (kubelet.go rejectPod, 1.36.3).
+func (c *Case) refusedBy() (reason string, evidence []diagnosis.Evidence, ok bool) {
+	s := c.Refusal
+	if s.Phase != corev1.PodFailed || s.Reason == "" {
+		return "", nil, false
+	}
+	return s.Reason, []diagnosis.Evidence{{Ref: c.ref(), Fact: s.Reason + ": " + s.Message}}, true
+}
+
+func (c *Case) ref() string { return view.PodRef(c.Pod) }
+
+const (
+	unexpectedAdmission = "UnexpectedAdmissionError"
+	topologyAffinity    = "TopologyAffinityError"
+)
+
+// tooManyShares is what NVIDIA's device plugin answers to a request of more than
+// one share (k8s-device-plugin internal/rm/rm.go), and its older text.
+func tooManyShares(message string) bool {
+	return strings.Contains(message, "maximum request size for shared resources") || strings.Contains(message, "too large: maximum request size")
+}

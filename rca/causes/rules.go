@@ -1,0 +1,154 @@
+package causes
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
+	"github.com/unpend/unpend/rca/whatif"
+)
+
+// Rule tells one cause: it looks at one blocker of one node and claims it, or
+// leaves it to the rules after it.
+type Rule struct {
+	ID diagnosis.CauseID
+	// gpu: it is told of GPUs that are short on a node that has some, and of nothing else.
+	gpu bool
+	// Tell returns nil when the blocker is not of this cause. It judges by live
+	// objects and geometry; the blocker's text only says what to look at.
+	Tell func(c *Case, n *view.Node, b *blocker) *finding
+}
+
+// finding is what a rule found on one node.
+type finding struct {
+	certainty diagnosis.Certainty
+	says      string // completes "N nodes: …"; the same for every node of a cause where it can be
+	evidence  []diagnosis.Evidence
+}
+
+// Rules lists the rules in the order in which they are asked. A node that is
+// being re-made, or whose re-making failed, comes before anything its counts
+// seem to say, and why it failed before that it did: MIG manager says "failed" of a
+// name that it does not know, too (mig-parted assert --valid-config); what is
+// advertised wrongly before it is counted; what the model cannot do before what its
+// layout lacks; instances that exist and are held before positions; Unknown takes the rest.
+func Rules() []Rule {
+	return []Rule{
+		untoleratedTaint,
+		nodeCordoned,
+		nodeNotReady,
+		nodeSelectorMismatch,
+		podAffinityConflict,
+		topologySpreadConflict,
+		volumeConflict,
+		migConfigStuck,
+		migConfigInProgress,
+		migConfigUnknown,
+		migConfigInvalidForGPU,
+		migModePending,
+		migConfigFailed,
+		sharedResourceRenamed,
+		devicePluginDown,
+		migLayoutDrift,
+		gpuNotMIGCapable,
+		migStrategyMismatch,
+		migProfileUnsupported,
+		gpuUnhealthy,
+		idleGPUHolders,
+		preemptionBlocked,
+		migInstancesInUse,
+		migLayoutMismatch,
+		migFragmented,
+		migFull,
+		gpusFragmentedAcrossNodes,
+		gpusInUse,
+		gpuRequestTooLarge,
+		hostResourcesShort,
+		draClaimMissingHere,
+		draClassMissing,
+		draDriverMissing,
+		draNoDeviceMatches,
+		draSelectorError,
+		draDevicesInUse,
+		draUnread,
+		noGPUAnywhere,
+		unknown,
+	}
+}
+
+// PodRule tells a cause that is the pod's own, whatever the nodes are like.
+type PodRule struct {
+	ID   diagnosis.CauseID
+	Tell func(c *Case) *finding
+	// Aside says that the cause keeps the pod from no node: it is told beside
+	// what does.
+	Aside bool
+	// refusal says that it is told of pods that do not exist: it keeps those of the
+	// same workload that do from no node.
+	refusal bool
+	// bound says that it is told of pods that have a node: it keeps those of the same
+	// workload that wait for one from none.
+	bound bool
+}
+
+// PodRules lists the rules about pods. Each is asked: a pod may be gated and
+// have no scheduler.
+func PodRules() []PodRule {
+	return []PodRule{
+		topologyAlignmentRefused,
+		sharedRequestTooLarge,
+		kubeletAdmissionRefused,
+		quotaExceeded,
+		limitRangeViolated,
+		invalidGPURequest,
+		refusedUnsettled,
+		zeroGPURequest,
+		queueNotAdmitted,
+		schedulingGated,
+		draClaimMissing,
+		draPrepareFailed,
+		gangIncomplete,
+		preemptionUnderway,
+		schedulerMissing,
+		noNodes,
+		scalingUp,
+		autoscalerCannotHelp,
+	}
+}
+
+// blocker is one reason of the scheduler's filters to refuse a node, read once for all
+// rules.
+type blocker struct {
+	whatif.Blocker
+	short corev1.ResourceName // what the node has too little of; empty where that is not the reason
+	ask   view.Ask            // for it
+	asked bool                // there is such an ask: it is one for GPUs
+	gpu   bool                // asked, of a node that has GPUs
+	// allocatable and capacity of what is short.
+	allocatable, capacity int64
+}
+
+// Read is a reason why a node is refused, with what it is about.
+func (c *Case) Read(n *view.Node, reason whatif.Blocker) blocker {
+	b := blocker{Blocker: reason}
+	name, ok := view.Insufficient(reason)
+	if !ok {
+		return b
+	}
+	b.short = corev1.ResourceName(name)
+	b.ask, b.asked = c.askOf(name)
+	b.gpu = b.asked && n.HasGPUs()
+	has := n.StockOf(b.short)
+	b.allocatable, b.capacity = has.Allocatable, has.Capacity
+	return b
+}
+
+// offered says that the node has as many as are asked, and others hold them: the layout
+// that it should have had instead is in nobody's way.
+func (b *blocker) offered() bool { return b.asked && b.allocatable >= b.ask.Count }
+
+// mig returns the MIG request that is short, on a node that has GPUs.
+func (b *blocker) mig() (view.Ask, bool) { return b.ask, b.gpu && b.ask.Profile != "" }
+
+// whole is mig for whole GPUs.
+func (b *blocker) whole() (view.Ask, bool) { return b.ask, b.gpu && b.ask.Profile == "" }

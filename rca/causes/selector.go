@@ -1,0 +1,172 @@
+package causes
+
+import (
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// nodeSelectorMismatch names the key that does not match and the nearest value
+// that some node has.
+var nodeSelectorMismatch = Rule{ID: diagnosis.NodeSelectorMismatch, Tell: func(c *Case, n *view.Node, b *blocker) *finding {
+	if b.Plugin != "NodeAffinity" && !strings.Contains(b.Reason, "[NodeAffinity]") {
+		return nil
+	}
+	m := c.MissedOn(n)
+	if view.RequiredAffinity(c.Pod) == nil && len(m.Labels) == 0 || view.RequiredAffinity(c.Pod) != nil && c.NodeMatches(n) {
+		return nil
+	}
+	if len(m.Labels) == 0 {
+		return &finding{diagnosis.Proven, "node affinity does not match", []diagnosis.Evidence{{Ref: n.Ref(), Fact: "the required node affinity does not match its labels"}}}
+	}
+	evidence, ref := make([]diagnosis.Evidence, len(m.facts)), n.Ref()
+	for i, fact := range m.facts {
+		evidence[i] = diagnosis.Evidence{Ref: ref, Fact: fact}
+	}
+	return &finding{diagnosis.Proven, m.says, evidence}
+}}
+
+// Missed is which labels do not match on nodes that have the same of those that the pod
+// speaks of, in words, and what of the workload could be changed for them.
+type Missed struct {
+	Labels []MissedLabel
+	facts  []string // one for each
+	says   string   // with what comes nearest
+}
+
+// MissedOn is worked out once for nodes that have the same of the labels spoken of.
+func (c *Case) MissedOn(n *view.Node) *Missed {
+	if c.speaksOf == nil {
+		c.speaksOf = []*view.LabelColumn{}
+		for _, label := range labelsOf(c.Pod) {
+			c.speaksOf = append(c.speaksOf, c.Cluster.Column(label))
+		}
+		c.missed = map[string]*Missed{}
+	}
+	key := c.labelKey[:0]
+	if namesNodes(c.Pod) {
+		key = append(append(key, n.Name...), '/')
+	}
+	for _, label := range c.speaksOf {
+		value, ok := label.On(n)
+		if !ok {
+			key = append(key, 0)
+			continue
+		}
+		key = append(binary.AppendUvarint(key, uint64(len(value))+1), value...)
+	}
+	c.labelKey = key
+	if m := c.missed[string(key)]; m != nil {
+		return m
+	}
+	m := &Missed{Labels: missedLabels(c.Pod, n.Node)}
+	c.missed[string(key)] = m
+	texts := make([]string, len(m.Labels))
+	for i, l := range m.Labels {
+		fact := "label " + l.Key + " is absent, " + l.want() + " was asked"
+		if has, ok := l.Of(n.Node); ok {
+			fact = "label " + l.Key + " is " + strconv.Quote(has) + ", " + l.want() + " was asked"
+		}
+		m.facts = append(m.facts, fact)
+		texts[i] = l.Text()
+		if near := c.nearest(l); near != "" {
+			texts[i] += fmt.Sprintf(" (nearest: %q)", near)
+		}
+	}
+	m.says = "selector " + strings.Join(texts, ", ") + " does not match"
+	if a := view.RequiredAffinity(c.Pod); a != nil && len(a.NodeSelectorTerms) > 1 && slices.ContainsFunc(m.Labels, func(l MissedLabel) bool { return !l.InSelector }) {
+		m.says += ", nor its alternatives"
+	}
+	return m
+}
+
+// labelsOf lists the labels that the pod's selector and its required affinity speak of.
+func labelsOf(pod *corev1.Pod) []string {
+	out := slices.AppendSeq([]string{}, maps.Keys(pod.Spec.NodeSelector))
+	if a := view.RequiredAffinity(pod); a != nil {
+		for _, t := range a.NodeSelectorTerms {
+			for _, e := range t.MatchExpressions {
+				out = append(out, e.Key)
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// NodeMatches says whether the pod's node selector and required node affinity
+// accept the node.
+func (c *Case) NodeMatches(n *view.Node) bool {
+	if c.affinity == nil {
+		required := nodeaffinity.GetRequiredNodeAffinity(c.Pod)
+		c.affinity = &required
+	}
+	ok, err := c.affinity.Match(n.Node)
+	return err == nil && ok
+}
+
+// missedLabels lists the requirements of the selector, and of the affinity's term that
+// comes nearest, that the node does not meet.
+func missedLabels(pod *corev1.Pod, n *corev1.Node) []MissedLabel {
+	var out []MissedLabel
+	for key, want := range pod.Spec.NodeSelector {
+		if value, ok := n.Labels[key]; !ok || value != want {
+			out = append(out, MissedLabel{NodeSelectorRequirement: corev1.NodeSelectorRequirement{Key: key, Operator: corev1.NodeSelectorOpIn, Values: []string{want}}, Key: key, InSelector: true})
+		}
+	}
+	slices.SortFunc(out, func(a, b MissedLabel) int { return strings.Compare(a.Key, b.Key) })
+	return append(out, missedTerm(view.RequiredAffinity(pod), n)...)
+}
+
+// nearest finds the value of the label, among the cluster's nodes, that is most
+// like the wanted one, or comes closest to the bound; empty when no node has the label.
+func (c *Case) nearest(m MissedLabel) string {
+	best, bestScore := "", -1
+	for _, value := range c.Cluster.Column(m.Key).Distinct {
+		for _, want := range m.Values {
+			score := likeness(value, want)
+			switch m.Operator {
+			case corev1.NodeSelectorOpGt:
+				score = atoi(value)
+			case corev1.NodeSelectorOpLt:
+				score = math.MaxInt - atoi(value)
+			case corev1.NodeSelectorOpNotIn:
+				return ""
+			}
+			if score > bestScore {
+				best, bestScore = value, score
+			}
+		}
+	}
+	return best
+}
+
+// likeness counts the leading letters and digits two label values share,
+// whatever the case and the punctuation between them.
+func likeness(a, b string) int {
+	a, b = plain(a), plain(b)
+	n := 0
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
+func plain(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return -1
+	}, strings.ToLower(s))
+}

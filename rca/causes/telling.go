@@ -1,0 +1,56 @@
+package causes
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+)
+
+// telling is a cause while rules tell it of one node after the other.
+type telling struct {
+	diagnosis.Cause
+	stated map[diagnosis.Evidence]bool
+	ofNode int // where the evidence begins that is of the last of Nodes
+}
+
+// tellings are those of all causes.
+type tellings map[diagnosis.CauseID]*telling
+
+// note adds a node's finding to its cause. A cause is only as certain as the
+// least certain node it is told of.
+func (t tellings) note(id diagnosis.CauseID, node string, f *finding) {
+	cause := t[id]
+	if cause == nil {
+		cause = &telling{Cause: diagnosis.Cause{ID: id, Certainty: f.certainty, Says: f.says, Nodes: []string{}, Evidence: []diagnosis.Evidence{}}, stated: map[diagnosis.Evidence]bool{}}
+		t[id] = cause
+	}
+	if strength(f.certainty) > strength(cause.Certainty) {
+		cause.Certainty = f.certainty
+	}
+	// Nodes are told of one after the other.
+	if node != "" && (len(cause.Nodes) == 0 || cause.Nodes[len(cause.Nodes)-1] != node) {
+		cause.Nodes = append(cause.Nodes, node)
+		cause.ofNode = len(cause.Evidence)
+	}
+	for _, e := range f.evidence {
+		if e.Fact != "" && !cause.states(e, node) {
+			cause.Evidence = append(cause.Evidence, e)
+		}
+	}
+}
+
+// states says whether the cause has that evidence already, and remembers it. What is read
+// from a node is told of that node alone, so it is looked for among the node's own.
+func (k *telling) states(e diagnosis.Evidence, node string) bool {
+	if kind, name, _ := strings.Cut(e.Ref, "/"); node != "" && name == node && (kind == "Node" || kind == "NodeGeometry") {
+		return slices.Contains(k.Evidence[k.ofNode:], e)
+	}
+	known := len(k.stated)
+	k.stated[e] = true
+	return len(k.stated) == known
+}
+
+func strength(c diagnosis.Certainty) int {
+	return slices.Index([]diagnosis.Certainty{diagnosis.Proven, diagnosis.Likely, diagnosis.Possible}, c)
+}

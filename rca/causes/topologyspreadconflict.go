@@ -1,0 +1,22 @@
+package causes
+
+import (
+	"fmt"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// topologySpreadConflict names the constraints that may not be broken.
+var topologySpreadConflict = Rule{ID: diagnosis.TopologySpreadConflict, Tell: func(c *Case, n *view.Node, b *blocker) *finding {
+	if b.Plugin != "PodTopologySpread" {
+		return nil
+	}
+	evidence := []diagnosis.Evidence{{Ref: n.Ref(), Fact: b.Reason}}
+	for _, s := range c.Pod.Spec.TopologySpreadConstraints {
+		if s.WhenUnsatisfiable == "DoNotSchedule" {
+			evidence = append(evidence, diagnosis.Evidence{Ref: c.ref(), Fact: fmt.Sprintf("spread over %s with at most %d apart; the node has %s=%q", s.TopologyKey, s.MaxSkew, s.TopologyKey, n.Labels[s.TopologyKey])})
+		}
+	}
+	return &finding{diagnosis.Proven, "topology spread leaves it out", evidence}
+}}

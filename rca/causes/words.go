@@ -1,0 +1,148 @@
+package causes
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// word is what others than the default scheduler have said of a waiting pod, or of
+// its gang. It is quoted and never believed: only live objects prove anything, and
+// the default scheduler's plugins are not those of whoever decides here.
+type word struct {
+	ref, component, reason, message string
+	at                              time.Time
+}
+
+// refusing are the reasons of events that say no: Karpenter's and Volcano's
+// FailedScheduling, KAI's Unschedulable and NotReady (the gang lacks pods), HAMi's
+// FilteringFailed. Each is shared by several, so the component is told with it.
+var refusing = []string{"FailedScheduling", "Unschedulable", "NotReady", "FilteringFailed"}
+
+// ownCode are the schedulers that are not kube-scheduler's code, or that an extender
+// overrules (HAMi): what its filters accept they may refuse.
+var ownCode = []string{"volcano", "kai-scheduler", "hami-scheduler", "yunikorn", "runai-scheduler"}
+
+// maxQuote is the length of a quotation in characters.
+const maxQuote = 240
+
+// words lists the newest refusal of each reason, by component.
+func (c *Case) words() []word {
+	newest := map[string]word{}
+	note := func(w word) {
+		key := w.component + "\x00" + w.ref + "\x00" + w.reason
+		if old, ok := newest[key]; !ok || cmp.Or(w.at.Compare(old.at), strings.Compare(w.message, old.message)) > 0 {
+			newest[key] = w
+		}
+	}
+	for _, e := range c.Cluster.State.Events {
+		by := cmp.Or(e.ReportingController, e.Source.Component)
+		if ref := c.spokenOf(e); ref != "" && by != "" && by != corev1.DefaultSchedulerName && slices.Contains(refusing, e.Reason) {
+			note(word{ref, by, e.Reason, e.Message, seen(e)})
+		}
+	}
+	if by := c.SchedulerName(); by != corev1.DefaultSchedulerName {
+		for _, k := range c.Refusal.Conditions {
+			if k.Type == corev1.PodScheduled && k.Status == corev1.ConditionFalse && k.Message != "" && k.Reason != corev1.PodReasonSchedulingGated {
+				newest[by+"\x00"+c.ref()+"\x00"+k.Reason] = word{c.ref(), by, k.Reason, k.Message, k.LastTransitionTime.Time} // newer than any event
+			}
+		}
+	}
+	out := make([]word, 0, len(newest))
+	for _, w := range newest {
+		out = append(out, w)
+	}
+	slices.SortFunc(out, func(a, b word) int {
+		return cmp.Or(strings.Compare(a.component, b.component), strings.Compare(a.ref, b.ref), strings.Compare(a.reason, b.reason))
+	})
+	return out
+}
+
+// spokenOf is what an event is about when that is the pod or its gang.
+func (c *Case) spokenOf(e *corev1.Event) string {
+	o := e.InvolvedObject
+	switch {
+	case o.Namespace != c.Pod.Namespace:
+	case o.Kind == "Pod" && o.Name == c.Pod.Name && (o.UID == "" || o.UID == c.Pod.UID): // or of its predecessor
+		return c.ref()
+	case o.Kind == "PodGroup" && c.Gang != nil && o.Name == c.Gang.Name:
+		return "PodGroup/" + o.Namespace + "/" + o.Name
+	}
+	return ""
+}
+
+// ofGang says whether the words are about the gang as a whole: Volcano's "3/4 tasks in
+// gang unschedulable: pod group is not ready, …" and KAI's "Job is not ready for
+// scheduling. Waiting for 2 pods, …".
+func (w word) ofGang() bool {
+	return strings.Contains(w.message, "gang unschedulable") || strings.Contains(w.message, "pod group is not ready") || w.reason == "NotReady"
+}
+
+func (w word) evidence() diagnosis.Evidence {
+	return diagnosis.Evidence{Ref: w.ref, Fact: fmt.Sprintf("%s says %s: %s", quotable(w.component, 63), quotable(w.reason, 63), quotable(w.message, maxQuote))}
+}
+
+// quotable is text of others on one line, without what a terminal would act on.
+func quotable(s string, most int) string {
+	s = strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) {
+			return ' '
+		}
+		if !unicode.IsPrint(r) {
+			return -1
+		}
+		return r
+	}, s)
+	return view.Cut(strings.Join(strings.Fields(s), " "), most)
+}
+
+// Quote adds to the first cause what others have said.
+func (c *Case) Quote(causes []diagnosis.Cause) {
+	if len(causes) == 0 {
+		return
+	}
+	for _, w := range c.words() {
+		if e := w.evidence(); !slices.Contains(causes[0].Evidence, e) {
+			causes[0].Evidence = append(causes[0].Evidence, e)
+		}
+	}
+}
+
+// decidedElsewhere lowers what the default scheduler's plugins have found, for a pod
+// that another scheduler places.
+func (c *Case) decidedElsewhere(causes []diagnosis.Cause) {
+	if c.SchedulerName() == corev1.DefaultSchedulerName {
+		return
+	}
+	for i := range causes {
+		if k := &causes[i]; k.Certainty == diagnosis.Proven && (len(k.Nodes) > 0 || k.ID == diagnosis.GangIncomplete) {
+			k.Certainty = diagnosis.Likely
+		}
+	}
+}
+
+// Elsewhere names the scheduler of a pod when it does not run kube-scheduler's code
+// alone; empty when it does, or when nothing says that it does not.
+func (c *Case) Elsewhere(pod *corev1.Pod) string {
+	by := pod.Spec.SchedulerName
+	if by == "" || by == corev1.DefaultSchedulerName || c.IsOwn(diagnosis.SchedulerMissing) {
+		return ""
+	}
+	foreign := slices.Contains(ownCode, by)
+	for _, w := range c.words() {
+		_, fits := parseMessage(w.message)
+		foreign = foreign || w.component == by && !fits
+	}
+	if !foreign {
+		return ""
+	}
+	return by
+}

@@ -1,0 +1,148 @@
+package changes
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// fewerGPUs asks for as many whole GPUs as the node has, or as are free on it.
+func (c *Bench) fewerGPUs(n *view.Node) []Change {
+	var out []Change
+	for _, a := range c.Asks {
+		has, free := n.Allocatable(a.Resource), n.Free(a.Resource)
+		if a.Profile != "" || has >= a.Count {
+			continue
+		}
+		out = append(out, c.fewer(diagnosis.GPURequestTooLarge, a, has)...)
+		if free.Value() < has {
+			out = append(out, c.fewer(diagnosis.GPURequestTooLarge, a, free.Value())...)
+		}
+	}
+	return out
+}
+
+// fewerInstances asks for as many of the profile as the node has free, where more are
+// asked than all of its GPUs could ever have.
+func (c *Bench) fewerInstances(n *view.Node, cause diagnosis.CauseID, a view.Ask) []Change {
+	free := n.Free(a.Resource)
+	if a.Profile == "" || len(n.GPUs) == 0 || free.Sign() <= 0 || free.Value() >= a.Count {
+		return nil
+	}
+	most := 0
+	for _, g := range n.GPUs {
+		if p, has := g.Grid.Profile(a.Profile); has {
+			most += p.Max
+		}
+	}
+	if int64(most) >= a.Count {
+		return nil
+	}
+	return c.fewer(cause, a, free.Value())
+}
+
+// fewer asks for at most so many devices in all; nothing where a container would be left
+// with none of what it asks: without a GPU it does something else.
+func (c *Bench) fewer(cause diagnosis.CauseID, a view.Ask, most int64) []Change {
+	ch := c.once(fmt.Sprintf("at most %d %s", most, a.Resource), func(string) Change {
+		all, ok := c.share(a.Resource, most)
+		if !ok {
+			return Change{}
+		}
+		sets := map[string]map[corev1.ResourceName]pair{}
+		var texts []string
+		for _, k := range all {
+			if k.keeps == k.asks {
+				continue
+			}
+			q := *resource.NewQuantity(k.keeps, resource.DecimalSI)
+			sets[k.name] = map[corev1.ResourceName]pair{a.Resource: {q, q}}
+			text := fmt.Sprintf("%d instead of %d", k.keeps, k.asks)
+			if len(texts) == 0 {
+				text += " " + string(a.Resource)
+			}
+			if len(all) > 1 {
+				text += " in " + k.who()
+			}
+			texts = append(texts, text)
+		}
+		ch := c.setRequests("ask "+strings.Join(texts, " and ")+" (less than asked)", sets)
+		ch.Cause, ch.Less = cause, a.Count-most
+		return ch
+	})
+	if ch.Kind == "" {
+		return nil
+	}
+	return []Change{ch}
+}
+
+// asker is a container that asks a resource, and how much of it it keeps.
+type asker struct {
+	name        string
+	init        bool // one of init
+	runsOn      bool // beside the containers, as those of init do that are sidecars
+	asks, keeps int64
+}
+
+func (k *asker) who() string {
+	if k.init {
+		return "init container " + k.name
+	}
+	return "container " + k.name
+}
+
+// askersOf lists those of a pod, containers before those of init.
+func askersOf(spec *corev1.PodSpec, name corev1.ResourceName) []asker {
+	var all []asker
+	note := func(k *corev1.Container, init bool) {
+		q := asked(&k.Resources, name)
+		if q.Sign() > 0 {
+			runsOn := !init || k.RestartPolicy != nil && *k.RestartPolicy == corev1.ContainerRestartPolicyAlways
+			all = append(all, asker{name: k.Name, init: init, runsOn: runsOn, asks: q.Value(), keeps: q.Value()})
+		}
+	}
+	for i := range spec.Containers {
+		note(&spec.Containers[i], false)
+	}
+	for i := range spec.InitContainers {
+		note(&spec.InitContainers[i], true)
+	}
+	return all
+}
+
+// share gives the pod's containers at most so many of a resource, as the scheduler counts
+// them: together those that run together, and each that ends before with the sidecars that
+// started before it. No more is taken than that, and of containers that run together from
+// those who ask most, of equals from the first. False where one would be left with none.
+func (c *Bench) share(name corev1.ResourceName, most int64) ([]asker, bool) {
+	all := askersOf(&c.Pod.Spec, name)
+	var together []*asker
+	for i := range all {
+		if all[i].runsOn {
+			together = append(together, &all[i])
+		}
+	}
+	slices.SortStableFunc(together, func(a, b *asker) int { return cmp.Compare(a.asks, b.asks) })
+	left := most
+	for i, k := range together {
+		k.keeps = min(k.asks, left/int64(len(together)-i))
+		left -= k.keeps
+	}
+	sidecars := int64(0)
+	for i := range all {
+		switch k := &all[i]; {
+		case k.init && k.runsOn:
+			sidecars += k.keeps
+		case k.init:
+			k.keeps = min(k.asks, most-sidecars)
+		}
+	}
+	return all, !slices.ContainsFunc(all, func(k asker) bool { return k.keeps < 1 })
+}

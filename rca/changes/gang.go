@@ -1,0 +1,33 @@
+package changes
+
+import (
+	"fmt"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// GangChanges are what lets the whole gang in.
+func (c *Bench) GangChanges(cause diagnosis.CauseID) []Change {
+	g := c.Gang
+	wait := Change{Kind: diagnosis.Wait, Cause: cause, Manual: true, Risk: diagnosis.NoRisk, Commands: []string{fmt.Sprintf("kubectl -n %s get podgroup.%s/%s -w", c.Pod.Namespace, g.Kind.API, g.Name)}}
+	switch {
+	case !g.Known:
+		wait.Until, wait.Title = "PodGroup "+g.Name+" is there and complete", "wait until PodGroup "+g.Name+" is there and complete"
+		return []Change{wait}
+	case g.Missing() > 0:
+		more := view.CountOf(g.Missing(), "more member")
+		wait.Until, wait.Title = more+" of gang "+g.Name+" exist", "wait until "+more+" of gang "+g.Name+" exist"
+		return []Change{wait}
+	}
+	if len(g.Victims) == 0 {
+		wait.Title = fmt.Sprintf("wait until gang %s has room for %s", g.Name, view.CountOf(g.Min-g.Fit, "more member"))
+		wait.Untestable = fmt.Sprintf("no evictions were found that make room for the whole gang; %d of %d fit", g.Fit, g.Min)
+		return []Change{wait}
+	}
+	evict := c.evictFor(cause, g.Victims)
+	evict.Title = fmt.Sprintf("evict %s so that all of gang %s fit", view.PodList(g.Victims), g.Name)
+	wait.Victims, wait.Until = g.Victims, view.PodList(g.Victims)+" ends"
+	wait.Title = "wait until " + view.PodList(g.Victims) + " leaves"
+	return []Change{evict, wait}
+}

@@ -1,0 +1,13 @@
+package changes
+
+import (
+	"strings"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+)
+
+func (c *Bench) openGates() []Change {
+	gates := strings.Join(c.Gates(), ", ")
+	return []Change{{Kind: diagnosis.Manual, Manual: true, Risk: diagnosis.NoRisk, Until: "the gates " + gates + " are removed", Title: "ask who owns the gates " + gates + " to remove them",
+		Commands: []string{"kubectl -n " + c.Pod.Namespace + " get pod " + c.Pod.Name + " -o jsonpath='{.spec.schedulingGates}'"}}}
+}

@@ -1,0 +1,33 @@
+package changes
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/unpend/unpend/rca/causes"
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
+)
+
+func (c *Bench) correctRequests() []Change {
+	sets := map[string]map[corev1.ResourceName]pair{}
+	var texts []string
+	for _, bad := range causes.InvalidRequests(c.Next()) {
+		if bad.Init {
+			return []Change{{Kind: diagnosis.Manual, Manual: true, Risk: diagnosis.NoRisk, Until: "its template is corrected", Title: "correct the init container " + bad.Container,
+				Commands: []string{fmt.Sprintf("kubectl -n %s edit %s", c.Next().Namespace, c.WorkloadName())}}}
+		}
+		if sets[bad.Container] == nil {
+			sets[bad.Container] = map[corev1.ResourceName]pair{}
+		}
+		sets[bad.Container][bad.Resource] = pair{bad.Whole(), bad.Whole()}
+		texts = append(texts, fmt.Sprintf("%s %s as request and limit", view.QuantityText(bad.Whole()), bad.Resource))
+	}
+	if len(sets) == 0 {
+		return []Change{{Kind: diagnosis.Manual, Manual: true, Risk: diagnosis.NoRisk, Until: "its requests are valid", Title: "look at what changes the requests of its pods",
+			Commands: []string{fmt.Sprintf("kubectl -n %s describe %s", c.Next().Namespace, c.WorkloadName())}}}
+	}
+	return []Change{c.setRequests("write "+strings.Join(texts, ", "), sets)}
+}

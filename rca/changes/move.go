@@ -1,0 +1,46 @@
+package changes
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// move is the cheapest eviction all of whose victims may find a place elsewhere, where
+// that is not the cheapest of all: of two pods that cost the same, or almost, the one
+// that lands is the one to go.
+func (c *Bench) move(n *view.Node, cause diagnosis.CauseID, lack view.Deficits, cheapest []*corev1.Pod) (Change, bool) {
+	lands := func(p *corev1.Pod) bool { return c.mayLand(n, p, lack) }
+	all, some := true, false
+	for _, p := range cheapest {
+		all = all && lands(p)
+	}
+	for _, p := range n.Pods {
+		some = some || lands(p)
+	}
+	if all || !some {
+		return Change{}, false
+	}
+	victims, ok := c.CheapestOf(n, lack, lands)
+	if !ok || len(victims) == 0 || c.AllIdle(victims) {
+		return Change{}, false
+	}
+	ch := c.evict(n, cause, victims)
+	ch.Kind = diagnosis.MovePods
+	return ch, true
+}
+
+// mayLand says whether some other open node has as much free of what the node lacks as
+// the pod holds of it. Whether it is placed there the proof says.
+func (c *Bench) mayLand(n *view.Node, p *corev1.Pod, lack view.Deficits) bool {
+	if !view.ComesBack(p) {
+		return false
+	}
+	for name := range lack {
+		if c.Cluster.MostFree(name, n) < n.Contribution(p, name) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,80 @@
+package changes
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/unpend/unpend/nodeprobe"
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// quarantine keeps further pods from a node with a sick GPU until somebody has seen to
+// it. It makes room for nobody, and says so.
+func quarantine(n *view.Node) Change {
+	ch := Change{Kind: diagnosis.QuarantineGPU, Cause: diagnosis.GPUUnhealthy, Minutes: 1, Risk: diagnosis.MediumRisk,
+		Title:      fmt.Sprintf("quarantine %s: cordon it, and have %s seen to", n.Name, sickText(n)),
+		Node:       func(o *corev1.Node) { o.Spec.Unschedulable = true },
+		Untestable: "it keeps pods from a sick GPU and schedules none: this one waits until the hardware is mended"}
+	ch.Detail = func(ch *Change) {
+		ticket := ticket(n)
+		ch.Steps = []string{"cordon " + n.Name + " (pods on its healthy GPUs keep running)", "write the hardware ticket's text into an Event of the node (file it yourself)", "uncordon " + n.Name + " once the GPU is mended"}
+		ch.Commands = []string{"kubectl cordon " + n.Name}
+		for _, line := range append(ticket, sickSince(n)...) {
+			ch.Commands = append(ch.Commands, "# "+line)
+		}
+		// Who holds its healthy GPUs may come and go: nothing but the cordon is relied on.
+		ch.Actions = []diagnosis.Action{{Verb: diagnosis.VerbCordon, Target: view.NodeTarget(n.Node), Note: strings.Join(ticket, "\n"),
+			Relies: map[string]string{"unschedulable": fmt.Sprint(n.Spec.Unschedulable)}}}
+	}
+	return ch
+}
+
+// sickGPUs are the GPUs that the report calls unhealthy.
+func sickGPUs(n *view.Node) []nodeprobe.GPU {
+	if n.Geometry == nil {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(n.Geometry.Report.GPUs), func(g nodeprobe.GPU) bool { return g.Healthy })
+}
+
+func sickText(n *view.Node) string {
+	var sick []string
+	for _, g := range sickGPUs(n) {
+		sick = append(sick, fmt.Sprint(g.Index))
+	}
+	if len(sick) == 0 {
+		return "its GPUs"
+	}
+	return "GPU " + strings.Join(sick, ",")
+}
+
+// ticket is what whoever mends the hardware asks for, without times: it is part of the
+// plan, which must not change with every report.
+func ticket(n *view.Node) []string {
+	out := []string{"Hardware ticket: GPU unhealthy on node " + n.Name}
+	note := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
+	if id := n.Status.NodeInfo.SystemUUID; id != "" {
+		note("machine: system UUID %s", id)
+	}
+	for _, g := range sickGPUs(n) {
+		note("GPU %d: %s, %s, driver %s, unhealthy", g.Index, g.Product, g.UUID, n.Geometry.Report.DriverVersion)
+	}
+	for _, name := range view.SortedNames(n.Status.Capacity) {
+		if view.IsGPU(name) && n.Capacity(name) > n.Allocatable(name) {
+			note("the device plugin offers %d of %d %s", n.Allocatable(name), n.Capacity(name), name)
+		}
+	}
+	return append(out, "attach, from the node: nvidia-smi -q; dmesg | grep -i xid; nvidia-bug-report.sh")
+}
+
+// sickSince says when the report was made that calls GPUs unhealthy.
+func sickSince(n *view.Node) []string {
+	if len(sickGPUs(n)) == 0 {
+		return nil
+	}
+	return []string{"reported at " + n.Geometry.Report.ObservedAt.UTC().Format("2006-01-02 15:04 MST")}
+}

@@ -1,0 +1,128 @@
+package changes
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/unpend/unpend/rca/causes"
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
+	"github.com/unpend/unpend/watcher/incident"
+)
+
+// quotaChanges are what helps against a quota that is used up: more of it, or who
+// holds it leaving.
+func (c *Bench) quotaChanges() []Change {
+	look := fmt.Sprintf("kubectl -n %s describe resourcequota", c.Next().Namespace)
+	refusing := c.Refusing()
+	if len(refusing) == 0 || slices.ContainsFunc(refusing, func(q causes.Quota) bool { return q.Demand != "" }) {
+		return []Change{{Kind: diagnosis.Manual, Manual: true, Risk: diagnosis.NoRisk, Until: "its quota takes it", Title: "look at the quotas of " + c.Next().Namespace, Commands: []string{look}}}
+	}
+	var out []Change
+	if ch, ok := c.raiseQuota(); ok {
+		out = append(out, ch)
+	}
+	if ch, ok := c.waitForQuota(refusing); ok {
+		out = append(out, ch)
+	}
+	return out
+}
+
+// raiseQuota allows as much as the pods that do not exist need, and no more.
+func (c *Bench) raiseQuota() (Change, bool) {
+	ch := Change{Kind: diagnosis.RaiseQuota, Minutes: 1, Risk: diagnosis.MediumRisk, Hard: map[string]corev1.ResourceList{}}
+	missing := 0
+	for _, r := range c.Refusals {
+		missing += r.Missing
+	}
+	var titles []string
+	for _, q := range c.Quotas(c.Next(), nil, nil) {
+		list, relies := corev1.ResourceList{}, map[string]string{}
+		var texts []string
+		for _, name := range q.ShortFor(missing) {
+			need := q.Need(name, missing)
+			if need.Cmp(q.Spec.Hard[name]) <= 0 {
+				return Change{}, false // it is raised, and its controller is about to say so
+			}
+			list[name], relies[string(name)] = need, view.QuantityText(q.Spec.Hard[name])
+			texts = append(texts, fmt.Sprintf("%s %s → %s", name, view.QuantityText(q.Spec.Hard[name]), view.QuantityText(need)))
+		}
+		if len(list) == 0 {
+			continue
+		}
+		ch.Hard[q.Name] = list
+		titles = append(titles, fmt.Sprintf("raise quota %s: %s", q.Name, strings.Join(texts, ", ")))
+		patch := diagnosis.MustJSON(map[string]any{"spec": map[string]any{"hard": list}})
+		ch.Steps = append(ch.Steps, "patch resourcequota/"+q.Name+" (ask who set it first)")
+		ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl -n %s patch resourcequota/%s --type=merge -p '%s'", q.Namespace, q.Name, patch))
+		ch.Actions = append(ch.Actions, diagnosis.Action{Verb: diagnosis.VerbPatch, Target: diagnosis.Target{Kind: "ResourceQuota", Namespace: q.Namespace, Name: q.Name, UID: string(q.UID)}, Patch: patch, Relies: relies})
+	}
+	ch.Title = strings.Join(titles, "; ")
+	for _, r := range c.Refusals {
+		c.wake(&ch, r.Owner)
+	}
+	return ch, len(titles) > 0
+}
+
+// annotationRetry is written on an owner to have its controller try again at once.
+const annotationRetry = "unpend.dev/retry"
+
+// wake touches an owner whose controller would else try again up to 1000 s later: the
+// back-off of those of ReplicaSets, StatefulSets and DaemonSets (client-go
+// DefaultTypedControllerRateLimiter). That of Jobs waits a minute at most, and does
+// without.
+func (c *Bench) wake(ch *Change, o incident.Ref) {
+	owner, ok := c.Cluster.State.Owner(o.Kind, o.Namespace, o.Name)
+	if !ok || !slices.Contains([]string{"ReplicaSet", "StatefulSet", "DaemonSet"}, o.Kind) {
+		return
+	}
+	name := strings.ToLower(o.Kind) + "/" + o.Name
+	ch.Steps = append(ch.Steps, "touch "+name+", so that its controller tries again at once")
+	ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl -n %s annotate --overwrite %s %s='%s'", o.Namespace, name, annotationRetry, ch.Title))
+	ch.Actions = append(ch.Actions, diagnosis.Action{Verb: diagnosis.VerbPatch, Target: diagnosis.Target{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, UID: string(owner.GetUID())},
+		Patch: diagnosis.MustJSON(map[string]any{"metadata": map[string]any{"annotations": map[string]string{annotationRetry: ch.Title}}})})
+}
+
+// waitForQuota leaves the holders alone until enough of them have left for one pod:
+// those that end by themselves before those that do not.
+func (c *Bench) waitForQuota(refusing []causes.Quota) (Change, bool) {
+	var leave []*corev1.Pod
+	for _, q := range refusing {
+		for _, name := range q.Short() {
+			top := q.Top(name)
+			slices.SortStableFunc(top, func(a, b causes.QuotaHolder) int {
+				return cmp.Compare(view.Rank(endsAlone(a.Pod)), view.Rank(endsAlone(b.Pod)))
+			})
+			lack := q.Need(name, 1)
+			lack.Sub(q.Hard[name])
+			for _, h := range top {
+				if lack.Sign() <= 0 {
+					break
+				}
+				lack.Sub(h.Uses[name])
+				if !slices.Contains(leave, h.Pod) {
+					leave = append(leave, h.Pod)
+				}
+			}
+			if lack.Sign() > 0 {
+				return Change{}, false // what other holders leave free is not enough
+			}
+		}
+	}
+	ends := "ends"
+	if !endsAlone(leave[len(leave)-1]) {
+		ends = "leaves (nothing says that it does by itself)"
+	}
+	return Change{Kind: diagnosis.Wait, Manual: true, Risk: diagnosis.NoRisk, Victims: leave, Until: view.PodList(leave) + " " + ends,
+		Title:    "wait until " + view.PodList(leave) + " leaves quota free",
+		Commands: []string{fmt.Sprintf("kubectl -n %s get pod %s -w", leave[0].Namespace, leave[0].Name)}}, true
+}
+
+// endsAlone says whether the pod is made to come to an end.
+func endsAlone(p *corev1.Pod) bool {
+	return p.Spec.RestartPolicy == corev1.RestartPolicyNever || p.Spec.RestartPolicy == corev1.RestartPolicyOnFailure || p.Spec.ActiveDeadlineSeconds != nil
+}

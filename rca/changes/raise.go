@@ -1,0 +1,194 @@
+package changes
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
+
+	"github.com/unpend/unpend/rca/causes"
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
+	"github.com/unpend/unpend/rca/whatif"
+)
+
+const (
+	// maxRaised bounds the waiting pods of one workload that preemption is tried for.
+	maxRaised = 16
+	// MaxClasses bounds the classes tried: one of the pod's own value, that preempts
+	// where the pod's does not, and the next above. Whom that one may not take no
+	// higher one may.
+	MaxClasses = 2
+)
+
+// Raisable says whether another priority could be what the pod lacks: what it asks is
+// held on some node, and nothing of its own keeps it from all.
+func (c *Bench) Raisable() bool {
+	if c.Unborn || c.Gang != nil || c.Elsewhere(c.Pod) != "" || slices.ContainsFunc(c.Own, func(r causes.PodRule) bool { return !r.Aside }) {
+		return false
+	}
+	if !slices.Contains([]string{"Deployment", "StatefulSet", "Job", "Pod"}, c.Incident.Workload.Kind) {
+		return false // a ReplicaSet's own pods stay as they are
+	}
+	for _, n := range c.Judged {
+		if slices.Contains([]diagnosis.CauseID{diagnosis.PreemptionBlocked, diagnosis.GPUsInUse, diagnosis.MIGInstancesInUse}, n.Short()) {
+			return true
+		}
+	}
+	return false
+}
+
+// ShortOn is the cause of what a node lacks; empty when it lacks nothing.
+func (c *Bench) ShortOn(n *view.Node) diagnosis.CauseID {
+	for _, v := range c.Judged {
+		if v.Name == n.Name {
+			return v.Short()
+		}
+	}
+	return ""
+}
+
+// Classes are the PriorityClasses above the pod's priority that a workload may be
+// given, lowest first: those that preempt, and not the system's own.
+func (c *Bench) Classes() []*schedulingv1.PriorityClass {
+	own := corev1helpers.PodPriority(c.Pod)
+	var out []*schedulingv1.PriorityClass
+	for _, k := range c.Cluster.State.PriorityClasses {
+		never := k.PreemptionPolicy != nil && *k.PreemptionPolicy == corev1.PreemptNever
+		above := k.Value > own || k.Value == own && c.NeverPreempts()
+		if above && !never && k.Value < view.SystemCritical && !strings.HasPrefix(k.Name, "system-") && k.Name != c.Pod.Spec.PriorityClassName && c.quotaAllows(k) {
+			out = append(out, k)
+		}
+	}
+	slices.SortFunc(out, func(a, b *schedulingv1.PriorityClass) int {
+		return cmp.Or(cmp.Compare(a.Value, b.Value), strings.Compare(a.Name, b.Name))
+	})
+	return out
+}
+
+// inClass is a pod as admission would make it of that class (plugin/pkg/admission/priority).
+func inClass(p *corev1.Pod, class *schedulingv1.PriorityClass) {
+	value := class.Value
+	p.Spec.PriorityClassName, p.Spec.Priority, p.Spec.PreemptionPolicy = class.Name, &value, class.PreemptionPolicy
+}
+
+// quotaAllows says whether no quota that counts pods of the class, and did not count
+// this one so far, would refuse it.
+func (c *Bench) quotaAllows(class *schedulingv1.PriorityClass) bool {
+	raised := c.Pod.DeepCopy()
+	inClass(raised, class)
+	for _, q := range c.Cluster.State.Quotas {
+		if q.Namespace != raised.Namespace {
+			continue
+		}
+		before, _, was := whatif.QuotaUse(q, whatif.WithDefaults(c.Pod), c.Cluster.State.Now)
+		use, demand, is := whatif.QuotaUse(q, whatif.WithDefaults(raised), c.Cluster.State.Now)
+		if was != nil || is != nil || demand != "" {
+			return false
+		}
+		for name, asked := range use {
+			if _, counted := before[name]; counted {
+				continue
+			}
+			used := q.Status.Used[name].DeepCopy()
+			used.Add(asked)
+			if used.Cmp(q.Status.Hard[name]) > 0 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// Preempts asks the scheduler's own preemption, for each waiting pod of the workload
+// in turn, whom it would take; nobody when one of them would not be helped.
+func (c *Bench) Preempts(ctx context.Context, class *schedulingv1.PriorityClass) (node string, victims []*corev1.Pod, err error) {
+	wait := c.waitingPods()
+	if len(wait) != c.Incident.Waiting || len(wait) > maxRaised {
+		return "", nil, nil
+	}
+	err = whatif.Try(c.Cluster.Snapshot, func(s *whatif.Snapshot) error {
+		for _, p := range wait {
+			p = p.DeepCopy()
+			inClass(p, class)
+			if at, err := s.Place(ctx, p); err != nil || at != "" {
+				if err != nil {
+					return err
+				}
+				continue // who left for the one before made room for it too
+			}
+			taken, err := s.Preempt(ctx, p, c.Cluster.State.PDBs)
+			if err != nil {
+				return err
+			}
+			if taken.Node == "" || taken.Violations > 0 {
+				victims = nil
+				return nil
+			}
+			for _, v := range taken.Victims {
+				mine := c.Cluster.State.Pod(v.Namespace, v.Name)
+				if mine == nil || !c.MayLeave(mine) || len(c.Cluster.Together(mine)) > 1 {
+					victims = nil
+					return nil
+				}
+				victims = append(victims, mine)
+				s.DeletePod(v.Namespace, v.Name)
+			}
+			if _, err := s.Place(ctx, p); err != nil {
+				return err
+			}
+			node = cmp.Or(node, taken.Node)
+		}
+		return nil
+	})
+	return node, victims, err
+}
+
+// ByItself is that the scheduler preempts without anybody's doing: it may break a
+// budget where nothing else helps, and nobody here does that for it.
+func (c *Bench) ByItself(p whatif.Preemption) Change {
+	who := view.PodList(p.Victims)
+	ch := Change{Kind: diagnosis.Wait, Cause: c.ShortOn(c.Node(p.Node)), Victims: p.Victims, Manual: true, Risk: diagnosis.NoRisk, Until: "the scheduler has preempted " + who,
+		Title: fmt.Sprintf("the scheduler preempts %s on %s by itself", who, p.Node), Commands: []string{fmt.Sprintf("kubectl -n %s get pod %s -w", c.Pod.Namespace, c.Pod.Name)}}
+	if p.Violations > 0 {
+		ch.Title += ", which breaks a disruption budget"
+	}
+	return ch
+}
+
+// Raise sets the class in the workload's template. Nobody is evicted by it: the
+// scheduler takes the pods that are named as what it costs.
+func (c *Bench) Raise(cause diagnosis.CauseID, class *schedulingv1.PriorityClass, victims []*corev1.Pod) Change {
+	ch := Change{Kind: diagnosis.RaisePriority, Cause: cause, Victims: victims, Minutes: 1, Risk: diagnosis.MediumRisk,
+		Title: fmt.Sprintf("give %s priority %d by class %s: the scheduler preempts %s", c.WorkloadName(), class.Value, class.Name, view.PodList(victims)),
+		Pod:   func(p *corev1.Pod) { inClass(p, class) }}
+	c.editTemplate(&ch, map[string]any{"priorityClassName": class.Name, "priority": nil, "preemptionPolicy": nil}, false)
+	owner, _ := c.Cluster.State.Owner(c.Incident.Workload.Kind, c.Incident.Workload.Namespace, c.Incident.Workload.Name)
+	if s, ok := owner.(*appsv1.StatefulSet); ok && s.Spec.PodManagementPolicy != appsv1.ParallelPodManagement {
+		// In order, it waits for the pod that waits before it makes it anew.
+		ch.Manual = true
+		ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl -n %s delete pod %s", c.Pod.Namespace, c.Pod.Name))
+	}
+	if runs := c.runningBeside(); runs > 0 {
+		ch.Untestable = fmt.Sprintf("the rollout makes %s anew that run, each with the right to preempt", view.CountOf(runs, "pod"))
+	}
+	return ch
+}
+
+// runningBeside counts the workload's pods that have a node: a new template makes them
+// anew too.
+func (c *Bench) runningBeside() int {
+	n := 0
+	for _, p := range c.Cluster.State.Pods {
+		if p.Spec.NodeName != "" && !view.Ended(p) && c.Cluster.WorkloadOf(p) == c.Incident.Workload {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,121 @@
+package changes
+
+import (
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// remedy is what can be done about one cause. Where a field is nil nothing is, in that
+// situation.
+type remedy struct {
+	// pod lists the alternatives for a cause that is the pod's own.
+	pod func(*Bench) []Change
+	// beside is offered beside what clears the nodes, for a cause that keeps the pod from
+	// none.
+	beside func(*Bench) Change
+	// policy lists the alternatives on a node that refuses the pod for something else than
+	// what it has too little of.
+	policy func(*Bench, *view.Node) []Change
+	// repair lists what mends the node itself.
+	repair func(*Bench, *view.Node) []Change
+	// alone is repair too, where nothing else is in the pod's way: it is of no use to the pod
+	// and would be done for nothing.
+	alone func(*Bench, *view.Node) []Change
+	// layout: another MIG layout of the node can remove it.
+	layout bool
+	// config: so it can, for the label of the layout itself is at fault.
+	config bool
+}
+
+// remedies says of each cause what can be done about it, a line each. What makes room
+// for a pod whatever the cause is (evictions, a smaller request) is resourceChanges' own.
+var remedies = map[diagnosis.CauseID]remedy{
+	diagnosis.MIGLayoutMismatch:      {layout: true},
+	diagnosis.MIGFragmented:          {layout: true},
+	diagnosis.MIGFull:                {layout: true},
+	diagnosis.MIGInstancesInUse:      {layout: true},
+	diagnosis.MIGStrategyMismatch:    {repair: (*Bench).uniform},
+	diagnosis.MIGConfigFailed:        {layout: true, config: true, repair: one((*Bench).revert, diagnosis.MIGConfigFailed)},
+	diagnosis.MIGConfigStuck:         {repair: one((*Bench).revert, diagnosis.MIGConfigStuck)},
+	diagnosis.MIGConfigUnknown:       {layout: true, config: true},
+	diagnosis.MIGConfigInvalidForGPU: {layout: true, config: true},
+	diagnosis.MIGModePending:         {repair: func(_ *Bench, n *view.Node) []Change { return []Change{reboot(n)} }},
+	diagnosis.MIGLayoutDrift: {repair: func(c *Bench, n *view.Node) []Change {
+		return append([]Change{c.restartPlugin(n, diagnosis.MIGLayoutDrift)}, c.remakeLost(n)...)
+	}},
+	diagnosis.GPURequestTooLarge:     {repair: (*Bench).fewerGPUs},
+	diagnosis.DevicePluginDown:       {repair: one((*Bench).restartPlugin, diagnosis.DevicePluginDown)},
+	diagnosis.GPUUnhealthy:           {repair: one((*Bench).restartPlugin, diagnosis.GPUUnhealthy), alone: func(_ *Bench, n *view.Node) []Change { return []Change{quarantine(n)} }},
+	diagnosis.SharedRequestTooLarge:  {pod: (*Bench).oneShare},
+	diagnosis.UntoleratedTaint:       {policy: (*Bench).addToleration},
+	diagnosis.NodeSelectorMismatch:   {policy: (*Bench).fixSelector},
+	diagnosis.NodeCordoned:           {policy: func(_ *Bench, n *view.Node) []Change { return []Change{uncordon(n)} }},
+	diagnosis.NodeNotReady:           {policy: func(_ *Bench, n *view.Node) []Change { return []Change{waitForReady(n)} }},
+	diagnosis.PodAffinityConflict:    {policy: (*Bench).resolveAffinity},
+	diagnosis.TopologySpreadConflict: {policy: (*Bench).loosenSpread},
+	diagnosis.QuotaExceeded:          {pod: (*Bench).quotaChanges},
+	diagnosis.LimitRangeViolated:     {pod: (*Bench).comeWithinLimits},
+	diagnosis.InvalidGPURequest:      {pod: (*Bench).correctRequests},
+	diagnosis.PreemptionBlocked:      {pod: (*Bench).waitForPreempted},
+	diagnosis.SchedulingGated:        {pod: (*Bench).openGates},
+	diagnosis.QueueNotAdmitted:       {pod: (*Bench).queueChanges},
+	diagnosis.GangIncomplete:         {pod: func(c *Bench) []Change { return c.GangChanges(diagnosis.GangIncomplete) }},
+	diagnosis.DRAClaimMissing:        {pod: (*Bench).lookAtMissing},
+	diagnosis.DRAClassMissing:        {policy: func(c *Bench, _ *view.Node) []Change { return []Change{c.lookAtClass()} }},
+	diagnosis.DRADriverMissing:       {policy: func(c *Bench, _ *view.Node) []Change { return []Change{c.lookAtDriver()} }},
+	diagnosis.DRANoDeviceMatches:     {policy: func(c *Bench, n *view.Node) []Change { return c.fixClaims(n, diagnosis.DRANoDeviceMatches) }},
+	diagnosis.DRASelectorError:       {policy: func(c *Bench, n *view.Node) []Change { return c.fixClaims(n, diagnosis.DRASelectorError) }},
+	diagnosis.DRADevicesInUse:        {policy: (*Bench).freeDevices},
+	diagnosis.DRAPrepareFailed:       {pod: (*Bench).lookAtPreparation},
+	diagnosis.SchedulerMissing:       {pod: (*Bench).schedulerChanges},
+	diagnosis.ScalingUp:              {beside: (*Bench).waitForAutoscaler},
+	diagnosis.AutoscalerCannotHelp:   {beside: (*Bench).growPool},
+	diagnosis.NoNodes:                {pod: (*Bench).addNode},
+	diagnosis.Unknown:                {pod: (*Bench).lookAtRefusal},
+}
+
+// one is a remedy of one change.
+func one(change1 func(*Bench, *view.Node, diagnosis.CauseID) Change, id diagnosis.CauseID) func(*Bench, *view.Node) []Change {
+	return func(c *Bench, n *view.Node) []Change { return []Change{change1(c, n, id)} }
+}
+
+// OfPod lists the alternatives for a cause that is the pod's own; none: a person has to
+// look.
+func (c *Bench) OfPod(id diagnosis.CauseID) []Change {
+	if f := remedies[id].pod; f != nil {
+		return f(c)
+	}
+	return nil
+}
+
+// OfPolicy lists, for a cause on one node that is not about resources, the alternatives
+// that remove it.
+func (c *Bench) OfPolicy(n *view.Node, id diagnosis.CauseID) []Change {
+	if f := remedies[id].policy; f != nil {
+		return f(c, n)
+	}
+	return nil
+}
+
+// Beside is what is offered whatever is done on the nodes; false for nothing.
+func (c *Bench) Beside(id diagnosis.CauseID) (Change, bool) {
+	if f := remedies[id].beside; f != nil {
+		return f(c), true
+	}
+	return Change{}, false
+}
+
+// repairs lists what mends a node itself, for each of the causes that admit it.
+func (c *Bench) repairs(n *view.Node, causes []diagnosis.CauseID, alone bool) []Change {
+	var out []Change
+	for _, id := range causes {
+		r := remedies[id]
+		if r.repair != nil {
+			out = append(out, r.repair(c, n)...)
+		}
+		if r.alone != nil && alone {
+			out = append(out, r.alone(c, n)...)
+		}
+	}
+	return out
+}

@@ -1,0 +1,74 @@
+package changes
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/unpend/unpend/rca/causes"
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// restartPlugin evicts the device plugin's pod, which its DaemonSet makes anew: it
+// looks at the GPUs afresh, and forgets what it had marked unhealthy.
+func (c *Bench) restartPlugin(n *view.Node, cause diagnosis.CauseID) Change {
+	ch := Change{Kind: diagnosis.RestartDevicePlugin, Cause: cause, Minutes: 1, Risk: diagnosis.LowRisk, Title: "restart the device plugin on " + n.Name,
+		Until: "the device plugin of " + n.Name + " has registered its devices again",
+		Node: func(o *corev1.Node) {
+			maps.Copy(o.Status.Allocatable, n.Offers())
+			maps.Copy(o.Status.Capacity, n.Offers())
+		}}
+	if n.Geometry == nil && cause == diagnosis.DevicePluginDown {
+		ch.Untestable = "what it offers then cannot be told: nothing reports the GPUs of " + n.Name
+	}
+	p := pluginPod(n)
+	if p == nil {
+		ch.Manual = true
+		ch.Commands = []string{fmt.Sprintf("kubectl get pods -A --field-selector spec.nodeName=%s | grep device-plugin  # delete that pod; its DaemonSet makes it anew", n.Name)}
+		return ch
+	}
+	by := metav1.GetControllerOfNoCopy(p)
+	ch.Detail = func(ch *Change) {
+		ch.Steps = []string{fmt.Sprintf("evict %s/%s, which daemonset/%s makes anew", p.Namespace, p.Name, by.Name), "wait until " + n.Name + " offers its devices again"}
+		ch.Commands = []string{evictCommand(p)}
+		ch.Actions = []diagnosis.Action{{Verb: diagnosis.VerbEvict, Target: view.PodTarget(p), Relies: map[string]string{"node": p.Spec.NodeName, diagnosis.RemadeBy: by.Name}}}
+	}
+	return ch
+}
+
+// pluginPod is the pod of the device plugin's DaemonSet on the node; nil where there is
+// none. Anybody may name a pod so: one that no DaemonSet makes anew is not it.
+func pluginPod(n *view.Node) *corev1.Pod {
+	of := func(is func(*corev1.Pod) bool) *corev1.Pod {
+		for _, p := range n.Pods {
+			if by := metav1.GetControllerOf(p); by != nil && by.Kind == "DaemonSet" && is(p) {
+				return p
+			}
+		}
+		return nil
+	}
+	return cmp.Or(of(func(p *corev1.Pod) bool {
+		return slices.ContainsFunc(p.Spec.Containers, func(k corev1.Container) bool { return strings.Contains(k.Name, view.PluginName) })
+	}), of(func(p *corev1.Pod) bool {
+		return strings.Contains(p.Name, view.PluginName) && !strings.Contains(p.Name, view.MPSName)
+	}))
+}
+
+func reboot(n *view.Node) Change {
+	return Change{Kind: diagnosis.RebootNode, Cause: diagnosis.MIGModePending, Manual: true, Minutes: 15, Risk: diagnosis.HighRisk, Title: "reboot " + n.Name + ", or reset its GPUs",
+		Untestable: "a reboot cannot be tried on a copy",
+		Commands:   []string{"kubectl drain " + n.Name + " --ignore-daemonsets --delete-emptydir-data", "# reboot the machine, then:", "kubectl uncordon " + n.Name}}
+}
+
+// waitForReady is all that can be done here about a node that is not ready.
+func waitForReady(n *view.Node) Change {
+	return Change{Kind: diagnosis.Wait, Cause: diagnosis.NodeNotReady, Manual: true, Risk: diagnosis.NoRisk, Until: n.Name + " is Ready again",
+		Title: "wait until " + n.Name + " is Ready", Node: func(o *corev1.Node) { o.Spec.Taints = slices.DeleteFunc(slices.Clone(o.Spec.Taints), causes.Passing) },
+		Commands: []string{"kubectl describe node " + n.Name}}
+}

@@ -1,0 +1,333 @@
+package changes
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// Weigher says what is not worth working out: so much was found that costs less.
+type Weigher interface {
+	// enough says whether so many fixes of the kinds cost nobody anything that no more will
+	// be tried.
+	Enough(sets [][]Change, more diagnosis.FixKind) bool
+	// pointless says whether so many of the same kinds cost less than this change beside
+	// the only set there is that it will not be tried.
+	Pointless(n *view.Node, sets [][]Change, ch *Change) bool
+}
+
+// ResourceChanges lists the alternatives that make room for the pod on a node:
+// each is complete for all the resources the node is short of, on top of the sets.
+func (c *Bench) ResourceChanges(w Weigher, n *view.Node, causes []diagnosis.CauseID, sets [][]Change) [][]Change {
+	var out [][]Change
+	lack, fits := n.DeficitsOf(c.Wants)
+	root := causes[0]
+	if i := slices.IndexFunc(causes, func(id diagnosis.CauseID) bool { return id != diagnosis.HostResourcesShort }); i >= 0 {
+		root = causes[i] // the CPU is short beside a GPU that is free, or it is not the point
+	}
+	if fits {
+		for _, ch := range c.release(n, lack) {
+			out = append(out, []Change{ch})
+		}
+		if victims, ok := c.Cheapest(n, lack); ok && len(victims) > 0 && !c.AllIdle(victims) {
+			out = append(out, []Change{c.evict(n, root, victims)})
+			if ch, ok := c.move(n, root, lack, victims); ok {
+				out = append(out, []Change{ch})
+			}
+			if root != diagnosis.IdleGPUHolders { // who does nothing does not end either
+				out = append(out, []Change{c.waitFor(n, root, victims)})
+			}
+		}
+	}
+	for _, a := range c.Asks {
+		if n.Has(a.Resource, a.Count) {
+			continue
+		}
+		if a.Profile != "" && slices.ContainsFunc(causes, func(id diagnosis.CauseID) bool { return remedies[id].layout }) && !w.Enough(sets, relayoutKind(root)) {
+			ways := c.relayouts(n, a)
+			if len(ways) == 0 {
+				ways = c.leastCostly(c.modeChanges(n, a))
+			}
+			for _, r := range ways {
+				if set, ok := c.repartition(w, n, root, a, r, sets); ok {
+					out = append(out, set)
+				}
+			}
+		}
+		for _, ch := range c.changeGPURequest(n, root, a) {
+			out = append(out, []Change{ch})
+		}
+	}
+	for _, ch := range c.repairs(n, causes, !slices.ContainsFunc(sets, func(s []Change) bool { return len(s) > 0 })) {
+		out = append(out, []Change{ch})
+	}
+	if ch, ok := c.lowerRequest(n, lack, fits); ok {
+		out = append(out, []Change{ch})
+	}
+	return out
+}
+
+// relayoutKind is what giving a node another layout is called.
+func relayoutKind(cause diagnosis.CauseID) diagnosis.FixKind {
+	if remedies[cause].config {
+		return diagnosis.FixMIGConfig
+	}
+	return diagnosis.RepartitionGPU
+}
+
+func (c *Bench) evict(n *view.Node, cause diagnosis.CauseID, victims []*corev1.Pod) Change {
+	ch := c.evictFor(cause, victims)
+	ch.Title = "evict " + view.PodList(victims) + " from " + n.Name
+	return ch
+}
+
+// evictFor evicts pods, wherever they are.
+func (c *Bench) evictFor(cause diagnosis.CauseID, victims []*corev1.Pod) Change {
+	ch := Change{Kind: diagnosis.EvictPods, Cause: cause, Victims: victims, Minutes: 1, Risk: diagnosis.LowRisk}
+	ch.Detail = func(ch *Change) {
+		for _, v := range victims {
+			ch.Steps = append(ch.Steps, "evict "+v.Namespace+"/"+v.Name)
+			ch.Commands = append(ch.Commands, evictCommand(v))
+			ch.Actions = append(ch.Actions, diagnosis.Action{Verb: diagnosis.VerbEvict, Target: view.PodTarget(v), Relies: map[string]string{"node": v.Spec.NodeName}})
+		}
+	}
+	return ch
+}
+
+func evictCommand(v *corev1.Pod) string {
+	return fmt.Sprintf(`kubectl create --raw /api/v1/namespaces/%s/pods/%s/eviction -f - <<<'{"apiVersion":"policy/v1","kind":"Eviction","metadata":{"name":"%s","namespace":"%s"}}'`, v.Namespace, v.Name, v.Name, v.Namespace)
+}
+
+// waitFor is the fix that leaves the holders alone until they end by themselves.
+func (c *Bench) waitFor(n *view.Node, cause diagnosis.CauseID, holders []*corev1.Pod) Change {
+	end, leave := " end", " leave "
+	if len(holders) == 1 {
+		end, leave = " ends", " leaves "
+	}
+	until, minutes := view.PodList(holders)+" on "+n.Name+end, c.deadline(holders)
+	if minutes > 0 {
+		until += fmt.Sprintf(", by its deadline in %d min", minutes)
+	}
+	return Change{Kind: diagnosis.Wait, Cause: cause, Victims: holders, Manual: true, Risk: diagnosis.NoRisk, Minutes: minutes,
+		Until: until,
+		Title: "wait until " + view.PodList(holders) + leave + n.Name,
+		Detail: func(ch *Change) {
+			for _, p := range holders {
+				ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl -n %s get pod %s -w", p.Namespace, p.Name))
+			}
+		}}
+}
+
+// deadline is in how many minutes the last of the pods has to have ended, by its own
+// deadline or its Job's; 0 where one of them has none.
+func (c *Bench) deadline(holders []*corev1.Pod) int {
+	last := time.Duration(0)
+	for _, p := range holders {
+		left, known := time.Duration(0), false
+		ends := func(since *metav1.Time, seconds *int64) {
+			if since == nil || seconds == nil {
+				return
+			}
+			if d := since.Add(time.Duration(*seconds) * time.Second).Sub(c.Cluster.State.Now); !known || d < left {
+				left, known = d, true
+			}
+		}
+		ends(p.Status.StartTime, p.Spec.ActiveDeadlineSeconds)
+		if by := metav1.GetControllerOfNoCopy(p); by != nil && by.Kind == "Job" {
+			for _, j := range c.Cluster.State.Jobs {
+				if j.Namespace == p.Namespace && j.Name == by.Name {
+					ends(j.Status.StartTime, j.Spec.ActiveDeadlineSeconds)
+				}
+			}
+		}
+		if !known {
+			return 0
+		}
+		last = max(last, left)
+	}
+	return max(1, int(math.Ceil(last.Minutes())))
+}
+
+// repartition gives the node another layout, with the evictions that the pod's
+// other requests need beside it.
+func (c *Bench) repartition(w Weigher, n *view.Node, cause diagnosis.CauseID, a view.Ask, r Relayout, sets [][]Change) ([]Change, bool) {
+	rest, ok := c.deficitsBeside(n, a, r)
+	if !ok {
+		return nil, false
+	}
+	ch := Change{Kind: relayoutKind(cause), Cause: cause, Victims: r.victims, Cost: r.cost, Minutes: 4, Risk: diagnosis.LowRisk, Relayout: &r}
+	if r.mode != nil {
+		ch.Minutes, ch.Risk = 10, diagnosis.MediumRisk
+	}
+	if len(rest) == 0 && w.Pointless(n, sets, &ch) {
+		return nil, false
+	}
+	c.describe(n, a, &ch)
+	if len(rest) == 0 {
+		return []Change{ch}, true
+	}
+	victims, ok := c.CheapestOf(n, rest, func(p *corev1.Pod) bool { return !slices.Contains(r.victims, p) })
+	if !ok {
+		return nil, false
+	}
+	return []Change{c.evict(n, c.heldBeside(rest), victims), ch}, true
+}
+
+// heldBeside is the cause that others than the victims of another layout leave for.
+func (c *Bench) heldBeside(rest view.Deficits) diagnosis.CauseID {
+	for _, b := range c.Asks {
+		switch {
+		case rest[b.Resource] == 0:
+		case b.Profile == "":
+			return diagnosis.GPUsInUse
+		default:
+			return diagnosis.MIGInstancesInUse
+		}
+	}
+	return diagnosis.HostResourcesShort
+}
+
+// describe completes what repartitions a node.
+func (c *Bench) describe(n *view.Node, a view.Ask, ch *Change) {
+	r := ch.Relayout
+	ch.Title = "repartition " + gpuList(n, r.Remade) + " to " + strconv.Quote(r.config) + evicting(r.victims)
+	if r.mode != nil {
+		ch.Title = fmt.Sprintf("switch MIG on for %s by %q%s", gpuList(n, r.Remade), r.config, emptying(r.victims))
+	}
+	ch.Node = func(o *corev1.Node) {
+		for name, q := range r.After(n) {
+			o.Status.Allocatable[name] = q
+			o.Status.Capacity[name] = q
+		}
+		o.Labels[view.LabelMIGConfig] = r.config
+	}
+	ch.Detail = func(ch *Change) {
+		if r.mode == nil { // else the silicon needs a reset too
+			ch.Hardware = c.hardwareEvictions(n, a)
+		}
+		r.detail(n, ch)
+	}
+}
+
+// detail writes the repartition out, step by step.
+func (r Relayout) detail(n *view.Node, ch *Change) {
+	action := &diagnosis.Relayout{Config: r.config, First: r.first, Entry: r.entry, Layouts: map[int]map[string]int{}, GPUs: r.Remade}
+	for index, layout := range r.Layouts() {
+		action.Layouts[index] = layout
+	}
+	ch.Steps = []string{"cordon " + n.Name}
+	ch.Commands = []string{"kubectl cordon " + n.Name}
+	for _, v := range r.victims {
+		action.Victims = append(action.Victims, view.PodTarget(v))
+		ch.Steps = append(ch.Steps, "evict "+v.Namespace+"/"+v.Name)
+		ch.Commands = append(ch.Commands, evictCommand(v))
+	}
+	if r.into != nil {
+		action.ConfigMap = &diagnosis.Target{Kind: "ConfigMap", Namespace: r.into.Namespace, Name: r.into.Name, UID: string(r.into.UID)}
+		ch.Steps = append(ch.Steps, fmt.Sprintf("add entry %s to configmap/%s", r.config, r.into.Name))
+		ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl -n %s edit configmap/%s  # add %s: %s", r.into.Namespace, r.into.Name, r.config, r.entry))
+	}
+	if r.first != "" {
+		ch.Steps = append(ch.Steps, fmt.Sprintf("set %s=%s, which its GPUs have: MIG manager acts on a change of the label", view.LabelMIGConfig, r.first))
+		ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl label node %s %s=%s --overwrite", n.Name, view.LabelMIGConfig, r.first))
+	}
+	wait := "wait for MIG manager"
+	if r.mode != nil {
+		wait += " (it resets the GPUs, or reboots the node)"
+	}
+	ch.Steps = append(ch.Steps, fmt.Sprintf("set %s=%s", view.LabelMIGConfig, r.config), wait, "verify the layout", "uncordon "+n.Name)
+	ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl label node %s %s=%s --overwrite", n.Name, view.LabelMIGConfig, r.config), "kubectl uncordon "+n.Name)
+	ch.Actions = []diagnosis.Action{{Verb: diagnosis.VerbRelayout, Target: view.NodeTarget(n.Node), Relayout: action, Relies: n.Relies()}}
+}
+
+// deficitsAfter is what the node lacks besides GPUs once the victims have left.
+func (c *Bench) deficitsAfter(n *view.Node, r Relayout) (view.Deficits, bool) {
+	if c.host == nil {
+		c.host = maps.Clone(c.Wants)
+		for _, a := range c.Asks {
+			delete(c.host, a.Resource)
+		}
+	}
+	lack, ok := n.DeficitsOf(c.host)
+	for _, v := range r.victims {
+		for name := range lack {
+			if lack[name] -= n.Contribution(v, name); lack[name] <= 0 {
+				delete(lack, name)
+			}
+		}
+	}
+	return lack, ok
+}
+
+// deficitsBeside is deficitsAfter with what else the pod asks of GPUs than what the other
+// layout is for; false where too few of it are there then, whoever leaves.
+func (c *Bench) deficitsBeside(n *view.Node, a view.Ask, r Relayout) (view.Deficits, bool) {
+	rest, ok := c.deficitsAfter(n, r)
+	if !ok || len(c.Asks) == 1 {
+		return rest, ok
+	}
+	if rest == nil {
+		rest = view.Deficits{}
+	}
+	after := r.After(n)
+	for _, b := range c.Asks {
+		if b.Resource == a.Resource {
+			continue
+		}
+		has, anew := after[b.Resource]
+		if !anew {
+			has = n.Status.Allocatable[b.Resource]
+		}
+		if has.Value() < b.Count {
+			return nil, false
+		}
+		lack := n.HeldOf(b.Resource) + b.Count - has.Value()
+		for _, p := range r.victims {
+			q := n.Requests[p][b.Resource]
+			lack -= q.Value()
+		}
+		if lack > 0 {
+			rest[b.Resource] = 1000 * lack
+		}
+	}
+	return rest, true
+}
+
+func gpuList(n *view.Node, gpus []int) string {
+	texts := make([]string, len(gpus))
+	for i, g := range gpus {
+		texts[i] = strconv.Itoa(g)
+	}
+	return n.Name + "/GPU " + strings.Join(texts, ",")
+}
+
+// emptying is evicting of a whole node.
+func emptying(victims []*corev1.Pod) string {
+	switch len(victims) {
+	case 0:
+		return ""
+	case 1:
+		return ", evicting the 1 pod of the node"
+	}
+	return fmt.Sprintf(", evicting all %d pods of the node", len(victims))
+}
+
+func evicting(victims []*corev1.Pod) string {
+	switch len(victims) {
+	case 0:
+		return ""
+	case 1:
+		return ", evicting 1 pod"
+	}
+	return ", evicting " + strconv.Itoa(len(victims)) + " pods"
+}

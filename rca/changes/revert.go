@@ -1,0 +1,208 @@
+package changes
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/unpend/unpend/rca/causes"
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// revert goes back to the last layout that worked where MIG manager fails on another: the
+// one that the GPUs still have, where that is an entry of the node's config, else the one
+// that was in force before a plan of ours. Where neither is known a person has to say.
+//
+// To the layout that the GPUs have nobody has to leave: MIG manager finds nothing to do,
+// starts again what it had paused, and says success (mig-parted
+// pkg/mig/reconfigure/reconfigure.go, Run and setState).
+func (c *Bench) revert(n *view.Node, cause diagnosis.CauseID) Change {
+	if op := n.Operation(); op.PriorMIGConfig != "" && op.PriorMIGConfig != n.Labels[view.LabelMIGConfig] {
+		ch := c.revertByHand(n, cause, op.PriorMIGConfig, "an operation of unpend's holds the node until a person has seen to it")
+		ch.Title = fmt.Sprintf("take %s back to %q, as it was before unpend's operation", n.Name, op.PriorMIGConfig)
+		return ch
+	}
+	if why := unsureOfLayout(n); why != "" {
+		return c.revertByHand(n, cause, "NAME", why)
+	}
+	if same, ok := c.entryInForce(n); ok {
+		return c.revertTo(n, cause, Relayout{Node: n, config: same.Config, Wanted: same.Layouts, Now: c.Cluster.ClassOf(n).Layouts, Remade: []int{}}, "as its GPUs are laid out now")
+	}
+	named, ok := c.lastWorked(n)
+	if !ok {
+		return c.revertByHand(n, cause, "NAME", "its GPUs have what no entry of its config makes, and no plan of unpend's tells what was in force before")
+	}
+	r, ok := c.remakes(n, c.Cluster.ClassOf(n).RemakeBy(n, named.Layouts))
+	if !ok {
+		return c.revertByHand(n, cause, named.Config, "who is on its GPUs may not be evicted, or cannot be told")
+	}
+	r.config = named.Config
+	return c.revertTo(n, cause, r, "the last layout that worked"+evicting(r.victims))
+}
+
+// remakeLost makes the layout again that MIG manager says it has applied, and that the
+// GPUs have no more: layouts do not always survive a reboot. It acts on a change of the
+// label alone, so the entry that the GPUs have is asked for first, which changes nothing.
+func (c *Bench) remakeLost(n *view.Node) []Change {
+	config := n.Labels[view.LabelMIGConfig]
+	if n.Labels[view.LabelMIGState] != "success" || c.Cluster.ConfigOf(n).Source == nil {
+		return nil
+	}
+	for _, named := range c.Cluster.NamedLayouts(n) {
+		if named.Config != config || laidOut(n, named) || !named.Legal {
+			continue
+		}
+		if why := unsureOfLayout(n); why != "" {
+			return []Change{c.revertByHand(n, diagnosis.MIGLayoutDrift, config, why)}
+		}
+		first, known := c.entryOf(n)
+		r, ok := c.remakes(n, c.Cluster.ClassOf(n).RemakeBy(n, named.Layouts))
+		if !known || !ok {
+			return []Change{c.revertByHand(n, diagnosis.MIGLayoutDrift, config, "MIG manager acts on a change of the label, and its GPUs have what no entry makes, or holders that may not be evicted")}
+		}
+		r.config, r.first = config, first.Config
+		return []Change{c.revertTo(n, diagnosis.MIGLayoutDrift, r, "which its GPUs have lost"+evicting(r.victims))}
+	}
+	return nil
+}
+
+// revertByHand is what a person has to do, and why.
+func (c *Bench) revertByHand(n *view.Node, cause diagnosis.CauseID, config, why string) Change {
+	ch := Change{Kind: diagnosis.RevertMIGConfig, Cause: cause, Manual: true, Minutes: 6, Risk: diagnosis.MediumRisk, Title: "take the MIG layout of " + n.Name + " back",
+		Untestable: "by hand: " + why}
+	label := fmt.Sprintf("kubectl label node %s %s=%s --overwrite", n.Name, view.LabelMIGConfig, config)
+	if config == "NAME" {
+		label += "  # NAME: the last layout that worked"
+	}
+	ch.Commands = append([]string{label}, startPaused(n)...)
+	return ch
+}
+
+// startPaused is for a MIG manager that does not come round by itself.
+func startPaused(n *view.Node) []string {
+	paused := causes.PausedComponents(n)
+	if len(paused) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("kubectl label node %s %s=true --overwrite  # if still paused once %s is success", n.Name, strings.Join(paused, "=true "), view.LabelMIGState)}
+}
+
+// revertTo is what is applied. Where the layout has what the pod asks for that is proved
+// like any other; else it mends the node, and the pod waits on.
+func (c *Bench) revertTo(n *view.Node, cause diagnosis.CauseID, r Relayout, how string) Change {
+	ch := Change{Kind: diagnosis.RevertMIGConfig, Cause: cause, Victims: r.victims, Minutes: 4, Risk: diagnosis.LowRisk, Relayout: &r,
+		Title: fmt.Sprintf("take %s back to %q, %s", n.Name, r.config, how),
+		Node: func(o *corev1.Node) {
+			after := r.After(n)
+			if whole, ok := n.Offers()[view.WholeGPU]; ok {
+				after[view.WholeGPU] = whole
+			}
+			maps.Copy(o.Status.Allocatable, after)
+			maps.Copy(o.Status.Capacity, after)
+			o.Labels[view.LabelMIGConfig] = r.config
+		},
+		Detail: func(ch *Change) {
+			r.detail(n, ch)
+			ch.Commands = append(ch.Commands, startPaused(n)...)
+		},
+	}
+	if len(r.Remade) > 0 {
+		ch.Risk = diagnosis.MediumRisk
+	}
+	if !c.hasRoom(n, r) {
+		ch.Untestable = "it takes the node out of a layout that MIG manager does not make, and schedules none: this layout has nothing free of what is asked"
+	}
+	return ch
+}
+
+// hasRoom says whether the node has all that the pod asks for, once it has the layouts
+// and the victims have left.
+func (c *Bench) hasRoom(n *view.Node, r Relayout) bool {
+	after := r.After(n)
+	maps.Copy(after, corev1.ResourceList{view.WholeGPU: n.Offers()[view.WholeGPU]})
+	for _, a := range c.Asks {
+		left := after[a.Resource]
+		for _, p := range n.Pods {
+			if q, ok := n.Requests[p][a.Resource]; ok && !slices.Contains(r.victims, p) {
+				left.Sub(q)
+			}
+		}
+		if left.Value() < a.Count {
+			return false
+		}
+	}
+	rest, ok := c.deficitsAfter(n, r)
+	return ok && len(rest) == 0
+}
+
+// unsureOfLayout says why nobody can tell what the node's GPUs have, or what MIG manager
+// would make of them; empty when it can be told.
+func unsureOfLayout(n *view.Node) string {
+	switch {
+	case n.Doubt != "":
+		return n.Doubt
+	case len(n.GPUs) == 0:
+		return "no GPU of it is known to be partitioned"
+	case n.Labels[view.LabelMIGStrategy] != "mixed":
+		return fmt.Sprintf("under strategy %q what it advertises does not tell the layout", n.Labels[view.LabelMIGStrategy])
+	}
+	return ""
+}
+
+// entryOf is the entry that makes exactly what the node's GPUs have, another than the one
+// of its label; the first by name.
+func (c *Bench) entryOf(n *view.Node) (view.NamedLayouts, bool) {
+	for _, named := range c.Cluster.NamedLayouts(n) {
+		if named.Config != n.Labels[view.LabelMIGConfig] && laidOut(n, named) {
+			return named, true
+		}
+	}
+	return view.NamedLayouts{}, false
+}
+
+// entryInForce is entryOf, unless the GPUs have no instance: nobody wants that back.
+func (c *Bench) entryInForce(n *view.Node) (view.NamedLayouts, bool) {
+	for _, layout := range c.Cluster.ClassOf(n).Layouts {
+		if len(layout) > 0 {
+			return c.entryOf(n)
+		}
+	}
+	return view.NamedLayouts{}, false
+}
+
+// lastWorked is the entry that was in force on the node, by what plans of ours have come
+// to: what the newest has made, or what it found.
+func (c *Bench) lastWorked(n *view.Node) (view.NamedLayouts, bool) {
+	for _, o := range c.Past {
+		for _, l := range o.Layouts {
+			if l.Node != n.Name {
+				continue
+			}
+			config := l.Was
+			if o.Runs && l.Became != n.Labels[view.LabelMIGConfig] {
+				config = l.Became
+			}
+			for _, named := range c.Cluster.NamedLayouts(n) {
+				if named.Config == config && config != n.Labels[view.LabelMIGConfig] && named.Legal {
+					return named, true
+				}
+			}
+			return view.NamedLayouts{}, false
+		}
+	}
+	return view.NamedLayouts{}, false
+}
+
+// laidOut says whether the GPUs have the counts of a named layout.
+func laidOut(n *view.Node, named view.NamedLayouts) bool {
+	for _, g := range n.GPUs {
+		if !maps.Equal(named.Layouts[g.Index], g.Layout()) {
+			return false
+		}
+	}
+	return len(n.GPUs) > 0
+}

@@ -1,0 +1,20 @@
+package changes
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+)
+
+func (c *Bench) schedulerChanges() []Change {
+	if c.SchedulerName() == corev1.DefaultSchedulerName || !c.Spoken(corev1.DefaultSchedulerName) {
+		return []Change{{Kind: diagnosis.Manual, Manual: true, Risk: diagnosis.NoRisk, Until: "its scheduler runs", Title: fmt.Sprintf("start the scheduler %q", c.SchedulerName()),
+			Commands: []string{"kubectl get pods -A -o wide | grep -i scheduler"}}}
+	}
+	ch := Change{Kind: diagnosis.ChangeRequest, Minutes: 1, Risk: diagnosis.MediumRisk, Title: fmt.Sprintf("schedule %s by %s", c.WorkloadName(), corev1.DefaultSchedulerName),
+		Pod: func(p *corev1.Pod) { p.Spec.SchedulerName = corev1.DefaultSchedulerName }}
+	c.editTemplate(&ch, map[string]any{"schedulerName": corev1.DefaultSchedulerName}, false)
+	return []Change{ch}
+}

@@ -1,0 +1,142 @@
+package changes
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/unpend/unpend/rca/causes"
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// selecting has the workload ask for what the node has of the labels that it misses: of
+// a selector another value, of required affinity a wider term.
+func (c *Bench) selecting(n *view.Node, missed []causes.MissedLabel) []Change {
+	if len(missed) == 0 || slices.ContainsFunc(missed, func(m causes.MissedLabel) bool { return m.ByName }) && c.Incident.Workload.Kind == "DaemonSet" {
+		return nil // its controller makes a pod for each node, by name
+	}
+	risk, texts := diagnosis.LowRisk, make([]string, 0, len(missed))
+	inAffinity := slices.ContainsFunc(missed, func(m causes.MissedLabel) bool { return !m.InSelector })
+	for _, m := range missed {
+		texts = append(texts, labelInstead(m, n.Node))
+	}
+	title := "select " + strings.Join(texts, ", ")
+	if inAffinity {
+		risk = diagnosis.MediumRisk // it was meant, and not misspelled alone
+		if terms := len(view.RequiredAffinity(c.Pod).NodeSelectorTerms); terms > 1 {
+			title += fmt.Sprintf(" (alternative %d of %d)", missed[len(missed)-1].Term+1, terms)
+		}
+	}
+	return []Change{c.once(title, func(title string) Change {
+		ch := Change{Kind: diagnosis.FixSelector, Cause: diagnosis.NodeSelectorMismatch, Minutes: 1, Risk: risk, Title: title + " in " + c.WorkloadName()}
+		selector, patch := otherSelector(c.Pod.Spec.NodeSelector, n.Node, missed)
+		spec := map[string]any{}
+		if len(patch) > 0 {
+			spec["nodeSelector"] = patch
+		}
+		var affinity *corev1.Affinity
+		if inAffinity {
+			affinity = widened(c.Pod.Spec.Affinity, n.Node, missed)
+			spec["affinity"] = map[string]any{"nodeAffinity": map[string]any{"requiredDuringSchedulingIgnoredDuringExecution": affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution}}
+		}
+		ch.Pod = func(p *corev1.Pod) {
+			p.Spec.NodeSelector = selector
+			if inAffinity {
+				p.Spec.Affinity = affinity
+			}
+		}
+		if t := c.Cluster.Template(c.Incident.Workload); inAffinity && t != nil && !reflect.DeepEqual(view.RequiredAffinity(&corev1.Pod{Spec: *t}), view.RequiredAffinity(c.Pod)) {
+			ch.Manual = true // somebody gives its pods terms that the template does not have
+			ch.Commands = []string{fmt.Sprintf("kubectl -n %s edit %s  # the node affinity of its pods is not of its template: see who sets it", c.Incident.Workload.Namespace, c.WorkloadName())}
+			return ch
+		}
+		c.editTemplate(&ch, spec, false)
+		return ch
+	})}
+}
+
+// labelInstead says what would be asked for.
+func labelInstead(m causes.MissedLabel, n *corev1.Node) string {
+	value, ok := m.Of(n)
+	switch {
+	case ok && (m.InSelector || m.ByName && m.Operator == corev1.NodeSelectorOpIn):
+		return m.Key + "=" + value
+	case ok && m.Operator == corev1.NodeSelectorOpIn:
+		return m.Key + "=" + value + " too"
+	case len(loosened(m, n)) > 0:
+		m.Values = loosened(m, n)
+		return m.Text()
+	}
+	return "no " + m.Key
+}
+
+// loosened are the values of the requirement that the node meets; none: it meets none.
+func loosened(m causes.MissedLabel, n *corev1.Node) []string {
+	value, ok := m.Of(n)
+	number, err := strconv.ParseInt(value, 10, 64)
+	switch {
+	case !ok:
+		return nil
+	case m.ByName && m.Operator == corev1.NodeSelectorOpIn:
+		return []string{value} // the API takes one name alone
+	case m.Operator == corev1.NodeSelectorOpIn:
+		return append(slices.Clone(m.Values), value)
+	case m.Operator == corev1.NodeSelectorOpNotIn:
+		return slices.DeleteFunc(slices.Clone(m.Values), func(v string) bool { return v == value })
+	case m.Operator == corev1.NodeSelectorOpGt && err == nil:
+		return []string{strconv.FormatInt(number-1, 10)}
+	case m.Operator == corev1.NodeSelectorOpLt && err == nil:
+		return []string{strconv.FormatInt(number+1, 10)}
+	}
+	return nil
+}
+
+// otherSelector is the selector that the node meets, and the patch that makes it.
+func otherSelector(from map[string]string, n *corev1.Node, missed []causes.MissedLabel) (selector map[string]string, patch map[string]any) {
+	selector, patch = maps.Clone(from), map[string]any{}
+	for _, m := range missed {
+		if !m.InSelector {
+			continue
+		}
+		if value, ok := n.Labels[m.Key]; ok {
+			selector[m.Key], patch[m.Key] = value, value
+		} else {
+			delete(selector, m.Key)
+			patch[m.Key] = nil
+		}
+	}
+	return selector, patch
+}
+
+// widened is the affinity with the nearest term as the node meets it; without any where
+// nothing of that term is left.
+func widened(from *corev1.Affinity, n *corev1.Node, missed []causes.MissedLabel) *corev1.Affinity {
+	a := from.DeepCopy()
+	required := a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+	var term *corev1.NodeSelectorTerm
+	for _, m := range slices.Backward(missed) { // what is left out moves those behind it
+		if m.InSelector {
+			continue
+		}
+		term = &required.NodeSelectorTerms[m.Term]
+		list := &term.MatchExpressions
+		if m.ByName {
+			list = &term.MatchFields
+		}
+		if values := loosened(m, n); len(values) > 0 {
+			(*list)[m.At].Values = values
+		} else {
+			*list = slices.Delete(*list, m.At, m.At+1)
+		}
+	}
+	if len(term.MatchExpressions)+len(term.MatchFields) == 0 {
+		a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution = nil
+	}
+	return a
+}

@@ -1,0 +1,43 @@
+package cluster
+
+import (
+	"testing"
+
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+)
+
+// Every kind is watched by the informer that client-go has for it, in each version that
+// an API server may be asked for, and the table has no other.
+func TestEveryKindHasItsInformer(t *testing.T) {
+	f := informers.NewSharedInformerFactory(fake.NewClientset(), 0)
+	known := 0
+	for _, k := range kinds {
+		if k.custom || k.byName {
+			continue
+		}
+		versions := []string{k.resource.Version}
+		if k.ofDevices() {
+			versions = deviceVersions
+		}
+		for _, v := range versions {
+			resource := k.resource.GroupResource().WithVersion(v)
+			generic, err := f.ForResource(resource)
+			if err != nil {
+				t.Fatal(err)
+			}
+			of := typedInformers[resource]
+			if of == nil {
+				t.Errorf("%s has no informer", resource)
+				continue
+			}
+			if of(f).GetStore() != generic.Informer().GetStore() {
+				t.Errorf("%s has the informer of another kind", resource)
+			}
+			known++
+		}
+	}
+	if known != len(typedInformers) {
+		t.Errorf("%d informers, %d are asked for", len(typedInformers), known)
+	}
+}

@@ -1,0 +1,59 @@
+package devices
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+)
+
+// Misses says what no device has that an ask wants or, where some device does, none of
+// the node has; empty when one of the node does.
+func (v *Claims) Misses(a *Ask, node string) (string, []diagnosis.Evidence) {
+	asked := diagnosis.Evidence{Ref: a.Ref, Fact: "request " + a.Name + " asks " + a.CountText() + " of DeviceClass " + a.Class}
+	switch {
+	case len(a.matching) > 0 && int64(len(a.matching)) < a.count:
+		says := fmt.Sprintf("%d devices match, %d are asked", len(a.matching), a.count)
+		return says, []diagnosis.Evidence{asked, {Ref: "DeviceClass/" + a.Class, Fact: says}}
+	}
+	devices, near := v.Devices, v.NearOn(a, node)
+	if len(a.matching) > 0 {
+		if devices = v.ByNode[node]; len(devices) == 0 || a.MatchingOn(v, node) > 0 {
+			return "", nil
+		}
+	}
+	for _, d := range devices {
+		if taint := d.taintOf(a.tolerations); a.Readings[d].Fits && taint != "" {
+			return "every device that matches is tainted " + taint, []diagnosis.Evidence{asked, {Ref: d.Ref(), Fact: "device " + d.ID.Name + " has taint " + taint}}
+		}
+	}
+	if near == nil {
+		return "no device exists", []diagnosis.Evidence{asked}
+	}
+	evidence := []diagnosis.Evidence{asked}
+	for _, f := range a.Readings[near].Failed {
+		where := "request " + a.Name
+		if f.Class {
+			where = "DeviceClass " + a.Class
+		}
+		evidence = append(evidence, diagnosis.Evidence{Ref: a.Ref, Fact: where + ": " + strings.Join(strings.Fields(f.Text), " ") + " is false"})
+	}
+	return a.fails(near), append(evidence, a.nearFact(near))
+}
+
+func (a *Ask) MatchingOn(v *Claims, node string) int {
+	count := 0
+	for _, d := range v.ByNode[node] {
+		if a.Readings[d].Fits && d.taintOf(a.tolerations) == "" {
+			count++
+		}
+	}
+	return count
+}
+
+func (a *Ask) CountText() string {
+	if a.count == 0 {
+		return "all"
+	}
+	return fmt.Sprint(a.count)
+}

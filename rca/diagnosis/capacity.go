@@ -1,0 +1,56 @@
+package diagnosis
+
+// CapacityKind marks a list of capacity answers when it is printed.
+const CapacityKind = "CapacityList"
+
+// CapacityList is what `unpend capacity -o json` prints.
+type CapacityList struct {
+	APIVersion string         `json:"apiVersion"`
+	Kind       string         `json:"kind"`
+	Items      []CapacityItem `json:"items"`
+}
+
+// CapacityItem says how many more of a resource fit, over all nodes that are
+// ready and not cordoned: Now ≤ Repartition ≤ Hardware.
+type CapacityItem struct {
+	Resource string `json:"resource"`
+	Asked    int    `json:"asked"`
+	// Now fit as things are: instances, or whole GPUs, that nobody holds.
+	Now int `json:"now"`
+	// Repartition fit with nobody moving, when MIG manager re-makes the GPUs that
+	// nobody holds.
+	Repartition int `json:"repartition"`
+	// Hardware fit with nobody moving, if single idle instances could be re-made.
+	Hardware int           `json:"hardware"`
+	Evict    CapacityEvict `json:"evict"`
+	Ignored  []string      `json:"ignored"` // what was not counted, and why
+}
+
+// CapacityEvict is the cheapest plan for what was asked, by MIG manager.
+type CapacityEvict struct {
+	Fits      int           `json:"fits"`      // less than asked: the most there is
+	Evictions []PodName     `json:"evictions"` // by name
+	Nodes     []string      `json:"nodes"`     // that the plan changes, by name
+	Proof     CapacityProof `json:"proof"`
+}
+
+// CapacityProof lets a reader check that no plan costs less. Costs compare field
+// by field.
+type CapacityProof struct {
+	Cost VictimCost `json:"cost"`
+	// AtLeast is a bound: the optimum if disruption budgets bound nothing and a
+	// gang could leave in parts.
+	AtLeast VictimCost `json:"atLeast"`
+	// RunnerUp is what a plan costs at least that evicts nobody from one of the
+	// places of this one; absent when there is none, or it was not looked for.
+	RunnerUp *VictimCost `json:"runnerUp,omitempty"`
+	Exact    bool        `json:"exact"` // all other plans were ruled out
+}
+
+// VictimCost is what evictions cost.
+type VictimCost struct {
+	Highest     int64 `json:"highest"` // priority among those who leave
+	Sum         int64 `json:"sum"`     // of their priorities, one below zero counting as zero
+	Number      int   `json:"number"`  // of pods, a gang counting once
+	LostSeconds int64 `json:"lostSeconds"`
+}

@@ -1,0 +1,268 @@
+package diagnosis
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/unpend/unpend/knowledge"
+	"github.com/unpend/unpend/watcher/incident"
+)
+
+// APIVersion and ListKind mark a list of diagnoses when it is printed.
+const (
+	APIVersion = "unpend.dev/v1alpha1"
+	ListKind   = "DiagnosisList"
+)
+
+// DiagnosisList is what `unpend why -o json` prints.
+type DiagnosisList struct {
+	APIVersion string      `json:"apiVersion"`
+	Kind       string      `json:"kind"`
+	Items      []Diagnosis `json:"items"`
+}
+
+// Diagnosis explains one incident (the travelling type rca → remediate).
+type Diagnosis struct {
+	Incident  string            `json:"incident"`
+	Workload  incident.Ref      `json:"workload"`
+	Pods      WaitingPods       `json:"pods"`
+	Requests  map[string]string `json:"requests"`         // of one pod
+	Claims    []ClaimedDevices  `json:"claims,omitempty"` // of one pod: devices of drivers
+	Headline  string            `json:"headline"`         // at most 80 characters
+	Drawing   *Drawing          `json:"drawing,omitempty"`
+	Causes    []Cause           `json:"causes"` // causes[0] is the root cause
+	Nodes     []NodeBlockers    `json:"nodes"`  // every node of the cluster, by name
+	Fixes     []Fix             `json:"fixes"`  // best first
+	Knowledge []knowledge.Hit   `json:"knowledge"`
+	Unread    []string          `json:"unread"` // what could not be read, and what that leaves open
+}
+
+// WaitingPods are the pods an incident is about.
+type WaitingPods struct {
+	Waiting int       `json:"waiting"`
+	Names   []string  `json:"names"`
+	Since   time.Time `json:"since"`
+}
+
+// Drawing shows the one GPU that matters, before and after the best fix. Sinks
+// only render it.
+type Drawing struct {
+	Node    string      `json:"node"`
+	GPU     int         `json:"gpu"`
+	Product string      `json:"product"`
+	Slices  int         `json:"slices"` // memory slices of the GPU
+	Before  []DrawnSlot `json:"before"`
+	After   []DrawnSlot `json:"after,omitempty"`
+	Note    string      `json:"note,omitempty"` // what the picture shows, one line
+}
+
+// DrawnSlot is an instance in a drawing. Start and Size are memory slices.
+type DrawnSlot struct {
+	Profile string `json:"profile"`
+	Start   int    `json:"start"`
+	Size    int    `json:"size"`
+	Holder  string `json:"holder,omitempty"` // "ns/pod"; "?" when it could not be told
+}
+
+// Certainty says how well a cause is founded.
+type Certainty string
+
+// The certainties, strongest first.
+const (
+	Proven   Certainty = "proven"   // live objects and fresh geometry
+	Likely   Certainty = "likely"   // one inferred source
+	Possible Certainty = "possible" // texts, counts only, or stale data
+)
+
+// Cause is one root cause of the catalogue and where it holds.
+type Cause struct {
+	ID        CauseID    `json:"id"`
+	Certainty Certainty  `json:"certainty"`
+	Says      string     `json:"says"`
+	Nodes     []string   `json:"nodes"`
+	Evidence  []Evidence `json:"evidence"`
+}
+
+// Evidence is a fact and the object it was read from.
+type Evidence struct {
+	Ref  string `json:"ref"` // "Node/gpu-1", "Pod/ns/name"
+	Fact string `json:"fact"`
+}
+
+// NodeBlockers lists what keeps the pod from one node; empty when nothing does.
+type NodeBlockers struct {
+	Name     string    `json:"name"`
+	Blockers []Blocker `json:"blockers"`
+}
+
+// Blocker is one reason of one scheduler plugin, and its cause.
+type Blocker struct {
+	Plugin string  `json:"plugin"`
+	Reason string  `json:"reason"`
+	Cause  CauseID `json:"cause"`
+}
+
+// Verdict is what became of trying a fix on a copy of the cluster.
+type Verdict string
+
+// The verdicts.
+const (
+	Schedules Verdict = "schedules" // the scheduler's own code accepted it
+	Waits     Verdict = "waits"     // right, but a named event must come first
+	Refuted   Verdict = "refuted"   // tried and rejected
+	Unproven  Verdict = "unproven"  // cannot be tested; why says why
+)
+
+// Mechanism says who re-makes GPU instances; it decides who must leave.
+type Mechanism string
+
+// The mechanisms.
+const (
+	MIGManager Mechanism = "mig-manager"
+	DRADynamic Mechanism = "dra-dynamic"
+	None       Mechanism = "none"
+)
+
+// Risk is how much a fix puts at stake.
+type Risk string
+
+// The risks, least first.
+const (
+	NoRisk     Risk = "none"
+	LowRisk    Risk = "low"
+	MediumRisk Risk = "medium"
+	HighRisk   Risk = "high"
+)
+
+// With is the greater of two risks; one that is not known is the greatest.
+func (r Risk) With(other Risk) Risk {
+	for _, most := range []Risk{NoRisk, LowRisk, MediumRisk} {
+		if r == most {
+			return other
+		}
+		if other == most {
+			return r
+		}
+	}
+	return HighRisk
+}
+
+// Victims says what became, on the copy, of the pods that a fix evicts; empty where it
+// evicts none.
+type Victims string
+
+// What may become of them.
+const (
+	VictimsLand Victims = "land" // each was placed again
+	VictimsWait Victims = "wait" // some will be Pending
+	VictimsGone Victims = "gone" // some have no controller that makes them again
+)
+
+// Fix is something that can be done about an incident.
+type Fix struct {
+	ID                int       `json:"id"`
+	Kind              FixKind   `json:"kind"`
+	Kinds             []FixKind `json:"kinds"`
+	Title             string    `json:"title"`
+	Automatic         bool      `json:"automatic"`
+	Cost              Cost      `json:"cost"`
+	Risk              Risk      `json:"risk"`
+	Mechanism         Mechanism `json:"mechanism"`
+	HardwareEvictions *int      `json:"hardwareEvictions,omitempty"`
+	Proof             Proof     `json:"proof"`
+	Steps             []string  `json:"steps"`
+	Commands          []string  `json:"commands"`
+	Actions           []Action  `json:"actions,omitempty"` // what Plan is the hash of
+	Plan              string    `json:"plan"`              // 64 hex
+}
+
+// Cost is what a fix takes.
+type Cost struct {
+	Evictions []PodName `json:"evictions"`
+	Nodes     []string  `json:"nodes"`
+	Minutes   int       `json:"minutes"`
+}
+
+// PodName names a pod.
+type PodName struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+}
+
+// Proof says how a fix was tried and what came of it.
+type Proof struct {
+	Verdict Verdict `json:"verdict"`
+	Node    string  `json:"node,omitempty"`
+	GPU     *int    `json:"gpu,omitempty"`
+	Start   *int    `json:"start,omitempty"` // memory slice; absent where the mechanism chooses
+	Victims Victims `json:"victims,omitempty"`
+	Why     string  `json:"why"`
+}
+
+// Target is an object an action writes.
+//
+// +kubebuilder:object:generate=true
+type Target struct {
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+	UID       string `json:"uid"`
+}
+
+// RemadeBy is the key, among what the eviction of a device plugin's pod relies on, of the
+// DaemonSet that makes it anew: the eviction is for that.
+const RemadeBy = "remadeBy"
+
+// Action is one change a fix makes, bound to objects by uid.
+//
+// +kubebuilder:object:generate=true
+type Action struct {
+	Verb   string `json:"verb"`
+	Target Target `json:"target"`
+	// Patch is a strategic merge patch.
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:pruning:PreserveUnknownFields
+	Patch    json.RawMessage `json:"patch,omitempty"`
+	Relayout *Relayout       `json:"relayout,omitempty"`
+	// Note is what people are told about it where it was done: of a cordon, the text of
+	// the hardware ticket.
+	Note string `json:"note,omitempty"`
+	// Relies are the facts about the target the proof rests on; when one has
+	// changed the plan is stale.
+	Relies map[string]string `json:"relies,omitempty"`
+}
+
+// Relayout gives a node another MIG layout through MIG manager.
+//
+// +kubebuilder:object:generate=true
+type Relayout struct {
+	Config string `json:"config"` // the value for nvidia.com/mig.config
+	// First, when set, is asked for before Config, where the label is Config already: MIG
+	// manager acts on a change of the label. It is the entry that the GPUs have, so that
+	// nothing is re-made for it.
+	First string `json:"first,omitempty"`
+	// Entry, when set, is the mig-parted entry that must first be written under
+	// Config into ConfigMap.
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:pruning:PreserveUnknownFields
+	Entry     json.RawMessage `json:"entry,omitempty"`
+	ConfigMap *Target         `json:"configMap,omitempty"`
+	// Layouts wanted afterwards: GPU index → profile → count.
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:pruning:PreserveUnknownFields
+	Layouts map[int]map[string]int `json:"layouts"`
+	// GPUs that are made anew: nobody may hold them meanwhile. None where the GPUs have
+	// the layouts, and the label alone is wrong.
+	GPUs []int `json:"gpus"`
+	// Victims are evicted before the label is set.
+	Victims []Target `json:"victims,omitempty"`
+}
+
+func (v NodeBlockers) Short() CauseID {
+	for _, b := range v.Blockers {
+		if b.Plugin == "NodeResourcesFit" {
+			return b.Cause
+		}
+	}
+	return ""
+}

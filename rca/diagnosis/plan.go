@@ -1,0 +1,52 @@
+package diagnosis
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+)
+
+// PlanHash names a plan: sha256 over the canonical JSON of its actions, which
+// hold the uid of every object to be written and the fields relied on. There is
+// no resourceVersion in it: the kubelet posts status every few minutes and would
+// make every plan stale. Canonical is JSON with sorted keys, also in patches: an API
+// server that stored the actions gives them back so.
+func PlanHash(actions []Action) string {
+	var plain any
+	numbers := json.NewDecoder(bytes.NewReader(canonical(actions)))
+	numbers.UseNumber()
+	if err := numbers.Decode(&plain); err != nil {
+		panic(err) // it was encoded a line ago
+	}
+	sum := sha256.Sum256(canonical(plain)) // encoding/json sorts map keys
+	return hex.EncodeToString(sum[:])
+}
+
+// canonical writes values built from strings, numbers and API types, which always marshal.
+func canonical(v any) []byte {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+// UnknownHolder stands, in the facts about a node, for a holder that could not be
+// told.
+const UnknownHolder = "?"
+
+// HolderPrefix begins the keys, in the facts about a node, of who holds something
+// of a GPU; the start of the instance follows. Where nobody does there is none.
+func HolderPrefix(gpu int) string { return fmt.Sprintf("gpu%d@", gpu) }
+
+// MustJSON writes values built here from strings, numbers and API types, which
+// always marshal.
+func MustJSON(v any) json.RawMessage {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return json.RawMessage(`null`)
+	}
+	return b
+}

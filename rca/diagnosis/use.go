@@ -1,0 +1,37 @@
+package diagnosis
+
+import (
+	"context"
+	"time"
+)
+
+// Holder is a pod that holds GPUs, with what its GPU work is looked up by.
+type Holder struct {
+	PodName
+	// Devices is how many GPUs or MIG instances it holds at least. Each has to be
+	// measured before the pod may count as idle.
+	Devices int
+	// MIG: they are MIG instances, of which a GPU's own utilisation tells nothing.
+	MIG bool
+	// Running is since when all its containers with GPUs run without a restart; zero
+	// when that is not told, or one does not run.
+	Running time.Time
+}
+
+// Use is what a pod did with its GPUs. The zero value tells nothing.
+type Use struct {
+	// Idle: each of its GPUs was watched for the whole of Watched, and none worked.
+	Idle    bool
+	Watched time.Duration
+	// Max is the most that any of its GPUs worked in that time, in percent.
+	Max float64
+	// Since is from when on no work was seen, for a pod that is idle.
+	Since time.Time
+	// Unknown says why nothing can be told; empty when it can.
+	Unknown string
+}
+
+// Measure tells what pods did with their GPUs in the time before at. Whom it leaves
+// out nothing is known of. It must come back within a few seconds; an error means
+// that nothing could be measured, and the diagnosis goes on without.
+type Measure func(ctx context.Context, at time.Time, holders []Holder) (map[PodName]Use, error)

@@ -1,0 +1,213 @@
+package fixes
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/unpend/unpend/rca/changes"
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/evict"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// candidate is a fix with what its ranking needs.
+type candidate struct {
+	fix     diagnosis.Fix
+	node    *view.Node
+	changes []changes.Change
+	victims []*corev1.Pod
+	cost    evict.Cost
+	// stranded counts the victims that found no place on the copy.
+	stranded int
+	keeps    bool              // gives what was asked
+	less     int64             // how many devices fewer than asked it gives
+	beside   bool              // offered whatever is done on the nodes
+	removes  diagnosis.CauseID // the cause its most disruptive change removes
+	failures int               // in how many percent of past uses such a fix did not help
+}
+
+// better says whether a candidate of the same kinds, tried later and so no cheaper, is
+// worth its cost: when nobody is left waiting by it or, at the same cost, fewer are.
+func (f *candidate) better(b *candidate) bool {
+	return f.stranded < b.stranded && (f.stranded == 0 && f.fix.Proof.Verdict == b.fix.Proof.Verdict || b.order(f, false) == 0)
+}
+
+func (c *Finder) candidate(n *view.Node, set []changes.Change) *candidate {
+	f := &candidate{}
+	c.weigh(f, n, set)
+	f.fix.Mechanism, f.fix.Risk, f.fix.Steps, f.fix.Commands = diagnosis.None, diagnosis.NoRisk, []string{}, []string{}
+	f.fix.Kinds = make([]diagnosis.FixKind, 0, len(set))
+	titles := make([]string, 0, len(set))
+	for i := range set {
+		ch := &set[i]
+		f.fix.Kinds = append(f.fix.Kinds, ch.Kind)
+		titles = append(titles, ch.Title)
+		f.fix.Risk = f.fix.Risk.With(ch.Risk)
+		if ch.Relayout != nil {
+			f.fix.Mechanism = diagnosis.MIGManager
+		}
+	}
+	f.fix.Title = strings.Join(titles, "; ")
+	return f
+}
+
+// weigh fills in what a candidate is ordered by.
+func (c *Finder) weigh(f *candidate, n *view.Node, set []changes.Change) {
+	f.node, f.changes, f.keeps, f.fix.Automatic, f.fix.Cost.Nodes = n, set, true, true, []string{}
+	touches := false
+	var cost *evict.Cost
+	for i := range set {
+		ch := &set[i]
+		f.fix.Automatic = f.fix.Automatic && !ch.Manual
+		f.fix.Cost.Minutes += ch.Minutes
+		f.less += ch.Less
+		f.keeps = f.keeps && ch.Kind != diagnosis.ChangeRequest && ch.Kind != diagnosis.FixClaim
+		if ch.Kind == diagnosis.Wait {
+			continue
+		}
+		touches = touches || ch.Node != nil || ch.Relayout != nil || len(ch.Victims) > 0
+		if ch.Cost != nil && len(f.victims) == 0 {
+			f.victims, cost = ch.Victims, ch.Cost
+			continue
+		}
+		for _, v := range ch.Victims { // two causes may take the same pod
+			if !slices.Contains(f.victims, v) {
+				f.victims, cost = append(f.victims, v), nil
+			}
+		}
+	}
+	if touches {
+		f.fix.Cost.Nodes = touched(n, f.victims)
+	}
+	kind := mostDisruptive(set)
+	f.fix.Kind = kind
+	f.removes = set[slices.IndexFunc(set, func(ch changes.Change) bool { return ch.Kind == kind })].Cause
+	f.failures = c.failures(f.removes, kind)
+	if cost == nil {
+		all := c.CostOf(f.victims)
+		cost = &all
+	}
+	f.cost = *cost
+}
+
+// touched are the nodes that a fix changes: the one it is about, else those that its
+// victims leave.
+func touched(n *view.Node, victims []*corev1.Pod) []string {
+	if n != nil {
+		return []string{n.Name}
+	}
+	nodes := map[string]bool{}
+	for _, v := range victims {
+		nodes[v.Spec.NodeName] = true
+	}
+	return slices.Sorted(maps.Keys(nodes))
+}
+
+// detail writes out what is done, for the fixes that are shown.
+func (f *candidate) detail(c *changes.Bench) {
+	f.fix.Cost.Evictions = make([]diagnosis.PodName, len(f.victims))
+	for i, v := range f.victims {
+		f.fix.Cost.Evictions[i] = diagnosis.PodName{Namespace: v.Namespace, Name: v.Name}
+	}
+	for _, ch := range c.OneEdit(f.changes) {
+		if ch.Detail != nil {
+			ch.Detail(&ch)
+		}
+		f.fix.Steps = append(f.fix.Steps, ch.Steps...)
+		f.fix.Commands = append(f.fix.Commands, ch.Commands...)
+		f.fix.Actions = append(f.fix.Actions, ch.Actions...)
+		if ch.Hardware != nil {
+			f.fix.HardwareEvictions = ch.Hardware
+		}
+	}
+}
+
+func (f *candidate) kindsKey() string { return kindsKey(f.changes, "") }
+
+// kindsKey names the kinds of a set of changes, and one more.
+func kindsKey(set []changes.Change, more diagnosis.FixKind) string {
+	key := make([]byte, 0, 64)
+	for _, ch := range set {
+		key = append(append(key, ch.Kind...), ' ')
+	}
+	if more != "" {
+		key = append(append(key, more...), ' ')
+	}
+	return string(key)
+}
+
+// Enough says whether so many candidates of the kinds cost nobody anything that no more
+// will be tried: nodes come by name, and of equal cost the first are.
+func (c *Finder) Enough(sets [][]changes.Change, more diagnosis.FixKind) bool {
+	return len(sets) == 1 && c.free[kindsKey(sets[0], more)] >= maxTries
+}
+
+// rank keeps a candidate if it is one of the cheapest of its kinds so far.
+func (c *Finder) rank(kinds string, f *candidate) {
+	first := c.first[kinds]
+	at, _ := slices.BinarySearchFunc(first, f, func(other, f *candidate) int { return cmp.Or(other.order(f, false), -1) })
+	if at < maxTries {
+		first = slices.Insert(first, at, f)
+		c.first[kinds] = first[:min(len(first), maxTries)]
+	}
+}
+
+// Pointless says whether so many candidates of the same kinds cost less than what is
+// changed beside the only set there is that it will not be tried. Titles, which tell
+// equals apart, are not asked for.
+func (c *Finder) Pointless(n *view.Node, sets [][]changes.Change, ch *changes.Change) bool {
+	if len(sets) != 1 {
+		return false
+	}
+	first := c.first[kindsKey(sets[0], ch.Kind)]
+	if len(first) < maxTries {
+		return false
+	}
+	var f candidate
+	c.weigh(&f, n, append(append(c.weighed[:0], sets[0]...), *ch))
+	c.weighed = f.changes
+	return f.order(first[maxTries-1], false) > 0
+}
+
+// order sorts fixes: schedules first · those that give what was asked · automatic ·
+// those whose victims all find a place · victim cost · those that give more of what was
+// asked · nodes · minutes · what failed less often · catalogue order. Refuted ones would
+// come last.
+// Without judged the verdict, which candidates do not have yet, is left out.
+func (f *candidate) order(g *candidate, judged bool) int {
+	verdicts := []diagnosis.Verdict{diagnosis.Schedules, "", diagnosis.Waits, diagnosis.Unproven, diagnosis.Refuted}
+	verdict := 0
+	if judged {
+		verdict = slices.Index(verdicts, f.fix.Proof.Verdict) - slices.Index(verdicts, g.fix.Proof.Verdict)
+	}
+	stranding := 0
+	if judged {
+		stranding = view.Rank(f.stranded == 0) - view.Rank(g.stranded == 0)
+	}
+	return cmp.Or(
+		verdict,
+		view.Rank(f.keeps)-view.Rank(g.keeps),
+		view.Rank(f.fix.Automatic)-view.Rank(g.fix.Automatic),
+		stranding,
+		f.cost.Compare(g.cost),
+		cmp.Compare(f.less, g.less),
+		len(f.fix.Cost.Nodes)-len(g.fix.Cost.Nodes),
+		f.fix.Cost.Minutes-g.fix.Cost.Minutes,
+		f.failures-g.failures,
+		f.fix.Kind.Order()-g.fix.Kind.Order(),
+	)
+}
+
+func mostDisruptive(set []changes.Change) diagnosis.FixKind {
+	most := set[0].Kind
+	for i := range set {
+		if set[i].Kind.Disturbs() > most.Disturbs() {
+			most = set[i].Kind
+		}
+	}
+	return most
+}

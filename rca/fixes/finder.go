@@ -1,0 +1,41 @@
+package fixes
+
+import (
+	"log/slog"
+
+	"github.com/unpend/unpend/knowledge"
+	"github.com/unpend/unpend/rca/causes"
+	"github.com/unpend/unpend/rca/changes"
+	"github.com/unpend/unpend/rca/diagnosis"
+)
+
+// Finder finds, proves and orders what can be done about one case.
+type Finder struct {
+	*changes.Bench
+	// first are, by kinds, the cheapest candidates so far: as many as will be tried.
+	first   map[string][]*candidate
+	weighed []changes.Change // room for weighing the next
+	// free counts, by kinds, the candidates so far that cost nobody anything.
+	free map[string]int
+	// logger is told of each fix that was tried; nil: nobody is.
+	logger *slog.Logger
+}
+
+// failures is in how many percent of its past uses a kind of fix did not help against
+// a cause; 0 when it was never used.
+func (c *Finder) failures(cause diagnosis.CauseID, kind diagnosis.FixKind) int {
+	failed, of := 0, 0
+	for _, o := range c.Past {
+		if o.Cause == string(cause) && o.Fix == string(kind) {
+			of++
+			if !o.Runs {
+				failed++
+			}
+		}
+	}
+	return failed * 100 / max(1, of)
+}
+
+func New(c *causes.Case, past []knowledge.Outcome, logger *slog.Logger) *Finder {
+	return &Finder{Bench: changes.New(c, past), logger: logger}
+}

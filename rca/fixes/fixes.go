@@ -1,0 +1,316 @@
+package fixes
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/unpend/unpend/rca/changes"
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
+)
+
+const (
+	// maxTries bounds the proofs for one set of kinds: candidates come cheapest
+	// first, so the first that is accepted is the best of its set.
+	maxTries = 12
+	// maxSets bounds the combinations of alternatives on one node.
+	maxSets = 64
+)
+
+// Find computes, proves and orders what can be done.
+func (c *Finder) Find(ctx context.Context, nodes []diagnosis.NodeBlockers, causes []diagnosis.Cause) (Found, error) {
+	raised, err := c.raises(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("try preemption: %w", err)
+	}
+	best, err := c.bestOf(ctx, append(c.candidates(nodes), raised...), c.prove)
+	if err != nil {
+		return nil, err
+	}
+	return c.ranked(append(best, c.besides()...), causes), nil
+}
+
+// besides is what is offered whatever is done on the nodes: it waits for what has been
+// said, or cannot be tried.
+func (c *Finder) besides() []*candidate {
+	var out []*candidate
+	for _, r := range c.Own {
+		ch, ok := c.Beside(r.ID)
+		if !ok {
+			continue
+		}
+		f := c.candidate(nil, []changes.Change{ch})
+		f.beside, f.fix.Proof = true, diagnosis.Proof{Verdict: diagnosis.Waits, Why: "once " + ch.Until}
+		if ch.Untestable != "" {
+			f.fix.Proof = diagnosis.Proof{Verdict: diagnosis.Unproven, Why: ch.Untestable}
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// bestOf proves candidates, cheapest first, until each set of kinds has its best.
+func (c *Finder) bestOf(ctx context.Context, all []*candidate, prove func(context.Context, *candidate) error) ([]*candidate, error) {
+	all = triable(all)
+	slices.SortStableFunc(all, byCost)
+	tries, best := map[string]int{}, map[string]*candidate{}
+	for _, f := range all {
+		set := f.kindsKey()
+		b := best[set]
+		if tries[set] >= maxTries || b != nil && b.stranded == 0 {
+			continue
+		}
+		tries[set]++
+		if err := prove(ctx, f); err != nil {
+			return nil, fmt.Errorf("prove %q: %w", f.fix.Title, err)
+		}
+		c.trace(ctx, f)
+		if f.fix.Proof.Verdict != diagnosis.Refuted && (b == nil || f.better(b)) {
+			best[set] = f
+		}
+	}
+	return bestOfKinds(slices.Collect(maps.Values(best))), nil
+}
+
+// bestOfKinds keeps the best of those that have come to be of one set of kinds: evictions all
+// of whose victims land are moves.
+func bestOfKinds(proved []*candidate) []*candidate {
+	best := map[string]*candidate{}
+	for _, f := range proved {
+		key := fmt.Sprint(f.fix.Kinds)
+		if b := best[key]; b == nil || cmp.Or(f.order(b, true), strings.Compare(f.fix.Title, b.fix.Title)) < 0 {
+			best[key] = f
+		}
+	}
+	return slices.Collect(maps.Values(best))
+}
+
+func byCost(a, b *candidate) int {
+	return cmp.Or(view.Rank(!a.endless())-view.Rank(!b.endless()), a.order(b, false), strings.Compare(a.fix.Title, b.fix.Title))
+}
+
+// endless says of a wait that nobody knows how long it takes: 0 minutes are not the
+// fewest.
+func (f *candidate) endless() bool {
+	return slices.ContainsFunc(f.changes, func(ch changes.Change) bool { return ch.Kind == diagnosis.Wait && ch.Minutes == 0 })
+}
+
+// triable leaves of each set of kinds those that come first: no more are tried.
+func triable(all []*candidate) []*candidate {
+	first := map[string][]*candidate{} // by cost; of equals those that came first
+	keep := map[*candidate]bool{}
+	for _, f := range all {
+		set := f.kindsKey()
+		list := first[set]
+		if len(list) == maxTries && byCost(f, list[maxTries-1]) >= 0 {
+			continue
+		}
+		if keep[f] = true; len(list) == maxTries {
+			delete(keep, list[maxTries-1])
+			list = list[:maxTries-1]
+		}
+		at, _ := slices.BinarySearchFunc(list, f, func(other, f *candidate) int {
+			if byCost(other, f) <= 0 {
+				return -1 // behind its equals
+			}
+			return 1
+		})
+		first[set] = slices.Insert(list, at, f)
+	}
+	return slices.DeleteFunc(all, func(f *candidate) bool { return !keep[f] })
+}
+
+// ranked puts the best first and writes them out; a person has to look where there is
+// none.
+func (c *Finder) ranked(out []*candidate, causes []diagnosis.Cause) []*candidate {
+	if len(out) == 0 {
+		out = append(out, c.manual(causes))
+	}
+	slices.SortFunc(out, func(a, b *candidate) int { return cmp.Or(a.order(b, true), strings.Compare(a.fix.Title, b.fix.Title)) })
+	for i, f := range out {
+		f.fix.ID = i + 1
+		f.detail(c.Bench)
+		f.fix.Plan = diagnosis.PlanHash(f.fix.Actions)
+	}
+	return out
+}
+
+// trace logs a fix that was tried. What is refuted is shown to nobody, and this is
+// where it can be seen.
+func (c *Finder) trace(ctx context.Context, f *candidate) {
+	if c.logger == nil || !c.logger.Enabled(ctx, slog.LevelDebug) {
+		return
+	}
+	tried := *f
+	tried.detail(c.Bench)
+	c.logger.DebugContext(ctx, "fix tried", "incident", c.Incident.ID, "verdict", tried.fix.Proof.Verdict, "fix", tried.fix)
+}
+
+// candidates combines, node by node, one change for each cause of the node, so
+// that a fix clears every blocker and not only the first.
+func (c *Finder) candidates(nodes []diagnosis.NodeBlockers) []*candidate {
+	var out []*candidate
+	seen := map[string]bool{}
+	c.free, c.first = map[string]int{}, map[string][]*candidate{}
+	own, ok := c.ownSets()
+	if !ok {
+		return nil
+	}
+	if c.IsOwn(diagnosis.PreemptionBlocked) { // room is being made already
+		for _, set := range own {
+			out = append(out, c.candidate(nil, set))
+		}
+		return out
+	}
+	if c.Gang.Short() && c.Gang.Missing() == 0 {
+		for _, set := range c.gangSets(own) {
+			out = append(out, c.candidate(nil, set))
+		}
+		if c.IsOwn(diagnosis.GangIncomplete) {
+			return out // what is done on one node for one pod is of no use
+		}
+	}
+	if len(nodes) == 0 {
+		for _, set := range own {
+			if len(set) > 0 {
+				out = append(out, c.candidate(nil, set))
+			}
+		}
+	}
+	for _, v := range nodes {
+		n := c.Node(v.Name)
+		var policy, short []diagnosis.CauseID
+		for _, b := range v.Blockers {
+			id := b.Cause
+			switch {
+			case c.IsOwn(id): // cleared by what is done for the pod
+			case b.Plugin == "NodeResourcesFit" && !slices.Contains(short, id):
+				short = append(short, id)
+			case b.Plugin != "NodeResourcesFit" && !slices.Contains(policy, id):
+				policy = append(policy, id)
+			}
+		}
+		for _, set := range c.setsFor(n, own, policy, short) {
+			f := c.candidate(n, set)
+			set := f.kindsKey()
+			if key := f.fix.Title + "\x00" + set; !seen[key] {
+				seen[key] = true
+				out = append(out, f)
+				c.rank(set, f)
+				if len(f.victims) == 0 {
+					c.free[set]++
+				}
+			}
+		}
+	}
+	return out
+}
+
+// ownSets are the alternatives for what is the pod's own; false when one of its
+// causes admits none.
+func (c *Finder) ownSets() ([][]changes.Change, bool) {
+	sets := [][]changes.Change{nil}
+	for _, r := range c.Own {
+		if r.Aside {
+			continue
+		}
+		var next [][]changes.Change
+		for _, ch := range c.OfPod(r.ID) {
+			ch.Cause = r.ID
+			for _, s := range sets {
+				next = append(next, append(slices.Clone(s), ch))
+			}
+		}
+		sets = next
+	}
+	return sets, len(sets) > 0
+}
+
+// setsFor is the product of the alternatives for each cause, on top of those for
+// what is the pod's own; nil when a cause admits none.
+func (c *Finder) setsFor(n *view.Node, own [][]changes.Change, policy, short []diagnosis.CauseID) [][]changes.Change {
+	sets := own
+	product := func(options [][]changes.Change) {
+		next := make([][]changes.Change, 0, len(sets)*len(options))
+		for _, s := range sets {
+			for _, o := range options {
+				next = append(next, slices.Concat(s, o))
+			}
+		}
+		sets = next[:min(len(next), maxSets)]
+	}
+	for _, id := range policy {
+		var options [][]changes.Change
+		for _, ch := range c.OfPolicy(n, id) {
+			options = append(options, []changes.Change{ch})
+		}
+		product(options)
+	}
+	if slices.Contains(short, diagnosis.MIGConfigInProgress) {
+		product(c.waitForManager(n))
+	} else if len(short) > 0 {
+		product(c.ResourceChanges(c, n, short, sets))
+	}
+	if len(policy)+len(short)+len(own[0]) == 0 {
+		return nil
+	}
+	return sets
+}
+
+// waitForManager leaves a layout that is being made alone.
+func (c *Finder) waitForManager(n *view.Node) [][]changes.Change {
+	name := n.Labels[view.LabelMIGConfig]
+	ch := changes.Change{Kind: diagnosis.Wait, Cause: diagnosis.MIGConfigInProgress, Manual: true, Risk: diagnosis.NoRisk, Minutes: 5,
+		Until: "MIG manager has applied " + name, Title: "wait until MIG manager has applied " + name + " on " + n.Name,
+		Commands: []string{"kubectl get node " + n.Name + " -L " + view.LabelMIGState + " -w"}}
+	for _, named := range c.Cluster.NamedLayouts(n) {
+		if named.Config == name {
+			ch.Node = func(o *corev1.Node) {
+				maps.Copy(o.Status.Allocatable, changes.Relayout{Node: n, Wanted: named.Layouts, Now: c.Cluster.ClassOf(n).Layouts}.After(n))
+			}
+		}
+	}
+	if ch.Node == nil && c.mayMake(n, name) {
+		ch.Untestable = "what " + name + " makes of the GPUs cannot be told before it is done"
+	}
+	return [][]changes.Change{{ch}}
+}
+
+// mayMake says whether an entry of the node's config that no copy can show (nothing
+// reports the GPUs, or their MIG mode changes) could make what is asked.
+func (c *Finder) mayMake(n *view.Node, name string) bool {
+	entry, known := c.Cluster.ConfigOf(n).Entries[name]
+	for _, a := range c.Asks {
+		if known && a.Profile != "" && !slices.ContainsFunc(entry, func(r view.MIGRule) bool {
+			return slices.ContainsFunc(slices.Collect(maps.Keys(r.MIGDevices)), func(p string) bool { return view.Spelled(p) == a.Profile })
+		}) {
+			return false
+		}
+	}
+	return true
+}
+
+// manual is offered when nothing computed was accepted.
+func (c *Finder) manual(causes []diagnosis.Cause) *candidate {
+	says := "the facts do not settle it"
+	if len(causes) > 0 {
+		says = string(causes[0].ID) + " admits no change that could be tried"
+	}
+	describe := "pod " + c.Pod.Name
+	if c.Unborn {
+		describe = c.WorkloadName()
+	}
+	f := c.candidate(nil, []changes.Change{{Kind: diagnosis.Manual, Manual: true, Risk: diagnosis.NoRisk, Title: "look at the pod and the nodes", Commands: []string{
+		fmt.Sprintf("kubectl -n %s describe %s", c.Pod.Namespace, describe),
+		"kubectl describe nodes",
+	}}})
+	f.fix.Proof = diagnosis.Proof{Verdict: diagnosis.Unproven, Why: says}
+	return f
+}

@@ -1,0 +1,198 @@
+package fixes
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/unpend/unpend/rca/causes"
+	"github.com/unpend/unpend/rca/changes"
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
+	"github.com/unpend/unpend/rca/whatif"
+)
+
+// prove makes the fix on a fork of the cluster and asks the scheduler's code
+// whether the pod now has a node, and then where its victims go.
+func (c *Finder) prove(ctx context.Context, f *candidate) error {
+	for _, ch := range f.changes {
+		if ch.Untestable != "" {
+			f.fix.Proof = diagnosis.Proof{Verdict: diagnosis.Unproven, Why: ch.Untestable}
+			return nil
+		}
+	}
+	return whatif.Try(c.Cluster.Snapshot, func(s *whatif.Snapshot) error {
+		pod := c.Pod
+		var node *corev1.Node
+		for _, ch := range f.changes {
+			if ch.Node != nil {
+				if node == nil {
+					node = f.node.DeepCopy()
+				}
+				ch.Node(node)
+			}
+		}
+		if node != nil {
+			s.SetNode(node)
+		}
+		for _, ch := range f.changes {
+			var err error
+			if pod, err = ch.Apply(s, pod); err != nil {
+				return err
+			}
+		}
+		placed, err := s.Place(ctx, pod)
+		if err != nil {
+			return err
+		}
+		if why := c.refusedStill(f, pod); why != "" {
+			f.fix.Proof = diagnosis.Proof{Verdict: diagnosis.Refuted, Why: why}
+			return nil
+		}
+		f.fix.Proof = diagnosis.Proof{Verdict: diagnosis.Refuted, Why: "the scheduler's filters still refuse every node"}
+		if placed == "" {
+			return nil
+		}
+		if why, err := c.refusedRest(ctx, s, f); why != "" || err != nil {
+			f.fix.Proof.Why = why
+			return err
+		}
+		f.fix.Proof = diagnosis.Proof{Verdict: diagnosis.Schedules, Node: placed, Why: "the scheduler's filters accept " + placed + " on a copy of the cluster"}
+		if c.Unborn {
+			f.fix.Proof.Why = "by the arithmetic of quotas and limits the API server takes it; " + f.fix.Proof.Why
+		}
+		if by := c.Elsewhere(pod); by != "" {
+			f.fix.Proof.Verdict, f.fix.Proof.Why = diagnosis.Unproven, fmt.Sprintf("the default scheduler's filters accept %s on a copy of the cluster; %s decides by its own", placed, by)
+		}
+		if err := c.proveGang(ctx, s, f, pod); err != nil {
+			return err
+		}
+		c.position(f, placed)
+		c.waits(f)
+		return c.proveVictims(ctx, s, f)
+	})
+}
+
+// waits turns the verdict of a fix that needs events first, and names all of them. A
+// budget that does not allow its evictions is one: the API server would refuse them.
+func (c *Finder) waits(f *candidate) {
+	var events []string
+	for _, ch := range f.changes {
+		if ch.Until != "" {
+			events = append(events, ch.Until)
+		}
+	}
+	// Whom the scheduler takes it does not ask the Eviction API for.
+	if n, budget := c.Cluster.Budgets.Beyond(f.victims); n > 0 && f.fix.Kind != diagnosis.RaisePriority {
+		events = append(events, fmt.Sprintf("PodDisruptionBudget %s allows %d more of these evictions", budget, n))
+	}
+	if len(events) > 0 {
+		f.fix.Proof.Verdict, f.fix.Proof.Why = diagnosis.Waits, "accepted on a copy once "+strings.Join(events, " and ")
+	}
+}
+
+// position names the GPU that is re-made. MIG manager chooses the start itself,
+// so none is promised.
+func (c *Finder) position(f *candidate, placed string) {
+	for _, ch := range f.changes {
+		if ch.Relayout != nil && placed == f.node.Name && len(ch.Relayout.Remade) > 0 {
+			gpu := ch.Relayout.Roomiest(c.Asks)
+			f.fix.Proof.GPU = &gpu
+		}
+	}
+}
+
+// proveVictims places each victim again, as its controller would.
+func (c *Finder) proveVictims(ctx context.Context, s *whatif.Snapshot, f *candidate) error {
+	if len(f.victims) == 0 {
+		return nil
+	}
+	gone, landed := 0, 0
+	for _, v := range f.victims {
+		if !view.ComesBack(v) {
+			gone++
+			continue
+		}
+		again := v.DeepCopy()
+		again.Spec.NodeName, again.Name = "", v.Name+"-again"
+		node, err := s.Place(ctx, again)
+		if err != nil {
+			return fmt.Errorf("place victim %s/%s: %w", v.Namespace, v.Name, err)
+		}
+		if node != "" {
+			landed++
+		}
+	}
+	f.stranded = len(f.victims) - landed
+	p := &f.fix.Proof
+	if f.stranded > 0 && slices.ContainsFunc(f.changes, func(ch changes.Change) bool { return ch.Kind == diagnosis.MovePods }) {
+		*p = diagnosis.Proof{Verdict: diagnosis.Refuted, Why: fmt.Sprintf("no other place for %d of the %d pods that were to move", f.stranded, len(f.victims))}
+		return nil
+	}
+	switch {
+	case gone > 0:
+		p.Victims, f.fix.Risk = diagnosis.VictimsGone, diagnosis.HighRisk
+		p.Why += fmt.Sprintf("; victims that do not come back, having no controller: %d of %d", gone, len(f.victims))
+	case landed < len(f.victims):
+		p.Victims, f.fix.Risk = diagnosis.VictimsWait, f.fix.Risk.With(diagnosis.MediumRisk)
+		p.Why += fmt.Sprintf("; victims will wait: %d of %d", len(f.victims)-landed, len(f.victims))
+	default:
+		p.Victims = diagnosis.VictimsLand
+		p.Why += "; each evicted pod was placed again"
+		f.move()
+	}
+	if gone < len(f.victims) && slices.ContainsFunc(f.changes, func(ch changes.Change) bool { return ch.Cause == diagnosis.DRADevicesInUse && len(ch.Victims) > 0 }) {
+		// A nomination keeps CPU and memory, not devices (dynamicresources.go has no AddPod).
+		f.fix.Risk = f.fix.Risk.With(diagnosis.MediumRisk)
+		p.Why += "; the scheduler keeps no devices for a pod that waits, so a successor of an evicted one may take them back first"
+	}
+	return nil
+}
+
+// move renames evictions whose victims all land: they are moves.
+func (f *candidate) move() {
+	for i, k := range f.fix.Kinds {
+		if k == diagnosis.EvictPods {
+			f.fix.Kinds[i] = diagnosis.MovePods
+		}
+	}
+	if f.fix.Kind == diagnosis.EvictPods {
+		f.fix.Kind = diagnosis.MovePods
+	}
+}
+
+// refusedStill says why the API server would refuse the pod after a fix as well;
+// empty when it would take it, or when the pod exists. What a person is asked to do
+// is taken as done.
+func (c *Finder) refusedStill(f *candidate, pod *corev1.Pod) string {
+	if !c.Unborn || slices.ContainsFunc(f.changes, func(ch changes.Change) bool { return ch.Kind == diagnosis.Manual }) {
+		return ""
+	}
+	if bad := causes.InvalidRequests(pod); len(bad) > 0 {
+		return bad[0].Says()
+	}
+	if over := c.Violations(pod); len(over) > 0 {
+		return over[0].Says()
+	}
+	hard := map[string]corev1.ResourceList{}
+	var leave []*corev1.Pod
+	for _, ch := range f.changes {
+		maps.Copy(hard, ch.Hard)
+		if ch.Kind == diagnosis.Wait {
+			leave = append(leave, ch.Victims...)
+		}
+	}
+	for _, q := range c.Quotas(pod, hard, leave) {
+		if q.Demand != "" {
+			return q.DemandSays()
+		}
+		if len(q.Short()) > 0 {
+			return q.Says()
+		}
+	}
+	return ""
+}

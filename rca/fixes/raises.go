@@ -1,0 +1,37 @@
+package fixes
+
+import (
+	"context"
+
+	"github.com/unpend/unpend/rca/changes"
+)
+
+// raises are the fix that the scheduler preempts for the pod: by itself, or once the
+// workload has the least PriorityClass under which it makes room for all of it that
+// waits. Nobody is taken by another class whose priority is above what the pod has
+// now, or whom a budget keeps.
+func (c *Finder) raises(ctx context.Context) ([]*candidate, error) {
+	if !c.Raisable() {
+		return nil, nil
+	}
+	own, err := c.Cluster.Snapshot.Preempt(ctx, c.Pod, c.Cluster.State.PDBs)
+	if err != nil {
+		return nil, err
+	}
+	if own.Node != "" {
+		return []*candidate{c.candidate(c.Node(own.Node), []changes.Change{c.ByItself(own)})}, nil
+	}
+	classes := c.Classes()
+	for _, class := range classes[:min(len(classes), changes.MaxClasses)] {
+		node, victims, err := c.Preempts(ctx, class)
+		if err != nil {
+			return nil, err
+		}
+		if len(victims) == 0 {
+			continue
+		}
+		n := c.Node(node)
+		return []*candidate{c.candidate(n, []changes.Change{c.Raise(c.ShortOn(n), class, victims)})}, nil
+	}
+	return nil, nil
+}

@@ -1,0 +1,36 @@
+package rca
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/diagnosis"
+)
+
+// Whoever opens a node that is quarantined is told to see to its GPU first.
+func TestUncordonOfQuarantined(t *testing.T) {
+	const mark = `{"op":"x","id":"y","quarantined":"quarantine gpu-1"}`
+	st, err := cluster.FromFiles([]string{filepath.Join("..", "testdata", "scenarios", "NodeCordoned")}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range st.Nodes {
+		if n.Spec.Unschedulable {
+			n.Annotations = map[string]string{diagnosis.OperationAnnotation: mark}
+		}
+	}
+	found, err := Diagnose(t.Context(), st, Options{})
+	if err != nil || len(found) != 1 {
+		t.Fatal(found, err)
+	}
+	i := slices.IndexFunc(found[0].Fixes, func(f diagnosis.Fix) bool { return f.Kind == diagnosis.UncordonNode })
+	if i < 0 {
+		t.Fatalf("%+v", found[0].Fixes)
+	}
+	if f := found[0].Fixes[i]; len(f.Steps) != 1 || !strings.HasSuffix(f.Steps[0], " (see first that its GPU is mended)") || f.Risk != "high" {
+		t.Errorf("%s %q", f.Risk, f.Steps)
+	}
+}

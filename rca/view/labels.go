@@ -1,0 +1,49 @@
+package view
+
+import (
+	corev1 "k8s.io/api/core/v1"
+)
+
+func RequiredAffinity(pod *corev1.Pod) *corev1.NodeSelector {
+	a := pod.Spec.Affinity
+	if a == nil || a.NodeAffinity == nil {
+		return nil
+	}
+	return a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+}
+
+// LabelColumn is what all nodes have of one label, read from their maps once for all
+// incidents.
+type LabelColumn struct {
+	of       []*string // by Node.at; nil where a node lacks it
+	Distinct []string  // as they come by the names of the nodes
+}
+
+func (l *LabelColumn) On(n *Node) (value string, ok bool) {
+	if v := l.of[n.at]; v != nil {
+		return *v, true
+	}
+	return "", false
+}
+
+func (w *Cluster) Column(label string) *LabelColumn {
+	if l := w.columns[label]; l != nil {
+		return l
+	}
+	nodes := w.SortedNodes()
+	l := &LabelColumn{of: make([]*string, len(nodes))}
+	met := map[string]*string{}
+	for i, n := range nodes {
+		value, ok := n.Labels[label]
+		if !ok {
+			continue
+		}
+		if met[value] == nil {
+			met[value] = &value
+			l.Distinct = append(l.Distinct, value)
+		}
+		l.of[i] = met[value]
+	}
+	w.columns[label] = l
+	return l
+}

@@ -1,0 +1,15 @@
+package view
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+)
+
+func PodTarget(p *corev1.Pod) diagnosis.Target {
+	return diagnosis.Target{Kind: "Pod", Namespace: p.Namespace, Name: p.Name, UID: string(p.UID)}
+}
+
+func NodeTarget(n *corev1.Node) diagnosis.Target {
+	return diagnosis.Target{Kind: "Node", Name: n.Name, UID: string(n.UID)}
+}

@@ -1,0 +1,109 @@
+package view
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+)
+
+// NoMeasure is said where nobody could be asked.
+const NoMeasure = "no Prometheus is configured"
+
+// Measure looks up what the holders of GPUs do with them, once for all incidents; true
+// when something is known now that was not.
+func (w *Cluster) Measure(ctx context.Context, ask diagnosis.Measure) bool {
+	if w.measured {
+		return false
+	}
+	w.measured = true
+	if ask == nil {
+		w.Unmeasured = NoMeasure
+		return false
+	}
+	uses, err := ask(ctx, w.State.Now, w.holders())
+	if err != nil {
+		w.Unmeasured = err.Error()
+		return false
+	}
+	w.Uses = uses
+	return true
+}
+
+// holders lists the pods that hold GPUs, by node.
+func (w *Cluster) holders() []diagnosis.Holder {
+	var out []diagnosis.Holder
+	for _, n := range w.SortedNodes() {
+		for _, p := range n.Pods {
+			if h, ok := n.Holder(p); ok {
+				out = append(out, h)
+			}
+		}
+	}
+	return out
+}
+
+func (n *Node) Holder(p *corev1.Pod) (diagnosis.Holder, bool) {
+	h := diagnosis.Holder{PodName: diagnosis.PodName{Namespace: p.Namespace, Name: p.Name}, Running: runningSince(p),
+		MIG: strings.Contains(n.Labels["nvidia.com/gpu.product"], "-MIG-")} // strategy single: instances are nvidia.com/gpu
+	holds := false
+	for name, q := range n.Requests[p] {
+		if !IsGPU(name) || q.IsZero() {
+			continue
+		}
+		holds = true
+		h.MIG = h.MIG || strings.HasPrefix(string(name), MIGPrefix)
+		if name != WholeGPU+SharedSuffix { // shares may all be of one GPU
+			h.Devices += int(q.Value())
+		}
+	}
+	h.Devices = max(h.Devices, 1)
+	return h, holds
+}
+
+// runningSince is the last start of a pod or of one of its containers with GPUs.
+func runningSince(p *corev1.Pod) time.Time {
+	if p.Status.StartTime == nil {
+		return time.Time{}
+	}
+	since := p.Status.StartTime.Time
+	gpu := map[string]bool{}
+	for _, k := range p.Spec.Containers {
+		for _, list := range []corev1.ResourceList{k.Resources.Limits, k.Resources.Requests} {
+			for name := range list {
+				gpu[k.Name] = gpu[k.Name] || IsGPU(name)
+			}
+		}
+	}
+	for _, s := range p.Status.ContainerStatuses {
+		switch {
+		case !gpu[s.Name]:
+		case s.State.Running == nil:
+			return time.Time{}
+		case s.State.Running.StartedAt.After(since):
+			since = s.State.Running.StartedAt.Time
+		}
+	}
+	return since
+}
+
+// Use is what is known of a pod's GPU work.
+func (w *Cluster) Use(p *corev1.Pod) diagnosis.Use {
+	return w.Uses[diagnosis.PodName{Namespace: p.Namespace, Name: p.Name}]
+}
+
+// Idle says whether a pod, and all that leave with it, were seen to do no GPU work.
+func (w *Cluster) Idle(p *corev1.Pod) bool {
+	if len(w.Uses) == 0 {
+		return false
+	}
+	for _, p := range w.Together(p) {
+		if !w.Use(p).Idle {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,192 @@
+package view
+
+import (
+	"cmp"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
+)
+
+// SystemCritical is the lowest priority of system-cluster-critical and
+// system-node-critical (pkg/apis/scheduling/types.go, SystemCriticalPriority).
+const SystemCritical = 2 * 1000000000
+
+// Traits are what of a pod matters to every incident.
+type Traits struct {
+	Gang     string // as gangOf names it
+	Stays    bool   // it is never a victim, whoever asks
+	Priority int64
+	Lost     time.Duration // of its work, were it evicted
+}
+
+// TraitsOf are looked up where the view of the cluster has worked them out.
+func (w *Cluster) TraitsOf(p *corev1.Pod) Traits {
+	if t, known := w.traits[p]; known {
+		return t
+	}
+	return newTraits(p, w.State.Now)
+}
+
+func newTraits(p *corev1.Pod, now time.Time) Traits {
+	_, mirror := p.Annotations[corev1.MirrorPodAnnotationKey]
+	owner := metav1.GetControllerOfNoCopy(p)
+	ofNode := owner != nil && (owner.Kind == "DaemonSet" || owner.Kind == "Node")
+	prio := corev1helpers.PodPriority(p)
+	return Traits{Gang: GangOf(p), Stays: mirror || ofNode || p.DeletionTimestamp != nil || prio >= SystemCritical, Priority: int64(prio), Lost: LostWith(p, now)}
+}
+
+// ComesBack says whether a controller re-creates the pod after an eviction. A
+// pod of a Job that may not fail any more is not counted on.
+func ComesBack(p *corev1.Pod) bool {
+	owner := metav1.GetControllerOf(p)
+	return owner != nil && owner.Kind != "Node"
+}
+
+// workUnit is what work lost is counted in: for the seconds by which pods of one age
+// differ nobody prefers a victim, let alone on a node that somebody has closed.
+const workUnit = time.Minute
+
+// LostWith is how long a pod has worked. Its start is rounded, not the span: what is
+// lost with two pods differs by the same at any time, so their order stays.
+func LostWith(p *corev1.Pod, now time.Time) time.Duration {
+	if p.Status.StartTime == nil {
+		return 0
+	}
+	return max(0, now.Sub(p.Status.StartTime.Truncate(workUnit)))
+}
+
+// PriorityOf is the highest of pods that leave together.
+func PriorityOf(pods []*corev1.Pod) int64 {
+	prio := int64(corev1helpers.PodPriority(pods[0]))
+	for _, p := range pods[1:] {
+		prio = max(prio, int64(corev1helpers.PodPriority(p)))
+	}
+	return prio
+}
+
+// Together are the pods that leave when one does: its gang, or itself alone.
+func (w *Cluster) Together(p *corev1.Pod) []*corev1.Pod {
+	if g := w.TraitsOf(p).Gang; g != "" && len(w.gangs[g]) > 0 {
+		return w.gangs[g]
+	}
+	return []*corev1.Pod{p}
+}
+
+// budgets answers whether PodDisruptionBudgets allow a set of evictions.
+type budgets struct{ list []budget }
+
+type budget struct {
+	pdb      *policyv1.PodDisruptionBudget
+	selector labels.Selector
+}
+
+func newBudgets(pdbs []*policyv1.PodDisruptionBudget) *budgets {
+	b := &budgets{}
+	for _, p := range pdbs {
+		sel, err := metav1.LabelSelectorAsSelector(p.Spec.Selector)
+		if err != nil {
+			sel = labels.Everything() // unreadable: assume it guards every pod of its namespace
+		}
+		b.list = append(b.list, budget{p, sel})
+	}
+	return b
+}
+
+// Guarding lists the budgets that guard a pod.
+func (b *budgets) Guarding(p *corev1.Pod) []int {
+	var out []int
+	for i, g := range b.list {
+		if p.Namespace == g.pdb.Namespace && g.selector.Matches(labels.Set(p.Labels)) {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// Allowed is, by budget, how many pods may go now.
+func (b *budgets) Allowed() []int {
+	out := make([]int, len(b.list))
+	for i, g := range b.list {
+		out[i] = int(g.pdb.Status.DisruptionsAllowed)
+	}
+	return out
+}
+
+// Refuse says whether the API server would refuse the pod's eviction now: a budget
+// that is used up, or more than one budget, which the Eviction API does not support
+// (pkg/registry/core/pod/storage/eviction.go, 1.37.1).
+func (b *budgets) Refuse(p *corev1.Pod) bool {
+	guards := b.Guarding(p)
+	return len(guards) > 1 || len(guards) == 1 && b.list[guards[0]].pdb.Status.DisruptionsAllowed < 1
+}
+
+// Beyond counts the evictions that budgets do not allow now, and names the first
+// such budget.
+func (b *budgets) Beyond(victims []*corev1.Pod) (count int, budget string) {
+	left := b.Allowed()
+	for _, v := range victims {
+		guards := b.Guarding(v)
+		for _, g := range guards {
+			if left[g]--; left[g] < 0 || len(guards) > 1 {
+				count++
+				budget = cmp.Or(budget, b.list[g].pdb.Namespace+"/"+b.list[g].pdb.Name)
+				break
+			}
+		}
+	}
+	return count, budget
+}
+
+// Deficits are the resources a node lacks for the pod, in milli-units.
+type Deficits map[corev1.ResourceName]int64
+
+// DeficitsOf says what is missing on a node once some of its pods have left;
+// ok is false when even an empty node lacks it.
+func (n *Node) DeficitsOf(asked corev1.ResourceList) (Deficits, bool) {
+	var out Deficits
+	note := func(name corev1.ResourceName, lack int64) {
+		if out == nil {
+			out = Deficits{}
+		}
+		out[name] = max(out[name], lack)
+	}
+	for name, q := range asked {
+		alloc := n.Status.Allocatable[name]
+		if alloc.Cmp(q) < 0 {
+			return nil, false
+		}
+		free := n.Free(name)
+		if lack := q.MilliValue() - free.MilliValue(); lack > 0 {
+			note(name, lack)
+		}
+	}
+	if n.Allocatable(corev1.ResourcePods)-int64(len(n.Pods)) < 1 {
+		note(corev1.ResourcePods, 1000)
+	}
+	return out, true
+}
+
+func (n *Node) Contribution(p *corev1.Pod, name corev1.ResourceName) int64 {
+	if name == corev1.ResourcePods {
+		return 1000
+	}
+	q := n.Requests[p][name]
+	return q.MilliValue()
+}
+
+func IsDefaultClass(name string) func(*schedulingv1.PriorityClass) bool {
+	return func(k *schedulingv1.PriorityClass) bool { return k.Name == name && k.GlobalDefault }
+}
+
+func (d Deficits) Names() []corev1.ResourceName {
+	out := make([]corev1.ResourceName, 0, len(d))
+	for name := range d {
+		out = append(out, name)
+	}
+	return out
+}

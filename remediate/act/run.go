@@ -1,0 +1,89 @@
+package act
+
+import (
+	"log/slog"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/remediate/v1alpha1"
+)
+
+// Deps are what verbs act with. All but DryRun and Locks are required.
+type Deps struct {
+	Client  kubernetes.Interface
+	Dynamic dynamic.Interface
+	// As writes pods and workloads: as the approver, where that is another than Client.
+	As     kubernetes.Interface
+	Now    func() time.Time
+	Logger *slog.Logger
+	// DryRun sends every write as a server-side dry run and waits for nothing.
+	DryRun    bool
+	Deadlines Deadlines
+	// Locks is the namespace of the lock leases of nodes; no such lock without it: the
+	// mark on the node keeps others off.
+	Locks string
+}
+
+// Deadlines bound the waits of one plan.
+type Deadlines struct {
+	Evict   time.Duration // a budget that says no; 5 min
+	Leave   time.Duration // victims that terminate; 5 min
+	Manager time.Duration // MIG manager's work; 10 min
+	Settle  time.Duration // the scheduler hears of a cordon; 1 s
+	Notice  time.Duration // MIG manager looks at a label that changes nothing; 15 s
+	Wedge   time.Duration // pending with paused operands; 6 min: its own wait is 5 per component
+	Run     time.Duration // the pod comes to run; 5 min
+}
+
+// WithDefaults fills in what is not set.
+func (d Deadlines) WithDefaults() Deadlines {
+	set := func(t *time.Duration, otherwise time.Duration) {
+		if *t == 0 {
+			*t = otherwise
+		}
+	}
+	set(&d.Evict, 5*time.Minute)
+	set(&d.Leave, 5*time.Minute)
+	set(&d.Manager, 10*time.Minute)
+	set(&d.Wedge, 6*time.Minute)
+	set(&d.Settle, time.Second)
+	set(&d.Notice, 15*time.Second)
+	set(&d.Run, 5*time.Minute)
+	return d
+}
+
+// WayBack is how long taking a plan back may last.
+func (d Deadlines) WayBack() time.Duration { return d.Manager + 5*contention }
+
+// contention is how long a write is tried again because others write to the same
+// object: the kubelet, controllers, MIG manager.
+const contention = time.Minute
+
+// run is one plan as its verbs see it.
+type run struct {
+	Deps
+	rem *v1alpha1.Remediation
+	// actions of the plan, in the order they are taken.
+	actions []diagnosis.Action
+}
+
+func (r *run) dryRun() []string {
+	if r.DryRun {
+		return []string{metav1.DryRunAll}
+	}
+	return nil
+}
+
+// entry is a step's line of the journal; nil when there is none.
+func (r *run) entry(id v1alpha1.StepID) *v1alpha1.Entry {
+	for i := range r.rem.Status.Journal {
+		if e := &r.rem.Status.Journal[i]; e.Step == id {
+			return e
+		}
+	}
+	return nil
+}

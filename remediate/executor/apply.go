@@ -1,0 +1,50 @@
+package executor
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/uuid"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/remediate/act"
+	"github.com/unpend/unpend/remediate/journal"
+	"github.com/unpend/unpend/remediate/plan"
+)
+
+// Outcome is what became of an approved fix.
+type Outcome struct {
+	Incident string        `json:"incident"`
+	Fix      diagnosis.Fix `json:"fix"`
+	Pod      string        `json:"pod,omitempty"` // namespace/name that runs now
+	Says     string        `json:"says"`          // what was achieved, one sentence
+	Evicted  int           `json:"evicted"`
+	Started  time.Time     `json:"started"`
+	Ended    time.Time     `json:"ended"`
+}
+
+// Apply proves the fix again on fresh state and carries it out, with a journal in
+// memory. Before each write the object, and what the plan relies on, is read once
+// more; the write carries the uid and the resourceVersion of that reading. When the
+// context ends, what was begun is taken back.
+func Apply(ctx context.Context, d Deps, id string, number int, hash string, report func(journal.Progress)) (Outcome, error) {
+	d = d.withDefaults()
+	out := Outcome{Incident: id, Started: d.Now()}
+	found, err := Find(ctx, d, id, number, hash)
+	if err != nil {
+		return out, err
+	}
+	out.Fix = found.Fix
+	rem := plan.Propose(found, "", d.Now())
+	rem.UID = uuid.NewUUID()
+	act.Begin(rem, found.State, d.Now())
+	opts := d.journaling()
+	opts.Report = report
+	m, err := journal.New(opts, rem, act.New(d.acting(), rem))
+	if err != nil {
+		return out, err
+	}
+	err = m.ToTheEnd(ctx)
+	out.Pod, out.Says, out.Evicted, out.Ended = rem.Status.Pod, rem.Status.Message, rem.Status.Evicted, d.Now()
+	return out, err
+}

@@ -1,0 +1,67 @@
+package executor
+
+import (
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/remediate/v1alpha1"
+)
+
+// metrics are the executor's figures. Their labels are closed sets: phases.
+type metrics struct {
+	ended  *prometheus.CounterVec
+	plans  *prometheus.GaugeVec
+	parked prometheus.Gauge
+}
+
+func newMetrics() metrics {
+	m := metrics{
+		ended:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: "unpend_remediations_total", Help: "Plans that have ended, by what they came to."}, []string{"outcome"}),
+		plans:  prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "unpend_remediations", Help: "Plans that are recorded, by phase, as the leader sees them."}, []string{"phase"}),
+		parked: prometheus.NewGauge(prometheus.GaugeOpts{Name: "unpend_remediation_parked_nodes", Help: "Nodes that were left cordoned on purpose, as the leader sees them."}),
+	}
+	for _, p := range v1alpha1.Phases() {
+		m.plans.WithLabelValues(outcome(p))
+		if p.Ended() {
+			m.ended.WithLabelValues(outcome(p))
+		}
+	}
+	return m
+}
+
+func (m metrics) register(r prometheus.Registerer) error {
+	if r == nil {
+		return nil
+	}
+	for _, c := range []prometheus.Collector{m.ended, m.plans, m.parked} {
+		if err := r.Register(c); err != nil {
+			return fmt.Errorf("register metrics: %w", err)
+		}
+	}
+	return nil
+}
+
+// stand counts what is there.
+func (m metrics) stand(plans []v1alpha1.Remediation, nodes []corev1.Node) {
+	count := map[v1alpha1.Phase]int{}
+	for i := range plans {
+		phase := plans[i].Status.Phase
+		if phase == "" {
+			phase = v1alpha1.Pending
+		}
+		count[phase]++
+	}
+	for _, p := range v1alpha1.Phases() {
+		m.plans.WithLabelValues(outcome(p)).Set(float64(count[p]))
+	}
+	parked := 0
+	for i := range nodes {
+		if mark, err := diagnosis.OperationOn(&nodes[i]); err == nil && mark != nil && mark.Parked != "" {
+			parked++
+		}
+	}
+	m.parked.Set(float64(parked))
+}

@@ -1,0 +1,87 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/remediate/plan"
+	"github.com/unpend/unpend/remediate/v1alpha1"
+)
+
+// ToTheEnd goes on until the plan has ended. What was begun is taken back even when the
+// caller has gone away, as far as that can be done in time.
+func (m *Machine) ToTheEnd(ctx context.Context) error {
+	alone := false
+	for !m.status().Phase.Ended() {
+		wait, err := m.Advance(ctx)
+		if err == nil && wait > 0 {
+			err = sleep(ctx, wait)
+		}
+		if err == nil {
+			continue
+		}
+		if ctx.Err() != nil && !alone {
+			err = m.interrupted(err)
+		}
+		m.failed = errors.Join(m.failed, err)
+		if alone {
+			return fmt.Errorf("%w; what was begun is not all taken back: a node that has the annotation %s is left cordoned", m.failed, diagnosis.OperationAnnotation)
+		}
+		alone = true
+		if !m.undoing() {
+			m.status().Failure, m.status().EndsAs = err.Error(), v1alpha1.Failed
+			m.status().Phase = v1alpha1.Undoing
+		}
+		undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), m.Patience)
+		defer cancel()
+		ctx = undo
+	}
+	if m.failed != nil && !m.DryRun && m.takenBack() {
+		return fmt.Errorf("%w; what was begun has been taken back", m.failed)
+	}
+	return m.failed
+}
+
+// takenBack says that something was begun, and that nothing of it is left. A plan that
+// is stale says itself what has become of its node.
+func (m *Machine) takenBack() bool {
+	did := false
+	for _, e := range m.status().Journal {
+		back := e.Step.TakesBack()
+		if back && (e.Ended == nil || e.Error != "") {
+			return false
+		}
+		did = did || !back && e.Error == ""
+	}
+	return did && m.status().EndsAs != "" && m.program.Left() == "" && !errors.Is(m.failed, plan.ErrStale)
+}
+
+// interrupted is that the caller has gone away, and where that was.
+func (m *Machine) interrupted(err error) error {
+	if s, ok := m.next(); ok && !m.undoing() {
+		return interrupted{fmt.Sprintf("interrupted in step %s, %s", m.status().Progress, s.Text), err}
+	}
+	return err
+}
+
+// interrupted is an end of the context, told by what it ended.
+type interrupted struct {
+	says string
+	error
+}
+
+func (i interrupted) Error() string { return i.says }
+
+func (i interrupted) Unwrap() error { return i.error }
+
+func sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}

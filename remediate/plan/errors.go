@@ -1,0 +1,14 @@
+package plan
+
+import "errors"
+
+// The outcomes that a caller tells apart.
+var (
+	// ErrStale: the approved plan is no longer the plan. Nothing was written, or what
+	// was written has been taken back, or the error names what stays.
+	ErrStale = errors.New("plan is stale")
+	// ErrRefused: the fix may not be applied; nothing was written.
+	ErrRefused = errors.New("refused")
+	// ErrHalted: somebody has said stop.
+	ErrHalted = errors.New("halted")
+)

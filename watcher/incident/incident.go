@@ -1,0 +1,299 @@
+// Package incident is what an Incident is, and how pods, their owners and refusals make
+// one per workload and request shape. It is pure: no client, no clock, no goroutine.
+package incident
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/component-helpers/resource"
+)
+
+// Incident says that a workload waits (the travelling type watcher → rca).
+type Incident struct {
+	ID       string            `json:"id"`
+	Workload Ref               `json:"workload"` // the topmost controller
+	Requests map[string]string `json:"requests"` // of one pod
+	Pods     []PodRef          `json:"pods"`     // by name, at most maxPods of them
+	Waiting  int               `json:"waiting"`  // how many wait in all
+	// Missing are those of them that do not exist, because the API server refused them.
+	Missing int       `json:"missing,omitempty"`
+	Since   time.Time `json:"since,omitzero"` // the earliest
+	// Newest is the highest resourceVersion among the pods, those that wait no
+	// more included, and the owners that lack some: the same facts at a later time
+	// are news (A → B → A), the same facts seen twice are not.
+	Newest string `json:"newest"`
+	// Resolved: nobody of the workload waits any more.
+	Resolved bool `json:"resolved,omitempty"`
+}
+
+// Ref names a workload.
+type Ref struct {
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+}
+
+// PodRef is a waiting pod and what its status says of that.
+type PodRef struct {
+	Name   string `json:"name"`
+	UID    string `json:"uid"`
+	Reason string `json:"reason"`
+}
+
+// MaxPods bounds the names an incident carries: a Job with 10,000 pods is one
+// message, not one megabyte.
+const MaxPods = 20
+
+// Message is the incident as it travels: its id is the same for the same
+// content, whoever publishes it.
+func (i Incident) Message() (id string, body []byte, err error) {
+	body, err = json.Marshal(i)
+	if err != nil {
+		return "", nil, fmt.Errorf("encode incident %s: %w", i.ID, err)
+	}
+	sum := sha256.Sum256(body)
+	return i.ID + "-" + hex.EncodeToString(sum[:8]), body, nil
+}
+
+// Older says whether another message of the same incident tells of a later
+// moment than this one: what comes from a watcher that lags must not replace it.
+func (i Incident) Older(message []byte) bool {
+	var other Incident
+	return json.Unmarshal(message, &other) == nil && Newer(other.Newest, i.Newest)
+}
+
+// AsResolved is the incident when nobody of it waits any more. Nothing in it
+// depends on when somebody looked while it lasted.
+func (i Incident) AsResolved() Incident {
+	return Incident{ID: i.ID, Workload: i.Workload, Requests: i.Requests, Pods: []PodRef{}, Newest: i.Newest, Resolved: true}
+}
+
+// Lookup finds an owner object; false when it does not exist or was not read.
+type Lookup func(kind, namespace, name string) (metav1.Object, bool)
+
+// Topmost is the last of a pod's Owners.
+func Topmost(pod *corev1.Pod, lookup Lookup) Ref {
+	owners := Owners(pod, lookup)
+	return owners[len(owners)-1]
+}
+
+// Owners follows the controller references of a pod as far as they can be read:
+// the pod itself, its ReplicaSet, its Deployment; or its Job and CronJob; and so
+// on. An owner that cannot be found ends the chain with its name; owners in a
+// circle end it too.
+func Owners(pod *corev1.Pod, lookup Lookup) []Ref {
+	chain := []Ref{{"Pod", pod.Namespace, pod.Name}}
+	var at metav1.Object = pod
+	for {
+		owner := metav1.GetControllerOf(at)
+		if owner == nil || owner.Kind == "Node" {
+			return chain
+		}
+		ref := Ref{owner.Kind, pod.Namespace, owner.Name}
+		circle := slices.Contains(chain, ref)
+		if chain = append(chain, ref); circle {
+			return chain
+		}
+		next, ok := lookup(owner.Kind, pod.Namespace, owner.Name)
+		if !ok {
+			return chain
+		}
+		at = next
+	}
+}
+
+// IncidentID is gpu- and 10 hex of sha256 over the workload ("kind/ns/name") and
+// its requests ("name=quantity" by name, with commas).
+func IncidentID(w Ref, requests map[string]string) string {
+	parts := make([]string, 0, len(requests))
+	for _, name := range slices.Sorted(maps.Keys(requests)) {
+		parts = append(parts, name+"="+requests[name])
+	}
+	sum := sha256.Sum256([]byte(w.Kind + "/" + w.Namespace + "/" + w.Name + "\n" + strings.Join(parts, ",")))
+	return "gpu-" + hex.EncodeToString(sum[:5])
+}
+
+// Waiting says whether a pod waits, why, and since when, from the object alone: the
+// PodScheduled condition, its absence, or the kubelet's refusal. Of events it knows
+// what WithKubelet took over.
+func Waiting(pod *corev1.Pod) (reason string, since time.Time, ok bool) {
+	since = pod.CreationTimestamp.Time
+	if pod.DeletionTimestamp != nil {
+		return "", since, false
+	}
+	if pod.Status.Phase == corev1.PodFailed {
+		return FailedPrefix + pod.Status.Reason, since, refused(pod.Status)
+	}
+	if pod.Status.Phase != corev1.PodPending && pod.Status.Phase != "" {
+		return "", since, false
+	}
+	if pod.Spec.NodeName != "" {
+		unprepared := slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+			return c.Type == corev1.PodReadyToStartContainers && c.Reason == FailedPrepare
+		})
+		if !unprepared {
+			return "", since, false
+		}
+		return FailedPrepare, since, true
+	}
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
+			return c.Reason, since, true
+		}
+	}
+	return "NoCondition", since, true
+}
+
+// FailedPrefix begins the reasons of pods that the kubelet refused.
+const FailedPrefix = "Failed/"
+
+// refused lists the kubelet's reasons for turning a bound pod away (kubelet.go
+// rejectPod, 1.36.3): such a pod is Failed, never Pending.
+// What other handlers of admission say (a predicate such as NodeAffinity, the node under
+// pressure) begins with the same words.
+func refused(s corev1.PodStatus) bool {
+	return s.Reason == "UnexpectedAdmissionError" || s.Reason == "TopologyAffinityError" || strings.HasPrefix(s.Reason, "OutOf") ||
+		s.Reason != "" && strings.HasPrefix(s.Message, "Pod was rejected: ")
+}
+
+// Requests is what one pod asks for, as canonical quantities by resource name.
+func Requests(pod *corev1.Pod) map[string]string {
+	p := *pod
+	p.Spec.Containers, p.Spec.InitContainers = asking(p.Spec.Containers), asking(p.Spec.InitContainers)
+	out := map[string]string{}
+	for name, q := range resource.PodRequests(&p, resource.PodResourcesOptions{}) {
+		out[string(name)] = q.String()
+	}
+	return out
+}
+
+// asking has limits stand in for requests that were left out, as the API server does: a
+// dump may hold a manifest.
+func asking(containers []corev1.Container) []corev1.Container {
+	out := slices.Clone(containers)
+	for i := range out {
+		if r := &out[i].Resources; len(r.Limits) > 0 {
+			requests := maps.Clone(r.Limits)
+			maps.Copy(requests, r.Requests)
+			r.Requests = requests
+		}
+	}
+	return out
+}
+
+// Group folds the waiting pods among those given, and the pods that were refused
+// before they existed, into incidents, by id.
+func Group(pods []*corev1.Pod, lookup Lookup, refusals ...Refusal) []Incident {
+	byID := map[string]*Incident{}
+	of := func(pod *corev1.Pod, since time.Time) *Incident {
+		w, requests := Topmost(pod, lookup), Requests(pod)
+		id := IncidentID(w, requests)
+		if byID[id] == nil {
+			byID[id] = &Incident{ID: id, Workload: w, Requests: requests, Pods: []PodRef{}, Since: since}
+		}
+		return byID[id]
+	}
+	owner := replacing(pods, lookup)
+	for _, pod := range pods {
+		reason, since, ok := Waiting(pod)
+		if !ok {
+			continue
+		}
+		version, left := owner(pod)
+		if left {
+			continue
+		}
+		i := of(pod, since)
+		i.add(pod, reason, since)
+		if Newer(version, i.Newest) { // it tells when they will be waited for no more
+			i.Newest = version
+		}
+	}
+	for _, r := range refusals {
+		of(r.Pod, r.Since).lack(r)
+	}
+	out := make([]Incident, 0, len(byID))
+	for _, id := range slices.Sorted(maps.Keys(byID)) {
+		i := byID[id]
+		slices.SortFunc(i.Pods, func(a, b PodRef) int { return strings.Compare(a.Name, b.Name) })
+		i.Pods = i.Pods[:min(len(i.Pods), MaxPods)]
+		out = append(out, *i)
+	}
+	return out
+}
+
+// replacing says, of a pod that the kubelet refused, the version of the owner that
+// makes others in its place, and whether the pod only lies around: its owner has
+// all it wants. Other pods have no such owner.
+func replacing(pods []*corev1.Pod, lookup Lookup) func(*corev1.Pod) (version string, left bool) {
+	var running map[Ref]int
+	return func(pod *corev1.Pod) (string, bool) {
+		owner := metav1.GetControllerOf(pod)
+		if pod.Status.Phase != corev1.PodFailed || owner == nil {
+			return "", false
+		}
+		ref := Ref{owner.Kind, pod.Namespace, owner.Name}
+		o, ok := lookup(ref.Kind, ref.Namespace, ref.Name)
+		if !ok || o == nil || o.GetUID() != owner.UID {
+			return "", false // whose owner is gone is nobody's to replace
+		}
+		m, ok := MakerOf(o)
+		if !ok {
+			return "", false
+		}
+		if running == nil { // few clusters have refused pods
+			running = runningOf(pods)
+		}
+		return m.GetResourceVersion(), m.settled(running[ref])
+	}
+}
+
+// runningOf counts, by controller, the pods that run.
+func runningOf(pods []*corev1.Pod) map[Ref]int {
+	out := map[Ref]int{}
+	for _, p := range pods {
+		if o := metav1.GetControllerOf(p); o != nil && p.Status.Phase == corev1.PodRunning && p.DeletionTimestamp == nil {
+			out[Ref{o.Kind, p.Namespace, o.Name}]++
+		}
+	}
+	return out
+}
+
+// lack adds the pods that an owner lacks.
+func (i *Incident) lack(r Refusal) {
+	i.Waiting += r.Missing
+	i.Missing += r.Missing
+	if r.Since.Before(i.Since) {
+		i.Since = r.Since
+	}
+	if Newer(r.Version, i.Newest) {
+		i.Newest = r.Version
+	}
+}
+
+func (i *Incident) add(pod *corev1.Pod, reason string, since time.Time) {
+	i.Waiting++
+	i.Pods = append(i.Pods, PodRef{pod.Name, string(pod.UID), reason})
+	if since.Before(i.Since) {
+		i.Since = since
+	}
+	if Newer(pod.ResourceVersion, i.Newest) {
+		i.Newest = pod.ResourceVersion
+	}
+}
+
+// Newer compares resourceVersions as the numbers they have been since 1.35
+// (KEP-5504): longer is larger.
+func Newer(a, b string) bool {
+	return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b)) > 0
+}

@@ -1,0 +1,126 @@
+package incident
+
+import (
+	"cmp"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Refusal says that an object wants pods which do not exist because the API server
+// refused them: quota, a LimitRange, validation, a webhook.
+type Refusal struct {
+	Owner   Ref         // the object that makes the pods, not its topmost owner
+	Pod     *corev1.Pod // as the next one would be sent to the scheduler
+	Wants   int         // pods that the owner wants now
+	Missing int         // how many of them do not exist
+	Since   time.Time
+	Version string // the owner's resourceVersion
+	// Says is what the owner's status, or the newest event, quotes of the API server.
+	Says string
+}
+
+// told is what the FailedCreate events of one object say.
+type told struct {
+	first, last time.Time
+	says        string
+}
+
+// Refusals lists, by owner, who lacks pods because the API server refused them. A
+// ReplicaSet's own status tells it. Of other kinds an event does, unless a pod was
+// made after it; that pods are missing is read from spec and status, never from
+// the event, and an event of an object that does not exist, or of its predecessor
+// of the same name, tells nothing.
+func (m Makers) Refusals(pods []*corev1.Pod) []Refusal {
+	var out []Refusal
+	var events map[Ref]map[string]told
+	var newest map[Ref]time.Time
+	for _, k := range m.All() {
+		n := k.missing()
+		if n == 0 {
+			continue
+		}
+		if events == nil { // nobody lacks anything, most of the time
+			events, newest = m.told(), newestPods(pods)
+		}
+		since, says := k.failing, k.says
+		if since.IsZero() {
+			e, ok := k.event(events[k.ref()])
+			if !ok || e.last.Before(newest[k.ref()]) {
+				continue
+			}
+			since, says = e.first, e.says
+		}
+		out = append(out, Refusal{Owner: k.ref(), Pod: m.Next(k), Wants: k.Wants, Missing: n, Since: since, Version: k.GetResourceVersion(), Says: says})
+	}
+	return out
+}
+
+// event is what is told of this very object: by its uid where the event has one.
+func (m maker) event(byUID map[string]told) (told, bool) {
+	e, ok := byUID[string(m.GetUID())]
+	if !ok && m.GetUID() != "" {
+		e, ok = byUID[""]
+	}
+	return e, ok && !e.last.Before(m.GetCreationTimestamp().Time)
+}
+
+// told folds the events by object and uid.
+func (m Makers) told() map[Ref]map[string]told {
+	out := map[Ref]map[string]told{}
+	for _, e := range m.Events {
+		if e.Reason != FailedCreate || e.Type == corev1.EventTypeNormal {
+			continue
+		}
+		o := e.InvolvedObject
+		ref, first, last := Ref{o.Kind, o.Namespace, o.Name}, begun(e), seen(e)
+		if out[ref] == nil {
+			out[ref] = map[string]told{}
+		}
+		t, again := out[ref][string(o.UID)]
+		if !again || first.Before(t.first) {
+			t.first = first
+		}
+		if !again || cmp.Or(last.Compare(t.last), cmp.Compare(e.Message, t.says)) > 0 {
+			t.last, t.says = last, e.Message
+		}
+		out[ref][string(o.UID)] = t
+	}
+	return out
+}
+
+// seen is when an event was last observed. A new-style one keeps that in its series.
+func seen(e *corev1.Event) time.Time {
+	switch {
+	case e.Series != nil:
+		return e.Series.LastObservedTime.Time
+	case !e.LastTimestamp.IsZero():
+		return e.LastTimestamp.Time
+	}
+	return begun(e)
+}
+
+func begun(e *corev1.Event) time.Time {
+	switch {
+	case !e.FirstTimestamp.IsZero():
+		return e.FirstTimestamp.Time
+	case !e.EventTime.IsZero():
+		return e.EventTime.Time
+	}
+	return e.CreationTimestamp.Time
+}
+
+// newestPods is, by controller, when its newest pod was made.
+func newestPods(pods []*corev1.Pod) map[Ref]time.Time {
+	out := map[Ref]time.Time{}
+	for _, p := range pods {
+		if o := metav1.GetControllerOf(p); o != nil {
+			ref := Ref{o.Kind, p.Namespace, o.Name}
+			if p.CreationTimestamp.After(out[ref]) {
+				out[ref] = p.CreationTimestamp.Time
+			}
+		}
+	}
+	return out
+}
