@@ -218,8 +218,8 @@ func TestConfigIsThatOfTheProgram(t *testing.T) {
 		values values
 		want   values
 	}{
-		"defaults":   {nil, values{"watcher": values{}, "rca": values{}, "knowledge": values{}, "remediate": values{}, "web": values{}, "bus": values{"storeDir": "/var/lib/unpend"}}},
-		"everything": {everything(), values{"watcher": values{"sweep": "30s"}, "rca": values{}, "knowledge": values{}, "remediate": values{"audit": "/var/lib/unpend/audit/trail.jsonl", "groups": []any{"gpu-admins"}}, "web": values{}, "bus": values{"storeDir": "/var/lib/unpend", "maxBytes": "512Mi"}}},
+		"defaults":   {nil, values{"watcher": values{}, "rca": values{}, "knowledge": values{}, "remediate": values{}, "web": values{"metrics": ":9090"}, "bus": values{"storeDir": "/var/lib/unpend"}}},
+		"everything": {everything(), values{"watcher": values{"sweep": "30s"}, "rca": values{}, "knowledge": values{}, "remediate": values{"audit": "/var/lib/unpend/audit/trail.jsonl", "groups": []any{"gpu-admins"}}, "web": values{"metrics": ":9090"}, "bus": values{"storeDir": "/var/lib/unpend", "maxBytes": "512Mi"}}},
 	} {
 		var got values
 		cm := one[corev1.ConfigMap](t, objects(t, c.values), "ConfigMap")
@@ -401,5 +401,22 @@ func TestConfigChangeRollsThePod(t *testing.T) {
 	}
 	if a, b := sum(nil), sum(values{"config": values{"rca": values{"a": "b"}}}); a == b || a == "" {
 		t.Errorf("%q, %q", a, b)
+	}
+}
+
+// An address that no probe of the pod could reach is refused, and a port is read from it.
+func TestProbesAskWhereTheProgramListens(t *testing.T) {
+	for metrics, want := range map[string]string{
+		"127.0.0.1:9090": "would never find it", "localhost:9090": "would never find it", "[::1]:9090": "would never find it",
+		":0": "has to end in the port", "0.0.0.0": "has to end in the port",
+	} {
+		_, err := chart.Release{Namespace: "unpend", Values: values{"config": values{"web": values{"metrics": metrics}}}}.Render(t)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", metrics, err, want)
+		}
+	}
+	d := one[appsv1.Deployment](t, objects(t, values{"config": values{"web": values{"metrics": "0.0.0.0:9191"}}}), "Deployment")
+	if got := d.Spec.Template.Spec.Containers[0].Ports[0].ContainerPort; got != 9191 {
+		t.Errorf("the probes ask port %d", got)
 	}
 }

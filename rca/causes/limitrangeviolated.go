@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
 )
 
 // limitRangeViolated: the next pod, with all defaults, is out of a LimitRange's
@@ -17,9 +18,9 @@ var limitRangeViolated = PodRule{
 		}
 		var says []string
 		var evidence []diagnosis.Evidence
-		for _, v := range c.Violations(c.Next()) {
+		for _, v := range Violations(c.Cluster.State, c.Next()) {
 			says = append(says, v.Says())
-			evidence = append(evidence, diagnosis.Evidence{Ref: ref("LimitRange", v.of.Namespace, v.of.Name), Fact: v.fact})
+			evidence = append(evidence, diagnosis.Evidence{Ref: view.ObjectRef("LimitRange", v.of.Namespace, v.of.Name), Fact: v.fact})
 		}
 		if len(says) > 0 {
 			return c.told(diagnosis.Proven, strings.Join(says, "; "), evidence)

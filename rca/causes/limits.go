@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	resourcehelpers "k8s.io/component-helpers/resource"
 
+	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -27,9 +28,9 @@ func (v Violation) Says() string {
 // Violations holds a pod to the LimitRanges of its namespace, as limitranger does
 // (plugin/pkg/admission/limitranger/admission.go, PodValidateLimitFunc; unchanged
 // from 1.30 to 1.37).
-func (c *Case) Violations(pod *corev1.Pod) []Violation {
+func Violations(st *cluster.State, pod *corev1.Pod) []Violation {
 	var out []Violation
-	for _, lr := range c.Cluster.State.LimitRanges {
+	for _, lr := range st.LimitRanges {
 		if lr.Namespace == pod.Namespace {
 			out = append(out, violationsOf(lr, pod)...)
 		}

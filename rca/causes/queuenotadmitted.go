@@ -29,7 +29,7 @@ var queueNotAdmitted = PodRule{
 		says := "its queue (Kueue) has not admitted it"
 		if w := c.Queued(); w != nil {
 			why, fact := NotAdmitted(w)
-			evidence = append(evidence, diagnosis.Evidence{Ref: ref("Workload", w.GetNamespace(), w.GetName()), Fact: fact})
+			evidence = append(evidence, diagnosis.Evidence{Ref: view.ObjectRef("Workload", w.GetNamespace(), w.GetName()), Fact: fact})
 			if why != "" {
 				says += ": " + view.Cut(assigning.ReplaceAllString(why, ""), 160)
 			}

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/view"
 	"github.com/unpend/unpend/rca/whatif"
@@ -35,9 +36,9 @@ type QuotaHolder struct {
 
 // Quotas are those of the pod's namespace that count it: as they are, or with other
 // limits (by name) and without the pods that leave.
-func (c *Case) Quotas(pod *corev1.Pod, hard map[string]corev1.ResourceList, leave []*corev1.Pod) []Quota {
+func Quotas(st *cluster.State, pod *corev1.Pod, hard map[string]corev1.ResourceList, leave []*corev1.Pod) []Quota {
 	var out []Quota
-	for _, q := range c.Cluster.State.Quotas {
+	for _, q := range st.Quotas {
 		if q.Namespace != pod.Namespace {
 			continue
 		}
@@ -45,26 +46,26 @@ func (c *Case) Quotas(pod *corev1.Pod, hard map[string]corev1.ResourceList, leav
 			q = q.DeepCopy()
 			q.Status.Hard = q.Spec.Hard
 		}
-		asked, demand, err := whatif.QuotaUse(q, whatif.WithDefaults(pod), c.Cluster.State.Now)
+		asked, demand, err := whatif.QuotaUse(q, whatif.WithDefaults(pod), st.Now)
 		if err != nil || len(asked) == 0 && demand == "" {
 			continue // its scopes leave the pod out, or are such that the API server had not taken them
 		}
 		v := Quota{ResourceQuota: q, asked: asked, Demand: demand, used: maps.Clone(q.Status.Used), Hard: maps.Clone(q.Status.Hard)}
 		maps.Copy(v.Hard, hard[q.Name])
-		c.count(&v, leave)
+		count(st, &v, leave)
 		out = append(out, v)
 	}
 	return out
 }
 
 // count finds who holds what of a quota.
-func (c *Case) count(v *Quota, leave []*corev1.Pod) {
+func count(st *cluster.State, v *Quota, leave []*corev1.Pod) {
 	sum := corev1.ResourceList{}
-	for _, p := range c.Cluster.State.Pods {
+	for _, p := range st.Pods {
 		if p.Namespace != v.Namespace {
 			continue
 		}
-		uses, _, err := whatif.QuotaUse(v.ResourceQuota, whatif.WithDefaults(p), c.Cluster.State.Now)
+		uses, _, err := whatif.QuotaUse(v.ResourceQuota, whatif.WithDefaults(p), st.Now)
 		if err != nil || len(uses) == 0 {
 			continue
 		}
@@ -169,7 +170,7 @@ func (v *Quota) Top(name corev1.ResourceName) []QuotaHolder {
 
 // evidence is what the quota's object says, and its top holders.
 func (v *Quota) evidence() []diagnosis.Evidence {
-	at := ref("ResourceQuota", v.Namespace, v.Name)
+	at := view.ObjectRef("ResourceQuota", v.Namespace, v.Name)
 	var out []diagnosis.Evidence
 	if v.Demand != "" {
 		out = append(out, diagnosis.Evidence{Ref: at, Fact: "limits what containers " + v.Demand})
@@ -182,7 +183,7 @@ func (v *Quota) evidence() []diagnosis.Evidence {
 		out = append(out, diagnosis.Evidence{Ref: at, Fact: fact})
 		top := v.Top(name)
 		for _, h := range top[:min(len(top), topHolders)] {
-			out = append(out, diagnosis.Evidence{Ref: ref("Pod", h.Pod.Namespace, h.Pod.Name), Fact: fmt.Sprintf("holds %s of %s", view.QuantityText(h.Uses[name]), name)})
+			out = append(out, diagnosis.Evidence{Ref: view.ObjectRef("Pod", h.Pod.Namespace, h.Pod.Name), Fact: fmt.Sprintf("holds %s of %s", view.QuantityText(h.Uses[name]), name)})
 		}
 	}
 	return out

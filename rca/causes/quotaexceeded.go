@@ -45,7 +45,7 @@ var quotaExceeded = PodRule{
 // Refusing are the quotas that do not take the next pod.
 func (c *Case) Refusing() []Quota {
 	var out []Quota
-	for _, q := range c.Quotas(c.Next(), nil, nil) {
+	for _, q := range Quotas(c.Cluster.State, c.Next(), nil, nil) {
 		if q.Demand != "" || len(q.Short()) > 0 {
 			out = append(out, q)
 		}

@@ -79,12 +79,10 @@ func (c *Case) lacks() []diagnosis.Evidence {
 		if r.Says != "" {
 			fact += "; its last refusal: " + view.Cut(strings.Join(strings.Fields(r.Says), " "), 300)
 		}
-		out = append(out, diagnosis.Evidence{Ref: ref(r.Owner.Kind, r.Owner.Namespace, r.Owner.Name), Fact: fact})
+		out = append(out, diagnosis.Evidence{Ref: view.ObjectRef(r.Owner.Kind, r.Owner.Namespace, r.Owner.Name), Fact: fact})
 	}
 	return out
 }
-
-func ref(kind, namespace, name string) string { return kind + "/" + namespace + "/" + name }
 
 // told is a finding about the pod that was refused.
 func (c *Case) told(certainty diagnosis.Certainty, says string, evidence []diagnosis.Evidence) *finding {

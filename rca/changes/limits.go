@@ -16,7 +16,7 @@ import (
 // keepWithinLimits asks for the nearest that the LimitRanges allow; false when no
 // such request exists, or it would have to be shared out among containers.
 func (c *Bench) keepWithinLimits() (Change, bool) {
-	over := c.Violations(c.Next())
+	over := causes.Violations(c.Cluster.State, c.Next())
 	if len(over) == 0 || len(c.Next().Spec.InitContainers) > 0 || len(c.Next().Spec.Containers) != 1 && slices.ContainsFunc(over, func(v causes.Violation) bool { return v.Who == "the pod" }) {
 		return Change{}, false
 	}
@@ -38,7 +38,7 @@ func (c *Bench) keepWithinLimits() (Change, bool) {
 		}
 	}
 	setResources(pod.Spec.Containers, sets)
-	if len(c.Violations(pod)) > 0 {
+	if len(causes.Violations(c.Cluster.State, pod)) > 0 {
 		return Change{}, false
 	}
 	return c.setRequests("ask for "+strings.Join(texts, ", ")+" (what the LimitRange allows)", sets), true

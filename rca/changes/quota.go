@@ -40,7 +40,7 @@ func (c *Bench) raiseQuota() (Change, bool) {
 		missing += r.Missing
 	}
 	var titles []string
-	for _, q := range c.Quotas(c.Next(), nil, nil) {
+	for _, q := range causes.Quotas(c.Cluster.State, c.Next(), nil, nil) {
 		list, relies := corev1.ResourceList{}, map[string]string{}
 		var texts []string
 		for _, name := range q.ShortFor(missing) {

@@ -21,8 +21,8 @@ func (c *Bench) restartPlugin(n *view.Node, cause diagnosis.CauseID) Change {
 	ch := Change{Kind: diagnosis.RestartDevicePlugin, Cause: cause, Minutes: 1, Risk: diagnosis.LowRisk, Title: "restart the device plugin on " + n.Name,
 		Until: "the device plugin of " + n.Name + " has registered its devices again",
 		Node: func(o *corev1.Node) {
-			maps.Copy(o.Status.Allocatable, n.AsReported())
-			maps.Copy(o.Status.Capacity, n.AsReported())
+			maps.Copy(o.Status.Allocatable, n.Offers())
+			maps.Copy(o.Status.Capacity, n.Offers())
 		}}
 	if n.Geometry == nil && cause == diagnosis.DevicePluginDown {
 		ch.Untestable = "what it offers then cannot be told: nothing reports the GPUs of " + n.Name

@@ -98,7 +98,7 @@ func (c *Bench) revertTo(n *view.Node, cause diagnosis.CauseID, r Relayout, how 
 		Title: fmt.Sprintf("take %s back to %q, %s", n.Name, r.config, how),
 		Node: func(o *corev1.Node) {
 			after := r.After(n)
-			if whole, ok := n.AsReported()[view.WholeGPU]; ok {
+			if whole, ok := n.Offers()[view.WholeGPU]; ok {
 				after[view.WholeGPU] = whole
 			}
 			maps.Copy(o.Status.Allocatable, after)
@@ -123,7 +123,7 @@ func (c *Bench) revertTo(n *view.Node, cause diagnosis.CauseID, r Relayout, how 
 // and the victims have left.
 func (c *Bench) hasRoom(n *view.Node, r Relayout) bool {
 	after := r.After(n)
-	maps.Copy(after, corev1.ResourceList{view.WholeGPU: n.AsReported()[view.WholeGPU]})
+	maps.Copy(after, corev1.ResourceList{view.WholeGPU: n.Offers()[view.WholeGPU]})
 	for _, a := range c.Asks {
 		left := after[a.Resource]
 		for _, p := range n.Pods {

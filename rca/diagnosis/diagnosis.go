@@ -1,5 +1,3 @@
-// Package rca explains why a workload waits, from the live state of the
-// cluster, and ranks fixes that were proved on a copy of it.
 package diagnosis
 
 import (
@@ -258,4 +256,13 @@ type Relayout struct {
 	GPUs []int `json:"gpus"`
 	// Victims are evicted before the label is set.
 	Victims []Target `json:"victims,omitempty"`
+}
+
+func (v NodeBlockers) Short() CauseID {
+	for _, b := range v.Blockers {
+		if b.Plugin == "NodeResourcesFit" {
+			return b.Cause
+		}
+	}
+	return ""
 }

@@ -40,3 +40,13 @@ const UnknownHolder = "?"
 // HolderPrefix begins the keys, in the facts about a node, of who holds something
 // of a GPU; the start of the instance follows. Where nobody does there is none.
 func HolderPrefix(gpu int) string { return fmt.Sprintf("gpu%d@", gpu) }
+
+// MustJSON writes values built here from strings, numbers and API types, which
+// always marshal.
+func MustJSON(v any) json.RawMessage {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return json.RawMessage(`null`)
+	}
+	return b
+}

@@ -175,7 +175,7 @@ func (c *Finder) refusedStill(f *candidate, pod *corev1.Pod) string {
 	if bad := causes.InvalidRequests(pod); len(bad) > 0 {
 		return bad[0].Says()
 	}
-	if over := c.Violations(pod); len(over) > 0 {
+	if over := causes.Violations(c.Cluster.State, pod); len(over) > 0 {
 		return over[0].Says()
 	}
 	hard := map[string]corev1.ResourceList{}
@@ -186,7 +186,7 @@ func (c *Finder) refusedStill(f *candidate, pod *corev1.Pod) string {
 			leave = append(leave, ch.Victims...)
 		}
 	}
-	for _, q := range c.Quotas(pod, hard, leave) {
+	for _, q := range causes.Quotas(c.Cluster.State, pod, hard, leave) {
 		if q.Demand != "" {
 			return q.DemandSays()
 		}

@@ -6,13 +6,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/unpend/unpend/nodeprobe"
-	"github.com/unpend/unpend/nodeprobe/sim"
-	"github.com/unpend/unpend/rca/cluster"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/unpend/unpend/nodeprobe"
+	"github.com/unpend/unpend/nodeprobe/sim"
+	"github.com/unpend/unpend/rca/cluster"
 )
 
 // ManyAlike is a random cluster of a few sorts of GPU nodes, several nodes of each, so

@@ -4,12 +4,13 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/unpend/unpend/nodeprobe"
-	"github.com/unpend/unpend/nodeprobe/sim"
-	"github.com/unpend/unpend/rca/cluster"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/unpend/unpend/nodeprobe"
+	"github.com/unpend/unpend/nodeprobe/sim"
+	"github.com/unpend/unpend/rca/cluster"
 )
 
 // Troubled is a cluster of every sort of GPU node there is trouble with: laid out with

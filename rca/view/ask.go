@@ -100,3 +100,24 @@ func (a Ask) Short() string {
 
 // PodRef is how evidence names a pod.
 func PodRef(p *corev1.Pod) string { return "Pod/" + p.Namespace + "/" + p.Name }
+
+// Held begins a sentence about who holds what is asked.
+func (a Ask) Held() string {
+	if a.Profile != "" {
+		return "its " + a.Profile + " instances are"
+	}
+	return "GPUs are"
+}
+
+// Insufficient names the resource of a NodeResourcesFit blocker ("Insufficient
+// nvidia.com/gpu", "Too many pods"; noderesources/fit.go, unchanged from 1.30 to
+// 1.37).
+func Insufficient(b whatif.Blocker) (resource string, ok bool) {
+	if b.Reason == "Too many pods" {
+		return "pods", true
+	}
+	return strings.CutPrefix(b.Reason, "Insufficient ")
+}
+
+// ObjectRef is how evidence names an object of a namespace.
+func ObjectRef(kind, namespace, name string) string { return kind + "/" + namespace + "/" + name }

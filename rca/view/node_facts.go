@@ -150,3 +150,13 @@ func (v *Node) GPURooms() []gpuRoom {
 	}
 	return v.room
 }
+
+const StrategySingle = "single"
+
+// SharedSuffix is what the device plugin adds with renameByDefault
+// (k8s-device-plugin, sharing configuration).
+const SharedSuffix = ".shared"
+
+// Paused is the value of a gpu.deploy label while MIG manager has stopped its
+// component (mig-parted pkg/mig/reconfigure/reconfigure.go).
+const Paused = "paused-for-mig-change"

@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
@@ -176,4 +177,16 @@ func (n *Node) Contribution(p *corev1.Pod, name corev1.ResourceName) int64 {
 	}
 	q := n.Requests[p][name]
 	return q.MilliValue()
+}
+
+func IsDefaultClass(name string) func(*schedulingv1.PriorityClass) bool {
+	return func(k *schedulingv1.PriorityClass) bool { return k.Name == name && k.GlobalDefault }
+}
+
+func (d Deficits) Names() []corev1.ResourceName {
+	out := make([]corev1.ResourceName, 0, len(d))
+	for name := range d {
+		out = append(out, name)
+	}
+	return out
 }

@@ -5,6 +5,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/unpend/unpend/nodeprobe"
 	"github.com/unpend/unpend/rca/diagnosis"
@@ -72,4 +76,50 @@ func (n *Node) UseOf(a Ask) diagnosis.Evidence { return n.UsedOf(a, n.Allocatabl
 func (n *Node) UsedOf(a Ask, allocatable int64) diagnosis.Evidence {
 	used := n.Requested[a.Resource]
 	return diagnosis.Evidence{Ref: n.Ref(), Fact: "allocatable " + string(a.Resource) + "=" + strconv.FormatInt(allocatable, 10) + ", requested " + strconv.FormatInt(used.Value(), 10)}
+}
+
+func CountOf(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
+}
+
+func PodList(pods []*corev1.Pod) string {
+	if len(pods) == 1 {
+		return pods[0].Namespace + "/" + pods[0].Name
+	}
+	return fmt.Sprintf("%d pods (%s/%s, …)", len(pods), pods[0].Namespace, pods[0].Name)
+}
+
+func SortedNames(list corev1.ResourceList) []corev1.ResourceName {
+	out := make([]corev1.ResourceName, 0, len(list))
+	for name := range list {
+		out = append(out, name)
+	}
+	slices.Sort(out)
+	return out
+}
+
+func QuantityText(q resource.Quantity) string { return q.String() }
+
+// Cut shortens to n characters, marking that it did.
+func Cut(s string, n int) string {
+	r := []rune(s)
+	if len(r) <= n {
+		return s
+	}
+	return string(r[:n-1]) + "…"
+}
+
+func Age(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%d s", max(0, int(d.Seconds())))
+	case d < time.Hour:
+		return fmt.Sprintf("%d min", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d h", int(d.Hours()))
+	}
+	return fmt.Sprintf("%d d", int(d.Hours()/24))
 }

@@ -49,7 +49,8 @@ func Load(tb testing.TB) *helm.Chart {
 	return c
 }
 
-// Render gives the rendered files by their names; the error is a refusal by the schema.
+// Render gives the rendered files by their names; the error is a refusal by the
+// schema or by a template.
 func (r Release) Render(tb testing.TB) (map[string]string, error) {
 	tb.Helper()
 	c := Load(tb)
@@ -65,11 +66,7 @@ func (r Release) Render(tb testing.TB) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, err := engine.Engine{Strict: true}.Render(c, all)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return out, nil
+	return engine.Engine{Strict: true}.Render(c, all)
 }
 
 // Objects are the rendered objects, in the order of the templates' names, but

@@ -1,5 +1,5 @@
-// Package watcher turns many signals about waiting pods into one Incident per
-// workload and request shape.
+// Package incident is what an Incident is, and how pods, their owners and refusals make
+// one per workload and request shape. It is pure: no client, no clock, no goroutine.
 package incident
 
 import (

@@ -15,15 +15,28 @@ const module = "github.com/unpend/unpend/"
 var house = map[string][]string{
 	"cmd/unpend":            {"cmd/internal/program"},
 	"cmd/unpend/acceptance": {},
-	"cmd/internal/program":  {"cmd/internal/bus", "cmd/internal/terminal", "cmd/internal/world", "watcher", "rca", "rca/cluster", "rca/idle", "rca/whatif", "knowledge", "remediate/executor", "remediate/act", "remediate/journal", "remediate/plan", "remediate/notice", "remediate/audit", "remediate/v1alpha1", "nodeprobe", "nodeprobe/sim"},
+	"cmd/internal/program":  {"cmd/internal/bus", "cmd/internal/terminal", "cmd/internal/world", "watcher", "watcher/incident", "rca", "rca/capacity", "rca/causes", "rca/view", "rca/diagnosis", "rca/cluster", "rca/idle", "rca/whatif", "knowledge", "remediate/executor", "remediate/act", "remediate/journal", "remediate/plan", "remediate/notice", "remediate/audit", "remediate/v1alpha1", "nodeprobe", "nodeprobe/sim"},
 	"cmd/internal/bus":      {},
-	"cmd/internal/terminal": {"rca", "remediate/v1alpha1"},
+	"cmd/internal/terminal": {"rca/diagnosis", "remediate/v1alpha1"},
 	"cmd/internal/world":    {"nodeprobe", "nodeprobe/sim", "rca/whatif/insitu", "remediate/v1alpha1"},
-	"watcher":               {},
-	"rca":                   {"watcher", "nodeprobe", "knowledge", "rca/cluster", "rca/placement", "rca/whatif"},
+	"watcher":               {"watcher/incident"},
+	"watcher/incident":      {},
+
+	"watcher/incident/incidenttest": {},
+
+	"rca":                   {"rca/diagnosis", "rca/view", "rca/evict", "rca/devices", "rca/causes", "rca/fixes", "rca/cluster", "rca/placement", "rca/whatif", "watcher/incident", "knowledge"},
+	"rca/diagnosis":         {"watcher/incident", "knowledge"},
+	"rca/view":              {"rca/diagnosis", "rca/cluster", "rca/placement", "rca/whatif", "watcher/incident", "nodeprobe"},
+	"rca/evict":             {"rca/view", "rca/placement"},
+	"rca/devices":           {"rca/evict", "rca/view", "rca/diagnosis", "rca/cluster", "rca/whatif"},
+	"rca/causes":            {"rca/devices", "rca/evict", "rca/view", "rca/diagnosis", "rca/cluster", "rca/placement", "rca/whatif", "watcher/incident", "nodeprobe"},
+	"rca/changes":           {"rca/causes", "rca/devices", "rca/evict", "rca/view", "rca/diagnosis", "rca/placement", "rca/whatif", "watcher/incident", "nodeprobe", "knowledge"},
+	"rca/fixes":             {"rca/changes", "rca/causes", "rca/evict", "rca/view", "rca/diagnosis", "rca/placement", "rca/whatif", "watcher/incident", "knowledge"},
+	"rca/capacity":          {"rca/evict", "rca/view", "rca/diagnosis", "rca/cluster", "rca/placement", "watcher/incident", "nodeprobe"},
+	"rca/rcatest":           {"rca/cluster", "nodeprobe", "nodeprobe/sim"},
 	"rca/cluster":           {"nodeprobe"},
 	"rca/placement":         {"nodeprobe"},
-	"rca/idle":              {"rca"},
+	"rca/idle":              {"rca/diagnosis"},
 	"rca/whatif":            {},
 	"rca/whatif/insitu":     {},
 	"knowledge":             {},
@@ -65,6 +78,24 @@ func TestImportsPointBack(t *testing.T) {
 		for _, i := range fields[1:] {
 			if other, ours := strings.CutPrefix(i, module); ours && !slices.Contains(may, other) {
 				t.Errorf("%s imports %s: that wall is closed", room, other)
+			}
+		}
+	}
+}
+
+// light are the rooms that only hold, show, store or send: they, and every adapter to come,
+// do without the scheduler.
+var light = []string{"watcher", "rca/diagnosis", "rca/idle", "remediate/v1alpha1", "remediate/guard", "remediate/notice", "remediate/plan", "remediate/journal", "cmd/internal/terminal", "cmd/internal/bus"}
+
+func TestLightRoomsLinkNoScheduler(t *testing.T) {
+	for _, room := range light {
+		out, err := exec.Command("go", "list", "-deps", module+room).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for dep := range strings.Lines(string(out)) {
+			if strings.HasPrefix(dep, "k8s.io/kubernetes/") || strings.HasPrefix(dep, module+"rca/whatif") {
+				t.Errorf("%s links %s", room, strings.TrimSpace(dep))
 			}
 		}
 	}

@@ -49,9 +49,29 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 
 {{- define "unpend.storeDir" -}}/var/lib/unpend{{- end -}}
 
+{{/* Where the program listens for probes and scrapes: on all addresses of the pod, for
+both come to the pod's own. */}}
+{{- define "unpend.metricsAddress" -}}
+{{- $web := default dict (default dict .Values.config).web -}}
+{{- default ":9090" (get $web "metrics") -}}
+{{- end -}}
+
+{{- define "unpend.metricsPort" -}}
+{{- $address := include "unpend.metricsAddress" . -}}
+{{- if regexMatch "^(127\\.|localhost|\\[::1\\])" $address -}}
+{{- fail (printf "config.web.metrics is %s: the probes of the pod come to its own address and would never find it; leave it out, or write :PORT" $address) -}}
+{{- end -}}
+{{- $port := regexFind "[1-9][0-9]*$" $address -}}
+{{- if not $port -}}
+{{- fail (printf "config.web.metrics is %s: it has to end in the port that the probes ask, such as :9090" $address) -}}
+{{- end -}}
+{{- $port -}}
+{{- end -}}
+
 {{- define "unpend.config" -}}
 {{- $config := deepCopy (default dict .Values.config) -}}
 {{- $_ := set $config "bus" (merge (dict "storeDir" (include "unpend.storeDir" .)) (default dict $config.bus)) -}}
+{{- $_ := set $config "web" (merge (dict "metrics" (include "unpend.metricsAddress" .)) (default dict $config.web)) -}}
 {{- if eq .Values.mode "approve" -}}
 {{- $told := dict "audit" (printf "%s/audit/trail.jsonl" (include "unpend.storeDir" .)) -}}
 {{- with .Values.remediate.approvers.groups -}}

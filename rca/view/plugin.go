@@ -24,16 +24,10 @@ func (n *Node) Operation() diagnosis.Operation {
 	return diagnosis.Operation{}
 }
 
-// PluginOffers is what a node offers whose device plugin sees what the report shows;
-// nothing without a report of positions (geo may be nil).
-func PluginOffers(n *corev1.Node, geo *nodeprobe.NodeGeometry) corev1.ResourceList {
-	return (&Node{Node: n, Geometry: geo}).AsReported()
-}
-
-// AsReported is what the node would advertise if the device plugin saw what the
-// report shows; nothing without a report of positions. A GPU that the driver calls
-// unhealthy a plugin that starts again calls so again.
-func (n *Node) AsReported() corev1.ResourceList {
+// Offers is what the node would advertise if the device plugin saw what the report shows;
+// nothing without a report of positions. A GPU that the driver calls unhealthy is so for a
+// plugin that starts again, too.
+func (n *Node) Offers() corev1.ResourceList {
 	out := corev1.ResourceList{}
 	if n.Geometry == nil {
 		return out
@@ -60,4 +54,10 @@ func (n *Node) AsReported() corev1.ResourceList {
 		}
 	}
 	return out
+}
+
+// PluginOffers is Offers of a node and its report (nil where there is none) without the
+// rest of the cluster.
+func PluginOffers(n *corev1.Node, geo *nodeprobe.NodeGeometry) corev1.ResourceList {
+	return (&Node{Node: n, Geometry: geo}).Offers()
 }

@@ -263,3 +263,11 @@ func (w *Cluster) NodeAt(i int, name string) *Node {
 	}
 	return w.Nodes[name]
 }
+
+// HasGPUs says whether some node of the cluster has GPUs.
+func (w *Cluster) HasGPUs() bool {
+	if w.anyGPUs == nil {
+		w.anyGPUs = new(slices.ContainsFunc(w.SortedNodes(), (*Node).HasGPUs))
+	}
+	return *w.anyGPUs
+}

@@ -142,3 +142,12 @@ func (v *Claims) Fault(a *Ask, devices []*Device) *fault {
 	}
 	return nil
 }
+
+func (v *Claims) FaultOnAny() *fault {
+	for _, a := range v.Asks {
+		if f := v.Fault(a, v.Devices); f != nil {
+			return f
+		}
+	}
+	return nil
+}

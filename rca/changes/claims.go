@@ -249,3 +249,22 @@ func (c *Bench) replaceCommand(kind, name string, spec resourcev1.ResourceClaimS
 	}
 	return "kubectl replace --force -f - <<<'" + strings.ReplaceAll(strings.TrimSpace(doc.String()), "'", `'\''`) + "'"
 }
+
+func (c *Bench) lookAtMissing() []Change {
+	return []Change{c.lookAt(diagnosis.DRAClaimMissing, "make what the pod refers to: "+c.Claims.Missing[0].Says, "which devices a claim that does not exist would ask for is not known",
+		"kubectl -n "+c.Pod.Namespace+" get pod "+c.Pod.Name+" -o jsonpath='{.spec.resourceClaims}'",
+		"kubectl -n "+c.Pod.Namespace+" get resourceclaims,resourceclaimtemplates")}
+}
+
+func (c *Bench) lookAtPreparation() []Change {
+	p := c.Unprepared[0]
+	commands := []string{
+		fmt.Sprintf("kubectl -n %s describe pod %s", p.Namespace, p.Name),
+		"kubectl get pods -A -o wide --field-selector spec.nodeName=" + p.Spec.NodeName + "  # the driver's plugin has to run here",
+	}
+	for _, claim := range c.ClaimsOf(p) {
+		namespace, name, _ := strings.Cut(claim, "/")
+		commands = append(commands, fmt.Sprintf("kubectl -n %s get resourceclaim %s -o yaml", namespace, name))
+	}
+	return []Change{c.lookAt(diagnosis.DRAPrepareFailed, "see why the driver on "+p.Spec.NodeName+" cannot prepare the devices", "what the driver on the node would do next is not known", commands...)}
+}

@@ -1,3 +1,0 @@
-package view
-
-const StrategySingle = "single"
