@@ -38,7 +38,7 @@ func (c *cell) owned(t *testing.T) {
 	t.Helper()
 	policies := c.Dynamic().Resource(schema.GroupVersionResource{Group: "nvidia.com", Version: "v1", Resource: "clusterpolicies"})
 	if _, err := policies.List(t.Context(), metav1.ListOptions{}); apierrors.IsNotFound(err) {
-		c.InstallCRDs(t, "../cmd/unpend/acceptance/testdata/crds")
+		c.InstallCRDs(t, "../../cmd/unpend/acceptance/testdata/crds")
 	}
 	c.configured(t)
 	c.editConfig(t, func(string) string { return teamsLayouts })
