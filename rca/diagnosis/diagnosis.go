@@ -215,12 +215,12 @@ const (
 	VerbCordon   = "cordon"   // Target is a node, which stays closed until somebody opens it; Note says why
 	VerbUncordon = "uncordon" // Target is a node
 	VerbPatch    = "patch"    // Patch is merged into the target (strategically: containers by name)
-	VerbRecreate = "recreate" // the target is deleted and made anew with Patch merged in
+	VerbRecreate = "recreate" // the target is deleted, and made again with Patch merged in
 	VerbRelayout = "relayout" // Target is a node; Relayout says how
 )
 
 // RemadeBy is the key, among what the eviction of a device plugin's pod relies on, of the
-// DaemonSet that makes it anew: the eviction is for that.
+// DaemonSet that makes it again: the eviction is for that.
 const RemadeBy = "remadeBy"
 
 // Action is one change a fix makes, bound to objects by uid.
@@ -261,7 +261,7 @@ type Relayout struct {
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Layouts map[int]map[string]int `json:"layouts"`
-	// GPUs that are made anew: nobody may hold them meanwhile. None where the GPUs have
+	// GPUs that are re-made: nobody may hold them meanwhile. None where the GPUs have
 	// the layouts, and the label alone is wrong.
 	GPUs []int `json:"gpus"`
 	// Victims are evicted before the label is set.
