@@ -65,7 +65,7 @@ func TestARefusedJobIsToldAndResolved(t *testing.T) {
 }
 
 // Whose replicas the kubelet refused is resolved when its status says that all are
-// ready, and told anew, as of a later moment, when they are not any more.
+// ready, and told again, as of a later moment, when they are not any more.
 func TestAStormIsResolvedByItsOwner(t *testing.T) {
 	rs := incidenttest.ReplicaSet(1, 1, 0, false)
 	failed := incidenttest.ReplicaOf(rs, "serve-1-a")

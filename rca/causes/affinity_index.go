@@ -24,7 +24,7 @@ type placedPod struct {
 // worked out in one pass over all pods, for every node asks.
 type affinities struct {
 	keys  []string               // topology keys of apart
-	apart map[domain][]placedPod // whom the pod may not be beside, by its terms or theirs
+	apart map[domain][]placedPod // pods that this pod may not be beside, by its terms or theirs
 	near  []map[string]bool      // by term of togetherWith: the domains that have such a pod
 	far   []map[string]bool      // by term of apartFrom
 }

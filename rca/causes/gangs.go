@@ -27,13 +27,13 @@ type gang struct {
 	members, waiting []*corev1.Pod
 	bound, running   int
 
-	// fit are the members that have a node or find one on a copy, one after another.
+	// Fit are the members that have a node or find one on a copy, one after another.
 	Fit int
 	// exact: however the members are placed, no more fit.
 	exact bool
 	// stops is what the first member that does not fit lacks, on how many nodes.
 	stops string
-	// victims are whom to evict so that all fit; none when nobody was found.
+	// Victims are the pods to evict so that all fit; none when no such set was found.
 	Victims []*corev1.Pod
 }
 

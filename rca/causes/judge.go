@@ -38,7 +38,7 @@ func (c *Case) Judge() ([]diagnosis.NodeBlockers, []diagnosis.Cause) {
 			id, f := Tell(rules, c, n, &b)
 			nb.Blockers = append(nb.Blockers, diagnosis.Blocker{Plugin: b.Plugin, Reason: b.Reason, Cause: id})
 			byID.note(id, v.Node, f)
-			if id != diagnosis.UntoleratedTaint { // the plugin names one taint of a node, whoever set it
+			if id != diagnosis.UntoleratedTaint { // the plugin names one taint of a node, and does not say who set it
 				continue
 			}
 			if f := c.notReady(n); f != nil {

@@ -14,9 +14,9 @@ import (
 type MissedLabel struct {
 	corev1.NodeSelectorRequirement
 	Key string
-	// inSelector tells spec.nodeSelector from required node affinity.
+	// InSelector tells spec.nodeSelector from required node affinity.
 	InSelector bool
-	// byName says that it is about the node's name; term and at where in the required
+	// ByName says that it is about the node's name; term and at where in the required
 	// affinity it is.
 	ByName   bool
 	Term, At int

@@ -17,7 +17,7 @@ import (
 
 // word is what others than the default scheduler have said of a waiting pod, or of
 // its gang. It is quoted and never believed: only live objects prove anything, and
-// the default scheduler's plugins are not those of whoever decides here.
+// the default scheduler's plugins are not those of the scheduler that decides here.
 type word struct {
 	ref, component, reason, message string
 	at                              time.Time

@@ -209,7 +209,7 @@ func guarded(text string) string {
 }
 
 // claimCommands write the corrected claim, or the template that it was made from:
-// neither's spec can change, so it is made anew.
+// neither's spec can change, so it is recreated.
 func (c *Bench) claimCommands(old, edited *resourcev1.ResourceClaim) []string {
 	for _, pc := range c.Pod.Spec.ResourceClaims {
 		if pc.ResourceClaimTemplateName == nil || !c.madeFor(pc.Name, old.Name) {

@@ -29,7 +29,7 @@ type Claims struct {
 	Asks    []*Ask
 	// would are the nodes that could serve the claims if nobody held a device.
 	would map[string]bool
-	// victims are, by node, the cheapest holders found whose leaving serves the
+	// Victims are, by node, the cheapest holders found whose leaving serves the
 	// claims; holders the same, also of those that may not be evicted.
 	Victims, Holders map[string][]*corev1.Pod
 }

@@ -24,7 +24,7 @@ type Inventory struct {
 	Devices   []*Device
 	ByNode    map[string][]*Device
 	drivers   map[string]bool // those with a ResourceSlice
-	// incomplete pools offer nothing: driver and what is the matter.
+	// Incomplete pools offer nothing: driver and what is the matter.
 	Incomplete map[string]string
 	Holders    map[ID]*resourcev1.ResourceClaim
 	selectors  *cel.Cache

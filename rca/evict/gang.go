@@ -14,7 +14,7 @@ import (
 // maxGang bounds the members that room is searched for; larger gangs are told to wait.
 const maxGang = 64
 
-// RoomForGang finds whom to evict so that all of these pods fit together. Pods that
+// RoomForGang finds the pods to evict so that all of these fit together. Pods that
 // ask the same are spread over the nodes at the least cost: per node the cheapest
 // evictions for 1, 2, … of them, then the best sum. Different ones come one kind after
 // the other. None when it cannot be done; what is found is proved like any other fix.

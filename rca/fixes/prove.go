@@ -86,7 +86,7 @@ func (c *Finder) waits(f *candidate) {
 			events = append(events, ch.Until)
 		}
 	}
-	// Whom the scheduler takes it does not ask the Eviction API for.
+	// The scheduler does not ask the Eviction API for the pods that it preempts.
 	if n, budget := c.Cluster.Budgets.Beyond(f.victims); n > 0 && f.fix.Kind != diagnosis.RaisePriority {
 		events = append(events, fmt.Sprintf("PodDisruptionBudget %s allows %d more of these evictions", budget, n))
 	}

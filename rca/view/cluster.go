@@ -25,9 +25,9 @@ type Cluster struct {
 	Budgets  *budgets
 	gangs    map[string][]*corev1.Pod // that leave whole, by name
 	traits   map[*corev1.Pod]Traits   // of those that are on a node
-	// refusals are of all incidents.
+	// Refusals are of all incidents.
 	Refusals []incident.Refusal
-	// uses are what the holders of GPUs do with them; measured: that was asked for,
+	// Uses are what the holders of GPUs do with them; measured: that was asked for,
 	// unmeasured: why nobody could say.
 	Uses       map[diagnosis.PodName]diagnosis.Use
 	measured   bool
@@ -68,11 +68,11 @@ type Node struct {
 	// config is what MIG manager knows for the node, once asked for; named are the layouts in it.
 	config *migConfig
 	named  []NamedLayouts
-	// doubt says why positions or holders are not certain; empty when they are.
+	// Doubt says why positions or holders are not certain; empty when they are.
 	Doubt string
-	// unreadable: at least one GPU's report made no sense, so nobody knows who is on it.
+	// Unreadable: at least one GPU's report made no sense, so nobody knows who is on it.
 	Unreadable bool
-	// holdersKnown is false when holders must be read as unknown.
+	// HoldersKnown is false when holders must be read as unknown.
 	HoldersKnown bool
 }
 

@@ -25,7 +25,7 @@ type AuditEvent struct {
 		Username string   `json:"username"`
 		Groups   []string `json:"groups"`
 	} `json:"user"`
-	// ImpersonatedUser is whom the user acted as; empty: as itself.
+	// ImpersonatedUser is the user it acted as; empty: as itself.
 	ImpersonatedUser struct {
 		Username string `json:"username"`
 	} `json:"impersonatedUser"`

@@ -55,7 +55,7 @@ type PodRef struct {
 const MaxPods = 20
 
 // Message is the incident as it travels: its id is the same for the same
-// content, whoever publishes it.
+// content, no matter who publishes it.
 func (i Incident) Message() (id string, body []byte, err error) {
 	body, err = json.Marshal(i)
 	if err != nil {

@@ -79,7 +79,7 @@ func TestTenThousandPodsOfOneJob(t *testing.T) {
 	if d.Pods.Waiting != 10000 || len(d.Pods.Names) > 20 {
 		t.Errorf("%d wait, %d are named", d.Pods.Waiting, len(d.Pods.Names))
 	}
-	// Pods that are not named cannot be patched one by one: the Job is made anew, or
+	// Pods that are not named cannot be patched one by one: the Job is recreated, or
 	// most of it would go on waiting.
 	f := d.Fixes[0]
 	if f.Kind != diagnosis.AddToleration || len(f.Actions) != 1 || f.Actions[0].Verb != diagnosis.VerbRecreate || f.Actions[0].Target.Name != "sweep" {

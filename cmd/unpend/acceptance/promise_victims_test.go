@@ -20,7 +20,7 @@ import (
 	"github.com/unpend/unpend/testdata/controlplane"
 )
 
-// promiseR17: evicting from the first node is cheapest, but whoever is evicted there
+// promiseR17: evicting from the first node is cheapest, but who is evicted there
 // may run nowhere else; who is evicted from the second node, of a higher priority,
 // finds room on the third. The second is offered. Where there is only the first, it is
 // said that the victim will wait.
