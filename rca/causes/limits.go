@@ -20,6 +20,7 @@ type Violation struct {
 	fact     string // what there is, and what is allowed
 }
 
+// Says is the sentence of the cause.
 func (v Violation) Says() string {
 	return fmt.Sprintf("LimitRange %s refuses it: %s", v.of.Name, v.fact)
 }
