@@ -21,6 +21,7 @@ type Violation struct {
 	Fact     string // what there is, and what is allowed
 }
 
+// Says is the sentence of the cause.
 func (v Violation) Says() string {
 	return fmt.Sprintf("LimitRange %s refuses it: %s", v.Of.Name, v.Fact)
 }

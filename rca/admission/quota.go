@@ -105,6 +105,7 @@ func (v *Quota) held(name corev1.ResourceName) resource.Quantity {
 // Short lists, by name, what n such pods would exceed.
 func (v *Quota) Short() []corev1.ResourceName { return v.ShortFor(1) }
 
+// ShortFor lists, by name, what n such pods would exceed.
 func (v *Quota) ShortFor(n int) []corev1.ResourceName {
 	var out []corev1.ResourceName
 	for name := range v.asked {
@@ -148,6 +149,7 @@ func (v *Quota) Says() string {
 	return says
 }
 
+// DemandSays is the sentence for what every container must write and one does not.
 func (v *Quota) DemandSays() string {
 	return fmt.Sprintf("quota %s refuses it: its containers %s", v.Name, v.Demand)
 }

@@ -26,8 +26,8 @@ type Case struct {
 	Claims *devices.Claims
 	// Gang is the pod's group, when that is scheduled whole and is not yet; nil else.
 	Gang *gang
-	// Refusals are who lacks pods of this incident; unborn: all of it do not exist, and
-	// Pod is what the next would be.
+	// Refusals are the owners that lack pods of this incident. Unborn: none of its pods
+	// exists, and Pod is what the next would be.
 	Refusals []incident.Refusal
 	Unborn   bool
 	// held: it waits for GPUs that are there and held.
@@ -36,8 +36,8 @@ type Case struct {
 	// cannot prepare, as incident.WithKubelet completes them; bound: Pod is one of them.
 	Unprepared []*corev1.Pod
 	bound      bool
-	// Own are the causes that are the pod's own; everywhere those of them that keep it
-	// from every node.
+	// Own are the causes that are the pod's own; Everywhere are those of them that keep
+	// it from every node.
 	Own        []PodRule
 	Everywhere map[diagnosis.CauseID]bool
 	// missed are the labels that do not match so far, by what nodes have of those that

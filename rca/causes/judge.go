@@ -72,6 +72,8 @@ func (c *Case) room() ([]diagnosis.NodeBlockers, []diagnosis.Blocker) {
 	return make([]diagnosis.NodeBlockers, 0, len(c.Verdict.Nodes)), make([]diagnosis.Blocker, 0, reasons)
 }
 
+// Tell is the cause of the first rule that knows the blocker, and what it found; Unknown,
+// with the scheduler's own words, when none does.
 func Tell(rules []Rule, c *Case, n *view.Node, b *blocker) (diagnosis.CauseID, *finding) {
 	for i := range rules {
 		r := &rules[i]

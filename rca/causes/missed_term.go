@@ -16,7 +16,7 @@ type MissedLabel struct {
 	Key string
 	// InSelector tells spec.nodeSelector from required node affinity.
 	InSelector bool
-	// ByName says that it is about the node's name; term and at where in the required
+	// ByName says that it is about the node's name; Term and At are where in the required
 	// affinity it is.
 	ByName   bool
 	Term, At int
@@ -48,6 +48,7 @@ func (m MissedLabel) want() string {
 	return values
 }
 
+// Text is the requirement as people write it: key=a|b, key!=a, key>3, no key.
 func (m MissedLabel) Text() string {
 	values := strings.Join(m.Values, "|")
 	switch m.Operator {

@@ -44,6 +44,7 @@ var preemptionBlocked = Rule{ID: diagnosis.PreemptionBlocked, Tell: func(c *Case
 		append([]diagnosis.Evidence{{Ref: c.ref(), Fact: fmt.Sprintf("priority %d by class %q", own, c.Pod.Spec.PriorityClassName)}}, equal...)}
 }}
 
+// NeverPreempts says whether the pod's preemptionPolicy is Never.
 func (c *Case) NeverPreempts() bool {
 	return c.Pod.Spec.PreemptionPolicy != nil && *c.Pod.Spec.PreemptionPolicy == corev1.PreemptNever
 }

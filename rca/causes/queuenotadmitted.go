@@ -68,6 +68,7 @@ func (c *Case) Queued() *unstructured.Unstructured {
 	return nil
 }
 
+// Inactive says whether somebody set spec.active of a Kueue Workload to false.
 func Inactive(w *unstructured.Unstructured) bool {
 	active, set, err := unstructured.NestedBool(w.Object, "spec", "active")
 	return set && err == nil && !active

@@ -39,6 +39,7 @@ var schedulerMissing = PodRule{
 	},
 }
 
+// SchedulerName is the scheduler that the pod asks for.
 func (c *Case) SchedulerName() string {
 	if n := c.Pod.Spec.SchedulerName; n != "" {
 		return n

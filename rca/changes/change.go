@@ -22,7 +22,7 @@ type Change struct {
 	Cause   diagnosis.CauseID
 	Victims []*corev1.Pod
 	Cost    *evict.Cost // of the victims, each named once; nil: not known
-	// Pod and node edit copies: what the cluster would hold afterwards.
+	// Pod and Node edit copies: what the cluster would hold afterwards.
 	Pod  func(*corev1.Pod)
 	Node func(*corev1.Node)
 
@@ -223,6 +223,7 @@ func (c *Bench) waitingPods() []*corev1.Pod {
 	return out
 }
 
+// WorkloadName is the workload as kubectl takes it: deployment/x.
 func (c *Bench) WorkloadName() string {
 	w := c.Incident.Workload
 	return strings.ToLower(w.Kind) + "/" + w.Name

@@ -30,7 +30,7 @@ type Claims struct {
 	// would are the nodes that could serve the claims if nobody held a device.
 	would map[string]bool
 	// Victims are, by node, the cheapest holders found whose leaving serves the
-	// claims; holders the same, also of those that may not be evicted.
+	// claims; Holders the same, also of those that may not be evicted.
 	Victims, Holders map[string][]*corev1.Pod
 }
 

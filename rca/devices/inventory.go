@@ -30,6 +30,7 @@ type Inventory struct {
 	selectors  *cel.Cache
 }
 
+// ID names a device in the cluster, as an allocation of a claim does.
 type ID struct{ Driver, pool, Name string }
 
 // Device is one device of a complete pool.
@@ -39,6 +40,7 @@ type Device struct {
 	slice string
 }
 
+// Ref is the ResourceSlice that lists the device.
 func (d *Device) Ref() string { return "ResourceSlice/" + d.slice }
 
 // compiled is how many selectors are kept compiled.

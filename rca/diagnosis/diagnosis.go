@@ -258,6 +258,8 @@ type Relayout struct {
 	Victims []Target `json:"victims,omitempty"`
 }
 
+// Short is the cause for which the node has too little of a resource; empty where
+// NodeResourcesFit refuses nothing.
 func (v NodeBlockers) Short() CauseID {
 	for _, b := range v.Blockers {
 		if b.Plugin == "NodeResourcesFit" {

@@ -36,6 +36,8 @@ func (c *Finder) failures(cause diagnosis.CauseID, kind diagnosis.FixKind) int {
 	return failed * 100 / max(1, of)
 }
 
+// New makes a finder for one case. past are the outcomes of past fixes, newest first; a nil
+// logger is told nothing.
 func New(c *causes.Case, past []knowledge.Outcome, logger *slog.Logger) *Finder {
 	return &Finder{Bench: changes.New(c, past), logger: logger}
 }

@@ -27,8 +27,8 @@ type Cluster struct {
 	traits   map[*corev1.Pod]Traits   // of those that are on a node
 	// Refusals are of all incidents.
 	Refusals []incident.Refusal
-	// Uses are what the holders of GPUs do with them; measured: that was asked for,
-	// unmeasured: why nobody could say.
+	// Uses are what the holders of GPUs do with them. measured: somebody was asked.
+	// Unmeasured: why nobody could say.
 	Uses       map[diagnosis.PodName]diagnosis.Use
 	measured   bool
 	Unmeasured string
@@ -54,7 +54,7 @@ type Cluster struct {
 // Node is a node with everything known about its GPUs.
 type Node struct {
 	*corev1.Node
-	at        int                                 // in sortedNodes
+	at        int                                 // in SortedNodes
 	Pods      []*corev1.Pod                       // bound to it and not ended
 	Requests  map[*corev1.Pod]corev1.ResourceList // of each of them
 	Requested corev1.ResourceList                 // of all of them
@@ -62,7 +62,7 @@ type Node struct {
 	GPUs      []placement.GPU
 	facts     nodeFacts
 	room      []gpuRoom // gpuRooms tells
-	// class is what it shares with nodes like it, and tenants who holds gpus, once asked for.
+	// class is what it shares with nodes like it, and tenants who holds GPUs, once asked for.
 	class   *nodeClass
 	tenants []Tenancy
 	// config is what MIG manager knows for the node, once asked for; named are the layouts in it.
@@ -76,6 +76,8 @@ type Node struct {
 	HoldersKnown bool
 }
 
+// Open makes a view of the state, with the scheduler's copy of it: a new one where snap is
+// nil. The function that it returns closes what Open made.
 func Open(ctx context.Context, st *cluster.State, snap *whatif.Snapshot) (*Cluster, func(), error) {
 	done := func() {}
 	if snap == nil {
@@ -119,10 +121,12 @@ func New(st *cluster.State) *Cluster {
 	return w
 }
 
+// Ended says whether a pod has finished and holds nothing.
 func Ended(p *corev1.Pod) bool {
 	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
 }
 
+// Add adds more to sum, in place.
 func Add(sum, more corev1.ResourceList) {
 	for name, q := range more {
 		have := sum[name]

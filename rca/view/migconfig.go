@@ -30,6 +30,8 @@ const (
 // migEntry is one named entry of a mig-parted config: what it makes of which GPUs.
 type migEntry []MIGRule
 
+// MIGRule is one rule of a mig-parted entry: which devices, and the instances that it makes
+// on each (mig-parted, api/spec/v1).
 type MIGRule struct {
 	DeviceFilter json.RawMessage `json:"device-filter,omitempty"`
 	Devices      json.RawMessage `json:"devices"` // "all" or a list of indices

@@ -28,6 +28,7 @@ type nodeFacts struct {
 // how the device plugin names what comes of it.
 type managerLabels struct{ Config, State, Strategy string }
 
+// Read works the facts out once.
 func (v *Node) Read() *nodeFacts {
 	f := &v.facts
 	if f.read {
@@ -89,8 +90,10 @@ func (v *Node) StockOf(name corev1.ResourceName) stock {
 	return stock{name, allocatable.Value(), capacity.Value()}
 }
 
+// Allocatable is what the device plugin offers of a GPU resource, held or not.
 func (v *Node) Allocatable(name corev1.ResourceName) int64 { return v.StockOf(name).Allocatable }
 
+// Capacity is that with the devices that the plugin calls unhealthy.
 func (v *Node) Capacity(name corev1.ResourceName) int64 { return v.StockOf(name).Capacity }
 
 // Reported are the GPUs of the node's report.
@@ -108,8 +111,10 @@ func (v *Node) HasGPUs() bool { return v.Read().gpus }
 // its own fault, and no drift.
 func (v *Node) AdvertisesAny() bool { return v.Read().offers }
 
+// Manager is what the node's labels say of MIG manager.
 func (v *Node) Manager() managerLabels { return v.Read().manager }
 
+// Ref names the node in evidence.
 func (v *Node) Ref() string {
 	if v.facts.ref == "" {
 		v.facts.ref = "Node/" + v.Name
@@ -151,6 +156,7 @@ func (v *Node) GPURooms() []gpuRoom {
 	return v.room
 }
 
+// StrategySingle is the MIG strategy that offers instances as nvidia.com/gpu.
 const StrategySingle = "single"
 
 // SharedSuffix is what the device plugin adds with renameByDefault
