@@ -41,7 +41,7 @@ func TestARefusedJobIsToldAndResolved(t *testing.T) {
 		first := p.one(t)
 		w := incident.Ref{Kind: "Job", Namespace: "ml", Name: "train"}
 		requests := map[string]string{"nvidia.com/gpu": "1"}
-		want := incident.Incident{ID: incident.IncidentID(w, requests), Workload: w, Requests: requests, Pods: []incident.PodRef{}, Waiting: 4, Missing: 4, Since: incidenttest.Start.Add(time.Minute), Newest: "60"}
+		want := incident.Incident{ID: incident.ID(w, requests), Workload: w, Requests: requests, Pods: []incident.PodRef{}, Waiting: 4, Missing: 4, Since: incidenttest.Start.Add(time.Minute), Newest: "60"}
 		if !reflect.DeepEqual(first, want) {
 			t.Errorf("got %+v\nwant %+v", first, want)
 		}

@@ -16,7 +16,7 @@ import (
 func refusalsOf(all []incident.Refusal, st *cluster.State, i incident.Incident) []incident.Refusal {
 	var out []incident.Refusal
 	for _, r := range all {
-		if incident.IncidentID(incident.Topmost(r.Pod, st.Owner), incident.Requests(r.Pod)) == i.ID {
+		if incident.ID(incident.Topmost(r.Pod, st.Owner), incident.Requests(r.Pod)) == i.ID {
 			out = append(out, r)
 		}
 	}

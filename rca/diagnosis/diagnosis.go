@@ -14,8 +14,8 @@ const (
 	ListKind   = "DiagnosisList"
 )
 
-// DiagnosisList is what `unpend why -o json` prints.
-type DiagnosisList struct {
+// List is what `unpend why -o json` prints.
+type List struct {
 	APIVersion string      `json:"apiVersion"`
 	Kind       string      `json:"kind"`
 	Items      []Diagnosis `json:"items"`

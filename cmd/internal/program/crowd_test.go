@@ -70,7 +70,7 @@ func TestTenThousandPodsOfOneJob(t *testing.T) {
 	if growth > 20 {
 		t.Errorf("10,000 pods cost %.1f times what 1,000 do", growth)
 	}
-	var list diagnosis.DiagnosisList
+	var list diagnosis.List
 	must(t, json.Unmarshal([]byte(out), &list))
 	if len(list.Items) != 1 || len(out) > 32<<10 {
 		t.Fatalf("%d incidents, %d bytes", len(list.Items), len(out))

@@ -51,12 +51,12 @@ func (t target) selects(st *cluster.State) func(incident.Incident) bool {
 	ids := map[string]bool{}
 	for _, p := range st.Pods {
 		if t.matches(p, st) {
-			ids[incident.IncidentID(incident.Topmost(p, st.Owner), incident.Requests(p))] = true
+			ids[incident.ID(incident.Topmost(p, st.Owner), incident.Requests(p))] = true
 		}
 	}
 	for _, r := range admission.Refusals(st) {
 		if t.matches(r.Pod, st) {
-			ids[incident.IncidentID(incident.Topmost(r.Pod, st.Owner), incident.Requests(r.Pod))] = true
+			ids[incident.ID(incident.Topmost(r.Pod, st.Owner), incident.Requests(r.Pod))] = true
 		}
 	}
 	return func(i incident.Incident) bool { return ids[i.ID] || t.kind == "" && i.ID == t.name }
