@@ -10,7 +10,8 @@ import (
 	"github.com/unpend/unpend/rca/placement"
 )
 
-const LabelGPUCount = "nvidia.com/gpu.count" // physical GPUs, also those with MIG (GFD docs, strategy mixed)
+// LabelGPUCount counts physical GPUs, also those with MIG (GFD docs, strategy mixed).
+const LabelGPUCount = "nvidia.com/gpu.count"
 
 // counts is what labels and live pods say of a node whose positions are not
 // known: how many GPUs, how many of them could be untouched, and how many slices
