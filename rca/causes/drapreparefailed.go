@@ -26,7 +26,7 @@ var draPrepareFailed = PodRule{
 		first := c.Unprepared[0]
 		f := &finding{certainty: diagnosis.Proven, says: "the kubelet of " + first.Spec.NodeName + " could not prepare its devices: " + view.Cut(unpreparedBy(unpreparedSays(first)), 160)}
 		for _, p := range c.Unprepared {
-			at := ref("Pod", p.Namespace, p.Name)
+			at := objectRef("Pod", p.Namespace, p.Name)
 			f.evidence = append(f.evidence, diagnosis.Evidence{Ref: at, Fact: "is bound to " + p.Spec.NodeName + " and " + string(corev1.PodPending) + ": its sandbox was not made"},
 				diagnosis.Evidence{Ref: at, Fact: fmt.Sprintf("%s: %s", incident.FailedPrepare, unpreparedSays(p))})
 			for _, claim := range c.ClaimsOf(p) {

@@ -28,7 +28,7 @@ var invalidGPURequest = PodRule{
 		owner := c.Refusals[0].Owner
 		for _, bad := range InvalidRequests(c.Next()) {
 			says = append(says, bad.Says())
-			evidence = append(evidence, diagnosis.Evidence{Ref: ref(owner.Kind, owner.Namespace, owner.Name), Fact: "its pods: " + bad.Says()})
+			evidence = append(evidence, diagnosis.Evidence{Ref: objectRef(owner.Kind, owner.Namespace, owner.Name), Fact: "its pods: " + bad.Says()})
 			evidence = append(evidence, c.defaulted(bad)...)
 		}
 		if len(says) > 0 {
@@ -58,7 +58,7 @@ var zeroGPURequest = PodRule{ID: diagnosis.InvalidGPURequest, Aside: true, Tell:
 		return nil
 	}
 	slices.Sort(names)
-	return &finding{certainty: diagnosis.Proven, says: "zero was asked of " + strings.Join(names, ", ") + ": the pod would run without", evidence: []diagnosis.Evidence{{Ref: c.ref(), Fact: "limits: 0 of " + strings.Join(names, ", ")}}}
+	return &finding{certainty: diagnosis.Proven, says: "zero was asked of " + strings.Join(names, ", ") + ": the pod would run without", evidence: []diagnosis.Evidence{{Ref: c.podRef(), Fact: "limits: 0 of " + strings.Join(names, ", ")}}}
 }}
 
 // InvalidRequest is a request of devices that validation refuses.
@@ -137,7 +137,7 @@ func (c *Case) defaulted(v InvalidRequest) []diagnosis.Evidence {
 				request, ok = item.Min[v.Resource] // as the API server completes it
 			}
 			if ok && lr.Namespace == c.Next().Namespace && item.Type == corev1.LimitTypeContainer {
-				out = append(out, diagnosis.Evidence{Ref: ref("LimitRange", lr.Namespace, lr.Name), Fact: fmt.Sprintf("makes %s %s the default request", request.String(), v.Resource)})
+				out = append(out, diagnosis.Evidence{Ref: objectRef("LimitRange", lr.Namespace, lr.Name), Fact: fmt.Sprintf("makes %s %s the default request", request.String(), v.Resource)})
 			}
 		}
 	}

@@ -19,7 +19,7 @@ var limitRangeViolated = PodRule{
 		var evidence []diagnosis.Evidence
 		for _, v := range c.Violations(c.Next()) {
 			says = append(says, v.Says())
-			evidence = append(evidence, diagnosis.Evidence{Ref: ref("LimitRange", v.of.Namespace, v.of.Name), Fact: v.fact})
+			evidence = append(evidence, diagnosis.Evidence{Ref: objectRef("LimitRange", v.of.Namespace, v.of.Name), Fact: v.fact})
 		}
 		if len(says) > 0 {
 			return c.told(diagnosis.Proven, strings.Join(says, "; "), evidence)

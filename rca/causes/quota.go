@@ -51,14 +51,14 @@ func (c *Case) Quotas(pod *corev1.Pod, hard map[string]corev1.ResourceList, leav
 		}
 		v := Quota{ResourceQuota: q, asked: asked, Demand: demand, used: maps.Clone(q.Status.Used), Hard: maps.Clone(q.Status.Hard)}
 		maps.Copy(v.Hard, hard[q.Name])
-		c.count(&v, leave)
+		c.findHolders(&v, leave)
 		out = append(out, v)
 	}
 	return out
 }
 
-// count finds who holds what of a quota.
-func (c *Case) count(v *Quota, leave []*corev1.Pod) {
+// findHolders finds the pods that hold something of a quota, and how much.
+func (c *Case) findHolders(v *Quota, leave []*corev1.Pod) {
 	sum := corev1.ResourceList{}
 	for _, p := range c.Cluster.State.Pods {
 		if p.Namespace != v.Namespace {
@@ -101,11 +101,11 @@ func (v *Quota) held(name corev1.ResourceName) resource.Quantity {
 	return sum
 }
 
-// Short lists, by name, what n such pods would exceed.
-func (v *Quota) Short() []corev1.ResourceName { return v.ShortFor(1) }
+// Exceeded lists, by name, the resources of which the pod asks more than the quota has left.
+func (v *Quota) Exceeded() []corev1.ResourceName { return v.ExceededBy(1) }
 
-// ShortFor lists, by name, what n such pods would exceed.
-func (v *Quota) ShortFor(n int) []corev1.ResourceName {
+// ExceededBy is Exceeded for n such pods together.
+func (v *Quota) ExceededBy(n int) []corev1.ResourceName {
 	var out []corev1.ResourceName
 	for name := range v.asked {
 		if need := v.Need(name, n); need.Cmp(v.Hard[name]) > 0 {
@@ -129,16 +129,16 @@ func (v *Quota) Need(name corev1.ResourceName, n int) resource.Quantity {
 
 // Says is the arithmetic of the refusal, and who holds most.
 func (v *Quota) Says() string {
-	short := v.Short()
-	parts := make([]string, len(short))
-	for i, name := range short {
+	exceeded := v.Exceeded()
+	parts := make([]string, len(exceeded))
+	for i, name := range exceeded {
 		parts[i] = fmt.Sprintf("%s of %s %s used, %s asked", view.QuantityText(v.used[name]), view.QuantityText(v.Hard[name]), name, view.QuantityText(v.asked[name]))
 	}
 	says := fmt.Sprintf("quota %s refuses it: %s", v.Name, strings.Join(parts, "; "))
-	if top := v.Top(short[0]); len(top) > 0 {
+	if top := v.Top(exceeded[0]); len(top) > 0 {
 		names := make([]string, 0, len(top))
 		for _, h := range top[:min(len(top), topHolders)] {
-			names = append(names, fmt.Sprintf("%s (%s)", h.Pod.Name, view.QuantityText(h.Uses[short[0]])))
+			names = append(names, fmt.Sprintf("%s (%s)", h.Pod.Name, view.QuantityText(h.Uses[exceeded[0]])))
 		}
 		says += ", held by " + strings.Join(names, ", ")
 		if more := len(top) - topHolders; more > 0 {
@@ -171,12 +171,12 @@ func (v *Quota) Top(name corev1.ResourceName) []QuotaHolder {
 
 // evidence is what the quota's object says, and its top holders.
 func (v *Quota) evidence() []diagnosis.Evidence {
-	at := ref("ResourceQuota", v.Namespace, v.Name)
+	at := objectRef("ResourceQuota", v.Namespace, v.Name)
 	var out []diagnosis.Evidence
 	if v.Demand != "" {
 		out = append(out, diagnosis.Evidence{Ref: at, Fact: "limits what containers " + v.Demand})
 	}
-	for _, name := range v.Short() {
+	for _, name := range v.Exceeded() {
 		fact := fmt.Sprintf("%s: %s used of %s, one pod asks %s", name, view.QuantityText(v.used[name]), view.QuantityText(v.Hard[name]), view.QuantityText(v.asked[name]))
 		if v.counted {
 			fact += " (counted from its pods: its status does not say)"
@@ -184,7 +184,7 @@ func (v *Quota) evidence() []diagnosis.Evidence {
 		out = append(out, diagnosis.Evidence{Ref: at, Fact: fact})
 		top := v.Top(name)
 		for _, h := range top[:min(len(top), topHolders)] {
-			out = append(out, diagnosis.Evidence{Ref: ref("Pod", h.Pod.Namespace, h.Pod.Name), Fact: fmt.Sprintf("holds %s of %s", view.QuantityText(h.Uses[name]), name)})
+			out = append(out, diagnosis.Evidence{Ref: objectRef("Pod", h.Pod.Namespace, h.Pod.Name), Fact: fmt.Sprintf("holds %s of %s", view.QuantityText(h.Uses[name]), name)})
 		}
 	}
 	return out

@@ -46,7 +46,7 @@ var quotaExceeded = PodRule{
 func (c *Case) Refusing() []Quota {
 	var out []Quota
 	for _, q := range c.Quotas(c.Next(), nil, nil) {
-		if q.Demand != "" || len(q.Short()) > 0 {
+		if q.Demand != "" || len(q.Exceeded()) > 0 {
 			out = append(out, q)
 		}
 	}

@@ -79,12 +79,12 @@ func (c *Case) lacks() []diagnosis.Evidence {
 		if r.Says != "" {
 			fact += "; its last refusal: " + view.Cut(strings.Join(strings.Fields(r.Says), " "), 300)
 		}
-		out = append(out, diagnosis.Evidence{Ref: ref(r.Owner.Kind, r.Owner.Namespace, r.Owner.Name), Fact: fact})
+		out = append(out, diagnosis.Evidence{Ref: objectRef(r.Owner.Kind, r.Owner.Namespace, r.Owner.Name), Fact: fact})
 	}
 	return out
 }
 
-func ref(kind, namespace, name string) string { return kind + "/" + namespace + "/" + name }
+func objectRef(kind, namespace, name string) string { return kind + "/" + namespace + "/" + name }
 
 // told is a finding about the pod that was refused.
 func (c *Case) told(certainty diagnosis.Certainty, says string, evidence []diagnosis.Evidence) *finding {
@@ -113,10 +113,10 @@ func (c *Case) refusedBy() (reason string, evidence []diagnosis.Evidence, ok boo
 	if s.Phase != corev1.PodFailed || s.Reason == "" {
 		return "", nil, false
 	}
-	return s.Reason, []diagnosis.Evidence{{Ref: c.ref(), Fact: s.Reason + ": " + s.Message}}, true
+	return s.Reason, []diagnosis.Evidence{{Ref: c.podRef(), Fact: s.Reason + ": " + s.Message}}, true
 }
 
-func (c *Case) ref() string { return view.PodRef(c.Pod) }
+func (c *Case) podRef() string { return view.PodRef(c.Pod) }
 
 const (
 	unexpectedAdmission = "UnexpectedAdmissionError"
