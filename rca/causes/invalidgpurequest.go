@@ -58,7 +58,7 @@ var zeroGPURequest = PodRule{ID: diagnosis.InvalidGPURequest, Aside: true, Tell:
 		return nil
 	}
 	slices.Sort(names)
-	return &finding{certainty: diagnosis.Proven, says: "zero was asked of " + strings.Join(names, ", ") + ": the pod would run without", evidence: []diagnosis.Evidence{{Ref: c.ref(), Fact: "limits: 0 of " + strings.Join(names, ", ")}}}
+	return &finding{certainty: diagnosis.Proven, says: "zero was asked of " + strings.Join(names, ", ") + ": the pod would run without", evidence: []diagnosis.Evidence{{Ref: c.podRef(), Fact: "limits: 0 of " + strings.Join(names, ", ")}}}
 }}
 
 // defaulted names the LimitRanges that filled in what the template does not say.

@@ -47,7 +47,7 @@ var quotaExceeded = PodRule{
 func (c *Case) Refusing() []admission.Quota {
 	var out []admission.Quota
 	for _, q := range admission.Quotas(c.Cluster.State, c.Next(), nil, nil) {
-		if q.Demand != "" || len(q.Short()) > 0 {
+		if q.Demand != "" || len(q.Exceeded()) > 0 {
 			out = append(out, q)
 		}
 	}

@@ -82,10 +82,10 @@ func (c *Case) refusedBy() (reason string, evidence []diagnosis.Evidence, ok boo
 	if s.Phase != corev1.PodFailed || s.Reason == "" {
 		return "", nil, false
 	}
-	return s.Reason, []diagnosis.Evidence{{Ref: c.ref(), Fact: s.Reason + ": " + s.Message}}, true
+	return s.Reason, []diagnosis.Evidence{{Ref: c.podRef(), Fact: s.Reason + ": " + s.Message}}, true
 }
 
-func (c *Case) ref() string { return view.PodRef(c.Pod) }
+func (c *Case) podRef() string { return view.PodRef(c.Pod) }
 
 const (
 	unexpectedAdmission = "UnexpectedAdmissionError"

@@ -43,7 +43,7 @@ func (c *Bench) raiseQuota() (Change, bool) {
 	for _, q := range admission.Quotas(c.Cluster.State, c.Next(), nil, nil) {
 		list, relies := corev1.ResourceList{}, map[string]string{}
 		var texts []string
-		for _, name := range q.ShortFor(missing) {
+		for _, name := range q.ExceededBy(missing) {
 			need := q.Need(name, missing)
 			if need.Cmp(q.Spec.Hard[name]) <= 0 {
 				return Change{}, false // it is raised, and its controller is about to say so
@@ -92,7 +92,7 @@ func (c *Bench) wake(ch *Change, o incident.Ref) {
 func (c *Bench) waitForQuota(refusing []admission.Quota) (Change, bool) {
 	var leave []*corev1.Pod
 	for _, q := range refusing {
-		for _, name := range q.Short() {
+		for _, name := range q.Exceeded() {
 			top := q.Top(name)
 			slices.SortStableFunc(top, func(a, b admission.QuotaHolder) int {
 				return cmp.Compare(view.Rank(endsAlone(a.Pod)), view.Rank(endsAlone(b.Pod)))

@@ -37,7 +37,7 @@ func (c *Bench) Raisable() bool {
 		return false // a ReplicaSet's own pods stay as they are
 	}
 	for _, n := range c.Judged {
-		if slices.Contains([]diagnosis.CauseID{diagnosis.PreemptionBlocked, diagnosis.GPUsInUse, diagnosis.MIGInstancesInUse}, n.Short()) {
+		if slices.Contains([]diagnosis.CauseID{diagnosis.PreemptionBlocked, diagnosis.GPUsInUse, diagnosis.MIGInstancesInUse}, n.Shortage()) {
 			return true
 		}
 	}
@@ -48,7 +48,7 @@ func (c *Bench) Raisable() bool {
 func (c *Bench) ShortOn(n *view.Node) diagnosis.CauseID {
 	for _, v := range c.Judged {
 		if v.Name == n.Name {
-			return v.Short()
+			return v.Shortage()
 		}
 	}
 	return ""

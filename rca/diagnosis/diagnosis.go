@@ -258,9 +258,9 @@ type Relayout struct {
 	Victims []Target `json:"victims,omitempty"`
 }
 
-// Short is the cause for which the node has too little of a resource; empty where
+// Shortage is the cause for which the node has too little of a resource; empty where
 // NodeResourcesFit refuses nothing.
-func (v NodeBlockers) Short() CauseID {
+func (v NodeBlockers) Shortage() CauseID {
 	for _, b := range v.Blockers {
 		if b.Plugin == "NodeResourcesFit" {
 			return b.Cause

@@ -30,7 +30,7 @@ func (l *Ledger) Forget() { clear(l.known) }
 type Asker struct {
 	*Ledger
 	Priority int64
-	gangName string // as gangOf names it; empty for a pod that stands alone
+	gangName string // as view.GangOf names it; empty for a pod that stands alone
 }
 
 // ForPod asks on behalf of a pod.

@@ -190,7 +190,7 @@ func (c *Finder) refusedStill(f *candidate, pod *corev1.Pod) string {
 		if q.Demand != "" {
 			return q.DemandSays()
 		}
-		if len(q.Short()) > 0 {
+		if len(q.Exceeded()) > 0 {
 			return q.Says()
 		}
 	}

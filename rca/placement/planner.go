@@ -122,8 +122,8 @@ func (p *Planner) Update(place int, options []Option) {
 	}
 	p.settle(old, nowhere, 0)
 	p.settle(options, int32(place), 1)
-	p.survey.count(p, place, old, -1)
-	p.survey.count(p, place, options, 1)
+	p.survey.add(p, place, old, -1)
+	p.survey.add(p, place, options, 1)
 	p.dirty = append(p.dirty, int32(place))
 }
 

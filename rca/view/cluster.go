@@ -61,7 +61,7 @@ type Node struct {
 	Geometry  *nodeprobe.NodeGeometry
 	GPUs      []placement.GPU
 	facts     nodeFacts
-	room      []gpuRoom // gpuRooms tells
+	spare     []spareGPUs // SpareGPUs tells
 	// class is what it shares with nodes like it, and tenants who holds GPUs, once asked for.
 	class   *nodeClass
 	tenants []Tenancy

@@ -76,12 +76,12 @@ func (w *Cluster) classKey(n *Node) (classKey, bool) {
 	gpus := n.Geometry.Report.GPUs
 	key := classKey{source: w.ConfigOf(n).Source}
 	shape := make([]byte, 0, 256)
-	read := 0
+	withMIG := 0
 	for i := range gpus {
 		g := &gpus[i]
-		if g.MIG != nil && g.MIG.Current && read < len(n.GPUs) {
-			key.grid = n.GPUs[read].Grid
-			read++
+		if g.MIG != nil && g.MIG.Current && withMIG < len(n.GPUs) {
+			key.grid = n.GPUs[withMIG].Grid
+			withMIG++
 		} else if i == 0 || !sameProfiles(g, &gpus[i-1]) {
 			grid, err := placement.GridOf(*g)
 			if err != nil {
@@ -97,11 +97,11 @@ func (w *Cluster) classKey(n *Node) (classKey, bool) {
 		}
 		shape = appendShape(shape, g)
 	}
-	if key.first = nil; read > 0 {
+	if key.first = nil; withMIG > 0 {
 		key.first = n.GPUs[0].Grid
 	}
 	key.shape = string(shape)
-	return key, read == len(n.GPUs) && !n.Unreadable
+	return key, withMIG == len(n.GPUs) && !n.Unreadable
 }
 
 // sameProfiles says, without reading them, that GPUs report the same profiles.
