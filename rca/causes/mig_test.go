@@ -226,7 +226,7 @@ func TestMIGManager(t *testing.T) {
 			wants(w)
 		}, ``},
 		"an entry for other GPUs, for none, or of another model is in nobody's way": {func(w *world) {
-			w.config("default-mig-parted-config", "  much: [{devices: [1], mig-enabled: true, mig-devices: {3g.20gb: 3}}, {devices: all, mig-enabled: false, mig-devices: {3g.20gb: 3}}, {device-filter: [\"0x1\"], devices: all, mig-enabled: true, mig-devices: {3g.20gb: 3}}]\n")
+			w.config("default-mig-parted-config", "  much: [{devices: [1], mig-enabled: true, mig-devices: {3g.20gb: 3}}, {devices: all, mig-enabled: false, mig-devices: {3g.20gb: 3}}, {device-filter: [\"0x1\"], devices: all, mig-enabled: true, mig-devices: {1g.6gb: 9}}]\n")
 			n := whole
 			n.Config = "much"
 			w.gpuNode(n)
