@@ -43,25 +43,41 @@ func TestWholeGPUs(t *testing.T) {
 			w.gpuNode(l4("n1", 2))
 			w.pod("h", "n1", "nvidia.com/gpu", 1)
 			w.pod("w", "", "nvidia.com/gpu", 2)
-		}, ``},
+		}, `
+GPUsInUse proven n1: all whole GPUs are held
+  Node/n1: allocatable nvidia.com/gpu=2, requested 1
+`},
 		"more than the node has": {func(w *world) {
 			w.gpuNode(l4("n1", 2))
 			w.pod("w", "", "nvidia.com/gpu", 3)
-		}, ``},
+		}, `
+GPURequestTooLarge proven n1: has fewer GPUs than one pod asks for
+  Node/n1: capacity nvidia.com/gpu=2, one pod asks for 3
+`},
 		"enough in total on no node": {func(w *world) {
 			for _, name := range []string{"n1", "n2"} {
 				w.gpuNode(l4(name, 2))
 				w.pod("h"+name, name, "nvidia.com/gpu", 1)
 			}
 			w.pod("w", "", "nvidia.com/gpu", 2)
-		}, ``},
+		}, `
+GPUsFragmentedAcrossNodes proven n1,n2: 2 GPUs are free in total, no node has 2
+  Node/n1: allocatable nvidia.com/gpu=2, requested 1
+  Node/n2: allocatable nvidia.com/gpu=2, requested 1
+`},
 		"a node that is kept for another reason adds nothing to the total": {func(w *world) {
 			w.gpuNode(l4("n1", 2))
 			w.gpuNode(sim.Node{Name: "n2", Model: "L4", GPUs: 2, Cordoned: true})
 			w.pod("h1", "n1", "nvidia.com/gpu", 1)
 			w.pod("h2", "n2", "nvidia.com/gpu", 1)
 			w.pod("w", "", "nvidia.com/gpu", 2)
-		}, ``},
+		}, `
+GPUsInUse proven n1,n2: all whole GPUs are held
+  Node/n1: allocatable nvidia.com/gpu=2, requested 1
+  Node/n2: allocatable nvidia.com/gpu=2, requested 1
+NodeCordoned proven n2: cordoned
+  Node/n2: spec.unschedulable is true
+`},
 		"a node with none free has its own cause": {func(w *world) {
 			for _, name := range []string{"n1", "n2", "n3"} {
 				w.gpuNode(l4(name, 2))
@@ -70,7 +86,13 @@ func TestWholeGPUs(t *testing.T) {
 			w.pod("h2", "n2", "nvidia.com/gpu", 1)
 			w.pod("h3", "n3", "nvidia.com/gpu", 2)
 			w.pod("w", "", "nvidia.com/gpu", 2)
-		}, ``},
+		}, `
+GPUsInUse proven n3: all whole GPUs are held
+  Node/n3: allocatable nvidia.com/gpu=2, requested 2
+GPUsFragmentedAcrossNodes proven n1,n2: 2 GPUs are free in total, no node has 2
+  Node/n1: allocatable nvidia.com/gpu=2, requested 1
+  Node/n2: allocatable nvidia.com/gpu=2, requested 1
+`},
 		"the sick one would do": {func(w *world) {
 			w.gpuNode(l4("n1", 2), func(n *corev1.Node, geo *nodeprobe.NodeGeometry) {
 				geo.Report.GPUs[1].Healthy = false
@@ -78,41 +100,68 @@ func TestWholeGPUs(t *testing.T) {
 			})
 			w.pod("h", "n1", "nvidia.com/gpu", 1)
 			w.pod("w", "", "nvidia.com/gpu", 1)
-		}, ``},
+		}, `
+GPUUnhealthy proven n1: some of its devices are unhealthy
+  Node/n1: capacity nvidia.com/gpu=2, allocatable 1
+  NodeGeometry/n1: GPU 1 (GPU-n1-1) is unhealthy
+`},
 		"without a report the sick one is counted": {func(w *world) {
 			w.unreported(l4("n1", 2), func(n *corev1.Node, _ *nodeprobe.NodeGeometry) { n.Status.Allocatable["nvidia.com/gpu"] = *quantity(1) })
 			w.pod("w", "", "nvidia.com/gpu", 2)
-		}, ``},
+		}, `
+GPUUnhealthy proven n1: some of its devices are unhealthy
+  Node/n1: capacity nvidia.com/gpu=2, allocatable 1
+`},
 		"the sick one would not do": {func(w *world) {
 			w.unreported(l4("n1", 3), func(n *corev1.Node, _ *nodeprobe.NodeGeometry) { n.Status.Allocatable["nvidia.com/gpu"] = *quantity(2) })
 			w.pod("h", "n1", "nvidia.com/gpu", 2)
 			w.pod("w", "", "nvidia.com/gpu", 2)
-		}, ``},
+		}, `
+GPUsInUse proven n1: all whole GPUs are held
+  Node/n1: allocatable nvidia.com/gpu=2, requested 2
+`},
 		"no GPU anywhere": {func(w *world) {
 			w.Nodes = append(w.Nodes, plainNode("n1"))
 			w.pod("w", "", "nvidia.com/gpu", 1)
-		}, ``},
+		}, `
+GPURequestTooLarge likely n1: no node of the cluster has a GPU
+  Node/n1: no label, capacity or report speaks of a GPU
+`},
 		"no GPU here": {func(w *world) {
 			w.Nodes = append(w.Nodes, plainNode("n0"))
 			w.gpuNode(l4("n1", 1))
 			w.pod("h", "n1", "nvidia.com/gpu", 1)
 			w.pod("w", "", "nvidia.com/gpu", 1)
-		}, ``},
+		}, `
+GPUsInUse proven n1: all whole GPUs are held
+  Node/n1: allocatable nvidia.com/gpu=1, requested 1
+Unknown proven n0: no GPU on the node
+  Node/n0: no label, capacity or report speaks of a GPU
+`},
 		"CPU beside a free GPU": {func(w *world) {
 			w.gpuNode(sim.Node{Name: "n1", Model: "L4", CPU: "4"})
 			w.pod("h", "n1", "", 0)
 			w.pod("w", "", "nvidia.com/gpu", 1, func(p *corev1.Pod) { p.Spec.Containers[0].Resources.Requests["cpu"] = *quantity(4) })
-		}, ``},
+		}, `
+HostResourcesShort proven n1: not enough cpu
+  Node/n1: 3 of cpu free, 4 asked
+`},
 		"no more pods": {func(w *world) {
 			n := w.gpuNode(l4("n1", 1))
 			n.Status.Allocatable["pods"] = *quantity(1)
 			w.pod("h", "n1", "", 0)
 			w.pod("w", "", "nvidia.com/gpu", 1)
-		}, ``},
+		}, `
+HostResourcesShort proven n1: not enough pods
+  Node/n1: 1 pods run, no more are allowed
+`},
 		"something that no rule knows": {func(w *world) {
 			w.gpuNode(l4("n1", 1))
 			w.pod("w", "", "example.com/fpga", 1)
-		}, ``},
+		}, `
+Unknown possible n1: not settled: Insufficient example.com/fpga
+  Node/n1: NodeResourcesFit: Insufficient example.com/fpga
+`},
 	}.run(t)
 }
 
@@ -134,64 +183,97 @@ func TestHolders(t *testing.T) {
 			w.pod("h2", "n1", "nvidia.com/gpu", 1)
 			w.uses(map[string]diagnosis.Use{"h1": idle, "cpu": idle})
 			w.pod("w", "", "nvidia.com/gpu", 1)
-		}, ``},
+		}, `
+IdleGPUHolders likely n1: GPUs are held by pods that did no GPU work for 30 min
+  Node/n1: allocatable nvidia.com/gpu=2, requested 2
+  Pod/ml/h1: holds 1 of nvidia.com/gpu; no GPU work seen since 2026-11-20 11:00 UTC, at most 1.5 % in the last 30 min (Prometheus)
+`},
 		"idle holders have too little": {func(w *world) {
 			w.gpuNode(l4("n1", 2))
 			w.pod("h1", "n1", "nvidia.com/gpu", 1)
 			w.pod("h2", "n1", "nvidia.com/gpu", 1)
 			w.uses(map[string]diagnosis.Use{"h1": idle})
 			w.pod("w", "", "nvidia.com/gpu", 2)
-		}, ``},
+		}, `
+GPUsInUse proven n1: all whole GPUs are held
+  Node/n1: allocatable nvidia.com/gpu=2, requested 2
+`},
 		"nobody who was watched is idle": {func(w *world) {
 			w.gpuNode(l4("n1", 1))
 			w.pod("h1", "n1", "nvidia.com/gpu", 1)
 			w.uses(map[string]diagnosis.Use{"h1": {Watched: time.Hour, Max: 80}})
 			w.pod("w", "", "nvidia.com/gpu", 1)
-		}, ``},
+		}, `
+GPUsInUse proven n1: all whole GPUs are held
+  Node/n1: allocatable nvidia.com/gpu=1, requested 1
+`},
 		"a class that is never preempted for, over lower ones": {func(w *world) {
 			classes(w)
 			w.gpuNode(l4("n1", 2))
 			w.pod("h1", "n1", "nvidia.com/gpu", 1, priority("low", 1))
 			w.pod("h2", "n1", "nvidia.com/gpu", 1, priority("high", 5))
 			w.pod("w", "", "nvidia.com/gpu", 1, priority("high", 5), never)
-		}, ``},
+		}, `
+PreemptionBlocked proven n1: held by pods of a lower priority, which its policy never preempts
+  Pod/ml/w: priority 5 by class "high", preemptionPolicy Never
+  Pod/ml/h1: priority 1, holds 1 of nvidia.com/gpu
+`},
 		"it would not preempt its like": {func(w *world) {
 			classes(w)
 			w.gpuNode(l4("n1", 1))
 			w.pod("h1", "n1", "nvidia.com/gpu", 1, priority("high", 5))
 			w.pod("w", "", "nvidia.com/gpu", 1, priority("high", 5), never)
-		}, ``},
+		}, `
+GPUsInUse proven n1: all whole GPUs are held
+  Node/n1: allocatable nvidia.com/gpu=1, requested 1
+`},
 		"a chosen class does not preempt its like": {func(w *world) {
 			classes(w)
 			w.gpuNode(l4("n1", 1))
 			w.pod("h1", "n1", "nvidia.com/gpu", 1, priority("high", 5))
 			w.pod("w", "", "nvidia.com/gpu", 1, priority("high", 5))
-		}, ``},
+		}, `
+PreemptionBlocked proven n1: held by pods of the same priority, which are not preempted for it
+  Pod/ml/w: priority 5 by class "high"
+  Pod/ml/h1: priority 5, holds 1 of nvidia.com/gpu
+`},
 		"the default class says nothing of worth": {func(w *world) {
 			classes(w)
 			w.gpuNode(l4("n1", 1))
 			w.pod("h1", "n1", "nvidia.com/gpu", 1, priority("all", 5))
 			w.pod("w", "", "nvidia.com/gpu", 1, priority("all", 5))
-		}, ``},
+		}, `
+GPUsInUse proven n1: all whole GPUs are held
+  Node/n1: allocatable nvidia.com/gpu=1, requested 1
+`},
 		"what it would preempt is no reason": {func(w *world) {
 			classes(w)
 			w.gpuNode(l4("n1", 1))
 			w.pod("h1", "n1", "nvidia.com/gpu", 1, priority("low", 1))
 			w.pod("w", "", "nvidia.com/gpu", 1, priority("high", 5))
-		}, ``},
+		}, `
+GPUsInUse proven n1: all whole GPUs are held
+  Node/n1: allocatable nvidia.com/gpu=1, requested 1
+`},
 		"its like hold too little": {func(w *world) {
 			classes(w)
 			w.gpuNode(l4("n1", 2))
 			w.pod("h1", "n1", "nvidia.com/gpu", 1, priority("high", 5))
 			w.pod("h2", "n1", "nvidia.com/gpu", 1, priority("higher", 9))
 			w.pod("w", "", "nvidia.com/gpu", 2, priority("high", 5))
-		}, ``},
+		}, `
+GPUsInUse proven n1: all whole GPUs are held
+  Node/n1: allocatable nvidia.com/gpu=2, requested 2
+`},
 		"more than the node has is no matter of priority": {func(w *world) {
 			classes(w)
 			w.gpuNode(l4("n1", 1))
 			w.pod("h1", "n1", "nvidia.com/gpu", 1, priority("high", 5))
 			w.pod("w", "", "nvidia.com/gpu", 2, priority("high", 5))
-		}, ``},
+		}, `
+GPURequestTooLarge proven n1: has fewer GPUs than one pod asks for
+  Node/n1: capacity nvidia.com/gpu=1, one pod asks for 2
+`},
 		"preempted for it and not gone": {func(w *world) {
 			classes(w)
 			w.gpuNode(l4("n1", 1))
@@ -208,7 +290,13 @@ func TestHolders(t *testing.T) {
 			w.pod("h3", "n1", "", 0, priority("low", 1), leaving("EvictionByEvictionAPI", true))
 			w.pod("h4", "n1", "", 0, priority("high", 5), leaving(corev1.PodReasonPreemptionByScheduler, true))
 			w.pod("w", "", "nvidia.com/gpu", 1, priority("high", 5)).Status.NominatedNodeName = "n1"
-		}, ``},
+		}, `
+GPUsInUse proven n1: all whole GPUs are held
+  Node/n1: allocatable nvidia.com/gpu=1, requested 1
+PreemptionBlocked proven : 1 pod preempted for it on n1 and not gone yet
+  Pod/ml/w: status.nominatedNodeName n1
+  Pod/ml/h1: preempted by the scheduler, to be gone by 12:00:30
+`},
 	}.run(t)
 }
 

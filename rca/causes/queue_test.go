@@ -48,33 +48,58 @@ func TestGatesAndQueues(t *testing.T) {
 		"gates by name": {func(w *world) {
 			start(w)
 			w.pod("w", "", "nvidia.com/gpu", 1, gated("a", "b"))
-		}, ``},
+		}, `
+SchedulingGated proven : held by scheduling gates: a, b
+  Pod/ml/w: spec.schedulingGates: a, b
+`},
 		"a queue that nothing is known of": {func(w *world) {
 			start(w)
 			w.queued("other", "other", nil, condition("QuotaReserved", "False", "no"))
 			w.queued("nobody's", "", nil, condition("QuotaReserved", "False", "no"))
 			w.pod("w", "", "nvidia.com/gpu", 1, gated(queue))
-		}, ``},
+		}, `
+QueueNotAdmitted proven : its queue (Kueue) has not admitted it
+  Pod/ml/w: gate kueue.x-k8s.io/admission
+`},
 		"a queue beside another gate": {func(w *world) {
 			start(w)
 			w.queued("mine", "w", nil, condition("Admitted", "False", "The workload has no reservation"), condition("Evicted", "False", "never"), condition("QuotaReserved", "False", "couldn't assign flavors to pod set main: insufficient quota\n for nvidia.com/gpu"))
 			w.pod("w", "", "nvidia.com/gpu", 1, gated(queue, "a"), func(p *corev1.Pod) { p.Labels["kueue.x-k8s.io/queue-name"] = "team" })
-		}, ``},
+		}, `
+SchedulingGated proven : held by scheduling gates: a
+  Pod/ml/w: spec.schedulingGates: a
+QueueNotAdmitted proven : its queue (Kueue) has not admitted it: insufficient quota for nvidia.com/gpu
+  Pod/ml/w: gate kueue.x-k8s.io/admission
+  Pod/ml/w: queue team
+  Workload/ml/mine: QuotaReserved=False, Pending: couldn't assign flavors to pod set main: insufficient quota for nvidia.com/gpu
+`},
 		"the checks behind the quota": {func(w *world) {
 			start(w)
 			w.queued("mine", "", nil, condition("QuotaReserved", "True", "reserved"), condition("Admitted", "False", "waits for a check"))
 			w.pod("w", "", "nvidia.com/gpu", 1, gated(queue), func(p *corev1.Pod) { p.Annotations = map[string]string{"kueue.x-k8s.io/workload": "mine"} })
-		}, ``},
+		}, `
+QueueNotAdmitted proven : its queue (Kueue) has not admitted it: waits for a check
+  Pod/ml/w: gate kueue.x-k8s.io/admission
+  Workload/ml/mine: Admitted=False, Pending: waits for a check
+`},
 		"of a group, and nobody is active": {func(w *world) {
 			start(w)
 			w.queued("group", "", map[string]any{"active": false}, condition("QuotaReserved", "False", "no"))
 			w.pod("w", "", "nvidia.com/gpu", 1, gated(queue), func(p *corev1.Pod) { p.Labels["kueue.x-k8s.io/pod-group-name"] = "group" })
-		}, ``},
+		}, `
+QueueNotAdmitted proven : its queue (Kueue) has not admitted it: its Workload is not active
+  Pod/ml/w: gate kueue.x-k8s.io/admission
+  Workload/ml/group: spec.active is false
+`},
 		"active is what others are, and nothing says why": {func(w *world) {
 			start(w)
 			w.queued("mine", "w", map[string]any{"active": true}, "odd")
 			w.pod("w", "", "nvidia.com/gpu", 1, gated(queue))
-		}, ``},
+		}, `
+QueueNotAdmitted proven : its queue (Kueue) has not admitted it
+  Pod/ml/w: gate kueue.x-k8s.io/admission
+  Workload/ml/mine: has no condition that says why
+`},
 	}.run(t)
 }
 
@@ -95,47 +120,88 @@ func TestSchedulers(t *testing.T) {
 		"nobody answers to the name": {func(w *world) {
 			start(w)
 			w.pod("w", "", "nvidia.com/gpu", 1, by("mine"), silent)
-		}, ``},
+		}, `
+GPUsInUse likely n1: all whole GPUs are held
+  Node/n1: allocatable nvidia.com/gpu=1, requested 1
+SchedulerMissing proven : no scheduler answers to schedulerName "mine"
+  Pod/ml/w: schedulerName "mine", no PodScheduled condition
+  Pod/ml/w: no pod of that schedulerName was ever bound or judged, no event is from it
+`},
 		"pods were not read, so perhaps somebody does": {func(w *world) {
 			start(w)
 			w.Unread["Pod"] = "some were left out"
 			w.pod("w", "", "nvidia.com/gpu", 1, by("mine"), silent)
-		}, ``},
+		}, `
+GPUsInUse likely n1: all whole GPUs are held
+  Node/n1: allocatable nvidia.com/gpu=1, requested 1
+SchedulerMissing likely : no scheduler answers to schedulerName "mine"
+  Pod/ml/w: schedulerName "mine", no PodScheduled condition
+  Pod/ml/w: no pod of that schedulerName was ever bound or judged, no event is from it
+`},
 		"it has judged another": {func(w *world) {
 			start(w)
 			w.pod("other", "", "nvidia.com/gpu", 1, by("mine"))
 			w.pod("w", "", "nvidia.com/gpu", 1, by("mine"), silent)
-		}, ``},
+		}, `
+GPUsInUse likely n1: all whole GPUs are held
+  Node/n1: allocatable nvidia.com/gpu=1, requested 1
+`},
 		"a gate of another is no word": {func(w *world) {
 			start(w)
 			w.pod("other", "", "nvidia.com/gpu", 2, by("mine"), gated("a"))
 			w.pod("w", "", "nvidia.com/gpu", 1, by("mine"), silent)
-		}, ``},
+		}, `
+GPUsInUse likely n1: all whole GPUs are held
+  Node/n1: allocatable nvidia.com/gpu=1, requested 1
+SchedulerMissing proven : no scheduler answers to schedulerName "mine"
+  Pod/ml/w: schedulerName "mine", no PodScheduled condition
+  Pod/ml/w: no pod of that schedulerName was ever bound or judged, no event is from it
+`},
 		"it has written an event": {func(w *world) {
 			start(w)
 			event(w, "other", "", "Scheduled", "", func(e *corev1.Event) { e.Source.Component = "mine" })
 			w.pod("w", "", "nvidia.com/gpu", 1, by("mine"), silent)
-		}, ``},
+		}, `
+GPUsInUse likely n1: all whole GPUs are held
+  Node/n1: allocatable nvidia.com/gpu=1, requested 1
+`},
 		"a dump of manifests has no word of the default scheduler": {func(w *world) {
 			start(w)
 			w.pod("w", "", "nvidia.com/gpu", 1, silent)
-		}, ``},
+		}, `
+GPUsInUse proven n1: all whole GPUs are held
+  Node/n1: allocatable nvidia.com/gpu=1, requested 1
+`},
 		"on a live cluster it is given a minute": {func(w *world) {
 			start(w)
 			w.Live = true
 			w.Pods = nil
 			w.pod("w", "", "nvidia.com/gpu", 2, silent).CreationTimestamp = metav1.Time{Time: rcatest.Noon.Add(-time.Minute + time.Second)}
-		}, ``},
+		}, `
+GPURequestTooLarge proven n1: has fewer GPUs than one pod asks for
+  Node/n1: capacity nvidia.com/gpu=1, one pod asks for 2
+`},
 		"and no more": {func(w *world) {
 			start(w)
 			w.Live = true
 			w.Pods = nil
 			w.pod("w", "", "nvidia.com/gpu", 2, silent).CreationTimestamp = metav1.Time{Time: rcatest.Noon.Add(-time.Minute)}
-		}, ``},
+		}, `
+GPURequestTooLarge proven n1: has fewer GPUs than one pod asks for
+  Node/n1: capacity nvidia.com/gpu=1, one pod asks for 2
+SchedulerMissing likely : no scheduler answers to schedulerName "default-scheduler"
+  Pod/ml/w: schedulerName "default-scheduler", no PodScheduled condition
+  Pod/ml/w: no pod of that schedulerName was ever bound or judged, no event is from it
+`},
 		"what the kubelet refused was scheduled": {func(w *world) {
 			start(w)
 			w.pod("w", "n1", "nvidia.com/gpu", 1, by("mine")).Status = corev1.PodStatus{Phase: corev1.PodFailed, Reason: "OutOfcpu"}
-		}, ``},
+		}, `
+GPUsInUse likely n1: all whole GPUs are held
+  Node/n1: allocatable nvidia.com/gpu=1, requested 1
+KubeletAdmissionRefused proven : the kubelet refused it at admission: OutOfcpu
+  Pod/ml/w: OutOfcpu: 
+`},
 		"another decides, and what it said is quoted": {func(w *world) {
 			start(w)
 			w.pod("w", "", "nvidia.com/gpu", 1, by("volcano"))
@@ -150,21 +216,36 @@ func TestSchedulers(t *testing.T) {
 			event(w, "v", "volcano", "Unschedulable", "of another")
 			event(w, "w", "volcano", "NotReady", "of the one before", func(e *corev1.Event) { e.InvolvedObject.UID = "before" })
 			event(w, "w", "volcano", "NotReady", "of another namespace", func(e *corev1.Event) { e.InvolvedObject.Namespace = "x" })
-		}, ``},
+		}, `
+GPUsInUse likely n1: all whole GPUs are held
+  Node/n1: allocatable nvidia.com/gpu=1, requested 1
+  Pod/ml/w: karpenter says FailedScheduling: long long long long long long long long long long long long long long long long long long long long long long long long long long long long long long long long long long long long long long long long long long long long long long long long…
+  Pod/ml/w: volcano says FailedScheduling: newer
+  Pod/ml/w: volcano says Unschedulable: all nodes[31m are unavailable
+`},
 		"another decides, and could": {func(w *world) {
 			w.gpuNode(l4("n1", 1))
 			w.pod("w", "", "nvidia.com/gpu", 1, by("volcano"))
-		}, ``},
+		}, `
+Unknown possible : the default scheduler's filters accept n1 now; volcano decides by its own
+  Pod/ml/w: schedulerName volcano, waits, although the default scheduler would take n1
+`},
 		"the scheduler fails behind its filters": {func(w *world) {
 			w.gpuNode(l4("n1", 1))
 			w.pod("w", "", "nvidia.com/gpu", 1)
 			w.Pods[0].Status.Conditions = []corev1.PodCondition{{Type: corev1.PodInitialized, Reason: corev1.PodReasonSchedulerError, Message: "other"}, {Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonSchedulerError, Message: "binding  volumes: timed out"}}
-		}, ``},
+		}, `
+Unknown possible : the scheduler fails on it: binding volumes: timed out; its filters accept n1 now
+  Pod/ml/w: PodScheduled: SchedulerError: binding volumes: timed out
+`},
 		"nothing blocks it": {func(w *world) {
 			w.gpuNode(l4("n1", 1))
 			w.gpuNode(l4("n2", 1))
 			w.pod("w", "", "nvidia.com/gpu", 1)
-		}, ``},
+		}, `
+Unknown possible : the scheduler's filters accept n1 now; ruled out: every filter on it
+  Pod/ml/w: waits, although n1, n2 would take it
+`},
 	}.run(t)
 }
 
