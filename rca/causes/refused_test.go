@@ -134,7 +134,7 @@ NoNodes proven : the cluster has no node
 Unknown possible : the API server refused its pods, and what was read would not; ruled out: quotas, LimitRanges, requests and limits of devices; it said: admission webhook denied it
   ReplicaSet/ml/w: wants 2 pods, 2 of them do not exist; its last refusal: admission webhook denied it
 `},
-		"a refusal without words":           {func(w *world) { w.lacks("", one, one) }, `
+		"a refusal without words": {func(w *world) { w.lacks("", one, one) }, `
 NoNodes proven : the cluster has no node
   Node: the list is empty
 Unknown possible : the API server refused its pods, and what was read would not; ruled out: quotas, LimitRanges, requests and limits of devices
@@ -291,19 +291,19 @@ func TestKubeletRefusals(t *testing.T) {
 		}
 	}
 	rows{
-		"NUMA":             {refused("TopologyAffinityError", "Resources cannot be allocated with Topology locality"), `
+		"NUMA": {refused("TopologyAffinityError", "Resources cannot be allocated with Topology locality"), `
 SharedResourceRenamed proven n1: offers nvidia.com/gpu, not nvidia.com/gpu.shared
   Node/n1: advertises nvidia.com/gpu=1
 TopologyAlignmentRefused proven : the kubelet could not align its devices and CPUs on one NUMA node
   Pod/ml/w: TopologyAffinityError: Resources cannot be allocated with Topology locality
 `},
-		"two shares":       {refused("UnexpectedAdmissionError", "Allocate failed: request for 2 too large: maximum request size for shared resources is 1"), `
+		"two shares": {refused("UnexpectedAdmissionError", "Allocate failed: request for 2 too large: maximum request size for shared resources is 1"), `
 SharedResourceRenamed proven n1: offers nvidia.com/gpu, not nvidia.com/gpu.shared
   Node/n1: advertises nvidia.com/gpu=1
 SharedRequestTooLarge proven : more than one share of a GPU was asked for, the device plugin gives one
   Pod/ml/w: UnexpectedAdmissionError: Allocate failed: request for 2 too large: maximum request size for shared resources is 1
 `},
-		"two shares, old":  {refused("UnexpectedAdmissionError", "Allocate failed: 2 too large: maximum request size is 1"), `
+		"two shares, old": {refused("UnexpectedAdmissionError", "Allocate failed: 2 too large: maximum request size is 1"), `
 SharedResourceRenamed proven n1: offers nvidia.com/gpu, not nvidia.com/gpu.shared
   Node/n1: advertises nvidia.com/gpu=1
 SharedRequestTooLarge proven : more than one share of a GPU was asked for, the device plugin gives one
@@ -315,7 +315,7 @@ SharedResourceRenamed proven n1: offers nvidia.com/gpu, not nvidia.com/gpu.share
 KubeletAdmissionRefused proven : the kubelet refused it at admission: OutOfnvidia.com/gpu
   Pod/ml/w: OutOfnvidia.com/gpu: Pod was rejected: too large: maximum request size for shared resources is 1
 `},
-		"anything else":    {refused("UnexpectedAdmissionError", "Allocate failed: no healthy devices"), `
+		"anything else": {refused("UnexpectedAdmissionError", "Allocate failed: no healthy devices"), `
 SharedResourceRenamed proven n1: offers nvidia.com/gpu, not nvidia.com/gpu.shared
   Node/n1: advertises nvidia.com/gpu=1
 KubeletAdmissionRefused proven : the kubelet refused it at admission: UnexpectedAdmissionError
