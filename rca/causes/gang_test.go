@@ -175,7 +175,7 @@ func TestGangVictims(t *testing.T) {
 		w.pod(name, "", "nvidia.com/gpu", 2, member)
 	}
 	g := w.open(t, "w").Gang
-	if g == nil || g.Fit != 1 || !g.exact || g.stops != "Insufficient nvidia.com/gpu on 1 node" || g.Lacks() != 2 || g.Missing() != 0 || !g.Short() || len(g.Victims) != 2 {
+	if g == nil || g.Fit != 1 || !g.exact || g.stops != "Insufficient nvidia.com/gpu on 1 node" || g.Lacks() != 2 || g.Missing() != 0 || !g.Incomplete() || len(g.Victims) != 2 {
 		t.Errorf("%+v", g)
 	}
 }
