@@ -13,6 +13,7 @@ import (
 
 	"github.com/unpend/unpend/nodeprobe"
 	"github.com/unpend/unpend/nodeprobe/sim"
+	"github.com/unpend/unpend/rca/admission"
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/rca/devices"
 	"github.com/unpend/unpend/rca/diagnosis"
@@ -87,7 +88,7 @@ func (w *world) holds(p *corev1.Pod, gpu int, starts ...int) {
 // open opens and looks at the incident of a pod; of a workload that has none yet at its own.
 func (w *world) open(t *testing.T, pod string) *Case {
 	t.Helper()
-	refusals := Refusals(w.State)
+	refusals := admission.Refusals(w.State)
 	all := incident.Group(incident.WithKubelet(w.Pods, w.Events), w.Owner, refusals...)
 	of := -1
 	for k, i := range all {
