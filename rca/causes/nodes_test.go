@@ -99,7 +99,7 @@ NodeCordoned proven n1: cordoned
 `},
 		"a node in quarantine": {func(w *world) {
 			w.gpuNode(sim.Node{Name: "n1", Model: "L4", Cordoned: true}, by("kubectl-cordon", ""), func(n *corev1.Node, _ *nodeprobe.NodeGeometry) {
-				n.Annotations[diagnosis.OperationAnnotation] = string(diagnosis.MustJSON(diagnosis.Operation{Quarantined: "GPU 1 is sick"}))
+				n.Annotations[diagnosis.OperationAnnotation] = string(diagnosis.MustJSON(diagnosis.Operation{ID: "1", Quarantined: "GPU 1 is sick"}))
 			})
 			wants(w)
 		}, `
