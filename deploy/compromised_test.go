@@ -209,7 +209,7 @@ func ownObjects(t *testing.T, n *tally, cp *controlplane.ControlPlane, client ku
 func othersHands(t *testing.T, n *tally, cp *controlplane.ControlPlane, its *rest.Config) {
 	t.Helper()
 	cannot := func(who, what string) string { return "RBAC: " + who + " cannot " + what }
-	whom := func(what string) string {
+	actAs := func(what string) string {
 		return cannot(itself, "impersonate:user-info "+what+".authentication.k8s.io")
 	}
 	for _, c := range []struct {
@@ -223,12 +223,12 @@ func othersHands(t *testing.T, n *tally, cp *controlplane.ControlPlane, its *res
 		{"as one without the right there", "ada", nil, "team-b", cannot("ada", "create pods/eviction")},
 		{"by name alone, whose right is the group's", "grace", nil, "team-b", cannot("grace", "create pods/eviction")},
 		{"by name and group", "grace", []string{"gpu-admins"}, "team-b", "yes"},
-		{"as one who is not listed", "mallory", nil, "team-a", whom("users")},
-		{"as a member of the group who is not listed", "mia", []string{"gpu-admins"}, "team-b", whom("users")},
-		{"with a group that is not listed", "ada", []string{"developers"}, "team-a", whom("groups")},
-		{"with many groups, one of them not listed", "ada", []string{"gpu-admins", "on call", "gpu-admins", "on call", "developers"}, "team-a", whom("groups")},
-		{"with the masters", "ada", []string{"system:masters"}, "team-a", whom("groups")},
-		{"as an admin", "admin", nil, "team-a", whom("users")},
+		{"as one who is not listed", "mallory", nil, "team-a", actAs("users")},
+		{"as a member of the group who is not listed", "mia", []string{"gpu-admins"}, "team-b", actAs("users")},
+		{"with a group that is not listed", "ada", []string{"developers"}, "team-a", actAs("groups")},
+		{"with many groups, one of them not listed", "ada", []string{"gpu-admins", "on call", "gpu-admins", "on call", "developers"}, "team-a", actAs("groups")},
+		{"with the masters", "ada", []string{"system:masters"}, "team-a", actAs("groups")},
+		{"as an admin", "admin", nil, "team-a", actAs("users")},
 		{"as a ServiceAccount", "system:serviceaccount:kube-system:job-controller", nil, "team-a", cannot(itself, "impersonate-on:serviceaccount:create pods/eviction")},
 		{"as itself, once more", itself, nil, "team-a", cannot(itself, "impersonate-on:serviceaccount:create pods/eviction")},
 		{"as a node", "system:node:gpu-1", nil, "team-a", cannot(itself, "impersonate-on:arbitrary-node:create pods/eviction")},
@@ -295,7 +295,7 @@ func podsIn(t *testing.T, cp *controlplane.ControlPlane) string {
 	return out.String()
 }
 
-// bothNames: the API server's own log says who was evicted by whom in whose name.
+// bothNames: the API server's own log says who was evicted, who evicted it, and in whose name.
 func bothNames(t *testing.T, n *tally, cp *controlplane.ControlPlane) {
 	t.Helper()
 	seen := map[string]bool{}

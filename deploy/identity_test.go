@@ -23,7 +23,7 @@ import (
 // map, to create decisions and for nothing else.
 const speaker = "speaker"
 
-// known are the people of the map. grace is not one whom the account may act as, nor is
+// known are the people of the map. grace is not one the account may act as, nor is
 // staff a group that it may act with.
 func known(t *testing.T) plan.Identities {
 	t.Helper()
@@ -79,8 +79,8 @@ func shown(t *testing.T, cp *controlplane.ControlPlane, name string) plan.Word {
 	return plan.Word{Plan: rem.GetName(), Remediation: rem.GetUID(), Decision: v1alpha1.Approve}
 }
 
-// spokenFor: whoever decides by Slack, PagerDuty or the web page may what RBAC lets the
-// user whom the map names, with the groups that it names; who is not in it is nobody, and
+// spokenFor: who decides by Slack, PagerDuty or the web page may do what RBAC allows the
+// user that the map names, with the groups that it names; who is not in it is nobody, and
 // for nobody not a single request is made.
 func spokenFor(t *testing.T, cp *controlplane.ControlPlane, n *tally) {
 	d := decider(t, cp)
@@ -199,7 +199,7 @@ func heardOnce(t *testing.T, cp *controlplane.ControlPlane, n *tally) {
 	n.check(t, "and mia", fmt.Sprint(len(uids), len(specs(t, cp.Dynamic(), w.Plan))), "2 2")
 
 	gone := w
-	gone.Caller, gone.Remediation = plan.Caller{Via: "slack", ID: "U0ADA"}, "made-anew"
+	gone.Caller, gone.Remediation = plan.Caller{Via: "slack", ID: "U0ADA"}, "made-again"
 	_, err := d.Decide(t.Context(), gone)
 	n.check(t, "to another object of that name", fmt.Sprint(errors.Is(err, plan.ErrStale)), "true")
 	gone.Plan = hashOf("s6 never")

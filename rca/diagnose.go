@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/unpend/unpend/knowledge"
+	"github.com/unpend/unpend/rca/admission"
 	"github.com/unpend/unpend/rca/causes"
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/rca/devices"
@@ -41,7 +42,7 @@ type Options struct {
 // fixes are tried on forks of the snapshot. The error is that of the scheduler's
 // code refusing to run; what could not be read is in each diagnosis.
 func Diagnose(ctx context.Context, st *cluster.State, opts Options) ([]diagnosis.Diagnosis, error) {
-	refusals := causes.Refusals(st)
+	refusals := admission.Refusals(st)
 	incidents := slices.DeleteFunc(incident.Group(incident.WithKubelet(st.Pods, st.Events), st.Owner, refusals...), func(i incident.Incident) bool {
 		return opts.Only != nil && !opts.Only(i)
 	})

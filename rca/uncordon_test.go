@@ -10,7 +10,7 @@ import (
 	"github.com/unpend/unpend/rca/diagnosis"
 )
 
-// Whoever opens a node that is quarantined is told to see to its GPU first.
+// Who opens a node that is quarantined is told to see to its GPU first.
 func TestUncordonOfQuarantined(t *testing.T) {
 	const mark = `{"op":"x","id":"y","quarantined":"quarantine gpu-1"}`
 	st, err := cluster.FromFiles([]string{filepath.Join("..", "testdata", "scenarios", "NodeCordoned")}, nil)

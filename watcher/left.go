@@ -93,8 +93,8 @@ func (w *Watcher) mark(id, version string) {
 	}
 }
 
-// forget drops what was noted of incidents that are over: whoever waits again
-// has a newer version than those who left.
+// forget drops what was noted of incidents that are over: a pod that waits
+// again has a newer version than those that left.
 func (w *Watcher) forget(waiting map[string]bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -108,7 +108,7 @@ func (w *Watcher) forget(waiting map[string]bool) {
 // noteChanged remembers when a waiting pod became something else.
 func (w *Watcher) noteChanged(old, changed *corev1.Pod) {
 	if w.waits(old) {
-		w.mark(incident.IncidentID(incident.Topmost(old, w.owner), incident.Requests(old)), changed.ResourceVersion)
+		w.mark(incident.ID(incident.Topmost(old, w.owner), incident.Requests(old)), changed.ResourceVersion)
 	}
 }
 
@@ -121,9 +121,9 @@ func (w *Watcher) noteDeleted(kind string, o any) {
 		w.noteChanged(&before, pod)
 	}
 	if m, ok := o.(metav1.Object); ok {
-		if k, ok := incident.MakerOf(m); ok && k.Wants > k.Has { // whoever makes it anew tells of a later moment
+		if k, ok := incident.MakerOf(m); ok && k.Wants > k.Has { // when it lacks pods again, that is told of a later moment
 			next := w.makers().Next(k)
-			w.mark(incident.IncidentID(incident.Topmost(next, w.owner), incident.Requests(next)), k.GetResourceVersion())
+			w.mark(incident.ID(incident.Topmost(next, w.owner), incident.Requests(next)), k.GetResourceVersion())
 		}
 	}
 	w.mu.Lock()

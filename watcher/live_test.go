@@ -80,7 +80,7 @@ func TestOnARealControlPlane(t *testing.T) {
 	if _, err := c.Client().AppsV1().Deployments(ns).Create(t.Context(), d, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	serve := incident.IncidentID(incident.Ref{Kind: "Deployment", Namespace: ns, Name: "serve"}, map[string]string{"nvidia.com/mig-2g.10gb": "1"})
+	serve := incident.ID(incident.Ref{Kind: "Deployment", Namespace: ns, Name: "serve"}, map[string]string{"nvidia.com/mig-2g.10gb": "1"})
 	waits := func(i incident.Incident) bool {
 		return i.ID == serve && i.Waiting == 3 && !slices.ContainsFunc(i.Pods, func(r incident.PodRef) bool { return r.Reason != corev1.PodReasonUnschedulable })
 	}
@@ -95,7 +95,7 @@ func TestOnARealControlPlane(t *testing.T) {
 	if _, err := c.Client().BatchV1().Jobs(ns).Create(t.Context(), &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "train"}, Spec: batchv1.JobSpec{Template: tpl}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	train := incident.IncidentID(incident.Ref{Kind: "Job", Namespace: ns, Name: "train"}, map[string]string{"nvidia.com/mig-2g.10gb": "1"})
+	train := incident.ID(incident.Ref{Kind: "Job", Namespace: ns, Name: "train"}, map[string]string{"nvidia.com/mig-2g.10gb": "1"})
 	controlplane.Eventually(t, 20*time.Second, "the sweep finds the Job", func() (bool, string) {
 		all := p.told()
 		return slices.ContainsFunc(all, func(i incident.Incident) bool {

@@ -26,7 +26,7 @@ func TestUnpreparedDevicesAreToldAndResolved(t *testing.T) {
 		}
 		first := told.one(t)
 		w := incident.Ref{Kind: "Pod", Namespace: "ml", Name: "train"}
-		want := incident.Incident{ID: incident.IncidentID(w, map[string]string{}), Workload: w, Requests: map[string]string{}, Pods: []incident.PodRef{{Name: "train", UID: "u-train", Reason: incident.FailedPrepare}}, Waiting: 1, Since: incidenttest.Start, Newest: "101"}
+		want := incident.Incident{ID: incident.ID(w, map[string]string{}), Workload: w, Requests: map[string]string{}, Pods: []incident.PodRef{{Name: "train", UID: "u-train", Reason: incident.FailedPrepare}}, Waiting: 1, Since: incidenttest.Start, Newest: "101"}
 		if !reflect.DeepEqual(first, want) {
 			t.Errorf("got %+v\nwant %+v", first, want)
 		}

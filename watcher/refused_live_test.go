@@ -41,7 +41,7 @@ func TestARefusedJobIsToldAndResolved(t *testing.T) {
 		first := p.one(t)
 		w := incident.Ref{Kind: "Job", Namespace: "ml", Name: "train"}
 		requests := map[string]string{"nvidia.com/gpu": "1"}
-		want := incident.Incident{ID: incident.IncidentID(w, requests), Workload: w, Requests: requests, Pods: []incident.PodRef{}, Waiting: 4, Missing: 4, Since: incidenttest.Start.Add(time.Minute), Newest: "60"}
+		want := incident.Incident{ID: incident.ID(w, requests), Workload: w, Requests: requests, Pods: []incident.PodRef{}, Waiting: 4, Missing: 4, Since: incidenttest.Start.Add(time.Minute), Newest: "60"}
 		if !reflect.DeepEqual(first, want) {
 			t.Errorf("got %+v\nwant %+v", first, want)
 		}
@@ -65,7 +65,7 @@ func TestARefusedJobIsToldAndResolved(t *testing.T) {
 }
 
 // Whose replicas the kubelet refused is resolved when its status says that all are
-// ready, and told anew, as of a later moment, when they are not any more.
+// ready, and told again, as of a later moment, when they are not any more.
 func TestAStormIsResolvedByItsOwner(t *testing.T) {
 	rs := incidenttest.ReplicaSet(1, 1, 0, false)
 	failed := incidenttest.ReplicaOf(rs, "serve-1-a")

@@ -9,7 +9,7 @@ import (
 	"github.com/unpend/unpend/watcher/incident/incidenttest"
 )
 
-// Whoever schedules a pod, it waits by its own status: no scheduler has to have said
+// A pod waits by its own status, no matter which scheduler it has: none has to have said
 // FailedScheduling, nor anything at all.
 func TestPodsOfEverySchedulerAreTold(t *testing.T) {
 	says := map[string]corev1.PodCondition{ // by scheduler; KAI is silent while a gang lacks members

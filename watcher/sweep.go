@@ -20,7 +20,7 @@ type sweep struct {
 // sweepPage bounds one answer: pods that failed may lie around by the thousands.
 const sweepPage = 500
 
-// sweep asks anew what is true and what was told of it.
+// sweep asks again what is true and what was published of it.
 func (w *Watcher) sweep(ctx context.Context) {
 	for _, ask := range []func(context.Context) error{w.look, w.recall} {
 		if err := ask(ctx); err != nil && ctx.Err() == nil {

@@ -25,7 +25,7 @@ type Options struct {
 	// Publish hands an incident on. After an error it is called again, later and
 	// with what is true by then; a repeat must be harmless.
 	Publish func(context.Context, incident.Incident) error
-	// Published tells what was published last of each incident, by whoever. It is
+	// Published tells what any watcher published last of each incident. It is
 	// asked at the start, so what was resolved while nobody watched is told, and at
 	// every sweep, so what another watcher got wrong is put right. Without it this
 	// watcher takes what it published itself for all there is.

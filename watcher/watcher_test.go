@@ -40,7 +40,7 @@ func TestThreeReplicasAreOneIncidentToldOnce(t *testing.T) {
 	watching(t, a, nil, func(t *testing.T, p *taken) {
 		want := incident.Incident{Workload: incident.Ref{Kind: "Deployment", Namespace: "ml", Name: "serve"}, Requests: map[string]string{"nvidia.com/gpu": "1"}, Waiting: 3, Since: incidenttest.Start, Newest: "103",
 			Pods: []incident.PodRef{{Name: "a", UID: "uid-a", Reason: "Unschedulable"}, {Name: "b", UID: "uid-b", Reason: "Unschedulable"}, {Name: "c", UID: "uid-c", Reason: "Unschedulable"}}}
-		want.ID = incident.IncidentID(want.Workload, want.Requests)
+		want.ID = incident.ID(want.Workload, want.Requests)
 		if got := p.one(t); !reflect.DeepEqual(got, want) {
 			t.Errorf("got %+v\nwant %+v", got, want)
 		}
@@ -157,7 +157,7 @@ func TestABrokerThatIsAwayLosesNothing(t *testing.T) {
 	a := serving()
 	a.set(replica("a"), incidenttest.WaitingPod("lone", "nvidia.com/gpu", nil))
 	watching(t, a, nil, func(t *testing.T, p *taken) {
-		lone := incident.IncidentID(incident.Ref{Kind: "Pod", Namespace: "ml", Name: "lone"}, map[string]string{"nvidia.com/gpu": "1"})
+		lone := incident.ID(incident.Ref{Kind: "Pod", Namespace: "ml", Name: "lone"}, map[string]string{"nvidia.com/gpu": "1"})
 		p.away(func(i incident.Incident) bool { return i.ID != lone && p.refused < 2 })
 		pass(300 * time.Millisecond)
 		synctest.Wait()

@@ -122,7 +122,7 @@ func migDevices(d nvml.Device) (map[int][]string, nvml.Return) {
 }
 
 // withDevices puts the devices into their instances. If not all could be told,
-// whoever holds an instance cannot be told either.
+// the holders of instances are unknown too.
 func withDevices(in []nodeprobe.Instance, devices map[int][]string, asked nvml.Return) []nodeprobe.Instance {
 	for k := range in {
 		in[k].UUIDs = slices.Sorted(slices.Values(devices[in[k].ID]))

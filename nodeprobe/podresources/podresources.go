@@ -44,7 +44,7 @@ const (
 // List asks the kubelet behind a socket for the GPU devices that containers
 // hold, sorted. The error is one sentence: the socket is missing, may not be
 // used, nobody listens, no answer, or an answer that is not one. Holders are
-// then unknown. Every call dials anew: gRPC would stay away from a kubelet that
+// then unknown. Every call dials again: gRPC would stay away from a kubelet that
 // restarts for up to two minutes.
 func List(ctx context.Context, socket string) ([]nodeprobe.Allocation, error) {
 	var dialed atomic.Pointer[error]

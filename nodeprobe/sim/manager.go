@@ -181,7 +181,7 @@ func unchanged(want map[int]target, geo *nodeprobe.NodeGeometry) bool {
 	return true
 }
 
-// remake clears the GPUs whose counts differ and makes them anew; false, and
+// remake clears the GPUs whose counts differ and makes them again; false, and
 // nothing changed, when one of them is in use or cannot hold the counts.
 func remake(geo *nodeprobe.NodeGeometry, want map[int]target) bool {
 	next := slices.Clone(geo.Report.GPUs)

@@ -48,7 +48,7 @@ type Faults struct {
 	Fail  bool          // state failed, nothing changed
 	Wedge bool          // pending and paused for ever, whatever the label
 	Die   bool          // the label is never noticed
-	Mute  bool          // a device plugin that starts anew registers nothing
+	Mute  bool          // a device plugin that starts again registers nothing
 	// GiveUp: it fails without a word; pending and paused stay until the label changes
 	// (mig-parted #485). What is pending when the stack starts it has given up already.
 	GiveUp bool

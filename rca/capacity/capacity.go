@@ -15,8 +15,8 @@ import (
 	"github.com/unpend/unpend/rca/view"
 )
 
-// CapacityAsk asks whether so many more of a GPU resource fit, one a pod.
-type CapacityAsk struct {
+// Ask asks whether so many more of a GPU resource fit, one a pod.
+type Ask struct {
 	Resource string // nvidia.com/gpu or nvidia.com/mig-…
 	Count    int
 }
@@ -24,7 +24,7 @@ type CapacityAsk struct {
 // Capacity answers each ask by itself: they do not compete. It changes nothing.
 // The error is that of a cancelled context, or names a resource that is not one
 // of NVIDIA's.
-func Capacity(ctx context.Context, st *cluster.State, asks []CapacityAsk) ([]diagnosis.CapacityItem, error) {
+func Capacity(ctx context.Context, st *cluster.State, asks []Ask) ([]diagnosis.CapacityItem, error) {
 	out := make([]diagnosis.CapacityItem, 0, len(asks))
 	for _, a := range asks {
 		if err := ctx.Err(); err != nil {
@@ -63,7 +63,7 @@ type question struct {
 // place is where an option of the plan is.
 type place struct{ node string }
 
-func newQuestion(st *cluster.State, a CapacityAsk) (*question, error) {
+func newQuestion(st *cluster.State, a Ask) (*question, error) {
 	if err := CheckCapacityResource(a.Resource); err != nil {
 		return nil, err
 	}

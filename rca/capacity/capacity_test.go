@@ -86,7 +86,7 @@ func (f *fleet) instance(profile string, start int, holder string) nodeprobe.Ins
 
 func capacityOf(t testing.TB, st *cluster.State, name string, n int) diagnosis.CapacityItem {
 	t.Helper()
-	items, err := Capacity(t.Context(), st, []CapacityAsk{{name, n}})
+	items, err := Capacity(t.Context(), st, []Ask{{name, n}})
 	if err != nil || len(items) != 1 {
 		t.Fatalf("%v, %v", items, err)
 	}
@@ -270,13 +270,13 @@ func TestWhoMayBeEvicted(t *testing.T) {
 func TestCapacityRefuses(t *testing.T) {
 	f := newFleet(t)
 	for _, name := range []string{"", "cpu", "nvidia.com/mig-", "nvidia.com/gpu.shared", "mig-3g.20gb"} {
-		if items, err := Capacity(t.Context(), f.st, []CapacityAsk{{name, 1}}); err == nil || items != nil {
+		if items, err := Capacity(t.Context(), f.st, []Ask{{name, 1}}); err == nil || items != nil {
 			t.Errorf("%q: %v, %v", name, items, err)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Capacity(ctx, f.st, []CapacityAsk{{view.WholeGPU, 1}}); !errors.Is(err, context.Canceled) {
+	if _, err := Capacity(ctx, f.st, []Ask{{view.WholeGPU, 1}}); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 	if got := capacityOf(t, f.st, "nvidia.com/mig-9g.90gb", 1); got.Now+got.Hardware+got.Evict.Fits != 0 {

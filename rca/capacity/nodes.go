@@ -20,25 +20,25 @@ func (q *question) offer(node string, options []placement.Option) {
 	}
 }
 
-// free adds what nobody holds and nothing needs to be re-made for.
-func (q *question) free(node string, n int) {
+// offerFree adds what nobody holds and nothing needs to be re-made for.
+func (q *question) offerFree(node string, n int) {
 	if n <= 0 {
 		return
 	}
-	q.count(n)
+	q.addFree(n)
 	q.offer(node, []placement.Option{{Fits: n}})
 }
 
-// count adds what is free and needs nothing re-made.
-func (q *question) count(n int) {
+// addFree counts what is free and needs nothing re-made.
+func (q *question) addFree(n int) {
 	q.item.Now += n
 	q.item.Repartition += n
 	q.item.Hardware += n
 }
 
-// holders adds the pods that request the resource: what each would give back, it
+// offerHolders adds the pods that request the resource: what each would give back, it
 // gives whatever becomes of the others.
-func (q *question) holders(v *view.Node) {
+func (q *question) offerHolders(v *view.Node) {
 	for _, p := range v.Pods {
 		n := v.Requests[p][q.ask.Resource]
 		if t := q.tenants.Of(p); n.Value() > 0 && t >= 0 {
@@ -85,8 +85,8 @@ func (q *question) wholeGPUs(v *view.Node) {
 			n = min(n, unheld)
 		}
 	}
-	q.free(v.Name, n)
-	q.holders(v)
+	q.offerFree(v.Name, n)
+	q.offerHolders(v)
 	q.withMIG(v)
 }
 
@@ -122,8 +122,8 @@ func (q *question) instances(v *view.Node) {
 			q.notes.add("node", "whose positions nobody reports: only instances that exist count", v.Name)
 		}
 		free := v.Free(q.ask.Resource)
-		q.free(v.Name, int(free.Value()))
-		q.holders(v)
+		q.offerFree(v.Name, int(free.Value()))
+		q.offerHolders(v)
 	case q.believed(v):
 		q.positioned(v)
 	}
@@ -147,7 +147,7 @@ func (q *question) positioned(v *view.Node) {
 		options := g.Options(q.ask.Profile, placement.WholeGPU, q.tenants.Holding)
 		if report.MIG.Pending != report.MIG.Current {
 			q.notes.add("GPU", "about to change MIG mode: it is not re-made", gpuName(v, g.Index))
-			q.count(g.Fit(q.ask.Profile).Idle)
+			q.addFree(g.Fit(q.ask.Profile).Idle)
 			options = slices.DeleteFunc(options, func(o placement.Option) bool { return o.Remade })
 		} else {
 			q.index.Set(q.gpus, 0, *g)

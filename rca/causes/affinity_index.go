@@ -24,9 +24,9 @@ type placedPod struct {
 // worked out in one pass over all pods, for every node asks.
 type affinities struct {
 	keys  []string               // topology keys of apart
-	apart map[domain][]placedPod // whom the pod may not be beside, by its terms or theirs
-	near  []map[string]bool      // by term of togetherWith: the domains that have such a pod
-	far   []map[string]bool      // by term of apartFrom
+	apart map[domain][]placedPod // pods that this pod may not be beside, by its terms or theirs
+	near  []map[string]bool      // by term of TogetherWith: the domains that have such a pod
+	far   []map[string]bool      // by term of ApartFrom
 }
 
 func (c *Case) affinities() *affinities {
@@ -168,6 +168,7 @@ func (c *Case) UnmetTerms(n *view.Node) (unmet, broken []int, texts []string) {
 	return unmet, broken, texts
 }
 
+// ApartFrom are the pod's required anti-affinity terms.
 func ApartFrom(p *corev1.Pod) []corev1.PodAffinityTerm {
 	if p.Spec.Affinity == nil || p.Spec.Affinity.PodAntiAffinity == nil {
 		return nil
@@ -175,6 +176,7 @@ func ApartFrom(p *corev1.Pod) []corev1.PodAffinityTerm {
 	return p.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution
 }
 
+// TogetherWith are the pod's required affinity terms.
 func TogetherWith(p *corev1.Pod) []corev1.PodAffinityTerm {
 	if p.Spec.Affinity == nil || p.Spec.Affinity.PodAffinity == nil {
 		return nil

@@ -22,22 +22,22 @@ type Case struct {
 	Wants    corev1.ResourceList // all that the pod requests
 	Verdict  whatif.Verdict
 	Judged   []diagnosis.NodeBlockers // as the rules told the verdict
-	// claims is what the pod asks of DRA drivers; nil for nothing.
+	// Claims is what the pod asks of DRA drivers; nil for nothing.
 	Claims *devices.Claims
-	// gang is the pod's group, when that is scheduled whole and is not yet; nil else.
+	// Gang is the pod's group, when that is scheduled whole and is not yet; nil else.
 	Gang *gang
-	// refusals are who lacks pods of this incident; unborn: all of it do not exist, and
-	// Pod is what the next would be.
+	// Refusals are the owners that lack pods of this incident. Unborn: none of its pods
+	// exists, and Pod is what the next would be.
 	Refusals []incident.Refusal
 	Unborn   bool
 	// held: it waits for GPUs that are there and held.
 	held bool
-	// unprepared are the pods of it that have their node, and whose devices the kubelet
+	// Unprepared are the pods of it that have their node, and whose devices the kubelet
 	// cannot prepare, as incident.WithKubelet completes them; bound: Pod is one of them.
 	Unprepared []*corev1.Pod
 	bound      bool
-	// own are the causes that are the pod's own; everywhere those of them that keep it
-	// from every node.
+	// Own are the causes that are the pod's own; Everywhere are those of them that keep
+	// it from every node.
 	Own        []PodRule
 	Everywhere map[diagnosis.CauseID]bool
 	// missed are the labels that do not match so far, by what nodes have of those that

@@ -16,5 +16,5 @@ var draUnread = Rule{ID: diagnosis.Unknown, Tell: func(c *Case, _ *view.Node, b 
 	if kind == "" {
 		return nil
 	}
-	return &finding{diagnosis.Possible, kind + " objects could not be read, so its devices are not judged", []diagnosis.Evidence{{Ref: c.ref(), Fact: kind + ": " + why}}}
+	return &finding{diagnosis.Possible, kind + " objects could not be read, so its devices are not judged", []diagnosis.Evidence{{Ref: c.podRef(), Fact: kind + ": " + why}}}
 }}

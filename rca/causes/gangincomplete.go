@@ -20,7 +20,7 @@ var gangIncomplete = PodRule{
 			return c.gangUnknown()
 		case g.Missing() > 0:
 			return &finding{c.gangCertainty(true), fmt.Sprintf("%d of %d members of its gang exist", len(g.members), g.Min), c.gangEvidence()}
-		case !g.Short() || len(c.Verdict.Feasible()) == 0:
+		case !g.Incomplete() || len(c.Verdict.Feasible()) == 0:
 			return nil
 		}
 		return &finding{c.gangCertainty(g.exact), fmt.Sprintf("%d of %d members of its gang fit together", g.Fit, g.Min), c.gangEvidence()}
@@ -39,7 +39,7 @@ func (c *Case) gangCertainty(sure bool) diagnosis.Certainty {
 // which only their words are known.
 func (c *Case) gangUnknown() *finding {
 	if c.GangUnread() == "" && c.Gang.Kind.API == "scheduling.k8s.io" {
-		return &finding{diagnosis.Likely, fmt.Sprintf("its PodGroup %s does not exist", c.Gang.Name), []diagnosis.Evidence{{Ref: c.ref(), Fact: "spec.schedulingGroup names PodGroup " + c.Gang.Name}}}
+		return &finding{diagnosis.Likely, fmt.Sprintf("its PodGroup %s does not exist", c.Gang.Name), []diagnosis.Evidence{{Ref: c.podRef(), Fact: "spec.schedulingGroup names PodGroup " + c.Gang.Name}}}
 	}
 	for _, w := range c.words() {
 		if w.ofGang() {

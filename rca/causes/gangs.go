@@ -27,13 +27,13 @@ type gang struct {
 	members, waiting []*corev1.Pod
 	bound, running   int
 
-	// fit are the members that have a node or find one on a copy, one after another.
+	// Fit are the members that have a node or find one on a copy, one after another.
 	Fit int
 	// exact: however the members are placed, no more fit.
 	exact bool
 	// stops is what the first member that does not fit lacks, on how many nodes.
 	stops string
-	// victims are whom to evict so that all fit; none when nobody was found.
+	// Victims are the pods to evict so that all fit; none when no such set was found.
 	Victims []*corev1.Pod
 }
 
@@ -43,8 +43,8 @@ func (g *gang) Missing() int { return max(0, g.Min-len(g.members)) }
 // Lacks are the members without a node, of the least number.
 func (g *gang) Lacks() int { return max(0, g.Min-g.bound) }
 
-// Short says whether the gang cannot be scheduled whole as things are.
-func (g *gang) Short() bool { return g != nil && g.Known && (g.Missing() > 0 || g.Fit < g.Min) }
+// Incomplete says whether the gang cannot be scheduled whole as things are.
+func (g *gang) Incomplete() bool { return g != nil && g.Known && (g.Missing() > 0 || g.Fit < g.Min) }
 
 // gangFor reads the group of a waiting pod; nil when it has none, or one that is
 // complete or is no gang.
@@ -114,7 +114,7 @@ func (c *Case) readGang(ctx context.Context) error {
 		}
 		return nil
 	})
-	if err != nil || !g.Short() || g.Missing() > 0 {
+	if err != nil || !g.Incomplete() || g.Missing() > 0 {
 		return err
 	}
 	g.Victims, err = c.RoomForGang(ctx, order[:min(len(order), g.Lacks())])

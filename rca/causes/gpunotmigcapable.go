@@ -11,7 +11,7 @@ var gpuNotMIGCapable = Rule{ID: diagnosis.GPUNotMIGCapable, gpu: true, Tell: fun
 		return nil
 	}
 	if len(n.Reported()) > 0 {
-		if n.Read().MIG {
+		if n.Facts().MIG {
 			return nil
 		}
 		return &finding{diagnosis.Proven, n.Product() + " has no MIG", []diagnosis.Evidence{{Ref: n.ReportRef(), Fact: "no GPU of the node reports a MIG mode"}}}

@@ -14,7 +14,7 @@ var hostResourcesShort = Rule{ID: diagnosis.HostResourcesShort, Tell: func(c *Ca
 	if b.Plugin != "NodeResourcesFit" {
 		return nil
 	}
-	resource, name := b.short, string(b.short)
+	resource, name := b.scarce, string(b.scarce)
 	switch resource {
 	case corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage, corev1.ResourcePods:
 	default:

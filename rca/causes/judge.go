@@ -14,7 +14,7 @@ import (
 // Judge asks the rules about every blocker of every node.
 func (c *Case) Judge() ([]diagnosis.NodeBlockers, []diagnosis.Cause) {
 	rules := Rules()
-	nodes, all := c.room()
+	nodes, all := c.buffers()
 	byID := tellings{}
 	for _, r := range PodRules() {
 		if (c.Unborn || c.bound) && r.ID == diagnosis.SchedulerMissing {
@@ -38,7 +38,7 @@ func (c *Case) Judge() ([]diagnosis.NodeBlockers, []diagnosis.Cause) {
 			id, f := Tell(rules, c, n, &b)
 			nb.Blockers = append(nb.Blockers, diagnosis.Blocker{Plugin: b.Plugin, Reason: b.Reason, Cause: id})
 			byID.note(id, v.Node, f)
-			if id != diagnosis.UntoleratedTaint { // the plugin names one taint of a node, whoever set it
+			if id != diagnosis.UntoleratedTaint { // the plugin names one taint of a node, and does not say who set it
 				continue
 			}
 			if f := c.notReady(n); f != nil {
@@ -63,8 +63,9 @@ func (c *Case) Judge() ([]diagnosis.NodeBlockers, []diagnosis.Cause) {
 	return nodes, causes
 }
 
-// room is for what will be told of the nodes: of all of them in one piece.
-func (c *Case) room() ([]diagnosis.NodeBlockers, []diagnosis.Blocker) {
+// buffers hold what the rules will tell of the nodes: one allocation for the nodes, one
+// for all their blockers.
+func (c *Case) buffers() ([]diagnosis.NodeBlockers, []diagnosis.Blocker) {
 	reasons := 0
 	for i := range c.Verdict.Nodes {
 		reasons += len(c.Verdict.Nodes[i].Blockers)
@@ -72,6 +73,8 @@ func (c *Case) room() ([]diagnosis.NodeBlockers, []diagnosis.Blocker) {
 	return make([]diagnosis.NodeBlockers, 0, len(c.Verdict.Nodes)), make([]diagnosis.Blocker, 0, reasons)
 }
 
+// Tell is the cause of the first rule that knows the blocker, and what it found; Unknown,
+// with the scheduler's own words, when none does.
 func Tell(rules []Rule, c *Case, n *view.Node, b *blocker) (diagnosis.CauseID, *finding) {
 	for i := range rules {
 		r := &rules[i]
@@ -90,11 +93,11 @@ func Tell(rules []Rule, c *Case, n *view.Node, b *blocker) (diagnosis.CauseID, *
 func (c *Case) nothingBlocks() *finding {
 	feasible, by := c.Verdict.Feasible(), c.SchedulerName()
 	if says := c.schedulerFails(); len(feasible) > 0 && says != "" {
-		return &finding{diagnosis.Possible, "the scheduler fails on it: " + view.Cut(says, 160) + "; its filters accept " + feasible[0] + " now", []diagnosis.Evidence{{Ref: c.ref(), Fact: "PodScheduled: " + corev1.PodReasonSchedulerError + ": " + says}}}
+		return &finding{diagnosis.Possible, "the scheduler fails on it: " + view.Cut(says, 160) + "; its filters accept " + feasible[0] + " now", []diagnosis.Evidence{{Ref: c.podRef(), Fact: "PodScheduled: " + corev1.PodReasonSchedulerError + ": " + says}}}
 	}
 	if len(feasible) > 0 && by != corev1.DefaultSchedulerName {
 		return &finding{diagnosis.Possible, fmt.Sprintf("the default scheduler's filters accept %s now; %s decides by its own", feasible[0], by),
-			[]diagnosis.Evidence{{Ref: c.ref(), Fact: "schedulerName " + by + ", waits, although the default scheduler would take " + strings.Join(feasible, ", ")}}}
+			[]diagnosis.Evidence{{Ref: c.podRef(), Fact: "schedulerName " + by + ", waits, although the default scheduler would take " + strings.Join(feasible, ", ")}}}
 	}
 	if len(feasible) > 0 {
 		return &finding{diagnosis.Possible, "the scheduler's filters accept " + feasible[0] + " now; ruled out: every filter on it",

@@ -3,6 +3,7 @@ package causes
 import (
 	"strings"
 
+	"github.com/unpend/unpend/rca/admission"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/view"
 )
@@ -18,9 +19,9 @@ var limitRangeViolated = PodRule{
 		}
 		var says []string
 		var evidence []diagnosis.Evidence
-		for _, v := range Violations(c.Cluster.State, c.Next()) {
+		for _, v := range admission.Violations(c.Cluster.State, c.Next()) {
 			says = append(says, v.Says())
-			evidence = append(evidence, diagnosis.Evidence{Ref: view.ObjectRef("LimitRange", v.of.Namespace, v.of.Name), Fact: v.fact})
+			evidence = append(evidence, diagnosis.Evidence{Ref: view.ObjectRef("LimitRange", v.Of.Namespace, v.Of.Name), Fact: v.Fact})
 		}
 		if len(says) > 0 {
 			return c.told(diagnosis.Proven, strings.Join(says, "; "), evidence)

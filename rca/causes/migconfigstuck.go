@@ -38,6 +38,8 @@ var migConfigStuck = Rule{ID: diagnosis.MIGConfigStuck, gpu: true, Tell: func(c 
 	return &finding{certainty, "MIG manager is stuck", evidence}
 }}
 
+// PausedComponents are the labels, sorted, of the components that MIG manager has stopped
+// on the node.
 func PausedComponents(n *view.Node) []string {
 	var out []string
 	for name, value := range n.Labels {

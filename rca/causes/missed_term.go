@@ -14,9 +14,9 @@ import (
 type MissedLabel struct {
 	corev1.NodeSelectorRequirement
 	Key string
-	// inSelector tells spec.nodeSelector from required node affinity.
+	// InSelector tells spec.nodeSelector from required node affinity.
 	InSelector bool
-	// byName says that it is about the node's name; term and at where in the required
+	// ByName says that it is about the node's name; Term and At are where in the required
 	// affinity it is.
 	ByName   bool
 	Term, At int
@@ -48,6 +48,7 @@ func (m MissedLabel) want() string {
 	return values
 }
 
+// Text is the requirement as people write it: key=a|b, key!=a, key>3, no key.
 func (m MissedLabel) Text() string {
 	values := strings.Join(m.Values, "|")
 	switch m.Operator {

@@ -56,11 +56,11 @@ func (c *Case) Look(ctx context.Context, inventory func() *devices.Inventory, as
 // same owner and the same requests. One that waits for a node comes before those that
 // have one and whose devices are not prepared, which are listed too.
 func representative(w *view.Cluster, i incident.Incident) (pod *corev1.Pod, unprepared []*corev1.Pod) {
-	for _, ref := range i.Pods {
-		p := w.State.Pod(i.Workload.Namespace, ref.Name)
+	for _, named := range i.Pods {
+		p := w.State.Pod(i.Workload.Namespace, named.Name)
 		switch {
 		case p == nil:
-		case ref.Reason == incident.FailedPrepare:
+		case named.Reason == incident.FailedPrepare:
 			unprepared = append(unprepared, incident.WithKubelet([]*corev1.Pod{p}, w.State.Events)[0])
 		case pod == nil:
 			pod = p

@@ -16,7 +16,7 @@ var podAffinityConflict = Rule{ID: diagnosis.PodAffinityConflict, Tell: func(c *
 	f := &finding{diagnosis.Proven, "pod (anti-)affinity rules leave it out", []diagnosis.Evidence{{Ref: n.Ref(), Fact: b.Reason}}}
 	_, _, texts := c.UnmetTerms(n)
 	for _, t := range texts {
-		f.evidence = append(f.evidence, diagnosis.Evidence{Ref: c.ref(), Fact: "has to be " + t})
+		f.evidence = append(f.evidence, diagnosis.Evidence{Ref: c.podRef(), Fact: "has to be " + t})
 	}
 	if len(texts) > 0 {
 		f.says += ": it has to be " + strings.Join(texts, " and ")

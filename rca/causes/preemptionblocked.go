@@ -20,30 +20,31 @@ var preemptionBlocked = Rule{ID: diagnosis.PreemptionBlocked, Tell: func(c *Case
 	if !c.NeverPreempts() && !c.chosenClass() {
 		return nil // it preempts, or nobody has said who is worth more
 	}
-	asked, wanted := c.Wants[b.short]
-	if alloc := n.Status.Allocatable[b.short]; !wanted || alloc.Cmp(asked) < 0 {
+	asked, wanted := c.Wants[b.scarce]
+	if alloc := n.Status.Allocatable[b.scarce]; !wanted || alloc.Cmp(asked) < 0 {
 		return nil
 	}
 	own := corev1helpers.PodPriority(c.Pod)
-	lower, below := c.holders(n, b.short, func(prio int32) bool { return prio < own })
+	lower, below := c.holdersOf(n, b.scarce, func(prio int32) bool { return prio < own })
 	if c.NeverPreempts() {
 		if !below {
 			return nil
 		}
 		return &finding{diagnosis.Proven, "held by pods of a lower priority, which its policy never preempts",
-			append([]diagnosis.Evidence{{Ref: c.ref(), Fact: fmt.Sprintf("priority %d by class %q, preemptionPolicy Never", own, c.Pod.Spec.PriorityClassName)}}, lower...)}
+			append([]diagnosis.Evidence{{Ref: c.podRef(), Fact: fmt.Sprintf("priority %d by class %q, preemptionPolicy Never", own, c.Pod.Spec.PriorityClassName)}}, lower...)}
 	}
 	if below {
 		return nil // it preempts
 	}
-	equal, enough := c.holders(n, b.short, func(prio int32) bool { return prio <= own })
+	equal, enough := c.holdersOf(n, b.scarce, func(prio int32) bool { return prio <= own })
 	if !enough {
 		return nil
 	}
 	return &finding{diagnosis.Proven, "held by pods of the same priority, which are not preempted for it",
-		append([]diagnosis.Evidence{{Ref: c.ref(), Fact: fmt.Sprintf("priority %d by class %q", own, c.Pod.Spec.PriorityClassName)}}, equal...)}
+		append([]diagnosis.Evidence{{Ref: c.podRef(), Fact: fmt.Sprintf("priority %d by class %q", own, c.Pod.Spec.PriorityClassName)}}, equal...)}
 }}
 
+// NeverPreempts says whether the pod's preemptionPolicy is Never.
 func (c *Case) NeverPreempts() bool {
 	return c.Pod.Spec.PreemptionPolicy != nil && *c.Pod.Spec.PreemptionPolicy == corev1.PreemptNever
 }
@@ -55,9 +56,9 @@ func (c *Case) chosenClass() bool {
 	return class != "" && !slices.ContainsFunc(c.Cluster.State.PriorityClasses, view.IsDefaultClass(class))
 }
 
-// holders are the pods of such priorities that hold a resource of a node, and whether
+// holdersOf are the pods of such priorities that hold a resource of a node, and whether
 // there is enough for the pod once they have left.
-func (c *Case) holders(n *view.Node, name corev1.ResourceName, of func(int32) bool) ([]diagnosis.Evidence, bool) {
+func (c *Case) holdersOf(n *view.Node, name corev1.ResourceName, of func(int32) bool) ([]diagnosis.Evidence, bool) {
 	left := n.Free(name)
 	var out []diagnosis.Evidence
 	for _, p := range n.Pods {
@@ -81,7 +82,7 @@ var preemptionUnderway = PodRule{
 			return nil
 		}
 		node := c.Refusal.NominatedNodeName
-		evidence := []diagnosis.Evidence{{Ref: c.ref(), Fact: "status.nominatedNodeName " + node}}
+		evidence := []diagnosis.Evidence{{Ref: c.podRef(), Fact: "status.nominatedNodeName " + node}}
 		for _, p := range leaving {
 			evidence = append(evidence, diagnosis.Evidence{Ref: "Pod/" + p.Namespace + "/" + p.Name, Fact: "preempted by the scheduler, to be gone by " + p.DeletionTimestamp.UTC().Format("15:04:05")})
 		}

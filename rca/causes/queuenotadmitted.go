@@ -22,9 +22,9 @@ var queueNotAdmitted = PodRule{
 		if !slices.ContainsFunc(c.Pod.Spec.SchedulingGates, func(g corev1.PodSchedulingGate) bool { return g.Name == queueGate }) {
 			return nil
 		}
-		evidence := []diagnosis.Evidence{{Ref: c.ref(), Fact: "gate " + queueGate}}
+		evidence := []diagnosis.Evidence{{Ref: c.podRef(), Fact: "gate " + queueGate}}
 		if q := c.Pod.Labels["kueue.x-k8s.io/queue-name"]; q != "" {
-			evidence = append(evidence, diagnosis.Evidence{Ref: c.ref(), Fact: "queue " + q})
+			evidence = append(evidence, diagnosis.Evidence{Ref: c.podRef(), Fact: "queue " + q})
 		}
 		says := "its queue (Kueue) has not admitted it"
 		if w := c.Queued(); w != nil {
@@ -68,6 +68,7 @@ func (c *Case) Queued() *unstructured.Unstructured {
 	return nil
 }
 
+// Inactive says whether somebody set spec.active of a Kueue Workload to false.
 func Inactive(w *unstructured.Unstructured) bool {
 	active, set, err := unstructured.NestedBool(w.Object, "spec", "active")
 	return set && err == nil && !active

@@ -3,6 +3,7 @@ package causes
 import (
 	"strings"
 
+	"github.com/unpend/unpend/rca/admission"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/view"
 )
@@ -26,10 +27,10 @@ var quotaExceeded = PodRule{
 			} else {
 				says = append(says, q.Says())
 			}
-			if q.counted {
+			if q.Counted {
 				certainty = diagnosis.Likely
 			}
-			evidence = append(evidence, q.evidence()...)
+			evidence = append(evidence, q.Evidence()...)
 		}
 		if len(says) > 0 {
 			return c.told(certainty, strings.Join(says, "; "), evidence)
@@ -43,10 +44,10 @@ var quotaExceeded = PodRule{
 }
 
 // Refusing are the quotas that do not take the next pod.
-func (c *Case) Refusing() []Quota {
-	var out []Quota
-	for _, q := range Quotas(c.Cluster.State, c.Next(), nil, nil) {
-		if q.Demand != "" || len(q.Short()) > 0 {
+func (c *Case) Refusing() []admission.Quota {
+	var out []admission.Quota
+	for _, q := range admission.Quotas(c.Cluster.State, c.Next(), nil, nil) {
+		if q.Demand != "" || len(q.Exceeded()) > 0 {
 			out = append(out, q)
 		}
 	}

@@ -120,11 +120,11 @@ func PodRules() []PodRule {
 // rules.
 type blocker struct {
 	whatif.Blocker
-	short corev1.ResourceName // what the node has too little of; empty where that is not the reason
-	ask   view.Ask            // for it
-	asked bool                // there is such an ask: it is one for GPUs
-	gpu   bool                // asked, of a node that has GPUs
-	// allocatable and capacity of what is short.
+	scarce corev1.ResourceName // what the node has too little of; empty where that is not the reason
+	ask    view.Ask            // for it
+	asked  bool                // there is such an ask: it is one for GPUs
+	gpu    bool                // asked, of a node that has GPUs
+	// allocatable and capacity of what is scarce.
 	allocatable, capacity int64
 }
 
@@ -135,10 +135,10 @@ func (c *Case) Read(n *view.Node, reason whatif.Blocker) blocker {
 	if !ok {
 		return b
 	}
-	b.short = corev1.ResourceName(name)
+	b.scarce = corev1.ResourceName(name)
 	b.ask, b.asked = c.askOf(name)
 	b.gpu = b.asked && n.HasGPUs()
-	has := n.StockOf(b.short)
+	has := n.StockOf(b.scarce)
 	b.allocatable, b.capacity = has.Allocatable, has.Capacity
 	return b
 }
@@ -147,7 +147,7 @@ func (c *Case) Read(n *view.Node, reason whatif.Blocker) blocker {
 // that it should have had instead is in nobody's way.
 func (b *blocker) offered() bool { return b.asked && b.allocatable >= b.ask.Count }
 
-// mig returns the MIG request that is short, on a node that has GPUs.
+// mig returns the MIG request that is scarce, on a node that has GPUs.
 func (b *blocker) mig() (view.Ask, bool) { return b.ask, b.gpu && b.ask.Profile != "" }
 
 // whole is mig for whole GPUs.

@@ -24,7 +24,7 @@ var scalingUp = PodRule{ID: diagnosis.ScalingUp, Aside: true, Tell: func(c *Case
 	if e == nil || e.Reason == "NotTriggerScaleUp" {
 		return nil
 	}
-	return &finding{diagnosis.Likely, "an autoscaler is bringing a node", []diagnosis.Evidence{{Ref: c.ref(), Fact: e.Reason + ": " + e.Message}}}
+	return &finding{diagnosis.Likely, "an autoscaler is bringing a node", []diagnosis.Evidence{{Ref: c.podRef(), Fact: e.Reason + ": " + e.Message}}}
 }}
 
 // autoscalerCannotHelp: an autoscaler has looked, and its last word was no.
@@ -35,7 +35,7 @@ var autoscalerCannotHelp = PodRule{ID: diagnosis.AutoscalerCannotHelp, Aside: tr
 	if e == nil || e.Reason != "NotTriggerScaleUp" {
 		return nil
 	}
-	return &finding{diagnosis.Likely, "the cluster autoscaler looked and cannot help", []diagnosis.Evidence{{Ref: c.ref(), Fact: strings.TrimSpace(e.Reason + ": " + e.Message)}}}
+	return &finding{diagnosis.Likely, "the cluster autoscaler looked and cannot help", []diagnosis.Evidence{{Ref: c.podRef(), Fact: strings.TrimSpace(e.Reason + ": " + e.Message)}}}
 }}
 
 func from(e *corev1.Event, component string) bool {

@@ -34,11 +34,12 @@ var schedulerMissing = PodRule{
 			certainty = diagnosis.Proven
 		}
 		return &finding{certainty, fmt.Sprintf("no scheduler answers to schedulerName %q", name), []diagnosis.Evidence{
-			{Ref: c.ref(), Fact: fmt.Sprintf("schedulerName %q, no PodScheduled condition", name)},
-			{Ref: c.ref(), Fact: "no pod of that schedulerName was ever bound or judged, no event is from it"}}}
+			{Ref: c.podRef(), Fact: fmt.Sprintf("schedulerName %q, no PodScheduled condition", name)},
+			{Ref: c.podRef(), Fact: "no pod of that schedulerName was ever bound or judged, no event is from it"}}}
 	},
 }
 
+// SchedulerName is the scheduler that the pod asks for.
 func (c *Case) SchedulerName() string {
 	if n := c.Pod.Spec.SchedulerName; n != "" {
 		return n

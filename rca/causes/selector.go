@@ -137,9 +137,9 @@ func (c *Case) nearest(m MissedLabel) string {
 			score := likeness(value, want)
 			switch m.Operator {
 			case corev1.NodeSelectorOpGt:
-				score = atoi(value)
+				score = wholeNumber(value)
 			case corev1.NodeSelectorOpLt:
-				score = math.MaxInt - atoi(value)
+				score = math.MaxInt - wholeNumber(value)
 			case corev1.NodeSelectorOpNotIn:
 				return ""
 			}
@@ -169,4 +169,13 @@ func plain(s string) string {
 		}
 		return -1
 	}, strings.ToLower(s))
+}
+
+// wholeNumber reads the value of a label that is compared; 0 for one that is no number.
+func wholeNumber(value string) int {
+	n, err := strconv.Atoi(value)
+	if err != nil {
+		return 0
+	}
+	return n
 }

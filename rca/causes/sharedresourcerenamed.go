@@ -13,12 +13,12 @@ import (
 // sharedResourceRenamed: the node offers the devices under the other of the two
 // names.
 var sharedResourceRenamed = Rule{ID: diagnosis.SharedResourceRenamed, Tell: func(_ *Case, n *view.Node, b *blocker) *finding {
-	if b.allocatable > 0 || !view.IsGPU(b.short) {
+	if b.allocatable > 0 || !view.IsGPU(b.scarce) {
 		return nil
 	}
-	r := string(b.short)
+	r := string(b.scarce)
 	other, shared := strings.CutSuffix(r, view.SharedSuffix)
-	if !shared && !n.Read().Shared {
+	if !shared && !n.Facts().Shared {
 		return nil
 	}
 	if !shared {

@@ -15,7 +15,7 @@ var topologySpreadConflict = Rule{ID: diagnosis.TopologySpreadConflict, Tell: fu
 	evidence := []diagnosis.Evidence{{Ref: n.Ref(), Fact: b.Reason}}
 	for _, s := range c.Pod.Spec.TopologySpreadConstraints {
 		if s.WhenUnsatisfiable == "DoNotSchedule" {
-			evidence = append(evidence, diagnosis.Evidence{Ref: c.ref(), Fact: fmt.Sprintf("spread over %s with at most %d apart; the node has %s=%q", s.TopologyKey, s.MaxSkew, s.TopologyKey, n.Labels[s.TopologyKey])})
+			evidence = append(evidence, diagnosis.Evidence{Ref: c.podRef(), Fact: fmt.Sprintf("spread over %s with at most %d apart; the node has %s=%q", s.TopologyKey, s.MaxSkew, s.TopologyKey, n.Labels[s.TopologyKey])})
 		}
 	}
 	return &finding{diagnosis.Proven, "topology spread leaves it out", evidence}

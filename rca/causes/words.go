@@ -12,14 +12,15 @@ import (
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/view"
+	"github.com/unpend/unpend/rca/whatif"
 )
 
 // word is what others than the default scheduler have said of a waiting pod, or of
 // its gang. It is quoted and never believed: only live objects prove anything, and
-// the default scheduler's plugins are not those of whoever decides here.
+// the default scheduler's plugins are not those of the scheduler that decides here.
 type word struct {
-	ref, component, reason, message string
-	at                              time.Time
+	about, component, reason, message string // about: the object, as evidence names it
+	at                                time.Time
 }
 
 // refusing are the reasons of events that say no: Karpenter's and Volcano's
@@ -38,7 +39,7 @@ const maxQuote = 240
 func (c *Case) words() []word {
 	newest := map[string]word{}
 	note := func(w word) {
-		key := w.component + "\x00" + w.ref + "\x00" + w.reason
+		key := w.component + "\x00" + w.about + "\x00" + w.reason
 		if old, ok := newest[key]; !ok || cmp.Or(w.at.Compare(old.at), strings.Compare(w.message, old.message)) > 0 {
 			newest[key] = w
 		}
@@ -52,7 +53,7 @@ func (c *Case) words() []word {
 	if by := c.SchedulerName(); by != corev1.DefaultSchedulerName {
 		for _, k := range c.Refusal.Conditions {
 			if k.Type == corev1.PodScheduled && k.Status == corev1.ConditionFalse && k.Message != "" && k.Reason != corev1.PodReasonSchedulingGated {
-				newest[by+"\x00"+c.ref()+"\x00"+k.Reason] = word{c.ref(), by, k.Reason, k.Message, k.LastTransitionTime.Time} // newer than any event
+				newest[by+"\x00"+c.podRef()+"\x00"+k.Reason] = word{c.podRef(), by, k.Reason, k.Message, k.LastTransitionTime.Time} // newer than any event
 			}
 		}
 	}
@@ -61,7 +62,7 @@ func (c *Case) words() []word {
 		out = append(out, w)
 	}
 	slices.SortFunc(out, func(a, b word) int {
-		return cmp.Or(strings.Compare(a.component, b.component), strings.Compare(a.ref, b.ref), strings.Compare(a.reason, b.reason))
+		return cmp.Or(strings.Compare(a.component, b.component), strings.Compare(a.about, b.about), strings.Compare(a.reason, b.reason))
 	})
 	return out
 }
@@ -72,7 +73,7 @@ func (c *Case) spokenOf(e *corev1.Event) string {
 	switch {
 	case o.Namespace != c.Pod.Namespace:
 	case o.Kind == "Pod" && o.Name == c.Pod.Name && (o.UID == "" || o.UID == c.Pod.UID): // or of its predecessor
-		return c.ref()
+		return c.podRef()
 	case o.Kind == "PodGroup" && c.Gang != nil && o.Name == c.Gang.Name:
 		return "PodGroup/" + o.Namespace + "/" + o.Name
 	}
@@ -87,7 +88,7 @@ func (w word) ofGang() bool {
 }
 
 func (w word) evidence() diagnosis.Evidence {
-	return diagnosis.Evidence{Ref: w.ref, Fact: fmt.Sprintf("%s says %s: %s", quotable(w.component, 63), quotable(w.reason, 63), quotable(w.message, maxQuote))}
+	return diagnosis.Evidence{Ref: w.about, Fact: fmt.Sprintf("%s says %s: %s", quotable(w.component, 63), quotable(w.reason, 63), quotable(w.message, maxQuote))}
 }
 
 // quotable is text of others on one line, without what a terminal would act on.
@@ -138,7 +139,7 @@ func (c *Case) Elsewhere(pod *corev1.Pod) string {
 	}
 	foreign := slices.Contains(ownCode, by)
 	for _, w := range c.words() {
-		_, fits := parseMessage(w.message)
+		_, fits := whatif.ParseMessage(w.message)
 		foreign = foreign || w.component == by && !fits
 	}
 	if !foreign {

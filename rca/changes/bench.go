@@ -12,7 +12,7 @@ import (
 // once for all its nodes.
 type Bench struct {
 	*causes.Case
-	// past are the outcomes of past fixes, newest first.
+	// Past are the outcomes of past fixes, newest first.
 	Past []knowledge.Outcome
 	// requests are the changes of the workload worked out so far, by title; selections
 	// those of its selectors, by what does not match.

@@ -21,19 +21,19 @@ type Change struct {
 	Kind    diagnosis.FixKind
 	Cause   diagnosis.CauseID
 	Victims []*corev1.Pod
-	Cost    *evict.Cost // of the victims, each of whom is named once; nil: not known
-	// pod and node edit copies: what the cluster would hold afterwards.
+	Cost    *evict.Cost // of the victims, each named once; nil: not known
+	// Pod and Node edit copies: what the cluster would hold afterwards.
 	Pod  func(*corev1.Pod)
 	Node func(*corev1.Node)
 
-	// hard is what quotas of the pod's namespace would allow instead, by name.
+	// Hard is what quotas of the pod's namespace would allow instead, by name.
 	Hard map[string]corev1.ResourceList
 
-	// detail fills in steps, commands, actions and hardware. Thousands of changes
+	// Detail fills in steps, commands, actions and hardware. Thousands of changes
 	// are weighed for each that is shown, so it is asked for those alone.
 	Detail func(*Change)
 
-	// less is how many devices of those asked the pod does without.
+	// Less is how many devices of those asked the pod does without.
 	Less int64
 
 	Title    string
@@ -45,15 +45,15 @@ type Change struct {
 	Manual   bool
 	Relayout *Relayout
 	Hardware *int
-	// untestable says why no copy can show what it brings.
+	// Untestable says why no copy can show what it brings.
 	Untestable string
 	// claims replace those of the same name.
 	claims []*resourcev1.ResourceClaim
-	// template is what is changed in the workload's pod spec; live: its pods may have
-	// it without being made anew.
+	// template is what is changed in the workload's pod spec; live: its pods may
+	// take it without being recreated.
 	template map[string]any
 	live     bool
-	// until names what must happen first, for a fix that only waits.
+	// Until names what must happen first, for a fix that only waits.
 	Until string
 }
 
@@ -160,7 +160,7 @@ func (c *Bench) fixSelector(n *view.Node) []Change {
 
 // editTemplate fills in how the pod spec of the workload is changed: by a patch
 // of the template where it may change, of the waiting pods where the API allows
-// that (live) and all of them are named, else by making the workload anew.
+// that (live) and all of them are named, else by recreating the workload.
 func (c *Bench) editTemplate(ch *Change, spec map[string]any, live bool) {
 	ch.template, ch.live = spec, live
 	w := c.Incident.Workload
@@ -185,11 +185,11 @@ func (c *Bench) editTemplate(ch *Change, spec map[string]any, live bool) {
 		}
 	case w.Kind == "Job" && known:
 		ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl -n %s get %s -o yaml > job.yaml  # change %s, then kubectl replace --force -f job.yaml", w.Namespace, resource, diagnosis.MustJSON(spec)))
-		ch.Steps = append(ch.Steps, "make "+resource+" anew (its template cannot change)")
+		ch.Steps = append(ch.Steps, "recreate "+resource+" (its template cannot change)")
 		ch.Actions = append(ch.Actions, diagnosis.Action{Verb: diagnosis.VerbRecreate, Target: diagnosis.Target{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name, UID: string(owner.GetUID())}, Patch: template})
 	case w.Kind == "Pod":
 		ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl -n %s get %s -o yaml > pod.yaml  # change %s, then kubectl replace --force -f pod.yaml", w.Namespace, resource, diagnosis.MustJSON(spec)))
-		ch.Steps = append(ch.Steps, "make "+resource+" anew")
+		ch.Steps = append(ch.Steps, "recreate "+resource)
 		ch.Actions = append(ch.Actions, diagnosis.Action{Verb: diagnosis.VerbRecreate, Target: view.PodTarget(c.Pod), Patch: diagnosis.MustJSON(map[string]any{"spec": spec})})
 	default:
 		ch.Manual = true
@@ -223,6 +223,7 @@ func (c *Bench) waitingPods() []*corev1.Pod {
 	return out
 }
 
+// WorkloadName is the workload as kubectl takes it: deployment/x.
 func (c *Bench) WorkloadName() string {
 	w := c.Incident.Workload
 	return strings.ToLower(w.Kind) + "/" + w.Name

@@ -115,7 +115,7 @@ func (c *Bench) correct(n *view.Node, a *devices.Ask, guard bool, edits map[*res
 		if (*selectors)[i].CEL == nil {
 			continue
 		}
-		says = append(says, rewrite(a, &(*selectors)[i], i, bad, near, guard)...)
+		says = append(says, rewrite(&(*selectors)[i], i, bad, near, guard)...)
 	}
 	*selectors = slices.DeleteFunc(*selectors, func(s resourcev1.DeviceSelector) bool { return s.CEL != nil && s.CEL.Expression == "" })
 	return says
@@ -138,7 +138,7 @@ func (c *Bench) inTheWay(n *view.Node, a *devices.Ask) ([]devices.Clause, *devic
 }
 
 // rewrite replaces the bad clauses of one selector.
-func rewrite(a *devices.Ask, s *resourcev1.DeviceSelector, at int, bad []devices.Clause, near *devices.Device, guard bool) []string {
+func rewrite(s *resourcev1.DeviceSelector, at int, bad []devices.Clause, near *devices.Device, guard bool) []string {
 	var keep, says []string
 	all := devices.Clauses(s.CEL.Expression)
 	if len(bad) == 1 && bad[0].Selector == at && bad[0].Text == s.CEL.Expression {
@@ -209,7 +209,7 @@ func guarded(text string) string {
 }
 
 // claimCommands write the corrected claim, or the template that it was made from:
-// neither's spec can change, so it is made anew.
+// neither's spec can change, so it is recreated.
 func (c *Bench) claimCommands(old, edited *resourcev1.ResourceClaim) []string {
 	for _, pc := range c.Pod.Spec.ResourceClaims {
 		if pc.ResourceClaimTemplateName == nil || !c.madeFor(pc.Name, old.Name) {

@@ -17,8 +17,8 @@ import (
 	"github.com/unpend/unpend/rca/view"
 )
 
-// What cannot be true of a GPU names it, frees nothing, and lets nobody lay its
-// node out anew.
+// What cannot be true of a GPU names it, frees nothing, and lets nobody give its
+// node another layout.
 func TestReportsThatCannotBe(t *testing.T) {
 	m, _ := nodeprobe.ModelOf("NVIDIA A100-SXM4-40GB")
 	gpu := func(index int, uuid string, instances ...nodeprobe.Instance) nodeprobe.GPU {

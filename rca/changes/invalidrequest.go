@@ -6,7 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/unpend/unpend/rca/causes"
+	"github.com/unpend/unpend/rca/admission"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/view"
 )
@@ -14,7 +14,7 @@ import (
 func (c *Bench) correctRequests() []Change {
 	sets := map[string]map[corev1.ResourceName]pair{}
 	var texts []string
-	for _, bad := range causes.InvalidRequests(c.Next()) {
+	for _, bad := range admission.InvalidRequests(c.Next()) {
 		if bad.Init {
 			return []Change{{Kind: diagnosis.Manual, Manual: true, Risk: diagnosis.NoRisk, Until: "its template is corrected", Title: "correct the init container " + bad.Container,
 				Commands: []string{fmt.Sprintf("kubectl -n %s edit %s", c.Next().Namespace, c.WorkloadName())}}}

@@ -9,15 +9,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"github.com/unpend/unpend/rca/causes"
+	"github.com/unpend/unpend/rca/admission"
 	"github.com/unpend/unpend/rca/diagnosis"
 )
 
 // keepWithinLimits asks for the nearest that the LimitRanges allow; false when no
 // such request exists, or it would have to be shared out among containers.
 func (c *Bench) keepWithinLimits() (Change, bool) {
-	over := causes.Violations(c.Cluster.State, c.Next())
-	if len(over) == 0 || len(c.Next().Spec.InitContainers) > 0 || len(c.Next().Spec.Containers) != 1 && slices.ContainsFunc(over, func(v causes.Violation) bool { return v.Who == "the pod" }) {
+	over := admission.Violations(c.Cluster.State, c.Next())
+	if len(over) == 0 || len(c.Next().Spec.InitContainers) > 0 || len(c.Next().Spec.Containers) != 1 && slices.ContainsFunc(over, func(v admission.Violation) bool { return v.Who == "the pod" }) {
 		return Change{}, false
 	}
 	pod := c.Next().DeepCopy()
@@ -38,7 +38,7 @@ func (c *Bench) keepWithinLimits() (Change, bool) {
 		}
 	}
 	setResources(pod.Spec.Containers, sets)
-	if len(causes.Violations(c.Cluster.State, pod)) > 0 {
+	if len(admission.Violations(c.Cluster.State, pod)) > 0 {
 		return Change{}, false
 	}
 	return c.setRequests("ask for "+strings.Join(texts, ", ")+" (what the LimitRange allows)", sets), true
@@ -84,10 +84,10 @@ func (c *Bench) bounded(name corev1.ResourceName, p pair) pair {
 			*q = *most
 		}
 	}
-	if ratio != nil && !causes.WithinRatio(p.request, p.limit, *ratio) {
+	if ratio != nil && !admission.WithinRatio(p.request, p.limit, *ratio) {
 		p.request = *resource.NewMilliQuantity(int64(math.Ceil(float64(p.limit.MilliValue())/ratio.AsApproximateFloat64())), p.limit.Format)
 	}
-	if causes.IsExtended(name) {
+	if admission.IsExtended(name) {
 		p.request = p.limit
 	}
 	return p

@@ -7,7 +7,7 @@ import (
 
 // OneEdit makes all that is changed in the workload's pod spec one change, in the place
 // of the last: each would have the spec as it was before the others, and pods that are
-// changed in place are gone once the workload is made anew.
+// changed in place are gone once the workload is recreated.
 func (c *Bench) OneEdit(changes []Change) []Change {
 	edits, last := 0, 0
 	merged, live := map[string]any{}, true

@@ -52,8 +52,8 @@ func sickText(n *view.Node) string {
 	return "GPU " + strings.Join(sick, ",")
 }
 
-// ticket is what whoever mends the hardware asks for, without times: it is part of the
-// plan, which must not change with every report.
+// ticket is what a person who mends the hardware has to know. It holds no times: it is
+// part of the plan, which must not change with every report.
 func ticket(n *view.Node) []string {
 	out := []string{"Hardware ticket: GPU unhealthy on node " + n.Name}
 	note := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }

@@ -8,7 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/unpend/unpend/rca/causes"
+	"github.com/unpend/unpend/rca/admission"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/view"
 	"github.com/unpend/unpend/watcher/incident"
@@ -19,7 +19,7 @@ import (
 func (c *Bench) quotaChanges() []Change {
 	look := fmt.Sprintf("kubectl -n %s describe resourcequota", c.Next().Namespace)
 	refusing := c.Refusing()
-	if len(refusing) == 0 || slices.ContainsFunc(refusing, func(q causes.Quota) bool { return q.Demand != "" }) {
+	if len(refusing) == 0 || slices.ContainsFunc(refusing, func(q admission.Quota) bool { return q.Demand != "" }) {
 		return []Change{{Kind: diagnosis.Manual, Manual: true, Risk: diagnosis.NoRisk, Until: "its quota takes it", Title: "look at the quotas of " + c.Next().Namespace, Commands: []string{look}}}
 	}
 	var out []Change
@@ -40,10 +40,10 @@ func (c *Bench) raiseQuota() (Change, bool) {
 		missing += r.Missing
 	}
 	var titles []string
-	for _, q := range causes.Quotas(c.Cluster.State, c.Next(), nil, nil) {
+	for _, q := range admission.Quotas(c.Cluster.State, c.Next(), nil, nil) {
 		list, relies := corev1.ResourceList{}, map[string]string{}
 		var texts []string
-		for _, name := range q.ShortFor(missing) {
+		for _, name := range q.ExceededBy(missing) {
 			need := q.Need(name, missing)
 			if need.Cmp(q.Spec.Hard[name]) <= 0 {
 				return Change{}, false // it is raised, and its controller is about to say so
@@ -89,12 +89,12 @@ func (c *Bench) wake(ch *Change, o incident.Ref) {
 
 // waitForQuota leaves the holders alone until enough of them have left for one pod:
 // those that end by themselves before those that do not.
-func (c *Bench) waitForQuota(refusing []causes.Quota) (Change, bool) {
+func (c *Bench) waitForQuota(refusing []admission.Quota) (Change, bool) {
 	var leave []*corev1.Pod
 	for _, q := range refusing {
-		for _, name := range q.Short() {
+		for _, name := range q.Exceeded() {
 			top := q.Top(name)
-			slices.SortStableFunc(top, func(a, b causes.QuotaHolder) int {
+			slices.SortStableFunc(top, func(a, b admission.QuotaHolder) int {
 				return cmp.Compare(view.Rank(endsAlone(a.Pod)), view.Rank(endsAlone(b.Pod)))
 			})
 			lack := q.Need(name, 1)

@@ -22,8 +22,8 @@ const (
 	// maxRaised bounds the waiting pods of one workload that preemption is tried for.
 	maxRaised = 16
 	// MaxClasses bounds the classes tried: one of the pod's own value, that preempts
-	// where the pod's does not, and the next above. Whom that one may not take no
-	// higher one may.
+	// where the pod's does not, and the next above. Pods that this one may not take, no
+	// higher one may take.
 	MaxClasses = 2
 )
 
@@ -37,7 +37,7 @@ func (c *Bench) Raisable() bool {
 		return false // a ReplicaSet's own pods stay as they are
 	}
 	for _, n := range c.Judged {
-		if slices.Contains([]diagnosis.CauseID{diagnosis.PreemptionBlocked, diagnosis.GPUsInUse, diagnosis.MIGInstancesInUse}, n.Short()) {
+		if slices.Contains([]diagnosis.CauseID{diagnosis.PreemptionBlocked, diagnosis.GPUsInUse, diagnosis.MIGInstancesInUse}, n.Shortage()) {
 			return true
 		}
 	}
@@ -48,7 +48,7 @@ func (c *Bench) Raisable() bool {
 func (c *Bench) ShortOn(n *view.Node) diagnosis.CauseID {
 	for _, v := range c.Judged {
 		if v.Name == n.Name {
-			return v.Short()
+			return v.Shortage()
 		}
 	}
 	return ""
@@ -107,7 +107,7 @@ func (c *Bench) quotaAllows(class *schedulingv1.PriorityClass) bool {
 }
 
 // Preempts asks the scheduler's own preemption, for each waiting pod of the workload
-// in turn, whom it would take; nobody when one of them would not be helped.
+// in turn, which pods it would take; none when one of the waiting would not be helped.
 func (c *Bench) Preempts(ctx context.Context, class *schedulingv1.PriorityClass) (node string, victims []*corev1.Pod, err error) {
 	wait := c.waitingPods()
 	if len(wait) != c.Incident.Waiting || len(wait) > maxRaised {
@@ -171,18 +171,18 @@ func (c *Bench) Raise(cause diagnosis.CauseID, class *schedulingv1.PriorityClass
 	c.editTemplate(&ch, map[string]any{"priorityClassName": class.Name, "priority": nil, "preemptionPolicy": nil}, false)
 	owner, _ := c.Cluster.State.Owner(c.Incident.Workload.Kind, c.Incident.Workload.Namespace, c.Incident.Workload.Name)
 	if s, ok := owner.(*appsv1.StatefulSet); ok && s.Spec.PodManagementPolicy != appsv1.ParallelPodManagement {
-		// In order, it waits for the pod that waits before it makes it anew.
+		// In order, the StatefulSet waits for the pod that waits, and does not recreate it.
 		ch.Manual = true
 		ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl -n %s delete pod %s", c.Pod.Namespace, c.Pod.Name))
 	}
 	if runs := c.runningBeside(); runs > 0 {
-		ch.Untestable = fmt.Sprintf("the rollout makes %s anew that run, each with the right to preempt", view.CountOf(runs, "pod"))
+		ch.Untestable = fmt.Sprintf("the rollout recreates %s, each then with the right to preempt", view.CountOf(runs, "running pod"))
 	}
 	return ch
 }
 
-// runningBeside counts the workload's pods that have a node: a new template makes them
-// anew too.
+// runningBeside counts the workload's pods that have a node: a new template recreates
+// them too.
 func (c *Bench) runningBeside() int {
 	n := 0
 	for _, p := range c.Cluster.State.Pods {

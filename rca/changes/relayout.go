@@ -45,7 +45,7 @@ func (c *Bench) relayouts(n *view.Node, a view.Ask) []Relayout {
 			continue // MIG manager acts on a change of the label
 		}
 		if named.Gives != nil && named.Gives[a.Profile] < a.Count {
-			continue // whoever leaves
+			continue // too few, even if every pod leaves
 		}
 		if r, ok := c.relayout(n, a, held, class.RemakeByName(n, named)); ok {
 			r.config = named.Config
@@ -181,7 +181,7 @@ func (c *Bench) jointRelayout(n *view.Node, a view.Ask, into *corev1.ConfigMap) 
 func (c *Bench) relayout(n *view.Node, a view.Ask, held int64, how view.Remake) (Relayout, bool) {
 	left := how.Made[a.Profile]
 	if left < a.Count || len(c.Asks) > 1 && !how.MakesAll(c.Asks) {
-		return Relayout{}, false // whoever leaves
+		return Relayout{}, false // too few, even if every pod leaves
 	}
 	r, ok := c.remakes(n, how)
 	if !ok {

@@ -47,7 +47,7 @@ func (c *Bench) detailRelease(ch *Change) {
 	}
 }
 
-// ownerText names the controller of a pod, for whoever is looking for a person.
+// ownerText names the controller of a pod: who looks for a person to ask begins there.
 func ownerText(p *corev1.Pod) string {
 	owner := metav1.GetControllerOf(p)
 	if owner == nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/unpend/unpend/rca/view"
 )
 
-// restartPlugin evicts the device plugin's pod, which its DaemonSet makes anew: it
+// restartPlugin evicts the device plugin's pod, which its DaemonSet recreates: it
 // looks at the GPUs afresh, and forgets what it had marked unhealthy.
 func (c *Bench) restartPlugin(n *view.Node, cause diagnosis.CauseID) Change {
 	ch := Change{Kind: diagnosis.RestartDevicePlugin, Cause: cause, Minutes: 1, Risk: diagnosis.LowRisk, Title: "restart the device plugin on " + n.Name,
@@ -30,12 +30,12 @@ func (c *Bench) restartPlugin(n *view.Node, cause diagnosis.CauseID) Change {
 	p := pluginPod(n)
 	if p == nil {
 		ch.Manual = true
-		ch.Commands = []string{fmt.Sprintf("kubectl get pods -A --field-selector spec.nodeName=%s | grep device-plugin  # delete that pod; its DaemonSet makes it anew", n.Name)}
+		ch.Commands = []string{fmt.Sprintf("kubectl get pods -A --field-selector spec.nodeName=%s | grep device-plugin  # delete that pod; its DaemonSet recreates it", n.Name)}
 		return ch
 	}
 	by := metav1.GetControllerOfNoCopy(p)
 	ch.Detail = func(ch *Change) {
-		ch.Steps = []string{fmt.Sprintf("evict %s/%s, which daemonset/%s makes anew", p.Namespace, p.Name, by.Name), "wait until " + n.Name + " offers its devices again"}
+		ch.Steps = []string{fmt.Sprintf("evict %s/%s, which daemonset/%s recreates", p.Namespace, p.Name, by.Name), "wait until " + n.Name + " offers its devices again"}
 		ch.Commands = []string{evictCommand(p)}
 		ch.Actions = []diagnosis.Action{{Verb: diagnosis.VerbEvict, Target: view.PodTarget(p), Relies: map[string]string{"node": p.Spec.NodeName, diagnosis.RemadeBy: by.Name}}}
 	}
@@ -43,7 +43,7 @@ func (c *Bench) restartPlugin(n *view.Node, cause diagnosis.CauseID) Change {
 }
 
 // pluginPod is the pod of the device plugin's DaemonSet on the node; nil where there is
-// none. Anybody may name a pod so: one that no DaemonSet makes anew is not it.
+// none. Anybody may name a pod so: one that no DaemonSet recreates is not it.
 func pluginPod(n *view.Node) *corev1.Pod {
 	of := func(is func(*corev1.Pod) bool) *corev1.Pod {
 		for _, p := range n.Pods {

@@ -18,9 +18,9 @@ import (
 // the nearest that is not smaller, else the nearest smaller one.
 func (c *Bench) changeGPURequest(n *view.Node, cause diagnosis.CauseID, a view.Ask) []Change {
 	var options []corev1.ResourceName
-	for _, room := range n.GPURooms() {
-		if room.Name != a.Resource && room.Free >= a.Count && c.real(n, room.Name, a.Count) {
-			options = append(options, room.Name)
+	for _, spare := range n.SpareGPUs() {
+		if spare.Name != a.Resource && spare.Free >= a.Count && c.real(n, spare.Name, a.Count) {
+			options = append(options, spare.Name)
 		}
 	}
 	if len(options) == 0 {

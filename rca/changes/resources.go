@@ -270,7 +270,7 @@ func (c *Bench) deficitsAfter(n *view.Node, r Relayout) (view.Deficits, bool) {
 }
 
 // deficitsBeside is deficitsAfter with what else the pod asks of GPUs than what the other
-// layout is for; false where too few of it are there then, whoever leaves.
+// layout is for; false where too few of it are there then, even if every pod leaves.
 func (c *Bench) deficitsBeside(n *view.Node, a view.Ask, r Relayout) (view.Deficits, bool) {
 	rest, ok := c.deficitsAfter(n, r)
 	if !ok || len(c.Asks) == 1 {
@@ -284,8 +284,8 @@ func (c *Bench) deficitsBeside(n *view.Node, a view.Ask, r Relayout) (view.Defic
 		if b.Resource == a.Resource {
 			continue
 		}
-		has, anew := after[b.Resource]
-		if !anew {
+		has, remade := after[b.Resource]
+		if !remade {
 			has = n.Status.Allocatable[b.Resource]
 		}
 		if has.Value() < b.Count {

@@ -27,7 +27,7 @@ func (f *Follower) notePods(in cache.SharedIndexInformer) error {
 	return err
 }
 
-// Await waits until the pods are known up to a resourceVersion: whoever was told of
+// Await waits until the pods are known up to a resourceVersion: who was told of
 // a change by somebody else must not look for it in a copy that lags. It says
 // whether that came true within patience.
 func (f *Follower) Await(ctx context.Context, version string, patience time.Duration) bool {

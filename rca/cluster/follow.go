@@ -67,7 +67,7 @@ func Follow(ctx context.Context, client kubernetes.Interface, custom dynamic.Int
 // follow reads kinds that may not be listed everywhere in one namespace, if one
 // is given.
 func follow(ctx context.Context, client kubernetes.Interface, custom dynamic.Interface, now func() time.Time, namespace string) (*Follower, error) {
-	// Whoever may not even ask for the version may still be allowed to list.
+	// Who may not even ask for the version may still be allowed to list.
 	if _, err := client.Discovery().ServerVersionWithContext(ctx); err != nil && !apierrors.IsForbidden(err) {
 		return nil, fmt.Errorf("ask the API server for its version: %w", err)
 	}

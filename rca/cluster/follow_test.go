@@ -102,7 +102,7 @@ func TestMissingRightsAreNamed(t *testing.T) {
 	}
 }
 
-// Whoever may only see one namespace gets an answer about it, and is told that
+// Who may only see one namespace gets an answer about it, and is told that
 // it rests on that one.
 func TestOneNamespaceWhereAllAreRefused(t *testing.T) {
 	c := smallCluster()

@@ -79,7 +79,7 @@ func ignore(err error) error {
 	return err
 }
 
-// What is kept up to date is what reading everything anew would give, whatever
+// What is kept up to date is what reading everything again would give, whatever
 // was made, changed and deleted.
 func TestWhatIsKeptIsWhatIsRead(t *testing.T) {
 	c := shared.Get(t)
@@ -167,7 +167,7 @@ func clientsFor(t *testing.T, kubeconfig string) (kubernetes.Interface, dynamic.
 	return kubernetes.NewForConfigOrDie(config), dynamic.NewForConfigOrDie(config)
 }
 
-// Whoever was told of a change finds it in the copy, or learns that it is not
+// Who was told of a change finds it in the copy, or learns that it is not
 // there yet.
 func TestAwait(t *testing.T) {
 	c := shared.Get(t)

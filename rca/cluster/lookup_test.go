@@ -42,7 +42,7 @@ func TestHoldersKnown(t *testing.T) {
 	}{
 		{"known", time.Minute, []*corev1.Pod{held}, ""},
 		{"deleted since", time.Minute, nil, "pod ml/held, a holder in its report, is not on it any more, so holders are unknown"},
-		{"made anew elsewhere", time.Minute, []*corev1.Pod{moved}, "pod ml/held, a holder in its report, is not on it any more, so holders are unknown"},
+		{"recreated elsewhere", time.Minute, []*corev1.Pod{moved}, "pod ml/held, a holder in its report, is not on it any more, so holders are unknown"},
 		{"five minutes are not too old", 5 * time.Minute, []*corev1.Pod{held}, ""},
 		{"too old", 7*time.Minute + 30*time.Second, []*corev1.Pod{held}, "its report is 7 min old, so holders are unknown"},
 		{"bound later", time.Minute, []*corev1.Pod{later}, "pod ml/held was bound after its report, so holders are unknown"},

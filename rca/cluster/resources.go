@@ -78,8 +78,8 @@ func countable(o Object) error {
 }
 
 // deviceVersion chooses the version of resource.k8s.io that an API server is asked
-// for: v1 is served from 1.34 on, v1beta2 from 1.33, v1beta1 from 1.32, each only as
-// far as whoever runs it has it switched on. unread says that all it serves are
+// for: v1 is served from 1.34 on, v1beta2 from 1.33, v1beta1 from 1.32, each only
+// where the server has it switched on. unread says that all it serves are
 // versions that cannot be read. A server that serves none, or does not tell (nil), is
 // asked for v1.
 func deviceVersion(groups *metav1.APIGroupList) (version, unread string) {

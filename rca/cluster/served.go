@@ -16,7 +16,7 @@ func served(ctx context.Context, client discovery.DiscoveryInterface) (follow []
 	with := discovery.ToDiscoveryInterfaceWithContext(client)
 	groups, err := with.ServerGroupsWithContext(ctx)
 	if err != nil {
-		groups = nil // whoever may not discover tries
+		groups = nil // who may not discover tries
 	}
 	devices, why := deviceVersion(groups)
 	unread = map[string]string{}

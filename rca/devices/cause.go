@@ -10,7 +10,7 @@ import (
 	"github.com/unpend/unpend/rca/whatif"
 )
 
-// devicesUnreadable names a kind without which the devices of this pod cannot be
+// Unreadable names a kind without which the devices of this pod cannot be
 // judged, and why it was not read.
 func (v *Claims) Unreadable() (kind, why string) {
 	unread := v.asker.Cluster.State.Unread
@@ -26,7 +26,7 @@ func (v *Claims) Unreadable() (kind, why string) {
 	return "", ""
 }
 
-// deviceCause tells why the scheduler finds no devices for the pod on a node; empty
+// CauseOn tells why the scheduler finds no devices for the pod on a node; empty
 // when the blocker is not about devices, or what there is could not be read.
 func (v *Claims) CauseOn(n *view.Node, b whatif.Blocker) diagnosis.CauseID {
 	if b.Plugin != Plugin || v == nil {
@@ -131,6 +131,8 @@ func (v *Claims) FaultOn(node string) *fault {
 	return nil
 }
 
+// Fault is what selectors of the request fail on: on every device, else on the first of
+// these on which one does; nil when none fails.
 func (v *Claims) Fault(a *Ask, devices []*Device) *fault {
 	if a.Broken != nil {
 		return a.Broken
@@ -143,6 +145,7 @@ func (v *Claims) Fault(a *Ask, devices []*Device) *fault {
 	return nil
 }
 
+// FaultOnAny is the first fault of any request on any device; nil when there is none.
 func (v *Claims) FaultOnAny() *fault {
 	for _, a := range v.Asks {
 		if f := v.Fault(a, v.Devices); f != nil {

@@ -29,8 +29,8 @@ type Claims struct {
 	Asks    []*Ask
 	// would are the nodes that could serve the claims if nobody held a device.
 	would map[string]bool
-	// victims are, by node, the cheapest holders found whose leaving serves the
-	// claims; holders the same, also of those that may not be evicted.
+	// Victims are, by node, the cheapest holders found whose leaving serves the
+	// claims; Holders the same, also of those that may not be evicted.
 	Victims, Holders map[string][]*corev1.Pod
 }
 
@@ -70,7 +70,7 @@ func Read(ctx context.Context, inv *Inventory, asker *evict.Asker, pod *corev1.P
 		return nil, nil
 	}
 	for _, a := range v.Asks {
-		v.read(ctx, a)
+		v.askSelectors(ctx, a)
 	}
 	return v, v.freeAll(ctx, verdict)
 }
@@ -155,9 +155,9 @@ func (v *Claims) readExtended(wants corev1.ResourceList) {
 // the scheduler gives up at the first.
 const maxFaults = 8
 
-// read asks the selectors of every device. Devices that are alike in all that the
+// askSelectors asks the selectors of every device. Devices that are alike in all that the
 // selectors speak of are asked once.
-func (v *Claims) read(ctx context.Context, a *Ask) {
+func (v *Claims) askSelectors(ctx context.Context, a *Ask) {
 	class := v.classes[a.Class]
 	if class == nil {
 		return

@@ -40,7 +40,7 @@ func BenchmarkClaims(b *testing.B) {
 		v := &Claims{Inventory: TakeInventory(st)}
 		for b.Loop() {
 			a := &Ask{Class: "gpu", count: 1, selectors: cel(`device.capacity["gpu.nvidia.com"].memory.compareTo(quantity("80Gi")) >= 0`)}
-			if v.read(b.Context(), a); a.near == nil || len(a.matching) > 0 {
+			if v.askSelectors(b.Context(), a); a.near == nil || len(a.matching) > 0 {
 				b.Fatalf("%d devices match", len(a.matching))
 			}
 		}

@@ -118,6 +118,7 @@ func (v *Claims) without(ctx context.Context, node string, gone []*corev1.Pod) (
 // one node.
 const MaxHolderFacts = 8
 
+// UsedBy says which pods a claim is reserved for, as the end of a sentence.
 func UsedBy(claim *resourcev1.ResourceClaim) string {
 	if len(claim.Status.ReservedFor) == 0 {
 		return ", which no pod uses"

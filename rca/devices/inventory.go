@@ -24,12 +24,13 @@ type Inventory struct {
 	Devices   []*Device
 	ByNode    map[string][]*Device
 	drivers   map[string]bool // those with a ResourceSlice
-	// incomplete pools offer nothing: driver and what is the matter.
+	// Incomplete pools offer nothing: driver and what is the matter.
 	Incomplete map[string]string
 	Holders    map[ID]*resourcev1.ResourceClaim
 	selectors  *cel.Cache
 }
 
+// ID names a device in the cluster, as an allocation of a claim does.
 type ID struct{ Driver, pool, Name string }
 
 // Device is one device of a complete pool.
@@ -39,6 +40,7 @@ type Device struct {
 	slice string
 }
 
+// Ref is the ResourceSlice that lists the device.
 func (d *Device) Ref() string { return "ResourceSlice/" + d.slice }
 
 // compiled is how many selectors are kept compiled.

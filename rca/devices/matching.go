@@ -41,6 +41,8 @@ func (v *Claims) Misses(a *Ask, node string) (string, []diagnosis.Evidence) {
 	return a.fails(near), append(evidence, a.nearFact(near))
 }
 
+// MatchingOn counts the node's devices that match the request and have no taint that it
+// does not tolerate, held or not.
 func (a *Ask) MatchingOn(v *Claims, node string) int {
 	count := 0
 	for _, d := range v.ByNode[node] {
@@ -51,6 +53,7 @@ func (a *Ask) MatchingOn(v *Claims, node string) int {
 	return count
 }
 
+// CountText is how many devices the request wants.
 func (a *Ask) CountText() string {
 	if a.count == 0 {
 		return "all"

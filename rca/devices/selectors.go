@@ -181,6 +181,8 @@ type comparison struct {
 	Op, value string // the value as CEL has it; of a capacity the quantity alone
 }
 
+// ComparisonOf reads a clause that compares one property with a constant; false for any
+// other clause.
 func ComparisonOf(text string) (comparison, bool) {
 	text = strings.TrimSpace(text)
 	if m := compared.FindStringSubmatch(text); m != nil {

@@ -14,8 +14,8 @@ const (
 	ListKind   = "DiagnosisList"
 )
 
-// DiagnosisList is what `unpend why -o json` prints.
-type DiagnosisList struct {
+// List is what `unpend why -o json` prints.
+type List struct {
 	APIVersion string      `json:"apiVersion"`
 	Kind       string      `json:"kind"`
 	Items      []Diagnosis `json:"items"`
@@ -210,7 +210,7 @@ type Target struct {
 }
 
 // RemadeBy is the key, among what the eviction of a device plugin's pod relies on, of the
-// DaemonSet that makes it anew: the eviction is for that.
+// DaemonSet that makes it again: the eviction is for that.
 const RemadeBy = "remadeBy"
 
 // Action is one change a fix makes, bound to objects by uid.
@@ -251,14 +251,16 @@ type Relayout struct {
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Layouts map[int]map[string]int `json:"layouts"`
-	// GPUs that are made anew: nobody may hold them meanwhile. None where the GPUs have
+	// GPUs that are re-made: nobody may hold them meanwhile. None where the GPUs have
 	// the layouts, and the label alone is wrong.
 	GPUs []int `json:"gpus"`
 	// Victims are evicted before the label is set.
 	Victims []Target `json:"victims,omitempty"`
 }
 
-func (v NodeBlockers) Short() CauseID {
+// Shortage is the cause for which the node has too little of a resource; empty where
+// NodeResourcesFit refuses nothing.
+func (v NodeBlockers) Shortage() CauseID {
 	for _, b := range v.Blockers {
 		if b.Plugin == "NodeResourcesFit" {
 			return b.Cause

@@ -31,7 +31,7 @@ type Use struct {
 	Unknown string
 }
 
-// Measure tells what pods did with their GPUs in the time before at. Whom it leaves
-// out nothing is known of. It must come back within a few seconds; an error means
-// that nothing could be measured, and the diagnosis goes on without.
+// Measure tells what pods did with their GPUs in the time before at. Nothing is known of
+// pods that it leaves out. It must come back within a few seconds; an error
+// means that nothing could be measured, and the diagnosis goes on without.
 type Measure func(ctx context.Context, at time.Time, holders []Holder) (map[PodName]Use, error)

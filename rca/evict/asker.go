@@ -16,6 +16,7 @@ type Ledger struct {
 	known   map[*view.Node][]*Leaving
 }
 
+// NewLedger is an empty ledger for a view of the cluster.
 func NewLedger(w *view.Cluster) *Ledger {
 	return &Ledger{Cluster: w, known: map[*view.Node][]*Leaving{}}
 }
@@ -29,7 +30,7 @@ func (l *Ledger) Forget() { clear(l.known) }
 type Asker struct {
 	*Ledger
 	Priority int64
-	gangName string // as gangOf names it; empty for a pod that stands alone
+	gangName string // as view.GangOf names it; empty for a pod that stands alone
 }
 
 // ForPod asks on behalf of a pod.
@@ -59,6 +60,7 @@ func (a *Asker) lets(t view.Traits) bool {
 	return t.Gang == "" || t.Gang != a.gangName // else it would be evicted for its own gang
 }
 
+// LetsAll says whether the asker may have all of these pods evicted.
 func (a *Asker) LetsAll(all []view.Traits) bool {
 	for i := range all {
 		if !a.lets(all[i]) {

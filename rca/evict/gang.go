@@ -11,10 +11,10 @@ import (
 	"github.com/unpend/unpend/rca/view"
 )
 
-// maxGang bounds the members that room is searched for; larger gangs are told to wait.
+// maxGang bounds the members that nodes are searched for; larger gangs are told to wait.
 const maxGang = 64
 
-// RoomForGang finds whom to evict so that all of these pods fit together. Pods that
+// RoomForGang finds the pods to evict so that all of these fit together. Pods that
 // ask the same are spread over the nodes at the least cost: per node the cheapest
 // evictions for 1, 2, … of them, then the best sum. Different ones come one kind after
 // the other. None when it cannot be done; what is found is proved like any other fix.
@@ -67,8 +67,8 @@ func (a *Asker) nodesBut(ctx context.Context, p *corev1.Pod, views map[string]*v
 	return out, nil
 }
 
-// room is that some pods fit on a node once its victims have left.
-type room struct {
+// landing is where some pods of a gang go: a node, how many of them, and who leaves it first.
+type landing struct {
 	node    *view.Node
 	pods    int
 	victims []*corev1.Pod
@@ -76,11 +76,11 @@ type room struct {
 
 // spread puts that many pods like one on the nodes at the least cost: the best for
 // 0, 1, 2, … of them over the nodes so far; nil when they do not fit.
-func (a *Asker) spread(nodes []*view.Node, like *corev1.Pod, count int) []room {
+func (a *Asker) spread(nodes []*view.Node, like *corev1.Pod, count int) []landing {
 	type best struct {
-		ok    bool
-		cost  Cost
-		rooms []room
+		ok       bool
+		cost     Cost
+		landings []landing
 	}
 	table := make([]best, count+1)
 	table[0] = best{ok: true, cost: NoVictims}
@@ -94,13 +94,13 @@ func (a *Asker) spread(nodes []*view.Node, like *corev1.Pod, count int) []room {
 				}
 				cost := b.cost.plus(a.CostOf(row))
 				if at := &next[have+i+1]; !at.ok || cost.Compare(at.cost) < 0 {
-					*at = best{true, cost, append(slices.Clone(b.rooms), room{n, i + 1, row})}
+					*at = best{true, cost, append(slices.Clone(b.landings), landing{n, i + 1, row})}
 				}
 			}
 		}
 		table = next
 	}
-	return table[count].rooms
+	return table[count].landings
 }
 
 // rows are the cheapest victims so that 1, 2, … pods fit on a node.
@@ -129,7 +129,7 @@ func (a Cost) plus(b Cost) Cost {
 }
 
 // settle makes, in copies of the views, the victims leave and the pods come.
-func settle(views map[string]*view.Node, plan []room, pods []*corev1.Pod) {
+func settle(views map[string]*view.Node, plan []landing, pods []*corev1.Pod) {
 	edit := func(name string) *view.Node {
 		views[name] = views[name].Editable()
 		return views[name]

@@ -18,6 +18,7 @@ type Tenants struct {
 	Above int             // pods that only their priority keeps
 }
 
+// NewTenants is an empty list of tenants, judged for one asker.
 func NewTenants(a *Asker) *Tenants {
 	return &Tenants{Asker: a, known: map[*corev1.Pod]int{}}
 }

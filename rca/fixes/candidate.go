@@ -143,7 +143,7 @@ func kindsKey(set []changes.Change, more diagnosis.FixKind) string {
 // Enough says whether so many candidates of the kinds cost nobody anything that no more
 // will be tried: nodes come by name, and of equal cost the first are.
 func (c *Finder) Enough(sets [][]changes.Change, more diagnosis.FixKind) bool {
-	return len(sets) == 1 && c.free[kindsKey(sets[0], more)] >= maxTries
+	return len(sets) == 1 && c.victimless[kindsKey(sets[0], more)] >= maxTries
 }
 
 // rank keeps a candidate if it is one of the cheapest of its kinds so far.

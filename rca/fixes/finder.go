@@ -14,9 +14,9 @@ type Finder struct {
 	*changes.Bench
 	// first are, by kinds, the cheapest candidates so far: as many as will be tried.
 	first   map[string][]*candidate
-	weighed []changes.Change // room for weighing the next
-	// free counts, by kinds, the candidates so far that cost nobody anything.
-	free map[string]int
+	weighed []changes.Change // a buffer for weighing the next
+	// victimless counts, by kinds, the candidates so far that cost nobody anything.
+	victimless map[string]int
 	// logger is told of each fix that was tried; nil: nobody is.
 	logger *slog.Logger
 }
@@ -36,6 +36,8 @@ func (c *Finder) failures(cause diagnosis.CauseID, kind diagnosis.FixKind) int {
 	return failed * 100 / max(1, of)
 }
 
+// New makes a finder for one case. past are the outcomes of past fixes, newest first; a nil
+// logger is told nothing.
 func New(c *causes.Case, past []knowledge.Outcome, logger *slog.Logger) *Finder {
 	return &Finder{Bench: changes.New(c, past), logger: logger}
 }

@@ -158,7 +158,7 @@ func (c *Finder) trace(ctx context.Context, f *candidate) {
 func (c *Finder) candidates(nodes []diagnosis.NodeBlockers) []*candidate {
 	var out []*candidate
 	seen := map[string]bool{}
-	c.free, c.first = map[string]int{}, map[string][]*candidate{}
+	c.victimless, c.first = map[string]int{}, map[string][]*candidate{}
 	own, ok := c.ownSets()
 	if !ok {
 		return nil
@@ -169,7 +169,7 @@ func (c *Finder) candidates(nodes []diagnosis.NodeBlockers) []*candidate {
 		}
 		return out
 	}
-	if c.Gang.Short() && c.Gang.Missing() == 0 {
+	if c.Gang.Incomplete() && c.Gang.Missing() == 0 {
 		for _, set := range c.gangSets(own) {
 			out = append(out, c.candidate(nil, set))
 		}
@@ -186,18 +186,18 @@ func (c *Finder) candidates(nodes []diagnosis.NodeBlockers) []*candidate {
 	}
 	for _, v := range nodes {
 		n := c.Node(v.Name)
-		var policy, short []diagnosis.CauseID
+		var policy, shortages []diagnosis.CauseID
 		for _, b := range v.Blockers {
 			id := b.Cause
 			switch {
 			case c.IsOwn(id): // cleared by what is done for the pod
-			case b.Plugin == "NodeResourcesFit" && !slices.Contains(short, id):
-				short = append(short, id)
+			case b.Plugin == "NodeResourcesFit" && !slices.Contains(shortages, id):
+				shortages = append(shortages, id)
 			case b.Plugin != "NodeResourcesFit" && !slices.Contains(policy, id):
 				policy = append(policy, id)
 			}
 		}
-		for _, set := range c.setsFor(n, own, policy, short) {
+		for _, set := range c.setsFor(n, own, policy, shortages) {
 			f := c.candidate(n, set)
 			set := f.kindsKey()
 			if key := f.fix.Title + "\x00" + set; !seen[key] {
@@ -205,7 +205,7 @@ func (c *Finder) candidates(nodes []diagnosis.NodeBlockers) []*candidate {
 				out = append(out, f)
 				c.rank(set, f)
 				if len(f.victims) == 0 {
-					c.free[set]++
+					c.victimless[set]++
 				}
 			}
 		}
@@ -235,7 +235,7 @@ func (c *Finder) ownSets() ([][]changes.Change, bool) {
 
 // setsFor is the product of the alternatives for each cause, on top of those for
 // what is the pod's own; nil when a cause admits none.
-func (c *Finder) setsFor(n *view.Node, own [][]changes.Change, policy, short []diagnosis.CauseID) [][]changes.Change {
+func (c *Finder) setsFor(n *view.Node, own [][]changes.Change, policy, shortages []diagnosis.CauseID) [][]changes.Change {
 	sets := own
 	product := func(options [][]changes.Change) {
 		next := make([][]changes.Change, 0, len(sets)*len(options))
@@ -253,12 +253,12 @@ func (c *Finder) setsFor(n *view.Node, own [][]changes.Change, policy, short []d
 		}
 		product(options)
 	}
-	if slices.Contains(short, diagnosis.MIGConfigInProgress) {
+	if slices.Contains(shortages, diagnosis.MIGConfigInProgress) {
 		product(c.waitForManager(n))
-	} else if len(short) > 0 {
-		product(c.ResourceChanges(c, n, short, sets))
+	} else if len(shortages) > 0 {
+		product(c.ResourceChanges(c, n, shortages, sets))
 	}
-	if len(policy)+len(short)+len(own[0]) == 0 {
+	if len(policy)+len(shortages)+len(own[0]) == 0 {
 		return nil
 	}
 	return sets

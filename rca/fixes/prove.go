@@ -9,7 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/unpend/unpend/rca/causes"
+	"github.com/unpend/unpend/rca/admission"
 	"github.com/unpend/unpend/rca/changes"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/view"
@@ -86,7 +86,7 @@ func (c *Finder) waits(f *candidate) {
 			events = append(events, ch.Until)
 		}
 	}
-	// Whom the scheduler takes it does not ask the Eviction API for.
+	// The scheduler does not ask the Eviction API for the pods that it preempts.
 	if n, budget := c.Cluster.Budgets.Beyond(f.victims); n > 0 && f.fix.Kind != diagnosis.RaisePriority {
 		events = append(events, fmt.Sprintf("PodDisruptionBudget %s allows %d more of these evictions", budget, n))
 	}
@@ -172,10 +172,10 @@ func (c *Finder) refusedStill(f *candidate, pod *corev1.Pod) string {
 	if !c.Unborn || slices.ContainsFunc(f.changes, func(ch changes.Change) bool { return ch.Kind == diagnosis.Manual }) {
 		return ""
 	}
-	if bad := causes.InvalidRequests(pod); len(bad) > 0 {
+	if bad := admission.InvalidRequests(pod); len(bad) > 0 {
 		return bad[0].Says()
 	}
-	if over := causes.Violations(c.Cluster.State, pod); len(over) > 0 {
+	if over := admission.Violations(c.Cluster.State, pod); len(over) > 0 {
 		return over[0].Says()
 	}
 	hard := map[string]corev1.ResourceList{}
@@ -186,11 +186,11 @@ func (c *Finder) refusedStill(f *candidate, pod *corev1.Pod) string {
 			leave = append(leave, ch.Victims...)
 		}
 	}
-	for _, q := range causes.Quotas(c.Cluster.State, pod, hard, leave) {
+	for _, q := range admission.Quotas(c.Cluster.State, pod, hard, leave) {
 		if q.Demand != "" {
 			return q.DemandSays()
 		}
-		if len(q.Short()) > 0 {
+		if len(q.Exceeded()) > 0 {
 			return q.Says()
 		}
 	}

@@ -8,8 +8,8 @@ import (
 
 // raises are the fix that the scheduler preempts for the pod: by itself, or once the
 // workload has the least PriorityClass under which it makes room for all of it that
-// waits. Nobody is taken by another class whose priority is above what the pod has
-// now, or whom a budget keeps.
+// waits. No pod is taken by another class whose priority is above what this pod has
+// now, nor one that a budget keeps.
 func (c *Finder) raises(ctx context.Context) ([]*candidate, error) {
 	if !c.Raisable() {
 		return nil, nil

@@ -114,7 +114,7 @@ func TestFailureIsRemembered(t *testing.T) {
 	}
 }
 
-// The token is read anew for each request, sent to the host that was named, and
+// The token is read again for each request, sent to the host that was named, and
 // never shown.
 func TestToken(t *testing.T) {
 	var got atomic.Value

@@ -28,13 +28,13 @@ import (
 	"github.com/unpend/unpend/rca/diagnosis"
 )
 
-// Options say whom to ask and what idle means. The zero value of each field but
+// Options say which Prometheus to ask and what idle means. The zero value of each field but
 // Address takes its default.
 type Options struct {
 	// Address of Prometheus, or of what speaks its HTTP API: http or https, with the
 	// path it is served under.
 	Address string
-	// TokenFile holds a bearer token; it is read anew for each request, for the
+	// TokenFile holds a bearer token; it is read again for each request, for the
 	// kubelet renews it. Empty: none is sent.
 	TokenFile string
 	// Window is how long a pod has to do nothing: 30 min, so that no step of a

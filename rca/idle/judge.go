@@ -31,13 +31,13 @@ func (c *Client) judge(h diagnosis.Holder, at time.Time, devices map[device][]fl
 	case h.Running.IsZero():
 		u.Unknown = "since when it runs is not told"
 	case ran < c.opts.Window:
-		u.Unknown = fmt.Sprintf("runs for %s, less than the window of %s", short(ran), short(c.opts.Window))
+		u.Unknown = fmt.Sprintf("runs for %s, less than the window of %s", durationText(ran), durationText(c.opts.Window))
 	case count == 0:
 		u.Unknown = "Prometheus has no series of its GPUs"
 	case count < h.Devices:
 		u.Unknown = fmt.Sprintf("Prometheus has series of %d of its %d GPUs", count, h.Devices)
 	case gaps > 0:
-		u.Unknown = fmt.Sprintf("no sample in %d of %d parts of the last %s", gaps, all, short(c.opts.Window))
+		u.Unknown = fmt.Sprintf("no sample in %d of %d parts of the last %s", gaps, all, durationText(c.opts.Window))
 	default:
 		u.Idle, u.Since = true, at.Add(-c.opts.Window)
 	}
@@ -70,8 +70,8 @@ func (c *Client) quiet(h diagnosis.Holder, devices map[device][]float64, part in
 	return count >= h.Devices
 }
 
-// short is a duration without the zeros behind it.
-func short(d time.Duration) string {
+// durationText is a duration without the zeros behind it.
+func durationText(d time.Duration) string {
 	if d = d.Round(time.Second); d >= time.Minute && d%time.Minute == 0 {
 		return fmt.Sprintf("%d min", d/time.Minute)
 	}

@@ -29,12 +29,12 @@ type Tally struct {
 }
 
 // Add counts a GPU.
-func (c *Census) Add(gpu GPU) { c.count(gpu, 1) }
+func (c *Census) Add(gpu GPU) { c.add(gpu, 1) }
 
 // Remove takes back what Add counted for the same GPU with the same slots.
-func (c *Census) Remove(gpu GPU) { c.count(gpu, -1) }
+func (c *Census) Remove(gpu GPU) { c.add(gpu, -1) }
 
-func (c *Census) count(gpu GPU, sign int) {
+func (c *Census) add(gpu GPU, sign int) {
 	if c.grids == nil {
 		c.grids = map[*Grid]*tally{}
 	}

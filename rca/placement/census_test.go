@@ -27,7 +27,7 @@ func randomGPU(t *testing.T, rng *rand.Rand, m nodeprobe.Model) GPU {
 	return gpu
 }
 
-// The sums that are kept equal those made anew, whatever came and went.
+// The sums that are kept equal those counted from the start, whatever came and went.
 func TestCensusKeepsItsSums(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	var models []nodeprobe.Model

@@ -39,7 +39,7 @@ func (gpu GPU) Fit(profile string) Fit {
 			f.Idle++
 		}
 	}
-	f.Free, f.Start = g.slices-count(s.held), -1
+	f.Free, f.Start = g.slices-ones(s.held), -1
 	if f.Supported {
 		s.same = f.Held
 		f.Start, f.Room = g.fit(i, s)

@@ -93,8 +93,8 @@ func (s *State) hold(g *Grid, profile, start int) {
 	}
 }
 
-// free takes it out again.
-func (s *State) free(g *Grid, profile, start int) {
+// release takes it out again.
+func (s *State) release(g *Grid, profile, start int) {
 	s.held &^= mask(start, g.profiles[profile].MemorySlices)
 	if shift := g.shift[profile]; shift >= 0 {
 		s.limited -= 1 << shift

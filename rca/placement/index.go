@@ -116,7 +116,7 @@ func (x *Index) Set(id, class int, gpu GPU) {
 			t.idle[i]++
 		}
 	}
-	x.count(t, true)
+	x.refresh(t, true)
 }
 
 // Remove takes a GPU out.
@@ -125,7 +125,7 @@ func (x *Index) Remove(id int) {
 		return
 	}
 	t := &x.gpus[id]
-	x.count(t, false)
+	x.refresh(t, false)
 	s := x.shelves[t.shelf]
 	s.spare = append(s.spare, t.pos)
 	t.shelf = nowhere
@@ -152,9 +152,9 @@ func (x *Index) Hold(id, start int, held bool) bool {
 			t.idle[s.profile]--
 		} else {
 			t.idle[s.profile]++
-			t.state.free(grid, int(s.profile), start)
+			t.state.release(grid, int(s.profile), start)
 		}
-		x.count(t, true)
+		x.refresh(t, true)
 		return true
 	}
 	return false
@@ -238,9 +238,9 @@ func (s *shelf) take(id int32) int32 {
 	return int32(len(s.ids) - 1)
 }
 
-// count brings what is counted of a GPU up to date; nothing is where it is not
+// refresh brings what is counted of a GPU up to date; nothing is where it is not
 // there any more.
-func (x *Index) count(t *tracked, there bool) {
+func (x *Index) refresh(t *tracked, there bool) {
 	s := x.shelves[t.shelf]
 	for i := range s.byOne {
 		o, before := &s.byOne[i], &t.gives[i]

@@ -12,7 +12,7 @@ import (
 
 // crowd is a cluster of nodes with 8 A100, every slice held. On one node in a thousand
 // a gang has a pod on each GPU. One pod in eight is guarded by one of many budgets,
-// and the 500 whom it would be best to evict by one of two that let four go.
+// and the 500 that it would be best to evict by one of two that let four go.
 type crowd struct {
 	r       *rand.Rand
 	model   nodeprobe.Model

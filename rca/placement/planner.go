@@ -67,7 +67,7 @@ type Planner struct {
 // limits are what is worked out in one go. Beyond them each place pays a share of
 // a tenant in several places, and the planner branches.
 type limits struct {
-	shared int // tenants whom places have in common
+	shared int // tenants that several places have in common
 	uses   int // combinations of how much of each budget is used
 }
 
@@ -122,8 +122,8 @@ func (p *Planner) Update(place int, options []Option) {
 	}
 	p.settle(old, nowhere, 0)
 	p.settle(options, int32(place), 1)
-	p.survey.count(p, place, old, -1)
-	p.survey.count(p, place, options, 1)
+	p.survey.add(p, place, old, -1)
+	p.survey.add(p, place, options, 1)
 	p.dirty = append(p.dirty, int32(place))
 }
 
@@ -184,7 +184,7 @@ func (p *Planner) standOf(t int) stand {
 	return open
 }
 
-// rebuild makes the book anew: O(places). False where those who must leave break
+// rebuild makes the book from the start: O(places). False where those who must leave break
 // a budget.
 func (p *Planner) rebuild() bool {
 	p.left = append(p.left[:0], p.budgets...)
@@ -261,7 +261,7 @@ func (p *Planner) sit() {
 	slices.SortStableFunc(p.sits, func(a, b sit) int { return cmp.Compare(a.tenant, b.tenant) })
 }
 
-// reprice makes the row of one unit anew: O(its options + log places).
+// reprice makes the row of one unit again: O(its options + log places).
 func (p *Planner) reprice(u int32) {
 	unit := &p.units[u]
 	p.base -= unit.free

@@ -10,8 +10,7 @@ type best struct {
 
 // search finds the least that must leave for target instances while nobody above
 // the ceiling does, or for the most there can be: branch and bound over the
-// tenants in whom places are coupled. Where nothing couples them it solves one
-// problem.
+// tenants who couple places. Where nobody couples them it solves one problem.
 func (p *Planner) search(target int, ceiling int64) {
 	if p.stale || p.ceiling != ceiling {
 		p.ceiling = ceiling
@@ -109,8 +108,8 @@ func (p *Planner) note(sunk price) {
 	}
 }
 
-// coupled is a tenant to decide about: one whose budget is broken, else one of
-// whom only shares were paid; -1 where there is none.
+// coupled is a tenant to decide about: one whose budget is broken, else one whose
+// price was paid in shares only; -1 where there is none.
 func (p *Planner) coupled(blocked int) int32 {
 	found, most := int32(-1), 0
 	for _, t := range p.out.list {

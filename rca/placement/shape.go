@@ -31,7 +31,7 @@ type answer struct {
 
 func mask(start, size int) uint64 { return (1<<size - 1) << start }
 
-func count(m uint64) int { return bits.OnesCount64(m) }
+func ones(m uint64) int { return bits.OnesCount64(m) }
 
 // makeShapes groups the profiles, the largest shape first, and fills the tables.
 func (g *Grid) makeShapes() {

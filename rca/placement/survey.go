@@ -33,7 +33,7 @@ func (s *survey) make(p *Planner) {
 	}
 	s.pos = slices.Grow(s.pos[:0], len(p.places))[:len(p.places)]
 	for place, options := range p.places {
-		s.count(p, place, options, 1)
+		s.add(p, place, options, 1)
 	}
 }
 
@@ -62,8 +62,8 @@ func (s *survey) knows(p *Planner, options []Option) bool {
 	return true
 }
 
-// count adds what a place can give, or takes it back.
-func (s *survey) count(p *Planner, place int, options []Option, sign int) {
+// add counts what a place can give, or takes it back.
+func (s *survey) add(p *Planner, place int, options []Option, sign int) {
 	idle, free := given(options)
 	s.idle += sign * idle
 	s.gain(int32(place), free-idle, sign > 0)

@@ -137,7 +137,8 @@ func randomConfig(r *rand.Rand, st *cluster.State) {
 	if r.IntN(2) == 0 {
 		return
 	}
-	text := "version: v1\nmig-configs:\n"
+	var text strings.Builder
+	text.WriteString("version: v1\nmig-configs:\n")
 	for _, e := range []string{
 		"all-1g.5gb: [{devices: all, mig-enabled: true, mig-devices: {1g.5gb: 7}}]", "all-2g.10gb: [{devices: all, mig-enabled: true, mig-devices: {2g.10gb: 3}}]",
 		"first: [{devices: [0], mig-enabled: true, mig-devices: {3g.20gb: 2}}, {devices: [1], mig-enabled: true, mig-devices: {2g.10gb: 2, 1g.5gb: 1}}]",
@@ -145,10 +146,10 @@ func randomConfig(r *rand.Rand, st *cluster.State) {
 		"filtered: [{device-filter: [\"0x1\"], devices: all, mig-enabled: true, mig-devices: {1g.6gb: 4}}]", "much: [{devices: all, mig-enabled: true, mig-devices: {7g.40gb: 3}}]",
 	} {
 		if r.IntN(3) > 0 {
-			text += "  " + e + "\n"
+			text.WriteString("  " + e + "\n")
 		}
 	}
-	st.ConfigMaps = append(st.ConfigMaps, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "gpu-operator", Name: "own"}, Data: map[string]string{"config.yaml": text}})
+	st.ConfigMaps = append(st.ConfigMaps, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "gpu-operator", Name: "own"}, Data: map[string]string{"config.yaml": text.String()}})
 	if r.IntN(3) > 0 {
 		st.ClusterPolicies = append(st.ClusterPolicies, &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"migManager": map[string]any{"config": map[string]any{"name": "own"}}}}})
 	} else {

@@ -11,6 +11,8 @@ import (
 	"github.com/unpend/unpend/rca/whatif"
 )
 
+// WholeGPU is what the device plugin offers GPUs without MIG as, and MIGPrefix precedes the
+// profile in the name of MIG instances (k8s-device-plugin, strategy mixed).
 const (
 	WholeGPU  = "nvidia.com/gpu"
 	MIGPrefix = "nvidia.com/mig-"
@@ -91,6 +93,7 @@ func IsGPU(name corev1.ResourceName) bool {
 	return name == WholeGPU || name == WholeGPU+SharedSuffix || strings.HasPrefix(string(name), MIGPrefix)
 }
 
+// Short is the profile, or gpu: enough for a headline.
 func (a Ask) Short() string {
 	if a.Profile != "" {
 		return a.Profile

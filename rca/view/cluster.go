@@ -25,10 +25,10 @@ type Cluster struct {
 	Budgets  *budgets
 	gangs    map[string][]*corev1.Pod // that leave whole, by name
 	traits   map[*corev1.Pod]Traits   // of those that are on a node
-	// refusals are of all incidents.
+	// Refusals are of all incidents.
 	Refusals []incident.Refusal
-	// uses are what the holders of GPUs do with them; measured: that was asked for,
-	// unmeasured: why nobody could say.
+	// Uses are what the holders of GPUs do with them. measured: somebody was asked.
+	// Unmeasured: why nobody could say.
 	Uses       map[diagnosis.PodName]diagnosis.Use
 	measured   bool
 	Unmeasured string
@@ -54,28 +54,30 @@ type Cluster struct {
 // Node is a node with everything known about its GPUs.
 type Node struct {
 	*corev1.Node
-	at        int                                 // in sortedNodes
+	at        int                                 // in SortedNodes
 	Pods      []*corev1.Pod                       // bound to it and not ended
 	Requests  map[*corev1.Pod]corev1.ResourceList // of each of them
 	Requested corev1.ResourceList                 // of all of them
 	Geometry  *nodeprobe.NodeGeometry
 	GPUs      []placement.GPU
 	facts     nodeFacts
-	room      []gpuRoom // gpuRooms tells
-	// class is what it shares with nodes like it, and tenants who holds gpus, once asked for.
+	spare     []spareGPUs // SpareGPUs tells
+	// class is what it shares with nodes like it, and tenants who holds GPUs, once asked for.
 	class   *nodeClass
 	tenants []Tenancy
 	// config is what MIG manager knows for the node, once asked for; named are the layouts in it.
 	config *migConfig
 	named  []NamedLayouts
-	// doubt says why positions or holders are not certain; empty when they are.
+	// Doubt says why positions or holders are not certain; empty when they are.
 	Doubt string
-	// unreadable: at least one GPU's report made no sense, so nobody knows who is on it.
+	// Unreadable: at least one GPU's report made no sense, so nobody knows who is on it.
 	Unreadable bool
-	// holdersKnown is false when holders must be read as unknown.
+	// HoldersKnown is false when holders must be read as unknown.
 	HoldersKnown bool
 }
 
+// Open makes a view of the state, with the scheduler's copy of it: a new one where snap is
+// nil. The function that it returns closes what Open made.
 func Open(ctx context.Context, st *cluster.State, snap *whatif.Snapshot) (*Cluster, func(), error) {
 	done := func() {}
 	if snap == nil {
@@ -119,10 +121,12 @@ func New(st *cluster.State) *Cluster {
 	return w
 }
 
+// Ended says whether a pod has finished and holds nothing.
 func Ended(p *corev1.Pod) bool {
 	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
 }
 
+// Add adds more to sum, in place.
 func Add(sum, more corev1.ResourceList) {
 	for name, q := range more {
 		have := sum[name]

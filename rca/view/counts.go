@@ -10,16 +10,17 @@ import (
 	"github.com/unpend/unpend/rca/placement"
 )
 
-const LabelGPUCount = "nvidia.com/gpu.count" // physical GPUs, also those with MIG (GFD docs, strategy mixed)
+// LabelGPUCount counts physical GPUs, also those with MIG (GFD docs, strategy mixed).
+const LabelGPUCount = "nvidia.com/gpu.count"
 
 // counts is what labels and live pods say of a node whose positions are not
 // known: how many GPUs, how many of them could be untouched, and how many slices
 // are held on all of them together.
 type counts struct {
-	gpus, held int // GPUs with MIG; instances held on them
-	unheld     int // memory slices that nobody holds, of all of them
-	profile    nodeprobe.Profile
-	limit      int // instances of the profile that an empty GPU takes
+	migGPUs, held int // GPUs with MIG; instances held on them
+	unheld        int // memory slices that nobody holds, of all of them
+	profile       nodeprobe.Profile
+	limit         int // instances of the profile that an empty GPU takes
 }
 
 // CountsFor is false when labels or the table of boards say too little.
@@ -34,8 +35,8 @@ func (n *Node) CountsFor(a Ask) (counts, bool) {
 		return counts{}, false
 	}
 	whole := int(n.Allocatable(WholeGPU)) // those without MIG
-	c := counts{gpus: total - whole, profile: p}
-	c.unheld = c.gpus * grid.Slices()
+	c := counts{migGPUs: total - whole, profile: p}
+	c.unheld = c.migGPUs * grid.Slices()
 	for name, q := range n.Requested {
 		held, isMIG := strings.CutPrefix(string(name), MIGPrefix)
 		if !isMIG {
@@ -53,11 +54,11 @@ func (n *Node) CountsFor(a Ask) (counts, bool) {
 			c.limit = n
 		}
 	}
-	return c, c.gpus > 0
+	return c, c.migGPUs > 0
 }
 
 // Untouched is how many GPUs nobody can be on: each instance held is on one.
-func (c counts) Untouched() int { return max(0, c.gpus-c.held) }
+func (c counts) Untouched() int { return max(0, c.migGPUs-c.held) }
 
 // Fits says that the request certainly has a legal position that is unheld.
 func (c counts) Fits(a Ask) bool { return int64(c.Untouched()*c.limit) >= a.Count }
@@ -66,5 +67,5 @@ func (c counts) Fits(a Ask) bool { return int64(c.Untouched()*c.limit) >= a.Coun
 func (c counts) Full() bool { return c.unheld < c.profile.MemorySlices }
 
 func (c counts) Fact(n *Node) diagnosis.Evidence {
-	return diagnosis.Evidence{Ref: n.Ref(), Fact: fmt.Sprintf("%d GPUs with MIG by its labels; pods hold %d instances, %d memory slices of all GPUs together are unheld", c.gpus, c.held, c.unheld)}
+	return diagnosis.Evidence{Ref: n.Ref(), Fact: fmt.Sprintf("%d GPUs with MIG by its labels; pods hold %d instances, %d memory slices of all GPUs together are unheld", c.migGPUs, c.held, c.unheld)}
 }

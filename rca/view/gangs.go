@@ -16,7 +16,7 @@ import (
 // or none.
 type GangKind struct {
 	Name func(*corev1.Pod) string
-	// groups are the objects that say how many pods make a gang; nil where none is
+	// Groups are the objects that say how many pods make a gang; nil where none is
 	// read (Kueue's plain pod groups, LeaderWorkerSet, Koordinator).
 	Groups func(*cluster.State) []*unstructured.Unstructured
 	API    string

@@ -4,6 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
+// RequiredAffinity is the pod's required node affinity; nil when it has none.
 func RequiredAffinity(pod *corev1.Pod) *corev1.NodeSelector {
 	a := pod.Spec.Affinity
 	if a == nil || a.NodeAffinity == nil {
@@ -19,6 +20,7 @@ type LabelColumn struct {
 	Distinct []string  // as they come by the names of the nodes
 }
 
+// On is the label's value on a node; false where the node lacks it.
 func (l *LabelColumn) On(n *Node) (value string, ok bool) {
 	if v := l.of[n.at]; v != nil {
 		return *v, true
@@ -26,6 +28,7 @@ func (l *LabelColumn) On(n *Node) (value string, ok bool) {
 	return "", false
 }
 
+// Column is the label's values on all nodes, worked out once.
 func (w *Cluster) Column(label string) *LabelColumn {
 	if l := w.columns[label]; l != nil {
 		return l

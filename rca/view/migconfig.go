@@ -30,6 +30,8 @@ const (
 // migEntry is one named entry of a mig-parted config: what it makes of which GPUs.
 type migEntry []MIGRule
 
+// MIGRule is one rule of a mig-parted entry: which devices, and the instances that it makes
+// on each (mig-parted, api/spec/v1).
 type MIGRule struct {
 	DeviceFilter json.RawMessage `json:"device-filter,omitempty"`
 	Devices      json.RawMessage `json:"devices"` // "all" or a list of indices
@@ -40,11 +42,11 @@ type MIGRule struct {
 // migConfig is the set of entries MIG manager knows on a node.
 type migConfig struct {
 	Entries map[string]migEntry
-	// source is the ConfigMap the entries were read from; nil when they are the
+	// Source is the ConfigMap the entries were read from; nil when they are the
 	// names that the operator generates for the model, which could not be read.
 	Source *corev1.ConfigMap
-	// writable is set when ClusterPolicy names the ConfigMap: only then may a
-	// custom entry be added, the operator's own maps are generated anew.
+	// Writable is set when ClusterPolicy names the ConfigMap: only then may a
+	// custom entry be added, the operator generates its own maps again.
 	Writable bool
 }
 
@@ -178,9 +180,9 @@ func (e migEntry) layoutsOf(n *Node) (map[int]placement.Layout, string) {
 type NamedLayouts struct {
 	Config  string
 	Layouts map[int]placement.Layout
-	// legal: each has positions on its GPU.
+	// Legal: each has positions on its GPU.
 	Legal bool
-	// gives is how many the GPUs have then of each profile, as the device plugin spells
+	// Gives is how many the GPUs have then of each profile, as the device plugin spells
 	// it; nil where some GPU is not of the entry.
 	Gives map[string]int64
 }

@@ -15,7 +15,7 @@ import (
 // out the same, and which read the same config: a cluster has thousands of nodes and a
 // handful of these. It holds nothing of who is on the GPUs, and is read only.
 type nodeClass struct {
-	Layouts []placement.Layout // now, of Node.gpus
+	Layouts []placement.Layout // now, of Node.GPUs
 	Made    map[string]int64   // by profile as the device plugin spells it, what the layouts have together
 	named   map[*NamedLayouts]Remake
 	Pending bool // the MIG mode of some GPU waits for a reset
@@ -23,7 +23,7 @@ type nodeClass struct {
 	asked   bool // for modes
 }
 
-// Remake is what layouts change: which of Node.gpus, and how many instances of each
+// Remake is what layouts change: which of Node.GPUs, and how many instances of each
 // profile, as the device plugin spells it, all of them have then.
 type Remake struct {
 	Layouts map[int]placement.Layout // by the index of the GPU, of those that a config is about
@@ -35,7 +35,7 @@ type Remake struct {
 // classKey is all that a class is made from.
 type classKey struct {
 	source *corev1.ConfigMap
-	first  *placement.Grid // of Node.gpus, for whose model entries are generated
+	first  *placement.Grid // of Node.GPUs, for whose model entries are generated
 	grid   *placement.Grid
 	shape  string
 }
@@ -76,12 +76,12 @@ func (w *Cluster) classKey(n *Node) (classKey, bool) {
 	gpus := n.Geometry.Report.GPUs
 	key := classKey{source: w.ConfigOf(n).Source}
 	shape := make([]byte, 0, 256)
-	read := 0
+	withMIG := 0
 	for i := range gpus {
 		g := &gpus[i]
-		if g.MIG != nil && g.MIG.Current && read < len(n.GPUs) {
-			key.grid = n.GPUs[read].Grid
-			read++
+		if g.MIG != nil && g.MIG.Current && withMIG < len(n.GPUs) {
+			key.grid = n.GPUs[withMIG].Grid
+			withMIG++
 		} else if i == 0 || !sameProfiles(g, &gpus[i-1]) {
 			grid, err := placement.GridOf(*g)
 			if err != nil {
@@ -97,11 +97,11 @@ func (w *Cluster) classKey(n *Node) (classKey, bool) {
 		}
 		shape = appendShape(shape, g)
 	}
-	if key.first = nil; read > 0 {
+	if key.first = nil; withMIG > 0 {
 		key.first = n.GPUs[0].Grid
 	}
 	key.shape = string(shape)
-	return key, read == len(n.GPUs) && !n.Unreadable
+	return key, withMIG == len(n.GPUs) && !n.Unreadable
 }
 
 // sameProfiles says, without reading them, that GPUs report the same profiles.
@@ -145,7 +145,7 @@ func (l *nodeClass) RemakeBy(n *Node, layouts map[int]placement.Layout) Remake {
 	return r
 }
 
-// RemakeByName is remakeBy for one of the node's named layouts.
+// RemakeByName is RemakeBy for one of the node's named layouts.
 func (l *nodeClass) RemakeByName(n *Node, named *NamedLayouts) Remake {
 	r, known := l.named[named]
 	if !known {

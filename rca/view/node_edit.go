@@ -10,7 +10,7 @@ import (
 // Editable is a copy of the view in which pods may leave and come.
 func (n *Node) Editable() *Node {
 	e := *n
-	e.room = nil
+	e.spare = nil
 	e.Pods, e.Requests, e.Requested = slices.Clone(n.Pods), maps.Clone(n.Requests), n.Requested.DeepCopy()
 	return &e
 }

@@ -12,9 +12,9 @@ import (
 // nodeFacts are what most rules ask of a node, read from its maps once and kept: nothing in
 // them changes while the cluster is diagnosed.
 type nodeFacts struct {
-	read    bool
+	known   bool
 	placed  bool // grid was asked for
-	gpus    bool // anything about the node speaks of NVIDIA GPUs
+	hasGPUs bool // anything about the node speaks of NVIDIA GPUs
 	offers  bool // it offers some of them
 	Shared  bool // it names some of them as shared
 	MIG     bool // by its report, some GPU has a MIG mode
@@ -28,21 +28,22 @@ type nodeFacts struct {
 // how the device plugin names what comes of it.
 type managerLabels struct{ Config, State, Strategy string }
 
-func (v *Node) Read() *nodeFacts {
+// Facts are worked out once.
+func (v *Node) Facts() *nodeFacts {
 	f := &v.facts
-	if f.read {
+	if f.known {
 		return f
 	}
-	f.read = true
+	f.known = true
 	f.manager = managerLabels{v.Labels[LabelMIGConfig], v.Labels[LabelMIGState], v.Labels[LabelMIGStrategy]}
-	f.gpus = len(v.Reported()) > 0 || v.Labels["nvidia.com/gpu.present"] == "true" || v.Labels["nvidia.com/gpu.product"] != ""
+	f.hasGPUs = len(v.Reported()) > 0 || v.Labels["nvidia.com/gpu.present"] == "true" || v.Labels["nvidia.com/gpu.product"] != ""
 	for i := range v.Reported() {
 		f.MIG = f.MIG || v.Reported()[i].MIG != nil
 	}
 	f.stocks = []stock{}
 	for name, q := range v.Status.Capacity {
 		if IsGPU(name) {
-			f.gpus = true
+			f.hasGPUs = true
 			f.stocks = append(f.stocks, stock{name: name, Capacity: q.Value()})
 		}
 	}
@@ -77,7 +78,7 @@ func (f *nodeFacts) stock(name corev1.ResourceName) *stock {
 // StockOf is what the node has of a resource; nothing where it does not name it.
 func (v *Node) StockOf(name corev1.ResourceName) stock {
 	if IsGPU(name) {
-		stocks := v.Read().stocks
+		stocks := v.Facts().stocks
 		for i := range stocks {
 			if stocks[i].name == name {
 				return stocks[i]
@@ -89,8 +90,10 @@ func (v *Node) StockOf(name corev1.ResourceName) stock {
 	return stock{name, allocatable.Value(), capacity.Value()}
 }
 
+// Allocatable is what the device plugin offers of a GPU resource, held or not.
 func (v *Node) Allocatable(name corev1.ResourceName) int64 { return v.StockOf(name).Allocatable }
 
+// Capacity is that with the devices that the plugin calls unhealthy.
 func (v *Node) Capacity(name corev1.ResourceName) int64 { return v.StockOf(name).Capacity }
 
 // Reported are the GPUs of the node's report.
@@ -102,14 +105,16 @@ func (v *Node) Reported() []nodeprobe.GPU {
 }
 
 // HasGPUs says whether anything about the node speaks of NVIDIA GPUs.
-func (v *Node) HasGPUs() bool { return v.Read().gpus }
+func (v *Node) HasGPUs() bool { return v.Facts().hasGPUs }
 
 // AdvertisesAny is false where the device plugin offers nothing at all: that is
 // its own fault, and no drift.
-func (v *Node) AdvertisesAny() bool { return v.Read().offers }
+func (v *Node) AdvertisesAny() bool { return v.Facts().offers }
 
-func (v *Node) Manager() managerLabels { return v.Read().manager }
+// Manager is what the node's labels say of MIG manager.
+func (v *Node) Manager() managerLabels { return v.Facts().manager }
 
+// Ref names the node in evidence.
 func (v *Node) Ref() string {
 	if v.facts.ref == "" {
 		v.facts.ref = "Node/" + v.Name
@@ -131,26 +136,27 @@ func (v *Node) grid() *placement.Grid {
 	return v.facts.grid
 }
 
-// gpuRoom is how much of a GPU resource the scheduler could still give on a node.
-type gpuRoom struct {
+// spareGPUs is how much of a GPU resource the scheduler could still give on a node.
+type spareGPUs struct {
 	Name corev1.ResourceName
 	Free int64
 }
 
-// GPURooms are those of all GPU resources of the node.
-func (v *Node) GPURooms() []gpuRoom {
-	if v.room == nil {
-		v.room = []gpuRoom{}
+// SpareGPUs are those of all GPU resources of the node.
+func (v *Node) SpareGPUs() []spareGPUs {
+	if v.spare == nil {
+		v.spare = []spareGPUs{}
 		for name := range v.Status.Allocatable {
 			if IsGPU(name) {
 				free := v.Free(name)
-				v.room = append(v.room, gpuRoom{name, free.Value()})
+				v.spare = append(v.spare, spareGPUs{name, free.Value()})
 			}
 		}
 	}
-	return v.room
+	return v.spare
 }
 
+// StrategySingle is the MIG strategy that offers instances as nvidia.com/gpu.
 const StrategySingle = "single"
 
 // SharedSuffix is what the device plugin adds with renameByDefault

@@ -8,6 +8,7 @@ import (
 	"github.com/unpend/unpend/nodeprobe"
 )
 
+// HasProfile says whether the profile is among them, by either spelling.
 func HasProfile(profiles []nodeprobe.Profile, name string) bool {
 	name = strings.TrimSuffix(name, SharedSuffix)
 	return slices.ContainsFunc(profiles, func(p nodeprobe.Profile) bool { return Spelled(p.Name) == Spelled(name) })
@@ -26,6 +27,7 @@ func ReadProfile(name string) (compute, memory int, attributes string, ok bool) 
 // or, of a profile of another board, in the numbers of its name.
 type GPUSize struct{ Memory, Compute int }
 
+// Order ranks sizes, memory before compute.
 func (s GPUSize) Order() int { return s.Memory*10 + s.Compute }
 
 // Lost says what a request has no more once the other is asked for instead. Names of
@@ -43,6 +45,7 @@ func (s GPUSize) Lost(other GPUSize) string {
 	return ""
 }
 
+// Abs is n without its sign.
 func Abs(n int) int { return max(n, -n) }
 
 // OneProfile is how many instances a layout makes of which profile; 0 unless all are of

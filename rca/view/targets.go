@@ -6,10 +6,12 @@ import (
 	"github.com/unpend/unpend/rca/diagnosis"
 )
 
+// PodTarget names a pod as the object of an action.
 func PodTarget(p *corev1.Pod) diagnosis.Target {
 	return diagnosis.Target{Kind: "Pod", Namespace: p.Namespace, Name: p.Name, UID: string(p.UID)}
 }
 
+// NodeTarget names a node as the object of an action.
 func NodeTarget(n *corev1.Node) diagnosis.Target {
 	return diagnosis.Target{Kind: "Node", Name: n.Name, UID: string(n.UID)}
 }

@@ -46,6 +46,8 @@ func (w *Cluster) holders() []diagnosis.Holder {
 	return out
 }
 
+// Holder is what the pod holds of the node's GPUs, to ask what it does with them; false
+// when it holds none.
 func (n *Node) Holder(p *corev1.Pod) (diagnosis.Holder, bool) {
 	h := diagnosis.Holder{PodName: diagnosis.PodName{Namespace: p.Namespace, Name: p.Name}, Running: runningSince(p),
 		MIG: strings.Contains(n.Labels["nvidia.com/gpu.product"], "-MIG-")} // strategy single: instances are nvidia.com/gpu

@@ -18,8 +18,8 @@ const SystemCritical = 2 * 1000000000
 
 // Traits are what of a pod matters to every incident.
 type Traits struct {
-	Gang     string // as gangOf names it
-	Stays    bool   // it is never a victim, whoever asks
+	Gang     string // as GangOf names it
+	Stays    bool   // it is never a victim, for no pod
 	Priority int64
 	Lost     time.Duration // of its work, were it evicted
 }
@@ -171,6 +171,7 @@ func (n *Node) DeficitsOf(asked corev1.ResourceList) (Deficits, bool) {
 	return out, true
 }
 
+// Contribution is how much of a resource the pod gives back when it leaves, in thousandths.
 func (n *Node) Contribution(p *corev1.Pod, name corev1.ResourceName) int64 {
 	if name == corev1.ResourcePods {
 		return 1000
@@ -179,10 +180,12 @@ func (n *Node) Contribution(p *corev1.Pod, name corev1.ResourceName) int64 {
 	return q.MilliValue()
 }
 
+// IsDefaultClass tells the PriorityClass of a name where it is the cluster's default.
 func IsDefaultClass(name string) func(*schedulingv1.PriorityClass) bool {
 	return func(k *schedulingv1.PriorityClass) bool { return k.Name == name && k.GlobalDefault }
 }
 
+// Names are the resources that are lacking, in no order.
 func (d Deficits) Names() []corev1.ResourceName {
 	out := make([]corev1.ResourceName, 0, len(d))
 	for name := range d {

@@ -73,11 +73,13 @@ func (n *Node) Advertised() string {
 // UseOf states what a node offers of a resource and what is requested of it.
 func (n *Node) UseOf(a Ask) diagnosis.Evidence { return n.UsedOf(a, n.Allocatable(a.Resource)) }
 
+// UsedOf is the evidence of how much of a resource the node offers and pods request.
 func (n *Node) UsedOf(a Ask, allocatable int64) diagnosis.Evidence {
 	used := n.Requested[a.Resource]
 	return diagnosis.Evidence{Ref: n.Ref(), Fact: "allocatable " + string(a.Resource) + "=" + strconv.FormatInt(allocatable, 10) + ", requested " + strconv.FormatInt(used.Value(), 10)}
 }
 
+// CountOf is the number with its noun, in the plural where it is not 1.
 func CountOf(n int, what string) string {
 	if n != 1 {
 		what += "s"
@@ -85,6 +87,7 @@ func CountOf(n int, what string) string {
 	return fmt.Sprintf("%d %s", n, what)
 }
 
+// PodList names one pod, or says how many there are and names the first.
 func PodList(pods []*corev1.Pod) string {
 	if len(pods) == 1 {
 		return pods[0].Namespace + "/" + pods[0].Name
@@ -92,6 +95,7 @@ func PodList(pods []*corev1.Pod) string {
 	return fmt.Sprintf("%d pods (%s/%s, …)", len(pods), pods[0].Namespace, pods[0].Name)
 }
 
+// SortedNames are the names of the resources, sorted.
 func SortedNames(list corev1.ResourceList) []corev1.ResourceName {
 	out := make([]corev1.ResourceName, 0, len(list))
 	for name := range list {
@@ -101,6 +105,7 @@ func SortedNames(list corev1.ResourceList) []corev1.ResourceName {
 	return out
 }
 
+// QuantityText is the quantity as Kubernetes writes it.
 func QuantityText(q resource.Quantity) string { return q.String() }
 
 // Cut shortens to n characters, marking that it did.
@@ -112,6 +117,7 @@ func Cut(s string, n int) string {
 	return string(r[:n-1]) + "…"
 }
 
+// Age is a duration in its largest whole unit.
 func Age(d time.Duration) string {
 	switch {
 	case d < time.Minute:

@@ -32,7 +32,7 @@ func (w *Cluster) Template(of incident.Ref) *corev1.PodSpec {
 
 // IncidentOf is the incident that a waiting pod is part of.
 func (w *Cluster) IncidentOf(p *corev1.Pod) string {
-	return incident.IncidentID(w.WorkloadOf(p), incident.Requests(p))
+	return incident.ID(w.WorkloadOf(p), incident.Requests(p))
 }
 
 // WorkloadOf is whose pod it is.

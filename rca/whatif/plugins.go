@@ -36,7 +36,7 @@ type plugins struct {
 	// dra sets devices aside, claims knows who has them.
 	dra    fwk.ReservePlugin
 	claims *claimTracker
-	// framework and preemption judge whom the scheduler would take for a pod.
+	// framework and preemption judge which pods the scheduler would take for another.
 	framework  framework.Framework
 	preemption *defaultpreemption.DefaultPreemption
 	synced     []cache.InformerSynced

@@ -17,7 +17,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultpreemption"
 )
 
-// Preemption is whom the scheduler would take from a node for a pod.
+// Preemption is the pods that the scheduler would take from a node for another pod.
 type Preemption struct {
 	Node    string // empty where nobody's leaving helps
 	Victims []*corev1.Pod
@@ -27,7 +27,7 @@ type Preemption struct {
 }
 
 // Preempt asks the scheduler's own preemption (DefaultPreemption, as it tries it on
-// every node) whom it would take for a pod that fits nowhere. The scheduler itself
+// every node) which pods it would take for one that fits nowhere. The scheduler itself
 // looks at a random part of more than 100 nodes, and may choose another of equal
 // nodes. A pod that fits somewhere, or whose policy is Never, preempts nobody.
 func (s *Snapshot) Preempt(ctx context.Context, pod *corev1.Pod, budgets []*policyv1.PodDisruptionBudget) (Preemption, error) {

@@ -94,7 +94,7 @@ func TestPreemptsLikeTheScheduler(t *testing.T) {
 }
 
 // preempts runs the real scheduler until it has bound the pod, refused it, or named a
-// node for it and taken whom it said.
+// node for it and taken the pods that it said.
 func preempts(t *testing.T, nodes []*corev1.Node, pods []*corev1.Pod, budgets []*policyv1.PodDisruptionBudget, asks *corev1.Pod) (node string, gone []string) {
 	t.Helper()
 	var objects []runtime.Object

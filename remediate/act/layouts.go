@@ -31,7 +31,7 @@ type partedConfig struct {
 
 const partedKey = "config.yaml"
 
-// ErrNoLayouts: what is in the ConfigMap is not mig-parted's.
+// ErrNoLayouts says that what is in the ConfigMap is not mig-parted's.
 var ErrNoLayouts = errors.New("these are no MIG layouts")
 
 func (s *relayout) partedConfig(ctx context.Context) (*partedConfig, error) {

@@ -2,6 +2,7 @@ package act
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/unpend/unpend/rca/diagnosis"
@@ -49,9 +50,9 @@ func (p *Program) WayBack() []journal.Step {
 		}
 	}
 	out := []journal.Step{p.nominationBack()}
-	for i := len(p.verbs) - 1; i >= 0; i-- {
+	for i, v := range slices.Backward(p.verbs) {
 		if begun[i] {
-			out = append(out, p.verbs[i].wayBack()...)
+			out = append(out, v.wayBack()...)
 		}
 	}
 	return out

@@ -29,6 +29,7 @@ type ControlPlane struct {
 	ca     *authority
 	admin  rest.TLSClientConfig
 	extras Extras
+	audit  audited
 }
 
 // Start starts a control plane and stops it when the test ends, leaving nothing

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// authority signs the certificates of servers and users. Whoever holds one is
+// authority signs the certificates of servers and users. Who holds one is
 // that user for the API server: CN is the name, O are the groups.
 type authority struct {
 	cert *x509.Certificate

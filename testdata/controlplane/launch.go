@@ -52,7 +52,7 @@ func (c *ControlPlane) servers(ports []string) []component {
 			"--endpoint-reconciler-type=none", // with any other 1.37 refuses 127.0.0.1 as its address
 			"--authorization-mode=RBAC", "--client-ca-file=" + c.path("ca.crt"), "--service-cluster-ip-range=10.96.0.0/16", "--allow-privileged",
 			"--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file=" + c.path("sa.key"), "--service-account-signing-key-file=" + c.path("sa.key"),
-			"--audit-policy-file=" + c.path("audit.yaml"), "--audit-log-path=" + c.path("audit.log"), "--audit-log-mode=blocking"})},
+			"--audit-policy-file=" + c.path("audit.yaml"), "--audit-log-path=" + c.path("audit.log"), "--audit-log-mode=blocking", "--audit-log-maxsize=10000"})}, // MB: it is read from its beginning,
 	}
 }
 

@@ -55,7 +55,7 @@ type PodRef struct {
 const MaxPods = 20
 
 // Message is the incident as it travels: its id is the same for the same
-// content, whoever publishes it.
+// content, no matter who publishes it.
 func (i Incident) Message() (id string, body []byte, err error) {
 	body, err = json.Marshal(i)
 	if err != nil {
@@ -112,9 +112,9 @@ func Owners(pod *corev1.Pod, lookup Lookup) []Ref {
 	}
 }
 
-// IncidentID is gpu- and 10 hex of sha256 over the workload ("kind/ns/name") and
+// ID is gpu- and 10 hex of sha256 over the workload ("kind/ns/name") and
 // its requests ("name=quantity" by name, with commas).
-func IncidentID(w Ref, requests map[string]string) string {
+func ID(w Ref, requests map[string]string) string {
 	parts := make([]string, 0, len(requests))
 	for _, name := range slices.Sorted(maps.Keys(requests)) {
 		parts = append(parts, name+"="+requests[name])
@@ -197,7 +197,7 @@ func Group(pods []*corev1.Pod, lookup Lookup, refusals ...Refusal) []Incident {
 	byID := map[string]*Incident{}
 	of := func(pod *corev1.Pod, since time.Time) *Incident {
 		w, requests := Topmost(pod, lookup), Requests(pod)
-		id := IncidentID(w, requests)
+		id := ID(w, requests)
 		if byID[id] == nil {
 			byID[id] = &Incident{ID: id, Workload: w, Requests: requests, Pods: []PodRef{}, Since: since}
 		}

@@ -102,17 +102,17 @@ func TestIncidentID(t *testing.T) {
 	requests := map[string]string{"nvidia.com/gpu": "1", "cpu": "4"}
 	const want = "gpu-16a039422a" // sha256 of "Deployment/ml/train\ncpu=4,nvidia.com/gpu=1"
 	for range 20 {
-		if got := IncidentID(w, maps.Clone(requests)); got != want {
+		if got := ID(w, maps.Clone(requests)); got != want {
 			t.Fatalf("got %s, want %s", got, want)
 		}
 	}
 	seen := map[string]bool{want: true}
 	for _, other := range []string{
-		IncidentID(Ref{"StatefulSet", "ml", "train"}, requests),
-		IncidentID(Ref{"Deployment", "other", "train"}, requests),
-		IncidentID(Ref{"Deployment", "ml", "serve"}, requests),
-		IncidentID(w, map[string]string{"nvidia.com/gpu": "2", "cpu": "4"}),
-		IncidentID(w, nil),
+		ID(Ref{"StatefulSet", "ml", "train"}, requests),
+		ID(Ref{"Deployment", "other", "train"}, requests),
+		ID(Ref{"Deployment", "ml", "serve"}, requests),
+		ID(w, map[string]string{"nvidia.com/gpu": "2", "cpu": "4"}),
+		ID(w, nil),
 	} {
 		if seen[other] {
 			t.Errorf("%s stands for two incidents", other)

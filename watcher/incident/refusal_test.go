@@ -87,7 +87,7 @@ func TestMissingPodsJoinThoseThatWait(t *testing.T) {
 	none := Group(nil, incidenttest.Deployments(rs), refusals...)
 	w := Ref{"Deployment", "ml", "serve"}
 	requests := map[string]string{"nvidia.com/gpu": "1"}
-	id := IncidentID(w, requests)
+	id := ID(w, requests)
 	want := []Incident{{ID: id, Workload: w, Requests: requests, Pods: []PodRef{}, Waiting: 3, Missing: 3, Since: incidenttest.Start.Add(time.Minute), Newest: "50"}}
 	if !reflect.DeepEqual(none, want) {
 		t.Errorf("no pod exists: %+v, want %+v", none, want)

@@ -92,7 +92,7 @@ func (x *bench) publish(ctx context.Context, i incident.Incident) error {
 	return x.PublishNewer(ctx, Incidents, i.ID, id, body, i.Older)
 }
 
-// pods is an API server's watch of pods: whoever writes waits until it is read.
+// pods is an API server's watch of pods: who writes waits until it is read.
 type pods struct {
 	list    *corev1.PodList
 	changes *watch.FakeWatcher
@@ -192,7 +192,7 @@ func (x *bench) lost(n, version int) int {
 
 // BenchmarkLatencyAt1000 reports the time to the handler at 1,000 messages a
 // second, beside bare JetStream's at the same load, turn by turn. It counts from
-// when a message was due: whoever is late has its queue counted too.
+// when a message was due: the queue of a late one is counted too.
 func BenchmarkLatencyAt1000(b *testing.B) {
 	x := openBench(b)
 	older := func([]byte) bool { return false }

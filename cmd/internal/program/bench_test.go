@@ -183,7 +183,7 @@ func benchmarkWhy(b *testing.B, f *fleet) {
 	b.ReportMetric(b.Elapsed().Seconds()/float64(b.N), "s/why")
 	b.ReportMetric((cpu(b)-before).Seconds()/float64(b.N), "cpu-s/why")
 	b.ReportMetric(float64(size)/(1<<20), "MiB")
-	var list diagnosis.DiagnosisList
+	var list diagnosis.List
 	if err := json.Unmarshal(out.Bytes(), &list); err != nil || len(list.Items) != len(f.jobs) {
 		b.Fatalf("%d diagnoses, %v", len(list.Items), err)
 	}

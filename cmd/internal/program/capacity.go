@@ -61,8 +61,8 @@ func (o *capacityOptions) run(ctx context.Context, args []string, std Stdio) err
 const maxAsked = 1_000_000
 
 // capacityAsks reads RESOURCE=N; every mistake is a usage error.
-func capacityAsks(args []string) ([]capacity.CapacityAsk, error) {
-	var out []capacity.CapacityAsk
+func capacityAsks(args []string) ([]capacity.Ask, error) {
+	var out []capacity.Ask
 	for _, arg := range args {
 		name, count, ok := strings.Cut(arg, "=")
 		if !ok {
@@ -75,10 +75,10 @@ func capacityAsks(args []string) ([]capacity.CapacityAsk, error) {
 		if err != nil || n < 1 || n > maxAsked {
 			return nil, usage("%q asks for %q: a whole number from 1 to %d was expected", arg, count, maxAsked)
 		}
-		if slices.ContainsFunc(out, func(a capacity.CapacityAsk) bool { return a.Resource == name }) {
+		if slices.ContainsFunc(out, func(a capacity.Ask) bool { return a.Resource == name }) {
 			return nil, usage("%s is asked for twice", name)
 		}
-		out = append(out, capacity.CapacityAsk{Resource: name, Count: n})
+		out = append(out, capacity.Ask{Resource: name, Count: n})
 	}
 	return out, nil
 }

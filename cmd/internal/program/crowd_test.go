@@ -70,7 +70,7 @@ func TestTenThousandPodsOfOneJob(t *testing.T) {
 	if growth > 20 {
 		t.Errorf("10,000 pods cost %.1f times what 1,000 do", growth)
 	}
-	var list diagnosis.DiagnosisList
+	var list diagnosis.List
 	must(t, json.Unmarshal([]byte(out), &list))
 	if len(list.Items) != 1 || len(out) > 32<<10 {
 		t.Fatalf("%d incidents, %d bytes", len(list.Items), len(out))
@@ -79,7 +79,7 @@ func TestTenThousandPodsOfOneJob(t *testing.T) {
 	if d.Pods.Waiting != 10000 || len(d.Pods.Names) > 20 {
 		t.Errorf("%d wait, %d are named", d.Pods.Waiting, len(d.Pods.Names))
 	}
-	// Pods that are not named cannot be patched one by one: the Job is made anew, or
+	// Pods that are not named cannot be patched one by one: the Job is recreated, or
 	// most of it would go on waiting.
 	f := d.Fixes[0]
 	if f.Kind != diagnosis.AddToleration || len(f.Actions) != 1 || f.Actions[0].Verb != diagnosis.VerbRecreate || f.Actions[0].Target.Name != "sweep" {

@@ -8,8 +8,8 @@ import (
 	"github.com/unpend/unpend/remediate/plan"
 )
 
-// identities reads who is whom out of a configuration that was read before, and holds it
-// to what it must be; errors name the lines.
+// identities reads which id is which user out of a configuration that was read before,
+// and checks it; errors name the lines.
 func (c config) identities(data []byte) (plan.Identities, error) {
 	var at struct {
 		Remediate struct {

@@ -15,7 +15,7 @@ func configured(t *testing.T, text string) (string, error) {
 	return path, err
 }
 
-// Who is whom is said once, by ids, and what is wrong with it by the lines of the file.
+// Who somebody is, is said once, by ids, and what is wrong with it by the lines of the file.
 func TestIdentitiesAreHeldToTheirLines(t *testing.T) {
 	const head = "watcher: {sweep: 60s}\nremediate:\n  groups: [gpu-admins]\n  identities:\n"
 	if _, err := configured(t, head+`  - {slack: U0ADA, pagerduty: PADA, user: ada@example.com, groups: [gpu-admins]}

@@ -24,7 +24,7 @@ func incidentsCommand(kube *kubeFlags, std Stdio) *cobra.Command {
 		Use:   "incidents",
 		Short: "List everything that waits, in a table, and what is being done about it",
 		Long: `List everything that waits, in a table, with where the plan of each stands: recorded,
-approved, step k/n, done, parked and so on, and by whom. It needs no service; Remediations
+approved, step k/n, done, parked and so on, and who decided. It needs no service; Remediations
 that cannot be read, or that a dump does not hold, are said to be unread.`,
 		Example: "  unpend incidents\n  unpend incidents -o json\n  unpend incidents -f testdata/scenarios/layout-mismatch",
 		Args:    arguments(cobra.NoArgs),

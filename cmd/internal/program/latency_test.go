@@ -33,7 +33,7 @@ import (
 )
 
 // served is a fleet as an API server serves it. client-go's own tracker falls over
-// when a watch is 100 events behind; whoever changes a pod here waits until every
+// when a watch is 100 events behind; who changes a pod here waits until every
 // watch has read it.
 type served struct {
 	*fleet

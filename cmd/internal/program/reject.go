@@ -27,12 +27,12 @@ say no, also after a yes.
 
 A plan that has not begun never will. One that is under way begins no further step: what
 was begun is taken back, and the plan ends as Stopped, with your name and reason. What
-was evicted until then stays evicted; its owners make it anew.`,
+was evicted until then stays evicted; its owners recreate it.`,
 		Example: "  unpend reject gpu-7f3a01c9be#1 --reason 'wait for the nightly job'\n  unpend reject 24ac8de5d78c",
 		Args:    arguments(cobra.ExactArgs(1)),
 		RunE:    func(c *cobra.Command, args []string) error { return o.reject(c.Context(), args[0], std) },
 	}
-	c.Flags().StringVar(&o.reason, "reason", "", "why, for whoever asked")
+	c.Flags().StringVar(&o.reason, "reason", "", "why, for the person who asked")
 	executorFlag(c, &o.namespace)
 	return c
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/unpend/unpend/remediate/v1alpha1"
 )
 
-// Whoever says INCIDENT#N means the plan that can still be stopped, whatever has been
+// Who says INCIDENT#N means the plan that can still be stopped, whatever has been
 // recorded since; of the others the newest.
 func TestPlanNamed(t *testing.T) {
 	plan := func(name, incident string, phase v1alpha1.Phase) v1alpha1.Remediation {

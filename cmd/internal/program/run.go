@@ -20,8 +20,8 @@ import (
 	"github.com/unpend/unpend/cmd/internal/bus"
 	"github.com/unpend/unpend/knowledge"
 	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/admission"
 	"github.com/unpend/unpend/rca/capacity"
-	"github.com/unpend/unpend/rca/causes"
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/plan"
@@ -301,7 +301,7 @@ func (a *analyst) caughtUp(ctx context.Context, i incident.Incident) *cluster.St
 	defer tick.Stop()
 	for {
 		st := a.follower.State(ctx)
-		known := slices.ContainsFunc(incident.Group(st.Pods, st.Owner, causes.Refusals(st)...), func(o incident.Incident) bool { return o.ID == i.ID && o.Missing > 0 })
+		known := slices.ContainsFunc(incident.Group(st.Pods, st.Owner, admission.Refusals(st)...), func(o incident.Incident) bool { return o.ID == i.ID && o.Missing > 0 })
 		if known {
 			return st
 		}

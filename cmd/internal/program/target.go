@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/unpend/unpend/cmd/internal/terminal"
-	"github.com/unpend/unpend/rca/causes"
+	"github.com/unpend/unpend/rca/admission"
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/watcher/incident"
 )
@@ -51,12 +51,12 @@ func (t target) selects(st *cluster.State) func(incident.Incident) bool {
 	ids := map[string]bool{}
 	for _, p := range st.Pods {
 		if t.matches(p, st) {
-			ids[incident.IncidentID(incident.Topmost(p, st.Owner), incident.Requests(p))] = true
+			ids[incident.ID(incident.Topmost(p, st.Owner), incident.Requests(p))] = true
 		}
 	}
-	for _, r := range causes.Refusals(st) {
+	for _, r := range admission.Refusals(st) {
 		if t.matches(r.Pod, st) {
-			ids[incident.IncidentID(incident.Topmost(r.Pod, st.Owner), incident.Requests(r.Pod))] = true
+			ids[incident.ID(incident.Topmost(r.Pod, st.Owner), incident.Requests(r.Pod))] = true
 		}
 	}
 	return func(i incident.Incident) bool { return ids[i.ID] || t.kind == "" && i.ID == t.name }
@@ -95,7 +95,7 @@ func (t target) explainNothing(st *cluster.State, w io.Writer) error {
 			near = "pod/" + p.Name + " -n " + p.Namespace
 		}
 	}
-	for _, r := range causes.Refusals(st) {
+	for _, r := range admission.Refusals(st) {
 		if near == "" && (t.namespace == "" || r.Owner.Namespace == t.namespace) {
 			near = strings.ToLower(r.Owner.Kind) + "/" + r.Owner.Name + " -n " + r.Owner.Namespace
 		}

@@ -131,7 +131,7 @@ func (o *whyOptions) print(std Stdio, found []diagnosis.Diagnosis, st *cluster.S
 		if found == nil {
 			found = []diagnosis.Diagnosis{}
 		}
-		return printList(std.Out, o.output, diagnosis.DiagnosisList{APIVersion: diagnosis.APIVersion, Kind: diagnosis.ListKind, Items: found})
+		return printList(std.Out, o.output, diagnosis.List{APIVersion: diagnosis.APIVersion, Kind: diagnosis.ListKind, Items: found})
 	case "name":
 		for _, d := range found {
 			fmt.Fprintln(std.Out, "incident.unpend.dev/"+d.Incident)

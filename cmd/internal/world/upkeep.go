@@ -12,7 +12,7 @@ import (
 )
 
 // collect removes what belongs to a workload that is gone, as the garbage
-// collector does. Owners are listed last: whoever is not among them then was not
+// collector does. Owners are listed last: one that is not among them then was not
 // just made.
 func (c *controllers) collect(ctx context.Context) error {
 	pods, err := c.client.CoreV1().Pods("").List(ctx, metav1.ListOptions{})

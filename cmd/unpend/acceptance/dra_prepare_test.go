@@ -105,7 +105,7 @@ func TestPrepareFailsLive(t *testing.T) {
 	r := &replay{c: c, st: st, shift: time.Since(st.Now)}
 	h := listen(t, c)
 	r.make(t)
-	id := incident.IncidentID(incident.Ref{Kind: "Pod", Namespace: "ml", Name: "train"}, map[string]string{})
+	id := incident.ID(incident.Ref{Kind: "Pod", Namespace: "ml", Name: "train"}, map[string]string{})
 	controlplane.Eventually(t, 20*time.Second, "the watcher tells it", func() (bool, string) {
 		i, ok := h.last(id)
 		return ok && !i.Resolved && i.Waiting == 1 && len(i.Pods) == 1 && i.Pods[0].Reason == incident.FailedPrepare, fmt.Sprintf("%+v", i)

@@ -10,7 +10,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/unpend/unpend/nodeprobe/sim"
 	"github.com/unpend/unpend/rca/diagnosis"
@@ -22,7 +21,7 @@ func TestAWorkloadWhoseOwnerIsGone(t *testing.T) {
 	node := all1g("gpu-1")
 	node.Taints = []corev1.Taint{{Key: "team", Value: "x", Effect: corev1.TaintEffectNoSchedule}}
 	c := told{nodes: []sim.Node{node}, ask: "nvidia.com/mig-1g.5gb", count: 1, edit: func(p *corev1.Pod) {
-		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ReplicaSet", Name: "gone-5f6d", UID: "uid-gone-5f6d", Controller: ptr.To(true)}}
+		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ReplicaSet", Name: "gone-5f6d", UID: "uid-gone-5f6d", Controller: new(true)}}
 	}}
 	path := dumpOf(t, c)
 	d := why(t, "-f", path)

@@ -47,7 +47,7 @@ func dumpWith(t *testing.T, list bool, plans ...v1alpha1.Remediation) []string {
 	return []string{"incidents", "-f", filepath.Join(scenarios, "layout-mismatch"), "-f", dir}
 }
 
-// Each incident says where its plan stands, and by whom; of several the one that tells
+// Each incident says where its plan stands, and who decided; of several the one that tells
 // most.
 func TestIncidentsTellOfTheirPlans(t *testing.T) {
 	other := planIn(9, v1alpha1.Running, "1/9", "eve")

@@ -17,7 +17,7 @@ import (
 )
 
 // promiseS15: a line of the audit trail that is edited, removed or reordered is
-// detected by `audit verify`, and named; the trail's end cut off, or made anew, by the
+// detected by `audit verify`, and named; the trail's end cut off, or written again, by the
 // head that was posted.
 func promiseS15(t *testing.T) {
 	const records = 200
@@ -35,7 +35,7 @@ func promiseS15(t *testing.T) {
 		for _, edited := range changes {
 			b.broken("edited", splice(lines, i, 1, edited), "", i+1)
 		}
-		// Whoever knows the format gives it a hash that fits: the next line tells.
+		// Who knows the format gives it a hash that fits: the next line tells.
 		b.broken("edited with its hash", splice(lines, i, 1, rehash(changes[i%len(changes)], prevOf(line))), posted, i+1)
 		if i+1 < records { // of the last one that is truncation
 			b.broken("removed", splice(lines, i, 1), "", i+1)
@@ -45,7 +45,7 @@ func promiseS15(t *testing.T) {
 		b.broken("inserted", splice(lines, i, 0, forge(t, line, lines[(i+7)%records])), "", i+2)
 		b.broken("truncated", lines[:i], head, i+1)
 		b.broken("truncated in a line", splice(lines[:i+1], i, 1, line[:len(line)/2]), "", i+1)
-		b.broken("made anew", anew(lines, i), head, records+1)
+		b.broken("written again", rewritten(lines, i), head, records+1)
 	}
 	report(t, b.held, b.of, fmt.Sprintf("%d records: %s", records, strings.Join(b.figures(), ", ")))
 }
@@ -210,8 +210,8 @@ func forge(t *testing.T, line, another string) string {
 	return rehash(seq+","+rest, prevOf(line))
 }
 
-// anew is a trail of which everything from line i on was written again.
-func anew(lines []string, i int) []string {
+// rewritten is a trail of which everything from line i on was written again.
+func rewritten(lines []string, i int) []string {
 	out := slices.Clone(lines)
 	prev := prevOf(lines[i])
 	for n := i; n < len(out); n++ {

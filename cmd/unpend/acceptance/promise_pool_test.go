@@ -65,7 +65,7 @@ func (p *pool) add(t *testing.T, n *corev1.Node) {
 	p.nodes = append(p.nodes, n.Name)
 }
 
-// status changes a node's, whoever else writes to the node.
+// status changes a node's status, no matter who else writes to the node.
 func (p *pool) status(t *testing.T, node string, change func(*corev1.Node)) {
 	t.Helper()
 	nodes := p.Client().CoreV1().Nodes()

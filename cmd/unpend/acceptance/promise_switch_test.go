@@ -170,7 +170,7 @@ func laterAt(write string, do func()) fault {
 }
 
 // switchedOff turns the switch off again: what was stopped does not start by itself,
-// what is approved anew does. It says so.
+// what is approved again does. It says so.
 func (c *cell) switchedOff(t *testing.T) string {
 	t.Helper()
 	const long = 8 * time.Second
@@ -187,9 +187,9 @@ func (c *cell) switchedOff(t *testing.T) string {
 	c.record(t, diagnosis.RepartitionGPU)
 	c.approve(t)
 	if status := c.ends(t, time.Minute); status.Phase != v1alpha1.Succeeded {
-		t.Errorf("approved anew: %s: %s", status.Phase, status.Message)
+		t.Errorf("approved again: %s: %s", status.Phase, status.Message)
 	}
-	return fmt.Sprintf("switched off, nothing began in %.0f s; approved anew, it was carried out", long.Seconds())
+	return fmt.Sprintf("switched off, nothing began in %.0f s; approved again, it was carried out", long.Seconds())
 }
 
 // bodies are what was sent to nodes, and when.

@@ -20,7 +20,7 @@ import (
 	"github.com/unpend/unpend/testdata/controlplane"
 )
 
-// promiseR17: evicting from the first node is cheapest, but whoever is evicted there
+// promiseR17: evicting from the first node is cheapest, but who is evicted there
 // may run nowhere else; who is evicted from the second node, of a higher priority,
 // finds room on the third. The second is offered. Where there is only the first, it is
 // said that the victim will wait.
@@ -98,7 +98,7 @@ func (p *pool) told(t *testing.T, job string) (d diagnosis.Diagnosis) {
 	t.Helper()
 	controlplane.Eventually(t, 30*time.Second, "why "+job+" is told", func() (bool, string) {
 		code, out, errs := call(t, "why", "job/"+job, "-n", p.ns, "-o", "json", "--kubeconfig", p.Kubeconfig())
-		var list diagnosis.DiagnosisList
+		var list diagnosis.List
 		if err := json.Unmarshal([]byte(out), &list); code != 0 || err != nil || len(list.Items) != 1 {
 			return false, fmt.Sprintf("exit %d: %s", code, errs)
 		}

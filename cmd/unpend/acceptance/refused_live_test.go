@@ -99,7 +99,7 @@ func TestQuotaRefusesLive(t *testing.T) {
 	job("2g.10gb", "")(t, c)
 
 	id := func(kind, name, profile string) string {
-		return incident.IncidentID(incident.Ref{Kind: kind, Namespace: "default", Name: name}, map[string]string{"nvidia.com/mig-" + profile: "1"})
+		return incident.ID(incident.Ref{Kind: kind, Namespace: "default", Name: name}, map[string]string{"nvidia.com/mig-" + profile: "1"})
 	}
 	serving, training := id("Deployment", "serving", "1g.5gb"), id("Job", "training", "2g.10gb")
 	for _, want := range []struct {

@@ -126,7 +126,7 @@ func (c *cell) watched(t *testing.T) {
 	}
 }
 
-// listed wants the incident to be told of with its plan; to whoever may not read plans,
+// listed wants the incident to be told of with its plan; to who may not read plans,
 // that it was not read.
 func (c *cell) listed(t *testing.T) {
 	t.Helper()
@@ -164,7 +164,7 @@ func (c *cell) oneNo(t *testing.T) {
 	}
 }
 
-// oneName wants the Events to be by whom the journal names as leader.
+// oneName wants the Events to be by the leader that the journal names.
 func (c *cell) oneName(t *testing.T) {
 	t.Helper()
 	leader := c.rem.Status.Journal[0].Leader

@@ -67,7 +67,7 @@ func TestRevertStartsWhatIsPaused(t *testing.T) {
 		t.Errorf("actions %+v", f.Actions)
 	}
 
-	// An operation of ours has written down what was in force before it: whoever sees to
+	// An operation of ours has written down what was in force before it: who sees to
 	// that goes back to it.
 	text, err := os.ReadFile(filepath.Join(dir, "cluster.yaml"))
 	must(t, err)

@@ -39,7 +39,7 @@ func (r *replay) byHand(t *testing.T, d diagnosis.Diagnosis) {
 	})
 }
 
-// replace makes a claim or a template anew.
+// replace deletes a claim or a template, and makes it again.
 func (r *replay) replace(t *testing.T, document string) {
 	t.Helper()
 	var u unstructured.Unstructured
@@ -54,7 +54,7 @@ func (r *replay) replace(t *testing.T, document string) {
 	must(t, err)
 }
 
-// remake makes a pod anew.
+// remake deletes a pod, and makes it again.
 func (r *replay) remake(t *testing.T, namespace, name string) {
 	t.Helper()
 	pods := r.c.Client().CoreV1().Pods(namespace)

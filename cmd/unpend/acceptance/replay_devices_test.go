@@ -142,7 +142,7 @@ func (r *replay) wrote(t *testing.T, from *corev1.Node) {
 		if len(from.ManagedFields) == 0 {
 			n.ManagedFields = []metav1.ManagedFieldsEntry{{}} // the API server's word for none
 		}
-		_, err = nodes.Update(t.Context(), n, metav1.UpdateOptions{FieldManager: "scenario"}) // whoever writes writes now
+		_, err = nodes.Update(t.Context(), n, metav1.UpdateOptions{FieldManager: "scenario"}) // who writes, writes now
 		return err == nil, fmt.Sprint(err)                                                    // controllers write to a new node too
 	})
 }

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/unpend/unpend/rca/causes"
+	"github.com/unpend/unpend/rca/admission"
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/testdata/controlplane"
 	"github.com/unpend/unpend/watcher/incident"
@@ -45,7 +45,7 @@ func (r *replay) limits(t *testing.T) {
 func (r *replay) workloads(t *testing.T) {
 	t.Helper()
 	refused := map[incident.Ref]bool{}
-	for _, f := range causes.Refusals(r.st) {
+	for _, f := range admission.Refusals(r.st) {
 		for _, o := range incident.Owners(f.Pod, r.st.Owner) {
 			refused[o] = true
 		}
@@ -90,7 +90,7 @@ func (r *replay) workloads(t *testing.T) {
 
 // lacking says whether a ReplicaSet's pods were refused.
 func (r *replay) lacking(rs *appsv1.ReplicaSet) bool {
-	return slices.ContainsFunc(causes.Refusals(r.st), func(f incident.Refusal) bool {
+	return slices.ContainsFunc(admission.Refusals(r.st), func(f incident.Refusal) bool {
 		return f.Owner == incident.Ref{Kind: "ReplicaSet", Namespace: rs.Namespace, Name: rs.Name}
 	})
 }
@@ -98,7 +98,7 @@ func (r *replay) lacking(rs *appsv1.ReplicaSet) bool {
 // missing is how many pods each kind of owner lacks.
 func (r *replay) missing(st *cluster.State) []string {
 	var out []string
-	for _, f := range causes.Refusals(st) {
+	for _, f := range admission.Refusals(st) {
 		out = append(out, fmt.Sprintf("%s in %s lacks %d of %d", f.Owner.Kind, f.Owner.Namespace, f.Missing, f.Wants))
 	}
 	return out

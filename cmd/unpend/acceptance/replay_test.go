@@ -21,7 +21,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/unpend/unpend/nodeprobe/sim"
-	"github.com/unpend/unpend/rca/causes"
+	"github.com/unpend/unpend/rca/admission"
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/testdata/controlplane"
@@ -266,7 +266,7 @@ func (r *replay) namespaces() []string {
 	for _, p := range r.st.PDBs {
 		seen[p.Namespace] = true
 	}
-	for _, f := range causes.Refusals(r.st) {
+	for _, f := range admission.Refusals(r.st) {
 		seen[f.Owner.Namespace] = true
 	}
 	return slices.Sorted(maps.Keys(seen))

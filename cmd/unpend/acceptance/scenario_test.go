@@ -79,7 +79,7 @@ func why(t *testing.T, args ...string) diagnosis.Diagnosis {
 	if code != 0 {
 		t.Fatalf("exit %d: %s", code, errs)
 	}
-	var list diagnosis.DiagnosisList
+	var list diagnosis.List
 	if err := json.Unmarshal([]byte(out), &list); err != nil {
 		t.Fatal(err)
 	}

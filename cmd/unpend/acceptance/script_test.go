@@ -37,7 +37,7 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata/script",
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("SCENARIOS", folder)
-			e.Setenv("HOME", e.WorkDir) // no kubeconfig of whoever runs the test
+			e.Setenv("HOME", e.WorkDir) // no kubeconfig of who runs the test
 			e.Setenv("NO_COLOR", "1")
 			return nil
 		},

@@ -28,7 +28,7 @@ func Owned(kind, name string) []metav1.OwnerReference {
 	return []metav1.OwnerReference{{Kind: kind, Name: name, Controller: &yes}}
 }
 
-// waitingPod asks for one of a resource.
+// WaitingPod asks for one of a resource.
 func WaitingPod(name, resourceName string, owner []metav1.OwnerReference) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: name, UID: types.UID("uid-" + name), ResourceVersion: "1", OwnerReferences: owner, CreationTimestamp: metav1.NewTime(Start)},

@@ -1,4 +1,4 @@
-package causes
+package admission
 
 import (
 	"fmt"
@@ -15,14 +15,15 @@ import (
 
 // Violation is one thing that a LimitRange does not allow of a pod.
 type Violation struct {
-	of       *corev1.LimitRange
+	Of       *corev1.LimitRange
 	Who      string // "container main", "the pod"
 	Resource corev1.ResourceName
-	fact     string // what there is, and what is allowed
+	Fact     string // what there is, and what is allowed
 }
 
+// Says is the sentence of the cause.
 func (v Violation) Says() string {
-	return fmt.Sprintf("LimitRange %s refuses it: %s", v.of.Name, v.fact)
+	return fmt.Sprintf("LimitRange %s refuses it: %s", v.Of.Name, v.Fact)
 }
 
 // Violations holds a pod to the LimitRanges of its namespace, as limitranger does

@@ -1,4 +1,4 @@
-package causes
+package admission
 
 import (
 	"fmt"
@@ -7,9 +7,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/kubernetes/pkg/apis/core"
-	corev1conversion "k8s.io/kubernetes/pkg/apis/core/v1"
-	"k8s.io/kubernetes/plugin/pkg/admission/limitranger"
+	"k8s.io/kubernetes/pkg/apis/core"                     //nolint:depguard // the judge of our arithmetic
+	corev1conversion "k8s.io/kubernetes/pkg/apis/core/v1" //nolint:depguard // the judge of our arithmetic
+	"k8s.io/kubernetes/plugin/pkg/admission/limitranger"  //nolint:depguard // the judge of our arithmetic
 	"pgregory.net/rapid"
 
 	"github.com/unpend/unpend/watcher/incident"

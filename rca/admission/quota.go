@@ -1,4 +1,4 @@
-package causes
+package admission
 
 import (
 	"cmp"
@@ -23,7 +23,7 @@ type Quota struct {
 	used  corev1.ResourceList
 	Hard  corev1.ResourceList
 	// counted: the quota's status does not say what is used, so its pods were counted.
-	counted bool
+	Counted bool
 	Demand  string // what must be written in every container and is not
 	holders []QuotaHolder
 }
@@ -52,14 +52,14 @@ func Quotas(st *cluster.State, pod *corev1.Pod, hard map[string]corev1.ResourceL
 		}
 		v := Quota{ResourceQuota: q, asked: asked, Demand: demand, used: maps.Clone(q.Status.Used), Hard: maps.Clone(q.Status.Hard)}
 		maps.Copy(v.Hard, hard[q.Name])
-		count(st, &v, leave)
+		findHolders(st, &v, leave)
 		out = append(out, v)
 	}
 	return out
 }
 
-// count finds who holds what of a quota.
-func count(st *cluster.State, v *Quota, leave []*corev1.Pod) {
+// findHolders finds the pods that hold something of a quota, and how much.
+func findHolders(st *cluster.State, v *Quota, leave []*corev1.Pod) {
 	sum := corev1.ResourceList{}
 	for _, p := range st.Pods {
 		if p.Namespace != v.Namespace {
@@ -84,7 +84,7 @@ func count(st *cluster.State, v *Quota, leave []*corev1.Pod) {
 	}
 	for name := range v.asked {
 		if _, ok := v.Status.Used[name]; !ok {
-			v.counted = true
+			v.Counted = true
 			if v.used == nil {
 				v.used = corev1.ResourceList{}
 			}
@@ -102,10 +102,11 @@ func (v *Quota) held(name corev1.ResourceName) resource.Quantity {
 	return sum
 }
 
-// Short lists, by name, what n such pods would exceed.
-func (v *Quota) Short() []corev1.ResourceName { return v.ShortFor(1) }
+// Exceeded lists, by name, the resources of which the pod asks more than the quota has left.
+func (v *Quota) Exceeded() []corev1.ResourceName { return v.ExceededBy(1) }
 
-func (v *Quota) ShortFor(n int) []corev1.ResourceName {
+// ExceededBy is Exceeded for n such pods together.
+func (v *Quota) ExceededBy(n int) []corev1.ResourceName {
 	var out []corev1.ResourceName
 	for name := range v.asked {
 		if need := v.Need(name, n); need.Cmp(v.Hard[name]) > 0 {
@@ -129,16 +130,16 @@ func (v *Quota) Need(name corev1.ResourceName, n int) resource.Quantity {
 
 // Says is the arithmetic of the refusal, and who holds most.
 func (v *Quota) Says() string {
-	short := v.Short()
-	parts := make([]string, len(short))
-	for i, name := range short {
+	exceeded := v.Exceeded()
+	parts := make([]string, len(exceeded))
+	for i, name := range exceeded {
 		parts[i] = fmt.Sprintf("%s of %s %s used, %s asked", view.QuantityText(v.used[name]), view.QuantityText(v.Hard[name]), name, view.QuantityText(v.asked[name]))
 	}
 	says := fmt.Sprintf("quota %s refuses it: %s", v.Name, strings.Join(parts, "; "))
-	if top := v.Top(short[0]); len(top) > 0 {
+	if top := v.Top(exceeded[0]); len(top) > 0 {
 		names := make([]string, 0, len(top))
 		for _, h := range top[:min(len(top), topHolders)] {
-			names = append(names, fmt.Sprintf("%s (%s)", h.Pod.Name, view.QuantityText(h.Uses[short[0]])))
+			names = append(names, fmt.Sprintf("%s (%s)", h.Pod.Name, view.QuantityText(h.Uses[exceeded[0]])))
 		}
 		says += ", held by " + strings.Join(names, ", ")
 		if more := len(top) - topHolders; more > 0 {
@@ -148,6 +149,7 @@ func (v *Quota) Says() string {
 	return says
 }
 
+// DemandSays is the sentence for what every container must write and one does not.
 func (v *Quota) DemandSays() string {
 	return fmt.Sprintf("quota %s refuses it: its containers %s", v.Name, v.Demand)
 }
@@ -168,16 +170,16 @@ func (v *Quota) Top(name corev1.ResourceName) []QuotaHolder {
 	return out
 }
 
-// evidence is what the quota's object says, and its top holders.
-func (v *Quota) evidence() []diagnosis.Evidence {
+// Evidence is what the quota's object says, and its top holders.
+func (v *Quota) Evidence() []diagnosis.Evidence {
 	at := view.ObjectRef("ResourceQuota", v.Namespace, v.Name)
 	var out []diagnosis.Evidence
 	if v.Demand != "" {
 		out = append(out, diagnosis.Evidence{Ref: at, Fact: "limits what containers " + v.Demand})
 	}
-	for _, name := range v.Short() {
+	for _, name := range v.Exceeded() {
 		fact := fmt.Sprintf("%s: %s used of %s, one pod asks %s", name, view.QuantityText(v.used[name]), view.QuantityText(v.Hard[name]), view.QuantityText(v.asked[name]))
-		if v.counted {
+		if v.Counted {
 			fact += " (counted from its pods: its status does not say)"
 		}
 		out = append(out, diagnosis.Evidence{Ref: at, Fact: fact})

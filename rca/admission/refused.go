@@ -1,0 +1,37 @@
+package admission
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+
+	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/watcher/incident"
+)
+
+// Refusals lists who in a state lacks pods because the API server refused them, by
+// owner. The pods in it are as they would be made now.
+func Refusals(st *cluster.State) []incident.Refusal {
+	out := incident.Makers{ReplicaSets: st.ReplicaSets, Deployments: st.Deployments, StatefulSets: st.StatefulSets, DaemonSets: st.DaemonSets,
+		Jobs: st.Jobs, Events: st.Events, LimitRanges: st.LimitRanges}.Refusals(st.Pods)
+	for _, r := range out {
+		withPriority(r.Pod, st.PriorityClasses)
+	}
+	return out
+}
+
+// withPriority gives a pod the priority that admission would: that of its class, or
+// of the class that is the default of all (plugin/pkg/admission/priority).
+func withPriority(p *corev1.Pod, classes []*schedulingv1.PriorityClass) {
+	var class *schedulingv1.PriorityClass
+	for _, c := range classes {
+		switch {
+		case c.Name == p.Spec.PriorityClassName:
+			class = c
+		case p.Spec.PriorityClassName == "" && c.GlobalDefault && (class == nil || c.Value < class.Value):
+			class = c
+		}
+	}
+	if class != nil {
+		p.Spec.PriorityClassName, p.Spec.Priority, p.Spec.PreemptionPolicy = class.Name, &class.Value, class.PreemptionPolicy
+	}
+}
