@@ -15,8 +15,8 @@ import (
 )
 
 // message is what the scheduler's sentence says (FitError.Error, the same shape
-// from 1.30 to 1.37). It is asked only where the nodes cannot be read: it counts
-// nodes and does not name them, and of each it tells the first failing filter alone.
+// from 1.30 to 1.37). It counts only where the nodes cannot be read: the sentence has
+// numbers of nodes without names, and of each node the first failing filter alone.
 type message struct {
 	Nodes   int          // that the scheduler knows
 	Reasons []nodeReason // as it gives them
@@ -29,7 +29,7 @@ type message struct {
 	Used, Never int
 }
 
-// nodeReason is one filter's reason and the number of nodes that it is told of.
+// nodeReason is one filter's reason, and how many nodes it refuses for that.
 type nodeReason struct {
 	Count int
 	Text  string
