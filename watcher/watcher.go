@@ -100,7 +100,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 	return nil
 }
 
-// begin asks what was published before until it is told.
+// begin asks what was published before, again and again, until it has an answer.
 func (w *Watcher) begin(ctx context.Context) error {
 	return backoff.RetryNotify(func() error { return w.recall(ctx) }, backoff.WithContext(retries(), ctx), func(err error, next time.Duration) {
 		w.opts.Logger.WarnContext(ctx, "what was published before is asked for again later", "error", err, "in", next)

@@ -12,8 +12,8 @@ import (
 	"github.com/unpend/unpend/nodeprobe"
 )
 
-// steadyTries is how often a GPU is looked at again whose layout changed while
-// it was read.
+// steadyTries is how often a GPU is read again because its layout changed during the
+// reading.
 const steadyTries = 3
 
 // instances lists the GPU instances and the MIG devices in them. The two come
@@ -87,7 +87,7 @@ func vanished(ret nvml.Return) bool {
 }
 
 // migDevices are the UUIDs of MIG devices by GPU instance: a device is a compute
-// instance, of which one GPU instance may have several. Indices are sparse.
+// instance, and one GPU instance may have several. Indices are sparse.
 func migDevices(d nvml.Device) (map[int][]string, nvml.Return) {
 	out := map[int][]string{}
 	n, ret := d.GetMaxMigDeviceCount()

@@ -15,7 +15,7 @@ import (
 // invalidGPURequest: validation refuses the next pod, for devices cannot be
 // overcommitted or cut. A template is held to the same, so on a live cluster it is the
 // default of a LimitRange that made the pod so (a least without a most defaults the
-// request and no limit), or a webhook, of which nothing but the refusal tells.
+// request and no limit), or a webhook, and only the refusal tells of that.
 var invalidGPURequest = PodRule{
 	ID:      diagnosis.InvalidGPURequest,
 	refusal: true,

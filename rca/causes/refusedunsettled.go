@@ -18,7 +18,7 @@ var refusedUnsettled = PodRule{
 		}) {
 			return nil
 		}
-		says := "the API server refused its pods, and what was read would not; ruled out: quotas, LimitRanges, requests and limits of devices"
+		says := "the API server refused its pods, and nothing that was read says why; ruled out: quotas, LimitRanges, requests and limits of devices"
 		if text := c.refusedSays(); text != "" {
 			says += "; it said: " + view.Cut(text, 160)
 		}

@@ -12,7 +12,7 @@ import (
 // leaves it to the rules after it.
 type Rule struct {
 	ID diagnosis.CauseID
-	// gpu: it is told of GPUs that are short on a node that has some, and of nothing else.
+	// gpu: the rule looks only at blockers where a node that has GPUs has too few of them.
 	gpu bool
 	// Tell returns nil when the blocker is not of this cause. It judges by live
 	// objects and geometry; the blocker's text only says what to look at.
@@ -80,14 +80,14 @@ func Rules() []Rule {
 type PodRule struct {
 	ID   diagnosis.CauseID
 	Tell func(c *Case) *finding
-	// Aside says that the cause keeps the pod from no node: it is told beside
-	// what does.
+	// Aside says that the cause keeps the pod from no node: the diagnosis names it
+	// beside the causes that do.
 	Aside bool
-	// refusal says that it is told of pods that do not exist: it keeps those of the
-	// same workload that do from no node.
+	// refusal says that the cause is one of pods that do not exist. It keeps no existing
+	// pod of the workload from a node.
 	refusal bool
-	// bound says that it is told of pods that have a node: it keeps those of the same
-	// workload that wait for one from none.
+	// bound says that the cause is one of pods that have a node. It keeps no pod of the
+	// workload that waits for a node from one.
 	bound bool
 }
 

@@ -42,8 +42,8 @@ func from(e *corev1.Event, component string) bool {
 	return e.ReportingController == component || e.Source.Component == component
 }
 
-// newestEvent is the last one of the pod that is asked for: by when it was last
-// seen, a repetition counting.
+// newestEvent is the pod's event that ok accepts and that was seen last; a repetition
+// counts as seen.
 func (c *Case) newestEvent(ok func(*corev1.Event) bool) *corev1.Event {
 	var newest *corev1.Event
 	for _, e := range c.Cluster.State.Events {

@@ -17,8 +17,8 @@ type telling struct {
 // tellings are those of all causes.
 type tellings map[diagnosis.CauseID]*telling
 
-// note adds a node's finding to its cause. A cause is only as certain as the
-// least certain node it is told of.
+// note adds a node's finding to its cause. A cause is only as certain as its
+// finding on the least certain node.
 func (t tellings) note(id diagnosis.CauseID, node string, f *finding) {
 	cause := t[id]
 	if cause == nil {
@@ -41,7 +41,7 @@ func (t tellings) note(id diagnosis.CauseID, node string, f *finding) {
 }
 
 // states says whether the cause has that evidence already, and remembers it. What is read
-// from a node is told of that node alone, so it is looked for among the node's own.
+// from a node is evidence about that node alone, so only the node's own is searched.
 func (k *telling) states(e diagnosis.Evidence, node string) bool {
 	if kind, name, _ := strings.Cut(e.Ref, "/"); node != "" && name == node && (kind == "Node" || kind == "NodeGeometry") {
 		return slices.Contains(k.Evidence[k.ofNode:], e)

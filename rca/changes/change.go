@@ -128,7 +128,7 @@ func (c *Bench) addToleration(n *view.Node) []Change {
 	})}
 }
 
-// once makes a change that is the same on every node it is asked for.
+// once makes a change that is the same on every node, and keeps it.
 func (c *Bench) once(title string, make func(title string) Change) Change {
 	ch, known := c.requests[title]
 	if !known {

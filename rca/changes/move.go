@@ -7,9 +7,9 @@ import (
 	"github.com/unpend/unpend/rca/view"
 )
 
-// move is the cheapest eviction all of whose victims may find a place elsewhere, where
-// that is not the cheapest of all: of two pods that cost the same, or almost, the one
-// that lands is the one to go.
+// move is the cheapest eviction after which every victim may find a place elsewhere. It
+// is offered where it is not the cheapest of all: of two pods that cost the same, or
+// almost, the one that lands is the one to go.
 func (c *Bench) move(n *view.Node, cause diagnosis.CauseID, lack view.Deficits, cheapest []*corev1.Pod) (Change, bool) {
 	lands := func(p *corev1.Pod) bool { return c.mayLand(n, p, lack) }
 	all, some := true, false

@@ -18,7 +18,7 @@ func quarantine(n *view.Node) Change {
 	ch := Change{Kind: diagnosis.QuarantineGPU, Cause: diagnosis.GPUUnhealthy, Minutes: 1, Risk: diagnosis.MediumRisk,
 		Title:      fmt.Sprintf("quarantine %s: cordon it, and have %s seen to", n.Name, sickText(n)),
 		Node:       func(o *corev1.Node) { o.Spec.Unschedulable = true },
-		Untestable: "it keeps pods from a sick GPU and schedules none: this one waits until the hardware is mended"}
+		Untestable: "it keeps pods from a sick GPU and schedules none: this pod waits until somebody mends the hardware"}
 	ch.Detail = func(ch *Change) {
 		ticket := ticket(n)
 		ch.Steps = []string{"cordon " + n.Name + " (pods on its healthy GPUs keep running)", "write the hardware ticket's text into an Event of the node (file it yourself)", "uncordon " + n.Name + " once the GPU is mended"}

@@ -25,7 +25,7 @@ func (c *Bench) restartPlugin(n *view.Node, cause diagnosis.CauseID) Change {
 			maps.Copy(o.Status.Capacity, n.Offers())
 		}}
 	if n.Geometry == nil && cause == diagnosis.DevicePluginDown {
-		ch.Untestable = "what it offers then cannot be told: nothing reports the GPUs of " + n.Name
+		ch.Untestable = "nobody knows what it will offer: nothing reports the GPUs of " + n.Name
 	}
 	p := pluginPod(n)
 	if p == nil {

@@ -34,11 +34,11 @@ func (c *Bench) revert(n *view.Node, cause diagnosis.CauseID) Change {
 	}
 	named, ok := c.lastWorked(n)
 	if !ok {
-		return c.revertByHand(n, cause, "NAME", "its GPUs have what no entry of its config makes, and no plan of unpend's tells what was in force before")
+		return c.revertByHand(n, cause, "NAME", "no entry of its config makes what its GPUs have, and no plan of unpend's tells what was in force before")
 	}
 	r, ok := c.remakes(n, c.Cluster.ClassOf(n).RemakeBy(n, named.Layouts))
 	if !ok {
-		return c.revertByHand(n, cause, named.Config, "who is on its GPUs may not be evicted, or cannot be told")
+		return c.revertByHand(n, cause, named.Config, "the pods on its GPUs may not be evicted, or are not known")
 	}
 	r.config = named.Config
 	return c.revertTo(n, cause, r, "the last layout that worked"+evicting(r.victims))
@@ -114,7 +114,7 @@ func (c *Bench) revertTo(n *view.Node, cause diagnosis.CauseID, r Relayout, how 
 		ch.Risk = diagnosis.MediumRisk
 	}
 	if !c.hasRoom(n, r) {
-		ch.Untestable = "it takes the node out of a layout that MIG manager does not make, and schedules none: this layout has nothing free of what is asked"
+		ch.Untestable = "it takes the node out of a layout that MIG manager does not make, and schedules none: the layout has none free of what the pod asks"
 	}
 	return ch
 }

@@ -21,7 +21,7 @@ func (c *Bench) uniform(n *view.Node) []Change {
 		return nil
 	}
 	if n.Geometry == nil || n.Doubt != "" || len(n.GPUs) != len(n.Geometry.Report.GPUs) {
-		return []Change{c.uniformTo(n, "NAME", "which layout costs least cannot be told: nothing reports what all GPUs of "+n.Name+" have, and who is on them")}
+		return []Change{c.uniformTo(n, "NAME", "nobody knows which layout costs least: nothing reports what all GPUs of "+n.Name+" have, and who is on them")}
 	}
 	var out []Change
 	fewest, most := 0, int64(0)

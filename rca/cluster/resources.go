@@ -53,7 +53,7 @@ func (k *kind) readable(apiVersion string) bool {
 }
 
 // countable refuses claims that no API server takes and that the scheduler's code
-// cannot bear: it makes room for as many devices as are asked for.
+// cannot bear: that allocates memory for as many devices as a claim asks.
 func countable(o Object) error {
 	var requests []resourcev1.DeviceRequest
 	switch t := o.(type) {

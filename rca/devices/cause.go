@@ -56,8 +56,8 @@ func (v *Claims) CauseOn(n *view.Node, b whatif.Blocker) diagnosis.CauseID {
 	return diagnosis.DRANoDeviceMatches
 }
 
-// unknownRequest says whether a claim asks in a way that is not known here: a later
-// version's, of which the fields are not read.
+// unknownRequest says whether a claim asks in a way that is not known here: that of a
+// later version, whose fields nobody reads here.
 func (v *Claims) unknownRequest() bool {
 	return slices.ContainsFunc(v.Own, func(c *resourcev1.ResourceClaim) bool {
 		return slices.ContainsFunc(c.Spec.Devices.Requests, func(r resourcev1.DeviceRequest) bool { return r.Exactly == nil && len(r.FirstAvailable) == 0 })

@@ -11,10 +11,10 @@ type Holder struct {
 	// Devices is how many GPUs or MIG instances it holds at least. Each has to be
 	// measured before the pod may count as idle.
 	Devices int
-	// MIG: they are MIG instances, of which a GPU's own utilisation tells nothing.
+	// MIG: they are MIG instances. A GPU's own utilisation tells nothing of those.
 	MIG bool
 	// Running is since when all its containers with GPUs run without a restart; zero
-	// when that is not told, or one does not run.
+	// when nobody knows, or one does not run.
 	Running time.Time
 }
 

@@ -99,7 +99,7 @@ func (l *Ledger) AllIdle(victims []*corev1.Pod) bool {
 
 // Leaving is who has to leave several GPUs of a node, and what that costs, for all who ask.
 type Leaving struct {
-	gpus []int // of Node.gpus
+	gpus []int // of Node.GPUs
 	view.Tenancy
 	Cost Cost
 }

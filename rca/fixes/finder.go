@@ -17,7 +17,7 @@ type Finder struct {
 	weighed []changes.Change // a buffer for weighing the next
 	// victimless counts, by kinds, the candidates so far that cost nobody anything.
 	victimless map[string]int
-	// logger is told of each fix that was tried; nil: nobody is.
+	// logger gets a line for each fix that was tried; nil: nobody does.
 	logger *slog.Logger
 }
 

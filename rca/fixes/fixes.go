@@ -79,8 +79,8 @@ func (c *Finder) bestOf(ctx context.Context, all []*candidate, prove func(contex
 	return bestOfKinds(slices.Collect(maps.Values(best))), nil
 }
 
-// bestOfKinds keeps the best of those that have come to be of one set of kinds: evictions all
-// of whose victims land are moves.
+// bestOfKinds keeps the best fix of each set of kinds. A proof may have changed the kinds:
+// evictions are moves where every victim lands.
 func bestOfKinds(proved []*candidate) []*candidate {
 	best := map[string]*candidate{}
 	for _, f := range proved {
@@ -278,7 +278,7 @@ func (c *Finder) waitForManager(n *view.Node) [][]changes.Change {
 		}
 	}
 	if ch.Node == nil && c.mayMake(n, name) {
-		ch.Untestable = "what " + name + " makes of the GPUs cannot be told before it is done"
+		ch.Untestable = "nobody knows what " + name + " makes of the GPUs before it is done"
 	}
 	return [][]changes.Change{{ch}}
 }

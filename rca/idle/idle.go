@@ -56,8 +56,8 @@ const (
 	longest = 2 * time.Minute
 	// maxWindow keeps an answer below Prometheus' limit of 11,000 points.
 	maxWindow = 7 * 24 * time.Hour
-	// lookBack is how far back it is looked for the last work of who is idle, and
-	// maxBack in how many parts at most: a day of 2 min.
+	// lookBack is how far back the last work of an idle pod is searched for, and maxBack
+	// is the most parts of that time: a day of 2 min.
 	lookBack = 24 * time.Hour
 	maxBack  = 720
 	// maxNamed is how many pods are asked for by name; of more, all of their namespaces
@@ -165,7 +165,7 @@ func (c *Client) measure(ctx context.Context, at time.Time, holders []diagnosis.
 	if len(idle) == 0 || back.n == window.n {
 		return uses, nil
 	}
-	// That they are idle is settled. If it cannot be told since when, it is since the
+	// That they are idle is settled. If nobody knows since when, it is since the
 	// window began.
 	if seen, err = c.look(ctx, back, idle); err != nil {
 		return uses, nil

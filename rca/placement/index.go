@@ -76,7 +76,7 @@ type give struct {
 // NewIndex makes an empty index.
 func NewIndex() *Index { return &Index{byKey: map[shelfKey]int32{}} }
 
-// Ask gives a profile, by either spelling, the number by which it is asked for.
+// Ask gives a profile, by either spelling, a number. The other methods take that number.
 func (x *Index) Ask(profile string) int {
 	for i, name := range x.names {
 		if name == profile {

@@ -21,8 +21,8 @@ type Proof struct {
 	// Exact: every other plan was ruled out. Where it is false the plan can be
 	// carried out, but one between Bound and its cost was not ruled out.
 	Exact bool
-	// Bound, where it is told, is the optimum when disruption budgets do not bind and every place may
-	// pay its share of a tenant in several: no plan costs less. Where it equals the
+	// Bound is the optimum when disruption budgets do not bind and every place may pay its
+	// share of a tenant in several, where that is known: no plan costs less. Where it equals the
 	// cost, it is the proof.
 	Bound Cost
 	// RunnerUp bounds the plans that leave at least one of the places alone that

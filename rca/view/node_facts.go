@@ -131,7 +131,7 @@ func (v *Node) grid() *placement.Grid {
 			f.grid = v.GPUs[0].Grid // read already
 			return f.grid
 		}
-		f.grid, _ = placement.NewGrid(v.Profiles()) //nolint:errcheck // where there is none, nothing is told of positions
+		f.grid, _ = placement.NewGrid(v.Profiles()) //nolint:errcheck // where there is no grid, the diagnosis says nothing of positions
 	}
 	return v.facts.grid
 }

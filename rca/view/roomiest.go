@@ -10,8 +10,8 @@ type roomiest struct {
 	most, mostElse int64
 }
 
-// MostFree is what the roomiest open node but one has free of a resource. It is looked
-// up once for the cluster.
+// MostFree is what the roomiest open node, leaving one out, has free of a resource. The
+// cluster is searched once.
 func (w *Cluster) MostFree(name corev1.ResourceName, but *Node) int64 {
 	r, known := w.roomiest[name]
 	if !known {

@@ -24,7 +24,7 @@ type Traits struct {
 	Lost     time.Duration // of its work, were it evicted
 }
 
-// TraitsOf are looked up where the view of the cluster has worked them out.
+// TraitsOf are a pod's traits, from the view of the cluster where it has worked them out.
 func (w *Cluster) TraitsOf(p *corev1.Pod) Traits {
 	if t, known := w.traits[p]; known {
 		return t

@@ -245,7 +245,7 @@ func replacing(pods []*corev1.Pod, lookup Lookup) func(*corev1.Pod) (version str
 		ref := Ref{owner.Kind, pod.Namespace, owner.Name}
 		o, ok := lookup(ref.Kind, ref.Namespace, ref.Name)
 		if !ok || o == nil || o.GetUID() != owner.UID {
-			return "", false // whose owner is gone is nobody's to replace
+			return "", false // nobody replaces a pod whose owner is gone
 		}
 		m, ok := MakerOf(o)
 		if !ok {

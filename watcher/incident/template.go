@@ -29,7 +29,7 @@ func (m Makers) Next(k maker) *corev1.Pod {
 	return p
 }
 
-// Child is a pod of the maker of which nothing is known but whose it is.
+// Child is a pod of the maker. Nothing is known of it but its owner.
 func (m maker) Child() *corev1.Pod {
 	yes := true
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: m.GetNamespace(),

@@ -10,8 +10,8 @@ import (
 	"github.com/unpend/unpend/rca/idle"
 )
 
-// gpuWork is where it is looked up what pods do with their GPUs: the flags of the
-// commands that diagnose, and the configuration of the service.
+// gpuWork says where to look up what pods do with their GPUs. The commands that diagnose
+// have it from their flags, the service from its configuration.
 type gpuWork struct {
 	address   string
 	tokenFile string

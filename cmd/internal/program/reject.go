@@ -69,7 +69,7 @@ func (o *rejectOptions) reject(ctx context.Context, name string, std Stdio) erro
 	fmt.Fprintf(std.Out, "plan %.12s is told to stop: what was begun is taken back: %s\nNext: unpend remediations %.12s\n", rem.Name, title, rem.Name)
 	leads, err := executorLeads(ctx, d, o.namespace)
 	if err == nil && !leads {
-		fmt.Fprintf(std.Err, "No executor leads in namespace %s, or who does may not be read: it is taken back once one does.\n", o.namespace)
+		fmt.Fprintf(std.Err, "No executor leads in namespace %s, or you may not read which one does: the plan is taken back once one leads.\n", o.namespace)
 	}
 	return err
 }

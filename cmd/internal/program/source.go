@@ -111,7 +111,7 @@ func unreachable(err error) error {
 }
 
 // namespace is the one to look at; empty for all. A dump holds what somebody
-// chose to put there, so all of it is looked at unless -n says otherwise.
+// chose to put there, so commands look at all of it unless -n says otherwise.
 func (s *source) namespace() (string, error) {
 	explicit := s.kube.namespace()
 	if s.all || len(s.files) > 0 && explicit == "" {

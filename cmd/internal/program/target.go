@@ -44,9 +44,9 @@ func newTarget(args []string, namespace string) (target, error) {
 	return t, nil
 }
 
-// selects tells the incidents that were asked about: every pod is looked at, also
-// those beyond the names that an incident carries, and those that were refused before
-// they existed.
+// selects says which incidents the user asked about. It looks at every pod, also at those
+// beyond the names that an incident carries, and at those that were refused before they
+// existed.
 func (t target) selects(st *cluster.State) func(incident.Incident) bool {
 	ids := map[string]bool{}
 	for _, p := range st.Pods {

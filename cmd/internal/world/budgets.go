@@ -19,8 +19,8 @@ var (
 )
 
 // spend takes one disruption off the budget that guards a pod, or refuses
-// (kubernetes pkg/registry/core/pod/storage/eviction.go). As there, it is spent
-// before the preconditions are looked at.
+// (kubernetes pkg/registry/core/pod/storage/eviction.go). As there, that comes
+// before the preconditions are checked.
 func (s *store) spend(pod *corev1.Pod, dry bool) error {
 	if pod.Status.Phase != corev1.PodRunning || pod.DeletionTimestamp != nil {
 		return nil
