@@ -160,7 +160,7 @@ GangIncomplete possible : its scheduler says that the gang is not complete
 	}.run(t)
 }
 
-// Whom room is made for, and that it is for all at once.
+// Which pods room is made for, and that it is for all at once.
 func TestGangVictims(t *testing.T) {
 	w := newWorld()
 	w.gpuNode(l4("n1", 4))

@@ -29,7 +29,7 @@ func noSchedule(key string) corev1.Taint {
 	return corev1.Taint{Key: key, Effect: corev1.TaintEffectNoSchedule}
 }
 
-// Whom nodes do not take: by taints, a cordon, their state.
+// Which pods nodes do not take: by taints, a cordon, their state.
 func TestNodesThatAreKept(t *testing.T) {
 	wants := func(w *world) { w.pod("w", "", "nvidia.com/gpu", 1) }
 	cordoned := corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule, TimeAdded: &metav1.Time{Time: rcatest.Noon}}
@@ -72,7 +72,7 @@ NodeNotReady proven n1: not ready
 NodeNotReady proven n1: not ready
   Node/n1: taint karpenter.sh/unregistered:NoSchedule
 `},
-		"a cordon, since when and by whom": {func(w *world) {
+		"a cordon, since when and who by": {func(w *world) {
 			n := tainted(cordoned)
 			n.Cordoned = true
 			w.gpuNode(n, by("kubelet", ""), by("kubectl-drain", "status"), by("kubectl-cordon", ""))

@@ -69,7 +69,7 @@ VolumeConflict possible n1: its volume cannot be had there: pod has unbound imme
 	}.run(t)
 }
 
-// An autoscaler's last word counts, whoever it is.
+// An autoscaler's last word counts, no matter which autoscaler it is.
 func TestAutoscalers(t *testing.T) {
 	event := func(w *world, by, reason string, ago time.Duration, edits ...func(*corev1.Event)) {
 		e := &corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: reason}, InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: "ml", Name: "w", UID: "w"}, Reason: reason, Message: by + " said", ReportingController: by, LastTimestamp: metav1.Time{Time: rcatest.Noon.Add(-ago)}}

@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What an action writes to, whom it evicts and which node it closes is read from the action
+// What an action writes to, which pods it evicts and which node it closes is read from the action
 // alone: the guard-rails go by that.
 func TestActions(t *testing.T) {
 	node, pod := Target{Kind: "Node", Name: "gpu-1"}, Target{Kind: "Pod", Namespace: "ml", Name: "web"}

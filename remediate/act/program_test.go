@@ -22,7 +22,7 @@ var (
 	train  = diagnosis.Target{Kind: "Job", Namespace: "ml", Name: "training", UID: "t"}
 	deploy = diagnosis.Target{Kind: "Deployment", Namespace: "ml", Name: "api", UID: "d"}
 	mig    = diagnosis.Target{Kind: "ConfigMap", Namespace: "gpu-operator", Name: "mig", UID: "m"}
-	anew   = diagnosis.Action{Verb: diagnosis.VerbRelayout, Target: node1, Relayout: &diagnosis.Relayout{Config: "unpend-1", First: "all-1g.5gb", ConfigMap: &mig, Victims: []diagnosis.Target{webPod}}}
+	again  = diagnosis.Action{Verb: diagnosis.VerbRelayout, Target: node1, Relayout: &diagnosis.Relayout{Config: "unpend-1", First: "all-1g.5gb", ConfigMap: &mig, Victims: []diagnosis.Target{webPod}}}
 	plugin = diagnosis.Action{Verb: diagnosis.VerbEvict, Target: webPod, Relies: map[string]string{"node": "gpu-1", diagnosis.RemadeBy: "plugin"}}
 )
 
@@ -52,7 +52,7 @@ func TestNamesOfSteps(t *testing.T) {
 		"patch":    {[]diagnosis.Action{{Verb: diagnosis.VerbPatch, Target: deploy}}, true, false, []string{"0/patch/ml/api", "run"}, nil},
 		"recreate": {[]diagnosis.Action{{Verb: diagnosis.VerbRecreate, Target: train}}, true, false, []string{"0/recreate/ml/training", "run"}, []string{"undo/0/recreate"}},
 		"cordon":   {[]diagnosis.Action{{Verb: diagnosis.VerbCordon, Target: node1}}, true, false, []string{"0/lock", "0/cordon", "0/ticket", "0/closed", "0/unlock", "run"}, []string{"undo/0/release", "undo/0/unlock"}},
-		"relayout": {[]diagnosis.Action{anew}, true, false,
+		"relayout": {[]diagnosis.Action{again}, true, false,
 			[]string{"0/lock", "0/cordon", "0/evict/ml/web-1", "0/empty", "0/entry", "0/first", "0/config", "0/manager", "0/release", "0/unlock", "run"},
 			[]string{"undo/0/config (parks)", "undo/0/manager (parks)", "undo/0/entry", "undo/0/release (parks)", "undo/0/unlock", "undo/0/park", "undo/0/unlock"}},
 		"relayout, to an entry that is there": {[]diagnosis.Action{{Verb: diagnosis.VerbRelayout, Target: node1, Relayout: &diagnosis.Relayout{Config: "all-1g.5gb"}}}, false, false,
@@ -165,7 +165,7 @@ func TestAchieved(t *testing.T) {
 	if got := New(memory(), rem).Achieved(); got != closed+"its text could not be made an Event; it is in the plan; the pod still waits" {
 		t.Error(got)
 	}
-	rem = this(anew)
+	rem = this(again)
 	rem.Spec.Kinds = []diagnosis.FixKind{diagnosis.RevertMIGConfig}
 	if got := New(memory(), rem).Achieved(); got != `gpu-1 has the layout "unpend-1"; the pod still waits` {
 		t.Error(got)
@@ -178,7 +178,7 @@ func TestRights(t *testing.T) {
 	var got []string
 	for _, a := range Rights(this(diagnosis.Action{Verb: diagnosis.VerbEvict, Target: webPod}, plugin, diagnosis.Action{Verb: diagnosis.VerbPatch, Target: deploy},
 		diagnosis.Action{Verb: diagnosis.VerbPatch, Target: diagnosis.Target{Kind: "ResourceQuota", Namespace: "ml", Name: "gpus"}}, diagnosis.Action{Verb: diagnosis.VerbRecreate, Target: train},
-		diagnosis.Action{Verb: diagnosis.VerbRecreate, Target: webPod}, anew, diagnosis.Action{Verb: diagnosis.VerbUncordon, Target: node1}, diagnosis.Action{Verb: diagnosis.VerbCordon, Target: diagnosis.Target{Kind: "Node", Name: "gpu-2"}})) {
+		diagnosis.Action{Verb: diagnosis.VerbRecreate, Target: webPod}, again, diagnosis.Action{Verb: diagnosis.VerbUncordon, Target: node1}, diagnosis.Action{Verb: diagnosis.VerbCordon, Target: diagnosis.Target{Kind: "Node", Name: "gpu-2"}})) {
 		got = append(got, inWords(a))
 	}
 	want := []string{"create pods/eviction ml", "patch apps deployments ml", "patch resourcequotas ml", "delete batch jobs ml", "create batch jobs ml", "delete pods ml", "create pods ml", "repartition nodes gpu-1", "repartition nodes gpu-2"}

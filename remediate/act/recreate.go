@@ -29,7 +29,7 @@ type recreate struct{ action }
 func newRecreate(a action) verb { return recreate{a} }
 
 func (v recreate) steps() []journal.Step {
-	return v.oneStep(fmt.Sprintf("make %s/%s anew", strings.ToLower(v.Target.Kind), v.Target.Name), v.Deadlines.Leave+contention, v.remake)
+	return v.oneStep(fmt.Sprintf("make %s/%s again", strings.ToLower(v.Target.Kind), v.Target.Name), v.Deadlines.Leave+contention, v.remake)
 }
 
 func (v recreate) wayBack() []journal.Step {
@@ -197,7 +197,7 @@ func remade(o metav1.Object, patch []byte, by string) (old, next metav1.Object, 
 		}
 		old, next = was, is
 	default:
-		return nil, nil, fmt.Errorf("%w: %s/%s cannot be made anew here", plan.ErrRefused, o.GetNamespace(), o.GetName())
+		return nil, nil, fmt.Errorf("%w: %s/%s cannot be made again here", plan.ErrRefused, o.GetNamespace(), o.GetName())
 	}
 	notes := maps.Clone(next.GetAnnotations())
 	if notes == nil {

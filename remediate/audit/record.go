@@ -1,8 +1,7 @@
 // Package audit keeps the trail of what the executor did: lines of JSON of which
-// each carries the hash of the one before, so that whoever edits, removes or
-// reorders one is found out by Verify. Somebody who may write the file can cut off
-// its end, or make it anew from some line on: that is told by a hash of it that was
-// posted elsewhere.
+// each carries the hash of the one before, so that Verify finds a line that was edited,
+// removed or reordered. Somebody who may write the file can cut off its end, or write it
+// again from some line on: a hash of it that was posted elsewhere tells that.
 //
 // Rules of the format:
 //   - A line is a JSON object whose last two fields are prev and hash.

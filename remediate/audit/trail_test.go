@@ -236,7 +236,7 @@ func TestTornTwice(t *testing.T) {
 	}
 }
 
-// Whoever changes the file under its writer stops the trail.
+// Who changes the file under its writer stops the trail.
 func TestChangedWhileOpen(t *testing.T) {
 	cases := map[string]func(path string) error{
 		"was changed by somebody else":      func(path string) error { return os.Truncate(path, 10) },

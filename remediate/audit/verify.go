@@ -36,7 +36,7 @@ func broken(line int, format string, args ...any) error {
 // Verify reads a trail and says what it covers. A *BrokenError names the first line
 // that was edited, removed or reordered; any other error is one of reading. With head,
 // a hash that was posted elsewhere, it is also broken when no line has that hash: then
-// its end was cut off, or made anew. A trail may have gone on since the hash was posted.
+// its end was cut off, or made again. A trail may have gone on since the hash was posted.
 // It holds no more than one line at a time.
 func Verify(r io.Reader, head string) (Report, error) {
 	c := chain{head: origin, posted: head}
@@ -48,7 +48,7 @@ func Verify(r io.Reader, head string) (Report, error) {
 	case c.Lines == 0:
 		err = &BrokenError{0, "it is empty: nothing was recorded yet, or all of it was removed"}
 	case head != "" && c.Posted == 0:
-		err = &BrokenError{c.Lines + 1, fmt.Sprintf("no line has the posted hash %s: lines behind line %d were removed, or the trail was made anew", head, c.Lines)}
+		err = &BrokenError{c.Lines + 1, fmt.Sprintf("no line has the posted hash %s: lines behind line %d were removed, or the trail was made again", head, c.Lines)}
 	}
 	return c.Report, err
 }

@@ -320,7 +320,7 @@ func (c *cell) writes(t *testing.T) []write {
 }
 
 // evictions holds the audit log to what was announced: each victim evicted once,
-// and nothing deleted but by an eviction, or what a fix says it makes anew.
+// and nothing deleted but by an eviction, or what a fix says it makes again.
 func (c *cell) evictions(t *testing.T, f diagnosis.Fix, announced int) {
 	t.Helper()
 	evicted := 0

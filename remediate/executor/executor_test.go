@@ -44,7 +44,7 @@ func (c *cell) recorded(t *testing.T, d diagnosis.Diagnosis, f diagnosis.Fix) *v
 	return rem
 }
 
-// forget takes all plans and decisions away: guard-rails look back at them, whoever's
+// forget takes all plans and decisions away: guard-rails look back at them, anybody's
 // they were.
 func (c *cell) forget(t *testing.T) {
 	t.Helper()

@@ -133,7 +133,7 @@ func (c *cell) underWay(t *testing.T, d diagnosis.Diagnosis, f diagnosis.Fix) *v
 	return rem
 }
 
-// save writes a status as whoever has the right to.
+// save writes a status as somebody who has the right to.
 func (c *cell) save(t *testing.T, rem *v1alpha1.Remediation) {
 	t.Helper()
 	if err := (plan.Store{Dynamic: c.Dynamic()}).Save(t.Context(), rem); err != nil {

@@ -32,7 +32,7 @@ type change struct {
 	kinds  []diagnosis.FixKind     // of the plan; a repartition, where there are none
 	change func(*testing.T, *cell, string)
 	says   string // what the message names, with NS and NODE for the names
-	anew   bool   // whether there is another plan then
+	again  bool   // whether there is another plan then
 }
 
 // promiseR14: whatever a plan rests on and changes before it begins makes it stale. It
@@ -40,19 +40,19 @@ type change struct {
 // there to be approved, and is carried out. What changes later ends it, and it takes back
 // what it had begun.
 func promiseR14(t *testing.T, l lanes) {
-	var anew atomic.Int32
+	var again atomic.Int32
 	var scenes []scene
 	for _, k := range append(changesOfNode(), changesOfOthers()...) {
-		scenes = append(scenes, scene{k.name, func(t *testing.T, c *cell) { changedBefore(t, c, k, &anew) }})
+		scenes = append(scenes, scene{k.name, func(t *testing.T, c *cell) { changedBefore(t, c, k, &again) }})
 	}
 	n := len(scenes)
 	scenes = append(scenes, changesMeanwhile()...)
 	l.play(t, scenes, func() string {
-		return fmt.Sprintf("%d kinds of change before the begin: 0 writes, %d new plans carried out; %d between two writes", n, anew.Load(), len(scenes)-n)
+		return fmt.Sprintf("%d kinds of change before the begin: 0 writes, %d new plans carried out; %d between two writes", n, again.Load(), len(scenes)-n)
 	})
 }
 
-func changedBefore(t *testing.T, c *cell, k change, anew *atomic.Int32) {
+func changedBefore(t *testing.T, c *cell, k change, again *atomic.Int32) {
 	node, kinds := c.name(1), k.kinds
 	if kinds == nil {
 		kinds = []diagnosis.FixKind{diagnosis.RepartitionGPU}
@@ -70,7 +70,7 @@ func changedBefore(t *testing.T, c *cell, k change, anew *atomic.Int32) {
 	ended(t, rem, v1alpha1.Stale, strings.NewReplacer("NS", c.ns, "NODE", node).Replace(k.says))
 	c.wrote(t, nil)
 	plans, err := plan.Store{Dynamic: c.Dynamic()}.List(t.Context())
-	if err != nil || (len(plans) == 2) != k.anew || len(plans) > 2 {
+	if err != nil || (len(plans) == 2) != k.again || len(plans) > 2 {
 		t.Fatalf("%d plans, %v", len(plans), err)
 	}
 	for _, next := range plans {
@@ -82,7 +82,7 @@ func changedBefore(t *testing.T, c *cell, k change, anew *atomic.Int32) {
 		}
 		c.decide(t, &next, "alice", v1alpha1.Approve)
 		ended(t, c.carriedOut(t, next.Name, c.one()), v1alpha1.Succeeded)
-		anew.Add(1)
+		again.Add(1)
 	}
 }
 
@@ -104,13 +104,13 @@ func changesOfNode() []change {
 	}
 	return []change{
 		{name: "the node is relabelled", change: edit(func(n *corev1.Node) { n.Labels["nvidia.com/mig.strategy"] = "single" }), says: "node NODE has changed: mig"},
-		{name: "tainted", change: edit(taint), says: `node NODE has changed: taints is "team=x:NoSchedule"`, anew: true},
-		{name: "cordoned", change: edit(cordoned(true)), says: "node NODE has changed: unschedulable", anew: true},
+		{name: "tainted", change: edit(taint), says: `node NODE has changed: taints is "team=x:NoSchedule"`, again: true},
+		{name: "cordoned", change: edit(cordoned(true)), says: "node NODE has changed: unschedulable", again: true},
 		{name: "uncordoned", world: func(t *testing.T, c *cell) {
 			c.gpuNode(t, 1, func(n *sim.Node) { n.Cordoned = true })
 			c.job(t, spec("2g.10gb", ""))
-		}, kinds: []diagnosis.FixKind{diagnosis.UncordonNode, diagnosis.RepartitionGPU}, change: edit(cordoned(false)), says: "node NODE has changed: unschedulable", anew: true},
-		{name: "it advertises less", change: lessOfIt, says: "node NODE has changed: allocatable", anew: true},
+		}, kinds: []diagnosis.FixKind{diagnosis.UncordonNode, diagnosis.RepartitionGPU}, change: edit(cordoned(false)), says: "node NODE has changed: unschedulable", again: true},
+		{name: "it advertises less", change: lessOfIt, says: "node NODE has changed: allocatable", again: true},
 		{name: "its layout changes", world: idle, change: func(t *testing.T, c *cell, node string) {
 			c.editNode(t, node, func(n *corev1.Node) { n.Labels[nodeprobe.LabelMIGConfig] = "all-3g.20gb" })
 			controlplane.Eventually(t, 10*time.Second, "MIG manager is done", func() (bool, string) {
@@ -118,13 +118,13 @@ func changesOfNode() []change {
 				q := n.Status.Allocatable["nvidia.com/mig-3g.20gb"]
 				return n.Labels[nodeprobe.LabelMIGConfigState] == "success" && q.Value() == 2, n.Labels[nodeprobe.LabelMIGConfigState]
 			})
-		}, says: "node NODE has changed: allocatable", anew: true},
+		}, says: "node NODE has changed: allocatable", again: true},
 		{name: "its report is gone", change: func(t *testing.T, c *cell, node string) {
 			if err := c.Dynamic().Resource(nodeprobe.Resource).Delete(t.Context(), node, metav1.DeleteOptions{}); err != nil {
 				t.Fatal(err)
 			}
 		}, says: "node NODE has changed: gpu0"},
-		{name: "a holder comes", change: intruder, says: "node NODE has changed: gpu0@", anew: true},
+		{name: "a holder comes", change: intruder, says: "node NODE has changed: gpu0@", again: true},
 	}
 }
 
@@ -173,12 +173,12 @@ func changesOfOthers() []change {
 				}
 				return true, ""
 			})
-		}, says: "pod NS/inference-", anew: true},
+		}, says: "pod NS/inference-", again: true},
 		{name: "pods have left", change: func(t *testing.T, c *cell, node string) {
 			patch("inference", `{"spec":{"replicas":1}}`)(t, c, node)
 			c.running(t, "inference", 1)
 			c.freed(t, node, 1)
-		}, says: "pod NS/inference-", anew: true},
+		}, says: "pod NS/inference-", again: true},
 		{name: "a budget guards them", change: func(t *testing.T, c *cell, _ string) {
 			none := intstr.FromInt32(0)
 			c.guard(t, "keep-inference", "inference", policyv1.PodDisruptionBudgetSpec{MaxUnavailable: &none})
@@ -188,7 +188,7 @@ func changesOfOthers() []change {
 			c.quota(t, "1")
 			c.deployment(t, "serving", 3, spec("1g.5gb", ""))
 			c.running(t, "serving", 1)
-		}, kinds: []diagnosis.FixKind{diagnosis.RaiseQuota}, change: func(t *testing.T, c *cell, _ string) { c.raise(t, "0") }, says: `resourcequota NS/mig has changed: requests.nvidia.com/mig-1g.5gb is "0"`, anew: true},
+		}, kinds: []diagnosis.FixKind{diagnosis.RaiseQuota}, change: func(t *testing.T, c *cell, _ string) { c.raise(t, "0") }, says: `resourcequota NS/mig has changed: requests.nvidia.com/mig-1g.5gb is "0"`, again: true},
 		{name: "the spec of the workload", world: wrong("NVIDIA-A100-SXM4-80GB"), kinds: []diagnosis.FixKind{diagnosis.FixSelector},
 			change: func(t *testing.T, c *cell, node string) {
 				patch("serving", `{"spec":{"template":{"spec":{"nodeSelector":{"example.com/zone":"b"}}}}}`)(t, c, node)
@@ -214,7 +214,7 @@ func changesOfOthers() []change {
 				i := strings.Index(s, "  all-balanced:") // its counts become others
 				return s[:i] + strings.Replace(s[i:], "1g.5gb: 2", "1g.5gb: 1", 1)
 			})
-		}, says: "MIG config all-balanced makes another layout of node NODE", anew: true},
+		}, says: "MIG config all-balanced makes another layout of node NODE", again: true},
 	}
 }
 

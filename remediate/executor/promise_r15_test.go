@@ -127,7 +127,7 @@ func used(t *testing.T, c *cell, d diagnosis.Diagnosis, f diagnosis.Fix) (refuse
 	return refused, of
 }
 
-// earlier: the approval of an object that was deleted, and made anew under its name.
+// earlier: the approval of an object that was deleted, and made again under its name.
 func earlier(t *testing.T, c *cell, d diagnosis.Diagnosis, f diagnosis.Fix) (refused, of int) {
 	for i := range 30 {
 		rem := c.recorded(t, d, f)

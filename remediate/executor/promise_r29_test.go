@@ -20,8 +20,8 @@ import (
 // name, ends the plan; the lock is given back, and the new pod is not evicted.
 func promiseR29(t *testing.T, l lanes) {
 	var scenes []scene
-	add := func(step string, anew bool) {
-		scenes = append(scenes, scene{fmt.Sprintf("the node at %q, made anew %v", step, anew), func(t *testing.T, c *cell) { nodeDeleted(t, c, step, anew) }})
+	add := func(step string, again bool) {
+		scenes = append(scenes, scene{fmt.Sprintf("the node at %q, made again %v", step, again), func(t *testing.T, c *cell) { nodeDeleted(t, c, step, again) }})
 	}
 	for _, step := range []string{"", "lock", "cordon", "evict", "wait until nobody", "set nvidia.com/mig.config=", "wait for MIG manager", "verify", "unlock", "wait until the pod"} {
 		add(step, false)
@@ -37,14 +37,14 @@ func promiseR29(t *testing.T, l lanes) {
 	l.play(t, scenes, func() string { return "0 new pods evicted, 0 locks left" })
 }
 
-func nodeDeleted(t *testing.T, c *cell, step string, anew bool) {
+func nodeDeleted(t *testing.T, c *cell, step string, again bool) {
 	node, rem := c.approved(t)
 	c.deps.Deadlines.Run = time.Second
 	gone := func() {
 		if err := c.Client().CoreV1().Nodes().Delete(t.Context(), node, metav1.DeleteOptions{}); err != nil {
 			t.Error(err)
 		}
-		if anew {
+		if again {
 			again := sim.Node{Name: node, Model: a100, Config: "all-1g.5gb", Layouts: [][]sim.Placed{sim.All(a100, "1g.5gb")}}.Object(time.Now())
 			if _, err := c.Client().CoreV1().Nodes().Create(t.Context(), again, metav1.CreateOptions{}); err != nil {
 				t.Error(err)
@@ -62,14 +62,14 @@ func nodeDeleted(t *testing.T, c *cell, step string, anew bool) {
 		ended(t, rem, rem.Status.Phase)
 	default:
 		ended(t, rem, v1alpha1.Stale, node)
-		if !anew {
+		if !again {
 			ended(t, rem, v1alpha1.Stale, "node "+node+" is gone")
 		}
 	}
 	if rem.Status.Phase == v1alpha1.Parked {
 		t.Error("a node that is gone is parked")
 	}
-	if n, err := c.Client().CoreV1().Nodes().Get(t.Context(), node, metav1.GetOptions{}); apierrors.IsNotFound(err) == anew || err == nil && (n.Spec.Unschedulable || n.Annotations[diagnosis.OperationAnnotation] != "" || n.Labels[nodeprobe.LabelMIGConfig] != "all-1g.5gb") {
+	if n, err := c.Client().CoreV1().Nodes().Get(t.Context(), node, metav1.GetOptions{}); apierrors.IsNotFound(err) == again || err == nil && (n.Spec.Unschedulable || n.Annotations[diagnosis.OperationAnnotation] != "" || n.Labels[nodeprobe.LabelMIGConfig] != "all-1g.5gb") {
 		t.Errorf("the new node: %v, unschedulable %v, %v", err, n.Spec.Unschedulable, n.Annotations)
 	}
 	c.noLocks(t)

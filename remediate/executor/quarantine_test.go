@@ -86,7 +86,7 @@ func (c *cell) ticket(t *testing.T, name string) (note string, about corev1.Obje
 
 // A node with a sick GPU is closed for good, in one write with the mark that says so; the
 // ticket's text is an Event of it; and nothing says that a ticket was filed or that the
-// pod runs. Whoever opens it by a plan takes the mark away with the cordon.
+// pod runs. Who opens it by a plan takes the mark away with the cordon.
 func TestQuarantine(t *testing.T) {
 	for name, executor := range map[string]bool{"by the executor, a new one at every look": true, "from a terminal": false} {
 		t.Run(name, func(t *testing.T) {

@@ -49,7 +49,7 @@ func (c *cell) pluginDown(t *testing.T) (node string, plugin corev1.Pod, d diagn
 }
 
 // The device plugin's pod is evicted, and nothing else written; its DaemonSet makes it
-// anew, the node offers its GPUs again, and the pod runs. By the executor also where it
+// again, the node offers its GPUs again, and the pod runs. By the executor also where it
 // crashes before and after each write.
 func TestRestartDevicePlugin(t *testing.T) {
 	for name, crashes := range map[string]bool{"one executor": false, "crashes at every write": true} {
@@ -101,7 +101,7 @@ func TestPluginDoesNotRegister(t *testing.T) {
 	c.wrote(t, []write{{"create", "pods/eviction", "", 201}})
 }
 
-// A plugin's pod that no DaemonSet would make anew is not evicted.
+// A plugin's pod that no DaemonSet would make again is not evicted.
 func TestPluginOfNobody(t *testing.T) {
 	c := newCell(t)
 	node := c.gpuNode(t, 1, func(n *sim.Node) { n.MIGOff, n.Layouts, n.Config = []int{0}, nil, "all-disabled" })

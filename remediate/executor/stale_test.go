@@ -81,7 +81,7 @@ func TestChangedTemplateIsNotPatched(t *testing.T) {
 	}
 }
 
-// A Job that the API server would not take anew is not deleted.
+// A Job that the API server would not take again is not deleted.
 func TestNothingIsDeletedForWhatIsNotTaken(t *testing.T) {
 	c := newCell(t)
 	c.gpuNode(t, 1)

@@ -68,7 +68,7 @@ func TestSwitchedOffTooLate(t *testing.T) {
 	c.asBefore(t, node)
 }
 
-// Whoever has said yes can say no: before the plan has begun, and while it is under way.
+// Who has said yes can say no: before the plan has begun, and while it is under way.
 func TestNoAfterYes(t *testing.T) {
 	c := newCell(t)
 	node, d, f, holders := repartition(t, c)
@@ -128,7 +128,7 @@ func TestOneNoIsEnough(t *testing.T) {
 	if ok, by, _ := guard.Approved(rem, []v1alpha1.Approval{*yes}, 1); ok || len(by) > 0 {
 		t.Errorf("it counts: %v", by)
 	}
-	rem.UID = "made-anew"
+	rem.UID = "made-again"
 	for _, decision := range []v1alpha1.Decision{v1alpha1.Approve, v1alpha1.Reject} {
 		want := "refused: alice has said Approve to an earlier plan of that name: approval " + rem.Name + " has to be deleted first"
 		if got := say("alice", decision); got != want {

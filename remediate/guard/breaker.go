@@ -137,7 +137,7 @@ func notReadySince(n *corev1.Node) time.Time {
 
 // cordonedSince is when somebody else cordoned a node; zero when nobody did, or when
 // that cannot be told. A cordon without a time does not count: it would trip the
-// breaker anew after every reset, and the limit on the pool holds it against every
+// breaker again after every reset, and the limit on the pool holds it against every
 // plan anyway.
 func cordonedSince(n *corev1.Node) time.Time {
 	if op, err := mark(n); !n.Spec.Unschedulable || err == nil && op != nil {

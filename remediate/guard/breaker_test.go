@@ -114,7 +114,7 @@ func fail(v *View, at time.Time, phases ...v1alpha1.Phase) {
 	}
 }
 
-// Cordons of unknown age would trip it anew after each reset.
+// Cordons of unknown age would trip it again after each reset.
 func TestCordonsWithoutATimeDoNotTrip(t *testing.T) {
 	v := View{Now: noon, Nodes: gpuNodes(4)}
 	for _, n := range v.Nodes {

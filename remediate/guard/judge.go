@@ -82,7 +82,7 @@ func forAll() []rule {
 	return []rule{{"paused", paused}, {"breaker", breaker}, {"freeze", freeze}}
 }
 
-// Stopped says why no plan at all may begin now, whoever carries it out: a person has
+// Stopped says why no plan at all may begin now, no matter who carries it out: a person has
 // paused unpend, the breaker is open, or a freeze window is. Empty: nothing of that.
 func (l Limits) Stopped(v View) string {
 	q := &question{limits: l, view: v, plan: &v1alpha1.Remediation{}}

@@ -34,7 +34,7 @@ func Parse(text []byte) (Limits, error) {
 	return l, nil
 }
 
-// Paused says whether the ConfigMap's kill switch is on. Whoever writes there
+// Paused says whether the ConfigMap's kill switch is on. Who writes there
 // anything but "false" means to stop.
 func Paused(data map[string]string) bool {
 	text, set := data[PausedKey]

@@ -120,7 +120,7 @@ func uncounted(plan *v1alpha1.Remediation, a *v1alpha1.Approval, persons int) st
 	case a.Spec.Decision != v1alpha1.Approve || a.Name == plan.Name+v1alpha1.No:
 		return fmt.Sprintf("that of %s says %q", who, a.Spec.Decision)
 	case who == "":
-		return "one does not say by whom"
+		return "one does not say who gave it"
 	case a.DeletionTimestamp != nil:
 		return fmt.Sprintf("that of %s is being deleted", who)
 	case a.CreationTimestamp.Before(&plan.CreationTimestamp):

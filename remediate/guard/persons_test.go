@@ -113,7 +113,7 @@ func TestApproved(t *testing.T) {
 		{approvals{yes("bob", func(a *v1alpha1.Approval) { a.Name += "-3" })}, 1, false, nil, "0 of 1 persons have approved it"},
 		{approvals{yes("bob", func(a *v1alpha1.Approval) { a.Spec.Plan = hex(2) })}, 1, false, nil, "0 of 1 persons have approved it"},
 		{approvals{yes("bob", otherUID)}, 1, false, nil, "0 of 1 persons have approved it; that of bob is for another object of that name"},
-		{approvals{yes("")}, 1, false, nil, "0 of 1 persons have approved it; one does not say by whom"},
+		{approvals{yes("")}, 1, false, nil, "0 of 1 persons have approved it; one does not say who gave it"},
 		{approvals{yes("bob", func(a *v1alpha1.Approval) { a.Spec.Decision = "Maybe" })}, 1, false, nil, `0 of 1 persons have approved it; that of bob says "Maybe"`},
 		{approvals{yes("bob", func(a *v1alpha1.Approval) { a.DeletionTimestamp = new(metav1.NewTime(noon)) })}, 1, false, nil, "0 of 1 persons have approved it; that of bob is being deleted"},
 		{approvals{yes("bob", at(plan.CreationTimestamp.Add(-time.Second)))}, 1, false, nil, "0 of 1 persons have approved it; that of bob is older than the plan"},
