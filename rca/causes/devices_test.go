@@ -26,7 +26,9 @@ func (w *world) publishes(node, model string, count int) {
 	w.ResourceSlices = append(w.ResourceSlices, s)
 }
 
-func (w *world) class(name, expression string) {
+// class adds DeviceClass gpu.
+func (w *world) class(expression string) {
+	const name = "gpu"
 	w.DeviceClasses = append(w.DeviceClasses, &resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}, Spec: resourcev1.DeviceClassSpec{Selectors: selectors(expression)}})
 }
 
@@ -38,10 +40,10 @@ func selectors(expressions ...string) []resourcev1.DeviceSelector {
 	return out
 }
 
-// claim adds one for so many devices of a class; with devices of node n1 it is allocated.
-func (w *world) claim(name, class string, count int64, own []resourcev1.DeviceSelector, given ...string) *resourcev1.ResourceClaim {
+// claim adds one for so many devices of class gpu; with devices of node n1 it is allocated.
+func (w *world) claim(name string, count int64, own []resourcev1.DeviceSelector, given ...string) *resourcev1.ResourceClaim {
 	c := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: name, UID: types.UID(name)}, Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{Requests: []resourcev1.DeviceRequest{{Name: "gpu",
-		Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: class, AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: count, Selectors: own}}}}}}
+		Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: "gpu", AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: count, Selectors: own}}}}}}
 	if len(given) > 0 {
 		c.Status.Allocation = &resourcev1.AllocationResult{}
 		for _, d := range given {
@@ -102,7 +104,7 @@ DRAClaimMissing proven n1: ResourceClaim mine does not exist
 `},
 		"a class that nobody made": {func(w *world) {
 			w.publishes("n1", "a100", 1)
-			w.claim("mine", "gpu", 1, nil)
+			w.claim("mine", 1, nil)
 			w.pod("w", "", "", 0, claims("mine"))
 		}, `
 DRAClassMissing proven n1: DeviceClass gpu does not exist
@@ -111,8 +113,8 @@ DRAClassMissing proven n1: DeviceClass gpu does not exist
 `},
 		"a driver that publishes nothing": {func(w *world) {
 			w.Nodes = append(w.Nodes, plainNode("n1"))
-			w.class("gpu", ofDriver)
-			w.claim("mine", "gpu", 1, nil)
+			w.class(ofDriver)
+			w.claim("mine", 1, nil)
 			w.pod("w", "", "", 0, claims("mine"))
 		}, `
 DRADriverMissing proven n1: no ResourceSlice of driver gpu.nvidia.com exists
@@ -121,8 +123,8 @@ DRADriverMissing proven n1: no ResourceSlice of driver gpu.nvidia.com exists
 `},
 		"no driver by name": {func(w *world) {
 			w.Nodes = append(w.Nodes, plainNode("n1"))
-			w.class("gpu", "true")
-			w.claim("mine", "gpu", 1, nil)
+			w.class("true")
+			w.claim("mine", 1, nil)
 			w.pod("w", "", "", 0, claims("mine"))
 		}, `
 DRADriverMissing proven n1: no ResourceSlice of any driver exists
@@ -132,8 +134,8 @@ DRADriverMissing proven n1: no ResourceSlice of any driver exists
 		"a driver that has not published all": {func(w *world) {
 			w.publishes("n1", "a100", 1)
 			w.ResourceSlices[0].Spec.Pool.ResourceSliceCount = 2
-			w.class("gpu", ofDriver)
-			w.claim("mine", "gpu", 1, nil)
+			w.class(ofDriver)
+			w.claim("mine", 1, nil)
 			w.pod("w", "", "", 0, claims("mine"))
 		}, `
 DRADriverMissing proven n1: driver gpu.nvidia.com has not published all: pool n1 has 1 of its 2 ResourceSlices
@@ -142,8 +144,8 @@ DRADriverMissing proven n1: driver gpu.nvidia.com has not published all: pool n1
 `},
 		"devices of which none matches": {func(w *world) {
 			w.publishes("n1", "a100", 2)
-			w.class("gpu", ofDriver)
-			w.claim("mine", "gpu", 1, selectors(`device.attributes["gpu.nvidia.com"].model == "h100"`))
+			w.class(ofDriver)
+			w.claim("mine", 1, selectors(`device.attributes["gpu.nvidia.com"].model == "h100"`))
 			w.pod("w", "", "", 0, claims("mine"))
 		}, `
 DRANoDeviceMatches proven n1: model == "h100" fails: the nearest device has "a100"
@@ -155,8 +157,8 @@ DRANoDeviceMatches proven n1: model == "h100" fails: the nearest device has "a10
 		"devices that match, and not together": {func(w *world) {
 			w.publishes("n1", "a100", 1)
 			w.publishes("n2", "a100", 1)
-			w.class("gpu", ofDriver)
-			c := w.claim("mine", "gpu", 1, nil)
+			w.class(ofDriver)
+			c := w.claim("mine", 1, nil)
 			c.Spec.Devices.Requests = append(c.Spec.Devices.Requests, *c.Spec.Devices.Requests[0].DeepCopy())
 			c.Spec.Devices.Requests[1].Name = "second"
 			name := resourcev1.FullyQualifiedName("gpu.nvidia.com/model")
@@ -175,11 +177,11 @@ DRANoDeviceMatches proven n1,n2: no node has devices that match together
 		"devices that others hold": {func(w *world) {
 			w.publishes("n1", "a100", 3)
 			w.publishes("n2", "h100", 1)
-			w.class("gpu", ofDriver)
-			h := w.claim("held", "gpu", 2, nil, "gpu-0", "gpu-1")
+			w.class(ofDriver)
+			h := w.claim("held", 2, nil, "gpu-0", "gpu-1")
 			h.Status.ReservedFor = []resourcev1.ResourceClaimConsumerReference{{Resource: "pods", Name: "h", UID: "h"}}
 			w.pod("h", "n1", "", 0, claims("held"))
-			w.claim("mine", "gpu", 2, selectors(`device.attributes["gpu.nvidia.com"].model == "a100"`))
+			w.claim("mine", 2, selectors(`device.attributes["gpu.nvidia.com"].model == "a100"`))
 			w.pod("w", "", "", 0, claims("mine"))
 		}, `
 DRANoDeviceMatches proven n2: model == "a100" fails: the nearest device has "h100"
@@ -194,11 +196,11 @@ DRADevicesInUse proven n1: devices that match exist, all are allocated
 `},
 		"many that others hold": {func(w *world) {
 			w.publishes("n1", "a100", 12)
-			w.class("gpu", ofDriver)
+			w.class(ofDriver)
 			for i := range 12 {
-				w.claim(fmt.Sprint("held-", i), "gpu", 1, nil, fmt.Sprint("gpu-", i))
+				w.claim(fmt.Sprint("held-", i), 1, nil, fmt.Sprint("gpu-", i))
 			}
-			w.claim("mine", "gpu", 1, nil)
+			w.claim("mine", 1, nil)
 			w.pod("w", "", "", 0, claims("mine"))
 		}, `
 DRADevicesInUse proven n1: devices that match exist, all are allocated
@@ -215,8 +217,8 @@ DRADevicesInUse proven n1: devices that match exist, all are allocated
 		"its own claim is allocated elsewhere": {func(w *world) {
 			w.publishes("n1", "a100", 1)
 			w.publishes("n2", "a100", 1)
-			w.class("gpu", ofDriver)
-			w.claim("mine", "gpu", 1, nil, "gpu-0").Status.Allocation.NodeSelector = &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{"n1"}}}}}}
+			w.class(ofDriver)
+			w.claim("mine", 1, nil, "gpu-0").Status.Allocation.NodeSelector = &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{"n1"}}}}}}
 			w.pod("w", "", "", 0, claims("mine"), func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"kubernetes.io/hostname": "n2"} })
 		}, `
 NodeSelectorMismatch proven n1: selector kubernetes.io/hostname=n2 (nearest: "n2") does not match
@@ -227,9 +229,9 @@ DRADevicesInUse proven n2: devices that match exist, all are allocated
 `},
 		"a selector that does not compile": {func(w *world) {
 			w.publishes("n1", "a100", 1)
-			w.class("gpu", ofDriver)
-			w.claim("mine", "gpu", 1, selectors(`device.attributes[`))
-			w.claim("fine", "gpu", 1, nil)
+			w.class(ofDriver)
+			w.claim("mine", 1, selectors(`device.attributes[`))
+			w.claim("fine", 1, nil)
 			w.pod("w", "", "", 0, claims("mine"), claims("fine"))
 		}, `
 DRASelectorError proven n1: selector device.attributes[ does not compile: Syntax error: mismatched input '<EOF>' expecting {'[', '{', '(', '.', '-', '!', '?', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}
@@ -238,8 +240,8 @@ DRASelectorError proven n1: selector device.attributes[ does not compile: Syntax
 		"a selector of a class that cannot be evaluated": {func(w *world) {
 			w.publishes("n1", "a100", 1)
 			w.publishes("n2", "a100", 1)
-			w.class("gpu", `device.attributes["gpu.nvidia.com"].absent == "x"`)
-			w.claim("mine", "gpu", 1, nil)
+			w.class(`device.attributes["gpu.nvidia.com"].absent == "x"`)
+			w.claim("mine", 1, nil)
 			w.pod("w", "", "", 0, claims("mine"))
 		}, `
 DRASelectorError proven n1,n2: selector absent == "x" cannot be evaluated: no such key: absent. consider using CEL optional chaining (.? followed by orValue()) or guarding the check with has() for optional fields
@@ -250,8 +252,8 @@ DRASelectorError proven n1,n2: selector absent == "x" cannot be evaluated: no su
 		"slices that were not read": {func(w *world) {
 			w.Nodes = append(w.Nodes, plainNode("n1"))
 			w.Unread["ResourceSlice"] = "forbidden"
-			w.class("gpu", ofDriver)
-			w.claim("mine", "gpu", 1, nil)
+			w.class(ofDriver)
+			w.claim("mine", 1, nil)
 			w.pod("w", "", "", 0, claims("mine"))
 		}, `
 Unknown possible n1: ResourceSlice objects could not be read, so its devices are not judged
@@ -259,8 +261,8 @@ Unknown possible n1: ResourceSlice objects could not be read, so its devices are
 `},
 		"devices that the kubelet cannot prepare": {func(w *world) {
 			w.publishes("n1", "a100", 1)
-			w.class("gpu", ofDriver)
-			w.claim("mine", "gpu", 1, nil, "gpu-0")
+			w.class(ofDriver)
+			w.claim("mine", 1, nil, "gpu-0")
 			unprepared(w, "Failed to prepare dynamic resources: prepare dynamic resources: no\n such device")
 		}, `
 DRAPrepareFailed proven : the kubelet of n1 could not prepare its devices: no such device

@@ -13,20 +13,22 @@ import (
 	"github.com/unpend/unpend/rca/view"
 )
 
-// labelled is a label that was written so long ago.
-func labelled(key, value string, ago time.Duration) func(*corev1.Node, *nodeprobe.NodeGeometry) {
+// labelled is the state that MIG manager wrote so long ago.
+func labelled(value string, ago time.Duration) func(*corev1.Node, *nodeprobe.NodeGeometry) {
+	const key = view.LabelMIGState
 	return func(n *corev1.Node, _ *nodeprobe.NodeGeometry) {
 		n.Labels[key] = value
 		at := metav1.NewTime(rcatest.Noon.Add(-ago))
 		n.ManagedFields = append(n.ManagedFields,
-			metav1.ManagedFieldsEntry{Manager: "other", Time: &metav1.Time{Time: rcatest.Noon}, FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:metadata":{"f:labels":{"f:other":{}}}}`)}},
-			metav1.ManagedFieldsEntry{Manager: "nvidia-mig-manager", Time: &at, FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:metadata":{"f:labels":{"f:` + key + `":{}}}}`)}},
-			metav1.ManagedFieldsEntry{Manager: "no time", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:metadata":{"f:labels":{"f:` + key + `":{}}}}`)}})
+			metav1.ManagedFieldsEntry{Manager: "other", Time: &metav1.Time{Time: rcatest.Noon}, FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:labels":{"f:other":{}}}}`)},
+			metav1.ManagedFieldsEntry{Manager: "nvidia-mig-manager", Time: &at, FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:labels":{"f:` + key + `":{}}}}`)},
+			metav1.ManagedFieldsEntry{Manager: "no time", FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:labels":{"f:` + key + `":{}}}}`)})
 	}
 }
 
-func (w *world) config(name, entries string) {
-	w.ConfigMaps = append(w.ConfigMaps, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "gpu-operator", Name: name}, Data: map[string]string{"config.yaml": "version: v1\nmig-configs:\n" + entries}})
+// config adds the mig-parted config that is in force where nobody names another.
+func (w *world) config(entries string) {
+	w.ConfigMaps = append(w.ConfigMaps, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "gpu-operator", Name: "default-mig-parted-config"}, Data: map[string]string{"config.yaml": "version: v1\nmig-configs:\n" + entries}})
 }
 
 // What MIG manager was asked for, and what it says of that.
@@ -36,14 +38,14 @@ func TestMIGManager(t *testing.T) {
 	whole := sim.Node{Name: "n1", Model: a100, Layouts: [][]sim.Placed{sim.All(a100, "1g.5gb")}, Config: "all-2g.10gb"}
 	rows{
 		"a change within its time goes on": {func(w *world) {
-			w.gpuNode(whole, labelled(state, "pending", 6*time.Minute))
+			w.gpuNode(whole, labelled("pending", 6*time.Minute))
 			wants(w)
 		}, `
 MIGConfigInProgress proven n1: its MIG layout is being changed now
   Node/n1: label nvidia.com/mig.config=all-2g.10gb, nvidia.com/mig.config.state=pending
 `},
 		"so does a reboot": {func(w *world) {
-			w.gpuNode(whole, labelled(state, "rebooting", 6*time.Minute))
+			w.gpuNode(whole, labelled("rebooting", 6*time.Minute))
 			wants(w)
 		}, `
 MIGConfigInProgress proven n1: its MIG layout is being changed now
@@ -57,7 +59,7 @@ MIGConfigInProgress possible n1: its MIG layout is being changed
   Node/n1: label nvidia.com/mig.config=all-2g.10gb, nvidia.com/mig.config.state=pending
 `},
 		"past its time it is stuck": {func(w *world) {
-			w.gpuNode(whole, labelled(state, "pending", 6*time.Minute+time.Second), label("nvidia.com/gpu.deploy.device-plugin", view.Paused), label("nvidia.com/gpu.deploy.dcgm", "true"))
+			w.gpuNode(whole, labelled("pending", 6*time.Minute+time.Second), label("nvidia.com/gpu.deploy.device-plugin", view.Paused), label("nvidia.com/gpu.deploy.dcgm", "true"))
 			wants(w)
 		}, `
 MIGConfigStuck proven n1: MIG manager is stuck
@@ -79,7 +81,7 @@ MIGConfigInProgress possible n1: its MIG layout is being changed
   Node/n1: label nvidia.com/mig.config=all-2g.10gb, nvidia.com/mig.config.state=pending
 `},
 		"a former time than the last does not count": {func(w *world) {
-			w.gpuNode(whole, labelled(state, "pending", time.Hour), labelled(state, "pending", time.Minute))
+			w.gpuNode(whole, labelled("pending", time.Hour), labelled("pending", time.Minute))
 			wants(w)
 		}, `
 MIGConfigInProgress proven n1: its MIG layout is being changed now
@@ -122,7 +124,7 @@ MIGInstancesInUse proven n1: its 2g.10gb instances are all held
   Node/n1: allocatable nvidia.com/mig-2g.10gb=1, requested 1
 `},
 		"a name that its config does not have": {func(w *world) {
-			w.config("default-mig-parted-config", "  other: [{devices: all, mig-enabled: true, mig-devices: {1g.5gb: 7}}]\n")
+			w.config("  other: [{devices: all, mig-enabled: true, mig-devices: {1g.5gb: 7}}]\n")
 			w.gpuNode(whole)
 			wants(w)
 		}, `
@@ -139,7 +141,7 @@ MIGLayoutMismatch proven n1: not laid out with 2g.10gb, though a legal position 
   Node/n1: allocatable nvidia.com/mig-2g.10gb=0, requested 0
 `},
 		"an entry that has no positions": {func(w *world) {
-			w.config("default-mig-parted-config", "  much: [{devices: all, mig-enabled: true, mig-devices: {3g.20gb: 3}}]\n")
+			w.config("  much: [{devices: all, mig-enabled: true, mig-devices: {3g.20gb: 3}}]\n")
 			n := whole
 			n.Config = "much"
 			w.gpuNode(n)
@@ -150,7 +152,7 @@ MIGConfigInvalidForGPU proven n1: mig.config "much" cannot exist on NVIDIA A100-
   NodeGeometry/n1: GPU 0 has no legal positions for that
 `},
 		"an entry for other GPUs, for none, or of another model is in nobody's way": {func(w *world) {
-			w.config("default-mig-parted-config", "  much: [{devices: [1], mig-enabled: true, mig-devices: {3g.20gb: 3}}, {devices: all, mig-enabled: false, mig-devices: {3g.20gb: 3}}, {device-filter: [\"0x1\"], devices: all, mig-enabled: true, mig-devices: {1g.6gb: 9}}]\n")
+			w.config("  much: [{devices: [1], mig-enabled: true, mig-devices: {3g.20gb: 3}}, {devices: all, mig-enabled: false, mig-devices: {3g.20gb: 3}}, {device-filter: [\"0x1\"], devices: all, mig-enabled: true, mig-devices: {1g.6gb: 9}}]\n")
 			n := whole
 			n.Config = "much"
 			w.gpuNode(n)

@@ -46,7 +46,7 @@ MIGLayoutDrift proven n1: its GPUs have 2g.10gb that the node does not advertise
   Node/n1: capacity nvidia.com/mig-2g.10gb=1
 `},
 		"instances of an applied layout that are gone have drifted": {func(w *world) {
-			w.config("default-mig-parted-config", "  mine: [{devices: all, mig-enabled: true, mig-devices: {2g.10gb: 3}}]\n  other: [{devices: all, mig-enabled: true, mig-devices: {2g.10gb: 1, 1g.5gb: 1}}]\n")
+			w.config("  mine: [{devices: all, mig-enabled: true, mig-devices: {2g.10gb: 3}}]\n  other: [{devices: all, mig-enabled: true, mig-devices: {2g.10gb: 1, 1g.5gb: 1}}]\n")
 			w.gpuNode(sim.Node{Name: "n1", Model: a100, Config: "mine", Layouts: [][]sim.Placed{{{Profile: "1g.5gb", Start: 0}}}})
 			w.pod("w", "", "nvidia.com/mig-2g.10gb", 1)
 		}, `
@@ -55,7 +55,7 @@ MIGLayoutDrift proven n1: mig.config "mine" was applied, its GPUs are laid out o
   NodeGeometry/n1: 0 instances of 2g.10gb exist
 `},
 		"a layout that was not applied has not drifted": {func(w *world) {
-			w.config("default-mig-parted-config", "  mine: [{devices: all, mig-enabled: true, mig-devices: {2g.10gb: 3}}]\n")
+			w.config("  mine: [{devices: all, mig-enabled: true, mig-devices: {2g.10gb: 3}}]\n")
 			w.gpuNode(sim.Node{Name: "n1", Model: a100, Config: "mine", Layouts: [][]sim.Placed{{{Profile: "1g.5gb", Start: 0}}}}, label(view.LabelMIGState, "ready"))
 			w.pod("w", "", "nvidia.com/mig-2g.10gb", 1)
 		}, `

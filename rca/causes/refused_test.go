@@ -99,7 +99,7 @@ NoNodes proven : the cluster has no node
 		}, `
 NoNodes proven : the cluster has no node
   Node: the list is empty
-Unknown possible : the API server refused its pods, and what was read would not; ruled out: quotas, LimitRanges, requests and limits of devices; it said: exceeded quota: team
+Unknown possible : the API server refused its pods, and nothing that was read says why; ruled out: quotas, LimitRanges, requests and limits of devices; it said: exceeded quota: team
   ReplicaSet/ml/w: wants 2 pods, 2 of them do not exist; its last refusal: exceeded quota: team
 `},
 		"it wants what the pod does not state": {func(w *world) {
@@ -130,13 +130,13 @@ NoNodes proven : the cluster has no node
 		"a refusal that no object explains": {func(w *world) { w.lacks("admission webhook denied it", one, one) }, `
 NoNodes proven : the cluster has no node
   Node: the list is empty
-Unknown possible : the API server refused its pods, and what was read would not; ruled out: quotas, LimitRanges, requests and limits of devices; it said: admission webhook denied it
+Unknown possible : the API server refused its pods, and nothing that was read says why; ruled out: quotas, LimitRanges, requests and limits of devices; it said: admission webhook denied it
   ReplicaSet/ml/w: wants 2 pods, 2 of them do not exist; its last refusal: admission webhook denied it
 `},
 		"a refusal without words": {func(w *world) { w.lacks("", one, one) }, `
 NoNodes proven : the cluster has no node
   Node: the list is empty
-Unknown possible : the API server refused its pods, and what was read would not; ruled out: quotas, LimitRanges, requests and limits of devices
+Unknown possible : the API server refused its pods, and nothing that was read says why; ruled out: quotas, LimitRanges, requests and limits of devices
   ReplicaSet/ml/w: wants 2 pods, 2 of them do not exist
 `},
 		"what refuses the next keeps those that exist from nothing": {func(w *world) {

@@ -44,10 +44,9 @@ func (w *world) gpuNode(n sim.Node, edits ...func(*corev1.Node, *nodeprobe.NodeG
 }
 
 // unreported adds a node that no probe reports of.
-func (w *world) unreported(n sim.Node, edits ...func(*corev1.Node, *nodeprobe.NodeGeometry)) *corev1.Node {
-	o := w.gpuNode(n, edits...)
+func (w *world) unreported(n sim.Node, edits ...func(*corev1.Node, *nodeprobe.NodeGeometry)) {
+	w.gpuNode(n, edits...)
 	delete(w.Geometries, n.Name)
-	return o
 }
 
 // pod adds one that asks for so many of a resource: on a node it runs, without one it waits.

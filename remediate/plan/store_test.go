@@ -259,7 +259,7 @@ func TestDecider(t *testing.T) {
 		{"of who asked, and one is enough", v1alpha1.Pending, "ada@example.com", 1, func(*Word) {}, "ada@example.com [admins] Approve by slack: go"},
 		{"of who asked, and it takes two", v1alpha1.Pending, "ada@example.com", 2, func(*Word) {}, "refused: you have asked for this plan, and two others have to approve it (it is much)"},
 		{"a no of who asked", v1alpha1.Pending, "ada@example.com", 2, func(w *Word) { w.Decision = v1alpha1.Reject }, "ada@example.com [admins] Reject by slack: go"},
-		{"nobody", v1alpha1.Pending, "carol", 1, func(w *Word) { w.Caller.ID = "U0EVE" }, "refused: slack U0EVE is nobody: remediate.identities of the configuration says of each id which Kubernetes user it is"},
+		{"nobody", v1alpha1.Pending, "carol", 1, func(w *Word) { w.ID = "U0EVE" }, "refused: slack U0EVE is nobody: remediate.identities of the configuration says of each id which Kubernetes user it is"},
 		{"an id of another place", v1alpha1.Pending, "carol", 1, func(w *Word) { w.Caller = Caller{ViaWeb, "U0ADA"} }, "refused: web U0ADA is nobody: remediate.identities of the configuration says of each id which Kubernetes user it is"},
 		{"no plan", v1alpha1.Pending, "carol", 1, func(w *Word) { w.Plan = "x" }, `refused: "x" of "uid-` + hash + `" is no plan`},
 		{"no object", v1alpha1.Pending, "carol", 1, func(w *Word) { w.Remediation = "" }, `refused: "` + hash + `" of "" is no plan`},
