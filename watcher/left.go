@@ -121,7 +121,7 @@ func (w *Watcher) noteDeleted(kind string, o any) {
 		w.noteChanged(&before, pod)
 	}
 	if m, ok := o.(metav1.Object); ok {
-		if k, ok := incident.MakerOf(m); ok && k.Wants > k.Has { // when it lacks pods again, that is told of a later moment
+		if k, ok := incident.MakerOf(m); ok && k.Wants > k.Has { // one made again under its name tells of a later moment
 			next := w.makers().Next(k)
 			w.mark(incident.ID(incident.Topmost(next, w.owner), incident.Requests(next)), k.GetResourceVersion())
 		}

@@ -20,8 +20,8 @@ type Cost struct {
 	Lost         time.Duration
 }
 
-// Compare orders costs, the cheaper first: budgets broken, work lost, highest priority,
-// sum of priorities, number of pods, what is lost with them.
+// Compare orders costs, the cheaper first, field by field: evictions beyond budgets come
+// before everything else, the time of work that is lost comes last.
 func (a Cost) Compare(b Cost) int {
 	return cmp.Or(cmp.Compare(a.Beyond, b.Beyond), cmp.Compare(a.Working, b.Working), cmp.Compare(a.Highest, b.Highest), cmp.Compare(a.Sum, b.Sum), cmp.Compare(a.Number, b.Number), cmp.Compare(a.Lost, b.Lost))
 }

@@ -19,7 +19,7 @@ const SystemCritical = 2 * 1000000000
 // Traits are what of a pod matters to every incident.
 type Traits struct {
 	Gang     string // as GangOf names it
-	Stays    bool   // it is never a victim, for no pod
+	Stays    bool   // it is never a victim, no matter which pod asks
 	Priority int64
 	Lost     time.Duration // of its work, were it evicted
 }
