@@ -131,9 +131,7 @@ func figures(t *testing.T, address string) map[string]float64 {
 // and once the bus is back, one notice arrives, however often it is told and by however
 // many leaders; the next end of the plan's kind is news. The figures say the same.
 func TestEndsAreHandedOver(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs the real control plane")
-	}
+	needsControlPlane(t)
 	l := newLane(t)
 	c := l.newCell(t)
 	setGuards(t, l, c.ns, "coolDown: 0s\nnodesInFlight: 9\npoolUnavailablePercent: 100\n")

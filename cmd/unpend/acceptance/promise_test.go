@@ -38,6 +38,7 @@ func TestPromise(t *testing.T) {
 	if !slices.IsSortedFunc(promises, byID) {
 		t.Error("the promises are not in order of their ids")
 	}
+	t.Parallel()
 	for _, p := range promises {
 		t.Run(p.id, p.run)
 	}
