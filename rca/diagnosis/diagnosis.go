@@ -24,6 +24,7 @@ type List struct {
 // Diagnosis explains one incident (the travelling type rca → remediate).
 type Diagnosis struct {
 	Incident  string            `json:"incident"`
+	Alike     string            `json:"alike,omitempty"` // the incident whose causes these are: its fixes are not repeated here
 	Workload  incident.Ref      `json:"workload"`
 	Pods      WaitingPods       `json:"pods"`
 	Requests  map[string]string `json:"requests"`         // of one pod

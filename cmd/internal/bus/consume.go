@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -74,12 +75,30 @@ func guarded(ctx context.Context, m jetstream.Msg, key string, handle Handler) (
 	return handle(ctx, key, m.Data())
 }
 
-// park keeps a message that cannot be dealt with where people can see it.
+// park keeps a message that was delivered and cannot be dealt with.
 func (b *Bus) park(ctx context.Context, key string, m jetstream.Msg, why error) error {
-	if _, err := b.js.Publish(ctx, deadLetters.subject+"."+key, m.Data(), jetstream.WithExpectStream(deadLetters.stream)); err != nil {
-		return fmt.Errorf("park a message: %w", err)
+	if err := b.Park(ctx, key, m.Data(), why); err != nil {
+		return err
 	}
 	return m.TermWithReason(why.Error())
+}
+
+// Park keeps a message that nobody can deal with where people can see it, and why.
+func (b *Bus) Park(ctx context.Context, key string, body []byte, why error) error {
+	m := &nats.Msg{Subject: deadLetters.subject + "." + key, Data: body, Header: nats.Header{whyHeader: {firstLine(why)}}}
+	if _, err := b.js.PublishMsg(ctx, m, jetstream.WithExpectStream(deadLetters.stream)); err != nil {
+		return fmt.Errorf("park a message: %w", err)
+	}
+	return nil
+}
+
+// whyHeader says of a dead letter why it is one.
+const whyHeader = "Unpend-Why"
+
+// firstLine is what of an error fits into a header.
+func firstLine(why error) string {
+	first, _, _ := strings.Cut(why.Error(), "\n")
+	return first
 }
 
 // Parked counts the messages that could not be dealt with.
