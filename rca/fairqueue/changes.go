@@ -74,6 +74,7 @@ func (q *Queue) again() {
 		}
 	}
 	clear(q.changed)
+	q.settled = q.opts.Now()
 }
 
 func (q *Queue) rested() time.Duration {

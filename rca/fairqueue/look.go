@@ -15,8 +15,12 @@ func (q *Queue) look(ctx context.Context, k key) {
 	if !ok {
 		return
 	}
+	var read time.Time
+	if again {
+		read = q.settledAt()
+	}
 	began := q.opts.Now()
-	news, err := q.guarded(ctx, i)
+	news, err := q.guarded(ctx, i, read)
 	if ctx.Err() != nil {
 		return
 	}
@@ -78,11 +82,17 @@ func (q *Queue) end(k key, news bool, err error, ended time.Time, again bool, to
 
 // guarded turns a panic into an error: one incident that nobody can diagnose must not take
 // the others with it.
-func (q *Queue) guarded(ctx context.Context, i incident.Incident) (news bool, err error) {
+func (q *Queue) guarded(ctx context.Context, i incident.Incident, read time.Time) (news bool, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 		}
 	}()
-	return q.opts.Diagnose(ctx, i)
+	return q.opts.Diagnose(ctx, i, read)
+}
+
+func (q *Queue) settledAt() time.Time {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.settled
 }

@@ -14,9 +14,10 @@ import (
 
 // Options of a Queue; the numbers have defaults.
 type Options struct {
-	// Diagnose explains an incident as it is known last. It says whether that is news: what
-	// is none is looked at less often.
-	Diagnose func(context.Context, incident.Incident) (news bool, err error)
+	// Diagnose explains an incident as it is known last, from what was read of the cluster
+	// no earlier than at a time. It says whether that is news: what is none is looked at
+	// less often.
+	Diagnose func(ctx context.Context, i incident.Incident, read time.Time) (news bool, err error)
 	// GiveUp is told, once, of an incident that could not be diagnosed in three tries. It is
 	// tried again when there is news of it, and every few minutes.
 	GiveUp func(ctx context.Context, i incident.Incident, why error)
@@ -53,7 +54,8 @@ type Queue struct {
 	mu      sync.Mutex
 	tenants map[string]*tenant // by namespace
 	changed map[string]bool    // namespaces; "" is all
-	busy    time.Duration      // looking again took so long since the last time all were
+	settled time.Time          // until when changes were heard of that had all looked at again
+	busy    time.Duration      // looking again took so long since then
 }
 
 // New makes a Queue; Run has it work.

@@ -21,6 +21,7 @@ type played struct {
 	*Queue
 	looked  []string // incidents, in order
 	at      []time.Duration
+	read    []time.Duration // what they are told from is no older
 	gaveUp  []string
 	takes   time.Duration
 	news    func(incident.Incident) (bool, error)
@@ -32,7 +33,8 @@ func (p *played) run(t *testing.T, script func(p *played)) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		opts := Options{Now: time.Now, Registerer: prometheus.NewRegistry(),
-			Diagnose: func(_ context.Context, i incident.Incident) (bool, error) {
+			Diagnose: func(_ context.Context, i incident.Incident, read time.Time) (bool, error) {
+				p.read = append(p.read, read.Sub(began).Round(time.Millisecond))
 				p.looked, p.at = append(p.looked, i.ID), append(p.at, time.Since(began).Round(time.Millisecond))
 				time.Sleep(p.takes) // the bubble's time
 				if p.news == nil {
@@ -144,6 +146,9 @@ func TestChangesAreLookedAt(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		if want := []string{"in-a"}; !reflect.DeepEqual(p.looked, want) {
 			t.Errorf("after a change in a: %v", p.looked)
+		}
+		if last := p.read[len(p.read)-1]; last < time.Minute+450*time.Millisecond {
+			t.Errorf("after changes that settled for half a second it is told from what was read %s after the start", last)
 		}
 		p.looked = nil
 		p.Changed("")

@@ -21,8 +21,7 @@ const (
 	// catchUp is how long a diagnosis waits for what its incident tells of: the
 	// watcher and the copy of the cluster hear of it one by one.
 	catchUp = 2 * time.Second
-	// shared is how long incidents are explained from one reading of the cluster: shorter
-	// than a change of it takes to have them looked at again.
+	// shared is how long incidents are explained from one reading of the cluster.
 	shared = 300 * time.Millisecond
 )
 
@@ -102,14 +101,15 @@ func (a *analyst) caughtUp(ctx context.Context, i incident.Incident) *cluster.St
 }
 
 // found is the incident as a reading of the cluster knows it that is not older than what
-// is told of it; nil when it does not wait there.
-func (a *analyst) found(ctx context.Context, told incident.Incident) (*incident.Incident, error) {
-	if a.session != nil && time.Since(a.begun) < shared {
+// is told of it, nor than a time; nil when it does not wait there.
+func (a *analyst) found(ctx context.Context, told incident.Incident, read time.Time) (*incident.Incident, error) {
+	if a.session != nil && time.Since(a.begun) < shared && a.begun.After(read) {
 		if i := a.waiting(told.ID); i != nil && !incident.Newer(told.Newest, i.Newest) {
 			return i, nil
 		}
 	}
 	a.end()
+	begun := time.Now()
 	st := a.caughtUp(ctx, told)
 	snap, err := a.keeper.sync(ctx, st)
 	if err != nil {
@@ -120,7 +120,7 @@ func (a *analyst) found(ctx context.Context, told incident.Incident) (*incident.
 	if a.session, err = rca.Begin(ctx, st, opts); err != nil {
 		return nil, err
 	}
-	a.begun = time.Now()
+	a.begun = begun
 	return a.waiting(told.ID), nil
 }
 
@@ -135,9 +135,9 @@ func (a *analyst) waiting(id string) *incident.Incident {
 
 // explain reads the incident's pods again and diagnoses it; false when it no
 // longer waits.
-func (a *analyst) explain(ctx context.Context, told incident.Incident) (diagnosis.Diagnosis, bool, error) {
+func (a *analyst) explain(ctx context.Context, told incident.Incident, read time.Time) (diagnosis.Diagnosis, bool, error) {
 	began := time.Now()
-	i, err := a.found(ctx, told)
+	i, err := a.found(ctx, told, read)
 	if err != nil || i == nil {
 		return diagnosis.Diagnosis{}, false, err
 	}

@@ -202,7 +202,7 @@ func (d *demo) explained(ctx context.Context) (diagnosis.Diagnosis, error) {
 			if i.Workload.Name != demoJob().Name || i.Resolved || i.Pods[0].Reason != corev1.PodReasonUnschedulable {
 				return nil
 			}
-			diagnosis, ok, err := a.explain(ctx, i)
+			diagnosis, ok, err := a.explain(ctx, i, time.Time{})
 			if ok {
 				found = diagnosis
 				cancel() // that is all the demo waits for

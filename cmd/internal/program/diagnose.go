@@ -100,8 +100,8 @@ type said struct {
 }
 
 // diagnose explains an incident and publishes what was not said before.
-func (p *publisher) diagnose(ctx context.Context, i incident.Incident) (news bool, err error) {
-	d, waits, err := p.analyst.explain(ctx, i)
+func (p *publisher) diagnose(ctx context.Context, i incident.Incident, read time.Time) (news bool, err error) {
+	d, waits, err := p.analyst.explain(ctx, i, read)
 	if err != nil {
 		return false, err
 	}

@@ -30,6 +30,7 @@ var promises = []promise{
 	{"R24", promiseR24},
 	{"R32", promiseR32},
 	{"S05", promiseS05},
+	{"S10", promiseS10},
 	{"S15", promiseS15},
 }
 
