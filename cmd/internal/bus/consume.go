@@ -17,14 +17,14 @@ type Handler func(ctx context.Context, key string, body []byte) error
 // Consume hands every message of a topic to handle, one at a time, until ctx
 // ends. durable names the reader: it goes on where it was after a restart.
 func (b *Bus) Consume(ctx context.Context, t Topic, durable string, handle Handler) error {
-	consumer, err := b.js.CreateOrUpdateConsumer(ctx, t.stream, jetstream.ConsumerConfig{Durable: durable, AckPolicy: jetstream.AckExplicitPolicy,
+	consumer, err := b.js.CreateOrUpdateConsumer(ctx, b.name(t), jetstream.ConsumerConfig{Durable: durable, AckPolicy: jetstream.AckExplicitPolicy,
 		AckWait: ackWait, MaxAckPending: 1, MaxDeliver: tries + 1})
 	if err != nil {
-		return fmt.Errorf("read stream %s: %w", t.stream, err)
+		return fmt.Errorf("read stream %s: %w", b.name(t), err)
 	}
 	messages, err := consumer.Messages(jetstream.PullMaxMessages(64))
 	if err != nil {
-		return fmt.Errorf("read stream %s: %w", t.stream, err)
+		return fmt.Errorf("read stream %s: %w", b.name(t), err)
 	}
 	stop := context.AfterFunc(ctx, messages.Stop)
 	defer stop()
@@ -34,7 +34,7 @@ func (b *Bus) Consume(ctx context.Context, t Topic, durable string, handle Handl
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("read stream %s: %w", t.stream, err)
+			return fmt.Errorf("read stream %s: %w", b.name(t), err)
 		}
 		if err := b.deal(ctx, t, m, handle); err != nil && ctx.Err() == nil {
 			return err
@@ -43,7 +43,7 @@ func (b *Bus) Consume(ctx context.Context, t Topic, durable string, handle Handl
 }
 
 func (b *Bus) deal(ctx context.Context, t Topic, m jetstream.Msg, handle Handler) error {
-	key := strings.TrimPrefix(m.Subject(), t.subject+".")
+	key := strings.TrimPrefix(m.Subject(), b.subject(t, ""))
 	failure := guarded(ctx, m, key, handle)
 	if ctx.Err() != nil {
 		return nil // it is delivered again after the restart
@@ -76,7 +76,7 @@ func guarded(ctx context.Context, m jetstream.Msg, key string, handle Handler) (
 
 // park keeps a message that cannot be dealt with where people can see it.
 func (b *Bus) park(ctx context.Context, key string, m jetstream.Msg, why error) error {
-	if _, err := b.js.Publish(ctx, deadLetters.subject+"."+key, m.Data(), jetstream.WithExpectStream(deadLetters.stream)); err != nil {
+	if _, err := b.js.Publish(ctx, b.subject(deadLetters, key), m.Data(), jetstream.WithExpectStream(b.name(deadLetters))); err != nil {
 		return fmt.Errorf("park a message: %w", err)
 	}
 	return m.TermWithReason(why.Error())
@@ -84,9 +84,9 @@ func (b *Bus) park(ctx context.Context, key string, m jetstream.Msg, why error) 
 
 // Parked counts the messages that could not be dealt with.
 func (b *Bus) Parked(ctx context.Context) (uint64, error) {
-	s, err := b.js.Stream(ctx, deadLetters.stream)
+	s, err := b.js.Stream(ctx, b.name(deadLetters))
 	if err != nil {
-		return 0, fmt.Errorf("read stream %s: %w", deadLetters.stream, err)
+		return 0, fmt.Errorf("read stream %s: %w", b.name(deadLetters), err)
 	}
 	return s.CachedInfo().State.Msgs, nil
 }

@@ -114,7 +114,7 @@ func (s *served) change(p *corev1.Pod) {
 func BenchmarkConditionToDiagnosis(b *testing.B) {
 	const waiting = 5
 	s := &served{fleet: makeFleet(1000, 2, 10, waiting, time.Now())}
-	events, err := bus.Open(b.Context(), bus.Options{StoreDir: b.TempDir()})
+	events, err := bus.Open(b.Context(), bus.Options{Cluster: "here", StoreDir: b.TempDir()})
 	if err != nil {
 		b.Fatal(err)
 	}

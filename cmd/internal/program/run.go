@@ -130,7 +130,7 @@ type service struct {
 
 func (s *service) run(ctx context.Context) error {
 	if slices.Contains(s.roles, "watch") || slices.Contains(s.roles, "diagnose") {
-		b, err := bus.Open(ctx, bus.Options{URL: s.config.Bus.URL, StoreDir: s.config.Bus.StoreDir, MaxBytes: s.config.Bus.MaxBytes})
+		b, err := s.openBus(ctx)
 		if err != nil {
 			return err
 		}
