@@ -21,7 +21,7 @@ type List struct {
 	Items      []Diagnosis `json:"items"`
 }
 
-// Diagnosis explains one incident (the travelling type rca → remediate).
+// Diagnosis explains one incident, as a whole; its Summary is what travels (rca → remediate).
 type Diagnosis struct {
 	Incident  string            `json:"incident"`
 	Workload  incident.Ref      `json:"workload"`

@@ -227,11 +227,11 @@ func (s *service) diagnose(ctx context.Context) error {
 	})
 }
 
-// publish hands a diagnosis on, and prints it.
+// publish hands a diagnosis on, as it travels, and prints the same.
 func (s *service) publish(ctx context.Context, i incident.Incident, d diagnosis.Diagnosis) error {
-	body, err := json.Marshal(d)
+	body, err := d.Message()
 	if err != nil {
-		return fmt.Errorf("write a diagnosis: %w", err)
+		return err
 	}
 	id, _, err := i.Message()
 	if err != nil {
