@@ -4,15 +4,18 @@ package bus
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"regexp"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 // Topic is one kind of message.
@@ -42,6 +45,8 @@ const (
 	// ackWait is above the worst diagnosis; longer work says so in between.
 	ackWait = 30 * time.Second
 	retryIn = 2 * time.Second
+	// heartbeat of NATS to a reader that waits: without two of them reading begins again.
+	heartbeat = 2 * time.Second
 	// maxLag is how far one publisher may be behind another. A stored message that
 	// is older than that gives way to any: after a restored backup resourceVersions
 	// begin again below it.
@@ -66,19 +71,34 @@ type Options struct {
 	MaxBytes int64
 	// Logger of what the bus does by itself; nothing is logged without it.
 	Logger *slog.Logger
+	// Registerer of the bus's metrics, until Close; there are none without it.
+	Registerer prometheus.Registerer
 }
 
-// Bus publishes and consumes.
+// Bus publishes and consumes. While NATS is away, or its volume full, it says so
+// (Healthy), and works again by itself.
 type Bus struct {
-	opts   Options
-	server *server.Server
-	conn   *nats.Conn
-	js     jetstream.JetStream
-	lock   *os.File
-	temp   string // removed at the end
-	// streams by topic
-	streams map[Topic]jetstream.Stream
+	opts    Options
+	conn    *nats.Conn
+	js      jetstream.JetStream
+	lock    *os.File
+	temp    string // removed at the end
 	now     func() time.Time
+	free    func(dir string) (bytes int64, err error) // of the volume that holds a folder
+	metrics *metrics
+	wake    chan struct{} // the keeper looks now
+	well    chan struct{} // see Recovered
+	end     context.CancelFunc
+	keeper  sync.WaitGroup
+	revived time.Time // when the keeper started the embedded server last
+	moved   upgrading
+
+	mu      sync.Mutex // guards what follows
+	server  *server.Server
+	streams map[Topic]jetstream.Stream
+	found   *Trouble           // by the keeper
+	failing map[Topic]*Trouble // the last publish of a topic
+	parked  map[string]bool    // subjects of dead letters
 }
 
 // clusterName is what may be part of a stream's name and one token of a subject.
@@ -86,8 +106,20 @@ var clusterName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,63}$`)
 
 // Open connects to NATS, or starts it inside this process, and makes the
 // streams. Two processes on one StoreDir are refused, and so is a stream that
-// somebody else made under a name of ours.
+// somebody else made under a name of ours. What only takes time is no error: see Healthy.
 func Open(ctx context.Context, opts Options) (*Bus, error) {
+	b, err := newBus(opts)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.open(ctx); err != nil {
+		b.Close()
+		return nil, err
+	}
+	return b, nil
+}
+
+func newBus(opts Options) (*Bus, error) {
 	if !clusterName.MatchString(opts.Cluster) {
 		return nil, fmt.Errorf("the bus needs a name of the cluster of letters, digits, - and _, at most 63: it is %q", opts.Cluster)
 	}
@@ -97,39 +129,42 @@ func Open(ctx context.Context, opts Options) (*Bus, error) {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	b := &Bus{opts: opts, streams: map[Topic]jetstream.Stream{}, now: time.Now}
-	if err := b.open(ctx); err != nil {
-		b.Close()
-		return nil, err
-	}
-	return b, nil
+	return &Bus{opts: opts, streams: map[Topic]jetstream.Stream{}, failing: map[Topic]*Trouble{}, parked: map[string]bool{}, now: time.Now, free: free,
+		metrics: newMetrics(), wake: make(chan struct{}, 1), well: make(chan struct{}, 1)}, nil
 }
 
 func (b *Bus) open(ctx context.Context) error {
 	if err := b.connect(); err != nil {
 		return err
 	}
-	for _, t := range topics {
-		if err := b.make(ctx, t); err != nil {
-			return err
-		}
+	if err := b.metrics.register(b.opts.Registerer); err != nil {
+		return err
 	}
-	return b.upgrade(ctx)
+	b.look(ctx)
+	if other, ok := errors.AsType[*ForeignError](b.Healthy()); ok {
+		return other
+	}
+	keeping, end := context.WithCancel(context.WithoutCancel(ctx))
+	b.end = end
+	b.keeper.Go(func() { b.keep(keeping) })
+	return nil
 }
 
 // Close ends the connection and the embedded server, and waits for it.
 func (b *Bus) Close() {
+	if b.end != nil {
+		b.end()
+		b.keeper.Wait()
+	}
 	if b.conn != nil {
 		b.conn.Close()
 	}
-	if b.server != nil {
-		b.server.Shutdown()
-		b.server.WaitForShutdown()
-	}
+	b.stopServer()
 	if b.lock != nil {
 		b.lock.Close()
 	}
 	if b.temp != "" {
 		os.RemoveAll(b.temp) //nolint:errcheck // nothing of it is needed any more
 	}
+	b.metrics.unregister(b.opts.Registerer)
 }

@@ -3,6 +3,7 @@ package bus
 import (
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -13,13 +14,17 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
+// connect begins to: a NATS that is away is waited for, and what is published meanwhile
+// fails at once, for it is said again.
 func (b *Bus) connect() error {
-	dial := []nats.Option{nats.MaxReconnects(-1), nats.Name("unpend"), nats.CustomInboxPrefix("_INBOX_unpend")}
+	dial := []nats.Option{nats.Name("unpend"), nats.CustomInboxPrefix("_INBOX_unpend"), nats.MaxReconnects(-1), nats.ReconnectWait(500 * time.Millisecond),
+		nats.RetryOnFailedConnect(true), nats.IgnoreAuthErrorAbort(), nats.ReconnectBufSize(-1),
+		nats.ConnectHandler(func(*nats.Conn) { b.lookNow() }), nats.ReconnectHandler(func(*nats.Conn) { b.lookNow() }), nats.DisconnectErrHandler(func(*nats.Conn, error) { b.lookNow() })}
 	if b.opts.URL == "" {
 		if err := b.embed(); err != nil {
 			return err
 		}
-		dial = append(dial, nats.InProcessServer(b.server))
+		dial = append(dial, nats.InProcessServer(inProcess{b}))
 	}
 	var err error
 	if b.conn, err = nats.Connect(b.opts.URL, dial...); err != nil {
@@ -31,8 +36,8 @@ func (b *Bus) connect() error {
 	return nil
 }
 
-// embed starts NATS without a listener: there is no port to attack. SyncAlways:
-// otherwise an ack says nothing about the disk.
+// embed starts NATS without a listener: there is no port to attack. On a volume that is
+// full it is left to the keeper.
 func (b *Bus) embed() error {
 	if b.opts.StoreDir == "" && !b.opts.Memory {
 		return errors.New("the embedded NATS needs a folder: set bus.storeDir")
@@ -47,18 +52,58 @@ func (b *Bus) embed() error {
 	if err := b.own(b.opts.StoreDir); err != nil {
 		return err
 	}
+	if b.room() != nil {
+		return nil
+	}
+	return b.serve()
+}
+
+// serve starts the embedded server. SyncAlways: otherwise an ack says nothing about the
+// disk.
+func (b *Bus) serve() error {
 	// The streams of an older unpend, or of a cluster that had the volume before, count too.
 	s, err := server.NewServer(&server.Options{ServerName: "unpend", DontListen: true, JetStream: true, StoreDir: b.opts.StoreDir, SyncAlways: true, NoSigs: true,
 		NoLog: true, JetStreamMaxStore: 4 * b.opts.MaxBytes, JetStreamMaxMemory: b.opts.MaxBytes})
 	if err != nil {
 		return fmt.Errorf("start NATS: %w", err)
 	}
-	b.server = s
 	s.Start()
-	if !s.ReadyForConnections(10 * time.Second) {
-		return fmt.Errorf("start NATS in %s: not ready within 10 s", b.opts.StoreDir)
+	if !s.ReadyForConnections(startWait) {
+		s.Shutdown()
+		return fmt.Errorf("start NATS in %s: not ready within %s", b.opts.StoreDir, startWait)
 	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.server = s
 	return nil
+}
+
+// startWait is far above what an embedded server takes to start.
+const startWait = 10 * time.Second
+
+// stopServer stops the embedded one, where there is one.
+func (b *Bus) stopServer() {
+	b.mu.Lock()
+	s := b.server
+	b.server = nil
+	b.mu.Unlock()
+	if s != nil {
+		s.Shutdown()
+		s.WaitForShutdown()
+	}
+}
+
+// inProcess connects to the embedded server that runs now.
+type inProcess struct{ *Bus }
+
+// InProcessConn implements nats.InProcessConnProvider.
+func (b inProcess) InProcessConn() (net.Conn, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.server == nil {
+		return nil, errors.New("the embedded NATS does not run")
+	}
+	return b.server.InProcessConn()
 }
 
 // own takes the folder for this process alone.
@@ -74,13 +119,5 @@ func (b *Bus) own(dir string) error {
 		return errors.Join(fmt.Errorf("%s is used by another unpend: %w", dir, err), f.Close())
 	}
 	b.lock = f
-	return nil
-}
-
-// Healthy says what keeps messages from being taken; nil when nothing does.
-func (b *Bus) Healthy() error {
-	if !b.conn.IsConnected() {
-		return errors.New("NATS is not connected")
-	}
 	return nil
 }

@@ -38,36 +38,40 @@ func (b *Bus) config(t Topic) jetstream.StreamConfig {
 	if b.opts.Memory {
 		c.Storage = jetstream.MemoryStorage
 	}
-	if t == deadLetters {
-		c.MaxMsgsPerSubject = -1
-	}
 	return c
 }
 
-// make has a topic's stream there, and remembers it. A stream that we did not make is
-// refused and left as it is.
-func (b *Bus) make(ctx context.Context, t Topic) error {
+// make has a topic's stream there, and says whether one that was there has been made again.
+// A stream that we did not make is refused and left as it is.
+func (b *Bus) make(ctx context.Context, t Topic) (again bool, err error) {
 	want := b.config(t)
+	_, unknown := b.at(t)
 	at, err := b.js.Stream(ctx, want.Name)
 	switch {
 	case errors.Is(err, jetstream.ErrStreamNotFound):
+		again = unknown == nil
 		at, err = b.js.CreateStream(ctx, want)
 	case err == nil:
 		is := at.CachedInfo().Config
 		if is.Metadata[ofCluster] != b.opts.Cluster || is.Metadata[ofSchema] != schema || !slices.Equal(is.Subjects, want.Subjects) {
-			return foreign(is.Name, is.Subjects)
+			return false, foreign(is.Name, is.Subjects)
+		}
+		if unknown == nil {
+			return false, nil
 		}
 		want.Replicas = is.Replicas // an operator's own choice
 		at, err = b.js.UpdateStream(ctx, want)
 	}
-	if err == nil {
-		b.streams[t] = at
-		return nil
+	if err != nil {
+		if other := b.inTheWay(ctx, want, err); other != nil {
+			return false, other
+		}
+		return false, fmt.Errorf("make stream %s: %w", want.Name, err)
 	}
-	if other := b.inTheWay(ctx, want, err); other != nil {
-		return other
-	}
-	return fmt.Errorf("make stream %s: %w", want.Name, err)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.streams[t] = at
+	return again, nil
 }
 
 // ForeignError names a stream on the same NATS that somebody else made where ours would be.

@@ -14,16 +14,25 @@ import (
 // Publish stores a message under a key and returns when it is stored. A message
 // id seen before is a duplicate, and success.
 func (b *Bus) Publish(ctx context.Context, t Topic, key, id string, body []byte) error {
-	if _, err := b.js.Publish(ctx, b.subject(t, key), body, jetstream.WithMsgID(id), jetstream.WithExpectStream(b.name(t))); err != nil {
-		return fmt.Errorf("publish to %s: %w", b.name(t), err)
+	err := b.room()
+	if err == nil {
+		_, err = b.js.Publish(ctx, b.subject(t, key), body, jetstream.WithMsgID(id), jetstream.WithExpectStream(b.name(t)))
 	}
-	return nil
+	return b.published(ctx, t, err)
 }
 
 // PublishNewer is Publish where several may write under one key. What is stored
 // stays when it is the same, and when older says that the new message tells of an
 // earlier moment: a publisher that lags takes nobody's news away.
 func (b *Bus) PublishNewer(ctx context.Context, t Topic, key, id string, body []byte, older func(stored []byte) bool) error {
+	err := b.room()
+	if err == nil {
+		err = b.publishNewer(ctx, t, key, id, body, older)
+	}
+	return b.published(ctx, t, err)
+}
+
+func (b *Bus) publishNewer(ctx context.Context, t Topic, key, id string, body []byte, older func(stored []byte) bool) error {
 	subject, unique := b.subject(t, key), id
 	for {
 		last, err := b.last(ctx, t, subject)
@@ -42,7 +51,7 @@ func (b *Bus) PublishNewer(ctx context.Context, t Topic, key, id string, body []
 			// that come back are news.
 			unique = fmt.Sprintf("%s-%d", id, last.Sequence)
 		case !overtaken(err):
-			return fmt.Errorf("publish to %s: %w", b.name(t), err)
+			return err
 		}
 	}
 }
@@ -55,7 +64,11 @@ func overtaken(err error) bool {
 
 // last is the message kept of a subject; the zero one when there is none.
 func (b *Bus) last(ctx context.Context, t Topic, subject string) (*jetstream.RawStreamMsg, error) {
-	m, err := b.streams[t].GetLastMsgForSubject(ctx, subject)
+	at, err := b.at(t)
+	if err != nil {
+		return nil, fmt.Errorf("read stream %s: %w", b.name(t), err)
+	}
+	m, err := at.GetLastMsgForSubject(ctx, subject)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return &jetstream.RawStreamMsg{}, nil
 	}
@@ -67,7 +80,11 @@ func (b *Bus) last(ctx context.Context, t Topic, subject string) (*jetstream.Raw
 
 // Kept hands over what is kept of a topic now: the newest message of each key.
 func (b *Bus) Kept(ctx context.Context, t Topic, take func(body []byte) error) error {
-	info, err := b.streams[t].Info(ctx, jetstream.WithSubjectFilter(b.subject(t, ">")))
+	at, err := b.at(t)
+	if err != nil {
+		return fmt.Errorf("read stream %s: %w", b.name(t), err)
+	}
+	info, err := at.Info(ctx, jetstream.WithSubjectFilter(b.subject(t, ">")))
 	if err != nil {
 		return fmt.Errorf("read stream %s: %w", b.name(t), err)
 	}

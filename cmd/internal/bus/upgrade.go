@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"strings"
@@ -27,19 +28,60 @@ import (
 func (b *Bus) older(t Topic) jetstream.StreamConfig {
 	c := b.config(t)
 	c.Name, c.Subjects, c.Metadata, c.Description = t.stream, []string{olderSubject(t) + ".>"}, nil, ""
+	if t == deadLetters {
+		c.MaxMsgsPerSubject = -1
+	}
 	return c
 }
 
 func olderSubject(t Topic) string { return "unpend." + t.subject }
 
-// upgrade takes over what an older unpend left, and removes it. It can be done again and
-// again: what was taken over is not repeated.
-func (b *Bus) upgrade(ctx context.Context) error {
+// upgrading is how far that is.
+type upgrading struct {
+	done  bool
+	again time.Time // when it is tried again
+	said  map[string]bool
+}
+
+// upgradeEvery is how often it is looked whether an older unpend still works.
+const upgradeEvery = 10 * time.Second
+
+// move takes the older streams over, again and again until nothing is left to do. An older
+// unpend that still works keeps nobody from working here.
+func (b *Bus) move(ctx context.Context) {
+	if b.moved.done || b.now().Before(b.moved.again) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, upgradeEvery)
+	defer cancel()
+	var err error
+	if b.moved.done, err = b.upgrade(ctx); err != nil {
+		b.once(ctx, slog.LevelWarn, "what an older unpend left is taken over later", "error", err.Error())
+	}
+	b.moved.again = b.now().Add(upgradeEvery)
+}
+
+// once logs what is found at every try.
+func (b *Bus) once(ctx context.Context, level slog.Level, text string, args ...any) {
+	key := fmt.Sprint(append([]any{text}, args...)...)
+	if b.moved.said[key] {
+		return
+	}
+	if b.moved.said == nil {
+		b.moved.said = map[string]bool{}
+	}
+	b.moved.said[key] = true
+	b.opts.Logger.Log(ctx, level, text, args...)
+}
+
+// upgrade takes over what an older unpend left, and removes it, if nobody reads it. It can
+// be done again and again: what was taken over is not repeated.
+func (b *Bus) upgrade(ctx context.Context) (done bool, err error) {
 	left := map[Topic]jetstream.Stream{}
 	for _, t := range topics {
 		at, err := b.left(ctx, t)
 		if err != nil {
-			return err
+			return false, err
 		}
 		if at != nil {
 			left[t] = at
@@ -47,26 +89,26 @@ func (b *Bus) upgrade(ctx context.Context) error {
 	}
 	if at := left[Outcomes]; at != nil {
 		if err := b.takeOver(ctx, at); err != nil {
-			return err
+			return false, err
 		}
 	}
 	if at := left[Incidents]; at != nil {
 		reader, err := isRead(ctx, at)
 		if err != nil {
-			return err
+			return false, err
 		}
 		if reader != "" {
-			b.opts.Logger.InfoContext(ctx, "an older unpend still reads the streams of the old names: they are removed when this starts again without it", "stream", Incidents.stream, "reader", reader)
-			return nil
+			b.once(ctx, slog.LevelInfo, "an older unpend still reads the streams of the old names: they are removed when it has ended", "stream", Incidents.stream, "reader", reader)
+			return false, nil
 		}
 	}
 	for t := range left {
 		if err := b.js.DeleteStream(ctx, t.stream); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
-			return fmt.Errorf("remove the older stream %s: %w", t.stream, err)
+			return false, fmt.Errorf("remove the older stream %s: %w", t.stream, err)
 		}
 		b.opts.Logger.InfoContext(ctx, "a stream of an older unpend is removed", "stream", t.stream)
 	}
-	return nil
+	return true, nil
 }
 
 // left is the stream of an old name when it is ours beyond doubt: configured as we did,
@@ -88,7 +130,7 @@ func (b *Bus) left(ctx context.Context, t Topic) (jetstream.Stream, error) {
 	}
 	for _, subject := range slices.Sorted(maps.Keys(info.State.Subjects)) {
 		if !strings.HasPrefix(subject, olderSubject(t)+".") {
-			b.opts.Logger.WarnContext(ctx, "an older unpend has taken over a stream of somebody else, who has to give it its subjects back: it is left as it is", "stream", t.stream, "holds", subject)
+			b.once(ctx, slog.LevelWarn, "an older unpend has taken over a stream of somebody else, who has to give it its subjects back: it is left as it is", "stream", t.stream, "holds", subject)
 			return nil, nil
 		}
 	}

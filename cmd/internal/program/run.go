@@ -156,7 +156,7 @@ func (s *service) run(ctx context.Context) error {
 
 func (s *service) watch(ctx context.Context) error {
 	w, err := watcher.New(watcher.Options{Client: s.client, Sweep: s.config.Watcher.Sweep.Duration, Debounce: s.config.Watcher.Debounce.Duration,
-		Logger: s.logger, Registerer: s.registry, Publish: publishIncident(s.bus), Published: publishedIncidents(s.bus)})
+		Logger: s.logger, Registerer: s.registry, Publish: publishIncident(s.bus), Published: publishedIncidents(s.bus), Again: s.bus.Recovered()})
 	if err != nil {
 		return err
 	}
