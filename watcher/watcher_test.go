@@ -173,6 +173,29 @@ func TestABrokerThatIsAwayLosesNothing(t *testing.T) {
 	})
 }
 
+// A broker that has lost all it had is told everything again at once, not at the next sweep,
+// and one that is back is not kept waiting for the next try.
+func TestABrokerThatLostAllIsToldAgain(t *testing.T) {
+	a := serving()
+	a.set(replica("a"))
+	watching(t, a, nil, func(t *testing.T, p *taken) {
+		first := p.one(t)
+		p.lose()
+		if got := p.one(t); String(got) != String(first) {
+			t.Errorf("told %v, want %v", got, first)
+		}
+		p.none(t, "it is told")
+		p.away(func(incident.Incident) bool { return true })
+		a.set(replica("b"))
+		pass(35 * time.Second) // the pauses between the tries have grown
+		p.away(nil)
+		p.again <- struct{}{}
+		if got := p.one(t); !slices.Equal(names(got), []string{"a", "b"}) {
+			t.Errorf("got %v", got)
+		}
+	})
+}
+
 // A broker that is away for long is not asked in a hurry, storm or not; a
 // resolution that it missed is told.
 func TestTriesArePaced(t *testing.T) {

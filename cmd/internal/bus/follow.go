@@ -41,13 +41,13 @@ func (b *Bus) Follow(ctx context.Context, t Topic, take func(key string, body []
 
 // follow follows until something is wrong.
 func (b *Bus) follow(ctx context.Context, t Topic, take func(key string, body []byte)) error {
-	s, err := b.js.Stream(ctx, t.stream)
+	s, err := b.js.Stream(ctx, b.name(t))
 	if err != nil {
-		return fmt.Errorf("follow stream %s: %w", t.stream, err)
+		return fmt.Errorf("follow stream %s: %w", b.name(t), err)
 	}
 	messages, err := b.messages(ctx, s, t)
 	if err != nil {
-		return fmt.Errorf("follow stream %s: %w", t.stream, err)
+		return fmt.Errorf("follow stream %s: %w", b.name(t), err)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	watching := make(chan struct{})
@@ -64,18 +64,18 @@ func (b *Bus) follow(ctx context.Context, t Topic, take func(key string, body []
 			if cause := context.Cause(ctx); cause != nil {
 				err = cause
 			}
-			return fmt.Errorf("follow stream %s: %w", t.stream, err)
+			return fmt.Errorf("follow stream %s: %w", b.name(t), err)
 		}
-		take(strings.TrimPrefix(m.Subject(), t.subject+"."), m.Data())
+		take(strings.TrimPrefix(m.Subject(), b.subject(t, "")), m.Data())
 	}
 }
 
 func (b *Bus) messages(ctx context.Context, s jetstream.Stream, t Topic) (jetstream.MessagesContext, error) {
-	c, err := s.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{FilterSubjects: []string{t.subject + ".>"}, DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy})
+	c, err := s.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{FilterSubjects: []string{b.subject(t, ">")}, DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy})
 	if err != nil {
 		return nil, err
 	}
-	return c.Messages(jetstream.PullMaxMessages(256))
+	return c.Messages(jetstream.PullMaxMessages(256), jetstream.PullHeartbeat(heartbeat))
 }
 
 // watch ends when the stream is not the one that is followed: its messages are counted from
@@ -89,7 +89,7 @@ func (b *Bus) watch(ctx context.Context, t Topic, created time.Time) error {
 			return context.Cause(ctx)
 		case <-tick.C:
 		}
-		s, err := b.js.Stream(ctx, t.stream)
+		s, err := b.js.Stream(ctx, b.name(t))
 		switch {
 		case errors.Is(err, jetstream.ErrStreamNotFound):
 			return errReplaced

@@ -63,7 +63,7 @@ func put(t *testing.T, b *Bus, key, body string) {
 }
 
 func TestFollowTellsTheNewestThenAll(t *testing.T) {
-	b := open(t, Options{StoreDir: t.TempDir()})
+	b := open(t, Options{Cluster: "here", StoreDir: t.TempDir()})
 	for n := range 3 {
 		put(t, b, "a", fmt.Sprint(n))
 	}
@@ -84,19 +84,16 @@ func TestFollowTellsTheNewestThenAll(t *testing.T) {
 
 // A store that somebody deleted, and that was made again, is followed from its first message.
 func TestFollowSeesAStreamThatWasMadeAgain(t *testing.T) {
-	b := open(t, Options{StoreDir: t.TempDir()})
+	b := open(t, Options{Cluster: "here", StoreDir: t.TempDir()})
 	for n := range 5 {
 		put(t, b, "a", fmt.Sprint(n))
 	}
 	f := follow(t, b)
 	f.until(t, "a=4")
-	config := b.streams[Incidents.stream].CachedInfo().Config
-	if err := b.js.DeleteStream(t.Context(), Incidents.stream); err != nil {
+	if err := b.js.DeleteStream(t.Context(), b.name(Incidents)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.js.CreateStream(t.Context(), config); err != nil {
-		t.Fatal(err)
-	}
+	<-b.Recovered()
 	put(t, b, "c", "0")
 	if got := f.until(t, "c=0"); !slices.Equal(got, []string{"a=4", "c=0"}) {
 		t.Errorf("after the stream was made again: %v", got)

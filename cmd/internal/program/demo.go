@@ -170,7 +170,7 @@ func (d *demo) finding(ctx context.Context) (diagnosis.Diagnosis, error) {
 func (d *demo) explained(ctx context.Context) (diagnosis.Diagnosis, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	b, err := bus.Open(ctx, bus.Options{Memory: true})
+	b, err := bus.Open(ctx, bus.Options{Cluster: "demo", Memory: true})
 	if err != nil {
 		return diagnosis.Diagnosis{}, err
 	}

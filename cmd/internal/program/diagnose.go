@@ -3,6 +3,7 @@ package program
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -62,7 +63,7 @@ func (s *service) diagnose(ctx context.Context) error {
 		s.bus.Follow(ctx, bus.Incidents, func(key string, body []byte) {
 			var i incident.Incident
 			if err := json.Unmarshal(body, &i); err != nil {
-				s.park(ctx, key, body, fmt.Errorf("read an incident: %w", err))
+				p.park(ctx, key, body, 1, fmt.Errorf("read an incident: %w", err))
 				return
 			}
 			if !i.Resolved {
@@ -75,14 +76,6 @@ func (s *service) diagnose(ctx context.Context) error {
 		return nil
 	})
 	return parts.Wait()
-}
-
-// park keeps what nobody can deal with, and says so.
-func (s *service) park(ctx context.Context, key string, body []byte, why error) {
-	s.logger.ErrorContext(ctx, "an incident is given up until there is news of it", "incident", key, "error", why)
-	if err := s.bus.Park(ctx, key, body, why); err != nil {
-		s.logger.ErrorContext(ctx, "a dead letter is not kept", "incident", key, "error", err)
-	}
 }
 
 // publisher hands diagnoses on, each once.
@@ -126,17 +119,39 @@ func (p *publisher) diagnose(ctx context.Context, i incident.Incident, read time
 }
 
 func (p *publisher) publish(ctx context.Context, d diagnosis.Diagnosis, now said) error {
-	body, err := json.Marshal(d)
+	body, err := d.Message()
 	if err != nil {
-		return fmt.Errorf("write a diagnosis: %w", err)
+		return err
 	}
 	id := fmt.Sprintf("diagnosis-%s-%x-%d", d.Incident, now.substance[:8], now.waiting)
-	if err := p.bus.PublishNewer(ctx, bus.Diagnoses, d.Incident, id, body, func([]byte) bool { return false }); err != nil {
+	for {
+		err = p.bus.PublishNewer(ctx, bus.Diagnoses, d.Incident, id, body, func([]byte) bool { return false })
+		if err == nil || !p.away() {
+			break
+		}
+		select { // nothing is wrong with the diagnosis, and no other can be published
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Second):
+		}
+	}
+	if err != nil {
 		return err
+	}
+	if err := p.bus.Settled(ctx, bus.Incidents, d.Incident); err != nil {
+		p.logger.WarnContext(ctx, "an incident that was given up is diagnosed, and its dead letter is not forgotten", "incident", d.Incident, "error", err)
 	}
 	_, err = fmt.Fprintln(p.std.Out, string(body))
 	return err
 }
+
+// away says whether no message can be published, whatever it holds.
+func (p *publisher) away() bool {
+	trouble, is := errors.AsType[*bus.Trouble](p.bus.Healthy())
+	return is && trouble.Reason != bus.TooLarge
+}
+
+const tries = 3 // of fairqueue
 
 func (p *publisher) giveUp(ctx context.Context, i incident.Incident, why error) {
 	p.gaveUp.Inc()
@@ -144,5 +159,11 @@ func (p *publisher) giveUp(ctx context.Context, i incident.Incident, why error) 
 	if err != nil {
 		body = []byte(i.ID)
 	}
-	p.park(ctx, i.ID, body, why)
+	p.park(ctx, i.ID, body, tries, why)
+}
+
+func (p *publisher) park(ctx context.Context, key string, body []byte, tried uint64, why error) {
+	if err := p.bus.Park(ctx, bus.Incidents, key, body, tried, why); err != nil {
+		p.logger.ErrorContext(ctx, "an incident is given up until there is news of it, and its dead letter is not kept", "incident", key, "why", why, "error", err)
+	}
 }

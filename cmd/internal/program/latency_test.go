@@ -121,7 +121,7 @@ const waitingPods = 5
 // Every change must bring a diagnosis.
 func BenchmarkConditionToDiagnosis(b *testing.B) {
 	s := &served{fleet: makeFleet(1000, 2, 10, waitingPods, time.Now())}
-	events, err := bus.Open(b.Context(), bus.Options{StoreDir: b.TempDir()})
+	events, err := bus.Open(b.Context(), bus.Options{Cluster: "here", StoreDir: b.TempDir()})
 	if err != nil {
 		b.Fatal(err)
 	}

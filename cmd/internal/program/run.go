@@ -123,7 +123,7 @@ type service struct {
 
 func (s *service) run(ctx context.Context) error {
 	if slices.Contains(s.roles, "watch") || slices.Contains(s.roles, "diagnose") {
-		b, err := bus.Open(ctx, bus.Options{URL: s.config.Bus.URL, StoreDir: s.config.Bus.StoreDir, MaxBytes: s.config.Bus.MaxBytes})
+		b, err := s.openBus(ctx)
 		if err != nil {
 			return err
 		}
@@ -149,7 +149,7 @@ func (s *service) run(ctx context.Context) error {
 
 func (s *service) watch(ctx context.Context) error {
 	w, err := watcher.New(watcher.Options{Client: s.client, Sweep: s.config.Watcher.Sweep.Duration, Debounce: s.config.Watcher.Debounce.Duration,
-		Logger: s.logger, Registerer: s.registry, Publish: publishIncident(s.bus), Published: publishedIncidents(s.bus)})
+		Logger: s.logger, Registerer: s.registry, Publish: publishIncident(s.bus), Published: publishedIncidents(s.bus), Again: s.bus.Recovered()})
 	if err != nil {
 		return err
 	}

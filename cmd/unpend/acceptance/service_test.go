@@ -43,10 +43,10 @@ func serve(t *testing.T, c *controlplane.ControlPlane) *serving {
 }
 
 // diagnoses is what it has published, in order.
-func (s *serving) diagnoses() []diagnosis.Diagnosis {
-	var out []diagnosis.Diagnosis
+func (s *serving) diagnoses() []diagnosis.Summary {
+	var out []diagnosis.Summary
 	for _, line := range s.out.all() {
-		var d diagnosis.Diagnosis
+		var d diagnosis.Summary
 		if json.Unmarshal([]byte(line), &d) == nil && d.Incident != "" && len(d.Causes) > 0 {
 			out = append(out, d)
 		}
@@ -55,8 +55,8 @@ func (s *serving) diagnoses() []diagnosis.Diagnosis {
 }
 
 // of is what it has published of a workload.
-func (s *serving) of(namespace, name string) []diagnosis.Diagnosis {
-	var out []diagnosis.Diagnosis
+func (s *serving) of(namespace, name string) []diagnosis.Summary {
+	var out []diagnosis.Summary
 	for _, d := range s.diagnoses() {
 		if d.Workload.Namespace == namespace && d.Workload.Name == name {
 			out = append(out, d)
