@@ -20,9 +20,9 @@ import (
 
 // Follower keeps a State up to date from the API server.
 type Follower struct {
-	client kubernetes.Interface
-	now    func() time.Time
-	stop   context.CancelFunc
+	now     func() time.Time
+	stop    context.CancelFunc
+	layouts *layouts
 	// factories own the goroutines of the informers.
 	factories []interface {
 		Start(stop <-chan struct{})
@@ -72,7 +72,7 @@ func follow(ctx context.Context, client kubernetes.Interface, custom dynamic.Int
 		return nil, fmt.Errorf("ask the API server for its version: %w", err)
 	}
 	ctx, stop := context.WithCancel(ctx)
-	f := &Follower{client: client, now: now, stop: stop, informers: map[string]cache.SharedIndexInformer{}, partial: map[string]string{}, failing: map[string]failure{}}
+	f := &Follower{now: now, stop: stop, layouts: newLayouts(client, now), informers: map[string]cache.SharedIndexInformer{}, partial: map[string]string{}, failing: map[string]failure{}}
 	f.kinds, f.devices, f.unread = served(ctx, client.Discovery())
 	if err := f.start(ctx, client, custom, f.kinds, ""); err != nil {
 		f.Close()
