@@ -20,6 +20,7 @@ import (
 
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/remediate/executor"
+	watcherevents "github.com/unpend/unpend/watcher/events"
 )
 
 // source is where a command reads the cluster from: dumps, or the API server of
@@ -60,6 +61,7 @@ func (s *source) rest() (*rest.Config, error) {
 	}
 	config.QPS, config.Burst = 50, 100
 	config.Wrap(executor.OneWrite)
+	config.Wrap(watcherevents.Bounded)
 	return config, nil
 }
 
