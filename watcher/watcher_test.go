@@ -44,7 +44,7 @@ func TestThreeReplicasAreOneIncidentToldOnce(t *testing.T) {
 		if got := p.one(t); !reflect.DeepEqual(got, want) {
 			t.Errorf("got %+v\nwant %+v", got, want)
 		}
-		event := &corev1.Event{ObjectMeta: meta("again", nil), Reason: "FailedScheduling"}
+		event := &corev1.Event{ObjectMeta: meta("again", nil), Reason: incident.FailedCreate, ReportingController: "job-controller"}
 		if _, err := a.CoreV1().Events("ml").Create(t.Context(), event, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
@@ -114,7 +114,7 @@ func TestTheSweepFindsWhatNobodyTold(t *testing.T) {
 		if got := p.one(t); got.Workload != (incident.Ref{Kind: "Pod", Namespace: "ml", Name: "lone"}) || got.Waiting != 1 {
 			t.Errorf("got %v", got)
 		}
-		event := &corev1.Event{ObjectMeta: meta("wake", nil), Reason: "FailedScheduling"}
+		event := &corev1.Event{ObjectMeta: meta("wake", nil), Reason: incident.FailedCreate, ReportingController: "job-controller"}
 		if _, err := a.CoreV1().Events("ml").Create(t.Context(), event, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}

@@ -97,7 +97,7 @@ func (o *runOptions) serve(ctx context.Context, std Stdio) error {
 		return err
 	}
 	config.Wrap(hurried)
-	client, custom, err := clientsOf(config)
+	client, custom, err := clientsOf(gently(config))
 	if err != nil {
 		return err
 	}
@@ -109,9 +109,9 @@ func (o *runOptions) serve(ctx context.Context, std Stdio) error {
 type service struct {
 	config   config
 	measure  diagnosis.Measure
-	client   kubernetes.Interface
+	client   kubernetes.Interface // for watching and diagnosing, held back together
 	custom   dynamic.Interface
-	rest     *rest.Config
+	rest     *rest.Config // of the executor, whom a storm of diagnoses must not hold up
 	now      func() time.Time
 	roles    []string
 	std      Stdio
