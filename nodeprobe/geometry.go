@@ -47,6 +47,9 @@ type GPU struct {
 	Product   string `json:"product"`   // NVML's name, e.g. "NVIDIA A100-SXM4-40GB"
 	MemoryMiB int64  `json:"memoryMiB"` // total memory
 	Healthy   bool   `json:"healthy"`
+	// Untold is set by who read a report that does not say whether the GPU is healthy. No
+	// probe writes that, and no API server takes it; a dump may have been written by hand.
+	Untold bool `json:"-"`
 	// MIG is the MIG mode; nil when the model has none.
 	MIG *MIGMode `json:"mig,omitempty"`
 	// Profiles as the driver reports them; empty when it would not say.

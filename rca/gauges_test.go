@@ -8,10 +8,13 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/unpend/unpend/nodeprobe"
 	"github.com/unpend/unpend/nodeprobe/sim"
 	"github.com/unpend/unpend/rca/capacity"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/watcher/incident"
 )
 
@@ -104,6 +107,31 @@ func TestGauges(t *testing.T) {
 	broken.Report.GPUs[0].Instances[0].Start = 7
 	g.Set(broken)
 	want("free_slices  5\ngpus known 1\ngpus unknown 1")
+
+	// What is on a sick GPU is nobody's, and neither is a node that somebody has taken.
+	sick := report("gpu-5", now)
+	sick.Report.GPUs[0].Healthy = false
+	g.Set(sick)
+	want("free_slices  5\ngpus known 1\ngpus unknown 1\ngpus unhealthy 1\ngpus taken 0")
+	node := func(name, mark string) *corev1.Node {
+		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		if mark != "" {
+			n.Annotations = map[string]string{diagnosis.OperationAnnotation: mark}
+		}
+		return n
+	}
+	g.SetNode(node("gpu-2", `{"op":"x","id":"y","parked":"it failed"}`))
+	g.SetNode(node("gpu-5", ""))
+	want("free_slices  0\ngpus known 0\ngpus unknown 1\ngpus unhealthy 1\ngpus taken 1")
+	g.Set(report("gpu-2", now)) // reported while it is parked
+	want("free_slices  0\ngpus known 0\ngpus taken 1")
+	g.SetNode(node("gpu-2", ""))
+	want("free_slices  5\ngpus known 1\ngpus unknown 1\ngpus unhealthy 1\ngpus taken 0")
+	g.SetNode(node("gpu-2", "mine"))
+	want("free_slices  0\ngpus taken 1")
+	g.DeleteNode("gpu-2")
+	g.Delete("gpu-5")
+	want("free_slices  5\ngpus known 1\ngpus unhealthy 0\ngpus taken 0")
 	if problems, err := testutil.CollectAndLint(g); err != nil || len(problems) > 0 {
 		t.Errorf("%v %v", problems, err)
 	}

@@ -79,7 +79,7 @@ func newQuestion(st *cluster.State, a Ask) (*question, error) {
 
 func (q *question) answer() diagnosis.CapacityItem {
 	for _, v := range q.world.SortedNodes() {
-		if why := outOfUse(v.Node); why != "" {
+		if why := outOfUse(v); why != "" {
 			if v.HasGPUs() {
 				q.notes.add("node", why, v.Name)
 			}
@@ -101,8 +101,12 @@ func (q *question) answer() diagnosis.CapacityItem {
 }
 
 // outOfUse says why no new pod is to be expected on a node; empty for one that is
-// ready and not cordoned.
-func outOfUse(n *corev1.Node) string {
+// ready, not cordoned, and nobody's.
+func outOfUse(v *view.Node) string {
+	if why := v.Taken(); why != "" {
+		return shortly(v, why)
+	}
+	n := v.Node
 	if n.Spec.Unschedulable {
 		return "cordoned"
 	}
@@ -117,6 +121,18 @@ func outOfUse(n *corev1.Node) string {
 		}
 	}
 	return ""
+}
+
+// shortly is why a node is taken, without what is its own: nodes are counted by it.
+func shortly(v *view.Node, why string) string {
+	mark := v.Operation()
+	switch {
+	case mark.Parked != "":
+		return "parked by unpend"
+	case mark.Quarantined != "":
+		return "quarantined by unpend"
+	}
+	return why
 }
 
 // evict plans for what was asked.

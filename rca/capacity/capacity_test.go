@@ -152,7 +152,30 @@ func TestCapacityOfTheUnknown(t *testing.T) {
 		"MIG mode about to change": {func(_ *fleet, _ *corev1.Node, g *nodeprobe.NodeGeometry) { g.Report.GPUs[0].MIG.Pending = false },
 			[3]int{1, 1, 1}, "1 GPU about to change MIG mode: it is not re-made (n/GPU 0)"},
 		"impossible geometry": {func(_ *fleet, _ *corev1.Node, g *nodeprobe.NodeGeometry) { g.Report.GPUs[0].Instances[0].Start = 1 },
-			[3]int{}, "1 GPU whose report makes no sense (n/GPU 0)"},
+			[3]int{}, "1 node left out: GPU 0 (GPU-n0) of n: instance 3g.20gb starts at memory slice 1, the profile starts at [0 4]; 1 not requested there are not taken for free (n)"},
+		"does not tell its health": {func(_ *fleet, _ *corev1.Node, g *nodeprobe.NodeGeometry) {
+			g.Report.GPUs[0].Healthy, g.Report.GPUs[0].Untold = false, true
+		}, [3]int{}, "1 node left out: its report does not say whether GPU 0 is healthy; 1 not requested there are not taken for free (n)"},
+		"a report that is none": {func(f *fleet, _ *corev1.Node, _ *nodeprobe.NodeGeometry) {
+			delete(f.st.Geometries, "n")
+			f.st.Illegible = map[string]string{"n": "cannot restore slice from map"}
+		}, [3]int{}, "1 node left out: its NodeGeometry cannot be read: cannot restore slice from map; 1 not requested there are not taken for free (n)"},
+		"a probe without a driver": {func(_ *fleet, _ *corev1.Node, g *nodeprobe.NodeGeometry) {
+			g.Report.Source, g.Report.GPUs[0].Healthy, g.Report.GPUs[0].Instances = nodeprobe.SourceLabels, false, nil
+		}, [3]int{}, "1 node left out: the driver tells its probe nothing of its GPUs; 1 not requested there are not taken for free (n)"},
+		"parked": {func(_ *fleet, n *corev1.Node, _ *nodeprobe.NodeGeometry) {
+			mark(n, diagnosis.Operation{Plan: "p", ID: "i", Parked: "it failed"})
+		}, [3]int{}, "1 node parked by unpend (n)"},
+		"quarantined": {func(_ *fleet, n *corev1.Node, _ *nodeprobe.NodeGeometry) {
+			mark(n, diagnosis.Operation{Plan: "p", ID: "i", Quarantined: "GPU 0"})
+			n.Spec.Unschedulable = true
+		}, [3]int{}, "1 node quarantined by unpend (n)"},
+		"worked on": {func(_ *fleet, n *corev1.Node, _ *nodeprobe.NodeGeometry) {
+			mark(n, diagnosis.Operation{Plan: "0123456789ab", ID: "i"})
+		}, [3]int{}, "1 node worked on by plan 01234567 of unpend (n)"},
+		"marked by others": {func(_ *fleet, n *corev1.Node, _ *nodeprobe.NodeGeometry) {
+			n.Annotations = map[string]string{diagnosis.OperationAnnotation: "mine"}
+		}, [3]int{}, "1 node marked by somebody else: annotation unpend.dev/operation is not one of ours (n)"},
 		"drift": {func(_ *fleet, n *corev1.Node, _ *nodeprobe.NodeGeometry) {
 			n.Status.Allocatable = corev1.ResourceList{}
 		},
@@ -184,6 +207,57 @@ func TestCapacityOfTheUnknown(t *testing.T) {
 			}
 		})
 	}
+}
+
+func mark(n *corev1.Node, o diagnosis.Operation) {
+	n.Annotations = map[string]string{diagnosis.OperationAnnotation: string(diagnosis.MustJSON(o))}
+}
+
+// Who is on a sick GPU makes no room by leaving, and what is free there is not; that the
+// device plugin has not noticed changes nothing about it.
+func TestCapacityWithoutSickGPUs(t *testing.T) {
+	fleetOf := func(t *testing.T, plugin int64) *fleet {
+		f := newFleet(t)
+		n := f.node("n")
+		geo := f.report(n, nodeprobe.GPU{}, nodeprobe.GPU{}, nodeprobe.GPU{}, nodeprobe.GPU{})
+		for i := range geo.Report.GPUs {
+			geo.Report.GPUs[i].MIG, geo.Report.GPUs[i].Healthy = nil, i > 1
+		}
+		more(n.Status.Capacity, view.WholeGPU, 4)
+		more(n.Status.Allocatable, view.WholeGPU, plugin)
+		f.pod("on-sick", "n", view.WholeGPU, 1).Spec.Priority = new(int32(-5))
+		f.pod("on-sound", "n", view.WholeGPU, 1)
+		geo.Report.GPUs[1].Holders = []nodeprobe.Holder{{Namespace: "a", Pod: "on-sick", Container: "c"}}
+		geo.Report.GPUs[2].Holders = []nodeprobe.Holder{{Namespace: "a", Pod: "on-sound", Container: "c"}}
+		return f
+	}
+	for name, tc := range map[string]struct {
+		plugin    int64
+		now, fits int
+		leave     []diagnosis.PodName
+	}{
+		"the plugin offers all": {4, 1, 2, []diagnosis.PodName{{Namespace: "a", Name: "on-sound"}}},
+		// Which of the two it has noticed nobody knows, so the one left may be the sick one.
+		"the plugin offers some": {3, 0, 1, []diagnosis.PodName{{Namespace: "a", Name: "on-sound"}}},
+		// The scheduler counts two, both requested: the pod on the sick GPU is in the way by that.
+		"the plugin has noticed": {2, 0, 2, []diagnosis.PodName{{Namespace: "a", Name: "on-sick"}, {Namespace: "a", Name: "on-sound"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := capacityOf(t, fleetOf(t, tc.plugin).st, view.WholeGPU, 9)
+			if got.Now != tc.now || got.Hardware != tc.now || got.Evict.Fits != tc.fits || !slices.Equal(got.Evict.Evictions, tc.leave) {
+				t.Errorf("%+v", got)
+			}
+			if want := "2 GPUs unhealthy (n/GPU 0, n/GPU 1)"; !slices.Contains(got.Ignored, want) {
+				t.Errorf("%q is not in %q", want, got.Ignored)
+			}
+		})
+	}
+	t.Run("more is requested than there is", func(t *testing.T) {
+		got := capacityOf(t, fleetOf(t, 1).st, view.WholeGPU, 1)
+		if got.Now != 0 || got.Evict.Fits != 0 || len(got.Evict.Evictions) != 0 || !slices.Contains(got.Ignored, "1 node whose pods hold more than it has: nobody is counted on to leave it (n)") {
+			t.Errorf("%+v", got)
+		}
+	})
 }
 
 func TestCapacityOfWholeGPUs(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/unpend/unpend/nodeprobe"
 	"github.com/unpend/unpend/rca/cluster"
@@ -26,17 +27,20 @@ type Gauges struct {
 	nodes  map[string]*counted
 	// byAge holds every fresh report that is counted, the oldest first.
 	byAge *list.List
-	// known and unknown count GPUs with MIG on.
-	known, unknown int
-	demand         demand
+	// GPUs with MIG on, by what is known of them; no more than one applies.
+	known, unknown, unhealthy, taken int
+	takenNodes                       map[string]bool
+	demand                           demand
 }
 
 // counted is what a node's report added to the sums.
 type counted struct {
 	at    time.Time
-	gpus  []placement.GPU // whose report made sense
+	gpus  []placement.GPU // whose report made sense, and does not call them unhealthy
+	sick  int             // whose report made sense, and does
 	total int
 	place *list.Element // in byAge; nil once the report is too old to be believed
+	taken bool          // the node is
 }
 
 var (
@@ -44,12 +48,12 @@ var (
 	unusable      = prometheus.NewDesc("unpend_mig_unusable_slices", "Free memory slices left over when as many instances of the profile as fit were placed.", []string{"profile"}, nil)
 	placeable     = prometheus.NewDesc("unpend_mig_placeable_instances", "Instances of the profile that the free slices could hold at once, idle instances re-made.", []string{"profile"}, nil)
 	fragmentation = prometheus.NewDesc("unpend_mig_fragmentation_ratio", "Share of the free slices that the next request could not use, weighed by the demand of the last 24 h.", nil, nil)
-	migGPUs       = prometheus.NewDesc("unpend_mig_gpus", "GPUs with MIG on, by whether their report is fresh and makes sense.", []string{"report"}, nil)
+	migGPUs       = prometheus.NewDesc("unpend_mig_gpus", "GPUs with MIG on: known ones are in the other figures; not those whose report is stale or makes no sense, that are unhealthy, or whose node is parked, quarantined or worked on.", []string{"report"}, nil)
 )
 
 // NewGauges makes gauges of an empty cluster. Register them with a registry.
 func NewGauges(now func() time.Time) *Gauges {
-	return &Gauges{now: now, nodes: map[string]*counted{}, byAge: list.New()}
+	return &Gauges{now: now, nodes: map[string]*counted{}, takenNodes: map[string]bool{}, byAge: list.New()}
 }
 
 // Set takes a node's report in, in the place of the one before.
@@ -57,26 +61,73 @@ func (g *Gauges) Set(geo *nodeprobe.NodeGeometry) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.drop(geo.Name)
-	c := &counted{at: geo.Report.ObservedAt.Time}
+	c := &counted{at: geo.Report.ObservedAt.Time, taken: g.takenNodes[geo.Name]}
 	twins := view.Twins(geo.Report)
 	for _, gpu := range geo.Report.GPUs {
 		if gpu.MIG == nil || !gpu.MIG.Current {
 			continue
 		}
 		c.total++
-		if read, err := placement.Read(geo.Name, gpu); err == nil && !twins[gpu.UUID] && geo.Report.Source != nodeprobe.SourceLabels {
+		read, err := placement.Read(geo.Name, gpu)
+		switch {
+		case err != nil || twins[gpu.UUID] || geo.Report.Source == nodeprobe.SourceLabels:
+		case !gpu.Healthy:
+			c.sick++
+		default:
 			c.gpus = append(c.gpus, read)
 		}
 	}
 	g.nodes[geo.Name] = c
-	g.unknown += c.total
-	g.believe(c)
+	g.queue(c)
+	g.count(c, 1)
 	g.expire(g.now())
 }
 
-// believe counts a report. Reports mostly come in the order of their times, so
-// its place is near the end.
-func (g *Gauges) believe(c *counted) {
+// SetNode takes in whether somebody has taken a node: nothing there is anybody's room.
+func (g *Gauges) SetNode(n *corev1.Node) { g.take(n.Name, (&view.Node{Node: n}).Taken() != "") }
+
+// DeleteNode forgets whether somebody had taken a node.
+func (g *Gauges) DeleteNode(name string) { g.take(name, false) }
+
+func (g *Gauges) take(name string, taken bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if taken {
+		g.takenNodes[name] = true
+	} else {
+		delete(g.takenNodes, name)
+	}
+	if c := g.nodes[name]; c != nil && c.taken != taken {
+		g.count(c, -1)
+		c.taken = taken
+		g.count(c, 1)
+	}
+}
+
+// count adds a node's GPUs to the sums, or takes them out again.
+func (g *Gauges) count(c *counted, sign int) {
+	switch {
+	case c.taken:
+		g.taken += sign * c.total
+	case c.place == nil:
+		g.unknown += sign * c.total
+	default:
+		for _, gpu := range c.gpus {
+			if sign > 0 {
+				g.census.Add(gpu)
+			} else {
+				g.census.Remove(gpu)
+			}
+		}
+		g.known += sign * len(c.gpus)
+		g.unhealthy += sign * c.sick
+		g.unknown += sign * (c.total - len(c.gpus) - c.sick)
+	}
+}
+
+// queue finds a report's place by age. Reports mostly come in the order of their times,
+// so it is near the end.
+func (g *Gauges) queue(c *counted) {
 	after := g.byAge.Back()
 	for after != nil && after.Value.(*counted).at.After(c.at) {
 		after = after.Prev()
@@ -86,11 +137,6 @@ func (g *Gauges) believe(c *counted) {
 	} else {
 		c.place = g.byAge.InsertAfter(c, after)
 	}
-	for _, gpu := range c.gpus {
-		g.census.Add(gpu)
-	}
-	g.known += len(c.gpus)
-	g.unknown -= len(c.gpus)
 }
 
 // Delete forgets a node.
@@ -102,24 +148,20 @@ func (g *Gauges) Delete(node string) {
 
 func (g *Gauges) drop(node string) {
 	if c := g.nodes[node]; c != nil {
-		g.doubt(c)
-		g.unknown -= c.total
+		g.count(c, -1)
+		if c.place != nil {
+			g.byAge.Remove(c.place)
+		}
 		delete(g.nodes, node)
 	}
 }
 
 // doubt turns what was known of a node into unknown.
 func (g *Gauges) doubt(c *counted) {
-	if c.place == nil {
-		return
-	}
+	g.count(c, -1)
 	g.byAge.Remove(c.place)
 	c.place = nil
-	for _, gpu := range c.gpus {
-		g.census.Remove(gpu)
-	}
-	g.known -= len(c.gpus)
-	g.unknown += len(c.gpus)
+	g.count(c, 1)
 }
 
 // Asked notes that an incident's pods wait for what they request; the same
@@ -159,6 +201,8 @@ func (g *Gauges) Collect(ch chan<- prometheus.Metric) {
 	gauge(fragmentation, g.census.Fragmentation(func(profile string) float64 { return shares[view.Spelled(profile)] }))
 	gauge(migGPUs, float64(g.known), "known")
 	gauge(migGPUs, float64(g.unknown), "unknown")
+	gauge(migGPUs, float64(g.unhealthy), "unhealthy")
+	gauge(migGPUs, float64(g.taken), "taken")
 }
 
 // expire stops counting reports that are too old to be believed: each is met

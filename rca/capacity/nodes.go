@@ -37,26 +37,45 @@ func (q *question) addFree(n int) {
 }
 
 // offerHolders adds the pods that request the resource: what each would give back, it
-// gives whatever becomes of the others.
+// gives whatever becomes of the others. Where pods request more than the node has, as they
+// do once a GPU of it is sick, who leaves first gives nothing: nobody is counted there.
 func (q *question) offerHolders(v *view.Node) {
+	if free := v.Free(q.ask.Resource); free.Sign() < 0 {
+		q.notes.add("node", "whose pods hold more than it has: nobody is counted on to leave it", v.Name)
+		return
+	}
 	for _, p := range v.Pods {
-		n := v.Requests[p][q.ask.Resource]
-		if t := q.tenants.Of(p); n.Value() > 0 && t >= 0 {
-			q.offer(v.Name, []placement.Option{{Fits: int(n.Value()), Leave: []int{t}}})
+		n := v.Contribution(p, q.ask.Resource) / 1000
+		if n <= 0 {
+			continue
+		}
+		if t := q.tenants.Of(p); t >= 0 {
+			q.offer(v.Name, []placement.Option{{Fits: int(n), Leave: []int{t}}})
 		}
 	}
 }
 
-// believed says whether the report of a node can be believed about holders.
-// Where it cannot, nothing there counts as free: what the scheduler would still
-// give is named.
+// unwell names the GPUs of a node that its report calls unhealthy, as far as they matter.
+func (q *question) unwell(v *view.Node, matters func(nodeprobe.GPU) bool) {
+	for _, g := range v.SickGPUs() {
+		if matters(g) {
+			q.notes.add("GPU", "unhealthy", gpuName(v, g.Index))
+		}
+	}
+}
+
+func partitioned(g nodeprobe.GPU) bool { return g.MIG != nil && g.MIG.Current }
+
+// believed says whether the report of a node can be believed about holders, where there is
+// one, and about all of its GPUs. Where it cannot, nothing there counts as free: what the
+// scheduler would still give is named.
 func (q *question) believed(v *view.Node) bool {
-	if v.HoldersKnown {
+	if v.HoldersKnown && !v.Unreadable {
 		return true
 	}
-	free := v.Free(q.ask.Resource)
+	requested := v.Requested[q.ask.Resource]
 	why := v.Doubt
-	if n := free.Value(); n > 0 {
+	if n := v.Allocatable(q.ask.Resource) - requested.Value(); n > 0 {
 		why += fmt.Sprintf("; %d not requested there are not taken for free", n)
 	}
 	q.notes.add("node", "left out: "+why, v.Name)
@@ -77,10 +96,11 @@ func (q *question) wholeGPUs(v *view.Node) {
 	}
 	free := v.Free(q.ask.Resource)
 	n := int(free.Value())
+	q.unwell(v, func(g nodeprobe.GPU) bool { return !partitioned(g) })
+	if (positions(v) || v.Unreadable) && !q.believed(v) {
+		return
+	}
 	if positions(v) {
-		if !q.believed(v) {
-			return
-		}
 		if total, unheld := plainGPUs(v); v.Allocatable(q.ask.Resource) <= int64(total) { // not shared
 			n = min(n, unheld)
 		}
@@ -93,7 +113,7 @@ func (q *question) wholeGPUs(v *view.Node) {
 // plainGPUs counts the GPUs without MIG, and those of them that nobody holds.
 func plainGPUs(v *view.Node) (total, unheld int) {
 	for _, g := range v.Geometry.Report.GPUs {
-		if g.MIG != nil && g.MIG.Current {
+		if partitioned(g) {
 			continue
 		}
 		if total++; len(g.Holders) == 0 && g.Healthy {
@@ -117,7 +137,7 @@ func (q *question) instances(v *view.Node) {
 	case !v.HasGPUs():
 	case v.Labels[view.LabelMIGStrategy] == view.StrategySingle:
 		q.notes.add("node", "with strategy single: it offers its instances as "+view.WholeGPU, v.Name)
-	case !positions(v):
+	case !positions(v) && !v.Unreadable:
 		if view.HasProfile(v.Profiles(), q.ask.Profile) || v.Allocatable(q.ask.Resource) > 0 {
 			q.notes.add("node", "whose positions nobody reports: only instances that exist count", v.Name)
 		}
@@ -132,18 +152,16 @@ func (q *question) instances(v *view.Node) {
 // positioned counts on a node whose instances and holders are known.
 func (q *question) positioned(v *view.Node) {
 	q.distrust(v)
-	read := map[int]bool{}
 	for i := range v.GPUs {
 		g := &v.GPUs[i]
-		read[g.Index] = true
 		if _, ok := g.Grid.Profile(q.ask.Profile); !ok {
 			continue
 		}
-		report := report(v, g.Index)
-		if !report.Healthy {
+		if g.Sick {
 			q.notes.add("GPU", "unhealthy", gpuName(v, g.Index))
 			continue
 		}
+		report := report(v, g.Index)
 		options := g.Options(q.ask.Profile, placement.WholeGPU, q.tenants.Holding)
 		if report.MIG.Pending != report.MIG.Current {
 			q.notes.add("GPU", "about to change MIG mode: it is not re-made", gpuName(v, g.Index))
@@ -156,11 +174,8 @@ func (q *question) positioned(v *view.Node) {
 		q.offer(v.Name, options)
 	}
 	for _, g := range v.Geometry.Report.GPUs {
-		switch {
-		case g.MIG != nil && !g.MIG.Current:
+		if g.MIG != nil && !g.MIG.Current {
 			q.notes.add("GPU", "with MIG off", gpuName(v, g.Index))
-		case g.MIG != nil && !read[g.Index]:
-			q.notes.add("GPU", "whose report makes no sense", gpuName(v, g.Index))
 		}
 	}
 }
@@ -172,7 +187,7 @@ func (q *question) distrust(v *view.Node) {
 	surplus := map[corev1.ResourceName]int{}
 	for _, g := range v.GPUs {
 		for _, s := range g.Slots {
-			if !s.Held && report(v, g.Index).Healthy {
+			if !s.Held && !g.Sick {
 				surplus[corev1.ResourceName(view.MIGPrefix+view.Spelled(s.Profile))]++
 			}
 		}
@@ -184,7 +199,7 @@ func (q *question) distrust(v *view.Node) {
 	}
 	for _, held := range [...]bool{true, false} {
 		for i := range v.GPUs {
-			if v.GPUs[i].Held() != held || !report(v, v.GPUs[i].Index).Healthy {
+			if v.GPUs[i].Held() != held || v.GPUs[i].Sick {
 				continue
 			}
 			for k := range v.GPUs[i].Slots {

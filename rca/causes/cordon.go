@@ -24,6 +24,8 @@ var nodeCordoned = Rule{ID: diagnosis.NodeCordoned, Tell: func(c *Case, n *view.
 	}
 	if why := n.Operation().Quarantined; why != "" {
 		fact.WriteString(", kept so by unpend: " + why)
+	} else if why := n.Taken(); why != "" {
+		fact.WriteString(", " + why)
 	} else if who := cordonedBy(n.Node); who != "" {
 		fact.WriteString(", set by " + who)
 	}

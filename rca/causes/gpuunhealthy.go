@@ -4,27 +4,49 @@ import (
 	"fmt"
 
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/placement"
 	"github.com/unpend/unpend/rca/view"
 )
 
-// gpuUnhealthy: with the devices that the plugin has marked unhealthy (capacity
-// above allocatable) the request would fit.
+// gpuUnhealthy: with the devices that the plugin has marked unhealthy (capacity above
+// allocatable), or those of GPUs that the driver calls so, the request would fit.
 var gpuUnhealthy = Rule{ID: diagnosis.GPUUnhealthy, Tell: func(_ *Case, n *view.Node, b *blocker) *finding {
-	a, sick := b.ask, b.capacity-b.allocatable
-	if !b.asked || sick <= 0 {
+	if !b.asked {
 		return nil
 	}
-	free := n.Free(a.Resource)
-	if free.Value()+sick < a.Count {
-		return nil
+	a := b.ask
+	const says = "some of its devices are unhealthy"
+	sick := b.capacity - b.allocatable
+	if !n.Unreadable {
+		sick += n.Withheld(a.Resource)
 	}
-	evidence := []diagnosis.Evidence{{Ref: n.Ref(), Fact: fmt.Sprintf("capacity %s=%d, allocatable %d", a.Resource, b.capacity, b.allocatable)}}
-	if n.Geometry != nil {
-		for _, g := range n.Geometry.Report.GPUs {
-			if !g.Healthy {
-				evidence = append(evidence, diagnosis.Evidence{Ref: n.ReportRef(), Fact: fmt.Sprintf("GPU %d (%s) is unhealthy", g.Index, g.UUID)})
-			}
+	if sick > 0 {
+		free := n.Free(a.Resource)
+		if free.Value()+sick >= a.Count {
+			evidence := []diagnosis.Evidence{{Ref: n.Ref(), Fact: fmt.Sprintf("capacity %s=%d, allocatable %d", a.Resource, b.capacity, b.allocatable)}}
+			return &finding{diagnosis.Proven, says, append(evidence, n.SickFacts()...)}
 		}
 	}
-	return &finding{diagnosis.Proven, "some of its devices are unhealthy", evidence}
+	if a.Profile != "" && mendingHelps(n, a) {
+		return &finding{n.Certainty(), says, append(n.SickFacts(), n.UseOf(a))}
+	}
+	return nil
 }}
+
+// mendingHelps says whether the node would have room for the profile if its sick GPUs were
+// mended, and has none now: with nobody leaving, or else with everybody.
+func mendingHelps(n *view.Node, a view.Ask) bool {
+	room, mended, most, mendedMost := 0, 0, 0, 0
+	for _, g := range n.GPUs {
+		sick := g.Sick
+		g.Sick = false
+		empty := placement.GPU{Grid: g.Grid}
+		now, ever := g.Fit(a.Profile).Room, empty.Fit(a.Profile).Room
+		mended, mendedMost = mended+now, mendedMost+ever
+		if !sick {
+			room, most = room+now, most+ever
+		}
+	}
+	helps := func(now, then int) bool { return int64(now) < a.Count && int64(then) >= a.Count }
+	return helps(room, mended) || helps(most, mendedMost)
+}

@@ -54,7 +54,7 @@ func migOff(n *view.Node, a view.Ask) *finding {
 	}
 	for i := range n.Geometry.Report.GPUs {
 		g := &n.Geometry.Report.GPUs[i]
-		if g.MIG == nil || g.MIG.Current || len(g.Holders) > 0 {
+		if g.MIG == nil || g.MIG.Current || !g.Healthy || len(g.Holders) > 0 {
 			continue
 		}
 		grid, err := placement.GridOf(*g)

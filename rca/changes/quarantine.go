@@ -1,13 +1,12 @@
 package changes
 
 import (
+	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/unpend/unpend/nodeprobe"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/view"
 )
@@ -33,24 +32,7 @@ func quarantine(n *view.Node) Change {
 	return ch
 }
 
-// sickGPUs are the GPUs that the report calls unhealthy.
-func sickGPUs(n *view.Node) []nodeprobe.GPU {
-	if n.Geometry == nil {
-		return nil
-	}
-	return slices.DeleteFunc(slices.Clone(n.Geometry.Report.GPUs), func(g nodeprobe.GPU) bool { return g.Healthy })
-}
-
-func sickText(n *view.Node) string {
-	var sick []string
-	for _, g := range sickGPUs(n) {
-		sick = append(sick, fmt.Sprint(g.Index))
-	}
-	if len(sick) == 0 {
-		return "its GPUs"
-	}
-	return "GPU " + strings.Join(sick, ",")
-}
+func sickText(n *view.Node) string { return cmp.Or(n.SickText(), "its GPUs") }
 
 // ticket is what a person who mends the hardware has to know. It holds no times: it is
 // part of the plan, which must not change with every report.
@@ -60,7 +42,7 @@ func ticket(n *view.Node) []string {
 	if id := n.Status.NodeInfo.SystemUUID; id != "" {
 		note("machine: system UUID %s", id)
 	}
-	for _, g := range sickGPUs(n) {
+	for _, g := range n.SickGPUs() {
 		note("GPU %d: %s, %s, driver %s, unhealthy", g.Index, g.Product, g.UUID, n.Geometry.Report.DriverVersion)
 	}
 	for _, name := range view.SortedNames(n.Status.Capacity) {
@@ -73,7 +55,7 @@ func ticket(n *view.Node) []string {
 
 // sickSince says when the report was made that calls GPUs unhealthy.
 func sickSince(n *view.Node) []string {
-	if len(sickGPUs(n)) == 0 {
+	if len(n.SickGPUs()) == 0 {
 		return nil
 	}
 	return []string{"reported at " + n.Geometry.Report.ObservedAt.UTC().Format("2006-01-02 15:04 MST")}

@@ -114,6 +114,9 @@ func (c *Bench) Preempts(ctx context.Context, class *schedulingv1.PriorityClass)
 		return "", nil, nil
 	}
 	err = whatif.Try(c.Cluster.Snapshot, func(s *whatif.Snapshot) error {
+		for _, n := range c.Cluster.Unsound() {
+			s.SetNode(n.Sound(nil))
+		}
 		for _, p := range wait {
 			p = p.DeepCopy()
 			inClass(p, class)

@@ -194,11 +194,11 @@ func (c *Bench) relayout(n *view.Node, a view.Ask, held int64, how view.Remake) 
 	return r, left >= a.Count+held
 }
 
-// remakes works out who must leave for what is re-made; false when nothing is, when
-// somebody may not leave, or when nobody can tell who is there.
+// remakes works out who must leave for what is re-made; false when nothing is, when a sick
+// GPU would be, when somebody may not leave, or when nobody can tell who is there.
 func (c *Bench) remakes(n *view.Node, how view.Remake) (Relayout, bool) {
 	r := Relayout{Node: n, Wanted: how.Layouts, Now: c.Cluster.ClassOf(n).Layouts, Remade: how.Indices}
-	if len(how.GPUs) == 0 {
+	if len(how.GPUs) == 0 || how.Sick {
 		return r, false
 	}
 	l := c.Leaving(n, how.GPUs)
@@ -224,8 +224,8 @@ func (r Relayout) Layouts() map[int]placement.Layout {
 	return out
 }
 
-// After is what the node advertises of MIG devices with the new layouts: keys of
-// a former layout stay, at 0.
+// After is what the node advertises of MIG devices with the new layouts, without those of
+// sick GPUs: keys of a former layout stay, at 0.
 func (r Relayout) After(n *view.Node) corev1.ResourceList {
 	out := corev1.ResourceList{}
 	for name := range n.Status.Allocatable {
@@ -233,7 +233,10 @@ func (r Relayout) After(n *view.Node) corev1.ResourceList {
 			out[name] = resource.Quantity{}
 		}
 	}
-	for _, layout := range r.Layouts() {
+	for index, layout := range r.Layouts() {
+		if slices.ContainsFunc(r.Node.GPUs, func(g placement.GPU) bool { return g.Sick && g.Index == index }) {
+			continue
+		}
 		for profile, count := range layout {
 			name := corev1.ResourceName(view.MIGPrefix + view.Spelled(profile))
 			q := out[name]

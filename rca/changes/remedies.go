@@ -45,7 +45,7 @@ var remedies = map[diagnosis.CauseID]remedy{
 	}},
 	diagnosis.GPURequestTooLarge:     {repair: (*Bench).fewerGPUs},
 	diagnosis.DevicePluginDown:       {repair: one((*Bench).restartPlugin, diagnosis.DevicePluginDown)},
-	diagnosis.GPUUnhealthy:           {repair: one((*Bench).restartPlugin, diagnosis.GPUUnhealthy), alone: func(_ *Bench, n *view.Node) []Change { return []Change{quarantine(n)} }},
+	diagnosis.GPUUnhealthy:           {layout: true, repair: one((*Bench).restartPlugin, diagnosis.GPUUnhealthy), alone: func(_ *Bench, n *view.Node) []Change { return []Change{quarantine(n)} }},
 	diagnosis.SharedRequestTooLarge:  {pod: (*Bench).oneShare},
 	diagnosis.UntoleratedTaint:       {policy: (*Bench).addToleration},
 	diagnosis.NodeSelectorMismatch:   {policy: (*Bench).fixSelector},

@@ -35,7 +35,7 @@ func (c *Bench) ResourceChanges(w Weigher, n *view.Node, causes []diagnosis.Caus
 	if i := slices.IndexFunc(causes, func(id diagnosis.CauseID) bool { return id != diagnosis.HostResourcesShort }); i >= 0 {
 		root = causes[i] // the CPU is short beside a GPU that is free, or it is not the point
 	}
-	if fits {
+	if fits && !n.Unreadable {
 		for _, ch := range c.release(n, lack) {
 			out = append(out, []Change{ch})
 		}

@@ -145,6 +145,8 @@ func unsureOfLayout(n *view.Node) string {
 	switch {
 	case n.Doubt != "":
 		return n.Doubt
+	case n.SickText() != "":
+		return n.SickText() + " of it is unhealthy: what MIG manager could make of it nobody knows"
 	case len(n.GPUs) == 0:
 		return "no GPU of it is known to be partitioned"
 	case n.Labels[view.LabelMIGStrategy] != "mixed":

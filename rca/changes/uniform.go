@@ -23,6 +23,9 @@ func (c *Bench) uniform(n *view.Node) []Change {
 	if n.Geometry == nil || n.Doubt != "" || len(n.GPUs) != len(n.Geometry.Report.GPUs) {
 		return []Change{c.uniformTo(n, "NAME", "nobody knows which layout costs least: nothing reports what all GPUs of "+n.Name+" have, and who is on them")}
 	}
+	if sick := n.SickText(); sick != "" {
+		return []Change{c.uniformTo(n, "NAME", "nobody knows what MIG manager makes of a sick GPU: "+sick+" of "+n.Name+" is unhealthy")}
+	}
 	var out []Change
 	fewest, most := 0, int64(0)
 	for i := range c.Cluster.NamedLayouts(n) {

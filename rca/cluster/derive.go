@@ -17,7 +17,7 @@ func (s *State) deriveGeometries() {
 	}
 	s.Doubts = map[string]string{}
 	for _, n := range s.Nodes {
-		if s.Geometries[n.Name] != nil || len(byNode[n.Name]) == 0 {
+		if s.Geometries[n.Name] != nil || s.Illegible[n.Name] != "" || len(byNode[n.Name]) == 0 {
 			continue
 		}
 		geo, err := nodeprobe.FromSlices(n.Name, s.Now, byNode[n.Name], s.ResourceClaims)

@@ -136,7 +136,7 @@ func (f *Follower) follow(k *kind, in cache.SharedIndexInformer) error {
 		if err != nil {
 			return nil, fmt.Errorf("read %s %s: %w", k, t.GetName(), err)
 		}
-		if typed, ok := k.typed(v1); ok {
+		if typed, err := k.typed(v1); err == nil {
 			return typed, nil // once, not for every State
 		}
 		return o, nil
@@ -235,7 +235,7 @@ func (f *Follower) pending() bool {
 
 // State is the cluster as it is known now.
 func (f *Follower) State(ctx context.Context) *State {
-	s := &State{Now: f.now(), Live: true, Unread: map[string]string{}, DeviceVersion: f.devices}
+	s := &State{Now: f.now(), Live: true, Unread: map[string]string{}, Illegible: map[string]string{}, DeviceVersion: f.devices}
 	for i := range kinds {
 		k := &kinds[i]
 		in := f.informers[k.name]
@@ -246,8 +246,11 @@ func (f *Follower) State(ctx context.Context) *State {
 			continue
 		}
 		for _, o := range in.GetStore().List() {
-			if obj, ok := k.typed(o); ok {
+			obj, err := k.typed(o)
+			if err == nil {
 				k.add(s, obj)
+			} else if u, ok := o.(*unstructured.Unstructured); ok {
+				s.Illegible[u.GetName()] = err.Error()
 			}
 		}
 		if why := f.whyUnread(k, in); why != "" {
@@ -280,18 +283,22 @@ func (f *Follower) whyUnread(k *kind, in cache.SharedIndexInformer) string {
 	return fmt.Sprintf("it was not listed within %s", syncPatience)
 }
 
-// typed turns what an informer holds into the kind's type.
-func (k *kind) typed(o any) (Object, bool) {
+// typed turns what an informer holds into the kind's type. The error is of a report that
+// is not one.
+func (k *kind) typed(o any) (Object, error) {
 	u, ok := o.(*unstructured.Unstructured)
 	if !ok || k.name != nodeprobe.Kind.Kind {
 		obj, ok := o.(Object)
-		return obj, ok
+		if !ok {
+			return nil, fmt.Errorf("%T is no object of the API", o)
+		}
+		return obj, nil
 	}
 	var geo nodeprobe.NodeGeometry
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &geo); err != nil {
-		return nil, false
+		return nil, err
 	}
-	return &geo, true
+	return &geo, nil
 }
 
 // Read takes the cluster in once.

@@ -1,25 +1,38 @@
 package cluster
 
 import (
+	"encoding/json"
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/unpend/unpend/nodeprobe"
 )
 
 // OnGeometry calls set for every NodeGeometry that is there or comes, and gone
-// with the node's name for every one that leaves, one call at a time until the
-// Follower is closed.
+// with the node's name for every one that leaves or can no longer be read, one call at a
+// time until the Follower is closed.
 func (f *Follower) OnGeometry(set func(*nodeprobe.NodeGeometry), gone func(node string)) error {
-	k := kindNamed(nodeprobe.Kind.Kind)
+	return on(f, nodeprobe.Kind.Kind, set, gone)
+}
+
+// OnNode is OnGeometry for nodes.
+func (f *Follower) OnNode(set func(*corev1.Node), gone func(node string)) error {
+	return on(f, "Node", set, gone)
+}
+
+func on[T Object](f *Follower, name string, set func(T), gone func(name string)) error {
+	k := kindNamed(name)
 	f.mu.Lock()
 	in := f.informers[k.name]
 	f.mu.Unlock()
 	tell := func(o any) {
-		if obj, ok := k.typed(o); ok {
-			set(obj.(*nodeprobe.NodeGeometry))
+		obj, err := k.typed(o)
+		if is, ok := obj.(T); err == nil && ok {
+			set(is)
+		} else if named, ok := o.(Object); ok {
+			gone(named.GetName()) // what it said before is no longer so
 		}
 	}
 	_, err := in.AddEventHandler(cache.ResourceEventHandlerFuncs{
@@ -29,8 +42,8 @@ func (f *Follower) OnGeometry(set func(*nodeprobe.NodeGeometry), gone func(node 
 			if last, ok := o.(cache.DeletedFinalStateUnknown); ok {
 				o = last.Obj
 			}
-			if u, ok := o.(*unstructured.Unstructured); ok {
-				gone(u.GetName())
+			if named, ok := o.(Object); ok {
+				gone(named.GetName())
 			}
 		},
 	})
@@ -38,6 +51,24 @@ func (f *Follower) OnGeometry(set func(*nodeprobe.NodeGeometry), gone func(node 
 		return fmt.Errorf("follow %s: %w", k, err)
 	}
 	return nil
+}
+
+// noteUntold marks the GPUs of a dumped report that does not say whether they are healthy:
+// that they are sick it does not say either.
+func noteUntold(geo *nodeprobe.NodeGeometry, data []byte) {
+	var told struct {
+		Report struct {
+			GPUs []struct {
+				Healthy *bool `json:"healthy"`
+			} `json:"gpus"`
+		} `json:"report"`
+	}
+	if json.Unmarshal(data, &told) != nil {
+		return
+	}
+	for i, g := range told.Report.GPUs {
+		geo.Report.GPUs[i].Untold = g.Healthy == nil
+	}
 }
 
 func kindNamed(name string) *kind {

@@ -127,8 +127,11 @@ func (k *kind) decode(apiVersion string, data []byte) (Object, error) {
 	if err := json.Unmarshal(data, obj); err != nil {
 		return nil, err
 	}
-	if k.name == "Event" {
-		completeEvent(obj.(*corev1.Event), data)
+	switch o := any(obj).(type) {
+	case *corev1.Event:
+		completeEvent(o, data)
+	case *nodeprobe.NodeGeometry:
+		noteUntold(o, data)
 	}
 	defaultRequests(obj)
 	return obj, nil

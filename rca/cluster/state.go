@@ -65,6 +65,8 @@ type State struct {
 	// Geometries by node name: as probes reported them, else as the DRA driver's
 	// ResourceSlices tell.
 	Geometries map[string]*nodeprobe.NodeGeometry
+	// Illegible says, by node, why its NodeGeometry cannot be read.
+	Illegible map[string]string
 	// Doubts say, by node, why its ResourceSlices make no geometry.
 	Doubts map[string]string
 

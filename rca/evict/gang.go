@@ -48,7 +48,8 @@ func (a *Asker) RoomForGang(ctx context.Context, pods []*corev1.Pod) ([]*corev1.
 	return victims, nil
 }
 
-// nodesBut are the nodes from which nothing but what is used up keeps the pod, by name.
+// nodesBut are the nodes from which nothing but what is used up keeps the pod, by name,
+// without those that somebody has taken.
 func (a *Asker) nodesBut(ctx context.Context, p *corev1.Pod, views map[string]*view.Node) ([]*view.Node, error) {
 	v, err := a.Cluster.Snapshot.Explain(ctx, p)
 	if err != nil {
@@ -60,7 +61,7 @@ func (a *Asker) nodesBut(ctx context.Context, p *corev1.Pod, views map[string]*v
 		for _, b := range n.Blockers {
 			fits = fits && b.Plugin == "NodeResourcesFit"
 		}
-		if fits && views[n.Node] != nil {
+		if fits && views[n.Node] != nil && views[n.Node].Taken() == "" {
 			out = append(out, views[n.Node])
 		}
 	}

@@ -246,6 +246,9 @@ func (c *Finder) setsFor(n *view.Node, own [][]changes.Change, policy, shortages
 		}
 		sets = next[:min(len(next), maxSets)]
 	}
+	if n.Taken() != "" {
+		return c.ofTaken(n, sets, policy, shortages)
+	}
 	for _, id := range policy {
 		var options [][]changes.Change
 		for _, ch := range c.OfPolicy(n, id) {
@@ -260,6 +263,21 @@ func (c *Finder) setsFor(n *view.Node, own [][]changes.Change, policy, shortages
 	}
 	if len(policy)+len(shortages)+len(own[0]) == 0 {
 		return nil
+	}
+	return sets
+}
+
+// ofTaken is what is offered about a node that somebody has taken, where nothing else than
+// that, or what it is short of, keeps the pod from it.
+func (c *Finder) ofTaken(n *view.Node, own [][]changes.Change, policy, shortages []diagnosis.CauseID) [][]changes.Change {
+	if slices.ContainsFunc(policy, func(id diagnosis.CauseID) bool { return id != diagnosis.NodeCordoned }) {
+		return nil
+	}
+	var sets [][]changes.Change
+	for _, set := range own {
+		for _, ch := range c.OfTaken(n, shortages) {
+			sets = append(sets, append(slices.Clone(set), ch))
+		}
 	}
 	return sets
 }

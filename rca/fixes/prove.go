@@ -27,16 +27,10 @@ func (c *Finder) prove(ctx context.Context, f *candidate) error {
 	}
 	return whatif.Try(c.Cluster.Snapshot, func(s *whatif.Snapshot) error {
 		pod := c.Pod
-		var node *corev1.Node
-		for _, ch := range f.changes {
-			if ch.Node != nil {
-				if node == nil {
-					node = f.node.DeepCopy()
-				}
-				ch.Node(node)
-			}
+		for _, n := range c.Cluster.Unsound() {
+			s.SetNode(n.Sound(f.victims))
 		}
-		if node != nil {
+		if node := f.edited(); node != nil {
 			s.SetNode(node)
 		}
 		for _, ch := range f.changes {
@@ -75,6 +69,21 @@ func (c *Finder) prove(ctx context.Context, f *candidate) error {
 		c.waits(f)
 		return c.proveVictims(ctx, s, f)
 	})
+}
+
+// edited is the fix's node as the fix leaves it; nil where it changes none.
+func (f *candidate) edited() *corev1.Node {
+	var node *corev1.Node
+	for _, ch := range f.changes {
+		if ch.Node == nil {
+			continue
+		}
+		if node == nil {
+			node = f.node.Sound(f.victims).DeepCopy()
+		}
+		ch.Node(node)
+	}
+	return node
 }
 
 // waits turns the verdict of a fix that needs events first, and names all of them. A

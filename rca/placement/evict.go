@@ -21,7 +21,7 @@ type Eviction struct {
 func (gpu GPU) Cheapest(profile string, n int, cost func(Slot) (int64, bool)) (Eviction, bool) {
 	g := gpu.Grid
 	i := g.index(profile)
-	if i < 0 || n < 1 || n > g.limits[i] {
+	if i < 0 || n < 1 || n > g.limits[i] || gpu.Sick {
 		return Eviction{}, false
 	}
 	p := &g.profiles[i]

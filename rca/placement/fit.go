@@ -3,7 +3,7 @@ package placement
 // Fit is the verdict of one profile on one GPU.
 type Fit struct {
 	Supported bool // the model has the profile
-	Idle      int  // instances of the profile that nobody holds
+	Idle      int  // instances of the profile that nobody holds; none on a sick GPU
 	Held      int  // instances of it that are held; unknown holders count
 	Free      int  // memory slices that nobody holds, with or without an instance
 	// Start is the legal start, all of whose slices are unheld, that leaves the
@@ -40,6 +40,10 @@ func (gpu GPU) Fit(profile string) Fit {
 		}
 	}
 	f.Free, f.Start = g.slices-ones(s.held), -1
+	if gpu.Sick {
+		f.Free, f.Idle = 0, 0
+		return f
+	}
 	if f.Supported {
 		s.same = f.Held
 		f.Start, f.Room = g.fit(i, s)

@@ -19,13 +19,17 @@ type Slot struct {
 }
 
 // GPU is one GPU whose report made sense. Its methods judge Slots as they are at
-// the call: a caller that knows more than the report may mark slots as held.
+// the call: a caller that knows more than the report may mark slots as held, or the GPU
+// as sick.
 type GPU struct {
 	Node          string
 	Index         int
 	UUID, Product string
 	Grid          *Grid
 	Slots         []Slot // by start
+	// Sick GPUs have what their Slots say and room for nothing: nothing on them is free,
+	// can be made, or is worth that anybody leaves. Read leaves that to the caller.
+	Sick bool
 }
 
 // Read takes a reported GPU in. It refuses a geometry that cannot exist (an

@@ -34,7 +34,7 @@ const maxTenants = 12
 // twelve tenants the others stay.
 func (gpu GPU) Options(profile string, remake Remake, tenant func(Slot) int) []Option {
 	i := gpu.Grid.index(profile)
-	if i < 0 {
+	if i < 0 || gpu.Sick {
 		return nil
 	}
 	return gpu.subsets(i, remake, tenant).options()
@@ -136,15 +136,15 @@ func (s subsets) leave(set int) []int {
 
 // Reconfigure is the option that a named config of a node is: layouts by GPU
 // index, GPUs without one keep theirs. GPUs whose counts differ are re-made
-// whole, so all who hold them leave. False when one of those cannot leave, or a
-// layout cannot exist.
+// whole, so all who hold them leave. False when one of those cannot leave, a
+// layout cannot exist, or a sick GPU would have to be re-made.
 func Reconfigure(gpus []GPU, layouts map[int]Layout, profile string, tenant func(Slot) int) (Option, bool) {
 	var o Option
 	for _, g := range gpus {
 		i := g.Grid.index(profile)
 		if layout, ok := layouts[g.Index]; ok && !maps.Equal(layout, g.Layout()) {
 			placed, ok := g.Grid.Place(layout)
-			if !ok {
+			if !ok || g.Sick {
 				return Option{}, false
 			}
 			o.Remade = true

@@ -15,7 +15,7 @@ import (
 func (gpu GPU) Relayouts(profile string, n int) []Layout {
 	g := gpu.Grid
 	i := g.index(profile)
-	if i < 0 {
+	if i < 0 || gpu.Sick {
 		return nil
 	}
 	held, now := make([]int, len(g.profiles)), make([]int, len(g.profiles))

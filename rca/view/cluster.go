@@ -49,6 +49,8 @@ type Cluster struct {
 	roomiest map[corev1.ResourceName]roomiest
 	// anyGPUs says whether some node has GPUs, once asked for.
 	anyGPUs *bool
+	// unsound are the nodes that offer what is no room, once asked for.
+	unsound []*Node
 }
 
 // Node is a node with everything known about its GPUs.
@@ -70,8 +72,12 @@ type Node struct {
 	named  []NamedLayouts
 	// Doubt says why positions or holders are not certain; empty when they are.
 	Doubt string
-	// Unreadable: at least one GPU's report made no sense, so nobody knows who is on it.
+	// Unreadable: the report, or that of at least one GPU, made no sense, so nobody knows
+	// who is on it.
 	Unreadable bool
+	// ailing: the report calls a GPU unhealthy; wards what that means, once asked for.
+	ailing bool
+	wards  map[corev1.ResourceName]*ward
 	// HoldersKnown is false when holders must be read as unknown.
 	HoldersKnown bool
 }
@@ -139,6 +145,10 @@ func Add(sum, more corev1.ResourceList) {
 // the report is too old to say.
 func (v *Node) readGeometry(st *cluster.State, name string) {
 	geo := st.Geometries[name]
+	if why := st.Illegible[name]; why != "" {
+		v.Doubt, v.Unreadable = "its NodeGeometry cannot be read: "+why, true
+		return
+	}
 	if geo == nil {
 		if v.HasGPUs() {
 			v.Doubt = "no NodeGeometry, so positions are unknown"
@@ -149,8 +159,12 @@ func (v *Node) readGeometry(st *cluster.State, name string) {
 		return
 	}
 	v.Geometry = geo
+	v.ailing = slices.ContainsFunc(geo.Report.GPUs, sick)
 	if geo.Report.Source == nodeprobe.SourceLabels {
 		v.Doubt = "its report comes from labels, which hold counts and no positions"
+		if len(geo.Report.GPUs) > 0 && len(v.SickGPUs()) == len(geo.Report.GPUs) { // what a probe writes whose driver is gone
+			v.Doubt, v.Unreadable = "the driver tells its probe nothing of its GPUs", true
+		}
 		return
 	}
 	known, why := st.HoldersKnown(name)
@@ -160,6 +174,10 @@ func (v *Node) readGeometry(st *cluster.State, name string) {
 	}
 	twins := Twins(geo.Report)
 	for _, g := range geo.Report.GPUs {
+		if g.Untold {
+			v.Doubt, v.Unreadable = fmt.Sprintf("its report does not say whether GPU %d is healthy", g.Index), true
+			continue
+		}
 		if g.MIG == nil || !g.MIG.Current {
 			continue
 		}
@@ -171,6 +189,7 @@ func (v *Node) readGeometry(st *cluster.State, name string) {
 			v.Doubt, v.Unreadable = err.Error(), true
 			continue
 		}
+		gpu.Sick = !g.Healthy
 		for i := range gpu.Slots {
 			if !known {
 				gpu.Slots[i].Held, gpu.Slots[i].Unknown = true, true
@@ -193,8 +212,8 @@ func Twins(r nodeprobe.Report) map[string]bool {
 	return twins
 }
 
-// Free is what the scheduler could still give out of a resource; negative when
-// more is requested than there is.
+// Free is what could still be given out of a resource: what the scheduler would, less
+// what is Withheld; negative when more is requested than there is.
 func (v *Node) Free(name corev1.ResourceName) resource.Quantity {
 	q := v.Status.Allocatable[name].DeepCopy()
 	if name == corev1.ResourcePods {
@@ -202,6 +221,9 @@ func (v *Node) Free(name corev1.ResourceName) resource.Quantity {
 		return q
 	}
 	q.Sub(v.Requested[name])
+	if less := v.Withheld(name); less > 0 {
+		q.Sub(*resource.NewQuantity(less, resource.DecimalSI))
+	}
 	return q
 }
 

@@ -16,7 +16,7 @@ type ModeChange struct {
 }
 
 // modeOf is false for entries that switch nothing on, that switch something off, or that
-// cannot be.
+// cannot be: all GPUs of a node are reset for it, which a sick one may not survive.
 func (e migEntry) modeOf(n *Node) (ModeChange, bool) {
 	m := ModeChange{Layouts: map[int]placement.Layout{}}
 	switched := false
@@ -24,7 +24,7 @@ func (e migEntry) modeOf(n *Node) (ModeChange, bool) {
 		rule, selected := e.ruleFor(n, g.Index)
 		on := g.MIG != nil && g.MIG.Current
 		switch {
-		case g.MIG != nil && g.MIG.Current != g.MIG.Pending, selected && rule.MIGEnabled && g.MIG == nil, selected && on && !rule.MIGEnabled:
+		case sick(g), g.MIG != nil && g.MIG.Current != g.MIG.Pending, selected && rule.MIGEnabled && g.MIG == nil, selected && on && !rule.MIGEnabled:
 			return m, false
 		case !on && (!selected || !rule.MIGEnabled):
 			m.Whole++

@@ -24,12 +24,14 @@ type nodeClass struct {
 }
 
 // Remake is what layouts change: which of Node.GPUs, and how many instances of each
-// profile, as the device plugin spells it, all of them have then.
+// profile, as the device plugin spells it, all of them have then that are not sick.
 type Remake struct {
 	Layouts map[int]placement.Layout // by the index of the GPU, of those that a config is about
 	GPUs    []int
 	Indices []int // of the same GPUs
 	Made    map[string]int64
+	// Sick: one of those that are changed is.
+	Sick bool
 }
 
 // classKey is all that a class is made from.
@@ -111,8 +113,11 @@ func sameProfiles(a, b *nodeprobe.GPU) bool {
 
 func appendShape(shape []byte, g *nodeprobe.GPU) []byte {
 	mode := byte(0)
+	if sick(*g) {
+		mode = 8
+	}
 	if g.MIG != nil {
-		mode = 1
+		mode |= 1
 		if g.MIG.Current {
 			mode |= 2
 		}
@@ -137,6 +142,10 @@ func (l *nodeClass) RemakeBy(n *Node, layouts map[int]placement.Layout) Remake {
 			layout = l.Layouts[i]
 		} else if !maps.Equal(layout, l.Layouts[i]) {
 			r.GPUs, r.Indices = append(r.GPUs, i), append(r.Indices, g.Index)
+			r.Sick = r.Sick || g.Sick
+		}
+		if g.Sick {
+			continue
 		}
 		for profile, count := range layout {
 			r.Made[Spelled(profile)] += int64(count)

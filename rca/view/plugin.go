@@ -5,7 +5,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/unpend/unpend/nodeprobe"
-	"github.com/unpend/unpend/rca/diagnosis"
 )
 
 // PluginName is in the names of NVIDIA's device plugin's DaemonSet and container
@@ -15,14 +14,6 @@ const PluginName = "nvidia-device-plugin"
 // MPSName is in the name of the plugin's daemon for sharing by MPS, whose pods have the
 // plugin's name, too, and not its container (GPU Operator and the plugin's own chart).
 const MPSName = "mps-control-daemon"
-
-// Operation is unpend's own mark on the node; the zero value where there is none.
-func (n *Node) Operation() diagnosis.Operation {
-	if mark, err := diagnosis.OperationOn(n.Node); err == nil && mark != nil {
-		return *mark
-	}
-	return diagnosis.Operation{}
-}
 
 // Offers is what the node would advertise if the device plugin saw what the report shows;
 // nothing without a report of positions. A GPU that the driver calls unhealthy is so for a
@@ -46,11 +37,7 @@ func (n *Node) Offers() corev1.ResourceList {
 			continue
 		}
 		for _, in := range g.Instances {
-			name := corev1.ResourceName(MIGPrefix + Spelled(in.Profile))
-			if n.Labels[LabelMIGStrategy] == StrategySingle {
-				name = WholeGPU
-			}
-			count(name)
+			count(n.resourceOf(in))
 		}
 	}
 	return out

@@ -43,6 +43,9 @@ func (n *Node) Relies() map[string]string {
 		"allocatable":   n.Advertised(),
 	}
 	n.reliesOnWhole(out)
+	for _, g := range n.SickGPUs() { // a fact that a plan for a healthy node has not: it is stale once a GPU is sick
+		out[fmt.Sprintf("gpu%d/health", g.Index)] = "unhealthy"
+	}
 	for _, g := range n.GPUs {
 		out[fmt.Sprintf("gpu%d", g.Index)] = LayoutText(g)
 		for _, s := range g.Slots {

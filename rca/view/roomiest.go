@@ -16,7 +16,7 @@ func (w *Cluster) MostFree(name corev1.ResourceName, but *Node) int64 {
 	r, known := w.roomiest[name]
 	if !known {
 		for _, v := range w.SortedNodes() {
-			if v.Spec.Unschedulable {
+			if v.Spec.Unschedulable || v.Taken() != "" {
 				continue
 			}
 			q := v.Free(name)

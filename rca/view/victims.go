@@ -160,6 +160,9 @@ func (n *Node) DeficitsOf(asked corev1.ResourceList) (Deficits, bool) {
 		if alloc.Cmp(q) < 0 {
 			return nil, false
 		}
+		if less := n.Withheld(name, n.Pods...); less > 0 && alloc.Value()-less < q.Value() {
+			return nil, false
+		}
 		free := n.Free(name)
 		if lack := q.MilliValue() - free.MilliValue(); lack > 0 {
 			note(name, lack)
@@ -171,13 +174,13 @@ func (n *Node) DeficitsOf(asked corev1.ResourceList) (Deficits, bool) {
 	return out, true
 }
 
-// Contribution is how much of a resource the pod gives back when it leaves, in thousandths.
+// Contribution is how much of a resource is room once the pod has left, in thousandths.
 func (n *Node) Contribution(p *corev1.Pod, name corev1.ResourceName) int64 {
 	if name == corev1.ResourcePods {
 		return 1000
 	}
 	q := n.Requests[p][name]
-	return q.MilliValue()
+	return max(0, q.MilliValue()-1000*n.barren(p, name))
 }
 
 // IsDefaultClass tells the PriorityClass of a name where it is the cluster's default.

@@ -37,7 +37,7 @@ func (s *service) diagnose(ctx context.Context) error {
 	if err := s.registry.Register(gauges); err != nil {
 		return fmt.Errorf("register metrics: %w", err)
 	}
-	if err := f.OnGeometry(gauges.Set, gauges.Delete); err != nil {
+	if err := errors.Join(f.OnGeometry(gauges.Set, gauges.Delete), f.OnNode(gauges.SetNode, gauges.DeleteNode)); err != nil {
 		return err
 	}
 	p := &publisher{service: s, analyst: a, last: map[string]said{},
