@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/unpend/unpend/cmd/internal/bus"
 	"github.com/unpend/unpend/rca/capacity"
@@ -54,12 +53,12 @@ func (s *service) diagnose(ctx context.Context) error {
 	}
 	s.ready.late(q.Late)
 	s.ready.set()
-	parts, ctx := errgroup.WithContext(ctx)
-	parts.Go(func() error {
+	parts, ctx := newParts(ctx)
+	parts.begin("diagnose in turn", func() error {
 		q.Run(ctx)
 		return nil
 	})
-	parts.Go(func() error {
+	parts.begin("follow incidents", func() error {
 		s.bus.Follow(ctx, bus.Incidents, func(key string, body []byte) {
 			var i incident.Incident
 			if err := json.Unmarshal(body, &i); err != nil {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
-	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -130,16 +129,16 @@ func (s *service) run(ctx context.Context) error {
 		defer b.Close()
 		s.bus, s.ready.check = b, b.Healthy
 	}
-	parts, ctx := errgroup.WithContext(ctx)
-	parts.Go(func() error { return serveHTTP(ctx, s.config.Web.Metrics, s.registry, &s.ready) })
+	parts, ctx := newParts(ctx)
+	parts.begin("http", func() error { return serveHTTP(ctx, s.config.Web.Metrics, s.registry, &s.ready) })
 	if slices.Contains(s.roles, "remediate") {
-		parts.Go(func() error { return s.carryOut(ctx) })
+		parts.begin("remediate", func() error { return s.carryOut(ctx) })
 	}
 	if slices.Contains(s.roles, "watch") {
-		parts.Go(func() error { return s.watch(ctx) })
+		parts.begin("watch", func() error { return s.watch(ctx) })
 	}
 	if slices.Contains(s.roles, "diagnose") {
-		parts.Go(func() error { return s.diagnose(ctx) })
+		parts.begin("diagnose", func() error { return s.diagnose(ctx) })
 	}
 	if err := parts.Wait(); err != nil && !errors.Is(err, context.Canceled) {
 		return err
