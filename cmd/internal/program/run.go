@@ -1,6 +1,7 @@
 package program
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -101,7 +102,12 @@ func (o *runOptions) serve(ctx context.Context, std Stdio) error {
 		return err
 	}
 	s := &service{config: c, measure: measure, client: client, custom: custom, rest: config, now: time.Now, roles: o.roles, std: std, logger: slog.New(slog.NewJSONHandler(std.Err, nil)), registry: prometheus.NewRegistry()}
-	return unreachable(s.run(ctx))
+	if err := s.announce(ctx, o.mode); err != nil {
+		return err
+	}
+	err = s.run(ctx)
+	s.logger.InfoContext(ctx, "unpend ends", "because", cmp.Or(err, context.Cause(ctx)))
+	return unreachable(err)
 }
 
 // service binds the rooms together, a line per topic.

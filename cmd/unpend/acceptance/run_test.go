@@ -74,6 +74,11 @@ func TestRunObserves(t *testing.T) {
 	if ok, got := answers(metrics, "/metrics", `unpend_incidents_total{cause="MIGLayoutMismatch"}`); !ok {
 		t.Errorf("metrics: %s", got)
 	}
+	for _, is := range []string{"unpend_build_info{", "process_resident_memory_bytes ", "go_goroutines "} {
+		if ok, got := answers(metrics, "/metrics", is); !ok {
+			t.Errorf("no %s: %s", is, got)
+		}
+	}
 	controlplane.Eventually(t, 10*time.Second, "the gauges are told", func() (bool, string) {
 		return answers(metrics, "/metrics", `unpend_mig_placeable_instances{profile="2g.10gb"} 3`)
 	})
@@ -85,6 +90,11 @@ func TestRunObserves(t *testing.T) {
 		}
 	case <-time.After(10 * time.Second):
 		t.Error("the service does not end")
+	}
+	for _, once := range []string{`"msg":"unpend starts","version":`, `"msg":"unpend ends","because":"context canceled"`, `"sweep":"5s","debounce":"200ms"`} {
+		if n := strings.Count(strings.Join(errs.all(), "\n"), once); n != 1 {
+			t.Errorf("%s is logged %d times: %s", once, n, errs.all())
+		}
 	}
 	for _, e := range c.AuditEvents(t) {
 		if strings.HasPrefix(e.UserAgent, filepath.Base(os.Args[0])+"/") && e.ObjectRef.Resource == "pods" && e.Verb != "list" && e.Verb != "watch" && e.Verb != "get" {
