@@ -26,8 +26,9 @@ func (b *Bus) park(ctx context.Context, t Topic, key string, m jetstream.Msg, tr
 	letter.Data = m.Data()
 	letter.Header.Set(whyHeader, why)
 	letter.Header.Set(triesHeader, strconv.FormatUint(tried, 10))
-	if _, err := b.js.PublishMsg(ctx, letter, jetstream.WithExpectStream(b.name(deadLetters))); err != nil {
-		return b.published(ctx, deadLetters, err)
+	_, err := b.js.PublishMsg(ctx, letter, jetstream.WithExpectStream(b.name(deadLetters)))
+	if err := b.published(ctx, deadLetters, err); err != nil {
+		return err
 	}
 	b.opts.Logger.ErrorContext(ctx, "a message could not be dealt with and is parked", "topic", t.subject, "key", key, "tries", tried, "error", why, "stream", b.name(deadLetters))
 	b.setParked(letter.Subject, true)
