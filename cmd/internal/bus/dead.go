@@ -16,6 +16,7 @@ const (
 	whyHeader   = "Unpend-Why"   // what came of the last try
 	triesHeader = "Unpend-Tries" // how often it was tried
 	maxWhy      = 1000           // characters
+	headerRoom  = 8 << 10        // of all of them together; a message may be as large as NATS takes
 )
 
 // park keeps a message that cannot be dealt with, and why, where people can see it, and
@@ -23,7 +24,7 @@ const (
 func (b *Bus) park(ctx context.Context, t Topic, key string, m jetstream.Msg, tried uint64, failure error) error {
 	why := oneLine(failure.Error())
 	letter := nats.NewMsg(b.letter(t, key))
-	letter.Data = m.Data()
+	letter.Data = m.Data()[:max(0, min(len(m.Data()), int(b.conn.MaxPayload())-headerRoom))] // its beginning says what it was
 	letter.Header.Set(whyHeader, why)
 	letter.Header.Set(triesHeader, strconv.FormatUint(tried, 10))
 	_, err := b.js.PublishMsg(ctx, letter, jetstream.WithExpectStream(b.name(deadLetters)))
