@@ -16,7 +16,7 @@ import (
 // The test binary is the program too, for the scripts and as a child process, and a
 // person who clicks.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"unpend": unpend, "clicker": clicker})
+	testscript.Main(m, map[string]func(){"unpend": unpend, "clicker": clicker, "nats-server": natsServer})
 }
 
 // unpend is what the command's main does.
