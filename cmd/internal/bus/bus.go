@@ -42,8 +42,9 @@ const (
 	duplicates = 2 * time.Hour
 	// tries before a message is parked by us; JetStream would leave it invisible.
 	tries = 3
-	// ackWait is above the worst diagnosis; longer work says so in between.
-	ackWait = 30 * time.Second
+	// ackWait is how long a message is missed whose reader, or whose NATS, was killed; work
+	// that takes longer says so in between.
+	ackWait = 10 * time.Second
 	retryIn = 2 * time.Second
 	// heartbeat of NATS to a reader that waits: without two of them reading begins again.
 	heartbeat = 2 * time.Second

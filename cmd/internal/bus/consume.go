@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -93,13 +94,32 @@ func (b *Bus) deal(ctx context.Context, t Topic, m jetstream.Msg, handle Handler
 // guarded runs the handler, tells NATS that it is still at work, and turns a
 // panic into an error: one bad message must not take the others with it.
 func guarded(ctx context.Context, m jetstream.Msg, key string, handle Handler) (err error) {
-	m.InProgress()                                                  //nolint:errcheck // a missed sign of life means one delivery more
-	working := time.AfterFunc(ackWait/2, func() { m.InProgress() }) //nolint:errcheck // as above
-	defer working.Stop()
+	defer alive(m)()
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v", p)
 		}
 	}()
 	return handle(ctx, key, m.Data())
+}
+
+// alive tells NATS of a message, until it is stopped, that somebody works on it. A sign that
+// is missed means one delivery more.
+func alive(m jetstream.Msg) (stop func()) {
+	m.InProgress() //nolint:errcheck // as above
+	done := make(chan struct{})
+	var telling sync.WaitGroup
+	telling.Go(func() {
+		tick := time.NewTicker(ackWait / 2)
+		defer tick.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+				m.InProgress() //nolint:errcheck // as above
+			}
+		}
+	})
+	return func() { close(done); telling.Wait() }
 }

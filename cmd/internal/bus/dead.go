@@ -16,6 +16,7 @@ const (
 	whyHeader   = "Unpend-Why"   // what came of the last try
 	triesHeader = "Unpend-Tries" // how often it was tried
 	maxWhy      = 1000           // characters
+	headerRoom  = 8 << 10        // of all of them together; a message may be as large as NATS takes
 )
 
 // park keeps a message that was delivered and cannot be dealt with.
@@ -31,11 +32,12 @@ func (b *Bus) park(ctx context.Context, t Topic, key string, m jetstream.Msg, tr
 func (b *Bus) Park(ctx context.Context, t Topic, key string, body []byte, tried uint64, failure error) error {
 	why := oneLine(failure.Error())
 	letter := nats.NewMsg(b.letter(t, key))
-	letter.Data = body
+	letter.Data = body[:max(0, min(len(body), int(b.conn.MaxPayload())-headerRoom))] // its beginning says what it was
 	letter.Header.Set(whyHeader, why)
 	letter.Header.Set(triesHeader, strconv.FormatUint(tried, 10))
-	if _, err := b.js.PublishMsg(ctx, letter, jetstream.WithExpectStream(b.name(deadLetters))); err != nil {
-		return b.published(ctx, deadLetters, err)
+	_, err := b.js.PublishMsg(ctx, letter, jetstream.WithExpectStream(b.name(deadLetters)))
+	if err := b.published(ctx, deadLetters, err); err != nil {
+		return err
 	}
 	b.opts.Logger.ErrorContext(ctx, "a message could not be dealt with and is parked", "topic", t.subject, "key", key, "tries", tried, "error", why, "stream", b.name(deadLetters))
 	b.setParked(letter.Subject, true)

@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -73,6 +74,23 @@ func TestDeadLettersSayWhy(t *testing.T) {
 	if b.Healthy() != nil {
 		t.Error(b.Healthy())
 	}
+}
+
+// A message as large as NATS takes can be parked too: the reason goes with its beginning.
+func TestLargestMessageIsParked(t *testing.T) {
+	b := open(t, Options{Cluster: "here", StoreDir: t.TempDir()})
+	body := bytes.Repeat([]byte("x"), 1<<20-200)
+	if err := b.Publish(t.Context(), Incidents, "a", "a", body); err != nil {
+		t.Fatal(err)
+	}
+	read(t, b, "r", 3, func(string, string) error { return errors.New(strings.Repeat("é", 2000)) })
+	ctx, cancel := context.WithCancel(t.Context())
+	var reading sync.WaitGroup
+	reading.Go(func() {
+		b.Consume(ctx, Incidents, "r", func(context.Context, string, []byte) error { return errors.New("not readable") })
+	})
+	t.Cleanup(func() { cancel(); reading.Wait() })
+	becomes(t, 20*time.Second, "it is parked", func() bool { n, err := b.Parked(t.Context()); return err == nil && n == 1 })
 }
 
 // While the bus itself is in trouble nothing is wrong with a message: it is tried until it

@@ -126,6 +126,18 @@ func is[E error](err error) bool {
 // the embedded server is started again, so it does not come to that by our own messages.
 const reserve = 2 << 20
 
+// able says whether a message may be published now. A connection that was never there says of
+// a publish what has nothing to do with it.
+func (b *Bus) able() error {
+	if err := b.room(); err != nil {
+		return err
+	}
+	if !b.conn.IsConnected() {
+		return errAway
+	}
+	return nil
+}
+
 var errFull = errors.New("the volume of the embedded NATS is full")
 
 // room says whether the embedded server may write.

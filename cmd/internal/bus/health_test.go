@@ -150,8 +150,9 @@ func TestRemovedStreamsAreMadeAgain(t *testing.T) {
 	}
 	recovered(t, b)
 	becomes(t, 5*time.Second, "it is taken again", func() bool { return versioned(t.Context(), b, "a", "one", 1) == nil })
-	if got := kept(t, b); !slices.Equal(got, []string{"1"}) || b.Healthy() != nil {
-		t.Errorf("kept %v, %v", got, b.Healthy())
+	becomes(t, 5*time.Second, "all are there", func() bool { return b.Healthy() == nil }) // while nats-server still removes a folder it makes none
+	if got := kept(t, b); !slices.Equal(got, []string{"1"}) {
+		t.Errorf("kept %v", got)
 	}
 }
 

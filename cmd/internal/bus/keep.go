@@ -130,7 +130,7 @@ func (b *Bus) revive() error {
 		broken = broken || (f.Reason == PublishFailing || f.Reason == StoreFull) && !errors.Is(f, errFull)
 	}
 	b.mu.Unlock()
-	full := was != nil && was.Reason == StoreFull
+	full := was != nil && errors.Is(was, errFull)
 	if runs && !full && (!broken || b.now().Sub(b.revived) < restarts) {
 		return nil
 	}

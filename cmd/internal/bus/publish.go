@@ -14,7 +14,7 @@ import (
 // Publish stores a message under a key and returns when it is stored. A message
 // id seen before is a duplicate, and success.
 func (b *Bus) Publish(ctx context.Context, t Topic, key, id string, body []byte) error {
-	err := b.room()
+	err := b.able()
 	if err == nil {
 		_, err = b.js.Publish(ctx, b.subject(t, key), body, jetstream.WithMsgID(id), jetstream.WithExpectStream(b.name(t)))
 	}
@@ -25,7 +25,7 @@ func (b *Bus) Publish(ctx context.Context, t Topic, key, id string, body []byte)
 // stays when it is the same, and when older says that the new message tells of an
 // earlier moment: a publisher that lags takes nobody's news away.
 func (b *Bus) PublishNewer(ctx context.Context, t Topic, key, id string, body []byte, older func(stored []byte) bool) error {
-	err := b.room()
+	err := b.able()
 	if err == nil {
 		err = b.publishNewer(ctx, t, key, id, body, older)
 	}

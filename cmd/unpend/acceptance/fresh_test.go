@@ -31,7 +31,7 @@ func TestDiagnosisFollowsTheCluster(t *testing.T) {
 		must(t, err)
 	}
 	job("2g.10gb", "")(t, c)
-	s.told(t, 30*time.Second, "default", "training", diagnosis.MIGLayoutMismatch)
+	s.toldBy(t, 30*time.Second, "default", "training", diagnosis.MIGLayoutMismatch)
 	var took []time.Duration
 	for _, step := range []struct {
 		body   string
@@ -43,7 +43,7 @@ func TestDiagnosisFollowsTheCluster(t *testing.T) {
 		{`{"spec":{"taints":null}}`, []diagnosis.CauseID{diagnosis.MIGLayoutMismatch}},
 	} {
 		patch("", step.body)
-		took = append(took, s.told(t, 20*time.Second, "default", "training", step.causes...))
+		took = append(took, s.toldBy(t, 20*time.Second, "default", "training", step.causes...))
 	}
 	t.Logf("told after %v", took)
 

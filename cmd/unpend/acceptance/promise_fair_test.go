@@ -22,7 +22,7 @@ func promiseS10(t *testing.T) {
 	for n := range 4 {
 		c.AddNode(t, all1g(fmt.Sprintf("gpu-%d", n+1)))
 	}
-	f := &flood{serving: serve(t, c), c: c, loud: c.Namespace(t), quiet: c.Namespace(t)}
+	f := &flood{observer: serve(t, c), loud: c.Namespace(t), quiet: c.Namespace(t)}
 	c.WaitForServiceAccount(t, f.loud)
 	c.WaitForServiceAccount(t, f.quiet)
 	const samples = 8
@@ -52,8 +52,7 @@ func promiseS10(t *testing.T) {
 }
 
 type flood struct {
-	*serving
-	c           *controlplane.ControlPlane
+	*observer
 	loud, quiet string
 }
 
@@ -63,7 +62,7 @@ func (f *flood) job(t *testing.T, name string) time.Duration {
 	tpl := template("2g.10gb", nil)
 	tpl.Spec.RestartPolicy = corev1.RestartPolicyNever
 	began := time.Now()
-	_, err := f.c.Client().BatchV1().Jobs(f.quiet).Create(t.Context(), &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: batchv1.JobSpec{Template: tpl}}, metav1.CreateOptions{})
+	_, err := f.Client().BatchV1().Jobs(f.quiet).Create(t.Context(), &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: batchv1.JobSpec{Template: tpl}}, metav1.CreateOptions{})
 	must(t, err)
 	controlplane.Eventually(t, 5*time.Minute, name+" is diagnosed", func() (bool, string) { return len(f.of(f.quiet, name)) > 0, "" })
 	return time.Since(began)
@@ -83,7 +82,7 @@ func (f *flood) pods(t *testing.T, n int) {
 	t.Helper()
 	for i := range n {
 		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("bare-%03d", i)}, Spec: template("3g.20gb", nil).Spec}
-		_, err := f.c.Client().CoreV1().Pods(f.loud).Create(t.Context(), p, metav1.CreateOptions{})
+		_, err := f.Client().CoreV1().Pods(f.loud).Create(t.Context(), p, metav1.CreateOptions{})
 		must(t, err)
 	}
 }
@@ -93,7 +92,7 @@ func (f *flood) events(t *testing.T, n int) {
 	t.Helper()
 	at := metav1.Now()
 	for i := range n {
-		_, err := f.c.Client().CoreV1().Events(f.loud).Create(t.Context(), &corev1.Event{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("forged-%04d", i)},
+		_, err := f.Client().CoreV1().Events(f.loud).Create(t.Context(), &corev1.Event{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("forged-%04d", i)},
 			InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: f.loud, Name: fmt.Sprintf("nobody-%04d", i)}, Reason: "FailedScheduling", Type: corev1.EventTypeWarning,
 			Message: "0/4 nodes are available", Source: corev1.EventSource{Component: "default-scheduler"}, FirstTimestamp: at, LastTimestamp: at}, metav1.CreateOptions{})
 		must(t, err)

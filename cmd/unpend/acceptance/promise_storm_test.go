@@ -40,11 +40,12 @@ func soak() bool { return os.Getenv("UNPEND_SOAK") == "1" }
 
 // promiseR01: a scheduler says no to 2,000 pods of 12 owners, over and over.
 func promiseR01(t *testing.T) {
+	needsControlPlane(t)
 	events := stormEvents
 	if soak() {
 		events = soakEvents
 	}
-	c := controlplane.StartWith(t, controlplane.Extras{Alone: true})
+	c := start(t, controlplane.Extras{Alone: true})
 	s := newStorm(t, c)
 	ready := time.Now()
 	pods := s.pods()

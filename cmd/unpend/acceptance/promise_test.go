@@ -18,6 +18,9 @@ type promise struct {
 // it came to with report.
 var promises = []promise{
 	{"R01", promiseR01},
+	{"R06", promiseR06},
+	{"R07", promiseR07},
+	{"R08", promiseR08},
 	{"R09", promiseR09},
 	{"R12", promiseR12},
 	{"R13", promiseR13},

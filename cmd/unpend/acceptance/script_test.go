@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", fmt.Sprint(max(8, runtime.GOMAXPROCS(0)))); err != nil { // most of their time tests wait
 		panic(err)
 	}
-	testscript.Main(m, map[string]func(){"unpend": unpend, "clicker": clicker})
+	testscript.Main(m, map[string]func(){"unpend": unpend, "clicker": clicker, "nats-server": natsServer})
 }
 
 // unpend is what the command's main does.

@@ -26,6 +26,7 @@ const (
 // A tenant's Events cost us a bounded amount, and the API server at most twice what
 // listing them once in pages costs it. With UNPEND_SOAK=1 they are 875 MB.
 func TestATenantsEventsCostLittle(t *testing.T) {
+	needsControlPlane(t)
 	n := heavyEvents
 	if soak() {
 		n = soakedEvents
@@ -59,7 +60,7 @@ func TestATenantsEventsCostLittle(t *testing.T) {
 func costs(t *testing.T, n int, do func(*testing.T, *controlplane.ControlPlane)) (grew int64) {
 	t.Helper()
 	t.Run("an API server", func(t *testing.T) {
-		c := controlplane.StartWith(t, controlplane.Extras{Alone: true})
+		c := start(t, controlplane.Extras{Alone: true})
 		_, err := c.Client().CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "attacker"}}, metav1.CreateOptions{})
 		must(t, err)
 		writeEvents(t, c, 0, n)
