@@ -33,6 +33,9 @@ type Options struct {
 	// Measure tells which holders of GPUs are idle; nil: nobody can be asked. It is
 	// asked at most once, and only where held GPUs are in the way.
 	Measure diagnosis.Measure
+	// Guard makes what says which fixes guard-rails would hold back in a state; nil: there
+	// are none. Its error ends up in each diagnosis, of which nothing is then held back.
+	Guard func(ctx context.Context, st *cluster.State) (diagnosis.Guard, error)
 	// Logger is told, at level debug, of each fix that was tried ("fix tried", with the
 	// Fix), refuted ones included; nil: nobody is.
 	Logger *slog.Logger
@@ -56,6 +59,11 @@ func Diagnose(ctx context.Context, st *cluster.State, opts Options) ([]diagnosis
 	defer done()
 	w.Refusals = refusals
 	r := newRun(w, opts)
+	if opts.Guard != nil {
+		if r.guard, err = opts.Guard(ctx, st); err != nil {
+			r.unguarded = "guard-rails: " + err.Error() + "; which fixes they would refuse now is not known"
+		}
+	}
 	out := make([]diagnosis.Diagnosis, 0, len(incidents))
 	for _, i := range incidents {
 		d, err := r.diagnose(ctx, i)
@@ -71,6 +79,8 @@ func Diagnose(ctx context.Context, st *cluster.State, opts Options) ([]diagnosis
 type run struct {
 	ledger    *evict.Ledger
 	inventory func() *devices.Inventory
+	guard     diagnosis.Guard
+	unguarded string // why guard is nil, where there should be one
 	opts      Options
 }
 
@@ -88,15 +98,17 @@ func (r *run) diagnose(ctx context.Context, i incident.Incident) (diagnosis.Diag
 	}
 	past, forgotten := remember(ctx, r.opts.Outcomes)
 	nodes, causes := c.Judge()
-	fixes, err := fixes.New(c, past, r.opts.Logger).Find(ctx, nodes, causes)
+	fixes, err := fixes.New(c, past, r.guard, r.opts.Logger).Find(ctx, nodes, causes)
 	if err != nil {
 		return diagnosis.Diagnosis{}, err
 	}
 	d := written(c, nodes, orderCauses(c, causes, fixes.Root()), fixes)
 	c.Quote(d.Causes)
 	d.Knowledge = pastHits(past, d.Causes)
-	if forgotten != "" {
-		d.Unread = append(d.Unread, forgotten)
+	for _, missing := range []string{forgotten, r.unguarded} {
+		if missing != "" {
+			d.Unread = append(d.Unread, missing)
+		}
 	}
 	if r.opts.Search != nil {
 		hits, err := r.opts.Search(ctx, searchWords(d))

@@ -26,7 +26,7 @@ func Find(ctx context.Context, d Deps, id string, number int, hash string) (plan
 
 func find(ctx context.Context, d Deps, st *cluster.State, id string, number int, hash string) (plan.Found, error) {
 	out := plan.Found{State: st}
-	found, err := rca.Diagnose(ctx, st, rca.Options{Measure: d.Measure, Outcomes: plan.Store{Dynamic: d.Dynamic}.Outcomes, Only: func(i incident.Incident) bool { return i.ID == id }})
+	found, err := rca.Diagnose(ctx, st, rca.Options{Measure: d.Measure, Guard: d.Guard, Outcomes: plan.Store{Dynamic: d.Dynamic}.Outcomes, Only: func(i incident.Incident) bool { return i.ID == id }})
 	if err != nil {
 		return out, err
 	}
@@ -61,6 +61,8 @@ func offer(d diagnosis.Diagnosis, number int) string {
 // permitted refuses what cannot be applied or was not proved.
 func permitted(f diagnosis.Fix) error {
 	switch {
+	case !f.Automatic && f.Held != "":
+		return fmt.Errorf("%w: %q is refused now: %s", plan.ErrRefused, f.Title, f.Held)
 	case !f.Automatic:
 		return fmt.Errorf("%w: %q is for a person to do: %s", plan.ErrRefused, f.Title, first(f.Commands))
 	case f.Proof.Verdict != diagnosis.Schedules && (f.Proof.Verdict != diagnosis.Unproven || !plan.Mends(f.Kinds)) && !bringsAbout(f):
