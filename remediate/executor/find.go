@@ -46,7 +46,21 @@ func find(ctx context.Context, d Deps, st *cluster.State, id string, number int,
 			return out, cmp.Or(permitted(out.Fix), act.Check(st, out.Fix.Actions, found[0].Pods.Names))
 		}
 	}
-	return out, fmt.Errorf("%w: the cluster has changed; %s", plan.ErrStale, offer(found[0], number))
+	return out, fmt.Errorf("%w: the cluster has changed%s; %s", plan.ErrStale, taken(st), offer(found[0], number))
+}
+
+// taken names the first node that somebody has marked: no fix is for such a one. Empty where
+// there is none.
+func taken(st *cluster.State) string {
+	for _, n := range st.Nodes {
+		switch mark, err := diagnosis.OperationOn(n); {
+		case err != nil:
+			return ": " + err.Error()
+		case mark != nil:
+			return fmt.Sprintf(": node %s is marked by plan %.8s", n.Name, mark.Plan)
+		}
+	}
+	return ""
 }
 
 func offer(d diagnosis.Diagnosis, number int) string {
