@@ -3,6 +3,7 @@ package rca
 import (
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -11,10 +12,11 @@ import (
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/rcatest"
+	"github.com/unpend/unpend/rca/view"
 )
 
-// On random clusters no fix re-makes a sick GPU, evicts anybody from a node that somebody has
-// taken, or was proved by a place on such a node or on one whose GPUs are all sick; and the
+// On random clusters no fix re-makes a sick GPU, evicts who is on one alone (but for a gang,
+// which leaves whole), or anybody from a node that somebody has taken, or was proved by a place on such a node or on one whose GPUs are all sick; and the
 // drawing shows no sick GPU as it would be.
 func TestSickGPUsAreInNoPlan(t *testing.T) {
 	clusters := 60
@@ -75,9 +77,29 @@ func checkAction(t *testing.T, st *cluster.State, taken map[string]bool, f diagn
 	if a.Verb == diagnosis.VerbRelayout && slices.ContainsFunc(a.Relayout.GPUs, func(gpu int) bool { return !healthy(st.Geometries[a.Target.Name], gpu) }) {
 		t.Errorf("%q re-makes a sick GPU", f.Title)
 	}
-	if p := st.Pod(a.Target.Namespace, a.Target.Name); a.Verb == diagnosis.VerbEvict && p != nil && a.Relies[diagnosis.RemadeBy] == "" && (taken[p.Spec.NodeName] || onSick(st, p)) {
+	if p := st.Pod(a.Target.Namespace, a.Target.Name); a.Verb == diagnosis.VerbEvict && p != nil && a.Relies[diagnosis.RemadeBy] == "" && (taken[p.Spec.NodeName] || onSick(st, p) && view.GangOf(p) == "" && offersAll(st, p.Spec.NodeName)) {
 		t.Errorf("%q evicts %s from %s", f.Title, p.Name, p.Spec.NodeName)
 	}
+}
+
+// offersAll says whether the device plugin of a node offers all that is reported: else it may
+// have withdrawn what is sick, and the scheduler counts who is on it against the others.
+func offersAll(st *cluster.State, node string) bool {
+	devices, offered := int64(0), int64(0)
+	for _, g := range st.Geometries[node].Report.GPUs {
+		devices += max(int64(len(g.Instances)), 1)
+		if len(g.Instances) == 0 && g.MIG != nil && g.MIG.Current {
+			devices--
+		}
+	}
+	for _, n := range st.Nodes {
+		for name, q := range n.Status.Allocatable {
+			if n.Name == node && strings.HasPrefix(string(name), "nvidia.com/") {
+				offered += q.Value()
+			}
+		}
+	}
+	return offered >= devices
 }
 
 func healthy(geo *nodeprobe.NodeGeometry, gpu int) bool {
@@ -91,8 +113,8 @@ func allSick(geo *nodeprobe.NodeGeometry) bool {
 // onSick says whether all that a pod holds of GPUs is on sick ones.
 func onSick(st *cluster.State, p *corev1.Pod) bool {
 	geo := st.Geometries[p.Spec.NodeName]
-	if geo == nil {
-		return false
+	if known, _ := st.HoldersKnown(p.Spec.NodeName); geo == nil || !known {
+		return false // who is on which GPU nobody can tell
 	}
 	holds, sick := 0, 0
 	is := func(h *nodeprobe.Holder) bool { return h != nil && h.Namespace == p.Namespace && h.Pod == p.Name }
