@@ -13,6 +13,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/unpend/unpend/remediate/v1alpha1"
 )
 
 // A caller that goes away while the API server is away is not held for ever, and is told
@@ -80,5 +82,28 @@ func TestInterrupted(t *testing.T) {
 				t.Errorf("%v, want %s; told of %v", err, tc.want, told)
 			}
 		})
+	}
+}
+
+// Where the journal cannot be written, what was begun is taken back, and that is what the
+// caller is told: nobody has interrupted anything.
+func TestAJournalThatCannotBeWrittenTurnsBack(t *testing.T) {
+	full := errors.New("etcd is full")
+	o := (&clock{noon}).options()
+	saves := 0
+	o.Patience, o.Save = time.Minute, func(context.Context, *v1alpha1.Remediation) error {
+		if saves++; saves == 2 {
+			return full
+		}
+		return nil
+	}
+	rem := begun()
+	m := machine(t, o, rem, &script{there: []Step{step("0/cordon", "cordon", done), step("0/wait", "wait", done)}, back: []Step{step("undo/0/release", "uncordon", done)}})
+	err := m.ToTheEnd(t.Context())
+	if !errors.Is(err, full) || !strings.HasPrefix(err.Error(), "etcd is full") || rem.Status.Phase != v1alpha1.Failed || rem.Status.Message != "etcd is full" {
+		t.Errorf("%v; %s %s", err, rem.Status.Phase, rem.Status.Message)
+	}
+	if last := rem.Status.Journal[len(rem.Status.Journal)-1]; last.Step != "undo/0/release" || last.Ended == nil {
+		t.Errorf("%+v", last)
 	}
 }

@@ -88,6 +88,9 @@ func readConfig(path string) (config, error) {
 	if err := yaml.UnmarshalStrict(data, &c); err != nil {
 		return c, fmt.Errorf("%s: %w", path, err)
 	}
+	if err := c.check(); err != nil {
+		return c, fmt.Errorf("%s: %w", path, err)
+	}
 	if _, err := c.identities(data); err != nil {
 		return c, fmt.Errorf("%s: remediate.identities: %w", path, err)
 	}
