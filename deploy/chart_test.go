@@ -168,15 +168,23 @@ func checkRules(t *testing.T, rules []rbacv1.PolicyRule, wholeCluster bool) {
 }
 
 func TestRoleNamesItsConfigMaps(t *testing.T) {
-	role := one[rbacv1.Role](t, serviceOnly(t, variants()["claim"]), "Role")
-	want := []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: []string{"a", "gpu-1-mig-config"}, Verbs: []string{"get"}}}
-	if diff := cmp.Diff(want, role.Rules); diff != "" || role.Namespace != "gpu-operator" {
-		t.Error(role.Namespace, diff)
+	named := func(names ...string) []rbacv1.PolicyRule {
+		return []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: names, Verbs: []string{"get"}}}
+	}
+	want := map[string][]rbacv1.PolicyRule{"gpu-operator": named("a", "gpu-1-mig-config"), namespace: named("unpend-guards", "unpend-breaker")}
+	got := map[string][]rbacv1.PolicyRule{}
+	for _, o := range serviceOnly(t, variants()["claim"]) {
+		if o.GetKind() == "Role" {
+			got[o.GetNamespace()] = one[rbacv1.Role](t, []*unstructured.Unstructured{o}, "Role").Rules
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
 	}
 }
 
 func TestKindsRendered(t *testing.T) {
-	service := []string{"ClusterRole", "ClusterRoleBinding", "ConfigMap", "Deployment", "NetworkPolicy", "PersistentVolumeClaim", "Role", "RoleBinding", "Service", "ServiceAccount",
+	service := []string{"ClusterRole", "ClusterRoleBinding", "ConfigMap", "Deployment", "NetworkPolicy", "PersistentVolumeClaim", "Role", "Role", "RoleBinding", "RoleBinding", "Service", "ServiceAccount",
 		"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "ValidatingAdmissionPolicyBinding"}
 	probe := []string{"ClusterRole", "ClusterRoleBinding", "DaemonSet", "Namespace", "NetworkPolicy", "ServiceAccount", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}
 	without := func(kinds []string, kind string) []string {

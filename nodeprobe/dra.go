@@ -126,7 +126,8 @@ func addDevice(boards map[int]*board, d *resourcev1.Device, holders []Holder) er
 		boards[parsed.Minor] = b
 	}
 	b.product = cmp.Or(b.product, attribute(d, "productName"))
-	b.tainted = b.tainted || len(d.Taints) > 0
+	// What has no effect is for people to read: the driver says so that it does not monitor.
+	b.tainted = b.tainted || slices.ContainsFunc(d.Taints, func(t resourcev1.DeviceTaint) bool { return t.Effect != resourcev1.DeviceTaintEffectNone })
 	if parsed.Place == nil {
 		b.whole, b.uuid, b.holders = true, cmp.Or(b.uuid, attribute(d, "uuid")), distinct(holders)
 		if c, ok := d.Capacity["memory"]; ok {

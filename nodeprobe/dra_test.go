@@ -47,6 +47,11 @@ func TestFromSlices(t *testing.T) {
 	whole := device("gpu-0", "type=gpu", "uuid=GPU-a")
 	whole.Capacity = map[resourcev1.QualifiedName]resourcev1.DeviceCapacity{"memory": {Value: resource.MustParse("40Gi")}}
 	on := &MIGMode{Current: true, Pending: true}
+	tainted := func(effect resourcev1.DeviceTaintEffect) resourcev1.Device {
+		d := *whole.DeepCopy()
+		d.Taints = []resourcev1.DeviceTaint{{Key: "gpu.nvidia.com/unmonitored", Effect: effect}}
+		return d
+	}
 	cases := map[string]struct {
 		slices []*resourcev1.ResourceSlice
 		claims []*resourcev1.ResourceClaim
@@ -71,6 +76,14 @@ func TestFromSlices(t *testing.T) {
 			claims: []*resourcev1.ResourceClaim{claim("gpu-0-mig-2g10gb-14-2", "p")},
 			want: []GPU{{Index: 0, UUID: "GPU-a", Product: boardName, MemoryMiB: 40960, Healthy: true, MIG: on, Instances: []Instance{
 				{Profile: "2g.10gb", Start: 2, Size: 2, Holder: &Holder{Namespace: "ml", Pod: "p"}}}}},
+		},
+		"a GPU that its driver calls broken": {
+			slices: []*resourcev1.ResourceSlice{pool(1, 1, tainted(resourcev1.DeviceTaintEffectNoSchedule))},
+			want:   []GPU{{Index: 0, UUID: "GPU-a", Product: boardName, MemoryMiB: 40960, MIG: &MIGMode{}}},
+		},
+		"one that its driver does not watch": {
+			slices: []*resourcev1.ResourceSlice{pool(1, 1, tainted(resourcev1.DeviceTaintEffectNone))},
+			want:   []GPU{{Index: 0, UUID: "GPU-a", Product: boardName, MemoryMiB: 40960, Healthy: true, MIG: &MIGMode{}}},
 		},
 		"an older generation is forgotten": {
 			slices: []*resourcev1.ResourceSlice{pool(1, 1, device("gpu-7", "type=gpu", "uuid=GPU-old")), pool(2, 1, whole)},

@@ -31,6 +31,9 @@ type Options struct {
 	// Measure tells which holders of GPUs are idle; nil: nobody can be asked. It is
 	// asked at most once, and only where held GPUs are in the way.
 	Measure diagnosis.Measure
+	// Guard makes what says which fixes guard-rails would hold back in a state; nil: there
+	// are none. Its error ends up in each diagnosis, of which nothing is then held back.
+	Guard func(ctx context.Context, st *cluster.State) (diagnosis.Guard, error)
 	// Logger is told, at level debug, of each fix that was tried ("fix tried", with the
 	// Fix), refuted ones included; nil: nobody is.
 	Logger *slog.Logger
@@ -64,6 +67,7 @@ type run struct {
 	ledger    *evict.Ledger
 	inventory func() *devices.Inventory
 	past      func() (outcomes []knowledge.Outcome, unread string)
+	guard     func() (guard diagnosis.Guard, unread string)
 	opts      Options
 }
 
@@ -76,16 +80,19 @@ func (r *run) diagnose(ctx context.Context, i incident.Incident) (diagnosis.Diag
 		return diagnosis.Diagnosis{}, err
 	}
 	past, forgotten := r.past()
+	guard, unguarded := r.guard()
 	nodes, causes := c.Judge()
-	fixes, err := fixes.New(c, past, r.opts.Logger).Find(ctx, nodes, causes)
+	fixes, err := fixes.New(c, past, guard, r.opts.Logger).Find(ctx, nodes, causes)
 	if err != nil {
 		return diagnosis.Diagnosis{}, err
 	}
 	d := written(c, nodes, orderCauses(c, causes, fixes.Root()), fixes)
 	c.Quote(d.Causes)
 	d.Knowledge = pastHits(past, d.Causes)
-	if forgotten != "" {
-		d.Unread = append(d.Unread, forgotten)
+	for _, missing := range []string{forgotten, unguarded} {
+		if missing != "" {
+			d.Unread = append(d.Unread, missing)
+		}
 	}
 	if r.opts.Search != nil {
 		hits, err := r.opts.Search(ctx, searchWords(d))

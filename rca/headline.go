@@ -90,8 +90,8 @@ func searchWords(d diagnosis.Diagnosis) []string {
 	return words
 }
 
-// drawing shows the GPU that the best fix re-makes, else the first GPU of the
-// root cause's first node.
+// drawing shows the GPU that the best fix re-makes, else the first GPU of the root cause's
+// first node that is not sick, if any.
 func drawing(c *causes.Case, causes []diagnosis.Cause, fixes fixes.Found) *diagnosis.Drawing {
 	if n, g, layout, ok := fixes.Redrawn(); ok {
 		return draw(c, n, g, layout)
@@ -101,7 +101,8 @@ func drawing(c *causes.Case, causes []diagnosis.Cause, fixes fixes.Found) *diagn
 	}
 	for _, name := range causes[0].Nodes {
 		if n := c.Node(name); n != nil && len(n.GPUs) > 0 {
-			return draw(c, n, n.GPUs[0], nil)
+			well := max(0, slices.IndexFunc(n.GPUs, func(g placement.GPU) bool { return !g.Sick }))
+			return draw(c, n, n.GPUs[well], nil)
 		}
 	}
 	return nil
@@ -120,6 +121,10 @@ func draw(c *causes.Case, n *view.Node, g placement.GPU, after placement.Layout)
 	}
 	for _, a := range c.Asks {
 		if p, ok := g.Grid.Profile(a.Profile); ok && a.Profile != "" {
+			if g.Sick {
+				d.Note = fmt.Sprintf("GPU %d is unhealthy: it has room for nobody", g.Index)
+				break
+			}
 			fit := g.Fit(a.Profile)
 			d.Note = fmt.Sprintf("%d of %d slices unheld, %s needs %s", fit.Free, d.Slices, p.Name, view.StartsText(p))
 		}

@@ -54,7 +54,20 @@ func Begin(ctx context.Context, st *cluster.State, opts Options) (*Session, erro
 
 func newRun(ctx context.Context, w *view.Cluster, opts Options) *run {
 	return &run{ledger: evict.NewLedger(w), inventory: sync.OnceValue(func() *devices.Inventory { return devices.TakeInventory(w.State) }),
-		past: sync.OnceValues(func() ([]knowledge.Outcome, string) { return remember(ctx, opts.Outcomes) }), opts: opts}
+		past:  sync.OnceValues(func() ([]knowledge.Outcome, string) { return remember(ctx, opts.Outcomes) }),
+		guard: sync.OnceValues(func() (diagnosis.Guard, string) { return guarded(ctx, opts, w.State) }), opts: opts}
+}
+
+// guarded is what would hold fixes back in a state, or why that cannot be told.
+func guarded(ctx context.Context, opts Options, st *cluster.State) (diagnosis.Guard, string) {
+	if opts.Guard == nil {
+		return nil, ""
+	}
+	guard, err := opts.Guard(ctx, st)
+	if err != nil {
+		return nil, "guard-rails: " + err.Error() + "; which fixes they would refuse now is not known"
+	}
+	return guard, ""
 }
 
 // Close gives the snapshot back.

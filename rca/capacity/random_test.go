@@ -81,6 +81,9 @@ func randomFleet(t testing.TB, r *rand.Rand) *fleet {
 				in.Holder = &nodeprobe.Holder{Unknown: true}
 			}
 		}
+		for k := range geo.Report.GPUs { // the device plugin offers all of a sick one all the same
+			geo.Report.GPUs[k].Healthy = r.IntN(6) > 0
+		}
 		switch r.IntN(8) {
 		case 0:
 			n.Spec.Unschedulable = true
@@ -98,7 +101,7 @@ func randomFleet(t testing.TB, r *rand.Rand) *fleet {
 func (f *fleet) counts(p nodeprobe.Profile) (now, repartition, hardware int) {
 	stay := func(*nodeprobe.Holder) bool { return false }
 	for _, geo := range f.trusted {
-		for _, g := range geo.Report.GPUs {
+		for _, g := range well(geo) {
 			idle, held, slices := left(g, p, stay)
 			now += idle
 			hardware += fitting(p, slices)
@@ -110,6 +113,11 @@ func (f *fleet) counts(p nodeprobe.Profile) (now, repartition, hardware int) {
 		}
 	}
 	return now, repartition, hardware
+}
+
+// well are the GPUs that are not sick.
+func well(geo *nodeprobe.NodeGeometry) []nodeprobe.GPU {
+	return slices.DeleteFunc(slices.Clone(geo.Report.GPUs), func(g nodeprobe.GPU) bool { return !g.Healthy })
 }
 
 // left is a GPU once some holders are gone: idle instances of the profile,
@@ -152,7 +160,7 @@ func (f *fleet) fewest(p nodeprobe.Profile, asked int) (fits, evictions int) {
 		}
 		sum := 0
 		for _, geo := range f.trusted {
-			for _, g := range geo.Report.GPUs {
+			for _, g := range well(geo) {
 				if idle, held, _ := left(g, p, gone); held {
 					sum += idle
 				} else {

@@ -166,6 +166,7 @@ type Fix struct {
 	Kinds             []FixKind `json:"kinds"`
 	Title             string    `json:"title"`
 	Automatic         bool      `json:"automatic"`
+	Held              string    `json:"held,omitempty"` // why guard-rails keep it from being begun now
 	Cost              Cost      `json:"cost"`
 	Risk              Risk      `json:"risk"`
 	Mechanism         Mechanism `json:"mechanism"`

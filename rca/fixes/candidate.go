@@ -28,11 +28,16 @@ type candidate struct {
 	beside   bool              // offered whatever is done on the nodes
 	removes  diagnosis.CauseID // the cause its most disruptive change removes
 	failures int               // in how many percent of past uses such a fix did not help
+	held     bool              // guard-rails keep it from being begun now
 }
 
 // better says whether a candidate of the same kinds, tried later and so no cheaper, is
-// worth its cost: when nobody is left waiting by it or, at the same cost, fewer are.
+// worth its cost: when nobody is left waiting by it or, at the same cost, fewer are; or when
+// guard-rails hold the other back alone.
 func (f *candidate) better(b *candidate) bool {
+	if f.held != b.held {
+		return b.held && f.fix.Proof.Verdict == b.fix.Proof.Verdict
+	}
 	return f.stranded < b.stranded && (f.stranded == 0 && f.fix.Proof.Verdict == b.fix.Proof.Verdict || b.order(f, false) == 0)
 }
 
@@ -92,6 +97,7 @@ func (c *Finder) weigh(f *candidate, n *view.Node, set []changes.Change) {
 		cost = &all
 	}
 	f.cost = *cost
+	f.held = c.heldOn(f)
 }
 
 // touched are the nodes that a fix changes: the one it is about, else those that its
@@ -173,7 +179,8 @@ func (c *Finder) Pointless(n *view.Node, sets [][]changes.Change, ch *changes.Ch
 	return f.order(first[maxTries-1], false) > 0
 }
 
-// order sorts fixes: schedules first · those that give what was asked · automatic ·
+// order sorts fixes: schedules first · those that guard-rails let be begun now · those that
+// give what was asked · automatic ·
 // those whose victims all find a place · victim cost · those that give more of what was
 // asked · nodes · minutes · what failed less often · catalogue order. Refuted ones would
 // come last.
@@ -190,6 +197,7 @@ func (f *candidate) order(g *candidate, judged bool) int {
 	}
 	return cmp.Or(
 		verdict,
+		view.Rank(!f.held)-view.Rank(!g.held),
 		view.Rank(f.keeps)-view.Rank(g.keeps),
 		view.Rank(f.fix.Automatic)-view.Rank(g.fix.Automatic),
 		stranding,

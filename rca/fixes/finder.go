@@ -17,6 +17,11 @@ type Finder struct {
 	weighed []changes.Change // a buffer for weighing the next
 	// victimless counts, by kinds, the candidates so far that cost nobody anything.
 	victimless map[string]int
+	// guard says what would hold a fix back; nil: nobody can be asked. halted: it holds all
+	// of them. onNodes is what it said of fixes for the same nodes.
+	guard   diagnosis.Guard
+	halted  bool
+	onNodes map[string]bool
 	// logger gets a line for each fix that was tried; nil: nobody does.
 	logger *slog.Logger
 }
@@ -37,7 +42,9 @@ func (c *Finder) failures(cause diagnosis.CauseID, kind diagnosis.FixKind) int {
 }
 
 // New makes a finder for one case. past are the outcomes of past fixes, newest first; a nil
-// logger is told nothing.
-func New(c *causes.Case, past []knowledge.Outcome, logger *slog.Logger) *Finder {
-	return &Finder{Bench: changes.New(c, past), logger: logger}
+// guard holds nothing back, a nil logger is told nothing.
+func New(c *causes.Case, past []knowledge.Outcome, guard diagnosis.Guard, logger *slog.Logger) *Finder {
+	f := &Finder{Bench: changes.New(c, past), guard: guard, onNodes: map[string]bool{}, logger: logger}
+	f.halted = guard != nil && guard(c.Incident, diagnosis.Fix{Cost: diagnosis.Cost{Nodes: []string{}}}).Why != ""
+	return f
 }

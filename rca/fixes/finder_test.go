@@ -15,7 +15,7 @@ func TestFailuresCount(t *testing.T) {
 	}
 	past := []knowledge.Outcome{outcome(diagnosis.MIGFull, diagnosis.EvictPods, false), outcome(diagnosis.MIGFull, diagnosis.EvictPods, true), outcome(diagnosis.MIGFull, diagnosis.EvictPods, false),
 		outcome(diagnosis.MIGFull, diagnosis.ChangeRequest, true), outcome(diagnosis.NodeCordoned, diagnosis.EvictPods, false)}
-	c := New(&causes.Case{}, past, nil)
+	c := New(&causes.Case{}, past, nil, nil)
 	for kind, want := range map[diagnosis.FixKind]int{diagnosis.EvictPods: 66, diagnosis.ChangeRequest: 0, diagnosis.Wait: 0} {
 		if got := c.failures(diagnosis.MIGFull, kind); got != want {
 			t.Errorf("%s failed in %d %%, want %d", kind, got, want)

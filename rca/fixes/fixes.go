@@ -64,13 +64,14 @@ func (c *Finder) bestOf(ctx context.Context, all []*candidate, prove func(contex
 	for _, f := range all {
 		set := f.kindsKey()
 		b := best[set]
-		if tries[set] >= maxTries || b != nil && b.stranded == 0 {
+		if tries[set] >= maxTries || b != nil && b.stranded == 0 && !b.held {
 			continue
 		}
 		tries[set]++
 		if err := prove(ctx, f); err != nil {
 			return nil, fmt.Errorf("prove %q: %w", f.fix.Title, err)
 		}
+		c.hold(f)
 		c.trace(ctx, f)
 		if f.fix.Proof.Verdict != diagnosis.Refuted && (b == nil || f.better(b)) {
 			best[set] = f
@@ -204,7 +205,7 @@ func (c *Finder) candidates(nodes []diagnosis.NodeBlockers) []*candidate {
 				seen[key] = true
 				out = append(out, f)
 				c.rank(set, f)
-				if len(f.victims) == 0 {
+				if len(f.victims) == 0 && !f.held {
 					c.victimless[set]++
 				}
 			}

@@ -97,7 +97,7 @@ func (t *timed) incident(b *testing.B, w *view.Cluster, i incident.Incident) {
 	ruled := busy(b)
 	nodes, causes := k.Judge()
 	t.rules += busy(b) - ruled
-	c := New(k, nil, nil)
+	c := New(k, nil, nil, nil)
 	best, err := c.bestOf(b.Context(), c.candidates(nodes), func(ctx context.Context, f *candidate) error {
 		begin := busy(b)
 		err := c.prove(ctx, f)

@@ -55,7 +55,7 @@ func incidentAllocs(t *testing.T, nodes int, asks string) float64 {
 		}
 		k.Verdict = verdict
 		judged, causes := k.Judge()
-		c := New(k, nil, nil)
+		c := New(k, nil, nil, nil)
 		best, err := c.bestOf(t.Context(), c.candidates(judged), func(_ context.Context, f *candidate) error {
 			f.fix.Proof.Verdict = diagnosis.Schedules
 			return nil

@@ -14,8 +14,8 @@ import (
 )
 
 // Differences are all that may tell nodes of two classes apart, one at a time: of the
-// layout, of the MIG mode now and after a reset, of the numbers of GPUs, of the config.
-var Differences = []string{"profile", "number", "empty", "mode", "current", "pending", "index", "source"}
+// layout, of the MIG mode now and after a reset, of the numbers of GPUs, of the config, of health.
+var Differences = []string{"profile", "number", "empty", "mode", "current", "pending", "index", "source", "health"}
 
 // AlmostAlike is a cluster of nodes that are the same but for one, which comes first or
 // last and has one difference: who takes it for one of the others says of it, or of them,
@@ -74,6 +74,8 @@ func differ(st *cluster.State, name string, report *nodeprobe.Report, difference
 		report.GPUs[1].MIG = &nodeprobe.MIGMode{Current: true}
 	case "index":
 		report.GPUs[1].Index = 5
+	case "health":
+		report.GPUs[0].Healthy = false
 	case "source":
 		st.ConfigMaps = append(st.ConfigMaps, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "gpu-operator", Name: name + "-mig-config"},
 			Data: map[string]string{"config.yaml": "version: v1\nmig-configs: {\"whole\": [{devices: all, mig-enabled: true, mig-devices: {7g.40gb: 1}}], thirds: [{devices: all, mig-enabled: true, mig-devices: {2g.10gb: 3}}]}\n"}})

@@ -8,6 +8,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/act"
 	"github.com/unpend/unpend/remediate/journal"
@@ -26,6 +27,10 @@ type Deps struct {
 	// Measure tells which holders of GPUs are idle, when a plan is proved again; nil:
 	// none is taken for idle.
 	Measure diagnosis.Measure
+	// Guard tells which fixes guard-rails would refuse before a plan is recorded, in the
+	// order in which they were shown then; nil: none. A plan that is carried out is judged
+	// by them itself.
+	Guard func(context.Context, *cluster.State) (diagnosis.Guard, error)
 	// DryRun sends every write as a server-side dry run and waits for nothing.
 	DryRun bool
 	// Poll is how often a wait looks again; 1 s by default.

@@ -26,7 +26,7 @@ func Find(ctx context.Context, d Deps, id string, number int, hash string) (plan
 
 func find(ctx context.Context, d Deps, st *cluster.State, id string, number int, hash string) (plan.Found, error) {
 	out := plan.Found{State: st}
-	found, err := rca.Diagnose(ctx, st, rca.Options{Measure: d.Measure, Outcomes: plan.Store{Dynamic: d.Dynamic}.Outcomes, Only: func(i incident.Incident) bool { return i.ID == id }})
+	found, err := rca.Diagnose(ctx, st, rca.Options{Measure: d.Measure, Guard: d.Guard, Outcomes: plan.Store{Dynamic: d.Dynamic}.Outcomes, Only: func(i incident.Incident) bool { return i.ID == id }})
 	if err != nil {
 		return out, err
 	}
@@ -46,7 +46,21 @@ func find(ctx context.Context, d Deps, st *cluster.State, id string, number int,
 			return out, cmp.Or(permitted(out.Fix), act.Check(st, out.Fix.Actions, found[0].Pods.Names))
 		}
 	}
-	return out, fmt.Errorf("%w: the cluster has changed; %s", plan.ErrStale, offer(found[0], number))
+	return out, fmt.Errorf("%w: the cluster has changed%s; %s", plan.ErrStale, taken(st), offer(found[0], number))
+}
+
+// taken names the first node that somebody has marked: no fix is for such a one. Empty where
+// there is none.
+func taken(st *cluster.State) string {
+	for _, n := range st.Nodes {
+		switch mark, err := diagnosis.OperationOn(n); {
+		case err != nil:
+			return ": " + err.Error()
+		case mark != nil:
+			return fmt.Sprintf(": node %s is marked by plan %.8s", n.Name, mark.Plan)
+		}
+	}
+	return ""
 }
 
 func offer(d diagnosis.Diagnosis, number int) string {
@@ -61,6 +75,8 @@ func offer(d diagnosis.Diagnosis, number int) string {
 // permitted refuses what cannot be applied or was not proved.
 func permitted(f diagnosis.Fix) error {
 	switch {
+	case !f.Automatic && f.Held != "":
+		return fmt.Errorf("%w: %q is refused now: %s", plan.ErrRefused, f.Title, f.Held)
 	case !f.Automatic:
 		return fmt.Errorf("%w: %q is for a person to do: %s", plan.ErrRefused, f.Title, first(f.Commands))
 	case f.Proof.Verdict != diagnosis.Schedules && (f.Proof.Verdict != diagnosis.Unproven || !plan.Mends(f.Kinds)) && !bringsAbout(f):

@@ -124,6 +124,7 @@ func changesOfNode() []change {
 				t.Fatal(err)
 			}
 		}, says: "node NODE has changed: gpu0"},
+		{name: "its GPU is sick", change: func(t *testing.T, c *cell, node string) { c.health(t, node, false) }, says: `node NODE has changed: gpu0/health is "unhealthy", the plan relies on ""`},
 		{name: "a holder comes", change: intruder, says: "node NODE has changed: gpu0@", again: true},
 	}
 }

@@ -32,6 +32,12 @@ func (c *cell) offering(t *testing.T, node, count string, healthy bool) {
 		_, err := c.Client().CoreV1().Nodes().UpdateStatus(t.Context(), n, metav1.UpdateOptions{})
 		return err == nil, fmt.Sprint(err)
 	})
+	c.health(t, node, healthy)
+}
+
+// health is what the probe of a node says of all its GPUs.
+func (c *cell) health(t *testing.T, node string, healthy bool) {
+	t.Helper()
 	reports := c.Dynamic().Resource(nodeprobe.Resource)
 	controlplane.Eventually(t, 10*time.Second, "the probe has reported", func() (bool, string) {
 		report, err := reports.Get(t.Context(), node, metav1.GetOptions{})

@@ -15,12 +15,13 @@ import (
 	"github.com/unpend/unpend/remediate/plan"
 )
 
-// A node that somebody works on already is refused, and nothing is written.
+// A node that somebody works on already is no part of any plan, that is said, and nothing is
+// written.
 func TestMarkedNodeIsRefused(t *testing.T) {
 	c := newCell(t)
 	node, d, f, holders := repartition(t, c)
 	c.editNode(t, node, func(n *corev1.Node) { n.Annotations[diagnosis.OperationAnnotation] = `{"op":"another","id":"x"}` })
-	if _, err := c.apply(t, d, f); !errors.Is(err, plan.ErrRefused) || !strings.Contains(err.Error(), "another") {
+	if _, err := c.apply(t, d, f); !errors.Is(err, plan.ErrStale) || !strings.Contains(err.Error(), "node "+node+" is marked by plan another") {
 		t.Error(err)
 	}
 	c.wrote(t, nil)

@@ -85,13 +85,7 @@ func forAll() []rule {
 // Stopped says why no plan at all may begin now, no matter who carries it out: a person has
 // paused unpend, the breaker is open, or a freeze window is. Empty: nothing of that.
 func (l Limits) Stopped(v View) string {
-	q := &question{limits: l, view: v, plan: &v1alpha1.Remediation{}}
-	for _, r := range forAll() {
-		if found := r.judge(q); found.Decision != "" {
-			return found.Reason
-		}
-	}
-	return ""
+	return first(&question{limits: l, view: v, plan: &v1alpha1.Remediation{}}, forAll()).Reason
 }
 
 // underWay are the rules between two writes of a plan that has begun. Whatever else
@@ -111,6 +105,17 @@ type question struct {
 // Judge says whether a plan may begin; of one that has begun, whether it may go on.
 // It takes time in proportion to the nodes and plans of the view.
 func (l Limits) Judge(v View, plan *v1alpha1.Remediation) Verdict {
+	rules, phase := beforehand(), v1alpha1.Running
+	if plan.Status.Phase.Begun() {
+		rules, phase = underWay(), plan.Status.Phase
+	}
+	if found := first(newQuestion(l, v, plan), rules); found.Decision != "" {
+		return found
+	}
+	return Verdict{Decision: Allow, Phase: phase}
+}
+
+func newQuestion(l Limits, v View, plan *v1alpha1.Remediation) *question {
 	q := &question{limits: l, view: v, plan: plan, nodes: map[string]bool{}, taken: map[string]bool{}}
 	for name := range nodesOf(plan) {
 		q.nodes[name] = true
@@ -118,17 +123,19 @@ func (l Limits) Judge(v View, plan *v1alpha1.Remediation) Verdict {
 	for name := range takenBy(plan) {
 		q.taken[name] = true
 	}
-	rules, phase := beforehand(), v1alpha1.Running
-	if plan.Status.Phase.Begun() {
-		rules, phase = underWay(), plan.Status.Phase
-	}
+	return q
+}
+
+// first is the verdict of the first rule that has something against the plan; empty when
+// none has.
+func first(q *question, rules []rule) Verdict {
 	for _, r := range rules {
 		if found := r.judge(q); found.Decision != "" {
 			found.Rule = r.name
 			return found
 		}
 	}
-	return Verdict{Decision: Allow, Phase: phase}
+	return Verdict{}
 }
 
 func refuse(phase v1alpha1.Phase, format string, args ...any) Verdict {

@@ -57,6 +57,21 @@ type pool struct {
 	healthy []*corev1.Node
 	out     map[string]string // node → why
 	ours    int               // of those, by plans of ours: worked on, or parked
+	offers  map[corev1.ResourceName][]*corev1.Node
+}
+
+// offering are the nodes in use that offer a resource, looked up once.
+func (p *pool) offering(name corev1.ResourceName) []*corev1.Node {
+	list, known := p.offers[name]
+	if !known {
+		for _, n := range p.healthy {
+			if quantity := n.Status.Allocatable[name]; quantity.Sign() > 0 {
+				list = append(list, n)
+			}
+		}
+		p.offers[name] = list
+	}
+	return list
 }
 
 // survey looks at every GPU node once. A node that a plan under way has still to
@@ -74,7 +89,7 @@ func (q *question) survey() *pool {
 			coming[name] = "worked on by plan " + called(r)
 		}
 	}
-	p := &pool{out: map[string]string{}}
+	p := &pool{out: map[string]string{}, offers: map[corev1.ResourceName][]*corev1.Node{}}
 	for _, n := range q.view.Nodes {
 		if !gpuNode(n) && !q.taken[n.Name] {
 			continue
@@ -164,15 +179,13 @@ func lastHealthy(q *question) Verdict {
 	}
 	for _, name := range slices.Sorted(maps.Keys(waiting)) {
 		last, stays := "", false
-		for _, n := range p.healthy {
-			quantity := n.Status.Allocatable[name]
-			switch {
-			case quantity.Sign() <= 0:
-			case q.taken[n.Name]:
+		for _, n := range p.offering(name) {
+			if q.taken[n.Name] {
 				last = n.Name
-			default:
-				stays = true
+				continue
 			}
+			stays = true
+			break
 		}
 		if last != "" && !stays {
 			return refuse(v1alpha1.Refused, "%s is the last node in use that offers %s, which incident %s waits for: bring another back first, or choose another fix", last, name, waiting[name])

@@ -80,6 +80,7 @@ func (o *approveOptions) approve(ctx context.Context, arg string, std Stdio) err
 	if err := o.underWay(ctx, d, incident); err != nil {
 		return outcomeError(err)
 	}
+	d.Guard = guardOf(d, o.namespace, 0)
 	found, err := executor.Find(ctx, d, incident, number, o.plan)
 	if err != nil {
 		return outcomeError(unreachable(err))

@@ -14,6 +14,7 @@ import (
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/fairqueue"
+	"github.com/unpend/unpend/remediate/executor"
 	"github.com/unpend/unpend/remediate/plan"
 	"github.com/unpend/unpend/watcher/incident"
 )
@@ -32,6 +33,7 @@ func (s *service) diagnose(ctx context.Context) error {
 	}
 	defer a.close()
 	a.opts.Measure, a.opts.Outcomes = s.measure, plan.Store{Dynamic: s.custom}.Outcomes
+	a.opts.Guard = guardOf(executor.Deps{Client: s.client, Dynamic: s.custom, Now: time.Now}, s.config.Remediate.namespace(), railsFor)
 	gauges := capacity.NewGauges(time.Now)
 	if err := s.registry.Register(gauges); err != nil {
 		return fmt.Errorf("register metrics: %w", err)

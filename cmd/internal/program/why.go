@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/unpend/unpend/rca"
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/remediate/executor"
 	"github.com/unpend/unpend/remediate/plan"
 )
 
@@ -25,11 +27,14 @@ type whyOptions struct {
 	knowledge string
 	exitCode  bool
 	plans     bool // tell of each incident what is done about it
+	// executorNamespace has the guard-rails.
+	executorNamespace string
 }
 
 func (o *whyOptions) addFlags(c *cobra.Command) {
 	o.source.flags(c)
 	o.gpuWork.flags(c)
+	executorFlag(c, &o.executorNamespace)
 	c.Flags().StringVarP(&o.output, "output", "o", "", "json, yaml, name or wide")
 	c.Flags().StringVar(&o.knowledge, "knowledge", "", "folder of Markdown runbooks and past incidents")
 	c.Flags().BoolVar(&o.exitCode, "exit-code", false, "exit 3 when something waits")
@@ -101,11 +106,12 @@ func (o *whyOptions) diagnose(ctx context.Context, st *cluster.State, asked targ
 	}
 	opts := rca.Options{Only: asked.selects(st), Measure: measure}
 	if st.Live {
-		_, custom, err := o.clients()
+		client, custom, err := o.clients()
 		if err != nil {
 			return nil, err
 		}
 		opts.Outcomes = plan.Store{Dynamic: custom}.Outcomes
+		opts.Guard = guardOf(executor.Deps{Client: client, Dynamic: custom, Now: time.Now}, o.executorNamespace, 0)
 	}
 	if o.knowledge != "" {
 		index, err := knowledge.OpenFolder(ctx, o.knowledge)

@@ -55,7 +55,12 @@ func (o Options) fix(f diagnosis.Fix, best bool, title, room int) []string {
 	}
 	lead := fmt.Sprintf("%s %d ", mark, f.ID)
 	text := o.clean(f.Title)
-	if !f.Automatic {
+	switch {
+	case f.Held != "" && !f.Automatic:
+		text += " (refused now)"
+	case f.Held != "":
+		text += " (held back now)"
+	case !f.Automatic:
 		text += " (by hand)"
 	}
 	hardware := o.hardware(f)

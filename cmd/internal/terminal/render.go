@@ -172,6 +172,9 @@ func (o Options) next(d diagnosis.Diagnosis) string {
 	case len(d.Fixes) > 0 && d.Fixes[0].Automatic:
 		command = strings.TrimSpace(fmt.Sprintf("kubectl unpend approve %s#%d %s", o.clean(d.Incident), d.Fixes[0].ID, o.Approve))
 		hint = "   (dry run: add --dry-run)"
+	case len(d.Fixes) > 0 && d.Fixes[0].Held != "":
+		command = "kubectl unpend status"
+		hint = "   (what the guard-rails say)"
 	case len(d.Fixes) > 0 && len(d.Fixes[0].Commands) > 0:
 		command = clean(d.Fixes[0].Commands[0], false)
 	default:

@@ -1,0 +1,59 @@
+package fixes
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/unpend/unpend/rca/changes"
+	"github.com/unpend/unpend/rca/diagnosis"
+)
+
+// heldOn says whether guard-rails would hold back what is done to the nodes of a candidate,
+// as far as that can be told before its actions are written out. What holds back every fix
+// tells none from another.
+func (c *Finder) heldOn(f *candidate) bool {
+	if c.guard == nil || c.halted || !f.fix.Automatic {
+		return false
+	}
+	closes := slices.ContainsFunc(f.changes, func(ch changes.Change) bool {
+		return ch.Relayout != nil || ch.Kind == diagnosis.QuarantineGPU
+	})
+	nodes := f.fix.Cost.Nodes
+	key := strings.Join(nodes, " ")
+	if closes {
+		key += " " + string(f.fix.Kind)
+	}
+	held, known := c.onNodes[key]
+	if !known {
+		fix := diagnosis.Fix{Kind: f.fix.Kind, Cost: diagnosis.Cost{Nodes: nodes}}
+		for _, name := range nodes {
+			if closes {
+				fix.Actions = append(fix.Actions, diagnosis.Action{Verb: diagnosis.VerbRelayout, Target: diagnosis.Target{Kind: "Node", Name: name}})
+			}
+		}
+		held = c.guard(c.Incident, fix).Why != ""
+		c.onNodes[key] = held
+	}
+	return held
+}
+
+// hold asks about a fix that was proved, with all that it does. One that is refused is no
+// longer offered to be carried out; of one that would wait for its turn that is said.
+func (c *Finder) hold(f *candidate) {
+	if c.guard == nil || !f.fix.Automatic || f.fix.Proof.Verdict == diagnosis.Refuted {
+		return
+	}
+	whole := *f
+	whole.detail(c.Bench)
+	held := c.guard(c.Incident, whole.fix)
+	f.held = held.Why != "" && !c.halted
+	if held.Why == "" {
+		return
+	}
+	says := "held back now: "
+	if held.Refused {
+		f.fix.Automatic, says = false, "refused now: "
+	}
+	f.fix.Held = held.Why
+	f.fix.Proof.Why += "; " + says + held.Why
+}
