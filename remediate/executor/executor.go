@@ -125,8 +125,8 @@ func (x *Executor) Look(ctx context.Context, name string) (time.Duration, error)
 	if err := x.leading(ctx); err != nil {
 		return 0, err
 	}
-	if is := diagnosis.PlanHash(rem.Spec.Actions); is != rem.Name {
-		return 0, x.broken(ctx, rem, fmt.Errorf("spec.actions: their hash is %.12s…, the plan is %.12s…: somebody has edited them", is, rem.Name))
+	if is := plan.Name(rem.Spec); is != rem.Name {
+		return 0, x.broken(ctx, rem, fmt.Errorf("spec: the hash of its incident, since and actions is %.12s…, the plan is %.12s…: somebody has edited them", is, rem.Name))
 	}
 	if rem.Status.Phase.Begun() {
 		return x.goOn(ctx, rem)

@@ -9,7 +9,7 @@ import (
 )
 
 // Remediation is one plan and what became of it. Its name is the plan's hash: 64 hex
-// of sha256 over the canonical JSON of spec.actions.
+// of sha256 over the canonical JSON of spec.incident, spec.since and spec.actions.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -36,6 +36,9 @@ type RemediationSpec struct {
 	// Incident the plan is for.
 	// +kubebuilder:validation:Pattern=`^gpu-[0-9a-f]{10}$`
 	Incident string `json:"incident"`
+	// Since when the incident waits: the same actions for another wait are another plan.
+	// +optional
+	Since metav1.Time `json:"since,omitzero"`
 	// Workload that waits.
 	Workload incident.Ref `json:"workload"`
 	// Waiting are its pods that wait.
