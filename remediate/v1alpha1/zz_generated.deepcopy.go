@@ -262,6 +262,10 @@ func (in *RemediationStatus) DeepCopyInto(out *RemediationStatus) {
 		in, out := &in.Began, &out.Began
 		*out = (*in).DeepCopy()
 	}
+	if in.Renewed != nil {
+		in, out := &in.Renewed, &out.Renewed
+		*out = (*in).DeepCopy()
+	}
 	if in.Ended != nil {
 		in, out := &in.Ended, &out.Ended
 		*out = (*in).DeepCopy()
