@@ -228,6 +228,14 @@ func TestRulesOfHistory(t *testing.T) {
 			},
 			func(s *setting) { s.add(older(in(planFor(2, "gpu-1"), v1alpha1.Parked, noon.Add(-50*time.Minute)))) },
 			Verdict{Wait, "cool-down", "node gpu-1 was changed at 2026-11-20T11:10:00Z by plan gpu-0000000002#1 (00000002) and is left alone for 1h, until 2026-11-20T12:10:00Z; coolDown in ConfigMap unpend-guards sets it", noon.Add(10 * time.Minute), v1alpha1.Queued}},
+		{"cool-down after a refusal that came late",
+			func(s *setting) { s.add(older(in(planFor(2, "gpu-1"), v1alpha1.Refused, noon.Add(-50*time.Minute)))) },
+			func(s *setting) {
+				r := older(in(planFor(2, "gpu-1"), v1alpha1.Refused, noon.Add(-50*time.Minute)))
+				r.Status.Evicted = 1
+				s.add(r)
+			},
+			Verdict{Wait, "cool-down", "node gpu-1 was changed at 2026-11-20T11:10:00Z by plan gpu-0000000002#1 (00000002) and is left alone for 1h, until 2026-11-20T12:10:00Z; coolDown in ConfigMap unpend-guards sets it", noon.Add(10 * time.Minute), v1alpha1.Queued}},
 		{"cool-down of another node",
 			func(s *setting) { s.add(older(in(planFor(2, "gpu-2"), v1alpha1.Succeeded, noon.Add(-time.Minute)))) },
 			func(s *setting) {

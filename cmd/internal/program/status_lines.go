@@ -10,7 +10,6 @@ import (
 	"github.com/unpend/unpend/cmd/internal/terminal"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/executor"
-	"github.com/unpend/unpend/remediate/guard"
 )
 
 // standing is a cluster's standing as a person reads it, line by line. What could not be
@@ -59,7 +58,7 @@ func statusLines(is executor.Standing, now time.Time) []terminal.Line {
 func (s *standing) stops() {
 	switch {
 	case s.GuardsGone:
-		s.add(true, "kill switch", "ON: ConfigMap %s was deleted; 'helm upgrade' makes it again, with the limits of its values", guard.ConfigMap)
+		s.add(true, "kill switch", "ON: its ConfigMap, unpend-guards, was deleted; 'helm upgrade' makes it again, with the limits of its values")
 	case s.Paused:
 		s.add(true, "kill switch", "ON: nothing is begun, what was under way has been taken back")
 	default:
