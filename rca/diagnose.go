@@ -5,10 +5,8 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"sync"
 
 	"github.com/unpend/unpend/knowledge"
-	"github.com/unpend/unpend/rca/admission"
 	"github.com/unpend/unpend/rca/causes"
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/rca/devices"
@@ -42,40 +40,31 @@ type Options struct {
 // fixes are tried on forks of the snapshot. The error is that of the scheduler's
 // code refusing to run; what could not be read is in each diagnosis.
 func Diagnose(ctx context.Context, st *cluster.State, opts Options) ([]diagnosis.Diagnosis, error) {
-	refusals := admission.Refusals(st)
-	incidents := slices.DeleteFunc(incident.Group(incident.WithKubelet(st.Pods, st.Events), st.Owner, refusals...), func(i incident.Incident) bool {
-		return opts.Only != nil && !opts.Only(i)
-	})
-	if len(incidents) == 0 {
-		return nil, nil
-	}
-	w, done, err := view.Open(ctx, st, opts.Snapshot)
+	s, err := Begin(ctx, st, opts)
 	if err != nil {
 		return nil, err
 	}
-	defer done()
-	w.Refusals = refusals
-	r := newRun(w, opts)
-	out := make([]diagnosis.Diagnosis, 0, len(incidents))
-	for _, i := range incidents {
-		d, err := r.diagnose(ctx, i)
+	defer s.Close()
+	var out []diagnosis.Diagnosis
+	for _, i := range s.Incidents {
+		if opts.Only != nil && !opts.Only(i) {
+			continue
+		}
+		d, err := s.Explain(ctx, i)
 		if err != nil {
-			return nil, fmt.Errorf("diagnose %s %s/%s: %w", i.Workload.Kind, i.Workload.Namespace, i.Workload.Name, err)
+			return nil, err
 		}
 		out = append(out, d)
 	}
 	return out, nil
 }
 
-// run is one call of Diagnose: what its incidents share.
+// run is what the incidents of a Session share.
 type run struct {
 	ledger    *evict.Ledger
 	inventory func() *devices.Inventory
+	past      func() (outcomes []knowledge.Outcome, unread string)
 	opts      Options
-}
-
-func newRun(w *view.Cluster, opts Options) *run {
-	return &run{ledger: evict.NewLedger(w), inventory: sync.OnceValue(func() *devices.Inventory { return devices.TakeInventory(w.State) }), opts: opts}
 }
 
 func (r *run) diagnose(ctx context.Context, i incident.Incident) (diagnosis.Diagnosis, error) {
@@ -86,7 +75,7 @@ func (r *run) diagnose(ctx context.Context, i incident.Incident) (diagnosis.Diag
 	if err := c.Look(ctx, r.inventory, r.opts.Measure); err != nil {
 		return diagnosis.Diagnosis{}, err
 	}
-	past, forgotten := remember(ctx, r.opts.Outcomes)
+	past, forgotten := r.past()
 	nodes, causes := c.Judge()
 	fixes, err := fixes.New(c, past, r.opts.Logger).Find(ctx, nodes, causes)
 	if err != nil {

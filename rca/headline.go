@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/unpend/unpend/rca/fixes"
 	"github.com/unpend/unpend/rca/placement"
 	"github.com/unpend/unpend/rca/view"
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 // maxHeadline is the length of a headline in characters: it fits a phone's preview.
@@ -20,17 +22,23 @@ const maxHeadline = 80
 
 // headline says who waits, how long, for what, and why.
 func headline(c *causes.Case, causes []diagnosis.Cause) string {
-	w := c.Incident.Workload
-	name := visible(w.Namespace + "/" + w.Name)
 	why := ""
 	if len(causes) > 0 {
 		why = ", " + causes[0].ID.Words()
 	}
+	return titled(c.Incident, c.Cluster.State.Now, needs(c)+why)
+}
+
+const needsWord = ": needs "
+
+// titled is the headline of an incident: about is what it needs, and why it does not get it.
+func titled(i incident.Incident, now time.Time, about string) string {
+	name := visible(i.Workload.Namespace + "/" + i.Workload.Name)
 	since := ""
-	if !c.Incident.Since.IsZero() { // a dump may not tell
-		since = " " + view.Age(c.Cluster.State.Now.Sub(c.Incident.Since))
+	if !i.Since.IsZero() { // a dump may not tell
+		since = " " + view.Age(now.Sub(i.Since))
 	}
-	rest := visible(fmt.Sprintf(" waits%s: needs %s%s", since, needs(c), why))
+	rest := visible(" waits" + since + needsWord + about)
 	if room := maxHeadline - utf8.RuneCountInString(rest); room < utf8.RuneCountInString(name) {
 		name = view.Cut(name, max(room, 12))
 	}

@@ -53,7 +53,7 @@ func diagnosed(t *testing.T, st *cluster.State, edit func(*view.Cluster)) ([]dia
 	edit(w)
 	var out []diagnosis.Diagnosis
 	for _, i := range incident.Group(st.Pods, st.Owner) {
-		d, err := newRun(w, Options{}).diagnose(t.Context(), i)
+		d, err := newRun(t.Context(), w, Options{}).diagnose(t.Context(), i)
 		if err != nil {
 			t.Fatal(err)
 		}

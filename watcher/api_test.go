@@ -123,6 +123,7 @@ type taken struct {
 	refuse   func(incident.Incident) bool
 	refused  int
 	newsRead int
+	again    chan struct{} // see Options.Again
 }
 
 var errAway = errors.New("the broker is away")
@@ -136,6 +137,14 @@ func (p *taken) publish(_ context.Context, i incident.Incident) error {
 	}
 	p.all = append(p.all, i)
 	return nil
+}
+
+// lose forgets everything that was taken, and says so.
+func (p *taken) lose() {
+	p.mu.Lock()
+	p.all, p.newsRead = nil, 0
+	p.mu.Unlock()
+	p.again <- struct{}{}
 }
 
 // away sets what is refused from now on.
@@ -203,8 +212,8 @@ func (p *taken) none(t *testing.T, why string) {
 func watching(t *testing.T, a *api, published []incident.Incident, test func(t *testing.T, p *taken)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		p := &taken{}
-		w, err := New(Options{Client: a, Publish: p.publish, Published: func(context.Context) ([]incident.Incident, error) { return p.kept(published), nil },
+		p := &taken{again: make(chan struct{})}
+		w, err := New(Options{Client: a, Publish: p.publish, Published: func(context.Context) ([]incident.Incident, error) { return p.kept(published), nil }, Again: p.again,
 			Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry()})
 		if err != nil {
 			t.Fatal(err)

@@ -7,17 +7,16 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/unpend/unpend/watcher/incident"
+	"github.com/unpend/unpend/watcher/events"
 )
 
 // follow starts the informers; stop waits for them once ctx has ended.
 func (w *Watcher) follow(ctx context.Context) (stop func(), err error) {
 	factory := informers.NewSharedInformerFactory(w.opts.Client, 0)
-	scheduling, creation, preparing := w.eventsOf("FailedScheduling"), w.eventsOf(incident.FailedCreate), w.eventsOf(incident.FailedPrepare)
+	told := events.NewInformer(w.opts.Client, metav1.NamespaceAll)
 	w.pods = factory.Core().V1().Pods().Informer()
 	// Every kind that a diagnosis follows owners through: were one missing here,
 	// the two would not mean the same workload.
@@ -27,10 +26,9 @@ func (w *Watcher) follow(ctx context.Context) (stop func(), err error) {
 	w.owners["DaemonSet"] = factory.Apps().V1().DaemonSets().Informer()
 	w.owners["Job"] = factory.Batch().V1().Jobs().Informer()
 	w.owners["CronJob"] = factory.Batch().V1().CronJobs().Informer()
-	w.refusing[kindEvent] = creation.Core().V1().Events().Informer()
-	w.refusing[kindPrepare] = preparing.Core().V1().Events().Informer()
+	w.refusing[kindEvent] = told
 	w.refusing[kindLimitRange] = factory.Core().V1().LimitRanges().Informer()
-	for _, some := range []map[string]cache.SharedIndexInformer{{"Pod": w.pods}, {kindEvent: scheduling.Core().V1().Events().Informer()}, w.owners, w.refusing} {
+	for _, some := range []map[string]cache.SharedIndexInformer{{"Pod": w.pods}, w.owners, w.refusing} {
 		for kind, in := range some {
 			if err := w.listen(ctx, kind, in); err != nil {
 				return nil, fmt.Errorf("watch %s: %w", kind, err)
@@ -38,24 +36,14 @@ func (w *Watcher) follow(ctx context.Context) (stop func(), err error) {
 		}
 	}
 	factory.Start(ctx.Done())
-	scheduling.Start(ctx.Done())
-	creation.Start(ctx.Done())
-	preparing.Start(ctx.Done())
-	return func() { preparing.Shutdown(); creation.Shutdown(); scheduling.Shutdown(); factory.Shutdown() }, nil
+	told.Start(ctx.Done())
+	return func() { told.Shutdown(); factory.Shutdown() }, nil
 }
 
 const (
 	kindEvent      = "Event"
-	kindPrepare    = "Event of " + incident.FailedPrepare
 	kindLimitRange = "LimitRange"
 )
-
-// eventsOf follows the events of one reason: a field selector has no "or".
-func (w *Watcher) eventsOf(reason string) informers.SharedInformerFactory {
-	return informers.NewSharedInformerFactoryWithOptions(w.opts.Client, 0, informers.WithTweakListOptions(func(o *metav1.ListOptions) {
-		o.FieldSelector = fields.OneTermEqualSelector("reason", reason).String()
-	}))
-}
 
 func (w *Watcher) listen(ctx context.Context, kind string, in cache.SharedIndexInformer) error {
 	if err := in.SetTransform(trim); err != nil {

@@ -30,6 +30,9 @@ type Options struct {
 	// every sweep, so what another watcher got wrong is put right. Without it this
 	// watcher takes what it published itself for all there is.
 	Published func(context.Context) ([]incident.Incident, error)
+	// Again has what was published asked for at once, and what is missing published again:
+	// it receives when the broker takes messages again, or has lost what it had.
+	Again <-chan struct{}
 	// Sweep is how often the API server is asked what waits, without any signal:
 	// what neither a watch nor an event told of is found then. 60 s by default.
 	Sweep time.Duration
@@ -151,6 +154,11 @@ func (w *Watcher) loop(ctx context.Context) {
 			w.sweep(ctx)
 			continue
 		case <-again:
+			continue
+		case <-w.opts.Again:
+			if err := w.recall(ctx); err != nil && ctx.Err() == nil {
+				w.opts.Logger.WarnContext(ctx, "what was published is asked for again at the next sweep", "error", err)
+			}
 			continue
 		case <-wake:
 		}

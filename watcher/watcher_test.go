@@ -44,7 +44,7 @@ func TestThreeReplicasAreOneIncidentToldOnce(t *testing.T) {
 		if got := p.one(t); !reflect.DeepEqual(got, want) {
 			t.Errorf("got %+v\nwant %+v", got, want)
 		}
-		event := &corev1.Event{ObjectMeta: meta("again", nil), Reason: "FailedScheduling"}
+		event := &corev1.Event{ObjectMeta: meta("again", nil), Reason: incident.FailedCreate, ReportingController: "job-controller"}
 		if _, err := a.CoreV1().Events("ml").Create(t.Context(), event, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
@@ -114,7 +114,7 @@ func TestTheSweepFindsWhatNobodyTold(t *testing.T) {
 		if got := p.one(t); got.Workload != (incident.Ref{Kind: "Pod", Namespace: "ml", Name: "lone"}) || got.Waiting != 1 {
 			t.Errorf("got %v", got)
 		}
-		event := &corev1.Event{ObjectMeta: meta("wake", nil), Reason: "FailedScheduling"}
+		event := &corev1.Event{ObjectMeta: meta("wake", nil), Reason: incident.FailedCreate, ReportingController: "job-controller"}
 		if _, err := a.CoreV1().Events("ml").Create(t.Context(), event, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
@@ -169,6 +169,29 @@ func TestABrokerThatIsAwayLosesNothing(t *testing.T) {
 		got := p.news(t)
 		if len(got) != 2 || !slices.Equal(names(got[1]), []string{"a", "b"}) || p.tries() != 2 {
 			t.Errorf("%v were taken, %d refused; want what is true after two refusals", got, p.tries())
+		}
+	})
+}
+
+// A broker that has lost all it had is told everything again at once, not at the next sweep,
+// and one that is back is not kept waiting for the next try.
+func TestABrokerThatLostAllIsToldAgain(t *testing.T) {
+	a := serving()
+	a.set(replica("a"))
+	watching(t, a, nil, func(t *testing.T, p *taken) {
+		first := p.one(t)
+		p.lose()
+		if got := p.one(t); String(got) != String(first) {
+			t.Errorf("told %v, want %v", got, first)
+		}
+		p.none(t, "it is told")
+		p.away(func(incident.Incident) bool { return true })
+		a.set(replica("b"))
+		pass(35 * time.Second) // the pauses between the tries have grown
+		p.away(nil)
+		p.again <- struct{}{}
+		if got := p.one(t); !slices.Equal(names(got), []string{"a", "b"}) {
+			t.Errorf("got %v", got)
 		}
 	})
 }

@@ -2,13 +2,10 @@ package cluster
 
 import (
 	"context"
-	"fmt"
-	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/unpend/unpend/nodeprobe"
@@ -18,60 +15,64 @@ import (
 // instructions and by OpenShift's.
 var operatorNamespaces = []string{"gpu-operator", "nvidia-gpu-operator"}
 
-// maxNodeMaps bounds how many per-node ConfigMaps are fetched one by one.
-const maxNodeMaps = 50
+const (
+	// fallbackMap is the operator's own config (gpu-operator before v26.3.0, and
+	// where a driver cannot tell its profiles).
+	fallbackMap = "default-mig-parted-config"
+	// nodeMapSuffix ends the name of what MIG manager writes for its node at its
+	// start (gpu-operator v26.3.0 and later).
+	nodeMapSuffix = "-mig-config"
+)
 
 // configMaps gets the mig-parted configs by name: the right to list ConfigMaps
 // would show secrets people keep there.
 func (f *Follower) configMaps(ctx context.Context, s *State) {
-	names := map[string]bool{"default-mig-parted-config": true}
-	for _, p := range s.ClusterPolicies {
-		if name, _, err := unstructured.NestedString(p.Object, "spec", "migManager", "config", "name"); err == nil && name != "" {
-			names[name] = true
-		}
-	}
-	for _, n := range s.Nodes {
-		if n.Labels[nodeprobe.LabelMIGConfig] != "" && len(names) < maxNodeMaps {
-			names[n.Name+"-mig-config"] = true
-		}
-	}
-	for _, ns := range operatorNamespacesOf(s) {
-		for _, name := range slices.Sorted(maps.Keys(names)) {
-			cm, err := f.client.CoreV1().ConfigMaps(ns).Get(ctx, name, metav1.GetOptions{})
-			switch {
-			case err == nil:
-				trim(cm)
-				s.ConfigMaps = append(s.ConfigMaps, cm)
-			case apierrors.IsForbidden(err):
-				s.Unread["ConfigMap"] = "the right to get configmaps in namespace " + ns + " is missing"
-			case !apierrors.IsNotFound(err):
-				s.Unread["ConfigMap"] = fmt.Sprintf("configmap %s/%s: %v", ns, name, err)
-			}
-		}
+	found, unread := f.layouts.read(ctx, operatorNamespacesOf(s), sharedMaps(s), nodeMaps(s))
+	s.ConfigMaps = found
+	if unread != "" {
+		s.Unread["ConfigMap"] = unread
 	}
 	slices.SortFunc(s.ConfigMaps, func(a, b *corev1.ConfigMap) int { return compareNames(a, b) })
 }
 
-// operatorNamespacesOf adds the namespaces in which MIG manager's pods run.
-func operatorNamespacesOf(s *State) []string {
-	found := map[string]bool{}
-	known := map[string]bool{}
-	for _, ns := range s.Namespaces {
-		known[ns.Name] = true
-	}
-	for _, ns := range operatorNamespaces {
-		found[ns] = known[ns] || len(known) == 0
-	}
-	for _, p := range s.Pods {
-		if p.Labels["app"] == "nvidia-mig-manager" {
-			found[p.Namespace] = true
+// sharedMaps are the names of configs that are in force for every node.
+func sharedMaps(s *State) []string {
+	names := []string{fallbackMap}
+	for _, p := range s.ClusterPolicies {
+		if name, _, err := unstructured.NestedString(p.Object, "spec", "migManager", "config", "name"); err == nil && name != "" {
+			names = append(names, name)
 		}
 	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// nodeMaps are the names of the configs that MIG manager may have written: it works
+// where the label is.
+func nodeMaps(s *State) []string {
+	var names []string
+	for _, n := range s.Nodes {
+		if n.Labels[nodeprobe.LabelMIGConfig] != "" {
+			names = append(names, n.Name+nodeMapSuffix)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// operatorNamespacesOf adds the namespaces in which MIG manager's pods run.
+func operatorNamespacesOf(s *State) []string {
 	var out []string
-	for _, ns := range slices.Sorted(maps.Keys(found)) {
-		if found[ns] {
+	for _, ns := range operatorNamespaces {
+		if len(s.Namespaces) == 0 || slices.ContainsFunc(s.Namespaces, func(n *corev1.Namespace) bool { return n.Name == ns }) {
 			out = append(out, ns)
 		}
 	}
-	return out
+	for _, p := range s.Pods {
+		if p.Labels["app"] == "nvidia-mig-manager" {
+			out = append(out, p.Namespace)
+		}
+	}
+	slices.SortFunc(out, strings.Compare)
+	return slices.Compact(out)
 }

@@ -16,18 +16,16 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/unpend/unpend/nodeprobe"
+	"github.com/unpend/unpend/watcher/events"
 )
 
 // Follower keeps a State up to date from the API server.
 type Follower struct {
-	client kubernetes.Interface
-	now    func() time.Time
-	stop   context.CancelFunc
+	now     func() time.Time
+	stop    context.CancelFunc
+	layouts *layouts
 	// factories own the goroutines of the informers.
-	factories []interface {
-		Start(stop <-chan struct{})
-		Shutdown()
-	}
+	factories []runner
 	informers map[string]cache.SharedIndexInformer // by kind
 	kinds     []*kind                              // that are served
 
@@ -40,6 +38,12 @@ type Follower struct {
 	devices string
 	// newest is the highest resourceVersion of a pod that has come.
 	newest string
+}
+
+// runner starts informers, and waits for their end.
+type runner interface {
+	Start(stop <-chan struct{})
+	Shutdown()
 }
 
 // failure is an error that may pass.
@@ -72,7 +76,7 @@ func follow(ctx context.Context, client kubernetes.Interface, custom dynamic.Int
 		return nil, fmt.Errorf("ask the API server for its version: %w", err)
 	}
 	ctx, stop := context.WithCancel(ctx)
-	f := &Follower{client: client, now: now, stop: stop, informers: map[string]cache.SharedIndexInformer{}, partial: map[string]string{}, failing: map[string]failure{}}
+	f := &Follower{now: now, stop: stop, layouts: newLayouts(client, now), informers: map[string]cache.SharedIndexInformer{}, partial: map[string]string{}, failing: map[string]failure{}}
 	f.kinds, f.devices, f.unread = served(ctx, client.Discovery())
 	if err := f.start(ctx, client, custom, f.kinds, ""); err != nil {
 		f.Close()
@@ -92,23 +96,29 @@ func follow(ctx context.Context, client kubernetes.Interface, custom dynamic.Int
 func (f *Follower) start(ctx context.Context, client kubernetes.Interface, custom dynamic.Interface, some []*kind, namespace string) error {
 	typed := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace(namespace))
 	dyn := dynamicinformer.NewFilteredDynamicSharedInformerFactory(custom, 0, namespace, nil)
-	f.factories = append(f.factories, typed, dyn)
+	factories := []runner{typed, dyn}
 	for _, k := range some {
 		if k.byName {
 			continue
 		}
 		var in cache.SharedIndexInformer
-		if k.custom {
+		switch {
+		case k.name == "Event":
+			told := events.NewInformer(client, namespace)
+			in, factories = told, append(factories, told)
+		case k.custom:
 			in = dyn.ForResource(k.resource).Informer()
-		} else {
+		default:
 			in = typedInformers[k.resource](typed)
 		}
 		if err := f.follow(k, in); err != nil {
 			return fmt.Errorf("watch %s: %w", k, err)
 		}
 	}
-	typed.Start(ctx.Done())
-	dyn.Start(ctx.Done())
+	f.factories = append(f.factories, factories...)
+	for _, factory := range factories {
+		factory.Start(ctx.Done())
+	}
 	return f.wait(ctx)
 }
 

@@ -11,13 +11,12 @@ type (
 	informer = cache.SharedIndexInformer
 )
 
-// typedInformers has the informer of every kind that is listed and not custom, in each
-// version that may be asked for. The factory's ForResource would find them too, but who
+// typedInformers has the informer of every kind that is listed, but for Events and custom
+// ones, in each version that may be asked for. The factory's ForResource would find them too, but who
 // calls it links the client, lister and informer of every API of Kubernetes.
 var typedInformers = map[schema.GroupVersionResource]func(factory) informer{
 	v1("", "nodes"):                                 func(f factory) informer { return f.Core().V1().Nodes().Informer() },
 	v1("", "pods"):                                  func(f factory) informer { return f.Core().V1().Pods().Informer() },
-	v1("", "events"):                                func(f factory) informer { return f.Core().V1().Events().Informer() },
 	v1("", "namespaces"):                            func(f factory) informer { return f.Core().V1().Namespaces().Informer() },
 	v1("", "resourcequotas"):                        func(f factory) informer { return f.Core().V1().ResourceQuotas().Informer() },
 	v1("", "limitranges"):                           func(f factory) informer { return f.Core().V1().LimitRanges().Informer() },

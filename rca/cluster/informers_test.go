@@ -13,7 +13,7 @@ func TestEveryKindHasItsInformer(t *testing.T) {
 	f := informers.NewSharedInformerFactory(fake.NewClientset(), 0)
 	known := 0
 	for _, k := range kinds {
-		if k.custom || k.byName {
+		if k.custom || k.byName || k.name == "Event" { // whose informer is watcher/events'
 			continue
 		}
 		versions := []string{k.resource.Version}

@@ -8,25 +8,24 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/unpend/unpend/watcher/events"
 )
 
 // lastApplied is what kubectl apply leaves on an object: the whole of it again.
 const lastApplied = corev1.LastAppliedConfigAnnotation
 
 // trim takes out, in place, what no diagnosis needs and what a dump must not
-// hold: env values, the fields of managedFields (who and when stay), the copy
-// kubectl keeps, and the images of nodes.
+// hold: env values, the fields of managedFields (who and when stay), annotations that
+// nobody reads, what a pod's containers run, and the images of nodes.
 func trim(o Object) {
-	if a := o.GetAnnotations(); a[lastApplied] != "" {
-		delete(a, lastApplied)
-		o.SetAnnotations(a)
-	}
+	trimAnnotations(o)
 	if fields := o.GetManagedFields(); len(fields) > 0 {
 		o.SetManagedFields(trimFields(o, fields))
 	}
 	switch t := any(o).(type) {
 	case *corev1.Pod:
-		trimEnv(&t.Spec)
+		trimPod(&t.Spec)
 	case *appsv1.ReplicaSet:
 		trimEnv(&t.Spec.Template.Spec)
 	case *appsv1.Deployment:
@@ -43,6 +42,8 @@ func trim(o Object) {
 		trimAnyEnv(t.Object)
 	case *corev1.Node:
 		t.Status.Images = nil
+	case *corev1.Event:
+		*t = *events.Trim(t)
 	}
 }
 
@@ -59,6 +60,17 @@ func trimFields(o Object, fields []metav1.ManagedFieldsEntry) []metav1.ManagedFi
 		}
 	}
 	return out
+}
+
+// trimPod keeps of a pod's containers what places them. How they are run, and what they
+// mount, is most of a pod and read by nobody.
+func trimPod(spec *corev1.PodSpec) {
+	for _, list := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
+		for i, c := range list {
+			list[i] = corev1.Container{Name: c.Name, Image: c.Image, Ports: c.Ports, Resources: c.Resources, ResizePolicy: c.ResizePolicy, RestartPolicy: c.RestartPolicy}
+		}
+	}
+	spec.EphemeralContainers = nil
 }
 
 func trimEnv(spec *corev1.PodSpec) {

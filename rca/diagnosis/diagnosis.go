@@ -21,9 +21,10 @@ type List struct {
 	Items      []Diagnosis `json:"items"`
 }
 
-// Diagnosis explains one incident (the travelling type rca → remediate).
+// Diagnosis explains one incident, as a whole; its Summary is what travels (rca → remediate).
 type Diagnosis struct {
 	Incident  string            `json:"incident"`
+	Alike     string            `json:"alike,omitempty"` // the incident whose causes these are: its fixes are not repeated here
 	Workload  incident.Ref      `json:"workload"`
 	Pods      WaitingPods       `json:"pods"`
 	Requests  map[string]string `json:"requests"`         // of one pod

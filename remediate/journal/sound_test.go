@@ -103,6 +103,10 @@ func TestOnlyAJournalOfOursIsGoneOnWith(t *testing.T) {
 		{"there again, on the way back", after(parked, func(st *status) {
 			st.Journal = append(st.Journal, v1alpha1.Entry{Step: "0/config", Began: at(now), Deadline: at(now)})
 		}), `status.journal[5].step: "0/config" is step 5 of the plan, and is not its turn`},
+		{"there only once the way back has begun", after(back, func(st *status) {
+			first := st.Journal[0]
+			st.Journal = []v1alpha1.Entry{{Step: "undo/nomination", Began: at(0), Deadline: at(time.Minute), Ended: new(at(time.Second))}, first}
+		}), `status.journal[1].step: "0/lock" is step 1 of the plan, and is not its turn`},
 		{"two under way", entry(1, func(e *v1alpha1.Entry) { e.Ended = nil }), `status.journal[1].ended: "0/cordon" has not ended, and another was begun`},
 		{"failed under way", entry(3, func(e *v1alpha1.Entry) { e.Error = "no" }), `status.journal[3].error: "0/evict/ml/b" has not ended, and has failed`},
 

@@ -168,3 +168,26 @@ func TestAbandonedPlanIsTakenBack(t *testing.T) {
 		t.Error("nothing was begun")
 	}
 }
+
+// Where the journal cannot be written, what was begun is taken back, and that is what the
+// caller is told: nobody has interrupted anything.
+func TestAJournalThatCannotBeWrittenTurnsBack(t *testing.T) {
+	full := errors.New("etcd is full")
+	o := (&clock{noon}).options()
+	saves := 0
+	o.Patience, o.Save = time.Minute, func(context.Context, *v1alpha1.Remediation) error {
+		if saves++; saves == 2 {
+			return full
+		}
+		return nil
+	}
+	rem := begun()
+	m := machine(t, o, rem, &script{there: []Step{step("0/cordon", "cordon", done), step("0/wait", "wait", done)}, back: []Step{step("undo/0/release", "uncordon", done)}})
+	err := m.ToTheEnd(t.Context())
+	if !errors.Is(err, full) || !strings.HasPrefix(err.Error(), "etcd is full") || rem.Status.Phase != v1alpha1.Failed || rem.Status.Message != "etcd is full" {
+		t.Errorf("%v; %s %s", err, rem.Status.Phase, rem.Status.Message)
+	}
+	if last := rem.Status.Journal[len(rem.Status.Journal)-1]; last.Step != "undo/0/release" || last.Ended == nil {
+		t.Errorf("%+v", last)
+	}
+}

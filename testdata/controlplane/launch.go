@@ -160,7 +160,7 @@ func (c *ControlPlane) await(ctx context.Context, step []component) error {
 	}
 	defer client.CloseIdleConnections()
 	for _, p := range step {
-		err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
 			if c.procs.gone(p.name) {
 				return false, errors.New("it ended")
 			}

@@ -10,23 +10,30 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/unpend/unpend/nodeprobe"
 	"github.com/unpend/unpend/nodeprobe/sim"
 )
 
-// Eventually waits until something holds; the test fails with what was seen last.
+// Eventually waits until something holds; the test fails with what was seen last. It looks
+// every 50 ms, and less often the longer it takes: looking costs the API server time too.
 func Eventually(tb testing.TB, timeout time.Duration, what string, ok func() (bool, string)) {
 	tb.Helper()
-	last := ""
-	err := wait.PollUntilContextTimeout(tb.Context(), 50*time.Millisecond, timeout, true, func(context.Context) (bool, error) {
+	patience := time.After(timeout)
+	for pause := 50 * time.Millisecond; ; pause = min(pause*21/20, 200*time.Millisecond) {
 		done, seen := ok()
-		last = seen
-		return done, nil
-	})
-	if err != nil {
-		tb.Fatalf("%s: not within %s: %s", what, timeout, last)
+		if done {
+			return
+		}
+		select {
+		case <-time.After(pause):
+			continue
+		case <-patience:
+			tb.Fatalf("%s: not within %s: %s", what, timeout, seen)
+		case <-tb.Context().Done():
+			tb.Fatalf("%s: not before the test ended: %s", what, seen)
+		}
+		return
 	}
 }
 

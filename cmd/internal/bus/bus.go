@@ -1,33 +1,37 @@
 // Package bus carries work between the rooms over NATS JetStream. Every subject,
-// stream and delivery rule stands in this file, and nothing else speaks NATS.
+// stream and delivery rule stands in this room, and nothing else speaks NATS.
 package bus
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
-	"path/filepath"
-	"syscall"
+	"regexp"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 // Topic is one kind of message.
 type Topic struct {
-	stream, subject string
+	stream, subject string // the last words of their names
 }
 
 // The topics. Each keeps the newest message per key only: an incident, or a plan, is
 // level-triggered, what is newer says all of it.
 var (
-	Incidents   = Topic{"INCIDENTS", "unpend.incident"}
-	Diagnoses   = Topic{"DIAGNOSES", "unpend.diagnosis"}
-	Outcomes    = Topic{"OUTCOMES", "unpend.outcome"} // of plans: keyed by incident and plan
-	deadLetters = Topic{"DEAD", "unpend.dead"}
+	Incidents   = Topic{"INCIDENTS", "incident"}
+	Diagnoses   = Topic{"DIAGNOSES", "diagnosis"}
+	Outcomes    = Topic{"OUTCOMES", "outcome"} // of plans: keyed by incident and plan
+	deadLetters = Topic{"DEAD", "dead"}
+
+	topics = []Topic{Incidents, Diagnoses, Outcomes, deadLetters}
 )
 
 const (
@@ -41,6 +45,8 @@ const (
 	// ackWait is above the worst diagnosis; longer work says so in between.
 	ackWait = 30 * time.Second
 	retryIn = 2 * time.Second
+	// heartbeat of NATS to a reader that waits: without two of them reading begins again.
+	heartbeat = 2 * time.Second
 	// maxLag is how far one publisher may be behind another. A stored message that
 	// is older than that gives way to any: after a restored backup resourceVersions
 	// begin again below it.
@@ -52,6 +58,9 @@ const (
 
 // Options of a Bus.
 type Options struct {
+	// Cluster tells one cluster's messages from another's on the same NATS: the uid of
+	// its namespace kube-system. Letters, digits, "-" and "_"; required.
+	Cluster string
 	// URL of a NATS cluster; empty: embedded, with no listener.
 	URL string
 	// StoreDir of the embedded server; required unless Memory.
@@ -60,135 +69,102 @@ type Options struct {
 	Memory bool
 	// MaxBytes of all streams together; 256 MiB by default.
 	MaxBytes int64
+	// Logger of what the bus does by itself; nothing is logged without it.
+	Logger *slog.Logger
+	// Registerer of the bus's metrics, until Close; there are none without it.
+	Registerer prometheus.Registerer
 }
 
-// Bus publishes and consumes.
+// Bus publishes and consumes. While NATS is away, or its volume full, it says so
+// (Healthy), and works again by itself.
 type Bus struct {
-	server *server.Server
-	conn   *nats.Conn
-	js     jetstream.JetStream
-	lock   *os.File
-	temp   string // removed at the end
-	// streams by name
-	streams map[string]jetstream.Stream
+	opts    Options
+	conn    *nats.Conn
+	js      jetstream.JetStream
+	lock    *os.File
+	temp    string // removed at the end
 	now     func() time.Time
+	free    func(dir string) (bytes int64, err error) // of the volume that holds a folder
+	metrics *metrics
+	wake    chan struct{} // the keeper looks now
+	well    chan struct{} // see Recovered
+	end     context.CancelFunc
+	keeper  sync.WaitGroup
+	revived time.Time // when the keeper started the embedded server last
+	moved   upgrading
+
+	mu      sync.Mutex // guards what follows
+	server  *server.Server
+	streams map[Topic]jetstream.Stream
+	found   *Trouble           // by the keeper
+	failing map[Topic]*Trouble // the last publish of a topic
+	parked  map[string]bool    // subjects of dead letters
 }
+
+// clusterName is what may be part of a stream's name and one token of a subject.
+var clusterName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,63}$`)
 
 // Open connects to NATS, or starts it inside this process, and makes the
-// streams. Two processes on one StoreDir are refused.
+// streams. Two processes on one StoreDir are refused, and so is a stream that
+// somebody else made under a name of ours. What only takes time is no error: see Healthy.
 func Open(ctx context.Context, opts Options) (*Bus, error) {
-	if opts.MaxBytes == 0 {
-		opts.MaxBytes = defaultMaxBytes
-	}
-	b := &Bus{streams: map[string]jetstream.Stream{}, now: time.Now}
-	if err := b.connect(opts); err != nil {
-		b.Close()
+	b, err := newBus(opts)
+	if err != nil {
 		return nil, err
 	}
-	storage := jetstream.FileStorage
-	if opts.Memory {
-		storage = jetstream.MemoryStorage
-	}
-	for _, t := range []Topic{Incidents, Diagnoses, Outcomes, deadLetters} {
-		config := jetstream.StreamConfig{Name: t.stream, Subjects: []string{t.subject + ".>"}, Storage: storage, MaxAge: maxAge, Duplicates: duplicates,
-			MaxBytes: opts.MaxBytes / 4, MaxMsgsPerSubject: 1, Discard: jetstream.DiscardOld, AllowDirect: true}
-		if t == deadLetters {
-			config.MaxMsgsPerSubject = -1
-		}
-		stream, err := b.js.CreateOrUpdateStream(ctx, config)
-		if err != nil {
-			b.Close()
-			return nil, fmt.Errorf("make stream %s: %w", t.stream, err)
-		}
-		b.streams[t.stream] = stream
+	if err := b.open(ctx); err != nil {
+		b.Close()
+		return nil, err
 	}
 	return b, nil
 }
 
-func (b *Bus) connect(opts Options) error {
-	dial := []nats.Option{nats.MaxReconnects(-1), nats.Name("unpend"), nats.CustomInboxPrefix("_INBOX_unpend")}
-	if opts.URL == "" {
-		if err := b.embed(opts); err != nil {
-			return err
-		}
-		dial = append(dial, nats.InProcessServer(b.server))
+func newBus(opts Options) (*Bus, error) {
+	if !clusterName.MatchString(opts.Cluster) {
+		return nil, fmt.Errorf("the bus needs a name of the cluster of letters, digits, - and _, at most 63: it is %q", opts.Cluster)
 	}
-	var err error
-	if b.conn, err = nats.Connect(opts.URL, dial...); err != nil {
-		return fmt.Errorf("connect to NATS: %w", err)
+	if opts.MaxBytes == 0 {
+		opts.MaxBytes = defaultMaxBytes
 	}
-	if b.js, err = jetstream.New(b.conn); err != nil {
-		return fmt.Errorf("use JetStream: %w", err)
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	return nil
+	return &Bus{opts: opts, streams: map[Topic]jetstream.Stream{}, failing: map[Topic]*Trouble{}, parked: map[string]bool{}, now: time.Now, free: free,
+		metrics: newMetrics(), wake: make(chan struct{}, 1), well: make(chan struct{}, 1)}, nil
 }
 
-// embed starts NATS without a listener: there is no port to attack. SyncAlways:
-// otherwise an ack says nothing about the disk.
-func (b *Bus) embed(opts Options) error {
-	if opts.StoreDir == "" && !opts.Memory {
-		return errors.New("the embedded NATS needs a folder: set bus.storeDir")
-	}
-	if opts.Memory {
-		dir, err := os.MkdirTemp("", "unpend-bus-") // only for what the server writes of itself
-		if err != nil {
-			return fmt.Errorf("make a folder for NATS: %w", err)
-		}
-		opts.StoreDir, b.temp = dir, dir
-	}
-	if err := b.own(opts.StoreDir); err != nil {
+func (b *Bus) open(ctx context.Context) error {
+	if err := b.connect(); err != nil {
 		return err
 	}
-	s, err := server.NewServer(&server.Options{ServerName: "unpend", DontListen: true, JetStream: true, StoreDir: opts.StoreDir, SyncAlways: true, NoSigs: true,
-		NoLog: true, JetStreamMaxStore: 2 * opts.MaxBytes, JetStreamMaxMemory: opts.MaxBytes})
-	if err != nil {
-		return fmt.Errorf("start NATS: %w", err)
+	if err := b.metrics.register(b.opts.Registerer); err != nil {
+		return err
 	}
-	b.server = s
-	s.Start()
-	if !s.ReadyForConnections(10 * time.Second) {
-		return fmt.Errorf("start NATS in %s: not ready within 10 s", opts.StoreDir)
+	b.look(ctx)
+	if other, ok := errors.AsType[*ForeignError](b.Healthy()); ok {
+		return other
 	}
-	return nil
-}
-
-// own takes the folder for this process alone.
-func (b *Bus) own(dir string) error {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("make %s: %w", dir, err)
-	}
-	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return fmt.Errorf("lock %s: %w", dir, err)
-	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return errors.Join(fmt.Errorf("%s is used by another unpend: %w", dir, err), f.Close())
-	}
-	b.lock = f
+	keeping, end := context.WithCancel(context.WithoutCancel(ctx))
+	b.end = end
+	b.keeper.Go(func() { b.keep(keeping) })
 	return nil
 }
 
 // Close ends the connection and the embedded server, and waits for it.
 func (b *Bus) Close() {
+	if b.end != nil {
+		b.end()
+		b.keeper.Wait()
+	}
 	if b.conn != nil {
 		b.conn.Close()
 	}
-	if b.server != nil {
-		b.server.Shutdown()
-		b.server.WaitForShutdown()
-	}
+	b.stopServer()
 	if b.lock != nil {
 		b.lock.Close()
 	}
 	if b.temp != "" {
 		os.RemoveAll(b.temp) //nolint:errcheck // nothing of it is needed any more
 	}
-}
-
-// Healthy says what keeps messages from being taken; nil when nothing does.
-func (b *Bus) Healthy() error {
-	if !b.conn.IsConnected() {
-		return errors.New("NATS is not connected")
-	}
-	return nil
+	b.metrics.unregister(b.opts.Registerer)
 }

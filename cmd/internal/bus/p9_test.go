@@ -42,14 +42,14 @@ type bench struct {
 // open starts both readers; they end with the benchmark.
 func openBench(b *testing.B) *bench {
 	b.Helper()
-	on, err := Open(b.Context(), Options{StoreDir: b.TempDir()})
+	on, err := Open(b.Context(), Options{Cluster: "here", StoreDir: b.TempDir()})
 	if err != nil {
 		b.Fatal(err)
 	}
 	x := &bench{Bus: on, ours: make(chan arrival, 1<<16), bare: make(chan arrival, 1<<16)}
 	// JetStream as a program uses it that needs none of a Bus's rules: prefetch, a
 	// plain ack.
-	c, err := on.streams[Diagnoses.stream].CreateOrUpdateConsumer(b.Context(), jetstream.ConsumerConfig{Durable: "bare", AckPolicy: jetstream.AckExplicitPolicy})
+	c, err := on.streams[Diagnoses].CreateOrUpdateConsumer(b.Context(), jetstream.ConsumerConfig{Durable: "bare", AckPolicy: jetstream.AckExplicitPolicy})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -14,17 +14,26 @@ import (
 // Publish stores a message under a key and returns when it is stored. A message
 // id seen before is a duplicate, and success.
 func (b *Bus) Publish(ctx context.Context, t Topic, key, id string, body []byte) error {
-	if _, err := b.js.Publish(ctx, t.subject+"."+key, body, jetstream.WithMsgID(id)); err != nil {
-		return fmt.Errorf("publish to %s: %w", t.stream, err)
+	err := b.room()
+	if err == nil {
+		_, err = b.js.Publish(ctx, b.subject(t, key), body, jetstream.WithMsgID(id), jetstream.WithExpectStream(b.name(t)))
 	}
-	return nil
+	return b.published(ctx, t, err)
 }
 
 // PublishNewer is Publish where several may write under one key. What is stored
 // stays when it is the same, and when older says that the new message tells of an
 // earlier moment: a publisher that lags takes nobody's news away.
 func (b *Bus) PublishNewer(ctx context.Context, t Topic, key, id string, body []byte, older func(stored []byte) bool) error {
-	subject, unique := t.subject+"."+key, id
+	err := b.room()
+	if err == nil {
+		err = b.publishNewer(ctx, t, key, id, body, older)
+	}
+	return b.published(ctx, t, err)
+}
+
+func (b *Bus) publishNewer(ctx context.Context, t Topic, key, id string, body []byte, older func(stored []byte) bool) error {
+	subject, unique := b.subject(t, key), id
 	for {
 		last, err := b.last(ctx, t, subject)
 		if err != nil {
@@ -33,7 +42,7 @@ func (b *Bus) PublishNewer(ctx context.Context, t Topic, key, id string, body []
 		if last.Sequence > 0 && (bytes.Equal(last.Data, body) || older(last.Data) && b.now().Sub(last.Time) < maxLag) {
 			return nil
 		}
-		ack, err := b.js.Publish(ctx, subject, body, jetstream.WithMsgID(unique), jetstream.WithExpectLastSequencePerSubject(last.Sequence))
+		ack, err := b.js.Publish(ctx, subject, body, jetstream.WithMsgID(unique), jetstream.WithExpectStream(b.name(t)), jetstream.WithExpectLastSequencePerSubject(last.Sequence))
 		switch {
 		case err == nil && !ack.Duplicate:
 			return nil
@@ -42,7 +51,7 @@ func (b *Bus) PublishNewer(ctx context.Context, t Topic, key, id string, body []
 			// that come back are news.
 			unique = fmt.Sprintf("%s-%d", id, last.Sequence)
 		case !overtaken(err):
-			return fmt.Errorf("publish to %s: %w", t.stream, err)
+			return err
 		}
 	}
 }
@@ -55,21 +64,29 @@ func overtaken(err error) bool {
 
 // last is the message kept of a subject; the zero one when there is none.
 func (b *Bus) last(ctx context.Context, t Topic, subject string) (*jetstream.RawStreamMsg, error) {
-	m, err := b.streams[t.stream].GetLastMsgForSubject(ctx, subject)
+	at, err := b.at(t)
+	if err != nil {
+		return nil, fmt.Errorf("read stream %s: %w", b.name(t), err)
+	}
+	m, err := at.GetLastMsgForSubject(ctx, subject)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return &jetstream.RawStreamMsg{}, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read stream %s: %w", t.stream, err)
+		return nil, fmt.Errorf("read stream %s: %w", b.name(t), err)
 	}
 	return m, nil
 }
 
 // Kept hands over what is kept of a topic now: the newest message of each key.
 func (b *Bus) Kept(ctx context.Context, t Topic, take func(body []byte) error) error {
-	info, err := b.streams[t.stream].Info(ctx, jetstream.WithSubjectFilter(t.subject+".>"))
+	at, err := b.at(t)
 	if err != nil {
-		return fmt.Errorf("read stream %s: %w", t.stream, err)
+		return fmt.Errorf("read stream %s: %w", b.name(t), err)
+	}
+	info, err := at.Info(ctx, jetstream.WithSubjectFilter(b.subject(t, ">")))
+	if err != nil {
+		return fmt.Errorf("read stream %s: %w", b.name(t), err)
 	}
 	for _, subject := range slices.Sorted(maps.Keys(info.State.Subjects)) {
 		m, err := b.last(ctx, t, subject)

@@ -30,7 +30,7 @@ func kept(t *testing.T, b *Bus) []string {
 
 func stored(t *testing.T, b *Bus) uint64 {
 	t.Helper()
-	info, err := b.streams[Incidents.stream].Info(t.Context())
+	info, err := b.streams[Incidents].Info(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func stored(t *testing.T, b *Bus) uint64 {
 }
 
 func TestWhoLagsTakesNobodysNewsAway(t *testing.T) {
-	b := open(t, Options{StoreDir: t.TempDir()})
+	b := open(t, Options{Cluster: "here", StoreDir: t.TempDir()})
 	for _, step := range []struct {
 		id      string
 		version int
@@ -69,7 +69,7 @@ func TestWhoLagsTakesNobodysNewsAway(t *testing.T) {
 
 // What comes back within a moment is news too, though JetStream remembers it.
 func TestFactsThatComeBackAreNews(t *testing.T) {
-	b := open(t, Options{StoreDir: t.TempDir()})
+	b := open(t, Options{Cluster: "here", StoreDir: t.TempDir()})
 	never := func([]byte) bool { return false }
 	for n, fact := range []string{"A", "B", "A", "A", "B", "B"} {
 		if err := b.PublishNewer(t.Context(), Incidents, "a", fact, []byte(fact), never); err != nil {
@@ -84,7 +84,7 @@ func TestFactsThatComeBackAreNews(t *testing.T) {
 // After a restored backup the cluster counts from lower numbers: what is stored
 // must not shut everything out for ever.
 func TestOldNewsGivesWay(t *testing.T) {
-	b := open(t, Options{StoreDir: t.TempDir()})
+	b := open(t, Options{Cluster: "here", StoreDir: t.TempDir()})
 	if err := versioned(t.Context(), b, "a", "nine", 9); err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func TestOldNewsGivesWay(t *testing.T) {
 // Whatever the order in which they come through, the newest stays, and nothing
 // is stored after it.
 func TestManyPublishersAgree(t *testing.T) {
-	b := open(t, Options{StoreDir: t.TempDir()})
+	b := open(t, Options{Cluster: "here", StoreDir: t.TempDir()})
 	var all sync.WaitGroup
 	for p := range 4 {
 		all.Go(func() {
@@ -125,7 +125,7 @@ func TestManyPublishersAgree(t *testing.T) {
 }
 
 func TestKeptStopsAtAnError(t *testing.T) {
-	b := open(t, Options{StoreDir: t.TempDir()})
+	b := open(t, Options{Cluster: "here", StoreDir: t.TempDir()})
 	for _, key := range []string{"a", "b"} {
 		if err := b.Publish(t.Context(), Incidents, key, key, []byte(key)); err != nil {
 			t.Fatal(err)

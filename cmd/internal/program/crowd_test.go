@@ -32,9 +32,15 @@ func crowd(t *testing.T, pods int) string {
 		p.Name, p.UID = fmt.Sprintf("sweep-%05d", i), types.UID(fmt.Sprint("uid-", i))
 		f.pods = append(f.pods, p)
 	}
+	return writeFleet(t, f)
+}
+
+// writeFleet makes a dump of it.
+func writeFleet(t *testing.T, f *fleet) string {
+	t.Helper()
 	data, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "List", "items": f.items()})
 	must(t, err)
-	path := filepath.Join(t.TempDir(), "crowd.json")
+	path := filepath.Join(t.TempDir(), "fleet.json")
 	must(t, os.WriteFile(path, data, 0o600))
 	return path
 }

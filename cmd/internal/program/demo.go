@@ -170,7 +170,7 @@ func (d *demo) finding(ctx context.Context) (diagnosis.Diagnosis, error) {
 func (d *demo) explained(ctx context.Context) (diagnosis.Diagnosis, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	b, err := bus.Open(ctx, bus.Options{Memory: true})
+	b, err := bus.Open(ctx, bus.Options{Cluster: "demo", Memory: true})
 	if err != nil {
 		return diagnosis.Diagnosis{}, err
 	}
@@ -202,7 +202,7 @@ func (d *demo) explained(ctx context.Context) (diagnosis.Diagnosis, error) {
 			if i.Workload.Name != demoJob().Name || i.Resolved || i.Pods[0].Reason != corev1.PodReasonUnschedulable {
 				return nil
 			}
-			diagnosis, ok, err := a.explain(ctx, i)
+			diagnosis, ok, err := a.explain(ctx, i, time.Time{})
 			if ok {
 				found = diagnosis
 				cancel() // that is all the demo waits for

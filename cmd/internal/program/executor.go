@@ -23,7 +23,11 @@ import (
 // and hands what became of a plan to the bus where there is one: it needs none, and
 // nobody can reach it.
 func (s *service) carryOut(ctx context.Context) (err error) {
-	who, err := s.client.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	client, custom, err := clientsOf(s.rest)
+	if err != nil {
+		return err
+	}
+	who, err := client.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 	if err != nil {
 		return fmt.Errorf("ask who we are: %w", err)
 	}
@@ -34,7 +38,7 @@ func (s *service) carryOut(ctx context.Context) (err error) {
 		return fmt.Errorf("register metrics: %w", err)
 	}
 	trail := &executor.Trail{Path: c.Audit, Self: who.Status.UserInfo.Username, Now: s.now, Logger: s.logger,
-		Events: audit.NewEvents(s.client, self, s.now, failures)}
+		Events: audit.NewEvents(client, self, s.now, failures)}
 	defer func() {
 		if cerr := trail.Close(); err == nil {
 			err = cerr
@@ -44,7 +48,7 @@ func (s *service) carryOut(ctx context.Context) (err error) {
 	defer done()
 	x := executor.New(executor.Options{Notifier: notifier, Registerer: s.registry,
 		Namespace: c.namespace(), Self: who.Status.UserInfo.Username, ActAs: s.actAs, Groups: c.Groups,
-		Deps: executor.Deps{Observe: trail.Observe, Measure: s.measure, Client: s.client, Dynamic: s.custom, Now: s.now, Logger: s.logger, Poll: c.Poll.Duration, Deadlines: act.Deadlines{
+		Deps: executor.Deps{Observe: trail.Observe, Measure: s.measure, Client: client, Dynamic: custom, Now: s.now, Logger: s.logger, Poll: c.Poll.Duration, Deadlines: act.Deadlines{
 			Evict: c.Deadlines.Evict.Duration, Leave: c.Deadlines.Leave.Duration, Manager: c.Deadlines.Manager.Duration,
 			Wedge: c.Deadlines.Wedge.Duration, Run: c.Deadlines.Run.Duration}}})
 	s.ready.set()

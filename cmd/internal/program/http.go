@@ -17,9 +17,28 @@ import (
 type readiness struct {
 	filled atomic.Bool
 	check  func() error
+	oldest atomic.Pointer[func() time.Time]
 }
 
 func (r *readiness) set() { r.filled.Store(true) }
+
+// late has it ask since when the oldest work is late.
+func (r *readiness) late(oldest func() time.Time) { r.oldest.Store(&oldest) }
+
+// maxLate is how late the oldest work may be.
+const maxLate = time.Minute
+
+// lags says what is late, if anything.
+func (r *readiness) lags() error {
+	oldest := r.oldest.Load()
+	if oldest == nil {
+		return nil
+	}
+	if since := (*oldest)(); !since.IsZero() && time.Since(since) > maxLate {
+		return fmt.Errorf("diagnoses lag: an incident waits for its own since %s", since.UTC().Format(time.RFC3339))
+	}
+	return nil
+}
 
 func (r *readiness) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	if !r.filled.Load() {
@@ -31,6 +50,10 @@ func (r *readiness) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 			return
 		}
+	}
+	if err := r.lags(); err != nil {
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
 	}
 	fmt.Fprintln(w, "ok")
 }

@@ -30,6 +30,7 @@ import (
 	"github.com/unpend/unpend/nodeprobe"
 	"github.com/unpend/unpend/nodeprobe/sim"
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/remediate/v1alpha1"
 )
 
 // served is a fleet as an API server serves it. client-go's own tracker falls over
@@ -78,7 +79,7 @@ func (s *served) client(b *testing.B) kubernetes.Interface {
 func (s *served) custom(b *testing.B) dynamic.Interface {
 	b.Helper()
 	policies := schema.GroupVersionResource{Group: "nvidia.com", Version: "v1", Resource: "clusterpolicies"}
-	d := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{nodeprobe.Resource: "NodeGeometryList", policies: "ClusterPolicyList"})
+	d := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{nodeprobe.Resource: "NodeGeometryList", policies: "ClusterPolicyList", v1alpha1.Remediations: "RemediationList"})
 	list := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": "unpend.dev/v1alpha1", "kind": "NodeGeometryList"}}
 	for _, geo := range s.geos {
 		u, err := sim.Unstructured(geo)
@@ -94,7 +95,8 @@ func (s *served) custom(b *testing.B) dynamic.Interface {
 	return d
 }
 
-// change gives a waiting pod another message, as the scheduler does.
+// change gives a waiting pod another message, as the scheduler does, and has it ask for a
+// label that no node has, or for none: what is no news is not published.
 func (s *served) change(p *corev1.Pod) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -102,19 +104,24 @@ func (s *served) change(p *corev1.Pod) {
 	p = p.DeepCopy()
 	p.ResourceVersion = strconv.Itoa(1000 + s.version)
 	p.Status.Conditions[0].Message = fmt.Sprintf("0/%d nodes are available: attempt %d.", len(s.nodes), s.version)
+	if p.Spec.NodeSelector = nil; (s.version-1)/waitingPods%2 == 0 {
+		p.Spec.NodeSelector = map[string]string{"no": "such"}
+	}
 	for _, w := range s.watches {
 		w.Modify(p.DeepCopy())
 	}
 }
+
+// waitingPods is how many pods wait, each of an incident of its own.
+const waitingPods = 5
 
 // BenchmarkConditionToDiagnosis is the time from a changed PodScheduled condition
 // to its diagnosis on the bus, at 1,000 nodes and 10,000 pods: watcher, embedded
 // NATS on a disk and diagnosis as `unpend run` has them, its debounce included.
 // Every change must bring a diagnosis.
 func BenchmarkConditionToDiagnosis(b *testing.B) {
-	const waiting = 5
-	s := &served{fleet: makeFleet(1000, 2, 10, waiting, time.Now())}
-	events, err := bus.Open(b.Context(), bus.Options{StoreDir: b.TempDir()})
+	s := &served{fleet: makeFleet(1000, 2, 10, waitingPods, time.Now())}
+	events, err := bus.Open(b.Context(), bus.Options{Cluster: "here", StoreDir: b.TempDir()})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -142,7 +149,7 @@ func BenchmarkConditionToDiagnosis(b *testing.B) {
 			}
 		})
 	}
-	for range waiting {
+	for range waitingPods {
 		<-published
 	}
 	var took []time.Duration
@@ -151,7 +158,7 @@ func BenchmarkConditionToDiagnosis(b *testing.B) {
 		for range 4 {
 			i++
 			began := time.Now()
-			s.change(s.pods[len(s.pods)-1-i%waiting])
+			s.change(s.pods[len(s.pods)-1-i%waitingPods])
 			select {
 			case <-published:
 				took = append(took, time.Since(began))

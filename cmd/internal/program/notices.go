@@ -20,7 +20,7 @@ func (s *service) notices() (n notice.Notifier, done func()) {
 	var own *bus.Bus
 	open := func(ctx context.Context) (_ *bus.Bus, err error) {
 		if own == nil {
-			own, err = bus.Open(ctx, bus.Options{URL: s.config.Bus.URL, MaxBytes: s.config.Bus.MaxBytes})
+			own, err = s.openBus(ctx)
 		}
 		return own, err
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -18,13 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/unpend/unpend/cmd/internal/bus"
-	"github.com/unpend/unpend/knowledge"
-	"github.com/unpend/unpend/rca"
-	"github.com/unpend/unpend/rca/admission"
-	"github.com/unpend/unpend/rca/capacity"
-	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/rca/diagnosis"
-	"github.com/unpend/unpend/remediate/plan"
 	"github.com/unpend/unpend/watcher"
 	"github.com/unpend/unpend/watcher/incident"
 )
@@ -104,7 +97,7 @@ func (o *runOptions) serve(ctx context.Context, std Stdio) error {
 		return err
 	}
 	config.Wrap(hurried)
-	client, custom, err := clientsOf(config)
+	client, custom, err := clientsOf(gently(config))
 	if err != nil {
 		return err
 	}
@@ -116,9 +109,9 @@ func (o *runOptions) serve(ctx context.Context, std Stdio) error {
 type service struct {
 	config   config
 	measure  diagnosis.Measure
-	client   kubernetes.Interface
+	client   kubernetes.Interface // for watching and diagnosing, held back together
 	custom   dynamic.Interface
-	rest     *rest.Config
+	rest     *rest.Config // of the executor, whom a storm of diagnoses must not hold up
 	now      func() time.Time
 	roles    []string
 	std      Stdio
@@ -130,7 +123,7 @@ type service struct {
 
 func (s *service) run(ctx context.Context) error {
 	if slices.Contains(s.roles, "watch") || slices.Contains(s.roles, "diagnose") {
-		b, err := bus.Open(ctx, bus.Options{URL: s.config.Bus.URL, StoreDir: s.config.Bus.StoreDir, MaxBytes: s.config.Bus.MaxBytes})
+		b, err := s.openBus(ctx)
 		if err != nil {
 			return err
 		}
@@ -156,7 +149,7 @@ func (s *service) run(ctx context.Context) error {
 
 func (s *service) watch(ctx context.Context) error {
 	w, err := watcher.New(watcher.Options{Client: s.client, Sweep: s.config.Watcher.Sweep.Duration, Debounce: s.config.Watcher.Debounce.Duration,
-		Logger: s.logger, Registerer: s.registry, Publish: publishIncident(s.bus), Published: publishedIncidents(s.bus)})
+		Logger: s.logger, Registerer: s.registry, Publish: publishIncident(s.bus), Published: publishedIncidents(s.bus), Again: s.bus.Recovered()})
 	if err != nil {
 		return err
 	}
@@ -188,148 +181,4 @@ func publishedIncidents(b *bus.Bus) func(context.Context) ([]incident.Incident, 
 		})
 		return out, err
 	}
-}
-
-func (s *service) diagnose(ctx context.Context) error {
-	f, err := cluster.Follow(ctx, s.client, s.custom, time.Now)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	a, err := newAnalyst(ctx, f, s.config.Knowledge.Folder, s.logger, s.registry)
-	if err != nil {
-		return err
-	}
-	defer a.close()
-	a.opts.Measure, a.opts.Outcomes = s.measure, plan.Store{Dynamic: s.custom}.Outcomes
-	gauges := capacity.NewGauges(time.Now)
-	if err := s.registry.Register(gauges); err != nil {
-		return fmt.Errorf("register metrics: %w", err)
-	}
-	if err := f.OnGeometry(gauges.Set, gauges.Delete); err != nil {
-		return err
-	}
-	s.ready.set()
-	return s.bus.Consume(ctx, bus.Incidents, "diagnose", func(ctx context.Context, _ string, body []byte) error {
-		var i incident.Incident
-		if err := json.Unmarshal(body, &i); err != nil {
-			return fmt.Errorf("read an incident: %w", err)
-		}
-		if i.Resolved {
-			return nil
-		}
-		gauges.Asked(i)
-		d, ok, err := a.explain(ctx, i)
-		if err != nil || !ok {
-			return err
-		}
-		return s.publish(ctx, i, d)
-	})
-}
-
-// publish hands a diagnosis on, and prints it.
-func (s *service) publish(ctx context.Context, i incident.Incident, d diagnosis.Diagnosis) error {
-	body, err := json.Marshal(d)
-	if err != nil {
-		return fmt.Errorf("write a diagnosis: %w", err)
-	}
-	id, _, err := i.Message()
-	if err != nil {
-		return err
-	}
-	if err := s.bus.Publish(ctx, bus.Diagnoses, d.Incident, "diagnosis-"+id, body); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintln(s.std.Out, string(body))
-	return err
-}
-
-// catchUp is how long a diagnosis waits for what its incident tells of: the
-// watcher and the copy of the cluster hear of it one by one.
-const catchUp = 2 * time.Second
-
-// analyst explains incidents over a copy of the cluster that is kept up to date.
-type analyst struct {
-	follower *cluster.Follower
-	keeper   *keeper
-	opts     rca.Options
-	index    *knowledge.Index
-	seconds  prometheus.Histogram
-	causes   *prometheus.CounterVec
-}
-
-func newAnalyst(ctx context.Context, f *cluster.Follower, folder string, logger *slog.Logger, registry prometheus.Registerer) (*analyst, error) {
-	a := &analyst{follower: f, keeper: &keeper{}, opts: rca.Options{Logger: logger},
-		seconds: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "unpend_diagnosis_duration_seconds", Help: "How long one diagnosis took.", Buckets: prometheus.ExponentialBuckets(0.001, 2, 14)}),
-		causes:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: "unpend_incidents_total", Help: "Diagnoses, by root cause."}, []string{"cause"})}
-	for _, c := range []prometheus.Collector{a.seconds, a.causes} {
-		if err := registry.Register(c); err != nil {
-			return nil, fmt.Errorf("register metrics: %w", err)
-		}
-	}
-	if folder != "" {
-		index, err := knowledge.OpenFolder(ctx, folder)
-		if err != nil {
-			return nil, fmt.Errorf("read knowledge: %w", err)
-		}
-		a.index = index
-		for _, s := range index.Skipped() {
-			logger.WarnContext(ctx, "a document of the knowledge folder is left out", "why", s)
-		}
-		a.opts.Search = func(ctx context.Context, words []string) ([]knowledge.Hit, error) { return index.Search(ctx, words, 3) }
-	}
-	return a, nil
-}
-
-func (a *analyst) close() {
-	a.keeper.close()
-	if a.index != nil {
-		a.index.Close() //nolint:errcheck // the process ends; the folder is temporary
-	}
-}
-
-// caughtUp is the state once it knows what the incident tells of: its pods or, where
-// it lacks some, who refused them. What never comes is diagnosed without.
-func (a *analyst) caughtUp(ctx context.Context, i incident.Incident) *cluster.State {
-	if i.Missing == 0 {
-		a.follower.Await(ctx, i.Newest, catchUp)
-		return a.follower.State(ctx)
-	}
-	patience, cancel := context.WithTimeout(ctx, catchUp)
-	defer cancel()
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		st := a.follower.State(ctx)
-		known := slices.ContainsFunc(incident.Group(st.Pods, st.Owner, admission.Refusals(st)...), func(o incident.Incident) bool { return o.ID == i.ID && o.Missing > 0 })
-		if known {
-			return st
-		}
-		select {
-		case <-patience.Done():
-			return st
-		case <-tick.C:
-		}
-	}
-}
-
-// explain reads the incident's pods again and diagnoses it; false when it no
-// longer waits.
-func (a *analyst) explain(ctx context.Context, i incident.Incident) (diagnosis.Diagnosis, bool, error) {
-	began := time.Now()
-	st := a.caughtUp(ctx, i)
-	snap, err := a.keeper.sync(ctx, st)
-	if err != nil {
-		return diagnosis.Diagnosis{}, false, err
-	}
-	opts := a.opts
-	opts.Snapshot = snap
-	opts.Only = func(o incident.Incident) bool { return o.ID == i.ID }
-	found, err := rca.Diagnose(ctx, st, opts)
-	if err != nil || len(found) == 0 {
-		return diagnosis.Diagnosis{}, false, err
-	}
-	a.seconds.Observe(time.Since(began).Seconds())
-	a.causes.WithLabelValues(string(found[0].Causes[0].ID)).Inc()
-	return found[0], true, nil
 }

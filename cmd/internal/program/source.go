@@ -16,9 +16,11 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/util/flowcontrol"
 
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/remediate/executor"
+	watcherevents "github.com/unpend/unpend/watcher/events"
 )
 
 // source is where a command reads the cluster from: dumps, or the API server of
@@ -59,6 +61,7 @@ func (s *source) rest() (*rest.Config, error) {
 	}
 	config.QPS, config.Burst = 50, 100
 	config.Wrap(executor.OneWrite)
+	config.Wrap(watcherevents.Bounded)
 	return config, nil
 }
 
@@ -84,6 +87,21 @@ func clientsOf(config *rest.Config) (kubernetes.Interface, dynamic.Interface, er
 		return nil, nil, fmt.Errorf("read the kubeconfig: %w", err)
 	}
 	return client, custom, nil
+}
+
+// What watching and diagnosing may ask of the API server: requests a second, and at
+// once after a pause. Every kind is listed and then watched at the start, some 40 of
+// them, and again after the API server was away.
+const (
+	ownCalls   = 20
+	ownAtStart = 100
+)
+
+// gently is the same, with one limit for all clients that are made from it.
+func gently(config *rest.Config) *rest.Config {
+	config = rest.CopyConfig(config)
+	config.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(ownCalls, ownAtStart)
+	return config
 }
 
 // unreachable says in one sentence that the API server does not answer, or not

@@ -84,7 +84,7 @@ func TestTwoWatchersTellEverythingOnce(t *testing.T) {
 	c := controlplane.Start(t)
 	c.AddNode(t, sim.Node{Name: "gpu-1", Model: demoModel, Config: "all-1g.5gb", Layouts: [][]sim.Placed{sim.All(demoModel, "1g.5gb")}})
 	ns := c.Namespace(t)
-	b, err := bus.Open(t.Context(), bus.Options{StoreDir: t.TempDir()})
+	b, err := bus.Open(t.Context(), bus.Options{Cluster: "here", StoreDir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,9 +13,7 @@ import (
 // What is contradictory, stopped, under way already, or not permitted is refused in a
 // sentence that says which, before anything is written.
 func TestApproveRefusesBeforeItWrites(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs the real control plane")
-	}
+	needsControlPlane(t)
 	l := newLane(t)
 	c := l.newCell(t)
 	l.readsAll(t, "vera")

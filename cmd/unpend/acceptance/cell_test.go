@@ -2,6 +2,7 @@ package acceptance
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -15,6 +16,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+	watchtools "k8s.io/client-go/tools/watch"
 
 	"github.com/unpend/unpend/nodeprobe"
 	"github.com/unpend/unpend/nodeprobe/sim"
@@ -48,7 +54,7 @@ const (
 // newLane starts one, with simulated MIG managers and a person who may approve.
 func newLane(t *testing.T) *lane {
 	t.Helper()
-	return laneOn(t, controlplane.Start(t), sim.Options{Now: time.Now, Logger: slog.New(slog.DiscardHandler), Apply: 300 * time.Millisecond})
+	return laneOn(t, start(t, controlplane.Extras{}), sim.Options{Now: time.Now, Logger: slog.New(slog.DiscardHandler), Apply: 300 * time.Millisecond})
 }
 
 func laneOn(t *testing.T, cp *controlplane.ControlPlane, options sim.Options) *lane {
@@ -81,9 +87,6 @@ func (l *lane) store() plan.Store { return plan.Store{Dynamic: l.Dynamic()} }
 
 // onLanes plays cases on a few lanes at once, each on whichever is free.
 func onLanes[C any](t *testing.T, lanes int, cases []C, play func(*testing.T, *lane, C)) {
-	if testing.Short() {
-		t.Skip("needs the real control plane")
-	}
 	work := make(chan C, len(cases))
 	for _, c := range cases {
 		work <- c
@@ -175,6 +178,9 @@ func (c *cell) running(t *testing.T) {
 func (c *cell) record(t *testing.T, kind diagnosis.FixKind) {
 	t.Helper()
 	controlplane.Eventually(t, time.Minute, "a plan is found", func() (bool, string) {
+		if !slices.ContainsFunc(c.pods(t), func(p corev1.Pod) bool { return p.Labels["app"] == "training" && len(p.Status.Conditions) > 0 }) {
+			return false, "nobody has looked at the pod that waits"
+		}
 		st, err := cluster.Read(t.Context(), c.Client(), c.Dynamic(), time.Now)
 		must(t, err)
 		found, err := rca.Diagnose(t.Context(), st, rca.Options{Only: func(i incident.Incident) bool { return i.Workload.Namespace == c.ns && i.Workload.Kind == "Job" }})
@@ -198,17 +204,34 @@ func (c *cell) approve(t *testing.T) {
 	must(t, err)
 }
 
-// reaches waits until something holds of the plan.
+// reaches waits until something holds of the plan, and looks at each of its changes.
 func (c *cell) reaches(t *testing.T, within time.Duration, what string, ok func(v1alpha1.RemediationStatus) bool) v1alpha1.RemediationStatus {
 	t.Helper()
-	controlplane.Eventually(t, within, "the plan "+what, func() (bool, string) {
-		now, err := c.store().Get(t.Context(), c.rem.Name)
-		if err != nil {
-			return false, err.Error()
+	now, err := c.store().Get(t.Context(), c.rem.Name)
+	must(t, err)
+	if c.rem = now; ok(now.Status) {
+		return now.Status
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), within)
+	defer cancel()
+	_, err = watchtools.Until(ctx, now.ResourceVersion, &cache.ListWatch{WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+		o.FieldSelector = fields.OneTermEqualSelector("metadata.name", now.Name).String()
+		return c.Dynamic().Resource(v1alpha1.Remediations).Watch(ctx, o)
+	}}, func(e watch.Event) (bool, error) {
+		u, is := e.Object.(*unstructured.Unstructured)
+		if !is || e.Type == watch.Deleted {
+			return false, fmt.Errorf("%s: %v", e.Type, e.Object)
 		}
-		c.rem = now
-		return ok(now.Status), fmt.Sprintf("%s %s %s", now.Status.Phase, now.Status.Progress, now.Status.Message)
+		text, err := u.MarshalJSON()
+		if err != nil {
+			return false, err
+		}
+		c.rem = &v1alpha1.Remediation{}
+		return json.Unmarshal(text, c.rem) == nil && ok(c.rem.Status), nil
 	})
+	if s := c.rem.Status; err != nil {
+		t.Fatalf("the plan %s: not within %s: %s %s %s: %v", what, within, s.Phase, s.Progress, s.Message, err)
+	}
 	return c.rem.Status
 }
 

@@ -28,7 +28,7 @@ const podAddress = "127.0.0.2"
 // its own configuration and the rights of its own ServiceAccount, and its own probes ask
 // it at the address of its pod.
 func TestChartBecomesReady(t *testing.T) {
-	l := &lane{ControlPlane: controlplane.Start(t)}
+	l := &lane{ControlPlane: start(t, controlplane.Extras{})}
 	ns := l.Namespace(t)
 	l.install(t, ns, "ada@example.com")
 	_, port, err := net.SplitHostPort(freeAddress(t))

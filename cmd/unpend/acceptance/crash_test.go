@@ -36,9 +36,7 @@ const restartIn = time.Minute
 // the way back, which a MIG manager that fails leads to; and of those to layouts that
 // are a team's own.
 func promiseR09(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs the real control plane")
-	}
+	needsControlPlane(t)
 	const lanes = 3
 	outcomes := []crash{{outcome: "succeeds"}, {outcome: "fails", faults: sim.Faults{Fail: true}}}
 	var s, own crashes

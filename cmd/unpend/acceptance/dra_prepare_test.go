@@ -96,12 +96,10 @@ func TestUnpreparedBesideWaiting(t *testing.T) {
 // The kubelet's event alone makes an incident of a bound pod, on a real API server;
 // that the pod runs resolves it.
 func TestPrepareFailsLive(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs the real control plane")
-	}
+	needsControlPlane(t)
 	st, err := cluster.FromFiles([]string{filepath.Join(scenarios, "DRAPrepareFailed")}, nil)
 	must(t, err)
-	c := controlplane.Start(t)
+	c := start(t, controlplane.Extras{})
 	r := &replay{c: c, st: st, shift: time.Since(st.Now)}
 	h := listen(t, c)
 	r.make(t)

@@ -16,7 +16,8 @@ import (
 // Kubernetes' own gang scheduling, with the real scheduler: the gang waits whole, is
 // diagnosed as in the dump, and after the approved evictions all of it runs.
 func TestAGangOfKubernetesRuns(t *testing.T) {
-	c := controlplane.StartWith(t, controlplane.Extras{Gates: []string{"GenericWorkload=true"}, APIs: []string{"scheduling.k8s.io/v1beta1"}})
+	needsControlPlane(t)
+	c := start(t, controlplane.Extras{Gates: []string{"GenericWorkload=true"}, APIs: []string{"scheduling.k8s.io/v1beta1"}})
 	const scenario = "GangIncomplete-kubernetes"
 	st, err := cluster.FromFiles([]string{filepath.Join(scenarios, scenario)}, nil)
 	must(t, err)

@@ -70,12 +70,10 @@ func TestGPUWorkFlags(t *testing.T) {
 // The service tells who is idle; and what was approved of an idle pod is not done
 // once it works again, or when nobody can say that it does not.
 func TestIdleHolderThatWorksAgain(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs the real control plane")
-	}
+	needsControlPlane(t)
 	st, err := cluster.FromFiles([]string{filepath.Join(scenarios, "IdleGPUHolders")}, nil)
 	must(t, err)
-	r := &replay{c: controlplane.Start(t), st: st, shift: time.Since(st.Now)}
+	r := &replay{c: start(t, controlplane.Extras{}), st: st, shift: time.Since(st.Now)}
 	r.make(t)
 	r.measured(t, "IdleGPUHolders")
 	d := r.served(t)

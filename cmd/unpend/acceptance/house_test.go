@@ -15,12 +15,13 @@ const module = "github.com/unpend/unpend/"
 var house = map[string][]string{
 	"cmd/unpend":            {"cmd/internal/program"},
 	"cmd/unpend/acceptance": {},
-	"cmd/internal/program":  {"cmd/internal/bus", "cmd/internal/terminal", "cmd/internal/world", "watcher", "watcher/incident", "rca", "rca/capacity", "rca/admission", "rca/view", "rca/diagnosis", "rca/cluster", "rca/idle", "rca/whatif", "knowledge", "remediate/executor", "remediate/act", "remediate/journal", "remediate/plan", "remediate/notice", "remediate/audit", "remediate/v1alpha1", "nodeprobe", "nodeprobe/sim"},
+	"cmd/internal/program":  {"cmd/internal/bus", "cmd/internal/terminal", "cmd/internal/world", "watcher", "watcher/incident", "watcher/events", "rca", "rca/fairqueue", "rca/capacity", "rca/admission", "rca/view", "rca/diagnosis", "rca/cluster", "rca/idle", "rca/whatif", "knowledge", "remediate/executor", "remediate/act", "remediate/journal", "remediate/plan", "remediate/notice", "remediate/audit", "remediate/v1alpha1", "nodeprobe", "nodeprobe/sim"},
 	"cmd/internal/bus":      {},
 	"cmd/internal/terminal": {"rca/diagnosis", "remediate/v1alpha1"},
 	"cmd/internal/world":    {"nodeprobe", "nodeprobe/sim", "rca/whatif/insitu", "remediate/v1alpha1"},
-	"watcher":               {"watcher/incident"},
+	"watcher":               {"watcher/incident", "watcher/events"},
 	"watcher/incident":      {},
+	"watcher/events":        {},
 
 	"watcher/incident/incidenttest": {},
 
@@ -33,9 +34,10 @@ var house = map[string][]string{
 	"rca/causes":            {"rca/admission", "rca/devices", "rca/evict", "rca/view", "rca/diagnosis", "rca/cluster", "rca/placement", "rca/whatif", "watcher/incident", "nodeprobe"},
 	"rca/changes":           {"rca/admission", "rca/causes", "rca/devices", "rca/evict", "rca/view", "rca/diagnosis", "rca/placement", "rca/whatif", "watcher/incident", "nodeprobe", "knowledge"},
 	"rca/fixes":             {"rca/admission", "rca/changes", "rca/causes", "rca/evict", "rca/view", "rca/diagnosis", "rca/placement", "rca/whatif", "watcher/incident", "knowledge"},
+	"rca/fairqueue":         {"watcher/incident"},
 	"rca/capacity":          {"rca/evict", "rca/view", "rca/diagnosis", "rca/cluster", "rca/placement", "watcher/incident", "nodeprobe"},
 	"rca/rcatest":           {"rca/cluster", "nodeprobe", "nodeprobe/sim"},
-	"rca/cluster":           {"nodeprobe"},
+	"rca/cluster":           {"nodeprobe", "watcher/events"},
 	"rca/placement":         {"nodeprobe"},
 	"rca/idle":              {"rca/diagnosis"},
 	"rca/whatif":            {},

@@ -35,7 +35,7 @@ mig-configs:
 // newOwnLane is a lane whose ClusterPolicy names a ConfigMap of the team's own.
 func newOwnLane(t *testing.T) *lane {
 	t.Helper()
-	l := laneOn(t, controlplane.Start(t), sim.Options{Now: time.Now, Logger: slog.New(slog.DiscardHandler), Apply: 300 * time.Millisecond, Namespace: operatorNamespace, ConfigMap: ownLayouts})
+	l := laneOn(t, start(t, controlplane.Extras{}), sim.Options{Now: time.Now, Logger: slog.New(slog.DiscardHandler), Apply: 300 * time.Millisecond, Namespace: operatorNamespace, ConfigMap: ownLayouts})
 	l.own = true
 	l.InstallCRDs(t, "testdata/crds")
 	policy := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "nvidia.com/v1", "kind": "ClusterPolicy", "metadata": map[string]any{"name": "cluster-policy"},

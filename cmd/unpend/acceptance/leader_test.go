@@ -60,6 +60,7 @@ func handovers() []handover {
 // promiseR24: a leader that is gone, cut off or stopped is replaced within 20 s, and
 // there is one writer at any time.
 func promiseR24(t *testing.T) {
+	needsControlPlane(t)
 	var s tally
 	cases := handovers()
 	onLanes(t, len(cases), cases, func(t *testing.T, l *lane, h handover) { // all they do is wait

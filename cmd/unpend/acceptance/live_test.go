@@ -127,16 +127,17 @@ func liveScenarios() map[string]live {
 }
 
 func TestScenariosLive(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs the real control plane")
-	}
+	needsControlPlane(t)
 	for name, l := range liveScenarios() {
-		t.Run(name, func(t *testing.T) { l.play(t, name) })
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l.play(t, name)
+		})
 	}
 }
 
 func (l live) play(t *testing.T, name string) {
-	c := controlplane.Start(t)
+	c := start(t, controlplane.Extras{})
 	ctx, cancel := context.WithCancel(t.Context())
 	stack := sim.New(c.Client(), c.Dynamic(), sim.Options{Now: time.Now, Logger: slog.New(slog.DiscardHandler), Apply: 500 * time.Millisecond})
 	ended := make(chan error, 1)

@@ -34,6 +34,7 @@ type managed struct {
 // promiseR12: a MIG manager that fails, dies, wedges or is slow. The node is back on
 // its old layout, or parked, and is never pending without an owner.
 func promiseR12(t *testing.T) {
+	needsControlPlane(t)
 	var s tally
 	cases := []managed{
 		{"3x slower", sim.Faults{Slow: 600 * time.Millisecond}, v1alpha1.Succeeded, "runs"},

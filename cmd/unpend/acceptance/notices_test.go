@@ -33,19 +33,28 @@ import (
 // listening is a NATS that can be away, and who reads the ends of plans from it.
 type listening struct {
 	options server.Options
+	cluster string // whose ends
 
 	mu    sync.Mutex
 	heard []notice.Notice
 }
 
 // newListening is one that is away, and where it will be.
-func newListening(t *testing.T) *listening {
+func newListening(t *testing.T, c *controlplane.ControlPlane) *listening {
 	t.Helper()
 	host, port, err := net.SplitHostPort(freeAddress(t))
 	must(t, err)
 	number, err := strconv.Atoi(port)
 	must(t, err)
-	return &listening{options: server.Options{Host: host, Port: number, JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true}}
+	return &listening{cluster: clusterUID(t, c), options: server.Options{Host: host, Port: number, JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true}}
+}
+
+// clusterUID is what the service knows a cluster by.
+func clusterUID(t *testing.T, c *controlplane.ControlPlane) string {
+	t.Helper()
+	system, err := c.Client().CoreV1().Namespaces().Get(t.Context(), metav1.NamespaceSystem, metav1.GetOptions{})
+	must(t, err)
+	return string(system.UID)
 }
 
 func (l *listening) url() string { return fmt.Sprintf("nats://%s:%d", l.options.Host, l.options.Port) }
@@ -59,7 +68,7 @@ func (l *listening) open(t *testing.T) {
 	if !nats.ReadyForConnections(10 * time.Second) {
 		t.Fatal("NATS does not start")
 	}
-	b, err := bus.Open(t.Context(), bus.Options{URL: l.url()})
+	b, err := bus.Open(t.Context(), bus.Options{Cluster: l.cluster, URL: l.url()})
 	must(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	var reading sync.WaitGroup
@@ -131,15 +140,13 @@ func figures(t *testing.T, address string) map[string]float64 {
 // and once the bus is back, one notice arrives, however often it is told and by however
 // many leaders; the next end of the plan's kind is news. The figures say the same.
 func TestEndsAreHandedOver(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs the real control plane")
-	}
+	needsControlPlane(t)
 	l := newLane(t)
 	c := l.newCell(t)
 	setGuards(t, l, c.ns, "coolDown: 0s\nnodesInFlight: 9\npoolUnavailablePercent: 100\n")
 	l.AddNode(t, all1g(c.ns+"-spare")) // or the other's node is the last of its layout
 	l.stack.SetFaults(c.node, sim.Faults{Wedge: true})
-	from := newListening(t)
+	from := newListening(t, l.ControlPlane)
 	first, metrics := c.leads(t, "first", from)
 	c.approve(t)
 	c.reaches(t, time.Minute, "is parked", func(s v1alpha1.RemediationStatus) bool { return s.Phase == v1alpha1.Parked })

@@ -28,9 +28,7 @@ const (
 // executor does not panic, asks at most twice as much as without, leaves the server
 // alone as long as it says, and has brought the plan to its end a minute later.
 func promiseR16(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs the real control plane")
-	}
+	needsControlPlane(t)
 	s := troubles{notes: map[string]string{}}
 	s.baseline(t)
 	kinds := [][]trouble{

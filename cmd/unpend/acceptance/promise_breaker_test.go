@@ -25,6 +25,7 @@ import (
 // nothing is begun, a kill -9 does not close it, nor do the nodes when they are back:
 // a person does, by the command that is shown. Nodes that we cordoned never count.
 func promiseR22(t *testing.T) {
+	needsControlPlane(t)
 	const rounds = 3
 	p := newPool(t, 9)
 	p.guards(t, "{nodesInFlight: 4, poolUnavailablePercent: 100}")                                                    // so that own cordons are many

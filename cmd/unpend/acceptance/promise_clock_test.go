@@ -30,6 +30,7 @@ import (
 // of a node is held by a plan that has not ended, whatever its time. Two executors
 // whose clocks jump by an hour never both work.
 func promiseR18(t *testing.T) {
+	needsControlPlane(t)
 	p := newPool(t, 7)
 	var held, of int
 	play := func(name string, f func(t *testing.T)) {

@@ -41,9 +41,7 @@ var deciders = []decider{
 // the rights that the chart gives. Who may not decide leaves no decision, whatever the
 // command; who may leaves one, in their own name. Nobody writes to a node or a pod.
 func promiseS05(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs the real control plane")
-	}
+	needsControlPlane(t)
 	l := newLane(t)
 	l.groups = []any{"gpu-admins"}
 	ns := l.Namespace(t)

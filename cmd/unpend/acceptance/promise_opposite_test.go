@@ -17,6 +17,7 @@ import (
 // came afterwards, would take that back. B is refused with the reason, and writes
 // nothing. One node gets a plan for a third layout: that may be.
 func promiseR21(t *testing.T) {
+	needsControlPlane(t)
 	const nodes = 10
 	p := newPool(t, nodes)
 	p.guards(t, "{nodesInFlight: 10, poolUnavailablePercent: 100, coolDown: 0s}") // what else would hold B back

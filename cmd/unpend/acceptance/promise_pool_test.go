@@ -212,8 +212,8 @@ type census struct {
 	mu            sync.Mutex
 	nodes         map[string]*corev1.Node
 	looks, events int
-	now           int // nodes that carry our mark
-	worked, out   int // most nodes at once that carry our mark; that are out of use
+	now           int // nodes that are worked on
+	worked, out   int // most nodes at once that are worked on: marked, and not parked; that are out of use
 	broke         error
 }
 
@@ -271,7 +271,7 @@ func (c *census) count(changed *corev1.Node, event bool) {
 	}
 	worked, out := 0, 0
 	for _, n := range c.nodes {
-		if n.Annotations[diagnosis.OperationAnnotation] != "" {
+		if op, err := diagnosis.OperationOn(n); err != nil || op != nil && !op.Kept() {
 			worked++
 		}
 		ready := slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
@@ -303,6 +303,7 @@ func (c *census) seen(t *testing.T) (looks, events, worked, out int) {
 // promiseR20: 20 plans are approved at once for 20 nodes. At no moment is more than
 // one node worked on, or more than 10 % of the pool out of use; and no plan is left.
 func promiseR20(t *testing.T) {
+	needsControlPlane(t)
 	const nodes = 20
 	p := newPool(t, nodes)
 	p.guards(t, "planTTL: 60s") // so that some are too late: all of them ends too

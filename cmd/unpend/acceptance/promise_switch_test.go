@@ -30,6 +30,7 @@ import (
 // breaker stays closed, though it would open at the first. Turned off again, nothing
 // starts by itself that was stopped.
 func promiseR23(t *testing.T) {
+	needsControlPlane(t)
 	l := newLane(t)
 	moments := []string{"POST leases #2", "PATCH nodes #1", "POST pods/eviction #1", "POST pods/eviction #2", "POST pods/eviction #3", "PATCH nodes #2", "while the server says later", "while a budget says no"}
 	held, worst := 0, stopped{}
@@ -78,10 +79,12 @@ func (l *lane) stopAt(t *testing.T, moment string) (*cell, stopped) {
 	}
 	startExecutor(t, "executor-0", executorConfig(t, c.ns, ""), proxy)
 	if budget {
-		c.reaches(t, time.Minute, "waits for the budget", func(s v1alpha1.RemediationStatus) bool {
-			return slices.ContainsFunc(s.Journal, func(e v1alpha1.Entry) bool {
+		controlplane.Eventually(t, time.Minute, "the plan waits for the budget", func() (bool, string) { // nothing changes while it does
+			now, err := c.store().Get(t.Context(), c.rem.Name)
+			must(t, err)
+			return slices.ContainsFunc(now.Status.Journal, func(e v1alpha1.Entry) bool {
 				return strings.Contains(string(e.Step), "evict/") && e.Ended == nil && time.Since(e.Began.Time) > 2*time.Second
-			})
+			}), now.Status.Progress
 		})
 		turn()
 	}

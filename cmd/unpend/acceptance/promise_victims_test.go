@@ -25,6 +25,7 @@ import (
 // finds room on the third. The second is offered. Where there is only the first, it is
 // said that the victim will wait.
 func promiseR17(t *testing.T) {
+	needsControlPlane(t)
 	l := newLane(t)
 	p := &pool{lane: l, ns: l.Namespace(t)}
 	p.priority(t, "waits", 1000)

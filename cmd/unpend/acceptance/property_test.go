@@ -42,6 +42,7 @@ type judged struct{ bound, refused, schedules, refuted, waits, unproven atomic.I
 // has one; once the change of a fix is really made it binds if that was proved, and
 // refuses if it was refuted; and it binds once what a fix waits for has happened.
 func TestTheSchedulerAgreesWithDiagnoses(t *testing.T) {
+	t.Parallel()
 	clusters := 500
 	if testing.Short() {
 		clusters = 30

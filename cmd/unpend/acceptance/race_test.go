@@ -95,9 +95,7 @@ func click(who, kubeconfig string, in io.Reader, out io.Writer) error {
 
 // promiseR13: however many approve at once, a plan is carried out once.
 func promiseR13(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs the real control plane")
-	}
+	needsControlPlane(t)
 	r := newRacecourse(t)
 	began, passed := time.Now(), 0
 	for n := range carried / atOnce {

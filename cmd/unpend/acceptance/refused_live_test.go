@@ -70,10 +70,8 @@ func listen(t *testing.T, c *controlplane.ControlPlane) *heard {
 // pending, and both are found. The quota is raised for the Deployment as approved, its
 // pods run, and its incident is resolved.
 func TestQuotaRefusesLive(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs the real control plane")
-	}
-	c := controlplane.Start(t)
+	needsControlPlane(t)
+	c := start(t, controlplane.Extras{})
 	c.AddNode(t, all1g("gpu-1"))
 	c.WaitForServiceAccount(t, "default")
 	quotas := c.Client().CoreV1().ResourceQuotas("default")

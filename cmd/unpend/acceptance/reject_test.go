@@ -33,9 +33,7 @@ func (l *lane) permit(t *testing.T, who, resource string, verbs ...string) {
 // taken back, by a word that is on record under its own name. Who may not approve may
 // not stop it either.
 func TestRejectStopsWhatIsUnderWay(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs the real control plane")
-	}
+	needsControlPlane(t)
 	l := newLane(t)
 	c := l.newCell(t)
 	for _, who := range []string{approver, "eve"} {

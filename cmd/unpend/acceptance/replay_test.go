@@ -48,9 +48,7 @@ const replays = 2
 // TestScenariosReplayed holds every scenario, live, to the want.yaml that it meets
 // as a dump.
 func TestScenariosReplayed(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs the real control plane")
-	}
+	needsControlPlane(t)
 	dirs, err := os.ReadDir(scenarios)
 	if err != nil {
 		t.Fatal(err)
@@ -59,7 +57,7 @@ func TestScenariosReplayed(t *testing.T) {
 	var replayed, applied atomic.Int32
 	next := make(chan string)
 	for range replays {
-		c := controlplane.Start(t)
+		c := start(t, controlplane.Extras{})
 		c.InstallCRDs(t, crds)
 		all.Go(func() {
 			for name := range next {

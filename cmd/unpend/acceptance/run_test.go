@@ -41,7 +41,8 @@ func (l *lines) all() []string {
 // The service, as the chart starts it, on a real control plane: it finds what
 // waits, says why once, is ready, counts, and ends when told.
 func TestRunObserves(t *testing.T) {
-	c := controlplane.Start(t)
+	needsControlPlane(t)
+	c := start(t, controlplane.Extras{})
 	c.AddNode(t, all1g("gpu-1"))
 	c.WaitForServiceAccount(t, "default")
 	metrics := freeAddress(t)
@@ -130,7 +131,8 @@ func answers(address, path, want string) (bool, string) {
 // A user who may list only pods and nodes is told which right is missing, and
 // gets the rest.
 func TestMissingRightIsNamed(t *testing.T) {
-	c := controlplane.Start(t)
+	needsControlPlane(t)
+	c := start(t, controlplane.Extras{})
 	c.AddNode(t, sim.Node{Name: "gpu-1", Model: a100, Config: "all-1g.5gb", Layouts: [][]sim.Placed{sim.All(a100, "1g.5gb")}})
 	c.WaitForServiceAccount(t, "default")
 	c.Allow(t, "alice", "pods", "nodes")

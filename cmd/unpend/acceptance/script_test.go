@@ -2,9 +2,12 @@ package acceptance
 
 import (
 	"context"
+	"flag"
+	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"syscall"
 	"testing"
 
@@ -16,6 +19,9 @@ import (
 // The test binary is the program too, for the scripts and as a child process, and a
 // person who clicks.
 func TestMain(m *testing.M) {
+	if err := flag.Set("test.parallel", fmt.Sprint(max(8, runtime.GOMAXPROCS(0)))); err != nil { // most of their time tests wait
+		panic(err)
+	}
 	testscript.Main(m, map[string]func(){"unpend": unpend, "clicker": clicker})
 }
 

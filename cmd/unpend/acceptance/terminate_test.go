@@ -34,6 +34,7 @@ func terminations() []crash {
 // promiseR32: SIGTERM during each step of a plan, on the way there and on the way back:
 // the process ends well, and the next leader goes on.
 func promiseR32(t *testing.T) {
+	needsControlPlane(t)
 	var s tally
 	cases := terminations()
 	onLanes(t, 3, cases, func(t *testing.T, l *lane, c crash) {

@@ -3,6 +3,7 @@
 package incidenttest
 
 import (
+	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -74,7 +75,7 @@ func Job(edit func(*batchv1.Job)) *batchv1.Job {
 
 // Refusing is the controller's event about an object, told from a minute on.
 func Refusing(kind, name string, last time.Duration) *corev1.Event {
-	return &corev1.Event{ObjectMeta: Object("Event", name+".1", "70", nil), Reason: "FailedCreate", Type: corev1.EventTypeWarning, Message: Exceeded,
+	return &corev1.Event{ObjectMeta: Object("Event", name+".1", "70", nil), Reason: "FailedCreate", Type: corev1.EventTypeWarning, Message: Exceeded, Source: corev1.EventSource{Component: strings.ToLower(kind) + "-controller"},
 		InvolvedObject: corev1.ObjectReference{Kind: kind, Namespace: "ml", Name: name, UID: types.UID("uid-" + kind + "-" + name)},
 		FirstTimestamp: metav1.NewTime(Start.Add(time.Minute)), LastTimestamp: metav1.NewTime(Start.Add(last))}
 }

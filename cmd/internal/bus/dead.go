@@ -1,0 +1,126 @@
+package bus
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// The headers of a dead letter.
+const (
+	whyHeader   = "Unpend-Why"   // what came of the last try
+	triesHeader = "Unpend-Tries" // how often it was tried
+	maxWhy      = 1000           // characters
+)
+
+// park keeps a message that was delivered and cannot be dealt with.
+func (b *Bus) park(ctx context.Context, t Topic, key string, m jetstream.Msg, tried uint64, failure error) error {
+	if err := b.Park(ctx, t, key, m.Data(), tried, failure); err != nil {
+		return err
+	}
+	return m.TermWithReason(oneLine(failure.Error()))
+}
+
+// Park keeps a message that cannot be dealt with, and why, where people can see it, and
+// says so once. Of one key the newest is kept.
+func (b *Bus) Park(ctx context.Context, t Topic, key string, body []byte, tried uint64, failure error) error {
+	why := oneLine(failure.Error())
+	letter := nats.NewMsg(b.letter(t, key))
+	letter.Data = body
+	letter.Header.Set(whyHeader, why)
+	letter.Header.Set(triesHeader, strconv.FormatUint(tried, 10))
+	if _, err := b.js.PublishMsg(ctx, letter, jetstream.WithExpectStream(b.name(deadLetters))); err != nil {
+		return b.published(ctx, deadLetters, err)
+	}
+	b.opts.Logger.ErrorContext(ctx, "a message could not be dealt with and is parked", "topic", t.subject, "key", key, "tries", tried, "error", why, "stream", b.name(deadLetters))
+	b.setParked(letter.Subject, true)
+	return nil
+}
+
+// Settled forgets the dead letter of a key: a later message of it was dealt with.
+func (b *Bus) Settled(ctx context.Context, t Topic, key string) error {
+	subject := b.letter(t, key)
+	b.mu.Lock()
+	is := b.parked[subject]
+	b.mu.Unlock()
+	if !is {
+		return nil
+	}
+	dead, err := b.at(deadLetters)
+	if err != nil {
+		return err
+	}
+	if err := dead.Purge(ctx, jetstream.WithPurgeSubject(subject)); err != nil {
+		return fmt.Errorf("forget the dead letter of %s: %w", key, err)
+	}
+	b.setParked(subject, false)
+	return nil
+}
+
+func (b *Bus) letter(t Topic, key string) string { return b.subject(deadLetters, t.subject+"."+key) }
+
+func (b *Bus) setParked(subject string, is bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if delete(b.parked, subject); is {
+		b.parked[subject] = true
+	}
+	b.metrics.dead.Set(float64(len(b.parked)))
+}
+
+// countParked finds the dead letters that there are: another process may have parked them,
+// and they grow too old.
+func (b *Bus) countParked(ctx context.Context) error {
+	info, err := b.lettersInfo(ctx)
+	if err != nil {
+		return err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	clear(b.parked)
+	for subject := range info.State.Subjects {
+		b.parked[subject] = true
+	}
+	b.metrics.dead.Set(float64(len(b.parked)))
+	return nil
+}
+
+func (b *Bus) lettersInfo(ctx context.Context) (*jetstream.StreamInfo, error) {
+	dead, err := b.at(deadLetters)
+	if err != nil {
+		return nil, err
+	}
+	info, err := dead.Info(ctx, jetstream.WithSubjectFilter(b.subject(deadLetters, ">")))
+	if err != nil {
+		return nil, fmt.Errorf("read stream %s: %w", b.name(deadLetters), err)
+	}
+	return info, nil
+}
+
+// Parked counts the messages that could not be dealt with.
+func (b *Bus) Parked(ctx context.Context) (uint64, error) {
+	info, err := b.lettersInfo(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return info.State.Msgs, nil
+}
+
+// oneLine is a text as a header can hold it.
+func oneLine(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(s, "\uFFFD"))
+	if r := []rune(s); len(r) > maxWhy {
+		s = string(r[:maxWhy]) + "…"
+	}
+	return s
+}

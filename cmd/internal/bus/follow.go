@@ -1,0 +1,100 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/cenkalti/backoff/v4"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// lookIn is how often a follower looks whether the stream is still the one it follows.
+const lookIn = 10 * time.Second
+
+var errReplaced = errors.New("the stream was made again")
+
+// Follow hands over the newest message of every key, and then each that comes, until ctx
+// ends. It keeps no place of its own: who starts again is told all that is true. A message
+// may come more than once. When NATS, or its store, was gone, it starts again by itself
+// and tells trouble why it had to.
+func (b *Bus) Follow(ctx context.Context, t Topic, take func(key string, body []byte), trouble func(error)) {
+	pauses := backoff.NewExponentialBackOff(backoff.WithMaxElapsedTime(0), backoff.WithMaxInterval(5*time.Second))
+	for ctx.Err() == nil {
+		began := b.now()
+		err := b.follow(ctx, t, take)
+		if ctx.Err() != nil {
+			return
+		}
+		trouble(err)
+		if b.now().Sub(began) > time.Minute {
+			pauses.Reset()
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(pauses.NextBackOff()):
+		}
+	}
+}
+
+// follow follows until something is wrong.
+func (b *Bus) follow(ctx context.Context, t Topic, take func(key string, body []byte)) error {
+	s, err := b.js.Stream(ctx, b.name(t))
+	if err != nil {
+		return fmt.Errorf("follow stream %s: %w", b.name(t), err)
+	}
+	messages, err := b.messages(ctx, s, t)
+	if err != nil {
+		return fmt.Errorf("follow stream %s: %w", b.name(t), err)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	watching := make(chan struct{})
+	go func() {
+		defer close(watching)
+		defer messages.Stop()
+		cancel(b.watch(ctx, t, s.CachedInfo().Created))
+	}()
+	defer func() { <-watching }()
+	defer cancel(nil)
+	for {
+		m, err := messages.Next()
+		if err != nil {
+			if cause := context.Cause(ctx); cause != nil {
+				err = cause
+			}
+			return fmt.Errorf("follow stream %s: %w", b.name(t), err)
+		}
+		take(strings.TrimPrefix(m.Subject(), b.subject(t, "")), m.Data())
+	}
+}
+
+func (b *Bus) messages(ctx context.Context, s jetstream.Stream, t Topic) (jetstream.MessagesContext, error) {
+	c, err := s.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{FilterSubjects: []string{b.subject(t, ">")}, DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy})
+	if err != nil {
+		return nil, err
+	}
+	return c.Messages(jetstream.PullMaxMessages(256), jetstream.PullHeartbeat(heartbeat))
+}
+
+// watch ends when the stream is not the one that is followed: its messages are counted from
+// one again, and a consumer of the old one would wait for a number that does not come.
+func (b *Bus) watch(ctx context.Context, t Topic, created time.Time) error {
+	tick := time.NewTicker(lookIn)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-tick.C:
+		}
+		s, err := b.js.Stream(ctx, b.name(t))
+		switch {
+		case errors.Is(err, jetstream.ErrStreamNotFound):
+			return errReplaced
+		case err == nil && !s.CachedInfo().Created.Equal(created):
+			return errReplaced
+		}
+	}
+}

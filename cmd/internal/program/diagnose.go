@@ -1,0 +1,169 @@
+package program
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/unpend/unpend/cmd/internal/bus"
+	"github.com/unpend/unpend/rca/capacity"
+	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/fairqueue"
+	"github.com/unpend/unpend/remediate/plan"
+	"github.com/unpend/unpend/watcher/incident"
+)
+
+// diagnose explains every incident on the bus: when it is news, and again when what its
+// diagnosis relied on has changed.
+func (s *service) diagnose(ctx context.Context) error {
+	f, err := cluster.Follow(ctx, s.client, s.custom, time.Now)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	a, err := newAnalyst(ctx, f, s.config.Knowledge.Folder, s.logger, s.registry)
+	if err != nil {
+		return err
+	}
+	defer a.close()
+	a.opts.Measure, a.opts.Outcomes = s.measure, plan.Store{Dynamic: s.custom}.Outcomes
+	gauges := capacity.NewGauges(time.Now)
+	if err := s.registry.Register(gauges); err != nil {
+		return fmt.Errorf("register metrics: %w", err)
+	}
+	if err := f.OnGeometry(gauges.Set, gauges.Delete); err != nil {
+		return err
+	}
+	p := &publisher{service: s, analyst: a, last: map[string]said{},
+		gaveUp: prometheus.NewCounter(prometheus.CounterOpts{Name: "unpend_diagnoses_failed_total", Help: "Incidents that could not be diagnosed, or whose diagnosis could not be published."})}
+	if err := s.registry.Register(p.gaveUp); err != nil {
+		return fmt.Errorf("register metrics: %w", err)
+	}
+	q, err := fairqueue.New(fairqueue.Options{Diagnose: p.diagnose, GiveUp: p.giveUp, Registerer: s.registry, Now: time.Now})
+	if err != nil {
+		return err
+	}
+	if err := f.OnChange(q.Changed); err != nil {
+		return err
+	}
+	s.ready.late(q.Late)
+	s.ready.set()
+	parts, ctx := errgroup.WithContext(ctx)
+	parts.Go(func() error {
+		q.Run(ctx)
+		return nil
+	})
+	parts.Go(func() error {
+		s.bus.Follow(ctx, bus.Incidents, func(key string, body []byte) {
+			var i incident.Incident
+			if err := json.Unmarshal(body, &i); err != nil {
+				p.park(ctx, key, body, 1, fmt.Errorf("read an incident: %w", err))
+				return
+			}
+			if !i.Resolved {
+				gauges.Asked(i)
+			}
+			q.Put(i)
+		}, func(err error) {
+			s.logger.WarnContext(ctx, "incidents are followed again from the newest of each", "error", err)
+		})
+		return nil
+	})
+	return parts.Wait()
+}
+
+// publisher hands diagnoses on, each once.
+type publisher struct {
+	*service
+	analyst *analyst
+	last    map[string]said // by incident
+	gaveUp  prometheus.Counter
+}
+
+// said is what was published last of an incident.
+type said struct {
+	substance [32]byte
+	waiting   int
+}
+
+// diagnose explains an incident and publishes what was not said before.
+func (p *publisher) diagnose(ctx context.Context, i incident.Incident, read time.Time) (news bool, err error) {
+	d, waits, err := p.analyst.explain(ctx, i, read)
+	if err != nil {
+		return false, err
+	}
+	if !waits {
+		delete(p.last, i.ID)
+		return false, nil
+	}
+	substance, err := d.Substance()
+	if err != nil {
+		return false, err
+	}
+	before, known := p.last[i.ID]
+	now := said{substance, d.Pods.Waiting}
+	if known && before == now {
+		return false, nil
+	}
+	if err := p.publish(ctx, d, now); err != nil {
+		return false, err
+	}
+	p.last[i.ID] = now
+	return !known || before.substance != substance, nil
+}
+
+func (p *publisher) publish(ctx context.Context, d diagnosis.Diagnosis, now said) error {
+	body, err := d.Message()
+	if err != nil {
+		return err
+	}
+	id := fmt.Sprintf("diagnosis-%s-%x-%d", d.Incident, now.substance[:8], now.waiting)
+	for {
+		err = p.bus.PublishNewer(ctx, bus.Diagnoses, d.Incident, id, body, func([]byte) bool { return false })
+		if err == nil || !p.away() {
+			break
+		}
+		select { // nothing is wrong with the diagnosis, and no other can be published
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Second):
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if err := p.bus.Settled(ctx, bus.Incidents, d.Incident); err != nil {
+		p.logger.WarnContext(ctx, "an incident that was given up is diagnosed, and its dead letter is not forgotten", "incident", d.Incident, "error", err)
+	}
+	_, err = fmt.Fprintln(p.std.Out, string(body))
+	return err
+}
+
+// away says whether no message can be published, whatever it holds.
+func (p *publisher) away() bool {
+	trouble, is := errors.AsType[*bus.Trouble](p.bus.Healthy())
+	return is && trouble.Reason != bus.TooLarge
+}
+
+const tries = 3 // of fairqueue
+
+func (p *publisher) giveUp(ctx context.Context, i incident.Incident, why error) {
+	p.gaveUp.Inc()
+	_, body, err := i.Message()
+	if err != nil {
+		body = []byte(i.ID)
+	}
+	p.park(ctx, i.ID, body, tries, why)
+}
+
+func (p *publisher) park(ctx context.Context, key string, body []byte, tried uint64, why error) {
+	if err := p.bus.Park(ctx, bus.Incidents, key, body, tried, why); err != nil {
+		p.logger.ErrorContext(ctx, "an incident is given up until there is news of it, and its dead letter is not kept", "incident", key, "why", why, "error", err)
+	}
+}

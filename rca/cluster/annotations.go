@@ -1,0 +1,60 @@
+package cluster
+
+import (
+	"maps"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/component-helpers/storage/volume"
+)
+
+// readAnnotations are the annotations that a diagnosis or the scheduler's own code reads
+// of anything but a node. Whoever may make a pod may write 256 KiB of others.
+var readAnnotations = map[string]bool{
+	corev1.MirrorPodAnnotationKey: true,
+	// Gangs and queues.
+	"kueue.x-k8s.io/workload":             true,
+	"scheduling.k8s.io/group-name":        true,
+	"scheduling.volcano.sh/group-name":    true,
+	"pod-group-name":                      true, // KAI
+	"gang.scheduling.koordinator.sh/name": true,
+	// Claims that were made for a pod.
+	resourcev1.ExtendedResourceClaimAnnotation: true,
+	resourcev1.PodResourceClaimAnnotation:      true,
+	// Volumes.
+	volume.AnnSelectedNode: true, volume.AnnBindCompleted: true, volume.AnnBoundByController: true,
+	volume.AnnStorageProvisioner: true, volume.AnnBetaStorageProvisioner: true, volume.AnnMigratedTo: true, volume.AnnDynamicallyProvisioned: true,
+	corev1.BetaStorageClassAnnotation:             true,
+	"storageclass.kubernetes.io/is-default-class": true,
+	corev1.MigratedPluginsAnnotationKey:           true,
+}
+
+// maxAnnotation is the longest value that is kept, in bytes: they are names and flags.
+const maxAnnotation = 512
+
+// trimAnnotations keeps of an object's annotations what is read. Those of nodes stay:
+// only who runs the cluster writes them, and a mark of ours is one.
+func trimAnnotations(o Object) {
+	all := o.GetAnnotations()
+	if len(all) == 0 {
+		return
+	}
+	_, node := any(o).(*corev1.Node)
+	kept := maps.Clone(all)
+	maps.DeleteFunc(kept, func(key, value string) bool {
+		if node {
+			return key == lastApplied
+		}
+		return len(value) > maxAnnotation || !readAnnotations[key] && !strings.HasPrefix(key, ours)
+	})
+	if len(kept) == 0 {
+		kept = nil
+	}
+	if len(kept) < len(all) {
+		o.SetAnnotations(kept)
+	}
+}
+
+// ours begins the annotations that people write for us.
+const ours = "unpend.dev/"

@@ -1,0 +1,163 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+)
+
+// migNodes is a cluster of nodes with the operator's label, each with a ConfigMap of
+// its own, and what may be got of them: the names, or everything for nil.
+func migNodes(nodes int, incomplete bool, may []string) *fake.Clientset {
+	objs := []runtime.Object{
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "gpu-operator"}},
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "gpu-operator", Name: fallbackMap}},
+	}
+	for i := range nodes {
+		name := fmt.Sprintf("gpu-%03d", i)
+		objs = append(objs, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"nvidia.com/mig.config": "x"}}},
+			&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "gpu-operator", Name: name + nodeMapSuffix}})
+	}
+	c := fake.NewClientset(objs...)
+	c.PrependReactor("get", "configmaps", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		if may == nil || slices.Contains(may, a.(clienttesting.GetAction).GetName()) {
+			return false, nil, nil
+		}
+		return true, nil, apierrors.NewForbidden(a.GetResource().GroupResource(), "", errors.New("no role"))
+	})
+	c.PrependReactor("create", "selfsubjectrulesreviews", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, &authorizationv1.SelfSubjectRulesReview{Status: authorizationv1.SubjectRulesReviewStatus{Incomplete: incomplete, ResourceRules: []authorizationv1.ResourceRule{
+			{Verbs: []string{"create"}, APIGroups: []string{"authorization.k8s.io"}, Resources: []string{"selfsubjectrulesreviews"}},
+			{Verbs: []string{"get"}, APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: may}}}}, nil
+	})
+	return c
+}
+
+// asked counts what was asked about ConfigMaps.
+func asked(c *fake.Clientset) map[string]int {
+	out := map[string]int{}
+	for _, a := range c.Actions() {
+		if r := a.GetResource().Resource; r == "configmaps" || r == "selfsubjectrulesreviews" {
+			out[a.GetVerb()+" "+r]++
+		}
+	}
+	return out
+}
+
+func TestConfigMapsAreAskedForOnce(t *testing.T) {
+	const review, get = "create selfsubjectrulesreviews", "get configmaps"
+	both := []string{fallbackMap, "gpu-150" + nodeMapSuffix}
+	for _, c := range []struct {
+		name       string
+		nodes      int
+		incomplete bool
+		may        []string
+		want       map[string]int
+		found      int
+		unread     string
+	}{
+		{"with the rights of the chart", 200, false, []string{fallbackMap}, map[string]int{review: 1, get: 1}, 1,
+			"the right to get 200 of 201 configmaps in namespace gpu-operator is missing, gpu-000-mig-config among them"},
+		{"with one of a node named", 200, false, both, map[string]int{review: 1, get: 2}, 2,
+			"the right to get 199 of 201 configmaps in namespace gpu-operator is missing, gpu-000-mig-config among them"},
+		{"where nobody can list the rules", 200, true, both, map[string]int{review: 1, get: 51}, 2,
+			"of 200 configmaps of nodes in namespace gpu-operator only 50 are read; the right to get 49 of 201 configmaps in namespace gpu-operator is missing, gpu-000-mig-config among them"},
+		{"with all rights", 20, false, nil, map[string]int{review: 1, get: 21}, 21, ""},
+		{"with all rights to many", 60, false, nil, map[string]int{review: 1, get: 51}, 51, "of 60 configmaps of nodes in namespace gpu-operator only 50 are read"},
+		{"with no right", 2, false, []string{"another"}, map[string]int{review: 1}, 0, "the right to get configmaps in namespace gpu-operator is missing"},
+	} {
+		client := migNodes(c.nodes, c.incomplete, c.may)
+		f, err := Follow(t.Context(), client, customs(), time.Now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var s *State
+		for range 20 {
+			s = f.State(t.Context())
+		}
+		f.Close()
+		if diff := cmp.Diff(c.want, asked(client)); diff != "" {
+			t.Errorf("%s: requests of 20 diagnoses: %s", c.name, diff)
+		}
+		if len(s.ConfigMaps) != c.found || s.Unread["ConfigMap"] != c.unread {
+			t.Errorf("%s: %d found, unread %q", c.name, len(s.ConfigMaps), s.Unread["ConfigMap"])
+		}
+	}
+}
+
+// What was added is found, and what was taken away is missed, when an answer is old.
+func TestAnswersGetOld(t *testing.T) {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	client := migNodes(1, false, nil)
+	l := newLayouts(client, func() time.Time { return at })
+	read := func() (names []string) {
+		found, why := l.read(t.Context(), []string{"gpu-operator"}, []string{fallbackMap}, []string{"gpu-000" + nodeMapSuffix, "gpu-001" + nodeMapSuffix})
+		if why != "" {
+			t.Error(why)
+		}
+		for _, cm := range found {
+			names = append(names, cm.Name)
+		}
+		return names
+	}
+	before := []string{fallbackMap, "gpu-000" + nodeMapSuffix}
+	if diff := cmp.Diff(before, read()); diff != "" {
+		t.Error(diff)
+	}
+	maps := client.CoreV1().ConfigMaps("gpu-operator")
+	if err := maps.Delete(t.Context(), "gpu-000"+nodeMapSuffix, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := maps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "gpu-001" + nodeMapSuffix}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	at = at.Add(fresh - time.Second)
+	if diff := cmp.Diff(before, read()); diff != "" {
+		t.Errorf("an answer that still stands: %s", diff)
+	}
+	at = at.Add(time.Second)
+	if diff := cmp.Diff([]string{fallbackMap, "gpu-001" + nodeMapSuffix}, read()); diff != "" {
+		t.Errorf("after half a minute: %s", diff)
+	}
+	if diff := cmp.Diff(map[string]int{"create selfsubjectrulesreviews": 1, "create configmaps": 1, "delete configmaps": 1, "get configmaps": 6}, asked(client)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// An error is said, and asked about again after a while, not at each diagnosis.
+func TestErrorsPass(t *testing.T) {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	client := migNodes(0, false, nil)
+	broken := true
+	client.PrependReactor("get", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return broken, nil, apierrors.NewInternalError(errors.New("etcd has no leader"))
+	})
+	l := newLayouts(client, func() time.Time { return at })
+	for _, c := range []struct {
+		after  time.Duration
+		broken bool
+		gets   int
+		why    string
+	}{
+		{0, true, 1, "configmap gpu-operator/default-mig-parted-config: Internal error occurred: etcd has no leader"},
+		{freshError - time.Second, false, 1, "configmap gpu-operator/default-mig-parted-config: Internal error occurred: etcd has no leader"},
+		{time.Second, false, 2, ""},
+	} {
+		at, broken = at.Add(c.after), c.broken
+		found, why := l.read(t.Context(), []string{"gpu-operator"}, []string{fallbackMap}, nil)
+		if why != c.why || (len(found) == 1) != (c.why == "") || asked(client)["get configmaps"] != c.gets {
+			t.Errorf("after %s: %q, %d found, asked %v", c.after, why, len(found), asked(client))
+		}
+	}
+}

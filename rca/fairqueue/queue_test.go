@@ -1,0 +1,237 @@
+package fairqueue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/unpend/unpend/watcher/incident"
+)
+
+// played is a queue that works, in a bubble of its own time, and what it did.
+type played struct {
+	*Queue
+	looked  []string // incidents, in order
+	at      []time.Duration
+	read    []time.Duration // what they are told from is no older
+	gaveUp  []string
+	takes   time.Duration
+	news    func(incident.Incident) (bool, error)
+	perhaps func(*Options)
+}
+
+func (p *played) run(t *testing.T, script func(p *played)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		opts := Options{Now: time.Now, Registerer: prometheus.NewRegistry(),
+			Diagnose: func(_ context.Context, i incident.Incident, read time.Time) (bool, error) {
+				p.read = append(p.read, read.Sub(began).Round(time.Millisecond))
+				p.looked, p.at = append(p.looked, i.ID), append(p.at, time.Since(began).Round(time.Millisecond))
+				time.Sleep(p.takes) // the bubble's time
+				if p.news == nil {
+					return true, nil
+				}
+				return p.news(i)
+			},
+			GiveUp: func(_ context.Context, i incident.Incident, err error) {
+				first, _, _ := strings.Cut(err.Error(), "\n")
+				p.gaveUp = append(p.gaveUp, i.ID+": "+first)
+			}}
+		if p.perhaps != nil {
+			p.perhaps(&opts)
+		}
+		q, err := New(opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Queue = q
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			q.Run(ctx)
+		}()
+		synctest.Wait()
+		script(p)
+		cancel()
+		<-done
+	})
+}
+
+func waits(namespace, id string) incident.Incident {
+	return incident.Incident{ID: id, Workload: incident.Ref{Kind: "Pod", Namespace: namespace, Name: id}}
+}
+
+func TestNamespacesTakeTurns(t *testing.T) {
+	p := &played{takes: 500 * time.Millisecond}
+	p.run(t, func(p *played) {
+		for n := range 300 {
+			p.Put(waits("loud", fmt.Sprint("loud-", n)))
+		}
+		time.Sleep(5 * time.Second)
+		p.Put(waits("quiet", "quiet"))
+		time.Sleep(160 * time.Second)
+	})
+	if len(p.looked) != 301 {
+		t.Fatalf("%d diagnoses, want each incident once", len(p.looked))
+	}
+	if n := slices.Index(p.looked, "quiet"); p.at[n] > 7*time.Second {
+		t.Errorf("the other tenant had its turn after %s, number %d", p.at[n]-5*time.Second, n)
+	}
+}
+
+func TestANamespaceIsBounded(t *testing.T) {
+	p := &played{perhaps: func(o *Options) { o.PerNamespace = 2 }}
+	p.run(t, func(p *played) {
+		for _, id := range []string{"a", "b", "c", "d"} {
+			p.Put(waits("loud", id))
+		}
+		p.Put(waits("quiet", "q"))
+		time.Sleep(time.Second)
+		if want := []string{"a", "b", "q"}; !reflect.DeepEqual(slices.Sorted(slices.Values(p.looked)), want) || p.countLeft() != 2 {
+			t.Errorf("looked at %v, %v left", p.looked, p.countLeft())
+		}
+		gone := waits("loud", "c")
+		gone.Resolved = true
+		p.Put(gone) // one of those that were left
+		gone.ID = "a"
+		p.Put(gone)
+		time.Sleep(time.Second)
+	})
+	if want := []string{"a", "b", "d", "q"}; !reflect.DeepEqual(slices.Sorted(slices.Values(p.looked)), want) || p.countLeft() != 0 {
+		t.Errorf("looked at %v, %v left", p.looked, p.countLeft())
+	}
+}
+
+// A storm makes one incident grow for minutes: what only grows is looked at less and less
+// often, and its last state is looked at all the same.
+func TestWhatOnlyGrowsIsLookedAtLessOften(t *testing.T) {
+	last := 0
+	p := &played{news: func(i incident.Incident) (bool, error) { last = i.Waiting; return i.Waiting == 1, nil }}
+	p.run(t, func(p *played) {
+		for n := range 1500 { // 5 minutes
+			i := waits("a", "grows")
+			i.Waiting = n + 1
+			p.Put(i)
+			time.Sleep(200 * time.Millisecond)
+		}
+		time.Sleep(time.Minute)
+	})
+	if len(p.looked) > 16 || last != 1500 {
+		t.Errorf("%d diagnoses, the last of %d pods: %v", len(p.looked), last, p.at)
+	}
+}
+
+// What changed is looked at within two seconds, whatever was looked at just now, and once.
+func TestChangesAreLookedAt(t *testing.T) {
+	p := &played{takes: 50 * time.Millisecond, news: func(incident.Incident) (bool, error) { return false, nil }}
+	p.run(t, func(p *played) {
+		for _, ns := range []string{"a", "b"} {
+			p.Put(waits(ns, "in-"+ns))
+		}
+		time.Sleep(time.Minute)
+		p.looked, p.at = nil, nil
+		for range 100 {
+			p.Changed("a") // a quota, say
+		}
+		time.Sleep(2 * time.Second)
+		if want := []string{"in-a"}; !reflect.DeepEqual(p.looked, want) {
+			t.Errorf("after a change in a: %v", p.looked)
+		}
+		if last := p.read[len(p.read)-1]; last < time.Minute+450*time.Millisecond {
+			t.Errorf("after changes that settled for half a second it is told from what was read %s after the start", last)
+		}
+		p.looked = nil
+		p.Changed("")
+		time.Sleep(2 * time.Second)
+		if want := []string{"in-a", "in-b"}; !reflect.DeepEqual(slices.Sorted(slices.Values(p.looked)), want) {
+			t.Errorf("after a change of a node: %v", p.looked)
+		}
+	})
+}
+
+// A cluster that never stands still does not keep a processor busy.
+func TestChangesWithoutEndAreBounded(t *testing.T) {
+	p := &played{takes: time.Second, news: func(incident.Incident) (bool, error) { return false, nil }}
+	p.run(t, func(p *played) {
+		p.Put(waits("a", "in-a"))
+		for range 1000 {
+			p.Changed("")
+			time.Sleep(100 * time.Millisecond)
+		}
+	})
+	if n := len(p.looked); n < 20 || n > 28 {
+		t.Errorf("%d diagnoses of 1 s in 100 s: %v", n, p.at)
+	}
+}
+
+// Others have their turn between the tries of one that cannot be diagnosed, and news of
+// it is tried again.
+func TestPoisonIsGivenUp(t *testing.T) {
+	p := &played{news: func(i incident.Incident) (bool, error) {
+		switch i.ID {
+		case "bad":
+			panic("poison")
+		case "worse":
+			return false, errors.New("no copy of the cluster")
+		}
+		return true, nil
+	}}
+	p.run(t, func(p *played) {
+		p.Put(waits("a", "bad"))
+		p.Put(waits("a", "worse"))
+		p.Put(waits("a", "good"))
+		time.Sleep(time.Minute)
+		if want := []string{"bad", "bad", "bad", "good", "worse", "worse", "worse"}; !reflect.DeepEqual(slices.Sorted(slices.Values(p.looked)), want) || p.looked[2] != "good" {
+			t.Errorf("looked at %v", p.looked)
+		}
+		if want := []string{"bad: panic: poison", "worse: no copy of the cluster"}; !reflect.DeepEqual(slices.Sorted(slices.Values(p.gaveUp)), want) {
+			t.Errorf("given up: %v", p.gaveUp)
+		}
+		p.looked = nil
+		p.Changed("")
+		time.Sleep(time.Second)
+		if want := []string{"good"}; !reflect.DeepEqual(p.looked, want) {
+			t.Errorf("after a change: %v", p.looked)
+		}
+		time.Sleep(9 * time.Minute)
+		p.looked = nil
+		p.Put(waits("a", "worse"))
+		time.Sleep(time.Minute)
+		if want := []string{"worse", "worse", "worse"}; !reflect.DeepEqual(p.looked, want) || len(p.gaveUp) != 3 {
+			t.Errorf("after news of it: %v, given up: %v", p.looked, p.gaveUp)
+		}
+	})
+}
+
+// Who waits for a diagnosis is told; what is only paced is not late.
+func TestLate(t *testing.T) {
+	p := &played{takes: 10 * time.Second, news: func(incident.Incident) (bool, error) { return false, nil }}
+	p.run(t, func(p *played) {
+		if at := p.Late(); !at.IsZero() {
+			t.Errorf("nothing is due, late since %s", at)
+		}
+		began := time.Now()
+		p.Put(waits("a", "one"))
+		p.Put(waits("a", "two"))
+		time.Sleep(5 * time.Second)
+		if at := p.Late(); at.Sub(began) > 10*time.Millisecond || at.IsZero() {
+			t.Errorf("late since %s after the start", at.Sub(began))
+		}
+		time.Sleep(15001 * time.Millisecond)
+		p.Put(waits("a", "two")) // it was looked at just now
+		if at := p.Late(); !at.IsZero() {
+			t.Errorf("what is paced is late since %s", at.Sub(began))
+		}
+		time.Sleep(time.Minute)
+	})
+}

@@ -1,0 +1,98 @@
+package events
+
+import (
+	"slices"
+	"unicode/utf8"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// reporters are, by reason, whose Events are read. Nil: any scheduler's but the default
+// one's, whose word is the pod's own condition; there may be schedulers of any name.
+var reporters = map[string][]string{
+	// A pod that was refused before it existed (pkg/controller).
+	"FailedCreate": {"replicaset-controller", "job-controller", "statefulset-controller", "daemonset-controller"},
+	// Devices that could not be prepared, and claims that could not be made.
+	"FailedPrepareDynamicResources": {"kubelet"},
+	"FailedResourceClaimCreation":   {"resource_claim"},
+	// What autoscalers do about a pod.
+	"TriggeredScaleUp":  {"cluster-autoscaler"},
+	"NotTriggerScaleUp": {"cluster-autoscaler"},
+	"Nominated":         {"karpenter"},
+	"FailedScheduling":  nil,
+	"Unschedulable":     nil,
+	"NotReady":          nil,
+	"FilteringFailed":   nil,
+}
+
+const (
+	// maxMessage is the API's own limit of an Event's note in bytes (events.k8s.io;
+	// the older API has none).
+	maxMessage = 1024
+	// maxWord is the longest name that the API gives to what an Event tells of; one
+	// with a longer one is nobody's.
+	maxWord = 253
+)
+
+// wanted says whether anybody reads an Event.
+func wanted(e *corev1.Event) bool {
+	by := e.ReportingController
+	if by == "" {
+		by = e.Source.Component
+	}
+	known, ok := reporters[e.Reason]
+	switch {
+	case !ok || by == "" || len(by) > maxWord:
+		return false
+	case known == nil && by == corev1.DefaultSchedulerName, known != nil && !slices.Contains(known, by):
+		return false
+	}
+	o := e.InvolvedObject
+	for _, word := range []string{o.Kind, o.Namespace, o.Name, string(o.UID), e.Source.Component, e.Type} {
+		if len(word) > maxWord {
+			return false
+		}
+	}
+	return true
+}
+
+// Trim is what is kept of an Event: who said what of whom, and when.
+func Trim(e *corev1.Event) *corev1.Event {
+	o := e.InvolvedObject
+	return &corev1.Event{
+		TypeMeta: e.TypeMeta,
+		ObjectMeta: metav1.ObjectMeta{Namespace: e.Namespace, Name: e.Name, UID: e.UID, ResourceVersion: e.ResourceVersion,
+			CreationTimestamp: e.CreationTimestamp, DeletionTimestamp: e.DeletionTimestamp},
+		InvolvedObject: corev1.ObjectReference{APIVersion: o.APIVersion, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, UID: o.UID},
+		Reason:         e.Reason, Message: cut(e.Message), Type: e.Type, Count: e.Count, Series: e.Series,
+		Source: corev1.EventSource{Component: e.Source.Component}, ReportingController: e.ReportingController,
+		FirstTimestamp: e.FirstTimestamp, LastTimestamp: e.LastTimestamp, EventTime: e.EventTime,
+	}
+}
+
+// cut ends a message between two characters. What is left is a copy: a part of the
+// text would hold on to the whole.
+func cut(message string) string {
+	if len(message) <= maxMessage {
+		return message
+	}
+	end := maxMessage
+	for end > 0 && !utf8.RuneStart(message[end]) {
+		end--
+	}
+	return string([]byte(message[:end]))
+}
+
+// seen is when an Event was last observed.
+func seen(e *corev1.Event) metav1.Time {
+	switch {
+	case e.Series != nil:
+		return metav1.Time{Time: e.Series.LastObservedTime.Time}
+	case !e.LastTimestamp.IsZero():
+		return e.LastTimestamp
+	case !e.EventTime.IsZero():
+		return metav1.Time{Time: e.EventTime.Time}
+	}
+	return e.CreationTimestamp
+}

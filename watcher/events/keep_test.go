@@ -1,0 +1,93 @@
+package events
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+
+// event is one that is kept: of a Job whose pod was refused.
+func event(namespace, name string, at time.Time) *corev1.Event {
+	return &corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: "u", ResourceVersion: "7", CreationTimestamp: metav1.NewTime(at)},
+		InvolvedObject: corev1.ObjectReference{APIVersion: "batch/v1", Kind: "Job", Namespace: namespace, Name: "train", UID: "j"}, Reason: "FailedCreate", Type: "Warning",
+		Message: "quota", Count: 3, Source: corev1.EventSource{Component: "job-controller"}, ReportingController: "job-controller", FirstTimestamp: metav1.NewTime(at), LastTimestamp: metav1.NewTime(at)}
+}
+
+// heavy is the same with everything around it that a tenant can add.
+func heavy(e *corev1.Event) *corev1.Event {
+	e = e.DeepCopy()
+	e.Annotations = map[string]string{"a": strings.Repeat("x", 250_000)}
+	e.Labels = map[string]string{"l": "x"}
+	e.OwnerReferences = []metav1.OwnerReference{{Name: "x"}}
+	e.Finalizers = []string{"example.com/x"}
+	e.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "m", FieldsV1: metav1.NewFieldsV1(`{"f:a":{}}`)}}
+	e.Source.Host, e.ReportingInstance, e.Action = strings.Repeat("h", 10_000), strings.Repeat("i", 10_000), strings.Repeat("a", 10_000)
+	e.Related = &corev1.ObjectReference{Name: strings.Repeat("r", 10_000)}
+	e.InvolvedObject.FieldPath, e.InvolvedObject.ResourceVersion = strings.Repeat("f", 10_000), "1"
+	return e
+}
+
+func TestTrim(t *testing.T) {
+	want := event("ml", "e", noon)
+	if diff := cmp.Diff(want, Trim(heavy(want))); diff != "" {
+		t.Error(diff)
+	}
+	long := heavy(want)
+	long.Message = strings.Repeat("é", 100_000) // two bytes each: an odd limit would cut one in half
+	got := Trim(long)
+	if got.Message != strings.Repeat("é", maxMessage/2) || got.Size() > 2<<10 {
+		t.Errorf("%d bytes are kept, %d of the message", got.Size(), len(got.Message))
+	}
+	long.Message = "x" + long.Message
+	if got := Trim(long).Message; got != "x"+strings.Repeat("é", maxMessage/2-1) {
+		t.Errorf("cut within a character: %q", got[len(got)-4:])
+	}
+}
+
+func TestWanted(t *testing.T) {
+	with := func(change func(*corev1.Event)) *corev1.Event {
+		e := event("ml", "e", noon)
+		change(e)
+		return e
+	}
+	by := func(reason, reporter string) *corev1.Event {
+		return with(func(e *corev1.Event) {
+			e.Reason, e.ReportingController, e.Source.Component = reason, reporter, ""
+		})
+	}
+	long := strings.Repeat("x", maxWord+1)
+	for name, c := range map[string]struct {
+		e    *corev1.Event
+		want bool
+	}{
+		"a refused pod":                     {event("ml", "e", noon), true},
+		"by its source alone":               {with(func(e *corev1.Event) { e.ReportingController = "" }), true},
+		"by nobody":                         {by("FailedCreate", ""), false},
+		"by somebody unknown":               {by("FailedCreate", "evil"), false},
+		"of another reason":                 {by("SuccessfulCreate", "job-controller"), false},
+		"a kubelet's":                       {by("FailedPrepareDynamicResources", "kubelet"), true},
+		"as if a kubelet's":                 {by("FailedPrepareDynamicResources", "job-controller"), false},
+		"a claim":                           {by("FailedResourceClaimCreation", "resource_claim"), true},
+		"an autoscaler that helps":          {by("TriggeredScaleUp", "cluster-autoscaler"), true},
+		"an autoscaler that does not":       {by("NotTriggerScaleUp", "cluster-autoscaler"), true},
+		"a node to come":                    {by("Nominated", "karpenter"), true},
+		"the default scheduler's no":        {by("FailedScheduling", "default-scheduler"), false},
+		"another scheduler's no":            {by("FailedScheduling", "volcano"), true},
+		"a scheduler's yes":                 {by("Scheduled", "volcano"), false},
+		"a gang's no":                       {by("NotReady", "kai-scheduler"), true},
+		"a reporter of no name that can be": {by("FailedScheduling", long), false},
+		"about a name that no object has":   {with(func(e *corev1.Event) { e.InvolvedObject.Name = long }), false},
+		"about a kind that is none":         {with(func(e *corev1.Event) { e.InvolvedObject.Kind = long }), false},
+		"of a type that is none":            {with(func(e *corev1.Event) { e.Type = long }), false},
+	} {
+		if got := wanted(c.e); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
