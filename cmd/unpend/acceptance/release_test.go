@@ -55,7 +55,9 @@ func TestTerminalKilled(t *testing.T) {
 					func() {
 						defer close(listed)
 						defer close(cases)
-						for i, w := range l.undisturbed(t) {
+						var writes []string
+						t.Run("undisturbed", func(t *testing.T) { writes = l.undisturbed(t) })
+						for i, w := range writes {
 							cases <- kill9{w, false, i%2 == 0}
 							cases <- kill9{w, true, i%2 != 0}
 						}
