@@ -39,9 +39,7 @@ func (k kill9) String() string {
 // each of its writes: who may gets out of it by release or by another approve, and no node
 // is left with a mark that nobody owns.
 func TestTerminalKilled(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs the real control plane")
-	}
+	needsControlPlane(t)
 	var s tally
 	cases := make(chan kill9, 1000)
 	listed := make(chan struct{})

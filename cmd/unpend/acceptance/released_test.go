@@ -19,9 +19,7 @@ import (
 // A node whose owner is alive is not released: the owner is told to stop. One that nobody
 // works on is told of in status with the way out, and is released by who may.
 func TestRelease(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs the real control plane")
-	}
+	needsControlPlane(t)
 	l := newLane(t)
 	l.carriesOut(t, approver)
 	c := l.newCell(t)
@@ -112,9 +110,7 @@ func (c *cell) mark(t *testing.T, op *diagnosis.Operation) {
 // Who has all rights of an approver and is not in the chart's list is refused before the
 // first write: the node is not cordoned, and no operation has failed.
 func TestStrangerIsRefusedBeforeTheFirstWrite(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs the real control plane")
-	}
+	needsControlPlane(t)
 	l := newLane(t)
 	c := l.newCell(t)
 	l.permit(t, "zed", "approvals", "get", "create")
