@@ -2,6 +2,7 @@ package executor
 
 import (
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,8 +22,12 @@ func TestWaitsAgain(t *testing.T) {
 	node := c.gpuNode(t, 1, func(n *sim.Node) { n.Cordoned = true })
 	closed := c.node(t, node)
 	var plans []string
+	var last time.Time
 	for _, name := range []string{"notebook", "notebook", "another"} {
-		c.pod(t, name, spec("1g.5gb", ""))
+		controlplane.Eventually(t, 5*time.Second, "another wait", func() (bool, string) { // creation times are whole seconds
+			return time.Now().Truncate(time.Second).After(last), ""
+		})
+		last = c.pod(t, name, spec("1g.5gb", "")).CreationTimestamp.Time
 		d, f := c.finds(t, diagnosis.UncordonNode)
 		rem := c.recorded(t, d, f)
 		if rem.Status.Phase != "" {
