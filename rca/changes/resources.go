@@ -245,7 +245,8 @@ func (r Relayout) detail(n *view.Node, ch *Change) {
 	if r.mode != nil {
 		wait += " (it resets the GPUs, or reboots the node)"
 	}
-	ch.Steps = append(ch.Steps, fmt.Sprintf("set %s=%s", view.LabelMIGConfig, r.config), wait, "verify the layout", "uncordon "+n.Name)
+	ch.Steps = append(ch.Steps, fmt.Sprintf("set %s=%s", view.LabelMIGConfig, r.config), wait, "verify the layout",
+		fmt.Sprintf("uncordon %s, unless somebody else has cordoned it; kubectl cordon leaves no trace meanwhile: kubectl annotate node %s %s=true keeps it closed", n.Name, n.Name, diagnosis.KeepCordoned))
 	ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl label node %s %s=%s --overwrite", n.Name, view.LabelMIGConfig, r.config), "kubectl uncordon "+n.Name)
 	ch.Actions = []diagnosis.Action{{Verb: diagnosis.VerbRelayout, Target: view.NodeTarget(n.Node), Relayout: action, Relies: n.Relies()}}
 }

@@ -174,7 +174,7 @@ type Fix struct {
 	Proof             Proof     `json:"proof"`
 	Steps             []string  `json:"steps"`
 	Commands          []string  `json:"commands"`
-	Actions           []Action  `json:"actions,omitempty"` // what Plan is the hash of
+	Actions           []Action  `json:"actions,omitempty"` // what Plan is the hash of, with the incident and since when it waits
 	Plan              string    `json:"plan"`              // 64 hex
 }
 

@@ -13,6 +13,10 @@ import (
 // moment at which a cordon of ours has no owner.
 const OperationAnnotation = "unpend.dev/operation"
 
+// KeepCordoned is the annotation with which a person has a node stay cordoned after an
+// operation that has cordoned it: kubectl cordon writes nothing then, and cannot be seen.
+const KeepCordoned = "unpend.dev/keep-cordoned"
+
 // Operation is the annotation's content.
 type Operation struct {
 	Plan               string    `json:"op"` // the Remediation's name

@@ -6,16 +6,25 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"time"
 )
 
-// PlanHash names a plan: sha256 over the canonical JSON of its actions, which
-// hold the uid of every object to be written and the fields relied on. There is
-// no resourceVersion in it: the kubelet posts status every few minutes and would
+// PlanHash names a plan: sha256 over the canonical JSON of the incident it is for, since
+// when that waits (in seconds, UTC), and its actions, which hold the uid of every object to
+// be written and the fields relied on. The same actions for another wait are another plan.
+// There is no resourceVersion in it: the kubelet posts status every few minutes and would
 // make every plan stale. Canonical is JSON with sorted keys, also in patches: an API
 // server that stored the actions gives them back so.
-func PlanHash(actions []Action) string {
+//
+// Where nothing tells since when it waits, the actions alone are the plan: so the plans were
+// named before the wait was part of them, and one that was begun then is finished.
+func PlanHash(incident string, since time.Time, actions []Action) string {
+	var plan any = actions
+	if !since.IsZero() {
+		plan = map[string]any{"incident": incident, "since": since.UTC().Format(time.RFC3339), "actions": actions}
+	}
 	var plain any
-	numbers := json.NewDecoder(bytes.NewReader(canonical(actions)))
+	numbers := json.NewDecoder(bytes.NewReader(canonical(plan)))
 	numbers.UseNumber()
 	if err := numbers.Decode(&plain); err != nil {
 		panic(err) // it was encoded a line ago

@@ -3,6 +3,7 @@ package diagnosis
 import (
 	"encoding/json"
 	"testing"
+	"time"
 )
 
 // A plan that says the same in another way has the same name: keys in another order, and
@@ -13,7 +14,7 @@ func TestPlanHashIsOfWhatIsSaid(t *testing.T) {
 		if err := json.Unmarshal([]byte(text), &actions); err != nil {
 			t.Fatal(err)
 		}
-		return PlanHash(actions)
+		return PlanHash("gpu-7f3a01c9be", time.Unix(1763640000, 0), actions)
 	}
 	plan := hash(`[{"verb":"relayout","target":{"kind":"Node","name":"gpu-1","uid":"d500693b"},"relies":{"mig":"all-1g.5gb","taints":""}}]`)
 	for text, same := range map[string]bool{
@@ -25,5 +26,34 @@ func TestPlanHashIsOfWhatIsSaid(t *testing.T) {
 		if got := hash(text) == plan; got != same {
 			t.Errorf("%s: the same %v, want %v", text, got, same)
 		}
+	}
+}
+
+// The same actions for another incident, or for the same one that waits again, are another
+// plan; how its time is written is not part of it. Without a time the actions alone are the
+// plan, as they were before.
+func TestPlanHashIsOfTheWait(t *testing.T) {
+	actions := []Action{{Verb: VerbUncordon, Target: Target{Kind: "Node", Name: "gpu-1", UID: "d500693b"}, Relies: map[string]string{"unschedulable": "true"}}}
+	since := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	plan := PlanHash("gpu-7f3a01c9be", since, actions)
+	for name, tc := range map[string]struct {
+		incident string
+		since    time.Time
+		same     bool
+	}{
+		"the same":                  {"gpu-7f3a01c9be", since, true},
+		"in another zone":           {"gpu-7f3a01c9be", since.In(time.FixedZone("", 3600)), true},
+		"what the API server keeps": {"gpu-7f3a01c9be", since.Add(time.Millisecond), true},
+		"it waits again":            {"gpu-7f3a01c9be", since.Add(time.Second), false},
+		"another incident":          {"gpu-11aa22bb33", since, false},
+		"nobody knows since when":   {"gpu-7f3a01c9be", time.Time{}, false},
+	} {
+		if got := PlanHash(tc.incident, tc.since, actions) == plan; got != tc.same {
+			t.Errorf("%s: the same %v, want %v", name, got, tc.same)
+		}
+	}
+	const before = "6d26e7026506dae525313b01aa8205c37c5d0ac40ff5c22aaad3c352d9b796ce"
+	if got := PlanHash("gpu-7f3a01c9be", time.Time{}, actions); got != before {
+		t.Errorf("without a time: %s, want %s", got, before)
 	}
 }

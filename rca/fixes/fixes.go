@@ -138,7 +138,7 @@ func (c *Finder) ranked(out []*candidate, causes []diagnosis.Cause) []*candidate
 	for i, f := range out {
 		f.fix.ID = i + 1
 		f.detail(c.Bench)
-		f.fix.Plan = diagnosis.PlanHash(f.fix.Actions)
+		f.fix.Plan = diagnosis.PlanHash(c.Incident.ID, c.Incident.Since, f.fix.Actions)
 	}
 	return out
 }

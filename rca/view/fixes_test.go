@@ -3,6 +3,7 @@ package view
 import (
 	"slices"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -26,7 +27,7 @@ func TestPlansRelyOnFacts(t *testing.T) {
 		}
 	}
 	plan := func(n *Node) string {
-		return diagnosis.PlanHash([]diagnosis.Action{{Verb: diagnosis.VerbRelayout, Target: NodeTarget(n.Node), Relies: n.Relies()}})
+		return diagnosis.PlanHash("gpu-1", time.Time{}, []diagnosis.Action{{Verb: diagnosis.VerbRelayout, Target: NodeTarget(n.Node), Relies: n.Relies()}})
 	}
 	first := plan(fresh())
 	for name, change := range map[string]func(*Node){

@@ -106,7 +106,7 @@ func (v *cordon) eventName() string {
 func (v *cordon) closed(ctx context.Context, _ *journal.Entry) (string, error) {
 	n, err := v.node(ctx, v.Target)
 	if err == nil && v.markOf(n) == nil && !v.DryRun {
-		err = fmt.Errorf("%w: somebody opened node %s meanwhile, or took its mark; it is left as it is", plan.ErrStale, n.Name)
+		err = notOurs(n)
 	}
 	return "", err
 }

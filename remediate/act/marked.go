@@ -31,12 +31,21 @@ func (m marked) ours(ctx context.Context) (*corev1.Node, map[string]string, *dia
 	}
 	mark := m.markOf(n)
 	if mark == nil && !m.DryRun {
-		return nil, nil, nil, fmt.Errorf("%w: node %s is no longer marked as ours; it is left as it is", plan.ErrStale, n.Name)
+		return nil, nil, nil, notOurs(n)
 	}
 	if mark == nil {
 		mark = m.newMark(n)
 	}
 	return n, now, mark, nil
+}
+
+// notOurs is that somebody has taken our mark off a node, which is left as it is.
+func notOurs(n *corev1.Node) error {
+	is := "open"
+	if n.Spec.Unschedulable {
+		is = "cordoned, which a person has to undo: kubectl uncordon " + n.Name
+	}
+	return fmt.Errorf("%w: node %s is no longer marked as ours; it is left as it is, %s", plan.ErrStale, n.Name, is)
 }
 
 // markOf is the mark of this operation on a node; nil when there is another, or none.
@@ -83,7 +92,7 @@ func (m marked) write(ctx context.Context, n *corev1.Node, spec, labels map[stri
 // unmarked refuses a node that an operation has, or has left closed.
 func unmarked(n *corev1.Node) error {
 	if mark, err := diagnosis.OperationOn(n); mark != nil || err != nil {
-		return fmt.Errorf("%w: node %s is being worked on already: %s", plan.ErrRefused, n.Name, n.Annotations[diagnosis.OperationAnnotation])
+		return fmt.Errorf("%w: node %s is being worked on already: %s; if nobody does, 'unpend release %s' gives it back", plan.ErrRefused, n.Name, n.Annotations[diagnosis.OperationAnnotation], n.Name)
 	}
 	return nil
 }
@@ -111,11 +120,17 @@ func (m marked) release(ctx context.Context, there bool) (string, error) {
 	return "", closed
 }
 
-// keptClosed says who has cordoned the node since we did, which the API server keeps
-// beside every field; nil when nobody has, or it was closed before.
+// keptClosed says who wants the node cordoned since we did: a person by the annotation
+// for it, or whose name the API server keeps beside the field; nil when nobody has, or it
+// was closed before. kubectl cordon writes nothing to a node that is cordoned: of that
+// nobody can know.
 func keptClosed(n *corev1.Node, before bool) error {
 	if before || !n.Spec.Unschedulable {
 		return nil
+	}
+	const stays = "its layout is made, it stays cordoned, and the pod waits until somebody opens it"
+	if value, asked := n.Annotations[diagnosis.KeepCordoned]; asked && value != "false" {
+		return fmt.Errorf("node %s has the annotation %s=%s: %s", n.Name, diagnosis.KeepCordoned, value, stays)
 	}
 	for _, f := range n.ManagedFields {
 		var has struct {
@@ -126,7 +141,7 @@ func keptClosed(n *corev1.Node, before bool) error {
 		if f.Manager == plan.FieldManager || f.FieldsV1 == nil || json.Unmarshal(f.FieldsV1.GetRawBytes(), &has) != nil || has.Spec.Unschedulable == nil {
 			continue
 		}
-		return fmt.Errorf("node %s was cordoned by %s meanwhile: its layout is made, it stays cordoned, and the pod waits until somebody opens it", n.Name, f.Manager)
+		return fmt.Errorf("node %s was cordoned by %s meanwhile: %s", n.Name, f.Manager, stays)
 	}
 	return nil
 }

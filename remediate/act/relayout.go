@@ -112,7 +112,7 @@ func (s *relayout) waitEmpty(ctx context.Context, _ *journal.Entry) (string, err
 func (s *relayout) evictHolder(ctx context.Context, v diagnosis.Target, e *journal.Entry) (string, error) {
 	n, err := s.node(ctx, s.Target)
 	if err == nil && s.markOf(n) == nil && !s.DryRun {
-		err = fmt.Errorf("%w: node %s is no longer marked as ours; it is left as it is", plan.ErrStale, n.Name)
+		err = notOurs(n)
 	}
 	if err != nil {
 		return "", err

@@ -31,6 +31,23 @@ func Rights(rem *v1alpha1.Remediation) []authorizationv1.ResourceAttributes {
 	return out
 }
 
+// OwnRights are those that a plan takes of who carries it out, not of its approver: nodes,
+// and a team's layouts.
+func OwnRights(rem *v1alpha1.Remediation) []authorizationv1.ResourceAttributes {
+	var out []right
+	for _, a := range rem.Spec.Actions {
+		if a.Target.Kind == "Node" {
+			out = append(out, right{Verb: "patch", Resource: "nodes", Name: a.Target.Name})
+		}
+		if a.Relayout != nil && a.Relayout.ConfigMap != nil {
+			layouts := rightOn("update", *a.Relayout.ConfigMap)
+			layouts.Name = a.Relayout.ConfigMap.Name
+			out = append(out, layouts)
+		}
+	}
+	return out
+}
+
 // repartition is the right to have the action's node changed.
 func (a action) repartition() right {
 	return right{Verb: Repartition, Resource: "nodes", Namespace: a.Target.Namespace, Name: a.Target.Name}

@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/uuid"
-
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/act"
 	"github.com/unpend/unpend/remediate/journal"
@@ -23,10 +21,10 @@ type Outcome struct {
 	Ended    time.Time     `json:"ended"`
 }
 
-// Apply proves the fix again on fresh state and carries it out, with a journal in
-// memory. Before each write the object, and what the plan relies on, is read once
-// more; the write carries the uid and the resourceVersion of that reading. When the
-// context ends, what was begun is taken back.
+// Apply proves the fix again on fresh state and carries it out. Its journal is in memory,
+// or in the API where d.Requester says who writes it. Before each write the object, and
+// what the plan relies on, is read once more; the write carries the uid and the
+// resourceVersion of that reading. When the context ends, what was begun is taken back.
 func Apply(ctx context.Context, d Deps, id string, number int, hash string, report func(journal.Progress)) (Outcome, error) {
 	d = d.withDefaults()
 	out := Outcome{Incident: id, Started: d.Now()}
@@ -35,8 +33,15 @@ func Apply(ctx context.Context, d Deps, id string, number int, hash string, repo
 		return out, err
 	}
 	out.Fix = found.Fix
-	rem := plan.Propose(found, "", d.Now())
-	rem.UID = uuid.NewUUID()
+	rem := plan.Propose(found, d.Requester, d.Now())
+	if !d.DryRun {
+		if err := d.lacks(ctx, rem); err != nil {
+			return out, err
+		}
+	}
+	if d, rem, err = d.recorded(ctx, rem); err != nil {
+		return out, err
+	}
 	act.Begin(rem, found.State, d.Now())
 	opts := d.journaling()
 	opts.Report = report

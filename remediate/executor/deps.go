@@ -48,9 +48,14 @@ type Deps struct {
 	Leads func(context.Context) (holder string, generation int64, err error)
 	// Save writes the journal. Without it the journal is in memory alone.
 	Save func(context.Context, *v1alpha1.Remediation) error
+	// Requester carries a plan out at a terminal, as this user: the plan and its journal
+	// are in the API, so that others can take it back. Without it they are in memory alone.
+	Requester string
 	// Observe is told of every step before it is begun, which its error prevents, and of
 	// its end; of the plan's without an entry. May be nil.
 	Observe journal.Observer
+	// renew shows that this process carries a plan out, where that is not a leader.
+	renew time.Duration
 }
 
 func (d Deps) withDefaults() Deps {
@@ -74,6 +79,6 @@ func (d Deps) acting() act.Deps {
 
 // journaling is what the journal goes by.
 func (d Deps) journaling() journal.Options {
-	return journal.Options{Now: d.Now, Logger: d.Logger, DryRun: d.DryRun, Poll: d.Poll, Patience: d.Deadlines.WayBack(),
+	return journal.Options{Now: d.Now, Logger: d.Logger, DryRun: d.DryRun, Poll: d.Poll, Renew: d.renew, Patience: d.Deadlines.WayBack(),
 		Hold: d.Hold, Leads: d.Leads, Save: d.Save, Observe: d.Observe}
 }

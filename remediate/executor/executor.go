@@ -56,11 +56,13 @@ type Options struct {
 // saves reading the journal again.
 type Executor struct {
 	Options
-	store   plan.Store
-	metrics metrics
+	store       plan.Store
+	metrics     metrics
+	carrierGone time.Duration
 
 	mu       sync.Mutex
 	machines map[string]*journal.Machine // of plans that are being carried out
+	carried  map[string]moved            // plans that terminals carry out
 	later    map[string]time.Time        // of plans the API server wants to be left alone with, until when; monotonic
 }
 
@@ -71,7 +73,7 @@ func New(o Options) *Executor {
 		o.Keep = 24 * time.Hour
 	}
 	o.Locks = o.Namespace
-	return &Executor{Options: o, store: plan.Store{Dynamic: o.Dynamic}, metrics: newMetrics(), machines: map[string]*journal.Machine{}, later: map[string]time.Time{}}
+	return &Executor{Options: o, store: plan.Store{Dynamic: o.Dynamic}, metrics: newMetrics(), machines: map[string]*journal.Machine{}, carried: map[string]moved{}, carrierGone: carrierGone, later: map[string]time.Time{}}
 }
 
 var _ reconcile.Reconciler = (*Executor)(nil)
@@ -125,8 +127,11 @@ func (x *Executor) Look(ctx context.Context, name string) (time.Duration, error)
 	if err := x.leading(ctx); err != nil {
 		return 0, err
 	}
-	if is := diagnosis.PlanHash(rem.Spec.Actions); is != rem.Name {
-		return 0, x.broken(ctx, rem, fmt.Errorf("spec.actions: their hash is %.12s…, the plan is %.12s…: somebody has edited them", is, rem.Name))
+	if is := plan.Name(rem.Spec); is != rem.Name {
+		return 0, x.broken(ctx, rem, fmt.Errorf("spec: the hash of its incident, since and actions is %.12s…, the plan is %.12s…: somebody has edited them", is, rem.Name))
+	}
+	if rem.Spec.Carrier == v1alpha1.Terminal {
+		return x.atTerminal(ctx, rem)
 	}
 	if rem.Status.Phase.Begun() {
 		return x.goOn(ctx, rem)
@@ -145,6 +150,9 @@ func (x *Executor) leading(ctx context.Context) error {
 // ended forgets a plan once nobody looks back at it.
 func (x *Executor) ended(ctx context.Context, rem *v1alpha1.Remediation) (time.Duration, error) {
 	x.drop(rem.Name)
+	x.mu.Lock()
+	delete(x.carried, rem.Name)
+	x.mu.Unlock()
 	if rem.Status.Ended == nil {
 		return 0, nil
 	}
@@ -203,7 +211,11 @@ func (x *Executor) machine(ctx context.Context, rem *v1alpha1.Remediation) (*jou
 	if m != nil && m.Wrote(rem) {
 		return m, nil
 	}
-	program, opts := act.New(x.acting(), rem), x.journaling()
+	acting := x.acting()
+	if rem.Spec.Carrier == v1alpha1.Terminal {
+		acting.Locks = "" // it takes none
+	}
+	program, opts := act.New(acting, rem), x.journaling()
 	opts.Save, opts.Hold = x.save, func(ctx context.Context) error { return x.hold(ctx, rem) }
 	m, err := journal.New(opts, rem, program)
 	if err != nil {

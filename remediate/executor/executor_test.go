@@ -110,7 +110,7 @@ func TestExecutorCarriesOut(t *testing.T) {
 			c := newCell(t)
 			node, d, f, _ := repartition(t, c)
 			rem := c.recorded(t, d, f)
-			if diagnosis.PlanHash(rem.Spec.Actions) != rem.Name {
+			if plan.Name(rem.Spec) != rem.Name {
 				t.Fatal("the API server gave back another plan")
 			}
 			file := filepath.Join(t.TempDir(), "trail.jsonl")

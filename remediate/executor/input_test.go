@@ -16,7 +16,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/act"
 	"github.com/unpend/unpend/remediate/guard"
 	"github.com/unpend/unpend/remediate/plan"
@@ -128,12 +127,12 @@ func TestEditedPlan(t *testing.T) {
 		t.Error(err)
 	}
 	forged := plan.Propose(plan.Found{State: c.state(t), Diagnosis: d, Fix: f}, "somebody", time.Now())
-	forged.Name = diagnosis.PlanHash(nil)
+	forged.Name = plan.Name(v1alpha1.RemediationSpec{})
 	if forged, err = (plan.Store{Dynamic: c.Dynamic()}).Record(t.Context(), forged); err != nil {
 		t.Fatal(err)
 	}
 	c.decide(t, forged, "alice", v1alpha1.Approve)
-	ended(t, c.carriedOut(t, forged.Name, c.one()), v1alpha1.Refused, "spec.actions", "somebody has edited them")
+	ended(t, c.carriedOut(t, forged.Name, c.one()), v1alpha1.Refused, "spec: the hash of its incident, since and actions is", "somebody has edited them")
 	c.wrote(t, nil)
 	c.untouched(t, holders...)
 }

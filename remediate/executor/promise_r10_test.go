@@ -68,7 +68,7 @@ func closedBefore(t *testing.T, c *cell, how string) {
 	node, d, f, _ := repartition(t, c)
 	c.editNode(t, node, func(n *corev1.Node) { n.Spec.Unschedulable = true })
 	f.Actions[0].Relies["unschedulable"] = "true"
-	f.Plan = diagnosis.PlanHash(f.Actions)
+	f.Plan = diagnosis.PlanHash(d.Incident, d.Pods.Since, f.Actions)
 	c.deps.Deadlines.Run = time.Second // the pod does not run: its node is closed
 	rem := c.underWay(t, d, f)
 	rem = c.carriedOut(t, rem.Name, c.goes(how, node))

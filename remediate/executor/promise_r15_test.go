@@ -85,7 +85,7 @@ func older(t *testing.T, c *cell, d diagnosis.Diagnosis, f diagnosis.Fix) (refus
 		how := *f.Actions[0].Relayout
 		how.Config = fmt.Sprintf("variant-%d", i)
 		f.Actions[0].Relayout = &how
-		f.Plan = diagnosis.PlanHash(f.Actions)
+		f.Plan = diagnosis.PlanHash(d.Incident, d.Pods.Since, f.Actions)
 		return f
 	}
 	var olds []*v1alpha1.Remediation

@@ -107,7 +107,7 @@ func (s *spoiled) made(t failer, path []any, value any, oldName bool) *unstructu
 	}
 	var spec v1alpha1.RemediationSpec
 	if err := json.Unmarshal(after, &spec); err == nil {
-		is := diagnosis.PlanHash(spec.Actions)
+		is := plan.Name(spec)
 		if path[0] == "actions" && is == s.whole.Name {
 			return nil // written in another way
 		}

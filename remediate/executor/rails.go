@@ -35,9 +35,12 @@ func railsOf(d Deps, namespace string) rails { return rails{d.withDefaults(), na
 
 // settings are the guard-rails as people have set them.
 type settings struct {
-	limits  guard.Limits
-	paused  bool
-	breaker guard.BreakerState
+	limits guard.Limits
+	paused bool
+	// there: the ConfigMap of the limits and the kill switch is. gone: it was, and somebody
+	// has deleted it, which is no word that all may go on.
+	there, gone bool
+	breaker     guard.BreakerState
 }
 
 // read reads the guard-rails. What cannot be read is no permission; of limits that say
@@ -49,12 +52,17 @@ func (g rails) read(ctx context.Context) (settings, error) {
 	cm, err := maps.Get(ctx, guard.ConfigMap, metav1.GetOptions{})
 	switch {
 	case err == nil:
-		r.paused = guard.Paused(cm.Data)
+		r.paused, r.there = guard.Paused(cm.Data), true
 		if r.limits, err = guard.Parse([]byte(cm.Data[guard.LimitsKey])); err != nil {
 			wrong = &unclear{fmt.Errorf("configmap %s/%s: %w", g.namespace, guard.ConfigMap, err)}
 		}
 	case !apierrors.IsNotFound(err):
 		return r, fmt.Errorf("read configmap %s/%s: %w", g.namespace, guard.ConfigMap, err)
+	default:
+		if r.gone, err = g.were(ctx); err != nil {
+			return r, err
+		}
+		r.paused = r.gone
 	}
 	cm, err = maps.Get(ctx, guard.BreakerConfigMap, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -73,7 +81,11 @@ func (g rails) read(ctx context.Context) (settings, error) {
 func (g rails) halted(ctx context.Context) error {
 	cm, err := g.Client.CoreV1().ConfigMaps(g.namespace).Get(ctx, guard.ConfigMap, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return nil
+		gone, err := g.were(ctx)
+		if err == nil && gone {
+			err = fmt.Errorf("%w: configmap %s/%s was deleted, and the kill switch with it", plan.ErrHalted, g.namespace, guard.ConfigMap)
+		}
+		return err
 	}
 	if err != nil {
 		return fmt.Errorf("read the kill switch: %w", err)
@@ -84,9 +96,43 @@ func (g rails) halted(ctx context.Context) error {
 	return nil
 }
 
+// guardsSeen, on the leader's lease, remembers that the ConfigMap of the guard-rails has
+// been there: who deletes it does not switch the kill switch off.
+const guardsSeen = "unpend.dev/guards-seen"
+
+// were says whether the ConfigMap of the guard-rails has been there.
+func (g rails) were(ctx context.Context) (bool, error) {
+	l, err := g.Client.CoordinationV1().Leases(g.namespace).Get(ctx, LeaderLease, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("tell whether configmap %s/%s was deleted: %w", g.namespace, guard.ConfigMap, err)
+	}
+	return l.Annotations[guardsSeen] != "", nil
+}
+
+// remember has the lease say that the ConfigMap is there. A leader that renews it just now
+// wins: it is tried again.
+func (g rails) remember(ctx context.Context) error {
+	leases := g.Client.CoordinationV1().Leases(g.namespace)
+	l, err := leases.Get(ctx, LeaderLease, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) || err == nil && l.Annotations[guardsSeen] != "" {
+		return nil
+	}
+	if err == nil {
+		metav1.SetMetaDataAnnotation(&l.ObjectMeta, guardsSeen, "true")
+		_, err = leases.Update(ctx, l, metav1.UpdateOptions{FieldManager: plan.FieldManager})
+	}
+	if err != nil && !apierrors.IsConflict(err) {
+		return fmt.Errorf("remember that configmap %s/%s is there: %w", g.namespace, guard.ConfigMap, err)
+	}
+	return nil
+}
+
 // view is the world that the guard-rails judge a plan in.
 func (g rails) view(ctx context.Context, r settings, rem *v1alpha1.Remediation) (guard.View, error) {
-	v := guard.View{Now: g.Now(), Paused: r.paused, Breaker: r.breaker, Namespace: g.namespace, Wanted: map[string][]corev1.ResourceName{}}
+	v := guard.View{Now: g.Now(), Paused: r.paused, GuardsGone: r.gone, Breaker: r.breaker, Namespace: g.namespace, Wanted: map[string][]corev1.ResourceName{}}
 	nodes, err := g.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return v, fmt.Errorf("list nodes: %w", err)

@@ -133,6 +133,9 @@ func (x *Executor) watchBreaker(ctx context.Context, cached client.Reader) error
 
 func (x *Executor) checkBreaker(ctx context.Context, cached client.Reader) error {
 	r, err := x.rails().read(ctx)
+	if r.there {
+		err = errors.Join(err, x.rails().remember(ctx))
+	}
 	if err != nil || r.breaker.Open {
 		return err
 	}

@@ -19,10 +19,13 @@ type Standing struct {
 	Leader     string         `json:"leader,omitempty"`
 	Generation int64          `json:"generation,omitempty"` // of the leader's lease
 	Paused     bool           `json:"paused"`               // the kill switch
+	GuardsGone bool           `json:"guardsGone,omitempty"` // it is on because its ConfigMap was deleted
 	Breaker    Breaker        `json:"breaker"`
 	Limits     guard.Limits   `json:"limits"`
 	Figures    guard.Figures  `json:"figures"`
 	Plans      map[string]int `json:"plans"` // by phase
+	// Orphans are marked nodes, and plans under way, that nobody seems to be in charge of.
+	Orphans []Orphan `json:"orphans"`
 	// GuardsRead says that the kill switch, the breaker and the limits could be read,
 	// FiguresRead that nodes, plans and waiting pods could: else what is here of them says
 	// nothing.
@@ -47,7 +50,7 @@ type Breaker struct {
 // Stand reads how carrying out stands. What may not be read is said so.
 func Stand(ctx context.Context, d Deps, namespace string) (Standing, error) {
 	g := railsOf(d, namespace)
-	s := Standing{Mode: "observe", Plans: map[string]int{}, Limits: guard.Defaults(), Unread: []string{}}
+	s := Standing{Mode: "observe", Plans: map[string]int{}, Limits: guard.Defaults(), Orphans: []Orphan{}, Unread: []string{}}
 	// read is false for what may not be read; what is not installed is nowhere.
 	read := func(err error) (bool, error) {
 		if err != nil && (apierrors.IsForbidden(err) || apierrors.IsNotFound(err)) {
@@ -72,7 +75,7 @@ func Stand(ctx context.Context, d Deps, namespace string) (Standing, error) {
 	} else if s.GuardsRead, err = read(err); err != nil {
 		return s, err
 	}
-	s.Limits, s.Paused = r.limits, r.paused
+	s.Limits, s.Paused, s.GuardsGone = r.limits, r.paused, r.gone
 	s.Breaker = Breaker{Open: r.breaker.Open, Since: r.breaker.Since, Why: r.breaker.Why}
 	if s.Breaker.Open {
 		s.Breaker.Reset = guard.ResetCommand(namespace)
@@ -82,6 +85,7 @@ func Stand(ctx context.Context, d Deps, namespace string) (Standing, error) {
 		return s, err
 	}
 	s.Figures = s.Limits.Figures(view)
+	s.Orphans = orphans(view.Nodes, view.Plans, s.Mode != "observe", d.Now())
 	for _, p := range view.Plans {
 		phase := p.Status.Phase
 		if phase == "" {

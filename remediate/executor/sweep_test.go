@@ -65,7 +65,7 @@ func TestEntryIsSwept(t *testing.T) {
 		other := rem.DeepCopy()
 		other.ObjectMeta, other.Status = metav1.ObjectMeta{}, v1alpha1.RemediationStatus{}
 		other.Spec.Actions[0].Relayout.ConfigMap, other.Spec.Actions[0].Relayout.Entry = nil, nil
-		other.Name = diagnosis.PlanHash(other.Spec.Actions)
+		other.Name = plan.Name(other.Spec)
 		other, err := plan.Store{Dynamic: c.Dynamic()}.Record(t.Context(), other)
 		if err != nil {
 			t.Fatal(err)

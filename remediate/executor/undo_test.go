@@ -49,7 +49,7 @@ func TestNodeTakenOver(t *testing.T) {
 			return n.Labels[nodeprobe.LabelMIGConfigState] == "success" && n.Labels["nvidia.com/gpu.deploy.device-plugin"] == "true", ""
 		})
 	}
-	if _, err := c.apply(t, d, f); !errors.Is(err, plan.ErrStale) || !strings.Contains(err.Error(), "no longer marked as ours") {
+	if _, err := c.apply(t, d, f); !errors.Is(err, plan.ErrStale) || !strings.Contains(err.Error(), "no longer marked as ours; it is left as it is, cordoned, which a person has to undo: kubectl uncordon "+node) {
 		t.Error(err)
 	}
 	if n := c.node(t, node); !n.Spec.Unschedulable || n.Labels[nodeprobe.LabelMIGConfig] == "all-1g.5gb" {

@@ -24,7 +24,7 @@ func Unled(ctx context.Context, d Deps, namespace string) (Deps, error) {
 	if err != nil {
 		return d, fmt.Errorf("%w: whether all plans are stopped cannot be told: %w", plan.ErrRefused, err)
 	}
-	why := r.limits.Stopped(guard.View{Now: d.Now(), Paused: r.paused, Breaker: r.breaker, Namespace: namespace})
+	why := r.limits.Stopped(guard.View{Now: d.Now(), Paused: r.paused, GuardsGone: r.gone, Breaker: r.breaker, Namespace: namespace})
 	if why != "" {
 		return d, fmt.Errorf("%w: %s", plan.ErrRefused, why)
 	}

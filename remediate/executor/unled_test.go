@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,6 +30,7 @@ func TestUnled(t *testing.T) {
 		guards, breaker map[string]string
 		forbidden       bool
 		installed       bool
+		deleted         bool
 		says            string // empty: it may begin
 	}{
 		"nothing":                      {},
@@ -39,6 +41,7 @@ func TestUnled(t *testing.T) {
 		"limits of no sense":           {guards: map[string]string{guard.LimitsKey: "coolDown: banana"}, says: "whether all plans are stopped cannot be told: configmap there/unpend-guards: read limits.yaml: coolDown is banana: "},
 		"may not be read":              {forbidden: true, installed: true, says: "whether all plans are stopped cannot be told: read configmap there/unpend-guards: "},
 		"not installed":                {forbidden: true},
+		"deleted since":                {deleted: true, says: "ConfigMap unpend-guards was deleted, and the kill switch with it: nothing is written until it is there again"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			client := fake.NewClientset(object(guard.ConfigMap, tc.guards), object(guard.BreakerConfigMap, tc.breaker))
@@ -48,6 +51,25 @@ func TestUnled(t *testing.T) {
 			client.PrependReactor("get", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
 				return tc.forbidden, nil, apierrors.NewForbidden(corev1.Resource("configmaps"), guard.ConfigMap, errors.New("no right"))
 			})
+			if tc.deleted {
+				lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "there", Name: LeaderLease}}
+				client = fake.NewClientset(object(guard.ConfigMap, nil), lease)
+				g := railsOf(Deps{Client: client, Now: func() time.Time { return now }}, "there")
+				for range 2 { // the second changes nothing
+					if err := g.remember(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if err := g.halted(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				if err := client.CoreV1().ConfigMaps("there").Delete(t.Context(), guard.ConfigMap, metav1.DeleteOptions{}); err != nil {
+					t.Fatal(err)
+				}
+				if err := g.halted(t.Context()); !errors.Is(err, plan.ErrHalted) {
+					t.Errorf("between two writes: %v", err)
+				}
+			}
 			d, err := Unled(t.Context(), Deps{Client: client, Now: func() time.Time { return now }}, "there")
 			if tc.says == "" && err != nil || tc.says != "" && (!errors.Is(err, plan.ErrRefused) || !strings.Contains(err.Error(), tc.says)) {
 				t.Fatalf("%v, want %q", err, tc.says)

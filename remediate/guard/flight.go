@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -28,12 +29,14 @@ func nodeBusy(q *question) Verdict {
 		op, err := mark(n)
 		switch {
 		case err != nil:
-			return refuse(v1alpha1.Refused, "%v: remove it, then ask for a new plan", err)
+			return refuse(v1alpha1.Refused, "%v: take it off ('unpend release %s'), then ask for a new plan", err, n.Name)
 		case op == nil || op.ID == q.plan.UID || op.Quarantined != "" && q.opens(n):
 		case op.Parked != "":
-			return refuse(v1alpha1.Refused, "node %s is parked, cordoned on purpose by plan %.8s: %s; a person has to mend and release it, then ask for a new plan", n.Name, op.Plan, op.Parked)
+			return refuse(v1alpha1.Refused, "node %s is parked, cordoned on purpose by plan %.8s: %s; a person has to mend and release it ('unpend release %s'), then ask for a new plan", n.Name, op.Plan, op.Parked, n.Name)
 		case op.Quarantined != "":
 			return refuse(v1alpha1.Refused, "node %s is quarantined, cordoned on purpose by plan %.8s: %s; once its hardware is mended a person uncordons it, then ask for a new plan", n.Name, op.Plan, op.Quarantined)
+		case !q.underWay(op.ID):
+			return q.wait(time.Time{}, "node %s has the mark of plan %.8s (%s), which is not under way: nobody works on it any more, 'unpend release %s' gives it back", n.Name, op.Plan, op.Step, n.Name)
 		default:
 			return q.wait(time.Time{}, "node %s is marked by plan %.8s (%s): wait until it is released", n.Name, op.Plan, op.Step)
 		}
@@ -55,6 +58,12 @@ func (q *question) opens(n *corev1.Node) bool {
 	return opens
 }
 
+// underWay says whether the plan of a mark is: a mark without one was left by a process that
+// is gone, and by nobody who could be waited for.
+func (q *question) underWay(id types.UID) bool {
+	return slices.ContainsFunc(q.view.Plans, func(r v1alpha1.Remediation) bool { return r.UID == id && r.Status.Phase.Begun() })
+}
+
 // nodesInFlight counts the nodes that are worked on: those that are marked, parked and
 // quarantined ones left out, and one for each plan under way that has not marked any yet. Marks
 // that cannot be read count, for what they stand for cannot be told.
@@ -70,6 +79,8 @@ func nodesInFlight(q *question) Verdict {
 		case err != nil:
 			busy = append(busy, n.Name+", whose mark cannot be read")
 		case op == nil || op.Kept() || op.ID == q.plan.UID:
+		case !q.underWay(op.ID):
+			busy = append(busy, fmt.Sprintf("%s, which nobody works on any more: 'unpend release %s'", n.Name, n.Name))
 		default:
 			marked[op.ID] = true
 			busy = append(busy, n.Name)

@@ -16,6 +16,8 @@ type View struct {
 	Nodes  []*corev1.Node         // all of the cluster
 	Plans  []v1alpha1.Remediation // all; the one that is judged may be among them
 	Paused bool                   // the kill switch
+	// GuardsGone: it is on because its ConfigMap was deleted.
+	GuardsGone bool
 	// Breaker as it is recorded. One that is about to open holds a plan back even
 	// before that is recorded.
 	Breaker BreakerState

@@ -228,6 +228,14 @@ func TestRulesOfHistory(t *testing.T) {
 			},
 			func(s *setting) { s.add(older(in(planFor(2, "gpu-1"), v1alpha1.Parked, noon.Add(-50*time.Minute)))) },
 			Verdict{Wait, "cool-down", "node gpu-1 was changed at 2026-11-20T11:10:00Z by plan gpu-0000000002#1 (00000002) and is left alone for 1h, until 2026-11-20T12:10:00Z; coolDown in ConfigMap unpend-guards sets it", noon.Add(10 * time.Minute), v1alpha1.Queued}},
+		{"cool-down after a refusal that came late",
+			func(s *setting) { s.add(older(in(planFor(2, "gpu-1"), v1alpha1.Refused, noon.Add(-50*time.Minute)))) },
+			func(s *setting) {
+				r := older(in(planFor(2, "gpu-1"), v1alpha1.Refused, noon.Add(-50*time.Minute)))
+				r.Status.Evicted = 1
+				s.add(r)
+			},
+			Verdict{Wait, "cool-down", "node gpu-1 was changed at 2026-11-20T11:10:00Z by plan gpu-0000000002#1 (00000002) and is left alone for 1h, until 2026-11-20T12:10:00Z; coolDown in ConfigMap unpend-guards sets it", noon.Add(10 * time.Minute), v1alpha1.Queued}},
 		{"cool-down of another node",
 			func(s *setting) { s.add(older(in(planFor(2, "gpu-2"), v1alpha1.Succeeded, noon.Add(-time.Minute)))) },
 			func(s *setting) {
@@ -248,11 +256,11 @@ func TestRulesOfTheNodes(t *testing.T) {
 		{"node marked by another",
 			func(s *setting) { s.limits.NodesInFlight = 5; marked(s.view.Nodes[1], other, "") },
 			func(s *setting) { s.limits.NodesInFlight = 5; marked(s.view.Nodes[0], other, "") },
-			Verdict{Wait, "node-busy", "node gpu-1 is marked by plan 00000002 (cordon): wait until it is released", time.Time{}, v1alpha1.Queued}},
+			Verdict{Wait, "node-busy", "node gpu-1 has the mark of plan 00000002 (cordon), which is not under way: nobody works on it any more, 'unpend release gpu-1' gives it back", time.Time{}, v1alpha1.Queued}},
 		{"node parked",
 			func(s *setting) { marked(s.view.Nodes[1], other, "MIG manager says failed") },
 			func(s *setting) { marked(s.view.Nodes[0], other, "MIG manager says failed") },
-			Verdict{Refuse, "node-busy", "node gpu-1 is parked, cordoned on purpose by plan 00000002: MIG manager says failed; a person has to mend and release it, then ask for a new plan", time.Time{}, v1alpha1.Refused}},
+			Verdict{Refuse, "node-busy", "node gpu-1 is parked, cordoned on purpose by plan 00000002: MIG manager says failed; a person has to mend and release it ('unpend release gpu-1'), then ask for a new plan", time.Time{}, v1alpha1.Refused}},
 		{"node with a mark that cannot be read",
 			func(s *setting) {
 				s.limits.NodesInFlight = 2
@@ -262,7 +270,7 @@ func TestRulesOfTheNodes(t *testing.T) {
 				s.limits.NodesInFlight = 2
 				s.view.Nodes[0].Annotations = map[string]string{diagnosis.OperationAnnotation: "x"}
 			},
-			Verdict{Refuse, "node-busy", `node gpu-1: annotation unpend.dev/operation is not one of ours: "x": remove it, then ask for a new plan`, time.Time{}, v1alpha1.Refused}},
+			Verdict{Refuse, "node-busy", `node gpu-1: annotation unpend.dev/operation is not one of ours: "x": take it off ('unpend release gpu-1'), then ask for a new plan`, time.Time{}, v1alpha1.Refused}},
 		{"node of a plan under way that has not marked it yet",
 			func(s *setting) {
 				s.limits.NodesInFlight = 5
@@ -285,7 +293,7 @@ func TestRulesOfTheNodes(t *testing.T) {
 				marked(s.view.Nodes[1], other, "")
 				s.add(older(in(planFor(3, "gpu-3"), v1alpha1.Running, noon)))
 			},
-			Verdict{Wait, "nodes-in-flight", "2 worked on already (gpu-2, plan gpu-0000000003#1 (00000003)), the limit is 2 at once: wait until that has ended, or raise nodesInFlight in ConfigMap unpend-guards", time.Time{}, v1alpha1.Queued}},
+			Verdict{Wait, "nodes-in-flight", "2 worked on already (gpu-2, which nobody works on any more: 'unpend release gpu-2', plan gpu-0000000003#1 (00000003)), the limit is 2 at once: wait until that has ended, or raise nodesInFlight in ConfigMap unpend-guards", time.Time{}, v1alpha1.Queued}},
 		{"in flight: one at a time",
 			func(s *setting) {
 				r := older(in(planFor(2, "gpu-2"), v1alpha1.Running, noon))
@@ -301,14 +309,14 @@ func TestRulesOfTheNodes(t *testing.T) {
 				marked(s.view.Nodes[1], other, "")
 			},
 			func(s *setting) { evicting(s.plan, 1); marked(s.view.Nodes[1], other, "") },
-			Verdict{Wait, "nodes-in-flight", "1 worked on already (gpu-2), the limit is 1 at once: wait until that has ended, or raise nodesInFlight in ConfigMap unpend-guards", time.Time{}, v1alpha1.Queued}},
+			Verdict{Wait, "nodes-in-flight", "1 worked on already (gpu-2, which nobody works on any more: 'unpend release gpu-2'), the limit is 1 at once: wait until that has ended, or raise nodesInFlight in ConfigMap unpend-guards", time.Time{}, v1alpha1.Queued}},
 		{"in flight: a mark whose plan has ended",
 			func(s *setting) { marked(s.view.Nodes[1], s.plan, "") },
 			func(s *setting) {
 				marked(s.view.Nodes[1], other, "")
 				s.add(older(in(planFor(2, "gpu-2"), v1alpha1.Failed, noon.Add(-2*time.Hour))))
 			},
-			Verdict{Wait, "nodes-in-flight", "1 worked on already (gpu-2), the limit is 1 at once: wait until that has ended, or raise nodesInFlight in ConfigMap unpend-guards", time.Time{}, v1alpha1.Queued}},
+			Verdict{Wait, "nodes-in-flight", "1 worked on already (gpu-2, which nobody works on any more: 'unpend release gpu-2'), the limit is 1 at once: wait until that has ended, or raise nodesInFlight in ConfigMap unpend-guards", time.Time{}, v1alpha1.Queued}},
 		{"in flight: a mark that cannot be read",
 			func(s *setting) { s.view.Nodes[1].Annotations = map[string]string{"else": "x"} },
 			func(s *setting) { s.view.Nodes[1].Annotations = map[string]string{diagnosis.OperationAnnotation: "x"} },

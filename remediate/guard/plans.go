@@ -93,6 +93,8 @@ func changed(r *v1alpha1.Remediation) bool {
 		return true
 	case v1alpha1.Failed, v1alpha1.Stopped:
 		return len(r.Status.Journal) > 0
+	case v1alpha1.Refused: // under way, for want of a right
+		return r.Status.Evicted > 0
 	}
 	return false
 }

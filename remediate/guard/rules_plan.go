@@ -58,6 +58,9 @@ func evictionsOfPlan(q *question) Verdict {
 }
 
 func paused(q *question) Verdict {
+	if q.view.GuardsGone {
+		return q.wait(time.Time{}, "ConfigMap %s was deleted, and the kill switch with it: nothing is written until it is there again ('helm upgrade' makes it, with the limits of its values)", ConfigMap)
+	}
 	if q.view.Paused {
 		return q.wait(time.Time{}, "unpend is paused by a person: nothing is written until %s is false in ConfigMap %s", PausedKey, ConfigMap)
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/unpend/unpend/remediate/audit"
@@ -31,6 +32,8 @@ type Machine struct {
 	// has us look at the plan meanwhile.
 	asked   time.Duration
 	askedAt time.Time
+	// saved is when the journal was last written.
+	saved time.Time
 }
 
 // New makes the machine of a plan, and refuses a journal that the program cannot have
@@ -292,7 +295,7 @@ func phaseOf(why error) v1alpha1.Phase {
 	switch {
 	case errors.Is(why, plan.ErrStale):
 		return v1alpha1.Stale
-	case errors.Is(why, plan.ErrRefused):
+	case errors.Is(why, plan.ErrRefused), apierrors.IsForbidden(why): // no failure of the plan: somebody lacks a right
 		return v1alpha1.Refused
 	case errors.Is(why, plan.ErrHalted): // that is no failure of the plan, nor of the cluster
 		return v1alpha1.Stopped
@@ -319,5 +322,6 @@ func (m *Machine) save(ctx context.Context) error {
 	if m.Save == nil {
 		return nil
 	}
+	m.saved = m.Now()
 	return m.Save(ctx, m.rem)
 }

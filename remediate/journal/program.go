@@ -82,6 +82,9 @@ type Options struct {
 	DryRun bool
 	// Poll is how often a wait looks again; 1 s by default.
 	Poll time.Duration
+	// Renew is how often the journal is written while a step waits, which shows to others
+	// that this process is alive; 0: it is not.
+	Renew time.Duration
 	// Patience bounds the way back once the caller of ToTheEnd has gone away.
 	Patience time.Duration
 	// Hold says, before every write, why nothing more may be begun (a kill switch);

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/plan"
 	"github.com/unpend/unpend/remediate/v1alpha1"
@@ -18,10 +20,13 @@ func (m *Machine) ToTheEnd(ctx context.Context) error {
 	for !m.status().Phase.Ended() {
 		wait, err := m.Advance(ctx)
 		if err == nil && wait > 0 {
-			err = sleep(ctx, wait)
+			err = m.wait(ctx, wait)
 		}
 		if err == nil {
 			continue
+		}
+		if errors.Is(err, ErrTakenOver) {
+			return errors.Join(m.failed, err)
 		}
 		if ctx.Err() != nil && !alone {
 			err = m.interrupted(err)
@@ -43,6 +48,38 @@ func (m *Machine) ToTheEnd(ctx context.Context) error {
 		return fmt.Errorf("%w; what was begun has been taken back", m.failed)
 	}
 	return m.failed
+}
+
+// wait lets time pass, and shows meanwhile that this process is alive.
+func (m *Machine) wait(ctx context.Context, d time.Duration) error {
+	for d > 0 {
+		part := d
+		if m.Renew > 0 {
+			part = min(d, m.Renew)
+		}
+		if err := sleep(ctx, part); err != nil {
+			return err
+		}
+		if err := m.renew(ctx); err != nil {
+			return err
+		}
+		d -= part
+	}
+	return nil
+}
+
+// renew writes the journal again when that was long ago. An API server that does not
+// answer just now is asked again when the step is.
+func (m *Machine) renew(ctx context.Context) error {
+	now := m.Now()
+	if m.Renew == 0 || now.Sub(m.saved) < m.Renew {
+		return nil
+	}
+	m.status().Renewed = new(metav1.NewMicroTime(now))
+	if err := m.save(ctx); !Transient(err) {
+		return err
+	}
+	return nil
 }
 
 // takenBack says that something was begun, and that nothing of it is left. A plan that

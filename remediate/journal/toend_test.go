@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/url"
 	"slices"
@@ -82,6 +83,89 @@ func TestInterrupted(t *testing.T) {
 				t.Errorf("%v, want %s; told of %v", err, tc.want, told)
 			}
 		})
+	}
+}
+
+// A step that waits shows that its process is alive: the journal is written all the same.
+// Who finds that another has written it since writes nothing more, and takes nothing back.
+func TestWaitingShowsThatItIsAlive(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began, rem, tries, saves := time.Now(), begun(), 0, []string{}
+		rem.Status.Began = new(metav1.NewMicroTime(began))
+		undone := false
+		m := machine(t, Options{Now: time.Now, Logger: slog.New(slog.DiscardHandler), Patience: time.Minute, Poll: 5 * time.Second, Renew: 2 * time.Second,
+			Save: func(context.Context, *v1alpha1.Remediation) error {
+				saves = append(saves, fmt.Sprintf("%s at %s, renewed %v", rem.Status.Phase, time.Since(began), rem.Status.Renewed != nil))
+				if len(saves) == 5 {
+					return fmt.Errorf("%w: a conflict", ErrTakenOver)
+				}
+				return nil
+			}}, rem, &script{
+			there: []Step{step("0/cordon", "cordon", func(context.Context, *Entry) (string, error) { tries++; return "not yet", nil })},
+			back:  []Step{step("undo/0/release", "uncordon", func(context.Context, *Entry) (string, error) { undone = true; return "", nil })}})
+		if err := m.ToTheEnd(t.Context()); !errors.Is(err, ErrTakenOver) || undone || tries != 2 {
+			t.Errorf("%v, undone %v, %d tries", err, undone, tries)
+		}
+		want := []string{"Running at 0s, renewed false", "Running at 2s, renewed true", "Running at 4s, renewed true", "Running at 7s, renewed true", "Running at 9s, renewed true"}
+		if !slices.Equal(saves, want) {
+			t.Errorf("saved %q, want %q", saves, want)
+		}
+	})
+}
+
+// What a terminal has left, wherever it was killed, is a journal that another goes on from,
+// backwards.
+func TestAbandonedPlanIsTakenBack(t *testing.T) {
+	for name, tc := range map[string]struct {
+		killed int // at the step
+		steps  string
+	}{"in the first step": {1, "[0/cordon undo/0/release]"}, "in the second": {2, "[0/cordon 0/wait undo/0/release]"}, "on the way back": {3, "[0/cordon 0/wait undo/0/release]"}} {
+		t.Run(name, func(t *testing.T) {
+			rem, n := begun(), 0
+			there := func(context.Context, *Entry) (string, error) {
+				if n++; n == tc.killed {
+					return "", context.Canceled
+				}
+				if n == 2 {
+					return "", errors.New("it fails")
+				}
+				return "", nil
+			}
+			s := &script{there: []Step{step("0/cordon", "cordon", there), step("0/wait", "wait", there)}, back: []Step{step("undo/0/release", "uncordon", there)}}
+			ctx, cancel := context.WithCancel(t.Context())
+			o := (&clock{noon}).options()
+			o.Save = func(context.Context, *v1alpha1.Remediation) error { return nil }
+			m := machine(t, o, rem, s)
+			for n < tc.killed {
+				if n == tc.killed-1 {
+					cancel()
+				}
+				m.turn(ctx) //nolint:errcheck // it is killed
+			}
+			cancel()
+			if !Abandon(rem, "its terminal has ended", noon) {
+				t.Fatal("it had begun")
+			}
+			n = 10
+			again := machine(t, o, rem, s) // refuses a journal that is not sound
+			if err := again.ToTheEnd(t.Context()); err != nil {
+				t.Error(err)
+			}
+			var steps []v1alpha1.StepID
+			for _, e := range rem.Status.Journal {
+				steps = append(steps, e.Step)
+			}
+			want := v1alpha1.Stopped
+			if tc.killed == 3 {
+				want = v1alpha1.Failed // as it was to end
+			}
+			if fmt.Sprint(steps) != tc.steps || rem.Status.Phase != want || n != 11 {
+				t.Errorf("%v, %s: %s; %d tries", steps, rem.Status.Phase, rem.Status.Message, n-10)
+			}
+		})
+	}
+	if rem := begun(); Abandon(rem, "its terminal has ended", noon) || rem.Status.Phase != v1alpha1.Running {
+		t.Error("nothing was begun")
 	}
 }
 

@@ -72,7 +72,8 @@ func (s Store) Approvals(ctx context.Context, plan string) ([]v1alpha1.Approval,
 }
 
 // Record creates a plan. One that is recorded already is given back as it is, unless
-// it has ended and left nothing: then it is made again, for a plan is used once.
+// it has ended and left nothing, or was recorded to be carried out elsewhere and was not
+// begun: then it is made again, for a plan is used once.
 func (s Store) Record(ctx context.Context, rem *v1alpha1.Remediation) (*v1alpha1.Remediation, error) {
 	for range 3 {
 		made, err := s.create(ctx, v1alpha1.Remediations, rem)
@@ -85,10 +86,10 @@ func (s Store) Record(ctx context.Context, rem *v1alpha1.Remediation) (*v1alpha1
 			continue
 		case err != nil:
 			return nil, err
-		case !is.Status.Phase.Ended() || is.Status.Phase == v1alpha1.Succeeded || is.Status.Phase == v1alpha1.Parked:
+		case !is.Status.Phase.Ended() && !elsewhere(is, rem) || is.Status.Phase == v1alpha1.Succeeded || is.Status.Phase == v1alpha1.Parked:
 			return is, nil
 		}
-		if err := s.Forget(ctx, is); err != nil {
+		if err := s.forget(ctx, is, metav1.Preconditions{UID: &is.UID, ResourceVersion: &is.ResourceVersion}); err != nil && !apierrors.IsConflict(err) {
 			return nil, err
 		}
 	}
@@ -98,12 +99,22 @@ func (s Store) Record(ctx context.Context, rem *v1alpha1.Remediation) (*v1alpha1
 // Forget deletes a plan and the decisions on it. An approver has no right to delete
 // those: they are about the plan that is gone, and the executor clears them away.
 func (s Store) Forget(ctx context.Context, rem *v1alpha1.Remediation) error {
+	return s.forget(ctx, rem, metav1.Preconditions{UID: &rem.UID})
+}
+
+// elsewhere says whether a plan that is recorded, and not begun, cannot be begun by who
+// records it again: a terminal's is begun by the process that recorded it, or by none.
+func elsewhere(is, again *v1alpha1.Remediation) bool {
+	return !is.Status.Phase.Begun() && (is.Spec.Carrier != "" || again.Spec.Carrier != "")
+}
+
+func (s Store) forget(ctx context.Context, rem *v1alpha1.Remediation, as metav1.Preconditions) error {
 	for _, name := range names(rem.Name) {
 		if err := s.Dynamic.Resource(v1alpha1.Approvals).Delete(ctx, name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
 			return fmt.Errorf("delete approval %s: %w", name, err)
 		}
 	}
-	err := s.Dynamic.Resource(v1alpha1.Remediations).Delete(ctx, rem.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &rem.UID}})
+	err := s.Dynamic.Resource(v1alpha1.Remediations).Delete(ctx, rem.Name, metav1.DeleteOptions{Preconditions: &as})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("delete remediation %s: %w", rem.Name, err)
 	}

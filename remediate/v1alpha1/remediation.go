@@ -9,7 +9,7 @@ import (
 )
 
 // Remediation is one plan and what became of it. Its name is the plan's hash: 64 hex
-// of sha256 over the canonical JSON of spec.actions.
+// of sha256 over the canonical JSON of spec.incident, spec.since and spec.actions.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -36,6 +36,9 @@ type RemediationSpec struct {
 	// Incident the plan is for.
 	// +kubebuilder:validation:Pattern=`^gpu-[0-9a-f]{10}$`
 	Incident string `json:"incident"`
+	// Since when the incident waits: the same actions for another wait are another plan.
+	// +optional
+	Since metav1.Time `json:"since,omitzero"`
 	// Workload that waits.
 	Workload incident.Ref `json:"workload"`
 	// Waiting are its pods that wait.
@@ -76,12 +79,23 @@ type RemediationSpec struct {
 	Requester string `json:"requester"`
 	// Expires is when it can no longer be begun.
 	Expires metav1.Time `json:"expires"`
+	// Carrier is who carries it out: the executor without it. One of a terminal is never
+	// begun by the executor, and its requester writes the journal.
+	// +optional
+	Carrier Carrier `json:"carrier,omitempty"`
 	// Actions are what is written, in order, each bound to its object by uid.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=200
 	// +kubebuilder:validation:XValidation:rule="self.all(a, a.target.name != '' && a.target.uid != '')",message="every target has a name and a uid"
 	Actions []diagnosis.Action `json:"actions"`
 }
+
+// Carrier is who carries a plan out, where that is not the executor.
+// +kubebuilder:validation:Enum=terminal
+type Carrier string
+
+// Terminal is the process of a person who has approved a plan where no executor leads.
+const Terminal Carrier = "terminal"
 
 // Pod is a pod and its uid.
 type Pod struct {
@@ -152,6 +166,9 @@ type RemediationStatus struct {
 	ApprovedBy []string `json:"approvedBy,omitempty"`
 	// +optional
 	Began *metav1.MicroTime `json:"began,omitempty"`
+	// Renewed is when a terminal that waits has last shown that it still carries the plan out.
+	// +optional
+	Renewed *metav1.MicroTime `json:"renewed,omitempty"`
 	// +optional
 	Ended *metav1.MicroTime `json:"ended,omitempty"`
 	// Failure is what made it turn back.

@@ -18,6 +18,7 @@ import (
 	"github.com/unpend/unpend/remediate/executor"
 	"github.com/unpend/unpend/remediate/journal"
 	"github.com/unpend/unpend/remediate/plan"
+	"github.com/unpend/unpend/remediate/v1alpha1"
 )
 
 type approveOptions struct {
@@ -77,7 +78,7 @@ func (o *approveOptions) approve(ctx context.Context, arg string, std Stdio) err
 		return err
 	}
 	d := executor.Deps{Measure: measure, Client: client, Dynamic: custom, Now: time.Now, Logger: slog.New(slog.DiscardHandler), DryRun: o.dryRun}
-	if err := o.underWay(ctx, d, incident); err != nil {
+	if err := o.underWay(ctx, d, incident, std); err != nil {
 		return outcomeError(err)
 	}
 	d.Guard = guardOf(d, o.namespace, 0)
@@ -106,8 +107,9 @@ func (o *approveOptions) approve(ctx context.Context, arg string, std Stdio) err
 }
 
 // underWay is an error while a plan for the incident is carried out: what is found
-// meanwhile is found of a cluster that this plan is changing.
-func (o *approveOptions) underWay(ctx context.Context, d executor.Deps, incident string) error {
+// meanwhile is found of a cluster that this plan is changing. One that a terminal has left
+// is taken back first.
+func (o *approveOptions) underWay(ctx context.Context, d executor.Deps, incident string, std Stdio) error {
 	plans, err := plan.Store{Dynamic: d.Dynamic}.List(ctx)
 	if err != nil {
 		return nil // not installed, or not to be read: the fix is proved on what can be
@@ -117,12 +119,44 @@ func (o *approveOptions) underWay(ctx context.Context, d executor.Deps, incident
 		if rem.Spec.Incident != incident || !rem.Status.Phase.Begun() {
 			continue
 		}
+		if rem.Spec.Carrier == v1alpha1.Terminal && !o.dryRun {
+			gone, err := watched(ctx, d, rem, std)
+			if err != nil {
+				return err
+			}
+			if gone {
+				if err := o.takeBack(ctx, d, rem, std); err != nil {
+					return err
+				}
+				continue
+			}
+		}
 		if o.plan != "" {
 			outcome = plan.ErrStale
 		}
-		return fmt.Errorf("%w: plan %.12s for this incident is under way already (%s): see 'unpend remediations %.12s'", outcome, rem.Name, standingOf(rem).State, rem.Name)
+		return fmt.Errorf("%w: plan %.12s for this incident is under way already (%s): see 'unpend remediations %.12s'%s", outcome, rem.Name, standingOf(rem).State, rem.Name, o.wayOut(ctx, d, rem))
 	}
 	return nil
+}
+
+// wayOut names the way out of a plan that nobody carries on.
+func (o *approveOptions) wayOut(ctx context.Context, d executor.Deps, rem *v1alpha1.Remediation) string {
+	if rem.Spec.Carrier == v1alpha1.Terminal {
+		return ""
+	}
+	if leads, err := executorLeads(ctx, d, o.namespace); err != nil || leads {
+		return ""
+	}
+	return fmt.Sprintf("; no executor leads in namespace %s, 'unpend status' names what it has left", o.namespace)
+}
+
+// takeBack asks, and takes back what a terminal has left of a plan.
+func (o *approveOptions) takeBack(ctx context.Context, d executor.Deps, rem *v1alpha1.Remediation, std Stdio) error {
+	fmt.Fprintf(std.Err, "Plan %.12s for this incident was left in step %s: the terminal of %s that carried it out has ended.\n", rem.Name, rem.Status.Progress, terminal.Clean(rem.Spec.Requester))
+	if err := agreed(o.yes || o.plan != "", "Take it back first? [y/N] ", std); err != nil {
+		return err
+	}
+	return takeBack(ctx, d, rem, std)
 }
 
 // carrier carries a plan out: from here, or by the executor that the cluster has.
@@ -154,8 +188,14 @@ func (o *approveOptions) carrier(ctx context.Context, d executor.Deps, found pla
 		if d, err = executor.Unled(ctx, d, o.namespace); err != nil {
 			return nil, err
 		}
+		if d, err = onRecord(ctx, d); err != nil {
+			return nil, err
+		}
 		fmt.Fprintf(std.Err, "No executor leads in namespace %s: the fix is applied from here, with your own rights.\n", o.namespace)
 		fmt.Fprintln(std.Err, "Ctrl-C: no further step is begun, and what was begun is taken back before this ends.")
+		if nodes := found.Fix.Cost.Nodes; d.Requester == "" && len(nodes) > 0 {
+			fmt.Fprintf(std.Err, "unpend is not installed here, so the plan is not on record: should this process be killed, 'unpend release %s' gives the node back.\n", nodes[0])
+		}
 	}
 	return fromHere(d, found.Diagnosis.Incident, found.Fix.ID, found.Fix.Plan), nil
 }
@@ -196,13 +236,21 @@ func isTerminal(w any) bool {
 
 // ask wants a yes from a person; a script has to name the plan.
 func (o *approveOptions) ask(number int, std Stdio) error {
-	if o.yes || o.plan != "" || o.dryRun {
+	if !o.yes && o.plan == "" && !o.dryRun && !isTerminal(std.In) {
+		return &codedError{exitRefused, errors.New("nobody is there to be asked: give --plan HEX, or --yes")}
+	}
+	return agreed(o.yes || o.plan != "" || o.dryRun, fmt.Sprintf("Approve fix %d? [y/N] ", number), std)
+}
+
+// agreed wants a yes from a person who has not given it before.
+func agreed(before bool, text string, std Stdio) error {
+	if before {
 		return nil
 	}
 	if !isTerminal(std.In) {
-		return &codedError{exitRefused, errors.New("nobody is there to be asked: give --plan HEX, or --yes")}
+		return &codedError{exitRefused, errors.New("nobody is there to be asked: give --yes")}
 	}
-	answer, err := question(fmt.Sprintf("Approve fix %d? [y/N] ", number), std)
+	answer, err := question(text, std)
 	if err != nil || answer != "y" && answer != "yes" {
 		return &codedError{exitRefused, errors.New("not approved; nothing was changed")}
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/unpend/unpend/cmd/internal/terminal"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/executor"
 )
 
@@ -56,6 +57,8 @@ func statusLines(is executor.Standing, now time.Time) []terminal.Line {
 // stops tells what stops all plans; the breaker as far as its limits are known.
 func (s *standing) stops() {
 	switch {
+	case s.GuardsGone:
+		s.add(true, "kill switch", "ON: its ConfigMap, unpend-guards, was deleted; 'helm upgrade' makes it again, with the limits of its values")
 	case s.Paused:
 		s.add(true, "kill switch", "ON: nothing is begun, what was under way has been taken back")
 	default:
@@ -113,10 +116,22 @@ func (s *standing) figures(now time.Time) {
 		s.add(false, "freeze", "%s, none open", counted(n, "window"))
 	}
 	s.add(false, "nodes", "%d%s worked on%s", len(f.InFlight), limit(" of %d", s.Limits.NodesInFlight), listed(f.InFlight))
+	for _, name := range f.InFlight {
+		s.add(false, "", "keep %s closed afterwards: kubectl annotate node %s %s=true", name, name, diagnosis.KeepCordoned)
+	}
 	s.add(false, "pool", "%d of %d GPU nodes out of use%s%s", len(f.OutOfUse), f.GPUNodes, limit(", limit %d %%", s.Limits.PoolUnavailablePercent), listed(f.OutOfUse))
 	s.add(false, "evictions", "%d%s in the last hour%s", f.EvictedLastHour, limit(" of %d", s.Limits.EvictionsPerHour), limit(", at most %d a plan", s.Limits.EvictionsPerPlan))
 	for _, p := range f.Parked {
 		s.add(true, "PARKED", "%s by plan %.12s: %s", p.Node, p.Plan, p.Why)
+		s.add(true, "", "once its GPUs are well: unpend release %s", p.Node)
+	}
+	for _, o := range s.Orphans {
+		what := o.Node
+		if what == "" {
+			what = fmt.Sprintf("plan %.12s", o.Plan)
+		}
+		s.add(true, "ORPHANED", "%s: %s", what, o.Why)
+		s.add(true, "", "give it back: %s", o.Release)
 	}
 	for _, p := range f.Quarantined {
 		s.add(true, "QUARANTINED", "%s by plan %.12s: %s", p.Node, p.Plan, p.Why)

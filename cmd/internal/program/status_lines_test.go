@@ -77,3 +77,31 @@ func TestStatusOfDefaults(t *testing.T) {
 		}
 	}
 }
+
+// What was left is told with the way out, and of what is worked on how it is kept closed.
+func TestStatusOfWhatWasLeft(t *testing.T) {
+	is := executor.Standing{Mode: "approve", Leader: "unpend-0", Paused: true, GuardsGone: true, Limits: guard.Defaults(), GuardsRead: true, FiguresRead: true,
+		Figures: guard.Figures{GPUNodes: 3, InFlight: []string{"gpu-1"}, Parked: []guard.Parked{{Node: "gpu-2", Plan: "abc", Why: "MIG manager says failed"}}},
+		Orphans: []executor.Orphan{{Node: "gpu-3", Plan: "def", Why: "its plan is not under way any more", Release: "unpend release gpu-3"},
+			{Plan: "0123456789abcdef", Why: "a terminal has begun it", Release: "unpend release 0123456789ab"}}}
+	want := []terminal.Line{
+		{Alarm: true, Key: "kill switch", Text: "ON: its ConfigMap, unpend-guards, was deleted; 'helm upgrade' makes it again, with the limits of its values"},
+		{Key: "nodes", Text: "1 of 1 worked on (gpu-1)"},
+		{Text: "keep gpu-1 closed afterwards: kubectl annotate node gpu-1 unpend.dev/keep-cordoned=true"},
+		{Alarm: true, Key: "PARKED", Text: "gpu-2 by plan abc: MIG manager says failed"},
+		{Alarm: true, Text: "once its GPUs are well: unpend release gpu-2"},
+		{Alarm: true, Key: "ORPHANED", Text: "gpu-3: its plan is not under way any more"},
+		{Alarm: true, Text: "give it back: unpend release gpu-3"},
+		{Alarm: true, Key: "ORPHANED", Text: "plan 0123456789ab: a terminal has begun it"},
+		{Alarm: true, Text: "give it back: unpend release 0123456789ab"},
+	}
+	var got []terminal.Line
+	for _, l := range statusLines(is, time.Now()) {
+		if l.Key == "" || l.Key == "kill switch" || l.Key == "nodes" || l.Key == "PARKED" || l.Key == "ORPHANED" {
+			got = append(got, l)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}

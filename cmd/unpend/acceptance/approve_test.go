@@ -31,7 +31,7 @@ func TestApproveRefusesBeforeItWrites(t *testing.T) {
 	}{
 		{"the plan of another fix", func() {}, root, 2, d.Fixes[0].Plan, exitStale, "plan is stale: that is not the plan of fix 2, but of fix 1: approve " + d.Incident + "#1"},
 		{"who may not see pods", func() {}, nora, 1, d.Fixes[0].Plan, exitRefused, "refused: whether a pod of incident " + d.Incident + " waits cannot be told: the right to list pods is missing"},
-		{"who may not cordon", func() {}, vera, 1, d.Fixes[0].Plan, exitRefused, `"vera" cannot patch resource "nodes"`},
+		{"who may not cordon", func() {}, vera, 1, d.Fixes[0].Plan, exitRefused, "refused: nothing was written: vera may not patch nodes " + c.node},
 		{"the kill switch, no executor", func() { c.paused(t, true) }, root, 1, d.Fixes[0].Plan, exitRefused, "refused: unpend is paused by a person: nothing is written until paused is false in ConfigMap " + guard.ConfigMap},
 		{"a dry run of who may not cordon, where an executor leads", func() { c.paused(t, false); c.standsIn(t) }, vera, 1, "dry", exitRefused, "The executor in namespace " + c.ns + " would write the nodes itself: that you may not does not keep you from approving.\n"},
 		{"under way", func() { c.pretend(t) }, root, 1, "", exitRefused, "refused: plan " + c.rem.Name[:12] + " for this incident is under way already (step 4/11): see 'unpend remediations " + c.rem.Name[:12] + "'"},
@@ -54,6 +54,9 @@ func TestApproveRefusesBeforeItWrites(t *testing.T) {
 	}
 	for _, e := range c.AuditEvents(t) {
 		who := e.User.Username == "root" || e.User.Username == "vera" || e.User.Username == "nora"
+		if strings.HasSuffix(e.ObjectRef.Resource, "reviews") { // they only ask
+			continue
+		}
 		if who && e.Received.After(began) && e.ResponseStatus.Code < 300 && e.Verb != "get" && e.Verb != "list" && e.Verb != "watch" {
 			t.Errorf("%s wrote: %s %s", e.User.Username, e.Verb, e.RequestURI)
 		}

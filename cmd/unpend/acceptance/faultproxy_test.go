@@ -56,7 +56,12 @@ type asked struct {
 // has installed in the namespace.
 func newFaultProxy(t *testing.T, l *lane, ns, agent string) *faultProxy {
 	t.Helper()
-	config := l.asExecutor(t, ns)
+	return proxyTo(t, l.asExecutor(t, ns), agent)
+}
+
+// proxyTo listens until the test ends, and speaks upstream as the configuration says.
+func proxyTo(t *testing.T, config *rest.Config, agent string) *faultProxy {
+	t.Helper()
 	target, err := url.Parse(config.Host)
 	must(t, err)
 	upstream, err := rest.TransportFor(config)

@@ -1,0 +1,47 @@
+package program
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/unpend/unpend/cmd/internal/terminal"
+	"github.com/unpend/unpend/remediate/executor"
+	"github.com/unpend/unpend/remediate/journal"
+	"github.com/unpend/unpend/remediate/v1alpha1"
+)
+
+// onRecord is d for a plan that is carried out from here: it and its journal are in the
+// API where there are the kinds for it, so that others can take it back should this process
+// end.
+func onRecord(ctx context.Context, d executor.Deps) (executor.Deps, error) {
+	if !executor.Installed(d) {
+		return d, nil
+	}
+	who, _, err := whoAmI(ctx, d)
+	d.Requester = who
+	return d, err
+}
+
+// watched says whether the terminal has gone away that has begun a plan.
+func watched(ctx context.Context, d executor.Deps, rem *v1alpha1.Remediation, std Stdio) (gone bool, err error) {
+	fmt.Fprintf(std.Err, "Plan %.12s is on record as carried out at a terminal of %s: watching whether it goes on ...\n", rem.Name, terminal.Clean(rem.Spec.Requester))
+	return executor.Gone(ctx, d, rem)
+}
+
+// takeBack takes back what a terminal has left of a plan, and shows its steps.
+func takeBack(ctx context.Context, d executor.Deps, rem *v1alpha1.Remediation, std Stdio) error {
+	steps := terminal.NewSteps(std.Err, isTerminal(std.Err), d.Now)
+	now, err := executor.TakeBack(ctx, d, rem.Name, func(s journal.Progress) { steps.Update(s.N, s.Of, s.Text, s.Within, s.Done) })
+	if cerr := steps.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return err
+	}
+	if now.Status.Phase == v1alpha1.Parked {
+		return errors.New("the plan could not be taken back: " + now.Status.Message)
+	}
+	fmt.Fprintf(std.Err, "Plan %.12s is taken back: %s\n", rem.Name, terminal.Clean(now.Status.Message))
+	return nil
+}
