@@ -15,7 +15,7 @@ import (
 )
 
 // promiseR08: messages that nobody can read, one of them nearly a megabyte, before 99
-// incidents. Each is tried three times and parked with the reason, logged once and counted;
+// incidents. Each is tried at most three times and parked with the reason, logged once and counted;
 // the 99 are diagnosed.
 func promiseR08(t *testing.T) {
 	needsControlPlane(t)
@@ -42,7 +42,7 @@ func promiseR08(t *testing.T) {
 	held := 0
 	for key, body := range poison {
 		letter := deadLetter(t, server.url(), cluster, key)
-		if kept := string(letter.Data); strings.HasPrefix(body, kept) && len(kept) >= min(len(body), 1<<20-16<<10) && letter.Header.Get("Unpend-Tries") == "3" && strings.HasPrefix(letter.Header.Get("Unpend-Why"), "read an incident: ") {
+		if kept := string(letter.Data); strings.HasPrefix(body, kept) && len(kept) >= min(len(body), 1<<20-16<<10) && letter.Header.Get("Unpend-Tries") == "1" && strings.HasPrefix(letter.Header.Get("Unpend-Why"), "read an incident: ") {
 			held++
 		} else {
 			t.Errorf("%s: %d bytes, %v", key, len(letter.Data), letter.Header)
@@ -52,7 +52,7 @@ func promiseR08(t *testing.T) {
 		t.Errorf("it is logged %d times", n)
 	}
 	o.says(t, "ok", time.Second)
-	report(t, held, len(poison), fmt.Sprintf("unreadable messages of up to 1 MiB: each tried 3 times, parked with its reason, logged once; 99 of 99 others diagnosed within %.1f s", took.Seconds()))
+	report(t, held, len(poison), fmt.Sprintf("unreadable messages of up to 1 MiB: each tried once, for nothing of it can change, parked with its reason, logged once; 99 of 99 others diagnosed within %.1f s", took.Seconds()))
 }
 
 func deadLetter(t *testing.T, url, cluster, key string) *jetstream.RawStreamMsg {
