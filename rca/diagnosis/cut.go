@@ -27,9 +27,7 @@ const maxSlots = 32
 // shares with the diagnosis is not changed. A field that is added later is cut too.
 func (l size) cut(s Summary) Summary {
 	c := cutter{l, map[string]int{}}
-	for k, n := range s.LeftOut {
-		c.left[k] = n
-	}
+	maps.Copy(c.left, s.LeftOut)
 	s.LeftOut = nil
 	out := c.value(reflect.ValueOf(s), "", "").Interface().(Summary)
 	if len(c.left) > 0 {

@@ -130,8 +130,8 @@ func fill(v reflect.Value) {
 			v.Set(reflect.ValueOf(time.Date(9999, 1, 1, 0, 0, 0, 999999999, time.FixedZone("", 3599))))
 			return
 		}
-		for i := range v.NumField() {
-			fill(v.Field(i))
+		for _, field := range v.Fields() {
+			fill(field)
 		}
 	case reflect.Slice:
 		v.Set(reflect.MakeSlice(v.Type(), 10, 10))

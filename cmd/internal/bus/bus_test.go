@@ -20,12 +20,12 @@ func open(t *testing.T, opts Options) *Bus {
 }
 
 // read consumes until n messages were handed over, and then waits no longer.
-func read(t *testing.T, b *Bus, durable string, n int, handle func(key, body string) error) []string {
+func read(t *testing.T, b *Bus, n int, handle func(key, body string) error) []string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	var got []string
-	err := b.Consume(ctx, Incidents, durable, func(_ context.Context, key string, body []byte) error {
+	err := b.Consume(ctx, Incidents, "r", func(_ context.Context, key string, body []byte) error {
 		got = append(got, key+"="+string(body))
 		if len(got) == n {
 			defer cancel()
@@ -57,7 +57,7 @@ func TestRepeatsAreDroppedNewsIsNot(t *testing.T) {
 	if state := s.CachedInfo().State; state.LastSeq != 3 || state.Msgs != 1 {
 		t.Errorf("%d stored, %d kept; want 3 and, of one incident, the newest", state.LastSeq, state.Msgs)
 	}
-	if got := read(t, b, "r", 1, fine); got[0] != "a=3" {
+	if got := read(t, b, 1, fine); got[0] != "a=3" {
 		t.Errorf("got %v, want the newest", got)
 	}
 }
@@ -78,7 +78,7 @@ func TestRestartLosesNothing(t *testing.T) {
 	}
 	b.Close()
 	again := open(t, Options{Cluster: "here", StoreDir: dir})
-	if got := read(t, again, "r", 2, fine); got[0] != "a=x" || got[1] != "b=x" {
+	if got := read(t, again, 2, fine); got[0] != "a=x" || got[1] != "b=x" {
 		t.Errorf("after the restart: %v", got)
 	}
 }
@@ -91,7 +91,7 @@ func TestPoisonIsParkedAndOthersGoOn(t *testing.T) {
 		}
 	}
 	tried := 0
-	read(t, b, "r", 4, func(key, _ string) error { // 3 × bad, 1 × good
+	read(t, b, 4, func(key, _ string) error { // 3 × bad, 1 × good
 		if key == "bad" {
 			if tried++; tried == 2 {
 				panic("poison")

@@ -83,7 +83,7 @@ func TestLargestMessageIsParked(t *testing.T) {
 	if err := b.Publish(t.Context(), Incidents, "a", "a", body); err != nil {
 		t.Fatal(err)
 	}
-	read(t, b, "r", 3, func(string, string) error { return errors.New(strings.Repeat("é", 2000)) })
+	read(t, b, 3, func(string, string) error { return errors.New(strings.Repeat("é", 2000)) })
 	ctx, cancel := context.WithCancel(t.Context())
 	var reading sync.WaitGroup
 	reading.Go(func() {
@@ -101,7 +101,7 @@ func TestTroubleOfTheBusParksNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	tried := 0
-	got := read(t, b, "r", 5, func(string, string) error {
+	got := read(t, b, 5, func(string, string) error {
 		if tried++; tried == 5 {
 			b.published(t.Context(), Diagnoses, nil)
 			return nil

@@ -101,7 +101,7 @@ func TestTwoClustersOnOneNATS(t *testing.T) {
 	if e, w := kept(t, east), kept(t, west); !slices.Equal(e, []string{"5"}) || !slices.Equal(w, []string{"3"}) {
 		t.Errorf("east keeps %v, west %v", e, w)
 	}
-	if got := read(t, west, "r", 1, fine); !slices.Equal(got, []string{"a=3"}) {
+	if got := read(t, west, 1, fine); !slices.Equal(got, []string{"a=3"}) {
 		t.Errorf("west reads %v", got)
 	}
 	want := []string{"UNPEND_V1_east_DEAD", "UNPEND_V1_east_DIAGNOSES", "UNPEND_V1_east_INCIDENTS", "UNPEND_V1_east_OUTCOMES",
