@@ -84,6 +84,7 @@ func TestRestartLosesNothing(t *testing.T) {
 }
 
 func TestPoisonIsParkedAndOthersGoOn(t *testing.T) {
+	t.Parallel() // it waits most of its time
 	b := open(t, Options{Cluster: "here", StoreDir: t.TempDir()})
 	for _, key := range []string{"bad", "good"} {
 		if err := b.Publish(t.Context(), Incidents, key, key, []byte("x")); err != nil {

@@ -16,6 +16,7 @@ import (
 // A message that cannot be dealt with lies where people see it, with why, and is logged once;
 // the others are not kept waiting. When a later one of its key can be, it is forgotten.
 func TestDeadLettersSayWhy(t *testing.T) {
+	t.Parallel() // it waits most of its time
 	said := &log{}
 	b := open(t, Options{Cluster: "here", StoreDir: t.TempDir(), Logger: said.logger()})
 	for i := range 20 {
@@ -78,6 +79,7 @@ func TestDeadLettersSayWhy(t *testing.T) {
 
 // A message as large as NATS takes can be parked too: the reason goes with its beginning.
 func TestLargestMessageIsParked(t *testing.T) {
+	t.Parallel() // it waits most of its time
 	b := open(t, Options{Cluster: "here", StoreDir: t.TempDir()})
 	body := bytes.Repeat([]byte("x"), 1<<20-200)
 	if err := b.Publish(t.Context(), Incidents, "a", "a", body); err != nil {
@@ -96,6 +98,7 @@ func TestLargestMessageIsParked(t *testing.T) {
 // While the bus itself is in trouble nothing is wrong with a message: it is tried until it
 // can be dealt with, and not parked.
 func TestTroubleOfTheBusParksNothing(t *testing.T) {
+	t.Parallel() // it waits most of its time
 	b := open(t, Options{Cluster: "here", StoreDir: t.TempDir()})
 	if err := b.Publish(t.Context(), Incidents, "a", "a", []byte("x")); err != nil {
 		t.Fatal(err)

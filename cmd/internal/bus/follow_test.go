@@ -84,6 +84,7 @@ func TestFollowTellsTheNewestThenAll(t *testing.T) {
 
 // A store that somebody deleted, and that was made again, is followed from its first message.
 func TestFollowSeesAStreamThatWasMadeAgain(t *testing.T) {
+	t.Parallel() // it waits most of its time
 	b := open(t, Options{Cluster: "here", StoreDir: t.TempDir()})
 	for n := range 5 {
 		put(t, b, "a", fmt.Sprint(n))

@@ -86,6 +86,7 @@ func freePort(t *testing.T) int {
 // A NATS that is away when the service starts, comes, ends, and comes back having lost all
 // it had: each is said with its reason, once, and work goes on by itself.
 func TestNATSComesAndGoes(t *testing.T) {
+	t.Parallel() // it waits most of its time
 	port := freePort(t)
 	said, registry := &log{}, prometheus.NewRegistry()
 	b := open(t, Options{Cluster: "here", URL: "nats://127.0.0.1:" + strconv.Itoa(port), Logger: said.logger(), Registerer: registry})
@@ -159,6 +160,7 @@ func TestRemovedStreamsAreMadeAgain(t *testing.T) {
 // A full volume is said before JetStream sees it, at the start and later, and when there is
 // room again work goes on, also in streams whose writes had failed.
 func TestFullVolume(t *testing.T) {
+	t.Parallel() // it waits most of its time
 	var room atomic.Int64
 	dir := t.TempDir()
 	b, err := newBus(Options{Cluster: "here", StoreDir: dir})
