@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -100,6 +101,15 @@ func launch(ctx context.Context, with Extras) (*ControlPlane, error) {
 	if err := sweep(time.Minute); err != nil {
 		return nil, err
 	}
+	for try := 1; ; try++ {
+		c, err := launchOnce(ctx, bin, with)
+		if err == nil || try == 3 || !strings.Contains(err.Error(), syscall.EADDRINUSE.Error()) {
+			return c, err
+		} // somebody has taken a port between our look and its program's
+	}
+}
+
+func launchOnce(ctx context.Context, bin map[string]string, with Extras) (*ControlPlane, error) {
 	dir, hold, err := newFolder()
 	if err != nil {
 		return nil, err

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"testing"
 )
 
 // processes are the running programs. They are started from one locked thread:
@@ -107,6 +108,17 @@ func (p *processes) kill() error {
 		return fmt.Errorf("%s ended before the tests did", strings.Join(early, ", "))
 	}
 	return nil
+}
+
+// FreeAddress is one on 127.0.0.1 that nobody listens on, and that no outgoing connection
+// takes before its program does, or while that is away.
+func FreeAddress(tb testing.TB) string {
+	tb.Helper()
+	ports, err := freePorts(1)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return net.JoinHostPort("127.0.0.1", ports[0])
 }
 
 // freePorts finds ports nobody listens on, below those the kernel gives to

@@ -31,9 +31,9 @@ func TestChartBecomesReady(t *testing.T) {
 	l := &lane{ControlPlane: start(t, controlplane.Extras{})}
 	ns := l.Namespace(t)
 	l.install(t, ns, "ada@example.com")
-	_, port, err := net.SplitHostPort(freeAddress(t))
+	_, port, err := net.SplitHostPort(controlplane.FreeAddress(t))
 	must(t, err)
-	_, other, err := net.SplitHostPort(freeAddress(t))
+	_, other, err := net.SplitHostPort(controlplane.FreeAddress(t))
 	must(t, err)
 	for name, listens := range map[string]string{"unpend": port, "unpend-executor": other} {
 		t.Run(name, func(t *testing.T) {

@@ -110,7 +110,7 @@ func TestIdleHolderThatWorksAgain(t *testing.T) {
 func (r *replay) served(t *testing.T) diagnosis.Diagnosis {
 	t.Helper()
 	config := filepath.Join(t.TempDir(), "config.yaml")
-	must(t, os.WriteFile(config, fmt.Appendf(nil, "rca: {prometheus: %q}\nbus: {storeDir: %s}\nweb: {metrics: %q}\n", r.flags[1], t.TempDir(), freeAddress(t)), 0o600))
+	must(t, os.WriteFile(config, fmt.Appendf(nil, "rca: {prometheus: %q}\nbus: {storeDir: %s}\nweb: {metrics: %q}\n", r.flags[1], t.TempDir(), controlplane.FreeAddress(t)), 0o600))
 	ctx, cancel := context.WithCancel(t.Context())
 	var out, errs lines
 	ended := make(chan int, 1)

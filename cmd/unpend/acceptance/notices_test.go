@@ -42,7 +42,7 @@ type listening struct {
 // newListening is one that is away, and where it will be.
 func newListening(t *testing.T, c *controlplane.ControlPlane) *listening {
 	t.Helper()
-	host, port, err := net.SplitHostPort(freeAddress(t))
+	host, port, err := net.SplitHostPort(controlplane.FreeAddress(t))
 	must(t, err)
 	number, err := strconv.Atoi(port)
 	must(t, err)
@@ -105,7 +105,7 @@ func (l *listening) all() []notice.Notice {
 // leads starts an executor that tells of ends there, and says where its figures are.
 func (c *cell) leads(t *testing.T, name string, l *listening) (x *process, metrics string) {
 	t.Helper()
-	metrics = freeAddress(t)
+	metrics = controlplane.FreeAddress(t)
 	config := filepath.Join(t.TempDir(), "unpend.yaml")
 	text := fmt.Sprintf("remediate: {namespace: %s, poll: 100ms, deadlines: {evict: 1m, leave: 1m, manager: 6s, wedge: 3s, run: 1m}}\nbus: {url: %q}\nweb: {metrics: %q}\n", c.ns, l.url(), metrics)
 	must(t, os.WriteFile(config, []byte(text), 0o600))

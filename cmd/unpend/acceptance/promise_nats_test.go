@@ -45,7 +45,7 @@ type natsProcess struct {
 
 func newNATS(t *testing.T) *natsProcess {
 	t.Helper()
-	return &natsProcess{address: freeAddress(t), dir: t.TempDir()}
+	return &natsProcess{address: controlplane.FreeAddress(t), dir: t.TempDir()}
 }
 
 func (n *natsProcess) url() string { return "nats://" + n.address }

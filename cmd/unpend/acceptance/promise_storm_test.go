@@ -101,7 +101,7 @@ func newStorm(t *testing.T, c *controlplane.ControlPlane) *storm {
 // startService starts what the chart starts, and waits until it is ready.
 func startService(t *testing.T, c *controlplane.ControlPlane) *process {
 	t.Helper()
-	address, path := freeAddress(t), filepath.Join(t.TempDir(), "unpend.yaml")
+	address, path := controlplane.FreeAddress(t), filepath.Join(t.TempDir(), "unpend.yaml")
 	must(t, os.WriteFile(path, fmt.Appendf(nil, "bus: {storeDir: %s}\nweb: {metrics: %q}\n", t.TempDir(), address), 0o600))
 	p := newProcess(t, nil, "unpend", "run", "--config", path, "--kubeconfig", c.Kubeconfig())
 	p.start(t)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -45,7 +44,7 @@ func TestRunObserves(t *testing.T) {
 	c := start(t, controlplane.Extras{})
 	c.AddNode(t, all1g("gpu-1"))
 	c.WaitForServiceAccount(t, "default")
-	metrics := freeAddress(t)
+	metrics := controlplane.FreeAddress(t)
 	config := filepath.Join(t.TempDir(), "config.yaml")
 	text := fmt.Sprintf("watcher: {sweep: 5s}\nknowledge: {folder: %s}\nbus: {storeDir: %s}\nweb: {metrics: %q}\n", runbooks(t), t.TempDir(), metrics)
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
@@ -113,16 +112,6 @@ func runbooks(t *testing.T) string {
 		}
 	}
 	return dir
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 func answers(address, path, want string) (bool, string) {

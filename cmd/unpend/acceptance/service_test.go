@@ -32,7 +32,7 @@ type observer struct {
 // below a command, if one is given.
 func observe(t *testing.T, c *controlplane.ControlPlane, bus string, below ...string) *observer {
 	t.Helper()
-	o := &observer{ControlPlane: c, metrics: freeAddress(t)}
+	o := &observer{ControlPlane: c, metrics: controlplane.FreeAddress(t)}
 	config := filepath.Join(t.TempDir(), "unpend.yaml")
 	must(t, os.WriteFile(config, fmt.Appendf(nil, "bus: %s\nweb: {metrics: %q}\n", bus, o.metrics), 0o600))
 	command := slices.Concat(below, []string{"unpend", "run", "--config", config, "--kubeconfig", c.Kubeconfig()})
