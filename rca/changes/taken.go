@@ -18,10 +18,10 @@ func (c *Bench) OfTaken(n *view.Node, shortages []diagnosis.CauseID) []Change {
 		return []Change{{Kind: diagnosis.Wait, Cause: diagnosis.NodeCordoned, Manual: true, Risk: diagnosis.NoRisk,
 			Title: "wait until unpend's plan " + view.Cut(mark.Plan, 8) + " for " + n.Name + " has ended", Until: "it has ended",
 			Untestable: "what the plan makes of " + n.Name + " is not known before it has ended",
-			Commands:   []string{"kubectl get remediation " + mark.Plan + " -w"}}}
+			Commands:   []string{"kubectl get remediation " + mark.Plan + " -w", release(n) + "  # refused while somebody works on it"}}}
 	}
 	out := []Change{c.lookAt(diagnosis.NodeCordoned, "see to "+n.Name+", which is "+n.Taken(), "nothing is planned with "+n.Name+" before a person has released it",
-		"kubectl describe node "+n.Name, "kubectl unpend status")}
+		"kubectl describe node "+n.Name, release(n))}
 	for _, ch := range c.repairs(n, shortages, false) {
 		if ch.Manual {
 			out = append(out, ch)
@@ -29,3 +29,6 @@ func (c *Bench) OfTaken(n *view.Node, shortages []diagnosis.CauseID) []Change {
 	}
 	return out
 }
+
+// release is the command that gives a node back which nobody works on any more.
+func release(n *view.Node) string { return "kubectl unpend release " + n.Name }

@@ -61,5 +61,7 @@ func (x *Executor) refuse(ctx context.Context, u *plan.Unreadable) (time.Duratio
 		return 0, err
 	}
 	x.metrics.ended.WithLabelValues(outcome(phase)).Inc()
+	rem.Status.Phase, rem.Status.Message = phase, message
+	x.logEnd(ctx, rem)
 	return x.Keep, nil
 }

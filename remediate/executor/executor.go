@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/unpend/unpend/rca/cluster"
@@ -59,6 +60,8 @@ type Executor struct {
 	store       plan.Store
 	metrics     metrics
 	carrierGone time.Duration
+	logged      *logged
+	retries     workqueue.TypedRateLimiter[reconcile.Request]
 
 	mu       sync.Mutex
 	machines map[string]*journal.Machine // of plans that are being carried out
@@ -73,7 +76,7 @@ func New(o Options) *Executor {
 		o.Keep = 24 * time.Hour
 	}
 	o.Locks = o.Namespace
-	return &Executor{Options: o, store: plan.Store{Dynamic: o.Dynamic}, metrics: newMetrics(), machines: map[string]*journal.Machine{}, carried: map[string]moved{}, carrierGone: carrierGone, later: map[string]time.Time{}}
+	return &Executor{Options: o, store: plan.Store{Dynamic: o.Dynamic}, metrics: newMetrics(), logged: newLogged(), retries: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry), machines: map[string]*journal.Machine{}, carried: map[string]moved{}, carrierGone: carrierGone, later: map[string]time.Time{}}
 }
 
 var _ reconcile.Reconciler = (*Executor)(nil)
@@ -92,6 +95,14 @@ func (x *Executor) Reconcile(ctx context.Context, req reconcile.Request) (reconc
 		x.later[req.Name] = time.Now().Add(delay)
 		x.mu.Unlock()
 	}
+	if err != nil && ctx.Err() == nil {
+		if x.logged.fails(req.Name, err) {
+			x.Logger.ErrorContext(ctx, "a plan cannot be looked at, it is tried again", "plan", req.Name, "error", err)
+		}
+		return reconcile.Result{RequeueAfter: x.retries.When(req)}, nil
+	}
+	x.logged.works(req.Name)
+	x.retries.Forget(req)
 	return reconcile.Result{RequeueAfter: again}, err
 }
 
@@ -112,6 +123,7 @@ func (x *Executor) Look(ctx context.Context, name string) (time.Duration, error)
 	rem, err := x.store.Get(ctx, name)
 	if apierrors.IsNotFound(err) {
 		x.drop(name)
+		x.logged.forget(name)
 		return 0, nil
 	}
 	if u, ok := errors.AsType[*plan.Unreadable](err); ok {
@@ -150,6 +162,7 @@ func (x *Executor) leading(ctx context.Context) error {
 // ended forgets a plan once nobody looks back at it.
 func (x *Executor) ended(ctx context.Context, rem *v1alpha1.Remediation) (time.Duration, error) {
 	x.drop(rem.Name)
+	x.logged.forget(rem.Name)
 	x.mu.Lock()
 	delete(x.carried, rem.Name)
 	x.mu.Unlock()
@@ -224,6 +237,7 @@ func (x *Executor) machine(ctx context.Context, rem *v1alpha1.Remediation) (*jou
 	if program.As, err = x.approver(ctx, rem); err != nil {
 		return nil, err
 	}
+	x.logCarried(ctx, "a plan goes on", rem)
 	x.mu.Lock()
 	x.machines[rem.Name] = m
 	x.mu.Unlock()
@@ -286,11 +300,12 @@ func (x *Executor) finish(ctx context.Context, rem *v1alpha1.Remediation, phase 
 	return x.save(ctx, rem)
 }
 
-// save writes the journal, and counts a plan that has come to its end by it.
+// save writes the journal, and counts and logs a plan that has come to its end by it.
 func (x *Executor) save(ctx context.Context, rem *v1alpha1.Remediation) error {
 	err := x.store.Save(ctx, rem)
 	if phase := rem.Status.Phase; err == nil && phase.Ended() {
 		x.metrics.ended.WithLabelValues(outcome(phase)).Inc()
+		x.logEnd(ctx, rem)
 	}
 	return err
 }
@@ -353,5 +368,6 @@ func (x *Executor) start(ctx context.Context, rem *v1alpha1.Remediation) (time.D
 	if err := x.store.Save(ctx, rem); err != nil {
 		return 0, err
 	}
+	x.logCarried(ctx, "a plan begins", rem)
 	return x.goOn(ctx, rem)
 }

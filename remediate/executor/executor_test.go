@@ -116,6 +116,8 @@ func TestExecutorCarriesOut(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "trail.jsonl")
 			trail := &Trail{Path: file, Self: "executor", Now: time.Now}
 			c.deps.Observe = trail.Observe
+			var said logLines
+			c.deps.Logger = slog.New(slog.NewJSONHandler(&said, nil))
 			x := c.executor()
 			if _, err := x.Look(t.Context(), rem.Name); err != nil {
 				t.Fatal(err)
@@ -130,7 +132,12 @@ func TestExecutorCarriesOut(t *testing.T) {
 			if rem.Status.Phase != v1alpha1.Succeeded || !strings.HasPrefix(rem.Status.Pod, c.ns+"/training-") || rem.Status.Evicted != 3 || fmt.Sprint(rem.Status.ApprovedBy) != "[alice]" {
 				t.Errorf("%+v", rem.Status)
 			}
+			first := "a plan begins Running"
+			if forget {
+				x.Look(t.Context(), rem.Name) //nolint:errcheck // looked at for what it logs
+			}
 			c.evictions(t, f, 3)
+			said.only(t, rem, forget, first)
 			if n := c.node(t, node); n.Spec.Unschedulable || n.Annotations[diagnosis.OperationAnnotation] != "" {
 				t.Errorf("unschedulable %v, mark %q", n.Spec.Unschedulable, n.Annotations[diagnosis.OperationAnnotation])
 			}

@@ -13,7 +13,6 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -77,8 +76,7 @@ func (x *Executor) Run(ctx context.Context, config *rest.Config, identity string
 	err = ctrl.NewControllerManagedBy(m).Named("remediation").For(&v1alpha1.Remediation{}, builder.OnlyMetadata).
 		Watches(&v1alpha1.Approval{}, handler.EnqueueRequestsFromMapFunc(toPlan), builder.OnlyMetadata).
 		// One at a time: the guard-rails judge a plan in the world that the one before left.
-		WithOptions(controller.Options{MaxConcurrentReconciles: 1, SkipNameValidation: new(true),
-			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry)}).Complete(x)
+		WithOptions(controller.Options{MaxConcurrentReconciles: 1, SkipNameValidation: new(true), RateLimiter: x.retries}).Complete(x)
 	if err != nil {
 		return fmt.Errorf("make the executor: %w", err)
 	}

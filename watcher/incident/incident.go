@@ -21,10 +21,11 @@ import (
 // Incident says that a workload waits (the travelling type watcher → rca).
 type Incident struct {
 	ID       string            `json:"id"`
-	Workload Ref               `json:"workload"` // the topmost controller
-	Requests map[string]string `json:"requests"` // of one pod
-	Pods     []PodRef          `json:"pods"`     // by name, at most maxPods of them
-	Waiting  int               `json:"waiting"`  // how many wait in all
+	Workload Ref               `json:"workload"`       // the topmost controller
+	Requests map[string]string `json:"requests"`       // of one pod, at most maxRequests of them
+	More     int               `json:"more,omitempty"` // requests that are left out
+	Pods     []PodRef          `json:"pods"`           // by name, at most maxPods of them
+	Waiting  int               `json:"waiting"`        // how many wait in all
 	// Missing are those of them that do not exist, because the API server refused them.
 	Missing int       `json:"missing,omitempty"`
 	Since   time.Time `json:"since,omitzero"` // the earliest
@@ -75,7 +76,7 @@ func (i Incident) Older(message []byte) bool {
 // AsResolved is the incident when nobody of it waits any more. Nothing in it
 // depends on when somebody looked while it lasted.
 func (i Incident) AsResolved() Incident {
-	return Incident{ID: i.ID, Workload: i.Workload, Requests: i.Requests, Pods: []PodRef{}, Newest: i.Newest, Resolved: true}
+	return Incident{ID: i.ID, Workload: i.Workload, Requests: i.Requests, More: i.More, Pods: []PodRef{}, Newest: i.Newest, Resolved: true}
 }
 
 // Lookup finds an owner object; false when it does not exist or was not read.
@@ -226,7 +227,7 @@ func Group(pods []*corev1.Pod, lookup Lookup, refusals ...Refusal) []Incident {
 	for _, id := range slices.Sorted(maps.Keys(byID)) {
 		i := byID[id]
 		slices.SortFunc(i.Pods, func(a, b PodRef) int { return strings.Compare(a.Name, b.Name) })
-		i.Pods = i.Pods[:min(len(i.Pods), MaxPods)]
+		i.bound()
 		out = append(out, *i)
 	}
 	return out
