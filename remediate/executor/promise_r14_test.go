@@ -113,7 +113,7 @@ func changesOfNode() []change {
 		{name: "it advertises less", change: lessOfIt, says: "node NODE has changed: allocatable", again: true},
 		{name: "its layout changes", world: idle, change: func(t *testing.T, c *cell, node string) {
 			c.editNode(t, node, func(n *corev1.Node) { n.Labels[nodeprobe.LabelMIGConfig] = "all-3g.20gb" })
-			controlplane.Eventually(t, 10*time.Second, "MIG manager is done", func() (bool, string) {
+			controlplane.Eventually(t, time.Minute, "MIG manager is done", func() (bool, string) {
 				n := c.node(t, node)
 				q := n.Status.Allocatable["nvidia.com/mig-3g.20gb"]
 				return n.Labels[nodeprobe.LabelMIGConfigState] == "success" && q.Value() == 2, n.Labels[nodeprobe.LabelMIGConfigState]
