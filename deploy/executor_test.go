@@ -93,9 +93,9 @@ func TestObserveHasNoExecutor(t *testing.T) {
 func TestExecutorsKinds(t *testing.T) {
 	for name, want := range map[string][]string{
 		"approve": {"ClusterRole", "ClusterRole", "ClusterRole", "ClusterRole", "ClusterRoleBinding", "ClusterRoleBinding", "ClusterRoleBinding", "ClusterRoleBinding",
-			"ConfigMap", "ConfigMap", "Deployment", "NetworkPolicy", "PersistentVolumeClaim", "Role", "Role", "Role", "RoleBinding", "RoleBinding", "RoleBinding",
+			"ConfigMap", "ConfigMap", "Deployment", "Job", "NetworkPolicy", "PersistentVolumeClaim", "Role", "Role", "Role", "RoleBinding", "RoleBinding", "RoleBinding",
 			"ServiceAccount", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"},
-		"standby": {"ConfigMap", "ConfigMap", "Deployment", "NetworkPolicy", "ServiceAccount", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"},
+		"standby": {"ConfigMap", "ConfigMap", "Deployment", "Job", "NetworkPolicy", "ServiceAccount", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"},
 	} {
 		if diff := cmp.Diff(want, kinds(executorOnly(t, variants()[name]))); diff != "" {
 			t.Errorf("%s: %s", name, diff)
