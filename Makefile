@@ -10,7 +10,7 @@ git = -X github.com/unpend/unpend/cmd/internal/program.$(1)=$(shell TZ=UTC0 git 
 STAMP = $(call git,version,describe --tags --match 'v*' --dirty) $(call git,commit,describe --always --abbrev=40 --exclude '*' --dirty) $(call git,date,log -1 --format=%cd --date=format-local:%Y-%m-%dT%H:%M:%SZ)
 # Rooms whose rules the short tests have to hold.
 MUTANTS = ./rca/causes ./rca/changes ./rca/fixes ./remediate/guard ./remediate/journal ./watcher ./watcher/incident
-.PHONY: unpend build check test promises mutants lint bench demo fmt generate help
+.PHONY: unpend build check test promises soak mutants lint bench demo fmt generate help
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' Makefile | sed 's/:.*## /\t/'
 
@@ -26,8 +26,9 @@ test: ## every test, the real control plane included (built at the first run)
 	go test -timeout 45m $(TESTFLAGS) $(PKGS)
 	$(CGO) go test -timeout 10m $(TESTFLAGS) $(PROBE)
 promises: ## what holds when things break, with figures
-	@out=$$(go test ./cmd/unpend/acceptance ./deploy ./remediate/executor ./remediate/guard -p 1 -run '^TestPromise$$$$' -count 1 -timeout 30m -v $(TESTFLAGS) 2>&1) || { echo "$$out"; exit 1; }; echo "$$out" | grep -E '^[RS][0-9]+ [0-9]+/'
-
+	@out=$$(go test ./cmd/unpend/acceptance ./deploy ./remediate/executor ./remediate/guard -p 1 -run '^TestPromise$$$$' -count 1 -timeout $(or $(WITHIN),30m) -v $(TESTFLAGS) 2>&1) || { echo "$$out"; exit 1; }; echo "$$out" | grep -E '^[RS][0-9]+ [0-9]+/'
+soak: ## the same in full size, which takes long
+	UNPEND_SOAK=1 $(MAKE) promises WITHIN=6h
 mutants: ## how many mistakes of one operator the short tests notice (SEED=2 SAMPLE=30)
 	go run ./testdata/mutants -seed $(or $(SEED),1) -n $(or $(SAMPLE),20) -least 90 -also ./cmd/unpend/acceptance $(MUTANTS)
 
@@ -45,6 +46,5 @@ demo: unpend ## the whole story in memory
 generate: ## CRDs and copies from remediate/v1alpha1
 	$(GEN) object paths=./rca/diagnosis paths=./remediate/v1alpha1
 	$(GEN) crd paths=./remediate/v1alpha1 output:crd:dir=deploy/charts/unpend/crds
-
 fmt: ## format
 	$(LINT) fmt

@@ -154,8 +154,9 @@ func checkRules(t *testing.T, rules []rbacv1.PolicyRule, wholeCluster bool) {
 				t.Errorf("%q in %v", word, r)
 			}
 		}
+		ofLead := !wholeCluster && slices.Equal(r.Resources, []string{"leases"}) // its verbs and names: TestRoleOfWhoLeads
 		for _, verb := range r.Verbs {
-			if !slices.Contains([]string{"get", "list", "watch"}, verb) {
+			if !ofLead && !slices.Contains([]string{"get", "list", "watch"}, verb) {
 				t.Errorf("verb %q in %v", verb, r)
 			}
 		}
@@ -174,7 +175,7 @@ func TestRoleNamesItsConfigMaps(t *testing.T) {
 	want := map[string][]rbacv1.PolicyRule{"gpu-operator": named("a", "gpu-1-mig-config"), namespace: named("unpend-guards", "unpend-breaker")}
 	got := map[string][]rbacv1.PolicyRule{}
 	for _, o := range serviceOnly(t, variants()["claim"]) {
-		if o.GetKind() == "Role" {
+		if o.GetKind() == "Role" && o.GetName() != "unpend-lead" {
 			got[o.GetNamespace()] = one[rbacv1.Role](t, []*unstructured.Unstructured{o}, "Role").Rules
 		}
 	}
@@ -183,8 +184,23 @@ func TestRoleNamesItsConfigMaps(t *testing.T) {
 	}
 }
 
+// It may write one lease, in its own namespace.
+func TestRoleOfWhoLeads(t *testing.T) {
+	want := []rbacv1.PolicyRule{{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"create"}},
+		{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, ResourceNames: []string{"unpend-analyst"}, Verbs: []string{"get", "update", "patch"}}}
+	for _, o := range serviceOnly(t, nil) {
+		if o.GetKind() == "Role" && o.GetName() == "unpend-lead" {
+			if diff := cmp.Diff(want, one[rbacv1.Role](t, []*unstructured.Unstructured{o}, "Role").Rules); diff != "" || o.GetNamespace() != namespace {
+				t.Error(o.GetNamespace(), diff)
+			}
+			return
+		}
+	}
+	t.Error("there is no such role")
+}
+
 func TestKindsRendered(t *testing.T) {
-	service := []string{"ClusterRole", "ClusterRoleBinding", "ConfigMap", "Deployment", "NetworkPolicy", "PersistentVolumeClaim", "Role", "Role", "RoleBinding", "RoleBinding", "Service", "ServiceAccount",
+	service := []string{"ClusterRole", "ClusterRoleBinding", "ConfigMap", "Deployment", "NetworkPolicy", "PersistentVolumeClaim", "Role", "Role", "Role", "RoleBinding", "RoleBinding", "RoleBinding", "Service", "ServiceAccount",
 		"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "ValidatingAdmissionPolicyBinding"}
 	probe := []string{"ClusterRole", "ClusterRoleBinding", "DaemonSet", "Namespace", "NetworkPolicy", "ServiceAccount", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}
 	without := func(kinds []string, kind string) []string {

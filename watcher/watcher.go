@@ -33,6 +33,10 @@ type Options struct {
 	// Again has what was published asked for at once, and what is missing published again:
 	// it receives when the broker takes messages again, or has lost what it had.
 	Again <-chan struct{}
+	// Lead waits until this watcher is the one that publishes; the context that it returns
+	// ends when it is that no more. Meanwhile all is followed and nothing is published.
+	// Without it this watcher always is.
+	Lead func(context.Context) (context.Context, error)
 	// Sweep is how often the API server is asked what waits, without any signal:
 	// what neither a watch nor an event told of is found then. 60 s by default.
 	Sweep time.Duration
@@ -77,6 +81,9 @@ func New(opts Options) (*Watcher, error) {
 	if opts.Debounce == 0 {
 		opts.Debounce = 200 * time.Millisecond
 	}
+	if opts.Lead == nil {
+		opts.Lead = func(ctx context.Context) (context.Context, error) { return ctx, ctx.Err() }
+	}
 	w := &Watcher{opts: opts, wake: make(chan struct{}, 1), last: map[string]string{}, known: map[string]incident.Incident{}, owners: map[string]cache.SharedIndexInformer{}, refusing: map[string]cache.SharedIndexInformer{},
 		left: map[string]string{}, gone: map[types.UID]bool{}, former: [2]map[incident.Ref]metav1.Object{{}, {}}, troubles: map[string]error{},
 		published: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "unpend_incidents_published_total", Help: "Incidents published, by whether they were resolved."}, []string{"resolved"})}
@@ -96,11 +103,15 @@ func (w *Watcher) Run(ctx context.Context) error {
 	if !cache.WaitForCacheSync(ctx.Done(), w.filled) {
 		return ctx.Err()
 	}
-	if err := w.begin(ctx); err != nil {
-		return nil // the context ended
+	for {
+		term, ok := w.standBy(ctx)
+		if !ok {
+			return nil
+		}
+		if w.begin(term) == nil { // else it ended
+			w.loop(term)
+		}
 	}
-	w.loop(ctx)
-	return nil
 }
 
 // begin asks what was published before, again and again, until it has an answer.

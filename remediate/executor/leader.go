@@ -12,11 +12,11 @@ import (
 // The leader's lease is taken for renewed while its time is at most so far from our
 // own clock: two lease durations into the past, one into the future.
 const (
-	mostBehind = 2 * leaseDuration
-	mostAhead  = leaseDuration
+	mostBehind = 2 * LeaseDuration
+	mostAhead  = LeaseDuration
 	// watchLease is how long a lease of another time is watched: its holder renews it
-	// every retryPeriod.
-	watchLease = 2*retryPeriod + time.Second
+	// every RetryPeriod.
+	watchLease = 2*RetryPeriod + time.Second
 )
 
 // Leader reads the lease of the executor that carries plans out; nil when none does. A time in
@@ -36,7 +36,7 @@ func Leader(ctx context.Context, d Deps, namespace string) (*coordinationv1.Leas
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
-		case <-time.After(retryPeriod / 4):
+		case <-time.After(RetryPeriod / 4):
 		}
 		now, err := leases.Get(ctx, LeaderLease, metav1.GetOptions{})
 		if err != nil {

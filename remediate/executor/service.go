@@ -30,14 +30,14 @@ import (
 // LeaderLease is the lease whose holder carries plans out.
 const LeaderLease = "unpend-executor"
 
-// The times of the leader's lease. Others look at it every 1 to 2.2 retry periods (the
+// The times of a leader's lease, the executor's and the analyst's. Others look at it every 1 to 2.2 retry periods (the
 // jitter of client-go's leaderelection), and judge it by when they saw it renewed: a
 // leader that is gone is replaced within 13 s and two such looks, 18 s; one that is cut
 // off has stopped 5 s before anybody else can begin.
 const (
-	leaseDuration = 13 * time.Second
-	renewDeadline = 8 * time.Second
-	retryPeriod   = time.Second
+	LeaseDuration = 13 * time.Second
+	RenewDeadline = 8 * time.Second
+	RetryPeriod   = time.Second
 	// shutdown is how long a step under way may take to get to a safe point.
 	shutdown = 8 * time.Second
 )
@@ -62,7 +62,7 @@ func (x *Executor) Run(ctx context.Context, config *rest.Config, identity string
 	m, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme: scheme, Logger: logr.FromSlogHandler(x.Logger.Handler()), Metrics: metricsserver.Options{BindAddress: "0"},
 		LeaderElection: true, LeaderElectionResourceLockInterface: lock, LeaderElectionReleaseOnCancel: true,
-		LeaseDuration: new(leaseDuration), RenewDeadline: new(renewDeadline), RetryPeriod: new(retryPeriod),
+		LeaseDuration: new(LeaseDuration), RenewDeadline: new(RenewDeadline), RetryPeriod: new(RetryPeriod),
 		GracefulShutdownTimeout: new(shutdown),
 	})
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -76,6 +77,16 @@ func (b *Bus) last(ctx context.Context, t Topic, subject string) (*jetstream.Raw
 		return nil, fmt.Errorf("read stream %s: %w", b.name(t), err)
 	}
 	return m, nil
+}
+
+// Said tells whether the newest message kept under a key was published under an id.
+func (b *Bus) Said(ctx context.Context, t Topic, key, id string) (bool, error) {
+	m, err := b.last(ctx, t, b.subject(t, key))
+	if err != nil {
+		return false, err
+	}
+	stored := m.Header.Get(jetstream.MsgIDHeader)
+	return stored == id || strings.HasPrefix(stored, id+"-"), nil // see publishNewer
 }
 
 // Kept hands over what is kept of a topic now: the newest message of each key.

@@ -61,28 +61,42 @@ func (s *service) diagnose(ctx context.Context) error {
 		return nil
 	})
 	parts.begin("follow incidents", func() error {
-		s.bus.Follow(ctx, bus.Incidents, func(key string, body []byte) {
-			var i incident.Incident
-			if err := json.Unmarshal(body, &i); err != nil {
-				p.park(ctx, key, body, 1, fmt.Errorf("read an incident: %w", err))
-				return
+		for {
+			term, err := s.lead.wait(ctx)
+			if err != nil {
+				return nil // it ends
 			}
-			if !i.Resolved {
-				gauges.Asked(i)
-			}
-			q.Put(i)
-		}, func(err error) {
-			s.logger.WarnContext(ctx, "incidents are followed again from the newest of each", "error", err)
-		})
-		return nil
+			p.follow(term, func(i incident.Incident) {
+				if !i.Resolved {
+					gauges.Asked(i)
+				}
+				q.Put(i)
+			})
+		}
 	})
 	return parts.Wait()
+}
+
+// follow hands over the incidents that are true, and each that comes, for as long as this
+// process is the one that diagnoses.
+func (p *publisher) follow(term context.Context, take func(incident.Incident)) {
+	p.bus.Follow(term, bus.Incidents, func(key string, body []byte) {
+		var i incident.Incident
+		if err := json.Unmarshal(body, &i); err != nil {
+			p.park(term, key, body, 1, fmt.Errorf("read an incident: %w", err))
+			return
+		}
+		take(i)
+	}, func(err error) {
+		p.logger.WarnContext(term, "incidents are followed again from the newest of each", "error", err)
+	})
 }
 
 // publisher hands diagnoses on, each once.
 type publisher struct {
 	*service
 	analyst *analyst
+	term    context.Context // in which last was said
 	last    map[string]said // by incident
 	gaveUp  prometheus.Counter
 }
@@ -95,6 +109,13 @@ type said struct {
 
 // diagnose explains an incident and publishes what was not said before.
 func (p *publisher) diagnose(ctx context.Context, i incident.Incident, read time.Time) (news bool, err error) {
+	if ctx = p.lead.leads(ctx); ctx == nil {
+		return true, nil // another process does; the next term begins with all incidents
+	}
+	if ctx != p.term {
+		p.term = ctx
+		clear(p.last) // another may have said something else
+	}
 	d, waits, err := p.analyst.explain(ctx, i, read)
 	if err != nil {
 		return false, err
@@ -126,6 +147,10 @@ func (p *publisher) publish(ctx context.Context, d diagnosis.Diagnosis, now said
 	}
 	id := fmt.Sprintf("diagnosis-%s-%x-%d", d.Incident, now.substance[:8], now.waiting)
 	for {
+		var before bool // by an earlier process: words and ages may differ
+		if before, err = p.bus.Said(ctx, bus.Diagnoses, d.Incident, id); err == nil && before {
+			break
+		}
 		err = p.bus.PublishNewer(ctx, bus.Diagnoses, d.Incident, id, body, func([]byte) bool { return false })
 		if err == nil || !p.away() {
 			break

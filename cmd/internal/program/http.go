@@ -17,6 +17,7 @@ import (
 type readiness struct {
 	filled atomic.Bool
 	check  func() error
+	leads  func() (string, error) // set before it is asked; nil: nobody is elected
 	oldest atomic.Pointer[func() time.Time]
 }
 
@@ -55,7 +56,15 @@ func (r *readiness) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}
-	fmt.Fprintln(w, "ok")
+	says := "ok"
+	if r.leads != nil {
+		var err error
+		if says, err = r.leads(); err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			return
+		}
+	}
+	fmt.Fprintln(w, says)
 }
 
 // serveHTTP serves /metrics, /healthz and /readyz until ctx ends.

@@ -123,6 +123,7 @@ type service struct {
 	logger   *slog.Logger
 	registry *prometheus.Registry
 	bus      *bus.Bus
+	lead     *lead // nil: there is no other process beside this one
 	ready    readiness
 }
 
@@ -134,8 +135,15 @@ func (s *service) run(ctx context.Context) error {
 		}
 		defer b.Close()
 		s.bus, s.ready.check = b, b.Healthy
+		if s.lead, err = s.newLead(); err != nil {
+			return err
+		}
+		s.ready.leads = s.lead.standing
 	}
 	parts, ctx := newParts(ctx)
+	if s.lead != nil {
+		parts.begin("lead", func() error { return s.lead.run(ctx) })
+	}
 	parts.begin("http", func() error { return serveHTTP(ctx, s.config.Web.Metrics, s.registry, &s.ready) })
 	if slices.Contains(s.roles, "remediate") {
 		parts.begin("remediate", func() error { return s.carryOut(ctx) })
@@ -154,7 +162,7 @@ func (s *service) run(ctx context.Context) error {
 
 func (s *service) watch(ctx context.Context) error {
 	w, err := watcher.New(watcher.Options{Client: s.client, Sweep: s.config.Watcher.Sweep.Duration, Debounce: s.config.Watcher.Debounce.Duration,
-		Logger: s.logger, Registerer: s.registry, Publish: publishIncident(s.bus), Published: publishedIncidents(s.bus), Again: s.bus.Recovered()})
+		Logger: s.logger, Registerer: s.registry, Publish: publishIncident(s.bus), Published: publishedIncidents(s.bus), Again: s.bus.Recovered(), Lead: s.lead.wait})
 	if err != nil {
 		return err
 	}

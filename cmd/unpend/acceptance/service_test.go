@@ -34,7 +34,7 @@ func observe(t *testing.T, c *controlplane.ControlPlane, bus string, below ...st
 	t.Helper()
 	o := &observer{ControlPlane: c, metrics: controlplane.FreeAddress(t)}
 	config := filepath.Join(t.TempDir(), "unpend.yaml")
-	must(t, os.WriteFile(config, fmt.Appendf(nil, "bus: %s\nweb: {metrics: %q}\n", bus, o.metrics), 0o600))
+	must(t, os.WriteFile(config, fmt.Appendf(nil, "remediate: {namespace: default}\nbus: %s\nweb: {metrics: %q}\n", bus, o.metrics), 0o600))
 	command := slices.Concat(below, []string{"unpend", "run", "--config", config, "--kubeconfig", c.Kubeconfig()})
 	o.process = newProcess(t, nil, command[0], command[1:]...)
 	o.start(t)
