@@ -6,6 +6,9 @@ import "context"
 // of deletions meanwhile is kept for as long as between two sweeps: who publishes has told of
 // what is older.
 func (w *Watcher) standBy(ctx context.Context) (term context.Context, ok bool) {
+	if w.opts.Lead == nil {
+		return ctx, ctx.Err() == nil
+	}
 	for ctx.Err() == nil {
 		patience, cancel := context.WithTimeout(ctx, w.opts.Sweep)
 		term, err := w.opts.Lead(patience)

@@ -81,9 +81,6 @@ func New(opts Options) (*Watcher, error) {
 	if opts.Debounce == 0 {
 		opts.Debounce = 200 * time.Millisecond
 	}
-	if opts.Lead == nil {
-		opts.Lead = func(ctx context.Context) (context.Context, error) { return ctx, ctx.Err() }
-	}
 	w := &Watcher{opts: opts, wake: make(chan struct{}, 1), last: map[string]string{}, known: map[string]incident.Incident{}, owners: map[string]cache.SharedIndexInformer{}, refusing: map[string]cache.SharedIndexInformer{},
 		left: map[string]string{}, gone: map[types.UID]bool{}, former: [2]map[incident.Ref]metav1.Object{{}, {}}, troubles: map[string]error{},
 		published: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "unpend_incidents_published_total", Help: "Incidents published, by whether they were resolved."}, []string{"resolved"})}

@@ -81,6 +81,9 @@ func (o *releaseOptions) release(ctx context.Context, args []string, std Stdio) 
 		}
 		failed = errors.Join(failed, err)
 	}
+	if o.every && failed == nil {
+		failed = o.underWay(ctx, d)
+	}
 	if marked == 0 && failed == nil {
 		fmt.Fprintln(std.Out, "No mark of unpend is there: nothing is to be released.")
 	}
@@ -101,6 +104,29 @@ func (o *releaseOptions) nodes(ctx context.Context, d executor.Deps, args []stri
 		return nil, fmt.Errorf("list the nodes: %w", err)
 	}
 	return list.Items, nil
+}
+
+// underWay is plan.ErrRefused while an executor carries a plan out that has marked no node,
+// or none yet: it evicts, or makes a workload again.
+func (o *releaseOptions) underWay(ctx context.Context, d executor.Deps) error {
+	plans, err := plan.Store{Dynamic: d.Dynamic}.List(ctx)
+	if err != nil {
+		return nil // not installed, or not for this person to see
+	}
+	for i := range plans {
+		rem := &plans[i]
+		if !rem.Status.Phase.Begun() || rem.Spec.Carrier == v1alpha1.Terminal {
+			continue
+		}
+		lease, err := executor.Leader(ctx, d, o.namespace)
+		switch {
+		case err != nil && !apierrors.IsNotFound(err):
+			return fmt.Errorf("%w: whether an executor carries plan %.12s out cannot be told: %w", plan.ErrRefused, rem.Name, err)
+		case lease != nil:
+			return fmt.Errorf("%w: the executor in namespace %s carries plan %.12s out (step %s): 'unpend reject %.12s' stops it and takes it back", plan.ErrRefused, o.namespace, rem.Name, rem.Status.Progress, rem.Name)
+		}
+	}
+	return nil
 }
 
 // one gives a node back; false: it has no mark.

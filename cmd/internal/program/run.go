@@ -161,8 +161,12 @@ func (s *service) run(ctx context.Context) error {
 }
 
 func (s *service) watch(ctx context.Context) error {
+	var elected func(context.Context) (context.Context, error)
+	if s.lead != nil {
+		elected = s.lead.wait
+	}
 	w, err := watcher.New(watcher.Options{Client: s.client, Sweep: s.config.Watcher.Sweep.Duration, Debounce: s.config.Watcher.Debounce.Duration,
-		Logger: s.logger, Registerer: s.registry, Publish: publishIncident(s.bus), Published: publishedIncidents(s.bus), Again: s.bus.Recovered(), Lead: s.lead.wait})
+		Logger: s.logger, Registerer: s.registry, Publish: publishIncident(s.bus), Published: publishedIncidents(s.bus), Again: s.bus.Recovered(), Lead: elected})
 	if err != nil {
 		return err
 	}

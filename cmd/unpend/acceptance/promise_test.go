@@ -18,6 +18,8 @@ type promise struct {
 // it came to with report.
 var promises = []promise{
 	{"R01", promiseR01},
+	{"R04", promiseR04},
+	{"R05", promiseR05},
 	{"R06", promiseR06},
 	{"R07", promiseR07},
 	{"R08", promiseR08},

@@ -37,13 +37,19 @@ func TestUninstall(t *testing.T) {
 
 	c.rem.Status.Phase, c.rem.Status.Progress = v1alpha1.Running, "2/9"
 	must(t, storeOf(t, l.asExecutor(t, c.ns)).Save(t.Context(), c.rem))
-	mark := diagnosis.Operation{Plan: c.rem.Name, ID: c.rem.UID, Step: "cordon", PriorMIGConfig: "all-1g.5gb"}
-	c.mark(t, &mark)
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: executor.LeaderLease}, Spec: coordinationv1.LeaseSpec{HolderIdentity: new("x"), RenewTime: new(metav1.NowMicro())}}
 	_, err := l.Client().CoordinationV1().Leases(c.ns).Create(t.Context(), lease, metav1.CreateOptions{})
 	must(t, err)
+	// Before it has marked its node.
+	want := fmt.Sprintf("the executor in namespace %s carries plan %.12s out (step 2/9): 'unpend reject %.12s' stops it and takes it back", c.ns, c.rem.Name, c.rem.Name)
+	if code, out, errs := call(t, args...); code != exitRefused || out != "" || !strings.Contains(errs, want) {
+		t.Errorf("%d %s%s, want %q", code, out, errs, want)
+	}
+
+	mark := diagnosis.Operation{Plan: c.rem.Name, ID: c.rem.UID, Step: "cordon", PriorMIGConfig: "all-1g.5gb"}
+	c.mark(t, &mark)
 	before := c.nodeOf(t)
-	want := fmt.Sprintf("the executor in namespace %s carries plan %.12s out on node %s (step 2/9): 'unpend reject %.12s' stops it and takes it back", c.ns, c.rem.Name, c.node, c.rem.Name)
+	want = fmt.Sprintf("the executor in namespace %s carries plan %.12s out on node %s (step 2/9): 'unpend reject %.12s' stops it and takes it back", c.ns, c.rem.Name, c.node, c.rem.Name)
 	if code, out, errs := call(t, args...); code != exitRefused || out != "" || !strings.Contains(errs, want) {
 		t.Errorf("%d %s%s, want %q", code, out, errs, want)
 	}
@@ -51,6 +57,8 @@ func TestUninstall(t *testing.T) {
 		t.Errorf("unschedulable %v, mark %q", n.Spec.Unschedulable, n.Annotations[diagnosis.OperationAnnotation])
 	}
 
+	c.rem.Status.Phase = v1alpha1.Parked
+	must(t, storeOf(t, l.asExecutor(t, c.ns)).Save(t.Context(), c.rem))
 	mark.Step, mark.Parked = "parked", "it will not go back"
 	c.mark(t, &mark)
 	if code, out, errs := call(t, args...); code != exitDone || out != "node "+c.node+" is released: it is open\n" {
