@@ -40,7 +40,7 @@ type analyst struct {
 func newAnalyst(ctx context.Context, f *cluster.Follower, folder string, logger *slog.Logger, registry prometheus.Registerer) (*analyst, error) {
 	a := &analyst{follower: f, keeper: &keeper{}, opts: rca.Options{Logger: logger},
 		seconds: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "unpend_diagnosis_duration_seconds", Help: "How long one diagnosis took.", Buckets: prometheus.ExponentialBuckets(0.001, 2, 14)}),
-		causes:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: "unpend_incidents_total", Help: "Diagnoses, by root cause."}, []string{"cause"})}
+		causes:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: "unpend_incidents_total", Help: "Diagnoses that were news, by root cause."}, []string{"cause"})}
 	for _, c := range []prometheus.Collector{a.seconds, a.causes} {
 		if err := registry.Register(c); err != nil {
 			return nil, fmt.Errorf("register metrics: %w", err)
@@ -146,6 +146,5 @@ func (a *analyst) explain(ctx context.Context, told incident.Incident, read time
 		return diagnosis.Diagnosis{}, false, err
 	}
 	a.seconds.Observe(time.Since(began).Seconds())
-	a.causes.WithLabelValues(string(d.Causes[0].ID)).Inc()
 	return d, true, nil
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -67,7 +68,9 @@ func (s *service) diagnose(ctx context.Context) error {
 				return nil // it ends
 			}
 			p.follow(term, func(i incident.Incident) {
-				if !i.Resolved {
+				if i.Resolved {
+					p.forget(i.ID)
+				} else {
 					gauges.Asked(i)
 				}
 				q.Put(i)
@@ -97,8 +100,36 @@ type publisher struct {
 	*service
 	analyst *analyst
 	term    context.Context // in which last was said
-	last    map[string]said // by incident
 	gaveUp  prometheus.Counter
+
+	mu   sync.Mutex
+	last map[string]said // by incident that waits
+}
+
+func (p *publisher) forget(incident string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.last, incident)
+}
+
+func (p *publisher) said(incident string) (last said, known bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	last, known = p.last[incident]
+	return last, known
+}
+
+func (p *publisher) note(incident string, now said) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.last[incident] = now
+}
+
+func (p *publisher) begin(term context.Context) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.term = term
+	clear(p.last) // another may have said something else
 }
 
 // said is what was published last of an incident.
@@ -113,22 +144,21 @@ func (p *publisher) diagnose(ctx context.Context, i incident.Incident, read time
 		return true, nil // another process does; the next term begins with all incidents
 	}
 	if ctx != p.term {
-		p.term = ctx
-		clear(p.last) // another may have said something else
+		p.begin(ctx)
 	}
 	d, waits, err := p.analyst.explain(ctx, i, read)
 	if err != nil {
 		return false, err
 	}
 	if !waits {
-		delete(p.last, i.ID)
+		p.forget(i.ID)
 		return false, nil
 	}
 	substance, err := d.Substance()
 	if err != nil {
 		return false, err
 	}
-	before, known := p.last[i.ID]
+	before, known := p.said(i.ID)
 	now := said{substance, d.Pods.Waiting}
 	if known && before == now {
 		return false, nil
@@ -136,8 +166,12 @@ func (p *publisher) diagnose(ctx context.Context, i incident.Incident, read time
 	if err := p.publish(ctx, d, now); err != nil {
 		return false, err
 	}
-	p.last[i.ID] = now
-	return !known || before.substance != substance, nil
+	p.note(i.ID, now)
+	news = !known || before.substance != substance
+	if news {
+		p.analyst.causes.WithLabelValues(string(d.Causes[0].ID)).Inc()
+	}
+	return news, nil
 }
 
 func (p *publisher) publish(ctx context.Context, d diagnosis.Diagnosis, now said) error {

@@ -29,18 +29,18 @@ func promiseR04(t *testing.T) {
 	before := o.waits(t, "before", 3)
 	o.explains(t, before, 20*time.Second)
 	must(t, c.Client().CoreV1().Events("default").DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}))
-	o.process.kill()
+	o.kill()
 
 	again := serve(t, c)
 	worst := again.explains(t, before, time.Minute)
-	again.process.kill()
+	again.kill()
 
 	c.Allow(t, "eventless", allButEvents...)
 	blind := &observer{ControlPlane: c, metrics: controlplane.FreeAddress(t)}
 	config := filepath.Join(t.TempDir(), "unpend.yaml")
 	must(t, os.WriteFile(config, fmt.Appendf(nil, "bus: {storeDir: %q}\nweb: {metrics: %q}\n", t.TempDir(), blind.metrics), 0o600))
 	blind.process = newProcess(t, nil, "unpend", "run", "--config", config, "--kubeconfig", c.KubeconfigFor(t, "eventless"))
-	blind.process.start(t)
+	blind.start(t)
 	blind.says(t, "ok", time.Minute)
 	began := time.Now()
 	blind.explains(t, append(before, blind.waits(t, "unseen", 3)...), time.Minute)

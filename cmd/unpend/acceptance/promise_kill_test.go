@@ -29,7 +29,7 @@ func promiseR05(t *testing.T) {
 	for n := range kills {
 		names = append(names, o.waits(t, fmt.Sprintf("storm-%03d", n), 2)...)
 		<-time.After(time.Duration(moments.IntN(2500)) * time.Millisecond)
-		o.process.kill()
+		o.kill()
 		o = observe(t, c, bus)
 	}
 	o.says(t, "ok", time.Minute)
