@@ -44,7 +44,9 @@ func (q *Queue) follow(ctx context.Context) {
 			return
 		}
 		q.again()
-		for q.due.Len() > 0 { // what is due already comes first, and tells how long it takes
+		// What is due already comes first, and tells how long it takes. Where that never ends,
+		// somebody makes new incidents all the time, whom others do not wait for.
+		for began := q.opts.Now(); q.due.Len() > 0 && q.opts.Now().Sub(began) < drained; {
 			if !pause(q.opts.Settle) {
 				return
 			}

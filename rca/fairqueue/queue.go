@@ -37,6 +37,8 @@ const (
 	// firstPace and lastPace bound how often an incident is looked at whose last diagnosis
 	// was no news: the longer nothing but its counts change, the less often.
 	firstPace, lastPace = time.Second, 30 * time.Second
+	// drained is how long changes wait at most for what is due already.
+	drained = 5 * time.Second
 	// unasked is how long an incident goes without being looked at: reports grow old and
 	// time-outs pass without anybody telling.
 	unasked = 5 * time.Minute

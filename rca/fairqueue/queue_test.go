@@ -174,6 +174,30 @@ func TestChangesWithoutEndAreBounded(t *testing.T) {
 	}
 }
 
+// A tenant who never stops making incidents keeps nobody from being told of a change.
+func TestChangesDoNotWaitForAFlood(t *testing.T) {
+	p := &played{takes: 200 * time.Millisecond, news: func(incident.Incident) (bool, error) { return false, nil }}
+	p.run(t, func(p *played) {
+		p.Put(waits("quiet", "quiet"))
+		for n := range 600 { // a minute, twice as many as can be looked at
+			p.Put(waits("loud", fmt.Sprint("loud-", n)))
+			if n == 200 || n == 400 {
+				p.Changed("quiet")
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+	})
+	var quiet []time.Duration
+	for n, id := range p.looked {
+		if id == "quiet" {
+			quiet = append(quiet, p.at[n])
+		}
+	}
+	if len(quiet) != 3 || quiet[1] > 28*time.Second || quiet[2] > 48*time.Second {
+		t.Errorf("changes at 20 s and 40 s were looked at after %v", quiet)
+	}
+}
+
 // Others have their turn between the tries of one that cannot be diagnosed, and news of
 // it is tried again.
 func TestPoisonIsGivenUp(t *testing.T) {
