@@ -53,7 +53,7 @@ func (q *Queue) begin(k key) (i incident.Incident, asked time.Time, again, ok bo
 func (q *Queue) end(k key, news bool, err error, ended time.Time, again bool, took time.Duration) (gaveUp bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if again {
+	if q.ended = ended; again {
 		q.busy += took
 	}
 	e := q.known(k)

@@ -57,6 +57,7 @@ type Queue struct {
 	tenants map[string]*tenant // by namespace
 	changed map[string]bool    // namespaces; "" is all
 	settled time.Time          // until when changes were heard of that had all looked at again
+	ended   time.Time          // when the last look did
 	busy    time.Duration      // looking again took so long since then
 }
 

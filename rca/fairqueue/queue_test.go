@@ -237,24 +237,35 @@ func TestPoisonIsGivenUp(t *testing.T) {
 	})
 }
 
-// Who waits for a diagnosis is told; what is only paced is not late.
-func TestLate(t *testing.T) {
+// A queue in which nothing moves is told from one in which much is due, and from one in
+// which what is due is only paced.
+func TestStuck(t *testing.T) {
 	p := &played{takes: 10 * time.Second, news: func(incident.Incident) (bool, error) { return false, nil }}
 	p.run(t, func(p *played) {
-		if at := p.Late(); !at.IsZero() {
-			t.Errorf("nothing is due, late since %s", at)
-		}
 		began := time.Now()
-		p.Put(waits("a", "one"))
-		p.Put(waits("a", "two"))
-		time.Sleep(5 * time.Second)
-		if at := p.Late(); at.Sub(began) > 10*time.Millisecond || at.IsZero() {
-			t.Errorf("late since %s after the start", at.Sub(began))
+		since := func() time.Duration {
+			if at := p.Stuck(); !at.IsZero() {
+				return at.Sub(began).Round(time.Second)
+			}
+			return -1
 		}
-		time.Sleep(15001 * time.Millisecond)
-		p.Put(waits("a", "two")) // it was looked at just now
-		if at := p.Late(); !at.IsZero() {
-			t.Errorf("what is paced is late since %s", at.Sub(began))
+		if got := since(); got != -1 {
+			t.Errorf("nothing is due, stuck since %s", got)
+		}
+		for _, id := range []string{"one", "two", "three"} {
+			p.Put(waits("a", id))
+		}
+		for _, want := range []time.Duration{0, 10 * time.Second, -1} { // one, two and three are looked at
+			time.Sleep(5 * time.Second)
+			if got := since(); got != want {
+				t.Errorf("after %s: stuck since %s, want %s", time.Since(began), got, want)
+			}
+			time.Sleep(5 * time.Second)
+		}
+		time.Sleep(time.Second)
+		p.Put(waits("a", "three")) // it was looked at just now
+		if got := since(); got != -1 {
+			t.Errorf("what is paced is stuck since %s", got)
 		}
 		time.Sleep(time.Minute)
 	})

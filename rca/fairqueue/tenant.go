@@ -122,9 +122,9 @@ func (q *Queue) countLeft() float64 {
 	return float64(n)
 }
 
-// Late is since when the incident that waits longest for its diagnosis does; zero when
-// none is due.
-func (q *Queue) Late() time.Time {
+// Stuck is since when no incident was looked at although one is due; zero when none is due.
+// How many are due does not matter: a tenant makes as many as they like.
+func (q *Queue) Stuck() time.Time {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	var oldest time.Time
@@ -138,6 +138,9 @@ func (q *Queue) Late() time.Time {
 				oldest = due
 			}
 		}
+	}
+	if !oldest.IsZero() && q.ended.After(oldest) {
+		return q.ended
 	}
 	return oldest
 }

@@ -54,7 +54,7 @@ func (s *service) diagnose(ctx context.Context) error {
 	if err := f.OnChange(q.Changed); err != nil {
 		return err
 	}
-	s.ready.late(q.Late)
+	s.ready.stuck(q.Stuck)
 	s.ready.set()
 	parts, ctx := newParts(ctx)
 	parts.begin("diagnose in turn", func() error {

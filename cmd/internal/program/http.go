@@ -18,25 +18,25 @@ type readiness struct {
 	filled atomic.Bool
 	check  func() error
 	leads  func() (string, error) // set before it is asked; nil: nobody is elected
-	oldest atomic.Pointer[func() time.Time]
+	queue  atomic.Pointer[func() time.Time]
 }
 
 func (r *readiness) set() { r.filled.Store(true) }
 
-// late has it ask since when the oldest work is late.
-func (r *readiness) late(oldest func() time.Time) { r.oldest.Store(&oldest) }
+// stuck has it ask since when nothing of what is due was done.
+func (r *readiness) stuck(since func() time.Time) { r.queue.Store(&since) }
 
-// maxLate is how late the oldest work may be.
-const maxLate = time.Minute
+// longestStuck is above the worst diagnosis.
+const longestStuck = time.Minute
 
-// lags says what is late, if anything.
-func (r *readiness) lags() error {
-	oldest := r.oldest.Load()
-	if oldest == nil {
+// moves says that work is due and none is done.
+func (r *readiness) moves() error {
+	queue := r.queue.Load()
+	if queue == nil {
 		return nil
 	}
-	if since := (*oldest)(); !since.IsZero() && time.Since(since) > maxLate {
-		return fmt.Errorf("diagnoses lag: an incident waits for its own since %s", since.UTC().Format(time.RFC3339))
+	if since := (*queue)(); !since.IsZero() && time.Since(since) > longestStuck {
+		return fmt.Errorf("diagnoses are stuck: some are due, and none was made since %s", since.UTC().Format(time.RFC3339))
 	}
 	return nil
 }
@@ -52,7 +52,7 @@ func (r *readiness) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 			return
 		}
 	}
-	if err := r.lags(); err != nil {
+	if err := r.moves(); err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}
