@@ -24,6 +24,7 @@ import (
 	"github.com/unpend/unpend/rca/admission"
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/remediate/v1alpha1"
 	"github.com/unpend/unpend/testdata/controlplane"
 )
 
@@ -292,6 +293,8 @@ func (r *replay) empty(ctx context.Context, t *testing.T, namespace string) {
 		client.PolicyV1().PodDisruptionBudgets(namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, all),
 		client.CoreV1().ConfigMaps(namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{FieldSelector: "metadata.name!=kube-root-ca.crt"}),
 		client.CoreV1().Pods(namespace).DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: &now}, all),
+		// The next scenario has nodes of the same names, and nothing was done to them before.
+		r.c.Dynamic().Resource(v1alpha1.Remediations).DeleteCollection(ctx, metav1.DeleteOptions{}, all),
 	} {
 		if err != nil {
 			t.Error(err)
