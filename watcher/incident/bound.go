@@ -21,20 +21,24 @@ const (
 	maxWord     = 128
 )
 
-// bound cuts what is too long for a message. The id is that of the whole.
-func (i *Incident) bound() {
+// bounded is the incident as it travels: what is too long for a message is cut. The id is
+// that of the whole, which is what a diagnosis in the same process reads.
+func (i Incident) bounded() Incident {
 	i.Workload = Ref{cut(i.Workload.Kind, maxWord), cut(i.Workload.Namespace, maxName), cut(i.Workload.Name, maxName)}
 	i.Newest = cut(i.Newest, maxWord)
-	i.Pods = i.Pods[:min(len(i.Pods), MaxPods)]
+	pods := make([]PodRef, len(i.Pods)) // at most MaxPods
 	for n, p := range i.Pods {
-		i.Pods[n] = PodRef{cut(p.Name, maxName), cut(p.UID, maxWord), cut(p.Reason, maxWord)}
+		pods[n] = PodRef{cut(p.Name, maxName), cut(p.UID, maxWord), cut(p.Reason, maxWord)}
 	}
+	i.Pods = pods
 	names := slices.SortedFunc(maps.Keys(i.Requests), func(a, b string) int { return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a, b)) })
 	kept := map[string]string{}
 	for _, name := range names[:min(len(names), maxRequests)] {
 		kept[cut(name, maxName)] = cut(i.Requests[name], maxWord)
 	}
-	i.Requests, i.More = kept, len(i.Requests)-len(kept)
+	i.More += len(i.Requests) - len(kept)
+	i.Requests = kept
+	return i
 }
 
 // rank has what is read first come first: GPUs, then what every node has.

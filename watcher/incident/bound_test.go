@@ -1,6 +1,7 @@
 package incident
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -39,8 +40,13 @@ func TestMessageIsBounded(t *testing.T) {
 		}
 		i := found[0]
 		for _, i := range []Incident{i, i.AsResolved()} {
-			if _, body, err := i.Message(); err != nil || len(body) >= MaxMessage {
+			_, body, err := i.Message()
+			if err != nil || len(body) >= MaxMessage {
 				t.Fatalf("%d bytes, %v", len(body), err)
+			}
+			i = Incident{}
+			if err := json.Unmarshal(body, &i); err != nil {
+				t.Fatal(err)
 			}
 			if want := min(len(requests), maxRequests); len(i.Requests) != want || i.More != len(requests)-want {
 				t.Fatalf("%d requests and %d more of %d", len(i.Requests), i.More, len(requests))

@@ -58,7 +58,7 @@ const MaxPods = 20
 // Message is the incident as it travels: its id is the same for the same
 // content, no matter who publishes it.
 func (i Incident) Message() (id string, body []byte, err error) {
-	body, err = json.Marshal(i)
+	body, err = json.Marshal(i.bounded())
 	if err != nil {
 		return "", nil, fmt.Errorf("encode incident %s: %w", i.ID, err)
 	}
@@ -227,7 +227,7 @@ func Group(pods []*corev1.Pod, lookup Lookup, refusals ...Refusal) []Incident {
 	for _, id := range slices.Sorted(maps.Keys(byID)) {
 		i := byID[id]
 		slices.SortFunc(i.Pods, func(a, b PodRef) int { return strings.Compare(a.Name, b.Name) })
-		i.bound()
+		i.Pods = slices.Clip(i.Pods[:min(len(i.Pods), MaxPods)])
 		out = append(out, *i)
 	}
 	return out

@@ -219,7 +219,10 @@ func (c *cell) reaches(t *testing.T, within time.Duration, what string, ok func(
 		return c.Dynamic().Resource(v1alpha1.Remediations).Watch(ctx, o)
 	}}, func(e watch.Event) (bool, error) {
 		u, is := e.Object.(*unstructured.Unstructured)
-		if !is || e.Type == watch.Deleted {
+		if e.Type == watch.Deleted {
+			return false, nil // a terminal that carries a plan out records it again, under its name
+		}
+		if !is {
 			return false, fmt.Errorf("%s: %v", e.Type, e.Object)
 		}
 		text, err := u.MarshalJSON()
