@@ -115,7 +115,7 @@ func touched(n *view.Node, victims []*corev1.Pod) []string {
 
 // detail writes out what is done, for the fixes that are shown.
 func (f *candidate) detail(c *changes.Bench) {
-	f.fix.Cost.Evictions = make([]diagnosis.PodName, len(f.victims))
+	f.fix.Cost.Evictions, f.fix.Cost.Restarts = make([]diagnosis.PodName, len(f.victims)), []diagnosis.PodName{}
 	for i, v := range f.victims {
 		f.fix.Cost.Evictions[i] = diagnosis.PodName{Namespace: v.Namespace, Name: v.Name}
 	}
