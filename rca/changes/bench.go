@@ -22,6 +22,8 @@ type Bench struct {
 	spreads map[int]*spreadCount
 	// host is what the pod requests besides GPUs, once asked for.
 	host corev1.ResourceList
+	// siblings are the workload's pods, once asked for.
+	siblings *siblings
 	// tenants are who could leave for this pod, once asked for.
 	tenants *evict.Tenants
 }

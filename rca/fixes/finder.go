@@ -3,6 +3,8 @@ package fixes
 import (
 	"log/slog"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/unpend/unpend/knowledge"
 	"github.com/unpend/unpend/rca/causes"
 	"github.com/unpend/unpend/rca/changes"
@@ -13,7 +15,9 @@ import (
 type Finder struct {
 	*changes.Bench
 	// first are, by kinds, the cheapest candidates so far: as many as will be tried.
-	first   map[string][]*candidate
+	first map[string][]*candidate
+	// waiting are the incident's pods that wait, once asked for.
+	waiting []*corev1.Pod
 	weighed []changes.Change // a buffer for weighing the next
 	// victimless counts, by kinds, the candidates so far that cost nobody anything.
 	victimless map[string]int

@@ -64,7 +64,7 @@ func (c *Finder) bestOf(ctx context.Context, all []*candidate, prove func(contex
 	for _, f := range all {
 		set := f.kindsKey()
 		b := best[set]
-		if tries[set] >= maxTries || b != nil && b.stranded == 0 && !b.held {
+		if tries[set] >= maxTries || b != nil && b.best() {
 			continue
 		}
 		tries[set]++
