@@ -7,7 +7,6 @@ import (
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 
 	"github.com/unpend/unpend/rca/view"
-	"github.com/unpend/unpend/watcher/incident"
 )
 
 // Ledger keeps what it costs that pods of a cluster leave. That is the same for all who
@@ -31,8 +30,8 @@ func (l *Ledger) Forget() { clear(l.known) }
 type Asker struct {
 	*Ledger
 	Priority int64
-	gangName string       // as view.GangOf names it; empty for a pod that stands alone
-	team     incident.Ref // as view.Cluster.TeamOf names it; empty for a pod that is not there yet
+	gangName string    // as view.GangOf names it; empty for a pod that stands alone
+	team     view.Team // as view.Cluster.TeamOf names it; empty for a pod that is not there yet
 }
 
 // ForPod asks on behalf of a pod.

@@ -25,7 +25,7 @@ type Cluster struct {
 	Budgets  *budgets
 	gangs    map[string][]*corev1.Pod // that leave whole, by name
 	traits   map[*corev1.Pod]Traits
-	admitted map[incident.Ref]incident.Ref // what Kueue has admitted as one, by the object it stands for   // of those that are on a node
+	admitted map[incident.Ref]Team // what Kueue has admitted as one, by the object it stands for   // of those that are on a node
 	// Refusals are of all incidents.
 	Refusals []incident.Refusal
 	// Uses are what the holders of GPUs do with them. measured: somebody was asked.

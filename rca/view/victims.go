@@ -10,8 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
-
-	"github.com/unpend/unpend/watcher/incident"
 )
 
 // SystemCritical is the lowest priority of system-cluster-critical and
@@ -21,7 +19,7 @@ const SystemCritical = 2 * 1000000000
 // Traits are what of a pod matters to every incident.
 type Traits struct {
 	Gang     string // as GangOf names it
-	Team     incident.Ref
+	Team     Team
 	Stays    bool // it is never a victim, no matter which pod asks
 	Priority int64
 	Lost     time.Duration // of its work, were it evicted

@@ -38,10 +38,12 @@ func (w *Cluster) IncidentOf(p *corev1.Pod) string {
 	return incident.ID(w.WorkloadOf(p), incident.Requests(p))
 }
 
-// TeamOf is what stops or runs together with a pod, and is never evicted for it: what Kueue
-// has admitted as one, else the topmost owner; of a CronJob's pods their own run alone. A
+// Team names what runs or stops together.
+type Team incident.Ref
+
+// TeamOf is whose pods are never evicted for a pod, and it is of: what Kueue has admitted as one, else the topmost owner; of a CronJob's pods their own run alone. A
 // bare pod is on its own.
-func (w *Cluster) TeamOf(p *corev1.Pod) incident.Ref {
+func (w *Cluster) TeamOf(p *corev1.Pod) Team {
 	chain := incident.Owners(p, w.State.Owner)
 	for _, o := range chain {
 		if admitted, ok := w.admitted[o]; ok {
@@ -49,17 +51,17 @@ func (w *Cluster) TeamOf(p *corev1.Pod) incident.Ref {
 		}
 	}
 	if at := slices.IndexFunc(chain, func(o incident.Ref) bool { return o.Kind == "CronJob" }); at > 0 {
-		return chain[at-1]
+		return Team(chain[at-1])
 	}
-	return chain[len(chain)-1]
+	return Team(chain[len(chain)-1])
 }
 
 // admittedAs are Kueue's Workloads by the object that each stands for.
-func admittedAs(queued []*unstructured.Unstructured) map[incident.Ref]incident.Ref {
-	out := map[incident.Ref]incident.Ref{}
+func admittedAs(queued []*unstructured.Unstructured) map[incident.Ref]Team {
+	out := map[incident.Ref]Team{}
 	for _, q := range queued {
 		for _, o := range q.GetOwnerReferences() {
-			out[incident.Ref{Kind: o.Kind, Namespace: q.GetNamespace(), Name: o.Name}] = incident.Ref{Kind: "Workload", Namespace: q.GetNamespace(), Name: q.GetName()}
+			out[incident.Ref{Kind: o.Kind, Namespace: q.GetNamespace(), Name: o.Name}] = Team{Kind: "Workload", Namespace: q.GetNamespace(), Name: q.GetName()}
 		}
 	}
 	return out
