@@ -24,6 +24,8 @@ type Change struct {
 	// Pod and Node edit copies: what the cluster would hold afterwards.
 	Pod  func(*corev1.Pod)
 	Node func(*corev1.Node)
+	// On is the node that Node edits, where a fix changes several; nil: the fix's own.
+	On *view.Node
 
 	// Hard is what quotas of the pod's namespace would allow instead, by name.
 	Hard map[string]corev1.ResourceList
@@ -127,6 +129,9 @@ func (c *Bench) addToleration(n *view.Node) []Change {
 			Kind: diagnosis.AddToleration, Cause: diagnosis.UntoleratedTaint, Minutes: 1, Risk: diagnosis.LowRisk,
 			Title: title + " in " + c.WorkloadName(),
 			Pod:   func(p *corev1.Pod) { p.Spec.Tolerations = list },
+		}
+		if slices.ContainsFunc(add, func(t corev1.Toleration) bool { return t.Key != string(view.WholeGPU) }) {
+			ch.Risk = diagnosis.MediumRisk // somebody has set it to keep others out
 		}
 		c.editTemplate(&ch, map[string]any{"tolerations": c.templateTolerations(add)}, true)
 		return ch

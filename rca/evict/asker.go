@@ -50,6 +50,13 @@ func (l *Ledger) ForNextPod() *Asker {
 	return a
 }
 
+// OfNoTeam asks as if the pod were of another workload: for who ends by itself it may wait.
+func (a *Asker) OfNoTeam() *Asker {
+	other := *a
+	other.team = view.Team{}
+	return &other
+}
+
 // MayLeave says whether the pod can be a victim: never system pods, pods of nodes and
 // DaemonSets, pods of a higher priority than the asker's, of its gang, or of its own
 // workload: replica 0 does not leave so that replica 7 runs.

@@ -2,6 +2,7 @@ package fixes
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -19,6 +20,7 @@ type candidate struct {
 	fix     diagnosis.Fix
 	node    *view.Node
 	changes []changes.Change
+	pods    int // of the incident, that it makes room for
 	victims []*corev1.Pod
 	// restarts are the pods that stop in any other way; rolling is how their workload
 	// replaces them.
@@ -163,7 +165,13 @@ func podNames(pods []*corev1.Pod) []diagnosis.PodName {
 	return out
 }
 
-func (f *candidate) kindsKey() string { return kindsKey(f.changes, "") }
+// kindsKey tells sets of kinds apart, and for how many pods they make room.
+func (f *candidate) kindsKey() string {
+	if f.pods > 1 {
+		return fmt.Sprintf("%s× %d", kindsKey(f.changes, ""), f.pods)
+	}
+	return kindsKey(f.changes, "")
+}
 
 // kindsKey names the kinds of a set of changes, and one more.
 func kindsKey(set []changes.Change, more diagnosis.FixKind) string {

@@ -22,10 +22,10 @@ type Finder struct {
 	// victimless counts, by kinds, the candidates so far that cost nobody anything.
 	victimless map[string]int
 	// guard says what would hold a fix back; nil: nobody can be asked. halted: it holds all
-	// of them. onNodes is what it said of fixes for the same nodes.
+	// of them. heldNodes is what it said of fixes for the same nodes.
 	guard   diagnosis.Guard
 	halted  bool
-	onNodes map[string]bool
+	heldNodes map[string]bool
 	// logger gets a line for each fix that was tried; nil: nobody does.
 	logger *slog.Logger
 }
@@ -48,7 +48,7 @@ func (c *Finder) failures(cause diagnosis.CauseID, kind diagnosis.FixKind) int {
 // New makes a finder for one case. past are the outcomes of past fixes, newest first; a nil
 // guard holds nothing back, a nil logger is told nothing.
 func New(c *causes.Case, past []knowledge.Outcome, guard diagnosis.Guard, logger *slog.Logger) *Finder {
-	f := &Finder{Bench: changes.New(c, past), guard: guard, onNodes: map[string]bool{}, logger: logger}
+	f := &Finder{Bench: changes.New(c, past), guard: guard, heldNodes: map[string]bool{}, logger: logger}
 	f.halted = guard != nil && guard(c.Incident, diagnosis.Fix{Cost: diagnosis.Cost{Nodes: []string{}}}).Why != ""
 	return f
 }

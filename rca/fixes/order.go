@@ -111,11 +111,11 @@ func (f *candidate) order(g *candidate, judged bool) int {
 	)
 }
 
-// best says whether nothing tried later, which costs no less, can be better: all run, and
-// nobody is left waiting.
+// best says whether nothing tried later, which costs no less, can be better: as many run as
+// it makes room for, and nobody is left waiting.
 func (f *candidate) best() bool {
 	e := f.fix.Effect
-	return f.stranded == 0 && !f.held && (e == nil || e.Runs == e.Of && len(f.thenWait) == 0)
+	return f.stranded == 0 && !f.held && (e == nil || e.Runs >= min(e.Of, max(1, f.pods)) && len(f.thenWait) == 0)
 }
 
 // better says whether a candidate of the same kinds, tried later and so no cheaper, is

@@ -1,6 +1,7 @@
 package fixes
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -30,7 +31,7 @@ func (c *Finder) prove(ctx context.Context, f *candidate) error {
 		for _, n := range c.Cluster.Unsound() {
 			s.SetNode(n.Sound(f.victims))
 		}
-		if node := f.edited(); node != nil {
+		for _, node := range f.edited() {
 			s.SetNode(node)
 		}
 		for _, ch := range f.changes {
@@ -84,19 +85,21 @@ func (c *Finder) prove(ctx context.Context, f *candidate) error {
 	})
 }
 
-// edited is the fix's node as the fix leaves it; nil where it changes none.
-func (f *candidate) edited() *corev1.Node {
-	var node *corev1.Node
+// edited are the nodes that the fix changes, as it leaves them.
+func (f *candidate) edited() []*corev1.Node {
+	var nodes []*corev1.Node
 	for _, ch := range f.changes {
 		if ch.Node == nil {
 			continue
 		}
-		if node == nil {
-			node = f.node.Sound(f.victims).DeepCopy()
+		on := cmp.Or(ch.On, f.node)
+		at := slices.IndexFunc(nodes, func(n *corev1.Node) bool { return n.Name == on.Name })
+		if at < 0 {
+			at, nodes = len(nodes), append(nodes, on.Sound(f.victims).DeepCopy())
 		}
-		ch.Node(node)
+		ch.Node(nodes[at])
 	}
-	return node
+	return nodes
 }
 
 // until turns the verdict of a fix that needs events first, and names all of them. A
@@ -121,7 +124,7 @@ func (c *Finder) until(f *candidate) {
 // so none is promised.
 func (c *Finder) position(f *candidate, placed string) {
 	for _, ch := range f.changes {
-		if ch.Relayout != nil && placed == f.node.Name && len(ch.Relayout.Remade) > 0 {
+		if ch.Relayout != nil && placed == cmp.Or(ch.On, f.node).Name && len(ch.Relayout.Remade) > 0 {
 			gpu := ch.Relayout.Roomiest(c.Asks)
 			f.fix.Proof.GPU = &gpu
 		}
