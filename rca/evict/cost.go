@@ -40,7 +40,7 @@ func (a Cost) with(pods []*corev1.Pod, now time.Time) Cost {
 
 func (a Cost) plusOne(prio int64, lost time.Duration) Cost {
 	a.Highest = max(a.Highest, prio)
-	a.Sum += prio
+	a.Sum += max(0, prio) // else two who matter little cost less than one
 	a.Number++
 	a.Lost += lost
 	return a
