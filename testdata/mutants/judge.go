@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -27,23 +28,29 @@ const (
 // judge runs tests on mutants; nothing is written beside the sources.
 type judge struct {
 	dir      string   // for the files of a mutant
-	packages []string // whose short tests judge it too
+	packages []string // whose short tests judge what a package's own let live
+	run      string   // which of them do, as go test -run has it; empty: all
 }
 
-// fates judges some mutants, as many at a time as there are processors.
-func (j judge) fates(ctx context.Context, list []mutant) ([]fate, error) {
-	out := make([]fate, len(list))
+// fates judges some mutants, as many at a time as there are processors, and tells of each
+// at once: a run that is stopped has said what it knows. told is called by one at a time.
+func (j judge) fates(ctx context.Context, list []mutant, told func(mutant, fate)) error {
+	var one sync.Mutex
 	parts, ctx := errgroup.WithContext(ctx)
 	parts.SetLimit(runtime.NumCPU())
-	for i, m := range list {
-		parts.Go(func() (err error) {
-			if out[i], err = j.fate(ctx, m); err != nil {
+	for _, m := range list {
+		parts.Go(func() error {
+			f, err := j.fate(ctx, m)
+			if err != nil {
 				return fmt.Errorf("%s: %w", m, err)
 			}
+			one.Lock()
+			defer one.Unlock()
+			told(m, f)
 			return nil
 		})
 	}
-	return out, parts.Wait()
+	return parts.Wait()
 }
 
 // fate of a mutant. Its package's own short tests judge it first, then those of the other
@@ -53,8 +60,7 @@ func (j judge) fate(ctx context.Context, m mutant) (fate, error) {
 	if err != nil {
 		return lives, err
 	}
-	own := "./" + filepath.Dir(m.file)
-	switch failed, out, err := tests(ctx, overlay, own); {
+	switch failed, out, err := ownTests(ctx, overlay, filepath.Dir(m.file)); {
 	case err != nil:
 		return lives, err
 	case failed && bytes.Contains(out, []byte("[build failed]")):
@@ -65,7 +71,7 @@ func (j judge) fate(ctx context.Context, m mutant) (fate, error) {
 	if len(j.packages) == 0 {
 		return lives, nil
 	}
-	failed, _, err := tests(ctx, overlay, j.packages...)
+	failed, _, err := j.alsoTests(ctx, overlay)
 	if failed {
 		return killedElsewhere, err
 	}
@@ -94,14 +100,43 @@ func (j judge) overlay(m mutant) (string, error) {
 	return overlay, errors.Join(os.WriteFile(mutated, text, 0o600), os.WriteFile(overlay, replace, 0o600))
 }
 
-// tests runs short tests, with an overlay or without, until the first fails. Those that hang fail.
-func tests(ctx context.Context, overlay string, packages ...string) (failed bool, out []byte, err error) {
-	args := []string{"test", "-short", "-failfast", "-vet=off", "-timeout=5m"}
+// ownTests runs a package's own short tests.
+func ownTests(ctx context.Context, overlay, dir string) (failed bool, out []byte, err error) {
+	args := []string{"./" + dir}
+	if drawn, err := usesRapid(dir); err != nil {
+		return false, nil, err
+	} else if drawn { // a failure need not be small, and is not written beside the sources
+		args = append(args, "-rapid.nofailfile", "-rapid.shrinktime=0s")
+	}
+	return tests(ctx, overlay, args...)
+}
+
+// usesRapid says whether tests of a package are drawn by pgregory.net/rapid, which then
+// knows its flags.
+func usesRapid(dir string) (bool, error) {
+	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if err != nil || bytes.Contains(text, []byte(`"pgregory.net/rapid"`)) {
+			return err == nil, err
+		}
+	}
+	return false, err
+}
+
+// alsoTests runs those of the other packages.
+func (j judge) alsoTests(ctx context.Context, overlay string) (failed bool, out []byte, err error) {
+	return tests(ctx, overlay, append([]string{"-run=" + j.run}, j.packages...)...)
+}
+
+// tests runs short tests, with an overlay or without, until the first fails. Those that hang
+// fail: two minutes are many times what they take.
+func tests(ctx context.Context, overlay string, more ...string) (failed bool, out []byte, err error) {
+	args := []string{"test", "-short", "-failfast", "-vet=off", "-timeout=2m"}
 	if overlay != "" {
 		args = append(args, "-overlay="+overlay)
 	}
-	args = append(args, packages...)
-	out, err = exec.CommandContext(ctx, "go", args...).CombinedOutput()
+	out, err = exec.CommandContext(ctx, "go", append(args, more...)...).CombinedOutput()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && ctx.Err() == nil {
 		return true, out, nil
