@@ -93,15 +93,16 @@ func sample(ctx context.Context, j judge, dir string, known same, seed uint64, n
 	if len(list) == 0 {
 		return t, errors.New("it has no mutants")
 	}
-	if err := j.passes(ctx, dir); err != nil {
-		return t, err
-	}
 	t.of = len(list)
 	shuffle(list, seed)
+	b, err := j.open(ctx, dir, list[:min(2*n, len(list))]) // more than are drawn, as a rule
+	if err != nil {
+		return t, err
+	}
 	for t.tried < n && len(list) > 0 { // again for those that did not compile
 		draw := list[:min(n-t.tried, len(list))]
 		list = list[len(draw):]
-		err := j.fates(ctx, draw, func(m mutant, f fate) {
+		err = b.fates(ctx, draw, func(m mutant, f fate) {
 			if t.count(f); f == lives {
 				fmt.Fprintf(out, "lives: %s\n", m)
 			}
@@ -111,18 +112,6 @@ func sample(ctx context.Context, j judge, dir string, known same, seed uint64, n
 		}
 	}
 	return t, nil
-}
-
-// passes holds that the tests pass without a mutant.
-func (j judge) passes(ctx context.Context, dir string) error {
-	failed, said, err := ownTests(ctx, "", dir)
-	if err == nil && !failed && len(j.packages) > 0 {
-		failed, said, err = j.alsoTests(ctx, "")
-	}
-	if err != nil || failed {
-		return fmt.Errorf("tests fail without a mutant: %w\n%s", err, said)
-	}
-	return nil
 }
 
 // shuffle puts mutants into the order in which a seed draws them.

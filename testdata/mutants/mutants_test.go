@@ -124,7 +124,9 @@ func TestMutantsAreToldOfAtOnce(t *testing.T) {
 	list = slices.Repeat(list[:1], 8*runtime.NumCPU())
 	ctx, stop := context.WithCancel(t.Context())
 	told := 0
-	err = judge{dir: t.TempDir()}.fates(ctx, list, func(m mutant, f fate) {
+	b, err := judge{dir: t.TempDir()}.open(ctx, "less", list[:1])
+	must(t, err)
+	err = b.fates(ctx, list, func(m mutant, f fate) {
 		if told++; m != list[0] || f != lives {
 			t.Errorf("%s: %d", m, f)
 		}
