@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -44,11 +45,19 @@ type bench struct {
 
 // build is a test binary, made when it is first asked for.
 type build struct {
-	dir  string
-	once sync.Once
-	path string
-	err  error
+	dir      string
+	once     sync.Once
+	path     string
+	err      error
+	patience time.Duration // how long its tests are run
 }
+
+// patience is how often as long as without a mutant tests may take with one, and the least
+// that this is: those that hang fail.
+const (
+	patience      = 10
+	leastPatience = 20 * time.Second
+)
 
 // open builds the tests of a package with its mutants, and holds that they pass while none
 // of these is on.
@@ -65,12 +74,14 @@ func (j judge) open(ctx context.Context, dir string, list []mutant) (*bench, err
 		b.also = append(b.also, &build{dir: filepath.Clean(p)})
 	}
 	for _, t := range append([]*build{b.own}, b.also...) {
-		switch failed, said, err := b.tests(ctx, t, 0); {
-		case err != nil:
+		failed, said, took, err := b.tests(ctx, t, 0)
+		if err != nil {
 			return nil, err
-		case failed:
+		}
+		if failed {
 			return nil, fmt.Errorf("tests fail without a mutant: %s", said)
 		}
+		t.patience = max(leastPatience, patience*took)
 	}
 	return b, nil
 }
@@ -108,13 +119,13 @@ func (b *bench) fate(ctx context.Context, m mutant) (fate, error) {
 		if err != nil {
 			return lives, err
 		}
-		alone := &bench{judge: b.judge, of: b.of, overlay: overlay, own: &build{dir: b.of}}
+		alone := &bench{judge: b.judge, of: b.of, overlay: overlay, own: &build{dir: b.of, patience: b.own.patience}}
 		for _, t := range b.also {
-			alone.also = append(alone.also, &build{dir: t.dir})
+			alone.also = append(alone.also, &build{dir: t.dir, patience: t.patience})
 		}
 		b = alone
 	}
-	failed, _, err := b.tests(ctx, b.own, b.numbers[m])
+	failed, _, _, err := b.tests(ctx, b.own, b.numbers[m])
 	switch {
 	case errors.Is(err, errBuild):
 		return stillborn, nil
@@ -122,7 +133,7 @@ func (b *bench) fate(ctx context.Context, m mutant) (fate, error) {
 		return killed, err
 	}
 	for _, t := range b.also {
-		if failed, _, err := b.tests(ctx, t, b.numbers[m]); failed || err != nil {
+		if failed, _, _, err := b.tests(ctx, t, b.numbers[m]); failed || err != nil {
 			return killedElsewhere, err
 		}
 	}
@@ -157,30 +168,31 @@ func (j judge) written(sources map[string]string) (string, error) {
 // errBuild is that something does not compile.
 var errBuild = errors.New("it does not compile")
 
-// tests runs the short tests of a package with one mutant on, until the first fails. Those
-// that hang fail: two minutes are many times what they take.
-func (b *bench) tests(ctx context.Context, t *build, number int) (failed bool, out []byte, err error) {
+// tests runs the short tests of a package with one mutant on, until the first fails, and
+// says how long that took.
+func (b *bench) tests(ctx context.Context, t *build, number int) (failed bool, out []byte, took time.Duration, err error) {
 	t.once.Do(func() { t.path, t.err = b.built(ctx, t.dir) })
 	if t.err != nil || t.path == "" {
-		return false, nil, t.err
+		return false, nil, 0, t.err
 	}
-	args := []string{"-test.short", "-test.failfast", "-test.timeout=2m"}
+	args := []string{"-test.short", "-test.failfast", "-test.timeout=" + t.patience.String()}
 	if t != b.own {
 		args = append(args, "-test.run="+b.run)
 	}
 	if drawn, err := usesRapid(t.dir); err != nil {
-		return false, nil, err
+		return false, nil, 0, err
 	} else if drawn { // a failure need not be small, and is not written beside the sources
 		args = append(args, "-rapid.nofailfile", "-rapid.shrinktime=0s")
 	}
 	run := exec.CommandContext(ctx, t.path, args...)
 	run.Dir, run.Env = t.dir, append(os.Environ(), fmt.Sprintf("%s=%d", switchVariable, number))
+	began := time.Now()
 	out, err = run.CombinedOutput()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && ctx.Err() == nil {
-		return true, out, nil
+		failed, err = true, nil
 	}
-	return false, out, err
+	return failed, out, time.Since(began), err
 }
 
 // built is the binary of a package's tests; empty where it has none.
