@@ -77,6 +77,7 @@ func TestWhatAHigherClassWouldTake(t *testing.T) {
 		}},
 		"for two, both":                {fill: func(w *world) { wholes(w, "m", "n"); twin(w, "v") }, edit: func(w *world, c *Bench) { w.waits(c, "v") }, want: "m [h-m h-n]"},
 		"for two, one has no room":     {fill: func(w *world) { wholes(w, "n"); twin(w, "v") }, edit: func(w *world, c *Bench) { w.waits(c, "v") }},
+		"for two, one is free":         {fill: func(w *world) { wholes(w, "n"); w.node(sim.Node{Name: "free", MIGOff: []int{0}}); twin(w, "v") }, edit: func(w *world, c *Bench) { w.waits(c, "v") }, want: "n [h-n]"},
 		"not all that wait are named":  {fill: func(w *world) { wholes(w, "n") }, edit: func(_ *world, c *Bench) { c.Incident.Waiting = 2 }},
 		"one that waits is gone":       {fill: func(w *world) { wholes(w, "n") }, edit: func(w *world, c *Bench) { w.waits(c, "gone") }},
 		"sixteen, one with a free GPU": {fill: func(w *world) { many(w, maxRaised) }, edit: func(w *world, c *Bench) { manyWait(w, c, maxRaised) }, want: "n00 [h-n00 h-n01 h-n02 h-n03 h-n04 h-n05 h-n06 h-n07 h-n08 h-n09 h-n10 h-n11 h-n12 h-n13 h-n14 h-n15]"},
