@@ -30,7 +30,7 @@ promises: ## what holds when things break, with figures
 soak: ## the same in full size, which takes long
 	UNPEND_SOAK=1 $(MAKE) promises WITHIN=6h
 mutants: ## how many mistakes of one operator the short tests notice (SEED=2 SAMPLE=30)
-	go run ./testdata/mutants -seed $(or $(SEED),1) -n $(or $(SAMPLE),20) -least 90 -also ./cmd/unpend/acceptance $(MUTANTS)
+	go run ./testdata/mutants -seed $(or $(SEED),1) -n $(or $(SAMPLE),20) -least 90 -same testdata/mutants/same.txt -also ./cmd/unpend/acceptance -also-run 'Scenarios|Causes|ToldApart|Claims|Quota|Refus|Revert|Repartition|Unprepared|Quarantine|Incidents' $(MUTANTS)
 
 lint: ## go vet and golangci-lint
 	go vet $(PKGS)

@@ -211,10 +211,18 @@ func (p *taken) none(t *testing.T, why string) {
 // goroutine it has started must be gone after it.
 func watching(t *testing.T, a *api, published []incident.Incident, test func(t *testing.T, p *taken)) {
 	t.Helper()
+	watchingWith(t, a, published, func(*Options) {}, test)
+}
+
+// watchingWith is watching with other options.
+func watchingWith(t *testing.T, a *api, published []incident.Incident, edit func(*Options), test func(t *testing.T, p *taken)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		p := &taken{again: make(chan struct{})}
-		w, err := New(Options{Client: a, Publish: p.publish, Published: func(context.Context) ([]incident.Incident, error) { return p.kept(published), nil }, Again: p.again,
-			Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry()})
+		o := Options{Client: a, Publish: p.publish, Published: func(context.Context) ([]incident.Incident, error) { return p.kept(published), nil }, Again: p.again,
+			Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry()}
+		edit(&o)
+		w, err := New(o)
 		if err != nil {
 			t.Fatal(err)
 		}

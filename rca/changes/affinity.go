@@ -51,7 +51,7 @@ func (c *Bench) preferAffinity(n *view.Node) (Change, bool) {
 		made := &corev1.Pod{Spec: *spec}
 		if len(causes.TogetherWith(made)) != len(causes.TogetherWith(c.Pod)) || len(causes.ApartFrom(made)) != len(causes.ApartFrom(c.Pod)) {
 			ch.Manual = true // somebody gives its pods terms that the template does not have
-			ch.Commands = []string{fmt.Sprintf("kubectl -n %s edit %s  # the affinity of its pods is not of its template: see who sets it", c.Next().Namespace, c.WorkloadName())}
+			ch.Commands = []string{fmt.Sprintf("kubectl -n %s edit %s  # the affinity of its pods is not of its template: see who sets it", c.Incident.Workload.Namespace, c.WorkloadName())}
 			return ch
 		}
 		c.editTemplate(&ch, map[string]any{"affinity": affinityPatch(preferring(spec.Affinity, unmet, broken), unmet, broken)}, false)

@@ -159,7 +159,7 @@ func (c *Bench) spreadBy(title string, changed []corev1.TopologySpreadConstraint
 		list, ok := edit(spec.TopologySpreadConstraints)
 		if !ok {
 			ch.Manual = true // the cluster's own default constraints, or somebody else's
-			ch.Commands = []string{fmt.Sprintf("kubectl -n %s edit %s  # the constraints of its pods are not of its template: see who sets them", c.Next().Namespace, c.WorkloadName())}
+			ch.Commands = []string{fmt.Sprintf("kubectl -n %s edit %s  # the constraints of its pods are not of its template: see who sets them", c.Incident.Workload.Namespace, c.WorkloadName())}
 			return ch
 		}
 		whole := []any{map[string]any{"$patch": "replace"}}

@@ -100,6 +100,7 @@ func TestOnlyAJournalOfOursIsGoneOnWith(t *testing.T) {
 		{"a step ahead of its turn", entry(3, func(e *v1alpha1.Entry) { e.Step = "0/config" }), `status.journal[3].step: "0/config" is step 5 of the plan, and is not its turn`},
 		{"a step left out", func(st *status) { st.Journal = append(st.Journal[:1], st.Journal[2:]...) }, `status.journal[1].step: "0/evict/ml/a" is step 3 of the plan, and is not its turn`},
 		{"a step back, and it runs", entry(3, func(e *v1alpha1.Entry) { e.Step = "undo/0/release" }), `status.journal[3].step: "undo/0/release" is of the way back, and the plan is Running`},
+		{"the first step back, and it runs", entry(3, func(e *v1alpha1.Entry) { e.Step = "undo/nomination" }), `status.journal[3].step: "undo/nomination" is of the way back, and the plan is Running`},
 		{"there again, on the way back", after(parked, func(st *status) {
 			st.Journal = append(st.Journal, v1alpha1.Entry{Step: "0/config", Began: at(now), Deadline: at(now)})
 		}), `status.journal[5].step: "0/config" is step 5 of the plan, and is not its turn`},

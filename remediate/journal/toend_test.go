@@ -86,6 +86,27 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
+// Who presses Ctrl-C on the way back is told what had gone wrong before, and that it was all
+// taken back nonetheless: no step of the way there was interrupted.
+func TestInterruptedOnTheWayBack(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	tries := 0
+	o := (&clock{noon}).options()
+	o.Patience = time.Minute
+	m := machine(t, o, begun(), &script{
+		there: []Step{step("0/cordon", "cordon", done), step("0/wait", "wait", func(context.Context, *Entry) (string, error) { return "", errors.New("no") })},
+		back: []Step{step("undo/0/release", "uncordon", func(ctx context.Context, _ *Entry) (string, error) {
+			tries++
+			cancel()
+			return "", ctx.Err()
+		})}})
+	err := m.ToTheEnd(ctx)
+	if want := "step 2/2, wait: no\ncontext canceled; what was begun has been taken back"; err == nil || err.Error() != want || !errors.Is(err, context.Canceled) || tries != 2 {
+		t.Errorf("%v after %d tries, want %s", err, tries, want)
+	}
+}
+
 // A step that waits shows that its process is alive: the journal is written all the same.
 // Who finds that another has written it since writes nothing more, and takes nothing back.
 func TestWaitingShowsThatItIsAlive(t *testing.T) {

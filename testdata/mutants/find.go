@@ -35,6 +35,15 @@ func (m mutant) source() ([]byte, error) {
 	return slices.Concat(text[:m.at.Offset], []byte(m.to), text[m.at.Offset+len(m.from):]), nil
 }
 
+// line is the mutant's, as it stands in its file but for the spaces around it.
+func (m mutant) line() (string, error) {
+	text, err := m.source()
+	if err != nil {
+		return "", err
+	}
+	return strings.TrimSpace(strings.Split(string(text), "\n")[m.at.Line-1]), nil
+}
+
 // operators are what each may become. What does not compile then, as the difference of
 // two strings, is no mutant.
 var operators = map[token.Token][]token.Token{

@@ -4,7 +4,8 @@
 //
 //	go run ./testdata/mutants -seed 2 -n 30 ./remediate/guard
 //
-// Nothing is drawn twice for one seed and one source. The tools that are kept for this
+// Nothing is drawn twice for one seed and one source. A mutant that no test can notice,
+// because nothing differs, stands in a file with why, and is not drawn. The tools that are kept for this
 // (gremlins) try every mutant of a package: no sample, no seed.
 package main
 
@@ -36,65 +37,78 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("mutants", flag.ContinueOnError)
 	seed := flags.Uint64("seed", 1, "draws the same mutants for the same number")
 	n := flags.Int("n", 20, "mutants of each package")
-	least := flags.Int("least", 0, "fail when fewer of 100 are killed")
+	least := flags.Int("least", 0, "fail when fewer of 100 are killed in a package")
 	also := flags.String("also", "", "packages, with commas, whose short tests judge what a package's own let live")
+	alsoRun := flags.String("also-run", "", "which of these tests do, as go test -run has it: linking and running them all takes long")
+	same := flags.String("same", "", "a file of mutants that make no difference, which are not drawn")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	if flags.NArg() == 0 {
 		return errors.New("name packages, as ./remediate/guard")
 	}
+	known, err := readSame(*same)
+	if err != nil {
+		return err
+	}
 	dir, err := os.MkdirTemp("", "unpend-mutants-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	j := judge{dir: dir}
+	j := judge{dir: dir, run: *alsoRun}
 	if *also != "" {
 		j.packages = strings.Split(*also, ",")
 	}
 	var all tally
+	var below []string
 	for _, p := range flags.Args() {
-		t, err := sample(ctx, j, filepath.Clean(p), *seed, *n, out)
+		p = filepath.Clean(p)
+		t, err := sample(ctx, j, p, known, *seed, *n, out)
 		if err != nil {
-			return fmt.Errorf("%s: %w", p, err)
+			return fmt.Errorf("./%s: %w", p, err)
 		}
-		fmt.Fprintf(out, "%s: %s\n", filepath.Clean(p), t)
-		all.add(t)
+		fmt.Fprintf(out, "%s: %s\n", p, t)
+		if all.add(t); t.percent() < *least {
+			below = append(below, p)
+		}
 	}
 	fmt.Fprintf(out, "all: %s\n", all)
-	if dead := all.own + all.elsewhere; dead*100 < *least*all.tried {
-		return fmt.Errorf("fewer than %d of 100 are killed", *least)
+	if len(below) > 0 {
+		return fmt.Errorf("fewer than %d of 100 are killed in %s", *least, strings.Join(below, ", "))
 	}
 	return nil
 }
 
-// sample judges n mutants of a package, and lists those that live.
-func sample(ctx context.Context, j judge, dir string, seed uint64, n int, out io.Writer) (tally, error) {
+// sample judges n mutants of a package, and lists those that live as they are found.
+func sample(ctx context.Context, j judge, dir string, known same, seed uint64, n int, out io.Writer) (tally, error) {
 	var t tally
 	list, err := mutants(dir)
 	if err != nil {
 		return t, err
 	}
+	if list, err = known.without(dir, list); err != nil {
+		return t, err
+	}
 	if len(list) == 0 {
 		return t, errors.New("it has no mutants")
 	}
-	if failed, said, err := tests(ctx, "", append(j.packages, "./"+dir)...); err != nil || failed {
-		return t, fmt.Errorf("tests fail without a mutant: %w\n%s", err, said)
-	}
 	t.of = len(list)
 	shuffle(list, seed)
+	b, err := j.open(ctx, dir, list[:min(2*n, len(list))]) // more than are drawn, as a rule
+	if err != nil {
+		return t, err
+	}
 	for t.tried < n && len(list) > 0 { // again for those that did not compile
 		draw := list[:min(n-t.tried, len(list))]
 		list = list[len(draw):]
-		fates, err := j.fates(ctx, draw)
+		err = b.fates(ctx, draw, func(m mutant, f fate) {
+			if t.count(f); f == lives {
+				fmt.Fprintf(out, "lives: %s\n", m)
+			}
+		})
 		if err != nil {
 			return t, err
-		}
-		for i, f := range fates {
-			if t.count(f); f == lives {
-				fmt.Fprintf(out, "lives: %s\n", draw[i])
-			}
 		}
 	}
 	return t, nil
@@ -129,7 +143,10 @@ func (t *tally) add(o tally) {
 	t.elsewhere += o.elsewhere
 }
 
+// percent is how many of 100 are killed, rounded down.
+func (t tally) percent() int { return (t.own + t.elsewhere) * 100 / max(t.tried, 1) }
+
 func (t tally) String() string {
 	dead := t.own + t.elsewhere
-	return fmt.Sprintf("of %d tried (of %d that there are) %d killed, %d of them by other packages' tests alone; %d live (%d %% killed)", t.tried, t.of, dead, t.elsewhere, t.tried-dead, dead*100/max(t.tried, 1))
+	return fmt.Sprintf("of %d tried (of %d that there are) %d killed, %d of them by other packages' tests alone; %d live (%d %% killed)", t.tried, t.of, dead, t.elsewhere, t.tried-dead, t.percent())
 }

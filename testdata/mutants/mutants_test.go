@@ -1,9 +1,12 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -81,15 +84,14 @@ func TestMutantsThatLiveAreNamed(t *testing.T) {
 		args, want string
 		err        string
 	}{
-		{"-n 9 -least 76 ./less", lives + "less: " + figures(3, 0, 75) + "all: " + figures(3, 0, 75), "fewer than 76 of 100 are killed"},
+		{"-n 9 -least 75 ./less", lives + "less: " + figures(3, 0, 75) + "all: " + figures(3, 0, 75), "<nil>"},
+		{"-n 9 -least 76 ./less", lives + "less: " + figures(3, 0, 75) + "all: " + figures(3, 0, 75), "fewer than 76 of 100 are killed in less"},
 		{"-n 9 -least 100 -also ./less/more ./less", "less: " + figures(4, 1, 100) + "all: " + figures(4, 1, 100), "<nil>"},
-		{"-n 9 ./less/more", "", "less/more: it has no mutants"},
+		{"-n 9 -also ./less/more -also-run TestOther ./less", lives + "less: " + figures(3, 0, 75) + "all: " + figures(3, 0, 75), "<nil>"},
+		{"-n 9 ./less/more", "", "./less/more: it has no mutants"},
 	} {
 		var out strings.Builder
 		err := run(t.Context(), strings.Fields(tc.args), &out)
-		if err != nil {
-			err = fmt.Errorf("%s", strings.TrimPrefix(err.Error(), "./"))
-		}
 		if fmt.Sprint(err) != tc.err || out.String() != tc.want {
 			t.Errorf("%s: %v\n%swant %s\n%s", tc.args, err, out.String(), tc.err, tc.want)
 		}
@@ -99,6 +101,75 @@ func TestMutantsThatLiveAreNamed(t *testing.T) {
 func figures(dead, elsewhere, percent int) string {
 	const tried = 4
 	return fmt.Sprintf("of %d tried (of 5 that there are) %d killed, %d of them by other packages' tests alone; %d live (%d %% killed)\n", tried, dead, elsewhere, tried-dead, percent)
+}
+
+// A room that many others hide is a failure too.
+func TestEveryPackageIsHeldToTheLeast(t *testing.T) {
+	module(t)
+	must(t, os.MkdirAll("all", 0o755))
+	must(t, os.WriteFile("all/all.go", []byte("package all\n\nfunc Both(a, b bool) bool { return !a && b }\n"), 0o600))
+	must(t, os.WriteFile("all/all_test.go", []byte("package all\n\nimport \"testing\"\n\nfunc TestBoth(t *testing.T) {\n\tif !Both(false, true) || Both(true, true) || Both(false, false) {\n\t\tt.Fatal()\n\t}\n}\n"), 0o600))
+	var out strings.Builder
+	err := run(t.Context(), strings.Fields("-least 80 ./less ./all"), &out)
+	if fmt.Sprint(err) != "fewer than 80 of 100 are killed in less" || !strings.HasSuffix(out.String(), "\nall: of 6 tried (of 7 that there are) 5 killed, 0 of them by other packages' tests alone; 1 live (83 % killed)\n") {
+		t.Errorf("%v\n%s", err, out.String())
+	}
+}
+
+// A run that is stopped has told of what it has judged.
+func TestMutantsAreToldOfAtOnce(t *testing.T) {
+	module(t)
+	list, err := mutants("less")
+	must(t, err)
+	list = slices.Repeat(list[:1], 8*runtime.NumCPU())
+	ctx, stop := context.WithCancel(t.Context())
+	told := 0
+	b, err := judge{dir: t.TempDir()}.open(ctx, "less", list[:1])
+	must(t, err)
+	err = b.fates(ctx, list, func(m mutant, f fate) {
+		if told++; m != list[0] || f != lives {
+			t.Errorf("%s: %d", m, f)
+		}
+		stop()
+	})
+	if !errors.Is(err, context.Canceled) || told < 1 || told == len(list) {
+		t.Errorf("%d told, %v", told, err)
+	}
+}
+
+// A mutant that stands in the file is not drawn, wherever its line has moved; an entry that
+// fits nothing is said, of the packages that are judged.
+func TestMutantsThatMakeNoDifferenceAreNotDrawn(t *testing.T) {
+	module(t)
+	for _, tc := range []struct{ file, err, out string }{
+		{"# nobody asks for equals\nless/less.go: func Less(a, b int) bool { return a <= b }\n\nother/x.go: a\n", "<nil>", "less: of 3 tried (of 4 that there are) 3 killed, 0 of them by other packages' tests alone; 0 live (100 % killed)\n"},
+		{"less/less.go: func Less(a, b int) bool { return a == b }\n", "./less: no mutant any more: less/less.go: func Less(a, b int) bool { return a == b }", ""},
+	} {
+		must(t, os.WriteFile("same", []byte(tc.file), 0o600))
+		must(t, os.WriteFile("less/less.go", []byte(strings.Replace(less, "// Less", "\n\n// Less", 1)), 0o600))
+		var out strings.Builder
+		if err := run(t.Context(), strings.Fields("-same same ./less"), &out); fmt.Sprint(err) != tc.err || !strings.HasPrefix(out.String(), tc.out) {
+			t.Errorf("%v, want %s\n%swant %s", err, tc.err, out.String(), tc.out)
+		}
+	}
+}
+
+// Every mutant that is said to make no difference is one.
+func TestWhatMakesNoDifferenceIsThere(t *testing.T) {
+	t.Chdir("../..")
+	known, err := readSame("testdata/mutants/same.txt")
+	must(t, err)
+	dirs := map[string]bool{}
+	for entry := range known {
+		dirs[filepath.Dir(strings.Split(entry, ":")[0])] = true
+	}
+	for dir := range dirs {
+		list, err := mutants(dir)
+		must(t, err)
+		if _, err := known.without(dir, list); err != nil {
+			t.Errorf("%s: %v", dir, err)
+		}
+	}
 }
 
 // A seed draws the same again, and another seed others.

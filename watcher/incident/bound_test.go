@@ -68,4 +68,7 @@ func TestCut(t *testing.T) {
 			t.Errorf("cut(%q) = %q, want %q", c[0], got, c[1])
 		}
 	}
+	if got := cut("abcdef", 3); got != "…" { // which no shorter text is
+		t.Errorf("cut to nothing: %q", got)
+	}
 }

@@ -1,0 +1,264 @@
+package changes
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/unpend/unpend/nodeprobe/sim"
+	"github.com/unpend/unpend/rca/causes"
+	"github.com/unpend/unpend/rca/devices"
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/rcatest"
+	"github.com/unpend/unpend/rca/view"
+	"github.com/unpend/unpend/watcher/incident"
+)
+
+// A gang is let in by its missing members, or by those who leave for all of it.
+func TestWhatLetsAGangIn(t *testing.T) {
+	victim := rcatest.Victim("v", 0, 1, 0, "v")
+	for name, tc := range map[string]struct {
+		known    bool
+		min, fit int
+		victims  []*corev1.Pod
+		want     string
+	}{
+		"nobody knows its group":       {known: false, min: 9, victims: []*corev1.Pod{victim}, want: "by hand, none risk: wait until PodGroup g is there and complete"},
+		"members are missing":          {known: true, min: 3, victims: []*corev1.Pod{victim}, want: "by hand, none risk: wait until 2 more members of gang g exist"},
+		"all are there, and no room":   {known: true, min: 1, fit: 0, want: "by hand, none risk: wait until gang g has room for 1 more member (no evictions were found that make room for the whole gang; 0 of 1 fit)"},
+		"all are there, somebody goes": {known: true, min: 1, fit: 0, victims: []*corev1.Pod{victim}, want: "by plan, low risk: evict a/v so that all of gang g fit; by hand, none risk: wait until a/v leaves"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld()
+			w.wait.Labels["scheduling.x-k8s.io/pod-group"] = "g"
+			c := w.bench(t, "Deployment")
+			if err := c.Look(t.Context(), func() *devices.Inventory { return devices.TakeInventory(w.State) }, nil); err != nil {
+				t.Fatal(err)
+			}
+			c.Gang.Known, c.Gang.Min, c.Gang.Fit, c.Gang.Victims = tc.known, tc.min, tc.fit, tc.victims
+			got := c.GangChanges(diagnosis.GangIncomplete)
+			if toldAll(got) != tc.want {
+				t.Errorf("%s, want %s", toldAll(got), tc.want)
+			}
+			for _, ch := range got {
+				if ch.Cause != diagnosis.GangIncomplete {
+					t.Errorf("%s is for %s", ch.Title, ch.Cause)
+				}
+			}
+		})
+	}
+}
+
+// A layout is one that makes as many as are asked, beside those that stay, from another label
+// than the node has.
+func TestLayoutsThatMakeEnough(t *testing.T) {
+	sevens := [][]sim.Placed{sim.All("A100-40GB", "7g.40gb")}
+	for name, tc := range map[string]struct {
+		profile string
+		count   int64
+		gpus    int
+		fill    func(*world)
+		want    string
+	}{
+		"as many as there can be":    {"1g.5gb", 7, 1, nil, "all-1g.5gb"},
+		"one more":                   {"1g.5gb", 8, 1, nil, ""},
+		"on two GPUs":                {"1g.5gb", 8, 2, nil, "all-1g.5gb"},
+		"several do":                 {"1g.5gb", 2, 1, nil, "all-1g.5gb all-balanced"},
+		"the label is that":          {"1g.5gb", 7, 1, func(w *world) { w.Nodes[0].Labels[view.LabelMIGConfig] = "all-1g.5gb" }, ""},
+		"whoever is there may leave": {"1g.5gb", 7, 1, func(w *world) { w.holder("h", "n", "nvidia.com/mig-7g.40gb", 0) }, "all-1g.5gb"},
+		"or may not":                 {"1g.5gb", 7, 1, func(w *world) { *w.holder("h", "n", "nvidia.com/mig-7g.40gb", 0).Spec.Priority = 1 }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld()
+			w.ConfigMaps = []*corev1.ConfigMap{sim.ConfigMap("gpu-operator", "default-mig-parted-config", "A100-40GB")}
+			w.node(sim.Node{Name: "n", GPUs: tc.gpus, Config: "all-7g.40gb", Layouts: slices.Repeat(sevens, tc.gpus)})
+			if tc.fill != nil {
+				tc.fill(w)
+			}
+			a := view.Ask{Resource: corev1.ResourceName("nvidia.com/mig-" + tc.profile), Profile: tc.profile, Count: tc.count}
+			w.asking(list(string(a.Resource), fmt.Sprint(tc.count)))
+			c := w.bench(t, "Deployment")
+			var got []string
+			for _, r := range c.relayouts(c.Node("n"), a) {
+				got = append(got, r.config)
+			}
+			if strings.Join(got, " ") != tc.want {
+				t.Errorf("%q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// An affinity is changed in the template that the pod has it from, and by nobody where the
+// template has another.
+func TestWhoseAffinityItIs(t *testing.T) {
+	zone := func(values ...string) *corev1.Affinity {
+		return &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{
+			{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "zone", Operator: corev1.NodeSelectorOpIn, Values: values}}}}}}}
+	}
+	for name, tc := range map[string]struct {
+		template *corev1.Affinity
+		deployed bool
+		kind     string
+		want     string
+	}{
+		"of the template":             {zone("a"), true, "Deployment", "by plan, medium risk: select zone=b too in deployment/w"},
+		"of somebody else":            {zone("c"), true, "Deployment", "by hand, medium risk: select zone=b too in deployment/w"},
+		"the template has none":       {nil, true, "Deployment", "by hand, medium risk: select zone=b too in deployment/w"},
+		"the template is not known":   {nil, false, "Deployment", "by hand, medium risk: select zone=b too in deployment/w"},
+		"a pod of its own":            {nil, false, "Pod", "by plan, medium risk: select zone=b too in pod/w"},
+		"the daemons' is by the name": {nil, false, "DaemonSet", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld()
+			w.node(sim.Node{Name: "n", Labels: map[string]string{"zone": "b"}})
+			w.wait.Spec.Affinity = tc.template
+			if tc.deployed {
+				w.deployed()
+			}
+			w.wait.Spec.Affinity = zone("a")
+			c := w.bench(t, tc.kind)
+			r := w.wait.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms[0].MatchExpressions[0]
+			got := c.selecting(c.Node("n"), []causes.MissedLabel{{NodeSelectorRequirement: r, Key: "zone", ByName: tc.kind == "DaemonSet"}})
+			if toldAll(got) != tc.want {
+				t.Errorf("%s, want %s", toldAll(got), tc.want)
+			}
+			for _, ch := range got {
+				p := w.wait.DeepCopy()
+				ch.Pod(p)
+				if p.Spec.Affinity.String() != zone("a", "b").String() {
+					t.Errorf("%s", p.Spec.Affinity)
+				}
+			}
+		})
+	}
+}
+
+// A quota is raised by what the pods that do not exist need, in all that they lack, and their
+// owner is woken where its controller would sleep.
+func TestQuotasAreRaised(t *testing.T) {
+	quota := func(name, namespace, hard, status, used string) *corev1.ResourceQuota {
+		return &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: "q"}, Spec: corev1.ResourceQuotaSpec{Hard: list("pods", hard)},
+			Status: corev1.ResourceQuotaStatus{Hard: list("pods", status), Used: list("pods", used)}}
+	}
+	for name, tc := range map[string]struct {
+		quotas  []*corev1.ResourceQuota
+		owner   string
+		want    string
+		actions int
+	}{
+		"one":                        {[]*corev1.ResourceQuota{quota("q", "a", "2", "2", "2")}, "ReplicaSet", "raise quota q: pods 2 → 5", 2},
+		"some of it is free":         {[]*corev1.ResourceQuota{quota("q", "a", "4", "4", "2")}, "ReplicaSet", "raise quota q: pods 4 → 5", 2},
+		"two":                        {[]*corev1.ResourceQuota{quota("p", "a", "3", "3", "3"), quota("q", "a", "2", "2", "2")}, "ReplicaSet", "raise quota p: pods 3 → 6; raise quota q: pods 2 → 5", 3},
+		"one has enough":             {[]*corev1.ResourceQuota{quota("p", "a", "9", "9", "2"), quota("q", "a", "2", "2", "2")}, "ReplicaSet", "raise quota q: pods 2 → 5", 2},
+		"of another namespace":       {[]*corev1.ResourceQuota{quota("q", "b", "2", "2", "2")}, "ReplicaSet", "", 0},
+		"it is raised already":       {[]*corev1.ResourceQuota{quota("q", "a", "5", "2", "2")}, "ReplicaSet", "", 0},
+		"raised, and not enough":     {[]*corev1.ResourceQuota{quota("q", "a", "4", "2", "2")}, "ReplicaSet", "raise quota q: pods 4 → 5", 2},
+		"Jobs wake by themselves":    {[]*corev1.ResourceQuota{quota("q", "a", "2", "2", "2")}, "Job", "raise quota q: pods 2 → 5", 1},
+		"an owner that was not read": {[]*corev1.ResourceQuota{quota("q", "a", "2", "2", "2")}, "StatefulSet", "raise quota q: pods 2 → 5", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld()
+			w.Quotas = tc.quotas
+			w.ReplicaSets = []*appsv1.ReplicaSet{{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "w", UID: "r"}}}
+			w.Pods = nil
+			c := w.unborn(t, tc.owner)
+			ch, ok := c.raiseQuota()
+			if ch.Title != tc.want || ok != (tc.want != "") || ok && len(ch.Actions) != tc.actions {
+				t.Errorf("%q, %v, %d actions; want %q, %d", ch.Title, ok, len(ch.Actions), tc.want, tc.actions)
+			}
+		})
+	}
+}
+
+// unborn is that of a workload of which no pod exists: three are refused.
+func (w *world) unborn(t *testing.T, kind string) *Bench {
+	t.Helper()
+	w.Pods = append(w.Pods, w.wait)
+	c := w.bench(t, kind)
+	c.Unborn = true
+	c.Refusals = []incident.Refusal{{Owner: incident.Ref{Kind: kind, Namespace: "a", Name: "w"}, Pod: w.wait, Wants: 3, Missing: 3}}
+	w.Pods = nil
+	return c
+}
+
+// Holders that end by themselves are waited for before those that do not, as many as one pod
+// needs.
+func TestWhoLeavesQuotaFree(t *testing.T) {
+	deadline := int64(60)
+	holders := func(edits ...func(*corev1.Pod)) []*corev1.Pod {
+		var out []*corev1.Pod
+		for i, edit := range edits {
+			p := rcatest.Victim(fmt.Sprint("p", i), 0, 1, 0, "p")
+			edit(p)
+			out = append(out, p)
+		}
+		return out
+	}
+	as := func(policy corev1.RestartPolicy) func(*corev1.Pod) {
+		return func(p *corev1.Pod) { p.Spec.RestartPolicy = policy }
+	}
+	server := as(corev1.RestartPolicyAlways)
+	for name, tc := range map[string]struct {
+		pods []*corev1.Pod
+		hard string
+		want string
+	}{
+		"one that ends":               {holders(server, as(corev1.RestartPolicyNever)), "2", "a/p1 ends"},
+		"one that ends once it works": {holders(server, as(corev1.RestartPolicyOnFailure)), "2", "a/p1 ends"},
+		"one that may not go on":      {holders(server, func(p *corev1.Pod) { server(p); p.Spec.ActiveDeadlineSeconds = &deadline }), "2", "a/p1 ends"},
+		"none ends":                   {holders(server, server), "2", "a/p0 leaves (nothing says that it does by itself)"},
+		"more is held than may be":    {holders(server, as(corev1.RestartPolicyNever), as(corev1.RestartPolicyNever)), "2", "2 pods (a/p1, …) ends"},
+		"it may have none":            {holders(server), "0", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld()
+			w.Quotas = []*corev1.ResourceQuota{{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "q"}, Spec: corev1.ResourceQuotaSpec{Hard: list("pods", tc.hard)},
+				Status: corev1.ResourceQuotaStatus{Hard: list("pods", tc.hard), Used: list("pods", fmt.Sprint(len(tc.pods)))}}}
+			c := w.unborn(t, "ReplicaSet")
+			c.Cluster.State.Pods = tc.pods
+			ch, ok := c.waitForQuota(c.Refusing())
+			if ch.Until != tc.want || ok != (tc.want != "") {
+				t.Errorf("%q, %v; want %q", ch.Until, ok, tc.want)
+			}
+		})
+	}
+}
+
+// Of several resources of which more than a share is asked, the one that was refused is asked
+// once; where that cannot be told a person has to see.
+func TestOneShare(t *testing.T) {
+	const shared, other = "nvidia.com/gpu.shared", "nvidia.com/mig-1g.5gb.shared"
+	for name, tc := range map[string]struct {
+		asks    corev1.ResourceList
+		refused string
+		want    string
+	}{
+		"one asks several":      {list(shared, "2", other, "1"), "", "ask 1 instead of 2 nvidia.com/gpu.shared in deployment/w"},
+		"two do":                {list(shared, "2", other, "3"), "", ""},
+		"one of two is named":   {list(shared, "2", other, "3"), `invalid request for "nvidia.com/mig-1g.5gb.shared"`, "ask 1 instead of 3 nvidia.com/mig-1g.5gb.shared in deployment/w"},
+		"named as it once was":  {list(shared, "2", other, "3"), `request for 'nvidia.com/gpu.shared: 2' too large`, "ask 1 instead of 2 nvidia.com/gpu.shared in deployment/w"},
+		"both are named":        {list(shared, "2", other, "3"), `"nvidia.com/gpu.shared" and "nvidia.com/mig-1g.5gb.shared"`, ""},
+		"none asks several":     {list(shared, "1"), `"nvidia.com/gpu.shared"`, ""},
+		"one is named, not two": {list(shared, "2"), "", "ask 1 instead of 2 nvidia.com/gpu.shared in deployment/w"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld()
+			w.asking(tc.asks)
+			c := w.bench(t, "Deployment")
+			c.Refusal.Message = tc.refused
+			got := ""
+			for _, ch := range c.oneShare() {
+				got = ch.Title
+			}
+			if got != tc.want {
+				t.Errorf("%q, want %q", got, tc.want)
+			}
+		})
+	}
+}

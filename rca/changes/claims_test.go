@@ -1,0 +1,164 @@
+package changes
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/unpend/unpend/nodeprobe/sim"
+	"github.com/unpend/unpend/rca/devices"
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/rcatest"
+)
+
+// device is one of gpu.example with a model, a number of slices and some memory.
+func device() *devices.Device {
+	model, slices, listed := "a100", int64(7), []int64{1, 2}
+	return &devices.Device{ID: devices.ID{Driver: "gpu.example"}, Device: &resourcev1.Device{Name: "d",
+		Attributes: map[resourcev1.QualifiedName]resourcev1.DeviceAttribute{"model": {StringValue: &model}, "slices": {IntValue: &slices}, "lanes": {IntValues: listed}},
+		Capacity:   map[resourcev1.QualifiedName]resourcev1.DeviceCapacity{"memory": {Value: list("m", "40Gi")["m"]}}}}
+}
+
+// A clause is written as the nearest device meets it, where that can be told, or asked only of
+// devices that publish what it speaks of.
+func TestClausesAreRewritten(t *testing.T) {
+	const of = `device.attributes["gpu.example"].`
+	const memory = `device.capacity["gpu.example"].memory.compareTo(quantity("80Gi"))`
+	for _, tc := range []struct{ text, instead, guarded string }{
+		{of + `model == "h100"`, of + `model == "a100"`, `"model" in device.attributes["gpu.example"] && (` + of + `model == "h100")`},
+		{of + `model != "a100"`, "", `"model" in device.attributes["gpu.example"] && (` + of + `model != "a100")`},
+		{of + `slices > 7`, of + `slices >= 7`, `"slices" in device.attributes["gpu.example"] && (` + of + `slices > 7)`},
+		{of + `slices < 7`, of + `slices <= 7`, `"slices" in device.attributes["gpu.example"] && (` + of + `slices < 7)`},
+		{of + `slices >= 8`, of + `slices >= 7`, `"slices" in device.attributes["gpu.example"] && (` + of + `slices >= 8)`},
+		{of + `cores > 7`, "", `"cores" in device.attributes["gpu.example"] && (` + of + `cores > 7)`},
+		{of + `lanes == 7`, "", `"lanes" in device.attributes["gpu.example"] && (` + of + `lanes == 7)`},
+		{memory + ` >= 0`, `device.capacity["gpu.example"].memory.compareTo(quantity("40Gi")) >= 0`, `"memory" in device.capacity["gpu.example"] && (` + memory + ` >= 0)`},
+		{`1 == 2`, "", ""},
+	} {
+		if got := deviceInstead(device(), tc.text); got != tc.instead {
+			t.Errorf("%s: %s, want %s", tc.text, got, tc.instead)
+		}
+		if got := guarded(tc.text); got != tc.guarded {
+			t.Errorf("%s: %s, want %s", tc.text, got, tc.guarded)
+		}
+	}
+}
+
+// Of a selector only the clauses that are in the way are rewritten.
+func TestOnlyBadClausesAreRewritten(t *testing.T) {
+	const model, slice, comment = `device.attributes["gpu.example"].model == "h100"`, `device.attributes["gpu.example"].slices == 7`, `device.attributes["gpu.example"].slices == 7 // of eight`
+	const better = `device.attributes["gpu.example"].model == "a100"`
+	bad := []devices.Clause{{Text: model, Selector: 1}}
+	for name, tc := range map[string]struct {
+		is, want string
+		at       int
+		near     *devices.Device
+		guard    bool
+		bad      []devices.Clause
+		says     string
+	}{
+		"as the device is":       {model + " && " + slice, better + " && " + slice, 1, device(), false, bad, `ask model == "a100" instead of model == "h100"`},
+		"of another selector":    {model + " && " + slice, model + " && " + slice, 0, device(), false, bad, ""},
+		"no device is near":      {model + " && " + slice, slice, 1, nil, false, bad, `leave out model == "h100"`},
+		"guarded":                {model + " && " + slice, `"model" in device.attributes["gpu.example"] && (` + model + ") && " + slice, 1, device(), true, bad, ""},
+		"the whole is bad":       {model + " || " + slice, "", 1, nil, false, []devices.Clause{{Text: model + " || " + slice, Selector: 1}}, "leave out"},
+		"a comment has its line": {model + "\n&& " + comment, better + "\n&& " + comment, 1, device(), false, bad, `ask model == "a100" instead of model == "h100"`},
+	} {
+		s := &resourcev1.DeviceSelector{CEL: &resourcev1.CELDeviceSelector{Expression: tc.is}}
+		says := strings.Join(rewrite(s, tc.at, tc.bad, tc.near, tc.guard), ", ")
+		if s.CEL.Expression != tc.want || !strings.HasPrefix(says, tc.says) || tc.says == "" && !tc.guard && says != "" {
+			t.Errorf("%s: %s, %s; want %s", name, s.CEL.Expression, says, tc.want)
+		}
+	}
+}
+
+// A claim is replaced where it stands alone; one that was made from a template is made again
+// from the corrected one, by the pod's next or by the pod itself.
+func TestHowClaimsAreCorrected(t *testing.T) {
+	template, claim := "big", "w-gpu-x7"
+	spec := resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{Requests: []resourcev1.DeviceRequest{{Name: "it's"}}}}
+	const doc = `{"apiVersion":"resource.k8s.io/v1","kind":"ResourceClaim","metadata":{"name":"w-gpu-x7","namespace":"a"},"spec":{"devices":{"requests":[{"name":"it'\''s"}]}}}`
+	const made = `{"apiVersion":"resource.k8s.io/v1","kind":"ResourceClaimTemplate","metadata":{"name":"big","namespace":"a"},"spec":{"spec":{"devices":{"requests":[{"name":"it'\''s"}]}}}}`
+	const replace, again = "kubectl replace --force -f - <<<'", "kubectl -n a delete pod w  # its next one gets a claim from the new template"
+	for name, tc := range map[string]struct {
+		fill func(*corev1.Pod)
+		want []string
+	}{
+		"alone": {func(*corev1.Pod) {}, []string{replace + doc + "'"}},
+		"by its name": {func(p *corev1.Pod) {
+			p.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimName: &claim}}
+		}, []string{replace + doc + "'"}},
+		"of a template, and the pod comes back": {func(p *corev1.Pod) {
+			p.OwnerReferences = rcatest.Victim("x", 0, 0, 0, "x").OwnerReferences
+		}, []string{replace + made + "'", again}},
+		"of a template, and it does not": {func(*corev1.Pod) {}, []string{replace + made + "'", "kubectl -n a get pod w -o yaml > pod.yaml && kubectl replace --force -f pod.yaml"}},
+		"of another template":            {func(p *corev1.Pod) { p.Status.ResourceClaimStatuses[0].ResourceClaimName = &template }, []string{replace + doc + "'"}},
+		"not made yet":                   {func(p *corev1.Pod) { p.Status.ResourceClaimStatuses[0].ResourceClaimName = nil }, []string{replace + doc + "'"}},
+		"of another claim of the pod":    {func(p *corev1.Pod) { p.Status.ResourceClaimStatuses[0].Name = "other" }, []string{replace + doc + "'"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld()
+			if name != "alone" {
+				w.wait.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimTemplateName: &template}}
+				w.wait.Status.ResourceClaimStatuses = []corev1.PodResourceClaimStatus{{Name: "gpu", ResourceClaimName: &claim}}
+			}
+			tc.fill(w.wait)
+			old := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: claim}}
+			if got := w.bench(t, "Pod").claimCommands(old, &resourcev1.ResourceClaim{Spec: spec}); !slices.Equal(got, tc.want) {
+				t.Errorf("%q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// Devices become free when their holders leave or end; a claim that holds some for no pod a
+// person has to see to.
+func TestDevicesBecomeFree(t *testing.T) {
+	victim := rcatest.Victim("v", 0, 0, 0, "v")
+	unused := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "left"}}
+	used := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "used"}, Status: resourcev1.ResourceClaimStatus{ReservedFor: []resourcev1.ResourceClaimConsumerReference{{Name: "v"}}}}
+	const evict, wait, see = "by plan, low risk: evict a/v from n", "by hand, none risk: wait until a/v leaves n", "by hand, none risk: see who needs ResourceClaim a/left, which holds a device for no pod (whether the claim may be given up is not known)"
+	for name, tc := range map[string]struct {
+		victims, holders []*corev1.Pod
+		claims           []*resourcev1.ResourceClaim
+		want             string
+	}{
+		"somebody leaves":          {[]*corev1.Pod{victim}, []*corev1.Pod{victim}, nil, evict + "; " + wait},
+		"somebody may not leave":   {nil, []*corev1.Pod{victim}, nil, wait},
+		"and a claim is left":      {nil, []*corev1.Pod{victim}, []*resourcev1.ResourceClaim{unused}, wait},
+		"a claim is left alone":    {nil, nil, []*resourcev1.ResourceClaim{used, unused, unused}, see},
+		"a claim that a pod needs": {nil, nil, []*resourcev1.ResourceClaim{used}, ""},
+		"nothing is known":         {nil, nil, []*resourcev1.ResourceClaim{nil}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld()
+			w.node(sim.Node{Name: "n"})
+			c := w.bench(t, "Deployment")
+			inv := devices.TakeInventory(w.State)
+			for i, claim := range tc.claims {
+				d := &devices.Device{ID: devices.ID{Driver: "gpu.example", Name: string(rune('a' + i))}}
+				inv.ByNode["n"] = append(inv.ByNode["n"], d)
+				if claim != nil {
+					inv.Holders[d.ID] = claim
+				}
+			}
+			c.Claims = &devices.Claims{Inventory: inv, Victims: map[string][]*corev1.Pod{"n": tc.victims}, Holders: map[string][]*corev1.Pod{"n": tc.holders}}
+			got := c.freeDevices(c.Node("n"))
+			if toldAll(got) != tc.want {
+				t.Errorf("%s, want %s", toldAll(got), tc.want)
+			}
+			if n := len(c.unusedClaims(c.Node("n"))); slices.Contains(tc.claims, unused) && n != 1 {
+				t.Errorf("%d claims are unused", n)
+			}
+			for _, ch := range got {
+				if ch.Cause != diagnosis.DRADevicesInUse {
+					t.Errorf("%s is for %s", ch.Title, ch.Cause)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,318 @@
+package changes
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/unpend/unpend/nodeprobe/sim"
+	"github.com/unpend/unpend/rca/causes"
+	"github.com/unpend/unpend/rca/devices"
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/placement"
+	"github.com/unpend/unpend/rca/view"
+	"github.com/unpend/unpend/rca/whatif"
+)
+
+// Another priority could be what a pod lacks where somebody holds what it asks, and nothing
+// of its own keeps it from all nodes.
+func TestWhoMayBeRaised(t *testing.T) {
+	held := []diagnosis.NodeBlockers{{Name: "n", Blockers: []diagnosis.Blocker{{Plugin: "NodeResourcesFit", Cause: diagnosis.GPUsInUse}}}}
+	for name, tc := range map[string]struct {
+		kind   string
+		judged []diagnosis.NodeBlockers
+		edit   func(*world, *Bench)
+		want   bool
+	}{
+		"GPUs are held":            {"Deployment", held, nil, true},
+		"instances are":            {"Job", []diagnosis.NodeBlockers{{Name: "n", Blockers: []diagnosis.Blocker{{Plugin: "NodeResourcesFit", Cause: diagnosis.MIGInstancesInUse}}}}, nil, true},
+		"preemption is blocked":    {"Pod", []diagnosis.NodeBlockers{{Name: "m"}, {Name: "n", Blockers: []diagnosis.Blocker{{Plugin: "NodeResourcesFit", Cause: diagnosis.PreemptionBlocked}}}}, nil, true},
+		"nothing is":               {"Deployment", []diagnosis.NodeBlockers{{Name: "n", Blockers: []diagnosis.Blocker{{Plugin: "NodeResourcesFit", Cause: diagnosis.UntoleratedTaint}}}}, nil, false},
+		"of a ReplicaSet":          {"ReplicaSet", held, nil, false},
+		"it does not exist":        {"Deployment", held, func(_ *world, c *Bench) { c.Unborn = true }, false},
+		"something of its own":     {"Deployment", held, func(_ *world, c *Bench) { c.Own = []causes.PodRule{{}} }, false},
+		"something beside":         {"Deployment", held, func(_ *world, c *Bench) { c.Own = []causes.PodRule{{Aside: true}} }, true},
+		"one of a gang":            {"Deployment", held, func(w *world, c *Bench) { lookAt(t, w, c) }, false},
+		"another scheduler's word": {"Deployment", held, func(_ *world, c *Bench) { c.Pod.Spec.SchedulerName = "volcano" }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld()
+			if name == "one of a gang" {
+				w.wait.Labels["scheduling.x-k8s.io/pod-group"] = "g"
+			}
+			c := w.bench(t, tc.kind)
+			c.Judged = tc.judged
+			if tc.edit != nil {
+				tc.edit(w, c)
+			}
+			if got := c.Raisable(); got != tc.want {
+				t.Errorf("%v", got)
+			}
+		})
+	}
+}
+
+func lookAt(t *testing.T, w *world, c *Bench) {
+	t.Helper()
+	if err := c.Look(t.Context(), func() *devices.Inventory { return devices.TakeInventory(w.State) }, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A wait for what the scheduler does by itself says whether it breaks a budget.
+func TestTheSchedulerByItself(t *testing.T) {
+	w := newWorld()
+	wholes(w, "n")
+	c := w.bench(t, "Deployment")
+	c.Judged = []diagnosis.NodeBlockers{{Name: "m"}, {Name: "n", Blockers: []diagnosis.Blocker{{Plugin: "NodeResourcesFit", Cause: diagnosis.GPUsInUse}}}}
+	for violations, want := range map[int]string{0: "", 1: ", which breaks a disruption budget"} {
+		ch := c.ByItself(whatif.Preemption{Node: "n", Victims: w.Pods[1:], Violations: violations})
+		if told(ch) != "by hand, none risk: the scheduler preempts a/h-n on n by itself"+want || ch.Cause != c.ShortOn(c.Node("n")) {
+			t.Errorf("%s, for %s", told(ch), ch.Cause)
+		}
+	}
+}
+
+// Which nodes a spread constraint counts.
+func TestNodesOfASpread(t *testing.T) {
+	honor, ignore := corev1.NodeInclusionPolicyHonor, corev1.NodeInclusionPolicyIgnore
+	w := newWorld()
+	w.wait.Spec.NodeSelector = map[string]string{"pool": "x"}
+	taint := []corev1.Taint{{Key: "team", Value: "x", Effect: corev1.TaintEffectNoSchedule}}
+	w.node(sim.Node{Name: "fits", Labels: map[string]string{"pool": "x"}})
+	w.node(sim.Node{Name: "other"})
+	w.node(sim.Node{Name: "tainted", Labels: map[string]string{"pool": "x"}, Taints: taint})
+	c := w.bench(t, "Deployment")
+	for _, tc := range []struct {
+		affinity, taints *corev1.NodeInclusionPolicy
+		want             string
+	}{
+		{nil, nil, "fits tainted"}, {&honor, nil, "fits tainted"}, {&ignore, nil, "fits other tainted"}, {nil, &ignore, "fits tainted"}, {nil, &honor, "fits"}, {&ignore, &honor, "fits other"},
+	} {
+		var got []string
+		for _, n := range c.Cluster.SortedNodes() {
+			if c.spreadOver(corev1.TopologySpreadConstraint{NodeAffinityPolicy: tc.affinity, NodeTaintsPolicy: tc.taints}, n) {
+				got = append(got, n.Name)
+			}
+		}
+		if strings.Join(got, " ") != tc.want {
+			t.Errorf("%+v: %q", tc, got)
+		}
+	}
+}
+
+// A constraint is changed in the template that the pod has it from; where the template has
+// none a person sees who sets it.
+func TestWhoseSpreadItIs(t *testing.T) {
+	spread := func(key string, skew int32, unmet corev1.UnsatisfiableConstraintAction) corev1.TopologySpreadConstraint {
+		return corev1.TopologySpreadConstraint{TopologyKey: key, MaxSkew: skew, WhenUnsatisfiable: unmet}
+	}
+	zone, wish := spread("zone", 1, corev1.DoNotSchedule), spread("zone", 1, corev1.ScheduleAnyway)
+	wider := spread("zone", 2, corev1.DoNotSchedule)
+	host := spread("host", 1, corev1.DoNotSchedule)
+	for name, tc := range map[string]struct {
+		template, pod []corev1.TopologySpreadConstraint
+		to            corev1.TopologySpreadConstraint
+		manual        bool
+		want          []corev1.TopologySpreadConstraint
+	}{
+		"wider":                {[]corev1.TopologySpreadConstraint{host, zone}, []corev1.TopologySpreadConstraint{host, zone}, wider, false, []corev1.TopologySpreadConstraint{host, wider}},
+		"a wish":               {[]corev1.TopologySpreadConstraint{zone, host}, []corev1.TopologySpreadConstraint{zone, host}, wish, false, []corev1.TopologySpreadConstraint{wish, host}},
+		"a wish that is there": {[]corev1.TopologySpreadConstraint{zone, wish}, []corev1.TopologySpreadConstraint{zone, wish}, wish, false, []corev1.TopologySpreadConstraint{wish}},
+		"wider, beside a wish": {[]corev1.TopologySpreadConstraint{zone, wish}, []corev1.TopologySpreadConstraint{zone, wish}, wider, false, []corev1.TopologySpreadConstraint{wider, wish}},
+		"somebody else's":      {nil, []corev1.TopologySpreadConstraint{zone}, wider, true, []corev1.TopologySpreadConstraint{wider}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld()
+			w.wait.Spec.TopologySpreadConstraints = tc.template
+			w.deployed()
+			w.wait.Spec.TopologySpreadConstraints = tc.pod
+			ch := w.bench(t, "Deployment").spreadBy("x", []corev1.TopologySpreadConstraint{tc.to})
+			p := w.wait.DeepCopy()
+			ch.Pod(p)
+			if fmt.Sprint(p.Spec.TopologySpreadConstraints) != fmt.Sprint(tc.want) || ch.Manual != tc.manual || (len(ch.Actions) == 0) != tc.manual {
+				t.Errorf("manual %v: %v, want %v", ch.Manual, p.Spec.TopologySpreadConstraints, tc.want)
+			}
+			if fmt.Sprint(w.wait.Spec.TopologySpreadConstraints) != fmt.Sprint(tc.pod) {
+				t.Error("the pod that waits was changed")
+			}
+		})
+	}
+}
+
+// An affinity that the template has not is somebody else's too.
+func TestWhosePodAffinityItIs(t *testing.T) {
+	for _, theirs := range []bool{false, true} {
+		w := newWorld()
+		w.node(sim.Node{Name: "n", Labels: map[string]string{"zone": "a"}})
+		if theirs {
+			w.deployed()
+		}
+		w.wait.Spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{
+			{TopologyKey: "zone", LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "x"}}}}}}
+		if !theirs {
+			w.deployed()
+		}
+		c := w.bench(t, "Deployment")
+		ch, ok := c.preferAffinity(c.Node("n"))
+		if !ok || ch.Manual != theirs || len(ch.Commands) != 1 || !strings.HasPrefix(ch.Commands[0], map[bool]string{true: "kubectl -n a edit deployment/w ", false: "kubectl -n a patch deployment/w "}[theirs]) {
+			t.Errorf("somebody else's %v: %q", theirs, ch.Commands)
+		}
+		p := w.wait.DeepCopy()
+		ch.Pod(p)
+		if a := p.Spec.Affinity.PodAffinity; len(a.RequiredDuringSchedulingIgnoredDuringExecution) != 0 || len(a.PreferredDuringSchedulingIgnoredDuringExecution) != 1 || a.PreferredDuringSchedulingIgnoredDuringExecution[0].Weight != 100 {
+			t.Errorf("%s", a)
+		}
+	}
+}
+
+// Who stands in the way of a pod that stays apart may be moved, unless one of them may not
+// leave or is elsewhere in the same place.
+func TestWhoStandsInTheWay(t *testing.T) {
+	for name, tc := range map[string]struct {
+		holders []string // by the node they are on
+		edit    func(*world)
+		want    string
+	}{
+		"one":             {[]string{"n"}, func(*world) {}, "MovePods move a/h0 off n, away from what may not be together; FixSelector"},
+		"nobody":          {nil, func(*world) {}, ""},
+		"one that stays":  {[]string{"n"}, func(w *world) { *w.Pods[1].Spec.Priority = 1 }, "FixSelector"},
+		"one next door":   {[]string{"m"}, func(*world) {}, "FixSelector"},
+		"here and there":  {[]string{"n", "m"}, func(*world) {}, "FixSelector"},
+		"in another zone": {[]string{"o"}, func(*world) {}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld()
+			for node, zone := range map[string]string{"n": "a", "m": "a", "o": "b"} {
+				w.node(sim.Node{Name: node, Labels: map[string]string{"zone": zone}})
+			}
+			w.wait.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{
+				{TopologyKey: "zone", LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "x"}}}}}}
+			w.deployed()
+			for i, node := range tc.holders {
+				w.holder(fmt.Sprint("h", i), node, "cpu", 0).Labels["app"] = "x"
+			}
+			tc.edit(w)
+			c := w.bench(t, "Deployment")
+			var got []string
+			for _, ch := range c.resolveAffinity(c.Node("n")) {
+				if got = append(got, string(ch.Kind)); ch.Kind == diagnosis.MovePods {
+					got[len(got)-1] += " " + ch.Title
+				}
+			}
+			if strings.Join(got, "; ") != tc.want {
+				t.Errorf("%q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// Several edits of one pod spec become one, in the place of the last; what else is done stays
+// where it is.
+func TestOneEditOfASpec(t *testing.T) {
+	w := newWorld()
+	w.deployed()
+	c := w.bench(t, "Deployment")
+	edit := func(key string) Change {
+		ch := Change{Title: key}
+		c.editTemplate(&ch, map[string]any{key: "x"}, false)
+		return ch
+	}
+	evict := Change{Title: "evict", Steps: []string{"evict"}}
+	steps := func(all []Change) string {
+		var out []string
+		for _, ch := range all {
+			text := ch.Title + ":" + strings.Join(ch.Steps, ",")
+			for _, a := range ch.Actions {
+				text += " " + string(a.Patch)
+			}
+			out = append(out, text)
+		}
+		return strings.Join(out, "; ")
+	}
+	patch := func(spec string) string { return `{"spec":{"template":{"spec":{` + spec + `}}}}` }
+	const made = ":patch the template of deployment/w "
+	for want, all := range map[string][]Change{
+		"a" + made + patch(`"a":"x"`) + "; evict:evict":                                      {edit("a"), evict},
+		"a:; evict:evict; b" + made + patch(`"a":"x","b":"x"`):                               {edit("a"), evict, edit("b")},
+		"evict:evict; a:; b:; c" + made + patch(`"a":"x","b":"x","c":"x"`) + "; evict:evict": {evict, edit("a"), edit("b"), edit("c"), evict},
+	} {
+		before := steps(all)
+		if got := steps(c.OneEdit(all)); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+		if steps(all) != before {
+			t.Error("the changes given were changed")
+		}
+	}
+}
+
+// Of the GPUs that are re-made the first is named that has unheld what is asked, else the
+// first.
+func TestTheRoomiestGPU(t *testing.T) {
+	w := newWorld()
+	full, empty := sim.All("A100-40GB", "7g.40gb"), []sim.Placed{}
+	w.node(sim.Node{Name: "n", GPUs: 3, Layouts: [][]sim.Placed{full, empty, empty}})
+	w.holder("h", "n", "nvidia.com/mig-7g.40gb", 0)
+	n := w.bench(t, "Deployment").Node("n")
+	twos := placement.Layout{"2g.10gb": 3}
+	asks := []view.Ask{{Resource: "cpu"}, {Resource: mig2g, Profile: "2g.10gb", Count: 1}}
+	for name, tc := range map[string]struct {
+		remade []int
+		wanted map[int]placement.Layout
+		want   int
+	}{
+		"the first that has room":     {[]int{0, 1, 2}, map[int]placement.Layout{0: twos, 1: twos, 2: twos}, 1},
+		"that is re-made":             {[]int{0, 2}, map[int]placement.Layout{0: twos, 1: twos, 2: twos}, 2},
+		"that gets it":                {[]int{0, 1, 2}, map[int]placement.Layout{0: twos, 1: {"1g.5gb": 7}, 2: twos}, 2},
+		"none has room, so the first": {[]int{0}, map[int]placement.Layout{0: twos}, 0},
+		"none gets it, so the first":  {[]int{1, 2}, map[int]placement.Layout{}, 1},
+	} {
+		if got := (Relayout{Node: n, Remade: tc.remade, Wanted: tc.wanted}).Roomiest(asks); got != tc.want {
+			t.Errorf("%s: %d, want %d", name, got, tc.want)
+		}
+	}
+}
+
+// What a plan does to a node, and the commands for it, say all of a layout, and no more.
+func TestStepsOfALayout(t *testing.T) {
+	w := newWorld()
+	laid(w, "all-2g.10gb", "success")
+	v := w.holder("h", "n", mig1g, 0)
+	c := w.bench(t, "Deployment")
+	n := c.Node("n")
+	const cordon, evict, set, wait, verify = "cordon n", "evict a/h", "set nvidia.com/mig.config=to", "wait for MIG manager", "verify the layout"
+	const first, add = "set nvidia.com/mig.config=before, which its GPUs have: MIG manager acts on a change of the label", "add entry to to configmap/c"
+	base := Relayout{Node: n, config: "to", Now: c.Cluster.ClassOf(n).Layouts, Remade: []int{0}}
+	with := func(edit func(*Relayout)) Relayout {
+		r := base
+		edit(&r)
+		return r
+	}
+	for name, tc := range map[string]struct {
+		r    Relayout
+		want []string
+	}{
+		"the label alone":   {base, []string{cordon, set, wait, verify}},
+		"somebody leaves":   {with(func(r *Relayout) { r.victims = []*corev1.Pod{v} }), []string{cordon, evict, set, wait, verify}},
+		"by way of another": {with(func(r *Relayout) { r.first = "before" }), []string{cordon, first, set, wait, verify}},
+		"an entry of its own": {with(func(r *Relayout) {
+			r.into = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "g", Name: "c", UID: "u"}}
+		}), []string{cordon, add, set, wait, verify}},
+		"with MIG switched on": {with(func(r *Relayout) { r.mode = &view.ModeChange{} }), []string{cordon, set, wait + " (it resets the GPUs, or reboots the node)", verify}},
+	} {
+		var ch Change
+		tc.r.detail(n, &ch)
+		if got := ch.Steps[:len(ch.Steps)-1]; !slices.Equal(got, tc.want) || !strings.HasPrefix(ch.Steps[len(ch.Steps)-1], "uncordon n, unless somebody else") {
+			t.Errorf("%s: %q, want %q", name, ch.Steps, tc.want)
+		}
+		a := ch.Actions[0]
+		if len(ch.Actions) != 1 || a.Verb != diagnosis.VerbRelayout || a.Target.Name != "n" || a.Relayout.Config != "to" || a.Relayout.First != tc.r.first || len(a.Relayout.Victims) != len(tc.r.victims) || (a.Relayout.ConfigMap != nil) != (tc.r.into != nil) {
+			t.Errorf("%s: %+v", name, ch.Actions)
+		}
+	}
+}

@@ -1,0 +1,323 @@
+package changes
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/unpend/unpend/nodeprobe"
+	"github.com/unpend/unpend/nodeprobe/sim"
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/rcatest"
+	"github.com/unpend/unpend/rca/view"
+	"github.com/unpend/unpend/watcher/incident"
+)
+
+// wholes adds nodes with one whole GPU each, which a pod h-NODE holds.
+func wholes(w *world, names ...string) {
+	for _, name := range names {
+		w.node(sim.Node{Name: name, MIGOff: []int{0}})
+		w.holder("h-"+name, name, view.WholeGPU, 0)
+		w.Geometries[name].Report.GPUs[0].Holders = []nodeprobe.Holder{{Namespace: "a", Pod: "h-" + name, Container: "c"}}
+	}
+}
+
+// asking has the pod that waits ask for something.
+func (w *world) asking(asks corev1.ResourceList) {
+	w.wait.Spec.Containers[0].Resources = corev1.ResourceRequirements{Requests: asks, Limits: asks.DeepCopy()}
+}
+
+// waits adds another pod that waits as the first.
+func (w *world) waits(c *Bench, name string) {
+	c.Incident.Pods = append(c.Incident.Pods, incident.PodRef{Name: name, UID: name})
+	c.Incident.Waiting++
+}
+
+// A higher class helps where the scheduler would take pods that anybody may take: none that
+// a budget, a gang or their node keeps, and for every pod that waits.
+func TestWhatAHigherClassWouldTake(t *testing.T) {
+	gang := func(w *world, pods ...string) {
+		for _, p := range w.Pods {
+			if slices.Contains(pods, p.Name) {
+				p.Labels = map[string]string{"pod-group.scheduling.sigs.k8s.io": "g"}
+			}
+		}
+	}
+	holder := func(w *world, name string) *corev1.Pod {
+		return w.Pods[slices.IndexFunc(w.Pods, func(p *corev1.Pod) bool { return p.Name == name })]
+	}
+	twin := func(w *world, name string) {
+		p := w.wait.DeepCopy()
+		p.Name, p.UID = name, "twin"
+		w.Pods = append(w.Pods, p)
+	}
+	for name, tc := range map[string]struct {
+		fill func(*world)
+		edit func(*world, *Bench)
+		want string
+	}{
+		"the one holder":                {fill: func(w *world) { wholes(w, "n") }, want: "n [h-n]"},
+		"a budget lets it":              {fill: func(w *world) { wholes(w, "n"); w.PDBs = []*policyv1.PodDisruptionBudget{rcatest.BudgetFor("h-n", 1)} }, want: "n [h-n]"},
+		"a budget does not":             {fill: func(w *world) { wholes(w, "n"); w.PDBs = []*policyv1.PodDisruptionBudget{rcatest.BudgetFor("h-n", 0)} }},
+		"one of a gang of two":          {fill: func(w *world) { wholes(w, "n", "m"); gang(w, "h-n", "h-m") }},
+		"all of a gang of one":          {fill: func(w *world) { wholes(w, "n"); gang(w, "h-n") }, want: "n [h-n]"},
+		"one of the node's":             {fill: func(w *world) { wholes(w, "n"); holder(w, "h-n").OwnerReferences[0].Kind = "DaemonSet" }},
+		"one above the pod":             {fill: func(w *world) { wholes(w, "n"); *holder(w, "h-n").Spec.Priority = 1 }},
+		"one above the class":           {fill: func(w *world) { wholes(w, "n"); *holder(w, "h-n").Spec.Priority = 100 }},
+		"nobody, for there is one free": {fill: func(w *world) { wholes(w, "n"); w.node(sim.Node{Name: "free", MIGOff: []int{0}}) }},
+		"nobody, for the node is cordoned": {fill: func(w *world) {
+			wholes(w, "n")
+			w.Nodes[0].Spec.Unschedulable = true
+		}},
+		"for two, both":                {fill: func(w *world) { wholes(w, "m", "n"); twin(w, "v") }, edit: func(w *world, c *Bench) { w.waits(c, "v") }, want: "m [h-m h-n]"},
+		"for two, one has no room":     {fill: func(w *world) { wholes(w, "n"); twin(w, "v") }, edit: func(w *world, c *Bench) { w.waits(c, "v") }},
+		"for two, one is free":         {fill: func(w *world) { wholes(w, "n"); w.node(sim.Node{Name: "free", MIGOff: []int{0}}); twin(w, "v") }, edit: func(w *world, c *Bench) { w.waits(c, "v") }, want: "n [h-n]"},
+		"not all that wait are named":  {fill: func(w *world) { wholes(w, "n") }, edit: func(_ *world, c *Bench) { c.Incident.Waiting = 2 }},
+		"one that waits is gone":       {fill: func(w *world) { wholes(w, "n") }, edit: func(w *world, c *Bench) { w.waits(c, "gone") }},
+		"sixteen, one with a free GPU": {fill: func(w *world) { many(w, maxRaised) }, edit: func(w *world, c *Bench) { manyWait(w, c, maxRaised) }, want: "n00 [h-n00 h-n01 h-n02 h-n03 h-n04 h-n05 h-n06 h-n07 h-n08 h-n09 h-n10 h-n11 h-n12 h-n13 h-n14 h-n15]"},
+		"seventeen are too many":       {fill: func(w *world) { many(w, maxRaised+1) }, edit: func(w *world, c *Bench) { manyWait(w, c, maxRaised+1) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld()
+			w.asking(list("nvidia.com/gpu", "1"))
+			tc.fill(w)
+			c := w.bench(t, "Deployment")
+			if tc.edit != nil {
+				tc.edit(w, c)
+			}
+			node, victims, err := c.Preempts(t.Context(), class("high", 100))
+			var taken []string
+			for _, v := range victims {
+				taken = append(taken, v.Name)
+			}
+			slices.Sort(taken)
+			got := fmt.Sprint(node, " ", taken)
+			if len(victims) == 0 {
+				got = ""
+			}
+			if err != nil || got != tc.want {
+				t.Errorf("%q, %v; want %q", got, err, tc.want)
+			}
+		})
+	}
+}
+
+func many(w *world, n int) {
+	for i := range n {
+		wholes(w, fmt.Sprintf("n%02d", i))
+		if i > 0 {
+			p := w.wait.DeepCopy()
+			p.Name = fmt.Sprint("w", i)
+			w.Pods = append(w.Pods, p)
+		}
+	}
+}
+
+func manyWait(w *world, c *Bench, n int) {
+	for i := range n - 1 {
+		w.waits(c, fmt.Sprint("w", i+1))
+	}
+}
+
+// willing finds everything worth trying.
+type willing struct{}
+
+func (willing) Enough([][]Change, diagnosis.FixKind) bool      { return false }
+func (willing) Pointless(*view.Node, [][]Change, *Change) bool { return false }
+
+// Who holds what the pod lacks is evicted, moved where there is room elsewhere, or waited
+// for; who was seen to do nothing is only asked first.
+func TestHoldersLeave(t *testing.T) {
+	idle := func(names ...string) func(*Bench) {
+		return func(c *Bench) {
+			c.Cluster.Uses = map[diagnosis.PodName]diagnosis.Use{{Namespace: "z", Name: "other"}: {}}
+			for _, name := range names {
+				c.Cluster.Uses[diagnosis.PodName{Namespace: "a", Name: name}] = diagnosis.Use{Idle: true, Watched: time.Hour, Since: rcatest.Noon}
+			}
+		}
+	}
+	older := func(w *world) { // costs more to lose
+		w.Pods[len(w.Pods)-1].Status.StartTime = &metav1.Time{Time: rcatest.Noon.Add(-10 * time.Hour)}
+	}
+	two := func(w *world) {
+		w.node(sim.Node{Name: "n", GPUs: 2, MIGOff: []int{0, 1}})
+		w.holder("h", "n", view.WholeGPU, 0)
+		w.holder("old", "n", view.WholeGPU, 0)
+		older(w)
+	}
+	for name, tc := range map[string]struct {
+		fill func(*world)
+		edit func(*Bench)
+		root diagnosis.CauseID
+		want string
+	}{
+		"a holder":            {fill: func(w *world) { wholes(w, "n") }, want: "EvictPods evict a/h-n from n; Wait wait until a/h-n leaves n"},
+		"the cheaper of two":  {fill: two, want: "EvictPods evict a/h from n; Wait wait until a/h leaves n"},
+		"room elsewhere":      {fill: func(w *world) { wholes(w, "n"); w.node(sim.Node{Name: "m", MIGOff: []int{0}}) }, want: "EvictPods evict a/h-n from n; Wait wait until a/h-n leaves n"},
+		"only one comes back": {fill: func(w *world) { two(w); w.node(sim.Node{Name: "m", MIGOff: []int{0}}); w.Pods[1].OwnerReferences = nil }, want: "EvictPods evict a/h from n; MovePods evict a/old from n; Wait wait until a/h leaves n"},
+		"no room for it":      {fill: func(w *world) { two(w); w.Pods[1].OwnerReferences = nil }, want: "EvictPods evict a/h from n; Wait wait until a/h leaves n"},
+		"room, and closed": {fill: func(w *world) {
+			two(w)
+			w.node(sim.Node{Name: "m", MIGOff: []int{0}, Cordoned: true})
+			w.Pods[1].OwnerReferences = nil
+		}, want: "EvictPods evict a/h from n; Wait wait until a/h leaves n"},
+		"an idle one":            {fill: func(w *world) { wholes(w, "n") }, edit: idle("h-n"), want: "ReleaseIdleHolder ask its owner, then evict idle a/h-n from n"},
+		"a busy one":             {fill: func(w *world) { wholes(w, "n") }, edit: idle(), want: "EvictPods evict a/h-n from n; Wait wait until a/h-n leaves n"},
+		"the idle of two":        {fill: two, edit: idle("old"), want: "ReleaseIdleHolder ask its owner, then evict idle a/old from n; EvictPods evict a/h from n; Wait wait until a/h leaves n"},
+		"nothing is lacking":     {fill: func(w *world) { w.node(sim.Node{Name: "n", MIGOff: []int{0}}) }},
+		"it can never have it":   {fill: func(w *world) { w.node(sim.Node{Name: "n", Layouts: [][]sim.Placed{sim.All("A100-40GB", "7g.40gb")}}) }},
+		"nobody may leave":       {fill: func(w *world) { wholes(w, "n"); *w.Pods[1].Spec.Priority = 1 }},
+		"a report that is none":  {fill: func(w *world) { wholes(w, "n") }, edit: func(c *Bench) { c.Node("n").Unreadable = true }},
+		"who idles does not end": {fill: func(w *world) { wholes(w, "n") }, root: diagnosis.IdleGPUHolders, want: "EvictPods evict a/h-n from n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld()
+			w.asking(list("nvidia.com/gpu", "1"))
+			tc.fill(w)
+			c := w.bench(t, "Deployment")
+			if tc.edit != nil {
+				tc.edit(c)
+			}
+			root := tc.root
+			if root == "" {
+				root = diagnosis.GPUsInUse
+			}
+			var got []string
+			for _, set := range c.ResourceChanges(willing{}, c.Node("n"), []diagnosis.CauseID{diagnosis.HostResourcesShort, root}, nil) {
+				if len(set) != 1 || set[0].Kind == diagnosis.ChangeRequest {
+					continue
+				}
+				want := root
+				if set[0].Kind == diagnosis.ReleaseIdleHolder {
+					want = diagnosis.IdleGPUHolders
+				}
+				if set[0].Cause != want {
+					t.Errorf("%s is for %s", set[0].Title, set[0].Cause)
+				}
+				got = append(got, fmt.Sprintf("%s %s", set[0].Kind, set[0].Title))
+			}
+			if text := strings.Join(got, "; "); text != tc.want {
+				t.Errorf("%q, want %q", text, tc.want)
+			}
+		})
+	}
+}
+
+// Of two idle holders both owners are asked, one after the other, before anybody is evicted.
+func TestIdleHoldersAreAskedFirst(t *testing.T) {
+	w := newWorld()
+	w.asking(list("nvidia.com/gpu", "2"))
+	w.node(sim.Node{Name: "n", GPUs: 2, MIGOff: []int{0, 1}})
+	w.holder("a", "n", view.WholeGPU, 0)
+	w.holder("b", "n", view.WholeGPU, 0).OwnerReferences = nil
+	c := w.bench(t, "Deployment")
+	use := diagnosis.Use{Idle: true, Watched: 30 * time.Minute, Since: rcatest.Noon}
+	c.Cluster.Uses = map[diagnosis.PodName]diagnosis.Use{{Namespace: "a", Name: "a"}: use, {Namespace: "a", Name: "b"}: use}
+	lack, _ := c.Node("n").DeficitsOf(c.Wants)
+	all := c.release(c.Node("n"), lack)
+	if len(all) != 1 {
+		t.Fatalf("%d changes", len(all))
+	}
+	ch := all[0]
+	ch.Detail(&ch)
+	const since = " yourself (no message is sent): no GPU work seen since 2026-11-20 12:00 UTC"
+	want := []string{"ask the owner of a/a (replicaset/a)" + since, "ask the owner of a/b" + since, "evict a/a", "evict a/b"}
+	if !slices.Equal(ch.Steps, want) || !strings.HasPrefix(ch.Title, "ask their owners, then evict idle ") {
+		t.Errorf("%s: %q, want %q", ch.Title, ch.Steps, want)
+	}
+	for _, a := range ch.Actions {
+		if a.Verb != diagnosis.VerbEvict || a.Relies["idle"] != "30m0s" || a.Relies["node"] != "n" || len(a.Relies) != 2 {
+			t.Errorf("%+v", a)
+		}
+	}
+}
+
+// All of a node's pods leave where MIG is switched on, gangs whole, but for those that
+// belong to it; one that may not leave keeps all.
+func TestANodeIsEmptied(t *testing.T) {
+	for name, tc := range map[string]struct {
+		edit func(*world)
+		want string // empty: it cannot be
+	}{
+		"all":              {func(*world) {}, "h-n p"},
+		"not a daemon":     {func(w *world) { w.Pods[2].OwnerReferences[0].Kind = "DaemonSet" }, "h-n"},
+		"not a mirror":     {func(w *world) { w.Pods[2].OwnerReferences[0].Kind = "Node" }, "h-n"},
+		"nobody's too":     {func(w *world) { w.Pods[2].OwnerReferences = nil }, "h-n p"},
+		"one that may not": {func(w *world) { *w.Pods[2].Spec.Priority = 1 }, ""},
+		"a gang, whole": {func(w *world) {
+			wholes(w, "m")
+			for _, i := range []int{1, 2, 3} {
+				w.Pods[i].Labels = map[string]string{"pod-group.scheduling.sigs.k8s.io": "g"}
+			}
+		}, "h-n p h-m"},
+		"a gang of which one may not": {func(w *world) {
+			wholes(w, "m")
+			for _, i := range []int{1, 3} {
+				w.Pods[i].Labels = map[string]string{"pod-group.scheduling.sigs.k8s.io": "g"}
+			}
+			*w.Pods[3].Spec.Priority = 1
+		}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld()
+			wholes(w, "n")
+			p := rcatest.Victim("p", 0, 0, 0, "p")
+			p.Spec.NodeName = "n"
+			w.Pods = append(w.Pods, p)
+			tc.edit(w)
+			c := w.bench(t, "Deployment")
+			leave, ok := c.emptied(c.Node("n"))
+			var got []string
+			for _, p := range leave {
+				got = append(got, p.Name)
+			}
+			if ok != (tc.want != "") || ok && strings.Join(got, " ") != tc.want {
+				t.Errorf("%v, %q; want %q", ok, got, tc.want)
+			}
+		})
+	}
+}
+
+// MIG is switched on where the report tells who is there, MIG manager works under strategy
+// mixed, and an entry makes as many as are asked, by another label than there is.
+func TestWhereMIGIsSwitchedOn(t *testing.T) {
+	for name, tc := range map[string]struct {
+		count int64
+		edit  func(*view.Node)
+		want  string
+	}{
+		"as many as there can be": {7, func(*view.Node) {}, "all-1g.5gb"},
+		"one more":                {8, func(*view.Node) {}, ""},
+		"several entries":         {2, func(*view.Node) {}, "all-1g.5gb all-balanced"},
+		"by the label there is":   {7, func(n *view.Node) { n.Labels[view.LabelMIGConfig] = "all-1g.5gb" }, ""},
+		"no report":               {1, func(n *view.Node) { n.Geometry = nil }, ""},
+		"it cannot be read":       {1, func(n *view.Node) { n.Unreadable = true }, ""},
+		"nobody knows who":        {1, func(n *view.Node) { n.HoldersKnown = false }, ""},
+		"a DRA driver has them":   {1, func(n *view.Node) { n.Geometry.Report.Source = nodeprobe.SourceLabels }, ""},
+		"strategy single":         {1, func(n *view.Node) { n.Labels[view.LabelMIGStrategy] = "single" }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld()
+			w.ConfigMaps = []*corev1.ConfigMap{sim.ConfigMap("gpu-operator", "default-mig-parted-config", "A100-40GB")}
+			wholes(w, "n")
+			c := w.bench(t, "Deployment")
+			n := c.Node("n")
+			tc.edit(n)
+			var got []string
+			for _, r := range c.modeChanges(n, view.Ask{Resource: mig1g, Profile: "1g.5gb", Count: tc.count}) {
+				if got = append(got, r.config); len(r.victims) != 1 || r.victims[0].Name != "h-n" || r.mode == nil || !slices.Equal(r.Remade, []int{0}) {
+					t.Errorf("%+v", r)
+				}
+			}
+			if strings.Join(got, " ") != tc.want {
+				t.Errorf("%q, want %q", got, tc.want)
+			}
+		})
+	}
+}
