@@ -165,6 +165,11 @@ func (c *Bench) editTemplate(ch *Change, spec map[string]any, live bool) {
 	ch.template, ch.live = spec, live
 	w := c.Incident.Workload
 	resource := strings.ToLower(w.Kind) + "/" + w.Name
+	defer func() {
+		for i := range ch.Actions {
+			ch.Actions[i].Stops = view.StopTargets(c.Cluster.State, ch.Actions[i])
+		}
+	}()
 	owner, known := c.Cluster.State.Owner(w.Kind, w.Namespace, w.Name)
 	template := diagnosis.MustJSON(map[string]any{"spec": map[string]any{"template": map[string]any{"spec": spec}}})
 	switch {
