@@ -365,6 +365,9 @@ func (x *Executor) start(ctx context.Context, rem *v1alpha1.Remediation) (time.D
 	if err := x.Observe.Tell(ctx, rem, nil, audit.Approved); err != nil {
 		return 0, err
 	}
+	if err := x.crowdOut(ctx, rem); err != nil {
+		return 0, err
+	}
 	if err := x.store.Save(ctx, rem); err != nil {
 		return 0, err
 	}
