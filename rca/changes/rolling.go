@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/view"
@@ -39,19 +40,6 @@ type Rolling struct {
 	InTurn bool
 }
 
-// targets are the pods that stop.
-func (r *Rolling) targets() []diagnosis.Target {
-	if r == nil {
-		return nil
-	}
-	out := make([]diagnosis.Target, len(r.Running))
-	for i, p := range r.Running {
-		out[i] = view.PodTarget(p)
-	}
-	slices.SortFunc(out, func(a, b diagnosis.Target) int { return strings.Compare(a.Name, b.Name) })
-	return out
-}
-
 // roll fills in how the workload replaces its pods for a change of its template.
 //
 // Sources: pkg/controller/deployment/rolling.go and recreate.go,
@@ -63,7 +51,7 @@ func (c *Bench) roll(ch *Change, owner metav1.Object) {
 	r.Wanted = len(r.Running) + c.Incident.Waiting
 	switch o := owner.(type) {
 	case *appsv1.Deployment:
-		r.Wanted = count(o.Spec.Replicas)
+		r.Wanted = int(ptr.Deref(o.Spec.Replicas, 1))
 		r.AtOnce = o.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType
 		r.Surge, r.Unavailable = surges(o, r.Wanted)
 		if o.Spec.Paused {
@@ -71,7 +59,10 @@ func (c *Bench) roll(ch *Change, owner metav1.Object) {
 			ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl -n %s rollout resume %s  # it is paused", o.Namespace, name))
 		}
 	case *appsv1.StatefulSet:
-		r.InTurn, r.Wanted = true, count(o.Spec.Replicas)
+		r.InTurn, r.Wanted = true, int(ptr.Deref(o.Spec.Replicas, 1))
+		if u := o.Spec.UpdateStrategy.RollingUpdate; u != nil {
+			r.Running = slices.DeleteFunc(r.Running, func(p *corev1.Pod) bool { return ordinal(p) < int(ptr.Deref(u.Partition, 0)) })
+		}
 		byOrdinal(r.Running)
 		byOrdinal(r.Pending)
 		if inOrder := o.Spec.PodManagementPolicy != appsv1.ParallelPodManagement; inOrder && !c.Unborn || o.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType {
@@ -142,14 +133,6 @@ func (c *Bench) pending() []*corev1.Pod {
 // siblings are the pods of the incident's workload, once asked for.
 type siblings struct{ running, pending []*corev1.Pod }
 
-// count reads a number of replicas; the API server's default is 1.
-func count(replicas *int32) int {
-	if replicas == nil {
-		return 1
-	}
-	return int(*replicas)
-}
-
 // surges are a Deployment's bounds in pods, with the API server's defaults
 // (pkg/apis/apps/v1/defaults.go) and the rule that both are not 0
 // (pkg/controller/deployment/util, ResolveFenceposts).
@@ -182,11 +165,12 @@ func stillWanted(j *batchv1.Job, otherwise int) int {
 
 // byOrdinal sorts a StatefulSet's pods as it replaces them: the highest ordinal first.
 func byOrdinal(pods []*corev1.Pod) {
-	ordinal := func(p *corev1.Pod) int {
-		n, _ := strconv.Atoi(p.Name[strings.LastIndexByte(p.Name, '-')+1:]) //nolint:errcheck // else it is no pod of the set's
-		return n
-	}
 	slices.SortStableFunc(pods, func(a, b *corev1.Pod) int { return ordinal(b) - ordinal(a) })
+}
+
+func ordinal(p *corev1.Pod) int {
+	n, _ := strconv.Atoi(p.Name[strings.LastIndexByte(p.Name, '-')+1:]) //nolint:errcheck // else it is no pod of the set's
+	return n
 }
 
 // StillToCome is how many pods an ordered StatefulSet wants and has not running: the one
@@ -197,5 +181,5 @@ func (c *Bench) StillToCome() int {
 	if !ok || set.Spec.PodManagementPolicy == appsv1.ParallelPodManagement {
 		return 0
 	}
-	return count(set.Spec.Replicas) - len(c.running())
+	return int(ptr.Deref(set.Spec.Replicas, 1)) - len(c.running())
 }

@@ -18,6 +18,11 @@ func (c *Bench) editTemplate(ch *Change, spec map[string]any, live bool) {
 	ch.template, ch.live = spec, live
 	w := c.Incident.Workload
 	resource := c.WorkloadName()
+	defer func() {
+		for i := range ch.Actions {
+			ch.Actions[i].Stops = view.StopTargets(c.Cluster.State, ch.Actions[i])
+		}
+	}()
 	owner, known := c.Cluster.State.Owner(w.Kind, w.Namespace, w.Name)
 	template := diagnosis.MustJSON(map[string]any{"spec": map[string]any{"template": map[string]any{"spec": spec}}})
 	switch {
@@ -29,7 +34,7 @@ func (c *Bench) editTemplate(ch *Change, spec map[string]any, live bool) {
 		}
 		c.roll(ch, owner)
 		ch.Steps = append(ch.Steps, "patch the template of "+resource)
-		ch.Actions = append(ch.Actions, diagnosis.Action{Verb: diagnosis.VerbPatch, Target: diagnosis.Target{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name, UID: string(owner.GetUID())}, Patch: template, Stops: ch.Rolling.targets()})
+		ch.Actions = append(ch.Actions, diagnosis.Action{Verb: diagnosis.VerbPatch, Target: diagnosis.Target{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name, UID: string(owner.GetUID())}, Patch: template})
 	case live && len(c.waitingPods()) > 0 && (w.Kind == "Pod" || w.Kind == "Job" && c.Incident.Waiting <= len(c.Incident.Pods)):
 		patch := diagnosis.MustJSON(map[string]any{"spec": spec})
 		for _, p := range c.waitingPods() {
@@ -41,7 +46,7 @@ func (c *Bench) editTemplate(ch *Change, spec map[string]any, live bool) {
 		c.roll(ch, owner)
 		ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl -n %s get %s -o yaml > job.yaml  # change %s, then kubectl replace --force -f job.yaml", w.Namespace, resource, diagnosis.MustJSON(spec)))
 		ch.Steps = append(ch.Steps, "recreate "+resource+" (its template cannot change)")
-		ch.Actions = append(ch.Actions, diagnosis.Action{Verb: diagnosis.VerbRecreate, Target: diagnosis.Target{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name, UID: string(owner.GetUID())}, Patch: template, Stops: ch.Rolling.targets()})
+		ch.Actions = append(ch.Actions, diagnosis.Action{Verb: diagnosis.VerbRecreate, Target: diagnosis.Target{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name, UID: string(owner.GetUID())}, Patch: template})
 	case w.Kind == "Pod":
 		ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl -n %s get %s -o yaml > pod.yaml  # change %s, then kubectl replace --force -f pod.yaml", w.Namespace, resource, diagnosis.MustJSON(spec)))
 		ch.Steps = append(ch.Steps, "recreate "+resource)

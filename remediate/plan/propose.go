@@ -46,7 +46,7 @@ func Propose(found Found, requester string, now time.Time) *v1alpha1.Remediation
 			rem.Spec.Priority = *p.Spec.Priority
 		}
 	}
-	for _, v := range f.Cost.Evictions {
+	for _, v := range slices.Concat(f.Cost.Evictions, f.Cost.Restarts) {
 		if p := st.Pod(v.Namespace, v.Name); p != nil && p.Spec.Priority != nil {
 			rem.Spec.VictimPriority = max(rem.Spec.VictimPriority, *p.Spec.Priority)
 		}

@@ -71,7 +71,7 @@ type RemediationSpec struct {
 	Node string `json:"node,omitempty"`
 	// Priority of the pods that wait.
 	Priority int32 `json:"priority"`
-	// VictimPriority is the highest of the pods that are evicted.
+	// VictimPriority is the highest of the pods that stop.
 	// +optional
 	VictimPriority int32 `json:"victimPriority,omitempty"`
 	// Requester is who recorded the plan. An admission policy holds it to the caller.
@@ -193,6 +193,10 @@ type RemediationStatus struct {
 	// Evicted pods.
 	// +optional
 	Evicted int `json:"evicted,omitempty"`
+	// Restarted are the pods that stopped in another way: their workload was made again or
+	// rolled.
+	// +optional
+	Restarted []Pod `json:"restarted,omitempty"`
 	// Pod that runs now, namespace/name.
 	// +optional
 	Pod string `json:"pod,omitempty"`

@@ -197,6 +197,7 @@ func (o *approveOptions) carrier(ctx context.Context, d executor.Deps, found pla
 			fmt.Fprintf(std.Err, "unpend is not installed here, so the plan is not on record: should this process be killed, 'unpend release %s' gives the node back.\n", nodes[0])
 		}
 	}
+	d.Shown = found.Fix.Actions
 	return fromHere(d, found.Diagnosis.Incident, found.Fix.ID, found.Fix.Plan), nil
 }
 
@@ -214,7 +215,11 @@ func apply(ctx context.Context, d executor.Deps, carry carrier, std Stdio) error
 		fmt.Fprintln(std.Out, "Dry run: the API server would accept every write; nothing was changed.")
 		return nil
 	}
-	fmt.Fprintf(std.Out, "%s (%s, %d evicted)\n", terminal.Clean(out.Says), out.Ended.Sub(out.Started).Round(time.Second), out.Evicted)
+	stopped := fmt.Sprintf("%d evicted", out.Evicted)
+	if out.Restarted > 0 {
+		stopped += fmt.Sprintf(", %d restarted", out.Restarted)
+	}
+	fmt.Fprintf(std.Out, "%s (%s, %s)\n", terminal.Clean(out.Says), out.Ended.Sub(out.Started).Round(time.Second), stopped)
 	return nil
 }
 

@@ -120,7 +120,7 @@ func (s *standing) figures(now time.Time) {
 		s.add(false, "", "keep %s closed afterwards: kubectl annotate node %s %s=true", name, name, diagnosis.KeepCordoned)
 	}
 	s.add(false, "pool", "%d of %d GPU nodes out of use%s%s", len(f.OutOfUse), f.GPUNodes, limit(", limit %d %%", s.Limits.PoolUnavailablePercent), listed(f.OutOfUse))
-	s.add(false, "evictions", "%d%s in the last hour%s", f.EvictedLastHour, limit(" of %d", s.Limits.EvictionsPerHour), limit(", at most %d a plan", s.Limits.EvictionsPerPlan))
+	s.add(false, "stops", "%d%s pods in the last hour%s", f.StoppedLastHour, limit(" of %d", s.Limits.EvictionsPerHour), limit(", at most %d a plan", s.Limits.EvictionsPerPlan))
 	for _, p := range f.Parked {
 		s.add(true, "PARKED", "%s by plan %.12s: %s", p.Node, p.Plan, p.Why)
 		s.add(true, "", "once its GPUs are well: unpend release %s", p.Node)

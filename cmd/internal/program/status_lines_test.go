@@ -30,7 +30,7 @@ func TestStatusOfWhatIsUnread(t *testing.T) {
 		{Alarm: true, Key: "guards", Text: "unknown: you may not read the kill switch, the breaker and the limits"},
 		{Key: "nodes", Text: "0 worked on"},
 		{Key: "pool", Text: "0 of 3 GPU nodes out of use"},
-		{Key: "evictions", Text: "0 in the last hour"},
+		{Key: "stops", Text: "0 pods in the last hour"},
 	}
 	if diff := cmp.Diff(want, figures); diff != "" {
 		t.Error(diff)
@@ -49,7 +49,7 @@ func TestStatusOfUnclearLimits(t *testing.T) {
 		{Key: "breaker", Text: "closed"},
 		{Key: "nodes", Text: "0 worked on"},
 		{Key: "pool", Text: "0 of 3 GPU nodes out of use"},
-		{Key: "evictions", Text: "0 in the last hour"},
+		{Key: "stops", Text: "0 pods in the last hour"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -70,7 +70,7 @@ func TestStatusOfDefaults(t *testing.T) {
 			{Key: "freeze", Text: freeze},
 			{Key: "nodes", Text: "0 of 1 worked on"},
 			{Key: "pool", Text: "0 of 0 GPU nodes out of use, limit 10 %"},
-			{Key: "evictions", Text: "0 of 100 in the last hour, at most 30 a plan"},
+			{Key: "stops", Text: "0 of 100 pods in the last hour, at most 30 a plan"},
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(diff)
