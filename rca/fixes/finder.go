@@ -23,8 +23,8 @@ type Finder struct {
 	victimless map[string]int
 	// guard says what would hold a fix back; nil: nobody can be asked. halted: it holds all
 	// of them. heldNodes is what it said of fixes for the same nodes.
-	guard   diagnosis.Guard
-	halted  bool
+	guard     diagnosis.Guard
+	halted    bool
 	heldNodes map[string]bool
 	// logger gets a line for each fix that was tried; nil: nobody does.
 	logger *slog.Logger

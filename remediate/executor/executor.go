@@ -126,12 +126,20 @@ func (x *Executor) Look(ctx context.Context, name string) (time.Duration, error)
 		x.logged.forget(name)
 		return 0, nil
 	}
-	if u, ok := errors.AsType[*plan.Unreadable](err); ok {
-		x.drop(name)
-		return x.refuse(ctx, u)
-	}
-	if err != nil {
+	unreadable, ok := errors.AsType[*plan.Unreadable](err)
+	if ok {
+		rem = unreadable.Head()
+	} else if err != nil {
 		return 0, fmt.Errorf("read plan %s: %w", name, err)
+	}
+	if rem.Newer() {
+		x.drop(name)
+		x.logNewer(ctx, rem)
+		return 0, nil
+	}
+	if unreadable != nil {
+		x.drop(name)
+		return x.refuse(ctx, unreadable)
 	}
 	if rem.Status.Phase.Ended() {
 		return x.ended(ctx, rem)

@@ -1,6 +1,7 @@
 package program
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"github.com/unpend/unpend/cmd/internal/terminal"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/executor"
+	"github.com/unpend/unpend/remediate/v1alpha1"
 )
 
 // standing is a cluster's standing as a person reads it, line by line. What could not be
@@ -132,6 +134,14 @@ func (s *standing) figures(now time.Time) {
 		}
 		s.add(true, "ORPHANED", "%s: %s", what, o.Why)
 		s.add(true, "", "give it back: %s", o.Release)
+	}
+	for _, n := range s.Newer {
+		what := "node " + n.Node
+		if n.Node == "" {
+			what = fmt.Sprintf("plan %.12s (%s)", n.Plan, cmp.Or(n.Phase, v1alpha1.Pending))
+		}
+		s.add(true, "NEWER", "%s was written by a newer unpend (schema %d) and is left alone", what, n.Schema)
+		s.add(true, "", "%s", n.Way)
 	}
 	for _, p := range f.Quarantined {
 		s.add(true, "QUARANTINED", "%s by plan %.12s: %s", p.Node, p.Plan, p.Why)
