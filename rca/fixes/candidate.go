@@ -27,6 +27,8 @@ type candidate struct {
 	restarts []*corev1.Pod
 	rolling  *changes.Rolling
 	cost     evict.Cost
+	// places are the nodes of the incident's pods, by name, where they stay the pods they are.
+	places map[string]string
 	// thenWait are the pods that are stopped and find no place again; gone are those that
 	// nobody makes again.
 	thenWait, gone []*corev1.Pod

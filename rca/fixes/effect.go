@@ -79,35 +79,63 @@ func (c *Finder) play(ctx context.Context, s *whatif.Snapshot, f *candidate, pod
 		return o, err
 	}
 	o.node, o.runs = node, 1
+	f.places = map[string]string{pod.Name: node}
 	return o, nil
 }
 
 // playRest places the pods of the incident that the first one stands for, without those
 // that are placed already.
-func (c *Finder) playRest(ctx context.Context, s *whatif.Snapshot, f *candidate, placed map[string]bool) (runs int, err error) {
-	groups, order := map[[sha256.Size]byte][]*corev1.Pod{}, [][sha256.Size]byte{}
+func (c *Finder) playRest(ctx context.Context, s *whatif.Snapshot, f *candidate, placed map[string]bool) (runs int, _ error) {
+	var rest []*corev1.Pod
 	all := c.waits()
 	for _, p := range all[1:min(len(all), maxProved)] {
 		if placed[p.Name] {
 			runs++
 			continue
 		}
-		m := c.changed(p, f)
+		m := c.changed(p, f).DeepCopy()
 		m.Spec.NodeName = ""
-		key := incident.Alike(m)
+		rest = append(rest, m)
+	}
+	nodes, err := placeAll(ctx, s, rest)
+	if err != nil {
+		return 0, fmt.Errorf("place the incident's pods: %w", err)
+	}
+	for i, node := range nodes {
+		if node != "" {
+			runs++
+			f.places[rest[i].Name] = node
+		}
+	}
+	return runs, nil
+}
+
+// placeAll places pods one after the other, those that are alike together, and returns the
+// node of each; empty for one that has none.
+func placeAll(ctx context.Context, s *whatif.Snapshot, pods []*corev1.Pod) ([]string, error) {
+	groups, order := map[[sha256.Size]byte][]int{}, [][sha256.Size]byte{}
+	for i, p := range pods {
+		key := incident.Alike(p)
 		if groups[key] == nil {
 			order = append(order, key)
 		}
-		groups[key] = append(groups[key], m)
+		groups[key] = append(groups[key], i)
 	}
+	out := make([]string, len(pods))
 	for _, key := range order {
-		nodes, err := s.PlaceAlike(ctx, groups[key])
-		if err != nil {
-			return 0, fmt.Errorf("place the incident's pods: %w", err)
+		alike := make([]*corev1.Pod, len(groups[key]))
+		for n, i := range groups[key] {
+			alike[n] = pods[i]
 		}
-		runs += len(nodes)
+		nodes, err := s.PlaceAlike(ctx, alike)
+		if err != nil {
+			return nil, err
+		}
+		for n, node := range nodes {
+			out[groups[key][n]] = node
+		}
 	}
-	return runs, nil
+	return out, nil
 }
 
 // replace plays how a workload replaces its pods. How many pods it has at any time, and in

@@ -20,6 +20,9 @@ const (
 	// maxTries bounds the proofs for one set of kinds: candidates come cheapest
 	// first, so the first that is accepted is the best of its set.
 	maxTries = 12
+	// maxManyTries bounds the same for more pods than one: what is dearer there is offered
+	// for fewer or for more.
+	maxManyTries = 3
 	// maxSets bounds the combinations of alternatives on one node.
 	maxSets = 64
 )
@@ -64,7 +67,7 @@ func (c *Finder) bestOf(ctx context.Context, all []*candidate, prove func(contex
 	for _, f := range all {
 		set := f.kindsKey()
 		b := best[set]
-		if tries[set] >= maxTries || b != nil && b.best() {
+		if tries[set] >= f.tries() || b != nil && b.best() {
 			continue
 		}
 		tries[set]++
@@ -94,6 +97,13 @@ func bestOfKinds(proved []*candidate) []*candidate {
 		}
 	}
 	return slices.Concat(slices.Collect(maps.Values(kept))...)
+}
+
+func (f *candidate) tries() int {
+	if f.pods > 1 {
+		return maxManyTries
+	}
+	return maxTries
 }
 
 func byCost(a, b *candidate) int {

@@ -31,7 +31,9 @@ func (c *Finder) refusedRest(ctx context.Context, s *whatif.Snapshot, f *candida
 		if node == "" {
 			return fmt.Sprintf("it would fit, but not all %d members of its gang do", g.Min), nil
 		}
-		placed[m.Name] = c.sameIncident(m)
+		if placed[m.Name] = c.sameIncident(m); placed[m.Name] {
+			f.places[m.Name] = node
+		}
 	}
 	return "", nil
 }

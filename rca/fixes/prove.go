@@ -136,18 +136,22 @@ func (c *Finder) proveVictims(ctx context.Context, s *whatif.Snapshot, f *candid
 	if len(f.victims) == 0 {
 		return nil
 	}
+	var back, again []*corev1.Pod
 	for _, v := range f.victims {
 		if !view.ComesBack(v) {
 			f.gone = append(f.gone, v)
 			continue
 		}
-		again := v.DeepCopy()
-		again.Spec.NodeName, again.Name = "", v.Name+"-again"
-		node, err := s.Place(ctx, again)
-		if err != nil {
-			return fmt.Errorf("place victim %s/%s: %w", v.Namespace, v.Name, err)
-		}
-		if node == "" {
+		next := v.DeepCopy()
+		next.Spec.NodeName, next.Name = "", v.Name+"-again"
+		back, again = append(back, v), append(again, next)
+	}
+	nodes, err := placeAll(ctx, s, again)
+	if err != nil {
+		return fmt.Errorf("place the evicted pods again: %w", err)
+	}
+	for i, v := range back {
+		if nodes[i] == "" {
 			f.thenWait = append(f.thenWait, v)
 		}
 	}
