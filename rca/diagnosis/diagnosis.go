@@ -207,6 +207,8 @@ type Effect struct {
 }
 
 // PodName names a pod.
+//
+// +kubebuilder:object:generate=true
 type PodName struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`

@@ -18,9 +18,10 @@ import (
 )
 
 // Begin puts what the plan rests on into its journal: the targets as the state has them that
-// it was proved on, and the workload's pods that are as young as the plan. Every target is
-// held to that before it is written.
-func Begin(rem *v1alpha1.Remediation, st *cluster.State, now time.Time) {
+// it was proved on, the workload's pods that are as young as the plan, and who waits and who
+// runs. Every target is held to that before it is written, and what comes of the fix after
+// that.
+func Begin(rem *v1alpha1.Remediation, st *cluster.State, fix diagnosis.Fix, now time.Time) {
 	status := &rem.Status
 	began := metav1.NewMicroTime(now)
 	status.Began, status.Phase = &began, v1alpha1.Running
@@ -35,6 +36,7 @@ func Begin(rem *v1alpha1.Remediation, st *cluster.State, now time.Time) {
 			}
 		}
 	}
+	status.Before = before(rem, st, fix)
 	for _, p := range st.Pods {
 		if p.Namespace == rem.Spec.Workload.Namespace && !p.CreationTimestamp.Time.Before(began.Truncate(time.Second)) {
 			status.Present = append(status.Present, p.UID)

@@ -37,6 +37,7 @@ type Deadlines struct {
 	Notice  time.Duration // MIG manager looks at a label that changes nothing; 15 s
 	Wedge   time.Duration // pending with paused operands; 6 min: its own wait is 5 per component
 	Run     time.Duration // the pod comes to run; 5 min
+	Calm    time.Duration // once it runs, fewer come to wait than before; 10 s
 }
 
 // WithDefaults fills in what is not set.
@@ -53,6 +54,7 @@ func (d Deadlines) WithDefaults() Deadlines {
 	set(&d.Settle, time.Second)
 	set(&d.Notice, 15*time.Second)
 	set(&d.Run, 5*time.Minute)
+	set(&d.Calm, 10*time.Second)
 	return d
 }
 

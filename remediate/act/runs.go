@@ -15,15 +15,19 @@ import (
 	"github.com/unpend/unpend/watcher/incident"
 )
 
-// runs waits until a pod of the workload runs that did not run before.
-func (r *run) runs(ctx context.Context, _ *journal.Entry) (string, error) {
+// runs waits until a pod of the workload runs that did not run before, and for a while until
+// fewer wait.
+func (r *run) runs(ctx context.Context, e *journal.Entry) (string, error) {
 	if r.DryRun {
 		return "", nil
 	}
 	name, err := r.running(ctx)
-	if err != nil || name != "" {
-		r.rem.Status.Pod = name
+	r.rem.Status.Pod = name
+	switch {
+	case err != nil:
 		return "", err
+	case name != "":
+		return r.calm(ctx, e)
 	}
 	if n := r.nomination(); n != nil {
 		if missing, err := r.nominate(ctx, n.node); err != nil || missing != "" {
@@ -57,12 +61,44 @@ func (r *run) running(ctx context.Context) (string, error) {
 
 // belongs says whether the pod is one of the incident's workload.
 func (r *run) belongs(ctx context.Context, p *corev1.Pod) bool {
-	lookup := func(kind, ns, name string) (metav1.Object, bool) {
-		if kind != "ReplicaSet" && kind != "Job" {
+	return incident.Topmost(p, r.owners(ctx)) == r.rem.Spec.Workload
+}
+
+// workloads are the kinds whose own owners are followed.
+var workloads = []string{"ReplicaSet", "Job", "Deployment", "StatefulSet", "DaemonSet"}
+
+// owners reads owners from the API server, each once.
+func (r *run) owners(ctx context.Context) incident.Lookup {
+	read := map[diagnosis.Target]metav1.Object{}
+	return func(kind, ns, name string) (metav1.Object, bool) {
+		if !slices.Contains(workloads, kind) {
 			return nil, false
 		}
-		o, err := r.object(ctx, diagnosis.Target{Kind: kind, Namespace: ns, Name: name})
-		return o, err == nil
+		t := diagnosis.Target{Kind: kind, Namespace: ns, Name: name}
+		o, known := read[t]
+		if !known {
+			if found, err := r.object(ctx, t); err == nil {
+				o = found
+			}
+			read[t] = o
+		}
+		return o, o != nil
 	}
-	return incident.Topmost(p, lookup) == r.rem.Spec.Workload
+}
+
+// calm says what is missing until no more pods wait than were announced, or fewer than
+// before, once one runs: a rollout goes on meanwhile. It is no failure when that is not so.
+func (r *run) calm(ctx context.Context, e *journal.Entry) (string, error) {
+	b := r.rem.Status.Before
+	if b == nil || b.Waiting == 0 || e.Since(r.Now()) >= r.Deadlines.Calm || !r.Now().Add(r.Deadlines.Calm).Before(e.Deadline.Time) {
+		return "", nil
+	}
+	own, all, err := r.waiting(ctx)
+	if err != nil {
+		return "", err
+	}
+	if own < b.Waiting && (b.Announced == nil || all <= *b.Announced) {
+		return "", nil
+	}
+	return fmt.Sprintf("%s runs, and %d still wait", r.rem.Status.Pod, all), nil
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/act"
+	"github.com/unpend/unpend/remediate/audit"
 	"github.com/unpend/unpend/remediate/journal"
 	"github.com/unpend/unpend/remediate/plan"
 	"github.com/unpend/unpend/remediate/v1alpha1"
@@ -19,9 +20,12 @@ type Outcome struct {
 	Says     string        `json:"says"`          // what was achieved, one sentence
 	Evicted  int           `json:"evicted"`
 	// Restarted pods stopped in another way: their workload was made again or rolled.
-	Restarted int       `json:"restarted"`
-	Started   time.Time `json:"started"`
-	Ended     time.Time `json:"ended"`
+	Restarted int `json:"restarted"`
+	// Before and After are who waited, and who stopped that the plan did not name.
+	Before  *v1alpha1.Before `json:"before,omitempty"`
+	After   *v1alpha1.After  `json:"after,omitempty"`
+	Started time.Time        `json:"started"`
+	Ended   time.Time        `json:"ended"`
 }
 
 // Apply proves the fix again on fresh state and carries it out. Its journal is in memory,
@@ -45,7 +49,10 @@ func Apply(ctx context.Context, d Deps, id string, number int, hash string, repo
 	if d, rem, err = d.recorded(ctx, rem); err != nil {
 		return out, err
 	}
-	act.Begin(rem, found.State, d.Now())
+	act.Begin(rem, found.State, found.Fix, d.Now())
+	if err := d.Observe.Tell(ctx, rem, nil, audit.Approved); err != nil {
+		return out, err
+	}
 	opts := d.journaling()
 	opts.Report = report
 	m, err := journal.New(opts, rem, act.New(d.acting(), rem))
@@ -61,4 +68,5 @@ func Apply(ctx context.Context, d Deps, id string, number int, hash string, repo
 func (o *Outcome) End(rem *v1alpha1.Remediation, now time.Time) {
 	st := &rem.Status
 	o.Pod, o.Says, o.Evicted, o.Restarted, o.Ended = st.Pod, st.Message, st.Evicted, len(st.Restarted), now
+	o.Before, o.After = st.Before, st.After
 }

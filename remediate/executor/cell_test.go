@@ -270,7 +270,7 @@ func (c *cell) machine(t *testing.T, d diagnosis.Diagnosis, f diagnosis.Fix, a d
 	deps := c.deps.withDefaults()
 	rem := plan.Propose(plan.Found{State: st, Diagnosis: d, Fix: f}, "", time.Now())
 	rem.UID = "this"
-	act.Begin(rem, st, time.Now())
+	act.Begin(rem, st, f, time.Now())
 	m, err := journal.New(deps.journaling(), rem, act.New(deps.acting(), rem))
 	if err != nil {
 		t.Fatal(err)

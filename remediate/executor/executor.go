@@ -368,7 +368,7 @@ func (x *Executor) start(ctx context.Context, rem *v1alpha1.Remediation) (time.D
 	if wrong := misstated(st, rem, plan.Propose(found, rem.Spec.Requester, x.Now())); wrong != "" {
 		return 0, x.finish(ctx, rem, v1alpha1.Refused, wrong)
 	}
-	act.Begin(rem, st, x.Now())
+	act.Begin(rem, st, found.Fix, x.Now())
 	rem.Status.Message = ""
 	if err := x.Observe.Tell(ctx, rem, nil, audit.Approved); err != nil {
 		return 0, err

@@ -128,7 +128,7 @@ func (c *cell) underWay(t *testing.T, d diagnosis.Diagnosis, f diagnosis.Fix) *v
 	t.Helper()
 	rem := c.recorded(t, d, f)
 	c.decide(t, rem, "alice", v1alpha1.Approve)
-	act.Begin(rem, c.state(t), time.Now())
+	act.Begin(rem, c.state(t), f, time.Now())
 	c.save(t, rem)
 	return rem
 }

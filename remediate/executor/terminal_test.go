@@ -28,7 +28,7 @@ func (c *cell) atTerminal(t *testing.T, d diagnosis.Diagnosis, f diagnosis.Fix, 
 	if until == "" {
 		return rem
 	}
-	act.Begin(rem, st, time.Now())
+	act.Begin(rem, st, f, time.Now())
 	m, err := journal.New(deps.journaling(), rem, act.New(deps.acting(), rem))
 	if err != nil {
 		t.Fatal(err)

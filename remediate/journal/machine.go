@@ -308,10 +308,19 @@ func (m *Machine) end(ctx context.Context) error {
 	st := m.status()
 	now := metav1.NewMicroTime(m.Now())
 	st.Ended = &now
-	if m.undoing() {
-		st.Phase, st.Message = st.EndsAs, st.Failure
-	} else {
+	after := ""
+	if !m.DryRun {
+		after = m.program.After(ctx)
+	}
+	switch {
+	case !m.undoing() && after != "":
+		st.Phase, st.Message = v1alpha1.Succeeded, m.program.Achieved()+", but "+after
+	case !m.undoing():
 		st.Phase, st.Message = v1alpha1.Succeeded, m.program.Achieved()
+	case after != "":
+		st.Phase, st.Message, m.failed = st.EndsAs, st.Failure+"; "+after, fmt.Errorf("%w; %s", m.failed, after)
+	default:
+		st.Phase, st.Message = st.EndsAs, st.Failure
 	}
 	m.Observe.Remark(ctx, m.Logger, m.rem, nil, ResultOf(st.Phase))
 	return m.save(ctx)

@@ -56,6 +56,29 @@ func (r *record) wants(t *testing.T, want ...string) {
 	}
 }
 
+// What came of a plan otherwise than was said is in its message: of one that has done what it
+// was to do, and of one that was taken back.
+func TestEndSaysWhatElseCameOfIt(t *testing.T) {
+	for _, tc := range []struct {
+		after string
+		fails error
+		phase v1alpha1.Phase
+		want  string
+	}{
+		{"", nil, v1alpha1.Succeeded, "all is done"},
+		{"1 pod that was not named stopped: ml/x", nil, v1alpha1.Succeeded, "all is done, but 1 pod that was not named stopped: ml/x"},
+		{"1 pod that was not named stopped: ml/x", errors.New("no"), v1alpha1.Failed, "step 1/1, text of run: no; 1 pod that was not named stopped: ml/x"},
+	} {
+		var r record
+		rem := begun()
+		m := machine(t, (&clock{noon}).options(), rem, &script{there: []Step{r.tries("run", "", tc.fails)}, after: tc.after})
+		err := m.ToTheEnd(t.Context())
+		if rem.Status.Phase != tc.phase || rem.Status.Message != tc.want || (err == nil) != (tc.fails == nil) || err != nil && err.Error() != tc.want {
+			t.Errorf("%s: %q (%v), want %q", rem.Status.Phase, rem.Status.Message, err, tc.want)
+		}
+	}
+}
+
 // Every step is on record and in the journal before it acts, with its deadline and who
 // leads; its end is on record before the next, and the plan's end last.
 func TestEveryStepIsJournaledBeforeItActs(t *testing.T) {

@@ -23,6 +23,9 @@ type Program interface {
 	Left() string
 	// Achieved says what a plan that has come to its end has done.
 	Achieved() string
+	// After says what came of a plan that has ended otherwise than was said before; empty
+	// when nothing did.
+	After(ctx context.Context) string
 	// Pods are those that it evicts: each was read when the plan was proved.
 	Pods() []diagnosis.Target
 }

@@ -17,14 +17,16 @@ type script struct {
 	there, back []Step
 	left        string
 	pods        []diagnosis.Target
+	after       string
 }
 
-func (s *script) Steps() []Step            { return s.there }
-func (s *script) WayBack() []Step          { return s.back }
-func (s *script) EveryWayBack() []Step     { return s.back }
-func (s *script) Left() string             { return s.left }
-func (s *script) Achieved() string         { return "all is done" }
-func (s *script) Pods() []diagnosis.Target { return s.pods }
+func (s *script) Steps() []Step                { return s.there }
+func (s *script) WayBack() []Step              { return s.back }
+func (s *script) EveryWayBack() []Step         { return s.back }
+func (s *script) Left() string                 { return s.left }
+func (s *script) Achieved() string             { return "all is done" }
+func (s *script) After(context.Context) string { return s.after }
+func (s *script) Pods() []diagnosis.Target     { return s.pods }
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 

@@ -217,12 +217,58 @@ type RemediationStatus struct {
 	// rolled.
 	// +optional
 	Restarted []Pod `json:"restarted,omitempty"`
+	// Before is what the plan is held to once it has ended.
+	// +optional
+	Before *Before `json:"before,omitempty"`
+	// After is what came of it.
+	// +optional
+	After *After `json:"after,omitempty"`
 	// Pod that runs now, namespace/name.
 	// +optional
 	Pod string `json:"pod,omitempty"`
 	// AuditHead is the hash of the last line of the audit trail about it.
 	// +optional
 	AuditHead string `json:"auditHead,omitempty"`
+}
+
+// Before is who waited and who ran when a plan began.
+type Before struct {
+	// Waiting are the workload's pods that wait for a node.
+	Waiting int `json:"waiting"`
+	// Workloads that have a part in it: the one that waits, and those whose pods it stops.
+	// +optional
+	Workloads []incident.Ref `json:"workloads,omitempty"`
+	// Announced is how many of their pods were said to wait afterwards; absent where
+	// that was not proved.
+	// +optional
+	Announced *int `json:"announced,omitempty"`
+	// Running are pods that the plan does not stop, on the nodes that it touches and of its
+	// workload.
+	// +kubebuilder:validation:MaxItems=1000
+	// +optional
+	Running []Watched `json:"running,omitempty"`
+}
+
+// Watched is a pod that is to go on running, and what controls it.
+type Watched struct {
+	Namespace string    `json:"namespace"`
+	Name      string    `json:"name"`
+	UID       types.UID `json:"uid"`
+	// +optional
+	OwnerKind string `json:"ownerKind,omitempty"`
+	// +optional
+	Owner string `json:"owner,omitempty"`
+}
+
+// After is what a plan that has ended is held to.
+type After struct {
+	// Waiting are the workload's pods that wait for a node.
+	Waiting int `json:"waiting"`
+	// AllWaiting are those and the ones of all workloads that have a part in it.
+	AllWaiting int `json:"allWaiting"`
+	// Stopped are pods that ran when it began, that it did not name, and that were stopped.
+	// +optional
+	Stopped []diagnosis.PodName `json:"stopped,omitempty"`
 }
 
 // Proved is what was read of a target when the plan was proved again.
