@@ -1,7 +1,6 @@
 package changes
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -25,6 +24,8 @@ type Change struct {
 	// Pod and Node edit copies: what the cluster would hold afterwards.
 	Pod  func(*corev1.Pod)
 	Node func(*corev1.Node)
+	// On is the node that Node edits, where a fix changes several; nil: the fix's own.
+	On *view.Node
 
 	// Hard is what quotas of the pod's namespace would allow instead, by name.
 	Hard map[string]corev1.ResourceList
@@ -47,6 +48,12 @@ type Change struct {
 	Hardware *int
 	// Untestable says why no copy can show what it brings.
 	Untestable string
+	// Rolling is how the workload replaces its pods for it; nil where it does not.
+	Rolling *Rolling
+	// Drained are the pods that a person stops for it, by hand.
+	Drained []*corev1.Pod
+	// StopsUnknown: others may stop for it, and nobody can say who.
+	StopsUnknown bool
 	// claims replace those of the same name.
 	claims []*resourcev1.ResourceClaim
 	// template is what is changed in the workload's pod spec; live: its pods may
@@ -123,6 +130,9 @@ func (c *Bench) addToleration(n *view.Node) []Change {
 			Title: title + " in " + c.WorkloadName(),
 			Pod:   func(p *corev1.Pod) { p.Spec.Tolerations = list },
 		}
+		if slices.ContainsFunc(add, func(t corev1.Toleration) bool { return t.Key != string(view.WholeGPU) }) {
+			ch.Risk = diagnosis.MediumRisk // somebody has set it to keep others out
+		}
 		c.editTemplate(&ch, map[string]any{"tolerations": c.templateTolerations(add)}, true)
 		return ch
 	})}
@@ -156,75 +166,4 @@ func (c *Bench) fixSelector(n *view.Node) []Change {
 		c.selections[m] = fix
 	}
 	return fix
-}
-
-// editTemplate fills in how the pod spec of the workload is changed: by a patch
-// of the template where it may change, of the waiting pods where the API allows
-// that (live) and all of them are named, else by recreating the workload.
-func (c *Bench) editTemplate(ch *Change, spec map[string]any, live bool) {
-	ch.template, ch.live = spec, live
-	w := c.Incident.Workload
-	resource := strings.ToLower(w.Kind) + "/" + w.Name
-	owner, known := c.Cluster.State.Owner(w.Kind, w.Namespace, w.Name)
-	template := diagnosis.MustJSON(map[string]any{"spec": map[string]any{"template": map[string]any{"spec": spec}}})
-	switch {
-	case w.Kind == "Deployment" || w.Kind == "StatefulSet" || w.Kind == "ReplicaSet" || w.Kind == "DaemonSet":
-		ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl -n %s patch %s --type=strategic -p '%s'", w.Namespace, resource, template))
-		if !known {
-			ch.Manual = true
-			return
-		}
-		ch.Steps = append(ch.Steps, "patch the template of "+resource)
-		ch.Actions = append(ch.Actions, diagnosis.Action{Verb: diagnosis.VerbPatch, Target: diagnosis.Target{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name, UID: string(owner.GetUID())}, Patch: template})
-	case live && len(c.waitingPods()) > 0 && (w.Kind == "Pod" || w.Kind == "Job" && c.Incident.Waiting <= len(c.Incident.Pods)):
-		patch := diagnosis.MustJSON(map[string]any{"spec": spec})
-		for _, p := range c.waitingPods() {
-			ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl -n %s patch pod/%s --type=strategic -p '%s'", p.Namespace, p.Name, patch))
-			ch.Steps = append(ch.Steps, "patch pod/"+p.Name)
-			ch.Actions = append(ch.Actions, diagnosis.Action{Verb: diagnosis.VerbPatch, Target: view.PodTarget(p), Patch: diagnosis.MustJSON(map[string]any{"spec": c.livePatch(p, spec)})})
-		}
-	case w.Kind == "Job" && known:
-		ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl -n %s get %s -o yaml > job.yaml  # change %s, then kubectl replace --force -f job.yaml", w.Namespace, resource, diagnosis.MustJSON(spec)))
-		ch.Steps = append(ch.Steps, "recreate "+resource+" (its template cannot change)")
-		ch.Actions = append(ch.Actions, diagnosis.Action{Verb: diagnosis.VerbRecreate, Target: diagnosis.Target{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name, UID: string(owner.GetUID())}, Patch: template})
-	case w.Kind == "Pod":
-		ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl -n %s get %s -o yaml > pod.yaml  # change %s, then kubectl replace --force -f pod.yaml", w.Namespace, resource, diagnosis.MustJSON(spec)))
-		ch.Steps = append(ch.Steps, "recreate "+resource)
-		ch.Actions = append(ch.Actions, diagnosis.Action{Verb: diagnosis.VerbRecreate, Target: view.PodTarget(c.Pod), Patch: diagnosis.MustJSON(map[string]any{"spec": spec})})
-	default:
-		ch.Manual = true
-		ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl -n %s edit %s  # change %s", w.Namespace, resource, diagnosis.MustJSON(spec)))
-	}
-}
-
-// livePatch keeps the tolerations a pod was given by admission: its list may
-// only grow.
-func (c *Bench) livePatch(p *corev1.Pod, spec map[string]any) map[string]any {
-	added, ok := spec["tolerations"].([]corev1.Toleration)
-	if !ok {
-		return spec
-	}
-	list := slices.Clone(p.Spec.Tolerations)
-	for _, t := range added {
-		if !slices.Contains(list, t) {
-			list = append(list, t)
-		}
-	}
-	return map[string]any{"tolerations": list}
-}
-
-func (c *Bench) waitingPods() []*corev1.Pod {
-	var out []*corev1.Pod
-	for _, ref := range c.Incident.Pods {
-		if p := c.Cluster.State.Pod(c.Incident.Workload.Namespace, ref.Name); p != nil {
-			out = append(out, p)
-		}
-	}
-	return out
-}
-
-// WorkloadName is the workload as kubectl takes it: deployment/x.
-func (c *Bench) WorkloadName() string {
-	w := c.Incident.Workload
-	return strings.ToLower(w.Kind) + "/" + w.Name
 }

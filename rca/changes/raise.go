@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
@@ -172,26 +171,8 @@ func (c *Bench) Raise(cause diagnosis.CauseID, class *schedulingv1.PriorityClass
 		Title: fmt.Sprintf("give %s priority %d by class %s: the scheduler preempts %s", c.WorkloadName(), class.Value, class.Name, view.PodList(victims)),
 		Pod:   func(p *corev1.Pod) { inClass(p, class) }}
 	c.editTemplate(&ch, map[string]any{"priorityClassName": class.Name, "priority": nil, "preemptionPolicy": nil}, false)
-	owner, _ := c.Cluster.State.Owner(c.Incident.Workload.Kind, c.Incident.Workload.Namespace, c.Incident.Workload.Name)
-	if s, ok := owner.(*appsv1.StatefulSet); ok && s.Spec.PodManagementPolicy != appsv1.ParallelPodManagement {
-		// In order, the StatefulSet waits for the pod that waits, and does not recreate it.
-		ch.Manual = true
-		ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl -n %s delete pod %s", c.Pod.Namespace, c.Pod.Name))
-	}
-	if runs := c.runningBeside(); runs > 0 {
+	if runs := len(c.running()); runs > 0 {
 		ch.Untestable = fmt.Sprintf("the rollout recreates %s, each then with the right to preempt", view.CountOf(runs, "running pod"))
 	}
 	return ch
-}
-
-// runningBeside counts the workload's pods that have a node: a new template recreates
-// them too.
-func (c *Bench) runningBeside() int {
-	n := 0
-	for _, p := range c.Cluster.State.Pods {
-		if p.Spec.NodeName != "" && !view.Ended(p) && c.Cluster.WorkloadOf(p) == c.Incident.Workload {
-			n++
-		}
-	}
-	return n
 }

@@ -62,8 +62,16 @@ func pluginPod(n *view.Node) *corev1.Pod {
 
 func reboot(n *view.Node) Change {
 	return Change{Kind: diagnosis.RebootNode, Cause: diagnosis.MIGModePending, Manual: true, Minutes: 15, Risk: diagnosis.HighRisk, Title: "reboot " + n.Name + ", or reset its GPUs",
-		Untestable: "a reboot cannot be tried on a copy",
-		Commands:   []string{"kubectl drain " + n.Name + " --ignore-daemonsets --delete-emptydir-data", "# reboot the machine, then:", "kubectl uncordon " + n.Name}}
+		Untestable: "a reboot cannot be tried on a copy", Drained: drained(n),
+		Commands: []string{"kubectl drain " + n.Name + " --ignore-daemonsets --delete-emptydir-data", "# reboot the machine, then:", "kubectl uncordon " + n.Name}}
+}
+
+// drained are the pods that kubectl drain stops on a node: all but those that belong to it.
+func drained(n *view.Node) []*corev1.Pod {
+	return slices.DeleteFunc(slices.Clone(n.Pods), func(p *corev1.Pod) bool {
+		owner := metav1.GetControllerOfNoCopy(p)
+		return p.Annotations[corev1.MirrorPodAnnotationKey] != "" || owner != nil && (owner.Kind == "DaemonSet" || owner.Kind == "Node")
+	})
 }
 
 // waitForReady is all that can be done here about a node that is not ready.

@@ -48,6 +48,10 @@ func (a *Action) Evicts() []Target {
 	return out
 }
 
+// Stopped are the pods that stop by the action, in whatever way: they are evicted, or stop
+// because their workload is made again or rolled.
+func (a *Action) Stopped() []Target { return append(a.Evicts(), a.Stops...) }
+
 // Closes says whether the action takes its node out of use, while it works or for good.
 func (a *Action) Closes() bool { return verbs[a.Verb].closes }
 

@@ -168,6 +168,8 @@ type Fix struct {
 	Automatic         bool      `json:"automatic"`
 	Held              string    `json:"held,omitempty"` // why guard-rails keep it from being begun now
 	Cost              Cost      `json:"cost"`
+	Effect            *Effect   `json:"effect"`              // only of a fix that schedules
+	Conflicts         []string  `json:"conflicts,omitempty"` // fixes of other incidents that want the same room: gpu-11aa22bb33#1
 	Risk              Risk      `json:"risk"`
 	Mechanism         Mechanism `json:"mechanism"`
 	HardwareEvictions *int      `json:"hardwareEvictions,omitempty"`
@@ -181,8 +183,27 @@ type Fix struct {
 // Cost is what a fix takes.
 type Cost struct {
 	Evictions []PodName `json:"evictions"`
-	Nodes     []string  `json:"nodes"`
-	Minutes   int       `json:"minutes"`
+	// Restarts are the pods that stop in any other way: their workload is made again or
+	// rolled, or a person drains their node.
+	Restarts []PodName `json:"restarts"`
+	// RestartsKnown is false where others may stop as well, and nobody can say who.
+	RestartsKnown *bool    `json:"restartsKnown,omitempty"`
+	Nodes         []string `json:"nodes"`
+	Minutes       int      `json:"minutes"`
+}
+
+// Effect is what a fix brings, for the whole incident and for everybody it stops: proved
+// pod after pod by the scheduler's code.
+type Effect struct {
+	// Runs of Of pods that are wanted and do not run, those not created yet included, run
+	// afterwards. A gang counts whole or not at all.
+	Runs int `json:"runs"`
+	Of   int `json:"of"`
+	// WaitingBefore and WaitingAfter count those and everybody who is stopped.
+	WaitingBefore int `json:"waitingBefore"`
+	WaitingAfter  int `json:"waitingAfter"`
+	// ThenWait are the pods that are stopped and find no place again.
+	ThenWait []PodName `json:"thenWait"`
 }
 
 // PodName names a pod.
@@ -226,6 +247,9 @@ type Action struct {
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Patch    json.RawMessage `json:"patch,omitempty"`
 	Relayout *Relayout       `json:"relayout,omitempty"`
+	// Stops are the pods that stop because the target is made again or rolled, by uid: as
+	// many as were shown, and no others.
+	Stops []Target `json:"stops,omitempty"`
 	// Note is what people are told about it where it was done: of a cordon, the text of
 	// the hardware ticket.
 	Note string `json:"note,omitempty"`

@@ -1,6 +1,7 @@
 package diagnosis
 
 import (
+	"errors"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -29,7 +30,9 @@ func TestOperation(t *testing.T) {
 		for _, closed := range []bool{true, false} {
 			is, err := OperationOn(on(text, closed))
 			gone := tc.mark.Quarantined != "" && !closed
-			if err != nil || (is == nil) != gone || is != nil && (*is != tc.mark || is.Kept() != tc.kept) {
+			want := tc.mark
+			want.Schema = OperationSchema
+			if err != nil || (is == nil) != gone || is != nil && (*is != want || is.Kept() != tc.kept) {
 				t.Errorf("%s, closed %v: %+v, %v", tc.name, closed, is, err)
 			}
 		}
@@ -44,6 +47,35 @@ func TestOperation(t *testing.T) {
 		}
 		if is, err := OperationOn(on(text, true)); is != nil || err == nil || err.Error() != want {
 			t.Errorf("%q: %+v, %v", text, is, err)
+		}
+	}
+}
+
+// The mark of a program from before schemas were numbered is read as it was written; what a
+// later one of this schema has written besides is kept; one of a newer schema is not read.
+func TestOperationOfAnotherVersion(t *testing.T) {
+	on := func(text string) *corev1.Node {
+		return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "gpu-1", Annotations: map[string]string{"unpend.dev/operation": text}}, Spec: corev1.NodeSpec{Unschedulable: true}}
+	}
+	const before = `{"op":"p","id":"x","priorUnschedulable":true,"priorMigConfig":"all-1g.5gb","step":"config unpend-1","priorState":"success"}`
+	is, err := OperationOn(on(before))
+	if want := (Operation{Plan: "p", ID: "x", PriorUnschedulable: true, PriorMIGConfig: "all-1g.5gb", Step: "config unpend-1", PriorState: "success"}); err != nil || *is != want {
+		t.Errorf("%+v, %v", is, err)
+	}
+	is, err = OperationOn(on(`{"schema":1,"op":"p","id":"x","step":"cordon","priorUnschedulable":false,"priorMigConfig":"","lease":{"holder":"a"},"tries":3}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	is.Step = "parked"
+	const kept = `{"id":"x","lease":{"holder":"a"},"op":"p","priorMigConfig":"","priorUnschedulable":false,"schema":1,"step":"parked","tries":3}`
+	if text, err := is.Annotation(); text != kept || err != nil {
+		t.Errorf("%s, %v", text, err)
+	}
+	for _, text := range []string{`{"schema":2,"op":"p","id":"x"}`, `{"schema":2,"op":["p"],"id":{"uid":"x"}}`} {
+		is, err := OperationOn(on(text))
+		newer, ok := errors.AsType[*NewerError](err)
+		if is != nil || !ok || *newer != (NewerError{"gpu-1", 2}) || err.Error() != "node gpu-1 is marked by a newer unpend (schema 2, this one knows 1) and left alone: give it back with that version" {
+			t.Errorf("%s: %+v, %v", text, is, err)
 		}
 	}
 }

@@ -22,6 +22,11 @@ func (in *Action) DeepCopyInto(out *Action) {
 		*out = new(Relayout)
 		(*in).DeepCopyInto(*out)
 	}
+	if in.Stops != nil {
+		in, out := &in.Stops, &out.Stops
+		*out = make([]Target, len(*in))
+		copy(*out, *in)
+	}
 	if in.Relies != nil {
 		in, out := &in.Relies, &out.Relies
 		*out = make(map[string]string, len(*in))

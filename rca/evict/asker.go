@@ -30,12 +30,13 @@ func (l *Ledger) Forget() { clear(l.known) }
 type Asker struct {
 	*Ledger
 	Priority int64
-	gangName string // as view.GangOf names it; empty for a pod that stands alone
+	gangName string    // as view.GangOf names it; empty for a pod that stands alone
+	team     view.Team // as view.Cluster.TeamOf names it; empty for a pod that is not there yet
 }
 
 // ForPod asks on behalf of a pod.
 func (l *Ledger) ForPod(p *corev1.Pod) *Asker {
-	return &Asker{Ledger: l, Priority: int64(corev1helpers.PodPriority(p)), gangName: view.GangOf(p)}
+	return &Asker{Ledger: l, Priority: int64(corev1helpers.PodPriority(p)), gangName: view.GangOf(p), team: l.Cluster.TeamOf(p)}
 }
 
 // ForNextPod asks on behalf of a pod that names no class: it has the default priority.
@@ -49,12 +50,20 @@ func (l *Ledger) ForNextPod() *Asker {
 	return a
 }
 
+// OfNoTeam asks as if the pod were of another workload: for who ends by itself it may wait.
+func (a *Asker) OfNoTeam() *Asker {
+	other := *a
+	other.team = view.Team{}
+	return &other
+}
+
 // MayLeave says whether the pod can be a victim: never system pods, pods of nodes and
-// DaemonSets, pods of a higher priority than the asker's, or of its gang.
+// DaemonSets, pods of a higher priority than the asker's, of its gang, or of its own
+// workload: replica 0 does not leave so that replica 7 runs.
 func (a *Asker) MayLeave(p *corev1.Pod) bool { return a.lets(a.Cluster.TraitsOf(p)) }
 
 func (a *Asker) lets(t view.Traits) bool {
-	if t.Stays || t.Priority > a.Priority {
+	if t.Stays || t.Priority > a.Priority || t.Team == a.team {
 		return false
 	}
 	return t.Gang == "" || t.Gang != a.gangName // else it would be evicted for its own gang

@@ -40,8 +40,13 @@ func (a Cost) with(pods []*corev1.Pod, now time.Time) Cost {
 
 func (a Cost) plusOne(prio int64, lost time.Duration) Cost {
 	a.Highest = max(a.Highest, prio)
-	a.Sum += prio
+	a.Sum += max(0, prio) // else two who matter little cost less than one
 	a.Number++
 	a.Lost += lost
 	return a
+}
+
+// Plus is what two sets of pods cost together that have none in common.
+func (a Cost) Plus(b Cost) Cost {
+	return Cost{Beyond: a.Beyond + b.Beyond, Working: max(a.Working, b.Working), Highest: max(a.Highest, b.Highest), Sum: a.Sum + b.Sum, Number: a.Number + b.Number, Lost: a.Lost + b.Lost}
 }

@@ -2,6 +2,7 @@ package fixes
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -19,8 +20,20 @@ type candidate struct {
 	fix     diagnosis.Fix
 	node    *view.Node
 	changes []changes.Change
+	pods    int // of the incident, that it makes room for
 	victims []*corev1.Pod
-	cost    evict.Cost
+	// restarts are the pods that stop in any other way; rolling is how their workload
+	// replaces them.
+	restarts []*corev1.Pod
+	rolling  *changes.Rolling
+	cost     evict.Cost
+	// thenWait are the pods that are stopped and find no place again; gone are those that
+	// nobody makes again.
+	thenWait, gone []*corev1.Pod
+	// net is how many more pods run afterwards, those that do no GPU work below all others;
+	// gains: more run than then wait, where that is seen by priority alone.
+	net   net
+	gains bool
 	// stranded counts the victims that found no place on the copy.
 	stranded int
 	keeps    bool              // gives what was asked
@@ -28,17 +41,8 @@ type candidate struct {
 	beside   bool              // offered whatever is done on the nodes
 	removes  diagnosis.CauseID // the cause its most disruptive change removes
 	failures int               // in how many percent of past uses such a fix did not help
+	unknown  bool              // others may stop by it, and nobody can say who
 	held     bool              // guard-rails keep it from being begun now
-}
-
-// better says whether a candidate of the same kinds, tried later and so no cheaper, is
-// worth its cost: when nobody is left waiting by it or, at the same cost, fewer are; or when
-// guard-rails hold the other back alone.
-func (f *candidate) better(b *candidate) bool {
-	if f.held != b.held {
-		return b.held && f.fix.Proof.Verdict == b.fix.Proof.Verdict
-	}
-	return f.stranded < b.stranded && (f.stranded == 0 && f.fix.Proof.Verdict == b.fix.Proof.Verdict || b.order(f, false) == 0)
 }
 
 func (c *Finder) candidate(n *view.Node, set []changes.Change) *candidate {
@@ -57,6 +61,12 @@ func (c *Finder) candidate(n *view.Node, set []changes.Change) *candidate {
 		}
 	}
 	f.fix.Title = strings.Join(titles, "; ")
+	if r := f.rolling; r != nil && (r.AtOnce || len(r.Running) > 0) {
+		f.fix.Title += "; " + r.How
+		if n := len(r.Running); n > 0 {
+			f.fix.Title += ", stopping " + view.CountOf(n, "running pod")
+		}
+	}
 	return f
 }
 
@@ -70,6 +80,15 @@ func (c *Finder) weigh(f *candidate, n *view.Node, set []changes.Change) {
 		f.fix.Automatic = f.fix.Automatic && !ch.Manual
 		f.fix.Cost.Minutes += ch.Minutes
 		f.less += ch.Less
+		if ch.Rolling != nil {
+			f.rolling = ch.Rolling
+		}
+		f.unknown = f.unknown || ch.StopsUnknown
+		for _, p := range ch.Drained {
+			if !slices.Contains(f.restarts, p) {
+				f.restarts = append(f.restarts, p)
+			}
+		}
 		f.keeps = f.keeps && ch.Kind != diagnosis.ChangeRequest && ch.Kind != diagnosis.FixClaim
 		if ch.Kind == diagnosis.Wait {
 			continue
@@ -88,12 +107,18 @@ func (c *Finder) weigh(f *candidate, n *view.Node, set []changes.Change) {
 	if touches {
 		f.fix.Cost.Nodes = touched(n, f.victims)
 	}
+	if f.rolling != nil && len(f.rolling.Running) > 0 {
+		f.restarts = append(f.restarts, f.rolling.Running...)
+	}
+	if len(f.restarts) > 0 {
+		cost = nil
+	}
 	kind := mostDisruptive(set)
 	f.fix.Kind = kind
 	f.removes = set[slices.IndexFunc(set, func(ch changes.Change) bool { return ch.Kind == kind })].Cause
 	f.failures = c.failures(f.removes, kind)
 	if cost == nil {
-		all := c.CostOf(f.victims)
+		all := c.CostOf(slices.Concat(f.victims, f.restarts))
 		cost = &all
 	}
 	f.cost = *cost
@@ -115,9 +140,9 @@ func touched(n *view.Node, victims []*corev1.Pod) []string {
 
 // detail writes out what is done, for the fixes that are shown.
 func (f *candidate) detail(c *changes.Bench) {
-	f.fix.Cost.Evictions = make([]diagnosis.PodName, len(f.victims))
-	for i, v := range f.victims {
-		f.fix.Cost.Evictions[i] = diagnosis.PodName{Namespace: v.Namespace, Name: v.Name}
+	f.fix.Cost.Evictions, f.fix.Cost.Restarts = podNames(f.victims), podNames(f.restarts)
+	if f.unknown {
+		f.fix.Cost.RestartsKnown = new(false)
 	}
 	for _, ch := range c.OneEdit(f.changes) {
 		if ch.Detail != nil {
@@ -132,7 +157,21 @@ func (f *candidate) detail(c *changes.Bench) {
 	}
 }
 
-func (f *candidate) kindsKey() string { return kindsKey(f.changes, "") }
+func podNames(pods []*corev1.Pod) []diagnosis.PodName {
+	out := make([]diagnosis.PodName, len(pods))
+	for i, p := range pods {
+		out[i] = diagnosis.PodName{Namespace: p.Namespace, Name: p.Name}
+	}
+	return out
+}
+
+// kindsKey tells sets of kinds apart, and for how many pods they make room.
+func (f *candidate) kindsKey() string {
+	if f.pods > 1 {
+		return fmt.Sprintf("%s× %d", kindsKey(f.changes, ""), f.pods)
+	}
+	return kindsKey(f.changes, "")
+}
 
 // kindsKey names the kinds of a set of changes, and one more.
 func kindsKey(set []changes.Change, more diagnosis.FixKind) string {
@@ -177,37 +216,6 @@ func (c *Finder) Pointless(n *view.Node, sets [][]changes.Change, ch *changes.Ch
 	c.weigh(&f, n, append(append(c.weighed[:0], sets[0]...), *ch))
 	c.weighed = f.changes
 	return f.order(first[maxTries-1], false) > 0
-}
-
-// order sorts fixes: schedules first · those that guard-rails let be begun now · those that
-// give what was asked · automatic ·
-// those whose victims all find a place · victim cost · those that give more of what was
-// asked · nodes · minutes · what failed less often · catalogue order. Refuted ones would
-// come last.
-// Without judged the verdict, which candidates do not have yet, is left out.
-func (f *candidate) order(g *candidate, judged bool) int {
-	verdicts := []diagnosis.Verdict{diagnosis.Schedules, "", diagnosis.Waits, diagnosis.Unproven, diagnosis.Refuted}
-	verdict := 0
-	if judged {
-		verdict = slices.Index(verdicts, f.fix.Proof.Verdict) - slices.Index(verdicts, g.fix.Proof.Verdict)
-	}
-	stranding := 0
-	if judged {
-		stranding = view.Rank(f.stranded == 0) - view.Rank(g.stranded == 0)
-	}
-	return cmp.Or(
-		verdict,
-		view.Rank(!f.held)-view.Rank(!g.held),
-		view.Rank(f.keeps)-view.Rank(g.keeps),
-		view.Rank(f.fix.Automatic)-view.Rank(g.fix.Automatic),
-		stranding,
-		f.cost.Compare(g.cost),
-		cmp.Compare(f.less, g.less),
-		len(f.fix.Cost.Nodes)-len(g.fix.Cost.Nodes),
-		f.fix.Cost.Minutes-g.fix.Cost.Minutes,
-		f.failures-g.failures,
-		f.fix.Kind.Order()-g.fix.Kind.Order(),
-	)
 }
 
 func mostDisruptive(set []changes.Change) diagnosis.FixKind {

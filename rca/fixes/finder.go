@@ -3,6 +3,8 @@ package fixes
 import (
 	"log/slog"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/unpend/unpend/knowledge"
 	"github.com/unpend/unpend/rca/causes"
 	"github.com/unpend/unpend/rca/changes"
@@ -13,15 +15,17 @@ import (
 type Finder struct {
 	*changes.Bench
 	// first are, by kinds, the cheapest candidates so far: as many as will be tried.
-	first   map[string][]*candidate
+	first map[string][]*candidate
+	// waiting are the incident's pods that wait, once asked for.
+	waiting []*corev1.Pod
 	weighed []changes.Change // a buffer for weighing the next
 	// victimless counts, by kinds, the candidates so far that cost nobody anything.
 	victimless map[string]int
 	// guard says what would hold a fix back; nil: nobody can be asked. halted: it holds all
-	// of them. onNodes is what it said of fixes for the same nodes.
-	guard   diagnosis.Guard
-	halted  bool
-	onNodes map[string]bool
+	// of them. heldNodes is what it said of fixes for the same nodes.
+	guard     diagnosis.Guard
+	halted    bool
+	heldNodes map[string]bool
 	// logger gets a line for each fix that was tried; nil: nobody does.
 	logger *slog.Logger
 }
@@ -44,7 +48,7 @@ func (c *Finder) failures(cause diagnosis.CauseID, kind diagnosis.FixKind) int {
 // New makes a finder for one case. past are the outcomes of past fixes, newest first; a nil
 // guard holds nothing back, a nil logger is told nothing.
 func New(c *causes.Case, past []knowledge.Outcome, guard diagnosis.Guard, logger *slog.Logger) *Finder {
-	f := &Finder{Bench: changes.New(c, past), guard: guard, onNodes: map[string]bool{}, logger: logger}
+	f := &Finder{Bench: changes.New(c, past), guard: guard, heldNodes: map[string]bool{}, logger: logger}
 	f.halted = guard != nil && guard(c.Incident, diagnosis.Fix{Cost: diagnosis.Cost{Nodes: []string{}}}).Why != ""
 	return f
 }

@@ -64,7 +64,7 @@ func (c *Finder) bestOf(ctx context.Context, all []*candidate, prove func(contex
 	for _, f := range all {
 		set := f.kindsKey()
 		b := best[set]
-		if tries[set] >= maxTries || b != nil && b.stranded == 0 && !b.held {
+		if tries[set] >= maxTries || b != nil && b.best() {
 			continue
 		}
 		tries[set]++
@@ -80,17 +80,20 @@ func (c *Finder) bestOf(ctx context.Context, all []*candidate, prove func(contex
 	return bestOfKinds(slices.Collect(maps.Values(best))), nil
 }
 
-// bestOfKinds keeps the best fix of each set of kinds. A proof may have changed the kinds:
-// evictions are moves where every victim lands.
+// bestOfKinds keeps the best fix of each set of kinds, and those that let fewer run for
+// less. A proof may have changed the kinds: evictions are moves where every victim lands.
 func bestOfKinds(proved []*candidate) []*candidate {
-	best := map[string]*candidate{}
+	slices.SortFunc(proved, func(a, b *candidate) int { return cmp.Or(a.order(b, true), strings.Compare(a.fix.Title, b.fix.Title)) })
+	kept := map[string][]*candidate{}
 	for _, f := range proved {
 		key := fmt.Sprint(f.fix.Kinds)
-		if b := best[key]; b == nil || cmp.Or(f.order(b, true), strings.Compare(f.fix.Title, b.fix.Title)) < 0 {
-			best[key] = f
+		if !slices.ContainsFunc(kept[key], func(b *candidate) bool {
+			return b.fix.Effect == nil || f.fix.Effect == nil || f.cost.Compare(b.cost) >= 0 || f.fix.Effect.Runs >= b.fix.Effect.Runs
+		}) {
+			kept[key] = append(kept[key], f)
 		}
 	}
-	return slices.Collect(maps.Values(best))
+	return slices.Concat(slices.Collect(maps.Values(kept))...)
 }
 
 func byCost(a, b *candidate) int {
@@ -158,7 +161,6 @@ func (c *Finder) trace(ctx context.Context, f *candidate) {
 // that a fix clears every blocker and not only the first.
 func (c *Finder) candidates(nodes []diagnosis.NodeBlockers) []*candidate {
 	var out []*candidate
-	seen := map[string]bool{}
 	c.victimless, c.first = map[string]int{}, map[string][]*candidate{}
 	own, ok := c.ownSets()
 	if !ok {
@@ -185,6 +187,15 @@ func (c *Finder) candidates(nodes []diagnosis.NodeBlockers) []*candidate {
 			}
 		}
 	}
+	out = append(out, c.onNodes(nodes, own)...)
+	return append(out, c.forMany(nodes, own, out)...)
+}
+
+// onNodes are the candidates for each of the nodes, on top of those for what is the pod's
+// own.
+func (c *Finder) onNodes(nodes []diagnosis.NodeBlockers, own [][]changes.Change) []*candidate {
+	var out []*candidate
+	seen := map[string]bool{}
 	for _, v := range nodes {
 		n := c.Node(v.Name)
 		var policy, shortages []diagnosis.CauseID

@@ -16,8 +16,9 @@ import (
 
 // refusedRest places, after the pod, the rest of what its gang lacks, changed like the
 // pod where they are of the same workload. It says why the gang still waits; empty
-// when the pod has no gang, or all of it fits.
-func (c *Finder) refusedRest(ctx context.Context, s *whatif.Snapshot, f *candidate) (string, error) {
+// when the pod has no gang, or all of it fits. The names of those of the incident are put
+// into placed.
+func (c *Finder) refusedRest(ctx context.Context, s *whatif.Snapshot, f *candidate, placed map[string]bool) (string, error) {
 	g := c.Gang
 	if g == nil || !g.Known {
 		return "", nil
@@ -30,6 +31,7 @@ func (c *Finder) refusedRest(ctx context.Context, s *whatif.Snapshot, f *candida
 		if node == "" {
 			return fmt.Sprintf("it would fit, but not all %d members of its gang do", g.Min), nil
 		}
+		placed[m.Name] = c.sameIncident(m)
 	}
 	return "", nil
 }

@@ -23,7 +23,7 @@ func (c *Finder) heldOn(f *candidate) bool {
 	if closes {
 		key += " " + string(f.fix.Kind)
 	}
-	held, known := c.onNodes[key]
+	held, known := c.heldNodes[key]
 	if !known {
 		fix := diagnosis.Fix{Kind: f.fix.Kind, Cost: diagnosis.Cost{Nodes: nodes}}
 		for _, name := range nodes {
@@ -32,7 +32,7 @@ func (c *Finder) heldOn(f *candidate) bool {
 			}
 		}
 		held = c.guard(c.Incident, fix).Why != ""
-		c.onNodes[key] = held
+		c.heldNodes[key] = held
 	}
 	return held
 }

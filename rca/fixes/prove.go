@@ -1,6 +1,7 @@
 package fixes
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -30,7 +31,7 @@ func (c *Finder) prove(ctx context.Context, f *candidate) error {
 		for _, n := range c.Cluster.Unsound() {
 			s.SetNode(n.Sound(f.victims))
 		}
-		if node := f.edited(); node != nil {
+		for _, node := range f.edited() {
 			s.SetNode(node)
 		}
 		for _, ch := range f.changes {
@@ -39,7 +40,8 @@ func (c *Finder) prove(ctx context.Context, f *candidate) error {
 				return err
 			}
 		}
-		placed, err := s.Place(ctx, pod)
+		o, err := c.play(ctx, s, f, pod)
+		placed := o.node
 		if err != nil {
 			return err
 		}
@@ -51,7 +53,8 @@ func (c *Finder) prove(ctx context.Context, f *candidate) error {
 		if placed == "" {
 			return nil
 		}
-		if why, err := c.refusedRest(ctx, s, f); why != "" || err != nil {
+		members := map[string]bool{}
+		if why, err := c.refusedRest(ctx, s, f, members); why != "" || err != nil {
 			f.fix.Proof.Why = why
 			return err
 		}
@@ -66,29 +69,42 @@ func (c *Finder) prove(ctx context.Context, f *candidate) error {
 			return err
 		}
 		c.position(f, placed)
-		c.waits(f)
-		return c.proveVictims(ctx, s, f)
+		c.until(f)
+		if f.rolling == nil || len(f.rolling.Running) == 0 {
+			more, err := c.playRest(ctx, s, f, members)
+			if err != nil {
+				return err
+			}
+			o.runs += more
+		}
+		if err := c.proveVictims(ctx, s, f); err != nil || f.fix.Proof.Verdict != diagnosis.Schedules {
+			return err
+		}
+		c.reckon(f, o, pod)
+		return nil
 	})
 }
 
-// edited is the fix's node as the fix leaves it; nil where it changes none.
-func (f *candidate) edited() *corev1.Node {
-	var node *corev1.Node
+// edited are the nodes that the fix changes, as it leaves them.
+func (f *candidate) edited() []*corev1.Node {
+	var nodes []*corev1.Node
 	for _, ch := range f.changes {
 		if ch.Node == nil {
 			continue
 		}
-		if node == nil {
-			node = f.node.Sound(f.victims).DeepCopy()
+		on := cmp.Or(ch.On, f.node)
+		at := slices.IndexFunc(nodes, func(n *corev1.Node) bool { return n.Name == on.Name })
+		if at < 0 {
+			at, nodes = len(nodes), append(nodes, on.Sound(f.victims).DeepCopy())
 		}
-		ch.Node(node)
+		ch.Node(nodes[at])
 	}
-	return node
+	return nodes
 }
 
-// waits turns the verdict of a fix that needs events first, and names all of them. A
+// until turns the verdict of a fix that needs events first, and names all of them. A
 // budget that does not allow its evictions is one: the API server would refuse them.
-func (c *Finder) waits(f *candidate) {
+func (c *Finder) until(f *candidate) {
 	var events []string
 	for _, ch := range f.changes {
 		if ch.Until != "" {
@@ -108,7 +124,7 @@ func (c *Finder) waits(f *candidate) {
 // so none is promised.
 func (c *Finder) position(f *candidate, placed string) {
 	for _, ch := range f.changes {
-		if ch.Relayout != nil && placed == f.node.Name && len(ch.Relayout.Remade) > 0 {
+		if ch.Relayout != nil && placed == cmp.Or(ch.On, f.node).Name && len(ch.Relayout.Remade) > 0 {
 			gpu := ch.Relayout.Roomiest(c.Asks)
 			f.fix.Proof.GPU = &gpu
 		}
@@ -120,10 +136,9 @@ func (c *Finder) proveVictims(ctx context.Context, s *whatif.Snapshot, f *candid
 	if len(f.victims) == 0 {
 		return nil
 	}
-	gone, landed := 0, 0
 	for _, v := range f.victims {
 		if !view.ComesBack(v) {
-			gone++
+			f.gone = append(f.gone, v)
 			continue
 		}
 		again := v.DeepCopy()
@@ -132,10 +147,11 @@ func (c *Finder) proveVictims(ctx context.Context, s *whatif.Snapshot, f *candid
 		if err != nil {
 			return fmt.Errorf("place victim %s/%s: %w", v.Namespace, v.Name, err)
 		}
-		if node != "" {
-			landed++
+		if node == "" {
+			f.thenWait = append(f.thenWait, v)
 		}
 	}
+	gone, landed := len(f.gone), len(f.victims)-len(f.gone)-len(f.thenWait)
 	f.stranded = len(f.victims) - landed
 	p := &f.fix.Proof
 	if f.stranded > 0 && slices.ContainsFunc(f.changes, func(ch changes.Change) bool { return ch.Kind == diagnosis.MovePods }) {
@@ -187,14 +203,7 @@ func (c *Finder) refusedStill(f *candidate, pod *corev1.Pod) string {
 	if over := admission.Violations(c.Cluster.State, pod); len(over) > 0 {
 		return over[0].Says()
 	}
-	hard := map[string]corev1.ResourceList{}
-	var leave []*corev1.Pod
-	for _, ch := range f.changes {
-		maps.Copy(hard, ch.Hard)
-		if ch.Kind == diagnosis.Wait {
-			leave = append(leave, ch.Victims...)
-		}
-	}
+	hard, leave := f.limits()
 	for _, q := range admission.Quotas(c.Cluster.State, pod, hard, leave) {
 		if q.Demand != "" {
 			return q.DemandSays()
@@ -204,4 +213,16 @@ func (c *Finder) refusedStill(f *candidate, pod *corev1.Pod) string {
 		}
 	}
 	return ""
+}
+
+// limits are what quotas allow after a fix, by name, and the pods that no longer count.
+func (f *candidate) limits() (hard map[string]corev1.ResourceList, leave []*corev1.Pod) {
+	hard = map[string]corev1.ResourceList{}
+	for _, ch := range f.changes {
+		maps.Copy(hard, ch.Hard)
+		if ch.Kind == diagnosis.Wait {
+			leave = append(leave, ch.Victims...)
+		}
+	}
+	return hard, leave
 }

@@ -24,7 +24,8 @@ type Cluster struct {
 	Nodes    map[string]*Node
 	Budgets  *budgets
 	gangs    map[string][]*corev1.Pod // that leave whole, by name
-	traits   map[*corev1.Pod]Traits   // of those that are on a node
+	traits   map[*corev1.Pod]Traits
+	admitted map[incident.Ref]Team // what Kueue has admitted as one, by the object it stands for   // of those that are on a node
 	// Refusals are of all incidents.
 	Refusals []incident.Refusal
 	// Uses are what the holders of GPUs do with them. measured: somebody was asked.
@@ -100,7 +101,7 @@ func Open(ctx context.Context, st *cluster.State, snap *whatif.Snapshot) (*Clust
 
 // New is what can be told without the scheduler's code.
 func New(st *cluster.State) *Cluster {
-	w := &Cluster{State: st, Nodes: make(map[string]*Node, len(st.Nodes)), Budgets: newBudgets(st.PDBs), gangs: map[string][]*corev1.Pod{}, traits: make(map[*corev1.Pod]Traits, len(st.Pods)),
+	w := &Cluster{State: st, Nodes: make(map[string]*Node, len(st.Nodes)), Budgets: newBudgets(st.PDBs), gangs: map[string][]*corev1.Pod{}, traits: make(map[*corev1.Pod]Traits, len(st.Pods)), admitted: admittedAs(st.QueuedWorkloads),
 		configs: map[*corev1.ConfigMap]map[string]migEntry{}, configMaps: map[string]*corev1.ConfigMap{}, policy: policyConfig(st.ClusterPolicies),
 		generated: map[*placement.Grid]map[string]migEntry{}, named: map[makeup][]NamedLayouts{},
 		classes: map[classKey]*nodeClass{}, columns: map[string]*LabelColumn{}, roomiest: map[corev1.ResourceName]roomiest{}}
@@ -113,7 +114,7 @@ func New(st *cluster.State) *Cluster {
 	for _, p := range st.Pods {
 		if v := w.Nodes[p.Spec.NodeName]; v != nil && !Ended(p) {
 			v.Pods = append(v.Pods, p)
-			w.traits[p] = newTraits(p, st.Now)
+			w.traits[p] = w.newTraits(p)
 			if g := w.traits[p].Gang; g != "" {
 				w.gangs[g] = append(w.gangs[g], p)
 			}

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/unpend/unpend/rca/diagnosis"
@@ -22,7 +23,10 @@ func (n *Node) Taken() string {
 		return ""
 	}
 	mark, err := diagnosis.OperationOn(n.Node)
+	newer, ok := errors.AsType[*diagnosis.NewerError](err)
 	switch {
+	case ok:
+		return fmt.Sprintf("marked by a newer unpend (schema %d)", newer.Schema)
 	case err != nil:
 		return "marked by somebody else: annotation " + diagnosis.OperationAnnotation + " is not one of ours"
 	case mark == nil:

@@ -19,7 +19,8 @@ const SystemCritical = 2 * 1000000000
 // Traits are what of a pod matters to every incident.
 type Traits struct {
 	Gang     string // as GangOf names it
-	Stays    bool   // it is never a victim, no matter which pod asks
+	Team     Team
+	Stays    bool // it is never a victim, no matter which pod asks
 	Priority int64
 	Lost     time.Duration // of its work, were it evicted
 }
@@ -29,15 +30,15 @@ func (w *Cluster) TraitsOf(p *corev1.Pod) Traits {
 	if t, known := w.traits[p]; known {
 		return t
 	}
-	return newTraits(p, w.State.Now)
+	return w.newTraits(p)
 }
 
-func newTraits(p *corev1.Pod, now time.Time) Traits {
+func (w *Cluster) newTraits(p *corev1.Pod) Traits {
 	_, mirror := p.Annotations[corev1.MirrorPodAnnotationKey]
 	owner := metav1.GetControllerOfNoCopy(p)
 	ofNode := owner != nil && (owner.Kind == "DaemonSet" || owner.Kind == "Node")
 	prio := corev1helpers.PodPriority(p)
-	return Traits{Gang: GangOf(p), Stays: mirror || ofNode || p.DeletionTimestamp != nil || prio >= SystemCritical, Priority: int64(prio), Lost: LostWith(p, now)}
+	return Traits{Gang: GangOf(p), Team: w.TeamOf(p), Stays: mirror || ofNode || p.DeletionTimestamp != nil || prio >= SystemCritical, Priority: int64(prio), Lost: LostWith(p, w.State.Now)}
 }
 
 // ComesBack says whether a controller re-creates the pod after an eviction. A

@@ -1,9 +1,12 @@
 package view
 
 import (
+	"slices"
+
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/unpend/unpend/watcher/incident"
 )
@@ -33,6 +36,48 @@ func (w *Cluster) Template(of incident.Ref) *corev1.PodSpec {
 // IncidentOf is the incident that a waiting pod is part of.
 func (w *Cluster) IncidentOf(p *corev1.Pod) string {
 	return incident.ID(w.WorkloadOf(p), incident.Requests(p))
+}
+
+// Team names what runs or stops together.
+type Team incident.Ref
+
+// TeamOf is whose pods are never evicted for a pod, and it is of: what Kueue has admitted as one, else the topmost owner; of a CronJob's pods their own run alone. A
+// bare pod is on its own.
+func (w *Cluster) TeamOf(p *corev1.Pod) Team {
+	chain := incident.Owners(p, w.State.Owner)
+	for _, o := range chain {
+		if admitted, ok := w.admitted[o]; ok {
+			return admitted
+		}
+	}
+	if at := slices.IndexFunc(chain, func(o incident.Ref) bool { return o.Kind == "CronJob" }); at > 0 {
+		return Team(chain[at-1])
+	}
+	return Team(chain[len(chain)-1])
+}
+
+// admittedAs are Kueue's Workloads by the object that each stands for.
+func admittedAs(queued []*unstructured.Unstructured) map[incident.Ref]Team {
+	out := map[incident.Ref]Team{}
+	for _, q := range queued {
+		for _, o := range q.GetOwnerReferences() {
+			out[incident.Ref{Kind: o.Kind, Namespace: q.GetNamespace(), Name: o.Name}] = Team{Kind: "Workload", Namespace: q.GetNamespace(), Name: q.GetName()}
+		}
+	}
+	return out
+}
+
+// Running are the pods of a workload that have a node and have not ended, the newest
+// first; those that are leaving already are left out.
+func (w *Cluster) Running(of incident.Ref) []*corev1.Pod {
+	var out []*corev1.Pod
+	for _, p := range w.State.Pods {
+		if p.Namespace == of.Namespace && p.Spec.NodeName != "" && !Ended(p) && p.DeletionTimestamp == nil && w.WorkloadOf(p) == of {
+			out = append(out, p)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b *corev1.Pod) int { return b.CreationTimestamp.Compare(a.CreationTimestamp.Time) })
+	return out
 }
 
 // WorkloadOf is whose pod it is.

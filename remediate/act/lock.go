@@ -26,7 +26,7 @@ func (m marked) lockName() string { return lockPrefix + m.Target.Name }
 
 // underLock has steps taken while the plan holds the node's lock.
 func (m marked) underLock(steps []journal.Step) []journal.Step {
-	if m.Locks == "" || m.DryRun {
+	if m.Locks == "" {
 		return steps
 	}
 	out := []journal.Step{{ID: m.id("lock"), Text: "lock " + m.Target.Name, Within: contention, Try: m.lock}}
@@ -43,6 +43,9 @@ func (m marked) unlockBack() []journal.Step {
 
 // lock takes the lease of the node: of all plans for it, one goes on.
 func (m marked) lock(ctx context.Context, _ *journal.Entry) (string, error) {
+	if m.DryRun {
+		return "", nil // who tries it out may not write the executor's leases
+	}
 	leases := m.Client.CoordinationV1().Leases(m.Locks)
 	now := metav1.NewMicroTime(m.Now())
 	spec := coordinationv1.LeaseSpec{HolderIdentity: &m.rem.Name, AcquireTime: &now, RenewTime: &now, LeaseDurationSeconds: new(int32(lockLease.Seconds()))}
@@ -83,6 +86,9 @@ func (m marked) takeOver(ctx context.Context, l *coordinationv1.Lease, spec coor
 
 // unlock gives the lease back, if it is ours.
 func (m marked) unlock(ctx context.Context, _ *journal.Entry) (string, error) {
+	if m.DryRun {
+		return "", nil
+	}
 	l, err := m.Client.CoordinationV1().Leases(m.Locks).Get(ctx, m.lockName(), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) || err == nil && ptr.Deref(l.Spec.HolderIdentity, "") != m.rem.Name {
 		return "", nil

@@ -32,10 +32,11 @@ func (v patch) steps() []journal.Step {
 func (v patch) rights() []right { return []right{rightOn("patch", v.Target)} }
 
 // check says that a Deployment whose template is patched has got another template than
-// that of its pods that wait, on which the patch was proved.
+// that of its pods that wait, on which the patch was proved; that other pods would stop
+// with it than were shown, or that a budget forbids it.
 func (v patch) check(st *cluster.State, waiting []string) error {
-	if v.Target.Kind != "Deployment" {
-		return nil
+	if err := asShown(st, v.Action); err != nil || v.Target.Kind != "Deployment" {
+		return err
 	}
 	o, _ := st.Owner(v.Target.Kind, v.Target.Namespace, v.Target.Name)
 	d, ok := o.(*appsv1.Deployment)
@@ -55,8 +56,13 @@ func (v patch) merge(ctx context.Context, e *journal.Entry) (string, error) {
 		if err != nil {
 			return "", stale(err, v.Target)
 		}
-		if done, err := patched(o, v.Patch); err != nil || done && string(o.GetUID()) == v.Target.UID {
-			return inForce(o), err
+		done, err := patched(o, v.Patch)
+		if err != nil {
+			return "", err
+		}
+		if done && string(o.GetUID()) == v.Target.UID {
+			v.restarted()
+			return inForce(o), nil
 		}
 	}
 	o, err := v.fresh(ctx, v.Target)
@@ -68,6 +74,9 @@ func (v patch) merge(ctx context.Context, e *journal.Entry) (string, error) {
 			return "", err
 		}
 	}
+	if err := v.stopsAsShown(ctx, o); err != nil {
+		return "", err
+	}
 	change, err := withPreconditions(v.Patch, o)
 	if err != nil {
 		return "", fmt.Errorf("build the patch: %w", err)
@@ -78,6 +87,7 @@ func (v patch) merge(ctx context.Context, e *journal.Entry) (string, error) {
 		return "", stale(err, v.Target)
 	}
 	e.Note = journal.Written
+	v.restarted()
 	if v.Target.Kind == "ResourceQuota" && !v.DryRun {
 		return "its new limits are not in force yet", nil
 	}

@@ -57,7 +57,7 @@ func TestNamesOfSteps(t *testing.T) {
 			[]string{"undo/0/config (parks)", "undo/0/manager (parks)", "undo/0/entry", "undo/0/release (parks)", "undo/0/unlock", "undo/0/park", "undo/0/unlock"}},
 		"relayout, to an entry that is there": {[]diagnosis.Action{{Verb: diagnosis.VerbRelayout, Target: node1, Relayout: &diagnosis.Relayout{Config: "all-1g.5gb"}}}, false, false,
 			[]string{"0/cordon", "0/empty", "0/config", "0/manager", "0/release", "run"}, []string{"undo/0/config (parks)", "undo/0/manager (parks)", "undo/0/release (parks)", "undo/0/park"}},
-		"a dry run": {[]diagnosis.Action{{Verb: diagnosis.VerbCordon, Target: node1}}, true, true, []string{"0/cordon", "0/ticket", "0/closed", "run"}, []string{"undo/0/release", "undo/0/unlock"}},
+		"a dry run": {[]diagnosis.Action{{Verb: diagnosis.VerbCordon, Target: node1}}, true, true, []string{"0/lock", "0/cordon", "0/ticket", "0/closed", "0/unlock", "run"}, []string{"undo/0/release", "undo/0/unlock"}},
 		"several": {[]diagnosis.Action{{Verb: diagnosis.VerbUncordon, Target: node1}, {Verb: diagnosis.VerbPatch, Target: deploy}}, false, false,
 			[]string{"0/uncordon//gpu-1", "1/patch/ml/api", "run"}, nil},
 		"in the order of the cordon": {[]diagnosis.Action{{Verb: diagnosis.VerbUncordon, Target: node1}, {Verb: diagnosis.VerbRelayout, Target: node1, Relayout: &diagnosis.Relayout{Config: "all-1g.5gb"}}}, false, false,

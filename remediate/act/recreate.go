@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/journal"
 	"github.com/unpend/unpend/remediate/plan"
@@ -41,6 +42,9 @@ func (v recreate) rights() []right {
 	return []right{rightOn("delete", v.Target), rightOn("create", v.Target), rightOn("create", copies), rightOn("delete", copies)}
 }
 
+// check says that other pods would stop with it than were shown, or that a budget forbids it.
+func (v recreate) check(st *cluster.State, _ []string) error { return asShown(st, v.Action) }
+
 // remake goes as far as it can: from the old one, by way of the copy, to the new one.
 func (v recreate) remake(ctx context.Context, e *journal.Entry) (string, error) {
 	o, err := v.object(ctx, v.Target)
@@ -54,6 +58,11 @@ func (v recreate) remake(ctx context.Context, e *journal.Entry) (string, error) 
 	switch {
 	case err2 != nil:
 		return "", err2
+	}
+	if kept != nil { // which is kept before anything is deleted
+		v.restarted()
+	}
+	switch {
 	case err == nil && o.GetAnnotations()[madeBy] == string(v.rem.UID):
 		return v.dropKept(ctx, kept)
 	case kept == nil && err != nil && e.Note != "":
@@ -80,7 +89,13 @@ func (v recreate) removeOld(ctx context.Context, e *journal.Entry) (string, erro
 		return "the old one is gone", nil
 	}
 	if o.GetDeletionTimestamp() != nil {
+		if kept, err := v.keptOf(ctx, e.Note); err == nil && kept != nil {
+			v.restarted()
+		}
 		return "the old one is still there", nil
+	}
+	if err := v.stopsAsShown(ctx, o); err != nil {
+		return "", err
 	}
 	old, next, err := remade(o, v.Patch, string(v.rem.UID))
 	if err != nil {
@@ -106,6 +121,7 @@ func (v recreate) removeOld(ctx context.Context, e *journal.Entry) (string, erro
 	case v.DryRun:
 		return "", nil
 	}
+	v.restarted()
 	return "the old one is still there", nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/unpend/unpend/remediate/act"
 	"github.com/unpend/unpend/remediate/journal"
 	"github.com/unpend/unpend/remediate/plan"
+	"github.com/unpend/unpend/remediate/v1alpha1"
 )
 
 // Outcome is what became of an approved fix.
@@ -17,8 +18,10 @@ type Outcome struct {
 	Pod      string        `json:"pod,omitempty"` // namespace/name that runs now
 	Says     string        `json:"says"`          // what was achieved, one sentence
 	Evicted  int           `json:"evicted"`
-	Started  time.Time     `json:"started"`
-	Ended    time.Time     `json:"ended"`
+	// Restarted pods stopped in another way: their workload was made again or rolled.
+	Restarted int       `json:"restarted"`
+	Started   time.Time `json:"started"`
+	Ended     time.Time `json:"ended"`
 }
 
 // Apply proves the fix again on fresh state and carries it out. Its journal is in memory,
@@ -50,6 +53,12 @@ func Apply(ctx context.Context, d Deps, id string, number int, hash string, repo
 		return out, err
 	}
 	err = m.ToTheEnd(ctx)
-	out.Pod, out.Says, out.Evicted, out.Ended = rem.Status.Pod, rem.Status.Message, rem.Status.Evicted, d.Now()
+	out.End(rem, d.Now())
 	return out, err
+}
+
+// End is what became of a plan that has ended, or is no longer watched.
+func (o *Outcome) End(rem *v1alpha1.Remediation, now time.Time) {
+	st := &rem.Status
+	o.Pod, o.Says, o.Evicted, o.Restarted, o.Ended = st.Pod, st.Message, st.Evicted, len(st.Restarted), now
 }

@@ -31,6 +31,9 @@ type Deps struct {
 	// order in which they were shown then; nil: none. A plan that is carried out is judged
 	// by them itself.
 	Guard func(context.Context, *cluster.State) (diagnosis.Guard, error)
+	// Shown are the actions of the plan as a person was shown it, to name what has changed
+	// since where it is no longer the plan. May be nil.
+	Shown []diagnosis.Action
 	// DryRun sends every write as a server-side dry run and waits for nothing.
 	DryRun bool
 	// Poll is how often a wait looks again; 1 s by default.

@@ -126,12 +126,20 @@ func (x *Executor) Look(ctx context.Context, name string) (time.Duration, error)
 		x.logged.forget(name)
 		return 0, nil
 	}
-	if u, ok := errors.AsType[*plan.Unreadable](err); ok {
-		x.drop(name)
-		return x.refuse(ctx, u)
-	}
-	if err != nil {
+	unreadable, ok := errors.AsType[*plan.Unreadable](err)
+	if ok {
+		rem = unreadable.Head()
+	} else if err != nil {
 		return 0, fmt.Errorf("read plan %s: %w", name, err)
+	}
+	if rem.Newer() {
+		x.drop(name)
+		x.logNewer(ctx, rem)
+		return 0, nil
+	}
+	if unreadable != nil {
+		x.drop(name)
+		return x.refuse(ctx, unreadable)
 	}
 	if rem.Status.Phase.Ended() {
 		return x.ended(ctx, rem)
@@ -327,7 +335,7 @@ func misstated(st *cluster.State, rem, is *v1alpha1.Remediation) string {
 	case said.Priority != found.Priority:
 		return fmt.Sprintf("spec.priority is %d, the pods that wait have %d", said.Priority, found.Priority)
 	case said.VictimPriority != found.VictimPriority:
-		return fmt.Sprintf("spec.victimPriority is %d, the evicted pods have %d", said.VictimPriority, found.VictimPriority)
+		return fmt.Sprintf("spec.victimPriority is %d, the pods that stop have %d", said.VictimPriority, found.VictimPriority)
 	case !slices.Equal(said.Nodes, found.Nodes):
 		return fmt.Sprintf("spec.nodes are %q, the plan changes %q", said.Nodes, found.Nodes)
 	case (said.Node == "") != (found.Node == ""):
@@ -350,7 +358,7 @@ func (x *Executor) start(ctx context.Context, rem *v1alpha1.Remediation) (time.D
 	}
 	found, err := find(ctx, x.Deps, st, rem.Spec.Incident, rem.Spec.Fix, rem.Name)
 	switch {
-	case errors.Is(err, plan.ErrStale) || errors.Is(err, plan.ErrRefused) && found.Fix.Automatic: // its proof no longer holds
+	case errors.Is(err, plan.ErrStale) || permitted(found.Fix) != nil && found.Fix.Automatic: // its proof no longer holds
 		return 0, x.becameStale(ctx, found, rem)
 	case errors.Is(err, plan.ErrRefused):
 		return 0, x.finish(ctx, rem, v1alpha1.Refused, err.Error())
@@ -363,6 +371,9 @@ func (x *Executor) start(ctx context.Context, rem *v1alpha1.Remediation) (time.D
 	act.Begin(rem, st, x.Now())
 	rem.Status.Message = ""
 	if err := x.Observe.Tell(ctx, rem, nil, audit.Approved); err != nil {
+		return 0, err
+	}
+	if err := x.crowdOut(ctx, rem); err != nil {
 		return 0, err
 	}
 	if err := x.store.Save(ctx, rem); err != nil {

@@ -205,7 +205,7 @@ func TestMisstatedPlanIsRefused(t *testing.T) {
 	for says, edit := range map[string]func(*v1alpha1.RemediationSpec){
 		"spec.priority is 9, the pods that wait have 0":                            func(s *v1alpha1.RemediationSpec) { s.Priority = 9 },
 		"spec.kind is EvictPods, the plan is RepartitionGPU":                       func(s *v1alpha1.RemediationSpec) { s.Kind = diagnosis.EvictPods },
-		"spec.victimPriority is -5, the evicted pods have 0":                       func(s *v1alpha1.RemediationSpec) { s.VictimPriority = -5 },
+		"spec.victimPriority is -5, the pods that stop have 0":                     func(s *v1alpha1.RemediationSpec) { s.VictimPriority = -5 },
 		"spec.kinds are [QuarantineGPU], the plan takes [RepartitionGPU]":          func(s *v1alpha1.RemediationSpec) { s.Kinds = []diagnosis.FixKind{diagnosis.QuarantineGPU} },
 		`spec.title is "look at a node", the plan is to ` + f.Title:                func(s *v1alpha1.RemediationSpec) { s.Title = "look at a node" },
 		fmt.Sprintf(`spec.node is "", the pod was proved to fit %q`, f.Proof.Node): func(s *v1alpha1.RemediationSpec) { s.Node = "" },

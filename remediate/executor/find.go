@@ -46,6 +46,9 @@ func find(ctx context.Context, d Deps, st *cluster.State, id string, number int,
 			return out, cmp.Or(permitted(out.Fix), act.Check(st, out.Fix.Actions, found[0].Pods.Names))
 		}
 	}
+	if err := act.Check(st, d.Shown, found[0].Pods.Names); err != nil {
+		return out, fmt.Errorf("%w; %s", err, offer(found[0], number))
+	}
 	return out, fmt.Errorf("%w: the cluster has changed%s; %s", plan.ErrStale, taken(st), offer(found[0], number))
 }
 

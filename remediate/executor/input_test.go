@@ -50,7 +50,7 @@ func TestBadInputIsAnsweredInASentence(t *testing.T) {
 		{"the approver asked for it, and it takes two", func(t *testing.T, c *cell, rem *v1alpha1.Remediation) {
 			c.limits(t, "twoPersons: {evictions: 2}")
 			c.decide(t, rem, "somebody", v1alpha1.Approve)
-		}, v1alpha1.Pending, "0 of 2 persons have approved it; somebody asked for the plan, two others have to approve it (two persons: it evicts 3 pods, one person may evict 2)"},
+		}, v1alpha1.Pending, "0 of 2 persons have approved it; somebody asked for the plan, two others have to approve it (two persons: it stops 3 pods, one person may stop 2)"},
 		{"the same person twice, and it takes two", func(t *testing.T, c *cell, rem *v1alpha1.Remediation) {
 			c.limits(t, "twoPersons: {evictions: 2}")
 			c.decide(t, rem, "alice", v1alpha1.Approve)

@@ -82,3 +82,10 @@ func (x *Executor) logEnd(ctx context.Context, rem *v1alpha1.Remediation) {
 	}
 	x.Logger.InfoContext(ctx, "a plan ends", "plan", rem.Name, "incident", rem.Spec.Incident, "phase", string(rem.Status.Phase), "message", rem.Status.Message, "seconds", took.Round(time.Millisecond).Seconds())
 }
+
+// logNewer says that a plan is left alone that a newer program has written.
+func (x *Executor) logNewer(ctx context.Context, rem *v1alpha1.Remediation) {
+	if x.logged.carries(rem) {
+		x.Logger.WarnContext(ctx, "a plan was written by a newer unpend and is left alone", "plan", rem.Name, "phase", string(rem.Status.Phase), "schema", rem.Written(), "known", v1alpha1.Schema)
+	}
+}

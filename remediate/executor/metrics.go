@@ -15,6 +15,7 @@ type metrics struct {
 	ended  *prometheus.CounterVec
 	plans  *prometheus.GaugeVec
 	parked prometheus.Gauge
+	newer  prometheus.Gauge
 }
 
 func newMetrics() metrics {
@@ -22,6 +23,7 @@ func newMetrics() metrics {
 		ended:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: "unpend_remediations_total", Help: "Plans that have ended, by what they came to."}, []string{"outcome"}),
 		plans:  prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "unpend_remediations", Help: "Plans that are recorded, by phase, as the leader sees them."}, []string{"phase"}),
 		parked: prometheus.NewGauge(prometheus.GaugeOpts{Name: "unpend_remediation_parked_nodes", Help: "Nodes that were left cordoned on purpose, as the leader sees them."}),
+		newer:  prometheus.NewGauge(prometheus.GaugeOpts{Name: "unpend_remediation_newer", Help: "Plans and marked nodes that a newer unpend has written and the leader leaves alone."}),
 	}
 	for _, p := range v1alpha1.Phases() {
 		m.plans.WithLabelValues(outcome(p))
@@ -36,7 +38,7 @@ func (m metrics) register(r prometheus.Registerer) error {
 	if r == nil {
 		return nil
 	}
-	for _, c := range []prometheus.Collector{m.ended, m.plans, m.parked} {
+	for _, c := range []prometheus.Collector{m.ended, m.plans, m.parked, m.newer} {
 		if err := r.Register(c); err != nil {
 			return fmt.Errorf("register metrics: %w", err)
 		}
@@ -58,10 +60,13 @@ func (m metrics) stand(plans []v1alpha1.Remediation, nodes []corev1.Node) {
 		m.plans.WithLabelValues(outcome(p)).Set(float64(count[p]))
 	}
 	parked := 0
+	every := make([]*corev1.Node, len(nodes))
 	for i := range nodes {
+		every[i] = &nodes[i]
 		if mark, err := diagnosis.OperationOn(&nodes[i]); err == nil && mark != nil && mark.Parked != "" {
 			parked++
 		}
 	}
 	m.parked.Set(float64(parked))
+	m.newer.Set(float64(len(newerOf(every, plans))))
 }

@@ -22,7 +22,7 @@ func TestPromise(t *testing.T) {
 	for _, p := range []struct {
 		id  string
 		run func(*testing.T, lanes)
-	}{{"R10", promiseR10}, {"R11", promiseR11}, {"R14", promiseR14}, {"R15", promiseR15}, {"R19", promiseR19}, {"R28", promiseR28}, {"R29", promiseR29}} {
+	}{{"R10", promiseR10}, {"R11", promiseR11}, {"R14", promiseR14}, {"R15", promiseR15}, {"R19", promiseR19}, {"R27", promiseR27}, {"R28", promiseR28}, {"R29", promiseR29}} {
 		t.Run(p.id, func(t *testing.T) { p.run(t, l) })
 	}
 }

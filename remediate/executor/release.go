@@ -2,6 +2,7 @@ package executor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -34,6 +35,9 @@ func Holding(ctx context.Context, d Deps, namespace string, n *corev1.Node) (*He
 	}
 	h := &Held{Node: n, Says: "nobody can tell who set its mark"}
 	mark, err := diagnosis.OperationOn(n)
+	if newer, ok := errors.AsType[*diagnosis.NewerError](err); ok {
+		return nil, fmt.Errorf("%w: %w", plan.ErrRefused, newer)
+	}
 	if err != nil || mark == nil {
 		return h, nil
 	}
@@ -141,6 +145,9 @@ func orphans(nodes []*corev1.Node, plans []v1alpha1.Remediation, leads bool, now
 	}
 	for _, n := range nodes {
 		mark, err := diagnosis.OperationOn(n)
+		if _, newer := errors.AsType[*diagnosis.NewerError](err); newer {
+			continue
+		}
 		if err != nil {
 			out = append(out, Orphan{Node: n.Name, Why: err.Error(), Release: "unpend release " + n.Name})
 		}
@@ -159,7 +166,7 @@ func orphans(nodes []*corev1.Node, plans []v1alpha1.Remediation, leads bool, now
 	}
 	for i := range plans {
 		rem := &plans[i]
-		if why := leftBy(rem, leads, now); why != "" && !marked[string(rem.UID)] {
+		if why := leftBy(rem, leads, now); why != "" && !rem.Newer() && !marked[string(rem.UID)] {
 			out = append(out, Orphan{Plan: rem.Name, Why: why, Release: fmt.Sprintf("unpend release %.12s", rem.Name)})
 		}
 	}

@@ -26,6 +26,8 @@ type Standing struct {
 	Plans      map[string]int `json:"plans"` // by phase
 	// Orphans are marked nodes, and plans under way, that nobody seems to be in charge of.
 	Orphans []Orphan `json:"orphans"`
+	// Newer are the plans and the marked nodes that only a newer unpend can go on with.
+	Newer []Newer `json:"newer"`
 	// GuardsRead says that the kill switch, the breaker and the limits could be read,
 	// FiguresRead that nodes, plans and waiting pods could: else what is here of them says
 	// nothing.
@@ -50,7 +52,7 @@ type Breaker struct {
 // Stand reads how carrying out stands. What may not be read is said so.
 func Stand(ctx context.Context, d Deps, namespace string) (Standing, error) {
 	g := railsOf(d, namespace)
-	s := Standing{Mode: "observe", Plans: map[string]int{}, Limits: guard.Defaults(), Orphans: []Orphan{}, Unread: []string{}}
+	s := Standing{Mode: "observe", Plans: map[string]int{}, Limits: guard.Defaults(), Orphans: []Orphan{}, Newer: []Newer{}, Unread: []string{}}
 	// read is false for what may not be read; what is not installed is nowhere.
 	read := func(err error) (bool, error) {
 		if err != nil && (apierrors.IsForbidden(err) || apierrors.IsNotFound(err)) {
@@ -86,6 +88,7 @@ func Stand(ctx context.Context, d Deps, namespace string) (Standing, error) {
 	}
 	s.Figures = s.Limits.Figures(view)
 	s.Orphans = orphans(view.Nodes, view.Plans, s.Mode != "observe", d.Now())
+	s.Newer = newerOf(view.Nodes, view.Plans)
 	for _, p := range view.Plans {
 		phase := p.Status.Phase
 		if phase == "" {

@@ -68,7 +68,7 @@ func (x *Executor) tellAll(ctx context.Context, plans []v1alpha1.Remediation) er
 	var away, failed error
 	for i := range plans {
 		rem := &plans[i]
-		if !rem.Status.Phase.Ended() || meta.IsStatusConditionTrue(rem.Status.Conditions, v1alpha1.Told) {
+		if !rem.Status.Phase.Ended() || rem.Newer() || meta.IsStatusConditionTrue(rem.Status.Conditions, v1alpha1.Told) {
 			continue
 		}
 		if away == nil {

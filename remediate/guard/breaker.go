@@ -114,7 +114,7 @@ func (l Limits) Tripped(v View, resetAt time.Time) (why string, open bool) {
 	for i := range v.Plans {
 		r := &v.Plans[i]
 		if (r.Status.Phase == v1alpha1.Failed || r.Status.Phase == v1alpha1.Parked) && late(endedAt(r), l.Breaker.FailureWindow) {
-			failed = append(failed, called(r))
+			failed = append(failed, Called(r))
 		}
 	}
 	if len(failed) >= l.Breaker.Failures {

@@ -16,8 +16,10 @@ type Figures struct {
 	Parked   []Parked `json:"parked"`
 	// Quarantined nodes have sick hardware, and stay closed until a person opens them.
 	Quarantined []Parked `json:"quarantined"`
-	// EvictedLastHour are pods, by plans of the last hour.
+	// EvictedLastHour are pods, by plans of the last hour; StoppedLastHour those, and the
+	// ones that stopped because their workload was made again or rolled.
 	EvictedLastHour int `json:"evictedLastHour"`
+	StoppedLastHour int `json:"stoppedLastHour"`
 	// FrozenUntil is the end of the freeze window that is open; zero when none is.
 	FrozenUntil time.Time `json:"frozenUntil,omitzero"`
 }
@@ -53,6 +55,7 @@ func (l Limits) Figures(v View) Figures {
 	for i := range v.Plans {
 		if r := &v.Plans[i]; r.Status.Phase.Begun() || within(v.Now, endedAt(r), time.Hour) {
 			out.EvictedLastHour += r.Status.Evicted
+			out.StoppedLastHour += stopped(r)
 		}
 	}
 	for i := range l.Freeze {

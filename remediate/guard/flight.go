@@ -19,7 +19,7 @@ func nodeBusy(q *question) Verdict {
 			continue
 		}
 		if node := q.shared(r); node != "" {
-			return q.wait(time.Time{}, "plan %s works on node %s: wait until it has ended", called(r), node)
+			return q.wait(time.Time{}, "plan %s works on node %s: wait until it has ended", Called(r), node)
 		}
 	}
 	for _, n := range q.view.Nodes {
@@ -91,7 +91,7 @@ func nodesInFlight(q *question) Verdict {
 			continue
 		}
 		for range nodesOf(r) {
-			busy = append(busy, "plan "+called(r))
+			busy = append(busy, "plan "+Called(r))
 			break
 		}
 	}

@@ -62,19 +62,19 @@ type rule struct {
 func beforehand() []rule {
 	return slices.Concat([]rule{
 		// What no waiting mends is said at once.
-		{"ended", ended},                        // a plan is carried out once
-		{"target", target},                      // an empty set is never "all"
-		{"expired", expired},                    // a late yes to what was proved long ago
-		{"superseded", superseded},              // a yes to the older of two plans
-		{"evictions-per-plan", evictionsOfPlan}, // too much for one plan
-		{"opposite", opposite},                  // to and fro
+		{"ended", ended},                    // a plan is carried out once
+		{"target", target},                  // an empty set is never "all"
+		{"expired", expired},                // a late yes to what was proved long ago
+		{"superseded", superseded},          // a yes to the older of two plans
+		{"evictions-per-plan", stopsOfPlan}, // too much for one plan
+		{"opposite", opposite},              // to and fro
 	}, forAll(), []rule{
 		// What others do just now.
 		{"node-busy", nodeBusy},
 		{"nodes-in-flight", nodesInFlight},
 		{"pool-unavailable", poolUnavailable},
 		{"last-healthy", lastHealthy}, // only once nobody else's work makes it the last
-		{"evictions-per-hour", evictionsOfHour},
+		{"evictions-per-hour", stopsOfHour},
 		{"cool-down", coolDown},
 	})
 }

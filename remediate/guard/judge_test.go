@@ -106,11 +106,11 @@ func TestRulesOfThePlan(t *testing.T) {
 		{"evictions of the plan",
 			func(s *setting) { evicting(s.plan, 30) },
 			func(s *setting) { evicting(s.plan, 31) },
-			Verdict{Refuse, "evictions-per-plan", "the plan evicts 31 pods, the limit is 30: choose another fix, or raise evictionsPerPlan in ConfigMap unpend-guards", time.Time{}, v1alpha1.Refused}},
+			Verdict{Refuse, "evictions-per-plan", "the plan stops 31 pods, the limit is 30: choose another fix, or raise evictionsPerPlan in ConfigMap unpend-guards", time.Time{}, v1alpha1.Refused}},
 		{"evictions that no hour has room for",
 			func(s *setting) { s.limits.EvictionsPerHour = 5; evicting(s.plan, 5) },
 			func(s *setting) { s.limits.EvictionsPerHour = 5; evicting(s.plan, 6) },
-			Verdict{Refuse, "evictions-per-plan", "the plan evicts 6 pods, the limit is 5: choose another fix, or raise evictionsPerHour in ConfigMap unpend-guards", time.Time{}, v1alpha1.Refused}},
+			Verdict{Refuse, "evictions-per-plan", "the plan stops 6 pods, the limit is 5: choose another fix, or raise evictionsPerHour in ConfigMap unpend-guards", time.Time{}, v1alpha1.Refused}},
 	})
 }
 
@@ -185,7 +185,7 @@ func TestRulesOfHistory(t *testing.T) {
 				evicting(s.plan, 30)
 				s.add(evicted(3, v1alpha1.Failed, noon.Add(-40*time.Minute), 31), evicted(2, v1alpha1.Succeeded, noon.Add(-50*time.Minute), 40))
 			},
-			Verdict{Wait, "evictions-per-hour", "71 pods were or are being evicted within the hour, with the 30 of this plan it would be 101, the limit is 100: wait, or raise evictionsPerHour in ConfigMap unpend-guards", noon.Add(10 * time.Minute), v1alpha1.Queued}},
+			Verdict{Wait, "evictions-per-hour", "71 pods were or are being stopped within the hour, with the 30 of this plan it would be 101, the limit is 100: wait, or raise evictionsPerHour in ConfigMap unpend-guards", noon.Add(10 * time.Minute), v1alpha1.Queued}},
 		{"evictions an hour ago",
 			func(s *setting) {
 				evicting(s.plan, 1)
@@ -195,7 +195,7 @@ func TestRulesOfHistory(t *testing.T) {
 				evicting(s.plan, 1)
 				s.add(evicted(2, v1alpha1.Succeeded, noon.Add(-time.Hour+time.Nanosecond), 100))
 			},
-			Verdict{Wait, "evictions-per-hour", "100 pods were or are being evicted within the hour, with the 1 of this plan it would be 101, the limit is 100: wait, or raise evictionsPerHour in ConfigMap unpend-guards", noon.Add(time.Nanosecond), v1alpha1.Queued}},
+			Verdict{Wait, "evictions-per-hour", "100 pods were or are being stopped within the hour, with the 1 of this plan it would be 101, the limit is 100: wait, or raise evictionsPerHour in ConfigMap unpend-guards", noon.Add(time.Nanosecond), v1alpha1.Queued}},
 		{"evictions still to come",
 			func(s *setting) {
 				s.limits.NodesInFlight, s.limits.EvictionsPerHour = 2, 12
@@ -209,7 +209,7 @@ func TestRulesOfHistory(t *testing.T) {
 				evicting(&s.view.Plans[1], 10)
 				evicting(s.plan, 3)
 			},
-			Verdict{Wait, "evictions-per-hour", "10 pods were or are being evicted within the hour, with the 3 of this plan it would be 13, the limit is 12: wait, or raise evictionsPerHour in ConfigMap unpend-guards", time.Time{}, v1alpha1.Queued}},
+			Verdict{Wait, "evictions-per-hour", "10 pods were or are being stopped within the hour, with the 3 of this plan it would be 13, the limit is 12: wait, or raise evictionsPerHour in ConfigMap unpend-guards", time.Time{}, v1alpha1.Queued}},
 		{"cool-down that ends before the plan expires",
 			func(s *setting) { s.add(older(in(planFor(2, "gpu-1"), v1alpha1.Succeeded, noon.Add(-time.Hour)))) },
 			func(s *setting) {

@@ -25,7 +25,7 @@ type Limits struct {
 	// together; one node may be in any case.
 	PoolUnavailablePercent int
 	Breaker                Breaker
-	EvictionsPerPlan       int
+	EvictionsPerPlan       int // pods that stop, by evictions and restarts together
 	EvictionsPerHour       int
 	// CoolDown is how long a node is left alone after a plan has changed it.
 	CoolDown time.Duration
@@ -53,8 +53,8 @@ type Breaker struct {
 type TwoPersons struct {
 	ModeChange     bool // a GPU's MIG mode changes
 	Nodes          int  // more nodes than this are changed
-	Evictions      int  // more pods than this are evicted
-	HigherPriority bool // a pod is evicted that has a higher priority than those that wait
+	Evictions      int  // more pods than this stop
+	HigherPriority bool // a pod stops that has a higher priority than those that wait
 }
 
 // Defaults are the limits where nobody has set others.

@@ -24,7 +24,7 @@ func opposite(q *question) Verdict {
 		for i := range q.plan.Spec.Actions {
 			if what := undoes(&q.plan.Spec.Actions[i], r); what != "" {
 				return refuse(v1alpha1.Refused, "it would %s, which plan %s changed at %s; within %s nothing is changed to and fro: free or add GPUs instead, or lower oppositeWithin in ConfigMap %s",
-					what, called(r), instant(endedAt(r)), short(q.limits.OppositeWithin), ConfigMap)
+					what, Called(r), instant(endedAt(r)), short(q.limits.OppositeWithin), ConfigMap)
 			}
 		}
 	}

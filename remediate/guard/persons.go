@@ -23,12 +23,12 @@ func (l Limits) Persons(plan *v1alpha1.Remediation) (n int, why string) {
 	if len(nodes) > l.TwoPersons.Nodes {
 		reasons = append(reasons, fmt.Sprintf("it changes %d nodes, one person may change %d", len(nodes), l.TwoPersons.Nodes))
 	}
-	evicted := evictions(plan)
-	if evicted > l.TwoPersons.Evictions {
-		reasons = append(reasons, fmt.Sprintf("it evicts %d pods, one person may evict %d", evicted, l.TwoPersons.Evictions))
+	stopped := stops(plan)
+	if stopped > l.TwoPersons.Evictions {
+		reasons = append(reasons, fmt.Sprintf("it stops %d pods, one person may stop %d", stopped, l.TwoPersons.Evictions))
 	}
-	if l.TwoPersons.HigherPriority && evicted > 0 && plan.Spec.VictimPriority > plan.Spec.Priority {
-		reasons = append(reasons, fmt.Sprintf("it evicts a pod of priority %d for pods of priority %d", plan.Spec.VictimPriority, plan.Spec.Priority))
+	if l.TwoPersons.HigherPriority && stopped > 0 && plan.Spec.VictimPriority > plan.Spec.Priority {
+		reasons = append(reasons, fmt.Sprintf("it stops a pod of priority %d for pods of priority %d", plan.Spec.VictimPriority, plan.Spec.Priority))
 	}
 	if len(reasons) > 0 {
 		return 2, strings.Join(reasons, "; ")

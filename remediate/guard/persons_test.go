@@ -58,13 +58,13 @@ func TestPersons(t *testing.T) {
 				evicting(r, 10)
 				relay(r).Relayout.Victims = []diagnosis.Target{{Kind: "Pod", Namespace: "ml", Name: "x", UID: "x"}}
 			},
-			"it evicts 11 pods, one person may evict 10"},
+			"it stops 11 pods, one person may stop 10"},
 		{"priority", func(r *v1alpha1.Remediation) { evicting(r, 1); r.Spec.VictimPriority, r.Spec.Priority = 5, 5 },
 			func(r *v1alpha1.Remediation) { evicting(r, 1); r.Spec.VictimPriority, r.Spec.Priority = 0, -1 },
-			"it evicts a pod of priority 0 for pods of priority -1"},
+			"it stops a pod of priority 0 for pods of priority -1"},
 		{"priority of nobody", func(r *v1alpha1.Remediation) { r.Spec.VictimPriority = 5 },
 			func(r *v1alpha1.Remediation) { evicting(r, 11); r.Spec.VictimPriority = 5 },
-			"it evicts 11 pods, one person may evict 10; it evicts a pod of priority 5 for pods of priority 0"},
+			"it stops 11 pods, one person may stop 10; it stops a pod of priority 5 for pods of priority 0"},
 	} {
 		one, two := planFor(1, "gpu-1"), planFor(1, "gpu-1")
 		c.one(one)

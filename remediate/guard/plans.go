@@ -57,16 +57,19 @@ func (q *question) shared(r *v1alpha1.Remediation) string {
 	return ""
 }
 
-// evictions is how many pods a plan evicts.
-func evictions(r *v1alpha1.Remediation) int {
+// stops is how many pods a plan stops, whatever stops them.
+func stops(r *v1alpha1.Remediation) int {
 	pods := map[string]bool{}
 	for i := range r.Spec.Actions {
-		for _, p := range r.Spec.Actions[i].Evicts() {
+		for _, p := range r.Spec.Actions[i].Stopped() {
 			pods[p.UID] = true
 		}
 	}
 	return len(pods)
 }
+
+// stopped is how many it has stopped so far.
+func stopped(r *v1alpha1.Remediation) int { return r.Status.Evicted + len(r.Status.Restarted) }
 
 // endedAt is when a plan ended, or the latest that its journal tells.
 func endedAt(r *v1alpha1.Remediation) time.Time {
@@ -94,7 +97,7 @@ func changed(r *v1alpha1.Remediation) bool {
 	case v1alpha1.Failed, v1alpha1.Stopped:
 		return len(r.Status.Journal) > 0
 	case v1alpha1.Refused: // under way, for want of a right
-		return r.Status.Evicted > 0
+		return stopped(r) > 0
 	}
 	return false
 }
@@ -116,7 +119,7 @@ func (l Limits) expiry(r *v1alpha1.Remediation) time.Time {
 	return own
 }
 
-// called is how a plan is named to a person.
-func called(r *v1alpha1.Remediation) string {
+// Called is how a plan is named to a person.
+func Called(r *v1alpha1.Remediation) string {
 	return fmt.Sprintf("%s#%d (%.8s)", r.Spec.Incident, r.Spec.Fix, r.Name)
 }

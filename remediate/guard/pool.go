@@ -86,7 +86,7 @@ func (q *question) survey() *pool {
 			continue
 		}
 		for name := range takenBy(r) {
-			coming[name] = "worked on by plan " + called(r)
+			coming[name] = "worked on by plan " + Called(r)
 		}
 	}
 	p := &pool{out: map[string]string{}, offers: map[corev1.ResourceName][]*corev1.Node{}}

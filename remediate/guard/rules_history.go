@@ -8,10 +8,10 @@ import (
 	"github.com/unpend/unpend/remediate/v1alpha1"
 )
 
-// evictionsOfHour counts the pods that plans of the last hour have evicted, and
-// those that plans under way still will.
-func evictionsOfHour(q *question) Verdict {
-	own := evictions(q.plan)
+// stopsOfHour counts the pods that plans of the last hour have stopped, and those that plans
+// under way still will.
+func stopsOfHour(q *question) Verdict {
+	own := stops(q.plan)
 	if own == 0 {
 		return Verdict{}
 	}
@@ -20,9 +20,9 @@ func evictionsOfHour(q *question) Verdict {
 	for r := range q.others() {
 		switch {
 		case r.Status.Phase.Begun():
-			total += max(r.Status.Evicted, evictions(r))
-		case r.Status.Evicted > 0 && r.Status.Phase.Ended() && within(q.view.Now, endedAt(r), time.Hour):
-			total += r.Status.Evicted
+			total += max(stopped(r), stops(r))
+		case stopped(r) > 0 && r.Status.Phase.Ended() && within(q.view.Now, endedAt(r), time.Hour):
+			total += stopped(r)
 			past = append(past, r)
 		}
 	}
@@ -30,7 +30,7 @@ func evictionsOfHour(q *question) Verdict {
 	if total <= limit {
 		return Verdict{}
 	}
-	return q.wait(q.roomAt(past, total), "%d pods were or are being evicted within the hour, with the %d of this plan it would be %d, the limit is %d: wait, or raise evictionsPerHour in ConfigMap %s",
+	return q.wait(q.roomAt(past, total), "%d pods were or are being stopped within the hour, with the %d of this plan it would be %d, the limit is %d: wait, or raise evictionsPerHour in ConfigMap %s",
 		total-own, own, total, limit, ConfigMap)
 }
 
@@ -41,7 +41,7 @@ func (q *question) roomAt(past []*v1alpha1.Remediation, total int) time.Time {
 		return cmp.Or(endedAt(a).Compare(endedAt(b)), cmp.Compare(a.Name, b.Name))
 	})
 	for _, r := range past {
-		if total -= r.Status.Evicted; total <= q.limits.EvictionsPerHour {
+		if total -= stopped(r); total <= q.limits.EvictionsPerHour {
 			return endedAt(r).Add(time.Hour)
 		}
 	}
@@ -66,7 +66,7 @@ func coolDown(q *question) Verdict {
 	}
 	until := last.Add(q.limits.CoolDown)
 	const says = "node %s was changed at %s by plan %s and is left alone for %s, until %s"
-	args := []any{q.shared(by), instant(last), called(by), short(q.limits.CoolDown), instant(until)}
+	args := []any{q.shared(by), instant(last), Called(by), short(q.limits.CoolDown), instant(until)}
 	if expires := q.limits.expiry(q.plan); !expires.After(until) {
 		return refuse(v1alpha1.Refused, says+"; the plan expires before that, at %s: ask for a new one then", append(args, instant(expires))...)
 	}

@@ -29,7 +29,7 @@ func superseded(q *question) Verdict {
 			continue
 		}
 		if node := q.shared(r); node != "" {
-			return refuse(v1alpha1.Superseded, "plan %s for node %s is newer (%s, this one %s): decide on that one", called(r), node,
+			return refuse(v1alpha1.Superseded, "plan %s for node %s is newer (%s, this one %s): decide on that one", Called(r), node,
 				instant(r.CreationTimestamp.Time), instant(q.plan.CreationTimestamp.Time))
 		}
 	}
@@ -44,14 +44,14 @@ func newer(a, b *v1alpha1.Remediation) bool {
 	return b.CreationTimestamp.Before(&a.CreationTimestamp)
 }
 
-func evictionsOfPlan(q *question) Verdict {
-	n := evictions(q.plan)
+func stopsOfPlan(q *question) Verdict {
+	n := stops(q.plan)
 	for _, limit := range []struct {
 		name string
 		most int
 	}{{"evictionsPerPlan", q.limits.EvictionsPerPlan}, {"evictionsPerHour", q.limits.EvictionsPerHour}} {
 		if n > limit.most {
-			return refuse(v1alpha1.Refused, "the plan evicts %d pods, the limit is %d: choose another fix, or raise %s in ConfigMap %s", n, limit.most, limit.name, ConfigMap)
+			return refuse(v1alpha1.Refused, "the plan stops %d pods, the limit is %d: choose another fix, or raise %s in ConfigMap %s", n, limit.most, limit.name, ConfigMap)
 		}
 	}
 	return Verdict{}

@@ -51,6 +51,14 @@ func completeAction(a *diagnosis.Action) error {
 	if err := completeTarget(a.Target, kinds...); err != nil {
 		return err
 	}
+	for _, s := range a.Stops {
+		if err := completeTarget(s, "Pod"); err != nil {
+			return fmt.Errorf("a pod that stops: %w", err)
+		}
+		if s.Namespace != a.Target.Namespace {
+			return fmt.Errorf("pod %s/%s is none of %s/%s", s.Namespace, s.Name, a.Target.Namespace, a.Target.Name)
+		}
+	}
 	if (a.Verb == diagnosis.VerbRelayout) != (a.Relayout != nil) {
 		return errors.New("a layout is part of a relayout, and only of that")
 	}

@@ -31,6 +31,9 @@ func (m *Machine) sound() error {
 	case st.Evicted < 0 || st.Evicted > len(m.program.Pods()):
 		return fmt.Errorf("status.evicted: %d, the plan evicts %d", st.Evicted, len(m.program.Pods()))
 	}
+	if p, ok := m.unnamed(); ok {
+		return fmt.Errorf("status.restarted: pod %s, which the plan does not name", p.Name)
+	}
 	there, err := m.soundSteps(now)
 	if err != nil {
 		return err
@@ -46,6 +49,21 @@ func (m *Machine) sound() error {
 		return err
 	}
 	return m.soundProved()
+}
+
+// unnamed is a pod of those that were restarted that no action of the plan stops.
+func (m *Machine) unnamed() (v1alpha1.Pod, bool) {
+	stops := map[string]bool{}
+	for _, a := range m.rem.Spec.Actions {
+		for _, s := range a.Stops {
+			stops[s.UID] = true
+		}
+	}
+	i := slices.IndexFunc(m.status().Restarted, func(p v1alpha1.Pod) bool { return !stops[string(p.UID)] })
+	if i < 0 {
+		return v1alpha1.Pod{}, false
+	}
+	return m.status().Restarted[i], true
 }
 
 func progress(n, of int) string { return fmt.Sprintf("%d/%d", n, of) }

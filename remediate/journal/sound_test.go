@@ -75,6 +75,7 @@ func TestOnlyAJournalOfOursIsGoneOnWith(t *testing.T) {
 	}{
 		{"as it was", func(*status) {}, ""},
 		{"not begun yet", func(st *status) { st.Journal, st.Progress, st.Evicted = nil, "", 0 }, ""},
+		{"a pod restarted that the plan does not name", func(st *status) { st.Restarted = []v1alpha1.Pod{{Name: "web-0", UID: "web-0"}} }, "status.restarted: pod web-0, which the plan does not name"},
 		{"on the way back", back, ""},
 		{"back by a no", after(back, func(st *status) { st.EndsAs = v1alpha1.Stopped }), ""},
 		{"back for what has changed", after(back, func(st *status) { st.EndsAs = v1alpha1.Stale }), ""},

@@ -62,7 +62,7 @@ func (d Decider) Decide(ctx context.Context, w Word) (*v1alpha1.Approval, error)
 	if err != nil || said != nil {
 		return said, err
 	}
-	if err := open(rem); err != nil {
+	if err := open(rem, w.Decision); err != nil {
 		return nil, err
 	}
 	if err := d.forOthers(ctx, rem, who.User, w.Decision); err != nil {
@@ -106,8 +106,12 @@ func (w Word) check() error {
 }
 
 // open says why nothing more can be said to a plan; nil when it can. A second yes to one
-// that another has set going in the same second is on record, and changes nothing.
-func open(rem *v1alpha1.Remediation) error {
+// that another has set going in the same second is on record, and changes nothing. To what a
+// newer program has planned, and this one cannot show, only a no is taken.
+func open(rem *v1alpha1.Remediation, decision v1alpha1.Decision) error {
+	if decision == v1alpha1.Approve && rem.Newer() {
+		return newer(rem)
+	}
 	if phase := rem.Status.Phase; phase.Ended() || phase == v1alpha1.Undoing {
 		return fmt.Errorf("%w: the plan is %s already: %s", ErrRefused, phase, rem.Status.Message)
 	}

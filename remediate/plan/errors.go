@@ -11,4 +11,7 @@ var (
 	ErrRefused = errors.New("refused")
 	// ErrHalted: somebody has said stop.
 	ErrHalted = errors.New("halted")
+	// ErrNewer: a newer program has written a plan, or its journal, and means more by it
+	// than this one knows; nothing was written.
+	ErrNewer = errors.New("was written by a newer unpend")
 )

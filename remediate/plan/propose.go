@@ -30,7 +30,7 @@ func Propose(found Found, requester string, now time.Time) *v1alpha1.Remediation
 	rem := &v1alpha1.Remediation{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Remediation"},
 		ObjectMeta: metav1.ObjectMeta{Name: f.Plan},
-		Spec: v1alpha1.RemediationSpec{Incident: d.Incident, Since: metav1.NewTime(d.Pods.Since), Workload: d.Workload, Headline: d.Headline, Cause: d.Causes[0].ID,
+		Spec: v1alpha1.RemediationSpec{Schema: v1alpha1.Schema, Incident: d.Incident, Since: metav1.NewTime(d.Pods.Since), Workload: d.Workload, Headline: d.Headline, Cause: d.Causes[0].ID,
 			Fix: f.ID, Kind: f.Kind, Kinds: f.Kinds, Title: f.Title, Nodes: f.Cost.Nodes, Node: f.Proof.Node, Requester: requester,
 			Expires: metav1.NewTime(now.Add(Lifetime)), Actions: f.Actions},
 	}
@@ -46,7 +46,7 @@ func Propose(found Found, requester string, now time.Time) *v1alpha1.Remediation
 			rem.Spec.Priority = *p.Spec.Priority
 		}
 	}
-	for _, v := range f.Cost.Evictions {
+	for _, v := range slices.Concat(f.Cost.Evictions, f.Cost.Restarts) {
 		if p := st.Pod(v.Namespace, v.Name); p != nil && p.Spec.Priority != nil {
 			rem.Spec.VictimPriority = max(rem.Spec.VictimPriority, *p.Spec.Priority)
 		}

@@ -53,7 +53,7 @@ func TestPropose(t *testing.T) {
 		t.Errorf("%d pods wait, the last is %v", n, got.Spec.Waiting[n-1])
 	}
 	got.Spec.Waiting = nil
-	want := &v1alpha1.Remediation{TypeMeta: metav1.TypeMeta{APIVersion: "unpend.dev/v1alpha1", Kind: "Remediation"}, ObjectMeta: metav1.ObjectMeta{Name: hash}, Spec: v1alpha1.RemediationSpec{
+	want := &v1alpha1.Remediation{TypeMeta: metav1.TypeMeta{APIVersion: "unpend.dev/v1alpha1", Kind: "Remediation"}, ObjectMeta: metav1.ObjectMeta{Name: hash}, Spec: v1alpha1.RemediationSpec{Schema: 1,
 		Incident: d.Incident, Workload: d.Workload, Headline: "it waits", Cause: diagnosis.GPUsInUse, Fix: 2, Kind: diagnosis.EvictPods, Kinds: f.Kinds, Title: "evict", Nodes: []string{"gpu-1"}, Node: "gpu-1",
 		Priority: 100, VictimPriority: 7, Requester: "ada", Expires: metav1.NewTime(noon.Add(15 * time.Minute)), Actions: f.Actions}}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -31,7 +31,8 @@ func (s Store) Get(ctx context.Context, plan string) (*v1alpha1.Remediation, err
 }
 
 // List reads all, by name, without those that cannot be read and were never begun: who
-// may record a plan must not be able to stop all others with it.
+// may record a plan must not be able to stop all others with it. Of one that a newer
+// program has begun, and that cannot be read, it has what can be told.
 func (s Store) List(ctx context.Context) ([]v1alpha1.Remediation, error) {
 	list, err := s.Dynamic.Resource(v1alpha1.Remediations).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -40,8 +41,14 @@ func (s Store) List(ctx context.Context) ([]v1alpha1.Remediation, error) {
 	out := make([]v1alpha1.Remediation, 0, len(list.Items))
 	for i := range list.Items {
 		rem, err := as[v1alpha1.Remediation](&list.Items[i], nil)
-		if u, ok := errors.AsType[*Unreadable](err); ok && !u.Head().Status.Phase.Begun() {
-			continue
+		if u, ok := errors.AsType[*Unreadable](err); ok {
+			head := u.Head()
+			if !head.Status.Phase.Begun() {
+				continue
+			}
+			if head.Newer() {
+				rem, err = head, nil
+			}
 		}
 		if err != nil {
 			return nil, err
@@ -86,6 +93,8 @@ func (s Store) Record(ctx context.Context, rem *v1alpha1.Remediation) (*v1alpha1
 			continue
 		case err != nil:
 			return nil, err
+		case is.Newer():
+			return nil, newer(is)
 		case !is.Status.Phase.Ended() && !elsewhere(is, rem) || is.Status.Phase == v1alpha1.Succeeded || is.Status.Phase == v1alpha1.Parked:
 			return is, nil
 		}
@@ -181,20 +190,38 @@ func (s Store) decideOnce(ctx context.Context, a *v1alpha1.Approval, by Store) (
 	return nil, fmt.Errorf("%w: two others have decided on plan %s already", ErrRefused, plan)
 }
 
-// Save writes the journal on the version it was read at.
+// Save writes the journal on the version it was read at; what another program of the same
+// schema has written besides stays. ErrNewer: one of a newer schema has, and nothing is
+// written.
 func (s Store) Save(ctx context.Context, rem *v1alpha1.Remediation) error {
 	rem.Status.ObservedGeneration = rem.Generation
 	conclude(rem)
-	u, err := plain(rem)
-	if err != nil {
-		return err
-	}
-	made, err := s.Dynamic.Resource(v1alpha1.Remediations).UpdateStatus(ctx, u, metav1.UpdateOptions{FieldManager: FieldManager})
+	made, err := s.save(ctx, rem)
 	if err != nil {
 		return fmt.Errorf("write the journal of plan %s: %w", rem.Name, err)
 	}
 	rem.ResourceVersion = made.GetResourceVersion()
 	return nil
+}
+
+func (s Store) save(ctx context.Context, rem *v1alpha1.Remediation) (*unstructured.Unstructured, error) {
+	plans := s.Dynamic.Resource(v1alpha1.Remediations)
+	stored, err := plans.Get(ctx, rem.Name, metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	if head := (&Unreadable{object: stored}).Head(); head.Newer() {
+		return nil, newer(head)
+	}
+	if stored.GetResourceVersion() != rem.ResourceVersion || stored.GetUID() != rem.UID {
+		return nil, apierrors.NewConflict(v1alpha1.Remediations.GroupResource(), rem.Name, errors.New("somebody else has written it since it was read"))
+	}
+	rem.Status.Schema = v1alpha1.Schema
+	u, err := kept(stored, rem)
+	if err != nil {
+		return nil, err
+	}
+	return plans.UpdateStatus(ctx, u, metav1.UpdateOptions{FieldManager: FieldManager})
 }
 
 // conclude has the condition say what the phase says: Complete is true when the pod

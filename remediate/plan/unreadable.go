@@ -30,6 +30,7 @@ func (u *Unreadable) Unwrap() error { return u.Why }
 // Head is what can be told of it.
 func (u *Unreadable) Head() *v1alpha1.Remediation {
 	rem := &v1alpha1.Remediation{ObjectMeta: metav1.ObjectMeta{Name: u.object.GetName(), UID: u.object.GetUID(), CreationTimestamp: u.object.GetCreationTimestamp()}}
+	rem.Spec.Schema, rem.Status.Schema = schemaOf(u.object, "spec"), schemaOf(u.object, "status")
 	phase, _, err := unstructured.NestedString(u.object.Object, "status", "phase")
 	if err == nil {
 		rem.Status.Phase = v1alpha1.Phase(phase)

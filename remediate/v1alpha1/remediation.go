@@ -31,8 +31,24 @@ type Remediation struct {
 	Status RemediationStatus `json:"status,omitzero"`
 }
 
+// Schema is what plans and journals mean that this program writes, and the newest that it
+// knows. It is raised when a program that knows the one before must leave them alone: a
+// field that such a program may pass over, and keeps, is no reason.
+const Schema = 1
+
+// Written is the schema it was written by; 0 of one from before schemas were numbered,
+// which says the same as 1.
+func (r *Remediation) Written() int { return max(r.Spec.Schema, r.Status.Schema) }
+
+// Newer says that a newer unpend has written it: it is left alone.
+func (r *Remediation) Newer() bool { return r.Written() > Schema }
+
 // RemediationSpec is the plan, as it was proved.
 type RemediationSpec struct {
+	// Schema of the plan.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	Schema int `json:"schema,omitempty"`
 	// Incident the plan is for.
 	// +kubebuilder:validation:Pattern=`^gpu-[0-9a-f]{10}$`
 	Incident string `json:"incident"`
@@ -71,7 +87,7 @@ type RemediationSpec struct {
 	Node string `json:"node,omitempty"`
 	// Priority of the pods that wait.
 	Priority int32 `json:"priority"`
-	// VictimPriority is the highest of the pods that are evicted.
+	// VictimPriority is the highest of the pods that stop.
 	// +optional
 	VictimPriority int32 `json:"victimPriority,omitempty"`
 	// Requester is who recorded the plan. An admission policy holds it to the caller.
@@ -147,6 +163,10 @@ func (p Phase) Begun() bool { return p == Running || p == Undoing }
 
 // RemediationStatus is the journal.
 type RemediationStatus struct {
+	// Schema of the journal. A program that does not know it writes nothing here.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	Schema int `json:"schema,omitempty"`
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// +optional
@@ -193,6 +213,10 @@ type RemediationStatus struct {
 	// Evicted pods.
 	// +optional
 	Evicted int `json:"evicted,omitempty"`
+	// Restarted are the pods that stopped in another way: their workload was made again or
+	// rolled.
+	// +optional
+	Restarted []Pod `json:"restarted,omitempty"`
 	// Pod that runs now, namespace/name.
 	// +optional
 	Pod string `json:"pod,omitempty"`

@@ -43,7 +43,7 @@ func approveCommand(kube *kubeFlags, std Stdio) *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error { return o.approve(c.Context(), args[0], std) },
 	}
 	o.gpuWork.flags(c)
-	c.Flags().StringVar(&o.plan, "plan", "", "apply only if this is still the plan (64 hex); asks nothing")
+	c.Flags().StringVar(&o.plan, "plan", "", "apply only if this is still the plan (64 hex); where nobody is there to be asked that is a yes")
 	c.Flags().BoolVar(&o.dryRun, "dry-run", false, "send every write as a server-side dry run")
 	c.Flags().StringVarP(&o.output, "output", "o", "", "json: one object a line, as it happens")
 	executorFlag(c, &o.namespace)
@@ -81,7 +81,8 @@ func (o *approveOptions) approve(ctx context.Context, arg string, std Stdio) err
 	if err := o.underWay(ctx, d, incident, std); err != nil {
 		return outcomeError(err)
 	}
-	d.Guard = guardOf(d, o.namespace, 0)
+	rails := &railsSeen{}
+	d.Guard = rails.watch(guardOf(d, o.namespace, 0))
 	found, err := executor.Find(ctx, d, incident, number, o.plan)
 	if err != nil {
 		return outcomeError(unreachable(err))
@@ -89,14 +90,31 @@ func (o *approveOptions) approve(ctx context.Context, arg string, std Stdio) err
 	if is := found.Fix.ID; is != number {
 		return outcomeError(fmt.Errorf("%w: that is not the plan of fix %d, but of fix %d: approve %s#%d", plan.ErrStale, number, is, incident, is))
 	}
-	if err := terminal.Render(std.Err, found.Diagnosis, terminalOptions(std.Err)); err != nil {
+	leads, err := executorLeads(ctx, d, o.namespace)
+	if err != nil {
+		return outcomeError(err)
+	}
+	switch {
+	case leads:
+		d.Locks = o.namespace // the steps are those of the executor
+	case !o.dryRun:
+		if d, err = executor.Unled(ctx, d, o.namespace); err != nil { // before anybody is asked
+			return outcomeError(err)
+		}
+	}
+	screen, err := o.consent(ctx, d, found, leads, rails)
+	if err != nil {
+		return outcomeError(err)
+	}
+	style := terminalOptions(std.Err)
+	style.Now = found.State.Now
+	if err := terminal.Consents(std.Err, screen, style); err != nil {
 		return err
 	}
-	fmt.Fprintf(std.Err, "\nFix %d: %s\nplan %s\n", number, terminal.Clean(found.Fix.Title), found.Fix.Plan)
 	if err := o.ask(number, std); err != nil {
 		return err
 	}
-	carry, err := o.carrier(ctx, d, found, std)
+	carry, err := o.carrier(ctx, d, found, leads, std)
 	if err != nil {
 		return outcomeError(err)
 	}
@@ -153,7 +171,7 @@ func (o *approveOptions) wayOut(ctx context.Context, d executor.Deps, rem *v1alp
 // takeBack asks, and takes back what a terminal has left of a plan.
 func (o *approveOptions) takeBack(ctx context.Context, d executor.Deps, rem *v1alpha1.Remediation, std Stdio) error {
 	fmt.Fprintf(std.Err, "Plan %.12s for this incident was left in step %s: the terminal of %s that carried it out has ended.\n", rem.Name, rem.Status.Progress, terminal.Clean(rem.Spec.Requester))
-	if err := agreed(o.yes || o.plan != "", "Take it back first? [y/N] ", std); err != nil {
+	if err := agreed(o.consented(std), "Take it back first? [y/N] ", std); err != nil {
 		return err
 	}
 	return takeBack(ctx, d, rem, std)
@@ -170,11 +188,7 @@ func fromHere(d executor.Deps, incident string, number int, name string) carrier
 
 // carrier chooses the executor where there is one: it has the guard-rails, and a
 // journal that outlives this process.
-func (o *approveOptions) carrier(ctx context.Context, d executor.Deps, found plan.Found, std Stdio) (carrier, error) {
-	leads, err := executorLeads(ctx, d, o.namespace)
-	if err != nil {
-		return nil, err
-	}
+func (o *approveOptions) carrier(ctx context.Context, d executor.Deps, found plan.Found, leads bool, std Stdio) (carrier, error) {
 	switch {
 	case o.dryRun:
 		fmt.Fprintln(std.Err, "Dry run: each write is sent to be checked, with your own rights, and is not kept; nothing is waited for.")
@@ -185,9 +199,7 @@ func (o *approveOptions) carrier(ctx context.Context, d executor.Deps, found pla
 		fmt.Fprintf(std.Err, "Ctrl-C: nothing is lost, the executor goes on ('unpend reject %.12s' stops it and takes it back).\n", found.Fix.Plan)
 		return byExecutor(d, found, o.namespace, std.Err), nil
 	default:
-		if d, err = executor.Unled(ctx, d, o.namespace); err != nil {
-			return nil, err
-		}
+		var err error
 		if d, err = onRecord(ctx, d); err != nil {
 			return nil, err
 		}
@@ -197,6 +209,7 @@ func (o *approveOptions) carrier(ctx context.Context, d executor.Deps, found pla
 			fmt.Fprintf(std.Err, "unpend is not installed here, so the plan is not on record: should this process be killed, 'unpend release %s' gives the node back.\n", nodes[0])
 		}
 	}
+	d.Shown = found.Fix.Actions
 	return fromHere(d, found.Diagnosis.Incident, found.Fix.ID, found.Fix.Plan), nil
 }
 
@@ -214,7 +227,11 @@ func apply(ctx context.Context, d executor.Deps, carry carrier, std Stdio) error
 		fmt.Fprintln(std.Out, "Dry run: the API server would accept every write; nothing was changed.")
 		return nil
 	}
-	fmt.Fprintf(std.Out, "%s (%s, %d evicted)\n", terminal.Clean(out.Says), out.Ended.Sub(out.Started).Round(time.Second), out.Evicted)
+	stopped := fmt.Sprintf("%d evicted", out.Evicted)
+	if out.Restarted > 0 {
+		stopped += fmt.Sprintf(", %d restarted", out.Restarted)
+	}
+	fmt.Fprintf(std.Out, "%s (%s, %s)\n", terminal.Clean(out.Says), out.Ended.Sub(out.Started).Round(time.Second), stopped)
 	return nil
 }
 
@@ -234,12 +251,17 @@ func isTerminal(w any) bool {
 	return ok && term.IsTerminal(f.Fd())
 }
 
+// consented says that a yes was given before: by a flag, or by a script that names the plan.
+func (o *approveOptions) consented(std Stdio) bool {
+	return o.yes || o.dryRun || o.plan != "" && !isTerminal(std.In)
+}
+
 // ask wants a yes from a person; a script has to name the plan.
 func (o *approveOptions) ask(number int, std Stdio) error {
 	if !o.yes && o.plan == "" && !o.dryRun && !isTerminal(std.In) {
 		return &codedError{exitRefused, errors.New("nobody is there to be asked: give --plan HEX, or --yes")}
 	}
-	return agreed(o.yes || o.plan != "" || o.dryRun, fmt.Sprintf("Approve fix %d? [y/N] ", number), std)
+	return agreed(o.consented(std), fmt.Sprintf("Approve fix %d? [y/N] ", number), std)
 }
 
 // agreed wants a yes from a person who has not given it before.

@@ -93,7 +93,7 @@ func byExecutor(d executor.Deps, found plan.Found, namespace string, w io.Writer
 		}
 		rem, err = follow(ctx, d, rem.Name, report)
 		if rem != nil {
-			out.Pod, out.Says, out.Evicted, out.Ended = rem.Status.Pod, rem.Status.Message, rem.Status.Evicted, d.Now()
+			out.End(rem, d.Now())
 		}
 		return out, err
 	}

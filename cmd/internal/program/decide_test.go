@@ -40,9 +40,9 @@ func TestAskerLeavesRoomForTwo(t *testing.T) {
 	}{
 		{"", []string{"alice", "bob"}, "[" + name + " by alice " + name + "-2 by bob]", ""},
 		{"twoPersons: {evictions: 0}", []string{"alice", "bob", "carol"}, "[" + name + " by bob " + name + "-2 by carol]",
-			"You have asked for this plan, and two others have to approve it (it evicts 1 pods, one person may evict 0): each by 'unpend approve gpu-0123456789#1'.\n"},
+			"You have asked for this plan, and two others have to approve it (it stops 1 pods, one person may stop 0): each by 'unpend approve gpu-0123456789#1'.\n"},
 		{"twoPersons: {evictions: 0}", []string{"alice", "bob", "alice", "carol"}, "[" + name + " by bob " + name + "-2 by carol]",
-			strings.Repeat("You have asked for this plan, and two others have to approve it (it evicts 1 pods, one person may evict 0): each by 'unpend approve gpu-0123456789#1'.\n", 2)},
+			strings.Repeat("You have asked for this plan, and two others have to approve it (it stops 1 pods, one person may stop 0): each by 'unpend approve gpu-0123456789#1'.\n", 2)},
 	} {
 		t.Run(fmt.Sprint(tc.words), func(t *testing.T) {
 			who := ""

@@ -229,7 +229,7 @@ func (d *demo) decide(ctx context.Context, found diagnosis.Diagnosis) (bool, err
 			return true, nil
 		case answer == "d":
 			dry := d.deps
-			dry.DryRun = true
+			dry.DryRun, dry.Locks = true, demoNamespace // the steps are those of its executor
 			if err := apply(ctx, dry, fromHere(dry, found.Incident, 1, found.Fixes[0].Plan), d.std); err != nil {
 				return false, err
 			}

@@ -11,8 +11,11 @@ import (
 	"github.com/unpend/unpend/remediate/v1alpha1"
 )
 
-// person is who approves in the demo.
-const person = "you"
+// person is who approves in the demo, whose executor is in demoNamespace.
+const (
+	person        = "you"
+	demoNamespace = "unpend"
+)
 
 // carry has the executor of a real cluster carry the plan out, on the Remediation that
 // is its journal. With chaos it is killed in the middle, and another goes on.
@@ -41,7 +44,7 @@ func (d *demo) carry(incident string, number int, name string) carrier {
 }
 
 func (d *demo) executor() *executor.Executor {
-	return executor.New(executor.Options{Deps: d.deps, Namespace: "unpend", Self: "demo"})
+	return executor.New(executor.Options{Deps: d.deps, Namespace: demoNamespace, Self: "demo"})
 }
 
 func (d *demo) lookUntilEnded(ctx context.Context, store plan.Store, name string, report func(journal.Progress)) (*v1alpha1.Remediation, error) {

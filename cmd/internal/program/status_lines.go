@@ -1,6 +1,7 @@
 package program
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"github.com/unpend/unpend/cmd/internal/terminal"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/executor"
+	"github.com/unpend/unpend/remediate/v1alpha1"
 )
 
 // standing is a cluster's standing as a person reads it, line by line. What could not be
@@ -120,7 +122,7 @@ func (s *standing) figures(now time.Time) {
 		s.add(false, "", "keep %s closed afterwards: kubectl annotate node %s %s=true", name, name, diagnosis.KeepCordoned)
 	}
 	s.add(false, "pool", "%d of %d GPU nodes out of use%s%s", len(f.OutOfUse), f.GPUNodes, limit(", limit %d %%", s.Limits.PoolUnavailablePercent), listed(f.OutOfUse))
-	s.add(false, "evictions", "%d%s in the last hour%s", f.EvictedLastHour, limit(" of %d", s.Limits.EvictionsPerHour), limit(", at most %d a plan", s.Limits.EvictionsPerPlan))
+	s.add(false, "stops", "%d%s pods in the last hour%s", f.StoppedLastHour, limit(" of %d", s.Limits.EvictionsPerHour), limit(", at most %d a plan", s.Limits.EvictionsPerPlan))
 	for _, p := range f.Parked {
 		s.add(true, "PARKED", "%s by plan %.12s: %s", p.Node, p.Plan, p.Why)
 		s.add(true, "", "once its GPUs are well: unpend release %s", p.Node)
@@ -132,6 +134,14 @@ func (s *standing) figures(now time.Time) {
 		}
 		s.add(true, "ORPHANED", "%s: %s", what, o.Why)
 		s.add(true, "", "give it back: %s", o.Release)
+	}
+	for _, n := range s.Newer {
+		what := "node " + n.Node
+		if n.Node == "" {
+			what = fmt.Sprintf("plan %.12s (%s)", n.Plan, cmp.Or(n.Phase, v1alpha1.Pending))
+		}
+		s.add(true, "NEWER", "%s was written by a newer unpend (schema %d) and is left alone", what, n.Schema)
+		s.add(true, "", "%s", n.Way)
 	}
 	for _, p := range f.Quarantined {
 		s.add(true, "QUARANTINED", "%s by plan %.12s: %s", p.Node, p.Plan, p.Why)

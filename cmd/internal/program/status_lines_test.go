@@ -9,6 +9,7 @@ import (
 	"github.com/unpend/unpend/cmd/internal/terminal"
 	"github.com/unpend/unpend/remediate/executor"
 	"github.com/unpend/unpend/remediate/guard"
+	"github.com/unpend/unpend/remediate/v1alpha1"
 )
 
 // What may not be read is told as unknown, and never as off, closed or none.
@@ -30,7 +31,7 @@ func TestStatusOfWhatIsUnread(t *testing.T) {
 		{Alarm: true, Key: "guards", Text: "unknown: you may not read the kill switch, the breaker and the limits"},
 		{Key: "nodes", Text: "0 worked on"},
 		{Key: "pool", Text: "0 of 3 GPU nodes out of use"},
-		{Key: "evictions", Text: "0 in the last hour"},
+		{Key: "stops", Text: "0 pods in the last hour"},
 	}
 	if diff := cmp.Diff(want, figures); diff != "" {
 		t.Error(diff)
@@ -49,7 +50,7 @@ func TestStatusOfUnclearLimits(t *testing.T) {
 		{Key: "breaker", Text: "closed"},
 		{Key: "nodes", Text: "0 worked on"},
 		{Key: "pool", Text: "0 of 3 GPU nodes out of use"},
-		{Key: "evictions", Text: "0 in the last hour"},
+		{Key: "stops", Text: "0 pods in the last hour"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -70,7 +71,7 @@ func TestStatusOfDefaults(t *testing.T) {
 			{Key: "freeze", Text: freeze},
 			{Key: "nodes", Text: "0 of 1 worked on"},
 			{Key: "pool", Text: "0 of 0 GPU nodes out of use, limit 10 %"},
-			{Key: "evictions", Text: "0 of 100 in the last hour, at most 30 a plan"},
+			{Key: "stops", Text: "0 of 100 pods in the last hour, at most 30 a plan"},
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(diff)
@@ -83,7 +84,8 @@ func TestStatusOfWhatWasLeft(t *testing.T) {
 	is := executor.Standing{Mode: "approve", Leader: "unpend-0", Paused: true, GuardsGone: true, Limits: guard.Defaults(), GuardsRead: true, FiguresRead: true,
 		Figures: guard.Figures{GPUNodes: 3, InFlight: []string{"gpu-1"}, Parked: []guard.Parked{{Node: "gpu-2", Plan: "abc", Why: "MIG manager says failed"}}},
 		Orphans: []executor.Orphan{{Node: "gpu-3", Plan: "def", Why: "its plan is not under way any more", Release: "unpend release gpu-3"},
-			{Plan: "0123456789abcdef", Why: "a terminal has begun it", Release: "unpend release 0123456789ab"}}}
+			{Plan: "0123456789abcdef", Why: "a terminal has begun it", Release: "unpend release 0123456789ab"}},
+		Newer: []executor.Newer{{Plan: "0123456789abcdef", Phase: v1alpha1.Running, Schema: 2, Way: "run it"}, {Plan: "fedcba9876543210", Schema: 3, Way: "run it, too"}, {Node: "gpu-4", Schema: 2, Way: "release it with that"}}}
 	want := []terminal.Line{
 		{Alarm: true, Key: "kill switch", Text: "ON: its ConfigMap, unpend-guards, was deleted; 'helm upgrade' makes it again, with the limits of its values"},
 		{Key: "nodes", Text: "1 of 1 worked on (gpu-1)"},
@@ -94,10 +96,16 @@ func TestStatusOfWhatWasLeft(t *testing.T) {
 		{Alarm: true, Text: "give it back: unpend release gpu-3"},
 		{Alarm: true, Key: "ORPHANED", Text: "plan 0123456789ab: a terminal has begun it"},
 		{Alarm: true, Text: "give it back: unpend release 0123456789ab"},
+		{Alarm: true, Key: "NEWER", Text: "plan 0123456789ab (Running) was written by a newer unpend (schema 2) and is left alone"},
+		{Alarm: true, Text: "run it"},
+		{Alarm: true, Key: "NEWER", Text: "plan fedcba987654 (Pending) was written by a newer unpend (schema 3) and is left alone"},
+		{Alarm: true, Text: "run it, too"},
+		{Alarm: true, Key: "NEWER", Text: "node gpu-4 was written by a newer unpend (schema 2) and is left alone"},
+		{Alarm: true, Text: "release it with that"},
 	}
 	var got []terminal.Line
 	for _, l := range statusLines(is, time.Now()) {
-		if l.Key == "" || l.Key == "kill switch" || l.Key == "nodes" || l.Key == "PARKED" || l.Key == "ORPHANED" {
+		if l.Key == "" || l.Key == "kill switch" || l.Key == "nodes" || l.Key == "PARKED" || l.Key == "ORPHANED" || l.Key == "NEWER" {
 			got = append(got, l)
 		}
 	}

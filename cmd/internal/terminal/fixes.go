@@ -94,20 +94,25 @@ func (o Options) fix(f diagnosis.Fix, best bool, title, room int) []string {
 
 func (o Options) cost(f diagnosis.Fix) string {
 	none := o.glyph("–", "-")
-	evicts, takes := none, none
+	evicts := none
 	if n := len(f.Cost.Evictions); n == 1 {
 		evicts = "1 pod"
 	} else if n > 1 {
 		evicts = fmt.Sprintf("%d pods", n)
 	}
+	risk := o.clean(string(f.Risk))
+	return pad(evicts, evictsColumn) + pad(o.takes(f), takesColumn) + o.tint(riskColor(f.Risk), risk)
+}
+
+// takes is how long a fix takes.
+func (o Options) takes(f diagnosis.Fix) string {
 	switch m := f.Cost.Minutes; {
 	case m > 0:
-		takes = fmt.Sprintf("~%d min", m)
+		return fmt.Sprintf("~%d min", m)
 	case f.Automatic:
-		takes = "<1 min"
+		return "<1 min"
 	}
-	risk := o.clean(string(f.Risk))
-	return pad(evicts, evictsColumn) + pad(takes, takesColumn) + o.tint(riskColor(f.Risk), risk)
+	return o.glyph("–", "-")
 }
 
 func riskColor(risk diagnosis.Risk) color.Color {

@@ -169,7 +169,7 @@ func (o Options) unread(d diagnosis.Diagnosis) []string {
 func (o Options) next(d diagnosis.Diagnosis) string {
 	command, hint := "", ""
 	switch {
-	case len(d.Fixes) > 0 && d.Fixes[0].Automatic:
+	case len(d.Fixes) > 0 && d.Fixes[0].Automatic && d.Fixes[0].Held == "":
 		command = strings.TrimSpace(fmt.Sprintf("kubectl unpend approve %s#%d %s", o.clean(d.Incident), d.Fixes[0].ID, o.Approve))
 		hint = "   (dry run: add --dry-run)"
 	case len(d.Fixes) > 0 && d.Fixes[0].Held != "":

@@ -261,7 +261,7 @@ func TestNextCommand(t *testing.T) {
 			"Next: " + long},
 		"refused now": {func(d *diagnosis.Diagnosis) { d.Fixes[0].Automatic, d.Fixes[0].Held = false, "cool-down" },
 			"Next: kubectl unpend status   (what the guard-rails say)"},
-		"held back for a while": {func(d *diagnosis.Diagnosis) { d.Fixes[0].Held = "frozen" }, "Next: kubectl unpend approve gpu-7f3a01c9be#1   (dry run: add --dry-run)"},
+		"held back for a while": {func(d *diagnosis.Diagnosis) { d.Fixes[0].Held = "frozen" }, "Next: kubectl unpend status   (what the guard-rails say)"},
 		"no fix":                {func(d *diagnosis.Diagnosis) { d.Fixes = nil }, "Next: kubectl unpend why job/training -n mig-demo -o json"},
 	} {
 		t.Run(name, func(t *testing.T) {

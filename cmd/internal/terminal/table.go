@@ -55,12 +55,7 @@ func (o Options) writeTable(w io.Writer, rows [][]string) error {
 
 // align puts rows into columns, the first as their heads.
 func (o Options) align(rows [][]string) string {
-	widths := make([]int, len(rows[0]))
-	for _, r := range rows {
-		for i, c := range r {
-			widths[i] = max(widths[i], width(c))
-		}
-	}
+	widths := widthsOf(rows)
 	var b strings.Builder
 	for i, r := range rows {
 		var line strings.Builder

@@ -1,5 +1,5 @@
 // Package terminal shows diagnoses to a person at a terminal: at most 25 lines
-// of 80 columns, in colour or without, in Unicode or in plain ASCII.
+// as wide as it is, in colour or without, in Unicode or in plain ASCII.
 //
 // Rules of this package:
 //   - Every string that comes from an object of the cluster goes through clean.
@@ -63,12 +63,12 @@ func utf8Locale(env func(string) string) bool {
 	return false
 }
 
-// columns is the width that findings wrap at.
+// columns is the width that texts wrap at: that of the terminal, and 80 where there is none.
 func (o Options) columns() int {
 	if o.Width == 0 {
 		return maxColumns
 	}
-	return max(minColumns, min(o.Width, maxColumns))
+	return max(minColumns, o.Width)
 }
 
 // glyph picks the plain twin of a character in ASCII mode.
@@ -120,6 +120,9 @@ func (o Options) ends(left, right string, n int) string {
 	left = o.cut(left, n-width(right)-1)
 	return pad(left, n-width(right)) + right
 }
+
+// fold breaks s into lines of n columns and cuts nothing but a word that is longer.
+func (o Options) fold(s string, n int) []string { return o.wrap(s, n, maxFolded) }
 
 // wrap breaks s into at most lines lines of n columns; what does not fit is cut.
 func (o Options) wrap(s string, n, lines int) []string {

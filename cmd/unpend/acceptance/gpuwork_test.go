@@ -42,7 +42,7 @@ func TestWhyWithoutItsPrometheus(t *testing.T) {
 		if took := time.Since(began); took > 10*time.Second {
 			t.Errorf("%q took %s", address, took)
 		}
-		if d.Causes[0].ID != diagnosis.GPUsInUse || d.Fixes[0].Kind != diagnosis.EvictPods || !strings.Contains(strings.Join(d.Unread, "\n"), unread) {
+		if d.Causes[0].ID != diagnosis.GPUsInUse || d.Fixes[0].Kind != diagnosis.Wait || !strings.Contains(strings.Join(d.Unread, "\n"), unread) {
 			t.Errorf("%q: %v, %s, unread %q", address, d.Causes, d.Fixes[0].Title, d.Unread)
 		}
 	}

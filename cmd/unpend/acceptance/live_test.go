@@ -8,6 +8,8 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -233,6 +235,12 @@ func record(t *testing.T, c *controlplane.ControlPlane, name string) {
 // what was promised.
 func approveAndRun(t *testing.T, c *controlplane.ControlPlane, w want, incident string) {
 	t.Helper()
+	d := why(t, "-A", "--kubeconfig", c.Kubeconfig())
+	code, _, tried := call(t, "approve", incident+"#1", "--dry-run", "--kubeconfig", c.Kubeconfig())
+	if code != 0 {
+		t.Fatalf("a dry run: exit %d: %s", code, tried)
+	}
+	dry := len(c.AuditEvents(t)) // an eviction says in its body alone that it is dry
 	code, out, errs := call(t, "approve", incident+"#1", "--yes", "--kubeconfig", c.Kubeconfig())
 	if code != 0 || !strings.Contains(out, "runs (") {
 		t.Fatalf("exit %d: %s%s", code, out, errs)
@@ -241,6 +249,10 @@ func approveAndRun(t *testing.T, c *controlplane.ControlPlane, w want, incident 
 		if !strings.Contains(errs, line) {
 			t.Errorf("it does not say %q:\n%s", line, errs)
 		}
+	}
+	consentedTo(t, d, errs)
+	if promised, is := stepsOf(errs, ""), stepsOf(errs, "[x] "); !slices.Equal(promised, is) || !slices.Equal(promised, stepsOf(tried, "[x] ")) || len(is) == 0 {
+		t.Errorf("announced %q, carried out %q, tried %q", promised, is, stepsOf(tried, "[x] "))
 	}
 	nodes, err := c.Client().CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
 	if err != nil {
@@ -252,7 +264,7 @@ func approveAndRun(t *testing.T, c *controlplane.ControlPlane, w want, incident 
 		}
 	}
 	evictions := 0
-	for _, e := range c.AuditEvents(t) {
+	for _, e := range c.AuditEvents(t)[dry:] {
 		if e.ObjectRef.Subresource == "eviction" && e.ResponseStatus.Code == 201 {
 			evictions++
 		}
@@ -266,4 +278,43 @@ func approveAndRun(t *testing.T, c *controlplane.ControlPlane, w want, incident 
 	if code, _, errs := call(t, "approve", incident+"#1", "--yes", "--kubeconfig", c.Kubeconfig()); code != exitStale {
 		t.Errorf("a second approval: exit %d, want %d: %s", code, exitStale, errs)
 	}
+}
+
+// consentedTo holds the screen before the question to the fix: where it is carried out, who
+// is stopped, what guard-rails say and the plan.
+func consentedTo(t *testing.T, d diagnosis.Diagnosis, screen string) {
+	t.Helper()
+	f := d.Fixes[0]
+	want := []string{"cluster   context ", "server https://", "incident  " + d.Incident + "  ", "plan      " + f.Plan + "\n", "rails     nothing stops it: no executor leads"}
+	for _, p := range f.Cost.Evictions {
+		want = append(want, "\n  "+p.Namespace+"/"+p.Name+"\n    evicted, on ")
+	}
+	if len(f.Cost.Evictions)+len(f.Cost.Restarts) == 0 {
+		want = append(want, "stops     nobody\n")
+	}
+	for _, w := range want {
+		if !strings.Contains(screen, w) {
+			t.Errorf("what was consented to does not say %q:\n%s", w, screen)
+		}
+	}
+	if strings.Contains(screen, "FIXES") {
+		t.Errorf("the diagnosis is told again:\n%s", screen)
+	}
+}
+
+var stepLine = regexp.MustCompile(`^(\d+/\d+ .*?)(  [0-9.]+m?s.*)?$`)
+
+// stepsOf are the lines that name steps, behind a mark; those of the announcement have none.
+func stepsOf(text, mark string) []string {
+	var out []string
+	for _, line := range strings.Split(text, "\n") {
+		line = strings.TrimSpace(strings.TrimPrefix(line, "steps"))
+		if !strings.HasPrefix(line, mark) {
+			continue
+		}
+		if m := stepLine.FindStringSubmatch(strings.TrimPrefix(line, mark)); m != nil {
+			out = append(out, m[1])
+		}
+	}
+	return out
 }

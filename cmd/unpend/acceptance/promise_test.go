@@ -18,6 +18,8 @@ type promise struct {
 // it came to with report.
 var promises = []promise{
 	{"R01", promiseR01},
+	{"R02", promiseR02},
+	{"R03", promiseR03},
 	{"R04", promiseR04},
 	{"R05", promiseR05},
 	{"R06", promiseR06},

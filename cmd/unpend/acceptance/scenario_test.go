@@ -3,6 +3,7 @@ package acceptance
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -30,26 +31,51 @@ const (
 // want is a scenario's want.yaml: what it does not name of a fix is not checked. It is written by hand from what NVIDIA and
 // Kubernetes document, never from what the program said.
 type want struct {
-	Causes    []diagnosis.CauseID `json:"causes"` // all of them, the root cause first
-	Certainty diagnosis.Certainty `json:"certainty"`
-	Says      string              `json:"says"`   // part of what the root cause says
-	Quotes    []string            `json:"quotes"` // parts of its evidence, after the object that each is about
-	Fix       struct {
-		Kinds             []diagnosis.FixKind `json:"kinds"`
-		Verdict           diagnosis.Verdict   `json:"verdict"`
-		Risk              diagnosis.Risk      `json:"risk"`
-		Node              string              `json:"node"` // where it schedules
-		Evictions         *int                `json:"evictions"`
-		HardwareEvictions *int                `json:"hardwareEvictions"`
-		Victims           *diagnosis.Victims  `json:"victims"`
-		Title             string              `json:"title"` // part of it
-	} `json:"fix"`
-	Also     map[diagnosis.FixKind]diagnosis.Verdict `json:"also"`  // kinds offered too, and what became of trying them
-	Never    []diagnosis.FixKind                     `json:"never"` // kinds that cannot help
-	Blockers map[string][]diagnosis.CauseID          `json:"blockers"`
-	Unread   []string                                `json:"unread"`  // parts of what could not be read
-	Next     string                                  `json:"next"`    // part of what a terminal shows
-	Offline  string                                  `json:"offline"` // why it cannot be made on a real control plane
+	Causes    []diagnosis.CauseID                     `json:"causes"` // all of them, the root cause first
+	Certainty diagnosis.Certainty                     `json:"certainty"`
+	Says      string                                  `json:"says"`   // part of what the root cause says
+	Quotes    []string                                `json:"quotes"` // parts of its evidence, after the object that each is about
+	Fix       wantFix                                 `json:"fix"`    // the first
+	Later     []wantFix                               `json:"later"`  // offered too
+	Also      map[diagnosis.FixKind]diagnosis.Verdict `json:"also"`   // kinds offered too, and what became of trying them
+	Never     []diagnosis.FixKind                     `json:"never"`  // kinds that cannot help
+	Blockers  map[string][]diagnosis.CauseID          `json:"blockers"`
+	Unread    []string                                `json:"unread"`  // parts of what could not be read
+	Next      string                                  `json:"next"`    // part of what a terminal shows
+	Offline   string                                  `json:"offline"` // why it cannot be made on a real control plane
+}
+
+// wantFix is what is wanted of a fix; what it does not name is not checked.
+type wantFix struct {
+	Kinds             []diagnosis.FixKind `json:"kinds"`
+	Verdict           diagnosis.Verdict   `json:"verdict"`
+	Risk              diagnosis.Risk      `json:"risk"`
+	Node              string              `json:"node"` // where it schedules
+	Evictions         *int                `json:"evictions"`
+	Restarts          *int                `json:"restarts"`
+	HardwareEvictions *int                `json:"hardwareEvictions"`
+	Victims           *diagnosis.Victims  `json:"victims"`
+	Title             string              `json:"title"`  // part of it
+	Effect            string              `json:"effect"` // runs/of waitingBefore>waitingAfter and who then waits: "1/1 1>1 demo/x"
+}
+
+func (w wantFix) is(f diagnosis.Fix) bool {
+	return slices.Equal(f.Kinds, w.Kinds) && f.Proof.Verdict == w.Verdict && (w.Risk == "" || f.Risk == w.Risk) && (w.Evictions == nil || len(f.Cost.Evictions) == *w.Evictions) &&
+		(w.Restarts == nil || len(f.Cost.Restarts) == *w.Restarts) && (w.Victims == nil || f.Proof.Victims == *w.Victims) && (w.Node == "" || f.Proof.Node == w.Node) && strings.Contains(f.Title, w.Title) &&
+		(w.HardwareEvictions == nil || f.HardwareEvictions != nil && *f.HardwareEvictions == *w.HardwareEvictions) && (w.Effect == "" || effectText(f) == w.Effect)
+}
+
+// effectText is a fix's effect in a line.
+func effectText(f diagnosis.Fix) string {
+	if f.Effect == nil {
+		return "none"
+	}
+	e := *f.Effect
+	text := fmt.Sprintf("%d/%d %d>%d", e.Runs, e.Of, e.WaitingBefore, e.WaitingAfter)
+	for _, p := range e.ThenWait {
+		text += " " + p.Namespace + "/" + p.Name
+	}
+	return text
 }
 
 func readWant(t *testing.T, name string) want {
@@ -137,13 +163,13 @@ func (w want) check(t *testing.T, d diagnosis.Diagnosis) {
 
 func (w want) checkFix(t *testing.T, fixes []diagnosis.Fix) {
 	t.Helper()
-	f := fixes[0]
-	if !slices.Equal(f.Kinds, w.Fix.Kinds) || f.Proof.Verdict != w.Fix.Verdict || w.Fix.Risk != "" && f.Risk != w.Fix.Risk || w.Fix.Evictions != nil && len(f.Cost.Evictions) != *w.Fix.Evictions ||
-		w.Fix.Victims != nil && f.Proof.Victims != *w.Fix.Victims || w.Fix.Node != "" && f.Proof.Node != w.Fix.Node || !strings.Contains(f.Title, w.Fix.Title) {
-		t.Errorf("first fix %v %q: %s on %q, risk %s, %d evictions, victims %q; want %+v", f.Kinds, f.Title, f.Proof.Verdict, f.Proof.Node, f.Risk, len(f.Cost.Evictions), f.Proof.Victims, w.Fix)
-	}
-	if h := w.Fix.HardwareEvictions; h != nil && (f.HardwareEvictions == nil || *f.HardwareEvictions != *h) {
-		t.Errorf("hardware evictions %v, want %d", f.HardwareEvictions, *h)
+	for n, want := range append([]wantFix{w.Fix}, w.Later...) {
+		if at := slices.IndexFunc(fixes, want.is); n == 0 && at != 0 || at < 0 {
+			t.Errorf("fix %+v, first %v, is at %d of:", want, n == 0, at)
+			for _, f := range fixes {
+				t.Errorf("  %v %q: %s on %q, risk %s, effect %s, %d evictions, %d restarts, victims %q, hardware %v", f.Kinds, f.Title, f.Proof.Verdict, f.Proof.Node, f.Risk, effectText(f), len(f.Cost.Evictions), len(f.Cost.Restarts), f.Proof.Victims, f.HardwareEvictions)
+			}
+		}
 	}
 	for kind, verdict := range w.Also {
 		if !slices.ContainsFunc(fixes, func(f diagnosis.Fix) bool { return f.Kind == kind && f.Proof.Verdict == verdict }) {

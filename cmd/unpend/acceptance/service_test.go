@@ -32,10 +32,16 @@ type observer struct {
 // below a command, if one is given.
 func observe(t *testing.T, c *controlplane.ControlPlane, bus string, below ...string) *observer {
 	t.Helper()
+	return observeBy(t, c, c.Kubeconfig(), bus, below...)
+}
+
+// observeBy has it ask the API server that a kubeconfig names.
+func observeBy(t *testing.T, c *controlplane.ControlPlane, kubeconfig, bus string, below ...string) *observer {
+	t.Helper()
 	o := &observer{ControlPlane: c, metrics: controlplane.FreeAddress(t)}
 	config := filepath.Join(t.TempDir(), "unpend.yaml")
 	must(t, os.WriteFile(config, fmt.Appendf(nil, "remediate: {namespace: default}\nbus: %s\nweb: {metrics: %q}\n", bus, o.metrics), 0o600))
-	command := slices.Concat(below, []string{"unpend", "run", "--config", config, "--kubeconfig", c.Kubeconfig()})
+	command := slices.Concat(below, []string{"unpend", "run", "--config", config, "--kubeconfig", kubeconfig})
 	o.process = newProcess(t, nil, command[0], command[1:]...)
 	o.start(t)
 	return o

@@ -1,0 +1,185 @@
+package changes
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// labelQueue is the label by which Kueue manages a workload (kueue/pkg/controller/constants).
+const labelQueue = "kueue.x-k8s.io/queue-name"
+
+// Rolling is how a workload replaces its pods once its template is another.
+type Rolling struct {
+	// How says it to people: "deletes and makes job/train again".
+	How string
+	// Running are its pods that have a node, in the order in which they are replaced.
+	Running []*corev1.Pod
+	// Pending are its pods that wait for one, in that order.
+	Pending []*corev1.Pod
+	// Wanted is how many pods it wants.
+	Wanted int
+	// AtOnce: all its pods stop before the first new one is made. Else at most Surge pods
+	// are above what is wanted, and Unavailable below.
+	AtOnce             bool
+	Surge, Unavailable int
+	// InTurn: one pod is replaced after the other, each under its own name, the next one
+	// only when the one before runs.
+	InTurn bool
+}
+
+// roll fills in how the workload replaces its pods for a change of its template.
+//
+// Sources: pkg/controller/deployment/rolling.go and recreate.go,
+// pkg/controller/statefulset/stateful_set_control.go (updateStatefulSet),
+// pkg/controller/daemon/update.go, Kubernetes 1.37.
+func (c *Bench) roll(ch *Change, owner metav1.Object) {
+	name := c.WorkloadName()
+	r := &Rolling{How: "rolls " + name, Running: c.running(), Pending: c.pending()}
+	r.Wanted = len(r.Running) + c.Incident.Waiting
+	switch o := owner.(type) {
+	case *appsv1.Deployment:
+		r.Wanted = int(ptr.Deref(o.Spec.Replicas, 1))
+		r.AtOnce = o.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType
+		r.Surge, r.Unavailable = surges(o, r.Wanted)
+		if o.Spec.Paused {
+			ch.Manual = true
+			ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl -n %s rollout resume %s  # it is paused", o.Namespace, name))
+		}
+	case *appsv1.StatefulSet:
+		r.InTurn, r.Wanted = true, int(ptr.Deref(o.Spec.Replicas, 1))
+		if u := o.Spec.UpdateStrategy.RollingUpdate; u != nil {
+			r.Running = slices.DeleteFunc(r.Running, func(p *corev1.Pod) bool { return ordinal(p) < int(ptr.Deref(u.Partition, 0)) })
+		}
+		byOrdinal(r.Running)
+		byOrdinal(r.Pending)
+		if inOrder := o.Spec.PodManagementPolicy != appsv1.ParallelPodManagement; inOrder && !c.Unborn || o.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType {
+			// In order it waits for the pod that waits, and replaces none meanwhile.
+			ch.Manual = true
+			c.deleteWaiting(ch, "the StatefulSet waits for it and does not replace it")
+		}
+	case *appsv1.DaemonSet:
+		r.InTurn = true
+		if o.Spec.UpdateStrategy.Type == appsv1.OnDeleteDaemonSetStrategyType {
+			ch.Manual = true
+		}
+	case *appsv1.ReplicaSet:
+		// Its pods stay as they are; who waits is made anew once somebody deletes it.
+		ch.Manual, r.Running = true, nil
+		c.deleteWaiting(ch, "a ReplicaSet replaces none of its pods")
+	case *batchv1.Job:
+		r.AtOnce, r.How = true, "deletes and makes "+name+" again"
+		r.Wanted = stillWanted(o, r.Wanted)
+		if queue := o.Labels[labelQueue]; queue != "" {
+			// The template holds what its flavor has put in, and would keep it in another.
+			ch.Manual = true
+			ch.Commands = append(ch.Commands, fmt.Sprintf("# Kueue's queue %s has admitted %s, and put its flavor's selectors into it: make it again from your own manifest", queue, name))
+		}
+	}
+	ch.Rolling = r
+	if len(r.Running) > 0 {
+		ch.Risk = ch.Risk.With(diagnosis.MediumRisk)
+		if r.AtOnce {
+			ch.Risk = diagnosis.HighRisk
+		}
+	}
+}
+
+// deleteWaiting adds how a person has the pods that wait made again, from the new template.
+func (c *Bench) deleteWaiting(ch *Change, why string) {
+	if c.Unborn {
+		return
+	}
+	names := []string{c.Pod.Name}
+	for _, p := range c.pending() {
+		if p.Name != c.Pod.Name {
+			names = append(names, p.Name)
+		}
+	}
+	ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl -n %s delete pod %s  # after the patch: %s", c.Pod.Namespace, strings.Join(names, " "), why))
+}
+
+// running are the workload's pods that have a node, the newest first.
+func (c *Bench) running() []*corev1.Pod {
+	if c.siblings == nil {
+		c.siblings = &siblings{running: c.Cluster.Running(c.Incident.Workload)}
+		for _, p := range c.Cluster.State.Pods {
+			if p.Namespace == c.Incident.Workload.Namespace && p.Spec.NodeName == "" && !view.Ended(p) && p.DeletionTimestamp == nil && c.Cluster.WorkloadOf(p) == c.Incident.Workload {
+				c.siblings.pending = append(c.siblings.pending, p)
+			}
+		}
+	}
+	return slices.Clone(c.siblings.running)
+}
+
+// pending are the workload's pods that wait for a node, by name.
+func (c *Bench) pending() []*corev1.Pod {
+	c.running()
+	return slices.Clone(c.siblings.pending)
+}
+
+// siblings are the pods of the incident's workload, once asked for.
+type siblings struct{ running, pending []*corev1.Pod }
+
+// surges are a Deployment's bounds in pods, with the API server's defaults
+// (pkg/apis/apps/v1/defaults.go) and the rule that both are not 0
+// (pkg/controller/deployment/util, ResolveFenceposts).
+func surges(d *appsv1.Deployment, wanted int) (surge, unavailable int) {
+	quarter := intstr.FromString("25%")
+	above, below := &quarter, &quarter
+	if r := d.Spec.Strategy.RollingUpdate; r != nil {
+		above, below = cmp.Or(r.MaxSurge, above), cmp.Or(r.MaxUnavailable, below)
+	}
+	surge, _ = intstr.GetScaledValueFromIntOrPercent(above, wanted, true) //nolint:errcheck // the API server takes no others
+	unavailable, _ = intstr.GetScaledValueFromIntOrPercent(below, wanted, false)
+	if surge == 0 && unavailable == 0 {
+		unavailable = 1
+	}
+	return surge, unavailable
+}
+
+// stillWanted is how many pods a Job that is made again has at once: its parallelism, but
+// no more than are left to complete. What is complete is lost: it begins again.
+func stillWanted(j *batchv1.Job, otherwise int) int {
+	if j.Spec.Parallelism == nil {
+		return max(1, otherwise)
+	}
+	n := int(*j.Spec.Parallelism)
+	if j.Spec.Completions != nil {
+		n = min(n, int(*j.Spec.Completions))
+	}
+	return n
+}
+
+// byOrdinal sorts a StatefulSet's pods as it replaces them: the highest ordinal first.
+func byOrdinal(pods []*corev1.Pod) {
+	slices.SortStableFunc(pods, func(a, b *corev1.Pod) int { return ordinal(b) - ordinal(a) })
+}
+
+func ordinal(p *corev1.Pod) int {
+	n, _ := strconv.Atoi(p.Name[strings.LastIndexByte(p.Name, '-')+1:]) //nolint:errcheck // else it is no pod of the set's
+	return n
+}
+
+// StillToCome is how many pods an ordered StatefulSet wants and has not running: the one
+// that waits, and those that it makes after that; 0 for other workloads.
+func (c *Bench) StillToCome() int {
+	owner, _ := c.Cluster.State.Owner(c.Incident.Workload.Kind, c.Incident.Workload.Namespace, c.Incident.Workload.Name)
+	set, ok := owner.(*appsv1.StatefulSet)
+	if !ok || set.Spec.PodManagementPolicy == appsv1.ParallelPodManagement {
+		return 0
+	}
+	return int(ptr.Deref(set.Spec.Replicas, 1)) - len(c.running())
+}

@@ -1,0 +1,123 @@
+package fixes
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// class says how much a fix that was proved helps, the best first.
+type class int
+
+const (
+	stopsNobody  class = iota // all of the incident runs as it asked, or a node is on its way, and nobody is stopped
+	harmsNobody               // nobody waits for it afterwards
+	harmsLess                 // who then waits matters less than who runs
+	waitsForMore              // something else has to happen first
+	musicalChair              // as many wait afterwards, as important
+	notProved
+	refuted // shown to nobody
+)
+
+// class is that of a fix once it was tried.
+func (f *candidate) class() class {
+	e := f.fix.Effect
+	switch v := f.fix.Proof.Verdict; {
+	case v == diagnosis.Waits && f.beside && f.removes == diagnosis.ScalingUp:
+		return stopsNobody
+	case v == diagnosis.Waits:
+		return waitsForMore
+	case v == diagnosis.Refuted:
+		return refuted
+	case v != diagnosis.Schedules || e == nil || f.fix.Kind == diagnosis.Manual:
+		return notProved
+	case len(f.thenWait) == 0 && e.Runs > 0:
+		if f.keeps && len(f.victims)+len(f.restarts) == 0 && e.Runs == e.Of {
+			return stopsNobody
+		}
+		return harmsNobody
+	case f.gains:
+		return harmsLess
+	}
+	return musicalChair
+}
+
+// net counts pods by priority.
+type net map[int64]int
+
+// gains says whether more pods run than then wait, at the highest priority at which these
+// are not as many.
+func (n net) gains() bool { return n.compare(nil) < 0 }
+
+// compare puts first what has more pods running, net of those who then wait, at the
+// highest priority at which the two differ.
+func (n net) compare(m net) int {
+	for _, priority := range slices.Backward(slices.Sorted(maps.Keys(n.with(m)))) {
+		if d := m[priority] - n[priority]; d != 0 {
+			return d
+		}
+	}
+	return 0
+}
+
+// with has the priorities of both.
+func (n net) with(m net) net {
+	out := maps.Clone(m)
+	if out == nil {
+		out = net{}
+	}
+	maps.Copy(out, n)
+	return out
+}
+
+// helps says whether a fix of that class brings more than it takes, by a proof.
+func (k class) helps() bool { return k <= harmsLess }
+
+// order sorts fixes: those that help, then what is waited for, then musical chairs, then
+// what is not proved · those that guard-rails let be begun now · by class · those that give
+// what was asked · by the pods that run, net of those who then wait · automatic · what it
+// costs those who stop · those that give more of what was asked · nodes · minutes · what
+// failed less often · catalogue order.
+// Without judged, of candidates that have not been tried yet, what only a proof tells is
+// left out.
+func (f *candidate) order(g *candidate, judged bool) int {
+	byProof, byClass, byNet, stranding := 0, 0, 0, 0
+	if judged {
+		a, b := f.class(), g.class()
+		byClass = int(a - b)
+		if !a.helps() || !b.helps() {
+			byProof = byClass
+		}
+		byNet = f.net.compare(g.net)
+		stranding = view.Rank(f.stranded == 0) - view.Rank(g.stranded == 0)
+	}
+	return cmp.Or(
+		byProof,
+		view.Rank(!f.held)-view.Rank(!g.held),
+		byClass,
+		view.Rank(f.keeps)-view.Rank(g.keeps),
+		byNet,
+		view.Rank(f.fix.Automatic)-view.Rank(g.fix.Automatic),
+		stranding,
+		f.cost.Compare(g.cost),
+		cmp.Compare(f.less, g.less),
+		len(f.fix.Cost.Nodes)-len(g.fix.Cost.Nodes),
+		f.fix.Cost.Minutes-g.fix.Cost.Minutes,
+		f.failures-g.failures,
+		f.fix.Kind.Order()-g.fix.Kind.Order(),
+	)
+}
+
+// best says whether nothing tried later, which costs no less, can be better: as many run as
+// it makes room for, and nobody is left waiting.
+func (f *candidate) best() bool {
+	e := f.fix.Effect
+	return f.stranded == 0 && !f.held && (e == nil || e.Runs >= min(e.Of, max(1, f.pods)) && len(f.thenWait) == 0)
+}
+
+// better says whether a candidate of the same kinds, tried later and so no cheaper, is
+// worth its cost.
+func (f *candidate) better(b *candidate) bool { return f.order(b, true) < 0 }

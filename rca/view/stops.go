@@ -1,0 +1,96 @@
+package view
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/diagnosis"
+)
+
+// Stops are the pods that stop because an action makes its target again, or rolls it: those
+// of the target that hold a node. They are what Action.Stops has, by uid, in the order of the
+// state. None for an action that does neither.
+func Stops(st *cluster.State, a diagnosis.Action) []*corev1.Pod {
+	if !restarts(st, a) {
+		return nil
+	}
+	var out []*corev1.Pod
+	for _, p := range st.Pods {
+		if p.Namespace == a.Target.Namespace && HoldsNode(p) && ofTarget(st, p, a.Target) && reached(st, p, a.Target) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// HoldsNode says that a pod is on a node, has not ended and is not about to: who stops it
+// takes something away.
+func HoldsNode(p *corev1.Pod) bool {
+	return p.Spec.NodeName != "" && !Ended(p) && p.DeletionTimestamp == nil
+}
+
+// restarts says whether the action stops pods of its target: it is made again, or its
+// controller replaces the pods of a template that was changed. A ReplicaSet does not, nor
+// does what was told to leave that to people.
+func restarts(st *cluster.State, a diagnosis.Action) bool {
+	if a.Verb == diagnosis.VerbRecreate {
+		return true
+	}
+	var patch struct {
+		Spec struct {
+			Template json.RawMessage `json:"template"`
+		} `json:"spec"`
+	}
+	if a.Verb != diagnosis.VerbPatch || json.Unmarshal(a.Patch, &patch) != nil || len(patch.Spec.Template) == 0 {
+		return false
+	}
+	owner, _ := st.Owner(a.Target.Kind, a.Target.Namespace, a.Target.Name)
+	switch o := owner.(type) {
+	case *appsv1.Deployment:
+		return !o.Spec.Paused
+	case *appsv1.StatefulSet:
+		return o.Spec.UpdateStrategy.Type != appsv1.OnDeleteStatefulSetStrategyType
+	case *appsv1.DaemonSet:
+		return o.Spec.UpdateStrategy.Type != appsv1.OnDeleteDaemonSetStrategyType
+	}
+	return false
+}
+
+// ofTarget says whether the pod is the target, or one that it controls.
+func ofTarget(st *cluster.State, p *corev1.Pod, t diagnosis.Target) bool {
+	if t.Kind == "Pod" {
+		return string(p.UID) == t.UID
+	}
+	by := metav1.GetControllerOfNoCopy(p)
+	if by == nil {
+		return false
+	}
+	if t.Kind != "Deployment" {
+		return string(by.UID) == t.UID
+	}
+	set, known := st.Owner(by.Kind, p.Namespace, by.Name)
+	if !known || set.GetUID() != by.UID {
+		return false
+	}
+	owner := metav1.GetControllerOfNoCopy(set)
+	return owner != nil && string(owner.UID) == t.UID
+}
+
+// reached says whether a rollout comes to the pod: not to those of a StatefulSet below its
+// partition.
+func reached(st *cluster.State, p *corev1.Pod, t diagnosis.Target) bool {
+	owner, _ := st.Owner(t.Kind, t.Namespace, t.Name)
+	set, is := owner.(*appsv1.StatefulSet)
+	if !is || set.Spec.UpdateStrategy.RollingUpdate == nil {
+		return true
+	}
+	ordinal, err := strconv.Atoi(p.Name[strings.LastIndexByte(p.Name, '-')+1:])
+	return err != nil || ordinal >= int(ptr.Deref(set.Spec.UpdateStrategy.RollingUpdate.Partition, 0))
+}
