@@ -11,7 +11,7 @@ import (
 func Steps(d Deps, found plan.Found) []string {
 	d = d.withDefaults()
 	rem := plan.Propose(found, d.Requester, d.Now())
-	act.Begin(rem, found.State, d.Now())
+	act.Begin(rem, found.State, found.Fix, d.Now())
 	steps := act.New(d.acting(), rem).Steps()
 	out := make([]string, len(steps))
 	for i, s := range steps {
