@@ -221,7 +221,10 @@ type Proof struct {
 	GPU     *int    `json:"gpu,omitempty"`
 	Start   *int    `json:"start,omitempty"` // memory slice; absent where the mechanism chooses
 	Victims Victims `json:"victims,omitempty"`
-	Why     string  `json:"why"`
+	// Places are the nodes of the incident's pods, by name, where there are several and room
+	// is made for them.
+	Places map[string]string `json:"places,omitempty"`
+	Why    string            `json:"why"`
 }
 
 // Target is an object an action writes.

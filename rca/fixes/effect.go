@@ -300,6 +300,9 @@ func (c *Finder) reckon(f *candidate, o outcome, pod *corev1.Pod) {
 	f.gains = byPriority.gains()
 	f.fix.Effect = e
 	p := &f.fix.Proof
+	if len(f.places) > 1 && len(f.victims) > 0 && !c.Unborn {
+		p.Places = f.places
+	}
 	if of > 1 {
 		p.Why += fmt.Sprintf("; %d of %d run", runs, of)
 		if of > maxProved {

@@ -27,10 +27,8 @@ func newEvict(a action) verb {
 
 func (v evict) steps() []journal.Step {
 	return v.oneStep(evictText(v.Target), v.Deadlines.Evict, func(ctx context.Context, e *journal.Entry) (string, error) {
-		if n := v.nomination(); n != nil && v.Relies["node"] == n.node {
-			if missing, err := v.nominate(ctx, n.node); err != nil || missing != "" {
-				return missing, err
-			}
+		if missing, err := v.nominate(ctx, v.Relies["node"]); err != nil || missing != "" {
+			return missing, err
 		}
 		return v.evict(ctx, v.Target, e)
 	})

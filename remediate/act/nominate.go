@@ -23,37 +23,65 @@ type nomination struct {
 	node string
 }
 
-// nomination chooses the waiting pod that the plan's evictions are for; nil when it
-// evicts nobody.
-func (r *run) nomination() *nomination {
-	spec, evicts := r.rem.Spec, false
+// nominations are the waiting pods that the plan's evictions are for, each with the node
+// that was proved for it; none when it evicts nobody.
+func (r *run) nominations() []nomination {
+	spec, emptied := r.rem.Spec, map[string]bool{}
 	for _, a := range r.actions {
-		evicts = evicts || a.Verb == diagnosis.VerbEvict && !restarts(a) && a.Relies["node"] == spec.Node
+		if a.Verb == diagnosis.VerbEvict && !restarts(a) {
+			emptied[a.Relies["node"]] = true
+		}
 		if a.Verb == diagnosis.VerbPatch && a.Target.Kind != "Pod" || a.Verb == diagnosis.VerbRecreate {
-			return nil // the pod that waits will be another by then
+			return nil // the pods that wait will be others by then
 		}
 	}
-	if !evicts || len(spec.Waiting) == 0 {
-		return nil
+	var out []nomination
+	for i, w := range spec.Waiting {
+		node := w.Node
+		if i == 0 && node == "" {
+			node = spec.Node
+		}
+		if emptied[node] {
+			out = append(out, nomination{pod: diagnosis.Target{Kind: "Pod", Namespace: spec.Workload.Namespace, Name: w.Name, UID: string(w.UID)}, node: node})
+		}
 	}
-	return &nomination{pod: diagnosis.Target{Kind: "Pod", Namespace: spec.Workload.Namespace, Name: spec.Waiting[0].Name, UID: string(spec.Waiting[0].UID)}, node: spec.Node}
+	return out
 }
 
-// nominate names the node in the waiting pod's status, again when a try of the
-// scheduler in between has cleared it; node "" takes our nomination back. A pod
-// that is gone or bound needs none. Without the right to patch pods/status the first
-// pod that comes has the room.
-func (r *run) nominate(ctx context.Context, node string) (missing string, err error) {
-	n := r.nomination()
-	if n == nil {
-		return "", nil
+// nominate names the node in the status of the pods that are to have it, again when a try
+// of the scheduler in between has cleared it. on limits that to one node; empty: all.
+func (r *run) nominate(ctx context.Context, on string) (missing string, err error) {
+	for _, n := range r.nominations() {
+		if on != "" && n.node != on {
+			continue
+		}
+		if missing, err = r.name(ctx, n.pod, n.node); err != nil || missing != "" {
+			return missing, err
+		}
 	}
-	p, err := r.Client.CoreV1().Pods(n.pod.Namespace).Get(ctx, n.pod.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) || err == nil && (string(p.UID) != n.pod.UID || p.Spec.NodeName != "" || p.Status.NominatedNodeName == node) {
+	return "", nil
+}
+
+// nominateNobody takes our nominations back.
+func (r *run) nominateNobody(ctx context.Context) (missing string, err error) {
+	for _, n := range r.nominations() {
+		if missing, err = r.name(ctx, n.pod, ""); err != nil || missing != "" {
+			return missing, err
+		}
+	}
+	return "", nil
+}
+
+// name writes the node into a waiting pod's status; "" takes it out. A pod that is gone or
+// bound needs none. Without the right to patch pods/status the first pod that comes has
+// the room.
+func (r *run) name(ctx context.Context, pod diagnosis.Target, node string) (missing string, err error) {
+	p, err := r.Client.CoreV1().Pods(pod.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) || err == nil && (string(p.UID) != pod.UID || p.Spec.NodeName != "" || p.Status.NominatedNodeName == node) {
 		return "", nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("read pod %s/%s: %w", n.pod.Namespace, n.pod.Name, err)
+		return "", fmt.Errorf("read pod %s/%s: %w", pod.Namespace, pod.Name, err)
 	}
 	err = r.sendNomination(ctx, p, node)
 	switch {

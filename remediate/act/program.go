@@ -69,7 +69,7 @@ func (p *Program) EveryWayBack() []journal.Step {
 
 func (p *Program) nominationBack() journal.Step {
 	return journal.Step{ID: "undo/nomination", Text: "take the nomination back", Within: contention, Try: func(ctx context.Context, _ *journal.Entry) (string, error) {
-		return p.nominate(ctx, "")
+		return p.nominateNobody(ctx)
 	}}
 }
 

@@ -29,10 +29,8 @@ func (r *run) runs(ctx context.Context, e *journal.Entry) (string, error) {
 	case name != "":
 		return r.calm(ctx, e)
 	}
-	if n := r.nomination(); n != nil {
-		if missing, err := r.nominate(ctx, n.node); err != nil || missing != "" {
-			return missing, err
-		}
+	if missing, err := r.nominate(ctx, ""); err != nil || missing != "" {
+		return missing, err
 	}
 	w := r.rem.Spec.Workload
 	return "no pod of " + w.Kind + "/" + w.Name + " has started to run", nil

@@ -40,7 +40,7 @@ func Propose(found Found, requester string, now time.Time) *v1alpha1.Remediation
 			continue
 		}
 		if len(rem.Spec.Waiting) < maxWaiting {
-			rem.Spec.Waiting = append(rem.Spec.Waiting, v1alpha1.Pod{Name: name, UID: p.UID})
+			rem.Spec.Waiting = append(rem.Spec.Waiting, v1alpha1.Pod{Name: name, UID: p.UID, Node: f.Proof.Places[name]})
 		}
 		if p.Spec.Priority != nil {
 			rem.Spec.Priority = *p.Spec.Priority

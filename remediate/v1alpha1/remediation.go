@@ -117,6 +117,8 @@ const Terminal Carrier = "terminal"
 type Pod struct {
 	Name string    `json:"name"`
 	UID  types.UID `json:"uid"`
+	// Node is where it was proved to run; empty where that is not told pod by pod.
+	Node string `json:"node,omitempty"`
 }
 
 // Phase is where a Remediation stands.
