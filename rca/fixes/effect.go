@@ -66,7 +66,7 @@ func (c *Finder) wanted() int {
 // play makes what the changes bring, on a fork where they are made: the workload replaces
 // its pods, or those that wait are placed. pod is the first of them, as the changes leave it.
 func (c *Finder) play(ctx context.Context, s *whatif.Snapshot, f *candidate, pod *corev1.Pod) (outcome, error) {
-	if r := f.rolling; r != nil && len(r.Running) > 0 {
+	if r := f.rolling; c.rolls(f) {
 		return c.replace(ctx, s, r, func(name string) *corev1.Pod {
 			next := pod.DeepCopy()
 			next.Name, next.UID, next.Spec.NodeName = name, "", ""
@@ -81,6 +81,12 @@ func (c *Finder) play(ctx context.Context, s *whatif.Snapshot, f *candidate, pod
 	o.node, o.runs = node, 1
 	f.places = map[string]string{pod.Name: node}
 	return o, nil
+}
+
+// rolls says whether the fix has the workload replace its pods; those of a gang that has
+// none running are placed as they are.
+func (c *Finder) rolls(f *candidate) bool {
+	return f.rolling != nil && (len(f.rolling.Running) > 0 || c.Gang == nil)
 }
 
 // playRest places the pods of the incident that the first one stands for, without those
@@ -273,7 +279,7 @@ func (c *Finder) reckon(f *candidate, o outcome, pod *corev1.Pod) {
 	if c.Unborn {
 		runs = min(runs, c.admits(f, pod, of))
 	}
-	rolled := f.rolling != nil && len(f.rolling.Running) > 0
+	rolled := c.rolls(f)
 	e := &diagnosis.Effect{Runs: runs, Of: of, WaitingBefore: of}
 	if rolled {
 		if lost := -o.runs; lost > 0 {

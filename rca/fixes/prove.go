@@ -70,7 +70,7 @@ func (c *Finder) prove(ctx context.Context, f *candidate) error {
 		}
 		c.position(f, placed)
 		c.until(f)
-		if f.rolling == nil || len(f.rolling.Running) == 0 {
+		if !c.rolls(f) {
 			more, err := c.playRest(ctx, s, f, members)
 			if err != nil {
 				return err
