@@ -59,6 +59,9 @@ func Diagnose(ctx context.Context, st *cluster.State, opts Options) ([]diagnosis
 		}
 		out = append(out, d)
 	}
+	if len(out) > 1 {
+		conflicts(s.run.ledger.Cluster, out)
+	}
 	return out, nil
 }
 
