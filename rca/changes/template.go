@@ -44,6 +44,9 @@ func (c *Bench) editTemplate(ch *Change, spec map[string]any, live bool) {
 		}
 	case w.Kind == "Job" && known:
 		c.roll(ch, owner)
+		if n := len(ch.Rolling.Running); n > 0 {
+			ch.Commands = append(ch.Commands, fmt.Sprintf("# to keep %s: leave %s as it is, and make a second Job for the rest, with the change", view.CountOf(n, "running pod"), resource))
+		}
 		ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl -n %s get %s -o yaml > job.yaml  # change %s, then kubectl replace --force -f job.yaml", w.Namespace, resource, diagnosis.MustJSON(spec)))
 		ch.Steps = append(ch.Steps, "recreate "+resource+" (its template cannot change)")
 		ch.Actions = append(ch.Actions, diagnosis.Action{Verb: diagnosis.VerbRecreate, Target: diagnosis.Target{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name, UID: string(owner.GetUID())}, Patch: template})

@@ -124,7 +124,6 @@ func (c *Finder) together(s *share) *candidate {
 		parts = append(parts, at.part)
 	}
 	slices.Reverse(parts)
-	relayouts := 0
 	for _, f := range parts {
 		for _, ch := range f.changes {
 			if ch.Node == nil && ch.Relayout == nil && len(ch.Victims) == 0 {
@@ -134,12 +133,10 @@ func (c *Finder) together(s *share) *candidate {
 			} else {
 				ch.On = f.node
 			}
-			if ch.Relayout != nil {
-				relayouts++
-			}
 			set = append(set, ch)
 		}
 	}
+	relayouts := (&candidate{changes: set}).remade()
 	if relayouts > 1 {
 		for i := range set {
 			set[i].Manual = set[i].Manual || set[i].Relayout != nil
@@ -162,4 +159,15 @@ func (c *Finder) together(s *share) *candidate {
 		f.fix.Title += fmt.Sprintf(" (%s, one after the other)", view.CountOf(len(parts), "node"))
 	}
 	return f
+}
+
+// remade is of how many nodes GPUs are re-made.
+func (f *candidate) remade() int {
+	n := 0
+	for _, ch := range f.changes {
+		if ch.Relayout != nil {
+			n++
+		}
+	}
+	return n
 }

@@ -81,6 +81,9 @@ func (c *Finder) prove(ctx context.Context, f *candidate) error {
 			return err
 		}
 		c.reckon(f, o, pod)
+		if n := f.remade(); n > 1 {
+			f.fix.Proof.Why += fmt.Sprintf("; by hand, for GPUs of %d nodes are re-made: the guard-rail nodesInFlight has one worked on at a time", n)
+		}
 		return nil
 	})
 }

@@ -35,7 +35,7 @@ import (
 )
 
 // judged counts what the real scheduler had a say in.
-type judged struct{ bound, refused, schedules, refuted, waits, unproven atomic.Int64 }
+type judged struct{ bound, refused, schedules, refuted, waits, unproven, effects atomic.Int64 }
 
 // On random clusters the real scheduler, run in this process, does what the
 // diagnosis says: it binds where no blocker is told, it refuses where every node
@@ -59,8 +59,8 @@ func TestTheSchedulerAgreesWithDiagnoses(t *testing.T) {
 			})
 		}
 	})
-	t.Logf("%d clusters: %d pods bound as they were, %d refused; verdicts judged: %d schedules, %d refuted, %d waits; %d unproven were told so",
-		clusters, n.bound.Load(), n.refused.Load(), n.schedules.Load(), n.refuted.Load(), n.waits.Load(), n.unproven.Load())
+	t.Logf("%d clusters: %d pods bound as they were, %d refused; verdicts judged: %d schedules, %d refuted, %d waits; %d unproven were told so; %d effects were what was said",
+		clusters, n.bound.Load(), n.refused.Load(), n.schedules.Load(), n.refuted.Load(), n.waits.Load(), n.unproven.Load(), n.effects.Load())
 	least := int64(clusters / 5)
 	if n.bound.Load() < least/2 || n.refused.Load() < least || n.schedules.Load() < least || n.refuted.Load() < least || n.waits.Load() < least {
 		t.Errorf("fewer than %d verdicts of a kind", least)
@@ -150,10 +150,92 @@ func (g *gamble) listed(t *testing.T, st *cluster.State, f diagnosis.Fix) {
 	default:
 		t.Fatalf("cluster %d: fix %q is listed as %q", g.seed, f.Title, f.Proof.Verdict)
 	}
+	if f.Effect != nil {
+		g.effect(t, st, f)
+		count.Add(1)
+		return
+	}
 	if node := g.schedule(t, g.objects(t, st, &f), true); node == "" {
 		t.Fatalf("cluster %d: %q is told %s for %s: %s; the scheduler refuses it", g.seed, f.Title, f.Proof.Verdict, f.Proof.Node, f.Proof.Why)
 	}
 	count.Add(1)
+}
+
+// effect holds a fix to what it brings to everybody: the pod that waits has the room that was
+// made for it, those who were evicted are made again, and as many wait as was said.
+func (g *gamble) effect(t *testing.T, st *cluster.State, f diagnosis.Fix) {
+	t.Helper()
+	objects := g.objects(t, st, &f)
+	pending := []string{"waiting"}
+	for _, o := range objects {
+		if p, ok := o.(*corev1.Pod); ok && p.Name == "waiting" {
+			p.Status.NominatedNodeName = f.Proof.Node
+		}
+	}
+	for _, v := range f.Cost.Evictions {
+		p := st.Pod(v.Namespace, v.Name).DeepCopy()
+		if metav1.GetControllerOf(p) == nil {
+			continue // nobody makes it again
+		}
+		p.Name, p.UID, p.Spec.NodeName, p.Status = p.Name+"-again", p.UID+"-again", "", corev1.PodStatus{Phase: corev1.PodPending}
+		p.Spec.SchedulerName, p.CreationTimestamp = corev1.DefaultSchedulerName, metav1.NewTime(st.Now.Add(time.Minute))
+		defaulted(p)
+		objects, pending = append(objects, p), append(pending, p.Name)
+	}
+	bound := g.settle(t, objects, pending)
+	if e := f.Effect; (bound["waiting"] != "") != (e.Runs == 1) || len(pending)-len(bound) != e.WaitingAfter || e.WaitingAfter != e.Of-e.Runs+len(e.ThenWait) {
+		t.Fatalf("cluster %d: %q was to bring %s; of %v the scheduler bound %v", g.seed, f.Title, effectText(f), pending, bound)
+	}
+	g.n.effects.Add(1)
+}
+
+// settle runs the real scheduler until each of the pods that wait is bound or refused.
+func (g *gamble) settle(t *testing.T, objects []runtime.Object, pending []string) map[string]string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	client := fake.NewSimpleClientset(objects...) //nolint:staticcheck // NewClientset tracks field ownership, which nothing here reads
+	bindings := make(chan *corev1.Binding, len(pending))
+	client.PrependReactor("create", "pods", func(a k8stesting.Action) (bool, runtime.Object, error) {
+		if a.GetSubresource() != "binding" {
+			return false, nil, nil
+		}
+		b := a.(k8stesting.CreateAction).GetObject().(*corev1.Binding)
+		bindings <- b
+		return true, b, nil
+	})
+	ready, ended := make(chan struct{}), make(chan error, 1)
+	go func() { ended <- insitu.Run(ctx, client, ready) }()
+	defer func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}()
+	<-ready
+	bound := map[string]string{}
+	err := wait.PollUntilContextTimeout(ctx, 2*time.Millisecond, 20*time.Second, true, func(ctx context.Context) (bool, error) {
+		for len(bindings) > 0 {
+			b := <-bindings
+			bound[b.Name] = b.Target.Name
+		}
+		for _, name := range pending {
+			p, err := client.CoreV1().Pods("demo").Get(ctx, name, metav1.GetOptions{})
+			if err != nil {
+				return false, err
+			}
+			refused := slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
+				return c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse
+			})
+			if bound[name] == "" && !refused {
+				return false, nil
+			}
+		}
+		return true, nil
+	})
+	if err != nil {
+		t.Fatalf("cluster %d: the scheduler has not spoken of all of %v: %v", g.seed, pending, err)
+	}
+	return bound
 }
 
 var branch = regexp.MustCompile(`[├└]─ +(\d+) nodes? `)
