@@ -13,6 +13,7 @@ import (
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/journal"
+	"github.com/unpend/unpend/remediate/v1alpha1"
 )
 
 // evict has a pod leave its node.
@@ -34,6 +35,21 @@ func (v evict) steps() []journal.Step {
 	})
 }
 
+func (v evict) left() string { return v.evicted(v.only(), v.Target) }
+
+// evicted says that a pod was evicted in a step, or may have been; empty when it was not.
+func (a action) evicted(step v1alpha1.StepID, t diagnosis.Target) string {
+	switch e := a.entry(step); {
+	case e == nil || e.Error != "":
+		return ""
+	case e.Ended != nil:
+		return fmt.Sprintf("pod %s/%s was evicted", t.Namespace, t.Name)
+	case a.asking == t.UID:
+		return fmt.Sprintf("pod %s/%s may have been evicted", t.Namespace, t.Name)
+	}
+	return ""
+}
+
 func (v evict) rights() []right { return []right{evicts(v.Target)} }
 
 func evictText(t diagnosis.Target) string { return "evict " + t.Namespace + "/" + t.Name }
@@ -53,10 +69,14 @@ func (r *run) evict(ctx context.Context, t diagnosis.Target, e *journal.Entry) (
 		return "", err
 	}
 	uid, version := o.GetUID(), o.GetResourceVersion()
+	r.asking = t.UID
 	err = r.As.PolicyV1().Evictions(t.Namespace).Evict(ctx, &policyv1.Eviction{
 		ObjectMeta:    metav1.ObjectMeta{Namespace: t.Namespace, Name: t.Name},
 		DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version}, DryRun: r.dryRun()},
 	})
+	if ctx.Err() == nil || err == nil {
+		r.asking = "" // it was answered
+	}
 	budgets := blockedBy(err)
 	if apierrors.IsInternalError(err) && len(budgets) == 0 {
 		budgets = r.severalBudgets(ctx, o)

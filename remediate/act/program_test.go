@@ -142,7 +142,7 @@ func TestWhatIsLeft(t *testing.T) {
 	rem := this(diagnosis.Action{Verb: diagnosis.VerbPatch, Target: deploy}, diagnosis.Action{Verb: diagnosis.VerbEvict, Target: webPod}, diagnosis.Action{Verb: diagnosis.VerbUncordon, Target: node1},
 		diagnosis.Action{Verb: diagnosis.VerbCordon, Target: node1}, diagnosis.Action{Verb: diagnosis.VerbRecreate, Target: train})
 	rem.Status.Journal = append(rem.Status.Journal, []v1alpha1.Entry{{Step: "0/patch/ml/api", Ended: &ended}, {Step: "1/evict/ml/web-1", Ended: &ended}, {Step: "2/uncordon//gpu-1", Ended: &ended, Error: "no"}, {Step: "3/cordon", Ended: &ended}, {Step: "4/recreate/ml/training"}}...)
-	if got, want := New(memory(), rem).Left(), "patch deployment/api, evict pod/web-1"; got != want {
+	if got, want := New(memory(), rem).Left(), "patch deployment/api, pod ml/web-1 was evicted"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -16,6 +17,7 @@ import (
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/journal"
 	"github.com/unpend/unpend/remediate/plan"
+	"github.com/unpend/unpend/remediate/v1alpha1"
 )
 
 // madeBy marks an object that was made again, with the uid of the Remediation.
@@ -37,13 +39,36 @@ func (v recreate) wayBack() []journal.Step {
 	return []journal.Step{{ID: v.backID(diagnosis.VerbRecreate), Text: "make the old " + strings.ToLower(v.Target.Kind) + " again", Within: v.Deadlines.Leave + contention, Try: v.remakeOld}}
 }
 
+// left is that it was made again or, where it is made from the old one again, which of its
+// pods stopped.
+func (v recreate) left() string {
+	if done := v.action.left(); done != "" {
+		return done
+	}
+	var out []string
+	for _, s := range v.Stops {
+		if slices.ContainsFunc(v.rem.Status.Restarted, func(p v1alpha1.Pod) bool { return string(p.UID) == s.UID }) {
+			out = append(out, fmt.Sprintf("pod %s/%s was stopped", s.Namespace, s.Name))
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
 func (v recreate) rights() []right {
 	copies := diagnosis.Target{Kind: "Job", Namespace: v.Target.Namespace} // one is kept
 	return []right{rightOn("delete", v.Target), rightOn("create", v.Target), rightOn("create", copies), rightOn("delete", copies)}
 }
 
-// check says that other pods would stop with it than were shown, or that a budget forbids it.
-func (v recreate) check(st *cluster.State, _ []string) error { return asShown(st, v.Action) }
+// check says that other pods would stop with it than were shown, that a budget forbids it, or
+// that its spec is not as its owner has written it.
+func (v recreate) check(st *cluster.State, _ []string) error {
+	if o := targetOf(st, v.Target); o != nil {
+		if err := asAdmitted(o, st.QueuedWorkloads); err != nil {
+			return err
+		}
+	}
+	return asShown(st, v.Action)
+}
 
 // remake goes as far as it can: from the old one, by way of the copy, to the new one.
 func (v recreate) remake(ctx context.Context, e *journal.Entry) (string, error) {
@@ -93,6 +118,9 @@ func (v recreate) removeOld(ctx context.Context, e *journal.Entry) (string, erro
 			v.restarted()
 		}
 		return "the old one is still there", nil
+	}
+	if err := asAdmitted(o, nil); err != nil {
+		return "", err
 	}
 	if err := v.stopsAsShown(ctx, o); err != nil {
 		return "", err

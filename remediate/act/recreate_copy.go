@@ -28,19 +28,11 @@ const (
 // The journal has the copy's sum, for in the namespace others may write to it, and what is
 // made from it is made with the approver's rights.
 func (v recreate) keep(ctx context.Context, old, next metav1.Object, e *journal.Entry) error {
-	notes := map[string]string{}
-	for key, o := range map[string]metav1.Object{keptOld: old, keptNew: next} {
-		text, err := json.Marshal(o)
-		if err != nil {
-			return fmt.Errorf("write the copy: %w", err)
-		}
-		notes[key] = string(text)
+	job, err := v.copied(old, next)
+	if err != nil {
+		return err
 	}
-	yes := true
-	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: v.Target.Namespace, Name: v.keptName(), Annotations: notes, Labels: map[string]string{"app.kubernetes.io/managed-by": plan.FieldManager}},
-		Spec: batchv1.JobSpec{Suspend: &yes, Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever,
-			Containers: []corev1.Container{{Name: "none", Image: "registry.k8s.io/pause:3.10"}}}}}}
-	err := v.create(ctx, job, v.dryRun())
+	err = v.create(ctx, job, v.dryRun())
 	if apierrors.IsAlreadyExists(err) {
 		kept, err := v.Client.BatchV1().Jobs(v.Target.Namespace).Get(ctx, v.keptName(), metav1.GetOptions{})
 		if err != nil {
@@ -54,6 +46,23 @@ func (v recreate) keep(ctx context.Context, old, next metav1.Object, e *journal.
 		return err
 	}
 	return e.Keep(ctx, sumOf(job)) // before anything is deleted
+}
+
+// copied is the copy: it is suspended and wants no pod, so that it is nobody's incident, and
+// none is made of it where Kueue resumes every Job.
+func (v recreate) copied(old, next metav1.Object) (*batchv1.Job, error) {
+	notes := map[string]string{}
+	for key, o := range map[string]metav1.Object{keptOld: old, keptNew: next} {
+		text, err := json.Marshal(o)
+		if err != nil {
+			return nil, fmt.Errorf("write the copy: %w", err)
+		}
+		notes[key] = string(text)
+	}
+	yes, none := true, int32(0)
+	return &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: v.Target.Namespace, Name: v.keptName(), Annotations: notes, Labels: map[string]string{"app.kubernetes.io/managed-by": plan.FieldManager}},
+		Spec: batchv1.JobSpec{Suspend: &yes, Parallelism: &none, Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever,
+			Containers: []corev1.Container{{Name: "none", Image: "registry.k8s.io/pause:3.10"}}}}}}, nil
 }
 
 // sumOf is the sum of what a copy holds.

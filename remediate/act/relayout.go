@@ -46,8 +46,16 @@ func (s *relayout) steps() []journal.Step {
 	return s.underLock(out)
 }
 
-// left is nothing: all that was done is taken back, but for the pods that were evicted.
-func (s *relayout) left() string { return "" }
+// left are the pods that were evicted: all else is taken back.
+func (s *relayout) left() string {
+	var out []string
+	for _, v := range s.how.Victims {
+		if was := s.evicted(s.id("evict/"+v.Namespace+"/"+v.Name), v); was != "" {
+			out = append(out, was)
+		}
+	}
+	return strings.Join(out, ", ")
+}
 
 func (s *relayout) achieved() string {
 	return fmt.Sprintf("%s has the layout %q", s.Target.Name, s.how.Config)

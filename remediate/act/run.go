@@ -71,6 +71,8 @@ type run struct {
 	rem *v1alpha1.Remediation
 	// actions of the plan, in the order they are taken.
 	actions []diagnosis.Action
+	// asking is the uid of the pod whose eviction was asked for and not answered.
+	asking string
 }
 
 func (r *run) dryRun() []string {

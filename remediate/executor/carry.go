@@ -45,6 +45,9 @@ func (d Deps) recorded(ctx context.Context, rem *v1alpha1.Remediation) (Deps, *v
 	case phase.Begun():
 		return d, nil, fmt.Errorf("%w: plan %.12s is under way already, by the word of %s", plan.ErrRefused, made.Name, made.Spec.Requester)
 	}
+	if err := (plan.Store{Dynamic: d.Dynamic}).Witness(ctx, plan.NewApproval(made, d.Requester, nil, v1alpha1.Approve)); err != nil {
+		return d, nil, err
+	}
 	made.Status.ApprovedBy = []string{d.Requester}
 	return d.carries(made), made, nil
 }

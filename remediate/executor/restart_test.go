@@ -94,7 +94,7 @@ func TestPluginDoesNotRegister(t *testing.T) {
 	rem := c.recorded(t, d, f)
 	c.decide(t, rem, "alice", v1alpha1.Approve)
 	rem = c.carriedOut(t, rem.Name, c.executor)
-	ended(t, rem, v1alpha1.Failed, "wait until the device plugin of "+node+" has registered its devices again: not within 4s: node "+node+" offers 0 of nvidia.com/gpu, it has 2", "evict pod/"+plugin.Name)
+	ended(t, rem, v1alpha1.Failed, "wait until the device plugin of "+node+" has registered its devices again: not within 4s: node "+node+" offers 0 of nvidia.com/gpu, it has 2", "(done before, and left so: pod "+c.ns+"/"+plugin.Name+" was evicted)")
 	if n := c.node(t, node); n.Spec.Unschedulable || n.Annotations[diagnosis.OperationAnnotation] != "" {
 		t.Errorf("unschedulable %v, mark %q", n.Spec.Unschedulable, n.Annotations[diagnosis.OperationAnnotation])
 	}

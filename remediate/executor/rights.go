@@ -89,7 +89,7 @@ func (d Deps) lacks(ctx context.Context, rem *v1alpha1.Remediation) error {
 	if d.Requester != "" {
 		group := v1alpha1.GroupVersion.Group
 		needs = append(needs, right{Verb: "create", Group: group, Resource: "remediations"}, right{Verb: "update", Group: group, Resource: "remediations", Subresource: "status"},
-			right{Verb: "get", Group: group, Resource: "approvals"})
+			right{Verb: "get", Group: group, Resource: "approvals"}, right{Verb: "create", Group: group, Resource: "approvals"})
 	}
 	lacks, err := d.firstLacking(ctx, needs)
 	if err == nil && lacks != "" {

@@ -27,9 +27,20 @@ import (
 // and one waits, and there is a GPU on another node.
 func (c *cell) half(t *testing.T, kind string) (runs corev1.Pod, d diagnosis.Diagnosis, f diagnosis.Fix) {
 	t.Helper()
+	all, d, f := c.most(t, kind, 1)
+	return all[0], d, f
+}
+
+// most is that with so many GPUs on each of the nodes, and a pod more in the workload.
+func (c *cell) most(t *testing.T, kind string, gpus int) (runs []corev1.Pod, d diagnosis.Diagnosis, f diagnosis.Fix) {
+	t.Helper()
+	pods := int32(gpus + 1)
 	for n := range 2 {
 		c.gpuNode(t, n+1, func(node *sim.Node) {
-			node.MIGOff, node.Layouts, node.Config = []int{0}, nil, "all-disabled"
+			node.GPUs, node.Layouts, node.Config = gpus, nil, "all-disabled"
+			for i := range gpus {
+				node.MIGOff = append(node.MIGOff, i)
+			}
 			if n == 0 {
 				node.Labels = map[string]string{"pool": c.ns}
 			}
@@ -41,16 +52,16 @@ func (c *cell) half(t *testing.T, kind string) (runs corev1.Pod, d diagnosis.Dia
 	app := "training"
 	if kind == "Deployment" {
 		app = "serving"
-		c.deployment(t, app, 2, s)
+		c.deployment(t, app, pods, s)
 	} else {
 		s.RestartPolicy = corev1.RestartPolicyNever
-		j := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: app}, Spec: batchv1.JobSpec{Parallelism: new(int32(2)), Completions: new(int32(2)),
+		j := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: app}, Spec: batchv1.JobSpec{Parallelism: &pods, Completions: &pods,
 			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": app}}, Spec: s}}}
 		if _, err := c.Client().BatchV1().Jobs(c.ns).Create(t.Context(), j, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	runs = c.running(t, app, 1)[0]
+	runs = c.running(t, app, gpus)
 	d, f = c.finds(t, diagnosis.FixSelector)
 	return runs, d, f
 }

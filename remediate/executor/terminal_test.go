@@ -88,7 +88,7 @@ func TestTerminalsPlan(t *testing.T) {
 				t.Fatal(again, err)
 			}
 		}
-		c.wrote(t, nil)
+		c.wrote(t, []write{{"create", "approvals", "", 201}}) // the terminal's own
 		c.untouched(t, holders...)
 		c.asBefore(t, node)
 		x.Now = func() time.Time { return time.Now().Add(plan.Lifetime) }

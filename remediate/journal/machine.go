@@ -265,11 +265,9 @@ func (m *Machine) turnBack(ctx context.Context, s Step, why error) error {
 	st := m.status()
 	m.failed = errors.Join(m.failed, why)
 	if !m.undoing() {
-		st.Failure, st.EndsAs = why.Error(), phaseOf(why)
-		if left := m.program.Left(); left != "" {
-			m.failed = fmt.Errorf("%w (done before, and left so: %s)", m.failed, left)
-			st.Failure = m.failed.Error()
-		}
+		st.EndsAs = phaseOf(why)
+		m.failed = m.leaving(m.failed)
+		st.Failure = m.failed.Error()
 		st.Phase = v1alpha1.Undoing
 		if m.DryRun {
 			st.Phase, st.Message = st.EndsAs, st.Failure
@@ -288,6 +286,14 @@ func (m *Machine) turnBack(ctx context.Context, s Step, why error) error {
 	}
 	st.Failure = fmt.Sprintf("%s; %v", st.Failure, why)
 	return nil // the steps that remain are tried all the same
+}
+
+// leaving is an error that says besides what was done and is not taken back.
+func (m *Machine) leaving(err error) error {
+	if left := m.program.Left(); left != "" {
+		return fmt.Errorf("%w (done before, and left so: %s)", err, left)
+	}
+	return err
 }
 
 // phaseOf is where a plan ends that failed for this reason, when all was taken back.

@@ -29,7 +29,7 @@ func (m *Machine) ToTheEnd(ctx context.Context) error {
 			return errors.Join(m.failed, err)
 		}
 		if ctx.Err() != nil && !alone {
-			err = m.interrupted(err)
+			err = m.leaving(m.interrupted(err))
 		}
 		m.failed = errors.Join(m.failed, err)
 		if alone {
@@ -45,7 +45,11 @@ func (m *Machine) ToTheEnd(ctx context.Context) error {
 		ctx = undo
 	}
 	if m.failed != nil && !m.DryRun && m.takenBack() {
-		return fmt.Errorf("%w; what was begun has been taken back", m.failed)
+		what := "what was begun"
+		if m.program.Left() != "" {
+			what = "what else was begun"
+		}
+		return fmt.Errorf("%w; %s has been taken back", m.failed, what)
 	}
 	return m.failed
 }
@@ -82,18 +86,19 @@ func (m *Machine) renew(ctx context.Context) error {
 	return nil
 }
 
-// takenBack says that something was begun, and that nothing of it is left. A plan that
-// is stale says itself what has become of its node.
+// takenBack says that something was begun, and that nothing of it is left but what cannot be
+// taken back. A plan that is stale says itself what has become of its node.
 func (m *Machine) takenBack() bool {
-	did := false
+	did, left := false, m.program.Left() != ""
 	for _, e := range m.status().Journal {
 		back := e.Step.TakesBack()
 		if back && (e.Ended == nil || e.Error != "") {
 			return false
 		}
-		did = did || !back && e.Error == ""
+		_, ofAction := e.Step.Action()
+		did = did || e.Error == "" && (!back && !left || back && ofAction)
 	}
-	return did && m.status().EndsAs != "" && m.program.Left() == "" && !errors.Is(m.failed, plan.ErrStale)
+	return did && m.status().EndsAs != "" && !errors.Is(m.failed, plan.ErrStale)
 }
 
 // interrupted is that the caller has gone away, and where that was.

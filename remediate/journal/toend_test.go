@@ -62,6 +62,7 @@ func TestInterrupted(t *testing.T) {
 	}{
 		{"by Ctrl-C", false, nil, "interrupted in step 2/2, wait; what was begun has been taken back", []Progress{cordon, ended(cordon), wait, undo, ended(undo)}},
 		{"by a failure", false, errors.New("no"), "step 2/2, wait: no; what was begun has been taken back", []Progress{cordon, ended(cordon), wait, undo, ended(undo)}},
+		{"by Ctrl-C, after what stays", false, nil, "interrupted in step 2/2, wait (done before, and left so: pod ml/web-0 was evicted); what else was begun has been taken back", []Progress{cordon, ended(cordon), wait, undo, ended(undo)}},
 		{"in a dry run", true, errors.New("no"), "step 2/2, wait: no", []Progress{cordon, ended(cordon), wait}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -70,7 +71,11 @@ func TestInterrupted(t *testing.T) {
 			var told []Progress
 			o := (&clock{noon}).options()
 			o.DryRun, o.Patience, o.Report = tc.dry, time.Minute, func(p Progress) { told = append(told, p) }
-			m := machine(t, o, begun(), &script{
+			left := ""
+			if strings.Contains(tc.want, "left so") {
+				left = "pod ml/web-0 was evicted"
+			}
+			m := machine(t, o, begun(), &script{left: left,
 				there: []Step{step("0/cordon", "cordon", done), step("0/wait", "wait", func(context.Context, *Entry) (string, error) {
 					if tc.fails == nil {
 						cancel()

@@ -138,6 +138,21 @@ func (s Store) Decide(ctx context.Context, a *v1alpha1.Approval) (*v1alpha1.Appr
 	return s.decide(ctx, a, s)
 }
 
+// Witness records the yes of somebody who carries a plan out themselves, and which nobody waits
+// for. Where no executor leads nobody clears away what was said to an earlier plan of the name:
+// that stays, and the plan itself says who carries it out. ErrRefused: they may not approve.
+func (s Store) Witness(ctx context.Context, a *v1alpha1.Approval) error {
+	a.Spec.Via = "kubectl"
+	_, err := s.decideOnce(ctx, a, s)
+	if _, earlier := errors.AsType[left](err); earlier {
+		return nil
+	}
+	if apierrors.IsForbidden(err) {
+		return fmt.Errorf("%w: %w", ErrRefused, err)
+	}
+	return err
+}
+
 // left is that a decision on an earlier plan of the name is still there.
 type left struct{ error }
 

@@ -200,13 +200,13 @@ func (o *approveOptions) carrier(ctx context.Context, d executor.Deps, found pla
 		return byExecutor(d, found, o.namespace, std.Err), nil
 	default:
 		var err error
-		if d, err = onRecord(ctx, d); err != nil {
+		if d, err = onRecord(ctx, d, std); err != nil {
 			return nil, err
 		}
 		fmt.Fprintf(std.Err, "No executor leads in namespace %s: the fix is applied from here, with your own rights.\n", o.namespace)
 		fmt.Fprintln(std.Err, "Ctrl-C: no further step is begun, and what was begun is taken back before this ends.")
 		if nodes := found.Fix.Cost.Nodes; d.Requester == "" && len(nodes) > 0 {
-			fmt.Fprintf(std.Err, "unpend is not installed here, so the plan is not on record: should this process be killed, 'unpend release %s' gives the node back.\n", nodes[0])
+			fmt.Fprintf(std.Err, "Should this process be killed, 'unpend release %s' gives the node back.\n", nodes[0])
 		}
 	}
 	d.Shown = found.Fix.Actions

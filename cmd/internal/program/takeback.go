@@ -13,14 +13,20 @@ import (
 
 // onRecord is d for a plan that is carried out from here: it and its journal are in the
 // API where there are the kinds for it, so that others can take it back should this process
-// end.
-func onRecord(ctx context.Context, d executor.Deps) (executor.Deps, error) {
-	if !executor.Installed(d) {
-		return d, nil
-	}
+// end. Else Events tell of it, and that is said.
+func onRecord(ctx context.Context, d executor.Deps, std Stdio) (executor.Deps, error) {
 	who, _, err := whoAmI(ctx, d)
-	d.Requester = who
-	return d, err
+	if executor.Installed(d) {
+		d.Requester = who
+		return d, err
+	}
+	if err != nil {
+		who = "somebody who may not be asked who they are"
+	}
+	fmt.Fprintln(std.Err, "unpend is not installed here, so the plan is not on record: Events on the pod that waits and on the nodes tell that it was approved, and how it ended.")
+	return executor.Witness(d, who, func(err error) {
+		fmt.Fprintf(std.Err, "No Event tells of it: %s\n", terminal.Clean(err.Error()))
+	}), nil
 }
 
 // watched says whether the terminal has gone away that has begun a plan.
