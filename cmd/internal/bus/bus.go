@@ -70,6 +70,9 @@ type Options struct {
 	Memory bool
 	// MaxBytes of all streams together; 256 MiB by default.
 	MaxBytes int64
+	// Replicas of every stream. 0: three where NATS is a cluster, else one, and what an
+	// operator has chosen for a stream that is there stays.
+	Replicas int
 	// Logger of what the bus does by itself; nothing is logged without it.
 	Logger *slog.Logger
 	// Registerer of the bus's metrics, until Close; there are none without it.

@@ -71,7 +71,9 @@ func (b *Bus) follow(ctx context.Context, t Topic, take func(key string, body []
 }
 
 func (b *Bus) messages(ctx context.Context, s jetstream.Stream, t Topic) (jetstream.MessagesContext, error) {
-	c, err := s.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{FilterSubjects: []string{b.subject(t, ">")}, DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy})
+	// By itself it would try again for ever, with pauses of 10 s between tries of 10 s: a
+	// NATS that has elected another leader long since would not be read from.
+	c, err := s.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{FilterSubjects: []string{b.subject(t, ">")}, DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy, MaxResetAttempts: 1})
 	if err != nil {
 		return nil, err
 	}

@@ -50,7 +50,7 @@ func (b *Bus) make(ctx context.Context, t Topic) (again bool, err error) {
 	switch {
 	case errors.Is(err, jetstream.ErrStreamNotFound):
 		again = unknown == nil
-		at, err = b.js.CreateStream(ctx, want)
+		at, err = b.create(ctx, want)
 	case err == nil:
 		is := at.CachedInfo().Config
 		if is.Metadata[ofCluster] != b.opts.Cluster || is.Metadata[ofSchema] != schema || !slices.Equal(is.Subjects, want.Subjects) {
@@ -59,8 +59,7 @@ func (b *Bus) make(ctx context.Context, t Topic) (again bool, err error) {
 		if unknown == nil {
 			return false, nil
 		}
-		want.Replicas = is.Replicas // an operator's own choice
-		at, err = b.js.UpdateStream(ctx, want)
+		at, err = b.js.UpdateStream(ctx, replicated(want, cmp.Or(b.opts.Replicas, is.Replicas)))
 	}
 	if err != nil {
 		if other := b.inTheWay(ctx, want, err); other != nil {
@@ -72,6 +71,36 @@ func (b *Bus) make(ctx context.Context, t Topic) (again bool, err error) {
 	defer b.mu.Unlock()
 	b.streams[t] = at
 	return again, nil
+}
+
+// asMany is how many replicas outlive the loss of a server.
+const asMany = 3
+
+// create makes a stream with the replicas that are asked for. Where nobody says how many,
+// those are three, unless NATS is no cluster, or one of fewer servers.
+func (b *Bus) create(ctx context.Context, want jetstream.StreamConfig) (jetstream.Stream, error) {
+	if b.opts.Replicas > 0 || b.opts.URL == "" {
+		return b.js.CreateStream(ctx, replicated(want, max(1, b.opts.Replicas)))
+	}
+	at, err := b.js.CreateStream(ctx, replicated(want, asMany))
+	if api, ok := errors.AsType[*jetstream.APIError](err); ok && (api.ErrorCode == noCluster || api.ErrorCode == tooFew && len(b.conn.Servers()) < asMany) {
+		return b.js.CreateStream(ctx, replicated(want, 1))
+	}
+	return at, err
+}
+
+// The errors of nats-server that say that a stream cannot have so many replicas (its
+// errors.json): at all, and with the servers that are there now.
+const (
+	noCluster jetstream.ErrorCode = 10074
+	tooFew    jetstream.ErrorCode = 10005
+)
+
+// replicated is a stream of so many replicas. Of several, the one that leads is asked what
+// is stored: another may be behind, and news would be taken for known.
+func replicated(c jetstream.StreamConfig, n int) jetstream.StreamConfig {
+	c.Replicas, c.AllowDirect = n, n <= 1
+	return c
 }
 
 // ForeignError names a stream on the same NATS that somebody else made where ours would be.

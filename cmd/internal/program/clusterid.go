@@ -19,7 +19,7 @@ func (s *service) openBus(ctx context.Context) (*bus.Bus, error) {
 		return nil, err
 	}
 	c := s.config.Bus
-	return bus.Open(ctx, bus.Options{Cluster: cluster, URL: c.URL, StoreDir: c.StoreDir, MaxBytes: c.MaxBytes, Logger: s.logger, Registerer: s.registry})
+	return bus.Open(ctx, bus.Options{Cluster: cluster, URL: c.URL, StoreDir: c.StoreDir, MaxBytes: c.MaxBytes, Replicas: c.Replicas, Logger: s.logger, Registerer: s.registry})
 }
 
 // clusterID tells one cluster from another on the same NATS: the uid of the namespace

@@ -39,6 +39,7 @@ type config struct {
 		URL      string `json:"url"`      // of a NATS cluster; empty: embedded
 		StoreDir string `json:"storeDir"` // of the embedded NATS
 		MaxBytes int64  `json:"maxBytes"` // of all streams (256 MiB)
+		Replicas int    `json:"replicas"` // of every stream (3 where NATS is a cluster)
 	} `json:"bus"`
 	Web struct {
 		Metrics string `json:"metrics"` // where /metrics, /healthz and /readyz are served

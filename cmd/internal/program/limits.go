@@ -23,6 +23,9 @@ func (c *config) check() error {
 	if b := c.Bus.MaxBytes; b != 0 && (b < minBytes || b > maxBytes) {
 		wrong = append(wrong, fmt.Errorf("bus.maxBytes is %d: it has to be between %d (%s) and %d (%s)", b, int64(minBytes), size(minBytes), int64(maxBytes), size(maxBytes)))
 	}
+	if n := c.Bus.Replicas; n < 0 || n > maxReplicas {
+		wrong = append(wrong, fmt.Errorf("bus.replicas is %d: it has to be between 1 and %d", n, maxReplicas))
+	}
 	for _, optional := range []struct {
 		key      string
 		is       time.Duration
@@ -48,6 +51,9 @@ const (
 	minBytes = 4 << 20
 	maxBytes = 1 << 40
 )
+
+// maxReplicas is what nats-server takes for a stream (its StreamMaxReplicas).
+const maxReplicas = 5
 
 func between(key string, is, low, high time.Duration) error {
 	if is < low || is > high {

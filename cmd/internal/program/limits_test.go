@@ -21,6 +21,8 @@ func TestConfigIsChecked(t *testing.T) {
 		"rca: {idleThreshold: -1}":  {"rca.idleThreshold is -1: "},
 		"rca: {idleThreshold: 101}": {"rca.idleThreshold is 101: "},
 		"bus: {maxBytes: -1}":       {"bus.maxBytes is -1: it has to be between 4194304 (4Mi) and 1099511627776 (1Ti)"},
+		"bus: {replicas: -1}":       {"bus.replicas is -1: it has to be between 1 and 5"},
+		"bus: {replicas: 6}":        {"bus.replicas is 6: "},
 		"bus: {maxBytes: 1000}":     {"bus.maxBytes is 1000: "},
 		"remediate: {poll: -1s}":    {"remediate.poll is -1s: it has to be between 10ms and 1m0s"},
 		"remediate: {poll: 1ns, deadlines: {evict: -1s, leave: 1ms, manager: 48h, wedge: -1s, run: -1s}}": {"remediate.poll is 1ns: ", "remediate.deadlines.evict is -1s: ",

@@ -74,6 +74,9 @@ func (o *runOptions) check(c config) error {
 	if alone := slices.Contains(o.roles, "watch") != slices.Contains(o.roles, "diagnose"); alone && c.Bus.URL == "" {
 		return usage("fewer roles need --nats: the embedded NATS has no listener")
 	}
+	if c.Bus.Replicas > 1 && c.Bus.URL == "" {
+		return usage("bus.replicas is %d: the embedded NATS is one server; name a cluster with --nats or bus.url", c.Bus.Replicas)
+	}
 	return nil
 }
 
