@@ -2,7 +2,6 @@ package rca
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"slices"
 
@@ -117,7 +116,7 @@ func written(c *causes.Case, nodes []diagnosis.NodeBlockers, causes []diagnosis.
 		Drawing:   drawing(c, causes, fixes),
 		Claims:    c.Claims.Claimed(),
 		Headline:  headline(c, causes),
-		Unread:    unreadFacts(c),
+		Unread:    unreadFacts(c, causes, fixes.Fixes()),
 		Knowledge: []knowledge.Hit{},
 	}
 }
@@ -148,52 +147,4 @@ func orderCauses(c *causes.Case, causes []diagnosis.Cause, root diagnosis.CauseI
 		return len(b.Nodes) - len(a.Nodes)
 	})
 	return causes
-}
-
-// unreadFacts lists what could not be read, with what it leaves open.
-func unreadFacts(c *causes.Case) []string {
-	out := []string{}
-	for _, n := range c.Cluster.SortedNodes() {
-		if n.Doubt != "" && len(c.Asks) > 0 {
-			out = append(out, fmt.Sprintf("geometry of %s: %s; nothing there is read as free", n.Name, n.Doubt))
-		}
-	}
-	kinds := make([]string, 0, len(c.Cluster.State.Unread))
-	for kind, why := range c.Cluster.State.Unread {
-		open, ok := leavesOpen[kind]
-		if ok && (len(c.Asks) > 0 || !open.gpuOnly) && (c.Claims != nil || !open.devices) && (len(c.Refusals) > 0 || !open.refusedOnly) {
-			kinds = append(kinds, fmt.Sprintf("%s: %s; %s", kind, why, open.says))
-		}
-	}
-	if c.Gang != nil && c.GangUnread() != "" {
-		kinds = append(kinds, fmt.Sprintf("PodGroup.%s: %s; how many pods its gang takes is not known", c.Gang.Kind.API, c.GangUnread()))
-	}
-	slices.Sort(kinds)
-	if c.Cluster.Unmeasured == view.NoMeasure { // nobody asked for it: what else is missing comes first
-		return append(append(out, kinds...), c.Unmeasured()...)
-	}
-	return slices.Insert(append(out, kinds...), 0, c.Unmeasured()...)
-}
-
-// leavesOpen says what a diagnosis lacks when a kind was not read.
-var leavesOpen = map[string]struct {
-	says        string
-	gpuOnly     bool
-	devices     bool // only for pods that claim devices
-	refusedOnly bool
-}{
-	"Node":                  {says: "no node can be judged"},
-	"Pod":                   {says: "use of the nodes is not known"},
-	"PodDisruptionBudget":   {says: "an eviction may be refused"},
-	"NodeGeometry":          {says: "positions of MIG instances are not known", gpuOnly: true},
-	"ConfigMap":             {says: "the names of MIG layouts are taken from what the operator generates", gpuOnly: true},
-	"ClusterPolicy":         {says: "only existing MIG layouts are offered", gpuOnly: true},
-	"PersistentVolumeClaim": {says: "volumes are not judged"},
-	"ResourceClaim":         {says: "whether its claims exist and who holds devices is not known", devices: true},
-	"ResourceClaimTemplate": {says: "templates of claims are not judged", devices: true},
-	"ResourceSlice":         {says: "which devices exist is not known", devices: true},
-	"DeviceClass":           {says: "which classes of devices exist is not known", devices: true},
-	"Namespace":             {says: "namespace selectors are not judged"},
-	"ResourceQuota":         {says: "quotas that refuse its pods are not judged", refusedOnly: true},
-	"LimitRange":            {says: "LimitRanges that default or refuse its pods are not judged", refusedOnly: true},
 }

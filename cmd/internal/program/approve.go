@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"strconv"
 	"strings"
 	"time"
 
@@ -51,21 +50,11 @@ func approveCommand(kube *kubeFlags, std Stdio) *cobra.Command {
 	return c
 }
 
-// parseFix reads INCIDENT#N.
-func parseFix(arg string) (string, int, error) {
-	incident, number, ok := strings.Cut(arg, "#")
-	n, err := strconv.Atoi(number)
-	if !ok || err != nil || n < 1 || incident == "" {
-		return "", 0, usage("%q names no fix: write INCIDENT#N, as 'unpend why' shows it", arg)
-	}
-	return incident, n, nil
-}
-
 func (o *approveOptions) approve(ctx context.Context, arg string, std Stdio) error {
 	if o.output != "" && o.output != "json" {
 		return usage("output %q is not known: use json", o.output)
 	}
-	incident, number, err := parseFix(arg)
+	ref, err := parseFix(arg)
 	if err != nil {
 		return err
 	}
@@ -78,6 +67,10 @@ func (o *approveOptions) approve(ctx context.Context, arg string, std Stdio) err
 		return err
 	}
 	d := executor.Deps{Measure: measure, Client: client, Dynamic: custom, Now: time.Now, Logger: slog.New(slog.DiscardHandler), DryRun: o.dryRun}
+	if err := o.ofThisCluster(ctx, d, ref); err != nil {
+		return err
+	}
+	incident, number := ref.id, ref.fix
 	if err := o.underWay(ctx, d, incident, std); err != nil {
 		return outcomeError(err)
 	}
@@ -85,7 +78,7 @@ func (o *approveOptions) approve(ctx context.Context, arg string, std Stdio) err
 	d.Guard = rails.watch(guardOf(d, o.namespace, 0))
 	found, err := executor.Find(ctx, d, incident, number, o.plan)
 	if err != nil {
-		return outcomeError(unreachable(err))
+		return outcomeError(o.refine(ctx, d, found, incident, unreachable(err)))
 	}
 	if is := found.Fix.ID; is != number {
 		return outcomeError(fmt.Errorf("%w: that is not the plan of fix %d, but of fix %d: approve %s#%d", plan.ErrStale, number, is, incident, is))

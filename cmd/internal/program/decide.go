@@ -21,8 +21,11 @@ import (
 	"github.com/unpend/unpend/remediate/v1alpha1"
 )
 
+// usualNamespace is where the chart installs the service.
+const usualNamespace = "unpend"
+
 func executorFlag(c *cobra.Command, namespace *string) {
-	c.Flags().StringVar(namespace, "executor-namespace", "unpend", "where the service runs")
+	c.Flags().StringVar(namespace, "executor-namespace", usualNamespace, "where the service runs")
 }
 
 // executorLeads says whether an executor is at work: its lease is held. Who may not read

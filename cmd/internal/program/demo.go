@@ -163,7 +163,7 @@ func (d *demo) finding(ctx context.Context) (diagnosis.Diagnosis, error) {
 		return found, d.events().emit(map[string]any{"event": "finding", "diagnosis": found})
 	}
 	style := terminalOptions(d.std.Out)
-	style.Now = time.Now()
+	style.Now, style.Again.Gone = time.Now(), true
 	return found, terminal.Render(d.std.Out, found, style)
 }
 
@@ -253,7 +253,7 @@ func (d *demo) fix(ctx context.Context, found diagnosis.Diagnosis) error {
 		if err := d.bars(ctx); err != nil {
 			return err
 		}
-		d.say("\nNext: kubectl unpend why -A")
+		d.say("\nNext: on a cluster of yours, reading only: kubectl unpend why -A")
 		return nil
 	}
 	return d.events().apply(ctx, d.deps, plan, carry)

@@ -51,9 +51,9 @@ func (p gpuWork) again() string {
 	if p.address == "" {
 		return ""
 	}
-	out := "--prometheus " + p.address
+	out := "--prometheus " + quoted(p.address)
 	if p.tokenFile != "" {
-		out += " --prometheus-token-file " + p.tokenFile
+		out += " --prometheus-token-file " + quoted(p.tokenFile)
 	}
 	if p.window != 30*time.Minute {
 		out += " --idle-window " + p.window.String()

@@ -18,10 +18,11 @@ type kubeFlags struct {
 	loader    clientcmd.ClientConfig
 	overrides clientcmd.ConfigOverrides
 	extra     []string // KEY=VALUE, of who is impersonated
+	flags     *pflag.FlagSet
 }
 
 func newKubeFlags(flags *pflag.FlagSet) *kubeFlags {
-	k := &kubeFlags{overrides: clientcmd.ConfigOverrides{ClusterDefaults: clientcmd.ClusterDefaults, Timeout: "0"}}
+	k := &kubeFlags{flags: flags, overrides: clientcmd.ConfigOverrides{ClusterDefaults: clientcmd.ClusterDefaults, Timeout: "0"}}
 	files := clientcmd.NewDefaultClientConfigLoadingRules()
 	files.DefaultClientConfig = &clientcmd.DefaultClientConfig // else a pod's own service account is never asked
 	k.loader = clientcmd.NewNonInteractiveDeferredLoadingClientConfig(files, &k.overrides)

@@ -27,6 +27,7 @@ const (
 	exitFindings = 3
 	exitRefused  = 4
 	exitStale    = 5
+	exitUnknown  = 6
 )
 
 // Stdio is where a command reads and writes: data goes to Out, progress and
@@ -139,6 +140,6 @@ func rootCommand(name string, std Stdio) *cobra.Command {
 	})
 	root.Flags().BoolVar(&version, "version", false, "say what this binary was built from")
 	kube := newKubeFlags(root.PersistentFlags())
-	root.AddCommand(whyCommand(kube, std), dumpCommand(kube, std), incidentsCommand(kube, std), capacityCommand(kube, std), approveCommand(kube, std), rejectCommand(kube, std), releaseCommand(kube, std), remediationsCommand(kube, std), statusCommand(kube, std), auditCommand(std), demoCommand(std), runCommand(kube, std), versionCommand(std))
+	root.AddCommand(whyCommand(kube, std), dumpCommand(kube, std), incidentsCommand(kube, std), capacityCommand(kube, std), showCommand(kube, std), approveCommand(kube, std), rejectCommand(kube, std), releaseCommand(kube, std), remediationsCommand(kube, std), statusCommand(kube, std), auditCommand(std), demoCommand(std), runCommand(kube, std), versionCommand(std))
 	return root
 }

@@ -3,6 +3,7 @@ package program
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -41,6 +42,16 @@ func (o *rejectOptions) reject(ctx context.Context, name string, std Stdio) erro
 	d, err := o.deps()
 	if err != nil {
 		return err
+	}
+	if strings.Contains(name, "#") { // else it is a plan's
+		ref, err := parseFix(name)
+		if err == nil {
+			err = o.ofThisCluster(ctx, d, ref)
+		}
+		if err != nil {
+			return err
+		}
+		name = fmt.Sprintf("%s#%d", ref.id, ref.fix)
 	}
 	plans, err := listPlans(ctx, d)
 	if err != nil {

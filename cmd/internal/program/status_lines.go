@@ -94,6 +94,14 @@ func lasting(d time.Duration) string {
 	return text
 }
 
+// plural is a number of things, of which several are called otherwise.
+func plural(n int, one, several string) string {
+	if n != 1 {
+		one = several
+	}
+	return fmt.Sprintf("%d %s", n, one)
+}
+
 // counted is a number of things.
 func counted(n int, what string) string {
 	if n != 1 {

@@ -18,6 +18,7 @@ import (
 // workload anywhere between the pod and its topmost owner.
 type target struct {
 	kind, name, namespace string
+	mark                  string // of the cluster that an incident is of
 }
 
 // shortKinds are kubectl's short names of the kinds that make pods.
@@ -27,6 +28,10 @@ var shortKinds = map[string]string{"po": "pod", "deploy": "deployment", "rs": "r
 func newTarget(args []string, namespace string) (target, error) {
 	t := target{namespace: namespace}
 	if len(args) == 0 {
+		return t, nil
+	}
+	if m := incidentID.FindStringSubmatch(strings.TrimPrefix(args[0], namePrefix)); m != nil {
+		t.name, t.mark = m[1], m[2]
 		return t, nil
 	}
 	kind, name, slash := strings.Cut(args[0], "/")
@@ -77,12 +82,19 @@ func (t target) explainNothing(st *cluster.State, w io.Writer) error {
 	if why := st.Unread["Pod"]; why != "" && len(st.Pods) == 0 {
 		return fmt.Errorf("pods are unread (%s), so nothing can be said about what waits", why)
 	}
+	there, known := exists(st, t.namespace)
+	if known && !there {
+		return noNamespace(st, t.namespace)
+	}
 	if t.name == "" {
-		text := "Nothing waits."
+		text := "Nothing waits in " + t.looked(st)
 		if why := st.Unread["Pod"]; why != "" {
-			text = "Nothing waits among the pods that were read: " + why + "."
+			text += " among the pods that were read: " + why
 		}
-		fmt.Fprintln(w, terminal.Clean(text))
+		if !there {
+			text += "; whether that namespace exists is not known: " + st.Unread["Namespace"]
+		}
+		fmt.Fprintln(w, terminal.Clean(text+"."))
 		return nil
 	}
 	near := ""

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"slices"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/executor"
 	"github.com/unpend/unpend/remediate/plan"
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 // whyOptions are the flags of `why` and `incidents`.
@@ -75,6 +77,11 @@ func (o *whyOptions) why(ctx context.Context, args []string, std Stdio) error {
 	if err != nil {
 		return err
 	}
+	if asked.mark != "" {
+		if err := o.kube.checkMark(incidentRef{id: asked.name, mark: asked.mark}, clusterMark(st)); err != nil {
+			return err
+		}
+	}
 	found, err := o.diagnose(ctx, st, asked, std)
 	if err != nil {
 		return err
@@ -84,6 +91,9 @@ func (o *whyOptions) why(ctx context.Context, args []string, std Stdio) error {
 		show = func(std Stdio, found []diagnosis.Diagnosis, st *cluster.State) error {
 			return o.printIncidents(ctx, std, found, st)
 		}
+	}
+	if len(found) == 0 && asked.kind == "" && incidentID.MatchString(asked.name) {
+		return o.gone(ctx, st, asked.name)
 	}
 	if len(found) == 0 {
 		if err := asked.explainNothing(st, std.Err); err != nil {
@@ -100,11 +110,16 @@ func (o *whyOptions) why(ctx context.Context, args []string, std Stdio) error {
 }
 
 func (o *whyOptions) diagnose(ctx context.Context, st *cluster.State, asked target, std Stdio) ([]diagnosis.Diagnosis, error) {
+	return o.diagnoseOnly(ctx, st, asked.selects(st), nil, std)
+}
+
+// diagnoseOnly explains some incidents; a logger is told of the fixes that were tried.
+func (o *whyOptions) diagnoseOnly(ctx context.Context, st *cluster.State, only func(incident.Incident) bool, logger *slog.Logger, std Stdio) ([]diagnosis.Diagnosis, error) {
 	measure, err := o.measure()
 	if err != nil {
 		return nil, &codedError{exitUsage, err}
 	}
-	opts := rca.Options{Only: asked.selects(st), Measure: measure}
+	opts := rca.Options{Only: only, Measure: measure, Logger: logger}
 	if st.Live {
 		client, custom, err := o.clients()
 		if err != nil {
@@ -130,8 +145,7 @@ func (o *whyOptions) diagnose(ctx context.Context, st *cluster.State, asked targ
 }
 
 func (o *whyOptions) print(std Stdio, found []diagnosis.Diagnosis, st *cluster.State) error {
-	style := terminalOptions(std.Out)
-	style.Now, style.Approve = st.Now, o.again()
+	style := o.style(std, st)
 	switch o.output {
 	case "json", "yaml":
 		if found == nil {
@@ -140,7 +154,7 @@ func (o *whyOptions) print(std Stdio, found []diagnosis.Diagnosis, st *cluster.S
 		return printList(std.Out, o.output, diagnosis.List{APIVersion: diagnosis.APIVersion, Kind: diagnosis.ListKind, Items: found})
 	case "name":
 		for _, d := range found {
-			fmt.Fprintln(std.Out, "incident.unpend.dev/"+d.Incident)
+			fmt.Fprintln(std.Out, namePrefix+style.Again.ID(d.Incident))
 		}
 		return nil
 	case "wide":
@@ -149,12 +163,20 @@ func (o *whyOptions) print(std Stdio, found []diagnosis.Diagnosis, st *cluster.S
 	for i, d := range found {
 		if i > 0 {
 			fmt.Fprintln(std.Out)
+			style.NoLegend = style.NoLegend || found[i-1].Drawing != nil
 		}
 		if err := terminal.Render(std.Out, d, style); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// style is how findings in a state are shown, and which command comes next.
+func (o *whyOptions) style(std Stdio, st *cluster.State) terminal.Options {
+	style := terminalOptions(std.Out)
+	style.Now, style.Again = st.Now, o.source.again(st, o.gpuWork.again(), executorAt(o.executorNamespace))
+	return style
 }
 
 func terminalOptions(w io.Writer) terminal.Options {

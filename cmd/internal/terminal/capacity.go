@@ -40,7 +40,7 @@ func (o Options) capacity(b *strings.Builder, item diagnosis.CapacityItem) {
 		{"by re-making idle instances", fmt.Sprint(item.Hardware), silicon},
 		{"after moving somebody", fmt.Sprint(item.Evict.Fits), evicted(len(item.Evict.Evictions))},
 	}))
-	o.list(b, "evicts: ", evictedNames(item.Evict.Evictions))
+	o.list(b, "evicts: ", someNames(item.Evict.Evictions))
 	o.list(b, "changes: ", strings.Join(item.Evict.Nodes, ", "))
 	head := "not counted: "
 	for _, why := range item.Ignored {
@@ -85,7 +85,8 @@ func evicted(pods int) string {
 	return "evicts " + counted(pods, "pod")
 }
 
-func evictedNames(pods []diagnosis.PodName) string {
+// someNames are the first of some pods, and how many there are more.
+func someNames(pods []diagnosis.PodName) string {
 	names := make([]string, 0, maxEvicted)
 	for _, p := range pods[:min(len(pods), maxEvicted)] {
 		names = append(names, p.Namespace+"/"+p.Name)

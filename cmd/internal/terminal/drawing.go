@@ -53,7 +53,9 @@ func (o Options) drawing(d diagnosis.Drawing, columns int, after string) []strin
 		out = append(out, beside(now, l))
 	}
 	if d.Note != "" {
-		out = append(out, beside("", o.cut(o.clean(d.Note), columns-label)))
+		for _, l := range o.fold(o.clean(d.Note), columns-label) {
+			out = append(out, beside("", l))
+		}
 	}
 	if len(d.After) > 0 {
 		for _, l := range o.bar(d.Slices, d.After, columns-label) {

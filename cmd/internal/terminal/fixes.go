@@ -10,50 +10,46 @@ import (
 	"github.com/unpend/unpend/rca/diagnosis"
 )
 
-// The columns right of a fix's title.
+// The columns right of a fix's title; a terminal that is too narrow for them has them below.
 const (
-	evictsColumn = 8
-	takesColumn  = 9
-	riskColumn   = 6
-	proofIndent  = "      "
+	runsColumn  = 8
+	stopsColumn = 8
+	takesColumn = 9
+	riskColumn  = 6
+	costColumns = runsColumn + stopsColumn + takesColumn + riskColumn
+
+	besideCosts = 60
+	proofIndent = "      "
 )
 
-// fixes is the table of fixes in at most room lines, its head included. Fixes
-// that do not fit are counted.
-func (o Options) fixes(fixes []diagnosis.Fix, room int) []string {
-	title := o.columns() - evictsColumn - takesColumn - riskColumn
-	out := []string{o.bold(pad("FIXES", title) + pad("EVICTS", evictsColumn) + pad("TAKES", takesColumn) + "RISK")}
-	if len(fixes) == 0 {
-		return append(out, "  none is known")
+// fixesHead is the head of the table of fixes.
+func (o Options) fixesHead() string {
+	if o.columns() < besideCosts {
+		return o.bold("FIXES")
 	}
-	shown := fixes[:min(len(fixes), maxFixesShown)]
-	for i, f := range shown {
-		// Each fix after this one still gets its two lines, and what is left out one.
-		left := room - len(out) - 2*(len(shown)-i-1)
-		if len(fixes) > len(shown) {
-			left--
-		}
-		if left < 2 {
-			return append(out, more(len(fixes)-i))
-		}
-		out = append(out, o.fix(f, i == 0, title, left)...)
-	}
-	if n := len(fixes) - len(shown); n > 0 {
-		out = append(out, more(n))
-	}
-	return out
+	return o.bold(pad("FIXES", o.columns()-costColumns) + pad("RUNS", runsColumn) + pad("STOPS", stopsColumn) + pad("TAKES", takesColumn) + "RISK")
 }
 
-func more(n int) string { return fmt.Sprintf("  and %d more, see -o json", n) }
-
-// fix takes from two to room lines: the title may wrap once, the proof once,
-// and where the mechanism needs more than the silicon that is said.
-func (o Options) fix(f diagnosis.Fix, best bool, title, room int) []string {
+// fix is a fix with its proof: nothing of it is cut.
+func (o Options) fix(f diagnosis.Fix, best bool) []string {
 	mark := " "
 	if best {
 		mark = o.glyph("▸", ">")
 	}
 	lead := fmt.Sprintf("%s %d ", mark, f.ID)
+	out := o.title(lead, o.titleOf(f), o.costs(f))
+	if best {
+		out[0] = o.bold(out[0])
+	}
+	for _, text := range o.remarks(f) {
+		for _, line := range o.fold(text, o.columns()-len(proofIndent)) {
+			out = append(out, o.faint(proofIndent+line))
+		}
+	}
+	return out
+}
+
+func (o Options) titleOf(f diagnosis.Fix) string {
 	text := o.clean(f.Title)
 	switch {
 	case f.Held != "" && !f.Automatic:
@@ -63,45 +59,77 @@ func (o Options) fix(f diagnosis.Fix, best bool, title, room int) []string {
 	case !f.Automatic:
 		text += " (by hand)"
 	}
-	hardware := o.hardware(f)
-	optional := room - 2
-	if hardware != "" && optional > 0 {
-		optional--
-	} else {
-		hardware = ""
-	}
-	titles := o.wrap(text, title-width(lead)-1, min(2, 1+max(0, optional)))
-	optional -= len(titles) - 1
-	proof := o.clean(string(f.Proof.Verdict)) + ": " + o.clean(f.Proof.Why)
-	proofs := o.wrap(proof, o.columns()-len(proofIndent), min(2, 1+max(0, optional)))
+	return text
+}
 
-	first := pad(lead+titles[0], title)
-	if best {
-		first = o.bold(first)
+// title sets what a fix costs beside the first line of its title, or below all of it.
+func (o Options) title(lead, text, costs string) []string {
+	indent, whole := strings.Repeat(" ", width(lead)), o.columns()-width(lead)
+	if o.columns() < besideCosts {
+		out := o.indented(lead, indent, o.fold(text, whole))
+		return append(out, o.indented(indent, indent, o.fold(strings.Join(strings.Fields(costs), " "), whole))...)
 	}
-	out := []string{first + o.cost(f)}
-	for _, t := range titles[1:] {
-		out = append(out, strings.Repeat(" ", width(lead))+t)
+	beside := o.columns() - costColumns - width(lead) - 1
+	lines := o.fold(text, beside)
+	if rest, ok := strings.CutPrefix(text, lines[0]); ok && len(lines) > 1 {
+		lines = append(lines[:1], o.fold(strings.TrimSpace(rest), whole)...)
 	}
-	for _, p := range proofs {
-		out = append(out, o.faint(proofIndent+p))
-	}
-	if hardware != "" {
-		out = append(out, o.faint(proofIndent+hardware))
+	out := o.indented(lead, indent, lines)
+	out[0] = pad(out[0], o.columns()-costColumns) + costs
+	return out
+}
+
+func (o Options) indented(lead, indent string, lines []string) []string {
+	out := make([]string, len(lines))
+	for i, l := range lines {
+		out[i] = lead + l
+		lead = indent
 	}
 	return out
 }
 
-func (o Options) cost(f diagnosis.Fix) string {
-	none := o.glyph("–", "-")
-	evicts := none
-	if n := len(f.Cost.Evictions); n == 1 {
-		evicts = "1 pod"
-	} else if n > 1 {
-		evicts = fmt.Sprintf("%d pods", n)
+// remarks are the proof of a fix, who waits afterwards, and what the silicon alone would
+// need.
+func (o Options) remarks(f diagnosis.Fix) []string {
+	out := []string{o.clean(string(f.Proof.Verdict)) + ": " + o.clean(f.Proof.Why)}
+	if f.Effect != nil && len(f.Effect.ThenWait) > 0 {
+		out = append(out, "then waits: "+o.clean(someNames(f.Effect.ThenWait)))
 	}
+	if hardware := o.hardware(f); hardware != "" {
+		out = append(out, hardware)
+	}
+	if len(f.Conflicts) > 0 {
+		out = append(out, "wants the same room as "+o.clean(strings.Join(f.Conflicts, ", ")))
+	}
+	return out
+}
+
+func (o Options) costs(f diagnosis.Fix) string {
 	risk := o.clean(string(f.Risk))
-	return pad(evicts, evictsColumn) + pad(o.takes(f), takesColumn) + o.tint(riskColor(f.Risk), risk)
+	if o.columns() < besideCosts {
+		return fmt.Sprintf("runs %s, stops %s, takes %s, risk %s", o.runs(f), o.stopsOf(f), o.takes(f), risk)
+	}
+	return pad(o.runs(f), runsColumn) + pad(o.stopsOf(f), stopsColumn) + pad(o.takes(f), takesColumn) + o.tint(riskColor(f.Risk), risk)
+}
+
+// runs is how many of the incident's pods run afterwards, where that was worked out.
+func (o Options) runs(f diagnosis.Fix) string {
+	if f.Effect == nil {
+		return o.glyph("–", "-")
+	}
+	return fmt.Sprintf("%d of %d", f.Effect.Runs, f.Effect.Of)
+}
+
+// stopsOf counts the pods that a fix stops in any way; "+" where there may be others.
+func (o Options) stopsOf(f diagnosis.Fix) string {
+	n := len(f.Cost.Evictions) + len(f.Cost.Restarts)
+	if f.Cost.RestartsKnown != nil && !*f.Cost.RestartsKnown {
+		return fmt.Sprintf("%d+ pods", n)
+	}
+	if n == 0 {
+		return o.glyph("–", "-")
+	}
+	return counted(n, "pod")
 }
 
 // takes is how long a fix takes.
@@ -133,10 +161,5 @@ func (o Options) hardware(f diagnosis.Fix) string {
 	if f.HardwareEvictions == nil || *f.HardwareEvictions == len(f.Cost.Evictions) {
 		return ""
 	}
-	pods := fmt.Sprintf("%d pods", *f.HardwareEvictions)
-	if *f.HardwareEvictions == 1 {
-		pods = "1 pod"
-	}
-	return o.cut(fmt.Sprintf("hardware alone: %s; %s re-makes the whole GPU", pods, o.clean(string(f.Mechanism))),
-		o.columns()-len(proofIndent))
+	return fmt.Sprintf("hardware alone: %s; %s re-makes the whole GPU", counted(*f.HardwareEvictions, "pod"), o.clean(string(f.Mechanism)))
 }

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"charm.land/lipgloss/v2"
-
 	"github.com/unpend/unpend/rca/diagnosis"
 )
 
@@ -17,28 +15,101 @@ import (
 const (
 	maxWantsLines  = 2
 	maxWhyLines    = 8
-	maxUnreadLines = 2
+	narrowWhyLines = 5 // where the fixes need more lines
 	maxFixesShown  = 3
+	maxUnreadShown = 3
 )
 
-// Render writes one finding in at most 25 lines: who waits and for what, why,
-// the GPU that matters, the fixes with their cost, and the next command. The
-// error is w's.
+// Render writes one finding in at most 25 lines: who waits and for what, why, the GPU that
+// matters, the fixes with their cost, and the next command. What is too long is left out as
+// a whole and counted, never cut in the middle of a caveat; the first fix, and what of the
+// unread bears most on the finding, always stand. The error is w's.
 func Render(w io.Writer, d diagnosis.Diagnosis, o Options) error {
 	lines := append(o.head(d), o.why(d)...)
-	if d.Drawing != nil {
-		for _, l := range o.drawing(*d.Drawing, o.columns()-2, afterLabel(d)) {
-			lines = append(lines, "  "+l)
-		}
+	fixes, unread := o.allFixes(d), o.unread(d)
+	room := maxLines - len(lines) - 1 - len(fixes[0]) - 1 // the next command, the head of the fixes
+	if len(unread) > 0 {
+		room -= len(unread[0])
 	}
-	tail := append(o.seenBefore(d), o.unread(d)...)
-	tail = append(tail, o.next(d))
-	lines = append(lines, o.fixes(d.Fixes, maxLines-len(lines)-len(tail))...)
-	lines = append(lines, tail...)
+	if len(fixes) > 1 {
+		room-- // to say that there are more
+	}
+	if len(unread) > 1 {
+		room--
+	}
+	take := func(block []string) bool {
+		if len(block) > room {
+			return false
+		}
+		room -= len(block)
+		return true
+	}
+	if picture := o.picture(d); take(picture) {
+		lines = append(lines, picture...)
+	}
+	seen := o.seenBefore(d)
+	if !take(seen) {
+		seen = nil
+	}
+	shown := 1
+	for shown < min(len(fixes), maxFixesShown) && take(fixes[shown]) {
+		shown++
+	}
+	lines = append(append(lines, o.fixesHead()), slices.Concat(fixes[:shown]...)...)
+	if n := len(fixes) - shown; n > 0 {
+		lines = append(lines, "  and "+more(n))
+	}
+	lines = append(lines, seen...)
+	read := min(1, len(unread))
+	for read < min(len(unread), maxUnreadShown) && take(unread[read]) {
+		read++
+	}
+	lines = append(lines, slices.Concat(unread[:read]...)...)
+	if n := len(unread) - read; n > 0 {
+		lines = append(lines, "unread: "+more(n))
+	}
+	lines = append(lines, o.next(d))
 	if _, err := io.WriteString(w, strings.Join(lines, "\n")+"\n"); err != nil {
 		return fmt.Errorf("write finding: %w", err)
 	}
 	return nil
+}
+
+// allFixes are the lines of each fix; one that says so where there is none.
+func (o Options) allFixes(d diagnosis.Diagnosis) [][]string {
+	if len(d.Fixes) == 0 {
+		return [][]string{{"  none is known"}}
+	}
+	out := make([][]string, len(d.Fixes))
+	for i, f := range d.Fixes {
+		out[i] = o.fix(f, i == 0)
+	}
+	return out
+}
+
+// picture is the GPU that matters, with what its marks mean.
+func (o Options) picture(d diagnosis.Diagnosis) []string {
+	if d.Drawing == nil {
+		return nil
+	}
+	var out []string
+	for _, l := range o.drawing(*d.Drawing, o.columns()-2, afterLabel(d)) {
+		out = append(out, "  "+l)
+	}
+	if !o.NoLegend {
+		out = append(out, o.faint("  "+o.cut(o.legend(*d.Drawing), o.columns()-2)))
+	}
+	return out
+}
+
+// legend says what the marks of a drawing mean.
+func (o Options) legend(d diagnosis.Drawing) string {
+	dot := o.glyph("·", ":")
+	parts := []string{"[1g" + dot + "pod] held by that pod", "[1g ] idle", "[ ] no instance"}
+	if slices.ContainsFunc(d.Before, func(s diagnosis.DrawnSlot) bool { return s.Holder == diagnosis.UnknownHolder }) {
+		parts = append(parts, "[1g"+dot+"?] nobody knows")
+	}
+	return strings.Join(parts, ", ")
 }
 
 // refused says of pods that they have Failed and wait for nothing: the kubelet turned
@@ -154,32 +225,11 @@ func (o Options) seenBefore(d diagnosis.Diagnosis) []string {
 	return []string{o.cut(text, o.columns())}
 }
 
-func (o Options) unread(d diagnosis.Diagnosis) []string {
-	var out []string
+// unread are the lines of what could not be read, a caveat each, none cut.
+func (o Options) unread(d diagnosis.Diagnosis) [][]string {
+	out := make([][]string, len(d.Unread))
 	for i, u := range d.Unread {
-		if left := len(d.Unread) - i; i == maxUnreadLines-1 && left > 1 {
-			return append(out, fmt.Sprintf("unread: %d more, see -o json", left))
-		}
-		out = append(out, o.cut("unread: "+o.clean(u), o.columns()))
+		out[i] = o.indented("unread: ", "        ", o.fold(o.clean(u), o.columns()-len("unread: ")))
 	}
 	return out
-}
-
-// next is the one command that leads on; it is never shortened.
-func (o Options) next(d diagnosis.Diagnosis) string {
-	command, hint := "", ""
-	switch {
-	case len(d.Fixes) > 0 && d.Fixes[0].Automatic && d.Fixes[0].Held == "":
-		command = strings.TrimSpace(fmt.Sprintf("kubectl unpend approve %s#%d %s", o.clean(d.Incident), d.Fixes[0].ID, o.Approve))
-		hint = "   (dry run: add --dry-run)"
-	case len(d.Fixes) > 0 && d.Fixes[0].Held != "":
-		command = "kubectl unpend status"
-		hint = "   (what the guard-rails say)"
-	case len(d.Fixes) > 0 && len(d.Fixes[0].Commands) > 0:
-		command = clean(d.Fixes[0].Commands[0], false)
-	default:
-		command = fmt.Sprintf("kubectl unpend why %s/%s -n %s -o json",
-			strings.ToLower(o.clean(d.Workload.Kind)), o.clean(d.Workload.Name), o.clean(d.Workload.Namespace))
-	}
-	return "Next: " + o.tint(lipgloss.Cyan, command) + o.faint(hint)
 }

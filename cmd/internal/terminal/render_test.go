@@ -38,6 +38,14 @@ func cause(id diagnosis.CauseID, c diagnosis.Certainty, says string, nodes ...st
 	return diagnosis.Cause{ID: id, Certainty: c, Says: says, Nodes: nodes}
 }
 
+// proved has a cause with evidence: refs and facts.
+func proved(c diagnosis.Cause, evidence ...string) diagnosis.Cause {
+	for i := 0; i < len(evidence); i += 2 {
+		c.Evidence = append(c.Evidence, diagnosis.Evidence{Ref: evidence[i], Fact: evidence[i+1]})
+	}
+	return c
+}
+
 func allOneG() diagnosis.Diagnosis {
 	var before []diagnosis.DrawnSlot
 	for i := range 7 {
@@ -56,7 +64,8 @@ func allOneG() diagnosis.Diagnosis {
 			After: []diagnosis.DrawnSlot{{Profile: "2g.10gb", Start: 0, Size: 2}, {Profile: "2g.10gb", Start: 2, Size: 2}, {Profile: "3g.20gb", Start: 4, Size: 4}},
 			Note:  "5 of 8 slices unheld, 2g.10gb needs a start at 0, 2 or 4"},
 		Causes: []diagnosis.Cause{
-			cause(diagnosis.MIGLayoutMismatch, diagnosis.Proven, "not laid out with 2g.10gb, though a legal position is unheld", "gpu-node-1", "gpu-node-2"),
+			proved(cause(diagnosis.MIGLayoutMismatch, diagnosis.Proven, "not laid out with 2g.10gb, though a legal position is unheld", "gpu-node-1", "gpu-node-2"),
+				"NodeGeometry/gpu-node-2", "GPU 1: 2g.10gb could start at memory slice 4", "NodeGeometry/gpu-node-1", "GPU 0: 2g.10gb could start at memory slice 0"),
 			cause(diagnosis.UntoleratedTaint, diagnosis.Likely, "taint gpu=reserved:NoSchedule is not tolerated", "gpu-node-2"),
 			cause(diagnosis.NodeCordoned, diagnosis.Proven, "cordoned by on-call 2 h ago", "gpu-node-3"),
 		},
@@ -66,7 +75,8 @@ func allOneG() diagnosis.Diagnosis {
 		},
 		Fixes: []diagnosis.Fix{
 			{ID: 1, Kind: diagnosis.RepartitionGPU, Title: "repartition gpu-node-1/GPU 0 to all-balanced", Automatic: true,
-				Cost: diagnosis.Cost{Evictions: make([]diagnosis.PodName, 3), Nodes: []string{"gpu-node-1"}, Minutes: 4}, Risk: "low",
+				Cost: diagnosis.Cost{Evictions: make([]diagnosis.PodName, 3), Restarts: make([]diagnosis.PodName, 1), Nodes: []string{"gpu-node-1"}, Minutes: 4}, Risk: "low",
+				Effect:    &diagnosis.Effect{Runs: 2, Of: 5, WaitingBefore: 5, WaitingAfter: 4, ThenWait: []diagnosis.PodName{{Namespace: "batch", Name: "etl-9"}}},
 				Mechanism: diagnosis.MIGManager, HardwareEvictions: new(0),
 				Actions: []diagnosis.Action{{Verb: diagnosis.VerbRelayout, Target: diagnosis.Target{Kind: "Node", Name: "gpu-node-1"}, Relayout: &diagnosis.Relayout{GPUs: []int{0}}}},
 				Proof:   diagnosis.Proof{Verdict: diagnosis.Schedules, Why: "the scheduler's filters accept gpu-node-1 on a copy of the cluster; each evicted pod was placed again"}},
@@ -169,7 +179,7 @@ func render(t interface {
 
 func TestRenderGolden(t *testing.T) {
 	for name, d := range samples() {
-		for kind, o := range map[string]Options{"ascii": {ASCII: true, Now: now}, "colour": {Width: 80, Color: true, Now: now}} {
+		for kind, o := range map[string]Options{"ascii": {ASCII: true, Now: now}, "colour": {Width: 80, Color: true, Now: now}, "140": {Width: 140, Now: now}} {
 			t.Run(name+"/"+kind, func(t *testing.T) {
 				got := render(t, d, o)
 				checkShape(t, got, o)
@@ -229,9 +239,13 @@ func TestCountsAddUpToAllNodes(t *testing.T) {
 			d.Fixes[i].Title = rapid.StringN(0, 150, -1).Draw(t, "title")
 		}
 		d.Workload.Name = rapid.String().Draw(t, "name")
+		for range rapid.IntRange(0, 4).Draw(t, "unread") {
+			d.Unread = append(d.Unread, "ConfigMap: the right to list configmaps is missing; the names of MIG layouts are taken from what the operator generates")
+		}
 		o := Options{ASCII: true, Now: now, Width: rapid.IntRange(0, 200).Draw(t, "width")}
 		out := render(t, d, o)
 		checkShape(t, out, o)
+		checkCaveats(t, d, o, out)
 		o.ASCII = false
 		checkShape(t, render(t, d, o), o)
 		sum := 0
@@ -248,6 +262,48 @@ func TestCountsAddUpToAllNodes(t *testing.T) {
 	})
 }
 
+// checkCaveats wants the proof of the first fix, and what of the unread bears most on the
+// finding, in full, and of the others all or nothing.
+func checkCaveats(t *rapid.T, d diagnosis.Diagnosis, o Options, out string) {
+	t.Helper()
+	flat := func(s string) string { return strings.Join(strings.Fields(s), "") }
+	if got := flat(out); len(d.Fixes) > 0 && !strings.Contains(got, flat(d.Fixes[0].Proof.Why)) || !strings.Contains(got, flat(d.Unread[0])) {
+		t.Fatalf("a caveat is not in\n%s", out)
+	}
+	for _, f := range d.Fixes {
+		lines := o.remarks(f)
+		if why := flat(lines[0]); strings.Contains(flat(out), why[:min(len(why), 56)]) && !strings.Contains(flat(out), why) {
+			t.Fatalf("%q is cut in\n%s", f.Proof.Why, out)
+		}
+	}
+}
+
+// The next command finds the same cluster and the same plan; of what is no cluster that can
+// be written to there is none.
+func TestNextCommandIsForTheSameCluster(t *testing.T) {
+	d := allOneG()
+	d.Fixes[0].Plan = planHash
+	byHand := allOneG()
+	byHand.Fixes = []diagnosis.Fix{{ID: 1, Commands: []string{"kubectl -n ml get job/a -o yaml > job.yaml  # change it, then kubectl replace --force -f job.yaml"}}}
+	here := Again{Flags: "--context 'two words' --as ada", Find: "--prometheus http://p:9090 -n ml", Mark: "936d6bca"}
+	for _, tc := range []struct {
+		d     diagnosis.Diagnosis
+		again Again
+		want  string
+	}{
+		{d, here, "kubectl unpend approve gpu-7f3a01c9be.936d6bca#1 --plan " + planHash + " --prometheus http://p:9090 -n ml --context 'two words' --as ada   (dry run: add --dry-run)"},
+		{byHand, here, "kubectl --context 'two words' --as ada -n ml get job/a -o yaml > job.yaml  # change it, then kubectl --context 'two words' --as ada replace --force -f job.yaml"},
+		{d, Again{Offline: true, Files: " -f dumps/a"}, "kubectl unpend show gpu-7f3a01c9be -f dumps/a   (a dump: approve on its own cluster)"},
+		{d, Again{Offline: true}, "run 'kubectl unpend why' on the cluster itself: a dump changes nothing"},
+		{d, Again{Gone: true}, "on a cluster of yours, reading only: kubectl unpend why -A"},
+	} {
+		lines := strings.Split(strings.TrimSpace(render(t, tc.d, Options{Now: now, Again: tc.again})), "\n")
+		if got := lines[len(lines)-1]; got != "Next: "+tc.want {
+			t.Errorf("got %q, want %q", got, tc.want)
+		}
+	}
+}
+
 func TestNextCommand(t *testing.T) {
 	long := "kubectl patch deployment x -p '" + strings.Repeat("y", 200) + "'"
 	for name, c := range map[string]struct {
@@ -262,7 +318,7 @@ func TestNextCommand(t *testing.T) {
 		"refused now": {func(d *diagnosis.Diagnosis) { d.Fixes[0].Automatic, d.Fixes[0].Held = false, "cool-down" },
 			"Next: kubectl unpend status   (what the guard-rails say)"},
 		"held back for a while": {func(d *diagnosis.Diagnosis) { d.Fixes[0].Held = "frozen" }, "Next: kubectl unpend status   (what the guard-rails say)"},
-		"no fix":                {func(d *diagnosis.Diagnosis) { d.Fixes = nil }, "Next: kubectl unpend why job/training -n mig-demo -o json"},
+		"no fix":                {func(d *diagnosis.Diagnosis) { d.Fixes = nil }, "Next: kubectl unpend show gpu-7f3a01c9be"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := allOneG()

@@ -30,9 +30,10 @@ type Options struct {
 	Width int // columns; 0: not a terminal, findings wrap at 80 and tables are not cut
 	Color bool
 	ASCII bool
-	// Approve are flags that approve needs beside the fix, to find the same ones.
-	Approve string
-	Now     time.Time // what ages are counted from; zero: no ages
+	Again Again     // of the next command
+	Now   time.Time // what ages are counted from; zero: no ages
+	// NoLegend leaves out what the marks of a drawing mean: it was said before.
+	NoLegend bool
 }
 
 // Detect reads from f and the environment what the terminal can show: NO_COLOR

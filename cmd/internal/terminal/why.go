@@ -62,7 +62,8 @@ func groups(d diagnosis.Diagnosis) []group {
 // row is one branch of the tree of reasons.
 type row struct {
 	count, says, ids string
-	free             bool // nothing keeps the pod from these nodes
+	fact             string // the evidence that decides it
+	free             bool   // nothing keeps the pod from these nodes
 }
 
 // why is the tree of reasons, within its lines. When there are more groups than
@@ -71,17 +72,18 @@ func (o Options) why(d diagnosis.Diagnosis) []string {
 	var rows []row
 	for _, c := range d.Causes {
 		// A cause of no node is told of the pod or of the cluster.
-		if len(c.Nodes) == 0 && len(rows) < maxWhyLines-1 {
-			rows = append(rows, row{says: o.clean(c.Says), ids: o.label(c)})
+		if len(c.Nodes) == 0 && len(rows) < o.whyLines()-1 {
+			rows = append(rows, row{says: o.clean(c.Says), ids: o.label(c), fact: o.decisive(c, nil)})
 		}
 	}
 	shown := groups(d)
 	var rest []group
-	if room := maxWhyLines - len(rows); len(shown) > room {
+	if room := o.whyLines() - len(rows); len(shown) > room {
 		shown, rest = shown[:room-1], shown[room-1:]
 	}
+	told := map[diagnosis.CauseID]bool{}
 	for _, g := range shown {
-		rows = append(rows, o.groupRow(d, g))
+		rows = append(rows, o.groupRow(d, g, told))
 	}
 	if len(rest) > 0 {
 		rows = append(rows, o.restRow(rest))
@@ -92,7 +94,28 @@ func (o Options) why(d diagnosis.Diagnosis) []string {
 	return o.tree(rows)
 }
 
-func (o Options) groupRow(d diagnosis.Diagnosis, g group) row {
+func (o Options) whyLines() int {
+	if o.columns() < besideCosts {
+		return narrowWhyLines
+	}
+	return maxWhyLines
+}
+
+// decisive is the evidence that decides a cause, on one of these nodes where they are given;
+// empty where the cause says no less.
+func (o Options) decisive(c diagnosis.Cause, nodes []string) string {
+	for _, e := range c.Evidence {
+		kind, name, _ := strings.Cut(e.Ref, "/")
+		elsewhere := (kind == "Node" || kind == "NodeGeometry") && nodes != nil && !slices.Contains(nodes, name)
+		if !elsewhere && !strings.Contains(c.Says, e.Fact) {
+			return o.clean(e.Ref + ": " + e.Fact)
+		}
+	}
+	return ""
+}
+
+// groupRow tells of a cause that was told before without its evidence.
+func (o Options) groupRow(d diagnosis.Diagnosis, g group, told map[diagnosis.CauseID]bool) row {
 	r := row{count: nodes(len(g.nodes))}
 	if len(g.causes) == 0 {
 		r.says, r.ids, r.free = "nothing keeps the pod from it", "fits", true
@@ -108,6 +131,9 @@ func (o Options) groupRow(d diagnosis.Diagnosis, g group) row {
 			continue
 		}
 		says, ids = append(says, o.clean(d.Causes[i].Says)), append(ids, o.label(d.Causes[i]))
+		if r.fact == "" && !told[id] {
+			told[id], r.fact = true, o.decisive(d.Causes[i], g.nodes)
+		}
 	}
 	if len(ids) > 0 {
 		r.says, r.ids = strings.Join(says, "; also "), strings.Join(ids, "+")
@@ -150,14 +176,14 @@ func nodes(n int) string {
 	return fmt.Sprintf("%d nodes", n)
 }
 
-// tree draws the rows. Those that do not fit into one line get a second, from
-// the top, while there is room.
+// tree draws the rows. Those that do not fit into one line get a second, and the evidence
+// that decides them another, from the top, while there is room.
 func (o Options) tree(rows []row) []string {
 	counts := 0
 	for _, r := range rows {
 		counts = max(counts, width(r.count))
 	}
-	spare := maxWhyLines - len(rows)
+	spare := o.whyLines() - len(rows)
 	var out []string
 	for i, r := range rows {
 		branch, stem := o.glyph("├─ ", "|- "), o.glyph("│  ", "|  ")
@@ -176,6 +202,10 @@ func (o Options) tree(rows []row) []string {
 				out = append(out, "  "+stem+strings.Repeat(" ", width(lead))+line)
 				spare--
 			}
+		}
+		if r.fact != "" && spare > 0 {
+			out = append(out, o.faint("  "+stem+strings.Repeat(" ", width(lead))+o.cut(r.fact, room)))
+			spare--
 		}
 	}
 	return out

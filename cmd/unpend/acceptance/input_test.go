@@ -12,6 +12,7 @@ import (
 
 	"github.com/unpend/unpend/cmd/internal/program"
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 func write(t *testing.T, name, text string) string {
@@ -26,6 +27,8 @@ func write(t *testing.T, name, text string) string {
 func TestBadInputGetsOneSentence(t *testing.T) {
 	bad := write(t, "bad.yaml", "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n---\napiVersion: v1\nkind: Pod\nmetadata:\n  name: [a\n")
 	nowhere := write(t, "kubeconfig", "apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: 'https://127.0.0.1:1'}}]\ncontexts: [{name: c, context: {cluster: c, user: u}}]\nusers: [{name: u}]\ncurrent-context: c\n")
+	mismatch, all1g := filepath.Join(scenarios, "layout-mismatch"), filepath.Join(scenarios, "all-1g")
+	serving0 := incident.ID(incident.Ref{Kind: "Pod", Namespace: "demo", Name: "serving-0"}, map[string]string{"cpu": "1", "nvidia.com/mig-3g.40gb": "1"})
 	cases := map[string]struct {
 		args []string
 		code int
@@ -45,6 +48,14 @@ func TestBadInputGetsOneSentence(t *testing.T) {
 		"capacity of what":       {[]string{"capacity", "cpu=3"}, 2, []string{`resource "cpu"`, "nvidia.com/gpu"}},
 		"capacity of how many":   {[]string{"capacity", "nvidia.com/gpu=x"}, 2, []string{`"x"`, "whole number"}},
 		"no fix named":           {[]string{"approve", "gpu-1"}, 2, []string{"INCIDENT#N"}},
+		"no id":                  {[]string{"show", "gpu-1"}, 2, []string{`"gpu-1" is not the id of an incident`, "unpend incidents"}},
+		"unknown incident":       {[]string{"show", "gpu-0123456789", "-f", mismatch}, 1, []string{"no incident gpu-0123456789 is known: nothing in the dump has that id"}},
+		"unknown, by why":        {[]string{"why", "gpu-0123456789", "-f", mismatch}, 1, []string{"no incident gpu-0123456789 is known"}},
+		"incident that is over":  {[]string{"show", serving0, "-f", mismatch}, 5, []string{"incident " + serving0 + " is over: no pod of it waits any more (demo/serving-0 is Running)"}},
+		"another's incident":     {[]string{"show", "gpu-cf3482cc7b.01234567", "-f", all1g}, 4, []string{"refused: incident gpu-cf3482cc7b is of cluster 01234567", "this is cluster 936d6bca"}},
+		"whose incident":         {[]string{"show", "gpu-50f0f36e34.01234567", "-f", mismatch}, 6, []string{"which cluster this is cannot be told"}},
+		"no such fix":            {[]string{"show", "gpu-50f0f36e34#99", "-f", mismatch}, 2, []string{"no fix 99"}},
+		"no such namespace":      {[]string{"why", "-n", "mlx", "-f", mismatch}, 1, []string{"the dump holds nothing of namespace mlx: it has demo"}},
 		"roles without NATS":     {[]string{"run", "--roles", "watch"}, 2, []string{"--nats"}},
 		"unknown configuration":  {[]string{"run", "--config", write(t, "c.yaml", "watchr: {}\n")}, 1, []string{"watchr"}},
 		"not there":              {[]string{"why", "pod/nobody", "-f", filepath.Join(scenarios, "layout-mismatch")}, 1, []string{"pod/nobody", "did you mean pod/waiting"}},
@@ -75,7 +86,7 @@ func TestExitCodesAndOutputs(t *testing.T) {
 	if code, _, errs := call(t, "why", "serving-0", "-f", dump); code != 0 || !strings.Contains(errs, "serving-0 does not wait: pod demo/serving-0 is Running.") {
 		t.Errorf("exit %d, %q", code, errs)
 	}
-	if code, out, errs := call(t, "why", "-n", "elsewhere", "-f", dump, "--exit-code"); code != 0 || out != "" || errs != "Nothing waits.\n" {
+	if code, out, errs := call(t, "why", "-n", "elsewhere", "-f", dump, "--exit-code"); code != 1 || out != "" || errs != "unpend: the dump holds nothing of namespace elsewhere: it has demo\n" {
 		t.Errorf("exit %d, %q, %q", code, out, errs)
 	}
 	if code, out, _ := call(t, "incidents", "-f", dump); code != 0 || !strings.Contains(out, "MIGLayoutMismatch") {
@@ -168,7 +179,7 @@ func TestServersThatCannotBeAsked(t *testing.T) {
 			}))
 			defer server.Close()
 			config := write(t, "kubeconfig", "apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: '"+server.URL+"'}}]\ncontexts: [{name: c, context: {cluster: c, user: u}}]\nusers: [{name: u}]\ncurrent-context: c\n")
-			for _, args := range [][]string{{"why", "-A"}, {"dump"}, {"approve", "gpu-1#1"}} {
+			for _, args := range [][]string{{"why", "-A"}, {"dump"}, {"approve", "gpu-0123456789#1"}} {
 				exit, out, errs := call(t, append(args, "--kubeconfig", config)...)
 				if exit != 1 || out != "" || !strings.Contains(errs, want) || strings.Count(errs, "\n") != 1 {
 					t.Errorf("%v: exit %d, %q, %q", args, exit, out, errs)

@@ -2,7 +2,6 @@ package acceptance
 
 import (
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -11,18 +10,19 @@ import (
 
 // README shows what the program prints, and names only targets that exist.
 func TestReadmeIsTrue(t *testing.T) {
-	data, err := os.ReadFile("../../../README.md")
+	t.Chdir("../../..") // whose paths the README shows
+	data, err := os.ReadFile("README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	readme := string(data)
 	for _, command := range []string{"why", "capacity nvidia.com/mig-2g.10gb=1"} {
-		_, out, _ := call(t, append(strings.Fields(command), "-f", filepath.Join(scenarios, "all-1g"))...)
+		_, out, _ := call(t, append(strings.Fields(command), "-f", "testdata/scenarios/all-1g")...)
 		if shown := "$ unpend " + command + " -f testdata/scenarios/all-1g\n" + out + "```"; !strings.Contains(readme, shown) {
 			t.Errorf("README does not show what %s prints:\n%s", command, out)
 		}
 	}
-	makefile, err := os.ReadFile("../../../Makefile")
+	makefile, err := os.ReadFile("Makefile")
 	if err != nil {
 		t.Fatal(err)
 	}

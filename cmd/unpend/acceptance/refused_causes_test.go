@@ -355,7 +355,7 @@ func TestRefusalsOfNobodyAreIgnored(t *testing.T) {
 		e := event("Job", "train", quotaSays)
 		edit(e)
 		items := []any{dump.Items[0], dump.Items[1], e, emptyList("Pod")}
-		if code, out, errs := call(t, "why", "-o", "name", "-f", dumpItems(t, items)); code != 0 || out != "" || !strings.Contains(errs, "Nothing waits.") {
+		if code, out, errs := call(t, "why", "-o", "name", "-f", dumpItems(t, items)); code != 0 || out != "" || !strings.Contains(errs, "Nothing waits in ") {
 			t.Errorf("%s: exit %d, %q, %q", name, code, out, errs)
 		}
 	}

@@ -133,7 +133,7 @@ func (c *cell) listed(t *testing.T) {
 	if want := fmt.Sprintf("%s#%d step 4/11 (%s)  ", row, c.rem.Spec.Fix, approver); code != 0 || errs != "" || !strings.Contains(out, want) {
 		t.Errorf("%d %s%s, want %q", code, errs, out, want)
 	}
-	if code, out, errs := call(t, "incidents", "-n", "default", "--kubeconfig", c.Kubeconfig()); code != 0 || errs != "Nothing waits.\n" || strings.Contains(out, c.ns) {
+	if code, out, errs := call(t, "incidents", "-n", "default", "--kubeconfig", c.Kubeconfig()); code != 0 || errs != "Nothing waits in namespace default.\n" || strings.Contains(out, c.ns) {
 		t.Errorf("of another namespace: %d %s%s", code, errs, out)
 	}
 	c.Allow(t, "nora", "pods", "nodes", "nodegeometries.unpend.dev", "jobs.batch", "deployments.apps", "replicasets.apps")

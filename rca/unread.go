@@ -1,0 +1,109 @@
+package rca
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/unpend/unpend/rca/causes"
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// finding is what a caveat may bear on.
+type finding struct {
+	*causes.Case
+	causes []diagnosis.Cause
+	fixes  []diagnosis.Fix
+}
+
+// unreadFacts lists what could not be read and bears on the finding, with what it leaves
+// open; what bears most comes first.
+func unreadFacts(c *causes.Case, causes []diagnosis.Cause, fixes []diagnosis.Fix) []string {
+	f, out := finding{c, causes, fixes}, []string{}
+	for _, n := range c.Cluster.SortedNodes() {
+		if n.Doubt != "" && len(c.Asks) > 0 {
+			out = append(out, fmt.Sprintf("geometry of %s: %s; nothing there is read as free", n.Name, n.Doubt))
+		}
+	}
+	measured := c.Unmeasured()
+	if c.Cluster.Unmeasured != view.NoMeasure { // else nobody asked for it: what is missing comes first
+		out, measured = append(measured, out...), nil
+	}
+	for _, open := range leavesOpen {
+		if why := c.Cluster.State.Unread[open.kind]; why != "" && (open.bears == nil || open.bears(f)) {
+			out = append(out, fmt.Sprintf("%s: %s; %s", open.kind, why, open.says))
+		}
+	}
+	if c.Gang != nil && c.GangUnread() != "" {
+		out = append(out, fmt.Sprintf("PodGroup.%s: %s; how many pods its gang takes is not known", c.Gang.Kind.API, c.GangUnread()))
+	}
+	return append(out, measured...)
+}
+
+// leavesOpen says what a diagnosis lacks when a kind was not read, and of which it does;
+// without bears of every one. What leaves most open comes first.
+var leavesOpen = []struct {
+	kind, says string
+	bears      func(finding) bool
+}{
+	{"Node", "no node can be judged", nil},
+	{"Pod", "use of the nodes is not known", nil},
+	{"ResourceClaim", "whether its claims exist and who holds devices is not known", finding.claims},
+	{"ResourceClaimTemplate", "templates of claims are not judged", finding.claims},
+	{"ResourceSlice", "which devices exist is not known", finding.claims},
+	{"DeviceClass", "which classes of devices exist is not known", finding.claims},
+	{"ResourceQuota", "quotas that refuse its pods are not judged", finding.refused},
+	{"LimitRange", "LimitRanges that default or refuse its pods are not judged", finding.refused},
+	{"NodeGeometry", "positions of MIG instances are not known", finding.partitions},
+	{"PodDisruptionBudget", "an eviction may be refused", finding.evicts},
+	{"ConfigMap", "the names of MIG layouts are taken from what the operator generates", finding.layouts},
+	{"ClusterPolicy", "only existing MIG layouts are offered", finding.layouts},
+	{"PersistentVolumeClaim", "volumes are not judged", finding.volumes},
+	{"Namespace", "namespace selectors are not judged", finding.neighbours},
+}
+
+func (f finding) claims() bool { return f.Claims != nil }
+
+func (f finding) refused() bool { return len(f.Refusals) > 0 }
+
+// partitions says whether it matters how GPUs are partitioned.
+func (f finding) partitions() bool {
+	return f.layouts() || slices.ContainsFunc(f.Asks, func(a view.Ask) bool { return a.Profile != "" })
+}
+
+// layouts says whether another layout is, or might have been, a way out.
+func (f finding) layouts() bool {
+	ofMIG := func(c diagnosis.Cause) bool { return strings.HasPrefix(string(c.ID), "MIG") }
+	remakes := func(f diagnosis.Fix) bool { return f.Mechanism == diagnosis.MIGManager }
+	return len(f.Asks) > 0 && (slices.ContainsFunc(f.causes, ofMIG) || slices.ContainsFunc(f.fixes, remakes))
+}
+
+func (f finding) evicts() bool {
+	return slices.ContainsFunc(f.fixes, func(f diagnosis.Fix) bool { return len(f.Cost.Evictions)+len(f.Cost.Restarts) > 0 })
+}
+
+func (f finding) volumes() bool {
+	return slices.ContainsFunc(f.Pod.Spec.Volumes, func(v corev1.Volume) bool { return v.PersistentVolumeClaim != nil || v.Ephemeral != nil })
+}
+
+// neighbours says whether the pod, or one that is there, keeps to or off pods of namespaces
+// that a selector chooses.
+func (f finding) neighbours() bool {
+	return slices.ContainsFunc(append([]*corev1.Pod{f.Pod}, f.Cluster.State.Pods...), func(p *corev1.Pod) bool {
+		a := p.Spec.Affinity
+		if a == nil {
+			return false
+		}
+		var terms []corev1.PodAffinityTerm
+		if a.PodAffinity != nil {
+			terms = append(terms, a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution...)
+		}
+		if a.PodAntiAffinity != nil {
+			terms = append(terms, a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution...)
+		}
+		return slices.ContainsFunc(terms, func(t corev1.PodAffinityTerm) bool { return t.NamespaceSelector != nil })
+	})
+}
