@@ -177,8 +177,12 @@ func TestABrokerThatIsAwayIsSaid(t *testing.T) {
 		s.wants(t, `level=WARN msg="incidents are published again later" incidents=1 error="the broker is away"`)
 		deaf.Store(true)
 		p.again <- struct{}{}
-		p.none(t, "nothing is known to be lost")
+		p.none(t, "nobody answers")
 		s.wants(t, `level=WARN msg="what was published is asked for again at the next sweep" error="the broker is away"`)
+		deaf.Store(false)
+		p.again <- struct{}{}
+		p.none(t, "nothing is lost")
+		s.wants(t)
 	})
 	s.wants(t)
 }

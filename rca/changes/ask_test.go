@@ -239,6 +239,7 @@ func TestAffinityIsWidened(t *testing.T) {
 // re-make the fewest, and of these by the profile that there is most of.
 func TestGPUsAreLaidOutAlike(t *testing.T) {
 	ones, twos, sevens := sim.All("A100-40GB", "1g.5gb"), sim.All("A100-40GB", "2g.10gb"), sim.All("A100-40GB", "7g.40gb")
+	mixture := []sim.Placed{{Profile: "1g.5gb", Start: 0}, {Profile: "1g.5gb", Start: 1}, {Profile: "2g.10gb", Start: 2}, {Profile: "3g.20gb", Start: 4}} // all-balanced
 	for name, tc := range map[string]struct {
 		layouts [][]sim.Placed
 		edit    func(*corev1.Node, *nodeprobe.NodeGeometry)
@@ -253,6 +254,7 @@ func TestGPUsAreLaidOutAlike(t *testing.T) {
 		"one that is whole": {[][]sim.Placed{ones, sevens, nil}, func(_ *corev1.Node, g *nodeprobe.NodeGeometry) { g.Report.GPUs[2].MIG = &nodeprobe.MIGMode{} }, false, "by hand, medium risk: lay all GPUs of n out alike (nobody knows which layout costs least: nothing reports what all GPUs of n have, and who is on them)"},
 		"nothing reports":   {[][]sim.Placed{ones, sevens}, func(_ *corev1.Node, g *nodeprobe.NodeGeometry) { g.Report.Source = nodeprobe.SourceLabels }, false, "by hand, medium risk: lay all GPUs of n out alike (nobody knows which layout costs least: nothing reports what all GPUs of n have, and who is on them)"},
 		"none is better":    {[][]sim.Placed{sevens, sim.All("A100-40GB", "4g.20gb")}, nil, false, `by hand, medium risk: lay all GPUs of n out alike, by "all-4g.20gb"; by hand, medium risk: lay all GPUs of n out alike, by "all-7g.40gb"`},
+		"not a mixed one":   {[][]sim.Placed{mixture, mixture[:3]}, nil, false, `by hand, medium risk: lay all GPUs of n out alike, by "all-1g.5gb"`},
 		"they are alike":    {[][]sim.Placed{ones, ones}, nil, true, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

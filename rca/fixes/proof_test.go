@@ -1,0 +1,222 @@
+package fixes
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/unpend/unpend/rca/causes"
+	"github.com/unpend/unpend/rca/changes"
+	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/placement"
+	"github.com/unpend/unpend/rca/rcatest"
+)
+
+// A fix that needs something first waits for all of it: what its changes name, and the budgets
+// of who is evicted. Whom the scheduler preempts nobody asks a budget for.
+func TestWhatAFixWaitsFor(t *testing.T) {
+	c := finder(t, nil, "nvidia.com/gpu", func(st *cluster.State) {
+		st.PDBs = []*policyv1.PodDisruptionBudget{rcatest.BudgetFor("x", 1)}
+	})
+	guarded := func(n int) []*corev1.Pod {
+		var out []*corev1.Pod
+		for i := range n {
+			out = append(out, rcatest.Victim(fmt.Sprint("x", i), 0, 1, 0, "x"))
+		}
+		return out
+	}
+	for name, tc := range map[string]struct {
+		kind    diagnosis.FixKind
+		until   []string
+		victims []*corev1.Pod
+		want    string
+	}{
+		"nothing":              {diagnosis.EvictPods, nil, nil, "ok"},
+		"an event":             {diagnosis.Wait, []string{"it ends"}, nil, "accepted on a copy once it ends"},
+		"two":                  {diagnosis.Wait, []string{"it ends", "", "it begins"}, nil, "accepted on a copy once it ends and it begins"},
+		"as the budget allows": {diagnosis.EvictPods, nil, guarded(1), "ok"},
+		"more than it does":    {diagnosis.EvictPods, nil, guarded(3), "accepted on a copy once PodDisruptionBudget x allows 2 more of these evictions"},
+		"an event and that":    {diagnosis.EvictPods, []string{"it ends"}, guarded(2), "accepted on a copy once it ends and PodDisruptionBudget x allows 1 more of these evictions"},
+		"by preemption":        {diagnosis.RaisePriority, nil, guarded(3), "ok"},
+	} {
+		f := &candidate{victims: tc.victims, fix: diagnosis.Fix{Kind: tc.kind, Proof: diagnosis.Proof{Verdict: diagnosis.Schedules, Why: "ok"}}}
+		for _, u := range tc.until {
+			f.changes = append(f.changes, changes.Change{Until: u})
+		}
+		c.until(f)
+		if p := f.fix.Proof; strings.Replace(p.Why, "a/x", "x", 1) != tc.want || (p.Verdict == diagnosis.Waits) != (tc.want != "ok") {
+			t.Errorf("%s: %s, %s; want %s", name, p.Verdict, p.Why, tc.want)
+		}
+	}
+}
+
+// The GPU that a proof names is one that the fix re-makes on the node where the pod is placed.
+func TestWhichGPUAProofNames(t *testing.T) {
+	c := finder(t, nil, "nvidia.com/mig-2g.10gb", nil)
+	n := c.Node("a")
+	layout := func(remade ...int) changes.Change {
+		return changes.Change{Relayout: &changes.Relayout{Node: n, Wanted: map[int]placement.Layout{0: {"2g.10gb": 3}}, Remade: remade}}
+	}
+	for name, tc := range map[string]struct {
+		set    []changes.Change
+		placed string
+		want   bool
+	}{
+		"the one":         {[]changes.Change{{}, layout(0)}, "a", true},
+		"another node":    {[]changes.Change{layout(0)}, "b", false},
+		"none is re-made": {[]changes.Change{layout()}, "a", false},
+		"no layout":       {[]changes.Change{{}}, "a", false},
+	} {
+		f := &candidate{node: n, changes: tc.set}
+		if c.position(f, tc.placed); (f.fix.Proof.GPU != nil) != tc.want || tc.want && *f.fix.Proof.GPU != 0 {
+			t.Errorf("%s: %v", name, f.fix.Proof.GPU)
+		}
+	}
+}
+
+// A node that a fix changes several times is changed once, on a copy.
+func TestNodesThatAFixEdits(t *testing.T) {
+	c := finder(t, nil, "nvidia.com/gpu", nil)
+	n := c.Node("a")
+	label := func(key string) changes.Change {
+		return changes.Change{Node: func(o *corev1.Node) { o.Labels[key] = "x" }}
+	}
+	f := &candidate{node: n, changes: []changes.Change{label("p"), {}, label("q")}}
+	got := f.edited()
+	if len(got) != 1 || got[0].Labels["p"]+got[0].Labels["q"] != "xx" || n.Labels["p"] != "" {
+		t.Errorf("%v", got)
+	}
+	if got := (&candidate{node: n, changes: []changes.Change{{}}}).edited(); len(got) != 0 {
+		t.Errorf("%v", got)
+	}
+}
+
+// What the API server would refuse after a fix as well is no fix: for the requests, the limits
+// and the quotas as the fix leaves them. A person's own doing is taken as done.
+func TestWhatTheAPIServerRefusesStill(t *testing.T) {
+	hard := func(n string) corev1.ResourceList { return corev1.ResourceList{"pods": resource.MustParse(n)} }
+	holder := rcatest.Victim("h", 0, 0, 0, "h")
+	for name, tc := range map[string]struct {
+		exists bool
+		set    []changes.Change
+		edit   func(*corev1.Pod)
+		want   string // a part of it; empty: it would take it
+	}{
+		"as it is":               {false, nil, nil, "quota"},
+		"it exists":              {true, nil, nil, ""},
+		"more quota":             {false, []changes.Change{{Hard: map[string]corev1.ResourceList{"q": hard("2")}}}, nil, ""},
+		"too little of it":       {false, []changes.Change{{Hard: map[string]corev1.ResourceList{"q": hard("1")}}}, nil, "quota"},
+		"of another":             {false, []changes.Change{{Hard: map[string]corev1.ResourceList{"p": hard("2")}}}, nil, "quota"},
+		"who holds it leaves":    {false, []changes.Change{{Kind: diagnosis.Wait, Victims: []*corev1.Pod{holder}}}, nil, ""},
+		"who is evicted is back": {false, []changes.Change{{Kind: diagnosis.EvictPods, Victims: []*corev1.Pod{holder}}}, nil, "quota"},
+		"a person sees to it":    {false, []changes.Change{{Kind: diagnosis.Manual}}, nil, ""},
+		"a cut device": {false, []changes.Change{{Hard: map[string]corev1.ResourceList{"q": hard("2")}}}, func(p *corev1.Pod) {
+			p.Spec.Containers[0].Resources.Limits = corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("500m")}
+		}, "cannot be cut"},
+		"no limit":               {false, []changes.Change{{Hard: map[string]corev1.ResourceList{"q": hard("2")}}}, func(p *corev1.Pod) { p.Spec.Containers[0].Resources.Limits = nil }, "has no limit of it"},
+		"more than a LimitRange": {false, []changes.Change{{Hard: map[string]corev1.ResourceList{"q": hard("2")}}}, func(p *corev1.Pod) { p.Spec.Containers[0].Resources.Requests["memory"] = resource.MustParse("9Gi") }, "memory"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := finder(t, nil, "nvidia.com/gpu", func(st *cluster.State) {
+				p := st.Pods[0]
+				p.Spec.Containers[0].Resources.Limits = p.Spec.Containers[0].Resources.Requests.DeepCopy()
+				st.Pods = append(st.Pods, holder)
+				st.Quotas = []*corev1.ResourceQuota{{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "q"}, Spec: corev1.ResourceQuotaSpec{Hard: hard("1")}, Status: corev1.ResourceQuotaStatus{Hard: hard("1"), Used: hard("1")}}}
+				st.LimitRanges = []*corev1.LimitRange{{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "l"}, Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{Type: corev1.LimitTypeContainer, Max: corev1.ResourceList{"memory": resource.MustParse("8Gi")}}}}}}
+			})
+			c.Unborn = !tc.exists
+			c.Cluster.State.Pods = []*corev1.Pod{holder}
+			p := c.Pod.DeepCopy()
+			p.Spec.Containers[0].Resources.Limits["memory"], p.Spec.Containers[0].Resources.Requests["memory"] = resource.MustParse("1Gi"), resource.MustParse("1Gi")
+			if tc.edit != nil {
+				tc.edit(p)
+			}
+			got := c.refusedStill(&candidate{changes: tc.set}, p)
+			if (got == "") != (tc.want == "") || !strings.Contains(got, tc.want) {
+				t.Errorf("%q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// Each blocker of a node is cleared once: what keeps the pod by a policy, and what the node
+// lacks; what is the pod's own is cleared for it everywhere.
+func TestEveryBlockerIsCleared(t *testing.T) {
+	taint := corev1.Taint{Key: "team", Value: "x", Effect: corev1.TaintEffectNoSchedule}
+	fit := func(cause diagnosis.CauseID) diagnosis.Blocker {
+		return diagnosis.Blocker{Plugin: "NodeResourcesFit", Cause: cause}
+	}
+	policy := func(cause diagnosis.CauseID) diagnosis.Blocker {
+		return diagnosis.Blocker{Plugin: "TaintToleration", Cause: cause}
+	}
+	for name, tc := range map[string]struct {
+		nodes []diagnosis.NodeBlockers
+		own   []causes.PodRule
+		want  []string
+	}{
+		"a taint":         {[]diagnosis.NodeBlockers{{Name: "a", Blockers: []diagnosis.Blocker{policy(diagnosis.UntoleratedTaint)}}}, nil, []string{"AddToleration"}},
+		"told twice":      {[]diagnosis.NodeBlockers{{Name: "a", Blockers: []diagnosis.Blocker{policy(diagnosis.UntoleratedTaint), policy(diagnosis.UntoleratedTaint)}}}, nil, []string{"AddToleration"}},
+		"and a cordon":    {[]diagnosis.NodeBlockers{{Name: "a", Blockers: []diagnosis.Blocker{policy(diagnosis.UntoleratedTaint), policy(diagnosis.NodeCordoned)}}}, nil, []string{"AddToleration UncordonNode"}},
+		"on two nodes":    {[]diagnosis.NodeBlockers{{Name: "a", Blockers: []diagnosis.Blocker{policy(diagnosis.NodeCordoned)}}, {Name: "b", Blockers: []diagnosis.Blocker{policy(diagnosis.NodeCordoned)}}}, nil, []string{"UncordonNode", "UncordonNode"}},
+		"the same edit":   {[]diagnosis.NodeBlockers{{Name: "a", Blockers: []diagnosis.Blocker{policy(diagnosis.UntoleratedTaint)}}, {Name: "b", Blockers: []diagnosis.Blocker{policy(diagnosis.UntoleratedTaint)}}}, nil, []string{"AddToleration"}},
+		"and it lacks":    {[]diagnosis.NodeBlockers{{Name: "a", Blockers: []diagnosis.Blocker{policy(diagnosis.NodeCordoned), fit(diagnosis.MIGConfigInProgress)}}}, nil, []string{"UncordonNode Wait"}},
+		"no way":          {[]diagnosis.NodeBlockers{{Name: "a", Blockers: []diagnosis.Blocker{policy(diagnosis.NodeCordoned), policy(diagnosis.MIGFull)}}}, nil, nil},
+		"nothing":         {[]diagnosis.NodeBlockers{{Name: "a"}}, nil, nil},
+		"its own, too":    {[]diagnosis.NodeBlockers{{Name: "a", Blockers: []diagnosis.Blocker{policy(diagnosis.NodeCordoned)}}}, []causes.PodRule{{ID: diagnosis.NoNodes}}, []string{"ScaleNodePool UncordonNode"}},
+		"its own alone":   {nil, []causes.PodRule{{ID: diagnosis.NoNodes}}, []string{"ScaleNodePool"}},
+		"told of a node":  {[]diagnosis.NodeBlockers{{Name: "a", Blockers: []diagnosis.Blocker{policy(diagnosis.NoNodes)}}}, []causes.PodRule{{ID: diagnosis.NoNodes}}, []string{"ScaleNodePool"}},
+		"of its own none": {[]diagnosis.NodeBlockers{{Name: "a", Blockers: []diagnosis.Blocker{policy(diagnosis.NodeCordoned)}}}, []causes.PodRule{{ID: diagnosis.MIGFull}}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := finder(t, nil, "nvidia.com/mig-1g.5gb", func(st *cluster.State) {
+				for _, n := range st.Nodes {
+					n.Spec.Taints = []corev1.Taint{taint}
+				}
+			})
+			c.Own = tc.own
+			var got []string
+			for _, f := range c.candidates(tc.nodes) {
+				var kinds []string
+				for _, ch := range f.changes {
+					kinds = append(kinds, string(ch.Kind))
+				}
+				got = append(got, strings.Join(kinds, " "))
+			}
+			if !slices.Equal(got, tc.want) {
+				t.Errorf("%q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// The kind of a fix is that of its change that disturbs most, and the cause that it removes is
+// that change's.
+func TestWhatDisturbsMost(t *testing.T) {
+	set := func(kinds ...diagnosis.FixKind) []changes.Change {
+		var out []changes.Change
+		for _, k := range kinds {
+			out = append(out, changes.Change{Kind: k, Cause: diagnosis.CauseID("for " + string(k))})
+		}
+		return out
+	}
+	c := finder(t, nil, "nvidia.com/gpu", nil)
+	for _, kinds := range [][]diagnosis.FixKind{{diagnosis.AddToleration, diagnosis.RepartitionGPU}, {diagnosis.RepartitionGPU, diagnosis.AddToleration}, {diagnosis.Wait, diagnosis.EvictPods, diagnosis.Wait}, {diagnosis.Wait}} {
+		most := kinds[0]
+		for _, k := range kinds {
+			if k.Disturbs() > most.Disturbs() {
+				most = k
+			}
+		}
+		f := c.candidate(nil, set(kinds...))
+		if f.fix.Kind != most || f.removes != diagnosis.CauseID("for "+string(most)) {
+			t.Errorf("%v: %s for %s", kinds, f.fix.Kind, f.removes)
+		}
+	}
+}

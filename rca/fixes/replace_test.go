@@ -1,0 +1,187 @@
+package fixes
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/unpend/unpend/rca/changes"
+	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/evict"
+	"github.com/unpend/unpend/rca/rcatest"
+	"github.com/unpend/unpend/rca/view"
+	"github.com/unpend/unpend/rca/whatif"
+)
+
+// A rolling Deployment takes away old pods that wait, and of those that run no more than
+// leaves enough available.
+func TestHowManyOldPodsGo(t *testing.T) {
+	for name, tc := range map[string]struct {
+		wanted, unavailable, old, waiting, made, placed int
+		want                                            string // of those that wait, and that run
+	}{
+		"none may be missing":          {3, 0, 3, 0, 0, 0, "0 0"},
+		"one may":                      {3, 1, 3, 0, 0, 0, "0 1"},
+		"a new one runs":               {3, 0, 3, 0, 1, 1, "0 1"},
+		"a new one waits":              {3, 0, 3, 0, 1, 0, "0 0"},
+		"an old one waits":             {3, 1, 2, 1, 0, 0, "1 0"},
+		"who waits goes, nobody else":  {3, 0, 2, 1, 1, 1, "1 0"},
+		"who waits goes, and one runs": {3, 1, 2, 1, 1, 1, "1 1"},
+		"all are replaced":             {3, 0, 3, 0, 3, 3, "0 3"},
+		"more may go than there are":   {3, 3, 1, 0, 3, 3, "0 1"},
+		"fewer run than have to":       {4, 1, 2, 2, 0, 0, "1 0"},
+		"all wait":                     {2, 0, 0, 2, 2, 0, "0 0"},
+	} {
+		p := replacing{Rolling: &changes.Rolling{Wanted: tc.wanted, Unavailable: tc.unavailable}, old: make([]*corev1.Pod, tc.old), made: tc.made, placed: tc.placed}
+		gone, stop := p.down(tc.waiting)
+		if got := fmt.Sprint(gone, " ", stop); got != tc.want {
+			t.Errorf("%s: %s, want %s", name, got, tc.want)
+		}
+	}
+}
+
+// What becomes of a workload whose pods each fill a node, of which there are two: by how its
+// controller replaces them.
+func TestHowAWorkloadIsReplaced(t *testing.T) {
+	for name, tc := range map[string]struct {
+		r       changes.Rolling
+		running int
+		want    string // how many more run, how many wait, who was stopped
+	}{
+		"one at a time":              {changes.Rolling{Wanted: 2, Unavailable: 1}, 2, "0 more, 0 wait, [a b] stopped"},
+		"no room for one more":       {changes.Rolling{Wanted: 2, Surge: 1}, 2, "0 more, 1 wait, [] stopped"},
+		"room for one more":          {changes.Rolling{Wanted: 1, Surge: 1}, 1, "0 more, 0 wait, [a] stopped"},
+		"all at once":                {changes.Rolling{Wanted: 2, AtOnce: true}, 2, "0 more, 0 wait, [a b] stopped"},
+		"more than there is room":    {changes.Rolling{Wanted: 3, AtOnce: true}, 2, "0 more, 1 wait, [a b] stopped"},
+		"one that is missing, too":   {changes.Rolling{Wanted: 2, AtOnce: true}, 1, "1 more, 0 wait, [a] stopped"},
+		"in turn":                    {changes.Rolling{Wanted: 2, InTurn: true}, 2, "0 more, 0 wait, [a b] stopped"},
+		"in turn, the missing first": {changes.Rolling{Wanted: 2, InTurn: true}, 1, "1 more, 0 wait, [a] stopped"},
+		"in turn, and it stops":      {changes.Rolling{Wanted: 3, InTurn: true}, 2, "0 more, 1 wait, [] stopped"},
+		"who waits goes first":       {changes.Rolling{Wanted: 3, Unavailable: 1, Pending: make([]*corev1.Pod, 1)}, 2, "0 more, 1 wait, [] stopped"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var old []*corev1.Pod
+			c := finder(t, nil, "nvidia.com/mig-1g.5gb", func(st *cluster.State) {
+				for _, node := range []string{"a", "b"}[:tc.running] {
+					p := filling(node)
+					p.Spec.NodeName = node
+					old = append(old, p)
+				}
+				st.Pods = append(st.Pods, old...)
+			})
+			tc.r.Running = old
+			err := whatif.Try(c.Cluster.Snapshot, func(s *whatif.Snapshot) error {
+				o, err := c.replace(t.Context(), s, &tc.r, filling)
+				var stopped []string
+				for _, p := range o.stopped {
+					stopped = append(stopped, p.Name)
+				}
+				if got := fmt.Sprintf("%d more, %d wait, %v stopped", o.runs, o.pending, stopped); got != tc.want {
+					t.Errorf("%s, want %s", got, tc.want)
+				}
+				return err
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// filling is a pod that asks for all that a node has.
+func filling(name string) *corev1.Pod {
+	p := rcatest.Victim(name, 0, 0, 0, "w")
+	p.Spec.NodeName = ""
+	p.Spec.Containers[0].Resources.Requests = corev1.ResourceList{"nvidia.com/mig-1g.5gb": resource.MustParse("7")}
+	return p
+}
+
+// On several nodes the cheapest parts are taken that make room for all that is needed, or for
+// as many as there can be: at most one of each node, as trying all of them shows.
+func TestCheapestOnSeveralNodes(t *testing.T) {
+	for seed := range uint64(200) {
+		r := rand.New(rand.NewPCG(seed, 0))
+		var parts []*candidate
+		for n := range 1 + r.IntN(4) {
+			node := &view.Node{Node: &corev1.Node{}}
+			node.Name = fmt.Sprint("n", n)
+			for range 1 + r.IntN(3) {
+				parts = append(parts, &candidate{node: node, pods: r.IntN(4), cost: evict.Cost{Sum: int64(r.IntN(9)), Number: 1 + r.IntN(3)}})
+			}
+		}
+		need := 1 + r.IntN(6)
+		pods, cost, nodes := 0, evict.NoVictims, 0
+		var try func(rest []*candidate, have int, sum evict.Cost, on []*view.Node)
+		try = func(rest []*candidate, have int, sum evict.Cost, on []*view.Node) {
+			got := min(have, need)
+			if worse := pods - got; worse < 0 || worse == 0 && len(on) > 0 && (sum.Compare(cost) < 0 || sum.Compare(cost) == 0 && len(on) < nodes) {
+				pods, cost, nodes = got, sum, len(on)
+			}
+			for i, f := range rest {
+				if !slices.Contains(on, f.node) {
+					try(rest[i+1:], have+max(1, f.pods), sum.Plus(f.cost), append(slices.Clone(on), f.node))
+				}
+			}
+		}
+		try(parts, 0, evict.NoVictims, nil)
+		s := cheapest(slices.Clone(parts), need)
+		if s == nil || s.pods != pods || s.cost.Compare(cost) != 0 || s.nodes != nodes {
+			t.Errorf("seed %d, %d needed: %+v; want %d pods on %d nodes for %+v", seed, need, s, pods, nodes, cost)
+			continue
+		}
+		seen, sum, n := map[*view.Node]bool{}, evict.NoVictims, 0
+		for at := s; at.part != nil; at = at.before {
+			if n++; seen[at.part.node] {
+				t.Errorf("seed %d: %s twice", seed, at.part.node.Name)
+			}
+			seen[at.part.node], sum = true, sum.Plus(at.part.cost)
+		}
+		if n != nodes || sum.Compare(cost) != 0 {
+			t.Errorf("seed %d: %d parts for %+v", seed, n, sum)
+		}
+	}
+	if s := cheapest(nil, 3); s != nil && s.part != nil {
+		t.Errorf("%+v of nothing", s)
+	}
+}
+
+// Only what makes room on a node by itself is put together: by evicting, automatically, or by
+// another layout; for what was asked.
+func TestWhatMakesRoom(t *testing.T) {
+	c := finder(t, nil, "nvidia.com/gpu", nil)
+	n, v := c.Node("a"), []*corev1.Pod{rcatest.Victim("v", 0, 1, 0, "v")}
+	evicting := changes.Change{Kind: diagnosis.EvictPods, Victims: v, Title: "evict"}
+	layout := changes.Change{Kind: diagnosis.RepartitionGPU, Relayout: &changes.Relayout{}, Title: "layout"}
+	byHand := func(ch changes.Change) changes.Change {
+		ch.Manual = true
+		return ch
+	}
+	all := []*candidate{
+		c.candidate(n, []changes.Change{evicting}), c.candidate(n, []changes.Change{byHand(evicting)}), c.candidate(nil, []changes.Change{evicting}),
+		c.candidate(n, []changes.Change{layout}), c.candidate(n, []changes.Change{byHand(layout)}), c.candidate(nil, []changes.Change{layout}),
+		c.candidate(n, []changes.Change{{Kind: diagnosis.ChangeRequest, Title: "less"}, evicting}), c.candidate(n, []changes.Change{{Kind: diagnosis.FixClaim, Title: "less"}, layout}),
+		c.candidate(n, []changes.Change{{Kind: diagnosis.UncordonNode, Title: "open"}}), c.candidate(n, []changes.Change{{Kind: diagnosis.UncordonNode, Title: "open"}, evicting}),
+	}
+	var got []int
+	for i, f := range all {
+		if slices.Contains(roomMakers(all), f) {
+			got = append(got, i)
+		}
+	}
+	if !slices.Equal(got, []int{0, 3, 4, 9}) {
+		t.Errorf("%v", got)
+	}
+	text := strings.Builder{}
+	for _, f := range roomMakers(all) {
+		text.WriteString(f.fix.Title + ";")
+	}
+	if text.String() != "evict;layout;layout;open; evict;" {
+		t.Errorf("%s", text.String())
+	}
+}
