@@ -95,7 +95,7 @@ func (c *Bench) waitForQuota(refusing []admission.Quota) (Change, bool) {
 		for _, name := range q.Exceeded() {
 			top := q.Top(name)
 			slices.SortStableFunc(top, func(a, b admission.QuotaHolder) int {
-				return cmp.Compare(view.Rank(endsAlone(a.Pod)), view.Rank(endsAlone(b.Pod)))
+				return cmp.Compare(view.Rank(EndsAlone(a.Pod)), view.Rank(EndsAlone(b.Pod)))
 			})
 			lack := q.Need(name, 1)
 			lack.Sub(q.Hard[name])
@@ -114,7 +114,7 @@ func (c *Bench) waitForQuota(refusing []admission.Quota) (Change, bool) {
 		}
 	}
 	ends := "ends"
-	if !endsAlone(leave[len(leave)-1]) {
+	if !EndsAlone(leave[len(leave)-1]) {
 		ends = "leaves (nothing says that it does by itself)"
 	}
 	return Change{Kind: diagnosis.Wait, Manual: true, Risk: diagnosis.NoRisk, Victims: leave, Until: view.PodList(leave) + " " + ends,
@@ -122,7 +122,7 @@ func (c *Bench) waitForQuota(refusing []admission.Quota) (Change, bool) {
 		Commands: []string{fmt.Sprintf("kubectl -n %s get pod %s -w", leave[0].Namespace, leave[0].Name)}}, true
 }
 
-// endsAlone says whether the pod is made to come to an end.
-func endsAlone(p *corev1.Pod) bool {
+// EndsAlone says whether the pod is made to come to an end.
+func EndsAlone(p *corev1.Pod) bool {
 	return p.Spec.RestartPolicy == corev1.RestartPolicyNever || p.Spec.RestartPolicy == corev1.RestartPolicyOnFailure || p.Spec.ActiveDeadlineSeconds != nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -19,6 +20,10 @@ import (
 
 // maxProved bounds the pods of one incident that a fix is proved for, one after the other.
 const maxProved = 64
+
+// cheapLoss is how much work a pod that comes to an end may lose before a fix is no longer of
+// low risk.
+const cheapLoss = time.Hour
 
 // outcome is what became, on the fork, of the incident's pods and of their workload.
 type outcome struct {
@@ -305,6 +310,11 @@ func (c *Finder) reckon(f *candidate, o outcome, pod *corev1.Pod) {
 	}
 	f.gains = byPriority.gains()
 	f.fix.Effect = e
+	for _, p := range slices.Concat(f.victims, f.restarts) {
+		if changes.EndsAlone(p) && c.Cluster.TraitsOf(p).Lost > cheapLoss {
+			f.fix.Risk = f.fix.Risk.With(diagnosis.MediumRisk) // it runs again, from its beginning
+		}
+	}
 	p := &f.fix.Proof
 	if len(f.places) > 1 && len(f.victims) > 0 && !c.Unborn {
 		p.Places = f.places
