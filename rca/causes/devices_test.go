@@ -221,7 +221,7 @@ DRADevicesInUse proven n1: devices that match exist, all are allocated
 			w.claim("mine", 1, nil, "gpu-0").Status.Allocation.NodeSelector = &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{"n1"}}}}}}
 			w.pod("w", "", "", 0, claims("mine"), func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"kubernetes.io/hostname": "n2"} })
 		}, `
-NodeSelectorMismatch proven n1: selector kubernetes.io/hostname=n2 (nearest: "n2") does not match
+NodeSelectorMismatch proven n1: selector kubernetes.io/hostname=n2 does not match
   Node/n1: label kubernetes.io/hostname is "n1", n2 was asked
 DRADevicesInUse proven n2: devices that match exist, all are allocated
   Node/n2: 1 devices match request gpu, 1 asked

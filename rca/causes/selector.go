@@ -129,9 +129,13 @@ func missedLabels(pod *corev1.Pod, n *corev1.Node) []MissedLabel {
 }
 
 // nearest finds the value of the label, among the cluster's nodes, that is most
-// like the wanted one, or comes closest to the bound; empty when no node has the label.
+// like the wanted one, or comes closest to the bound; empty when no node has the label, or
+// when another node has the very value.
 func (c *Case) nearest(m MissedLabel) string {
 	best, bestScore := "", -1
+	if m.Operator == corev1.NodeSelectorOpIn && slices.ContainsFunc(c.Cluster.Column(m.Key).Distinct, func(v string) bool { return slices.Contains(m.Values, v) }) {
+		return ""
+	}
 	for _, value := range c.Cluster.Column(m.Key).Distinct {
 		for _, want := range m.Values {
 			score := likeness(value, want)
