@@ -112,6 +112,7 @@ func PodRules() []PodRule {
 		schedulerMissing,
 		noNodes,
 		scalingUp,
+		scaleUpStuck,
 		autoscalerCannotHelp,
 	}
 }

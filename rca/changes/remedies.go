@@ -69,6 +69,7 @@ var remedies = map[diagnosis.CauseID]remedy{
 	diagnosis.DRAPrepareFailed:       {pod: (*Bench).lookAtPreparation},
 	diagnosis.SchedulerMissing:       {pod: (*Bench).schedulerChanges},
 	diagnosis.ScalingUp:              {beside: (*Bench).waitForAutoscaler},
+	diagnosis.ScaleUpStuck:           {beside: (*Bench).lookAtPromise},
 	diagnosis.AutoscalerCannotHelp:   {beside: (*Bench).growPool},
 	diagnosis.NoNodes:                {pod: (*Bench).addNode},
 	diagnosis.Unknown:                {pod: (*Bench).lookAtRefusal},

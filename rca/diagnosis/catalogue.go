@@ -54,6 +54,7 @@ const (
 	GangIncomplete            CauseID = "GangIncomplete"
 	SchedulerMissing          CauseID = "SchedulerMissing"
 	ScalingUp                 CauseID = "ScalingUp"
+	ScaleUpStuck              CauseID = "ScaleUpStuck"
 	AutoscalerCannotHelp      CauseID = "AutoscalerCannotHelp"
 	NoNodes                   CauseID = "NoNodes"
 	Unknown                   CauseID = "Unknown"
@@ -84,6 +85,7 @@ var catalogue = []struct {
 	{DevicePluginDown, "device plugin down"},
 	{GPUUnhealthy, "GPUs unhealthy"},
 	{IdleGPUHolders, "held by idle pods"},
+	{ScaleUpStuck, "promised node did not come"},
 	{SharedResourceRenamed, "resource renamed by sharing"},
 	{SharedRequestTooLarge, "more than one share asked"},
 	{UntoleratedTaint, "taint not tolerated"},
