@@ -13,6 +13,7 @@ import (
 	"github.com/unpend/unpend/rca/devices"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/rcatest"
+	"github.com/unpend/unpend/rca/whatif"
 )
 
 // device is one of gpu.example with a model, a number of slices and some memory.
@@ -217,5 +218,31 @@ func TestClaimsAreCorrected(t *testing.T) {
 				t.Error("the claim that there is was changed")
 			}
 		})
+	}
+}
+
+// A change is made on a copy: its claims, who leaves, and the pod as it would be.
+func TestChangesAreMadeOnACopy(t *testing.T) {
+	w := newWorld()
+	wholes(w, "n")
+	w.asking(list("nvidia.com/gpu", "1"))
+	claim := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "mine", UID: "m"}}
+	w.ResourceClaims = []*resourcev1.ResourceClaim{claim}
+	c := w.bench(t, "Pod")
+	ch := Change{claims: []*resourcev1.ResourceClaim{claim.DeepCopy()}, Victims: w.Pods[1:], Pod: func(p *corev1.Pod) { p.Spec.PriorityClassName = "high" }}
+	err := whatif.Try(c.Cluster.Snapshot, func(s *whatif.Snapshot) error {
+		got, err := ch.Apply(s, w.wait)
+		if err != nil || got.Name != "w" || got.Spec.PriorityClassName != "high" || w.wait.Spec.PriorityClassName != "" {
+			t.Errorf("%v, %v", got, err)
+			return err
+		}
+		node, err := s.Place(t.Context(), w.wait)
+		if node != "n" {
+			t.Errorf("placed on %q", node)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }
