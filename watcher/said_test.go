@@ -227,7 +227,7 @@ func TestWhatAMessageIsDatedBy(t *testing.T) {
 func TestRefusalsAreOverByTheirOwner(t *testing.T) {
 	rs := incidenttest.ReplicaSet(2, 0, 0, true)
 	other := incidenttest.ReplicaSet(2, 2, 2, false)
-	other.Name, other.UID, other.OwnerReferences, other.ResourceVersion = "other-1", "other", incidenttest.Owned("Deployment", "other"), "900"
+	other.Name, other.UID, other.OwnerReferences, other.ResourceVersion = "zero-1", "other", incidenttest.Owned("Deployment", "zero"), "900"
 	a := newAPI(rs, other)
 	watching(t, a, nil, func(t *testing.T, p *taken) {
 		first := p.one(t)

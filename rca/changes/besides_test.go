@@ -262,3 +262,26 @@ func TestOneShare(t *testing.T) {
 		})
 	}
 }
+
+// A quota that is used up is raised, or somebody leaves it; one that demands what the pod does
+// not say, or none that is known, a person has to see.
+func TestWhatHelpsAgainstQuotas(t *testing.T) {
+	const look = "by hand, none risk: look at the quotas of a"
+	for name, tc := range map[string]struct {
+		hard corev1.ResourceList
+		want string
+	}{
+		"none refuses":        {list("pods", "5"), look},
+		"one demands a limit": {list("limits.cpu", "5"), look},
+		"one is used up":      {list("pods", "0"), "by plan, medium risk: raise quota q: pods 0 → 3"},
+		"one demands, and is": {list("limits.cpu", "5", "pods", "0"), look},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld()
+			w.Quotas = []*corev1.ResourceQuota{{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "q"}, Spec: corev1.ResourceQuotaSpec{Hard: tc.hard}, Status: corev1.ResourceQuotaStatus{Hard: tc.hard, Used: list("pods", "0")}}}
+			if got := toldAll(w.unborn(t, "ReplicaSet").quotaChanges()); got != tc.want {
+				t.Errorf("%s, want %s", got, tc.want)
+			}
+		})
+	}
+}

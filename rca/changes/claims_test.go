@@ -13,6 +13,7 @@ import (
 	"github.com/unpend/unpend/rca/devices"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/rcatest"
+	"github.com/unpend/unpend/rca/whatif"
 )
 
 // device is one of gpu.example with a model, a number of slices and some memory.
@@ -160,5 +161,88 @@ func TestDevicesBecomeFree(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Of a claim only the clauses in the way are corrected, in the request that no device serves,
+// as the nearest device has it or asked of those alone that publish it; the class is not the
+// workload's to change.
+func TestClaimsAreCorrected(t *testing.T) {
+	const of = `device.attributes["gpu.example"].`
+	const model, slices7, cores = of + `model == "h100"`, of + `slices == 7`, of + `cores == 7`
+	for name, tc := range map[string]struct {
+		class string
+		own   []string
+		want  []string // the selectors that are left, by the fixes; none: a person has to look
+	}{
+		"a value":                {`device.driver == "gpu.example"`, []string{model + " && " + slices7}, []string{of + `model == "a100" && ` + slices7, `"model" in device.attributes["gpu.example"] && (` + model + ") && " + slices7}},
+		"of the second selector": {`device.driver == "gpu.example"`, []string{slices7, model}, []string{slices7 + "; " + of + `model == "a100"`, slices7 + `; "model" in device.attributes["gpu.example"] && (` + model + ")"}},
+		"what is not published":  {`device.driver == "gpu.example"`, []string{cores, slices7}, []string{slices7, `"cores" in device.attributes["gpu.example"] && (` + cores + "); " + slices7}},
+		"it is the class's":      {model, []string{slices7}, nil},
+		"nothing is in the way":  {`device.driver == "gpu.example"`, []string{slices7}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld()
+			node, claim := "n", "mine"
+			w.node(sim.Node{Name: node, MIGOff: []int{0}})
+			selectors := func(all ...string) []resourcev1.DeviceSelector {
+				var out []resourcev1.DeviceSelector
+				for _, e := range all {
+					out = append(out, resourcev1.DeviceSelector{CEL: &resourcev1.CELDeviceSelector{Expression: e}})
+				}
+				return out
+			}
+			w.ResourceSlices = []*resourcev1.ResourceSlice{{ObjectMeta: metav1.ObjectMeta{Name: node}, Spec: resourcev1.ResourceSliceSpec{Driver: "gpu.example", NodeName: &node, Pool: resourcev1.ResourcePool{Name: node, ResourceSliceCount: 1}, Devices: []resourcev1.Device{*device().Device}}}}
+			w.DeviceClasses = []*resourcev1.DeviceClass{{ObjectMeta: metav1.ObjectMeta{Name: "gpu", UID: "c"}, Spec: resourcev1.DeviceClassSpec{Selectors: selectors(tc.class)}}}
+			w.ResourceClaims = []*resourcev1.ResourceClaim{{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: claim, UID: "m"}, Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{Requests: []resourcev1.DeviceRequest{{Name: "gpu",
+				Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: "gpu", AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 1, Selectors: selectors(tc.own...)}}}}}}}
+			w.wait.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimName: &claim}}
+			w.wait.Spec.Containers[0].Resources.Claims = []corev1.ResourceClaim{{Name: "gpu"}}
+			c := w.bench(t, "Pod")
+			lookAt(t, w, c)
+			var got []string
+			for _, ch := range c.fixClaims(c.Node(node), diagnosis.DRANoDeviceMatches) {
+				if ch.Kind != diagnosis.FixClaim {
+					continue
+				}
+				var left []string
+				for _, s := range ch.claims[0].Spec.Devices.Requests[0].Exactly.Selectors {
+					left = append(left, s.CEL.Expression)
+				}
+				got = append(got, strings.Join(left, "; "))
+			}
+			if !slices.Equal(got, tc.want) {
+				t.Errorf("%q, want %q", got, tc.want)
+			}
+			if own := w.ResourceClaims[0].Spec.Devices.Requests[0].Exactly.Selectors; len(own) != len(tc.own) || own[0].CEL.Expression != tc.own[0] {
+				t.Error("the claim that there is was changed")
+			}
+		})
+	}
+}
+
+// A change is made on a copy: its claims, who leaves, and the pod as it would be.
+func TestChangesAreMadeOnACopy(t *testing.T) {
+	w := newWorld()
+	wholes(w, "n")
+	w.asking(list("nvidia.com/gpu", "1"))
+	claim := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "mine", UID: "m"}}
+	w.ResourceClaims = []*resourcev1.ResourceClaim{claim}
+	c := w.bench(t, "Pod")
+	ch := Change{claims: []*resourcev1.ResourceClaim{claim.DeepCopy()}, Victims: w.Pods[1:], Pod: func(p *corev1.Pod) { p.Spec.PriorityClassName = "high" }}
+	err := whatif.Try(c.Cluster.Snapshot, func(s *whatif.Snapshot) error {
+		got, err := ch.Apply(s, w.wait)
+		if err != nil || got.Name != "w" || got.Spec.PriorityClassName != "high" || w.wait.Spec.PriorityClassName != "" {
+			t.Errorf("%v, %v", got, err)
+			return err
+		}
+		node, err := s.Place(t.Context(), w.wait)
+		if node != "n" {
+			t.Errorf("placed on %q", node)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }

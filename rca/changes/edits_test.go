@@ -316,3 +316,19 @@ func TestStepsOfALayout(t *testing.T) {
 		}
 	}
 }
+
+// Of several alternatives the title says which one is made to fit.
+func TestWhichAlternativeIsWidened(t *testing.T) {
+	in := func(key string) corev1.NodeSelectorRequirement {
+		return corev1.NodeSelectorRequirement{Key: key, Operator: corev1.NodeSelectorOpIn, Values: []string{"x"}}
+	}
+	w := newWorld()
+	w.node(sim.Node{Name: "n", Labels: map[string]string{"zone": "b"}})
+	w.wait.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{
+		{MatchExpressions: []corev1.NodeSelectorRequirement{in("pool")}}, {MatchExpressions: []corev1.NodeSelectorRequirement{in("zone")}}}}}}
+	c := w.bench(t, "Pod")
+	got := c.selecting(c.Node("n"), []causes.MissedLabel{{NodeSelectorRequirement: in("zone"), Key: "zone", Term: 1}})
+	if want := "by plan, medium risk: select zone=b too (alternative 2 of 2) in pod/w"; toldAll(got) != want {
+		t.Errorf("%s, want %s", toldAll(got), want)
+	}
+}

@@ -61,6 +61,9 @@ func TestWhereLayoutsAreOffered(t *testing.T) {
 			`RepartitionGPU switch MIG on for n/GPU 0 by "all-1g.5gb", evicting the 1 pod of the node`},
 		"and a CPU that is held": {sevens, list(string(mig1g), "7", "cpu", "96"), func(w *world) { host(w) }, diagnosis.MIGLayoutMismatch, willing{},
 			"EvictPods evict a/h from n, " + ones},
+		"and a CPU that its holder has": {sevens, list(string(mig1g), "7", "cpu", "96"), func(w *world) {
+			w.holder("h", "n", "nvidia.com/mig-7g.40gb", 0).Spec.Containers[0].Resources.Requests["cpu"] = resource.MustParse("1")
+		}, diagnosis.MIGLayoutMismatch, willing{}, ones + ", evicting 1 pod"},
 		"and a CPU that nobody gives": {sevens, list(string(mig1g), "7", "cpu", "96"), func(w *world) { *host(w).Spec.Priority = 1 }, diagnosis.MIGLayoutMismatch, willing{}, ""},
 		"and a GPU that it takes":     {both, list(string(mig1g), "7", "nvidia.com/gpu", "1"), nil, diagnosis.MIGLayoutMismatch, willing{}, ""},
 	} {

@@ -17,6 +17,7 @@ import (
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/placement"
 	"github.com/unpend/unpend/rca/rcatest"
+	"github.com/unpend/unpend/rca/whatif"
 )
 
 // A fix that needs something first waits for all of it: what its changes name, and the budgets
@@ -217,6 +218,72 @@ func TestWhatDisturbsMost(t *testing.T) {
 		f := c.candidate(nil, set(kinds...))
 		if f.fix.Kind != most || f.removes != diagnosis.CauseID("for "+string(most)) {
 			t.Errorf("%v: %s for %s", kinds, f.fix.Kind, f.removes)
+		}
+	}
+}
+
+// What becomes of victims is part of the proof: all land, some wait, some never come back; pods
+// that were to move and find no place refute it.
+func TestWhatBecomesOfVictims(t *testing.T) {
+	for name, tc := range map[string]struct {
+		kind     diagnosis.FixKind
+		big      int // victims that fill a node, of which one is free
+		nobodys  bool
+		verdict  diagnosis.Verdict
+		victims  diagnosis.Victims
+		stranded int
+		becomes  diagnosis.FixKind
+		risk     diagnosis.Risk
+		why      string
+	}{
+		"nobody leaves":     {diagnosis.EvictPods, 0, false, diagnosis.Schedules, "", 0, diagnosis.EvictPods, diagnosis.LowRisk, "ok"},
+		"one lands":         {diagnosis.EvictPods, 1, false, diagnosis.Schedules, diagnosis.VictimsLand, 0, diagnosis.MovePods, diagnosis.LowRisk, "ok; each evicted pod was placed again"},
+		"one of two lands":  {diagnosis.EvictPods, 2, false, diagnosis.Schedules, diagnosis.VictimsWait, 1, diagnosis.EvictPods, diagnosis.MediumRisk, "ok; victims will wait: 1 of 2"},
+		"one is nobody's":   {diagnosis.EvictPods, 1, true, diagnosis.Schedules, diagnosis.VictimsGone, 1, diagnosis.EvictPods, diagnosis.HighRisk, "ok; victims that do not come back, having no controller: 1 of 1"},
+		"both were to move": {diagnosis.MovePods, 2, false, diagnosis.Refuted, "", 1, diagnosis.MovePods, diagnosis.LowRisk, "no other place for 1 of the 2 pods that were to move"},
+		"one moves":         {diagnosis.MovePods, 1, false, diagnosis.Schedules, diagnosis.VictimsLand, 0, diagnosis.MovePods, diagnosis.LowRisk, "ok; each evicted pod was placed again"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := finder(t, nil, "nvidia.com/mig-1g.5gb", func(st *cluster.State) { st.Nodes[1].Spec.Unschedulable = true })
+			f := &candidate{changes: []changes.Change{{Kind: tc.kind}}, fix: diagnosis.Fix{Kind: tc.kind, Kinds: []diagnosis.FixKind{tc.kind}, Risk: diagnosis.LowRisk, Proof: diagnosis.Proof{Verdict: diagnosis.Schedules, Why: "ok"}}}
+			for i := range tc.big {
+				v := filling(fmt.Sprint("v", i))
+				if tc.nobodys {
+					v.OwnerReferences = nil
+				}
+				f.victims = append(f.victims, v)
+			}
+			if err := whatif.Try(c.Cluster.Snapshot, func(s *whatif.Snapshot) error { return c.proveVictims(t.Context(), s, f) }); err != nil {
+				t.Fatal(err)
+			}
+			if p := f.fix.Proof; p.Verdict != tc.verdict || p.Victims != tc.victims || p.Why != tc.why || f.stranded != tc.stranded || f.fix.Kind != tc.becomes || f.fix.Kinds[0] != tc.becomes || f.fix.Risk != tc.risk {
+				t.Errorf("%+v, %d stranded, %s, %s risk", p, f.stranded, f.fix.Kind, f.fix.Risk)
+			}
+		})
+	}
+}
+
+// Quotas have room for as many pods as they have, by the one that has least.
+func TestForHowManyQuotasHaveRoom(t *testing.T) {
+	quota := func(name, hard, used string) *corev1.ResourceQuota {
+		q := func(n string) corev1.ResourceList { return corev1.ResourceList{"pods": resource.MustParse(n)} }
+		return &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: name}, Spec: corev1.ResourceQuotaSpec{Hard: q(hard)}, Status: corev1.ResourceQuotaStatus{Hard: q(hard), Used: q(used)}}
+	}
+	for name, tc := range map[string]struct {
+		quotas []*corev1.ResourceQuota
+		want   int // of five
+	}{
+		"none limits":    {nil, 5},
+		"enough":         {[]*corev1.ResourceQuota{quota("q", "6", "1")}, 5},
+		"one":            {[]*corev1.ResourceQuota{quota("q", "3", "1")}, 2},
+		"the least":      {[]*corev1.ResourceQuota{quota("p", "9", "1"), quota("q", "3", "1"), quota("r", "5", "1")}, 2},
+		"none is left":   {[]*corev1.ResourceQuota{quota("q", "3", "3")}, 0},
+		"less than none": {[]*corev1.ResourceQuota{quota("q", "3", "4")}, 0},
+	} {
+		c := finder(t, nil, "nvidia.com/gpu", func(st *cluster.State) { st.Quotas = tc.quotas })
+		c.Cluster.State.Pods = nil
+		if got := c.admits(&candidate{}, c.Pod, 5); got != tc.want {
+			t.Errorf("%s: %d, want %d", name, got, tc.want)
 		}
 	}
 }

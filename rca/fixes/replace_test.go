@@ -185,3 +185,58 @@ func TestWhatMakesRoom(t *testing.T) {
 		t.Errorf("%s", text.String())
 	}
 }
+
+// Parts on several nodes are one fix: what is the pods' own once, the rest on its node; layouts
+// of several nodes a person makes, one after the other.
+func TestPartsOnSeveralNodes(t *testing.T) {
+	c := finder(t, nil, "nvidia.com/gpu", nil)
+	own := changes.Change{Kind: diagnosis.AddToleration, Title: "tolerate"}
+	for name, tc := range map[string]struct {
+		kind      diagnosis.FixKind
+		layout    bool
+		title     string
+		automatic bool
+	}{
+		"evictions": {diagnosis.EvictPods, false, "tolerate; on a; on b", true},
+		"layouts":   {diagnosis.RepartitionGPU, true, "tolerate; on a; on b (2 nodes, one after the other)", false},
+	} {
+		s := &share{cost: evict.NoVictims}
+		for _, node := range []string{"a", "b"} {
+			ch := changes.Change{Kind: tc.kind, Title: "on " + node, Victims: []*corev1.Pod{rcatest.Victim("v"+node, 0, 1, 0, node)}}
+			if tc.layout {
+				ch.Relayout = &changes.Relayout{Node: c.Node(node), Remade: []int{0}}
+			}
+			s = &share{part: c.candidate(c.Node(node), []changes.Change{own, ch}), before: s, pods: s.pods + 1, nodes: s.nodes + 1}
+		}
+		f := c.together(s)
+		if f.fix.Title != tc.title || f.fix.Automatic != tc.automatic || f.pods != 2 || !slices.Equal(f.fix.Cost.Nodes, []string{"a", "b"}) || !slices.Equal(f.fix.Kinds, []diagnosis.FixKind{diagnosis.AddToleration, tc.kind}) || len(f.victims) != 2 {
+			t.Errorf("%s: %q, automatic %v, %d pods, %q, %v", name, f.fix.Title, f.fix.Automatic, f.pods, f.fix.Cost.Nodes, f.fix.Kinds)
+		}
+		for _, ch := range f.changes[1:] {
+			if ch.On == nil || "on "+ch.On.Name != ch.Title {
+				t.Errorf("%s: %s is on %v", name, ch.Title, ch.On)
+			}
+		}
+	}
+}
+
+// Where nothing is found a person has to look, told why.
+func TestWhereNothingIsFound(t *testing.T) {
+	for name, tc := range map[string]struct {
+		causes []diagnosis.Cause
+		unborn bool
+		says   string
+		look   string
+	}{
+		"no cause":        {nil, false, "the facts do not settle it", "kubectl -n a describe pod w"},
+		"the first cause": {[]diagnosis.Cause{{ID: diagnosis.MIGFull}, {ID: diagnosis.Unknown}}, false, "MIGFull admits no change that could be tried", "kubectl -n a describe pod w"},
+		"no pod yet":      {nil, true, "the facts do not settle it", "kubectl -n a describe replicaset/w"},
+	} {
+		c := finder(t, nil, "nvidia.com/gpu", nil)
+		c.Unborn = tc.unborn
+		f := c.ranked(nil, tc.causes)[0]
+		if f.fix.Proof.Why != tc.says || f.fix.Proof.Verdict != diagnosis.Unproven || f.fix.Commands[0] != tc.look || f.fix.ID != 1 || f.fix.Automatic {
+			t.Errorf("%s: %+v", name, f.fix)
+		}
+	}
+}

@@ -1,9 +1,12 @@
 package guard
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/unpend/unpend/rca/diagnosis"
 )
 
 // A uid has letters, digits and a few signs, and nothing that a path or a selector reads.
@@ -38,5 +41,29 @@ func TestUntilWhenItIsFrozen(t *testing.T) {
 		if got := l.Figures(View{Now: noon}).FrozenUntil; !got.Equal(tc.want) {
 			t.Errorf("%s: %s, want %s", name, got, tc.want)
 		}
+	}
+}
+
+// A plan takes every node out of use that it closes, whoever else it writes to.
+func TestNodesThatAPlanTakes(t *testing.T) {
+	r := planFor(1, "gpu-1")
+	action := func(verb, kind, name string) {
+		r.Spec.Actions = append(r.Spec.Actions, diagnosis.Action{Verb: verb, Target: diagnosis.Target{Kind: kind, Name: name, UID: "u"}})
+	}
+	action(diagnosis.VerbUncordon, "Node", "gpu-2")
+	action(diagnosis.VerbCordon, "Node", "gpu-3")
+	action(diagnosis.VerbEvict, "Pod", "p")
+	action(diagnosis.VerbCordon, "Node", "gpu-4")
+	if got := slices.Collect(takenBy(r)); !slices.Equal(got, []string{"gpu-1", "gpu-3", "gpu-4"}) {
+		t.Errorf("taken %q", got)
+	}
+	if got := slices.Collect(nodesOf(r)); !slices.Equal(got, []string{"gpu-1", "gpu-1", "gpu-2", "gpu-3", "gpu-4"}) {
+		t.Errorf("about %q", got)
+	}
+	for name := range takenBy(r) {
+		if name != "gpu-1" {
+			t.Errorf("%s is told after the end", name)
+		}
+		break
 	}
 }

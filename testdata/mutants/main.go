@@ -1,12 +1,13 @@
 // Command mutants says how many mistakes of one operator the short tests notice. It draws
-// some of each package by a seed, has go test read each in place of its source, and lists
-// those that no test noticed: a rule that no test holds, or code that makes no difference.
+// some of each package by a seed, builds the tests once with all of them behind switches (or,
+// where an operator makes no truth value, with one in place of its source), and says at once
+// which no test noticed: a rule that no test holds, or code that makes no difference.
 //
 //	go run ./testdata/mutants -seed 2 -n 30 ./remediate/guard
 //
 // Nothing is drawn twice for one seed and one source. A mutant that no test can notice,
-// because nothing differs, stands in a file with why, and is not drawn. The tools that are kept for this
-// (gremlins) try every mutant of a package: no sample, no seed.
+// because nothing differs, stands in a file with why, and is not drawn. The tools that are kept
+// for this (gremlins) try every mutant of a package: no sample, no seed.
 package main
 
 import (

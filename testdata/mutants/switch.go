@@ -95,7 +95,8 @@ type edit struct {
 
 // look adds the edit of a node whose operator makes a truth value and has mutants.
 func (e *editor) look(set *token.FileSet, n ast.Node, at map[int][]mutant, numbers map[mutant]int) {
-	x, y, from := ast.Expr(nil), ast.Expr(nil), token.NoPos
+	var x, y ast.Expr
+	var from token.Pos
 	switch n := n.(type) {
 	case *ast.BinaryExpr:
 		x, y, from = n.X, n.Y, n.OpPos
@@ -120,11 +121,11 @@ func (e *editor) look(set *token.FileSet, n ast.Node, at map[int][]mutant, numbe
 			left = e.between(offset(x.Pos()), offset(x.End())) + " "
 		}
 		right := " " + e.between(offset(y.Pos()), offset(y.End()))
-		out := "mutantOf([]int{" + strings.Join(ids, ", ") + "}, func() bool { return " + left + list[0].from + right + " }"
+		alternatives := []string{"func() bool { return " + left + list[0].from + right + " }"}
 		for _, m := range list {
-			out += ", func() bool { return " + left + m.to + right + " }"
+			alternatives = append(alternatives, "func() bool { return "+left+m.to+right+" }")
 		}
-		return out + ")"
+		return "mutantOf([]int{" + strings.Join(ids, ", ") + "}, " + strings.Join(alternatives, ", ") + ")"
 	}})
 }
 
