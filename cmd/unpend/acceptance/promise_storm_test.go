@@ -48,7 +48,7 @@ func promiseR01(t *testing.T) {
 	c := start(t, controlplane.Extras{Alone: true})
 	s := newStorm(t, c)
 	ready := time.Now()
-	pods := s.pods()
+	pods := s.pods(stormPods)
 	began := time.Now()
 	s.events(pods, events)
 	ended := time.Now()
@@ -128,8 +128,8 @@ func inParallel(t *testing.T, n int, do func(i int) error) {
 	}
 }
 
-// pods are made by their owners, and refused.
-func (s *storm) pods() []*corev1.Pod {
+// pods are so many, made by their owners, and refused.
+func (s *storm) pods(n int) []*corev1.Pod {
 	s.Helper()
 	owners := make([]*appsv1.ReplicaSet, stormOwners)
 	for i := range owners {
@@ -140,8 +140,8 @@ func (s *storm) pods() []*corev1.Pod {
 		owners[i], err = s.client.AppsV1().ReplicaSets(s.ns).Create(s.Context(), rs, metav1.CreateOptions{})
 		must(s.T, err)
 	}
-	out := make([]*corev1.Pod, stormPods)
-	inParallel(s.T, stormPods, func(i int) (err error) {
+	out := make([]*corev1.Pod, n)
+	inParallel(s.T, n, func(i int) (err error) {
 		o := owners[i%stormOwners]
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%s-%d", o.Name, i), OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(o, appsv1.SchemeGroupVersion.WithKind("ReplicaSet"))}}, Spec: wants2g()}
 		if out[i], err = s.client.CoreV1().Pods(s.ns).Create(s.Context(), pod, metav1.CreateOptions{}); err != nil {
