@@ -83,6 +83,14 @@ type storm struct {
 
 func newStorm(t *testing.T, c *controlplane.ControlPlane) *storm {
 	t.Helper()
+	s := calm(t, c)
+	s.service = startService(t, c)
+	return s
+}
+
+// calm is a storm before it begins, and without the service.
+func calm(t *testing.T, c *controlplane.ControlPlane) *storm {
+	t.Helper()
 	config := c.Config()
 	config.QPS = -1
 	s := &storm{T: t, client: kubernetes.NewForConfigOrDie(config), ns: "storm"}
@@ -94,7 +102,6 @@ func newStorm(t *testing.T, c *controlplane.ControlPlane) *storm {
 		_, err := s.client.CoreV1().Nodes().Create(t.Context(), all1g(fmt.Sprintf("gpu-%d", i)).Object(time.Now()), metav1.CreateOptions{})
 		must(t, err)
 	}
-	s.service = startService(t, c)
 	return s
 }
 
