@@ -77,7 +77,18 @@ func (r *fileReader) read(path string, stdin io.Reader) error {
 }
 
 func (r *fileReader) file(path string) error {
-	data, err := os.ReadFile(path)
+	f, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("read dump: %w", err)
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	if r.list(f) {
+		return nil
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return fmt.Errorf("read dump: %w", err)
+	}
+	data, err := io.ReadAll(f)
 	if err != nil {
 		return fmt.Errorf("read dump: %w", err)
 	}
@@ -175,16 +186,7 @@ func (r *fileReader) take(h head, data []byte) error {
 		r.remediation(data)
 		return nil
 	}
-	if base, isList := strings.CutSuffix(h.Kind, "List"); isList && kindOf(h.APIVersion, h.Kind) == nil {
-		if k := kindOf(h.APIVersion, base); k != nil {
-			r.held[k.name] = true
-			if !k.readable(h.APIVersion) {
-				r.add(h.APIVersion, k, nil)
-			}
-		}
-		if isRemediation(h.APIVersion, base) && r.state.Remediations == nil {
-			r.state.Remediations = []json.RawMessage{}
-		}
+	if base, isList := r.listed(h); isList {
 		return r.items(h.APIVersion, base, h.Items)
 	}
 	k, obj, err := one(h.APIVersion, h.Kind, data)
@@ -195,34 +197,34 @@ func (r *fileReader) take(h head, data []byte) error {
 	return nil
 }
 
+// listed says whether a document is a list, and of what, and notes that there is one.
+func (r *fileReader) listed(h head) (base string, isList bool) {
+	base, isList = strings.CutSuffix(h.Kind, "List")
+	if !isList || kindOf(h.APIVersion, h.Kind) != nil {
+		return "", false
+	}
+	if k := kindOf(h.APIVersion, base); k != nil {
+		r.held[k.name] = true
+		if !k.readable(h.APIVersion) {
+			r.add(h.APIVersion, k, nil)
+		}
+	}
+	if isRemediation(h.APIVersion, base) && r.state.Remediations == nil {
+		r.state.Remediations = []json.RawMessage{}
+	}
+	return base, true
+}
+
 // items of a typed list need not repeat their kind. Every core decodes its share:
 // a dump of 10,000 pods is one list.
 func (r *fileReader) items(apiVersion, base string, items []json.RawMessage) error {
-	type decoded struct {
-		list bool
-		as   string
-		name string
-		kind *kind
-		obj  Object
-		err  error
-	}
 	got := make([]decoded, len(items))
 	var wg sync.WaitGroup
 	workers := runtime.GOMAXPROCS(0)
 	for w := range workers {
 		wg.Go(func() {
 			for i := w; i < len(items); i += workers {
-				d := &got[i]
-				version, name, err := kindAt(items[i])
-				if name == "" {
-					version, name = apiVersion, base
-				}
-				if d.list = strings.HasSuffix(name, "List"); err != nil || d.list {
-					d.err = err
-					continue
-				}
-				d.as, d.name = version, name
-				d.kind, d.obj, d.err = one(version, name, items[i])
+				got[i] = decodeItem(apiVersion, base, items[i])
 			}
 		})
 	}
@@ -234,12 +236,45 @@ func (r *fileReader) items(apiVersion, base string, items []json.RawMessage) err
 		if d.err != nil {
 			return fmt.Errorf("item %d: %w", i, d.err)
 		}
-		if isRemediation(d.as, d.name) {
-			r.remediation(items[i])
-		}
-		r.add(d.as, d.kind, d.obj)
+		r.keep(d)
 	}
 	return nil
+}
+
+// decoded is an item of a list.
+type decoded struct {
+	list     bool
+	as, name string
+	kind     *kind
+	obj      Object
+	raw      json.RawMessage // of a Remediation alone
+	err      error
+}
+
+// decodeItem reads an item of a list of a kind, which it need not repeat.
+func decodeItem(apiVersion, base string, item []byte) (d decoded) {
+	version, name, err := kindAt(item)
+	if name == "" {
+		version, name = apiVersion, base
+	}
+	if d.list = strings.HasSuffix(name, "List"); err != nil || d.list {
+		d.err = err
+		return d
+	}
+	d.as, d.name = version, name
+	if isRemediation(version, name) {
+		d.raw = bytes.Clone(item)
+	}
+	d.kind, d.obj, d.err = one(version, name, item)
+	return d
+}
+
+// keep takes an item in.
+func (r *fileReader) keep(d decoded) {
+	if d.raw != nil {
+		r.remediation(d.raw)
+	}
+	r.add(d.as, d.kind, d.obj)
 }
 
 // isRemediation tells a kind of ours that is no part of a diagnosis: it is kept as it is

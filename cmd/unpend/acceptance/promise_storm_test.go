@@ -48,7 +48,7 @@ func promiseR01(t *testing.T) {
 	c := start(t, controlplane.Extras{Alone: true})
 	s := newStorm(t, c)
 	ready := time.Now()
-	pods := s.pods()
+	pods := s.pods(stormPods)
 	began := time.Now()
 	s.events(pods, events)
 	ended := time.Now()
@@ -83,6 +83,14 @@ type storm struct {
 
 func newStorm(t *testing.T, c *controlplane.ControlPlane) *storm {
 	t.Helper()
+	s := calm(t, c)
+	s.service = startService(t, c)
+	return s
+}
+
+// calm is a storm before it begins, and without the service.
+func calm(t *testing.T, c *controlplane.ControlPlane) *storm {
+	t.Helper()
 	config := c.Config()
 	config.QPS = -1
 	s := &storm{T: t, client: kubernetes.NewForConfigOrDie(config), ns: "storm"}
@@ -94,7 +102,6 @@ func newStorm(t *testing.T, c *controlplane.ControlPlane) *storm {
 		_, err := s.client.CoreV1().Nodes().Create(t.Context(), all1g(fmt.Sprintf("gpu-%d", i)).Object(time.Now()), metav1.CreateOptions{})
 		must(t, err)
 	}
-	s.service = startService(t, c)
 	return s
 }
 
@@ -128,8 +135,8 @@ func inParallel(t *testing.T, n int, do func(i int) error) {
 	}
 }
 
-// pods are made by their owners, and refused.
-func (s *storm) pods() []*corev1.Pod {
+// pods are so many, made by their owners, and refused.
+func (s *storm) pods(n int) []*corev1.Pod {
 	s.Helper()
 	owners := make([]*appsv1.ReplicaSet, stormOwners)
 	for i := range owners {
@@ -140,8 +147,8 @@ func (s *storm) pods() []*corev1.Pod {
 		owners[i], err = s.client.AppsV1().ReplicaSets(s.ns).Create(s.Context(), rs, metav1.CreateOptions{})
 		must(s.T, err)
 	}
-	out := make([]*corev1.Pod, stormPods)
-	inParallel(s.T, stormPods, func(i int) (err error) {
+	out := make([]*corev1.Pod, n)
+	inParallel(s.T, n, func(i int) (err error) {
 		o := owners[i%stormOwners]
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%s-%d", o.Name, i), OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(o, appsv1.SchemeGroupVersion.WithKind("ReplicaSet"))}}, Spec: wants2g()}
 		if out[i], err = s.client.CoreV1().Pods(s.ns).Create(s.Context(), pod, metav1.CreateOptions{}); err != nil {

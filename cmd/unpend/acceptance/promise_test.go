@@ -36,6 +36,7 @@ var promises = []promise{
 	{"R22", promiseR22},
 	{"R23", promiseR23},
 	{"R24", promiseR24},
+	{"R30", promiseR30},
 	{"R32", promiseR32},
 	{"S05", promiseS05},
 	{"S10", promiseS10},

@@ -1,0 +1,98 @@
+package acceptance
+
+import (
+	"fmt"
+	"syscall"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/unpend/unpend/testdata/controlplane"
+)
+
+// R30 in its short form, and with UNPEND_SOAK=1 as it is promised: an hour at 24 times the
+// pace of a storm an hour.
+const (
+	flatStorms  = 5
+	soakStorms  = 24
+	flatPods    = 240
+	flatEvents  = 1_000
+	soakEvery   = 150 * time.Second
+	flatPercent = 5
+	// warmUp are the storms before the first that others are compared with: caches fill,
+	// and the heap gets to its size.
+	warmUp = 3
+)
+
+// needs is what the service needs once a storm is over.
+type needs struct {
+	goroutines float64
+	memory     int64 // the most so far
+}
+
+// promiseR30: storms come and go, and the service needs no more after the last than after
+// the first, and holds no lease once it has ended.
+func promiseR30(t *testing.T) {
+	needsControlPlane(t)
+	storms, every := flatStorms, time.Duration(0)
+	if soak() {
+		storms, every = soakStorms, soakEvery
+	}
+	c := start(t, controlplane.Extras{Alone: true})
+	s := calm(t, c)
+	o := serve(t, c)
+	s.service = o.process
+	var after []needs
+	for n := range storms {
+		pause := time.After(every)
+		s.events(s.pods(flatPods), flatEvents)
+		o.counts(t, "false", float64((n+1)*stormOwners))
+		s.over()
+		o.counts(t, "true", float64((n+1)*stormOwners))
+		_, most := controlplane.MemoryOf(t, o.cmd.Process.Pid)
+		after = append(after, needs{o.figure(t, "go_goroutines"), most})
+		<-pause
+	}
+	first, last := after[warmUp-1], after[len(after)-1]
+	held := 0
+	for what, grown := range map[string]float64{"goroutines": last.goroutines/first.goroutines - 1, "memory": float64(last.memory)/float64(first.memory) - 1} {
+		if held++; grown > flatPercent/100. {
+			held--
+			t.Errorf("%s have grown by %.1f %%: %+v", what, 100*grown, after)
+		}
+	}
+	o.signal(syscall.SIGTERM)
+	o.exits(t, 20*time.Second)
+	leases, err := c.Client().CoordinationV1().Leases("").List(t.Context(), metav1.ListOptions{})
+	must(t, err)
+	held++
+	for _, l := range leases.Items {
+		if ptr.Deref(l.Spec.HolderIdentity, "") != "" && l.Namespace != metav1.NamespaceSystem {
+			held = 0
+			t.Errorf("lease %s/%s is held by %s", l.Namespace, l.Name, *l.Spec.HolderIdentity)
+		}
+	}
+	report(t, held, 3, fmt.Sprintf("%d storms of %d pods and %d events: %.0f goroutines and at most %d MiB after the last, %.0f and %d MiB after storm %d, 0 unclosed leases",
+		storms, flatPods, flatEvents, last.goroutines, last.memory>>20, first.goroutines, first.memory>>20, warmUp))
+}
+
+// counts waits until so many incidents were published, over or not, and none is due.
+func (o *observer) counts(t *testing.T, resolved string, n float64) {
+	t.Helper()
+	controlplane.Eventually(t, time.Minute, fmt.Sprintf("%.0f incidents are published, resolved %s", n, resolved), func() (bool, string) {
+		o.lives(t)
+		is, due := o.figure(t, fmt.Sprintf("unpend_incidents_published_total{resolved=%q}", resolved)), o.figure(t, "unpend_incidents_due")
+		return is >= n && due == 0, fmt.Sprintf("%.0f, %.0f due", is, due)
+	})
+}
+
+// over ends a storm: its pods and their owners are gone.
+func (s *storm) over() {
+	s.Helper()
+	now := metav1.DeleteOptions{GracePeriodSeconds: new(int64)}
+	must(s.T, s.client.CoreV1().Pods(s.ns).DeleteCollection(s.Context(), now, metav1.ListOptions{}))
+	must(s.T, s.client.AppsV1().ReplicaSets(s.ns).DeleteCollection(s.Context(), now, metav1.ListOptions{}))
+	must(s.T, s.client.CoreV1().Events(s.ns).DeleteCollection(s.Context(), now, metav1.ListOptions{}))
+}
