@@ -43,7 +43,7 @@ func Spared(st *cluster.State, a diagnosis.Action) string {
 // of a rollout as many as its controller takes at once.
 func together(st *cluster.State, a diagnosis.Action, pods int) int {
 	owner, _ := st.Owner(a.Target.Kind, a.Target.Namespace, a.Target.Name)
-	most, of := ptr.To(intstr.FromInt32(1)), 0
+	most, of := new(intstr.FromInt32(1)), 0
 	switch o := owner.(type) {
 	case *appsv1.Deployment:
 		of = int(ptr.Deref(o.Spec.Replicas, 1))

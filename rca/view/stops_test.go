@@ -139,7 +139,7 @@ func TestSpared(t *testing.T) {
 		{"for none", job, budget("job", 0), nil, "a/job-0 (keep allows 0 more)"},
 		{"one at a time", web, budget("web-1", 1), nil, ""},
 		{"two at a time", web, budget("web-1", 1), func(s *cluster.State) {
-			s.Deployments[0].Spec.Strategy.RollingUpdate = &appsv1.RollingUpdateDeployment{MaxUnavailable: ptr.To(intstr.FromString("67%"))}
+			s.Deployments[0].Spec.Strategy.RollingUpdate = &appsv1.RollingUpdateDeployment{MaxUnavailable: new(intstr.FromString("67%"))}
 		}, "a/web-1-1 (keep allows 1 more)"},
 		{"all at a time", web, budget("web-1", 1), func(s *cluster.State) {
 			s.Deployments[0].Spec.Strategy.Type = appsv1.RecreateDeploymentStrategyType

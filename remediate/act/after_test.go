@@ -38,6 +38,8 @@ func TestBefore(t *testing.T) {
 	st := &cluster.State{Pods: []*corev1.Pod{own, victim, preempted, ended, leaves, podOf("Job", "training", "training-1", ""), podOf("Job", "training", "training-2", ""),
 		podOf("Job", "other", "waits-too", ""), podOf("DaemonSet", "dcgm", "dcgm-1", "gpu-1"), podOf("Job", "other", "beside", "gpu-1"), podOf("Job", "other", "beside-preempted", "gpu-2"), podOf("Job", "other", "far", "gpu-9"), podOf("Job", "other", "lands-beside", "gpu-4")}}
 	rem := this(diagnosis.Action{Verb: diagnosis.VerbEvict, Target: diagnosis.Target{Kind: "Pod", Namespace: "ml", Name: "web-0", UID: "web-0"}})
+	rem.Spec.Waiting = []v1alpha1.Pod{{Name: "training-1", UID: "training-1"}}
+	st.Pods = append(st.Pods, podOf("ReplicaSet", "web", "web-9", ""))
 	rem.Spec.Workload, rem.Spec.Nodes, rem.Spec.Node = incident.Ref{Kind: "Job", Namespace: "ml", Name: "training"}, []string{"gpu-1"}, "gpu-4"
 	fix := diagnosis.Fix{Cost: diagnosis.Cost{Evictions: []diagnosis.PodName{{Namespace: "ml", Name: "api-0"}}}, Effect: &diagnosis.Effect{WaitingAfter: 2}}
 	b := before(rem, st, fix)
@@ -45,7 +47,7 @@ func TestBefore(t *testing.T) {
 	for _, w := range b.Running {
 		running = append(running, w.Name)
 	}
-	if want := []string{"training-0", "beside", "beside-preempted", "lands-beside"}; b.Waiting != 2 || *b.Announced != 2 || !slices.Equal(running, want) {
+	if want := []string{"training-0", "beside", "beside-preempted", "lands-beside"}; b.Waiting != 2 || *b.Announced != 4 || !slices.Equal(running, want) {
 		t.Errorf("%d wait, %d announced, %q run, want %q", b.Waiting, *b.Announced, running, want)
 	}
 	if got, want := fmt.Sprint(b.Workloads), "[{Job ml training} {ReplicaSet ml web} {ReplicaSet ml api}]"; got != want {

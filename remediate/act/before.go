@@ -9,6 +9,7 @@ import (
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/view"
+	"github.com/unpend/unpend/remediate/plan"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 	"github.com/unpend/unpend/watcher/incident"
 )
@@ -39,20 +40,33 @@ func before(rem *v1alpha1.Remediation, st *cluster.State, fix diagnosis.Fix) *v1
 			nodes[p.Spec.NodeName] = true
 		}
 	}
+	besides := 0 // that wait already, and are none of the incident's
 	for _, p := range st.Pods {
 		near := nodes[p.Spec.NodeName] || p.Namespace == rem.Spec.Workload.Namespace && incident.Topmost(p, st.Owner) == rem.Spec.Workload
 		switch {
 		case named[diagnosis.PodName{Namespace: p.Namespace, Name: p.Name}]:
-		case waits(p) && p.Namespace == rem.Spec.Workload.Namespace && incident.Topmost(p, st.Owner) == rem.Spec.Workload:
-			b.Waiting++
+		case waits(p):
+			w := incident.Topmost(p, st.Owner)
+			if w == rem.Spec.Workload {
+				b.Waiting++
+			}
+			if slices.Contains(b.Workloads, w) && !ofIncident(rem, p, w) {
+				besides++
+			}
 		case near && view.HoldsNode(p) && p.Status.Phase == corev1.PodRunning && !stays(p) && len(b.Running) < mostWatched:
 			b.Running = append(b.Running, watched(p))
 		}
 	}
 	if fix.Effect != nil {
-		b.Announced = new(fix.Effect.WaitingAfter)
+		b.Announced = new(fix.Effect.WaitingAfter + besides)
 	}
 	return b
+}
+
+// ofIncident says that the plan is for a pod of its workload. Of a hundred and more it names the
+// first alone.
+func ofIncident(rem *v1alpha1.Remediation, p *corev1.Pod, w incident.Ref) bool {
+	return w == rem.Spec.Workload && (len(rem.Spec.Waiting) >= plan.MostWaiting || slices.ContainsFunc(rem.Spec.Waiting, func(o v1alpha1.Pod) bool { return o.UID == p.UID }))
 }
 
 // touched are the nodes that a plan changes, takes pods from, or has a pod land on.

@@ -14,8 +14,8 @@ import (
 // Lifetime of a plan: nothing may be begun later than this after it was recorded.
 const Lifetime = 15 * time.Minute
 
-// maxWaiting bounds the pods that a plan names.
-const maxWaiting = 100
+// MostWaiting bounds the pods that a plan names.
+const MostWaiting = 100
 
 // Found is a fix as it is now, and the state it was proved on.
 type Found struct {
@@ -39,7 +39,7 @@ func Propose(found Found, requester string, now time.Time) *v1alpha1.Remediation
 		if p == nil {
 			continue
 		}
-		if len(rem.Spec.Waiting) < maxWaiting {
+		if len(rem.Spec.Waiting) < MostWaiting {
 			rem.Spec.Waiting = append(rem.Spec.Waiting, v1alpha1.Pod{Name: name, UID: p.UID, Node: f.Proof.Places[name]})
 		}
 		if p.Spec.Priority != nil {

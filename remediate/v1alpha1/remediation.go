@@ -240,8 +240,8 @@ type Before struct {
 	// Workloads that have a part in it: the one that waits, and those whose pods it stops.
 	// +optional
 	Workloads []incident.Ref `json:"workloads,omitempty"`
-	// Announced is how many of their pods were said to wait afterwards; absent where
-	// that was not proved.
+	// Announced is how many of their pods were said to wait afterwards, with those that wait
+	// already and are none of the incident's; absent where that was not proved.
 	// +optional
 	Announced *int `json:"announced,omitempty"`
 	// Running are pods that the plan does not stop, on the nodes that it touches and of its

@@ -37,7 +37,7 @@ func (d *demo) carry(incident string, number int, name string) carrier {
 		}
 		rem, err = d.lookUntilEnded(ctx, store, rem.Name, report)
 		if rem != nil {
-			out.Pod, out.Says, out.Evicted, out.Ended = rem.Status.Pod, rem.Status.Message, rem.Status.Evicted, d.deps.Now()
+			out.End(rem, d.deps.Now())
 		}
 		return out, err
 	}

@@ -31,6 +31,7 @@ import (
 	"github.com/unpend/unpend/remediate/executor"
 	"github.com/unpend/unpend/remediate/plan"
 	"github.com/unpend/unpend/remediate/v1alpha1"
+	"github.com/unpend/unpend/testdata/chart"
 	"github.com/unpend/unpend/testdata/controlplane"
 	"github.com/unpend/unpend/watcher/incident"
 )
@@ -42,8 +43,9 @@ type lane struct {
 	stack *sim.Stack
 	// The plans, as those write them who record and approve them.
 	recorder, approvers plan.Store
-	own                 bool  // layouts of the team's own
-	groups              []any // that may approve, beside the users
+	own                 bool         // layouts of the team's own
+	groups              []any        // that may approve, beside the users
+	kinds               chart.Values // of fixes, beside evictions
 }
 
 const (
@@ -59,7 +61,7 @@ func newLane(t *testing.T) *lane {
 
 func laneOn(t *testing.T, cp *controlplane.ControlPlane, options sim.Options) *lane {
 	t.Helper()
-	l := &lane{ControlPlane: cp}
+	l := &lane{ControlPlane: cp, kinds: chart.Values{"nominate": true}}
 	l.recorder, l.approvers = l.storeAs(t, requester), l.storeAs(t, approver)
 	l.stack = sim.New(l.Client(), l.Dynamic(), options)
 	ctx, cancel := context.WithCancel(t.Context())

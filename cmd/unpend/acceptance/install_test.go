@@ -28,7 +28,7 @@ func (l *lane) install(t *testing.T, ns string, approvers ...any) {
 	t.Helper()
 	off := chart.Values{"enabled": false}
 	values := chart.Values{"mode": "approve", "probe": off, "networkPolicy": off, "persistence": off, "gpuOperator": chart.Values{"namespace": ""},
-		"remediate": chart.Values{"approvers": chart.Values{"users": approvers, "groups": append([]any{}, l.groups...)}, "kinds": chart.Values{"nominate": true}}}
+		"remediate": chart.Values{"approvers": chart.Values{"users": approvers, "groups": append([]any{}, l.groups...)}, "kinds": l.kinds}}
 	if l.own {
 		values["gpuOperator"] = chart.Values{"namespace": operatorNamespace, "migConfigMaps": []any{ownLayouts}}
 	}
