@@ -3,6 +3,7 @@ package executor
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -62,6 +63,7 @@ func TestConflictingPlansBecomeStale(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	<-time.After(time.Until(again.CreationTimestamp.Add(1100 * time.Millisecond))) // of one second the name says which is newer
 	rem = c.rerecorded(t, rem)
 	c.decide(t, rem, "alice", v1alpha1.Approve)
 	ended(t, c.carriedOut(t, rem.Name, c.executor), v1alpha1.Succeeded, " runs")
