@@ -2,6 +2,7 @@ package capacity
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,16 +22,28 @@ type Ask struct {
 	Count    int
 }
 
-// Capacity answers each ask by itself: they do not compete. It changes nothing.
-// The error is that of a cancelled context, or names a resource that is not one
-// of NVIDIA's.
-func Capacity(ctx context.Context, st *cluster.State, asks []Ask) ([]diagnosis.CapacityItem, error) {
+// ErrUnknown: what was not read might change every answer.
+var ErrUnknown = errors.New("capacity is not known")
+
+// Capacity answers what was asked, on behalf of a guest. It changes nothing. The error is
+// ErrUnknown, that of a cancelled context or of the scheduler's code, or names a resource
+// that is not one of NVIDIA's.
+func Capacity(ctx context.Context, st *cluster.State, asks []Ask, g Guest) ([]diagnosis.CapacityItem, error) {
+	for _, kind := range []string{"Node", "Pod"} {
+		if why := st.Unread[kind]; why != "" {
+			return nil, fmt.Errorf("%w: %ss are unread (%s)", ErrUnknown, strings.ToLower(kind), why)
+		}
+	}
+	host, err := g.look(ctx, st)
+	if err != nil {
+		return nil, err
+	}
 	out := make([]diagnosis.CapacityItem, 0, len(asks))
 	for _, a := range asks {
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("count %s: %w", a.Resource, err)
 		}
-		q, err := newQuestion(st, a)
+		q, err := newQuestion(st, a, host)
 		if err != nil {
 			return nil, err
 		}
@@ -51,10 +64,9 @@ func CheckCapacityResource(name string) error {
 type question struct {
 	world   *view.Cluster
 	ask     view.Ask
+	host    *host
 	notes   notes
 	tenants *evict.Tenants
-	index   *placement.Index // of GPUs whose positions are known
-	gpus    int              // in it
 	places  []place
 	options [][]placement.Option
 	item    diagnosis.CapacityItem
@@ -63,7 +75,7 @@ type question struct {
 // place is where an option of the plan is.
 type place struct{ node string }
 
-func newQuestion(st *cluster.State, a Ask) (*question, error) {
+func newQuestion(st *cluster.State, a Ask, h *host) (*question, error) {
 	if err := CheckCapacityResource(a.Resource); err != nil {
 		return nil, err
 	}
@@ -73,7 +85,11 @@ func newQuestion(st *cluster.State, a Ask) (*question, error) {
 	}
 	// Every question looks afresh: it marks in its view what it does not trust.
 	w := view.New(st)
-	return &question{world: w, ask: view.Ask{Resource: corev1.ResourceName(a.Resource), Profile: profile, Count: int64(a.Count)}, tenants: evict.NewTenants(evict.NewLedger(w).ForNextPod()), index: placement.NewIndex(),
+	asker := evict.NewLedger(w).ForNextPod()
+	if h.pod != nil {
+		asker = evict.NewLedger(w).ForPod(h.pod)
+	}
+	return &question{world: w, host: h, ask: view.Ask{Resource: corev1.ResourceName(a.Resource), Profile: profile, Count: int64(a.Count)}, tenants: evict.NewTenants(asker),
 		item: diagnosis.CapacityItem{Resource: a.Resource, Asked: a.Count}}, nil
 }
 
@@ -85,18 +101,22 @@ func (q *question) answer() diagnosis.CapacityItem {
 			}
 			continue
 		}
-		if q.ask.Profile == "" {
-			q.wholeGPUs(v)
-		} else {
-			q.instances(v)
+		if why := q.host.refuses(v); why != "" {
+			if v.HasGPUs() {
+				q.notes.add("node", why, v.Name)
+			}
+			continue
 		}
+		o := &offer{node: v}
+		if q.ask.Profile == "" {
+			q.wholeGPUs(o)
+		} else {
+			q.instances(o)
+		}
+		q.take(o)
 	}
-	totals := q.index.Totals(q.index.Ask(q.ask.Profile), nil)
-	q.item.Now += totals.Now
-	q.item.Repartition += totals.Remade
-	q.item.Hardware += totals.Room
 	q.evict()
-	q.item.Ignored = q.ignored()
+	q.item.Ignored, q.item.For = q.ignored(), q.host.whom()
 	return q.item
 }
 

@@ -14,6 +14,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/unpend/unpend/nodeprobe"
 	"github.com/unpend/unpend/rca/cluster"
@@ -28,6 +29,7 @@ type fleet struct {
 	st      *cluster.State
 	a100    nodeprobe.Model
 	trusted []*nodeprobe.NodeGeometry // of nodes in use with a report to believe
+	byName  bool                      // MIG manager has the operator's entries alone
 }
 
 func newFleet(t testing.TB) *fleet {
@@ -36,7 +38,16 @@ func newFleet(t testing.TB) *fleet {
 	if !ok {
 		t.Fatal("no A100")
 	}
-	return &fleet{a100: m, st: &cluster.State{Now: capacityNow, Geometries: map[string]*nodeprobe.NodeGeometry{}}}
+	f := &fleet{a100: m, st: &cluster.State{Now: capacityNow, Geometries: map[string]*nodeprobe.NodeGeometry{}, Unread: map[string]string{}}}
+	f.writable()
+	return f
+}
+
+// writable has MIG manager read a ConfigMap that takes entries of our own: then each GPU is
+// re-made by itself.
+func (f *fleet) writable() {
+	f.st.ConfigMaps = []*corev1.ConfigMap{{ObjectMeta: metav1.ObjectMeta{Name: "own"}, Data: map[string]string{"config.yaml": "version: v1\nmig-configs: {none: []}\n"}}}
+	f.st.ClusterPolicies = []*unstructured.Unstructured{{Object: map[string]any{"spec": map[string]any{"migManager": map[string]any{"config": map[string]any{"name": "own"}}}}}}
 }
 
 func (f *fleet) node(name string) *corev1.Node {
@@ -86,7 +97,7 @@ func (f *fleet) instance(profile string, start int, holder string) nodeprobe.Ins
 
 func capacityOf(t testing.TB, st *cluster.State, name string, n int) diagnosis.CapacityItem {
 	t.Helper()
-	items, err := Capacity(t.Context(), st, []Ask{{name, n}})
+	items, err := Capacity(t.Context(), st, []Ask{{name, n}}, Guest{})
 	if err != nil || len(items) != 1 {
 		t.Fatalf("%v, %v", items, err)
 	}
@@ -108,7 +119,7 @@ func TestCapacityAnswers(t *testing.T) {
 	want := diagnosis.CapacityItem{Resource: "nvidia.com/mig-3g.20gb", Asked: 4, Now: 1, Repartition: 2, Hardware: 3,
 		Evict: diagnosis.CapacityEvict{Fits: 4, Evictions: []diagnosis.PodName{{Namespace: "a", Name: "x"}}, Nodes: []string{"held", "idle"},
 			Proof: diagnosis.CapacityProof{Cost: diagnosis.VictimCost{Number: 1, LostSeconds: 3600}, AtLeast: diagnosis.VictimCost{Number: 1, LostSeconds: 3600}, Exact: true}},
-		Ignored: []string{"1 node cordoned (gone)", "pods that already wait for it: 1", "taints, node selectors, CPU and memory are not looked at"}}
+		Ignored: []string{"1 node cordoned (gone)", "pods that already wait for it: 1", "taints, node selectors, CPU and memory are not looked at: ask with --like POD"}}
 	if diff := cmp.Diff(want, capacityOf(t, f.st, "nvidia.com/mig-3g.20gb", 4)); diff != "" {
 		t.Error(diff)
 	}
@@ -344,13 +355,13 @@ func TestWhoMayBeEvicted(t *testing.T) {
 func TestCapacityRefuses(t *testing.T) {
 	f := newFleet(t)
 	for _, name := range []string{"", "cpu", "nvidia.com/mig-", "nvidia.com/gpu.shared", "mig-3g.20gb"} {
-		if items, err := Capacity(t.Context(), f.st, []Ask{{name, 1}}); err == nil || items != nil {
+		if items, err := Capacity(t.Context(), f.st, []Ask{{name, 1}}, Guest{}); err == nil || items != nil {
 			t.Errorf("%q: %v, %v", name, items, err)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Capacity(ctx, f.st, []Ask{{view.WholeGPU, 1}}); !errors.Is(err, context.Canceled) {
+	if _, err := Capacity(ctx, f.st, []Ask{{view.WholeGPU, 1}}, Guest{}); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 	if got := capacityOf(t, f.st, "nvidia.com/mig-9g.90gb", 1); got.Now+got.Hardware+got.Evict.Fits != 0 {

@@ -2,7 +2,6 @@ package capacity
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,34 +11,64 @@ import (
 	"github.com/unpend/unpend/rca/view"
 )
 
-// offer adds a place to choose from.
-func (q *question) offer(node string, options []placement.Option) {
-	if len(options) > 0 {
-		q.places = append(q.places, place{node})
-		q.options = append(q.options, options)
-	}
+// offer is what a node has to give.
+type offer struct {
+	node                       *view.Node
+	now, repartition, hardware int
+	places                     [][]placement.Option
 }
 
-// offerFree adds what nobody holds and nothing needs to be re-made for.
-func (q *question) offerFree(node string, n int) {
+// free adds what nobody holds and nothing needs to be re-made for.
+func (o *offer) free(n int) {
 	if n <= 0 {
 		return
 	}
-	q.addFree(n)
-	q.offer(node, []placement.Option{{Fits: n}})
+	o.count(n, n, n)
+	o.place([]placement.Option{{Fits: n}})
 }
 
-// addFree counts what is free and needs nothing re-made.
-func (q *question) addFree(n int) {
-	q.item.Now += n
-	q.item.Repartition += n
-	q.item.Hardware += n
+func (o *offer) count(now, repartition, hardware int) {
+	o.now, o.repartition, o.hardware = o.now+now, o.repartition+repartition, o.hardware+hardware
+}
+
+func (o *offer) place(options []placement.Option) {
+	if len(options) > 0 {
+		o.places = append(o.places, options)
+	}
+}
+
+// take counts what a node has to give, as far as the guest's CPU and memory go.
+func (q *question) take(o *offer) {
+	room := q.host.room(o.node, nil)
+	q.item.Now += min(o.now, room)
+	q.item.Repartition += min(o.repartition, room)
+	q.item.Hardware += min(o.hardware, room)
+	if o.hardware > room {
+		q.notes.add("node", "with less CPU, memory or room for pods than GPUs", o.node.Name)
+	}
+	for _, options := range o.places {
+		var fit []placement.Option
+		for _, option := range options {
+			var leave []*corev1.Pod
+			for _, t := range option.Leave {
+				leave = append(leave, q.tenants.Pods[t]...)
+			}
+			if option.Fits = min(option.Fits, q.host.room(o.node, leave)); option.Fits > 0 {
+				fit = append(fit, option)
+			}
+		}
+		if len(fit) > 0 {
+			q.places = append(q.places, place{o.node.Name})
+			q.options = append(q.options, fit)
+		}
+	}
 }
 
 // offerHolders adds the pods that request the resource: what each would give back, it
 // gives whatever becomes of the others. Where pods request more than the node has, as they
 // do once a GPU of it is sick, who leaves first gives nothing: nobody is counted there.
-func (q *question) offerHolders(v *view.Node) {
+func (q *question) offerHolders(o *offer) {
+	v := o.node
 	if free := v.Free(q.ask.Resource); free.Sign() < 0 {
 		q.notes.add("node", "whose pods hold more than it has: nobody is counted on to leave it", v.Name)
 		return
@@ -50,7 +79,7 @@ func (q *question) offerHolders(v *view.Node) {
 			continue
 		}
 		if t := q.tenants.Of(p); t >= 0 {
-			q.offer(v.Name, []placement.Option{{Fits: int(n), Leave: []int{t}}})
+			o.place([]placement.Option{{Fits: int(n), Leave: []int{t}}})
 		}
 	}
 }
@@ -89,7 +118,8 @@ func positions(v *view.Node) bool {
 
 // wholeGPUs counts by requests, and by holders where they are told: the lower of
 // the two is certain.
-func (q *question) wholeGPUs(v *view.Node) {
+func (q *question) wholeGPUs(o *offer) {
+	v := o.node
 	if v.Allocatable(q.ask.Resource) == 0 {
 		q.withMIG(v)
 		return
@@ -105,8 +135,8 @@ func (q *question) wholeGPUs(v *view.Node) {
 			n = min(n, unheld)
 		}
 	}
-	q.offerFree(v.Name, n)
-	q.offerHolders(v)
+	o.free(n)
+	q.offerHolders(o)
 	q.withMIG(v)
 }
 
@@ -132,7 +162,8 @@ func (q *question) withMIG(v *view.Node) {
 
 // instances counts MIG instances: by positions where they are told, else by
 // requests alone.
-func (q *question) instances(v *view.Node) {
+func (q *question) instances(o *offer) {
+	v := o.node
 	switch {
 	case !v.HasGPUs():
 	case v.Labels[view.LabelMIGStrategy] == view.StrategySingle:
@@ -142,18 +173,20 @@ func (q *question) instances(v *view.Node) {
 			q.notes.add("node", "whose positions nobody reports: only instances that exist count", v.Name)
 		}
 		free := v.Free(q.ask.Resource)
-		q.offerFree(v.Name, int(free.Value()))
-		q.offerHolders(v)
+		o.free(int(free.Value()))
+		q.offerHolders(o)
 	case q.believed(v):
-		q.positioned(v)
+		q.positioned(o)
 	}
 }
 
 // positioned counts on a node whose instances and holders are known.
-func (q *question) positioned(v *view.Node) {
+func (q *question) positioned(o *offer) {
+	v := o.node
 	q.distrust(v)
+	gpus, each, settled := []placement.GPU{}, q.each(v), true
 	for i := range v.GPUs {
-		g := &v.GPUs[i]
+		g := v.GPUs[i]
 		if _, ok := g.Grid.Profile(q.ask.Profile); !ok {
 			continue
 		}
@@ -161,17 +194,23 @@ func (q *question) positioned(v *view.Node) {
 			q.notes.add("GPU", "unhealthy", gpuName(v, g.Index))
 			continue
 		}
-		report := report(v, g.Index)
-		options := g.Options(q.ask.Profile, placement.WholeGPU, q.tenants.Holding)
-		if report.MIG.Pending != report.MIG.Current {
+		fit := g.Fit(q.ask.Profile)
+		changing := false
+		if r := report(v, g.Index); r.MIG.Pending != r.MIG.Current {
+			changing = true
 			q.notes.add("GPU", "about to change MIG mode: it is not re-made", gpuName(v, g.Index))
-			q.addFree(g.Fit(q.ask.Profile).Idle)
-			options = slices.DeleteFunc(options, func(o placement.Option) bool { return o.Remade })
+			o.count(fit.Idle, 0, fit.Idle)
 		} else {
-			q.index.Set(q.gpus, 0, *g)
-			q.gpus++
+			o.count(fit.Idle, 0, max(fit.Idle, fit.Room))
 		}
-		q.offer(v.Name, options)
+		gpus = append(gpus, g)
+		settled = settled && !changing
+		if each {
+			q.alone(o, g, !changing)
+		}
+	}
+	if !each {
+		q.byName(o, gpus, settled)
 	}
 	for _, g := range v.Geometry.Report.GPUs {
 		if g.MIG != nil && !g.MIG.Current {

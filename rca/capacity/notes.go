@@ -47,13 +47,15 @@ func (q *question) ignored() []string {
 		out = append(out, n.String())
 	}
 	if q.tenants.Above > 0 {
-		out = append(out, fmt.Sprintf("%s who may leave only for a priority above %d, that of a pod without a priority class", view.CountOf(q.tenants.Above, "holder"), q.tenants.Asker.Priority))
+		out = append(out, fmt.Sprintf("%s who may leave only for a priority above %d, that of %s", view.CountOf(q.tenants.Above, "holder"), q.tenants.Asker.Priority, q.host.asker()))
 	}
 	if waiting := q.waiting(); waiting > 0 {
 		out = append(out, fmt.Sprintf("pods that already wait for it: %d", waiting))
 	}
-	out = append(out, "taints, node selectors, CPU and memory are not looked at")
-	for _, kind := range []string{"Node", "Pod", "NodeGeometry", "PodDisruptionBudget", "PriorityClass"} {
+	if text := q.host.unlooked(); text != "" {
+		out = append(out, text)
+	}
+	for _, kind := range []string{"NodeGeometry", "PodDisruptionBudget", "PriorityClass"} {
 		if why, ok := q.world.State.Unread[kind]; ok {
 			out = append(out, kind+" unread: "+why)
 		}

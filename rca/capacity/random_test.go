@@ -2,6 +2,7 @@ package capacity
 
 import (
 	"fmt"
+	"maps"
 	"math/bits"
 	"math/rand/v2"
 	"slices"
@@ -25,8 +26,11 @@ func TestCapacityOfRandomClusters(t *testing.T) {
 	}
 	r := rand.New(rand.NewPCG(7, 8))
 	evicting := 0
-	for range clusters {
+	for i := range clusters {
 		f := randomFleet(t, r)
+		if f.byName = i%2 > 0; f.byName {
+			f.st.ConfigMaps, f.st.ClusterPolicies = nil, nil
+		}
 		for range 2 {
 			p := f.a100.Profiles[r.IntN(len(f.a100.Profiles))]
 			asked := 1 + r.IntN(8)
@@ -102,17 +106,68 @@ func (f *fleet) counts(p nodeprobe.Profile) (now, repartition, hardware int) {
 	stay := func(*nodeprobe.Holder) bool { return false }
 	for _, geo := range f.trusted {
 		for _, g := range well(geo) {
-			idle, held, slices := left(g, p, stay)
+			idle, _, slices := left(g, p, stay)
 			now += idle
 			hardware += fitting(p, slices)
-			if held {
-				repartition += idle
-			} else {
-				repartition += fitting(p, 0)
-			}
 		}
+		repartition += f.remade(geo, p, stay)
 	}
 	return now, repartition, hardware
+}
+
+// remade is what a node has of a profile once some holders are gone, by what MIG manager can
+// be asked for: a layout for each GPU, or one of the operator's own entries for all of them.
+func (f *fleet) remade(geo *nodeprobe.NodeGeometry, p nodeprobe.Profile, gone func(*nodeprobe.Holder) bool) int {
+	asis, each := 0, 0
+	for _, g := range well(geo) {
+		idle, held, _ := left(g, p, gone)
+		asis += idle
+		if held {
+			each += idle
+		} else {
+			each += fitting(p, 0)
+		}
+	}
+	if !f.byName {
+		return each
+	}
+	most := asis
+	for _, layout := range f.entries() {
+		sum, ok := 0, true
+		for _, g := range geo.Report.GPUs {
+			idle, held, _ := left(g, p, gone)
+			if maps.Equal(layout, countsOf(g)) {
+				if g.Healthy {
+					sum += idle
+				}
+				continue
+			}
+			ok = ok && g.Healthy && !held
+			sum += layout[p.Name]
+		}
+		if ok {
+			most = max(most, sum)
+		}
+	}
+	return most
+}
+
+// entries are what the operator generates: as many of one profile as there can be, and
+// all-balanced (gpu-operator, mig-config of an A100 of 40 GB).
+func (f *fleet) entries() []map[string]int {
+	out := []map[string]int{{"1g.5gb": 2, "2g.10gb": 1, "3g.20gb": 1}}
+	for _, p := range f.a100.Profiles {
+		out = append(out, map[string]int{p.Name: p.Max})
+	}
+	return out
+}
+
+func countsOf(g nodeprobe.GPU) map[string]int {
+	out := map[string]int{}
+	for _, in := range g.Instances {
+		out[in.Profile]++
+	}
+	return out
 }
 
 // well are the GPUs that are not sick.
@@ -160,13 +215,7 @@ func (f *fleet) fewest(p nodeprobe.Profile, asked int) (fits, evictions int) {
 		}
 		sum := 0
 		for _, geo := range f.trusted {
-			for _, g := range well(geo) {
-				if idle, held, _ := left(g, p, gone); held {
-					sum += idle
-				} else {
-					sum += fitting(p, 0)
-				}
-			}
+			sum += f.remade(geo, p, gone)
 		}
 		if n, sum := bits.OnesCount(uint(set)), min(sum, asked); sum > fits || sum == fits && n < evictions {
 			fits, evictions = sum, n

@@ -16,6 +16,8 @@ import (
 	"strings"
 	"sync"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 )
 
@@ -24,11 +26,14 @@ import (
 // ignored. A malformed document is an error that names file, document and line.
 func FromFiles(paths []string, stdin io.Reader) (*State, error) {
 	s := &State{Unread: map[string]string{}}
-	r := &fileReader{state: s, held: map[string]bool{}}
+	r := &fileReader{state: s, held: map[string]bool{}, uids: map[string]types.UID{}}
 	for _, p := range paths {
 		if err := r.read(p, stdin); err != nil {
 			return nil, err
 		}
+	}
+	if r.twice != nil {
+		return nil, r.twice
 	}
 	s.finish()
 	s.Now = s.newest()
@@ -43,7 +48,9 @@ func FromFiles(paths []string, stdin io.Reader) (*State, error) {
 
 type fileReader struct {
 	state *State
-	held  map[string]bool // kinds met, empty lists included
+	held  map[string]bool      // kinds met, empty lists included
+	uids  map[string]types.UID // of nodes and of kube-system, which are of one cluster
+	twice error                // the first object that is two clusters'
 	// inFolder: the file was found, not named.
 	inFolder bool
 }
@@ -346,7 +353,20 @@ func (r *fileReader) add(apiVersion string, k *kind, obj Object) {
 	if k.ofDevices() {
 		r.state.DeviceVersion = path.Base(apiVersion)
 	}
+	r.sameCluster(k, obj)
 	k.add(r.state, obj)
+}
+
+// sameCluster notes a node, or kube-system, that is there as two objects: nothing that is
+// made of two clusters is true of either.
+func (r *fileReader) sameCluster(k *kind, obj Object) {
+	key := k.name + " " + obj.GetName()
+	if uid := obj.GetUID(); uid != "" && (k.name == "Node" || key == "Namespace "+metav1.NamespaceSystem) {
+		if was := r.uids[key]; was != "" && was != uid && r.twice == nil {
+			r.twice = fmt.Errorf("%s is there twice, with uid %s and with %s: these are dumps of two clusters, or of two times; read one of them", key, was, uid)
+		}
+		r.uids[key] = uid
+	}
 }
 
 // position says where a document stands.

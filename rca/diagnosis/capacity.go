@@ -23,8 +23,12 @@ type CapacityItem struct {
 	// Hardware fit with nobody moving, if single idle instances could be re-made.
 	Hardware int           `json:"hardware"`
 	Evict    CapacityEvict `json:"evict"`
-	Ignored  []string      `json:"ignored"` // what was not counted, and why
+	For      string        `json:"for,omitempty"` // the pod that the answer is for; empty for every one
+	Ignored  []string      `json:"ignored"`       // what was not counted, and why
 }
+
+// Fits says whether as many fit as were asked for, in some way that can be had.
+func (i CapacityItem) Fits() bool { return max(i.Now, i.Repartition, i.Evict.Fits) >= i.Asked }
 
 // CapacityEvict is the cheapest plan for what was asked, by MIG manager.
 type CapacityEvict struct {

@@ -145,7 +145,7 @@ func (o *approveOptions) underWay(ctx context.Context, d executor.Deps, incident
 		if o.plan != "" {
 			outcome = plan.ErrStale
 		}
-		return fmt.Errorf("%w: plan %.12s for this incident is under way already (%s): see 'unpend remediations %.12s'%s", outcome, rem.Name, standingOf(rem).State, rem.Name, o.wayOut(ctx, d, rem))
+		return fmt.Errorf("%w: plan %.12s for this incident is under way already (%s): follow it by 'unpend remediations %.12s -w'%s", outcome, rem.Name, standingOf(rem).State, rem.Name, o.wayOut(ctx, d, rem))
 	}
 	return nil
 }

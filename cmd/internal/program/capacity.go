@@ -2,20 +2,27 @@ package program
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/unpend/unpend/cmd/internal/terminal"
 	"github.com/unpend/unpend/rca/capacity"
+	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/rca/diagnosis"
 )
 
 type capacityOptions struct {
 	source
-	output string
+	output   string
+	like     string
+	tolerate []string
+	exitCode bool
 }
 
 func capacityCommand(kube *kubeFlags, std Stdio) *cobra.Command {
@@ -23,7 +30,12 @@ func capacityCommand(kube *kubeFlags, std Stdio) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "capacity RESOURCE=N [RESOURCE=N]...",
 		Short: "Say whether N more of a GPU resource fit: now, after re-making idle instances, after moving somebody",
+		Long: `Say whether N more of a GPU resource fit, one a pod. For a pod like one that is there
+(--like), taints, selectors, CPU and memory are counted as the scheduler would; with
+--tolerate taints and selectors alone. Without either the answer says for which pod it is
+a yes. Resources asked together are answered together: what one takes the next does not get.`,
 		Example: `  unpend capacity nvidia.com/mig-3g.20gb=3
+  unpend capacity nvidia.com/gpu=2 --like pod/trainer -n ml --exit-code
   unpend capacity nvidia.com/mig-2g.10gb=2 -f testdata/scenarios/all-1g -o json`,
 		Args: arguments(cobra.MinimumNArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -32,6 +44,9 @@ func capacityCommand(kube *kubeFlags, std Stdio) *cobra.Command {
 	}
 	o.flags(c)
 	c.Flags().StringVarP(&o.output, "output", "o", "", "json or yaml")
+	c.Flags().StringVar(&o.like, "like", "", "a pod, or a workload with one, such as would come: [KIND/]NAME")
+	c.Flags().StringArrayVar(&o.tolerate, "tolerate", nil, "a taint that the pods would tolerate: KEY[=VALUE][:EFFECT]")
+	c.Flags().BoolVar(&o.exitCode, "exit-code", false, "exit 3 when not as many fit")
 	return c
 }
 
@@ -43,18 +58,77 @@ func (o *capacityOptions) run(ctx context.Context, args []string, std Stdio) err
 	if err != nil {
 		return err
 	}
+	guest, err := o.guest()
+	if err != nil {
+		return err
+	}
 	st, err := o.state(ctx, "", std)
 	if err != nil {
 		return err
 	}
-	items, err := capacity.Capacity(ctx, st, asks)
+	if guest.Like, err = o.likeOne(st); err != nil {
+		return err
+	}
+	items, err := capacity.Capacity(ctx, st, asks, guest)
+	if errors.Is(err, capacity.ErrUnknown) {
+		return &codedError{exitUnknown, err}
+	}
 	if err != nil {
 		return err
 	}
+	if err := o.print(std, items); err != nil {
+		return err
+	}
+	if o.exitCode && slices.ContainsFunc(items, func(i diagnosis.CapacityItem) bool { return !i.Fits() }) {
+		return &codedError{code: exitFindings}
+	}
+	return nil
+}
+
+func (o *capacityOptions) print(std Stdio, items []diagnosis.CapacityItem) error {
 	if o.output != "" {
 		return printList(std.Out, o.output, diagnosis.CapacityList{APIVersion: diagnosis.APIVersion, Kind: diagnosis.CapacityKind, Items: items})
 	}
 	return terminal.Capacity(std.Out, items, terminalOptions(std.Out))
+}
+
+// guest reads the taints that are tolerated.
+func (o *capacityOptions) guest() (capacity.Guest, error) {
+	g := capacity.Guest{}
+	for _, text := range o.tolerate {
+		t := corev1.Toleration{Operator: corev1.TolerationOpExists}
+		key, effect, _ := strings.Cut(text, ":")
+		if k, value, valued := strings.Cut(key, "="); valued {
+			key, t.Value, t.Operator = k, value, corev1.TolerationOpEqual
+		}
+		t.Key, t.Effect = key, corev1.TaintEffect(effect)
+		if key == "" || !slices.Contains([]corev1.TaintEffect{"", corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute}, t.Effect) {
+			return g, usage("%q is no taint that could be tolerated: write KEY[=VALUE][:NoSchedule|:PreferNoSchedule|:NoExecute]", text)
+		}
+		g.Tolerate = append(g.Tolerate, t)
+	}
+	return g, nil
+}
+
+// likeOne is the pod that was named, or one of the workload that was.
+func (o *capacityOptions) likeOne(st *cluster.State) (*corev1.Pod, error) {
+	if o.like == "" {
+		return nil, nil
+	}
+	ns, err := o.namespace()
+	if err != nil {
+		return nil, err
+	}
+	asked, err := newTarget([]string{o.like}, ns)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range st.Pods {
+		if asked.matches(p, st) {
+			return p, nil
+		}
+	}
+	return nil, fmt.Errorf("%s is not there, so nobody knows what a pod like it takes; name it by --like [KIND/]NAME and its namespace by -n", asked)
 }
 
 // maxAsked keeps a slip of the finger from being planned for.

@@ -32,12 +32,23 @@ func dumpCommand(kube *kubeFlags, std Stdio) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if err := dumpable(st); err != nil {
+				return err
+			}
 			return cluster.Write(std.Out, st.In(ns), output)
 		},
 	}
 	s.flags(c)
 	c.Flags().StringVarP(&output, "output", "o", "yaml", "yaml or json")
 	return c
+}
+
+// dumpable is an error where a dump would say nothing of what waits: no pod could be read.
+func dumpable(st *cluster.State) error {
+	if pods := st.Unread["Pod"]; st.Live && pods != "" && len(st.Pods) == 0 {
+		return &codedError{exitUnknown, fmt.Errorf("nothing is written: pods are unread (%s), so the dump would say nothing of what waits; ask for the ClusterRole of approvers, or give -n a namespace that you may read", pods)}
+	}
+	return nil
 }
 
 // printList writes a versioned list for machines.

@@ -35,10 +35,11 @@ that cannot be read, or that a dump does not hold, are said to be unread.`,
 			if !c.Flags().Changed("all-namespaces") && kube.namespace() != "" {
 				o.all = false // -n says which
 			}
-			return o.why(c.Context(), nil, std)
+			return o.whyOrWatch(c.Context(), nil, std)
 		},
 	}
 	o.addFlags(c)
+	o.choiceFlags(c)
 	return c
 }
 

@@ -47,6 +47,9 @@ func Run(ctx context.Context, args []string, std Stdio) int {
 	std.answers = bufio.NewReader(std.In)
 	klog.SetOutput(io.Discard) // client-go's own log: what matters of it is in our sentences
 	klog.LogToStderr(false)
+	if filepath.Base(args[0]) == pluginCompletion {
+		args = append([]string{args[0], cobra.ShellCompRequestCmd}, args[1:]...)
+	}
 	root := rootCommand(args[0], std)
 	root.SetArgs(args[1:])
 	err := root.ExecuteContext(ctx)
@@ -112,7 +115,7 @@ func knownCommand(c *cobra.Command, args []string) error {
 
 func rootCommand(name string, std Stdio) *cobra.Command {
 	use := "unpend"
-	if strings.HasPrefix(filepath.Base(name), "kubectl-") {
+	if strings.HasPrefix(filepath.Base(name), pluginPrefix) {
 		use = "kubectl unpend"
 	}
 	version := false
@@ -140,6 +143,13 @@ func rootCommand(name string, std Stdio) *cobra.Command {
 	})
 	root.Flags().BoolVar(&version, "version", false, "say what this binary was built from")
 	kube := newKubeFlags(root.PersistentFlags())
-	root.AddCommand(whyCommand(kube, std), dumpCommand(kube, std), incidentsCommand(kube, std), capacityCommand(kube, std), showCommand(kube, std), approveCommand(kube, std), rejectCommand(kube, std), releaseCommand(kube, std), remediationsCommand(kube, std), statusCommand(kube, std), auditCommand(std), demoCommand(std), runCommand(kube, std), versionCommand(std))
+	root.AddCommand(whyCommand(kube, std), dumpCommand(kube, std), incidentsCommand(kube, std), capacityCommand(kube, std), showCommand(kube, std), waitCommand(kube, std), approveCommand(kube, std), rejectCommand(kube, std), releaseCommand(kube, std), remediationsCommand(kube, std), statusCommand(kube, std), auditCommand(std), demoCommand(std), runCommand(kube, std), versionCommand(std))
+	if use != "unpend" {
+		root.CompletionOptions.DisableDefaultCmd = true
+		root.AddCommand(pluginCompletionHelp())
+	}
+	if err := completes(root, kube); err != nil {
+		panic(err) // a flag that is not there
+	}
 	return root
 }

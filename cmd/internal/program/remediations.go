@@ -20,6 +20,7 @@ import (
 type remediationsOptions struct {
 	source
 	output string
+	watch  bool
 }
 
 func remediationsCommand(kube *kubeFlags, std Stdio) *cobra.Command {
@@ -29,9 +30,15 @@ func remediationsCommand(kube *kubeFlags, std Stdio) *cobra.Command {
 		Short:   "List the plans that are decided on and carried out, or show one with its journal",
 		Example: "  unpend remediations\n  unpend remediations 24ac8de5d78c\n  unpend remediations -o json",
 		Args:    arguments(cobra.MaximumNArgs(1)),
-		RunE:    func(c *cobra.Command, args []string) error { return o.show(c.Context(), args, std) },
+		RunE: func(c *cobra.Command, args []string) error {
+			if o.watch {
+				return again(c.Context(), std, func(ctx context.Context, std Stdio) error { return o.show(ctx, args, std) })
+			}
+			return o.show(c.Context(), args, std)
+		},
 	}
 	c.Flags().StringVarP(&o.output, "output", "o", "", "json or yaml")
+	watchFlag(c, &o.watch)
 	return c
 }
 

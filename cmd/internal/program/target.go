@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/unpend/unpend/cmd/internal/terminal"
 	"github.com/unpend/unpend/rca/admission"
@@ -18,7 +19,8 @@ import (
 // workload anywhere between the pod and its topmost owner.
 type target struct {
 	kind, name, namespace string
-	mark                  string // of the cluster that an incident is of
+	mark                  string          // of the cluster that an incident is of
+	labels                labels.Selector // of the pods; nil: any
 }
 
 // shortKinds are kubectl's short names of the kinds that make pods.
@@ -49,6 +51,19 @@ func newTarget(args []string, namespace string) (target, error) {
 	return t, nil
 }
 
+// label chooses by the labels of pods, too.
+func (t *target) label(selector string) error {
+	if selector == "" {
+		return nil
+	}
+	s, err := labels.Parse(selector)
+	if err != nil {
+		return usage("-l %q is no selector of labels: %v", selector, err)
+	}
+	t.labels = s
+	return nil
+}
+
 // selects says which incidents the user asked about. It looks at every pod, also at those
 // beyond the names that an incident carries, and at those that were refused before they
 // existed.
@@ -68,7 +83,7 @@ func (t target) selects(st *cluster.State) func(incident.Incident) bool {
 }
 
 func (t target) matches(p *corev1.Pod, st *cluster.State) bool {
-	if t.namespace != "" && p.Namespace != t.namespace {
+	if t.namespace != "" && p.Namespace != t.namespace || t.labels != nil && !t.labels.Matches(labels.Set(p.Labels)) {
 		return false
 	}
 	return t.name == "" || slices.ContainsFunc(incident.Owners(p, st.Owner), func(r incident.Ref) bool {

@@ -28,7 +28,10 @@ type whyOptions struct {
 	output    string
 	knowledge string
 	exitCode  bool
-	plans     bool // tell of each incident what is done about it
+	watch     bool
+	cause     string // of the incidents that are shown
+	selector  string // of their pods
+	plans     bool   // tell of each incident what is done about it
 	// executorNamespace has the guard-rails.
 	executorNamespace string
 }
@@ -42,6 +45,24 @@ func (o *whyOptions) addFlags(c *cobra.Command) {
 	c.Flags().BoolVar(&o.exitCode, "exit-code", false, "exit 3 when something waits")
 }
 
+// choiceFlags choose among what waits.
+func (o *whyOptions) choiceFlags(c *cobra.Command) {
+	watchFlag(c, &o.watch)
+	c.Flags().StringVar(&o.cause, "filter", "", "only what waits for this cause, such as MIGFragmented")
+	c.Flags().StringVarP(&o.selector, "selector", "l", "", "only incidents of pods with these labels, as kubectl has it")
+}
+
+// whyOrWatch explains once or, with -w, whenever something has changed.
+func (o *whyOptions) whyOrWatch(ctx context.Context, args []string, std Stdio) error {
+	if !o.watch {
+		return o.why(ctx, args, std)
+	}
+	if len(o.files) > 0 {
+		return usage("-w watches a cluster: a dump does not change")
+	}
+	return again(ctx, std, func(ctx context.Context, std Stdio) error { return o.why(ctx, args, std) })
+}
+
 func whyCommand(kube *kubeFlags, std Stdio) *cobra.Command {
 	o := &whyOptions{source: source{kube: kube}}
 	c := &cobra.Command{
@@ -52,10 +73,11 @@ func whyCommand(kube *kubeFlags, std Stdio) *cobra.Command {
   unpend why -f testdata/scenarios/layout-mismatch -o json`,
 		Args: arguments(cobra.MaximumNArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
-			return o.why(c.Context(), args, std)
+			return o.whyOrWatch(c.Context(), args, std)
 		},
 	}
 	o.addFlags(c)
+	o.choiceFlags(c)
 	return c
 }
 
@@ -65,11 +87,17 @@ func (o *whyOptions) why(ctx context.Context, args []string, std Stdio) error {
 	if !slices.Contains(outputs, o.output) {
 		return usage("output %q is not known: use json, yaml, name or wide", o.output)
 	}
+	if o.cause != "" && diagnosis.CauseID(o.cause).Words() == "" {
+		return usage("--filter %q is no cause: take one that 'unpend why' shows, such as %s", o.cause, diagnosis.MIGFragmented)
+	}
 	ns, err := o.namespace()
 	if err != nil {
 		return err
 	}
 	asked, err := newTarget(args, ns)
+	if err == nil {
+		err = asked.label(o.selector)
+	}
 	if err != nil {
 		return err
 	}
@@ -90,6 +118,15 @@ func (o *whyOptions) why(ctx context.Context, args []string, std Stdio) error {
 	if o.plans {
 		show = func(std Stdio, found []diagnosis.Diagnosis, st *cluster.State) error {
 			return o.printIncidents(ctx, std, found, st)
+		}
+	}
+	if all := len(found); o.cause != "" {
+		found = slices.DeleteFunc(found, func(d diagnosis.Diagnosis) bool {
+			return !slices.ContainsFunc(d.Causes, func(c diagnosis.Cause) bool { return string(c.ID) == o.cause })
+		})
+		if len(found) == 0 && all > 0 {
+			fmt.Fprintf(std.Err, "Nothing waits for %s; of other causes %s.\n", o.cause, plural(all, "incident does", "incidents do"))
+			return show(std, found, st)
 		}
 	}
 	if len(found) == 0 && asked.kind == "" && incidentID.MatchString(asked.name) {
@@ -180,6 +217,9 @@ func (o *whyOptions) style(std Stdio, st *cluster.State) terminal.Options {
 }
 
 func terminalOptions(w io.Writer) terminal.Options {
+	if s, ok := w.(*screenful); ok {
+		return terminalOptions(s.of)
+	}
 	if f, ok := w.(*os.File); ok {
 		return terminal.Detect(f, os.Getenv)
 	}

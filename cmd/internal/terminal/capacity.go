@@ -29,6 +29,9 @@ func Capacity(w io.Writer, items []diagnosis.CapacityItem, o Options) error {
 
 func (o Options) capacity(b *strings.Builder, item diagnosis.CapacityItem) {
 	fmt.Fprintln(b, o.bold(o.clean(fmt.Sprintf("%d more %s: %s", item.Asked, item.Resource, capacityVerdict(item)))))
+	if item.For != "" {
+		o.list(b, "for: ", item.For)
+	}
 	remade, silicon := "MIG manager re-makes GPUs that nobody holds", "all that the silicon allows"
 	if !strings.Contains(item.Resource, "/mig-") {
 		remade, silicon = "", ""
@@ -38,7 +41,7 @@ func (o Options) capacity(b *strings.Builder, item diagnosis.CapacityItem) {
 		{"now", fmt.Sprint(item.Now), ""},
 		{"after moving nobody", fmt.Sprint(item.Repartition), remade},
 		{"by re-making idle instances", fmt.Sprint(item.Hardware), silicon},
-		{"after moving somebody", fmt.Sprint(item.Evict.Fits), evicted(len(item.Evict.Evictions))},
+		{"after moving somebody", fmt.Sprintf("%d of %d", item.Evict.Fits, item.Asked), evicted(item.Evict)},
 	}))
 	o.list(b, "evicts: ", someNames(item.Evict.Evictions))
 	o.list(b, "changes: ", strings.Join(item.Evict.Nodes, ", "))
@@ -78,11 +81,14 @@ func capacityVerdict(item diagnosis.CapacityItem) string {
 	return fmt.Sprintf("no, at most %d", max(item.Evict.Fits, item.Hardware))
 }
 
-func evicted(pods int) string {
-	if pods == 0 {
+func evicted(e diagnosis.CapacityEvict) string {
+	switch {
+	case e.Fits == 0:
+		return ""
+	case len(e.Evictions) == 0:
 		return "nobody has to move"
 	}
-	return "evicts " + counted(pods, "pod")
+	return "evicts " + counted(len(e.Evictions), "pod")
 }
 
 // someNames are the first of some pods, and how many there are more.

@@ -34,7 +34,7 @@ func TestApproveRefusesBeforeItWrites(t *testing.T) {
 		{"who may not cordon", func() {}, vera, 1, d.Fixes[0].Plan, exitRefused, "refused: nothing was written: vera may not patch nodes " + c.node},
 		{"the kill switch, no executor", func() { c.paused(t, true) }, root, 1, d.Fixes[0].Plan, exitRefused, "refused: unpend is paused by a person: nothing is written until paused is false in ConfigMap " + guard.ConfigMap},
 		{"a dry run of who may not cordon, where an executor leads", func() { c.paused(t, false); c.standsIn(t) }, vera, 1, "dry", exitRefused, "The executor in namespace " + c.ns + " would write the nodes itself: that you may not does not keep you from approving.\n"},
-		{"under way", func() { c.pretend(t) }, root, 1, "", exitRefused, "refused: plan " + c.rem.Name[:12] + " for this incident is under way already (step 4/11): see 'unpend remediations " + c.rem.Name[:12] + "'"},
+		{"under way", func() { c.pretend(t) }, root, 1, "", exitRefused, "refused: plan " + c.rem.Name[:12] + " for this incident is under way already (step 4/11): follow it by 'unpend remediations " + c.rem.Name[:12] + " -w'"},
 		{"under way, by its plan", func() {}, root, 1, d.Fixes[0].Plan, exitStale, "plan is stale: plan " + c.rem.Name[:12] + " for this incident is under way already"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
