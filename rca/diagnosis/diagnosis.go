@@ -166,6 +166,7 @@ type Fix struct {
 	Kinds             []FixKind `json:"kinds"`
 	Title             string    `json:"title"`
 	Automatic         bool      `json:"automatic"`
+	Class             Class     `json:"class"`
 	Held              string    `json:"held,omitempty"` // why guard-rails keep it from being begun now
 	Cost              Cost      `json:"cost"`
 	Effect            *Effect   `json:"effect"`              // only of a fix that schedules
@@ -179,6 +180,22 @@ type Fix struct {
 	Actions           []Action  `json:"actions,omitempty"` // what Plan is the hash of, with the incident and since when it waits
 	Plan              string    `json:"plan"`              // 64 hex
 }
+
+// Class says how much a fix that was tried helps, the best first; fixes are in that order.
+type Class string
+
+// The classes.
+const (
+	StopsNobody  Class = "A" // all of the incident runs as it asked, or a node is on its way, and nobody is stopped
+	HarmsNobody  Class = "B" // nobody waits for it afterwards
+	HarmsLess    Class = "C" // who then waits matters less, or is fewer, than who runs
+	WaitsForMore Class = "D" // something else has to happen first
+	MusicalChair Class = "E" // as many wait afterwards, as important
+	NotProved    Class = "F" // it cannot be tried, or a person does it
+)
+
+// Helps says of a fix that it brings more than it takes, by a proof.
+func (c Class) Helps() bool { return c <= HarmsLess }
 
 // Cost is what a fix takes.
 type Cost struct {

@@ -66,6 +66,7 @@ type FixSummary struct {
 	Kinds             []FixKind `json:"kinds"`
 	Title             string    `json:"title"`
 	Automatic         bool      `json:"automatic"`
+	Class             Class     `json:"class"`
 	Cost              Cost      `json:"cost"`
 	EvictionCount     int       `json:"evictionCount"`
 	RestartCount      int       `json:"restartCount"`
@@ -108,7 +109,7 @@ func (d Diagnosis) summary() Summary {
 		s.Causes = append(s.Causes, CauseSummary{c.ID, c.Certainty, c.Says, c.Nodes, len(c.Nodes), c.Evidence})
 	}
 	for _, f := range d.Fixes {
-		s.Fixes = append(s.Fixes, FixSummary{f.ID, f.Kind, f.Kinds, f.Title, f.Automatic, f.Cost, len(f.Cost.Evictions), len(f.Cost.Restarts), f.Effect, f.Conflicts, f.Risk, f.Mechanism, f.HardwareEvictions, f.Proof, f.Steps, f.Commands, f.Plan})
+		s.Fixes = append(s.Fixes, FixSummary{f.ID, f.Kind, f.Kinds, f.Title, f.Automatic, f.Class, f.Cost, len(f.Cost.Evictions), len(f.Cost.Restarts), f.Effect, f.Conflicts, f.Risk, f.Mechanism, f.HardwareEvictions, f.Proof, f.Steps, f.Commands, f.Plan})
 	}
 	return s
 }

@@ -149,7 +149,7 @@ func (c *Finder) ranked(out []*candidate, causes []diagnosis.Cause) []*candidate
 	}
 	slices.SortFunc(out, func(a, b *candidate) int { return cmp.Or(a.order(b, true), strings.Compare(a.fix.Title, b.fix.Title)) })
 	for i, f := range out {
-		f.fix.ID = i + 1
+		f.fix.ID, f.fix.Class = i+1, f.class()
 		f.detail(c.Bench)
 		f.fix.Plan = diagnosis.PlanHash(c.Incident.ID, c.Incident.Since, f.fix.Actions)
 	}

@@ -9,40 +9,27 @@ import (
 	"github.com/unpend/unpend/rca/view"
 )
 
-// class says how much a fix that was proved helps, the best first.
-type class int
-
-const (
-	stopsNobody  class = iota // all of the incident runs as it asked, or a node is on its way, and nobody is stopped
-	harmsNobody               // nobody waits for it afterwards
-	harmsLess                 // who then waits matters less than who runs
-	waitsForMore              // something else has to happen first
-	musicalChair              // as many wait afterwards, as important
-	notProved
-	refuted // shown to nobody
-)
-
 // class is that of a fix once it was tried.
-func (f *candidate) class() class {
+func (f *candidate) class() diagnosis.Class {
 	e := f.fix.Effect
 	switch v := f.fix.Proof.Verdict; {
 	case v == diagnosis.Waits && f.beside && f.removes == diagnosis.ScalingUp:
-		return stopsNobody
+		return diagnosis.StopsNobody
 	case v == diagnosis.Waits:
-		return waitsForMore
+		return diagnosis.WaitsForMore
 	case v == diagnosis.Refuted:
 		return refuted
 	case v != diagnosis.Schedules || e == nil || f.fix.Kind == diagnosis.Manual:
-		return notProved
+		return diagnosis.NotProved
 	case len(f.thenWait) == 0 && e.Runs > 0:
 		if f.keeps && len(f.victims)+len(f.restarts) == 0 && e.Runs == e.Of {
-			return stopsNobody
+			return diagnosis.StopsNobody
 		}
-		return harmsNobody
+		return diagnosis.HarmsNobody
 	case f.gains:
-		return harmsLess
+		return diagnosis.HarmsLess
 	}
-	return musicalChair
+	return diagnosis.MusicalChair
 }
 
 // net counts pods by priority.
@@ -73,8 +60,8 @@ func (n net) with(m net) net {
 	return out
 }
 
-// helps says whether a fix of that class brings more than it takes, by a proof.
-func (k class) helps() bool { return k <= harmsLess }
+// refuted comes behind all classes: it is shown to nobody.
+const refuted diagnosis.Class = "G"
 
 // order sorts fixes: those that help, then what is waited for, then musical chairs, then
 // what is not proved · those that guard-rails let be begun now · by class · those that give
@@ -87,8 +74,8 @@ func (f *candidate) order(g *candidate, judged bool) int {
 	byProof, byClass, byNet, stranding := 0, 0, 0, 0
 	if judged {
 		a, b := f.class(), g.class()
-		byClass = int(a - b)
-		if !a.helps() || !b.helps() {
+		byClass = cmp.Compare(a, b)
+		if !a.Helps() || !b.Helps() {
 			byProof = byClass
 		}
 		byNet = f.net.compare(g.net)

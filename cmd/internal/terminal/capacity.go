@@ -72,11 +72,11 @@ func capacityVerdict(item diagnosis.CapacityItem) string {
 	case item.Repartition >= item.Asked:
 		return "yes, after moving nobody"
 	case item.Evict.Fits >= item.Asked:
-		return fmt.Sprintf("yes, after moving %s", counted(pods, "pod"))
+		return fmt.Sprintf("yes, after moving %s", countedPods(pods))
 	case item.Hardware >= item.Asked:
 		return "only by re-making single instances"
 	case item.Evict.Fits > item.Repartition:
-		return fmt.Sprintf("no, at most %d, after moving %s", item.Evict.Fits, counted(pods, "pod"))
+		return fmt.Sprintf("no, at most %d, after moving %s", item.Evict.Fits, countedPods(pods))
 	}
 	return fmt.Sprintf("no, at most %d", max(item.Evict.Fits, item.Hardware))
 }
@@ -88,7 +88,7 @@ func evicted(e diagnosis.CapacityEvict) string {
 	case len(e.Evictions) == 0:
 		return "nobody has to move"
 	}
-	return "evicts " + counted(len(e.Evictions), "pod")
+	return "evicts " + countedPods(len(e.Evictions))
 }
 
 // someNames are the first of some pods, and how many there are more.
@@ -104,9 +104,9 @@ func someNames(pods []diagnosis.PodName) string {
 	return text
 }
 
-func counted(n int, what string) string {
-	if n != 1 {
-		what += "s"
+func countedPods(n int) string {
+	if n == 1 {
+		return "1 pod"
 	}
-	return fmt.Sprintf("%d %s", n, what)
+	return fmt.Sprintf("%d pods", n)
 }

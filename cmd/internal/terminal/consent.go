@@ -111,9 +111,9 @@ func (o Options) stops(c Consent) string {
 	case n == 0:
 		return "nobody that is known; others may stop, and nobody can say who"
 	case !known:
-		return counted(n, "pod") + " for certain; others may stop as well, and nobody can say who"
+		return countedPods(n) + " for certain; others may stop as well, and nobody can say who"
 	default:
-		return counted(n, "pod")
+		return countedPods(n)
 	}
 }
 

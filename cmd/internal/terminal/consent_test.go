@@ -65,7 +65,7 @@ func TestConsentGolden(t *testing.T) {
 						t.Errorf("%s is not named", want)
 					}
 				}
-				for _, l := range strings.Split(strings.ReplaceAll(b.String(), "takes ~", "takes "), "\n") {
+				for l := range strings.SplitSeq(strings.ReplaceAll(b.String(), "takes ~", "takes "), "\n") {
 					command := strings.Contains(l, "kubectl label node")
 					if w := ansi.StringWidth(l); w > columns && !command || strings.ContainsAny(l, "…~\x1b") {
 						t.Errorf("%d columns, or cut: %q", w, l)

@@ -129,7 +129,7 @@ func (o Options) stopsOf(f diagnosis.Fix) string {
 	if n == 0 {
 		return o.glyph("–", "-")
 	}
-	return counted(n, "pod")
+	return countedPods(n)
 }
 
 // takes is how long a fix takes.
@@ -161,5 +161,5 @@ func (o Options) hardware(f diagnosis.Fix) string {
 	if f.HardwareEvictions == nil || *f.HardwareEvictions == len(f.Cost.Evictions) {
 		return ""
 	}
-	return fmt.Sprintf("hardware alone: %s; %s re-makes the whole GPU", counted(*f.HardwareEvictions, "pod"), o.clean(string(f.Mechanism)))
+	return fmt.Sprintf("hardware alone: %s; %s re-makes the whole GPU", countedPods(*f.HardwareEvictions), o.clean(string(f.Mechanism)))
 }

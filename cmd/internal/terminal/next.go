@@ -74,6 +74,8 @@ func (o Options) following(d diagnosis.Diagnosis) (command, hint string) {
 		return "", "run 'kubectl unpend why' on the cluster itself: a dump changes nothing"
 	case a.Offline:
 		return a.unpend("show", id), "a dump: approve on its own cluster"
+	case len(d.Fixes) > 0 && d.Fixes[0].Automatic && d.Fixes[0].Held == "" && d.Fixes[0].Class == diagnosis.MusicalChair:
+		return a.unpend("show", fmt.Sprintf("%s#%d", a.ID(id), d.Fixes[0].ID)), "as many would wait afterwards: see who"
 	case len(d.Fixes) > 0 && d.Fixes[0].Automatic && d.Fixes[0].Held == "":
 		f := d.Fixes[0]
 		plan := ""

@@ -307,7 +307,7 @@ var stepLine = regexp.MustCompile(`^(\d+/\d+ .*?)(  [0-9.]+m?s.*)?$`)
 // stepsOf are the lines that name steps, behind a mark; those of the announcement have none.
 func stepsOf(text, mark string) []string {
 	var out []string
-	for _, line := range strings.Split(text, "\n") {
+	for line := range strings.SplitSeq(text, "\n") {
 		line = strings.TrimSpace(strings.TrimPrefix(line, "steps"))
 		if !strings.HasPrefix(line, mark) {
 			continue

@@ -34,7 +34,7 @@ func promiseR02(t *testing.T) {
 	c.WaitForServiceAccount(t, "default")
 	p := proxyTo(t, c.Config(), "watcher")
 	var lists atomic.Int64
-	counting := func(a *asked) http.HandlerFunc {
+	counting := func(a *asked) http.HandlerFunc { //nolint:unparam // a proxy is told what to answer, here nothing
 		if strings.HasSuffix(a.URL.Path, "/pods") && a.Method == http.MethodGet && !a.URL.Query().Has("watch") && a.URL.Query().Get("continue") == "" {
 			lists.Add(1)
 		}
