@@ -22,7 +22,7 @@ type Ask struct {
 	Count    int
 }
 
-// ErrUnknown: what was not read might change every answer.
+// ErrUnknown says that what was not read might change every answer.
 var ErrUnknown = errors.New("capacity is not known")
 
 // Capacity answers what was asked, on behalf of a guest. It changes nothing. The error is
