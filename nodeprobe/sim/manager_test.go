@@ -159,9 +159,9 @@ func (r *rig) settled(want ...string) {
 	r.until("the manager is done", func() bool {
 		r.stack.mu.Lock()
 		defer r.stack.mu.Unlock()
-		return len(r.written()) >= len(want) && len(r.stack.jobs) == 0
+		return len(slices.Compact(r.written())) >= len(want) && len(r.stack.jobs) == 0
 	})
-	if got := r.written(); !slices.Equal(got, want) {
+	if got := slices.Compact(r.written()); !slices.Equal(got, want) {
 		r.t.Errorf("written %q, want %q", got, want)
 	}
 }
@@ -243,7 +243,8 @@ func TestManagerWedges(t *testing.T) {
 	if err != nil || again != time.Hour || len(r.report().Report.GPUs[0].Instances) != 7 {
 		t.Errorf("looks again in %v, %v", again, err)
 	}
-	if got := r.written(); !slices.Equal(got, []string{"pending paused"}) {
+	// The test looks beside the manager's own loop: both may have written the same.
+	if got := slices.Compact(r.written()); !slices.Equal(got, []string{"pending paused"}) {
 		t.Errorf("written %q", got)
 	}
 	r.stack.SetFaults("gpu-1", Faults{})

@@ -2,10 +2,12 @@ package acceptance
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/guard"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 )
@@ -19,6 +21,11 @@ func TestApproveRefusesBeforeItWrites(t *testing.T) {
 	l.readsAll(t, "vera")
 	root, vera, nora := c.KubeconfigFor(t, "root", "system:masters"), c.KubeconfigFor(t, "vera"), c.KubeconfigFor(t, "nora")
 	d := why(t, "-n", c.ns, "job/training", "--kubeconfig", root)
+	at := slices.IndexFunc(d.Fixes, func(f diagnosis.Fix) bool { return f.Kind == diagnosis.RepartitionGPU })
+	if at < 0 {
+		t.Fatalf("no repartition in %+v", d.Fixes)
+	}
+	layout, other := d.Fixes[at], d.Fixes[at].ID%len(d.Fixes)+1
 	began := time.Now()
 	for _, tc := range []struct {
 		name string
@@ -29,13 +36,13 @@ func TestApproveRefusesBeforeItWrites(t *testing.T) {
 		code int
 		says string
 	}{
-		{"the plan of another fix", func() {}, root, 2, d.Fixes[0].Plan, exitStale, "plan is stale: that is not the plan of fix 2, but of fix 1: approve " + d.Incident + "#1"},
-		{"who may not see pods", func() {}, nora, 1, d.Fixes[0].Plan, exitRefused, "refused: whether a pod of incident " + d.Incident + " waits cannot be told: the right to list pods is missing"},
-		{"who may not cordon", func() {}, vera, 1, d.Fixes[0].Plan, exitRefused, "refused: nothing was written: vera may not patch nodes " + c.node},
-		{"the kill switch, no executor", func() { c.paused(t, true) }, root, 1, d.Fixes[0].Plan, exitRefused, "refused: unpend is paused by a person: nothing is written until paused is false in ConfigMap " + guard.ConfigMap},
-		{"a dry run of who may not cordon, where an executor leads", func() { c.paused(t, false); c.standsIn(t) }, vera, 1, "dry", exitRefused, "The executor in namespace " + c.ns + " would write the nodes itself: that you may not does not keep you from approving.\n"},
-		{"under way", func() { c.pretend(t) }, root, 1, "", exitRefused, "refused: plan " + c.rem.Name[:12] + " for this incident is under way already (step 4/11): follow it by 'unpend remediations " + c.rem.Name[:12] + " -w'"},
-		{"under way, by its plan", func() {}, root, 1, d.Fixes[0].Plan, exitStale, "plan is stale: plan " + c.rem.Name[:12] + " for this incident is under way already"},
+		{"the plan of another fix", func() {}, root, other, layout.Plan, exitStale, fmt.Sprintf("plan is stale: that is not the plan of fix %d, but of fix %d: approve %s#%d", other, layout.ID, d.Incident, layout.ID)},
+		{"who may not see pods", func() {}, nora, layout.ID, layout.Plan, exitRefused, "refused: whether a pod of incident " + d.Incident + " waits cannot be told: the right to list pods is missing"},
+		{"who may not cordon", func() {}, vera, layout.ID, layout.Plan, exitRefused, "refused: nothing was written: vera may not patch nodes " + c.node},
+		{"the kill switch, no executor", func() { c.paused(t, true) }, root, layout.ID, layout.Plan, exitRefused, "refused: unpend is paused by a person: nothing is written until paused is false in ConfigMap " + guard.ConfigMap},
+		{"a dry run of who may not cordon, where an executor leads", func() { c.paused(t, false); c.standsIn(t) }, vera, layout.ID, "dry", exitRefused, "The executor in namespace " + c.ns + " would write the nodes itself: that you may not does not keep you from approving.\n"},
+		{"under way", func() { c.pretend(t) }, root, layout.ID, "", exitRefused, "refused: plan " + c.rem.Name[:12] + " for this incident is under way already (step 4/11): follow it by 'unpend remediations " + c.rem.Name[:12] + " -w'"},
+		{"under way, by its plan", func() {}, root, layout.ID, layout.Plan, exitStale, "plan is stale: plan " + c.rem.Name[:12] + " for this incident is under way already"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			tc.set()

@@ -27,8 +27,12 @@ import (
 func (l *lane) install(t *testing.T, ns string, approvers ...any) {
 	t.Helper()
 	off := chart.Values{"enabled": false}
+	kinds := l.kinds
+	if kinds == nil {
+		kinds = chart.Values{"nominate": true}
+	}
 	values := chart.Values{"mode": "approve", "probe": off, "networkPolicy": off, "persistence": off, "gpuOperator": chart.Values{"namespace": ""},
-		"remediate": chart.Values{"approvers": chart.Values{"users": approvers, "groups": append([]any{}, l.groups...)}, "kinds": l.kinds}}
+		"remediate": chart.Values{"approvers": chart.Values{"users": approvers, "groups": append([]any{}, l.groups...)}, "kinds": kinds}}
 	if l.own {
 		values["gpuOperator"] = chart.Values{"namespace": operatorNamespace, "migConfigMaps": []any{ownLayouts}}
 	}
