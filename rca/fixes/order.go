@@ -79,7 +79,7 @@ func (f *candidate) order(g *candidate, judged bool) int {
 			byProof = byClass
 		}
 		byNet = f.net.compare(g.net)
-		stranding = view.Rank(f.stranded == 0) - view.Rank(g.stranded == 0)
+		stranding = f.stranded - g.stranded // also of what waits for a budget, so that it stays the same fix
 	}
 	return cmp.Or(
 		byProof,

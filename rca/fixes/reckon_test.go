@@ -123,7 +123,6 @@ func TestWhoWaits(t *testing.T) {
 			"bound":     func(p *corev1.Pod) { p.Spec.NodeName = "a" },
 			"elsewhere": func(p *corev1.Pod) { p.Namespace = "b" },
 			"others":    func(p *corev1.Pod) { p.OwnerReferences[0].Name = "other" },
-			"unseen":    func(p *corev1.Pod) { p.Status.Conditions = nil },
 		} {
 			p := first.DeepCopy()
 			p.Name = name

@@ -32,7 +32,7 @@ func promiseS10(t *testing.T) {
 	beside := f.p99(t, "beside", samples)
 	f.events(t, 3000)
 	forged := f.p99(t, "forged", samples)
-	bound := 2 * max(alone, time.Second)
+	bound := 2 * max(alone, 2*time.Second) // below that the machine's other work is measured
 	held := 0
 	for _, p99 := range []time.Duration{beside, forged} {
 		if p99 <= bound {
