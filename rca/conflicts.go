@@ -2,6 +2,7 @@ package rca
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -22,14 +23,57 @@ func conflicts(w *view.Cluster, all []diagnosis.Diagnosis) {
 			}
 		}
 	}
+	at := map[string][]*want{} // by the nodes that each is about
 	for i := range wants {
-		for k := range wants {
-			a, b := &wants[i], &wants[k]
-			if a.of != b.of && a.against(w, b) {
+		for node := range wants[i].nodes(w) {
+			at[node] = append(at[node], &wants[i])
+		}
+	}
+	for i := range wants {
+		wants[i].meet(w, at)
+	}
+}
+
+// In a crowd for one node few of the others tell as much as all: so many are compared, and
+// so many are named.
+const (
+	maxCompared = 64
+	maxNamed    = 20
+)
+
+// meet compares a fix with others about the same nodes, and names those that it is against.
+func (a *want) meet(w *view.Cluster, at map[string][]*want) {
+	met := map[*want]bool{a: true}
+	for _, node := range slices.Sorted(maps.Keys(a.nodes(w))) {
+		for _, b := range at[node] {
+			if len(met) > maxCompared || len(a.fix.Conflicts) == maxNamed {
+				return
+			}
+			if a.of == b.of || met[b] {
+				continue
+			}
+			if met[b] = true; a.against(w, b) {
 				a.fix.Conflicts = append(a.fix.Conflicts, fmt.Sprintf("%s#%d", b.of.Incident, b.fix.ID))
 			}
 		}
 	}
+}
+
+// nodes are those that the fix changes or uses, and those on which somebody stops.
+func (a *want) nodes(w *view.Cluster) map[string]bool {
+	out := map[string]bool{}
+	for _, n := range slices.Concat(a.remakes, a.fix.Cost.Nodes) {
+		out[n] = true
+	}
+	for n := range a.uses {
+		out[n] = true
+	}
+	for _, s := range a.stops {
+		if p := w.State.Pod(s.Namespace, s.Name); p != nil {
+			out[p.Spec.NodeName] = true
+		}
+	}
+	return out
 }
 
 // want is the room that one fix takes.

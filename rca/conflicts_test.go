@@ -45,3 +45,25 @@ func TestIncidentsThatWantTheSameRoom(t *testing.T) {
 		})
 	}
 }
+
+// In a crowd for one GPU each names no more than it can tell, and the work stays bounded.
+func TestACrowdNamesFew(t *testing.T) {
+	has := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("8"), corev1.ResourcePods: resource.MustParse("110"), "nvidia.com/gpu": resource.MustParse("1")}
+	st := &cluster.State{Now: rcatest.Noon, Unread: map[string]string{}, Nodes: []*corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "gpu-1"},
+		Spec: corev1.NodeSpec{Taints: []corev1.Taint{{Key: "team", Value: "x", Effect: corev1.TaintEffectNoSchedule}}}, Status: corev1.NodeStatus{Allocatable: has, Capacity: has}}}}
+	asks := corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("1")}
+	for i := range 50 {
+		st.Pods = append(st.Pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: fmt.Sprint("p", i)},
+			Spec:   corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Resources: corev1.ResourceRequirements{Requests: asks, Limits: asks}}}},
+			Status: corev1.PodStatus{Phase: corev1.PodPending, Conditions: []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable}}}})
+	}
+	all, err := rca.Diagnose(t.Context(), st, rca.Options{})
+	if err != nil || len(all) != 50 {
+		t.Fatalf("%d incidents, %v", len(all), err)
+	}
+	for _, d := range all {
+		if n := len(d.Fixes[0].Conflicts); n != 20 {
+			t.Errorf("%s names %d", d.Workload.Name, n)
+		}
+	}
+}

@@ -326,7 +326,7 @@ func (c *Finder) reckon(f *candidate, o outcome, pod *corev1.Pod) {
 		}
 	}
 	if rolled && o.pending > 0 {
-		p.Why += fmt.Sprintf("; %s ends with %s waiting", f.rolling.How, view.CountOf(o.pending, "pod"))
+		p.Why += fmt.Sprintf("; %s, which leaves %s waiting", f.rolling.How, view.CountOf(o.pending, "pod"))
 	}
 }
 

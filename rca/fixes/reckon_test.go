@@ -47,9 +47,9 @@ func TestWhatIsReckoned(t *testing.T) {
 		"hours of a Job are lost":       {1, func(f *candidate) { f.victims = []*corev1.Pod{job("v", 2*time.Hour)} }, outcome{runs: 1}, "1/1 1>0 []; gains; medium; "},
 		"a server that ran for days":    {1, func(f *candidate) { f.victims = []*corev1.Pod{serving("v", 0)} }, outcome{runs: 1}, "1/1 1>0 []; gains; low; "},
 		"a rollout that ends":           {1, func(f *candidate) { rolled(f, serving("r", 0)) }, outcome{runs: 1, stopped: []*corev1.Pod{serving("r", 0)}}, "1/1 1>0 []; gains; low; "},
-		"a rollout that does not":       {1, func(f *candidate) { rolled(f, serving("r", 0)) }, outcome{runs: 1, pending: 2}, "1/1 1>2 []; gains; low; ; rolls deployment/w ends with 2 pods waiting"},
-		"a rollout that loses one":      {1, func(f *candidate) { rolled(f, serving("q", 0), serving("r", 0)) }, outcome{runs: -1, pending: 2, stopped: []*corev1.Pod{serving("q", 0), serving("r", 0)}}, "0/1 1>2 [r]; no gain; low; ; rolls deployment/w ends with 2 pods waiting"},
-		"made again, and nothing gains": {1, func(f *candidate) { rolled(f, serving("r", 0)) }, outcome{runs: 0, pending: 1, stopped: []*corev1.Pod{serving("r", 0)}}, "0/1 1>1 []; no gain; low; ; rolls deployment/w ends with 1 pod waiting"},
+		"a rollout that does not":       {1, func(f *candidate) { rolled(f, serving("r", 0)) }, outcome{runs: 1, pending: 2}, "1/1 1>2 []; gains; low; ; rolls deployment/w, which leaves 2 pods waiting"},
+		"a rollout that loses one":      {1, func(f *candidate) { rolled(f, serving("q", 0), serving("r", 0)) }, outcome{runs: -1, pending: 2, stopped: []*corev1.Pod{serving("q", 0), serving("r", 0)}}, "0/1 1>2 [r]; no gain; low; ; rolls deployment/w, which leaves 2 pods waiting"},
+		"made again, and nothing gains": {1, func(f *candidate) { rolled(f, serving("r", 0)) }, outcome{runs: 0, pending: 1, stopped: []*corev1.Pod{serving("r", 0)}}, "0/1 1>1 []; no gain; low; ; rolls deployment/w, which leaves 1 pod waiting"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := finder(t, nil, "nvidia.com/mig-1g.5gb", nil)

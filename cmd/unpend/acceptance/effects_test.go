@@ -211,17 +211,5 @@ func (e *effects) settled(t *testing.T) (running, waiting map[string]string) {
 
 func (e *effects) pods(t *testing.T) (running, waiting map[string]string) {
 	t.Helper()
-	running, waiting = map[string]string{}, map[string]string{}
-	list, err := e.c.Client().CoreV1().Pods(e.ns).List(t.Context(), metav1.ListOptions{})
-	must(t, err)
-	for _, p := range list.Items {
-		switch {
-		case p.DeletionTimestamp != nil:
-		case p.Spec.NodeName == "":
-			waiting[string(p.UID)] = p.Name
-		case p.Status.Phase == corev1.PodRunning:
-			running[string(p.UID)] = p.Name
-		}
-	}
-	return running, waiting
+	return podsOf(t, e.c, e.ns)
 }

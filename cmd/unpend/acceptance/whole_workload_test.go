@@ -59,21 +59,7 @@ func (w whole) play(t *testing.T, c *controlplane.ControlPlane) {
 		c.AddNodeObject(t, n)
 	}
 	w.make(t, c, ns)
-	pods := func() (running, waiting map[string]string) {
-		running, waiting = map[string]string{}, map[string]string{}
-		list, err := c.Client().CoreV1().Pods(ns).List(t.Context(), metav1.ListOptions{})
-		must(t, err)
-		for _, p := range list.Items {
-			switch {
-			case p.DeletionTimestamp != nil:
-			case p.Spec.NodeName == "":
-				waiting[string(p.UID)] = p.Name
-			case p.Status.Phase == corev1.PodRunning:
-				running[string(p.UID)] = p.Name
-			}
-		}
-		return running, waiting
-	}
+	pods := func() (running, waiting map[string]string) { return podsOf(t, c, ns) }
 	var before map[string]string
 	controlplane.Eventually(t, 30*time.Second, "some run and some wait", func() (bool, string) {
 		running, waiting := pods()
@@ -112,6 +98,24 @@ func (w whole) play(t *testing.T, c *controlplane.ControlPlane) {
 		return len(waiting) == f.Effect.WaitingAfter && len(running) == w.runs+f.Effect.Runs-len(f.Effect.ThenWait) && maps.Equal(stopped, named),
 			fmt.Sprintf("running %v, waiting %v, stopped %v; said: %s, stops %v", running, waiting, stopped, effectText(f), named)
 	})
+}
+
+// podsOf are the names of a namespace's pods by uid: those that run, and those without a node.
+func podsOf(t *testing.T, c *controlplane.ControlPlane, ns string) (running, waiting map[string]string) {
+	t.Helper()
+	running, waiting = map[string]string{}, map[string]string{}
+	list, err := c.Client().CoreV1().Pods(ns).List(t.Context(), metav1.ListOptions{})
+	must(t, err)
+	for _, p := range list.Items {
+		switch {
+		case p.DeletionTimestamp != nil:
+		case p.Spec.NodeName == "":
+			waiting[string(p.UID)] = p.Name
+		case p.Status.Phase == corev1.PodRunning:
+			running[string(p.UID)] = p.Name
+		}
+	}
+	return running, waiting
 }
 
 func gpuNode(name string, gpus int64, taints ...corev1.Taint) *corev1.Node {
