@@ -3,9 +3,11 @@ package program
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/unpend/unpend/cmd/internal/bus"
 	"github.com/unpend/unpend/cmd/internal/terminal"
 	"github.com/unpend/unpend/remediate/executor"
 )
@@ -14,7 +16,11 @@ type statusOptions struct {
 	source
 	output    string
 	namespace string
+	nats      string
 }
+
+// fewLetters are the dead letters that are shown one by one.
+const fewLetters = 10
 
 func statusCommand(kube *kubeFlags, std Stdio) *cobra.Command {
 	o := &statusOptions{source: source{kube: kube}}
@@ -27,6 +33,7 @@ func statusCommand(kube *kubeFlags, std Stdio) *cobra.Command {
 	}
 	c.Flags().StringVarP(&o.output, "output", "o", "", "json or yaml")
 	executorFlag(c, &o.namespace)
+	c.Flags().StringVar(&o.nats, "nats", "", "URL of the NATS that the service uses: tells the messages that could not be dealt with")
 	return c
 }
 
@@ -42,8 +49,46 @@ func (o *statusOptions) show(ctx context.Context, std Stdio) error {
 	if err != nil {
 		return unreachable(err)
 	}
-	if o.output != "" {
-		return printList(std.Out, o.output, s)
+	is := withLetters{Standing: s}
+	if o.nats != "" {
+		if err := is.read(ctx, d, o.nats); err != nil {
+			return err
+		}
 	}
-	return terminal.Status(std.Out, statusLines(s, d.Now()), terminalOptions(std.Out))
+	if o.output != "" {
+		return printList(std.Out, o.output, is)
+	}
+	return terminal.Status(std.Out, append(statusLines(s, d.Now()), is.lines()...), terminalOptions(std.Out))
+}
+
+// withLetters is how a cluster stands, and what its service could not deal with.
+type withLetters struct {
+	executor.Standing
+	// DeadLetters are the first of them; nobody was asked without them.
+	DeadLetters     []bus.Letter `json:"deadLetters,omitempty"`
+	DeadLetterCount *int         `json:"deadLetterCount,omitempty"`
+}
+
+func (w *withLetters) read(ctx context.Context, d executor.Deps, url string) error {
+	cluster, err := clusterID(ctx, d.Client)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	first, all, err := bus.Letters(ctx, url, cluster, fewLetters)
+	w.DeadLetters, w.DeadLetterCount = first, &all
+	return err
+}
+
+func (w *withLetters) lines() []terminal.Line {
+	if w.DeadLetterCount == nil {
+		return nil
+	}
+	s := standing{}
+	s.add(*w.DeadLetterCount > 0, "dead letters", "%s could not be dealt with", counted(*w.DeadLetterCount, "message"))
+	for _, l := range w.DeadLetters {
+		s.add(true, "", "%s %s since %s: %s", l.Topic, l.Key, l.Since.UTC().Format(time.RFC3339), l.Why)
+	}
+	return s.lines
 }
