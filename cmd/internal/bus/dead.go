@@ -139,8 +139,8 @@ type Letter struct {
 	Since time.Time `json:"since"`
 }
 
-// Letters are the messages of a cluster that are parked on a NATS, by topic and key; at
-// most so many, and how many there are. Nothing is made there, nor changed.
+// Letters are the messages of a cluster that are parked on a NATS, by topic and key: the
+// first of them, and how many there are. Nothing is made there, nor changed.
 func Letters(ctx context.Context, url, cluster string, most int) (first []Letter, all int, err error) {
 	conn, err := nats.Connect(url, nats.Name("unpend status"))
 	if err != nil {
@@ -148,15 +148,17 @@ func Letters(ctx context.Context, url, cluster string, most int) (first []Letter
 	}
 	defer conn.Close()
 	b := &Bus{opts: Options{Cluster: cluster}}
-	js, err := jetstream.New(conn)
-	if err != nil {
+	if b.js, err = jetstream.New(conn); err != nil {
 		return nil, 0, fmt.Errorf("use JetStream: %w", err)
 	}
-	dead, err := js.Stream(ctx, b.name(deadLetters))
-	var info *jetstream.StreamInfo
-	if err == nil {
-		info, err = dead.Info(ctx, jetstream.WithSubjectFilter(b.subject(deadLetters, ">")))
+	dead, err := b.js.Stream(ctx, b.name(deadLetters))
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return nil, 0, fmt.Errorf("no service of this cluster has used this NATS: it has no stream %s", b.name(deadLetters))
 	}
+	if err != nil {
+		return nil, 0, fmt.Errorf("read stream %s: %w", b.name(deadLetters), err)
+	}
+	info, err := dead.Info(ctx, jetstream.WithSubjectFilter(b.subject(deadLetters, ">")))
 	if err != nil {
 		return nil, 0, fmt.Errorf("read stream %s: %w", b.name(deadLetters), err)
 	}

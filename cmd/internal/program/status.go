@@ -2,10 +2,13 @@ package program
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/unpend/unpend/cmd/internal/bus"
 	"github.com/unpend/unpend/cmd/internal/terminal"
@@ -27,7 +30,7 @@ func statusCommand(kube *kubeFlags, std Stdio) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "status",
 		Short:   "Show who carries fixes out, the guard-rails with their figures, and what is parked",
-		Example: "  unpend status\n  unpend status -o json",
+		Example: "  unpend status\n  unpend status -o json\n  unpend status --nats nats://nats:4222",
 		Args:    arguments(cobra.NoArgs),
 		RunE:    func(c *cobra.Command, _ []string) error { return o.show(c.Context(), std) },
 	}
@@ -50,35 +53,39 @@ func (o *statusOptions) show(ctx context.Context, std Stdio) error {
 		return unreachable(err)
 	}
 	is := withLetters{Standing: s}
+	var unread error
 	if o.nats != "" {
-		if err := is.read(ctx, d, o.nats); err != nil {
-			return err
-		}
+		unread = is.read(ctx, d.Client, o.nats)
 	}
 	if o.output != "" {
-		return printList(std.Out, o.output, is)
+		err = printList(std.Out, o.output, is)
+	} else {
+		err = terminal.Status(std.Out, append(statusLines(s, d.Now()), is.lines()...), terminalOptions(std.Out))
 	}
-	return terminal.Status(std.Out, append(statusLines(s, d.Now()), is.lines()...), terminalOptions(std.Out))
+	return errors.Join(err, unread) // the rest is told also where NATS is not there
 }
 
 // withLetters is how a cluster stands, and what its service could not deal with.
 type withLetters struct {
 	executor.Standing
-	// DeadLetters are the first of them; nobody was asked without them.
+	// DeadLetters are the first of so many; without a count nobody was asked, or nobody answered.
 	DeadLetters     []bus.Letter `json:"deadLetters,omitempty"`
 	DeadLetterCount *int         `json:"deadLetterCount,omitempty"`
 }
 
-func (w *withLetters) read(ctx context.Context, d executor.Deps, url string) error {
-	cluster, err := clusterID(ctx, d.Client)
+func (w *withLetters) read(ctx context.Context, client kubernetes.Interface, url string) error {
+	cluster, err := clusterID(ctx, client)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	first, all, err := bus.Letters(ctx, url, cluster, fewLetters)
+	if err != nil {
+		return fmt.Errorf("what could not be dealt with is unknown: %w", err)
+	}
 	w.DeadLetters, w.DeadLetterCount = first, &all
-	return err
+	return nil
 }
 
 func (w *withLetters) lines() []terminal.Line {
@@ -88,7 +95,10 @@ func (w *withLetters) lines() []terminal.Line {
 	s := standing{}
 	s.add(*w.DeadLetterCount > 0, "dead letters", "%s could not be dealt with", counted(*w.DeadLetterCount, "message"))
 	for _, l := range w.DeadLetters {
-		s.add(true, "", "%s %s since %s: %s", l.Topic, l.Key, l.Since.UTC().Format(time.RFC3339), l.Why)
+		s.add(true, "dead letters", "%s %s since %s: %s", l.Topic, l.Key, l.Since.UTC().Format(time.RFC3339), l.Why)
+	}
+	if more := *w.DeadLetterCount - len(w.DeadLetters); more > 0 {
+		s.add(true, "dead letters", "and %d more", more)
 	}
 	return s.lines
 }
