@@ -36,6 +36,7 @@ func FromFiles(paths []string, stdin io.Reader) (*State, error) {
 		return nil, r.twice
 	}
 	s.finish()
+	s.shareProfiles()
 	s.Now = s.newest()
 	for _, k := range kinds {
 		if !r.held[k.name] {
