@@ -37,6 +37,7 @@ func FromFiles(paths []string, stdin io.Reader) (*State, error) {
 		return nil, r.twice
 	}
 	s.finish()
+	s.shareProfiles()
 	if s.Now, s.Taken = r.taken, !r.taken.IsZero(); !s.Taken {
 		s.Now = s.newest()
 	}
