@@ -19,6 +19,9 @@ var readAnnotations = map[string]bool{
 	"scheduling.volcano.sh/group-name":    true,
 	"pod-group-name":                      true, // KAI
 	"gang.scheduling.koordinator.sh/name": true,
+	// Autoscalers.
+	"cluster-autoscaler.kubernetes.io/last-updated":     true,
+	"autoscaling.x-k8s.io/consume-provisioning-request": true,
 	// Claims that were made for a pod.
 	resourcev1.ExtendedResourceClaimAnnotation: true,
 	resourcev1.PodResourceClaimAnnotation:      true,

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/unpend/unpend/nodeprobe"
 )
@@ -16,6 +17,12 @@ import (
 var operatorNamespaces = []string{"gpu-operator", "nvidia-gpu-operator"}
 
 const (
+	// autoscalerNamespace and AutoscalerStatus name what the cluster autoscaler writes of
+	// itself, by default (cluster-autoscaler/clusterstate, --status-config-map-name).
+	autoscalerNamespace = "kube-system"
+	AutoscalerStatus    = "cluster-autoscaler-status"
+	// AutoscalerStatusKind is what State.Unread calls it.
+	AutoscalerStatusKind = "ConfigMap." + AutoscalerStatus
 	// fallbackMap is the operator's own config (gpu-operator before v26.3.0, and
 	// where a driver cannot tell its profiles).
 	fallbackMap = "default-mig-parted-config"
@@ -24,13 +31,17 @@ const (
 	nodeMapSuffix = "-mig-config"
 )
 
-// configMaps gets the mig-parted configs by name: the right to list ConfigMaps
-// would show secrets people keep there.
+// configMaps gets the mig-parted configs and the autoscaler's status by name: the right to
+// list ConfigMaps would show secrets people keep there.
 func (f *Follower) configMaps(ctx context.Context, s *State) {
-	found, unread := f.layouts.read(ctx, operatorNamespacesOf(s), sharedMaps(s), nodeMaps(s))
+	status := types.NamespacedName{Namespace: autoscalerNamespace, Name: AutoscalerStatus}
+	found, unread, besides := f.layouts.read(ctx, operatorNamespacesOf(s), sharedMaps(s), nodeMaps(s), status)
 	s.ConfigMaps = found
 	if unread != "" {
 		s.Unread["ConfigMap"] = unread
+	}
+	if besides != "" {
+		s.Unread[AutoscalerStatusKind] = besides
 	}
 	slices.SortFunc(s.ConfigMaps, func(a, b *corev1.ConfigMap) int { return compareNames(a, b) })
 }

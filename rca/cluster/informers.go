@@ -32,6 +32,7 @@ var typedInformers = map[schema.GroupVersionResource]func(factory) informer{
 	v1("batch", "cronjobs"):                         func(f factory) informer { return f.Batch().V1().CronJobs().Informer() },
 	v1("storage.k8s.io", "storageclasses"):          func(f factory) informer { return f.Storage().V1().StorageClasses().Informer() },
 	v1("storage.k8s.io", "csinodes"):                func(f factory) informer { return f.Storage().V1().CSINodes().Informer() },
+	v1("node.k8s.io", "runtimeclasses"):             func(f factory) informer { return f.Node().V1().RuntimeClasses().Informer() },
 	v1("resource.k8s.io", "resourceslices"):         func(f factory) informer { return f.Resource().V1().ResourceSlices().Informer() },
 	v1("resource.k8s.io", "resourceclaims"):         func(f factory) informer { return f.Resource().V1().ResourceClaims().Informer() },
 	v1("resource.k8s.io", "resourceclaimtemplates"): func(f factory) informer { return f.Resource().V1().ResourceClaimTemplates().Informer() },

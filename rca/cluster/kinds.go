@@ -71,18 +71,39 @@ var kinds = []kind{
 	{name: "DeviceClass", resource: v1("resource.k8s.io", "deviceclasses"), optional: true, list: func(s *State) any { return &s.DeviceClasses }},
 	{name: "ClusterPolicy", resource: v1("nvidia.com", "clusterpolicies"), optional: true, custom: true, list: func(s *State) any { return &s.ClusterPolicies }},
 	{name: nodeprobe.Kind.Kind, resource: nodeprobe.Resource, optional: true, custom: true, list: func(s *State) any { return &s.reports }},
+	{name: "RuntimeClass", resource: v1("node.k8s.io", "runtimeclasses"), list: func(s *State) any { return &s.RuntimeClasses }},
+	installed("NVIDIADriver", "nvidia.com", "v1alpha1", "nvidiadrivers", false, func(s *State) any { return &s.NVIDIADrivers }),
+	installed("GPUCluster", "nvidia.com", "v1alpha1", "gpuclusters", false, func(s *State) any { return &s.GPUClusters }),
+	installed("NodePool", "karpenter.sh", "v1", "nodepools", false, func(s *State) any { return &s.NodePools }),
+	installed("NodeClaim", "karpenter.sh", "v1", "nodeclaims", false, func(s *State) any { return &s.NodeClaims }),
+	installed("ProvisioningRequest", "autoscaling.x-k8s.io", "v1", "provisioningrequests", true, func(s *State) any { return &s.ProvisioningRequests }),
 	podGroups("scheduling.k8s.io", "v1beta1", func(s *State) any { return &s.PodGroups.Kubernetes }),
 	podGroups("scheduling.x-k8s.io", "v1alpha1", func(s *State) any { return &s.PodGroups.Plugins }),
 	podGroups("scheduling.volcano.sh", "v1beta1", func(s *State) any { return &s.PodGroups.Volcano }),
 	podGroups("scheduling.run.ai", "v2alpha2", func(s *State) any { return &s.PodGroups.KAI }),
-	{name: "Workload.kueue.x-k8s.io", wire: "Workload", resource: schema.GroupVersionResource{Group: "kueue.x-k8s.io", Version: "v1beta1", Resource: "workloads"},
-		namespaced: true, optional: true, custom: true, discovered: true, list: func(s *State) any { return &s.QueuedWorkloads }},
+	grouped("Workload", "kueue.x-k8s.io", "v1beta1", "workloads", true, func(s *State) any { return &s.QueuedWorkloads }),
+	installed("LocalQueue", "kueue.x-k8s.io", "v1beta1", "localqueues", true, func(s *State) any { return &s.Queues.Local }),
+	installed("ClusterQueue", "kueue.x-k8s.io", "v1beta1", "clusterqueues", false, func(s *State) any { return &s.Queues.Cluster }),
+	grouped("Queue", "scheduling.volcano.sh", "v1beta1", "queues", false, func(s *State) any { return &s.Queues.Volcano }),
+	grouped("Queue", "scheduling.run.ai", "v2", "queues", false, func(s *State) any { return &s.Queues.KAI }),
+}
+
+// installed is a kind of an API that only some clusters have.
+func installed(name, group, version, resource string, namespaced bool, list func(*State) any) kind {
+	return kind{name: name, resource: schema.GroupVersionResource{Group: group, Version: version, Resource: resource},
+		namespaced: namespaced, optional: true, custom: true, discovered: true, list: list}
+}
+
+// grouped is one whose name other API groups have too.
+func grouped(name, group, version, resource string, namespaced bool, list func(*State) any) kind {
+	k := installed(name+"."+group, group, version, resource, namespaced, list)
+	k.wire = name
+	return k
 }
 
 // podGroups is the PodGroup of one API group: four have a kind of that name.
 func podGroups(group, version string, list func(*State) any) kind {
-	return kind{name: "PodGroup." + group, wire: "PodGroup", resource: schema.GroupVersionResource{Group: group, Version: version, Resource: "podgroups"},
-		namespaced: true, optional: true, custom: true, discovered: true, list: list}
+	return grouped("PodGroup", group, version, "podgroups", true, list)
 }
 
 // api is the kind's name in the API.

@@ -53,9 +53,9 @@ func newLayouts(client kubernetes.Interface, now func() time.Time) *layouts {
 	return &layouts{client: client, now: now, rights: map[string]rights{}, answers: map[types.NamespacedName]answer{}}
 }
 
-// read is what can be read of some ConfigMaps in some namespaces, and why the rest
-// cannot; empty when nothing is in the way.
-func (l *layouts) read(ctx context.Context, namespaces, shared, ofNodes []string) ([]*corev1.ConfigMap, string) {
+// read is what can be read of some ConfigMaps in some namespaces and of one besides, and
+// why the rest cannot and that one; empty when nothing is in the way.
+func (l *layouts) read(ctx context.Context, namespaces, shared, ofNodes []string, one types.NamespacedName) (found []*corev1.ConfigMap, unread, oneUnread string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var wanted []types.NamespacedName
@@ -74,8 +74,9 @@ func (l *layouts) read(ctx context.Context, namespaces, shared, ofNodes []string
 			wanted = append(wanted, types.NamespacedName{Namespace: ns, Name: name})
 		}
 	}
+	l.mayGet(ctx, one.Namespace)
+	wanted = append(wanted, one)
 	l.ask(ctx, wanted)
-	var found []*corev1.ConfigMap
 	for _, ns := range namespaces {
 		why = append(why, l.whyNot(ns, slices.Concat(shared, ofNodes))...)
 	}
@@ -84,7 +85,7 @@ func (l *layouts) read(ctx context.Context, namespaces, shared, ofNodes []string
 			found = append(found, cm)
 		}
 	}
-	return found, strings.Join(why, "; ")
+	return found, strings.Join(why, "; "), strings.Join(l.whyNot(one.Namespace, []string{one.Name}), "")
 }
 
 // whyNot says what is missing of one namespace, by name where not all of it is.

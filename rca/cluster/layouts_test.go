@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 )
@@ -44,15 +46,68 @@ func migNodes(nodes int, incomplete bool, may []string) *fake.Clientset {
 	return c
 }
 
-// asked counts what was asked about ConfigMaps.
-func asked(c *fake.Clientset) map[string]int {
+// statusMap is the autoscaler's, whose answer these tests leave out.
+var statusMap = types.NamespacedName{Namespace: autoscalerNamespace, Name: AutoscalerStatus}
+
+// asked counts what was asked about the ConfigMaps of the operator's namespace.
+func asked(c *fake.Clientset) map[string]int { return askedIn(c, "gpu-operator") }
+
+func askedIn(c *fake.Clientset, namespace string) map[string]int {
 	out := map[string]int{}
 	for _, a := range c.Actions() {
-		if r := a.GetResource().Resource; r == "configmaps" || r == "selfsubjectrulesreviews" {
+		in := a.GetNamespace()
+		if create, ok := a.(clienttesting.CreateAction); ok {
+			if review, ok := create.GetObject().(*authorizationv1.SelfSubjectRulesReview); ok {
+				in = review.Spec.Namespace
+			}
+		}
+		if r := a.GetResource().Resource; in == namespace && (r == "configmaps" || r == "selfsubjectrulesreviews") {
 			out[a.GetVerb()+" "+r]++
 		}
 	}
 	return out
+}
+
+// What the cluster autoscaler says of itself is got by its name, where one may; that it is
+// not there is no news, that it may not be read is.
+func TestAutoscalerStatusIsRead(t *testing.T) {
+	status := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: autoscalerNamespace, Name: AutoscalerStatus,
+		Annotations: map[string]string{"cluster-autoscaler.kubernetes.io/last-updated": "2026-01-02", "other": "x"}}, Data: map[string]string{"status": "autoscalerStatus: Running"}}
+	for name, c := range map[string]struct {
+		may    []string
+		there  bool
+		asked  map[string]int
+		found  bool
+		unread string
+	}{
+		"there":       {nil, true, map[string]int{"create selfsubjectrulesreviews": 1, "get configmaps": 1}, true, ""},
+		"not there":   {nil, false, map[string]int{"create selfsubjectrulesreviews": 1, "get configmaps": 1}, false, ""},
+		"not allowed": {[]string{"another"}, true, map[string]int{"create selfsubjectrulesreviews": 1}, false, "the right to get configmaps in namespace kube-system is missing"},
+	} {
+		client := migNodes(0, false, c.may)
+		if c.there {
+			if err := client.Tracker().Add(status.DeepCopy()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		f, err := Follow(t.Context(), client, customs(), time.Now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.State(t.Context())
+		s := f.State(t.Context())
+		f.Close()
+		at := slices.IndexFunc(s.ConfigMaps, func(m *corev1.ConfigMap) bool { return m.Name == AutoscalerStatus })
+		if (at >= 0) != c.found || s.Unread[AutoscalerStatusKind] != c.unread {
+			t.Errorf("%s: found %v, unread %q", name, at >= 0, s.Unread[AutoscalerStatusKind])
+		}
+		if at >= 0 && (len(s.ConfigMaps[at].Annotations) != 1 || s.ConfigMaps[at].Data["status"] == "") {
+			t.Errorf("%s: %+v", name, s.ConfigMaps[at])
+		}
+		if diff := cmp.Diff(c.asked, askedIn(client, autoscalerNamespace)); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
 }
 
 func TestConfigMapsAreAskedForOnce(t *testing.T) {
@@ -102,9 +157,9 @@ func TestAnswersGetOld(t *testing.T) {
 	client := migNodes(1, false, nil)
 	l := newLayouts(client, func() time.Time { return at })
 	read := func() (names []string) {
-		found, why := l.read(t.Context(), []string{"gpu-operator"}, []string{fallbackMap}, []string{"gpu-000" + nodeMapSuffix, "gpu-001" + nodeMapSuffix})
-		if why != "" {
-			t.Error(why)
+		found, why, status := l.read(t.Context(), []string{"gpu-operator"}, []string{fallbackMap}, []string{"gpu-000" + nodeMapSuffix, "gpu-001" + nodeMapSuffix}, statusMap)
+		if why != "" || status != "" {
+			t.Error(why, status)
 		}
 		for _, cm := range found {
 			names = append(names, cm.Name)
@@ -155,8 +210,8 @@ func TestErrorsPass(t *testing.T) {
 		{time.Second, false, 2, ""},
 	} {
 		at, broken = at.Add(c.after), c.broken
-		found, why := l.read(t.Context(), []string{"gpu-operator"}, []string{fallbackMap}, nil)
-		if why != c.why || (len(found) == 1) != (c.why == "") || asked(client)["get configmaps"] != c.gets {
+		found, why, status := l.read(t.Context(), []string{"gpu-operator"}, []string{fallbackMap}, nil, statusMap)
+		if why != c.why || status != strings.ReplaceAll(c.why, "gpu-operator/"+fallbackMap, statusMap.String()) || (len(found) == 1) != (c.why == "") || asked(client)["get configmaps"] != c.gets {
 			t.Errorf("after %s: %q, %d found, asked %v", c.after, why, len(found), asked(client))
 		}
 	}

@@ -55,7 +55,7 @@ func TestPodGroupsAreDiscovered(t *testing.T) {
 	c.Resources = []*metav1.APIResourceList{
 		{GroupVersion: "scheduling.k8s.io/v1", APIResources: []metav1.APIResource{{Name: "priorityclasses", Kind: "PriorityClass"}}},
 		{GroupVersion: "scheduling.k8s.io/v1alpha3", APIResources: []metav1.APIResource{{Name: "podgroups", Kind: "PodGroup", Namespaced: true}}},
-		{GroupVersion: "scheduling.volcano.sh/v1beta1", APIResources: []metav1.APIResource{{Name: "queues", Kind: "Queue"}}},
+		{GroupVersion: "scheduling.volcano.sh/v1beta1", APIResources: []metav1.APIResource{{Name: "jobflows", Kind: "JobFlow"}}},
 		{GroupVersion: "scheduling.run.ai/v2alpha2", APIResources: []metav1.APIResource{{Name: "podgroups", Kind: "PodGroup", Namespaced: true}}},
 	}
 	lists := map[schema.GroupVersionResource]string{policies: "ClusterPolicyList"}

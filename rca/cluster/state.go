@@ -10,6 +10,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
@@ -32,7 +33,7 @@ type State struct {
 	Pods            []*corev1.Pod
 	Events          []*corev1.Event
 	Namespaces      []*corev1.Namespace
-	ConfigMaps      []*corev1.ConfigMap // those that hold a mig-parted config
+	ConfigMaps      []*corev1.ConfigMap // those that hold a mig-parted config, and the cluster autoscaler's status
 	Quotas          []*corev1.ResourceQuota
 	LimitRanges     []*corev1.LimitRange
 	PVCs            []*corev1.PersistentVolumeClaim
@@ -54,7 +55,14 @@ type State struct {
 	// DeviceVersion is the version of resource.k8s.io that the four kinds above were
 	// read in; empty in a dump that has none of them.
 	DeviceVersion   string
+	RuntimeClasses  []*nodev1.RuntimeClass
 	ClusterPolicies []*unstructured.Unstructured // nvidia.com/v1, the GPU Operator's
+	NVIDIADrivers   []*unstructured.Unstructured // nvidia.com/v1alpha1, the GPU Operator's
+	GPUClusters     []*unstructured.Unstructured // nvidia.com/v1alpha1, the GPU Operator's DRA stack
+	NodePools       []*unstructured.Unstructured // karpenter.sh
+	NodeClaims      []*unstructured.Unstructured // karpenter.sh
+	// ProvisioningRequests are the cluster autoscaler's.
+	ProvisioningRequests []*unstructured.Unstructured
 	// Remediations are those of a dump, as it has them: no diagnosis reads them. Nil when
 	// it holds none, and on a live cluster.
 	Remediations []json.RawMessage
@@ -62,6 +70,7 @@ type State struct {
 	PodGroups PodGroups
 	// QueuedWorkloads are Kueue's Workloads: what a queue has admitted or not, and why.
 	QueuedWorkloads []*unstructured.Unstructured
+	Queues          Queues
 	// Geometries by node name: as probes reported them, else as the DRA driver's
 	// ResourceSlices tell.
 	Geometries map[string]*nodeprobe.NodeGeometry
@@ -86,4 +95,12 @@ type PodGroups struct {
 	Plugins    []*unstructured.Unstructured // scheduling.x-k8s.io, of the scheduler plugins' coscheduling
 	Volcano    []*unstructured.Unstructured // scheduling.volcano.sh
 	KAI        []*unstructured.Unstructured // scheduling.run.ai
+}
+
+// Queues are what admits workloads, by whose kind they are.
+type Queues struct {
+	Local   []*unstructured.Unstructured // Kueue's, of one namespace
+	Cluster []*unstructured.Unstructured // Kueue's
+	Volcano []*unstructured.Unstructured
+	KAI     []*unstructured.Unstructured
 }

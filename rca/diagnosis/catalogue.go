@@ -26,6 +26,13 @@ const (
 	DevicePluginDown          CauseID = "DevicePluginDown"
 	GPUUnhealthy              CauseID = "GPUUnhealthy"
 	IdleGPUHolders            CauseID = "IdleGPUHolders"
+	GPUStackMissing           CauseID = "GPUStackMissing"
+	GPUStackNotOnNode         CauseID = "GPUStackNotOnNode"
+	DriverNotReady            CauseID = "DriverNotReady"
+	RuntimeNotConfigured      CauseID = "RuntimeNotConfigured"
+	AutoscalerLimit           CauseID = "AutoscalerLimit"
+	CloudCapacityRefused      CauseID = "CloudCapacityRefused"
+	ScaleUpStuck              CauseID = "ScaleUpStuck"
 	SharedResourceRenamed     CauseID = "SharedResourceRenamed"
 	SharedRequestTooLarge     CauseID = "SharedRequestTooLarge"
 	UntoleratedTaint          CauseID = "UntoleratedTaint"
@@ -41,6 +48,7 @@ const (
 	QuotaExceeded             CauseID = "QuotaExceeded"
 	LimitRangeViolated        CauseID = "LimitRangeViolated"
 	InvalidGPURequest         CauseID = "InvalidGPURequest"
+	QuotaDemandsRequests      CauseID = "QuotaDemandsRequests"
 	DRAClaimMissing           CauseID = "DRAClaimMissing"
 	DRAClassMissing           CauseID = "DRAClassMissing"
 	DRADriverMissing          CauseID = "DRADriverMissing"
@@ -51,10 +59,12 @@ const (
 	PreemptionBlocked         CauseID = "PreemptionBlocked"
 	SchedulingGated           CauseID = "SchedulingGated"
 	QueueNotAdmitted          CauseID = "QueueNotAdmitted"
+	QueueMisconfigured        CauseID = "QueueMisconfigured"
+	SchedulerRefused          CauseID = "SchedulerRefused"
+	WorkloadDeadlock          CauseID = "WorkloadDeadlock"
 	GangIncomplete            CauseID = "GangIncomplete"
 	SchedulerMissing          CauseID = "SchedulerMissing"
 	ScalingUp                 CauseID = "ScalingUp"
-	ScaleUpStuck              CauseID = "ScaleUpStuck"
 	AutoscalerCannotHelp      CauseID = "AutoscalerCannotHelp"
 	NoNodes                   CauseID = "NoNodes"
 	Unknown                   CauseID = "Unknown"
@@ -85,6 +95,12 @@ var catalogue = []struct {
 	{DevicePluginDown, "device plugin down"},
 	{GPUUnhealthy, "GPUs unhealthy"},
 	{IdleGPUHolders, "held by idle pods"},
+	{GPUStackMissing, "nothing announces the GPUs"},
+	{GPUStackNotOnNode, "device plugin kept off"},
+	{DriverNotReady, "driver not ready"},
+	{RuntimeNotConfigured, "runtime without GPUs"},
+	{AutoscalerLimit, "node pool at its limit"},
+	{CloudCapacityRefused, "the cloud refuses a node"},
 	{ScaleUpStuck, "promised node did not come"},
 	{SharedResourceRenamed, "resource renamed by sharing"},
 	{SharedRequestTooLarge, "more than one share asked"},
@@ -101,9 +117,13 @@ var catalogue = []struct {
 	{QuotaExceeded, "its quota is used up"},
 	{LimitRangeViolated, "a LimitRange refuses it"},
 	{InvalidGPURequest, "its GPU request is invalid"},
+	{QuotaDemandsRequests, "quota wants requests stated"},
 	{PreemptionBlocked, "preemption is blocked"},
 	{SchedulingGated, "held by gates"},
 	{QueueNotAdmitted, "not admitted by its queue"},
+	{QueueMisconfigured, "its queue is not set up"},
+	{SchedulerRefused, "its scheduler refuses"},
+	{WorkloadDeadlock, "it waits for its own pods"},
 	{GangIncomplete, "its gang is not complete"},
 	{DRAClaimMissing, "its ResourceClaim is missing"},
 	{DRAClassMissing, "no such DeviceClass"},
@@ -157,6 +177,9 @@ const (
 	RaisePriority       FixKind = "RaisePriority"
 	ReleaseIdleHolder   FixKind = "ReleaseIdleHolder"
 	FixClaim            FixKind = "FixClaim"
+	RecreatePod         FixKind = "RecreatePod"
+	RepairDeviceStack   FixKind = "RepairDeviceStack"
+	RestartKubelet      FixKind = "RestartKubelet"
 	QuarantineGPU       FixKind = "QuarantineGPU"
 	RebootNode          FixKind = "RebootNode"
 	ScaleNodePool       FixKind = "ScaleNodePool"
@@ -168,25 +191,28 @@ const (
 // ties; disturbs says how much it disturbs beside the others, least first: the kind of a
 // fix that takes several is the one that disturbs most.
 var fixKinds = map[FixKind]struct{ order, disturbs int }{
-	ChangeRequest:       {0, 8},
-	EvictPods:           {1, 13},
-	MovePods:            {2, 12},
-	RepartitionGPU:      {3, 17},
-	RevertMIGConfig:     {4, 16},
-	FixMIGConfig:        {5, 10},
-	RestartDevicePlugin: {6, 9},
+	ChangeRequest:       {0, 10},
+	EvictPods:           {1, 16},
+	MovePods:            {2, 15},
+	RepartitionGPU:      {3, 20},
+	RevertMIGConfig:     {4, 19},
+	FixMIGConfig:        {5, 13},
+	RestartDevicePlugin: {6, 11},
 	UncordonNode:        {7, 4},
 	AddToleration:       {8, 5},
 	FixSelector:         {9, 6},
 	RaiseQuota:          {10, 3},
-	RaisePriority:       {11, 14},
-	ReleaseIdleHolder:   {12, 11},
+	RaisePriority:       {11, 17},
+	ReleaseIdleHolder:   {12, 14},
 	FixClaim:            {13, 7},
-	QuarantineGPU:       {14, 15},
-	RebootNode:          {15, 18},
-	ScaleNodePool:       {16, 2},
-	Wait:                {17, 0},
-	Manual:              {18, 1},
+	RecreatePod:         {14, 8},
+	RepairDeviceStack:   {15, 9},
+	RestartKubelet:      {16, 12},
+	QuarantineGPU:       {17, 18},
+	RebootNode:          {18, 21},
+	ScaleNodePool:       {19, 2},
+	Wait:                {20, 0},
+	Manual:              {21, 1},
 }
 
 // Order is the place of a kind in the catalogue.

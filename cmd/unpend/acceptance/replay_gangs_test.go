@@ -13,14 +13,16 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/testdata/controlplane"
 	"github.com/unpend/unpend/watcher/incident"
 )
 
-// crds are the PodGroups of schedulers that do not run beside the control plane.
+// crds are of APIs whose controllers do not run beside the control plane.
 const crds = "../../../testdata/crds"
 
 // scheduledHere says whether the control plane's scheduler is the pod's.
@@ -34,23 +36,38 @@ func (r *replay) applies(d diagnosis.Diagnosis) bool {
 	return d.Causes[0].ID == diagnosis.SchedulerMissing || !slices.ContainsFunc(r.st.Pods, func(p *corev1.Pod) bool { return !scheduledHere(p) })
 }
 
-// groups makes the scenario's PodGroups.
-func (r *replay) groups(t *testing.T) {
+// customs makes the scenario's objects of APIs that only some clusters have. Kueue's
+// Workloads are left out: a controller of theirs would have made what stands behind them.
+func (r *replay) customs(t *testing.T) {
 	t.Helper()
-	g := r.st.PodGroups
-	for _, o := range slices.Concat(g.Kubernetes, g.Plugins, g.Volcano, g.KAI) {
-		gv, err := schema.ParseGroupVersion(o.GetAPIVersion())
-		must(t, err)
-		client := r.c.Dynamic().Resource(gv.WithResource("podgroups")).Namespace(o.GetNamespace())
-		o := strip(o.DeepCopy())
-		for _, field := range []string{"uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "ownerReferences"} {
-			delete(o.Object["metadata"].(map[string]any), field)
+	g, q := r.st.PodGroups, r.st.Queues
+	for resource, objects := range map[string][]*unstructured.Unstructured{
+		"podgroups": slices.Concat(g.Kubernetes, g.Plugins, g.Volcano, g.KAI), "queues": slices.Concat(q.Volcano, q.KAI),
+		"localqueues": q.Local, "clusterqueues": q.Cluster, "clusterpolicies": r.st.ClusterPolicies, "nvidiadrivers": r.st.NVIDIADrivers,
+		"gpuclusters": r.st.GPUClusters, "nodepools": r.st.NodePools, "nodeclaims": r.st.NodeClaims, "provisioningrequests": r.st.ProvisioningRequests,
+	} {
+		for _, o := range objects {
+			r.custom(t, resource, o)
 		}
-		_, err = client.Create(t.Context(), o, metav1.CreateOptions{})
-		must(t, err)
-		ctx := context.WithoutCancel(t.Context())
-		t.Cleanup(func() { must(t, client.Delete(ctx, o.GetName(), metav1.DeleteOptions{})) })
 	}
+}
+
+func (r *replay) custom(t *testing.T, resource string, from *unstructured.Unstructured) {
+	t.Helper()
+	gv, err := schema.ParseGroupVersion(from.GetAPIVersion())
+	must(t, err)
+	var client dynamic.ResourceInterface = r.c.Dynamic().Resource(gv.WithResource(resource))
+	if ns := from.GetNamespace(); ns != "" {
+		client = r.c.Dynamic().Resource(gv.WithResource(resource)).Namespace(ns)
+	}
+	o := strip(from.DeepCopy())
+	for _, field := range []string{"uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "ownerReferences"} {
+		delete(o.Object["metadata"].(map[string]any), field)
+	}
+	_, err = client.Create(t.Context(), o, metav1.CreateOptions{})
+	must(t, err)
+	ctx := context.WithoutCancel(t.Context())
+	t.Cleanup(func() { must(t, client.Delete(ctx, o.GetName(), metav1.DeleteOptions{})) })
 }
 
 // jobs whose pods wait are made by their specs: the real controller makes the pods.

@@ -228,7 +228,7 @@ func (r *replay) make(t *testing.T) {
 		r.c.AddGeometry(t, &geo)
 	}
 	r.budgets(t)
-	r.groups(t)
+	r.customs(t)
 	names := r.jobs(t)
 	for _, p := range r.st.Pods {
 		if p.Spec.NodeName == "" && r.jobOf(p) == nil {
