@@ -56,6 +56,7 @@ func (c *Case) Judge() ([]diagnosis.NodeBlockers, []diagnosis.Cause) {
 	causes := make([]diagnosis.Cause, 0, len(byID))
 	for _, id := range diagnosis.Catalogue() {
 		if cause := byID[id]; cause != nil {
+			cause.Says = cause.whole()
 			if told := ofAge[id]; told && !c.Cluster.State.Clocked() && cause.Certainty == diagnosis.Proven {
 				cause.Certainty = diagnosis.Likely
 			}
