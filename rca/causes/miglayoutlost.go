@@ -40,6 +40,20 @@ var migLayoutLost = Rule{ID: diagnosis.MIGLayoutDrift, gpu: true, Tell: func(c *
 	return &finding{diagnosis.Possible, fmt.Sprintf("mig.config %q was applied, and the node offers nothing of it", m.Config), evidence}
 }}
 
+// MakesAsked says whether the entry that the node's label names makes all profiles that are
+// asked for; false where none is.
+func (c *Case) MakesAsked(n *view.Node) bool {
+	profiles := 0
+	for _, a := range c.Asks {
+		if a.Profile != "" {
+			if profiles++; !c.makes(n, a) {
+				return false
+			}
+		}
+	}
+	return profiles > 0
+}
+
 // makes says whether the entry that the node's label names makes what is asked.
 func (c *Case) makes(n *view.Node, a view.Ask) bool {
 	return slices.ContainsFunc(c.Cluster.ConfigOf(n).Entries[n.Manager().Config], func(r view.MIGRule) bool {

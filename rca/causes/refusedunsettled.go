@@ -20,7 +20,7 @@ var refusedUnsettled = PodRule{
 	ID:      diagnosis.Unknown,
 	refusal: true,
 	Tell: func(c *Case) *finding {
-		if !c.Unborn || slices.ContainsFunc(c.Own, func(r PodRule) bool { return !r.Aside && slices.Contains(settled, r.ID) }) {
+		if !c.Unborn || c.Suspended() || slices.ContainsFunc(c.Own, func(r PodRule) bool { return !r.Aside && slices.Contains(settled, r.ID) }) {
 			return nil
 		}
 		c.entitle(diagnosis.Unknown, "the API server refuses its pods")

@@ -81,7 +81,6 @@ func (c *Bench) revertByHand(n *view.Node, cause diagnosis.CauseID, config, why 
 	ch.Commands = append([]string{label}, startPaused(n)...)
 	if config == "NAME" { // to a layout that its GPUs have not, so nobody may be on them
 		ch.Drained = n.GPUHolders()
-		ch.Commands = append(ch.Commands, tryAgain(n)...)
 	}
 	return ch
 }
