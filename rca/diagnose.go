@@ -134,7 +134,7 @@ func podNames(i incident.Incident) []string {
 // offer: without it the pod would run. Then comes the cause that the best proved fix removes,
 // then those that are the pod's own and so hold on every node, then the others by the number
 // of nodes, proven before likely, ties in catalogue order. Unknown settles nothing and comes
-// last.
+// last, unless it is what keeps pods from existing.
 func orderCauses(c *causes.Case, nodes []diagnosis.NodeBlockers, causes []diagnosis.Cause, root diagnosis.CauseID) []diagnosis.Cause {
 	leads := map[diagnosis.CauseID]bool{}
 	for _, a := range causes {
@@ -144,13 +144,17 @@ func orderCauses(c *causes.Case, nodes []diagnosis.NodeBlockers, causes []diagno
 		return cmp.Or(
 			view.Rank(leads[a.ID])-view.Rank(leads[b.ID]),
 			view.Rank(a.ID == root)-view.Rank(b.ID == root),
-			view.Rank(a.ID != diagnosis.Unknown)-view.Rank(b.ID != diagnosis.Unknown),
+			view.Rank(settles(c, a.ID))-view.Rank(settles(c, b.ID)),
 			view.Rank(c.Everywhere[a.ID])-view.Rank(c.Everywhere[b.ID]),
 			len(b.Nodes)-len(a.Nodes),
 			view.Rank(a.Certainty == diagnosis.Proven)-view.Rank(b.Certainty == diagnosis.Proven),
 		)
 	})
 	return causes
+}
+
+func settles(c *causes.Case, id diagnosis.CauseID) bool {
+	return id != diagnosis.Unknown || c.Everywhere[id]
 }
 
 // leading says of a cause in the device stack, a queue, a claim or a selector that the pod
@@ -160,6 +164,8 @@ func leading(c *causes.Case, nodes []diagnosis.NodeBlockers, id diagnosis.CauseI
 	switch id {
 	case diagnosis.GPUStackMissing, diagnosis.GPUStackNotOnNode, diagnosis.DriverNotReady, diagnosis.RuntimeNotConfigured, diagnosis.DevicePluginDown:
 		return slices.ContainsFunc(nodes, func(n diagnosis.NodeBlockers) bool { return alone(n, id) })
+	case diagnosis.MIGConfigFailed, diagnosis.MIGConfigStuck:
+		return slices.ContainsFunc(nodes, func(n diagnosis.NodeBlockers) bool { return alone(n, id) && c.MakesAsked(c.Node(n.Name)) })
 	case diagnosis.QueueMisconfigured, diagnosis.QueueNotAdmitted, diagnosis.DRAClaimMissing:
 		return c.Everywhere[id]
 	case diagnosis.NodeSelectorMismatch:

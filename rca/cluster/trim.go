@@ -50,19 +50,27 @@ func trim(o Object) {
 }
 
 // trimFields keeps who wrote when. For a node it also keeps that the MIG labels
-// were written: since when a layout is pending is told by nothing else.
+// were written: since when a layout is pending is told by nothing else; for a pod that its
+// node was: a scheduler's binding leaves no such trace.
 func trimFields(o Object, fields []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
 	out := make([]metav1.ManagedFieldsEntry, len(fields))
 	_, node := any(o).(*corev1.Node)
+	_, pod := any(o).(*corev1.Pod)
 	for i, f := range fields {
 		out[i] = f
 		out[i].FieldsV1 = nil
-		if node {
+		switch {
+		case node:
 			out[i].FieldsV1 = migFields(f.FieldsV1)
+		case pod && f.FieldsV1 != nil && strings.Contains(f.FieldsV1.GetRawString(), `"f:nodeName"`):
+			out[i].FieldsV1 = byHand
 		}
 	}
 	return out
 }
+
+// byHand are the fields of who wrote a pod's node: one for all.
+var byHand = metav1.NewFieldsV1(`{"f:spec":{"f:nodeName":{}}}`)
 
 // trimPod keeps of a pod's containers and volumes what places them. How they are run, and
 // what they mount, is most of a pod and read by nobody.

@@ -50,6 +50,10 @@ type Cluster struct {
 	roomiest map[corev1.ResourceName]roomiest
 	// anyGPUs says whether some node has GPUs, once asked for.
 	anyGPUs *bool
+	// rejected are the pods that kubelets refused, by node, once asked for.
+	rejected map[string][]*corev1.Pod
+	// anyPlugin says whether some node has a device plugin's pod, once asked for.
+	anyPlugin *bool
 	// unsound are the nodes that offer what is no room, once asked for.
 	unsound []*Node
 }
