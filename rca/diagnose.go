@@ -1,6 +1,7 @@
 package rca
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"slices"
@@ -88,7 +89,7 @@ func (r *run) diagnose(ctx context.Context, i incident.Incident) (diagnosis.Diag
 	if err != nil {
 		return diagnosis.Diagnosis{}, err
 	}
-	d := written(c, nodes, orderCauses(c, causes, fixes.Root()), fixes)
+	d := written(c, nodes, orderCauses(c, causes, cmp.Or(c.WayOut(), fixes.Root())), fixes)
 	c.Quote(d.Causes)
 	d.Knowledge = pastHits(past, d.Causes)
 	for _, missing := range []string{forgotten, unguarded} {
@@ -131,7 +132,7 @@ func podNames(i incident.Incident) []string {
 
 // orderCauses puts first the cause that the best proved fix removes, then those
 // that are the pod's own and so hold on every node, then the others by the number
-// of nodes, ties in catalogue order. Unknown settles
+// of nodes, proven ones first, ties in catalogue order. Unknown settles
 // nothing and comes last.
 func orderCauses(c *causes.Case, causes []diagnosis.Cause, root diagnosis.CauseID) []diagnosis.Cause {
 	slices.SortStableFunc(causes, func(a, b diagnosis.Cause) int {
@@ -144,7 +145,10 @@ func orderCauses(c *causes.Case, causes []diagnosis.Cause, root diagnosis.CauseI
 		if r := view.Rank(c.Everywhere[a.ID]) - view.Rank(c.Everywhere[b.ID]); r != 0 {
 			return r
 		}
-		return len(b.Nodes) - len(a.Nodes)
+		if r := len(b.Nodes) - len(a.Nodes); r != 0 {
+			return r
+		}
+		return view.Rank(a.Certainty == diagnosis.Proven) - view.Rank(b.Certainty == diagnosis.Proven)
 	})
 	return causes
 }

@@ -51,6 +51,11 @@ type Case struct {
 	beside *affinities
 	// volumes are the facts of the pod's volumes, once asked for.
 	volumes *volumeFacts
+	// brokenQueue is the queue that admits nobody, once asked for; nil for none.
+	brokenQueue *BrokenQueue
+	queueAsked  bool
+	// grows is what autoscalers make of the pod, once asked for.
+	grows *Growth
 }
 
 // Node returns the view of a node of the case's cluster.

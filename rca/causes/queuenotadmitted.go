@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -19,7 +18,7 @@ import (
 var queueNotAdmitted = PodRule{
 	ID: diagnosis.QueueNotAdmitted,
 	Tell: func(c *Case) *finding {
-		if !slices.ContainsFunc(c.Pod.Spec.SchedulingGates, func(g corev1.PodSchedulingGate) bool { return g.Name == queueGate }) {
+		if !c.gatedByKueue() || c.IsOwn(diagnosis.QueueMisconfigured) {
 			return nil
 		}
 		evidence := []diagnosis.Evidence{{Ref: c.podRef(), Fact: "gate " + queueGate}}
