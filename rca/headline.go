@@ -25,6 +25,9 @@ func headline(c *causes.Case, causes []diagnosis.Cause) string {
 	why := ""
 	if len(causes) > 0 {
 		why = ", " + c.Headline(causes[0].ID)
+		if causes[0].ID == diagnosis.SchedulerRefused { // whose word it is
+			why = ", " + visible(c.SchedulerName()) + " refuses"
+		}
 	}
 	return titled(c.Incident, c.Cluster.State.Now, needs(c)+why)
 }

@@ -57,6 +57,11 @@ type Case struct {
 	turned *Turned
 	// on is the node whose kubelet refused the pod; empty where none did.
 	on string
+	// brokenQueue is the queue that admits nobody, once asked for; nil for none.
+	brokenQueue *BrokenQueue
+	queueAsked  bool
+	// grows is what autoscalers make of the pod, once asked for.
+	grows *Growth
 }
 
 // entitle has a headline say a cause in these words.

@@ -12,7 +12,7 @@ type remedy struct {
 	pod func(*Bench) []Change
 	// beside is offered beside what clears the nodes, for a cause that keeps the pod from
 	// none.
-	beside func(*Bench) Change
+	beside func(*Bench) []Change
 	// policy lists the alternatives on a node that refuses the pod for something else than
 	// what it has too little of.
 	policy func(*Bench, *view.Node) []Change
@@ -84,6 +84,11 @@ var remedies = map[diagnosis.CauseID]remedy{
 	diagnosis.AutoscalerCannotHelp:     {beside: (*Bench).growPool},
 	diagnosis.NoNodes:                  {pod: (*Bench).addNode},
 	diagnosis.Unknown:                  {pod: (*Bench).lookAtRefusal},
+	diagnosis.SchedulerRefused:         {beside: (*Bench).askScheduler},
+	diagnosis.QueueMisconfigured:       {beside: (*Bench).mendQueue},
+	diagnosis.WorkloadDeadlock:         {beside: (*Bench).breakDeadlock},
+	diagnosis.CloudCapacityRefused:     {beside: (*Bench).refusedByCloud},
+	diagnosis.AutoscalerLimit:          {beside: (*Bench).raiseLimit},
 }
 
 // one is a remedy of one change.
@@ -109,12 +114,15 @@ func (c *Bench) OfPolicy(n *view.Node, id diagnosis.CauseID) []Change {
 	return nil
 }
 
-// Beside is what is offered whatever is done on the nodes; false for nothing.
-func (c *Bench) Beside(id diagnosis.CauseID) (Change, bool) {
-	if f := remedies[id].beside; f != nil {
-		return f(c), true
+// Besides are what is offered whatever is done on the nodes.
+func (c *Bench) Besides() []Change {
+	var out []Change
+	for _, r := range c.Own {
+		if f := remedies[r.ID].beside; f != nil {
+			out = append(out, f(c)...)
+		}
 	}
-	return Change{}, false
+	return append(out, c.ofTemplate(c.Growth().OfTemplate)...)
 }
 
 // repairs lists what mends a node itself, for each of the causes that admit it.

@@ -13,6 +13,7 @@ import (
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/placement"
+	"github.com/unpend/unpend/rca/scaling"
 	"github.com/unpend/unpend/rca/whatif"
 	"github.com/unpend/unpend/watcher/incident"
 )
@@ -56,6 +57,10 @@ type Cluster struct {
 	anyPlugin *bool
 	// unsound are the nodes that offer what is no room, once asked for.
 	unsound []*Node
+	// outlook is what autoscalers have and say, and events those about each object, once
+	// asked for.
+	outlook *scaling.Outlook
+	events  map[incident.Ref][]*corev1.Event
 }
 
 // Node is a node with everything known about its GPUs.
