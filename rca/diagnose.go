@@ -88,7 +88,7 @@ func (r *run) diagnose(ctx context.Context, i incident.Incident) (diagnosis.Diag
 	if err != nil {
 		return diagnosis.Diagnosis{}, err
 	}
-	d := written(c, nodes, orderCauses(c, causes, fixes.Root()), fixes)
+	d := written(c, nodes, orderCauses(c, nodes, causes, fixes.Root()), fixes)
 	c.Quote(d.Causes)
 	d.Knowledge = pastHits(past, d.Causes)
 	for _, missing := range []string{forgotten, unguarded} {
@@ -129,12 +129,16 @@ func podNames(i incident.Incident) []string {
 	return names
 }
 
-// orderCauses puts first the cause that the best proved fix removes, then those
-// that are the pod's own and so hold on every node, then the others by the number
+// orderCauses puts first what is proven of the device stack and without which the pod would
+// run, then the cause that the best proved fix removes, then those that are the pod's own and so hold on every node, then the others by the number
 // of nodes, ties in catalogue order. Unknown settles
 // nothing and comes last.
-func orderCauses(c *causes.Case, causes []diagnosis.Cause, root diagnosis.CauseID) []diagnosis.Cause {
+func orderCauses(c *causes.Case, nodes []diagnosis.NodeBlockers, causes []diagnosis.Cause, root diagnosis.CauseID) []diagnosis.Cause {
+	decides := decisive(c, nodes, causes)
 	slices.SortStableFunc(causes, func(a, b diagnosis.Cause) int {
+		if r := view.Rank(decides[a.ID]) - view.Rank(decides[b.ID]); r != 0 {
+			return r
+		}
 		if r := view.Rank(a.ID == root) - view.Rank(b.ID == root); r != 0 {
 			return r
 		}

@@ -56,6 +56,7 @@ func (c *Case) Judge() ([]diagnosis.NodeBlockers, []diagnosis.Cause) {
 	causes := make([]diagnosis.Cause, 0, len(byID))
 	for _, id := range diagnosis.Catalogue() {
 		if cause := byID[id]; cause != nil {
+			cause.Says = cause.text()
 			causes = append(causes, cause.Cause)
 		}
 	}

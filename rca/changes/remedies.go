@@ -44,7 +44,11 @@ var remedies = map[diagnosis.CauseID]remedy{
 		return append([]Change{c.restartPlugin(n, diagnosis.MIGLayoutDrift)}, c.remakeLost(n)...)
 	}},
 	diagnosis.GPURequestTooLarge:     {repair: (*Bench).fewerGPUs},
-	diagnosis.DevicePluginDown:       {repair: one((*Bench).restartPlugin, diagnosis.DevicePluginDown)},
+	diagnosis.DevicePluginDown:       {repair: mending(diagnosis.DevicePluginDown)},
+	diagnosis.GPUStackMissing:        {repair: mending(diagnosis.GPUStackMissing)},
+	diagnosis.GPUStackNotOnNode:      {repair: mending(diagnosis.GPUStackNotOnNode)},
+	diagnosis.DriverNotReady:         {repair: mending(diagnosis.DriverNotReady), policy: (*Bench).mendUpgrade},
+	diagnosis.RuntimeNotConfigured:   {repair: mending(diagnosis.RuntimeNotConfigured)},
 	diagnosis.GPUUnhealthy:           {layout: true, repair: one((*Bench).restartPlugin, diagnosis.GPUUnhealthy), alone: func(_ *Bench, n *view.Node) []Change { return []Change{quarantine(n)} }},
 	diagnosis.SharedRequestTooLarge:  {pod: (*Bench).oneShare},
 	diagnosis.UntoleratedTaint:       {policy: (*Bench).addToleration},
@@ -73,6 +77,11 @@ var remedies = map[diagnosis.CauseID]remedy{
 	diagnosis.AutoscalerCannotHelp:   {beside: (*Bench).growPool},
 	diagnosis.NoNodes:                {pod: (*Bench).addNode},
 	diagnosis.Unknown:                {pod: (*Bench).lookAtRefusal},
+}
+
+// mending is the remedy of a link of the device stack.
+func mending(id diagnosis.CauseID) func(*Bench, *view.Node) []Change {
+	return func(c *Bench, n *view.Node) []Change { return c.mendStack(n, id) }
 }
 
 // one is a remedy of one change.
