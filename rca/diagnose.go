@@ -156,34 +156,3 @@ func orderCauses(c *causes.Case, nodes []diagnosis.NodeBlockers, causes []diagno
 func settles(c *causes.Case, id diagnosis.CauseID) bool {
 	return id != diagnosis.Unknown || c.Everywhere[id]
 }
-
-// leading says of a cause in the device stack, a queue, a claim or a selector that the pod
-// would run without it: it keeps the pod from everything, or it alone does so on some node.
-// A selector leads where it leaves no node with GPUs.
-func leading(c *causes.Case, nodes []diagnosis.NodeBlockers, id diagnosis.CauseID) bool {
-	switch id {
-	case diagnosis.GPUStackMissing, diagnosis.GPUStackNotOnNode, diagnosis.DriverNotReady, diagnosis.RuntimeNotConfigured, diagnosis.DevicePluginDown:
-		return slices.ContainsFunc(nodes, func(n diagnosis.NodeBlockers) bool { return alone(n, id) })
-	case diagnosis.MIGConfigFailed, diagnosis.MIGConfigStuck:
-		return slices.ContainsFunc(nodes, func(n diagnosis.NodeBlockers) bool { return alone(n, id) && c.MakesAsked(c.Node(n.Name)) })
-	case diagnosis.QueueMisconfigured, diagnosis.QueueNotAdmitted, diagnosis.DRAClaimMissing:
-		return c.Everywhere[id]
-	case diagnosis.NodeSelectorMismatch:
-		any := false
-		for _, n := range nodes {
-			if !c.Node(n.Name).HasGPUs() {
-				continue
-			}
-			if any = true; !slices.ContainsFunc(n.Blockers, func(b diagnosis.Blocker) bool { return b.Cause == id }) {
-				return false
-			}
-		}
-		return any && slices.ContainsFunc(nodes, func(n diagnosis.NodeBlockers) bool { return alone(n, id) })
-	}
-	return false
-}
-
-// alone says that nothing but this keeps the pod from the node.
-func alone(n diagnosis.NodeBlockers, id diagnosis.CauseID) bool {
-	return len(n.Blockers) > 0 && !slices.ContainsFunc(n.Blockers, func(b diagnosis.Blocker) bool { return b.Cause != id })
-}

@@ -35,6 +35,7 @@ type finding struct {
 func Rules() []Rule {
 	return []Rule{
 		untoleratedTaint,
+		driverUpgrading,
 		nodeCordoned,
 		nodeNotReady,
 		nodeSelectorMismatch,
@@ -48,6 +49,10 @@ func Rules() []Rule {
 		migModePending,
 		migConfigFailed,
 		sharedResourceRenamed,
+		gpuStackMissing,
+		gpuStackNotOnNode,
+		driverNotReady,
+		runtimeNotConfigured,
 		migLayoutLost,
 		devicePluginDown,
 		migLayoutDrift,

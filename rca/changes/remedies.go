@@ -51,7 +51,7 @@ var remedies = map[diagnosis.CauseID]remedy{
 		return append([]Change{c.restartPlugin(n, diagnosis.MIGLayoutDrift)}, c.remakeLost(n)...)
 	}},
 	diagnosis.GPURequestTooLarge:       {repair: (*Bench).fewerGPUs},
-	diagnosis.DevicePluginDown:         {repair: one((*Bench).restartPlugin, diagnosis.DevicePluginDown)},
+	diagnosis.DevicePluginDown:         {repair: mending(diagnosis.DevicePluginDown)},
 	diagnosis.GPUUnhealthy:             {layout: true, repair: one((*Bench).restartPlugin, diagnosis.GPUUnhealthy), alone: func(_ *Bench, n *view.Node) []Change { return []Change{quarantine(n)} }},
 	diagnosis.SharedRequestTooLarge:    {pod: (*Bench).oneShare},
 	diagnosis.TopologyAlignmentRefused: {pod: (*Bench).afterRefusal},
@@ -64,7 +64,7 @@ var remedies = map[diagnosis.CauseID]remedy{
 	diagnosis.TopologySpreadConflict:   {policy: (*Bench).loosenSpread},
 	diagnosis.QuotaExceeded:            {pod: (*Bench).quotaChanges},
 	diagnosis.QuotaDemandsRequests:     {pod: (*Bench).stateRequests},
-	diagnosis.RuntimeNotConfigured:     {pod: (*Bench).makeRuntimeClass},
+	diagnosis.RuntimeNotConfigured:     {pod: (*Bench).makeRuntimeClass, repair: mending(diagnosis.RuntimeNotConfigured)},
 	diagnosis.LimitRangeViolated:       {pod: (*Bench).comeWithinLimits},
 	diagnosis.InvalidGPURequest:        {pod: (*Bench).correctRequests},
 	diagnosis.PreemptionBlocked:        {pod: (*Bench).waitForPreempted},
@@ -89,6 +89,14 @@ var remedies = map[diagnosis.CauseID]remedy{
 	diagnosis.WorkloadDeadlock:         {beside: (*Bench).breakDeadlock},
 	diagnosis.CloudCapacityRefused:     {beside: (*Bench).refusedByCloud},
 	diagnosis.AutoscalerLimit:          {beside: (*Bench).raiseLimit},
+	diagnosis.GPUStackMissing:          {repair: mending(diagnosis.GPUStackMissing)},
+	diagnosis.GPUStackNotOnNode:        {repair: mending(diagnosis.GPUStackNotOnNode)},
+	diagnosis.DriverNotReady:           {repair: mending(diagnosis.DriverNotReady), policy: (*Bench).mendUpgrade},
+}
+
+// mending is the remedy of a link of the device stack.
+func mending(id diagnosis.CauseID) func(*Bench, *view.Node) []Change {
+	return func(c *Bench, n *view.Node) []Change { return c.mendStack(n, id) }
 }
 
 // one is a remedy of one change.

@@ -22,7 +22,11 @@ func (c *Bench) restartPlugin(n *view.Node, cause diagnosis.CauseID) Change {
 			maps.Copy(o.Status.Allocatable, n.Offers())
 			maps.Copy(o.Status.Capacity, n.Offers())
 		}}
-	if n.Geometry == nil && cause != diagnosis.GPUUnhealthy {
+	switch {
+	case n.Geometry != nil:
+	case cause == diagnosis.GPUUnhealthy:
+		ch.Untestable = "nothing reports whether the unhealthy devices of " + n.Name + " are sound again: if they are, it offers them again, for health is one-way until it restarts"
+	default:
 		ch.Untestable = "nobody knows what it will offer: nothing reports the GPUs of " + n.Name
 	}
 	p := n.PluginPod()

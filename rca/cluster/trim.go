@@ -49,7 +49,7 @@ func trim(o Object) {
 	}
 }
 
-// trimFields keeps who wrote when. For a node it also keeps that the MIG labels
+// trimFields keeps who wrote when. For a node it also keeps that dated labels
 // were written: since when a layout is pending is told by nothing else; for a pod that its
 // node was: a scheduler's binding leaves no such trace.
 func trimFields(o Object, fields []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
@@ -61,7 +61,7 @@ func trimFields(o Object, fields []metav1.ManagedFieldsEntry) []metav1.ManagedFi
 		out[i].FieldsV1 = nil
 		switch {
 		case node:
-			out[i].FieldsV1 = migFields(f.FieldsV1)
+			out[i].FieldsV1 = datedFields(f.FieldsV1)
 		case pod && f.FieldsV1 != nil && strings.Contains(f.FieldsV1.GetRawString(), `"f:nodeName"`):
 			out[i].FieldsV1 = byHand
 		}
@@ -131,12 +131,24 @@ func trimAnyEnv(v any) {
 	}
 }
 
-// migFields is the part of a node's managed fields that names MIG manager's state
-// label, nil when the entry did not write it.
-func migFields(f *metav1.FieldsV1) *metav1.FieldsV1 {
-	const label = `"f:nvidia.com/mig.config.state"`
-	if f == nil || !strings.Contains(f.GetRawString(), label) {
+// dated are the labels of nodes whose age matters: MIG manager's state, and that of the
+// driver's upgrade.
+var dated = []string{`"f:nvidia.com/gpu-driver-upgrade-state"`, `"f:nvidia.com/mig.config.state"`}
+
+// datedFields is the part of a node's managed fields that names dated labels, nil when the
+// entry wrote none.
+func datedFields(f *metav1.FieldsV1) *metav1.FieldsV1 {
+	if f == nil {
 		return nil
 	}
-	return metav1.NewFieldsV1(`{"f:metadata":{"f:labels":{` + label + `:{}}}}`)
+	var wrote []string
+	for _, label := range dated {
+		if strings.Contains(f.GetRawString(), label) {
+			wrote = append(wrote, label+":{}")
+		}
+	}
+	if len(wrote) == 0 {
+		return nil
+	}
+	return metav1.NewFieldsV1(`{"f:metadata":{"f:labels":{` + strings.Join(wrote, ",") + `}}}`)
 }
