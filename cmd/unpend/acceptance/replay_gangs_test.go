@@ -167,7 +167,7 @@ func (r *replay) events(t *testing.T, names map[string]string) {
 	for _, from := range r.st.Events {
 		e := strip(from.DeepCopy())
 		o := &e.InvolvedObject
-		if e.Source.Component == "" || e.Source.Component == corev1.DefaultSchedulerName || o.Kind != "Pod" && o.Kind != "PodGroup" || e.Type == "" || unprepared(e) {
+		if e.Source.Component == "" || e.Source.Component == corev1.DefaultSchedulerName || !slices.Contains([]string{"Pod", "PodGroup", "NodeClaim", "ConfigMap"}, o.Kind) || e.Type == "" || unprepared(e) {
 			continue
 		}
 		if name := names[o.Name]; name != "" {
