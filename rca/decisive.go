@@ -8,23 +8,28 @@ import (
 	"github.com/unpend/unpend/rca/view"
 )
 
-// ofStack are the causes behind GPUs that are there and that nobody offers.
-var ofStack = []diagnosis.CauseID{diagnosis.GPUStackMissing, diagnosis.GPUStackNotOnNode, diagnosis.DriverNotReady, diagnosis.RuntimeNotConfigured, diagnosis.DevicePluginDown}
-
-// decisive are the proven causes of the device stack without which the pod would run: on one
-// of their nodes nothing else is in its way, and the node has as many GPUs as are asked, as
-// far as anything tells.
-func decisive(c *causes.Case, nodes []diagnosis.NodeBlockers, causes []diagnosis.Cause) map[diagnosis.CauseID]bool {
-	out := map[diagnosis.CauseID]bool{}
-	for _, k := range causes {
-		if k.Certainty == diagnosis.Proven && slices.Contains(ofStack, k.ID) {
-			out[k.ID] = slices.ContainsFunc(nodes, func(n diagnosis.NodeBlockers) bool { return alone(c, n, k.ID) })
-		}
+// leading says of a cause in the device stack, a queue, a claim or a selector that the pod
+// would run without it: it keeps the pod from everything, or it alone does so on some node.
+// A selector leads where it leaves no node with GPUs.
+func leading(c *causes.Case, nodes []diagnosis.NodeBlockers, id diagnosis.CauseID) bool {
+	some := func() bool {
+		return slices.ContainsFunc(nodes, func(n diagnosis.NodeBlockers) bool { return alone(c, n, id) })
 	}
-	return out
+	switch id {
+	case diagnosis.GPUStackMissing, diagnosis.GPUStackNotOnNode, diagnosis.DriverNotReady, diagnosis.RuntimeNotConfigured, diagnosis.DevicePluginDown:
+		return some()
+	case diagnosis.QueueMisconfigured, diagnosis.QueueNotAdmitted, diagnosis.DRAClaimMissing:
+		return c.Everywhere[id]
+	case diagnosis.NodeSelectorMismatch:
+		return some() && !slices.ContainsFunc(nodes, func(n diagnosis.NodeBlockers) bool {
+			return c.Node(n.Name).HasGPUs() && !slices.ContainsFunc(n.Blockers, func(b diagnosis.Blocker) bool { return b.Cause == id })
+		})
+	}
+	return false
 }
 
-// alone says whether a cause is all that keeps the pod from a node.
+// alone says whether a cause is all that keeps the pod from a node, which has as many GPUs
+// as are asked, as far as anything tells.
 func alone(c *causes.Case, n diagnosis.NodeBlockers, id diagnosis.CauseID) bool {
 	if len(n.Blockers) == 0 || slices.ContainsFunc(n.Blockers, func(b diagnosis.Blocker) bool { return b.Cause != id }) {
 		return false

@@ -71,7 +71,13 @@ func (f finding) claims() bool { return f.Claims != nil }
 
 // stack says whether GPUs are there that nobody offers.
 func (f finding) stack() bool {
-	return slices.ContainsFunc(f.causes, func(c diagnosis.Cause) bool { return slices.Contains(ofStack, c.ID) })
+	return slices.ContainsFunc(f.causes, func(c diagnosis.Cause) bool {
+		switch c.ID {
+		case diagnosis.GPUStackMissing, diagnosis.GPUStackNotOnNode, diagnosis.DriverNotReady, diagnosis.RuntimeNotConfigured, diagnosis.DevicePluginDown:
+			return true
+		}
+		return false
+	})
 }
 
 func (f finding) refused() bool { return len(f.Refusals) > 0 }

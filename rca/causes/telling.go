@@ -1,8 +1,8 @@
 package causes
 
 import (
-	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/unpend/unpend/rca/diagnosis"
@@ -15,48 +15,14 @@ type telling struct {
 	stated map[diagnosis.Evidence]bool
 	ofNode int // where the evidence begins that is of the last of Nodes
 	said   []saying
+	at     map[string]int // where in said
 }
 
-// saying is a sentence about a cause, and the nodes that it is true of.
+// saying is what is said of some nodes alike.
 type saying struct {
 	says  string
-	nodes []string
-}
-
-// maxSayings is how many sentences a cause has at most, where nodes differ in it.
-const maxSayings = 3
-
-// say remembers what is said of a node.
-func (k *telling) say(says, node string) {
-	if i := slices.IndexFunc(k.said, func(s saying) bool { return s.says == says }); i >= 0 {
-		k.said[i].nodes = append(k.said[i].nodes, node)
-		return
-	}
-	k.said = append(k.said, saying{says, []string{node}})
-}
-
-// text is what is true of every node of the cause, or what is true of which.
-func (k *telling) text() string {
-	if len(k.said) < 2 {
-		return k.Says
-	}
-	parts := make([]string, 0, maxSayings+1)
-	rest := 0
-	for i, s := range k.said {
-		if i >= maxSayings {
-			rest += len(s.nodes)
-			continue
-		}
-		of := s.nodes[0]
-		if more := len(s.nodes) - 1; more > 0 {
-			of += fmt.Sprintf(" and %d more", more)
-		}
-		parts = append(parts, of+": "+s.says)
-	}
-	if rest > 0 {
-		parts = append(parts, fmt.Sprintf("%s otherwise", view.CountOf(rest, "node")))
-	}
-	return strings.Join(parts, "; ")
+	first string // of those nodes; empty: it is not about nodes
+	nodes int
 }
 
 // tellings are those of all causes.
@@ -67,16 +33,19 @@ type tellings map[diagnosis.CauseID]*telling
 func (t tellings) note(id diagnosis.CauseID, node string, f *finding) {
 	cause := t[id]
 	if cause == nil {
-		cause = &telling{Cause: diagnosis.Cause{ID: id, Certainty: f.certainty, Says: f.says, Nodes: []string{}, Evidence: []diagnosis.Evidence{}}, stated: map[diagnosis.Evidence]bool{}}
+		cause = &telling{Cause: diagnosis.Cause{ID: id, Certainty: f.certainty, Says: f.says, Nodes: []string{}, Evidence: []diagnosis.Evidence{}}, stated: map[diagnosis.Evidence]bool{}, at: map[string]int{}}
 		t[id] = cause
 	}
 	if strength(f.certainty) > strength(cause.Certainty) {
 		cause.Certainty = f.certainty
 	}
 	// Nodes are told of one after the other.
-	if node != "" && (len(cause.Nodes) == 0 || cause.Nodes[len(cause.Nodes)-1] != node) {
-		cause.Nodes = append(cause.Nodes, node)
+	isNew := len(cause.Nodes) == 0 || cause.Nodes[len(cause.Nodes)-1] != node
+	if isNew || node == "" {
 		cause.say(f.says, node)
+	}
+	if node != "" && isNew {
+		cause.Nodes = append(cause.Nodes, node)
 		cause.ofNode = len(cause.Evidence)
 	}
 	for _, e := range f.evidence {
@@ -84,6 +53,55 @@ func (t tellings) note(id diagnosis.CauseID, node string, f *finding) {
 			cause.Evidence = append(cause.Evidence, e)
 		}
 	}
+}
+
+// say notes what is said of one more node.
+func (k *telling) say(says, node string) {
+	at, known := k.at[says]
+	if !known {
+		at = len(k.said)
+		k.at[says], k.said = at, append(k.said, saying{says: says, first: node})
+	}
+	k.said[at].nodes++
+}
+
+// mostSaid bounds how many different things are told of the nodes of one cause.
+const mostSaid = 3
+
+// whole is what is said of all nodes, which are told apart where it is not the same.
+func (k *telling) whole() string {
+	if len(k.said) == 1 {
+		return k.said[0].says
+	}
+	all := slices.Clone(k.said)
+	slices.SortStableFunc(all, func(a, b saying) int { return b.nodes - a.nodes })
+	var parts []string
+	for i, s := range all[:min(len(all), mostSaid)] {
+		if i > 0 {
+			s.says = strings.TrimPrefix(s.says, shared(all[0].says))
+		}
+		switch {
+		case s.first == "":
+			parts = append(parts, s.says)
+		case s.nodes == 1:
+			parts = append(parts, s.says+" ("+s.first+")")
+		default:
+			parts = append(parts, s.says+" ("+view.CountOf(s.nodes, "node")+")")
+		}
+	}
+	if more := len(all) - mostSaid; more > 0 {
+		parts = append(parts, "and "+strconv.Itoa(more)+" more of the kind")
+	}
+	return strings.Join(parts, "; ")
+}
+
+// shared is what a sentence begins with before it comes to the point: up to its first colon.
+func shared(says string) string {
+	begin, _, found := strings.Cut(says, ": ")
+	if !found {
+		return ""
+	}
+	return begin + ": "
 }
 
 // states says whether the cause has that evidence already, and remembers it. What is read

@@ -274,7 +274,7 @@ func TestWhatHelpsAgainstQuotas(t *testing.T) {
 		"none refuses":        {list("pods", "5"), look},
 		"one demands a limit": {list("limits.cpu", "5"), look},
 		"one is used up":      {list("pods", "0"), "by plan, medium risk: raise quota q: pods 0 → 3"},
-		"one demands, and is": {list("limits.cpu", "5", "pods", "0"), look},
+		"one demands, and is": {list("limits.cpu", "5", "pods", "0"), "by plan, medium risk: raise quota q: pods 0 → 3"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld()

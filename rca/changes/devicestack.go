@@ -55,7 +55,10 @@ func (c *Bench) mends(n *view.Node, f *stack.Finding, after func(asked bool) (fu
 			out = append(out, ch)
 			continue
 		}
-		ch := Change{Kind: m.Kind, Cause: f.Cause, Title: m.Title, Until: m.Until, Minutes: m.Minutes, Risk: m.Risk, Steps: m.Steps, Commands: m.Commands, Drained: m.Drained, Untestable: m.Unproven, Manual: true}
+		ch := Change{Kind: m.Kind, Cause: f.Cause, Title: m.Title, Until: m.Until, Minutes: m.Minutes, Risk: m.Risk, Steps: m.Steps, Commands: m.Commands, Untestable: m.Unproven, Manual: true}
+		if m.Kind == diagnosis.RebootNode {
+			ch.Drained = drained(n)
+		}
 		if m.Kind == diagnosis.EvictPods {
 			if !c.mayAllLeave(m.Victims) {
 				continue

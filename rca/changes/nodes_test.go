@@ -177,7 +177,7 @@ func TestWhichPodIsThePlugin(t *testing.T) {
 	} {
 		n := &view.Node{Node: &corev1.Node{}, Pods: tc.pods}
 		got := ""
-		if p := pluginPod(n); p != nil {
+		if p := n.PluginPod(); p != nil {
 			got = p.Name
 		}
 		if got != tc.want {

@@ -141,6 +141,21 @@ func TestWhoWaits(t *testing.T) {
 	}
 }
 
+// Of a gang's members those of the incident are changed by its fix, and no others.
+func TestOnlyTheIncidentsMembersAreChanged(t *testing.T) {
+	c := finder(t, nil, "nvidia.com/gpu", nil)
+	c.Incident.ID = c.Cluster.IncidentOf(c.Pod)
+	f := &candidate{changes: []changes.Change{{}, {Pod: func(p *corev1.Pod) { p.Spec.SchedulerName = "changed" }}}}
+	ours, other := c.Pod.DeepCopy(), c.Pod.DeepCopy()
+	ours.Name, other.OwnerReferences = "x", nil
+	if got := c.changed(ours, f); got.Spec.SchedulerName != "changed" || got.Name != "x" || ours.Spec.SchedulerName == "changed" {
+		t.Errorf("%s by %s, and %s", got.Name, got.Spec.SchedulerName, ours.Spec.SchedulerName)
+	}
+	if got := c.changed(other, f); got != other || other.Spec.SchedulerName == "changed" {
+		t.Errorf("%s by %s", got.Name, got.Spec.SchedulerName)
+	}
+}
+
 // A gang of which nothing runs is placed member by member; else the workload is played as
 // its controller replaces its pods.
 func TestWhenAWorkloadIsPlayed(t *testing.T) {

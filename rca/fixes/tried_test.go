@@ -121,6 +121,22 @@ func TestHowManyAreTried(t *testing.T) {
 	}
 }
 
+// A wait of which nobody knows the end comes behind every other, whatever that costs; of two
+// such the order is as of any two.
+func TestEndlessWaitsComeLast(t *testing.T) {
+	c := finder(t, nil, "nvidia.com/gpu", nil)
+	waits := some(c, diagnosis.Wait, 0, 90)
+	endless, long := waits[0], waits[1]
+	other := c.candidate(nil, []changes.Change{{Kind: diagnosis.Wait, Title: "Wait for another", Minutes: 0}})
+	all := []*candidate{other, endless, long}
+	slices.SortStableFunc(all, byCost)
+	if want := []*candidate{long, endless, other}; !slices.Equal(all, want) || byCost(endless, endless) != 0 {
+		for _, f := range all {
+			t.Error(f.fix.Title)
+		}
+	}
+}
+
 // Those that are kept to be tried are those that come first, of equals as they came.
 func TestWhatIsKeptToBeTried(t *testing.T) {
 	c := finder(t, nil, "nvidia.com/gpu", nil)

@@ -15,6 +15,7 @@ import (
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/placement"
+	"github.com/unpend/unpend/rca/scaling"
 	"github.com/unpend/unpend/rca/whatif"
 	"github.com/unpend/unpend/watcher/incident"
 )
@@ -52,8 +53,16 @@ type Cluster struct {
 	roomiest map[corev1.ResourceName]roomiest
 	// anyGPUs says whether some node has GPUs, once asked for.
 	anyGPUs *bool
+	// rejected are the pods that kubelets refused, by node, once asked for.
+	rejected map[string][]*corev1.Pod
+	// anyPlugin says whether some node has a device plugin's pod, once asked for.
+	anyPlugin *bool
 	// unsound are the nodes that offer what is no room, once asked for.
 	unsound []*Node
+	// outlook is what autoscalers have and say, and events those about each object, once
+	// asked for.
+	outlook *scaling.Outlook
+	events  map[incident.Ref][]*corev1.Event
 	// kept is what other rooms work out once for the cluster.
 	kept map[reflect.Type]any
 }

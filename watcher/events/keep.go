@@ -24,10 +24,19 @@ var reporters = map[string][]string{
 	"TriggeredScaleUp":  {"cluster-autoscaler"},
 	"NotTriggerScaleUp": {"cluster-autoscaler"},
 	"Nominated":         {"karpenter"},
-	"FailedScheduling":  nil,
-	"Unschedulable":     nil,
-	"NotReady":          nil,
-	"FilteringFailed":   nil,
+	// What becomes of machines: of a NodeClaim that is deleted at once, of node groups.
+	"InsufficientCapacityError": {"karpenter"},
+	"ScaleUpFailed":             {"cluster-autoscaler"},
+	"FailedToScaleUpGroup":      {"cluster-autoscaler"},
+	"ScaleUpTimedOut":           {"cluster-autoscaler"},
+	"FailedScheduling":          nil,
+	"Unschedulable":             nil,
+	"NotReady":                  nil,
+	"FilteringFailed":           nil,
+	"PodUnschedulable":          nil,
+	"BindingError":              nil,
+	"BindingFailed":             nil,
+	"FailedBinding":             nil,
 }
 
 const (
