@@ -20,7 +20,7 @@ func (c *Bench) mendStack(n *view.Node, cause diagnosis.CauseID) []Change {
 	if f == nil || f.Cause != cause {
 		return nil
 	}
-	return c.mends(n, f)
+	return c.mends(n, f, func(asked bool) (func(*corev1.Node), string) { return c.announced(n, asked) })
 }
 
 // mendUpgrade is what ends a driver's upgrade that keeps a node cordoned.
@@ -29,21 +29,22 @@ func (c *Bench) mendUpgrade(n *view.Node) []Change {
 	if f == nil {
 		return nil
 	}
-	out := c.mends(n, f)
-	for i := range out {
-		edit := out[i].Node
-		out[i].Untestable = ""
-		out[i].Node = func(o *corev1.Node) {
-			uncordon(n).Node(o)
-			if edit != nil && !n.AdvertisesAny() {
-				edit(o)
-			}
+	return c.mends(n, f, func(asked bool) (func(*corev1.Node), string) {
+		open := uncordon(n).Node
+		if n.AdvertisesAny() {
+			return open, ""
 		}
-	}
-	return out
+		edit, unknown := c.announced(n, asked)
+		if unknown != "" {
+			return nil, unknown
+		}
+		return func(o *corev1.Node) { open(o); edit(o) }, ""
+	})
 }
 
-func (c *Bench) mends(n *view.Node, f *stack.Finding) []Change {
+// mends are the changes that a finding's mends are; after is what the node offers once one
+// of them has come to its end, or why nobody knows.
+func (c *Bench) mends(n *view.Node, f *stack.Finding, after func(asked bool) (func(*corev1.Node), string)) []Change {
 	out := make([]Change, 0, len(f.Mends))
 	for _, m := range f.Mends {
 		if m.Kind == diagnosis.RestartDevicePlugin {
@@ -54,7 +55,10 @@ func (c *Bench) mends(n *view.Node, f *stack.Finding) []Change {
 			out = append(out, ch)
 			continue
 		}
-		ch := Change{Kind: m.Kind, Cause: f.Cause, Title: m.Title, Until: m.Until, Minutes: m.Minutes, Risk: m.Risk, Steps: m.Steps, Commands: m.Commands, Drained: m.Drained, Untestable: m.Unproven, Manual: true}
+		ch := Change{Kind: m.Kind, Cause: f.Cause, Title: m.Title, Until: m.Until, Minutes: m.Minutes, Risk: m.Risk, Steps: m.Steps, Commands: m.Commands, Untestable: m.Unproven, Manual: true}
+		if m.Kind == diagnosis.RebootNode {
+			ch.Drained = drained(n)
+		}
 		if m.Kind == diagnosis.EvictPods {
 			if !c.mayAllLeave(m.Victims) {
 				continue
@@ -63,7 +67,7 @@ func (c *Bench) mends(n *view.Node, f *stack.Finding) []Change {
 			ch.Victims, ch.Detail, ch.Manual = evict.Victims, evict.Detail, false
 		}
 		if ch.Untestable == "" {
-			ch.Node, ch.Untestable = c.announced(n, m.Kind == diagnosis.Wait)
+			ch.Node, ch.Untestable = after(m.Kind == diagnosis.Wait)
 		}
 		if ch.Untestable != "" {
 			ch.Node, ch.Until = nil, ""

@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/unpend/unpend/nodeprobe"
 	"github.com/unpend/unpend/rca/causes"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/view"
@@ -23,10 +25,9 @@ func (c *Bench) restartPlugin(n *view.Node, cause diagnosis.CauseID) Change {
 			maps.Copy(o.Status.Capacity, n.Offers())
 		}}
 	switch {
-	case n.Geometry != nil:
-	case cause == diagnosis.GPUUnhealthy:
+	case cause == diagnosis.GPUUnhealthy && !c.freshlyReported(n):
 		ch.Untestable = "nothing reports whether the unhealthy devices of " + n.Name + " are sound again: if they are, it offers them again, for health is one-way until it restarts"
-	default:
+	case n.Geometry == nil:
 		ch.Untestable = "nobody knows what it will offer: nothing reports the GPUs of " + n.Name
 	}
 	p := n.PluginPod()
@@ -42,6 +43,15 @@ func (c *Bench) restartPlugin(n *view.Node, cause diagnosis.CauseID) Change {
 		ch.Actions = []diagnosis.Action{{Verb: diagnosis.VerbEvict, Target: view.PodTarget(p), Relies: map[string]string{"node": p.Spec.NodeName, diagnosis.RemadeBy: by.Name}}}
 	}
 	return ch
+}
+
+// freshFor is how old a report may be that shows what GPUs are like now.
+const freshFor = 5 * time.Minute
+
+// freshlyReported says whether the driver itself has told a short while ago what the node's
+// GPUs are like.
+func (c *Bench) freshlyReported(n *view.Node) bool {
+	return n.Geometry != nil && n.Geometry.Report.Source == nodeprobe.SourceNVML && c.Cluster.State.Now.Sub(n.Geometry.Report.ObservedAt.Time) <= freshFor
 }
 
 // reboot empties a node by hand and boots it: devices, plugin and kubelet begin afresh.

@@ -94,7 +94,7 @@ func holdText(n int) string {
 }
 
 func rebootMend(n *view.Node, until string) Mend {
-	return Mend{Kind: diagnosis.RebootNode, Title: "reboot " + n.Name + ": no module is loaded then", Until: until, Risk: diagnosis.HighRisk, Minutes: 15, Drained: drainable(n), Unproven: "a reboot cannot be tried on a copy",
+	return Mend{Kind: diagnosis.RebootNode, Title: "reboot " + n.Name + ": no module is loaded then", Until: until, Risk: diagnosis.HighRisk, Minutes: 15, Unproven: "a reboot cannot be tried on a copy",
 		Commands: []string{"kubectl drain " + n.Name + " --ignore-daemonsets --delete-emptydir-data", "# reboot the machine, then:", "kubectl uncordon " + n.Name}}
 }
 

@@ -58,7 +58,6 @@ type Mend struct {
 	Steps    []string
 	Commands []string
 	Victims  []*corev1.Pod // who leaves for it
-	Drained  []*corev1.Pod // who stops by it, by hand
 	Unproven string        // why nobody can say that it helps; empty where it does
 }
 

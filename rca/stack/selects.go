@@ -121,7 +121,7 @@ func (d *set) wants() string {
 
 // accepts says whether the affinity would take the node with one more label.
 func (d *set) accepts(n *view.Node, key, value string) bool {
-	o := n.Node.DeepCopy()
+	o := n.DeepCopy()
 	if o.Labels == nil {
 		o.Labels = map[string]string{}
 	}

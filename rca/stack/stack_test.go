@@ -41,7 +41,7 @@ func TestStates(t *testing.T) {
 			l.pod(toolkit, "n", nil)
 			l.Events = []*corev1.Event{{InvolvedObject: corev1.ObjectReference{Kind: "DaemonSet", Namespace: "gpu-operator", Name: "nvidia-device-plugin"}, Reason: "FailedCreate", Message: `Error creating: pods "x" is forbidden: violates PodSecurity "restricted:latest": privileged`}}
 		}, PluginOnNode, KeptOff, diagnosis.GPUStackNotOnNode, "violates PodSecurity", "pod-security.kubernetes.io/enforce=privileged"},
-		"driver not made yet": {func(l *lab, n *corev1.Node) { n.CreationTimestamp = metav1.NewTime(noon.Add(-time.Minute)) }, Driver, Starting, diagnosis.DriverNotReady, "in a few minutes", "wait until"},
+		"driver not made yet": {func(_ *lab, n *corev1.Node) { n.CreationTimestamp = metav1.NewTime(noon.Add(-time.Minute)) }, Driver, Starting, diagnosis.DriverNotReady, "in a few minutes", "wait until"},
 		"no driver for its kernel": {func(l *lab, _ *corev1.Node) {
 			l.sets[driver].Spec.Template.Spec.NodeSelector = map[string]string{deployDriver: "true", "feature.node.kubernetes.io/kernel-version.full": "5.15.0-1"}
 		}, Driver, KeptOff, diagnosis.DriverNotReady, "kernel-version.full=5.15.0-1", "nvidiadrivers"},

@@ -6,9 +6,6 @@ import (
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/view"
 )
@@ -113,12 +110,4 @@ func cordonText(n *view.Node) string {
 		return ", and stays cordoned for it"
 	}
 	return ""
-}
-
-// drainable are the pods that kubectl drain stops on a node: all but those that belong to it.
-func drainable(n *view.Node) []*corev1.Pod {
-	return slices.DeleteFunc(slices.Clone(n.Pods), func(p *corev1.Pod) bool {
-		owner := metav1.GetControllerOfNoCopy(p)
-		return p.Annotations[corev1.MirrorPodAnnotationKey] != "" || owner != nil && (owner.Kind == "DaemonSet" || owner.Kind == "Node")
-	})
 }
