@@ -12,19 +12,17 @@ import (
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/view"
+	"github.com/unpend/unpend/watcher/incident"
 )
 
-// queueNotAdmitted: Kueue holds the pod by its gate until its Workload has quota. The
-// Workload's own conditions say what it lacks; they are never on the pod.
+// queueNotAdmitted: Kueue holds the pod by its gate, or its Job suspended, until its Workload
+// has quota. The Workload's own conditions say what it lacks; they are never on the pod.
 var queueNotAdmitted = PodRule{
 	ID: diagnosis.QueueNotAdmitted,
 	Tell: func(c *Case) *finding {
-		if !slices.ContainsFunc(c.Pod.Spec.SchedulingGates, func(g corev1.PodSchedulingGate) bool { return g.Name == queueGate }) {
+		evidence := c.heldByQueue()
+		if evidence == nil {
 			return nil
-		}
-		evidence := []diagnosis.Evidence{{Ref: c.podRef(), Fact: "gate " + queueGate}}
-		if q := c.Pod.Labels["kueue.x-k8s.io/queue-name"]; q != "" {
-			evidence = append(evidence, diagnosis.Evidence{Ref: c.podRef(), Fact: "queue " + q})
 		}
 		says := "its queue (Kueue) has not admitted it"
 		if w := c.Queued(); w != nil {
@@ -37,6 +35,28 @@ var queueNotAdmitted = PodRule{
 		return &finding{diagnosis.Proven, says, evidence}
 	},
 }
+
+// heldByQueue is the evidence that Kueue holds the pod, or the object that makes it; nil when
+// it holds neither.
+func (c *Case) heldByQueue() []diagnosis.Evidence {
+	if c.Suspended() {
+		r := c.Refusals[0]
+		return []diagnosis.Evidence{{Ref: view.ObjectRef(r.Owner.Kind, r.Owner.Namespace, r.Owner.Name), Fact: "suspended, and wants " + view.CountOf(r.Wants, "pod")},
+			{Ref: view.ObjectRef(r.Owner.Kind, r.Owner.Namespace, r.Owner.Name), Fact: "queue " + r.Queue}}
+	}
+	if !slices.ContainsFunc(c.Pod.Spec.SchedulingGates, func(g corev1.PodSchedulingGate) bool { return g.Name == queueGate }) {
+		return nil
+	}
+	evidence := []diagnosis.Evidence{{Ref: c.podRef(), Fact: "gate " + queueGate}}
+	if q := c.Pod.Labels[incident.QueueLabel]; q != "" {
+		evidence = append(evidence, diagnosis.Evidence{Ref: c.podRef(), Fact: "queue " + q})
+	}
+	return evidence
+}
+
+// Suspended says that its pods do not exist because a queue has not let what makes them
+// begin.
+func (c *Case) Suspended() bool { return c.Unborn && c.Refusals[0].Queue != "" }
 
 // assigning begins what Kueue says of one pod set (flavorassigner.go).
 var assigning = regexp.MustCompile(`^couldn't assign flavors to pod set \S+: `)

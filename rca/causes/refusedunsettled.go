@@ -13,7 +13,7 @@ var refusedUnsettled = PodRule{
 	ID:      diagnosis.Unknown,
 	refusal: true,
 	Tell: func(c *Case) *finding {
-		if !c.Unborn || slices.ContainsFunc(c.Own, func(r PodRule) bool {
+		if !c.Unborn || c.Suspended() || slices.ContainsFunc(c.Own, func(r PodRule) bool {
 			return !r.Aside && slices.Contains([]diagnosis.CauseID{diagnosis.QuotaExceeded, diagnosis.LimitRangeViolated, diagnosis.InvalidGPURequest}, r.ID)
 		}) {
 			return nil
