@@ -182,12 +182,12 @@ func (v *Quota) Left(name corev1.ResourceName) resource.Quantity {
 	return left
 }
 
-// UsedUp says whether nothing is left of some resource that the pod asks too much of, and
-// Beyond whether it asks more of one than the quota allows to all.
+// UsedUp says whether nothing is left of some resource that the pod asks too much of.
 func (v *Quota) UsedUp() bool {
 	return slices.ContainsFunc(v.Exceeded(), func(name corev1.ResourceName) bool { left := v.Left(name); return left.Sign() <= 0 })
 }
 
+// Beyond says whether the pod asks more of some resource than the quota allows to all.
 func (v *Quota) Beyond() bool {
 	return slices.ContainsFunc(v.Exceeded(), func(name corev1.ResourceName) bool { asked := v.asked[name]; return asked.Cmp(v.Hard[name]) > 0 })
 }
