@@ -16,7 +16,8 @@ func leading(c *causes.Case, nodes []diagnosis.NodeBlockers, id diagnosis.CauseI
 		return slices.ContainsFunc(nodes, func(n diagnosis.NodeBlockers) bool { return alone(c, n, id) })
 	}
 	switch id {
-	case diagnosis.GPUStackMissing, diagnosis.GPUStackNotOnNode, diagnosis.DriverNotReady, diagnosis.RuntimeNotConfigured, diagnosis.DevicePluginDown:
+	case diagnosis.GPUStackMissing, diagnosis.GPUStackNotOnNode, diagnosis.DriverNotReady, diagnosis.RuntimeNotConfigured, diagnosis.DevicePluginDown,
+		diagnosis.MIGConfigFailed, diagnosis.MIGConfigStuck:
 		return some()
 	case diagnosis.QueueMisconfigured, diagnosis.QueueNotAdmitted, diagnosis.DRAClaimMissing:
 		return c.Everywhere[id]

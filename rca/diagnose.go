@@ -146,6 +146,7 @@ func orderCauses(c *causes.Case, nodes []diagnosis.NodeBlockers, causes []diagno
 			view.Rank(a.ID == root)-view.Rank(b.ID == root),
 			view.Rank(settles(c, a.ID))-view.Rank(settles(c, b.ID)),
 			view.Rank(c.Everywhere[a.ID])-view.Rank(c.Everywhere[b.ID]),
+			view.Rank(a.Certainty != diagnosis.Possible)-view.Rank(b.Certainty != diagnosis.Possible),
 			len(b.Nodes)-len(a.Nodes),
 			view.Rank(a.Certainty == diagnosis.Proven)-view.Rank(b.Certainty == diagnosis.Proven),
 		)

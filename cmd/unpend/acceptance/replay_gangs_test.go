@@ -37,13 +37,14 @@ func (r *replay) applies(d diagnosis.Diagnosis) bool {
 }
 
 // customs makes the scenario's objects of APIs that only some clusters have. Kueue's
-// Workloads are left out: a controller of theirs would have made what stands behind them.
+// Workloads are left out, for a controller would have made what stands behind them, and so
+// are ClusterPolicies, for the mig-parted entries stand in a ConfigMap of one name here.
 func (r *replay) customs(t *testing.T) {
 	t.Helper()
 	g, q := r.st.PodGroups, r.st.Queues
 	for resource, objects := range map[string][]*unstructured.Unstructured{
 		"podgroups": slices.Concat(g.Kubernetes, g.Plugins, g.Volcano, g.KAI), "queues": slices.Concat(q.Volcano, q.KAI),
-		"localqueues": q.Local, "clusterqueues": q.Cluster, "clusterpolicies": r.st.ClusterPolicies, "nvidiadrivers": r.st.NVIDIADrivers,
+		"localqueues": q.Local, "clusterqueues": q.Cluster, "nvidiadrivers": r.st.NVIDIADrivers,
 		"gpuclusters": r.st.GPUClusters, "nodepools": r.st.NodePools, "nodeclaims": r.st.NodeClaims, "provisioningrequests": r.st.ProvisioningRequests,
 	} {
 		for _, o := range objects {
