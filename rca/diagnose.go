@@ -89,7 +89,7 @@ func (r *run) diagnose(ctx context.Context, i incident.Incident) (diagnosis.Diag
 	if err != nil {
 		return diagnosis.Diagnosis{}, err
 	}
-	d := written(c, nodes, orderCauses(c, nodes, causes, cmp.Or(c.WayOut(), fixes.Root())), fixes)
+	d := written(c, nodes, orderCauses(c, nodes, causes, cmp.Or(c.CameWithout(), c.WayOut(), fixes.Root())), fixes)
 	c.Quote(d.Causes)
 	d.Knowledge = pastHits(past, d.Causes)
 	for _, missing := range []string{forgotten, unguarded} {

@@ -117,6 +117,29 @@ func (c *Case) WayOut() diagnosis.CauseID {
 	return wayOut[at]
 }
 
+// deviceStack are the causes between a board and what its node offers.
+var deviceStack = []diagnosis.CauseID{diagnosis.GPUStackMissing, diagnosis.GPUStackNotOnNode, diagnosis.DriverNotReady, diagnosis.RuntimeNotConfigured, diagnosis.DevicePluginDown}
+
+// CameWithout is what keeps the GPUs from the node that an autoscaler brought for the pod:
+// that is why it is stuck. Empty where it is not that.
+func (c *Case) CameWithout() diagnosis.CauseID {
+	g := c.Growth()
+	if g.Claim == nil || g.Claim.Node == "" || g.told[diagnosis.ScaleUpStuck] == nil {
+		return ""
+	}
+	for _, n := range c.Judged {
+		if n.Name != g.Claim.Node {
+			continue
+		}
+		for _, b := range n.Blockers {
+			if slices.Contains(deviceStack, b.Cause) {
+				return b.Cause
+			}
+		}
+	}
+	return ""
+}
+
 // never says whether a node would refuse the pod as it is also without anybody on it.
 func (c *Case) never(b diagnosis.Blocker) bool {
 	switch b.Cause {
