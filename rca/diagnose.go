@@ -89,7 +89,7 @@ func (r *run) diagnose(ctx context.Context, i incident.Incident) (diagnosis.Diag
 	if err != nil {
 		return diagnosis.Diagnosis{}, err
 	}
-	d := written(c, nodes, orderCauses(c, nodes, causes, fixes.Root()), fixes)
+	d := written(c, nodes, orderCauses(c, nodes, causes, cmp.Or(c.CameWithout(), c.WayOut(), fixes.Root())), fixes)
 	c.Quote(d.Causes)
 	d.Knowledge = pastHits(past, d.Causes)
 	for _, missing := range []string{forgotten, unguarded} {
@@ -134,7 +134,7 @@ func podNames(i incident.Incident) []string {
 // offer: without it the pod would run. Then comes the cause that the best proved fix removes,
 // then those that are the pod's own and so hold on every node, then the others by the number
 // of nodes, proven before likely, ties in catalogue order. Unknown settles nothing and comes
-// last.
+// last, unless it is what keeps pods from existing.
 func orderCauses(c *causes.Case, nodes []diagnosis.NodeBlockers, causes []diagnosis.Cause, root diagnosis.CauseID) []diagnosis.Cause {
 	leads := map[diagnosis.CauseID]bool{}
 	for _, a := range causes {
@@ -144,8 +144,9 @@ func orderCauses(c *causes.Case, nodes []diagnosis.NodeBlockers, causes []diagno
 		return cmp.Or(
 			view.Rank(leads[a.ID])-view.Rank(leads[b.ID]),
 			view.Rank(a.ID == root)-view.Rank(b.ID == root),
-			view.Rank(a.ID != diagnosis.Unknown)-view.Rank(b.ID != diagnosis.Unknown),
+			view.Rank(settles(c, a.ID))-view.Rank(settles(c, b.ID)),
 			view.Rank(c.Everywhere[a.ID])-view.Rank(c.Everywhere[b.ID]),
+			view.Rank(a.Certainty != diagnosis.Possible)-view.Rank(b.Certainty != diagnosis.Possible),
 			len(b.Nodes)-len(a.Nodes),
 			view.Rank(a.Certainty == diagnosis.Proven)-view.Rank(b.Certainty == diagnosis.Proven),
 		)
@@ -153,31 +154,6 @@ func orderCauses(c *causes.Case, nodes []diagnosis.NodeBlockers, causes []diagno
 	return causes
 }
 
-// leading says of a cause in the device stack, a queue, a claim or a selector that the pod
-// would run without it: it keeps the pod from everything, or it alone does so on some node.
-// A selector leads where it leaves no node with GPUs.
-func leading(c *causes.Case, nodes []diagnosis.NodeBlockers, id diagnosis.CauseID) bool {
-	switch id {
-	case diagnosis.GPUStackMissing, diagnosis.GPUStackNotOnNode, diagnosis.DriverNotReady, diagnosis.RuntimeNotConfigured, diagnosis.DevicePluginDown:
-		return slices.ContainsFunc(nodes, func(n diagnosis.NodeBlockers) bool { return alone(n, id) })
-	case diagnosis.QueueMisconfigured, diagnosis.QueueNotAdmitted, diagnosis.DRAClaimMissing:
-		return c.Everywhere[id]
-	case diagnosis.NodeSelectorMismatch:
-		any := false
-		for _, n := range nodes {
-			if !c.Node(n.Name).HasGPUs() {
-				continue
-			}
-			if any = true; !slices.ContainsFunc(n.Blockers, func(b diagnosis.Blocker) bool { return b.Cause == id }) {
-				return false
-			}
-		}
-		return any && slices.ContainsFunc(nodes, func(n diagnosis.NodeBlockers) bool { return alone(n, id) })
-	}
-	return false
-}
-
-// alone says that nothing but this keeps the pod from the node.
-func alone(n diagnosis.NodeBlockers, id diagnosis.CauseID) bool {
-	return len(n.Blockers) > 0 && !slices.ContainsFunc(n.Blockers, func(b diagnosis.Blocker) bool { return b.Cause != id })
+func settles(c *causes.Case, id diagnosis.CauseID) bool {
+	return id != diagnosis.Unknown || c.Everywhere[id]
 }

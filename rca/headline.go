@@ -24,7 +24,10 @@ const maxHeadline = 80
 func headline(c *causes.Case, causes []diagnosis.Cause) string {
 	why := ""
 	if len(causes) > 0 {
-		why = ", " + causes[0].ID.Words()
+		why = ", " + c.Headline(causes[0].ID)
+		if causes[0].ID == diagnosis.SchedulerRefused { // whose word it is
+			why = ", " + visible(c.SchedulerName()) + " refuses"
+		}
 	}
 	return titled(c.Incident, c.Cluster.State.Now, needs(c)+why)
 }

@@ -145,8 +145,7 @@ GangIncomplete possible : its scheduler says that the gang is not complete
 			w.pod("w", "", "nvidia.com/gpu", 1, by("volcano"), func(p *corev1.Pod) { p.Annotations = map[string]string{"scheduling.k8s.io/group-name": "train"} })
 			w.Events = append(w.Events, &corev1.Event{InvolvedObject: corev1.ObjectReference{Kind: "PodGroup", Namespace: "ml", Name: "train"}, Reason: "Unschedulable", Message: "no quota", ReportingController: "volcano"})
 		}, `
-Unknown possible : the default scheduler's filters accept n1 now; volcano decides by its own
-  Pod/ml/w: schedulerName volcano, waits, although the default scheduler would take n1
+SchedulerRefused likely : volcano decides, and says Unschedulable: no quota
   PodGroup/ml/train: volcano says Unschedulable: no quota
 `},
 		"a gang that is not ready": {func(w *world) {

@@ -24,7 +24,7 @@ func (c *Case) Judge() ([]diagnosis.NodeBlockers, []diagnosis.Cause) {
 			r.Aside = r.Aside || r.refusal && !c.Unborn || r.bound && !c.bound
 			c.Own = append(c.Own, r)
 			byID.note(r.ID, "", f)
-			if !r.Aside {
+			if !r.Aside || r.leads {
 				c.Everywhere[r.ID] = true
 			}
 		}
@@ -49,6 +49,7 @@ func (c *Case) Judge() ([]diagnosis.NodeBlockers, []diagnosis.Cause) {
 		nodes = append(nodes, nb)
 	}
 	c.Judged = nodes
+	c.ofTemplate(byID)
 	c.byMessage(byID)
 	if len(byID) == 0 {
 		byID.note(diagnosis.Unknown, "", c.nothingBlocks())
@@ -56,6 +57,7 @@ func (c *Case) Judge() ([]diagnosis.NodeBlockers, []diagnosis.Cause) {
 	causes := make([]diagnosis.Cause, 0, len(byID))
 	for _, id := range diagnosis.Catalogue() {
 		if cause := byID[id]; cause != nil {
+			cause.Says = cause.whole()
 			if told := ofAge[id]; told && !c.Cluster.State.Clocked() && cause.Certainty == diagnosis.Proven {
 				cause.Certainty = diagnosis.Likely
 			}
@@ -71,6 +73,19 @@ func (c *Case) Judge() ([]diagnosis.NodeBlockers, []diagnosis.Cause) {
 var ofAge = map[diagnosis.CauseID]bool{
 	diagnosis.MIGConfigInProgress: true, diagnosis.MIGConfigStuck: true,
 	diagnosis.ScalingUp: true, diagnosis.ScaleUpStuck: true,
+}
+
+// ofTemplate says of what node pools make what is told of nodes else.
+func (c *Case) ofTemplate(byID tellings) {
+	g := c.Growth()
+	if g.OfTemplate == "" {
+		return
+	}
+	if told := byID[g.OfTemplate]; told != nil {
+		told.Evidence = append(told.Evidence, g.template.evidence...)
+		return
+	}
+	byID.note(g.OfTemplate, "", g.template)
 }
 
 // buffers hold what the rules will tell of the nodes: one allocation for the nodes, one

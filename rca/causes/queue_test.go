@@ -199,8 +199,10 @@ SchedulerMissing likely : no scheduler answers to schedulerName "default-schedul
 		}, `
 GPUsInUse likely n1: all whole GPUs are held
   Node/n1: allocatable nvidia.com/gpu=1, requested 1
-KubeletAdmissionRefused proven : the kubelet refused it at admission: OutOfcpu
+KubeletAdmissionRefused proven : the kubelet refused it at admission: OutOfcpu on n1: scheduler mine chose the node, not the default one, and the kubelet counts otherwise (now 95 of 96 cpu are free)
   Pod/ml/w: OutOfcpu: 
+  Node/n1: nvidia.com/gpu: capacity 1, allocatable 1, 0 free by the requests of its pods
+  Node/n1: Ready since 2026-11-20 11:00:00 UTC
 `},
 		"another decides, and what it said is quoted": {func(w *world) {
 			start(w)
@@ -217,11 +219,15 @@ KubeletAdmissionRefused proven : the kubelet refused it at admission: OutOfcpu
 			event(w, "w", "volcano", "NotReady", "of the one before", func(e *corev1.Event) { e.InvolvedObject.UID = "before" })
 			event(w, "w", "volcano", "NotReady", "of another namespace", func(e *corev1.Event) { e.InvolvedObject.Namespace = "x" })
 		}, `
-GPUsInUse likely n1: all whole GPUs are held
+GPUsInUse possible n1: all whole GPUs are held
   Node/n1: allocatable nvidia.com/gpu=1, requested 1
   Pod/ml/w: karpenter says FailedScheduling: long long long long long long long long long long long long long long long long long long long long long long long long long long long long long long long long long long long long long long long long long long long long long long long long…
   Pod/ml/w: volcano says FailedScheduling: newer
   Pod/ml/w: volcano says Unschedulable: all nodes[31m are unavailable
+SchedulerRefused proven : volcano decides, and says Unschedulable: all nodes[31m are unavailable
+  Pod/ml/w: volcano says Unschedulable: all nodes[31m are unavailable
+AutoscalerCannotHelp likely : Karpenter looked and brings no node: long long long long long long long long long long long long long long long long long long long long long long long long long long long long long long long long…
+  Pod/ml/w: karpenter says FailedScheduling: long long long long long long long long long long long long long long long long long long long long long long long long long long long long long long long long long long long long long long long long long long long long long long long long long long long long long long long long long long long long
 `},
 		"another decides, and could": {func(w *world) {
 			w.gpuNode(l4("n1", 1))

@@ -21,7 +21,7 @@ var queueNotAdmitted = PodRule{
 	ID: diagnosis.QueueNotAdmitted,
 	Tell: func(c *Case) *finding {
 		evidence := c.heldByQueue()
-		if evidence == nil {
+		if evidence == nil || c.IsOwn(diagnosis.QueueMisconfigured) {
 			return nil
 		}
 		says := "its queue (Kueue) has not admitted it"
@@ -39,19 +39,27 @@ var queueNotAdmitted = PodRule{
 // heldByQueue is the evidence that Kueue holds the pod, or the object that makes it; nil when
 // it holds neither.
 func (c *Case) heldByQueue() []diagnosis.Evidence {
-	if c.Suspended() {
+	ref, fact := c.podRef(), "gate "+queueGate
+	switch {
+	case c.Suspended():
 		r := c.Refusals[0]
-		return []diagnosis.Evidence{{Ref: view.ObjectRef(r.Owner.Kind, r.Owner.Namespace, r.Owner.Name), Fact: "suspended, and wants " + view.CountOf(r.Wants, "pod")},
-			{Ref: view.ObjectRef(r.Owner.Kind, r.Owner.Namespace, r.Owner.Name), Fact: "queue " + r.Queue}}
-	}
-	if !slices.ContainsFunc(c.Pod.Spec.SchedulingGates, func(g corev1.PodSchedulingGate) bool { return g.Name == queueGate }) {
+		ref, fact = view.ObjectRef(r.Owner.Kind, r.Owner.Namespace, r.Owner.Name), "suspended, and wants "+view.CountOf(r.Wants, "pod")
+	case !slices.ContainsFunc(c.Pod.Spec.SchedulingGates, func(g corev1.PodSchedulingGate) bool { return g.Name == queueGate }):
 		return nil
 	}
-	evidence := []diagnosis.Evidence{{Ref: c.podRef(), Fact: "gate " + queueGate}}
-	if q := c.Pod.Labels[incident.QueueLabel]; q != "" {
-		evidence = append(evidence, diagnosis.Evidence{Ref: c.podRef(), Fact: "queue " + q})
+	evidence := []diagnosis.Evidence{{Ref: ref, Fact: fact}}
+	if q := c.queueName(); q != "" {
+		evidence = append(evidence, diagnosis.Evidence{Ref: ref, Fact: "queue " + q})
 	}
 	return evidence
+}
+
+// queueName is the queue that the pod, or what makes it, is labelled with.
+func (c *Case) queueName() string {
+	if c.Suspended() {
+		return c.Refusals[0].Queue
+	}
+	return c.Pod.Labels[incident.QueueLabel]
 }
 
 // Suspended says that its pods do not exist because a queue has not let what makes them

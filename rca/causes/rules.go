@@ -35,6 +35,7 @@ type finding struct {
 func Rules() []Rule {
 	return []Rule{
 		untoleratedTaint,
+		driverUpgrading,
 		nodeCordoned,
 		nodeNotReady,
 		nodeSelectorMismatch,
@@ -48,6 +49,11 @@ func Rules() []Rule {
 		migModePending,
 		migConfigFailed,
 		sharedResourceRenamed,
+		gpuStackMissing,
+		gpuStackNotOnNode,
+		driverNotReady,
+		runtimeNotConfigured,
+		migLayoutLost,
 		devicePluginDown,
 		migLayoutDrift,
 		gpuNotMIGCapable,
@@ -83,6 +89,9 @@ type PodRule struct {
 	// Aside says that the cause keeps the pod from no node: the diagnosis names it
 	// beside the causes that do.
 	Aside bool
+	// leads says that the cause is told before those of nodes although it keeps the pod from
+	// none of them by itself.
+	leads bool
 	// refusal says that the cause is one of pods that do not exist. It keeps no existing
 	// pod of the workload from a node.
 	refusal bool
@@ -98,11 +107,14 @@ func PodRules() []PodRule {
 		topologyAlignmentRefused,
 		sharedRequestTooLarge,
 		kubeletAdmissionRefused,
+		quotaDemandsRequests,
 		quotaExceeded,
 		limitRangeViolated,
 		invalidGPURequest,
+		runtimeClassMissing,
 		refusedUnsettled,
 		zeroGPURequest,
+		queueMisconfigured,
 		queueNotAdmitted,
 		schedulingGated,
 		draClaimMissing,
@@ -110,9 +122,13 @@ func PodRules() []PodRule {
 		gangIncomplete,
 		preemptionUnderway,
 		schedulerMissing,
+		schedulerRefused,
+		workloadDeadlock,
 		noNodes,
 		scalingUp,
 		scaleUpStuck,
+		cloudCapacityRefused,
+		autoscalerLimit,
 		autoscalerCannotHelp,
 	}
 }

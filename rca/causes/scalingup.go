@@ -1,110 +1,189 @@
 package causes
 
 import (
-	"fmt"
-	"strings"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/unpend/unpend/rca/diagnosis"
-	"github.com/unpend/unpend/rca/view"
+	"github.com/unpend/unpend/rca/scaling"
 )
 
-// The autoscalers whose events are known, by reporting component. Reasons alone
-// are shared: Karpenter and Volcano write FailedScheduling too.
-const (
-	clusterAutoscaler = "cluster-autoscaler"
-	karpenter         = "karpenter"
+// What autoscalers make of a pod is worked out once, in growth; each rule tells its part.
+var (
+	// scalingUp: an autoscaler brings a node for the pod, and its time is not over.
+	scalingUp = ofGrowth(diagnosis.ScalingUp)
+	// scaleUpStuck: it has said so, and the node has not come in all the time that it may
+	// take, or came without what it was to bring.
+	scaleUpStuck = ofGrowth(diagnosis.ScaleUpStuck)
+	// cloudCapacityRefused: the cloud refused the machine, by its own code.
+	cloudCapacityRefused = ofGrowth(diagnosis.CloudCapacityRefused)
+	// autoscalerLimit: the pool may not grow.
+	autoscalerLimit = ofGrowth(diagnosis.AutoscalerLimit)
+	// autoscalerCannotHelp: an autoscaler has looked, and no machine that it knows would
+	// help.
+	autoscalerCannotHelp = ofGrowth(diagnosis.AutoscalerCannotHelp)
 )
+
+func ofGrowth(id diagnosis.CauseID) PodRule {
+	return PodRule{ID: id, Aside: true, Tell: func(c *Case) *finding { return c.Growth().told[id] }}
+}
 
 // promised is how long a node that was promised may take: after that the cluster autoscaler
 // gives a machine up that has not joined (max-node-provision-time), Karpenter a NodeClaim
 // that has not registered (pkg/controllers/nodeclaim/lifecycle/liveness.go).
 const promised = 15 * time.Minute
 
-// scalingUp: an autoscaler has said that it brings a node for the pod, a short while ago.
-var scalingUp = PodRule{ID: diagnosis.ScalingUp, Aside: true, Tell: func(c *Case) *finding {
-	e := c.promise()
-	if e == nil || c.PromiseAge() > promised {
-		return nil
-	}
-	return &finding{diagnosis.Likely, "an autoscaler is bringing a node", []diagnosis.Evidence{{Ref: c.podRef(), Fact: e.Reason + ": " + e.Message}}}
-}}
+// equipped is how long a node that has registered may take until its GPUs are there:
+// drivers are built meanwhile.
+const equipped = 10 * time.Minute
 
-// scaleUpStuck: it has said so, and the node has not come in all the time that it may take.
-var scaleUpStuck = PodRule{ID: diagnosis.ScaleUpStuck, Aside: true, Tell: func(c *Case) *finding {
-	e := c.promise()
-	if e == nil || c.PromiseAge() <= promised {
-		return nil
-	}
-	return &finding{diagnosis.Likely, fmt.Sprintf("an autoscaler promised a node %s ago, and none has come that helps", view.Age(c.PromiseAge())), []diagnosis.Evidence{{Ref: c.podRef(), Fact: e.Reason + ": " + e.Message}}}
-}}
-
-// promise is the autoscalers' last word about the pod, where that is that a node comes.
-func (c *Case) promise() *corev1.Event {
-	e := c.newestEvent(func(e *corev1.Event) bool {
-		return from(e, clusterAutoscaler) && (e.Reason == "TriggeredScaleUp" || e.Reason == "NotTriggerScaleUp") || from(e, karpenter) && e.Reason == "Nominated"
-	})
-	if e == nil || e.Reason == "NotTriggerScaleUp" {
-		return nil
-	}
-	return e
+// Growth is what the autoscalers make of a pod.
+type Growth struct {
+	told map[diagnosis.CauseID]*finding
+	// Suits: the autoscaler took a pool for one that the pod fits, or the pool's own words
+	// say so. Then a node of it is what the pod was meant for.
+	Suits bool
+	// Since is when a node was promised, and By until when it has to be there; zero: not
+	// told.
+	Since, By time.Time
+	// Pools are the NodePools it is about, Groups the cluster autoscaler's node groups.
+	Pools  []scaling.Pool
+	Groups []scaling.Group
+	// Claim is the NodeClaim that is stuck or under way; nil for none that is known.
+	Claim *scaling.Claim
+	// Codes are the cloud's.
+	Codes []scaling.Code
+	// Bar is what keeps the autoscaler from helping, Lacks the resource that no machine it
+	// knows has, Said its own words.
+	Bar   scaling.Bar
+	Lacks string
+	Said  string
+	// Karpenter: it is Karpenter's, else the cluster autoscaler's.
+	Karpenter bool
+	// OfTemplate is NodeSelectorMismatch or UntoleratedTaint, where that is what keeps the
+	// pod from all that the pools make; empty else.
+	OfTemplate diagnosis.CauseID
+	template   *finding
 }
 
-// PromiseAge is for how long a node has been promised: a promise that is repeated, as
-// Karpenter does, is no younger for it. 0 where none is.
-func (c *Case) PromiseAge() time.Duration {
-	e := c.promise()
-	if e == nil {
-		return 0
-	}
-	since := seen(e)
-	for _, first := range []time.Time{e.FirstTimestamp.Time, e.EventTime.Time} {
-		if !first.IsZero() && first.Before(since) {
-			since = first
+// Growth is worked out once.
+func (c *Case) Growth() *Growth {
+	if c.grows == nil {
+		c.grows = &Growth{told: map[diagnosis.CauseID]*finding{}}
+		if !c.Unborn && !c.bound {
+			c.byKarpenter(c.grows)
+			other := &Growth{told: map[diagnosis.CauseID]*finding{}}
+			c.byClusterAutoscaler(other)
+			if len(c.grows.told) == 0 && c.grows.OfTemplate == "" {
+				c.grows = other
+			}
+			for id, f := range other.told { // some clusters have both
+				c.grows.tell(id, f.certainty, f.says, f.evidence...)
+			}
 		}
 	}
-	return c.Cluster.State.Now.Sub(since)
+	return c.grows
 }
 
-// autoscalerCannotHelp: an autoscaler has looked, and its last word was no.
-var autoscalerCannotHelp = PodRule{ID: diagnosis.AutoscalerCannotHelp, Aside: true, Tell: func(c *Case) *finding {
-	e := c.newestEvent(func(e *corev1.Event) bool {
-		return from(e, clusterAutoscaler) && (e.Reason == "TriggeredScaleUp" || e.Reason == "NotTriggerScaleUp")
-	})
-	if e == nil || e.Reason != "NotTriggerScaleUp" {
-		return nil
+// tell notes a cause, unless it is told already.
+func (g *Growth) tell(id diagnosis.CauseID, certainty diagnosis.Certainty, says string, evidence ...diagnosis.Evidence) {
+	if g.told[id] == nil {
+		g.told[id] = &finding{certainty, says, evidence}
 	}
-	return &finding{diagnosis.Likely, "the cluster autoscaler looked and cannot help", []diagnosis.Evidence{{Ref: c.podRef(), Fact: strings.TrimSpace(e.Reason + ": " + e.Message)}}}
-}}
+}
 
-func from(e *corev1.Event, component string) bool {
-	return e.ReportingController == component || e.Source.Component == component
+// wayOut are the autoscalers' causes by what comes first where a new node is the only way.
+var wayOut = []diagnosis.CauseID{diagnosis.CloudCapacityRefused, diagnosis.AutoscalerLimit, diagnosis.ScaleUpStuck, diagnosis.ScalingUp}
+
+// WayOut is the cause that keeps a new node away, where only a new one will do: the pod was
+// meant for a pool that has none, and what other nodes lack is not what is wrong. Empty
+// where a node that is there could have it.
+func (c *Case) WayOut() diagnosis.CauseID {
+	g := c.Growth()
+	if !g.Suits || len(c.Judged) == 0 {
+		return ""
+	}
+	at := slices.IndexFunc(wayOut, func(id diagnosis.CauseID) bool { return g.told[id] != nil })
+	if at < 0 {
+		return ""
+	}
+	for _, n := range c.Judged {
+		if !slices.ContainsFunc(n.Blockers, c.never) {
+			return ""
+		}
+	}
+	return wayOut[at]
+}
+
+// deviceStack are the causes between a board and what its node offers.
+var deviceStack = []diagnosis.CauseID{diagnosis.GPUStackMissing, diagnosis.GPUStackNotOnNode, diagnosis.DriverNotReady, diagnosis.RuntimeNotConfigured, diagnosis.DevicePluginDown}
+
+// CameWithout is what keeps the GPUs from the node that an autoscaler brought for the pod:
+// that is why it is stuck. Empty where it is not that.
+func (c *Case) CameWithout() diagnosis.CauseID {
+	g := c.Growth()
+	if g.Claim == nil || g.Claim.Node == "" || g.told[diagnosis.ScaleUpStuck] == nil {
+		return ""
+	}
+	for _, n := range c.Judged {
+		if n.Name != g.Claim.Node {
+			continue
+		}
+		for _, b := range n.Blockers {
+			if slices.Contains(deviceStack, b.Cause) {
+				return b.Cause
+			}
+		}
+	}
+	return ""
+}
+
+// never says whether a node would refuse the pod as it is also without anybody on it.
+func (c *Case) never(b diagnosis.Blocker) bool {
+	switch b.Cause {
+	case diagnosis.GPURequestTooLarge, diagnosis.NodeSelectorMismatch, diagnosis.UntoleratedTaint, diagnosis.GPUNotMIGCapable, diagnosis.MIGProfileUnsupported:
+		return true
+	case diagnosis.Unknown:
+		return b.Plugin == "NodeResourcesFit" // no GPU on the node
+	}
+	return false
+}
+
+// events are the pod's own, not those of a predecessor of its name.
+func (c *Case) events(yield func(*corev1.Event) bool) {
+	for _, e := range c.Cluster.EventsOf("Pod", c.Pod.Namespace, c.Pod.Name) {
+		if uid := e.InvolvedObject.UID; (uid == "" || uid == c.Pod.UID) && !yield(e) {
+			return
+		}
+	}
 }
 
 // newestEvent is the pod's event that ok accepts and that was seen last; a repetition
 // counts as seen.
 func (c *Case) newestEvent(ok func(*corev1.Event) bool) *corev1.Event {
 	var newest *corev1.Event
-	for _, e := range c.Cluster.State.Events {
-		o := e.InvolvedObject
-		if o.Kind != "Pod" || o.Namespace != c.Pod.Namespace || o.Name != c.Pod.Name || o.UID != "" && o.UID != c.Pod.UID || !ok(e) {
-			continue
-		}
-		if newest == nil || seen(e).After(seen(newest)) {
+	for e := range c.events {
+		if ok(e) && (newest == nil || scaling.Seen(e).After(scaling.Seen(newest))) {
 			newest = e
 		}
 	}
 	return newest
 }
 
-func seen(e *corev1.Event) time.Time {
-	if e.Series != nil {
-		return e.Series.LastObservedTime.Time
+// PromiseAge is for how long a node has been promised: a promise that is repeated, as
+// Karpenter does, is no younger for it. 0 where none is.
+func (c *Case) PromiseAge() time.Duration {
+	g := c.Growth()
+	if g.Since.IsZero() {
+		return 0
 	}
-	if !e.EventTime.IsZero() {
-		return e.EventTime.Time
-	}
-	return e.LastTimestamp.Time
+	return c.Cluster.State.Now.Sub(g.Since)
+}
+
+// stopped says whether no filter accepts a node: then objects of an autoscaler alone say
+// why none comes.
+func (c *Case) stopped() bool {
+	return len(c.Pod.Spec.SchedulingGates) == 0 && len(c.Verdict.Feasible()) == 0 && c.Cluster.State.Unread["Node"] == ""
 }

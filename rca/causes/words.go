@@ -6,11 +6,11 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/scaling"
 	"github.com/unpend/unpend/rca/view"
 	"github.com/unpend/unpend/rca/whatif"
 )
@@ -21,12 +21,14 @@ import (
 type word struct {
 	about, component, reason, message string // about: the object, as evidence names it
 	at                                time.Time
+	lasting                           bool // a condition, which stands as long as it holds
 }
 
 // refusing are the reasons of events that say no: Karpenter's and Volcano's
 // FailedScheduling, KAI's Unschedulable and NotReady (the gang lacks pods), HAMi's
 // FilteringFailed. Each is shared by several, so the component is told with it.
-var refusing = []string{"FailedScheduling", "Unschedulable", "NotReady", "FilteringFailed"}
+// YuniKorn's PodUnschedulable, and what KAI and HAMi say when a pod cannot be bound.
+var refusing = []string{"FailedScheduling", "Unschedulable", "NotReady", "FilteringFailed", "PodUnschedulable", "BindingError", "BindingFailed", "FailedBinding"}
 
 // ownCode are the schedulers that are not kube-scheduler's code, or that an extender
 // overrules (HAMi): what its filters accept they may refuse.
@@ -40,20 +42,23 @@ func (c *Case) words() []word {
 	newest := map[string]word{}
 	note := func(w word) {
 		key := w.component + "\x00" + w.about + "\x00" + w.reason
+		if w.ofCard() { // an event for each reason
+			key += "\x00" + w.message
+		}
 		if old, ok := newest[key]; !ok || cmp.Or(w.at.Compare(old.at), strings.Compare(w.message, old.message)) > 0 {
 			newest[key] = w
 		}
 	}
-	for _, e := range c.Cluster.State.Events {
+	for e, ref := range c.spoken {
 		by := cmp.Or(e.ReportingController, e.Source.Component)
-		if ref := c.spokenOf(e); ref != "" && by != "" && by != corev1.DefaultSchedulerName && slices.Contains(refusing, e.Reason) {
-			note(word{ref, by, e.Reason, e.Message, seen(e)})
+		if by != "" && by != corev1.DefaultSchedulerName && slices.Contains(refusing, e.Reason) {
+			note(word{about: ref, component: by, reason: e.Reason, message: e.Message, at: scaling.Seen(e)})
 		}
 	}
 	if by := c.SchedulerName(); by != corev1.DefaultSchedulerName {
 		for _, k := range c.Refusal.Conditions {
 			if k.Type == corev1.PodScheduled && k.Status == corev1.ConditionFalse && k.Message != "" && k.Reason != corev1.PodReasonSchedulingGated {
-				newest[by+"\x00"+c.podRef()+"\x00"+k.Reason] = word{c.podRef(), by, k.Reason, k.Message, k.LastTransitionTime.Time} // newer than any event
+				newest[by+"\x00"+c.podRef()+"\x00"+k.Reason] = word{c.podRef(), by, k.Reason, k.Message, k.LastTransitionTime.Time, true} // newer than any event
 			}
 		}
 	}
@@ -67,17 +72,21 @@ func (c *Case) words() []word {
 	return out
 }
 
-// spokenOf is what an event is about when that is the pod or its gang.
-func (c *Case) spokenOf(e *corev1.Event) string {
-	o := e.InvolvedObject
-	switch {
-	case o.Namespace != c.Pod.Namespace:
-	case o.Kind == "Pod" && o.Name == c.Pod.Name && (o.UID == "" || o.UID == c.Pod.UID): // or of its predecessor
-		return c.podRef()
-	case o.Kind == "PodGroup" && c.Gang != nil && o.Name == c.Gang.Name:
-		return "PodGroup/" + o.Namespace + "/" + o.Name
+// spoken are the events about the pod, or a predecessor of its name, and about its group,
+// with what each is about.
+func (c *Case) spoken(yield func(*corev1.Event, string) bool) {
+	for _, e := range c.Cluster.EventsOf("Pod", c.Pod.Namespace, c.Pod.Name) {
+		if uid := e.InvolvedObject.UID; (uid == "" || uid == c.Pod.UID) && !yield(e, c.podRef()) {
+			return
+		}
 	}
-	return ""
+	if _, name := view.Membership(c.Pod); name != "" {
+		for _, e := range c.Cluster.EventsOf("PodGroup", c.Pod.Namespace, name) {
+			if !yield(e, "PodGroup/"+c.Pod.Namespace+"/"+name) {
+				return
+			}
+		}
+	}
 }
 
 // ofGang says whether the words are about the gang as a whole: Volcano's "3/4 tasks in
@@ -91,19 +100,8 @@ func (w word) evidence() diagnosis.Evidence {
 	return diagnosis.Evidence{Ref: w.about, Fact: fmt.Sprintf("%s says %s: %s", quotable(w.component, 63), quotable(w.reason, 63), quotable(w.message, maxQuote))}
 }
 
-// quotable is text of others on one line, without what a terminal would act on.
-func quotable(s string, most int) string {
-	s = strings.Map(func(r rune) rune {
-		if unicode.IsSpace(r) {
-			return ' '
-		}
-		if !unicode.IsPrint(r) {
-			return -1
-		}
-		return r
-	}, s)
-	return view.Cut(strings.Join(strings.Fields(s), " "), most)
-}
+// quotable is text of others as it may be shown.
+var quotable = view.Quotable
 
 // Quote adds to the first cause what others have said.
 func (c *Case) Quote(causes []diagnosis.Cause) {
@@ -123,8 +121,12 @@ func (c *Case) decidedElsewhere(causes []diagnosis.Cause) {
 	if c.SchedulerName() == corev1.DefaultSchedulerName {
 		return
 	}
+	other := c.Elsewhere(c.Pod) != ""
 	for i := range causes {
-		if k := &causes[i]; k.Certainty == diagnosis.Proven && (len(k.Nodes) > 0 || k.ID == diagnosis.GangIncomplete) {
+		switch k := &causes[i]; {
+		case other && len(k.Nodes) > 0:
+			k.Certainty = diagnosis.Possible
+		case k.Certainty == diagnosis.Proven && (len(k.Nodes) > 0 || k.ID == diagnosis.GangIncomplete):
 			k.Certainty = diagnosis.Likely
 		}
 	}

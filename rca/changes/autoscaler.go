@@ -1,30 +1,337 @@
 package changes
 
 import (
+	"cmp"
 	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/scaling"
+	"github.com/unpend/unpend/rca/view"
 )
 
+// notThereYet is why nothing about a node to come can be tried on a copy.
+const notThereYet = "the node is not there yet"
+
 func (c *Bench) addNode() []Change {
-	return []Change{{Kind: diagnosis.ScaleNodePool, Manual: true, Risk: diagnosis.LowRisk, Title: "add a node with such GPUs to the cluster", Untestable: "the node is not there yet",
+	return []Change{{Kind: diagnosis.ScaleNodePool, Manual: true, Risk: diagnosis.LowRisk, Title: "add a node with such GPUs to the cluster", Untestable: notThereYet,
 		Commands: []string{"kubectl get nodes", "# then scale a node pool with the cloud's or the autoscaler's own command"}}}
 }
 
-// waitForAutoscaler leaves the node that it brings to it.
-func (c *Bench) waitForAutoscaler() Change {
-	return Change{Kind: diagnosis.Wait, Cause: diagnosis.ScalingUp, Manual: true, Risk: diagnosis.NoRisk, Minutes: max(1, 5-int(c.PromiseAge().Minutes())), Until: "the autoscaler's node is Ready", Title: "wait for the node that the autoscaler brings",
+// waitForAutoscaler leaves the node that it brings to it, for as long as it may take.
+func (c *Bench) waitForAutoscaler() []Change {
+	ch := Change{Kind: diagnosis.Wait, Cause: diagnosis.ScalingUp, Manual: true, Risk: diagnosis.NoRisk, Minutes: max(1, 5-int(c.PromiseAge().Minutes())), Until: "the autoscaler's node is Ready", Title: "wait for the node that the autoscaler brings",
 		Commands: []string{fmt.Sprintf("kubectl -n %s get pod %s -w", c.Pod.Namespace, c.Pod.Name), "kubectl get nodes -w"}}
+	g := c.Growth()
+	if !g.By.IsZero() {
+		ch.Until += "; not later than " + g.By.UTC().Format(time.RFC3339) + ", then it is stuck"
+	}
+	if g.Claim != nil {
+		ch.Commands = append(ch.Commands, "kubectl get nodeclaim "+g.Claim.Name+" -o wide -w")
+	}
+	return []Change{ch}
 }
 
-// lookAtPromise is for the node that was promised and did not come.
-func (c *Bench) lookAtPromise() Change {
-	return Change{Kind: diagnosis.ScaleNodePool, Cause: diagnosis.ScaleUpStuck, Manual: true, Risk: diagnosis.NoRisk, Title: "see why the promised node did not come", Untestable: "the node is not there yet",
-		Commands: []string{"kubectl get nodeclaims -o wide  # Karpenter's", "kubectl -n default get events --field-selector involvedObject.kind=NodeClaim", "kubectl -n kube-system get configmap cluster-autoscaler-status -o yaml", "kubectl get nodes --sort-by=.metadata.creationTimestamp  # a new one without GPUs: its driver or device plugin"}}
+// lookAtPromise is for the node that was promised and did not come, or came without GPUs.
+func (c *Bench) lookAtPromise() []Change {
+	g := c.Growth()
+	ch := Change{Kind: diagnosis.ScaleNodePool, Cause: diagnosis.ScaleUpStuck, Manual: true, Risk: diagnosis.NoRisk, Title: "see why the promised node did not come", Untestable: notThereYet}
+	switch {
+	case g.Claim != nil && g.Claim.Node != "":
+		node := g.Claim.Node
+		ch.Kind, ch.Title = diagnosis.Manual, "see why "+node+" came without what it was to bring"
+		ch.Untestable = "what the node lacks is not known to the scheduler"
+		ch.Commands = []string{"kubectl describe nodeclaim " + g.Claim.Name, "kubectl describe node " + node, "kubectl get pods -A -o wide --field-selector spec.nodeName=" + node + "  # its driver, toolkit and device plugin"}
+	case g.Claim != nil:
+		ch.Commands = []string{"kubectl describe nodeclaim " + g.Claim.Name, "kubectl -n default get events --field-selector involvedObject.kind=NodeClaim",
+			"# a machine that boots and never joins: its image, user data, role and network; then let Karpenter try again:", "kubectl delete nodeclaim " + g.Claim.Name}
+	case g.Karpenter:
+		ch.Commands = []string{"kubectl get nodeclaims -o wide", "kubectl -n default get events --field-selector involvedObject.kind=NodeClaim", "kubectl get nodes --sort-by=.metadata.creationTimestamp  # a new one without GPUs: its driver or device plugin"}
+	default:
+		ch.Commands = []string{"kubectl -n kube-system get configmap cluster-autoscaler-status -o yaml", "kubectl -n kube-system get events --field-selector involvedObject.name=cluster-autoscaler-status",
+			"kubectl get nodes --sort-by=.metadata.creationTimestamp  # a new one without GPUs: its driver or device plugin"}
+	}
+	return []Change{ch}
 }
 
-// growPool is for the autoscaler that may not grow any pool by itself.
-func (c *Bench) growPool() Change {
-	return Change{Kind: diagnosis.ScaleNodePool, Cause: diagnosis.AutoscalerCannotHelp, Manual: true, Risk: diagnosis.LowRisk, Title: "let a node pool with such GPUs grow, or add one", Untestable: "the node is not there yet",
-		Commands: []string{"kubectl -n kube-system get configmap cluster-autoscaler-status -o yaml", "# then raise the maximum of a node pool with the cloud's own command"}}
+// refusedByCloud is for the machine that the cloud does not give: what helps depends on why.
+func (c *Bench) refusedByCloud() []Change {
+	g := c.Growth()
+	ch := Change{Kind: diagnosis.ScaleNodePool, Cause: diagnosis.CloudCapacityRefused, Manual: true, Risk: diagnosis.LowRisk, Untestable: "only the cloud knows what it has"}
+	switch {
+	case scaling.Has(g.Codes, scaling.Quota):
+		ch.Title = "have the cloud account's quota raised (" + scaling.Names(g.Codes) + "): nothing in the cluster changes that"
+		ch.Commands = c.quotaCommands()
+		return []Change{ch}
+	case scaling.Has(g.Codes, scaling.Addresses):
+		ch.Title = "give the pool a subnet with free addresses"
+		ch.Commands = append(c.lookAtPools(), "# then add a larger subnet to the pool's node class or node group")
+		return []Change{ch}
+	case len(g.Codes) > 0 && !scaling.Has(g.Codes, scaling.Stockout) && !scaling.Has(g.Codes, scaling.Unsaid):
+		ch.Title = "correct what the cloud refuses (" + scaling.Names(g.Codes) + ")"
+		ch.Commands = c.lookAtPools()
+		return []Change{ch}
+	}
+	ch.Title = "let the pool take other machines: more zones, instance types or on-demand beside spot, or a reservation"
+	ch.Commands = c.widen()
+	wait := Change{Kind: diagnosis.Wait, Cause: diagnosis.CloudCapacityRefused, Manual: true, Risk: diagnosis.NoRisk, Title: "wait until the cloud has such a machine: the autoscaler tries again by itself", Until: "the cloud has such a machine",
+		Untestable: "nobody knows when the cloud has one", Commands: []string{fmt.Sprintf("kubectl -n %s get pod %s -w", c.Pod.Namespace, c.Pod.Name)}}
+	return []Change{ch, wait}
+}
+
+// widen are the commands that let a pool take other machines.
+func (c *Bench) widen() []string {
+	g := c.Growth()
+	if !g.Karpenter {
+		return append(c.lookAtPools(), "# then add a node group of another zone, instance type or capacity type")
+	}
+	if len(g.Pools) == 0 {
+		return []string{"kubectl get nodepools", "# then kubectl edit nodepool NAME: spec.template.spec.requirements"}
+	}
+	var out []string
+	for _, p := range g.Pools {
+		out = append(out, "kubectl get nodepool "+p.Name+" -o jsonpath='{.spec.template.spec.requirements}'")
+		for _, r := range p.Requirements {
+			out = append(out, fmt.Sprintf("# now: %s %s %s", r.Key, r.Operator, strings.Join(r.Values, ", ")))
+		}
+		out = append(out, "kubectl edit nodepool "+p.Name+"  # more values for topology.kubernetes.io/zone, node.kubernetes.io/instance-type, karpenter.sh/capacity-type")
+	}
+	return out
+}
+
+func (c *Bench) lookAtPools() []string {
+	if g := c.Growth(); g.Karpenter {
+		out := []string{"kubectl -n default get events --field-selector involvedObject.kind=NodeClaim"}
+		for _, p := range g.Pools {
+			out = append(out, "kubectl get nodepool "+p.Name+" -o yaml")
+		}
+		return out
+	}
+	return []string{"kubectl -n kube-system get configmap cluster-autoscaler-status -o yaml"}
+}
+
+// raiseLimit lets the pool that is at its limit grow by one machine.
+func (c *Bench) raiseLimit() []Change {
+	g := c.Growth()
+	ch := Change{Kind: diagnosis.ScaleNodePool, Cause: diagnosis.AutoscalerLimit, Manual: true, Risk: diagnosis.LowRisk, Untestable: notThereYet}
+	switch {
+	case g.Karpenter && len(g.Pools) > 0:
+		p := g.Pools[0]
+		patch := c.raisedLimits(&p)
+		ch.Title = "raise the limits of NodePool " + p.Name + " by a machine"
+		ch.Commands = []string{"kubectl get nodepool " + p.Name + " -o jsonpath='{.spec.limits}{\"\\n\"}{.status.resources}{\"\\n\"}'", "kubectl patch nodepool " + p.Name + ` --type merge -p '{"spec":{"limits":{` + patch + `}}}'`}
+	case g.Karpenter:
+		ch.Title = "raise the limits of the NodePool"
+		ch.Commands = []string{"kubectl get nodepools -o custom-columns=NAME:.metadata.name,LIMITS:.spec.limits,USED:.status.resources", "# then kubectl edit nodepool NAME: spec.limits"}
+	case strings.Contains(g.Said, "exceeded quota:") || strings.Contains(g.Said, "max cluster"):
+		ch.Title = "raise the cluster autoscaler's own limits (--gpu-total, --cores-total, --memory-total, or its CapacityQuota)"
+		ch.Commands = []string{"kubectl -n kube-system get deployment -l app.kubernetes.io/name=cluster-autoscaler -o yaml | grep -- -total", "kubectl get capacityquotas.autoscaling.x-k8s.io"}
+	case strings.Contains(g.Said, "max total nodes"):
+		ch.Title = "raise the cluster autoscaler's --max-nodes-total"
+		ch.Commands = []string{"kubectl -n kube-system get deployment -l app.kubernetes.io/name=cluster-autoscaler -o yaml | grep max-nodes-total"}
+	default:
+		ch.Title = "raise the largest size of the node group"
+		if len(g.Groups) == 1 {
+			ch.Title += " " + g.Groups[0].Short()
+		}
+		ch.Commands = c.growGroups()
+	}
+	return []Change{ch}
+}
+
+// raisedLimits are the limits that are in the way, as they would let one more machine in:
+// what is used, and the largest machine of the pool that is known, at least what is asked.
+func (c *Bench) raisedLimits(p *scaling.Pool) string {
+	var parts []string
+	for _, name := range p.Exhausted(c.Wants) {
+		limit := p.Used[name].DeepCopy()
+		more := c.Wants[name].DeepCopy()
+		for _, n := range c.Cluster.SortedNodes() {
+			if q := n.Status.Capacity[name]; n.Labels[scaling.LabelPool] == p.Name && q.Cmp(more) > 0 {
+				more = q
+			}
+		}
+		limit.Add(more)
+		parts = append(parts, fmt.Sprintf("%q:%q", name, limit.String()))
+	}
+	if len(parts) == 0 {
+		for name, limit := range p.Limits {
+			if name == view.WholeGPU || len(p.Limits) == 1 {
+				limit = limit.DeepCopy()
+				limit.Add(limit)
+				parts = append(parts, fmt.Sprintf("%q:%q", name, limit.String()))
+			}
+		}
+	}
+	return strings.Join(parts, ",")
+}
+
+// growPool is for the autoscaler that knows no machine for the pod: it says what to write
+// where.
+func (c *Bench) growPool() []Change {
+	g := c.Growth()
+	ch := Change{Kind: diagnosis.ScaleNodePool, Cause: diagnosis.AutoscalerCannotHelp, Manual: true, Risk: diagnosis.LowRisk, Untestable: notThereYet}
+	switch {
+	case g.Bar == scaling.NotReady && len(g.Pools) > 0:
+		p := g.Pools[0]
+		ch.Title = "mend NodePool " + p.Name + ", or the node class that it names: it is not Ready"
+		ch.Commands = []string{"kubectl describe nodepool " + p.Name, "kubectl get nodepool " + p.Name + " -o jsonpath='{.spec.template.spec.nodeClassRef}'", "# then kubectl describe that node class"}
+	case g.Bar == scaling.NotReady && len(g.Groups) == 0 && g.Said == "":
+		ch.Title = "start the cluster autoscaler"
+		ch.Commands = []string{"kubectl -n kube-system get deployments,pods -l app.kubernetes.io/name=cluster-autoscaler", "kubectl -n kube-system describe pods -l app.kubernetes.io/name=cluster-autoscaler"}
+	case g.Lacks != "" && g.Bar == scaling.Selector:
+		ch.Title = "tell the cluster autoscaler of label " + g.Lacks + " on the node group's template, or keep one node of it"
+		ch.Commands = c.tagCommands("label/"+g.Lacks, "VALUE")
+	case g.Lacks != "" && g.Karpenter:
+		ch.Title = "tell Karpenter by a NodeOverlay which machines offer " + g.Lacks + ", or ask for " + view.WholeGPU
+		ch.Commands = c.overlay(g.Lacks)
+	case g.Lacks != "":
+		ch.Title = "tell the cluster autoscaler that nodes of the group offer " + g.Lacks + ", or keep one node of it"
+		ch.Commands = c.tagCommands("resources/"+g.Lacks, fmt.Sprint(c.asked(g.Lacks)))
+	case g.Karpenter:
+		ch.Title = "let a NodePool take machines that the pod fits, or add one"
+		ch.Commands = []string{"kubectl get nodepools -o yaml", "# then kubectl edit nodepool NAME: spec.template.spec.requirements (instance types, zones, capacity types)"}
+	default:
+		ch.Title = "let a node pool with such GPUs grow, or add one"
+		ch.Commands = append([]string{"kubectl -n kube-system get configmap cluster-autoscaler-status -o yaml"}, "# then add a node group whose machines the pod fits, with the cloud's own command")
+	}
+	return []Change{ch}
+}
+
+// asked is how many of a resource one pod asks for.
+func (c *Bench) asked(name string) int64 {
+	q := c.Wants[corev1.ResourceName(name)]
+	return max(1, q.Value())
+}
+
+// overlay is what tells Karpenter of a resource that instance types do not speak of.
+func (c *Bench) overlay(name string) []string {
+	pool := "POOL"
+	if g := c.Growth(); len(g.Pools) > 0 {
+		pool = g.Pools[0].Name
+	} else if all := c.Cluster.Outlook().Pools; len(all) == 1 {
+		pool = all[0].Name
+	}
+	return []string{fmt.Sprintf(`kubectl apply -f - <<'EOF'
+apiVersion: karpenter.sh/v1alpha1
+kind: NodeOverlay
+metadata: {name: %s}
+spec:
+  requirements:
+  - {key: karpenter.sh/nodepool, operator: In, values: [%s]}
+  capacity: {%s: %d}  # as many as a machine offers once it is laid out
+EOF`, strings.NewReplacer("/", "-", ".", "-").Replace(name), pool, name, c.asked(name))}
+}
+
+// selectTemplate is for the selector that fits nothing that any pool makes: growth is no
+// help.
+func (c *Bench) selectTemplate(kind diagnosis.FixKind, id diagnosis.CauseID, title string) []Change {
+	look := "kubectl get nodepools -o yaml  # labels, requirements and taints in spec.template"
+	if !c.Growth().Karpenter {
+		look = "kubectl get nodes --show-labels  # and the labels and taints of each node group"
+	}
+	return []Change{{Kind: kind, Cause: id, Manual: true, Risk: diagnosis.LowRisk, Title: title + " in " + c.WorkloadName(), Untestable: "no node is there for which it could be tried",
+		Commands: []string{look, fmt.Sprintf("kubectl -n %s get pod %s -o jsonpath='{.spec.nodeSelector}{.spec.affinity.nodeAffinity}{.spec.tolerations}'", c.Pod.Namespace, c.Pod.Name),
+			fmt.Sprintf("kubectl -n %s edit %s", c.Incident.Workload.Namespace, c.WorkloadName())}}}
+}
+
+// ofTemplate is what is offered for a cause that is told of what pools make.
+func (c *Bench) ofTemplate(id diagnosis.CauseID) []Change {
+	switch id {
+	case diagnosis.NodeSelectorMismatch:
+		return c.selectTemplate(diagnosis.FixSelector, id, "ask by labels that a node pool has")
+	case diagnosis.UntoleratedTaint:
+		return c.selectTemplate(diagnosis.AddToleration, id, "tolerate the node pool's taint")
+	}
+	return nil
+}
+
+// provider is the cloud of the nodes, or of a node group by its name: aws, gce, azure;
+// empty where neither says.
+func (c *Bench) provider() string {
+	for _, n := range c.Cluster.SortedNodes() {
+		if cloud, _, ok := strings.Cut(n.Spec.ProviderID, "://"); ok && (cloud == "aws" || cloud == "gce" || cloud == "azure") {
+			return cloud
+		}
+	}
+	for _, g := range c.Growth().Groups {
+		switch {
+		case strings.Contains(g.Name, "googleapis.com"):
+			return "gce"
+		case strings.HasPrefix(g.Name, "aks-"):
+			return "azure"
+		case strings.HasPrefix(g.Name, "eks-") || strings.HasPrefix(g.Name, "eksctl-"):
+			return "aws"
+		}
+	}
+	return ""
+}
+
+// growGroups are the commands of the cloud that raise a group's size.
+func (c *Bench) growGroups() []string {
+	out := []string{"kubectl -n kube-system get configmap cluster-autoscaler-status -o yaml"}
+	cloud := c.provider()
+	groups := c.Growth().Groups
+	if len(groups) == 0 {
+		groups = []scaling.Group{{Name: "GROUP"}}
+	}
+	for i := range groups {
+		g := &groups[i]
+		most := "MORE"
+		if g.Health.MaxSize > 0 {
+			most = fmt.Sprint(g.Health.MaxSize + 1)
+		}
+		switch cloud {
+		case "aws":
+			out = append(out, "aws autoscaling update-auto-scaling-group --auto-scaling-group-name "+g.Short()+" --max-size "+most,
+				"# of eksctl: eksctl scale nodegroup --cluster CLUSTER --name "+cmp.Or(c.nodeGroup(g.Short()), "NODEGROUP")+" --nodes-max "+most)
+		case "gce":
+			out = append(out, "gcloud container clusters update CLUSTER --enable-autoscaling --node-pool "+cmp.Or(c.nodeGroup(g.Short()), g.Short())+" --max-nodes "+most)
+		case "azure":
+			out = append(out, fmt.Sprintf("az aks nodepool update --resource-group GROUP --cluster-name CLUSTER --name %s --update-cluster-autoscaler --min-count %d --max-count %s", cmp.Or(c.nodeGroup(g.Short()), g.Short()), g.Health.MinSize, most))
+		default:
+			out = append(out, "# then raise the largest size of "+g.Short()+" to "+most+" with the cloud's own command")
+		}
+	}
+	return out
+}
+
+// nodeGroup is the pool's own name, by the label of a node whose pool is part of the group's
+// name; empty for none.
+func (c *Bench) nodeGroup(group string) string {
+	for _, n := range c.Cluster.SortedNodes() {
+		for _, key := range []string{"eks.amazonaws.com/nodegroup", "alpha.eksctl.io/nodegroup-name", "cloud.google.com/gke-nodepool", "kubernetes.azure.com/agentpool", "agentpool"} {
+			if pool := n.Labels[key]; pool != "" && strings.Contains(group, pool) {
+				return pool
+			}
+		}
+	}
+	return ""
+}
+
+// tagCommands write on a node group what nodes of it will have.
+func (c *Bench) tagCommands(what, value string) []string {
+	group := "GROUP"
+	if all := c.Growth().Groups; len(all) == 1 {
+		group = all[0].Short()
+	}
+	if cloud := c.provider(); cloud != "aws" && cloud != "" {
+		return []string{"kubectl -n kube-system get configmap cluster-autoscaler-status -o yaml", "# this cloud's node groups have no such tag: set the group's smallest size to 1, and its nodes tell"}
+	}
+	return []string{fmt.Sprintf("aws autoscaling create-or-update-tags --tags ResourceId=%s,ResourceType=auto-scaling-group,Key=k8s.io/cluster-autoscaler/node-template/%s,Value=%s,PropagateAtLaunch=true", group, what, value)}
+}
+
+// quotaCommands ask the cloud for more.
+func (c *Bench) quotaCommands() []string {
+	switch c.provider() {
+	case "gce":
+		return []string{"gcloud compute regions describe REGION --format='table(quotas.metric,quotas.limit,quotas.usage)' | grep GPU", "# then ask for more: https://console.cloud.google.com/iam-admin/quotas"}
+	case "azure":
+		return []string{"az vm list-usage --location LOCATION -o table", "# then ask for more: az support or the portal, Usage + quotas"}
+	}
+	return append(c.lookAtPools(), "aws service-quotas list-service-quotas --service-code ec2 --query \"Quotas[?contains(QuotaName,'Running On-Demand') || contains(QuotaName,'Spot')].[QuotaName,QuotaCode,Value]\" --output table",
+		"aws service-quotas request-service-quota-increase --service-code ec2 --quota-code CODE --desired-value VCPUS")
 }

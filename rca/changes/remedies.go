@@ -12,7 +12,7 @@ type remedy struct {
 	pod func(*Bench) []Change
 	// beside is offered beside what clears the nodes, for a cause that keeps the pod from
 	// none.
-	beside func(*Bench) Change
+	beside func(*Bench) []Change
 	// policy lists the alternatives on a node that refuses the pod for something else than
 	// what it has too little of.
 	policy func(*Bench, *view.Node) []Change
@@ -30,49 +30,73 @@ type remedy struct {
 // remedies says of each cause what can be done about it, a line each. What makes room
 // for a pod whatever the cause is (evictions, a smaller request) is resourceChanges' own.
 var remedies = map[diagnosis.CauseID]remedy{
-	diagnosis.MIGLayoutMismatch:      {layout: true},
-	diagnosis.MIGFragmented:          {layout: true},
-	diagnosis.MIGFull:                {layout: true},
-	diagnosis.MIGInstancesInUse:      {layout: true},
-	diagnosis.MIGStrategyMismatch:    {repair: (*Bench).uniform},
-	diagnosis.MIGConfigFailed:        {layout: true, config: true, repair: one((*Bench).revert, diagnosis.MIGConfigFailed)},
-	diagnosis.MIGConfigStuck:         {repair: one((*Bench).revert, diagnosis.MIGConfigStuck)},
+	diagnosis.MIGLayoutMismatch:   {layout: true},
+	diagnosis.MIGFragmented:       {layout: true},
+	diagnosis.MIGFull:             {layout: true},
+	diagnosis.MIGInstancesInUse:   {layout: true},
+	diagnosis.MIGStrategyMismatch: {repair: (*Bench).uniform},
+	diagnosis.MIGConfigFailed: {layout: true, config: true, repair: func(c *Bench, n *view.Node) []Change {
+		return append(c.unstick(n, diagnosis.MIGConfigFailed), c.revert(n, diagnosis.MIGConfigFailed))
+	}},
+	diagnosis.MIGConfigStuck: {repair: func(c *Bench, n *view.Node) []Change {
+		return append([]Change{c.revert(n, diagnosis.MIGConfigStuck)}, c.unstick(n, diagnosis.MIGConfigStuck)...)
+	}},
 	diagnosis.MIGConfigUnknown:       {layout: true, config: true},
 	diagnosis.MIGConfigInvalidForGPU: {layout: true, config: true},
-	diagnosis.MIGModePending:         {repair: func(_ *Bench, n *view.Node) []Change { return []Change{reboot(n)} }},
+	diagnosis.MIGModePending:         {repair: func(_ *Bench, n *view.Node) []Change { return []Change{reboot(n, diagnosis.MIGModePending)} }},
 	diagnosis.MIGLayoutDrift: {repair: func(c *Bench, n *view.Node) []Change {
+		if n.Geometry == nil {
+			return c.reapply(n)
+		}
 		return append([]Change{c.restartPlugin(n, diagnosis.MIGLayoutDrift)}, c.remakeLost(n)...)
 	}},
-	diagnosis.GPURequestTooLarge:     {repair: (*Bench).fewerGPUs},
-	diagnosis.DevicePluginDown:       {repair: one((*Bench).restartPlugin, diagnosis.DevicePluginDown)},
-	diagnosis.GPUUnhealthy:           {layout: true, repair: one((*Bench).restartPlugin, diagnosis.GPUUnhealthy), alone: func(_ *Bench, n *view.Node) []Change { return []Change{quarantine(n)} }},
-	diagnosis.SharedRequestTooLarge:  {pod: (*Bench).oneShare},
-	diagnosis.UntoleratedTaint:       {policy: (*Bench).addToleration},
-	diagnosis.NodeSelectorMismatch:   {policy: (*Bench).fixSelector},
-	diagnosis.NodeCordoned:           {policy: func(_ *Bench, n *view.Node) []Change { return []Change{uncordon(n)} }},
-	diagnosis.NodeNotReady:           {policy: func(_ *Bench, n *view.Node) []Change { return []Change{waitForReady(n)} }},
-	diagnosis.PodAffinityConflict:    {policy: (*Bench).resolveAffinity},
-	diagnosis.TopologySpreadConflict: {policy: (*Bench).loosenSpread},
-	diagnosis.QuotaExceeded:          {pod: (*Bench).quotaChanges},
-	diagnosis.LimitRangeViolated:     {pod: (*Bench).comeWithinLimits},
-	diagnosis.InvalidGPURequest:      {pod: (*Bench).correctRequests},
-	diagnosis.PreemptionBlocked:      {pod: (*Bench).waitForPreempted},
-	diagnosis.SchedulingGated:        {pod: (*Bench).openGates},
-	diagnosis.QueueNotAdmitted:       {pod: (*Bench).queueChanges},
-	diagnosis.GangIncomplete:         {pod: func(c *Bench) []Change { return c.GangChanges(diagnosis.GangIncomplete) }},
-	diagnosis.DRAClaimMissing:        {pod: (*Bench).lookAtMissing},
-	diagnosis.DRAClassMissing:        {policy: func(c *Bench, _ *view.Node) []Change { return []Change{c.lookAtClass()} }},
-	diagnosis.DRADriverMissing:       {policy: func(c *Bench, _ *view.Node) []Change { return []Change{c.lookAtDriver()} }},
-	diagnosis.DRANoDeviceMatches:     {policy: func(c *Bench, n *view.Node) []Change { return c.fixClaims(n, diagnosis.DRANoDeviceMatches) }},
-	diagnosis.DRASelectorError:       {policy: func(c *Bench, n *view.Node) []Change { return c.fixClaims(n, diagnosis.DRASelectorError) }},
-	diagnosis.DRADevicesInUse:        {policy: (*Bench).freeDevices},
-	diagnosis.DRAPrepareFailed:       {pod: (*Bench).lookAtPreparation},
-	diagnosis.SchedulerMissing:       {pod: (*Bench).schedulerChanges},
-	diagnosis.ScalingUp:              {beside: (*Bench).waitForAutoscaler},
-	diagnosis.ScaleUpStuck:           {beside: (*Bench).lookAtPromise},
-	diagnosis.AutoscalerCannotHelp:   {beside: (*Bench).growPool},
-	diagnosis.NoNodes:                {pod: (*Bench).addNode},
-	diagnosis.Unknown:                {pod: (*Bench).lookAtRefusal},
+	diagnosis.GPURequestTooLarge:       {repair: (*Bench).fewerGPUs},
+	diagnosis.DevicePluginDown:         {repair: mending(diagnosis.DevicePluginDown)},
+	diagnosis.GPUUnhealthy:             {layout: true, repair: one((*Bench).restartPlugin, diagnosis.GPUUnhealthy), alone: func(_ *Bench, n *view.Node) []Change { return []Change{quarantine(n)} }},
+	diagnosis.SharedRequestTooLarge:    {pod: (*Bench).oneShare},
+	diagnosis.TopologyAlignmentRefused: {pod: (*Bench).afterRefusal},
+	diagnosis.KubeletAdmissionRefused:  {pod: (*Bench).afterRefusal},
+	diagnosis.UntoleratedTaint:         {policy: (*Bench).addToleration},
+	diagnosis.NodeSelectorMismatch:     {policy: (*Bench).fixSelector},
+	diagnosis.NodeCordoned:             {policy: func(_ *Bench, n *view.Node) []Change { return []Change{uncordon(n)} }},
+	diagnosis.NodeNotReady:             {policy: func(_ *Bench, n *view.Node) []Change { return []Change{waitForReady(n)} }},
+	diagnosis.PodAffinityConflict:      {policy: (*Bench).resolveAffinity},
+	diagnosis.TopologySpreadConflict:   {policy: (*Bench).loosenSpread},
+	diagnosis.QuotaExceeded:            {pod: (*Bench).quotaChanges},
+	diagnosis.QuotaDemandsRequests:     {pod: (*Bench).stateRequests},
+	diagnosis.RuntimeNotConfigured:     {pod: (*Bench).makeRuntimeClass, repair: mending(diagnosis.RuntimeNotConfigured)},
+	diagnosis.LimitRangeViolated:       {pod: (*Bench).comeWithinLimits},
+	diagnosis.InvalidGPURequest:        {pod: (*Bench).correctRequests},
+	diagnosis.PreemptionBlocked:        {pod: (*Bench).waitForPreempted},
+	diagnosis.SchedulingGated:          {pod: (*Bench).openGates},
+	diagnosis.QueueNotAdmitted:         {pod: (*Bench).queueChanges},
+	diagnosis.GangIncomplete:           {pod: func(c *Bench) []Change { return c.GangChanges(diagnosis.GangIncomplete) }},
+	diagnosis.DRAClaimMissing:          {pod: (*Bench).lookAtMissing},
+	diagnosis.DRAClassMissing:          {policy: func(c *Bench, _ *view.Node) []Change { return []Change{c.lookAtClass()} }},
+	diagnosis.DRADriverMissing:         {policy: func(c *Bench, _ *view.Node) []Change { return []Change{c.lookAtDriver()} }},
+	diagnosis.DRANoDeviceMatches:       {policy: func(c *Bench, n *view.Node) []Change { return c.fixClaims(n, diagnosis.DRANoDeviceMatches) }},
+	diagnosis.DRASelectorError:         {policy: func(c *Bench, n *view.Node) []Change { return c.fixClaims(n, diagnosis.DRASelectorError) }},
+	diagnosis.DRADevicesInUse:          {policy: (*Bench).freeDevices},
+	diagnosis.DRAPrepareFailed:         {pod: (*Bench).lookAtPreparation},
+	diagnosis.SchedulerMissing:         {pod: (*Bench).schedulerChanges},
+	diagnosis.ScalingUp:                {beside: (*Bench).waitForAutoscaler},
+	diagnosis.ScaleUpStuck:             {beside: (*Bench).lookAtPromise},
+	diagnosis.AutoscalerCannotHelp:     {beside: (*Bench).growPool},
+	diagnosis.NoNodes:                  {pod: (*Bench).addNode},
+	diagnosis.Unknown:                  {pod: (*Bench).lookAtRefusal},
+	diagnosis.SchedulerRefused:         {beside: (*Bench).askScheduler},
+	diagnosis.QueueMisconfigured:       {beside: (*Bench).mendQueue},
+	diagnosis.WorkloadDeadlock:         {beside: (*Bench).breakDeadlock},
+	diagnosis.CloudCapacityRefused:     {beside: (*Bench).refusedByCloud},
+	diagnosis.AutoscalerLimit:          {beside: (*Bench).raiseLimit},
+	diagnosis.GPUStackMissing:          {repair: mending(diagnosis.GPUStackMissing)},
+	diagnosis.GPUStackNotOnNode:        {repair: mending(diagnosis.GPUStackNotOnNode)},
+	diagnosis.DriverNotReady:           {repair: mending(diagnosis.DriverNotReady), policy: (*Bench).mendUpgrade},
+}
+
+// mending is the remedy of a link of the device stack.
+func mending(id diagnosis.CauseID) func(*Bench, *view.Node) []Change {
+	return func(c *Bench, n *view.Node) []Change { return c.mendStack(n, id) }
 }
 
 // one is a remedy of one change.
@@ -98,12 +122,15 @@ func (c *Bench) OfPolicy(n *view.Node, id diagnosis.CauseID) []Change {
 	return nil
 }
 
-// Beside is what is offered whatever is done on the nodes; false for nothing.
-func (c *Bench) Beside(id diagnosis.CauseID) (Change, bool) {
-	if f := remedies[id].beside; f != nil {
-		return f(c), true
+// Besides are what is offered whatever is done on the nodes.
+func (c *Bench) Besides() []Change {
+	var out []Change
+	for _, r := range c.Own {
+		if f := remedies[r.ID].beside; f != nil {
+			out = append(out, f(c)...)
+		}
 	}
-	return Change{}, false
+	return append(out, c.ofTemplate(c.Growth().OfTemplate)...)
 }
 
 // repairs lists what mends a node itself, for each of the causes that admit it.

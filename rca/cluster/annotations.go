@@ -17,6 +17,7 @@ var readAnnotations = map[string]bool{
 	"kueue.x-k8s.io/workload":             true,
 	"scheduling.k8s.io/group-name":        true,
 	"scheduling.volcano.sh/group-name":    true,
+	"scheduling.volcano.sh/queue-name":    true,
 	"pod-group-name":                      true, // KAI
 	"gang.scheduling.koordinator.sh/name": true,
 	// Autoscalers.

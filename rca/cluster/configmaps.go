@@ -20,7 +20,7 @@ const (
 	// autoscalerNamespace and AutoscalerStatus name what the cluster autoscaler writes of
 	// itself, by default (cluster-autoscaler/clusterstate, --status-config-map-name).
 	autoscalerNamespace = "kube-system"
-	AutoscalerStatus    = "cluster-autoscaler-status"
+	AutoscalerStatus    = "cluster-autoscaler-status" // of its ConfigMap
 	// AutoscalerStatusKind is what State.Unread calls it.
 	AutoscalerStatusKind = "ConfigMap." + AutoscalerStatus
 	// fallbackMap is the operator's own config (gpu-operator before v26.3.0, and

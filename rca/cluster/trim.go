@@ -49,20 +49,28 @@ func trim(o Object) {
 	}
 }
 
-// trimFields keeps who wrote when. For a node it also keeps that the MIG labels
-// were written: since when a layout is pending is told by nothing else.
+// trimFields keeps who wrote when. For a node it also keeps that dated labels
+// were written: since when a layout is pending is told by nothing else; for a pod that its
+// node was: a scheduler's binding leaves no such trace.
 func trimFields(o Object, fields []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
 	out := make([]metav1.ManagedFieldsEntry, len(fields))
 	_, node := any(o).(*corev1.Node)
+	_, pod := any(o).(*corev1.Pod)
 	for i, f := range fields {
 		out[i] = f
 		out[i].FieldsV1 = nil
-		if node {
-			out[i].FieldsV1 = migFields(f.FieldsV1)
+		switch {
+		case node:
+			out[i].FieldsV1 = datedFields(f.FieldsV1)
+		case pod && f.FieldsV1 != nil && strings.Contains(f.FieldsV1.GetRawString(), `"f:nodeName"`):
+			out[i].FieldsV1 = byHand
 		}
 	}
 	return out
 }
+
+// byHand are the fields of who wrote a pod's node: one for all.
+var byHand = metav1.NewFieldsV1(`{"f:spec":{"f:nodeName":{}}}`)
 
 // trimPod keeps of a pod's containers and volumes what places them. How they are run, and
 // what they mount, is most of a pod and read by nobody.
@@ -123,12 +131,24 @@ func trimAnyEnv(v any) {
 	}
 }
 
-// migFields is the part of a node's managed fields that names MIG manager's state
-// label, nil when the entry did not write it.
-func migFields(f *metav1.FieldsV1) *metav1.FieldsV1 {
-	const label = `"f:nvidia.com/mig.config.state"`
-	if f == nil || !strings.Contains(f.GetRawString(), label) {
+// dated are the labels of nodes whose age matters: MIG manager's state, and that of the
+// driver's upgrade.
+var dated = []string{`"f:nvidia.com/gpu-driver-upgrade-state"`, `"f:nvidia.com/mig.config.state"`}
+
+// datedFields is the part of a node's managed fields that names dated labels, nil when the
+// entry wrote none.
+func datedFields(f *metav1.FieldsV1) *metav1.FieldsV1 {
+	if f == nil {
 		return nil
 	}
-	return metav1.NewFieldsV1(`{"f:metadata":{"f:labels":{` + label + `:{}}}}`)
+	var wrote []string
+	for _, label := range dated {
+		if strings.Contains(f.GetRawString(), label) {
+			wrote = append(wrote, label+":{}")
+		}
+	}
+	if len(wrote) == 0 {
+		return nil
+	}
+	return metav1.NewFieldsV1(`{"f:metadata":{"f:labels":{` + strings.Join(wrote, ",") + `}}}`)
 }

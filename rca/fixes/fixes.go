@@ -44,11 +44,7 @@ func (c *Finder) Find(ctx context.Context, nodes []diagnosis.NodeBlockers, cause
 // said, or cannot be tried.
 func (c *Finder) besides() []*candidate {
 	var out []*candidate
-	for _, r := range c.Own {
-		ch, ok := c.Beside(r.ID)
-		if !ok {
-			continue
-		}
+	for _, ch := range c.Besides() {
 		f := c.candidate(nil, []changes.Change{ch})
 		f.beside, f.fix.Proof = true, diagnosis.Proof{Verdict: diagnosis.Waits, Why: "once " + ch.Until}
 		if ch.Untestable != "" {
@@ -173,7 +169,7 @@ func (c *Finder) candidates(nodes []diagnosis.NodeBlockers) []*candidate {
 	var out []*candidate
 	c.victimless, c.first = map[string]int{}, map[string][]*candidate{}
 	own, ok := c.ownSets()
-	if !ok {
+	if !ok || c.BeyondNodes() {
 		return nil
 	}
 	if c.IsOwn(diagnosis.PreemptionBlocked) { // room is being made already
@@ -245,9 +241,12 @@ func (c *Finder) ownSets() ([][]changes.Change, bool) {
 		}
 		var next [][]changes.Change
 		for _, ch := range c.OfPod(r.ID) {
-			ch.Cause = r.ID
+			all := append([]changes.Change{ch}, ch.With...)
+			for i := range all {
+				all[i].Cause = r.ID
+			}
 			for _, s := range sets {
-				next = append(next, append(slices.Clone(s), ch))
+				next = append(next, append(slices.Clone(s), all...))
 			}
 		}
 		sets = next

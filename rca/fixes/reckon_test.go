@@ -37,6 +37,7 @@ func TestWhatIsReckoned(t *testing.T) {
 		"it runs":                       {1, func(*candidate) {}, outcome{runs: 1}, "1/1 1>0 []; gains; low; "},
 		"two of three":                  {3, func(*candidate) {}, outcome{runs: 2}, "2/3 3>1 []; gains; low; ; 2 of 3 run"},
 		"more than are wanted":          {2, func(*candidate) {}, outcome{runs: 5}, "2/2 2>0 []; gains; low; ; 2 of 2 run"},
+		"as many as are tried":          {64, func(*candidate) {}, outcome{runs: 64}, "64/64 64>0 []; gains; low; ; 64 of 64 run"},
 		"more than are tried":           {100, func(*candidate) {}, outcome{runs: 64}, "64/100 100>36 []; gains; low; ; 64 of 100 run, of which the first 64 were tried"},
 		"one of its own then waits":     {1, func(f *candidate) { f.thenWait = []*corev1.Pod{serving("v", 0)} }, outcome{runs: 1}, "1/1 1>1 [v]; no gain; low; "},
 		"one below it then waits":       {1, func(f *candidate) { f.thenWait = []*corev1.Pod{serving("v", -5)} }, outcome{runs: 1}, "1/1 1>1 [v]; gains; low; "},

@@ -137,6 +137,14 @@ func TestEndlessWaitsComeLast(t *testing.T) {
 	}
 }
 
+// Of two that cost and bring the same the one that was tried first stays.
+func TestOfEqualsTheFirstStays(t *testing.T) {
+	equal := some(finder(t, nil, "nvidia.com/gpu", nil), diagnosis.FixSelector, 5, 5, 4)
+	if equal[1].better(equal[0]) || !equal[2].better(equal[0]) {
+		t.Error(equal[1].better(equal[0]), equal[2].better(equal[0]))
+	}
+}
+
 // Those that are kept to be tried are those that come first, of equals as they came.
 func TestWhatIsKeptToBeTried(t *testing.T) {
 	c := finder(t, nil, "nvidia.com/gpu", nil)

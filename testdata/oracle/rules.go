@@ -17,7 +17,7 @@ var rules = map[string]func(asked) bool{
 	"GPUStackMissing":      func(a asked) bool { return a.offers() == 0 },
 	"GPUStackNotOnNode":    func(a asked) bool { return a.offers() == 0 },
 	"RuntimeNotConfigured": func(a asked) bool { return a.offers() == 0 },
-	"DriverNotReady":       func(a asked) bool { return a.offers() == 0 },
+	"DriverNotReady":       func(a asked) bool { return a.offers() == 0 || a.upgrades() },
 	"GPUsInUse":            asked.held,
 	"MIGInstancesInUse":    asked.held,
 	"GPURequestTooLarge":   asked.tooMany,
@@ -28,6 +28,12 @@ var rules = map[string]func(asked) bool{
 	"SharedResourceRenamed": func(a asked) bool {
 		return a.node.amount("status", "allocatable", "nvidia.com/gpu.shared") > 0 || a.node.amount("status", "allocatable", "nvidia.com/gpu") > 0
 	},
+}
+
+// upgrades says that the node's driver is being replaced, or could not be.
+func (a asked) upgrades() bool {
+	state := a.node.texts("metadata", "labels")["nvidia.com/gpu-driver-upgrade-state"]
+	return state != "" && state != "upgrade-done" && state != "upgrade-required"
 }
 
 func (a asked) state() string {

@@ -16,14 +16,27 @@ var reporters = map[string][]string{
 	// Devices that could not be prepared, and claims that could not be made.
 	"FailedPrepareDynamicResources": {"kubelet"},
 	"FailedResourceClaimCreation":   {"resource_claim"},
+	// Pods that the container runtime does not start (pkg/kubelet/events), and the upgrade of
+	// a node's driver (gpu-operator cmd/gpu-operator/main.go).
+	"FailedCreatePodSandBox": {"kubelet"},
+	"GPUDriverUpgrade":       {"nvidia-gpu-operator"},
 	// What autoscalers do about a pod.
 	"TriggeredScaleUp":  {"cluster-autoscaler"},
 	"NotTriggerScaleUp": {"cluster-autoscaler"},
 	"Nominated":         {"karpenter"},
-	"FailedScheduling":  nil,
-	"Unschedulable":     nil,
-	"NotReady":          nil,
-	"FilteringFailed":   nil,
+	// What becomes of machines: of a NodeClaim that is deleted at once, of node groups.
+	"InsufficientCapacityError": {"karpenter"},
+	"ScaleUpFailed":             {"cluster-autoscaler"},
+	"FailedToScaleUpGroup":      {"cluster-autoscaler"},
+	"ScaleUpTimedOut":           {"cluster-autoscaler"},
+	"FailedScheduling":          nil,
+	"Unschedulable":             nil,
+	"NotReady":                  nil,
+	"FilteringFailed":           nil,
+	"PodUnschedulable":          nil,
+	"BindingError":              nil,
+	"BindingFailed":             nil,
+	"FailedBinding":             nil,
 }
 
 const (

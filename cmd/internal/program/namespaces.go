@@ -10,7 +10,7 @@ import (
 )
 
 // namespacesOf are the namespaces that a state tells of, by name: those that were read, and
-// those of pods.
+// those of pods, of Jobs and of what queues hold: who waits there may have no pod.
 func namespacesOf(st *cluster.State) []string {
 	names := map[string]bool{}
 	for _, n := range st.Namespaces {
@@ -18,6 +18,12 @@ func namespacesOf(st *cluster.State) []string {
 	}
 	for _, p := range st.Pods {
 		names[p.Namespace] = true
+	}
+	for _, j := range st.Jobs {
+		names[j.Namespace] = true
+	}
+	for _, w := range st.QueuedWorkloads {
+		names[w.GetNamespace()] = true
 	}
 	return slices.Sorted(maps.Keys(names))
 }

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"os"
-	"runtime/debug"
 	"strings"
 	"time"
 
@@ -38,18 +36,11 @@ func (s *source) flags(c *cobra.Command) {
 	c.Flags().BoolVarP(&s.all, "all-namespaces", "A", s.all, "look at every namespace")
 }
 
-// moreGarbage is how much of what is alive may be garbage, in percent, while a dump is read
-// and diagnosed: the usual 100 take 100 MiB more for 5,000 nodes with 50,000 pods, and save a
-// tenth of the time.
-const moreGarbage = 70
-
 // state reads the cluster once. The namespace is where kinds are read that may not
 // be listed everywhere.
 func (s *source) state(ctx context.Context, namespace string, std Stdio) (*cluster.State, error) {
 	if len(s.files) > 0 {
-		if os.Getenv("GOGC") == "" {
-			debug.SetGCPercent(moreGarbage)
-		}
+		garbage(garbageOfDump)
 		return cluster.FromFiles(s.files, std.In)
 	}
 	client, custom, err := s.clients()

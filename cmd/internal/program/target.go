@@ -100,6 +100,10 @@ func (t target) explainNothing(st *cluster.State, w io.Writer) error {
 	if why := st.Unread["Pod"]; why != "" && len(st.Pods) == 0 {
 		return fmt.Errorf("pods are unread (%s), so nothing can be said about what waits", why)
 	}
+	if text := t.there(st); text != "" && !slices.ContainsFunc(st.Pods, func(p *corev1.Pod) bool { return t.matches(p, st) }) {
+		fmt.Fprintln(w, terminal.Clean(text+"."))
+		return nil
+	}
 	there, known := exists(st, t.namespace)
 	if known && !there {
 		return noNamespace(st, t.namespace)

@@ -37,13 +37,14 @@ func (r *replay) applies(d diagnosis.Diagnosis) bool {
 }
 
 // customs makes the scenario's objects of APIs that only some clusters have. Kueue's
-// Workloads are left out: a controller of theirs would have made what stands behind them.
+// Workloads are left out, for a controller would have made what stands behind them, and so
+// are ClusterPolicies, for the mig-parted entries stand in a ConfigMap of one name here.
 func (r *replay) customs(t *testing.T) {
 	t.Helper()
 	g, q := r.st.PodGroups, r.st.Queues
 	for resource, objects := range map[string][]*unstructured.Unstructured{
 		"podgroups": slices.Concat(g.Kubernetes, g.Plugins, g.Volcano, g.KAI), "queues": slices.Concat(q.Volcano, q.KAI),
-		"localqueues": q.Local, "clusterqueues": q.Cluster, "clusterpolicies": r.st.ClusterPolicies, "nvidiadrivers": r.st.NVIDIADrivers,
+		"localqueues": q.Local, "clusterqueues": q.Cluster, "nvidiadrivers": r.st.NVIDIADrivers,
 		"gpuclusters": r.st.GPUClusters, "nodepools": r.st.NodePools, "nodeclaims": r.st.NodeClaims, "provisioningrequests": r.st.ProvisioningRequests,
 	} {
 		for _, o := range objects {
@@ -167,7 +168,7 @@ func (r *replay) events(t *testing.T, names map[string]string) {
 	for _, from := range r.st.Events {
 		e := strip(from.DeepCopy())
 		o := &e.InvolvedObject
-		if e.Source.Component == "" || e.Source.Component == corev1.DefaultSchedulerName || o.Kind != "Pod" && o.Kind != "PodGroup" || e.Type == "" || unprepared(e) {
+		if e.Source.Component == "" || e.Source.Component == corev1.DefaultSchedulerName || !slices.Contains([]string{"Pod", "PodGroup", "NodeClaim", "ConfigMap"}, o.Kind) || e.Type == "" || unprepared(e) {
 			continue
 		}
 		if name := names[o.Name]; name != "" {

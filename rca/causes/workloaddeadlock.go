@@ -1,0 +1,108 @@
+package causes
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
+	"github.com/unpend/unpend/rca/whatif"
+)
+
+// workloadDeadlock: members of one workload wait for each other, those that run hold what
+// those that wait need, and there is no more of it on any node that they may use, also if
+// everybody else left. Nobody ends, so nobody starts.
+var workloadDeadlock = PodRule{ID: diagnosis.WorkloadDeadlock, Aside: true, leads: true, Tell: func(c *Case) *finding {
+	certainty, together := c.membersWait()
+	if !together || c.Unborn || c.bound || c.Gang != nil || len(c.Asks) == 0 {
+		return nil
+	}
+	mine := slices.DeleteFunc(c.Cluster.Running(c.Incident.Workload), func(p *corev1.Pod) bool { return !c.holdsAsked(p) })
+	if len(mine) == 0 {
+		return nil
+	}
+	a := c.Asks[0]
+	var room, without, total int64
+	var evidence []diagnosis.Evidence
+	others := false
+	for _, v := range c.Verdict.Nodes {
+		n := c.Node(v.Node)
+		if slices.ContainsFunc(v.Blockers, func(b whatif.Blocker) bool { return b.Plugin != "NodeResourcesFit" }) || n.Allocatable(a.Resource) == 0 {
+			continue
+		}
+		has := n.Allocatable(a.Resource)
+		total += has
+		left := has
+		for _, p := range n.Pods {
+			q := n.Requests[p][a.Resource]
+			if slices.Contains(mine, p) {
+				left -= q.Value()
+			} else if q.Sign() > 0 {
+				others = true
+			}
+		}
+		room += max(0, left) / a.Count
+		without += has / a.Count
+	}
+	wait := int64(max(1, c.Incident.Waiting))
+	if without == 0 || room >= wait || room > 0 && others {
+		return nil // no node is large enough; or there is room for all once others leave
+	}
+	var held int64
+	for _, p := range mine {
+		q := view.PodRequests(p)[a.Resource]
+		held += q.Value()
+		evidence = append(evidence, diagnosis.Evidence{Ref: view.PodRef(p), Fact: fmt.Sprintf("runs on %s, holds %d %s", p.Spec.NodeName, q.Value(), a.Resource)})
+	}
+	evidence = append(evidence, diagnosis.Evidence{Ref: c.podRef(), Fact: fmt.Sprintf("waits for %d %s", a.Count, a.Resource)})
+	if c.Cluster.State.Unread["Pod"] != "" {
+		certainty = diagnosis.Likely
+	}
+	return &finding{certainty, fmt.Sprintf("its own workload holds what it waits for: all members ask for %d %s together, the nodes that they may use have %d, and no member ends before all run", held+wait*a.Count, a.Resource, total), evidence}
+}}
+
+func (c *Case) holdsAsked(p *corev1.Pod) bool {
+	list := view.PodRequests(p)
+	return slices.ContainsFunc(c.Asks, func(a view.Ask) bool { q := list[a.Resource]; return q.Sign() > 0 })
+}
+
+// waitingKinds are workloads whose members meet before any of them works; elasticKinds
+// those that may begin with some of them.
+var (
+	waitingKinds = []string{"PyTorchJob", "TFJob", "MPIJob", "XGBoostJob", "PaddleJob", "JAXJob", "TrainJob", "JobSet", "LeaderWorkerSet"}
+	elasticKinds = []string{"RayCluster", "RayJob", "RayService", "SparkApplication", "DaskCluster", "DaskJob", "AppWrapper"}
+)
+
+// membersWait says whether members of the workload wait for each other, and how well that
+// is known.
+func (c *Case) membersWait() (diagnosis.Certainty, bool) {
+	w := c.Incident.Workload
+	kind, group, _ := strings.Cut(w.Kind, ".")
+	switch {
+	case slices.Contains(waitingKinds, kind):
+		return diagnosis.Proven, true
+	case slices.Contains(elasticKinds, kind), kind == "Job" && group == "batch.volcano.sh", c.ofVolcanoJob():
+		return diagnosis.Likely, true
+	}
+	if owner, ok := c.Cluster.State.Owner(w.Kind, w.Namespace, w.Name); ok {
+		if j, job := owner.(*batchv1.Job); job {
+			return diagnosis.Likely, j.Spec.CompletionMode != nil && *j.Spec.CompletionMode == batchv1.IndexedCompletion && j.Spec.Parallelism != nil && *j.Spec.Parallelism > 1 && c.rendezvous(j)
+		}
+	}
+	return "", false
+}
+
+// rendezvous says whether an Indexed Job's pods find each other by name: independent ones
+// have no use for a subdomain.
+func (c *Case) rendezvous(j *batchv1.Job) bool { return j.Spec.Template.Spec.Subdomain != "" }
+
+// ofVolcanoJob says whether the pod's controller is Volcano's Job, whose kind is also the
+// API server's.
+func (c *Case) ofVolcanoJob() bool {
+	return slices.ContainsFunc(c.Pod.OwnerReferences, func(o metav1.OwnerReference) bool { return strings.HasPrefix(o.APIVersion, "batch.volcano.sh/") })
+}

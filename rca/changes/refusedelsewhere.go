@@ -1,0 +1,94 @@
+package changes
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// askScheduler is for the pod that another scheduler refuses: where its rule is seen, and
+// what of the request its words are about.
+func (c *Bench) askScheduler() []Change {
+	w, told := c.Refused()
+	if !told {
+		return nil
+	}
+	by, ns := c.SchedulerName(), c.Pod.Namespace
+	look := fmt.Sprintf("kubectl -n %s describe pod %s", ns, c.Pod.Name)
+	logs := "kubectl get pods -A -o wide | grep -i " + by + "  # then its log"
+	ch := Change{Kind: diagnosis.Manual, Cause: diagnosis.SchedulerRefused, Manual: true, Risk: diagnosis.NoRisk, Untestable: by + " decides by its own rules, which are not run here",
+		Title: "see by which rule " + by + " refuses it", Commands: []string{look, logs}}
+	out := []Change{ch}
+	switch {
+	case w.OfCard():
+		out[0].Title = "see what " + by + " has given out of each card"
+		out[0].Commands = []string{look, "kubectl get nodes -o custom-columns='NAME:.metadata.name,CARDS:.metadata.annotations.hami\\.io/node-nvidia-register'", logs}
+		out = append(out, c.askLess("ask for a smaller share: less nvidia.com/gpumem or nvidia.com/gpucores (none asked is all of the card), or fewer cards"))
+	case w.OfQueue():
+		out[0].Title = "let its queue of " + by + " have more, or see who uses what it may have"
+		out[0].Commands = append([]string{look}, c.queueCommands()...)
+		out = append(out, c.askLess("ask for less than its queue may have"))
+	}
+	return out
+}
+
+func (c *Bench) askLess(title string) Change {
+	return Change{Kind: diagnosis.ChangeRequest, Cause: diagnosis.SchedulerRefused, Manual: true, Risk: diagnosis.LowRisk, Title: title + ", in " + c.WorkloadName(), Untestable: c.SchedulerName() + " decides by its own rules, which are not run here",
+		Commands: []string{fmt.Sprintf("kubectl -n %s edit %s", c.Pod.Namespace, c.WorkloadName())}}
+}
+
+// queueCommands show the queues of the scheduler that decides.
+func (c *Bench) queueCommands() []string {
+	switch by := c.SchedulerName(); {
+	case by == "kai-scheduler" || by == "runai-scheduler":
+		return []string{"kubectl get queues.scheduling.run.ai -o yaml  # spec.resources.gpu: quota and limit; status: allocated", fmt.Sprintf("kubectl -n %s get podgroups.scheduling.run.ai -o yaml", c.Pod.Namespace)}
+	case by == "volcano":
+		return []string{"kubectl get queues.scheduling.volcano.sh -o yaml  # spec.capability, deserved; status.allocated", "kubectl get podgroups.scheduling.volcano.sh -A  # Inqueue counts as used"}
+	case strings.Contains(by, "yunikorn"):
+		return []string{"kubectl get configmap -A --field-selector metadata.name=yunikorn-configs -o yaml  # queues and their resources.max"}
+	}
+	return []string{fmt.Sprintf("kubectl -n %s get resourcequotas", c.Pod.Namespace)}
+}
+
+// mendQueue is for the queue that is missing or closed.
+func (c *Bench) mendQueue() []Change {
+	q := c.BrokenQueue()
+	if q == nil {
+		return nil
+	}
+	ch := Change{Kind: diagnosis.Manual, Cause: diagnosis.QueueMisconfigured, Manual: true, Risk: diagnosis.LowRisk}
+	list := "kubectl get " + q.Resource
+	if q.Namespace != "" {
+		list = "kubectl -n " + q.Namespace + " get " + q.Resource
+	}
+	switch {
+	case q.Missing:
+		ch.Title, ch.Until = "make queue "+q.Name+", or name one that exists", "queue "+q.Name+" exists"
+		ch.Commands = []string{list, fmt.Sprintf("kubectl -n %s get pod %s -o jsonpath='{.metadata.labels}'", c.Pod.Namespace, c.Pod.Name), fmt.Sprintf("kubectl -n %s edit %s  # the label or annotation that names its queue", c.Pod.Namespace, c.WorkloadName())}
+	default:
+		ch.Title, ch.Until = "set queue "+q.Name+" up or open it again", "queue "+q.Name+" admits workloads"
+		ch.Commands = []string{"kubectl describe " + q.Ref(), "kubectl edit " + q.Ref()}
+	}
+	return []Change{ch}
+}
+
+// breakDeadlock is for the workload whose members hold what its others need.
+func (c *Bench) breakDeadlock() []Change {
+	const untestable = "its controller makes its pods by rules of its own"
+	what := "GPUs"
+	if len(c.Asks) > 0 {
+		what = string(c.Asks[0].Resource)
+	}
+	w := c.Incident.Workload
+	edit := fmt.Sprintf("kubectl -n %s edit %s", w.Namespace, c.WorkloadName())
+	return []Change{
+		{Kind: diagnosis.ChangeRequest, Cause: diagnosis.WorkloadDeadlock, Manual: true, Risk: diagnosis.MediumRisk, Title: fmt.Sprintf("let the members of %s ask for no more %s together than there is: fewer members, or a launcher, head or master without one", c.WorkloadName(), what), Untestable: untestable,
+			Commands: []string{edit}, StopsUnknown: true},
+		{Kind: diagnosis.ScaleNodePool, Cause: diagnosis.WorkloadDeadlock, Manual: true, Risk: diagnosis.LowRisk, Title: "add a node for the members of " + c.WorkloadName() + " that wait", Untestable: notThereYet,
+			Commands: []string{"kubectl get nodes -o custom-columns=NAME:.metadata.name,HAS:.status.allocatable", "# then scale a node pool with the cloud's or the autoscaler's own command"}},
+		{Kind: diagnosis.Manual, Cause: diagnosis.WorkloadDeadlock, Manual: true, Risk: diagnosis.MediumRisk, Title: "stop " + c.WorkloadName() + " until there is room for all of its members", Untestable: untestable,
+			Commands: []string{fmt.Sprintf("kubectl -n %s get pods -o wide | grep %s", w.Namespace, view.Cut(w.Name, 63)), edit}, StopsUnknown: true},
+	}
+}

@@ -1,0 +1,103 @@
+package scaling
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Ground is why a cloud refuses a machine.
+type Ground string
+
+// The grounds: what a cluster can do about each differs.
+const (
+	Stockout  Ground = "it has no such machine left there"
+	Quota     Ground = "the account's quota is used up"
+	Addresses Ground = "the subnet has no free address left"
+	Unsaid    Ground = "it does not say why"
+	Setup     Ground = "the account or the pool is not set up for it"
+)
+
+// Code is a cloud's own word for a refusal.
+type Code struct {
+	Name   string
+	Ground Ground
+}
+
+// codes are those of AWS (karpenter-provider-aws pkg/errors/errors.go), Azure
+// (karpenter-provider-azure pkg/providers/instance) and GCE (cluster-autoscaler
+// cloudprovider/gce/autoscaling_gce_client.go), as the autoscalers pass them on.
+var codes = map[string]Ground{
+	"InsufficientInstanceCapacity": Stockout, "InsufficientHostCapacity": Stockout, "InsufficientReservedInstanceCapacity": Stockout, "UnfulfillableCapacity": Stockout,
+	"Unsupported": Stockout, "ReservationCapacityExceeded": Stockout,
+	"RESOURCE_POOL_EXHAUSTED": Stockout, "ZONE_RESOURCE_POOL_EXHAUSTED": Stockout, "ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS": Stockout, "INSUFFICIENT_CAPACITY": Stockout,
+	"AllocationFailure": Stockout, "AllocationFailed": Stockout, "ZonalAllocationFailure": Stockout, "ZonalAllocationFailed": Stockout,
+	"OverconstrainedZonalAllocationFailure": Stockout, "OverconstrainedAllocationFailure": Stockout, "OverconstrainedAllocationRequest": Stockout, "OverconstrainedZonalAllocationRequest": Stockout,
+	"SKUNotAvailable": Stockout, "SkuNotAvailable": Stockout,
+	"VcpuLimitExceeded": Quota, "VCPULimitExceeded": Quota, "MaxSpotInstanceCountExceeded": Quota, "SpotQuotaExceeded": Quota, "MaxFleetCountExceeded": Quota, "FleetQuotaExceeded": Quota,
+	"InstanceLimitExceeded": Quota, "QUOTA_EXCEEDED": Quota, "QuotaExceeded": Quota, "SubscriptionQuotaReached": Quota,
+	"InsufficientFreeAddressesInSubnet":                 Addresses,
+	"placeholder-cannot-be-fulfilled":                   Unsaid,
+	"provisioning-state-failed":                         Unsaid,
+	"PERMISSIONS_ERROR":                                 Setup,
+	"Unauthorized":                                      Setup,
+	"UnauthorizedOperation":                             Setup,
+	"AMINotFound":                                       Setup,
+	"LaunchTemplateNotFound":                            Setup,
+	"SpotSLRCreationFailed":                             Setup,
+	"AccountPendingVerification":                        Setup,
+	"PendingVerification":                               Setup,
+	"OptInRequired":                                     Setup,
+	"AuthFailure.ServiceLinkedRoleCreationNotPermitted": Setup,
+}
+
+var codeWord = regexp.MustCompile(`[A-Za-z][A-Za-z0-9_.-]*[A-Za-z0-9]`)
+
+// Codes lists the cloud's codes in texts of an autoscaler, in the order in which they stand
+// there.
+func Codes(texts ...string) []Code {
+	var out []Code
+	note := func(name string) bool {
+		ground, known := codes[name]
+		if known && !slices.ContainsFunc(out, func(c Code) bool { return c.Name == name }) {
+			out = append(out, Code{name, ground})
+		}
+		return known
+	}
+	for _, text := range texts {
+		for _, word := range codeWord.FindAllString(text, -1) {
+			if note(word) {
+				continue
+			}
+			if at := strings.LastIndexByte(word, '.'); at >= 0 { // <class>.<code>
+				note(word[at+1:])
+			}
+		}
+	}
+	return out
+}
+
+// Says is why, for people, of all the codes together.
+func Says(all []Code) string {
+	var grounds []string
+	for _, c := range all {
+		if !slices.Contains(grounds, string(c.Ground)) {
+			grounds = append(grounds, string(c.Ground))
+		}
+	}
+	return strings.Join(grounds, "; ")
+}
+
+// Names joins them.
+func Names(all []Code) string {
+	names := make([]string, len(all))
+	for i, c := range all {
+		names[i] = c.Name
+	}
+	return strings.Join(names, ", ")
+}
+
+// Has says whether one of the codes has that ground.
+func Has(all []Code, g Ground) bool {
+	return slices.ContainsFunc(all, func(c Code) bool { return c.Ground == g })
+}

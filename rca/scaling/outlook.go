@@ -1,0 +1,139 @@
+package scaling
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/unpend/unpend/rca/cluster"
+)
+
+// The autoscalers whose Events are known, by reporting component. Reasons alone
+// are shared: Karpenter and Volcano write FailedScheduling too.
+const (
+	ClusterAutoscaler = "cluster-autoscaler"
+	Karpenter         = "karpenter"
+)
+
+// Outlook is what the autoscalers of one cluster have and say, but for what they say of
+// pods.
+type Outlook struct {
+	Pools    []Pool
+	Claims   []Claim
+	Refused  []Refusal // machines that the cloud refused: their NodeClaims are deleted at once
+	Status   *Status   // the cluster autoscaler's; nil: none that can be read
+	Failures []Failure // what it says of groups that failed to grow
+}
+
+// Refusal is what Karpenter said of a NodeClaim that the cloud refused, when last.
+type Refusal struct {
+	Claim, Pool, Text string
+	At                time.Time
+	Codes             []Code
+}
+
+// Failure is what the cluster autoscaler said of a group that failed to grow.
+type Failure struct {
+	Reason, Text, Ref string
+	At                time.Time
+	Codes             []Code
+}
+
+// Read reads all of it.
+func Read(st *cluster.State) *Outlook {
+	o := &Outlook{}
+	for _, u := range st.NodePools {
+		o.Pools = append(o.Pools, ReadPool(u))
+	}
+	for _, u := range st.NodeClaims {
+		o.Claims = append(o.Claims, ReadClaim(u))
+	}
+	for _, cm := range st.ConfigMaps {
+		if s := ReadStatus(cm); s != nil && cm.Name == cluster.AutoscalerStatus {
+			o.Status = s
+		}
+	}
+	for _, e := range st.Events {
+		switch about := e.InvolvedObject; {
+		case about.Kind == "NodeClaim" && From(e, Karpenter) && e.Reason == "InsufficientCapacityError":
+			o.Refused = append(o.Refused, Refusal{about.Name, poolOf(about.Name), words(e), Seen(e), Codes(e.Message)})
+		case about.Kind == "ConfigMap" && From(e, ClusterAutoscaler) && slices.Contains([]string{"FailedToScaleUpGroup", "ScaleUpFailed", "ScaleUpTimedOut"}, e.Reason):
+			o.Failures = append(o.Failures, Failure{e.Reason, words(e), "ConfigMap/" + about.Namespace + "/" + about.Name, Seen(e), Codes(e.Message)})
+		}
+	}
+	slices.SortStableFunc(o.Refused, func(a, b Refusal) int { return cmp.Or(b.At.Compare(a.At), strings.Compare(a.Claim, b.Claim)) })
+	slices.SortStableFunc(o.Failures, func(a, b Failure) int { return cmp.Or(b.At.Compare(a.At), strings.Compare(a.Text, b.Text)) })
+	return o
+}
+
+// Claim finds a NodeClaim; nil when there is none.
+func (o *Outlook) Claim(name string) *Claim {
+	if i := slices.IndexFunc(o.Claims, func(c Claim) bool { return c.Name == name }); i >= 0 {
+		return &o.Claims[i]
+	}
+	return nil
+}
+
+// Pool finds a NodePool; nil when there is none.
+func (o *Outlook) Pool(name string) *Pool {
+	if i := slices.IndexFunc(o.Pools, func(p Pool) bool { return p.Name == name }); i >= 0 {
+		return &o.Pools[i]
+	}
+	return nil
+}
+
+// Group finds a node group of the status by its name, or by the end of it.
+func (o *Outlook) Group(name string) *Group {
+	if o.Status == nil {
+		return nil
+	}
+	for i := range o.Status.Groups {
+		if g := &o.Status.Groups[i]; g.Name == name || g.Short() == name {
+			return g
+		}
+	}
+	return nil
+}
+
+// poolOf is the NodePool that a NodeClaim's name begins with: Karpenter adds five letters.
+func poolOf(claim string) string {
+	at := strings.LastIndexByte(claim, '-')
+	if at < 0 {
+		return ""
+	}
+	return claim[:at]
+}
+
+// From says whether an Event is a component's.
+func From(e *corev1.Event, component string) bool {
+	return e.ReportingController == component || e.Source.Component == component
+}
+
+// Seen is when an Event was last observed.
+func Seen(e *corev1.Event) time.Time {
+	switch {
+	case e.Series != nil:
+		return e.Series.LastObservedTime.Time
+	case !e.EventTime.IsZero():
+		return e.EventTime.Time
+	case !e.LastTimestamp.IsZero():
+		return e.LastTimestamp.Time
+	}
+	return e.CreationTimestamp.Time
+}
+
+// Begun is when it was first.
+func Begun(e *corev1.Event) time.Time {
+	since := Seen(e)
+	for _, first := range []time.Time{e.FirstTimestamp.Time, e.EventTime.Time} {
+		if !first.IsZero() && first.Before(since) {
+			since = first
+		}
+	}
+	return since
+}
+
+func words(e *corev1.Event) string { return strings.Join(strings.Fields(e.Message), " ") }

@@ -1,0 +1,170 @@
+package scaling
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// Bar is what keeps an autoscaler from a node for a pod.
+type Bar string
+
+// The bars. Limit, Backoff and NotReady say nothing of whether the pool suits the pod:
+// both autoscalers look at them first.
+const (
+	Limit    Bar = "limit"    // the pool may not grow
+	Backoff  Bar = "backoff"  // the cloud, or a node, has failed it shortly before
+	NotReady Bar = "notReady" // the pool is not healthy
+	Lacks    Bar = "lacks"    // a fresh node has too little of a resource, as far as the autoscaler knows
+	Selector Bar = "selector" // labels
+	Taint    Bar = "taint"
+	Types    Bar = "types"    // no machine of the pool meets its requirements and the pod's
+	Offering Bar = "offering" // the right machines in a wrong zone, at a wrong price, or refused in the last minutes
+	Devices  Bar = "devices"  // the pod's claims for devices are not supported
+	Other    Bar = "other"
+)
+
+// Reason is why one pool of machines, or several, does not grow for a pod.
+type Reason struct {
+	Count int    // of node groups; 0: of the whole cluster, or not said
+	Pool  string // its name, where the text has it
+	Text  string
+	Bar   Bar
+	Lacks string // the resource, where the text names it
+}
+
+var (
+	notTriggered = regexp.MustCompile(`^pod didn't trigger scale-up[^:]*:?\s*(.*)$`)
+	counted      = regexp.MustCompile(`(?:^|, )(\d+) `)
+	poolQuoted   = regexp.MustCompile(`nodepool "([^"]+)"|NodePool=([a-z0-9][a-z0-9.-]*)`)
+)
+
+// groupBars are the cluster autoscaler's own words (core/scaleup/orchestrator/skippedreasons.go,
+// utils/klogx; 1.28 to 1.36) and those of the scheduler's filters on a template node.
+var groupBars = []struct {
+	part string
+	bar  Bar
+}{
+	{"max node group size reached", Limit},
+	{"max total nodes in cluster reached", Limit},
+	{"exceeded quota:", Limit},
+	{"limit reached", Limit}, // max cluster cpu, memory limit reached: before the quota text
+	{"atomic scale-up exceeds", Limit},
+	{"all-or-nothing strategy", Limit},
+	{"in backoff after failed scale-up", Backoff},
+	{"not ready for scale-up", NotReady},
+	{"Insufficient ", Lacks},
+	{"untolerated taint", Taint},
+	{"didn't tolerate", Taint},
+	{"node affinity", Selector},
+	{"node selector", Selector},
+}
+
+// NotTriggered reads the cluster autoscaler's NotTriggerScaleUp: a count and a reason for
+// each kind of group, in no order; commas occur inside reasons.
+func NotTriggered(message string) []Reason {
+	m := notTriggered.FindStringSubmatch(strings.Join(strings.Fields(message), " "))
+	if m == nil || m[1] == "" {
+		return nil
+	}
+	text := m[1]
+	at := counted.FindAllStringSubmatchIndex(text, -1)
+	if len(at) == 0 || at[0][0] != 0 {
+		return []Reason{groupReason(0, text)}
+	}
+	var out []Reason
+	for i, span := range at {
+		end := len(text)
+		if i+1 < len(at) {
+			end = at[i+1][0]
+		}
+		n, err := strconv.Atoi(text[span[2]:span[3]])
+		if err != nil {
+			n = 0
+		}
+		out = append(out, groupReason(n, text[span[1]:end]))
+	}
+	return out
+}
+
+func groupReason(count int, text string) Reason {
+	r := Reason{Count: count, Text: text, Bar: Other}
+	for _, b := range groupBars {
+		if strings.Contains(text, b.part) {
+			r.Bar = b.bar
+			break
+		}
+	}
+	if _, name, ok := strings.Cut(text, "Insufficient "); ok && r.Bar == Lacks {
+		r.Lacks, _, _ = strings.Cut(name, " ")
+	}
+	return r
+}
+
+// poolBars are Karpenter's (pkg/controllers/provisioning/scheduling/nodeclaim.go and
+// scheduler.go, 0.32 to 1.14).
+var poolBars = []struct {
+	part string
+	bar  Bar
+}{
+	{"exceed limits for nodepool", Limit},
+	{"exceed limits for provisioner", Limit},
+	{"limits have been exhausted", Limit},
+	{"Dynamic Resource Allocation", Devices},
+	{"did not tolerate", Taint},
+	{"incompatible requirements", Selector},
+	{"does not have known values", Selector},
+	{"filtered out all available instance types", Types},
+	{"no instance type has enough resources", Lacks},
+	{"no instance type met all requirements", Types},
+	{"required offering", Offering},
+	{"resources/offering tuple", Offering},
+	{"no instance type", Types},
+}
+
+// NotScheduled reads Karpenter's FailedScheduling: an error for each NodePool.
+func NotScheduled(message string) []Reason {
+	text := strings.Join(strings.Fields(message), " ")
+	text = strings.TrimPrefix(text, "Failed to schedule pod, ")
+	var out []Reason
+	for part := range strings.SplitSeq(text, "; ") {
+		r := Reason{Text: part, Bar: Other}
+		if m := poolQuoted.FindStringSubmatch(part); m != nil {
+			r.Pool = m[1] + m[2]
+		}
+		for _, b := range poolBars {
+			if strings.Contains(part, b.part) {
+				r.Bar = b.bar
+				break
+			}
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+var (
+	grown    = regexp.MustCompile(`\{(\S+) (\d+)->(\d+) \(max: (\d+)\)\}`)
+	expected = regexp.MustCompile(`(nodeclaim|node)/([a-z0-9][a-z0-9.-]*)`)
+)
+
+// Grown names the groups that a TriggeredScaleUp speaks of.
+func Grown(message string) []string {
+	var out []string
+	for _, m := range grown.FindAllStringSubmatch(message, -1) {
+		out = append(out, m[1])
+	}
+	return out
+}
+
+// Nominated names the NodeClaims and the nodes on which Karpenter expects a pod.
+func Nominated(message string) (claims, nodes []string) {
+	for _, m := range expected.FindAllStringSubmatch(message, -1) {
+		if m[1] == "nodeclaim" {
+			claims = append(claims, m[2])
+		} else {
+			nodes = append(nodes, m[2])
+		}
+	}
+	return claims, nodes
+}

@@ -1,0 +1,92 @@
+package scaling
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/unpend/unpend/rca/cluster"
+)
+
+func said(all []Reason) string {
+	var out []string
+	for _, r := range all {
+		out = append(out, fmt.Sprintf("%d %s %s %s|%s", r.Count, r.Bar, r.Pool, r.Lacks, r.Text))
+	}
+	return strings.Join(out, "\n")
+}
+
+// One Event lists all groups, in any order, and commas stand inside reasons, too.
+func TestNotTriggered(t *testing.T) {
+	for message, want := range map[string]string{
+		"pod didn't trigger scale-up: 2 max node group size reached, 1 Insufficient nvidia.com/gpu":                                     "2 limit  |max node group size reached\n1 lacks  nvidia.com/gpu|Insufficient nvidia.com/gpu",
+		`pod didn't trigger scale-up: 1 exceeded quota: "gpus", resources: cpu, nvidia.com/gpu, 3 node(s) had untolerated taint {a: b}`: "1 limit  |exceeded quota: \"gpus\", resources: cpu, nvidia.com/gpu\n3 taint  |node(s) had untolerated taint {a: b}",
+		"pod didn't trigger scale-up (it wouldn't fit if a new node is added): 1 in backoff after failed scale-up":                      "1 backoff  |in backoff after failed scale-up",
+		"pod didn't trigger scale-up: max total nodes in cluster reached":                                                               "0 limit  |max total nodes in cluster reached",
+		"pod didn't trigger scale-up: 4 node(s) didn't match Pod's node affinity/selector, 1 not ready for scale-up":                    "4 selector  |node(s) didn't match Pod's node affinity/selector\n1 notReady  |not ready for scale-up",
+		"pod didn't trigger scale-up: ":               "",
+		"pod triggered scale-up: [{g 0->1 (max: 4)}]": "",
+	} {
+		if got := said(NotTriggered(message)); got != want {
+			t.Errorf("%q: got\n%s\nwant\n%s", message, got, want)
+		}
+	}
+}
+
+// Karpenter has an error for each NodePool; before 1.5 each names its pool first.
+func TestNotScheduled(t *testing.T) {
+	for message, want := range map[string]string{
+		`Failed to schedule pod, incompatible with nodepool "gpu", daemonset overhead={"cpu":"150m"}, did not tolerate taint (taint=nvidia.com/gpu=true:NoSchedule); incompatible with nodepool "cpu", daemonset overhead={"cpu":"150m"}, no instance type has enough resources, requirements=a In [b], resources={"nvidia.com/gpu":"1"}`: "taint gpu,lacks cpu",
+		"Failed to schedule pod, all available instance types exceed limits for nodepool (NodePool=gpu)":                                   "limit gpu",
+		`Failed to schedule pod, all available instance types exceed limits for nodepool: "gpu"`:                                           "limit ",
+		"Failed to schedule pod, node limits have been exhausted for nodepool (NodePool=a.b)":                                              "limit a.b",
+		"Failed to schedule pod, no instance type which met the scheduling requirements and had enough resources, had a required offering": "offering ",
+		`Failed to schedule pod, incompatible requirements, label "gpu" does not have known values`:                                        "selector ",
+		"Failed to schedule pod, no instance type met all requirements":                                                                    "types ",
+	} {
+		var got []string
+		for _, r := range NotScheduled(message) {
+			got = append(got, string(r.Bar)+" "+r.Pool)
+		}
+		if strings.Join(got, ",") != want {
+			t.Errorf("%q: %q, want %q", message, got, want)
+		}
+	}
+}
+
+// A stock-out, an account's quota and a subnet without addresses arrive under one name.
+func TestCodes(t *testing.T) {
+	for words, want := range map[string]string{
+		"insufficient capacity, with fleet error(s), InsufficientInstanceCapacity: none; VcpuLimitExceeded: limit of 0": "InsufficientInstanceCapacity, VcpuLimitExceeded " + string(Stockout) + "; " + string(Quota),
+		"Failed adding 1 nodes to group g due to OutOfResourcesErrorClass.RESOURCE_POOL_EXHAUSTED; source errors: …":    "RESOURCE_POOL_EXHAUSTED " + string(Stockout),
+		"SubscriptionQuotaReached: Standard NCADS":                    "SubscriptionQuotaReached " + string(Quota),
+		"InsufficientFreeAddressesInSubnet.":                          "InsufficientFreeAddressesInSubnet " + string(Addresses),
+		"all requested instance types were unavailable during launch": " ",
+	} {
+		if all := Codes(words); Names(all)+" "+Says(all) != want {
+			t.Errorf("%q: %s %s, want %s", words, Names(all), Says(all), want)
+		}
+	}
+}
+
+// The plain text of earlier versions is no status, and nothing is read out of it.
+func TestStatus(t *testing.T) {
+	of := func(status string) *Status {
+		return ReadStatus(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: cluster.AutoscalerStatus, Annotations: map[string]string{lastUpdated: "2026-11-20 11:59:50.1 +0000 UTC"}}, Data: map[string]string{"status": status}})
+	}
+	for _, plain := range []string{"", "Cluster-autoscaler status at 2026-11-20 11:59:50 +0000 UTC:\nCluster-wide:\n  Health:      Healthy (ready=4)\n", "\t:", "[]"} {
+		if s := of(plain); s != nil {
+			t.Errorf("%q: %+v", plain, s)
+		}
+	}
+	s := of("autoscalerStatus: Running\nnodeGroups:\n- name: a/b/gpu\n  health: {cloudProviderTarget: 2, maxSize: 2}\n  scaleUp: {status: Backoff, backoffInfo: {errorCode: QUOTA_EXCEEDED, errorMessage: no}}\n")
+	if s == nil || s.Updated.IsZero() || len(s.Groups) != 1 {
+		t.Fatalf("%+v", s)
+	}
+	if g := s.Groups[0]; !g.AtMax() || !g.InBackoff() || g.Short() != "gpu" || g.ScaleUp.BackoffInfo.ErrorCode != "QUOTA_EXCEEDED" {
+		t.Errorf("%+v", g)
+	}
+}

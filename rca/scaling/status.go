@@ -1,0 +1,80 @@
+package scaling
+
+import (
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// Status is what the cluster autoscaler writes of itself, about every ten seconds
+// (clusterstate/api/types.go; YAML since 1.30).
+type Status struct {
+	State   string    `json:"autoscalerStatus"`
+	Groups  []Group   `json:"nodeGroups"`
+	Updated time.Time `json:"-"` // zero: not told
+	Ref     string    `json:"-"`
+}
+
+// Group is one node group of it.
+type Group struct {
+	Name   string `json:"name"`
+	Health struct {
+		Status     string `json:"status"`
+		NodeCounts struct {
+			Registered struct {
+				Total      int `json:"total"`
+				Ready      int `json:"ready"`
+				NotStarted int `json:"notStarted"`
+				Unready    struct {
+					Total           int `json:"total"`
+					ResourceUnready int `json:"resourceUnready"`
+				} `json:"unready"`
+			} `json:"registered"`
+			LongUnregistered int `json:"longUnregistered"`
+			Unregistered     int `json:"unregistered"`
+		} `json:"nodeCounts"`
+		Target  int `json:"cloudProviderTarget"`
+		MinSize int `json:"minSize"`
+		MaxSize int `json:"maxSize"`
+	} `json:"health"`
+	ScaleUp struct {
+		Status      string `json:"status"`
+		BackoffInfo struct {
+			ErrorCode    string `json:"errorCode"`
+			ErrorMessage string `json:"errorMessage"`
+		} `json:"backoffInfo"`
+	} `json:"scaleUp"`
+}
+
+// AtMax says whether the group has as many machines as it may.
+func (g *Group) AtMax() bool { return g.Health.MaxSize > 0 && g.Health.Target >= g.Health.MaxSize }
+
+// InBackoff says whether the autoscaler leaves the group alone, for it failed to grow.
+func (g *Group) InBackoff() bool { return g.ScaleUp.Status == "Backoff" }
+
+// Short is the name for people: what a cloud's URL ends in.
+func (g *Group) Short() string { return g.Name[strings.LastIndexByte(g.Name, '/')+1:] }
+
+const lastUpdated = "cluster-autoscaler.kubernetes.io/last-updated"
+
+// ReadStatus reads the ConfigMap; nil where it is none, or has the plain text of earlier
+// versions.
+func ReadStatus(cm *corev1.ConfigMap) *Status {
+	if cm == nil {
+		return nil
+	}
+	s := &Status{}
+	if err := yaml.Unmarshal([]byte(cm.Data["status"]), s); err != nil || s.State == "" {
+		return nil
+	}
+	s.Ref = "ConfigMap/" + cm.Namespace + "/" + cm.Name
+	for _, layout := range []string{"2006-01-02 15:04:05.999999999 -0700 MST", time.RFC3339} {
+		if at, err := time.Parse(layout, cm.Annotations[lastUpdated]); err == nil {
+			s.Updated = at
+			break
+		}
+	}
+	return s
+}

@@ -1,0 +1,161 @@
+package scaling
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
+)
+
+// Fit says whether a pool's machines could be for a pod.
+type Fit int
+
+// The fits. Maybe: nothing that the pool says speaks against it, nothing for GPUs.
+const (
+	No Fit = iota
+	Maybe
+	Yes
+)
+
+// gpuResource is what clouds' instance types are known to have (all of the whole GPUs,
+// whatever the device plugin makes of them).
+const gpuResource = "nvidia.com/gpu"
+
+// Suits says whether the pool makes machines for a pod that asks for GPUs: by its taints,
+// labels and requirements, as Karpenter compares them.
+func (p *Pool) Suits(pod *corev1.Pod) Fit {
+	if !tolerated(pod, p.Taints) || !admits(pod, p.Labels, p.Requirements) {
+		return No
+	}
+	_, limited := p.Limits[gpuResource]
+	used := p.Used[gpuResource]
+	if limited || used.Sign() > 0 || slices.ContainsFunc(p.Taints, func(t corev1.Taint) bool { return t.Key == gpuResource }) {
+		return Yes
+	}
+	return ofGPUs(p.Requirements)
+}
+
+// Suits says the same of a machine that is on its way.
+func (c *Claim) Suits(pod *corev1.Pod) bool {
+	return tolerated(pod, c.Taints) && admits(pod, c.Labels, c.Requirements)
+}
+
+func tolerated(pod *corev1.Pod, taints []corev1.Taint) bool {
+	for i := range taints {
+		if taints[i].Effect != corev1.TaintEffectPreferNoSchedule && !corev1helpers.TolerationsTolerateTaint(logr.Discard(), pod.Spec.Tolerations, &taints[i], true) {
+			return false
+		}
+	}
+	return true
+}
+
+// admits says whether labels and requirements leave a node that the pod's selector and one
+// term of its affinity accept.
+func admits(pod *corev1.Pod, labels map[string]string, of []corev1.NodeSelectorRequirement) bool {
+	for key, value := range pod.Spec.NodeSelector {
+		if !meets(corev1.NodeSelectorRequirement{Key: key, Operator: corev1.NodeSelectorOpIn, Values: []string{value}}, labels, of) {
+			return false
+		}
+	}
+	a := pod.Spec.Affinity
+	if a == nil || a.NodeAffinity == nil || a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		return true
+	}
+	return slices.ContainsFunc(a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms, func(t corev1.NodeSelectorTerm) bool {
+		return !slices.ContainsFunc(t.MatchExpressions, func(want corev1.NodeSelectorRequirement) bool { return !meets(want, labels, of) })
+	})
+}
+
+// meets compares the values that both want of one label. Of a label that the pool does not
+// speak of, only what the cloud sets is left open.
+func meets(want corev1.NodeSelectorRequirement, labels map[string]string, of []corev1.NodeSelectorRequirement) bool {
+	spoken := false
+	for _, has := range of {
+		if has.Key != want.Key {
+			continue
+		}
+		spoken = true
+		switch {
+		case has.Operator == corev1.NodeSelectorOpDoesNotExist && (want.Operator == corev1.NodeSelectorOpIn || want.Operator == corev1.NodeSelectorOpExists):
+			return false
+		case want.Operator == corev1.NodeSelectorOpIn && has.Operator == corev1.NodeSelectorOpIn && !slices.ContainsFunc(want.Values, func(v string) bool { return slices.Contains(has.Values, v) }):
+			return false
+		case want.Operator == corev1.NodeSelectorOpIn && has.Operator == corev1.NodeSelectorOpNotIn && !slices.ContainsFunc(want.Values, func(v string) bool { return !slices.Contains(has.Values, v) }):
+			return false
+		case want.Operator == corev1.NodeSelectorOpNotIn && has.Operator == corev1.NodeSelectorOpIn && !slices.ContainsFunc(has.Values, func(v string) bool { return !slices.Contains(want.Values, v) }):
+			return false
+		}
+	}
+	value, set := labels[want.Key]
+	switch want.Operator {
+	case corev1.NodeSelectorOpIn:
+		return set && slices.Contains(want.Values, value) || !set && (spoken || ofTheCloud(want.Key))
+	case corev1.NodeSelectorOpNotIn:
+		return !set || !slices.Contains(want.Values, value)
+	case corev1.NodeSelectorOpExists:
+		return set || spoken || ofTheCloud(want.Key)
+	case corev1.NodeSelectorOpDoesNotExist:
+		return !set
+	}
+	return true // numbers are not compared here
+}
+
+// ofTheCloud says whether Karpenter and its providers know values of a label by themselves.
+func ofTheCloud(key string) bool {
+	domain, _, _ := strings.Cut(key, "/")
+	return domain == "karpenter.sh" || strings.HasPrefix(domain, "karpenter.") || domain == "kubernetes.io" || domain == "node.kubernetes.io" || domain == "topology.kubernetes.io" ||
+		strings.HasPrefix(domain, "topology.") || domain == "kubernetes.azure.com" || domain == "eks.amazonaws.com"
+}
+
+// gpuFamilies begin the names of machines with NVIDIA GPUs: AWS g and p, Azure N.
+var gpuFamilies = []string{"g3", "g4", "g5", "g6", "g7", "gr6", "p2", "p3", "p4", "p5", "p6", "standard_nc", "standard_nd", "standard_nv", "a2-", "a3-", "a4-", "g2-"}
+
+// ofGPUs says what requirements tell of GPUs.
+func ofGPUs(all []corev1.NodeSelectorRequirement) Fit {
+	fit := Maybe
+	for _, r := range all {
+		_, name, _ := strings.Cut(r.Key, "/")
+		switch {
+		case strings.HasPrefix(name, "instance-gpu-") || strings.HasPrefix(name, "sku-gpu-"):
+			switch r.Operator {
+			case corev1.NodeSelectorOpDoesNotExist:
+				return No
+			case corev1.NodeSelectorOpIn, corev1.NodeSelectorOpExists, corev1.NodeSelectorOpGt:
+				fit = Yes
+			}
+		case r.Operator != corev1.NodeSelectorOpIn:
+		case name == "instance-category":
+			fit = gpuValues(r.Values, fit, func(v string) bool { return v == "g" || v == "p" || v == "gr" })
+		case name == "instance-family" || name == "instance-type" || name == "sku-family" && len(r.Values) > 0:
+			fit = gpuValues(r.Values, fit, func(v string) bool {
+				v = strings.ToLower(v)
+				return v == "n" || slices.ContainsFunc(gpuFamilies, func(f string) bool {
+					return strings.HasPrefix(v, f) && !strings.HasPrefix(v, "g4ad") && !strings.HasPrefix(v, "g5g")
+				})
+			})
+		}
+		if fit == No {
+			return No
+		}
+	}
+	return fit
+}
+
+// gpuValues is Yes where all values are of machines with GPUs, No where none is.
+func gpuValues(values []string, fit Fit, gpu func(string) bool) Fit {
+	with := 0
+	for _, v := range values {
+		if gpu(v) {
+			with++
+		}
+	}
+	switch with {
+	case 0:
+		return No
+	case len(values):
+		return Yes
+	}
+	return fit
+}
