@@ -10,9 +10,9 @@ git = -X github.com/unpend/unpend/cmd/internal/program.$(1)=$(shell TZ=UTC0 git 
 STAMP = $(call git,version,describe --tags --match 'v*' --dirty) $(call git,commit,describe --always --abbrev=40 --exclude '*' --dirty) $(call git,date,log -1 --format=%cd --date=format-local:%Y-%m-%dT%H:%M:%SZ)
 # Rooms whose rules the short tests have to hold.
 MUTANTS = ./rca/causes ./rca/changes ./rca/fixes ./remediate/guard ./remediate/journal ./watcher ./watcher/incident
-.PHONY: unpend build check test promises soak mutants lint bench demo fmt generate help
+.PHONY: unpend build check test test-all promises soak mutants lint bench demo fmt generate help
 help: ## list the targets
-	@grep -E '^[a-z]+:.*##' Makefile | sed 's/:.*## /\t/'
+	@grep -E '^[a-z-]+:.*##' Makefile | sed 's/:.*## /\t/'
 
 unpend:
 	go build -trimpath -ldflags "-s -w $(STAMP)" -o bin/unpend ./cmd/unpend
@@ -22,9 +22,11 @@ build: unpend ## bin/unpend, static, and bin/nodeprobe, as they are released
 check: lint ## lint and the tests that need no control plane: for every save
 	go test -short $(PKGS)
 	$(CGO) go test -short $(PROBE)
-test: ## every test, the real control plane included (built at the first run)
+test: ## every test, the real control plane included (built at the first run), a few cases for many
 	go test -timeout 45m $(TESTFLAGS) $(PKGS)
 	$(CGO) go test -timeout 10m $(TESTFLAGS) $(PROBE)
+test-all: test ## the same, every case of every rule
+test-all promises: export UNPEND_ALL = 1
 promises: ## what holds when things break, with figures
 	@out=$$(go test ./cmd/unpend/acceptance ./deploy ./remediate/executor ./remediate/guard -p 1 -run '^TestPromise$$$$' -count 1 -timeout $(or $(WITHIN),30m) -v $(TESTFLAGS) 2>&1) || { echo "$$out"; exit 1; }; echo "$$out" | grep -E '^[RS][0-9]+ [0-9]+/'
 soak: ## the same in full size, which takes long
@@ -39,10 +41,8 @@ lint: ## go vet and golangci-lint
 	CGO_ENABLED=1 $(LINT) run $(PROBE)
 bench: ## benchmarks, with the ratios that matter
 	go test -run '^$$' -bench . -benchtime 1s $(PKGS)
-
 demo: unpend ## the whole story in memory
 	bin/unpend demo --auto
-
 generate: ## CRDs and copies from remediate/v1alpha1
 	$(GEN) object paths=./rca/diagnosis paths=./remediate/v1alpha1
 	$(GEN) crd paths=./remediate/v1alpha1 output:crd:dir=deploy/charts/unpend/crds

@@ -172,7 +172,7 @@ func TestRoleNamesItsConfigMaps(t *testing.T) {
 	named := func(names ...string) []rbacv1.PolicyRule {
 		return []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: names, Verbs: []string{"get"}}}
 	}
-	want := map[string][]rbacv1.PolicyRule{"gpu-operator": named("a", "gpu-1-mig-config"), namespace: named("unpend-guards", "unpend-breaker")}
+	want := map[string][]rbacv1.PolicyRule{"gpu-operator": named("a", "gpu-1-mig-config"), "kube-system": named("cluster-autoscaler-status"), namespace: named("unpend-guards", "unpend-breaker")}
 	got := map[string][]rbacv1.PolicyRule{}
 	for _, o := range serviceOnly(t, variants()["claim"]) {
 		if o.GetKind() == "Role" && o.GetName() != "unpend-lead" {
@@ -200,7 +200,7 @@ func TestRoleOfWhoLeads(t *testing.T) {
 }
 
 func TestKindsRendered(t *testing.T) {
-	service := []string{"ClusterRole", "ClusterRoleBinding", "ConfigMap", "Deployment", "NetworkPolicy", "PersistentVolumeClaim", "Role", "Role", "Role", "RoleBinding", "RoleBinding", "RoleBinding", "Service", "ServiceAccount",
+	service := []string{"ClusterRole", "ClusterRoleBinding", "ConfigMap", "Deployment", "NetworkPolicy", "PersistentVolumeClaim", "Role", "Role", "Role", "Role", "RoleBinding", "RoleBinding", "RoleBinding", "RoleBinding", "Service", "ServiceAccount",
 		"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "ValidatingAdmissionPolicyBinding"}
 	probe := []string{"ClusterRole", "ClusterRoleBinding", "DaemonSet", "Namespace", "NetworkPolicy", "ServiceAccount", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}
 	without := func(kinds []string, kind string) []string {

@@ -86,7 +86,8 @@ func TestServiceAsksForWhatItMay(t *testing.T) {
 		t.Error("refused: ", diff)
 	}
 	slices.Sort(h.configMaps)
-	if diff := cmp.Diff([]string{"/api/v1/namespaces/gpu-operator/configmaps/default-mig-parted-config", "/api/v1/namespaces/gpu-operator/configmaps/gpu-150-mig-config"}, h.configMaps); diff != "" {
+	if diff := cmp.Diff([]string{"/api/v1/namespaces/gpu-operator/configmaps/default-mig-parted-config", "/api/v1/namespaces/gpu-operator/configmaps/gpu-150-mig-config",
+		"/api/v1/namespaces/kube-system/configmaps/cluster-autoscaler-status"}, h.configMaps); diff != "" {
 		t.Error("30 diagnoses asked for ", diff)
 	}
 	want := map[string]string{"ClusterPolicy": "clusterpolicies.nvidia.com is not installed",

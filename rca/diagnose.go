@@ -89,7 +89,7 @@ func (r *run) diagnose(ctx context.Context, i incident.Incident) (diagnosis.Diag
 	if err != nil {
 		return diagnosis.Diagnosis{}, err
 	}
-	d := written(c, nodes, orderCauses(c, causes, cmp.Or(c.CameWithout(), c.WayOut(), fixes.Root())), fixes)
+	d := written(c, nodes, orderCauses(c, nodes, causes, cmp.Or(c.CameWithout(), c.WayOut(), fixes.Root())), fixes)
 	c.Quote(d.Causes)
 	d.Knowledge = pastHits(past, d.Causes)
 	for _, missing := range []string{forgotten, unguarded} {
@@ -130,25 +130,29 @@ func podNames(i incident.Incident) []string {
 	return names
 }
 
-// orderCauses puts first the cause that the best proved fix removes, then those
-// that are the pod's own and so hold on every node, then the others by the number
-// of nodes, proven ones first, ties in catalogue order. Unknown settles
-// nothing and comes last.
-func orderCauses(c *causes.Case, causes []diagnosis.Cause, root diagnosis.CauseID) []diagnosis.Cause {
+// orderCauses puts first what is proven and stands in front of all that the nodes could
+// offer: without it the pod would run. Then comes the cause that the best proved fix removes,
+// then those that are the pod's own and so hold on every node, then the others by the number
+// of nodes, proven before likely, ties in catalogue order. Unknown settles nothing and comes
+// last, unless it is what keeps pods from existing.
+func orderCauses(c *causes.Case, nodes []diagnosis.NodeBlockers, causes []diagnosis.Cause, root diagnosis.CauseID) []diagnosis.Cause {
+	leads := map[diagnosis.CauseID]bool{}
+	for _, a := range causes {
+		leads[a.ID] = a.Certainty == diagnosis.Proven && leading(c, nodes, a.ID)
+	}
 	slices.SortStableFunc(causes, func(a, b diagnosis.Cause) int {
-		if r := view.Rank(a.ID == root) - view.Rank(b.ID == root); r != 0 {
-			return r
-		}
-		if r := view.Rank(a.ID != diagnosis.Unknown) - view.Rank(b.ID != diagnosis.Unknown); r != 0 {
-			return r
-		}
-		if r := view.Rank(c.Everywhere[a.ID]) - view.Rank(c.Everywhere[b.ID]); r != 0 {
-			return r
-		}
-		if r := len(b.Nodes) - len(a.Nodes); r != 0 {
-			return r
-		}
-		return view.Rank(a.Certainty == diagnosis.Proven) - view.Rank(b.Certainty == diagnosis.Proven)
+		return cmp.Or(
+			view.Rank(leads[a.ID])-view.Rank(leads[b.ID]),
+			view.Rank(a.ID == root)-view.Rank(b.ID == root),
+			view.Rank(settles(c, a.ID))-view.Rank(settles(c, b.ID)),
+			view.Rank(c.Everywhere[a.ID])-view.Rank(c.Everywhere[b.ID]),
+			len(b.Nodes)-len(a.Nodes),
+			view.Rank(a.Certainty == diagnosis.Proven)-view.Rank(b.Certainty == diagnosis.Proven),
+		)
 	})
 	return causes
+}
+
+func settles(c *causes.Case, id diagnosis.CauseID) bool {
+	return id != diagnosis.Unknown || c.Everywhere[id]
 }

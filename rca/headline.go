@@ -24,7 +24,7 @@ const maxHeadline = 80
 func headline(c *causes.Case, causes []diagnosis.Cause) string {
 	why := ""
 	if len(causes) > 0 {
-		why = ", " + causes[0].ID.Words()
+		why = ", " + c.Headline(causes[0].ID)
 		if causes[0].ID == diagnosis.SchedulerRefused { // whose word it is
 			why = ", " + visible(c.SchedulerName()) + " refuses"
 		}

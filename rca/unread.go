@@ -55,6 +55,8 @@ var leavesOpen = []struct {
 	{"ResourceClaimTemplate", "templates of claims are not judged", finding.claims},
 	{"ResourceSlice", "which devices exist is not known", finding.claims},
 	{"DeviceClass", "which classes of devices exist is not known", finding.claims},
+	{"DaemonSet", "whether a device plugin is installed and where it may run is not known", finding.stack},
+	{"RuntimeClass", "whether the one that the device plugin asks for exists is not known", finding.stack},
 	{"ResourceQuota", "quotas that refuse its pods are not judged", finding.refused},
 	{"LimitRange", "LimitRanges that default or refuse its pods are not judged", finding.refused},
 	{"NodeGeometry", "positions of MIG instances are not known", finding.partitions},
@@ -66,6 +68,17 @@ var leavesOpen = []struct {
 }
 
 func (f finding) claims() bool { return f.Claims != nil }
+
+// stack says whether GPUs are there that nobody offers.
+func (f finding) stack() bool {
+	return slices.ContainsFunc(f.causes, func(c diagnosis.Cause) bool {
+		switch c.ID {
+		case diagnosis.GPUStackMissing, diagnosis.GPUStackNotOnNode, diagnosis.DriverNotReady, diagnosis.RuntimeNotConfigured, diagnosis.DevicePluginDown:
+			return true
+		}
+		return false
+	})
+}
 
 func (f finding) refused() bool { return len(f.Refusals) > 0 }
 

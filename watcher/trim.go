@@ -28,7 +28,11 @@ func trim(o any) (any, error) {
 		return &appsv1.DaemonSet{ObjectMeta: trimMeta(t), Spec: appsv1.DaemonSetSpec{Template: trimTemplate(t.Spec.Template)}, Status: t.Status}, nil
 	case *batchv1.Job:
 		s := t.Spec
-		return &batchv1.Job{ObjectMeta: trimMeta(t), Spec: batchv1.JobSpec{Parallelism: s.Parallelism, Completions: s.Completions, Suspend: s.Suspend,
+		meta := trimMeta(t)
+		if queue := t.Labels[incident.QueueLabel]; queue != "" {
+			meta.Labels = map[string]string{incident.QueueLabel: queue}
+		}
+		return &batchv1.Job{ObjectMeta: meta, Spec: batchv1.JobSpec{Parallelism: s.Parallelism, Completions: s.Completions, Suspend: s.Suspend,
 			PodReplacementPolicy: s.PodReplacementPolicy, Template: trimTemplate(s.Template)}, Status: t.Status}, nil
 	case *corev1.LimitRange:
 		t.ManagedFields, t.Annotations, t.Labels = nil, nil, nil

@@ -151,7 +151,45 @@ func (v *Quota) Says() string {
 
 // DemandSays is the sentence for what every container must write and one does not.
 func (v *Quota) DemandSays() string {
-	return fmt.Sprintf("quota %s refuses it: its containers %s", v.Name, v.Demand)
+	return fmt.Sprintf("quota %s takes only pods whose containers state what it limits: its containers %s", v.Name, v.Demand)
+}
+
+// Unstated is what containers must write for a quota and do not.
+type Unstated struct {
+	Resource   corev1.ResourceName // as the quota names it: limits.cpu
+	Containers []string            // those of init too
+}
+
+// Unstated lists, by resource, what the quota demands.
+func (v *Quota) Unstated() []Unstated {
+	var out []Unstated
+	for part := range strings.SplitSeq(strings.TrimPrefix(v.Demand, "must specify "), "; ") {
+		if name, containers, ok := strings.Cut(part, " for: "); ok {
+			out = append(out, Unstated{corev1.ResourceName(name), strings.Split(containers, ",")})
+		}
+	}
+	return out
+}
+
+// Left is what the quota still gives of a resource.
+func (v *Quota) Left(name corev1.ResourceName) resource.Quantity {
+	left := v.Hard[name].DeepCopy()
+	used, told := v.used[name]
+	if !told {
+		used = v.Status.Used[name]
+	}
+	left.Sub(used)
+	return left
+}
+
+// UsedUp says whether nothing is left of some resource that the pod asks too much of, and
+// Beyond whether it asks more of one than the quota allows to all.
+func (v *Quota) UsedUp() bool {
+	return slices.ContainsFunc(v.Exceeded(), func(name corev1.ResourceName) bool { left := v.Left(name); return left.Sign() <= 0 })
+}
+
+func (v *Quota) Beyond() bool {
+	return slices.ContainsFunc(v.Exceeded(), func(name corev1.ResourceName) bool { asked := v.asked[name]; return asked.Cmp(v.Hard[name]) > 0 })
 }
 
 // topHolders is how many of those who hold a quota are named.
@@ -170,13 +208,21 @@ func (v *Quota) Top(name corev1.ResourceName) []QuotaHolder {
 	return out
 }
 
+// DemandEvidence is what the quota's object limits that containers do not state, and how
+// much of it is used.
+func (v *Quota) DemandEvidence() []diagnosis.Evidence {
+	var out []diagnosis.Evidence
+	for _, u := range v.Unstated() {
+		used := v.Status.Used[u.Resource]
+		out = append(out, diagnosis.Evidence{Ref: view.ObjectRef("ResourceQuota", v.Namespace, v.Name), Fact: fmt.Sprintf("limits %s to %s (%s used): container %s states none", u.Resource, view.QuantityText(v.Hard[u.Resource]), view.QuantityText(used), strings.Join(u.Containers, ", "))})
+	}
+	return out
+}
+
 // Evidence is what the quota's object says, and its top holders.
 func (v *Quota) Evidence() []diagnosis.Evidence {
 	at := view.ObjectRef("ResourceQuota", v.Namespace, v.Name)
 	var out []diagnosis.Evidence
-	if v.Demand != "" {
-		out = append(out, diagnosis.Evidence{Ref: at, Fact: "limits what containers " + v.Demand})
-	}
 	for _, name := range v.Exceeded() {
 		fact := fmt.Sprintf("%s: %s used of %s, one pod asks %s", name, view.QuantityText(v.used[name]), view.QuantityText(v.Hard[name]), view.QuantityText(v.asked[name]))
 		if v.Counted {

@@ -137,7 +137,7 @@ PodAffinityConflict proven n1: pod (anti-)affinity rules leave it out: it has to
 			some.NamespaceSelector, all.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"team": "x"}}, &metav1.LabelSelector{}
 			w.pod("w", "", "nvidia.com/gpu", 1, apart(some, all))
 		}, `
-PodAffinityConflict proven n1,n2: pod (anti-)affinity rules leave it out: it has to be apart from app=h (kubernetes.io/hostname)
+PodAffinityConflict proven n1,n2: pod (anti-)affinity rules leave it out: it has to be apart from app=h (kubernetes.io/hostname) (n1); it has to be apart from app=g (kubernetes.io/hostname) (n2)
   Node/n1: node(s) didn't match pod anti-affinity rules
   Pod/ml/w: has to be apart from app=h (kubernetes.io/hostname)
   Node/n1: kept apart from other/h

@@ -51,11 +51,25 @@ type Case struct {
 	beside *affinities
 	// volumes are the facts of the pod's volumes, once asked for.
 	volumes *volumeFacts
+	// entitled are the words of findings that are not the usual case of their cause.
+	entitled map[diagnosis.CauseID]string
+	// turned is what the kubelet's refusal is, once asked for.
+	turned *Turned
+	// on is the node whose kubelet refused the pod; empty where none did.
+	on string
 	// brokenQueue is the queue that admits nobody, once asked for; nil for none.
 	brokenQueue *BrokenQueue
 	queueAsked  bool
 	// grows is what autoscalers make of the pod, once asked for.
 	grows *Growth
+}
+
+// entitle has a headline say a cause in these words.
+func (c *Case) entitle(id diagnosis.CauseID, words string) {
+	if c.entitled == nil {
+		c.entitled = map[diagnosis.CauseID]string{}
+	}
+	c.entitled[id] = words
 }
 
 // Node returns the view of a node of the case's cluster.
@@ -69,4 +83,13 @@ func (c *Case) askOf(resource string) (view.Ask, bool) {
 		}
 	}
 	return view.Ask{}, false
+}
+
+// Headline are the words that say a cause in a headline: those of the finding, else those
+// of its usual case.
+func (c *Case) Headline(id diagnosis.CauseID) string {
+	if words := c.entitled[id]; words != "" {
+		return words
+	}
+	return id.Words()
 }

@@ -117,9 +117,10 @@ DRAClassMissing proven n1: DeviceClass gpu does not exist
 			w.claim("mine", 1, nil)
 			w.pod("w", "", "", 0, claims("mine"))
 		}, `
-DRADriverMissing proven n1: no ResourceSlice of driver gpu.nvidia.com exists
+DRADriverMissing proven n1: no ResourceSlice of driver gpu.nvidia.com exists: NVIDIA's DRA driver is not installed
   ResourceClaim/ml/mine: request gpu asks DeviceClass gpu
   DeviceClass/gpu: no ResourceSlice of driver gpu.nvidia.com exists
+  DeviceClass/gpu: no DaemonSet of the cluster is NVIDIA's DRA driver
 `},
 		"no driver by name": {func(w *world) {
 			w.Nodes = append(w.Nodes, plainNode("n1"))

@@ -2,6 +2,7 @@ package causes
 
 import (
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/stack"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -15,5 +16,18 @@ var draClassMissing = Rule{ID: diagnosis.DRAClassMissing, Tell: func(c *Case, n 
 	for _, a := range gone {
 		f.evidence = append(f.evidence, diagnosis.Evidence{Ref: a.Ref, Fact: "request " + a.Name + " names DeviceClass " + a.Class}, diagnosis.Evidence{Ref: "DeviceClass/" + a.Class, Fact: "does not exist"})
 	}
+	if dra := c.DRAClass(gone[0].Class); dra != nil {
+		f.says += ": " + dra.Says
+		f.evidence = append(f.evidence, about(gone[0].Class, dra))
+	}
 	return f
 }}
+
+// DRAClass is why a class that NVIDIA's driver brings with it does not exist; nil for one
+// that is not its own, and where the driver is not seen to be at fault.
+func (c *Case) DRAClass(class string) *stack.DRA {
+	if class != "gpu.nvidia.com" && class != "mig.nvidia.com" {
+		return nil
+	}
+	return stack.Of(c.Cluster).DRADriver("gpu.nvidia.com")
+}

@@ -1,9 +1,12 @@
 package causes
 
 import (
+	"cmp"
 	"strings"
 
+	"github.com/unpend/unpend/rca/devices"
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/stack"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -28,7 +31,35 @@ var draDriverMissing = Rule{ID: diagnosis.DRADriverMissing, Tell: func(c *Case, 
 		if f.says == "" {
 			f.says = says
 		}
+		dra := c.DRADriver(a)
+		if dra != nil && f.evidence == nil {
+			f.says += ": " + dra.Says
+		}
 		f.evidence = append(f.evidence, diagnosis.Evidence{Ref: a.Ref, Fact: "request " + a.Name + " asks DeviceClass " + a.Class}, diagnosis.Evidence{Ref: "DeviceClass/" + a.Class, Fact: says})
+		if dra != nil {
+			f.evidence = append(f.evidence, about(a.Class, dra))
+		}
 	}
 	return f
 }}
+
+// DRADriver is why NVIDIA's driver does not serve a request; nil where that is not seen, or
+// another is asked for.
+func (c *Case) DRADriver(a *devices.Ask) *stack.DRA {
+	for _, driver := range c.Claims.DriversOf(a) {
+		if c.Claims.Incomplete[driver] != "" {
+			continue
+		}
+		if dra := stack.Of(c.Cluster).DRADriver(driver); dra != nil {
+			return dra
+		}
+	}
+	return nil
+}
+
+// about is what shows why a class is not served; of the class itself where no object does.
+func about(class string, dra *stack.DRA) diagnosis.Evidence {
+	e := dra.Evidence
+	e.Ref = cmp.Or(e.Ref, "DeviceClass/"+class)
+	return e
+}

@@ -44,7 +44,7 @@ func TestWholeGPUs(t *testing.T) {
 			w.pod("h", "n1", "nvidia.com/gpu", 1)
 			w.pod("w", "", "nvidia.com/gpu", 2)
 		}, `
-GPUsInUse proven n1: all whole GPUs are held
+GPUsInUse proven n1: fewer whole GPUs are free than it asks
   Node/n1: allocatable nvidia.com/gpu=2, requested 1
 `},
 		"more than the node has": {func(w *world) {
@@ -72,7 +72,7 @@ GPUsFragmentedAcrossNodes proven n1,n2: 2 GPUs are free in total, no node has 2
 			w.pod("h2", "n2", "nvidia.com/gpu", 1)
 			w.pod("w", "", "nvidia.com/gpu", 2)
 		}, `
-GPUsInUse proven n1,n2: all whole GPUs are held
+GPUsInUse proven n1,n2: fewer whole GPUs are free than it asks
   Node/n1: allocatable nvidia.com/gpu=2, requested 1
   Node/n2: allocatable nvidia.com/gpu=2, requested 1
 NodeCordoned proven n2: cordoned

@@ -1,6 +1,9 @@
 package causes
 
 import (
+	"strconv"
+	"strings"
+
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/view"
 )
@@ -12,5 +15,24 @@ var gpusInUse = Rule{ID: diagnosis.GPUsInUse, gpu: true, Tell: func(_ *Case, n *
 	if !ok || b.allocatable < a.Count {
 		return nil
 	}
-	return &finding{diagnosis.Proven, "all whole GPUs are held", []diagnosis.Evidence{n.UsedOf(a, b.allocatable)}}
+	what := "whole GPUs"
+	if sharedGPUs(n, a) {
+		what = "shares of GPUs"
+	}
+	return &finding{diagnosis.Proven, heldSays(n, a, b, what), []diagnosis.Evidence{n.UsedOf(a, b.allocatable)}}
 }}
+
+// heldSays says that all are held, or that too few are left of what the node offers.
+func heldSays(n *view.Node, a view.Ask, b *blocker, what string) string {
+	if used := n.Requested[a.Resource]; used.Value() < b.allocatable {
+		return "fewer " + what + " are free than it asks"
+	}
+	return "all " + what + " are held"
+}
+
+// sharedGPUs says that the device plugin offers a GPU of the node several times over: by
+// time-slicing or MPS, with or without another name (GFD's labels, k8s-device-plugin README).
+func sharedGPUs(n *view.Node, a view.Ask) bool {
+	replicas, err := strconv.Atoi(n.Labels["nvidia.com/gpu.replicas"])
+	return strings.HasSuffix(string(a.Resource), ".shared") || strings.HasSuffix(n.Labels["nvidia.com/gpu.product"], "-SHARED") || err == nil && replicas > 1
+}

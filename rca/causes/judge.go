@@ -57,11 +57,22 @@ func (c *Case) Judge() ([]diagnosis.NodeBlockers, []diagnosis.Cause) {
 	causes := make([]diagnosis.Cause, 0, len(byID))
 	for _, id := range diagnosis.Catalogue() {
 		if cause := byID[id]; cause != nil {
+			cause.Says = cause.whole()
+			if told := ofAge[id]; told && !c.Cluster.State.Clocked() && cause.Certainty == diagnosis.Proven {
+				cause.Certainty = diagnosis.Likely
+			}
 			causes = append(causes, cause.Cause)
 		}
 	}
 	c.decidedElsewhere(causes)
 	return nodes, causes
+}
+
+// ofAge are the causes that are told by how long something has taken: what a dump shows that
+// does not say when it was taken may have passed long ago.
+var ofAge = map[diagnosis.CauseID]bool{
+	diagnosis.MIGConfigInProgress: true, diagnosis.MIGConfigStuck: true,
+	diagnosis.ScalingUp: true, diagnosis.ScaleUpStuck: true,
 }
 
 // ofTemplate says of what node pools make what is told of nodes else.

@@ -2,34 +2,44 @@ package causes
 
 import (
 	"fmt"
-
-	corev1 "k8s.io/api/core/v1"
+	"strings"
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/view"
 )
 
 // migConfigFailed names the pods that still run on the node: mig-parted fails
-// when a GPU is in use.
-var migConfigFailed = Rule{ID: diagnosis.MIGConfigFailed, gpu: true, Tell: func(_ *Case, n *view.Node, b *blocker) *finding {
+// when a GPU is in use. Who else uses it on the host no object tells.
+var migConfigFailed = Rule{ID: diagnosis.MIGConfigFailed, gpu: true, Tell: func(c *Case, n *view.Node, b *blocker) *finding {
 	if n.Manager().State != "failed" || b.offered() {
 		return nil
 	}
 	evidence := []diagnosis.Evidence{{Ref: n.Ref(), Fact: fmt.Sprintf("label %s=failed for %s=%s", view.LabelMIGState, view.LabelMIGConfig, n.Labels[view.LabelMIGConfig])}}
-	var on []*corev1.Pod
-	for _, p := range n.Pods {
-		if view.HoldsGPU(n.Requests[p]) {
-			on = append(on, p)
-			evidence = append(evidence, diagnosis.Evidence{Ref: "Pod/" + p.Namespace + "/" + p.Name, Fact: "still runs on a GPU of the node"})
-		}
+	says, who := c.stillThere(n)
+	if len(n.GPUHolders()) == 0 && c.Cluster.State.Unread["Pod"] == "" {
+		says += ", and no pod holds a GPU of it: what does may run on the host (DCGM, nvidia-persistenced, nvidia_drm)"
 	}
-	says := fmt.Sprintf("MIG manager could not apply %q", n.Labels[view.LabelMIGConfig])
-	switch len(on) {
-	case 0:
-	case 1:
-		says += ", " + view.PodList(on) + " still runs on its GPUs"
-	default:
-		says += ", " + view.PodList(on) + " still run on its GPUs"
-	}
-	return &finding{diagnosis.Proven, says, evidence}
+	return &finding{diagnosis.Proven, fmt.Sprintf("MIG manager could not apply %q", n.Labels[view.LabelMIGConfig]) + says, append(evidence, who...)}
 }}
+
+// stillThere names who is on the GPUs of a node that MIG manager does not get through with.
+func (c *Case) stillThere(n *view.Node) (says string, evidence []diagnosis.Evidence) {
+	on := n.GPUHolders()
+	for _, p := range on {
+		evidence = append(evidence, diagnosis.Evidence{Ref: view.PodRef(p), Fact: "still runs on a GPU of the node"})
+	}
+	switch {
+	case len(on) == 1:
+		says = ", " + view.PodList(on) + " still runs on its GPUs"
+	case len(on) > 1:
+		says = ", " + view.PodList(on) + " still run on its GPUs"
+	}
+	if labels := PausedComponents(n); len(labels) > 0 {
+		evidence = append(evidence, diagnosis.Evidence{Ref: n.Ref(), Fact: strings.Join(labels, ", ") + "=" + view.Paused})
+	}
+	for _, p := range lingering(n) {
+		says += ", " + p.Namespace + "/" + p.Name + " was told to leave and has not"
+		evidence = append(evidence, diagnosis.Evidence{Ref: view.PodRef(p), Fact: "deleted at " + p.DeletionTimestamp.UTC().Format("15:04 MST") + ", and is still there: its component is paused"})
+	}
+	return says, evidence
+}

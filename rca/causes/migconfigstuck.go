@@ -6,6 +6,9 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/view"
 )
@@ -32,11 +35,24 @@ var migConfigStuck = Rule{ID: diagnosis.MIGConfigStuck, gpu: true, Tell: func(c 
 		return nil
 	}
 	evidence := []diagnosis.Evidence{{Ref: n.Ref(), Fact: fmt.Sprintf("label %s=%s, %s", view.LabelMIGConfig, n.Labels[view.LabelMIGConfig], how)}}
-	if labels := PausedComponents(n); len(labels) > 0 {
-		evidence = append(evidence, diagnosis.Evidence{Ref: n.Ref(), Fact: strings.Join(labels, ", ") + "=" + view.Paused})
-	}
-	return &finding{certainty, "MIG manager is stuck", evidence}
+	says, who := c.stillThere(n)
+	return &finding{certainty, "MIG manager is stuck" + says, append(evidence, who...)}
 }}
+
+// lingering are the pods of components that MIG manager has stopped and waits for.
+func lingering(n *view.Node) []*corev1.Pod {
+	var out []*corev1.Pod
+	for _, label := range PausedComponents(n) {
+		component := strings.TrimPrefix(label, "nvidia.com/gpu.deploy.")
+		for _, p := range n.Pods {
+			by := metav1.GetControllerOfNoCopy(p)
+			if by != nil && by.Kind == "DaemonSet" && p.DeletionTimestamp != nil && (strings.HasPrefix(by.Name, "nvidia-"+component) || by.Name == component) && !slices.Contains(out, p) {
+				out = append(out, p)
+			}
+		}
+	}
+	return out
+}
 
 // PausedComponents are the labels, sorted, of the components that MIG manager has stopped
 // on the node.

@@ -11,5 +11,12 @@ var migInstancesInUse = Rule{ID: diagnosis.MIGInstancesInUse, gpu: true, Tell: f
 	if !ok || b.allocatable < a.Count {
 		return nil
 	}
-	return &finding{diagnosis.Proven, "its " + a.Profile + " instances are all held", []diagnosis.Evidence{n.UsedOf(a, b.allocatable)}}
+	return &finding{diagnosis.Proven, instancesSay(n, a, b), []diagnosis.Evidence{n.UsedOf(a, b.allocatable)}}
 }}
+
+func instancesSay(n *view.Node, a view.Ask, b *blocker) string {
+	if used := n.Requested[a.Resource]; used.Value() < b.allocatable {
+		return "fewer " + a.Profile + " instances are free than it asks"
+	}
+	return "its " + a.Profile + " instances are all held"
+}

@@ -112,7 +112,7 @@ MIGConfigFailed proven n1: MIG manager could not apply "all-2g.10gb", 2 pods (ml
 			w.gpuNode(whole, label(state, "failed"))
 			wants(w)
 		}, `
-MIGConfigFailed proven n1: MIG manager could not apply "all-2g.10gb"
+MIGConfigFailed proven n1: MIG manager could not apply "all-2g.10gb", and no pod holds a GPU of it: what does may run on the host (DCGM, nvidia-persistenced, nvidia_drm)
   Node/n1: label nvidia.com/mig.config.state=failed for nvidia.com/mig.config=all-2g.10gb
 `},
 		"a failure is in nobody's way where the request is offered": {func(w *world) {

@@ -122,8 +122,9 @@ GPUsInUse proven n1: all whole GPUs are held
 			w.pod("w", "", "nvidia.com/mig-2g.10gb", 1)
 		}, `
 DevicePluginDown proven n1: has GPUs and offers none
+  NodeGeometry/n1: 3 GPUs
   Node/n1: allocatable: nvidia.com/mig-2g.10gb=0
-  NodeGeometry/n1: 4 devices exist
+  Node/n1: no DaemonSet of the cluster is NVIDIA's device plugin
 `},
 		"a plugin with nothing to offer is not": {func(w *world) {
 			w.gpuNode(sim.Node{Name: "n1", Model: a100}, offers("nvidia.com/mig-2g.10gb", 0))
@@ -138,8 +139,9 @@ MIGLayoutMismatch proven n1: not laid out with 2g.10gb, though a legal position 
 			w.pod("w", "", "nvidia.com/gpu", 1)
 		}, `
 DevicePluginDown possible n1: has GPUs and offers none
-  Node/n1: allocatable: nvidia.com/gpu=0
   Node/n1: label nvidia.com/gpu.count=2
+  Node/n1: allocatable: nvidia.com/gpu=0
+  Node/n1: no DaemonSet of the cluster is NVIDIA's device plugin
 `},
 		"and that there are none": {func(w *world) {
 			w.unreported(sim.Node{Name: "n1", Model: "L4"}, offersNothing(true), label(view.LabelGPUCount, "0"))

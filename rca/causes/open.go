@@ -26,7 +26,11 @@ func Open(l *evict.Ledger, i incident.Incident) (*Case, error) {
 	if pod == nil {
 		return nil, fmt.Errorf("pod of incident %s is gone", i.ID)
 	}
-	return &Case{Asker: l.ForPod(pod), Incident: i, Pod: unbound(pod), Refusal: pod.Status, Asks: view.AsksOf(pod), Wants: view.PodRequests(pod), Everywhere: map[diagnosis.CauseID]bool{},
+	on := ""
+	if pod.Status.Phase == corev1.PodFailed {
+		on = pod.Spec.NodeName
+	}
+	return &Case{on: on, Asker: l.ForPod(pod), Incident: i, Pod: unbound(pod), Refusal: pod.Status, Asks: view.AsksOf(pod), Wants: view.PodRequests(pod), Everywhere: map[diagnosis.CauseID]bool{},
 		Refusals: refusals, Unborn: unborn, Unprepared: unprepared, bound: slices.Contains(unprepared, pod)}, nil
 }
 
@@ -53,16 +57,27 @@ func (c *Case) Look(ctx context.Context, inventory func() *devices.Inventory, as
 }
 
 // representative picks the waiting pod that the others are judged by: they have the
-// same owner and the same requests. One that waits for a node comes before those that
-// have one and whose devices are not prepared, which are listed too.
+// same owner and the same requests. One of which the scheduler has spoken comes first, then
+// the newest that a kubelet refused, for its owner may have made another a moment ago, then
+// one that nobody has spoken of, and at last those that have a node and whose devices are
+// not prepared, which are listed too.
 func representative(w *view.Cluster, i incident.Incident) (pod *corev1.Pod, unprepared []*corev1.Pod) {
+	rank := func(p *corev1.Pod) int {
+		switch {
+		case p.Status.Phase == corev1.PodFailed:
+			return 1
+		case len(p.Status.Conditions) > 0:
+			return 0
+		}
+		return 2
+	}
 	for _, named := range i.Pods {
 		p := w.State.Pod(i.Workload.Namespace, named.Name)
 		switch {
 		case p == nil:
 		case named.Reason == incident.FailedPrepare:
 			unprepared = append(unprepared, incident.WithKubelet([]*corev1.Pod{p}, w.State.Events)[0])
-		case pod == nil:
+		case pod == nil, rank(p) < rank(pod), rank(p) == 1 && rank(pod) == 1 && rejectedAt(p).After(rejectedAt(pod)):
 			pod = p
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -45,22 +44,19 @@ func (c *Case) BrokenQueue() *BrokenQueue {
 	return c.brokenQueue
 }
 
-func (c *Case) gatedByKueue() bool {
-	return slices.ContainsFunc(c.Pod.Spec.SchedulingGates, func(g corev1.PodSchedulingGate) bool { return g.Name == queueGate })
-}
-
 // kueueBroken looks at the LocalQueue and its ClusterQueue.
 func (c *Case) kueueBroken() *BrokenQueue {
-	if !c.gatedByKueue() {
+	held := c.heldByQueue()
+	if held == nil {
 		return nil
 	}
 	w := c.Queued()
-	name := c.Pod.Labels["kueue.x-k8s.io/queue-name"]
+	name := c.queueName()
 	if w != nil {
 		name = cmp.Or(nestedText(w, "spec", "queueName"), name)
 	}
 	if q := KueueBroken(c, w, c.Pod.Namespace, name); q != nil {
-		q.evidence = append(q.evidence, diagnosis.Evidence{Ref: c.podRef(), Fact: "gate " + queueGate + ", queue " + name})
+		q.evidence = append(q.evidence, held...)
 		return q
 	}
 	return nil

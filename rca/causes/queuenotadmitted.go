@@ -6,24 +6,23 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/view"
+	"github.com/unpend/unpend/watcher/incident"
 )
 
-// queueNotAdmitted: Kueue holds the pod by its gate until its Workload has quota. The
-// Workload's own conditions say what it lacks; they are never on the pod.
+// queueNotAdmitted: Kueue holds the pod by its gate, or its Job suspended, until its Workload
+// has quota. The Workload's own conditions say what it lacks; they are never on the pod.
 var queueNotAdmitted = PodRule{
 	ID: diagnosis.QueueNotAdmitted,
 	Tell: func(c *Case) *finding {
-		if !c.gatedByKueue() || c.IsOwn(diagnosis.QueueMisconfigured) {
+		evidence := c.heldByQueue()
+		if evidence == nil || c.IsOwn(diagnosis.QueueMisconfigured) {
 			return nil
-		}
-		evidence := []diagnosis.Evidence{{Ref: c.podRef(), Fact: "gate " + queueGate}}
-		if q := c.Pod.Labels["kueue.x-k8s.io/queue-name"]; q != "" {
-			evidence = append(evidence, diagnosis.Evidence{Ref: c.podRef(), Fact: "queue " + q})
 		}
 		says := "its queue (Kueue) has not admitted it"
 		if w := c.Queued(); w != nil {
@@ -36,6 +35,36 @@ var queueNotAdmitted = PodRule{
 		return &finding{diagnosis.Proven, says, evidence}
 	},
 }
+
+// heldByQueue is the evidence that Kueue holds the pod, or the object that makes it; nil when
+// it holds neither.
+func (c *Case) heldByQueue() []diagnosis.Evidence {
+	ref, fact := c.podRef(), "gate "+queueGate
+	switch {
+	case c.Suspended():
+		r := c.Refusals[0]
+		ref, fact = view.ObjectRef(r.Owner.Kind, r.Owner.Namespace, r.Owner.Name), "suspended, and wants "+view.CountOf(r.Wants, "pod")
+	case !slices.ContainsFunc(c.Pod.Spec.SchedulingGates, func(g corev1.PodSchedulingGate) bool { return g.Name == queueGate }):
+		return nil
+	}
+	evidence := []diagnosis.Evidence{{Ref: ref, Fact: fact}}
+	if q := c.queueName(); q != "" {
+		evidence = append(evidence, diagnosis.Evidence{Ref: ref, Fact: "queue " + q})
+	}
+	return evidence
+}
+
+// queueName is the queue that the pod, or what makes it, is labelled with.
+func (c *Case) queueName() string {
+	if c.Suspended() {
+		return c.Refusals[0].Queue
+	}
+	return c.Pod.Labels[incident.QueueLabel]
+}
+
+// Suspended says that its pods do not exist because a queue has not let what makes them
+// begin.
+func (c *Case) Suspended() bool { return c.Unborn && c.Refusals[0].Queue != "" }
 
 // assigning begins what Kueue says of one pod set (flavorassigner.go).
 var assigning = regexp.MustCompile(`^couldn't assign flavors to pod set \S+: `)

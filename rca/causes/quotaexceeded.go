@@ -5,7 +5,6 @@ import (
 
 	"github.com/unpend/unpend/rca/admission"
 	"github.com/unpend/unpend/rca/diagnosis"
-	"github.com/unpend/unpend/rca/view"
 )
 
 // quotaExceeded: by the arithmetic of the API server's quota admission on the
@@ -20,26 +19,31 @@ var quotaExceeded = PodRule{
 		}
 		var says []string
 		var evidence []diagnosis.Evidence
-		certainty := diagnosis.Proven
+		certainty, words := diagnosis.Proven, "its quota has too little left"
 		for _, q := range c.Refusing() {
-			if q.Demand != "" {
-				says = append(says, q.DemandSays())
-			} else {
-				says = append(says, q.Says())
+			if len(q.Exceeded()) == 0 {
+				continue
 			}
+			says = append(says, q.Says())
 			if q.Counted {
 				certainty = diagnosis.Likely
+			}
+			if q.Beyond() {
+				words = "asks more than its quota allows"
+			} else if q.UsedUp() && words != "asks more than its quota allows" {
+				words = "its quota is used up"
 			}
 			evidence = append(evidence, q.Evidence()...)
 		}
 		if len(says) > 0 {
+			c.entitle(diagnosis.QuotaExceeded, words)
 			return c.told(certainty, strings.Join(says, "; "), evidence)
 		}
-		if strings.Contains(c.refusedSays(), "insufficient quota to") {
-			// The API server's own configuration wants a quota to exist: no object tells that.
-			return c.told(diagnosis.Possible, "the API server wants a quota that covers it: "+view.Cut(c.refusedSays(), 160), nil)
+		f := c.unreadSays("ResourceQuota", "exceeded quota: ")
+		if f != nil {
+			c.entitle(diagnosis.QuotaExceeded, "a quota refuses it")
 		}
-		return c.unreadSays("ResourceQuota", "exceeded quota: ", "failed quota: ", "status unknown for quota: ")
+		return f
 	},
 }
 

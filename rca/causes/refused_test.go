@@ -57,12 +57,14 @@ func TestQuotas(t *testing.T) {
 			w.pod("theirs", "n1", "nvidia.com/gpu", 9, of("other"))
 			w.lacks("exceeded quota: team", one, one)
 		}, `
-QuotaExceeded proven : quota team refuses it: 8 of 8 requests.nvidia.com/gpu used, 1 asked, held by b (3), c (2), a (1) and 2 more; quota of cpu refuses it: its containers must specify requests.cpu for: main
+QuotaExceeded proven : quota team refuses it: 8 of 8 requests.nvidia.com/gpu used, 1 asked, held by b (3), c (2), a (1) and 2 more
   ResourceQuota/ml/team: requests.nvidia.com/gpu: 8 used of 8, one pod asks 1
   Pod/ml/b: holds 3 of requests.nvidia.com/gpu
   Pod/ml/c: holds 2 of requests.nvidia.com/gpu
   Pod/ml/a: holds 1 of requests.nvidia.com/gpu
-  ResourceQuota/ml/of cpu: limits what containers must specify requests.cpu for: main
+  ReplicaSet/ml/w: wants 2 pods, 2 of them do not exist; its last refusal: exceeded quota: team
+QuotaDemandsRequests proven : quota of cpu takes only pods whose containers state what it limits: its containers must specify requests.cpu for: main; nothing is used up by that
+  ResourceQuota/ml/of cpu: limits requests.cpu to 0 (0 used): container main states none
   ReplicaSet/ml/w: wants 2 pods, 2 of them do not exist; its last refusal: exceeded quota: team
 NoNodes proven : the cluster has no node
   Node: the list is empty
@@ -99,21 +101,22 @@ NoNodes proven : the cluster has no node
 		}, `
 NoNodes proven : the cluster has no node
   Node: the list is empty
-Unknown possible : the API server refused its pods, and nothing that was read says why; ruled out: quotas, LimitRanges, requests and limits of devices; it said: exceeded quota: team
+Unknown possible : a quota refused it; by their own figures all quotas of ml would take it now, and its controller has not tried again (its back-off reaches minutes); it said: exceeded quota: team
   ReplicaSet/ml/w: wants 2 pods, 2 of them do not exist; its last refusal: exceeded quota: team
 `},
 		"it wants what the pod does not state": {func(w *world) {
 			w.quota("ml", "team", list("requests.memory", "1Gi", "limits.cpu", "9"), list("requests.memory", "0", "limits.cpu", "0"))
 			w.lacks("failed quota: team: must specify", one, one)
 		}, `
-QuotaExceeded proven : quota team refuses it: its containers must specify limits.cpu for: main; requests.memory for: main
-  ResourceQuota/ml/team: limits what containers must specify limits.cpu for: main; requests.memory for: main
+QuotaDemandsRequests proven : quota team takes only pods whose containers state what it limits: its containers must specify limits.cpu for: main; requests.memory for: main; nothing is used up by that
+  ResourceQuota/ml/team: limits limits.cpu to 9 (0 used): container main states none
+  ResourceQuota/ml/team: limits requests.memory to 1Gi (0 used): container main states none
   ReplicaSet/ml/w: wants 2 pods, 2 of them do not exist; its last refusal: failed quota: team: must specify
 NoNodes proven : the cluster has no node
   Node: the list is empty
 `},
 		"the API server wants one to exist": {func(w *world) { w.lacks(`insufficient quota to match these scopes`, one, one) }, `
-QuotaExceeded possible : the API server wants a quota that covers it: insufficient quota to match these scopes
+QuotaDemandsRequests likely : the API server takes such pods only in a namespace with a quota that covers them, and ml has none: insufficient quota to match these scopes
   ReplicaSet/ml/w: wants 2 pods, 2 of them do not exist; its last refusal: insufficient quota to match these scopes
 NoNodes proven : the cluster has no node
   Node: the list is empty
@@ -130,7 +133,7 @@ NoNodes proven : the cluster has no node
 		"a refusal that no object explains": {func(w *world) { w.lacks("admission webhook denied it", one, one) }, `
 NoNodes proven : the cluster has no node
   Node: the list is empty
-Unknown possible : the API server refused its pods, and nothing that was read says why; ruled out: quotas, LimitRanges, requests and limits of devices; it said: admission webhook denied it
+Unknown possible : an admission webhook denies it: a policy of the cluster, no shortage; it said: admission webhook denied it
   ReplicaSet/ml/w: wants 2 pods, 2 of them do not exist; its last refusal: admission webhook denied it
 `},
 		"a refusal without words": {func(w *world) { w.lacks("", one, one) }, `
@@ -293,8 +296,11 @@ func TestKubeletRefusals(t *testing.T) {
 		"NUMA": {refused("TopologyAffinityError", "Resources cannot be allocated with Topology locality"), `
 SharedResourceRenamed proven n1: offers nvidia.com/gpu, not nvidia.com/gpu.shared
   Node/n1: advertises nvidia.com/gpu=1
-TopologyAlignmentRefused proven : the kubelet could not align its devices and CPUs on one NUMA node
+TopologyAlignmentRefused proven : the kubelet of n1 could not align its devices and CPUs on one NUMA node; it said: Resources cannot be allocated with Topology locality
   Pod/ml/w: TopologyAffinityError: Resources cannot be allocated with Topology locality
+  Node/n1: nvidia.com/gpu.shared: capacity 0, allocatable 0, 0 free by the requests of its pods
+  Node/n1: Ready since 2026-11-20 11:00:00 UTC
+  Node/n1: cpu: allocatable 96, 96 free by the requests of its pods
 `},
 		"two shares": {refused("UnexpectedAdmissionError", "Allocate failed: request for 2 too large: maximum request size for shared resources is 1"), `
 SharedResourceRenamed proven n1: offers nvidia.com/gpu, not nvidia.com/gpu.shared
@@ -311,14 +317,18 @@ SharedRequestTooLarge proven : more than one share of a GPU was asked for, the d
 		"two shares, else": {refused("OutOfnvidia.com/gpu", "Pod was rejected: too large: maximum request size for shared resources is 1"), `
 SharedResourceRenamed proven n1: offers nvidia.com/gpu, not nvidia.com/gpu.shared
   Node/n1: advertises nvidia.com/gpu=1
-KubeletAdmissionRefused proven : the kubelet refused it at admission: OutOfnvidia.com/gpu
+KubeletAdmissionRefused proven : the kubelet refused it at admission: OutOfnvidia.com/gpu on n1: by the kubelet's own count the node was full (now 1 of 1 nvidia.com/gpu are free); it said: too large: maximum request size for shared resources is 1
   Pod/ml/w: OutOfnvidia.com/gpu: Pod was rejected: too large: maximum request size for shared resources is 1
+  Node/n1: nvidia.com/gpu.shared: capacity 0, allocatable 0, 0 free by the requests of its pods
+  Node/n1: Ready since 2026-11-20 11:00:00 UTC
 `},
 		"anything else": {refused("UnexpectedAdmissionError", "Allocate failed: no healthy devices"), `
 SharedResourceRenamed proven n1: offers nvidia.com/gpu, not nvidia.com/gpu.shared
   Node/n1: advertises nvidia.com/gpu=1
-KubeletAdmissionRefused proven : the kubelet refused it at admission: UnexpectedAdmissionError
+KubeletAdmissionRefused proven : the kubelet refused it at admission: UnexpectedAdmissionError on n1; it said: Allocate failed: no healthy devices
   Pod/ml/w: UnexpectedAdmissionError: Allocate failed: no healthy devices
+  Node/n1: nvidia.com/gpu.shared: capacity 0, allocatable 0, 0 free by the requests of its pods
+  Node/n1: Ready since 2026-11-20 11:00:00 UTC
 `},
 	}.run(t)
 }

@@ -2,9 +2,11 @@ package causes
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
 )
 
 // telling is a cause while rules tell it of one node after the other.
@@ -12,6 +14,15 @@ type telling struct {
 	diagnosis.Cause
 	stated map[diagnosis.Evidence]bool
 	ofNode int // where the evidence begins that is of the last of Nodes
+	said   []saying
+	at     map[string]int // where in said
+}
+
+// saying is what is said of some nodes alike.
+type saying struct {
+	says  string
+	first string // of those nodes; empty: it is not about nodes
+	nodes int
 }
 
 // tellings are those of all causes.
@@ -22,14 +33,18 @@ type tellings map[diagnosis.CauseID]*telling
 func (t tellings) note(id diagnosis.CauseID, node string, f *finding) {
 	cause := t[id]
 	if cause == nil {
-		cause = &telling{Cause: diagnosis.Cause{ID: id, Certainty: f.certainty, Says: f.says, Nodes: []string{}, Evidence: []diagnosis.Evidence{}}, stated: map[diagnosis.Evidence]bool{}}
+		cause = &telling{Cause: diagnosis.Cause{ID: id, Certainty: f.certainty, Says: f.says, Nodes: []string{}, Evidence: []diagnosis.Evidence{}}, stated: map[diagnosis.Evidence]bool{}, at: map[string]int{}}
 		t[id] = cause
 	}
 	if strength(f.certainty) > strength(cause.Certainty) {
 		cause.Certainty = f.certainty
 	}
 	// Nodes are told of one after the other.
-	if node != "" && (len(cause.Nodes) == 0 || cause.Nodes[len(cause.Nodes)-1] != node) {
+	isNew := len(cause.Nodes) == 0 || cause.Nodes[len(cause.Nodes)-1] != node
+	if isNew || node == "" {
+		cause.say(f.says, node)
+	}
+	if node != "" && isNew {
 		cause.Nodes = append(cause.Nodes, node)
 		cause.ofNode = len(cause.Evidence)
 	}
@@ -38,6 +53,55 @@ func (t tellings) note(id diagnosis.CauseID, node string, f *finding) {
 			cause.Evidence = append(cause.Evidence, e)
 		}
 	}
+}
+
+// say notes what is said of one more node.
+func (k *telling) say(says, node string) {
+	at, known := k.at[says]
+	if !known {
+		at = len(k.said)
+		k.at[says], k.said = at, append(k.said, saying{says: says, first: node})
+	}
+	k.said[at].nodes++
+}
+
+// mostSaid bounds how many different things are told of the nodes of one cause.
+const mostSaid = 3
+
+// whole is what is said of all nodes, which are told apart where it is not the same.
+func (k *telling) whole() string {
+	if len(k.said) == 1 {
+		return k.said[0].says
+	}
+	all := slices.Clone(k.said)
+	slices.SortStableFunc(all, func(a, b saying) int { return b.nodes - a.nodes })
+	var parts []string
+	for i, s := range all[:min(len(all), mostSaid)] {
+		if i > 0 {
+			s.says = strings.TrimPrefix(s.says, shared(all[0].says))
+		}
+		switch {
+		case s.first == "":
+			parts = append(parts, s.says)
+		case s.nodes == 1:
+			parts = append(parts, s.says+" ("+s.first+")")
+		default:
+			parts = append(parts, s.says+" ("+view.CountOf(s.nodes, "node")+")")
+		}
+	}
+	if more := len(all) - mostSaid; more > 0 {
+		parts = append(parts, "and "+strconv.Itoa(more)+" more of the kind")
+	}
+	return strings.Join(parts, "; ")
+}
+
+// shared is what a sentence begins with before it comes to the point: up to its first colon.
+func shared(says string) string {
+	begin, _, found := strings.Cut(says, ": ")
+	if !found {
+		return ""
+	}
+	return begin + ": "
 }
 
 // states says whether the cause has that evidence already, and remembers it. What is read

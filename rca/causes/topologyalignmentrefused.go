@@ -1,15 +1,34 @@
 package causes
 
 import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/unpend/unpend/rca/diagnosis"
 )
 
 // topologyAlignmentRefused: the kubelet's Topology Manager found no NUMA node with
-// all that was asked.
+// all that was asked. Its policy is in the kubelet's configuration and in no object read
+// here, so what the node has free by count is all that can be said of it.
 var topologyAlignmentRefused = PodRule{ID: diagnosis.TopologyAlignmentRefused, Tell: func(c *Case) *finding {
 	reason, evidence, ok := c.refusedBy()
 	if !ok || reason != topologyAffinity {
 		return nil
 	}
-	return &finding{diagnosis.Proven, "the kubelet could not align its devices and CPUs on one NUMA node", evidence}
+	says := "the kubelet could not align its devices and CPUs on one NUMA node"
+	if t := c.Turned(); t != nil {
+		says = fmt.Sprintf("the kubelet of %s could not align its devices and CPUs on one NUMA node", t.On)
+		if t.Node != nil && slices.Contains(c.Verdict.Feasible(), t.On) {
+			says += "; by count the node has them free, so it is where they lie, which no object read here tells"
+		}
+		evidence = append(evidence, c.turnedEvidence(t)...)
+		if t.Node != nil {
+			cpu, free := t.Node.Status.Allocatable[corev1.ResourceCPU], t.Node.Free(corev1.ResourceCPU)
+			evidence = append(evidence, diagnosis.Evidence{Ref: t.Node.Ref(), Fact: fmt.Sprintf("cpu: allocatable %s, %s free by the requests of its pods", cpu.String(), free.String())})
+		}
+		says += t.stormSays()
+	}
+	return &finding{diagnosis.Proven, says + c.itSaid(), evidence}
 }}

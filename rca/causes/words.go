@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -101,19 +100,8 @@ func (w word) evidence() diagnosis.Evidence {
 	return diagnosis.Evidence{Ref: w.about, Fact: fmt.Sprintf("%s says %s: %s", quotable(w.component, 63), quotable(w.reason, 63), quotable(w.message, maxQuote))}
 }
 
-// quotable is text of others on one line, without what a terminal would act on.
-func quotable(s string, most int) string {
-	s = strings.Map(func(r rune) rune {
-		if unicode.IsSpace(r) {
-			return ' '
-		}
-		if !unicode.IsPrint(r) {
-			return -1
-		}
-		return r
-	}, s)
-	return view.Cut(strings.Join(strings.Fields(s), " "), most)
-}
+// quotable is text of others as it may be shown.
+var quotable = view.Quotable
 
 // Quote adds to the first cause what others have said.
 func (c *Case) Quote(causes []diagnosis.Cause) {

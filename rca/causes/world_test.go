@@ -30,7 +30,7 @@ type world struct {
 }
 
 func newWorld() *world {
-	return &world{State: &cluster.State{Now: rcatest.Noon, Geometries: map[string]*nodeprobe.NodeGeometry{}, Unread: map[string]string{}}}
+	return &world{State: &cluster.State{Now: rcatest.Noon, Taken: true, Geometries: map[string]*nodeprobe.NodeGeometry{}, Unread: map[string]string{}}}
 }
 
 // gpuNode adds a node with its report, as a probe would write it.

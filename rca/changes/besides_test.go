@@ -274,12 +274,35 @@ func TestWhatHelpsAgainstQuotas(t *testing.T) {
 		"none refuses":        {list("pods", "5"), look},
 		"one demands a limit": {list("limits.cpu", "5"), look},
 		"one is used up":      {list("pods", "0"), "by plan, medium risk: raise quota q: pods 0 → 3"},
-		"one demands, and is": {list("limits.cpu", "5", "pods", "0"), look},
+		"one demands, and is": {list("limits.cpu", "5", "pods", "0"), "by plan, medium risk: raise quota q: pods 0 → 3"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld()
 			w.Quotas = []*corev1.ResourceQuota{{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "q"}, Spec: corev1.ResourceQuotaSpec{Hard: tc.hard}, Status: corev1.ResourceQuotaStatus{Hard: tc.hard, Used: list("pods", "0")}}}
 			if got := toldAll(w.unborn(t, "ReplicaSet").quotaChanges()); got != tc.want {
+				t.Errorf("%s, want %s", got, tc.want)
+			}
+		})
+	}
+}
+
+// What a quota wants stated is limited to what is requested where that is known, and no more
+// quota is offered; where nothing is known a person says how much.
+func TestWhatHelpsAgainstDemands(t *testing.T) {
+	for name, tc := range map[string]struct {
+		hard, requests corev1.ResourceList
+		want           string
+	}{
+		"a limit of what is requested": {list("limits.cpu", "5"), list("cpu", "2"), "by hand, medium risk: limit its containers to what they request in replicaset/w; by hand, none risk: give a a LimitRange with defaults for what its pods do not state (the amounts are a share of a node, and hold for every pod of a that states none)"},
+		"nobody knows how much":        {list("limits.memory", "9Gi"), nil, "by hand, none risk: state limits.memory of container c in replicaset/w (how much its containers need nobody has said: the amounts are a share of a node); by hand, none risk: give a a LimitRange with defaults for what its pods do not state (the amounts are a share of a node, and hold for every pod of a that states none)"},
+		"nothing is demanded":          {list("pods", "5"), nil, "by hand, none risk: look at the quotas of a"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld()
+			w.Quotas = []*corev1.ResourceQuota{{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "q"}, Spec: corev1.ResourceQuotaSpec{Hard: tc.hard}, Status: corev1.ResourceQuotaStatus{Hard: tc.hard, Used: list("pods", "0")}}}
+			c := w.unborn(t, "ReplicaSet")
+			c.Next().Spec.Containers[0].Resources.Requests = tc.requests
+			if got := toldAll(c.stateRequests()); got != tc.want {
 				t.Errorf("%s, want %s", got, tc.want)
 			}
 		})

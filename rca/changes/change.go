@@ -34,6 +34,13 @@ type Change struct {
 	// are weighed for each that is shown, so it is asked for those alone.
 	Detail func(*Change)
 
+	// Adds: it only writes down what was left out, and takes nothing of what was asked.
+	Adds bool
+	// With is what is done after it, for what it would be no use without.
+	With []Change
+	// Not is a node on which the pod would be refused again: to be placed there is no proof.
+	Not string
+
 	// Less is how many devices of those asked the pod does without.
 	Less int64
 

@@ -21,12 +21,21 @@ func (c *Bench) lookAt(cause diagnosis.CauseID, title, unproven string, commands
 
 // lookAtDriver shows who should publish devices.
 func (c *Bench) lookAtDriver() Change {
-	return c.lookAt(diagnosis.DRADriverMissing, "see why the driver publishes no devices", "which devices a driver that is not there would publish is not known",
+	const unproven = "which devices a driver that is not there would publish is not known"
+	for _, a := range c.Claims.Driverless() {
+		if dra := c.DRADriver(a); dra != nil {
+			return c.lookAt(diagnosis.DRADriverMissing, dra.Title, unproven, append(dra.Commands, "kubectl get resourceslices")...)
+		}
+	}
+	return c.lookAt(diagnosis.DRADriverMissing, "see why the driver publishes no devices", unproven,
 		"kubectl get resourceslices", "kubectl get deviceclasses", "kubectl get pods -A -o wide | grep -i dra")
 }
 
 func (c *Bench) lookAtClass() Change {
 	name := c.Claims.Classless()[0].Class
+	if dra := c.DRAClass(name); dra != nil {
+		return c.lookAt(diagnosis.DRAClassMissing, dra.Title+", which makes DeviceClass "+name, "which devices a class that does not exist would take is not known", append(dra.Commands, "kubectl get deviceclasses")...)
+	}
 	return c.lookAt(diagnosis.DRAClassMissing, "make DeviceClass "+name+", or ask one that exists", "which devices a class that does not exist would take is not known",
 		"kubectl get deviceclasses", "kubectl get deviceclass "+name)
 }

@@ -177,7 +177,7 @@ func TestWhichPodIsThePlugin(t *testing.T) {
 	} {
 		n := &view.Node{Node: &corev1.Node{}, Pods: tc.pods}
 		got := ""
-		if p := pluginPod(n); p != nil {
+		if p := n.PluginPod(); p != nil {
 			got = p.Name
 		}
 		if got != tc.want {
@@ -198,7 +198,8 @@ func TestThePluginIsRestarted(t *testing.T) {
 		"it is down":      {true, true, diagnosis.DevicePluginDown, "by plan, low " + says},
 		"its pod is gone": {false, true, diagnosis.DevicePluginDown, "by hand, low " + says},
 		"nothing reports": {true, false, diagnosis.DevicePluginDown, "by plan, low " + says + " (nobody knows what it will offer: nothing reports the GPUs of n)"},
-		"for a sick GPU":  {true, false, diagnosis.GPUUnhealthy, "by plan, low " + says},
+		"for a sick GPU":  {true, true, diagnosis.GPUUnhealthy, "by plan, low " + says},
+		"still sick?":     {true, false, diagnosis.GPUUnhealthy, "by plan, low " + says + " (nothing reports whether the unhealthy devices of n are sound again: if they are, it offers them again, for health is one-way until it restarts)"},
 		"for instances":   {true, true, diagnosis.MIGLayoutDrift, "by plan, low " + says},
 	} {
 		w := newWorld()

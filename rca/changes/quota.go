@@ -17,10 +17,10 @@ import (
 // quotaChanges are what helps against a quota that is used up: more of it, or who
 // holds it leaving.
 func (c *Bench) quotaChanges() []Change {
-	look := fmt.Sprintf("kubectl -n %s describe resourcequota", c.Next().Namespace)
-	refusing := c.Refusing()
-	if len(refusing) == 0 || slices.ContainsFunc(refusing, func(q admission.Quota) bool { return q.Demand != "" }) {
-		return []Change{{Kind: diagnosis.Manual, Manual: true, Risk: diagnosis.NoRisk, Until: "its quota takes it", Title: "look at the quotas of " + c.Next().Namespace, Commands: []string{look}}}
+	refusing := slices.DeleteFunc(c.Refusing(), func(q admission.Quota) bool { return len(q.Exceeded()) == 0 })
+	if len(refusing) == 0 {
+		return []Change{{Kind: diagnosis.Manual, Manual: true, Risk: diagnosis.NoRisk, Until: "its quota takes it", Title: "look at the quotas of " + c.Next().Namespace,
+			Commands: []string{fmt.Sprintf("kubectl -n %s describe resourcequota", c.Next().Namespace)}}}
 	}
 	var out []Change
 	if ch, ok := c.raiseQuota(); ok {

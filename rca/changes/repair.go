@@ -1,15 +1,15 @@
 package changes
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/unpend/unpend/nodeprobe"
 	"github.com/unpend/unpend/rca/causes"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/view"
@@ -24,10 +24,13 @@ func (c *Bench) restartPlugin(n *view.Node, cause diagnosis.CauseID) Change {
 			maps.Copy(o.Status.Allocatable, n.Offers())
 			maps.Copy(o.Status.Capacity, n.Offers())
 		}}
-	if n.Geometry == nil && cause == diagnosis.DevicePluginDown {
+	switch {
+	case cause == diagnosis.GPUUnhealthy && !c.freshlyReported(n):
+		ch.Untestable = "nothing reports whether the unhealthy devices of " + n.Name + " are sound again: if they are, it offers them again, for health is one-way until it restarts"
+	case n.Geometry == nil:
 		ch.Untestable = "nobody knows what it will offer: nothing reports the GPUs of " + n.Name
 	}
-	p := pluginPod(n)
+	p := n.PluginPod()
 	if p == nil {
 		ch.Manual = true
 		ch.Commands = []string{fmt.Sprintf("kubectl get pods -A --field-selector spec.nodeName=%s | grep device-plugin  # delete that pod; its DaemonSet recreates it", n.Name)}
@@ -42,26 +45,18 @@ func (c *Bench) restartPlugin(n *view.Node, cause diagnosis.CauseID) Change {
 	return ch
 }
 
-// pluginPod is the pod of the device plugin's DaemonSet on the node; nil where there is
-// none. Anybody may name a pod so: one that no DaemonSet recreates is not it.
-func pluginPod(n *view.Node) *corev1.Pod {
-	of := func(is func(*corev1.Pod) bool) *corev1.Pod {
-		for _, p := range n.Pods {
-			if by := metav1.GetControllerOf(p); by != nil && by.Kind == "DaemonSet" && is(p) {
-				return p
-			}
-		}
-		return nil
-	}
-	return cmp.Or(of(func(p *corev1.Pod) bool {
-		return slices.ContainsFunc(p.Spec.Containers, func(k corev1.Container) bool { return strings.Contains(k.Name, view.PluginName) })
-	}), of(func(p *corev1.Pod) bool {
-		return strings.Contains(p.Name, view.PluginName) && !strings.Contains(p.Name, view.MPSName)
-	}))
+// freshFor is how old a report may be that shows what GPUs are like now.
+const freshFor = 5 * time.Minute
+
+// freshlyReported says whether the driver itself has told a short while ago what the node's
+// GPUs are like.
+func (c *Bench) freshlyReported(n *view.Node) bool {
+	return n.Geometry != nil && n.Geometry.Report.Source == nodeprobe.SourceNVML && c.Cluster.State.Now.Sub(n.Geometry.Report.ObservedAt.Time) <= freshFor
 }
 
-func reboot(n *view.Node) Change {
-	return Change{Kind: diagnosis.RebootNode, Cause: diagnosis.MIGModePending, Manual: true, Minutes: 15, Risk: diagnosis.HighRisk, Title: "reboot " + n.Name + ", or reset its GPUs",
+// reboot empties a node by hand and boots it: devices, plugin and kubelet begin afresh.
+func reboot(n *view.Node, cause diagnosis.CauseID) Change {
+	return Change{Kind: diagnosis.RebootNode, Cause: cause, Manual: true, Minutes: 15, Risk: diagnosis.HighRisk, Title: "reboot " + n.Name + ", or reset its GPUs",
 		Untestable: "a reboot cannot be tried on a copy", Drained: drained(n),
 		Commands: []string{"kubectl drain " + n.Name + " --ignore-daemonsets --delete-emptydir-data", "# reboot the machine, then:", "kubectl uncordon " + n.Name}}
 }

@@ -62,9 +62,15 @@ func (c *Bench) ResourceChanges(w Weigher, n *view.Node, causes []diagnosis.Caus
 			}
 			for _, r := range ways {
 				if set, ok := c.repartition(w, n, root, a, r, sets); ok {
+					if why := doubtful(n, causes, r.victims); why != "" {
+						set[len(set)-1].Manual, set[len(set)-1].Untestable = true, why
+					}
 					out = append(out, set)
 				}
 			}
+		}
+		if slices.ContainsFunc(causes, Unsettled) {
+			continue
 		}
 		for _, ch := range c.changeGPURequest(n, root, a) {
 			out = append(out, []Change{ch})

@@ -79,6 +79,9 @@ func (c *Bench) revertByHand(n *view.Node, cause diagnosis.CauseID, config, why 
 		label += "  # NAME: the last layout that worked"
 	}
 	ch.Commands = append([]string{label}, startPaused(n)...)
+	if config == "NAME" { // to a layout that its GPUs have not, so nobody may be on them
+		ch.Drained = n.GPUHolders()
+	}
 	return ch
 }
 

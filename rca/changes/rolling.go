@@ -16,10 +16,8 @@ import (
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/view"
+	"github.com/unpend/unpend/watcher/incident"
 )
-
-// labelQueue is the label by which Kueue manages a workload (kueue/pkg/controller/constants).
-const labelQueue = "kueue.x-k8s.io/queue-name"
 
 // Rolling is how a workload replaces its pods once its template is another.
 type Rolling struct {
@@ -82,7 +80,7 @@ func (c *Bench) roll(ch *Change, owner metav1.Object) {
 	case *batchv1.Job:
 		r.AtOnce, r.How = true, "deletes and makes "+name+" again"
 		r.Wanted = stillWanted(o, r.Wanted)
-		if queue := o.Labels[labelQueue]; queue != "" {
+		if queue := o.Labels[incident.QueueLabel]; queue != "" {
 			// The template holds what its flavor has put in, and would keep it in another.
 			ch.Manual = true
 			ch.Commands = append(ch.Commands, fmt.Sprintf("# Kueue's queue %s has admitted %s, and put its flavor's selectors into it: make it again from your own manifest", queue, name))

@@ -32,7 +32,7 @@ func newWorld() *world {
 	w := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "w", UID: "w", Labels: map[string]string{"app": "w"}},
 		Spec:   corev1.PodSpec{SchedulerName: corev1.DefaultSchedulerName, Containers: []corev1.Container{{Name: "c"}}},
 		Status: corev1.PodStatus{Phase: corev1.PodPending}}
-	return &world{&cluster.State{Now: rcatest.Noon, Geometries: map[string]*nodeprobe.NodeGeometry{}, Unread: map[string]string{}, Pods: []*corev1.Pod{w}}, w}
+	return &world{&cluster.State{Now: rcatest.Noon, Taken: true, Geometries: map[string]*nodeprobe.NodeGeometry{}, Unread: map[string]string{}, Pods: []*corev1.Pod{w}}, w}
 }
 
 // deployed adds the deployment of the pod that waits.

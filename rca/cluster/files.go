@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -36,7 +37,10 @@ func FromFiles(paths []string, stdin io.Reader) (*State, error) {
 		return nil, r.twice
 	}
 	s.finish()
-	s.Now = s.newest()
+	s.shareProfiles()
+	if s.Now, s.Taken = r.taken, !r.taken.IsZero(); !s.Taken {
+		s.Now = s.newest()
+	}
 	for _, k := range kinds {
 		if !r.held[k.name] {
 			s.Unread[k.name] = "the dump holds none"
@@ -51,6 +55,7 @@ type fileReader struct {
 	held  map[string]bool      // kinds met, empty lists included
 	uids  map[string]types.UID // of nodes and of kube-system, which are of one cluster
 	twice error                // the first object that is two clusters'
+	taken time.Time            // the newest that a list says of itself
 	// inFolder: the file was found, not named.
 	inFolder bool
 }
@@ -171,7 +176,13 @@ type head struct {
 	APIVersion string            `json:"apiVersion"`
 	Kind       string            `json:"kind"`
 	Items      []json.RawMessage `json:"items"`
+	Metadata   struct {
+		Annotations map[string]string `json:"annotations"`
+	} `json:"metadata"`
 }
+
+// takenAt is the annotation of a list that says when it was taken, in RFC 3339.
+const takenAt = ours + "taken"
 
 // object takes one document in: an object, or a list of them.
 func (r *fileReader) object(data []byte) error {
@@ -194,6 +205,9 @@ func (r *fileReader) take(h head, data []byte) error {
 		return nil
 	}
 	if base, isList := r.listed(h); isList {
+		if err := r.noteTaken(h); err != nil {
+			return err
+		}
 		return r.items(h.APIVersion, base, h.Items)
 	}
 	k, obj, err := one(h.APIVersion, h.Kind, data)
@@ -220,6 +234,22 @@ func (r *fileReader) listed(h head) (base string, isList bool) {
 		r.state.Remediations = []json.RawMessage{}
 	}
 	return base, true
+}
+
+// noteTaken reads when a list was taken, if it says so.
+func (r *fileReader) noteTaken(h head) error {
+	said := h.Metadata.Annotations[takenAt]
+	if said == "" {
+		return nil
+	}
+	at, err := time.Parse(time.RFC3339, said)
+	if err != nil {
+		return fmt.Errorf("annotation %s of the list: %q is no time such as 2026-01-02T03:04:05Z", takenAt, said)
+	}
+	if at.After(r.taken) {
+		r.taken = at
+	}
+	return nil
 }
 
 // items of a typed list need not repeat their kind. Every core decodes its share:

@@ -3,6 +3,7 @@ package cluster
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/cache"
@@ -54,8 +55,12 @@ func on[T Object](f *Follower, name string, set func(T), gone func(name string))
 }
 
 // noteUntold marks the GPUs of a dumped report that does not say whether they are healthy:
-// that they are sick it does not say either.
+// that they are sick it does not say either. A report is read again for that only where a
+// GPU is not said to be healthy.
 func noteUntold(geo *nodeprobe.NodeGeometry, data []byte) {
+	if !slices.ContainsFunc(geo.Report.GPUs, func(g nodeprobe.GPU) bool { return !g.Healthy }) {
+		return
+	}
 	var told struct {
 		Report struct {
 			GPUs []struct {
@@ -68,6 +73,26 @@ func noteUntold(geo *nodeprobe.NodeGeometry, data []byte) {
 	}
 	for i, g := range told.Report.GPUs {
 		geo.Report.GPUs[i].Untold = g.Healthy == nil
+	}
+}
+
+// shareProfiles keeps equal tables of profiles once: the GPUs of a model have the same, and
+// they are most of a report.
+func (s *State) shareProfiles() {
+	known := map[string][]nodeprobe.Profile{} // by product
+	same := func(a, b nodeprobe.Profile) bool {
+		starts := slices.Equal(a.Starts, b.Starts)
+		return starts && a.Name == b.Name && a.ID == b.ID && a.ComputeSlices == b.ComputeSlices && a.MemorySlices == b.MemorySlices && a.MemoryMiB == b.MemoryMiB && a.Max == b.Max
+	}
+	for _, g := range s.reports {
+		for i := range g.Report.GPUs {
+			gpu := &g.Report.GPUs[i]
+			if table := known[gpu.Product]; slices.EqualFunc(table, gpu.Profiles, same) {
+				gpu.Profiles = table
+			} else {
+				known[gpu.Product] = gpu.Profiles
+			}
+		}
 	}
 }
 

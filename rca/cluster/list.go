@@ -68,7 +68,7 @@ func (r *fileReader) list(in io.Reader) bool {
 			}
 		}
 	}
-	if _, isList := r.listed(h); !isList {
+	if _, isList := r.listed(h); !isList || r.noteTaken(h) != nil {
 		return false
 	}
 	for _, batch := range got {

@@ -117,9 +117,9 @@ func (e *endless) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// What nobody reads of a list is not kept while the rest is read: 30 MB cost less than half of it.
+// What nobody reads of a list is not kept while the rest is read: 100 MB cost less than half of it.
 func TestListIsNotKept(t *testing.T) {
-	const items = 3_000
+	const items = 10_000
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	r := &fileReader{state: &State{Unread: map[string]string{}}, held: map[string]bool{}}

@@ -61,6 +61,14 @@ func (s *splitter) field(item func([]byte)) (last bool, err error) {
 		s.head.APIVersion, err = s.word()
 	case "kind":
 		s.head.Kind, err = s.word()
+	case "metadata":
+		var of []byte
+		if err = s.back(); err == nil {
+			of, err = s.value()
+		}
+		if err == nil && json.Unmarshal(of, &s.head.Metadata) != nil {
+			err = errUnusual
+		}
 	default:
 		if err = s.back(); err == nil {
 			_, err = s.value()

@@ -23,9 +23,12 @@ import (
 // State is what is known of a cluster at one moment. Every slice is sorted by
 // namespace and name. The objects are shared: never change one, copy it.
 type State struct {
-	// Now is the moment the state stands for: the clock for a live cluster,
-	// the newest time found in a dump.
+	// Now is the moment the state stands for: the clock for a live cluster, the time at
+	// which a dump was taken, else the newest time found in it.
 	Now time.Time
+	// Taken says of a dump that it tells when it was taken: else ages are at least what
+	// they seem, and may be much more.
+	Taken bool
 	// Live is false for a dump, whose "now" is no clock: no grace periods there.
 	Live bool
 
@@ -87,6 +90,9 @@ type State struct {
 	once    sync.Once
 	index   *index
 }
+
+// Clocked says whether Now is what a clock said.
+func (s *State) Clocked() bool { return s.Live || s.Taken }
 
 // PodGroups are the objects that say how many pods of a group are scheduled
 // together or not at all. Four APIs have a kind of that name.

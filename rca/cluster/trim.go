@@ -1,6 +1,8 @@
 package cluster
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -47,26 +49,43 @@ func trim(o Object) {
 	}
 }
 
-// trimFields keeps who wrote when. For a node it also keeps that the MIG labels
-// were written: since when a layout is pending is told by nothing else.
+// trimFields keeps who wrote when. For a node it also keeps that dated labels
+// were written: since when a layout is pending is told by nothing else; for a pod that its
+// node was: a scheduler's binding leaves no such trace.
 func trimFields(o Object, fields []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
 	out := make([]metav1.ManagedFieldsEntry, len(fields))
 	_, node := any(o).(*corev1.Node)
+	_, pod := any(o).(*corev1.Pod)
 	for i, f := range fields {
 		out[i] = f
 		out[i].FieldsV1 = nil
-		if node {
-			out[i].FieldsV1 = migFields(f.FieldsV1)
+		switch {
+		case node:
+			out[i].FieldsV1 = datedFields(f.FieldsV1)
+		case pod && f.FieldsV1 != nil && strings.Contains(f.FieldsV1.GetRawString(), `"f:nodeName"`):
+			out[i].FieldsV1 = byHand
 		}
 	}
 	return out
 }
 
-// trimPod keeps of a pod's containers what places them. How they are run, and what they
-// mount, is most of a pod and read by nobody.
+// byHand are the fields of who wrote a pod's node: one for all.
+var byHand = metav1.NewFieldsV1(`{"f:spec":{"f:nodeName":{}}}`)
+
+// trimPod keeps of a pod's containers and volumes what places them. How they are run, and
+// what they mount, is most of a pod and read by nobody.
 func trimPod(spec *corev1.PodSpec) {
+	spec.Volumes = slices.Clip(slices.DeleteFunc(spec.Volumes, func(v corev1.Volume) bool {
+		return v.Projected != nil || v.ConfigMap != nil || v.Secret != nil || v.EmptyDir != nil || v.DownwardAPI != nil // of any node
+	}))
+	if len(spec.Volumes) == 0 {
+		spec.Volumes = nil
+	}
 	for _, list := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
 		for i, c := range list {
+			if maps.Equal(c.Resources.Requests, c.Resources.Limits) { // as those of GPUs mostly are: once in memory
+				c.Resources.Requests = c.Resources.Limits
+			}
 			list[i] = corev1.Container{Name: c.Name, Image: c.Image, Ports: c.Ports, Resources: c.Resources, ResizePolicy: c.ResizePolicy, RestartPolicy: c.RestartPolicy}
 		}
 	}
@@ -112,12 +131,24 @@ func trimAnyEnv(v any) {
 	}
 }
 
-// migFields is the part of a node's managed fields that names MIG manager's state
-// label, nil when the entry did not write it.
-func migFields(f *metav1.FieldsV1) *metav1.FieldsV1 {
-	const label = `"f:nvidia.com/mig.config.state"`
-	if f == nil || !strings.Contains(f.GetRawString(), label) {
+// dated are the labels of nodes whose age matters: MIG manager's state, and that of the
+// driver's upgrade.
+var dated = []string{`"f:nvidia.com/gpu-driver-upgrade-state"`, `"f:nvidia.com/mig.config.state"`}
+
+// datedFields is the part of a node's managed fields that names dated labels, nil when the
+// entry wrote none.
+func datedFields(f *metav1.FieldsV1) *metav1.FieldsV1 {
+	if f == nil {
 		return nil
 	}
-	return metav1.NewFieldsV1(`{"f:metadata":{"f:labels":{` + label + `:{}}}}`)
+	var wrote []string
+	for _, label := range dated {
+		if strings.Contains(f.GetRawString(), label) {
+			wrote = append(wrote, label+":{}")
+		}
+	}
+	if len(wrote) == 0 {
+		return nil
+	}
+	return metav1.NewFieldsV1(`{"f:metadata":{"f:labels":{` + strings.Join(wrote, ",") + `}}}`)
 }

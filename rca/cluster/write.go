@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
@@ -29,7 +30,11 @@ func Write(w io.Writer, s *State, format string) error {
 			items = append(items, item)
 		}
 	}
-	list := map[string]any{"apiVersion": "v1", "kind": "List", "metadata": map[string]any{}, "items": items}
+	meta := map[string]any{}
+	if s.Clocked() {
+		meta["annotations"] = map[string]string{takenAt: s.Now.UTC().Format(time.RFC3339)}
+	}
+	list := map[string]any{"apiVersion": "v1", "kind": "List", "metadata": meta, "items": items}
 	data, err := json.MarshalIndent(list, "", "  ")
 	if err == nil && format == "yaml" {
 		data, err = yaml.JSONToYAML(data)
@@ -58,7 +63,7 @@ func (s *State) In(namespace string) *State {
 	if namespace == "" {
 		return s
 	}
-	out := &State{Now: s.Now, Live: s.Live, Unread: s.Unread}
+	out := &State{Now: s.Now, Live: s.Live, Taken: s.Taken, Unread: s.Unread}
 	for i := range kinds {
 		k := &kinds[i]
 		for _, o := range k.objects(s) {

@@ -103,11 +103,11 @@ kind: Node
 metadata:
   name: gpu-1
   managedFields:
-  - {manager: nvidia-mig-manager, operation: Update, fieldsV1: {"f:metadata": {"f:labels": {"f:nvidia.com/mig.config.state": {}, "f:other": {}}}}}
+  - {manager: nvidia-mig-manager, operation: Update, fieldsV1: {"f:metadata": {"f:labels": {"f:nvidia.com/gpu-driver-upgrade-state": {}, "f:nvidia.com/mig.config.state": {}, "f:other": {}}}}}
   - {manager: kubelet, operation: Update, fieldsV1: {"f:status": {}}}
 status: {images: [{names: [big]}]}
 `), "json")
-	if !strings.Contains(out, "f:nvidia.com/mig.config.state") || strings.Contains(out, "f:other") || strings.Contains(out, "f:status") || strings.Contains(out, "big") {
+	if !strings.Contains(out, "f:nvidia.com/mig.config.state") || !strings.Contains(out, "f:nvidia.com/gpu-driver-upgrade-state") || strings.Contains(out, "f:other") || strings.Contains(out, "f:status") || strings.Contains(out, "big") {
 		t.Errorf("written: %s", out)
 	}
 }

@@ -49,6 +49,7 @@ type candidate struct {
 
 func (c *Finder) candidate(n *view.Node, set []changes.Change) *candidate {
 	f := &candidate{}
+	set = recreatedLast(set)
 	c.weigh(f, n, set)
 	f.fix.Mechanism, f.fix.Risk, f.fix.Steps, f.fix.Commands = diagnosis.None, diagnosis.NoRisk, []string{}, []string{}
 	f.fix.Kinds = make([]diagnosis.FixKind, 0, len(set))
@@ -72,6 +73,18 @@ func (c *Finder) candidate(n *view.Node, set []changes.Change) *candidate {
 	return f
 }
 
+// recreatedLast has a pod made again once the node is mended: before, it would be refused
+// again.
+func recreatedLast(set []changes.Change) []changes.Change {
+	again := func(ch changes.Change) bool { return ch.Kind == diagnosis.RecreatePod }
+	if len(set) < 2 || !slices.ContainsFunc(set, again) {
+		return set
+	}
+	set = slices.Clone(set)
+	slices.SortStableFunc(set, func(a, b changes.Change) int { return view.Rank(!again(a)) - view.Rank(!again(b)) })
+	return set
+}
+
 // weigh fills in what a candidate is ordered by.
 func (c *Finder) weigh(f *candidate, n *view.Node, set []changes.Change) {
 	f.node, f.changes, f.keeps, f.fix.Automatic, f.fix.Cost.Nodes = n, set, true, true, []string{}
@@ -91,7 +104,7 @@ func (c *Finder) weigh(f *candidate, n *view.Node, set []changes.Change) {
 				f.restarts = append(f.restarts, p)
 			}
 		}
-		f.keeps = f.keeps && ch.Kind != diagnosis.ChangeRequest && ch.Kind != diagnosis.FixClaim
+		f.keeps = f.keeps && (ch.Adds || ch.Kind != diagnosis.ChangeRequest && ch.Kind != diagnosis.FixClaim)
 		if ch.Kind == diagnosis.Wait {
 			continue
 		}

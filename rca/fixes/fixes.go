@@ -241,9 +241,12 @@ func (c *Finder) ownSets() ([][]changes.Change, bool) {
 		}
 		var next [][]changes.Change
 		for _, ch := range c.OfPod(r.ID) {
-			ch.Cause = r.ID
+			all := append([]changes.Change{ch}, ch.With...)
+			for i := range all {
+				all[i].Cause = r.ID
+			}
 			for _, s := range sets {
-				next = append(next, append(slices.Clone(s), ch))
+				next = append(next, append(slices.Clone(s), all...))
 			}
 		}
 		sets = next

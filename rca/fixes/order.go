@@ -66,7 +66,7 @@ const refuted diagnosis.Class = "G"
 // order sorts fixes: those that help, then what is waited for, then musical chairs, then
 // what is not proved · those that guard-rails let be begun now · by class · those that give
 // what was asked · by the pods that run, net of those who then wait · automatic · what it
-// costs those who stop · those that give more of what was asked · nodes · minutes · what
+// costs those who stop · those that give more of what was asked · what ends some time that is known · nodes · minutes · what
 // failed less often · catalogue order.
 // Without judged, of candidates that have not been tried yet, what only a proof tells is
 // left out.
@@ -91,6 +91,7 @@ func (f *candidate) order(g *candidate, judged bool) int {
 		stranding,
 		f.cost.Compare(g.cost),
 		cmp.Compare(f.less, g.less),
+		view.Rank(!f.endless())-view.Rank(!g.endless()),
 		len(f.fix.Cost.Nodes)-len(g.fix.Cost.Nodes),
 		f.fix.Cost.Minutes-g.fix.Cost.Minutes,
 		f.failures-g.failures,

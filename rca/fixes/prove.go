@@ -53,6 +53,14 @@ func (c *Finder) prove(ctx context.Context, f *candidate) error {
 		if placed == "" {
 			return nil
 		}
+		if slices.ContainsFunc(f.changes, func(ch changes.Change) bool { return ch.Not == placed }) {
+			f.fix.Proof.Why = "the scheduler chooses " + placed + " again, whose kubelet would refuse it again"
+			return nil
+		}
+		if slices.ContainsFunc(f.changes, asksOtherwise) && c.midChange(placed) {
+			f.fix.Proof.Why = "MIG manager is not done with " + placed + ": what it offers now it may not offer in a minute"
+			return nil
+		}
 		members := map[string]bool{}
 		if why, err := c.refusedRest(ctx, s, f, members); why != "" || err != nil {
 			f.fix.Proof.Why = why
@@ -87,6 +95,19 @@ func (c *Finder) prove(ctx context.Context, f *candidate) error {
 		return nil
 	})
 }
+
+// midChange says whether MIG manager has begun something on the node and not ended it well.
+func (c *Finder) midChange(node string) bool {
+	for _, n := range c.Judged {
+		if n.Name == node {
+			return slices.ContainsFunc(n.Blockers, func(b diagnosis.Blocker) bool { return changes.Unsettled(b.Cause) })
+		}
+	}
+	return false
+}
+
+// asksOtherwise says that a change asks for something else than was asked.
+func asksOtherwise(ch changes.Change) bool { return ch.Kind == diagnosis.ChangeRequest && !ch.Adds }
 
 // edited are the nodes that the fix changes, as it leaves them.
 func (f *candidate) edited() []*corev1.Node {

@@ -37,6 +37,7 @@ func TestWhatIsReckoned(t *testing.T) {
 		"it runs":                       {1, func(*candidate) {}, outcome{runs: 1}, "1/1 1>0 []; gains; low; "},
 		"two of three":                  {3, func(*candidate) {}, outcome{runs: 2}, "2/3 3>1 []; gains; low; ; 2 of 3 run"},
 		"more than are wanted":          {2, func(*candidate) {}, outcome{runs: 5}, "2/2 2>0 []; gains; low; ; 2 of 2 run"},
+		"as many as are tried":          {64, func(*candidate) {}, outcome{runs: 64}, "64/64 64>0 []; gains; low; ; 64 of 64 run"},
 		"more than are tried":           {100, func(*candidate) {}, outcome{runs: 64}, "64/100 100>36 []; gains; low; ; 64 of 100 run, of which the first 64 were tried"},
 		"one of its own then waits":     {1, func(f *candidate) { f.thenWait = []*corev1.Pod{serving("v", 0)} }, outcome{runs: 1}, "1/1 1>1 [v]; no gain; low; "},
 		"one below it then waits":       {1, func(f *candidate) { f.thenWait = []*corev1.Pod{serving("v", -5)} }, outcome{runs: 1}, "1/1 1>1 [v]; gains; low; "},
@@ -138,6 +139,21 @@ func TestWhoWaits(t *testing.T) {
 	}
 	if got := strings.Join(names, " "); got != "w x w-?2" || len(c.waits()) != 3 || c.wanted() != 3 {
 		t.Errorf("%s, %d wanted", got, c.wanted())
+	}
+}
+
+// Of a gang's members those of the incident are changed by its fix, and no others.
+func TestOnlyTheIncidentsMembersAreChanged(t *testing.T) {
+	c := finder(t, nil, "nvidia.com/gpu", nil)
+	c.Incident.ID = c.Cluster.IncidentOf(c.Pod)
+	f := &candidate{changes: []changes.Change{{}, {Pod: func(p *corev1.Pod) { p.Spec.SchedulerName = "changed" }}}}
+	ours, other := c.Pod.DeepCopy(), c.Pod.DeepCopy()
+	ours.Name, other.OwnerReferences = "x", nil
+	if got := c.changed(ours, f); got.Spec.SchedulerName != "changed" || got.Name != "x" || ours.Spec.SchedulerName == "changed" {
+		t.Errorf("%s by %s, and %s", got.Name, got.Spec.SchedulerName, ours.Spec.SchedulerName)
+	}
+	if got := c.changed(other, f); got != other || other.Spec.SchedulerName == "changed" {
+		t.Errorf("%s by %s", got.Name, got.Spec.SchedulerName)
 	}
 }
 

@@ -121,6 +121,30 @@ func TestHowManyAreTried(t *testing.T) {
 	}
 }
 
+// A wait of which nobody knows the end comes behind every other, whatever that costs; of two
+// such the order is as of any two.
+func TestEndlessWaitsComeLast(t *testing.T) {
+	c := finder(t, nil, "nvidia.com/gpu", nil)
+	waits := some(c, diagnosis.Wait, 0, 90)
+	endless, long := waits[0], waits[1]
+	other := c.candidate(nil, []changes.Change{{Kind: diagnosis.Wait, Title: "Wait for another", Minutes: 0}})
+	all := []*candidate{other, endless, long}
+	slices.SortStableFunc(all, byCost)
+	if want := []*candidate{long, endless, other}; !slices.Equal(all, want) || byCost(endless, endless) != 0 {
+		for _, f := range all {
+			t.Error(f.fix.Title)
+		}
+	}
+}
+
+// Of two that cost and bring the same the one that was tried first stays.
+func TestOfEqualsTheFirstStays(t *testing.T) {
+	equal := some(finder(t, nil, "nvidia.com/gpu", nil), diagnosis.FixSelector, 5, 5, 4)
+	if equal[1].better(equal[0]) || !equal[2].better(equal[0]) {
+		t.Error(equal[1].better(equal[0]), equal[2].better(equal[0]))
+	}
+}
+
 // Those that are kept to be tried are those that come first, of equals as they came.
 func TestWhatIsKeptToBeTried(t *testing.T) {
 	c := finder(t, nil, "nvidia.com/gpu", nil)

@@ -109,7 +109,7 @@ func TestFailureIsRemembered(t *testing.T) {
 		t.Errorf("%v after %d requests; %d were sent before", err, requests.Load(), sent)
 	}
 	now = now.Add(2 * time.Second)
-	if got, err := c.Measure(t.Context(), noon, asked); err != nil || got[asked[0].PodName].Unknown != "Prometheus has no series of its GPUs" {
+	if got, err := c.Measure(t.Context(), noon, asked); err != nil || got[asked[0].PodName].Unknown != notSeen {
 		t.Errorf("%+v, %v", got, err)
 	}
 }

@@ -178,17 +178,17 @@ func (c *Client) measure(ctx context.Context, at time.Time, holders []diagnosis.
 	return uses, nil
 }
 
-// look reads both metrics of the holders.
+// look reads all metrics of the holders.
 func (c *Client) look(ctx context.Context, g grid, holders []diagnosis.Holder) (seen, error) {
-	var engine, util model.Matrix
+	read := make([]model.Matrix, len(metrics))
+	anyWhole := slices.ContainsFunc(holders, func(h diagnosis.Holder) bool { return !h.MIG })
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() (err error) {
-		engine, err = c.query(ctx, engineActive, "", g, holders)
-		return err
-	})
-	if slices.ContainsFunc(holders, func(h diagnosis.Holder) bool { return !h.MIG }) {
+	for i, m := range metrics {
+		if m.whole && !anyWhole {
+			continue
+		}
 		group.Go(func() (err error) {
-			util, err = c.query(ctx, gpuUtil, `GPU_I_ID="",`, g, holders)
+			read[i], err = c.query(ctx, m.name, m.match(), g, holders)
 			return err
 		})
 	}
@@ -196,8 +196,13 @@ func (c *Client) look(ctx context.Context, g grid, holders []diagnosis.Holder) (
 		return nil, err
 	}
 	s := seen{}
-	s.add(engine, g, 100)
-	s.addWhole(util, g, 1)
+	for i, m := range metrics { // those of instances first: they tell which pods have some
+		if m.whole {
+			s.addWhole(read[i], g, m.scale)
+		} else {
+			s.add(read[i], g, m.scale)
+		}
+	}
 	return s, nil
 }
 

@@ -30,7 +30,7 @@ const interval = 30 * time.Second
 // record writes the samples of 3 h as an exporter and Prometheus would have them.
 func record(stories []story) string {
 	var out strings.Builder
-	for _, metric := range []string{engineActive, gpuUtil} {
+	for _, metric := range []string{engineActive, engineRatio, gpuUtil, gpuRatio} {
 		fmt.Fprintf(&out, "# TYPE %s gauge\n", metric)
 		for _, s := range stories {
 			if s.metric != metric {
@@ -90,6 +90,8 @@ func renamed(labels, exporter string) string {
 const (
 	hour   = time.Hour
 	window = 30 * time.Minute
+	// notSeen is said of a pod with whole GPUs: nothing is passed over in silence.
+	notSeen = "Prometheus has no series of its GPUs (looked for DCGM_FI_PROF_GR_ENGINE_ACTIVE, DCGM_FI_PROF_GR_ENGINE_UTIL_RATIO, DCGM_FI_DEV_GPU_UTIL, DCGM_FI_DEV_GPU_UTIL_RATIO)"
 )
 
 // Each pod is one case; what Prometheus holds is real, the whole window of it.
@@ -118,6 +120,27 @@ func TestIdleIsSeenForTheWholeWindow(t *testing.T) {
 			{engineActive, mig("idle-strategy-single", 7), always(0)},
 			{gpuUtil, whole("idle-strategy-single", 0), always(99)}}, // of the GPU: others work on it
 			want: diagnosis.Use{Idle: true, Since: ran}},
+		// From dcgm-exporter 4.9 on the names are others, and utilisation is a ratio.
+		{pod: "idle-by-ratio", stories: []story{{engineRatio, whole("idle-by-ratio", 0), always(0.03)}},
+			want: diagnosis.Use{Idle: true, Max: 3, Since: ran}},
+		{pod: "idle-by-gpu-ratio", stories: []story{{gpuRatio, whole("idle-by-gpu-ratio", 0), always(0.02)}},
+			want: diagnosis.Use{Idle: true, Max: 2, Since: ran}},
+		{pod: "idle-mig-by-ratio", holder: diagnosis.Holder{MIG: true}, stories: []story{{engineRatio, mig("idle-mig-by-ratio", 13), always(0.01)}},
+			want: diagnosis.Use{Idle: true, Max: 1, Since: ran}},
+		{pod: "idle-exporter-upgraded", stories: []story{
+			{engineActive, whole("idle-exporter-upgraded", 0), missing(10*time.Minute, 0)},
+			{engineRatio, whole("idle-exporter-upgraded", 0), missing(4*hour, 10*time.Minute)}},
+			want: diagnosis.Use{Idle: true, Since: ran}},
+		{pod: "idle-under-two-exporters", holder: diagnosis.Holder{Devices: 2}, stories: []story{
+			{gpuUtil, whole("idle-under-two-exporters", 0), always(1)}, {gpuRatio, whole("idle-under-two-exporters", 1), always(0.01)}},
+			want: diagnosis.Use{Idle: true, Max: 1, Since: ran}},
+		{pod: "works-by-gpu-ratio", stories: []story{{gpuRatio, whole("works-by-gpu-ratio", 0), always(0.5)}}, want: diagnosis.Use{Max: 50}},
+		{pod: "works-by-ratio", stories: []story{
+			{gpuUtil, whole("works-by-ratio", 0), always(0)}, {engineRatio, whole("works-by-ratio", 0), always(0.25)}}, want: diagnosis.Use{Max: 25}},
+		{pod: "idle-strategy-single-by-ratio", stories: []story{
+			{engineRatio, mig("idle-strategy-single-by-ratio", 7), always(0)},
+			{gpuRatio, whole("idle-strategy-single-by-ratio", 0), always(0.99)}},
+			want: diagnosis.Use{Idle: true, Since: ran}},
 
 		{pod: "working", stories: []story{{engineActive, whole("working", 0), always(0.8)}}, want: diagnosis.Use{Max: 80}},
 		{pod: "at-the-threshold", stories: []story{{gpuUtil, whole("at-the-threshold", 0), always(5)}}, want: diagnosis.Use{Max: 5}},
@@ -143,12 +166,12 @@ func TestIdleIsSeenForTheWholeWindow(t *testing.T) {
 			want: diagnosis.Use{Unknown: "no sample in 4 of 15 parts of the last 30 min"}},
 		{pod: "one-of-two-seen", holder: diagnosis.Holder{Devices: 2}, stories: []story{{engineActive, whole("one-of-two-seen", 0), always(0)}},
 			want: diagnosis.Use{Unknown: "Prometheus has series of 1 of its 2 GPUs"}},
-		{pod: "not-seen", want: diagnosis.Use{Unknown: "Prometheus has no series of its GPUs"}},
+		{pod: "not-seen", want: diagnosis.Use{Unknown: notSeen}},
 		{pod: "mig-by-util", holder: diagnosis.Holder{MIG: true}, stories: []story{
 			{gpuUtil, whole("mig-by-util", 0), always(0)}, {gpuUtil, mig("mig-by-util", 3), always(0)}, {engineActive, whole("mig-by-util", 0), always(0)}},
-			want: diagnosis.Use{Unknown: "Prometheus has no series of its GPUs"}},
+			want: diagnosis.Use{Unknown: "Prometheus has no series of its GPUs (looked for DCGM_FI_PROF_GR_ENGINE_ACTIVE, DCGM_FI_PROF_GR_ENGINE_UTIL_RATIO)"}},
 		{pod: "other.namespace", stories: []story{{engineActive, strings.ReplaceAll(whole("other.namespace", 0), "demo", "dema"), always(0)}},
-			want: diagnosis.Use{Unknown: "Prometheus has no series of its GPUs"}},
+			want: diagnosis.Use{Unknown: notSeen}},
 	}
 	var stories []story
 	var holders []diagnosis.Holder
@@ -178,7 +201,7 @@ func TestIdleIsSeenForTheWholeWindow(t *testing.T) {
 	for i := range maxNamed {
 		name := diagnosis.PodName{Namespace: "demo", Name: fmt.Sprintf("crowd-%d", i)}
 		crowd = append(crowd, diagnosis.Holder{PodName: name, Devices: 1, Running: ran})
-		want[name] = diagnosis.Use{Watched: window, Unknown: "Prometheus has no series of its GPUs"}
+		want[name] = diagnosis.Use{Watched: window, Unknown: notSeen}
 	}
 	got, err = c.Measure(t.Context(), noon, crowd)
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {

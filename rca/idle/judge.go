@@ -33,7 +33,7 @@ func (c *Client) judge(h diagnosis.Holder, at time.Time, devices map[device][]fl
 	case ran < c.opts.Window:
 		u.Unknown = fmt.Sprintf("runs for %s, less than the window of %s", durationText(ran), durationText(c.opts.Window))
 	case count == 0:
-		u.Unknown = "Prometheus has no series of its GPUs"
+		u.Unknown = "Prometheus has no series of its GPUs (looked for " + lookedFor(h) + ")"
 	case count < h.Devices:
 		u.Unknown = fmt.Sprintf("Prometheus has series of %d of its %d GPUs", count, h.Devices)
 	case gaps > 0:

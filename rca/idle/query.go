@@ -19,12 +19,46 @@ import (
 
 const (
 	// engineActive is the share of time, 0 to 1, in which a graphics or compute engine
-	// worked, of a GPU or of a MIG instance.
+	// worked, of a GPU or of a MIG instance; engineRatio is its name from dcgm-exporter
+	// 4.9 on.
 	engineActive = "DCGM_FI_PROF_GR_ENGINE_ACTIVE"
-	// gpuUtil is the same of a whole GPU in percent. MIG has none (DCGM and nvidia-smi
-	// say N/A), so it is read only where no instance is.
-	gpuUtil = "DCGM_FI_DEV_GPU_UTIL"
+	engineRatio  = "DCGM_FI_PROF_GR_ENGINE_UTIL_RATIO"
+	// gpuUtil is the same of a whole GPU in percent, and gpuRatio, from dcgm-exporter 4.9
+	// on, 0 to 1. MIG has none (DCGM and nvidia-smi say N/A), so they are read only where
+	// no instance is.
+	gpuUtil  = "DCGM_FI_DEV_GPU_UTIL"
+	gpuRatio = "DCGM_FI_DEV_GPU_UTIL_RATIO"
 )
+
+// metrics are all that tell of work. A cluster whose exporters are being upgraded has some
+// of either generation, and a pod of an exporter that was just replaced has both.
+var metrics = []metric{{engineActive, 100, false}, {engineRatio, 100, false}, {gpuUtil, 1, true}, {gpuRatio, 100, true}}
+
+// metric is one of them, with what makes percent of it.
+type metric struct {
+	name  string
+	scale float64
+	whole bool // it is true of whole GPUs alone
+}
+
+// match chooses its series.
+func (m metric) match() string {
+	if m.whole {
+		return `GPU_I_ID="",`
+	}
+	return ""
+}
+
+// lookedFor names those that were asked for of a holder.
+func lookedFor(h diagnosis.Holder) string {
+	var names []string
+	for _, m := range metrics {
+		if !m.whole || !h.MIG {
+			names = append(names, m.name)
+		}
+	}
+	return strings.Join(names, ", ")
+}
 
 // grid is a time in parts of one length: the last ends at the moment that is asked
 // about.

@@ -63,7 +63,7 @@ func TestScraped(t *testing.T) {
 			if u := got[holders[1].PodName]; u.Max != 70 || u.Idle {
 				t.Errorf("who works: %+v", u)
 			}
-			if u := got[holders[2].PodName]; u.Idle || u.Max != 0 || u.Unknown != "Prometheus has no series of its GPUs" {
+			if u := got[holders[2].PodName]; u.Idle || u.Max != 0 || u.Unknown != notSeen {
 				t.Errorf("the exporter's own pod: %+v", u)
 			}
 			if met == 0 {

@@ -20,7 +20,7 @@ import (
 // that much is the same on them and never all: holders differ in priority, age, gang and
 // budget, and now and then a node has something of its own.
 func ManyAlike(r *rand.Rand) *cluster.State {
-	st := &cluster.State{Now: Noon, Geometries: map[string]*nodeprobe.NodeGeometry{}, Unread: map[string]string{}}
+	st := &cluster.State{Now: Noon, Taken: true, Geometries: map[string]*nodeprobe.NodeGeometry{}, Unread: map[string]string{}}
 	sorts := make([]sim.Node, 2+r.IntN(3))
 	for i := range sorts {
 		sorts[i] = randomSort(r)

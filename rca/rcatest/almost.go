@@ -21,7 +21,7 @@ var Differences = []string{"profile", "number", "empty", "mode", "current", "pen
 // last and has one difference: who takes it for one of the others says of it, or of them,
 // what is not so.
 func AlmostAlike(r *rand.Rand, difference string) *cluster.State {
-	st := &cluster.State{Now: Noon, Geometries: map[string]*nodeprobe.NodeGeometry{}, Unread: map[string]string{}}
+	st := &cluster.State{Now: Noon, Taken: true, Geometries: map[string]*nodeprobe.NodeGeometry{}, Unread: map[string]string{}}
 	nodes, holders := 2+r.IntN(2), r.IntN(3)
 	odd := r.IntN(2) * (nodes - 1)
 	profiles := []string{"1g.5gb", "2g.10gb", "3g.20gb"}

@@ -17,7 +17,7 @@ import (
 // each profile, whole, tainted, of another zone, cordoned, being re-made, failed, with
 // GPUs that are sick; ten pods on each hold what it has. A pod waits for each of asks.
 func Troubled(nodes int, asks ...string) *cluster.State {
-	st := &cluster.State{Now: Noon, Geometries: map[string]*nodeprobe.NodeGeometry{}, Unread: map[string]string{}}
+	st := &cluster.State{Now: Noon, Taken: true, Geometries: map[string]*nodeprobe.NodeGeometry{}, Unread: map[string]string{}}
 	const model = "A100-40GB"
 	profiles := []string{"1g.5gb", "2g.10gb", "3g.20gb", "7g.40gb"}
 	for i := range nodes {

@@ -3,11 +3,13 @@ package view
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/unpend/unpend/nodeprobe"
 	"github.com/unpend/unpend/rca/cluster"
@@ -51,12 +53,18 @@ type Cluster struct {
 	roomiest map[corev1.ResourceName]roomiest
 	// anyGPUs says whether some node has GPUs, once asked for.
 	anyGPUs *bool
+	// rejected are the pods that kubelets refused, by node, once asked for.
+	rejected map[string][]*corev1.Pod
+	// anyPlugin says whether some node has a device plugin's pod, once asked for.
+	anyPlugin *bool
 	// unsound are the nodes that offer what is no room, once asked for.
 	unsound []*Node
 	// outlook is what autoscalers have and say, and events those about each object, once
 	// asked for.
 	outlook *scaling.Outlook
 	events  map[incident.Ref][]*corev1.Event
+	// kept is what other rooms work out once for the cluster.
+	kept map[reflect.Type]any
 }
 
 // Node is a node with everything known about its GPUs.
@@ -69,7 +77,10 @@ type Node struct {
 	Geometry  *nodeprobe.NodeGeometry
 	GPUs      []placement.GPU
 	facts     nodeFacts
-	spare     []spareGPUs // SpareGPUs tells
+	// claim is Karpenter's for the machine; signs what says that it has GPUs, once asked for.
+	claim *unstructured.Unstructured
+	signs []Sign
+	spare []spareGPUs // SpareGPUs tells
 	// class is what it shares with nodes like it, and tenants who holds GPUs, once asked for.
 	class   *nodeClass
 	tenants []Tenancy
@@ -109,12 +120,13 @@ func New(st *cluster.State) *Cluster {
 	w := &Cluster{State: st, Nodes: make(map[string]*Node, len(st.Nodes)), Budgets: newBudgets(st.PDBs), gangs: map[string][]*corev1.Pod{}, traits: make(map[*corev1.Pod]Traits, len(st.Pods)), admitted: admittedAs(st.QueuedWorkloads),
 		configs: map[*corev1.ConfigMap]map[string]migEntry{}, configMaps: map[string]*corev1.ConfigMap{}, policy: policyConfig(st.ClusterPolicies),
 		generated: map[*placement.Grid]map[string]migEntry{}, named: map[makeup][]NamedLayouts{},
-		classes: map[classKey]*nodeClass{}, columns: map[string]*LabelColumn{}, roomiest: map[corev1.ResourceName]roomiest{}}
+		classes: map[classKey]*nodeClass{}, columns: map[string]*LabelColumn{}, roomiest: map[corev1.ResourceName]roomiest{}, kept: map[reflect.Type]any{}}
 	for _, cm := range slices.Backward(st.ConfigMaps) { // the first of a name stands
 		w.configMaps[cm.Name] = cm
 	}
+	claims := claimsByNode(st.NodeClaims)
 	for _, n := range st.Nodes {
-		w.Nodes[n.Name] = &Node{Node: n, Requests: map[*corev1.Pod]corev1.ResourceList{}, Requested: corev1.ResourceList{}}
+		w.Nodes[n.Name] = &Node{Node: n, claim: claims[n.Name], Requests: map[*corev1.Pod]corev1.ResourceList{}, Requested: corev1.ResourceList{}}
 	}
 	for _, p := range st.Pods {
 		if v := w.Nodes[p.Spec.NodeName]; v != nil && !Ended(p) {
@@ -302,4 +314,13 @@ func (w *Cluster) HasGPUs() bool {
 		w.anyGPUs = new(slices.ContainsFunc(w.SortedNodes(), (*Node).HasGPUs))
 	}
 	return *w.anyGPUs
+}
+
+// Kept is what another room works out of a cluster once, at the first question for it.
+func Kept[T any](w *Cluster, of func(*Cluster) *T) *T {
+	key := reflect.TypeFor[T]()
+	if w.kept[key] == nil {
+		w.kept[key] = of(w)
+	}
+	return w.kept[key].(*T)
 }

@@ -54,8 +54,12 @@ func (v *Node) Facts() *nodeFacts {
 			f.stock(name).Allocatable = q.Value()
 		}
 	}
+	f.hasGPUs = f.hasGPUs || len(v.Hardware()) > 0
 	return f
 }
+
+// Stocks are what the node has of each GPU resource that was ever registered there.
+func (f *nodeFacts) Stocks() []stock { return f.stocks }
 
 // stock is what a node has of a GPU resource. There are a few of them, which nearly every
 // rule asks for: they are met sooner than in maps.
@@ -104,7 +108,8 @@ func (v *Node) Reported() []nodeprobe.GPU {
 	return v.Geometry.Report.GPUs
 }
 
-// HasGPUs says whether anything about the node speaks of NVIDIA GPUs.
+// HasGPUs says whether anything about the node speaks of NVIDIA GPUs, whoever offers them
+// or not.
 func (v *Node) HasGPUs() bool { return v.Facts().hasGPUs }
 
 // AdvertisesAny is false where the device plugin offers nothing at all: that is

@@ -6,8 +6,10 @@ package whatif
 import (
 	"context"
 	"fmt"
+	goruntime "runtime"
 	"slices"
 	"strings"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -51,9 +53,7 @@ func New(ctx context.Context, objs Objects) (*Snapshot, error) {
 		info.SetNode(n)
 		s.nodes[n.Name] = info
 	}
-	for _, p := range objs.Pods {
-		s.count(p)
-	}
+	s.count(objs.Pods)
 	s.lister.stale = true
 	s.consumers = consumers(objs.Others)
 	var err error
@@ -63,15 +63,33 @@ func New(ctx context.Context, objs Objects) (*Snapshot, error) {
 	return s, nil
 }
 
-// count adds a pod in place: only for a snapshot nobody else has seen.
-func (s *Snapshot) count(p *corev1.Pod) {
-	info := s.nodes[p.Spec.NodeName]
-	if info == nil || ended(p) {
-		return
+// count adds pods in place: only for a snapshot nobody else has seen. What they ask for is
+// added up node by node, on every core.
+func (s *Snapshot) count(pods []*corev1.Pod) {
+	on := make(map[*framework.NodeInfo][]*corev1.Pod, len(s.nodes))
+	for _, p := range pods {
+		if info := s.nodes[p.Spec.NodeName]; info != nil && !ended(p) {
+			p = counted(p)
+			s.pods[key(p.Namespace, p.Name)] = p
+			on[info] = append(on[info], p)
+		}
 	}
-	p = counted(p)
-	s.pods[key(p.Namespace, p.Name)] = p
-	info.AddPod(p)
+	work := make(chan *framework.NodeInfo)
+	var adding sync.WaitGroup
+	for range goruntime.GOMAXPROCS(0) {
+		adding.Go(func() {
+			for info := range work {
+				for _, p := range on[info] {
+					info.AddPod(p)
+				}
+			}
+		})
+	}
+	for info := range on {
+		work <- info
+	}
+	close(work)
+	adding.Wait()
 }
 
 // Close stops what the plugins run in the background and waits for it.

@@ -13,21 +13,18 @@ import (
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/plan"
+	"github.com/unpend/unpend/watcher/incident"
 )
 
-// Of Kueue's (kueue/pkg/controller/constants): the queue of an object, and the gate that holds
-// a pod until it is admitted.
-const (
-	queueLabel = "kueue.x-k8s.io/queue-name"
-	queueGate  = "kueue.x-k8s.io/admission"
-)
+// queueGate is Kueue's, which holds a pod until it is admitted (kueue/pkg/controller/constants).
+const queueGate = "kueue.x-k8s.io/admission"
 
 // asAdmitted is plan.ErrRefused for what Kueue has admitted: it has put the selectors and
 // tolerations of its flavor into the spec, and one that is made again from that would keep
 // them in whatever flavor it comes to next. Workloads may be nil, where the object's own label
 // has to tell.
 func asAdmitted(o metav1.Object, workloads []*unstructured.Unstructured) error {
-	queue, admitted := o.GetLabels()[queueLabel], false
+	queue, admitted := o.GetLabels()[incident.QueueLabel], false
 	kind := "job"
 	switch o := o.(type) {
 	case *batchv1.Job:

@@ -232,6 +232,9 @@ func remade(o metav1.Object, patch []byte, by string) (old, next metav1.Object, 
 		for _, p := range []*corev1.Pod{was, is} {
 			p.ObjectMeta, p.Status = carried(p.ObjectMeta), corev1.PodStatus{}
 		}
+		if o.Status.Phase == corev1.PodFailed {
+			was.Spec.NodeName = "" // a scheduler chose it, and nobody does when the old one is made again with it
+		}
 		old, next = was, is
 	case *batchv1.Job:
 		was, is := o.DeepCopy(), &batchv1.Job{}

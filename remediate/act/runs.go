@@ -85,7 +85,8 @@ func (r *run) owners(ctx context.Context) incident.Lookup {
 }
 
 // calm says what is missing until no more pods wait than were announced, or fewer than
-// before, once one runs: a rollout goes on meanwhile. It is no failure when that is not so.
+// before, and the controller has made all that it wants, once one runs: a rollout goes on
+// meanwhile. It is no failure when that is not so.
 func (r *run) calm(ctx context.Context, e *journal.Entry) (string, error) {
 	b := r.rem.Status.Before
 	if b == nil || b.Waiting == 0 || e.Since(r.Now()) >= r.Deadlines.Calm || !r.Now().Add(r.Deadlines.Calm).Before(e.Deadline.Time) {
@@ -95,7 +96,11 @@ func (r *run) calm(ctx context.Context, e *journal.Entry) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if own < b.Waiting && (b.Announced == nil || all <= *b.Announced) {
+	settled, err := r.settled(ctx)
+	if err != nil {
+		return "", err
+	}
+	if settled && own < b.Waiting && (b.Announced == nil || all <= *b.Announced) {
 		return "", nil
 	}
 	return fmt.Sprintf("%s runs, and %d still wait", r.rem.Status.Pod, all), nil

@@ -204,18 +204,25 @@ func Group(pods []*corev1.Pod, lookup Lookup, refusals ...Refusal) []Incident {
 		}
 		return byID[id]
 	}
-	owner := replacing(pods, lookup)
+	owner, counted := replacing(pods, lookup), map[Ref]int{}
 	for _, pod := range pods {
 		reason, since, ok := Waiting(pod)
 		if !ok {
 			continue
 		}
-		version, left := owner(pod)
+		version, lacks, left := owner(pod)
 		if left {
 			continue
 		}
 		i := of(pod, since)
 		i.add(pod, reason, since)
+		if lacks >= 0 { // of all that were refused, one after the other, so many are wanted
+			by := metav1.GetControllerOf(pod)
+			ref := Ref{by.Kind, pod.Namespace, by.Name}
+			if counted[ref]++; counted[ref] > lacks {
+				i.Waiting--
+			}
+		}
 		if Newer(version, i.Newest) { // it tells when they will be waited for no more
 			i.Newest = version
 		}
@@ -226,6 +233,7 @@ func Group(pods []*corev1.Pod, lookup Lookup, refusals ...Refusal) []Incident {
 	out := make([]Incident, 0, len(byID))
 	for _, id := range slices.Sorted(maps.Keys(byID)) {
 		i := byID[id]
+		i.Waiting = max(1, i.Waiting)
 		slices.SortFunc(i.Pods, func(a, b PodRef) int { return strings.Compare(a.Name, b.Name) })
 		i.Pods = slices.Clip(i.Pods[:min(len(i.Pods), MaxPods)])
 		out = append(out, *i)
@@ -234,36 +242,39 @@ func Group(pods []*corev1.Pod, lookup Lookup, refusals ...Refusal) []Incident {
 }
 
 // replacing says, of a pod that the kubelet refused, the version of the owner that
-// makes others in its place, and whether the pod only lies around: its owner has
-// all it wants. Other pods have no such owner.
-func replacing(pods []*corev1.Pod, lookup Lookup) func(*corev1.Pod) (version string, left bool) {
-	var running map[Ref]int
-	return func(pod *corev1.Pod) (string, bool) {
+// makes others in its place, how many pods that lacks (-1: that is not known), and whether
+// the pod only lies around: its owner has all it wants. Other pods have no such owner.
+func replacing(pods []*corev1.Pod, lookup Lookup) func(*corev1.Pod) (version string, lacks int, left bool) {
+	var running, pending map[Ref]int
+	return func(pod *corev1.Pod) (string, int, bool) {
 		owner := metav1.GetControllerOf(pod)
 		if pod.Status.Phase != corev1.PodFailed || owner == nil {
-			return "", false
+			return "", -1, false
 		}
 		ref := Ref{owner.Kind, pod.Namespace, owner.Name}
 		o, ok := lookup(ref.Kind, ref.Namespace, ref.Name)
 		if !ok || o == nil || o.GetUID() != owner.UID {
-			return "", false // nobody replaces a pod whose owner is gone
+			return "", -1, false // nobody replaces a pod whose owner is gone
 		}
 		m, ok := MakerOf(o)
 		if !ok {
-			return "", false
+			return "", -1, false
 		}
 		if running == nil { // few clusters have refused pods
-			running = runningOf(pods)
+			running, pending = inPhase(pods, corev1.PodRunning), inPhase(pods, corev1.PodPending)
 		}
-		return m.GetResourceVersion(), m.settled(running[ref])
+		if m.failed {
+			return m.GetResourceVersion(), -1, false
+		}
+		return m.GetResourceVersion(), max(0, m.Wants-max(m.ready, running[ref])-pending[ref]), m.settled(running[ref])
 	}
 }
 
-// runningOf counts, by controller, the pods that run.
-func runningOf(pods []*corev1.Pod) map[Ref]int {
+// inPhase counts, by controller, the pods that are in a phase and are not about to leave.
+func inPhase(pods []*corev1.Pod, phase corev1.PodPhase) map[Ref]int {
 	out := map[Ref]int{}
 	for _, p := range pods {
-		if o := metav1.GetControllerOf(p); o != nil && p.Status.Phase == corev1.PodRunning && p.DeletionTimestamp == nil {
+		if o := metav1.GetControllerOf(p); o != nil && p.Status.Phase == phase && p.DeletionTimestamp == nil {
 			out[Ref{o.Kind, p.Namespace, o.Name}]++
 		}
 	}

@@ -1,6 +1,7 @@
 package incident
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -71,6 +72,38 @@ func TestWhoReplacesARefusedPod(t *testing.T) {
 			got := Group(pods, find)
 			if len(got) > 1 || len(got) == 1 && (got[0].Newest != c.newest || got[0].Waiting != 1) || len(got) == 0 && c.newest != "" {
 				t.Errorf("%+v, want %q", got, c.newest)
+			}
+		})
+	}
+}
+
+// Of pods that a kubelet has refused one after the other as many wait as are wanted.
+func TestRefusedOneAfterTheOther(t *testing.T) {
+	for name, c := range map[string]struct {
+		wants, ready            int32
+		refused, pending, waits int
+	}{
+		"one is wanted":                      {1, 0, 5, 0, 1},
+		"two of three run":                   {3, 2, 4, 0, 1},
+		"three are wanted":                   {3, 0, 5, 0, 3},
+		"the next one waits already":         {1, 0, 5, 1, 1},
+		"one waits, and one is to be made":   {2, 0, 5, 1, 2},
+		"fewer were refused than are missed": {3, 0, 2, 0, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rs := incidenttest.ReplicaSet(c.wants, 0, c.ready, false)
+			var pods []*corev1.Pod
+			for i := range c.refused + c.pending {
+				p := incidenttest.ReplicaOf(rs, fmt.Sprint("p", i))
+				p.Status = corev1.PodStatus{Phase: corev1.PodFailed, Reason: "UnexpectedAdmissionError"}
+				if i >= c.refused {
+					p.Status = corev1.PodStatus{Phase: corev1.PodPending}
+				}
+				pods = append(pods, p)
+			}
+			got := Group(pods, func(kind, _, _ string) (metav1.Object, bool) { return rs, kind == "ReplicaSet" })
+			if len(got) != 1 || got[0].Waiting != c.waits || len(got[0].Pods) != c.refused+c.pending {
+				t.Errorf("%+v, want %d", got, c.waits)
 			}
 		})
 	}

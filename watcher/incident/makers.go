@@ -30,10 +30,15 @@ type maker struct {
 	group             string // API group and version
 	template          *corev1.PodTemplateSpec
 	Wants, Has, ready int
-	failing           time.Time // since when its own status says that pods are refused; zero: it does not
+	failing           time.Time // since when it says itself that it gets no pods; zero: it does not
 	says              string    // what that status says of it
 	failed            bool      // of a Job: it gave up
+	queue             string    // of a Job that is suspended: the queue that may let it begin
 }
+
+// QueueLabel names, on an object, Kueue's LocalQueue that admits it: until then the Job is
+// suspended and has no pods (pkg/controller/constants in kubernetes-sigs/kueue).
+const QueueLabel = "kueue.x-k8s.io/queue-name"
 
 // MakerOf reads an object that makes pods; false for every other.
 func MakerOf(o metav1.Object) (maker, bool) {
@@ -94,8 +99,17 @@ func jobMaker(j *batchv1.Job) maker {
 			m.failed, m.Wants = true, 0
 		}
 	}
-	if j.Spec.Suspend != nil && *j.Spec.Suspend {
-		m.Wants = 0
+	if j.Spec.Suspend == nil || !*j.Spec.Suspend {
+		return m
+	}
+	if m.queue = j.Labels[QueueLabel]; m.queue == "" {
+		m.Wants = 0 // somebody's will
+	}
+	m.failing = j.CreationTimestamp.Time
+	for _, c := range j.Status.Conditions {
+		if c.Type == batchv1.JobSuspended && c.Status == corev1.ConditionTrue && c.LastTransitionTime.After(m.failing) {
+			m.failing = c.LastTransitionTime.Time
+		}
 	}
 	return m
 }

@@ -9,7 +9,8 @@ import (
 )
 
 // Refusal says that an object wants pods which do not exist because the API server
-// refused them: quota, a LimitRange, validation, a webhook.
+// refused them (quota, a LimitRange, validation, a webhook), or because a queue has not let
+// it begin.
 type Refusal struct {
 	Owner   Ref         // the object that makes the pods, not its topmost owner
 	Pod     *corev1.Pod // as the next one would be sent to the scheduler
@@ -19,6 +20,8 @@ type Refusal struct {
 	Version string // the owner's resourceVersion
 	// Says is what the owner's status, or the newest event, quotes of the API server.
 	Says string
+	// Queue is the queue that has not let it begin; empty: the API server refused the pods.
+	Queue string
 }
 
 // told is what the FailedCreate events of one object say.
@@ -52,7 +55,7 @@ func (m Makers) Refusals(pods []*corev1.Pod) []Refusal {
 			}
 			since, says = e.first, e.says
 		}
-		out = append(out, Refusal{Owner: k.ref(), Pod: m.Next(k), Wants: k.Wants, Missing: n, Since: since, Version: k.GetResourceVersion(), Says: says})
+		out = append(out, Refusal{Owner: k.ref(), Pod: m.Next(k), Wants: k.Wants, Missing: n, Since: since, Version: k.GetResourceVersion(), Says: says, Queue: k.queue})
 	}
 	return out
 }

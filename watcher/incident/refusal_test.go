@@ -51,14 +51,21 @@ func TestRefusals(t *testing.T) {
 		"a Job at its end":                 {makers: jobs(func(j *batchv1.Job) { j.Status.Succeeded = 5 }), want: "Job/train 1/1 60"},
 		"a Job without events":             {makers: Makers{Jobs: oneJob(incidenttest.Job(func(*batchv1.Job) {}))}},
 		"a Job that is suspended":          {makers: jobs(func(j *batchv1.Job) { j.Spec.Suspend = new(true) })},
-		"a Job that is done":               {makers: jobs(done(batchv1.JobComplete))},
-		"a Job that gave up":               {makers: jobs(done(batchv1.JobFailed))},
-		"a Job whose queue is drained":     {makers: jobs(func(j *batchv1.Job) { j.Spec.Completions, j.Status.Succeeded = nil, 1 })},
-		"a Job that made a pod since":      {makers: jobs(func(*batchv1.Job) {}), pods: []*corev1.Pod{later}},
-		"an event of its predecessor":      {makers: Makers{Jobs: oneJob(incidenttest.Job(func(*batchv1.Job) {})), Events: []*corev1.Event{incidenttest.About(incidenttest.Refusing("Job", "train", time.Minute), "another")}}},
-		"an event without a uid":           {makers: Makers{Jobs: oneJob(incidenttest.Job(func(*batchv1.Job) {})), Events: []*corev1.Event{incidenttest.About(incidenttest.Refusing("Job", "train", time.Minute), "")}}, want: "Job/train 4/4 60"},
-		"an event of nobody":               {makers: Makers{Events: asked}},
-		"a StatefulSet":                    {makers: Makers{StatefulSets: sts(3, 1), Events: []*corev1.Event{incidenttest.Refusing("StatefulSet", "db", time.Minute)}}, want: "StatefulSet/db 2/3 60"},
+		"a Job that its queue keeps suspended": {makers: jobs(func(j *batchv1.Job) {
+			j.Spec.Suspend, j.Labels = new(true), map[string]string{QueueLabel: "team"}
+		}), want: "Job/train 4/4 0"},
+		"one of a queue that is done": {makers: jobs(func(j *batchv1.Job) {
+			j.Spec.Suspend, j.Labels = new(true), map[string]string{QueueLabel: "team"}
+			j.Status.Conditions = append(j.Status.Conditions, batchv1.JobCondition{Type: batchv1.JobComplete, Status: corev1.ConditionTrue})
+		})},
+		"a Job that is done":           {makers: jobs(done(batchv1.JobComplete))},
+		"a Job that gave up":           {makers: jobs(done(batchv1.JobFailed))},
+		"a Job whose queue is drained": {makers: jobs(func(j *batchv1.Job) { j.Spec.Completions, j.Status.Succeeded = nil, 1 })},
+		"a Job that made a pod since":  {makers: jobs(func(*batchv1.Job) {}), pods: []*corev1.Pod{later}},
+		"an event of its predecessor":  {makers: Makers{Jobs: oneJob(incidenttest.Job(func(*batchv1.Job) {})), Events: []*corev1.Event{incidenttest.About(incidenttest.Refusing("Job", "train", time.Minute), "another")}}},
+		"an event without a uid":       {makers: Makers{Jobs: oneJob(incidenttest.Job(func(*batchv1.Job) {})), Events: []*corev1.Event{incidenttest.About(incidenttest.Refusing("Job", "train", time.Minute), "")}}, want: "Job/train 4/4 60"},
+		"an event of nobody":           {makers: Makers{Events: asked}},
+		"a StatefulSet":                {makers: Makers{StatefulSets: sts(3, 1), Events: []*corev1.Event{incidenttest.Refusing("StatefulSet", "db", time.Minute)}}, want: "StatefulSet/db 2/3 60"},
 		"a DaemonSet": {makers: Makers{DaemonSets: []*appsv1.DaemonSet{{ObjectMeta: incidenttest.Object("DaemonSet", "agent", "62", nil), Spec: appsv1.DaemonSetSpec{Template: incidenttest.GPUPods()},
 			Status: appsv1.DaemonSetStatus{DesiredNumberScheduled: 5, CurrentNumberScheduled: 3}}}, Events: []*corev1.Event{incidenttest.Refusing("DaemonSet", "agent", time.Minute)}}, want: "DaemonSet/agent 2/5 60"},
 	} {

@@ -2,9 +2,13 @@ package bus
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/nats-io/nats.go"
@@ -125,4 +129,52 @@ func oneLine(s string) string {
 		s = string(r[:maxWhy]) + "…"
 	}
 	return s
+}
+
+// Letter is a message that could not be dealt with.
+type Letter struct {
+	Topic string    `json:"topic"`
+	Key   string    `json:"key"`
+	Why   string    `json:"why"`
+	Since time.Time `json:"since"`
+}
+
+// Letters are the messages of a cluster that are parked on a NATS, by topic and key: the
+// first of them, and how many there are. Nothing is made there, nor changed.
+func Letters(ctx context.Context, url, cluster string, most int) (first []Letter, all int, err error) {
+	conn, err := nats.Connect(url, nats.Name("unpend status"))
+	if err != nil {
+		return nil, 0, fmt.Errorf("connect to NATS: %w", err)
+	}
+	defer conn.Close()
+	b := &Bus{opts: Options{Cluster: cluster}}
+	if b.js, err = jetstream.New(conn); err != nil {
+		return nil, 0, fmt.Errorf("use JetStream: %w", err)
+	}
+	dead, err := b.js.Stream(ctx, b.name(deadLetters))
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return nil, 0, fmt.Errorf("no service of this cluster has used this NATS: it has no stream %s", b.name(deadLetters))
+	}
+	if err != nil {
+		return nil, 0, fmt.Errorf("read stream %s: %w", b.name(deadLetters), err)
+	}
+	info, err := dead.Info(ctx, jetstream.WithSubjectFilter(b.subject(deadLetters, ">")))
+	if err != nil {
+		return nil, 0, fmt.Errorf("read stream %s: %w", b.name(deadLetters), err)
+	}
+	for _, subject := range slices.Sorted(maps.Keys(info.State.Subjects)) {
+		if len(first) == most {
+			break
+		}
+		m, err := dead.GetLastMsgForSubject(ctx, subject)
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
+			continue // it was dealt with in between
+		}
+		if err != nil {
+			return nil, 0, fmt.Errorf("read stream %s: %w", b.name(deadLetters), err)
+		}
+		topic, key, _ := strings.Cut(strings.TrimPrefix(subject, b.subject(deadLetters, "")), ".")
+		first = append(first, Letter{topic, key, m.Header.Get(whyHeader), m.Time})
+	}
+	return first, len(info.State.Subjects), nil
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 )
 
@@ -113,5 +114,38 @@ func TestTroubleOfTheBusParksNothing(t *testing.T) {
 	})
 	if n, err := b.Parked(t.Context()); err != nil || n != 0 || len(got) != 5 {
 		t.Errorf("%v, %d parked, %v", got, n, err)
+	}
+}
+
+// Who asks for the dead letters of a cluster is told its first ones, and how many there are,
+// never those of another; and asking makes nothing.
+func TestLettersAreOfOneCluster(t *testing.T) {
+	_, url := natsServer(t, t.TempDir(), -1)
+	for _, c := range []struct{ cluster, keys string }{{"east", "c a b"}, {"west", "x"}} {
+		b := open(t, Options{Cluster: c.cluster, URL: url})
+		for key := range strings.FieldsSeq(c.keys) {
+			if err := b.Park(t.Context(), Incidents, key, []byte("of "+key), 3, errors.New("cannot read "+key)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	began := time.Now()
+	first, all, err := Letters(t.Context(), url, "east", 2)
+	for i := range first {
+		if age := began.Sub(first[i].Since); age < 0 || age > time.Minute {
+			t.Errorf("%s is %s old", first[i].Key, age)
+		}
+		first[i].Since = time.Time{}
+	}
+	want := []Letter{{Topic: "incident", Key: "a", Why: "cannot read a"}, {Topic: "incident", Key: "b", Why: "cannot read b"}}
+	if diff := cmp.Diff(want, first); diff != "" || all != 3 || err != nil {
+		t.Errorf("of %d, %v: %s", all, err, diff)
+	}
+	before := streamNames(t, stranger(t, url))
+	if first, all, err := Letters(t.Context(), url, "north", 2); len(first) > 0 || all != 0 || fmt.Sprint(err) != "no service of this cluster has used this NATS: it has no stream UNPEND_V1_north_DEAD" {
+		t.Errorf("%v of %d, %v", first, all, err)
+	}
+	if diff := cmp.Diff(before, streamNames(t, stranger(t, url))); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -100,6 +100,7 @@ func (o *runOptions) serve(ctx context.Context, std Stdio) error {
 		return err
 	}
 	config.Wrap(hurried)
+	garbage(garbageOfService)
 	client, custom, err := clientsOf(gently(config))
 	if err != nil {
 		return err

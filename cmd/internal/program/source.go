@@ -40,6 +40,7 @@ func (s *source) flags(c *cobra.Command) {
 // be listed everywhere.
 func (s *source) state(ctx context.Context, namespace string, std Stdio) (*cluster.State, error) {
 	if len(s.files) > 0 {
+		garbage(garbageOfDump)
 		return cluster.FromFiles(s.files, std.In)
 	}
 	client, custom, err := s.clients()

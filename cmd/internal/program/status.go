@@ -2,10 +2,15 @@ package program
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/client-go/kubernetes"
 
+	"github.com/unpend/unpend/cmd/internal/bus"
 	"github.com/unpend/unpend/cmd/internal/terminal"
 	"github.com/unpend/unpend/remediate/executor"
 )
@@ -14,19 +19,24 @@ type statusOptions struct {
 	source
 	output    string
 	namespace string
+	nats      string
 }
+
+// fewLetters are the dead letters that are shown one by one.
+const fewLetters = 10
 
 func statusCommand(kube *kubeFlags, std Stdio) *cobra.Command {
 	o := &statusOptions{source: source{kube: kube}}
 	c := &cobra.Command{
 		Use:     "status",
 		Short:   "Show who carries fixes out, the guard-rails with their figures, and what is parked",
-		Example: "  unpend status\n  unpend status -o json",
+		Example: "  unpend status\n  unpend status -o json\n  unpend status --nats nats://nats:4222",
 		Args:    arguments(cobra.NoArgs),
 		RunE:    func(c *cobra.Command, _ []string) error { return o.show(c.Context(), std) },
 	}
 	c.Flags().StringVarP(&o.output, "output", "o", "", "json or yaml")
 	executorFlag(c, &o.namespace)
+	c.Flags().StringVar(&o.nats, "nats", "", "URL of the NATS that the service uses: tells the messages that could not be dealt with")
 	return c
 }
 
@@ -42,8 +52,53 @@ func (o *statusOptions) show(ctx context.Context, std Stdio) error {
 	if err != nil {
 		return unreachable(err)
 	}
-	if o.output != "" {
-		return printList(std.Out, o.output, s)
+	is := withLetters{Standing: s}
+	var unread error
+	if o.nats != "" {
+		unread = is.read(ctx, d.Client, o.nats)
 	}
-	return terminal.Status(std.Out, statusLines(s, d.Now()), terminalOptions(std.Out))
+	if o.output != "" {
+		err = printList(std.Out, o.output, is)
+	} else {
+		err = terminal.Status(std.Out, append(statusLines(s, d.Now()), is.lines()...), terminalOptions(std.Out))
+	}
+	return errors.Join(err, unread) // the rest is told also where NATS is not there
+}
+
+// withLetters is how a cluster stands, and what its service could not deal with.
+type withLetters struct {
+	executor.Standing
+	// DeadLetters are the first of so many; without a count nobody was asked, or nobody answered.
+	DeadLetters     []bus.Letter `json:"deadLetters,omitempty"`
+	DeadLetterCount *int         `json:"deadLetterCount,omitempty"`
+}
+
+func (w *withLetters) read(ctx context.Context, client kubernetes.Interface, url string) error {
+	cluster, err := clusterID(ctx, client)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	first, all, err := bus.Letters(ctx, url, cluster, fewLetters)
+	if err != nil {
+		return fmt.Errorf("what could not be dealt with is unknown: %w", err)
+	}
+	w.DeadLetters, w.DeadLetterCount = first, &all
+	return nil
+}
+
+func (w *withLetters) lines() []terminal.Line {
+	if w.DeadLetterCount == nil {
+		return nil
+	}
+	s := standing{}
+	s.add(*w.DeadLetterCount > 0, "dead letters", "%s could not be dealt with", counted(*w.DeadLetterCount, "message"))
+	for _, l := range w.DeadLetters {
+		s.add(true, "dead letters", "%s %s since %s: %s", l.Topic, l.Key, l.Since.UTC().Format(time.RFC3339), l.Why)
+	}
+	if more := *w.DeadLetterCount - len(w.DeadLetters); more > 0 {
+		s.add(true, "dead letters", "and %d more", more)
+	}
+	return s.lines
 }

@@ -64,10 +64,13 @@ func (t *target) label(selector string) error {
 	return nil
 }
 
-// selects says which incidents the user asked about. It looks at every pod, also at those
-// beyond the names that an incident carries, and at those that were refused before they
+// selects says which incidents the user asked about; nil: all. It looks at every pod, also at
+// those beyond the names that an incident carries, and at those that were refused before they
 // existed.
 func (t target) selects(st *cluster.State) func(incident.Incident) bool {
+	if t.namespace == "" && t.name == "" && t.labels == nil {
+		return nil
+	}
 	ids := map[string]bool{}
 	for _, p := range st.Pods {
 		if t.matches(p, st) {

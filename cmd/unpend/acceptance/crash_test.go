@@ -32,6 +32,10 @@ func (c crash) String() string {
 // restartIn is what a restarted executor has to bring a plan to its end.
 const restartIn = time.Minute
 
+// everyKill is odd, so that of the kills that stand for all some come before their write and
+// some after it.
+const everyKill = 3
+
 // promiseR09: kill -9 before and after every write of a repartition, also of those of
 // the way back, which a MIG manager that fails leads to; and of those to layouts that
 // are a team's own.
@@ -98,13 +102,17 @@ func (s *crashes) onOne(t *testing.T, l *lane, outcomes []crash) {
 func (s *crashes) list(t *testing.T, l *lane, c crash) {
 	r := l.play(t, c)
 	t.Logf("%d writes in %.1f s: %s", len(r.writes), r.took.Seconds(), strings.Join(r.writes, ", "))
+	var cases []crash
 	for _, write := range r.writes {
 		if s.kills != nil && !s.kills(write) {
 			continue
 		}
 		for _, after := range []bool{false, true} {
-			s.work <- crash{c.outcome, c.faults, write, after}
+			cases = append(cases, crash{c.outcome, c.faults, write, after})
 		}
+	}
+	for _, k := range controlplane.Some(cases, everyKill) {
+		s.work <- k
 	}
 }
 

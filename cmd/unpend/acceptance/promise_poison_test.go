@@ -48,6 +48,15 @@ func promiseR08(t *testing.T) {
 			t.Errorf("%s: %d bytes, %v", key, len(letter.Data), letter.Header)
 		}
 	}
+	said := statusWith(t, c, server.url())
+	if !strings.Contains(said, fmt.Sprintf("%d messages could not be dealt with", len(poison))) {
+		t.Errorf("status says %s", said)
+	}
+	for key := range poison {
+		if !strings.Contains(said, "incident "+key+" since ") {
+			t.Errorf("status does not tell of %s: %s", key, said)
+		}
+	}
 	if n := o.told("could not be dealt with and is parked"); n != len(poison) {
 		t.Errorf("it is logged %d times", n)
 	}
@@ -69,4 +78,15 @@ func deadLetter(t *testing.T, url, cluster, key string) *jetstream.RawStreamMsg 
 	letter, err := at.GetLastMsgForSubject(ctx, "unpend.v1."+cluster+".dead.incident."+key)
 	must(t, err)
 	return letter
+}
+
+// statusWith is what status says that may ask the bus.
+func statusWith(t *testing.T, c *controlplane.ControlPlane, url string) string {
+	t.Helper()
+	p := newProcess(t, nil, "unpend", "status", "--nats", url, "--kubeconfig", c.Kubeconfig())
+	p.start(t)
+	if code := p.exits(t, 30*time.Second); code != 0 {
+		t.Errorf("status ended with %d", code)
+	}
+	return strings.Join(p.out.all(), "\n")
 }

@@ -25,6 +25,7 @@ import (
 
 // R1 in its short form, and with UNPEND_SOAK=1 as it is promised.
 const (
+	calmNodes     = 8
 	stormOwners   = 12
 	stormPods     = 2_000
 	stormEvents   = 10_000
@@ -98,7 +99,7 @@ func calm(t *testing.T, c *controlplane.ControlPlane) *storm {
 	must(t, err)
 	_, err = s.client.CoreV1().ServiceAccounts(s.ns).Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}, metav1.CreateOptions{})
 	must(t, err)
-	for i := range 8 {
+	for i := range calmNodes {
 		_, err := s.client.CoreV1().Nodes().Create(t.Context(), all1g(fmt.Sprintf("gpu-%d", i)).Object(time.Now()), metav1.CreateOptions{})
 		must(t, err)
 	}

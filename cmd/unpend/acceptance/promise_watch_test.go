@@ -14,10 +14,11 @@ import (
 	"github.com/unpend/unpend/testdata/controlplane"
 )
 
-// R2 in its short form, and with UNPEND_SOAK=1 as it is promised.
+// R2 in its short form, with UNPEND_ALL=1 longer, and with UNPEND_SOAK=1 as it is promised.
 const (
 	refusedOwners = 20
-	refusedPods   = 400
+	refusedPods   = 100
+	wholeRefused  = 400
 	soakRefused   = 10_000
 )
 
@@ -25,7 +26,7 @@ const (
 // watch ends with 410 Gone, so that all is listed again. Each pod is in one incident.
 func promiseR02(t *testing.T) {
 	needsControlPlane(t)
-	pods := refusedPods
+	pods := controlplane.Of(refusedPods, wholeRefused)
 	if soak() {
 		pods = soakRefused
 	}

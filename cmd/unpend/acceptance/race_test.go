@@ -38,10 +38,11 @@ import (
 // and each process tries three times; where the plan is recorded as Slack does that tries
 // again. Two executors are up.
 const (
-	races   = 1000
-	tries   = 3
-	atOnce  = 25 // plans under way, each with a node of its own
-	carried = 4 * atOnce
+	wholeRaces = 1000
+	fewRaces   = 200
+	tries      = 3
+	atOnce     = 25 // plans under way, each with a node of its own
+	rounds     = 4  // as a whole; of plans that are carried out
 )
 
 // clicker is the command of a process that approves what it is told to: a plan and
@@ -98,7 +99,9 @@ func promiseR13(t *testing.T) {
 	needsControlPlane(t)
 	r := newRacecourse(t)
 	began, passed := time.Now(), 0
-	for n := range carried / atOnce {
+	races, rounds := controlplane.Of(fewRaces, wholeRaces), controlplane.Of(1, rounds)
+	carried := rounds * atOnce
+	for n := range rounds {
 		passed += r.round(t, n)
 	}
 	for n := range races - carried {

@@ -26,7 +26,7 @@ func TestReadmeIsTrue(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range regexp.MustCompile(`(?m)^make ([a-z]+)`).FindAllStringSubmatch(readme, -1) {
+	for _, m := range regexp.MustCompile(`(?m)^make ([a-z-]+)`).FindAllStringSubmatch(readme, -1) {
 		if !strings.Contains(string(makefile), "\n"+m[1]+":") {
 			t.Errorf("README names make %s, which does not exist", m[1])
 		}

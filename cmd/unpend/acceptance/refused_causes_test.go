@@ -163,7 +163,7 @@ func TestRefusalsAreToldApart(t *testing.T) {
 			words: "quota gpus refuses it: 4 of 4 requests.nvidia.com/gpu used, 1 asked, held by a (3), b (1)", title: "raise quota gpus: requests.nvidia.com/gpu 4 → 8"},
 		"quota with room for some":   {template: asksGPU("2"), objects: []any{quota("gpus", "5", "4")}, want: diagnosis.QuotaExceeded, certainty: diagnosis.Proven, kinds: raise, verdict: diagnosis.Schedules, title: "raise quota gpus: requests.nvidia.com/gpu 5 → 12"},
 		"quota without a status":     {template: asksGPU("1"), objects: []any{quota("gpus", "4", ""), holding("a", "4", corev1.RestartPolicyNever)}, want: diagnosis.QuotaExceeded, certainty: diagnosis.Likely, kinds: raise, verdict: diagnosis.Schedules, words: "4 of 4"},
-		"quota has room again":       {template: asksGPU("1"), objects: []any{quota("gpus", "4", "0")}, want: diagnosis.Unknown, certainty: diagnosis.Possible, kinds: manual, verdict: diagnosis.Waits, words: "exceeded quota: gpus", never: raise},
+		"quota has room again":       {template: asksGPU("1"), objects: []any{quota("gpus", "4", "0")}, want: diagnosis.Unknown, certainty: diagnosis.Possible, kinds: []diagnosis.FixKind{diagnosis.Wait}, verdict: diagnosis.Waits, words: "exceeded quota: gpus", never: raise},
 		"quota not read":             {template: asksGPU("1"), unread: []string{"ResourceQuota"}, want: diagnosis.QuotaExceeded, certainty: diagnosis.Possible, kinds: manual, verdict: diagnosis.Waits, words: "exceeded quota: gpus", never: raise},
 		"quota of another namespace": {template: asksGPU("1"), objects: []any{quota("gpus", "4", "4", func(q *corev1.ResourceQuota) { q.Namespace = "other" })}, want: diagnosis.Unknown, certainty: diagnosis.Possible, never: raise},
 		"quota that a webhook keeps": {template: asksGPU("1"), says: `Error creating: admission webhook "policy.example.com" denied the request: no`, want: diagnosis.Unknown, certainty: diagnosis.Possible, kinds: manual, words: "policy.example.com", never: raise},
@@ -174,10 +174,10 @@ func TestRefusalsAreToldApart(t *testing.T) {
 		"quota of pods that end":     {template: asksGPU("1"), objects: []any{quota("gpus", "4", "4", only(corev1.ResourceQuotaScopeTerminating))}, want: diagnosis.Unknown, never: raise},
 		"its deadline ends it":       {template: asksGPU("1"), edit: func(s *corev1.PodSpec) { s.ActiveDeadlineSeconds = &deadline }, objects: []any{quota("gpus", "4", "4", only(corev1.ResourceQuotaScopeTerminating))}, want: diagnosis.QuotaExceeded, certainty: diagnosis.Proven},
 		"quota demands a limit": {template: asksGPU("1"), says: "Error creating: pods is forbidden: failed quota: cpu: must specify limits.cpu for: main", objects: []any{quota("cpu", "0", "", limits(map[string]string{"limits.cpu": "8"}))},
-			want: diagnosis.QuotaExceeded, certainty: diagnosis.Proven, kinds: manual, verdict: diagnosis.Waits, words: "must specify limits.cpu for: main", never: raise},
+			want: diagnosis.QuotaDemandsRequests, certainty: diagnosis.Proven, kinds: ask, verdict: diagnosis.Unproven, words: "must specify limits.cpu for: main", title: "state limits.cpu of container main in job/train", never: raise},
 		"a default gives the limit": {template: asksGPU("1"), objects: []any{quota("cpu", "0", "", limits(map[string]string{"limits.cpu": "8"})), container(corev1.LimitRangeItem{Default: list("cpu", "9")})},
 			want: diagnosis.QuotaExceeded, certainty: diagnosis.Proven, kinds: raise, title: "raise quota cpu: limits.cpu 8 → 36"},
-		"no quota covers it": {template: asksGPU("1"), says: "Error creating: pods is forbidden: insufficient quota to consume: requests.nvidia.com/gpu", want: diagnosis.QuotaExceeded, certainty: diagnosis.Possible, kinds: manual},
+		"no quota covers it": {template: asksGPU("1"), says: "Error creating: pods is forbidden: insufficient quota to consume: requests.nvidia.com/gpu", want: diagnosis.QuotaDemandsRequests, certainty: diagnosis.Likely, kinds: manual, title: "give demo a quota that covers its pods", never: raise},
 
 		"more than the most": {template: asksGPU("8"), objects: []any{container(corev1.LimitRangeItem{Max: list("nvidia.com/gpu", "4")})}, want: diagnosis.LimitRangeViolated, certainty: diagnosis.Proven, kinds: ask, verdict: diagnosis.Schedules,
 			words: "LimitRange limits refuses it: container main is limited to 8 nvidia.com/gpu, the most is 4", title: "ask for 4 nvidia.com/gpu (what the LimitRange allows) in job/train; deletes and makes job/train again", never: raise},
@@ -270,7 +270,7 @@ func TestRaisingAQuotaIsBound(t *testing.T) {
 	if !slices.Equal(second.Kinds, []diagnosis.FixKind{diagnosis.Wait}) || second.Automatic || second.Title != "wait until demo/a leaves quota free" || second.Proof.Verdict != diagnosis.Waits || second.Proof.Why != "accepted on a copy once demo/a ends" {
 		t.Errorf("second fix %+v", second)
 	}
-	if d.Headline != "demo/train waits 5 min: needs 2×gpu, its quota is used up" {
+	if d.Headline != "demo/train waits 5 min: needs 2×gpu, its quota refuses it" {
 		t.Errorf("headline %q", d.Headline)
 	}
 }

@@ -31,6 +31,7 @@ const (
 // want is a scenario's want.yaml: what it does not name of a fix is not checked. It is written by hand from what NVIDIA and
 // Kubernetes document, never from what the program said.
 type want struct {
+	Of        string                                  `json:"of"`     // the workload, kind/name, where others wait too
 	Causes    []diagnosis.CauseID                     `json:"causes"` // all of them, the root cause first
 	Certainty diagnosis.Certainty                     `json:"certainty"`
 	Says      string                                  `json:"says"`   // part of what the root cause says
@@ -101,6 +102,12 @@ func call(t *testing.T, args ...string) (code int, out, errs string) {
 
 func why(t *testing.T, args ...string) diagnosis.Diagnosis {
 	t.Helper()
+	return whyOf(t, "", args...)
+}
+
+// whyOf is the diagnosis of one workload, or of the only one that waits.
+func whyOf(t *testing.T, of string, args ...string) diagnosis.Diagnosis {
+	t.Helper()
 	code, out, errs := call(t, append([]string{"why", "-o", "json"}, args...)...)
 	if code != 0 {
 		t.Fatalf("exit %d: %s", code, errs)
@@ -108,6 +115,9 @@ func why(t *testing.T, args ...string) diagnosis.Diagnosis {
 	var list diagnosis.List
 	if err := json.Unmarshal([]byte(out), &list); err != nil {
 		t.Fatal(err)
+	}
+	if of != "" {
+		list.Items = slices.DeleteFunc(list.Items, func(d diagnosis.Diagnosis) bool { return !strings.EqualFold(d.Workload.Kind+"/"+d.Workload.Name, of) })
 	}
 	if len(list.Items) != 1 {
 		t.Fatalf("%d incidents, want 1: %s", len(list.Items), out)
@@ -197,9 +207,13 @@ func TestScenariosOffline(t *testing.T) {
 		t.Run(dir.Name(), func(t *testing.T) {
 			w := readWant(t, dir.Name())
 			args := append(recorded(t, dir.Name(), 0), "-f", filepath.Join(scenarios, dir.Name()))
-			d := why(t, args...)
+			d := whyOf(t, w.Of, args...)
 			w.check(t, d)
-			code, out, _ := call(t, append([]string{"why"}, args...)...)
+			asked := append([]string{"why"}, args...)
+			if w.Of != "" {
+				asked = append(asked, "-n", d.Workload.Namespace, w.Of)
+			}
+			code, out, _ := call(t, asked...)
 			if code != 0 || strings.Count(out, "\n") > 25 {
 				t.Errorf("exit %d, %d lines:\n%s", code, strings.Count(out, "\n"), out)
 			}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/unpend/unpend/nodeprobe/sim"
+	"github.com/unpend/unpend/testdata/controlplane"
 )
 
 // terminations are the moments of R32: each write of a plan that is carried out, and
@@ -36,7 +37,7 @@ func terminations() []crash {
 func promiseR32(t *testing.T) {
 	needsControlPlane(t)
 	var s tally
-	cases := terminations()
+	cases := controlplane.Some(terminations(), everyKill)
 	onLanes(t, 3, cases, func(t *testing.T, l *lane, c crash) {
 		s.add(t.Run(c.outcome+"/"+c.write, func(t *testing.T) { l.terminate(t, c, &s) }))
 	})

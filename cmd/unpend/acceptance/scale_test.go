@@ -1,0 +1,114 @@
+package acceptance
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/unpend/unpend/nodeprobe"
+	"github.com/unpend/unpend/nodeprobe/sim"
+	"github.com/unpend/unpend/testdata/controlplane"
+)
+
+// A large cluster in its short form, and with UNPEND_SOAK=1 as it is meant.
+const (
+	scaleNodes   = 50
+	soakNodes    = 1_000
+	scaleGPUs    = 8
+	scaleEach    = 10 // pods that run on each node
+	scaleMemory  = 300 << 20
+	scaleExplain = 500 * time.Millisecond
+	scaleWhy     = 3 * time.Second
+)
+
+// On a cluster of many nodes with 8 GPUs and ten running pods each the service stays small,
+// and a diagnosis and `unpend why -A` take no time to speak of; they are timed in full size
+// alone, where nothing else runs.
+func TestServiceAtScale(t *testing.T) {
+	needsControlPlane(t)
+	nodes := scaleNodes
+	if soak() {
+		nodes = soakNodes
+	}
+	c := start(t, controlplane.Extras{Alone: true})
+	c.InstallCRDs(t, crds)
+	s := calm(t, c)
+	s.fleet(c, nodes)
+	s.pods(stormOwners)
+	o := serve(t, c)
+	controlplane.Eventually(t, 2*time.Minute, "all are diagnosed", func() (bool, string) {
+		o.lives(t)
+		n := len(waitingOf(o))
+		return n == stormOwners, fmt.Sprint(n)
+	})
+	o.counts(t, "false", stormOwners)
+	now, most := controlplane.MemoryOf(t, o.cmd.Process.Pid)
+	each := o.figure(t, "unpend_diagnosis_duration_seconds_sum") / o.figure(t, "unpend_diagnosis_duration_seconds_count")
+	why := newProcess(t, nil, "unpend", "why", "-A", "-o", "json", "--kubeconfig", c.Kubeconfig())
+	began := time.Now()
+	why.start(t)
+	if code := why.exits(t, time.Minute); code != exitDone {
+		t.Fatalf("why ended with %d", code)
+	}
+	took, worked := time.Since(began), why.cmd.ProcessState.UserTime()+why.cmd.ProcessState.SystemTime()
+	t.Logf("%d nodes of %d GPUs, %d running pods: RSS %d MiB, at most %d; a diagnosis %.0f ms; why -A %.1f s, %.1f s of processor time",
+		nodes, scaleGPUs, nodes*scaleEach, now>>20, most>>20, 1000*each, took.Seconds(), worked.Seconds())
+	if most > scaleMemory {
+		t.Errorf("%d MiB, want at most %d", most>>20, scaleMemory>>20)
+	}
+	if soak() && (each > scaleExplain.Seconds() || took > scaleWhy) {
+		t.Errorf("want a diagnosis in %s and why -A in %s", scaleExplain, scaleWhy)
+	}
+	for _, d := range o.diagnoses() {
+		if d.NodeCount != nodes+calmNodes || d.Alike == "" && len(d.Fixes) == 0 {
+			t.Errorf("%s: %d nodes, %d fixes", d.Headline, d.NodeCount, len(d.Fixes))
+		}
+	}
+}
+
+// fleet makes so many nodes with their reports, and pods that run on them and hold
+// instances.
+func (s *storm) fleet(c *controlplane.ControlPlane, nodes int) {
+	s.Helper()
+	reports := c.Dynamic().Resource(nodeprobe.Resource)
+	inParallel(s.T, nodes, func(i int) error {
+		n := sim.Node{Name: fmt.Sprintf("fleet-%04d", i), Model: a100, GPUs: scaleGPUs, Config: "all-1g.5gb"}
+		for range scaleGPUs {
+			n.Layouts = append(n.Layouts, sim.All(a100, "1g.5gb"))
+		}
+		if _, err := s.client.CoreV1().Nodes().Create(s.Context(), n.Object(time.Now()), metav1.CreateOptions{}); err != nil {
+			return err
+		}
+		geo := n.Geometry(time.Now())
+		for k := range scaleEach {
+			name := fmt.Sprintf("runs-%04d-%d", i, k)
+			geo.Report.GPUs[k%scaleGPUs].Instances[k/scaleGPUs].Holder = &nodeprobe.Holder{Namespace: s.ns, Pod: name, Container: "main"}
+			if err := s.running(name, n.Name); err != nil {
+				return err
+			}
+		}
+		geo.Report.ObservedAt = metav1.Now() // after the pods began
+		u, err := sim.Unstructured(geo)
+		if err == nil {
+			_, err = reports.Create(s.Context(), u, metav1.CreateOptions{})
+		}
+		return err
+	})
+}
+
+// running makes a pod that runs on a node.
+func (s *storm) running(name, node string) error {
+	spec := template("1g.5gb", nil).Spec
+	spec.NodeName, spec.TerminationGracePeriodSeconds = node, new(int64)
+	pods := s.client.CoreV1().Pods(s.ns)
+	if _, err := pods.Create(s.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app": "serve"}}, Spec: spec}, metav1.CreateOptions{}); err != nil {
+		return err
+	}
+	status := fmt.Sprintf(`{"status":{"phase":"Running","startTime":%q,"conditions":[{"type":"PodScheduled","status":"True"},{"type":"Ready","status":"True"}]}}`, time.Now().UTC().Format(time.RFC3339))
+	_, err := pods.Patch(s.Context(), name, types.StrategicMergePatchType, []byte(status), metav1.PatchOptions{}, "status")
+	return err
+}

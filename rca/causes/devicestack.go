@@ -1,0 +1,77 @@
+package causes
+
+import (
+	"github.com/unpend/unpend/nodeprobe"
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/stack"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// The causes behind a node that has GPUs and offers none: each is told of the first link
+// that is broken between its board and what it offers.
+var (
+	gpuStackMissing      = brokenLink(diagnosis.GPUStackMissing)
+	gpuStackNotOnNode    = brokenLink(diagnosis.GPUStackNotOnNode)
+	driverNotReady       = brokenLink(diagnosis.DriverNotReady)
+	runtimeNotConfigured = brokenLink(diagnosis.RuntimeNotConfigured)
+	devicePluginDown     = brokenLink(diagnosis.DevicePluginDown)
+)
+
+// brokenLink is the rule of one of them.
+func brokenLink(id diagnosis.CauseID) Rule {
+	return Rule{ID: id, gpu: true, Tell: func(c *Case, n *view.Node, _ *blocker) *finding {
+		f := c.Broken(n)
+		if f == nil || f.Cause != id {
+			return nil
+		}
+		certainty := f.Certainty
+		if f.State == stack.Unseen && id == diagnosis.DevicePluginDown && reportsDevices(n) {
+			certainty = n.Certainty() // its report shows what it does not offer
+		}
+		return &finding{certainty, f.Says, f.Evidence}
+	}}
+}
+
+// Broken is the first broken link of a node; nil where none is, or where it offers nothing
+// because there is nothing to offer.
+func (c *Case) Broken(n *view.Node) *stack.Finding {
+	if n.AdvertisesAny() || MixesUnderSingle(n) || reported(n) && devicesSeen(n) == 0 {
+		return nil // sick GPUs, or GPUs in MIG mode without instances
+	}
+	return stack.Of(c.Cluster).On(n)
+}
+
+// driverUpgrading: the driver's upgrade keeps the node cordoned.
+var driverUpgrading = Rule{ID: diagnosis.DriverNotReady, Tell: func(c *Case, n *view.Node, b *blocker) *finding {
+	if b.Plugin != "NodeUnschedulable" && b.Plugin != "TaintToleration" || b.Plugin == "TaintToleration" && c.notReady(n) != nil {
+		return nil
+	}
+	f := stack.Of(c.Cluster).Cordoned(n)
+	if f == nil {
+		return nil
+	}
+	return &finding{f.Certainty, f.Says, f.Evidence}
+}}
+
+// reported says whether the driver tells a probe of the node's GPUs.
+func reported(n *view.Node) bool {
+	return n.Geometry != nil && n.Geometry.Report.Source == nodeprobe.SourceNVML
+}
+
+func reportsDevices(n *view.Node) bool { return reported(n) && devicesSeen(n) > 0 }
+
+// devicesSeen counts what the device plugin would offer: instances, and GPUs without
+// MIG, as far as they are healthy.
+func devicesSeen(n *view.Node) int {
+	count := 0
+	for _, g := range n.Geometry.Report.GPUs {
+		switch {
+		case !g.Healthy:
+		case g.MIG != nil && g.MIG.Current:
+			count += len(g.Instances)
+		default:
+			count++
+		}
+	}
+	return count
+}

@@ -1,0 +1,79 @@
+package causes
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// quotaDemandsRequests: a quota on CPU or memory takes only pods whose containers, those of
+// init too, state them (pkg/quota/v1/evaluator/core/pods.go, Constraints). Or the API
+// server's own configuration wants a quota to exist where there is none. Nothing is used up
+// either way.
+var quotaDemandsRequests = PodRule{
+	ID:      diagnosis.QuotaDemandsRequests,
+	refusal: true,
+	Tell: func(c *Case) *finding {
+		if c.Next() == nil {
+			return nil
+		}
+		var says []string
+		var evidence []diagnosis.Evidence
+		for _, q := range c.Refusing() {
+			if q.Demand != "" {
+				says = append(says, q.DemandSays())
+				evidence = append(evidence, q.DemandEvidence()...)
+			}
+		}
+		if len(says) > 0 {
+			return c.told(diagnosis.Proven, strings.Join(says, "; ")+"; nothing is used up by that", evidence)
+		}
+		if c.Uncovered() {
+			return c.uncovered()
+		}
+		return c.unreadSays("ResourceQuota", "failed quota: ")
+	},
+}
+
+// Uncovered says that the API server wants a quota that covers the pod, by its words:
+// "insufficient quota to match these scopes" of a priority class that is limited to
+// namespaces with a quota for it, and "insufficient quota to consume" of a resource
+// (plugin/pkg/admission/resourcequota/apis, limitedResources). No object tells of that
+// configuration; whether the namespace has such a quota objects do.
+func (c *Case) Uncovered() bool { return strings.Contains(c.refusedSays(), "insufficient quota to ") }
+
+func (c *Case) uncovered() *finding {
+	ns, certainty := c.Next().Namespace, diagnosis.Likely
+	says := "the API server takes such pods only in a namespace with a quota that covers them, and " + ns + " has none"
+	if class := c.Next().Spec.PriorityClassName; class != "" && strings.Contains(c.refusedSays(), "match these scopes") {
+		says = fmt.Sprintf("the API server takes pods of priority class %s only in a namespace with a quota for that class, and %s has none", class, ns)
+		if q := c.coveringQuota(class); q != nil {
+			certainty, says = diagnosis.Possible, fmt.Sprintf("the API server wanted a quota for priority class %s; %s has %s now", class, ns, q.Name)
+		}
+	}
+	if why := c.Cluster.State.Unread["ResourceQuota"]; why != "" {
+		certainty, says = diagnosis.Possible, "the API server wants a quota that covers it; which quotas "+ns+" has was not read"
+	}
+	c.entitle(diagnosis.QuotaDemandsRequests, "no quota covers it")
+	return c.told(certainty, says+": "+view.Cut(strings.Join(strings.Fields(c.refusedSays()), " "), 160), nil)
+}
+
+// coveringQuota is one of the next pod's namespace whose scopes name the class.
+func (c *Case) coveringQuota(class string) *corev1.ResourceQuota {
+	for _, q := range c.Cluster.State.Quotas {
+		if q.Namespace != c.Next().Namespace || q.Spec.ScopeSelector == nil {
+			continue
+		}
+		for _, e := range q.Spec.ScopeSelector.MatchExpressions {
+			if e.ScopeName == corev1.ResourceQuotaScopePriorityClass && (e.Operator == corev1.ScopeSelectorOpExists || e.Operator == corev1.ScopeSelectorOpIn && slices.Contains(e.Values, class)) {
+				return q
+			}
+		}
+	}
+	return nil
+}

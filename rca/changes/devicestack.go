@@ -1,0 +1,114 @@
+package changes
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/stack"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// mendStack lists what mends the first broken link between a node's board and what it
+// offers.
+func (c *Bench) mendStack(n *view.Node, cause diagnosis.CauseID) []Change {
+	f := c.Broken(n)
+	if f == nil || f.Cause != cause {
+		return nil
+	}
+	return c.mends(n, f, func(asked bool) (func(*corev1.Node), string) { return c.announced(n, asked) })
+}
+
+// mendUpgrade is what ends a driver's upgrade that keeps a node cordoned.
+func (c *Bench) mendUpgrade(n *view.Node) []Change {
+	f := stack.Of(c.Cluster).Cordoned(n)
+	if f == nil {
+		return nil
+	}
+	return c.mends(n, f, func(asked bool) (func(*corev1.Node), string) {
+		open := uncordon(n).Node
+		if n.AdvertisesAny() {
+			return open, ""
+		}
+		edit, unknown := c.announced(n, asked)
+		if unknown != "" {
+			return nil, unknown
+		}
+		return func(o *corev1.Node) { open(o); edit(o) }, ""
+	})
+}
+
+// mends are the changes that a finding's mends are; after is what the node offers once one
+// of them has come to its end, or why nobody knows.
+func (c *Bench) mends(n *view.Node, f *stack.Finding, after func(asked bool) (func(*corev1.Node), string)) []Change {
+	out := make([]Change, 0, len(f.Mends))
+	for _, m := range f.Mends {
+		if m.Kind == diagnosis.RestartDevicePlugin {
+			ch := c.restartPlugin(n, f.Cause)
+			if m.Unproven != "" {
+				ch.Untestable = m.Unproven
+			}
+			out = append(out, ch)
+			continue
+		}
+		ch := Change{Kind: m.Kind, Cause: f.Cause, Title: m.Title, Until: m.Until, Minutes: m.Minutes, Risk: m.Risk, Steps: m.Steps, Commands: m.Commands, Untestable: m.Unproven, Manual: true}
+		if m.Kind == diagnosis.RebootNode {
+			ch.Drained = drained(n)
+		}
+		if m.Kind == diagnosis.EvictPods {
+			if !c.mayAllLeave(m.Victims) {
+				continue
+			}
+			evict := c.evictFor(f.Cause, m.Victims)
+			ch.Victims, ch.Detail, ch.Manual = evict.Victims, evict.Detail, false
+		}
+		if ch.Untestable == "" {
+			ch.Node, ch.Untestable = after(m.Kind == diagnosis.Wait)
+		}
+		if ch.Untestable != "" {
+			ch.Node, ch.Until = nil, ""
+		}
+		out = append(out, ch)
+	}
+	return out
+}
+
+func (c *Bench) mayAllLeave(pods []*corev1.Pod) bool {
+	for _, p := range pods {
+		if !c.MayLeave(p) {
+			return false
+		}
+	}
+	return true
+}
+
+// announced is the node once its device plugin has announced its GPUs, or why nobody can say
+// what it offers then. Who waits for a node that is starting waits for as many as are asked.
+func (c *Bench) announced(n *view.Node, asked bool) (edit func(*corev1.Node), unknown string) {
+	offers := n.Offers()
+	if len(offers) == 0 {
+		count := n.Expected()
+		for _, a := range c.Asks {
+			switch {
+			case a.Profile != "":
+				return nil, fmt.Sprintf("nobody knows how the GPUs of %s are laid out before they are announced", n.Name)
+			case strings.HasSuffix(string(a.Resource), view.SharedSuffix):
+				return nil, fmt.Sprintf("nobody knows how the GPUs of %s are shared before they are announced", n.Name)
+			case count == 0 && asked:
+				count = a.Count
+			}
+		}
+		if count == 0 {
+			return nil, "nothing says how many GPUs " + n.Name + " has"
+		}
+		offers[view.WholeGPU] = *resource.NewQuantity(count, resource.DecimalSI)
+	}
+	return func(o *corev1.Node) {
+		maps.Copy(o.Status.Allocatable, offers)
+		maps.Copy(o.Status.Capacity, offers)
+	}, ""
+}

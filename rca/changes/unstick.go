@@ -1,0 +1,97 @@
+package changes
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// unstick has those leave who keep MIG manager from the GPUs of a node, and it try again:
+// the pods that hold some, else what runs on the host itself; at last the node is booted.
+func (c *Bench) unstick(n *view.Node, cause diagnosis.CauseID) []Change {
+	holders := n.GPUHolders()
+	if len(holders) == 0 {
+		return []Change{endHostClients(n, cause), reboot(n, cause)}
+	}
+	ch := Change{Kind: diagnosis.EvictPods, Cause: cause, Manual: true, Minutes: 5, Risk: diagnosis.MediumRisk, Drained: holders,
+		Title:      fmt.Sprintf("have %s leave %s, then MIG manager try again", view.PodList(holders), n.Name),
+		Untestable: "what MIG manager makes of it no copy can show"}
+	ch.Detail = func(ch *Change) {
+		ch.Steps = []string{"cordon " + n.Name}
+		ch.Commands = []string{"kubectl cordon " + n.Name}
+		for _, p := range holders {
+			ch.Steps = append(ch.Steps, "evict "+p.Namespace+"/"+p.Name)
+			ch.Commands = append(ch.Commands, evictCommand(p))
+			if !view.ComesBack(p) {
+				ch.Risk = diagnosis.HighRisk
+			}
+		}
+		ch.Steps = append(ch.Steps, "have MIG manager try again", "uncordon "+n.Name)
+		ch.Commands = append(append(append(ch.Commands, tryAgain(n)...), startPaused(n)...), "kubectl uncordon "+n.Name)
+	}
+	return []Change{ch, reboot(n, cause)}
+}
+
+// endHostClients is for a GPU that is "in use by another client" and that no pod holds: on
+// the host that may be DCGM, nvidia-persistenced, or a display (nvidia_drm, nvidia_modeset).
+func endHostClients(n *view.Node, cause diagnosis.CauseID) Change {
+	host := fmt.Sprintf("kubectl debug node/%s -it --image=busybox --profile=sysadmin -- chroot /host ", n.Name)
+	minutes := 5
+	if cause == diagnosis.MIGConfigStuck {
+		minutes = 10 // what it has paused is started again first
+	}
+	return Change{Kind: diagnosis.Manual, Cause: cause, Manual: true, Minutes: minutes, Risk: diagnosis.MediumRisk,
+		Title:      "end what else uses the GPUs of " + n.Name + ", then have MIG manager try again",
+		Untestable: "no pod holds its GPUs, and what runs on the host is in no object",
+		Steps:      []string{"see on " + n.Name + " which process has a GPU open (DCGM and nvidia-persistenced are services, nvidia_drm and nvidia_modeset modules)", "stop it", "have MIG manager try again"},
+		Commands: append(append([]string{host + "sh -c 'lsof /dev/nvidia* || fuser -v /dev/nvidia*'", host + "sh -c 'lsmod | grep nvidia'",
+			host + "systemctl stop nvidia-persistenced nvidia-dcgm dcgm-exporter  # those of them that run", host + "modprobe -r nvidia_drm nvidia_modeset  # where a display holds it"}, tryAgain(n)...), startPaused(n)...)}
+}
+
+// tryAgain starts MIG manager's pod on the node again: it looks at the label when it starts,
+// and else only when that changes.
+func tryAgain(n *view.Node) []string {
+	if p := n.MIGManagerPod(); p != nil {
+		return []string{fmt.Sprintf("kubectl -n %s delete pod %s  # its DaemonSet makes it again, and it applies %s", p.Namespace, p.Name, n.Labels[view.LabelMIGConfig])}
+	}
+	return []string{fmt.Sprintf("kubectl delete pod -A -l app=nvidia-mig-manager --field-selector spec.nodeName=%s  # it is made again, and applies %s", n.Name, n.Labels[view.LabelMIGConfig])}
+}
+
+// reapply has a layout that was lost made again, where nothing reports what the GPUs have.
+func (c *Bench) reapply(n *view.Node) []Change {
+	config := n.Labels[view.LabelMIGConfig]
+	ch := Change{Kind: diagnosis.RevertMIGConfig, Cause: diagnosis.MIGLayoutDrift, Manual: true, Minutes: 6, Risk: diagnosis.MediumRisk, Drained: n.GPUHolders(),
+		Title:      fmt.Sprintf("have MIG manager apply %q to %s again", config, n.Name),
+		Untestable: "by hand: nothing reports what the GPUs of " + n.Name + " have"}
+	ch.Commands = []string{"kubectl cordon " + n.Name}
+	for _, p := range n.GPUHolders() {
+		ch.Commands = append(ch.Commands, evictCommand(p))
+	}
+	ch.Commands = append(append(ch.Commands, tryAgain(n)...),
+		fmt.Sprintf("kubectl get node %s -L %s,%s -w", n.Name, view.LabelMIGConfig, view.LabelMIGState), "kubectl uncordon "+n.Name)
+	return []Change{ch}
+}
+
+// Unsettled says whether a cause is one of a node that MIG manager is not done with: to ask
+// for something else there is no way out, for what it offers may be gone in a minute.
+func Unsettled(id diagnosis.CauseID) bool {
+	switch id {
+	case diagnosis.MIGConfigFailed, diagnosis.MIGConfigStuck, diagnosis.MIGConfigInProgress, diagnosis.MIGModePending:
+		return true
+	}
+	return false
+}
+
+// doubtful says why another layout is not proved on a node where MIG manager has failed: by
+// what no object tells, it may fail again.
+func doubtful(n *view.Node, causes []diagnosis.CauseID, victims []*corev1.Pod) string {
+	for _, id := range causes {
+		if id == diagnosis.MIGConfigFailed && len(n.GPUHolders()) == 0 && len(victims) == 0 {
+			return "MIG manager has failed on " + n.Name + ", where no pod holds a GPU: until what does is gone, it may fail on any layout"
+		}
+	}
+	return ""
+}

@@ -1,0 +1,58 @@
+package cluster
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// Of a pod's volumes those stay that decide on nodes; of requests that are the limits there
+// is one copy, and requests of their own stay.
+func TestTrimmedPod(t *testing.T) {
+	asks := func(n string) corev1.ResourceList {
+		return corev1.ResourceList{"nvidia.com/gpu": resource.MustParse(n)}
+	}
+	claim := corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}}
+	p := &corev1.Pod{Spec: corev1.PodSpec{
+		Volumes: []corev1.Volume{
+			{Name: "kube-api-access-x", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{}}},
+			{Name: "scratch", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
+			{Name: "data", VolumeSource: claim}},
+		Containers: []corev1.Container{
+			{Name: "same", Resources: corev1.ResourceRequirements{Limits: asks("1"), Requests: asks("1")}},
+			{Name: "more", Resources: corev1.ResourceRequirements{Limits: asks("2"), Requests: asks("1")}}}}}
+	want := p.DeepCopy()
+	want.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: claim}}
+	trim(p)
+	if diff := cmp.Diff(want, p); diff != "" {
+		t.Error(diff)
+	}
+	p.Spec.Containers[0].Resources.Limits["cpu"] = resource.MustParse("1")
+	if r := p.Spec.Containers[0].Resources.Requests; len(r) != 2 {
+		t.Errorf("two copies: %v", r)
+	}
+}
+
+// Equal tables of profiles are kept once; a GPU of the same model whose driver tells others
+// keeps its own.
+func TestProfilesAreShared(t *testing.T) {
+	const (
+		table = `, product: A100, profiles: [{name: 1g.5gb, id: 19, computeSlices: 1, memorySlices: 1, max: 7, starts: [0, 1]}]}`
+		other = `, product: A100, profiles: [{name: 1g.5gb, id: 19, computeSlices: 1, memorySlices: 1, max: 7, starts: [0, 2]}]}`
+		dump  = "apiVersion: unpend.dev/v1alpha1\nkind: NodeGeometry\nmetadata: {name: gpu-1}\nreport: {gpus: [{index: 0, healthy: true" + table + ", {index: 1, healthy: true" + table + ", {index: 2, healthy: true" + other + "]}\n"
+	)
+	st, err := FromFiles([]string{"-"}, strings.NewReader(dump))
+	if err != nil {
+		t.Fatal(err)
+	}
+	gpus := st.Geometries["gpu-1"].Report.GPUs
+	if &gpus[0].Profiles[0] != &gpus[1].Profiles[0] {
+		t.Error("the same table is there twice")
+	}
+	if diff := cmp.Diff([][]int{{0, 1}, {0, 1}, {0, 2}}, [][]int{gpus[0].Profiles[0].Starts, gpus[1].Profiles[0].Starts, gpus[2].Profiles[0].Starts}); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,39 @@
+package rca
+
+import (
+	"slices"
+
+	"github.com/unpend/unpend/rca/causes"
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// leading says of a cause in the device stack, a queue, a claim or a selector that the pod
+// would run without it: it keeps the pod from everything, or it alone does so on some node.
+// A selector leads where it leaves no node with GPUs.
+func leading(c *causes.Case, nodes []diagnosis.NodeBlockers, id diagnosis.CauseID) bool {
+	some := func() bool {
+		return slices.ContainsFunc(nodes, func(n diagnosis.NodeBlockers) bool { return alone(c, n, id) })
+	}
+	switch id {
+	case diagnosis.GPUStackMissing, diagnosis.GPUStackNotOnNode, diagnosis.DriverNotReady, diagnosis.RuntimeNotConfigured, diagnosis.DevicePluginDown:
+		return some()
+	case diagnosis.QueueMisconfigured, diagnosis.QueueNotAdmitted, diagnosis.DRAClaimMissing:
+		return c.Everywhere[id]
+	case diagnosis.NodeSelectorMismatch:
+		return some() && !slices.ContainsFunc(nodes, func(n diagnosis.NodeBlockers) bool {
+			return c.Node(n.Name).HasGPUs() && !slices.ContainsFunc(n.Blockers, func(b diagnosis.Blocker) bool { return b.Cause == id })
+		})
+	}
+	return false
+}
+
+// alone says whether a cause is all that keeps the pod from a node, which has as many GPUs
+// as are asked, as far as anything tells.
+func alone(c *causes.Case, n diagnosis.NodeBlockers, id diagnosis.CauseID) bool {
+	if len(n.Blockers) == 0 || slices.ContainsFunc(n.Blockers, func(b diagnosis.Blocker) bool { return b.Cause != id }) {
+		return false
+	}
+	has := c.Node(n.Name).Expected()
+	return has == 0 || !slices.ContainsFunc(c.Asks, func(a view.Ask) bool { return a.Profile == "" && a.Count > has })
+}

@@ -1,0 +1,103 @@
+package stack
+
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// On is the first broken link of a node; nil where nothing says that its machine has GPUs,
+// where it offers some, and where every link is whole (its devices are then unhealthy, or it
+// has MIG on and no instances). Worked out once for each node.
+func (s *Stack) On(n *view.Node) *Finding {
+	f, known := s.found[n]
+	if !known {
+		f = s.find(n)
+		s.found[n] = f
+	}
+	return f
+}
+
+func (s *Stack) find(n *view.Node) *Finding {
+	signs := n.Hardware()
+	if len(signs) == 0 || n.AdvertisesAny() {
+		return nil
+	}
+	f := s.first(n)
+	if f == nil {
+		return nil
+	}
+	hardware := []diagnosis.Evidence{signs[0].Evidence, {Ref: n.Ref(), Fact: "allocatable: " + n.Advertised()}}
+	f.Evidence = append(hardware, f.Evidence...)
+	return f
+}
+
+// first goes from the plugin's pod, whose own word it is that it waits for others, back to
+// what it needs.
+func (s *Stack) first(n *view.Node) *Finding {
+	if f := s.onHost(n); f != nil {
+		return f
+	}
+	pod := s.podOf(n, plugin)
+	if pod == nil && len(s.sets[plugin]) == 0 {
+		return s.missing(n)
+	}
+	if pod != nil && s.look(pod).state == "" {
+		return s.registration(n, pod)
+	}
+	served := s.serving(n)
+	if served != nil && served.ofOperator() || pod != nil && s.managed(n) {
+		for _, link := range []func(*view.Node) *Finding{s.labelled, s.driver, s.toolkit} {
+			if f := link(n); f != nil {
+				return f
+			}
+		}
+	}
+	if pod != nil {
+		return s.pluginPod(n, pod)
+	}
+	return s.keptOff(n, served)
+}
+
+// managed says whether the GPU Operator has labelled the node for its operands.
+func (s *Stack) managed(n *view.Node) bool {
+	for key := range n.Labels {
+		if strings.HasPrefix(key, deploys) {
+			return true
+		}
+	}
+	return false
+}
+
+// serving is the device plugin's DaemonSet that is meant for the node: the one that selects
+// it, else the one that least is missing for; nil where there is none.
+func (s *Stack) serving(n *view.Node) *set {
+	var best *set
+	least := 0
+	for _, d := range s.sets[plugin] {
+		count := d.misses(n).count()
+		if d.ofOperator() && s.managed(n) && count > 0 {
+			count = 1 // it is the operator's node
+		}
+		if best == nil || count < least {
+			best, least = d, count
+		}
+	}
+	return best
+}
+
+// finding is what is the matter with a link, as one object shows it.
+func (s *Stack) finding(link Link, state State, cause diagnosis.CauseID, says, ref, fact string) *Finding {
+	f := &Finding{Link: link, State: state, Cause: cause, Certainty: diagnosis.Proven, Says: says, Evidence: []diagnosis.Evidence{{Ref: ref, Fact: fact}}}
+	if state == Starting {
+		f.Certainty = s.aged()
+	}
+	return f
+}
+
+func podRef(p *corev1.Pod) string { return "Pod/" + p.Namespace + "/" + p.Name }
+
+func (d *set) ref() string { return "DaemonSet/" + d.Namespace + "/" + d.Name }

@@ -1,0 +1,66 @@
+package stack
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// DRA is why NVIDIA's DRA driver offers no GPU anywhere, as its DaemonSet shows.
+type DRA struct {
+	Says     string             // completes "no ResourceSlice of driver gpu.nvidia.com exists: …"
+	Evidence diagnosis.Evidence // without a reference where it is about the whole cluster
+	Title    string
+	Commands []string
+}
+
+// gpusContainer is the half of the driver's kubelet plugin that offers GPUs; the other offers
+// compute domains (kubernetes-sigs/dra-driver-nvidia-gpu, chart).
+const gpusContainer = "gpus"
+
+// helmDRA begins the commands that change the driver's release.
+const helmDRA = "helm upgrade --install dra-driver-nvidia-gpu nvidia/dra-driver-nvidia-gpu -n dra-driver-nvidia-gpu --create-namespace --reuse-values "
+
+// DRADriver is what is the matter with the driver that offers GPUs; nil where DaemonSets were
+// not read, where the driver asked for is another, and where nothing is wrong to be seen.
+func (s *Stack) DRADriver(asked string) *DRA {
+	if asked != draDriver || s.notSeen() != "" {
+		return nil
+	}
+	sets := s.sets[draPlugin]
+	if len(sets) == 0 {
+		return &DRA{"NVIDIA's DRA driver is not installed", diagnosis.Evidence{Fact: "no DaemonSet of the cluster is NVIDIA's DRA driver"}, "install NVIDIA's DRA driver",
+			[]string{"helm repo add nvidia https://helm.ngc.nvidia.com/nvidia && helm repo update", helmDRA + "--set resources.gpus.enabled=true --set gpuResourcesEnabledOverride=true"}}
+	}
+	d := sets[0]
+	if !slices.ContainsFunc(d.Spec.Template.Spec.Containers, func(c corev1.Container) bool { return c.Name == gpusContainer }) {
+		return &DRA{"NVIDIA's DRA driver runs with its GPUs switched off", diagnosis.Evidence{Ref: d.ref(), Fact: "has no container " + gpusContainer}, "switch the GPUs of NVIDIA's DRA driver on",
+			[]string{helmDRA + "--set resources.gpus.enabled=true --set gpuResourcesEnabledOverride=true", "# take the device plugin off those nodes first: else the same GPU is offered twice"}}
+	}
+	for _, n := range s.w.SortedNodes() {
+		if len(n.Hardware()) == 0 {
+			continue
+		}
+		if pod := s.podOf(n, draPlugin); pod != nil {
+			if l := s.look(pod); l.state != "" {
+				return &DRA{fmt.Sprintf("the driver's pod on %s is not ready: %s", n.Name, orReady(l)), diagnosis.Evidence{Ref: podRef(pod), Fact: orReady(l)}, "mend NVIDIA's DRA driver on " + n.Name,
+					[]string{strings.TrimSpace(fmt.Sprintf("kubectl -n %s logs %s --all-containers --tail=50", pod.Namespace, pod.Name)), helmDRA + "--set nvidiaDriverRoot=/run/nvidia/driver  # where a container installs the driver; / where the machine has it"}}
+			}
+			continue
+		}
+		if m := d.misses(n); !m.none() {
+			mend := s.letOn(n, d, m, "")
+			return &DRA{fmt.Sprintf("its DaemonSet does not run on %s: %s", n.Name, d.text(n, m)), diagnosis.Evidence{Ref: d.ref(), Fact: d.text(n, m)}, mend.Title, mend.Commands}
+		}
+		if e := s.refused[d.Namespace+"/"+d.Name]; e != nil {
+			mend := s.admit(n, d, e.Message, "")
+			return &DRA{"the API server refuses its pods: " + view.Quotable(afterColon(e.Message), maxWords), diagnosis.Evidence{Ref: d.ref(), Fact: "FailedCreate: " + view.Quotable(e.Message, 240)}, mend.Title, mend.Commands}
+		}
+	}
+	return nil
+}

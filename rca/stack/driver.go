@@ -1,0 +1,194 @@
+package stack
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
+)
+
+const driverManager = "k8s-driver-manager"
+
+// driver is the link that the kernel's driver is; nil where it is whole or the machine's own.
+func (s *Stack) driver(n *view.Node) *Finding {
+	if f := s.upgrading(n); f != nil {
+		return f
+	}
+	value := n.Labels[deployDriver]
+	pod := s.podOf(n, driver)
+	if pod == nil {
+		if strings.Contains(n.Labels[deployPlugin], pausedForNew) || strings.Contains(value, pausedForNew) {
+			return s.paused(n)
+		}
+		if value == "pre-installed" || value == "false" || len(s.sets[driver]) == 0 {
+			return s.hostDriver(n)
+		}
+		return s.driverKeptOff(n)
+	}
+	l := s.look(pod)
+	switch {
+	case l.state == "" && strings.Contains(n.Labels[deployPlugin], pausedForNew):
+		return s.paused(n)
+	case l.state == "":
+		return nil
+	case l.where == driverManager && (l.state == Failed || l.loops || s.since(l.since) > podTime):
+		if holders := users(n); len(holders) > 0 {
+			return s.blocked(n, pod, l, holders)
+		}
+	}
+	if l.state != Failed && !l.loops {
+		if left := driverTime - s.since(l.since); left > 0 {
+			f := s.finding(Driver, Starting, diagnosis.DriverNotReady, fmt.Sprintf("is starting: its driver is being loaded for %s, which takes up to %s", view.Age(s.since(l.since)), view.Age(driverTime)), podRef(pod), orReady(l))
+			f.Mends = []Mend{waitFor(n, "driver", left)}
+			return f
+		}
+	}
+	f := s.finding(Driver, Failed, diagnosis.DriverNotReady, "has no driver: its driver's pod fails at "+orReady(l), podRef(pod), orReady(l))
+	if l.state != Failed && !l.loops {
+		f.Says = fmt.Sprintf("has no driver: its driver's pod is not ready after %s, where %s are normal", view.Age(s.since(l.since)), view.Age(driverTime))
+		f.Certainty = s.aged()
+	}
+	f.Mends = []Mend{s.lookAtDriver(n, pod, l)}
+	return f
+}
+
+// users are the pods on the node that ask for GPUs and are no part of it, which keep the
+// driver's modules in use.
+func users(n *view.Node) []*corev1.Pod {
+	var out []*corev1.Pod
+	for _, p := range n.Pods {
+		for name := range n.Requests[p] {
+			if view.IsGPU(name) && p.DeletionTimestamp == nil {
+				out = append(out, p)
+				break
+			}
+		}
+	}
+	return out
+}
+
+// blocked: the driver cannot be unloaded, for pods of users hold it.
+func (s *Stack) blocked(n *view.Node, pod *corev1.Pod, l look, holders []*corev1.Pod) *Finding {
+	f := s.finding(Driver, Waiting, diagnosis.DriverNotReady, "cannot load its driver anew while "+view.CountOf(len(holders), "pod")+" of users "+holdText(len(holders))+" the old one", podRef(pod), orReady(l))
+	f.Evidence = append(f.Evidence, diagnosis.Evidence{Ref: n.Ref(), Fact: "GPUs are held there by " + view.PodList(holders)})
+	until := "the driver of " + n.Name + " is loaded and its device plugin has announced its GPUs"
+	f.Mends = []Mend{
+		{Kind: diagnosis.EvictPods, Title: "evict " + view.PodList(holders) + " from " + n.Name + ", so that its driver can be loaded anew", Until: until, Risk: diagnosis.MediumRisk, Minutes: 10, Victims: holders},
+		rebootMend(n, until),
+	}
+	return f
+}
+
+func holdText(n int) string {
+	if n == 1 {
+		return "holds"
+	}
+	return "hold"
+}
+
+func rebootMend(n *view.Node, until string) Mend {
+	return Mend{Kind: diagnosis.RebootNode, Title: "reboot " + n.Name + ": no module is loaded then", Until: until, Risk: diagnosis.HighRisk, Minutes: 15, Unproven: "a reboot cannot be tried on a copy",
+		Commands: []string{"kubectl drain " + n.Name + " --ignore-daemonsets --delete-emptydir-data", "# reboot the machine, then:", "kubectl uncordon " + n.Name}}
+}
+
+// paused: the driver's clients wait, and the driver itself is whole or not to be seen.
+func (s *Stack) paused(n *view.Node) *Finding {
+	f := s.finding(Driver, Paused, diagnosis.DriverNotReady, fmt.Sprintf("has its device plugin paused for a change of the driver: label %s=%s", deployPlugin, n.Labels[deployPlugin]), n.Ref(), "label "+deployPlugin+"="+n.Labels[deployPlugin])
+	f.Mends = []Mend{{Kind: diagnosis.RepairDeviceStack, Title: "end the driver's change on " + n.Name, Until: "the device plugin of " + n.Name + " has announced its GPUs", Risk: diagnosis.LowRisk, Minutes: 5,
+		Steps: []string{"see that no driver's pod is at work there", "let the paused parts back"},
+		Commands: append([]string{"kubectl get pods -A -l app.kubernetes.io/component=nvidia-driver -o wide --field-selector spec.nodeName=" + n.Name},
+			unpause(n)...)}}
+	return f
+}
+
+// unpause sets the labels back that stand for paused parts.
+func unpause(n *view.Node) []string {
+	var out []string
+	for _, key := range slices.Sorted(maps.Keys(n.Labels)) {
+		if strings.HasPrefix(key, deploys) && strings.Contains(n.Labels[key], pausedBy) {
+			out = append(out, "kubectl label node "+n.Name+" "+key+"=true --overwrite")
+		}
+	}
+	return out
+}
+
+// hostDriver: no pod loads a driver here; that it is missing shows where the toolkit waits
+// for it.
+func (s *Stack) hostDriver(n *view.Node) *Finding {
+	for _, r := range []role{toolkit, validator} {
+		p := s.podOf(n, r)
+		if p == nil {
+			continue
+		}
+		l := s.look(p)
+		if l.where != "driver-validation" || l.state == "" {
+			continue
+		}
+		if left := podTime - s.since(p.CreationTimestamp.Time); left > 0 && !l.loops {
+			return nil
+		}
+		f := s.finding(Driver, Missing, diagnosis.DriverNotReady, "has no driver: nothing loads one there, and the machine has none that works", podRef(p), "waits in "+orReady(l))
+		f.Certainty = diagnosis.Likely
+		f.Mends = []Mend{{Kind: diagnosis.RepairDeviceStack, Title: "give " + n.Name + " a driver", Until: "the driver of " + n.Name + " is loaded and its device plugin has announced its GPUs", Risk: diagnosis.MediumRisk, Minutes: 15,
+			Steps:    []string{"install NVIDIA's driver on the machine, or have the GPU Operator do it"},
+			Commands: []string{"kubectl debug node/" + n.Name + " -it --image=busybox -- chroot /host nvidia-smi", fmt.Sprintf(`kubectl patch clusterpolicy %s --type=merge -p '{"spec":{"driver":{"enabled":true}}}'`, s.policyName())}}}
+		return f
+	}
+	return nil
+}
+
+// driverKeptOff: the driver's DaemonSet is there, and has no pod on the node.
+func (s *Stack) driverKeptOff(n *view.Node) *Finding {
+	var best *set
+	least := misses{}
+	for _, d := range s.sets[driver] {
+		m := d.misses(n)
+		if m.none() {
+			return s.refusedPod(n, d, Driver)
+		}
+		if best == nil || m.count() < least.count() {
+			best, least = d, m
+		}
+	}
+	text := best.text(n, least)
+	cause := diagnosis.DriverNotReady
+	if len(least.taints) > 0 {
+		cause = diagnosis.GPUStackNotOnNode
+	}
+	f := s.finding(Driver, KeptOff, cause, fmt.Sprintf("has no driver: %s/%s does not run there: %s", best.Namespace, best.Name, text), best.ref(), text)
+	m := s.letOn(n, best, least, "the driver of "+n.Name+" is loaded and its device plugin has announced its GPUs")
+	if slices.ContainsFunc(least.labels, func(l string) bool { return strings.HasPrefix(l, features) }) {
+		m.Title, m.Commands = "have a driver made for the kernel and OS of "+n.Name, []string{"kubectl get nvidiadrivers -o yaml", "kubectl get node " + n.Name + " -o jsonpath='{.status.nodeInfo.kernelVersion} {.status.nodeInfo.osImage}'", "# set usePrecompiled: false, or add an NVIDIADriver whose image exists for that kernel"}
+		m.Unproven = "which drivers exist for its kernel cannot be read here"
+	}
+	f.Mends = []Mend{m}
+	return f
+}
+
+func (s *Stack) lookAtDriver(n *view.Node, pod *corev1.Pod, l look) Mend {
+	m := Mend{Kind: diagnosis.RepairDeviceStack, Title: "mend the driver of " + n.Name, Until: "the driver of " + n.Name + " is loaded and its device plugin has announced its GPUs", Risk: diagnosis.LowRisk, Minutes: 15,
+		Commands: []string{fmt.Sprintf("kubectl -n %s logs %s -c %s --tail=50", pod.Namespace, pod.Name, cmp.Or(l.where, "nvidia-driver-ctr")), fmt.Sprintf("kubectl -n %s describe pod %s", pod.Namespace, pod.Name)}}
+	if strings.Contains(l.words, "Image") {
+		m.Title = "name a driver image that exists for the OS and kernel of " + n.Name
+		m.Steps = []string{"no image is published for every pair of driver version and OS: choose a version that is"}
+		m.Commands = append(m.Commands, "kubectl get node "+n.Name+" -o jsonpath='{.status.nodeInfo.kernelVersion} {.status.nodeInfo.osImage}'",
+			fmt.Sprintf(`kubectl patch clusterpolicy %s --type=merge -p '{"spec":{"driver":{"version":"VERSION"}}}'`, s.policyName()))
+	} else {
+		m.Commands = append(m.Commands, fmt.Sprintf("kubectl -n %s delete pod %s  # its DaemonSet makes it again, with what was changed", pod.Namespace, pod.Name))
+	}
+	return m
+}
+
+// waitFor leaves a link that is starting alone.
+func waitFor(n *view.Node, what string, left time.Duration) Mend {
+	minutes := max(1, int(left.Round(time.Minute).Minutes()))
+	return Mend{Kind: diagnosis.Wait, Title: fmt.Sprintf("wait until the %s of %s is ready, normally within %d min", what, n.Name, minutes), Until: fmt.Sprintf("%s has announced its GPUs, normally within %d min", n.Name, minutes), Risk: diagnosis.NoRisk, Minutes: minutes,
+		Commands: []string{"kubectl get pods -A -o wide -w --field-selector spec.nodeName=" + n.Name}}
+}

@@ -1,0 +1,56 @@
+package stack
+
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// aksConditions are the conditions that AKS's own GPU nodes have (documentation of AKS:
+// GPU health monitoring).
+var aksConditions = []corev1.NodeConditionType{"UnhealthyNvidiaDevicePlugin", "GPUMissing", "XIDErrors", "NVLinkStatusInactive"}
+
+// onHost is for platforms whose device plugin runs on the machine, without a pod: there a
+// node without the key is one of the node's image and driver, and nothing is to be installed.
+func (s *Stack) onHost(n *view.Node) *Finding {
+	platform := ""
+	switch image := n.Status.NodeInfo.OSImage; {
+	case strings.Contains(image, "Bottlerocket") && strings.Contains(image, "nvidia"):
+		platform = "Bottlerocket"
+	case n.Labels["eks.amazonaws.com/compute-type"] == "auto":
+		platform = "EKS Auto Mode"
+	}
+	fact := "image " + n.Status.NodeInfo.OSImage
+	says := ""
+	for _, c := range n.Status.Conditions {
+		for _, kind := range aksConditions {
+			if c.Type != kind {
+				continue
+			}
+			if platform == "" {
+				platform, fact = "AKS", "condition "+string(kind)+"="+string(c.Status)
+			}
+			if c.Status == corev1.ConditionTrue && says == "" {
+				says = "; its condition " + string(kind) + " is True"
+				fact = "condition " + string(kind) + "=True: " + view.Quotable(c.Reason+" "+c.Message, maxWords)
+			}
+		}
+	}
+	if platform == "" || s.podOf(n, plugin) != nil {
+		return nil
+	}
+	if young := s.since(n.CreationTimestamp.Time); young < podTime && !n.CreationTimestamp.IsZero() {
+		f := s.finding(Registration, Starting, diagnosis.DevicePluginDown, "is new: "+platform+"'s own device plugin announces its GPUs in a few minutes", n.Ref(), "node is "+view.Age(young)+" old")
+		f.Mends = []Mend{waitFor(n, "device plugin", podTime-young)}
+		return f
+	}
+	f := s.finding(Registration, Failed, diagnosis.DevicePluginDown, "has GPUs and offers none: "+platform+" runs the device plugin on the machine, so its image or driver is at fault"+says, n.Ref(), fact)
+	f.Mends = []Mend{{Kind: diagnosis.RepairDeviceStack, Title: "replace " + n.Name + ", or give it the platform's image with NVIDIA's driver", Risk: diagnosis.MediumRisk, Minutes: 15,
+		Steps:    []string{"install no second device plugin: the platform's own runs on the machine", "see what it says there, then replace the machine"},
+		Commands: []string{"kubectl debug node/" + n.Name + " -it --image=busybox -- chroot /host journalctl -u nvidia-k8s-device-plugin --no-pager -n 50", "kubectl drain " + n.Name + " --ignore-daemonsets --delete-emptydir-data", "# delete the machine with the cloud's or the autoscaler's own command"},
+		Unproven: "what the machine itself says cannot be read here"}}
+	return f
+}

@@ -1,0 +1,183 @@
+package stack
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// keptOff: the device plugin is installed, and has no pod on the node.
+func (s *Stack) keptOff(n *view.Node, d *set) *Finding {
+	m := d.misses(n)
+	if m.none() {
+		return s.refusedPod(n, d, PluginOnNode)
+	}
+	if young := s.since(n.CreationTimestamp.Time); len(m.taints) == 0 && !n.CreationTimestamp.IsZero() && young < labelTime {
+		if f := s.soon(n, PluginOnNode, "what labels nodes"); f != nil {
+			return f
+		}
+	}
+	until := "the device plugin of " + n.Name + " has announced its GPUs"
+	f := s.finding(PluginOnNode, KeptOff, diagnosis.GPUStackNotOnNode, fmt.Sprintf("has no pod of the device plugin %s/%s: %s", d.Namespace, d.Name, d.text(n, m)), d.ref(), d.text(n, m))
+	f.Mends = []Mend{s.letOn(n, d, m, until)}
+	return f
+}
+
+// letOn is what lets a DaemonSet onto a node: its labels, and a toleration.
+func (s *Stack) letOn(n *view.Node, d *set, m misses, until string) Mend {
+	out := Mend{Kind: diagnosis.RepairDeviceStack, Until: until, Risk: diagnosis.LowRisk, Minutes: 3}
+	var titles []string
+	for _, label := range m.labels {
+		titles = append(titles, "label "+n.Name+" "+label)
+		out.Commands = append(out.Commands, "kubectl label node "+n.Name+" "+label+" --overwrite")
+	}
+	if m.affinity {
+		titles = append(titles, "let the affinity of "+d.Namespace+"/"+d.Name+" accept "+n.Name)
+		if d.accepts(n, gpuPresent, "true") {
+			titles[len(titles)-1] = "label " + n.Name + " " + gpuPresent + "=true"
+			out.Commands = append(out.Commands, "kubectl label node "+n.Name+" "+gpuPresent+"=true --overwrite")
+		} else {
+			out.Commands = append(out.Commands, fmt.Sprintf("kubectl -n %s edit daemonset %s  # spec.template.spec.affinity: %s", d.Namespace, d.Name, d.wants()))
+			out.Unproven = "which labels its affinity should ask for is not known"
+		}
+	}
+	if len(m.taints) > 0 {
+		names := make([]string, len(m.taints))
+		for i, t := range m.taints {
+			names[i] = t.ToString()
+		}
+		titles = append(titles, "have "+d.Namespace+"/"+d.Name+" tolerate "+strings.Join(names, ", "))
+		out.Commands = append(out.Commands, s.tolerate(d, m.taints))
+	}
+	out.Title = strings.Join(titles, "; ")
+	out.Commands = append(out.Commands, fmt.Sprintf("kubectl -n %s get pods -o wide --field-selector spec.nodeName=%s", d.Namespace, n.Name))
+	return out
+}
+
+// tolerate is the command that has a DaemonSet tolerate taints. The GPU Operator's list
+// replaces its default, so that is written out too.
+func (s *Stack) tolerate(d *set, taints []corev1.Taint) string {
+	var list []corev1.Toleration
+	operator := d.ofOperator() || d.role == driver || d.role == toolkit
+	if operator {
+		list = append(list, corev1.Toleration{Key: string(view.WholeGPU), Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule})
+	} else {
+		list = append(list, d.Spec.Template.Spec.Tolerations...)
+	}
+	for _, t := range taints {
+		one := corev1.Toleration{Key: t.Key, Operator: corev1.TolerationOpEqual, Value: t.Value, Effect: t.Effect}
+		if t.Value == "" {
+			one.Operator = corev1.TolerationOpExists
+		}
+		list = append(list, one)
+	}
+	data, err := json.Marshal(list)
+	if err != nil {
+		return "kubectl -n " + d.Namespace + " edit daemonset " + d.Name
+	}
+	if operator {
+		return fmt.Sprintf(`kubectl patch clusterpolicy %s --type=merge -p '{"spec":{"daemonsets":{"tolerations":%s}}}'`, s.policyName(), data)
+	}
+	return fmt.Sprintf(`kubectl -n %s patch daemonset %s --type=merge -p '{"spec":{"template":{"spec":{"tolerations":%s}}}}'`, d.Namespace, d.Name, data)
+}
+
+// relabel is what a label of the node that keeps something off is changed to.
+func (s *Stack) relabel(n *view.Node, key, value, so string) Mend {
+	return Mend{Kind: diagnosis.RepairDeviceStack, Title: "label " + n.Name + " " + key + "=" + value, Until: "the device plugin of " + n.Name + " has announced its GPUs", Risk: diagnosis.LowRisk, Minutes: 3,
+		Steps:    []string{"ask who set the label", fmt.Sprintf("set %s=%s: %s", key, value, so)},
+		Commands: []string{"kubectl label node " + n.Name + " " + key + "=" + value + " --overwrite"}}
+}
+
+// refusedPod: the DaemonSet selects the node, and its pod is not there: refused before it
+// existed, or for a RuntimeClass that does not exist.
+func (s *Stack) refusedPod(n *view.Node, d *set, link Link) *Finding {
+	who := string(d.role)
+	until := "the device plugin of " + n.Name + " has announced its GPUs"
+	if f := s.runtimeClass(n, d); f != nil {
+		return f
+	}
+	if e := s.refused[d.Namespace+"/"+d.Name]; e != nil {
+		f := s.finding(link, KeptOff, diagnosis.GPUStackNotOnNode, fmt.Sprintf("has no pod of the %s %s/%s: the API server refuses it: %s", who, d.Namespace, d.Name, view.Quotable(afterColon(e.Message), maxWords)), d.ref(), "FailedCreate: "+view.Quotable(e.Message, 240))
+		if d.Status.CurrentNumberScheduled >= d.Status.DesiredNumberScheduled && d.Status.DesiredNumberScheduled > 0 {
+			f.Certainty = diagnosis.Likely // its status says that all its pods are there
+		}
+		f.Mends = []Mend{s.admit(n, d, e.Message, until)}
+		return f
+	}
+	age := s.since(n.CreationTimestamp.Time)
+	if made := s.since(d.CreationTimestamp.Time); made < age {
+		age = made
+	}
+	if age < podTime {
+		f := s.finding(link, Starting, startingCause(link), "is to get its pod of the "+who+" in a few minutes", d.ref(), "it selects the node, which is "+view.Age(s.since(n.CreationTimestamp.Time))+" old")
+		f.Mends = []Mend{waitFor(n, who, podTime-age)}
+		return f
+	}
+	f := s.finding(link, KeptOff, diagnosis.GPUStackNotOnNode, fmt.Sprintf("has no pod of the %s %s/%s, which selects it", who, d.Namespace, d.Name), d.ref(), fmt.Sprintf("selects the node; %d of %d pods scheduled", d.Status.CurrentNumberScheduled, d.Status.DesiredNumberScheduled))
+	f.Certainty = diagnosis.Likely
+	f.Mends = []Mend{{Kind: diagnosis.RepairDeviceStack, Title: "see why " + d.Namespace + "/" + d.Name + " makes no pod for " + n.Name, Until: until, Risk: diagnosis.NoRisk, Minutes: 5,
+		Commands: []string{fmt.Sprintf("kubectl -n %s describe daemonset %s", d.Namespace, d.Name)}}}
+	return f
+}
+
+func startingCause(link Link) diagnosis.CauseID {
+	switch link {
+	case Driver:
+		return diagnosis.DriverNotReady
+	case Runtime:
+		return diagnosis.RuntimeNotConfigured
+	case PluginOnNode, Plugin, Registration:
+		return diagnosis.DevicePluginDown
+	}
+	return diagnosis.GPUStackNotOnNode
+}
+
+// admit is what has the API server accept a DaemonSet's pods, by what refuses them.
+func (s *Stack) admit(n *view.Node, d *set, message, until string) Mend {
+	m := Mend{Kind: diagnosis.RepairDeviceStack, Until: until, Risk: diagnosis.LowRisk, Minutes: 3}
+	switch {
+	case strings.Contains(message, "quota"):
+		m.Title = "give the pods of critical classes in " + d.Namespace + " a quota"
+		m.Steps = []string{"make a ResourceQuota for the critical PriorityClasses in that namespace: where admission limits their use, none means no pod"}
+		m.Commands = []string{fmt.Sprintf(`kubectl apply -f - <<'END'
+apiVersion: v1
+kind: ResourceQuota
+metadata: {name: critical-pods, namespace: %s}
+spec:
+  hard: {pods: "1000"}
+  scopeSelector:
+    matchExpressions:
+    - {operator: In, scopeName: PriorityClass, values: [system-node-critical, system-cluster-critical]}
+END`, d.Namespace)}
+		if strings.Contains(message, "exceeded quota") {
+			m.Title = "raise the quota of " + d.Namespace + " for " + d.Name
+			m.Steps, m.Commands = nil, []string{"kubectl -n " + d.Namespace + " get resourcequota", "kubectl -n " + d.Namespace + " edit resourcequota"}
+		}
+	case strings.Contains(message, "PodSecurity"):
+		m.Title = "let privileged pods into namespace " + d.Namespace
+		m.Commands = []string{"kubectl label namespace " + d.Namespace + " pod-security.kubernetes.io/enforce=privileged --overwrite"}
+	case strings.Contains(message, "security context constraint"):
+		account := d.Spec.Template.Spec.ServiceAccountName
+		m.Title = fmt.Sprintf("let the service account %s use privileged containers", account)
+		m.Commands = []string{fmt.Sprintf("oc adm policy add-scc-to-user privileged -z %s -n %s", account, d.Namespace)}
+	default:
+		m.Title = "have the API server accept the pods of " + d.Namespace + "/" + d.Name
+		m.Commands = []string{fmt.Sprintf("kubectl -n %s describe daemonset %s", d.Namespace, d.Name)}
+	}
+	m.Commands = append(m.Commands, fmt.Sprintf("kubectl -n %s get pods -o wide --field-selector spec.nodeName=%s", d.Namespace, n.Name))
+	return m
+}
+
+// afterColon leaves of "Error creating: pods … is forbidden: …" what is said.
+func afterColon(message string) string {
+	_, rest, found := strings.Cut(message, "is forbidden: ")
+	if !found {
+		return strings.TrimPrefix(message, "Error creating: ")
+	}
+	return rest
+}

@@ -1,0 +1,144 @@
+package stack
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
+)
+
+const (
+	gpuPresent   = "nvidia.com/gpu.present"
+	deployPlugin = deploys + "device-plugin"
+	deployDriver = deploys + "driver"
+	operands     = deploys + "operands"
+	workloadKind = "nvidia.com/gpu.workload.config"
+	features     = "feature.node.kubernetes.io/"
+	// pausedBy begins the value that the driver's manager and MIG manager give the labels of
+	// operands that they have stopped.
+	pausedBy      = "paused-for-"
+	pausedForNew  = "paused-for-driver-upgrade"
+	pausedForMIG  = view.Paused
+	otherWorkload = "vm-"
+)
+
+// labelled is the link that the GPU Operator's labels are: nil where the node carries the one
+// that its device plugin is chosen by, or one that says that it is paused for a driver.
+func (s *Stack) labelled(n *view.Node) *Finding {
+	value := n.Labels[deployPlugin]
+	if kind := n.Labels[workloadKind]; strings.HasPrefix(kind, otherWorkload) {
+		f := s.finding(Labels, KeptOff, diagnosis.GPUStackNotOnNode, fmt.Sprintf("gives its GPUs to virtual machines: label %s=%s", workloadKind, kind), n.Ref(), "label "+workloadKind+"="+kind)
+		f.Mends = []Mend{s.relabel(n, workloadKind, "container", "it is given to containers")}
+		return f
+	}
+	switch {
+	case value == "true", strings.Contains(value, pausedForNew):
+		return nil
+	case strings.Contains(value, pausedBy):
+		f := s.finding(Labels, Paused, diagnosis.GPUStackNotOnNode, fmt.Sprintf("has its device plugin paused: label %s=%s", deployPlugin, value), n.Ref(), "label "+deployPlugin+"="+value)
+		f.Mends = []Mend{s.relabel(n, deployPlugin, "true", "the device plugin is let back")}
+		return f
+	case value != "":
+		f := s.finding(Labels, KeptOff, diagnosis.GPUStackNotOnNode, fmt.Sprintf("has its device plugin switched off: label %s=%s", deployPlugin, value), n.Ref(), "label "+deployPlugin+"="+value)
+		f.Mends = []Mend{s.relabel(n, deployPlugin, "true", "the device plugin is let back")}
+		return f
+	case n.Labels[operands] == "false":
+		f := s.finding(Labels, KeptOff, diagnosis.GPUStackNotOnNode, fmt.Sprintf("has all of the GPU Operator's parts switched off: label %s=false", operands), n.Ref(), "label "+operands+"=false")
+		f.Mends = []Mend{s.relabel(n, operands, "true", "the GPU Operator's parts are let back")}
+		return f
+	}
+	if slices.ContainsFunc(view.GPULabels, func(key string) bool { return n.Labels[key] == "true" }) || n.Labels[gpuPresent] == "true" {
+		return s.unlabelled(n)
+	}
+	return s.undiscovered(n)
+}
+
+// unlabelled: node feature discovery has spoken, and the GPU Operator has not.
+func (s *Stack) unlabelled(n *view.Node) *Finding {
+	if f := s.soon(n, Labels, "GPU Operator"); f != nil {
+		return f
+	}
+	f := s.finding(Labels, Missing, diagnosis.GPUStackNotOnNode, "is known to have a GPU, and the GPU Operator has not labelled it for its device plugin", n.Ref(), "label "+deployPlugin+" is absent")
+	f.Mends = []Mend{{Kind: diagnosis.RepairDeviceStack, Title: "see why the GPU Operator does not label " + n.Name, Until: "the GPU Operator has labelled " + n.Name + ", and its device plugin runs", Risk: diagnosis.LowRisk, Minutes: 10,
+		Commands: []string{"kubectl get pods -A -l app=gpu-operator", "kubectl describe clusterpolicy " + s.policyName(), "kubectl -n gpu-operator logs deploy/gpu-operator --tail=50"}}}
+	return f
+}
+
+// undiscovered: nothing tells the GPU Operator that the node has a GPU.
+func (s *Stack) undiscovered(n *view.Node) *Finding {
+	if f := s.soon(n, Discovery, "node feature discovery"); f != nil {
+		return f
+	}
+	seen := false
+	for key := range n.Labels {
+		seen = seen || strings.HasPrefix(key, features)
+	}
+	until := "node feature discovery has labelled " + n.Name + ", and the device plugin runs there"
+	if seen {
+		f := s.finding(Discovery, Failed, diagnosis.GPUStackNotOnNode, "has no label of an NVIDIA device, though node feature discovery runs there: the device plugin is kept off", n.Ref(), "labels "+features+"* are there, none of them is "+strings.Join(view.GPULabels, ", "))
+		f.Mends = []Mend{{Kind: diagnosis.RepairDeviceStack, Title: "see why node feature discovery sees no NVIDIA device on " + n.Name, Risk: diagnosis.LowRisk, Minutes: 15,
+			Steps:    []string{"see that the machine has the GPU on its PCI bus", "see that node feature discovery reports devices of class 03 by their vendor"},
+			Commands: []string{"kubectl debug node/" + n.Name + " -it --image=busybox -- chroot /host lspci -nn -d 10de:", "kubectl get nodefeatures -A " + n.Name + " -o yaml"},
+			Unproven: "whether the machine has the device on its bus cannot be read here"}}
+		return f
+	}
+	sets := s.sets[discovery]
+	if len(sets) == 0 {
+		if unread := s.notSeen(); unread != "" {
+			f := s.finding(Discovery, Unseen, diagnosis.GPUStackNotOnNode, "has no label of node feature discovery, by which the device plugin is chosen", n.Ref(), "no label "+features+"*; "+unread)
+			f.Certainty, f.Mends = diagnosis.Likely, []Mend{s.discover(n, until)}
+			return f
+		}
+		f := s.finding(Discovery, Missing, diagnosis.GPUStackNotOnNode, "has no label of node feature discovery, which is not installed: the device plugin is kept off", n.Ref(), "no label "+features+"*, and no DaemonSet is node feature discovery's worker")
+		f.Mends = []Mend{s.discover(n, until)}
+		return f
+	}
+	d := sets[0]
+	if pod := s.podOf(n, discovery); pod != nil {
+		l := s.look(pod)
+		f := s.finding(Discovery, Failed, diagnosis.GPUStackNotOnNode, "has no label of node feature discovery, whose pod there has written none: the device plugin is kept off", podRef(pod), orReady(l))
+		f.Mends = []Mend{{Kind: diagnosis.RepairDeviceStack, Title: "see why node feature discovery writes no labels for " + n.Name, Until: until, Risk: diagnosis.LowRisk, Minutes: 5,
+			Commands: []string{fmt.Sprintf("kubectl -n %s logs %s --tail=50", pod.Namespace, pod.Name), fmt.Sprintf("kubectl -n %s get deploy,pods", pod.Namespace)}}}
+		return f
+	}
+	m := d.misses(n)
+	if m.none() {
+		return s.refusedPod(n, d, Discovery)
+	}
+	f := s.finding(Discovery, KeptOff, diagnosis.GPUStackNotOnNode, "has no label of node feature discovery, whose DaemonSet does not run there: "+d.text(n, m), d.ref(), d.text(n, m))
+	f.Mends = []Mend{s.letOn(n, d, m, until)}
+	return f
+}
+
+func (s *Stack) discover(n *view.Node, until string) Mend {
+	m := Mend{Kind: diagnosis.RepairDeviceStack, Title: "install node feature discovery, which labels " + n.Name, Until: until, Risk: diagnosis.LowRisk, Minutes: 5}
+	m.Commands = []string{"helm repo add nvidia https://helm.ngc.nvidia.com/nvidia && helm repo update", "helm upgrade gpu-operator nvidia/gpu-operator -n gpu-operator --reuse-values --set nfd.enabled=true", "kubectl get node " + n.Name + " --show-labels | tr ',' '\\n' | grep 10de"}
+	return m
+}
+
+// soon is for a node so young that what is to come may still come.
+func (s *Stack) soon(n *view.Node, link Link, who string) *Finding {
+	age := s.since(n.CreationTimestamp.Time)
+	if n.CreationTimestamp.IsZero() || age >= labelTime {
+		return nil
+	}
+	f := s.finding(link, Starting, diagnosis.GPUStackNotOnNode, "is new: "+who+" is to label it in a few minutes", n.Ref(), "node is "+view.Age(age)+" old")
+	f.Mends = []Mend{waitFor(n, "device plugin", driverTime-age)}
+	return f
+}
+
+func (s *Stack) policyName() string {
+	if s.policy == "" {
+		return "cluster-policy"
+	}
+	return s.policy
+}
+
+func orReady(l look) string {
+	if l.state == "" {
+		return "Ready"
+	}
+	return strings.TrimSpace(l.where + " " + l.words)
+}

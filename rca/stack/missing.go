@@ -1,0 +1,134 @@
+package stack
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// missing: no DaemonSet of the cluster is a device plugin.
+func (s *Stack) missing(n *view.Node) *Finding {
+	if s.offered[n.Name] {
+		f := s.finding(Installed, Missing, diagnosis.GPUStackMissing, "offers its GPUs through DRA alone, and no device plugin is installed that offers them by name", "ResourceSlice/"+n.Name, "driver "+draDriver+" offers its devices")
+		f.Mends = []Mend{{Kind: diagnosis.RepairDeviceStack, Title: "let DeviceClass " + draDriver + " stand behind " + string(view.WholeGPU) + ", or ask by a ResourceClaim", Risk: diagnosis.LowRisk, Minutes: 5,
+			Commands: []string{"kubectl get deviceclass " + draDriver + " -o yaml",
+				fmt.Sprintf(`kubectl patch deviceclass %s --type=merge -p '{"spec":{"extendedResourceName":"%s"}}'  # needs the gate DRAExtendedResource`, draDriver, view.WholeGPU)},
+			Unproven: "whether the API server has the gate DRAExtendedResource on is not known"}}
+		return f
+	}
+	unread := s.notSeen()
+	if len(n.Facts().Stocks()) > 0 || unread != "" && (s.managed(n) || n.Labels["nvidia.com/gpu.product"] != "") {
+		return s.unseen(n, unread) // a device plugin was there once, whatever it is
+	}
+	if unread != "" {
+		f := s.finding(Installed, Unseen, diagnosis.GPUStackMissing, "has GPUs, and nothing was seen that announces them", n.Ref(), unread)
+		f.Certainty, f.Mends = diagnosis.Possible, []Mend{s.install(n)}
+		return f
+	}
+	says, fact := "has GPUs, and no device plugin is installed that announces them", "no DaemonSet of the cluster is NVIDIA's device plugin"
+	ref := n.Ref()
+	if s.policy != "" {
+		ref = "ClusterPolicy/" + s.policy
+		if s.plain {
+			says, fact = "has GPUs, and the GPU Operator is told to install no device plugin", "spec.devicePlugin.enabled is false"
+		} else if reason, message := s.policySays(); reason != "" {
+			fact += "; " + reason + ": " + view.Quotable(message, maxWords)
+			if len(s.sets[discovery]) == 0 && (reason == "NFDLabelsMissing" || reason == "NoGPUNodes") {
+				says = "has GPUs, and the GPU Operator installs nothing: node feature discovery is not there to label them"
+			}
+		}
+	}
+	f := s.finding(Installed, Missing, diagnosis.GPUStackMissing, says, ref, fact)
+	f.Mends = []Mend{s.install(n)}
+	return f
+}
+
+// notSeen says which of the kinds that would show a device plugin was not read.
+func (s *Stack) notSeen() string {
+	var kinds []string
+	for _, kind := range []string{"DaemonSet", "Pod"} {
+		if why := s.unread(kind); why != "" {
+			kinds = append(kinds, kind+": "+why)
+		}
+	}
+	return strings.Join(kinds, "; ")
+}
+
+// unseen: something has announced GPUs here, and what became of it cannot be told.
+func (s *Stack) unseen(n *view.Node, unread string) *Finding {
+	f := &Finding{Link: PluginOnNode, State: Unseen, Cause: diagnosis.DevicePluginDown, Certainty: diagnosis.Possible, Says: "has GPUs and offers none"}
+	fact := "no DaemonSet of the cluster is NVIDIA's device plugin"
+	if unread != "" {
+		fact = "which device plugin there is was not seen: " + unread
+	}
+	f.Evidence, f.Mends = []diagnosis.Evidence{{Ref: n.Ref(), Fact: fact}}, []Mend{{Kind: diagnosis.RestartDevicePlugin}}
+	if unread == "" {
+		f.Mends = append(f.Mends, s.install(n))
+	}
+	return f
+}
+
+// install is how the stack comes into a cluster: what is there already decides which.
+func (s *Stack) install(n *view.Node) Mend {
+	m := Mend{Kind: diagnosis.RepairDeviceStack, Risk: diagnosis.LowRisk, Minutes: 10, Title: "install NVIDIA's GPU Operator, which announces the GPUs of " + n.Name, Until: "a device plugin has announced the GPUs of " + n.Name}
+	helm := []string{"helm repo add nvidia https://helm.ngc.nvidia.com/nvidia && helm repo update"}
+	switch {
+	case s.policy != "" && s.plain:
+		m.Title = "have the GPU Operator install its device plugin"
+		m.Commands = []string{fmt.Sprintf(`kubectl patch clusterpolicy %s --type=merge -p '{"spec":{"devicePlugin":{"enabled":true}}}'`, s.policy)}
+	case s.policy != "":
+		m.Title = "have the GPU Operator find GPUs: install node feature discovery"
+		m.Commands = append(helm, "helm upgrade gpu-operator nvidia/gpu-operator -n gpu-operator --reuse-values --set nfd.enabled=true", "kubectl describe clusterpolicy "+s.policy)
+	case n.Labels["cloud.google.com/gke-accelerator"] != "":
+		m.Title = "give GKE's node its device plugin back"
+		m.Commands = []string{"kubectl -n kube-system get daemonset nvidia-gpu-device-plugin", "# GKE makes it for node pools with GPUs: see the pool", "gcloud container node-pools describe POOL --cluster CLUSTER"}
+	default:
+		m.Steps = []string{"install the GPU Operator (driver, container toolkit, node feature discovery, device plugin)", "where the machines' image has driver and toolkit already, add --set driver.enabled=false --set toolkit.enabled=false"}
+		m.Commands = append(helm, "helm install gpu-operator nvidia/gpu-operator -n gpu-operator --create-namespace --wait")
+		if taints := foreign(n); len(taints) > 0 {
+			m.Steps = append(m.Steps, "tolerate its taints in daemonsets.tolerations: "+strings.Join(taints, ", "))
+		}
+	}
+	m.Commands = append(m.Commands, "kubectl get node "+n.Name+" -o jsonpath='{.status.allocatable}'")
+	return m
+}
+
+// foreign are the taints that the GPU Operator's operands do not tolerate by default.
+func foreign(n *view.Node) []string {
+	var out []string
+	for _, t := range n.Spec.Taints {
+		if t.Effect != corev1.TaintEffectPreferNoSchedule && !strings.HasPrefix(t.Key, "node.kubernetes.io/") && (t.Key != string(view.WholeGPU) || t.Effect == corev1.TaintEffectNoExecute) {
+			out = append(out, t.ToString())
+		}
+	}
+	return out
+}
+
+// policySays is why the GPU Operator's ClusterPolicy is not, or is only in name, ready.
+func (s *Stack) policySays() (reason, message string) {
+	for _, p := range s.w.State.ClusterPolicies {
+		list, _, _ := unstructured.NestedSlice(p.Object, "status", "conditions") //nolint:errcheck // conditions that are no list say nothing
+		for _, c := range list {
+			k, ok := c.(map[string]any)
+			if !ok {
+				continue
+			}
+			if r, _ := k["reason"].(string); r != "" && r != "Reconciled" && k["status"] == "True" {
+				m, _ := k["message"].(string) //nolint:errcheck // a reason may stand alone
+				return r, m
+			}
+		}
+	}
+	return "", ""
+}
+
+// disabled says whether a part of the GPU Operator is switched off.
+func disabled(policy *unstructured.Unstructured, part string) bool {
+	on, found, err := unstructured.NestedBool(policy.Object, "spec", part, "enabled")
+	return found && err == nil && !on
+}

@@ -1,0 +1,136 @@
+package stack
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/unpend/unpend/rca/view"
+)
+
+// look is what is the matter with a pod of the stack.
+type look struct {
+	state State  // empty: it is Ready
+	where string // the container that it is about
+	words string // its own
+	since time.Time
+	loops bool // it was started again and again
+}
+
+// failing are the reasons of a waiting container that do not pass by themselves soon.
+var failing = []string{"CrashLoopBackOff", "ImagePullBackOff", "ErrImagePull", "InvalidImageName", "ErrImageNeverPull", "CreateContainerConfigError", "CreateContainerError", "RunContainerError"}
+
+// maxWords is the length of a quotation in a sentence, in characters.
+const maxWords = 160
+
+// look reads a pod's status: the first container that is not done or not ready is what the
+// others wait for.
+func (s *Stack) look(p *corev1.Pod) look {
+	began := p.CreationTimestamp.Time
+	if p.Status.StartTime != nil {
+		began = p.Status.StartTime.Time
+	}
+	if p.Spec.NodeName == "" {
+		return look{state: Failed, words: "not scheduled: " + view.Quotable(scheduled(p), maxWords), since: p.CreationTimestamp.Time}
+	}
+	for _, c := range p.Status.InitContainerStatuses {
+		done := c.State.Terminated != nil && c.State.Terminated.ExitCode == 0
+		sidecar := slices.ContainsFunc(p.Spec.InitContainers, func(i corev1.Container) bool {
+			return i.Name == c.Name && i.RestartPolicy != nil && *i.RestartPolicy == corev1.ContainerRestartPolicyAlways
+		})
+		if done || sidecar && c.Started != nil && *c.Started {
+			continue
+		}
+		return s.container(p, c, began, true)
+	}
+	for _, c := range p.Status.ContainerStatuses {
+		if !c.Ready {
+			return s.container(p, c, began, false)
+		}
+	}
+	if len(p.Status.ContainerStatuses) == 0 && p.Status.Phase != corev1.PodRunning && !ready(p) {
+		if e := s.sandbox[p.Namespace+"/"+p.Name]; e != nil {
+			return look{state: Failed, words: sandboxWords(e), since: began}
+		}
+		return look{state: Starting, words: "its containers are not created yet", since: began}
+	}
+	return look{since: readySince(p)}
+}
+
+func (s *Stack) container(p *corev1.Pod, c corev1.ContainerStatus, began time.Time, init bool) look {
+	l := look{state: Starting, where: c.Name, since: began, loops: c.RestartCount > 2}
+	switch now := c.State; {
+	case now.Waiting != nil && slices.Contains(failing, now.Waiting.Reason):
+		l.state, l.words = Failed, says(now.Waiting.Reason, now.Waiting.Message)
+		if now.Waiting.Reason == "CrashLoopBackOff" {
+			l.words = now.Waiting.Reason
+		}
+		l.loops = now.Waiting.Reason == "CrashLoopBackOff"
+	case now.Waiting != nil:
+		l.words = says(cmp.Or(now.Waiting.Reason, "waiting"), now.Waiting.Message)
+		if e := s.sandbox[p.Namespace+"/"+p.Name]; e != nil {
+			l.state, l.words = Failed, sandboxWords(e)
+		}
+	case now.Terminated != nil:
+		l.state, l.words = Failed, ended(*now.Terminated)
+	case now.Running != nil:
+		l.since, l.words = now.Running.StartedAt.Time, "running and not ready"
+		if init {
+			l.state, l.words = Waiting, "running"
+		}
+	}
+	if last := c.LastTerminationState.Terminated; last != nil && (l.state != Starting || l.loops) {
+		l.words += fmt.Sprintf(" (%d restarts; last %s)", c.RestartCount, ended(*last))
+	}
+	return l
+}
+
+func ended(t corev1.ContainerStateTerminated) string {
+	return says(fmt.Sprintf("exit %d", t.ExitCode), t.Message)
+}
+
+// says is a reason with its message.
+func says(reason, message string) string {
+	if message = view.Quotable(message, maxWords); message == "" {
+		return reason
+	}
+	return reason + ": " + message
+}
+
+func scheduled(p *corev1.Pod) string {
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Message != "" {
+			return c.Message
+		}
+	}
+	return "the scheduler has not spoken"
+}
+
+func ready(p *corev1.Pod) bool {
+	return slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
+}
+
+// readySince is when a pod became ready; when it began where that is not told.
+func readySince(p *corev1.Pod) time.Time {
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue && !c.LastTransitionTime.IsZero() {
+			return c.LastTransitionTime.Time
+		}
+	}
+	return p.CreationTimestamp.Time
+}
+
+// sandboxWords are the runtime's own, without those of the calls that they came through.
+func sandboxWords(e *corev1.Event) string {
+	message := e.Message
+	if i := strings.LastIndex(message, "desc = "); i >= 0 {
+		message = message[i+len("desc = "):]
+	}
+	return e.Reason + ": " + view.Quotable(message, maxWords)
+}

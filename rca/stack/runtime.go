@@ -1,0 +1,106 @@
+package stack
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// toolkit is the link that the container runtime's part is, where the GPU Operator installs
+// it; nil where it is whole, or the machine's own.
+func (s *Stack) toolkit(n *view.Node) *Finding {
+	pod := s.podOf(n, toolkit)
+	until := "the runtime of " + n.Name + " knows NVIDIA's, and its device plugin has announced its GPUs"
+	if pod == nil {
+		for _, d := range s.sets[toolkit] {
+			m := d.misses(n)
+			if m.none() {
+				return s.refusedPod(n, d, Runtime)
+			}
+			if n.Labels[deploys+"container-toolkit"] == "pre-installed" || len(m.taints) == 0 && n.Labels[deploys+"container-toolkit"] == "false" {
+				continue // the machine's own
+			}
+			f := s.finding(Runtime, KeptOff, diagnosis.RuntimeNotConfigured, fmt.Sprintf("has no container toolkit: %s/%s does not run there: %s", d.Namespace, d.Name, d.text(n, m)), d.ref(), d.text(n, m))
+			if len(m.taints) > 0 {
+				f.Cause = diagnosis.GPUStackNotOnNode
+			}
+			f.Mends = []Mend{s.letOn(n, d, m, until)}
+			return f
+		}
+		return nil
+	}
+	l := s.look(pod)
+	if l.state == "" {
+		return nil
+	}
+	if l.state != Failed && !l.loops {
+		if left := podTime - s.since(l.since); left > 0 {
+			f := s.finding(Runtime, Starting, diagnosis.RuntimeNotConfigured, "is starting: its container toolkit is being set up", podRef(pod), orReady(l))
+			f.Mends = []Mend{waitFor(n, "container toolkit", left)}
+			return f
+		}
+	}
+	f := s.finding(Runtime, Failed, diagnosis.RuntimeNotConfigured, "has a container runtime that does not hand out GPUs: its container toolkit fails at "+orReady(l), podRef(pod), orReady(l))
+	if l.state != Failed {
+		f.Certainty = s.aged()
+	}
+	f.Mends = []Mend{{Kind: diagnosis.RepairDeviceStack, Title: "mend the container toolkit of " + n.Name, Until: until, Risk: diagnosis.LowRisk, Minutes: 10,
+		Commands: []string{fmt.Sprintf("kubectl -n %s logs %s --all-containers --tail=50", pod.Namespace, pod.Name), fmt.Sprintf("kubectl -n %s delete pod %s  # its DaemonSet makes it again", pod.Namespace, pod.Name)}}}
+	return f
+}
+
+// runtimeClass: a DaemonSet's pods ask for a RuntimeClass that does not exist.
+func (s *Stack) runtimeClass(n *view.Node, d *set) *Finding {
+	name := d.Spec.Template.Spec.RuntimeClassName
+	if name == nil || *name == "" || s.runtimes[*name] || s.unread("RuntimeClass") != "" {
+		return nil
+	}
+	f := s.finding(Runtime, Missing, diagnosis.RuntimeNotConfigured, fmt.Sprintf("has no pod of %s/%s, which asks RuntimeClass %s: that does not exist", d.Namespace, d.Name, *name), d.ref(), "spec.template.spec.runtimeClassName is "+*name+", and no RuntimeClass has that name")
+	f.Mends = []Mend{{Kind: diagnosis.RepairDeviceStack, Title: "make RuntimeClass " + *name, Until: "the device plugin of " + n.Name + " has announced its GPUs", Risk: diagnosis.LowRisk, Minutes: 3,
+		Commands: []string{fmt.Sprintf(`kubectl apply -f - <<'END'
+apiVersion: node.k8s.io/v1
+kind: RuntimeClass
+metadata: {name: %s}
+handler: %s
+END`, *name, *name), fmt.Sprintf("kubectl -n %s rollout status daemonset %s", d.Namespace, d.Name)}}}
+	return f
+}
+
+// noRuntime is how runtimes refuse a handler that they do not have.
+func noRuntime(words string) bool {
+	return strings.Contains(words, "no runtime for") || strings.Contains(words, "runtime handler") || strings.Contains(words, "RuntimeHandler")
+}
+
+// handler: the node's container runtime does not know the handler of a pod's RuntimeClass.
+func (s *Stack) handler(n *view.Node, pod *corev1.Pod, l look) *Finding {
+	f := s.finding(Runtime, Failed, diagnosis.RuntimeNotConfigured, "has a container runtime that does not know NVIDIA's: the device plugin's pod is not started: "+l.words, podRef(pod), l.words)
+	if pod.Spec.RuntimeClassName == nil {
+		f.Certainty = diagnosis.Likely // its words alone
+	}
+	f.Mends = []Mend{s.configure(n)}
+	return f
+}
+
+// configure has a node's container runtime know NVIDIA's.
+func (s *Stack) configure(n *view.Node) Mend {
+	m := Mend{Kind: diagnosis.RepairDeviceStack, Title: "configure NVIDIA's runtime on " + n.Name, Until: "the runtime of " + n.Name + " knows NVIDIA's, and its device plugin has announced its GPUs", Risk: diagnosis.MediumRisk, Minutes: 10,
+		Steps: []string{"install NVIDIA's container toolkit on the machine (the GPU Operator does it with toolkit.enabled=true)", "write its runtime into the container runtime's configuration, and restart that"}}
+	version := n.Status.NodeInfo.KubeletVersion
+	switch runtime, _, _ := strings.Cut(n.Status.NodeInfo.ContainerRuntimeVersion, ":"); {
+	case strings.Contains(version, "+k3s"):
+		m.Commands = []string{"# on the machine: k3s finds NVIDIA's runtime by itself once the toolkit is installed, when it starts", "systemctl restart k3s k3s-agent"}
+	case strings.Contains(version, "+rke2"):
+		m.Commands = []string{"# on the machine: RKE2 finds NVIDIA's runtime by itself once the toolkit is installed, when it starts", "systemctl restart rke2-server rke2-agent"}
+	case runtime == "cri-o":
+		m.Commands = []string{"# on the machine:", "nvidia-ctk runtime configure --runtime=crio --set-as-default && systemctl restart crio"}
+	case runtime == "docker":
+		m.Commands = []string{"# on the machine:", "nvidia-ctk runtime configure --runtime=docker --set-as-default && systemctl restart docker"}
+	default:
+		m.Commands = []string{"# on the machine:", "nvidia-ctk runtime configure --runtime=containerd --set-as-default && systemctl restart containerd"}
+	}
+	return m
+}

@@ -1,0 +1,99 @@
+package stack
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
+)
+
+func quantity(n int64) *resource.Quantity { return resource.NewQuantity(n, resource.DecimalSI) }
+
+// What is wrong with one node, and what it is called; each row breaks one thing of a node
+// whose stack is whole otherwise.
+func TestStates(t *testing.T) {
+	for name, k := range map[string]struct {
+		edit  func(l *lab, n *corev1.Node)
+		link  Link
+		state State
+		cause diagnosis.CauseID
+		says  string
+		mend  string // part of the commands and the title of the first
+	}{
+		"no DaemonSet": {func(l *lab, _ *corev1.Node) { l.DaemonSets = nil }, Installed, Missing, diagnosis.GPUStackMissing, "no device plugin is installed", "helm install gpu-operator"},
+		"DaemonSets not read": {func(l *lab, n *corev1.Node) {
+			l.DaemonSets, l.Unread["DaemonSet"] = nil, "no right to list"
+			n.Labels = map[string]string{"karpenter.k8s.aws/instance-gpu-name": "a10g"}
+		}, Installed, Unseen, diagnosis.GPUStackMissing, "nothing was seen that announces them", "helm install"},
+		"refused by a quota": {func(l *lab, _ *corev1.Node) {
+			l.pod(driver, "n", nil)
+			l.pod(toolkit, "n", nil)
+			l.Events = []*corev1.Event{{InvolvedObject: corev1.ObjectReference{Kind: "DaemonSet", Namespace: "gpu-operator", Name: "nvidia-device-plugin"}, Reason: "FailedCreate", Message: "Error creating: insufficient quota to match these scopes: [{PriorityClass In [system-node-critical]}]"}}
+		}, PluginOnNode, KeptOff, diagnosis.GPUStackNotOnNode, "insufficient quota to match these scopes", "scopeSelector"},
+		"refused by pod security": {func(l *lab, _ *corev1.Node) {
+			l.pod(driver, "n", nil)
+			l.pod(toolkit, "n", nil)
+			l.Events = []*corev1.Event{{InvolvedObject: corev1.ObjectReference{Kind: "DaemonSet", Namespace: "gpu-operator", Name: "nvidia-device-plugin"}, Reason: "FailedCreate", Message: `Error creating: pods "x" is forbidden: violates PodSecurity "restricted:latest": privileged`}}
+		}, PluginOnNode, KeptOff, diagnosis.GPUStackNotOnNode, "violates PodSecurity", "pod-security.kubernetes.io/enforce=privileged"},
+		"driver not made yet": {func(_ *lab, n *corev1.Node) { n.CreationTimestamp = metav1.NewTime(noon.Add(-time.Minute)) }, Driver, Starting, diagnosis.DriverNotReady, "in a few minutes", "wait until"},
+		"no driver for its kernel": {func(l *lab, _ *corev1.Node) {
+			l.sets[driver].Spec.Template.Spec.NodeSelector = map[string]string{deployDriver: "true", "feature.node.kubernetes.io/kernel-version.full": "5.15.0-1"}
+		}, Driver, KeptOff, diagnosis.DriverNotReady, "kernel-version.full=5.15.0-1", "nvidiadrivers"},
+		"driver paused": {func(_ *lab, n *corev1.Node) {
+			for _, key := range []string{deployDriver, deployPlugin} {
+				n.Labels[key] = "paused-for-driver-upgrade"
+			}
+		}, Driver, Paused, diagnosis.DriverNotReady, "paused for a change of the driver", deployPlugin + "=true"},
+		"upgrade held by a pod": {func(l *lab, n *corev1.Node) {
+			n.Labels[UpgradeState] = "wait-for-jobs-required"
+			l.Pods = append(l.Pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: "held"}, Spec: corev1.PodSpec{NodeName: "n", Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{view.WholeGPU: *quantity(1)}}}}}, Status: corev1.PodStatus{Phase: corev1.PodRunning}})
+		}, Driver, Waiting, diagnosis.DriverNotReady, "cannot upgrade its driver while 1 pod of users holds it", "evict ml/held"},
+		"given to virtual machines": {func(_ *lab, n *corev1.Node) { n.Labels[workloadKind] = "vm-passthrough" }, Labels, KeptOff, diagnosis.GPUStackNotOnNode, "gives its GPUs to virtual machines", workloadKind + "=container"},
+		"plugin waits for room": {func(l *lab, _ *corev1.Node) {
+			l.pod(driver, "n", nil)
+			l.pod(toolkit, "n", nil)
+			l.pod(plugin, "", func(p *corev1.Pod) {
+				p.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{"n"}}}}}}}}
+				p.Status = corev1.PodStatus{Phase: corev1.PodPending, Conditions: []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: "0/1 nodes are available: 1 Too many pods."}}}
+			})
+		}, PluginOnNode, KeptOff, diagnosis.GPUStackNotOnNode, "Too many pods", "make room"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab()
+			k.edit(l, l.gpuNode("n"))
+			w := view.New(l.State)
+			f := Of(w).On(w.Nodes["n"])
+			if f == nil || f.Link != k.link || f.State != k.state || f.Cause != k.cause || !strings.Contains(f.Says, k.says) {
+				t.Fatalf("got %+v", f)
+			}
+			if m := f.Mends[0]; !strings.Contains(m.Title+strings.Join(m.Commands, "\n"), k.mend) {
+				t.Errorf("mends %+v", f.Mends)
+			}
+		})
+	}
+}
+
+// What tells that a machine has GPUs, and what does not.
+func TestHardware(t *testing.T) {
+	for label, has := range map[string]bool{
+		"node.kubernetes.io/instance-type=p5en.48xlarge": true, "node.kubernetes.io/instance-type=p6-b200.48xlarge": true, "node.kubernetes.io/instance-type=g4dn.xlarge": true, "node.kubernetes.io/instance-type=gr6.4xlarge": true,
+		"node.kubernetes.io/instance-type=g4ad.xlarge": false, "node.kubernetes.io/instance-type=dl1.24xlarge": false, "node.kubernetes.io/instance-type=m5.large": false, "node.kubernetes.io/instance-type=g2-standard-4": true,
+		"node.kubernetes.io/instance-type=a3-highgpu-8g": true, "node.kubernetes.io/instance-type=n1-standard-4": false, "node.kubernetes.io/instance-type=Standard_NC24ads_A100_v4": true, "node.kubernetes.io/instance-type=Standard_NV4as_v4": false,
+		"node.kubernetes.io/instance-type=Standard_ND96isr_MI300X_v5": false, "node.kubernetes.io/instance-type=Standard_NP10s": false, "node.kubernetes.io/instance-type=Standard_NV36ads_A10_v5": true, "karpenter.azure.com/sku-gpu-count=0": false,
+		"karpenter.azure.com/sku-gpu-count=2": true, "cloud.google.com/gke-accelerator=nvidia-l4": true, "kubernetes.azure.com/accelerator=nvidia": true, "accelerator=amd": false, "feature.node.kubernetes.io/pci-0300_10de.present=true": true,
+		"feature.node.kubernetes.io/pci-1002.present=true": false, "nvidia.com/gpu.present=false": false, "eks.amazonaws.com/instance-gpu-name=l4": true,
+	} {
+		key, value, _ := strings.Cut(label, "=")
+		l := newLab()
+		l.Nodes = []*corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{key: value}}}}
+		if n := view.New(l.State).Nodes["n"]; n.HasGPUs() != has || len(n.Hardware()) > 0 != has {
+			t.Errorf("%s: GPUs %v, signs %v", label, n.HasGPUs(), n.Hardware())
+		}
+	}
+}

@@ -1,0 +1,113 @@
+package stack
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// UpgradeState is the label by which the GPU Operator's upgrade controller says how far it is
+// with a node (k8s-operator-libs pkg/upgrade/consts.go).
+const UpgradeState = "nvidia.com/gpu-driver-upgrade-state"
+
+// closed are its states in which it keeps the node cordoned.
+var closed = []string{"wait-for-jobs-required", "pod-deletion-required", "drain-required", "node-maintenance-required", "post-maintenance-required", "pod-restart-required", "validation-required", "uncordon-required", "upgrade-failed"}
+
+// cordonedBefore marks a node that somebody had cordoned before the upgrade began.
+const cordonedBefore = "nvidia.com/gpu-driver-upgrade.node-initial-state.unschedulable"
+
+// upgradeTime is how long an upgrade of one node takes at most, where nobody holds it: pods
+// are deleted, the driver is loaded, the validation's own limit is 600 s.
+const upgradeTime = driverTime + 15*time.Minute
+
+// Cordoned is an upgrade of the driver that keeps the node cordoned; nil where that is
+// somebody else's doing.
+func (s *Stack) Cordoned(n *view.Node) *Finding {
+	if _, before := n.Annotations[cordonedBefore]; before || !n.Spec.Unschedulable {
+		return nil
+	}
+	return s.upgrading(n)
+}
+
+// upgrading: the driver's upgrade has stopped the node's GPUs, or has failed.
+func (s *Stack) upgrading(n *view.Node) *Finding {
+	state := n.Labels[UpgradeState]
+	if !slices.Contains(closed, state) {
+		return nil
+	}
+	fact := "label " + UpgradeState + "=" + state
+	since := s.upgradedAt(n)
+	if !since.IsZero() {
+		fact += " since " + since.UTC().Format("2006-01-02 15:04 MST")
+	}
+	until := "the driver's upgrade of " + n.Name + " is done"
+	holders := users(n)
+	retry := Mend{Kind: diagnosis.RepairDeviceStack, Title: "have the driver's upgrade of " + n.Name + " tried again", Until: until, Risk: diagnosis.MediumRisk, Minutes: 20,
+		Steps:    []string{"see why it failed: the driver's pod, and the Events of the node", "have the upgrade controller begin again; it uncordons the node when it is done"},
+		Commands: []string{"kubectl get events -A --field-selector reason=GPUDriverUpgrade,involvedObject.name=" + n.Name, "kubectl get pods -A -l app.kubernetes.io/component=nvidia-driver -o wide --field-selector spec.nodeName=" + n.Name, "kubectl label node " + n.Name + " " + UpgradeState + "=upgrade-required --overwrite"}}
+	var leave Mend
+	if len(holders) > 0 {
+		leave = Mend{Kind: diagnosis.EvictPods, Title: "evict " + view.PodList(holders) + " from " + n.Name + ", so that its driver can be upgraded", Until: until, Risk: diagnosis.MediumRisk, Minutes: 20, Victims: holders}
+	}
+	var f *Finding
+	switch held := len(holders) > 0; {
+	case state == "upgrade-failed":
+		f = s.finding(Driver, Failed, diagnosis.DriverNotReady, "failed to upgrade its driver"+cordonText(n), n.Ref(), fact)
+		if held {
+			f.Mends = append(f.Mends, leave)
+		}
+		f.Mends = append(f.Mends, retry)
+	case held && slices.Contains(closed[:3], state):
+		f = s.finding(Driver, Waiting, diagnosis.DriverNotReady, "cannot upgrade its driver while "+view.CountOf(len(holders), "pod")+" of users "+holdText(len(holders))+" it", n.Ref(), fact)
+		f.Evidence = append(f.Evidence, diagnosis.Evidence{Ref: n.Ref(), Fact: "GPUs are held there by " + view.PodList(holders)})
+		f.Mends = []Mend{leave, rebootMend(n, until)}
+	case !since.IsZero() && s.since(since) > upgradeTime:
+		f = s.finding(Driver, Waiting, diagnosis.DriverNotReady, fmt.Sprintf("is stuck in its driver's upgrade (%s) for %s", state, view.Age(s.since(since))), n.Ref(), fact)
+		f.Certainty, f.Mends = s.aged(), []Mend{retry}
+	default:
+		f = s.finding(Driver, Starting, diagnosis.DriverNotReady, "has its driver upgraded now ("+state+")", n.Ref(), fact)
+		f.Mends = []Mend{waitFor(n, "driver", upgradeTime)}
+		if since.IsZero() {
+			f.Certainty, f.Mends = diagnosis.Likely, append(f.Mends, retry)
+		} else {
+			f.Mends = []Mend{waitFor(n, "driver", upgradeTime-s.since(since))}
+		}
+	}
+	if e := s.upgrades[n.Name]; e != nil {
+		f.Evidence = append(f.Evidence, diagnosis.Evidence{Ref: n.Ref(), Fact: e.Reason + ": " + view.Quotable(e.Message, maxWords)})
+	}
+	if state == "upgrade-failed" {
+		if pod := s.podOf(n, driver); pod != nil {
+			if l := s.look(pod); l.state != "" {
+				f.Says += ": its driver's pod fails at " + orReady(l)
+				f.Evidence = append(f.Evidence, diagnosis.Evidence{Ref: podRef(pod), Fact: orReady(l)})
+			}
+		}
+	}
+	return f
+}
+
+// upgradedAt is when the upgrade's label was written: by the node's managed fields, else by
+// the controller's own Event.
+func (s *Stack) upgradedAt(n *view.Node) time.Time {
+	for _, m := range n.ManagedFields {
+		if m.Time != nil && m.FieldsV1 != nil && strings.Contains(m.FieldsV1.GetRawString(), `"f:`+UpgradeState+`"`) {
+			return m.Time.Time
+		}
+	}
+	if e := s.upgrades[n.Name]; e != nil && strings.HasSuffix(e.Message, n.Labels[UpgradeState]) {
+		return seen(e)
+	}
+	return time.Time{}
+}
+
+func cordonText(n *view.Node) string {
+	if n.Spec.Unschedulable {
+		return ", and stays cordoned for it"
+	}
+	return ""
+}

@@ -1,0 +1,160 @@
+package view
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+)
+
+// Sign is one thing that says that a machine has NVIDIA GPUs, whoever offers them or not.
+type Sign struct {
+	diagnosis.Evidence
+	// Count is how many, where it says so; 0 where it does not.
+	Count int64
+}
+
+// Labels that say that a node has NVIDIA GPUs before anything of NVIDIA's runs there: of
+// clouds, of node feature discovery by whichever fields it names devices, of autoscalers.
+const (
+	labelGKE      = "cloud.google.com/gke-accelerator"
+	labelEKS      = "k8s.amazonaws.com/accelerator"
+	labelAKS      = "kubernetes.azure.com/accelerator"
+	labelOldAKS   = "accelerator"
+	labelAzureGPU = "karpenter.azure.com/sku-gpu-"
+)
+
+// GPULabels are those by which the GPU Operator knows a node with GPUs (gpu-operator
+// controllers/state_manager.go); the device plugin's chart only knows the first.
+var GPULabels = []string{"feature.node.kubernetes.io/pci-10de.present", "feature.node.kubernetes.io/pci-0302_10de.present", "feature.node.kubernetes.io/pci-0300_10de.present"}
+
+// karpenterGPU begins what Karpenter and EKS Auto Mode write of an instance's GPUs.
+var karpenterGPU = []string{"karpenter.k8s.aws/instance-gpu-", "eks.amazonaws.com/instance-gpu-"}
+
+// Instance types with NVIDIA GPUs, as their clouds document them. EC2's g4ad, Azure's NVv4,
+// V710 and MI300X have AMD's; Google's n1 may have GPUs attached, which its name does not say.
+var (
+	ec2GPUs   = regexp.MustCompile(`^(p[2-6][a-z0-9-]*|g3s?|g4dn|g5g?|g6[ef]?|gr6f?|g7e)\.`)
+	gceGPUs   = regexp.MustCompile(`^(a2|a3|a4x?|g2|g4)-`)
+	azureGPUs = regexp.MustCompile(`^Standard_N[CDV]`)
+	azureAMD  = regexp.MustCompile(`^Standard_NV\d+as_v4|_V710_|_MI\d+`)
+)
+
+// Hardware is what says that the node's machine has NVIDIA GPUs, the strongest first; none:
+// nothing does.
+func (v *Node) Hardware() []Sign {
+	if v.signs == nil {
+		v.signs = v.findSigns()
+	}
+	return v.signs
+}
+
+func (v *Node) findSigns() []Sign {
+	out := []Sign{}
+	note := func(ref, fact string, count int64) {
+		out = append(out, Sign{diagnosis.Evidence{Ref: ref, Fact: fact}, count})
+	}
+	label := func(key, value string, count int64) {
+		note(v.Ref(), "label "+key+"="+value, count)
+	}
+	if v.claim != nil {
+		if n := claimedGPUs(v.claim); n > 0 {
+			note("NodeClaim/"+v.claim.GetName(), fmt.Sprintf("status.capacity %s=%d", WholeGPU, n), n)
+		}
+	}
+	if gpus := v.Reported(); len(gpus) > 0 {
+		note(v.ReportRef(), CountOf(len(gpus), "GPU"), int64(len(gpus)))
+	}
+	none := v.Labels[LabelGPUCount] == "0" // by GPU feature discovery
+	for _, key := range []string{LabelGPUCount, "nvidia.com/gpu.product"} {
+		if value := v.Labels[key]; value != "" && !none {
+			label(key, value, number(v.Labels[LabelGPUCount]))
+		}
+	}
+	for _, prefix := range karpenterGPU {
+		if by := v.Labels[prefix+"manufacturer"]; v.Labels[prefix+"name"] != "" && (by == "" || by == "nvidia") {
+			label(prefix+"name", v.Labels[prefix+"name"], number(v.Labels[prefix+"count"]))
+		}
+	}
+	if count, by := number(v.Labels[labelAzureGPU+"count"]), v.Labels[labelAzureGPU+"manufacturer"]; count > 0 && (by == "" || strings.EqualFold(by, "nvidia")) {
+		label(labelAzureGPU+"count", v.Labels[labelAzureGPU+"count"], count)
+	}
+	for _, key := range GPULabels {
+		if v.Labels[key] == "true" {
+			label(key, "true", 0)
+		}
+	}
+	for _, key := range []string{labelGKE, labelEKS} {
+		if value := v.Labels[key]; value != "" {
+			label(key, value, 0)
+		}
+	}
+	for _, key := range []string{labelAKS, labelOldAKS} {
+		if v.Labels[key] == "nvidia" {
+			label(key, "nvidia", 0)
+		}
+	}
+	if key, kind := v.instanceType(); ec2GPUs.MatchString(kind) || gceGPUs.MatchString(kind) || azureGPUs.MatchString(kind) && !azureAMD.MatchString(kind) {
+		label(key, kind, 0)
+	}
+	for _, s := range v.Facts().stocks { // the kubelet keeps the keys of what was registered once
+		if s.Capacity == 0 && none {
+			continue
+		}
+		note(v.Ref(), fmt.Sprintf("capacity %s=%d", s.name, s.Capacity), s.Capacity)
+	}
+	if len(out) == 0 && !none && v.Labels["nvidia.com/gpu.present"] == "true" { // a person may have written it
+		label("nvidia.com/gpu.present", "true", 0)
+	}
+	return out
+}
+
+func (v *Node) instanceType() (key, value string) {
+	for _, key := range []string{corev1.LabelInstanceTypeStable, corev1.LabelInstanceType} {
+		if value := v.Labels[key]; value != "" {
+			return key, value
+		}
+	}
+	return "", ""
+}
+
+func number(s string) int64 {
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// claimedGPUs is how many GPUs Karpenter expects of the instance that it asked for.
+func claimedGPUs(claim *unstructured.Unstructured) int64 {
+	q, _, _ := unstructured.NestedString(claim.Object, "status", "capacity", string(WholeGPU)) //nolint:errcheck // what is no text is no number of GPUs
+	return number(q)
+}
+
+// claimsByNode are the NodeClaims that have become a node.
+func claimsByNode(claims []*unstructured.Unstructured) map[string]*unstructured.Unstructured {
+	out := make(map[string]*unstructured.Unstructured, len(claims))
+	for _, claim := range claims {
+		if name, _, _ := unstructured.NestedString(claim.Object, "status", "nodeName"); name != "" { //nolint:errcheck // as above
+			out[name] = claim
+		}
+	}
+	return out
+}
+
+// Expected is how many whole GPUs the node should offer, by the strongest sign that says
+// how many; 0: nothing does.
+func (v *Node) Expected() int64 {
+	for _, s := range v.Hardware() {
+		if s.Count > 0 {
+			return s.Count
+		}
+	}
+	return 0
+}

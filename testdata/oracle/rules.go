@@ -1,0 +1,164 @@
+package oracle
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// rules hold a cause against one node. What is not here can be told from no field of the
+// node alone.
+var rules = map[string]func(asked) bool{
+	"NodeCordoned":         func(a asked) bool { return a.node.at("spec", "unschedulable") == true },
+	"NodeNotReady":         func(a asked) bool { return !a.ready() },
+	"UntoleratedTaint":     asked.untolerated,
+	"NodeSelectorMismatch": func(a asked) bool { return a.pod == nil || !a.selected() },
+	"DevicePluginDown":     func(a asked) bool { return a.offers() == 0 },
+	"GPUStackMissing":      func(a asked) bool { return a.offers() == 0 },
+	"GPUStackNotOnNode":    func(a asked) bool { return a.offers() == 0 },
+	"RuntimeNotConfigured": func(a asked) bool { return a.offers() == 0 },
+	"DriverNotReady":       func(a asked) bool { return a.offers() == 0 },
+	"GPUsInUse":            asked.held,
+	"MIGInstancesInUse":    asked.held,
+	"GPURequestTooLarge":   asked.tooMany,
+	"MIGConfigFailed":      func(a asked) bool { return a.state() == "failed" },
+	"MIGConfigInProgress":  func(a asked) bool { return a.state() == "pending" || a.state() == "rebooting" },
+	"MIGConfigStuck":       func(a asked) bool { return a.state() == "pending" },
+	"HostResourcesShort":   asked.short,
+	"SharedResourceRenamed": func(a asked) bool {
+		return a.node.amount("status", "allocatable", "nvidia.com/gpu.shared") > 0 || a.node.amount("status", "allocatable", "nvidia.com/gpu") > 0
+	},
+}
+
+func (a asked) state() string {
+	return a.node.texts("metadata", "labels")["nvidia.com/mig.config.state"]
+}
+
+func (a asked) ready() bool {
+	for _, c := range a.node.list("status", "conditions") {
+		if c.text("type") == "Ready" && c.text("status") != "True" {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(a.node.list("spec", "taints"), func(t object) bool {
+		return strings.HasPrefix(t.text("key"), "node.kubernetes.io/") && t.text("key") != "node.kubernetes.io/unschedulable" ||
+			t.text("key") == "karpenter.sh/unregistered" || strings.HasPrefix(t.text("key"), "node.cloudprovider.kubernetes.io/")
+	})
+}
+
+// offers is how many devices of NVIDIA's the node offers, under any name.
+func (a asked) offers() float64 {
+	sum := 0.0
+	for k, v := range a.node.texts("status", "allocatable") {
+		if strings.HasPrefix(k, "nvidia.com/") {
+			sum += amount(v)
+		}
+	}
+	return sum
+}
+
+// scarce says whether of some requested device the test holds.
+func (a asked) scarce(is func(name string, ask, allocatable, used float64) bool) bool {
+	name := a.node.text("metadata", "name")
+	for r, n := range a.want {
+		if strings.Contains(r, "/") && is(r, amount(n), a.node.amount("status", "allocatable", r), a.d.used(name, r)) {
+			return true
+		}
+	}
+	return false
+}
+
+func (a asked) held() bool {
+	return a.scarce(func(_ string, ask, has, used float64) bool { return has >= ask && used > has-ask })
+}
+
+func (a asked) tooMany() bool {
+	return a.scarce(func(_ string, ask, has, _ float64) bool { return ask > has })
+}
+
+// short says that of what every node has the node has too little left.
+func (a asked) short() bool {
+	name := a.node.text("metadata", "name")
+	for _, r := range []string{"cpu", "memory", "ephemeral-storage"} {
+		if a.d.used(name, r)+amount(a.want[r]) > a.node.amount("status", "allocatable", r) && amount(a.want[r]) > 0 {
+			return true
+		}
+	}
+	pods := 0.0
+	for _, p := range a.d.of("Pod") {
+		if p.text("spec", "nodeName") == name && !slices.Contains([]string{"Succeeded", "Failed"}, p.text("status", "phase")) {
+			pods++
+		}
+	}
+	return pods+1 > a.node.amount("status", "allocatable", "pods")
+}
+
+// untolerated says that the node has a taint that the pod does not tolerate, and that the
+// sentence names one, where it names any.
+func (a asked) untolerated() bool {
+	if a.pod == nil {
+		return len(a.node.list("spec", "taints")) > 0
+	}
+	for _, t := range a.node.list("spec", "taints") {
+		written := "taint " + t.text("key")
+		if t.text("effect") != "PreferNoSchedule" && !tolerated(a.pod, t) && (strings.Contains(a.says, written) || !strings.Contains(a.says, "taint ")) {
+			return true
+		}
+	}
+	return false
+}
+
+func tolerated(pod, taint object) bool {
+	return slices.ContainsFunc(pod.list("spec", "tolerations"), func(t object) bool {
+		if e := t.text("effect"); e != "" && e != taint.text("effect") {
+			return false
+		}
+		if t.text("operator") == "Exists" {
+			return t.text("key") == "" || t.text("key") == taint.text("key")
+		}
+		return t.text("key") == taint.text("key") && t.text("value") == taint.text("value")
+	})
+}
+
+// selected says whether the node has what the pod's selector and required affinity want.
+func (a asked) selected() bool {
+	labels := a.node.texts("metadata", "labels")
+	for k, v := range a.pod.texts("spec", "nodeSelector") {
+		if labels[k] != v {
+			return false
+		}
+	}
+	terms := a.pod.list("spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
+	return len(terms) == 0 || slices.ContainsFunc(terms, func(t object) bool {
+		fields := map[string]string{"metadata.name": a.node.text("metadata", "name")}
+		return len(t.list("matchExpressions"))+len(t.list("matchFields")) > 0 && allMatch(t.list("matchExpressions"), labels) && allMatch(t.list("matchFields"), fields)
+	})
+}
+
+func allMatch(terms []object, of map[string]string) bool {
+	return !slices.ContainsFunc(terms, func(e object) bool { return !matches(e, of) })
+}
+
+func matches(e object, of map[string]string) bool {
+	is, there := of[e.text("key")]
+	var values []string
+	listed, _ := e.at("values").([]any)
+	for _, v := range listed {
+		if s, ok := v.(string); ok {
+			values = append(values, s)
+		}
+	}
+	switch e.text("operator") {
+	case "In":
+		return there && slices.Contains(values, is)
+	case "NotIn":
+		return !there || !slices.Contains(values, is)
+	case "Exists":
+		return there
+	case "DoesNotExist":
+		return !there
+	}
+	n, err := strconv.Atoi(is)
+	bound, bad := strconv.Atoi(strings.Join(values, ""))
+	return there && err == nil && bad == nil && (e.text("operator") == "Gt" && n > bound || e.text("operator") == "Lt" && n < bound)
+}
