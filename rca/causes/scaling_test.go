@@ -20,7 +20,7 @@ func TestWhatCameWithoutGPUs(t *testing.T) {
 		ago  time.Duration
 		want diagnosis.CauseID
 	}{
-		"it came without":       {"n1", time.Hour, diagnosis.DevicePluginDown},
+		"it came without":       {"n1", time.Hour, diagnosis.GPUStackMissing},
 		"it may still get them": {"n1", time.Minute, ""},
 		"another one":           {"n2", time.Hour, ""},
 	} {
