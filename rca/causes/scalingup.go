@@ -102,7 +102,7 @@ var wayOut = []diagnosis.CauseID{diagnosis.CloudCapacityRefused, diagnosis.Autos
 // where a node that is there could have it.
 func (c *Case) WayOut() diagnosis.CauseID {
 	g := c.Growth()
-	if !g.Suits || len(c.Judged) == 0 {
+	if !g.Suits || len(c.Judged) == 0 || c.IsOwn(diagnosis.WorkloadDeadlock) {
 		return ""
 	}
 	at := slices.IndexFunc(wayOut, func(id diagnosis.CauseID) bool { return g.told[id] != nil })

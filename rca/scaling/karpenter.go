@@ -56,6 +56,8 @@ type Pool struct {
 	Taints       []corev1.Taint
 	// Startup are the taints that somebody takes off once the node can be used.
 	Startup []corev1.Taint
+	// Registers says whether machines that were launched for it have joined of late.
+	Registers Condition
 }
 
 // ReadClaim reads a NodeClaim; what it does not say is empty.
@@ -71,7 +73,7 @@ func ReadClaim(u *unstructured.Unstructured) Claim {
 
 // ReadPool reads a NodePool.
 func ReadPool(u *unstructured.Unstructured) Pool {
-	p := Pool{Name: u.GetName(), Limits: quantities(u, "spec", "limits"), Used: quantities(u, "status", "resources"), Ready: ConditionOf(u, "Ready"),
+	p := Pool{Name: u.GetName(), Limits: quantities(u, "spec", "limits"), Used: quantities(u, "status", "resources"), Ready: ConditionOf(u, "Ready"), Registers: ConditionOf(u, "NodeRegistrationHealthy"),
 		Requirements: requirements(u, "spec", "template", "spec", "requirements"), Taints: taints(u, "spec", "template", "spec", "taints"), Startup: taints(u, "spec", "template", "spec", "startupTaints")}
 	p.Labels, _, _ = unstructured.NestedStringMap(u.Object, "spec", "template", "metadata", "labels") //nolint:errcheck // other than strings is no label
 	for _, kind := range []string{"NodeClassReady", "ValidationSucceeded"} {
