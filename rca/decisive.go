@@ -17,7 +17,7 @@ func leading(c *causes.Case, nodes []diagnosis.NodeBlockers, id diagnosis.CauseI
 	}
 	switch id {
 	case diagnosis.GPUStackMissing, diagnosis.GPUStackNotOnNode, diagnosis.DriverNotReady, diagnosis.RuntimeNotConfigured, diagnosis.DevicePluginDown,
-		diagnosis.MIGConfigFailed, diagnosis.MIGConfigStuck:
+		diagnosis.MIGConfigFailed, diagnosis.MIGConfigStuck, diagnosis.VolumeConflict:
 		return some()
 	case diagnosis.QueueMisconfigured, diagnosis.QueueNotAdmitted, diagnosis.DRAClaimMissing:
 		return c.Everywhere[id]

@@ -175,6 +175,10 @@ func (c *Case) byClaim(g *Growth, k *scaling.Claim) {
 			stuck(fmt.Sprintf("the node that Karpenter asked for %s ago has not registered: NodeClaim %s: %s", view.Age(now.Sub(k.Created)), k.Name, wordsOr(k.Registered, "no word of it")), k.Registered)
 			return
 		}
+		if pool := c.Cluster.Outlook().Pool(k.Pool); pool != nil && pool.Registers.Status == string(corev1.ConditionFalse) {
+			stuck(fmt.Sprintf("machines that Karpenter launches for NodePool %s do not join the cluster (NodeRegistrationHealthy=False): NodeClaim %s is the last of them", k.Pool, k.Name), pool.Registers)
+			return
+		}
 		up(cmp.Or(k.Created, now).Add(promised), "has not registered yet", k.Registered)
 	case !k.Initialized.Met():
 		at := since(k.Registered)

@@ -79,8 +79,9 @@ func KueueBroken(c *Case, w *unstructured.Unstructured, namespace, name string) 
 		if local == nil {
 			return missing("localqueues.kueue.x-k8s.io", "LocalQueue", namespace, name, "LocalQueue "+name+" does not exist in namespace "+namespace)
 		}
-		if q := stoppedQueue(local, "localqueues.kueue.x-k8s.io", "LocalQueue"); q != nil {
-			return q
+		stopped := stoppedQueue(local, "localqueues.kueue.x-k8s.io", "LocalQueue")
+		if stopped != nil && scaling.ConditionOf(local, "Active").Reason != "ClusterQueueIsInactive" {
+			return stopped
 		}
 		if of := nestedText(local, "spec", "clusterQueue"); of != "" && st.Unread["ClusterQueue"] == "" {
 			owner := objectOf(st.Queues.Cluster, "", of)
@@ -90,6 +91,9 @@ func KueueBroken(c *Case, w *unstructured.Unstructured, namespace, name string) 
 			if q := stoppedQueue(owner, "clusterqueues.kueue.x-k8s.io", "ClusterQueue"); q != nil {
 				return q
 			}
+		}
+		if stopped != nil {
+			return stopped
 		}
 	}
 	if w == nil {

@@ -2,6 +2,7 @@ package causes
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -36,8 +37,46 @@ var quotaDemandsRequests = PodRule{
 		if c.Uncovered() {
 			return c.uncovered()
 		}
+		if f := c.injected(); f != nil {
+			return f
+		}
 		return c.unreadSays("ResourceQuota", "failed quota: ")
 	},
+}
+
+// demanded are the containers that a quota wants something stated of, in the API server's
+// words (plugin/pkg/admission/resourcequota/controller.go, "failed quota: Q: must specify …").
+var (
+	demanded = regexp.MustCompile(`failed quota: (\S+): must specify `)
+	demands  = regexp.MustCompile(` for: ([^;]+)`)
+)
+
+// injected: the containers that the quota speaks of are none of the template's, so a webhook
+// puts them in, and what the template states does not help.
+func (c *Case) injected() *finding {
+	m := demanded.FindStringSubmatch(c.refusedSays())
+	if m == nil || !slices.ContainsFunc(c.Cluster.State.Quotas, func(q *corev1.ResourceQuota) bool { return q.Namespace == c.Next().Namespace && q.Name == m[1] }) {
+		return nil
+	}
+	var foreign []string
+	for _, of := range demands.FindAllStringSubmatch(c.refusedSays(), -1) {
+		for name := range strings.SplitSeq(of[1], ",") {
+			if name = strings.TrimSpace(name); !slices.Contains(foreign, name) && !slices.ContainsFunc(slices.Concat(c.Next().Spec.InitContainers, c.Next().Spec.Containers), func(k corev1.Container) bool { return k.Name == name }) {
+				foreign = append(foreign, name)
+			}
+		}
+	}
+	if len(foreign) == 0 {
+		return nil
+	}
+	return c.told(diagnosis.Likely, "quota "+m[1]+" takes only pods whose containers state what it limits, and "+strings.Join(foreign, ", ")+", which its template does not have, "+demandVerb(len(foreign))+": they are put in on the way (by a webhook), and have to state it there; nothing is used up by that", nil)
+}
+
+func demandVerb(n int) string {
+	if n == 1 {
+		return "does not"
+	}
+	return "do not"
 }
 
 // Uncovered says that the API server wants a quota that covers the pod, by its words:

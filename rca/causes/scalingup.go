@@ -102,7 +102,7 @@ var wayOut = []diagnosis.CauseID{diagnosis.CloudCapacityRefused, diagnosis.Autos
 // where a node that is there could have it.
 func (c *Case) WayOut() diagnosis.CauseID {
 	g := c.Growth()
-	if !g.Suits || len(c.Judged) == 0 {
+	if !g.Suits || len(c.Judged) == 0 || c.IsOwn(diagnosis.WorkloadDeadlock) {
 		return ""
 	}
 	at := slices.IndexFunc(wayOut, func(id diagnosis.CauseID) bool { return g.told[id] != nil })
@@ -124,20 +124,31 @@ var deviceStack = []diagnosis.CauseID{diagnosis.GPUStackMissing, diagnosis.GPUSt
 // that is why it is stuck. Empty where it is not that.
 func (c *Case) CameWithout() diagnosis.CauseID {
 	g := c.Growth()
-	if g.Claim == nil || g.Claim.Node == "" || g.told[diagnosis.ScaleUpStuck] == nil {
+	if g.told[diagnosis.ScaleUpStuck] == nil && g.told[diagnosis.ScalingUp] == nil {
 		return ""
 	}
 	for _, n := range c.Judged {
-		if n.Name != g.Claim.Node {
+		if !c.broughtFor(g, n.Name) {
 			continue
 		}
 		for _, b := range n.Blockers {
-			if slices.Contains(deviceStack, b.Cause) {
+			// One that is young may still get what it lacks, unless its driver is on its way.
+			if slices.Contains(deviceStack, b.Cause) && (g.told[diagnosis.ScaleUpStuck] != nil || b.Cause == diagnosis.DriverNotReady) {
 				return b.Cause
 			}
 		}
 	}
 	return ""
+}
+
+// broughtFor says whether a node is the one that was promised: of its NodeClaim, or else one
+// that has come since.
+func (c *Case) broughtFor(g *Growth, node string) bool {
+	if g.Claim != nil {
+		return node == g.Claim.Node
+	}
+	promised := c.Cluster.State.Now.Add(-c.PromiseAge())
+	return c.PromiseAge() > 0 && c.Node(node).CreationTimestamp.After(promised.Add(-time.Second))
 }
 
 // never says whether a node would refuse the pod as it is also without anybody on it.

@@ -5,9 +5,12 @@ import (
 	"slices"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/view"
@@ -63,6 +66,9 @@ var workloadDeadlock = PodRule{ID: diagnosis.WorkloadDeadlock, Aside: true, lead
 	if c.Cluster.State.Unread["Pod"] != "" {
 		certainty = diagnosis.Likely
 	}
+	if c.Incident.Workload.Kind == "Deployment" {
+		return &finding{certainty, fmt.Sprintf("its rollout makes a new pod before it stops an old one (maxUnavailable is 0), and its old pods hold what the new one waits for: %d of %d %s", held, total, a.Resource), evidence}
+	}
 	return &finding{certainty, fmt.Sprintf("its own workload holds what it waits for: all members ask for %d %s together, the nodes that they may use have %d, and no member ends before all run", held+wait*a.Count, a.Resource, total), evidence}
 }}
 
@@ -90,11 +96,37 @@ func (c *Case) membersWait() (diagnosis.Certainty, bool) {
 		return diagnosis.Likely, true
 	}
 	if owner, ok := c.Cluster.State.Owner(w.Kind, w.Namespace, w.Name); ok {
+		if d, rolls := owner.(*appsv1.Deployment); rolls {
+			return diagnosis.Proven, c.behindOldPods(d)
+		}
 		if j, job := owner.(*batchv1.Job); job {
 			return diagnosis.Likely, j.Spec.CompletionMode != nil && *j.Spec.CompletionMode == batchv1.IndexedCompletion && j.Spec.Parallelism != nil && *j.Spec.Parallelism > 1 && c.rendezvous(j)
 		}
 	}
 	return "", false
+}
+
+// behindOldPods says whether a rollout waits for itself: the pod is of a new template, those of
+// former ones run, and none of them stops before it is ready.
+func (c *Case) behindOldPods(d *appsv1.Deployment) bool {
+	s := d.Spec.Strategy
+	if d.Spec.Paused || s.Type == appsv1.RecreateDeploymentStrategyType {
+		return false
+	}
+	share := intstr.FromString("25%") // the API server's default
+	if s.RollingUpdate != nil && s.RollingUpdate.MaxUnavailable != nil {
+		share = *s.RollingUpdate.MaxUnavailable
+	}
+	n, err := intstr.GetScaledValueFromIntOrPercent(&share, int(ptr.Deref(d.Spec.Replicas, 1)), false)
+	if err != nil || n > 0 {
+		return false
+	}
+	mine := metav1.GetControllerOfNoCopy(c.Pod)
+	running := c.Cluster.Running(c.Incident.Workload)
+	return mine != nil && len(running) > 0 && !slices.ContainsFunc(running, func(p *corev1.Pod) bool {
+		o := metav1.GetControllerOfNoCopy(p)
+		return o == nil || o.UID == mine.UID
+	})
 }
 
 // rendezvous says whether an Indexed Job's pods find each other by name: independent ones

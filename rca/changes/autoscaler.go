@@ -38,6 +38,9 @@ func (c *Bench) waitForAutoscaler() []Change {
 // lookAtPromise is for the node that was promised and did not come, or came without GPUs.
 func (c *Bench) lookAtPromise() []Change {
 	g := c.Growth()
+	if g.Claim == nil && c.CameWithout() != "" {
+		return nil // it came, and what mends it is offered
+	}
 	ch := Change{Kind: diagnosis.ScaleNodePool, Cause: diagnosis.ScaleUpStuck, Manual: true, Risk: diagnosis.NoRisk, Title: "see why the promised node did not come", Untestable: notThereYet}
 	switch {
 	case g.Claim != nil && g.Claim.Node != "":

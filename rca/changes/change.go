@@ -120,7 +120,7 @@ func (c *Bench) addToleration(n *view.Node) []Change {
 		if causes.OwnTaint(t) {
 			continue
 		}
-		if causes.Departing(t) {
+		if causes.Departing(t) || c.startup(n, t) {
 			return nil
 		}
 		op := corev1.TolerationOpEqual
@@ -143,6 +143,23 @@ func (c *Bench) addToleration(n *view.Node) []Change {
 		c.editTemplate(&ch, map[string]any{"tolerations": c.templateTolerations(add)}, true)
 		return ch
 	})}
+}
+
+// startup says whether Karpenter has put the taint on the node until it can be used: who
+// tolerates it begins before what it waits for (spec.startupTaints of NodeClaim and NodePool).
+func (c *Bench) startup(n *view.Node, t corev1.Taint) bool {
+	out := c.Cluster.Outlook()
+	for _, claim := range out.Claims {
+		if claim.Node != n.Name {
+			continue
+		}
+		taints := claim.Startup
+		if pool := out.Pool(claim.Pool); pool != nil {
+			taints = append(slices.Clone(taints), pool.Startup...)
+		}
+		return slices.ContainsFunc(taints, func(s corev1.Taint) bool { return s.Key == t.Key && s.Effect == t.Effect })
+	}
+	return false
 }
 
 // once makes a change that is the same on every node, and keeps it.

@@ -21,6 +21,8 @@ func (c *Bench) queueChanges() []Change {
 	raise := queueChange(diagnosis.RaiseQuota, diagnosis.MediumRisk, "its ClusterQueue has the quota", "raise the quota of its ClusterQueue", look, "kubectl get clusterqueues.kueue.x-k8s.io", "# then kubectl edit clusterqueue.kueue.x-k8s.io NAME: nominalQuota or borrowingLimit")
 	raise.Minutes = 1
 	switch {
+	case strings.Contains(why, "unavailable in ClusterQueue"): // no flavor has it, so no end of others helps (flavorassigner.go)
+		return []Change{queueChange(diagnosis.Manual, diagnosis.NoRisk, "its ClusterQueue covers what it asks", "have its ClusterQueue cover what it asks, or ask without it", look, "kubectl get clusterqueues.kueue.x-k8s.io -o yaml  # spec.resourceGroups[].coveredResources")}
 	case strings.Contains(why, "maximum capacity"): // nobody who ends leaves enough (flavorassigner.go)
 		return []Change{raise}
 	case strings.Contains(why, "insufficient"):

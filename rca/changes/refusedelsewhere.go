@@ -83,6 +83,10 @@ func (c *Bench) breakDeadlock() []Change {
 	}
 	w := c.Incident.Workload
 	edit := fmt.Sprintf("kubectl -n %s edit %s", w.Namespace, c.WorkloadName())
+	if w.Kind == "Deployment" {
+		return []Change{{Kind: diagnosis.Manual, Cause: diagnosis.WorkloadDeadlock, Manual: true, Risk: diagnosis.MediumRisk, Title: "have the rollout of " + c.WorkloadName() + " stop an old pod before it makes a new one", Untestable: "a person decides whether it may serve with a pod less for a while",
+			Commands: []string{fmt.Sprintf(`kubectl -n %s patch %s --type merge -p '{"spec":{"strategy":{"type":"RollingUpdate","rollingUpdate":{"maxSurge":0,"maxUnavailable":1}}}}'`, w.Namespace, c.WorkloadName())}, StopsUnknown: true}}
+	}
 	return []Change{
 		{Kind: diagnosis.ChangeRequest, Cause: diagnosis.WorkloadDeadlock, Manual: true, Risk: diagnosis.MediumRisk, Title: fmt.Sprintf("let the members of %s ask for no more %s together than there is: fewer members, or a launcher, head or master without one", c.WorkloadName(), what), Untestable: untestable,
 			Commands: []string{edit}, StopsUnknown: true},

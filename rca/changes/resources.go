@@ -47,7 +47,7 @@ func (c *Bench) ResourceChanges(w Weigher, n *view.Node, causes []diagnosis.Caus
 			if root != diagnosis.IdleGPUHolders { // who does nothing does not end either
 				out = append(out, []Change{c.waitFor(n, root, victims)})
 			}
-		} else if own, ok := c.OfNoTeam().CheapestOf(n, lack, EndsAlone); ok && len(own) > 0 {
+		} else if own, ok := c.OfNoTeam().CheapestOf(n, lack, EndsAlone); ok && len(own) > 0 && !c.IsOwn(diagnosis.WorkloadDeadlock) { // else they wait for the one that waits
 			out = append(out, []Change{c.waitFor(n, root, own)})
 		}
 	}

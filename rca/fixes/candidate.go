@@ -56,8 +56,10 @@ func (c *Finder) candidate(n *view.Node, set []changes.Change) *candidate {
 	titles := make([]string, 0, len(set))
 	for i := range set {
 		ch := &set[i]
-		f.fix.Kinds = append(f.fix.Kinds, ch.Kind)
-		titles = append(titles, ch.Title)
+		if !slices.Contains(titles, ch.Title) { // one thing may remove two blockers
+			f.fix.Kinds = append(f.fix.Kinds, ch.Kind)
+			titles = append(titles, ch.Title)
+		}
 		f.fix.Risk = f.fix.Risk.With(ch.Risk)
 		if ch.Relayout != nil {
 			f.fix.Mechanism = diagnosis.MIGManager

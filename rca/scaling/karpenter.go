@@ -41,6 +41,8 @@ type Claim struct {
 	Labels                            map[string]string
 	Requirements                      []corev1.NodeSelectorRequirement
 	Taints                            []corev1.Taint
+	// Startup are the taints that somebody takes off once the node can be used.
+	Startup []corev1.Taint
 }
 
 // Pool is a NodePool.
@@ -52,6 +54,10 @@ type Pool struct {
 	Labels       map[string]string
 	Requirements []corev1.NodeSelectorRequirement
 	Taints       []corev1.Taint
+	// Startup are the taints that somebody takes off once the node can be used.
+	Startup []corev1.Taint
+	// Registers says whether machines that were launched for it have joined of late.
+	Registers Condition
 }
 
 // ReadClaim reads a NodeClaim; what it does not say is empty.
@@ -60,14 +66,15 @@ func ReadClaim(u *unstructured.Unstructured) Claim {
 		Node: text(u, "status", "nodeName"), Launched: ConditionOf(u, "Launched"), Registered: ConditionOf(u, "Registered"), Initialized: ConditionOf(u, "Initialized"),
 		Requests: quantities(u, "spec", "resources", "requests"), Capacity: quantities(u, "status", "capacity")}
 	c.Requirements, c.Taints = requirements(u, "spec", "requirements"), taints(u, "spec", "taints")
+	c.Startup = taints(u, "spec", "startupTaints")
 	c.Type = c.Labels[corev1.LabelInstanceTypeStable]
 	return c
 }
 
 // ReadPool reads a NodePool.
 func ReadPool(u *unstructured.Unstructured) Pool {
-	p := Pool{Name: u.GetName(), Limits: quantities(u, "spec", "limits"), Used: quantities(u, "status", "resources"), Ready: ConditionOf(u, "Ready"),
-		Requirements: requirements(u, "spec", "template", "spec", "requirements"), Taints: taints(u, "spec", "template", "spec", "taints")}
+	p := Pool{Name: u.GetName(), Limits: quantities(u, "spec", "limits"), Used: quantities(u, "status", "resources"), Ready: ConditionOf(u, "Ready"), Registers: ConditionOf(u, "NodeRegistrationHealthy"),
+		Requirements: requirements(u, "spec", "template", "spec", "requirements"), Taints: taints(u, "spec", "template", "spec", "taints"), Startup: taints(u, "spec", "template", "spec", "startupTaints")}
 	p.Labels, _, _ = unstructured.NestedStringMap(u.Object, "spec", "template", "metadata", "labels") //nolint:errcheck // other than strings is no label
 	for _, kind := range []string{"NodeClassReady", "ValidationSucceeded"} {
 		if k := ConditionOf(u, kind); k.Status != "" && !k.Met() && p.Why.Status == "" {

@@ -56,6 +56,8 @@ var groupBars = []struct {
 	{"Insufficient ", Lacks},
 	{"untolerated taint", Taint},
 	{"didn't tolerate", Taint},
+	{"PersistentVolume's node affinity", Other}, // the volume's, not the pod's
+	{"volume node affinity", Other},
 	{"node affinity", Selector},
 	{"node selector", Selector},
 }

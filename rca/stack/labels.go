@@ -77,7 +77,7 @@ func (s *Stack) undiscovered(n *view.Node) *Finding {
 	}
 	until := "node feature discovery has labelled " + n.Name + ", and the device plugin runs there"
 	if seen {
-		f := s.finding(Discovery, Failed, diagnosis.GPUStackNotOnNode, "has no label of an NVIDIA device, though node feature discovery runs there: the device plugin is kept off", n.Ref(), "labels "+features+"* are there, none of them is "+strings.Join(view.GPULabels, ", "))
+		f := s.finding(Discovery, Failed, diagnosis.GPUStackNotOnNode, "has none of the labels that the device plugin goes by ("+strings.Join(view.GPULabels, ", ")+"), though node feature discovery runs there: the device plugin is kept off", n.Ref(), "labels "+features+"* are there, none of them is "+strings.Join(view.GPULabels, ", "))
 		f.Mends = []Mend{{Kind: diagnosis.RepairDeviceStack, Title: "see why node feature discovery sees no NVIDIA device on " + n.Name, Risk: diagnosis.LowRisk, Minutes: 15,
 			Steps:    []string{"see that the machine has the GPU on its PCI bus", "see that node feature discovery reports devices of class 03 by their vendor"},
 			Commands: []string{"kubectl debug node/" + n.Name + " -it --image=busybox -- chroot /host lspci -nn -d 10de:", "kubectl get nodefeatures -A " + n.Name + " -o yaml"},

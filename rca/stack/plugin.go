@@ -26,6 +26,8 @@ func (s *Stack) pluginPod(n *view.Node, pod *corev1.Pod) *Finding {
 	switch {
 	case noRuntime(l.words):
 		return s.handler(n, pod, l)
+	case strings.Contains(l.where, "driver-install"): // GKE's plugin pod waits for, or runs, the installer
+		return s.waitsFor(n, pod, l, Driver, diagnosis.DriverNotReady, "driver")
 	case l.where == "driver-validation":
 		return s.waitsFor(n, pod, l, Driver, diagnosis.DriverNotReady, "driver")
 	case l.where == "toolkit-validation":

@@ -52,12 +52,12 @@ func (a asked) ready() bool {
 	})
 }
 
-// offers is how many devices of NVIDIA's the node offers, under any name.
+// offers is how many of the devices that the pod asks for the node offers.
 func (a asked) offers() float64 {
 	sum := 0.0
-	for k, v := range a.node.texts("status", "allocatable") {
-		if strings.HasPrefix(k, "nvidia.com/") {
-			sum += amount(v)
+	for r := range a.want {
+		if strings.Contains(r, "/") {
+			sum += a.node.amount("status", "allocatable", r)
 		}
 	}
 	return sum
