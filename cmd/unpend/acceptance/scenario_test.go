@@ -81,7 +81,12 @@ func effectText(f diagnosis.Fix) string {
 
 func readWant(t *testing.T, name string) want {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(scenarios, name, "want.yaml"))
+	return readWantIn(t, filepath.Join(scenarios, name))
+}
+
+func readWantIn(t *testing.T, folder string) want {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(folder, "want.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
