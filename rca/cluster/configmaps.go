@@ -16,13 +16,17 @@ import (
 // instructions and by OpenShift's.
 var operatorNamespaces = []string{"gpu-operator", "nvidia-gpu-operator"}
 
+// What the cluster autoscaler writes of itself, by default (cluster-autoscaler/clusterstate,
+// --status-config-map-name).
 const (
-	// autoscalerNamespace and AutoscalerStatus name what the cluster autoscaler writes of
-	// itself, by default (cluster-autoscaler/clusterstate, --status-config-map-name).
 	autoscalerNamespace = "kube-system"
-	AutoscalerStatus    = "cluster-autoscaler-status" // of its ConfigMap
+	// AutoscalerStatus is the name of its ConfigMap.
+	AutoscalerStatus = "cluster-autoscaler-status"
 	// AutoscalerStatusKind is what State.Unread calls it.
 	AutoscalerStatusKind = "ConfigMap." + AutoscalerStatus
+)
+
+const (
 	// fallbackMap is the operator's own config (gpu-operator before v26.3.0, and
 	// where a driver cannot tell its profiles).
 	fallbackMap = "default-mig-parted-config"
