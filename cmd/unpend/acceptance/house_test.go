@@ -58,6 +58,7 @@ var house = map[string][]string{
 	"testdata/built":        {},
 	"testdata/controlplane": {"nodeprobe", "nodeprobe/sim", "testdata/built"},
 	"testdata/mutants":      {},
+	"testdata/oracle":       {},
 	"testdata/prometheus":   {"testdata/built"},
 	"testdata/chart":        {"testdata/controlplane"},
 
@@ -67,7 +68,7 @@ var house = map[string][]string{
 }
 
 func TestImportsPointBack(t *testing.T) {
-	list := exec.Command("go", "list", "-f", `{{.ImportPath}} {{join .Imports " "}}`, "../../../...", "../../../testdata/built", "../../../testdata/chart", "../../../testdata/controlplane", "../../../testdata/mutants", "../../../testdata/prometheus")
+	list := exec.Command("go", "list", "-f", `{{.ImportPath}} {{join .Imports " "}}`, "../../../...", "../../../testdata/built", "../../../testdata/chart", "../../../testdata/controlplane", "../../../testdata/mutants", "../../../testdata/oracle", "../../../testdata/prometheus")
 	list.Env = append(os.Environ(), "CGO_ENABLED=1") // else the probe is not seen
 	out, err := list.Output()
 	if err != nil {
