@@ -176,7 +176,7 @@ func nodes(n int) string {
 	return fmt.Sprintf("%d nodes", n)
 }
 
-// tree draws the rows. Those that do not fit into one line get a second, and the evidence
+// tree draws the rows. Those that do not fit into one line get more, and the evidence
 // that decides them another, from the top, while there is room.
 func (o Options) tree(rows []row) []string {
 	counts := 0
@@ -195,7 +195,7 @@ func (o Options) tree(rows []row) []string {
 			lead = ""
 		}
 		room := o.columns() - 2 - 3 - width(lead)
-		for k, line := range o.rowLines(r, room, spare > 0) {
+		for k, line := range o.rowLines(r, room, min(1+max(spare, 0), maxRowLines)) {
 			if k == 0 {
 				out = append(out, "  "+branch+lead+line)
 			} else {
@@ -211,13 +211,13 @@ func (o Options) tree(rows []row) []string {
 	return out
 }
 
-// rowLines sets the text at the left and the ids at the right of one line, or,
-// when that does not fit and a second line may be taken, at its end.
-func (o Options) rowLines(r row, room int, second bool) []string {
-	lines := 1
-	if second {
-		lines = 2
-	}
+// maxRowLines is how many lines a cause's text gets, while there is room: what decides often
+// stands at its end.
+const maxRowLines = 3
+
+// rowLines sets the text at the left and the ids at the right of one line, or, when that
+// does not fit and more lines may be taken, at the end of the last.
+func (o Options) rowLines(r row, room, lines int) []string {
 	if r.ids == "" {
 		return o.wrap(r.says, room, lines)
 	}
@@ -227,9 +227,14 @@ func (o Options) rowLines(r row, room int, second bool) []string {
 	if r.free {
 		shown = lipgloss.Green
 	}
-	if width(r.says) <= left || !second {
-		return []string{o.ends(o.cut(r.says, left), o.tint(shown, ids), room)}
+	parts := []string{r.says}
+	if width(r.says) > left && lines > 1 {
+		parts = o.wrap(r.says, room, lines)
+		if width(parts[len(parts)-1]) > left && len(parts) < lines {
+			parts = append(parts, "")
+		}
 	}
-	parts := append(o.wrap(r.says, room, 2), "")
-	return []string{parts[0], o.ends(o.cut(parts[1], left), o.tint(shown, ids), room)}
+	last := len(parts) - 1
+	parts[last] = o.ends(o.cut(parts[last], left), o.tint(shown, ids), room)
+	return parts
 }
