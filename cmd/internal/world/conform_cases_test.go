@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/client-go/util/retry"
+	onconflict "k8s.io/client-go/util/retry"
 
 	"github.com/unpend/unpend/nodeprobe"
 )
@@ -41,7 +41,7 @@ func (c *conform) patchPreconditions(t *testing.T) {
 	if err != nil || *is.Spec.Replicas != 0 || is.UID != d.UID || is.Labels["team"] != "vision" {
 		t.Errorf("replicas %d, uid %s, labels %v, %v", *is.Spec.Replicas, is.UID, is.Labels, err)
 	}
-	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error { // its controller may write it meanwhile
+	err = onconflict.RetryOnConflict(onconflict.DefaultBackoff, func() error { // its controller may write it meanwhile
 		if is, err = deployments.Get(t.Context(), d.Name, metav1.GetOptions{}); err == nil {
 			is, err = deployments.Patch(t.Context(), d.Name, types.MergePatchType, patchWith(now.UID, is.ResourceVersion, `"spec":{"paused":true}`), metav1.PatchOptions{})
 		}

@@ -336,7 +336,7 @@ func (r *racecourse) race(t *testing.T, rem v1alpha1.Remediation) bool {
 func (r *racecourse) carriedOut(t *testing.T, plans []v1alpha1.Remediation) []v1alpha1.Remediation {
 	t.Helper()
 	var now []v1alpha1.Remediation
-	controlplane.Eventually(t, 2*time.Minute, "the plans have ended", func() (bool, string) {
+	controlplane.Eventually(t, 4*time.Minute, "the plans have ended", func() (bool, string) {
 		var err error
 		now, err = r.store().List(t.Context())
 		must(t, err)

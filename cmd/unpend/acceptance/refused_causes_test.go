@@ -270,7 +270,7 @@ func TestRaisingAQuotaIsBound(t *testing.T) {
 	if !slices.Equal(second.Kinds, []diagnosis.FixKind{diagnosis.Wait}) || second.Automatic || second.Title != "wait until demo/a leaves quota free" || second.Proof.Verdict != diagnosis.Waits || second.Proof.Why != "accepted on a copy once demo/a ends" {
 		t.Errorf("second fix %+v", second)
 	}
-	if d.Headline != "demo/train waits 5 min: needs 2×gpu, its quota refuses it" {
+	if d.Headline != "demo/train waits 5 min: needs 2×gpu, its quota is used up" {
 		t.Errorf("headline %q", d.Headline)
 	}
 }
