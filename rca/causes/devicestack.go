@@ -17,6 +17,15 @@ var (
 	devicePluginDown     = brokenLink(diagnosis.DevicePluginDown)
 )
 
+// OfStack says whether a cause is one of them.
+func OfStack(id diagnosis.CauseID) bool {
+	switch id {
+	case gpuStackMissing.ID, gpuStackNotOnNode.ID, driverNotReady.ID, runtimeNotConfigured.ID, devicePluginDown.ID:
+		return true
+	}
+	return false
+}
+
 // brokenLink is the rule of one of them.
 func brokenLink(id diagnosis.CauseID) Rule {
 	return Rule{ID: id, gpu: true, Tell: func(c *Case, n *view.Node, _ *blocker) *finding {

@@ -117,9 +117,6 @@ func (c *Case) WayOut() diagnosis.CauseID {
 	return wayOut[at]
 }
 
-// deviceStack are the causes between a board and what its node offers.
-var deviceStack = []diagnosis.CauseID{diagnosis.GPUStackMissing, diagnosis.GPUStackNotOnNode, diagnosis.DriverNotReady, diagnosis.RuntimeNotConfigured, diagnosis.DevicePluginDown}
-
 // CameWithout is what keeps the GPUs from the node that an autoscaler brought for the pod:
 // that is why it is stuck. Empty where it is not that.
 func (c *Case) CameWithout() diagnosis.CauseID {
@@ -133,7 +130,7 @@ func (c *Case) CameWithout() diagnosis.CauseID {
 		}
 		for _, b := range n.Blockers {
 			// One that is young may still get what it lacks, unless its driver is on its way.
-			if slices.Contains(deviceStack, b.Cause) && (g.told[diagnosis.ScaleUpStuck] != nil || b.Cause == diagnosis.DriverNotReady) {
+			if OfStack(b.Cause) && (g.told[diagnosis.ScaleUpStuck] != nil || b.Cause == diagnosis.DriverNotReady) {
 				return b.Cause
 			}
 		}

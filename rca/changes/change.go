@@ -149,17 +149,15 @@ func (c *Bench) addToleration(n *view.Node) []Change {
 // tolerates it begins before what it waits for (spec.startupTaints of NodeClaim and NodePool).
 func (c *Bench) startup(n *view.Node, t corev1.Taint) bool {
 	out := c.Cluster.Outlook()
-	for _, claim := range out.Claims {
-		if claim.Node != n.Name {
-			continue
-		}
-		taints := claim.Startup
-		if pool := out.Pool(claim.Pool); pool != nil {
-			taints = append(slices.Clone(taints), pool.Startup...)
-		}
-		return slices.ContainsFunc(taints, func(s corev1.Taint) bool { return s.Key == t.Key && s.Effect == t.Effect })
+	claim := out.ClaimOf(n.Name)
+	if claim == nil {
+		return false
 	}
-	return false
+	taints := claim.Startup
+	if pool := out.Pool(claim.Pool); pool != nil {
+		taints = slices.Concat(taints, pool.Startup)
+	}
+	return slices.ContainsFunc(taints, func(s corev1.Taint) bool { return s.Key == t.Key && s.Effect == t.Effect })
 }
 
 // once makes a change that is the same on every node, and keeps it.

@@ -16,8 +16,11 @@ func (c *Bench) GangChanges(cause diagnosis.CauseID) []Change {
 		wait.Until, wait.Title = "PodGroup "+g.Name+" is there and complete", "wait until PodGroup "+g.Name+" is there and complete"
 		return []Change{wait}
 	case g.Missing() > 0:
-		more := view.CountOf(g.Missing(), "more member")
-		wait.Until, wait.Title = more+" of gang "+g.Name+" exist", "wait until "+more+" of gang "+g.Name+" exist"
+		wait.Until = view.CountOf(g.Missing(), "more member") + " of gang " + g.Name + " exist"
+		if g.Missing() == 1 {
+			wait.Until += "s"
+		}
+		wait.Title = "wait until " + wait.Until
 		return []Change{wait}
 	}
 	if len(g.Victims) == 0 {

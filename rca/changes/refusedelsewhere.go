@@ -35,7 +35,8 @@ func (c *Bench) askScheduler() []Change {
 }
 
 func (c *Bench) askLess(title string) Change {
-	return Change{Kind: diagnosis.ChangeRequest, Cause: diagnosis.SchedulerRefused, Manual: true, Risk: diagnosis.LowRisk, Title: title + ", in " + c.WorkloadName(), Untestable: c.SchedulerName() + " decides by its own rules, which are not run here",
+	return Change{Kind: diagnosis.ChangeRequest, Cause: diagnosis.SchedulerRefused, Manual: true, Risk: diagnosis.MediumRisk, Title: title + ", in " + c.WorkloadName(), Untestable: c.SchedulerName() + " decides by its own rules, which are not run here",
+		Drained: c.Cluster.Running(c.Incident.Workload), StopsUnknown: true, // another template: its controller makes its pods again
 		Commands: []string{fmt.Sprintf("kubectl -n %s edit %s", c.Pod.Namespace, c.WorkloadName())}}
 }
 
@@ -63,10 +64,14 @@ func (c *Bench) mendQueue() []Change {
 	if q.Namespace != "" {
 		list = "kubectl -n " + q.Namespace + " get " + q.Resource
 	}
+	labelled := fmt.Sprintf("kubectl -n %s get pod %s", c.Pod.Namespace, c.Pod.Name)
+	if c.Unborn {
+		labelled = fmt.Sprintf("kubectl -n %s get %s", c.Pod.Namespace, c.WorkloadName())
+	}
 	switch {
 	case q.Missing:
 		ch.Title, ch.Until = "make queue "+q.Name+", or name one that exists", "queue "+q.Name+" exists"
-		ch.Commands = []string{list, fmt.Sprintf("kubectl -n %s get pod %s -o jsonpath='{.metadata.labels}'", c.Pod.Namespace, c.Pod.Name), fmt.Sprintf("kubectl -n %s edit %s  # the label or annotation that names its queue", c.Pod.Namespace, c.WorkloadName())}
+		ch.Commands = []string{list, labelled + " -o jsonpath='{.metadata.labels}'", fmt.Sprintf("kubectl -n %s edit %s  # the label or annotation that names its queue", c.Pod.Namespace, c.WorkloadName())}
 	default:
 		ch.Title, ch.Until = "set queue "+q.Name+" up or open it again", "queue "+q.Name+" admits workloads"
 		ch.Commands = []string{"kubectl describe " + q.Ref(), "kubectl edit " + q.Ref()}
@@ -85,14 +90,14 @@ func (c *Bench) breakDeadlock() []Change {
 	edit := fmt.Sprintf("kubectl -n %s edit %s", w.Namespace, c.WorkloadName())
 	if w.Kind == "Deployment" {
 		return []Change{{Kind: diagnosis.Manual, Cause: diagnosis.WorkloadDeadlock, Manual: true, Risk: diagnosis.MediumRisk, Title: "have the rollout of " + c.WorkloadName() + " stop an old pod before it makes a new one", Untestable: "a person decides whether it may serve with a pod less for a while",
-			Commands: []string{fmt.Sprintf(`kubectl -n %s patch %s --type merge -p '{"spec":{"strategy":{"type":"RollingUpdate","rollingUpdate":{"maxSurge":0,"maxUnavailable":1}}}}'`, w.Namespace, c.WorkloadName())}, StopsUnknown: true}}
+			Commands: []string{fmt.Sprintf(`kubectl -n %s patch %s --type merge -p '{"spec":{"strategy":{"type":"RollingUpdate","rollingUpdate":{"maxSurge":0,"maxUnavailable":1}}}}'`, w.Namespace, c.WorkloadName())}, Drained: c.Cluster.Running(w)}}
 	}
 	return []Change{
 		{Kind: diagnosis.ChangeRequest, Cause: diagnosis.WorkloadDeadlock, Manual: true, Risk: diagnosis.MediumRisk, Title: fmt.Sprintf("let the members of %s ask for no more %s together than there is: fewer members, or a launcher, head or master without one", c.WorkloadName(), what), Untestable: untestable,
-			Commands: []string{edit}, StopsUnknown: true},
+			Commands: []string{edit}, Drained: c.Cluster.Running(w), StopsUnknown: true},
 		{Kind: diagnosis.ScaleNodePool, Cause: diagnosis.WorkloadDeadlock, Manual: true, Risk: diagnosis.LowRisk, Title: "add a node for the members of " + c.WorkloadName() + " that wait", Untestable: notThereYet,
 			Commands: []string{"kubectl get nodes -o custom-columns=NAME:.metadata.name,HAS:.status.allocatable", "# then scale a node pool with the cloud's or the autoscaler's own command"}},
 		{Kind: diagnosis.Manual, Cause: diagnosis.WorkloadDeadlock, Manual: true, Risk: diagnosis.MediumRisk, Title: "stop " + c.WorkloadName() + " until there is room for all of its members", Untestable: untestable,
-			Commands: []string{fmt.Sprintf("kubectl -n %s get pods -o wide | grep %s", w.Namespace, view.Cut(w.Name, 63)), edit}, StopsUnknown: true},
+			Commands: []string{fmt.Sprintf("kubectl -n %s get pods -o wide | grep %s", w.Namespace, view.Cut(w.Name, 63)), edit}, Drained: c.Cluster.Running(w)},
 	}
 }

@@ -225,7 +225,7 @@ func (c *Bench) freeSocket(t *causes.Turned) Change {
 			ch.Commands = append(ch.Commands, "# if it holds the socket: "+evictCommand(p))
 		}
 	}
-	if len(ch.Steps) == 1 {
+	if ch.StopsUnknown = len(ch.Steps) > 1; !ch.StopsUnknown { // some of them, once somebody has looked
 		ch.Steps = append(ch.Steps, "no pod holds GPUs there: it asks for more than one NUMA node has")
 	}
 	return ch
@@ -234,7 +234,7 @@ func (c *Bench) freeSocket(t *causes.Turned) Change {
 // askAligned asks for what one NUMA node has.
 func (c *Bench) askAligned(t *causes.Turned) Change {
 	ch := Change{Kind: diagnosis.ChangeRequest, Manual: true, Minutes: 2, Risk: diagnosis.MediumRisk, Title: "ask for no more GPUs and CPUs than one NUMA node of " + t.On + " has, in " + c.WorkloadName(),
-		Untestable: "what one NUMA node has is in no object read here"}
+		Untestable: "what one NUMA node has is in no object read here", Drained: c.Cluster.Running(c.Incident.Workload), StopsUnknown: true}
 	ch.Commands = []string{fmt.Sprintf("kubectl debug node/%s -it --image=busybox --profile=sysadmin -- chroot /host nvidia-smi topo -m", t.On)}
 	w := c.Incident.Workload
 	if slices.Contains([]string{"Pod", "Job"}, w.Kind) {

@@ -43,25 +43,24 @@ func (s *State) indexed() *index {
 }
 
 func (s *State) indexOwners() {
-	add := func(kind string, o metav1.Object) { s.index.owners[kind+"/"+o.GetNamespace()+"/"+o.GetName()] = o }
-	for _, o := range s.ReplicaSets {
-		add("ReplicaSet", o)
+	for kind, o := range s.Workloads {
+		s.index.owners[kind+"/"+o.GetNamespace()+"/"+o.GetName()] = o
 	}
-	for _, o := range s.Deployments {
-		add("Deployment", o)
+}
+
+// Workloads goes through what makes pods, with its kind.
+func (s *State) Workloads(yield func(kind string, o metav1.Object) bool) {
+	_ = each("ReplicaSet", s.ReplicaSets, yield) && each("Deployment", s.Deployments, yield) && each("StatefulSet", s.StatefulSets, yield) &&
+		each("DaemonSet", s.DaemonSets, yield) && each("Job", s.Jobs, yield) && each("CronJob", s.CronJobs, yield)
+}
+
+func each[T metav1.Object](kind string, all []T, yield func(string, metav1.Object) bool) bool {
+	for _, o := range all {
+		if !yield(kind, o) {
+			return false
+		}
 	}
-	for _, o := range s.StatefulSets {
-		add("StatefulSet", o)
-	}
-	for _, o := range s.DaemonSets {
-		add("DaemonSet", o)
-	}
-	for _, o := range s.Jobs {
-		add("Job", o)
-	}
-	for _, o := range s.CronJobs {
-		add("CronJob", o)
-	}
+	return true
 }
 
 // Pod finds a pod; nil when there is none.

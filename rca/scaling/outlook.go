@@ -23,9 +23,10 @@ const (
 type Outlook struct {
 	Pools    []Pool
 	Claims   []Claim
-	Refused  []Refusal // machines that the cloud refused: their NodeClaims are deleted at once
-	Status   *Status   // the cluster autoscaler's; nil: none that can be read
-	Failures []Failure // what it says of groups that failed to grow
+	Refused  []Refusal      // machines that the cloud refused: their NodeClaims are deleted at once
+	Status   *Status        // the cluster autoscaler's; nil: none that can be read
+	Failures []Failure      // what it says of groups that failed to grow
+	of       map[string]int // where in Claims, by node
 }
 
 // Refusal is what Karpenter said of a NodeClaim that the cloud refused, when last.
@@ -44,12 +45,16 @@ type Failure struct {
 
 // Read reads all of it.
 func Read(st *cluster.State) *Outlook {
-	o := &Outlook{}
+	o := &Outlook{of: map[string]int{}}
 	for _, u := range st.NodePools {
 		o.Pools = append(o.Pools, ReadPool(u))
 	}
 	for _, u := range st.NodeClaims {
-		o.Claims = append(o.Claims, ReadClaim(u))
+		k := ReadClaim(u)
+		if k.Node != "" {
+			o.of[k.Node] = len(o.Claims)
+		}
+		o.Claims = append(o.Claims, k)
 	}
 	for _, cm := range st.ConfigMaps {
 		if s := ReadStatus(cm); s != nil && cm.Name == cluster.AutoscalerStatus {
@@ -72,6 +77,14 @@ func Read(st *cluster.State) *Outlook {
 // Claim finds a NodeClaim; nil when there is none.
 func (o *Outlook) Claim(name string) *Claim {
 	if i := slices.IndexFunc(o.Claims, func(c Claim) bool { return c.Name == name }); i >= 0 {
+		return &o.Claims[i]
+	}
+	return nil
+}
+
+// ClaimOf finds the NodeClaim that a node was made for; nil when there is none.
+func (o *Outlook) ClaimOf(node string) *Claim {
+	if i, ok := o.of[node]; ok {
 		return &o.Claims[i]
 	}
 	return nil

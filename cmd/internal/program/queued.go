@@ -11,6 +11,7 @@ import (
 
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/rca/scaling"
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 // there says of an object that is asked about, and has no pod that waits, that it exists,
@@ -28,7 +29,7 @@ func (t target) there(st *cluster.State) string {
 		if suspended {
 			text += ", and is suspended: it has no pods until somebody or its queue resumes it (spec.suspend is true)"
 		}
-		queue := j.Labels["kueue.x-k8s.io/queue-name"]
+		queue := j.Labels[incident.QueueLabel]
 		switch said := t.queued(st, j.Namespace); {
 		case said != "":
 			return text + "; " + said
@@ -134,20 +135,8 @@ func (t target) other(st *cluster.State) string {
 		}
 		found += " is there"
 	}
-	for _, o := range st.Deployments {
-		note("deployment", o)
-	}
-	for _, o := range st.StatefulSets {
-		note("statefulset", o)
-	}
-	for _, o := range st.ReplicaSets {
-		note("replicaset", o)
-	}
-	for _, o := range st.DaemonSets {
-		note("daemonset", o)
-	}
-	for _, o := range st.CronJobs {
-		note("cronjob", o)
+	for kind, o := range st.Workloads {
+		note(strings.ToLower(kind), o)
 	}
 	if found != "" {
 		return found + ", and no pod of it waits"
