@@ -13,7 +13,7 @@ import (
 	"github.com/unpend/unpend/watcher/incident/incidenttest"
 )
 
-// A storm of failed replicas is one incident, until the owner has all it wants:
+// A storm of failed replicas is one incident, of as many as their owner lacks, until it has all it wants:
 // then they only lie around.
 func TestStormsEndWithTheirOwner(t *testing.T) {
 	storm := func(rs *appsv1.ReplicaSet, more ...*corev1.Pod) []incident.Incident {
@@ -26,7 +26,7 @@ func TestStormsEndWithTheirOwner(t *testing.T) {
 		return incident.Group(pods, incidenttest.Deployments(rs))
 	}
 	i := storm(incidenttest.ReplicaSet(2, 2, 1, false))
-	if len(i) != 1 || i[0].Waiting != 500 || i[0].Missing != 0 || len(i[0].Pods) != incident.MaxPods || i[0].Pods[0] != (incident.PodRef{Name: "serve-1-000", UID: "uid-serve-1-000", Reason: "Failed/UnexpectedAdmissionError"}) || i[0].Newest != "50" {
+	if len(i) != 1 || i[0].Waiting != 1 || i[0].Missing != 0 || len(i[0].Pods) != incident.MaxPods || i[0].Pods[0] != (incident.PodRef{Name: "serve-1-000", UID: "uid-serve-1-000", Reason: "Failed/UnexpectedAdmissionError"}) || i[0].Newest != "50" {
 		t.Errorf("one of two is ready: %+v", i)
 	}
 	if i := storm(incidenttest.ReplicaSet(2, 2, 2, false)); len(i) != 0 {
@@ -42,7 +42,7 @@ func TestStormsEndWithTheirOwner(t *testing.T) {
 		p.Spec.NodeName, p.Status = "gpu-1", corev1.PodStatus{Phase: corev1.PodRunning}
 		running = append(running, p)
 	}
-	if i := storm(rs, running[0]); len(i) != 1 || i[0].Waiting != 500 {
+	if i := storm(rs, running[0]); len(i) != 1 || i[0].Waiting != 1 || len(i[0].Pods) != incident.MaxPods {
 		t.Errorf("one of two runs: %+v", i)
 	}
 	if i := storm(rs, running...); len(i) != 0 {
