@@ -49,7 +49,7 @@ var house = map[string][]string{
 	"remediate/act":         {"remediate/journal", "remediate/plan", "remediate/v1alpha1", "rca/view", "rca/diagnosis", "rca/cluster", "nodeprobe", "watcher/incident"},
 	"remediate/journal":     {"remediate/plan", "remediate/audit", "remediate/v1alpha1", "rca/diagnosis"},
 	"remediate/plan":        {"remediate/audit", "remediate/v1alpha1", "rca/diagnosis", "rca/cluster", "knowledge"},
-	"remediate/notice":      {"watcher/incident"},
+	"remediate/notice":      {"rca/diagnosis", "watcher/incident"},
 	"remediate/guard":       {"remediate/v1alpha1", "rca/diagnosis"},
 	"remediate/audit":       {},
 	"remediate/v1alpha1":    {"rca/diagnosis", "watcher/incident"},
