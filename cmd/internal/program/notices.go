@@ -10,10 +10,10 @@ import (
 // notices binds the ends of plans to their topic; nil where there is no bus. Beside the
 // other roles the executor has theirs. Alone it opens one when there is something to
 // tell, and again after it failed: carrying plans out needs none.
-func (s *service) notices() (n notice.Notifier, done func()) {
+func (s *service) notices() (publish func(context.Context, notice.Notice) error, done func()) {
 	switch {
 	case s.bus != nil:
-		return notices{func(context.Context) (*bus.Bus, error) { return s.bus, nil }}, func() {}
+		return notices{func(context.Context) (*bus.Bus, error) { return s.bus, nil }}.publish, func() {}
 	case s.config.Bus.URL == "":
 		return nil, func() {}
 	}
@@ -24,7 +24,7 @@ func (s *service) notices() (n notice.Notifier, done func()) {
 		}
 		return own, err
 	}
-	return notices{open}, func() {
+	return notices{open}.publish, func() {
 		if own != nil {
 			own.Close()
 		}
@@ -36,8 +36,7 @@ type notices struct {
 	open func(context.Context) (*bus.Bus, error)
 }
 
-// Notify implements notice.Notifier.
-func (p notices) Notify(ctx context.Context, n notice.Notice) error {
+func (p notices) publish(ctx context.Context, n notice.Notice) error {
 	id, body, err := n.Message()
 	if err != nil {
 		return err
