@@ -9,8 +9,8 @@
 //
 //  1. Write remediate/x: New(Options) and Notify(ctx, Notice) error, within the vendor's
 //     limits, as constants with their addresses.
-//  2. Add its field to the service's configuration.
-//  3. Bind it in the program to the bus's Outcomes, a line beside the others.
+//  2. Add its field to the service's configuration, in cmd/internal/service.
+//  3. Bind it there to the bus's Outcomes, a line beside the others.
 //  4. Add its room to README's table, which the import test holds it to.
 //
 // # What not to do
