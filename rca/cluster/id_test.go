@@ -1,4 +1,4 @@
-package program
+package cluster
 
 import (
 	"errors"
@@ -17,7 +17,7 @@ import (
 // service says which right it is, and what is not known is never a cluster of its own.
 func TestClusterID(t *testing.T) {
 	system := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system", UID: "8b3f8f7e-0c1d-4a52-9f0a-3a1d5b1f2c4e"}}
-	if id, err := clusterID(t.Context(), fake.NewClientset(system)); id != string(system.UID) || err != nil {
+	if id, err := ID(t.Context(), fake.NewClientset(system)); id != string(system.UID) || err != nil {
 		t.Errorf("%q, %v", id, err)
 	}
 	refuses := func(err error) *fake.Clientset {
@@ -34,7 +34,7 @@ func TestClusterID(t *testing.T) {
 		"away":     {refuses(errors.New("connection refused")), "ask which cluster this is: connection refused"},
 		"no uid":   {fake.NewClientset(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system"}}), "has no uid"},
 	} {
-		if id, err := clusterID(t.Context(), tc.client); id != "" || err == nil || !strings.Contains(err.Error(), tc.says) {
+		if id, err := ID(t.Context(), tc.client); id != "" || err == nil || !strings.Contains(err.Error(), tc.says) {
 			t.Errorf("%s: %q, %v", name, id, err)
 		}
 	}

@@ -1,4 +1,4 @@
-package program
+package service
 
 import (
 	"context"
@@ -20,9 +20,13 @@ import (
 	"github.com/unpend/unpend/watcher/incident"
 )
 
+// railsFor is how long the service goes by guard-rails that it has read: a storm of
+// incidents must not become one of questions about them.
+const railsFor = 5 * time.Second
+
 // diagnose explains every incident on the bus: when it is news, and again when what its
 // diagnosis relied on has changed.
-func (s *service) diagnose(ctx context.Context) error {
+func (s *Service) diagnose(ctx context.Context) error {
 	f, err := cluster.Follow(ctx, s.client, s.custom, time.Now)
 	if err != nil {
 		return err
@@ -34,7 +38,7 @@ func (s *service) diagnose(ctx context.Context) error {
 	}
 	defer a.close()
 	a.opts.Measure, a.opts.Outcomes = s.measure, plan.Store{Dynamic: s.custom}.Outcomes
-	a.opts.Guard = guardOf(executor.Deps{Client: s.client, Dynamic: s.custom, Now: time.Now}, s.config.Remediate.namespace(), railsFor)
+	a.opts.Guard = executor.GuardOf(executor.Deps{Client: s.client, Dynamic: s.custom, Now: time.Now}, s.config.Remediate.namespace(), railsFor)
 	gauges := capacity.NewGauges(time.Now)
 	if err := s.registry.Register(gauges); err != nil {
 		return fmt.Errorf("register metrics: %w", err)
@@ -42,7 +46,7 @@ func (s *service) diagnose(ctx context.Context) error {
 	if err := errors.Join(f.OnGeometry(gauges.Set, gauges.Delete), f.OnNode(gauges.SetNode, gauges.DeleteNode)); err != nil {
 		return err
 	}
-	p := &publisher{service: s, analyst: a, last: map[string]said{},
+	p := &publisher{Service: s, analyst: a, last: map[string]said{},
 		gaveUp: prometheus.NewCounter(prometheus.CounterOpts{Name: "unpend_diagnoses_failed_total", Help: "Incidents that could not be diagnosed, or whose diagnosis could not be published."})}
 	if err := s.registry.Register(p.gaveUp); err != nil {
 		return fmt.Errorf("register metrics: %w", err)
@@ -97,7 +101,7 @@ func (p *publisher) follow(term context.Context, take func(incident.Incident)) {
 
 // publisher hands diagnoses on, each once.
 type publisher struct {
-	*service
+	*Service
 	analyst *analyst
 	term    context.Context // in which last was said
 	gaveUp  prometheus.Counter
@@ -201,7 +205,7 @@ func (p *publisher) publish(ctx context.Context, d diagnosis.Diagnosis, now said
 	if err := p.bus.Settled(ctx, bus.Incidents, d.Incident); err != nil {
 		p.logger.WarnContext(ctx, "an incident that was given up is diagnosed, and its dead letter is not forgotten", "incident", d.Incident, "error", err)
 	}
-	_, err = fmt.Fprintln(p.std.Out, string(body))
+	_, err = fmt.Fprintln(p.out, string(body))
 	return err
 }
 

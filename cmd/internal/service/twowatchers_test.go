@@ -1,4 +1,4 @@
-package program
+package service
 
 import (
 	"bytes"
@@ -19,6 +19,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -45,7 +46,7 @@ func storm(t *testing.T, c *controlplane.ControlPlane, ns string) {
 		case !exists:
 			labels := map[string]string{"app": name}
 			_, err = deployments.Create(t.Context(), &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: appsv1.DeploymentSpec{Replicas: &n,
-				Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: demoTemplate(name, "2g.10gb", 1)}}, metav1.CreateOptions{})
+				Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: waits(name)}}, metav1.CreateOptions{})
 			replicas[name] = n
 		case random.IntN(5) == 0:
 			err = deployments.Delete(t.Context(), name, metav1.DeleteOptions{})
@@ -60,6 +61,13 @@ func storm(t *testing.T, c *controlplane.ControlPlane, ns string) {
 		}
 		<-time.After(time.Duration(random.IntN(60)) * time.Millisecond)
 	}
+}
+
+// waits is a pod that no node has room for.
+func waits(app string) corev1.PodTemplateSpec {
+	return corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": app}}, Spec: corev1.PodSpec{Containers: []corev1.Container{{
+		Name: "main", Image: "registry.example/" + app, Resources: corev1.ResourceRequirements{
+			Limits: corev1.ResourceList{"nvidia.com/mig-2g.10gb": resource.MustParse("1")}}}}}}
 }
 
 // waitingNow is what a diagnosis would find waiting in a namespace, by incident.
@@ -81,8 +89,9 @@ func waitingNow(t *testing.T, c *controlplane.ControlPlane, ns string) map[strin
 // the other replaced in the middle: nothing comes twice, nothing older comes after
 // something newer, and in the end the bus knows what is true.
 func TestTwoWatchersTellEverythingOnce(t *testing.T) {
+	const model = "A100-40GB"
 	c := controlplane.Start(t)
-	c.AddNode(t, sim.Node{Name: "gpu-1", Model: demoModel, Config: "all-1g.5gb", Layouts: [][]sim.Placed{sim.All(demoModel, "1g.5gb")}})
+	c.AddNode(t, sim.Node{Name: "gpu-1", Model: model, Config: "all-1g.5gb", Layouts: [][]sim.Placed{sim.All(model, "1g.5gb")}})
 	ns := c.Namespace(t)
 	b, err := bus.Open(t.Context(), bus.Options{Cluster: "here", StoreDir: t.TempDir()})
 	if err != nil {

@@ -1,4 +1,4 @@
-package program
+package service
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 // notices binds the ends of plans to their topic; nil where there is no bus. Beside the
 // other roles the executor has theirs. Alone it opens one when there is something to
 // tell, and again after it failed: carrying plans out needs none.
-func (s *service) notices() (publish func(context.Context, notice.Notice) error, done func()) {
+func (s *Service) notices() (publish func(context.Context, notice.Notice) error, done func()) {
 	switch {
 	case s.bus != nil:
 		return notices{func(context.Context) (*bus.Bus, error) { return s.bus, nil }}.publish, func() {}

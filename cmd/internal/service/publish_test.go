@@ -1,10 +1,10 @@
-package program
+package service
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"log/slog"
 	"strings"
 	"testing"
@@ -13,31 +13,36 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/unpend/unpend/cmd/internal/bus"
+	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/rcatest"
 )
 
 // Two thousand nodes, half of them with two taints, made a message above NATS's limit, and
 // the diagnosis vanished. It arrives, with every node counted, and is printed the same.
 func TestDiagnosisOfManyNodesArrives(t *testing.T) {
-	fleet := makeFleet(2000, 1, 1, 1, time.Now())
-	for i, n := range fleet.nodes {
+	fleet := rcatest.MakeFleet(2000, 1, 1, 1, time.Now())
+	for i, n := range fleet.Nodes {
 		for _, key := range []string{"team", "maintenance"}[:2*(i%2)] {
 			n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: key, Value: "x", Effect: corev1.TaintEffectNoSchedule})
 		}
 	}
-	path := writeFleet(t, fleet)
-	code, out, _ := call(t, "why", "-f", path, "-o", "json")
-	var list diagnosis.List
-	must(t, json.Unmarshal([]byte(out), &list))
-	if code != 0 || len(list.Items) != 1 || len(list.Items[0].Nodes) != 2000 {
-		t.Fatalf("exit %d, %d incidents", code, len(list.Items))
+	data, err := fleet.List()
+	must(t, err)
+	st, err := cluster.FromFiles([]string{"-"}, bytes.NewReader(data))
+	must(t, err)
+	found, err := rca.Diagnose(t.Context(), st, rca.Options{})
+	must(t, err)
+	if len(found) != 1 || len(found[0].Nodes) != 2000 {
+		t.Fatalf("%d incidents", len(found))
 	}
 	b, err := bus.Open(t.Context(), bus.Options{Cluster: "here", Memory: true})
 	must(t, err)
 	defer b.Close()
 	var printed strings.Builder
-	p := &publisher{service: &service{bus: b, std: Stdio{Out: &printed, Err: io.Discard}, logger: slog.New(slog.DiscardHandler)}}
-	d := list.Items[0]
+	p := &publisher{Service: &Service{bus: b, out: &printed, logger: slog.New(slog.DiscardHandler)}}
+	d := found[0]
 	must(t, p.publish(t.Context(), d, said{waiting: 1}))
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
@@ -55,7 +60,9 @@ func TestDiagnosisOfManyNodesArrives(t *testing.T) {
 	for _, g := range summary.Nodes {
 		counted += g.Count
 	}
-	t.Logf("%d bytes whole, %d travel", len(out), len(got))
+	whole, err := json.Marshal(d)
+	must(t, err)
+	t.Logf("%d bytes whole, %d travel", len(whole), len(got))
 	if counted != 2000 || summary.NodeCount != 2000 || summary.Causes[0].ID != d.Causes[0].ID || summary.Incident != d.Incident || len(got) > 32<<10 {
 		t.Errorf("%d bytes, %d nodes: %.400s", len(got), counted, got)
 	}

@@ -1,4 +1,4 @@
-package program
+package service
 
 import (
 	"context"
@@ -37,7 +37,7 @@ type lead struct {
 
 // newLead is nil where nobody can be beside this process: outside a cluster, with a NATS of
 // its own. It has clients of its own, for a storm of reading must not hold up the lease.
-func (s *service) newLead() (*lead, error) {
+func (s *Service) newLead() (*lead, error) {
 	if os.Getenv("POD_NAMESPACE") == "" && s.config.Bus.URL == "" {
 		return nil, nil
 	}

@@ -1,4 +1,4 @@
-package program
+package service
 
 import (
 	"fmt"
@@ -10,7 +10,7 @@ import (
 
 // identities reads which id is which user out of a configuration that was read before,
 // and checks it; errors name the lines.
-func (c config) identities(data []byte) (plan.Identities, error) {
+func (c Config) identities(data []byte) (plan.Identities, error) {
 	var at struct {
 		Remediate struct {
 			Identities []yaml.Node `yaml:"identities"`

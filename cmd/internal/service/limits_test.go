@@ -1,4 +1,4 @@
-package program
+package service
 
 import (
 	"context"
@@ -30,7 +30,7 @@ func TestConfigIsChecked(t *testing.T) {
 	} {
 		path := filepath.Join(t.TempDir(), "unpend.yaml")
 		must(t, os.WriteFile(path, []byte(text), 0o600))
-		_, err := readConfig(path)
+		_, err := ReadConfig(path)
 		if err == nil {
 			t.Errorf("%s is taken", text)
 			continue
@@ -46,7 +46,7 @@ func TestConfigIsChecked(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "unpend.yaml")
 	must(t, os.WriteFile(path, []byte("watcher: {sweep: 5s, debounce: 1ms}\nremediate: {poll: 100ms, deadlines: {wedge: 3s}}\nbus: {maxBytes: 4194304}\n"), 0o600))
-	if _, err := readConfig(path); err != nil {
+	if _, err := ReadConfig(path); err != nil {
 		t.Error(err)
 	}
 }

@@ -1,4 +1,4 @@
-package program
+package service
 
 import (
 	"context"
@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -30,6 +29,7 @@ import (
 	"github.com/unpend/unpend/nodeprobe"
 	"github.com/unpend/unpend/nodeprobe/sim"
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/rcatest"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 )
 
@@ -37,7 +37,7 @@ import (
 // when a watch is 100 events behind; who changes a pod here waits until every
 // watch has read it.
 type served struct {
-	*fleet
+	*rcatest.Fleet
 	mu      sync.Mutex
 	watches []*watch.FakeWatcher
 	version int
@@ -47,21 +47,21 @@ func (s *served) client(b *testing.B) kubernetes.Interface {
 	b.Helper()
 	c := fake.NewClientset()
 	nodes, pods := &corev1.NodeList{}, &corev1.PodList{}
-	for _, n := range s.nodes {
+	for _, n := range s.Nodes {
 		nodes.Items = append(nodes.Items, *n)
 	}
-	for _, p := range s.pods {
+	for _, p := range s.Pods {
 		pods.Items = append(pods.Items, *p)
 	}
 	for name, list := range map[string]runtime.Object{"nodes": nodes, "pods": pods} {
 		c.PrependReactor("list", name, func(clienttesting.Action) (bool, runtime.Object, error) { return true, list.DeepCopyObject(), nil })
 	}
-	for _, o := range s.sets {
+	for _, o := range s.Sets {
 		if err := c.Tracker().Add(o); err != nil {
 			b.Fatal(err)
 		}
 	}
-	for _, o := range s.jobs {
+	for _, o := range s.Jobs {
 		if err := c.Tracker().Add(o); err != nil {
 			b.Fatal(err)
 		}
@@ -81,7 +81,7 @@ func (s *served) custom(b *testing.B) dynamic.Interface {
 	policies := schema.GroupVersionResource{Group: "nvidia.com", Version: "v1", Resource: "clusterpolicies"}
 	d := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{nodeprobe.Resource: "NodeGeometryList", policies: "ClusterPolicyList", v1alpha1.Remediations: "RemediationList"})
 	list := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": "unpend.dev/v1alpha1", "kind": "NodeGeometryList"}}
-	for _, geo := range s.geos {
+	for _, geo := range s.Geos {
 		u, err := sim.Unstructured(geo)
 		if err != nil {
 			b.Fatal(err)
@@ -103,7 +103,7 @@ func (s *served) change(p *corev1.Pod) {
 	s.version++
 	p = p.DeepCopy()
 	p.ResourceVersion = strconv.Itoa(1000 + s.version)
-	p.Status.Conditions[0].Message = fmt.Sprintf("0/%d nodes are available: attempt %d.", len(s.nodes), s.version)
+	p.Status.Conditions[0].Message = fmt.Sprintf("0/%d nodes are available: attempt %d.", len(s.Nodes), s.version)
 	if p.Spec.NodeSelector = nil; (s.version-1)/waitingPods%2 == 0 {
 		p.Spec.NodeSelector = map[string]string{"no": "such"}
 	}
@@ -120,13 +120,13 @@ const waitingPods = 5
 // NATS on a disk and diagnosis as `unpend run` has them, its debounce included.
 // Every change must bring a diagnosis.
 func BenchmarkConditionToDiagnosis(b *testing.B) {
-	s := &served{fleet: makeFleet(1000, 2, 10, waitingPods, time.Now())}
+	s := &served{Fleet: rcatest.MakeFleet(1000, 2, 10, waitingPods, time.Now())}
 	events, err := bus.Open(b.Context(), bus.Options{Cluster: "here", StoreDir: b.TempDir()})
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer events.Close()
-	service := &service{client: s.client(b), custom: s.custom(b), std: Stdio{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard}, logger: slog.New(slog.DiscardHandler), registry: prometheus.NewRegistry(), bus: events}
+	service := &Service{client: s.client(b), custom: s.custom(b), out: io.Discard, logger: slog.New(slog.DiscardHandler), registry: prometheus.NewRegistry(), bus: events}
 	ctx, cancel := context.WithCancel(b.Context())
 	var parts sync.WaitGroup
 	defer parts.Wait()
@@ -158,7 +158,7 @@ func BenchmarkConditionToDiagnosis(b *testing.B) {
 		for range 4 {
 			i++
 			began := time.Now()
-			s.change(s.pods[len(s.pods)-1-i%waitingPods])
+			s.change(s.Pods[len(s.Pods)-1-i%waitingPods])
 			select {
 			case <-published:
 				took = append(took, time.Since(began))

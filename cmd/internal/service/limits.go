@@ -1,4 +1,4 @@
-package program
+package service
 
 import (
 	"errors"
@@ -10,7 +10,7 @@ import (
 
 // check holds every duration and size of the configuration to what can be meant by it. Each
 // that cannot is told by its key.
-func (c *config) check() error {
+func (c *Config) check() error {
 	d := &c.Remediate.Deadlines
 	wrong := []error{
 		between("watcher.sweep", c.Watcher.Sweep.Duration, time.Second, time.Hour),

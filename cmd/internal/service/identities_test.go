@@ -1,4 +1,4 @@
-package program
+package service
 
 import (
 	"os"
@@ -11,7 +11,7 @@ func configured(t *testing.T, text string) (string, error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "unpend.yaml")
 	must(t, os.WriteFile(path, []byte(text), 0o600))
-	_, err := readConfig(path)
+	_, err := ReadConfig(path)
 	return path, err
 }
 

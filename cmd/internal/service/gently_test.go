@@ -1,4 +1,4 @@
-package program
+package service
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/unpend/unpend/nodeprobe"
+	"github.com/unpend/unpend/rca/cluster"
 )
 
 // However many clients ask, the API server hears of no more than one limit allows.
@@ -23,7 +24,7 @@ func TestOneLimitForAllClients(t *testing.T) {
 		w.Write([]byte(`{"kind":"List","apiVersion":"v1","metadata":{},"items":[]}`)) //nolint:errcheck // the client would notice
 	}))
 	defer server.Close()
-	client, custom, err := clientsOf(gently(&rest.Config{Host: server.URL, QPS: 500, Burst: 1000}))
+	client, custom, err := cluster.Clients(gently(&rest.Config{Host: server.URL, QPS: 500, Burst: 1000}))
 	if err != nil {
 		t.Fatal(err)
 	}

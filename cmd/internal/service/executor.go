@@ -1,4 +1,4 @@
-package program
+package service
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/remediate/act"
 	"github.com/unpend/unpend/remediate/audit"
 	"github.com/unpend/unpend/remediate/executor"
@@ -22,8 +23,8 @@ import (
 // carryOut is the role that carries approved plans out. It speaks to the API server,
 // and hands what became of a plan to the bus where there is one: it needs none, and
 // nobody can reach it.
-func (s *service) carryOut(ctx context.Context) (err error) {
-	client, custom, err := clientsOf(s.rest)
+func (s *Service) carryOut(ctx context.Context) (err error) {
+	client, custom, err := cluster.Clients(s.rest)
 	if err != nil {
 		return err
 	}
@@ -56,7 +57,7 @@ func (s *service) carryOut(ctx context.Context) (err error) {
 }
 
 // actAs speaks to the API server as a person.
-func (s *service) actAs(user string, groups []string) (kubernetes.Interface, error) {
+func (s *Service) actAs(user string, groups []string) (kubernetes.Interface, error) {
 	config := rest.CopyConfig(s.rest)
 	config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: groups}
 	client, err := kubernetes.NewForConfig(config)

@@ -1,4 +1,4 @@
-package program
+package service
 
 import (
 	"encoding/json"
@@ -10,7 +10,7 @@ import (
 
 // The log holds the configuration in force and no password.
 func TestShownConfigHoldsNoSecret(t *testing.T) {
-	var c config
+	var c Config
 	c.Bus.URL, c.RCA.Prometheus = "nats://unpend:hunter2@nats:4222", "https://x:hunter2@prometheus"
 	c.Remediate.Identities = []plan.Identity{{User: "ada@example.com"}}
 	text, err := json.Marshal(c.shown())

@@ -1,4 +1,4 @@
-package program
+package cluster
 
 import (
 	"context"
@@ -8,23 +8,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
-
-	"github.com/unpend/unpend/cmd/internal/bus"
 )
 
-// openBus is the bus of this cluster.
-func (s *service) openBus(ctx context.Context) (*bus.Bus, error) {
-	cluster, err := clusterID(ctx, s.client)
-	if err != nil {
-		return nil, err
-	}
-	c := s.config.Bus
-	return bus.Open(ctx, bus.Options{Cluster: cluster, URL: c.URL, StoreDir: c.StoreDir, MaxBytes: c.MaxBytes, Replicas: c.Replicas, Logger: s.logger, Registerer: s.registry})
-}
-
-// clusterID tells one cluster from another on the same NATS: the uid of the namespace
+// ID tells one cluster from another on the same NATS: the uid of the namespace
 // kube-system, which lives as long as the cluster does (as OpenTelemetry's k8s.cluster.uid).
-func clusterID(ctx context.Context, client kubernetes.Interface) (string, error) {
+func ID(ctx context.Context, client kubernetes.Interface) (string, error) {
 	ns, err := client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
 	if apierrors.IsForbidden(err) {
 		return "", fmt.Errorf("which cluster this is cannot be told: the right to get namespaces (%s) is missing, grant it: %w", metav1.NamespaceSystem, err)

@@ -1,4 +1,4 @@
-package program
+package service
 
 import (
 	"fmt"
@@ -8,11 +8,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/unpend/unpend/rca/idle"
 	"github.com/unpend/unpend/remediate/plan"
 )
 
-// config is the one YAML file of `unpend run`: a key per room.
-type config struct {
+// Config is the one YAML file of `unpend run`: a key per room.
+type Config struct {
 	Watcher struct {
 		// Sweep is how often everything is looked at without a signal (60s).
 		Sweep metav1.Duration `json:"sweep"`
@@ -72,9 +73,9 @@ type remediateConfig struct {
 	} `json:"deadlines"`
 }
 
-// readConfig reads the file strictly: a key nobody knows is a mistake.
-func readConfig(path string) (config, error) {
-	var c config
+// ReadConfig reads the file strictly: a key nobody knows is a mistake.
+func ReadConfig(path string) (Config, error) {
+	var c Config
 	c.Web.Metrics = "127.0.0.1:9090"
 	c.Watcher.Sweep.Duration = time.Minute
 	c.Watcher.Debounce.Duration = 200 * time.Millisecond
@@ -96,4 +97,9 @@ func readConfig(path string) (config, error) {
 		return c, fmt.Errorf("%s: remediate.identities: %w", path, err)
 	}
 	return c, nil
+}
+
+// GPUWork says where to look up what pods do with their GPUs.
+func (c Config) GPUWork() idle.Options {
+	return idle.Options{Address: c.RCA.Prometheus, TokenFile: c.RCA.PrometheusTokenFile, Window: c.RCA.IdleWindow.Duration, Threshold: c.RCA.IdleThreshold}
 }
