@@ -19,6 +19,7 @@ import (
 
 	"github.com/unpend/unpend/knowledge"
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/drawing"
 	"github.com/unpend/unpend/watcher/incident"
 )
 
@@ -210,7 +211,7 @@ func checkShape(t interface {
 		}
 		for _, r := range l {
 			switch {
-			case r < 0x20, r >= 0x7f && r < 0xa0, invisible(r), r == '\u2028', r == '\u2029':
+			case r < 0x20, r >= 0x7f && r < 0xa0, drawing.Clean(string(r), false) == "", r == '\u2028', r == '\u2029':
 				t.Errorf("character %U in %q", r, l)
 			case o.ASCII && r >= utf8.RuneSelf:
 				t.Errorf("not ASCII: %U in %q", r, l)
