@@ -195,6 +195,7 @@ func (o *whyOptions) print(std Stdio, found []diagnosis.Diagnosis, st *cluster.S
 		}
 		return nil
 	case "wide":
+		style.Wide = true
 		return terminal.Table(std.Out, found, style)
 	}
 	for i, d := range found {

@@ -334,7 +334,7 @@ func TestNextCommand(t *testing.T) {
 
 func TestTableGolden(t *testing.T) {
 	ds := []diagnosis.Diagnosis{allOneG(), hostile(), unsettled(), {}}
-	for name, o := range map[string]Options{"table.pipe.txt": {Now: now}, "table.ascii.txt": {ASCII: true, Now: now, Width: 80}} {
+	for name, o := range map[string]Options{"table.pipe.txt": {Now: now}, "table.ascii.txt": {ASCII: true, Now: now, Width: 80}, "table.wide.txt": {Now: now, Width: 80, Wide: true}} {
 		var b bytes.Buffer
 		if err := Table(&b, ds, o); err != nil {
 			t.Fatal(err)
