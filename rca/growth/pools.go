@@ -1,4 +1,4 @@
-package causes
+package growth
 
 import (
 	"fmt"
@@ -67,8 +67,8 @@ func (c *Case) byLimits(g *Growth, o *scaling.Outlook) {
 // asks whether the pool suits the pod: a full pool for others is no way out.
 func (c *Case) byPoolErrors(g *Growth, o *scaling.Outlook, failed *corev1.Event) {
 	said := scaling.NotScheduled(failed.Message)
-	g.Said = quotable(failed.Message, 600)
-	evidence := diagnosis.Evidence{Ref: c.podRef(), Fact: "karpenter says FailedScheduling: " + quotable(failed.Message, 400)}
+	g.Said = view.Quotable(failed.Message, 600)
+	evidence := diagnosis.Evidence{Ref: view.PodRef(c.Pod), Fact: "karpenter says FailedScheduling: " + view.Quotable(failed.Message, 400)}
 	suits := func(r scaling.Reason) scaling.Fit {
 		if p := o.Pool(r.Pool); p != nil {
 			return p.Suits(c.Pod)
@@ -81,7 +81,7 @@ func (c *Case) byPoolErrors(g *Growth, o *scaling.Outlook, failed *corev1.Event)
 		g.Suits = sure || len(said) == len(limit)
 		c.tellLimit(g, c.pools(poolNames(limit)), diagnosis.Likely, evidence)
 		if len(g.Pools) == 0 {
-			g.told[diagnosis.AutoscalerLimit].says = limitWords(limit)
+			g.told[diagnosis.AutoscalerLimit].Says = limitWords(limit)
 		}
 		return
 	}
@@ -99,12 +99,12 @@ func (c *Case) byPoolErrors(g *Growth, o *scaling.Outlook, failed *corev1.Event)
 		c.tellTemplate(g, diagnosis.NodeSelectorMismatch, "NodePool", ofBar(said, scaling.Selector), evidence)
 	case len(ofBar(said, scaling.Types)) > 0:
 		g.Bar = scaling.Types
-		g.tell(diagnosis.AutoscalerCannotHelp, diagnosis.Likely, "Karpenter knows no instance type that meets what pod and NodePool require: "+quotable(ofBar(said, scaling.Types)[0].Text, 120), evidence)
+		g.tell(diagnosis.AutoscalerCannotHelp, diagnosis.Likely, "Karpenter knows no instance type that meets what pod and NodePool require: "+view.Quotable(ofBar(said, scaling.Types)[0].Text, 120), evidence)
 	case len(ofBar(said, scaling.Taint)) > 0:
 		c.tellTemplate(g, diagnosis.UntoleratedTaint, "NodePool", ofBar(said, scaling.Taint), evidence)
 	default:
 		g.Bar = scaling.Other
-		g.tell(diagnosis.AutoscalerCannotHelp, diagnosis.Likely, "Karpenter looked and brings no node: "+quotable(said[0].Text, 160), evidence)
+		g.tell(diagnosis.AutoscalerCannotHelp, diagnosis.Likely, "Karpenter looked and brings no node: "+view.Quotable(said[0].Text, 160), evidence)
 	}
 }
 
@@ -132,7 +132,7 @@ func limitWords(all []scaling.Reason) string {
 	if names := poolNames(all); len(names) > 0 {
 		return "NodePool " + strings.Join(names, ", ") + " has reached its limits (what is used of them was not read)"
 	}
-	return "the node pool has reached its limits: " + quotable(all[0].Text, 120)
+	return "the node pool has reached its limits: " + view.Quotable(all[0].Text, 120)
 }
 
 // blindTo is the first resource that the pod asks for and that no template of an autoscaler
@@ -211,9 +211,9 @@ func limitsText(p *scaling.Pool, only []corev1.ResourceName) string {
 // or tolerations are not for it, and no growth mends that.
 func (c *Case) tellTemplate(g *Growth, id diagnosis.CauseID, kind string, of []scaling.Reason, evidence diagnosis.Evidence) {
 	g.OfTemplate, g.Bar = id, of[0].Bar
-	says := "its selector or affinity fits nothing that a " + kind + " makes: " + quotable(of[0].Text, 160)
+	says := "its selector or affinity fits nothing that a " + kind + " makes: " + view.Quotable(of[0].Text, 160)
 	if id == diagnosis.UntoleratedTaint {
-		says = "it does not tolerate the taint of what a " + kind + " makes: " + quotable(of[0].Text, 160)
+		says = "it does not tolerate the taint of what a " + kind + " makes: " + view.Quotable(of[0].Text, 160)
 	}
-	g.template = &finding{diagnosis.Likely, says, []diagnosis.Evidence{evidence}}
+	g.Template = view.Found(diagnosis.Likely, says, evidence)
 }

@@ -1,4 +1,4 @@
-package causes
+package queues
 
 import (
 	"cmp"
@@ -7,65 +7,47 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/scaling"
 	"github.com/unpend/unpend/rca/view"
 )
 
-// schedulerRefused: another scheduler decides about the pod, and its own words are what is
-// known of that. What the default scheduler's filters say of nodes is information.
-var schedulerRefused = PodRule{ID: diagnosis.SchedulerRefused, Aside: true, leads: true, Tell: func(c *Case) *finding {
-	if c.Elsewhere(c.Pod) == "" || c.IsOwn(diagnosis.QueueMisconfigured) {
-		return nil
-	}
-	w, ok := c.Refused()
-	if !ok || c.IsOwn(diagnosis.GangIncomplete) && !w.ofQueue() {
-		return nil
-	}
-	certainty := diagnosis.Likely
-	if w.lasting {
-		certainty = diagnosis.Proven
-	}
-	return &finding{certainty, quotable(w.component, 63) + " decides, and says " + quotable(w.reason, 63) + ": " + quotable(w.message, maxQuote), []diagnosis.Evidence{w.evidence()}}
-}}
-
 // Refused is what the scheduler that decides about the pod says of it: what its group's
 // object has before the pod's condition, for it says which rule, and that before Events.
-func (c *Case) Refused() (word, bool) {
+func (c *Case) Refused() (Word, bool) {
 	by := c.SchedulerName()
-	var mine []word
-	for _, w := range slices.Concat(c.groupWords(), c.words()) {
+	var mine []Word
+	for _, w := range slices.Concat(c.groupWords(), c.Words()) {
 		if w.component == by && w.reason != "" && w.message != "" {
 			mine = append(mine, w)
 		}
 	}
 	if len(mine) == 0 {
-		return word{}, false
+		return Word{}, false
 	}
-	return slices.MinFunc(mine, func(a, b word) int {
-		return cmp.Or(view.Rank(a.ofQueue())-view.Rank(b.ofQueue()), view.Rank(a.ofCard())-view.Rank(b.ofCard()), view.Rank(a.lasting)-view.Rank(b.lasting), b.at.Compare(a.at), strings.Compare(a.message, b.message))
+	return slices.MinFunc(mine, func(a, b Word) int {
+		return cmp.Or(view.Rank(a.OfQueue())-view.Rank(b.OfQueue()), view.Rank(a.OfCard())-view.Rank(b.OfCard()), view.Rank(a.lasting)-view.Rank(b.lasting), b.at.Compare(a.at), strings.Compare(a.message, b.message))
 	}), true
 }
 
 // groupWords are what the conditions of the pod's group say (KAI's schedulingConditions,
 // pkg/apis/scheduling/v2alpha2; Volcano's conditions of type Unschedulable).
-func (c *Case) groupWords() []word {
+func (c *Case) groupWords() []Word {
 	o := c.group()
 	if o == nil {
 		return nil
 	}
 	about, by := "PodGroup/"+o.GetNamespace()+"/"+o.GetName(), c.SchedulerName()
-	var out []word
+	var out []Word
 	for _, k := range nested(o, "status", "schedulingConditions") {
 		reasons, _, _ := unstructured.NestedSlice(k, "reasons") //nolint:errcheck // what is no list says nothing
 		for _, item := range append(reasons, any(k)) {
 			if r, ok := item.(map[string]any); ok {
-				out = append(out, word{about: about, component: by, reason: wordOf(r, "reason"), message: wordOf(r, "message"), lasting: true})
+				out = append(out, Word{about: about, component: by, reason: wordOf(r, "reason"), message: wordOf(r, "message"), lasting: true})
 			}
 		}
 	}
 	if k := scaling.ConditionOf(o, "Unschedulable"); k.Met() {
-		out = append(out, word{about: about, component: by, reason: k.Reason, message: k.Message, at: k.Since, lasting: true})
+		out = append(out, Word{about: about, component: by, reason: k.Reason, message: k.Message, at: k.Since, lasting: true})
 	}
 	return out
 }
@@ -112,36 +94,21 @@ func wordOf(m map[string]any, key string) string {
 var queueWords = []string{"NonPreemptibleOverQuota", "OverLimit", "QueueDoesNotExist", "SchedulingSkipped", "over quota", "allowable limit", "queue resource quota insufficient", "resource quota insufficient",
 	"resource in cluster is overused", "queue quota has been exceed", "does not fit in queue", "ResourceQuotaNotFit"}
 
-// ofQueue says whether the words are about a queue or a quota of the scheduler's own.
-func (w word) ofQueue() bool {
+// OfQueue says whether the words are about a queue or a quota of the scheduler's own.
+func (w Word) OfQueue() bool {
 	return slices.ContainsFunc(queueWords, func(part string) bool { return w.reason == part || strings.Contains(w.message, part) })
 }
 
-// ofCard says whether the words name what of a shared card is short (HAMi's
+// OfCard says whether the words name what of a shared card is short (HAMi's
 // pkg/device/common).
-func (w word) ofCard() bool {
+func (w Word) OfCard() bool {
 	return strings.Contains(w.message, " Card") || strings.Contains(w.message, "NodeInsufficientDevice") || strings.Contains(w.message, "AllocatedCardsInsufficientRequest") || strings.Contains(w.message, "NumaNotFit")
 }
 
 // OfRoom says whether the words are that nodes have too little left: then who leaves, or
 // ends, could help by that scheduler's rules, too.
-func (w word) OfRoom() bool {
-	return !w.ofQueue() && !w.ofCard() && slices.ContainsFunc([]string{"enough resources", "Insufficient ", "NotEnoughResources", "resources become available", "Not enough resources"}, func(part string) bool {
+func (w Word) OfRoom() bool {
+	return !w.OfQueue() && !w.OfCard() && slices.ContainsFunc([]string{"enough resources", "Insufficient ", "NotEnoughResources", "resources become available", "Not enough resources"}, func(part string) bool {
 		return strings.Contains(w.message, part) || w.reason == part
 	})
-}
-
-// OfQueue and OfCard are for those who say what to do about it.
-func (w word) OfQueue() bool { return w.ofQueue() }
-
-// OfCard says whether a share of a card is what is short.
-func (w word) OfCard() bool { return w.ofCard() }
-
-// BeyondNodes says whether what keeps the pod is such that no change of a node helps.
-func (c *Case) BeyondNodes() bool {
-	if c.IsOwn(diagnosis.QueueMisconfigured) {
-		return true
-	}
-	w, ok := c.Refused()
-	return ok && c.IsOwn(diagnosis.SchedulerRefused) && !w.OfRoom()
 }

@@ -1,4 +1,4 @@
-package causes
+package growth
 
 import (
 	"fmt"
@@ -38,9 +38,9 @@ func (c *Case) byClusterAutoscaler(g *Growth) {
 
 // byPromise follows a scale-up that was begun.
 func (c *Case) byPromise(g *Growth, o *scaling.Outlook, e *corev1.Event) {
-	g.Suits, g.Since, g.Said = true, scaling.Begun(e), quotable(e.Message, 400)
+	g.Suits, g.Since, g.Said = true, scaling.Begun(e), view.Quotable(e.Message, 400)
 	g.By = g.Since.Add(promised)
-	evidence := []diagnosis.Evidence{{Ref: c.podRef(), Fact: e.Reason + ": " + e.Message}}
+	evidence := []diagnosis.Evidence{{Ref: view.PodRef(c.Pod), Fact: e.Reason + ": " + e.Message}}
 	for _, name := range scaling.Grown(e.Message) {
 		group := o.Group(name)
 		if group == nil {
@@ -82,7 +82,7 @@ func (c *Case) tellBackoff(g *Growth, o *scaling.Outlook, group *scaling.Group, 
 		g.tell(diagnosis.CloudCapacityRefused, diagnosis.Proven, refusedSays("node group "+group.Short()+" a machine", codes), evidence...)
 	case c.tellFailure(g, o, []string{group.Name, group.Short()}, time.Time{}, evidence):
 	case info.ErrorCode != "":
-		g.tell(diagnosis.CloudCapacityRefused, diagnosis.Likely, fmt.Sprintf("the cloud refuses node group %s a machine with %s: %s", group.Short(), quotable(info.ErrorCode, 60), quotable(info.ErrorMessage, 160)), evidence...)
+		g.tell(diagnosis.CloudCapacityRefused, diagnosis.Likely, fmt.Sprintf("the cloud refuses node group %s a machine with %s: %s", group.Short(), view.Quotable(info.ErrorCode, 60), view.Quotable(info.ErrorMessage, 160)), evidence...)
 	default:
 		return false
 	}
@@ -95,14 +95,14 @@ func (c *Case) tellFailure(g *Growth, o *scaling.Outlook, groups []string, after
 		if f.At.Before(after) || len(groups) > 0 && !slices.ContainsFunc(groups, func(name string) bool { return strings.Contains(f.Text, name) }) {
 			continue
 		}
-		evidence = append(evidence, diagnosis.Evidence{Ref: f.Ref, Fact: f.Reason + ": " + quotable(f.Text, 320)})
+		evidence = append(evidence, diagnosis.Evidence{Ref: f.Ref, Fact: f.Reason + ": " + view.Quotable(f.Text, 320)})
 		g.Codes = f.Codes
 		if f.Reason == "ScaleUpTimedOut" {
-			g.tell(diagnosis.ScaleUpStuck, diagnosis.Likely, "a node was asked for and never joined: "+quotable(f.Text, 160), evidence...)
+			g.tell(diagnosis.ScaleUpStuck, diagnosis.Likely, "a node was asked for and never joined: "+view.Quotable(f.Text, 160), evidence...)
 			return true
 		}
 		if len(f.Codes) == 0 {
-			g.tell(diagnosis.CloudCapacityRefused, diagnosis.Likely, "the cloud refuses a node: "+quotable(f.Text, 160), evidence...)
+			g.tell(diagnosis.CloudCapacityRefused, diagnosis.Likely, "the cloud refuses a node: "+view.Quotable(f.Text, 160), evidence...)
 			return true
 		}
 		g.tell(diagnosis.CloudCapacityRefused, diagnosis.Likely, refusedSays("a node group a machine", f.Codes), evidence...)
@@ -121,7 +121,7 @@ func statusOf(o *scaling.Outlook, g *scaling.Group) diagnosis.Evidence {
 	if s := g.ScaleUp; s.Status != "" {
 		fact += "; scaleUp " + s.Status
 		if s.BackoffInfo.ErrorCode != "" {
-			fact += ": " + quotable(s.BackoffInfo.ErrorCode, 80) + ": " + quotable(s.BackoffInfo.ErrorMessage, 240)
+			fact += ": " + view.Quotable(s.BackoffInfo.ErrorCode, 80) + ": " + view.Quotable(s.BackoffInfo.ErrorMessage, 240)
 		}
 	}
 	return diagnosis.Evidence{Ref: o.Status.Ref, Fact: fact}
@@ -131,8 +131,8 @@ func statusOf(o *scaling.Outlook, g *scaling.Group) diagnosis.Evidence {
 // autoscaler asks whether the pod fits a fresh node of the group.
 func (c *Case) byGroups(g *Growth, o *scaling.Outlook, e *corev1.Event) {
 	said := scaling.NotTriggered(e.Message)
-	g.Said = quotable(e.Message, 600)
-	evidence := []diagnosis.Evidence{{Ref: c.podRef(), Fact: strings.TrimSpace(e.Reason + ": " + e.Message)}}
+	g.Said = view.Quotable(e.Message, 600)
+	evidence := []diagnosis.Evidence{{Ref: view.PodRef(c.Pod), Fact: strings.TrimSpace(e.Reason + ": " + e.Message)}}
 	blind := c.blindTo()
 	lacks := ofBar(said, scaling.Lacks)
 	if backoff := ofBar(said, scaling.Backoff); len(backoff) > 0 {
@@ -204,9 +204,9 @@ func (c *Case) heldSomewhere(resource string) bool {
 // tellMax names the groups that may not grow, with their size.
 func (c *Case) tellMax(g *Growth, o *scaling.Outlook, limit []scaling.Reason, evidence []diagnosis.Evidence) {
 	g.Bar = scaling.Limit
-	says := "the cluster autoscaler may not grow: " + quotable(limit[0].Text, 160)
+	says := "the cluster autoscaler may not grow: " + view.Quotable(limit[0].Text, 160)
 	if own := slices.IndexFunc(limit, func(r scaling.Reason) bool { return strings.Contains(r.Text, "exceeded quota:") }); own >= 0 {
-		says = "the cluster autoscaler's own limits are reached (no ResourceQuota, and not the cloud's): " + quotable(limit[own].Text, 160)
+		says = "the cluster autoscaler's own limits are reached (no ResourceQuota, and not the cloud's): " + view.Quotable(limit[own].Text, 160)
 	}
 	var full []string
 	for i := range groupsOf(o) {
@@ -225,7 +225,7 @@ func (c *Case) tellMax(g *Growth, o *scaling.Outlook, limit []scaling.Reason, ev
 // groupSelector tells a selector that fits nothing from a template at zero that does not
 // speak of what nodes will have: labels that only software on the node writes are in none.
 func (c *Case) groupSelector(g *Growth, of []scaling.Reason, evidence []diagnosis.Evidence) {
-	for _, key := range labelsOf(c.Pod) {
+	for _, key := range view.LabelsAsked(c.Pod) {
 		domain, _, _ := strings.Cut(key, "/")
 		if (domain == "nvidia.com" || strings.HasSuffix(domain, "node.kubernetes.io") && strings.HasPrefix(domain, "feature.")) && len(c.Cluster.Column(key).Distinct) == 0 {
 			g.Bar, g.Lacks = scaling.Selector, key

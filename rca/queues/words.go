@@ -1,4 +1,4 @@
-package causes
+package queues
 
 import (
 	"cmp"
@@ -15,10 +15,10 @@ import (
 	"github.com/unpend/unpend/rca/whatif"
 )
 
-// word is what others than the default scheduler have said of a waiting pod, or of
+// Word is what others than the default scheduler have said of a waiting pod, or of
 // its gang. It is quoted and never believed: only live objects prove anything, and
 // the default scheduler's plugins are not those of the scheduler that decides here.
-type word struct {
+type Word struct {
 	about, component, reason, message string // about: the object, as evidence names it
 	at                                time.Time
 	lasting                           bool // a condition, which stands as long as it holds
@@ -37,12 +37,12 @@ var ownCode = []string{"volcano", "kai-scheduler", "hami-scheduler", "yunikorn",
 // maxQuote is the length of a quotation in characters.
 const maxQuote = 240
 
-// words lists the newest refusal of each reason, by component.
-func (c *Case) words() []word {
-	newest := map[string]word{}
-	note := func(w word) {
+// Words lists the newest refusal of each reason, by component.
+func (c *Case) Words() []Word {
+	newest := map[string]Word{}
+	note := func(w Word) {
 		key := w.component + "\x00" + w.about + "\x00" + w.reason
-		if w.ofCard() { // an event for each reason
+		if w.OfCard() { // an event for each reason
 			key += "\x00" + w.message
 		}
 		if old, ok := newest[key]; !ok || cmp.Or(w.at.Compare(old.at), strings.Compare(w.message, old.message)) > 0 {
@@ -52,21 +52,21 @@ func (c *Case) words() []word {
 	for e, ref := range c.spoken {
 		by := cmp.Or(e.ReportingController, e.Source.Component)
 		if by != "" && by != corev1.DefaultSchedulerName && slices.Contains(refusing, e.Reason) {
-			note(word{about: ref, component: by, reason: e.Reason, message: e.Message, at: scaling.Seen(e)})
+			note(Word{about: ref, component: by, reason: e.Reason, message: e.Message, at: scaling.Seen(e)})
 		}
 	}
 	if by := c.SchedulerName(); by != corev1.DefaultSchedulerName {
 		for _, k := range c.Refusal.Conditions {
 			if k.Type == corev1.PodScheduled && k.Status == corev1.ConditionFalse && k.Message != "" && k.Reason != corev1.PodReasonSchedulingGated {
-				newest[by+"\x00"+c.podRef()+"\x00"+k.Reason] = word{c.podRef(), by, k.Reason, k.Message, k.LastTransitionTime.Time, true} // newer than any event
+				newest[by+"\x00"+c.podRef()+"\x00"+k.Reason] = Word{c.podRef(), by, k.Reason, k.Message, k.LastTransitionTime.Time, true} // newer than any event
 			}
 		}
 	}
-	out := make([]word, 0, len(newest))
+	out := make([]Word, 0, len(newest))
 	for _, w := range newest {
 		out = append(out, w)
 	}
-	slices.SortFunc(out, func(a, b word) int {
+	slices.SortFunc(out, func(a, b Word) int {
 		return cmp.Or(strings.Compare(a.component, b.component), strings.Compare(a.about, b.about), strings.Compare(a.reason, b.reason))
 	})
 	return out
@@ -89,63 +89,32 @@ func (c *Case) spoken(yield func(*corev1.Event, string) bool) {
 	}
 }
 
-// ofGang says whether the words are about the gang as a whole: Volcano's "3/4 tasks in
+// OfGang says whether the words are about the gang as a whole: Volcano's "3/4 tasks in
 // gang unschedulable: pod group is not ready, …" and KAI's "Job is not ready for
 // scheduling. Waiting for 2 pods, …".
-func (w word) ofGang() bool {
+func (w Word) OfGang() bool {
 	return strings.Contains(w.message, "gang unschedulable") || strings.Contains(w.message, "pod group is not ready") || w.reason == "NotReady"
 }
 
-func (w word) evidence() diagnosis.Evidence {
-	return diagnosis.Evidence{Ref: w.about, Fact: fmt.Sprintf("%s says %s: %s", quotable(w.component, 63), quotable(w.reason, 63), quotable(w.message, maxQuote))}
+// Finding is that the scheduler decides, and what it says.
+func (w Word) Finding() *view.Finding {
+	certainty := diagnosis.Likely
+	if w.lasting {
+		certainty = diagnosis.Proven
+	}
+	return view.Found(certainty, view.Quotable(w.component, 63)+" decides, and says "+view.Quotable(w.reason, 63)+": "+view.Quotable(w.message, maxQuote), w.Evidence())
 }
 
-// quotable is text of others as it may be shown.
-var quotable = view.Quotable
-
-// Quote adds to the first cause what others have said.
-func (c *Case) Quote(causes []diagnosis.Cause) {
-	if len(causes) == 0 {
-		return
-	}
-	for _, w := range c.words() {
-		if e := w.evidence(); !slices.Contains(causes[0].Evidence, e) {
-			causes[0].Evidence = append(causes[0].Evidence, e)
-		}
-	}
+// Evidence quotes it.
+func (w Word) Evidence() diagnosis.Evidence {
+	return diagnosis.Evidence{Ref: w.about, Fact: fmt.Sprintf("%s says %s: %s", view.Quotable(w.component, 63), view.Quotable(w.reason, 63), view.Quotable(w.message, maxQuote))}
 }
 
-// decidedElsewhere lowers what the default scheduler's plugins have found, for a pod
-// that another scheduler places.
-func (c *Case) decidedElsewhere(causes []diagnosis.Cause) {
-	if c.SchedulerName() == corev1.DefaultSchedulerName {
-		return
-	}
-	other := c.Elsewhere(c.Pod) != ""
-	for i := range causes {
-		switch k := &causes[i]; {
-		case other && len(k.Nodes) > 0:
-			k.Certainty = diagnosis.Possible
-		case k.Certainty == diagnosis.Proven && (len(k.Nodes) > 0 || k.ID == diagnosis.GangIncomplete):
-			k.Certainty = diagnosis.Likely
-		}
-	}
-}
-
-// Elsewhere names the scheduler of a pod when it does not run kube-scheduler's code
-// alone; empty when it does, or when nothing says that it does not.
-func (c *Case) Elsewhere(pod *corev1.Pod) string {
-	by := pod.Spec.SchedulerName
-	if by == "" || by == corev1.DefaultSchedulerName || c.IsOwn(diagnosis.SchedulerMissing) {
-		return ""
-	}
-	foreign := slices.Contains(ownCode, by)
-	for _, w := range c.words() {
+// Foreign says whether a scheduler does not run kube-scheduler's code alone: it is known for
+// that, or speaks otherwise of the pod.
+func (c *Case) Foreign(scheduler string) bool {
+	return slices.Contains(ownCode, scheduler) || slices.ContainsFunc(c.Words(), func(w Word) bool {
 		_, fits := whatif.ParseMessage(w.message)
-		foreign = foreign || w.component == by && !fits
-	}
-	if !foreign {
-		return ""
-	}
-	return by
+		return w.component == scheduler && !fits
+	})
 }

@@ -1,4 +1,4 @@
-package causes
+package queues
 
 import (
 	"fmt"
@@ -15,36 +15,37 @@ import (
 	"github.com/unpend/unpend/watcher/incident"
 )
 
-// queueNotAdmitted: Kueue holds the pod by its gate, or its Job suspended, until its Workload
-// has quota. The Workload's own conditions say what it lacks; they are never on the pod.
-var queueNotAdmitted = PodRule{
-	ID: diagnosis.QueueNotAdmitted,
-	Tell: func(c *Case) *finding {
-		evidence := c.heldByQueue()
-		if evidence == nil || c.IsOwn(diagnosis.QueueMisconfigured) {
-			return nil
+// Gate is Kueue's (kueue.x-k8s.io, pod integration).
+const Gate = "kueue.x-k8s.io/admission"
+
+// NotAdmitted is what Kueue holds the pod by, its gate or its suspended Job, and what its
+// Workload lacks: the Workload's own conditions say that, they are never on the pod. nil when
+// Kueue holds nothing.
+func (c *Case) NotAdmitted() *view.Finding {
+	evidence := c.heldBy()
+	if evidence == nil {
+		return nil
+	}
+	says := "its queue (Kueue) has not admitted it"
+	if w := c.Queued(); w != nil {
+		why, fact := Why(w)
+		evidence = append(evidence, diagnosis.Evidence{Ref: view.ObjectRef("Workload", w.GetNamespace(), w.GetName()), Fact: fact})
+		if why != "" {
+			says += ": " + view.Cut(assigning.ReplaceAllString(why, ""), 160)
 		}
-		says := "its queue (Kueue) has not admitted it"
-		if w := c.Queued(); w != nil {
-			why, fact := NotAdmitted(w)
-			evidence = append(evidence, diagnosis.Evidence{Ref: view.ObjectRef("Workload", w.GetNamespace(), w.GetName()), Fact: fact})
-			if why != "" {
-				says += ": " + view.Cut(assigning.ReplaceAllString(why, ""), 160)
-			}
-		}
-		return &finding{diagnosis.Proven, says, evidence}
-	},
+	}
+	return view.Found(diagnosis.Proven, says, evidence...)
 }
 
-// heldByQueue is the evidence that Kueue holds the pod, or the object that makes it; nil when
+// heldBy is the evidence that Kueue holds the pod, or the object that makes it; nil when
 // it holds neither.
-func (c *Case) heldByQueue() []diagnosis.Evidence {
-	ref, fact := c.podRef(), "gate "+queueGate
+func (c *Case) heldBy() []diagnosis.Evidence {
+	ref, fact := c.podRef(), "gate "+Gate
 	switch {
-	case c.Suspended():
-		r := c.Refusals[0]
+	case c.Held != nil:
+		r := c.Held
 		ref, fact = view.ObjectRef(r.Owner.Kind, r.Owner.Namespace, r.Owner.Name), "suspended, and wants "+view.CountOf(r.Wants, "pod")
-	case !slices.ContainsFunc(c.Pod.Spec.SchedulingGates, func(g corev1.PodSchedulingGate) bool { return g.Name == queueGate }):
+	case !slices.ContainsFunc(c.Pod.Spec.SchedulingGates, func(g corev1.PodSchedulingGate) bool { return g.Name == Gate }):
 		return nil
 	}
 	evidence := []diagnosis.Evidence{{Ref: ref, Fact: fact}}
@@ -56,15 +57,11 @@ func (c *Case) heldByQueue() []diagnosis.Evidence {
 
 // queueName is the queue that the pod, or what makes it, is labelled with.
 func (c *Case) queueName() string {
-	if c.Suspended() {
-		return c.Refusals[0].Queue
+	if c.Held != nil {
+		return c.Held.Queue
 	}
 	return c.Pod.Labels[incident.QueueLabel]
 }
-
-// Suspended says that its pods do not exist because a queue has not let what makes them
-// begin.
-func (c *Case) Suspended() bool { return c.Unborn && c.Refusals[0].Queue != "" }
 
 // assigning begins what Kueue says of one pod set (flavorassigner.go).
 var assigning = regexp.MustCompile(`^couldn't assign flavors to pod set \S+: `)
@@ -102,9 +99,9 @@ func Inactive(w *unstructured.Unstructured) bool {
 	return set && err == nil && !active
 }
 
-// NotAdmitted is why a Workload is not admitted, in Kueue's words, and the condition that
+// Why is why a Workload is not admitted, in Kueue's words, and the condition that
 // says so: quota comes before the checks behind it.
-func NotAdmitted(w *unstructured.Unstructured) (why, fact string) {
+func Why(w *unstructured.Unstructured) (why, fact string) {
 	if Inactive(w) {
 		return "its Workload is not active", "spec.active is false"
 	}

@@ -1,4 +1,4 @@
-package causes
+package growth
 
 import (
 	"cmp"
@@ -86,7 +86,7 @@ func (c *Case) byNomination(g *Growth, n nominations) {
 		g.Since = n.first // one after the other was given up
 	}
 	g.By = g.Since.Add(promised)
-	evidence := diagnosis.Evidence{Ref: c.podRef(), Fact: n.newest.Reason + ": " + n.newest.Message}
+	evidence := diagnosis.Evidence{Ref: view.PodRef(c.Pod), Fact: n.newest.Reason + ": " + n.newest.Message}
 	age := c.Cluster.State.Now.Sub(g.Since)
 	if age <= promised {
 		g.tell(diagnosis.ScalingUp, diagnosis.Likely, "an autoscaler is bringing a node", evidence)
@@ -241,7 +241,7 @@ func launchedSince(o *scaling.Outlook, r *scaling.Refusal) bool {
 
 func (c *Case) tellRefused(g *Growth, r *scaling.Refusal) {
 	g.Suits, g.Codes, g.Said, g.Pools = true, r.Codes, r.Text, c.pools([]string{r.Pool})
-	g.tell(diagnosis.CloudCapacityRefused, diagnosis.Likely, refusedSays("Karpenter the NodeClaim "+r.Claim, r.Codes), diagnosis.Evidence{Ref: "NodeClaim/" + r.Claim, Fact: "InsufficientCapacityError: " + quotable(r.Text, 320)})
+	g.tell(diagnosis.CloudCapacityRefused, diagnosis.Likely, refusedSays("Karpenter the NodeClaim "+r.Claim, r.Codes), diagnosis.Evidence{Ref: "NodeClaim/" + r.Claim, Fact: "InsufficientCapacityError: " + view.Quotable(r.Text, 320)})
 }
 
 // refusedSays says what the cloud refuses, by its code: a stock-out and an account's quota

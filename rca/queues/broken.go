@@ -1,4 +1,4 @@
-package causes
+package queues
 
 import (
 	"cmp"
@@ -14,39 +14,28 @@ import (
 	"github.com/unpend/unpend/rca/view"
 )
 
-// queueMisconfigured: the queue that the workload names does not exist, is closed, or lacks
-// what it names itself. Most schedulers say nothing of it.
-var queueMisconfigured = PodRule{ID: diagnosis.QueueMisconfigured, Aside: true, leads: true, Tell: func(c *Case) *finding {
-	q := c.BrokenQueue()
-	if q == nil {
-		return nil
-	}
-	return &finding{q.certainty, q.Says, q.evidence}
-}}
-
-// BrokenQueue is a queue that admits nobody as it is.
-type BrokenQueue struct {
-	Says string
+// Broken is a queue that does not exist, is closed, or lacks what it names itself: it admits
+// nobody as it is, and most schedulers say nothing of it.
+type Broken struct {
+	view.Finding
 	// Resource is the queue's for kubectl, Namespace and Name which; Missing: it is not
 	// there.
 	Resource, Namespace, Name string
 	Missing                   bool
-	certainty                 diagnosis.Certainty
-	evidence                  []diagnosis.Evidence
 }
 
-// BrokenQueue finds it by the scheduler or the gate of the pod; nil for none.
-func (c *Case) BrokenQueue() *BrokenQueue {
-	if !c.queueAsked {
-		c.queueAsked = true
-		c.brokenQueue = cmp.Or(c.kueueBroken(), c.volcanoBroken(), c.kaiBroken())
+// Broken finds it by the scheduler or the gate of the pod; nil for none.
+func (c *Case) Broken() *Broken {
+	if !c.asked {
+		c.asked = true
+		c.broken = cmp.Or(c.kueueBroken(), c.volcanoBroken(), c.kaiBroken())
 	}
-	return c.brokenQueue
+	return c.broken
 }
 
 // kueueBroken looks at the LocalQueue and its ClusterQueue.
-func (c *Case) kueueBroken() *BrokenQueue {
-	held := c.heldByQueue()
+func (c *Case) kueueBroken() *Broken {
+	held := c.heldBy()
 	if held == nil {
 		return nil
 	}
@@ -55,8 +44,8 @@ func (c *Case) kueueBroken() *BrokenQueue {
 	if w != nil {
 		name = cmp.Or(nestedText(w, "spec", "queueName"), name)
 	}
-	if q := KueueBroken(c, w, c.Pod.Namespace, name); q != nil {
-		q.evidence = append(q.evidence, held...)
+	if q := c.localBroken(w, c.Pod.Namespace, name); q != nil {
+		q.Evidence = append(q.Evidence, held...)
 		return q
 	}
 	return nil
@@ -66,13 +55,13 @@ func (c *Case) kueueBroken() *BrokenQueue {
 // (pkg/controller/core/workload_controller.go).
 var misset = regexp.MustCompile(`(LocalQueue|ClusterQueue) \S* ?(doesn't exist|is inactive|is stopped)|is inactive|flavor \S+ not found|doesn't match ClusterQueue selector`)
 
-// KueueBroken says what is wrong with a LocalQueue, or with its ClusterQueue; nil for
+// localBroken says what is wrong with a LocalQueue, or with its ClusterQueue; nil for
 // nothing that can be told.
-func KueueBroken(c *Case, w *unstructured.Unstructured, namespace, name string) *BrokenQueue {
+func (c *Case) localBroken(w *unstructured.Unstructured, namespace, name string) *Broken {
 	st := c.Cluster.State
 	spoken := false // Kueue has looked at its queue, and says something else
 	if w != nil {
-		why, _ := NotAdmitted(w)
+		why, _ := Why(w)
 		spoken = why != "" && !misset.MatchString(why)
 	}
 	if local := objectOf(st.Queues.Local, namespace, name); name != "" && st.Unread["LocalQueue"] == "" && (local != nil || !spoken) {
@@ -99,24 +88,22 @@ func KueueBroken(c *Case, w *unstructured.Unstructured, namespace, name string) 
 	if w == nil {
 		return nil
 	}
-	if why, fact := NotAdmitted(w); misset.MatchString(why) {
-		return &BrokenQueue{Says: "Kueue says: " + view.Cut(why, 160), Resource: "localqueues.kueue.x-k8s.io", Namespace: namespace, Name: name, certainty: diagnosis.Likely,
-			evidence: []diagnosis.Evidence{{Ref: view.ObjectRef("Workload", w.GetNamespace(), w.GetName()), Fact: fact}}}
+	if why, fact := Why(w); misset.MatchString(why) {
+		return &Broken{Resource: "localqueues.kueue.x-k8s.io", Namespace: namespace, Name: name,
+			Finding: *view.Found(diagnosis.Likely, "Kueue says: "+view.Cut(why, 160), diagnosis.Evidence{Ref: view.ObjectRef("Workload", w.GetNamespace(), w.GetName()), Fact: fact})}
 	}
 	return nil
 }
 
 // stoppedQueue says why a queue of Kueue admits nobody.
-func stoppedQueue(o *unstructured.Unstructured, resource, kind string) *BrokenQueue {
-	q := &BrokenQueue{Resource: resource, Namespace: o.GetNamespace(), Name: o.GetName(), certainty: diagnosis.Proven}
+func stoppedQueue(o *unstructured.Unstructured, resource, kind string) *Broken {
+	q := &Broken{Resource: resource, Namespace: o.GetNamespace(), Name: o.GetName()}
 	k := scaling.ConditionOf(o, "Active")
 	switch policy := nestedText(o, "spec", "stopPolicy"); {
 	case policy == "Hold" || policy == "HoldAndDrain":
-		q.Says = kind + " " + q.Name + " is stopped (stopPolicy " + policy + ")"
-		q.evidence = []diagnosis.Evidence{{Ref: refOf(kind, o), Fact: "spec.stopPolicy is " + policy}}
+		q.Finding = *view.Found(diagnosis.Proven, kind+" "+q.Name+" is stopped (stopPolicy "+policy+")", diagnosis.Evidence{Ref: refOf(kind, o), Fact: "spec.stopPolicy is " + policy})
 	case k.Status == string(corev1.ConditionFalse):
-		q.Says = kind + " " + q.Name + " is not active: " + view.Cut(k.Words(), 160)
-		q.evidence = []diagnosis.Evidence{{Ref: refOf(kind, o), Fact: "Active=False " + view.Cut(k.Words(), 300)}}
+		q.Finding = *view.Found(diagnosis.Proven, kind+" "+q.Name+" is not active: "+view.Cut(k.Words(), 160), diagnosis.Evidence{Ref: refOf(kind, o), Fact: "Active=False " + view.Cut(k.Words(), 300)})
 	default:
 		return nil
 	}
@@ -124,7 +111,7 @@ func stoppedQueue(o *unstructured.Unstructured, resource, kind string) *BrokenQu
 }
 
 // volcanoBroken looks at the Queue of the pod's PodGroup, and at those above it.
-func (c *Case) volcanoBroken() *BrokenQueue {
+func (c *Case) volcanoBroken() *Broken {
 	st := c.Cluster.State
 	if c.SchedulerName() != "volcano" || st.Unread["Queue.scheduling.volcano.sh"] != "" {
 		return nil
@@ -143,7 +130,7 @@ func (c *Case) volcanoBroken() *BrokenQueue {
 			return missing(resource, kind, "", name, "Volcano's Queue "+name+" does not exist")
 		}
 		if state := nestedText(o, "status", "state"); state == "Closed" || state == "Closing" {
-			return &BrokenQueue{Says: "Volcano's Queue " + name + " is " + state, Resource: resource, Name: name, certainty: diagnosis.Proven, evidence: []diagnosis.Evidence{{Ref: refOf(kind, o), Fact: "status.state is " + state}}}
+			return &Broken{Resource: resource, Name: name, Finding: *view.Found(diagnosis.Proven, "Volcano's Queue "+name+" is "+state, diagnosis.Evidence{Ref: refOf(kind, o), Fact: "status.state is " + state})}
 		}
 		name = nestedText(o, "spec", "parent")
 		if name == "root" {
@@ -157,7 +144,7 @@ func (c *Case) volcanoBroken() *BrokenQueue {
 const maxQueues = 16
 
 // kaiBroken looks at KAI's Queue and at those above it: KAI drops one without its parent.
-func (c *Case) kaiBroken() *BrokenQueue {
+func (c *Case) kaiBroken() *Broken {
 	st := c.Cluster.State
 	if st.Unread["Queue.scheduling.run.ai"] != "" || c.SchedulerName() != "kai-scheduler" && c.SchedulerName() != "runai-scheduler" {
 		return nil
@@ -180,17 +167,17 @@ func (c *Case) kaiBroken() *BrokenQueue {
 		child, name = name, nestedText(o, "spec", "parentQueue")
 	}
 	if w, told := c.Refused(); told && child != "" && w.reason == "QueueDoesNotExist" {
-		return &BrokenQueue{Says: "KAI does not take Queue " + child + ", though it exists: " + quotable(w.message, 160) + " (has it a parent?)", Resource: resource, Name: child, certainty: diagnosis.Likely, evidence: []diagnosis.Evidence{w.evidence()}}
+		return &Broken{Resource: resource, Name: child, Finding: *view.Found(diagnosis.Likely, "KAI does not take Queue "+child+", though it exists: "+view.Quotable(w.message, 160)+" (has it a parent?)", w.Evidence())}
 	}
 	return nil
 }
 
-func missing(resource, kind, namespace, name, says string) *BrokenQueue {
+func missing(resource, kind, namespace, name, says string) *Broken {
 	ref := kind + "/" + name
 	if namespace != "" {
 		ref = view.ObjectRef(kind, namespace, name)
 	}
-	return &BrokenQueue{Says: says, Resource: resource, Namespace: namespace, Name: name, Missing: true, certainty: diagnosis.Proven, evidence: []diagnosis.Evidence{{Ref: ref, Fact: "is not among those that were read"}}}
+	return &Broken{Resource: resource, Namespace: namespace, Name: name, Missing: true, Finding: *view.Found(diagnosis.Proven, says, diagnosis.Evidence{Ref: ref, Fact: "is not among those that were read"})}
 }
 
 func refOf(kind string, o *unstructured.Unstructured) string {
@@ -218,7 +205,7 @@ func nestedText(o *unstructured.Unstructured, path ...string) string {
 }
 
 // Ref is the queue for people.
-func (q *BrokenQueue) Ref() string {
+func (q *Broken) Ref() string {
 	if q.Namespace == "" {
 		return fmt.Sprintf("%s %s", q.Resource, q.Name)
 	}
