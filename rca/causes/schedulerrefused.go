@@ -19,7 +19,7 @@ var schedulerRefused = PodRule{ID: diagnosis.SchedulerRefused, Aside: true, lead
 		return nil
 	}
 	w, ok := c.Refused()
-	if !ok || c.IsOwn(diagnosis.GangIncomplete) && !w.ofQueue() {
+	if !ok || c.IsOwn(diagnosis.GangIncomplete) && !w.ofQueue() || c.unregistered() {
 		return nil
 	}
 	certainty := diagnosis.Likely
@@ -121,6 +121,28 @@ func (w word) ofQueue() bool {
 // pkg/device/common).
 func (w word) ofCard() bool {
 	return strings.Contains(w.message, " Card") || strings.Contains(w.message, "NodeInsufficientDevice") || strings.Contains(w.message, "AllocatedCardsInsufficientRequest") || strings.Contains(w.message, "NumaNotFit")
+}
+
+// unregistered says whether what the deciding scheduler misses is what the rules find of
+// nodes: HAMi's scheduler calls a node unregistered that its device plugin has not written its
+// cards on (pkg/scheduler, annotation hami.io/node-nvidia-register), and the first broken link
+// of every node with GPUs is why.
+func (c *Case) unregistered() bool {
+	w, ok := c.Refused()
+	if !ok || !strings.Contains(w.message, "node unregistered") {
+		return false
+	}
+	broken := 0
+	for _, n := range c.Cluster.SortedNodes() {
+		switch {
+		case !n.HasGPUs():
+		case c.Broken(n) == nil:
+			return false
+		default:
+			broken++
+		}
+	}
+	return broken > 0
 }
 
 // OfRoom says whether the words are that nodes have too little left: then who leaves, or

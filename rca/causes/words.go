@@ -122,8 +122,11 @@ func (c *Case) decidedElsewhere(causes []diagnosis.Cause) {
 		return
 	}
 	other := c.Elsewhere(c.Pod) != ""
+	agrees := other && c.unregistered()
 	for i := range causes {
 		switch k := &causes[i]; {
+		case agrees && OfStack(k.ID) && k.Certainty != diagnosis.Possible:
+			k.Certainty = diagnosis.Likely // its own word is that nothing is announced there
 		case other && len(k.Nodes) > 0:
 			k.Certainty = diagnosis.Possible
 		case k.Certainty == diagnosis.Proven && (len(k.Nodes) > 0 || k.ID == diagnosis.GangIncomplete):
