@@ -55,6 +55,9 @@ func (c *Case) behindSays(t *Turned) string {
 		says = "NVML fails on a GPU of the node, and the device plugin looks at every one before it gives any: one lost GPU refuses all pods that ask for whole GPUs"
 	case GPUsSick:
 		says = "the device plugin calls the devices unhealthy, until it restarts"
+		if t.Back {
+			says = "the device plugin called the devices unhealthy; it has restarted since, and offers them all"
+		}
 	case PluginAway:
 		says = "the device plugin was not there when the kubelet asked it"
 		if at := rejectedAt(c.refused()); soon(t.ready, at) {
@@ -67,7 +70,7 @@ func (c *Case) behindSays(t *Turned) string {
 	case PlacedByHand:
 		says = "its nodeName is written by hand, so no scheduler has counted what the node has left" + c.countsNow(t)
 	case TwoSchedulers:
-		says = fmt.Sprintf("scheduler %s chose the node, not the default one, and the kubelet counts otherwise", c.SchedulerName()) + c.countsNow(t)
+		says = fmt.Sprintf("scheduler %s chose the node, not the default one, and the kubelet counts otherwise", c.Queue.SchedulerName()) + c.countsNow(t)
 	case InitAsksToo:
 		says = fmt.Sprintf("its init container %s asks for the devices too", t.Init)
 	case DevicesMoved:

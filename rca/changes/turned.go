@@ -58,6 +58,9 @@ func (c *Bench) afterRefusal() []Change {
 		last.Minutes, last.Untestable = 2, "it helps only if NVML then hides the lost GPU, which nobody can try on a copy"
 		return append(out, reboot(t.Node, id), last)
 	case causes.GPUsSick:
+		if t.Back {
+			return out // what would be mended has been
+		}
 		mend(c.restartPlugin(t.Node, id))
 		q := c.closeNode(t)
 		q.Minutes = 2 // a restart gives back what had a passing fault
@@ -87,7 +90,7 @@ func (c *Bench) stillRefused(t *causes.Turned) []Change {
 	case causes.CountedOver, causes.SameUID:
 		out = append(out, restartKubelet(t.Node))
 	case causes.TwoSchedulers:
-		out = append(out, Change{Kind: diagnosis.Manual, Manual: true, Minutes: 10, Risk: diagnosis.MediumRisk, Title: fmt.Sprintf("give %s to one scheduler alone", t.On), Untestable: fmt.Sprintf("how %s counts no copy can show", c.SchedulerName()),
+		out = append(out, Change{Kind: diagnosis.Manual, Manual: true, Minutes: 10, Risk: diagnosis.MediumRisk, Title: fmt.Sprintf("give %s to one scheduler alone", t.On), Untestable: fmt.Sprintf("how %s counts no copy can show", c.Queue.SchedulerName()),
 			Commands: []string{fmt.Sprintf("kubectl get pods -A --field-selector spec.nodeName=%s -o custom-columns=NS:.metadata.namespace,POD:.metadata.name,SCHEDULER:.spec.schedulerName", t.On)}})
 	case causes.OwnWords:
 		out = append(out, Change{Kind: diagnosis.Manual, Manual: true, Minutes: 5, Risk: diagnosis.NoRisk, Title: "look at what the kubelet of " + t.On + " says", Untestable: "the kubelet decides by what no object tells",
