@@ -9,6 +9,11 @@ import (
 )
 
 func (c *Bench) queueChanges() []Change {
+	if x := c.Queue.Beyond(); x != nil {
+		return []Change{{Kind: diagnosis.Manual, Cause: diagnosis.QueueNotAdmitted, Manual: true, Risk: diagnosis.MediumRisk, Untestable: "volcano decides by its own rules, which are not run here",
+			Title:    fmt.Sprintf("let Queue %s hold %s %s, ask for no more than %s at once, or name another queue", x.Queue, x.Asks.String(), x.Resource, x.Holds.String()),
+			Commands: []string{"kubectl get queues.scheduling.volcano.sh -o yaml  # spec.capability", "kubectl edit queues.scheduling.volcano.sh " + x.Queue}}}
+	}
 	w := c.Queue.Queued()
 	if w == nil {
 		return []Change{queueChange(diagnosis.Wait, diagnosis.NoRisk, "Kueue admits it", "wait until its queue admits it", "kubectl -n "+c.Pod.Namespace+" get workloads.kueue.x-k8s.io")}
