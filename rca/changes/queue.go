@@ -23,6 +23,13 @@ func (c *Bench) queueChanges() []Change {
 	if queues.Inactive(w) {
 		return []Change{queueChange(diagnosis.Manual, diagnosis.NoRisk, "its Workload is active", "see who made its Workload inactive", look)}
 	}
+	if checks := queues.Unchecked(w); len(checks) > 0 {
+		commands := []string{look, "kubectl describe admissionchecks.kueue.x-k8s.io " + checks[0].Name, fmt.Sprintf("kubectl -n %s get provisioningrequests.autoscaling.x-k8s.io", w.GetNamespace())}
+		if checks[0].State == "Rejected" {
+			return []Change{queueChange(diagnosis.Manual, diagnosis.NoRisk, "its check agrees", "see why admission check "+checks[0].Name+" has rejected it", commands...)}
+		}
+		return []Change{queueChange(diagnosis.Wait, diagnosis.NoRisk, "its check agrees", "wait until admission check "+checks[0].Name+" agrees", commands...)}
+	}
 	raise := queueChange(diagnosis.RaiseQuota, diagnosis.MediumRisk, "its ClusterQueue has the quota", "raise the quota of its ClusterQueue", look, "kubectl get clusterqueues.kueue.x-k8s.io", "# then kubectl edit clusterqueue.kueue.x-k8s.io NAME: nominalQuota or borrowingLimit")
 	raise.Minutes = 1
 	switch {

@@ -33,7 +33,11 @@ func (c *Case) NotAdmitted() *view.Finding {
 	if w := c.Queued(); w != nil {
 		why, fact := Why(w)
 		evidence = append(evidence, diagnosis.Evidence{Ref: view.ObjectRef("Workload", w.GetNamespace(), w.GetName()), Fact: fact})
-		if why != "" {
+		checks := Unchecked(w)
+		evidence = append(append(evidence, c.checked(w, checks)...), c.ofQuota(w)...)
+		if len(checks) > 0 {
+			says += ": it has its quota, and " + checks[0].Says()
+		} else if why != "" {
 			says += ": " + view.Cut(assigning.ReplaceAllString(why, ""), 160)
 		}
 	}
