@@ -176,6 +176,9 @@ func (c *Bench) raisedLimits(p *scaling.Pool) string {
 // where.
 func (c *Bench) growPool() []Change {
 	g := c.Growth()
+	if g.Bar == scaling.Volume {
+		return nil // no machine helps that is not where the volume is; what does is offered with that
+	}
 	ch := Change{Kind: diagnosis.ScaleNodePool, Cause: diagnosis.AutoscalerCannotHelp, Manual: true, Risk: diagnosis.LowRisk, Untestable: notThereYet}
 	switch {
 	case g.Bar == scaling.NotReady && len(g.Pools) > 0:

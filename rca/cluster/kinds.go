@@ -84,6 +84,8 @@ var kinds = []kind{
 	grouped("Workload", "kueue.x-k8s.io", "v1beta1", "workloads", true, func(s *State) any { return &s.QueuedWorkloads }),
 	installed("LocalQueue", "kueue.x-k8s.io", "v1beta1", "localqueues", true, func(s *State) any { return &s.Queues.Local }),
 	installed("ClusterQueue", "kueue.x-k8s.io", "v1beta1", "clusterqueues", false, func(s *State) any { return &s.Queues.Cluster }),
+	installed("ResourceFlavor", "kueue.x-k8s.io", "v1beta1", "resourceflavors", false, func(s *State) any { return &s.Queues.Flavors }),
+	installed("AdmissionCheck", "kueue.x-k8s.io", "v1beta1", "admissionchecks", false, func(s *State) any { return &s.Queues.Checks }),
 	grouped("Queue", "scheduling.volcano.sh", "v1beta1", "queues", false, func(s *State) any { return &s.Queues.Volcano }),
 	grouped("Queue", "scheduling.run.ai", "v2", "queues", false, func(s *State) any { return &s.Queues.KAI }),
 }

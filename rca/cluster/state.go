@@ -107,6 +107,8 @@ type PodGroups struct {
 type Queues struct {
 	Local   []*unstructured.Unstructured // Kueue's, of one namespace
 	Cluster []*unstructured.Unstructured // Kueue's
+	Flavors []*unstructured.Unstructured // Kueue's: which nodes a quota is of
+	Checks  []*unstructured.Unstructured // Kueue's: what else has to agree
 	Volcano []*unstructured.Unstructured
 	KAI     []*unstructured.Unstructured
 }
