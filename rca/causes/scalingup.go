@@ -87,6 +87,15 @@ func (c *Case) Growth() *Growth {
 	return c.grows
 }
 
+// ShutBy says whether a NodePool that it is about is not usable and makes its machines by a
+// node class of that kind.
+func (g *Growth) ShutBy(kind string) bool {
+	return slices.ContainsFunc(g.Pools, func(p scaling.Pool) bool {
+		usable, known := p.Usable()
+		return p.Class.Kind == kind && known && !usable
+	})
+}
+
 // tell notes a cause, unless it is told already.
 func (g *Growth) tell(id diagnosis.CauseID, certainty diagnosis.Certainty, says string, evidence ...diagnosis.Evidence) {
 	if g.told[id] == nil {

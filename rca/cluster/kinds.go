@@ -76,6 +76,8 @@ var kinds = []kind{
 	installed("GPUCluster", "nvidia.com", "v1alpha1", "gpuclusters", false, func(s *State) any { return &s.GPUClusters }),
 	installed("NodePool", "karpenter.sh", "v1", "nodepools", false, func(s *State) any { return &s.NodePools }),
 	installed("NodeClaim", "karpenter.sh", "v1", "nodeclaims", false, func(s *State) any { return &s.NodeClaims }),
+	installed("EC2NodeClass", "karpenter.k8s.aws", "v1", "ec2nodeclasses", false, func(s *State) any { return &s.NodeClasses.AWS }),
+	installed("AKSNodeClass", "karpenter.azure.com", "v1beta1", "aksnodeclasses", false, func(s *State) any { return &s.NodeClasses.Azure }),
 	installed("ProvisioningRequest", "autoscaling.x-k8s.io", "v1", "provisioningrequests", true, func(s *State) any { return &s.ProvisioningRequests }),
 	podGroups("scheduling.k8s.io", "v1beta1", func(s *State) any { return &s.PodGroups.Kubernetes }),
 	podGroups("scheduling.x-k8s.io", "v1alpha1", func(s *State) any { return &s.PodGroups.Plugins }),
