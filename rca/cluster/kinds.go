@@ -69,6 +69,7 @@ var kinds = []kind{
 	{name: "ResourceClaim", resource: v1("resource.k8s.io", "resourceclaims"), namespaced: true, optional: true, list: func(s *State) any { return &s.ResourceClaims }},
 	{name: "ResourceClaimTemplate", resource: v1("resource.k8s.io", "resourceclaimtemplates"), namespaced: true, optional: true, list: func(s *State) any { return &s.ClaimTemplates }},
 	{name: "DeviceClass", resource: v1("resource.k8s.io", "deviceclasses"), optional: true, list: func(s *State) any { return &s.DeviceClasses }},
+	installed("DeviceTaintRule", "resource.k8s.io", "v1", "devicetaintrules", false, func(s *State) any { return &s.DeviceTaintRules }),
 	{name: "ClusterPolicy", resource: v1("nvidia.com", "clusterpolicies"), optional: true, custom: true, list: func(s *State) any { return &s.ClusterPolicies }},
 	{name: nodeprobe.Kind.Kind, resource: nodeprobe.Resource, optional: true, custom: true, list: func(s *State) any { return &s.reports }},
 	{name: "RuntimeClass", resource: v1("node.k8s.io", "runtimeclasses"), list: func(s *State) any { return &s.RuntimeClasses }},

@@ -55,6 +55,8 @@ type State struct {
 	ResourceClaims  []*resourcev1.ResourceClaim
 	ClaimTemplates  []*resourcev1.ResourceClaimTemplate
 	DeviceClasses   []*resourcev1.DeviceClass
+	// DeviceTaintRules taint devices of the slices, see TaintedSlices.
+	DeviceTaintRules []*unstructured.Unstructured
 	// DeviceVersion is the version of resource.k8s.io that the four kinds above were
 	// read in; empty in a dump that has none of them.
 	DeviceVersion   string
