@@ -80,6 +80,7 @@ var kinds = []kind{
 	installed("EC2NodeClass", "karpenter.k8s.aws", "v1", "ec2nodeclasses", false, func(s *State) any { return &s.NodeClasses.AWS }),
 	installed("AKSNodeClass", "karpenter.azure.com", "v1beta1", "aksnodeclasses", false, func(s *State) any { return &s.NodeClasses.Azure }),
 	installed("ProvisioningRequest", "autoscaling.x-k8s.io", "v1", "provisioningrequests", true, func(s *State) any { return &s.ProvisioningRequests }),
+	installed("NodeResourceTopology", "topology.node.k8s.io", "v1alpha2", "noderesourcetopologies", false, func(s *State) any { return &s.NodeTopologies }),
 	podGroups("scheduling.k8s.io", "v1beta1", func(s *State) any { return &s.PodGroups.Kubernetes }),
 	podGroups("scheduling.x-k8s.io", "v1alpha1", func(s *State) any { return &s.PodGroups.Plugins }),
 	podGroups("scheduling.volcano.sh", "v1beta1", func(s *State) any { return &s.PodGroups.Volcano }),

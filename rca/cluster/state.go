@@ -67,6 +67,8 @@ type State struct {
 	NodePools       []*unstructured.Unstructured // karpenter.sh
 	NodeClaims      []*unstructured.Unstructured // karpenter.sh
 	NodeClasses     NodeClasses
+	// NodeTopologies say what each NUMA zone of a node has (topology.node.k8s.io).
+	NodeTopologies []*unstructured.Unstructured
 	// ProvisioningRequests are the cluster autoscaler's.
 	ProvisioningRequests []*unstructured.Unstructured
 	// Remediations are those of a dump, as it has them: no diagnosis reads them. Nil when
