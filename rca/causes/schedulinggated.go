@@ -4,10 +4,8 @@ import (
 	"strings"
 
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/queues"
 )
-
-// queueGate is Kueue's (kueue.x-k8s.io, pod integration).
-const queueGate = "kueue.x-k8s.io/admission"
 
 // schedulingGated: gates keep the pod out of the scheduler's queue. There is no
 // event; the condition is written by the API server at creation.
@@ -27,7 +25,7 @@ var schedulingGated = PodRule{
 func (c *Case) Gates() []string {
 	var out []string
 	for _, g := range c.Pod.Spec.SchedulingGates {
-		if g.Name != queueGate {
+		if g.Name != queues.Gate {
 			out = append(out, g.Name)
 		}
 	}

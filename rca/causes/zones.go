@@ -7,6 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/unpend/unpend/rca/view"
 )
 
 // mostZones bounds how many NUMA zones of a node are told.
@@ -31,7 +33,7 @@ func (c *Case) zones(node string) string {
 				continue
 			}
 			if has := c.zoneHas(zone); has != "" {
-				out = append(out, quotable(wordOf(zone, "name"), 40)+" has "+has)
+				out = append(out, view.Quotable(textOf(zone, "name"), 40)+" has "+has)
 			}
 		}
 	}
@@ -55,12 +57,21 @@ func (c *Case) zoneHas(zone map[string]any) string {
 			if !ok || r["name"] != string(name) {
 				continue
 			}
-			left, err := resource.ParseQuantity(wordOf(r, "available"))
-			all, wrong := resource.ParseQuantity(wordOf(r, "allocatable"))
+			left, err := resource.ParseQuantity(textOf(r, "available"))
+			all, wrong := resource.ParseQuantity(textOf(r, "allocatable"))
 			if err == nil && wrong == nil {
 				out = append(out, fmt.Sprintf("%s of %s %s", left.String(), all.String(), name))
 			}
 		}
 	}
 	return strings.Join(out, " and ")
+}
+
+// textOf is a field that is a text; empty where it is none.
+func textOf(m map[string]any, key string) string {
+	s, ok := m[key].(string)
+	if !ok {
+		return ""
+	}
+	return s
 }
