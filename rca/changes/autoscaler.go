@@ -185,6 +185,10 @@ func (c *Bench) growPool() []Change {
 		p := g.Pools[0]
 		ch.Title = "mend NodePool " + p.Name + ", or the node class that it names: it is not Ready"
 		ch.Commands = []string{"kubectl describe nodepool " + p.Name, "kubectl get nodepool " + p.Name + " -o jsonpath='{.spec.template.spec.nodeClassRef}'", "# then kubectl describe that node class"}
+		if k := p.Class; k.Ready.Status != "" && !k.Ready.Met() {
+			ch.Title = "mend " + k.Kind + " " + k.Name + ", which NodePool " + p.Name + " makes its machines by: it is not Ready"
+			ch.Commands = []string{"kubectl describe " + strings.ToLower(k.Kind) + " " + k.Name, "kubectl edit " + strings.ToLower(k.Kind) + " " + k.Name, "kubectl get nodepool " + p.Name + " -w"}
+		}
 	case g.Bar == scaling.NotReady && len(g.Groups) == 0 && g.Said == "":
 		ch.Title = "start the cluster autoscaler"
 		ch.Commands = []string{"kubectl -n kube-system get deployments,pods -l app.kubernetes.io/name=cluster-autoscaler", "kubectl -n kube-system describe pods -l app.kubernetes.io/name=cluster-autoscaler"}
