@@ -1,6 +1,8 @@
 package acceptance
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,7 +19,7 @@ const openIncidents = "../../../testdata/open"
 // What is told rightly by now is no longer open: it belongs among the scenarios.
 func TestOpenIncidents(t *testing.T) {
 	dirs, err := os.ReadDir(openIncidents)
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // git keeps no empty folder
 		t.Fatal(err)
 	}
 	for _, dir := range dirs {
