@@ -41,7 +41,7 @@ func (c *Case) bySilentPools(g *Growth, o *scaling.Outlook, failed *corev1.Event
 		if p.Why.Status != "" {
 			fact += "; " + view.Cut(p.Why.Words(), 200)
 		}
-		evidence[i] = diagnosis.Evidence{Ref: "NodePool/" + p.Name, Fact: fact}
+		evidence[i] = diagnosis.Fact("NodePool/"+p.Name, fact, append(saysOf(p.Ready), conditionIs("Ready", p.Ready.Status))...)
 	}
 	g.tell(diagnosis.AutoscalerCannotHelp, diagnosis.Likely, fmt.Sprintf("Karpenter leaves out what is not Ready, without a word: NodePool %s (%s)", strings.Join(names, ", "), evidence[0].Fact), evidence...)
 }
@@ -68,7 +68,7 @@ func (c *Case) byLimits(g *Growth, o *scaling.Outlook) {
 func (c *Case) byPoolErrors(g *Growth, o *scaling.Outlook, failed *corev1.Event) {
 	said := scaling.NotScheduled(failed.Message)
 	g.Said = quotable(failed.Message, 600)
-	evidence := diagnosis.Evidence{Ref: c.podRef(), Fact: "karpenter says FailedScheduling: " + quotable(failed.Message, 400)}
+	evidence := diagnosis.Fact(c.podRef(), "karpenter says FailedScheduling: "+quotable(failed.Message, 400), diagnosis.Says(failed.Message))
 	suits := func(r scaling.Reason) scaling.Fit {
 		if p := o.Pool(r.Pool); p != nil {
 			return p.Suits(c.Pod)
@@ -185,7 +185,7 @@ func (c *Case) tellLimit(g *Growth, pools []scaling.Pool, certainty diagnosis.Ce
 		if len(short) == 0 {
 			parts[len(parts)-1] = "NodePool " + p.Name + " has no limit left for a whole machine: " + fact + " (a limit is held against the instance type, not the pod)"
 		}
-		evidence = append(evidence, diagnosis.Evidence{Ref: "NodePool/" + p.Name, Fact: "spec.limits against status.resources: " + fact})
+		evidence = append(evidence, diagnosis.Fact("NodePool/"+p.Name, "spec.limits against status.resources: "+fact, limitClaims(&p)...))
 	}
 	if proven && len(evidence) > len(pools) {
 		certainty = diagnosis.Proven // Karpenter says so, and its objects do

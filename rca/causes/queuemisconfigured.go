@@ -113,10 +113,10 @@ func stoppedQueue(o *unstructured.Unstructured, resource, kind string) *BrokenQu
 	switch policy := nestedText(o, "spec", "stopPolicy"); {
 	case policy == "Hold" || policy == "HoldAndDrain":
 		q.Says = kind + " " + q.Name + " is stopped (stopPolicy " + policy + ")"
-		q.evidence = []diagnosis.Evidence{{Ref: refOf(kind, o), Fact: "spec.stopPolicy is " + policy}}
+		q.evidence = []diagnosis.Evidence{diagnosis.Fact(refOf(kind, o), "spec.stopPolicy is "+policy, diagnosis.That("spec.stopPolicy", "", diagnosis.Is, policy))}
 	case k.Status == string(corev1.ConditionFalse):
 		q.Says = kind + " " + q.Name + " is not active: " + view.Cut(k.Words(), 160)
-		q.evidence = []diagnosis.Evidence{{Ref: refOf(kind, o), Fact: "Active=False " + view.Cut(k.Words(), 300)}}
+		q.evidence = []diagnosis.Evidence{diagnosis.Fact(refOf(kind, o), "Active=False "+view.Cut(k.Words(), 300), conditionIs("Active", "False"), diagnosis.Says(k.Message))}
 	default:
 		return nil
 	}
@@ -143,7 +143,7 @@ func (c *Case) volcanoBroken() *BrokenQueue {
 			return missing(resource, kind, "", name, "Volcano's Queue "+name+" does not exist")
 		}
 		if state := nestedText(o, "status", "state"); state == "Closed" || state == "Closing" {
-			return &BrokenQueue{Says: "Volcano's Queue " + name + " is " + state, Resource: resource, Name: name, certainty: diagnosis.Proven, evidence: []diagnosis.Evidence{{Ref: refOf(kind, o), Fact: "status.state is " + state}}}
+			return &BrokenQueue{Says: "Volcano's Queue " + name + " is " + state, Resource: resource, Name: name, certainty: diagnosis.Proven, evidence: []diagnosis.Evidence{diagnosis.Fact(refOf(kind, o), "status.state is "+state, diagnosis.That("status.state", "", diagnosis.Is, state))}}
 		}
 		name = nestedText(o, "spec", "parent")
 		if name == "root" {
@@ -190,7 +190,7 @@ func missing(resource, kind, namespace, name, says string) *BrokenQueue {
 	if namespace != "" {
 		ref = view.ObjectRef(kind, namespace, name)
 	}
-	return &BrokenQueue{Says: says, Resource: resource, Namespace: namespace, Name: name, Missing: true, certainty: diagnosis.Proven, evidence: []diagnosis.Evidence{{Ref: ref, Fact: "is not among those that were read"}}}
+	return &BrokenQueue{Says: says, Resource: resource, Namespace: namespace, Name: name, Missing: true, certainty: diagnosis.Proven, evidence: []diagnosis.Evidence{diagnosis.Fact(ref, "is not among those that were read", diagnosis.That("", "", diagnosis.Absent, ""))}}
 }
 
 func refOf(kind string, o *unstructured.Unstructured) string {

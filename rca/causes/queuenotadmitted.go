@@ -27,7 +27,7 @@ var queueNotAdmitted = PodRule{
 		says := "its queue (Kueue) has not admitted it"
 		if w := c.Queued(); w != nil {
 			why, fact := NotAdmitted(w)
-			evidence = append(evidence, diagnosis.Evidence{Ref: view.ObjectRef("Workload", w.GetNamespace(), w.GetName()), Fact: fact})
+			evidence = append(evidence, diagnosis.Fact(view.ObjectRef("Workload", w.GetNamespace(), w.GetName()), fact, notAdmittedClaims(why)...))
 			if why != "" {
 				says += ": " + view.Cut(assigning.ReplaceAllString(why, ""), 160)
 			}
@@ -39,17 +39,18 @@ var queueNotAdmitted = PodRule{
 // heldByQueue is the evidence that Kueue holds the pod, or the object that makes it; nil when
 // it holds neither.
 func (c *Case) heldByQueue() []diagnosis.Evidence {
-	ref, fact := c.podRef(), "gate "+queueGate
+	ref, fact, claims := c.podRef(), "gate "+queueGate, c.gated(queueGate)
 	switch {
 	case c.Suspended():
 		r := c.Refusals[0]
 		ref, fact = view.ObjectRef(r.Owner.Kind, r.Owner.Namespace, r.Owner.Name), "suspended, and wants "+view.CountOf(r.Wants, "pod")
+		claims = []diagnosis.Claim{diagnosis.That("spec", "", diagnosis.Contains, "true")}
 	case !slices.ContainsFunc(c.Pod.Spec.SchedulingGates, func(g corev1.PodSchedulingGate) bool { return g.Name == queueGate }):
 		return nil
 	}
-	evidence := []diagnosis.Evidence{{Ref: ref, Fact: fact}}
+	evidence := []diagnosis.Evidence{diagnosis.Fact(ref, fact, claims...)}
 	if q := c.queueName(); q != "" {
-		evidence = append(evidence, diagnosis.Evidence{Ref: ref, Fact: "queue " + q})
+		evidence = append(evidence, diagnosis.Fact(ref, "queue "+q, diagnosis.That("metadata", "", diagnosis.Contains, q)))
 	}
 	return evidence
 }

@@ -34,7 +34,7 @@ var schedulerMissing = PodRule{
 			certainty = diagnosis.Proven
 		}
 		return &finding{certainty, fmt.Sprintf("no scheduler answers to schedulerName %q", name), []diagnosis.Evidence{
-			{Ref: c.podRef(), Fact: fmt.Sprintf("schedulerName %q, no PodScheduled condition", name)},
+			diagnosis.Fact(c.podRef(), fmt.Sprintf("schedulerName %q, no PodScheduled condition", name), c.unspoken()...),
 			{Ref: c.podRef(), Fact: "no pod of that schedulerName was ever bound or judged, no event is from it"}}}
 	},
 }

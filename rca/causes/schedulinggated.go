@@ -18,7 +18,7 @@ var schedulingGated = PodRule{
 		if len(gates) == 0 {
 			return nil
 		}
-		return &finding{diagnosis.Proven, "held by scheduling gates: " + strings.Join(gates, ", "), []diagnosis.Evidence{{Ref: c.podRef(), Fact: "spec.schedulingGates: " + strings.Join(gates, ", ")}}}
+		return &finding{diagnosis.Proven, "held by scheduling gates: " + strings.Join(gates, ", "), []diagnosis.Evidence{diagnosis.Fact(c.podRef(), "spec.schedulingGates: "+strings.Join(gates, ", "), c.gated(gates...)...)}}
 	},
 }
 

@@ -97,7 +97,7 @@ func (w word) ofGang() bool {
 }
 
 func (w word) evidence() diagnosis.Evidence {
-	return diagnosis.Evidence{Ref: w.about, Fact: fmt.Sprintf("%s says %s: %s", quotable(w.component, 63), quotable(w.reason, 63), quotable(w.message, maxQuote))}
+	return diagnosis.Fact(w.about, fmt.Sprintf("%s says %s: %s", quotable(w.component, 63), quotable(w.reason, 63), quotable(w.message, maxQuote)), diagnosis.Says(w.message))
 }
 
 // quotable is text of others as it may be shown.
@@ -109,7 +109,7 @@ func (c *Case) Quote(causes []diagnosis.Cause) {
 		return
 	}
 	for _, w := range c.words() {
-		if e := w.evidence(); !slices.Contains(causes[0].Evidence, e) {
+		if e := w.evidence(); !slices.ContainsFunc(causes[0].Evidence, e.Same) {
 			causes[0].Evidence = append(causes[0].Evidence, e)
 		}
 	}

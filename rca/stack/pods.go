@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -19,6 +20,8 @@ type look struct {
 	words string // its own
 	since time.Time
 	loops bool // it was started again and again
+	// claims are what words are made from.
+	claims []diagnosis.Claim
 }
 
 // failing are the reasons of a waiting container that do not pass by themselves soon.
@@ -35,7 +38,7 @@ func (s *Stack) look(p *corev1.Pod) look {
 		began = p.Status.StartTime.Time
 	}
 	if p.Spec.NodeName == "" {
-		return look{state: Failed, words: "not scheduled: " + view.Quotable(scheduled(p), maxWords), since: p.CreationTimestamp.Time}
+		return look{state: Failed, words: "not scheduled: " + view.Quotable(scheduled(p), maxWords), since: p.CreationTimestamp.Time, claims: []diagnosis.Claim{diagnosis.That("spec.nodeName", "", diagnosis.Absent, "")}}
 	}
 	for _, c := range p.Status.InitContainerStatuses {
 		done := c.State.Terminated != nil && c.State.Terminated.ExitCode == 0
@@ -54,15 +57,15 @@ func (s *Stack) look(p *corev1.Pod) look {
 	}
 	if len(p.Status.ContainerStatuses) == 0 && p.Status.Phase != corev1.PodRunning && !ready(p) {
 		if e := s.sandbox[p.Namespace+"/"+p.Name]; e != nil {
-			return look{state: Failed, words: sandboxWords(e), since: began}
+			return look{state: Failed, words: sandboxWords(e), since: began, claims: []diagnosis.Claim{diagnosis.Says(sandboxSays(e))}}
 		}
 		return look{state: Starting, words: "its containers are not created yet", since: began}
 	}
-	return look{since: readySince(p)}
+	return look{since: readySince(p), claims: []diagnosis.Claim{diagnosis.That("status.containerStatuses[*].ready", "", diagnosis.IsNot, "false")}}
 }
 
 func (s *Stack) container(p *corev1.Pod, c corev1.ContainerStatus, began time.Time, init bool) look {
-	l := look{state: Starting, where: c.Name, since: began, loops: c.RestartCount > 2}
+	l := look{state: Starting, where: c.Name, since: began, loops: c.RestartCount > 2, claims: containerClaims(c, init)}
 	switch now := c.State; {
 	case now.Waiting != nil && slices.Contains(failing, now.Waiting.Reason):
 		l.state, l.words = Failed, says(now.Waiting.Reason, now.Waiting.Message)
@@ -73,7 +76,7 @@ func (s *Stack) container(p *corev1.Pod, c corev1.ContainerStatus, began time.Ti
 	case now.Waiting != nil:
 		l.words = says(cmp.Or(now.Waiting.Reason, "waiting"), now.Waiting.Message)
 		if e := s.sandbox[p.Namespace+"/"+p.Name]; e != nil {
-			l.state, l.words = Failed, sandboxWords(e)
+			l.state, l.words, l.claims = Failed, sandboxWords(e), []diagnosis.Claim{diagnosis.Says(sandboxSays(e))}
 		}
 	case now.Terminated != nil:
 		l.state, l.words = Failed, ended(*now.Terminated)
@@ -128,9 +131,12 @@ func readySince(p *corev1.Pod) time.Time {
 
 // sandboxWords are the runtime's own, without those of the calls that they came through.
 func sandboxWords(e *corev1.Event) string {
-	message := e.Message
-	if i := strings.LastIndex(message, "desc = "); i >= 0 {
-		message = message[i+len("desc = "):]
+	return e.Reason + ": " + view.Quotable(sandboxSays(e), maxWords)
+}
+
+func sandboxSays(e *corev1.Event) string {
+	if i := strings.LastIndex(e.Message, "desc = "); i >= 0 {
+		return e.Message[i+len("desc = "):]
 	}
-	return e.Reason + ": " + view.Quotable(message, maxWords)
+	return e.Message
 }
