@@ -26,7 +26,7 @@ func headline(c *causes.Case, causes []diagnosis.Cause) string {
 	if len(causes) > 0 {
 		why = ", " + c.Headline(causes[0].ID)
 		if causes[0].ID == diagnosis.SchedulerRefused { // whose word it is
-			why = ", " + visible(c.SchedulerName()) + " refuses"
+			why = ", " + visible(c.Queue.SchedulerName()) + " refuses"
 		}
 	}
 	return titled(c.Incident, c.Cluster.State.Now, needs(c)+why)

@@ -25,31 +25,24 @@ type Ask struct {
 // ErrUnknown says that what was not read might change every answer.
 var ErrUnknown = errors.New("capacity is not known")
 
-// Capacity answers what was asked, on behalf of a guest. It changes nothing. The error is
-// ErrUnknown, that of a cancelled context or of the scheduler's code, or names a resource
-// that is not one of NVIDIA's.
-func Capacity(ctx context.Context, st *cluster.State, asks []Ask, g Guest) ([]diagnosis.CapacityItem, error) {
+// Capacity answers what was asked, on behalf of a guest; several asks together, so that what
+// one takes the next does not get. It changes nothing. The error is ErrUnknown, that of a
+// cancelled context or of the scheduler's code, or names a resource that is not one of
+// NVIDIA's.
+func Capacity(ctx context.Context, st *cluster.State, asks []Ask, g Guest) (diagnosis.CapacityList, error) {
+	out := diagnosis.CapacityList{APIVersion: diagnosis.APIVersion, Kind: diagnosis.CapacityKind, Items: []diagnosis.CapacityItem{}}
 	for _, kind := range []string{"Node", "Pod"} {
 		if why := st.Unread[kind]; why != "" {
-			return nil, fmt.Errorf("%w: %ss are unread (%s)", ErrUnknown, strings.ToLower(kind), why)
+			return out, fmt.Errorf("%w: %ss are unread (%s)", ErrUnknown, strings.ToLower(kind), why)
 		}
 	}
 	host, err := g.look(ctx, st)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
-	out := make([]diagnosis.CapacityItem, 0, len(asks))
-	for _, a := range asks {
-		if err := ctx.Err(); err != nil {
-			return nil, fmt.Errorf("count %s: %w", a.Resource, err)
-		}
-		q, err := newQuestion(st, a, host)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, q.answer())
-	}
-	return out, nil
+	t := &together{st: st, host: host, asks: asks}
+	out.Items, out.Together, err = t.answer(ctx)
+	return out, err
 }
 
 // CheckCapacityResource refuses, in a sentence, what Capacity cannot count.
@@ -70,12 +63,18 @@ type question struct {
 	places  []place
 	options [][]placement.Option
 	item    diagnosis.CapacityItem
+	// taken is what those who were asked about before have taken, and then what this ask has.
+	taken *taken
+	rough bool // not every way was weighed
 }
 
-// place is where an option of the plan is.
-type place struct{ node string }
+// place is where an option of the plan is: a node, or one GPU of it.
+type place struct {
+	node *view.Node
+	gpu  int // of Node.GPUs; negative for the node as a whole
+}
 
-func newQuestion(st *cluster.State, a Ask, h *host) (*question, error) {
+func newQuestion(st *cluster.State, a Ask, h *host, before *taken) (*question, error) {
 	if err := CheckCapacityResource(a.Resource); err != nil {
 		return nil, err
 	}
@@ -89,7 +88,7 @@ func newQuestion(st *cluster.State, a Ask, h *host) (*question, error) {
 	if h.pod != nil {
 		asker = evict.NewLedger(w).ForPod(h.pod)
 	}
-	return &question{world: w, host: h, ask: view.Ask{Resource: corev1.ResourceName(a.Resource), Profile: profile, Count: int64(a.Count)}, tenants: evict.NewTenants(asker),
+	return &question{world: w, host: h, taken: before.clone(), ask: view.Ask{Resource: corev1.ResourceName(a.Resource), Profile: profile, Count: int64(a.Count)}, tenants: evict.NewTenants(asker),
 		item: diagnosis.CapacityItem{Resource: a.Resource, Asked: a.Count}}, nil
 }
 
@@ -113,7 +112,7 @@ func (q *question) answer() diagnosis.CapacityItem {
 		} else {
 			q.instances(o)
 		}
-		q.take(o)
+		q.count(o)
 	}
 	q.evict()
 	q.item.Ignored, q.item.For = q.ignored(), q.host.whom()
@@ -157,7 +156,7 @@ func shortly(v *view.Node, why string) string {
 
 // evict plans for what was asked.
 func (q *question) evict() {
-	planner := placement.NewPlanner(placement.Problem{Tenants: q.tenants.List, Budgets: q.world.Budgets.Allowed(), Places: q.options})
+	planner := placement.NewPlanner(placement.Problem{Tenants: q.tenants.List, Budgets: q.taken.left(q.world.Budgets.Allowed()), Places: q.options})
 	plan := planner.Plan(q.item.Asked)
 	e := diagnosis.CapacityEvict{Fits: plan.Fits, Evictions: []diagnosis.PodName{}, Nodes: []string{}}
 	for _, t := range plan.Leave {
@@ -168,20 +167,19 @@ func (q *question) evict() {
 	}
 	for _, m := range plan.Moves {
 		if o := q.options[m.Place][m.Option]; o.Remade || len(o.Leave) > 0 {
-			e.Nodes = append(e.Nodes, q.places[m.Place].node)
+			e.Nodes = append(e.Nodes, q.places[m.Place].node.Name)
 		}
 	}
-	slices.SortFunc(e.Evictions, func(a, b diagnosis.PodName) int {
-		return strings.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name)
-	})
+	slices.SortFunc(e.Evictions, byName)
 	slices.Sort(e.Nodes)
 	e.Nodes = slices.Compact(e.Nodes)
-	e.Proof = diagnosis.CapacityProof{Cost: costOf(plan.Cost), AtLeast: costOf(plan.Proof.Bound), Exact: plan.Proof.Exact}
+	e.Proof = diagnosis.CapacityProof{Cost: costOf(plan.Cost), AtLeast: costOf(plan.Proof.Bound), Exact: plan.Proof.Exact && !q.rough}
 	if r := plan.Proof.RunnerUp; r != nil {
 		cost := costOf(*r)
 		e.Proof.RunnerUp = &cost
 	}
 	q.item.Evict = e
+	q.take(plan)
 }
 
 func costOf(c placement.Cost) diagnosis.VictimCost {

@@ -97,11 +97,11 @@ func (f *fleet) instance(profile string, start int, holder string) nodeprobe.Ins
 
 func capacityOf(t testing.TB, st *cluster.State, name string, n int) diagnosis.CapacityItem {
 	t.Helper()
-	items, err := Capacity(t.Context(), st, []Ask{{name, n}}, Guest{})
-	if err != nil || len(items) != 1 {
-		t.Fatalf("%v, %v", items, err)
+	list, err := Capacity(t.Context(), st, []Ask{{name, n}}, Guest{})
+	if err != nil || len(list.Items) != 1 || list.Together != nil {
+		t.Fatalf("%v, %v", list, err)
 	}
-	return items[0]
+	return list.Items[0]
 }
 
 // One GPU that nobody holds, one that a 1g holds at 5, one cordoned: every answer
@@ -297,16 +297,17 @@ func TestCapacityOfWholeGPUs(t *testing.T) {
 	}
 }
 
+func budgetOf(name, app string, allowed int32) *policyv1.PodDisruptionBudget {
+	return &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: name},
+		Spec:   policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}},
+		Status: policyv1.PodDisruptionBudgetStatus{DisruptionsAllowed: allowed}}
+}
+
 func TestWhoMayBeEvicted(t *testing.T) {
 	full := func(f *fleet) (x, y *corev1.Pod) {
 		n := f.node("n")
 		f.report(n, nodeprobe.GPU{Instances: []nodeprobe.Instance{f.instance("3g.20gb", 0, "x"), f.instance("3g.20gb", 4, "y")}})
 		return f.pod("x", "n", view.MIGPrefix+"3g.20gb", 1), f.pod("y", "n", view.MIGPrefix+"3g.20gb", 1)
-	}
-	budget := func(name, app string, allowed int32) *policyv1.PodDisruptionBudget {
-		return &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: name},
-			Spec:   policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}},
-			Status: policyv1.PodDisruptionBudgetStatus{DisruptionsAllowed: allowed}}
 	}
 	for name, c := range map[string]struct {
 		change func(f *fleet, x, y *corev1.Pod)
@@ -329,11 +330,11 @@ func TestWhoMayBeEvicted(t *testing.T) {
 		}, 2, []diagnosis.PodName{{Namespace: "a", Name: "y"}}},
 		"as the budget allows": {func(f *fleet, x, y *corev1.Pod) {
 			x.Labels["app"], y.Labels["app"] = "s", "s"
-			f.st.PDBs = []*policyv1.PodDisruptionBudget{budget("b", "s", 1)}
+			f.st.PDBs = []*policyv1.PodDisruptionBudget{budgetOf("b", "s", 1)}
 		}, 2, []diagnosis.PodName{{Namespace: "a", Name: "x"}}},
 		"nobody with two budgets": {func(f *fleet, x, _ *corev1.Pod) {
 			x.Labels["app"] = "s"
-			f.st.PDBs = []*policyv1.PodDisruptionBudget{budget("b", "s", 5), budget("c", "s", 5)}
+			f.st.PDBs = []*policyv1.PodDisruptionBudget{budgetOf("b", "s", 5), budgetOf("c", "s", 5)}
 		}, 1, []diagnosis.PodName{{Namespace: "a", Name: "y"}}},
 		"a gang as a whole": {func(f *fleet, x, _ *corev1.Pod) {
 			x.Labels["scheduling.x-k8s.io/pod-group"] = "g"
@@ -355,8 +356,8 @@ func TestWhoMayBeEvicted(t *testing.T) {
 func TestCapacityRefuses(t *testing.T) {
 	f := newFleet(t)
 	for _, name := range []string{"", "cpu", "nvidia.com/mig-", "nvidia.com/gpu.shared", "mig-3g.20gb"} {
-		if items, err := Capacity(t.Context(), f.st, []Ask{{name, 1}}, Guest{}); err == nil || items != nil {
-			t.Errorf("%q: %v, %v", name, items, err)
+		if list, err := Capacity(t.Context(), f.st, []Ask{{name, 1}}, Guest{}); err == nil || len(list.Items) > 0 {
+			t.Errorf("%q: %v, %v", name, list, err)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -109,8 +109,8 @@ func (h *host) refuses(v *view.Node) string {
 const unlimited = 1 << 30
 
 // room is how many guests a node's CPU, memory and room for pods take, once some of its
-// pods have left.
-func (h *host) room(v *view.Node, leave []*corev1.Pod) int {
+// pods have left and some guests are there.
+func (h *host) room(v *view.Node, leave []*corev1.Pod, guests int) int {
 	if h.needs == nil {
 		return unlimited
 	}
@@ -130,7 +130,7 @@ func (h *host) room(v *view.Node, leave []*corev1.Pod) int {
 		}
 		n = min(n, times(free, q))
 	}
-	return int(max(0, n))
+	return int(max(0, n-int64(guests)))
 }
 
 func countOn(v *view.Node, pods []*corev1.Pod) int {

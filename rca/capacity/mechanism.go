@@ -19,20 +19,25 @@ func managed(v *view.Node) bool {
 	return v.Geometry.Report.Source == nodeprobe.SourceNVML
 }
 
-// alone counts what one GPU gives whatever becomes of the others.
-func (q *question) alone(o *offer, g placement.GPU, remade bool) {
-	options := g.Options(q.ask.Profile, placement.WholeGPU, q.tenants.Holding)
+// alone counts what one GPU gives whatever becomes of the others. One that is re-made anyway,
+// for an ask before this, takes what has room beside that.
+func (q *question) alone(o *offer, gpu int, remade bool) {
+	g, how := o.node.GPUs[gpu], placement.WholeGPU
+	if open := q.taken.open[chip{o.node.Name, g.Index}]; open {
+		how = placement.Single
+	}
+	options := g.Options(q.ask.Profile, how, q.tenants.Holding)
 	fit := g.Fit(q.ask.Profile)
 	switch {
 	case !remade:
 		options = slices.DeleteFunc(options, func(p placement.Option) bool { return p.Remade })
 		o.count(0, fit.Idle, 0)
-	case g.Held():
+	case g.Held() && how == placement.WholeGPU:
 		o.count(0, fit.Idle, 0)
 	default:
 		o.count(0, max(fit.Idle, fit.Room), 0)
 	}
-	o.place(options)
+	o.place(gpu, options)
 }
 
 // byName counts what a node gives where MIG manager has the entries of its config alone:
@@ -66,11 +71,16 @@ func (q *question) byName(o *offer, gpus []placement.GPU, settled bool) {
 	if len(ways) == 1 { // no entry helps: each GPU is a place of its own, exactly
 		for _, g := range gpus {
 			options := g.Options(q.ask.Profile, placement.WholeGPU, q.tenants.Holding)
-			o.place(slices.DeleteFunc(options, func(p placement.Option) bool { return p.Remade }))
+			o.place(at(v, g), slices.DeleteFunc(options, func(p placement.Option) bool { return p.Remade }))
 		}
 		return
 	}
-	o.place(undominated(options))
+	o.place(wholeNode, undominated(options))
+}
+
+// at is where a GPU stands among those of its node.
+func at(v *view.Node, g placement.GPU) int {
+	return slices.IndexFunc(v.GPUs, func(o placement.GPU) bool { return o.Index == g.Index })
 }
 
 // emptied are a way, and the same with more and more of those gone, the cheapest first, who

@@ -15,7 +15,13 @@ import (
 type offer struct {
 	node                       *view.Node
 	now, repartition, hardware int
-	places                     [][]placement.Option
+	places                     []ways
+}
+
+// ways are the options of one GPU of a node or, where gpu is negative, of the node.
+type ways struct {
+	gpu     int
+	options []placement.Option
 }
 
 // free adds what nobody holds and nothing needs to be re-made for.
@@ -24,43 +30,34 @@ func (o *offer) free(n int) {
 		return
 	}
 	o.count(n, n, n)
-	o.place([]placement.Option{{Fits: n}})
+	o.place(wholeNode, []placement.Option{{Fits: n}})
 }
 
 func (o *offer) count(now, repartition, hardware int) {
 	o.now, o.repartition, o.hardware = o.now+now, o.repartition+repartition, o.hardware+hardware
 }
 
-func (o *offer) place(options []placement.Option) {
+// wholeNode stands for no GPU in particular.
+const wholeNode = -1
+
+func (o *offer) place(gpu int, options []placement.Option) {
 	if len(options) > 0 {
-		o.places = append(o.places, options)
+		o.places = append(o.places, ways{gpu, options})
 	}
 }
 
-// take counts what a node has to give, as far as the guest's CPU and memory go.
-func (q *question) take(o *offer) {
-	room := q.host.room(o.node, nil)
+// count counts what a node has to give, as far as the guest's CPU and memory go.
+func (q *question) count(o *offer) {
+	room := q.room(o.node, nil)
 	q.item.Now += min(o.now, room)
 	q.item.Repartition += min(o.repartition, room)
 	q.item.Hardware += min(o.hardware, room)
 	if o.hardware > room {
 		q.notes.add("node", "with less CPU, memory or room for pods than GPUs", o.node.Name)
 	}
-	for _, options := range o.places {
-		var fit []placement.Option
-		for _, option := range options {
-			var leave []*corev1.Pod
-			for _, t := range option.Leave {
-				leave = append(leave, q.tenants.Pods[t]...)
-			}
-			if option.Fits = min(option.Fits, q.host.room(o.node, leave)); option.Fits > 0 {
-				fit = append(fit, option)
-			}
-		}
-		if len(fit) > 0 {
-			q.places = append(q.places, place{o.node.Name})
-			q.options = append(q.options, fit)
-		}
+	for _, p := range q.roomy(o) {
+		q.places = append(q.places, place{o.node, p.gpu})
+		q.options = append(q.options, p.options)
 	}
 }
 
@@ -78,8 +75,10 @@ func (q *question) offerHolders(o *offer) {
 		if n <= 0 {
 			continue
 		}
-		if t := q.tenants.Of(p); t >= 0 {
-			o.place([]placement.Option{{Fits: int(n), Leave: []int{t}}})
+		if q.taken.gone[p] {
+			o.place(wholeNode, []placement.Option{{Fits: int(n)}})
+		} else if t := q.tenants.Of(p); t >= 0 {
+			o.place(wholeNode, []placement.Option{{Fits: int(n), Leave: []int{t}}})
 		}
 	}
 }
@@ -184,6 +183,7 @@ func (q *question) instances(o *offer) {
 func (q *question) positioned(o *offer) {
 	v := o.node
 	q.distrust(v)
+	q.show(v)
 	gpus, each, settled := []placement.GPU{}, q.each(v), true
 	for i := range v.GPUs {
 		g := v.GPUs[i]
@@ -206,11 +206,11 @@ func (q *question) positioned(o *offer) {
 		gpus = append(gpus, g)
 		settled = settled && !changing
 		if each {
-			q.alone(o, g, !changing)
+			q.alone(o, i, !changing)
 		}
 	}
 	if !each {
-		q.byName(o, gpus, settled)
+		q.byName(o, gpus, settled && !q.taken.configured[v.Name])
 	}
 	for _, g := range v.Geometry.Report.GPUs {
 		if g.MIG != nil && !g.MIG.Current {

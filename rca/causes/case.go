@@ -7,6 +7,8 @@ import (
 	"github.com/unpend/unpend/rca/devices"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/evict"
+	"github.com/unpend/unpend/rca/growth"
+	"github.com/unpend/unpend/rca/queues"
 	"github.com/unpend/unpend/rca/view"
 	"github.com/unpend/unpend/rca/whatif"
 	"github.com/unpend/unpend/watcher/incident"
@@ -57,11 +59,10 @@ type Case struct {
 	turned *Turned
 	// on is the node whose kubelet refused the pod; empty where none did.
 	on string
-	// brokenQueue is the queue that admits nobody, once asked for; nil for none.
-	brokenQueue *BrokenQueue
-	queueAsked  bool
+	// Queue is the case as queues and other schedulers see it.
+	Queue *queues.Case
 	// grows is what autoscalers make of the pod, once asked for.
-	grows *Growth
+	grows *growth.Growth
 }
 
 // entitle has a headline say a cause in these words.

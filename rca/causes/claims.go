@@ -7,20 +7,16 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/unpend/unpend/rca/diagnosis"
-	"github.com/unpend/unpend/rca/scaling"
 	"github.com/unpend/unpend/rca/view"
 	"github.com/unpend/unpend/watcher/incident"
 )
 
 // ofPod are claims about the waiting pod; none where it does not exist.
 func (c *Case) ofPod(claims ...diagnosis.Claim) []diagnosis.Claim {
-	if c.Unborn || c.Cluster.State.Pod(c.Pod.Namespace, c.Pod.Name) == nil {
+	if c.Unborn {
 		return nil
 	}
-	for i := range claims {
-		claims[i].Ref = c.podRef()
-	}
-	return claims
+	return c.Cluster.OfPod(c.Pod, claims...)
 }
 
 // itAsks claims what the pod asks of a resource.
@@ -80,11 +76,6 @@ func lacksClaims(r incident.Refusal) []diagnosis.Claim {
 	return out
 }
 
-// conditionIs claims a condition's status.
-func conditionIs(kind, status string) diagnosis.Claim {
-	return diagnosis.That("status.conditions[type="+kind+"].status", "", diagnosis.Is, status)
-}
-
 // holding claims what a pod asks, and where it runs.
 func holding(p *corev1.Pod, name corev1.ResourceName, amount string) []diagnosis.Claim {
 	return []diagnosis.Claim{diagnosis.That(diagnosis.Requests, string(name), diagnosis.Is, amount), diagnosis.That("spec.nodeName", "", diagnosis.Is, p.Spec.NodeName)}
@@ -95,44 +86,6 @@ func (c *Case) priority(is int32) []diagnosis.Claim {
 	return c.ofPod(diagnosis.That("spec.priority", "", diagnosis.Is, strconv.Itoa(int(is))), diagnosis.That("spec.priorityClassName", "", diagnosis.Is, c.Pod.Spec.PriorityClassName))
 }
 
-// gated claims scheduling gates of the pod.
-func (c *Case) gated(gates ...string) []diagnosis.Claim {
-	out := make([]diagnosis.Claim, len(gates))
-	for i, gate := range gates {
-		out[i] = diagnosis.That("spec.schedulingGates", "name="+gate, diagnosis.Exists, "")
-	}
-	return c.ofPod(out...)
-}
-
-// notAdmittedClaims are the words of a Workload's conditions; none where it has none.
-func notAdmittedClaims(why string) []diagnosis.Claim {
-	if why == "" {
-		return nil
-	}
-	return []diagnosis.Claim{diagnosis.Says(why)}
-}
-
-// saysOf claims a condition's own words, where it has any.
-func saysOf(k scaling.Condition) []diagnosis.Claim {
-	if k.Message == "" {
-		return nil
-	}
-	return []diagnosis.Claim{diagnosis.Says(k.Message)}
-}
-
-// limitClaims are a pool's limits, and what is used of them.
-func limitClaims(p *scaling.Pool) []diagnosis.Claim {
-	var out []diagnosis.Claim
-	for _, name := range view.SortedNames(p.Limits) {
-		limit := p.Limits[name]
-		out = append(out, diagnosis.That("spec.limits", string(name), diagnosis.Is, limit.String()))
-		if used, known := p.Used[name]; known {
-			out = append(out, diagnosis.That("status.resources", string(name), diagnosis.Is, used.String()))
-		}
-	}
-	return out
-}
-
 // running claims where pods run.
 func running(pods []*corev1.Pod) []diagnosis.Claim {
 	out := make([]diagnosis.Claim, len(pods))
@@ -140,15 +93,6 @@ func running(pods []*corev1.Pod) []diagnosis.Claim {
 		out[i] = diagnosis.That("spec.nodeName", "", diagnosis.Is, p.Spec.NodeName).Of(view.PodRef(p))
 	}
 	return out
-}
-
-// unspoken claims that no scheduler has judged the pod.
-func (c *Case) unspoken() []diagnosis.Claim {
-	out := []diagnosis.Claim{diagnosis.That("status.conditions[type=PodScheduled]", "", diagnosis.Absent, "")}
-	if name := c.Pod.Spec.SchedulerName; name != "" {
-		out = append(out, diagnosis.That("spec.schedulerName", "", diagnosis.Is, name))
-	}
-	return c.ofPod(out...)
 }
 
 // zeros claims that none is asked of resources.

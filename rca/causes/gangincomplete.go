@@ -41,9 +41,9 @@ func (c *Case) gangUnknown() *finding {
 	if c.GangUnread() == "" && c.Gang.Kind.API == "scheduling.k8s.io" {
 		return &finding{diagnosis.Likely, fmt.Sprintf("its PodGroup %s does not exist", c.Gang.Name), []diagnosis.Evidence{diagnosis.Fact(c.podRef(), "spec.schedulingGroup names PodGroup "+c.Gang.Name, c.ofPod(diagnosis.That("spec.schedulingGroup", "", diagnosis.Contains, c.Gang.Name))...)}}
 	}
-	for _, w := range c.words() {
-		if w.ofGang() {
-			return &finding{diagnosis.Possible, "its scheduler says that the gang is not complete", []diagnosis.Evidence{w.evidence()}}
+	for _, w := range c.Queue.Words() {
+		if w.OfGang() {
+			return &finding{diagnosis.Possible, "its scheduler says that the gang is not complete", []diagnosis.Evidence{w.Evidence()}}
 		}
 	}
 	return nil

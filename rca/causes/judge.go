@@ -82,10 +82,10 @@ func (c *Case) ofTemplate(byID tellings) {
 		return
 	}
 	if told := byID[g.OfTemplate]; told != nil {
-		told.Evidence = append(told.Evidence, g.template.evidence...)
+		told.Evidence = append(told.Evidence, g.Template.Evidence...)
 		return
 	}
-	byID.note(g.OfTemplate, "", g.template)
+	byID.note(g.OfTemplate, "", found(g.Template))
 }
 
 // buffers hold what the rules will tell of the nodes: one allocation for the nodes, one
@@ -116,7 +116,7 @@ func Tell(rules []Rule, c *Case, n *view.Node, b *blocker) (diagnosis.CauseID, *
 // nothingBlocks is the finding when no filter refuses: the facts do not say why
 // the pod waits.
 func (c *Case) nothingBlocks() *finding {
-	feasible, by := c.Verdict.Feasible(), c.SchedulerName()
+	feasible, by := c.Verdict.Feasible(), c.Queue.SchedulerName()
 	if says := c.schedulerFails(); len(feasible) > 0 && says != "" {
 		return &finding{diagnosis.Possible, "the scheduler fails on it: " + view.Cut(says, 160) + "; its filters accept " + feasible[0] + " now", []diagnosis.Evidence{{Ref: c.podRef(), Fact: "PodScheduled: " + corev1.PodReasonSchedulerError + ": " + says}}}
 	}

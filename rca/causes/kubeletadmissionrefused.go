@@ -68,7 +68,7 @@ func (c *Case) behindSays(t *Turned) string {
 	case PlacedByHand:
 		says = "its nodeName is written by hand, so no scheduler has counted what the node has left" + c.countsNow(t)
 	case TwoSchedulers:
-		says = fmt.Sprintf("scheduler %s chose the node, not the default one, and the kubelet counts otherwise", c.SchedulerName()) + c.countsNow(t)
+		says = fmt.Sprintf("scheduler %s chose the node, not the default one, and the kubelet counts otherwise", c.Queue.SchedulerName()) + c.countsNow(t)
 	case InitAsksToo:
 		says = fmt.Sprintf("its init container %s asks for the devices too", t.Init)
 	case DevicesMoved:

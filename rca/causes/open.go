@@ -30,8 +30,10 @@ func Open(l *evict.Ledger, i incident.Incident) (*Case, error) {
 	if pod.Status.Phase == corev1.PodFailed {
 		on = pod.Spec.NodeName
 	}
-	return &Case{on: on, Asker: l.ForPod(pod), Incident: i, Pod: unbound(pod), Refusal: pod.Status, Asks: view.AsksOf(pod), Wants: view.PodRequests(pod), Everywhere: map[diagnosis.CauseID]bool{},
-		Refusals: refusals, Unborn: unborn, Unprepared: unprepared, bound: slices.Contains(unprepared, pod)}, nil
+	c := &Case{on: on, Asker: l.ForPod(pod), Incident: i, Pod: unbound(pod), Refusal: pod.Status, Asks: view.AsksOf(pod), Wants: view.PodRequests(pod), Everywhere: map[diagnosis.CauseID]bool{},
+		Refusals: refusals, Unborn: unborn, Unprepared: unprepared, bound: slices.Contains(unprepared, pod)}
+	c.Queue = c.queueCase()
+	return c, nil
 }
 
 // Look asks the scheduler's filters, and reads the claims, the use of GPUs and the gang:

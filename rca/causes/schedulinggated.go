@@ -4,10 +4,9 @@ import (
 	"strings"
 
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/queues"
+	"github.com/unpend/unpend/rca/view"
 )
-
-// queueGate is Kueue's (kueue.x-k8s.io, pod integration).
-const queueGate = "kueue.x-k8s.io/admission"
 
 // schedulingGated: gates keep the pod out of the scheduler's queue. There is no
 // event; the condition is written by the API server at creation.
@@ -18,7 +17,7 @@ var schedulingGated = PodRule{
 		if len(gates) == 0 {
 			return nil
 		}
-		return &finding{diagnosis.Proven, "held by scheduling gates: " + strings.Join(gates, ", "), []diagnosis.Evidence{diagnosis.Fact(c.podRef(), "spec.schedulingGates: "+strings.Join(gates, ", "), c.gated(gates...)...)}}
+		return &finding{diagnosis.Proven, "held by scheduling gates: " + strings.Join(gates, ", "), []diagnosis.Evidence{diagnosis.Fact(c.podRef(), "spec.schedulingGates: "+strings.Join(gates, ", "), c.ofPod(view.GatedBy(gates...)...)...)}}
 	},
 }
 
@@ -27,7 +26,7 @@ var schedulingGated = PodRule{
 func (c *Case) Gates() []string {
 	var out []string
 	for _, g := range c.Pod.Spec.SchedulingGates {
-		if g.Name != queueGate {
+		if g.Name != queues.Gate {
 			out = append(out, g.Name)
 		}
 	}

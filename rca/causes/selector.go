@@ -3,7 +3,6 @@ package causes
 import (
 	"encoding/binary"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -49,7 +48,7 @@ type Missed struct {
 func (c *Case) MissedOn(n *view.Node) *Missed {
 	if c.speaksOf == nil {
 		c.speaksOf = []*view.LabelColumn{}
-		for _, label := range labelsOf(c.Pod) {
+		for _, label := range view.LabelsAsked(c.Pod) {
 			c.speaksOf = append(c.speaksOf, c.Cluster.Column(label))
 		}
 		c.missed = map[string]*Missed{}
@@ -89,20 +88,6 @@ func (c *Case) MissedOn(n *view.Node) *Missed {
 		m.says += ", nor its alternatives"
 	}
 	return m
-}
-
-// labelsOf lists the labels that the pod's selector and its required affinity speak of.
-func labelsOf(pod *corev1.Pod) []string {
-	out := slices.AppendSeq([]string{}, maps.Keys(pod.Spec.NodeSelector))
-	if a := view.RequiredAffinity(pod); a != nil {
-		for _, t := range a.NodeSelectorTerms {
-			for _, e := range t.MatchExpressions {
-				out = append(out, e.Key)
-			}
-		}
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
 }
 
 // NodeMatches says whether the pod's node selector and required node affinity

@@ -123,7 +123,7 @@ func (c *Case) behind(t *Turned) Behind {
 	switch {
 	case c.placedByHand():
 		return PlacedByHand
-	case c.SchedulerName() != corev1.DefaultSchedulerName:
+	case c.Queue.SchedulerName() != corev1.DefaultSchedulerName:
 		return TwoSchedulers
 	case out:
 		return CountedOver

@@ -23,7 +23,7 @@ func (c *Bench) addNode() []Change {
 
 // waitForAutoscaler leaves the node that it brings to it, for as long as it may take.
 func (c *Bench) waitForAutoscaler() []Change {
-	ch := Change{Kind: diagnosis.Wait, Cause: diagnosis.ScalingUp, Manual: true, Risk: diagnosis.NoRisk, Minutes: max(1, 5-int(c.PromiseAge().Minutes())), Until: "the autoscaler's node is Ready", Title: "wait for the node that the autoscaler brings",
+	ch := Change{Kind: diagnosis.Wait, Cause: diagnosis.ScalingUp, Manual: true, Risk: diagnosis.NoRisk, Minutes: max(1, 5-int(c.Growth().PromiseAge(c.Cluster.State.Now).Minutes())), Until: "the autoscaler's node is Ready", Title: "wait for the node that the autoscaler brings",
 		Commands: []string{fmt.Sprintf("kubectl -n %s get pod %s -w", c.Pod.Namespace, c.Pod.Name), "kubectl get nodes -w"}}
 	g := c.Growth()
 	if !g.By.IsZero() {

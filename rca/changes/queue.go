@@ -4,18 +4,18 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/unpend/unpend/rca/causes"
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/queues"
 )
 
 func (c *Bench) queueChanges() []Change {
-	w := c.Queued()
+	w := c.Queue.Queued()
 	if w == nil {
 		return []Change{queueChange(diagnosis.Wait, diagnosis.NoRisk, "Kueue admits it", "wait until its queue admits it", "kubectl -n "+c.Pod.Namespace+" get workloads.kueue.x-k8s.io")}
 	}
 	look := fmt.Sprintf("kubectl -n %s describe workloads.kueue.x-k8s.io %s", w.GetNamespace(), w.GetName())
-	why, _ := causes.NotAdmitted(w)
-	if causes.Inactive(w) {
+	why, _ := queues.Why(w)
+	if queues.Inactive(w) {
 		return []Change{queueChange(diagnosis.Manual, diagnosis.NoRisk, "its Workload is active", "see who made its Workload inactive", look)}
 	}
 	raise := queueChange(diagnosis.RaiseQuota, diagnosis.MediumRisk, "its ClusterQueue has the quota", "raise the quota of its ClusterQueue", look, "kubectl get clusterqueues.kueue.x-k8s.io", "# then kubectl edit clusterqueue.kueue.x-k8s.io NAME: nominalQuota or borrowingLimit")

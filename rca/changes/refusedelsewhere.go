@@ -11,11 +11,11 @@ import (
 // askScheduler is for the pod that another scheduler refuses: where its rule is seen, and
 // what of the request its words are about.
 func (c *Bench) askScheduler() []Change {
-	w, told := c.Refused()
+	w, told := c.Queue.Refused()
 	if !told {
 		return nil
 	}
-	by, ns := c.SchedulerName(), c.Pod.Namespace
+	by, ns := c.Queue.SchedulerName(), c.Pod.Namespace
 	look := fmt.Sprintf("kubectl -n %s describe pod %s", ns, c.Pod.Name)
 	logs := "kubectl get pods -A -o wide | grep -i " + by + "  # then its log"
 	ch := Change{Kind: diagnosis.Manual, Cause: diagnosis.SchedulerRefused, Manual: true, Risk: diagnosis.NoRisk, Untestable: by + " decides by its own rules, which are not run here",
@@ -35,14 +35,14 @@ func (c *Bench) askScheduler() []Change {
 }
 
 func (c *Bench) askLess(title string) Change {
-	return Change{Kind: diagnosis.ChangeRequest, Cause: diagnosis.SchedulerRefused, Manual: true, Risk: diagnosis.MediumRisk, Title: title + ", in " + c.WorkloadName(), Untestable: c.SchedulerName() + " decides by its own rules, which are not run here",
+	return Change{Kind: diagnosis.ChangeRequest, Cause: diagnosis.SchedulerRefused, Manual: true, Risk: diagnosis.MediumRisk, Title: title + ", in " + c.WorkloadName(), Untestable: c.Queue.SchedulerName() + " decides by its own rules, which are not run here",
 		Drained: c.Cluster.Running(c.Incident.Workload), StopsUnknown: true, // another template: its controller makes its pods again
 		Commands: []string{fmt.Sprintf("kubectl -n %s edit %s", c.Pod.Namespace, c.WorkloadName())}}
 }
 
 // queueCommands show the queues of the scheduler that decides.
 func (c *Bench) queueCommands() []string {
-	switch by := c.SchedulerName(); {
+	switch by := c.Queue.SchedulerName(); {
 	case by == "kai-scheduler" || by == "runai-scheduler":
 		return []string{"kubectl get queues.scheduling.run.ai -o yaml  # spec.resources.gpu: quota and limit; status: allocated", fmt.Sprintf("kubectl -n %s get podgroups.scheduling.run.ai -o yaml", c.Pod.Namespace)}
 	case by == "volcano":
@@ -55,7 +55,7 @@ func (c *Bench) queueCommands() []string {
 
 // mendQueue is for the queue that is missing or closed.
 func (c *Bench) mendQueue() []Change {
-	q := c.BrokenQueue()
+	q := c.Queue.Broken()
 	if q == nil {
 		return nil
 	}

@@ -9,8 +9,8 @@ import (
 )
 
 func (c *Bench) schedulerChanges() []Change {
-	if c.SchedulerName() == corev1.DefaultSchedulerName || !c.Spoken(corev1.DefaultSchedulerName) {
-		return []Change{{Kind: diagnosis.Manual, Manual: true, Risk: diagnosis.NoRisk, Until: "its scheduler runs", Title: fmt.Sprintf("start the scheduler %q", c.SchedulerName()),
+	if c.Queue.SchedulerName() == corev1.DefaultSchedulerName || !c.Queue.Spoken(corev1.DefaultSchedulerName) {
+		return []Change{{Kind: diagnosis.Manual, Manual: true, Risk: diagnosis.NoRisk, Until: "its scheduler runs", Title: fmt.Sprintf("start the scheduler %q", c.Queue.SchedulerName()),
 			Commands: []string{"kubectl get pods -A -o wide | grep -i scheduler"}}}
 	}
 	ch := Change{Kind: diagnosis.ChangeRequest, Minutes: 1, Risk: diagnosis.MediumRisk, Title: fmt.Sprintf("schedule %s by %s", c.WorkloadName(), corev1.DefaultSchedulerName),

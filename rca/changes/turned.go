@@ -87,7 +87,7 @@ func (c *Bench) stillRefused(t *causes.Turned) []Change {
 	case causes.CountedOver, causes.SameUID:
 		out = append(out, restartKubelet(t.Node))
 	case causes.TwoSchedulers:
-		out = append(out, Change{Kind: diagnosis.Manual, Manual: true, Minutes: 10, Risk: diagnosis.MediumRisk, Title: fmt.Sprintf("give %s to one scheduler alone", t.On), Untestable: fmt.Sprintf("how %s counts no copy can show", c.SchedulerName()),
+		out = append(out, Change{Kind: diagnosis.Manual, Manual: true, Minutes: 10, Risk: diagnosis.MediumRisk, Title: fmt.Sprintf("give %s to one scheduler alone", t.On), Untestable: fmt.Sprintf("how %s counts no copy can show", c.Queue.SchedulerName()),
 			Commands: []string{fmt.Sprintf("kubectl get pods -A --field-selector spec.nodeName=%s -o custom-columns=NS:.metadata.namespace,POD:.metadata.name,SCHEDULER:.spec.schedulerName", t.On)}})
 	case causes.OwnWords:
 		out = append(out, Change{Kind: diagnosis.Manual, Manual: true, Minutes: 5, Risk: diagnosis.NoRisk, Title: "look at what the kubelet of " + t.On + " says", Untestable: "the kubelet decides by what no object tells",

@@ -8,6 +8,39 @@ type CapacityList struct {
 	APIVersion string         `json:"apiVersion"`
 	Kind       string         `json:"kind"`
 	Items      []CapacityItem `json:"items"`
+	// Together says whether all that was asked for fits at once; absent for one resource.
+	Together *CapacityTogether `json:"together,omitempty"`
+}
+
+// Answer is what is said to a question.
+type Answer string
+
+// The answers. Undecided is neither of the others: nobody has found out.
+const (
+	Yes       Answer = "yes"
+	No        Answer = "no"
+	Undecided Answer = "unknown"
+)
+
+// CapacityTogether is the answer for several resources.
+type CapacityTogether struct {
+	Answer    Answer    `json:"answer"`
+	Why       string    `json:"why,omitempty"` // of a no, or of what nobody knows
+	Evictions []PodName `json:"evictions"`     // of a yes, of all plans
+	Nodes     []string  `json:"nodes"`         // that they change
+}
+
+// Answer says whether as many fit as were asked for, of all resources at once.
+func (l CapacityList) Answer() Answer {
+	if l.Together != nil {
+		return l.Together.Answer
+	}
+	for _, i := range l.Items {
+		if !i.Fits() {
+			return No
+		}
+	}
+	return Yes
 }
 
 // CapacityItem says how many more of a resource fit, over all nodes that are
@@ -25,6 +58,9 @@ type CapacityItem struct {
 	Evict    CapacityEvict `json:"evict"`
 	For      string        `json:"for,omitempty"` // the pod that the answer is for; empty for every one
 	Ignored  []string      `json:"ignored"`       // what was not counted, and why
+	// After are the others, as RESOURCE=N, that have taken what they asked for before this
+	// was counted.
+	After []string `json:"after,omitempty"`
 }
 
 // Fits says whether as many fit as were asked for, in some way that can be had.

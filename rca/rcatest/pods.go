@@ -1,4 +1,4 @@
-// Package rcatest builds the clusters that tests and benchmarks of rca's rooms share: it
+// Package rcatest builds the clusters that tests and benchmarks of rca's rooms, and of what is built on them, share: it
 // says nothing of what is right. A cluster that one test alone needs is built there.
 package rcatest
 

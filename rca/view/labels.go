@@ -1,6 +1,9 @@
 package view
 
 import (
+	"maps"
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 )
 
@@ -49,4 +52,18 @@ func (w *Cluster) Column(label string) *LabelColumn {
 	}
 	w.columns[label] = l
 	return l
+}
+
+// LabelsAsked lists the labels that the pod's selector and its required affinity speak of.
+func LabelsAsked(pod *corev1.Pod) []string {
+	out := slices.AppendSeq([]string{}, maps.Keys(pod.Spec.NodeSelector))
+	if a := RequiredAffinity(pod); a != nil {
+		for _, t := range a.NodeSelectorTerms {
+			for _, e := range t.MatchExpressions {
+				out = append(out, e.Key)
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }

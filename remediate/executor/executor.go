@@ -42,8 +42,9 @@ type Options struct {
 	// Self is the executor's user name: it records the plans that take a stale one's
 	// place.
 	Self string
-	// Notifier is told of the end of every plan. Nil: nobody is told.
-	Notifier notice.Notifier
+	// Publish hands on the end of every plan. It is called until it has returned nil, and may
+	// be called with the same again. Nil: nobody is told.
+	Publish func(context.Context, notice.Notice) error
 	// Registerer of the executor's metrics. May be nil.
 	Registerer prometheus.Registerer
 	// Keep ended plans so long (24 h): guard-rails look back at them. One whose entry in a
@@ -180,7 +181,7 @@ func (x *Executor) ended(ctx context.Context, rem *v1alpha1.Remediation) (time.D
 	if left := x.Keep - x.Now().Sub(rem.Status.Ended.Time); left > 0 {
 		return left, nil
 	}
-	if x.Notifier != nil && !meta.IsStatusConditionTrue(rem.Status.Conditions, v1alpha1.Told) {
+	if x.Publish != nil && !meta.IsStatusConditionTrue(rem.Status.Conditions, v1alpha1.Told) {
 		return time.Minute, nil // the bus is away
 	}
 	if rem.Status.Phase == v1alpha1.Parked {

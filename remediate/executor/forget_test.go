@@ -21,11 +21,6 @@ import (
 	"github.com/unpend/unpend/remediate/v1alpha1"
 )
 
-// tells is a function that tells people.
-type tells func(context.Context, notice.Notice) error
-
-func (f tells) Notify(ctx context.Context, n notice.Notice) error { return f(ctx, n) }
-
 // A plan that has ended is forgotten in time, but not one of which nobody was told, nor
 // one that keeps a node closed: once a person has released that, it is.
 func TestEndedIsForgotten(t *testing.T) {
@@ -64,7 +59,7 @@ func TestEndedIsForgotten(t *testing.T) {
 			custom := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{v1alpha1.Remediations: "RemediationList", v1alpha1.Approvals: "ApprovalList"}, u)
 			o := Options{Deps: Deps{Client: fake.NewClientset(node), Dynamic: custom, Now: func() time.Time { return now }}}
 			if tc.bus {
-				o.Notifier = tells(func(context.Context, notice.Notice) error { return nil })
+				o.Publish = func(context.Context, notice.Notice) error { return nil }
 			}
 			again, err := New(o).Look(t.Context(), "x")
 			if err != nil || again != tc.again {

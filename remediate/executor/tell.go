@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,7 +63,7 @@ func (x *Executor) lookBack(ctx context.Context, cached client.Reader) error {
 // tellAll tells of each plan that has ended and that nobody was told of. Once the bus is
 // away it is not asked again for the others: they only say so.
 func (x *Executor) tellAll(ctx context.Context, plans []v1alpha1.Remediation) error {
-	if x.Notifier == nil {
+	if x.Publish == nil {
 		return nil
 	}
 	var away, failed error
@@ -72,7 +73,7 @@ func (x *Executor) tellAll(ctx context.Context, plans []v1alpha1.Remediation) er
 			continue
 		}
 		if away == nil {
-			away = x.notify(ctx, noticeOf(rem))
+			away = x.publish(ctx, NoticeOf(rem))
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -82,10 +83,10 @@ func (x *Executor) tellAll(ctx context.Context, plans []v1alpha1.Remediation) er
 	return failed
 }
 
-func (x *Executor) notify(ctx context.Context, n notice.Notice) error {
+func (x *Executor) publish(ctx context.Context, n notice.Notice) error {
 	ctx, cancel := context.WithTimeout(ctx, tellWithin)
 	defer cancel()
-	return x.Notifier.Notify(ctx, n)
+	return x.Publish(ctx, n)
 }
 
 // told writes into the plan whether somebody was told, if that is news. What is not
@@ -104,10 +105,18 @@ func (x *Executor) told(ctx context.Context, rem *v1alpha1.Remediation, away err
 	return nil // it has changed, or is gone: the next look sees
 }
 
-// noticeOf is what there is to tell of a plan that has ended.
-func noticeOf(rem *v1alpha1.Remediation) notice.Notice {
-	n := notice.Notice{What: outcome(rem.Status.Phase), Incident: rem.Spec.Incident, Plan: rem.Name, Workload: rem.Spec.Workload, Title: rem.Spec.Title,
-		Reason: rem.Status.Message, Approvers: rem.Status.ApprovedBy, AuditHead: rem.Status.AuditHead}
+// NoticeOf is what there is to tell of a plan now.
+func NoticeOf(rem *v1alpha1.Remediation) notice.Notice {
+	n := notice.Notice{What: outcome(cmp.Or(rem.Status.Phase, v1alpha1.Pending)), Incident: rem.Spec.Incident, Plan: rem.Name, Workload: rem.Spec.Workload, Title: rem.Spec.Title,
+		Reason: rem.Status.Message, Since: rem.CreationTimestamp.UTC(), Approvers: rem.Status.ApprovedBy, AuditHead: rem.Status.AuditHead}
+	if rem.Status.Began != nil {
+		n.Began = rem.Status.Began.UTC()
+		n.Since = n.Began
+	}
+	if steps := rem.Status.Journal; rem.Status.Phase.Begun() && len(steps) > 0 {
+		step := steps[len(steps)-1]
+		n.Since, n.Step, n.Progress = step.Began.UTC(), step.Text, rem.Status.Progress
+	}
 	if rem.Status.Ended != nil {
 		n.Since = rem.Status.Ended.UTC()
 	}

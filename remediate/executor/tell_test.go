@@ -38,8 +38,32 @@ func TestNoticeNamesTheNodeThatIsParked(t *testing.T) {
 			Status: v1alpha1.RemediationStatus{Phase: v1alpha1.Parked, Message: "it will not go back", Parking: tc.parking, Ended: &ended, ApprovedBy: []string{"ada"}, AuditHead: "f00d"}}
 		want := notice.Notice{What: "parked", Incident: "gpu-0123456789", Plan: "p", Workload: rem.Spec.Workload, Title: "it", Node: tc.node, Reason: "it will not go back",
 			Since: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC), Approvers: []string{"ada"}, AuditHead: "f00d"}
-		if diff := cmp.Diff(want, noticeOf(rem)); diff != "" {
+		if diff := cmp.Diff(want, NoticeOf(rem)); diff != "" {
 			t.Errorf("%q: %s", tc.parking, diff)
 		}
+	}
+}
+
+// While a plan runs, the news is the step under way; before that, that it is there.
+func TestNoticesOfAPlanUnderWay(t *testing.T) {
+	at := func(second int) *metav1.MicroTime {
+		m := metav1.NewMicroTime(time.Date(2026, 11, 21, 12, 0, second, 0, time.UTC))
+		return &m
+	}
+	rem := &v1alpha1.Remediation{ObjectMeta: metav1.ObjectMeta{Name: "p", CreationTimestamp: metav1.NewTime(at(1).Time)}, Spec: v1alpha1.RemediationSpec{Incident: "gpu-0123456789", Title: "it"}}
+	want := notice.Notice{What: notice.Pending, Incident: "gpu-0123456789", Plan: "p", Title: "it", Since: at(1).UTC()}
+	if diff := cmp.Diff(want, NoticeOf(rem)); diff != "" {
+		t.Errorf("recorded: %s", diff)
+	}
+	rem.Status = v1alpha1.RemediationStatus{Phase: v1alpha1.Running, Progress: "2/9", Message: "evicts", Began: at(2), ApprovedBy: []string{"ada"},
+		Journal: []v1alpha1.Entry{{Step: "0/cordon", Text: "cordon gpu-1", Began: *at(3)}, {Step: "0/evict/ml/web-1", Text: "evict ml/web-1", Began: *at(4)}}}
+	want = notice.Notice{What: notice.Running, Incident: "gpu-0123456789", Plan: "p", Title: "it", Reason: "evicts", Since: at(4).UTC(), Began: at(2).UTC(), Progress: "2/9", Step: "evict ml/web-1", Approvers: []string{"ada"}}
+	if diff := cmp.Diff(want, NoticeOf(rem)); diff != "" {
+		t.Errorf("runs: %s", diff)
+	}
+	rem.Status.Phase, rem.Status.Ended = v1alpha1.Succeeded, at(5)
+	want.What, want.Since, want.Progress, want.Step = notice.Succeeded, at(5).UTC(), "", ""
+	if diff := cmp.Diff(want, NoticeOf(rem)); diff != "" {
+		t.Errorf("runs no more: %s", diff)
 	}
 }

@@ -1,27 +1,24 @@
-// Package notice is what people are told who were not looking: a Notice, and the Notifier
-// that tells it. It links nothing that decides anything, so that what speaks to Slack or
-// Jira links nothing of the scheduler either.
-//
-// The executor tells of every plan that has ended; it is given one Notifier, which in the
-// service is the bus. What tells people takes the notices from the bus.
+// Package notice is what people are told who were not looking. A Notice is the news of one
+// plan, as the executor tells it over the bus; a Proposal is everything about one incident,
+// and a Notifier has people see it. It links nothing that decides anything, so that what
+// speaks to Slack or Jira links nothing of the scheduler either.
 //
 // # To add a notifier
 //
-//  1. Write remediate/x: New(Options) and Notify(ctx, Notice) error, within the vendor's
+//  1. Write remediate/x: New(Options) and Notify(ctx, Proposal) error, within the vendor's
 //     limits, as constants with their addresses.
-//  2. Add its field to the service's configuration.
-//  3. Bind it in the program to the bus's Outcomes, a line beside the others.
+//  2. Pass remediate/notifytest, the suite that every notifier passes.
+//  3. Add its field to the service's configuration in cmd/internal/service, and a line beside the others.
 //  4. Add its room to README's table, which the import test holds it to.
 //
 // # What not to do
 //
-// Do not read the cluster to say more than the notice does: what is missing there is
-// missing for every other notifier too, and is added to Notice. Do not tell twice: see
+// Do not read the cluster to say more than the proposal does: what is missing there is
+// missing for every other notifier too, and is added to Proposal. Do not tell twice: see
 // Notifier.
 package notice
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -31,22 +28,26 @@ import (
 	"github.com/unpend/unpend/watcher/incident"
 )
 
-// Notifier tells people of plans that have ended.
-type Notifier interface {
-	// Notify tells a notice. It is called until it has returned nil, and may be called again
-	// with the same notice after that, also from another process: the same Key and the same
-	// content is told once, the same Key with other content updates what was told and repeats
-	// nothing. An error says that nobody knows whether people were told, and that it has to
-	// be tried again, with the same notice, soon; it is for an operator to read. Notify
-	// returns when the context ends.
-	Notify(context.Context, Notice) error
-}
+// What has become of a plan, its phase in lower case. Parked wants somebody to come.
+const (
+	Pending    = "pending" // recorded, and nobody has decided
+	Queued     = "queued"  // approved, and a guard-rail says wait
+	Running    = "running"
+	Undoing    = "undoing" // what was begun is taken back
+	Succeeded  = "succeeded"
+	Failed     = "failed"
+	Stopped    = "stopped"
+	Parked     = "parked"
+	Stale      = "stale"
+	Expired    = "expired"
+	Refused    = "refused"
+	Rejected   = "rejected"
+	Superseded = "superseded"
+)
 
-// Notice tells those who were not looking what a plan came to. All of it is read from
-// the Remediation, which is the journal: told again it is the same, byte for byte.
+// Notice tells where a plan stands, or what it came to. All of it is read from the
+// Remediation, which is the journal: told again it is the same, byte for byte.
 type Notice struct {
-	// What it came to, its phase in lower case: succeeded, failed, stopped, parked, stale,
-	// expired, refused, rejected or superseded. Parked wants somebody to come.
 	What     string       `json:"what"`
 	Incident string       `json:"incident"`
 	Plan     string       `json:"plan"` // the Remediation's name
@@ -55,10 +56,25 @@ type Notice struct {
 	// Node that is parked, or else the first that the plan changes; empty when it changes none.
 	Node   string    `json:"node,omitempty"`
 	Reason string    `json:"reason"` // one sentence for a person
-	Since  time.Time `json:"since"`  // when it ended
+	Since  time.Time `json:"since"`  // when it ended; until then, when the step under way began
+	// Began is when it was begun; zero before that.
+	Began time.Time `json:"began,omitzero"`
+	// Progress is "3/9", the step under way of how many, and Step says what that does; both
+	// only while it runs.
+	Progress string `json:"progress,omitempty"`
+	Step     string `json:"step,omitempty"`
 	// Approvers, and the head of the audit trail about it.
 	Approvers []string `json:"approvers,omitempty"`
 	AuditHead string   `json:"auditHead,omitempty"`
+}
+
+// Ended says whether nothing more will happen by this plan.
+func (n Notice) Ended() bool {
+	switch n.What {
+	case Pending, Queued, Running, Undoing:
+		return false
+	}
+	return true
 }
 
 // Key is under which the newest notice of a plan is kept.

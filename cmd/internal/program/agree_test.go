@@ -58,7 +58,7 @@ func withoutMIG(st *cluster.State) bool {
 
 func agree(t *testing.T, st *cluster.State, p *corev1.Pod, ask view.Ask) string {
 	t.Helper()
-	items, err := capacity.Capacity(t.Context(), st, []capacity.Ask{{Resource: string(ask.Resource), Count: 1}}, capacity.Guest{Like: p})
+	list, err := capacity.Capacity(t.Context(), st, []capacity.Ask{{Resource: string(ask.Resource), Count: 1}}, capacity.Guest{Like: p})
 	must(t, err)
 	id := incident.ID(incident.Topmost(p, st.Owner), incident.Requests(p))
 	found, err := rca.Diagnose(t.Context(), st, rca.Options{Only: func(i incident.Incident) bool { return i.ID == id }})
@@ -66,7 +66,7 @@ func agree(t *testing.T, st *cluster.State, p *corev1.Pod, ask view.Ask) string 
 	if len(found) != 1 {
 		t.Fatalf("%d incidents", len(found))
 	}
-	i, d := items[0], found[0]
+	i, d := list.Items[0], found[0]
 	if i.Now > i.Repartition || i.Repartition > i.Hardware {
 		t.Errorf("%+v does not rise", i)
 	}

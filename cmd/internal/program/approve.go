@@ -75,7 +75,7 @@ func (o *approveOptions) approve(ctx context.Context, arg string, std Stdio) err
 		return outcomeError(err)
 	}
 	rails := &railsSeen{}
-	d.Guard = rails.watch(guardOf(d, o.namespace, 0))
+	d.Guard = rails.watch(executor.GuardOf(d, o.namespace, 0))
 	found, err := executor.Find(ctx, d, incident, number, o.plan)
 	if err != nil {
 		return outcomeError(o.refine(ctx, d, found, incident, unreachable(err)))

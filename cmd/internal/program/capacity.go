@@ -33,7 +33,11 @@ func capacityCommand(kube *kubeFlags, std Stdio) *cobra.Command {
 		Long: `Say whether N more of a GPU resource fit, one a pod. For a pod like one that is there
 (--like), taints, selectors, CPU and memory are counted as the scheduler would; with
 --tolerate taints and selectors alone. Without either the answer says for which pod it is
-a yes. Resources asked together are answered together: what one takes the next does not get.`,
+a yes. Resources asked together are answered together: what one takes the next does not get,
+in the order in which all of them fit and the fewest have to leave.
+
+Exit code 6 where the answer is unknown: nodes or pods cannot be read, or each resource fits
+alone and not every way to have all of them was tried.`,
 		Example: `  unpend capacity nvidia.com/mig-3g.20gb=3
   unpend capacity nvidia.com/gpu=2 --like pod/trainer -n ml --exit-code
   unpend capacity nvidia.com/mig-2g.10gb=2 -f testdata/scenarios/all-1g -o json`,
@@ -69,27 +73,30 @@ func (o *capacityOptions) run(ctx context.Context, args []string, std Stdio) err
 	if guest.Like, err = o.likeOne(st); err != nil {
 		return err
 	}
-	items, err := capacity.Capacity(ctx, st, asks, guest)
+	list, err := capacity.Capacity(ctx, st, asks, guest)
 	if errors.Is(err, capacity.ErrUnknown) {
 		return &codedError{exitUnknown, err}
 	}
 	if err != nil {
 		return err
 	}
-	if err := o.print(std, items); err != nil {
+	if err := o.print(std, list); err != nil {
 		return err
 	}
-	if o.exitCode && slices.ContainsFunc(items, func(i diagnosis.CapacityItem) bool { return !i.Fits() }) {
+	switch answer := list.Answer(); {
+	case answer == diagnosis.Undecided:
+		return &codedError{code: exitUnknown}
+	case answer == diagnosis.No && o.exitCode:
 		return &codedError{code: exitFindings}
 	}
 	return nil
 }
 
-func (o *capacityOptions) print(std Stdio, items []diagnosis.CapacityItem) error {
+func (o *capacityOptions) print(std Stdio, list diagnosis.CapacityList) error {
 	if o.output != "" {
-		return printList(std.Out, o.output, diagnosis.CapacityList{APIVersion: diagnosis.APIVersion, Kind: diagnosis.CapacityKind, Items: items})
+		return printList(std.Out, o.output, list)
 	}
-	return terminal.Capacity(std.Out, items, terminalOptions(std.Out))
+	return terminal.Capacity(std.Out, list, terminalOptions(std.Out))
 }
 
 // guest reads the taints that are tolerated.

@@ -16,29 +16,24 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/rcatest"
 )
 
 // crowd is a dump of a Job so many of whose pods wait.
 func crowd(t *testing.T, pods int) string {
 	t.Helper()
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	f := makeFleet(2, 1, 2, 0, now)
-	for _, n := range f.nodes {
+	f := rcatest.MakeFleet(2, 1, 2, 0, now)
+	for _, n := range f.Nodes {
 		n.Spec.Taints = []corev1.Taint{{Key: "team", Value: "x", Effect: corev1.TaintEffectNoSchedule}}
 	}
-	f.jobs = append(f.jobs, &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: "sweep", UID: "uid-sweep"}})
+	f.Jobs = append(f.Jobs, &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: "sweep", UID: "uid-sweep"}})
 	for i := range pods {
-		p := pending("sweep", "nvidia.com/mig-1g.5gb", now)
+		p := rcatest.Pending("sweep", "nvidia.com/mig-1g.5gb", now)
 		p.Name, p.UID = fmt.Sprintf("sweep-%05d", i), types.UID(fmt.Sprint("uid-", i))
-		f.pods = append(f.pods, p)
+		f.Pods = append(f.Pods, p)
 	}
-	return writeFleet(t, f)
-}
-
-// writeFleet makes a dump of it.
-func writeFleet(t *testing.T, f *fleet) string {
-	t.Helper()
-	data, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "List", "items": f.items()})
+	data, err := f.List()
 	must(t, err)
 	path := filepath.Join(t.TempDir(), "fleet.json")
 	must(t, os.WriteFile(path, data, 0o600))

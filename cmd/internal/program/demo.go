@@ -2,26 +2,22 @@ package program
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
 	"strings"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
-	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/unpend/unpend/cmd/internal/bus"
+	"github.com/unpend/unpend/cmd/internal/service"
 	"github.com/unpend/unpend/cmd/internal/terminal"
 	"github.com/unpend/unpend/cmd/internal/world"
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/executor"
-	"github.com/unpend/unpend/watcher"
 	"github.com/unpend/unpend/watcher/incident"
 )
 
@@ -170,54 +166,9 @@ func (d *demo) finding(ctx context.Context) (diagnosis.Diagnosis, error) {
 func (d *demo) explained(ctx context.Context) (diagnosis.Diagnosis, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	b, err := bus.Open(ctx, bus.Options{Cluster: "demo", Memory: true})
-	if err != nil {
-		return diagnosis.Diagnosis{}, err
-	}
-	defer b.Close()
-	f, err := cluster.Follow(ctx, d.world.Client(), d.world.Dynamic(), time.Now)
-	if err != nil {
-		return diagnosis.Diagnosis{}, err
-	}
-	defer f.Close()
-	registry := prometheus.NewRegistry()
-	a, err := newAnalyst(ctx, f, "", d.deps.Logger, registry)
-	if err != nil {
-		return diagnosis.Diagnosis{}, err
-	}
-	defer a.close()
-	w, err := watcher.New(watcher.Options{Client: d.world.Client(), Publish: publishIncident(b), Debounce: 50 * time.Millisecond, Logger: d.deps.Logger, Registerer: registry})
-	if err != nil {
-		return diagnosis.Diagnosis{}, err
-	}
-	var found diagnosis.Diagnosis
-	parts, ctx := errgroup.WithContext(ctx)
-	parts.Go(func() error { return w.Run(ctx) })
-	parts.Go(func() error {
-		return b.Consume(ctx, bus.Incidents, "demo", func(ctx context.Context, _ string, body []byte) error {
-			var i incident.Incident
-			if err := json.Unmarshal(body, &i); err != nil {
-				return fmt.Errorf("read an incident: %w", err)
-			}
-			if i.Workload.Name != demoJob().Name || i.Resolved || i.Pods[0].Reason != corev1.PodReasonUnschedulable {
-				return nil
-			}
-			diagnosis, ok, err := a.explain(ctx, i, time.Time{})
-			if ok {
-				found = diagnosis
-				cancel() // that is all the demo waits for
-			}
-			return err
-		})
+	return service.Once(ctx, d.world.Client(), d.world.Dynamic(), d.deps.Logger, func(i incident.Incident) bool {
+		return i.Workload.Name == demoJob().Name && !i.Resolved && i.Pods[0].Reason == corev1.PodReasonUnschedulable
 	})
-	err = parts.Wait()
-	if found.Incident != "" {
-		return found, nil
-	}
-	if err == nil {
-		err = ctx.Err()
-	}
-	return diagnosis.Diagnosis{}, fmt.Errorf("wait for the diagnosis: %w", err)
 }
 
 // decide asks until there is a yes or a no; a dry run may be had in between.

@@ -75,7 +75,7 @@ func (s *source) ofThisCluster(ctx context.Context, d executor.Deps, r incidentR
 	if r.mark == "" {
 		return nil
 	}
-	uid, err := clusterID(ctx, d.Client)
+	uid, err := cluster.ID(ctx, d.Client)
 	if err != nil {
 		return unreachable(err)
 	}

@@ -29,9 +29,6 @@ that cannot be read, or that a dump does not hold, are said to be unread.`,
 		Example: "  unpend incidents\n  unpend incidents -o json\n  unpend incidents -f testdata/scenarios/layout-mismatch",
 		Args:    arguments(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
-			if o.output == "" {
-				o.output = "wide"
-			}
 			if !c.Flags().Changed("all-namespaces") && kube.namespace() != "" {
 				o.all = false // -n says which
 			}
@@ -108,7 +105,7 @@ func (o *whyOptions) printIncidents(ctx context.Context, std Stdio, found []diag
 		}
 		items, column = append(items, i), append(column, says)
 	}
-	if o.output != "wide" {
+	if o.output == "json" || o.output == "yaml" {
 		return printList(std.Out, o.output, struct {
 			APIVersion string         `json:"apiVersion"`
 			Kind       string         `json:"kind"`
@@ -119,7 +116,7 @@ func (o *whyOptions) printIncidents(ctx context.Context, std Stdio, found []diag
 		fmt.Fprintln(std.Err, terminal.Clean("unread: "+unread))
 	}
 	style := terminalOptions(std.Out)
-	style.Now = st.Now
+	style.Now, style.Wide = st.Now, o.output == "wide"
 	return terminal.Incidents(std.Out, found, column, style)
 }
 

@@ -1,6 +1,6 @@
-// Package program is unpend: its commands, and the wiring of the service. cmd/unpend
-// gives it the process. A command is a file; what it shows is drawn by
-// cmd/internal/terminal, and what it finds out or changes by rca and remediate.
+// Package program is unpend: its commands. cmd/unpend gives it the process. A command is a
+// file; what it shows is drawn by cmd/internal/terminal, and what it finds out or changes by
+// rca and remediate. What `unpend run` runs is cmd/internal/service.
 package program
 
 import (

@@ -37,7 +37,7 @@ func remediationsCommand(kube *kubeFlags, std Stdio) *cobra.Command {
 			return o.show(c.Context(), args, std)
 		},
 	}
-	c.Flags().StringVarP(&o.output, "output", "o", "", "json or yaml")
+	c.Flags().StringVarP(&o.output, "output", "o", "", "json, yaml, name or wide")
 	watchFlag(c, &o.watch)
 	return c
 }
@@ -50,8 +50,8 @@ type remediationList struct {
 }
 
 func (o *remediationsOptions) show(ctx context.Context, args []string, std Stdio) error {
-	if !slices.Contains([]string{"", "json", "yaml"}, o.output) {
-		return usage("output %q is not known: use json or yaml", o.output)
+	if !slices.Contains(outputs, o.output) {
+		return usage("output %q is not known: use json, yaml, name or wide", o.output)
 	}
 	d, err := o.deps()
 	if err != nil {
@@ -69,16 +69,21 @@ func (o *remediationsOptions) show(ctx context.Context, args []string, std Stdio
 		plans = []v1alpha1.Remediation{*one}
 	}
 	switch {
-	case o.output != "":
+	case o.output == "name":
+		for i := range plans {
+			fmt.Fprintln(std.Out, planPrefix+plans[i].Name)
+		}
+		return nil
+	case o.output == "json" || o.output == "yaml":
 		return printList(std.Out, o.output, remediationList{v1alpha1.GroupVersion.String(), "RemediationList", plans})
-	case len(args) == 1:
+	case len(args) == 1 && o.output == "":
 		return terminal.Journal(std.Out, &plans[0], d.Now(), terminalOptions(std.Out))
 	case len(plans) == 0:
 		fmt.Fprintln(std.Err, "No plan is recorded: 'unpend approve INCIDENT#N' records one.")
 		return nil
 	}
 	style := terminalOptions(std.Out)
-	style.Now = d.Now()
+	style.Now, style.Wide = d.Now(), o.output == "wide"
 	return terminal.Plans(std.Out, plans, style)
 }
 
@@ -102,10 +107,15 @@ func listPlans(ctx context.Context, d executor.Deps) ([]v1alpha1.Remediation, er
 	return plans, nil
 }
 
-// planNamed finds a plan by the beginning of its hash, or by INCIDENT#N: the one under way,
+// planPrefix comes before the name of a plan in -o name, as kubectl writes it.
+const planPrefix = "remediation.unpend.dev/"
+
+// planNamed finds a plan by the beginning of its hash, as -o name has it, or by INCIDENT#N:
+// the one under way,
 // else one that still can be, else the newest.
 func planNamed(plans []v1alpha1.Remediation, name string) (*v1alpha1.Remediation, error) {
 	var found, of []*v1alpha1.Remediation
+	name = strings.TrimPrefix(name, planPrefix)
 	for i := range plans {
 		p := &plans[i]
 		if fmt.Sprintf("%s#%d", p.Spec.Incident, p.Spec.Fix) == name {

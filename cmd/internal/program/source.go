@@ -11,12 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/client-go/util/flowcontrol"
 
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/remediate/executor"
@@ -71,38 +69,7 @@ func (s *source) clients() (kubernetes.Interface, dynamic.Interface, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return clientsOf(config)
-}
-
-// clientsOf talk protobuf where the kinds allow it.
-func clientsOf(config *rest.Config) (kubernetes.Interface, dynamic.Interface, error) {
-	config = rest.CopyConfig(config)
-	custom, err := dynamic.NewForConfig(config)
-	if err != nil {
-		return nil, nil, fmt.Errorf("read the kubeconfig: %w", err)
-	}
-	config.ContentType = runtime.ContentTypeProtobuf
-	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return nil, nil, fmt.Errorf("read the kubeconfig: %w", err)
-	}
-	return client, custom, nil
-}
-
-// What watching and diagnosing may ask of the API server: requests a second, and at
-// once after a pause. Every kind is listed and then watched at the start, some 40 of
-// them, and again after the API server was away.
-const (
-	ownCalls   = 20
-	ownAtStart = 100
-)
-
-// gently is the same, with one limit for all clients that are made from it.
-func gently(config *rest.Config) *rest.Config {
-	config = rest.CopyConfig(config)
-	config.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(ownCalls, ownAtStart)
-	return config
+	return cluster.Clients(config)
 }
 
 // unreachable says in one sentence that the API server does not answer, or not

@@ -12,6 +12,7 @@ import (
 
 	"github.com/unpend/unpend/cmd/internal/bus"
 	"github.com/unpend/unpend/cmd/internal/terminal"
+	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/remediate/executor"
 )
 
@@ -74,13 +75,13 @@ type withLetters struct {
 }
 
 func (w *withLetters) read(ctx context.Context, client kubernetes.Interface, url string) error {
-	cluster, err := clusterID(ctx, client)
+	id, err := cluster.ID(ctx, client)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	first, all, err := bus.Letters(ctx, url, cluster, fewLetters)
+	first, all, err := bus.Letters(ctx, url, id, fewLetters)
 	if err != nil {
 		return fmt.Errorf("what could not be dealt with is unknown: %w", err)
 	}

@@ -163,7 +163,7 @@ func (o *whyOptions) diagnoseOnly(ctx context.Context, st *cluster.State, only f
 			return nil, err
 		}
 		opts.Outcomes = plan.Store{Dynamic: custom}.Outcomes
-		opts.Guard = guardOf(executor.Deps{Client: client, Dynamic: custom, Now: time.Now}, o.executorNamespace, 0)
+		opts.Guard = executor.GuardOf(executor.Deps{Client: client, Dynamic: custom, Now: time.Now}, o.executorNamespace, 0)
 	}
 	if o.knowledge != "" {
 		index, err := knowledge.OpenFolder(ctx, o.knowledge)
@@ -195,6 +195,7 @@ func (o *whyOptions) print(std Stdio, found []diagnosis.Diagnosis, st *cluster.S
 		}
 		return nil
 	case "wide":
+		style.Wide = true
 		return terminal.Table(std.Out, found, style)
 	}
 	for i, d := range found {

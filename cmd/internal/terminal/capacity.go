@@ -12,11 +12,14 @@ import (
 const maxEvicted = 5
 
 // Capacity writes, for each resource, whether as many fit as were asked for: now,
-// and by whose moving or re-making.
-func Capacity(w io.Writer, items []diagnosis.CapacityItem, o Options) error {
+// and by whose moving or re-making; for several first whether all fit at once.
+func Capacity(w io.Writer, list diagnosis.CapacityList, o Options) error {
 	var b strings.Builder
-	for i, item := range items {
-		if i > 0 {
+	if t := list.Together; t != nil {
+		o.together(&b, *t)
+	}
+	for i, item := range list.Items {
+		if i > 0 || list.Together != nil {
 			b.WriteString("\n")
 		}
 		o.capacity(&b, item)
@@ -27,11 +30,25 @@ func Capacity(w io.Writer, items []diagnosis.CapacityItem, o Options) error {
 	return nil
 }
 
+func (o Options) together(b *strings.Builder, t diagnosis.CapacityTogether) {
+	verdict := string(t.Answer)
+	if n := len(t.Evictions); t.Answer == diagnosis.Yes && n > 0 {
+		verdict += ", after moving " + countedPods(n)
+	} else if t.Answer == diagnosis.Yes {
+		verdict += ", nobody has to move"
+	}
+	b.WriteString(o.bold("together: "+verdict) + "\n")
+	o.list(b, "why: ", t.Why)
+	o.list(b, "evicts: ", someNames(t.Evictions))
+	o.list(b, "changes: ", strings.Join(t.Nodes, ", "))
+}
+
 func (o Options) capacity(b *strings.Builder, item diagnosis.CapacityItem) {
 	fmt.Fprintln(b, o.bold(o.clean(fmt.Sprintf("%d more %s: %s", item.Asked, item.Resource, capacityVerdict(item)))))
 	if item.For != "" {
 		o.list(b, "for: ", item.For)
 	}
+	o.list(b, "after: ", strings.Join(item.After, ", "))
 	remade, silicon := "MIG manager re-makes GPUs that nobody holds", "all that the silicon allows"
 	if !strings.Contains(item.Resource, "/mig-") {
 		remade, silicon = "", ""

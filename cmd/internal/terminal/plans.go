@@ -1,6 +1,7 @@
 package terminal
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -15,10 +16,19 @@ import (
 // Plans writes one line per plan.
 func Plans(w io.Writer, plans []v1alpha1.Remediation, o Options) error {
 	rows := [][]string{{"PLAN", "INCIDENT", "FIX", "PHASE", "STEP", "NODE", "BY", "AGE", "MESSAGE"}}
+	if o.Wide {
+		rows[0] = append(rows[0], "CAUSE", "WORKLOAD", "EVICTED", "ASKED BY", "CARRIER", "TITLE")
+	}
 	for _, p := range plans {
-		rows = append(rows, []string{p.Name[:min(12, len(p.Name))], o.clean(p.Spec.Incident) + fmt.Sprintf("#%d", p.Spec.Fix), o.clean(string(p.Spec.Kind)),
+		row := []string{p.Name[:min(12, len(p.Name))], o.clean(p.Spec.Incident) + fmt.Sprintf("#%d", p.Spec.Fix), o.clean(string(p.Spec.Kind)),
 			orDash(string(p.Status.Phase)), orDash(p.Status.Progress), orDash(o.clean(strings.Join(p.Spec.Nodes, ","))),
-			orDash(o.clean(strings.Join(p.Status.ApprovedBy, ","))), orDash(o.age(p.CreationTimestamp.Time)), orDash(o.clean(p.Status.Message))})
+			orDash(o.clean(strings.Join(p.Status.ApprovedBy, ","))), orDash(o.age(p.CreationTimestamp.Time)), orDash(o.clean(p.Status.Message))}
+		if o.Wide {
+			of := p.Spec.Workload
+			row = append(row, orDash(o.clean(string(p.Spec.Cause))), o.clean(fmt.Sprintf("%s/%s (%s)", of.Namespace, of.Name, of.Kind)),
+				fmt.Sprint(p.Status.Evicted), orDash(o.clean(p.Spec.Requester)), o.clean(string(cmp.Or(p.Spec.Carrier, "executor"))), o.clean(p.Spec.Title))
+		}
+		rows = append(rows, row)
 	}
 	if _, err := io.WriteString(w, o.align(rows)); err != nil {
 		return fmt.Errorf("write table: %w", err)

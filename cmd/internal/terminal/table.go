@@ -3,6 +3,7 @@ package terminal
 import (
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -25,25 +26,39 @@ func Incidents(w io.Writer, ds []diagnosis.Diagnosis, plans []string, o Options)
 	return o.writeTable(w, rows)
 }
 
+// findings are the rows; Wide has what a pod asks for and, of the best fix, what it brings,
+// costs and changes.
 func (o Options) findings(ds []diagnosis.Diagnosis) [][]string {
-	rows := [][]string{{"INCIDENT", "WORKLOAD", "KIND", "PODS", "AGE", "CAUSE", "BEST FIX", "EVICTS"}}
+	rows := [][]string{{"INCIDENT", "WORKLOAD", "KIND", "PODS", "AGE", "CAUSE", "BEST FIX", "STOPS"}}
+	if o.Wide {
+		rows[0] = append(rows[0], "RUNS", "TAKES", "RISK", "NODES", "REQUESTS")
+	}
 	for _, d := range ds {
-		cause, fix, evicts := "-", "-", "-"
+		cause := "-"
 		if len(d.Causes) > 0 {
 			cause = o.label(d.Causes[0])
 		}
+		fix := []string{"-", "-", "-", "-", "-", "-"}
 		if len(d.Fixes) > 0 {
-			fix = o.clean(string(d.Fixes[0].Kind))
-			evicts = fmt.Sprint(len(d.Fixes[0].Cost.Evictions))
+			f := d.Fixes[0]
+			fix = []string{o.clean(string(f.Kind)), o.stopsOf(f), o.runs(f), o.takes(f), o.clean(string(f.Risk)), orDash(o.clean(strings.Join(f.Cost.Nodes, ",")))}
 		}
-		age := o.age(d.Pods.Since)
-		if age == "" {
-			age = "-"
+		row := append([]string{o.clean(d.Incident), o.workload(d), o.clean(d.Workload.Kind), fmt.Sprint(d.Pods.Waiting), orDash(o.age(d.Pods.Since)), cause}, fix[:2]...)
+		if o.Wide {
+			row = append(append(row, fix[2:]...), orDash(o.clean(asked(d))))
 		}
-		rows = append(rows, []string{o.clean(d.Incident), o.workload(d), o.clean(d.Workload.Kind),
-			fmt.Sprint(d.Pods.Waiting), age, cause, fix, evicts})
+		rows = append(rows, row)
 	}
 	return rows
+}
+
+// asked is what one pod asks for.
+func asked(d diagnosis.Diagnosis) string {
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(d.Requests)) {
+		out = append(out, fmt.Sprintf("%s=%v", name, d.Requests[name]))
+	}
+	return strings.Join(out, ",")
 }
 
 func (o Options) writeTable(w io.Writer, rows [][]string) error {
@@ -63,7 +78,7 @@ func (o Options) align(rows [][]string) string {
 			line.WriteString(pad(c, widths[k]+2))
 		}
 		text := strings.TrimRight(line.String(), " ")
-		if o.Width > 0 {
+		if o.Width > 0 && !o.Wide {
 			text = o.cut(text, o.Width)
 		}
 		if i == 0 {

@@ -34,6 +34,8 @@ type Options struct {
 	Now   time.Time // what ages are counted from; zero: no ages
 	// NoLegend leaves out what the marks of a drawing mean: it was said before.
 	NoLegend bool
+	// Wide has tables with all their columns, and none of them cut.
+	Wide bool
 }
 
 // Detect reads from f and the environment what the terminal can show: NO_COLOR

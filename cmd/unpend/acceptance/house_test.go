@@ -15,9 +15,10 @@ const module = "github.com/unpend/unpend/"
 var house = map[string][]string{
 	"cmd/unpend":            {"cmd/internal/program"},
 	"cmd/unpend/acceptance": {},
-	"cmd/internal/program":  {"cmd/internal/bus", "cmd/internal/terminal", "cmd/internal/world", "watcher", "watcher/incident", "watcher/events", "rca", "rca/fairqueue", "rca/capacity", "rca/admission", "rca/view", "rca/diagnosis", "rca/cluster", "rca/idle", "rca/scaling", "rca/whatif", "knowledge", "remediate/executor", "remediate/act", "remediate/journal", "remediate/plan", "remediate/notice", "remediate/audit", "remediate/v1alpha1", "nodeprobe", "nodeprobe/sim"},
+	"cmd/internal/program":  {"cmd/internal/service", "cmd/internal/bus", "cmd/internal/terminal", "cmd/internal/world", "watcher/incident", "watcher/events", "rca", "rca/capacity", "rca/admission", "rca/view", "rca/diagnosis", "rca/cluster", "rca/idle", "rca/scaling", "knowledge", "remediate/executor", "remediate/act", "remediate/journal", "remediate/plan", "remediate/audit", "remediate/v1alpha1", "nodeprobe", "nodeprobe/sim"},
+	"cmd/internal/service":  {"cmd/internal/bus", "watcher", "watcher/incident", "rca", "rca/fairqueue", "rca/capacity", "rca/admission", "rca/view", "rca/diagnosis", "rca/cluster", "rca/idle", "rca/whatif", "knowledge", "remediate/executor", "remediate/act", "remediate/plan", "remediate/notice", "remediate/audit"},
 	"cmd/internal/bus":      {},
-	"cmd/internal/terminal": {"rca/diagnosis", "remediate/v1alpha1"},
+	"cmd/internal/terminal": {"rca/diagnosis", "rca/drawing", "remediate/v1alpha1"},
 	"cmd/internal/world":    {"nodeprobe", "nodeprobe/sim", "rca/whatif/insitu", "remediate/v1alpha1"},
 	"watcher":               {"watcher/incident", "watcher/events"},
 	"watcher/incident":      {},
@@ -33,8 +34,10 @@ var house = map[string][]string{
 	"rca/devices":           {"rca/evict", "rca/view", "rca/diagnosis", "rca/cluster", "rca/whatif"},
 	"rca/admission":         {"rca/view", "rca/diagnosis", "rca/cluster", "rca/whatif", "watcher/incident"},
 	"rca/stack":             {"rca/view", "rca/diagnosis", "nodeprobe"},
-	"rca/causes":            {"rca/admission", "rca/stack", "rca/devices", "rca/evict", "rca/view", "rca/diagnosis", "rca/cluster", "rca/placement", "rca/scaling", "rca/whatif", "watcher/incident", "nodeprobe"},
-	"rca/changes":           {"rca/admission", "rca/stack", "rca/causes", "rca/devices", "rca/evict", "rca/view", "rca/diagnosis", "rca/placement", "rca/scaling", "rca/whatif", "watcher/incident", "nodeprobe", "knowledge"},
+	"rca/queues":            {"rca/view", "rca/diagnosis", "rca/scaling", "rca/whatif", "watcher/incident"},
+	"rca/growth":            {"rca/view", "rca/diagnosis", "rca/scaling"},
+	"rca/causes":            {"rca/admission", "rca/stack", "rca/queues", "rca/growth", "rca/devices", "rca/evict", "rca/view", "rca/diagnosis", "rca/cluster", "rca/placement", "rca/whatif", "watcher/incident", "nodeprobe"},
+	"rca/changes":           {"rca/admission", "rca/stack", "rca/queues", "rca/causes", "rca/devices", "rca/evict", "rca/view", "rca/diagnosis", "rca/placement", "rca/scaling", "rca/whatif", "watcher/incident", "nodeprobe", "knowledge"},
 	"rca/fixes":             {"rca/admission", "rca/changes", "rca/causes", "rca/evict", "rca/view", "rca/diagnosis", "rca/placement", "rca/whatif", "watcher/incident", "knowledge"},
 	"rca/fairqueue":         {"watcher/incident"},
 	"rca/capacity":          {"rca/evict", "rca/view", "rca/diagnosis", "rca/cluster", "rca/placement", "rca/whatif", "watcher/incident", "nodeprobe"},
@@ -42,6 +45,7 @@ var house = map[string][]string{
 	"rca/cluster":           {"nodeprobe", "watcher/events"},
 	"rca/placement":         {"nodeprobe"},
 	"rca/idle":              {"rca/diagnosis"},
+	"rca/drawing":           {"rca/diagnosis"},
 	"rca/whatif":            {},
 	"rca/whatif/insitu":     {},
 	"knowledge":             {},
@@ -49,7 +53,8 @@ var house = map[string][]string{
 	"remediate/act":         {"remediate/journal", "remediate/plan", "remediate/v1alpha1", "rca/view", "rca/diagnosis", "rca/cluster", "nodeprobe", "watcher/incident"},
 	"remediate/journal":     {"remediate/plan", "remediate/audit", "remediate/v1alpha1", "rca/diagnosis"},
 	"remediate/plan":        {"remediate/audit", "remediate/v1alpha1", "rca/diagnosis", "rca/cluster", "knowledge"},
-	"remediate/notice":      {"watcher/incident"},
+	"remediate/notice":      {"rca/diagnosis", "watcher/incident"},
+	"remediate/notifytest":  {"remediate/notice", "rca/diagnosis", "watcher/incident"},
 	"remediate/guard":       {"remediate/v1alpha1", "rca/diagnosis"},
 	"remediate/audit":       {},
 	"remediate/v1alpha1":    {"rca/diagnosis", "watcher/incident"},
@@ -91,7 +96,7 @@ func TestImportsPointBack(t *testing.T) {
 
 // light are the rooms that only hold, show, store or send: they, and every adapter to come,
 // do without the scheduler.
-var light = []string{"watcher", "watcher/events", "rca/diagnosis", "rca/idle", "remediate/v1alpha1", "remediate/guard", "remediate/notice", "remediate/plan", "remediate/journal", "cmd/internal/terminal", "cmd/internal/bus"}
+var light = []string{"watcher", "watcher/events", "rca/diagnosis", "rca/idle", "rca/drawing", "remediate/v1alpha1", "remediate/guard", "remediate/notice", "remediate/notifytest", "remediate/plan", "remediate/journal", "cmd/internal/terminal", "cmd/internal/bus"}
 
 func TestLightRoomsLinkNoScheduler(t *testing.T) {
 	for _, room := range light {

@@ -168,7 +168,7 @@ func TestEndsAreHandedOver(t *testing.T) {
 	c.tells(t, metav1.ConditionTrue, "published")
 	t.Logf("told %.1f s after the bus was back", time.Since(back).Seconds())
 	parked := notice.Notice{What: "parked", Incident: c.rem.Spec.Incident, Plan: c.rem.Name, Workload: incident.Ref{Kind: "Job", Namespace: c.ns, Name: "training"},
-		Title: c.rem.Spec.Title, Node: c.node, Reason: c.rem.Status.Message, Since: c.rem.Status.Ended.UTC(), Approvers: []string{approver}}
+		Title: c.rem.Spec.Title, Node: c.node, Reason: c.rem.Status.Message, Since: c.rem.Status.Ended.UTC(), Began: c.rem.Status.Began.UTC(), Approvers: []string{approver}}
 	from.hears(t, parked)
 
 	// The answer to what was told got lost, and another leads.
@@ -188,7 +188,7 @@ func TestEndsAreHandedOver(t *testing.T) {
 	}
 	other.tells(t, metav1.ConditionTrue, "published")
 	from.hears(t, parked, notice.Notice{What: "succeeded", Incident: other.rem.Spec.Incident, Plan: other.rem.Name, Workload: incident.Ref{Kind: "Job", Namespace: other.ns, Name: "training"},
-		Title: other.rem.Spec.Title, Node: other.node, Reason: other.rem.Status.Message, Since: other.rem.Status.Ended.UTC(), Approvers: []string{approver}})
+		Title: other.rem.Spec.Title, Node: other.node, Reason: other.rem.Status.Message, Since: other.rem.Status.Ended.UTC(), Began: other.rem.Status.Began.UTC(), Approvers: []string{approver}})
 }
 
 // hears wants these notices to have arrived, in this order, and no other.

@@ -15,33 +15,49 @@ import (
 // R30 in its short form, with UNPEND_ALL=1 of larger storms, and with UNPEND_SOAK=1 as it is promised: an hour at 24 times the
 // pace of a storm an hour.
 const (
-	flatStorms  = 5
+	flatStorms  = warmUp + 2*compared
 	soakStorms  = 24
 	flatPods    = 120
 	wholePods   = 240
 	flatEvents  = 500
 	wholeEvents = 1_000
 	soakEvery   = 150 * time.Second
-	flatPercent = 5
-	// warmUp are the storms before the first that others are compared with: caches fill,
-	// and the heap gets to its size.
-	warmUp = 3
+	// flatPercent is what may be added over an hour. Storms without a pause come faster than
+	// what is kept for some minutes leaves (NATS's window for duplicates, requests by
+	// namespace): these may add quickPercent until that is full, after some 80 s.
+	flatPercent  = 5
+	quickPercent = 15
+	// warmUp are the storms that nothing is compared with: caches fill, and the heap gets to
+	// its size.
+	warmUp = 2
+	// compared are the storms at each end whose least counts: what a collector has not got to
+	// yet is no growth, and a busy machine lets it wait.
+	compared = 3
 )
 
 // needs is what the service needs once a storm is over.
 type needs struct {
 	goroutines float64
-	memory     int64 // the most so far
+	memory     int64 // that is resident
+}
+
+// least is the least of each that any of some storms left.
+func least(of []needs) needs {
+	out := of[0]
+	for _, n := range of {
+		out = needs{min(out.goroutines, n.goroutines), min(out.memory, n.memory)}
+	}
+	return out
 }
 
 // promiseR30: storms come and go, and the service needs no more after the last than after
 // the first, and holds no lease once it has ended.
 func promiseR30(t *testing.T) {
 	needsControlPlane(t)
-	storms, every := flatStorms, time.Duration(0)
+	storms, every, percent := flatStorms, time.Duration(0), float64(quickPercent)
 	pods, events := controlplane.Of(flatPods, wholePods), controlplane.Of(flatEvents, wholeEvents)
 	if soak() {
-		storms, every = soakStorms, soakEvery
+		storms, every, percent = soakStorms, soakEvery, flatPercent
 	}
 	c := start(t, controlplane.Extras{Alone: true})
 	s := calm(t, c)
@@ -54,14 +70,14 @@ func promiseR30(t *testing.T) {
 		o.counts(t, "false", float64((n+1)*stormOwners))
 		s.over()
 		o.counts(t, "true", float64((n+1)*stormOwners))
-		_, most := controlplane.MemoryOf(t, o.cmd.Process.Pid)
-		after = append(after, needs{o.figure(t, "go_goroutines"), most})
+		resident, _ := controlplane.MemoryOf(t, o.cmd.Process.Pid)
+		after = append(after, needs{o.figure(t, "go_goroutines"), resident})
 		<-pause
 	}
-	first, last := after[warmUp-1], after[len(after)-1]
+	first, last := least(after[warmUp:warmUp+compared]), least(after[len(after)-compared:])
 	held := 0
 	for what, grown := range map[string]float64{"goroutines": last.goroutines/first.goroutines - 1, "memory": float64(last.memory)/float64(first.memory) - 1} {
-		if held++; grown > flatPercent/100. {
+		if held++; grown > percent/100 {
 			held--
 			t.Errorf("%s have grown by %.1f %%: %+v", what, 100*grown, after)
 		}
@@ -77,8 +93,8 @@ func promiseR30(t *testing.T) {
 			t.Errorf("lease %s/%s is held by %s", l.Namespace, l.Name, *l.Spec.HolderIdentity)
 		}
 	}
-	report(t, held, 3, fmt.Sprintf("%d storms of %d pods and %d events: %.0f goroutines and at most %d MiB after the last, %.0f and %d MiB after storm %d, 0 unclosed leases",
-		storms, pods, events, last.goroutines, last.memory>>20, first.goroutines, first.memory>>20, warmUp))
+	report(t, held, 3, fmt.Sprintf("%d storms of %d pods and %d events: %.0f goroutines and %d MiB after the last %d, %.0f and %d MiB after as many before, 0 unclosed leases",
+		storms, pods, events, last.goroutines, last.memory>>20, compared, first.goroutines, first.memory>>20))
 }
 
 // counts waits until so many incidents were published, over or not, and none is due.

@@ -1,0 +1,105 @@
+package service
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/unpend/unpend/rca/idle"
+	"github.com/unpend/unpend/remediate/plan"
+)
+
+// Config is the one YAML file of `unpend run`: a key per room.
+type Config struct {
+	Watcher struct {
+		// Sweep is how often everything is looked at without a signal (60s).
+		Sweep metav1.Duration `json:"sweep"`
+		// Debounce gathers the signals of a storm (200ms).
+		Debounce metav1.Duration `json:"debounce"`
+	} `json:"watcher"`
+	RCA struct {
+		// Prometheus that scrapes the DCGM exporter, by its URL; without it no holder of
+		// GPUs is taken for idle.
+		Prometheus string `json:"prometheus"`
+		// PrometheusTokenFile holds a bearer token for it.
+		PrometheusTokenFile string `json:"prometheusTokenFile"`
+		// IdleWindow is how long a pod has done no GPU work to be idle (30m).
+		IdleWindow metav1.Duration `json:"idleWindow"`
+		// IdleThreshold is below how many percent of GPU work a pod is idle (5).
+		IdleThreshold float64 `json:"idleThreshold"`
+	} `json:"rca"`
+	Knowledge struct {
+		// Folder of Markdown runbooks and past incidents.
+		Folder string `json:"folder"`
+	} `json:"knowledge"`
+	Remediate remediateConfig `json:"remediate"`
+	Bus       struct {
+		URL      string `json:"url"`      // of a NATS cluster; empty: embedded
+		StoreDir string `json:"storeDir"` // of the embedded NATS
+		MaxBytes int64  `json:"maxBytes"` // of all streams (256 MiB)
+		Replicas int    `json:"replicas"` // of every stream (3 where NATS is a cluster)
+	} `json:"bus"`
+	Web struct {
+		Metrics string `json:"metrics"` // where /metrics, /healthz and /readyz are served
+	} `json:"web"`
+}
+
+// remediateConfig is what the executor is told. The guard-rails are not here: they
+// are in the API, where everybody sees them.
+type remediateConfig struct {
+	// Namespace of the guard-rails, the leader's lease and the locks (the pod's own).
+	Namespace string `json:"namespace"`
+	// Groups that approvers may be acted for with: those that impersonation is granted of.
+	Groups []string `json:"groups"`
+	// Identities say of people's ids in Slack, PagerDuty and the web page which Kubernetes
+	// users they are, and with which groups they decide. Who is not among them decides
+	// nothing.
+	Identities []plan.Identity `json:"identities"`
+	// Audit is the file of the audit trail: lines of JSON, each with the hash of the one
+	// before. Without it there is no trail but the Events and the journals.
+	Audit string `json:"audit"`
+	// Poll is how often a wait looks again (1s).
+	Poll metav1.Duration `json:"poll"`
+	// Deadlines of the waits.
+	Deadlines struct {
+		Evict   metav1.Duration `json:"evict"`   // a budget that says no (5m)
+		Leave   metav1.Duration `json:"leave"`   // pods that terminate (5m)
+		Manager metav1.Duration `json:"manager"` // MIG manager's work (10m)
+		Wedge   metav1.Duration `json:"wedge"`   // MIG manager pending with paused operands (6m)
+		Run     metav1.Duration `json:"run"`     // the pod comes to run (5m)
+	} `json:"deadlines"`
+}
+
+// ReadConfig reads the file strictly: a key nobody knows is a mistake.
+func ReadConfig(path string) (Config, error) {
+	var c Config
+	c.Web.Metrics = "127.0.0.1:9090"
+	c.Watcher.Sweep.Duration = time.Minute
+	c.Watcher.Debounce.Duration = 200 * time.Millisecond
+	c.RCA.IdleWindow.Duration, c.RCA.IdleThreshold = 30*time.Minute, 5
+	if path == "" {
+		return c, nil
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return c, fmt.Errorf("read the configuration: %w", err)
+	}
+	if err := yaml.UnmarshalStrict(data, &c); err != nil {
+		return c, fmt.Errorf("%s: %w", path, err)
+	}
+	if err := c.check(); err != nil {
+		return c, fmt.Errorf("%s: %w", path, err)
+	}
+	if _, err := c.identities(data); err != nil {
+		return c, fmt.Errorf("%s: remediate.identities: %w", path, err)
+	}
+	return c, nil
+}
+
+// GPUWork says where to look up what pods do with their GPUs.
+func (c Config) GPUWork() idle.Options {
+	return idle.Options{Address: c.RCA.Prometheus, TokenFile: c.RCA.PrometheusTokenFile, Window: c.RCA.IdleWindow.Duration, Threshold: c.RCA.IdleThreshold}
+}

@@ -1,0 +1,233 @@
+package service
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/unpend/unpend/cmd/internal/bus"
+	"github.com/unpend/unpend/rca/capacity"
+	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/fairqueue"
+	"github.com/unpend/unpend/remediate/executor"
+	"github.com/unpend/unpend/remediate/plan"
+	"github.com/unpend/unpend/watcher/incident"
+)
+
+// railsFor is how long the service goes by guard-rails that it has read: a storm of
+// incidents must not become one of questions about them.
+const railsFor = 5 * time.Second
+
+// diagnose explains every incident on the bus: when it is news, and again when what its
+// diagnosis relied on has changed.
+func (s *Service) diagnose(ctx context.Context) error {
+	f, err := cluster.Follow(ctx, s.client, s.custom, time.Now)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	a, err := newAnalyst(ctx, f, s.config.Knowledge.Folder, s.logger, s.registry)
+	if err != nil {
+		return err
+	}
+	defer a.close()
+	a.opts.Measure, a.opts.Outcomes = s.measure, plan.Store{Dynamic: s.custom}.Outcomes
+	a.opts.Guard = executor.GuardOf(executor.Deps{Client: s.client, Dynamic: s.custom, Now: time.Now}, s.config.Remediate.namespace(), railsFor)
+	gauges := capacity.NewGauges(time.Now)
+	if err := s.registry.Register(gauges); err != nil {
+		return fmt.Errorf("register metrics: %w", err)
+	}
+	if err := errors.Join(f.OnGeometry(gauges.Set, gauges.Delete), f.OnNode(gauges.SetNode, gauges.DeleteNode)); err != nil {
+		return err
+	}
+	p := &publisher{Service: s, analyst: a, last: map[string]said{},
+		gaveUp: prometheus.NewCounter(prometheus.CounterOpts{Name: "unpend_diagnoses_failed_total", Help: "Incidents that could not be diagnosed, or whose diagnosis could not be published."})}
+	if err := s.registry.Register(p.gaveUp); err != nil {
+		return fmt.Errorf("register metrics: %w", err)
+	}
+	q, err := fairqueue.New(fairqueue.Options{Diagnose: p.diagnose, GiveUp: p.giveUp, Registerer: s.registry, Now: time.Now})
+	if err != nil {
+		return err
+	}
+	if err := f.OnChange(q.Changed); err != nil {
+		return err
+	}
+	s.ready.stuck(q.Stuck)
+	s.ready.set()
+	parts, ctx := newParts(ctx)
+	parts.begin("diagnose in turn", func() error {
+		q.Run(ctx)
+		return nil
+	})
+	parts.begin("follow incidents", func() error {
+		for {
+			term, err := s.lead.wait(ctx)
+			if err != nil {
+				return nil // it ends
+			}
+			p.follow(term, func(i incident.Incident) {
+				if i.Resolved {
+					p.forget(i.ID)
+				} else {
+					gauges.Asked(i)
+				}
+				q.Put(i)
+			})
+		}
+	})
+	return parts.Wait()
+}
+
+// follow hands over the incidents that are true, and each that comes, for as long as this
+// process is the one that diagnoses.
+func (p *publisher) follow(term context.Context, take func(incident.Incident)) {
+	p.bus.Follow(term, bus.Incidents, func(key string, body []byte) {
+		var i incident.Incident
+		if err := json.Unmarshal(body, &i); err != nil {
+			p.park(term, key, body, 1, fmt.Errorf("read an incident: %w", err))
+			return
+		}
+		take(i)
+	}, func(err error) {
+		p.logger.WarnContext(term, "incidents are followed again from the newest of each", "error", err)
+	})
+}
+
+// publisher hands diagnoses on, each once.
+type publisher struct {
+	*Service
+	analyst *analyst
+	term    context.Context // in which last was said
+	gaveUp  prometheus.Counter
+
+	mu   sync.Mutex
+	last map[string]said // by incident that waits
+}
+
+func (p *publisher) forget(incident string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.last, incident)
+}
+
+func (p *publisher) said(incident string) (last said, known bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	last, known = p.last[incident]
+	return last, known
+}
+
+func (p *publisher) note(incident string, now said) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.last[incident] = now
+}
+
+func (p *publisher) begin(term context.Context) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.term = term
+	clear(p.last) // another may have said something else
+}
+
+// said is what was published last of an incident.
+type said struct {
+	substance [32]byte
+	waiting   int
+}
+
+// diagnose explains an incident and publishes what was not said before.
+func (p *publisher) diagnose(ctx context.Context, i incident.Incident, read time.Time) (news bool, err error) {
+	if ctx = p.lead.leads(ctx); ctx == nil {
+		return true, nil // another process does; the next term begins with all incidents
+	}
+	if ctx != p.term {
+		p.begin(ctx)
+	}
+	d, waits, err := p.analyst.explain(ctx, i, read)
+	if err != nil {
+		return false, err
+	}
+	if !waits {
+		p.forget(i.ID)
+		return false, nil
+	}
+	substance, err := d.Substance()
+	if err != nil {
+		return false, err
+	}
+	before, known := p.said(i.ID)
+	now := said{substance, d.Pods.Waiting}
+	if known && before == now {
+		return false, nil
+	}
+	if err := p.publish(ctx, d, now); err != nil {
+		return false, err
+	}
+	p.note(i.ID, now)
+	news = !known || before.substance != substance
+	if news {
+		p.analyst.causes.WithLabelValues(string(d.Causes[0].ID)).Inc()
+	}
+	return news, nil
+}
+
+func (p *publisher) publish(ctx context.Context, d diagnosis.Diagnosis, now said) error {
+	body, err := d.Message()
+	if err != nil {
+		return err
+	}
+	id := fmt.Sprintf("diagnosis-%s-%x-%d", d.Incident, now.substance[:8], now.waiting)
+	for {
+		var before bool // by an earlier process: words and ages may differ
+		if before, err = p.bus.Said(ctx, bus.Diagnoses, d.Incident, id); err == nil && before {
+			break
+		}
+		err = p.bus.PublishNewer(ctx, bus.Diagnoses, d.Incident, id, body, func([]byte) bool { return false })
+		if err == nil || !p.away() {
+			break
+		}
+		select { // nothing is wrong with the diagnosis, and no other can be published
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Second):
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if err := p.bus.Settled(ctx, bus.Incidents, d.Incident); err != nil {
+		p.logger.WarnContext(ctx, "an incident that was given up is diagnosed, and its dead letter is not forgotten", "incident", d.Incident, "error", err)
+	}
+	_, err = fmt.Fprintln(p.out, string(body))
+	return err
+}
+
+// away says whether no message can be published, whatever it holds.
+func (p *publisher) away() bool {
+	trouble, is := errors.AsType[*bus.Trouble](p.bus.Healthy())
+	return is && trouble.Reason != bus.TooLarge
+}
+
+const tries = 3 // of fairqueue
+
+func (p *publisher) giveUp(ctx context.Context, i incident.Incident, why error) {
+	p.gaveUp.Inc()
+	_, body, err := i.Message()
+	if err != nil {
+		body = []byte(i.ID)
+	}
+	p.park(ctx, i.ID, body, tries, why)
+}
+
+func (p *publisher) park(ctx context.Context, key string, body []byte, tried uint64, why error) {
+	if err := p.bus.Park(ctx, bus.Incidents, key, body, tried, why); err != nil {
+		p.logger.ErrorContext(ctx, "an incident is given up until there is news of it, and its dead letter is not kept", "incident", key, "why", why, "error", err)
+	}
+}

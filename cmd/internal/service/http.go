@@ -1,0 +1,91 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// readiness is whether the service does its work.
+type readiness struct {
+	filled atomic.Bool
+	check  func() error
+	leads  func() (string, error) // set before it is asked; nil: nobody is elected
+	queue  atomic.Pointer[func() time.Time]
+}
+
+func (r *readiness) set() { r.filled.Store(true) }
+
+// stuck has it ask since when nothing of what is due was done.
+func (r *readiness) stuck(since func() time.Time) { r.queue.Store(&since) }
+
+// longestStuck is above the worst diagnosis.
+const longestStuck = time.Minute
+
+// moves says that work is due and none is done.
+func (r *readiness) moves() error {
+	queue := r.queue.Load()
+	if queue == nil {
+		return nil
+	}
+	if since := (*queue)(); !since.IsZero() && time.Since(since) > longestStuck {
+		return fmt.Errorf("diagnoses are stuck: some are due, and none was made since %s", since.UTC().Format(time.RFC3339))
+	}
+	return nil
+}
+
+func (r *readiness) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+	if !r.filled.Load() {
+		http.Error(w, "the cluster is still being read", http.StatusServiceUnavailable)
+		return
+	}
+	if r.check != nil {
+		if err := r.check(); err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			return
+		}
+	}
+	if err := r.moves(); err != nil {
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	says := "ok"
+	if r.leads != nil {
+		var err error
+		if says, err = r.leads(); err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			return
+		}
+	}
+	fmt.Fprintln(w, says)
+}
+
+// serveHTTP serves /metrics, /healthz and /readyz until ctx ends.
+func serveHTTP(ctx context.Context, address string, registry *prometheus.Registry, ready *readiness) error {
+	mux := http.NewServeMux()
+	mux.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	mux.Handle("/readyz", ready)
+	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	if err != nil {
+		return fmt.Errorf("serve metrics on %s: %w", address, err)
+	}
+	s := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
+	stop := context.AfterFunc(ctx, func() {
+		quiet, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*time.Second)
+		defer cancel()
+		s.Shutdown(quiet) //nolint:errcheck // what is left after 3 s is dropped
+	})
+	defer stop()
+	if err := s.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve metrics: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,183 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+
+	"github.com/unpend/unpend/remediate/executor"
+)
+
+// analystLease is the lease whose holder publishes incidents and diagnoses; of processes that
+// do one of these only, each kind has a lease of its own.
+const analystLease = "unpend-analyst"
+
+// lead is whether this process publishes, or stands by, warm, for the one that does. A nil
+// one publishes always.
+type lead struct {
+	lock   resourcelock.Interface
+	logger *slog.Logger
+
+	mu      sync.Mutex
+	term    context.Context // ends when it leads no more; nil before the first
+	changed chan struct{}   // closed at the next term
+	trouble error           // of the last request about the lease
+}
+
+// newLead is nil where nobody can be beside this process: outside a cluster, with a NATS of
+// its own. It has clients of its own, for a storm of reading must not hold up the lease.
+func (s *Service) newLead() (*lead, error) {
+	if os.Getenv("POD_NAMESPACE") == "" && s.config.Bus.URL == "" {
+		return nil, nil
+	}
+	config := rest.CopyConfig(s.rest)
+	config.Timeout = executor.RenewDeadline / 2
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("make a client for the lease: %w", err)
+	}
+	l := &lead{logger: s.logger, changed: make(chan struct{})}
+	l.lock = &noted{l, &resourcelock.LeaseLock{LeaseMeta: metav1.ObjectMeta{Namespace: s.config.Remediate.namespace(), Name: leaseOf(s.roles)},
+		Client: client.CoordinationV1(), LockConfig: resourcelock.ResourceLockConfig{Identity: identity()}}}
+	gauge := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "unpend_leads", Help: "1 where incidents are published and diagnosed, 0 where that is stood by for."}, func() float64 {
+		if l.leads(context.Background()) == nil {
+			return 0
+		}
+		return 1
+	})
+	if err := s.registry.Register(gauge); err != nil {
+		return nil, fmt.Errorf("register metrics: %w", err)
+	}
+	return l, nil
+}
+
+func leaseOf(roles []string) string {
+	switch {
+	case !slices.Contains(roles, "diagnose"):
+		return analystLease + "-watch"
+	case !slices.Contains(roles, "watch"):
+		return analystLease + "-diagnose"
+	}
+	return analystLease
+}
+
+// run takes the lease whenever it can be had, until ctx ends; then it gives it back.
+func (l *lead) run(ctx context.Context) error {
+	for ctx.Err() == nil {
+		e, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{Name: "analyst", Lock: l.lock, ReleaseOnCancel: true,
+			LeaseDuration: executor.LeaseDuration, RenewDeadline: executor.RenewDeadline, RetryPeriod: executor.RetryPeriod,
+			Callbacks: leaderelection.LeaderCallbacks{OnStartedLeading: l.begin, OnStoppedLeading: func() {
+				l.logger.InfoContext(ctx, "does not lead", "lease", l.lock.Describe())
+			}}})
+		if err != nil {
+			return fmt.Errorf("elect who diagnoses: %w", err)
+		}
+		e.Run(ctx)
+	}
+	return nil
+}
+
+func (l *lead) begin(term context.Context) {
+	l.logger.InfoContext(term, "leads", "lease", l.lock.Describe())
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.term = term
+	close(l.changed)
+	l.changed = make(chan struct{})
+}
+
+// wait is the context of the term in which this process leads, once it does; the error is
+// that of ctx.
+func (l *lead) wait(ctx context.Context) (context.Context, error) {
+	for {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		var next chan struct{}
+		if l != nil {
+			l.mu.Lock()
+			next = l.changed
+			l.mu.Unlock()
+		}
+		if term := l.leads(ctx); term != nil {
+			return term, nil
+		}
+		select {
+		case <-ctx.Done():
+		case <-next:
+		}
+	}
+}
+
+// leads is the context of the term, or nil when another leads, or nobody.
+func (l *lead) leads(ctx context.Context) context.Context {
+	if l == nil {
+		return ctx
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.term == nil || l.term.Err() != nil {
+		return nil
+	}
+	return l.term
+}
+
+// standing says for /readyz whether it leads or stands by; the error says why nobody can
+// know.
+func (l *lead) standing() (string, error) {
+	if l.leads(context.Background()) != nil {
+		return "ok", nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.trouble != nil {
+		return "", fmt.Errorf("who leads is not known, lease %s: %w", l.lock.Describe(), l.trouble)
+	}
+	return "ok, standby", nil
+}
+
+// noted is a lock that tells the lead what is wrong with it: client-go only logs that.
+type noted struct {
+	*lead
+	resourcelock.Interface
+}
+
+// Get implements resourcelock.Interface.
+func (n *noted) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	r, raw, err := n.Interface.Get(ctx)
+	if !apierrors.IsNotFound(err) { // it is created next
+		n.note(err) //nolint:errcheck // returned as it is
+	}
+	return r, raw, err
+}
+
+// Create implements resourcelock.Interface.
+func (n *noted) Create(ctx context.Context, r resourcelock.LeaderElectionRecord) error {
+	return n.note(n.Interface.Create(ctx, r))
+}
+
+// Update implements resourcelock.Interface.
+func (n *noted) Update(ctx context.Context, r resourcelock.LeaderElectionRecord) error {
+	return n.note(n.Interface.Update(ctx, r))
+}
+
+// note keeps an error, unless it says that another was faster.
+func (n *noted) note(err error) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.trouble = err; apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
+		n.trouble = nil
+	}
+	return err
+}

@@ -1,0 +1,18 @@
+package service
+
+import (
+	"context"
+
+	"github.com/unpend/unpend/cmd/internal/bus"
+	"github.com/unpend/unpend/rca/cluster"
+)
+
+// openBus is the bus of this cluster.
+func (s *Service) openBus(ctx context.Context) (*bus.Bus, error) {
+	id, err := cluster.ID(ctx, s.client)
+	if err != nil {
+		return nil, err
+	}
+	c := s.config.Bus
+	return bus.Open(ctx, bus.Options{Cluster: id, URL: c.URL, StoreDir: c.StoreDir, MaxBytes: c.MaxBytes, Replicas: c.Replicas, Logger: s.logger, Registerer: s.registry})
+}

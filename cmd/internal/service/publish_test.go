@@ -1,0 +1,72 @@
+package service
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/unpend/unpend/cmd/internal/bus"
+	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/rcatest"
+)
+
+// Two thousand nodes, half of them with two taints, made a message above NATS's limit, and
+// the diagnosis vanished. It arrives, with every node counted, and is printed the same.
+func TestDiagnosisOfManyNodesArrives(t *testing.T) {
+	fleet := rcatest.MakeFleet(2000, 1, 1, 1, time.Now())
+	for i, n := range fleet.Nodes {
+		for _, key := range []string{"team", "maintenance"}[:2*(i%2)] {
+			n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: key, Value: "x", Effect: corev1.TaintEffectNoSchedule})
+		}
+	}
+	data, err := fleet.List()
+	must(t, err)
+	st, err := cluster.FromFiles([]string{"-"}, bytes.NewReader(data))
+	must(t, err)
+	found, err := rca.Diagnose(t.Context(), st, rca.Options{})
+	must(t, err)
+	if len(found) != 1 || len(found[0].Nodes) != 2000 {
+		t.Fatalf("%d incidents", len(found))
+	}
+	b, err := bus.Open(t.Context(), bus.Options{Cluster: "here", Memory: true})
+	must(t, err)
+	defer b.Close()
+	var printed strings.Builder
+	p := &publisher{Service: &Service{bus: b, out: &printed, logger: slog.New(slog.DiscardHandler)}}
+	d := found[0]
+	must(t, p.publish(t.Context(), d, said{waiting: 1}))
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	var got []byte
+	must(t, b.Consume(ctx, bus.Diagnoses, "test", func(_ context.Context, key string, body []byte) error {
+		defer cancel()
+		if got = body; key != d.Incident {
+			return fmt.Errorf("its key is %s", key)
+		}
+		return nil
+	}))
+	var summary diagnosis.Summary
+	must(t, json.Unmarshal(got, &summary))
+	counted := 0
+	for _, g := range summary.Nodes {
+		counted += g.Count
+	}
+	whole, err := json.Marshal(d)
+	must(t, err)
+	t.Logf("%d bytes whole, %d travel", len(whole), len(got))
+	if counted != 2000 || summary.NodeCount != 2000 || summary.Causes[0].ID != d.Causes[0].ID || summary.Incident != d.Incident || len(got) > 32<<10 {
+		t.Errorf("%d bytes, %d nodes: %.400s", len(got), counted, got)
+	}
+	if printed.String() != string(got)+"\n" {
+		t.Errorf("printed %.400s", printed.String())
+	}
+}

@@ -1,0 +1,158 @@
+// Package service is what `unpend run` runs: it binds watcher, rca and remediate to each
+// other over the bus, elects who diagnoses, and serves metrics and readiness. The flags are
+// read in cmd/internal/program.
+package service
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/unpend/unpend/cmd/internal/bus"
+	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/watcher"
+	"github.com/unpend/unpend/watcher/incident"
+)
+
+// Roles are what one process can do of the whole; remediate only in mode approve.
+var Roles = []string{"watch", "diagnose", "remediate"}
+
+// Options say what a service is to do, and for which cluster.
+type Options struct {
+	Config Config
+	// Measure says what pods do with their GPUs; nil: nobody is asked.
+	Measure diagnosis.Measure
+	REST    *rest.Config // how the API server is spoken to
+	// Roles are those of this process. Together watch and diagnose may have a NATS in this
+	// process; one alone needs Config.Bus.URL.
+	Roles []string
+	Mode  string // as a person chose it, for the log
+	// Version and Commit of this binary, for the log and for metrics.
+	Version, Commit string
+	Out             io.Writer // a diagnosis a line
+	Log             io.Writer // the log, as JSON
+}
+
+// New makes a service, says in its log what starts, and asks nothing of the cluster yet.
+func New(ctx context.Context, o Options) (*Service, error) {
+	config := rest.CopyConfig(o.REST)
+	config.Wrap(hurried)
+	client, custom, err := cluster.Clients(gently(config))
+	if err != nil {
+		return nil, err
+	}
+	s := &Service{config: o.Config, measure: o.Measure, client: client, custom: custom, rest: config, now: time.Now, roles: o.Roles, out: o.Out, logger: slog.New(slog.NewJSONHandler(o.Log, nil)), registry: prometheus.NewRegistry()}
+	if err := s.announce(ctx, o); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Service binds the rooms together, a line per topic.
+type Service struct {
+	config   Config
+	measure  diagnosis.Measure
+	client   kubernetes.Interface // for watching and diagnosing, held back together
+	custom   dynamic.Interface
+	rest     *rest.Config // of the executor, whom a storm of diagnoses must not hold up
+	now      func() time.Time
+	roles    []string
+	out      io.Writer // diagnoses, one a line
+	logger   *slog.Logger
+	registry *prometheus.Registry
+	bus      *bus.Bus
+	lead     *lead // nil: there is no other process beside this one
+	ready    readiness
+}
+
+// Run does what the service is there for until ctx ends, which is no error, or a part of it
+// fails.
+func (s *Service) Run(ctx context.Context) error {
+	err := s.run(ctx)
+	s.logger.InfoContext(ctx, "unpend ends", "because", cmp.Or(err, context.Cause(ctx)))
+	return err
+}
+
+func (s *Service) run(ctx context.Context) error {
+	if slices.Contains(s.roles, "watch") || slices.Contains(s.roles, "diagnose") {
+		b, err := s.openBus(ctx)
+		if err != nil {
+			return err
+		}
+		defer b.Close()
+		s.bus, s.ready.check = b, b.Healthy
+		if s.lead, err = s.newLead(); err != nil {
+			return err
+		}
+		s.ready.leads = s.lead.standing
+	}
+	parts, ctx := newParts(ctx)
+	if s.lead != nil {
+		parts.begin("lead", func() error { return s.lead.run(ctx) })
+	}
+	parts.begin("http", func() error { return serveHTTP(ctx, s.config.Web.Metrics, s.registry, &s.ready) })
+	if slices.Contains(s.roles, "remediate") {
+		parts.begin("remediate", func() error { return s.carryOut(ctx) })
+	}
+	if slices.Contains(s.roles, "watch") {
+		parts.begin("watch", func() error { return s.watch(ctx) })
+	}
+	if slices.Contains(s.roles, "diagnose") {
+		parts.begin("diagnose", func() error { return s.diagnose(ctx) })
+	}
+	if err := parts.Wait(); err != nil && !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil
+}
+
+func (s *Service) watch(ctx context.Context) error {
+	var elected func(context.Context) (context.Context, error)
+	if s.lead != nil {
+		elected = s.lead.wait
+	}
+	w, err := watcher.New(watcher.Options{Client: s.client, Sweep: s.config.Watcher.Sweep.Duration, Debounce: s.config.Watcher.Debounce.Duration,
+		Logger: s.logger, Registerer: s.registry, Publish: publishIncident(s.bus), Published: publishedIncidents(s.bus), Again: s.bus.Recovered(), Lead: elected})
+	if err != nil {
+		return err
+	}
+	return w.Run(ctx)
+}
+
+// publishIncident binds the watcher's type to its topic.
+func publishIncident(b *bus.Bus) func(context.Context, incident.Incident) error {
+	return func(ctx context.Context, i incident.Incident) error {
+		id, body, err := i.Message()
+		if err != nil {
+			return err
+		}
+		return b.PublishNewer(ctx, bus.Incidents, i.ID, id, body, i.Older)
+	}
+}
+
+// publishedIncidents reads what is known of each incident. A message that nobody
+// can read tells nothing: the next one replaces it.
+func publishedIncidents(b *bus.Bus) func(context.Context) ([]incident.Incident, error) {
+	return func(ctx context.Context) ([]incident.Incident, error) {
+		var out []incident.Incident
+		err := b.Kept(ctx, bus.Incidents, func(body []byte) error {
+			var i incident.Incident
+			if json.Unmarshal(body, &i) == nil {
+				out = append(out, i)
+			}
+			return nil
+		})
+		return out, err
+	}
+}

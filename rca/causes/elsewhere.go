@@ -1,0 +1,115 @@
+package causes
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/queues"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// What queues and schedulers other than the default one say is read in a room of its own;
+// here it is said which of it is told, and before what.
+var (
+	// queueMisconfigured: the queue that the workload names does not exist, is closed, or
+	// lacks what it names itself.
+	queueMisconfigured = PodRule{ID: diagnosis.QueueMisconfigured, Aside: true, leads: true, Tell: func(c *Case) *finding {
+		q := c.Queue.Broken()
+		if q == nil {
+			return nil
+		}
+		return found(&q.Finding)
+	}}
+	// queueNotAdmitted: Kueue holds the pod, or what makes it, until its Workload has quota.
+	queueNotAdmitted = PodRule{ID: diagnosis.QueueNotAdmitted, Tell: func(c *Case) *finding {
+		if c.IsOwn(diagnosis.QueueMisconfigured) {
+			return nil
+		}
+		return found(c.Queue.NotAdmitted())
+	}}
+	// schedulerMissing: nobody who schedules under that name has ever spoken of any pod.
+	schedulerMissing = PodRule{ID: diagnosis.SchedulerMissing, Tell: func(c *Case) *finding { return found(c.Queue.Unanswered()) }}
+	// schedulerRefused: another scheduler decides about the pod, and its own words are what
+	// is known of that. What the default scheduler's filters say of nodes is information.
+	schedulerRefused = PodRule{ID: diagnosis.SchedulerRefused, Aside: true, leads: true, Tell: func(c *Case) *finding {
+		if c.Elsewhere(c.Pod) == "" || c.IsOwn(diagnosis.QueueMisconfigured) {
+			return nil
+		}
+		w, ok := c.Queue.Refused()
+		if !ok || c.IsOwn(diagnosis.GangIncomplete) && !w.OfQueue() {
+			return nil
+		}
+		return found(w.Finding())
+	}}
+)
+
+// found is what another room found out, as rules tell it; nil for nothing.
+func found(f *view.Finding) *finding {
+	if f == nil {
+		return nil
+	}
+	return &finding{f.Certainty, f.Says, f.Evidence}
+}
+
+// queueCase is what of the case queues and schedulers look at.
+func (c *Case) queueCase() *queues.Case {
+	q := &queues.Case{Cluster: c.Cluster, Incident: c.Incident, Pod: c.Pod, Refusal: c.Refusal}
+	if c.Suspended() {
+		q.Held = &c.Refusals[0]
+	}
+	return q
+}
+
+// Suspended says that its pods do not exist because a queue has not let what makes them
+// begin.
+func (c *Case) Suspended() bool { return c.Unborn && c.Refusals[0].Queue != "" }
+
+// BeyondNodes says whether what keeps the pod is such that no change of a node helps.
+func (c *Case) BeyondNodes() bool {
+	if c.IsOwn(diagnosis.QueueMisconfigured) {
+		return true
+	}
+	w, ok := c.Queue.Refused()
+	return ok && c.IsOwn(diagnosis.SchedulerRefused) && !w.OfRoom()
+}
+
+// Quote adds to the first cause what others have said.
+func (c *Case) Quote(causes []diagnosis.Cause) {
+	if len(causes) == 0 {
+		return
+	}
+	for _, w := range c.Queue.Words() {
+		if e := w.Evidence(); !slices.ContainsFunc(causes[0].Evidence, e.Same) {
+			causes[0].Evidence = append(causes[0].Evidence, e)
+		}
+	}
+}
+
+// decidedElsewhere lowers what the default scheduler's plugins have found, for a pod
+// that another scheduler places.
+func (c *Case) decidedElsewhere(causes []diagnosis.Cause) {
+	if c.Queue.SchedulerName() == corev1.DefaultSchedulerName {
+		return
+	}
+	other := c.Elsewhere(c.Pod) != ""
+	for i := range causes {
+		switch k := &causes[i]; {
+		case other && len(k.Nodes) > 0:
+			k.Certainty = diagnosis.Possible
+		case k.Certainty == diagnosis.Proven && (len(k.Nodes) > 0 || k.ID == diagnosis.GangIncomplete):
+			k.Certainty = diagnosis.Likely
+		}
+	}
+}
+
+// Elsewhere names the scheduler of a pod when it does not run kube-scheduler's code
+// alone; empty when it does, or when nothing says that it does not.
+func (c *Case) Elsewhere(pod *corev1.Pod) string {
+	by := pod.Spec.SchedulerName
+	if by == "" || by == corev1.DefaultSchedulerName || c.IsOwn(diagnosis.SchedulerMissing) || !c.Queue.Foreign(by) {
+		return ""
+	}
+	return by
+}

@@ -1,0 +1,107 @@
+package causes
+
+import (
+	"slices"
+	"time"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/growth"
+)
+
+// What autoscalers make of a pod is worked out once; each rule tells its part.
+var (
+	// scalingUp: an autoscaler brings a node for the pod, and its time is not over.
+	scalingUp = ofGrowth(diagnosis.ScalingUp)
+	// scaleUpStuck: it has said so, and the node has not come in all the time that it may
+	// take, or came without what it was to bring.
+	scaleUpStuck = ofGrowth(diagnosis.ScaleUpStuck)
+	// cloudCapacityRefused: the cloud refused the machine, by its own code.
+	cloudCapacityRefused = ofGrowth(diagnosis.CloudCapacityRefused)
+	// autoscalerLimit: the pool may not grow.
+	autoscalerLimit = ofGrowth(diagnosis.AutoscalerLimit)
+	// autoscalerCannotHelp: an autoscaler has looked, and no machine that it knows would
+	// help.
+	autoscalerCannotHelp = ofGrowth(diagnosis.AutoscalerCannotHelp)
+)
+
+func ofGrowth(id diagnosis.CauseID) PodRule {
+	return PodRule{ID: id, Aside: true, Tell: func(c *Case) *finding { return found(c.Growth().Told(id)) }}
+}
+
+// Growth is worked out once; none is for a pod that does not exist or has its node.
+func (c *Case) Growth() *growth.Growth {
+	switch {
+	case c.grows != nil:
+	case c.Unborn || c.bound:
+		c.grows = &growth.Growth{}
+	default:
+		c.grows = growth.Of(growth.Case{Cluster: c.Cluster, Pod: c.Pod, Asks: c.Asks, Wants: c.Wants, NoNode: len(c.Verdict.Feasible()) == 0})
+	}
+	return c.grows
+}
+
+// wayOut are the autoscalers' causes by what comes first where a new node is the only way.
+var wayOut = []diagnosis.CauseID{diagnosis.CloudCapacityRefused, diagnosis.AutoscalerLimit, diagnosis.ScaleUpStuck, diagnosis.ScalingUp}
+
+// WayOut is the cause that keeps a new node away, where only a new one will do: the pod was
+// meant for a pool that has none, and what other nodes lack is not what is wrong. Empty
+// where a node that is there could have it.
+func (c *Case) WayOut() diagnosis.CauseID {
+	g := c.Growth()
+	if !g.Suits || len(c.Judged) == 0 || c.IsOwn(diagnosis.WorkloadDeadlock) {
+		return ""
+	}
+	at := slices.IndexFunc(wayOut, func(id diagnosis.CauseID) bool { return g.Told(id) != nil })
+	if at < 0 {
+		return ""
+	}
+	for _, n := range c.Judged {
+		if !slices.ContainsFunc(n.Blockers, c.never) {
+			return ""
+		}
+	}
+	return wayOut[at]
+}
+
+// CameWithout is what keeps the GPUs from the node that an autoscaler brought for the pod:
+// that is why it is stuck. Empty where it is not that.
+func (c *Case) CameWithout() diagnosis.CauseID {
+	g := c.Growth()
+	if g.Told(diagnosis.ScaleUpStuck) == nil && g.Told(diagnosis.ScalingUp) == nil {
+		return ""
+	}
+	for _, n := range c.Judged {
+		if !c.broughtFor(g, n.Name) {
+			continue
+		}
+		for _, b := range n.Blockers {
+			// One that is young may still get what it lacks, unless its driver is on its way.
+			if OfStack(b.Cause) && (g.Told(diagnosis.ScaleUpStuck) != nil || b.Cause == diagnosis.DriverNotReady) {
+				return b.Cause
+			}
+		}
+	}
+	return ""
+}
+
+// broughtFor says whether a node is the one that was promised: of its NodeClaim, or else one
+// that has come since.
+func (c *Case) broughtFor(g *growth.Growth, node string) bool {
+	if g.Claim != nil {
+		return node == g.Claim.Node
+	}
+	age := g.PromiseAge(c.Cluster.State.Now)
+	promised := c.Cluster.State.Now.Add(-age)
+	return age > 0 && c.Node(node).CreationTimestamp.After(promised.Add(-time.Second))
+}
+
+// never says whether a node would refuse the pod as it is also without anybody on it.
+func (c *Case) never(b diagnosis.Blocker) bool {
+	switch b.Cause {
+	case diagnosis.GPURequestTooLarge, diagnosis.NodeSelectorMismatch, diagnosis.UntoleratedTaint, diagnosis.GPUNotMIGCapable, diagnosis.MIGProfileUnsupported:
+		return true
+	case diagnosis.Unknown:
+		return b.Plugin == "NodeResourcesFit" // no GPU on the node
+	}
+	return false
+}

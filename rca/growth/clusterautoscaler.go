@@ -1,0 +1,271 @@
+package growth
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/scaling"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// silentAfter is how old the cluster autoscaler's status may be: it is written about every
+// ten seconds.
+const silentAfter = 10 * time.Minute
+
+// byClusterAutoscaler tells what the cluster autoscaler makes of the pod: its last word, and
+// what its status and its Events say of the groups.
+func (c *Case) byClusterAutoscaler(g *Growth) {
+	g.Karpenter = false
+	last := c.newestEvent(func(e *corev1.Event) bool {
+		return scaling.From(e, scaling.ClusterAutoscaler) && (e.Reason == "TriggeredScaleUp" || e.Reason == "NotTriggerScaleUp")
+	})
+	o := c.Cluster.Outlook()
+	switch {
+	case last == nil:
+		c.byRequest(g)
+		c.bySilence(g, o)
+	case last.Reason == "TriggeredScaleUp":
+		c.byPromise(g, o, last)
+	default:
+		c.byGroups(g, o, last)
+	}
+}
+
+// byPromise follows a scale-up that was begun.
+func (c *Case) byPromise(g *Growth, o *scaling.Outlook, e *corev1.Event) {
+	g.Suits, g.Since, g.Said = true, scaling.Begun(e), view.Quotable(e.Message, 400)
+	g.By = g.Since.Add(promised)
+	evidence := []diagnosis.Evidence{diagnosis.Fact(view.PodRef(c.Pod), e.Reason+": "+e.Message, diagnosis.Says(e.Message))}
+	for _, name := range scaling.Grown(e.Message) {
+		group := o.Group(name)
+		if group == nil {
+			continue
+		}
+		g.Groups = append(g.Groups, *group)
+		if c.tellBackoff(g, o, group, evidence) {
+			return
+		}
+		if n := group.Health.NodeCounts.Registered.Unready.ResourceUnready; n > 0 {
+			g.tell(diagnosis.ScaleUpStuck, diagnosis.Likely, fmt.Sprintf("%s of node group %s came without GPUs", view.CountOf(n, "node"), group.Short()), append(evidence, statusOf(o, group))...)
+			return
+		}
+		evidence = append(evidence, statusOf(o, group))
+	}
+	if len(g.Groups) == 0 && c.tellFailure(g, o, scaling.Grown(e.Message), scaling.Begun(e), evidence) {
+		return
+	}
+	age := c.Cluster.State.Now.Sub(g.Since)
+	if age <= promised {
+		g.tell(diagnosis.ScalingUp, diagnosis.Likely, "an autoscaler is bringing a node", evidence...)
+		return
+	}
+	g.tell(diagnosis.ScaleUpStuck, diagnosis.Likely, fmt.Sprintf("an autoscaler promised a node %s ago, and none has come that helps", view.Age(age)), evidence...)
+}
+
+// tellBackoff tells of a group that the autoscaler leaves alone for a while: with the cloud's
+// code, or because its machines did not join.
+func (c *Case) tellBackoff(g *Growth, o *scaling.Outlook, group *scaling.Group, evidence []diagnosis.Evidence) bool {
+	if !group.InBackoff() {
+		return false
+	}
+	info := group.ScaleUp.BackoffInfo
+	codes := scaling.Codes(info.ErrorCode, info.ErrorMessage)
+	g.Codes = codes
+	evidence = append(evidence, statusOf(o, group))
+	switch {
+	case len(codes) > 0:
+		g.tell(diagnosis.CloudCapacityRefused, diagnosis.Proven, refusedSays("node group "+group.Short()+" a machine", codes), evidence...)
+	case c.tellFailure(g, o, []string{group.Name, group.Short()}, time.Time{}, evidence):
+	case info.ErrorCode != "":
+		g.tell(diagnosis.CloudCapacityRefused, diagnosis.Likely, fmt.Sprintf("the cloud refuses node group %s a machine with %s: %s", group.Short(), view.Quotable(info.ErrorCode, 60), view.Quotable(info.ErrorMessage, 160)), evidence...)
+	default:
+		return false
+	}
+	return true
+}
+
+// tellFailure tells what the autoscaler said on its ConfigMap of groups that failed to grow.
+func (c *Case) tellFailure(g *Growth, o *scaling.Outlook, groups []string, after time.Time, evidence []diagnosis.Evidence) bool {
+	for _, f := range o.Failures { // the newest first
+		if f.At.Before(after) || len(groups) > 0 && !slices.ContainsFunc(groups, func(name string) bool { return strings.Contains(f.Text, name) }) {
+			continue
+		}
+		evidence = append(evidence, diagnosis.Fact(f.Ref, f.Reason+": "+view.Quotable(f.Text, 320), diagnosis.Says(f.Text)))
+		g.Codes = f.Codes
+		if f.Reason == "ScaleUpTimedOut" {
+			g.tell(diagnosis.ScaleUpStuck, diagnosis.Likely, "a node was asked for and never joined: "+view.Quotable(f.Text, 160), evidence...)
+			return true
+		}
+		if len(f.Codes) == 0 {
+			g.tell(diagnosis.CloudCapacityRefused, diagnosis.Likely, "the cloud refuses a node: "+view.Quotable(f.Text, 160), evidence...)
+			return true
+		}
+		g.tell(diagnosis.CloudCapacityRefused, diagnosis.Likely, refusedSays("a node group a machine", f.Codes), evidence...)
+		return true
+	}
+	return false
+}
+
+// statusOf is what the autoscaler's status says of a group.
+func statusOf(o *scaling.Outlook, g *scaling.Group) diagnosis.Evidence {
+	h := g.Health
+	fact := fmt.Sprintf("node group %s: %d asked of the cloud, %d registered, %d ready, at most %d", g.Short(), h.Target, h.NodeCounts.Registered.Total, h.NodeCounts.Registered.Ready, h.MaxSize)
+	if n := h.NodeCounts.Registered.Unready.ResourceUnready; n > 0 {
+		fact += fmt.Sprintf(", %d without their GPUs", n)
+	}
+	if s := g.ScaleUp; s.Status != "" {
+		fact += "; scaleUp " + s.Status
+		if s.BackoffInfo.ErrorCode != "" {
+			fact += ": " + view.Quotable(s.BackoffInfo.ErrorCode, 80) + ": " + view.Quotable(s.BackoffInfo.ErrorMessage, 240)
+		}
+	}
+	return diagnosis.Fact(o.Status.Ref, fact, diagnosis.That("data", "", diagnosis.Contains, g.Name))
+}
+
+// byGroups sorts why no group grows. Size, health and back-off are looked at before the
+// autoscaler asks whether the pod fits a fresh node of the group.
+func (c *Case) byGroups(g *Growth, o *scaling.Outlook, e *corev1.Event) {
+	said := scaling.NotTriggered(e.Message)
+	g.Said = view.Quotable(e.Message, 600)
+	evidence := []diagnosis.Evidence{diagnosis.Fact(view.PodRef(c.Pod), strings.TrimSpace(e.Reason+": "+e.Message), diagnosis.Says(e.Message))}
+	blind := c.blindTo()
+	lacks := ofBar(said, scaling.Lacks)
+	if backoff := ofBar(said, scaling.Backoff); len(backoff) > 0 {
+		for i := range groupsOf(o) {
+			if group := &o.Status.Groups[i]; c.tellBackoff(g, o, group, evidence) {
+				g.Groups, g.Suits = []scaling.Group{*group}, len(said) == 1
+				return
+			}
+		}
+		if c.tellFailure(g, o, nil, time.Time{}, evidence) {
+			return
+		}
+		g.tell(diagnosis.CloudCapacityRefused, diagnosis.Possible, "a node group failed to grow shortly before, and is left alone for a while; with what code the cloud refused was not read", evidence...)
+		return
+	}
+	limit := ofBar(said, scaling.Limit)
+	if len(limit) > 0 && (blind == "" || len(lacks) == 0 || c.heldSomewhere(blind)) {
+		c.tellMax(g, o, limit, evidence)
+		g.Suits = len(said) == len(limit)
+		return
+	}
+	switch {
+	case len(ofBar(said, scaling.NotReady)) > 0:
+		g.Bar = scaling.NotReady
+		for i := range groupsOf(o) {
+			if group := &o.Status.Groups[i]; group.Health.Status == "Unhealthy" {
+				g.Groups, evidence = append(g.Groups, *group), append(evidence, statusOf(o, group))
+			}
+		}
+		g.tell(diagnosis.AutoscalerCannotHelp, diagnosis.Likely, "the cluster autoscaler leaves a node group alone whose nodes are not ready", evidence...)
+	case len(lacks) > 0:
+		g.Bar, g.Lacks = scaling.Lacks, blind
+		if g.Lacks == "" && lacks[0].Lacks != view.WholeGPU {
+			g.Lacks = lacks[0].Lacks
+		}
+		says := c.lacksSays("the cluster autoscaler", "no fresh node of any group", blind)
+		if at := slices.IndexFunc(lacks, func(r scaling.Reason) bool { return r.Lacks == view.WholeGPU }); blind == "" && at >= 0 {
+			says = fmt.Sprintf("no fresh node of any group, as the cluster autoscaler knows them, has the %s that the pod asks for", view.WholeGPU)
+		}
+		g.tell(diagnosis.AutoscalerCannotHelp, diagnosis.Likely, says, evidence...)
+	case len(ofBar(said, scaling.Selector)) > 0:
+		c.groupSelector(g, ofBar(said, scaling.Selector), evidence)
+	case len(ofBar(said, scaling.Taint)) > 0:
+		c.tellTemplate(g, diagnosis.UntoleratedTaint, "node group", ofBar(said, scaling.Taint), evidence[0])
+	default:
+		g.Bar = scaling.Other
+		g.tell(diagnosis.AutoscalerCannotHelp, diagnosis.Likely, "the cluster autoscaler looked and cannot help", evidence...)
+	}
+}
+
+func groupsOf(o *scaling.Outlook) []scaling.Group {
+	if o.Status == nil {
+		return nil
+	}
+	return o.Status.Groups
+}
+
+// heldSomewhere says whether a node offers the resource: then a group of such nodes is
+// known by one of them.
+func (c *Case) heldSomewhere(resource string) bool {
+	for _, n := range c.Cluster.SortedNodes() {
+		if n.Capacity(corev1.ResourceName(resource)) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// tellMax names the groups that may not grow, with their size.
+func (c *Case) tellMax(g *Growth, o *scaling.Outlook, limit []scaling.Reason, evidence []diagnosis.Evidence) {
+	g.Bar = scaling.Limit
+	says := "the cluster autoscaler may not grow: " + view.Quotable(limit[0].Text, 160)
+	if own := slices.IndexFunc(limit, func(r scaling.Reason) bool { return strings.Contains(r.Text, "exceeded quota:") }); own >= 0 {
+		says = "the cluster autoscaler's own limits are reached (no ResourceQuota, and not the cloud's): " + view.Quotable(limit[own].Text, 160)
+	}
+	var full []string
+	for i := range groupsOf(o) {
+		group := &o.Status.Groups[i]
+		if group.AtMax() {
+			g.Groups, evidence = append(g.Groups, *group), append(evidence, statusOf(o, group))
+			full = append(full, fmt.Sprintf("%s (%d of %d)", group.Short(), group.Health.Target, group.Health.MaxSize))
+		}
+	}
+	if len(full) > 0 && slices.ContainsFunc(limit, func(r scaling.Reason) bool { return strings.Contains(r.Text, "max node group size") }) {
+		says = "at their largest size: node group " + strings.Join(full, ", ")
+	}
+	g.tell(diagnosis.AutoscalerLimit, diagnosis.Likely, says, evidence...)
+}
+
+// groupSelector tells a selector that fits nothing from a template at zero that does not
+// speak of what nodes will have: labels that only software on the node writes are in none.
+func (c *Case) groupSelector(g *Growth, of []scaling.Reason, evidence []diagnosis.Evidence) {
+	for _, key := range view.LabelsAsked(c.Pod) {
+		domain, _, _ := strings.Cut(key, "/")
+		if (domain == "nvidia.com" || strings.HasSuffix(domain, "node.kubernetes.io") && strings.HasPrefix(domain, "feature.")) && len(c.Cluster.Column(key).Distinct) == 0 {
+			g.Bar, g.Lacks = scaling.Selector, key
+			g.tell(diagnosis.AutoscalerCannotHelp, diagnosis.Likely, "the cluster autoscaler cannot know that nodes of a group at zero will have label "+key+", which the pod asks for: it is written on the node", evidence...)
+			return
+		}
+	}
+	c.tellTemplate(g, diagnosis.NodeSelectorMismatch, "node group", of, evidence[0])
+}
+
+// byRequest tells of the ProvisioningRequest that the pod waits on.
+func (c *Case) byRequest(g *Growth) {
+	name := c.Pod.Annotations["autoscaling.x-k8s.io/consume-provisioning-request"]
+	if name == "" {
+		return
+	}
+	for _, u := range c.Cluster.State.ProvisioningRequests {
+		if u.GetNamespace() != c.Pod.Namespace || u.GetName() != name {
+			continue
+		}
+		ref := view.ObjectRef("ProvisioningRequest", u.GetNamespace(), name)
+		for _, kind := range []string{"Failed", "CapacityRevoked", "BookingExpired", "Provisioned"} {
+			k := scaling.ConditionOf(u, kind)
+			if k.Met() == (kind == "Provisioned") || k.Status == "" {
+				continue
+			}
+			g.Bar = scaling.Other
+			g.tell(diagnosis.AutoscalerCannotHelp, diagnosis.Likely, "its ProvisioningRequest "+name+" has no capacity: "+view.Cut(k.Words(), 160), diagnosis.Evidence{Ref: ref, Fact: kind + "=" + k.Status + " " + view.Cut(k.Words(), 300)})
+			return
+		}
+	}
+}
+
+// bySilence tells of an autoscaler that does not run.
+func (c *Case) bySilence(g *Growth, o *scaling.Outlook) {
+	if len(g.told) > 0 || o.Status == nil || o.Status.Updated.IsZero() || !c.stopped() || len(o.Pools) > 0 {
+		return
+	}
+	if age := c.Cluster.State.Now.Sub(o.Status.Updated); age > silentAfter {
+		g.Bar = scaling.NotReady
+		g.tell(diagnosis.AutoscalerCannotHelp, diagnosis.Likely, fmt.Sprintf("the cluster autoscaler has not written its status for %s: it does not run", view.Age(age)), diagnosis.Fact(o.Status.Ref, "last updated "+o.Status.Updated.UTC().Format(time.RFC3339), diagnosis.That("", "", diagnosis.Exists, "")))
+	}
+}

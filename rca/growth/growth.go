@@ -1,0 +1,120 @@
+package growth
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/scaling"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// Case is a waiting pod with what of it autoscalers look at.
+type Case struct {
+	Cluster *view.Cluster
+	Pod     *corev1.Pod
+	Asks    []view.Ask
+	Wants   corev1.ResourceList // all that it requests
+	// NoNode: no filter accepts a node as things are.
+	NoNode bool
+}
+
+// promised is how long a node that was promised may take: after that the cluster autoscaler
+// gives a machine up that has not joined (max-node-provision-time), Karpenter a NodeClaim
+// that has not registered (pkg/controllers/nodeclaim/lifecycle/liveness.go).
+const promised = 15 * time.Minute
+
+// equipped is how long a node that has registered may take until its GPUs are there:
+// drivers are built meanwhile.
+const equipped = 10 * time.Minute
+
+// Growth is what the autoscalers make of a pod.
+type Growth struct {
+	told map[diagnosis.CauseID]*view.Finding
+	// Suits: the autoscaler took a pool for one that the pod fits, or the pool's own words
+	// say so. Then a node of it is what the pod was meant for.
+	Suits bool
+	// Since is when a node was promised, and By until when it has to be there; zero: not
+	// told.
+	Since, By time.Time
+	// Pools are the NodePools it is about, Groups the cluster autoscaler's node groups.
+	Pools  []scaling.Pool
+	Groups []scaling.Group
+	// Claim is the NodeClaim that is stuck or under way; nil for none that is known.
+	Claim *scaling.Claim
+	// Codes are the cloud's.
+	Codes []scaling.Code
+	// Bar is what keeps the autoscaler from helping, Lacks the resource that no machine it
+	// knows has, Said its own words.
+	Bar   scaling.Bar
+	Lacks string
+	Said  string
+	// Karpenter: it is Karpenter's, else the cluster autoscaler's.
+	Karpenter bool
+	// OfTemplate is NodeSelectorMismatch or UntoleratedTaint, where that is what keeps the
+	// pod from all that the pools make; empty else.
+	OfTemplate diagnosis.CauseID
+	Template   *view.Finding
+}
+
+// Of works it out.
+func Of(c Case) *Growth {
+	g := &Growth{told: map[diagnosis.CauseID]*view.Finding{}}
+	c.byKarpenter(g)
+	other := &Growth{told: map[diagnosis.CauseID]*view.Finding{}}
+	c.byClusterAutoscaler(other)
+	if len(g.told) == 0 && g.OfTemplate == "" {
+		g = other
+	}
+	for id, f := range other.told { // some clusters have both
+		g.tell(id, f.Certainty, f.Says, f.Evidence...)
+	}
+	return g
+}
+
+// Told is what there is to say of one of the autoscalers' causes; nil for nothing.
+func (g *Growth) Told(id diagnosis.CauseID) *view.Finding { return g.told[id] }
+
+// tell notes a cause, unless it is told already.
+func (g *Growth) tell(id diagnosis.CauseID, certainty diagnosis.Certainty, says string, evidence ...diagnosis.Evidence) {
+	if g.told[id] == nil {
+		g.told[id] = view.Found(certainty, says, evidence...)
+	}
+}
+
+// events are the pod's own, not those of a predecessor of its name.
+func (c *Case) events(yield func(*corev1.Event) bool) {
+	for _, e := range c.Cluster.EventsOf("Pod", c.Pod.Namespace, c.Pod.Name) {
+		if uid := e.InvolvedObject.UID; (uid == "" || uid == c.Pod.UID) && !yield(e) {
+			return
+		}
+	}
+}
+
+// newestEvent is the pod's event that ok accepts and that was seen last; a repetition
+// counts as seen.
+func (c *Case) newestEvent(ok func(*corev1.Event) bool) *corev1.Event {
+	var newest *corev1.Event
+	for e := range c.events {
+		if ok(e) && (newest == nil || scaling.Seen(e).After(scaling.Seen(newest))) {
+			newest = e
+		}
+	}
+	return newest
+}
+
+// PromiseAge is for how long a node has been promised, at a time: a promise that is repeated,
+// as Karpenter does, is no younger for it. 0 where none is.
+func (g *Growth) PromiseAge(now time.Time) time.Duration {
+	if g.Since.IsZero() {
+		return 0
+	}
+	return now.Sub(g.Since)
+}
+
+// stopped says whether no filter accepts a node: then objects of an autoscaler alone say
+// why none comes.
+func (c *Case) stopped() bool {
+	return len(c.Pod.Spec.SchedulingGates) == 0 && c.NoNode && c.Cluster.State.Unread["Node"] == ""
+}

@@ -1,0 +1,266 @@
+package growth
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/scaling"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// nominations are what Karpenter has said of nodes for one pod.
+type nominations struct {
+	newest        *corev1.Event
+	claims, nodes []string // of all of them
+	first         time.Time
+}
+
+func (c *Case) nominated() nominations {
+	var n nominations
+	for e := range c.events {
+		if !scaling.From(e, scaling.Karpenter) || e.Reason != "Nominated" {
+			continue
+		}
+		claims, nodes := scaling.Nominated(e.Message)
+		n.claims, n.nodes = append(n.claims, claims...), append(n.nodes, nodes...)
+		if at := scaling.Begun(e); n.first.IsZero() || at.Before(n.first) {
+			n.first = at
+		}
+		if n.newest == nil || scaling.Seen(e).After(scaling.Seen(n.newest)) {
+			n.newest = e
+		}
+	}
+	return n
+}
+
+// byKarpenter tells what Karpenter makes of the pod: by its NodeClaims and NodePools, where
+// they were read, and by its Events.
+func (c *Case) byKarpenter(g *Growth) {
+	n := c.nominated()
+	failed := c.newestEvent(func(e *corev1.Event) bool {
+		return scaling.From(e, scaling.Karpenter) && e.Reason == "FailedScheduling"
+	})
+	o := c.Cluster.Outlook()
+	if n.newest == nil && failed == nil && len(o.Pools)+len(o.Claims) == 0 {
+		return
+	}
+	g.Karpenter = true
+	arrived := c.byClaims(g, o, n)
+	if refusal := c.refusedMachine(o, n); refusal != nil && g.told[diagnosis.ScalingUp] == nil && len(g.told) == 0 {
+		c.tellRefused(g, refusal)
+	}
+	if len(g.told) > 0 {
+		return
+	}
+	if n.newest != nil && (failed == nil || !scaling.Seen(failed).After(scaling.Seen(n.newest))) {
+		if !arrived {
+			c.byNomination(g, n)
+		}
+		return
+	}
+	if failed != nil {
+		c.bySilentPools(g, o, failed)
+		if len(g.told) == 0 {
+			c.byPoolErrors(g, o, failed)
+		}
+		return
+	}
+	if c.stopped() && len(c.Asks) > 0 {
+		c.bySilentPools(g, o, nil)
+		if len(g.told) == 0 {
+			c.byLimits(g, o)
+		}
+	}
+}
+
+// byNomination believes Karpenter's word for as long as a node may take.
+func (c *Case) byNomination(g *Growth, n nominations) {
+	g.Suits, g.Since = true, scaling.Begun(n.newest)
+	if gone := c.gone(n.claims); len(gone) > 0 && len(n.claims) > len(gone) || len(gone) > 1 {
+		g.Since = n.first // one after the other was given up
+	}
+	g.By = g.Since.Add(promised)
+	evidence := diagnosis.Fact(view.PodRef(c.Pod), n.newest.Reason+": "+n.newest.Message, diagnosis.Says(n.newest.Message))
+	age := c.Cluster.State.Now.Sub(g.Since)
+	if age <= promised {
+		g.tell(diagnosis.ScalingUp, diagnosis.Likely, "an autoscaler is bringing a node", evidence)
+		return
+	}
+	g.tell(diagnosis.ScaleUpStuck, diagnosis.Likely, fmt.Sprintf("an autoscaler promised a node %s ago, and none has come that helps", view.Age(age)), evidence)
+}
+
+// gone are the NodeClaims of those names that do not exist, where they were read.
+func (c *Case) gone(claims []string) []string {
+	if c.Cluster.State.Unread["NodeClaim"] != "" {
+		return nil
+	}
+	var out []string
+	for _, name := range claims {
+		if c.Cluster.Outlook().Claim(name) == nil && !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// byClaims tells of the machines that were asked for with this pod in mind. arrived: one of
+// them is there with all that it was to bring, so the promise was kept.
+func (c *Case) byClaims(g *Growth, o *scaling.Outlook, n nominations) (arrived bool) {
+	for i := range o.Claims {
+		k := &o.Claims[i]
+		named := slices.Contains(n.claims, k.Name) || k.Node != "" && slices.Contains(n.nodes, k.Node)
+		if k.Leaving || !named && (k.Initialized.Met() || !c.meantFor(k)) {
+			continue
+		}
+		if named && k.Initialized.Met() {
+			arrived = true
+			continue
+		}
+		c.byClaim(g, k)
+	}
+	return arrived
+}
+
+// meantFor says whether a machine was asked for with what the pod asks, and takes it.
+func (c *Case) meantFor(k *scaling.Claim) bool {
+	if len(c.Asks) == 0 || !k.Created.IsZero() && k.Created.Add(promised).Before(c.Pod.CreationTimestamp.Time) || !k.Suits(c.Pod) {
+		return false
+	}
+	return !slices.ContainsFunc(c.Asks, func(a view.Ask) bool {
+		asked, has := k.Requests[a.Resource], k.Capacity[a.Resource]
+		return asked.Value() < a.Count && has.Value() < a.Count
+	})
+}
+
+// byClaim tells how far one machine has come (conditions in pkg/apis/v1/nodeclaim_status.go;
+// Unknown means that it is waited for).
+func (c *Case) byClaim(g *Growth, k *scaling.Claim) {
+	now, ref := c.Cluster.State.Now, "NodeClaim/"+k.Name
+	since := func(of scaling.Condition) time.Time { return cmp.Or(of.Since, k.Created) }
+	g.Suits = true
+	up := func(by time.Time, what string, of scaling.Condition) {
+		g.Since, g.By, g.Claim = cmp.Or(k.Created, now), by, k
+		g.tell(diagnosis.ScalingUp, diagnosis.Likely, "Karpenter is bringing a node: NodeClaim "+k.Name+" "+what, diagnosis.Fact(ref, conditionText(what, of), view.SaysOf(of)...))
+	}
+	stuckBy := func(ref, says string, of scaling.Condition) {
+		g.Claim = k
+		if g.Since.IsZero() {
+			g.Since = k.Created
+		}
+		g.tell(diagnosis.ScaleUpStuck, diagnosis.Likely, says, diagnosis.Fact(ref, conditionText("Karpenter waits", of), view.SaysOf(of)...))
+	}
+	stuck := func(says string, of scaling.Condition) { stuckBy(ref, says, of) }
+	switch {
+	case !k.Launched.Met() && k.Launched.Status != "":
+		codes := scaling.Codes(k.Launched.Reason, k.Launched.Message)
+		switch {
+		case len(codes) > 0 && !onlySetup(codes), strings.Contains(k.Launched.Reason, "InsufficientCapacity"):
+			g.Codes, g.Claim = codes, k
+			g.Pools = c.pools([]string{k.Pool})
+			g.tell(diagnosis.CloudCapacityRefused, diagnosis.Proven, refusedSays("the NodeClaim "+k.Name, codes), diagnosis.Fact(ref, "Launched="+k.Launched.Status+" "+view.Cut(k.Launched.Words(), 300), append(view.SaysOf(k.Launched), view.ConditionIs("Launched", k.Launched.Status))...))
+		case len(codes) > 0 || strings.HasSuffix(k.Launched.Reason, "Failed") || k.Launched.Status == string(corev1.ConditionFalse):
+			stuck("Karpenter cannot launch a node: NodeClaim "+k.Name+" is not launched: "+view.Cut(k.Launched.Words(), 160), k.Launched)
+		case !k.Created.IsZero() && now.Sub(k.Created) > promised:
+			stuck(fmt.Sprintf("the node that Karpenter asked for %s ago was never launched: %s", view.Age(now.Sub(k.Created)), view.Cut(k.Launched.Words(), 160)), k.Launched)
+		default:
+			up(cmp.Or(k.Created, now).Add(promised), "is being launched", k.Launched)
+		}
+	case !k.Registered.Met() && k.Node == "":
+		if !k.Created.IsZero() && now.Sub(k.Created) > promised {
+			stuck(fmt.Sprintf("the node that Karpenter asked for %s ago has not registered: NodeClaim %s: %s", view.Age(now.Sub(k.Created)), k.Name, wordsOr(k.Registered, "no word of it")), k.Registered)
+			return
+		}
+		if pool := c.Cluster.Outlook().Pool(k.Pool); pool != nil && pool.Registers.Status == string(corev1.ConditionFalse) {
+			stuckBy("NodePool/"+k.Pool, fmt.Sprintf("machines that Karpenter launches for NodePool %s do not join the cluster (NodeRegistrationHealthy=False): NodeClaim %s is the last of them", k.Pool, k.Name), pool.Registers)
+			return
+		}
+		up(cmp.Or(k.Created, now).Add(promised), "has not registered yet", k.Registered)
+	case !k.Initialized.Met():
+		at := since(k.Registered)
+		if at.IsZero() || now.Sub(at) > equipped {
+			stuck(fmt.Sprintf("the new node %s came and is not usable: %s", cmp.Or(k.Node, "of NodeClaim "+k.Name), wordsOr(k.Initialized, "it is not initialised")), k.Initialized)
+			return
+		}
+		up(at.Add(equipped), "has registered as "+cmp.Or(k.Node, "a node")+" and is not initialised yet", k.Initialized)
+	}
+}
+
+func wordsOr(k scaling.Condition, none string) string {
+	if w := k.Words(); w != "" {
+		return view.Cut(w, 160)
+	}
+	return none
+}
+
+func conditionText(what string, k scaling.Condition) string {
+	if k.Status == "" {
+		return what
+	}
+	return fmt.Sprintf("%s: %s %s", what, k.Status, view.Cut(k.Words(), 300))
+}
+
+func onlySetup(codes []scaling.Code) bool {
+	return !slices.ContainsFunc(codes, func(k scaling.Code) bool { return k.Ground != scaling.Setup })
+}
+
+// refusedMachine is the newest refusal of a machine that was asked for with this pod in
+// mind: Karpenter deletes the NodeClaim at once, and the Event is all that is left.
+func (c *Case) refusedMachine(o *scaling.Outlook, n nominations) *scaling.Refusal {
+	for i := range o.Refused { // the newest first
+		r := &o.Refused[i]
+		if r.At.Add(promised).Before(c.Pod.CreationTimestamp.Time) {
+			continue
+		}
+		mine := slices.Contains(n.claims, r.Claim)
+		if p := o.Pool(r.Pool); !mine && p != nil {
+			mine = p.Suits(c.Pod) == scaling.Yes || len(o.Pools) == 1 && p.Suits(c.Pod) == scaling.Maybe
+		} else if !mine {
+			mine = c.Cluster.State.Unread["NodePool"] != "" && len(c.Asks) > 0 && c.onlyPool(o, r.Pool)
+		}
+		if mine && !launchedSince(o, r) {
+			return r
+		}
+	}
+	return nil
+}
+
+// onlyPool says whether all refusals are of that pool, where NodePools were not read.
+func (c *Case) onlyPool(o *scaling.Outlook, pool string) bool {
+	return !slices.ContainsFunc(o.Refused, func(r scaling.Refusal) bool { return r.Pool != pool })
+}
+
+// launchedSince says whether the pool got a machine after all.
+func launchedSince(o *scaling.Outlook, r *scaling.Refusal) bool {
+	return slices.ContainsFunc(o.Claims, func(k scaling.Claim) bool { return k.Pool == r.Pool && k.Launched.Met() && k.Created.After(r.At) })
+}
+
+func (c *Case) tellRefused(g *Growth, r *scaling.Refusal) {
+	g.Suits, g.Codes, g.Said, g.Pools = true, r.Codes, r.Text, c.pools([]string{r.Pool})
+	g.tell(diagnosis.CloudCapacityRefused, diagnosis.Likely, refusedSays("Karpenter the NodeClaim "+r.Claim, r.Codes), diagnosis.Fact("NodeClaim/"+r.Claim, "InsufficientCapacityError: "+view.Quotable(r.Text, 320), diagnosis.Says(r.Text)))
+}
+
+// refusedSays says what the cloud refuses, by its code: a stock-out and an account's quota
+// arrive under one name.
+func refusedSays(what string, codes []scaling.Code) string {
+	if len(codes) == 0 {
+		return "the cloud refuses " + what + ": no machine of the wanted types is available"
+	}
+	return fmt.Sprintf("the cloud refuses %s with %s: %s", what, scaling.Names(codes), scaling.Says(codes))
+}
+
+// pools are those of the names that were read.
+func (c *Case) pools(names []string) []scaling.Pool {
+	var out []scaling.Pool
+	for _, name := range names {
+		if p := c.Cluster.Outlook().Pool(name); p != nil {
+			out = append(out, *p)
+		}
+	}
+	return out
+}

@@ -1,0 +1,219 @@
+package growth
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/scaling"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// bySilentPools tells of pools for such a pod that are not Ready: Karpenter leaves them out
+// without a word, and with none Ready it says nothing at all. failed is what it did say.
+func (c *Case) bySilentPools(g *Growth, o *scaling.Outlook, failed *corev1.Event) {
+	var shut []scaling.Pool
+	open := false
+	for _, p := range o.Pools {
+		switch fit := p.Suits(c.Pod); {
+		case p.Ready.Status == "" || fit == scaling.No:
+		case p.Ready.Met():
+			open = open || failed != nil || fit == scaling.Yes
+		default:
+			shut = append(shut, p)
+		}
+	}
+	if failed != nil { // it looked at those that are Ready: one that would do and is not must be for GPUs
+		shut = slices.DeleteFunc(shut, func(p scaling.Pool) bool { return p.Suits(c.Pod) != scaling.Yes })
+		open = slices.ContainsFunc(o.Pools, func(p scaling.Pool) bool { return p.Ready.Met() && p.Suits(c.Pod) == scaling.Yes })
+	}
+	if len(shut) == 0 || open {
+		return
+	}
+	g.Pools, g.Bar = shut, scaling.NotReady
+	names, evidence := make([]string, len(shut)), make([]diagnosis.Evidence, len(shut))
+	for i, p := range shut {
+		names[i] = p.Name
+		fact := "Ready=" + p.Ready.Status + " " + view.Cut(p.Ready.Words(), 200)
+		if p.Why.Status != "" {
+			fact += "; " + view.Cut(p.Why.Words(), 200)
+		}
+		evidence[i] = diagnosis.Fact("NodePool/"+p.Name, fact, append(view.SaysOf(p.Ready), view.ConditionIs("Ready", p.Ready.Status))...)
+	}
+	g.tell(diagnosis.AutoscalerCannotHelp, diagnosis.Likely, fmt.Sprintf("Karpenter leaves out what is not Ready, without a word: NodePool %s (%s)", strings.Join(names, ", "), evidence[0].Fact), evidence...)
+}
+
+// byLimits tells of pools that have no room left, where no Event says so any more.
+func (c *Case) byLimits(g *Growth, o *scaling.Outlook) {
+	var full []scaling.Pool
+	for _, p := range o.Pools {
+		switch fit := p.Suits(c.Pod); {
+		case fit == scaling.No || fit == scaling.Maybe && len(p.Exhausted(c.Wants)) == 0:
+		case fit == scaling.Yes && len(p.Exhausted(c.Wants)) == 0:
+			return // it could grow
+		case fit == scaling.Yes:
+			full = append(full, p)
+		}
+	}
+	if len(full) > 0 {
+		c.tellLimit(g, full, diagnosis.Likely)
+	}
+}
+
+// byPoolErrors sorts what Karpenter says of each NodePool. Limits are looked at before it
+// asks whether the pool suits the pod: a full pool for others is no way out.
+func (c *Case) byPoolErrors(g *Growth, o *scaling.Outlook, failed *corev1.Event) {
+	said := scaling.NotScheduled(failed.Message)
+	g.Said = view.Quotable(failed.Message, 600)
+	evidence := diagnosis.Fact(view.PodRef(c.Pod), "karpenter says FailedScheduling: "+view.Quotable(failed.Message, 400), diagnosis.Says(failed.Message))
+	suits := func(r scaling.Reason) scaling.Fit {
+		if p := o.Pool(r.Pool); p != nil {
+			return p.Suits(c.Pod)
+		}
+		return scaling.Maybe
+	}
+	limit := slices.DeleteFunc(ofBar(said, scaling.Limit), func(r scaling.Reason) bool { return suits(r) == scaling.No })
+	lacks, blind := ofBar(said, scaling.Lacks), c.blindTo()
+	if sure := slices.ContainsFunc(limit, func(r scaling.Reason) bool { return suits(r) == scaling.Yes }); len(limit) > 0 && (sure || blind == "" || len(lacks) == 0) {
+		g.Suits = sure || len(said) == len(limit)
+		c.tellLimit(g, c.pools(poolNames(limit)), diagnosis.Likely, evidence)
+		if len(g.Pools) == 0 {
+			g.told[diagnosis.AutoscalerLimit].Says = limitWords(limit)
+		}
+		return
+	}
+	switch offering := ofBar(said, scaling.Offering); {
+	case len(offering) > 0:
+		g.Bar = scaling.Offering
+		g.tell(diagnosis.AutoscalerCannotHelp, diagnosis.Likely, "Karpenter has machines that would do, but not in the zone or at the price (capacity type) that pool and pod allow, or the cloud refused them in the last minutes", evidence)
+	case len(lacks) > 0:
+		g.Bar, g.Lacks = scaling.Lacks, blind
+		g.tell(diagnosis.AutoscalerCannotHelp, diagnosis.Likely, c.lacksSays("Karpenter", "no instance type of its pools", blind), evidence)
+	case len(ofBar(said, scaling.Devices)) > 0:
+		g.Bar = scaling.Devices
+		g.tell(diagnosis.AutoscalerCannotHelp, diagnosis.Likely, "Karpenter brings no node for a pod that claims devices by DRA in this way", evidence)
+	case len(ofBar(said, scaling.Selector)) > 0:
+		c.tellTemplate(g, diagnosis.NodeSelectorMismatch, "NodePool", ofBar(said, scaling.Selector), evidence)
+	case len(ofBar(said, scaling.Types)) > 0:
+		g.Bar = scaling.Types
+		g.tell(diagnosis.AutoscalerCannotHelp, diagnosis.Likely, "Karpenter knows no instance type that meets what pod and NodePool require: "+view.Quotable(ofBar(said, scaling.Types)[0].Text, 120), evidence)
+	case len(ofBar(said, scaling.Taint)) > 0:
+		c.tellTemplate(g, diagnosis.UntoleratedTaint, "NodePool", ofBar(said, scaling.Taint), evidence)
+	default:
+		g.Bar = scaling.Other
+		g.tell(diagnosis.AutoscalerCannotHelp, diagnosis.Likely, "Karpenter looked and brings no node: "+view.Quotable(said[0].Text, 160), evidence)
+	}
+}
+
+func ofBar(all []scaling.Reason, b scaling.Bar) []scaling.Reason {
+	var out []scaling.Reason
+	for _, r := range all {
+		if r.Bar == b {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+func poolNames(all []scaling.Reason) []string {
+	var out []string
+	for _, r := range all {
+		if r.Pool != "" {
+			out = append(out, r.Pool)
+		}
+	}
+	return out
+}
+
+func limitWords(all []scaling.Reason) string {
+	if names := poolNames(all); len(names) > 0 {
+		return "NodePool " + strings.Join(names, ", ") + " has reached its limits (what is used of them was not read)"
+	}
+	return "the node pool has reached its limits: " + view.Quotable(all[0].Text, 120)
+}
+
+// blindTo is the first resource that the pod asks for and that no template of an autoscaler
+// has by itself: instances of MIG and shares; empty for none.
+func (c *Case) blindTo() string {
+	for _, a := range c.Asks {
+		if a.Resource != view.WholeGPU {
+			return string(a.Resource)
+		}
+	}
+	return ""
+}
+
+// lacksSays says what an autoscaler does not know, or cannot have.
+func (c *Case) lacksSays(who, what, blind string) string {
+	if blind != "" {
+		return fmt.Sprintf("%s knows no machine that offers %s: MIG instances and shares are made on the node, and no instance type or template speaks of them", who, blind)
+	}
+	for _, a := range c.Asks {
+		return fmt.Sprintf("%s has room for what the pod asks for at once (%d %s with %s)", what, a.Count, a.Resource, c.hostAsked())
+	}
+	return what + " has room for what the pod asks for at once"
+}
+
+// hostAsked is what the pod asks for beside GPUs.
+func (c *Case) hostAsked() string {
+	var out []string
+	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
+		if q, asked := c.Wants[name]; asked {
+			out = append(out, q.String()+" "+string(name))
+		}
+	}
+	if len(out) == 0 {
+		return "what DaemonSets take"
+	}
+	return strings.Join(out, " and ") + ", and what DaemonSets take"
+}
+
+// tellLimit names pools, limits and what is used. A limit is held against the whole machine,
+// not against the pod.
+func (c *Case) tellLimit(g *Growth, pools []scaling.Pool, certainty diagnosis.Certainty, evidence ...diagnosis.Evidence) {
+	g.Pools, g.Bar, g.Suits = pools, scaling.Limit, g.Suits || slices.ContainsFunc(pools, func(p scaling.Pool) bool { return p.Suits(c.Pod) == scaling.Yes })
+	var parts []string
+	proven := len(pools) > 0
+	for _, p := range pools {
+		short := p.Exhausted(c.Wants)
+		proven = proven && len(short) > 0
+		fact := limitsText(&p, nil)
+		parts = append(parts, "NodePool "+p.Name+" is at its limit: "+limitsText(&p, short))
+		if len(short) == 0 {
+			parts[len(parts)-1] = "NodePool " + p.Name + " has no limit left for a whole machine: " + fact + " (a limit is held against the instance type, not the pod)"
+		}
+		evidence = append(evidence, diagnosis.Fact("NodePool/"+p.Name, "spec.limits against status.resources: "+fact, view.LimitsOf(&p)...))
+	}
+	if proven && len(evidence) > len(pools) {
+		certainty = diagnosis.Proven // Karpenter says so, and its objects do
+	}
+	g.tell(diagnosis.AutoscalerLimit, certainty, strings.Join(parts, "; "), evidence...)
+}
+
+// limitsText lists limits with their use; only: those names alone.
+func limitsText(p *scaling.Pool, only []corev1.ResourceName) string {
+	var out []string
+	for name, limit := range p.Limits {
+		if len(only) > 0 && !slices.Contains(only, name) {
+			continue
+		}
+		used := p.Used[name]
+		out = append(out, fmt.Sprintf("%s %s of %s used", name, used.String(), limit.String()))
+	}
+	slices.Sort(out)
+	return strings.Join(out, ", ")
+}
+
+// tellTemplate says of what the pools make what is else said of nodes: the pod's selector
+// or tolerations are not for it, and no growth mends that.
+func (c *Case) tellTemplate(g *Growth, id diagnosis.CauseID, kind string, of []scaling.Reason, evidence diagnosis.Evidence) {
+	g.OfTemplate, g.Bar = id, of[0].Bar
+	says := "its selector or affinity fits nothing that a " + kind + " makes: " + view.Quotable(of[0].Text, 160)
+	if id == diagnosis.UntoleratedTaint {
+		says = "it does not tolerate the taint of what a " + kind + " makes: " + view.Quotable(of[0].Text, 160)
+	}
+	g.Template = view.Found(diagnosis.Likely, says, evidence)
+}

@@ -1,0 +1,213 @@
+package queues
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/scaling"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// Broken is a queue that does not exist, is closed, or lacks what it names itself: it admits
+// nobody as it is, and most schedulers say nothing of it.
+type Broken struct {
+	view.Finding
+	// Resource is the queue's for kubectl, Namespace and Name which; Missing: it is not
+	// there.
+	Resource, Namespace, Name string
+	Missing                   bool
+}
+
+// Broken finds it by the scheduler or the gate of the pod; nil for none.
+func (c *Case) Broken() *Broken {
+	if !c.asked {
+		c.asked = true
+		c.broken = cmp.Or(c.kueueBroken(), c.volcanoBroken(), c.kaiBroken())
+	}
+	return c.broken
+}
+
+// kueueBroken looks at the LocalQueue and its ClusterQueue.
+func (c *Case) kueueBroken() *Broken {
+	held := c.heldBy()
+	if held == nil {
+		return nil
+	}
+	w := c.Queued()
+	name := c.queueName()
+	if w != nil {
+		name = cmp.Or(nestedText(w, "spec", "queueName"), name)
+	}
+	if q := c.localBroken(w, c.Pod.Namespace, name); q != nil {
+		q.Evidence = append(q.Evidence, held...)
+		return q
+	}
+	return nil
+}
+
+// misset are Kueue's words, in the condition of a Workload, for a queue that is not set up
+// (pkg/controller/core/workload_controller.go).
+var misset = regexp.MustCompile(`(LocalQueue|ClusterQueue) \S* ?(doesn't exist|is inactive|is stopped)|is inactive|flavor \S+ not found|doesn't match ClusterQueue selector`)
+
+// localBroken says what is wrong with a LocalQueue, or with its ClusterQueue; nil for
+// nothing that can be told.
+func (c *Case) localBroken(w *unstructured.Unstructured, namespace, name string) *Broken {
+	st := c.Cluster.State
+	spoken := false // Kueue has looked at its queue, and says something else
+	if w != nil {
+		why, _ := Why(w)
+		spoken = why != "" && !misset.MatchString(why)
+	}
+	if local := objectOf(st.Queues.Local, namespace, name); name != "" && st.Unread["LocalQueue"] == "" && (local != nil || !spoken) {
+		if local == nil {
+			return missing("localqueues.kueue.x-k8s.io", "LocalQueue", namespace, name, "LocalQueue "+name+" does not exist in namespace "+namespace)
+		}
+		stopped := stoppedQueue(local, "localqueues.kueue.x-k8s.io", "LocalQueue")
+		if stopped != nil && scaling.ConditionOf(local, "Active").Reason != "ClusterQueueIsInactive" {
+			return stopped
+		}
+		if of := nestedText(local, "spec", "clusterQueue"); of != "" && st.Unread["ClusterQueue"] == "" {
+			owner := objectOf(st.Queues.Cluster, "", of)
+			if owner == nil {
+				return missing("clusterqueues.kueue.x-k8s.io", "ClusterQueue", "", of, "LocalQueue "+name+" leads to ClusterQueue "+of+", which does not exist")
+			}
+			if q := stoppedQueue(owner, "clusterqueues.kueue.x-k8s.io", "ClusterQueue"); q != nil {
+				return q
+			}
+		}
+		if stopped != nil {
+			return stopped
+		}
+	}
+	if w == nil {
+		return nil
+	}
+	if why, fact := Why(w); misset.MatchString(why) {
+		return &Broken{Resource: "localqueues.kueue.x-k8s.io", Namespace: namespace, Name: name,
+			Finding: *view.Found(diagnosis.Likely, "Kueue says: "+view.Cut(why, 160), diagnosis.Fact(view.ObjectRef("Workload", w.GetNamespace(), w.GetName()), fact, diagnosis.Says(why)))}
+	}
+	return nil
+}
+
+// stoppedQueue says why a queue of Kueue admits nobody.
+func stoppedQueue(o *unstructured.Unstructured, resource, kind string) *Broken {
+	q := &Broken{Resource: resource, Namespace: o.GetNamespace(), Name: o.GetName()}
+	k := scaling.ConditionOf(o, "Active")
+	switch policy := nestedText(o, "spec", "stopPolicy"); {
+	case policy == "Hold" || policy == "HoldAndDrain":
+		q.Finding = *view.Found(diagnosis.Proven, kind+" "+q.Name+" is stopped (stopPolicy "+policy+")", diagnosis.Fact(refOf(kind, o), "spec.stopPolicy is "+policy, diagnosis.That("spec.stopPolicy", "", diagnosis.Is, policy)))
+	case k.Status == string(corev1.ConditionFalse):
+		q.Finding = *view.Found(diagnosis.Proven, kind+" "+q.Name+" is not active: "+view.Cut(k.Words(), 160), diagnosis.Fact(refOf(kind, o), "Active=False "+view.Cut(k.Words(), 300), append(view.SaysOf(k), view.ConditionIs("Active", "False"))...))
+	default:
+		return nil
+	}
+	return q
+}
+
+// volcanoBroken looks at the Queue of the pod's PodGroup, and at those above it.
+func (c *Case) volcanoBroken() *Broken {
+	st := c.Cluster.State
+	if c.SchedulerName() != "volcano" || st.Unread["Queue.scheduling.volcano.sh"] != "" {
+		return nil
+	}
+	name := c.Pod.Annotations["scheduling.volcano.sh/queue-name"]
+	if o := c.group(); o != nil {
+		name = cmp.Or(nestedText(o, "spec", "queue"), name)
+	}
+	const resource, kind = "queues.scheduling.volcano.sh", "Queue"
+	for depth := 0; name != "" && depth < maxQueues; depth++ {
+		o := objectOf(st.Queues.Volcano, "", name)
+		if o == nil && name == "default" && len(st.Queues.Volcano) == 0 {
+			return nil // Volcano makes it when it starts
+		}
+		if o == nil {
+			return missing(resource, kind, "", name, "Volcano's Queue "+name+" does not exist")
+		}
+		if state := nestedText(o, "status", "state"); state == "Closed" || state == "Closing" {
+			return &Broken{Resource: resource, Name: name, Finding: *view.Found(diagnosis.Proven, "Volcano's Queue "+name+" is "+state, diagnosis.Fact(refOf(kind, o), "status.state is "+state, diagnosis.That("status.state", "", diagnosis.Is, state)))}
+		}
+		name = nestedText(o, "spec", "parent")
+		if name == "root" {
+			return nil
+		}
+	}
+	return nil
+}
+
+// maxQueues bounds how far up queues are followed: some may be in a circle.
+const maxQueues = 16
+
+// kaiBroken looks at KAI's Queue and at those above it: KAI drops one without its parent.
+func (c *Case) kaiBroken() *Broken {
+	st := c.Cluster.State
+	if st.Unread["Queue.scheduling.run.ai"] != "" || c.SchedulerName() != "kai-scheduler" && c.SchedulerName() != "runai-scheduler" {
+		return nil
+	}
+	name := cmp.Or(c.Pod.Labels["kai.scheduler/queue"], c.Pod.Labels["runai/queue"])
+	if o := c.group(); o != nil {
+		name = cmp.Or(nestedText(o, "spec", "queue"), name)
+	}
+	const resource, kind = "queues.scheduling.run.ai", "Queue"
+	child := ""
+	for depth := 0; name != "" && depth < maxQueues; depth++ {
+		o := objectOf(st.Queues.KAI, "", name)
+		if o == nil {
+			says := "KAI's Queue " + name + " does not exist"
+			if child != "" {
+				says = "KAI's Queue " + child + " names parent " + name + ", which does not exist"
+			}
+			return missing(resource, kind, "", name, says)
+		}
+		child, name = name, nestedText(o, "spec", "parentQueue")
+	}
+	if w, told := c.Refused(); told && child != "" && w.reason == "QueueDoesNotExist" {
+		return &Broken{Resource: resource, Name: child, Finding: *view.Found(diagnosis.Likely, "KAI does not take Queue "+child+", though it exists: "+view.Quotable(w.message, 160)+" (has it a parent?)", w.Evidence())}
+	}
+	return nil
+}
+
+func missing(resource, kind, namespace, name, says string) *Broken {
+	ref := kind + "/" + name
+	if namespace != "" {
+		ref = view.ObjectRef(kind, namespace, name)
+	}
+	return &Broken{Resource: resource, Namespace: namespace, Name: name, Missing: true, Finding: *view.Found(diagnosis.Proven, says, diagnosis.Fact(ref, "is not among those that were read", diagnosis.That("", "", diagnosis.Absent, "")))}
+}
+
+func refOf(kind string, o *unstructured.Unstructured) string {
+	if ns := o.GetNamespace(); ns != "" {
+		return view.ObjectRef(kind, ns, o.GetName())
+	}
+	return kind + "/" + o.GetName()
+}
+
+func objectOf(all []*unstructured.Unstructured, namespace, name string) *unstructured.Unstructured {
+	for _, o := range all {
+		if o.GetNamespace() == namespace && o.GetName() == name {
+			return o
+		}
+	}
+	return nil
+}
+
+func nestedText(o *unstructured.Unstructured, path ...string) string {
+	s, _, err := unstructured.NestedString(o.Object, path...)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(s)
+}
+
+// Ref is the queue for people.
+func (q *Broken) Ref() string {
+	if q.Namespace == "" {
+		return fmt.Sprintf("%s %s", q.Resource, q.Name)
+	}
+	return fmt.Sprintf("-n %s %s %s", q.Namespace, q.Resource, q.Name)
+}

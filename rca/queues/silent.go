@@ -1,0 +1,67 @@
+package queues
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// schedulerSpeaksWithin is how long a scheduler may take to say its first word of
+// a pod: under load the API client's limits come first (some 50 events a second).
+const schedulerSpeaksWithin = time.Minute
+
+// Unanswered is that nobody who schedules under the pod's schedulerName has ever spoken of
+// any pod; nil where somebody has, or where silence proves nothing: a pod that is gated, or
+// whose claims are missing, is in nobody's queue.
+func (c *Case) Unanswered() *view.Finding {
+	name := c.SchedulerName()
+	if len(c.Pod.Spec.SchedulingGates) > 0 || len(c.Pod.Spec.ResourceClaims) > 0 || c.Refusal.Phase == corev1.PodFailed {
+		return nil
+	}
+	st := c.Cluster.State
+	// A dump may have been written by hand, without conditions: that nobody serves
+	// a name of the user's own choosing is then all that can be told.
+	if st.Live && st.Now.Sub(c.Incident.Since) < schedulerSpeaksWithin || !st.Live && name == corev1.DefaultSchedulerName || c.Spoken(name) {
+		return nil
+	}
+	certainty := diagnosis.Likely
+	if name != corev1.DefaultSchedulerName && st.Unread["Pod"] == "" {
+		certainty = diagnosis.Proven
+	}
+	return view.Found(certainty, fmt.Sprintf("no scheduler answers to schedulerName %q", name),
+		diagnosis.Fact(c.podRef(), fmt.Sprintf("schedulerName %q, no PodScheduled condition", name), c.unspoken()...),
+		diagnosis.Evidence{Ref: c.podRef(), Fact: "no pod of that schedulerName was ever bound or judged, no event is from it"})
+}
+
+// unspoken claims that no scheduler has judged the pod.
+func (c *Case) unspoken() []diagnosis.Claim {
+	out := []diagnosis.Claim{diagnosis.That("status.conditions[type=PodScheduled]", "", diagnosis.Absent, "")}
+	if name := c.Pod.Spec.SchedulerName; name != "" {
+		out = append(out, diagnosis.That("spec.schedulerName", "", diagnosis.Is, name))
+	}
+	return c.Cluster.OfPod(c.Pod, out...)
+}
+
+// Spoken says whether a scheduler of that name has left any trace.
+func (c *Case) Spoken(name string) bool {
+	for _, p := range c.Cluster.State.Pods {
+		if p.Spec.SchedulerName != name && (p.Spec.SchedulerName != "" || name != corev1.DefaultSchedulerName) {
+			continue
+		}
+		for _, cond := range p.Status.Conditions {
+			if cond.Type == corev1.PodScheduled && cond.Reason != corev1.PodReasonSchedulingGated {
+				return true
+			}
+		}
+	}
+	for _, e := range c.Cluster.State.Events {
+		if e.ReportingController == name || e.Source.Component == name {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,120 @@
+package queues
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/scaling"
+	"github.com/unpend/unpend/rca/view"
+	"github.com/unpend/unpend/rca/whatif"
+)
+
+// Word is what others than the default scheduler have said of a waiting pod, or of
+// its gang. It is quoted and never believed: only live objects prove anything, and
+// the default scheduler's plugins are not those of the scheduler that decides here.
+type Word struct {
+	about, component, reason, message string // about: the object, as evidence names it
+	at                                time.Time
+	lasting                           bool // a condition, which stands as long as it holds
+}
+
+// refusing are the reasons of events that say no: Karpenter's and Volcano's
+// FailedScheduling, KAI's Unschedulable and NotReady (the gang lacks pods), HAMi's
+// FilteringFailed. Each is shared by several, so the component is told with it.
+// YuniKorn's PodUnschedulable, and what KAI and HAMi say when a pod cannot be bound.
+var refusing = []string{"FailedScheduling", "Unschedulable", "NotReady", "FilteringFailed", "PodUnschedulable", "BindingError", "BindingFailed", "FailedBinding"}
+
+// ownCode are the schedulers that are not kube-scheduler's code, or that an extender
+// overrules (HAMi): what its filters accept they may refuse.
+var ownCode = []string{"volcano", "kai-scheduler", "hami-scheduler", "yunikorn", "runai-scheduler"}
+
+// maxQuote is the length of a quotation in characters.
+const maxQuote = 240
+
+// Words lists the newest refusal of each reason, by component.
+func (c *Case) Words() []Word {
+	newest := map[string]Word{}
+	note := func(w Word) {
+		key := w.component + "\x00" + w.about + "\x00" + w.reason
+		if w.OfCard() { // an event for each reason
+			key += "\x00" + w.message
+		}
+		if old, ok := newest[key]; !ok || cmp.Or(w.at.Compare(old.at), strings.Compare(w.message, old.message)) > 0 {
+			newest[key] = w
+		}
+	}
+	for e, ref := range c.spoken {
+		by := cmp.Or(e.ReportingController, e.Source.Component)
+		if by != "" && by != corev1.DefaultSchedulerName && slices.Contains(refusing, e.Reason) {
+			note(Word{about: ref, component: by, reason: e.Reason, message: e.Message, at: scaling.Seen(e)})
+		}
+	}
+	if by := c.SchedulerName(); by != corev1.DefaultSchedulerName {
+		for _, k := range c.Refusal.Conditions {
+			if k.Type == corev1.PodScheduled && k.Status == corev1.ConditionFalse && k.Message != "" && k.Reason != corev1.PodReasonSchedulingGated {
+				newest[by+"\x00"+c.podRef()+"\x00"+k.Reason] = Word{c.podRef(), by, k.Reason, k.Message, k.LastTransitionTime.Time, true} // newer than any event
+			}
+		}
+	}
+	out := make([]Word, 0, len(newest))
+	for _, w := range newest {
+		out = append(out, w)
+	}
+	slices.SortFunc(out, func(a, b Word) int {
+		return cmp.Or(strings.Compare(a.component, b.component), strings.Compare(a.about, b.about), strings.Compare(a.reason, b.reason))
+	})
+	return out
+}
+
+// spoken are the events about the pod, or a predecessor of its name, and about its group,
+// with what each is about.
+func (c *Case) spoken(yield func(*corev1.Event, string) bool) {
+	for _, e := range c.Cluster.EventsOf("Pod", c.Pod.Namespace, c.Pod.Name) {
+		if uid := e.InvolvedObject.UID; (uid == "" || uid == c.Pod.UID) && !yield(e, c.podRef()) {
+			return
+		}
+	}
+	if _, name := view.Membership(c.Pod); name != "" {
+		for _, e := range c.Cluster.EventsOf("PodGroup", c.Pod.Namespace, name) {
+			if !yield(e, "PodGroup/"+c.Pod.Namespace+"/"+name) {
+				return
+			}
+		}
+	}
+}
+
+// OfGang says whether the words are about the gang as a whole: Volcano's "3/4 tasks in
+// gang unschedulable: pod group is not ready, …" and KAI's "Job is not ready for
+// scheduling. Waiting for 2 pods, …".
+func (w Word) OfGang() bool {
+	return strings.Contains(w.message, "gang unschedulable") || strings.Contains(w.message, "pod group is not ready") || w.reason == "NotReady"
+}
+
+// Finding is that the scheduler decides, and what it says.
+func (w Word) Finding() *view.Finding {
+	certainty := diagnosis.Likely
+	if w.lasting {
+		certainty = diagnosis.Proven
+	}
+	return view.Found(certainty, view.Quotable(w.component, 63)+" decides, and says "+view.Quotable(w.reason, 63)+": "+view.Quotable(w.message, maxQuote), w.Evidence())
+}
+
+// Evidence quotes it.
+func (w Word) Evidence() diagnosis.Evidence {
+	return diagnosis.Fact(w.about, fmt.Sprintf("%s says %s: %s", view.Quotable(w.component, 63), view.Quotable(w.reason, 63), view.Quotable(w.message, maxQuote)), diagnosis.Says(w.message))
+}
+
+// Foreign says whether a scheduler does not run kube-scheduler's code alone: it is known for
+// that, or speaks otherwise of the pod.
+func (c *Case) Foreign(scheduler string) bool {
+	return slices.Contains(ownCode, scheduler) || slices.ContainsFunc(c.Words(), func(w Word) bool {
+		_, fits := whatif.ParseMessage(w.message)
+		return w.component == scheduler && !fits
+	})
+}

@@ -1,0 +1,33 @@
+package executor
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/diagnosis"
+)
+
+// GuardOf tells a diagnosis what the guard-rails of a namespace would hold back, from one
+// reading of them for as long as given.
+func GuardOf(d Deps, namespace string, keep time.Duration) func(context.Context, *cluster.State) (diagnosis.Guard, error) {
+	var mu sync.Mutex
+	var rails *Rails
+	var read time.Time
+	return func(ctx context.Context, st *cluster.State) (diagnosis.Guard, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if now := d.Now(); read.IsZero() || now.Sub(read) >= keep {
+			r, err := ReadRails(ctx, d, namespace)
+			if err != nil {
+				return nil, err
+			}
+			rails, read = r, now
+		}
+		if rails == nil {
+			return nil, nil
+		}
+		return rails.Guard(st), nil
+	}
+}

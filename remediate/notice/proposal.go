@@ -1,0 +1,64 @@
+package notice
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+)
+
+// Notifier tells people about incidents, in one place: a channel, a tracker, a pager.
+type Notifier interface {
+	// Notify has people see a proposal there as it is now. Posting the same proposal twice
+	// must update, never repeat: of one Incident there is one message (ticket, page), that
+	// the first call posts and each later one edits, also when the later one comes from
+	// another process, or when nobody knows whether the first came through. The same
+	// proposal again is no request that changes anything.
+	//
+	// What the vendor asks for (Retry-After), and what passes by itself, is waited for
+	// within the call, for minutes at most. An error that is ErrRefused says that this
+	// proposal will not be taken however often it is tried; any other that it has to be tried
+	// again, with the newest proposal of that incident, before others that came later. An
+	// error is for an operator to read, says where to mend it, and holds no secret. Notify
+	// returns when the context ends.
+	Notify(context.Context, Proposal) error
+}
+
+// ErrRefused is of a proposal that the place does not take as it is. Nothing is wrong
+// with the place itself: others go there.
+var ErrRefused = errors.New("refused")
+
+// Proposal is all there is to tell people of one incident, from the first finding to its
+// end. It is level-triggered: the newest says everything, what came before may be missed.
+type Proposal struct {
+	Incident string `json:"incident"`
+	// Finding is the newest diagnosis, as it was published; nil where none is kept, as of an
+	// incident whose plan has outlived it.
+	Finding *diagnosis.Summary `json:"finding,omitempty"`
+	// Read is when the finding was published.
+	Read time.Time `json:"read,omitzero"`
+	// Plans are the newest news of each plan for it, by Since.
+	Plans []Notice `json:"plans,omitempty"`
+	// Resolved is since when nobody of it waits any more; zero while somebody does.
+	Resolved time.Time `json:"resolved,omitzero"`
+}
+
+// Plan is the plan that matters now: the last that has not ended, or else the one that
+// ended last; nil where nobody has decided on any.
+func (p Proposal) Plan() *Notice {
+	var newest *Notice
+	for i := range p.Plans {
+		n := &p.Plans[i]
+		if newest == nil || newest.Ended() && !n.Ended() || newest.Ended() == n.Ended() && !n.Since.Before(newest.Since) {
+			newest = n
+		}
+	}
+	return newest
+}
+
+// Undecided says whether nothing is under way for it, so that people may still choose.
+func (p Proposal) Undecided() bool {
+	n := p.Plan()
+	return p.Resolved.IsZero() && (n == nil || n.What == Pending || n.Ended() && n.What != Succeeded && n.What != Parked)
+}
