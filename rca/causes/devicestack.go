@@ -41,9 +41,25 @@ func brokenLink(id diagnosis.CauseID) Rule {
 	}}
 }
 
+// gpuStackUntold is for a cluster in which nothing says of any node whether it has a GPU,
+// though a device plugin is there that would find out if it were let.
+var gpuStackUntold = Rule{ID: diagnosis.GPUStackNotOnNode, Tell: func(c *Case, n *view.Node, b *blocker) *finding {
+	if !b.asked || n.HasGPUs() {
+		return nil
+	}
+	f := c.Broken(n)
+	if f == nil {
+		return nil
+	}
+	return &finding{f.Certainty, f.Says, f.Evidence}
+}}
+
 // Broken is the first broken link of a node; nil where none is, or where it offers nothing
 // because there is nothing to offer.
 func (c *Case) Broken(n *view.Node) *stack.Finding {
+	if !n.HasGPUs() {
+		return stack.Of(c.Cluster).Untold(n)
+	}
 	if n.AdvertisesAny() || MixesUnderSingle(n) || reported(n) && devicesSeen(n) == 0 {
 		return nil // sick GPUs, or GPUs in MIG mode without instances
 	}

@@ -38,7 +38,7 @@ var (
 			return nil
 		}
 		w, ok := c.Queue.Refused()
-		if !ok || c.IsOwn(diagnosis.GangIncomplete) && !w.OfQueue() {
+		if !ok || c.IsOwn(diagnosis.GangIncomplete) && !w.OfQueue() || c.unregistered() {
 			return nil
 		}
 		return found(w.Finding())
@@ -94,14 +94,36 @@ func (c *Case) decidedElsewhere(causes []diagnosis.Cause) {
 		return
 	}
 	other := c.Elsewhere(c.Pod) != ""
+	agrees := other && c.unregistered()
 	for i := range causes {
 		switch k := &causes[i]; {
+		case agrees && OfStack(k.ID) && k.Certainty != diagnosis.Possible:
+			k.Certainty = diagnosis.Likely // its own word is that nothing is announced there
 		case other && len(k.Nodes) > 0:
 			k.Certainty = diagnosis.Possible
 		case k.Certainty == diagnosis.Proven && (len(k.Nodes) > 0 || k.ID == diagnosis.GangIncomplete):
 			k.Certainty = diagnosis.Likely
 		}
 	}
+}
+
+// unregistered says whether what the deciding scheduler misses is what the rules find of
+// nodes: the first broken link of every node with GPUs is why it knows of no card there.
+func (c *Case) unregistered() bool {
+	if w, ok := c.Queue.Refused(); !ok || !w.OfUnregistered() {
+		return false
+	}
+	broken := 0
+	for _, n := range c.Cluster.SortedNodes() {
+		switch {
+		case !n.HasGPUs():
+		case c.Broken(n) == nil:
+			return false
+		default:
+			broken++
+		}
+	}
+	return broken > 0
 }
 
 // Elsewhere names the scheduler of a pod when it does not run kube-scheduler's code

@@ -56,6 +56,9 @@ func (c *Case) behindSays(t *Turned) string {
 		says = "NVML fails on a GPU of the node, and the device plugin looks at every one before it gives any: one lost GPU refuses all pods that ask for whole GPUs"
 	case GPUsSick:
 		says = "the device plugin calls the devices unhealthy, until it restarts"
+		if t.Back {
+			says = "the device plugin called the devices unhealthy; it has restarted since, and offers them all"
+		}
 	case PluginAway:
 		says = "the device plugin was not there when the kubelet asked it"
 		if at := rejectedAt(c.refused()); soon(t.ready, at) {

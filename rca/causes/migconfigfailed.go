@@ -2,6 +2,7 @@ package causes
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,9 +20,36 @@ var migConfigFailed = Rule{ID: diagnosis.MIGConfigFailed, gpu: true, Tell: func(
 	says, who := c.stillThere(n)
 	if len(n.GPUHolders()) == 0 && c.Cluster.State.Unread["Pod"] == "" {
 		says += ", and no pod holds a GPU of it: what does may run on the host (DCGM, nvidia-persistenced, nvidia_drm)"
+		if names := c.OtherwiseSpelled(n); len(names) > 0 {
+			says += ", or its driver does not know the name " + strings.Join(names, ", ")
+		}
 	}
 	return &finding{diagnosis.Proven, fmt.Sprintf("MIG manager could not apply %q", n.Labels[view.LabelMIGConfig]) + says, append(evidence, who...)}
 }}
+
+// OtherwiseSpelled are the profiles of the node's layout whose names move with the driver, where
+// nobody reports those of this one: half of a board or more is 3g.39gb and 7g.79gb to some
+// (go-nvlib, getMigMemorySizeGB: it rounds a part of the memory that the driver tells). MIG
+// manager fails on a name that the driver does not have.
+func (c *Case) OtherwiseSpelled(n *view.Node) []string {
+	if n.Geometry != nil {
+		return nil
+	}
+	config := c.Cluster.ConfigOf(n)
+	if config.Source == nil {
+		return nil
+	}
+	var out []string
+	for _, rule := range config.Entries[n.Labels[view.LabelMIGConfig]] {
+		for name := range rule.MIGDevices {
+			if compute, _, _, ok := view.ReadProfile(view.Spelled(name)); ok && compute >= 3 && rule.MIGEnabled && !slices.Contains(out, name) {
+				out = append(out, name)
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
+}
 
 // stillThere names who is on the GPUs of a node that MIG manager does not get through with.
 func (c *Case) stillThere(n *view.Node) (says string, evidence []diagnosis.Evidence) {

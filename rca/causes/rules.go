@@ -77,6 +77,7 @@ func Rules() []Rule {
 		draSelectorError,
 		draDevicesInUse,
 		draUnread,
+		gpuStackUntold,
 		noGPUAnywhere,
 		unknown,
 	}

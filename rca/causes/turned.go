@@ -47,6 +47,9 @@ type Turned struct {
 	Last      time.Time // the newest refusal here
 	// Fine: nothing speaks against trying again there.
 	Fine bool
+	// Back: the device plugin has started again since the newest refusal, and the node offers
+	// all that it has.
+	Back bool
 	// since is when the node's plugin, or its kubelet, came back.
 	plugin, ready time.Time
 }
@@ -269,13 +272,14 @@ func (c *Case) fine(t *Turned) bool {
 	if t.Node == nil || readySince(t.Node).IsZero() || t.Node.Spec.Unschedulable {
 		return false
 	}
-	back := t.plugin.After(t.Last) || t.ready.After(t.Last)
 	for _, a := range c.Asks {
 		stock := t.Node.StockOf(a.Resource)
 		if !t.Node.Has(a.Resource, a.Count) || stock.Allocatable < stock.Capacity {
 			return false
 		}
 	}
+	back := t.plugin.After(t.Last) || t.ready.After(t.Last)
+	t.Back = t.plugin.After(t.Last)
 	switch t.Behind {
 	case GPULost, GPUsSick:
 		return back || t.Node.Geometry != nil && t.Node.Doubt == "" && t.Node.SickText() == "" && !t.Storm()

@@ -306,10 +306,8 @@ func (c *Bench) growGroups() []string {
 // name; empty for none.
 func (c *Bench) nodeGroup(group string) string {
 	for _, n := range c.Cluster.SortedNodes() {
-		for _, key := range []string{"eks.amazonaws.com/nodegroup", "alpha.eksctl.io/nodegroup-name", "cloud.google.com/gke-nodepool", "kubernetes.azure.com/agentpool", "agentpool"} {
-			if pool := n.Labels[key]; pool != "" && strings.Contains(group, pool) {
-				return pool
-			}
+		if pool := scaling.PoolOf(n.Labels); (&scaling.Group{Name: group}).Of(pool) {
+			return pool
 		}
 	}
 	return ""
@@ -317,14 +315,21 @@ func (c *Bench) nodeGroup(group string) string {
 
 // tagCommands write on a node group what nodes of it will have.
 func (c *Bench) tagCommands(what, value string) []string {
-	group := "GROUP"
-	if all := c.Growth().Groups; len(all) == 1 {
-		group = all[0].Short()
+	groups := []string{"GROUP"}
+	if all := c.Growth().Groups; len(all) > 0 {
+		groups = groups[:0]
+		for i := range all {
+			groups = append(groups, all[i].Short())
+		}
 	}
 	if cloud := c.provider(); cloud != "aws" && cloud != "" {
 		return []string{"kubectl -n kube-system get configmap cluster-autoscaler-status -o yaml", "# this cloud's node groups have no such tag: set the group's smallest size to 1, and its nodes tell"}
 	}
-	return []string{fmt.Sprintf("aws autoscaling create-or-update-tags --tags ResourceId=%s,ResourceType=auto-scaling-group,Key=k8s.io/cluster-autoscaler/node-template/%s,Value=%s,PropagateAtLaunch=true", group, what, value)}
+	var out []string
+	for _, group := range groups {
+		out = append(out, fmt.Sprintf("aws autoscaling create-or-update-tags --tags ResourceId=%s,ResourceType=auto-scaling-group,Key=k8s.io/cluster-autoscaler/node-template/%s,Value=%s,PropagateAtLaunch=true", group, what, value))
+	}
+	return out
 }
 
 // quotaCommands ask the cloud for more.

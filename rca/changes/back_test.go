@@ -86,7 +86,7 @@ func TestLostLayoutsAreMadeAgain(t *testing.T) {
 			if toldAll(got) != tc.want {
 				t.Errorf("%s, want %s", toldAll(got), tc.want)
 			}
-			if len(got) == 1 && !got[0].Manual && (got[0].Relayout.first != "all-1g.5gb" || got[0].Relayout.config != "all-2g.10gb" || !slices.Equal(got[0].Relayout.Remade, []int{0})) {
+			if len(got) == 1 && !got[0].Manual && (got[0].Relayout.First != "all-1g.5gb" || got[0].Relayout.Config != "all-2g.10gb" || !slices.Equal(got[0].Relayout.Remade, []int{0})) {
 				t.Errorf("%+v", got[0].Relayout)
 			}
 		})

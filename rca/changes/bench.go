@@ -5,7 +5,7 @@ import (
 
 	"github.com/unpend/unpend/knowledge"
 	"github.com/unpend/unpend/rca/causes"
-	"github.com/unpend/unpend/rca/evict"
+	"github.com/unpend/unpend/rca/relayout"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -25,8 +25,15 @@ type Bench struct {
 	host corev1.ResourceList
 	// siblings are the workload's pods, once asked for.
 	siblings *siblings
-	// tenants are who could leave for this pod, once asked for.
-	tenants *evict.Tenants
+	// planner works out other layouts for this pod, once asked for.
+	planner *relayout.Planner
+}
+
+func (c *Bench) layouts() *relayout.Planner {
+	if c.planner == nil {
+		c.planner = relayout.New(c.Asker, c.Asks)
+	}
+	return c.planner
 }
 
 // New takes a case that was judged, and past outcomes, newest first.

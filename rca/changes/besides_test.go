@@ -2,8 +2,6 @@ package changes
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -15,7 +13,6 @@ import (
 	"github.com/unpend/unpend/rca/devices"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/rcatest"
-	"github.com/unpend/unpend/rca/view"
 	"github.com/unpend/unpend/watcher/incident"
 )
 
@@ -49,46 +46,6 @@ func TestWhatLetsAGangIn(t *testing.T) {
 				if ch.Cause != diagnosis.GangIncomplete {
 					t.Errorf("%s is for %s", ch.Title, ch.Cause)
 				}
-			}
-		})
-	}
-}
-
-// A layout is one that makes as many as are asked, beside those that stay, from another label
-// than the node has.
-func TestLayoutsThatMakeEnough(t *testing.T) {
-	sevens := [][]sim.Placed{sim.All("A100-40GB", "7g.40gb")}
-	for name, tc := range map[string]struct {
-		profile string
-		count   int64
-		gpus    int
-		fill    func(*world)
-		want    string
-	}{
-		"as many as there can be":    {"1g.5gb", 7, 1, nil, "all-1g.5gb"},
-		"one more":                   {"1g.5gb", 8, 1, nil, ""},
-		"on two GPUs":                {"1g.5gb", 8, 2, nil, "all-1g.5gb"},
-		"several do":                 {"1g.5gb", 2, 1, nil, "all-1g.5gb all-balanced"},
-		"the label is that":          {"1g.5gb", 7, 1, func(w *world) { w.Nodes[0].Labels[view.LabelMIGConfig] = "all-1g.5gb" }, ""},
-		"whoever is there may leave": {"1g.5gb", 7, 1, func(w *world) { w.holder("h", "n", "nvidia.com/mig-7g.40gb", 0) }, "all-1g.5gb"},
-		"or may not":                 {"1g.5gb", 7, 1, func(w *world) { *w.holder("h", "n", "nvidia.com/mig-7g.40gb", 0).Spec.Priority = 1 }, ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld()
-			w.ConfigMaps = []*corev1.ConfigMap{sim.ConfigMap("gpu-operator", "default-mig-parted-config", "A100-40GB")}
-			w.node(sim.Node{Name: "n", GPUs: tc.gpus, Config: "all-7g.40gb", Layouts: slices.Repeat(sevens, tc.gpus)})
-			if tc.fill != nil {
-				tc.fill(w)
-			}
-			a := view.Ask{Resource: corev1.ResourceName("nvidia.com/mig-" + tc.profile), Profile: tc.profile, Count: tc.count}
-			w.asking(list(string(a.Resource), fmt.Sprint(tc.count)))
-			c := w.bench(t, "Deployment")
-			var got []string
-			for _, r := range c.relayouts(c.Node("n"), a) {
-				got = append(got, r.config)
-			}
-			if strings.Join(got, " ") != tc.want {
-				t.Errorf("%q, want %q", got, tc.want)
 			}
 		})
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/unpend/unpend/rca/causes"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/evict"
+	"github.com/unpend/unpend/rca/relayout"
 	"github.com/unpend/unpend/rca/view"
 	"github.com/unpend/unpend/rca/whatif"
 )
@@ -51,7 +52,7 @@ type Change struct {
 	Commands []string
 	Actions  []diagnosis.Action
 	Manual   bool
-	Relayout *Relayout
+	Relayout *relayout.Way
 	Hardware *int
 	// Untestable says why no copy can show what it brings.
 	Untestable string

@@ -13,7 +13,7 @@ import (
 	"github.com/unpend/unpend/rca/causes"
 	"github.com/unpend/unpend/rca/devices"
 	"github.com/unpend/unpend/rca/diagnosis"
-	"github.com/unpend/unpend/rca/placement"
+	"github.com/unpend/unpend/rca/relayout"
 	"github.com/unpend/unpend/rca/view"
 	"github.com/unpend/unpend/rca/whatif"
 )
@@ -251,33 +251,6 @@ func TestOneEditOfASpec(t *testing.T) {
 	}
 }
 
-// Of the GPUs that are re-made the first is named that has unheld what is asked, else the
-// first.
-func TestTheRoomiestGPU(t *testing.T) {
-	w := newWorld()
-	full, empty := sim.All("A100-40GB", "7g.40gb"), []sim.Placed{}
-	w.node(sim.Node{Name: "n", GPUs: 3, Layouts: [][]sim.Placed{full, empty, empty}})
-	w.holder("h", "n", "nvidia.com/mig-7g.40gb", 0)
-	n := w.bench(t, "Deployment").Node("n")
-	twos := placement.Layout{"2g.10gb": 3}
-	asks := []view.Ask{{Resource: "cpu"}, {Resource: mig2g, Profile: "2g.10gb", Count: 1}}
-	for name, tc := range map[string]struct {
-		remade []int
-		wanted map[int]placement.Layout
-		want   int
-	}{
-		"the first that has room":     {[]int{0, 1, 2}, map[int]placement.Layout{0: twos, 1: twos, 2: twos}, 1},
-		"that is re-made":             {[]int{0, 2}, map[int]placement.Layout{0: twos, 1: twos, 2: twos}, 2},
-		"that gets it":                {[]int{0, 1, 2}, map[int]placement.Layout{0: twos, 1: {"1g.5gb": 7}, 2: twos}, 2},
-		"none has room, so the first": {[]int{0}, map[int]placement.Layout{0: twos}, 0},
-		"none gets it, so the first":  {[]int{1, 2}, map[int]placement.Layout{}, 1},
-	} {
-		if got := (Relayout{Node: n, Remade: tc.remade, Wanted: tc.wanted}).Roomiest(asks); got != tc.want {
-			t.Errorf("%s: %d, want %d", name, got, tc.want)
-		}
-	}
-}
-
 // What a plan does to a node, and the commands for it, say all of a layout, and no more.
 func TestStepsOfALayout(t *testing.T) {
 	w := newWorld()
@@ -287,31 +260,31 @@ func TestStepsOfALayout(t *testing.T) {
 	n := c.Node("n")
 	const cordon, evict, set, wait, verify = "cordon n", "evict a/h", "set nvidia.com/mig.config=to", "wait for MIG manager", "verify the layout"
 	const first, add = "set nvidia.com/mig.config=before, which its GPUs have: MIG manager acts on a change of the label", "add entry to to configmap/c"
-	base := Relayout{Node: n, config: "to", Now: c.Cluster.ClassOf(n).Layouts, Remade: []int{0}}
-	with := func(edit func(*Relayout)) Relayout {
+	base := relayout.Way{Node: n, Config: "to", Now: c.Cluster.ClassOf(n).Layouts, Remade: []int{0}}
+	with := func(edit func(*relayout.Way)) relayout.Way {
 		r := base
 		edit(&r)
 		return r
 	}
 	for name, tc := range map[string]struct {
-		r    Relayout
+		r    relayout.Way
 		want []string
 	}{
 		"the label alone":   {base, []string{cordon, set, wait, verify}},
-		"somebody leaves":   {with(func(r *Relayout) { r.victims = []*corev1.Pod{v} }), []string{cordon, evict, set, wait, verify}},
-		"by way of another": {with(func(r *Relayout) { r.first = "before" }), []string{cordon, first, set, wait, verify}},
-		"an entry of its own": {with(func(r *Relayout) {
-			r.into = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "g", Name: "c", UID: "u"}}
+		"somebody leaves":   {with(func(r *relayout.Way) { r.Victims = []*corev1.Pod{v} }), []string{cordon, evict, set, wait, verify}},
+		"by way of another": {with(func(r *relayout.Way) { r.First = "before" }), []string{cordon, first, set, wait, verify}},
+		"an entry of its own": {with(func(r *relayout.Way) {
+			r.Into = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "g", Name: "c", UID: "u"}}
 		}), []string{cordon, add, set, wait, verify}},
-		"with MIG switched on": {with(func(r *Relayout) { r.mode = &view.ModeChange{} }), []string{cordon, set, wait + " (it resets the GPUs, or reboots the node)", verify}},
+		"with MIG switched on": {with(func(r *relayout.Way) { r.Mode = &view.ModeChange{} }), []string{cordon, set, wait + " (it resets the GPUs, or reboots the node)", verify}},
 	} {
 		var ch Change
-		tc.r.detail(n, &ch)
+		detail(&tc.r, n, &ch)
 		if got := ch.Steps[:len(ch.Steps)-1]; !slices.Equal(got, tc.want) || !strings.HasPrefix(ch.Steps[len(ch.Steps)-1], "uncordon n, unless somebody else") {
 			t.Errorf("%s: %q, want %q", name, ch.Steps, tc.want)
 		}
 		a := ch.Actions[0]
-		if len(ch.Actions) != 1 || a.Verb != diagnosis.VerbRelayout || a.Target.Name != "n" || a.Relayout.Config != "to" || a.Relayout.First != tc.r.first || len(a.Relayout.Victims) != len(tc.r.victims) || (a.Relayout.ConfigMap != nil) != (tc.r.into != nil) {
+		if len(ch.Actions) != 1 || a.Verb != diagnosis.VerbRelayout || a.Target.Name != "n" || a.Relayout.Config != "to" || a.Relayout.First != tc.r.First || len(a.Relayout.Victims) != len(tc.r.Victims) || (a.Relayout.ConfigMap != nil) != (tc.r.Into != nil) {
 			t.Errorf("%s: %+v", name, ch.Actions)
 		}
 	}

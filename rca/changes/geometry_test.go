@@ -56,7 +56,7 @@ func TestReportsThatCannotBe(t *testing.T) {
 				}
 			}
 			k := New(&causes.Case{Asker: evict.NewLedger(w).ForNextPod(), Pod: &corev1.Pod{}}, nil)
-			if r := k.relayouts(n, view.Ask{Resource: "nvidia.com/mig-2g.10gb", Profile: "2g.10gb", Count: 1}); len(r) > 0 {
+			if r := k.layouts().Ways(n, view.Ask{Resource: "nvidia.com/mig-2g.10gb", Profile: "2g.10gb", Count: 1}); len(r) > 0 {
 				t.Errorf("%d layouts are offered", len(r))
 			}
 		})

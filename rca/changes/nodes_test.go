@@ -16,6 +16,7 @@ import (
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/placement"
 	"github.com/unpend/unpend/rca/rcatest"
+	"github.com/unpend/unpend/rca/relayout"
 	"github.com/unpend/unpend/rca/view"
 	"github.com/unpend/unpend/watcher/incident"
 )
@@ -392,7 +393,7 @@ func TestWhatAPodLacksBesideALayout(t *testing.T) {
 			w.asking(tc.asks)
 			c := w.bench(t, "Deployment")
 			n := c.Node("n")
-			r := Relayout{Node: n, Now: c.Cluster.ClassOf(n).Layouts, Wanted: map[int]placement.Layout{0: {"1g.5gb": 2, "2g.10gb": 1}}, Remade: []int{0}}
+			r := relayout.Way{Node: n, Now: c.Cluster.ClassOf(n).Layouts, Wanted: map[int]placement.Layout{0: {"1g.5gb": 2, "2g.10gb": 1}}, Remade: []int{0}}
 			rest, ok := c.deficitsBeside(n, a, r)
 			if got := fmt.Sprint(rest); ok != (tc.want != "") || ok && strings.Replace(got, "<nil>", "", 1) != tc.want {
 				t.Errorf("%s, %v; want %s", got, ok, tc.want)

@@ -71,30 +71,3 @@ func TestHowGPUsAreLaidOutAlike(t *testing.T) {
 		}
 	}
 }
-
-// What those who leave held of the profile is free for the pod too.
-func TestWhoLeavesLeavesRoom(t *testing.T) {
-	for stays, want := range map[bool]string{false: "all-1g.5gb", true: ""} {
-		w := newWorld()
-		w.ConfigMaps = []*corev1.ConfigMap{sim.ConfigMap("gpu-operator", "default-mig-parted-config", "A100-40GB")}
-		w.node(sim.Node{Name: "n", GPUs: 2, Config: "mine", Layouts: [][]sim.Placed{{{Profile: "1g.5gb", Start: 0}, {Profile: "3g.20gb", Start: 4}}, sim.All("A100-40GB", "1g.5gb")}})
-		w.holder("h", "n", mig1g, 0)
-		count := "14"
-		if stays { // on the GPU that stays as it is
-			other := w.holder("other", "n", mig1g)
-			other.Spec.Containers[0].Resources.Requests[mig1g] = list("x", "1")["x"]
-			w.Geometries["n"].Report.GPUs[1].Instances[0].Holder = &nodeprobe.Holder{Namespace: "a", Pod: "other", Container: "c"}
-		}
-		w.asking(list(string(mig1g), count))
-		c := w.bench(t, "Deployment")
-		var got []string
-		for _, r := range c.relayouts(c.Node("n"), c.Asks[0]) {
-			if got = append(got, r.config); len(r.victims) != 1 || r.victims[0].Name != "h" {
-				t.Errorf("%d leave", len(r.victims))
-			}
-		}
-		if strings.Join(got, " ") != want {
-			t.Errorf("another stays %v: %q, want %q", stays, got, want)
-		}
-	}
-}

@@ -36,7 +36,7 @@ var remedies = map[diagnosis.CauseID]remedy{
 	diagnosis.MIGInstancesInUse:   {layout: true},
 	diagnosis.MIGStrategyMismatch: {repair: (*Bench).uniform},
 	diagnosis.MIGConfigFailed: {layout: true, config: true, repair: func(c *Bench, n *view.Node) []Change {
-		return append(c.unstick(n, diagnosis.MIGConfigFailed), c.revert(n, diagnosis.MIGConfigFailed))
+		return append(append(c.respell(n), c.unstick(n, diagnosis.MIGConfigFailed)...), c.revert(n, diagnosis.MIGConfigFailed))
 	}},
 	diagnosis.MIGConfigStuck: {repair: func(c *Bench, n *view.Node) []Change {
 		return append([]Change{c.revert(n, diagnosis.MIGConfigStuck)}, c.unstick(n, diagnosis.MIGConfigStuck)...)

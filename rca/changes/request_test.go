@@ -5,21 +5,15 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/unpend/unpend/nodeprobe"
 	"github.com/unpend/unpend/nodeprobe/sim"
+	"github.com/unpend/unpend/rca/rcatest"
 	"github.com/unpend/unpend/rca/view"
 )
 
 // list is a ResourceList of pairs of a name and a quantity.
-func list(pairs ...string) corev1.ResourceList {
-	out := corev1.ResourceList{}
-	for i := 0; i < len(pairs); i += 2 {
-		out[corev1.ResourceName(pairs[i])] = resource.MustParse(pairs[i+1])
-	}
-	return out
-}
+func list(pairs ...string) corev1.ResourceList { return rcatest.List(pairs...) }
 
 func asJSON(t *testing.T, v any) string {
 	t.Helper()

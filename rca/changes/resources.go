@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/relayout"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -56,13 +57,9 @@ func (c *Bench) ResourceChanges(w Weigher, n *view.Node, causes []diagnosis.Caus
 			continue
 		}
 		if a.Profile != "" && slices.ContainsFunc(causes, func(id diagnosis.CauseID) bool { return remedies[id].layout }) && !w.Enough(sets, relayoutKind(root)) {
-			ways := c.relayouts(n, a)
-			if len(ways) == 0 {
-				ways = c.leastCostly(c.modeChanges(n, a))
-			}
-			for _, r := range ways {
+			for _, r := range c.layouts().Ways(n, a) {
 				if set, ok := c.repartition(w, n, root, a, r, sets); ok {
-					if why := doubtful(n, causes, r.victims); why != "" {
+					if why := doubtful(n, causes, r.Victims); why != "" {
 						set[len(set)-1].Manual, set[len(set)-1].Untestable = true, why
 					}
 					out = append(out, set)
@@ -168,13 +165,13 @@ func (c *Bench) deadline(holders []*corev1.Pod) int {
 
 // repartition gives the node another layout, with the evictions that the pod's
 // other requests need beside it.
-func (c *Bench) repartition(w Weigher, n *view.Node, cause diagnosis.CauseID, a view.Ask, r Relayout, sets [][]Change) ([]Change, bool) {
+func (c *Bench) repartition(w Weigher, n *view.Node, cause diagnosis.CauseID, a view.Ask, r relayout.Way, sets [][]Change) ([]Change, bool) {
 	rest, ok := c.deficitsBeside(n, a, r)
 	if !ok {
 		return nil, false
 	}
-	ch := Change{Kind: relayoutKind(cause), Cause: cause, Victims: r.victims, Cost: r.cost, Minutes: 4, Risk: diagnosis.LowRisk, Relayout: &r}
-	if r.mode != nil {
+	ch := Change{Kind: relayoutKind(cause), Cause: cause, Victims: r.Victims, Cost: r.Cost, Minutes: 4, Risk: diagnosis.LowRisk, Relayout: &r}
+	if r.Mode != nil {
 		ch.Minutes, ch.Risk = 10, diagnosis.MediumRisk
 	}
 	if len(rest) == 0 && w.Pointless(n, sets, &ch) {
@@ -184,7 +181,7 @@ func (c *Bench) repartition(w Weigher, n *view.Node, cause diagnosis.CauseID, a 
 	if len(rest) == 0 {
 		return []Change{ch}, true
 	}
-	victims, ok := c.CheapestOf(n, rest, func(p *corev1.Pod) bool { return !slices.Contains(r.victims, p) })
+	victims, ok := c.CheapestOf(n, rest, func(p *corev1.Pod) bool { return !slices.Contains(r.Victims, p) })
 	if !ok {
 		return nil, false
 	}
@@ -208,59 +205,59 @@ func (c *Bench) heldBeside(rest view.Deficits) diagnosis.CauseID {
 // describe completes what repartitions a node.
 func (c *Bench) describe(n *view.Node, a view.Ask, ch *Change) {
 	r := ch.Relayout
-	ch.Title = "repartition " + gpuList(n, r.Remade) + " to " + strconv.Quote(r.config) + evicting(r.victims)
-	if r.mode != nil {
-		ch.Title = fmt.Sprintf("switch MIG on for %s by %q%s", gpuList(n, r.Remade), r.config, emptying(r.victims))
+	ch.Title = "repartition " + gpuList(n, r.Remade) + " to " + strconv.Quote(r.Config) + evicting(r.Victims)
+	if r.Mode != nil {
+		ch.Title = fmt.Sprintf("switch MIG on for %s by %q%s", gpuList(n, r.Remade), r.Config, emptying(r.Victims))
 	}
 	ch.Node = func(o *corev1.Node) {
 		for name, q := range r.After(n) {
 			o.Status.Allocatable[name] = q
 			o.Status.Capacity[name] = q
 		}
-		o.Labels[view.LabelMIGConfig] = r.config
+		o.Labels[view.LabelMIGConfig] = r.Config
 	}
 	ch.Detail = func(ch *Change) {
-		if r.mode == nil { // else the silicon needs a reset too
-			ch.Hardware = c.hardwareEvictions(n, a)
+		if r.Mode == nil { // else the silicon needs a reset too
+			ch.Hardware = c.layouts().HardwareEvictions(n, a)
 		}
-		r.detail(n, ch)
+		detail(r, n, ch)
 	}
 }
 
 // detail writes the repartition out, step by step.
-func (r Relayout) detail(n *view.Node, ch *Change) {
-	action := &diagnosis.Relayout{Config: r.config, First: r.first, Entry: r.entry, Layouts: map[int]map[string]int{}, GPUs: r.Remade}
+func detail(r *relayout.Way, n *view.Node, ch *Change) {
+	action := &diagnosis.Relayout{Config: r.Config, First: r.First, Entry: r.Entry, Layouts: map[int]map[string]int{}, GPUs: r.Remade}
 	for index, layout := range r.Layouts() {
 		action.Layouts[index] = layout
 	}
 	ch.Steps = []string{"cordon " + n.Name}
 	ch.Commands = []string{"kubectl cordon " + n.Name}
-	for _, v := range r.victims {
+	for _, v := range r.Victims {
 		action.Victims = append(action.Victims, view.PodTarget(v))
 		ch.Steps = append(ch.Steps, "evict "+v.Namespace+"/"+v.Name)
 		ch.Commands = append(ch.Commands, evictCommand(v))
 	}
-	if r.into != nil {
-		action.ConfigMap = &diagnosis.Target{Kind: "ConfigMap", Namespace: r.into.Namespace, Name: r.into.Name, UID: string(r.into.UID)}
-		ch.Steps = append(ch.Steps, fmt.Sprintf("add entry %s to configmap/%s", r.config, r.into.Name))
-		ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl -n %s edit configmap/%s  # add %s: %s", r.into.Namespace, r.into.Name, r.config, r.entry))
+	if r.Into != nil {
+		action.ConfigMap = &diagnosis.Target{Kind: "ConfigMap", Namespace: r.Into.Namespace, Name: r.Into.Name, UID: string(r.Into.UID)}
+		ch.Steps = append(ch.Steps, fmt.Sprintf("add entry %s to configmap/%s", r.Config, r.Into.Name))
+		ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl -n %s edit configmap/%s  # add %s: %s", r.Into.Namespace, r.Into.Name, r.Config, r.Entry))
 	}
-	if r.first != "" {
-		ch.Steps = append(ch.Steps, fmt.Sprintf("set %s=%s, which its GPUs have: MIG manager acts on a change of the label", view.LabelMIGConfig, r.first))
-		ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl label node %s %s=%s --overwrite", n.Name, view.LabelMIGConfig, r.first))
+	if r.First != "" {
+		ch.Steps = append(ch.Steps, fmt.Sprintf("set %s=%s, which its GPUs have: MIG manager acts on a change of the label", view.LabelMIGConfig, r.First))
+		ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl label node %s %s=%s --overwrite", n.Name, view.LabelMIGConfig, r.First))
 	}
 	wait := "wait for MIG manager"
-	if r.mode != nil {
+	if r.Mode != nil {
 		wait += " (it resets the GPUs, or reboots the node)"
 	}
-	ch.Steps = append(ch.Steps, fmt.Sprintf("set %s=%s", view.LabelMIGConfig, r.config), wait, "verify the layout",
+	ch.Steps = append(ch.Steps, fmt.Sprintf("set %s=%s", view.LabelMIGConfig, r.Config), wait, "verify the layout",
 		fmt.Sprintf("uncordon %s, unless somebody else has cordoned it; kubectl cordon leaves no trace meanwhile: kubectl annotate node %s %s=true keeps it closed", n.Name, n.Name, diagnosis.KeepCordoned))
-	ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl label node %s %s=%s --overwrite", n.Name, view.LabelMIGConfig, r.config), "kubectl uncordon "+n.Name)
+	ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl label node %s %s=%s --overwrite", n.Name, view.LabelMIGConfig, r.Config), "kubectl uncordon "+n.Name)
 	ch.Actions = []diagnosis.Action{{Verb: diagnosis.VerbRelayout, Target: view.NodeTarget(n.Node), Relayout: action, Relies: n.Relies()}}
 }
 
 // deficitsAfter is what the node lacks besides GPUs once the victims have left.
-func (c *Bench) deficitsAfter(n *view.Node, r Relayout) (view.Deficits, bool) {
+func (c *Bench) deficitsAfter(n *view.Node, r relayout.Way) (view.Deficits, bool) {
 	if c.host == nil {
 		c.host = maps.Clone(c.Wants)
 		for _, a := range c.Asks {
@@ -268,7 +265,7 @@ func (c *Bench) deficitsAfter(n *view.Node, r Relayout) (view.Deficits, bool) {
 		}
 	}
 	lack, ok := n.DeficitsOf(c.host)
-	for _, v := range r.victims {
+	for _, v := range r.Victims {
 		for name := range lack {
 			if lack[name] -= n.Contribution(v, name); lack[name] <= 0 {
 				delete(lack, name)
@@ -280,7 +277,7 @@ func (c *Bench) deficitsAfter(n *view.Node, r Relayout) (view.Deficits, bool) {
 
 // deficitsBeside is deficitsAfter with what else the pod asks of GPUs than what the other
 // layout is for; false where too few of it are there then, even if every pod leaves.
-func (c *Bench) deficitsBeside(n *view.Node, a view.Ask, r Relayout) (view.Deficits, bool) {
+func (c *Bench) deficitsBeside(n *view.Node, a view.Ask, r relayout.Way) (view.Deficits, bool) {
 	rest, ok := c.deficitsAfter(n, r)
 	if !ok || len(c.Asks) == 1 {
 		return rest, ok
@@ -301,7 +298,7 @@ func (c *Bench) deficitsBeside(n *view.Node, a view.Ask, r Relayout) (view.Defic
 			return nil, false
 		}
 		lack := n.HeldOf(b.Resource) + b.Count - has.Value()
-		for _, p := range r.victims {
+		for _, p := range r.Victims {
 			q := n.Requests[p][b.Resource]
 			lack -= q.Value()
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/unpend/unpend/rca/causes"
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/relayout"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -30,18 +31,18 @@ func (c *Bench) revert(n *view.Node, cause diagnosis.CauseID) Change {
 		return c.revertByHand(n, cause, "NAME", why)
 	}
 	if same, ok := c.entryInForce(n); ok {
-		return c.revertTo(n, cause, Relayout{Node: n, config: same.Config, Wanted: same.Layouts, Now: c.Cluster.ClassOf(n).Layouts, Remade: []int{}}, "as its GPUs are laid out now")
+		return c.revertTo(n, cause, relayout.Way{Node: n, Config: same.Config, Wanted: same.Layouts, Now: c.Cluster.ClassOf(n).Layouts, Remade: []int{}}, "as its GPUs are laid out now")
 	}
 	named, ok := c.lastWorked(n)
 	if !ok {
 		return c.revertByHand(n, cause, "NAME", "no entry of its config makes what its GPUs have, and no plan of unpend's tells what was in force before")
 	}
-	r, ok := c.remakes(n, c.Cluster.ClassOf(n).RemakeBy(n, named.Layouts))
+	r, ok := c.layouts().Remakes(n, c.Cluster.ClassOf(n).RemakeBy(n, named.Layouts))
 	if !ok {
 		return c.revertByHand(n, cause, named.Config, "the pods on its GPUs may not be evicted, or are not known")
 	}
-	r.config = named.Config
-	return c.revertTo(n, cause, r, "the last layout that worked"+evicting(r.victims))
+	r.Config = named.Config
+	return c.revertTo(n, cause, r, "the last layout that worked"+evicting(r.Victims))
 }
 
 // remakeLost makes the layout again that MIG manager says it has applied, and that the
@@ -60,12 +61,12 @@ func (c *Bench) remakeLost(n *view.Node) []Change {
 			return []Change{c.revertByHand(n, diagnosis.MIGLayoutDrift, config, why)}
 		}
 		first, known := c.entryOf(n)
-		r, ok := c.remakes(n, c.Cluster.ClassOf(n).RemakeBy(n, named.Layouts))
+		r, ok := c.layouts().Remakes(n, c.Cluster.ClassOf(n).RemakeBy(n, named.Layouts))
 		if !known || !ok {
 			return []Change{c.revertByHand(n, diagnosis.MIGLayoutDrift, config, "MIG manager acts on a change of the label, and its GPUs have what no entry makes, or holders that may not be evicted")}
 		}
-		r.config, r.first = config, first.Config
-		return []Change{c.revertTo(n, diagnosis.MIGLayoutDrift, r, "which its GPUs have lost"+evicting(r.victims))}
+		r.Config, r.First = config, first.Config
+		return []Change{c.revertTo(n, diagnosis.MIGLayoutDrift, r, "which its GPUs have lost"+evicting(r.Victims))}
 	}
 	return nil
 }
@@ -96,9 +97,9 @@ func startPaused(n *view.Node) []string {
 
 // revertTo is what is applied. Where the layout has what the pod asks for that is proved
 // like any other; else it mends the node, and the pod waits on.
-func (c *Bench) revertTo(n *view.Node, cause diagnosis.CauseID, r Relayout, how string) Change {
-	ch := Change{Kind: diagnosis.RevertMIGConfig, Cause: cause, Victims: r.victims, Minutes: 4, Risk: diagnosis.LowRisk, Relayout: &r,
-		Title: fmt.Sprintf("take %s back to %q, %s", n.Name, r.config, how),
+func (c *Bench) revertTo(n *view.Node, cause diagnosis.CauseID, r relayout.Way, how string) Change {
+	ch := Change{Kind: diagnosis.RevertMIGConfig, Cause: cause, Victims: r.Victims, Minutes: 4, Risk: diagnosis.LowRisk, Relayout: &r,
+		Title: fmt.Sprintf("take %s back to %q, %s", n.Name, r.Config, how),
 		Node: func(o *corev1.Node) {
 			after := r.After(n)
 			if whole, ok := n.Offers()[view.WholeGPU]; ok {
@@ -106,10 +107,10 @@ func (c *Bench) revertTo(n *view.Node, cause diagnosis.CauseID, r Relayout, how 
 			}
 			maps.Copy(o.Status.Allocatable, after)
 			maps.Copy(o.Status.Capacity, after)
-			o.Labels[view.LabelMIGConfig] = r.config
+			o.Labels[view.LabelMIGConfig] = r.Config
 		},
 		Detail: func(ch *Change) {
-			r.detail(n, ch)
+			detail(&r, n, ch)
 			ch.Commands = append(ch.Commands, startPaused(n)...)
 		},
 	}
@@ -124,13 +125,13 @@ func (c *Bench) revertTo(n *view.Node, cause diagnosis.CauseID, r Relayout, how 
 
 // hasRoom says whether the node has all that the pod asks for, once it has the layouts
 // and the victims have left.
-func (c *Bench) hasRoom(n *view.Node, r Relayout) bool {
+func (c *Bench) hasRoom(n *view.Node, r relayout.Way) bool {
 	after := r.After(n)
 	maps.Copy(after, corev1.ResourceList{view.WholeGPU: n.Offers()[view.WholeGPU]})
 	for _, a := range c.Asks {
 		left := after[a.Resource]
 		for _, p := range n.Pods {
-			if q, ok := n.Requests[p][a.Resource]; ok && !slices.Contains(r.victims, p) {
+			if q, ok := n.Requests[p][a.Resource]; ok && !slices.Contains(r.Victims, p) {
 				left.Sub(q)
 			}
 		}

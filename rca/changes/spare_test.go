@@ -2,14 +2,12 @@ package changes
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/unpend/unpend/nodeprobe"
 	"github.com/unpend/unpend/nodeprobe/sim"
@@ -81,73 +79,6 @@ func TestWaitsSayUntilWhen(t *testing.T) {
 		if ch.Until != tc.until || ch.Title != tc.title || ch.Minutes != tc.minutes || !ch.Manual || len(ch.Commands) != len(tc.holders) {
 			t.Errorf("%q, %q, %d min, %d commands; want %q, %q, %d min", ch.Title, ch.Until, ch.Minutes, len(ch.Commands), tc.title, tc.until, tc.minutes)
 		}
-	}
-}
-
-// What pods hold of the same profile elsewhere on the node stays theirs.
-func TestALayoutLeavesOthersTheirs(t *testing.T) {
-	ones, sevens := sim.All("A100-40GB", "1g.5gb"), sim.All("A100-40GB", "7g.40gb")
-	for held, want := range map[int][]string{0: {"all-1g.5gb"}, 2: {"all-1g.5gb"}} {
-		w := newWorld()
-		w.ConfigMaps = []*corev1.ConfigMap{sim.ConfigMap("gpu-operator", "default-mig-parted-config", "A100-40GB")}
-		w.node(sim.Node{Name: "n", GPUs: 2, Config: "mine", Layouts: [][]sim.Placed{ones, sevens}})
-		for i := range held {
-			w.holder(fmt.Sprint("h", i), "n", mig1g, i)
-		}
-		for count, want := range map[int64][]string{int64(14 - held): want, int64(15 - held): nil} {
-			w.asking(list(string(mig1g), fmt.Sprint(count)))
-			c := w.bench(t, "Deployment")
-			var got []string
-			for _, r := range c.relayouts(c.Node("n"), c.Asks[0]) {
-				if got = append(got, r.config); len(r.victims) != 0 {
-					t.Errorf("%d leave", len(r.victims))
-				}
-			}
-			if !slices.Equal(got, want) {
-				t.Errorf("%d asked where %d are held: %q, want %q", count, held, got, want)
-			}
-		}
-	}
-}
-
-// Where the config is a person's an entry of its own is offered for each GPU that can have
-// what is asked, once.
-func TestEntriesOfTheirOwn(t *testing.T) {
-	for name, tc := range map[string]struct {
-		count int64
-		gpus  int
-		mine  bool
-		want  int
-	}{
-		"either GPU":          {1, 2, true, 2},
-		"the one GPU":         {1, 1, true, 1},
-		"both together":       {4, 2, true, 1},
-		"more than they have": {7, 2, true, 0},
-		"not into NVIDIA's":   {1, 2, false, 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld()
-			const entry = "version: v1\nmig-configs:\n  all-disabled: [{devices: all, mig-enabled: false}]\n"
-			at := "default-mig-parted-config"
-			if tc.mine {
-				at = "mine"
-				w.ClusterPolicies = []*unstructured.Unstructured{{Object: map[string]any{"spec": map[string]any{"migManager": map[string]any{"config": map[string]any{"name": "mine"}}}}}}
-			}
-			w.ConfigMaps = []*corev1.ConfigMap{{ObjectMeta: metav1.ObjectMeta{Namespace: "g", Name: at}, Data: map[string]string{"config.yaml": entry}}}
-			w.node(sim.Node{Name: "n", GPUs: tc.gpus, Config: "x", Layouts: make([][]sim.Placed, tc.gpus)})
-			w.asking(list(string(mig2g), fmt.Sprint(tc.count)))
-			c := w.bench(t, "Deployment")
-			names := map[string]bool{}
-			all := c.relayouts(c.Node("n"), c.Asks[0])
-			for _, r := range all {
-				if names[r.config] = true; !strings.HasPrefix(r.config, "unpend-") || r.into == nil || r.into.Name != at {
-					t.Errorf("%+v", r)
-				}
-			}
-			if len(all) != tc.want || len(names) != len(all) {
-				t.Errorf("%d entries by %d names, want %d", len(all), len(names), tc.want)
-			}
-		})
 	}
 }
 

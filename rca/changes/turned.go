@@ -58,6 +58,9 @@ func (c *Bench) afterRefusal() []Change {
 		last.Minutes, last.Untestable = 2, "it helps only if NVML then hides the lost GPU, which nobody can try on a copy"
 		return append(out, reboot(t.Node, id), last)
 	case causes.GPUsSick:
+		if t.Back {
+			return out // what would be mended has been
+		}
 		mend(c.restartPlugin(t.Node, id))
 		q := c.closeNode(t)
 		q.Minutes = 2 // a restart gives back what had a passing fault

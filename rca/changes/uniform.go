@@ -31,7 +31,7 @@ func (c *Bench) uniform(n *view.Node) []Change {
 	for i := range c.Cluster.NamedLayouts(n) {
 		named := &c.Cluster.NamedLayouts(n)[i]
 		profile, count := named.OneProfile()
-		r, ok := c.remakes(n, c.Cluster.ClassOf(n).RemakeByName(n, named))
+		r, ok := c.layouts().Remakes(n, c.Cluster.ClassOf(n).RemakeByName(n, named))
 		if count == 0 || !ok || !named.Legal || named.Config == n.Labels[view.LabelMIGConfig] {
 			continue
 		}
@@ -44,15 +44,15 @@ func (c *Bench) uniform(n *view.Node) []Change {
 			out, fewest, most = nil, len(r.Remade), made
 		}
 		ch := c.uniformTo(n, named.Config, "")
-		ch.Victims, ch.Cost = r.victims, r.cost
-		ch.Title += evicting(r.victims)
+		ch.Victims, ch.Cost = r.Victims, r.Cost
+		ch.Title += evicting(r.Victims)
 		ch.Node = func(o *corev1.Node) {
 			q := *resource.NewQuantity(count, resource.DecimalSI)
 			o.Status.Allocatable[view.WholeGPU], o.Status.Capacity[view.WholeGPU] = q, q
 		}
-		if len(r.victims) > 0 {
+		if len(r.Victims) > 0 {
 			first := []string{"kubectl cordon " + n.Name}
-			for _, v := range r.victims {
+			for _, v := range r.Victims {
 				first = append(first, evictCommand(v))
 			}
 			ch.Commands = append(append(first, ch.Commands...), "kubectl uncordon "+n.Name)

@@ -2,6 +2,7 @@ package changes
 
 import (
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -33,6 +34,24 @@ func (c *Bench) unstick(n *view.Node, cause diagnosis.CauseID) []Change {
 		ch.Commands = append(append(append(ch.Commands, tryAgain(n)...), startPaused(n)...), "kubectl uncordon "+n.Name)
 	}
 	return []Change{ch, reboot(n, cause)}
+}
+
+// respell is for a layout that MIG manager fails on without a pod in its way, and whose
+// profiles drivers call by different names: an entry of one's own has the driver's.
+func (c *Bench) respell(n *view.Node) []Change {
+	names := c.OtherwiseSpelled(n)
+	if len(names) == 0 || len(n.GPUHolders()) > 0 {
+		return nil
+	}
+	config := n.Labels[view.LabelMIGConfig]
+	source := c.Cluster.ConfigOf(n).Source
+	return []Change{{Kind: diagnosis.FixMIGConfig, Cause: diagnosis.MIGConfigFailed, Manual: true, Minutes: 5, Risk: diagnosis.LowRisk,
+		Title:      fmt.Sprintf("see by which name the driver of %s knows %s, and have an entry of its own say that", n.Name, strings.Join(names, ", ")),
+		Untestable: "no NodeGeometry of " + n.Name + " tells the names of its driver",
+		Steps:      []string{"see which profiles the driver lists, and by which names", "see in MIG manager's log that it is the name it fails on", "where it is, put an entry with the driver's name into a ConfigMap of your own, which ClusterPolicy names in spec.migManager.config", "label the node with that entry"},
+		Commands: []string{fmt.Sprintf("kubectl debug node/%s -it --image=busybox --profile=sysadmin -- chroot /host nvidia-smi mig -lgip", n.Name),
+			fmt.Sprintf("kubectl get pods -A -l app=nvidia-mig-manager --field-selector spec.nodeName=%s  # then its log", n.Name),
+			fmt.Sprintf("kubectl -n %s get configmap %s -o yaml  # entry %s", source.Namespace, source.Name, config)}}}
 }
 
 // endHostClients is for a GPU that is "in use by another client" and that no pod holds: on

@@ -67,6 +67,7 @@ type FixSummary struct {
 	Title             string    `json:"title"`
 	Automatic         bool      `json:"automatic"`
 	Class             Class     `json:"class"`
+	Held              string    `json:"held,omitempty"`
 	Cost              Cost      `json:"cost"`
 	EvictionCount     int       `json:"evictionCount"`
 	RestartCount      int       `json:"restartCount"`
@@ -109,7 +110,7 @@ func (d Diagnosis) summary() Summary {
 		s.Causes = append(s.Causes, CauseSummary{c.ID, c.Certainty, c.Says, c.Nodes, len(c.Nodes), c.Evidence})
 	}
 	for _, f := range d.Fixes {
-		s.Fixes = append(s.Fixes, FixSummary{f.ID, f.Kind, f.Kinds, f.Title, f.Automatic, f.Class, f.Cost, len(f.Cost.Evictions), len(f.Cost.Restarts), f.Effect, f.Conflicts, f.Risk, f.Mechanism, f.HardwareEvictions, f.Proof, f.Steps, f.Commands, f.Plan})
+		s.Fixes = append(s.Fixes, FixSummary{f.ID, f.Kind, f.Kinds, f.Title, f.Automatic, f.Class, f.Held, f.Cost, len(f.Cost.Evictions), len(f.Cost.Restarts), f.Effect, f.Conflicts, f.Risk, f.Mechanism, f.HardwareEvictions, f.Proof, f.Steps, f.Commands, f.Plan})
 	}
 	return s
 }

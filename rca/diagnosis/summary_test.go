@@ -58,7 +58,7 @@ func TestSmallDiagnosisTravelsWhole(t *testing.T) {
 		Drawing: &Drawing{Node: "gpu-1", Slices: 8, Before: []DrawnSlot{{"1g", 0, 1, "ml/x"}, {"1g", 1, 1, ""}}},
 		Causes:  []Cause{{UntoleratedTaint, Proven, "2 nodes are tainted", []string{"gpu-1", "gpu-2"}, []Evidence{Fact("Node/gpu-1", "taint a", That(Taints, "key=a", Exists, ""))}}},
 		Nodes:   []NodeBlockers{{"gpu-3", []Blocker{taint("b")}}, {"gpu-2", []Blocker{taint("a")}}, {"gpu-1", []Blocker{taint("a")}}},
-		Fixes: []Fix{{ID: 1, Kind: AddToleration, Kinds: []FixKind{AddToleration}, Title: "tolerate a <taint>", Cost: Cost{Evictions: []PodName{{"ml", "x"}}, Restarts: []PodName{}, Nodes: []string{"gpu-1"}, Minutes: 1}, Risk: LowRisk, Mechanism: None,
+		Fixes: []Fix{{ID: 1, Kind: AddToleration, Kinds: []FixKind{AddToleration}, Title: "tolerate a <taint>", Held: "the breaker is open", Cost: Cost{Evictions: []PodName{{"ml", "x"}}, Restarts: []PodName{}, Nodes: []string{"gpu-1"}, Minutes: 1}, Risk: LowRisk, Mechanism: None,
 			Proof: Proof{Verdict: Schedules, Node: "gpu-1", GPU: &gpu, Why: "accepted"}, Steps: []string{"one"}, Commands: []string{"kubectl get"}, Actions: []Action{{Verb: VerbRecreate}}, Plan: "aa"}},
 		Knowledge: []knowledge.Hit{{Title: "t", At: at}}, Unread: []string{}}
 	before := canonical(d)
@@ -67,7 +67,7 @@ func TestSmallDiagnosisTravelsWhole(t *testing.T) {
 		Causes:    []CauseSummary{{UntoleratedTaint, Proven, "2 nodes are tainted", []string{"gpu-1", "gpu-2"}, 2, []Evidence{{Ref: "Node/gpu-1", Fact: "taint a"}}}},
 		Nodes:     []NodeGroup{{[]string{"gpu-1", "gpu-2"}, 2, []Blocker{taint("a")}}, {[]string{"gpu-3"}, 1, []Blocker{taint("b")}}},
 		NodeCount: 3,
-		Fixes: []FixSummary{{ID: 1, Kind: AddToleration, Kinds: []FixKind{AddToleration}, Title: "tolerate a <taint>", Cost: d.Fixes[0].Cost, EvictionCount: 1, Risk: LowRisk, Mechanism: None,
+		Fixes: []FixSummary{{ID: 1, Kind: AddToleration, Kinds: []FixKind{AddToleration}, Title: "tolerate a <taint>", Held: "the breaker is open", Cost: d.Fixes[0].Cost, EvictionCount: 1, Risk: LowRisk, Mechanism: None,
 			Proof: d.Fixes[0].Proof, Steps: []string{"one"}, Commands: []string{"kubectl get"}, Plan: "aa"}},
 		Knowledge: d.Knowledge, Unread: []string{}}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/unpend/unpend/rca/changes"
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/relayout"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -312,7 +313,7 @@ func (c *Finder) waitForManager(n *view.Node) [][]changes.Change {
 	for _, named := range c.Cluster.NamedLayouts(n) {
 		if named.Config == name {
 			ch.Node = func(o *corev1.Node) {
-				maps.Copy(o.Status.Allocatable, changes.Relayout{Node: n, Wanted: named.Layouts, Now: c.Cluster.ClassOf(n).Layouts}.After(n))
+				maps.Copy(o.Status.Allocatable, relayout.Way{Node: n, Wanted: named.Layouts, Now: c.Cluster.ClassOf(n).Layouts}.After(n))
 			}
 		}
 	}

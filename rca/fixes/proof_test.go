@@ -17,6 +17,7 @@ import (
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/placement"
 	"github.com/unpend/unpend/rca/rcatest"
+	"github.com/unpend/unpend/rca/relayout"
 	"github.com/unpend/unpend/rca/whatif"
 )
 
@@ -63,7 +64,7 @@ func TestWhichGPUAProofNames(t *testing.T) {
 	c := finder(t, nil, "nvidia.com/mig-2g.10gb", nil)
 	n := c.Node("a")
 	layout := func(remade ...int) changes.Change {
-		return changes.Change{Relayout: &changes.Relayout{Node: n, Wanted: map[int]placement.Layout{0: {"2g.10gb": 3}}, Remade: remade}}
+		return changes.Change{Relayout: &relayout.Way{Node: n, Wanted: map[int]placement.Layout{0: {"2g.10gb": 3}}, Remade: remade}}
 	}
 	for name, tc := range map[string]struct {
 		set    []changes.Change

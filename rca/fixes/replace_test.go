@@ -15,6 +15,7 @@ import (
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/evict"
 	"github.com/unpend/unpend/rca/rcatest"
+	"github.com/unpend/unpend/rca/relayout"
 	"github.com/unpend/unpend/rca/view"
 	"github.com/unpend/unpend/rca/whatif"
 )
@@ -157,7 +158,7 @@ func TestWhatMakesRoom(t *testing.T) {
 	c := finder(t, nil, "nvidia.com/gpu", nil)
 	n, v := c.Node("a"), []*corev1.Pod{rcatest.Victim("v", 0, 1, 0, "v")}
 	evicting := changes.Change{Kind: diagnosis.EvictPods, Victims: v, Title: "evict"}
-	layout := changes.Change{Kind: diagnosis.RepartitionGPU, Relayout: &changes.Relayout{}, Title: "layout"}
+	layout := changes.Change{Kind: diagnosis.RepartitionGPU, Relayout: &relayout.Way{}, Title: "layout"}
 	byHand := func(ch changes.Change) changes.Change {
 		ch.Manual = true
 		return ch
@@ -204,7 +205,7 @@ func TestPartsOnSeveralNodes(t *testing.T) {
 		for _, node := range []string{"a", "b"} {
 			ch := changes.Change{Kind: tc.kind, Title: "on " + node, Victims: []*corev1.Pod{rcatest.Victim("v"+node, 0, 1, 0, node)}}
 			if tc.layout {
-				ch.Relayout = &changes.Relayout{Node: c.Node(node), Remade: []int{0}}
+				ch.Relayout = &relayout.Way{Node: c.Node(node), Remade: []int{0}}
 			}
 			s = &share{part: c.candidate(c.Node(node), []changes.Change{own, ch}), before: s, pods: s.pods + 1, nodes: s.nodes + 1}
 		}

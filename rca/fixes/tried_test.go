@@ -22,6 +22,7 @@ import (
 	"github.com/unpend/unpend/rca/evict"
 	"github.com/unpend/unpend/rca/placement"
 	"github.com/unpend/unpend/rca/rcatest"
+	"github.com/unpend/unpend/rca/relayout"
 	"github.com/unpend/unpend/rca/view"
 	"github.com/unpend/unpend/watcher/incident"
 )
@@ -229,7 +230,7 @@ func TestWhatAFixCosts(t *testing.T) {
 		"another request":    {c.Node("a"), []changes.Change{{Kind: diagnosis.ChangeRequest, Less: 2, Minutes: 1}}, "[] 0 1 true false 2 ChangeRequest"},
 		"another claim":      {c.Node("a"), []changes.Change{{Kind: diagnosis.FixClaim, Manual: true}}, "[] 0 0 false false 0 FixClaim"},
 		"a node is opened":   {c.Node("a"), []changes.Change{{Kind: diagnosis.UncordonNode, Node: node}}, "[a] 0 0 true true 0 UncordonNode"},
-		"another layout":     {c.Node("a"), []changes.Change{{Kind: diagnosis.AddToleration, Minutes: 1}, {Kind: diagnosis.RepartitionGPU, Relayout: &changes.Relayout{}, Minutes: 4}}, "[a] 0 5 true true 0 RepartitionGPU"},
+		"another layout":     {c.Node("a"), []changes.Change{{Kind: diagnosis.AddToleration, Minutes: 1}, {Kind: diagnosis.RepartitionGPU, Relayout: &relayout.Way{}, Minutes: 4}}, "[a] 0 5 true true 0 RepartitionGPU"},
 		"the same pod twice": {c.Node("a"), []changes.Change{{Kind: diagnosis.EvictPods, Victims: []*corev1.Pod{y}}, {Kind: diagnosis.MovePods, Victims: []*corev1.Pod{y, x}}}, "[a] 2 0 true true 0 EvictPods"},
 		"one by hand of two": {c.Node("a"), []changes.Change{{Kind: diagnosis.AddToleration}, {Kind: diagnosis.FixSelector, Manual: true}}, "[] 0 0 false true 0 FixSelector"},
 	} {
@@ -327,7 +328,7 @@ func TestWhichGPUIsRedrawn(t *testing.T) {
 	c := finder(t, nil, "nvidia.com/gpu", nil)
 	n, at, gone := c.Node("a"), 0, 7
 	twos := placement.Layout{"2g.10gb": 3}
-	relayout := []changes.Change{{Kind: diagnosis.AddToleration}, {Kind: diagnosis.RepartitionGPU, Relayout: &changes.Relayout{Node: n, Now: c.Cluster.ClassOf(n).Layouts, Wanted: map[int]placement.Layout{0: twos}, Remade: []int{0}}}}
+	relayout := []changes.Change{{Kind: diagnosis.AddToleration}, {Kind: diagnosis.RepartitionGPU, Relayout: &relayout.Way{Node: n, Now: c.Cluster.ClassOf(n).Layouts, Wanted: map[int]placement.Layout{0: twos}, Remade: []int{0}}}}
 	fix := func(gpu *int, set []changes.Change) *candidate {
 		return &candidate{node: n, changes: set, fix: diagnosis.Fix{Proof: diagnosis.Proof{GPU: gpu}}}
 	}

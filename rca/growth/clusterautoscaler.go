@@ -136,19 +136,24 @@ func (c *Case) byGroups(g *Growth, o *scaling.Outlook, e *corev1.Event) {
 	blind := c.blindTo()
 	lacks := ofBar(said, scaling.Lacks)
 	if backoff := ofBar(said, scaling.Backoff); len(backoff) > 0 {
-		for i := range groupsOf(o) {
-			if group := &o.Status.Groups[i]; c.tellBackoff(g, o, group, evidence) {
-				g.Groups, g.Suits = []scaling.Group{*group}, len(said) == 1
-				return
-			}
-		}
-		if c.tellFailure(g, o, nil, time.Time{}, evidence) {
+		told, none := c.byBackoff(g, o, len(said) == 1, evidence)
+		if told {
 			return
 		}
+		if none && len(backoff) == len(said) {
+			g.Bar = scaling.Other
+			g.tell(diagnosis.AutoscalerCannotHelp, diagnosis.Likely, "no node group that failed to grow could hold the pod", evidence...)
+			return
+		}
+		if none {
+			said = slices.DeleteFunc(said, func(r scaling.Reason) bool { return r.Bar == scaling.Backoff })
+		}
+	}
+	if backoff := ofBar(said, scaling.Backoff); len(backoff) > 0 {
 		g.tell(diagnosis.CloudCapacityRefused, diagnosis.Possible, "a node group failed to grow shortly before, and is left alone for a while; with what code the cloud refused was not read", evidence...)
 		return
 	}
-	limit := ofBar(said, scaling.Limit)
+	limit := c.limitsInTheWay(o, said)
 	if len(limit) > 0 && (blind == "" || len(lacks) == 0 || c.heldSomewhere(blind)) {
 		c.tellMax(g, o, limit, evidence)
 		g.Suits = len(said) == len(limit)
@@ -171,6 +176,17 @@ func (c *Case) byGroups(g *Growth, o *scaling.Outlook, e *corev1.Event) {
 		says := c.lacksSays("the cluster autoscaler", "no fresh node of any group", blind)
 		if at := slices.IndexFunc(lacks, func(r scaling.Reason) bool { return r.Lacks == view.WholeGPU }); blind == "" && at >= 0 {
 			says = fmt.Sprintf("no fresh node of any group, as the cluster autoscaler knows them, has the %s that the pod asks for", view.WholeGPU)
+			if len(ofBar(said, scaling.Limit)) > 0 {
+				says = strings.Replace(says, "any group", "a group that may grow", 1)
+			}
+			says += fmt.Sprintf(" (%d %s)", lacks[at].Count, view.Quotable(lacks[at].Text, 60))
+			if empty, _, _ := c.couldHold(o, (*scaling.Group).Empty); len(empty) > 0 {
+				g.Groups, g.Lacks = empty, view.WholeGPU
+				says += "; of a group at zero (" + groupNames(empty) + ") it knows no more than its template says"
+				for i := range empty {
+					evidence = append(evidence, statusOf(o, &empty[i]))
+				}
+			}
 		}
 		g.tell(diagnosis.AutoscalerCannotHelp, diagnosis.Likely, says, evidence...)
 	case len(ofBar(said, scaling.Selector)) > 0:
@@ -209,17 +225,41 @@ func (c *Case) tellMax(g *Growth, o *scaling.Outlook, limit []scaling.Reason, ev
 		says = "the cluster autoscaler's own limits are reached (no ResourceQuota, and not the cloud's): " + view.Quotable(limit[own].Text, 160)
 	}
 	var full []string
-	for i := range groupsOf(o) {
-		group := &o.Status.Groups[i]
-		if group.AtMax() {
-			g.Groups, evidence = append(g.Groups, *group), append(evidence, statusOf(o, group))
-			full = append(full, fmt.Sprintf("%s (%d of %d)", group.Short(), group.Health.Target, group.Health.MaxSize))
+	groups, sure, _ := c.couldHold(o, (*scaling.Group).AtMax)
+	g.Groups = groups
+	for i := range groups {
+		group := &groups[i]
+		evidence = append(evidence, statusOf(o, group))
+		full = append(full, fmt.Sprintf("%s (%d of %d)", group.Short(), group.Health.Target, group.Health.MaxSize))
+	}
+	if len(full) > 0 && slices.ContainsFunc(limit, ofSize) {
+		says = "at their largest size: node group " + strings.Join(full, ", ")
+		if len(full) > 1 && !sure {
+			says += whichIsUnknown
 		}
 	}
-	if len(full) > 0 && slices.ContainsFunc(limit, func(r scaling.Reason) bool { return strings.Contains(r.Text, "max node group size") }) {
-		says = "at their largest size: node group " + strings.Join(full, ", ")
-	}
 	g.tell(diagnosis.AutoscalerLimit, diagnosis.Likely, says, evidence...)
+}
+
+// ofSize says whether a limit is that of a group's own size.
+func ofSize(r scaling.Reason) bool { return strings.Contains(r.Text, "max node group size") }
+
+// limitsInTheWay are the limits that the autoscaler names, but for the size of groups none of
+// which could hold the pod: if they grew, it would wait on.
+func (c *Case) limitsInTheWay(o *scaling.Outlook, said []scaling.Reason) []scaling.Reason {
+	limit := ofBar(said, scaling.Limit)
+	if groups, _, some := c.couldHold(o, (*scaling.Group).AtMax); some && len(groups) == 0 {
+		limit = slices.DeleteFunc(limit, ofSize)
+	}
+	return limit
+}
+
+func groupNames(groups []scaling.Group) string {
+	names := make([]string, len(groups))
+	for i := range groups {
+		names[i] = groups[i].Short()
+	}
+	return strings.Join(names, ", ")
 }
 
 // groupSelector tells a selector that fits nothing from a template at zero that does not

@@ -105,6 +105,11 @@ func (w Word) OfCard() bool {
 	return strings.Contains(w.message, " Card") || strings.Contains(w.message, "NodeInsufficientDevice") || strings.Contains(w.message, "AllocatedCardsInsufficientRequest") || strings.Contains(w.message, "NumaNotFit")
 }
 
+// OfUnregistered says whether the words are that the scheduler knows of no card on a node:
+// HAMi's scheduler calls a node unregistered that its device plugin has not written its cards
+// on (pkg/scheduler, annotation hami.io/node-nvidia-register).
+func (w Word) OfUnregistered() bool { return strings.Contains(w.message, "node unregistered") }
+
 // OfRoom says whether the words are that nodes have too little left: then who leaves, or
 // ends, could help by that scheduler's rules, too.
 func (w Word) OfRoom() bool {

@@ -51,6 +51,20 @@ type Group struct {
 // AtMax says whether the group has as many machines as it may.
 func (g *Group) AtMax() bool { return g.Health.MaxSize > 0 && g.Health.Target >= g.Health.MaxSize }
 
+// Machines counts those of all groups that have become nodes.
+func (s *Status) Machines() int {
+	count := 0
+	for i := range s.Groups {
+		count += s.Groups[i].Health.NodeCounts.Registered.Total
+	}
+	return count
+}
+
+// Empty says whether the group has no machine, and may have some.
+func (g *Group) Empty() bool {
+	return g.Health.Target == 0 && g.Health.NodeCounts.Registered.Total == 0 && g.Health.MaxSize > 0
+}
+
 // InBackoff says whether the autoscaler leaves the group alone, for it failed to grow.
 func (g *Group) InBackoff() bool { return g.ScaleUp.Status == "Backoff" }
 

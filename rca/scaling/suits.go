@@ -26,7 +26,7 @@ const gpuResource = "nvidia.com/gpu"
 // Suits says whether the pool makes machines for a pod that asks for GPUs: by its taints,
 // labels and requirements, as Karpenter compares them.
 func (p *Pool) Suits(pod *corev1.Pod) Fit {
-	if !tolerated(pod, p.Taints) || !admits(pod, p.Labels, p.Requirements) {
+	if !Tolerates(pod, p.Taints) || !admits(pod, p.Labels, p.Requirements) {
 		return No
 	}
 	_, limited := p.Limits[gpuResource]
@@ -39,12 +39,14 @@ func (p *Pool) Suits(pod *corev1.Pod) Fit {
 
 // Suits says the same of a machine that is on its way.
 func (c *Claim) Suits(pod *corev1.Pod) bool {
-	return tolerated(pod, c.Taints) && admits(pod, c.Labels, c.Requirements)
+	return Tolerates(pod, c.Taints) && admits(pod, c.Labels, c.Requirements)
 }
 
-func tolerated(pod *corev1.Pod, taints []corev1.Taint) bool {
+// Tolerates says whether the pod tolerates taints that a machine is made with: those that the
+// cluster's own controllers set and take away with its state are not.
+func Tolerates(pod *corev1.Pod, taints []corev1.Taint) bool {
 	for i := range taints {
-		if taints[i].Effect != corev1.TaintEffectPreferNoSchedule && !corev1helpers.TolerationsTolerateTaint(logr.Discard(), pod.Spec.Tolerations, &taints[i], true) {
+		if taints[i].Effect != corev1.TaintEffectPreferNoSchedule && !strings.HasPrefix(taints[i].Key, "node.kubernetes.io/") && !corev1helpers.TolerationsTolerateTaint(logr.Discard(), pod.Spec.Tolerations, &taints[i], true) {
 			return false
 		}
 	}

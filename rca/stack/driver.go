@@ -164,7 +164,7 @@ func (s *Stack) driverKeptOff(n *view.Node) *Finding {
 	}
 	f := s.finding(Driver, KeptOff, cause, fmt.Sprintf("has no driver: %s/%s does not run there: %s", best.Namespace, best.Name, text), best.ref(), text, best.claims(n, least)...)
 	m := s.letOn(n, best, least, "the driver of "+n.Name+" is loaded and its device plugin has announced its GPUs")
-	if slices.ContainsFunc(least.labels, func(l string) bool { return strings.HasPrefix(l, features) }) {
+	if slices.ContainsFunc(least.labels, func(l string) bool { return strings.HasPrefix(l, nfdLabels) }) {
 		m.Title, m.Commands = "have a driver made for the kernel and OS of "+n.Name, []string{"kubectl get nvidiadrivers -o yaml", "kubectl get node " + n.Name + " -o jsonpath='{.status.nodeInfo.kernelVersion} {.status.nodeInfo.osImage}'", "# set usePrecompiled: false, or add an NVIDIADriver whose image exists for that kernel"}
 		m.Unproven = "which drivers exist for its kernel cannot be read here"
 	}

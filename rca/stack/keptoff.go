@@ -22,6 +22,9 @@ func (s *Stack) keptOff(n *view.Node, d *set) *Finding {
 			return f
 		}
 	}
+	if s.unlooked(n) && d.discovered(n, m) && len(s.sets[discovery]) > 0 {
+		return s.undiscovered(n) // what writes the labels that it goes by is kept off itself
+	}
 	until := "the device plugin of " + n.Name + " has announced its GPUs"
 	f := s.finding(PluginOnNode, KeptOff, diagnosis.GPUStackNotOnNode, fmt.Sprintf("has no pod of the device plugin %s/%s: %s", d.Namespace, d.Name, d.text(n, m)), d.ref(), d.text(n, m), d.claims(n, m)...)
 	f.Mends = []Mend{s.letOn(n, d, m, until)}

@@ -15,7 +15,7 @@ const (
 	deployDriver = deploys + "driver"
 	operands     = deploys + "operands"
 	workloadKind = "nvidia.com/gpu.workload.config"
-	features     = "feature.node.kubernetes.io/"
+	nfdLabels    = "feature.node.kubernetes.io/"
 	// pausedBy begins the value that the driver's manager and MIG manager give the labels of
 	// operands that they have stopped.
 	pausedBy      = "paused-for-"
@@ -73,11 +73,11 @@ func (s *Stack) undiscovered(n *view.Node) *Finding {
 	}
 	seen := false
 	for key := range n.Labels {
-		seen = seen || strings.HasPrefix(key, features)
+		seen = seen || strings.HasPrefix(key, nfdLabels)
 	}
 	until := "node feature discovery has labelled " + n.Name + ", and the device plugin runs there"
 	if seen {
-		f := s.finding(Discovery, Failed, diagnosis.GPUStackNotOnNode, "has none of the labels that the device plugin goes by ("+strings.Join(view.GPULabels, ", ")+"), though node feature discovery runs there: the device plugin is kept off", n.Ref(), "labels "+features+"* are there, none of them is "+strings.Join(view.GPULabels, ", "), n.Labelled(view.GPULabels...)...)
+		f := s.finding(Discovery, Failed, diagnosis.GPUStackNotOnNode, "has none of the labels that the device plugin goes by ("+strings.Join(view.GPULabels, ", ")+"), though node feature discovery runs there: the device plugin is kept off", n.Ref(), "labels "+nfdLabels+"* are there, none of them is "+strings.Join(view.GPULabels, ", "), n.Labelled(view.GPULabels...)...)
 		f.Mends = []Mend{{Kind: diagnosis.RepairDeviceStack, Title: "see why node feature discovery sees no NVIDIA device on " + n.Name, Risk: diagnosis.LowRisk, Minutes: 15,
 			Steps:    []string{"see that the machine has the GPU on its PCI bus", "see that node feature discovery reports devices of class 03 by their vendor"},
 			Commands: []string{"kubectl debug node/" + n.Name + " -it --image=busybox -- chroot /host lspci -nn -d 10de:", "kubectl get nodefeatures -A " + n.Name + " -o yaml"},
@@ -87,11 +87,11 @@ func (s *Stack) undiscovered(n *view.Node) *Finding {
 	sets := s.sets[discovery]
 	if len(sets) == 0 {
 		if unread := s.notSeen(); unread != "" {
-			f := s.finding(Discovery, Unseen, diagnosis.GPUStackNotOnNode, "has no label of node feature discovery, by which the device plugin is chosen", n.Ref(), "no label "+features+"*; "+unread, diagnosis.That("keys("+diagnosis.Labels+")", "", diagnosis.NoneBegins, features))
+			f := s.finding(Discovery, Unseen, diagnosis.GPUStackNotOnNode, "has no label of node feature discovery, by which the device plugin is chosen", n.Ref(), "no label "+nfdLabels+"*; "+unread, diagnosis.That("keys("+diagnosis.Labels+")", "", diagnosis.NoneBegins, nfdLabels))
 			f.Certainty, f.Mends = diagnosis.Likely, []Mend{s.discover(n, until)}
 			return f
 		}
-		f := s.finding(Discovery, Missing, diagnosis.GPUStackNotOnNode, "has no label of node feature discovery, which is not installed: the device plugin is kept off", n.Ref(), "no label "+features+"*, and no DaemonSet is node feature discovery's worker", diagnosis.That("keys("+diagnosis.Labels+")", "", diagnosis.NoneBegins, features))
+		f := s.finding(Discovery, Missing, diagnosis.GPUStackNotOnNode, "has no label of node feature discovery, which is not installed: the device plugin is kept off", n.Ref(), "no label "+nfdLabels+"*, and no DaemonSet is node feature discovery's worker", diagnosis.That("keys("+diagnosis.Labels+")", "", diagnosis.NoneBegins, nfdLabels))
 		f.Mends = []Mend{s.discover(n, until)}
 		return f
 	}

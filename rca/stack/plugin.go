@@ -41,7 +41,13 @@ func (s *Stack) pluginPod(n *view.Node, pod *corev1.Pod) *Finding {
 	case s.bare(n, pod) && !strings.Contains(l.words, "Image") && l.loops:
 		return s.outside(n, pod, "crashes", orReady(l))
 	}
+	if kind, name := absent(l.words); name != "" {
+		return s.withoutVolume(n, pod, l, kind, name)
+	}
 	f := s.finding(Plugin, Failed, diagnosis.DevicePluginDown, "has GPUs and offers none: its device plugin fails at "+orReady(l), podRef(pod), orReady(l), l.claims...)
+	if l.told {
+		f.Certainty = diagnosis.Likely
+	}
 	if l.state != Failed {
 		f.Says, f.Certainty = "has GPUs and offers none: its device plugin's pod is not ready: "+orReady(l), s.aged()
 	}
@@ -119,6 +125,9 @@ func (s *Stack) registration(n *view.Node, pod *corev1.Pod) *Finding {
 			}
 		}
 	}
+	if f := s.sharing(n, pod); f != nil {
+		return f
+	}
 	if s.bare(n, pod) {
 		return s.outside(n, pod, "runs and finds no GPU", "Ready for "+view.Age(since)+", and the node has no key of "+string(view.WholeGPU))
 	}
@@ -138,11 +147,10 @@ func (s *Stack) registration(n *view.Node, pod *corev1.Pod) *Finding {
 func (s *Stack) mendPlugin(n *view.Node, pod *corev1.Pod, l look) Mend {
 	m := Mend{Kind: diagnosis.RepairDeviceStack, Title: "mend the device plugin of " + n.Name, Until: "the device plugin of " + n.Name + " has announced its GPUs", Risk: diagnosis.LowRisk, Minutes: 10,
 		Commands: []string{fmt.Sprintf("kubectl -n %s logs %s -c %s --tail=50", pod.Namespace, pod.Name, cmp.Or(l.where, firstContainer(pod))), fmt.Sprintf("kubectl -n %s describe pod %s", pod.Namespace, pod.Name)}}
-	const config = "nvidia.com/device-plugin.config"
-	switch value := n.Labels[config]; {
+	switch value := n.Labels[pluginConfigLabel]; {
 	case strings.HasPrefix(l.where, "config-manager") && value != "":
-		m.Title = fmt.Sprintf("name a config of the device plugin that exists: %s=%s on %s", config, value, n.Name)
-		m.Commands = append(m.Commands, "kubectl label node "+n.Name+" "+config+"-  # the default; or the name of an entry of its ConfigMap")
+		m.Title = fmt.Sprintf("name a config of the device plugin that exists: %s=%s on %s", pluginConfigLabel, value, n.Name)
+		m.Commands = append(m.Commands, "kubectl label node "+n.Name+" "+pluginConfigLabel+"-  # the default; or the name of an entry of its ConfigMap")
 	case strings.Contains(l.words, "Image"):
 		m.Title = "let " + n.Name + " pull the device plugin's image"
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/view"
@@ -20,6 +21,7 @@ type look struct {
 	words string // its own
 	since time.Time
 	loops bool // it was started again and again
+	told  bool // the words are an Event's: nothing in the pod says so
 	// claims are what words are made from.
 	claims []diagnosis.Claim
 }
@@ -56,8 +58,8 @@ func (s *Stack) look(p *corev1.Pod) look {
 		}
 	}
 	if len(p.Status.ContainerStatuses) == 0 && p.Status.Phase != corev1.PodRunning && !ready(p) {
-		if e := s.sandbox[p.Namespace+"/"+p.Name]; e != nil {
-			return look{state: Failed, words: sandboxWords(e), since: began, claims: []diagnosis.Claim{diagnosis.Says(sandboxSays(e))}}
+		if e := s.unstarted[p.Namespace+"/"+p.Name]; e != nil {
+			return look{state: Failed, words: unstartedWords(e), since: began, told: true, claims: []diagnosis.Claim{diagnosis.Says(unstartedSays(e))}}
 		}
 		return look{state: Starting, words: "its containers are not created yet", since: began}
 	}
@@ -75,8 +77,8 @@ func (s *Stack) container(p *corev1.Pod, c corev1.ContainerStatus, began time.Ti
 		l.loops = now.Waiting.Reason == "CrashLoopBackOff"
 	case now.Waiting != nil:
 		l.words = says(cmp.Or(now.Waiting.Reason, "waiting"), now.Waiting.Message)
-		if e := s.sandbox[p.Namespace+"/"+p.Name]; e != nil {
-			l.state, l.words, l.claims = Failed, sandboxWords(e), []diagnosis.Claim{diagnosis.Says(sandboxSays(e))}
+		if e := s.unstarted[p.Namespace+"/"+p.Name]; e != nil && !seen(e).Before(moved(p)) {
+			l.state, l.where, l.words, l.told, l.claims = Failed, "", unstartedWords(e), true, []diagnosis.Claim{diagnosis.Says(unstartedSays(e))}
 		}
 	case now.Terminated != nil:
 		l.state, l.words = Failed, ended(*now.Terminated)
@@ -90,6 +92,28 @@ func (s *Stack) container(p *corev1.Pod, c corev1.ContainerStatus, began time.Ti
 		l.words += fmt.Sprintf(" (%d restarts; last %s)", c.RestartCount, ended(*last))
 	}
 	return l
+}
+
+// moved is when a container of the pod last started or ended: what kept it from that before
+// is over. Zero: none ever has.
+func moved(p *corev1.Pod) time.Time {
+	var last time.Time
+	note := func(t metav1.Time) {
+		if t.After(last) {
+			last = t.Time
+		}
+	}
+	for _, c := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
+		for _, s := range []corev1.ContainerState{c.State, c.LastTerminationState} {
+			if s.Running != nil {
+				note(s.Running.StartedAt)
+			}
+			if s.Terminated != nil {
+				note(s.Terminated.FinishedAt)
+			}
+		}
+	}
+	return last
 }
 
 func ended(t corev1.ContainerStateTerminated) string {
@@ -129,12 +153,13 @@ func readySince(p *corev1.Pod) time.Time {
 	return p.CreationTimestamp.Time
 }
 
-// sandboxWords are the runtime's own, without those of the calls that they came through.
-func sandboxWords(e *corev1.Event) string {
-	return e.Reason + ": " + view.Quotable(sandboxSays(e), maxWords)
+// unstartedWords are the kubelet's own, or its runtime's, without those of the calls that
+// they came through.
+func unstartedWords(e *corev1.Event) string {
+	return e.Reason + ": " + view.Quotable(unstartedSays(e), maxWords)
 }
 
-func sandboxSays(e *corev1.Event) string {
+func unstartedSays(e *corev1.Event) string {
 	if i := strings.LastIndex(e.Message, "desc = "); i >= 0 {
 		return e.Message[i+len("desc = "):]
 	}

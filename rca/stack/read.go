@@ -19,15 +19,16 @@ type Stack struct {
 	sets    map[role][]*set
 	byName  map[string]*set          // namespace/name
 	unbound map[string][]*corev1.Pod // by node: of DaemonSets, and not scheduled yet
-	// refused and sandbox are the newest words about a DaemonSet whose pods are refused, and
-	// about a pod that the container runtime does not start, by namespace/name.
-	refused, sandbox map[string]*corev1.Event
-	upgrades         map[string]*corev1.Event // by node, the newest word of the driver's upgrade
-	runtimes         map[string]bool
-	policy           string // name of the ClusterPolicy; empty: there is none
-	plain            bool   // it has the GPU Operator install no device plugin
-	offered          map[string]bool
-	found            map[*view.Node]*Finding
+	// refused and unstarted are the newest words about a DaemonSet whose pods are refused, and
+	// about a pod none of whose containers could be started: the container runtime does not
+	// make its sandbox, or a volume is not there. By namespace/name.
+	refused, unstarted map[string]*corev1.Event
+	upgrades           map[string]*corev1.Event // by node, the newest word of the driver's upgrade
+	runtimes           map[string]bool
+	policy             string // name of the ClusterPolicy; empty: there is none
+	plain              bool   // it has the GPU Operator install no device plugin
+	offered            map[string]bool
+	found              map[*view.Node]*Finding
 }
 
 // set is a DaemonSet of the stack, ready to be asked about nodes.
@@ -42,7 +43,7 @@ func Of(w *view.Cluster) *Stack { return view.Kept(w, read) }
 
 func read(w *view.Cluster) *Stack {
 	st := w.State
-	s := &Stack{w: w, sets: map[role][]*set{}, byName: map[string]*set{}, unbound: map[string][]*corev1.Pod{}, refused: map[string]*corev1.Event{}, sandbox: map[string]*corev1.Event{},
+	s := &Stack{w: w, sets: map[role][]*set{}, byName: map[string]*set{}, unbound: map[string][]*corev1.Pod{}, refused: map[string]*corev1.Event{}, unstarted: map[string]*corev1.Event{},
 		upgrades: map[string]*corev1.Event{}, runtimes: map[string]bool{}, offered: map[string]bool{}, found: map[*view.Node]*Finding{}}
 	for _, ds := range st.DaemonSets {
 		r := roleOfSet(ds)
@@ -78,6 +79,9 @@ func read(w *view.Cluster) *Stack {
 	return s
 }
 
+// failedMount is the kubelet's word for a volume that it cannot give a pod.
+const failedMount = "FailedMount"
+
 // draDriver is the driver of NVIDIA's DRA driver that offers GPUs.
 const draDriver = "gpu.nvidia.com"
 
@@ -87,8 +91,8 @@ func (s *Stack) hear(e *corev1.Event) {
 	switch {
 	case e.Reason == "FailedCreate" && about.Kind == "DaemonSet":
 		by = s.refused
-	case e.Reason == "FailedCreatePodSandBox" && about.Kind == "Pod":
-		by = s.sandbox
+	case (e.Reason == "FailedCreatePodSandBox" || e.Reason == failedMount) && about.Kind == "Pod":
+		by = s.unstarted
 	case e.Reason == "GPUDriverUpgrade" && about.Kind == "Node":
 		by, key = s.upgrades, about.Name
 	default:

@@ -20,11 +20,13 @@ const (
 	validator role = "validator"
 	plugin    role = "device plugin"
 	draPlugin role = "DRA driver"
+	mps       role = "MPS daemon"
+	features  role = "GPU feature discovery"
 )
 
 // pluginContainers are the device plugin's containers, by who ships it: the GPU Operator,
 // its own chart and static manifest, GKE, HAMi, Volcano.
-var pluginContainers = []string{view.PluginName, view.PluginName + "-ctr", "nvidia-gpu-device-plugin", "volcano-device-plugin"}
+var pluginContainers = []string{view.PluginName, view.PluginName + "-ctr", view.GKEPluginName, "volcano-device-plugin"}
 
 // besidePlugin are containers of the plugin's image that are something else.
 var besidePlugin = []string{"config-manager", "gpu-feature-discovery", view.MPSName}
@@ -49,6 +51,10 @@ func roleOf(name string, labels map[string]string, spec *corev1.PodSpec) role {
 		return draPlugin
 	case slices.ContainsFunc(spec.Containers, isPlugin), strings.HasPrefix(name, "hami-device-plugin"):
 		return plugin
+	case has(func(c corev1.Container) bool { return strings.Contains(c.Name, view.MPSName) }):
+		return mps
+	case has(func(c corev1.Container) bool { return strings.HasPrefix(c.Name, "gpu-feature-discovery") }):
+		return features
 	case has(named("nfd-worker")), strings.HasSuffix(name, "node-feature-discovery-worker"), has(func(c corev1.Container) bool {
 		return strings.Contains(c.Image, "node-feature-discovery") && c.Name == "worker"
 	}):
@@ -66,7 +72,7 @@ func isPlugin(c corev1.Container) bool {
 	}
 	image, _, _ := strings.Cut(c.Image[strings.LastIndex(c.Image, "/")+1:], ":")
 	image, _, _ = strings.Cut(image, "@")
-	if image != "k8s-device-plugin" && image != "nvidia-gpu-device-plugin" || strings.Contains(c.Image, "amd") || strings.Contains(c.Image, "rocm") {
+	if image != "k8s-device-plugin" && image != view.GKEPluginName || strings.Contains(c.Image, "amd") || strings.Contains(c.Image, "rocm") {
 		return false
 	}
 	return !slices.ContainsFunc(besidePlugin, func(other string) bool { return strings.Contains(c.Name, other) })

@@ -16,9 +16,11 @@ var reporters = map[string][]string{
 	// Devices that could not be prepared, and claims that could not be made.
 	"FailedPrepareDynamicResources": {"kubelet"},
 	"FailedResourceClaimCreation":   {"resource_claim"},
-	// Pods that the container runtime does not start (pkg/kubelet/events), and the upgrade of
-	// a node's driver (gpu-operator cmd/gpu-operator/main.go).
+	// Pods that the container runtime does not start, or whose volumes are not there
+	// (pkg/kubelet/events), and the upgrade of a node's driver (gpu-operator
+	// cmd/gpu-operator/main.go).
 	"FailedCreatePodSandBox": {"kubelet"},
+	"FailedMount":            {"kubelet"},
 	"GPUDriverUpgrade":       {"nvidia-gpu-operator"},
 	// What autoscalers do about a pod.
 	"TriggeredScaleUp":  {"cluster-autoscaler"},

@@ -76,6 +76,7 @@ func TestWanted(t *testing.T) {
 		"a claim":                           {by("FailedResourceClaimCreation", "resource_claim"), true},
 		"a sandbox that does not start":     {by("FailedCreatePodSandBox", "kubelet"), true},
 		"as if one":                         {by("FailedCreatePodSandBox", "evil"), false},
+		"a volume that is not there":        {by("FailedMount", "kubelet"), true},
 		"a driver's upgrade":                {by("GPUDriverUpgrade", "nvidia-gpu-operator"), true},
 		"an autoscaler that helps":          {by("TriggeredScaleUp", "cluster-autoscaler"), true},
 		"an autoscaler that does not":       {by("NotTriggerScaleUp", "cluster-autoscaler"), true},

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -25,8 +26,15 @@ func watchFlag(c *cobra.Command, watch *bool) {
 	c.Flags().BoolVarP(watch, "watch", "w", false, "look again every 2 s, and show what has changed")
 }
 
+// aged are ages and the room that columns leave for them: all that differs where nothing
+// has happened.
+var aged = regexp.MustCompile(`(\b(\d+(ms|[smhd]))+\b)|\s+`)
+
+// steady is a screen without what time alone changes.
+func steady(screen string) string { return aged.ReplaceAllString(screen, " ") }
+
 // again shows what a command shows, again each time that it has changed, until ctx ends:
-// in place on a terminal, else one after the other. Its exit code is that of the last look.
+// in place on a terminal, else one after the other, and not because time passes. Its exit code is that of the last look.
 func again(ctx context.Context, std Stdio, show func(ctx context.Context, std Stdio) error) error {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
@@ -41,7 +49,11 @@ func again(ctx context.Context, std Stdio, show func(ctx context.Context, std St
 		if err != nil && (first || !errors.As(err, &coded)) {
 			return err
 		}
-		if now := errs.String() + out.String(); now != last {
+		now := errs.String() + out.String()
+		if !isTerminal(std.Out) {
+			now = steady(now)
+		}
+		if now != last {
 			if !first && isTerminal(std.Out) {
 				fmt.Fprint(std.Out, "\x1b[H\x1b[2J")
 			} else if !first {

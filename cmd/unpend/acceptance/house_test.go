@@ -25,20 +25,22 @@ var house = map[string][]string{
 	"watcher/events":        {},
 
 	"watcher/incident/incidenttest": {},
+	"remediate/slack/fakeslack":     {},
 
 	"rca":                   {"rca/admission", "rca/diagnosis", "rca/view", "rca/evict", "rca/devices", "rca/causes", "rca/fixes", "rca/cluster", "rca/placement", "rca/whatif", "watcher/incident", "knowledge"},
 	"rca/diagnosis":         {"watcher/incident", "knowledge"},
 	"rca/scaling":           {"rca/cluster"},
 	"rca/view":              {"rca/diagnosis", "rca/cluster", "rca/placement", "rca/scaling", "rca/whatif", "watcher/incident", "nodeprobe"},
 	"rca/evict":             {"rca/view", "rca/placement"},
+	"rca/relayout":          {"rca/evict", "rca/view", "rca/placement", "nodeprobe"},
 	"rca/devices":           {"rca/evict", "rca/view", "rca/diagnosis", "rca/cluster", "rca/whatif"},
 	"rca/admission":         {"rca/view", "rca/diagnosis", "rca/cluster", "rca/whatif", "watcher/incident"},
 	"rca/stack":             {"rca/view", "rca/diagnosis", "nodeprobe"},
 	"rca/queues":            {"rca/view", "rca/diagnosis", "rca/scaling", "rca/whatif", "watcher/incident"},
 	"rca/growth":            {"rca/view", "rca/diagnosis", "rca/scaling"},
 	"rca/causes":            {"rca/admission", "rca/stack", "rca/queues", "rca/growth", "rca/devices", "rca/evict", "rca/view", "rca/diagnosis", "rca/cluster", "rca/placement", "rca/whatif", "watcher/incident", "nodeprobe"},
-	"rca/changes":           {"rca/admission", "rca/stack", "rca/queues", "rca/causes", "rca/devices", "rca/evict", "rca/view", "rca/diagnosis", "rca/placement", "rca/scaling", "rca/whatif", "watcher/incident", "nodeprobe", "knowledge"},
-	"rca/fixes":             {"rca/admission", "rca/changes", "rca/causes", "rca/evict", "rca/view", "rca/diagnosis", "rca/placement", "rca/whatif", "watcher/incident", "knowledge"},
+	"rca/changes":           {"rca/admission", "rca/stack", "rca/queues", "rca/causes", "rca/devices", "rca/evict", "rca/view", "rca/diagnosis", "rca/relayout", "rca/scaling", "rca/whatif", "watcher/incident", "nodeprobe", "knowledge"},
+	"rca/fixes":             {"rca/admission", "rca/changes", "rca/causes", "rca/evict", "rca/view", "rca/diagnosis", "rca/relayout", "rca/placement", "rca/whatif", "watcher/incident", "knowledge"},
 	"rca/fairqueue":         {"watcher/incident"},
 	"rca/capacity":          {"rca/evict", "rca/view", "rca/diagnosis", "rca/cluster", "rca/placement", "rca/whatif", "watcher/incident", "nodeprobe"},
 	"rca/rcatest":           {"rca/cluster", "nodeprobe", "nodeprobe/sim"},
@@ -55,6 +57,7 @@ var house = map[string][]string{
 	"remediate/plan":        {"remediate/audit", "remediate/v1alpha1", "rca/diagnosis", "rca/cluster", "knowledge"},
 	"remediate/notice":      {"rca/diagnosis", "watcher/incident"},
 	"remediate/notifytest":  {"remediate/notice", "rca/diagnosis", "watcher/incident"},
+	"remediate/slack":       {"remediate/notice", "rca/diagnosis", "rca/drawing"},
 	"remediate/guard":       {"remediate/v1alpha1", "rca/diagnosis"},
 	"remediate/audit":       {},
 	"remediate/v1alpha1":    {"rca/diagnosis", "watcher/incident"},
@@ -96,7 +99,7 @@ func TestImportsPointBack(t *testing.T) {
 
 // light are the rooms that only hold, show, store or send: they, and every adapter to come,
 // do without the scheduler.
-var light = []string{"watcher", "watcher/events", "rca/diagnosis", "rca/idle", "rca/drawing", "remediate/v1alpha1", "remediate/guard", "remediate/notice", "remediate/notifytest", "remediate/plan", "remediate/journal", "cmd/internal/terminal", "cmd/internal/bus"}
+var light = []string{"watcher", "watcher/events", "rca/diagnosis", "rca/idle", "rca/drawing", "remediate/v1alpha1", "remediate/guard", "remediate/notice", "remediate/notifytest", "remediate/slack", "remediate/plan", "remediate/journal", "cmd/internal/terminal", "cmd/internal/bus"}
 
 func TestLightRoomsLinkNoScheduler(t *testing.T) {
 	for _, room := range light {

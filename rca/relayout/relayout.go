@@ -1,4 +1,7 @@
-package changes
+// Package relayout works out which other MIG layouts a node could be given for a request by
+// MIG manager, and who would have to leave for each. What MIG manager is told, and that it
+// helps, is for rca/changes and rca/fixes to say.
+package relayout
 
 import (
 	"crypto/sha256"
@@ -16,28 +19,49 @@ import (
 	"github.com/unpend/unpend/rca/view"
 )
 
-// Relayout is one way MIG manager could give a node the missing profile.
-type Relayout struct {
+// Way is one way MIG manager could give a node the missing profile.
+type Way struct {
 	Node    *view.Node
-	config  string
-	entry   json.RawMessage          // of a custom config
-	into    *corev1.ConfigMap        // where the custom entry goes
+	Config  string                   // what the label is set to
+	Entry   json.RawMessage          // of a custom config
+	Into    *corev1.ConfigMap        // where the custom entry goes
 	Wanted  map[int]placement.Layout // of the GPUs that the config is about; read only
 	Now     []placement.Layout       // of the node's GPUs; read only
 	Remade  []int                    // GPUs whose counts change: they are cleared whole; read only
-	victims []*corev1.Pod
-	cost    *evict.Cost      // of the victims, where it is known
-	mode    *view.ModeChange // MIG is switched on
-	first   string           // what is asked for before, see Relayout.First
+	Victims []*corev1.Pod            // who must leave; read only
+	Cost    *evict.Cost              // of the victims, where it is known
+	Mode    *view.ModeChange         // MIG is switched on
+	First   string                   // what is asked for before, see diagnosis.Relayout
+}
+
+// Planner works out the ways for one pod.
+type Planner struct {
+	*evict.Asker
+	asks []view.Ask
+	// tenants are who could leave for this pod, once asked for.
+	tenants *evict.Tenants
+}
+
+// New plans for the pod on whose behalf is asked, and all that it asks of GPUs.
+func New(a *evict.Asker, asks []view.Ask) *Planner { return &Planner{Asker: a, asks: asks} }
+
+// Ways are those that give a node what is asked and cost least: by another layout of its
+// GPUs or, where none does, by switching MIG on. Only those are listed whose victims are
+// all known and may leave.
+func (c *Planner) Ways(n *view.Node, a view.Ask) []Way {
+	if ways := c.relayouts(n, a); len(ways) > 0 {
+		return ways
+	}
+	return c.leastCostly(c.modeChanges(n, a))
 }
 
 // relayouts lists what MIG manager could do on a node for the request. Only
 // plans whose victims are all known and may leave are listed.
-func (c *Bench) relayouts(n *view.Node, a view.Ask) []Relayout {
+func (c *Planner) relayouts(n *view.Node, a view.Ask) []Way {
 	if n.Geometry == nil || len(n.GPUs) == 0 || n.Unreadable || !n.HoldersKnown || n.Geometry.Report.Source != nodeprobe.SourceNVML {
 		return nil // where the DRA driver offers the devices, instances are its own to make
 	}
-	var out []Relayout
+	var out []Way
 	class, all, held := c.Cluster.ClassOf(n), c.Cluster.NamedLayouts(n), n.HeldOf(a.Resource)
 	for i := range all {
 		named := &all[i]
@@ -48,7 +72,7 @@ func (c *Bench) relayouts(n *view.Node, a view.Ask) []Relayout {
 			continue // too few, even if every pod leaves
 		}
 		if r, ok := c.relayout(n, a, held, class.RemakeByName(n, named)); ok {
-			r.config = named.Config
+			r.Config = named.Config
 			out = append(out, r)
 		}
 	}
@@ -63,7 +87,7 @@ func (c *Bench) relayouts(n *view.Node, a view.Ask) []Relayout {
 
 // Roomiest is the GPU among those that are re-made which has unheld now what somebody
 // asks for, the first of them where none has.
-func (r Relayout) Roomiest(asks []view.Ask) int {
+func (r Way) Roomiest(asks []view.Ask) int {
 	for _, g := range r.Node.GPUs {
 		for _, a := range asks {
 			if a.Profile != "" && slices.Contains(r.Remade, g.Index) && g.Fit(a.Profile).Room > 0 && r.Wanted[g.Index][a.Profile] > 0 {
@@ -76,20 +100,20 @@ func (r Relayout) Roomiest(asks []view.Ask) int {
 
 // leastCostly keeps the relayouts that cost least: whatever else keeps the pod
 // from the node is the same for all of them.
-func (c *Bench) leastCostly(all []Relayout) []Relayout {
+func (c *Planner) leastCostly(all []Way) []Way {
 	best := 0
 	costs := make([]evict.Cost, len(all))
 	for i := range all {
-		if all[i].cost == nil {
-			cost := c.CostOf(all[i].victims)
-			all[i].cost = &cost
+		if all[i].Cost == nil {
+			cost := c.CostOf(all[i].Victims)
+			all[i].Cost = &cost
 		}
-		costs[i] = *all[i].cost
+		costs[i] = *all[i].Cost
 		if costs[i].Compare(costs[best]) < 0 {
 			best = i
 		}
 	}
-	var out []Relayout
+	var out []Way
 	for i, r := range all {
 		if costs[i].Compare(costs[best]) == 0 {
 			out = append(out, r)
@@ -99,9 +123,9 @@ func (c *Bench) leastCostly(all []Relayout) []Relayout {
 }
 
 // customRelayouts re-makes one GPU and repeats the counts of the others.
-func (c *Bench) customRelayouts(n *view.Node, a view.Ask, into *corev1.ConfigMap) []Relayout {
+func (c *Planner) customRelayouts(n *view.Node, a view.Ask, into *corev1.ConfigMap) []Way {
 	free := n.Free(a.Resource)
-	var out []Relayout
+	var out []Way
 	for _, g := range n.GPUs {
 		need := int(a.Count) - max(0, int(free.Value())-g.Fit(a.Profile).Idle)
 		options := g.Relayouts(a.Profile, max(1, need))
@@ -121,7 +145,7 @@ func (c *Bench) customRelayouts(n *view.Node, a view.Ask, into *corev1.ConfigMap
 }
 
 // customRelayout is the layouts as an entry of their own, named by its content.
-func (c *Bench) customRelayout(n *view.Node, a view.Ask, layouts map[int]placement.Layout, into *corev1.ConfigMap) (Relayout, bool) {
+func (c *Planner) customRelayout(n *view.Node, a view.Ask, layouts map[int]placement.Layout, into *corev1.ConfigMap) (Way, bool) {
 	r, ok := c.relayout(n, a, n.HeldOf(a.Resource), c.Cluster.ClassOf(n).RemakeBy(n, layouts))
 	if !ok {
 		return r, false
@@ -130,14 +154,14 @@ func (c *Bench) customRelayout(n *view.Node, a view.Ask, layouts map[int]placeme
 	if err != nil {
 		return r, false
 	}
-	r.entry, r.into = entry, into
-	r.config = fmt.Sprintf("unpend-%.4x", sha256.Sum256(append([]byte(n.Name+"\n"), entry...)))
+	r.Entry, r.Into = entry, into
+	r.Config = fmt.Sprintf("unpend-%.4x", sha256.Sum256(append([]byte(n.Name+"\n"), entry...)))
 	return r, true
 }
 
 // jointRelayout re-makes as many GPUs of the node as the request needs, those
 // whose holders cost least together.
-func (c *Bench) jointRelayout(n *view.Node, a view.Ask, into *corev1.ConfigMap) (Relayout, bool) {
+func (c *Planner) jointRelayout(n *view.Node, a view.Ask, into *corev1.ConfigMap) (Way, bool) {
 	if c.tenants == nil {
 		c.tenants = evict.NewTenants(c.Asker)
 	}
@@ -149,7 +173,7 @@ func (c *Bench) jointRelayout(n *view.Node, a view.Ask, into *corev1.ConfigMap) 
 	planner := placement.NewPlanner(placement.Problem{Tenants: holders.List, Budgets: c.Cluster.Budgets.Allowed(), Places: places})
 	plan := planner.Plan(int(a.Count))
 	if int64(plan.Fits) < a.Count {
-		return Relayout{}, false
+		return Way{}, false
 	}
 	need := int(a.Count)
 	layouts, remade := map[int]placement.Layout{}, map[int]int{}
@@ -168,7 +192,7 @@ func (c *Bench) jointRelayout(n *view.Node, a view.Ask, into *corev1.ConfigMap) 
 		count := min(remade[i], max(1, need))
 		options := n.GPUs[i].Relayouts(a.Profile, count)
 		if len(options) == 0 {
-			return Relayout{}, false
+			return Way{}, false
 		}
 		layouts[n.GPUs[i].Index] = options[0]
 		need -= count
@@ -178,26 +202,26 @@ func (c *Bench) jointRelayout(n *view.Node, a view.Ask, into *corev1.ConfigMap) 
 
 // relayout works out who must leave for what is re-made, which has legal positions, and
 // whether the request fits afterwards; held is how many of what is asked pods hold now.
-func (c *Bench) relayout(n *view.Node, a view.Ask, held int64, how view.Remake) (Relayout, bool) {
+func (c *Planner) relayout(n *view.Node, a view.Ask, held int64, how view.Remake) (Way, bool) {
 	left := how.Made[a.Profile]
-	if left < a.Count || len(c.Asks) > 1 && !how.MakesAll(c.Asks) {
-		return Relayout{}, false // too few, even if every pod leaves
+	if left < a.Count || len(c.asks) > 1 && !how.MakesAll(c.asks) {
+		return Way{}, false // too few, even if every pod leaves
 	}
-	r, ok := c.remakes(n, how)
+	r, ok := c.Remakes(n, how)
 	if !ok {
 		return r, false
 	}
-	for _, p := range r.victims {
+	for _, p := range r.Victims {
 		q := n.Requests[p][a.Resource]
 		left += q.Value()
 	}
 	return r, left >= a.Count+held
 }
 
-// remakes works out who must leave for what is re-made; false when nothing is, when a sick
+// Remakes works out who must leave for what is re-made; false when nothing is, when a sick
 // GPU would be, when somebody may not leave, or when nobody can tell who is there.
-func (c *Bench) remakes(n *view.Node, how view.Remake) (Relayout, bool) {
-	r := Relayout{Node: n, Wanted: how.Layouts, Now: c.Cluster.ClassOf(n).Layouts, Remade: how.Indices}
+func (c *Planner) Remakes(n *view.Node, how view.Remake) (Way, bool) {
+	r := Way{Node: n, Wanted: how.Layouts, Now: c.Cluster.ClassOf(n).Layouts, Remade: how.Indices}
 	if len(how.GPUs) == 0 || how.Sick {
 		return r, false
 	}
@@ -205,14 +229,14 @@ func (c *Bench) remakes(n *view.Node, how view.Remake) (Relayout, bool) {
 	if l.Unknown || !c.LetsAll(l.Traits) {
 		return r, false
 	}
-	r.victims, r.cost = l.Pods, &l.Cost
+	r.Victims, r.Cost = l.Pods, &l.Cost
 	return r, true
 }
 
 // Layouts are those of all the node's GPUs afterwards.
-func (r Relayout) Layouts() map[int]placement.Layout {
-	if r.mode != nil {
-		return r.mode.Layouts
+func (r Way) Layouts() map[int]placement.Layout {
+	if r.Mode != nil {
+		return r.Mode.Layouts
 	}
 	out := make(map[int]placement.Layout, len(r.Node.GPUs))
 	for i, g := range r.Node.GPUs {
@@ -226,7 +250,7 @@ func (r Relayout) Layouts() map[int]placement.Layout {
 
 // After is what the node advertises of MIG devices with the new layouts, without those of
 // sick GPUs: keys of a former layout stay, at 0.
-func (r Relayout) After(n *view.Node) corev1.ResourceList {
+func (r Way) After(n *view.Node) corev1.ResourceList {
 	out := corev1.ResourceList{}
 	for name := range n.Status.Allocatable {
 		if len(name) > len(view.MIGPrefix) && string(name[:len(view.MIGPrefix)]) == view.MIGPrefix {
@@ -244,15 +268,15 @@ func (r Relayout) After(n *view.Node) corev1.ResourceList {
 			out[name] = q
 		}
 	}
-	if r.mode != nil {
-		out[view.WholeGPU] = *resource.NewQuantity(int64(r.mode.Whole), resource.DecimalSI)
+	if r.Mode != nil {
+		out[view.WholeGPU] = *resource.NewQuantity(int64(r.Mode.Whole), resource.DecimalSI)
 	}
 	return out
 }
 
-// hardwareEvictions is the least number of pods that would have to leave the
+// HardwareEvictions is the least number of pods that would have to leave the
 // node if single instances could be re-made.
-func (c *Bench) hardwareEvictions(n *view.Node, a view.Ask) *int {
+func (c *Planner) HardwareEvictions(n *view.Node, a view.Ask) *int {
 	var best *int
 	for _, g := range n.GPUs {
 		e, ok := g.Cheapest(a.Profile, int(a.Count), func(s placement.Slot) (int64, bool) {

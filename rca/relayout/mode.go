@@ -1,4 +1,4 @@
-package changes
+package relayout
 
 import (
 	"slices"
@@ -13,7 +13,7 @@ import (
 // modeChanges lists what MIG manager could do for the request by switching MIG on. The
 // GPUs are reset for it, or the node is rebooted, so all of the node's pods leave but
 // those that belong to it.
-func (c *Bench) modeChanges(n *view.Node, a view.Ask) []Relayout {
+func (c *Planner) modeChanges(n *view.Node, a view.Ask) []Way {
 	if n.Geometry == nil || n.Unreadable || !n.HoldersKnown || n.Geometry.Report.Source != nodeprobe.SourceNVML || n.Manager().Strategy != "mixed" {
 		return nil
 	}
@@ -30,15 +30,15 @@ func (c *Bench) modeChanges(n *view.Node, a view.Ask) []Relayout {
 	if !ok {
 		return nil
 	}
-	out := make([]Relayout, len(ways))
+	out := make([]Way, len(ways))
 	for i, m := range ways {
-		out[i] = Relayout{Node: n, config: m.Config, Wanted: m.Change.Layouts, Remade: m.Change.Remade, victims: leave, mode: &m.Change}
+		out[i] = Way{Node: n, Config: m.Config, Wanted: m.Change.Layouts, Remade: m.Change.Remade, Victims: leave, Mode: &m.Change}
 	}
 	return out
 }
 
 // emptied are the pods that leave when all of a node's do; false when one may not.
-func (c *Bench) emptied(n *view.Node) ([]*corev1.Pod, bool) {
+func (c *Planner) emptied(n *view.Node) ([]*corev1.Pod, bool) {
 	var leave []*corev1.Pod
 	for _, p := range n.Pods {
 		if owner := metav1.GetControllerOfNoCopy(p); owner != nil && (owner.Kind == "DaemonSet" || owner.Kind == "Node") {

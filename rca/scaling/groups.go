@@ -1,0 +1,40 @@
+package scaling
+
+import (
+	"strings"
+)
+
+// poolLabels are those by which clouds and their tools name, on a node, the pool that its
+// group is of: EKS, eksctl, GKE, AKS (new and old), kOps.
+var poolLabels = []string{"eks.amazonaws.com/nodegroup", "alpha.eksctl.io/nodegroup-name", "cloud.google.com/gke-nodepool", "kubernetes.azure.com/agentpool", "agentpool", "kops.k8s.io/instancegroup"}
+
+// PoolOf is the name of a node's pool by its labels; empty where none tells it.
+func PoolOf(labels map[string]string) string {
+	for _, key := range poolLabels {
+		if pool := labels[key]; pool != "" {
+			return pool
+		}
+	}
+	return ""
+}
+
+// Of says whether the group is one of the pool's: clouds put the pool's name, between
+// separators, into the group's.
+func (g *Group) Of(pool string) bool {
+	if pool == "" {
+		return false
+	}
+	const separators = "-./_"
+	for rest, name := 0, g.Short(); ; {
+		at := strings.Index(name[rest:], pool)
+		if at < 0 {
+			return false
+		}
+		begin := rest + at
+		end := begin + len(pool)
+		if (begin == 0 || strings.ContainsRune(separators, rune(name[begin-1]))) && (end == len(name) || strings.ContainsRune(separators, rune(name[end]))) {
+			return true
+		}
+		rest = begin + 1
+	}
+}

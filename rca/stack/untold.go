@@ -1,0 +1,101 @@
+package stack
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// Untold is for a node of which nothing says whether its machine has a GPU, in a cluster where
+// nothing says so of any: a device plugin is installed, goes by labels that only node feature
+// discovery writes, and nobody looks. Whether there is a GPU only a person knows. nil where
+// something has looked, or the machine's type is told, and where what would tell was not read.
+func (s *Stack) Untold(n *view.Node) *Finding {
+	if s.w.HasGPUs() || s.notSeen() != "" || !s.unlooked(n) || machineTold(n) || s.podOf(n, plugin) != nil || s.podOf(n, discovery) != nil {
+		return nil
+	}
+	d := s.serving(n)
+	if d == nil {
+		return nil
+	}
+	m := d.misses(n)
+	if len(m.taints) > 0 || !d.discovered(n, m) {
+		return nil
+	}
+	why := "which is not installed"
+	if len(s.sets[discovery]) > 0 {
+		why = "which has no pod there"
+	}
+	says := fmt.Sprintf("may have GPUs that nobody has looked for: the device plugin %s/%s goes by labels that node feature discovery writes, %s: %s", d.Namespace, d.Name, why, d.text(n, m))
+	f := s.finding(Discovery, Unseen, diagnosis.GPUStackNotOnNode, says, n.Ref(), "no label of node feature discovery, a cloud or an autoscaler says whether its machine has a GPU",
+		diagnosis.That("keys("+diagnosis.Labels+")", "", diagnosis.NoneBegins, nfdLabels))
+	f.Certainty = diagnosis.Possible
+	f.Evidence = append(f.Evidence, diagnosis.Fact(d.ref(), d.text(n, m), d.claims(n, m)...))
+	f.Mends = []Mend{{Kind: diagnosis.RepairDeviceStack, Title: "install node feature discovery, or label " + n.Name + " by hand if its machine has a GPU", Risk: diagnosis.LowRisk, Minutes: 5,
+		Steps:    []string{"see on the machine whether it has an NVIDIA GPU", "have node feature discovery tell: with the plugin's chart gfd.enabled=true, with the GPU Operator nfd.enabled=true"},
+		Commands: s.lookFor(n, d), Unproven: "nothing tells whether the machine of " + n.Name + " has a GPU"}}
+	return f
+}
+
+// lookFor are the commands by which a node's GPU is found.
+func (s *Stack) lookFor(n *view.Node, d *set) []string {
+	out := []string{"kubectl debug node/" + n.Name + " -it --image=busybox -- chroot /host lspci -nn -d 10de:"}
+	if d.ofOperator() {
+		return append(out, "helm upgrade gpu-operator nvidia/gpu-operator -n "+d.Namespace+" --reuse-values --set nfd.enabled=true")
+	}
+	out = append(out, fmt.Sprintf("helm upgrade RELEASE nvdp/nvidia-device-plugin -n %s --reuse-values --set gfd.enabled=true  # brings node feature discovery", d.Namespace))
+	if d.accepts(n, gpuPresent, "true") {
+		out = append(out, "kubectl label node "+n.Name+" "+gpuPresent+"=true  # by hand, in its place")
+	}
+	return out
+}
+
+// unlooked says that node feature discovery has written nothing on the node.
+func (s *Stack) unlooked(n *view.Node) bool {
+	for key := range n.Labels {
+		if strings.HasPrefix(key, nfdLabels) {
+			return false
+		}
+	}
+	return true
+}
+
+// machineTold says whether a cloud names the machine's type: of those with GPUs it is known.
+// Distributions that write their own name there tell nothing. Or somebody has said how it is
+// with GPUs there.
+func machineTold(n *view.Node) bool {
+	if n.Labels[gpuPresent] != "" || n.Labels[view.LabelGPUCount] != "" {
+		return true
+	}
+	kind := n.Labels[corev1.LabelInstanceTypeStable]
+	return kind != "" && kind != "k3s" && kind != "rke2"
+}
+
+// discovered says whether all that keeps the DaemonSet from the node are labels that node
+// feature discovery, or what goes by it, writes.
+func (d *set) discovered(n *view.Node, m misses) bool {
+	if m.none() {
+		return false
+	}
+	written := func(key string) bool {
+		return strings.HasPrefix(key, nfdLabels) || strings.HasPrefix(key, "nvidia.com/")
+	}
+	for _, label := range m.labels {
+		key, _, _ := strings.Cut(label, "=")
+		if _, has := n.Labels[key]; has || !written(key) {
+			return false
+		}
+	}
+	if !m.affinity {
+		return true
+	}
+	a := view.RequiredAffinity(&corev1.Pod{Spec: d.Spec.Template.Spec})
+	return a != nil && slices.ContainsFunc(a.NodeSelectorTerms, func(t corev1.NodeSelectorTerm) bool {
+		return len(t.MatchExpressions) > 0 && !slices.ContainsFunc(t.MatchExpressions, func(e corev1.NodeSelectorRequirement) bool { return !written(e.Key) })
+	})
+}

@@ -1,0 +1,48 @@
+package stack
+
+import (
+	"fmt"
+	"regexp"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// notFound is how the kubelet says that an object that a volume is made of is not there
+// (pkg/volume/configmap and secret).
+var notFound = regexp.MustCompile(`(configmap|secret) "([^"]+)" not found`)
+
+// absent is the object that a pod waits for, by the kubelet's words; empty for none.
+func absent(words string) (kind, name string) {
+	if m := notFound.FindStringSubmatch(words); m != nil {
+		return m[1], m[2]
+	}
+	return "", ""
+}
+
+// withoutVolume: the device plugin's pod is not started, for a volume of it is made of an
+// object that is not in its namespace. To make the pod again is no help.
+func (s *Stack) withoutVolume(n *view.Node, pod *corev1.Pod, l look, kind, name string) *Finding {
+	ns := pod.Namespace
+	says := fmt.Sprintf("has GPUs and offers none: its device plugin's pod is not started, for %s %s is not in namespace %s", kind, name, ns)
+	f := s.finding(Plugin, Failed, diagnosis.DevicePluginDown, says, podRef(pod), l.words, l.claims...)
+	f.Certainty = diagnosis.Likely // the kubelet's words, up to minutes old
+	m := Mend{Kind: diagnosis.RepairDeviceStack, Title: fmt.Sprintf("make %s %s in namespace %s, or take it out of the device plugin's configuration", kind, name, ns), Risk: diagnosis.LowRisk, Minutes: 5,
+		Commands: []string{fmt.Sprintf("kubectl get %ss -A --field-selector metadata.name=%s", kind, name)},
+		Unproven: "what that " + kind + " is to say, and so what the device plugin then announces, is not known"}
+	if kind == "configmap" {
+		for _, cm := range s.w.State.ConfigMaps {
+			if cm.Name == name && cm.Namespace != ns {
+				f.Evidence = append(f.Evidence, diagnosis.Evidence{Ref: "ConfigMap/" + cm.Namespace + "/" + name, Fact: "is in namespace " + cm.Namespace + ": pods mount those of their own"})
+				m.Title = fmt.Sprintf("copy configmap %s from namespace %s to %s, whose pods can mount it", name, cm.Namespace, ns)
+				m.Commands = append(m.Commands, fmt.Sprintf("kubectl -n %s get configmap %s -o json | jq '{apiVersion, kind, data, metadata: {name: .metadata.name}}' | kubectl -n %s apply -f -", cm.Namespace, name, ns))
+				break
+			}
+		}
+	}
+	m.Commands = append(m.Commands, fmt.Sprintf("kubectl -n %s get pod %s -w  # the kubelet tries again every two minutes", ns, pod.Name))
+	f.Mends = []Mend{m}
+	return f
+}
