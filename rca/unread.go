@@ -55,6 +55,9 @@ var leavesOpen = []struct {
 	{"ResourceClaimTemplate", "templates of claims are not judged", finding.claims},
 	{"ResourceSlice", "which devices exist is not known", finding.claims},
 	{"DeviceClass", "which classes of devices exist is not known", finding.claims},
+	{"DeviceTaintRule", "rules that taint devices are not judged", finding.taintable},
+	{"EC2NodeClass", "why a NodePool's node class is not ready is not known", classes("EC2NodeClass")},
+	{"AKSNodeClass", "why a NodePool's node class is not ready is not known", classes("AKSNodeClass")},
 	{"DaemonSet", "whether a device plugin is installed and where it may run is not known", finding.stack},
 	{"RuntimeClass", "whether the one that the device plugin asks for exists is not known", finding.stack},
 	{"ResourceQuota", "quotas that refuse its pods are not judged", finding.refused},
@@ -68,6 +71,17 @@ var leavesOpen = []struct {
 }
 
 func (f finding) claims() bool { return f.Claims != nil }
+
+// taintable says whether rules of a living cluster may keep the claims from devices: few dumps
+// hold that kind.
+func (f finding) taintable() bool { return f.claims() && f.Cluster.State.Live }
+
+// classes says of a kind of node classes whether one may be why a NodePool makes no machine.
+func classes(kind string) func(finding) bool {
+	return func(f finding) bool {
+		return f.Growth().ShutBy(kind)
+	}
+}
 
 // stack says whether GPUs are there that nobody offers.
 func (f finding) stack() bool {

@@ -149,6 +149,18 @@ func (c *Case) StandsApart(n *view.Node) ([]*corev1.Pod, bool) {
 	return out, true
 }
 
+// inTheWay are all pods that the pod's anti-affinity, or their own, keeps it from the node for.
+func (c *Case) inTheWay(n *view.Node) []*corev1.Pod {
+	a := c.affinities()
+	var out []*corev1.Pod
+	for _, key := range a.keys {
+		for _, p := range a.apart[domain{key, n.Labels[key]}] {
+			out = append(out, p.Pod)
+		}
+	}
+	return out
+}
+
 // UnmetTerms are those of the pod's own terms that the node does not meet: of being near,
 // and of being apart, in words.
 func (c *Case) UnmetTerms(n *view.Node) (unmet, broken []int, texts []string) {

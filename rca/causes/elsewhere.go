@@ -22,7 +22,8 @@ var (
 		}
 		return found(&q.Finding)
 	}}
-	// queueNotAdmitted: Kueue holds the pod, or what makes it, until its Workload has quota.
+	// queueNotAdmitted: Kueue holds the pod, or what makes it, until its Workload has quota;
+	// Volcano never admits what its queue may not hold.
 	queueNotAdmitted = PodRule{ID: diagnosis.QueueNotAdmitted, Tell: func(c *Case) *finding {
 		if c.IsOwn(diagnosis.QueueMisconfigured) {
 			return nil
@@ -34,7 +35,7 @@ var (
 	// schedulerRefused: another scheduler decides about the pod, and its own words are what
 	// is known of that. What the default scheduler's filters say of nodes is information.
 	schedulerRefused = PodRule{ID: diagnosis.SchedulerRefused, Aside: true, leads: true, Tell: func(c *Case) *finding {
-		if c.Elsewhere(c.Pod) == "" || c.IsOwn(diagnosis.QueueMisconfigured) {
+		if c.Elsewhere(c.Pod) == "" || c.IsOwn(diagnosis.QueueMisconfigured) || c.IsOwn(diagnosis.QueueNotAdmitted) {
 			return nil
 		}
 		w, ok := c.Queue.Refused()

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -39,6 +40,21 @@ type gang struct {
 
 // Missing are the members that do not exist, of the least number.
 func (g *gang) Missing() int { return max(0, g.Min-len(g.members)) }
+
+// overdue is how long members may take to be made once others are there: controllers make all
+// that they are going to make at once.
+const overdue = 20 * time.Minute
+
+// Overdue says whether the members that do not exist are not on their way: the newest of those
+// that do has been there for long.
+func (g *gang) Overdue(now time.Time) bool {
+	return g.Missing() > 0 && len(g.members) > 0 && !slices.ContainsFunc(g.members, func(p *corev1.Pod) bool {
+		return p.CreationTimestamp.IsZero() || now.Sub(p.CreationTimestamp.Time) < overdue
+	})
+}
+
+// Made are the members that exist.
+func (g *gang) Made() int { return len(g.members) }
 
 // Lacks are the members without a node, of the least number.
 func (g *gang) Lacks() int { return max(0, g.Min-g.bound) }

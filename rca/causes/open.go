@@ -43,6 +43,7 @@ func (c *Case) Look(ctx context.Context, inventory func() *devices.Inventory, as
 	if c.Verdict, err = c.Cluster.Snapshot.Explain(ctx, c.Pod); err != nil {
 		return fmt.Errorf("run the scheduler's filters: %w", err)
 	}
+	c.Queue.Fits = len(c.Verdict.Feasible()) > 0
 	if c.bound { // the scheduler has chosen, so no node is kept from it
 		for k := range c.Verdict.Nodes {
 			c.Verdict.Nodes[k].Blockers = nil

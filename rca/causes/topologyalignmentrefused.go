@@ -10,8 +10,8 @@ import (
 )
 
 // topologyAlignmentRefused: the kubelet's Topology Manager found no NUMA node with
-// all that was asked. Its policy is in the kubelet's configuration and in no object read
-// here, so what the node has free by count is all that can be said of it.
+// all that was asked. Which NUMA node has what is told where the node has a
+// NodeResourceTopology; else what it has free by count is all that can be said of it.
 var topologyAlignmentRefused = PodRule{ID: diagnosis.TopologyAlignmentRefused, Tell: func(c *Case) *finding {
 	reason, evidence, ok := c.refusedBy()
 	if !ok || reason != topologyAffinity {
@@ -19,9 +19,17 @@ var topologyAlignmentRefused = PodRule{ID: diagnosis.TopologyAlignmentRefused, T
 	}
 	says := "the kubelet could not align its devices and CPUs on one NUMA node"
 	if t := c.Turned(); t != nil {
+		zones := c.zones(t.On)
 		says = fmt.Sprintf("the kubelet of %s could not align its devices and CPUs on one NUMA node", t.On)
 		if t.Node != nil && slices.Contains(c.Verdict.Feasible(), t.On) {
-			says += "; by count the node has them free, so it is where they lie, which no object read here tells"
+			says += "; by count the node has them free, so it is where they lie"
+			if zones == "" {
+				says += ", which no object read here tells"
+			}
+		}
+		if zones != "" {
+			says += ": by its NodeResourceTopology " + zones
+			evidence = append(evidence, diagnosis.Evidence{Ref: "NodeResourceTopology/" + t.On, Fact: zones})
 		}
 		evidence = append(evidence, c.turnedEvidence(t)...)
 		if t.Node != nil {

@@ -29,6 +29,9 @@ var workloadDeadlock = PodRule{ID: diagnosis.WorkloadDeadlock, Aside: true, lead
 	if len(mine) == 0 {
 		return nil
 	}
+	if f := c.standsInOwnWay(mine, certainty); f != nil {
+		return f
+	}
 	a := c.Asks[0]
 	var room, without, total int64
 	var evidence []diagnosis.Evidence
@@ -71,6 +74,33 @@ var workloadDeadlock = PodRule{ID: diagnosis.WorkloadDeadlock, Aside: true, lead
 	}
 	return &finding{certainty, fmt.Sprintf("its own workload holds what it waits for: all members ask for %d %s together, the nodes that they may use have %d, and no member ends before all run", held+wait*a.Count, a.Resource, total), evidence}
 }}
+
+// standsInOwnWay tells of a rollout whose pods have to be apart, where old ones stand on every
+// node that would take the new one: it is the place, and not what it asks for, that they hold.
+func (c *Case) standsInOwnWay(mine []*corev1.Pod, certainty diagnosis.Certainty) *finding {
+	if c.Incident.Workload.Kind != "Deployment" || len(c.Verdict.Feasible()) > 0 {
+		return nil
+	}
+	var evidence []diagnosis.Evidence
+	for _, v := range c.Verdict.Nodes {
+		n := c.Node(v.Node)
+		if slices.ContainsFunc(v.Blockers, func(b whatif.Blocker) bool { return b.Plugin != "InterPodAffinity" }) {
+			continue // it would not take the pod without them either
+		}
+		apart := c.inTheWay(n)
+		if unmet, _, _ := c.UnmetTerms(n); len(unmet) > 0 || len(apart) == 0 || slices.ContainsFunc(apart, func(p *corev1.Pod) bool { return !slices.Contains(mine, p) }) {
+			return nil
+		}
+		evidence = append(evidence, diagnosis.Evidence{Ref: view.PodRef(apart[0]), Fact: "runs on " + n.Name + ", where no other of its kind may be"})
+	}
+	if len(evidence) == 0 {
+		return nil
+	}
+	if c.Cluster.State.Unread["Pod"] != "" {
+		certainty = diagnosis.Likely
+	}
+	return &finding{certainty, fmt.Sprintf("its rollout makes a new pod before it stops an old one (maxUnavailable is 0), its pods have to be apart, and old ones stand on all %s that would take the new one", view.CountOf(len(evidence), "node")), evidence}
+}
 
 func (c *Case) holdsAsked(p *corev1.Pod) bool {
 	list := view.PodRequests(p)

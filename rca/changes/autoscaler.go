@@ -176,12 +176,19 @@ func (c *Bench) raisedLimits(p *scaling.Pool) string {
 // where.
 func (c *Bench) growPool() []Change {
 	g := c.Growth()
+	if g.Bar == scaling.Volume {
+		return nil // no machine helps that is not where the volume is; what does is offered with that
+	}
 	ch := Change{Kind: diagnosis.ScaleNodePool, Cause: diagnosis.AutoscalerCannotHelp, Manual: true, Risk: diagnosis.LowRisk, Untestable: notThereYet}
 	switch {
 	case g.Bar == scaling.NotReady && len(g.Pools) > 0:
 		p := g.Pools[0]
 		ch.Title = "mend NodePool " + p.Name + ", or the node class that it names: it is not Ready"
 		ch.Commands = []string{"kubectl describe nodepool " + p.Name, "kubectl get nodepool " + p.Name + " -o jsonpath='{.spec.template.spec.nodeClassRef}'", "# then kubectl describe that node class"}
+		if k := p.Class; k.Ready.Status != "" && !k.Ready.Met() {
+			ch.Title = "mend " + k.Kind + " " + k.Name + ", which NodePool " + p.Name + " makes its machines by: it is not Ready"
+			ch.Commands = []string{"kubectl describe " + strings.ToLower(k.Kind) + " " + k.Name, "kubectl edit " + strings.ToLower(k.Kind) + " " + k.Name, "kubectl get nodepool " + p.Name + " -w"}
+		}
 	case g.Bar == scaling.NotReady && len(g.Groups) == 0 && g.Said == "":
 		ch.Title = "start the cluster autoscaler"
 		ch.Commands = []string{"kubectl -n kube-system get deployments,pods -l app.kubernetes.io/name=cluster-autoscaler", "kubectl -n kube-system describe pods -l app.kubernetes.io/name=cluster-autoscaler"}

@@ -83,11 +83,26 @@ func (c *Bench) fixClaims(n *view.Node, cause diagnosis.CauseID) []Change {
 			out = append(out, ch)
 		}
 	}
+	if ch, ok := c.liftTaint(n, cause); ok {
+		out = append(out, ch)
+	}
 	if len(out) == 0 {
 		out = append(out, c.lookAt(cause, "ask devices that exist", "no single change of the claim's own selectors is known to help",
 			"kubectl get resourceslices -o yaml", "kubectl get deviceclasses -o yaml"))
 	}
 	return out
+}
+
+// liftTaint is for devices that match and that a DeviceTaintRule keeps everybody from: who
+// wrote the rule knows why.
+func (c *Bench) liftTaint(n *view.Node, cause diagnosis.CauseID) (Change, bool) {
+	for _, a := range c.Claims.Asks {
+		for _, rule := range c.Claims.Rules(a, n.Name) {
+			return c.lookAt(cause, "ask who wrote DeviceTaintRule "+rule+" whether it may go", "why it keeps pods from those devices is in no object",
+				"kubectl get devicetaintrule "+rule+" -o yaml", "# where it may go: kubectl delete devicetaintrule "+rule), true
+		}
+	}
+	return Change{}, false
 }
 
 func (c *Bench) claimChange(cause diagnosis.CauseID, says []string, edits map[*resourcev1.ResourceClaim]*resourcev1.ResourceClaim) Change {

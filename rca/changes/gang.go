@@ -2,6 +2,7 @@ package changes
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/view"
@@ -15,6 +16,8 @@ func (c *Bench) GangChanges(cause diagnosis.CauseID) []Change {
 	case !g.Known:
 		wait.Until, wait.Title = "PodGroup "+g.Name+" is there and complete", "wait until PodGroup "+g.Name+" is there and complete"
 		return []Change{wait}
+	case g.Overdue(c.Cluster.State.Now) && c.Cluster.State.Unread["Pod"] == "":
+		return []Change{c.lookAtMaker(cause)}
 	case g.Missing() > 0:
 		wait.Until = view.CountOf(g.Missing(), "more member") + " of gang " + g.Name + " exist"
 		if g.Missing() == 1 {
@@ -33,4 +36,16 @@ func (c *Bench) GangChanges(cause diagnosis.CauseID) []Change {
 	wait.Victims, wait.Until = g.Victims, view.PodList(g.Victims)+" ends"
 	wait.Title = "wait until " + view.PodList(g.Victims) + " leaves"
 	return []Change{evict, wait}
+}
+
+// lookAtMaker is for the gang whose other members nobody makes: what makes them may wait for
+// those that are there, as MPI's launcher does for its workers.
+func (c *Bench) lookAtMaker(cause diagnosis.CauseID) Change {
+	g, ns := c.Gang, c.Pod.Namespace
+	group := "podgroup." + g.Kind.API + "/" + g.Name
+	return Change{Kind: diagnosis.Manual, Cause: cause, Manual: true, Risk: diagnosis.LowRisk, Untestable: "what makes the members decides by rules of its own",
+		Title: fmt.Sprintf("see why %s makes no more members of gang %s, or lower its least number from %d to those that begin together", c.WorkloadName(), g.Name, g.Min),
+		Commands: []string{fmt.Sprintf("kubectl -n %s describe %s", ns, c.WorkloadName()),
+			fmt.Sprintf("kubectl -n %s get %s -o yaml  # %s: %d, and %s made", ns, group, strings.Join(g.Kind.Min, "."), g.Min, view.CountOf(g.Made(), "member")),
+			fmt.Sprintf("kubectl -n %s edit %s  # the least number that its scheduling policy gives the gang", ns, c.WorkloadName())}}
 }

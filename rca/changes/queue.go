@@ -9,6 +9,11 @@ import (
 )
 
 func (c *Bench) queueChanges() []Change {
+	if x := c.Queue.Beyond(); x != nil {
+		return []Change{{Kind: diagnosis.Manual, Cause: diagnosis.QueueNotAdmitted, Manual: true, Risk: diagnosis.MediumRisk, Untestable: "volcano decides by its own rules, which are not run here",
+			Title:    fmt.Sprintf("let Queue %s hold %s %s, ask for no more than %s at once, or name another queue", x.Queue, x.Asks.String(), x.Resource, x.Holds.String()),
+			Commands: []string{"kubectl get queues.scheduling.volcano.sh -o yaml  # spec.capability", "kubectl edit queues.scheduling.volcano.sh " + x.Queue}}}
+	}
 	w := c.Queue.Queued()
 	if w == nil {
 		return []Change{queueChange(diagnosis.Wait, diagnosis.NoRisk, "Kueue admits it", "wait until its queue admits it", "kubectl -n "+c.Pod.Namespace+" get workloads.kueue.x-k8s.io")}
@@ -17,6 +22,13 @@ func (c *Bench) queueChanges() []Change {
 	why, _ := queues.Why(w)
 	if queues.Inactive(w) {
 		return []Change{queueChange(diagnosis.Manual, diagnosis.NoRisk, "its Workload is active", "see who made its Workload inactive", look)}
+	}
+	if checks := queues.Unchecked(w); len(checks) > 0 {
+		commands := []string{look, "kubectl describe admissionchecks.kueue.x-k8s.io " + checks[0].Name, fmt.Sprintf("kubectl -n %s get provisioningrequests.autoscaling.x-k8s.io", w.GetNamespace())}
+		if checks[0].State == "Rejected" {
+			return []Change{queueChange(diagnosis.Manual, diagnosis.NoRisk, "its check agrees", "see why admission check "+checks[0].Name+" has rejected it", commands...)}
+		}
+		return []Change{queueChange(diagnosis.Wait, diagnosis.NoRisk, "its check agrees", "wait until admission check "+checks[0].Name+" agrees", commands...)}
 	}
 	raise := queueChange(diagnosis.RaiseQuota, diagnosis.MediumRisk, "its ClusterQueue has the quota", "raise the quota of its ClusterQueue", look, "kubectl get clusterqueues.kueue.x-k8s.io", "# then kubectl edit clusterqueue.kueue.x-k8s.io NAME: nominalQuota or borrowingLimit")
 	raise.Minutes = 1

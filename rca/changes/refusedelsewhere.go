@@ -60,6 +60,9 @@ func (c *Bench) mendQueue() []Change {
 		return nil
 	}
 	ch := Change{Kind: diagnosis.Manual, Cause: diagnosis.QueueMisconfigured, Manual: true, Risk: diagnosis.LowRisk}
+	if by := c.Queue.SchedulerName(); q.Certainty != diagnosis.Proven && c.Elsewhere(c.Pod) != "" {
+		ch.Untestable = by + " decides by its own rules, which are not run here"
+	}
 	list := "kubectl get " + q.Resource
 	if q.Namespace != "" {
 		list = "kubectl -n " + q.Namespace + " get " + q.Resource

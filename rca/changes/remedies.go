@@ -61,6 +61,7 @@ var remedies = map[diagnosis.CauseID]remedy{
 	diagnosis.NodeCordoned:             {policy: func(_ *Bench, n *view.Node) []Change { return []Change{uncordon(n)} }},
 	diagnosis.NodeNotReady:             {policy: func(_ *Bench, n *view.Node) []Change { return []Change{waitForReady(n)} }},
 	diagnosis.PodAffinityConflict:      {policy: (*Bench).resolveAffinity},
+	diagnosis.VolumeConflict:           {policy: (*Bench).lookAtVolume},
 	diagnosis.TopologySpreadConflict:   {policy: (*Bench).loosenSpread},
 	diagnosis.QuotaExceeded:            {pod: (*Bench).quotaChanges},
 	diagnosis.QuotaDemandsRequests:     {pod: (*Bench).stateRequests},

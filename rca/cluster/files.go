@@ -26,8 +26,8 @@ import (
 // .yml and .json files, sub-folders too), "-" for stdin. Unknown kinds are
 // ignored. A malformed document is an error that names file, document and line.
 func FromFiles(paths []string, stdin io.Reader) (*State, error) {
-	s := &State{Unread: map[string]string{}}
-	r := &fileReader{state: s, held: map[string]bool{}, uids: map[string]types.UID{}}
+	r := newFileReader()
+	s := r.state
 	for _, p := range paths {
 		if err := r.read(p, stdin); err != nil {
 			return nil, err
@@ -56,8 +56,13 @@ type fileReader struct {
 	uids  map[string]types.UID // of nodes and of kube-system, which are of one cluster
 	twice error                // the first object that is two clusters'
 	taken time.Time            // the newest that a list says of itself
+	shelf *shelf
 	// inFolder: the file was found, not named.
 	inFolder bool
+}
+
+func newFileReader() *fileReader {
+	return &fileReader{state: &State{Unread: map[string]string{}}, held: map[string]bool{}, uids: map[string]types.UID{}, shelf: newShelf()}
 }
 
 func (r *fileReader) read(path string, stdin io.Reader) error {
@@ -210,7 +215,7 @@ func (r *fileReader) take(h head, data []byte) error {
 		}
 		return r.items(h.APIVersion, base, h.Items)
 	}
-	k, obj, err := one(h.APIVersion, h.Kind, data)
+	k, obj, err := r.shelf.one(h.APIVersion, h.Kind, data)
 	if err != nil {
 		return err
 	}
@@ -261,7 +266,7 @@ func (r *fileReader) items(apiVersion, base string, items []json.RawMessage) err
 	for w := range workers {
 		wg.Go(func() {
 			for i := w; i < len(items); i += workers {
-				got[i] = decodeItem(apiVersion, base, items[i])
+				got[i] = r.shelf.decodeItem(apiVersion, base, items[i])
 			}
 		})
 	}
@@ -289,7 +294,7 @@ type decoded struct {
 }
 
 // decodeItem reads an item of a list of a kind, which it need not repeat.
-func decodeItem(apiVersion, base string, item []byte) (d decoded) {
+func (s *shelf) decodeItem(apiVersion, base string, item []byte) (d decoded) {
 	version, name, err := kindAt(item)
 	if name == "" {
 		version, name = apiVersion, base
@@ -302,7 +307,7 @@ func decodeItem(apiVersion, base string, item []byte) (d decoded) {
 	if isRemediation(version, name) {
 		d.raw = bytes.Clone(item)
 	}
-	d.kind, d.obj, d.err = one(version, name, item)
+	d.kind, d.obj, d.err = s.one(version, name, item)
 	return d
 }
 
@@ -349,7 +354,7 @@ func kindAt(item []byte) (apiVersion, name string, err error) {
 
 // one decodes an object; nil without an error for a kind nobody reads, or a
 // version of it that is not known.
-func one(apiVersion, name string, data []byte) (*kind, Object, error) {
+func (s *shelf) one(apiVersion, name string, data []byte) (*kind, Object, error) {
 	k := kindOf(apiVersion, name)
 	if k == nil {
 		return nil, nil, nil
@@ -357,7 +362,7 @@ func one(apiVersion, name string, data []byte) (*kind, Object, error) {
 	if !k.readable(apiVersion) {
 		return k, nil, nil
 	}
-	obj, err := k.decode(apiVersion, data)
+	obj, err := s.read(k, apiVersion, data)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -367,7 +372,6 @@ func one(apiVersion, name string, data []byte) (*kind, Object, error) {
 	if err := countable(obj); err != nil {
 		return nil, nil, fmt.Errorf("%s %s: %w", name, obj.GetName(), err)
 	}
-	trim(obj)
 	return k, obj, nil
 }
 

@@ -15,10 +15,10 @@ type batch struct {
 	ends []int
 }
 
-func (b *batch) decode() []decoded {
+func (b *batch) decode(s *shelf) []decoded {
 	out, from := make([]decoded, 0, len(b.ends)), 0
 	for _, end := range b.ends {
-		out, from = append(out, decodeItem("", "", b.text[from:end])), end
+		out, from = append(out, s.decodeItem("", "", b.text[from:end])), end
 	}
 	return out
 }
@@ -43,7 +43,7 @@ func (r *fileReader) list(in io.Reader) bool {
 		full, into := filling, new([]decoded)
 		got = append(got, into)
 		work <- func() {
-			*into = full.decode()
+			*into = full.decode(r.shelf)
 			full.text, full.ends = full.text[:0], full.ends[:0]
 			used.Put(full)
 		}

@@ -59,7 +59,7 @@ func TestListIsReadItemByItem(t *testing.T) {
 		"nothing":                    {"", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			byItem := &fileReader{state: &State{Unread: map[string]string{}}, held: map[string]bool{}}
+			byItem := newFileReader()
 			if usual := byItem.list(strings.NewReader(tc.text)); usual != tc.usual {
 				t.Fatalf("read item by item: %v", usual)
 			}
@@ -69,7 +69,7 @@ func TestListIsReadItemByItem(t *testing.T) {
 				}
 				return
 			}
-			atOnce := &fileReader{state: &State{Unread: map[string]string{}}, held: map[string]bool{}}
+			atOnce := newFileReader()
 			if err := atOnce.stream("x.json", []byte(tc.text)); err != nil {
 				t.Fatal(err)
 			}
@@ -122,7 +122,7 @@ func TestListIsNotKept(t *testing.T) {
 	const items = 10_000
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	r := &fileReader{state: &State{Unread: map[string]string{}}, held: map[string]bool{}}
+	r := newFileReader()
 	first := []byte(`{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"v1","kind":"Node","metadata":{"name":"n"}}`)
 	if !r.list(&endless{left: items, rest: first}) || len(r.state.Nodes) != 1 {
 		t.Fatalf("not read item by item, %d nodes", len(r.state.Nodes))

@@ -21,8 +21,8 @@ import (
 // known here is not read at all, rather than half.
 var deviceVersions = []string{"v1", "v1beta2", "v1beta1"} // best first
 
-// ofDevices says whether the kind is of resource.k8s.io.
-func (k *kind) ofDevices() bool { return k.resource.Group == resourcev1.GroupName }
+// ofDevices says whether the kind is one of those of resource.k8s.io that are converted.
+func (k *kind) ofDevices() bool { return k.resource.Group == resourcev1.GroupName && !k.custom }
 
 // ClaimSpec is the spec of a claim as the cluster that the state is of would take it:
 // in the newest version of resource.k8s.io that it serves.

@@ -55,6 +55,8 @@ type State struct {
 	ResourceClaims  []*resourcev1.ResourceClaim
 	ClaimTemplates  []*resourcev1.ResourceClaimTemplate
 	DeviceClasses   []*resourcev1.DeviceClass
+	// DeviceTaintRules taint devices of the slices, see TaintedSlices.
+	DeviceTaintRules []*unstructured.Unstructured
 	// DeviceVersion is the version of resource.k8s.io that the four kinds above were
 	// read in; empty in a dump that has none of them.
 	DeviceVersion   string
@@ -64,6 +66,9 @@ type State struct {
 	GPUClusters     []*unstructured.Unstructured // nvidia.com/v1alpha1, the GPU Operator's DRA stack
 	NodePools       []*unstructured.Unstructured // karpenter.sh
 	NodeClaims      []*unstructured.Unstructured // karpenter.sh
+	NodeClasses     NodeClasses
+	// NodeTopologies say what each NUMA zone of a node has (topology.node.k8s.io).
+	NodeTopologies []*unstructured.Unstructured
 	// ProvisioningRequests are the cluster autoscaler's.
 	ProvisioningRequests []*unstructured.Unstructured
 	// Remediations are those of a dump, as it has them: no diagnosis reads them. Nil when
@@ -103,10 +108,29 @@ type PodGroups struct {
 	KAI        []*unstructured.Unstructured // scheduling.run.ai
 }
 
+// NodeClasses say how Karpenter's NodePools make machines in a cloud, by whose kind they are.
+type NodeClasses struct {
+	AWS   []*unstructured.Unstructured // karpenter.k8s.aws
+	Azure []*unstructured.Unstructured // karpenter.azure.com
+}
+
+// Of are those of a kind; nil for one that is not read.
+func (c NodeClasses) Of(kind string) []*unstructured.Unstructured {
+	switch kind {
+	case "EC2NodeClass":
+		return c.AWS
+	case "AKSNodeClass":
+		return c.Azure
+	}
+	return nil
+}
+
 // Queues are what admits workloads, by whose kind they are.
 type Queues struct {
 	Local   []*unstructured.Unstructured // Kueue's, of one namespace
 	Cluster []*unstructured.Unstructured // Kueue's
+	Flavors []*unstructured.Unstructured // Kueue's: which nodes a quota is of
+	Checks  []*unstructured.Unstructured // Kueue's: what else has to agree
 	Volcano []*unstructured.Unstructured
 	KAI     []*unstructured.Unstructured
 }

@@ -27,6 +27,7 @@ type Inventory struct {
 	// Incomplete pools offer nothing: driver and what is the matter.
 	Incomplete map[string]string
 	Holders    map[ID]*resourcev1.ResourceClaim
+	rules      []*resourcev1.DeviceTaintRule
 	selectors  *cel.Cache
 }
 
@@ -48,7 +49,7 @@ const compiled = 256
 
 // TakeInventory reads what there is of devices.
 func TakeInventory(st *cluster.State) *Inventory {
-	inv := &Inventory{claims: map[string]*resourcev1.ResourceClaim{}, templates: map[string]*resourcev1.ResourceClaimTemplate{}, classes: map[string]*resourcev1.DeviceClass{},
+	inv := &Inventory{rules: st.TaintRules(), claims: map[string]*resourcev1.ResourceClaim{}, templates: map[string]*resourcev1.ResourceClaimTemplate{}, classes: map[string]*resourcev1.DeviceClass{},
 		backing: map[corev1.ResourceName]*resourcev1.DeviceClass{}, ByNode: map[string][]*Device{}, drivers: map[string]bool{}, Incomplete: map[string]string{}, Holders: map[ID]*resourcev1.ResourceClaim{},
 		// As the scheduler has it by default (kube_features.go, 1.37.1).
 		selectors: cel.NewCache(compiled, cel.Features{EnableConsumableCapacity: true})}
@@ -66,7 +67,7 @@ func TakeInventory(st *cluster.State) *Inventory {
 			inv.back(corev1.ResourceName(*c.Spec.ExtendedResourceName), c)
 		}
 	}
-	for _, pool := range inv.pools(st.ResourceSlices) {
+	for _, pool := range inv.pools(st.TaintedSlices()) {
 		inv.offer(st.Nodes, pool)
 	}
 	return inv
@@ -154,6 +155,35 @@ func selects(selector *corev1.NodeSelector, n *corev1.Node) bool {
 	return err == nil && s.Match(n)
 }
 
+// ruleOf is the DeviceTaintRule by which the device has the taint; nil where its driver has
+// written it.
+func (inv *Inventory) ruleOf(d *Device, taint string) *resourcev1.DeviceTaintRule {
+	for _, rule := range inv.rules {
+		if cluster.TaintText(rule.Spec.Taint) == taint && cluster.Taints(rule, d.ID.Driver, d.ID.pool, d.ID.Name) {
+			return rule
+		}
+	}
+	return nil
+}
+
+// Rules are the names of the DeviceTaintRules that keep the ask from devices of the node that
+// it would take, in the order of the devices; of a node without devices, from those of others.
+func (v *Claims) Rules(a *Ask, node string) []string {
+	devices := v.ByNode[node]
+	if len(devices) == 0 {
+		devices = v.Devices
+	}
+	var out []string
+	for _, d := range devices {
+		if taint := d.taintOf(a.tolerations); taint != "" && a.Readings[d].Fits {
+			if rule := v.ruleOf(d, taint); rule != nil && !slices.Contains(out, rule.Name) {
+				out = append(out, rule.Name)
+			}
+		}
+	}
+	return out
+}
+
 // taintOf names a taint of the device that the tolerations do not cover.
 func (d *Device) taintOf(tolerations []resourcev1.DeviceToleration) string {
 	for _, t := range d.Taints {
@@ -161,7 +191,7 @@ func (d *Device) taintOf(tolerations []resourcev1.DeviceToleration) string {
 			continue
 		}
 		if !slices.ContainsFunc(tolerations, func(tol resourcev1.DeviceToleration) bool { return resourceclaim.ToleratesTaint(tol, t) }) {
-			return fmt.Sprintf("%s=%s:%s", t.Key, t.Value, t.Effect)
+			return cluster.TaintText(t)
 		}
 	}
 	return ""

@@ -24,6 +24,9 @@ func (v *Claims) Misses(a *Ask, node string) (string, []diagnosis.Evidence) {
 	}
 	for _, d := range devices {
 		if taint := d.taintOf(a.tolerations); a.Readings[d].Fits && taint != "" {
+			if rule := v.ruleOf(d, taint); rule != nil {
+				return "every device that matches is tainted " + taint + " by DeviceTaintRule " + rule.Name, []diagnosis.Evidence{asked, {Ref: "DeviceTaintRule/" + rule.Name, Fact: "taints " + d.ID.Name + " of " + d.ID.Driver + " " + taint}}
+			}
 			return "every device that matches is tainted " + taint, []diagnosis.Evidence{asked, {Ref: d.Ref(), Fact: "device " + d.ID.Name + " has taint " + taint}}
 		}
 	}

@@ -193,6 +193,9 @@ func (c *Case) byGroups(g *Growth, o *scaling.Outlook, e *corev1.Event) {
 		c.groupSelector(g, ofBar(said, scaling.Selector), evidence)
 	case len(ofBar(said, scaling.Taint)) > 0:
 		c.tellTemplate(g, diagnosis.UntoleratedTaint, "node group", ofBar(said, scaling.Taint), evidence[0])
+	case len(ofBar(said, scaling.Volume)) == len(said) && len(said) > 0:
+		g.Bar = scaling.Volume
+		g.tell(diagnosis.AutoscalerCannotHelp, diagnosis.Likely, "the cluster autoscaler brings no node, for the pod's volume could not be had on it", evidence...)
 	default:
 		g.Bar = scaling.Other
 		g.tell(diagnosis.AutoscalerCannotHelp, diagnosis.Likely, "the cluster autoscaler looked and cannot help", evidence...)

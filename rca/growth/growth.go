@@ -1,6 +1,7 @@
 package growth
 
 import (
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -75,6 +76,15 @@ func Of(c Case) *Growth {
 
 // Told is what there is to say of one of the autoscalers' causes; nil for nothing.
 func (g *Growth) Told(id diagnosis.CauseID) *view.Finding { return g.told[id] }
+
+// ShutBy says whether a NodePool that it is about is not usable and makes its machines by a
+// node class of that kind.
+func (g *Growth) ShutBy(kind string) bool {
+	return slices.ContainsFunc(g.Pools, func(p scaling.Pool) bool {
+		usable, known := p.Usable()
+		return p.Class.Kind == kind && known && !usable
+	})
+}
 
 // tell notes a cause, unless it is told already.
 func (g *Growth) tell(id diagnosis.CauseID, certainty diagnosis.Certainty, says string, evidence ...diagnosis.Evidence) {

@@ -18,9 +18,10 @@ func (c *Case) bySilentPools(g *Growth, o *scaling.Outlook, failed *corev1.Event
 	var shut []scaling.Pool
 	open := false
 	for _, p := range o.Pools {
+		usable, known := p.Usable()
 		switch fit := p.Suits(c.Pod); {
-		case p.Ready.Status == "" || fit == scaling.No:
-		case p.Ready.Met():
+		case !known || fit == scaling.No:
+		case usable:
 			open = open || failed != nil || fit == scaling.Yes
 		default:
 			shut = append(shut, p)
@@ -28,7 +29,10 @@ func (c *Case) bySilentPools(g *Growth, o *scaling.Outlook, failed *corev1.Event
 	}
 	if failed != nil { // it looked at those that are Ready: one that would do and is not must be for GPUs
 		shut = slices.DeleteFunc(shut, func(p scaling.Pool) bool { return p.Suits(c.Pod) != scaling.Yes })
-		open = slices.ContainsFunc(o.Pools, func(p scaling.Pool) bool { return p.Ready.Met() && p.Suits(c.Pod) == scaling.Yes })
+		open = slices.ContainsFunc(o.Pools, func(p scaling.Pool) bool {
+			usable, _ := p.Usable()
+			return usable && p.Suits(c.Pod) == scaling.Yes
+		})
 	}
 	if len(shut) == 0 || open {
 		return
@@ -43,7 +47,17 @@ func (c *Case) bySilentPools(g *Growth, o *scaling.Outlook, failed *corev1.Event
 		}
 		evidence[i] = diagnosis.Fact("NodePool/"+p.Name, fact, append(view.SaysOf(p.Ready), view.ConditionIs("Ready", p.Ready.Status))...)
 	}
-	g.tell(diagnosis.AutoscalerCannotHelp, diagnosis.Likely, fmt.Sprintf("Karpenter leaves out what is not Ready, without a word: NodePool %s (%s)", strings.Join(names, ", "), evidence[0].Fact), evidence...)
+	why := evidence[0].Fact
+	for _, p := range shut {
+		if k := p.Class; k.Ready.Status != "" && !k.Ready.Met() {
+			words := view.Cut(k.Words(), 240)
+			evidence = append(evidence, diagnosis.Evidence{Ref: k.Ref(), Fact: "Ready=" + k.Ready.Status + " " + view.Cut(k.Ready.Words(), 200) + "; " + words})
+			if p.Name == shut[0].Name {
+				why = "its " + k.Kind + " " + k.Name + " says " + words
+			}
+		}
+	}
+	g.tell(diagnosis.AutoscalerCannotHelp, diagnosis.Likely, fmt.Sprintf("Karpenter leaves out what is not Ready, without a word: NodePool %s (%s)", strings.Join(names, ", "), why), evidence...)
 }
 
 // byLimits tells of pools that have no room left, where no Event says so any more.

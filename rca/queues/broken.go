@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -112,18 +113,9 @@ func stoppedQueue(o *unstructured.Unstructured, resource, kind string) *Broken {
 
 // volcanoBroken looks at the Queue of the pod's PodGroup, and at those above it.
 func (c *Case) volcanoBroken() *Broken {
-	st := c.Cluster.State
-	if c.SchedulerName() != "volcano" || st.Unread["Queue.scheduling.volcano.sh"] != "" {
-		return nil
-	}
-	name := c.Pod.Annotations["scheduling.volcano.sh/queue-name"]
-	if o := c.group(); o != nil {
-		name = cmp.Or(nestedText(o, "spec", "queue"), name)
-	}
 	const resource, kind = "queues.scheduling.volcano.sh", "Queue"
-	for depth := 0; name != "" && depth < maxQueues; depth++ {
-		o := objectOf(st.Queues.Volcano, "", name)
-		if o == nil && name == "default" && len(st.Queues.Volcano) == 0 {
+	for name, o := range c.volcanoQueues {
+		if o == nil && name == "default" && len(c.Cluster.State.Queues.Volcano) == 0 {
 			return nil // Volcano makes it when it starts
 		}
 		if o == nil {
@@ -131,10 +123,6 @@ func (c *Case) volcanoBroken() *Broken {
 		}
 		if state := nestedText(o, "status", "state"); state == "Closed" || state == "Closing" {
 			return &Broken{Resource: resource, Name: name, Finding: *view.Found(diagnosis.Proven, "Volcano's Queue "+name+" is "+state, diagnosis.Fact(refOf(kind, o), "status.state is "+state, diagnosis.That("status.state", "", diagnosis.Is, state)))}
-		}
-		name = nestedText(o, "spec", "parent")
-		if name == "root" {
-			return nil
 		}
 	}
 	return nil
@@ -154,7 +142,7 @@ func (c *Case) kaiBroken() *Broken {
 		name = cmp.Or(nestedText(o, "spec", "queue"), name)
 	}
 	const resource, kind = "queues.scheduling.run.ai", "Queue"
-	child := ""
+	child, lowest := "", name
 	for depth := 0; name != "" && depth < maxQueues; depth++ {
 		o := objectOf(st.Queues.KAI, "", name)
 		if o == nil {
@@ -169,7 +157,25 @@ func (c *Case) kaiBroken() *Broken {
 	if w, told := c.Refused(); told && child != "" && w.reason == "QueueDoesNotExist" {
 		return &Broken{Resource: resource, Name: child, Finding: *view.Found(diagnosis.Likely, "KAI does not take Queue "+child+", though it exists: "+view.Quotable(w.message, 160)+" (has it a parent?)", w.Evidence())}
 	}
+	if o := objectOf(st.Queues.KAI, "", lowest); o != nil && nestedText(o, "spec", "parentQueue") == "" && c.refusedWithoutReason() && !c.runsFrom(lowest) {
+		return &Broken{Resource: resource, Name: lowest, Finding: *view.Found(diagnosis.Likely, "KAI's Queue "+lowest+" has no parent: where queues have departments above them one at the top takes no work, and KAI says no more than that it cannot schedule",
+			diagnosis.Evidence{Ref: refOf(kind, o), Fact: "spec.parentQueue is not set"})}
+	}
 	return nil
+}
+
+// refusedWithoutReason says whether KAI refuses the pod, names neither queue nor node, and the
+// default scheduler's filters would take it.
+func (c *Case) refusedWithoutReason() bool {
+	w, told := c.Refused()
+	return told && c.Fits && (w.message == "Unable to schedule pod" || w.message == "Unable to schedule podgroup")
+}
+
+// runsFrom says whether a pod of KAI's queue has a node: then it takes work.
+func (c *Case) runsFrom(queue string) bool {
+	return slices.ContainsFunc(c.Cluster.State.Pods, func(p *corev1.Pod) bool {
+		return p.Spec.NodeName != "" && p.Spec.SchedulerName == c.SchedulerName() && cmp.Or(p.Labels["kai.scheduler/queue"], p.Labels["runai/queue"]) == queue
+	})
 }
 
 func missing(resource, kind, namespace, name, says string) *Broken {

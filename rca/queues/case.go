@@ -15,6 +15,8 @@ type Case struct {
 	Refusal  corev1.PodStatus // as the pod itself has it
 	// Held is what makes the pods and may not begin by its queue's word; nil else.
 	Held *incident.Refusal
+	// Fits: the default scheduler's filters accept a node for the pod as things are.
+	Fits bool
 
 	// broken is the queue that admits nobody, once asked for; nil for none.
 	broken *Broken

@@ -19,10 +19,13 @@ import (
 const Gate = "kueue.x-k8s.io/admission"
 
 // NotAdmitted is what Kueue holds the pod by, its gate or its suspended Job, and what its
-// Workload lacks: the Workload's own conditions say that, they are never on the pod. nil when
-// Kueue holds nothing.
+// Workload lacks: the Workload's own conditions say that, they are never on the pod. Volcano's queue never admits
+// what is more than it may hold. nil where neither holds anything.
 func (c *Case) NotAdmitted() *view.Finding {
 	evidence := c.heldBy()
+	if x := c.Beyond(); evidence == nil && x != nil {
+		return &x.Finding
+	}
 	if evidence == nil {
 		return nil
 	}
@@ -30,7 +33,11 @@ func (c *Case) NotAdmitted() *view.Finding {
 	if w := c.Queued(); w != nil {
 		why, fact := Why(w)
 		evidence = append(evidence, diagnosis.Fact(view.ObjectRef("Workload", w.GetNamespace(), w.GetName()), fact, whyClaims(why)...))
-		if why != "" {
+		checks := Unchecked(w)
+		evidence = append(append(evidence, c.checked(w, checks)...), c.ofQuota(w)...)
+		if len(checks) > 0 {
+			says += ": it has its quota, and " + checks[0].Says()
+		} else if why != "" {
 			says += ": " + view.Cut(assigning.ReplaceAllString(why, ""), 160)
 		}
 	}

@@ -56,8 +56,56 @@ type Pool struct {
 	Taints       []corev1.Taint
 	// Startup are the taints that somebody takes off once the node can be used.
 	Startup []corev1.Taint
+	// Class says how its machines are made.
+	Class Class
 	// Registers says whether machines that were launched for it have joined of late.
 	Registers Condition
+}
+
+// Class is the node class that a NodePool names: how its machines are made in a cloud. A pool
+// whose class is not Ready makes none.
+type Class struct {
+	Kind, Name string
+	// Ready is empty where the class was not read, or says nothing of itself. Why are the
+	// conditions that are not met and stand behind it.
+	Ready Condition
+	Why   []Condition
+}
+
+// Ref is how the class is referred to; empty where the pool names none.
+func (c Class) Ref() string {
+	if c.Name == "" {
+		return ""
+	}
+	return c.Kind + "/" + c.Name
+}
+
+// Words are what the class says of itself, the conditions behind it in place of their sum.
+func (c Class) Words() string {
+	var out []string
+	for _, k := range c.Why {
+		out = append(out, k.Words())
+	}
+	if len(out) == 0 {
+		return "Ready=" + c.Ready.Status + " " + c.Ready.Words()
+	}
+	return strings.Join(out, "; ")
+}
+
+// read reads what a node class says of itself.
+func (c *Class) read(u *unstructured.Unstructured) {
+	c.Ready = ConditionOf(u, "Ready")
+	for _, item := range list(u, "status", "conditions") {
+		m, ok := item.(map[string]any)
+		kind, named := m["type"].(string)
+		if !ok || !named || kind == "Ready" {
+			continue
+		}
+		if k := ConditionOf(u, kind); !k.Met() {
+			k.Reason = strings.TrimSpace(kind + "=" + k.Status + " " + k.Reason)
+			c.Why = append(c.Why, k)
+		}
+	}
 }
 
 // ReadClaim reads a NodeClaim; what it does not say is empty.
@@ -76,6 +124,7 @@ func ReadPool(u *unstructured.Unstructured) Pool {
 	p := Pool{Name: u.GetName(), Limits: quantities(u, "spec", "limits"), Used: quantities(u, "status", "resources"), Ready: ConditionOf(u, "Ready"), Registers: ConditionOf(u, "NodeRegistrationHealthy"),
 		Requirements: requirements(u, "spec", "template", "spec", "requirements"), Taints: taints(u, "spec", "template", "spec", "taints"), Startup: taints(u, "spec", "template", "spec", "startupTaints")}
 	p.Labels, _, _ = unstructured.NestedStringMap(u.Object, "spec", "template", "metadata", "labels") //nolint:errcheck // other than strings is no label
+	p.Class = Class{Kind: text(u, "spec", "template", "spec", "nodeClassRef", "kind"), Name: text(u, "spec", "template", "spec", "nodeClassRef", "name")}
 	for _, kind := range []string{"NodeClassReady", "ValidationSucceeded"} {
 		if k := ConditionOf(u, kind); k.Status != "" && !k.Met() && p.Why.Status == "" {
 			p.Why = k
@@ -161,6 +210,15 @@ func listOf[T any](u *unstructured.Unstructured, path ...string) []T {
 		}
 	}
 	return out
+}
+
+// Usable says whether Karpenter makes machines of the pool: where it or its class is not Ready
+// none, without a word. known: the pool says anything of it.
+func (p *Pool) Usable() (usable, known bool) {
+	if k := p.Class.Ready; k.Status != "" && !k.Met() {
+		return false, true
+	}
+	return p.Ready.Met(), p.Ready.Status != ""
 }
 
 // Left is what a limit of the pool leaves of a resource.

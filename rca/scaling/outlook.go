@@ -47,7 +47,13 @@ type Failure struct {
 func Read(st *cluster.State) *Outlook {
 	o := &Outlook{of: map[string]int{}}
 	for _, u := range st.NodePools {
-		o.Pools = append(o.Pools, ReadPool(u))
+		p := ReadPool(u)
+		for _, class := range st.NodeClasses.Of(p.Class.Kind) {
+			if class.GetName() == p.Class.Name {
+				p.Class.read(class)
+			}
+		}
+		o.Pools = append(o.Pools, p)
 	}
 	for _, u := range st.NodeClaims {
 		k := ReadClaim(u)

@@ -20,6 +20,7 @@ const (
 	Taint    Bar = "taint"
 	Types    Bar = "types"    // no machine of the pool meets its requirements and the pod's
 	Offering Bar = "offering" // the right machines in a wrong zone, at a wrong price, or refused in the last minutes
+	Volume   Bar = "volume"   // the pod's volume is not where the pool's machines are
 	Devices  Bar = "devices"  // the pod's claims for devices are not supported
 	Other    Bar = "other"
 )
@@ -56,8 +57,8 @@ var groupBars = []struct {
 	{"Insufficient ", Lacks},
 	{"untolerated taint", Taint},
 	{"didn't tolerate", Taint},
-	{"PersistentVolume's node affinity", Other}, // the volume's, not the pod's
-	{"volume node affinity", Other},
+	{"PersistentVolume's node affinity", Volume}, // the volume's, not the pod's
+	{"volume node affinity", Volume},
 	{"node affinity", Selector},
 	{"node selector", Selector},
 }

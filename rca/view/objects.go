@@ -29,7 +29,7 @@ func Objects(st *cluster.State) whatif.Objects {
 	for _, o := range st.StatefulSets {
 		objs.Others = append(objs.Others, o)
 	}
-	for _, o := range st.ResourceSlices {
+	for _, o := range st.TaintedSlices() {
 		objs.Others = append(objs.Others, o)
 	}
 	for _, o := range st.ResourceClaims {

@@ -55,6 +55,7 @@ func BenchmarkWhyOnADump(b *testing.B) {
 	for _, gpus := range []int{2, 8} {
 		b.Run(fmt.Sprintf("%d-gpus", gpus), func(b *testing.B) { benchmarkWhy(b, rcatest.MakeFleet(1000, gpus, 10, 5, time.Now())) })
 	}
+	b.Run("5000-nodes", func(b *testing.B) { benchmarkWhy(b, rcatest.MakeFleet(5000, 8, 10, 5, time.Now())) })
 }
 
 func benchmarkWhy(b *testing.B, f *rcatest.Fleet) {

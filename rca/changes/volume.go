@@ -1,0 +1,42 @@
+package changes
+
+import (
+	"fmt"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// lookAtVolume is for the pod whose volume is elsewhere, held, or not there: data is moved,
+// released or made by a person, and no copy of the cluster shows how that ends.
+func (c *Bench) lookAtVolume(_ *view.Node) []Change {
+	claim := ""
+	for _, v := range c.Pod.Spec.Volumes {
+		if v.PersistentVolumeClaim != nil {
+			claim = v.PersistentVolumeClaim.ClaimName
+			break
+		}
+	}
+	if claim == "" {
+		return nil
+	}
+	ns := c.Pod.Namespace
+	title, volume := "make PersistentVolumeClaim "+claim+", or name one that exists", ""
+	for _, p := range c.Cluster.State.PVCs {
+		if p.Namespace != ns || p.Name != claim {
+			continue
+		}
+		title, volume = "see why PersistentVolumeClaim "+claim+" is not bound", p.Spec.VolumeName
+		if volume != "" {
+			title = fmt.Sprintf("have the data of PersistentVolumeClaim %s where such a GPU is free, or a GPU node where volume %s is", claim, volume)
+		}
+	}
+	commands := []string{fmt.Sprintf("kubectl -n %s describe pvc %s", ns, claim)}
+	if volume != "" {
+		commands = append(commands, fmt.Sprintf("kubectl get pv %s -o jsonpath='{.spec.nodeAffinity}'  # where it can be had", volume), "kubectl get nodes -L topology.kubernetes.io/zone -L nvidia.com/gpu.product",
+			"# then copy it (a snapshot, restored into the other zone; a new claim of a class with WaitForFirstConsumer), or add a GPU node there")
+	}
+	return []Change{c.once(title, func(title string) Change {
+		return Change{Kind: diagnosis.Manual, Cause: diagnosis.VolumeConflict, Manual: true, Risk: diagnosis.LowRisk, Title: title, Commands: commands, Untestable: "a volume is moved or made outside of what the scheduler decides"}
+	})}
+}

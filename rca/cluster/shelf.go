@@ -1,0 +1,129 @@
+package cluster
+
+import "sync"
+
+const (
+	// shelved is how many parts are kept at most: objects of one workload stand close
+	// together in a dump.
+	shelved = 4096
+	// enough parts tell whether those of a kind are alike; at least half must be.
+	enough = 1024
+)
+
+// shelf keeps parts that were read, so that those that are the same text are decoded, and
+// held in memory, once. Several goroutines may use it.
+type shelf struct {
+	mu    sync.Mutex
+	known map[*part]map[string]Object
+	count map[*part]tally
+	all   int
+	texts sync.Pool // of *[]byte, to cut in
+}
+
+type tally struct{ asked, had int }
+
+func newShelf() *shelf {
+	return &shelf{known: map[*part]map[string]Object{}, count: map[*part]tally{}}
+}
+
+// pays says whether enough parts are the same to look for them.
+func (s *shelf) pays(p *part) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.count[p]
+	return t.asked < enough || 2*t.had >= t.asked
+}
+
+// find is the object that holds the part alone, nil when it is not known.
+func (s *shelf) find(p *part, text []byte) Object {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o, t := s.known[p][string(text)], s.count[p]
+	if t.asked++; o != nil {
+		t.had++
+	}
+	s.count[p] = t
+	return o
+}
+
+// put keeps it. Of two that come at once, one is kept, and either is right.
+func (s *shelf) put(p *part, text []byte, o Object) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.all++; s.all > shelved {
+		clear(s.known)
+		s.all = 1
+	}
+	if s.known[p] == nil {
+		s.known[p] = map[string]Object{}
+	}
+	s.known[p][string(text)] = o
+}
+
+// removed is a part that was taken out of an object's text.
+type removed struct {
+	part *part
+	from Object
+	at   int
+}
+
+// read decodes an object as the kind's type, and trims it. What is wrong with it is said
+// of all of it.
+func (s *shelf) read(k *kind, apiVersion string, data []byte) (Object, error) {
+	if obj := s.assemble(k, apiVersion, data); obj != nil {
+		return obj, nil
+	}
+	obj, err := k.decode(apiVersion, data)
+	if err == nil {
+		trim(obj)
+	}
+	return obj, err
+}
+
+// assemble reads what is an object's own, and adds what others have too; nil where the
+// text is not as it is usually written, or something is wrong with it.
+func (s *shelf) assemble(k *kind, apiVersion string, data []byte) Object {
+	if parts[k.name] == nil {
+		return nil
+	}
+	into, ok := s.texts.Get().(*[]byte)
+	if !ok {
+		into = new([]byte)
+	}
+	defer s.texts.Put(into)
+	out, ok := s.cut(k, apiVersion, data, into)
+	if !ok {
+		return nil
+	}
+	obj, err := k.decode(apiVersion, *into)
+	if err != nil {
+		return nil
+	}
+	trim(obj)
+	for _, t := range out {
+		t.part.give(obj, t.from, t.at)
+	}
+	return obj
+}
+
+// cut takes out of an object's text what is shelved, and shelves what is not: null stands
+// in its place in the text that it leaves. false: the text is not as it is usually written.
+func (s *shelf) cut(k *kind, apiVersion string, data []byte, into *[]byte) (out []removed, ok bool) {
+	c := &cutter{in: data, out: (*into)[:0], pays: s.pays}
+	c.take = func(p *part, text []byte, at int) bool {
+		o := s.find(p, text)
+		if o == nil {
+			var err error
+			if o, err = k.decode(apiVersion, p.alone(text)); err != nil {
+				return false
+			}
+			trim(o)
+			s.put(p, text, o)
+		}
+		out = append(out, removed{p, o, at})
+		return true
+	}
+	ok = c.value(parts[k.name], 0) && c.ends()
+	*into = c.out
+	return out, ok
+}

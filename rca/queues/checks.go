@@ -1,0 +1,73 @@
+package queues
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/scaling"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// Check is an AdmissionCheck that a Workload with quota still waits for.
+type Check struct {
+	Name, State, Message string // State: Pending, Retry or Rejected
+}
+
+// Unchecked are the checks that are not Ready, those that refuse first; none before the
+// Workload has its quota, for they are only asked then.
+func Unchecked(w *unstructured.Unstructured) []Check {
+	if !scaling.ConditionOf(w, "QuotaReserved").Met() {
+		return nil
+	}
+	var out []Check
+	for _, m := range nested(w, "status", "admissionChecks") {
+		if k := (Check{Name: wordOf(m, "name"), State: wordOf(m, "state"), Message: wordOf(m, "message")}); k.State != "Ready" && k.Name != "" {
+			out = append(out, k)
+		}
+	}
+	states := []string{"Rejected", "Retry", "Pending"}
+	slices.SortStableFunc(out, func(a, b Check) int { return slices.Index(states, a.State) - slices.Index(states, b.State) })
+	return out
+}
+
+// Says is the check with its own words.
+func (k Check) Says() string {
+	says := "admission check " + view.Quotable(k.Name, 63) + " is " + view.Quotable(k.State, 63)
+	if k.Message != "" {
+		says += ": " + view.Quotable(k.Message, 160)
+	}
+	return says
+}
+
+// checked is what objects show of a Workload's checks: the check itself, where it is not
+// active, and the ProvisioningRequest that was made for the Workload.
+func (c *Case) checked(w *unstructured.Unstructured, checks []Check) []diagnosis.Evidence {
+	st, of := c.Cluster.State, view.ObjectRef("Workload", w.GetNamespace(), w.GetName())
+	var out []diagnosis.Evidence
+	for _, k := range checks {
+		out = append(out, diagnosis.Evidence{Ref: of, Fact: k.Says()})
+		o := objectOf(st.Queues.Checks, "", k.Name)
+		switch {
+		case o == nil && st.Unread["AdmissionCheck"] == "":
+			out = append(out, diagnosis.Evidence{Ref: "AdmissionCheck/" + k.Name, Fact: "is not among those that were read"})
+		case o != nil:
+			if a := scaling.ConditionOf(o, "Active"); a.Status != "" && !a.Met() {
+				out = append(out, diagnosis.Evidence{Ref: "AdmissionCheck/" + k.Name, Fact: "Active=" + a.Status + " " + view.Cut(a.Words(), 300)})
+			}
+		}
+	}
+	for _, u := range st.ProvisioningRequests {
+		if len(checks) == 0 || u.GetNamespace() != w.GetNamespace() || !slices.ContainsFunc(u.GetOwnerReferences(), func(o metav1.OwnerReference) bool { return o.Kind == "Workload" && o.Name == w.GetName() }) {
+			continue
+		}
+		for _, kind := range []string{"Failed", "CapacityRevoked", "BookingExpired", "Provisioned"} {
+			if k := scaling.ConditionOf(u, kind); k.Status != "" && k.Met() == (kind != "Provisioned") {
+				out = append(out, diagnosis.Evidence{Ref: view.ObjectRef("ProvisioningRequest", u.GetNamespace(), u.GetName()), Fact: kind + "=" + k.Status + " " + view.Cut(k.Words(), 300)})
+			}
+		}
+	}
+	return out
+}
