@@ -129,8 +129,15 @@ func ofPod(causes []diagnosis.Cause, from, to string) []diagnosis.Cause {
 	for c := range causes {
 		causes[c].Evidence = slices.Clone(causes[c].Evidence)
 		for e := range causes[c].Evidence {
-			if causes[c].Evidence[e].Ref == from {
-				causes[c].Evidence[e].Ref = to
+			fact := &causes[c].Evidence[e]
+			if fact.Ref == from {
+				fact.Ref = to
+			}
+			fact.Claims = slices.Clone(fact.Claims)
+			for k := range fact.Claims {
+				if fact.Claims[k].Ref == from {
+					fact.Claims[k].Ref = to
+				}
 			}
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	resourcehelpers "k8s.io/component-helpers/resource"
 
 	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -18,7 +19,8 @@ type Violation struct {
 	Of       *corev1.LimitRange
 	Who      string // "container main", "the pod"
 	Resource corev1.ResourceName
-	Fact     string // what there is, and what is allowed
+	Fact     string          // what there is, and what is allowed
+	Bound    diagnosis.Claim // of it, what is allowed
 }
 
 // Says is the sentence of the cause.
@@ -66,8 +68,9 @@ type within struct {
 // broken lists, by resource, what is out of bounds.
 func (b within) broken() []Violation {
 	var out []Violation
-	note := func(name corev1.ResourceName, format string, args ...any) {
-		out = append(out, Violation{b.of, b.who, name, b.who + " " + fmt.Sprintf(format, args...)})
+	note := func(bound string, name corev1.ResourceName, format string, args ...any) {
+		is := diagnosis.That("spec.limits[type="+string(b.item.Type)+"]."+bound, string(name), diagnosis.Is, fmt.Sprint(args[len(args)-1]))
+		out = append(out, Violation{b.of, b.who, name, b.who + " " + fmt.Sprintf(format, args...), is})
 	}
 	for _, name := range view.SortedNames(b.item.Min) {
 		least := b.item.Min[name]
@@ -75,11 +78,11 @@ func (b within) broken() []Violation {
 		limit, limited := b.limits[name]
 		switch {
 		case !asked:
-			note(name, "requests no %s, the least is %s", name, least.String())
+			note("min", name, "requests no %s, the least is %s", name, least.String())
 		case request.Cmp(least) < 0:
-			note(name, "requests %s %s, the least is %s", request.String(), name, least.String())
+			note("min", name, "requests %s %s, the least is %s", request.String(), name, least.String())
 		case limited && limit.Cmp(least) < 0:
-			note(name, "is limited to %s %s, the least is %s", limit.String(), name, least.String())
+			note("min", name, "is limited to %s %s, the least is %s", limit.String(), name, least.String())
 		}
 	}
 	for _, name := range view.SortedNames(b.item.Max) {
@@ -88,17 +91,17 @@ func (b within) broken() []Violation {
 		limit, limited := b.limits[name]
 		switch {
 		case !limited:
-			note(name, "has no limit of %s, the most is %s", name, most.String())
+			note("max", name, "has no limit of %s, the most is %s", name, most.String())
 		case limit.Cmp(most) > 0:
-			note(name, "is limited to %s %s, the most is %s", limit.String(), name, most.String())
+			note("max", name, "is limited to %s %s, the most is %s", limit.String(), name, most.String())
 		case request.Cmp(most) > 0:
-			note(name, "requests %s %s, the most is %s", request.String(), name, most.String())
+			note("max", name, "requests %s %s, the most is %s", request.String(), name, most.String())
 		}
 	}
 	for _, name := range view.SortedNames(b.item.MaxLimitRequestRatio) {
 		ratio := b.item.MaxLimitRequestRatio[name]
 		if !WithinRatio(b.requests[name], b.limits[name], ratio) {
-			note(name, "requests %s %s under a limit of %s, the limit may be %s times the request", view.QuantityText(b.requests[name]), name, view.QuantityText(b.limits[name]), ratio.String())
+			note("maxLimitRequestRatio", name, "requests %s %s under a limit of %s, the limit may be %s times the request", view.QuantityText(b.requests[name]), name, view.QuantityText(b.limits[name]), ratio.String())
 		}
 	}
 	return out

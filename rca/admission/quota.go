@@ -214,7 +214,7 @@ func (v *Quota) DemandEvidence() []diagnosis.Evidence {
 	var out []diagnosis.Evidence
 	for _, u := range v.Unstated() {
 		used := v.Status.Used[u.Resource]
-		out = append(out, diagnosis.Evidence{Ref: view.ObjectRef("ResourceQuota", v.Namespace, v.Name), Fact: fmt.Sprintf("limits %s to %s (%s used): container %s states none", u.Resource, view.QuantityText(v.Hard[u.Resource]), view.QuantityText(used), strings.Join(u.Containers, ", "))})
+		out = append(out, diagnosis.Fact(view.ObjectRef("ResourceQuota", v.Namespace, v.Name), fmt.Sprintf("limits %s to %s (%s used): container %s states none", u.Resource, view.QuantityText(v.Hard[u.Resource]), view.QuantityText(used), strings.Join(u.Containers, ", ")), v.hardIs(u.Resource), diagnosis.That("status.used", string(u.Resource), diagnosis.Is, view.QuantityText(used))))
 	}
 	return out
 }
@@ -228,10 +228,10 @@ func (v *Quota) Evidence() []diagnosis.Evidence {
 		if v.Counted {
 			fact += " (counted from its pods: its status does not say)"
 		}
-		out = append(out, diagnosis.Evidence{Ref: at, Fact: fact})
+		out = append(out, diagnosis.Fact(at, fact, v.claims(name)...))
 		top := v.Top(name)
 		for _, h := range top[:min(len(top), topHolders)] {
-			out = append(out, diagnosis.Evidence{Ref: view.ObjectRef("Pod", h.Pod.Namespace, h.Pod.Name), Fact: fmt.Sprintf("holds %s of %s", view.QuantityText(h.Uses[name]), name)})
+			out = append(out, diagnosis.Fact(view.PodRef(h.Pod), fmt.Sprintf("holds %s of %s", view.QuantityText(h.Uses[name]), name), heldClaims(name, h.Uses[name])...))
 		}
 	}
 	return out

@@ -2,6 +2,7 @@ package causes
 
 import (
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -17,9 +18,11 @@ var nodeCordoned = Rule{ID: diagnosis.NodeCordoned, Tell: func(c *Case, n *view.
 	}
 	var fact strings.Builder
 	fact.WriteString("spec.unschedulable is true")
+	claims := []diagnosis.Claim{diagnosis.That("spec.unschedulable", "", diagnosis.Is, "true")}
 	for _, t := range n.Spec.Taints {
 		if t.Key == corev1.TaintNodeUnschedulable && t.TimeAdded != nil {
 			fact.WriteString(" since " + t.TimeAdded.UTC().Format("2006-01-02 15:04 MST"))
+			claims = append(claims, diagnosis.That(diagnosis.Taints+"[key="+t.Key+"].timeAdded", "", diagnosis.Is, t.TimeAdded.UTC().Format(time.RFC3339)))
 		}
 	}
 	if why := n.Operation().Quarantined; why != "" {
@@ -28,8 +31,9 @@ var nodeCordoned = Rule{ID: diagnosis.NodeCordoned, Tell: func(c *Case, n *view.
 		fact.WriteString(", " + why)
 	} else if who := cordonedBy(n.Node); who != "" {
 		fact.WriteString(", set by " + who)
+		claims = append(claims, diagnosis.That("metadata.managedFields", "manager="+who, diagnosis.Exists, ""))
 	}
-	return &finding{diagnosis.Proven, "cordoned", []diagnosis.Evidence{{Ref: n.Ref(), Fact: fact.String()}}}
+	return &finding{diagnosis.Proven, "cordoned", []diagnosis.Evidence{diagnosis.Fact(n.Ref(), fact.String(), claims...)}}
 }}
 
 // cordonedBy names the field manager that last wrote the spec, the nearest thing

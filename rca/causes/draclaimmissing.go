@@ -26,7 +26,7 @@ var draClaimMissing = PodRule{
 		}
 		f := &finding{certainty: diagnosis.Proven, says: c.Claims.Missing[0].Says}
 		for _, m := range c.Claims.Missing {
-			f.evidence = append(f.evidence, diagnosis.Evidence{Ref: m.Ref, Fact: m.Fact})
+			f.evidence = append(f.evidence, diagnosis.Fact(m.Ref, m.Fact, missingClaims(m.Fact)...))
 		}
 		return f
 	},

@@ -14,7 +14,7 @@ var draClassMissing = Rule{ID: diagnosis.DRAClassMissing, Tell: func(c *Case, n 
 	gone := c.Claims.Classless()
 	f := &finding{certainty: diagnosis.Proven, says: "DeviceClass " + gone[0].Class + " does not exist"}
 	for _, a := range gone {
-		f.evidence = append(f.evidence, diagnosis.Evidence{Ref: a.Ref, Fact: "request " + a.Name + " names DeviceClass " + a.Class}, diagnosis.Evidence{Ref: "DeviceClass/" + a.Class, Fact: "does not exist"})
+		f.evidence = append(f.evidence, diagnosis.Fact(a.Ref, "request "+a.Name+" names DeviceClass "+a.Class, diagnosis.That("spec", "", diagnosis.Contains, a.Class)), diagnosis.Fact("DeviceClass/"+a.Class, "does not exist", diagnosis.That("", "", diagnosis.Absent, "")))
 	}
 	if dra := c.DRAClass(gone[0].Class); dra != nil {
 		f.says += ": " + dra.Says

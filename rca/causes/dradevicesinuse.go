@@ -24,7 +24,8 @@ var draDevicesInUse = Rule{ID: diagnosis.DRADevicesInUse, Tell: func(c *Case, n 
 			}
 			matching++
 			if claim := v.Inventory.Holders[d.ID]; claim != nil && matching <= devices.MaxHolderFacts {
-				f.evidence = append(f.evidence, diagnosis.Evidence{Ref: d.Ref(), Fact: "device " + d.ID.Name + " is allocated to ResourceClaim " + claim.Namespace + "/" + claim.Name + devices.UsedBy(claim)})
+				f.evidence = append(f.evidence, diagnosis.Fact(d.Ref(), "device "+d.ID.Name+" is allocated to ResourceClaim "+claim.Namespace+"/"+claim.Name+devices.UsedBy(claim),
+					diagnosis.That("spec.devices[name="+d.ID.Name+"]", "", diagnosis.Exists, ""), diagnosis.That("status.allocation", "", diagnosis.Contains, d.ID.Name).Of("ResourceClaim/"+claim.Namespace+"/"+claim.Name)))
 			}
 		}
 		f.evidence = append(f.evidence, diagnosis.Evidence{Ref: n.Ref(), Fact: fmt.Sprintf("%d devices match request %s, %s asked", matching, a.Name, a.CountText())})
@@ -32,7 +33,7 @@ var draDevicesInUse = Rule{ID: diagnosis.DRADevicesInUse, Tell: func(c *Case, n 
 	f.evidence = append(f.evidence, v.Sharing(n.Name)...)
 	for _, claim := range v.Own {
 		if claim.Status.Allocation != nil {
-			f.evidence = append(f.evidence, diagnosis.Evidence{Ref: "ResourceClaim/" + claim.Namespace + "/" + claim.Name, Fact: "is allocated already" + devices.UsedBy(claim)})
+			f.evidence = append(f.evidence, diagnosis.Fact("ResourceClaim/"+claim.Namespace+"/"+claim.Name, "is allocated already"+devices.UsedBy(claim), diagnosis.That("status.allocation", "", diagnosis.Exists, "")))
 		}
 	}
 	return f

@@ -35,7 +35,7 @@ var draDriverMissing = Rule{ID: diagnosis.DRADriverMissing, Tell: func(c *Case, 
 		if dra != nil && f.evidence == nil {
 			f.says += ": " + dra.Says
 		}
-		f.evidence = append(f.evidence, diagnosis.Evidence{Ref: a.Ref, Fact: "request " + a.Name + " asks DeviceClass " + a.Class}, diagnosis.Evidence{Ref: "DeviceClass/" + a.Class, Fact: says})
+		f.evidence = append(f.evidence, diagnosis.Fact(a.Ref, "request "+a.Name+" asks DeviceClass "+a.Class, diagnosis.That("spec", "", diagnosis.Contains, a.Class)), diagnosis.Fact("DeviceClass/"+a.Class, says, diagnosis.That("", "", diagnosis.Exists, "")))
 		if dra != nil {
 			f.evidence = append(f.evidence, about(a.Class, dra))
 		}

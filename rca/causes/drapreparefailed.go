@@ -27,10 +27,11 @@ var draPrepareFailed = PodRule{
 		f := &finding{certainty: diagnosis.Proven, says: "the kubelet of " + first.Spec.NodeName + " could not prepare its devices: " + view.Cut(unpreparedBy(unpreparedSays(first)), 160)}
 		for _, p := range c.Unprepared {
 			at := view.ObjectRef("Pod", p.Namespace, p.Name)
-			f.evidence = append(f.evidence, diagnosis.Evidence{Ref: at, Fact: "is bound to " + p.Spec.NodeName + " and " + string(corev1.PodPending) + ": its sandbox was not made"},
-				diagnosis.Evidence{Ref: at, Fact: fmt.Sprintf("%s: %s", incident.FailedPrepare, unpreparedSays(p))})
+			f.evidence = append(f.evidence, diagnosis.Fact(at, "is bound to "+p.Spec.NodeName+" and "+string(corev1.PodPending)+": its sandbox was not made",
+				diagnosis.That("spec.nodeName", "", diagnosis.Is, p.Spec.NodeName), diagnosis.That("status.phase", "", diagnosis.Is, string(corev1.PodPending))),
+				diagnosis.Fact(at, fmt.Sprintf("%s: %s", incident.FailedPrepare, unpreparedSays(p)), diagnosis.Says(unpreparedSays(p))))
 			for _, claim := range c.ClaimsOf(p) {
-				f.evidence = append(f.evidence, diagnosis.Evidence{Ref: "ResourceClaim/" + claim, Fact: "is what the pod uses"})
+				f.evidence = append(f.evidence, diagnosis.Fact("ResourceClaim/"+claim, "is what the pod uses", diagnosis.That("status", "", diagnosis.Contains, p.Name)))
 			}
 		}
 		return f

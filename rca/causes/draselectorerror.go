@@ -32,7 +32,8 @@ var draSelectorError = Rule{ID: diagnosis.DRASelectorError, Tell: func(c *Case, 
 		}
 	}
 	if f.Device != nil {
-		out.evidence = append(out.evidence, diagnosis.Evidence{Ref: f.Device.Ref(), Fact: "device " + f.Device.ID.Name + " of driver " + f.Device.ID.Driver})
+		out.evidence = append(out.evidence, diagnosis.Fact(f.Device.Ref(), "device "+f.Device.ID.Name+" of driver "+f.Device.ID.Driver,
+			diagnosis.That("spec.driver", "", diagnosis.Is, f.Device.ID.Driver), diagnosis.That("spec.devices[name="+f.Device.ID.Name+"]", "", diagnosis.Exists, "")))
 	}
 	return out
 }}

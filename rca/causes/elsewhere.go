@@ -82,7 +82,7 @@ func (c *Case) Quote(causes []diagnosis.Cause) {
 		return
 	}
 	for _, w := range c.Queue.Words() {
-		if e := w.Evidence(); !slices.Contains(causes[0].Evidence, e) {
+		if e := w.Evidence(); !slices.ContainsFunc(causes[0].Evidence, e.Same) {
 			causes[0].Evidence = append(causes[0].Evidence, e)
 		}
 	}

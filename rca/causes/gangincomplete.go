@@ -39,7 +39,7 @@ func (c *Case) gangCertainty(sure bool) diagnosis.Certainty {
 // which only their words are known.
 func (c *Case) gangUnknown() *finding {
 	if c.GangUnread() == "" && c.Gang.Kind.API == "scheduling.k8s.io" {
-		return &finding{diagnosis.Likely, fmt.Sprintf("its PodGroup %s does not exist", c.Gang.Name), []diagnosis.Evidence{{Ref: c.podRef(), Fact: "spec.schedulingGroup names PodGroup " + c.Gang.Name}}}
+		return &finding{diagnosis.Likely, fmt.Sprintf("its PodGroup %s does not exist", c.Gang.Name), []diagnosis.Evidence{diagnosis.Fact(c.podRef(), "spec.schedulingGroup names PodGroup "+c.Gang.Name, c.ofPod(diagnosis.That("spec.schedulingGroup", "", diagnosis.Contains, c.Gang.Name))...)}}
 	}
 	for _, w := range c.Queue.Words() {
 		if w.OfGang() {

@@ -14,10 +14,10 @@ var gpuNotMIGCapable = Rule{ID: diagnosis.GPUNotMIGCapable, gpu: true, Tell: fun
 		if n.Facts().MIG {
 			return nil
 		}
-		return &finding{diagnosis.Proven, n.Product() + " has no MIG", []diagnosis.Evidence{{Ref: n.ReportRef(), Fact: "no GPU of the node reports a MIG mode"}}}
+		return &finding{diagnosis.Proven, n.Product() + " has no MIG", []diagnosis.Evidence{diagnosis.Fact(n.ReportRef(), "no GPU of the node reports a MIG mode", diagnosis.That("report.gpus[*].mig", "", diagnosis.Absent, ""))}}
 	}
 	if n.Labels[view.LabelMIGCapable] != "false" {
 		return nil
 	}
-	return &finding{diagnosis.Likely, n.Product() + " has no MIG", []diagnosis.Evidence{{Ref: n.Ref(), Fact: "label " + view.LabelMIGCapable + "=false"}}}
+	return &finding{diagnosis.Likely, n.Product() + " has no MIG", []diagnosis.Evidence{diagnosis.Fact(n.Ref(), "label "+view.LabelMIGCapable+"=false", n.Labelled(view.LabelMIGCapable)...)}}
 }}

@@ -2,20 +2,22 @@ package causes
 
 import (
 	"fmt"
+	"strconv"
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/view"
 )
 
 // gpuRequestTooLarge: the node has fewer GPUs than one pod asks for, held or not.
-var gpuRequestTooLarge = Rule{ID: diagnosis.GPURequestTooLarge, gpu: true, Tell: func(_ *Case, n *view.Node, b *blocker) *finding {
+var gpuRequestTooLarge = Rule{ID: diagnosis.GPURequestTooLarge, gpu: true, Tell: func(c *Case, n *view.Node, b *blocker) *finding {
 	a, ok := b.whole()
 	has := b.capacity
 	if !ok || has == 0 || has >= a.Count {
 		return nil
 	}
 	fact := fmt.Sprintf("capacity %s=%d, one pod asks for %d", a.Resource, has, a.Count)
-	return &finding{diagnosis.Proven, "has fewer GPUs than one pod asks for", []diagnosis.Evidence{{Ref: n.Ref(), Fact: fact}}}
+	return &finding{diagnosis.Proven, "has fewer GPUs than one pod asks for", []diagnosis.Evidence{diagnosis.Fact(n.Ref(), fact,
+		append(c.itAsks(a.Resource), diagnosis.That(diagnosis.Capacity, string(a.Resource), diagnosis.Is, strconv.FormatInt(has, 10)))...)}}
 }}
 
 // noGPUAnywhere: the same of nodes that have none, where no node of the cluster has any.
@@ -23,5 +25,5 @@ var noGPUAnywhere = Rule{ID: diagnosis.GPURequestTooLarge, Tell: func(c *Case, n
 	if !b.asked || b.ask.Profile != "" || c.Cluster.HasGPUs() {
 		return nil
 	}
-	return &finding{diagnosis.Likely, "no node of the cluster has a GPU", []diagnosis.Evidence{{Ref: n.Ref(), Fact: "no label, capacity or report speaks of a GPU"}}}
+	return &finding{diagnosis.Likely, "no node of the cluster has a GPU", []diagnosis.Evidence{n.NoGPU(b.scarce)}}
 }}

@@ -2,6 +2,7 @@ package causes
 
 import (
 	"fmt"
+	"strconv"
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/placement"
@@ -23,7 +24,8 @@ var gpuUnhealthy = Rule{ID: diagnosis.GPUUnhealthy, Tell: func(_ *Case, n *view.
 	if sick > 0 {
 		free := n.Free(a.Resource)
 		if free.Value()+sick >= a.Count {
-			evidence := []diagnosis.Evidence{{Ref: n.Ref(), Fact: fmt.Sprintf("capacity %s=%d, allocatable %d", a.Resource, b.capacity, b.allocatable)}}
+			evidence := []diagnosis.Evidence{diagnosis.Fact(n.Ref(), fmt.Sprintf("capacity %s=%d, allocatable %d", a.Resource, b.capacity, b.allocatable),
+				diagnosis.That(diagnosis.Capacity, string(a.Resource), diagnosis.Is, strconv.FormatInt(b.capacity, 10)), diagnosis.That(diagnosis.Allocatable, string(a.Resource), diagnosis.Is, strconv.FormatInt(b.allocatable, 10)))}
 			return &finding{diagnosis.Proven, says, append(evidence, n.SickFacts()...)}
 		}
 	}

@@ -2,6 +2,7 @@ package causes
 
 import (
 	"fmt"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -22,8 +23,10 @@ var hostResourcesShort = Rule{ID: diagnosis.HostResourcesShort, Tell: func(c *Ca
 	}
 	free, asked := n.Free(resource), c.Wants[resource]
 	fact := fmt.Sprintf("%s of %s free, %s asked", free.String(), name, asked.String())
+	claims := append(c.itAsks(resource), diagnosis.That(diagnosis.Free, name, diagnosis.Is, free.String()))
 	if resource == corev1.ResourcePods {
 		fact = fmt.Sprintf("%d pods run, no more are allowed", len(n.Pods))
+		claims = []diagnosis.Claim{diagnosis.That("count(pods)", "", diagnosis.Is, strconv.Itoa(len(n.Pods))), diagnosis.That(diagnosis.Free, name, diagnosis.Is, free.String())}
 	}
-	return &finding{diagnosis.Proven, "not enough " + name, []diagnosis.Evidence{{Ref: n.Ref(), Fact: fact}}}
+	return &finding{diagnosis.Proven, "not enough " + name, []diagnosis.Evidence{diagnosis.Fact(n.Ref(), fact, claims...)}}
 }}

@@ -58,7 +58,7 @@ var zeroGPURequest = PodRule{ID: diagnosis.InvalidGPURequest, Aside: true, Tell:
 		return nil
 	}
 	slices.Sort(names)
-	return &finding{certainty: diagnosis.Proven, says: "zero was asked of " + strings.Join(names, ", ") + ": the pod would run without", evidence: []diagnosis.Evidence{{Ref: c.podRef(), Fact: "limits: 0 of " + strings.Join(names, ", ")}}}
+	return &finding{certainty: diagnosis.Proven, says: "zero was asked of " + strings.Join(names, ", ") + ": the pod would run without", evidence: []diagnosis.Evidence{diagnosis.Fact(c.podRef(), "limits: 0 of "+strings.Join(names, ", "), c.zeros(names)...)}}
 }}
 
 // defaulted names the LimitRanges that filled in what the template does not say.
@@ -82,7 +82,7 @@ func (c *Case) defaulted(v admission.InvalidRequest) []diagnosis.Evidence {
 				request, ok = item.Min[v.Resource] // as the API server completes it
 			}
 			if ok && lr.Namespace == c.Next().Namespace && item.Type == corev1.LimitTypeContainer {
-				out = append(out, diagnosis.Evidence{Ref: view.ObjectRef("LimitRange", lr.Namespace, lr.Name), Fact: fmt.Sprintf("makes %s %s the default request", request.String(), v.Resource)})
+				out = append(out, diagnosis.Fact(view.ObjectRef("LimitRange", lr.Namespace, lr.Name), fmt.Sprintf("makes %s %s the default request", request.String(), v.Resource), diagnosis.That("spec.limits[*].defaultRequest", string(v.Resource), diagnosis.Is, request.String())))
 			}
 		}
 	}

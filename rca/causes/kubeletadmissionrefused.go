@@ -2,6 +2,7 @@ package causes
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -121,25 +122,29 @@ func (c *Case) turnedEvidence(t *Turned) []diagnosis.Evidence {
 		return []diagnosis.Evidence{{Ref: "Node/" + t.On, Fact: "is not there any more, or was not read"}}
 	}
 	var out []diagnosis.Evidence
-	note := func(ref, format string, args ...any) {
-		out = append(out, diagnosis.Evidence{Ref: ref, Fact: fmt.Sprintf(format, args...)})
+	note := func(ref, fact string, claims ...diagnosis.Claim) {
+		out = append(out, diagnosis.Fact(ref, fact, claims...))
 	}
 	for _, a := range c.Asks {
 		stock, free := t.Node.StockOf(a.Resource), t.Node.Free(a.Resource)
-		note(t.Node.Ref(), "%s: capacity %d, allocatable %d, %d free by the requests of its pods", a.Resource, stock.Capacity, stock.Allocatable, free.Value())
+		amount := func(path string, n int64) diagnosis.Claim {
+			return diagnosis.That(path, string(a.Resource), diagnosis.Is, strconv.FormatInt(n, 10))
+		}
+		note(t.Node.Ref(), fmt.Sprintf("%s: capacity %d, allocatable %d, %d free by the requests of its pods", a.Resource, stock.Capacity, stock.Allocatable, free.Value()),
+			amount(diagnosis.Capacity, stock.Capacity), amount(diagnosis.Allocatable, stock.Allocatable), amount(diagnosis.Free, free.Value()))
 	}
 	clock := func(at time.Time) string { return at.UTC().Format("2006-01-02 15:04:05 MST") }
 	if !t.ready.IsZero() {
-		note(t.Node.Ref(), "Ready since %s", clock(t.ready))
+		note(t.Node.Ref(), "Ready since "+clock(t.ready), since("Ready", t.ready))
 	}
 	if p := t.Node.PluginPod(); p != nil && !t.plugin.IsZero() {
-		note(view.PodRef(p), "the device plugin runs since %s", clock(t.plugin))
+		note(view.PodRef(p), "the device plugin runs since "+clock(t.plugin), diagnosis.That("spec.nodeName", "", diagnosis.Is, t.On))
 	}
 	for _, p := range t.Before {
-		note(view.PodRef(p), "asked for the same devices there, and was leaving")
+		note(view.PodRef(p), "asked for the same devices there, and was leaving", diagnosis.That("spec.nodeName", "", diagnosis.Is, t.On))
 	}
 	if at := rejectedAt(c.refused()); !at.IsZero() {
-		note(c.podRef(), "refused at %s", clock(at))
+		note(c.podRef(), "refused at "+clock(at), diagnosis.That("status.phase", "", diagnosis.Is, "Failed"))
 	}
 	return out
 }

@@ -21,7 +21,7 @@ var limitRangeViolated = PodRule{
 		var evidence []diagnosis.Evidence
 		for _, v := range admission.Violations(c.Cluster.State, c.Next()) {
 			says = append(says, v.Says())
-			evidence = append(evidence, diagnosis.Evidence{Ref: view.ObjectRef("LimitRange", v.Of.Namespace, v.Of.Name), Fact: v.Fact})
+			evidence = append(evidence, diagnosis.Fact(view.ObjectRef("LimitRange", v.Of.Namespace, v.Of.Name), v.Fact, v.Bound))
 		}
 		if len(says) > 0 {
 			return c.told(diagnosis.Proven, strings.Join(says, "; "), evidence)

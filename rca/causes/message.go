@@ -84,7 +84,7 @@ func (c *Case) byMessage(byID tellings) {
 	if !ok {
 		return
 	}
-	said := []diagnosis.Evidence{{Ref: c.podRef(), Fact: "PodScheduled: " + c.Refusal.Conditions[i].Message}}
+	said := []diagnosis.Evidence{diagnosis.Fact(c.podRef(), "PodScheduled: "+c.Refusal.Conditions[i].Message, diagnosis.Says(c.Refusal.Conditions[i].Message))}
 	if m.Nodes == 0 && m.Whole == "" && len(m.Reasons) == 0 {
 		byID.note(diagnosis.NoNodes, "", &finding{diagnosis.Possible, "by the scheduler's words: " + whatif.NoNodesSentence, said})
 		return

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/view"
@@ -15,7 +16,7 @@ var migConfigFailed = Rule{ID: diagnosis.MIGConfigFailed, gpu: true, Tell: func(
 	if n.Manager().State != "failed" || b.offered() {
 		return nil
 	}
-	evidence := []diagnosis.Evidence{{Ref: n.Ref(), Fact: fmt.Sprintf("label %s=failed for %s=%s", view.LabelMIGState, view.LabelMIGConfig, n.Labels[view.LabelMIGConfig])}}
+	evidence := []diagnosis.Evidence{diagnosis.Fact(n.Ref(), fmt.Sprintf("label %s=failed for %s=%s", view.LabelMIGState, view.LabelMIGConfig, n.Labels[view.LabelMIGConfig]), n.Labelled(view.LabelMIGConfig, view.LabelMIGState)...)}
 	says, who := c.stillThere(n)
 	if len(n.GPUHolders()) == 0 && c.Cluster.State.Unread["Pod"] == "" {
 		says += ", and no pod holds a GPU of it: what does may run on the host (DCGM, nvidia-persistenced, nvidia_drm)"
@@ -54,7 +55,7 @@ func (c *Case) OtherwiseSpelled(n *view.Node) []string {
 func (c *Case) stillThere(n *view.Node) (says string, evidence []diagnosis.Evidence) {
 	on := n.GPUHolders()
 	for _, p := range on {
-		evidence = append(evidence, diagnosis.Evidence{Ref: view.PodRef(p), Fact: "still runs on a GPU of the node"})
+		evidence = append(evidence, diagnosis.Fact(view.PodRef(p), "still runs on a GPU of the node", diagnosis.That("spec.nodeName", "", diagnosis.Is, n.Name)))
 	}
 	switch {
 	case len(on) == 1:
@@ -63,11 +64,12 @@ func (c *Case) stillThere(n *view.Node) (says string, evidence []diagnosis.Evide
 		says = ", " + view.PodList(on) + " still run on its GPUs"
 	}
 	if labels := PausedComponents(n); len(labels) > 0 {
-		evidence = append(evidence, diagnosis.Evidence{Ref: n.Ref(), Fact: strings.Join(labels, ", ") + "=" + view.Paused})
+		evidence = append(evidence, diagnosis.Fact(n.Ref(), strings.Join(labels, ", ")+"="+view.Paused, n.Labelled(labels...)...))
 	}
 	for _, p := range lingering(n) {
 		says += ", " + p.Namespace + "/" + p.Name + " was told to leave and has not"
-		evidence = append(evidence, diagnosis.Evidence{Ref: view.PodRef(p), Fact: "deleted at " + p.DeletionTimestamp.UTC().Format("15:04 MST") + ", and is still there: its component is paused"})
+		evidence = append(evidence, diagnosis.Fact(view.PodRef(p), "deleted at "+p.DeletionTimestamp.UTC().Format("15:04 MST")+", and is still there: its component is paused",
+			diagnosis.That("metadata.deletionTimestamp", "", diagnosis.Is, p.DeletionTimestamp.UTC().Format(time.RFC3339))))
 	}
 	return says, evidence
 }

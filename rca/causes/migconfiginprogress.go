@@ -21,7 +21,7 @@ var migConfigInProgress = Rule{ID: diagnosis.MIGConfigInProgress, gpu: true, Tel
 		return nil
 	}
 	since, known := labelSetAt(n, view.LabelMIGState)
-	evidence := []diagnosis.Evidence{{Ref: n.Ref(), Fact: fmt.Sprintf("label %s=%s, %s=%s", view.LabelMIGConfig, n.Labels[view.LabelMIGConfig], view.LabelMIGState, state)}}
+	evidence := []diagnosis.Evidence{diagnosis.Fact(n.Ref(), fmt.Sprintf("label %s=%s, %s=%s", view.LabelMIGConfig, n.Labels[view.LabelMIGConfig], view.LabelMIGState, state), n.Labelled(view.LabelMIGConfig, view.LabelMIGState)...)}
 	if !known {
 		return &finding{diagnosis.Possible, "its MIG layout is being changed", evidence}
 	}

@@ -29,7 +29,7 @@ var migConfigInvalidForGPU = Rule{ID: diagnosis.MIGConfigInvalidForGPU, gpu: tru
 			layout := placement.Layout(rule.MIGDevices)
 			if _, ok := grid.Place(layout); !ok {
 				return &finding{n.Certainty(), fmt.Sprintf("mig.config %q cannot exist on %s", name, g.Product), []diagnosis.Evidence{
-					{Ref: ref, Fact: fmt.Sprintf("entry %s wants %s", name, layout)}, {Ref: n.ReportRef(), Fact: fmt.Sprintf("GPU %d has no legal positions for that", g.Index)}}}
+					diagnosis.Fact(ref, fmt.Sprintf("entry %s wants %s", name, layout), diagnosis.That("data", "", diagnosis.Contains, name+":")), diagnosis.Fact(n.ReportRef(), fmt.Sprintf("GPU %d has no legal positions for that", g.Index), append(n.Labelled(view.LabelMIGConfig), view.OfGPU(g.Index, ".product", diagnosis.Is, g.Product))...)}}
 			}
 		}
 	}

@@ -34,7 +34,7 @@ var migConfigStuck = Rule{ID: diagnosis.MIGConfigStuck, gpu: true, Tell: func(c 
 	default:
 		return nil
 	}
-	evidence := []diagnosis.Evidence{{Ref: n.Ref(), Fact: fmt.Sprintf("label %s=%s, %s", view.LabelMIGConfig, n.Labels[view.LabelMIGConfig], how)}}
+	evidence := []diagnosis.Evidence{diagnosis.Fact(n.Ref(), fmt.Sprintf("label %s=%s, %s", view.LabelMIGConfig, n.Labels[view.LabelMIGConfig], how), n.Labelled(view.LabelMIGConfig, view.LabelMIGState)...)}
 	says, who := c.stillThere(n)
 	return &finding{certainty, "MIG manager is stuck" + says, append(evidence, who...)}
 }}

@@ -23,5 +23,5 @@ var migConfigUnknown = Rule{ID: diagnosis.MIGConfigUnknown, gpu: true, Tell: fun
 	}
 	ref := "ConfigMap/" + config.Source.Namespace + "/" + config.Source.Name
 	return &finding{diagnosis.Proven, fmt.Sprintf("mig.config %q names no entry of its config", name),
-		[]diagnosis.Evidence{{Ref: n.Ref(), Fact: fmt.Sprintf("label %s=%s", view.LabelMIGConfig, name)}, {Ref: ref, Fact: "has no such entry"}}}
+		[]diagnosis.Evidence{diagnosis.Fact(n.Ref(), fmt.Sprintf("label %s=%s", view.LabelMIGConfig, name), n.Labelled(view.LabelMIGConfig)...), diagnosis.Fact(ref, "has no such entry", diagnosis.That("data", "", diagnosis.ContainsNot, " "+name+":"))}}
 }}

@@ -21,7 +21,7 @@ var migFragmented = Rule{ID: diagnosis.MIGFragmented, gpu: true, Tell: func(_ *C
 		}
 		if fit := g.Fit(a.Profile); fit.Free >= p.MemorySlices && fit.Start < 0 {
 			fact := fmt.Sprintf("GPU %d: %d of %d memory slices are unheld, %s needs %s", g.Index, fit.Free, g.Grid.Slices(), a.Profile, view.StartsText(p))
-			return &finding{n.Certainty(), "enough slices are unheld, but no legal start for " + a.Profile, []diagnosis.Evidence{{Ref: n.ReportRef(), Fact: fact}}}
+			return &finding{n.Certainty(), "enough slices are unheld, but no legal start for " + a.Profile, []diagnosis.Evidence{diagnosis.Fact(n.ReportRef(), fact, heldSlices(n, &g, fit.Free)...)}}
 		}
 	}
 	return nil

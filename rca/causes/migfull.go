@@ -16,12 +16,13 @@ var migFull = Rule{ID: diagnosis.MIGFull, gpu: true, Tell: func(_ *Case, n *view
 	if len(n.GPUs) == 0 {
 		return fullByCounts(n, a)
 	}
-	most := 0
+	most, claims := 0, []diagnosis.Claim{}
 	for _, g := range n.GPUs {
-		most = max(most, g.Fit(a.Profile).Free)
+		free := g.Fit(a.Profile).Free
+		most, claims = max(most, free), append(claims, heldSlices(n, &g, free)...)
 	}
 	fact := fmt.Sprintf("at most %d memory slices of one GPU are unheld", most)
-	return &finding{n.Certainty(), "not enough unheld slices for " + a.Each(), []diagnosis.Evidence{{Ref: n.ReportRef(), Fact: fact}}}
+	return &finding{n.Certainty(), "not enough unheld slices for " + a.Each(), []diagnosis.Evidence{diagnosis.Fact(n.ReportRef(), fact, claims...)}}
 }}
 
 // fullByCounts needs no positions: too few slices in all are too few on each GPU.
@@ -30,5 +31,5 @@ func fullByCounts(n *view.Node, a view.Ask) *finding {
 	if !ok || !c.Full() {
 		return nil
 	}
-	return &finding{diagnosis.Possible, "not enough unheld slices for " + a.Each(), []diagnosis.Evidence{c.Fact(n), {Ref: n.Ref(), Fact: n.Doubt}}}
+	return &finding{diagnosis.Possible, "not enough unheld slices for " + a.Each(), []diagnosis.Evidence{c.Fact(n), n.Doubted()}}
 }

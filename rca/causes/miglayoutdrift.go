@@ -20,12 +20,12 @@ var migLayoutDrift = Rule{ID: diagnosis.MIGLayoutDrift, gpu: true, Tell: func(c 
 	made := c.Cluster.ClassOf(n).Made[a.Profile]
 	if made > b.capacity && !Shares(n, a) {
 		return &finding{n.Certainty(), fmt.Sprintf("its GPUs have %s that the node does not advertise", a.Profile), []diagnosis.Evidence{
-			{Ref: n.ReportRef(), Fact: fmt.Sprintf("%d instances of %s exist", made, a.Profile)}, {Ref: n.Ref(), Fact: "capacity " + n.Advertised()}}}
+			diagnosis.Fact(n.ReportRef(), fmt.Sprintf("%d instances of %s exist", made, a.Profile), instances(a.Profile, made)...), n.Registered()}}
 	}
 	if wanted := applied(c.Cluster, n, a); wanted > made && !Shares(n, a) {
 		return &finding{n.Certainty(), fmt.Sprintf("mig.config %q was applied, its GPUs are laid out otherwise", n.Labels[view.LabelMIGConfig]), []diagnosis.Evidence{
-			{Ref: n.Ref(), Fact: fmt.Sprintf("label %s=%s, %s=success makes %d of %s", view.LabelMIGConfig, n.Labels[view.LabelMIGConfig], view.LabelMIGState, wanted, a.Profile)},
-			{Ref: n.ReportRef(), Fact: fmt.Sprintf("%d instances of %s exist", made, a.Profile)}}}
+			diagnosis.Fact(n.Ref(), fmt.Sprintf("label %s=%s, %s=success makes %d of %s", view.LabelMIGConfig, n.Labels[view.LabelMIGConfig], view.LabelMIGState, wanted, a.Profile), n.Labelled(view.LabelMIGConfig, view.LabelMIGState)...),
+			diagnosis.Fact(n.ReportRef(), fmt.Sprintf("%d instances of %s exist", made, a.Profile), instances(a.Profile, made)...)}}
 	}
 	return nil
 }}

@@ -28,10 +28,10 @@ var migLayoutLost = Rule{ID: diagnosis.MIGLayoutDrift, gpu: true, Tell: func(c *
 	}
 	clock := func(at time.Time) string { return at.UTC().Format("2006-01-02 15:04 MST") }
 	evidence := []diagnosis.Evidence{
-		{Ref: n.Ref(), Fact: fmt.Sprintf("label %s=%s, %s=success", view.LabelMIGConfig, m.Config, view.LabelMIGState)},
-		{Ref: n.Ref(), Fact: "capacity " + n.Advertised()}}
+		diagnosis.Fact(n.Ref(), fmt.Sprintf("label %s=%s, %s=success", view.LabelMIGConfig, m.Config, view.LabelMIGState), n.Labelled(view.LabelMIGConfig, view.LabelMIGState)...),
+		n.Registered()}
 	if ready := readySince(n); known && ready.After(applied) {
-		evidence = append(evidence, diagnosis.Evidence{Ref: n.Ref(), Fact: fmt.Sprintf("%s was written at %s, Ready since %s", view.LabelMIGState, clock(applied), clock(ready))})
+		evidence = append(evidence, diagnosis.Fact(n.Ref(), fmt.Sprintf("%s was written at %s, Ready since %s", view.LabelMIGState, clock(applied), clock(ready)), since("Ready", ready)))
 		return &finding{diagnosis.Likely, fmt.Sprintf("mig.config %q was applied before the node last came up, and it offers nothing of it: the layout is lost", m.Config), evidence}
 	}
 	if !n.AdvertisesAny() {

@@ -44,7 +44,7 @@ func mismatch(n *view.Node, a view.Ask, b *blocker) *finding {
 	g := &n.GPUs[best]
 	fact := "GPU " + strconv.Itoa(g.Index) + ": " + a.Profile + " could start at memory slice " + strconv.Itoa(start) + ", nobody holds it; the layout is " + view.LayoutText(*g)
 	return &finding{n.Certainty(), "not laid out with " + a.Profile + ", though a legal position is unheld",
-		[]diagnosis.Evidence{{Ref: n.ReportRef(), Fact: fact}, n.UsedOf(a, b.allocatable)}}
+		[]diagnosis.Evidence{diagnosis.Fact(n.ReportRef(), fact, unheldFrom(g, start, a.Profile)...), n.UsedOf(a, b.allocatable)}}
 }
 
 // migOff finds a whole GPU that nobody holds and that could be partitioned.
@@ -62,7 +62,7 @@ func migOff(n *view.Node, a view.Ask) *finding {
 			continue
 		}
 		if _, ok := grid.Profile(a.Profile); ok {
-			return &finding{n.Certainty(), "MIG is off on a GPU that nobody holds", []diagnosis.Evidence{{Ref: n.ReportRef(), Fact: fmt.Sprintf("GPU %d: MIG is off, nobody holds it", g.Index)}, n.UseOf(a)}}
+			return &finding{n.Certainty(), "MIG is off on a GPU that nobody holds", []diagnosis.Evidence{diagnosis.Fact(n.ReportRef(), fmt.Sprintf("GPU %d: MIG is off, nobody holds it", g.Index), view.OfGPU(g.Index, ".mig.current", diagnosis.Is, "false"), view.OfGPU(g.Index, ".holders", diagnosis.Absent, "")), n.UseOf(a)}}
 		}
 	}
 	return nil
@@ -78,10 +78,10 @@ func mismatchByCounts(n *view.Node, a view.Ask) *finding {
 	switch {
 	case ok && c.Fits(a):
 		says := fmt.Sprintf("does not offer %s, though nobody can be on %d of its GPUs", a.Each(), c.Untouched())
-		return &finding{diagnosis.Possible, says, []diagnosis.Evidence{c.Fact(n), n.UseOf(a), {Ref: n.Ref(), Fact: n.Doubt}}}
+		return &finding{diagnosis.Possible, says, []diagnosis.Evidence{c.Fact(n), n.UseOf(a), n.Doubted()}}
 	case ok && c.Full():
 		return nil
 	}
 	return &finding{diagnosis.Possible, "does not offer " + a.Each(),
-		[]diagnosis.Evidence{{Ref: n.Ref(), Fact: "advertises " + n.Advertised()}, {Ref: n.Ref(), Fact: n.Doubt}}}
+		[]diagnosis.Evidence{diagnosis.Fact(n.Ref(), "advertises "+n.Advertised(), n.Advertises()...), n.Doubted()}}
 }

@@ -2,6 +2,7 @@ package causes
 
 import (
 	"fmt"
+	"strconv"
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/view"
@@ -16,7 +17,8 @@ var migModePending = Rule{ID: diagnosis.MIGModePending, gpu: true, Tell: func(c 
 	var evidence []diagnosis.Evidence
 	for _, g := range n.Geometry.Report.GPUs {
 		if g.MIG != nil && g.MIG.Current != g.MIG.Pending {
-			evidence = append(evidence, diagnosis.Evidence{Ref: n.ReportRef(), Fact: fmt.Sprintf("GPU %d: MIG mode is %s, %s after a reset", g.Index, onOff(g.MIG.Current), onOff(g.MIG.Pending))})
+			evidence = append(evidence, diagnosis.Fact(n.ReportRef(), fmt.Sprintf("GPU %d: MIG mode is %s, %s after a reset", g.Index, onOff(g.MIG.Current), onOff(g.MIG.Pending)),
+				view.OfGPU(g.Index, ".mig.current", diagnosis.Is, strconv.FormatBool(g.MIG.Current)), view.OfGPU(g.Index, ".mig.pending", diagnosis.Is, strconv.FormatBool(g.MIG.Pending))))
 		}
 	}
 	if len(evidence) == 0 {

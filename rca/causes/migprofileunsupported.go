@@ -34,7 +34,7 @@ var migProfileUnsupported = Rule{ID: diagnosis.MIGProfileUnsupported, gpu: true,
 	if near := nearestProfile(n, a.Profile); near != "" {
 		says += "; the nearest is " + near
 	}
-	return &finding{certainty, says, []diagnosis.Evidence{{Ref: ref, Fact: n.Product() + " has " + strings.Join(names, ", ")}}}
+	return &finding{certainty, says, []diagnosis.Evidence{diagnosis.Fact(ref, n.Product()+" has "+strings.Join(names, ", "), profileClaims(n, names, a.Profile)...)}}
 }}
 
 // HasProfile says whether the node's model has the profile. The grid of its GPUs knows

@@ -30,7 +30,7 @@ func offersProfiles(n *view.Node) bool {
 var migStrategyMismatch = Rule{ID: diagnosis.MIGStrategyMismatch, gpu: true, Tell: func(_ *Case, n *view.Node, b *blocker) *finding {
 	strategy := n.Manager().Strategy
 	fact := func() []diagnosis.Evidence {
-		return []diagnosis.Evidence{{Ref: n.Ref(), Fact: fmt.Sprintf("label %s=%s, advertises %s", view.LabelMIGStrategy, strategy, n.Advertised())}}
+		return []diagnosis.Evidence{diagnosis.Fact(n.Ref(), fmt.Sprintf("label %s=%s, advertises %s", view.LabelMIGStrategy, strategy, n.Advertised()), append(n.Labelled(view.LabelMIGStrategy), n.Advertises()...)...)}
 	}
 	if _, ok := b.mig(); ok && strategy == "single" && b.allocatable == 0 {
 		return &finding{diagnosis.Proven, "strategy single offers MIG devices as nvidia.com/gpu", fact()}

@@ -11,6 +11,6 @@ var noNodes = PodRule{
 		if len(c.Cluster.State.Nodes) > 0 || c.Cluster.State.Unread["Node"] != "" {
 			return nil
 		}
-		return &finding{diagnosis.Proven, "the cluster has no node", []diagnosis.Evidence{{Ref: "Node", Fact: "the list is empty"}}}
+		return &finding{diagnosis.Proven, "the cluster has no node", []diagnosis.Evidence{diagnosis.Fact("Node", "the list is empty", diagnosis.That("", "", diagnosis.Absent, "").Of("Node/*"))}}
 	},
 }

@@ -23,7 +23,7 @@ func Passing(t corev1.Taint) bool { return OwnTaint(t) && t.Key != corev1.TaintN
 func (c *Case) notReady(n *view.Node) *finding {
 	for _, t := range Untolerated(c.Pod, n.Node) {
 		if Passing(t) {
-			return &finding{diagnosis.Proven, "not ready", []diagnosis.Evidence{{Ref: n.Ref(), Fact: "taint " + t.ToString()}}}
+			return &finding{diagnosis.Proven, "not ready", []diagnosis.Evidence{diagnosis.Fact(n.Ref(), "taint "+t.ToString(), c.untolerated(n, t)...)}}
 		}
 	}
 	return nil

@@ -22,7 +22,7 @@ var podAffinityConflict = Rule{ID: diagnosis.PodAffinityConflict, Tell: func(c *
 		f.says += ": it has to be " + strings.Join(texts, " and ")
 	}
 	if away, _ := c.StandsApart(n); len(away) > 0 {
-		f.evidence = append(f.evidence, diagnosis.Evidence{Ref: n.Ref(), Fact: "kept apart from " + view.PodList(away)})
+		f.evidence = append(f.evidence, diagnosis.Fact(n.Ref(), "kept apart from "+view.PodList(away), running(away)...))
 	}
 	return f
 }}

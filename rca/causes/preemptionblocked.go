@@ -3,6 +3,8 @@ package causes
 import (
 	"fmt"
 	"slices"
+	"strconv"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
@@ -31,7 +33,7 @@ var preemptionBlocked = Rule{ID: diagnosis.PreemptionBlocked, Tell: func(c *Case
 			return nil
 		}
 		return &finding{diagnosis.Proven, "held by pods of a lower priority, which its policy never preempts",
-			append([]diagnosis.Evidence{{Ref: c.podRef(), Fact: fmt.Sprintf("priority %d by class %q, preemptionPolicy Never", own, c.Pod.Spec.PriorityClassName)}}, lower...)}
+			append([]diagnosis.Evidence{diagnosis.Fact(c.podRef(), fmt.Sprintf("priority %d by class %q, preemptionPolicy Never", own, c.Pod.Spec.PriorityClassName), c.priority(own)...)}, lower...)}
 	}
 	if below {
 		return nil // it preempts
@@ -41,7 +43,7 @@ var preemptionBlocked = Rule{ID: diagnosis.PreemptionBlocked, Tell: func(c *Case
 		return nil
 	}
 	return &finding{diagnosis.Proven, "held by pods of the same priority, which are not preempted for it",
-		append([]diagnosis.Evidence{{Ref: c.podRef(), Fact: fmt.Sprintf("priority %d by class %q", own, c.Pod.Spec.PriorityClassName)}}, equal...)}
+		append([]diagnosis.Evidence{diagnosis.Fact(c.podRef(), fmt.Sprintf("priority %d by class %q", own, c.Pod.Spec.PriorityClassName), c.priority(own)...)}, equal...)}
 }}
 
 // NeverPreempts says whether the pod's preemptionPolicy is Never.
@@ -65,7 +67,7 @@ func (c *Case) holdersOf(n *view.Node, name corev1.ResourceName, of func(int32) 
 		q, holds := n.Requests[p][name]
 		if prio := corev1helpers.PodPriority(p); holds && of(prio) && c.MayLeave(p) {
 			left.Add(q)
-			out = append(out, diagnosis.Evidence{Ref: "Pod/" + p.Namespace + "/" + p.Name, Fact: fmt.Sprintf("priority %d, holds %s of %s", prio, q.String(), name)})
+			out = append(out, diagnosis.Fact(view.PodRef(p), fmt.Sprintf("priority %d, holds %s of %s", prio, q.String(), name), append(holding(p, name, q.String()), diagnosis.That("spec.priority", "", diagnosis.Is, strconv.Itoa(int(prio))))...))
 		}
 	}
 	return out, left.Cmp(c.Wants[name]) >= 0
@@ -82,9 +84,9 @@ var preemptionUnderway = PodRule{
 			return nil
 		}
 		node := c.Refusal.NominatedNodeName
-		evidence := []diagnosis.Evidence{{Ref: c.podRef(), Fact: "status.nominatedNodeName " + node}}
+		evidence := []diagnosis.Evidence{diagnosis.Fact(c.podRef(), "status.nominatedNodeName "+node, diagnosis.That("status.nominatedNodeName", "", diagnosis.Is, node))}
 		for _, p := range leaving {
-			evidence = append(evidence, diagnosis.Evidence{Ref: "Pod/" + p.Namespace + "/" + p.Name, Fact: "preempted by the scheduler, to be gone by " + p.DeletionTimestamp.UTC().Format("15:04:05")})
+			evidence = append(evidence, diagnosis.Fact(view.PodRef(p), "preempted by the scheduler, to be gone by "+p.DeletionTimestamp.UTC().Format("15:04:05"), diagnosis.That("metadata.deletionTimestamp", "", diagnosis.Is, p.DeletionTimestamp.UTC().Format(time.RFC3339))))
 		}
 		return &finding{diagnosis.Proven, fmt.Sprintf("%s preempted for it on %s and not gone yet", view.CountOf(len(leaving), "pod"), node), evidence}
 	},

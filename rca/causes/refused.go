@@ -50,7 +50,7 @@ func (c *Case) lacks() []diagnosis.Evidence {
 		if r.Says != "" {
 			fact += "; its last refusal: " + view.Cut(strings.Join(strings.Fields(r.Says), " "), 300)
 		}
-		out = append(out, diagnosis.Evidence{Ref: view.ObjectRef(r.Owner.Kind, r.Owner.Namespace, r.Owner.Name), Fact: fact})
+		out = append(out, diagnosis.Fact(view.ObjectRef(r.Owner.Kind, r.Owner.Namespace, r.Owner.Name), fact, lacksClaims(r)...))
 	}
 	return out
 }
@@ -82,7 +82,7 @@ func (c *Case) refusedBy() (reason string, evidence []diagnosis.Evidence, ok boo
 	if s.Phase != corev1.PodFailed || s.Reason == "" {
 		return "", nil, false
 	}
-	return s.Reason, []diagnosis.Evidence{{Ref: c.podRef(), Fact: s.Reason + ": " + s.Message}}, true
+	return s.Reason, []diagnosis.Evidence{diagnosis.Fact(c.podRef(), s.Reason+": "+s.Message, diagnosis.That("status.reason", "", diagnosis.Is, s.Reason), diagnosis.Says(s.Message))}, true
 }
 
 func (c *Case) podRef() string { return view.PodRef(c.Pod) }

@@ -155,7 +155,7 @@ func (c *Case) classMissing(kind, name string, said bool, has func(string) bool)
 	default:
 		r.certainty, r.says = diagnosis.Proven, fmt.Sprintf("%s %s does not exist", kind, name)
 		o := c.Refusals[0].Owner
-		r.evidence = []diagnosis.Evidence{{Ref: view.ObjectRef(o.Kind, o.Namespace, o.Name), Fact: fmt.Sprintf("its pods name %s %s, and no such object was read", kind, name)}}
+		r.evidence = []diagnosis.Evidence{diagnosis.Fact(view.ObjectRef(o.Kind, o.Namespace, o.Name), fmt.Sprintf("its pods name %s %s, and no such object was read", kind, name), diagnosis.That("spec", "", diagnosis.Contains, name))}
 	}
 	return r, true
 }
@@ -183,7 +183,7 @@ func (c *Case) podSecurity() APIRefusal {
 	if level := c.Cluster.State.Namespaces[at].Labels[enforceLabel]; level != "" && level != "privileged" {
 		r.certainty = diagnosis.Likely
 		r.says = fmt.Sprintf("namespace %s enforces the Pod Security level %s, which does not admit it", ns, level)
-		r.evidence = []diagnosis.Evidence{{Ref: "Namespace/" + ns, Fact: "label " + enforceLabel + "=" + level}}
+		r.evidence = []diagnosis.Evidence{diagnosis.Fact("Namespace/"+ns, "label "+enforceLabel+"="+level, diagnosis.That(diagnosis.Labels, enforceLabel, diagnosis.Is, level))}
 	}
 	return r
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/queues"
+	"github.com/unpend/unpend/rca/view"
 )
 
 // schedulingGated: gates keep the pod out of the scheduler's queue. There is no
@@ -16,7 +17,7 @@ var schedulingGated = PodRule{
 		if len(gates) == 0 {
 			return nil
 		}
-		return &finding{diagnosis.Proven, "held by scheduling gates: " + strings.Join(gates, ", "), []diagnosis.Evidence{{Ref: c.podRef(), Fact: "spec.schedulingGates: " + strings.Join(gates, ", ")}}}
+		return &finding{diagnosis.Proven, "held by scheduling gates: " + strings.Join(gates, ", "), []diagnosis.Evidence{diagnosis.Fact(c.podRef(), "spec.schedulingGates: "+strings.Join(gates, ", "), c.ofPod(view.GatedBy(gates...)...)...)}}
 	},
 }
 

@@ -30,7 +30,7 @@ var nodeSelectorMismatch = Rule{ID: diagnosis.NodeSelectorMismatch, Tell: func(c
 	}
 	evidence, ref := make([]diagnosis.Evidence, len(m.facts)), n.Ref()
 	for i, fact := range m.facts {
-		evidence[i] = diagnosis.Evidence{Ref: ref, Fact: fact}
+		evidence[i] = diagnosis.Fact(ref, fact, slices.Clone(m.claims[i])...)
 	}
 	return &finding{diagnosis.Proven, m.says, evidence}
 }}
@@ -39,8 +39,9 @@ var nodeSelectorMismatch = Rule{ID: diagnosis.NodeSelectorMismatch, Tell: func(c
 // speaks of, in words, and what of the workload could be changed for them.
 type Missed struct {
 	Labels []MissedLabel
-	facts  []string // one for each
-	says   string   // with what comes nearest
+	facts  []string            // one for each
+	claims [][]diagnosis.Claim // what it is made from
+	says   string              // with what comes nearest
 }
 
 // MissedOn is worked out once for nodes that have the same of the labels spoken of.
@@ -76,7 +77,7 @@ func (c *Case) MissedOn(n *view.Node) *Missed {
 		if has, ok := l.Of(n.Node); ok {
 			fact = "label " + l.Key + " is " + strconv.Quote(has) + ", " + l.want() + " was asked"
 		}
-		m.facts = append(m.facts, fact)
+		m.facts, m.claims = append(m.facts, fact), append(m.claims, c.missedClaims(n, l))
 		texts[i] = l.Text()
 		if near := c.nearest(l); near != "" {
 			texts[i] += fmt.Sprintf(" (nearest: %q)", near)

@@ -1,7 +1,6 @@
 package causes
 
 import (
-	"fmt"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -27,5 +26,5 @@ var sharedResourceRenamed = Rule{ID: diagnosis.SharedResourceRenamed, Tell: func
 	if n.Allocatable(corev1.ResourceName(other)) == 0 {
 		return nil
 	}
-	return &finding{diagnosis.Proven, "offers " + other + ", not " + r, []diagnosis.Evidence{{Ref: n.Ref(), Fact: fmt.Sprintf("advertises %s", n.Advertised())}}}
+	return &finding{diagnosis.Proven, "offers " + other + ", not " + r, []diagnosis.Evidence{diagnosis.Fact(n.Ref(), "advertises "+n.Advertised(), n.Advertises()...)}}
 }}

@@ -26,7 +26,7 @@ var untoleratedTaint = Rule{ID: diagnosis.UntoleratedTaint, Tell: func(c *Case, 
 			continue
 		}
 		texts = append(texts, t.ToString())
-		evidence = append(evidence, diagnosis.Evidence{Ref: n.Ref(), Fact: "taint " + t.ToString() + " is not tolerated"})
+		evidence = append(evidence, diagnosis.Fact(n.Ref(), "taint "+t.ToString()+" is not tolerated", c.untolerated(n, t)...))
 	}
 	if len(texts) == 0 {
 		return nil

@@ -12,8 +12,8 @@ import (
 // telling is a cause while rules tell it of one node after the other.
 type telling struct {
 	diagnosis.Cause
-	stated map[diagnosis.Evidence]bool
-	ofNode int // where the evidence begins that is of the last of Nodes
+	stated map[[2]string]bool // by reference and fact
+	ofNode int                // where the evidence begins that is of the last of Nodes
 	said   []saying
 	at     map[string]int // where in said
 }
@@ -33,7 +33,7 @@ type tellings map[diagnosis.CauseID]*telling
 func (t tellings) note(id diagnosis.CauseID, node string, f *finding) {
 	cause := t[id]
 	if cause == nil {
-		cause = &telling{Cause: diagnosis.Cause{ID: id, Certainty: f.certainty, Says: f.says, Nodes: []string{}, Evidence: []diagnosis.Evidence{}}, stated: map[diagnosis.Evidence]bool{}, at: map[string]int{}}
+		cause = &telling{Cause: diagnosis.Cause{ID: id, Certainty: f.certainty, Says: f.says, Nodes: []string{}, Evidence: []diagnosis.Evidence{}}, stated: map[[2]string]bool{}, at: map[string]int{}}
 		t[id] = cause
 	}
 	if strength(f.certainty) > strength(cause.Certainty) {
@@ -108,10 +108,10 @@ func shared(says string) string {
 // from a node is evidence about that node alone, so only the node's own is searched.
 func (k *telling) states(e diagnosis.Evidence, node string) bool {
 	if kind, name, _ := strings.Cut(e.Ref, "/"); node != "" && name == node && (kind == "Node" || kind == "NodeGeometry") {
-		return slices.Contains(k.Evidence[k.ofNode:], e)
+		return slices.ContainsFunc(k.Evidence[k.ofNode:], e.Same)
 	}
 	known := len(k.stated)
-	k.stated[e] = true
+	k.stated[[2]string{e.Ref, e.Fact}] = true
 	return len(k.stated) == known
 }
 

@@ -77,7 +77,7 @@ func TestEvidenceIsToldOnce(t *testing.T) {
 		t.Fatalf("%+v, want %+v", k.Evidence, want)
 	}
 	for i := range want {
-		if k.Evidence[i] != want[i] {
+		if !k.Evidence[i].Same(want[i]) {
 			t.Errorf("%+v, want %+v", k.Evidence[i], want[i])
 		}
 	}

@@ -34,7 +34,8 @@ var topologyAlignmentRefused = PodRule{ID: diagnosis.TopologyAlignmentRefused, T
 		evidence = append(evidence, c.turnedEvidence(t)...)
 		if t.Node != nil {
 			cpu, free := t.Node.Status.Allocatable[corev1.ResourceCPU], t.Node.Free(corev1.ResourceCPU)
-			evidence = append(evidence, diagnosis.Evidence{Ref: t.Node.Ref(), Fact: fmt.Sprintf("cpu: allocatable %s, %s free by the requests of its pods", cpu.String(), free.String())})
+			evidence = append(evidence, diagnosis.Fact(t.Node.Ref(), fmt.Sprintf("cpu: allocatable %s, %s free by the requests of its pods", cpu.String(), free.String()),
+				diagnosis.That(diagnosis.Allocatable, "cpu", diagnosis.Is, cpu.String()), diagnosis.That(diagnosis.Free, "cpu", diagnosis.Is, free.String())))
 		}
 		says += t.stormSays()
 	}

@@ -2,6 +2,7 @@ package causes
 
 import (
 	"fmt"
+	"strconv"
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/view"
@@ -15,7 +16,8 @@ var topologySpreadConflict = Rule{ID: diagnosis.TopologySpreadConflict, Tell: fu
 	evidence := []diagnosis.Evidence{{Ref: n.Ref(), Fact: b.Reason}}
 	for _, s := range c.Pod.Spec.TopologySpreadConstraints {
 		if s.WhenUnsatisfiable == "DoNotSchedule" {
-			evidence = append(evidence, diagnosis.Evidence{Ref: c.podRef(), Fact: fmt.Sprintf("spread over %s with at most %d apart; the node has %s=%q", s.TopologyKey, s.MaxSkew, s.TopologyKey, n.Labels[s.TopologyKey])})
+			evidence = append(evidence, diagnosis.Fact(c.podRef(), fmt.Sprintf("spread over %s with at most %d apart; the node has %s=%q", s.TopologyKey, s.MaxSkew, s.TopologyKey, n.Labels[s.TopologyKey]),
+				append(c.ofPod(diagnosis.That("spec.topologySpreadConstraints[topologyKey="+s.TopologyKey+"].maxSkew", "", diagnosis.Is, strconv.Itoa(int(s.MaxSkew)))), n.Labelled(s.TopologyKey)...)...))
 		}
 	}
 	return &finding{diagnosis.Proven, "topology spread leaves it out", evidence}

@@ -40,20 +40,21 @@ func (c *Case) readVolumes() *volumeFacts {
 			f.certainty = diagnosis.Possible
 			continue
 		}
-		fact := "does not exist"
+		fact, claims := "does not exist", []diagnosis.Claim{diagnosis.That("", "", diagnosis.Absent, "")}
 		for _, p := range c.Cluster.State.PVCs {
 			if p.Namespace != c.Pod.Namespace || p.Name != claim {
 				continue
 			}
-			fact = "is " + string(p.Status.Phase)
+			fact, claims = "is "+string(p.Status.Phase), []diagnosis.Claim{diagnosis.That("status.phase", "", diagnosis.Is, string(p.Status.Phase))}
 			if p.Spec.VolumeName != "" {
 				fact += ", volume " + p.Spec.VolumeName
+				claims = append(claims, diagnosis.That("spec.volumeName", "", diagnosis.Is, p.Spec.VolumeName))
 			}
 			if p.Spec.VolumeName != "" && unread["PersistentVolume"] != "" {
 				f.certainty = diagnosis.Possible
 			}
 		}
-		f.evidence = append(f.evidence, diagnosis.Evidence{Ref: "PersistentVolumeClaim/" + c.Pod.Namespace + "/" + claim, Fact: fact})
+		f.evidence = append(f.evidence, diagnosis.Fact("PersistentVolumeClaim/"+c.Pod.Namespace+"/"+claim, fact, claims...))
 		f.evidence = append(f.evidence, c.usersOf(claim)...)
 	}
 	return f
@@ -69,7 +70,7 @@ func (c *Case) usersOf(claim string) []diagnosis.Evidence {
 		if slices.ContainsFunc(p.Spec.Volumes, func(v corev1.Volume) bool {
 			return v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == claim
 		}) {
-			out = append(out, diagnosis.Evidence{Ref: "Pod/" + p.Namespace + "/" + p.Name, Fact: "uses PersistentVolumeClaim " + claim + " on " + p.Spec.NodeName})
+			out = append(out, diagnosis.Fact(view.PodRef(p), "uses PersistentVolumeClaim "+claim+" on "+p.Spec.NodeName, diagnosis.That("spec.nodeName", "", diagnosis.Is, p.Spec.NodeName), diagnosis.That("spec.volumes", "", diagnosis.Contains, claim)))
 		}
 	}
 	return out

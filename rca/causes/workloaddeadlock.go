@@ -63,9 +63,9 @@ var workloadDeadlock = PodRule{ID: diagnosis.WorkloadDeadlock, Aside: true, lead
 	for _, p := range mine {
 		q := view.PodRequests(p)[a.Resource]
 		held += q.Value()
-		evidence = append(evidence, diagnosis.Evidence{Ref: view.PodRef(p), Fact: fmt.Sprintf("runs on %s, holds %d %s", p.Spec.NodeName, q.Value(), a.Resource)})
+		evidence = append(evidence, diagnosis.Fact(view.PodRef(p), fmt.Sprintf("runs on %s, holds %d %s", p.Spec.NodeName, q.Value(), a.Resource), holding(p, a.Resource, q.String())...))
 	}
-	evidence = append(evidence, diagnosis.Evidence{Ref: c.podRef(), Fact: fmt.Sprintf("waits for %d %s", a.Count, a.Resource)})
+	evidence = append(evidence, diagnosis.Fact(c.podRef(), fmt.Sprintf("waits for %d %s", a.Count, a.Resource), c.itAsks(a.Resource)...))
 	if c.Cluster.State.Unread["Pod"] != "" {
 		certainty = diagnosis.Likely
 	}

@@ -141,7 +141,8 @@ func (v *Claims) Sharing(node string) []diagnosis.Evidence {
 			}
 			for _, other := range v.ByNode[node] {
 				if claim := v.Inventory.Holders[other.ID]; claim != nil && other.ID.pool == d.ID.pool && shareCounter(d, other) && len(out) < MaxHolderFacts {
-					out = append(out, diagnosis.Evidence{Ref: d.Ref(), Fact: "device " + d.ID.Name + " shares counters with " + other.ID.Name + ", allocated to ResourceClaim " + claim.Namespace + "/" + claim.Name + UsedBy(claim)})
+					out = append(out, diagnosis.Fact(d.Ref(), "device "+d.ID.Name+" shares counters with "+other.ID.Name+", allocated to ResourceClaim "+claim.Namespace+"/"+claim.Name+UsedBy(claim),
+						diagnosis.That("spec.devices[name="+d.ID.Name+"]", "", diagnosis.Exists, ""), diagnosis.That("status.allocation", "", diagnosis.Contains, other.ID.Name).Of("ResourceClaim/"+claim.Namespace+"/"+claim.Name)))
 				}
 			}
 		}

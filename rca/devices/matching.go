@@ -10,7 +10,7 @@ import (
 // Misses says what no device has that an ask wants or, where some device does, none of
 // the node has; empty when one of the node does.
 func (v *Claims) Misses(a *Ask, node string) (string, []diagnosis.Evidence) {
-	asked := diagnosis.Evidence{Ref: a.Ref, Fact: "request " + a.Name + " asks " + a.CountText() + " of DeviceClass " + a.Class}
+	asked := diagnosis.Fact(a.Ref, "request "+a.Name+" asks "+a.CountText()+" of DeviceClass "+a.Class, diagnosis.That("spec", "", diagnosis.Contains, a.Class))
 	switch {
 	case len(a.matching) > 0 && int64(len(a.matching)) < a.count:
 		says := fmt.Sprintf("%d devices match, %d are asked", len(a.matching), a.count)

@@ -121,5 +121,6 @@ func (a *Ask) nearFact(d *Device) diagnosis.Evidence {
 			}
 		}
 	}
-	return diagnosis.Evidence{Ref: d.Ref(), Fact: fmt.Sprintf("nearest device %s of driver %s: %s", d.ID.Name, d.ID.Driver, strings.Join(parts, ", "))}
+	return diagnosis.Fact(d.Ref(), fmt.Sprintf("nearest device %s of driver %s: %s", d.ID.Name, d.ID.Driver, strings.Join(parts, ", ")),
+		diagnosis.That("spec.driver", "", diagnosis.Is, d.ID.Driver), diagnosis.That("spec.devices[name="+d.ID.Name+"]", "", diagnosis.Exists, ""))
 }

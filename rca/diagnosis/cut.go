@@ -42,7 +42,7 @@ type cutter struct {
 }
 
 // value copies v, which stands at path; rule is what its field's tag says: "never" leaves
-// its lists alone, "whole" leaves texts out that would have to be cut.
+// its lists alone, "whole" leaves texts out that would have to be cut; "out" leaves a field out.
 func (c cutter) value(v reflect.Value, path, rule string) reflect.Value {
 	out := reflect.New(v.Type()).Elem()
 	switch {
@@ -58,6 +58,9 @@ func (c cutter) value(v reflect.Value, path, rule string) reflect.Value {
 			f := v.Type().Field(i)
 			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 			own := f.Tag.Get("cut")
+			if own == "out" {
+				continue
+			}
 			if own == "" && rule == "never" {
 				own = rule
 			}

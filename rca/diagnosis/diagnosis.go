@@ -88,6 +88,9 @@ type Cause struct {
 type Evidence struct {
 	Ref  string `json:"ref"` // "Node/gpu-1", "Pod/ns/name"
 	Fact string `json:"fact"`
+	// Claims are what the fact is made from. They stay where it was found: what travels has
+	// the sentences alone.
+	Claims []Claim `json:"claims,omitempty" cut:"out"`
 }
 
 // NodeBlockers lists what keeps the pod from one node; empty when nothing does.

@@ -50,13 +50,13 @@ func taint(key string) Blocker {
 	return Blocker{"TaintToleration", "node(s) had untolerated taint {" + key + "}", UntoleratedTaint}
 }
 
-// What fits travels as it is, nodes in groups.
+// What fits travels as it is, nodes in groups; what facts are made from stays.
 func TestSmallDiagnosisTravelsWhole(t *testing.T) {
 	gpu, at := 0, time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	d := Diagnosis{Incident: "gpu-0123456789", Workload: incident.Ref{Kind: "Job", Namespace: "ml", Name: "training"}, Pods: WaitingPods{2, []string{"a", "b"}, at},
 		Requests: map[string]string{"nvidia.com/mig-2g.10gb": "1"}, Headline: "two nodes are tainted",
 		Drawing: &Drawing{Node: "gpu-1", Slices: 8, Before: []DrawnSlot{{"1g", 0, 1, "ml/x"}, {"1g", 1, 1, ""}}},
-		Causes:  []Cause{{UntoleratedTaint, Proven, "2 nodes are tainted", []string{"gpu-1", "gpu-2"}, []Evidence{{"Node/gpu-1", "taint a"}}}},
+		Causes:  []Cause{{UntoleratedTaint, Proven, "2 nodes are tainted", []string{"gpu-1", "gpu-2"}, []Evidence{Fact("Node/gpu-1", "taint a", That(Taints, "key=a", Exists, ""))}}},
 		Nodes:   []NodeBlockers{{"gpu-3", []Blocker{taint("b")}}, {"gpu-2", []Blocker{taint("a")}}, {"gpu-1", []Blocker{taint("a")}}},
 		Fixes: []Fix{{ID: 1, Kind: AddToleration, Kinds: []FixKind{AddToleration}, Title: "tolerate a <taint>", Held: "the breaker is open", Cost: Cost{Evictions: []PodName{{"ml", "x"}}, Restarts: []PodName{}, Nodes: []string{"gpu-1"}, Minutes: 1}, Risk: LowRisk, Mechanism: None,
 			Proof: Proof{Verdict: Schedules, Node: "gpu-1", GPU: &gpu, Why: "accepted"}, Steps: []string{"one"}, Commands: []string{"kubectl get"}, Actions: []Action{{Verb: VerbRecreate}}, Plan: "aa"}},
@@ -64,7 +64,7 @@ func TestSmallDiagnosisTravelsWhole(t *testing.T) {
 	before := canonical(d)
 	got, _ := travel(t, d)
 	want := Summary{Incident: d.Incident, Workload: d.Workload, Pods: d.Pods, Requests: d.Requests, Headline: d.Headline, Drawing: d.Drawing,
-		Causes:    []CauseSummary{{UntoleratedTaint, Proven, "2 nodes are tainted", []string{"gpu-1", "gpu-2"}, 2, d.Causes[0].Evidence}},
+		Causes:    []CauseSummary{{UntoleratedTaint, Proven, "2 nodes are tainted", []string{"gpu-1", "gpu-2"}, 2, []Evidence{{Ref: "Node/gpu-1", Fact: "taint a"}}}},
 		Nodes:     []NodeGroup{{[]string{"gpu-1", "gpu-2"}, 2, []Blocker{taint("a")}}, {[]string{"gpu-3"}, 1, []Blocker{taint("b")}}},
 		NodeCount: 3,
 		Fixes: []FixSummary{{ID: 1, Kind: AddToleration, Kinds: []FixKind{AddToleration}, Title: "tolerate a <taint>", Held: "the breaker is open", Cost: d.Fixes[0].Cost, EvictionCount: 1, Risk: LowRisk, Mechanism: None,
@@ -216,7 +216,7 @@ func TestAnyDiagnosisTravels(t *testing.T) {
 			d.Requests[fmt.Sprint(i)+r] = r
 		}
 		for range length.Draw(t, "causes") {
-			d.Causes = append(d.Causes, Cause{Says: text.Draw(t, "says"), Nodes: list("nodes"), Evidence: slices.Repeat([]Evidence{{text.Draw(t, "ref"), text.Draw(t, "fact")}}, length.Draw(t, "evidence"))})
+			d.Causes = append(d.Causes, Cause{Says: text.Draw(t, "says"), Nodes: list("nodes"), Evidence: slices.Repeat([]Evidence{{Ref: text.Draw(t, "ref"), Fact: text.Draw(t, "fact")}}, length.Draw(t, "evidence"))})
 		}
 		for range length.Draw(t, "fixes") {
 			d.Fixes = append(d.Fixes, Fix{Title: text.Draw(t, "title"), Steps: list("steps"), Commands: list("commands"), Cost: Cost{Evictions: slices.Repeat([]PodName{{text.Draw(t, "ns"), text.Draw(t, "name")}}, length.Draw(t, "evictions"))}})

@@ -40,7 +40,7 @@ func (c *Case) byClusterAutoscaler(g *Growth) {
 func (c *Case) byPromise(g *Growth, o *scaling.Outlook, e *corev1.Event) {
 	g.Suits, g.Since, g.Said = true, scaling.Begun(e), view.Quotable(e.Message, 400)
 	g.By = g.Since.Add(promised)
-	evidence := []diagnosis.Evidence{{Ref: view.PodRef(c.Pod), Fact: e.Reason + ": " + e.Message}}
+	evidence := []diagnosis.Evidence{diagnosis.Fact(view.PodRef(c.Pod), e.Reason+": "+e.Message, diagnosis.Says(e.Message))}
 	for _, name := range scaling.Grown(e.Message) {
 		group := o.Group(name)
 		if group == nil {
@@ -95,7 +95,7 @@ func (c *Case) tellFailure(g *Growth, o *scaling.Outlook, groups []string, after
 		if f.At.Before(after) || len(groups) > 0 && !slices.ContainsFunc(groups, func(name string) bool { return strings.Contains(f.Text, name) }) {
 			continue
 		}
-		evidence = append(evidence, diagnosis.Evidence{Ref: f.Ref, Fact: f.Reason + ": " + view.Quotable(f.Text, 320)})
+		evidence = append(evidence, diagnosis.Fact(f.Ref, f.Reason+": "+view.Quotable(f.Text, 320), diagnosis.Says(f.Text)))
 		g.Codes = f.Codes
 		if f.Reason == "ScaleUpTimedOut" {
 			g.tell(diagnosis.ScaleUpStuck, diagnosis.Likely, "a node was asked for and never joined: "+view.Quotable(f.Text, 160), evidence...)
@@ -124,7 +124,7 @@ func statusOf(o *scaling.Outlook, g *scaling.Group) diagnosis.Evidence {
 			fact += ": " + view.Quotable(s.BackoffInfo.ErrorCode, 80) + ": " + view.Quotable(s.BackoffInfo.ErrorMessage, 240)
 		}
 	}
-	return diagnosis.Evidence{Ref: o.Status.Ref, Fact: fact}
+	return diagnosis.Fact(o.Status.Ref, fact, diagnosis.That("data", "", diagnosis.Contains, g.Name))
 }
 
 // byGroups sorts why no group grows. Size, health and back-off are looked at before the
@@ -132,7 +132,7 @@ func statusOf(o *scaling.Outlook, g *scaling.Group) diagnosis.Evidence {
 func (c *Case) byGroups(g *Growth, o *scaling.Outlook, e *corev1.Event) {
 	said := scaling.NotTriggered(e.Message)
 	g.Said = view.Quotable(e.Message, 600)
-	evidence := []diagnosis.Evidence{{Ref: view.PodRef(c.Pod), Fact: strings.TrimSpace(e.Reason + ": " + e.Message)}}
+	evidence := []diagnosis.Evidence{diagnosis.Fact(view.PodRef(c.Pod), strings.TrimSpace(e.Reason+": "+e.Message), diagnosis.Says(e.Message))}
 	blind := c.blindTo()
 	lacks := ofBar(said, scaling.Lacks)
 	if backoff := ofBar(said, scaling.Backoff); len(backoff) > 0 {
@@ -309,6 +309,6 @@ func (c *Case) bySilence(g *Growth, o *scaling.Outlook) {
 	}
 	if age := c.Cluster.State.Now.Sub(o.Status.Updated); age > silentAfter {
 		g.Bar = scaling.NotReady
-		g.tell(diagnosis.AutoscalerCannotHelp, diagnosis.Likely, fmt.Sprintf("the cluster autoscaler has not written its status for %s: it does not run", view.Age(age)), diagnosis.Evidence{Ref: o.Status.Ref, Fact: "last updated " + o.Status.Updated.UTC().Format(time.RFC3339)})
+		g.tell(diagnosis.AutoscalerCannotHelp, diagnosis.Likely, fmt.Sprintf("the cluster autoscaler has not written its status for %s: it does not run", view.Age(age)), diagnosis.Fact(o.Status.Ref, "last updated "+o.Status.Updated.UTC().Format(time.RFC3339), diagnosis.That("", "", diagnosis.Exists, "")))
 	}
 }

@@ -86,7 +86,7 @@ func (c *Case) byNomination(g *Growth, n nominations) {
 		g.Since = n.first // one after the other was given up
 	}
 	g.By = g.Since.Add(promised)
-	evidence := diagnosis.Evidence{Ref: view.PodRef(c.Pod), Fact: n.newest.Reason + ": " + n.newest.Message}
+	evidence := diagnosis.Fact(view.PodRef(c.Pod), n.newest.Reason+": "+n.newest.Message, diagnosis.Says(n.newest.Message))
 	age := c.Cluster.State.Now.Sub(g.Since)
 	if age <= promised {
 		g.tell(diagnosis.ScalingUp, diagnosis.Likely, "an autoscaler is bringing a node", evidence)
@@ -146,15 +146,16 @@ func (c *Case) byClaim(g *Growth, k *scaling.Claim) {
 	g.Suits = true
 	up := func(by time.Time, what string, of scaling.Condition) {
 		g.Since, g.By, g.Claim = cmp.Or(k.Created, now), by, k
-		g.tell(diagnosis.ScalingUp, diagnosis.Likely, "Karpenter is bringing a node: NodeClaim "+k.Name+" "+what, diagnosis.Evidence{Ref: ref, Fact: conditionText(what, of)})
+		g.tell(diagnosis.ScalingUp, diagnosis.Likely, "Karpenter is bringing a node: NodeClaim "+k.Name+" "+what, diagnosis.Fact(ref, conditionText(what, of), view.SaysOf(of)...))
 	}
-	stuck := func(says string, of scaling.Condition) {
+	stuckBy := func(ref, says string, of scaling.Condition) {
 		g.Claim = k
 		if g.Since.IsZero() {
 			g.Since = k.Created
 		}
-		g.tell(diagnosis.ScaleUpStuck, diagnosis.Likely, says, diagnosis.Evidence{Ref: ref, Fact: conditionText("Karpenter waits", of)})
+		g.tell(diagnosis.ScaleUpStuck, diagnosis.Likely, says, diagnosis.Fact(ref, conditionText("Karpenter waits", of), view.SaysOf(of)...))
 	}
+	stuck := func(says string, of scaling.Condition) { stuckBy(ref, says, of) }
 	switch {
 	case !k.Launched.Met() && k.Launched.Status != "":
 		codes := scaling.Codes(k.Launched.Reason, k.Launched.Message)
@@ -162,7 +163,7 @@ func (c *Case) byClaim(g *Growth, k *scaling.Claim) {
 		case len(codes) > 0 && !onlySetup(codes), strings.Contains(k.Launched.Reason, "InsufficientCapacity"):
 			g.Codes, g.Claim = codes, k
 			g.Pools = c.pools([]string{k.Pool})
-			g.tell(diagnosis.CloudCapacityRefused, diagnosis.Proven, refusedSays("the NodeClaim "+k.Name, codes), diagnosis.Evidence{Ref: ref, Fact: "Launched=" + k.Launched.Status + " " + view.Cut(k.Launched.Words(), 300)})
+			g.tell(diagnosis.CloudCapacityRefused, diagnosis.Proven, refusedSays("the NodeClaim "+k.Name, codes), diagnosis.Fact(ref, "Launched="+k.Launched.Status+" "+view.Cut(k.Launched.Words(), 300), append(view.SaysOf(k.Launched), view.ConditionIs("Launched", k.Launched.Status))...))
 		case len(codes) > 0 || strings.HasSuffix(k.Launched.Reason, "Failed") || k.Launched.Status == string(corev1.ConditionFalse):
 			stuck("Karpenter cannot launch a node: NodeClaim "+k.Name+" is not launched: "+view.Cut(k.Launched.Words(), 160), k.Launched)
 		case !k.Created.IsZero() && now.Sub(k.Created) > promised:
@@ -176,7 +177,7 @@ func (c *Case) byClaim(g *Growth, k *scaling.Claim) {
 			return
 		}
 		if pool := c.Cluster.Outlook().Pool(k.Pool); pool != nil && pool.Registers.Status == string(corev1.ConditionFalse) {
-			stuck(fmt.Sprintf("machines that Karpenter launches for NodePool %s do not join the cluster (NodeRegistrationHealthy=False): NodeClaim %s is the last of them", k.Pool, k.Name), pool.Registers)
+			stuckBy("NodePool/"+k.Pool, fmt.Sprintf("machines that Karpenter launches for NodePool %s do not join the cluster (NodeRegistrationHealthy=False): NodeClaim %s is the last of them", k.Pool, k.Name), pool.Registers)
 			return
 		}
 		up(cmp.Or(k.Created, now).Add(promised), "has not registered yet", k.Registered)
@@ -241,7 +242,7 @@ func launchedSince(o *scaling.Outlook, r *scaling.Refusal) bool {
 
 func (c *Case) tellRefused(g *Growth, r *scaling.Refusal) {
 	g.Suits, g.Codes, g.Said, g.Pools = true, r.Codes, r.Text, c.pools([]string{r.Pool})
-	g.tell(diagnosis.CloudCapacityRefused, diagnosis.Likely, refusedSays("Karpenter the NodeClaim "+r.Claim, r.Codes), diagnosis.Evidence{Ref: "NodeClaim/" + r.Claim, Fact: "InsufficientCapacityError: " + view.Quotable(r.Text, 320)})
+	g.tell(diagnosis.CloudCapacityRefused, diagnosis.Likely, refusedSays("Karpenter the NodeClaim "+r.Claim, r.Codes), diagnosis.Fact("NodeClaim/"+r.Claim, "InsufficientCapacityError: "+view.Quotable(r.Text, 320), diagnosis.Says(r.Text)))
 }
 
 // refusedSays says what the cloud refuses, by its code: a stock-out and an account's quota

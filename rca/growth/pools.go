@@ -45,7 +45,7 @@ func (c *Case) bySilentPools(g *Growth, o *scaling.Outlook, failed *corev1.Event
 		if p.Why.Status != "" {
 			fact += "; " + view.Cut(p.Why.Words(), 200)
 		}
-		evidence[i] = diagnosis.Evidence{Ref: "NodePool/" + p.Name, Fact: fact}
+		evidence[i] = diagnosis.Fact("NodePool/"+p.Name, fact, append(view.SaysOf(p.Ready), view.ConditionIs("Ready", p.Ready.Status))...)
 	}
 	why := evidence[0].Fact
 	for _, p := range shut {
@@ -82,7 +82,7 @@ func (c *Case) byLimits(g *Growth, o *scaling.Outlook) {
 func (c *Case) byPoolErrors(g *Growth, o *scaling.Outlook, failed *corev1.Event) {
 	said := scaling.NotScheduled(failed.Message)
 	g.Said = view.Quotable(failed.Message, 600)
-	evidence := diagnosis.Evidence{Ref: view.PodRef(c.Pod), Fact: "karpenter says FailedScheduling: " + view.Quotable(failed.Message, 400)}
+	evidence := diagnosis.Fact(view.PodRef(c.Pod), "karpenter says FailedScheduling: "+view.Quotable(failed.Message, 400), diagnosis.Says(failed.Message))
 	suits := func(r scaling.Reason) scaling.Fit {
 		if p := o.Pool(r.Pool); p != nil {
 			return p.Suits(c.Pod)
@@ -199,7 +199,7 @@ func (c *Case) tellLimit(g *Growth, pools []scaling.Pool, certainty diagnosis.Ce
 		if len(short) == 0 {
 			parts[len(parts)-1] = "NodePool " + p.Name + " has no limit left for a whole machine: " + fact + " (a limit is held against the instance type, not the pod)"
 		}
-		evidence = append(evidence, diagnosis.Evidence{Ref: "NodePool/" + p.Name, Fact: "spec.limits against status.resources: " + fact})
+		evidence = append(evidence, diagnosis.Fact("NodePool/"+p.Name, "spec.limits against status.resources: "+fact, view.LimitsOf(&p)...))
 	}
 	if proven && len(evidence) > len(pools) {
 		certainty = diagnosis.Proven // Karpenter says so, and its objects do

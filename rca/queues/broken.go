@@ -91,7 +91,7 @@ func (c *Case) localBroken(w *unstructured.Unstructured, namespace, name string)
 	}
 	if why, fact := Why(w); misset.MatchString(why) {
 		return &Broken{Resource: "localqueues.kueue.x-k8s.io", Namespace: namespace, Name: name,
-			Finding: *view.Found(diagnosis.Likely, "Kueue says: "+view.Cut(why, 160), diagnosis.Evidence{Ref: view.ObjectRef("Workload", w.GetNamespace(), w.GetName()), Fact: fact})}
+			Finding: *view.Found(diagnosis.Likely, "Kueue says: "+view.Cut(why, 160), diagnosis.Fact(view.ObjectRef("Workload", w.GetNamespace(), w.GetName()), fact, diagnosis.Says(why)))}
 	}
 	return nil
 }
@@ -102,9 +102,9 @@ func stoppedQueue(o *unstructured.Unstructured, resource, kind string) *Broken {
 	k := scaling.ConditionOf(o, "Active")
 	switch policy := nestedText(o, "spec", "stopPolicy"); {
 	case policy == "Hold" || policy == "HoldAndDrain":
-		q.Finding = *view.Found(diagnosis.Proven, kind+" "+q.Name+" is stopped (stopPolicy "+policy+")", diagnosis.Evidence{Ref: refOf(kind, o), Fact: "spec.stopPolicy is " + policy})
+		q.Finding = *view.Found(diagnosis.Proven, kind+" "+q.Name+" is stopped (stopPolicy "+policy+")", diagnosis.Fact(refOf(kind, o), "spec.stopPolicy is "+policy, diagnosis.That("spec.stopPolicy", "", diagnosis.Is, policy)))
 	case k.Status == string(corev1.ConditionFalse):
-		q.Finding = *view.Found(diagnosis.Proven, kind+" "+q.Name+" is not active: "+view.Cut(k.Words(), 160), diagnosis.Evidence{Ref: refOf(kind, o), Fact: "Active=False " + view.Cut(k.Words(), 300)})
+		q.Finding = *view.Found(diagnosis.Proven, kind+" "+q.Name+" is not active: "+view.Cut(k.Words(), 160), diagnosis.Fact(refOf(kind, o), "Active=False "+view.Cut(k.Words(), 300), append(view.SaysOf(k), view.ConditionIs("Active", "False"))...))
 	default:
 		return nil
 	}
@@ -122,7 +122,7 @@ func (c *Case) volcanoBroken() *Broken {
 			return missing(resource, kind, "", name, "Volcano's Queue "+name+" does not exist")
 		}
 		if state := nestedText(o, "status", "state"); state == "Closed" || state == "Closing" {
-			return &Broken{Resource: resource, Name: name, Finding: *view.Found(diagnosis.Proven, "Volcano's Queue "+name+" is "+state, diagnosis.Evidence{Ref: refOf(kind, o), Fact: "status.state is " + state})}
+			return &Broken{Resource: resource, Name: name, Finding: *view.Found(diagnosis.Proven, "Volcano's Queue "+name+" is "+state, diagnosis.Fact(refOf(kind, o), "status.state is "+state, diagnosis.That("status.state", "", diagnosis.Is, state)))}
 		}
 	}
 	return nil
@@ -183,7 +183,7 @@ func missing(resource, kind, namespace, name, says string) *Broken {
 	if namespace != "" {
 		ref = view.ObjectRef(kind, namespace, name)
 	}
-	return &Broken{Resource: resource, Namespace: namespace, Name: name, Missing: true, Finding: *view.Found(diagnosis.Proven, says, diagnosis.Evidence{Ref: ref, Fact: "is not among those that were read"})}
+	return &Broken{Resource: resource, Namespace: namespace, Name: name, Missing: true, Finding: *view.Found(diagnosis.Proven, says, diagnosis.Fact(ref, "is not among those that were read", diagnosis.That("", "", diagnosis.Absent, "")))}
 }
 
 func refOf(kind string, o *unstructured.Unstructured) string {

@@ -32,7 +32,7 @@ func (c *Case) NotAdmitted() *view.Finding {
 	says := "its queue (Kueue) has not admitted it"
 	if w := c.Queued(); w != nil {
 		why, fact := Why(w)
-		evidence = append(evidence, diagnosis.Evidence{Ref: view.ObjectRef("Workload", w.GetNamespace(), w.GetName()), Fact: fact})
+		evidence = append(evidence, diagnosis.Fact(view.ObjectRef("Workload", w.GetNamespace(), w.GetName()), fact, whyClaims(why)...))
 		checks := Unchecked(w)
 		evidence = append(append(evidence, c.checked(w, checks)...), c.ofQuota(w)...)
 		if len(checks) > 0 {
@@ -47,19 +47,28 @@ func (c *Case) NotAdmitted() *view.Finding {
 // heldBy is the evidence that Kueue holds the pod, or the object that makes it; nil when
 // it holds neither.
 func (c *Case) heldBy() []diagnosis.Evidence {
-	ref, fact := c.podRef(), "gate "+Gate
+	ref, fact, claims := c.podRef(), "gate "+Gate, c.Cluster.OfPod(c.Pod, view.GatedBy(Gate)...)
 	switch {
 	case c.Held != nil:
 		r := c.Held
 		ref, fact = view.ObjectRef(r.Owner.Kind, r.Owner.Namespace, r.Owner.Name), "suspended, and wants "+view.CountOf(r.Wants, "pod")
+		claims = []diagnosis.Claim{diagnosis.That("spec", "", diagnosis.Contains, "true")}
 	case !slices.ContainsFunc(c.Pod.Spec.SchedulingGates, func(g corev1.PodSchedulingGate) bool { return g.Name == Gate }):
 		return nil
 	}
-	evidence := []diagnosis.Evidence{{Ref: ref, Fact: fact}}
+	evidence := []diagnosis.Evidence{diagnosis.Fact(ref, fact, claims...)}
 	if q := c.queueName(); q != "" {
-		evidence = append(evidence, diagnosis.Evidence{Ref: ref, Fact: "queue " + q})
+		evidence = append(evidence, diagnosis.Fact(ref, "queue "+q, diagnosis.That("metadata", "", diagnosis.Contains, q)))
 	}
 	return evidence
+}
+
+// whyClaims are the words of a Workload's conditions; none where it has none.
+func whyClaims(why string) []diagnosis.Claim {
+	if why == "" {
+		return nil
+	}
+	return []diagnosis.Claim{diagnosis.Says(why)}
 }
 
 // queueName is the queue that the pod, or what makes it, is labelled with.

@@ -33,8 +33,17 @@ func (c *Case) Unanswered() *view.Finding {
 		certainty = diagnosis.Proven
 	}
 	return view.Found(certainty, fmt.Sprintf("no scheduler answers to schedulerName %q", name),
-		diagnosis.Evidence{Ref: c.podRef(), Fact: fmt.Sprintf("schedulerName %q, no PodScheduled condition", name)},
+		diagnosis.Fact(c.podRef(), fmt.Sprintf("schedulerName %q, no PodScheduled condition", name), c.unspoken()...),
 		diagnosis.Evidence{Ref: c.podRef(), Fact: "no pod of that schedulerName was ever bound or judged, no event is from it"})
+}
+
+// unspoken claims that no scheduler has judged the pod.
+func (c *Case) unspoken() []diagnosis.Claim {
+	out := []diagnosis.Claim{diagnosis.That("status.conditions[type=PodScheduled]", "", diagnosis.Absent, "")}
+	if name := c.Pod.Spec.SchedulerName; name != "" {
+		out = append(out, diagnosis.That("spec.schedulerName", "", diagnosis.Is, name))
+	}
+	return c.Cluster.OfPod(c.Pod, out...)
 }
 
 // Spoken says whether a scheduler of that name has left any trace.

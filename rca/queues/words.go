@@ -107,7 +107,7 @@ func (w Word) Finding() *view.Finding {
 
 // Evidence quotes it.
 func (w Word) Evidence() diagnosis.Evidence {
-	return diagnosis.Evidence{Ref: w.about, Fact: fmt.Sprintf("%s says %s: %s", view.Quotable(w.component, 63), view.Quotable(w.reason, 63), view.Quotable(w.message, maxQuote))}
+	return diagnosis.Fact(w.about, fmt.Sprintf("%s says %s: %s", view.Quotable(w.component, 63), view.Quotable(w.reason, 63), view.Quotable(w.message, maxQuote)), diagnosis.Says(w.message))
 }
 
 // Foreign says whether a scheduler does not run kube-scheduler's code alone: it is known for

@@ -30,7 +30,7 @@ func (s *Stack) find(n *view.Node) *Finding {
 	if f == nil {
 		return nil
 	}
-	hardware := []diagnosis.Evidence{signs[0].Evidence, {Ref: n.Ref(), Fact: "allocatable: " + n.Advertised()}}
+	hardware := []diagnosis.Evidence{signs[0].Evidence, diagnosis.Fact(n.Ref(), "allocatable: "+n.Advertised(), n.Advertises()...)}
 	f.Evidence = append(hardware, f.Evidence...)
 	return f
 }
@@ -90,8 +90,8 @@ func (s *Stack) serving(n *view.Node) *set {
 }
 
 // finding is what is the matter with a link, as one object shows it.
-func (s *Stack) finding(link Link, state State, cause diagnosis.CauseID, says, ref, fact string) *Finding {
-	f := &Finding{Link: link, State: state, Cause: cause, Certainty: diagnosis.Proven, Says: says, Evidence: []diagnosis.Evidence{{Ref: ref, Fact: fact}}}
+func (s *Stack) finding(link Link, state State, cause diagnosis.CauseID, says, ref, fact string, claims ...diagnosis.Claim) *Finding {
+	f := &Finding{Link: link, State: state, Cause: cause, Certainty: diagnosis.Proven, Says: says, Evidence: []diagnosis.Evidence{diagnosis.Fact(ref, fact, claims...)}}
 	if state == Starting {
 		f.Certainty = s.aged()
 	}

@@ -48,7 +48,7 @@ func (s *Stack) DRADriver(asked string) *DRA {
 		}
 		if pod := s.podOf(n, draPlugin); pod != nil {
 			if l := s.look(pod); l.state != "" {
-				return &DRA{fmt.Sprintf("the driver's pod on %s is not ready: %s", n.Name, orReady(l)), diagnosis.Evidence{Ref: podRef(pod), Fact: orReady(l)}, "mend NVIDIA's DRA driver on " + n.Name,
+				return &DRA{fmt.Sprintf("the driver's pod on %s is not ready: %s", n.Name, orReady(l)), diagnosis.Fact(podRef(pod), orReady(l), l.claims...), "mend NVIDIA's DRA driver on " + n.Name,
 					[]string{strings.TrimSpace(fmt.Sprintf("kubectl -n %s logs %s --all-containers --tail=50", pod.Namespace, pod.Name)), helmDRA + "--set nvidiaDriverRoot=/run/nvidia/driver  # where a container installs the driver; / where the machine has it"}}
 			}
 			continue

@@ -45,12 +45,12 @@ func (s *Stack) driver(n *view.Node) *Finding {
 	}
 	if l.state != Failed && !l.loops {
 		if left := driverTime - s.since(l.since); left > 0 {
-			f := s.finding(Driver, Starting, diagnosis.DriverNotReady, fmt.Sprintf("is starting: its driver is being loaded for %s, which takes up to %s", view.Age(s.since(l.since)), view.Age(driverTime)), podRef(pod), orReady(l))
+			f := s.finding(Driver, Starting, diagnosis.DriverNotReady, fmt.Sprintf("is starting: its driver is being loaded for %s, which takes up to %s", view.Age(s.since(l.since)), view.Age(driverTime)), podRef(pod), orReady(l), l.claims...)
 			f.Mends = []Mend{waitFor(n, "driver", left)}
 			return f
 		}
 	}
-	f := s.finding(Driver, Failed, diagnosis.DriverNotReady, "has no driver: its driver's pod fails at "+orReady(l), podRef(pod), orReady(l))
+	f := s.finding(Driver, Failed, diagnosis.DriverNotReady, "has no driver: its driver's pod fails at "+orReady(l), podRef(pod), orReady(l), l.claims...)
 	if l.state != Failed && !l.loops {
 		f.Says = fmt.Sprintf("has no driver: its driver's pod is not ready after %s, where %s are normal", view.Age(s.since(l.since)), view.Age(driverTime))
 		f.Certainty = s.aged()
@@ -76,8 +76,8 @@ func users(n *view.Node) []*corev1.Pod {
 
 // blocked: the driver cannot be unloaded, for pods of users hold it.
 func (s *Stack) blocked(n *view.Node, pod *corev1.Pod, l look, holders []*corev1.Pod) *Finding {
-	f := s.finding(Driver, Waiting, diagnosis.DriverNotReady, "cannot load its driver anew while "+view.CountOf(len(holders), "pod")+" of users "+holdText(len(holders))+" the old one", podRef(pod), orReady(l))
-	f.Evidence = append(f.Evidence, diagnosis.Evidence{Ref: n.Ref(), Fact: "GPUs are held there by " + view.PodList(holders)})
+	f := s.finding(Driver, Waiting, diagnosis.DriverNotReady, "cannot load its driver anew while "+view.CountOf(len(holders), "pod")+" of users "+holdText(len(holders))+" the old one", podRef(pod), orReady(l), l.claims...)
+	f.Evidence = append(f.Evidence, diagnosis.Fact(n.Ref(), "GPUs are held there by "+view.PodList(holders), heldBy(n, holders)...))
 	until := "the driver of " + n.Name + " is loaded and its device plugin has announced its GPUs"
 	f.Mends = []Mend{
 		{Kind: diagnosis.EvictPods, Title: "evict " + view.PodList(holders) + " from " + n.Name + ", so that its driver can be loaded anew", Until: until, Risk: diagnosis.MediumRisk, Minutes: 10, Victims: holders},
@@ -100,7 +100,7 @@ func rebootMend(n *view.Node, until string) Mend {
 
 // paused: the driver's clients wait, and the driver itself is whole or not to be seen.
 func (s *Stack) paused(n *view.Node) *Finding {
-	f := s.finding(Driver, Paused, diagnosis.DriverNotReady, fmt.Sprintf("has its device plugin paused for a change of the driver: label %s=%s", deployPlugin, n.Labels[deployPlugin]), n.Ref(), "label "+deployPlugin+"="+n.Labels[deployPlugin])
+	f := s.finding(Driver, Paused, diagnosis.DriverNotReady, fmt.Sprintf("has its device plugin paused for a change of the driver: label %s=%s", deployPlugin, n.Labels[deployPlugin]), n.Ref(), "label "+deployPlugin+"="+n.Labels[deployPlugin], n.Labelled(deployPlugin)...)
 	f.Mends = []Mend{{Kind: diagnosis.RepairDeviceStack, Title: "end the driver's change on " + n.Name, Until: "the device plugin of " + n.Name + " has announced its GPUs", Risk: diagnosis.LowRisk, Minutes: 5,
 		Steps: []string{"see that no driver's pod is at work there", "let the paused parts back"},
 		Commands: append([]string{"kubectl get pods -A -l app.kubernetes.io/component=nvidia-driver -o wide --field-selector spec.nodeName=" + n.Name},
@@ -134,7 +134,7 @@ func (s *Stack) hostDriver(n *view.Node) *Finding {
 		if left := podTime - s.since(p.CreationTimestamp.Time); left > 0 && !l.loops {
 			return nil
 		}
-		f := s.finding(Driver, Missing, diagnosis.DriverNotReady, "has no driver: nothing loads one there, and the machine has none that works", podRef(p), "waits in "+orReady(l))
+		f := s.finding(Driver, Missing, diagnosis.DriverNotReady, "has no driver: nothing loads one there, and the machine has none that works", podRef(p), "waits in "+orReady(l), l.claims...)
 		f.Certainty = diagnosis.Likely
 		f.Mends = []Mend{{Kind: diagnosis.RepairDeviceStack, Title: "give " + n.Name + " a driver", Until: "the driver of " + n.Name + " is loaded and its device plugin has announced its GPUs", Risk: diagnosis.MediumRisk, Minutes: 15,
 			Steps:    []string{"install NVIDIA's driver on the machine, or have the GPU Operator do it"},
@@ -162,7 +162,7 @@ func (s *Stack) driverKeptOff(n *view.Node) *Finding {
 	if len(least.taints) > 0 {
 		cause = diagnosis.GPUStackNotOnNode
 	}
-	f := s.finding(Driver, KeptOff, cause, fmt.Sprintf("has no driver: %s/%s does not run there: %s", best.Namespace, best.Name, text), best.ref(), text)
+	f := s.finding(Driver, KeptOff, cause, fmt.Sprintf("has no driver: %s/%s does not run there: %s", best.Namespace, best.Name, text), best.ref(), text, best.claims(n, least)...)
 	m := s.letOn(n, best, least, "the driver of "+n.Name+" is loaded and its device plugin has announced its GPUs")
 	if slices.ContainsFunc(least.labels, func(l string) bool { return strings.HasPrefix(l, nfdLabels) }) {
 		m.Title, m.Commands = "have a driver made for the kernel and OS of "+n.Name, []string{"kubectl get nvidiadrivers -o yaml", "kubectl get node " + n.Name + " -o jsonpath='{.status.nodeInfo.kernelVersion} {.status.nodeInfo.osImage}'", "# set usePrecompiled: false, or add an NVIDIADriver whose image exists for that kernel"}

@@ -24,7 +24,7 @@ func (s *Stack) onHost(n *view.Node) *Finding {
 		platform = "EKS Auto Mode"
 	}
 	fact := "image " + n.Status.NodeInfo.OSImage
-	says := ""
+	says, claim := "", diagnosis.That("status.nodeInfo.osImage", "", diagnosis.Is, n.Status.NodeInfo.OSImage)
 	for _, c := range n.Status.Conditions {
 		for _, kind := range aksConditions {
 			if c.Type != kind {
@@ -32,9 +32,11 @@ func (s *Stack) onHost(n *view.Node) *Finding {
 			}
 			if platform == "" {
 				platform, fact = "AKS", "condition "+string(kind)+"="+string(c.Status)
+				claim = diagnosis.That("status.conditions[type="+string(kind)+"].status", "", diagnosis.Is, string(c.Status))
 			}
 			if c.Status == corev1.ConditionTrue && says == "" {
 				says = "; its condition " + string(kind) + " is True"
+				claim = diagnosis.That("status.conditions[type="+string(kind)+"].status", "", diagnosis.Is, "True")
 				fact = "condition " + string(kind) + "=True: " + view.Quotable(c.Reason+" "+c.Message, maxWords)
 			}
 		}
@@ -47,7 +49,7 @@ func (s *Stack) onHost(n *view.Node) *Finding {
 		f.Mends = []Mend{waitFor(n, "device plugin", podTime-young)}
 		return f
 	}
-	f := s.finding(Registration, Failed, diagnosis.DevicePluginDown, "has GPUs and offers none: "+platform+" runs the device plugin on the machine, so its image or driver is at fault"+says, n.Ref(), fact)
+	f := s.finding(Registration, Failed, diagnosis.DevicePluginDown, "has GPUs and offers none: "+platform+" runs the device plugin on the machine, so its image or driver is at fault"+says, n.Ref(), fact, claim)
 	f.Mends = []Mend{{Kind: diagnosis.RepairDeviceStack, Title: "replace " + n.Name + ", or give it the platform's image with NVIDIA's driver", Risk: diagnosis.MediumRisk, Minutes: 15,
 		Steps:    []string{"install no second device plugin: the platform's own runs on the machine", "see what it says there, then replace the machine"},
 		Commands: []string{"kubectl debug node/" + n.Name + " -it --image=busybox -- chroot /host journalctl -u nvidia-k8s-device-plugin --no-pager -n 50", "kubectl drain " + n.Name + " --ignore-daemonsets --delete-emptydir-data", "# delete the machine with the cloud's or the autoscaler's own command"},

@@ -26,7 +26,7 @@ func (s *Stack) keptOff(n *view.Node, d *set) *Finding {
 		return s.undiscovered(n) // what writes the labels that it goes by is kept off itself
 	}
 	until := "the device plugin of " + n.Name + " has announced its GPUs"
-	f := s.finding(PluginOnNode, KeptOff, diagnosis.GPUStackNotOnNode, fmt.Sprintf("has no pod of the device plugin %s/%s: %s", d.Namespace, d.Name, d.text(n, m)), d.ref(), d.text(n, m))
+	f := s.finding(PluginOnNode, KeptOff, diagnosis.GPUStackNotOnNode, fmt.Sprintf("has no pod of the device plugin %s/%s: %s", d.Namespace, d.Name, d.text(n, m)), d.ref(), d.text(n, m), d.claims(n, m)...)
 	f.Mends = []Mend{s.letOn(n, d, m, until)}
 	return f
 }
@@ -105,7 +105,7 @@ func (s *Stack) refusedPod(n *view.Node, d *set, link Link) *Finding {
 		return f
 	}
 	if e := s.refused[d.Namespace+"/"+d.Name]; e != nil {
-		f := s.finding(link, KeptOff, diagnosis.GPUStackNotOnNode, fmt.Sprintf("has no pod of the %s %s/%s: the API server refuses it: %s", who, d.Namespace, d.Name, view.Quotable(afterColon(e.Message), maxWords)), d.ref(), "FailedCreate: "+view.Quotable(e.Message, 240))
+		f := s.finding(link, KeptOff, diagnosis.GPUStackNotOnNode, fmt.Sprintf("has no pod of the %s %s/%s: the API server refuses it: %s", who, d.Namespace, d.Name, view.Quotable(afterColon(e.Message), maxWords)), d.ref(), "FailedCreate: "+view.Quotable(e.Message, 240), diagnosis.Says(e.Message))
 		if d.Status.CurrentNumberScheduled >= d.Status.DesiredNumberScheduled && d.Status.DesiredNumberScheduled > 0 {
 			f.Certainty = diagnosis.Likely // its status says that all its pods are there
 		}
@@ -121,7 +121,7 @@ func (s *Stack) refusedPod(n *view.Node, d *set, link Link) *Finding {
 		f.Mends = []Mend{waitFor(n, who, podTime-age)}
 		return f
 	}
-	f := s.finding(link, KeptOff, diagnosis.GPUStackNotOnNode, fmt.Sprintf("has no pod of the %s %s/%s, which selects it", who, d.Namespace, d.Name), d.ref(), fmt.Sprintf("selects the node; %d of %d pods scheduled", d.Status.CurrentNumberScheduled, d.Status.DesiredNumberScheduled))
+	f := s.finding(link, KeptOff, diagnosis.GPUStackNotOnNode, fmt.Sprintf("has no pod of the %s %s/%s, which selects it", who, d.Namespace, d.Name), d.ref(), fmt.Sprintf("selects the node; %d of %d pods scheduled", d.Status.CurrentNumberScheduled, d.Status.DesiredNumberScheduled), d.counted()...)
 	f.Certainty = diagnosis.Likely
 	f.Mends = []Mend{{Kind: diagnosis.RepairDeviceStack, Title: "see why " + d.Namespace + "/" + d.Name + " makes no pod for " + n.Name, Until: until, Risk: diagnosis.NoRisk, Minutes: 5,
 		Commands: []string{fmt.Sprintf("kubectl -n %s describe daemonset %s", d.Namespace, d.Name)}}}

@@ -29,7 +29,7 @@ const (
 func (s *Stack) labelled(n *view.Node) *Finding {
 	value := n.Labels[deployPlugin]
 	if kind := n.Labels[workloadKind]; strings.HasPrefix(kind, otherWorkload) {
-		f := s.finding(Labels, KeptOff, diagnosis.GPUStackNotOnNode, fmt.Sprintf("gives its GPUs to virtual machines: label %s=%s", workloadKind, kind), n.Ref(), "label "+workloadKind+"="+kind)
+		f := s.finding(Labels, KeptOff, diagnosis.GPUStackNotOnNode, fmt.Sprintf("gives its GPUs to virtual machines: label %s=%s", workloadKind, kind), n.Ref(), "label "+workloadKind+"="+kind, n.Labelled(workloadKind)...)
 		f.Mends = []Mend{s.relabel(n, workloadKind, "container", "it is given to containers")}
 		return f
 	}
@@ -37,15 +37,15 @@ func (s *Stack) labelled(n *view.Node) *Finding {
 	case value == "true", strings.Contains(value, pausedForNew):
 		return nil
 	case strings.Contains(value, pausedBy):
-		f := s.finding(Labels, Paused, diagnosis.GPUStackNotOnNode, fmt.Sprintf("has its device plugin paused: label %s=%s", deployPlugin, value), n.Ref(), "label "+deployPlugin+"="+value)
+		f := s.finding(Labels, Paused, diagnosis.GPUStackNotOnNode, fmt.Sprintf("has its device plugin paused: label %s=%s", deployPlugin, value), n.Ref(), "label "+deployPlugin+"="+value, n.Labelled(deployPlugin)...)
 		f.Mends = []Mend{s.relabel(n, deployPlugin, "true", "the device plugin is let back")}
 		return f
 	case value != "":
-		f := s.finding(Labels, KeptOff, diagnosis.GPUStackNotOnNode, fmt.Sprintf("has its device plugin switched off: label %s=%s", deployPlugin, value), n.Ref(), "label "+deployPlugin+"="+value)
+		f := s.finding(Labels, KeptOff, diagnosis.GPUStackNotOnNode, fmt.Sprintf("has its device plugin switched off: label %s=%s", deployPlugin, value), n.Ref(), "label "+deployPlugin+"="+value, n.Labelled(deployPlugin)...)
 		f.Mends = []Mend{s.relabel(n, deployPlugin, "true", "the device plugin is let back")}
 		return f
 	case n.Labels[operands] == "false":
-		f := s.finding(Labels, KeptOff, diagnosis.GPUStackNotOnNode, fmt.Sprintf("has all of the GPU Operator's parts switched off: label %s=false", operands), n.Ref(), "label "+operands+"=false")
+		f := s.finding(Labels, KeptOff, diagnosis.GPUStackNotOnNode, fmt.Sprintf("has all of the GPU Operator's parts switched off: label %s=false", operands), n.Ref(), "label "+operands+"=false", n.Labelled(operands)...)
 		f.Mends = []Mend{s.relabel(n, operands, "true", "the GPU Operator's parts are let back")}
 		return f
 	}
@@ -60,7 +60,7 @@ func (s *Stack) unlabelled(n *view.Node) *Finding {
 	if f := s.soon(n, Labels, "GPU Operator"); f != nil {
 		return f
 	}
-	f := s.finding(Labels, Missing, diagnosis.GPUStackNotOnNode, "is known to have a GPU, and the GPU Operator has not labelled it for its device plugin", n.Ref(), "label "+deployPlugin+" is absent")
+	f := s.finding(Labels, Missing, diagnosis.GPUStackNotOnNode, "is known to have a GPU, and the GPU Operator has not labelled it for its device plugin", n.Ref(), "label "+deployPlugin+" is absent", n.Labelled(deployPlugin)...)
 	f.Mends = []Mend{{Kind: diagnosis.RepairDeviceStack, Title: "see why the GPU Operator does not label " + n.Name, Until: "the GPU Operator has labelled " + n.Name + ", and its device plugin runs", Risk: diagnosis.LowRisk, Minutes: 10,
 		Commands: []string{"kubectl get pods -A -l app=gpu-operator", "kubectl describe clusterpolicy " + s.policyName(), "kubectl -n gpu-operator logs deploy/gpu-operator --tail=50"}}}
 	return f
@@ -77,7 +77,7 @@ func (s *Stack) undiscovered(n *view.Node) *Finding {
 	}
 	until := "node feature discovery has labelled " + n.Name + ", and the device plugin runs there"
 	if seen {
-		f := s.finding(Discovery, Failed, diagnosis.GPUStackNotOnNode, "has none of the labels that the device plugin goes by ("+strings.Join(view.GPULabels, ", ")+"), though node feature discovery runs there: the device plugin is kept off", n.Ref(), "labels "+nfdLabels+"* are there, none of them is "+strings.Join(view.GPULabels, ", "))
+		f := s.finding(Discovery, Failed, diagnosis.GPUStackNotOnNode, "has none of the labels that the device plugin goes by ("+strings.Join(view.GPULabels, ", ")+"), though node feature discovery runs there: the device plugin is kept off", n.Ref(), "labels "+nfdLabels+"* are there, none of them is "+strings.Join(view.GPULabels, ", "), n.Labelled(view.GPULabels...)...)
 		f.Mends = []Mend{{Kind: diagnosis.RepairDeviceStack, Title: "see why node feature discovery sees no NVIDIA device on " + n.Name, Risk: diagnosis.LowRisk, Minutes: 15,
 			Steps:    []string{"see that the machine has the GPU on its PCI bus", "see that node feature discovery reports devices of class 03 by their vendor"},
 			Commands: []string{"kubectl debug node/" + n.Name + " -it --image=busybox -- chroot /host lspci -nn -d 10de:", "kubectl get nodefeatures -A " + n.Name + " -o yaml"},
@@ -87,18 +87,18 @@ func (s *Stack) undiscovered(n *view.Node) *Finding {
 	sets := s.sets[discovery]
 	if len(sets) == 0 {
 		if unread := s.notSeen(); unread != "" {
-			f := s.finding(Discovery, Unseen, diagnosis.GPUStackNotOnNode, "has no label of node feature discovery, by which the device plugin is chosen", n.Ref(), "no label "+nfdLabels+"*; "+unread)
+			f := s.finding(Discovery, Unseen, diagnosis.GPUStackNotOnNode, "has no label of node feature discovery, by which the device plugin is chosen", n.Ref(), "no label "+nfdLabels+"*; "+unread, diagnosis.That("keys("+diagnosis.Labels+")", "", diagnosis.NoneBegins, nfdLabels))
 			f.Certainty, f.Mends = diagnosis.Likely, []Mend{s.discover(n, until)}
 			return f
 		}
-		f := s.finding(Discovery, Missing, diagnosis.GPUStackNotOnNode, "has no label of node feature discovery, which is not installed: the device plugin is kept off", n.Ref(), "no label "+nfdLabels+"*, and no DaemonSet is node feature discovery's worker")
+		f := s.finding(Discovery, Missing, diagnosis.GPUStackNotOnNode, "has no label of node feature discovery, which is not installed: the device plugin is kept off", n.Ref(), "no label "+nfdLabels+"*, and no DaemonSet is node feature discovery's worker", diagnosis.That("keys("+diagnosis.Labels+")", "", diagnosis.NoneBegins, nfdLabels))
 		f.Mends = []Mend{s.discover(n, until)}
 		return f
 	}
 	d := sets[0]
 	if pod := s.podOf(n, discovery); pod != nil {
 		l := s.look(pod)
-		f := s.finding(Discovery, Failed, diagnosis.GPUStackNotOnNode, "has no label of node feature discovery, whose pod there has written none: the device plugin is kept off", podRef(pod), orReady(l))
+		f := s.finding(Discovery, Failed, diagnosis.GPUStackNotOnNode, "has no label of node feature discovery, whose pod there has written none: the device plugin is kept off", podRef(pod), orReady(l), l.claims...)
 		f.Mends = []Mend{{Kind: diagnosis.RepairDeviceStack, Title: "see why node feature discovery writes no labels for " + n.Name, Until: until, Risk: diagnosis.LowRisk, Minutes: 5,
 			Commands: []string{fmt.Sprintf("kubectl -n %s logs %s --tail=50", pod.Namespace, pod.Name), fmt.Sprintf("kubectl -n %s get deploy,pods", pod.Namespace)}}}
 		return f
@@ -107,7 +107,7 @@ func (s *Stack) undiscovered(n *view.Node) *Finding {
 	if m.none() {
 		return s.refusedPod(n, d, Discovery)
 	}
-	f := s.finding(Discovery, KeptOff, diagnosis.GPUStackNotOnNode, "has no label of node feature discovery, whose DaemonSet does not run there: "+d.text(n, m), d.ref(), d.text(n, m))
+	f := s.finding(Discovery, KeptOff, diagnosis.GPUStackNotOnNode, "has no label of node feature discovery, whose DaemonSet does not run there: "+d.text(n, m), d.ref(), d.text(n, m), d.claims(n, m)...)
 	f.Mends = []Mend{s.letOn(n, d, m, until)}
 	return f
 }

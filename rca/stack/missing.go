@@ -31,19 +31,21 @@ func (s *Stack) missing(n *view.Node) *Finding {
 		return f
 	}
 	says, fact := "has GPUs, and no device plugin is installed that announces them", "no DaemonSet of the cluster is NVIDIA's device plugin"
-	ref := n.Ref()
+	ref, claims := n.Ref(), []diagnosis.Claim{diagnosis.That("spec.template.spec.containers", "", diagnosis.ContainsNot, "k8s-device-plugin").Of("DaemonSet/*")}
 	if s.policy != "" {
 		ref = "ClusterPolicy/" + s.policy
 		if s.plain {
 			says, fact = "has GPUs, and the GPU Operator is told to install no device plugin", "spec.devicePlugin.enabled is false"
+			claims = []diagnosis.Claim{diagnosis.That("spec.devicePlugin.enabled", "", diagnosis.Is, "false")}
 		} else if reason, message := s.policySays(); reason != "" {
 			fact += "; " + reason + ": " + view.Quotable(message, maxWords)
+			claims = append(claims, diagnosis.Says(message))
 			if len(s.sets[discovery]) == 0 && (reason == "NFDLabelsMissing" || reason == "NoGPUNodes") {
 				says = "has GPUs, and the GPU Operator installs nothing: node feature discovery is not there to label them"
 			}
 		}
 	}
-	f := s.finding(Installed, Missing, diagnosis.GPUStackMissing, says, ref, fact)
+	f := s.finding(Installed, Missing, diagnosis.GPUStackMissing, says, ref, fact, claims...)
 	f.Mends = []Mend{s.install(n)}
 	return f
 }

@@ -18,7 +18,7 @@ import (
 func (s *Stack) pluginPod(n *view.Node, pod *corev1.Pod) *Finding {
 	l := s.look(pod)
 	if pod.Spec.NodeName == "" {
-		f := s.finding(PluginOnNode, KeptOff, diagnosis.GPUStackNotOnNode, "has its device plugin's pod waiting for room: "+strings.TrimPrefix(l.words, "not scheduled: "), podRef(pod), l.words)
+		f := s.finding(PluginOnNode, KeptOff, diagnosis.GPUStackNotOnNode, "has its device plugin's pod waiting for room: "+strings.TrimPrefix(l.words, "not scheduled: "), podRef(pod), l.words, l.claims...)
 		f.Mends = []Mend{{Kind: diagnosis.RepairDeviceStack, Title: "make room for the device plugin on " + n.Name, Until: "the device plugin of " + n.Name + " has announced its GPUs", Risk: diagnosis.LowRisk, Minutes: 5,
 			Commands: []string{fmt.Sprintf("kubectl -n %s describe pod %s", pod.Namespace, pod.Name)}}}
 		return f
@@ -34,7 +34,7 @@ func (s *Stack) pluginPod(n *view.Node, pod *corev1.Pod) *Finding {
 		return s.waitsFor(n, pod, l, Runtime, diagnosis.RuntimeNotConfigured, "container toolkit")
 	case l.state != Failed && !l.loops:
 		if left := podTime - s.since(l.since); left > 0 {
-			f := s.finding(Plugin, Starting, diagnosis.DevicePluginDown, "is starting: its device plugin's pod is "+view.Age(s.since(pod.CreationTimestamp.Time))+" old", podRef(pod), orReady(l))
+			f := s.finding(Plugin, Starting, diagnosis.DevicePluginDown, "is starting: its device plugin's pod is "+view.Age(s.since(pod.CreationTimestamp.Time))+" old", podRef(pod), orReady(l), l.claims...)
 			f.Mends = []Mend{waitFor(n, "device plugin", left)}
 			return f
 		}
@@ -44,7 +44,7 @@ func (s *Stack) pluginPod(n *view.Node, pod *corev1.Pod) *Finding {
 	if kind, name := absent(l.words); name != "" {
 		return s.withoutVolume(n, pod, l, kind, name)
 	}
-	f := s.finding(Plugin, Failed, diagnosis.DevicePluginDown, "has GPUs and offers none: its device plugin fails at "+orReady(l), podRef(pod), orReady(l))
+	f := s.finding(Plugin, Failed, diagnosis.DevicePluginDown, "has GPUs and offers none: its device plugin fails at "+orReady(l), podRef(pod), orReady(l), l.claims...)
 	if l.told {
 		f.Certainty = diagnosis.Likely
 	}
@@ -59,11 +59,11 @@ func (s *Stack) pluginPod(n *view.Node, pod *corev1.Pod) *Finding {
 // at fault.
 func (s *Stack) waitsFor(n *view.Node, pod *corev1.Pod, l look, link Link, cause diagnosis.CauseID, what string) *Finding {
 	if left := podTime - s.since(pod.CreationTimestamp.Time); left > 0 && !l.loops {
-		f := s.finding(link, Starting, cause, "is starting: its device plugin waits for the "+what, podRef(pod), orReady(l))
+		f := s.finding(link, Starting, cause, "is starting: its device plugin waits for the "+what, podRef(pod), orReady(l), l.claims...)
 		f.Mends = []Mend{waitFor(n, "device plugin", left)}
 		return f
 	}
-	f := s.finding(link, Waiting, cause, fmt.Sprintf("has its device plugin waiting for the %s: init container %s", what, orReady(l)), podRef(pod), orReady(l))
+	f := s.finding(link, Waiting, cause, fmt.Sprintf("has its device plugin waiting for the %s: init container %s", what, orReady(l)), podRef(pod), orReady(l), l.claims...)
 	f.Certainty = diagnosis.Likely
 	m := s.mendPlugin(n, pod, l)
 	m.Title = "see why the " + what + " of " + n.Name + " is not validated"
@@ -81,7 +81,7 @@ func (s *Stack) bare(n *view.Node, pod *corev1.Pod) bool {
 
 // outside: the plugin finds no GPU where its container is not given any.
 func (s *Stack) outside(n *view.Node, pod *corev1.Pod, does, fact string) *Finding {
-	f := s.finding(Runtime, Failed, diagnosis.RuntimeNotConfigured, fmt.Sprintf("has a device plugin that %s: its pod names no RuntimeClass, so it sees GPUs only if NVIDIA's is the runtime by default", does), podRef(pod), fact+"; no runtimeClassName")
+	f := s.finding(Runtime, Failed, diagnosis.RuntimeNotConfigured, fmt.Sprintf("has a device plugin that %s: its pod names no RuntimeClass, so it sees GPUs only if NVIDIA's is the runtime by default", does), podRef(pod), fact+"; no runtimeClassName", append(s.look(pod).claims, diagnosis.That("spec.runtimeClassName", "", diagnosis.Absent, ""))...)
 	f.Certainty = diagnosis.Likely
 	if n.Geometry != nil && n.Geometry.Report.Source == nodeprobe.SourceNVML && n.Doubt == "" {
 		f.Certainty = diagnosis.Proven // the driver is loaded and shows the GPUs
@@ -131,7 +131,7 @@ func (s *Stack) registration(n *view.Node, pod *corev1.Pod) *Finding {
 	if s.bare(n, pod) {
 		return s.outside(n, pod, "runs and finds no GPU", "Ready for "+view.Age(since)+", and the node has no key of "+string(view.WholeGPU))
 	}
-	f := s.finding(Registration, Failed, diagnosis.DevicePluginDown, "has GPUs and offers none, though its device plugin runs", podRef(pod), "Ready for "+view.Age(since)+", and the node offers nothing")
+	f := s.finding(Registration, Failed, diagnosis.DevicePluginDown, "has GPUs and offers none, though its device plugin runs", podRef(pod), "Ready for "+view.Age(since)+", and the node offers nothing", s.look(pod).claims...)
 	restart := Mend{Kind: diagnosis.RestartDevicePlugin}
 	m := s.mendPlugin(n, pod, look{})
 	if len(n.Facts().Stocks()) > 0 || n.Geometry != nil { // it has worked here, or the driver shows what is there

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -21,6 +22,8 @@ type look struct {
 	since time.Time
 	loops bool // it was started again and again
 	told  bool // the words are an Event's: nothing in the pod says so
+	// claims are what words are made from.
+	claims []diagnosis.Claim
 }
 
 // failing are the reasons of a waiting container that do not pass by themselves soon.
@@ -37,7 +40,7 @@ func (s *Stack) look(p *corev1.Pod) look {
 		began = p.Status.StartTime.Time
 	}
 	if p.Spec.NodeName == "" {
-		return look{state: Failed, words: "not scheduled: " + view.Quotable(scheduled(p), maxWords), since: p.CreationTimestamp.Time}
+		return look{state: Failed, words: "not scheduled: " + view.Quotable(scheduled(p), maxWords), since: p.CreationTimestamp.Time, claims: []diagnosis.Claim{diagnosis.That("spec.nodeName", "", diagnosis.Absent, "")}}
 	}
 	for _, c := range p.Status.InitContainerStatuses {
 		done := c.State.Terminated != nil && c.State.Terminated.ExitCode == 0
@@ -56,15 +59,15 @@ func (s *Stack) look(p *corev1.Pod) look {
 	}
 	if len(p.Status.ContainerStatuses) == 0 && p.Status.Phase != corev1.PodRunning && !ready(p) {
 		if e := s.unstarted[p.Namespace+"/"+p.Name]; e != nil {
-			return look{state: Failed, words: unstartedWords(e), since: began, told: true}
+			return look{state: Failed, words: unstartedWords(e), since: began, told: true, claims: []diagnosis.Claim{diagnosis.Says(unstartedSays(e))}}
 		}
 		return look{state: Starting, words: "its containers are not created yet", since: began}
 	}
-	return look{since: readySince(p)}
+	return look{since: readySince(p), claims: []diagnosis.Claim{diagnosis.That("status.containerStatuses[*].ready", "", diagnosis.IsNot, "false")}}
 }
 
 func (s *Stack) container(p *corev1.Pod, c corev1.ContainerStatus, began time.Time, init bool) look {
-	l := look{state: Starting, where: c.Name, since: began, loops: c.RestartCount > 2}
+	l := look{state: Starting, where: c.Name, since: began, loops: c.RestartCount > 2, claims: containerClaims(c, init)}
 	switch now := c.State; {
 	case now.Waiting != nil && slices.Contains(failing, now.Waiting.Reason):
 		l.state, l.words = Failed, says(now.Waiting.Reason, now.Waiting.Message)
@@ -75,7 +78,7 @@ func (s *Stack) container(p *corev1.Pod, c corev1.ContainerStatus, began time.Ti
 	case now.Waiting != nil:
 		l.words = says(cmp.Or(now.Waiting.Reason, "waiting"), now.Waiting.Message)
 		if e := s.unstarted[p.Namespace+"/"+p.Name]; e != nil && !seen(e).Before(moved(p)) {
-			l.state, l.where, l.words, l.told = Failed, "", unstartedWords(e), true
+			l.state, l.where, l.words, l.told, l.claims = Failed, "", unstartedWords(e), true, []diagnosis.Claim{diagnosis.Says(unstartedSays(e))}
 		}
 	case now.Terminated != nil:
 		l.state, l.words = Failed, ended(*now.Terminated)
@@ -153,9 +156,12 @@ func readySince(p *corev1.Pod) time.Time {
 // unstartedWords are the kubelet's own, or its runtime's, without those of the calls that
 // they came through.
 func unstartedWords(e *corev1.Event) string {
-	message := e.Message
-	if i := strings.LastIndex(message, "desc = "); i >= 0 {
-		message = message[i+len("desc = "):]
+	return e.Reason + ": " + view.Quotable(unstartedSays(e), maxWords)
+}
+
+func unstartedSays(e *corev1.Event) string {
+	if i := strings.LastIndex(e.Message, "desc = "); i >= 0 {
+		return e.Message[i+len("desc = "):]
 	}
-	return e.Reason + ": " + view.Quotable(message, maxWords)
+	return e.Message
 }

@@ -24,7 +24,7 @@ func (s *Stack) toolkit(n *view.Node) *Finding {
 			if n.Labels[deploys+"container-toolkit"] == "pre-installed" || len(m.taints) == 0 && n.Labels[deploys+"container-toolkit"] == "false" {
 				continue // the machine's own
 			}
-			f := s.finding(Runtime, KeptOff, diagnosis.RuntimeNotConfigured, fmt.Sprintf("has no container toolkit: %s/%s does not run there: %s", d.Namespace, d.Name, d.text(n, m)), d.ref(), d.text(n, m))
+			f := s.finding(Runtime, KeptOff, diagnosis.RuntimeNotConfigured, fmt.Sprintf("has no container toolkit: %s/%s does not run there: %s", d.Namespace, d.Name, d.text(n, m)), d.ref(), d.text(n, m), d.claims(n, m)...)
 			if len(m.taints) > 0 {
 				f.Cause = diagnosis.GPUStackNotOnNode
 			}
@@ -39,12 +39,12 @@ func (s *Stack) toolkit(n *view.Node) *Finding {
 	}
 	if l.state != Failed && !l.loops {
 		if left := podTime - s.since(l.since); left > 0 {
-			f := s.finding(Runtime, Starting, diagnosis.RuntimeNotConfigured, "is starting: its container toolkit is being set up", podRef(pod), orReady(l))
+			f := s.finding(Runtime, Starting, diagnosis.RuntimeNotConfigured, "is starting: its container toolkit is being set up", podRef(pod), orReady(l), l.claims...)
 			f.Mends = []Mend{waitFor(n, "container toolkit", left)}
 			return f
 		}
 	}
-	f := s.finding(Runtime, Failed, diagnosis.RuntimeNotConfigured, "has a container runtime that does not hand out GPUs: its container toolkit fails at "+orReady(l), podRef(pod), orReady(l))
+	f := s.finding(Runtime, Failed, diagnosis.RuntimeNotConfigured, "has a container runtime that does not hand out GPUs: its container toolkit fails at "+orReady(l), podRef(pod), orReady(l), l.claims...)
 	if l.state != Failed {
 		f.Certainty = s.aged()
 	}
@@ -59,7 +59,8 @@ func (s *Stack) runtimeClass(n *view.Node, d *set) *Finding {
 	if name == nil || *name == "" || s.runtimes[*name] || s.unread("RuntimeClass") != "" {
 		return nil
 	}
-	f := s.finding(Runtime, Missing, diagnosis.RuntimeNotConfigured, fmt.Sprintf("has no pod of %s/%s, which asks RuntimeClass %s: that does not exist", d.Namespace, d.Name, *name), d.ref(), "spec.template.spec.runtimeClassName is "+*name+", and no RuntimeClass has that name")
+	f := s.finding(Runtime, Missing, diagnosis.RuntimeNotConfigured, fmt.Sprintf("has no pod of %s/%s, which asks RuntimeClass %s: that does not exist", d.Namespace, d.Name, *name), d.ref(), "spec.template.spec.runtimeClassName is "+*name+", and no RuntimeClass has that name",
+		diagnosis.That("spec.template.spec.runtimeClassName", "", diagnosis.Is, *name), diagnosis.That("", "", diagnosis.Absent, "").Of("RuntimeClass/"+*name))
 	f.Mends = []Mend{{Kind: diagnosis.RepairDeviceStack, Title: "make RuntimeClass " + *name, Until: "the device plugin of " + n.Name + " has announced its GPUs", Risk: diagnosis.LowRisk, Minutes: 3,
 		Commands: []string{fmt.Sprintf(`kubectl apply -f - <<'END'
 apiVersion: node.k8s.io/v1
@@ -77,7 +78,7 @@ func noRuntime(words string) bool {
 
 // handler: the node's container runtime does not know the handler of a pod's RuntimeClass.
 func (s *Stack) handler(n *view.Node, pod *corev1.Pod, l look) *Finding {
-	f := s.finding(Runtime, Failed, diagnosis.RuntimeNotConfigured, "has a container runtime that does not know NVIDIA's: the device plugin's pod is not started: "+l.words, podRef(pod), l.words)
+	f := s.finding(Runtime, Failed, diagnosis.RuntimeNotConfigured, "has a container runtime that does not know NVIDIA's: the device plugin's pod is not started: "+l.words, podRef(pod), l.words, l.claims...)
 	if pod.Spec.RuntimeClassName == nil {
 		f.Certainty = diagnosis.Likely // its words alone
 	}

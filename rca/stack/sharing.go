@@ -32,7 +32,7 @@ func (s *Stack) sharing(n *view.Node, pod *corev1.Pod) *Finding {
 	if m.none() || from == "" {
 		return nil
 	}
-	f := s.finding(Registration, KeptOff, diagnosis.GPUStackNotOnNode, fmt.Sprintf("has GPUs and offers none: its device plugin waits for the MPS daemon, and %s/%s has no pod there: %s", d.Namespace, d.Name, d.text(n, m)), d.ref(), d.text(n, m))
+	f := s.finding(Registration, KeptOff, diagnosis.GPUStackNotOnNode, fmt.Sprintf("has GPUs and offers none: its device plugin waits for the MPS daemon, and %s/%s has no pod there: %s", d.Namespace, d.Name, d.text(n, m)), d.ref(), d.text(n, m), d.claims(n, m)...)
 	f.Certainty = diagnosis.Likely // that it waits for this, only its log says
 	f.Evidence = append(f.Evidence, diagnosis.Evidence{Ref: from, Fact: "shares GPUs by MPS"})
 	until := "the MPS daemon runs on " + n.Name

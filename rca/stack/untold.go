@@ -32,9 +32,10 @@ func (s *Stack) Untold(n *view.Node) *Finding {
 		why = "which has no pod there"
 	}
 	says := fmt.Sprintf("may have GPUs that nobody has looked for: the device plugin %s/%s goes by labels that node feature discovery writes, %s: %s", d.Namespace, d.Name, why, d.text(n, m))
-	f := s.finding(Discovery, Unseen, diagnosis.GPUStackNotOnNode, says, n.Ref(), "no label of node feature discovery, a cloud or an autoscaler says whether its machine has a GPU")
+	f := s.finding(Discovery, Unseen, diagnosis.GPUStackNotOnNode, says, n.Ref(), "no label of node feature discovery, a cloud or an autoscaler says whether its machine has a GPU",
+		diagnosis.That("keys("+diagnosis.Labels+")", "", diagnosis.NoneBegins, nfdLabels))
 	f.Certainty = diagnosis.Possible
-	f.Evidence = append(f.Evidence, diagnosis.Evidence{Ref: d.ref(), Fact: d.text(n, m)})
+	f.Evidence = append(f.Evidence, diagnosis.Fact(d.ref(), d.text(n, m), d.claims(n, m)...))
 	f.Mends = []Mend{{Kind: diagnosis.RepairDeviceStack, Title: "install node feature discovery, or label " + n.Name + " by hand if its machine has a GPU", Risk: diagnosis.LowRisk, Minutes: 5,
 		Steps:    []string{"see on the machine whether it has an NVIDIA GPU", "have node feature discovery tell: with the plugin's chart gfd.enabled=true, with the GPU Operator nfd.enabled=true"},
 		Commands: s.lookFor(n, d), Unproven: "nothing tells whether the machine of " + n.Name + " has a GPU"}}

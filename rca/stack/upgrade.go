@@ -56,20 +56,20 @@ func (s *Stack) upgrading(n *view.Node) *Finding {
 	var f *Finding
 	switch held := len(holders) > 0; {
 	case state == "upgrade-failed":
-		f = s.finding(Driver, Failed, diagnosis.DriverNotReady, "failed to upgrade its driver"+cordonText(n), n.Ref(), fact)
+		f = s.finding(Driver, Failed, diagnosis.DriverNotReady, "failed to upgrade its driver"+cordonText(n), n.Ref(), fact, n.Labelled(UpgradeState)...)
 		if held {
 			f.Mends = append(f.Mends, leave)
 		}
 		f.Mends = append(f.Mends, retry)
 	case held && slices.Contains(closed[:3], state):
-		f = s.finding(Driver, Waiting, diagnosis.DriverNotReady, "cannot upgrade its driver while "+view.CountOf(len(holders), "pod")+" of users "+holdText(len(holders))+" it", n.Ref(), fact)
-		f.Evidence = append(f.Evidence, diagnosis.Evidence{Ref: n.Ref(), Fact: "GPUs are held there by " + view.PodList(holders)})
+		f = s.finding(Driver, Waiting, diagnosis.DriverNotReady, "cannot upgrade its driver while "+view.CountOf(len(holders), "pod")+" of users "+holdText(len(holders))+" it", n.Ref(), fact, n.Labelled(UpgradeState)...)
+		f.Evidence = append(f.Evidence, diagnosis.Fact(n.Ref(), "GPUs are held there by "+view.PodList(holders), heldBy(n, holders)...))
 		f.Mends = []Mend{leave, rebootMend(n, until)}
 	case !since.IsZero() && s.since(since) > upgradeTime:
-		f = s.finding(Driver, Waiting, diagnosis.DriverNotReady, fmt.Sprintf("is stuck in its driver's upgrade (%s) for %s", state, view.Age(s.since(since))), n.Ref(), fact)
+		f = s.finding(Driver, Waiting, diagnosis.DriverNotReady, fmt.Sprintf("is stuck in its driver's upgrade (%s) for %s", state, view.Age(s.since(since))), n.Ref(), fact, n.Labelled(UpgradeState)...)
 		f.Certainty, f.Mends = s.aged(), []Mend{retry}
 	default:
-		f = s.finding(Driver, Starting, diagnosis.DriverNotReady, "has its driver upgraded now ("+state+")", n.Ref(), fact)
+		f = s.finding(Driver, Starting, diagnosis.DriverNotReady, "has its driver upgraded now ("+state+")", n.Ref(), fact, n.Labelled(UpgradeState)...)
 		f.Mends = []Mend{waitFor(n, "driver", upgradeTime)}
 		if since.IsZero() {
 			f.Certainty, f.Mends = diagnosis.Likely, append(f.Mends, retry)
@@ -78,13 +78,13 @@ func (s *Stack) upgrading(n *view.Node) *Finding {
 		}
 	}
 	if e := s.upgrades[n.Name]; e != nil {
-		f.Evidence = append(f.Evidence, diagnosis.Evidence{Ref: n.Ref(), Fact: e.Reason + ": " + view.Quotable(e.Message, maxWords)})
+		f.Evidence = append(f.Evidence, diagnosis.Fact(n.Ref(), e.Reason+": "+view.Quotable(e.Message, maxWords), diagnosis.Says(e.Message)))
 	}
 	if state == "upgrade-failed" {
 		if pod := s.podOf(n, driver); pod != nil {
 			if l := s.look(pod); l.state != "" {
 				f.Says += ": its driver's pod fails at " + orReady(l)
-				f.Evidence = append(f.Evidence, diagnosis.Evidence{Ref: podRef(pod), Fact: orReady(l)})
+				f.Evidence = append(f.Evidence, diagnosis.Fact(podRef(pod), orReady(l), l.claims...))
 			}
 		}
 	}

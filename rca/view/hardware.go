@@ -56,19 +56,19 @@ func (v *Node) Hardware() []Sign {
 
 func (v *Node) findSigns() []Sign {
 	out := []Sign{}
-	note := func(ref, fact string, count int64) {
-		out = append(out, Sign{diagnosis.Evidence{Ref: ref, Fact: fact}, count})
+	note := func(ref, fact string, count int64, claim diagnosis.Claim) {
+		out = append(out, Sign{diagnosis.Fact(ref, fact, claim), count})
 	}
 	label := func(key, value string, count int64) {
-		note(v.Ref(), "label "+key+"="+value, count)
+		note(v.Ref(), "label "+key+"="+value, count, diagnosis.That(diagnosis.Labels, key, diagnosis.Is, value))
 	}
 	if v.claim != nil {
 		if n := claimedGPUs(v.claim); n > 0 {
-			note("NodeClaim/"+v.claim.GetName(), fmt.Sprintf("status.capacity %s=%d", WholeGPU, n), n)
+			note("NodeClaim/"+v.claim.GetName(), fmt.Sprintf("status.capacity %s=%d", WholeGPU, n), n, diagnosis.That(diagnosis.Capacity, string(WholeGPU), diagnosis.Is, strconv.FormatInt(n, 10)))
 		}
 	}
 	if gpus := v.Reported(); len(gpus) > 0 {
-		note(v.ReportRef(), CountOf(len(gpus), "GPU"), int64(len(gpus)))
+		note(v.ReportRef(), CountOf(len(gpus), "GPU"), int64(len(gpus)), diagnosis.That("count(report.gpus)", "", diagnosis.Is, strconv.Itoa(len(gpus))))
 	}
 	none := v.Labels[LabelGPUCount] == "0" // by GPU feature discovery
 	for _, key := range []string{LabelGPUCount, "nvidia.com/gpu.product"} {
@@ -106,7 +106,7 @@ func (v *Node) findSigns() []Sign {
 		if s.Capacity == 0 && none {
 			continue
 		}
-		note(v.Ref(), fmt.Sprintf("capacity %s=%d", s.name, s.Capacity), s.Capacity)
+		note(v.Ref(), fmt.Sprintf("capacity %s=%d", s.name, s.Capacity), s.Capacity, diagnosis.That(diagnosis.Capacity, string(s.name), diagnosis.Is, strconv.FormatInt(s.Capacity, 10)))
 	}
 	if len(out) == 0 && !none && v.Labels["nvidia.com/gpu.present"] == "true" { // a person may have written it
 		label("nvidia.com/gpu.present", "true", 0)

@@ -50,7 +50,7 @@ func (n *Node) SickText() string {
 func (n *Node) SickFacts() []diagnosis.Evidence {
 	var out []diagnosis.Evidence
 	for _, g := range n.SickGPUs() {
-		out = append(out, diagnosis.Evidence{Ref: n.ReportRef(), Fact: fmt.Sprintf("GPU %d (%s) is unhealthy", g.Index, g.UUID)})
+		out = append(out, diagnosis.Fact(n.ReportRef(), fmt.Sprintf("GPU %d (%s) is unhealthy", g.Index, g.UUID), OfGPU(g.Index, ".healthy", diagnosis.Is, "false"), OfGPU(g.Index, ".uuid", diagnosis.Is, g.UUID)))
 	}
 	return out
 }

@@ -57,9 +57,16 @@ func LayoutText(g placement.GPU) string {
 }
 
 // Advertised lists the NVIDIA resources of the node with their counts.
-func (n *Node) Advertised() string {
+func (n *Node) Advertised() string { return ofNVIDIA(n.Status.Allocatable) }
+
+// Registered is the evidence of what is registered with the node's kubelet.
+func (n *Node) Registered() diagnosis.Evidence {
+	return diagnosis.Fact(n.Ref(), "capacity "+ofNVIDIA(n.Status.Capacity), claimed(diagnosis.Capacity, n.Status.Capacity)...)
+}
+
+func ofNVIDIA(list corev1.ResourceList) string {
 	var out []string
-	for name, q := range n.Status.Allocatable {
+	for name, q := range list {
 		if strings.HasPrefix(string(name), "nvidia.com/") {
 			out = append(out, fmt.Sprintf("%s=%d", name, q.Value()))
 		}
@@ -71,13 +78,75 @@ func (n *Node) Advertised() string {
 	return strings.Join(out, " ")
 }
 
+// Advertises claims what Advertised says.
+func (n *Node) Advertises() []diagnosis.Claim {
+	return claimed(diagnosis.Allocatable, n.Status.Allocatable)
+}
+
+func claimed(path string, list corev1.ResourceList) []diagnosis.Claim {
+	var out []diagnosis.Claim
+	for _, name := range SortedNames(list) {
+		if q := list[name]; strings.HasPrefix(string(name), "nvidia.com/") {
+			out = append(out, diagnosis.That(path, string(name), diagnosis.Is, strconv.FormatInt(q.Value(), 10)))
+		}
+	}
+	if len(out) == 0 {
+		out = append(out, diagnosis.That("keys("+path+")", "", diagnosis.NoneBegins, "nvidia.com/"))
+	}
+	return out
+}
+
+// Labelled claims labels of the node as it has them.
+func (n *Node) Labelled(keys ...string) []diagnosis.Claim {
+	out := make([]diagnosis.Claim, len(keys))
+	for i, key := range keys {
+		if value, ok := n.Labels[key]; ok {
+			out[i] = diagnosis.That(diagnosis.Labels, key, diagnosis.Is, value).Of(n.Ref())
+		} else {
+			out[i] = diagnosis.That(diagnosis.Labels, key, diagnosis.Absent, "").Of(n.Ref())
+		}
+	}
+	return out
+}
+
+// NoGPU is the evidence that nothing speaks of a GPU on a node that lacks a resource.
+func (n *Node) NoGPU(scarce corev1.ResourceName) diagnosis.Evidence {
+	return diagnosis.Fact(n.Ref(), "no label, capacity or report speaks of a GPU",
+		diagnosis.That(diagnosis.Capacity, string(scarce), diagnosis.Is, "0"), diagnosis.That(diagnosis.Labels, GPULabels[0], diagnosis.IsNot, "true"),
+		diagnosis.That("count(report.gpus)", "", diagnosis.Is, "0").Of("NodeGeometry/"+n.Name))
+}
+
+// OfGPU claims something of a GPU in its node's report.
+func OfGPU(index int, path string, op diagnosis.Op, value string) diagnosis.Claim {
+	return diagnosis.That("report.gpus[index="+strconv.Itoa(index)+"]"+path, "", op, value)
+}
+
+// Doubted is the evidence of why positions or holders are not certain.
+func (n *Node) Doubted() diagnosis.Evidence {
+	if n.Geometry != nil || n.Doubt == "" {
+		return diagnosis.Evidence{Ref: n.Ref(), Fact: n.Doubt}
+	}
+	return diagnosis.Fact(n.Ref(), n.Doubt, diagnosis.That("count(report.gpus)", "", diagnosis.Is, "0").Of("NodeGeometry/"+n.Name))
+}
+
+// Tainted claims a taint of the node.
+func (n *Node) Tainted(t corev1.Taint) diagnosis.Claim {
+	which := "key=" + t.Key + ",effect=" + string(t.Effect)
+	if t.Value != "" {
+		which += ",value=" + t.Value
+	}
+	return diagnosis.That(diagnosis.Taints, which, diagnosis.Exists, "").Of(n.Ref())
+}
+
 // UseOf states what a node offers of a resource and what is requested of it.
 func (n *Node) UseOf(a Ask) diagnosis.Evidence { return n.UsedOf(a, n.Allocatable(a.Resource)) }
 
 // UsedOf is the evidence of how much of a resource the node offers and pods request.
 func (n *Node) UsedOf(a Ask, allocatable int64) diagnosis.Evidence {
 	used := n.Requested[a.Resource]
-	return diagnosis.Evidence{Ref: n.Ref(), Fact: "allocatable " + string(a.Resource) + "=" + strconv.FormatInt(allocatable, 10) + ", requested " + strconv.FormatInt(used.Value(), 10)}
+	name, has, asked := string(a.Resource), strconv.FormatInt(allocatable, 10), strconv.FormatInt(used.Value(), 10)
+	return diagnosis.Fact(n.Ref(), "allocatable "+name+"="+has+", requested "+asked,
+		diagnosis.That(diagnosis.Allocatable, name, diagnosis.Is, has), diagnosis.That(diagnosis.Requests, name, diagnosis.Is, asked))
 }
 
 // CountOf is the number with its noun, in the plural where it is not 1.

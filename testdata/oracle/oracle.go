@@ -32,10 +32,14 @@ type Cause struct {
 	ID       string   `json:"id"`
 	Says     string   `json:"says"`
 	Nodes    []string `json:"nodes"`
-	Evidence []struct {
-		Ref  string `json:"ref"`
-		Fact string `json:"fact"`
-	} `json:"evidence"`
+	Evidence []Fact   `json:"evidence"`
+}
+
+// Fact is a sentence about one object, and what it is made from.
+type Fact struct {
+	Ref    string  `json:"ref"`
+	Fact   string  `json:"fact"`
+	Claims []Claim `json:"claims"`
 }
 
 // asked is one question about one node: false means that the cause is not so there.
@@ -68,6 +72,12 @@ func (d *Dump) Held(s Said) (against []string, statements int) {
 			statements++
 			if why := d.untrue(e.Ref, e.Fact); why != "" {
 				say("%s: %s %q: %s", c.ID, e.Ref, e.Fact, why)
+			}
+			for _, claim := range e.Claims {
+				statements++
+				if why := d.Denies(claim); why != "" {
+					say("%s: %s %q claims %s: %s", c.ID, e.Ref, e.Fact, claim, why)
+				}
 			}
 		}
 	}

@@ -263,7 +263,7 @@ func TestRaisingAQuotaIsBound(t *testing.T) {
 		t.Errorf("fix %+v", f)
 	}
 	wants := []diagnosis.Evidence{{Ref: "ResourceQuota/demo/gpus", Fact: "requests.nvidia.com/gpu: 4 used of 4, one pod asks 2"}, {Ref: "Pod/demo/a", Fact: "holds 4 of requests.nvidia.com/gpu"}}
-	if e := d.Causes[0].Evidence; !slices.Equal(e[:len(e)-1], wants) {
+	if e := d.Causes[0].Evidence; !slices.EqualFunc(e[:len(e)-1], wants, diagnosis.Evidence.Same) {
 		t.Errorf("evidence %+v, want %+v", e, wants)
 	}
 	second := d.Fixes[1]

@@ -1,0 +1,65 @@
+package oracle
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Tally counts the sentences of a cause, and those that nothing can be held against.
+type Tally struct {
+	Claims    int `json:"-"`
+	Sentences int `json:"-"`
+	// Bare are sentences without a claim, or about a node that no claim is about; Loose
+	// sentences have claims, and a number that none of them has.
+	Bare  int `json:"bare"`
+	Loose int `json:"loose"`
+}
+
+// Add counts the sentences of a cause: what it says, and each fact.
+func (t *Tally) Add(c Cause) {
+	var all []Claim
+	for _, e := range c.Evidence {
+		all = append(all, e.Claims...)
+		t.sentence(e.Fact, e.Claims, nil)
+	}
+	t.sentence(c.Says, all, c.Nodes)
+	t.Claims += len(all)
+}
+
+func (t *Tally) sentence(text string, claims []Claim, nodes []string) {
+	t.Sentences++
+	about := func(node string) bool {
+		if len(claims) > 0 && !slices.ContainsFunc(claims, func(c Claim) bool { return c.Path != "" || c.Op != "absent" }) {
+			return true // what is not there is not there for any node
+		}
+		return slices.ContainsFunc(claims, func(c Claim) bool { return c.Ref == "Node/"+node || c.Ref == "NodeGeometry/"+node || c.Value == node })
+	}
+	switch {
+	case len(claims) == 0 || slices.ContainsFunc(nodes, func(n string) bool { return !about(n) }):
+		t.Bare++
+	case slices.ContainsFunc(numbers(text), func(n string) bool { return !slices.ContainsFunc(claims, func(c Claim) bool { return c.has(n) }) }):
+		t.Loose++
+	}
+}
+
+var (
+	// Moments and ages are told by the clock, too, and left out.
+	moment = regexp.MustCompile(`\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d)?)?|\d\d:\d\d(:\d\d)?|\b\d+ (s|min|h|d)\b`)
+	number = regexp.MustCompile(`^\d+(\.\d+)?([KMGT]i?)?$`)
+)
+
+// numbers are those of a text that are no part of a name or a time.
+func numbers(text string) []string {
+	var out []string
+	for _, word := range strings.FieldsFunc(moment.ReplaceAllString(text, " "), func(r rune) bool { return strings.ContainsRune(" ,;:()=/\"'×%", r) }) {
+		if word = strings.TrimSuffix(word, "."); number.MatchString(word) {
+			out = append(out, word)
+		}
+	}
+	return out
+}
+
+func (c Claim) has(number string) bool {
+	return sameAmount(c.Value, number) || slices.Contains(numbers(c.Value), number) || strings.Contains(c.Path, "="+number+"]") || strings.Contains(c.Path, "["+number+"]")
+}
