@@ -99,12 +99,16 @@ func (s *Slack) Notify(ctx context.Context, p notice.Proposal) error {
 	if err != nil {
 		return err
 	}
-	if r.Parts == nil && p.Finding == nil {
-		return nil // people were never told of it, and there is nothing to tell
+	if d := p.Finding; d != nil {
+		r.since = d.Pods.Since
+		if !r.Over.IsZero() && d.Pods.Since.After(r.Over) && p.Resolved.IsZero() {
+			*r = record{key: r.key, since: r.since} // it waits again: people do not look at what is over
+		}
 	}
-	if p.Finding != nil {
-		r.since = p.Finding.Pods.Since
+	if r.Parts == nil && r.Digest == "" && idle(p) {
+		return nil
 	}
+	r.Over = p.Resolved
 	if err := s.join(ctx, r, p); err != nil {
 		return err
 	}
@@ -114,6 +118,13 @@ func (s *Slack) Notify(ctx context.Context, p notice.Proposal) error {
 		err = s.say(ctx, r, p)
 	}
 	return err
+}
+
+// idle says of what people were never told of that there is nothing to tell: it is over, and
+// nobody has to come.
+func idle(p notice.Proposal) bool {
+	n := p.Plan()
+	return p.Finding == nil || !p.Resolved.IsZero() && (n == nil || n.What != notice.Parked)
 }
 
 func (s *Slack) say(ctx context.Context, r *record, p notice.Proposal) error {
