@@ -79,7 +79,7 @@ func New(o Options) (*Slack, error) {
 		o.URL = api.APIURL
 	}
 	client := &http.Client{Timeout: answers, Transport: hints{http.DefaultTransport}, CheckRedirect: func(*http.Request, []*http.Request) error {
-		return errors.New("Slack's API redirects to nowhere")
+		return errors.New("a redirect, where Slack's API has none")
 	}}
 	return &Slack{opts: o, api: api.New(o.Token, api.OptionHTTPClient(client), api.OptionAPIURL(o.URL)), clock: o.Clock, turn: make(chan struct{}, 1)}, nil
 }
