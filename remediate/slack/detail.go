@@ -2,6 +2,7 @@ package slack
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	api "github.com/slack-go/slack"
@@ -26,7 +27,7 @@ func (p *paragraphs) add(t *rich) {
 	if t.n == 0 {
 		return
 	}
-	next := append(p.blocks[:len(p.blocks):len(p.blocks)], t.block())
+	next := append(slices.Clip(p.blocks), t.block())
 	const last = 400 // for what says how many were left out
 	if p.left > 0 || len(next) > maxBlocks-1 || size(next) > maxMessage-last {
 		p.left++

@@ -215,6 +215,33 @@ func TestNothingToTell(t *testing.T) {
 	}
 }
 
+// What waits again after it was over is another message: people do not look at the old one.
+// What was over before anybody was told is none, unless somebody has to come.
+func TestWaitsAgain(t *testing.T) {
+	clock := notifytest.NewClock()
+	w := newWorkspace(t, clock)
+	n := w.New(t, clock, nil)
+	over := offer()
+	over.Resolved = at(8)
+	told(t, n, over)
+	if w.Writes() != 0 {
+		t.Errorf("%d writes about what is over", w.Writes())
+	}
+	told(t, n, offer(), over)
+	again := offer()
+	again.Finding.Pods.Since = at(20)
+	told(t, n, again)
+	if all := w.Server.Messages(""); len(all) != 2 || !strings.HasPrefix(all[0].Shown(), "✔ Resolved: ") || strings.HasPrefix(all[1].Shown(), "✔") || all[1].Edits != 0 {
+		t.Errorf("%+v", all)
+	}
+	parked := withPlan(notice.Parked, nil)
+	parked.Incident, parked.Resolved = "gpu-fedcba9876", at(8)
+	told(t, n, parked)
+	if all := w.Server.Messages(""); len(all) != 3 || !strings.Contains(all[2].Shown(), "left its node cordoned, on purpose: somebody has to come: repartition gpu-1/GPU 0\nkubectl unpend release gpu-1\n") {
+		t.Errorf("%s", all[len(all)-1].Shown())
+	}
+}
+
 // What an operator has to mend is said with where.
 func TestRemedies(t *testing.T) {
 	for name, want := range map[string]string{

@@ -57,9 +57,9 @@ func fill(r *rand.Rand, v reflect.Value) {
 		if v.Type() == reflect.TypeFor[time.Time]() {
 			return
 		}
-		for i := range v.NumField() {
-			if v.Field(i).CanSet() {
-				fill(r, v.Field(i))
+		for _, f := range v.Fields() {
+			if f.CanSet() {
+				fill(r, f)
 			}
 		}
 	}

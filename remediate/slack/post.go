@@ -23,6 +23,8 @@ type record struct {
 	Parts map[string]part `json:"parts"`
 	// Digest is the message of a storm that it is told of in, with others.
 	Digest string `json:"digest,omitempty"`
+	// Over is since when it is, as people were told.
+	Over time.Time `json:"over,omitzero"`
 }
 
 // part is one message.

@@ -79,7 +79,7 @@ func New(o Options) (*Slack, error) {
 		o.URL = api.APIURL
 	}
 	client := &http.Client{Timeout: answers, Transport: hints{http.DefaultTransport}, CheckRedirect: func(*http.Request, []*http.Request) error {
-		return errors.New("Slack's API redirects to nowhere")
+		return errors.New("a redirect, where Slack's API has none")
 	}}
 	return &Slack{opts: o, api: api.New(o.Token, api.OptionHTTPClient(client), api.OptionAPIURL(o.URL)), clock: o.Clock, turn: make(chan struct{}, 1)}, nil
 }
@@ -99,12 +99,16 @@ func (s *Slack) Notify(ctx context.Context, p notice.Proposal) error {
 	if err != nil {
 		return err
 	}
-	if r.Parts == nil && p.Finding == nil {
-		return nil // people were never told of it, and there is nothing to tell
+	if d := p.Finding; d != nil {
+		r.since = d.Pods.Since
+		if !r.Over.IsZero() && d.Pods.Since.After(r.Over) && p.Resolved.IsZero() {
+			*r = record{key: r.key, since: r.since} // it waits again: people do not look at what is over
+		}
 	}
-	if p.Finding != nil {
-		r.since = p.Finding.Pods.Since
+	if r.Parts == nil && r.Digest == "" && idle(p) {
+		return nil
 	}
+	r.Over = p.Resolved
 	if err := s.join(ctx, r, p); err != nil {
 		return err
 	}
@@ -114,6 +118,13 @@ func (s *Slack) Notify(ctx context.Context, p notice.Proposal) error {
 		err = s.say(ctx, r, p)
 	}
 	return err
+}
+
+// idle says of what people were never told of that there is nothing to tell: it is over, and
+// nobody has to come.
+func idle(p notice.Proposal) bool {
+	n := p.Plan()
+	return p.Finding == nil || !p.Resolved.IsZero() && (n == nil || n.What != notice.Parked)
 }
 
 func (s *Slack) say(ctx context.Context, r *record, p notice.Proposal) error {

@@ -29,9 +29,10 @@ var (
 	Incidents   = Topic{"INCIDENTS", "incident"}
 	Diagnoses   = Topic{"DIAGNOSES", "diagnosis"}
 	Outcomes    = Topic{"OUTCOMES", "outcome"} // of plans: keyed by incident and plan
+	Told        = Topic{"TOLD", "told"}        // what people were shown where: keyed by the place, and what it is of
 	deadLetters = Topic{"DEAD", "dead"}
 
-	topics = []Topic{Incidents, Diagnoses, Outcomes, deadLetters}
+	topics = []Topic{Incidents, Diagnoses, Outcomes, Told, deadLetters}
 )
 
 const (

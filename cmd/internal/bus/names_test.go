@@ -104,8 +104,8 @@ func TestTwoClustersOnOneNATS(t *testing.T) {
 	if got := read(t, west, 1, fine); !slices.Equal(got, []string{"a=3"}) {
 		t.Errorf("west reads %v", got)
 	}
-	want := []string{"UNPEND_V1_east_DEAD", "UNPEND_V1_east_DIAGNOSES", "UNPEND_V1_east_INCIDENTS", "UNPEND_V1_east_OUTCOMES",
-		"UNPEND_V1_west_DEAD", "UNPEND_V1_west_DIAGNOSES", "UNPEND_V1_west_INCIDENTS", "UNPEND_V1_west_OUTCOMES"}
+	want := []string{"UNPEND_V1_east_DEAD", "UNPEND_V1_east_DIAGNOSES", "UNPEND_V1_east_INCIDENTS", "UNPEND_V1_east_OUTCOMES", "UNPEND_V1_east_TOLD",
+		"UNPEND_V1_west_DEAD", "UNPEND_V1_west_DIAGNOSES", "UNPEND_V1_west_INCIDENTS", "UNPEND_V1_west_OUTCOMES", "UNPEND_V1_west_TOLD"}
 	if diff := cmp.Diff(want, streamNames(t, stranger(t, url))); diff != "" {
 		t.Error(diff)
 	}
@@ -166,7 +166,7 @@ func TestStreamsOfOursAreTakenUpAgain(t *testing.T) {
 	if got := kept(t, second); !slices.Equal(got, []string{"1"}) {
 		t.Errorf("kept %v", got)
 	}
-	if c, _ := holds(t, stranger(t, url), "UNPEND_V1_here_INCIDENTS"); c.MaxBytes != 2<<20 || c.Metadata[ofCluster] != "here" || c.Metadata[ofSchema] != "v1" {
+	if c, _ := holds(t, stranger(t, url), "UNPEND_V1_here_INCIDENTS"); c.MaxBytes != 8<<20/5 || c.Metadata[ofCluster] != "here" || c.Metadata[ofSchema] != "v1" {
 		t.Errorf("%+v", c)
 	}
 }

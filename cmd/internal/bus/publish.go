@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -91,11 +92,30 @@ func (b *Bus) Said(ctx context.Context, t Topic, key, id string) (bool, error) {
 
 // Kept hands over what is kept of a topic now: the newest message of each key.
 func (b *Bus) Kept(ctx context.Context, t Topic, take func(body []byte) error) error {
+	return b.kept(ctx, t, ">", take)
+}
+
+// KeptBelow is Kept of the keys that begin so, followed by a dot.
+func (b *Bus) KeptBelow(ctx context.Context, t Topic, begin string, take func(body []byte) error) error {
+	return b.kept(ctx, t, begin+".>", take)
+}
+
+// Newest is the message that is kept under a key, and when it was published; nil where none
+// is.
+func (b *Bus) Newest(ctx context.Context, t Topic, key string) (body []byte, at time.Time, err error) {
+	m, err := b.last(ctx, t, b.subject(t, key))
+	if err != nil || m.Sequence == 0 {
+		return nil, time.Time{}, err
+	}
+	return m.Data, m.Time, nil
+}
+
+func (b *Bus) kept(ctx context.Context, t Topic, keys string, take func(body []byte) error) error {
 	at, err := b.at(t)
 	if err != nil {
 		return fmt.Errorf("read stream %s: %w", b.name(t), err)
 	}
-	info, err := at.Info(ctx, jetstream.WithSubjectFilter(b.subject(t, ">")))
+	info, err := at.Info(ctx, jetstream.WithSubjectFilter(b.subject(t, keys)))
 	if err != nil {
 		return fmt.Errorf("read stream %s: %w", b.name(t), err)
 	}

@@ -78,7 +78,7 @@ func (b *Bus) once(ctx context.Context, level slog.Level, text string, args ...a
 // be done again and again: what was taken over is not repeated.
 func (b *Bus) upgrade(ctx context.Context) (done bool, err error) {
 	left := map[Topic]jetstream.Stream{}
-	for _, t := range topics {
+	for _, t := range []Topic{Incidents, Diagnoses, Outcomes, deadLetters} { // an older one had no others
 		at, err := b.left(ctx, t)
 		if err != nil {
 			return false, err

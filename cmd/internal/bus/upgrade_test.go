@@ -34,7 +34,7 @@ func ends(t *testing.T, b *Bus) []string {
 	return got
 }
 
-var ourNames = []string{"UNPEND_V1_here_DEAD", "UNPEND_V1_here_DIAGNOSES", "UNPEND_V1_here_INCIDENTS", "UNPEND_V1_here_OUTCOMES"}
+var ourNames = []string{"UNPEND_V1_here_DEAD", "UNPEND_V1_here_DIAGNOSES", "UNPEND_V1_here_INCIDENTS", "UNPEND_V1_here_OUTCOMES", "UNPEND_V1_here_TOLD"}
 
 func left(t *testing.T, js jetstream.JetStream, older ...string) {
 	t.Helper()

@@ -36,7 +36,9 @@ type Config struct {
 		Folder string `json:"folder"`
 	} `json:"knowledge"`
 	Remediate remediateConfig `json:"remediate"`
-	Bus       struct {
+	// Slack is where people are told; nobody is without a channel.
+	Slack slackConfig `json:"slack"`
+	Bus   struct {
 		URL      string `json:"url"`      // of a NATS cluster; empty: embedded
 		StoreDir string `json:"storeDir"` // of the embedded NATS
 		MaxBytes int64  `json:"maxBytes"` // of all streams (256 MiB)
@@ -45,6 +47,18 @@ type Config struct {
 	Web struct {
 		Metrics string `json:"metrics"` // where /metrics, /healthz and /readyz are served
 	} `json:"web"`
+}
+
+// slackConfig is the channel that people are told in.
+type slackConfig struct {
+	// TokenFile holds the token of the app's bot (xoxb-…).
+	TokenFile string `json:"tokenFile"`
+	// Channel is its id (C…).
+	Channel string `json:"channel"`
+	// Cluster is what people call this one; its uid's beginning without it.
+	Cluster string `json:"cluster"`
+
+	url string // of Slack's API, in tests
 }
 
 // remediateConfig is what the executor is told. The guard-rails are not here: they

@@ -19,6 +19,7 @@ type readiness struct {
 	check  func() error
 	leads  func() (string, error) // set before it is asked; nil: nobody is elected
 	queue  atomic.Pointer[func() time.Time]
+	sinks  atomic.Pointer[[]*sink] // one that fails is told of, and makes nobody unready
 }
 
 func (r *readiness) set() { r.filled.Store(true) }
@@ -62,6 +63,13 @@ func (r *readiness) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 		if says, err = r.leads(); err != nil {
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 			return
+		}
+	}
+	if sinks := r.sinks.Load(); sinks != nil {
+		for _, k := range *sinks {
+			if trouble := k.standing(); trouble != "" {
+				says += "\n" + trouble
+			}
 		}
 	}
 	fmt.Fprintln(w, says)

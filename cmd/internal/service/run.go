@@ -110,6 +110,7 @@ func (s *Service) run(ctx context.Context) error {
 	}
 	if slices.Contains(s.roles, "diagnose") {
 		parts.begin("diagnose", func() error { return s.diagnose(ctx) })
+		parts.begin("tell people", func() error { return s.tellPeople(ctx) })
 	}
 	if err := parts.Wait(); err != nil && !errors.Is(err, context.Canceled) {
 		return err

@@ -1,0 +1,286 @@
+package service
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/cenkalti/backoff/v4"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/unpend/unpend/cmd/internal/bus"
+	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/remediate/executor"
+	"github.com/unpend/unpend/remediate/notice"
+	"github.com/unpend/unpend/remediate/plan"
+	"github.com/unpend/unpend/remediate/slack"
+	"github.com/unpend/unpend/watcher/incident"
+)
+
+// sink is a place where people are told. It reads the bus at its own pace, so that one that
+// is away holds up no other.
+type sink struct {
+	*Service
+	name string
+	notice.Notifier
+	errors prometheus.Counter
+
+	turn sync.Mutex // held from the reading of a proposal until it is told: no older one follows
+
+	mu      sync.Mutex // guards what follows
+	trouble error      // of the last try
+	since   time.Time  // of the first that failed
+	plans   map[string]notice.Notice
+}
+
+// sinks makes the places that the configuration names.
+func (s *Service) sinks(ctx context.Context) ([]*sink, error) {
+	failed := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "unpend_sink_errors_total", Help: "Tries to tell people that failed, by the place; they are made again."}, []string{"sink"})
+	if err := s.registry.Register(failed); err != nil {
+		return nil, fmt.Errorf("register metrics: %w", err)
+	}
+	var all []*sink
+	add := func(name string, n notice.Notifier) {
+		all = append(all, &sink{Service: s, name: name, Notifier: n, errors: failed.WithLabelValues(name), plans: map[string]notice.Notice{}})
+	}
+	if s.config.Slack.Channel != "" {
+		n, err := s.slack(ctx)
+		if err != nil {
+			return nil, err
+		}
+		add("slack", n)
+	}
+	return all, nil
+}
+
+func (s *Service) slack(ctx context.Context) (*slack.Slack, error) {
+	c := s.config.Slack
+	token, err := os.ReadFile(c.TokenFile)
+	if err != nil {
+		return nil, fmt.Errorf("slack.tokenFile: %w", err)
+	}
+	id, err := cluster.ID(ctx, s.client)
+	if err != nil {
+		return nil, err
+	}
+	return slack.New(slack.Options{Token: strings.TrimSpace(string(token)), Channel: c.Channel, Cluster: cmp.Or(c.Cluster, id[:min(len(id), 8)]), Logger: s.logger, URL: c.url,
+		Load: func(ctx context.Context, key string) ([]byte, error) {
+			body, _, err := s.bus.Newest(ctx, bus.Told, "slack."+key)
+			return body, err
+		},
+		Save: func(ctx context.Context, key string, value []byte) error {
+			sum := sha256.Sum256(value)
+			return s.bus.PublishNewer(ctx, bus.Told, "slack."+key, fmt.Sprintf("slack-%s-%x", key, sum[:8]), value, func([]byte) bool { return false })
+		}})
+}
+
+// tellPeople has every sink tell what the bus carries, for as long as this process leads.
+func (s *Service) tellPeople(ctx context.Context) error {
+	all, err := s.sinks(ctx)
+	if err != nil {
+		return err
+	}
+	s.ready.sinks.Store(&all)
+	p, ctx := newParts(ctx)
+	for _, k := range all {
+		p.begin(k.name, func() error {
+			for {
+				term, err := s.lead.wait(ctx)
+				if err != nil {
+					return nil // it ends
+				}
+				if err := k.tell(term); err != nil {
+					return err
+				}
+			}
+		})
+	}
+	return p.Wait()
+}
+
+// tell reads on where this sink was, whichever process it was in, until the term ends.
+func (k *sink) tell(term context.Context) error {
+	p, ctx := newParts(term)
+	for _, t := range []bus.Topic{bus.Diagnoses, bus.Outcomes, bus.Incidents} {
+		p.begin(k.name, func() error { return k.bus.Consume(ctx, t, k.name, k.news(t)) })
+	}
+	p.begin(k.name, func() error { return k.follow(ctx) })
+	return p.Wait()
+}
+
+// news is what comes of a topic: that something of an incident has changed.
+func (k *sink) news(t bus.Topic) bus.Handler {
+	return func(ctx context.Context, key string, body []byte) error {
+		if t == bus.Incidents {
+			var i incident.Incident
+			if err := json.Unmarshal(body, &i); err != nil || !i.Resolved {
+				return err // its diagnosis is told
+			}
+		}
+		id, _, _ := strings.Cut(key, ".")
+		return k.until(ctx, id)
+	}
+}
+
+// until tells of an incident until people were told, the place refuses it, or ctx ends.
+func (k *sink) until(ctx context.Context, id string) error {
+	pauses := backoff.NewExponentialBackOff(backoff.WithMaxElapsedTime(0), backoff.WithInitialInterval(time.Second), backoff.WithMaxInterval(time.Minute))
+	for {
+		err := k.once(ctx, id)
+		if err == nil || errors.Is(err, notice.ErrRefused) || ctx.Err() != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(pauses.NextBackOff()):
+		}
+	}
+}
+
+// once tells what is known of an incident now.
+func (k *sink) once(ctx context.Context, id string) error {
+	k.turn.Lock()
+	defer k.turn.Unlock()
+	p, err := k.proposal(ctx, id)
+	if err == nil {
+		err = k.Notify(ctx, p)
+	}
+	if ctx.Err() == nil {
+		k.note(ctx, err)
+	}
+	return err
+}
+
+// note counts what failed, and says once that it did, and once that it does no more.
+func (k *sink) note(ctx context.Context, err error) {
+	if errors.Is(err, notice.ErrRefused) {
+		k.errors.Inc()
+		return // nothing is wrong with the place: the bus parks it, and says why
+	}
+	k.mu.Lock()
+	was, since := k.trouble, k.since
+	k.trouble = err
+	if err != nil && was == nil {
+		k.since = k.now()
+	}
+	k.mu.Unlock()
+	switch {
+	case err != nil:
+		k.errors.Inc()
+		if was == nil || was.Error() != err.Error() {
+			k.logger.ErrorContext(ctx, "people are not told, it is tried again", "sink", k.name, "error", err)
+		}
+	case was != nil:
+		k.logger.InfoContext(ctx, "people are told again", "sink", k.name, "after", k.now().Sub(since).Round(time.Second).String())
+	}
+}
+
+// standing says for /readyz since when people are not told, and why; empty when they are.
+func (k *sink) standing() string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.trouble == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s is not told since %s: %v", k.name, k.since.UTC().Format(time.RFC3339), k.trouble)
+}
+
+// proposal is all that is known of an incident now.
+func (k *sink) proposal(ctx context.Context, id string) (notice.Proposal, error) {
+	p := notice.Proposal{Incident: id}
+	body, at, err := k.bus.Newest(ctx, bus.Diagnoses, id)
+	if err != nil {
+		return p, err
+	}
+	var d diagnosis.Summary
+	if body != nil && json.Unmarshal(body, &d) == nil {
+		p.Finding, p.Read = &d, at
+	}
+	body, at, err = k.bus.Newest(ctx, bus.Incidents, id)
+	if err != nil {
+		return p, err
+	}
+	var i incident.Incident
+	if body != nil && json.Unmarshal(body, &i) == nil && i.Resolved {
+		p.Resolved = at
+	}
+	plans := map[string]notice.Notice{}
+	err = k.bus.KeptBelow(ctx, bus.Outcomes, id, func(body []byte) error {
+		var n notice.Notice
+		if json.Unmarshal(body, &n) == nil {
+			plans[n.Plan] = n
+		}
+		return nil
+	})
+	k.mu.Lock()
+	for name, n := range k.plans {
+		if ended, known := plans[name]; n.Incident == id && (!known || ended.Since.Before(n.Since)) {
+			plans[name] = n
+		}
+	}
+	k.mu.Unlock()
+	p.Plans = slices.SortedFunc(maps.Values(plans), func(a, b notice.Notice) int { return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Plan, b.Plan)) })
+	return p, err
+}
+
+// followEvery is how often plans are looked at: people see a step soon after it began.
+const followEvery = 2 * time.Second
+
+// follow tells of plans that are recorded, decided on and carried out; the bus has their
+// ends alone. What cannot be read is not told, and is looked at again.
+func (k *sink) follow(ctx context.Context) error {
+	tick := time.NewTicker(followEvery)
+	defer tick.Stop()
+	for {
+		k.look(ctx)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+func (k *sink) look(ctx context.Context) {
+	plans, err := plan.Store{Dynamic: k.custom}.List(ctx)
+	if err != nil {
+		return
+	}
+	there := map[string]bool{}
+	for i := range plans {
+		if rem := &plans[i]; !rem.Newer() {
+			there[rem.Name] = true
+			k.under(ctx, executor.NoticeOf(rem))
+		}
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	maps.DeleteFunc(k.plans, func(name string, _ notice.Notice) bool { return !there[name] })
+}
+
+// under tells where a plan stands, if that is news; what fails is tried at the next look.
+func (k *sink) under(ctx context.Context, n notice.Notice) {
+	k.mu.Lock()
+	before, known := k.plans[n.Plan]
+	k.plans[n.Plan] = n
+	k.mu.Unlock()
+	if known && before.What == n.What && before.Step == n.Step && before.Since.Equal(n.Since) {
+		return
+	}
+	if k.once(ctx, n.Incident) != nil {
+		k.mu.Lock()
+		delete(k.plans, n.Plan)
+		k.mu.Unlock()
+	}
+}
