@@ -6,6 +6,7 @@ import (
 
 	"github.com/unpend/unpend/rca/changes"
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
 )
 
 // heldOn says whether guard-rails would hold back what is done to the nodes of a candidate,
@@ -37,15 +38,31 @@ func (c *Finder) heldOn(f *candidate) bool {
 	return held
 }
 
-// hold asks about a fix that was proved, with all that it does. One that is refused is no
-// longer offered to be carried out; of one that would wait for its turn that is said.
+// hold asks about a fix that was proved, with all that it does: budgets about those who stop
+// by it, then guard-rails, where there are any. One that is refused is no longer offered to be
+// carried out; of one that would wait for its turn that is said. Nobody is asked before a
+// person does it by hand, so that person is told.
 func (c *Finder) hold(f *candidate) {
-	if c.guard == nil || !f.fix.Automatic || f.fix.Proof.Verdict == diagnosis.Refuted {
+	if f.fix.Proof.Verdict == diagnosis.Refuted {
+		return
+	}
+	if !f.fix.Automatic {
+		if pod := c.Cluster.Guarded(f.restarts); pod != "" {
+			f.fix.Proof.Why += "; a PodDisruptionBudget would not let " + pod + " be evicted now"
+		}
+		return
+	}
+	if c.guard == nil && len(c.Cluster.State.PDBs) == 0 {
 		return
 	}
 	whole := *f
 	whole.detail(c.Bench)
-	held := c.guard(c.Incident, whole.fix)
+	held := diagnosis.Held{}
+	if spared := view.SparedBy(c.Cluster.State, whole.fix.Actions); spared != "" {
+		held = diagnosis.Held{Why: spared, Refused: true}
+	} else if c.guard != nil {
+		held = c.guard(c.Incident, whole.fix)
+	}
 	f.held = held.Why != "" && !c.halted
 	if held.Why == "" {
 		return

@@ -2,6 +2,7 @@ package view
 
 import (
 	"fmt"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -33,6 +34,30 @@ func Spared(st *cluster.State, a diagnosis.Action) string {
 			taken[g] = min(taken[g]+1, atOnce)
 			if left := int(pdb.Status.DisruptionsAllowed); taken[g] > left || pdb.Status.ObservedGeneration < pdb.Generation {
 				return fmt.Sprintf("%s/%s (%s allows %d more)", p.Namespace, p.Name, pdb.Name, left)
+			}
+		}
+	}
+	return ""
+}
+
+// SparedBy says of actions that a PodDisruptionBudget keeps one of those from stopping who
+// would stop by them; empty when none does.
+func SparedBy(st *cluster.State, actions []diagnosis.Action) string {
+	for _, a := range actions {
+		if pod := Spared(st, a); pod != "" {
+			return fmt.Sprintf("a PodDisruptionBudget does not allow that %s stops, as it would with a change of %s %s/%s", pod, strings.ToLower(a.Target.Kind), a.Target.Namespace, a.Target.Name)
+		}
+	}
+	return ""
+}
+
+// Guarded names the first of some pods whom a PodDisruptionBudget would not let be evicted
+// now, were it asked, and that budget; empty when there is none.
+func (w *Cluster) Guarded(pods []*corev1.Pod) string {
+	for _, p := range pods {
+		for _, g := range w.Budgets.Guarding(p) {
+			if pdb := w.Budgets.list[g].pdb; pdb.Status.DisruptionsAllowed < 1 && !free(pdb, p) {
+				return fmt.Sprintf("%s/%s (%s allows 0 more)", p.Namespace, p.Name, pdb.Name)
 			}
 		}
 	}

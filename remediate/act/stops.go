@@ -38,25 +38,10 @@ func asShown(st *cluster.State, a diagnosis.Action) error {
 	if why := st.Unread["PodDisruptionBudget"]; why != "" {
 		return fmt.Errorf("%w: whether a PodDisruptionBudget protects the pods of %s cannot be told: %s", plan.ErrRefused, nameOf(a.Target), why)
 	}
-	if pod := view.Spared(st, a); pod != "" {
-		return fmt.Errorf("%w: %s", plan.ErrRefused, spared(pod, a))
+	if says := view.SparedBy(st, []diagnosis.Action{a}); says != "" {
+		return fmt.Errorf("%w: %s", plan.ErrRefused, says)
 	}
 	return nil
-}
-
-// Spared says of a fix that a PodDisruptionBudget keeps one of those from stopping who would
-// stop by it; empty when none does.
-func Spared(st *cluster.State, actions []diagnosis.Action) string {
-	for _, a := range actions {
-		if pod := view.Spared(st, a); pod != "" {
-			return spared(pod, a)
-		}
-	}
-	return ""
-}
-
-func spared(pod string, a diagnosis.Action) string {
-	return fmt.Sprintf("a PodDisruptionBudget does not allow that %s stops, as it would with a change of %s", pod, nameOf(a.Target))
 }
 
 // stopsAsShown is asShown of the target as it was read just now, for its next write.

@@ -12,7 +12,6 @@ import (
 
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/rca/diagnosis"
-	"github.com/unpend/unpend/remediate/act"
 	"github.com/unpend/unpend/remediate/guard"
 	"github.com/unpend/unpend/remediate/plan"
 	"github.com/unpend/unpend/remediate/v1alpha1"
@@ -75,18 +74,10 @@ func (r *Rails) Guard(st *cluster.State) diagnosis.Guard {
 	v := guard.View{Now: st.Now, Paused: r.set.paused, Breaker: r.set.breaker, Namespace: r.namespace, Nodes: st.Nodes, Plans: r.plans}
 	if !r.led {
 		why := r.set.limits.Stopped(guard.View{Now: v.Now, Paused: v.Paused, Breaker: v.Breaker, Namespace: v.Namespace})
-		return func(_ incident.Incident, f diagnosis.Fix) diagnosis.Held {
-			if spared := act.Spared(st, f.Actions); spared != "" {
-				return diagnosis.Held{Why: spared, Refused: true}
-			}
-			return diagnosis.Held{Why: why}
-		}
+		return func(incident.Incident, diagnosis.Fix) diagnosis.Held { return diagnosis.Held{Why: why} }
 	}
 	foresight, waiting := r.set.limits.Foresee(v), wanted(st)
 	return func(i incident.Incident, f diagnosis.Fix) diagnosis.Held {
-		if spared := act.Spared(st, f.Actions); spared != "" {
-			return diagnosis.Held{Why: spared, Refused: true}
-		}
 		verdict := foresight.Judge(&v1alpha1.Remediation{Spec: v1alpha1.RemediationSpec{Incident: i.ID, Kind: f.Kind, Kinds: f.Kinds, Nodes: f.Cost.Nodes,
 			Expires: metav1.NewTime(st.Now.Add(plan.Lifetime)), Actions: f.Actions}}, waiting)
 		return diagnosis.Held{Why: verdict.Reason, Refused: verdict.Decision == guard.Refuse}

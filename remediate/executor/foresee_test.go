@@ -7,7 +7,6 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -100,28 +99,4 @@ func TestRailsForesee(t *testing.T) {
 			t.Errorf("%+v, %v", rails, err)
 		}
 	})
-}
-
-// What a budget keeps from stopping is told beforehand, whether an executor leads or not.
-func TestRailsForeseeBudgets(t *testing.T) {
-	yes := true
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: "training-0", Labels: map[string]string{"app": "training"},
-		OwnerReferences: []metav1.OwnerReference{{Kind: "Job", Name: "training", UID: "job", Controller: &yes}}},
-		Spec: corev1.PodSpec{NodeName: "gpu-1"}, Status: corev1.PodStatus{Phase: corev1.PodRunning}}
-	keep := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: "keep"}, Spec: policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{}}}
-	again := diagnosis.Fix{Kind: diagnosis.FixSelector, Actions: []diagnosis.Action{{Verb: diagnosis.VerbRecreate, Target: diagnosis.Target{Kind: "Job", Namespace: "ml", Name: "training", UID: "job"}}}}
-	for _, rails := range []*Rails{{set: settings{limits: guard.Defaults()}}, {set: settings{limits: guard.Defaults()}, led: true}} {
-		for _, tc := range []struct {
-			pdbs []*policyv1.PodDisruptionBudget
-			want diagnosis.Held
-		}{
-			{nil, diagnosis.Held{}},
-			{[]*policyv1.PodDisruptionBudget{keep}, diagnosis.Held{Why: "a PodDisruptionBudget does not allow that ml/training-0 (keep allows 0 more) stops, as it would with a change of job ml/training", Refused: true}},
-		} {
-			st := &cluster.State{Now: time.Now(), Pods: []*corev1.Pod{pod}, PDBs: tc.pdbs}
-			if got := rails.Guard(st)(incident.Incident{}, again); got != tc.want {
-				t.Errorf("led %v: %+v, want %+v", rails.led, got, tc.want)
-			}
-		}
-	}
 }
