@@ -169,8 +169,10 @@ func TestReleaseIdleHolder(t *testing.T) {
 	d := explain(t, lent(t, nil, holders...), says(map[string]diagnosis.Use{"idle": idleSince(3 * time.Hour)}))
 	cause := d.Causes[0]
 	want := diagnosis.Cause{ID: diagnosis.IdleGPUHolders, Certainty: diagnosis.Likely, Says: "GPUs are held by pods that did no GPU work for 30 min", Nodes: []string{"gpu-1"}, Evidence: []diagnosis.Evidence{
-		{Ref: "Node/gpu-1", Fact: "allocatable nvidia.com/gpu=2, requested 2"},
-		{Ref: "Pod/a/idle", Fact: "holds 1 of nvidia.com/gpu; no GPU work seen since 2026-11-20 09:00 UTC, at most 0.4 % in the last 30 min (Prometheus)"}}}
+		{Ref: "Node/gpu-1", Fact: "allocatable nvidia.com/gpu=2, requested 2", Claims: []diagnosis.Claim{
+			{Ref: "Node/gpu-1", Path: "status.allocatable[nvidia.com/gpu]", Op: "=", Value: "2"}, {Ref: "Node/gpu-1", Path: "requests[nvidia.com/gpu]", Op: "=", Value: "2"}}},
+		{Ref: "Pod/a/idle", Fact: "holds 1 of nvidia.com/gpu; no GPU work seen since 2026-11-20 09:00 UTC, at most 0.4 % in the last 30 min (Prometheus)", Claims: []diagnosis.Claim{
+			{Ref: "Pod/a/idle", Path: "requests[nvidia.com/gpu]", Op: "=", Value: "1"}, {Ref: "Pod/a/idle", Path: "spec.nodeName", Op: "=", Value: "gpu-1"}}}}}
 	if diff := cmp.Diff(want, cause, cmpopts.IgnoreUnexported(diagnosis.Cause{})); diff != "" {
 		t.Error(diff)
 	}
