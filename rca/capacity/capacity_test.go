@@ -297,9 +297,9 @@ func TestCapacityOfWholeGPUs(t *testing.T) {
 	}
 }
 
-func budgetOf(name, app string, allowed int32) *policyv1.PodDisruptionBudget {
+func budgetOf(name string, allowed int32) *policyv1.PodDisruptionBudget {
 	return &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: name},
-		Spec:   policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}},
+		Spec:   policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "s"}}},
 		Status: policyv1.PodDisruptionBudgetStatus{DisruptionsAllowed: allowed}}
 }
 
@@ -330,11 +330,11 @@ func TestWhoMayBeEvicted(t *testing.T) {
 		}, 2, []diagnosis.PodName{{Namespace: "a", Name: "y"}}},
 		"as the budget allows": {func(f *fleet, x, y *corev1.Pod) {
 			x.Labels["app"], y.Labels["app"] = "s", "s"
-			f.st.PDBs = []*policyv1.PodDisruptionBudget{budgetOf("b", "s", 1)}
+			f.st.PDBs = []*policyv1.PodDisruptionBudget{budgetOf("b", 1)}
 		}, 2, []diagnosis.PodName{{Namespace: "a", Name: "x"}}},
 		"nobody with two budgets": {func(f *fleet, x, _ *corev1.Pod) {
 			x.Labels["app"] = "s"
-			f.st.PDBs = []*policyv1.PodDisruptionBudget{budgetOf("b", "s", 5), budgetOf("c", "s", 5)}
+			f.st.PDBs = []*policyv1.PodDisruptionBudget{budgetOf("b", 5), budgetOf("c", 5)}
 		}, 1, []diagnosis.PodName{{Namespace: "a", Name: "y"}}},
 		"a gang as a whole": {func(f *fleet, x, _ *corev1.Pod) {
 			x.Labels["scheduling.x-k8s.io/pod-group"] = "g"

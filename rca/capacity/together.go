@@ -26,9 +26,6 @@ type attempt struct {
 	world *question // the last
 }
 
-// maxOrders bounds how many orders are tried.
-const maxOrders = 24
-
 // answer is an item for each ask, in the order of the asks, and of several what holds of all.
 func (t *together) answer(ctx context.Context) ([]diagnosis.CapacityItem, *diagnosis.CapacityTogether, error) {
 	var first, best *attempt

@@ -73,7 +73,7 @@ func TestCapacityTogetherKeepsBudgets(t *testing.T) {
 		t.Errorf("%+v", list.Items)
 	}
 	x.Labels["app"], y.Labels["app"] = "s", "s"
-	f.st.PDBs = append(f.st.PDBs, budgetOf("b", "s", 1))
+	f.st.PDBs = append(f.st.PDBs, budgetOf("b", 1))
 	list, err = Capacity(t.Context(), f.st, asks, Guest{})
 	if err != nil || list.Answer() == diagnosis.Yes || list.Together.Why == "" {
 		t.Errorf("the budget lets one go: %+v, %v", list.Together, err)

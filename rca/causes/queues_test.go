@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/utils/ptr"
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/rcatest"
@@ -225,7 +224,7 @@ func TestRolloutStandsApart(t *testing.T) {
 					p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: by, UID: types.UID(by), Controller: &yes}}
 				}
 			}
-			w.Deployments = []*appsv1.Deployment{{ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: "pool", UID: "pool"}, Spec: appsv1.DeploymentSpec{Replicas: ptr.To(int32(2)),
+			w.Deployments = []*appsv1.Deployment{{ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: "pool", UID: "pool"}, Spec: appsv1.DeploymentSpec{Replicas: new(int32(2)),
 				Strategy: appsv1.DeploymentStrategy{RollingUpdate: &appsv1.RollingUpdateDeployment{MaxSurge: &row.surge, MaxUnavailable: &row.unavailable}}}}}
 			for _, rs := range []string{"old", "new"} {
 				w.ReplicaSets = append(w.ReplicaSets, &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: rs, UID: types.UID(rs), OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "Deployment", Name: "pool", UID: "pool", Controller: &yes}}}})

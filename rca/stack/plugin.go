@@ -42,7 +42,7 @@ func (s *Stack) pluginPod(n *view.Node, pod *corev1.Pod) *Finding {
 		return s.outside(n, pod, "crashes", orReady(l))
 	}
 	if kind, name := absent(l.words); name != "" {
-		return s.withoutVolume(n, pod, l, kind, name)
+		return s.withoutVolume(pod, l, kind, name)
 	}
 	f := s.finding(Plugin, Failed, diagnosis.DevicePluginDown, "has GPUs and offers none: its device plugin fails at "+orReady(l), podRef(pod), orReady(l), l.claims...)
 	if l.told {

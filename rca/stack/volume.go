@@ -24,7 +24,7 @@ func absent(words string) (kind, name string) {
 
 // withoutVolume: the device plugin's pod is not started, for a volume of it is made of an
 // object that is not in its namespace. To make the pod again is no help.
-func (s *Stack) withoutVolume(n *view.Node, pod *corev1.Pod, l look, kind, name string) *Finding {
+func (s *Stack) withoutVolume(pod *corev1.Pod, l look, kind, name string) *Finding {
 	ns := pod.Namespace
 	says := fmt.Sprintf("has GPUs and offers none: its device plugin's pod is not started, for %s %s is not in namespace %s", kind, name, ns)
 	f := s.finding(Plugin, Failed, diagnosis.DevicePluginDown, says, podRef(pod), l.words, l.claims...)

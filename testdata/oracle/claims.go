@@ -67,8 +67,8 @@ func (d *Dump) named(kind, rest string) []object {
 }
 
 func apart(rest string) (namespace, name string) {
-	if i := strings.IndexByte(rest, '/'); i >= 0 {
-		return rest[:i], rest[i+1:]
+	if ns, of, ok := strings.Cut(rest, "/"); ok {
+		return ns, of
 	}
 	return "", rest
 }
