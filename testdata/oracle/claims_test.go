@@ -71,7 +71,7 @@ func TestDenies(t *testing.T) {
 		{"Node/a", "a[b", "", "exists|absent"},
 	} {
 		for i, list := range []string{tc.so, tc.not} {
-			for _, claim := range strings.SplitSeq(list, "|") {
+			for claim := range strings.SplitSeq(list, "|") {
 				c := Claim{Ref: tc.ref, Path: tc.path, Op: claim}
 				for _, op := range []string{"contains not ", "none begins ", "tolerates not ", "contains ", "!= ", "= "} {
 					if value, ok := strings.CutPrefix(claim, op); ok {

@@ -105,7 +105,7 @@ func choose(of []any, which string) []any {
 }
 
 func fits(m map[string]any, which string) bool {
-	for _, want := range strings.SplitSeq(which, ",") {
+	for want := range strings.SplitSeq(which, ",") {
 		key, value, valued := strings.Cut(want, "=")
 		if m[key] == nil || valued && !slices.Contains(leaves(m[key]), value) {
 			return false
