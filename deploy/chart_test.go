@@ -65,6 +65,7 @@ func everything() values {
 		"config":           values{"watcher": values{"sweep": "30s"}, "bus": values{"maxBytes": "512Mi"}},
 		"serviceAccount":   values{"annotations": values{"a": "b"}, "name": "own"},
 		"persistence":      values{"enabled": true, "storageClass": "fast", "size": "5Gi"},
+		"slack":            values{"channel": "C0123456789", "cluster": "prod", "existingSecret": "unpend-slack", "key": "bot"},
 		"networkPolicy":    values{"metricsFrom": []any{values{"namespaceSelector": values{"matchLabels": values{"kubernetes.io/metadata.name": "monitoring"}}}}},
 		"podAnnotations":   values{"x": "y"}, "priorityClassName": "system-cluster-critical",
 		"nodeSelector": values{"kubernetes.io/os": "linux"},
@@ -242,8 +243,9 @@ func TestConfigIsThatOfTheProgram(t *testing.T) {
 		values values
 		want   values
 	}{
-		"defaults":   {nil, values{"watcher": values{}, "rca": values{}, "knowledge": values{}, "remediate": values{}, "web": values{"metrics": ":9090"}, "bus": values{"storeDir": "/var/lib/unpend"}}},
-		"everything": {everything(), values{"watcher": values{"sweep": "30s"}, "rca": values{}, "knowledge": values{}, "remediate": values{"audit": "/var/lib/unpend/audit/trail.jsonl", "groups": []any{"gpu-admins"}}, "web": values{"metrics": ":9090"}, "bus": values{"storeDir": "/var/lib/unpend", "maxBytes": "512Mi"}}},
+		"defaults": {nil, values{"watcher": values{}, "rca": values{}, "knowledge": values{}, "remediate": values{}, "web": values{"metrics": ":9090"}, "bus": values{"storeDir": "/var/lib/unpend"}}},
+		"everything": {everything(), values{"watcher": values{"sweep": "30s"}, "rca": values{}, "knowledge": values{}, "remediate": values{"audit": "/var/lib/unpend/audit/trail.jsonl", "groups": []any{"gpu-admins"}}, "web": values{"metrics": ":9090"}, "bus": values{"storeDir": "/var/lib/unpend", "maxBytes": "512Mi"},
+			"slack": values{"channel": "C0123456789", "cluster": "prod", "tokenFile": "/etc/unpend-slack/bot"}}},
 	} {
 		var got values
 		cm := one[corev1.ConfigMap](t, objects(t, c.values), "ConfigMap")
@@ -295,6 +297,9 @@ func TestSchemaRefuses(t *testing.T) {
 		"extra argument, no flag":   {"extraArgs": []any{"sh"}},
 		"label that is no string":   {"commonLabels": values{"a": 1}},
 		"pull secret with password": {"imagePullSecrets": []any{values{"name": "a", "password": "b"}}},
+		"channel by its name":       {"slack": values{"channel": "#gpu", "existingSecret": "a"}},
+		"channel, but no Secret":    {"slack": values{"channel": "C0123456789"}},
+		"token in the values":       {"slack": values{"token": "xoxb-1"}},
 		"negative size":             {"persistence": values{"size": "-1Gi"}},
 		"privileged probe":          {"probe": values{"privileged": true}},
 		"tier 0":                    tier(0),
@@ -368,7 +373,7 @@ func TestSchemaAndValuesAgree(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	for _, part := range []string{"probe", "remediate"} {
+	for _, part := range []string{"probe", "remediate", "slack"} {
 		its, ok := c.Values[part].(map[string]any)
 		if !ok {
 			t.Fatalf("no values of %s", part)
@@ -398,6 +403,16 @@ func TestDeployment(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"--roles", "watch,diagnose", "--log-level=debug"}, full.Containers[0].Args[3:]); diff != "" {
 		t.Error(diff)
+	}
+	token := volume(t, full, "slack")
+	if token.Secret == nil || token.Secret.SecretName != "unpend-slack" || len(token.Secret.Items) != 1 || token.Secret.Items[0] != (corev1.KeyToPath{Key: "bot", Path: "bot"}) ||
+		!slices.ContainsFunc(full.Containers[0].VolumeMounts, func(m corev1.VolumeMount) bool {
+			return m.Name == "slack" && m.MountPath == "/etc/unpend-slack" && m.ReadOnly
+		}) {
+		t.Errorf("the bot's token: %+v, mounts %+v", token, full.Containers[0].VolumeMounts)
+	}
+	if slices.ContainsFunc(pod.Volumes, func(v corev1.Volume) bool { return v.Secret != nil }) {
+		t.Error("a Secret is mounted that nobody asked for")
 	}
 	least := one[appsv1.Deployment](t, objects(t, variants()["least"]), "Deployment").Spec.Template.Spec
 	if v := volume(t, least, "store"); v.EmptyDir == nil || v.EmptyDir.SizeLimit.String() != "1Gi" {

@@ -82,8 +82,11 @@ func (c *Finder) bestOf(ctx context.Context, all []*candidate, prove func(contex
 
 // bestOfKinds keeps the best fix of each set of kinds, and those that let fewer run for
 // less. A proof may have changed the kinds: evictions are moves where every victim lands.
+// Of two that do the same and were found for some pods and for more, the latter is told.
 func bestOfKinds(proved []*candidate) []*candidate {
-	slices.SortFunc(proved, func(a, b *candidate) int { return cmp.Or(a.order(b, true), strings.Compare(a.fix.Title, b.fix.Title)) })
+	slices.SortFunc(proved, func(a, b *candidate) int {
+		return cmp.Or(a.order(b, true), strings.Compare(a.fix.Title, b.fix.Title), cmp.Compare(b.pods, a.pods), strings.Compare(a.kindsKey(), b.kindsKey()))
+	})
 	kept := map[string][]*candidate{}
 	for _, f := range proved {
 		key := fmt.Sprint(f.fix.Kinds)

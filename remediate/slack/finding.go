@@ -90,7 +90,10 @@ func (s *Slack) fallback(p notice.Proposal) string {
 func (s *Slack) state(p notice.Proposal, at scale) *rich {
 	t := &rich{most: at.text}
 	if d := p.Finding; d != nil && p.Resolved.IsZero() {
-		t.plain(waiting(*d) + " since ").at(d.Pods.Since).plain(", wants " + wants(*d))
+		if t.plain(waiting(*d)); !d.Pods.Since.IsZero() {
+			t.plain(" since ").at(d.Pods.Since)
+		}
+		t.plain(", wants " + wants(*d))
 	}
 	if !p.Resolved.IsZero() {
 		t.plain("Nobody of it waits any more since ").at(p.Resolved)
@@ -285,8 +288,11 @@ func picture(d diagnosis.Summary) []string {
 	if len(g.After) > 0 {
 		out = append(out, after(d), drawing.Bar(g.Slices, g.After, chat, false))
 	}
-	return out
+	return append(out, legend)
 }
+
+// legend says what the marks of a drawing mean.
+const legend = "* or ·pod: held, [1g ] idle, [ ] none"
 
 // after names the fix that makes the second picture true.
 func after(d diagnosis.Summary) string {

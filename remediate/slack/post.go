@@ -132,7 +132,7 @@ func (s *Slack) post(ctx context.Context, r *record, name string, since time.Tim
 			options = append(options, api.MsgOptionTS(parent))
 		}
 		_, ts, err = s.api.PostMessageContext(ctx, s.opts.Channel, options...)
-		posted = m.sum()
+		s.last, posted = s.clock.Now(), m.sum()
 		return s.told("post a message", err)
 	})
 	return ts, posted, err
@@ -144,6 +144,7 @@ func (s *Slack) edit(ctx context.Context, r *record, name, ts string, m message)
 			return err
 		}
 		_, _, _, err := s.api.UpdateMessageContext(ctx, s.opts.Channel, ts, s.content(r, name, m)...)
+		s.last = s.clock.Now()
 		return s.told("edit a message", err)
 	})
 }
@@ -211,13 +212,13 @@ func (s *Slack) known(ctx context.Context) error {
 	return nil
 }
 
-// wait keeps the pace of a channel.
+// wait keeps the pace of a channel, from the last answer on: when the request got there only
+// Slack knows.
 func (s *Slack) wait(ctx context.Context) error {
 	if left := pace - s.clock.Now().Sub(s.last); left > 0 {
 		if err := s.clock.Sleep(ctx, left); err != nil {
 			return err
 		}
 	}
-	s.last = s.clock.Now()
 	return nil
 }

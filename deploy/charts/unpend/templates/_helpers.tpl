@@ -68,8 +68,20 @@ both come to the pod's own. */}}
 {{- $port -}}
 {{- end -}}
 
+{{- define "unpend.slackDir" -}}/etc/unpend-slack{{- end -}}
+
 {{- define "unpend.config" -}}
 {{- $config := deepCopy (default dict .Values.config) -}}
+{{- if .Values.slack.channel -}}
+{{- if not .Values.slack.existingSecret -}}
+{{- fail "slack.channel is set, slack.existingSecret is not: name the Secret that holds the bot's token" -}}
+{{- end -}}
+{{- $told := dict "channel" .Values.slack.channel "tokenFile" (printf "%s/%s" (include "unpend.slackDir" .) .Values.slack.key) -}}
+{{- with .Values.slack.cluster -}}
+{{- $_ := set $told "cluster" . -}}
+{{- end -}}
+{{- $_ := set $config "slack" $told -}}
+{{- end -}}
 {{- $_ := set $config "bus" (merge (dict "storeDir" (include "unpend.storeDir" .)) (default dict $config.bus)) -}}
 {{- $_ := set $config "web" (merge (dict "metrics" (include "unpend.metricsAddress" .)) (default dict $config.web)) -}}
 {{- if eq .Values.mode "approve" -}}
