@@ -298,7 +298,6 @@ func TestSchemaRefuses(t *testing.T) {
 		"label that is no string":   {"commonLabels": values{"a": 1}},
 		"pull secret with password": {"imagePullSecrets": []any{values{"name": "a", "password": "b"}}},
 		"channel by its name":       {"slack": values{"channel": "#gpu", "existingSecret": "a"}},
-		"channel, but no Secret":    {"slack": values{"channel": "C0123456789"}},
 		"token in the values":       {"slack": values{"token": "xoxb-1"}},
 		"negative size":             {"persistence": values{"size": "-1Gi"}},
 		"privileged probe":          {"probe": values{"privileged": true}},
@@ -421,6 +420,13 @@ func TestDeployment(t *testing.T) {
 	claim := one[appsv1.Deployment](t, objects(t, variants()["claim"]), "Deployment").Spec.Template.Spec
 	if v := volume(t, claim, "store"); v.PersistentVolumeClaim == nil || v.PersistentVolumeClaim.ClaimName != "mine" {
 		t.Errorf("store %+v", v)
+	}
+}
+
+// A channel without the token to post there is refused by name.
+func TestSlackNeedsItsSecret(t *testing.T) {
+	if _, err := render(t, values{"slack": values{"channel": "C0123456789"}}); err == nil || !strings.Contains(err.Error(), "slack.existingSecret is not: name the Secret") {
+		t.Errorf("%v", err)
 	}
 }
 
