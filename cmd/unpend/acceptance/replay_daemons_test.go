@@ -1,12 +1,14 @@
 package acceptance
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/unpend/unpend/rca/diagnosis"
@@ -35,8 +37,14 @@ func (r *replay) daemons(t *testing.T) {
 			}
 		}
 		sets := r.c.Client().AppsV1().DaemonSets(from.Namespace)
-		_, err := sets.Create(t.Context(), strip(from.DeepCopy()), metav1.CreateOptions{})
-		must(t, err)
+		// That of a scenario before may not be gone yet, with what it made.
+		controlplane.Eventually(t, 30*time.Second, "daemonset "+from.Name+" is made", func() (bool, string) {
+			_, err := sets.Create(t.Context(), strip(from.DeepCopy()), metav1.CreateOptions{})
+			if apierrors.IsAlreadyExists(err) {
+				err = errors.Join(err, sets.Delete(t.Context(), from.Name, metav1.DeleteOptions{}))
+			}
+			return err == nil, fmt.Sprint(err)
+		})
 		controlplane.Eventually(t, 30*time.Second, "daemonset "+from.Name+" runs", func() (bool, string) {
 			got, err := sets.Get(t.Context(), from.Name, metav1.GetOptions{})
 			return err == nil && int(got.Status.NumberReady) == want, fmt.Sprintf("%d of %d, %v", got.Status.NumberReady, want, err)
