@@ -8,7 +8,7 @@ import (
 )
 
 // runtimeClassMissing: the pod names NVIDIA's RuntimeClass, and there is none: the GPU
-// Operator's toolkit, or whoever configured the runtime by hand, has not made it
+// Operator's toolkit, or who configured the runtime by hand, has not made it
 // (plugin/pkg/admission/runtimeclass, "pod rejected: RuntimeClass … not found").
 var runtimeClassMissing = PodRule{
 	ID:      diagnosis.RuntimeNotConfigured,

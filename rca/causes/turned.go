@@ -167,7 +167,7 @@ func rejectedAt(p *corev1.Pod) time.Time {
 }
 
 // placedByHand says that the node's name is written in the workload's template, or, as far
-// as that can be seen, that whoever made the pod wrote it: the scheduler binds pods without
+// as that can be seen, that who made the pod wrote it: the scheduler binds pods without
 // a trace among who wrote which fields.
 func (c *Case) placedByHand() bool {
 	if t := c.Cluster.Template(c.Incident.Workload); t != nil {

@@ -74,7 +74,7 @@ func (c *Bench) roll(ch *Change, owner metav1.Object) {
 			ch.Manual = true
 		}
 	case *appsv1.ReplicaSet:
-		// Its pods stay as they are; who waits is made anew once somebody deletes it.
+		// Its pods stay as they are; who waits is made again once somebody deletes it.
 		ch.Manual, r.Running = true, nil
 		c.deleteWaiting(ch, "a ReplicaSet replaces none of its pods")
 	case *batchv1.Job:

@@ -51,7 +51,7 @@ func SparedBy(st *cluster.State, actions []diagnosis.Action) string {
 	return ""
 }
 
-// Guarded names the first of some pods whom a PodDisruptionBudget would not let be evicted
+// Guarded names the first of some pods that a PodDisruptionBudget would not let be evicted
 // now, were it asked, and that budget; empty when there is none.
 func (w *Cluster) Guarded(pods []*corev1.Pod) string {
 	for _, p := range pods {
