@@ -49,18 +49,6 @@ type Config struct {
 	} `json:"web"`
 }
 
-// slackConfig is the channel that people are told in.
-type slackConfig struct {
-	// TokenFile holds the token of the app's bot (xoxb-…).
-	TokenFile string `json:"tokenFile"`
-	// Channel is its id (C…).
-	Channel string `json:"channel"`
-	// Cluster is what people call this one; its uid's beginning without it.
-	Cluster string `json:"cluster"`
-
-	url string // of Slack's API, in tests
-}
-
 // remediateConfig is what the executor is told. The guard-rails are not here: they
 // are in the API, where everybody sees them.
 type remediateConfig struct {

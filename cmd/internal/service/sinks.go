@@ -23,7 +23,6 @@ import (
 	"github.com/unpend/unpend/remediate/executor"
 	"github.com/unpend/unpend/remediate/notice"
 	"github.com/unpend/unpend/remediate/plan"
-	"github.com/unpend/unpend/remediate/slack"
 	"github.com/unpend/unpend/watcher/incident"
 )
 
@@ -43,6 +42,16 @@ type sink struct {
 	plans   map[string]notice.Notice
 }
 
+// places are where people can be told: a line each, in the file of its own that reads its
+// part of the configuration.
+var places = []struct {
+	name   string
+	wanted func(Config) bool
+	make   func(context.Context, *Service) (notice.Notifier, error)
+}{
+	{"slack", func(c Config) bool { return c.Slack.Channel != "" }, inSlack},
+}
+
 // sinks makes the places that the configuration names.
 func (s *Service) sinks(ctx context.Context) ([]*sink, error) {
 	failed := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "unpend_sink_errors_total", Help: "Tries to tell people that failed, by the place; they are made again."}, []string{"sink"})
@@ -50,38 +59,52 @@ func (s *Service) sinks(ctx context.Context) ([]*sink, error) {
 		return nil, fmt.Errorf("register metrics: %w", err)
 	}
 	var all []*sink
-	add := func(name string, n notice.Notifier) {
-		all = append(all, &sink{Service: s, name: name, Notifier: n, errors: failed.WithLabelValues(name), plans: map[string]notice.Notice{}})
-	}
-	if s.config.Slack.Channel != "" {
-		n, err := s.slack(ctx)
+	for _, p := range places {
+		if !p.wanted(s.config) {
+			continue
+		}
+		n, err := p.make(ctx, s)
 		if err != nil {
 			return nil, err
 		}
-		add("slack", n)
+		all = append(all, &sink{Service: s, name: p.name, Notifier: n, errors: failed.WithLabelValues(p.name), plans: map[string]notice.Notice{}})
 	}
 	return all, nil
 }
 
-func (s *Service) slack(ctx context.Context) (*slack.Slack, error) {
-	c := s.config.Slack
-	token, err := os.ReadFile(c.TokenFile)
+// memory of a place is what it told before, kept on the bus: whichever process tells next
+// knows it too.
+type memory struct {
+	*bus.Bus
+	place string
+}
+
+func (m memory) load(ctx context.Context, key string) ([]byte, error) {
+	body, _, err := m.Newest(ctx, bus.Told, m.place+"."+key)
+	return body, err
+}
+
+func (m memory) save(ctx context.Context, key string, value []byte) error {
+	sum := sha256.Sum256(value)
+	return m.PublishNewer(ctx, bus.Told, m.place+"."+key, fmt.Sprintf("%s-%s-%x", m.place, key, sum[:8]), value, func([]byte) bool { return false })
+}
+
+// secret reads a file that holds a token, of the configuration's key, for its error.
+func secret(key, path string) (string, error) {
+	token, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("slack.tokenFile: %w", err)
+		return "", fmt.Errorf("%s: %w", key, err)
+	}
+	return strings.TrimSpace(string(token)), nil
+}
+
+// called is what people call this cluster: as they say, or else its uid's beginning.
+func (s *Service) called(ctx context.Context, name string) (string, error) {
+	if name != "" {
+		return name, nil
 	}
 	id, err := cluster.ID(ctx, s.client)
-	if err != nil {
-		return nil, err
-	}
-	return slack.New(slack.Options{Token: strings.TrimSpace(string(token)), Channel: c.Channel, Cluster: cmp.Or(c.Cluster, id[:min(len(id), 8)]), Logger: s.logger, URL: c.url,
-		Load: func(ctx context.Context, key string) ([]byte, error) {
-			body, _, err := s.bus.Newest(ctx, bus.Told, "slack."+key)
-			return body, err
-		},
-		Save: func(ctx context.Context, key string, value []byte) error {
-			sum := sha256.Sum256(value)
-			return s.bus.PublishNewer(ctx, bus.Told, "slack."+key, fmt.Sprintf("slack-%s-%x", key, sum[:8]), value, func([]byte) bool { return false })
-		}})
+	return id[:min(len(id), 8)], err
 }
 
 // tellPeople has every sink tell what the bus carries, for as long as this process leads.
