@@ -89,10 +89,12 @@ func (e Evidence) Same(o Evidence) bool {
 	return e.Ref == o.Ref && (e.Fact == o.Fact || e.words() != "" && e.words() == o.words())
 }
 
-// words are those that the evidence quotes, when it says nothing else.
+// words are those that the evidence quotes; empty where it quotes none.
 func (e Evidence) words() string {
-	if len(e.Claims) != 1 || e.Claims[0].Path != Words || e.Claims[0].Op != Contains {
-		return ""
+	for _, c := range e.Claims {
+		if c.Path == Words && c.Op == Contains {
+			return c.Value
+		}
 	}
-	return e.Claims[0].Value
+	return ""
 }
