@@ -1,4 +1,4 @@
-package changes
+package edit
 
 import (
 	"cmp"
@@ -43,9 +43,9 @@ type Rolling struct {
 // Sources: pkg/controller/deployment/rolling.go and recreate.go,
 // pkg/controller/statefulset/stateful_set_control.go (updateStatefulSet),
 // pkg/controller/daemon/update.go, Kubernetes 1.37.
-func (c *Bench) roll(ch *Change, owner metav1.Object) {
+func (c *Workload) roll(ch *Change, owner metav1.Object) {
 	name := c.WorkloadName()
-	r := &Rolling{How: "rolls " + name, Running: c.running(), Pending: c.pending()}
+	r := &Rolling{How: "rolls " + name, Running: c.RunningPods(), Pending: c.PendingPods()}
 	r.Wanted = len(r.Running) + c.Incident.Waiting
 	switch o := owner.(type) {
 	case *appsv1.Deployment:
@@ -96,12 +96,12 @@ func (c *Bench) roll(ch *Change, owner metav1.Object) {
 }
 
 // deleteWaiting adds how a person has the pods that wait made again, from the new template.
-func (c *Bench) deleteWaiting(ch *Change, why string) {
+func (c *Workload) deleteWaiting(ch *Change, why string) {
 	if c.Unborn {
 		return
 	}
 	names := []string{c.Pod.Name}
-	for _, p := range c.pending() {
+	for _, p := range c.PendingPods() {
 		if p.Name != c.Pod.Name {
 			names = append(names, p.Name)
 		}
@@ -109,8 +109,8 @@ func (c *Bench) deleteWaiting(ch *Change, why string) {
 	ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl -n %s delete pod %s  # after the patch: %s", c.Pod.Namespace, strings.Join(names, " "), why))
 }
 
-// running are the workload's pods that have a node, the newest first.
-func (c *Bench) running() []*corev1.Pod {
+// RunningPods are the workload's pods that have a node, the newest first.
+func (c *Workload) RunningPods() []*corev1.Pod {
 	if c.siblings == nil {
 		c.siblings = &siblings{running: c.Cluster.Running(c.Incident.Workload)}
 		for _, p := range c.Cluster.State.Pods {
@@ -122,9 +122,9 @@ func (c *Bench) running() []*corev1.Pod {
 	return slices.Clone(c.siblings.running)
 }
 
-// pending are the workload's pods that wait for a node, by name.
-func (c *Bench) pending() []*corev1.Pod {
-	c.running()
+// PendingPods are the workload's pods that wait for a node, by name.
+func (c *Workload) PendingPods() []*corev1.Pod {
+	c.RunningPods()
 	return slices.Clone(c.siblings.pending)
 }
 
@@ -173,11 +173,11 @@ func ordinal(p *corev1.Pod) int {
 
 // StillToCome is how many pods an ordered StatefulSet wants and has not running: the one
 // that waits, and those that it makes after that; 0 for other workloads.
-func (c *Bench) StillToCome() int {
+func (c *Workload) StillToCome() int {
 	owner, _ := c.Cluster.State.Owner(c.Incident.Workload.Kind, c.Incident.Workload.Namespace, c.Incident.Workload.Name)
 	set, ok := owner.(*appsv1.StatefulSet)
 	if !ok || set.Spec.PodManagementPolicy == appsv1.ParallelPodManagement {
 		return 0
 	}
-	return int(ptr.Deref(set.Spec.Replicas, 1)) - len(c.running())
+	return int(ptr.Deref(set.Spec.Replicas, 1)) - len(c.RunningPods())
 }
