@@ -18,7 +18,7 @@ import (
 const notThereYet = "the node is not there yet"
 
 // AddNode is for the cluster without a node.
-func AddNode(c *edit.Workload) []edit.Change {
+func AddNode(*edit.Workload) []edit.Change {
 	return []edit.Change{{Kind: diagnosis.ScaleNodePool, Manual: true, Risk: diagnosis.LowRisk, Title: "add a node with such GPUs to the cluster", Untestable: notThereYet,
 		Commands: []string{"kubectl get nodes", "# then scale a node pool with the cloud's or the autoscaler's own command"}}}
 }
