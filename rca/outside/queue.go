@@ -1,4 +1,4 @@
-package changes
+package outside
 
 import (
 	"fmt"
@@ -9,7 +9,9 @@ import (
 	"github.com/unpend/unpend/rca/queues"
 )
 
-func (c *Bench) queueChanges() []edit.Change {
+// LetInByQueue is for the pod whose queue does not admit it: what it waits for, or who has to
+// agree.
+func LetInByQueue(c *edit.Workload) []edit.Change {
 	if x := c.Queue.Beyond(); x != nil {
 		return []edit.Change{{Kind: diagnosis.Manual, Cause: diagnosis.QueueNotAdmitted, Manual: true, Risk: diagnosis.MediumRisk, Untestable: "volcano decides by its own rules, which are not run here",
 			Title:    fmt.Sprintf("let Queue %s hold %s %s, ask for no more than %s at once, or name another queue", x.Queue, x.Asks.String(), x.Resource, x.Holds.String()),
