@@ -137,6 +137,10 @@ func gaveUp(j *batchv1.Job) bool {
 // recreate makes the bare pod again, and has the scheduler choose its node.
 func (c *Bench) recreate(title string) Change {
 	ch := Change{Kind: diagnosis.RecreatePod, Cause: diagnosis.KubeletAdmissionRefused, Minutes: 1, Risk: diagnosis.LowRisk, Title: title}
+	if _, admitted := view.AdmittedBy(c.Pod, c.Cluster.State.QueuedWorkloads); admitted {
+		c.makeAgain(&ch, c.Pod, "pod/"+c.Pod.Name, map[string]any{"nodeName": nil})
+		return ch
+	}
 	ch.Detail = func(ch *Change) {
 		ns, name := c.Pod.Namespace, c.Pod.Name
 		ch.Steps = append(ch.Steps, "recreate pod/"+name+" without its node")
