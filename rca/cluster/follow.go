@@ -106,6 +106,9 @@ func (f *Follower) start(ctx context.Context, client kubernetes.Interface, custo
 		case k.name == "Event":
 			told := events.NewInformer(client, namespace)
 			in, factories = told, append(factories, told)
+		case k.name == nodeprobe.Kind.Kind && client.Discovery().RESTClient() != nil: // one in memory has none
+			probed := newReports(client.Discovery().RESTClient(), k)
+			in, factories = probed, append(factories, probed)
 		case k.custom:
 			in = dyn.ForResource(k.resource).Informer()
 		default:
@@ -249,8 +252,8 @@ func (f *Follower) State(ctx context.Context) *State {
 			obj, err := k.typed(o)
 			if err == nil {
 				k.add(s, obj)
-			} else if u, ok := o.(*unstructured.Unstructured); ok {
-				s.Illegible[u.GetName()] = err.Error()
+			} else if named, ok := o.(Object); ok {
+				s.Illegible[named.GetName()] = err.Error()
 			}
 		}
 		if why := f.whyUnread(k, in); why != "" {
@@ -286,6 +289,9 @@ func (f *Follower) whyUnread(k *kind, in cache.SharedIndexInformer) string {
 // typed turns what an informer holds into the kind's type. The error is of a report that
 // is not one.
 func (k *kind) typed(o any) (Object, error) {
+	if r, ok := o.(*report); ok {
+		return &r.NodeGeometry, r.illegible
+	}
 	u, ok := o.(*unstructured.Unstructured)
 	if !ok || k.name != nodeprobe.Kind.Kind {
 		obj, ok := o.(Object)
