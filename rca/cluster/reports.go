@@ -44,8 +44,8 @@ type reports struct {
 	running sync.WaitGroup
 }
 
-func newReports(client rest.Interface, k *kind) *reports {
-	r := &reports{client: client, kind: k, shelf: newShelf()}
+func newReports(client rest.Interface, k *kind, s *shelf) *reports {
+	r := &reports{client: client, kind: k, shelf: s}
 	from := &cache.ListWatch{ListWithContextFunc: r.list, WatchFuncWithContext: r.watch}
 	r.SharedIndexInformer = cache.NewSharedIndexInformer(from, &report{}, 0, cache.Indexers{})
 	return r
