@@ -17,7 +17,7 @@ func (c *Bench) correctRequests() []Change {
 	for _, bad := range admission.InvalidRequests(c.Next()) {
 		if bad.Init {
 			return []Change{{Kind: diagnosis.Manual, Manual: true, Risk: diagnosis.NoRisk, Until: "its template is corrected", Title: "correct the init container " + bad.Container,
-				Commands: []string{fmt.Sprintf("kubectl -n %s edit %s", c.Next().Namespace, c.WorkloadName())}}}
+				Commands: []string{c.editByHand("requests and limits of a GPU are equal, and no less than 1")}}}
 		}
 		if sets[bad.Container] == nil {
 			sets[bad.Container] = map[corev1.ResourceName]pair{}

@@ -91,3 +91,13 @@ func (c *Bench) WorkloadName() string {
 	w := c.Incident.Workload
 	return strings.ToLower(w.Kind) + "/" + w.Name
 }
+
+// editByHand is the command by which a person changes the pod spec of the workload: what of
+// a Pod or a Job's template cannot change while it exists is made again.
+func (c *Bench) editByHand(change string) string {
+	w := c.Incident.Workload
+	if w.Kind == "Pod" || w.Kind == "Job" {
+		return fmt.Sprintf("kubectl -n %s get %s -o yaml > workload.yaml  # %s, then kubectl replace --force -f workload.yaml", w.Namespace, c.WorkloadName(), change)
+	}
+	return fmt.Sprintf("kubectl -n %s edit %s  # %s", w.Namespace, c.WorkloadName(), change)
+}

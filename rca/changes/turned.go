@@ -239,11 +239,6 @@ func (c *Bench) askAligned(t *causes.Turned) Change {
 	ch := Change{Kind: diagnosis.ChangeRequest, Manual: true, Minutes: 2, Risk: diagnosis.MediumRisk, Title: "ask for no more GPUs and CPUs than one NUMA node of " + t.On + " has, in " + c.WorkloadName(),
 		Untestable: "what one NUMA node has is in no object read here", Drained: c.Cluster.Running(c.Incident.Workload), StopsUnknown: true}
 	ch.Commands = []string{fmt.Sprintf("kubectl debug node/%s -it --image=busybox --profile=sysadmin -- chroot /host nvidia-smi topo -m", t.On)}
-	w := c.Incident.Workload
-	if slices.Contains([]string{"Pod", "Job"}, w.Kind) {
-		ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl -n %s get %s -o yaml > workload.yaml  # fewer GPUs or CPUs, then kubectl replace --force -f workload.yaml", w.Namespace, c.WorkloadName()))
-	} else {
-		ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl -n %s edit %s  # fewer GPUs or CPUs", w.Namespace, c.WorkloadName()))
-	}
+	ch.Commands = append(ch.Commands, c.editByHand("fewer GPUs or CPUs"))
 	return ch
 }
