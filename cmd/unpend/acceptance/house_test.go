@@ -59,6 +59,7 @@ var house = map[string][]string{
 	"remediate/notifytest":  {"remediate/notice", "rca/diagnosis", "watcher/incident"},
 	"remediate/outbound":    {"remediate/notice"},
 	"remediate/wording":     {"remediate/notice", "rca/diagnosis", "rca/drawing"},
+	"remediate/paging":      {"remediate/notice", "remediate/outbound", "remediate/wording"},
 	"remediate/slack":       {"remediate/notice", "remediate/outbound", "remediate/wording", "rca/diagnosis"},
 	"remediate/guard":       {"remediate/v1alpha1", "rca/diagnosis"},
 	"remediate/audit":       {},
@@ -101,7 +102,7 @@ func TestImportsPointBack(t *testing.T) {
 
 // light are the rooms that only hold, show, store or send: they, and every adapter to come,
 // do without the scheduler.
-var light = []string{"watcher", "watcher/events", "rca/diagnosis", "rca/idle", "rca/drawing", "remediate/v1alpha1", "remediate/guard", "remediate/notice", "remediate/notifytest", "remediate/outbound", "remediate/wording", "remediate/slack", "remediate/plan", "remediate/journal", "cmd/internal/terminal", "cmd/internal/bus"}
+var light = []string{"watcher", "watcher/events", "rca/diagnosis", "rca/idle", "rca/drawing", "remediate/v1alpha1", "remediate/guard", "remediate/notice", "remediate/notifytest", "remediate/outbound", "remediate/paging", "remediate/wording", "remediate/slack", "remediate/plan", "remediate/journal", "cmd/internal/terminal", "cmd/internal/bus"}
 
 func TestLightRoomsLinkNoScheduler(t *testing.T) {
 	for _, room := range light {
