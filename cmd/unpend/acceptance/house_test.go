@@ -65,6 +65,7 @@ var house = map[string][]string{
 	"remediate/wording":     {"remediate/notice", "rca/diagnosis", "rca/drawing"},
 	"remediate/slack":       {"remediate/notice", "remediate/wording", "remediate/outbound", "rca/diagnosis"},
 	"remediate/outbound":    {"remediate/notice"},
+	"remediate/paging":      {"remediate/notice", "remediate/wording", "remediate/outbound"},
 	"remediate/guard":       {"remediate/v1alpha1", "rca/diagnosis"},
 	"remediate/audit":       {},
 	"remediate/v1alpha1":    {"rca/diagnosis", "watcher/incident"},
@@ -106,7 +107,7 @@ func TestImportsPointBack(t *testing.T) {
 
 // light are the rooms that only hold, show, store or send: they, and every adapter to come,
 // do without the scheduler.
-var light = []string{"watcher", "watcher/events", "rca/diagnosis", "rca/idle", "rca/drawing", "remediate/v1alpha1", "remediate/guard", "remediate/notice", "remediate/notifytest", "remediate/wording", "remediate/slack", "remediate/plan", "remediate/journal", "cmd/internal/terminal", "cmd/internal/bus", "remediate/outbound"}
+var light = []string{"watcher", "watcher/events", "rca/diagnosis", "rca/idle", "rca/drawing", "remediate/v1alpha1", "remediate/guard", "remediate/notice", "remediate/notifytest", "remediate/wording", "remediate/slack", "remediate/plan", "remediate/journal", "cmd/internal/terminal", "cmd/internal/bus", "remediate/outbound", "remediate/paging"}
 
 func TestLightRoomsLinkNoScheduler(t *testing.T) {
 	for _, room := range light {
