@@ -15,8 +15,8 @@ const module = "github.com/unpend/unpend/"
 var house = map[string][]string{
 	"cmd/unpend":            {"cmd/internal/program"},
 	"cmd/unpend/acceptance": {},
-	"cmd/internal/program":  {"cmd/internal/service", "cmd/internal/bus", "cmd/internal/terminal", "cmd/internal/world", "watcher/incident", "watcher/events", "rca", "rca/capacity", "rca/admission", "rca/view", "rca/diagnosis", "rca/cluster", "rca/idle", "rca/scaling", "knowledge", "remediate/executor", "remediate/act", "remediate/journal", "remediate/plan", "remediate/audit", "remediate/v1alpha1", "nodeprobe", "nodeprobe/sim"},
-	"cmd/internal/service":  {"cmd/internal/bus", "watcher", "watcher/incident", "rca", "rca/fairqueue", "rca/capacity", "rca/admission", "rca/view", "rca/diagnosis", "rca/cluster", "rca/idle", "rca/whatif", "knowledge", "remediate/executor", "remediate/act", "remediate/plan", "remediate/notice", "remediate/slack", "remediate/jira", "remediate/audit"},
+	"cmd/internal/program":  {"cmd/internal/service", "cmd/internal/bus", "cmd/internal/terminal", "cmd/internal/world", "watcher/incident", "watcher/events", "rca", "rca/capacity", "rca/admission", "rca/view", "rca/diagnosis", "rca/cluster", "rca/idle", "rca/scaling", "knowledge", "remediate/desk", "remediate/executor", "remediate/act", "remediate/journal", "remediate/plan", "remediate/audit", "remediate/v1alpha1", "nodeprobe", "nodeprobe/sim"},
+	"cmd/internal/service":  {"cmd/internal/bus", "watcher", "watcher/incident", "rca", "rca/fairqueue", "rca/capacity", "rca/admission", "rca/view", "rca/diagnosis", "rca/cluster", "rca/idle", "rca/whatif", "knowledge", "remediate/desk", "remediate/executor", "remediate/act", "remediate/plan", "remediate/notice", "remediate/slack", "remediate/jira", "remediate/outbound", "remediate/audit"},
 	"cmd/internal/bus":      {},
 	"cmd/internal/terminal": {"rca/diagnosis", "rca/drawing", "remediate/v1alpha1"},
 	"cmd/internal/world":    {"nodeprobe", "nodeprobe/sim", "rca/whatif/insitu", "remediate/v1alpha1"},
@@ -41,8 +41,10 @@ var house = map[string][]string{
 	"rca/queues":            {"rca/view", "rca/diagnosis", "rca/scaling", "rca/whatif", "watcher/incident"},
 	"rca/growth":            {"rca/view", "rca/diagnosis", "rca/scaling"},
 	"rca/causes":            {"rca/admission", "rca/stack", "rca/queues", "rca/growth", "rca/devices", "rca/evict", "rca/view", "rca/diagnosis", "rca/cluster", "rca/placement", "rca/whatif", "watcher/incident", "nodeprobe"},
-	"rca/changes":           {"rca/admission", "rca/stack", "rca/queues", "rca/causes", "rca/devices", "rca/evict", "rca/view", "rca/diagnosis", "rca/relayout", "rca/scaling", "rca/whatif", "watcher/incident", "nodeprobe", "knowledge"},
-	"rca/fixes":             {"rca/admission", "rca/changes", "rca/causes", "rca/evict", "rca/view", "rca/diagnosis", "rca/relayout", "rca/placement", "rca/whatif", "watcher/incident", "knowledge"},
+	"rca/edit":              {"rca/causes", "rca/evict", "rca/view", "rca/diagnosis", "rca/relayout", "rca/whatif", "watcher/incident"},
+	"rca/edit/edittest":     {"rca/edit", "rca/causes", "rca/evict", "rca/view", "rca/rcatest", "watcher/incident", "nodeprobe", "nodeprobe/sim"},
+	"rca/changes":           {"rca/edit", "rca/admission", "rca/stack", "rca/queues", "rca/causes", "rca/devices", "rca/evict", "rca/view", "rca/diagnosis", "rca/relayout", "rca/scaling", "rca/whatif", "watcher/incident", "nodeprobe", "knowledge"},
+	"rca/fixes":             {"rca/admission", "rca/edit", "rca/changes", "rca/causes", "rca/evict", "rca/view", "rca/diagnosis", "rca/relayout", "rca/placement", "rca/whatif", "watcher/incident", "knowledge"},
 	"rca/fairqueue":         {"watcher/incident"},
 	"rca/capacity":          {"rca/evict", "rca/view", "rca/diagnosis", "rca/cluster", "rca/placement", "rca/whatif", "watcher/incident", "nodeprobe"},
 	"rca/rcatest":           {"rca/cluster", "nodeprobe", "nodeprobe/sim"},
@@ -53,6 +55,7 @@ var house = map[string][]string{
 	"rca/whatif":            {},
 	"rca/whatif/insitu":     {},
 	"knowledge":             {},
+	"remediate/desk":        {"remediate/executor", "remediate/plan", "remediate/v1alpha1", "rca/diagnosis"},
 	"remediate/executor":    {"remediate/act", "remediate/journal", "remediate/plan", "remediate/guard", "remediate/notice", "remediate/audit", "remediate/v1alpha1", "rca", "rca/diagnosis", "rca/cluster", "nodeprobe", "watcher/incident"},
 	"remediate/act":         {"remediate/journal", "remediate/plan", "remediate/v1alpha1", "rca/view", "rca/diagnosis", "rca/cluster", "nodeprobe", "watcher/incident"},
 	"remediate/journal":     {"remediate/plan", "remediate/audit", "remediate/v1alpha1", "rca/diagnosis"},
@@ -60,8 +63,9 @@ var house = map[string][]string{
 	"remediate/notice":      {"rca/diagnosis", "watcher/incident"},
 	"remediate/notifytest":  {"remediate/notice", "rca/diagnosis", "watcher/incident"},
 	"remediate/wording":     {"remediate/notice", "rca/diagnosis", "rca/drawing"},
-	"remediate/slack":       {"remediate/notice", "remediate/wording", "rca/diagnosis"},
-	"remediate/jira":        {"remediate/notice", "remediate/wording", "rca/diagnosis"},
+	"remediate/slack":       {"remediate/notice", "remediate/wording", "remediate/outbound", "rca/diagnosis"},
+	"remediate/outbound":    {"remediate/notice"},
+	"remediate/jira":        {"remediate/notice", "remediate/wording", "remediate/outbound", "rca/diagnosis"},
 	"remediate/guard":       {"remediate/v1alpha1", "rca/diagnosis"},
 	"remediate/audit":       {},
 	"remediate/v1alpha1":    {"rca/diagnosis", "watcher/incident"},
@@ -103,7 +107,7 @@ func TestImportsPointBack(t *testing.T) {
 
 // light are the rooms that only hold, show, store or send: they, and every adapter to come,
 // do without the scheduler.
-var light = []string{"watcher", "watcher/events", "rca/diagnosis", "rca/idle", "rca/drawing", "remediate/v1alpha1", "remediate/guard", "remediate/notice", "remediate/notifytest", "remediate/wording", "remediate/slack", "remediate/jira", "remediate/plan", "remediate/journal", "cmd/internal/terminal", "cmd/internal/bus"}
+var light = []string{"watcher", "watcher/events", "rca/diagnosis", "rca/idle", "rca/drawing", "remediate/v1alpha1", "remediate/guard", "remediate/notice", "remediate/notifytest", "remediate/wording", "remediate/slack", "remediate/jira", "remediate/plan", "remediate/journal", "cmd/internal/terminal", "cmd/internal/bus", "remediate/outbound"}
 
 func TestLightRoomsLinkNoScheduler(t *testing.T) {
 	for _, room := range light {
