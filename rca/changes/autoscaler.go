@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/scaling"
 	"github.com/unpend/unpend/rca/view"
 )
@@ -16,14 +17,14 @@ import (
 // notThereYet is why nothing about a node to come can be tried on a copy.
 const notThereYet = "the node is not there yet"
 
-func (c *Bench) addNode() []Change {
-	return []Change{{Kind: diagnosis.ScaleNodePool, Manual: true, Risk: diagnosis.LowRisk, Title: "add a node with such GPUs to the cluster", Untestable: notThereYet,
+func (c *Bench) addNode() []edit.Change {
+	return []edit.Change{{Kind: diagnosis.ScaleNodePool, Manual: true, Risk: diagnosis.LowRisk, Title: "add a node with such GPUs to the cluster", Untestable: notThereYet,
 		Commands: []string{"kubectl get nodes", "# then scale a node pool with the cloud's or the autoscaler's own command"}}}
 }
 
 // waitForAutoscaler leaves the node that it brings to it, for as long as it may take.
-func (c *Bench) waitForAutoscaler() []Change {
-	ch := Change{Kind: diagnosis.Wait, Cause: diagnosis.ScalingUp, Manual: true, Risk: diagnosis.NoRisk, Minutes: max(1, 5-int(c.Growth().PromiseAge(c.Cluster.State.Now).Minutes())), Until: "the autoscaler's node is Ready", Title: "wait for the node that the autoscaler brings",
+func (c *Bench) waitForAutoscaler() []edit.Change {
+	ch := edit.Change{Kind: diagnosis.Wait, Cause: diagnosis.ScalingUp, Manual: true, Risk: diagnosis.NoRisk, Minutes: max(1, 5-int(c.Growth().PromiseAge(c.Cluster.State.Now).Minutes())), Until: "the autoscaler's node is Ready", Title: "wait for the node that the autoscaler brings",
 		Commands: []string{fmt.Sprintf("kubectl -n %s get pod %s -w", c.Pod.Namespace, c.Pod.Name), "kubectl get nodes -w"}}
 	g := c.Growth()
 	if !g.By.IsZero() {
@@ -32,16 +33,16 @@ func (c *Bench) waitForAutoscaler() []Change {
 	if g.Claim != nil {
 		ch.Commands = append(ch.Commands, "kubectl get nodeclaim "+g.Claim.Name+" -o wide -w")
 	}
-	return []Change{ch}
+	return []edit.Change{ch}
 }
 
 // lookAtPromise is for the node that was promised and did not come, or came without GPUs.
-func (c *Bench) lookAtPromise() []Change {
+func (c *Bench) lookAtPromise() []edit.Change {
 	g := c.Growth()
 	if g.Claim == nil && c.CameWithout() != "" {
 		return nil // it came, and what mends it is offered
 	}
-	ch := Change{Kind: diagnosis.ScaleNodePool, Cause: diagnosis.ScaleUpStuck, Manual: true, Risk: diagnosis.NoRisk, Title: "see why the promised node did not come", Untestable: notThereYet}
+	ch := edit.Change{Kind: diagnosis.ScaleNodePool, Cause: diagnosis.ScaleUpStuck, Manual: true, Risk: diagnosis.NoRisk, Title: "see why the promised node did not come", Untestable: notThereYet}
 	switch {
 	case g.Claim != nil && g.Claim.Node != "":
 		node := g.Claim.Node
@@ -57,32 +58,32 @@ func (c *Bench) lookAtPromise() []Change {
 		ch.Commands = []string{"kubectl -n kube-system get configmap cluster-autoscaler-status -o yaml", "kubectl -n kube-system get events --field-selector involvedObject.name=cluster-autoscaler-status",
 			"kubectl get nodes --sort-by=.metadata.creationTimestamp  # a new one without GPUs: its driver or device plugin"}
 	}
-	return []Change{ch}
+	return []edit.Change{ch}
 }
 
 // refusedByCloud is for the machine that the cloud does not give: what helps depends on why.
-func (c *Bench) refusedByCloud() []Change {
+func (c *Bench) refusedByCloud() []edit.Change {
 	g := c.Growth()
-	ch := Change{Kind: diagnosis.ScaleNodePool, Cause: diagnosis.CloudCapacityRefused, Manual: true, Risk: diagnosis.LowRisk, Untestable: "only the cloud knows what it has"}
+	ch := edit.Change{Kind: diagnosis.ScaleNodePool, Cause: diagnosis.CloudCapacityRefused, Manual: true, Risk: diagnosis.LowRisk, Untestable: "only the cloud knows what it has"}
 	switch {
 	case scaling.Has(g.Codes, scaling.Quota):
 		ch.Title = "have the cloud account's quota raised (" + scaling.Names(g.Codes) + "): nothing in the cluster changes that"
 		ch.Commands = c.quotaCommands()
-		return []Change{ch}
+		return []edit.Change{ch}
 	case scaling.Has(g.Codes, scaling.Addresses):
 		ch.Title = "give the pool a subnet with free addresses"
 		ch.Commands = append(c.lookAtPools(), "# then add a larger subnet to the pool's node class or node group")
-		return []Change{ch}
+		return []edit.Change{ch}
 	case len(g.Codes) > 0 && !scaling.Has(g.Codes, scaling.Stockout) && !scaling.Has(g.Codes, scaling.Unsaid):
 		ch.Title = "correct what the cloud refuses (" + scaling.Names(g.Codes) + ")"
 		ch.Commands = c.lookAtPools()
-		return []Change{ch}
+		return []edit.Change{ch}
 	}
 	ch.Title = "let the pool take other machines: more zones, instance types or on-demand beside spot, or a reservation"
 	ch.Commands = c.widen()
-	wait := Change{Kind: diagnosis.Wait, Cause: diagnosis.CloudCapacityRefused, Manual: true, Risk: diagnosis.NoRisk, Title: "wait until the cloud has such a machine: the autoscaler tries again by itself", Until: "the cloud has such a machine",
+	wait := edit.Change{Kind: diagnosis.Wait, Cause: diagnosis.CloudCapacityRefused, Manual: true, Risk: diagnosis.NoRisk, Title: "wait until the cloud has such a machine: the autoscaler tries again by itself", Until: "the cloud has such a machine",
 		Untestable: "nobody knows when the cloud has one", Commands: []string{fmt.Sprintf("kubectl -n %s get pod %s -w", c.Pod.Namespace, c.Pod.Name)}}
-	return []Change{ch, wait}
+	return []edit.Change{ch, wait}
 }
 
 // widen are the commands that let a pool take other machines.
@@ -117,9 +118,9 @@ func (c *Bench) lookAtPools() []string {
 }
 
 // raiseLimit lets the pool that is at its limit grow by one machine.
-func (c *Bench) raiseLimit() []Change {
+func (c *Bench) raiseLimit() []edit.Change {
 	g := c.Growth()
-	ch := Change{Kind: diagnosis.ScaleNodePool, Cause: diagnosis.AutoscalerLimit, Manual: true, Risk: diagnosis.LowRisk, Untestable: notThereYet}
+	ch := edit.Change{Kind: diagnosis.ScaleNodePool, Cause: diagnosis.AutoscalerLimit, Manual: true, Risk: diagnosis.LowRisk, Untestable: notThereYet}
 	switch {
 	case g.Karpenter && len(g.Pools) > 0:
 		p := g.Pools[0]
@@ -142,7 +143,7 @@ func (c *Bench) raiseLimit() []Change {
 		}
 		ch.Commands = c.growGroups()
 	}
-	return []Change{ch}
+	return []edit.Change{ch}
 }
 
 // raisedLimits are the limits that are in the way, as they would let one more machine in:
@@ -174,12 +175,12 @@ func (c *Bench) raisedLimits(p *scaling.Pool) string {
 
 // growPool is for the autoscaler that knows no machine for the pod: it says what to write
 // where.
-func (c *Bench) growPool() []Change {
+func (c *Bench) growPool() []edit.Change {
 	g := c.Growth()
 	if g.Bar == scaling.Volume {
 		return nil // no machine helps that is not where the volume is; what does is offered with that
 	}
-	ch := Change{Kind: diagnosis.ScaleNodePool, Cause: diagnosis.AutoscalerCannotHelp, Manual: true, Risk: diagnosis.LowRisk, Untestable: notThereYet}
+	ch := edit.Change{Kind: diagnosis.ScaleNodePool, Cause: diagnosis.AutoscalerCannotHelp, Manual: true, Risk: diagnosis.LowRisk, Untestable: notThereYet}
 	switch {
 	case g.Bar == scaling.NotReady && len(g.Pools) > 0:
 		p := g.Pools[0]
@@ -208,7 +209,7 @@ func (c *Bench) growPool() []Change {
 		ch.Title = "let a node pool with such GPUs grow, or add one"
 		ch.Commands = append([]string{"kubectl -n kube-system get configmap cluster-autoscaler-status -o yaml"}, "# then add a node group whose machines the pod fits, with the cloud's own command")
 	}
-	return []Change{ch}
+	return []edit.Change{ch}
 }
 
 // asked is how many of a resource one pod asks for.
@@ -237,24 +238,26 @@ EOF`, strings.NewReplacer("/", "-", ".", "-").Replace(name), pool, name, c.asked
 }
 
 // selectTemplate is for the selector that fits nothing that any pool makes: growth is no
-// help.
-func (c *Bench) selectTemplate(kind diagnosis.FixKind, id diagnosis.CauseID, title string) []Change {
-	look := "kubectl get nodepools -o yaml  # labels, requirements and taints in spec.template"
-	if !c.Growth().Karpenter {
-		look = "kubectl get nodes --show-labels  # and the labels and taints of each node group"
+// help until pod and pool agree. A pool's own side is a command beside: others use it too.
+func (c *Bench) selectTemplate(kind diagnosis.FixKind, id diagnosis.CauseID, title, change, pool string) []edit.Change {
+	look, other := "kubectl get nodepools -o yaml  # labels, requirements and taints in spec.template", "# or let the pool agree: kubectl edit nodepool NAME  # "+pool
+	if pools := c.Cluster.Outlook().Pools; len(pools) == 1 {
+		other = strings.Replace(other, "NAME", pools[0].Name, 1)
 	}
-	return []Change{{Kind: kind, Cause: id, Manual: true, Risk: diagnosis.LowRisk, Title: title + " in " + c.WorkloadName(), Untestable: "no node is there for which it could be tried",
-		Commands: []string{look, fmt.Sprintf("kubectl -n %s get pod %s -o jsonpath='{.spec.nodeSelector}{.spec.affinity.nodeAffinity}{.spec.tolerations}'", c.Pod.Namespace, c.Pod.Name),
-			fmt.Sprintf("kubectl -n %s edit %s", c.Incident.Workload.Namespace, c.WorkloadName())}}}
+	if !c.Growth().Karpenter {
+		look, other = "kubectl get nodes --show-labels  # and the labels and taints of each node group", "# or let the node group agree, with the cloud's own command"
+	}
+	return []edit.Change{{Kind: kind, Cause: id, Manual: true, Risk: diagnosis.LowRisk, Title: title + " in " + c.WorkloadName(), Untestable: "no node is there for which it could be tried",
+		Commands: []string{look, fmt.Sprintf("kubectl -n %s get pod %s -o jsonpath='{.spec.nodeSelector}{.spec.affinity.nodeAffinity}{.spec.tolerations}'", c.Pod.Namespace, c.Pod.Name), c.EditByHand(change), other}}}
 }
 
 // ofTemplate is what is offered for a cause that is told of what pools make.
-func (c *Bench) ofTemplate(id diagnosis.CauseID) []Change {
+func (c *Bench) ofTemplate(id diagnosis.CauseID) []edit.Change {
 	switch id {
 	case diagnosis.NodeSelectorMismatch:
-		return c.selectTemplate(diagnosis.FixSelector, id, "ask by labels that a node pool has")
+		return c.selectTemplate(diagnosis.FixSelector, id, "ask by labels that a node pool has", "node selector and affinity as a pool has them", "spec.template.metadata.labels, or spec.template.spec.requirements")
 	case diagnosis.UntoleratedTaint:
-		return c.selectTemplate(diagnosis.AddToleration, id, "tolerate the node pool's taint")
+		return c.selectTemplate(diagnosis.AddToleration, id, "tolerate the node pool's taint", "tolerate it", "spec.template.spec.taints")
 	}
 	return nil
 }

@@ -10,48 +10,43 @@ import (
 
 	"github.com/unpend/unpend/rca/devices"
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/view"
 )
 
-// lookAt is what a person has to do, where a copy of the cluster cannot show what
-// comes of it.
-func (c *Bench) lookAt(cause diagnosis.CauseID, title, unproven string, commands ...string) Change {
-	return Change{Kind: diagnosis.Manual, Cause: cause, Manual: true, Risk: diagnosis.NoRisk, Title: title, Untestable: unproven, Commands: commands}
-}
-
 // lookAtDriver shows who should publish devices.
-func (c *Bench) lookAtDriver() Change {
+func (c *Bench) lookAtDriver() edit.Change {
 	const unproven = "which devices a driver that is not there would publish is not known"
 	for _, a := range c.Claims.Driverless() {
 		if dra := c.DRADriver(a); dra != nil {
-			return c.lookAt(diagnosis.DRADriverMissing, dra.Title, unproven, append(dra.Commands, "kubectl get resourceslices")...)
+			return edit.LookAt(diagnosis.DRADriverMissing, dra.Title, unproven, append(dra.Commands, "kubectl get resourceslices")...)
 		}
 	}
-	return c.lookAt(diagnosis.DRADriverMissing, "see why the driver publishes no devices", unproven,
+	return edit.LookAt(diagnosis.DRADriverMissing, "see why the driver publishes no devices", unproven,
 		"kubectl get resourceslices", "kubectl get deviceclasses", "kubectl get pods -A -o wide | grep -i dra")
 }
 
-func (c *Bench) lookAtClass() Change {
+func (c *Bench) lookAtClass() edit.Change {
 	name := c.Claims.Classless()[0].Class
 	if dra := c.DRAClass(name); dra != nil {
-		return c.lookAt(diagnosis.DRAClassMissing, dra.Title+", which makes DeviceClass "+name, "which devices a class that does not exist would take is not known", append(dra.Commands, "kubectl get deviceclasses")...)
+		return edit.LookAt(diagnosis.DRAClassMissing, dra.Title+", which makes DeviceClass "+name, "which devices a class that does not exist would take is not known", append(dra.Commands, "kubectl get deviceclasses")...)
 	}
-	return c.lookAt(diagnosis.DRAClassMissing, "make DeviceClass "+name+", or ask one that exists", "which devices a class that does not exist would take is not known",
+	return edit.LookAt(diagnosis.DRAClassMissing, "make DeviceClass "+name+", or ask one that exists", "which devices a class that does not exist would take is not known",
 		"kubectl get deviceclasses", "kubectl get deviceclass "+name)
 }
 
 // freeDevices has the holders of devices leave, or waits until they do.
-func (c *Bench) freeDevices(n *view.Node) []Change {
-	var out []Change
+func (c *Bench) freeDevices(n *view.Node) []edit.Change {
+	var out []edit.Change
 	if victims := c.Claims.Victims[n.Name]; len(victims) > 0 {
-		out = append(out, c.evict(n, diagnosis.DRADevicesInUse, victims))
+		out = append(out, edit.EvictFrom(n, diagnosis.DRADevicesInUse, victims))
 	}
 	if holders := c.Claims.Holders[n.Name]; len(holders) > 0 {
-		out = append(out, c.waitFor(n, diagnosis.DRADevicesInUse, holders))
+		out = append(out, c.WaitFor(n, diagnosis.DRADevicesInUse, holders))
 	}
 	if claims := c.unusedClaims(n); len(out) == 0 && len(claims) > 0 {
 		at := claims[0].Namespace + "/" + claims[0].Name
-		out = append(out, c.lookAt(diagnosis.DRADevicesInUse, "see who needs ResourceClaim "+at+", which holds a device for no pod", "whether the claim may be given up is not known",
+		out = append(out, edit.LookAt(diagnosis.DRADevicesInUse, "see who needs ResourceClaim "+at+", which holds a device for no pod", "whether the claim may be given up is not known",
 			fmt.Sprintf("kubectl -n %s get resourceclaim %s -o yaml", claims[0].Namespace, claims[0].Name)))
 	}
 	return out
@@ -70,8 +65,8 @@ func (c *Bench) unusedClaims(n *view.Node) []*resourcev1.ResourceClaim {
 
 // fixClaims corrects, in every request that no device serves, or none of the node, the
 // clauses in the way: what the nearest device has instead, or without the clause.
-func (c *Bench) fixClaims(n *view.Node, cause diagnosis.CauseID) []Change {
-	var out []Change
+func (c *Bench) fixClaims(n *view.Node, cause diagnosis.CauseID) []edit.Change {
+	var out []edit.Change
 	for _, guard := range []bool{false, true} {
 		edits := map[*resourcev1.ResourceClaim]*resourcev1.ResourceClaim{}
 		var says []string
@@ -87,7 +82,7 @@ func (c *Bench) fixClaims(n *view.Node, cause diagnosis.CauseID) []Change {
 		out = append(out, ch)
 	}
 	if len(out) == 0 {
-		out = append(out, c.lookAt(cause, "ask devices that exist", "no single change of the claim's own selectors is known to help",
+		out = append(out, edit.LookAt(cause, "ask devices that exist", "no single change of the claim's own selectors is known to help",
 			"kubectl get resourceslices -o yaml", "kubectl get deviceclasses -o yaml"))
 	}
 	return out
@@ -95,21 +90,21 @@ func (c *Bench) fixClaims(n *view.Node, cause diagnosis.CauseID) []Change {
 
 // liftTaint is for devices that match and that a DeviceTaintRule keeps everybody from: who
 // wrote the rule knows why.
-func (c *Bench) liftTaint(n *view.Node, cause diagnosis.CauseID) (Change, bool) {
+func (c *Bench) liftTaint(n *view.Node, cause diagnosis.CauseID) (edit.Change, bool) {
 	for _, a := range c.Claims.Asks {
 		for _, rule := range c.Claims.Rules(a, n.Name) {
-			return c.lookAt(cause, "ask who wrote DeviceTaintRule "+rule+" whether it may go", "why it keeps pods from those devices is in no object",
+			return edit.LookAt(cause, "ask who wrote DeviceTaintRule "+rule+" whether it may go", "why it keeps pods from those devices is in no object",
 				"kubectl get devicetaintrule "+rule+" -o yaml", "# where it may go: kubectl delete devicetaintrule "+rule), true
 		}
 	}
-	return Change{}, false
+	return edit.Change{}, false
 }
 
-func (c *Bench) claimChange(cause diagnosis.CauseID, says []string, edits map[*resourcev1.ResourceClaim]*resourcev1.ResourceClaim) Change {
-	ch := Change{Kind: diagnosis.FixClaim, Cause: cause, Manual: true, Minutes: 2, Risk: diagnosis.MediumRisk, Title: strings.Join(says, ", ") + " in " + c.WorkloadName()}
+func (c *Bench) claimChange(cause diagnosis.CauseID, says []string, edits map[*resourcev1.ResourceClaim]*resourcev1.ResourceClaim) edit.Change {
+	ch := edit.Change{Kind: diagnosis.FixClaim, Cause: cause, Manual: true, Minutes: 2, Risk: diagnosis.MediumRisk, Title: strings.Join(says, ", ") + " in " + c.WorkloadName()}
 	for _, claim := range c.Claims.Own {
 		if edited := edits[claim]; edited != nil {
-			ch.claims = append(ch.claims, edited)
+			ch.Claims = append(ch.Claims, edited)
 			ch.Commands = append(ch.Commands, c.claimCommands(claim, edited)...)
 		}
 	}
@@ -274,13 +269,13 @@ func (c *Bench) replaceCommand(kind, name string, spec resourcev1.ResourceClaimS
 	return "kubectl replace --force -f - <<<'" + strings.ReplaceAll(strings.TrimSpace(doc.String()), "'", `'\''`) + "'"
 }
 
-func (c *Bench) lookAtMissing() []Change {
-	return []Change{c.lookAt(diagnosis.DRAClaimMissing, "make what the pod refers to: "+c.Claims.Missing[0].Says, "which devices a claim that does not exist would ask for is not known",
+func (c *Bench) lookAtMissing() []edit.Change {
+	return []edit.Change{edit.LookAt(diagnosis.DRAClaimMissing, "make what the pod refers to: "+c.Claims.Missing[0].Says, "which devices a claim that does not exist would ask for is not known",
 		"kubectl -n "+c.Pod.Namespace+" get pod "+c.Pod.Name+" -o jsonpath='{.spec.resourceClaims}'",
 		"kubectl -n "+c.Pod.Namespace+" get resourceclaims,resourceclaimtemplates")}
 }
 
-func (c *Bench) lookAtPreparation() []Change {
+func (c *Bench) lookAtPreparation() []edit.Change {
 	p := c.Unprepared[0]
 	commands := []string{
 		fmt.Sprintf("kubectl -n %s describe pod %s", p.Namespace, p.Name),
@@ -290,5 +285,5 @@ func (c *Bench) lookAtPreparation() []Change {
 		namespace, name, _ := strings.Cut(claim, "/")
 		commands = append(commands, fmt.Sprintf("kubectl -n %s get resourceclaim %s -o yaml", namespace, name))
 	}
-	return []Change{c.lookAt(diagnosis.DRAPrepareFailed, "see why the driver on "+p.Spec.NodeName+" cannot prepare the devices", "what the driver on the node would do next is not known", commands...)}
+	return []edit.Change{edit.LookAt(diagnosis.DRAPrepareFailed, "see why the driver on "+p.Spec.NodeName+" cannot prepare the devices", "what the driver on the node would do next is not known", commands...)}
 }

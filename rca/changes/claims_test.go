@@ -12,6 +12,8 @@ import (
 	"github.com/unpend/unpend/nodeprobe/sim"
 	"github.com/unpend/unpend/rca/devices"
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/edit"
+	"github.com/unpend/unpend/rca/edit/edittest"
 	"github.com/unpend/unpend/rca/rcatest"
 	"github.com/unpend/unpend/rca/whatif"
 )
@@ -104,10 +106,10 @@ func TestHowClaimsAreCorrected(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld()
 			if name != "alone" {
-				w.wait.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimTemplateName: &template}}
-				w.wait.Status.ResourceClaimStatuses = []corev1.PodResourceClaimStatus{{Name: "gpu", ResourceClaimName: &claim}}
+				w.Wait.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimTemplateName: &template}}
+				w.Wait.Status.ResourceClaimStatuses = []corev1.PodResourceClaimStatus{{Name: "gpu", ResourceClaimName: &claim}}
 			}
-			tc.fill(w.wait)
+			tc.fill(w.Wait)
 			old := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: claim}}
 			if got := w.bench(t, "Pod").claimCommands(old, &resourcev1.ResourceClaim{Spec: spec}); !slices.Equal(got, tc.want) {
 				t.Errorf("%q, want %q", got, tc.want)
@@ -137,7 +139,7 @@ func TestDevicesBecomeFree(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld()
-			w.node(sim.Node{Name: "n"})
+			w.AddNode(sim.Node{Name: "n"})
 			c := w.bench(t, "Deployment")
 			inv := devices.TakeInventory(w.State)
 			for i, claim := range tc.claims {
@@ -149,8 +151,8 @@ func TestDevicesBecomeFree(t *testing.T) {
 			}
 			c.Claims = &devices.Claims{Inventory: inv, Victims: map[string][]*corev1.Pod{"n": tc.victims}, Holders: map[string][]*corev1.Pod{"n": tc.holders}}
 			got := c.freeDevices(c.Node("n"))
-			if toldAll(got) != tc.want {
-				t.Errorf("%s, want %s", toldAll(got), tc.want)
+			if edittest.ToldAll(got) != tc.want {
+				t.Errorf("%s, want %s", edittest.ToldAll(got), tc.want)
 			}
 			if n := len(c.unusedClaims(c.Node("n"))); slices.Contains(tc.claims, unused) && n != 1 {
 				t.Errorf("%d claims are unused", n)
@@ -184,7 +186,7 @@ func TestClaimsAreCorrected(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld()
 			node, claim := "n", "mine"
-			w.node(sim.Node{Name: node, MIGOff: []int{0}})
+			w.AddNode(sim.Node{Name: node, MIGOff: []int{0}})
 			selectors := func(all ...string) []resourcev1.DeviceSelector {
 				var out []resourcev1.DeviceSelector
 				for _, e := range all {
@@ -196,8 +198,8 @@ func TestClaimsAreCorrected(t *testing.T) {
 			w.DeviceClasses = []*resourcev1.DeviceClass{{ObjectMeta: metav1.ObjectMeta{Name: "gpu", UID: "c"}, Spec: resourcev1.DeviceClassSpec{Selectors: selectors(tc.class)}}}
 			w.ResourceClaims = []*resourcev1.ResourceClaim{{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: claim, UID: "m"}, Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{Requests: []resourcev1.DeviceRequest{{Name: "gpu",
 				Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: "gpu", AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 1, Selectors: selectors(tc.own...)}}}}}}}
-			w.wait.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimName: &claim}}
-			w.wait.Spec.Containers[0].Resources.Claims = []corev1.ResourceClaim{{Name: "gpu"}}
+			w.Wait.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimName: &claim}}
+			w.Wait.Spec.Containers[0].Resources.Claims = []corev1.ResourceClaim{{Name: "gpu"}}
 			c := w.bench(t, "Pod")
 			lookAt(t, w, c)
 			var got []string
@@ -206,7 +208,7 @@ func TestClaimsAreCorrected(t *testing.T) {
 					continue
 				}
 				var left []string
-				for _, s := range ch.claims[0].Spec.Devices.Requests[0].Exactly.Selectors {
+				for _, s := range ch.Claims[0].Spec.Devices.Requests[0].Exactly.Selectors {
 					left = append(left, s.CEL.Expression)
 				}
 				got = append(got, strings.Join(left, "; "))
@@ -229,14 +231,14 @@ func TestChangesAreMadeOnACopy(t *testing.T) {
 	claim := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "mine", UID: "m"}}
 	w.ResourceClaims = []*resourcev1.ResourceClaim{claim}
 	c := w.bench(t, "Pod")
-	ch := Change{claims: []*resourcev1.ResourceClaim{claim.DeepCopy()}, Victims: w.Pods[1:], Pod: func(p *corev1.Pod) { p.Spec.PriorityClassName = "high" }}
+	ch := edit.Change{Claims: []*resourcev1.ResourceClaim{claim.DeepCopy()}, Victims: w.Pods[1:], Pod: func(p *corev1.Pod) { p.Spec.PriorityClassName = "high" }}
 	err := whatif.Try(c.Cluster.Snapshot, func(s *whatif.Snapshot) error {
-		got, err := ch.Apply(s, w.wait)
-		if err != nil || got.Name != "w" || got.Spec.PriorityClassName != "high" || w.wait.Spec.PriorityClassName != "" {
+		got, err := ch.Apply(s, w.Wait)
+		if err != nil || got.Name != "w" || got.Spec.PriorityClassName != "high" || w.Wait.Spec.PriorityClassName != "" {
 			t.Errorf("%v, %v", got, err)
 			return err
 		}
-		node, err := s.Place(t.Context(), w.wait)
+		node, err := s.Place(t.Context(), w.Wait)
 		if node != "n" {
 			t.Errorf("placed on %q", node)
 		}

@@ -4,10 +4,11 @@ import (
 	"strings"
 
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/edit"
 )
 
-func (c *Bench) openGates() []Change {
+func (c *Bench) openGates() []edit.Change {
 	gates := strings.Join(c.Gates(), ", ")
-	return []Change{{Kind: diagnosis.Manual, Manual: true, Risk: diagnosis.NoRisk, Until: "the gates " + gates + " are removed", Title: "ask who owns the gates " + gates + " to remove them",
+	return []edit.Change{{Kind: diagnosis.Manual, Manual: true, Risk: diagnosis.NoRisk, Until: "the gates " + gates + " are removed", Title: "ask who owns the gates " + gates + " to remove them",
 		Commands: []string{"kubectl -n " + c.Pod.Namespace + " get pod " + c.Pod.Name + " -o jsonpath='{.spec.schedulingGates}'"}}}
 }

@@ -5,12 +5,13 @@ import (
 	"strings"
 
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/view"
 )
 
 // askScheduler is for the pod that another scheduler refuses: where its rule is seen, and
 // what of the request its words are about.
-func (c *Bench) askScheduler() []Change {
+func (c *Bench) askScheduler() []edit.Change {
 	w, told := c.Queue.Refused()
 	if !told {
 		return nil
@@ -18,9 +19,9 @@ func (c *Bench) askScheduler() []Change {
 	by, ns := c.Queue.SchedulerName(), c.Pod.Namespace
 	look := fmt.Sprintf("kubectl -n %s describe pod %s", ns, c.Pod.Name)
 	logs := "kubectl get pods -A -o wide | grep -i " + by + "  # then its log"
-	ch := Change{Kind: diagnosis.Manual, Cause: diagnosis.SchedulerRefused, Manual: true, Risk: diagnosis.NoRisk, Untestable: by + " decides by its own rules, which are not run here",
+	ch := edit.Change{Kind: diagnosis.Manual, Cause: diagnosis.SchedulerRefused, Manual: true, Risk: diagnosis.NoRisk, Untestable: by + " decides by its own rules, which are not run here",
 		Title: "see by which rule " + by + " refuses it", Commands: []string{look, logs}}
-	out := []Change{ch}
+	out := []edit.Change{ch}
 	switch {
 	case w.OfCard():
 		out[0].Title = "see what " + by + " has given out of each card"
@@ -34,10 +35,10 @@ func (c *Bench) askScheduler() []Change {
 	return out
 }
 
-func (c *Bench) askLess(title string) Change {
-	return Change{Kind: diagnosis.ChangeRequest, Cause: diagnosis.SchedulerRefused, Manual: true, Risk: diagnosis.MediumRisk, Title: title + ", in " + c.WorkloadName(), Untestable: c.Queue.SchedulerName() + " decides by its own rules, which are not run here",
+func (c *Bench) askLess(title string) edit.Change {
+	return edit.Change{Kind: diagnosis.ChangeRequest, Cause: diagnosis.SchedulerRefused, Manual: true, Risk: diagnosis.MediumRisk, Title: title + ", in " + c.WorkloadName(), Untestable: c.Queue.SchedulerName() + " decides by its own rules, which are not run here",
 		Drained: c.Cluster.Running(c.Incident.Workload), StopsUnknown: true, // another template: its controller makes its pods again
-		Commands: []string{fmt.Sprintf("kubectl -n %s edit %s", c.Pod.Namespace, c.WorkloadName())}}
+		Commands: []string{c.EditByHand("ask for less")}}
 }
 
 // queueCommands show the queues of the scheduler that decides.
@@ -54,12 +55,12 @@ func (c *Bench) queueCommands() []string {
 }
 
 // mendQueue is for the queue that is missing or closed.
-func (c *Bench) mendQueue() []Change {
+func (c *Bench) mendQueue() []edit.Change {
 	q := c.Queue.Broken()
 	if q == nil {
 		return nil
 	}
-	ch := Change{Kind: diagnosis.Manual, Cause: diagnosis.QueueMisconfigured, Manual: true, Risk: diagnosis.LowRisk}
+	ch := edit.Change{Kind: diagnosis.Manual, Cause: diagnosis.QueueMisconfigured, Manual: true, Risk: diagnosis.LowRisk}
 	if by := c.Queue.SchedulerName(); q.Certainty != diagnosis.Proven && c.Elsewhere(c.Pod) != "" {
 		ch.Untestable = by + " decides by its own rules, which are not run here"
 	}
@@ -79,28 +80,28 @@ func (c *Bench) mendQueue() []Change {
 		ch.Title, ch.Until = "set queue "+q.Name+" up or open it again", "queue "+q.Name+" admits workloads"
 		ch.Commands = []string{"kubectl describe " + q.Ref(), "kubectl edit " + q.Ref()}
 	}
-	return []Change{ch}
+	return []edit.Change{ch}
 }
 
 // breakDeadlock is for the workload whose members hold what its others need.
-func (c *Bench) breakDeadlock() []Change {
+func (c *Bench) breakDeadlock() []edit.Change {
 	const untestable = "its controller makes its pods by rules of its own"
 	what := "GPUs"
 	if len(c.Asks) > 0 {
 		what = string(c.Asks[0].Resource)
 	}
 	w := c.Incident.Workload
-	edit := fmt.Sprintf("kubectl -n %s edit %s", w.Namespace, c.WorkloadName())
+	command := fmt.Sprintf("kubectl -n %s edit %s", w.Namespace, c.WorkloadName())
 	if w.Kind == "Deployment" {
-		return []Change{{Kind: diagnosis.Manual, Cause: diagnosis.WorkloadDeadlock, Manual: true, Risk: diagnosis.MediumRisk, Title: "have the rollout of " + c.WorkloadName() + " stop an old pod before it makes a new one", Untestable: "a person decides whether it may serve with a pod less for a while",
+		return []edit.Change{{Kind: diagnosis.Manual, Cause: diagnosis.WorkloadDeadlock, Manual: true, Risk: diagnosis.MediumRisk, Title: "have the rollout of " + c.WorkloadName() + " stop an old pod before it makes a new one", Untestable: "a person decides whether it may serve with a pod less for a while",
 			Commands: []string{fmt.Sprintf(`kubectl -n %s patch %s --type merge -p '{"spec":{"strategy":{"type":"RollingUpdate","rollingUpdate":{"maxSurge":0,"maxUnavailable":1}}}}'`, w.Namespace, c.WorkloadName())}, Drained: c.Cluster.Running(w)}}
 	}
-	return []Change{
+	return []edit.Change{
 		{Kind: diagnosis.ChangeRequest, Cause: diagnosis.WorkloadDeadlock, Manual: true, Risk: diagnosis.MediumRisk, Title: fmt.Sprintf("let the members of %s ask for no more %s together than there is: fewer members, or a launcher, head or master without one", c.WorkloadName(), what), Untestable: untestable,
-			Commands: []string{edit}, Drained: c.Cluster.Running(w), StopsUnknown: true},
+			Commands: []string{command}, Drained: c.Cluster.Running(w), StopsUnknown: true},
 		{Kind: diagnosis.ScaleNodePool, Cause: diagnosis.WorkloadDeadlock, Manual: true, Risk: diagnosis.LowRisk, Title: "add a node for the members of " + c.WorkloadName() + " that wait", Untestable: notThereYet,
 			Commands: []string{"kubectl get nodes -o custom-columns=NAME:.metadata.name,HAS:.status.allocatable", "# then scale a node pool with the cloud's or the autoscaler's own command"}},
 		{Kind: diagnosis.Manual, Cause: diagnosis.WorkloadDeadlock, Manual: true, Risk: diagnosis.MediumRisk, Title: "stop " + c.WorkloadName() + " until there is room for all of its members", Untestable: untestable,
-			Commands: []string{fmt.Sprintf("kubectl -n %s get pods -o wide | grep %s", w.Namespace, view.Cut(w.Name, 63)), edit}, Drained: c.Cluster.Running(w)},
+			Commands: []string{fmt.Sprintf("kubectl -n %s get pods -o wide | grep %s", w.Namespace, view.Cut(w.Name, 63)), command}, Drained: c.Cluster.Running(w)},
 	}
 }

@@ -18,6 +18,8 @@ const patience = time.Minute
 // snoozed is for how long a message is left alone.
 const snoozed = time.Hour
 
+var hash = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
 var incidents = regexp.MustCompile(`^gpu-[0-9a-f]{10}$`)
 
 // clicked is what people press a button for.

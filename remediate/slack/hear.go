@@ -7,12 +7,14 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 
 	api "github.com/slack-go/slack"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/unpend/unpend/remediate/notice"
+	"github.com/unpend/unpend/remediate/outbound"
 	"github.com/unpend/unpend/remediate/plan"
 )
 
@@ -84,15 +86,15 @@ func NewListener(o HearOptions) (*Listener, error) {
 	if o.URL == "" {
 		o.URL = api.APIURL
 	}
-	l := &Listener{opts: o, api: newAPI(o.Token, o.URL, api.OptionAppLevelToken(o.AppToken)), work: new(errgroup.Group), seen: newSeen(o.Clock.Now)}
+	l := &Listener{opts: o, api: newAPI(o.Token, o.URL, o.Clock, api.OptionAppLevelToken(o.AppToken)), work: new(errgroup.Group), seen: newSeen(o.Clock.Now)}
 	l.work.SetLimit(atOnce)
 	return l, nil
 }
 
 // newAPI is Slack's client as it is used here: it follows nobody elsewhere, and tells what
 // Slack says of when to come back.
-func newAPI(token, url string, more ...api.Option) *api.Client {
-	client := &http.Client{Timeout: answers, Transport: hints{http.DefaultTransport}, CheckRedirect: func(*http.Request, []*http.Request) error {
+func newAPI(token, url string, clock notice.Clock, more ...api.Option) *api.Client {
+	client := &http.Client{Timeout: answers, Transport: outbound.Hints{RoundTripper: http.DefaultTransport, Now: clock.Now}, CheckRedirect: func(*http.Request, []*http.Request) error {
 		return errors.New("a redirect, where Slack's API has none")
 	}}
 	return api.New(token, append(more, api.OptionHTTPClient(client), api.OptionAPIURL(url))...)
@@ -136,8 +138,12 @@ type place struct {
 
 // whisper tells one person, and nobody else.
 func (l *Listener) whisper(ctx context.Context, at place, says string) {
-	text := escape.Replace(fit(says, maxText))
-	options := []api.MsgOption{api.MsgOptionText(text, false), api.MsgOptionDisableLinkUnfurl(), api.MsgOptionDisableMediaUnfurl()}
+	lines := strings.Split(says, "\n")
+	for i, line := range lines {
+		lines[i] = clean(line)
+	}
+	text := escape.Replace(fit(strings.Join(lines, "\n"), maxText))
+	options := []api.MsgOption{api.MsgOptionText(text, false), api.MsgOptionDisableMarkdown(), api.MsgOptionDisableLinkUnfurl(), api.MsgOptionDisableMediaUnfurl()}
 	if at.thread != "" {
 		options = append(options, api.MsgOptionTS(at.thread))
 	}

@@ -83,7 +83,7 @@ func New(o Options) (*Slack, error) {
 	if o.URL == "" {
 		o.URL = api.APIURL
 	}
-	return &Slack{opts: o, api: newAPI(o.Token, o.URL), clock: o.Clock, turn: make(chan struct{}, 1), looked: map[string]string{}}, nil
+	return &Slack{opts: o, api: newAPI(o.Token, o.URL, o.Clock), clock: o.Clock, turn: make(chan struct{}, 1), looked: map[string]string{}}, nil
 }
 
 // Notify implements notice.Notifier.

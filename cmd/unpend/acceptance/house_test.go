@@ -39,8 +39,10 @@ var house = map[string][]string{
 	"rca/queues":            {"rca/view", "rca/diagnosis", "rca/scaling", "rca/whatif", "watcher/incident"},
 	"rca/growth":            {"rca/view", "rca/diagnosis", "rca/scaling"},
 	"rca/causes":            {"rca/admission", "rca/stack", "rca/queues", "rca/growth", "rca/devices", "rca/evict", "rca/view", "rca/diagnosis", "rca/cluster", "rca/placement", "rca/whatif", "watcher/incident", "nodeprobe"},
-	"rca/changes":           {"rca/admission", "rca/stack", "rca/queues", "rca/causes", "rca/devices", "rca/evict", "rca/view", "rca/diagnosis", "rca/relayout", "rca/scaling", "rca/whatif", "watcher/incident", "nodeprobe", "knowledge"},
-	"rca/fixes":             {"rca/admission", "rca/changes", "rca/causes", "rca/evict", "rca/view", "rca/diagnosis", "rca/relayout", "rca/placement", "rca/whatif", "watcher/incident", "knowledge"},
+	"rca/edit":              {"rca/causes", "rca/evict", "rca/view", "rca/diagnosis", "rca/relayout", "rca/whatif", "watcher/incident"},
+	"rca/edit/edittest":     {"rca/edit", "rca/causes", "rca/evict", "rca/view", "rca/rcatest", "watcher/incident", "nodeprobe", "nodeprobe/sim"},
+	"rca/changes":           {"rca/edit", "rca/admission", "rca/stack", "rca/queues", "rca/causes", "rca/devices", "rca/evict", "rca/view", "rca/diagnosis", "rca/relayout", "rca/scaling", "rca/whatif", "watcher/incident", "nodeprobe", "knowledge"},
+	"rca/fixes":             {"rca/admission", "rca/edit", "rca/changes", "rca/causes", "rca/evict", "rca/view", "rca/diagnosis", "rca/relayout", "rca/placement", "rca/whatif", "watcher/incident", "knowledge"},
 	"rca/fairqueue":         {"watcher/incident"},
 	"rca/capacity":          {"rca/evict", "rca/view", "rca/diagnosis", "rca/cluster", "rca/placement", "rca/whatif", "watcher/incident", "nodeprobe"},
 	"rca/rcatest":           {"rca/cluster", "nodeprobe", "nodeprobe/sim"},
@@ -58,7 +60,9 @@ var house = map[string][]string{
 	"remediate/plan":        {"remediate/audit", "remediate/v1alpha1", "rca/diagnosis", "rca/cluster", "knowledge"},
 	"remediate/notice":      {"rca/diagnosis", "watcher/incident"},
 	"remediate/notifytest":  {"remediate/notice", "rca/diagnosis", "watcher/incident"},
-	"remediate/slack":       {"remediate/notice", "remediate/plan", "rca/diagnosis", "rca/drawing"},
+	"remediate/wording":     {"remediate/notice", "rca/diagnosis", "rca/drawing"},
+	"remediate/slack":       {"remediate/notice", "remediate/plan", "remediate/wording", "remediate/outbound", "rca/diagnosis"},
+	"remediate/outbound":    {"remediate/notice"},
 	"remediate/guard":       {"remediate/v1alpha1", "rca/diagnosis"},
 	"remediate/audit":       {},
 	"remediate/v1alpha1":    {"rca/diagnosis", "watcher/incident"},
@@ -100,7 +104,7 @@ func TestImportsPointBack(t *testing.T) {
 
 // light are the rooms that only hold, show, store or send: they, and every adapter to come,
 // do without the scheduler.
-var light = []string{"watcher", "watcher/events", "rca/diagnosis", "rca/idle", "rca/drawing", "remediate/v1alpha1", "remediate/guard", "remediate/notice", "remediate/notifytest", "remediate/slack", "remediate/plan", "remediate/journal", "cmd/internal/terminal", "cmd/internal/bus"}
+var light = []string{"watcher", "watcher/events", "rca/diagnosis", "rca/idle", "rca/drawing", "remediate/v1alpha1", "remediate/guard", "remediate/notice", "remediate/notifytest", "remediate/wording", "remediate/slack", "remediate/plan", "remediate/journal", "cmd/internal/terminal", "cmd/internal/bus", "remediate/outbound"}
 
 func TestLightRoomsLinkNoScheduler(t *testing.T) {
 	for _, room := range light {
