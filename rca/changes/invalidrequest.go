@@ -18,7 +18,7 @@ func (c *Bench) correctRequests() []edit.Change {
 	for _, bad := range admission.InvalidRequests(c.Next()) {
 		if bad.Init {
 			return []edit.Change{{Kind: diagnosis.Manual, Manual: true, Risk: diagnosis.NoRisk, Until: "its template is corrected", Title: "correct the init container " + bad.Container,
-				Commands: []string{fmt.Sprintf("kubectl -n %s edit %s", c.Next().Namespace, c.WorkloadName())}}}
+				Commands: []string{c.EditByHand("requests and limits of a GPU are equal, and no less than 1")}}}
 		}
 		if sets[bad.Container] == nil {
 			sets[bad.Container] = map[corev1.ResourceName]pair{}

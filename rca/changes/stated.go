@@ -112,7 +112,7 @@ func (c *Bench) stateByHand(lacks []lack) edit.Change {
 		}
 	}
 	if !settable {
-		ch.Commands = []string{fmt.Sprintf("kubectl -n %s get %s -o yaml > workload.yaml  # %s, then kubectl replace --force -f workload.yaml", w.Namespace, c.WorkloadName(), strings.Join(ch.Steps, "; "))}
+		ch.Commands = []string{c.EditByHand(strings.Join(ch.Steps, "; "))}
 	}
 	return ch
 }

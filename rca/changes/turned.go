@@ -138,6 +138,10 @@ func gaveUp(j *batchv1.Job) bool {
 // recreate makes the bare pod again, and has the scheduler choose its node.
 func (c *Bench) recreate(title string) edit.Change {
 	ch := edit.Change{Kind: diagnosis.RecreatePod, Cause: diagnosis.KubeletAdmissionRefused, Minutes: 1, Risk: diagnosis.LowRisk, Title: title}
+	if _, admitted := view.AdmittedBy(c.Pod, c.Cluster.State.QueuedWorkloads); admitted {
+		c.MakeAgain(&ch, c.Pod, "pod/"+c.Pod.Name, map[string]any{"nodeName": nil})
+		return ch
+	}
 	ch.Detail = func(ch *edit.Change) {
 		ns, name := c.Pod.Namespace, c.Pod.Name
 		ch.Steps = append(ch.Steps, "recreate pod/"+name+" without its node")
@@ -240,11 +244,6 @@ func (c *Bench) askAligned(t *causes.Turned) edit.Change {
 	ch := edit.Change{Kind: diagnosis.ChangeRequest, Manual: true, Minutes: 2, Risk: diagnosis.MediumRisk, Title: "ask for no more GPUs and CPUs than one NUMA node of " + t.On + " has, in " + c.WorkloadName(),
 		Untestable: "what one NUMA node has is in no object read here", Drained: c.Cluster.Running(c.Incident.Workload), StopsUnknown: true}
 	ch.Commands = []string{fmt.Sprintf("kubectl debug node/%s -it --image=busybox --profile=sysadmin -- chroot /host nvidia-smi topo -m", t.On)}
-	w := c.Incident.Workload
-	if slices.Contains([]string{"Pod", "Job"}, w.Kind) {
-		ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl -n %s get %s -o yaml > workload.yaml  # fewer GPUs or CPUs, then kubectl replace --force -f workload.yaml", w.Namespace, c.WorkloadName()))
-	} else {
-		ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl -n %s edit %s  # fewer GPUs or CPUs", w.Namespace, c.WorkloadName()))
-	}
+	ch.Commands = append(ch.Commands, c.EditByHand("fewer GPUs or CPUs"))
 	return ch
 }

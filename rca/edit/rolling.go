@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -16,7 +15,6 @@ import (
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/view"
-	"github.com/unpend/unpend/watcher/incident"
 )
 
 // Rolling is how a workload replaces its pods once its template is another.
@@ -27,6 +25,8 @@ type Rolling struct {
 	Running []*corev1.Pod
 	// Pending are its pods that wait for one, in that order.
 	Pending []*corev1.Pod
+	// Behind are its pods that wait for one and keep the template that they have.
+	Behind []*corev1.Pod
 	// Wanted is how many pods it wants.
 	Wanted int
 	// AtOnce: all its pods stop before the first new one is made. Else at most Surge pods
@@ -54,37 +54,23 @@ func (c *Workload) roll(ch *Change, owner metav1.Object) {
 		r.Surge, r.Unavailable = surges(o, r.Wanted)
 		if o.Spec.Paused {
 			ch.Manual = true
-			ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl -n %s rollout resume %s  # it is paused", o.Namespace, name))
+			ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl -n %s rollout resume %s  # it is paused: what else was changed meanwhile is rolled, too", o.Namespace, name))
 		}
 	case *appsv1.StatefulSet:
-		r.InTurn, r.Wanted = true, int(ptr.Deref(o.Spec.Replicas, 1))
-		if u := o.Spec.UpdateStrategy.RollingUpdate; u != nil {
-			r.Running = slices.DeleteFunc(r.Running, func(p *corev1.Pod) bool { return ordinal(p) < int(ptr.Deref(u.Partition, 0)) })
-		}
-		byOrdinal(r.Running)
-		byOrdinal(r.Pending)
-		if inOrder := o.Spec.PodManagementPolicy != appsv1.ParallelPodManagement; inOrder && !c.Unborn || o.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType {
-			// In order it waits for the pod that waits, and replaces none meanwhile.
-			ch.Manual = true
-			c.deleteWaiting(ch, "the StatefulSet waits for it and does not replace it")
-		}
+		c.rollSet(ch, r, o)
 	case *appsv1.DaemonSet:
 		r.InTurn = true
 		if o.Spec.UpdateStrategy.Type == appsv1.OnDeleteDaemonSetStrategyType {
-			ch.Manual = true
+			ch.Manual, r.Running, r.Wanted = true, nil, c.Incident.Waiting
+			c.deleteWaiting(ch, "with OnDelete the DaemonSet leaves that to people")
 		}
 	case *appsv1.ReplicaSet:
 		// Its pods stay as they are; who waits is made again once somebody deletes it.
-		ch.Manual, r.Running = true, nil
+		ch.Manual, r.InTurn, r.Running, r.Wanted = true, true, nil, c.Incident.Waiting
 		c.deleteWaiting(ch, "a ReplicaSet replaces none of its pods")
 	case *batchv1.Job:
 		r.AtOnce, r.How = true, "deletes and makes "+name+" again"
 		r.Wanted = stillWanted(o, r.Wanted)
-		if queue := o.Labels[incident.QueueLabel]; queue != "" {
-			// The template holds what its flavor has put in, and would keep it in another.
-			ch.Manual = true
-			ch.Commands = append(ch.Commands, fmt.Sprintf("# Kueue's queue %s has admitted %s, and put its flavor's selectors into it: make it again from your own manifest", queue, name))
-		}
 	}
 	ch.Rolling = r
 	if len(r.Running) > 0 {
@@ -159,25 +145,4 @@ func stillWanted(j *batchv1.Job, otherwise int) int {
 		n = min(n, int(*j.Spec.Completions))
 	}
 	return n
-}
-
-// byOrdinal sorts a StatefulSet's pods as it replaces them: the highest ordinal first.
-func byOrdinal(pods []*corev1.Pod) {
-	slices.SortStableFunc(pods, func(a, b *corev1.Pod) int { return ordinal(b) - ordinal(a) })
-}
-
-func ordinal(p *corev1.Pod) int {
-	n, _ := strconv.Atoi(p.Name[strings.LastIndexByte(p.Name, '-')+1:]) //nolint:errcheck // else it is no pod of the set's
-	return n
-}
-
-// StillToCome is how many pods an ordered StatefulSet wants and has not running: the one
-// that waits, and those that it makes after that; 0 for other workloads.
-func (c *Workload) StillToCome() int {
-	owner, _ := c.Cluster.State.Owner(c.Incident.Workload.Kind, c.Incident.Workload.Namespace, c.Incident.Workload.Name)
-	set, ok := owner.(*appsv1.StatefulSet)
-	if !ok || set.Spec.PodManagementPolicy == appsv1.ParallelPodManagement {
-		return 0
-	}
-	return int(ptr.Deref(set.Spec.Replicas, 1)) - len(c.RunningPods())
 }

@@ -166,6 +166,17 @@ func (c *Finder) replace(ctx context.Context, s *whatif.Snapshot, r *edit.Rollin
 	if err != nil {
 		return outcome{}, fmt.Errorf("replace the pods of %s: %w", c.WorkloadName(), err)
 	}
+	behind, err := placeAll(ctx, s, r.Behind)
+	if err != nil {
+		return outcome{}, fmt.Errorf("place the pods of %s that stay as they are: %w", c.WorkloadName(), err)
+	}
+	for _, node := range behind {
+		if node == "" {
+			p.pending++
+			continue
+		}
+		p.placed++
+	}
 	return outcome{node: p.first, runs: len(p.old) + p.placed - len(r.Running), pending: p.pending, stopped: p.stopped}, nil
 }
 

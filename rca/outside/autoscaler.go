@@ -239,24 +239,26 @@ EOF`, strings.NewReplacer("/", "-", ".", "-").Replace(name), pool, name, asked(c
 }
 
 // selectTemplate is for the selector that fits nothing that any pool makes: growth is no
-// help.
-func selectTemplate(c *edit.Workload, kind diagnosis.FixKind, id diagnosis.CauseID, title string) []edit.Change {
-	look := "kubectl get nodepools -o yaml  # labels, requirements and taints in spec.template"
+// help until pod and pool agree. A pool's own side is a command beside: others use it too.
+func selectTemplate(c *edit.Workload, kind diagnosis.FixKind, id diagnosis.CauseID, title, change, pool string) []edit.Change {
+	look, other := "kubectl get nodepools -o yaml  # labels, requirements and taints in spec.template", "# or let the pool agree: kubectl edit nodepool NAME  # "+pool
+	if pools := c.Cluster.Outlook().Pools; len(pools) == 1 {
+		other = strings.Replace(other, "NAME", pools[0].Name, 1)
+	}
 	if !c.Growth().Karpenter {
-		look = "kubectl get nodes --show-labels  # and the labels and taints of each node group"
+		look, other = "kubectl get nodes --show-labels  # and the labels and taints of each node group", "# or let the node group agree, with the cloud's own command"
 	}
 	return []edit.Change{{Kind: kind, Cause: id, Manual: true, Risk: diagnosis.LowRisk, Title: title + " in " + c.WorkloadName(), Untestable: "no node is there for which it could be tried",
-		Commands: []string{look, fmt.Sprintf("kubectl -n %s get pod %s -o jsonpath='{.spec.nodeSelector}{.spec.affinity.nodeAffinity}{.spec.tolerations}'", c.Pod.Namespace, c.Pod.Name),
-			fmt.Sprintf("kubectl -n %s edit %s", c.Incident.Workload.Namespace, c.WorkloadName())}}}
+		Commands: []string{look, fmt.Sprintf("kubectl -n %s get pod %s -o jsonpath='{.spec.nodeSelector}{.spec.affinity.nodeAffinity}{.spec.tolerations}'", c.Pod.Namespace, c.Pod.Name), c.EditByHand(change), other}}}
 }
 
 // OfTemplate is what is offered for a cause that is told of what pools make.
 func OfTemplate(c *edit.Workload, id diagnosis.CauseID) []edit.Change {
 	switch id {
 	case diagnosis.NodeSelectorMismatch:
-		return selectTemplate(c, diagnosis.FixSelector, id, "ask by labels that a node pool has")
+		return selectTemplate(c, diagnosis.FixSelector, id, "ask by labels that a node pool has", "node selector and affinity as a pool has them", "spec.template.metadata.labels, or spec.template.spec.requirements")
 	case diagnosis.UntoleratedTaint:
-		return selectTemplate(c, diagnosis.AddToleration, id, "tolerate the node pool's taint")
+		return selectTemplate(c, diagnosis.AddToleration, id, "tolerate the node pool's taint", "tolerate it", "spec.template.spec.taints")
 	}
 	return nil
 }

@@ -38,7 +38,7 @@ func AskScheduler(c *edit.Workload) []edit.Change {
 func askLess(c *edit.Workload, title string) edit.Change {
 	return edit.Change{Kind: diagnosis.ChangeRequest, Cause: diagnosis.SchedulerRefused, Manual: true, Risk: diagnosis.MediumRisk, Title: title + ", in " + c.WorkloadName(), Untestable: c.Queue.SchedulerName() + " decides by its own rules, which are not run here",
 		Drained: c.Cluster.Running(c.Incident.Workload), StopsUnknown: true, // another template: its controller makes its pods again
-		Commands: []string{fmt.Sprintf("kubectl -n %s edit %s", c.Pod.Namespace, c.WorkloadName())}}
+		Commands: []string{c.EditByHand("ask for less")}}
 }
 
 // queueCommands show the queues of the scheduler that decides.
