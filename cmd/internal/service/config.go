@@ -38,7 +38,11 @@ type Config struct {
 	Remediate remediateConfig `json:"remediate"`
 	// Slack is where people are told; nobody is without a channel.
 	Slack slackConfig `json:"slack"`
-	Bus   struct {
+	// Jira is where incidents are tickets; nowhere without its address.
+	Jira jiraConfig `json:"jira"`
+	// Outbound says which addresses may be spoken to.
+	Outbound outboundConfig `json:"outbound"`
+	Bus      struct {
 		URL      string `json:"url"`      // of a NATS cluster; empty: embedded
 		StoreDir string `json:"storeDir"` // of the embedded NATS
 		MaxBytes int64  `json:"maxBytes"` // of all streams (256 MiB)
