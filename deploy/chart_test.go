@@ -66,6 +66,7 @@ func everything() values {
 		"serviceAccount":   values{"annotations": values{"a": "b"}, "name": "own"},
 		"persistence":      values{"enabled": true, "storageClass": "fast", "size": "5Gi"},
 		"slack":            values{"channel": "C0123456789", "cluster": "prod", "existingSecret": "unpend-slack", "key": "bot"},
+		"kubectl":          values{"events": true, "annotations": true},
 		"networkPolicy":    values{"metricsFrom": []any{values{"namespaceSelector": values{"matchLabels": values{"kubernetes.io/metadata.name": "monitoring"}}}}},
 		"podAnnotations":   values{"x": "y"}, "priorityClassName": "system-cluster-critical",
 		"nodeSelector": values{"kubernetes.io/os": "linux"},
@@ -245,7 +246,7 @@ func TestConfigIsThatOfTheProgram(t *testing.T) {
 	}{
 		"defaults": {nil, values{"watcher": values{}, "rca": values{}, "knowledge": values{}, "remediate": values{}, "web": values{"metrics": ":9090"}, "bus": values{"storeDir": "/var/lib/unpend"}}},
 		"everything": {everything(), values{"watcher": values{"sweep": "30s"}, "rca": values{}, "knowledge": values{}, "remediate": values{"audit": "/var/lib/unpend/audit/trail.jsonl", "groups": []any{"gpu-admins"}}, "web": values{"metrics": ":9090"}, "bus": values{"storeDir": "/var/lib/unpend", "maxBytes": "512Mi"},
-			"slack": values{"channel": "C0123456789", "cluster": "prod", "tokenFile": "/etc/unpend-slack/bot"}}},
+			"slack": values{"channel": "C0123456789", "cluster": "prod", "tokenFile": "/etc/unpend-slack/bot"}, "kubectl": values{"events": true, "annotations": true}}},
 	} {
 		var got values
 		cm := one[corev1.ConfigMap](t, objects(t, c.values), "ConfigMap")
@@ -297,6 +298,7 @@ func TestSchemaRefuses(t *testing.T) {
 		"extra argument, no flag":   {"extraArgs": []any{"sh"}},
 		"label that is no string":   {"commonLabels": values{"a": 1}},
 		"pull secret with password": {"imagePullSecrets": []any{values{"name": "a", "password": "b"}}},
+		"another answer":            {"kubectl": values{"labels": true}},
 		"channel by its name":       {"slack": values{"channel": "#gpu", "existingSecret": "a"}},
 		"token in the values":       {"slack": values{"token": "xoxb-1"}},
 		"negative size":             {"persistence": values{"size": "-1Gi"}},
@@ -372,7 +374,7 @@ func TestSchemaAndValuesAgree(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	for _, part := range []string{"probe", "remediate", "slack"} {
+	for _, part := range []string{"probe", "remediate", "slack", "kubectl"} {
 		its, ok := c.Values[part].(map[string]any)
 		if !ok {
 			t.Fatalf("no values of %s", part)

@@ -38,7 +38,9 @@ type Config struct {
 	Remediate remediateConfig `json:"remediate"`
 	// Slack is where people are told; nobody is without a channel.
 	Slack slackConfig `json:"slack"`
-	Bus   struct {
+	// Kubectl is what kubectl shows of it; nothing by default.
+	Kubectl kubectlConfig `json:"kubectl"`
+	Bus     struct {
 		URL      string `json:"url"`      // of a NATS cluster; empty: embedded
 		StoreDir string `json:"storeDir"` // of the embedded NATS
 		MaxBytes int64  `json:"maxBytes"` // of all streams (256 MiB)
@@ -46,6 +48,9 @@ type Config struct {
 	} `json:"bus"`
 	Web struct {
 		Metrics string `json:"metrics"` // where /metrics, /healthz and /readyz are served
+		// MCP is where agents are answered that bring a token; a loopback address, for tokens
+		// come to it in plain text. Empty: nowhere.
+		MCP string `json:"mcp"`
 	} `json:"web"`
 }
 

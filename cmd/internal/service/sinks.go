@@ -50,6 +50,7 @@ var places = []struct {
 	make   func(context.Context, *Service) (notice.Notifier, error)
 }{
 	{"slack", func(c Config) bool { return c.Slack.Channel != "" }, inSlack},
+	{"kubectl", func(c Config) bool { return c.Kubectl.Events }, byKubectl},
 }
 
 // sinks makes the places that the configuration names.

@@ -1,0 +1,87 @@
+package kubectl
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/drawing"
+)
+
+// What the API server takes of an Event, in bytes:
+// https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/apis/core/validation/events.go
+const (
+	maxNote     = 1024
+	maxInstance = 128
+	// most is of one part of a note, so that a tenant's long names leave the others room.
+	most = 300
+)
+
+// note is a finding on one line: what waits and since when, why, the best fix and what it
+// costs, and the next command, which is never cut. Of more pods than are told it says how
+// many are not.
+func note(d *diagnosis.Summary, told int) string {
+	parts := []string{part(d.Headline)}
+	if len(d.Causes) > 0 {
+		c := d.Causes[0]
+		parts = append(parts, part(fmt.Sprintf("%s (%s): %s", c.ID, c.Certainty, c.Says)))
+	}
+	next := "kubectl unpend show " + d.Incident
+	if len(d.Fixes) > 0 {
+		f := d.Fixes[0]
+		parts = append(parts, part(fmt.Sprintf("Fix 1, %s: %s", price(f), f.Title)))
+		if f.Automatic && f.Held == "" {
+			next = fmt.Sprintf("kubectl unpend approve %s#%d", d.Incident, f.ID)
+		}
+	}
+	if left := d.Pods.Waiting - told; left > 0 {
+		parts = append(parts, fmt.Sprintf("%d more of it are not told one by one", left))
+	}
+	return line(parts, next)
+}
+
+// line joins parts, and ends with the next command.
+func line(parts []string, next string) string {
+	end := ". Next: " + clean(next)
+	return fit(strings.Join(parts, ". "), maxNote-len(end)) + end
+}
+
+func part(s string) string { return fit(clean(s), most) }
+
+// price is what a fix brings, whom it stops and how sure that is.
+func price(f diagnosis.FixSummary) string {
+	says := string(f.Proof.Verdict)
+	if f.Effect != nil {
+		says += fmt.Sprintf(", %d of %d run", f.Effect.Runs, f.Effect.Of)
+	}
+	stops, more := f.EvictionCount+f.RestartCount, ""
+	if f.Cost.RestartsKnown != nil && !*f.Cost.RestartsKnown {
+		more = " or more"
+	}
+	switch {
+	case stops == 0 && more == "":
+		says += ", stops nobody"
+	case stops == 1:
+		says += ", stops 1 pod" + more
+	default:
+		says += fmt.Sprintf(", stops %d pods%s", stops, more)
+	}
+	return says + ", risk " + string(f.Risk)
+}
+
+// clean is a text of the cluster on one line, without what cannot be seen.
+func clean(s string) string { return drawing.Clean(s, false) }
+
+// fit is a text of at most n bytes, marked where it was cut.
+func fit(s string, n int) string {
+	const mark = "…"
+	if len(s) <= n {
+		return s
+	}
+	n -= len(mark)
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n] + mark
+}
