@@ -71,25 +71,14 @@ func decision(ctx context.Context, d executor.Deps, rem *v1alpha1.Remediation, s
 // byExecutor records the plan and the approval, and follows the executor's journal.
 func byExecutor(d executor.Deps, found plan.Found, namespace string, w io.Writer) carrier {
 	return func(ctx context.Context, report func(journal.Progress)) (executor.Outcome, error) {
-		store := plan.Store{Dynamic: d.Dynamic}
 		out := executor.Outcome{Incident: found.Diagnosis.Incident, Fix: found.Fix, Started: d.Now()}
 		who, _, err := whoAmI(ctx, d)
 		if err != nil {
 			return out, err
 		}
-		proposed := plan.Propose(found, who, d.Now())
-		if err := executor.Rested(ctx, d, namespace, proposed.Name); err != nil {
-			return out, err
-		}
-		rem, err := store.Record(ctx, proposed)
-		if apierrors.IsForbidden(err) {
-			return out, fmt.Errorf("%w: %w", plan.ErrRefused, err)
-		}
+		rem, err := recorded(ctx, d, found, namespace, who)
 		if err != nil {
 			return out, err
-		}
-		if rem.Status.Phase.Ended() {
-			return out, fmt.Errorf("%w: this plan has been carried out already: %s", plan.ErrRefused, rem.Status.Message)
 		}
 		if err := approval(ctx, d, rem, who, namespace, w); err != nil {
 			return out, err

@@ -15,9 +15,10 @@ const module = "github.com/unpend/unpend/"
 var house = map[string][]string{
 	"cmd/unpend":            {"cmd/internal/program"},
 	"cmd/unpend/acceptance": {},
-	"cmd/internal/program":  {"cmd/internal/service", "cmd/internal/bus", "cmd/internal/terminal", "cmd/internal/world", "watcher/incident", "watcher/events", "rca", "rca/capacity", "rca/admission", "rca/view", "rca/diagnosis", "rca/cluster", "rca/idle", "rca/scaling", "knowledge", "remediate/executor", "remediate/act", "remediate/journal", "remediate/plan", "remediate/audit", "remediate/v1alpha1", "nodeprobe", "nodeprobe/sim"},
+	"cmd/internal/program":  {"cmd/internal/service", "cmd/internal/agents", "cmd/internal/bus", "cmd/internal/terminal", "cmd/internal/world", "watcher/incident", "watcher/events", "rca", "rca/capacity", "rca/admission", "rca/view", "rca/diagnosis", "rca/cluster", "rca/idle", "rca/scaling", "knowledge", "remediate/executor", "remediate/act", "remediate/journal", "remediate/plan", "remediate/audit", "remediate/v1alpha1", "nodeprobe", "nodeprobe/sim"},
 	"cmd/internal/service":  {"cmd/internal/bus", "watcher", "watcher/incident", "rca", "rca/fairqueue", "rca/capacity", "rca/admission", "rca/view", "rca/diagnosis", "rca/cluster", "rca/idle", "rca/whatif", "knowledge", "remediate/executor", "remediate/act", "remediate/plan", "remediate/notice", "remediate/slack", "remediate/kubectl", "remediate/audit"},
 	"cmd/internal/bus":      {},
+	"cmd/internal/agents":   {"rca/diagnosis", "rca/drawing"},
 	"cmd/internal/terminal": {"rca/diagnosis", "rca/drawing", "remediate/v1alpha1"},
 	"cmd/internal/world":    {"nodeprobe", "nodeprobe/sim", "rca/whatif/insitu", "remediate/v1alpha1"},
 	"watcher":               {"watcher/incident", "watcher/events"},
@@ -100,7 +101,7 @@ func TestImportsPointBack(t *testing.T) {
 
 // light are the rooms that only hold, show, store or send: they, and every adapter to come,
 // do without the scheduler.
-var light = []string{"watcher", "watcher/events", "rca/diagnosis", "rca/idle", "rca/drawing", "remediate/v1alpha1", "remediate/guard", "remediate/notice", "remediate/notifytest", "remediate/slack", "remediate/kubectl", "remediate/plan", "remediate/journal", "cmd/internal/terminal", "cmd/internal/bus"}
+var light = []string{"watcher", "watcher/events", "rca/diagnosis", "rca/idle", "rca/drawing", "remediate/v1alpha1", "remediate/guard", "remediate/notice", "remediate/notifytest", "remediate/slack", "remediate/kubectl", "remediate/plan", "remediate/journal", "cmd/internal/agents", "cmd/internal/terminal", "cmd/internal/bus"}
 
 func TestLightRoomsLinkNoScheduler(t *testing.T) {
 	for _, room := range light {
