@@ -15,6 +15,7 @@ import (
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/notice"
+	"github.com/unpend/unpend/remediate/wording"
 )
 
 // The annotations of a question and of its answer. The question stays where it is; which one
@@ -56,7 +57,7 @@ func Explained(d diagnosis.Summary, others []string) Answer {
 	if len(others) > 0 {
 		said = fit(said, maxNote-64) + fmt.Sprintf("; %d more incidents of it: kubectl unpend incidents", len(others))
 	}
-	return Answer{d.Incident, clean(d.Headline), said}
+	return Answer{d.Incident, wording.Clean(d.Headline), said}
 }
 
 // Waitless is the answer where nothing is known to wait; says is what is known, of the object.

@@ -31,6 +31,7 @@ import (
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/notice"
+	"github.com/unpend/unpend/remediate/wording"
 	"github.com/unpend/unpend/watcher/incident"
 )
 
@@ -159,7 +160,7 @@ func eventName(of ...string) string {
 
 func (k *Kubectl) event(name, of string, about corev1.ObjectReference, said string) *eventsv1.Event {
 	e := &eventsv1.Event{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: about.Namespace}, EventTime: metav1.NewMicroTime(k.clock.Now()), ReportingController: controller,
-		ReportingInstance: fit(clean(k.opts.Instance), maxInstance), Action: action, Reason: Diagnosed, Type: corev1.EventTypeNormal, Regarding: about, Note: said}
+		ReportingInstance: fit(wording.Clean(k.opts.Instance), maxInstance), Action: action, Reason: Diagnosed, Type: corev1.EventTypeNormal, Regarding: about, Note: said}
 	if e.ReportingInstance == "" {
 		e.ReportingInstance = "unpend"
 	}

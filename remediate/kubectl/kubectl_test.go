@@ -24,7 +24,7 @@ func TestSuite(t *testing.T) {
 // withFix is a finding whose best fix may be approved.
 func withFix() notice.Proposal {
 	p := notifytest.Finding("gpu-7f3a01c9be", "ml/training waits: needs 1×2g.10gb")
-	p.Finding.Fixes = []diagnosis.FixSummary{{ID: 1, Title: "repartition gpu-1/GPU 0", Automatic: true, EvictionCount: 3, Effect: &diagnosis.Effect{Runs: 1, Of: 1}, Risk: "low", Proof: diagnosis.Proof{Verdict: diagnosis.Schedules}}}
+	p.Finding.Fixes = []diagnosis.FixSummary{{ID: 1, Title: "repartition gpu-1/GPU 0", Automatic: true, Plan: strings.Repeat("0", 64), Class: diagnosis.HarmsNobody, EvictionCount: 3, Effect: &diagnosis.Effect{Runs: 1, Of: 1}, Risk: "low", Proof: diagnosis.Proof{Verdict: diagnosis.Schedules}}}
 	return p
 }
 
@@ -43,7 +43,7 @@ func TestOneEventAPod(t *testing.T) {
 	a := newAPIServer(t, c)
 	k := a.kubectl(t, c)
 	tell(t, k, withFix())
-	const says = "ml/training waits: needs 1×2g.10gb. MIGLayoutMismatch (proven): not laid out with 2g.10gb. Fix 1, schedules, 1 of 1 run, stops 3 pods, risk low: repartition gpu-1/GPU 0. Next: kubectl unpend approve gpu-7f3a01c9be#1"
+	const says = "ml/training waits: needs 1×2g.10gb. MIGLayoutMismatch (proven): not laid out with 2g.10gb. Fix 1, schedules, runs 1 of 1 · stops 3 pods · takes <1 min · risk low: repartition gpu-1/GPU 0. Next: kubectl unpend approve gpu-7f3a01c9be#1"
 	e := a.all()["training-0"]
 	if e == nil || len(a.all()) != 1 || e.Note != says {
 		t.Fatalf("%+v, want\n%s", a.all(), says)

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/unpend/unpend/rca/diagnosis"
-	"github.com/unpend/unpend/rca/drawing"
+	"github.com/unpend/unpend/remediate/wording"
 )
 
 // What the API server takes of an Event, in bytes:
@@ -30,8 +30,8 @@ func note(d *diagnosis.Summary, told int) string {
 	next := "kubectl unpend show " + d.Incident
 	if len(d.Fixes) > 0 {
 		f := d.Fixes[0]
-		parts = append(parts, part(fmt.Sprintf("Fix 1, %s: %s", price(f), f.Title)))
-		if f.Automatic && f.Held == "" {
+		parts = append(parts, part(fmt.Sprintf("Fix %d, %s, %s: %s", f.ID, f.Proof.Verdict, wording.Price(f), f.Title)))
+		if wording.Offered(f) {
 			next = fmt.Sprintf("kubectl unpend approve %s#%d", d.Incident, f.ID)
 		}
 	}
@@ -43,35 +43,11 @@ func note(d *diagnosis.Summary, told int) string {
 
 // line joins parts, and ends with the next command.
 func line(parts []string, next string) string {
-	end := ". Next: " + clean(next)
+	end := ". Next: " + wording.Clean(next)
 	return fit(strings.Join(parts, ". "), maxNote-len(end)) + end
 }
 
-func part(s string) string { return fit(clean(s), most) }
-
-// price is what a fix brings, whom it stops and how sure that is.
-func price(f diagnosis.FixSummary) string {
-	says := string(f.Proof.Verdict)
-	if f.Effect != nil {
-		says += fmt.Sprintf(", %d of %d run", f.Effect.Runs, f.Effect.Of)
-	}
-	stops, more := f.EvictionCount+f.RestartCount, ""
-	if f.Cost.RestartsKnown != nil && !*f.Cost.RestartsKnown {
-		more = " or more"
-	}
-	switch {
-	case stops == 0 && more == "":
-		says += ", stops nobody"
-	case stops == 1:
-		says += ", stops 1 pod" + more
-	default:
-		says += fmt.Sprintf(", stops %d pods%s", stops, more)
-	}
-	return says + ", risk " + string(f.Risk)
-}
-
-// clean is a text of the cluster on one line, without what cannot be seen.
-func clean(s string) string { return drawing.Clean(s, false) }
+func part(s string) string { return fit(wording.Clean(s), most) }
 
 // fit is a text of at most n bytes, marked where it was cut.
 func fit(s string, n int) string {

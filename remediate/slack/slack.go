@@ -23,6 +23,7 @@ import (
 	api "github.com/slack-go/slack"
 
 	"github.com/unpend/unpend/remediate/notice"
+	"github.com/unpend/unpend/remediate/outbound"
 )
 
 // Options of a Slack.
@@ -78,7 +79,7 @@ func New(o Options) (*Slack, error) {
 	if o.URL == "" {
 		o.URL = api.APIURL
 	}
-	client := &http.Client{Timeout: answers, Transport: hints{http.DefaultTransport}, CheckRedirect: func(*http.Request, []*http.Request) error {
+	client := &http.Client{Timeout: answers, Transport: outbound.Hints{RoundTripper: http.DefaultTransport, Now: o.Clock.Now}, CheckRedirect: func(*http.Request, []*http.Request) error {
 		return errors.New("a redirect, where Slack's API has none")
 	}}
 	return &Slack{opts: o, api: api.New(o.Token, api.OptionHTTPClient(client), api.OptionAPIURL(o.URL)), clock: o.Clock, turn: make(chan struct{}, 1)}, nil

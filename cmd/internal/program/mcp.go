@@ -10,13 +10,13 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
 
 	"github.com/unpend/unpend/cmd/internal/agents"
 	"github.com/unpend/unpend/rca/capacity"
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/remediate/desk"
 	"github.com/unpend/unpend/remediate/executor"
 	"github.com/unpend/unpend/remediate/plan"
 	"github.com/unpend/unpend/remediate/v1alpha1"
@@ -205,7 +205,7 @@ func (c *agentsCaller) Name(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	who, _, err := whoAmI(ctx, d)
+	who, _, err := desk.WhoAmI(ctx, d.Client)
 	return who, unreachable(err)
 }
 
@@ -255,11 +255,11 @@ func (c *agentsCaller) Propose(ctx context.Context, in agents.Propose) (any, err
 	if err != nil {
 		return nil, unreachable(err)
 	}
-	who, _, err := whoAmI(ctx, d)
+	me, err := atDesk(ctx, d, c.executorNamespace)
 	if err != nil {
 		return nil, err
 	}
-	rem, err := recorded(ctx, d, found, c.executorNamespace, who)
+	rem, err := me.Propose(ctx, found)
 	if err != nil {
 		return nil, err
 	}
@@ -270,26 +270,6 @@ func (c *agentsCaller) Propose(ctx context.Context, in agents.Propose) (any, err
 
 // planLength of its name, in hex.
 const planLength = 64
-
-// recorded is the plan as it stands in the API, for people to decide on; one that was carried
-// out is refused.
-func recorded(ctx context.Context, d executor.Deps, found plan.Found, namespace, who string) (*v1alpha1.Remediation, error) {
-	proposed := plan.Propose(found, who, d.Now())
-	if err := executor.Rested(ctx, d, namespace, proposed.Name); err != nil {
-		return nil, err
-	}
-	rem, err := plan.Store{Dynamic: d.Dynamic}.Record(ctx, proposed)
-	if apierrors.IsForbidden(err) {
-		return nil, fmt.Errorf("%w: %w", plan.ErrRefused, err)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if rem.Status.Phase.Ended() {
-		return nil, fmt.Errorf("%w: this plan has been carried out already: %s", plan.ErrRefused, rem.Status.Message)
-	}
-	return rem, nil
-}
 
 // fixRef reads an incident and the number of a fix of it, 0 for all.
 func fixRef(incident string, fix int) (incidentRef, error) {

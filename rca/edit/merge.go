@@ -1,4 +1,4 @@
-package changes
+package edit
 
 import (
 	"maps"
@@ -8,7 +8,7 @@ import (
 // OneEdit makes all that is changed in the workload's pod spec one change, in the place
 // of the last: each would have the spec as it was before the others, and pods that are
 // changed in place are gone once the workload is recreated.
-func (c *Bench) OneEdit(changes []Change) []Change {
+func (c *Workload) OneEdit(changes []Change) []Change {
 	edits, last := 0, 0
 	merged, live := map[string]any{}, true
 	for i, ch := range changes {
@@ -28,7 +28,7 @@ func (c *Bench) OneEdit(changes []Change) []Change {
 		}
 		out[i].Steps, out[i].Commands, out[i].Actions = nil, nil, nil
 		if i == last {
-			c.editTemplate(&out[i], merged, live)
+			c.EditTemplate(&out[i], merged, live)
 		}
 	}
 	return out

@@ -1,9 +1,8 @@
-package changes
+package edit
 
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -11,10 +10,10 @@ import (
 	"github.com/unpend/unpend/rca/view"
 )
 
-// editTemplate fills in how the pod spec of the workload is changed: by a patch
+// EditTemplate fills in how the pod spec of the workload is changed: by a patch
 // of the template where it may change, of the waiting pods where the API allows
 // that (live) and all of them are named, else by recreating the workload.
-func (c *Bench) editTemplate(ch *Change, spec map[string]any, live bool) {
+func (c *Workload) EditTemplate(ch *Change, spec map[string]any, live bool) {
 	ch.template, ch.live = spec, live
 	w := c.Incident.Workload
 	resource := c.WorkloadName()
@@ -35,12 +34,12 @@ func (c *Bench) editTemplate(ch *Change, spec map[string]any, live bool) {
 		c.roll(ch, owner)
 		ch.Steps = append(ch.Steps, "patch the template of "+resource)
 		ch.Actions = append(ch.Actions, diagnosis.Action{Verb: diagnosis.VerbPatch, Target: diagnosis.Target{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name, UID: string(owner.GetUID())}, Patch: template})
-	case live && len(c.waitingPods()) > 0 && (w.Kind == "Pod" || w.Kind == "Job" && c.Incident.Waiting <= len(c.Incident.Pods)):
+	case live && len(c.WaitingPods()) > 0 && (w.Kind == "Pod" || w.Kind == "Job" && c.Incident.Waiting <= len(c.Incident.Pods)):
 		patch := diagnosis.MustJSON(map[string]any{"spec": spec})
-		for _, p := range c.waitingPods() {
+		for _, p := range c.WaitingPods() {
 			ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl -n %s patch pod/%s --type=strategic -p '%s'", p.Namespace, p.Name, patch))
 			ch.Steps = append(ch.Steps, "patch pod/"+p.Name)
-			ch.Actions = append(ch.Actions, diagnosis.Action{Verb: diagnosis.VerbPatch, Target: view.PodTarget(p), Patch: diagnosis.MustJSON(map[string]any{"spec": c.livePatch(p, spec)})})
+			ch.Actions = append(ch.Actions, diagnosis.Action{Verb: diagnosis.VerbPatch, Target: view.PodTarget(p), Patch: diagnosis.MustJSON(map[string]any{"spec": livePatch(p, spec)})})
 		}
 	case w.Kind == "Job" && known:
 		c.roll(ch, owner)
@@ -55,14 +54,14 @@ func (c *Bench) editTemplate(ch *Change, spec map[string]any, live bool) {
 		ch.Steps = append(ch.Steps, "recreate "+resource)
 		ch.Actions = append(ch.Actions, diagnosis.Action{Verb: diagnosis.VerbRecreate, Target: view.PodTarget(c.Pod), Patch: diagnosis.MustJSON(map[string]any{"spec": spec})})
 	default:
-		ch.Manual, ch.StopsUnknown = true, len(c.running()) > 0
+		ch.Manual, ch.StopsUnknown = true, len(c.RunningPods()) > 0
 		ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl -n %s edit %s  # change %s", w.Namespace, resource, diagnosis.MustJSON(spec)))
 	}
 }
 
 // livePatch keeps the tolerations a pod was given by admission: its list may
 // only grow.
-func (c *Bench) livePatch(p *corev1.Pod, spec map[string]any) map[string]any {
+func livePatch(p *corev1.Pod, spec map[string]any) map[string]any {
 	added, ok := spec["tolerations"].([]corev1.Toleration)
 	if !ok {
 		return spec
@@ -76,18 +75,12 @@ func (c *Bench) livePatch(p *corev1.Pod, spec map[string]any) map[string]any {
 	return map[string]any{"tolerations": list}
 }
 
-func (c *Bench) waitingPods() []*corev1.Pod {
-	var out []*corev1.Pod
-	for _, ref := range c.Incident.Pods {
-		if p := c.Cluster.State.Pod(c.Incident.Workload.Namespace, ref.Name); p != nil {
-			out = append(out, p)
-		}
-	}
-	return out
-}
-
-// WorkloadName is the workload as kubectl takes it: deployment/x.
-func (c *Bench) WorkloadName() string {
+// EditByHand is the command by which a person changes the pod spec of the workload: what of
+// a Pod or a Job's template cannot change while it exists is made again.
+func (c *Workload) EditByHand(change string) string {
 	w := c.Incident.Workload
-	return strings.ToLower(w.Kind) + "/" + w.Name
+	if w.Kind == "Pod" || w.Kind == "Job" {
+		return fmt.Sprintf("kubectl -n %s get %s -o yaml > workload.yaml  # %s, then kubectl replace --force -f workload.yaml", w.Namespace, c.WorkloadName(), change)
+	}
+	return fmt.Sprintf("kubectl -n %s edit %s  # %s", w.Namespace, c.WorkloadName(), change)
 }

@@ -1,16 +1,17 @@
-package changes
+package outside
 
 import (
 	"fmt"
 	"strings"
 
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/view"
 )
 
-// askScheduler is for the pod that another scheduler refuses: where its rule is seen, and
+// AskScheduler is for the pod that another scheduler refuses: where its rule is seen, and
 // what of the request its words are about.
-func (c *Bench) askScheduler() []Change {
+func AskScheduler(c *edit.Workload) []edit.Change {
 	w, told := c.Queue.Refused()
 	if !told {
 		return nil
@@ -18,30 +19,30 @@ func (c *Bench) askScheduler() []Change {
 	by, ns := c.Queue.SchedulerName(), c.Pod.Namespace
 	look := fmt.Sprintf("kubectl -n %s describe pod %s", ns, c.Pod.Name)
 	logs := "kubectl get pods -A -o wide | grep -i " + by + "  # then its log"
-	ch := Change{Kind: diagnosis.Manual, Cause: diagnosis.SchedulerRefused, Manual: true, Risk: diagnosis.NoRisk, Untestable: by + " decides by its own rules, which are not run here",
+	ch := edit.Change{Kind: diagnosis.Manual, Cause: diagnosis.SchedulerRefused, Manual: true, Risk: diagnosis.NoRisk, Untestable: by + " decides by its own rules, which are not run here",
 		Title: "see by which rule " + by + " refuses it", Commands: []string{look, logs}}
-	out := []Change{ch}
+	out := []edit.Change{ch}
 	switch {
 	case w.OfCard():
 		out[0].Title = "see what " + by + " has given out of each card"
 		out[0].Commands = []string{look, "kubectl get nodes -o custom-columns='NAME:.metadata.name,CARDS:.metadata.annotations.hami\\.io/node-nvidia-register'", logs}
-		out = append(out, c.askLess("ask for a smaller share: less nvidia.com/gpumem or nvidia.com/gpucores (none asked is all of the card), or fewer cards"))
+		out = append(out, askLess(c, "ask for a smaller share: less nvidia.com/gpumem or nvidia.com/gpucores (none asked is all of the card), or fewer cards"))
 	case w.OfQueue():
 		out[0].Title = "let its queue of " + by + " have more, or see who uses what it may have"
-		out[0].Commands = append([]string{look}, c.queueCommands()...)
-		out = append(out, c.askLess("ask for less than its queue may have"))
+		out[0].Commands = append([]string{look}, queueCommands(c)...)
+		out = append(out, askLess(c, "ask for less than its queue may have"))
 	}
 	return out
 }
 
-func (c *Bench) askLess(title string) Change {
-	return Change{Kind: diagnosis.ChangeRequest, Cause: diagnosis.SchedulerRefused, Manual: true, Risk: diagnosis.MediumRisk, Title: title + ", in " + c.WorkloadName(), Untestable: c.Queue.SchedulerName() + " decides by its own rules, which are not run here",
+func askLess(c *edit.Workload, title string) edit.Change {
+	return edit.Change{Kind: diagnosis.ChangeRequest, Cause: diagnosis.SchedulerRefused, Manual: true, Risk: diagnosis.MediumRisk, Title: title + ", in " + c.WorkloadName(), Untestable: c.Queue.SchedulerName() + " decides by its own rules, which are not run here",
 		Drained: c.Cluster.Running(c.Incident.Workload), StopsUnknown: true, // another template: its controller makes its pods again
-		Commands: []string{fmt.Sprintf("kubectl -n %s edit %s", c.Pod.Namespace, c.WorkloadName())}}
+		Commands: []string{c.EditByHand("ask for less")}}
 }
 
 // queueCommands show the queues of the scheduler that decides.
-func (c *Bench) queueCommands() []string {
+func queueCommands(c *edit.Workload) []string {
 	switch by := c.Queue.SchedulerName(); {
 	case by == "kai-scheduler" || by == "runai-scheduler":
 		return []string{"kubectl get queues.scheduling.run.ai -o yaml  # spec.resources.gpu: quota and limit; status: allocated", fmt.Sprintf("kubectl -n %s get podgroups.scheduling.run.ai -o yaml", c.Pod.Namespace)}
@@ -53,13 +54,13 @@ func (c *Bench) queueCommands() []string {
 	return []string{fmt.Sprintf("kubectl -n %s get resourcequotas", c.Pod.Namespace)}
 }
 
-// mendQueue is for the queue that is missing or closed.
-func (c *Bench) mendQueue() []Change {
+// MendQueue is for the queue that is missing or closed.
+func MendQueue(c *edit.Workload) []edit.Change {
 	q := c.Queue.Broken()
 	if q == nil {
 		return nil
 	}
-	ch := Change{Kind: diagnosis.Manual, Cause: diagnosis.QueueMisconfigured, Manual: true, Risk: diagnosis.LowRisk}
+	ch := edit.Change{Kind: diagnosis.Manual, Cause: diagnosis.QueueMisconfigured, Manual: true, Risk: diagnosis.LowRisk}
 	if by := c.Queue.SchedulerName(); q.Certainty != diagnosis.Proven && c.Elsewhere(c.Pod) != "" {
 		ch.Untestable = by + " decides by its own rules, which are not run here"
 	}
@@ -79,28 +80,28 @@ func (c *Bench) mendQueue() []Change {
 		ch.Title, ch.Until = "set queue "+q.Name+" up or open it again", "queue "+q.Name+" admits workloads"
 		ch.Commands = []string{"kubectl describe " + q.Ref(), "kubectl edit " + q.Ref()}
 	}
-	return []Change{ch}
+	return []edit.Change{ch}
 }
 
-// breakDeadlock is for the workload whose members hold what its others need.
-func (c *Bench) breakDeadlock() []Change {
+// BreakDeadlock is for the workload whose members hold what its others need.
+func BreakDeadlock(c *edit.Workload) []edit.Change {
 	const untestable = "its controller makes its pods by rules of its own"
 	what := "GPUs"
 	if len(c.Asks) > 0 {
 		what = string(c.Asks[0].Resource)
 	}
 	w := c.Incident.Workload
-	edit := fmt.Sprintf("kubectl -n %s edit %s", w.Namespace, c.WorkloadName())
+	command := fmt.Sprintf("kubectl -n %s edit %s", w.Namespace, c.WorkloadName())
 	if w.Kind == "Deployment" {
-		return []Change{{Kind: diagnosis.Manual, Cause: diagnosis.WorkloadDeadlock, Manual: true, Risk: diagnosis.MediumRisk, Title: "have the rollout of " + c.WorkloadName() + " stop an old pod before it makes a new one", Untestable: "a person decides whether it may serve with a pod less for a while",
+		return []edit.Change{{Kind: diagnosis.Manual, Cause: diagnosis.WorkloadDeadlock, Manual: true, Risk: diagnosis.MediumRisk, Title: "have the rollout of " + c.WorkloadName() + " stop an old pod before it makes a new one", Untestable: "a person decides whether it may serve with a pod less for a while",
 			Commands: []string{fmt.Sprintf(`kubectl -n %s patch %s --type merge -p '{"spec":{"strategy":{"type":"RollingUpdate","rollingUpdate":{"maxSurge":0,"maxUnavailable":1}}}}'`, w.Namespace, c.WorkloadName())}, Drained: c.Cluster.Running(w)}}
 	}
-	return []Change{
+	return []edit.Change{
 		{Kind: diagnosis.ChangeRequest, Cause: diagnosis.WorkloadDeadlock, Manual: true, Risk: diagnosis.MediumRisk, Title: fmt.Sprintf("let the members of %s ask for no more %s together than there is: fewer members, or a launcher, head or master without one", c.WorkloadName(), what), Untestable: untestable,
-			Commands: []string{edit}, Drained: c.Cluster.Running(w), StopsUnknown: true},
+			Commands: []string{command}, Drained: c.Cluster.Running(w), StopsUnknown: true},
 		{Kind: diagnosis.ScaleNodePool, Cause: diagnosis.WorkloadDeadlock, Manual: true, Risk: diagnosis.LowRisk, Title: "add a node for the members of " + c.WorkloadName() + " that wait", Untestable: notThereYet,
 			Commands: []string{"kubectl get nodes -o custom-columns=NAME:.metadata.name,HAS:.status.allocatable", "# then scale a node pool with the cloud's or the autoscaler's own command"}},
 		{Kind: diagnosis.Manual, Cause: diagnosis.WorkloadDeadlock, Manual: true, Risk: diagnosis.MediumRisk, Title: "stop " + c.WorkloadName() + " until there is room for all of its members", Untestable: untestable,
-			Commands: []string{fmt.Sprintf("kubectl -n %s get pods -o wide | grep %s", w.Namespace, view.Cut(w.Name, 63)), edit}, Drained: c.Cluster.Running(w)},
+			Commands: []string{fmt.Sprintf("kubectl -n %s get pods -o wide | grep %s", w.Namespace, view.Cut(w.Name, 63)), command}, Drained: c.Cluster.Running(w)},
 	}
 }

@@ -1,4 +1,4 @@
-package changes
+package edit
 
 import (
 	"testing"
@@ -32,7 +32,7 @@ func TestDeadline(t *testing.T) {
 		return p
 	}
 	st := &cluster.State{Now: now, Jobs: []*batchv1.Job{job("ends", seconds(5430)), job("endless", nil), job("over", seconds(60))}}
-	c := &Bench{Case: &causes.Case{Asker: evict.NewLedger(view.New(st)).ForNextPod()}}
+	c := &Workload{Case: &causes.Case{Asker: evict.NewLedger(view.New(st)).ForNextPod()}}
 	for name, tc := range map[string]struct {
 		holders []*corev1.Pod
 		want    int

@@ -1,10 +1,9 @@
-package changes
+package edit
 
 import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -27,6 +26,8 @@ type Rolling struct {
 	Running []*corev1.Pod
 	// Pending are its pods that wait for one, in that order.
 	Pending []*corev1.Pod
+	// Behind are its pods that wait for one and keep the template that they have.
+	Behind []*corev1.Pod
 	// Wanted is how many pods it wants.
 	Wanted int
 	// AtOnce: all its pods stop before the first new one is made. Else at most Surge pods
@@ -43,9 +44,9 @@ type Rolling struct {
 // Sources: pkg/controller/deployment/rolling.go and recreate.go,
 // pkg/controller/statefulset/stateful_set_control.go (updateStatefulSet),
 // pkg/controller/daemon/update.go, Kubernetes 1.37.
-func (c *Bench) roll(ch *Change, owner metav1.Object) {
+func (c *Workload) roll(ch *Change, owner metav1.Object) {
 	name := c.WorkloadName()
-	r := &Rolling{How: "rolls " + name, Running: c.running(), Pending: c.pending()}
+	r := &Rolling{How: "rolls " + name, Running: c.RunningPods(), Pending: c.PendingPods()}
 	r.Wanted = len(r.Running) + c.Incident.Waiting
 	switch o := owner.(type) {
 	case *appsv1.Deployment:
@@ -54,28 +55,19 @@ func (c *Bench) roll(ch *Change, owner metav1.Object) {
 		r.Surge, r.Unavailable = surges(o, r.Wanted)
 		if o.Spec.Paused {
 			ch.Manual = true
-			ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl -n %s rollout resume %s  # it is paused", o.Namespace, name))
+			ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl -n %s rollout resume %s  # it is paused: what else was changed meanwhile is rolled, too", o.Namespace, name))
 		}
 	case *appsv1.StatefulSet:
-		r.InTurn, r.Wanted = true, int(ptr.Deref(o.Spec.Replicas, 1))
-		if u := o.Spec.UpdateStrategy.RollingUpdate; u != nil {
-			r.Running = slices.DeleteFunc(r.Running, func(p *corev1.Pod) bool { return ordinal(p) < int(ptr.Deref(u.Partition, 0)) })
-		}
-		byOrdinal(r.Running)
-		byOrdinal(r.Pending)
-		if inOrder := o.Spec.PodManagementPolicy != appsv1.ParallelPodManagement; inOrder && !c.Unborn || o.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType {
-			// In order it waits for the pod that waits, and replaces none meanwhile.
-			ch.Manual = true
-			c.deleteWaiting(ch, "the StatefulSet waits for it and does not replace it")
-		}
+		c.rollSet(ch, r, o)
 	case *appsv1.DaemonSet:
 		r.InTurn = true
 		if o.Spec.UpdateStrategy.Type == appsv1.OnDeleteDaemonSetStrategyType {
-			ch.Manual = true
+			ch.Manual, r.Running, r.Wanted = true, nil, c.Incident.Waiting
+			c.deleteWaiting(ch, "with OnDelete the DaemonSet leaves that to people")
 		}
 	case *appsv1.ReplicaSet:
 		// Its pods stay as they are; who waits is made again once somebody deletes it.
-		ch.Manual, r.Running = true, nil
+		ch.Manual, r.InTurn, r.Running, r.Wanted = true, true, nil, c.Incident.Waiting
 		c.deleteWaiting(ch, "a ReplicaSet replaces none of its pods")
 	case *batchv1.Job:
 		r.AtOnce, r.How = true, "deletes and makes "+name+" again"
@@ -96,12 +88,12 @@ func (c *Bench) roll(ch *Change, owner metav1.Object) {
 }
 
 // deleteWaiting adds how a person has the pods that wait made again, from the new template.
-func (c *Bench) deleteWaiting(ch *Change, why string) {
+func (c *Workload) deleteWaiting(ch *Change, why string) {
 	if c.Unborn {
 		return
 	}
 	names := []string{c.Pod.Name}
-	for _, p := range c.pending() {
+	for _, p := range c.PendingPods() {
 		if p.Name != c.Pod.Name {
 			names = append(names, p.Name)
 		}
@@ -109,8 +101,8 @@ func (c *Bench) deleteWaiting(ch *Change, why string) {
 	ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl -n %s delete pod %s  # after the patch: %s", c.Pod.Namespace, strings.Join(names, " "), why))
 }
 
-// running are the workload's pods that have a node, the newest first.
-func (c *Bench) running() []*corev1.Pod {
+// RunningPods are the workload's pods that have a node, the newest first.
+func (c *Workload) RunningPods() []*corev1.Pod {
 	if c.siblings == nil {
 		c.siblings = &siblings{running: c.Cluster.Running(c.Incident.Workload)}
 		for _, p := range c.Cluster.State.Pods {
@@ -122,9 +114,9 @@ func (c *Bench) running() []*corev1.Pod {
 	return slices.Clone(c.siblings.running)
 }
 
-// pending are the workload's pods that wait for a node, by name.
-func (c *Bench) pending() []*corev1.Pod {
-	c.running()
+// PendingPods are the workload's pods that wait for a node, by name.
+func (c *Workload) PendingPods() []*corev1.Pod {
+	c.RunningPods()
 	return slices.Clone(c.siblings.pending)
 }
 
@@ -159,25 +151,4 @@ func stillWanted(j *batchv1.Job, otherwise int) int {
 		n = min(n, int(*j.Spec.Completions))
 	}
 	return n
-}
-
-// byOrdinal sorts a StatefulSet's pods as it replaces them: the highest ordinal first.
-func byOrdinal(pods []*corev1.Pod) {
-	slices.SortStableFunc(pods, func(a, b *corev1.Pod) int { return ordinal(b) - ordinal(a) })
-}
-
-func ordinal(p *corev1.Pod) int {
-	n, _ := strconv.Atoi(p.Name[strings.LastIndexByte(p.Name, '-')+1:]) //nolint:errcheck // else it is no pod of the set's
-	return n
-}
-
-// StillToCome is how many pods an ordered StatefulSet wants and has not running: the one
-// that waits, and those that it makes after that; 0 for other workloads.
-func (c *Bench) StillToCome() int {
-	owner, _ := c.Cluster.State.Owner(c.Incident.Workload.Kind, c.Incident.Workload.Namespace, c.Incident.Workload.Name)
-	set, ok := owner.(*appsv1.StatefulSet)
-	if !ok || set.Spec.PodManagementPolicy == appsv1.ParallelPodManagement {
-		return 0
-	}
-	return int(ptr.Deref(set.Spec.Replicas, 1)) - len(c.running())
 }
