@@ -18,6 +18,7 @@ import (
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/notice"
 	"github.com/unpend/unpend/remediate/notifytest"
+	"github.com/unpend/unpend/remediate/slack"
 )
 
 var update = flag.Bool("update", false, "write the golden messages")
@@ -98,6 +99,11 @@ func TestGoldenMessages(t *testing.T) {
 		first, _, _ := strings.Cut(shown, "\n")
 		if len([]rune(first)) > 80 || !strings.Contains(shown, "kubectl unpend ") {
 			t.Errorf("%s: its headline has %d characters, or no command follows:\n%s", folder, len([]rune(first)), shown)
+		}
+		for _, line := range slack.Preview(p, "prod", true) {
+			if !strings.Contains(shown, line) && !strings.HasPrefix(line, "[ ") {
+				t.Errorf("%s: the preview has %q, the message has\n%s", folder, line, shown)
+			}
 		}
 		fmt.Fprintf(&got, "=== %s\n%s", filepath.Base(folder), shown)
 	}

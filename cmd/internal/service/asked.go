@@ -3,7 +3,6 @@ package service
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -18,7 +17,6 @@ import (
 	"github.com/unpend/unpend/rca"
 	"github.com/unpend/unpend/rca/admission"
 	"github.com/unpend/unpend/rca/cluster"
-	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/kubectl"
 	"github.com/unpend/unpend/watcher/incident"
 )
@@ -163,13 +161,9 @@ func explainAsked(ctx context.Context, st *cluster.State, opts rca.Options, q ku
 	if len(found) == 0 {
 		return kubectl.Waitless(q, waitless(st, q, phases)), false, nil
 	}
-	body, err := found[0].Message()
+	first, err := found[0].Travelled()
 	if err != nil {
 		return a, true, err
-	}
-	var first diagnosis.Summary
-	if err := json.Unmarshal(body, &first); err != nil {
-		return a, true, fmt.Errorf("read our own diagnosis: %w", err)
 	}
 	var others []string
 	for _, d := range found[1:] {
