@@ -23,6 +23,9 @@ func TestConfigIsChecked(t *testing.T) {
 		"slack: {channel: C0}":      {`slack.channel is "C0" and slack.tokenFile is ""`},
 		"slack: {tokenFile: x}":     {`slack.channel is "" and slack.tokenFile is "x"`},
 		"jira: {project: ops}":      {"jira.tokenFile is not given: ", `jira.deployment is "": it has to be cloud or datacenter`, "jira.url is no address: ", `jira.project is "ops": `, "jira.issueType is not given: "},
+		"web: {mcp: ':8081'}":       {`web.mcp is ":8081": it has to be a loopback address and a port`},
+		"web: {mcp: 10.0.0.1:80}":   {`web.mcp is "10.0.0.1:80": `},
+		"web: {mcp: localhost}":     {`web.mcp is "localhost": `},
 		"bus: {maxBytes: -1}":       {"bus.maxBytes is -1: it has to be between 4194304 (4Mi) and 1099511627776 (1Ti)"},
 		"bus: {replicas: -1}":       {"bus.replicas is -1: it has to be between 1 and 5"},
 		"bus: {replicas: 6}":        {"bus.replicas is 6: "},
@@ -48,7 +51,7 @@ func TestConfigIsChecked(t *testing.T) {
 		}
 	}
 	path := filepath.Join(t.TempDir(), "unpend.yaml")
-	must(t, os.WriteFile(path, []byte("watcher: {sweep: 5s, debounce: 1ms}\nremediate: {poll: 100ms, deadlines: {wedge: 3s}}\nbus: {maxBytes: 4194304}\n"), 0o600))
+	must(t, os.WriteFile(path, []byte("watcher: {sweep: 5s, debounce: 1ms}\nremediate: {poll: 100ms, deadlines: {wedge: 3s}}\nbus: {maxBytes: 4194304}\nweb: {mcp: '[::1]:8081'}\nkubectl: {events: true}\n"), 0o600))
 	if _, err := ReadConfig(path); err != nil {
 		t.Error(err)
 	}
