@@ -13,7 +13,7 @@ import (
 func Preview(p notice.Proposal, cluster string, buttons bool) []string {
 	s := &Slack{opts: Options{Cluster: cluster, Buttons: buttons}}
 	var out []string
-	for i, b := range s.finding(p).blocks {
+	for i, b := range s.finding(&record{key: p.Incident}, p).blocks {
 		if i > 0 {
 			out = append(out, "")
 		}

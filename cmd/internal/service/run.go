@@ -76,6 +76,7 @@ type Service struct {
 	logger   *slog.Logger
 	registry *prometheus.Registry
 	bus      *bus.Bus
+	late     *lateBus
 	lead     *lead // nil: there is no other process beside this one
 	ready    readiness
 }
@@ -101,6 +102,8 @@ func (s *Service) run(ctx context.Context) error {
 		}
 		s.ready.leads = s.lead.standing
 	}
+	s.late = &lateBus{Service: s}
+	defer s.late.close()
 	parts, ctx := newParts(ctx)
 	if s.lead != nil {
 		parts.begin("lead", func() error { return s.lead.run(ctx) })
@@ -111,6 +114,9 @@ func (s *Service) run(ctx context.Context) error {
 	}
 	if slices.Contains(s.roles, "remediate") {
 		parts.begin("remediate", func() error { return s.carryOut(ctx) })
+		if s.config.Slack.heard() {
+			parts.begin("hear", func() error { return s.hearSlack(ctx) })
+		}
 	}
 	if slices.Contains(s.roles, "watch") {
 		parts.begin("watch", func() error { return s.watch(ctx) })

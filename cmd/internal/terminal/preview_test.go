@@ -12,8 +12,8 @@ func TestPreview(t *testing.T) {
 		o    Options
 		want string
 	}{
-		{Options{Width: 40}, "  │ a headline\n  │\n  │ [2g            ][      ]\n  │ one two three four five six seven\n  │ eight nine\n"},
-		{Options{Width: 40, ASCII: true}, "  | a headline\n  |\n  | [2g            ][      ]\n  | one two three four five six seven\n  | eight nine\n"},
+		{Sized(40), "  │ a headline\n  │\n  │ [2g            ][      ]\n  │ one two three four five six seven\n  │ eight nine\n"},
+		{Options{style: style{Width: 40, ASCII: true}}, "  | a headline\n  |\n  | [2g            ][      ]\n  | one two three four five six seven\n  | eight nine\n"},
 	} {
 		var got strings.Builder
 		if err := Preview(&got, []string{"a head\x1bline", "", "[2g            ][      ]", "one two three four five six seven eight nine"}, tc.o); err != nil || got.String() != tc.want {

@@ -16,7 +16,7 @@ var house = map[string][]string{
 	"cmd/unpend":            {"cmd/internal/program"},
 	"cmd/unpend/acceptance": {},
 	"cmd/internal/program":  {"cmd/internal/service", "cmd/internal/agents", "cmd/internal/bus", "cmd/internal/terminal", "cmd/internal/world", "watcher/incident", "watcher/events", "rca", "rca/capacity", "rca/admission", "rca/view", "rca/diagnosis", "rca/cluster", "rca/idle", "rca/scaling", "knowledge", "remediate/desk", "remediate/executor", "remediate/act", "remediate/journal", "remediate/notice", "remediate/plan", "remediate/slack", "remediate/audit", "remediate/v1alpha1", "nodeprobe", "nodeprobe/sim"},
-	"cmd/internal/service":  {"cmd/internal/bus", "watcher", "watcher/incident", "rca", "rca/fairqueue", "rca/capacity", "rca/admission", "rca/view", "rca/diagnosis", "rca/cluster", "rca/idle", "rca/whatif", "knowledge", "remediate/desk", "remediate/executor", "remediate/act", "remediate/plan", "remediate/notice", "remediate/slack", "remediate/kubectl", "remediate/audit"},
+	"cmd/internal/service":  {"cmd/internal/bus", "watcher", "watcher/incident", "rca", "rca/fairqueue", "rca/capacity", "rca/admission", "rca/view", "rca/diagnosis", "rca/cluster", "rca/idle", "rca/whatif", "knowledge", "remediate/desk", "remediate/executor", "remediate/act", "remediate/plan", "remediate/notice", "remediate/slack", "remediate/kubectl", "remediate/jira", "remediate/outbound", "remediate/audit", "remediate/paging", "remediate/guard", "remediate/v1alpha1"},
 	"cmd/internal/bus":      {},
 	"cmd/internal/agents":   {"rca/diagnosis", "rca/drawing"},
 	"cmd/internal/terminal": {"rca/diagnosis", "rca/drawing", "remediate/v1alpha1"},
@@ -25,8 +25,10 @@ var house = map[string][]string{
 	"watcher/incident":      {},
 	"watcher/events":        {},
 
-	"watcher/incident/incidenttest": {},
-	"remediate/slack/fakeslack":     {},
+	"watcher/incident/incidenttest":  {},
+	"remediate/slack/fakeslack":      {},
+	"remediate/jira/fakejira":        {},
+	"remediate/notifytest/scenarios": {"remediate/notice", "rca", "rca/cluster", "rca/diagnosis"},
 
 	"rca":                   {"rca/admission", "rca/diagnosis", "rca/view", "rca/evict", "rca/devices", "rca/causes", "rca/fixes", "rca/cluster", "rca/placement", "rca/whatif", "watcher/incident", "knowledge"},
 	"rca/diagnosis":         {"watcher/incident", "knowledge"},
@@ -56,7 +58,7 @@ var house = map[string][]string{
 	"rca/whatif":            {},
 	"rca/whatif/insitu":     {},
 	"knowledge":             {},
-	"remediate/desk":        {"remediate/executor", "remediate/plan", "remediate/v1alpha1", "rca/diagnosis"},
+	"remediate/desk":        {"remediate/executor", "remediate/plan", "remediate/v1alpha1", "rca", "rca/diagnosis", "rca/cluster", "watcher/incident"},
 	"remediate/executor":    {"remediate/act", "remediate/journal", "remediate/plan", "remediate/guard", "remediate/notice", "remediate/audit", "remediate/v1alpha1", "rca", "rca/diagnosis", "rca/cluster", "nodeprobe", "watcher/incident"},
 	"remediate/act":         {"remediate/journal", "remediate/plan", "remediate/v1alpha1", "rca/view", "rca/diagnosis", "rca/cluster", "nodeprobe", "watcher/incident"},
 	"remediate/journal":     {"remediate/plan", "remediate/audit", "remediate/v1alpha1", "rca/diagnosis"},
@@ -64,9 +66,11 @@ var house = map[string][]string{
 	"remediate/notice":      {"rca/diagnosis", "watcher/incident"},
 	"remediate/notifytest":  {"remediate/notice", "rca/diagnosis", "watcher/incident"},
 	"remediate/wording":     {"remediate/notice", "rca/diagnosis", "rca/drawing"},
-	"remediate/slack":       {"remediate/notice", "remediate/wording", "remediate/outbound", "rca/diagnosis"},
+	"remediate/slack":       {"remediate/notice", "remediate/plan", "remediate/wording", "remediate/outbound", "rca/diagnosis"},
 	"remediate/outbound":    {"remediate/notice"},
 	"remediate/kubectl":     {"remediate/notice", "remediate/wording", "rca/diagnosis", "watcher/incident"},
+	"remediate/paging":      {"remediate/notice", "remediate/wording", "remediate/outbound"},
+	"remediate/jira":        {"remediate/notice", "remediate/wording", "remediate/outbound", "rca/diagnosis"},
 	"remediate/guard":       {"remediate/v1alpha1", "rca/diagnosis"},
 	"remediate/audit":       {},
 	"remediate/v1alpha1":    {"rca/diagnosis", "watcher/incident"},
@@ -108,7 +112,7 @@ func TestImportsPointBack(t *testing.T) {
 
 // light are the rooms that only hold, show, store or send: they, and every adapter to come,
 // do without the scheduler.
-var light = []string{"watcher", "watcher/events", "rca/diagnosis", "rca/idle", "rca/drawing", "remediate/v1alpha1", "remediate/guard", "remediate/notice", "remediate/notifytest", "remediate/wording", "remediate/slack", "remediate/kubectl", "remediate/plan", "remediate/journal", "cmd/internal/agents", "cmd/internal/terminal", "cmd/internal/bus", "remediate/outbound"}
+var light = []string{"watcher", "watcher/events", "rca/diagnosis", "rca/idle", "rca/drawing", "remediate/v1alpha1", "remediate/guard", "remediate/notice", "remediate/notifytest", "remediate/wording", "remediate/slack", "remediate/kubectl", "remediate/plan", "remediate/journal", "cmd/internal/agents", "cmd/internal/terminal", "cmd/internal/bus", "remediate/outbound", "remediate/paging", "remediate/jira"}
 
 func TestLightRoomsLinkNoScheduler(t *testing.T) {
 	for _, room := range light {
