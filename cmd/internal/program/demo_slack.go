@@ -32,7 +32,7 @@ func (d *demo) inSlack(ctx context.Context, found diagnosis.Diagnosis) error {
 		of   notice.Proposal
 	}{{"\nIn Slack that is one message, posted as", posted}, {"and edited while it lived, in the end to", edited}} {
 		d.say(is.says)
-		if err := terminal.Preview(d.std.Out, slack.Preview(is.of, "demo", false), terminalOptions(d.std.Out)); err != nil {
+		if err := terminal.Preview(d.std.Out, slack.Preview(is.of, "demo", true), terminalOptions(d.std.Out)); err != nil {
 			return err
 		}
 	}
