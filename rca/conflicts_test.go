@@ -14,7 +14,7 @@ import (
 	"github.com/unpend/unpend/rca/rcatest"
 )
 
-// Two incidents that one free GPU would serve say so of each other, whoever gets it; where
+// Two incidents that one free GPU would serve say so of each other, no matter who gets it; where
 // there are two GPUs neither says anything.
 func TestIncidentsThatWantTheSameRoom(t *testing.T) {
 	for gpus, want := range map[int64]bool{1: true, 2: false} {

@@ -25,7 +25,7 @@ func odd(_ *corev1.Node, g *nodeprobe.NodeGeometry) {
 func single(n *corev1.Node, _ *nodeprobe.NodeGeometry) { n.Labels[view.LabelMIGStrategy] = "single" }
 
 // A layout that was applied and is gone is made again by way of the one that the GPUs have,
-// where an entry makes that and whoever holds them may leave.
+// where an entry makes that and who holds them may leave.
 func TestLostLayoutsAreMadeAgain(t *testing.T) {
 	const none, byHand = "", "by hand, medium risk: take the MIG layout of n back (by hand: "
 	for name, tc := range map[string]struct {

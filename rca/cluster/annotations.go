@@ -10,7 +10,7 @@ import (
 )
 
 // readAnnotations are the annotations that a diagnosis or the scheduler's own code reads
-// of anything but a node. Whoever may make a pod may write 256 KiB of others.
+// of anything but a node. Who may make a pod may write 256 KiB of others.
 var readAnnotations = map[string]bool{
 	corev1.MirrorPodAnnotationKey: true,
 	// Gangs and queues.

@@ -47,7 +47,7 @@ const (
 // maxClaimWords is how much of a text is claimed, in characters: what a sentence quotes.
 const maxClaimWords = 400
 
-// That is a claim about what stands at a path, below a key where one is given; whom it is
+// That is a claim about what stands at a path, below a key where one is given; what it is
 // about is the object of its Fact.
 func That(path, key string, op Op, value string) Claim {
 	if key != "" {

@@ -45,7 +45,7 @@ func (q *Queue) follow(ctx context.Context) {
 		}
 		q.again()
 		// What is due already comes first, and tells how long it takes. Where that never ends,
-		// somebody makes new incidents all the time, whom others do not wait for.
+		// somebody makes new incidents all the time: others do not wait for those.
 		for began := q.opts.Now(); q.due.Len() > 0 && q.opts.Now().Sub(began) < drained; {
 			if !pause(q.opts.Settle) {
 				return

@@ -22,7 +22,7 @@ import (
 )
 
 // A fix that needs something first waits for all of it: what its changes name, and the budgets
-// of who is evicted. Whom the scheduler preempts nobody asks a budget for.
+// of who is evicted. Nobody asks a budget for those that the scheduler preempts.
 func TestWhatAFixWaitsFor(t *testing.T) {
 	c := finder(t, nil, "nvidia.com/gpu", func(st *cluster.State) {
 		st.PDBs = []*policyv1.PodDisruptionBudget{rcatest.BudgetFor("x", 1)}

@@ -323,7 +323,7 @@ func TestRootOfWhatWasFound(t *testing.T) {
 	}
 }
 
-// The GPU that is drawn anew is the one that the best fix names, as it will be.
+// The GPU that is drawn again is the one that the best fix names, as it will be.
 func TestWhichGPUIsRedrawn(t *testing.T) {
 	c := finder(t, nil, "nvidia.com/gpu", nil)
 	n, at, gone := c.Node("a"), 0, 7

@@ -218,7 +218,7 @@ func TestNodePoolsThatDoNotGrow(t *testing.T) {
 func TestKarpentersWords(t *testing.T) {
 	for message, want := range map[string]string{
 		"no instance type has enough resources":          "AutoscalerCannotHelp likely: no instance type of its pools has room for what the pod asks for at once (1 nvidia.com/gpu with what DaemonSets take)",
-		"no instance type met the required offering":     "AutoscalerCannotHelp likely: Karpenter has machines that would do, but not in the zone or at the price (capacity type) that pool and pod allow, or the cloud refused them in the last minutes",
+		"no instance type met the required offering":     "AutoscalerCannotHelp likely: no machine of those that would do is to be had in the zone and at the price (capacity type) that pool and pod allow, or the cloud refused them in the last minutes",
 		"Dynamic Resource Allocation is not supported":   "AutoscalerCannotHelp likely: Karpenter brings no node for a pod that claims devices by DRA in this way",
 		"incompatible requirements, label x":             "of the template NodeSelectorMismatch: its selector or affinity fits nothing that a NodePool makes: incompatible requirements, label x",
 		"no instance type met all requirements":          "AutoscalerCannotHelp likely: Karpenter knows no instance type that meets what pod and NodePool require: no instance type met all requirements",

@@ -45,13 +45,13 @@ func TestLayoutsThatMakeEnough(t *testing.T) {
 		fill    func(*rcatest.World)
 		want    string
 	}{
-		"as many as there can be":    {"1g.5gb", 7, 1, nil, "all-1g.5gb"},
-		"one more":                   {"1g.5gb", 8, 1, nil, ""},
-		"on two GPUs":                {"1g.5gb", 8, 2, nil, "all-1g.5gb"},
-		"several do":                 {"1g.5gb", 2, 1, nil, "all-1g.5gb all-balanced"},
-		"the label is that":          {"1g.5gb", 7, 1, func(w *rcatest.World) { w.Nodes[0].Labels[view.LabelMIGConfig] = "all-1g.5gb" }, ""},
-		"whoever is there may leave": {"1g.5gb", 7, 1, func(w *rcatest.World) { w.AddHolder("h", "n", "nvidia.com/mig-7g.40gb", 0) }, "all-1g.5gb"},
-		"or may not":                 {"1g.5gb", 7, 1, func(w *rcatest.World) { *w.AddHolder("h", "n", "nvidia.com/mig-7g.40gb", 0).Spec.Priority = 1 }, ""},
+		"as many as there can be": {"1g.5gb", 7, 1, nil, "all-1g.5gb"},
+		"one more":                {"1g.5gb", 8, 1, nil, ""},
+		"on two GPUs":             {"1g.5gb", 8, 2, nil, "all-1g.5gb"},
+		"several do":              {"1g.5gb", 2, 1, nil, "all-1g.5gb all-balanced"},
+		"the label is that":       {"1g.5gb", 7, 1, func(w *rcatest.World) { w.Nodes[0].Labels[view.LabelMIGConfig] = "all-1g.5gb" }, ""},
+		"who is there may leave":  {"1g.5gb", 7, 1, func(w *rcatest.World) { w.AddHolder("h", "n", "nvidia.com/mig-7g.40gb", 0) }, "all-1g.5gb"},
+		"or may not":              {"1g.5gb", 7, 1, func(w *rcatest.World) { *w.AddHolder("h", "n", "nvidia.com/mig-7g.40gb", 0).Spec.Priority = 1 }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := rcatest.NewWorld()

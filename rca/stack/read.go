@@ -85,7 +85,7 @@ const failedMount = "FailedMount"
 // draDriver is the driver of NVIDIA's DRA driver that offers GPUs.
 const draDriver = "gpu.nvidia.com"
 
-// hear keeps the newest word of each about whom.
+// hear keeps the newest word of each speaker about each object.
 func (s *Stack) hear(e *corev1.Event) {
 	by, about, key := map[string]*corev1.Event(nil), e.InvolvedObject, e.InvolvedObject.Namespace+"/"+e.InvolvedObject.Name
 	switch {

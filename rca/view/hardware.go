@@ -12,7 +12,7 @@ import (
 	"github.com/unpend/unpend/rca/diagnosis"
 )
 
-// Sign is one thing that says that a machine has NVIDIA GPUs, whoever offers them or not.
+// Sign is one thing that says that a machine has NVIDIA GPUs, offered or not.
 type Sign struct {
 	diagnosis.Evidence
 	// Count is how many, where it says so; 0 where it does not.

@@ -108,7 +108,7 @@ func (v *Node) Reported() []nodeprobe.GPU {
 	return v.Geometry.Report.GPUs
 }
 
-// HasGPUs says whether anything about the node speaks of NVIDIA GPUs, whoever offers them
+// HasGPUs says whether anything about the node speaks of NVIDIA GPUs, offered
 // or not.
 func (v *Node) HasGPUs() bool { return v.Facts().hasGPUs }
 

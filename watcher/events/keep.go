@@ -72,7 +72,7 @@ func wanted(e *corev1.Event) bool {
 	return true
 }
 
-// Trim is what is kept of an Event: who said what of whom, and when.
+// Trim is what is kept of an Event: who said what of which object, and when.
 func Trim(e *corev1.Event) *corev1.Event {
 	o := e.InvolvedObject
 	return &corev1.Event{

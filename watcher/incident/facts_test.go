@@ -123,7 +123,7 @@ func TestPodsOfADaemonSetTolerate(t *testing.T) {
 	}
 }
 
-// An event that is older than the object tells of another that had its name, whoever's uid
+// An event that is older than the object tells of another that had its name, no matter whose uid
 // it lacks.
 func TestAnEventOlderThanItsObject(t *testing.T) {
 	for name, c := range map[string]struct {
