@@ -24,7 +24,7 @@ type shelf struct {
 	known map[*part]map[string]Object
 	count map[*part]tally
 	all   int
-	bytes int // of their texts
+	bytes int       // of their texts
 	texts sync.Pool // of *[]byte, to cut in
 }
 
