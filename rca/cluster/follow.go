@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -38,6 +39,8 @@ type Follower struct {
 	failing map[string]failure
 	// devices is the version of resource.k8s.io that is read.
 	devices string
+	// failed is told of watches that fail; nil: nobody is.
+	failed func(kind, reason string)
 	// newest is the highest resourceVersion of a pod that has come.
 	newest string
 }
@@ -161,6 +164,15 @@ func (f *Follower) follow(k *kind, in cache.SharedIndexInformer) error {
 	return in.SetWatchErrorHandler(func(_ *cache.Reflector, err error) { f.refused(k, in, err) })
 }
 
+// OnFailure has failed told of each attempt to go on following a kind that fails, with the
+// API server's reason, or NoAnswer. Until one succeeds, what is known of the kind is as old
+// as the first of them. It must not ask the Follower.
+func (f *Follower) OnFailure(failed func(kind, reason string)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.failed = failed
+}
+
 // refusedIn takes back the refusals of kinds that may be asked for in a namespace
 // instead, and says of each that this is all that is read.
 func (f *Follower) refusedIn(namespace string) []*kind {
@@ -198,8 +210,11 @@ func (f *Follower) refused(k *kind, in cache.SharedIndexInformer, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	switch {
-	case f.informers[k.name] != in || in.HasSynced():
-		// Its place has been taken, or it goes on from what it has.
+	case f.informers[k.name] != in: // its place has been taken
+	case in.HasSynced(): // it goes on from what it has, and is tried again without end
+		if f.failed != nil {
+			f.failed(k.name, cmp.Or(string(apierrors.ReasonForError(err)), "NoAnswer"))
+		}
 	case apierrors.IsForbidden(err):
 		f.unread[k.name] = missing(k)
 	case apierrors.IsNotFound(err) && k.optional:

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -27,7 +28,8 @@ import (
 // probed is an API server that has NodeGeometries, and lets nobody read anything else.
 type probed struct {
 	*httptest.Server
-	streams bool // a watch may begin with what is there
+	streams bool        // a watch may begin with what is there
+	closed  atomic.Bool // nobody may read anything
 	mu      sync.Mutex
 	objects []string      // that are there
 	told    []string      // to watches; how much that is, and one, is the version
@@ -40,7 +42,7 @@ func newProbed(tb testing.TB, streams bool, objects ...string) *probed {
 		q := r.URL.Query()
 		w.Header().Set("Content-Type", "application/json")
 		switch {
-		case r.URL.Path != "/apis/unpend.dev/v1alpha1/nodegeometries":
+		case r.URL.Path != "/apis/unpend.dev/v1alpha1/nodegeometries" || p.closed.Load():
 			refuse(w, http.StatusForbidden, metav1.StatusReasonForbidden)
 		case q.Get("watch") != "true" && q.Get("watch") != "1":
 			p.mu.Lock()
@@ -188,6 +190,33 @@ func TestReportsAreWhatTheDynamicClientReads(t *testing.T) {
 			same("gpu-3") // all is read again
 		})
 	}
+}
+
+// A kind that may not be followed any more is told of with the reason, keeps what was known,
+// and is followed again once it may be.
+func TestFailingWatchIsToldOf(t *testing.T) {
+	p := newProbed(t, true, reportText(t, "gpu-1", nil))
+	typed, _ := followsProbed(t, p)
+	failed := make(chan string, 100)
+	typed.OnFailure(func(kind, reason string) { failed <- kind + " " + reason })
+	p.closed.Store(true)
+	p.tells([]string{reportText(t, "gpu-2", nil)}, `{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410}}`)
+	select {
+	case got := <-failed:
+		if got != "NodeGeometry Forbidden" {
+			t.Error(got)
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("nobody is told")
+	}
+	if st := typed.State(t.Context()); st.Geometries["gpu-1"] == nil || st.Unread[nodeprobe.Kind.Kind] != "" {
+		t.Errorf("%v, unread %q", st.Geometries, st.Unread[nodeprobe.Kind.Kind])
+	}
+	p.closed.Store(false)
+	controlplane.Eventually(t, time.Minute, "it is followed again", func() (bool, string) {
+		st := typed.State(t.Context())
+		return st.Geometries["gpu-2"] != nil && st.Geometries["gpu-1"] == nil, fmt.Sprint(st.Geometries)
+	})
 }
 
 // Who may not read reports is told so, as of any other kind.

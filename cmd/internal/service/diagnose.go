@@ -32,6 +32,9 @@ func (s *Service) diagnose(ctx context.Context) error {
 		return err
 	}
 	defer f.Close()
+	if err := s.countFailures(f); err != nil {
+		return err
+	}
 	a, err := newAnalyst(ctx, f, s.config.Knowledge.Folder, s.logger, s.registry)
 	if err != nil {
 		return err
@@ -85,6 +88,16 @@ func (s *Service) diagnose(ctx context.Context) error {
 		}
 	})
 	return parts.Wait()
+}
+
+// countFailures counts watches that fail: what is diagnosed grows old with them.
+func (s *Service) countFailures(f *cluster.Follower) error {
+	failures := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "unpend_watch_failures_total", Help: "Attempts to go on following a kind that failed, by the API server's reason."}, []string{"kind", "reason"})
+	if err := s.registry.Register(failures); err != nil {
+		return fmt.Errorf("register metrics: %w", err)
+	}
+	f.OnFailure(func(kind, reason string) { failures.WithLabelValues(kind, reason).Inc() })
+	return nil
 }
 
 // follow hands over the incidents that are true, and each that comes, for as long as this

@@ -2,6 +2,8 @@ package acceptance
 
 import (
 	"fmt"
+	"os"
+	"os/exec"
 	"testing"
 	"time"
 
@@ -39,7 +41,12 @@ func TestServiceAtScale(t *testing.T) {
 	s := calm(t, c)
 	s.fleet(c, nodes)
 	s.pods(stormOwners)
-	o := serve(t, c)
+	var program []string
+	if soak() {
+		program = released(t)
+	}
+	o := observe(t, c, fmt.Sprintf("{storeDir: %s}", t.TempDir()), program...)
+	o.says(t, "ok", time.Minute)
 	controlplane.Eventually(t, 2*time.Minute, "all are diagnosed", func() (bool, string) {
 		o.lives(t)
 		n := len(waitingOf(o))
@@ -48,7 +55,8 @@ func TestServiceAtScale(t *testing.T) {
 	o.counts(t, "false", stormOwners)
 	now, most := controlplane.MemoryOf(t, o.cmd.Process.Pid)
 	each := o.figure(t, "unpend_diagnosis_duration_seconds_sum") / o.figure(t, "unpend_diagnosis_duration_seconds_count")
-	why := newProcess(t, nil, "unpend", "why", "-A", "-o", "json", "--kubeconfig", c.Kubeconfig())
+	command := append(program, "unpend", "why", "-A", "-o", "json", "--kubeconfig", c.Kubeconfig())
+	why := newProcess(t, nil, command[0], command[1:]...)
 	began := time.Now()
 	why.start(t)
 	if code := why.exits(t, time.Minute); code != exitDone {
@@ -68,6 +76,19 @@ func TestServiceAtScale(t *testing.T) {
 			t.Errorf("%s: %d nodes, %d fixes", d.Headline, d.NodeCount, len(d.Fixes))
 		}
 	}
+}
+
+// released is what a command runs below to be that of the program as it is released: of the
+// pages of a test binary a third are tests.
+func released(t *testing.T) []string {
+	t.Helper()
+	folder := t.TempDir()
+	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", folder, "../../unpend")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if says, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, says)
+	}
+	return []string{"env", "PATH=" + folder}
 }
 
 // fleet makes so many nodes with their reports, and pods that run on them and hold

@@ -1,0 +1,227 @@
+package program
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+
+	"github.com/unpend/unpend/nodeprobe"
+	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/rcatest"
+)
+
+// fleetServer is an API server that has the nodes, pods and reports of a fleet, and lets
+// nobody read anything else. It tells of them by watches, as one of today does.
+type fleetServer struct {
+	*httptest.Server
+	fleet *rcatest.Fleet
+}
+
+func serveFleet(b *testing.B, f *rcatest.Fleet) *fleetServer {
+	b.Helper()
+	for _, p := range f.Pods {
+		heavy(p)
+	}
+	s := &fleetServer{fleet: f}
+	s.Server = httptest.NewServer(http.HandlerFunc(s.answer))
+	b.Cleanup(s.Close)
+	b.Cleanup(s.CloseClientConnections)
+	return s
+}
+
+// heavy gives a pod what kubelets and admission add to one that is of no use here.
+func heavy(p *corev1.Pod) {
+	c := &p.Spec.Containers[0]
+	for i := range 20 {
+		c.Env = append(c.Env, corev1.EnvVar{Name: fmt.Sprintf("SETTING_%d", i), Value: strings.Repeat("v", 40)})
+	}
+	p.Annotations = map[string]string{"checksum/config": strings.Repeat("0", 64), "prometheus.io/scrape": "true"}
+	for _, by := range []string{"kube-controller-manager", "kube-scheduler", "kubelet"} {
+		p.ManagedFields = append(p.ManagedFields, metav1.ManagedFieldsEntry{Manager: by, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1", FieldsType: "FieldsV1",
+			FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:labels":{` + strings.TrimSuffix(strings.Repeat(`"f:some-label":{},`, 60), ",") + `}}}`)})
+	}
+}
+
+// ended tells a client that it has been told everything that is there.
+var ended = metav1.ObjectMeta{ResourceVersion: "9", Annotations: map[string]string{metav1.InitialEventsAnnotationKey: "true"}}
+
+func (s *fleetServer) answer(w http.ResponseWriter, r *http.Request) {
+	switch r.URL.Path {
+	case "/api/v1/nodes":
+		w.Header().Set("Content-Type", apiruntime.ContentTypeProtobuf+";stream=watch")
+		for _, n := range s.fleet.Nodes {
+			tell(w, "ADDED", n)
+		}
+		tell(w, "BOOKMARK", &corev1.Node{ObjectMeta: ended})
+	case "/api/v1/pods":
+		w.Header().Set("Content-Type", apiruntime.ContentTypeProtobuf+";stream=watch")
+		for _, p := range s.fleet.Pods {
+			tell(w, "ADDED", p)
+		}
+		tell(w, "BOOKMARK", &corev1.Pod{ObjectMeta: ended})
+	case "/apis/unpend.dev/v1alpha1/nodegeometries":
+		w.Header().Set("Content-Type", "application/json")
+		for _, g := range s.fleet.Geos {
+			tellJSON(w, "ADDED", *g)
+		}
+		tellJSON(w, "BOOKMARK", nodeprobe.NodeGeometry{ObjectMeta: ended})
+	default:
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusForbidden)
+		fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`)
+		return
+	}
+	http.NewResponseController(w).Flush() //nolint:errcheck // who has gone reads nothing
+	<-r.Context().Done()
+}
+
+// tell writes one event of a watch in protobuf. What cannot be written the client misses,
+// and a benchmark then counts too few.
+func tell(w http.ResponseWriter, kind string, o apiruntime.Object) {
+	gvks, _, err := scheme.Scheme.ObjectKinds(o)
+	if err != nil {
+		return
+	}
+	other := o.DeepCopyObject()
+	other.GetObjectKind().SetGroupVersionKind(gvks[0])
+	var text bytes.Buffer
+	if protobuf.NewSerializer(scheme.Scheme, scheme.Scheme).Encode(other, &text) != nil {
+		return
+	}
+	event, err := (&metav1.WatchEvent{Type: kind, Object: apiruntime.RawExtension{Raw: text.Bytes()}}).Marshal()
+	if err == nil {
+		w.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(event))), event...)) //nolint:errcheck // as above
+	}
+}
+
+func tellJSON(w http.ResponseWriter, kind string, g nodeprobe.NodeGeometry) {
+	g.APIVersion, g.Kind = nodeprobe.Kind.GroupVersion().String(), nodeprobe.Kind.Kind
+	json.NewEncoder(w).Encode(map[string]any{"type": kind, "object": g}) //nolint:errcheck // as above
+}
+
+// kubeconfig names the server.
+func (s *fleetServer) kubeconfig(b *testing.B) string {
+	path := filepath.Join(b.TempDir(), "kubeconfig")
+	text := "apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: \"" + s.URL + "\"}}]\ncontexts: [{name: c, context: {cluster: c}}]\ncurrent-context: c\n"
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	return path
+}
+
+// plainly fills informers as client-go makes them with all that the server has.
+func (s *fleetServer) plainly(b *testing.B, config *rest.Config) (keep any) {
+	client, custom, err := cluster.Clients(config)
+	if err != nil {
+		b.Fatal(err)
+	}
+	typed, generic := informers.NewSharedInformerFactory(client, 0), dynamicinformer.NewDynamicSharedInformerFactory(custom, 0)
+	pods := typed.Core().V1().Pods().Informer()
+	typed.Core().V1().Nodes().Informer()
+	generic.ForResource(nodeprobe.Resource)
+	ctx, stop := context.WithCancel(b.Context())
+	typed.Start(ctx.Done())
+	generic.Start(ctx.Done())
+	typed.WaitForCacheSync(ctx.Done())
+	generic.WaitForCacheSync(ctx.Done())
+	stop()
+	typed.Shutdown()
+	generic.Shutdown()
+	if n := len(pods.GetStore().ListKeys()); n != len(s.fleet.Pods) {
+		b.Fatalf("%d pods of %d", n, len(s.fleet.Pods))
+	}
+	return []any{typed, generic}
+}
+
+// keeps is how many bytes of memory what fill returns holds.
+func keeps(fill func() any) float64 {
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	kept := fill()
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	runtime.KeepAlive(kept)
+	return float64(after.HeapAlloc) - float64(before.HeapAlloc)
+}
+
+// BenchmarkWhyLive is `unpend why -A`, where one Job waits, on an API server in this process,
+// whose own work is in the time, against informers that are filled with the same objects and
+// keep them as they are: x-sync how many times as long it takes to the verdict (P11: at most
+// 1.5), x-sync-cpu the same in processor time, x-plain how much of their memory the copy of
+// the cluster takes (P10: at most a sixth).
+func BenchmarkWhyLive(b *testing.B) {
+	for _, nodes := range []int{1000, 5000} {
+		b.Run(fmt.Sprintf("%d-nodes", nodes), func(b *testing.B) {
+			f := rcatest.MakeFleet(nodes, 8, 10, 1, time.Now())
+			s := serveFleet(b, f)
+			config, path := &rest.Config{Host: s.URL, QPS: 1000, Burst: 1000}, s.kubeconfig(b)
+			var whole, bare, wholeCPU, bareCPU time.Duration
+			for b.Loop() {
+				runtime.GC()
+				began, used := time.Now(), cpu(b)
+				s.plainly(b, config)
+				bare, bareCPU = bare+time.Since(began), bareCPU+cpu(b)-used
+				runtime.GC()
+				began, used = time.Now(), cpu(b)
+				whyLive(b, path, len(f.Jobs))
+				whole, wholeCPU = whole+time.Since(began), wholeCPU+cpu(b)-used
+			}
+			plain, ours := keeps(func() any { return s.plainly(b, config) }), keeps(func() any { return followed(b, config, len(f.Pods)) })
+			b.ReportMetric(whole.Seconds()/float64(b.N), "s/why")
+			b.ReportMetric(whole.Seconds()/bare.Seconds(), "x-sync")
+			b.ReportMetric(wholeCPU.Seconds()/bareCPU.Seconds(), "x-sync-cpu")
+			b.ReportMetric(ours/(1<<20), "MiB")
+			b.ReportMetric(ours/plain, "x-plain")
+		})
+	}
+}
+
+// whyLive asks once, and wants so many answers.
+func whyLive(b *testing.B, kubeconfig string, want int) {
+	var out, errs bytes.Buffer
+	if code := Run(b.Context(), []string{"unpend", "why", "-A", "-o", "json", "--kubeconfig", kubeconfig}, Stdio{In: strings.NewReader(""), Out: &out, Err: &errs}); code != 0 {
+		b.Fatalf("exit %d: %s", code, errs.String())
+	}
+	var list diagnosis.List
+	if err := json.Unmarshal(out.Bytes(), &list); err != nil || len(list.Items) != want {
+		b.Fatalf("%d answers, %v", len(list.Items), err)
+	}
+}
+
+// followed is a copy of the cluster that is kept up to date.
+func followed(b *testing.B, config *rest.Config, pods int) any {
+	client, custom, err := cluster.Clients(config)
+	if err != nil {
+		b.Fatal(err)
+	}
+	f, err := cluster.Follow(b.Context(), client, custom, time.Now)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(f.Close)
+	if n := len(f.State(b.Context()).Pods); n != pods {
+		b.Fatalf("%d pods of %d", n, pods)
+	}
+	return f
+}
