@@ -42,15 +42,22 @@ type sink struct {
 	plans   map[string]notice.Notice
 }
 
-// places are where people can be told: a line each, in the file of its own that reads its
-// part of the configuration.
-var places = []struct {
+// place is where people can be told.
+type place struct {
 	name   string
 	wanted func(Config) bool
 	make   func(context.Context, *Service) (notice.Notifier, error)
-}{
+}
+
+// places are where people can be told: a line each, in the file of its own that reads its
+// part of the configuration.
+var places = []place{
 	{"slack", func(c Config) bool { return c.Slack.Channel != "" }, inSlack},
 	{"jira", func(c Config) bool { return c.Jira.given() }, inJira},
+	{"pagerduty", func(c Config) bool { return c.PagerDuty.KeyFile != "" }, inPagerDuty},
+	{"alertmanager", func(c Config) bool { return c.Alertmanager.URL != "" }, inAlertmanager},
+	{"opsgenie", func(c Config) bool { return c.Opsgenie.KeyFile != "" }, inOpsgenie},
+	{"webhook", func(c Config) bool { return c.Webhook.URL != "" }, byWebhook},
 }
 
 // sinks makes the places that the configuration names.
@@ -142,6 +149,9 @@ func (k *sink) tell(term context.Context) error {
 		p.begin(k.name, func() error { return k.bus.Consume(ctx, t, k.name, k.news(t)) })
 	}
 	p.begin(k.name, func() error { return k.follow(ctx) })
+	if pages, ok := k.Notifier.(pages); ok {
+		p.begin(k.name, func() error { return k.again(ctx, pages) })
+	}
 	return p.Wait()
 }
 
@@ -198,10 +208,11 @@ func (k *sink) once(ctx context.Context, id string) error {
 	k.turn.Lock()
 	defer k.turn.Unlock()
 	p, err := k.proposal(ctx, id)
+	sent := k.sent()
 	if err == nil {
-		err = k.Notify(ctx, p)
+		err = k.routed(ctx, p)
 	}
-	if ctx.Err() == nil {
+	if ctx.Err() == nil && (err != nil || sent < 0 || k.sent() > sent) {
 		k.note(ctx, err)
 	}
 	return err
@@ -243,6 +254,9 @@ func (k *sink) standing() string {
 
 // proposal is all that is known of an incident now.
 func (k *sink) proposal(ctx context.Context, id string) (notice.Proposal, error) {
+	if id == breakerID {
+		return k.breaker(ctx)
+	}
 	p := notice.Proposal{Incident: id}
 	body, at, err := k.bus.Newest(ctx, bus.Diagnoses, id)
 	if err != nil {
@@ -276,6 +290,9 @@ func (k *sink) proposal(ctx context.Context, id string) (notice.Proposal, error)
 	}
 	k.mu.Unlock()
 	p.Plans = slices.SortedFunc(maps.Values(plans), func(a, b notice.Notice) int { return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Plan, b.Plan)) })
+	if _, ok := k.Notifier.(pages); ok && err == nil {
+		k.release(ctx, &p)
+	}
 	return p, err
 }
 

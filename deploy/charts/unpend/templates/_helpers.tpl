@@ -71,8 +71,18 @@ both come to the pod's own. */}}
 {{- define "unpend.slackDir" -}}/etc/unpend-slack{{- end -}}
 {{- define "unpend.jiraDir" -}}/etc/unpend-jira{{- end -}}
 
+{{- define "unpend.pagingDir" -}}/etc/unpend-paging{{- end -}}
+
 {{- define "unpend.config" -}}
 {{- $config := deepCopy (default dict .Values.config) -}}
+{{- range $place, $file := dict "pagerduty" "keyFile" "opsgenie" "keyFile" "webhook" "secretFile" -}}
+{{- if hasKey $config $place -}}
+{{- if not $.Values.paging.existingSecret -}}
+{{- fail (printf "config.%s is set, paging.existingSecret is not: name the Secret that holds what it is told with under the key %s" $place $place) -}}
+{{- end -}}
+{{- $_ := set $config $place (merge (dict $file (printf "%s/%s" (include "unpend.pagingDir" $) $place)) (default dict (get $config $place))) -}}
+{{- end -}}
+{{- end -}}
 {{- if .Values.slack.channel -}}
 {{- if not .Values.slack.existingSecret -}}
 {{- fail "slack.channel is set, slack.existingSecret is not: name the Secret that holds the bot's token" -}}
