@@ -29,10 +29,11 @@ func Missing(id, says string) Fault {
 
 // The other faults.
 var (
-	Lost   = Fault{lost: true}  // nothing is done
-	Silent = Fault{after: true} // it is done
-	Hangs  = Fault{hangs: true} // nothing is done, nothing is answered
-	Page   = Fault{page: true}  // nothing is done, and a login page says so with a 200
+	Lost   = Fault{lost: true}               // nothing is done
+	Silent = Fault{after: true}              // it is done
+	Hangs  = Fault{hangs: true}              // nothing is done, nothing is answered
+	Mute   = Fault{after: true, hangs: true} // it is done, nothing is answered
+	Page   = Fault{page: true}               // nothing is done, and a login page says so with a 200
 )
 
 // Fail has the next such requests answered so; those that were to fail before do not.
@@ -57,14 +58,17 @@ func (s *Server) writing(next http.HandlerFunc) http.HandlerFunc {
 			s.stumble(w, r, f)
 		case f.lost:
 			hangUp(w)
+		case f.after:
+			next(httptest.NewRecorder(), r)
+			if f.hangs {
+				<-r.Context().Done()
+			}
+			hangUp(w)
 		case f.hangs:
 			r.Body.Close()
 			<-r.Context().Done()
 		case f.page:
 			fmt.Fprint(w, "<html>log in</html>")
-		case f.after:
-			next(httptest.NewRecorder(), r)
-			hangUp(w)
 		default:
 			next(w, r)
 		}
