@@ -17,12 +17,7 @@ import (
 // ofQuota is what the ClusterQueue has of the GPUs that the pod asks for, flavor by flavor, and
 // which nodes each flavor stands for: quota in a flavor without such a node lets nobody run.
 func (c *Case) ofQuota(w *unstructured.Unstructured) []diagnosis.Evidence {
-	st := c.Cluster.State
-	local := objectOf(st.Queues.Local, c.Pod.Namespace, nestedText(w, "spec", "queueName"))
-	if local == nil {
-		return nil
-	}
-	queue := objectOf(st.Queues.Cluster, "", nestedText(local, "spec", "clusterQueue"))
+	queue := c.ClusterQueue(w)
 	if queue == nil {
 		return nil
 	}
@@ -43,7 +38,7 @@ func (c *Case) ofQuota(w *unstructured.Unstructured) []diagnosis.Evidence {
 			}
 		}
 	}
-	return out
+	return append(out, c.reserved(queue)...)
 }
 
 // quotaOf is the quota of one resource in one flavor, and what of it is reserved.

@@ -15,7 +15,7 @@ import (
 )
 
 // Find re-reads the cluster, diagnoses the incident again, and returns the fix
-// with that number or, when the hash is not empty, with that plan.
+// with that number or, when the hash is not empty, with that plan; number 0 is none.
 func Find(ctx context.Context, d Deps, id string, number int, hash string) (plan.Found, error) {
 	st, err := cluster.Read(ctx, d.Client, d.Dynamic, d.Now)
 	if err != nil {
@@ -66,11 +66,15 @@ func taken(st *cluster.State) string {
 	return ""
 }
 
+// offer says what the fix of a number is now; without a number, the best.
 func offer(d diagnosis.Diagnosis, number int) string {
 	for _, f := range d.Fixes {
-		if f.ID == number {
-			return fmt.Sprintf("fix %d is now %q, plan %s", number, f.Title, f.Plan)
+		if f.ID == number || number == 0 {
+			return fmt.Sprintf("fix %d is now %q, plan %s", f.ID, f.Title, f.Plan)
 		}
+	}
+	if number == 0 {
+		return "there is no fix any more"
 	}
 	return fmt.Sprintf("there is no fix %d any more", number)
 }

@@ -43,7 +43,7 @@ type Decider struct {
 // ErrStale say that nothing was created; for a caller that nobody knows nothing is even
 // read. Any other error says that it has to be called again.
 func (d Decider) Decide(ctx context.Context, w Word) (*v1alpha1.Approval, error) {
-	who, err := d.Identities.find(w.Caller)
+	who, err := d.Identities.Of(w.Caller)
 	if err != nil {
 		return nil, err
 	}

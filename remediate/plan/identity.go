@@ -85,8 +85,8 @@ func (i Identity) check() error {
 	return nil
 }
 
-// find is who a caller is. The error says that nobody knows.
-func (m Identities) find(c Caller) (Identity, error) {
+// Of is who a caller is. ErrRefused: nobody knows.
+func (m Identities) Of(c Caller) (Identity, error) {
 	i, ok := m.of[c]
 	if !ok {
 		return i, fmt.Errorf("%w: %s is nobody: remediate.identities of the configuration says of each id which Kubernetes user it is", ErrRefused, c)

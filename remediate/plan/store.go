@@ -82,8 +82,14 @@ func (s Store) Approvals(ctx context.Context, plan string) ([]v1alpha1.Approval,
 // it has ended and left nothing, or was recorded to be carried out elsewhere and was not
 // begun: then it is made again, for a plan is used once.
 func (s Store) Record(ctx context.Context, rem *v1alpha1.Remediation) (*v1alpha1.Remediation, error) {
+	return s.RecordAs(ctx, rem, s.Dynamic)
+}
+
+// RecordAs is Record, where another client than ours creates the plan: that of the person who
+// asks for it.
+func (s Store) RecordAs(ctx context.Context, rem *v1alpha1.Remediation, by dynamic.Interface) (*v1alpha1.Remediation, error) {
 	for range 3 {
-		made, err := s.create(ctx, v1alpha1.Remediations, rem)
+		made, err := Store{by}.create(ctx, v1alpha1.Remediations, rem)
 		if !apierrors.IsAlreadyExists(err) {
 			return as[v1alpha1.Remediation](made, err)
 		}

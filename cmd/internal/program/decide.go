@@ -5,16 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	authenticationv1 "k8s.io/api/authentication/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 
+	"github.com/unpend/unpend/remediate/desk"
 	"github.com/unpend/unpend/remediate/executor"
 	"github.com/unpend/unpend/remediate/journal"
 	"github.com/unpend/unpend/remediate/plan"
@@ -46,53 +45,23 @@ func executorLeads(ctx context.Context, d executor.Deps, namespace string) (bool
 	return l != nil, nil
 }
 
-// whoAmI asks the API server, which decides by that name too.
-func whoAmI(ctx context.Context, d executor.Deps) (string, []string, error) {
-	me, err := d.Client.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
-	if err != nil {
-		return "", nil, fmt.Errorf("ask who you are: %w", err)
-	}
-	groups := slices.DeleteFunc(me.Status.UserInfo.Groups, func(g string) bool { return strings.HasPrefix(g, "system:") }) // nobody acts for those
-	return me.Status.UserInfo.Username, groups, nil
-}
-
-// decision is what a person says of a plan, as themselves.
-func decision(ctx context.Context, d executor.Deps, rem *v1alpha1.Remediation, says v1alpha1.Decision, reason string) error {
-	who, groups, err := whoAmI(ctx, d)
-	if err != nil {
-		return err
-	}
-	a := plan.NewApproval(rem, who, groups, says)
-	a.Spec.Via, a.Spec.Reason = "kubectl", reason
-	_, err = plan.Store{Dynamic: d.Dynamic}.Say(ctx, a)
-	return err
-}
-
 // byExecutor records the plan and the approval, and follows the executor's journal.
 func byExecutor(d executor.Deps, found plan.Found, namespace string, w io.Writer) carrier {
 	return func(ctx context.Context, report func(journal.Progress)) (executor.Outcome, error) {
-		store := plan.Store{Dynamic: d.Dynamic}
 		out := executor.Outcome{Incident: found.Diagnosis.Incident, Fix: found.Fix, Started: d.Now()}
-		who, _, err := whoAmI(ctx, d)
+		me, err := atDesk(ctx, d, namespace)
 		if err != nil {
 			return out, err
 		}
-		proposed := plan.Propose(found, who, d.Now())
-		if err := executor.Rested(ctx, d, namespace, proposed.Name); err != nil {
-			return out, err
-		}
-		rem, err := store.Record(ctx, proposed)
-		if apierrors.IsForbidden(err) {
-			return out, fmt.Errorf("%w: %w", plan.ErrRefused, err)
-		}
+		answer, err := me.Carry(ctx, found)
 		if err != nil {
 			return out, err
 		}
-		if rem.Status.Phase.Ended() {
-			return out, fmt.Errorf("%w: this plan has been carried out already: %s", plan.ErrRefused, rem.Status.Message)
-		}
-		if err := approval(ctx, d, rem, who, namespace, w); err != nil {
-			return out, err
+		rem := answer.Plan
+		if answer.Approval == nil {
+			if _, err := fmt.Fprintf(w, "You have asked for this plan, and two others have to approve it (%s): each by 'unpend approve %s#%d'.\n", answer.Why, rem.Spec.Incident, rem.Spec.Fix); err != nil {
+				return out, err
+			}
 		}
 		rem, err = follow(ctx, d, rem.Name, report)
 		if rem != nil {
@@ -102,18 +71,9 @@ func byExecutor(d executor.Deps, found plan.Found, namespace string, w io.Writer
 	}
 }
 
-// approval says yes to a plan, unless that is for two others to say: there is room for
-// the words of two, and that of who asked for the plan is none of them.
-func approval(ctx context.Context, d executor.Deps, rem *v1alpha1.Remediation, who, namespace string, w io.Writer) error {
-	persons, why, err := executor.Persons(ctx, d, namespace, rem)
-	if err != nil {
-		return err
-	}
-	if persons < 2 || rem.Spec.Requester != who {
-		return decision(ctx, d, rem, v1alpha1.Approve, "")
-	}
-	_, err = fmt.Fprintf(w, "You have asked for this plan, and two others have to approve it (%s): each by 'unpend approve %s#%d'.\n", why, rem.Spec.Incident, rem.Spec.Fix)
-	return err
+// atDesk is who has the kubeconfig, as the desk knows them.
+func atDesk(ctx context.Context, d executor.Deps, namespace string) (desk.Visitor, error) {
+	return desk.Desk{Deps: d, Namespace: namespace}.Self(ctx, d.Client, d.Dynamic, "kubectl")
 }
 
 // follow reports a plan's journal until the plan has ended, and its end.

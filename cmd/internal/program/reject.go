@@ -69,7 +69,11 @@ func (o *rejectOptions) reject(ctx context.Context, name string, std Stdio) erro
 		fmt.Fprintf(std.Out, "plan %.12s is being taken back already: %s\n", rem.Name, terminal.Clean(rem.Status.Failure))
 		return nil
 	}
-	if err := decision(ctx, d, rem, v1alpha1.Reject, o.reason); err != nil {
+	me, err := atDesk(ctx, d, o.namespace)
+	if err != nil {
+		return err
+	}
+	if _, err := me.No(ctx, rem, o.reason); err != nil {
 		return outcomeError(err)
 	}
 	title := terminal.Clean(rem.Spec.Title)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/unpend/unpend/cmd/internal/terminal"
+	"github.com/unpend/unpend/remediate/desk"
 	"github.com/unpend/unpend/remediate/executor"
 	"github.com/unpend/unpend/remediate/journal"
 	"github.com/unpend/unpend/remediate/v1alpha1"
@@ -15,7 +16,7 @@ import (
 // API where there are the kinds for it, so that others can take it back should this process
 // end. Else Events tell of it, and that is said.
 func onRecord(ctx context.Context, d executor.Deps, std Stdio) (executor.Deps, error) {
-	who, _, err := whoAmI(ctx, d)
+	who, _, err := desk.WhoAmI(ctx, d.Client)
 	if executor.Installed(d) {
 		d.Requester = who
 		return d, err
