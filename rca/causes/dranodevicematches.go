@@ -3,6 +3,7 @@ package causes
 import (
 	"fmt"
 
+	"github.com/unpend/unpend/rca/devices"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/view"
 )
@@ -37,6 +38,10 @@ var draNoDeviceMatches = Rule{ID: diagnosis.DRANoDeviceMatches, Tell: func(c *Ca
 			f.evidence = append(f.evidence, diagnosis.Evidence{Ref: n.Ref(), Fact: fmt.Sprintf("%d devices match request %s, %s asked", a.MatchingOn(c.Claims, n.Name), a.Name, a.CountText())})
 		}
 	}
-	f.evidence = append(f.evidence, diagnosis.Evidence{Ref: n.Ref(), Fact: fmt.Sprintf("%d devices, none serves the claims", here)})
+	fact := "no device, so none serves the claims"
+	if here > 0 {
+		fact = fmt.Sprintf("%d devices, none serves the claims", here)
+	}
+	f.evidence = append(f.evidence, diagnosis.Fact(n.Ref(), fact, devices.OfferedOn(c.Cluster.State.ResourceSlices, n.Name)...))
 	return f
 }}

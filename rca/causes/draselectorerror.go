@@ -28,12 +28,14 @@ var draSelectorError = Rule{ID: diagnosis.DRASelectorError, Tell: func(c *Case, 
 			ref = "DeviceClass/" + a.Class
 		}
 		if other := c.Claims.Fault(a, c.Claims.Devices); other != nil && other.Clause == f.Clause {
-			out.evidence = append(out.evidence, diagnosis.Evidence{Ref: ref, Fact: "request " + a.Name + ": " + f.Text + ": " + f.Err})
+			out.evidence = append(out.evidence, diagnosis.Fact(ref, "request "+a.Name+": "+f.Text+": "+f.Err, diagnosis.That("spec", "", diagnosis.Contains, f.Text)))
 		}
 	}
 	if f.Device != nil {
 		out.evidence = append(out.evidence, diagnosis.Fact(f.Device.Ref(), "device "+f.Device.ID.Name+" of driver "+f.Device.ID.Driver,
 			diagnosis.That("spec.driver", "", diagnosis.Is, f.Device.ID.Driver), diagnosis.That("spec.devices[name="+f.Device.ID.Name+"]", "", diagnosis.Exists, "")))
+		last := &out.evidence[len(out.evidence)-1]
+		last.Claims = append(last.Claims, devices.OfferedOn(c.Cluster.State.ResourceSlices, n.Name)...)
 	}
 	return out
 }}

@@ -1,6 +1,7 @@
 package causes
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/unpend/unpend/rca/diagnosis"
@@ -13,10 +14,11 @@ var podAffinityConflict = Rule{ID: diagnosis.PodAffinityConflict, Tell: func(c *
 	if b.Plugin != "InterPodAffinity" {
 		return nil
 	}
-	f := &finding{diagnosis.Proven, "pod (anti-)affinity rules leave it out", []diagnosis.Evidence{{Ref: n.Ref(), Fact: b.Reason}}}
-	_, _, texts := c.UnmetTerms(n)
-	for _, t := range texts {
-		f.evidence = append(f.evidence, diagnosis.Evidence{Ref: c.podRef(), Fact: "has to be " + t})
+	f := &finding{diagnosis.Proven, "pod (anti-)affinity rules leave it out", []diagnosis.Evidence{diagnosis.Fact(n.Ref(), b.Reason, c.whereItStands(n)...)}}
+	unmet, broken, texts := c.UnmetTerms(n)
+	terms := slices.Concat(pick(TogetherWith(c.Pod), unmet), pick(ApartFrom(c.Pod), broken)) // as the texts
+	for i, t := range texts {
+		f.evidence = append(f.evidence, diagnosis.Fact(c.podRef(), "has to be "+t, c.ofPod(diagnosis.That("spec.affinity", "", diagnosis.Contains, terms[i].TopologyKey))...))
 	}
 	if len(texts) > 0 {
 		f.says += ": it has to be " + strings.Join(texts, " and ")
@@ -26,3 +28,12 @@ var podAffinityConflict = Rule{ID: diagnosis.PodAffinityConflict, Tell: func(c *
 	}
 	return f
 }}
+
+// pick are the elements at those places.
+func pick[T any](of []T, at []int) []T {
+	out := make([]T, len(at))
+	for i, n := range at {
+		out[i] = of[n]
+	}
+	return out
+}

@@ -18,7 +18,7 @@ var volumeConflict = Rule{ID: diagnosis.VolumeConflict, Tell: func(c *Case, n *v
 	if c.volumes == nil {
 		c.volumes = c.readVolumes()
 	}
-	return &finding{c.volumes.certainty, "its volume cannot be had there: " + b.Reason, append([]diagnosis.Evidence{{Ref: n.Ref(), Fact: b.Reason}}, c.volumes.evidence...)}
+	return &finding{c.volumes.certainty, "its volume cannot be had there: " + b.Reason, append([]diagnosis.Evidence{diagnosis.Fact(n.Ref(), b.Reason, c.volumeClaims(n)...)}, c.volumes.evidence...)}
 }}
 
 // volumeFacts are the same for every node.

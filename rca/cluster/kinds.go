@@ -90,6 +90,7 @@ var kinds = []kind{
 	installed("ClusterQueue", "kueue.x-k8s.io", "v1beta1", "clusterqueues", false, func(s *State) any { return &s.Queues.Cluster }),
 	installed("ResourceFlavor", "kueue.x-k8s.io", "v1beta1", "resourceflavors", false, func(s *State) any { return &s.Queues.Flavors }),
 	installed("AdmissionCheck", "kueue.x-k8s.io", "v1beta1", "admissionchecks", false, func(s *State) any { return &s.Queues.Checks }),
+	installed("Topology", "kueue.x-k8s.io", "v1beta1", "topologies", false, func(s *State) any { return &s.Queues.Topologies }),
 	grouped("Queue", "scheduling.volcano.sh", "v1beta1", "queues", false, func(s *State) any { return &s.Queues.Volcano }),
 	grouped("Queue", "scheduling.run.ai", "v2", "queues", false, func(s *State) any { return &s.Queues.KAI }),
 }

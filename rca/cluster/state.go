@@ -131,6 +131,8 @@ type Queues struct {
 	Cluster []*unstructured.Unstructured // Kueue's
 	Flavors []*unstructured.Unstructured // Kueue's: which nodes a quota is of
 	Checks  []*unstructured.Unstructured // Kueue's: what else has to agree
-	Volcano []*unstructured.Unstructured
-	KAI     []*unstructured.Unstructured
+	// Topologies are Kueue's: the levels, by node labels, at which pods are placed together.
+	Topologies []*unstructured.Unstructured
+	Volcano    []*unstructured.Unstructured
+	KAI        []*unstructured.Unstructured
 }

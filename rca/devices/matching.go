@@ -25,9 +25,9 @@ func (v *Claims) Misses(a *Ask, node string) (string, []diagnosis.Evidence) {
 	for _, d := range devices {
 		if taint := d.taintOf(a.tolerations); a.Readings[d].Fits && taint != "" {
 			if rule := v.ruleOf(d, taint); rule != nil {
-				return "every device that matches is tainted " + taint + " by DeviceTaintRule " + rule.Name, []diagnosis.Evidence{asked, {Ref: "DeviceTaintRule/" + rule.Name, Fact: "taints " + d.ID.Name + " of " + d.ID.Driver + " " + taint}}
+				return "every device that matches is tainted " + taint + " by DeviceTaintRule " + rule.Name, []diagnosis.Evidence{asked, diagnosis.Fact("DeviceTaintRule/"+rule.Name, "taints "+d.ID.Name+" of "+d.ID.Driver+" "+taint, taints("spec.taint", taint)...)}
 			}
-			return "every device that matches is tainted " + taint, []diagnosis.Evidence{asked, {Ref: d.Ref(), Fact: "device " + d.ID.Name + " has taint " + taint}}
+			return "every device that matches is tainted " + taint, []diagnosis.Evidence{asked, diagnosis.Fact(d.Ref(), "device "+d.ID.Name+" has taint "+taint, taints("spec.devices[name="+d.ID.Name+"].taints", taint)...)}
 		}
 	}
 	if near == nil {
@@ -35,13 +35,27 @@ func (v *Claims) Misses(a *Ask, node string) (string, []diagnosis.Evidence) {
 	}
 	evidence := []diagnosis.Evidence{asked}
 	for _, f := range a.Readings[near].Failed {
-		where := "request " + a.Name
+		where, of := "request "+a.Name, a.Ref
 		if f.Class {
-			where = "DeviceClass " + a.Class
+			where, of = "DeviceClass "+a.Class, "DeviceClass/"+a.Class
 		}
-		evidence = append(evidence, diagnosis.Evidence{Ref: a.Ref, Fact: where + ": " + strings.Join(strings.Fields(f.Text), " ") + " is false"})
+		text := strings.Join(strings.Fields(f.Text), " ")
+		evidence = append(evidence, diagnosis.Fact(a.Ref, where+": "+text+" is false", diagnosis.That("spec", "", diagnosis.Contains, text).Of(of)))
 	}
 	return a.fails(near), append(evidence, a.nearFact(near))
+}
+
+// taints claim the parts of a taint as people write it: key=value:Effect.
+func taints(path, taint string) []diagnosis.Claim {
+	key, effect, _ := strings.Cut(taint, ":")
+	key, value, _ := strings.Cut(key, "=")
+	var out []diagnosis.Claim
+	for _, part := range []string{key, value, effect} {
+		if part != "" {
+			out = append(out, diagnosis.That(path, "", diagnosis.Contains, part))
+		}
+	}
+	return out
 }
 
 // MatchingOn counts the node's devices that match the request and have no taint that it

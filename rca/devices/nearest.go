@@ -110,10 +110,14 @@ func (a *Ask) fails(near *Device) string {
 // nearFact is what the nearest device is.
 func (a *Ask) nearFact(d *Device) diagnosis.Evidence {
 	var parts []string
+	at := "spec.devices[name=" + d.ID.Name + "]"
+	claims := []diagnosis.Claim{diagnosis.That("spec.driver", "", diagnosis.Is, d.ID.Driver), diagnosis.That(at, "", diagnosis.Exists, "")}
 	for _, f := range a.Readings[d].Failed {
 		for _, p := range Properties(f.Text) {
 			value, ok := d.Value(p)
-			if !ok {
+			if ok {
+				claims = append(claims, diagnosis.That(at, "", diagnosis.Contains, value))
+			} else {
 				value = "not published"
 			}
 			if text := p.Name + " " + value; !slices.Contains(parts, text) {
@@ -121,6 +125,5 @@ func (a *Ask) nearFact(d *Device) diagnosis.Evidence {
 			}
 		}
 	}
-	return diagnosis.Fact(d.Ref(), fmt.Sprintf("nearest device %s of driver %s: %s", d.ID.Name, d.ID.Driver, strings.Join(parts, ", ")),
-		diagnosis.That("spec.driver", "", diagnosis.Is, d.ID.Driver), diagnosis.That("spec.devices[name="+d.ID.Name+"]", "", diagnosis.Exists, ""))
+	return diagnosis.Fact(d.Ref(), fmt.Sprintf("nearest device %s of driver %s: %s", d.ID.Name, d.ID.Driver, strings.Join(parts, ", ")), claims...)
 }

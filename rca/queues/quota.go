@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -25,13 +26,15 @@ func (c *Case) ofQuota(w *unstructured.Unstructured) []diagnosis.Evidence {
 		for _, flavor := range list(group, "flavors") {
 			for _, has := range list(flavor, "resources") {
 				name := corev1.ResourceName(wordOf(has, "name"))
-				if !slices.ContainsFunc(view.AsksOf(c.Pod), func(a view.Ask) bool { return a.Resource == name }) {
+				asks := view.AsksOf(c.Pod)
+				at := slices.IndexFunc(asks, func(a view.Ask) bool { return a.Resource == name })
+				if at < 0 {
 					continue
 				}
+				asked := asks[at]
 				out = append(out, quotaOf(queue, wordOf(flavor, "name"), has))
-				if fact := c.nodesOf(wordOf(flavor, "name"), name); fact != "" {
-					out = append(out, diagnosis.Evidence{Ref: "ResourceFlavor/" + wordOf(flavor, "name"), Fact: fact})
-				}
+				out = append(out, c.nodesOf(wordOf(flavor, "name"), name)...)
+				out = append(out, c.placed(w, wordOf(flavor, "name"), name, asked.Count)...)
 			}
 		}
 	}
@@ -41,15 +44,18 @@ func (c *Case) ofQuota(w *unstructured.Unstructured) []diagnosis.Evidence {
 // quotaOf is the quota of one resource in one flavor, and what of it is reserved.
 func quotaOf(queue *unstructured.Unstructured, flavor string, has map[string]any) diagnosis.Evidence {
 	name := wordOf(has, "name")
-	claims := []diagnosis.Claim{diagnosis.That("spec.resourceGroups", "", diagnosis.Contains, flavor), diagnosis.That("spec.resourceGroups", "", diagnosis.Contains, fmt.Sprint(has["nominalQuota"]))}
 	fact := fmt.Sprintf("flavor %s: %s quota %v", flavor, name, has["nominalQuota"])
+	of := "flavors[name=" + flavor + "].resources[name=" + name + "]"
+	claims := []diagnosis.Claim{diagnosis.That("spec.resourceGroups[*]."+of+".nominalQuota", "", diagnosis.Is, fmt.Sprint(has["nominalQuota"]))}
+	reserved := "status.flavorsReservation[name=" + flavor + "].resources[name=" + name + "]"
 	for _, f := range nested(queue, "status", "flavorsReservation") {
 		for _, r := range list(f, "resources") {
 			if wordOf(f, "name") == flavor && wordOf(r, "name") == name {
 				fact += fmt.Sprintf(", %v reserved", r["total"])
-				claims = append(claims, diagnosis.That("status.flavorsReservation", "", diagnosis.Contains, fmt.Sprint(r["total"])))
+				claims = append(claims, diagnosis.That(reserved+".total", "", diagnosis.Is, fmt.Sprint(r["total"])))
 				if b := fmt.Sprint(r["borrowed"]); r["borrowed"] != nil && b != "0" {
 					fact += ", " + b + " of it borrowed"
+					claims = append(claims, diagnosis.That(reserved+".borrowed", "", diagnosis.Is, b))
 				}
 			}
 		}
@@ -59,24 +65,26 @@ func quotaOf(queue *unstructured.Unstructured, flavor string, has map[string]any
 		return diagnosis.Fact(refOf("ClusterQueue", queue), fact, claims...)
 	}
 	fact += ", cohort " + cohort
+	claims = append(claims, diagnosis.That("spec", "", diagnosis.Contains, cohort))
 	for _, limit := range []struct{ field, says string }{{"borrowingLimit", "borrows at most"}, {"lendingLimit", "lends at most"}} {
 		if v := has[limit.field]; v != nil {
 			fact += fmt.Sprintf(", %s %v", limit.says, v)
+			claims = append(claims, diagnosis.That("spec.resourceGroups[*]."+of+"."+limit.field, "", diagnosis.Is, fmt.Sprint(v)))
 		}
 	}
 	return diagnosis.Fact(refOf("ClusterQueue", queue), fact, claims...)
 }
 
-// nodesOf says which nodes a flavor stands for, by its labels, and what they offer; empty
+// nodesOf says which nodes a flavor stands for, by its labels, and what they offer; nothing
 // where the flavor was not read or stands for any node.
-func (c *Case) nodesOf(flavor string, name corev1.ResourceName) string {
+func (c *Case) nodesOf(flavor string, name corev1.ResourceName) []diagnosis.Evidence {
 	o := objectOf(c.Cluster.State.Queues.Flavors, "", flavor)
 	if o == nil || c.Cluster.State.Unread["Node"] != "" {
-		return ""
+		return nil
 	}
 	labels, _, err := unstructured.NestedStringMap(o.Object, "spec", "nodeLabels")
 	if err != nil || len(labels) == 0 {
-		return ""
+		return nil
 	}
 	count, offered := 0, int64(0)
 	for _, n := range c.Cluster.SortedNodes() {
@@ -87,17 +95,21 @@ func (c *Case) nodesOf(flavor string, name corev1.ResourceName) string {
 		offered += n.Allocatable(name)
 	}
 	var texts []string
+	claims := []diagnosis.Claim{diagnosis.That("count(nodes)", "", diagnosis.Is, strconv.Itoa(count)), diagnosis.That("sum(nodes.status.allocatable["+string(name)+"])", "", diagnosis.Is, strconv.FormatInt(offered, 10))}
 	for _, key := range slices.Sorted(maps.Keys(labels)) {
 		texts = append(texts, key+"="+labels[key])
+		claims = append(claims, diagnosis.That("spec.nodeLabels", key, diagnosis.Is, labels[key]))
 	}
-	stands := "stands for nodes with " + strings.Join(texts, ", ")
+	fact := "stands for nodes with " + strings.Join(texts, ", ")
 	switch {
 	case count == 0:
-		return stands + ": no node has that now"
+		fact += ": no node has that now"
 	case offered == 0:
-		return fmt.Sprintf("%s: %s, and none of them offers %s", stands, view.CountOf(count, "node"), name)
+		fact = fmt.Sprintf("%s: %s, and none of them offers %s", fact, view.CountOf(count, "node"), name)
+	default:
+		fact = fmt.Sprintf("%s: %s with %d %s", fact, view.CountOf(count, "node"), offered, name)
 	}
-	return fmt.Sprintf("%s: %s with %d %s", stands, view.CountOf(count, "node"), offered, name)
+	return []diagnosis.Evidence{diagnosis.Fact("ResourceFlavor/"+flavor, fact, claims...)}
 }
 
 func carries(has, wants map[string]string) bool {

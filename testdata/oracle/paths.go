@@ -38,6 +38,9 @@ func (d *Dump) values(o object, path string) ([]any, error) {
 		return []any{o.amount("status", "allocatable", key) - d.requested(o, key)}, nil
 	}
 	now := []any{map[string]any(o)}
+	if m := segment.FindStringSubmatch(path); m != nil && m[1] == "nodes" {
+		now, path = d.nodesOf(o, brackets(m[2])), path[len(m[0]):]
+	}
 	for path != "" {
 		m := segment.FindStringSubmatch(path)
 		if m == nil || m[0] == "" {
@@ -160,6 +163,25 @@ func (d *Dump) podsOf(o object) []any {
 		})
 		if here || owned && p.text("metadata", "namespace") == o.text("metadata", "namespace") {
 			out = append(out, map[string]any(p))
+		}
+	}
+	return out
+}
+
+// nodesOf are the nodes that a flavor of a queue stands for, of those the ones with the labels.
+func (d *Dump) nodesOf(flavor object, labels []string) []any {
+	var out []any
+	for _, n := range d.of("Node") {
+		has, of := n.texts("metadata", "labels"), true
+		for key, value := range flavor.texts("spec", "nodeLabels") {
+			of = of && has[key] == value
+		}
+		for _, l := range labels {
+			key, value, _ := strings.Cut(l, "=")
+			of = of && has[key] == value
+		}
+		if of {
+			out = append(out, map[string]any(n))
 		}
 	}
 	return out
