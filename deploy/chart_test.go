@@ -65,7 +65,7 @@ func everything() values {
 		"config":           values{"watcher": values{"sweep": "30s"}, "bus": values{"maxBytes": "512Mi"}},
 		"serviceAccount":   values{"annotations": values{"a": "b"}, "name": "own"},
 		"persistence":      values{"enabled": true, "storageClass": "fast", "size": "5Gi"},
-		"slack":            values{"channel": "C0123456789", "cluster": "prod", "existingSecret": "unpend-slack", "key": "bot"},
+		"slack":            values{"channel": "C0123456789", "cluster": "prod", "existingSecret": "unpend-slack", "key": "bot", "appKey": "app"},
 		"networkPolicy":    values{"metricsFrom": []any{values{"namespaceSelector": values{"matchLabels": values{"kubernetes.io/metadata.name": "monitoring"}}}}},
 		"podAnnotations":   values{"x": "y"}, "priorityClassName": "system-cluster-critical",
 		"nodeSelector": values{"kubernetes.io/os": "linux"},
@@ -245,7 +245,7 @@ func TestConfigIsThatOfTheProgram(t *testing.T) {
 	}{
 		"defaults": {nil, values{"watcher": values{}, "rca": values{}, "knowledge": values{}, "remediate": values{}, "web": values{"metrics": ":9090"}, "bus": values{"storeDir": "/var/lib/unpend"}}},
 		"everything": {everything(), values{"watcher": values{"sweep": "30s"}, "rca": values{}, "knowledge": values{}, "remediate": values{"audit": "/var/lib/unpend/audit/trail.jsonl", "groups": []any{"gpu-admins"}}, "web": values{"metrics": ":9090"}, "bus": values{"storeDir": "/var/lib/unpend", "maxBytes": "512Mi"},
-			"slack": values{"channel": "C0123456789", "cluster": "prod", "tokenFile": "/etc/unpend-slack/bot"}}},
+			"slack": values{"channel": "C0123456789", "cluster": "prod", "tokenFile": "/etc/unpend-slack/bot", "appTokenFile": "/etc/unpend-slack/app"}}},
 	} {
 		var got values
 		cm := one[corev1.ConfigMap](t, objects(t, c.values), "ConfigMap")
@@ -299,6 +299,7 @@ func TestSchemaRefuses(t *testing.T) {
 		"pull secret with password": {"imagePullSecrets": []any{values{"name": "a", "password": "b"}}},
 		"channel by its name":       {"slack": values{"channel": "#gpu", "existingSecret": "a"}},
 		"token in the values":       {"slack": values{"token": "xoxb-1"}},
+		"app's token in the values": {"slack": values{"appToken": "xapp-1"}},
 		"negative size":             {"persistence": values{"size": "-1Gi"}},
 		"privileged probe":          {"probe": values{"privileged": true}},
 		"tier 0":                    tier(0),
@@ -420,6 +421,33 @@ func TestDeployment(t *testing.T) {
 	claim := one[appsv1.Deployment](t, objects(t, variants()["claim"]), "Deployment").Spec.Template.Spec
 	if v := volume(t, claim, "store"); v.PersistentVolumeClaim == nil || v.PersistentVolumeClaim.ClaimName != "mine" {
 		t.Errorf("store %+v", v)
+	}
+}
+
+// The app's token, by which clicks are heard, is mounted for the executor alone, and only where
+// it carries something out.
+func TestTheExecutorHearsSlack(t *testing.T) {
+	heard := values{"channel": "C0123456789", "existingSecret": "unpend-slack", "key": "bot", "appKey": "app"}
+	for mode, want := range map[string][]string{"approve": {"unpend-executor: bot app", "unpend: bot"}, "observe": {"unpend: bot"}} {
+		var got []string
+		for _, o := range objects(t, values{"mode": mode, "slack": heard}) {
+			if o.GetKind() != "Deployment" {
+				continue
+			}
+			var d appsv1.Deployment
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &d); err != nil {
+				t.Fatal(err)
+			}
+			mounted := d.Name + ":"
+			for _, k := range volume(t, d.Spec.Template.Spec, "slack").Secret.Items {
+				mounted += " " + k.Path
+			}
+			got = append(got, mounted)
+		}
+		slices.Sort(got)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: %s", mode, diff)
+		}
 	}
 }
 

@@ -70,6 +70,11 @@ both come to the pod's own. */}}
 
 {{- define "unpend.slackDir" -}}/etc/unpend-slack{{- end -}}
 
+{{/* Whether the executor hears what people click in Slack. */}}
+{{- define "unpend.slackHeard" -}}
+{{- if and (eq .Values.mode "approve") .Values.slack.channel .Values.slack.appKey -}}true{{- end -}}
+{{- end -}}
+
 {{- define "unpend.config" -}}
 {{- $config := deepCopy (default dict .Values.config) -}}
 {{- if .Values.slack.channel -}}
@@ -79,6 +84,9 @@ both come to the pod's own. */}}
 {{- $told := dict "channel" .Values.slack.channel "tokenFile" (printf "%s/%s" (include "unpend.slackDir" .) .Values.slack.key) -}}
 {{- with .Values.slack.cluster -}}
 {{- $_ := set $told "cluster" . -}}
+{{- end -}}
+{{- if include "unpend.slackHeard" . -}}
+{{- $_ := set $told "appTokenFile" (printf "%s/%s" (include "unpend.slackDir" .) .Values.slack.appKey) -}}
 {{- end -}}
 {{- $_ := set $config "slack" $told -}}
 {{- end -}}
