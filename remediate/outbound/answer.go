@@ -126,24 +126,29 @@ func (e *saying) Error() string { return e.words }
 
 func (e *saying) Unwrap() error { return e.is }
 
-// Send makes a request, again for each try, and returns the body of the success. What passes
-// is waited for, as the answer asks.
+// Once makes a request and returns the body of the success; its errors are those of Told.
+func (c *Client) Once(ctx context.Context, doing string, make func(context.Context) (*http.Request, error)) ([]byte, error) {
+	r, err := make(ctx)
+	if err != nil {
+		return nil, err
+	}
+	a, err := c.http.Do(r)
+	if err != nil {
+		return nil, c.Told(doing, err)
+	}
+	defer a.Body.Close()
+	if err := Status(a, c.clock.Now()); err != nil {
+		return nil, c.Told(doing, err)
+	}
+	body, err := io.ReadAll(a.Body)
+	return body, c.Told(doing, err)
+}
+
+// Send is Once, again after what passes: as the answer asks, for minutes at most.
 func (c *Client) Send(ctx context.Context, doing string, make func(context.Context) (*http.Request, error)) (body []byte, err error) {
 	err = notice.Retry(ctx, c.clock, func(ctx context.Context) error {
-		r, err := make(ctx)
-		if err != nil {
-			return err
-		}
-		a, err := c.http.Do(r)
-		if err != nil {
-			return c.Told(doing, err)
-		}
-		defer a.Body.Close()
-		if err := Status(a, c.clock.Now()); err != nil {
-			return c.Told(doing, err)
-		}
-		body, err = io.ReadAll(a.Body)
-		return c.Told(doing, err)
+		body, err = c.Once(ctx, doing, make)
+		return err
 	})
 	return body, err
 }

@@ -103,6 +103,9 @@ func New(o Options) (*Client, error) {
 // HTTP is the same for a library that wants an http.Client. Its errors are for Told.
 func (c *Client) HTTP() *http.Client { return c.http }
 
+// Clock is what it waits by.
+func (c *Client) Clock() notice.Clock { return c.clock }
+
 // Check says of an address whether it could be spoken to at all, before any name in it is
 // looked up: where a configuration is read, and before each request.
 func (c *Client) Check(u *url.URL) error {
