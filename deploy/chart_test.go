@@ -67,7 +67,7 @@ func everything() values {
 		"paging":         values{"existingSecret": "unpend-paging"},
 		"serviceAccount": values{"annotations": values{"a": "b"}, "name": "own"},
 		"persistence":    values{"enabled": true, "storageClass": "fast", "size": "5Gi"},
-		"slack":          values{"channel": "C0123456789", "cluster": "prod", "existingSecret": "unpend-slack", "key": "bot"},
+		"slack":          values{"channel": "C0123456789", "cluster": "prod", "existingSecret": "unpend-slack", "key": "bot", "appKey": "app"},
 		"jira": values{"url": "https://example.atlassian.net", "user": "bot@example.com", "project": "OPS", "priority": "High", "components": []any{"gpu"}, "labels": []any{"oncall"}, "fields": values{"customfield_10042": values{"value": "7"}},
 			"doneStatus": "Done", "reopen": "24h", "link": "https://unpend.example.com/incidents/{incident}", "cluster": "prod", "existingSecret": "unpend-jira", "key": "api"},
 		"kubectl":        values{"events": true, "annotations": true},
@@ -250,7 +250,7 @@ func TestConfigIsThatOfTheProgram(t *testing.T) {
 	}{
 		"defaults": {nil, values{"watcher": values{}, "rca": values{}, "knowledge": values{}, "remediate": values{}, "web": values{"metrics": ":9090"}, "outbound": values{}, "bus": values{"storeDir": "/var/lib/unpend"}}},
 		"everything": {everything(), values{"watcher": values{"sweep": "30s"}, "rca": values{}, "knowledge": values{}, "remediate": values{"audit": "/var/lib/unpend/audit/trail.jsonl", "groups": []any{"gpu-admins"}}, "web": values{"metrics": ":9090"}, "bus": values{"storeDir": "/var/lib/unpend", "maxBytes": "512Mi"},
-			"slack": values{"channel": "C0123456789", "cluster": "prod", "tokenFile": "/etc/unpend-slack/bot"},
+			"slack": values{"channel": "C0123456789", "cluster": "prod", "tokenFile": "/etc/unpend-slack/bot", "appTokenFile": "/etc/unpend-slack/app"},
 			"jira": values{"url": "https://example.atlassian.net", "deployment": "cloud", "user": "bot@example.com", "project": "OPS", "issueType": "Task", "priority": "High", "components": []any{"gpu"}, "labels": []any{"oncall"},
 				"fields": values{"customfield_10042": values{"value": "7"}}, "doneStatus": "Done", "reopen": "24h", "link": "https://unpend.example.com/incidents/{incident}", "cluster": "prod", "tokenFile": "/etc/unpend-jira/api"},
 			"pagerduty": values{"keyFile": "/etc/unpend-paging/pagerduty", "when": values{"waiting": "30m"}}, "alertmanager": values{"url": "http://alertmanager.monitoring.svc:9093"},
@@ -310,6 +310,7 @@ func TestSchemaRefuses(t *testing.T) {
 		"another answer":            {"kubectl": values{"labels": true}},
 		"channel by its name":       {"slack": values{"channel": "#gpu", "existingSecret": "a"}},
 		"token in the values":       {"slack": values{"token": "xoxb-1"}},
+		"app's token in the values": {"slack": values{"appToken": "xapp-1"}},
 		"key of a pager":            {"config": values{"pagerduty": values{"keyFile": "/x"}}, "paging": values{"existingSecret": "a"}},
 		"webhook to nowhere":        {"config": values{"webhook": values{}}, "paging": values{"existingSecret": "a"}},
 		"secret of a pager":         {"paging": values{"pagerduty": "0123"}},
@@ -451,6 +452,33 @@ func TestDeployment(t *testing.T) {
 	claim := one[appsv1.Deployment](t, objects(t, variants()["claim"]), "Deployment").Spec.Template.Spec
 	if v := volume(t, claim, "store"); v.PersistentVolumeClaim == nil || v.PersistentVolumeClaim.ClaimName != "mine" {
 		t.Errorf("store %+v", v)
+	}
+}
+
+// The app's token, by which clicks are heard, is mounted for the executor alone, and only where
+// it carries something out.
+func TestTheExecutorHearsSlack(t *testing.T) {
+	heard := values{"channel": "C0123456789", "existingSecret": "unpend-slack", "key": "bot", "appKey": "app"}
+	for mode, want := range map[string][]string{"approve": {"unpend-executor: bot app", "unpend: bot"}, "observe": {"unpend: bot"}} {
+		var got []string
+		for _, o := range objects(t, values{"mode": mode, "slack": heard}) {
+			if o.GetKind() != "Deployment" {
+				continue
+			}
+			var d appsv1.Deployment
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &d); err != nil {
+				t.Fatal(err)
+			}
+			mounted := d.Name + ":"
+			for _, k := range volume(t, d.Spec.Template.Spec, "slack").Secret.Items {
+				mounted += " " + k.Path
+			}
+			got = append(got, mounted)
+		}
+		slices.Sort(got)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: %s", mode, diff)
+		}
 	}
 }
 

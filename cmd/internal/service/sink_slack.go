@@ -39,9 +39,9 @@ func (c slackConfig) check() error {
 	case c.Channel == "" || c.TokenFile == "":
 		return fmt.Errorf("slack.channel is %q and slack.tokenFile is %q: it has to be the id of a channel (C…), and a file that holds the token of the app's bot (xoxb-…)", c.Channel, c.TokenFile)
 	case (c.Listen == "") != (c.SigningSecretFile == ""):
-		return fmt.Errorf("slack.listen is %q and slack.signingSecretFile is %q: clicks are heard by HTTP with both, an address and a file that holds the app's signing secret", c.Listen, c.SigningSecretFile)
+		return fmt.Errorf("slack.listen is %q and slack.signingSecretFile is %q: to hear clicks by HTTP it has to be an address, and a file that holds the app's signing secret", c.Listen, c.SigningSecretFile)
 	case c.AppTokenFile != "" && c.Listen != "":
-		return errors.New("slack.appTokenFile and slack.listen are two ways for clicks to come: give one")
+		return errors.New("slack.appTokenFile and slack.listen are two ways for clicks to come: it has to be one")
 	}
 	return nil
 }

@@ -199,10 +199,17 @@ func TestSlackOfTheReadme(t *testing.T) {
 		OAuth struct {
 			Scopes map[string][]string `json:"scopes"`
 		} `json:"oauth_config"`
-		Settings map[string]bool `json:"settings"`
+		Features struct {
+			Commands []struct {
+				Command string `json:"command"`
+			} `json:"slash_commands"`
+		} `json:"features"`
+		Settings map[string]any `json:"settings"`
 	}
 	must(t, yaml.Unmarshal(manifest, &app))
-	if got := fmt.Sprint(app.OAuth.Scopes, app.Settings); got != "map[bot:[chat:write channels:history groups:history]] map[org_deploy_enabled:false socket_mode_enabled:false token_rotation_enabled:false]" {
+	const want = "map[bot:[chat:write channels:history groups:history commands app_mentions:read users:read]] [{/unpend}] " +
+		"map[event_subscriptions:map[bot_events:[app_mention]] interactivity:map[is_enabled:true] org_deploy_enabled:false socket_mode_enabled:true token_rotation_enabled:false]"
+	if got := fmt.Sprint(app.OAuth.Scopes, app.Features.Commands, app.Settings); got != want {
 		t.Error(got)
 	}
 }

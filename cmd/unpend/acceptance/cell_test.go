@@ -46,6 +46,7 @@ type lane struct {
 	own                 bool         // layouts of the team's own
 	groups              []any        // that may approve, beside the users
 	kinds               chart.Values // of fixes, beside evictions
+	heard               bool         // people decide in Slack
 }
 
 const (

@@ -36,6 +36,9 @@ func (l *lane) install(t *testing.T, ns string, approvers ...any) {
 	if l.own {
 		values["gpuOperator"] = chart.Values{"namespace": operatorNamespace, "migConfigMaps": []any{ownLayouts}}
 	}
+	if l.heard {
+		values["slack"] = chart.Values{"channel": "C0123456789", "existingSecret": "slack", "appKey": "app"}
+	}
 	send := chart.To(l.ControlPlane)
 	for _, o := range (chart.Release{Namespace: ns, Values: values}).Objects(t) {
 		switch o.GetKind() {

@@ -73,6 +73,11 @@ both come to the pod's own. */}}
 
 {{- define "unpend.pagingDir" -}}/etc/unpend-paging{{- end -}}
 
+{{/* Whether the executor hears what people click in Slack. */}}
+{{- define "unpend.slackHeard" -}}
+{{- if and (eq .Values.mode "approve") .Values.slack.channel .Values.slack.appKey -}}true{{- end -}}
+{{- end -}}
+
 {{- define "unpend.config" -}}
 {{- $config := deepCopy (default dict .Values.config) -}}
 {{- range $place, $file := dict "pagerduty" "keyFile" "opsgenie" "keyFile" "webhook" "secretFile" -}}
@@ -90,6 +95,9 @@ both come to the pod's own. */}}
 {{- $told := dict "channel" .Values.slack.channel "tokenFile" (printf "%s/%s" (include "unpend.slackDir" .) .Values.slack.key) -}}
 {{- with .Values.slack.cluster -}}
 {{- $_ := set $told "cluster" . -}}
+{{- end -}}
+{{- if include "unpend.slackHeard" . -}}
+{{- $_ := set $told "appTokenFile" (printf "%s/%s" (include "unpend.slackDir" .) .Values.slack.appKey) -}}
 {{- end -}}
 {{- $_ := set $config "slack" $told -}}
 {{- end -}}
