@@ -16,13 +16,14 @@ var house = map[string][]string{
 	"cmd/unpend":            {"cmd/internal/program"},
 	"cmd/unpend/acceptance": {},
 	"cmd/internal/program":  {"cmd/internal/service", "cmd/internal/bus", "cmd/internal/terminal", "cmd/internal/world", "watcher/incident", "watcher/events", "rca", "rca/capacity", "rca/admission", "rca/view", "rca/diagnosis", "rca/cluster", "rca/idle", "rca/scaling", "knowledge", "remediate/desk", "remediate/executor", "remediate/act", "remediate/journal", "remediate/plan", "remediate/audit", "remediate/v1alpha1", "nodeprobe", "nodeprobe/sim"},
-	"cmd/internal/service":  {"cmd/internal/bus", "watcher", "watcher/incident", "rca", "rca/fairqueue", "rca/capacity", "rca/admission", "rca/view", "rca/diagnosis", "rca/cluster", "rca/idle", "rca/whatif", "knowledge", "remediate/desk", "remediate/executor", "remediate/act", "remediate/plan", "remediate/notice", "remediate/slack", "remediate/paging", "remediate/outbound", "remediate/guard", "remediate/audit"},
+	"cmd/internal/service":  {"cmd/internal/bus", "watcher", "watcher/incident", "watcher/webhook", "rca", "rca/fairqueue", "rca/capacity", "rca/admission", "rca/view", "rca/diagnosis", "rca/cluster", "rca/idle", "rca/whatif", "knowledge", "remediate/desk", "remediate/executor", "remediate/act", "remediate/plan", "remediate/notice", "remediate/slack", "remediate/paging", "remediate/outbound", "remediate/guard", "remediate/audit"},
 	"cmd/internal/bus":      {},
 	"cmd/internal/terminal": {"rca/diagnosis", "rca/drawing", "remediate/v1alpha1"},
 	"cmd/internal/world":    {"nodeprobe", "nodeprobe/sim", "rca/whatif/insitu", "remediate/v1alpha1"},
 	"watcher":               {"watcher/incident", "watcher/events"},
 	"watcher/incident":      {},
 	"watcher/events":        {},
+	"watcher/webhook":       {},
 
 	"watcher/incident/incidenttest": {},
 	"remediate/slack/fakeslack":     {},
@@ -63,12 +64,13 @@ var house = map[string][]string{
 	"remediate/wording":     {"remediate/notice", "rca/diagnosis", "rca/drawing"},
 	"remediate/slack":       {"remediate/notice", "remediate/wording", "remediate/outbound", "rca/diagnosis"},
 	"remediate/outbound":    {"remediate/notice"},
-	"remediate/paging":      {"remediate/notice", "remediate/wording", "remediate/outbound"},
+	"remediate/paging":      {"remediate/notice", "remediate/wording", "remediate/outbound", "watcher/webhook"},
 	"remediate/guard":       {"remediate/v1alpha1", "rca/diagnosis"},
 	"remediate/audit":       {},
 	"remediate/v1alpha1":    {"rca/diagnosis", "watcher/incident"},
 	"nodeprobe":             {},
 	"nodeprobe/sim":         {"nodeprobe"},
+	"testdata/alertmanager": {"testdata/built"},
 	"testdata/built":        {},
 	"testdata/controlplane": {"nodeprobe", "nodeprobe/sim", "testdata/built"},
 	"testdata/mutants":      {},
@@ -82,7 +84,7 @@ var house = map[string][]string{
 }
 
 func TestImportsPointBack(t *testing.T) {
-	list := exec.Command("go", "list", "-f", `{{.ImportPath}} {{join .Imports " "}}`, "../../../...", "../../../testdata/built", "../../../testdata/chart", "../../../testdata/controlplane", "../../../testdata/mutants", "../../../testdata/oracle", "../../../testdata/prometheus")
+	list := exec.Command("go", "list", "-f", `{{.ImportPath}} {{join .Imports " "}}`, "../../../...", "../../../testdata/alertmanager", "../../../testdata/built", "../../../testdata/chart", "../../../testdata/controlplane", "../../../testdata/mutants", "../../../testdata/oracle", "../../../testdata/prometheus")
 	list.Env = append(os.Environ(), "CGO_ENABLED=1") // else the probe is not seen
 	out, err := list.Output()
 	if err != nil {
@@ -105,7 +107,7 @@ func TestImportsPointBack(t *testing.T) {
 
 // light are the rooms that only hold, show, store or send: they, and every adapter to come,
 // do without the scheduler.
-var light = []string{"watcher", "watcher/events", "rca/diagnosis", "rca/idle", "rca/drawing", "remediate/v1alpha1", "remediate/guard", "remediate/notice", "remediate/notifytest", "remediate/wording", "remediate/slack", "remediate/plan", "remediate/journal", "cmd/internal/terminal", "cmd/internal/bus", "remediate/outbound", "remediate/paging"}
+var light = []string{"watcher", "watcher/events", "watcher/webhook", "rca/diagnosis", "rca/idle", "rca/drawing", "remediate/v1alpha1", "remediate/guard", "remediate/notice", "remediate/notifytest", "remediate/wording", "remediate/slack", "remediate/plan", "remediate/journal", "cmd/internal/terminal", "cmd/internal/bus", "remediate/outbound", "remediate/paging"}
 
 func TestLightRoomsLinkNoScheduler(t *testing.T) {
 	for _, room := range light {
