@@ -68,6 +68,8 @@ func everything() values {
 		"serviceAccount": values{"annotations": values{"a": "b"}, "name": "own"},
 		"persistence":    values{"enabled": true, "storageClass": "fast", "size": "5Gi"},
 		"slack":          values{"channel": "C0123456789", "cluster": "prod", "existingSecret": "unpend-slack", "key": "bot"},
+		"jira": values{"url": "https://example.atlassian.net", "user": "bot@example.com", "project": "OPS", "priority": "High", "components": []any{"gpu"}, "labels": []any{"oncall"}, "fields": values{"customfield_10042": values{"value": "7"}},
+			"doneStatus": "Done", "reopen": "24h", "link": "https://unpend.example.com/incidents/{incident}", "cluster": "prod", "existingSecret": "unpend-jira", "key": "api"},
 		"networkPolicy":  values{"metricsFrom": []any{values{"namespaceSelector": values{"matchLabels": values{"kubernetes.io/metadata.name": "monitoring"}}}}},
 		"podAnnotations": values{"x": "y"}, "priorityClassName": "system-cluster-critical",
 		"nodeSelector": values{"kubernetes.io/os": "linux"},
@@ -245,9 +247,11 @@ func TestConfigIsThatOfTheProgram(t *testing.T) {
 		values values
 		want   values
 	}{
-		"defaults": {nil, values{"watcher": values{}, "rca": values{}, "knowledge": values{}, "remediate": values{}, "web": values{"metrics": ":9090"}, "bus": values{"storeDir": "/var/lib/unpend"}}},
+		"defaults": {nil, values{"watcher": values{}, "rca": values{}, "knowledge": values{}, "remediate": values{}, "web": values{"metrics": ":9090"}, "outbound": values{}, "bus": values{"storeDir": "/var/lib/unpend"}}},
 		"everything": {everything(), values{"watcher": values{"sweep": "30s"}, "rca": values{}, "knowledge": values{}, "remediate": values{"audit": "/var/lib/unpend/audit/trail.jsonl", "groups": []any{"gpu-admins"}}, "web": values{"metrics": ":9090"}, "bus": values{"storeDir": "/var/lib/unpend", "maxBytes": "512Mi"},
-			"slack":     values{"channel": "C0123456789", "cluster": "prod", "tokenFile": "/etc/unpend-slack/bot"},
+			"slack": values{"channel": "C0123456789", "cluster": "prod", "tokenFile": "/etc/unpend-slack/bot"},
+			"jira": values{"url": "https://example.atlassian.net", "deployment": "cloud", "user": "bot@example.com", "project": "OPS", "issueType": "Task", "priority": "High", "components": []any{"gpu"}, "labels": []any{"oncall"},
+				"fields": values{"customfield_10042": values{"value": "7"}}, "doneStatus": "Done", "reopen": "24h", "link": "https://unpend.example.com/incidents/{incident}", "cluster": "prod", "tokenFile": "/etc/unpend-jira/api"},
 			"pagerduty": values{"keyFile": "/etc/unpend-paging/pagerduty", "when": values{"waiting": "30m"}}, "alertmanager": values{"url": "http://alertmanager.monitoring.svc:9093"},
 			"outbound": values{"allow": []any{"alertmanager.monitoring.svc"}}, "routes": []any{values{"namespaces": []any{"ml"}, "to": []any{"pagerduty"}}}}},
 	} {
@@ -306,6 +310,11 @@ func TestSchemaRefuses(t *testing.T) {
 		"key of a pager":            {"config": values{"pagerduty": values{"keyFile": "/x"}}, "paging": values{"existingSecret": "a"}},
 		"webhook to nowhere":        {"config": values{"webhook": values{}}, "paging": values{"existingSecret": "a"}},
 		"secret of a pager":         {"paging": values{"pagerduty": "0123"}},
+		"tickets on a server":       {"jira": values{"deployment": "server"}},
+		"a password in the address": {"jira": values{"url": "https://a:b@jira.example.com", "existingSecret": "a"}},
+		"a project by its name":     {"jira": values{"project": "Operations"}},
+		"a label with a space":      {"jira": values{"labels": []any{"on call"}}},
+		"Jira's token in values":    {"jira": values{"token": "x"}},
 		"negative size":             {"persistence": values{"size": "-1Gi"}},
 		"privileged probe":          {"probe": values{"privileged": true}},
 		"tier 0":                    tier(0),
@@ -379,7 +388,7 @@ func TestSchemaAndValuesAgree(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	for _, part := range []string{"probe", "remediate", "slack", "paging"} {
+	for _, part := range []string{"probe", "remediate", "slack", "paging", "jira"} {
 		its, ok := c.Values[part].(map[string]any)
 		if !ok {
 			t.Fatalf("no values of %s", part)
@@ -422,6 +431,13 @@ func TestDeployment(t *testing.T) {
 	}) {
 		t.Errorf("the pagers' keys: %+v", keys)
 	}
+	token = volume(t, full, "jira")
+	if token.Secret == nil || token.Secret.SecretName != "unpend-jira" || len(token.Secret.Items) != 1 || token.Secret.Items[0] != (corev1.KeyToPath{Key: "api", Path: "api"}) ||
+		!slices.ContainsFunc(full.Containers[0].VolumeMounts, func(m corev1.VolumeMount) bool {
+			return m.Name == "jira" && m.MountPath == "/etc/unpend-jira" && m.ReadOnly
+		}) {
+		t.Errorf("the account's token: %+v, mounts %+v", token, full.Containers[0].VolumeMounts)
+	}
 	if slices.ContainsFunc(pod.Volumes, func(v corev1.Volume) bool { return v.Secret != nil }) {
 		t.Error("a Secret is mounted that nobody asked for")
 	}
@@ -435,8 +451,11 @@ func TestDeployment(t *testing.T) {
 	}
 }
 
-// A channel without the token to post there is refused by name.
-func TestSlackNeedsItsSecret(t *testing.T) {
+// A channel without the token to post there is refused by name, and so is a project.
+func TestPlacesNeedTheirSecret(t *testing.T) {
+	if _, err := render(t, values{"jira": values{"url": "https://example.atlassian.net"}}); err == nil || !strings.Contains(err.Error(), "jira.existingSecret is not: name the Secret") {
+		t.Errorf("%v", err)
+	}
 	if _, err := render(t, values{"slack": values{"channel": "C0123456789"}}); err == nil || !strings.Contains(err.Error(), "slack.existingSecret is not: name the Secret") {
 		t.Errorf("%v", err)
 	}

@@ -5,8 +5,8 @@
 //
 // view reads the cluster once, evict knows who could leave and at what cost, devices holds
 // claims against what drivers offer, admission has the arithmetic of quotas and limits,
-// causes has the rules, edit what every change is made of, changes what could be done about
-// each cause, fixes combines, proves and orders that. capacity answers "can I get three more"
+// causes has the rules, edit what every change is made of (claims and outside make them of
+// DRA claims, and where others decide), changes what could be done about each cause, fixes combines, proves and orders that. capacity answers "can I get three more"
 // from view and evict alone. A room imports those to its left, never one to its right.
 //
 // How to add a cause is in the documentation of rca/causes, how to add a kind of fix in that

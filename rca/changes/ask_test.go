@@ -45,7 +45,7 @@ func TestAnotherGPUResource(t *testing.T) {
 			w := newWorld()
 			tc.fill(w)
 			q := list(string(tc.asks), fmt.Sprint(tc.count))
-			w.asking(q)
+			w.Asking(q)
 			c := w.bench(t, "Deployment")
 			got := ""
 			for _, ch := range c.changeGPURequest(c.Node("n"), diagnosis.MIGLayoutMismatch, c.Asks[0]) {
@@ -92,7 +92,7 @@ func TestFewerInstances(t *testing.T) {
 			if tc.asks == "" {
 				a.Resource = view.WholeGPU
 			}
-			w.asking(list(string(a.Resource), fmt.Sprint(tc.n)))
+			w.Asking(list(string(a.Resource), fmt.Sprint(tc.n)))
 			c := w.bench(t, "Deployment")
 			got := c.fewerInstances(c.Node("n"), diagnosis.MIGLayoutMismatch, a)
 			if tc.want == "" && len(got) > 0 || tc.want != "" && (len(got) != 1 || got[0].Title != tc.want || got[0].Less != tc.n-7) {
@@ -120,7 +120,7 @@ func TestFewerWholeGPUs(t *testing.T) {
 			for i := range tc.held {
 				w.AddHolder(fmt.Sprint("h", i), "n", view.WholeGPU, 0)
 			}
-			w.asking(list("nvidia.com/gpu", fmt.Sprint(tc.asks)))
+			w.Asking(list("nvidia.com/gpu", fmt.Sprint(tc.asks)))
 			c := w.bench(t, "Deployment")
 			var got []string
 			for _, ch := range c.fewerGPUs(c.Node("n")) {
@@ -155,7 +155,7 @@ func TestLessOfTheHost(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld()
 			w.AddNode(sim.Node{Name: "n", MIGOff: []int{0}})
-			w.asking(tc.asks)
+			w.Asking(tc.asks)
 			if tc.edit != nil {
 				tc.edit(w)
 			}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/unpend/unpend/nodeprobe/sim"
 	"github.com/unpend/unpend/rca/causes"
-	"github.com/unpend/unpend/rca/devices"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit/edittest"
 	"github.com/unpend/unpend/rca/rcatest"
@@ -35,9 +34,7 @@ func TestWhatLetsAGangIn(t *testing.T) {
 			w := newWorld()
 			w.Wait.Labels["scheduling.x-k8s.io/pod-group"] = "g"
 			c := w.bench(t, "Deployment")
-			if err := c.Look(t.Context(), func() *devices.Inventory { return devices.TakeInventory(w.State) }, nil); err != nil {
-				t.Fatal(err)
-			}
+			w.Look(t, c.Case)
 			c.Gang.Known, c.Gang.Min, c.Gang.Fit, c.Gang.Victims = tc.known, tc.min, tc.fit, tc.victims
 			got := c.GangChanges(diagnosis.GangIncomplete)
 			if edittest.ToldAll(got) != tc.want {
@@ -207,7 +204,7 @@ func TestOneShare(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld()
-			w.asking(tc.asks)
+			w.Asking(tc.asks)
 			c := w.bench(t, "Deployment")
 			c.Refusal.Message = tc.refused
 			got := ""

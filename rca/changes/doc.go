@@ -3,7 +3,7 @@
 // and the actions that carry it out. A Bench is where they are made. That a change helps is
 // not claimed here: rca/fixes combines changes, proves and orders them.
 //
-// To add what can be done about a cause: a function in a file here, and its place in the line
+// To add what can be done about a cause: a function in a file here, in rca/claims or rca/outside, and its place in the line
 // of the cause in remedies.go.
 //
 // To add a kind of fix:

@@ -11,7 +11,6 @@ import (
 
 	"github.com/unpend/unpend/nodeprobe/sim"
 	"github.com/unpend/unpend/rca/causes"
-	"github.com/unpend/unpend/rca/devices"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/edit/edittest"
@@ -38,7 +37,7 @@ func TestWhoMayBeRaised(t *testing.T) {
 		"it does not exist":        {"Deployment", held, func(_ *world, c *Bench) { c.Unborn = true }, false},
 		"something of its own":     {"Deployment", held, func(_ *world, c *Bench) { c.Own = []causes.PodRule{{}} }, false},
 		"something beside":         {"Deployment", held, func(_ *world, c *Bench) { c.Own = []causes.PodRule{{Aside: true}} }, true},
-		"one of a gang":            {"Deployment", held, func(w *world, c *Bench) { lookAt(t, w, c) }, false},
+		"one of a gang":            {"Deployment", held, func(w *world, c *Bench) { w.Look(t, c.Case) }, false},
 		"another scheduler's word": {"Deployment", held, func(_ *world, c *Bench) { c.Pod.Spec.SchedulerName = "volcano" }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -58,17 +57,10 @@ func TestWhoMayBeRaised(t *testing.T) {
 	}
 }
 
-func lookAt(t *testing.T, w *world, c *Bench) {
-	t.Helper()
-	if err := c.Look(t.Context(), func() *devices.Inventory { return devices.TakeInventory(w.State) }, nil); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // A wait for what the scheduler does by itself says whether it breaks a budget.
 func TestTheSchedulerByItself(t *testing.T) {
 	w := newWorld()
-	wholes(w, "n")
+	w.Wholes("n")
 	c := w.bench(t, "Deployment")
 	c.Judged = []diagnosis.NodeBlockers{{Name: "m"}, {Name: "n", Blockers: []diagnosis.Blocker{{Plugin: "NodeResourcesFit", Cause: diagnosis.GPUsInUse}}}}
 	for violations, want := range map[int]string{0: "", 1: ", which breaks a disruption budget"} {

@@ -75,7 +75,7 @@ func TestWhereLayoutsAreOffered(t *testing.T) {
 			if tc.fill != nil {
 				tc.fill(w)
 			}
-			w.asking(tc.asks)
+			w.Asking(tc.asks)
 			c := w.bench(t, "Deployment")
 			var got []string
 			for _, set := range c.ResourceChanges(tc.w, c.Node("n"), []diagnosis.CauseID{tc.cause}, nil) {

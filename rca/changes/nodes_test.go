@@ -9,7 +9,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/unpend/unpend/nodeprobe"
 	"github.com/unpend/unpend/nodeprobe/sim"
@@ -228,38 +227,6 @@ func TestTicketOfASickGPU(t *testing.T) {
 	}
 }
 
-// What Kueue says of a Workload tells whether waiting helps, more quota, or neither.
-func TestWhatAQueueSays(t *testing.T) {
-	const wait, raise = "by hand, none risk: wait until its queue admits it", "by hand, medium risk: raise the quota of its ClusterQueue"
-	for name, tc := range map[string]struct {
-		active  any
-		message string
-		want    string
-	}{
-		"nothing is known":        {nil, "none", wait},
-		"others hold it":          {nil, "insufficient unused quota for nvidia.com/gpu", wait + "; " + raise},
-		"it can never have it":    {nil, "insufficient quota, request > maximum capacity (8 > 4)", raise},
-		"something else":          {true, "waiting for its checks", wait},
-		"somebody has stopped it": {false, "insufficient unused quota", "by hand, none risk: see who made its Workload inactive"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld()
-			if tc.message != "none" {
-				spec := map[string]any{}
-				if tc.active != nil {
-					spec["active"] = tc.active
-				}
-				w.QueuedWorkloads = []*unstructured.Unstructured{{Object: map[string]any{"metadata": map[string]any{"namespace": "a", "name": "wl"}, "spec": spec,
-					"status": map[string]any{"conditions": []any{map[string]any{"type": "QuotaReserved", "status": "False", "reason": "Pending", "message": tc.message}}}}}}
-				w.Wait.Annotations = map[string]string{"kueue.x-k8s.io/workload": "wl"}
-			}
-			if got := edittest.ToldAll(w.bench(t, "Deployment").queueChanges()); got != tc.want {
-				t.Errorf("%s, want %s", got, tc.want)
-			}
-		})
-	}
-}
-
 // Requests of devices that cannot be are written as they were probably meant; those of init,
 // and those that the template does not have, a person corrects.
 func TestInvalidRequestsAreCorrected(t *testing.T) {
@@ -375,7 +342,7 @@ func TestWhatAPodLacksBesideALayout(t *testing.T) {
 			if tc.fill != nil {
 				tc.fill(w)
 			}
-			w.asking(tc.asks)
+			w.Asking(tc.asks)
 			c := w.bench(t, "Deployment")
 			n := c.Node("n")
 			r := relayout.Way{Node: n, Now: c.Cluster.ClassOf(n).Layouts, Wanted: map[int]placement.Layout{0: {"1g.5gb": 2, "2g.10gb": 1}}, Remade: []int{0}}

@@ -1,8 +1,10 @@
 package changes
 
 import (
+	"github.com/unpend/unpend/rca/claims"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
+	"github.com/unpend/unpend/rca/outside"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -70,30 +72,49 @@ var remedies = map[diagnosis.CauseID]remedy{
 	diagnosis.LimitRangeViolated:       {pod: (*Bench).comeWithinLimits},
 	diagnosis.InvalidGPURequest:        {pod: (*Bench).correctRequests},
 	diagnosis.PreemptionBlocked:        {pod: (*Bench).waitForPreempted},
-	diagnosis.SchedulingGated:          {pod: (*Bench).openGates},
-	diagnosis.QueueNotAdmitted:         {pod: (*Bench).queueChanges},
+	diagnosis.SchedulingGated:          {pod: of(outside.OpenGates)},
+	diagnosis.QueueNotAdmitted:         {pod: of(outside.LetInByQueue)},
 	diagnosis.GangIncomplete:           {pod: func(c *Bench) []edit.Change { return c.GangChanges(diagnosis.GangIncomplete) }},
-	diagnosis.DRAClaimMissing:          {pod: (*Bench).lookAtMissing},
-	diagnosis.DRAClassMissing:          {policy: func(c *Bench, _ *view.Node) []edit.Change { return []edit.Change{c.lookAtClass()} }},
-	diagnosis.DRADriverMissing:         {policy: func(c *Bench, _ *view.Node) []edit.Change { return []edit.Change{c.lookAtDriver()} }},
-	diagnosis.DRANoDeviceMatches:       {policy: func(c *Bench, n *view.Node) []edit.Change { return c.fixClaims(n, diagnosis.DRANoDeviceMatches) }},
-	diagnosis.DRASelectorError:         {policy: func(c *Bench, n *view.Node) []edit.Change { return c.fixClaims(n, diagnosis.DRASelectorError) }},
-	diagnosis.DRADevicesInUse:          {policy: (*Bench).freeDevices},
-	diagnosis.DRAPrepareFailed:         {pod: (*Bench).lookAtPreparation},
-	diagnosis.SchedulerMissing:         {pod: (*Bench).schedulerChanges},
-	diagnosis.ScalingUp:                {beside: (*Bench).waitForAutoscaler},
-	diagnosis.ScaleUpStuck:             {beside: (*Bench).lookAtPromise},
-	diagnosis.AutoscalerCannotHelp:     {beside: (*Bench).growPool},
-	diagnosis.NoNodes:                  {pod: (*Bench).addNode},
-	diagnosis.Unknown:                  {pod: (*Bench).lookAtRefusal},
-	diagnosis.SchedulerRefused:         {beside: (*Bench).askScheduler},
-	diagnosis.QueueMisconfigured:       {beside: (*Bench).mendQueue},
-	diagnosis.WorkloadDeadlock:         {beside: (*Bench).breakDeadlock},
-	diagnosis.CloudCapacityRefused:     {beside: (*Bench).refusedByCloud},
-	diagnosis.AutoscalerLimit:          {beside: (*Bench).raiseLimit},
-	diagnosis.GPUStackMissing:          {repair: mending(diagnosis.GPUStackMissing)},
-	diagnosis.GPUStackNotOnNode:        {repair: mending(diagnosis.GPUStackNotOnNode)},
-	diagnosis.DriverNotReady:           {repair: mending(diagnosis.DriverNotReady), policy: (*Bench).mendUpgrade},
+	diagnosis.DRAClaimMissing:          {pod: of(claims.LookAtMissing)},
+	diagnosis.DRAClassMissing:          {policy: anyNode(claims.LookAtClass)},
+	diagnosis.DRADriverMissing:         {policy: anyNode(claims.LookAtDriver)},
+	diagnosis.DRANoDeviceMatches: {policy: func(c *Bench, n *view.Node) []edit.Change {
+		return claims.Fix(c.Workload, n, diagnosis.DRANoDeviceMatches)
+	}},
+	diagnosis.DRASelectorError: {policy: func(c *Bench, n *view.Node) []edit.Change {
+		return claims.Fix(c.Workload, n, diagnosis.DRASelectorError)
+	}},
+	diagnosis.DRADevicesInUse:      {policy: ofNode(claims.FreeDevices)},
+	diagnosis.DRAPrepareFailed:     {pod: of(claims.LookAtPreparation)},
+	diagnosis.SchedulerMissing:     {pod: of(outside.StartScheduler)},
+	diagnosis.ScalingUp:            {beside: of(outside.WaitForAutoscaler)},
+	diagnosis.ScaleUpStuck:         {beside: of(outside.LookAtPromise)},
+	diagnosis.AutoscalerCannotHelp: {beside: of(outside.GrowPool)},
+	diagnosis.NoNodes:              {pod: of(outside.AddNode)},
+	diagnosis.Unknown:              {pod: (*Bench).lookAtRefusal},
+	diagnosis.SchedulerRefused:     {beside: of(outside.AskScheduler)},
+	diagnosis.QueueMisconfigured:   {beside: of(outside.MendQueue)},
+	diagnosis.WorkloadDeadlock:     {beside: of(outside.BreakDeadlock)},
+	diagnosis.CloudCapacityRefused: {beside: of(outside.RefusedByCloud)},
+	diagnosis.AutoscalerLimit:      {beside: of(outside.RaiseLimit)},
+	diagnosis.GPUStackMissing:      {repair: mending(diagnosis.GPUStackMissing)},
+	diagnosis.GPUStackNotOnNode:    {repair: mending(diagnosis.GPUStackNotOnNode)},
+	diagnosis.DriverNotReady:       {repair: mending(diagnosis.DriverNotReady), policy: (*Bench).mendUpgrade},
+}
+
+// of is a remedy that needs the workload alone.
+func of(changes func(*edit.Workload) []edit.Change) func(*Bench) []edit.Change {
+	return func(c *Bench) []edit.Change { return changes(c.Workload) }
+}
+
+// ofNode is of, on one node.
+func ofNode(changes func(*edit.Workload, *view.Node) []edit.Change) func(*Bench, *view.Node) []edit.Change {
+	return func(c *Bench, n *view.Node) []edit.Change { return changes(c.Workload, n) }
+}
+
+// anyNode is one change that is the same on every node.
+func anyNode(change func(*edit.Workload) edit.Change) func(*Bench, *view.Node) []edit.Change {
+	return func(c *Bench, _ *view.Node) []edit.Change { return []edit.Change{change(c.Workload)} }
 }
 
 // mending is the remedy of a link of the device stack.
@@ -132,7 +153,7 @@ func (c *Bench) Besides() []edit.Change {
 			out = append(out, f(c)...)
 		}
 	}
-	return append(out, c.ofTemplate(c.Growth().OfTemplate)...)
+	return append(out, outside.OfTemplate(c.Workload, c.Growth().OfTemplate)...)
 }
 
 // repairs lists what mends a node itself, for each of the causes that admit it.

@@ -1,7 +1,6 @@
 package changes
 
 import (
-	"encoding/json"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,15 +13,6 @@ import (
 
 // list is a ResourceList of pairs of a name and a quantity.
 func list(pairs ...string) corev1.ResourceList { return rcatest.List(pairs...) }
-
-func asJSON(t *testing.T, v any) string {
-	t.Helper()
-	text, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
-}
 
 // What a node offers counts where it is there: instances of its layout that pods do not
 // hold, and whole GPUs whose MIG mode does not wait for a reset.

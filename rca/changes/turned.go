@@ -138,6 +138,10 @@ func gaveUp(j *batchv1.Job) bool {
 // recreate makes the bare pod again, and has the scheduler choose its node.
 func (c *Bench) recreate(title string) edit.Change {
 	ch := edit.Change{Kind: diagnosis.RecreatePod, Cause: diagnosis.KubeletAdmissionRefused, Minutes: 1, Risk: diagnosis.LowRisk, Title: title}
+	if _, admitted := view.AdmittedBy(c.Pod, c.Cluster.State.QueuedWorkloads); admitted {
+		c.MakeAgain(&ch, c.Pod, "pod/"+c.Pod.Name, map[string]any{"nodeName": nil})
+		return ch
+	}
 	ch.Detail = func(ch *edit.Change) {
 		ns, name := c.Pod.Namespace, c.Pod.Name
 		ch.Steps = append(ch.Steps, "recreate pod/"+name+" without its node")

@@ -6,6 +6,11 @@ import (
 	"testing"
 	"time"
 
+	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/unpend/unpend/rca/whatif"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/unpend/unpend/nodeprobe/sim"
@@ -142,5 +147,31 @@ func TestWaitsSayUntilWhen(t *testing.T) {
 		if ch.Until != tc.until || ch.Title != tc.title || ch.Minutes != tc.minutes || !ch.Manual || len(ch.Commands) != len(tc.holders) {
 			t.Errorf("%q, %q, %d min, %d commands; want %q, %q, %d min", ch.Title, ch.Until, ch.Minutes, len(ch.Commands), tc.title, tc.until, tc.minutes)
 		}
+	}
+}
+
+// A change is made on a copy: its claims, who leaves, and the pod as it would be.
+func TestChangesAreMadeOnACopy(t *testing.T) {
+	w := edittest.New()
+	w.Wholes("n")
+	w.Asking(rcatest.List("nvidia.com/gpu", "1"))
+	claim := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "mine", UID: "m"}}
+	w.ResourceClaims = []*resourcev1.ResourceClaim{claim}
+	c := edit.New(w.Case(t, "Pod"))
+	ch := edit.Change{Claims: []*resourcev1.ResourceClaim{claim.DeepCopy()}, Victims: w.Pods[1:], Pod: func(p *corev1.Pod) { p.Spec.PriorityClassName = "high" }}
+	err := whatif.Try(c.Cluster.Snapshot, func(s *whatif.Snapshot) error {
+		got, err := ch.Apply(s, w.Wait)
+		if err != nil || got.Name != "w" || got.Spec.PriorityClassName != "high" || w.Wait.Spec.PriorityClassName != "" {
+			t.Errorf("%v, %v", got, err)
+			return err
+		}
+		node, err := s.Place(t.Context(), w.Wait)
+		if node != "n" {
+			t.Errorf("placed on %q", node)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }

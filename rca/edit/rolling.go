@@ -15,7 +15,6 @@ import (
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/view"
-	"github.com/unpend/unpend/watcher/incident"
 )
 
 // Rolling is how a workload replaces its pods once its template is another.
@@ -72,11 +71,6 @@ func (c *Workload) roll(ch *Change, owner metav1.Object) {
 	case *batchv1.Job:
 		r.AtOnce, r.How = true, "deletes and makes "+name+" again"
 		r.Wanted = stillWanted(o, r.Wanted)
-		if queue := o.Labels[incident.QueueLabel]; queue != "" {
-			// The template holds what its flavor has put in, and would keep it in another.
-			ch.Manual = true
-			ch.Commands = append(ch.Commands, fmt.Sprintf("# Kueue's queue %s has admitted %s, and put its flavor's selectors into it: make it again from your own manifest", queue, name))
-		}
 	}
 	ch.Rolling = r
 	if len(r.Running) > 0 {

@@ -3,8 +3,10 @@ package edit
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/view"
@@ -46,17 +48,31 @@ func (c *Workload) EditTemplate(ch *Change, spec map[string]any, live bool) {
 		if n := len(ch.Rolling.Running); n > 0 {
 			ch.Commands = append(ch.Commands, fmt.Sprintf("# to keep %s: leave %s as it is, and make a second Job for the rest, with the change", view.CountOf(n, "running pod"), resource))
 		}
-		ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl -n %s get %s -o yaml > job.yaml  # change %s, then kubectl replace --force -f job.yaml", w.Namespace, resource, diagnosis.MustJSON(spec)))
+		c.MakeAgain(ch, owner, resource, spec)
 		ch.Steps = append(ch.Steps, "recreate "+resource+" (its template cannot change)")
 		ch.Actions = append(ch.Actions, diagnosis.Action{Verb: diagnosis.VerbRecreate, Target: diagnosis.Target{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name, UID: string(owner.GetUID())}, Patch: template})
 	case w.Kind == "Pod":
-		ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl -n %s get %s -o yaml > pod.yaml  # change %s, then kubectl replace --force -f pod.yaml", w.Namespace, resource, diagnosis.MustJSON(spec)))
+		c.MakeAgain(ch, c.Pod, resource, spec)
 		ch.Steps = append(ch.Steps, "recreate "+resource)
 		ch.Actions = append(ch.Actions, diagnosis.Action{Verb: diagnosis.VerbRecreate, Target: view.PodTarget(c.Pod), Patch: diagnosis.MustJSON(map[string]any{"spec": spec})})
 	default:
 		ch.Manual, ch.StopsUnknown = true, len(c.RunningPods()) > 0
 		ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl -n %s edit %s  # change %s", w.Namespace, resource, diagnosis.MustJSON(spec)))
 	}
+}
+
+// MakeAgain adds how a person makes a Job or a bare pod again. What Kueue has admitted holds
+// the selectors and tolerations of its flavor: made again from that spec it would keep them in
+// another flavor, so its owner makes it from what was written first.
+func (c *Workload) MakeAgain(ch *Change, o metav1.Object, resource string, spec map[string]any) {
+	change := diagnosis.MustJSON(spec)
+	if queue, admitted := view.AdmittedBy(o, c.Cluster.State.QueuedWorkloads); admitted {
+		ch.Manual = true
+		ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl -n %s delete %s  # then make it again from your own manifest with %s: Kueue has admitted it through queue %s, and put its flavor's selectors and tolerations into this one", o.GetNamespace(), resource, change, queue))
+		return
+	}
+	kind, _, _ := strings.Cut(resource, "/")
+	ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl -n %s get %s -o yaml > %s.yaml  # change %s, then kubectl replace --force -f %s.yaml", o.GetNamespace(), resource, kind, change, kind))
 }
 
 // livePatch keeps the tolerations a pod was given by admission: its list may

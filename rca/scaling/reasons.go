@@ -37,7 +37,7 @@ type Reason struct {
 var (
 	notTriggered = regexp.MustCompile(`^pod didn't trigger scale-up[^:]*:?\s*(.*)$`)
 	counted      = regexp.MustCompile(`(?:^|, )(\d+) `)
-	poolQuoted   = regexp.MustCompile(`nodepool "([^"]+)"|NodePool=([a-z0-9][a-z0-9.-]*)`)
+	poolQuoted   = regexp.MustCompile(`nodepool:? "([^"]+)"|NodePool=([a-z0-9][a-z0-9.-]*)`)
 )
 
 // groupBars are the cluster autoscaler's own words (core/scaleup/orchestrator/skippedreasons.go,

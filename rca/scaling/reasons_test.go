@@ -41,7 +41,7 @@ func TestNotScheduled(t *testing.T) {
 	for message, want := range map[string]string{
 		`Failed to schedule pod, incompatible with nodepool "gpu", daemonset overhead={"cpu":"150m"}, did not tolerate taint (taint=nvidia.com/gpu=true:NoSchedule); incompatible with nodepool "cpu", daemonset overhead={"cpu":"150m"}, no instance type has enough resources, requirements=a In [b], resources={"nvidia.com/gpu":"1"}`: "taint gpu,lacks cpu",
 		"Failed to schedule pod, all available instance types exceed limits for nodepool (NodePool=gpu)":                                   "limit gpu",
-		`Failed to schedule pod, all available instance types exceed limits for nodepool: "gpu"`:                                           "limit ",
+		`Failed to schedule pod, all available instance types exceed limits for nodepool: "gpu"`:                                           "limit gpu",
 		"Failed to schedule pod, node limits have been exhausted for nodepool (NodePool=a.b)":                                              "limit a.b",
 		"Failed to schedule pod, no instance type which met the scheduling requirements and had enough resources, had a required offering": "offering ",
 		`Failed to schedule pod, incompatible requirements, label "gpu" does not have known values`:                                        "selector ",

@@ -86,10 +86,14 @@ func (s *Slack) more(e api.SlackErrorResponse) string {
 	return s.scrub(text)
 }
 
-// scrub takes the tokens out of a text.
-func (s *Slack) scrub(text string) string {
-	if s.opts.Token == "" {
-		return text
+func (s *Slack) scrub(text string) string { return scrub(text, s.opts.Token) }
+
+// scrub takes secrets out of a text.
+func scrub(text string, secrets ...string) string {
+	for _, secret := range secrets {
+		if secret != "" {
+			text = strings.ReplaceAll(text, secret, "(token)")
+		}
 	}
-	return strings.ReplaceAll(text, s.opts.Token, "(token)")
+	return text
 }

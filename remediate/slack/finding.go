@@ -18,10 +18,10 @@ type scale struct{ text, fixes int }
 var scales = []scale{{500, 3}, {250, 3}, {120, 2}, {60, 1}}
 
 // finding is an incident's message.
-func (s *Slack) finding(p notice.Proposal) message {
+func (s *Slack) finding(r *record, p notice.Proposal) message {
 	var m message
 	for _, at := range scales {
-		m = message{text: s.fallback(p), blocks: s.blocks(p, at)}
+		m = message{text: s.fallback(p), blocks: s.blocks(r, p, at)}
 		if size(m.blocks) <= maxMessage {
 			break
 		}
@@ -29,8 +29,12 @@ func (s *Slack) finding(p notice.Proposal) message {
 	return m
 }
 
-func (s *Slack) blocks(p notice.Proposal, at scale) []api.Block {
-	out := []api.Block{header(wording.Headline(p)), s.state(p, at).block()}
+func (s *Slack) blocks(r *record, p notice.Proposal, at scale) []api.Block {
+	state := s.state(p, at)
+	if z := r.Snoozed; !z.Until.IsZero() {
+		state.br().bold("snoozed by " + z.By).plain(" until ").at(z.Until)
+	}
+	out := []api.Block{header(wording.Headline(p)), state.block()}
 	d := p.Finding
 	if d == nil || !p.Resolved.IsZero() {
 		return append(out, s.footer(p))
@@ -48,7 +52,7 @@ func (s *Slack) blocks(p notice.Proposal, at scale) []api.Block {
 	if len(d.Fixes) == 0 {
 		out = append(out, (&rich{most: at.text}).plain(wording.NoFix(*d)).block())
 	}
-	if b := s.buttons(p); b != nil {
+	if b := s.buttons(r, p); b != nil {
 		out = append(out, b)
 	}
 	return append(out, s.footer(p))

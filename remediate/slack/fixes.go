@@ -2,6 +2,7 @@ package slack
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -38,8 +39,7 @@ const (
 )
 
 // buttons are there while people can choose, and clicks are heard.
-func (s *Slack) buttons(p notice.Proposal) api.Block {
-	d := p.Finding
+func (s *Slack) buttons(r *record, p notice.Proposal) api.Block {
 	if !s.opts.Buttons || !p.Undecided() {
 		return nil
 	}
@@ -48,16 +48,43 @@ func (s *Slack) buttons(p notice.Proposal) api.Block {
 	}
 	var all []api.BlockElement
 	value := "v1::" + p.Incident
-	if len(d.Fixes) > 0 && wording.Offered(d.Fixes[0]) {
-		f := d.Fixes[0]
+	f := choice(p)
+	if f != nil {
 		value = "v1:" + f.Plan + ":" + p.Incident
 		approve := button(ActApprove, value, fmt.Sprintf("Approve #%d", f.ID)).WithStyle(api.StyleDanger)
-		approve.Confirm = api.NewConfirmationBlockObject(plainly(fmt.Sprintf("Approve fix %d?", f.ID), maxConfirmTitle), plainly(consent(f), maxConfirmText), plainly("Approve", maxConfirmLabel), plainly("Cancel", maxConfirmLabel)).
+		approve.Confirm = api.NewConfirmationBlockObject(plainly(fmt.Sprintf("Approve fix %d?", f.ID), maxConfirmTitle), plainly(consent(*f), maxConfirmText), plainly("Approve", maxConfirmLabel), plainly("Cancel", maxConfirmLabel)).
 			WithStyle(api.StyleDanger)
 		all = append(all, approve, button(ActDryRun, value, "Dry run"))
 	}
-	all = append(all, button(ActSnooze, value, "Snooze 1 h"), button(ActNotThis, value, "Not this"))
+	if !s.opts.NoSnooze && r.Snoozed.Until.IsZero() {
+		all = append(all, button(ActSnooze, value, "Snooze 1 h"))
+	}
+	if f != nil {
+		all = append(all, button(ActNotThis, value, "Not this"))
+	}
+	if len(all) == 0 {
+		return nil
+	}
 	return api.NewActionBlock("", all...)
+}
+
+// choice is the fix that one may say yes to here: the best, or the best of those that are left
+// once somebody has said "not this". Nil: there is none.
+func choice(p notice.Proposal) *diagnosis.FixSummary {
+	if p.Finding == nil {
+		return nil
+	}
+	for i := range p.Finding.Fixes {
+		f := &p.Finding.Fixes[i]
+		if slices.ContainsFunc(p.Plans, func(n notice.Notice) bool { return n.Plan == f.Plan && n.What == notice.Rejected }) {
+			continue
+		}
+		if wording.Offered(*f) {
+			return f
+		}
+		return nil
+	}
+	return nil
 }
 
 // consent repeats what it costs, and which plan it is.
@@ -77,13 +104,10 @@ func (s *Slack) footer(p notice.Proposal) api.Block {
 		parts = append(parts, s.opts.Cluster)
 	}
 	parts = append(parts, p.Incident)
-	d := p.Finding
 	next := "kubectl unpend why " + p.Incident
-	if d != nil && len(d.Fixes) > 0 && p.Undecided() {
-		if f := d.Fixes[0]; wording.Offered(f) {
-			parts = append(parts, fmt.Sprintf("plan %.12s, for 15 min once it is asked for", f.Plan))
-			next = fmt.Sprintf("kubectl unpend approve %s#%d", p.Incident, f.ID)
-		}
+	if f := choice(p); f != nil && p.Undecided() {
+		parts = append(parts, fmt.Sprintf("plan %.12s, for 15 min once it is asked for", f.Plan))
+		next = fmt.Sprintf("kubectl unpend approve %s#%d", p.Incident, f.ID)
 	}
 	if !p.Read.IsZero() {
 		parts = append(parts, "facts read "+p.Read.UTC().Format(time.TimeOnly)+" UTC")

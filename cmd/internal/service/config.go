@@ -39,6 +39,8 @@ type Config struct {
 	Remediate remediateConfig `json:"remediate"`
 	// Slack is where people are told; nobody is without a channel.
 	Slack slackConfig `json:"slack"`
+	// Jira is where incidents are tickets; nowhere without its address.
+	Jira jiraConfig `json:"jira"`
 	// PagerDuty, Opsgenie, Alertmanager and Webhook are who is paged, and of what.
 	PagerDuty    pagerDutyConfig    `json:"pagerduty"`
 	Opsgenie     opsgenieConfig     `json:"opsgenie"`

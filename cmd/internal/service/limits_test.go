@@ -22,6 +22,7 @@ func TestConfigIsChecked(t *testing.T) {
 		"rca: {idleThreshold: 101}": {"rca.idleThreshold is 101: "},
 		"slack: {channel: C0}":      {`slack.channel is "C0" and slack.tokenFile is ""`},
 		"slack: {tokenFile: x}":     {`slack.channel is "" and slack.tokenFile is "x"`},
+		"jira: {project: ops}":      {"jira.tokenFile is not given: ", `jira.deployment is "": it has to be cloud or datacenter`, "jira.url is no address: ", `jira.project is "ops": `, "jira.issueType is not given: "},
 		"bus: {maxBytes: -1}":       {"bus.maxBytes is -1: it has to be between 4194304 (4Mi) and 1099511627776 (1Ti)"},
 		"bus: {replicas: -1}":       {"bus.replicas is -1: it has to be between 1 and 5"},
 		"bus: {replicas: 6}":        {"bus.replicas is 6: "},

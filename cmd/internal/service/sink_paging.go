@@ -8,15 +8,8 @@ import (
 
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/remediate/notice"
-	"github.com/unpend/unpend/remediate/outbound"
 	"github.com/unpend/unpend/remediate/paging"
 )
-
-// outboundConfig is what may be spoken to although it is not public.
-type outboundConfig struct {
-	// Allow lists names, addresses and networks: alertmanager.monitoring.svc, 10.0.0.0/8.
-	Allow []string `json:"allow"`
-}
 
 // pagesConfig is what every service that pages has.
 type pagesConfig struct {
@@ -87,7 +80,7 @@ func (s *Service) paged(ctx context.Context, place string, c pagesConfig, everyt
 	if o.ID, err = cluster.ID(ctx, s.client); err != nil {
 		return o, err
 	}
-	if o.Client, err = outbound.New(outbound.Options{Allow: s.config.Outbound.Allow, Secrets: secrets}); err != nil {
+	if o.Client, err = s.config.Outbound.client(secrets...); err != nil {
 		return o, err
 	}
 	m := memory{s.bus, place}

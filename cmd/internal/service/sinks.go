@@ -53,6 +53,7 @@ type place struct {
 // part of the configuration.
 var places = []place{
 	{"slack", func(c Config) bool { return c.Slack.Channel != "" }, inSlack},
+	{"jira", func(c Config) bool { return c.Jira.given() }, inJira},
 	{"pagerduty", func(c Config) bool { return c.PagerDuty.KeyFile != "" }, inPagerDuty},
 	{"alertmanager", func(c Config) bool { return c.Alertmanager.URL != "" }, inAlertmanager},
 	{"opsgenie", func(c Config) bool { return c.Opsgenie.KeyFile != "" }, inOpsgenie},
@@ -140,6 +141,9 @@ func (s *Service) tellPeople(ctx context.Context) error {
 
 // tell reads on where this sink was, whichever process it was in, until the term ends.
 func (k *sink) tell(term context.Context) error {
+	if c, ok := k.Notifier.(checker); ok && k.until(term, k.noted(c.Check)) != nil {
+		return nil // the term has ended
+	}
 	p, ctx := newParts(term)
 	for _, t := range []bus.Topic{bus.Diagnoses, bus.Outcomes, bus.Incidents} {
 		p.begin(k.name, func() error { return k.bus.Consume(ctx, t, k.name, k.news(t)) })
@@ -149,6 +153,24 @@ func (k *sink) tell(term context.Context) error {
 		p.begin(k.name, func() error { return k.again(ctx, pages) })
 	}
 	return p.Wait()
+}
+
+// checker is a place of which more can be known, before there is anything to tell, than that
+// its configuration could be meant.
+type checker interface {
+	// Check says what is wrong and where to mend it.
+	Check(context.Context) error
+}
+
+// noted tries, and notes what came of it.
+func (k *sink) noted(try func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		err := try(ctx)
+		if ctx.Err() == nil {
+			k.note(ctx, err)
+		}
+		return err
+	}
 }
 
 // news is what comes of a topic: that something of an incident has changed.
@@ -161,15 +183,15 @@ func (k *sink) news(t bus.Topic) bus.Handler {
 			}
 		}
 		id, _, _ := strings.Cut(key, ".")
-		return k.until(ctx, id)
+		return k.until(ctx, func(ctx context.Context) error { return k.once(ctx, id) })
 	}
 }
 
-// until tells of an incident until people were told, the place refuses it, or ctx ends.
-func (k *sink) until(ctx context.Context, id string) error {
+// until tries until it is done, the place refuses it, or ctx ends.
+func (k *sink) until(ctx context.Context, try func(context.Context) error) error {
 	pauses := backoff.NewExponentialBackOff(backoff.WithMaxElapsedTime(0), backoff.WithInitialInterval(time.Second), backoff.WithMaxInterval(time.Minute))
 	for {
-		err := k.once(ctx, id)
+		err := try(ctx)
 		if err == nil || errors.Is(err, notice.ErrRefused) || ctx.Err() != nil {
 			return err
 		}
@@ -284,6 +306,7 @@ func (k *sink) follow(ctx context.Context) error {
 	defer tick.Stop()
 	for {
 		k.look(ctx)
+		k.remind(ctx)
 		select {
 		case <-ctx.Done():
 			return nil
@@ -307,6 +330,27 @@ func (k *sink) look(ctx context.Context) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	maps.DeleteFunc(k.plans, func(name string, _ notice.Notice) bool { return !there[name] })
+}
+
+// remind tells again of what the place says is due though nothing is new of it. What fails is
+// told with the next news.
+func (k *sink) remind(ctx context.Context) {
+	n, ok := k.Notifier.(interface {
+		Due(ctx context.Context) ([]string, error)
+	})
+	if !ok {
+		return
+	}
+	due, err := n.Due(ctx)
+	if err != nil {
+		k.note(ctx, err)
+		return
+	}
+	for _, id := range due {
+		if k.once(ctx, id) != nil {
+			return
+		}
+	}
 }
 
 // under tells where a plan stands, if that is news; what fails is tried at the next look.

@@ -10,6 +10,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -36,7 +37,10 @@ func TestWhatControllersLeaveToPeople(t *testing.T) {
 			partition(s, 1)
 		}), runs: 2, waits: 1,
 			apply: tolerate(1, diagnosis.MediumRisk, "rolls statefulset/shard from ordinal 5 on, stopping 1 running pod", "1/1 1>0")},
-		"partition above who waits": {nodes: room(3), make: setAs(3, func(s *appsv1.StatefulSet) { s.Spec.PodManagementPolicy = appsv1.OrderedReadyPodManagement; partition(s, 3) }), runs: 2, waits: 1, byHand: true,
+		"partition above who waits": {nodes: room(3), make: setAs(3, func(s *appsv1.StatefulSet) {
+			s.Spec.PodManagementPolicy = appsv1.OrderedReadyPodManagement
+			partition(s, 3)
+		}), runs: 2, waits: 1, byHand: true,
 			apply: tolerate(0, diagnosis.MediumRisk, "", "1/1 1>0")},
 		"OnDelete": {nodes: room(1), make: setAs(3, func(s *appsv1.StatefulSet) {
 			s.Spec.UpdateStrategy = appsv1.StatefulSetUpdateStrategy{Type: appsv1.OnDeleteStatefulSetStrategyType}
@@ -50,6 +54,13 @@ func TestWhatControllersLeaveToPeople(t *testing.T) {
 				must(t, err)
 			},
 			apply: tolerate(2, diagnosis.MediumRisk, "rolls deployment/web, stopping 2 running pods", "1/1 1>0")},
+		"Kueue's": {nodes: []*corev1.Node{inPoolOf("a", gpuNode("gpu-1", 1)), inPoolOf("b", gpuNode("gpu-2", 2))}, make: jobOf(2, inPool(asksGPUs(1), "a")), runs: 1, waits: 1, byHand: true,
+			then: func(t *testing.T, c *controlplane.ControlPlane, ns string) {
+				_, err := c.Client().BatchV1().Jobs(ns).Patch(t.Context(), "train", types.MergePatchType, []byte(`{"metadata":{"labels":{"kueue.x-k8s.io/queue-name":"team"}}}`), metav1.PatchOptions{})
+				must(t, err)
+			},
+			again: jobOf(2, asksGPUs(1)),
+			apply: wantFix{Kinds: []diagnosis.FixKind{diagnosis.FixSelector}, Verdict: diagnosis.Schedules, Risk: diagnosis.HighRisk, Restarts: new(1), Effect: "1/1 1>0"}},
 	} {
 		t.Run(name, func(t *testing.T) { w.play(t, c) })
 	}
@@ -66,7 +77,9 @@ func isLeftToPeople(t *testing.T, c *controlplane.ControlPlane, incident string,
 		t.Fatalf("approved: exit %d: %s%s", code, out, errs)
 	}
 	for _, command := range f.Commands {
-		kubectl(t, c, ns, command)
+		if !strings.HasPrefix(command, "# ") {
+			kubectl(t, c, ns, command)
+		}
 	}
 }
 
@@ -94,6 +107,13 @@ func kubectl(t *testing.T, c *controlplane.ControlPlane, ns, command string) {
 		_, err = apps.Deployments(ns).Patch(t.Context(), name, types.StrategicMergePatchType, as, metav1.PatchOptions{})
 	case "rollout deployment":
 		_, err = apps.Deployments(ns).Patch(t.Context(), name, types.MergePatchType, []byte(`{"spec":{"paused":false}}`), metav1.PatchOptions{})
+	case "delete job":
+		background := metav1.DeletePropagationBackground
+		must(t, c.Client().BatchV1().Jobs(ns).Delete(t.Context(), name, metav1.DeleteOptions{PropagationPolicy: &background}))
+		controlplane.Eventually(t, 30*time.Second, "the Job is gone", func() (bool, string) {
+			_, err := c.Client().BatchV1().Jobs(ns).Get(t.Context(), name, metav1.GetOptions{})
+			return apierrors.IsNotFound(err), fmt.Sprint(err)
+		})
 	default:
 		if words[0] != "delete" || words[1] != "pod" {
 			t.Fatalf("nobody here knows how to do %q", command)

@@ -30,6 +30,7 @@ type whole struct {
 	// what the commands say.
 	then   func(*testing.T, *controlplane.ControlPlane, string)
 	byHand bool
+	again  maker // and has it made again, from a manifest of their own
 }
 
 // What was said of a fix is what comes of it: how many of all the workload's pods run and
@@ -38,11 +39,10 @@ func TestWholeWorkloads(t *testing.T) {
 	needsControlPlane(t)
 	c := start(t, controlplane.Extras{})
 	team := corev1.Taint{Key: "team", Value: "vision", Effect: corev1.TaintEffectNoSchedule}
-	in := func(n *corev1.Node, pool string) *corev1.Node { n.Labels["pool"] = pool; return n }
 	for name, w := range map[string]whole{
 		"job-toleration": {nodes: []*corev1.Node{gpuNode("gpu-1", 1), gpuNode("gpu-2", 1, team)}, make: jobOf(2, asksGPUs(1)), runs: 1, waits: 1,
 			apply: wantFix{Kinds: []diagnosis.FixKind{diagnosis.AddToleration}, Verdict: diagnosis.Schedules, Risk: diagnosis.MediumRisk, Restarts: new(0), Effect: "1/1 1>0"}},
-		"job-selector": {nodes: []*corev1.Node{in(gpuNode("gpu-1", 1), "a"), in(gpuNode("gpu-2", 2), "b")}, make: jobOf(2, inPool(asksGPUs(1), "a")), runs: 1, waits: 1,
+		"job-selector": {nodes: []*corev1.Node{inPoolOf("a", gpuNode("gpu-1", 1)), inPoolOf("b", gpuNode("gpu-2", 2))}, make: jobOf(2, inPool(asksGPUs(1), "a")), runs: 1, waits: 1,
 			apply: wantFix{Kinds: []diagnosis.FixKind{diagnosis.FixSelector}, Verdict: diagnosis.Schedules, Risk: diagnosis.HighRisk, Restarts: new(1), Effect: "1/1 1>0"}},
 		"job-request": {nodes: []*corev1.Node{gpuNode("gpu-1", 2), gpuNode("gpu-2", 1)}, make: jobOf(2, asksGPUs(2)), runs: 1, waits: 1,
 			apply: wantFix{Kinds: []diagnosis.FixKind{diagnosis.ChangeRequest}, Verdict: diagnosis.Schedules, Risk: diagnosis.HighRisk, Restarts: new(1), Effect: "1/1 1>0"}},
@@ -88,6 +88,9 @@ func (w whole) play(t *testing.T, c *controlplane.ControlPlane) {
 	f := d.Fixes[at]
 	if w.byHand {
 		isLeftToPeople(t, c, d.Incident, f, ns)
+		if w.again != nil {
+			w.again(t, c, ns)
+		}
 	} else if code, out, errs := call(t, "approve", fmt.Sprintf("%s#%d", d.Incident, f.ID), "--plan", f.Plan, "--yes", "--kubeconfig", c.Kubeconfig(), "-n", ns); code != exitDone {
 		t.Fatalf("exit %d: %s%s", code, out, errs)
 	}
@@ -136,6 +139,11 @@ func asksGPUs(n int64) corev1.PodTemplateSpec {
 	grace := int64(0)
 	return corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "whole"}}, Spec: corev1.PodSpec{TerminationGracePeriodSeconds: &grace,
 		Containers: []corev1.Container{{Name: "main", Image: "registry.example/x", Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{"nvidia.com/gpu": *resource.NewQuantity(n, resource.DecimalSI)}}}}}}
+}
+
+func inPoolOf(pool string, n *corev1.Node) *corev1.Node {
+	n.Labels["pool"] = pool
+	return n
 }
 
 func inPool(p corev1.PodTemplateSpec, pool string) corev1.PodTemplateSpec {

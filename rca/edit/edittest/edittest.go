@@ -14,6 +14,7 @@ import (
 	"github.com/unpend/unpend/nodeprobe"
 	"github.com/unpend/unpend/nodeprobe/sim"
 	"github.com/unpend/unpend/rca/causes"
+	"github.com/unpend/unpend/rca/devices"
 	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/evict"
 	"github.com/unpend/unpend/rca/rcatest"
@@ -30,6 +31,15 @@ func New() *World { return &World{rcatest.NewWorld()} }
 // Deployed adds the Deployment of the pod that waits, as the pod is now.
 func (w *World) Deployed() {
 	w.Deployments = append(w.Deployments, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "w", UID: "d"}, Spec: appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: *w.Wait.Spec.DeepCopy()}}})
+}
+
+// Wholes adds nodes with one whole GPU each, which a pod h-NODE holds.
+func (w *World) Wholes(names ...string) {
+	for _, name := range names {
+		w.AddNode(sim.Node{Name: name, MIGOff: []int{0}})
+		w.AddHolder("h-"+name, name, view.WholeGPU, 0)
+		w.Geometries[name].Report.GPUs[0].Holders = []nodeprobe.Holder{{Namespace: "a", Pod: "h-" + name, Container: "c"}}
+	}
 }
 
 // Laid adds node n, whose GPU has seven 1g.5gb, and whose label asks for a config, with the
@@ -56,6 +66,14 @@ func (w *World) Case(t testing.TB, kind string) *causes.Case {
 		t.Fatal(err)
 	}
 	return k
+}
+
+// Look has a case that was opened look at its gang and claims.
+func (w *World) Look(t testing.TB, k *causes.Case) {
+	t.Helper()
+	if err := k.Look(t.Context(), func() *devices.Inventory { return devices.TakeInventory(w.State) }, nil); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // Told is a change in a line: who does it, at which risk, and what no copy can show.

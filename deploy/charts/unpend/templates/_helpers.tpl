@@ -69,6 +69,7 @@ both come to the pod's own. */}}
 {{- end -}}
 
 {{- define "unpend.slackDir" -}}/etc/unpend-slack{{- end -}}
+{{- define "unpend.jiraDir" -}}/etc/unpend-jira{{- end -}}
 
 {{- define "unpend.pagingDir" -}}/etc/unpend-paging{{- end -}}
 
@@ -91,6 +92,18 @@ both come to the pod's own. */}}
 {{- $_ := set $told "cluster" . -}}
 {{- end -}}
 {{- $_ := set $config "slack" $told -}}
+{{- end -}}
+{{- if .Values.jira.url -}}
+{{- if not .Values.jira.existingSecret -}}
+{{- fail "jira.url is set, jira.existingSecret is not: name the Secret that holds the account's token" -}}
+{{- end -}}
+{{- $told := dict "tokenFile" (printf "%s/%s" (include "unpend.jiraDir" .) .Values.jira.key) -}}
+{{- range $key, $value := omit .Values.jira "existingSecret" "key" -}}
+{{- if $value -}}
+{{- $_ := set $told $key $value -}}
+{{- end -}}
+{{- end -}}
+{{- $_ := set $config "jira" $told -}}
 {{- end -}}
 {{- $_ := set $config "bus" (merge (dict "storeDir" (include "unpend.storeDir" .)) (default dict $config.bus)) -}}
 {{- $_ := set $config "web" (merge (dict "metrics" (include "unpend.metricsAddress" .)) (default dict $config.web)) -}}

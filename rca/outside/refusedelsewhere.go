@@ -1,4 +1,4 @@
-package changes
+package outside
 
 import (
 	"fmt"
@@ -9,9 +9,9 @@ import (
 	"github.com/unpend/unpend/rca/view"
 )
 
-// askScheduler is for the pod that another scheduler refuses: where its rule is seen, and
+// AskScheduler is for the pod that another scheduler refuses: where its rule is seen, and
 // what of the request its words are about.
-func (c *Bench) askScheduler() []edit.Change {
+func AskScheduler(c *edit.Workload) []edit.Change {
 	w, told := c.Queue.Refused()
 	if !told {
 		return nil
@@ -26,23 +26,23 @@ func (c *Bench) askScheduler() []edit.Change {
 	case w.OfCard():
 		out[0].Title = "see what " + by + " has given out of each card"
 		out[0].Commands = []string{look, "kubectl get nodes -o custom-columns='NAME:.metadata.name,CARDS:.metadata.annotations.hami\\.io/node-nvidia-register'", logs}
-		out = append(out, c.askLess("ask for a smaller share: less nvidia.com/gpumem or nvidia.com/gpucores (none asked is all of the card), or fewer cards"))
+		out = append(out, askLess(c, "ask for a smaller share: less nvidia.com/gpumem or nvidia.com/gpucores (none asked is all of the card), or fewer cards"))
 	case w.OfQueue():
 		out[0].Title = "let its queue of " + by + " have more, or see who uses what it may have"
-		out[0].Commands = append([]string{look}, c.queueCommands()...)
-		out = append(out, c.askLess("ask for less than its queue may have"))
+		out[0].Commands = append([]string{look}, queueCommands(c)...)
+		out = append(out, askLess(c, "ask for less than its queue may have"))
 	}
 	return out
 }
 
-func (c *Bench) askLess(title string) edit.Change {
+func askLess(c *edit.Workload, title string) edit.Change {
 	return edit.Change{Kind: diagnosis.ChangeRequest, Cause: diagnosis.SchedulerRefused, Manual: true, Risk: diagnosis.MediumRisk, Title: title + ", in " + c.WorkloadName(), Untestable: c.Queue.SchedulerName() + " decides by its own rules, which are not run here",
 		Drained: c.Cluster.Running(c.Incident.Workload), StopsUnknown: true, // another template: its controller makes its pods again
 		Commands: []string{c.EditByHand("ask for less")}}
 }
 
 // queueCommands show the queues of the scheduler that decides.
-func (c *Bench) queueCommands() []string {
+func queueCommands(c *edit.Workload) []string {
 	switch by := c.Queue.SchedulerName(); {
 	case by == "kai-scheduler" || by == "runai-scheduler":
 		return []string{"kubectl get queues.scheduling.run.ai -o yaml  # spec.resources.gpu: quota and limit; status: allocated", fmt.Sprintf("kubectl -n %s get podgroups.scheduling.run.ai -o yaml", c.Pod.Namespace)}
@@ -54,8 +54,8 @@ func (c *Bench) queueCommands() []string {
 	return []string{fmt.Sprintf("kubectl -n %s get resourcequotas", c.Pod.Namespace)}
 }
 
-// mendQueue is for the queue that is missing or closed.
-func (c *Bench) mendQueue() []edit.Change {
+// MendQueue is for the queue that is missing or closed.
+func MendQueue(c *edit.Workload) []edit.Change {
 	q := c.Queue.Broken()
 	if q == nil {
 		return nil
@@ -83,8 +83,8 @@ func (c *Bench) mendQueue() []edit.Change {
 	return []edit.Change{ch}
 }
 
-// breakDeadlock is for the workload whose members hold what its others need.
-func (c *Bench) breakDeadlock() []edit.Change {
+// BreakDeadlock is for the workload whose members hold what its others need.
+func BreakDeadlock(c *edit.Workload) []edit.Change {
 	const untestable = "its controller makes its pods by rules of its own"
 	what := "GPUs"
 	if len(c.Asks) > 0 {

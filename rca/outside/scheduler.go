@@ -1,4 +1,4 @@
-package changes
+package outside
 
 import (
 	"fmt"
@@ -9,7 +9,9 @@ import (
 	"github.com/unpend/unpend/rca/edit"
 )
 
-func (c *Bench) schedulerChanges() []edit.Change {
+// StartScheduler is for the pod whose scheduler does not run: it is started, or where the
+// default one speaks, that one takes the pod.
+func StartScheduler(c *edit.Workload) []edit.Change {
 	if c.Queue.SchedulerName() == corev1.DefaultSchedulerName || !c.Queue.Spoken(corev1.DefaultSchedulerName) {
 		return []edit.Change{{Kind: diagnosis.Manual, Manual: true, Risk: diagnosis.NoRisk, Until: "its scheduler runs", Title: fmt.Sprintf("start the scheduler %q", c.Queue.SchedulerName()),
 			Commands: []string{"kubectl get pods -A -o wide | grep -i scheduler"}}}

@@ -1,4 +1,4 @@
-package changes
+package claims
 
 import (
 	"encoding/json"
@@ -14,8 +14,8 @@ import (
 	"github.com/unpend/unpend/rca/view"
 )
 
-// lookAtDriver shows who should publish devices.
-func (c *Bench) lookAtDriver() edit.Change {
+// LookAtDriver shows who should publish devices.
+func LookAtDriver(c *edit.Workload) edit.Change {
 	const unproven = "which devices a driver that is not there would publish is not known"
 	for _, a := range c.Claims.Driverless() {
 		if dra := c.DRADriver(a); dra != nil {
@@ -26,7 +26,8 @@ func (c *Bench) lookAtDriver() edit.Change {
 		"kubectl get resourceslices", "kubectl get deviceclasses", "kubectl get pods -A -o wide | grep -i dra")
 }
 
-func (c *Bench) lookAtClass() edit.Change {
+// LookAtClass is for the DeviceClass that does not exist.
+func LookAtClass(c *edit.Workload) edit.Change {
 	name := c.Claims.Classless()[0].Class
 	if dra := c.DRAClass(name); dra != nil {
 		return edit.LookAt(diagnosis.DRAClassMissing, dra.Title+", which makes DeviceClass "+name, "which devices a class that does not exist would take is not known", append(dra.Commands, "kubectl get deviceclasses")...)
@@ -35,8 +36,8 @@ func (c *Bench) lookAtClass() edit.Change {
 		"kubectl get deviceclasses", "kubectl get deviceclass "+name)
 }
 
-// freeDevices has the holders of devices leave, or waits until they do.
-func (c *Bench) freeDevices(n *view.Node) []edit.Change {
+// FreeDevices has the holders of devices leave, or waits until they do.
+func FreeDevices(c *edit.Workload, n *view.Node) []edit.Change {
 	var out []edit.Change
 	if victims := c.Claims.Victims[n.Name]; len(victims) > 0 {
 		out = append(out, edit.EvictFrom(n, diagnosis.DRADevicesInUse, victims))
@@ -44,7 +45,7 @@ func (c *Bench) freeDevices(n *view.Node) []edit.Change {
 	if holders := c.Claims.Holders[n.Name]; len(holders) > 0 {
 		out = append(out, c.WaitFor(n, diagnosis.DRADevicesInUse, holders))
 	}
-	if claims := c.unusedClaims(n); len(out) == 0 && len(claims) > 0 {
+	if claims := unusedClaims(c, n); len(out) == 0 && len(claims) > 0 {
 		at := claims[0].Namespace + "/" + claims[0].Name
 		out = append(out, edit.LookAt(diagnosis.DRADevicesInUse, "see who needs ResourceClaim "+at+", which holds a device for no pod", "whether the claim may be given up is not known",
 			fmt.Sprintf("kubectl -n %s get resourceclaim %s -o yaml", claims[0].Namespace, claims[0].Name)))
@@ -53,7 +54,7 @@ func (c *Bench) freeDevices(n *view.Node) []edit.Change {
 }
 
 // unusedClaims hold a device of the node for no pod.
-func (c *Bench) unusedClaims(n *view.Node) []*resourcev1.ResourceClaim {
+func unusedClaims(c *edit.Workload, n *view.Node) []*resourcev1.ResourceClaim {
 	var out []*resourcev1.ResourceClaim
 	for _, d := range c.Claims.ByNode[n.Name] {
 		if claim := c.Claims.Inventory.Holders[d.ID]; claim != nil && len(claim.Status.ReservedFor) == 0 && !slices.Contains(out, claim) {
@@ -63,22 +64,22 @@ func (c *Bench) unusedClaims(n *view.Node) []*resourcev1.ResourceClaim {
 	return out
 }
 
-// fixClaims corrects, in every request that no device serves, or none of the node, the
+// Fix corrects, in every request that no device serves, or none of the node, the
 // clauses in the way: what the nearest device has instead, or without the clause.
-func (c *Bench) fixClaims(n *view.Node, cause diagnosis.CauseID) []edit.Change {
+func Fix(c *edit.Workload, n *view.Node, cause diagnosis.CauseID) []edit.Change {
 	var out []edit.Change
 	for _, guard := range []bool{false, true} {
 		edits := map[*resourcev1.ResourceClaim]*resourcev1.ResourceClaim{}
 		var says []string
 		for _, a := range c.Claims.Asks {
-			says = append(says, c.correct(n, a, guard, edits)...)
+			says = append(says, correct(c, n, a, guard, edits)...)
 		}
-		ch := c.claimChange(cause, says, edits)
+		ch := claimChange(c, cause, says, edits)
 		if len(says) > 0 && (len(out) == 0 || out[0].Title != ch.Title) {
 			out = append(out, ch)
 		}
 	}
-	if ch, ok := c.liftTaint(n, cause); ok {
+	if ch, ok := liftTaint(c, n, cause); ok {
 		out = append(out, ch)
 	}
 	if len(out) == 0 {
@@ -90,7 +91,7 @@ func (c *Bench) fixClaims(n *view.Node, cause diagnosis.CauseID) []edit.Change {
 
 // liftTaint is for devices that match and that a DeviceTaintRule keeps everybody from: who
 // wrote the rule knows why.
-func (c *Bench) liftTaint(n *view.Node, cause diagnosis.CauseID) (edit.Change, bool) {
+func liftTaint(c *edit.Workload, n *view.Node, cause diagnosis.CauseID) (edit.Change, bool) {
 	for _, a := range c.Claims.Asks {
 		for _, rule := range c.Claims.Rules(a, n.Name) {
 			return edit.LookAt(cause, "ask who wrote DeviceTaintRule "+rule+" whether it may go", "why it keeps pods from those devices is in no object",
@@ -100,20 +101,20 @@ func (c *Bench) liftTaint(n *view.Node, cause diagnosis.CauseID) (edit.Change, b
 	return edit.Change{}, false
 }
 
-func (c *Bench) claimChange(cause diagnosis.CauseID, says []string, edits map[*resourcev1.ResourceClaim]*resourcev1.ResourceClaim) edit.Change {
+func claimChange(c *edit.Workload, cause diagnosis.CauseID, says []string, edits map[*resourcev1.ResourceClaim]*resourcev1.ResourceClaim) edit.Change {
 	ch := edit.Change{Kind: diagnosis.FixClaim, Cause: cause, Manual: true, Minutes: 2, Risk: diagnosis.MediumRisk, Title: strings.Join(says, ", ") + " in " + c.WorkloadName()}
 	for _, claim := range c.Claims.Own {
 		if edited := edits[claim]; edited != nil {
 			ch.Claims = append(ch.Claims, edited)
-			ch.Commands = append(ch.Commands, c.claimCommands(claim, edited)...)
+			ch.Commands = append(ch.Commands, claimCommands(c, claim, edited)...)
 		}
 	}
 	return ch
 }
 
 // correct edits one request of its claim and says how.
-func (c *Bench) correct(n *view.Node, a *devices.Ask, guard bool, edits map[*resourcev1.ResourceClaim]*resourcev1.ResourceClaim) []string {
-	bad, near := c.inTheWay(n, a)
+func correct(c *edit.Workload, n *view.Node, a *devices.Ask, guard bool, edits map[*resourcev1.ResourceClaim]*resourcev1.ResourceClaim) []string {
+	bad, near := inTheWay(c, n, a)
 	if a.Claim == nil || len(bad) == 0 || slices.ContainsFunc(bad, func(f devices.Clause) bool { return f.Class }) {
 		return nil // the class is not the workload's to change
 	}
@@ -142,7 +143,7 @@ func (c *Bench) correct(n *view.Node, a *devices.Ask, guard bool, edits map[*res
 
 // inTheWay are the clauses of an ask that have to change, and the device that is the
 // model for it: nil where a clause cannot be read.
-func (c *Bench) inTheWay(n *view.Node, a *devices.Ask) ([]devices.Clause, *devices.Device) {
+func inTheWay(c *edit.Workload, n *view.Node, a *devices.Ask) ([]devices.Clause, *devices.Device) {
 	near := c.Claims.NearOn(a, n.Name)
 	if a.Broken != nil {
 		return []devices.Clause{a.Broken.Clause}, nil
@@ -229,9 +230,9 @@ func guarded(text string) string {
 
 // claimCommands write the corrected claim, or the template that it was made from:
 // neither's spec can change, so it is recreated.
-func (c *Bench) claimCommands(old, edited *resourcev1.ResourceClaim) []string {
+func claimCommands(c *edit.Workload, old, edited *resourcev1.ResourceClaim) []string {
 	for _, pc := range c.Pod.Spec.ResourceClaims {
-		if pc.ResourceClaimTemplateName == nil || !c.madeFor(pc.Name, old.Name) {
+		if pc.ResourceClaimTemplateName == nil || !madeFor(c, pc.Name, old.Name) {
 			continue
 		}
 		name := *pc.ResourceClaimTemplateName
@@ -239,12 +240,12 @@ func (c *Bench) claimCommands(old, edited *resourcev1.ResourceClaim) []string {
 		if !view.ComesBack(c.Pod) {
 			again = fmt.Sprintf("kubectl -n %s get pod %s -o yaml > pod.yaml && kubectl replace --force -f pod.yaml", c.Pod.Namespace, c.Pod.Name)
 		}
-		return []string{c.replaceCommand("ResourceClaimTemplate", name, edited.Spec, func(spec any) any { return map[string]any{"spec": spec} }), again}
+		return []string{replaceCommand(c, "ResourceClaimTemplate", name, edited.Spec, func(spec any) any { return map[string]any{"spec": spec} }), again}
 	}
-	return []string{c.replaceCommand("ResourceClaim", old.Name, edited.Spec, func(spec any) any { return spec })}
+	return []string{replaceCommand(c, "ResourceClaim", old.Name, edited.Spec, func(spec any) any { return spec })}
 }
 
-func (c *Bench) madeFor(podClaim, claim string) bool {
+func madeFor(c *edit.Workload, podClaim, claim string) bool {
 	for _, s := range c.Pod.Status.ResourceClaimStatuses {
 		if s.Name == podClaim {
 			return s.ResourceClaimName != nil && *s.ResourceClaimName == claim
@@ -255,7 +256,7 @@ func (c *Bench) madeFor(podClaim, claim string) bool {
 
 // replaceCommand is one line, in YAML's flow style: what shows commands may join
 // lines, and a document in block style would not survive that.
-func (c *Bench) replaceCommand(kind, name string, spec resourcev1.ResourceClaimSpec, inside func(spec any) any) string {
+func replaceCommand(c *edit.Workload, kind, name string, spec resourcev1.ResourceClaimSpec, inside func(spec any) any) string {
 	apiVersion, served, err := c.Cluster.State.ClaimSpec(spec)
 	var doc strings.Builder
 	enc := json.NewEncoder(&doc)
@@ -269,13 +270,16 @@ func (c *Bench) replaceCommand(kind, name string, spec resourcev1.ResourceClaimS
 	return "kubectl replace --force -f - <<<'" + strings.ReplaceAll(strings.TrimSpace(doc.String()), "'", `'\''`) + "'"
 }
 
-func (c *Bench) lookAtMissing() []edit.Change {
+// LookAtMissing is for the claim, or the template of one, that does not exist.
+func LookAtMissing(c *edit.Workload) []edit.Change {
 	return []edit.Change{edit.LookAt(diagnosis.DRAClaimMissing, "make what the pod refers to: "+c.Claims.Missing[0].Says, "which devices a claim that does not exist would ask for is not known",
 		"kubectl -n "+c.Pod.Namespace+" get pod "+c.Pod.Name+" -o jsonpath='{.spec.resourceClaims}'",
 		"kubectl -n "+c.Pod.Namespace+" get resourceclaims,resourceclaimtemplates")}
 }
 
-func (c *Bench) lookAtPreparation() []edit.Change {
+// LookAtPreparation is for the pod that has its node, where the driver cannot prepare the
+// devices.
+func LookAtPreparation(c *edit.Workload) []edit.Change {
 	p := c.Unprepared[0]
 	commands := []string{
 		fmt.Sprintf("kubectl -n %s describe pod %s", p.Namespace, p.Name),

@@ -1,4 +1,4 @@
-package changes
+package claims
 
 import (
 	"slices"
@@ -15,7 +15,6 @@ import (
 	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/edit/edittest"
 	"github.com/unpend/unpend/rca/rcatest"
-	"github.com/unpend/unpend/rca/whatif"
 )
 
 // device is one of gpu.example with a model, a number of slices and some memory.
@@ -23,7 +22,7 @@ func device() *devices.Device {
 	model, slices, listed := "a100", int64(7), []int64{1, 2}
 	return &devices.Device{ID: devices.ID{Driver: "gpu.example"}, Device: &resourcev1.Device{Name: "d",
 		Attributes: map[resourcev1.QualifiedName]resourcev1.DeviceAttribute{"model": {StringValue: &model}, "slices": {IntValue: &slices}, "lanes": {IntValues: listed}},
-		Capacity:   map[resourcev1.QualifiedName]resourcev1.DeviceCapacity{"memory": {Value: list("m", "40Gi")["m"]}}}}
+		Capacity:   map[resourcev1.QualifiedName]resourcev1.DeviceCapacity{"memory": {Value: rcatest.List("m", "40Gi")["m"]}}}}
 }
 
 // A clause is written as the nearest device meets it, where that can be told, or asked only of
@@ -104,14 +103,14 @@ func TestHowClaimsAreCorrected(t *testing.T) {
 		"of another claim of the pod":    {func(p *corev1.Pod) { p.Status.ResourceClaimStatuses[0].Name = "other" }, []string{replace + doc + "'"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld()
+			w := edittest.New()
 			if name != "alone" {
 				w.Wait.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimTemplateName: &template}}
 				w.Wait.Status.ResourceClaimStatuses = []corev1.PodResourceClaimStatus{{Name: "gpu", ResourceClaimName: &claim}}
 			}
 			tc.fill(w.Wait)
 			old := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: claim}}
-			if got := w.bench(t, "Pod").claimCommands(old, &resourcev1.ResourceClaim{Spec: spec}); !slices.Equal(got, tc.want) {
+			if got := claimCommands(edit.New(w.Case(t, "Pod")), old, &resourcev1.ResourceClaim{Spec: spec}); !slices.Equal(got, tc.want) {
 				t.Errorf("%q, want %q", got, tc.want)
 			}
 		})
@@ -138,9 +137,9 @@ func TestDevicesBecomeFree(t *testing.T) {
 		"nothing is known":         {nil, nil, []*resourcev1.ResourceClaim{nil}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld()
+			w := edittest.New()
 			w.AddNode(sim.Node{Name: "n"})
-			c := w.bench(t, "Deployment")
+			c := edit.New(w.Case(t, "Deployment"))
 			inv := devices.TakeInventory(w.State)
 			for i, claim := range tc.claims {
 				d := &devices.Device{ID: devices.ID{Driver: "gpu.example", Name: string(rune('a' + i))}}
@@ -150,11 +149,11 @@ func TestDevicesBecomeFree(t *testing.T) {
 				}
 			}
 			c.Claims = &devices.Claims{Inventory: inv, Victims: map[string][]*corev1.Pod{"n": tc.victims}, Holders: map[string][]*corev1.Pod{"n": tc.holders}}
-			got := c.freeDevices(c.Node("n"))
+			got := FreeDevices(c, c.Node("n"))
 			if edittest.ToldAll(got) != tc.want {
 				t.Errorf("%s, want %s", edittest.ToldAll(got), tc.want)
 			}
-			if n := len(c.unusedClaims(c.Node("n"))); slices.Contains(tc.claims, unused) && n != 1 {
+			if n := len(unusedClaims(c, c.Node("n"))); slices.Contains(tc.claims, unused) && n != 1 {
 				t.Errorf("%d claims are unused", n)
 			}
 			for _, ch := range got {
@@ -184,7 +183,7 @@ func TestClaimsAreCorrected(t *testing.T) {
 		"nothing is in the way":  {`device.driver == "gpu.example"`, []string{slices7}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld()
+			w := edittest.New()
 			node, claim := "n", "mine"
 			w.AddNode(sim.Node{Name: node, MIGOff: []int{0}})
 			selectors := func(all ...string) []resourcev1.DeviceSelector {
@@ -200,10 +199,10 @@ func TestClaimsAreCorrected(t *testing.T) {
 				Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: "gpu", AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 1, Selectors: selectors(tc.own...)}}}}}}}
 			w.Wait.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimName: &claim}}
 			w.Wait.Spec.Containers[0].Resources.Claims = []corev1.ResourceClaim{{Name: "gpu"}}
-			c := w.bench(t, "Pod")
-			lookAt(t, w, c)
+			c := edit.New(w.Case(t, "Pod"))
+			w.Look(t, c.Case)
 			var got []string
-			for _, ch := range c.fixClaims(c.Node(node), diagnosis.DRANoDeviceMatches) {
+			for _, ch := range Fix(c, c.Node(node), diagnosis.DRANoDeviceMatches) {
 				if ch.Kind != diagnosis.FixClaim {
 					continue
 				}
@@ -220,31 +219,5 @@ func TestClaimsAreCorrected(t *testing.T) {
 				t.Error("the claim that there is was changed")
 			}
 		})
-	}
-}
-
-// A change is made on a copy: its claims, who leaves, and the pod as it would be.
-func TestChangesAreMadeOnACopy(t *testing.T) {
-	w := newWorld()
-	wholes(w, "n")
-	w.asking(list("nvidia.com/gpu", "1"))
-	claim := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "mine", UID: "m"}}
-	w.ResourceClaims = []*resourcev1.ResourceClaim{claim}
-	c := w.bench(t, "Pod")
-	ch := edit.Change{Claims: []*resourcev1.ResourceClaim{claim.DeepCopy()}, Victims: w.Pods[1:], Pod: func(p *corev1.Pod) { p.Spec.PriorityClassName = "high" }}
-	err := whatif.Try(c.Cluster.Snapshot, func(s *whatif.Snapshot) error {
-		got, err := ch.Apply(s, w.Wait)
-		if err != nil || got.Name != "w" || got.Spec.PriorityClassName != "high" || w.Wait.Spec.PriorityClassName != "" {
-			t.Errorf("%v, %v", got, err)
-			return err
-		}
-		node, err := s.Place(t.Context(), w.Wait)
-		if node != "n" {
-			t.Errorf("placed on %q", node)
-		}
-		return err
-	})
-	if err != nil {
-		t.Error(err)
 	}
 }

@@ -1,4 +1,4 @@
-package changes
+package outside
 
 import (
 	"cmp"
@@ -17,13 +17,14 @@ import (
 // notThereYet is why nothing about a node to come can be tried on a copy.
 const notThereYet = "the node is not there yet"
 
-func (c *Bench) addNode() []edit.Change {
+// AddNode is for the cluster without a node.
+func AddNode(*edit.Workload) []edit.Change {
 	return []edit.Change{{Kind: diagnosis.ScaleNodePool, Manual: true, Risk: diagnosis.LowRisk, Title: "add a node with such GPUs to the cluster", Untestable: notThereYet,
 		Commands: []string{"kubectl get nodes", "# then scale a node pool with the cloud's or the autoscaler's own command"}}}
 }
 
-// waitForAutoscaler leaves the node that it brings to it, for as long as it may take.
-func (c *Bench) waitForAutoscaler() []edit.Change {
+// WaitForAutoscaler leaves the node that it brings to it, for as long as it may take.
+func WaitForAutoscaler(c *edit.Workload) []edit.Change {
 	ch := edit.Change{Kind: diagnosis.Wait, Cause: diagnosis.ScalingUp, Manual: true, Risk: diagnosis.NoRisk, Minutes: max(1, 5-int(c.Growth().PromiseAge(c.Cluster.State.Now).Minutes())), Until: "the autoscaler's node is Ready", Title: "wait for the node that the autoscaler brings",
 		Commands: []string{fmt.Sprintf("kubectl -n %s get pod %s -w", c.Pod.Namespace, c.Pod.Name), "kubectl get nodes -w"}}
 	g := c.Growth()
@@ -36,8 +37,8 @@ func (c *Bench) waitForAutoscaler() []edit.Change {
 	return []edit.Change{ch}
 }
 
-// lookAtPromise is for the node that was promised and did not come, or came without GPUs.
-func (c *Bench) lookAtPromise() []edit.Change {
+// LookAtPromise is for the node that was promised and did not come, or came without GPUs.
+func LookAtPromise(c *edit.Workload) []edit.Change {
 	g := c.Growth()
 	if g.Claim == nil && c.CameWithout() != "" {
 		return nil // it came, and what mends it is offered
@@ -61,36 +62,36 @@ func (c *Bench) lookAtPromise() []edit.Change {
 	return []edit.Change{ch}
 }
 
-// refusedByCloud is for the machine that the cloud does not give: what helps depends on why.
-func (c *Bench) refusedByCloud() []edit.Change {
+// RefusedByCloud is for the machine that the cloud does not give: what helps depends on why.
+func RefusedByCloud(c *edit.Workload) []edit.Change {
 	g := c.Growth()
 	ch := edit.Change{Kind: diagnosis.ScaleNodePool, Cause: diagnosis.CloudCapacityRefused, Manual: true, Risk: diagnosis.LowRisk, Untestable: "only the cloud knows what it has"}
 	switch {
 	case scaling.Has(g.Codes, scaling.Quota):
 		ch.Title = "have the cloud account's quota raised (" + scaling.Names(g.Codes) + "): nothing in the cluster changes that"
-		ch.Commands = c.quotaCommands()
+		ch.Commands = quotaCommands(c)
 		return []edit.Change{ch}
 	case scaling.Has(g.Codes, scaling.Addresses):
 		ch.Title = "give the pool a subnet with free addresses"
-		ch.Commands = append(c.lookAtPools(), "# then add a larger subnet to the pool's node class or node group")
+		ch.Commands = append(lookAtPools(c), "# then add a larger subnet to the pool's node class or node group")
 		return []edit.Change{ch}
 	case len(g.Codes) > 0 && !scaling.Has(g.Codes, scaling.Stockout) && !scaling.Has(g.Codes, scaling.Unsaid):
 		ch.Title = "correct what the cloud refuses (" + scaling.Names(g.Codes) + ")"
-		ch.Commands = c.lookAtPools()
+		ch.Commands = lookAtPools(c)
 		return []edit.Change{ch}
 	}
 	ch.Title = "let the pool take other machines: more zones, instance types or on-demand beside spot, or a reservation"
-	ch.Commands = c.widen()
+	ch.Commands = widen(c)
 	wait := edit.Change{Kind: diagnosis.Wait, Cause: diagnosis.CloudCapacityRefused, Manual: true, Risk: diagnosis.NoRisk, Title: "wait until the cloud has such a machine: the autoscaler tries again by itself", Until: "the cloud has such a machine",
 		Untestable: "nobody knows when the cloud has one", Commands: []string{fmt.Sprintf("kubectl -n %s get pod %s -w", c.Pod.Namespace, c.Pod.Name)}}
 	return []edit.Change{ch, wait}
 }
 
 // widen are the commands that let a pool take other machines.
-func (c *Bench) widen() []string {
+func widen(c *edit.Workload) []string {
 	g := c.Growth()
 	if !g.Karpenter {
-		return append(c.lookAtPools(), "# then add a node group of another zone, instance type or capacity type")
+		return append(lookAtPools(c), "# then add a node group of another zone, instance type or capacity type")
 	}
 	if len(g.Pools) == 0 {
 		return []string{"kubectl get nodepools", "# then kubectl edit nodepool NAME: spec.template.spec.requirements"}
@@ -106,7 +107,7 @@ func (c *Bench) widen() []string {
 	return out
 }
 
-func (c *Bench) lookAtPools() []string {
+func lookAtPools(c *edit.Workload) []string {
 	if g := c.Growth(); g.Karpenter {
 		out := []string{"kubectl -n default get events --field-selector involvedObject.kind=NodeClaim"}
 		for _, p := range g.Pools {
@@ -117,14 +118,14 @@ func (c *Bench) lookAtPools() []string {
 	return []string{"kubectl -n kube-system get configmap cluster-autoscaler-status -o yaml"}
 }
 
-// raiseLimit lets the pool that is at its limit grow by one machine.
-func (c *Bench) raiseLimit() []edit.Change {
+// RaiseLimit lets the pool that is at its limit grow by one machine.
+func RaiseLimit(c *edit.Workload) []edit.Change {
 	g := c.Growth()
 	ch := edit.Change{Kind: diagnosis.ScaleNodePool, Cause: diagnosis.AutoscalerLimit, Manual: true, Risk: diagnosis.LowRisk, Untestable: notThereYet}
 	switch {
 	case g.Karpenter && len(g.Pools) > 0:
 		p := g.Pools[0]
-		patch := c.raisedLimits(&p)
+		patch := raisedLimits(c, &p)
 		ch.Title = "raise the limits of NodePool " + p.Name + " by a machine"
 		ch.Commands = []string{"kubectl get nodepool " + p.Name + " -o jsonpath='{.spec.limits}{\"\\n\"}{.status.resources}{\"\\n\"}'", "kubectl patch nodepool " + p.Name + ` --type merge -p '{"spec":{"limits":{` + patch + `}}}'`}
 	case g.Karpenter:
@@ -141,14 +142,14 @@ func (c *Bench) raiseLimit() []edit.Change {
 		if len(g.Groups) == 1 {
 			ch.Title += " " + g.Groups[0].Short()
 		}
-		ch.Commands = c.growGroups()
+		ch.Commands = growGroups(c)
 	}
 	return []edit.Change{ch}
 }
 
 // raisedLimits are the limits that are in the way, as they would let one more machine in:
 // what is used, and the largest machine of the pool that is known, at least what is asked.
-func (c *Bench) raisedLimits(p *scaling.Pool) string {
+func raisedLimits(c *edit.Workload, p *scaling.Pool) string {
 	var parts []string
 	for _, name := range p.Exhausted(c.Wants) {
 		limit := p.Used[name].DeepCopy()
@@ -173,9 +174,9 @@ func (c *Bench) raisedLimits(p *scaling.Pool) string {
 	return strings.Join(parts, ",")
 }
 
-// growPool is for the autoscaler that knows no machine for the pod: it says what to write
+// GrowPool is for the autoscaler that knows no machine for the pod: it says what to write
 // where.
-func (c *Bench) growPool() []edit.Change {
+func GrowPool(c *edit.Workload) []edit.Change {
 	g := c.Growth()
 	if g.Bar == scaling.Volume {
 		return nil // no machine helps that is not where the volume is; what does is offered with that
@@ -195,13 +196,13 @@ func (c *Bench) growPool() []edit.Change {
 		ch.Commands = []string{"kubectl -n kube-system get deployments,pods -l app.kubernetes.io/name=cluster-autoscaler", "kubectl -n kube-system describe pods -l app.kubernetes.io/name=cluster-autoscaler"}
 	case g.Lacks != "" && g.Bar == scaling.Selector:
 		ch.Title = "tell the cluster autoscaler of label " + g.Lacks + " on the node group's template, or keep one node of it"
-		ch.Commands = c.tagCommands("label/"+g.Lacks, "VALUE")
+		ch.Commands = tagCommands(c, "label/"+g.Lacks, "VALUE")
 	case g.Lacks != "" && g.Karpenter:
 		ch.Title = "tell Karpenter by a NodeOverlay which machines offer " + g.Lacks + ", or ask for " + view.WholeGPU
-		ch.Commands = c.overlay(g.Lacks)
+		ch.Commands = overlay(c, g.Lacks)
 	case g.Lacks != "":
 		ch.Title = "tell the cluster autoscaler that nodes of the group offer " + g.Lacks + ", or keep one node of it"
-		ch.Commands = c.tagCommands("resources/"+g.Lacks, fmt.Sprint(c.asked(g.Lacks)))
+		ch.Commands = tagCommands(c, "resources/"+g.Lacks, fmt.Sprint(asked(c, g.Lacks)))
 	case g.Karpenter:
 		ch.Title = "let a NodePool take machines that the pod fits, or add one"
 		ch.Commands = []string{"kubectl get nodepools -o yaml", "# then kubectl edit nodepool NAME: spec.template.spec.requirements (instance types, zones, capacity types)"}
@@ -213,13 +214,13 @@ func (c *Bench) growPool() []edit.Change {
 }
 
 // asked is how many of a resource one pod asks for.
-func (c *Bench) asked(name string) int64 {
+func asked(c *edit.Workload, name string) int64 {
 	q := c.Wants[corev1.ResourceName(name)]
 	return max(1, q.Value())
 }
 
 // overlay is what tells Karpenter of a resource that instance types do not speak of.
-func (c *Bench) overlay(name string) []string {
+func overlay(c *edit.Workload, name string) []string {
 	pool := "POOL"
 	if g := c.Growth(); len(g.Pools) > 0 {
 		pool = g.Pools[0].Name
@@ -234,12 +235,12 @@ spec:
   requirements:
   - {key: karpenter.sh/nodepool, operator: In, values: [%s]}
   capacity: {%s: %d}  # as many as a machine offers once it is laid out
-EOF`, strings.NewReplacer("/", "-", ".", "-").Replace(name), pool, name, c.asked(name))}
+EOF`, strings.NewReplacer("/", "-", ".", "-").Replace(name), pool, name, asked(c, name))}
 }
 
 // selectTemplate is for the selector that fits nothing that any pool makes: growth is no
 // help until pod and pool agree. A pool's own side is a command beside: others use it too.
-func (c *Bench) selectTemplate(kind diagnosis.FixKind, id diagnosis.CauseID, title, change, pool string) []edit.Change {
+func selectTemplate(c *edit.Workload, kind diagnosis.FixKind, id diagnosis.CauseID, title, change, pool string) []edit.Change {
 	look, other := "kubectl get nodepools -o yaml  # labels, requirements and taints in spec.template", "# or let the pool agree: kubectl edit nodepool NAME  # "+pool
 	if pools := c.Cluster.Outlook().Pools; len(pools) == 1 {
 		other = strings.Replace(other, "NAME", pools[0].Name, 1)
@@ -251,20 +252,20 @@ func (c *Bench) selectTemplate(kind diagnosis.FixKind, id diagnosis.CauseID, tit
 		Commands: []string{look, fmt.Sprintf("kubectl -n %s get pod %s -o jsonpath='{.spec.nodeSelector}{.spec.affinity.nodeAffinity}{.spec.tolerations}'", c.Pod.Namespace, c.Pod.Name), c.EditByHand(change), other}}}
 }
 
-// ofTemplate is what is offered for a cause that is told of what pools make.
-func (c *Bench) ofTemplate(id diagnosis.CauseID) []edit.Change {
+// OfTemplate is what is offered for a cause that is told of what pools make.
+func OfTemplate(c *edit.Workload, id diagnosis.CauseID) []edit.Change {
 	switch id {
 	case diagnosis.NodeSelectorMismatch:
-		return c.selectTemplate(diagnosis.FixSelector, id, "ask by labels that a node pool has", "node selector and affinity as a pool has them", "spec.template.metadata.labels, or spec.template.spec.requirements")
+		return selectTemplate(c, diagnosis.FixSelector, id, "ask by labels that a node pool has", "node selector and affinity as a pool has them", "spec.template.metadata.labels, or spec.template.spec.requirements")
 	case diagnosis.UntoleratedTaint:
-		return c.selectTemplate(diagnosis.AddToleration, id, "tolerate the node pool's taint", "tolerate it", "spec.template.spec.taints")
+		return selectTemplate(c, diagnosis.AddToleration, id, "tolerate the node pool's taint", "tolerate it", "spec.template.spec.taints")
 	}
 	return nil
 }
 
 // provider is the cloud of the nodes, or of a node group by its name: aws, gce, azure;
 // empty where neither says.
-func (c *Bench) provider() string {
+func provider(c *edit.Workload) string {
 	for _, n := range c.Cluster.SortedNodes() {
 		if cloud, _, ok := strings.Cut(n.Spec.ProviderID, "://"); ok && (cloud == "aws" || cloud == "gce" || cloud == "azure") {
 			return cloud
@@ -284,9 +285,9 @@ func (c *Bench) provider() string {
 }
 
 // growGroups are the commands of the cloud that raise a group's size.
-func (c *Bench) growGroups() []string {
+func growGroups(c *edit.Workload) []string {
 	out := []string{"kubectl -n kube-system get configmap cluster-autoscaler-status -o yaml"}
-	cloud := c.provider()
+	cloud := provider(c)
 	groups := c.Growth().Groups
 	if len(groups) == 0 {
 		groups = []scaling.Group{{Name: "GROUP"}}
@@ -300,11 +301,11 @@ func (c *Bench) growGroups() []string {
 		switch cloud {
 		case "aws":
 			out = append(out, "aws autoscaling update-auto-scaling-group --auto-scaling-group-name "+g.Short()+" --max-size "+most,
-				"# of eksctl: eksctl scale nodegroup --cluster CLUSTER --name "+cmp.Or(c.nodeGroup(g.Short()), "NODEGROUP")+" --nodes-max "+most)
+				"# of eksctl: eksctl scale nodegroup --cluster CLUSTER --name "+cmp.Or(nodeGroup(c, g.Short()), "NODEGROUP")+" --nodes-max "+most)
 		case "gce":
-			out = append(out, "gcloud container clusters update CLUSTER --enable-autoscaling --node-pool "+cmp.Or(c.nodeGroup(g.Short()), g.Short())+" --max-nodes "+most)
+			out = append(out, "gcloud container clusters update CLUSTER --enable-autoscaling --node-pool "+cmp.Or(nodeGroup(c, g.Short()), g.Short())+" --max-nodes "+most)
 		case "azure":
-			out = append(out, fmt.Sprintf("az aks nodepool update --resource-group GROUP --cluster-name CLUSTER --name %s --update-cluster-autoscaler --min-count %d --max-count %s", cmp.Or(c.nodeGroup(g.Short()), g.Short()), g.Health.MinSize, most))
+			out = append(out, fmt.Sprintf("az aks nodepool update --resource-group GROUP --cluster-name CLUSTER --name %s --update-cluster-autoscaler --min-count %d --max-count %s", cmp.Or(nodeGroup(c, g.Short()), g.Short()), g.Health.MinSize, most))
 		default:
 			out = append(out, "# then raise the largest size of "+g.Short()+" to "+most+" with the cloud's own command")
 		}
@@ -314,7 +315,7 @@ func (c *Bench) growGroups() []string {
 
 // nodeGroup is the pool's own name, by the label of a node whose pool is part of the group's
 // name; empty for none.
-func (c *Bench) nodeGroup(group string) string {
+func nodeGroup(c *edit.Workload, group string) string {
 	for _, n := range c.Cluster.SortedNodes() {
 		if pool := scaling.PoolOf(n.Labels); (&scaling.Group{Name: group}).Of(pool) {
 			return pool
@@ -324,7 +325,7 @@ func (c *Bench) nodeGroup(group string) string {
 }
 
 // tagCommands write on a node group what nodes of it will have.
-func (c *Bench) tagCommands(what, value string) []string {
+func tagCommands(c *edit.Workload, what, value string) []string {
 	groups := []string{"GROUP"}
 	if all := c.Growth().Groups; len(all) > 0 {
 		groups = groups[:0]
@@ -332,7 +333,7 @@ func (c *Bench) tagCommands(what, value string) []string {
 			groups = append(groups, all[i].Short())
 		}
 	}
-	if cloud := c.provider(); cloud != "aws" && cloud != "" {
+	if cloud := provider(c); cloud != "aws" && cloud != "" {
 		return []string{"kubectl -n kube-system get configmap cluster-autoscaler-status -o yaml", "# this cloud's node groups have no such tag: set the group's smallest size to 1, and its nodes tell"}
 	}
 	var out []string
@@ -343,13 +344,13 @@ func (c *Bench) tagCommands(what, value string) []string {
 }
 
 // quotaCommands ask the cloud for more.
-func (c *Bench) quotaCommands() []string {
-	switch c.provider() {
+func quotaCommands(c *edit.Workload) []string {
+	switch provider(c) {
 	case "gce":
 		return []string{"gcloud compute regions describe REGION --format='table(quotas.metric,quotas.limit,quotas.usage)' | grep GPU", "# then ask for more: https://console.cloud.google.com/iam-admin/quotas"}
 	case "azure":
 		return []string{"az vm list-usage --location LOCATION -o table", "# then ask for more: az support or the portal, Usage + quotas"}
 	}
-	return append(c.lookAtPools(), "aws service-quotas list-service-quotas --service-code ec2 --query \"Quotas[?contains(QuotaName,'Running On-Demand') || contains(QuotaName,'Spot')].[QuotaName,QuotaCode,Value]\" --output table",
+	return append(lookAtPools(c), "aws service-quotas list-service-quotas --service-code ec2 --query \"Quotas[?contains(QuotaName,'Running On-Demand') || contains(QuotaName,'Spot')].[QuotaName,QuotaCode,Value]\" --output table",
 		"aws service-quotas request-service-quota-increase --service-code ec2 --quota-code CODE --desired-value VCPUS")
 }
