@@ -23,6 +23,7 @@ import (
 	"github.com/unpend/unpend/remediate/notice"
 	"github.com/unpend/unpend/remediate/notifytest"
 	"github.com/unpend/unpend/remediate/outbound"
+	hooks "github.com/unpend/unpend/watcher/webhook"
 )
 
 const (
@@ -287,8 +288,8 @@ func takeGenie(f *fake, r *http.Request, body []byte) (int, string) {
 // takeHook is a receiver's: it checks the signature, and drops an id that it had.
 func takeHook(f *fake, r *http.Request, body []byte) (int, string) {
 	h := r.Header
-	keys, err := Secrets("", []string{theSecret})
-	if err != nil || h.Get("webhook-signature") != Sign(keys[0], h.Get("webhook-id"), h.Get("webhook-timestamp"), body) || h.Get("webhook-timestamp") != fmt.Sprint(f.clock.Now().Unix()) {
+	keys, err := hooks.Secrets("", []string{theSecret})
+	if err != nil || h.Get("webhook-signature") != hooks.Sign(keys[0], h.Get("webhook-id"), h.Get("webhook-timestamp"), body) || h.Get("webhook-timestamp") != fmt.Sprint(f.clock.Now().Unix()) {
 		f.t.Errorf("signature %q of %q at %q is not right", h.Get("webhook-signature"), h.Get("webhook-id"), h.Get("webhook-timestamp"))
 	}
 	var e event

@@ -2,9 +2,6 @@ package paging
 
 import (
 	"context"
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"net/http"
@@ -16,14 +13,11 @@ import (
 
 	"github.com/unpend/unpend/remediate/notice"
 	"github.com/unpend/unpend/remediate/outbound"
+	hooks "github.com/unpend/unpend/watcher/webhook"
 )
 
 // Standard Webhooks: https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
 const (
-	// SecretPrefix begins a secret, which is in base64.
-	SecretPrefix = "whsec_"
-	// leastSecret and mostSecret are of the secret itself, in bytes.
-	leastSecret, mostSecret = 24, 64
 	// maxWebhook is of a payload, in bytes: "ideally less than 20kb".
 	maxWebhook = 20 << 10
 )
@@ -38,7 +32,7 @@ func Webhook(o Options, secrets []string, address string) (*Pager, error) {
 	if err != nil {
 		return nil, err
 	}
-	keys, err := Secrets("webhook.secretFile", secrets)
+	keys, err := hooks.Secrets("webhook.secretFile", secrets)
 	if err != nil {
 		return nil, err
 	}
@@ -46,29 +40,6 @@ func Webhook(o Options, secrets []string, address string) (*Pager, error) {
 		o.Now = time.Now
 	}
 	return newPager(o, &webhook{client: o.Client, at: at, keys: keys, now: o.Now})
-}
-
-// Secrets reads secrets as Standard Webhooks writes them; key is where they stand.
-func Secrets(key string, secrets []string) (keys [][]byte, err error) {
-	for _, s := range secrets {
-		raw, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(s, SecretPrefix))
-		if err != nil || !strings.HasPrefix(s, SecretPrefix) || len(raw) < leastSecret || len(raw) > mostSecret {
-			return nil, fmt.Errorf("%s: a secret is %s and %d to %d bytes in base64", key, SecretPrefix, leastSecret, mostSecret)
-		}
-		keys = append(keys, raw)
-	}
-	if len(keys) == 0 {
-		return nil, fmt.Errorf("%s: it holds no secret", key)
-	}
-	return keys, nil
-}
-
-// Sign is the signature of a message by one secret.
-func Sign(key []byte, id, timestamp string, body []byte) string {
-	m := hmac.New(sha256.New, key)
-	m.Write([]byte(id + "." + timestamp + "."))
-	m.Write(body)
-	return "v1," + base64.StdEncoding.EncodeToString(m.Sum(nil))
 }
 
 type webhook struct {
@@ -118,7 +89,7 @@ func (v *webhook) send(ctx context.Context, was, now page) error {
 		at := strconv.FormatInt(v.now().Unix(), 10)
 		signatures := make([]string, len(v.keys))
 		for i, key := range v.keys {
-			signatures[i] = Sign(key, e.ID, at, body)
+			signatures[i] = hooks.Sign(key, e.ID, at, body)
 		}
 		return post(v.at, body, http.Header{"Content-Type": {"application/cloudevents+json"}, "Webhook-Id": {e.ID}, "Webhook-Timestamp": {at}, "Webhook-Signature": {strings.Join(signatures, " ")}})(ctx)
 	})

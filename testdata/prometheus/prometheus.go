@@ -3,19 +3,13 @@
 package prometheus
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
-	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -104,72 +98,8 @@ func start(t testing.TB, dir, config string) string {
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	address := freeAddress(t)
-	var log bytes.Buffer
-	cmd := exec.Command(program(t, "prometheus"), "--config.file="+file, "--storage.tsdb.path="+filepath.Join(dir, "data"),
+	address := built.FreeAddress(t)
+	built.Serve(t, dir, "http://"+address+"/-/ready", program(t, "prometheus"), "--config.file="+file, "--storage.tsdb.path="+filepath.Join(dir, "data"),
 		"--storage.tsdb.retention.time=100y", "--web.listen-address="+address, "--log.level=warn")
-	cmd.Stdout, cmd.Stderr, cmd.Dir = &log, &log, dir
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // however the test ends
-	started, ended := make(chan error), make(chan struct{})
-	go func() {
-		defer close(ended)
-		// The kernel counts the death of the thread that started it.
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		err := cmd.Start()
-		if started <- err; err == nil {
-			cmd.Wait() //nolint:errcheck // it is killed
-		}
-	}()
-	if err := <-started; err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		cmd.Process.Kill() //nolint:errcheck // it may have ended
-		<-ended
-	})
-	await(t, "http://"+address, ended, &log)
 	return "http://" + address
-}
-
-// await polls until Prometheus is ready. The log may be read only once it has ended.
-func await(t testing.TB, address string, ended <-chan struct{}, log *bytes.Buffer) {
-	t.Helper()
-	tick, patience := time.NewTicker(50*time.Millisecond), time.After(30*time.Second)
-	defer tick.Stop()
-	for {
-		resp, err := http.Get(address + "/-/ready")
-		if err == nil {
-			resp.Body.Close()
-			if resp.StatusCode == http.StatusOK {
-				return
-			}
-		}
-		select {
-		case <-ended:
-			t.Fatalf("prometheus ended:\n%s", log)
-		case <-patience:
-			t.Fatalf("prometheus is not ready: %v", err)
-		case <-tick.C:
-		}
-	}
-}
-
-// freeAddress finds a port nobody listens on, below those that the kernel gives to
-// outgoing connections: nobody takes it meanwhile.
-func freeAddress(t testing.TB) string {
-	t.Helper()
-	const low, high = 10000, 32768
-	for range 1000 {
-		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(low+rand.IntN(high-low))))
-		if err != nil {
-			continue // taken
-		}
-		if err := l.Close(); err != nil {
-			t.Fatal(err)
-		}
-		return l.Addr().String()
-	}
-	t.Fatal("no free port on 127.0.0.1")
-	return ""
 }

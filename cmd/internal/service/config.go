@@ -50,6 +50,8 @@ type Config struct {
 	Webhook      webhookConfig      `json:"webhook"`
 	// Outbound says which of the configuration's addresses may lie inside.
 	Outbound outboundConfig `json:"outbound"`
+	// Hooks are where others may have waiting pods looked at.
+	Hooks hooksConfig `json:"hooks"`
 	// Routes say of what which place is told; without any, every place of everything.
 	Routes []route `json:"routes"`
 	Bus    struct {

@@ -71,6 +71,9 @@ func (s *Service) diagnose(ctx context.Context) error {
 		q.Run(ctx)
 		return nil
 	})
+	if s.config.Hooks.Listen != "" {
+		parts.begin("hooks", func() error { return s.hooks(ctx, q) })
+	}
 	parts.begin("follow incidents", func() error {
 		for {
 			term, err := s.lead.wait(ctx)

@@ -110,7 +110,9 @@ func (s *Service) run(ctx context.Context) error {
 	}
 	parts.begin("http", func() error { return serveHTTP(ctx, s.config.Web.Metrics, s.registry, &s.ready) })
 	if s.config.Web.MCP != "" && s.agents != nil {
-		parts.begin("agents", func() error { return serveOn(ctx, "agents", s.config.Web.MCP, s.agents) })
+		parts.begin("agents", func() error {
+			return serve(ctx, "agents", s.config.Web.MCP, &http.Server{Handler: s.agents, ReadHeaderTimeout: 5 * time.Second})
+		})
 	}
 	if slices.Contains(s.roles, "remediate") {
 		parts.begin("remediate", func() error { return s.carryOut(ctx) })

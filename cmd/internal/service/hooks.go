@@ -1,0 +1,79 @@
+package service
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/unpend/unpend/cmd/internal/bus"
+	"github.com/unpend/unpend/rca/fairqueue"
+	"github.com/unpend/unpend/watcher/incident"
+	"github.com/unpend/unpend/watcher/webhook"
+)
+
+// hooksConfig is where others may have waiting pods looked at now.
+type hooksConfig struct {
+	// Listen is the address, such as :9094; nothing is listened to without it.
+	Listen string `json:"listen"`
+	// TokenFile holds the bearer token of an Alertmanager that posts to /hooks/alertmanager.
+	TokenFile string `json:"tokenFile"`
+	// SecretFile holds the secrets (whsec_…, a line each) of who posts to /hooks/standard.
+	SecretFile string `json:"secretFile"`
+}
+
+// hooks serves them until ctx ends; one whose secret nobody has named is not there.
+func (s *Service) hooks(ctx context.Context, q *fairqueue.Queue) error {
+	c := s.config.Hooks
+	if c.TokenFile == "" && c.SecretFile == "" {
+		return errors.New("hooks.listen is set, hooks.tokenFile and hooks.secretFile are not: anybody could call")
+	}
+	o := webhook.Options{Look: s.lookNow(q.Put), Now: s.now, Logger: s.logger, Registerer: s.registry}
+	var err error
+	if c.TokenFile != "" {
+		if o.Token, err = secret("hooks.tokenFile", c.TokenFile); err != nil {
+			return err
+		}
+		if o.Token == "" {
+			return errors.New("hooks.tokenFile: it holds no token")
+		}
+	}
+	if c.SecretFile != "" {
+		text, err := secret("hooks.secretFile", c.SecretFile)
+		if err != nil {
+			return err
+		}
+		if o.Secrets = strings.Fields(text); len(o.Secrets) == 0 {
+			return errors.New("hooks.secretFile: it holds no secret")
+		}
+	}
+	h, err := webhook.New(o)
+	if err != nil {
+		return err
+	}
+	return serve(ctx, "hooks", c.Listen, &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: 30 * time.Second, MaxHeaderBytes: 16 << 10})
+}
+
+// lookNow has the incidents of pods diagnosed again, as if there were news of them.
+func (s *Service) lookNow(put func(incident.Incident)) func(context.Context, []webhook.Pod) error {
+	return func(ctx context.Context, pods []webhook.Pod) error {
+		if s.lead.leads(ctx) == nil {
+			return errors.New("another process is the one that diagnoses")
+		}
+		return s.bus.Kept(ctx, bus.Incidents, func(body []byte) error {
+			var i incident.Incident
+			if json.Unmarshal(body, &i) == nil && !i.Resolved && slices.ContainsFunc(pods, func(p webhook.Pod) bool { return mayBeOf(i, p) }) {
+				put(i)
+			}
+			return nil
+		})
+	}
+}
+
+// mayBeOf says whether a pod is of an incident, as far as an incident names its pods.
+func mayBeOf(i incident.Incident, p webhook.Pod) bool {
+	return i.Workload.Namespace == p.Namespace && (i.Waiting > len(i.Pods) || slices.ContainsFunc(i.Pods, func(r incident.PodRef) bool { return r.Name == p.Name }))
+}
