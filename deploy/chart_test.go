@@ -66,6 +66,7 @@ func everything() values {
 		"serviceAccount":   values{"annotations": values{"a": "b"}, "name": "own"},
 		"persistence":      values{"enabled": true, "storageClass": "fast", "size": "5Gi"},
 		"slack":            values{"channel": "C0123456789", "cluster": "prod", "existingSecret": "unpend-slack", "key": "bot"},
+		"web":              values{"enabled": true, "port": 8081},
 		"networkPolicy":    values{"metricsFrom": []any{values{"namespaceSelector": values{"matchLabels": values{"kubernetes.io/metadata.name": "monitoring"}}}}},
 		"podAnnotations":   values{"x": "y"}, "priorityClassName": "system-cluster-critical",
 		"nodeSelector": values{"kubernetes.io/os": "linux"},
@@ -244,7 +245,7 @@ func TestConfigIsThatOfTheProgram(t *testing.T) {
 		want   values
 	}{
 		"defaults": {nil, values{"watcher": values{}, "rca": values{}, "knowledge": values{}, "remediate": values{}, "web": values{"metrics": ":9090"}, "bus": values{"storeDir": "/var/lib/unpend"}}},
-		"everything": {everything(), values{"watcher": values{"sweep": "30s"}, "rca": values{}, "knowledge": values{}, "remediate": values{"audit": "/var/lib/unpend/audit/trail.jsonl", "groups": []any{"gpu-admins"}}, "web": values{"metrics": ":9090"}, "bus": values{"storeDir": "/var/lib/unpend", "maxBytes": "512Mi"},
+		"everything": {everything(), values{"watcher": values{"sweep": "30s"}, "rca": values{}, "knowledge": values{}, "remediate": values{"audit": "/var/lib/unpend/audit/trail.jsonl", "groups": []any{"gpu-admins"}}, "web": values{"metrics": ":9090", "listen": "127.0.0.1:8081"}, "bus": values{"storeDir": "/var/lib/unpend", "maxBytes": "512Mi"},
 			"slack": values{"channel": "C0123456789", "cluster": "prod", "tokenFile": "/etc/unpend-slack/bot"}}},
 	} {
 		var got values
@@ -437,6 +438,16 @@ func volume(t *testing.T, pod corev1.PodSpec, name string) corev1.Volume {
 		t.Fatalf("no volume %s", name)
 	}
 	return pod.Volumes[i]
+}
+
+// The page is served where it is wanted, and on loopback.
+func TestThePageIsOnLoopbackAndOff(t *testing.T) {
+	for want, v := range map[string]values{"": nil, "listen: 127.0.0.1:8080": {"web": values{"enabled": true}}, "listen: 127.0.0.1:9000": {"web": values{"enabled": true, "port": 9000}}} {
+		config := one[corev1.ConfigMap](t, objects(t, v), "ConfigMap").Data["config.yaml"]
+		if strings.Contains(config, "listen:") != (want != "") || !strings.Contains(config, want) {
+			t.Errorf("%v: %s", v, config)
+		}
+	}
 }
 
 // A changed configuration must reach the pod.

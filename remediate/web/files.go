@@ -60,8 +60,8 @@ func newFiles() (*files, error) {
 func zip(body []byte, level int) []byte {
 	var out bytes.Buffer
 	w, _ := gzip.NewWriterLevel(&out, level) // it is one of gzip's own
-	w.Write(body)                                           //nolint:errcheck // to memory
-	w.Close()                                               //nolint:errcheck // to memory
+	w.Write(body)                            //nolint:errcheck // to memory
+	w.Close()                                //nolint:errcheck // to memory
 	return out.Bytes()
 }
 

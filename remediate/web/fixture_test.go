@@ -136,7 +136,9 @@ func newSite(t testing.TB, edit ...func(*web.Options)) *site {
 	t.Helper()
 	a := newAPI(t, people())
 	o := web.Options{As: a.as, Cluster: "prod", Now: func() time.Time { return noon },
-		Namespaces: func(context.Context) ([]string, error) { return []string{"default", "team-a", "team-b", "kube-system"}, nil }}
+		Namespaces: func(context.Context) ([]string, error) {
+			return []string{"default", "team-a", "team-b", "kube-system"}, nil
+		}}
 	for _, e := range edit {
 		e(&o)
 	}

@@ -42,7 +42,9 @@ func waiting(id, ns, other string) notice.Proposal {
 // S9: who may read one namespace sees no name of another on any page, and no incident of it;
 // who may read both sees both.
 func TestS9NobodySeesOthersNames(t *testing.T) {
-	s := newSite(t, func(o *web.Options) { o.Desk = &desk{trial: web.Trial{Steps: []string{"evict team-a/team-a-secret-0", "wait for team-a-secret-0"}}} })
+	s := newSite(t, func(o *web.Options) {
+		o.Desk = &desk{trial: web.Trial{Steps: []string{"evict team-a/team-a-secret-0", "wait for team-a-secret-0"}}}
+	})
 	s.tell(t, waiting("gpu-aaaaaaaaaa", "team-a", "team-b"), waiting("gpu-bbbbbbbbbb", "team-b", "team-a"))
 	geometries(t, s)
 	s.api.change(func() {

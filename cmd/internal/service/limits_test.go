@@ -13,20 +13,23 @@ import (
 // A duration or size that cannot be meant is refused by its key, all of them at once.
 func TestConfigIsChecked(t *testing.T) {
 	for text, want := range map[string][]string{
-		"watcher: {sweep: -5s}":     {"watcher.sweep is -5s: it has to be between 1s and 1h0m0s"},
-		"watcher: {sweep: 0s}":      {"watcher.sweep is 0s: "},
-		"watcher: {debounce: 2h}":   {"watcher.debounce is 2h0m0s: "},
-		"watcher: {sweep: 999h}":    {"watcher.sweep is 999h0m0s: "},
-		"rca: {idleWindow: -1m}":    {"rca.idleWindow is -1m0s: "},
-		"rca: {idleThreshold: -1}":  {"rca.idleThreshold is -1: "},
-		"rca: {idleThreshold: 101}": {"rca.idleThreshold is 101: "},
-		"slack: {channel: C0}":      {`slack.channel is "C0" and slack.tokenFile is ""`},
-		"slack: {tokenFile: x}":     {`slack.channel is "" and slack.tokenFile is "x"`},
-		"bus: {maxBytes: -1}":       {"bus.maxBytes is -1: it has to be between 4194304 (4Mi) and 1099511627776 (1Ti)"},
-		"bus: {replicas: -1}":       {"bus.replicas is -1: it has to be between 1 and 5"},
-		"bus: {replicas: 6}":        {"bus.replicas is 6: "},
-		"bus: {maxBytes: 1000}":     {"bus.maxBytes is 1000: "},
-		"remediate: {poll: -1s}":    {"remediate.poll is -1s: it has to be between 10ms and 1m0s"},
+		"watcher: {sweep: -5s}":         {"watcher.sweep is -5s: it has to be between 1s and 1h0m0s"},
+		"watcher: {sweep: 0s}":          {"watcher.sweep is 0s: "},
+		"watcher: {debounce: 2h}":       {"watcher.debounce is 2h0m0s: "},
+		"watcher: {sweep: 999h}":        {"watcher.sweep is 999h0m0s: "},
+		"rca: {idleWindow: -1m}":        {"rca.idleWindow is -1m0s: "},
+		"rca: {idleThreshold: -1}":      {"rca.idleThreshold is -1: "},
+		"rca: {idleThreshold: 101}":     {"rca.idleThreshold is 101: "},
+		"slack: {channel: C0}":          {`slack.channel is "C0" and slack.tokenFile is ""`},
+		"slack: {tokenFile: x}":         {`slack.channel is "" and slack.tokenFile is "x"`},
+		`web: {listen: ":8080"}`:        {`web.listen is ":8080": it has to be on loopback, as 127.0.0.1:8080`},
+		"web: {listen: example.com:80}": {`web.listen is "example.com:80": `},
+		"web: {listen: 127.0.0.1}":      {`web.listen is "127.0.0.1": `},
+		"bus: {maxBytes: -1}":           {"bus.maxBytes is -1: it has to be between 4194304 (4Mi) and 1099511627776 (1Ti)"},
+		"bus: {replicas: -1}":           {"bus.replicas is -1: it has to be between 1 and 5"},
+		"bus: {replicas: 6}":            {"bus.replicas is 6: "},
+		"bus: {maxBytes: 1000}":         {"bus.maxBytes is 1000: "},
+		"remediate: {poll: -1s}":        {"remediate.poll is -1s: it has to be between 10ms and 1m0s"},
 		"remediate: {poll: 1ns, deadlines: {evict: -1s, leave: 1ms, manager: 48h, wedge: -1s, run: -1s}}": {"remediate.poll is 1ns: ", "remediate.deadlines.evict is -1s: ",
 			"remediate.deadlines.leave is 1ms: ", "remediate.deadlines.manager is 48h0m0s: ", "remediate.deadlines.wedge is -1s: ", "remediate.deadlines.run is -1s: "},
 	} {
@@ -47,7 +50,7 @@ func TestConfigIsChecked(t *testing.T) {
 		}
 	}
 	path := filepath.Join(t.TempDir(), "unpend.yaml")
-	must(t, os.WriteFile(path, []byte("watcher: {sweep: 5s, debounce: 1ms}\nremediate: {poll: 100ms, deadlines: {wedge: 3s}}\nbus: {maxBytes: 4194304}\n"), 0o600))
+	must(t, os.WriteFile(path, []byte("watcher: {sweep: 5s, debounce: 1ms}\nremediate: {poll: 100ms, deadlines: {wedge: 3s}}\nbus: {maxBytes: 4194304}\nweb: {listen: \"[::1]:0\", hosts: [unpend.example.com]}\n"), 0o600))
 	if _, err := ReadConfig(path); err != nil {
 		t.Error(err)
 	}

@@ -37,11 +37,8 @@ func (c webConfig) check() error {
 		return nil
 	}
 	host, _, err := net.SplitHostPort(c.Listen)
-	if err != nil {
-		return fmt.Errorf("web.listen: %w: write 127.0.0.1:8080", err)
-	}
-	if address, err := netip.ParseAddr(host); host != "localhost" && (err != nil || !address.IsLoopback()) {
-		return fmt.Errorf("web.listen: %s is not loopback, and people's tokens would travel in the clear: listen on 127.0.0.1, which kubectl port-forward reaches, or a proxy in the same pod that ends TLS (then list its name in web.hosts)", c.Listen)
+	if address, parsed := netip.ParseAddr(host); err != nil || host != "localhost" && (parsed != nil || !address.IsLoopback()) {
+		return fmt.Errorf("web.listen is %q: it has to be on loopback, as 127.0.0.1:8080, for people's tokens would travel in the clear; kubectl port-forward reaches it, and so does a proxy in the same pod that ends TLS (its name in web.hosts)", c.Listen)
 	}
 	return nil
 }
