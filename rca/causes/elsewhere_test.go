@@ -73,33 +73,6 @@ QueueNotAdmitted proven : its queue (Kueue) has not admitted it: insufficient qu
   Pod/ml/w: queue team
   Workload/ml/mine: QuotaReserved=False, Pending: couldn't assign flavors to pod set main: insufficient quota for nvidia.com/gpu
 `},
-		"the checks behind the quota": {func(w *world) {
-			start(w)
-			w.queued("mine", "", nil, condition("QuotaReserved", "True", "reserved"), condition("Admitted", "False", "waits for a check"))
-			w.pod("w", "", "nvidia.com/gpu", 1, gated(queue), func(p *corev1.Pod) { p.Annotations = map[string]string{"kueue.x-k8s.io/workload": "mine"} })
-		}, `
-QueueNotAdmitted proven : its queue (Kueue) has not admitted it: waits for a check
-  Pod/ml/w: gate kueue.x-k8s.io/admission
-  Workload/ml/mine: Admitted=False, Pending: waits for a check
-`},
-		"of a group, and nobody is active": {func(w *world) {
-			start(w)
-			w.queued("group", "", map[string]any{"active": false}, condition("QuotaReserved", "False", "no"))
-			w.pod("w", "", "nvidia.com/gpu", 1, gated(queue), func(p *corev1.Pod) { p.Labels["kueue.x-k8s.io/pod-group-name"] = "group" })
-		}, `
-QueueNotAdmitted proven : its queue (Kueue) has not admitted it: its Workload is not active
-  Pod/ml/w: gate kueue.x-k8s.io/admission
-  Workload/ml/group: spec.active is false
-`},
-		"active is what others are, and nothing says why": {func(w *world) {
-			start(w)
-			w.queued("mine", "w", map[string]any{"active": true}, "odd")
-			w.pod("w", "", "nvidia.com/gpu", 1, gated(queue))
-		}, `
-QueueNotAdmitted proven : its queue (Kueue) has not admitted it
-  Pod/ml/w: gate kueue.x-k8s.io/admission
-  Workload/ml/mine: has no condition that says why
-`},
 	}.run(t)
 }
 

@@ -1,7 +1,6 @@
 package causes
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -106,72 +105,6 @@ func TestBeyondCapability(t *testing.T) {
 				t.Errorf("%+v, want %q", causes, row.want)
 			}
 		})
-	}
-}
-
-// With its quota a Workload waits for its checks, whose own words are told; before that nobody
-// has asked them.
-func TestAdmissionChecks(t *testing.T) {
-	const queue = "kueue.x-k8s.io/admission"
-	start := func(w *world, reserved string, checks ...any) {
-		w.gpuNode(l4("n1", 1))
-		w.queued("mine", "w", nil, condition("QuotaReserved", reserved, "no"), condition("Admitted", "False", "unsatisfied"))
-		w.QueuedWorkloads[0].Object["status"].(map[string]any)["admissionChecks"] = checks
-		w.pod("w", "", "nvidia.com/gpu", 1, gated(queue))
-	}
-	check := func(name, state, message string) map[string]any {
-		return map[string]any{"name": name, "state": state, "message": message}
-	}
-	rows{
-		"the one that refuses first": {func(w *world) {
-			start(w, "True", check("fine", "Ready", "ok"), check("budget", "Pending", ""), check("prov", "Retry", "Retrying after failure: no capacity"))
-			w.Queues.Checks = []*unstructured.Unstructured{object("", "budget", map[string]any{"status": map[string]any{"conditions": []any{map[string]any{"type": "Active", "status": "False", "reason": "NoController", "message": "nobody"}}}}),
-				object("", "prov", map[string]any{"status": map[string]any{"conditions": []any{map[string]any{"type": "Active", "status": "True"}}}})}
-			w.ProvisioningRequests = []*unstructured.Unstructured{object("ml", "mine-prov-1", map[string]any{"status": map[string]any{"conditions": []any{map[string]any{"type": "Failed", "status": "True", "reason": "Out", "message": "of stock"}}}}), object("ml", "another", map[string]any{})}
-			w.ProvisioningRequests[0].SetOwnerReferences([]metav1.OwnerReference{{Kind: "Workload", Name: "mine"}})
-		}, `
-QueueNotAdmitted proven : its queue (Kueue) has not admitted it: it has its quota, and admission check prov is Retry: Retrying after failure: no capacity
-  Pod/ml/w: gate kueue.x-k8s.io/admission
-  Workload/ml/mine: Admitted=False, Pending: unsatisfied
-  Workload/ml/mine: admission check prov is Retry: Retrying after failure: no capacity
-  Workload/ml/mine: admission check budget is Pending
-  AdmissionCheck/budget: Active=False NoController: nobody
-  ProvisioningRequest/ml/mine-prov-1: Failed=True Out: of stock
-`},
-		"nobody has asked them": {func(w *world) { start(w, "False", check("prov", "Pending", "")) }, `
-QueueNotAdmitted proven : its queue (Kueue) has not admitted it: no
-  Pod/ml/w: gate kueue.x-k8s.io/admission
-  Workload/ml/mine: QuotaReserved=False, Pending: no
-`},
-	}.run(t)
-}
-
-// The quota of each flavor is told with its numbers, and which nodes it stands for.
-func TestFlavors(t *testing.T) {
-	w := newWorld()
-	w.gpuNode(l4("n1", 2))
-	w.Nodes[0].Labels["pool"] = "l4"
-	has := func(quota string) []any {
-		return []any{map[string]any{"name": "cpu", "nominalQuota": "9"}, map[string]any{"name": "nvidia.com/gpu", "nominalQuota": quota, "borrowingLimit": "1"}}
-	}
-	w.Queues.Local = []*unstructured.Unstructured{object("ml", "team", map[string]any{"spec": map[string]any{"clusterQueue": "gpus"}})}
-	w.Queues.Cluster = []*unstructured.Unstructured{object("", "gpus", map[string]any{
-		"spec":   map[string]any{"cohort": "all", "resourceGroups": []any{map[string]any{"flavors": []any{map[string]any{"name": "l4", "resources": has("2")}, map[string]any{"name": "h100", "resources": has("8")}, map[string]any{"name": "any", "resources": has("0")}}}}},
-		"status": map[string]any{"flavorsReservation": []any{map[string]any{"name": "l4", "resources": []any{map[string]any{"name": "nvidia.com/gpu", "total": "3", "borrowed": "1"}}}}}})}
-	flavor := func(name string, labels map[string]any) *unstructured.Unstructured {
-		return object("", name, map[string]any{"spec": map[string]any{"nodeLabels": labels}})
-	}
-	w.Queues.Flavors = []*unstructured.Unstructured{flavor("l4", map[string]any{"pool": "l4"}), flavor("h100", map[string]any{"pool": "h100"}), flavor("any", nil)}
-	w.queued("mine", "w", map[string]any{"queueName": "team"}, condition("QuotaReserved", "False", "no"))
-	w.pod("w", "", "nvidia.com/gpu", 1, gated("kueue.x-k8s.io/admission"))
-	want := `  ClusterQueue/gpus: flavor l4: nvidia.com/gpu quota 2, 3 reserved, 1 of it borrowed, cohort all, borrows at most 1
-  ResourceFlavor/l4: stands for nodes with pool=l4: 1 node with 2 nvidia.com/gpu
-  ClusterQueue/gpus: flavor h100: nvidia.com/gpu quota 8, cohort all, borrows at most 1
-  ResourceFlavor/h100: stands for nodes with pool=h100: no node has that now
-  ClusterQueue/gpus: flavor any: nvidia.com/gpu quota 0, cohort all, borrows at most 1
-`
-	if got := w.told(t, "w"); !strings.HasSuffix(got, want) {
-		t.Errorf("got\n%s\nwant at its end\n%s", got, want)
 	}
 }
 

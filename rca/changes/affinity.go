@@ -9,6 +9,7 @@ import (
 
 	"github.com/unpend/unpend/rca/causes"
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -19,11 +20,11 @@ const mostWeight = 100
 // resolveAffinity lists what lets the pod come to a node that the affinity of pods keeps
 // it from: the pods that stand in its way leave, or it only prefers what it required.
 // Each is a guess at what the InterPodAffinity plugin minds; the plugin itself judges it.
-func (c *Bench) resolveAffinity(n *view.Node) []Change {
-	var out []Change
+func (c *Bench) resolveAffinity(n *view.Node) []edit.Change {
+	var out []edit.Change
 	victims, movable := c.StandsApart(n)
 	if movable && len(victims) > 0 {
-		ch := c.evictFor(diagnosis.PodAffinityConflict, victims)
+		ch := edit.Evict(diagnosis.PodAffinityConflict, victims)
 		ch.Kind = diagnosis.MovePods
 		ch.Title = "move " + view.PodList(victims) + " off " + n.Name + ", away from what may not be together"
 		out = append(out, ch)
@@ -35,26 +36,23 @@ func (c *Bench) resolveAffinity(n *view.Node) []Change {
 }
 
 // preferAffinity makes the terms that the node does not meet, and no others, wishes.
-func (c *Bench) preferAffinity(n *view.Node) (Change, bool) {
+func (c *Bench) preferAffinity(n *view.Node) (edit.Change, bool) {
 	unmet, broken, texts := c.UnmetTerms(n)
 	if len(texts) == 0 {
-		return Change{}, false
+		return edit.Change{}, false
 	}
 	title := "prefer, and no longer require, to be " + strings.Join(texts, " and ")
-	return c.once(title, func(title string) Change {
-		ch := Change{Kind: diagnosis.FixSelector, Cause: diagnosis.PodAffinityConflict, Minutes: 1, Risk: diagnosis.MediumRisk, Title: title + " in " + c.WorkloadName(),
+	return c.Once(title, func(title string) edit.Change {
+		ch := edit.Change{Kind: diagnosis.FixSelector, Cause: diagnosis.PodAffinityConflict, Minutes: 1, Risk: diagnosis.MediumRisk, Title: title + " in " + c.WorkloadName(),
 			Pod: func(p *corev1.Pod) { p.Spec.Affinity = preferring(p.Spec.Affinity, unmet, broken) }}
-		spec := c.Cluster.Template(c.Incident.Workload)
-		if spec == nil {
-			spec = &c.Pod.Spec
-		}
+		spec := c.PodSpec()
 		made := &corev1.Pod{Spec: *spec}
 		if len(causes.TogetherWith(made)) != len(causes.TogetherWith(c.Pod)) || len(causes.ApartFrom(made)) != len(causes.ApartFrom(c.Pod)) {
 			ch.Manual = true // somebody gives its pods terms that the template does not have
 			ch.Commands = []string{fmt.Sprintf("kubectl -n %s edit %s  # the affinity of its pods is not of its template: see who sets it", c.Incident.Workload.Namespace, c.WorkloadName())}
 			return ch
 		}
-		c.editTemplate(&ch, map[string]any{"affinity": affinityPatch(preferring(spec.Affinity, unmet, broken), unmet, broken)}, false)
+		c.EditTemplate(&ch, map[string]any{"affinity": affinityPatch(preferring(spec.Affinity, unmet, broken), unmet, broken)}, false)
 		return ch
 	}), true
 }

@@ -12,12 +12,13 @@ import (
 	"github.com/unpend/unpend/nodeprobe/sim"
 	"github.com/unpend/unpend/rca/causes"
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/edit/edittest"
 	"github.com/unpend/unpend/rca/view"
 )
 
 // mixed is a node whose GPU has a 3g.20gb, a 2g.10gb and a 1g.5gb, and a whole one beside it.
 func mixed(w *world) {
-	w.node(sim.Node{Name: "n", GPUs: 2, MIGOff: []int{1}, Layouts: [][]sim.Placed{{{Profile: "3g.20gb", Start: 4}, {Profile: "2g.10gb", Start: 0}, {Profile: "1g.5gb", Start: 2}}}})
+	w.AddNode(sim.Node{Name: "n", GPUs: 2, MIGOff: []int{1}, Layouts: [][]sim.Placed{{{Profile: "3g.20gb", Start: 4}, {Profile: "2g.10gb", Start: 0}, {Profile: "1g.5gb", Start: 2}}}})
 }
 
 // Another GPU resource is asked where the node has as many of it: the nearest that is not
@@ -36,15 +37,15 @@ func TestAnotherGPUResource(t *testing.T) {
 			mixed(w)
 			w.Nodes[0].Status.Allocatable[view.WholeGPU] = list("x", "0")["x"]
 		}, "ask nvidia.com/mig-3g.20gb instead of nvidia.com/gpu"},
-		"what is held is none": {mig1g, 1, func(w *world) { mixed(w); w.holder("h", "n", mig2g, 0) }, "ask nvidia.com/mig-3g.20gb instead of nvidia.com/mig-1g.5gb"},
+		"what is held is none": {mig1g, 1, func(w *world) { mixed(w); w.AddHolder("h", "n", mig2g, 0) }, "ask nvidia.com/mig-3g.20gb instead of nvidia.com/mig-1g.5gb"},
 		"not as many":          {mig3g, 2, mixed, ""},
-		"not there at all":     {mig2g, 1, func(w *world) { w.node(sim.Node{Name: "n", Layouts: [][]sim.Placed{nil}}) }, ""},
+		"not there at all":     {mig2g, 1, func(w *world) { w.AddNode(sim.Node{Name: "n", Layouts: [][]sim.Placed{nil}}) }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld()
 			tc.fill(w)
 			q := list(string(tc.asks), fmt.Sprint(tc.count))
-			w.asking(q)
+			w.Asking(q)
 			c := w.bench(t, "Deployment")
 			got := ""
 			for _, ch := range c.changeGPURequest(c.Node("n"), diagnosis.MIGLayoutMismatch, c.Asks[0]) {
@@ -52,7 +53,7 @@ func TestAnotherGPUResource(t *testing.T) {
 					t.Errorf("%+v", ch)
 				}
 				got = strings.TrimSuffix(got, " in deployment/w")
-				p := w.wait.DeepCopy()
+				p := w.Wait.DeepCopy()
 				ch.Pod(p)
 				asked := view.PodRequests(p)
 				if old := asked[tc.asks]; !old.IsZero() || len(view.AsksOf(p)) != 1 || view.AsksOf(p)[0].Count != tc.count {
@@ -86,16 +87,16 @@ func TestFewerInstances(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld()
 			tc.node.Name = "n"
-			w.node(tc.node)
+			w.AddNode(tc.node)
 			a := view.Ask{Resource: corev1.ResourceName("nvidia.com/mig-" + tc.asks), Profile: tc.asks, Count: tc.n}
 			if tc.asks == "" {
 				a.Resource = view.WholeGPU
 			}
-			w.asking(list(string(a.Resource), fmt.Sprint(tc.n)))
+			w.Asking(list(string(a.Resource), fmt.Sprint(tc.n)))
 			c := w.bench(t, "Deployment")
 			got := c.fewerInstances(c.Node("n"), diagnosis.MIGLayoutMismatch, a)
 			if tc.want == "" && len(got) > 0 || tc.want != "" && (len(got) != 1 || got[0].Title != tc.want || got[0].Less != tc.n-7) {
-				t.Errorf("%s, want %q", toldAll(got), tc.want)
+				t.Errorf("%s, want %q", edittest.ToldAll(got), tc.want)
 			}
 		})
 	}
@@ -115,11 +116,11 @@ func TestFewerWholeGPUs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld()
-			w.node(sim.Node{Name: "n", GPUs: 2, MIGOff: []int{0, 1}})
+			w.AddNode(sim.Node{Name: "n", GPUs: 2, MIGOff: []int{0, 1}})
 			for i := range tc.held {
-				w.holder(fmt.Sprint("h", i), "n", view.WholeGPU, 0)
+				w.AddHolder(fmt.Sprint("h", i), "n", view.WholeGPU, 0)
 			}
-			w.asking(list("nvidia.com/gpu", fmt.Sprint(tc.asks)))
+			w.Asking(list("nvidia.com/gpu", fmt.Sprint(tc.asks)))
 			c := w.bench(t, "Deployment")
 			var got []string
 			for _, ch := range c.fewerGPUs(c.Node("n")) {
@@ -143,18 +144,18 @@ func TestLessOfTheHost(t *testing.T) {
 	}{
 		"CPU":                    {list("cpu", "100"), nil, "ask for 96 cpu"},
 		"CPU and memory":         {list("cpu", "100", "memory", "2Ti"), nil, "ask for 1Ti memory, 96 cpu"},
-		"what is held is not":    {list("cpu", "96"), func(w *world) { w.holder("h", "n", "cpu", 0, 0) }, "ask for 94 cpu"},
+		"what is held is not":    {list("cpu", "96"), func(w *world) { w.AddHolder("h", "n", "cpu", 0, 0) }, "ask for 94 cpu"},
 		"nothing is lacking":     {list("cpu", "96"), nil, ""},
 		"none is free":           {list("cpu", "1"), func(w *world) { w.Nodes[0].Status.Allocatable["cpu"] = list("x", "0")["x"] }, ""},
 		"a GPU is lacking too":   {list("cpu", "100", "nvidia.com/gpu", "2"), nil, ""},
 		"a GPU that is there":    {list("cpu", "100", "nvidia.com/gpu", "1"), nil, "ask for 96 cpu"},
-		"of two containers":      {list("cpu", "100"), func(w *world) { w.wait.Spec.Containers = append(w.wait.Spec.Containers, corev1.Container{Name: "d"}) }, ""},
+		"of two containers":      {list("cpu", "100"), func(w *world) { w.Wait.Spec.Containers = append(w.Wait.Spec.Containers, corev1.Container{Name: "d"}) }, ""},
 		"huge pages are no host": {list("cpu", "1", "hugepages-2Mi", "2Mi"), nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld()
-			w.node(sim.Node{Name: "n", MIGOff: []int{0}})
-			w.asking(tc.asks)
+			w.AddNode(sim.Node{Name: "n", MIGOff: []int{0}})
+			w.Asking(tc.asks)
 			if tc.edit != nil {
 				tc.edit(w)
 			}
@@ -267,9 +268,9 @@ func TestGPUsAreLaidOutAlike(t *testing.T) {
 			if tc.edit != nil {
 				edits = append(edits, tc.edit)
 			}
-			w.node(sim.Node{Name: "n", GPUs: len(tc.layouts), Strategy: "single", Config: "mine", Layouts: tc.layouts}, edits...)
+			w.AddNode(sim.Node{Name: "n", GPUs: len(tc.layouts), Strategy: "single", Config: "mine", Layouts: tc.layouts}, edits...)
 			c := w.bench(t, "Deployment")
-			if got := toldAll(c.uniform(c.Node("n"))); got != tc.want {
+			if got := edittest.ToldAll(c.uniform(c.Node("n"))); got != tc.want {
 				t.Errorf("%s, want %s", got, tc.want)
 			}
 		})

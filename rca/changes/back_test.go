@@ -12,41 +12,10 @@ import (
 
 	"github.com/unpend/unpend/knowledge"
 	"github.com/unpend/unpend/nodeprobe"
-	"github.com/unpend/unpend/nodeprobe/sim"
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/edit/edittest"
 	"github.com/unpend/unpend/rca/view"
 )
-
-// told is a change in a line: who does it, at which risk, and what no copy can show.
-func told(ch Change) string {
-	by := "plan"
-	if ch.Manual {
-		by = "hand"
-	}
-	out := fmt.Sprintf("by %s, %s risk: %s", by, ch.Risk, ch.Title)
-	if ch.Untestable != "" {
-		out += " (" + ch.Untestable + ")"
-	}
-	return out
-}
-
-func toldAll(all []Change) string {
-	texts := make([]string, len(all))
-	for i, ch := range all {
-		texts[i] = told(ch)
-	}
-	return strings.Join(texts, "; ")
-}
-
-// laid is a node whose GPU has seven 1g.5gb, and whose label asks for a config, with the
-// entries of the operator.
-func laid(w *world, config, state string, edits ...func(*corev1.Node, *nodeprobe.NodeGeometry)) {
-	if w.ConfigMaps == nil {
-		w.ConfigMaps = []*corev1.ConfigMap{sim.ConfigMap("gpu-operator", "default-mig-parted-config", "A100-40GB")}
-	}
-	label := func(n *corev1.Node, _ *nodeprobe.NodeGeometry) { n.Labels[view.LabelMIGState] = state }
-	w.node(sim.Node{Name: "n", Config: config, Layouts: [][]sim.Placed{sim.All("A100-40GB", "1g.5gb")}}, append([]func(*corev1.Node, *nodeprobe.NodeGeometry){label}, edits...)...)
-}
 
 // odd leaves a GPU with what no entry makes.
 func odd(_ *corev1.Node, g *nodeprobe.NodeGeometry) {
@@ -66,25 +35,25 @@ func TestLostLayoutsAreMadeAgain(t *testing.T) {
 		want          string
 	}{
 		"lost":                {config: "all-2g.10gb", state: "success", want: `by plan, medium risk: take n back to "all-2g.10gb", which its GPUs have lost`},
-		"with a holder":       {config: "all-2g.10gb", state: "success", fill: func(w *world) { w.holder("h", "n", mig1g, 0) }, want: `by plan, medium risk: take n back to "all-2g.10gb", which its GPUs have lost, evicting 1 pod`},
+		"with a holder":       {config: "all-2g.10gb", state: "success", fill: func(w *world) { w.AddHolder("h", "n", mig1g, 0) }, want: `by plan, medium risk: take n back to "all-2g.10gb", which its GPUs have lost, evicting 1 pod`},
 		"never applied":       {config: "all-2g.10gb", state: "failed", want: none},
 		"still there":         {config: "all-1g.5gb", state: "success", want: none},
 		"of no entry":         {config: "mine", state: "success", want: none},
 		"no config is known":  {config: "all-2g.10gb", state: "success", fill: func(w *world) { w.ConfigMaps = nil }, want: none},
 		"nobody can tell":     {config: "all-2g.10gb", state: "success", edits: []func(*corev1.Node, *nodeprobe.NodeGeometry){single}, want: byHand + `under strategy "single" what it advertises does not tell the layout)`},
 		"what no entry makes": {config: "all-2g.10gb", state: "success", edits: []func(*corev1.Node, *nodeprobe.NodeGeometry){odd}, want: byHand + "MIG manager acts on a change of the label, and its GPUs have what no entry makes, or holders that may not be evicted)"},
-		"a holder that stays": {config: "all-2g.10gb", state: "success", fill: func(w *world) { *w.holder("h", "n", mig1g, 0).Spec.Priority = 1000 }, want: byHand + "MIG manager acts on a change of the label, and its GPUs have what no entry makes, or holders that may not be evicted)"},
+		"a holder that stays": {config: "all-2g.10gb", state: "success", fill: func(w *world) { *w.AddHolder("h", "n", mig1g, 0).Spec.Priority = 1000 }, want: byHand + "MIG manager acts on a change of the label, and its GPUs have what no entry makes, or holders that may not be evicted)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld()
-			laid(w, tc.config, tc.state, tc.edits...)
+			w.Laid(tc.config, tc.state, tc.edits...)
 			if tc.fill != nil {
 				tc.fill(w)
 			}
 			c := w.bench(t, "Deployment")
 			got := c.remakeLost(c.Node("n"))
-			if toldAll(got) != tc.want {
-				t.Errorf("%s, want %s", toldAll(got), tc.want)
+			if edittest.ToldAll(got) != tc.want {
+				t.Errorf("%s, want %s", edittest.ToldAll(got), tc.want)
 			}
 			if len(got) == 1 && !got[0].Manual && (got[0].Relayout.First != "all-1g.5gb" || got[0].Relayout.Config != "all-2g.10gb" || !slices.Equal(got[0].Relayout.Remade, []int{0})) {
 				t.Errorf("%+v", got[0].Relayout)
@@ -130,25 +99,25 @@ func TestTheLastLayoutThatWorked(t *testing.T) {
 		"of another node":          {past: []knowledge.Outcome{ran(true, "other", "", "all-3g.20gb")}, edits: broken, want: unknown, label: "NAME"},
 		"no entry any more":        {past: []knowledge.Outcome{ran(true, "n", "", "mine"), ran(true, "n", "", "all-3g.20gb")}, edits: broken, want: unknown, label: "NAME"},
 		"it found what fails now":  {past: []knowledge.Outcome{ran(false, "n", "all-2g.10gb", "all-3g.20gb")}, edits: broken, want: unknown, label: "NAME"},
-		"a holder that stays":      {past: []knowledge.Outcome{ran(true, "n", "", "all-3g.20gb")}, fill: func(w *world) { *w.holder("h", "n", mig1g, 0).Spec.Priority = 1000 }, edits: broken, want: byHand + "the pods on its GPUs may not be evicted, or are not known)", label: "all-3g.20gb"},
+		"a holder that stays":      {past: []knowledge.Outcome{ran(true, "n", "", "all-3g.20gb")}, fill: func(w *world) { *w.AddHolder("h", "n", mig1g, 0).Spec.Priority = 1000 }, edits: broken, want: byHand + "the pods on its GPUs may not be evicted, or are not known)", label: "all-3g.20gb"},
 		"nobody can tell":          {edits: []func(*corev1.Node, *nodeprobe.NodeGeometry){single}, want: byHand + `under strategy "single" what it advertises does not tell the layout)`, label: "NAME"},
 		"an operation holds it":    {edits: []func(*corev1.Node, *nodeprobe.NodeGeometry){parked("all-7g.40gb")}, want: `by hand, medium risk: take n back to "all-7g.40gb", as it was before unpend's operation (by hand: an operation of unpend's holds the node until a person has seen to it)`, label: "all-7g.40gb"},
 		"it changed no layout":     {edits: []func(*corev1.Node, *nodeprobe.NodeGeometry){parked("")}, want: `by plan, low risk: take n back to "all-1g.5gb", as its GPUs are laid out now`, label: "all-1g.5gb"},
 		"it found the same label":  {edits: []func(*corev1.Node, *nodeprobe.NodeGeometry){parked("all-2g.10gb")}, want: `by plan, low risk: take n back to "all-1g.5gb", as its GPUs are laid out now`, label: "all-1g.5gb"},
 		"GPUs that have no more":   {edits: []func(*corev1.Node, *nodeprobe.NodeGeometry){func(_ *corev1.Node, g *nodeprobe.NodeGeometry) { g.Report.GPUs[0].Instances = nil }}, want: unknown, label: "NAME"},
-		"with a holder who leaves": {past: []knowledge.Outcome{ran(true, "n", "", "all-3g.20gb")}, fill: func(w *world) { w.holder("h", "n", mig1g, 0) }, edits: broken, want: back("all-3g.20gb") + ", evicting 1 pod", label: "all-3g.20gb"},
+		"with a holder who leaves": {past: []knowledge.Outcome{ran(true, "n", "", "all-3g.20gb")}, fill: func(w *world) { w.AddHolder("h", "n", mig1g, 0) }, edits: broken, want: back("all-3g.20gb") + ", evicting 1 pod", label: "all-3g.20gb"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld()
-			laid(w, "all-2g.10gb", "failed", tc.edits...)
+			w.Laid("all-2g.10gb", "failed", tc.edits...)
 			if tc.fill != nil {
 				tc.fill(w)
 			}
 			c := w.bench(t, "Deployment")
 			c.Past = tc.past
 			got := c.revert(c.Node("n"), diagnosis.MIGConfigFailed)
-			if told(got) != tc.want || got.Cause != diagnosis.MIGConfigFailed || got.Kind != diagnosis.RevertMIGConfig {
-				t.Errorf("%s, want %s", told(got), tc.want)
+			if edittest.Told(got) != tc.want || got.Cause != diagnosis.MIGConfigFailed || got.Kind != diagnosis.RevertMIGConfig {
+				t.Errorf("%s, want %s", edittest.Told(got), tc.want)
 			}
 			if got.Detail != nil {
 				got.Detail(&got)
@@ -184,10 +153,10 @@ func TestRoomInTheLayoutBefore(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld()
-			laid(w, "all-2g.10gb", "failed")
-			w.wait.Spec.Containers[0].Resources = corev1.ResourceRequirements{Requests: tc.asks, Limits: tc.asks}
+			w.Laid("all-2g.10gb", "failed")
+			w.Wait.Spec.Containers[0].Resources = corev1.ResourceRequirements{Requests: tc.asks, Limits: tc.asks}
 			for i := range tc.held {
-				w.holder(fmt.Sprint("h", i), "n", mig1g, i).Spec.Containers[0].Resources.Requests["cpu"] = resource.MustParse("1")
+				w.AddHolder(fmt.Sprint("h", i), "n", mig1g, i).Spec.Containers[0].Resources.Requests["cpu"] = resource.MustParse("1")
 			}
 			c := w.bench(t, "Deployment")
 			n := c.Node("n")

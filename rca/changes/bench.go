@@ -5,6 +5,7 @@ import (
 
 	"github.com/unpend/unpend/knowledge"
 	"github.com/unpend/unpend/rca/causes"
+	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/relayout"
 	"github.com/unpend/unpend/rca/view"
 )
@@ -12,19 +13,15 @@ import (
 // Bench is where changes for one case are worked out: the case, and what is worked out
 // once for all its nodes.
 type Bench struct {
-	*causes.Case
+	*edit.Workload
 	// Past are the outcomes of past fixes, newest first.
 	Past []knowledge.Outcome
-	// requests are the changes of the workload worked out so far, by title; selections
-	// those of its selectors, by what does not match.
-	requests   map[string]Change
-	selections map[*causes.Missed][]Change
+	// selections are the changes of the workload's selectors, by what does not match.
+	selections map[*causes.Missed][]edit.Change
 	// spreads are what each of the pod's spread constraints counts.
 	spreads map[int]*spreadCount
 	// host is what the pod requests besides GPUs, once asked for.
 	host corev1.ResourceList
-	// siblings are the workload's pods, once asked for.
-	siblings *siblings
 	// planner works out other layouts for this pod, once asked for.
 	planner *relayout.Planner
 }
@@ -37,8 +34,10 @@ func (c *Bench) layouts() *relayout.Planner {
 }
 
 // New takes a case that was judged, and past outcomes, newest first.
-func New(c *causes.Case, past []knowledge.Outcome) *Bench {
-	return &Bench{Case: c, Past: past, requests: map[string]Change{}, selections: map[*causes.Missed][]Change{}}
+func New(c *causes.Case, past []knowledge.Outcome) *Bench { return on(edit.New(c), past) }
+
+func on(w *edit.Workload, past []knowledge.Outcome) *Bench {
+	return &Bench{Workload: w, Past: past, selections: map[*causes.Missed][]edit.Change{}}
 }
 
 // For is the bench for n such pods together on one node: as if one pod asked for n times as
@@ -55,7 +54,5 @@ func (c *Bench) For(n int) *Bench {
 		q.Mul(int64(n))
 		many.Wants[name] = q
 	}
-	out := New(&many, c.Past)
-	out.siblings = c.siblings
-	return out
+	return on(c.As(&many), c.Past)
 }

@@ -10,8 +10,8 @@ import (
 
 	"github.com/unpend/unpend/nodeprobe/sim"
 	"github.com/unpend/unpend/rca/causes"
-	"github.com/unpend/unpend/rca/devices"
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/edit/edittest"
 	"github.com/unpend/unpend/rca/rcatest"
 	"github.com/unpend/unpend/watcher/incident"
 )
@@ -32,15 +32,13 @@ func TestWhatLetsAGangIn(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld()
-			w.wait.Labels["scheduling.x-k8s.io/pod-group"] = "g"
+			w.Wait.Labels["scheduling.x-k8s.io/pod-group"] = "g"
 			c := w.bench(t, "Deployment")
-			if err := c.Look(t.Context(), func() *devices.Inventory { return devices.TakeInventory(w.State) }, nil); err != nil {
-				t.Fatal(err)
-			}
+			w.Look(t, c.Case)
 			c.Gang.Known, c.Gang.Min, c.Gang.Fit, c.Gang.Victims = tc.known, tc.min, tc.fit, tc.victims
 			got := c.GangChanges(diagnosis.GangIncomplete)
-			if toldAll(got) != tc.want {
-				t.Errorf("%s, want %s", toldAll(got), tc.want)
+			if edittest.ToldAll(got) != tc.want {
+				t.Errorf("%s, want %s", edittest.ToldAll(got), tc.want)
 			}
 			for _, ch := range got {
 				if ch.Cause != diagnosis.GangIncomplete {
@@ -73,20 +71,20 @@ func TestWhoseAffinityItIs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld()
-			w.node(sim.Node{Name: "n", Labels: map[string]string{"zone": "b"}})
-			w.wait.Spec.Affinity = tc.template
+			w.AddNode(sim.Node{Name: "n", Labels: map[string]string{"zone": "b"}})
+			w.Wait.Spec.Affinity = tc.template
 			if tc.deployed {
-				w.deployed()
+				w.Deployed()
 			}
-			w.wait.Spec.Affinity = zone("a")
+			w.Wait.Spec.Affinity = zone("a")
 			c := w.bench(t, tc.kind)
-			r := w.wait.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms[0].MatchExpressions[0]
+			r := w.Wait.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms[0].MatchExpressions[0]
 			got := c.selecting(c.Node("n"), []causes.MissedLabel{{NodeSelectorRequirement: r, Key: "zone", ByName: tc.kind == "DaemonSet"}})
-			if toldAll(got) != tc.want {
-				t.Errorf("%s, want %s", toldAll(got), tc.want)
+			if edittest.ToldAll(got) != tc.want {
+				t.Errorf("%s, want %s", edittest.ToldAll(got), tc.want)
 			}
 			for _, ch := range got {
-				p := w.wait.DeepCopy()
+				p := w.Wait.DeepCopy()
 				ch.Pod(p)
 				if p.Spec.Affinity.String() != zone("a", "b").String() {
 					t.Errorf("%s", p.Spec.Affinity)
@@ -136,10 +134,10 @@ func TestQuotasAreRaised(t *testing.T) {
 // unborn is that of a workload of which no pod exists: three are refused.
 func (w *world) unborn(t *testing.T, kind string) *Bench {
 	t.Helper()
-	w.Pods = append(w.Pods, w.wait)
+	w.Pods = append(w.Pods, w.Wait)
 	c := w.bench(t, kind)
 	c.Unborn = true
-	c.Refusals = []incident.Refusal{{Owner: incident.Ref{Kind: kind, Namespace: "a", Name: "w"}, Pod: w.wait, Wants: 3, Missing: 3}}
+	c.Refusals = []incident.Refusal{{Owner: incident.Ref{Kind: kind, Namespace: "a", Name: "w"}, Pod: w.Wait, Wants: 3, Missing: 3}}
 	w.Pods = nil
 	return c
 }
@@ -206,7 +204,7 @@ func TestOneShare(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld()
-			w.asking(tc.asks)
+			w.Asking(tc.asks)
 			c := w.bench(t, "Deployment")
 			c.Refusal.Message = tc.refused
 			got := ""
@@ -236,7 +234,7 @@ func TestWhatHelpsAgainstQuotas(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld()
 			w.Quotas = []*corev1.ResourceQuota{{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "q"}, Spec: corev1.ResourceQuotaSpec{Hard: tc.hard}, Status: corev1.ResourceQuotaStatus{Hard: tc.hard, Used: list("pods", "0")}}}
-			if got := toldAll(w.unborn(t, "ReplicaSet").quotaChanges()); got != tc.want {
+			if got := edittest.ToldAll(w.unborn(t, "ReplicaSet").quotaChanges()); got != tc.want {
 				t.Errorf("%s, want %s", got, tc.want)
 			}
 		})
@@ -259,7 +257,7 @@ func TestWhatHelpsAgainstDemands(t *testing.T) {
 			w.Quotas = []*corev1.ResourceQuota{{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "q"}, Spec: corev1.ResourceQuotaSpec{Hard: tc.hard}, Status: corev1.ResourceQuotaStatus{Hard: tc.hard, Used: list("pods", "0")}}}
 			c := w.unborn(t, "ReplicaSet")
 			c.Next().Spec.Containers[0].Resources.Requests = tc.requests
-			if got := toldAll(c.stateRequests()); got != tc.want {
+			if got := edittest.ToldAll(c.stateRequests()); got != tc.want {
 				t.Errorf("%s, want %s", got, tc.want)
 			}
 		})

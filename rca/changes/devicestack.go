@@ -9,13 +9,14 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/stack"
 	"github.com/unpend/unpend/rca/view"
 )
 
 // mendStack lists what mends the first broken link between a node's board and what it
 // offers.
-func (c *Bench) mendStack(n *view.Node, cause diagnosis.CauseID) []Change {
+func (c *Bench) mendStack(n *view.Node, cause diagnosis.CauseID) []edit.Change {
 	f := c.Broken(n)
 	if f == nil || f.Cause != cause {
 		return nil
@@ -24,7 +25,7 @@ func (c *Bench) mendStack(n *view.Node, cause diagnosis.CauseID) []Change {
 }
 
 // mendUpgrade is what ends a driver's upgrade that keeps a node cordoned.
-func (c *Bench) mendUpgrade(n *view.Node) []Change {
+func (c *Bench) mendUpgrade(n *view.Node) []edit.Change {
 	f := stack.Of(c.Cluster).Cordoned(n)
 	if f == nil {
 		return nil
@@ -44,8 +45,8 @@ func (c *Bench) mendUpgrade(n *view.Node) []Change {
 
 // mends are the changes that a finding's mends are; after is what the node offers once one
 // of them has come to its end, or why nobody knows.
-func (c *Bench) mends(n *view.Node, f *stack.Finding, after func(asked bool) (func(*corev1.Node), string)) []Change {
-	out := make([]Change, 0, len(f.Mends))
+func (c *Bench) mends(n *view.Node, f *stack.Finding, after func(asked bool) (func(*corev1.Node), string)) []edit.Change {
+	out := make([]edit.Change, 0, len(f.Mends))
 	for _, m := range f.Mends {
 		if m.Kind == diagnosis.RestartDevicePlugin {
 			ch := c.restartPlugin(n, f.Cause)
@@ -55,7 +56,7 @@ func (c *Bench) mends(n *view.Node, f *stack.Finding, after func(asked bool) (fu
 			out = append(out, ch)
 			continue
 		}
-		ch := Change{Kind: m.Kind, Cause: f.Cause, Title: m.Title, Until: m.Until, Minutes: m.Minutes, Risk: m.Risk, Steps: m.Steps, Commands: m.Commands, Untestable: m.Unproven, Manual: true}
+		ch := edit.Change{Kind: m.Kind, Cause: f.Cause, Title: m.Title, Until: m.Until, Minutes: m.Minutes, Risk: m.Risk, Steps: m.Steps, Commands: m.Commands, Untestable: m.Unproven, Manual: true}
 		if m.Kind == diagnosis.RebootNode {
 			ch.Drained = drained(n)
 		}
@@ -63,8 +64,8 @@ func (c *Bench) mends(n *view.Node, f *stack.Finding, after func(asked bool) (fu
 			if !c.mayAllLeave(m.Victims) {
 				continue
 			}
-			evict := c.evictFor(f.Cause, m.Victims)
-			ch.Victims, ch.Detail, ch.Manual = evict.Victims, evict.Detail, false
+			leave := edit.Evict(f.Cause, m.Victims)
+			ch.Victims, ch.Detail, ch.Manual = leave.Victims, leave.Detail, false
 		}
 		if ch.Untestable == "" {
 			ch.Node, ch.Untestable = after(m.Kind == diagnosis.Wait)

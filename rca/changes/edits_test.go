@@ -11,8 +11,9 @@ import (
 
 	"github.com/unpend/unpend/nodeprobe/sim"
 	"github.com/unpend/unpend/rca/causes"
-	"github.com/unpend/unpend/rca/devices"
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/edit"
+	"github.com/unpend/unpend/rca/edit/edittest"
 	"github.com/unpend/unpend/rca/relayout"
 	"github.com/unpend/unpend/rca/view"
 	"github.com/unpend/unpend/rca/whatif"
@@ -36,13 +37,13 @@ func TestWhoMayBeRaised(t *testing.T) {
 		"it does not exist":        {"Deployment", held, func(_ *world, c *Bench) { c.Unborn = true }, false},
 		"something of its own":     {"Deployment", held, func(_ *world, c *Bench) { c.Own = []causes.PodRule{{}} }, false},
 		"something beside":         {"Deployment", held, func(_ *world, c *Bench) { c.Own = []causes.PodRule{{Aside: true}} }, true},
-		"one of a gang":            {"Deployment", held, func(w *world, c *Bench) { lookAt(t, w, c) }, false},
+		"one of a gang":            {"Deployment", held, func(w *world, c *Bench) { w.Look(t, c.Case) }, false},
 		"another scheduler's word": {"Deployment", held, func(_ *world, c *Bench) { c.Pod.Spec.SchedulerName = "volcano" }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld()
 			if name == "one of a gang" {
-				w.wait.Labels["scheduling.x-k8s.io/pod-group"] = "g"
+				w.Wait.Labels["scheduling.x-k8s.io/pod-group"] = "g"
 			}
 			c := w.bench(t, tc.kind)
 			c.Judged = tc.judged
@@ -56,23 +57,16 @@ func TestWhoMayBeRaised(t *testing.T) {
 	}
 }
 
-func lookAt(t *testing.T, w *world, c *Bench) {
-	t.Helper()
-	if err := c.Look(t.Context(), func() *devices.Inventory { return devices.TakeInventory(w.State) }, nil); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // A wait for what the scheduler does by itself says whether it breaks a budget.
 func TestTheSchedulerByItself(t *testing.T) {
 	w := newWorld()
-	wholes(w, "n")
+	w.Wholes("n")
 	c := w.bench(t, "Deployment")
 	c.Judged = []diagnosis.NodeBlockers{{Name: "m"}, {Name: "n", Blockers: []diagnosis.Blocker{{Plugin: "NodeResourcesFit", Cause: diagnosis.GPUsInUse}}}}
 	for violations, want := range map[int]string{0: "", 1: ", which breaks a disruption budget"} {
 		ch := c.ByItself(whatif.Preemption{Node: "n", Victims: w.Pods[1:], Violations: violations})
-		if told(ch) != "by hand, none risk: the scheduler preempts a/h-n on n by itself"+want || ch.Cause != c.ShortOn(c.Node("n")) {
-			t.Errorf("%s, for %s", told(ch), ch.Cause)
+		if edittest.Told(ch) != "by hand, none risk: the scheduler preempts a/h-n on n by itself"+want || ch.Cause != c.ShortOn(c.Node("n")) {
+			t.Errorf("%s, for %s", edittest.Told(ch), ch.Cause)
 		}
 	}
 }
@@ -81,11 +75,11 @@ func TestTheSchedulerByItself(t *testing.T) {
 func TestNodesOfASpread(t *testing.T) {
 	honor, ignore := corev1.NodeInclusionPolicyHonor, corev1.NodeInclusionPolicyIgnore
 	w := newWorld()
-	w.wait.Spec.NodeSelector = map[string]string{"pool": "x"}
+	w.Wait.Spec.NodeSelector = map[string]string{"pool": "x"}
 	taint := []corev1.Taint{{Key: "team", Value: "x", Effect: corev1.TaintEffectNoSchedule}}
-	w.node(sim.Node{Name: "fits", Labels: map[string]string{"pool": "x"}})
-	w.node(sim.Node{Name: "other"})
-	w.node(sim.Node{Name: "tainted", Labels: map[string]string{"pool": "x"}, Taints: taint})
+	w.AddNode(sim.Node{Name: "fits", Labels: map[string]string{"pool": "x"}})
+	w.AddNode(sim.Node{Name: "other"})
+	w.AddNode(sim.Node{Name: "tainted", Labels: map[string]string{"pool": "x"}, Taints: taint})
 	c := w.bench(t, "Deployment")
 	for _, tc := range []struct {
 		affinity, taints *corev1.NodeInclusionPolicy
@@ -128,16 +122,16 @@ func TestWhoseSpreadItIs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld()
-			w.wait.Spec.TopologySpreadConstraints = tc.template
-			w.deployed()
-			w.wait.Spec.TopologySpreadConstraints = tc.pod
+			w.Wait.Spec.TopologySpreadConstraints = tc.template
+			w.Deployed()
+			w.Wait.Spec.TopologySpreadConstraints = tc.pod
 			ch := w.bench(t, "Deployment").spreadBy("x", []corev1.TopologySpreadConstraint{tc.to})
-			p := w.wait.DeepCopy()
+			p := w.Wait.DeepCopy()
 			ch.Pod(p)
 			if fmt.Sprint(p.Spec.TopologySpreadConstraints) != fmt.Sprint(tc.want) || ch.Manual != tc.manual || (len(ch.Actions) == 0) != tc.manual {
 				t.Errorf("manual %v: %v, want %v", ch.Manual, p.Spec.TopologySpreadConstraints, tc.want)
 			}
-			if fmt.Sprint(w.wait.Spec.TopologySpreadConstraints) != fmt.Sprint(tc.pod) {
+			if fmt.Sprint(w.Wait.Spec.TopologySpreadConstraints) != fmt.Sprint(tc.pod) {
 				t.Error("the pod that waits was changed")
 			}
 		})
@@ -148,21 +142,21 @@ func TestWhoseSpreadItIs(t *testing.T) {
 func TestWhosePodAffinityItIs(t *testing.T) {
 	for _, theirs := range []bool{false, true} {
 		w := newWorld()
-		w.node(sim.Node{Name: "n", Labels: map[string]string{"zone": "a"}})
+		w.AddNode(sim.Node{Name: "n", Labels: map[string]string{"zone": "a"}})
 		if theirs {
-			w.deployed()
+			w.Deployed()
 		}
-		w.wait.Spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{
+		w.Wait.Spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{
 			{TopologyKey: "zone", LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "x"}}}}}}
 		if !theirs {
-			w.deployed()
+			w.Deployed()
 		}
 		c := w.bench(t, "Deployment")
 		ch, ok := c.preferAffinity(c.Node("n"))
 		if !ok || ch.Manual != theirs || len(ch.Commands) != 1 || !strings.HasPrefix(ch.Commands[0], map[bool]string{true: "kubectl -n a edit deployment/w ", false: "kubectl -n a patch deployment/w "}[theirs]) {
 			t.Errorf("somebody else's %v: %q", theirs, ch.Commands)
 		}
-		p := w.wait.DeepCopy()
+		p := w.Wait.DeepCopy()
 		ch.Pod(p)
 		if a := p.Spec.Affinity.PodAffinity; len(a.RequiredDuringSchedulingIgnoredDuringExecution) != 0 || len(a.PreferredDuringSchedulingIgnoredDuringExecution) != 1 || a.PreferredDuringSchedulingIgnoredDuringExecution[0].Weight != 100 {
 			t.Errorf("%s", a)
@@ -188,13 +182,13 @@ func TestWhoStandsInTheWay(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld()
 			for node, zone := range map[string]string{"n": "a", "m": "a", "o": "b"} {
-				w.node(sim.Node{Name: node, Labels: map[string]string{"zone": zone}})
+				w.AddNode(sim.Node{Name: node, Labels: map[string]string{"zone": zone}})
 			}
-			w.wait.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{
+			w.Wait.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{
 				{TopologyKey: "zone", LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "x"}}}}}}
-			w.deployed()
+			w.Deployed()
 			for i, node := range tc.holders {
-				w.holder(fmt.Sprint("h", i), node, "cpu", 0).Labels["app"] = "x"
+				w.AddHolder(fmt.Sprint("h", i), node, "cpu", 0).Labels["app"] = "x"
 			}
 			tc.edit(w)
 			c := w.bench(t, "Deployment")
@@ -211,51 +205,11 @@ func TestWhoStandsInTheWay(t *testing.T) {
 	}
 }
 
-// Several edits of one pod spec become one, in the place of the last; what else is done stays
-// where it is.
-func TestOneEditOfASpec(t *testing.T) {
-	w := newWorld()
-	w.deployed()
-	c := w.bench(t, "Deployment")
-	edit := func(key string) Change {
-		ch := Change{Title: key}
-		c.editTemplate(&ch, map[string]any{key: "x"}, false)
-		return ch
-	}
-	evict := Change{Title: "evict", Steps: []string{"evict"}}
-	steps := func(all []Change) string {
-		var out []string
-		for _, ch := range all {
-			text := ch.Title + ":" + strings.Join(ch.Steps, ",")
-			for _, a := range ch.Actions {
-				text += " " + string(a.Patch)
-			}
-			out = append(out, text)
-		}
-		return strings.Join(out, "; ")
-	}
-	patch := func(spec string) string { return `{"spec":{"template":{"spec":{` + spec + `}}}}` }
-	const made = ":patch the template of deployment/w "
-	for want, all := range map[string][]Change{
-		"a" + made + patch(`"a":"x"`) + "; evict:evict":                                      {edit("a"), evict},
-		"a:; evict:evict; b" + made + patch(`"a":"x","b":"x"`):                               {edit("a"), evict, edit("b")},
-		"evict:evict; a:; b:; c" + made + patch(`"a":"x","b":"x","c":"x"`) + "; evict:evict": {evict, edit("a"), edit("b"), edit("c"), evict},
-	} {
-		before := steps(all)
-		if got := steps(c.OneEdit(all)); got != want {
-			t.Errorf("%s, want %s", got, want)
-		}
-		if steps(all) != before {
-			t.Error("the changes given were changed")
-		}
-	}
-}
-
 // What a plan does to a node, and the commands for it, say all of a layout, and no more.
 func TestStepsOfALayout(t *testing.T) {
 	w := newWorld()
-	laid(w, "all-2g.10gb", "success")
-	v := w.holder("h", "n", mig1g, 0)
+	w.Laid("all-2g.10gb", "success")
+	v := w.AddHolder("h", "n", mig1g, 0)
 	c := w.bench(t, "Deployment")
 	n := c.Node("n")
 	const cordon, evict, set, wait, verify = "cordon n", "evict a/h", "set nvidia.com/mig.config=to", "wait for MIG manager", "verify the layout"
@@ -278,7 +232,7 @@ func TestStepsOfALayout(t *testing.T) {
 		}), []string{cordon, add, set, wait, verify}},
 		"with MIG switched on": {with(func(r *relayout.Way) { r.Mode = &view.ModeChange{} }), []string{cordon, set, wait + " (it resets the GPUs, or reboots the node)", verify}},
 	} {
-		var ch Change
+		var ch edit.Change
 		detail(&tc.r, n, &ch)
 		if got := ch.Steps[:len(ch.Steps)-1]; !slices.Equal(got, tc.want) || !strings.HasPrefix(ch.Steps[len(ch.Steps)-1], "uncordon n, unless somebody else") {
 			t.Errorf("%s: %q, want %q", name, ch.Steps, tc.want)
@@ -296,12 +250,12 @@ func TestWhichAlternativeIsWidened(t *testing.T) {
 		return corev1.NodeSelectorRequirement{Key: key, Operator: corev1.NodeSelectorOpIn, Values: []string{"x"}}
 	}
 	w := newWorld()
-	w.node(sim.Node{Name: "n", Labels: map[string]string{"zone": "b"}})
-	w.wait.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{
+	w.AddNode(sim.Node{Name: "n", Labels: map[string]string{"zone": "b"}})
+	w.Wait.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{
 		{MatchExpressions: []corev1.NodeSelectorRequirement{in("pool")}}, {MatchExpressions: []corev1.NodeSelectorRequirement{in("zone")}}}}}}
 	c := w.bench(t, "Pod")
 	got := c.selecting(c.Node("n"), []causes.MissedLabel{{NodeSelectorRequirement: in("zone"), Key: "zone", Term: 1}})
-	if want := "by plan, medium risk: select zone=b too (alternative 2 of 2) in pod/w"; toldAll(got) != want {
-		t.Errorf("%s, want %s", toldAll(got), want)
+	if want := "by plan, medium risk: select zone=b too (alternative 2 of 2) in pod/w"; edittest.ToldAll(got) != want {
+		t.Errorf("%s, want %s", edittest.ToldAll(got), want)
 	}
 }

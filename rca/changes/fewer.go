@@ -10,12 +10,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/view"
 )
 
 // fewerGPUs asks for as many whole GPUs as the node has, or as are free on it.
-func (c *Bench) fewerGPUs(n *view.Node) []Change {
-	var out []Change
+func (c *Bench) fewerGPUs(n *view.Node) []edit.Change {
+	var out []edit.Change
 	for _, a := range c.Asks {
 		has, free := n.Allocatable(a.Resource), n.Free(a.Resource)
 		if a.Profile != "" || has >= a.Count {
@@ -31,7 +32,7 @@ func (c *Bench) fewerGPUs(n *view.Node) []Change {
 
 // fewerInstances asks for as many of the profile as the node has free, where more are
 // asked than all of its GPUs could ever have.
-func (c *Bench) fewerInstances(n *view.Node, cause diagnosis.CauseID, a view.Ask) []Change {
+func (c *Bench) fewerInstances(n *view.Node, cause diagnosis.CauseID, a view.Ask) []edit.Change {
 	free := n.Free(a.Resource)
 	if a.Profile == "" || len(n.GPUs) == 0 || free.Sign() <= 0 || free.Value() >= a.Count {
 		return nil
@@ -50,11 +51,11 @@ func (c *Bench) fewerInstances(n *view.Node, cause diagnosis.CauseID, a view.Ask
 
 // fewer asks for at most so many devices in all; nothing where a container would be left
 // with none of what it asks: without a GPU it does something else.
-func (c *Bench) fewer(cause diagnosis.CauseID, a view.Ask, most int64) []Change {
-	ch := c.once(fmt.Sprintf("at most %d %s", most, a.Resource), func(string) Change {
+func (c *Bench) fewer(cause diagnosis.CauseID, a view.Ask, most int64) []edit.Change {
+	ch := c.Once(fmt.Sprintf("at most %d %s", most, a.Resource), func(string) edit.Change {
 		all, ok := c.share(a.Resource, most)
 		if !ok {
-			return Change{}
+			return edit.Change{}
 		}
 		sets := map[string]map[corev1.ResourceName]pair{}
 		var texts []string
@@ -80,7 +81,7 @@ func (c *Bench) fewer(cause diagnosis.CauseID, a view.Ask, most int64) []Change 
 	if ch.Kind == "" {
 		return nil
 	}
-	return []Change{ch}
+	return []edit.Change{ch}
 }
 
 // asker is a container that asks a resource, and how much of it it keeps.
@@ -102,7 +103,7 @@ func (k *asker) who() string {
 func askersOf(spec *corev1.PodSpec, name corev1.ResourceName) []asker {
 	var all []asker
 	note := func(k *corev1.Container, init bool) {
-		q := asked(&k.Resources, name)
+		q := edit.Asked(&k.Resources, name)
 		if q.Sign() > 0 {
 			runsOn := !init || k.RestartPolicy != nil && *k.RestartPolicy == corev1.ContainerRestartPolicyAlways
 			all = append(all, asker{name: k.Name, init: init, runsOn: runsOn, asks: q.Value(), keeps: q.Value()})

@@ -39,7 +39,7 @@ func TestFewerAreShared(t *testing.T) {
 		"a node that owes":                {nil, []corev1.Container{gpuContainer("a", 1)}, -3, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			k := &Bench{Case: &causes.Case{Pod: &corev1.Pod{Spec: corev1.PodSpec{InitContainers: c.init, Containers: c.containers}}}}
+			k := New(&causes.Case{Pod: &corev1.Pod{Spec: corev1.PodSpec{InitContainers: c.init, Containers: c.containers}}}, nil)
 			all, ok := k.share(view.WholeGPU, c.most)
 			var got []string
 			for _, a := range all {
@@ -70,7 +70,7 @@ func TestSharedIsWhatTheSchedulerCounts(t *testing.T) {
 		}
 		most := rapid.Int64Range(1, 16).Draw(r, "most")
 		was := view.PodRequests(pod)[view.WholeGPU]
-		all, ok := (&Bench{Case: &causes.Case{Pod: pod}}).share(view.WholeGPU, most)
+		all, ok := New(&causes.Case{Pod: pod}, nil).share(view.WholeGPU, most)
 		if !ok {
 			return
 		}

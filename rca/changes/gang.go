@@ -5,45 +5,46 @@ import (
 	"strings"
 
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/view"
 )
 
 // GangChanges are what lets the whole gang in.
-func (c *Bench) GangChanges(cause diagnosis.CauseID) []Change {
+func (c *Bench) GangChanges(cause diagnosis.CauseID) []edit.Change {
 	g := c.Gang
-	wait := Change{Kind: diagnosis.Wait, Cause: cause, Manual: true, Risk: diagnosis.NoRisk, Commands: []string{fmt.Sprintf("kubectl -n %s get podgroup.%s/%s -w", c.Pod.Namespace, g.Kind.API, g.Name)}}
+	wait := edit.Change{Kind: diagnosis.Wait, Cause: cause, Manual: true, Risk: diagnosis.NoRisk, Commands: []string{fmt.Sprintf("kubectl -n %s get podgroup.%s/%s -w", c.Pod.Namespace, g.Kind.API, g.Name)}}
 	switch {
 	case !g.Known:
 		wait.Until, wait.Title = "PodGroup "+g.Name+" is there and complete", "wait until PodGroup "+g.Name+" is there and complete"
-		return []Change{wait}
+		return []edit.Change{wait}
 	case g.Overdue(c.Cluster.State.Now) && c.Cluster.State.Unread["Pod"] == "":
-		return []Change{c.lookAtMaker(cause)}
+		return []edit.Change{c.lookAtMaker(cause)}
 	case g.Missing() > 0:
 		wait.Until = view.CountOf(g.Missing(), "more member") + " of gang " + g.Name + " exist"
 		if g.Missing() == 1 {
 			wait.Until += "s"
 		}
 		wait.Title = "wait until " + wait.Until
-		return []Change{wait}
+		return []edit.Change{wait}
 	}
 	if len(g.Victims) == 0 {
 		wait.Title = fmt.Sprintf("wait until gang %s has room for %s", g.Name, view.CountOf(g.Min-g.Fit, "more member"))
 		wait.Untestable = fmt.Sprintf("no evictions were found that make room for the whole gang; %d of %d fit", g.Fit, g.Min)
-		return []Change{wait}
+		return []edit.Change{wait}
 	}
-	evict := c.evictFor(cause, g.Victims)
-	evict.Title = fmt.Sprintf("evict %s so that all of gang %s fit", view.PodList(g.Victims), g.Name)
+	leave := edit.Evict(cause, g.Victims)
+	leave.Title = fmt.Sprintf("evict %s so that all of gang %s fit", view.PodList(g.Victims), g.Name)
 	wait.Victims, wait.Until = g.Victims, view.PodList(g.Victims)+" ends"
 	wait.Title = "wait until " + view.PodList(g.Victims) + " leaves"
-	return []Change{evict, wait}
+	return []edit.Change{leave, wait}
 }
 
 // lookAtMaker is for the gang whose other members nobody makes: what makes them may wait for
 // those that are there, as MPI's launcher does for its workers.
-func (c *Bench) lookAtMaker(cause diagnosis.CauseID) Change {
+func (c *Bench) lookAtMaker(cause diagnosis.CauseID) edit.Change {
 	g, ns := c.Gang, c.Pod.Namespace
 	group := "podgroup." + g.Kind.API + "/" + g.Name
-	return Change{Kind: diagnosis.Manual, Cause: cause, Manual: true, Risk: diagnosis.LowRisk, Untestable: "what makes the members decides by rules of its own",
+	return edit.Change{Kind: diagnosis.Manual, Cause: cause, Manual: true, Risk: diagnosis.LowRisk, Untestable: "what makes the members decides by rules of its own",
 		Title: fmt.Sprintf("see why %s makes no more members of gang %s, or lower its least number from %d to those that begin together", c.WorkloadName(), g.Name, g.Min),
 		Commands: []string{fmt.Sprintf("kubectl -n %s describe %s", ns, c.WorkloadName()),
 			fmt.Sprintf("kubectl -n %s get %s -o yaml  # %s: %d, and %s made", ns, group, strings.Join(g.Kind.Min, "."), g.Min, view.CountOf(g.Made(), "member")),

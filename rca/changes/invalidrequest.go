@@ -8,16 +8,17 @@ import (
 
 	"github.com/unpend/unpend/rca/admission"
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/view"
 )
 
-func (c *Bench) correctRequests() []Change {
+func (c *Bench) correctRequests() []edit.Change {
 	sets := map[string]map[corev1.ResourceName]pair{}
 	var texts []string
 	for _, bad := range admission.InvalidRequests(c.Next()) {
 		if bad.Init {
-			return []Change{{Kind: diagnosis.Manual, Manual: true, Risk: diagnosis.NoRisk, Until: "its template is corrected", Title: "correct the init container " + bad.Container,
-				Commands: []string{fmt.Sprintf("kubectl -n %s edit %s", c.Next().Namespace, c.WorkloadName())}}}
+			return []edit.Change{{Kind: diagnosis.Manual, Manual: true, Risk: diagnosis.NoRisk, Until: "its template is corrected", Title: "correct the init container " + bad.Container,
+				Commands: []string{c.EditByHand("requests and limits of a GPU are equal, and no less than 1")}}}
 		}
 		if sets[bad.Container] == nil {
 			sets[bad.Container] = map[corev1.ResourceName]pair{}
@@ -26,8 +27,8 @@ func (c *Bench) correctRequests() []Change {
 		texts = append(texts, fmt.Sprintf("%s %s as request and limit", view.QuantityText(bad.Whole()), bad.Resource))
 	}
 	if len(sets) == 0 {
-		return []Change{{Kind: diagnosis.Manual, Manual: true, Risk: diagnosis.NoRisk, Until: "its requests are valid", Title: "look at what changes the requests of its pods",
+		return []edit.Change{{Kind: diagnosis.Manual, Manual: true, Risk: diagnosis.NoRisk, Until: "its requests are valid", Title: "look at what changes the requests of its pods",
 			Commands: []string{fmt.Sprintf("kubectl -n %s describe %s", c.Next().Namespace, c.WorkloadName())}}}
 	}
-	return []Change{c.setRequests("write "+strings.Join(texts, ", "), sets)}
+	return []edit.Change{c.setRequests("write "+strings.Join(texts, ", "), sets)}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/unpend/unpend/nodeprobe/sim"
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -20,8 +21,8 @@ type weary struct {
 	pointless bool
 }
 
-func (w weary) Enough(_ [][]Change, more diagnosis.FixKind) bool { return more == w.of }
-func (w weary) Pointless(_ *view.Node, _ [][]Change, ch *Change) bool {
+func (w weary) Enough(_ [][]edit.Change, more diagnosis.FixKind) bool { return more == w.of }
+func (w weary) Pointless(_ *view.Node, _ [][]edit.Change, ch *edit.Change) bool {
 	return w.pointless && ch.Relayout != nil
 }
 
@@ -34,7 +35,7 @@ func TestWhereLayoutsAreOffered(t *testing.T) {
 	both := sim.Node{Name: "n", GPUs: 2, Config: "mine", MIGOff: []int{1}, Layouts: [][]sim.Placed{sim.All("A100-40GB", "7g.40gb")}}
 	const ones = `RepartitionGPU repartition n/GPU 0 to "all-1g.5gb"`
 	host := func(w *world) *corev1.Pod { // holds a CPU, and no GPU
-		p := w.holder("h", "n", "cpu")
+		p := w.AddHolder("h", "n", "cpu")
 		p.Spec.Containers[0].Resources.Requests["cpu"] = resource.MustParse("1")
 		return p
 	}
@@ -55,14 +56,14 @@ func TestWhereLayoutsAreOffered(t *testing.T) {
 		"it is pointless":      {sevens, list(string(mig1g), "7"), nil, diagnosis.MIGLayoutMismatch, weary{pointless: true}, ""},
 		"it has what is asked": {sevens, list("nvidia.com/mig-7g.40gb", "1"), nil, diagnosis.MIGLayoutMismatch, willing{}, ""},
 		"no MIG is asked":      {sevens, list("nvidia.com/gpu", "1"), nil, diagnosis.MIGLayoutMismatch, willing{}, ""},
-		"with a holder":        {sevens, list(string(mig1g), "7"), func(w *world) { w.holder("h", "n", "nvidia.com/mig-7g.40gb", 0) }, diagnosis.MIGLayoutMismatch, willing{}, ones + ", evicting 1 pod"},
+		"with a holder":        {sevens, list(string(mig1g), "7"), func(w *world) { w.AddHolder("h", "n", "nvidia.com/mig-7g.40gb", 0) }, diagnosis.MIGLayoutMismatch, willing{}, ones + ", evicting 1 pod"},
 		"MIG is off":           {whole, list(string(mig1g), "7"), nil, diagnosis.MIGLayoutMismatch, willing{}, `RepartitionGPU switch MIG on for n/GPU 0 by "all-1g.5gb"`},
-		"MIG is off, with a holder": {whole, list(string(mig1g), "7"), func(w *world) { w.holder("p", "n", "cpu", 0) }, diagnosis.MIGLayoutMismatch, willing{},
+		"MIG is off, with a holder": {whole, list(string(mig1g), "7"), func(w *world) { w.AddHolder("p", "n", "cpu", 0) }, diagnosis.MIGLayoutMismatch, willing{},
 			`RepartitionGPU switch MIG on for n/GPU 0 by "all-1g.5gb", evicting the 1 pod of the node`},
 		"and a CPU that is held": {sevens, list(string(mig1g), "7", "cpu", "96"), func(w *world) { host(w) }, diagnosis.MIGLayoutMismatch, willing{},
 			"EvictPods evict a/h from n, " + ones},
 		"and a CPU that its holder has": {sevens, list(string(mig1g), "7", "cpu", "96"), func(w *world) {
-			w.holder("h", "n", "nvidia.com/mig-7g.40gb", 0).Spec.Containers[0].Resources.Requests["cpu"] = resource.MustParse("1")
+			w.AddHolder("h", "n", "nvidia.com/mig-7g.40gb", 0).Spec.Containers[0].Resources.Requests["cpu"] = resource.MustParse("1")
 		}, diagnosis.MIGLayoutMismatch, willing{}, ones + ", evicting 1 pod"},
 		"and a CPU that nobody gives": {sevens, list(string(mig1g), "7", "cpu", "96"), func(w *world) { *host(w).Spec.Priority = 1 }, diagnosis.MIGLayoutMismatch, willing{}, ""},
 		"and a GPU that it takes":     {both, list(string(mig1g), "7", "nvidia.com/gpu", "1"), nil, diagnosis.MIGLayoutMismatch, willing{}, ""},
@@ -70,15 +71,15 @@ func TestWhereLayoutsAreOffered(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld()
 			w.ConfigMaps = []*corev1.ConfigMap{sim.ConfigMap("gpu-operator", "default-mig-parted-config", "A100-40GB")}
-			w.node(tc.node)
+			w.AddNode(tc.node)
 			if tc.fill != nil {
 				tc.fill(w)
 			}
-			w.asking(tc.asks)
+			w.Asking(tc.asks)
 			c := w.bench(t, "Deployment")
 			var got []string
 			for _, set := range c.ResourceChanges(tc.w, c.Node("n"), []diagnosis.CauseID{tc.cause}, nil) {
-				if !slices.ContainsFunc(set, func(ch Change) bool { return ch.Relayout != nil }) {
+				if !slices.ContainsFunc(set, func(ch edit.Change) bool { return ch.Relayout != nil }) {
 					continue
 				}
 				var parts []string

@@ -11,25 +11,13 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/unpend/unpend/nodeprobe"
 	"github.com/unpend/unpend/nodeprobe/sim"
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/rcatest"
 	"github.com/unpend/unpend/rca/view"
 	"github.com/unpend/unpend/watcher/incident"
 )
-
-// wholes adds nodes with one whole GPU each, which a pod h-NODE holds.
-func wholes(w *world, names ...string) {
-	for _, name := range names {
-		w.node(sim.Node{Name: name, MIGOff: []int{0}})
-		w.holder("h-"+name, name, view.WholeGPU, 0)
-		w.Geometries[name].Report.GPUs[0].Holders = []nodeprobe.Holder{{Namespace: "a", Pod: "h-" + name, Container: "c"}}
-	}
-}
-
-// asking has the pod that waits ask for something.
-func (w *world) asking(asks corev1.ResourceList) { w.Asking(asks) }
 
 // waits adds another pod that waits as the first.
 func (w *world) waits(c *Bench, name string) {
@@ -51,7 +39,7 @@ func TestWhatAHigherClassWouldTake(t *testing.T) {
 		return w.Pods[slices.IndexFunc(w.Pods, func(p *corev1.Pod) bool { return p.Name == name })]
 	}
 	twin := func(w *world, name string) {
-		p := w.wait.DeepCopy()
+		p := w.Wait.DeepCopy()
 		p.Name, p.UID = name, "twin"
 		w.Pods = append(w.Pods, p)
 	}
@@ -60,30 +48,30 @@ func TestWhatAHigherClassWouldTake(t *testing.T) {
 		edit func(*world, *Bench)
 		want string
 	}{
-		"the one holder":                {fill: func(w *world) { wholes(w, "n") }, want: "n [h-n]"},
-		"a budget lets it":              {fill: func(w *world) { wholes(w, "n"); w.PDBs = []*policyv1.PodDisruptionBudget{rcatest.BudgetFor("h-n", 1)} }, want: "n [h-n]"},
-		"a budget does not":             {fill: func(w *world) { wholes(w, "n"); w.PDBs = []*policyv1.PodDisruptionBudget{rcatest.BudgetFor("h-n", 0)} }},
-		"one of a gang of two":          {fill: func(w *world) { wholes(w, "n", "m"); gang(w, "h-n", "h-m") }},
-		"all of a gang of one":          {fill: func(w *world) { wholes(w, "n"); gang(w, "h-n") }, want: "n [h-n]"},
-		"one of the node's":             {fill: func(w *world) { wholes(w, "n"); holder(w, "h-n").OwnerReferences[0].Kind = "DaemonSet" }},
-		"one above the pod":             {fill: func(w *world) { wholes(w, "n"); *holder(w, "h-n").Spec.Priority = 1 }},
-		"one above the class":           {fill: func(w *world) { wholes(w, "n"); *holder(w, "h-n").Spec.Priority = 100 }},
-		"nobody, for there is one free": {fill: func(w *world) { wholes(w, "n"); w.node(sim.Node{Name: "free", MIGOff: []int{0}}) }},
+		"the one holder":                {fill: func(w *world) { w.Wholes("n") }, want: "n [h-n]"},
+		"a budget lets it":              {fill: func(w *world) { w.Wholes("n"); w.PDBs = []*policyv1.PodDisruptionBudget{rcatest.BudgetFor("h-n", 1)} }, want: "n [h-n]"},
+		"a budget does not":             {fill: func(w *world) { w.Wholes("n"); w.PDBs = []*policyv1.PodDisruptionBudget{rcatest.BudgetFor("h-n", 0)} }},
+		"one of a gang of two":          {fill: func(w *world) { w.Wholes("n", "m"); gang(w, "h-n", "h-m") }},
+		"all of a gang of one":          {fill: func(w *world) { w.Wholes("n"); gang(w, "h-n") }, want: "n [h-n]"},
+		"one of the node's":             {fill: func(w *world) { w.Wholes("n"); holder(w, "h-n").OwnerReferences[0].Kind = "DaemonSet" }},
+		"one above the pod":             {fill: func(w *world) { w.Wholes("n"); *holder(w, "h-n").Spec.Priority = 1 }},
+		"one above the class":           {fill: func(w *world) { w.Wholes("n"); *holder(w, "h-n").Spec.Priority = 100 }},
+		"nobody, for there is one free": {fill: func(w *world) { w.Wholes("n"); w.AddNode(sim.Node{Name: "free", MIGOff: []int{0}}) }},
 		"nobody, for the node is cordoned": {fill: func(w *world) {
-			wholes(w, "n")
+			w.Wholes("n")
 			w.Nodes[0].Spec.Unschedulable = true
 		}},
-		"for two, both":                {fill: func(w *world) { wholes(w, "m", "n"); twin(w, "v") }, edit: func(w *world, c *Bench) { w.waits(c, "v") }, want: "m [h-m h-n]"},
-		"for two, one has no room":     {fill: func(w *world) { wholes(w, "n"); twin(w, "v") }, edit: func(w *world, c *Bench) { w.waits(c, "v") }},
-		"for two, one is free":         {fill: func(w *world) { wholes(w, "n"); w.node(sim.Node{Name: "free", MIGOff: []int{0}}); twin(w, "v") }, edit: func(w *world, c *Bench) { w.waits(c, "v") }, want: "n [h-n]"},
-		"not all that wait are named":  {fill: func(w *world) { wholes(w, "n") }, edit: func(_ *world, c *Bench) { c.Incident.Waiting = 2 }},
-		"one that waits is gone":       {fill: func(w *world) { wholes(w, "n") }, edit: func(w *world, c *Bench) { w.waits(c, "gone") }},
+		"for two, both":                {fill: func(w *world) { w.Wholes("m", "n"); twin(w, "v") }, edit: func(w *world, c *Bench) { w.waits(c, "v") }, want: "m [h-m h-n]"},
+		"for two, one has no room":     {fill: func(w *world) { w.Wholes("n"); twin(w, "v") }, edit: func(w *world, c *Bench) { w.waits(c, "v") }},
+		"for two, one is free":         {fill: func(w *world) { w.Wholes("n"); w.AddNode(sim.Node{Name: "free", MIGOff: []int{0}}); twin(w, "v") }, edit: func(w *world, c *Bench) { w.waits(c, "v") }, want: "n [h-n]"},
+		"not all that wait are named":  {fill: func(w *world) { w.Wholes("n") }, edit: func(_ *world, c *Bench) { c.Incident.Waiting = 2 }},
+		"one that waits is gone":       {fill: func(w *world) { w.Wholes("n") }, edit: func(w *world, c *Bench) { w.waits(c, "gone") }},
 		"sixteen, one with a free GPU": {fill: func(w *world) { many(w, maxRaised) }, edit: func(w *world, c *Bench) { manyWait(w, c, maxRaised) }, want: "n00 [h-n00 h-n01 h-n02 h-n03 h-n04 h-n05 h-n06 h-n07 h-n08 h-n09 h-n10 h-n11 h-n12 h-n13 h-n14 h-n15]"},
 		"seventeen are too many":       {fill: func(w *world) { many(w, maxRaised+1) }, edit: func(w *world, c *Bench) { manyWait(w, c, maxRaised+1) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld()
-			w.asking(list("nvidia.com/gpu", "1"))
+			w.Asking(list("nvidia.com/gpu", "1"))
 			tc.fill(w)
 			c := w.bench(t, "Deployment")
 			if tc.edit != nil {
@@ -108,9 +96,9 @@ func TestWhatAHigherClassWouldTake(t *testing.T) {
 
 func many(w *world, n int) {
 	for i := range n {
-		wholes(w, fmt.Sprintf("n%02d", i))
+		w.Wholes(fmt.Sprintf("n%02d", i))
 		if i > 0 {
-			p := w.wait.DeepCopy()
+			p := w.Wait.DeepCopy()
 			p.Name = fmt.Sprint("w", i)
 			w.Pods = append(w.Pods, p)
 		}
@@ -126,8 +114,9 @@ func manyWait(w *world, c *Bench, n int) {
 // willing finds everything worth trying.
 type willing struct{}
 
-func (willing) Enough([][]Change, diagnosis.FixKind) bool      { return false }
-func (willing) Pointless(*view.Node, [][]Change, *Change) bool { return false }
+func (willing) Enough([][]edit.Change, diagnosis.FixKind) bool { return false }
+
+func (willing) Pointless(*view.Node, [][]edit.Change, *edit.Change) bool { return false }
 
 // Who holds what the pod lacks is evicted, moved where there is room elsewhere, or waited
 // for; who was seen to do nothing is only asked first.
@@ -144,9 +133,9 @@ func TestHoldersLeave(t *testing.T) {
 		w.Pods[len(w.Pods)-1].Status.StartTime = &metav1.Time{Time: rcatest.Noon.Add(-10 * time.Hour)}
 	}
 	two := func(w *world) {
-		w.node(sim.Node{Name: "n", GPUs: 2, MIGOff: []int{0, 1}})
-		w.holder("h", "n", view.WholeGPU, 0)
-		w.holder("old", "n", view.WholeGPU, 0)
+		w.AddNode(sim.Node{Name: "n", GPUs: 2, MIGOff: []int{0, 1}})
+		w.AddHolder("h", "n", view.WholeGPU, 0)
+		w.AddHolder("old", "n", view.WholeGPU, 0)
 		older(w)
 	}
 	for name, tc := range map[string]struct {
@@ -155,28 +144,34 @@ func TestHoldersLeave(t *testing.T) {
 		root diagnosis.CauseID
 		want string
 	}{
-		"a holder":            {fill: func(w *world) { wholes(w, "n") }, want: "EvictPods evict a/h-n from n; Wait wait until a/h-n leaves n"},
-		"the cheaper of two":  {fill: two, want: "EvictPods evict a/h from n; Wait wait until a/h leaves n"},
-		"room elsewhere":      {fill: func(w *world) { wholes(w, "n"); w.node(sim.Node{Name: "m", MIGOff: []int{0}}) }, want: "EvictPods evict a/h-n from n; Wait wait until a/h-n leaves n"},
-		"only one comes back": {fill: func(w *world) { two(w); w.node(sim.Node{Name: "m", MIGOff: []int{0}}); w.Pods[1].OwnerReferences = nil }, want: "EvictPods evict a/h from n; MovePods evict a/old from n; Wait wait until a/h leaves n"},
-		"no room for it":      {fill: func(w *world) { two(w); w.Pods[1].OwnerReferences = nil }, want: "EvictPods evict a/h from n; Wait wait until a/h leaves n"},
+		"a holder":           {fill: func(w *world) { w.Wholes("n") }, want: "EvictPods evict a/h-n from n; Wait wait until a/h-n leaves n"},
+		"the cheaper of two": {fill: two, want: "EvictPods evict a/h from n; Wait wait until a/h leaves n"},
+		"room elsewhere":     {fill: func(w *world) { w.Wholes("n"); w.AddNode(sim.Node{Name: "m", MIGOff: []int{0}}) }, want: "EvictPods evict a/h-n from n; Wait wait until a/h-n leaves n"},
+		"only one comes back": {fill: func(w *world) {
+			two(w)
+			w.AddNode(sim.Node{Name: "m", MIGOff: []int{0}})
+			w.Pods[1].OwnerReferences = nil
+		}, want: "EvictPods evict a/h from n; MovePods evict a/old from n; Wait wait until a/h leaves n"},
+		"no room for it": {fill: func(w *world) { two(w); w.Pods[1].OwnerReferences = nil }, want: "EvictPods evict a/h from n; Wait wait until a/h leaves n"},
 		"room, and closed": {fill: func(w *world) {
 			two(w)
-			w.node(sim.Node{Name: "m", MIGOff: []int{0}, Cordoned: true})
+			w.AddNode(sim.Node{Name: "m", MIGOff: []int{0}, Cordoned: true})
 			w.Pods[1].OwnerReferences = nil
 		}, want: "EvictPods evict a/h from n; Wait wait until a/h leaves n"},
-		"an idle one":            {fill: func(w *world) { wholes(w, "n") }, edit: idle("h-n"), want: "ReleaseIdleHolder ask its owner, then evict idle a/h-n from n"},
-		"a busy one":             {fill: func(w *world) { wholes(w, "n") }, edit: idle(), want: "EvictPods evict a/h-n from n; Wait wait until a/h-n leaves n"},
-		"the idle of two":        {fill: two, edit: idle("old"), want: "ReleaseIdleHolder ask its owner, then evict idle a/old from n; EvictPods evict a/h from n; Wait wait until a/h leaves n"},
-		"nothing is lacking":     {fill: func(w *world) { w.node(sim.Node{Name: "n", MIGOff: []int{0}}) }},
-		"it can never have it":   {fill: func(w *world) { w.node(sim.Node{Name: "n", Layouts: [][]sim.Placed{sim.All("A100-40GB", "7g.40gb")}}) }},
-		"nobody may leave":       {fill: func(w *world) { wholes(w, "n"); *w.Pods[1].Spec.Priority = 1 }},
-		"a report that is none":  {fill: func(w *world) { wholes(w, "n") }, edit: func(c *Bench) { c.Node("n").Unreadable = true }},
-		"who idles does not end": {fill: func(w *world) { wholes(w, "n") }, root: diagnosis.IdleGPUHolders, want: "EvictPods evict a/h-n from n"},
+		"an idle one":        {fill: func(w *world) { w.Wholes("n") }, edit: idle("h-n"), want: "ReleaseIdleHolder ask its owner, then evict idle a/h-n from n"},
+		"a busy one":         {fill: func(w *world) { w.Wholes("n") }, edit: idle(), want: "EvictPods evict a/h-n from n; Wait wait until a/h-n leaves n"},
+		"the idle of two":    {fill: two, edit: idle("old"), want: "ReleaseIdleHolder ask its owner, then evict idle a/old from n; EvictPods evict a/h from n; Wait wait until a/h leaves n"},
+		"nothing is lacking": {fill: func(w *world) { w.AddNode(sim.Node{Name: "n", MIGOff: []int{0}}) }},
+		"it can never have it": {fill: func(w *world) {
+			w.AddNode(sim.Node{Name: "n", Layouts: [][]sim.Placed{sim.All("A100-40GB", "7g.40gb")}})
+		}},
+		"nobody may leave":       {fill: func(w *world) { w.Wholes("n"); *w.Pods[1].Spec.Priority = 1 }},
+		"a report that is none":  {fill: func(w *world) { w.Wholes("n") }, edit: func(c *Bench) { c.Node("n").Unreadable = true }},
+		"who idles does not end": {fill: func(w *world) { w.Wholes("n") }, root: diagnosis.IdleGPUHolders, want: "EvictPods evict a/h-n from n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld()
-			w.asking(list("nvidia.com/gpu", "1"))
+			w.Asking(list("nvidia.com/gpu", "1"))
 			tc.fill(w)
 			c := w.bench(t, "Deployment")
 			if tc.edit != nil {
@@ -210,10 +205,10 @@ func TestHoldersLeave(t *testing.T) {
 // Of two idle holders both owners are asked, one after the other, before anybody is evicted.
 func TestIdleHoldersAreAskedFirst(t *testing.T) {
 	w := newWorld()
-	w.asking(list("nvidia.com/gpu", "2"))
-	w.node(sim.Node{Name: "n", GPUs: 2, MIGOff: []int{0, 1}})
-	w.holder("a", "n", view.WholeGPU, 0)
-	w.holder("b", "n", view.WholeGPU, 0).OwnerReferences = nil
+	w.Asking(list("nvidia.com/gpu", "2"))
+	w.AddNode(sim.Node{Name: "n", GPUs: 2, MIGOff: []int{0, 1}})
+	w.AddHolder("a", "n", view.WholeGPU, 0)
+	w.AddHolder("b", "n", view.WholeGPU, 0).OwnerReferences = nil
 	c := w.bench(t, "Deployment")
 	use := diagnosis.Use{Idle: true, Watched: 30 * time.Minute, Since: rcatest.Noon}
 	c.Cluster.Uses = map[diagnosis.PodName]diagnosis.Use{{Namespace: "a", Name: "a"}: use, {Namespace: "a", Name: "b"}: use}

@@ -11,14 +11,15 @@ import (
 
 	"github.com/unpend/unpend/rca/admission"
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/edit"
 )
 
 // keepWithinLimits asks for the nearest that the LimitRanges allow; false when no
 // such request exists, or it would have to be shared out among containers.
-func (c *Bench) keepWithinLimits() (Change, bool) {
+func (c *Bench) keepWithinLimits() (edit.Change, bool) {
 	over := admission.Violations(c.Cluster.State, c.Next())
 	if len(over) == 0 || len(c.Next().Spec.InitContainers) > 0 || len(c.Next().Spec.Containers) != 1 && slices.ContainsFunc(over, func(v admission.Violation) bool { return v.Who == "the pod" }) {
-		return Change{}, false
+		return edit.Change{}, false
 	}
 	pod := c.Next().DeepCopy()
 	sets := map[string]map[corev1.ResourceName]pair{}
@@ -39,7 +40,7 @@ func (c *Bench) keepWithinLimits() (Change, bool) {
 	}
 	setResources(pod.Spec.Containers, sets)
 	if len(admission.Violations(c.Cluster.State, pod)) > 0 {
-		return Change{}, false
+		return edit.Change{}, false
 	}
 	return c.setRequests("ask for "+strings.Join(texts, ", ")+" (what the LimitRange allows)", sets), true
 }
@@ -95,8 +96,8 @@ func (c *Bench) bounded(name corev1.ResourceName, p pair) pair {
 
 // setRequests writes requests and limits, by container and resource, into the
 // workload's template.
-func (c *Bench) setRequests(title string, sets map[string]map[corev1.ResourceName]pair) Change {
-	return c.editContainers(Change{Kind: diagnosis.ChangeRequest, Minutes: 1, Risk: diagnosis.MediumRisk, Title: title + " in " + c.WorkloadName()},
+func (c *Bench) setRequests(title string, sets map[string]map[corev1.ResourceName]pair) edit.Change {
+	return c.EditContainers(edit.Change{Kind: diagnosis.ChangeRequest, Minutes: 1, Risk: diagnosis.MediumRisk, Title: title + " in " + c.WorkloadName()},
 		func(containers []corev1.Container) { setResources(containers, sets) })
 }
 
@@ -115,11 +116,11 @@ func setResources(containers []corev1.Container, sets map[string]map[corev1.Reso
 	}
 }
 
-func (c *Bench) comeWithinLimits() []Change {
+func (c *Bench) comeWithinLimits() []edit.Change {
 	if ch, ok := c.keepWithinLimits(); ok {
-		return []Change{ch}
+		return []edit.Change{ch}
 	}
 	ns := c.Next().Namespace
-	return []Change{{Kind: diagnosis.Manual, Manual: true, Risk: diagnosis.NoRisk, Until: "its requests are within the LimitRanges of " + ns, Title: "bring its requests within the LimitRanges of " + ns,
+	return []edit.Change{{Kind: diagnosis.Manual, Manual: true, Risk: diagnosis.NoRisk, Until: "its requests are within the LimitRanges of " + ns, Title: "bring its requests within the LimitRanges of " + ns,
 		Commands: []string{fmt.Sprintf("kubectl -n %s describe limitrange", ns)}}}
 }

@@ -1,7 +1,6 @@
 package changes
 
 import (
-	"fmt"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -45,7 +44,7 @@ func TestNearestWithinLimits(t *testing.T) {
 			w := newWorld()
 			w.LimitRanges = tc.ranges
 			c := w.bench(t, "Deployment")
-			c.Refusals = []incident.Refusal{{Pod: w.wait}}
+			c.Refusals = []incident.Refusal{{Pod: w.Wait}}
 			asks := list("request", tc.request, "limit", tc.limit)
 			p := c.bounded("cpu", pair{asks["request"], asks["limit"]})
 			if got := p.request.String() + " " + p.limit.String(); got != tc.want {
@@ -71,14 +70,14 @@ func TestLayoutsThatCannotBeTold(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld()
 			tc.node.Name = "n"
-			w.node(tc.node, tc.edit)
+			w.AddNode(tc.node, tc.edit)
 			if got := unsureOfLayout(w.bench(t, "Deployment").Node("n")); got != tc.want {
 				t.Errorf("%q, want %q", got, tc.want)
 			}
 		})
 	}
 	w := newWorld()
-	w.node(sim.Node{Name: "n", Layouts: ones})
+	w.AddNode(sim.Node{Name: "n", Layouts: ones})
 	n := w.bench(t, "Deployment").Node("n")
 	for profile, want := range map[string]bool{"1g.5gb": true, "2g.10gb": false} {
 		if got := laidOut(n, view.NamedLayouts{Layouts: map[int]placement.Layout{0: {profile: 7}}}); got != want {
@@ -88,38 +87,5 @@ func TestLayoutsThatCannotBeTold(t *testing.T) {
 	n.Doubt = "no report of it can be believed"
 	if got := unsureOfLayout(n); got != n.Doubt {
 		t.Errorf("%q, want the doubt", got)
-	}
-}
-
-// A template is patched where its kind may change it, and recreated where it may not; an
-// owner that nobody has read is changed by hand.
-func TestTemplatesAreEditedByKind(t *testing.T) {
-	for name, tc := range map[string]struct {
-		kind string
-		fill func(*world)
-		live bool
-		want string
-	}{
-		"deployment":             {"Deployment", func(w *world) { w.deployed() }, false, "patch Deployment/w"},
-		"unread deployment":      {"Deployment", func(*world) {}, false, "by hand"},
-		"unread stateful set":    {"StatefulSet", func(*world) {}, false, "by hand"},
-		"a pod that may take it": {"Pod", func(*world) {}, true, "patch Pod/w"},
-		"a pod that may not":     {"Pod", func(*world) {}, false, "recreate Pod/w"},
-		"of no kind known":       {"CronJob", func(*world) {}, true, "by hand"},
-		"unread job":             {"Job", func(*world) {}, false, "by hand"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld()
-			tc.fill(w)
-			var ch Change
-			w.bench(t, tc.kind).editTemplate(&ch, map[string]any{"nodeSelector": nil}, tc.live)
-			got := "by hand"
-			if !ch.Manual {
-				got = fmt.Sprintf("%s %s/%s", ch.Actions[0].Verb, ch.Actions[0].Target.Kind, ch.Actions[0].Target.Name)
-			}
-			if got != tc.want || len(ch.Commands) != 1 || ch.Manual != (len(ch.Actions) == 0) {
-				t.Errorf("%s, %q; want %s", got, ch.Commands, tc.want)
-			}
-		})
 	}
 }

@@ -4,13 +4,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/view"
 )
 
 // move is the cheapest eviction after which every victim may find a place elsewhere. It
 // is offered where it is not the cheapest of all: of two pods that cost the same, or
 // almost, the one that lands is the one to go.
-func (c *Bench) move(n *view.Node, cause diagnosis.CauseID, lack view.Deficits, cheapest []*corev1.Pod) (Change, bool) {
+func (c *Bench) move(n *view.Node, cause diagnosis.CauseID, lack view.Deficits, cheapest []*corev1.Pod) (edit.Change, bool) {
 	lands := func(p *corev1.Pod) bool { return c.mayLand(n, p, lack) }
 	all, some := true, false
 	for _, p := range cheapest {
@@ -20,13 +21,13 @@ func (c *Bench) move(n *view.Node, cause diagnosis.CauseID, lack view.Deficits, 
 		some = some || lands(p)
 	}
 	if all || !some {
-		return Change{}, false
+		return edit.Change{}, false
 	}
 	victims, ok := c.CheapestOf(n, lack, lands)
 	if !ok || len(victims) == 0 || c.AllIdle(victims) {
-		return Change{}, false
+		return edit.Change{}, false
 	}
-	ch := c.evict(n, cause, victims)
+	ch := edit.EvictFrom(n, cause, victims)
 	ch.Kind = diagnosis.MovePods
 	return ch, true
 }

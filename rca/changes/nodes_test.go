@@ -9,11 +9,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/unpend/unpend/nodeprobe"
 	"github.com/unpend/unpend/nodeprobe/sim"
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/edit/edittest"
 	"github.com/unpend/unpend/rca/placement"
 	"github.com/unpend/unpend/rca/rcatest"
 	"github.com/unpend/unpend/rca/relayout"
@@ -41,18 +41,18 @@ func TestTaintsAreTolerated(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld()
-			w.node(sim.Node{Name: "n", Taints: tc.taints})
-			w.wait.Spec.Tolerations = tc.has
-			w.deployed()
+			w.AddNode(sim.Node{Name: "n", Taints: tc.taints})
+			w.Wait.Spec.Tolerations = tc.has
+			w.Deployed()
 			c := w.bench(t, "Deployment")
 			got := c.addToleration(c.Node("n"))
 			if tc.want == "" {
 				if len(got) > 0 {
-					t.Errorf("%s", toldAll(got))
+					t.Errorf("%s", edittest.ToldAll(got))
 				}
 				return
 			}
-			p := w.wait.DeepCopy()
+			p := w.Wait.DeepCopy()
 			got[0].Pod(p)
 			if got[0].Title != tc.want || fmt.Sprint(p.Spec.Tolerations) != fmt.Sprint(tc.add) {
 				t.Errorf("%s: %v, want %s: %v", got[0].Title, p.Spec.Tolerations, tc.want, tc.add)
@@ -65,28 +65,12 @@ func TestTaintsAreTolerated(t *testing.T) {
 	}
 }
 
-// A pod that is changed where it stands keeps what admission gave it.
-func TestLivePodsKeepTheirTolerations(t *testing.T) {
-	own, add := corev1.Toleration{Key: "own"}, corev1.Toleration{Key: "add"}
-	w := newWorld()
-	c := w.bench(t, "Pod")
-	p := &corev1.Pod{Spec: corev1.PodSpec{Tolerations: []corev1.Toleration{own}}}
-	got := c.livePatch(p, map[string]any{"tolerations": []corev1.Toleration{own, add}})
-	if fmt.Sprint(got) != fmt.Sprint(map[string]any{"tolerations": []corev1.Toleration{own, add}}) || len(p.Spec.Tolerations) != 1 {
-		t.Errorf("%v", got)
-	}
-	other := map[string]any{"schedulerName": "x"}
-	if got := c.livePatch(p, other); fmt.Sprint(got) != fmt.Sprint(other) {
-		t.Errorf("%v", got)
-	}
-}
-
 // A node is opened with care, more so one that is closed for its GPU.
 func TestUncordon(t *testing.T) {
 	for _, quarantined := range []bool{false, true} {
 		w := newWorld()
 		taints := []corev1.Taint{{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}, {Key: "team", Effect: corev1.TaintEffectNoSchedule}}
-		w.node(sim.Node{Name: "n", Cordoned: true, Taints: taints}, func(n *corev1.Node, _ *nodeprobe.NodeGeometry) {
+		w.AddNode(sim.Node{Name: "n", Cordoned: true, Taints: taints}, func(n *corev1.Node, _ *nodeprobe.NodeGeometry) {
 			if quarantined {
 				mark(t, n, diagnosis.Operation{Plan: strings.Repeat("a", 64), ID: "u", Step: "cordon", Quarantined: "GPU 0"})
 			}
@@ -100,8 +84,8 @@ func TestUncordon(t *testing.T) {
 		}
 		o := n.DeepCopy()
 		ch.Node(o)
-		if told(ch) != want || !slices.Equal(ch.Steps, []string{step}) || o.Spec.Unschedulable || len(o.Spec.Taints) != 1 || o.Spec.Taints[0].Key != "team" || len(n.Spec.Taints) != 2 {
-			t.Errorf("%s, %q; %+v", told(ch), ch.Steps, o.Spec)
+		if edittest.Told(ch) != want || !slices.Equal(ch.Steps, []string{step}) || o.Spec.Unschedulable || len(o.Spec.Taints) != 1 || o.Spec.Taints[0].Key != "team" || len(n.Spec.Taints) != 2 {
+			t.Errorf("%s, %q; %+v", edittest.Told(ch), ch.Steps, o.Spec)
 		}
 	}
 }
@@ -139,7 +123,7 @@ func TestNodesThatAreTaken(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld()
-			w.node(sim.Node{Name: "n", MIGOff: []int{0}, Cordoned: true}, func(n *corev1.Node, g *nodeprobe.NodeGeometry) {
+			w.AddNode(sim.Node{Name: "n", MIGOff: []int{0}, Cordoned: true}, func(n *corev1.Node, g *nodeprobe.NodeGeometry) {
 				mark(t, n, tc.mark)
 				g.Report.GPUs[0].Healthy = name != "and sick"
 			})
@@ -147,7 +131,7 @@ func TestNodesThatAreTaken(t *testing.T) {
 			if tc.edit != nil {
 				tc.edit(c.Node("n"))
 			}
-			if got := toldAll(c.OfTaken(c.Node("n"), tc.also)); got != tc.want {
+			if got := edittest.ToldAll(c.OfTaken(c.Node("n"), tc.also)); got != tc.want {
 				t.Errorf("%s, want %s", got, tc.want)
 			}
 		})
@@ -204,9 +188,9 @@ func TestThePluginIsRestarted(t *testing.T) {
 		"for instances":   {true, true, diagnosis.MIGLayoutDrift, "by plan, low " + says},
 	} {
 		w := newWorld()
-		w.node(sim.Node{Name: "n", MIGOff: []int{0}})
+		w.AddNode(sim.Node{Name: "n", MIGOff: []int{0}})
 		if tc.plugin {
-			p := w.holder("plugin", "n", "cpu", 0)
+			p := w.AddHolder("plugin", "n", "cpu", 0)
 			p.OwnerReferences[0].Kind, p.Spec.Containers[0].Name = "DaemonSet", "nvidia-device-plugin"
 		}
 		if !tc.report {
@@ -214,8 +198,8 @@ func TestThePluginIsRestarted(t *testing.T) {
 		}
 		c := w.bench(t, "Deployment")
 		ch := c.restartPlugin(c.Node("n"), tc.cause)
-		if told(ch) != tc.want || ch.Cause != tc.cause || (ch.Detail == nil) == tc.plugin {
-			t.Errorf("%s: %s, want %s", name, told(ch), tc.want)
+		if edittest.Told(ch) != tc.want || ch.Cause != tc.cause || (ch.Detail == nil) == tc.plugin {
+			t.Errorf("%s: %s, want %s", name, edittest.Told(ch), tc.want)
 		}
 	}
 }
@@ -223,12 +207,12 @@ func TestThePluginIsRestarted(t *testing.T) {
 // A ticket has all that who mends the hardware has to know.
 func TestTicketOfASickGPU(t *testing.T) {
 	w := newWorld()
-	w.node(sim.Node{Name: "n", GPUs: 2, MIGOff: []int{0, 1}}, func(n *corev1.Node, g *nodeprobe.NodeGeometry) {
+	w.AddNode(sim.Node{Name: "n", GPUs: 2, MIGOff: []int{0, 1}}, func(n *corev1.Node, g *nodeprobe.NodeGeometry) {
 		g.Report.GPUs[1].Healthy = false
 		n.Status.NodeInfo.SystemUUID = "machine-1"
 		n.Status.Allocatable = list("nvidia.com/gpu", "1", "cpu", "1")
 	})
-	w.node(sim.Node{Name: "well", MIGOff: []int{0}})
+	w.AddNode(sim.Node{Name: "well", MIGOff: []int{0}})
 	c := w.bench(t, "Deployment")
 	want := []string{"Hardware ticket: GPU unhealthy on node n", "machine: system UUID machine-1", "GPU 1: NVIDIA A100-SXM4-40GB, GPU-n-1, driver 580.126.09, unhealthy", "the device plugin offers 1 of 2 nvidia.com/gpu",
 		"attach, from the node: nvidia-smi -q; dmesg | grep -i xid; nvidia-bug-report.sh"}
@@ -240,38 +224,6 @@ func TestTicketOfASickGPU(t *testing.T) {
 	}
 	if a, b := sickSince(c.Node("n")), sickSince(c.Node("well")); !slices.Equal(a, []string{"reported at 2026-11-20 12:00 UTC"}) || b != nil {
 		t.Errorf("%q, %q", a, b)
-	}
-}
-
-// What Kueue says of a Workload tells whether waiting helps, more quota, or neither.
-func TestWhatAQueueSays(t *testing.T) {
-	const wait, raise = "by hand, none risk: wait until its queue admits it", "by hand, medium risk: raise the quota of its ClusterQueue"
-	for name, tc := range map[string]struct {
-		active  any
-		message string
-		want    string
-	}{
-		"nothing is known":        {nil, "none", wait},
-		"others hold it":          {nil, "insufficient unused quota for nvidia.com/gpu", wait + "; " + raise},
-		"it can never have it":    {nil, "insufficient quota, request > maximum capacity (8 > 4)", raise},
-		"something else":          {true, "waiting for its checks", wait},
-		"somebody has stopped it": {false, "insufficient unused quota", "by hand, none risk: see who made its Workload inactive"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld()
-			if tc.message != "none" {
-				spec := map[string]any{}
-				if tc.active != nil {
-					spec["active"] = tc.active
-				}
-				w.QueuedWorkloads = []*unstructured.Unstructured{{Object: map[string]any{"metadata": map[string]any{"namespace": "a", "name": "wl"}, "spec": spec,
-					"status": map[string]any{"conditions": []any{map[string]any{"type": "QuotaReserved", "status": "False", "reason": "Pending", "message": tc.message}}}}}}
-				w.wait.Annotations = map[string]string{"kueue.x-k8s.io/workload": "wl"}
-			}
-			if got := toldAll(w.bench(t, "Deployment").queueChanges()); got != tc.want {
-				t.Errorf("%s, want %s", got, tc.want)
-			}
-		})
 	}
 }
 
@@ -302,18 +254,18 @@ func TestInvalidRequestsAreCorrected(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld()
-			w.wait.Spec.Containers, w.wait.Spec.InitContainers = tc.containers, tc.init
-			w.deployed()
+			w.Wait.Spec.Containers, w.Wait.Spec.InitContainers = tc.containers, tc.init
+			w.Deployed()
 			c := w.bench(t, "Deployment")
-			c.Refusals = []incident.Refusal{{Pod: w.wait}}
+			c.Refusals = []incident.Refusal{{Pod: w.Wait}}
 			got := c.correctRequests()
-			if toldAll(got) != tc.want {
-				t.Errorf("%s, want %s", toldAll(got), tc.want)
+			if edittest.ToldAll(got) != tc.want {
+				t.Errorf("%s, want %s", edittest.ToldAll(got), tc.want)
 			}
 			if tc.is == "" {
 				return
 			}
-			p := w.wait.DeepCopy()
+			p := w.Wait.DeepCopy()
 			got[0].Pod(p)
 			var is []string
 			for _, k := range p.Spec.Containers {
@@ -353,11 +305,11 @@ func TestRequestsComeWithinLimits(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld()
-			w.LimitRanges, w.wait.Spec.Containers, w.wait.Spec.InitContainers = tc.ranges, tc.containers, tc.init
-			w.deployed()
+			w.LimitRanges, w.Wait.Spec.Containers, w.Wait.Spec.InitContainers = tc.ranges, tc.containers, tc.init
+			w.Deployed()
 			c := w.bench(t, "Deployment")
-			c.Refusals = []incident.Refusal{{Pod: w.wait}}
-			if got := toldAll(c.comeWithinLimits()); got != tc.want {
+			c.Refusals = []incident.Refusal{{Pod: w.Wait}}
+			if got := edittest.ToldAll(c.comeWithinLimits()); got != tc.want {
 				t.Errorf("%s, want %s", got, tc.want)
 			}
 		})
@@ -375,22 +327,22 @@ func TestWhatAPodLacksBesideALayout(t *testing.T) {
 		cause diagnosis.CauseID
 	}{
 		"nothing":                  {list(string(mig2g), "1"), nil, "map[]", diagnosis.HostResourcesShort},
-		"CPU":                      {list(string(mig2g), "1", "cpu", "96"), func(w *world) { w.holder("h", "n", "cpu", 0) }, "map[cpu:1000]", diagnosis.HostResourcesShort},
+		"CPU":                      {list(string(mig2g), "1", "cpu", "96"), func(w *world) { w.AddHolder("h", "n", "cpu", 0) }, "map[cpu:1000]", diagnosis.HostResourcesShort},
 		"more CPU than there is":   {list(string(mig2g), "1", "cpu", "97"), nil, "", ""},
 		"a whole GPU that is free": {list(string(mig2g), "1", "nvidia.com/gpu", "1"), nil, "map[]", diagnosis.HostResourcesShort},
-		"a whole GPU that is held": {list(string(mig2g), "1", "nvidia.com/gpu", "1"), func(w *world) { w.holder("h", "n", view.WholeGPU, 0) }, "map[nvidia.com/gpu:1000]", diagnosis.GPUsInUse},
+		"a whole GPU that is held": {list(string(mig2g), "1", "nvidia.com/gpu", "1"), func(w *world) { w.AddHolder("h", "n", view.WholeGPU, 0) }, "map[nvidia.com/gpu:1000]", diagnosis.GPUsInUse},
 		"more whole GPUs":          {list(string(mig2g), "1", "nvidia.com/gpu", "2"), nil, "", ""},
 		"instances that are made":  {list(string(mig2g), "1", string(mig1g), "2"), nil, "map[]", diagnosis.HostResourcesShort},
-		"instances that are held":  {list(string(mig2g), "1", string(mig1g), "2"), func(w *world) { w.holder("h", "n", mig1g, 0) }, "map[nvidia.com/mig-1g.5gb:1000]", diagnosis.MIGInstancesInUse},
+		"instances that are held":  {list(string(mig2g), "1", string(mig1g), "2"), func(w *world) { w.AddHolder("h", "n", mig1g, 0) }, "map[nvidia.com/mig-1g.5gb:1000]", diagnosis.MIGInstancesInUse},
 		"more than are made":       {list(string(mig2g), "1", string(mig1g), "3"), nil, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld()
-			w.node(sim.Node{Name: "n", GPUs: 2, MIGOff: []int{1}, Layouts: [][]sim.Placed{sim.All("A100-40GB", "1g.5gb")}})
+			w.AddNode(sim.Node{Name: "n", GPUs: 2, MIGOff: []int{1}, Layouts: [][]sim.Placed{sim.All("A100-40GB", "1g.5gb")}})
 			if tc.fill != nil {
 				tc.fill(w)
 			}
-			w.asking(tc.asks)
+			w.Asking(tc.asks)
 			c := w.bench(t, "Deployment")
 			n := c.Node("n")
 			r := relayout.Way{Node: n, Now: c.Cluster.ClassOf(n).Layouts, Wanted: map[int]placement.Layout{0: {"1g.5gb": 2, "2g.10gb": 1}}, Remade: []int{0}}

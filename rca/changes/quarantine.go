@@ -8,17 +8,18 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/view"
 )
 
 // quarantine keeps further pods from a node with a sick GPU until somebody has seen to
 // it. It makes room for nobody, and says so.
-func quarantine(n *view.Node) Change {
-	ch := Change{Kind: diagnosis.QuarantineGPU, Cause: diagnosis.GPUUnhealthy, Minutes: 1, Risk: diagnosis.MediumRisk,
+func quarantine(n *view.Node) edit.Change {
+	ch := edit.Change{Kind: diagnosis.QuarantineGPU, Cause: diagnosis.GPUUnhealthy, Minutes: 1, Risk: diagnosis.MediumRisk,
 		Title:      fmt.Sprintf("quarantine %s: cordon it, and have %s seen to", n.Name, sickText(n)),
 		Node:       func(o *corev1.Node) { o.Spec.Unschedulable = true },
 		Untestable: "it keeps pods from a sick GPU and schedules none: this pod waits until somebody mends the hardware"}
-	ch.Detail = func(ch *Change) {
+	ch.Detail = func(ch *edit.Change) {
 		ticket := ticket(n)
 		ch.Steps = []string{"cordon " + n.Name + " (pods on its healthy GPUs keep running)", "write the hardware ticket's text into an Event of the node (file it yourself)", "uncordon " + n.Name + " once the GPU is mended"}
 		ch.Commands = []string{"kubectl cordon " + n.Name}

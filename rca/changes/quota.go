@@ -10,19 +10,20 @@ import (
 
 	"github.com/unpend/unpend/rca/admission"
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/view"
 	"github.com/unpend/unpend/watcher/incident"
 )
 
 // quotaChanges are what helps against a quota that is used up: more of it, or who
 // holds it leaving.
-func (c *Bench) quotaChanges() []Change {
+func (c *Bench) quotaChanges() []edit.Change {
 	refusing := slices.DeleteFunc(c.Refusing(), func(q admission.Quota) bool { return len(q.Exceeded()) == 0 })
 	if len(refusing) == 0 {
-		return []Change{{Kind: diagnosis.Manual, Manual: true, Risk: diagnosis.NoRisk, Until: "its quota takes it", Title: "look at the quotas of " + c.Next().Namespace,
+		return []edit.Change{{Kind: diagnosis.Manual, Manual: true, Risk: diagnosis.NoRisk, Until: "its quota takes it", Title: "look at the quotas of " + c.Next().Namespace,
 			Commands: []string{fmt.Sprintf("kubectl -n %s describe resourcequota", c.Next().Namespace)}}}
 	}
-	var out []Change
+	var out []edit.Change
 	if ch, ok := c.raiseQuota(); ok {
 		out = append(out, ch)
 	}
@@ -33,8 +34,8 @@ func (c *Bench) quotaChanges() []Change {
 }
 
 // raiseQuota allows as much as the pods that do not exist need, and no more.
-func (c *Bench) raiseQuota() (Change, bool) {
-	ch := Change{Kind: diagnosis.RaiseQuota, Minutes: 1, Risk: diagnosis.MediumRisk, Hard: map[string]corev1.ResourceList{}}
+func (c *Bench) raiseQuota() (edit.Change, bool) {
+	ch := edit.Change{Kind: diagnosis.RaiseQuota, Minutes: 1, Risk: diagnosis.MediumRisk, Hard: map[string]corev1.ResourceList{}}
 	missing := 0
 	for _, r := range c.Refusals {
 		missing += r.Missing
@@ -46,7 +47,7 @@ func (c *Bench) raiseQuota() (Change, bool) {
 		for _, name := range q.ExceededBy(missing) {
 			need := q.Need(name, missing)
 			if need.Cmp(q.Spec.Hard[name]) <= 0 {
-				return Change{}, false // it is raised, and its controller is about to say so
+				return edit.Change{}, false // it is raised, and its controller is about to say so
 			}
 			list[name], relies[string(name)] = need, view.QuantityText(q.Spec.Hard[name])
 			texts = append(texts, fmt.Sprintf("%s %s → %s", name, view.QuantityText(q.Spec.Hard[name]), view.QuantityText(need)))
@@ -75,7 +76,7 @@ const annotationRetry = "unpend.dev/retry"
 // back-off of those of ReplicaSets, StatefulSets and DaemonSets (client-go
 // DefaultTypedControllerRateLimiter). That of Jobs waits a minute at most, and does
 // without.
-func (c *Bench) wake(ch *Change, o incident.Ref) {
+func (c *Bench) wake(ch *edit.Change, o incident.Ref) {
 	owner, ok := c.Cluster.State.Owner(o.Kind, o.Namespace, o.Name)
 	if !ok || !slices.Contains([]string{"ReplicaSet", "StatefulSet", "DaemonSet"}, o.Kind) {
 		return
@@ -89,7 +90,7 @@ func (c *Bench) wake(ch *Change, o incident.Ref) {
 
 // waitForQuota leaves the holders alone until enough of them have left for one pod:
 // those that end by themselves before those that do not.
-func (c *Bench) waitForQuota(refusing []admission.Quota) (Change, bool) {
+func (c *Bench) waitForQuota(refusing []admission.Quota) (edit.Change, bool) {
 	var leave []*corev1.Pod
 	for _, q := range refusing {
 		for _, name := range q.Exceeded() {
@@ -109,7 +110,7 @@ func (c *Bench) waitForQuota(refusing []admission.Quota) (Change, bool) {
 				}
 			}
 			if lack.Sign() > 0 {
-				return Change{}, false // what other holders leave free is not enough
+				return edit.Change{}, false // what other holders leave free is not enough
 			}
 		}
 	}
@@ -117,7 +118,7 @@ func (c *Bench) waitForQuota(refusing []admission.Quota) (Change, bool) {
 	if !EndsAlone(leave[len(leave)-1]) {
 		ends = "leaves (nothing says that it does by itself)"
 	}
-	return Change{Kind: diagnosis.Wait, Manual: true, Risk: diagnosis.NoRisk, Victims: leave, Until: view.PodList(leave) + " " + ends,
+	return edit.Change{Kind: diagnosis.Wait, Manual: true, Risk: diagnosis.NoRisk, Victims: leave, Until: view.PodList(leave) + " " + ends,
 		Title:    "wait until " + view.PodList(leave) + " leaves quota free",
 		Commands: []string{fmt.Sprintf("kubectl -n %s get pod %s -w", leave[0].Namespace, leave[0].Name)}}, true
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/unpend/unpend/rca/causes"
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/view"
 	"github.com/unpend/unpend/rca/whatif"
 )
@@ -108,7 +109,7 @@ func (c *Bench) quotaAllows(class *schedulingv1.PriorityClass) bool {
 // Preempts asks the scheduler's own preemption, for each waiting pod of the workload
 // in turn, which pods it would take; none when one of the waiting would not be helped.
 func (c *Bench) Preempts(ctx context.Context, class *schedulingv1.PriorityClass) (node string, victims []*corev1.Pod, err error) {
-	wait := c.waitingPods()
+	wait := c.WaitingPods()
 	if len(wait) != c.Incident.Waiting || len(wait) > maxRaised {
 		return "", nil, nil
 	}
@@ -154,9 +155,9 @@ func (c *Bench) Preempts(ctx context.Context, class *schedulingv1.PriorityClass)
 
 // ByItself is that the scheduler preempts without anybody's doing: it may break a
 // budget where nothing else helps, and nobody here does that for it.
-func (c *Bench) ByItself(p whatif.Preemption) Change {
+func (c *Bench) ByItself(p whatif.Preemption) edit.Change {
 	who := view.PodList(p.Victims)
-	ch := Change{Kind: diagnosis.Wait, Cause: c.ShortOn(c.Node(p.Node)), Victims: p.Victims, Manual: true, Risk: diagnosis.NoRisk, Until: "the scheduler has preempted " + who,
+	ch := edit.Change{Kind: diagnosis.Wait, Cause: c.ShortOn(c.Node(p.Node)), Victims: p.Victims, Manual: true, Risk: diagnosis.NoRisk, Until: "the scheduler has preempted " + who,
 		Title: fmt.Sprintf("the scheduler preempts %s on %s by itself", who, p.Node), Commands: []string{fmt.Sprintf("kubectl -n %s get pod %s -w", c.Pod.Namespace, c.Pod.Name)}}
 	if p.Violations > 0 {
 		ch.Title += ", which breaks a disruption budget"
@@ -166,12 +167,12 @@ func (c *Bench) ByItself(p whatif.Preemption) Change {
 
 // Raise sets the class in the workload's template. Nobody is evicted by it: the
 // scheduler takes the pods that are named as what it costs.
-func (c *Bench) Raise(cause diagnosis.CauseID, class *schedulingv1.PriorityClass, victims []*corev1.Pod) Change {
-	ch := Change{Kind: diagnosis.RaisePriority, Cause: cause, Victims: victims, Minutes: 1, Risk: diagnosis.MediumRisk,
+func (c *Bench) Raise(cause diagnosis.CauseID, class *schedulingv1.PriorityClass, victims []*corev1.Pod) edit.Change {
+	ch := edit.Change{Kind: diagnosis.RaisePriority, Cause: cause, Victims: victims, Minutes: 1, Risk: diagnosis.MediumRisk,
 		Title: fmt.Sprintf("give %s priority %d by class %s: the scheduler preempts %s", c.WorkloadName(), class.Value, class.Name, view.PodList(victims)),
 		Pod:   func(p *corev1.Pod) { inClass(p, class) }}
-	c.editTemplate(&ch, map[string]any{"priorityClassName": class.Name, "priority": nil, "preemptionPolicy": nil}, false)
-	if runs := len(c.running()); runs > 0 {
+	c.EditTemplate(&ch, map[string]any{"priorityClassName": class.Name, "priority": nil, "preemptionPolicy": nil}, false)
+	if runs := len(c.RunningPods()); runs > 0 {
 		ch.Untestable = fmt.Sprintf("the rollout recreates %s, each then with the right to preempt", view.CountOf(runs, "running pod"))
 	}
 	return ch

@@ -34,7 +34,7 @@ func TestClassesAbove(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld()
-			w.wait.Spec.Priority, w.wait.Spec.PriorityClassName, w.wait.Spec.PreemptionPolicy = &own, "mine", tc.policy
+			w.Wait.Spec.Priority, w.Wait.Spec.PriorityClassName, w.Wait.Spec.PreemptionPolicy = &own, "mine", tc.policy
 			w.PriorityClasses = all
 			var got []string
 			for _, k := range w.bench(t, "Deployment").Classes() {
@@ -90,7 +90,7 @@ func TestRaiseByTemplate(t *testing.T) {
 		manual  bool
 		running int
 	}{
-		"deployment":                {"Deployment", func(w *world) { w.deployed() }, false, 0},
+		"deployment":                {"Deployment", func(w *world) { w.Deployed() }, false, 0},
 		"all at once":               {"StatefulSet", func(w *world) { w.StatefulSets = []*appsv1.StatefulSet{set(appsv1.ParallelPodManagement)} }, false, 0},
 		"in order":                  {"StatefulSet", func(w *world) { w.StatefulSets = []*appsv1.StatefulSet{set(appsv1.OrderedReadyPodManagement)} }, true, 0},
 		"in order, said by nothing": {"StatefulSet", func(w *world) { w.StatefulSets = []*appsv1.StatefulSet{set("")} }, true, 0},

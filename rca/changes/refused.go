@@ -6,23 +6,24 @@ import (
 
 	"github.com/unpend/unpend/rca/causes"
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/edit"
 )
 
 // lookAtRefusal is what a person does about a refusal that no cause of the catalogue is
 // about. Names are those of objects: what the API server's text names is only quoted.
-func (c *Bench) lookAtRefusal() []Change {
+func (c *Bench) lookAtRefusal() []edit.Change {
 	if len(c.Refusals) == 0 {
 		return nil
 	}
 	o, ns := c.Refusals[0].Owner, c.Next().Namespace
 	describe := fmt.Sprintf("kubectl -n %s describe %s/%s", o.Namespace, strings.ToLower(o.Kind), o.Name)
-	ch := Change{Kind: diagnosis.Manual, Manual: true, Risk: diagnosis.NoRisk, Minutes: 5, Until: "the API server takes its pods", Title: "look at why its pods are refused", Commands: []string{describe}}
+	ch := edit.Change{Kind: diagnosis.Manual, Manual: true, Risk: diagnosis.NoRisk, Minutes: 5, Until: "the API server takes its pods", Title: "look at why its pods are refused", Commands: []string{describe}}
 	again := fmt.Sprintf("kubectl -n %s annotate --overwrite %s/%s %s=now  # its controller tries again at once", o.Namespace, strings.ToLower(o.Kind), o.Name, annotationRetry)
 	r := c.Refuses()
 	if r.Gone {
 		ch.Kind, ch.Title, ch.Until = diagnosis.Wait, "wait until its controller tries again, or touch it", "its controller tries again"
 		ch.Commands = []string{again}
-		return []Change{ch}
+		return []edit.Change{ch}
 	}
 	const webhooks = "kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations"
 	switch r.Kind {
@@ -51,7 +52,7 @@ func (c *Bench) lookAtRefusal() []Change {
 		ch.Kind, ch.Title, ch.Until = diagnosis.Wait, "wait until the quota is counted", "the quota controller has counted its quota"
 		ch.Commands = []string{fmt.Sprintf("kubectl -n %s get resourcequota -w", ns), again}
 	}
-	return []Change{ch}
+	return []edit.Change{ch}
 }
 
 func accountOf(c *Bench) string {
@@ -67,12 +68,12 @@ func runtimeClass(name string) string {
 }
 
 // makeRuntimeClass is for pods that name NVIDIA's, which does not exist.
-func (c *Bench) makeRuntimeClass() []Change {
+func (c *Bench) makeRuntimeClass() []edit.Change {
 	name := c.Refuses().Name
 	if name == "" {
 		return nil
 	}
-	return []Change{{Kind: diagnosis.RepairDeviceStack, Manual: true, Minutes: 5, Risk: diagnosis.NoRisk, Title: fmt.Sprintf("make RuntimeClass %s, as the GPU Operator does", name), Until: "RuntimeClass " + name + " exists",
+	return []edit.Change{{Kind: diagnosis.RepairDeviceStack, Manual: true, Minutes: 5, Risk: diagnosis.NoRisk, Title: fmt.Sprintf("make RuntimeClass %s, as the GPU Operator does", name), Until: "RuntimeClass " + name + " exists",
 		Steps:    []string{fmt.Sprintf("see that the nodes' container runtime has a handler %q (NVIDIA's toolkit configures it)", name), "create RuntimeClass " + name},
 		Commands: []string{"kubectl get runtimeclasses", runtimeClass(name)}}}
 }

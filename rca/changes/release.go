@@ -8,13 +8,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/view"
 )
 
 // release makes room by evicting the cheapest set of idle pods alone, once their
 // owners were asked. That a person asks is a step of the fix; what is applied after
 // the approval is the evictions.
-func (c *Bench) release(n *view.Node, lack view.Deficits) []Change {
+func (c *Bench) release(n *view.Node, lack view.Deficits) []edit.Change {
 	if len(c.Cluster.Uses) == 0 {
 		return nil
 	}
@@ -26,14 +27,14 @@ func (c *Bench) release(n *view.Node, lack view.Deficits) []Change {
 	if len(victims) > 1 {
 		whose = "their owners"
 	}
-	return []Change{{
+	return []edit.Change{{
 		Kind: diagnosis.ReleaseIdleHolder, Cause: diagnosis.IdleGPUHolders, Victims: victims, Minutes: 1, Risk: diagnosis.LowRisk,
 		Title:  fmt.Sprintf("ask %s, then evict idle %s from %s", whose, view.PodList(victims), n.Name),
-		Detail: func(ch *Change) { c.detailRelease(ch) },
+		Detail: func(ch *edit.Change) { c.detailRelease(ch) },
 	}}
 }
 
-func (c *Bench) detailRelease(ch *Change) {
+func (c *Bench) detailRelease(ch *edit.Change) {
 	for _, v := range ch.Victims {
 		u := c.Cluster.Use(v)
 		ch.Steps = append(ch.Steps, fmt.Sprintf("ask the owner of %s/%s%s yourself (no message is sent): no GPU work seen since %s", v.Namespace, v.Name, ownerText(v), u.Since.UTC().Format("2006-01-02 15:04 MST")))
@@ -41,7 +42,7 @@ func (c *Bench) detailRelease(ch *Change) {
 	for _, v := range ch.Victims {
 		u := c.Cluster.Use(v)
 		ch.Steps = append(ch.Steps, "evict "+v.Namespace+"/"+v.Name)
-		ch.Commands = append(ch.Commands, evictCommand(v))
+		ch.Commands = append(ch.Commands, edit.EvictCommand(v))
 		// Without the time since when: it moves on, and would make every plan stale.
 		ch.Actions = append(ch.Actions, diagnosis.Action{Verb: diagnosis.VerbEvict, Target: view.PodTarget(v), Relies: map[string]string{"node": v.Spec.NodeName, "idle": u.Watched.String()}})
 	}

@@ -1,7 +1,10 @@
 package changes
 
 import (
+	"github.com/unpend/unpend/rca/claims"
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/edit"
+	"github.com/unpend/unpend/rca/outside"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -9,18 +12,18 @@ import (
 // situation.
 type remedy struct {
 	// pod lists the alternatives for a cause that is the pod's own.
-	pod func(*Bench) []Change
+	pod func(*Bench) []edit.Change
 	// beside is offered beside what clears the nodes, for a cause that keeps the pod from
 	// none.
-	beside func(*Bench) []Change
+	beside func(*Bench) []edit.Change
 	// policy lists the alternatives on a node that refuses the pod for something else than
 	// what it has too little of.
-	policy func(*Bench, *view.Node) []Change
+	policy func(*Bench, *view.Node) []edit.Change
 	// repair lists what mends the node itself.
-	repair func(*Bench, *view.Node) []Change
+	repair func(*Bench, *view.Node) []edit.Change
 	// alone is repair too, where nothing else is in the pod's way: it is of no use to the pod
 	// and would be done for nothing.
-	alone func(*Bench, *view.Node) []Change
+	alone func(*Bench, *view.Node) []edit.Change
 	// layout: another MIG layout of the node can remove it.
 	layout bool
 	// config: so it can, for the label of the layout itself is at fault.
@@ -35,31 +38,31 @@ var remedies = map[diagnosis.CauseID]remedy{
 	diagnosis.MIGFull:             {layout: true},
 	diagnosis.MIGInstancesInUse:   {layout: true},
 	diagnosis.MIGStrategyMismatch: {repair: (*Bench).uniform},
-	diagnosis.MIGConfigFailed: {layout: true, config: true, repair: func(c *Bench, n *view.Node) []Change {
+	diagnosis.MIGConfigFailed: {layout: true, config: true, repair: func(c *Bench, n *view.Node) []edit.Change {
 		return append(append(c.respell(n), c.unstick(n, diagnosis.MIGConfigFailed)...), c.revert(n, diagnosis.MIGConfigFailed))
 	}},
-	diagnosis.MIGConfigStuck: {repair: func(c *Bench, n *view.Node) []Change {
-		return append([]Change{c.revert(n, diagnosis.MIGConfigStuck)}, c.unstick(n, diagnosis.MIGConfigStuck)...)
+	diagnosis.MIGConfigStuck: {repair: func(c *Bench, n *view.Node) []edit.Change {
+		return append([]edit.Change{c.revert(n, diagnosis.MIGConfigStuck)}, c.unstick(n, diagnosis.MIGConfigStuck)...)
 	}},
 	diagnosis.MIGConfigUnknown:       {layout: true, config: true},
 	diagnosis.MIGConfigInvalidForGPU: {layout: true, config: true},
-	diagnosis.MIGModePending:         {repair: func(_ *Bench, n *view.Node) []Change { return []Change{reboot(n, diagnosis.MIGModePending)} }},
-	diagnosis.MIGLayoutDrift: {repair: func(c *Bench, n *view.Node) []Change {
+	diagnosis.MIGModePending:         {repair: func(_ *Bench, n *view.Node) []edit.Change { return []edit.Change{reboot(n, diagnosis.MIGModePending)} }},
+	diagnosis.MIGLayoutDrift: {repair: func(c *Bench, n *view.Node) []edit.Change {
 		if n.Geometry == nil {
 			return c.reapply(n)
 		}
-		return append([]Change{c.restartPlugin(n, diagnosis.MIGLayoutDrift)}, c.remakeLost(n)...)
+		return append([]edit.Change{c.restartPlugin(n, diagnosis.MIGLayoutDrift)}, c.remakeLost(n)...)
 	}},
 	diagnosis.GPURequestTooLarge:       {repair: (*Bench).fewerGPUs},
 	diagnosis.DevicePluginDown:         {repair: mending(diagnosis.DevicePluginDown)},
-	diagnosis.GPUUnhealthy:             {layout: true, repair: one((*Bench).restartPlugin, diagnosis.GPUUnhealthy), alone: func(_ *Bench, n *view.Node) []Change { return []Change{quarantine(n)} }},
+	diagnosis.GPUUnhealthy:             {layout: true, repair: one((*Bench).restartPlugin, diagnosis.GPUUnhealthy), alone: func(_ *Bench, n *view.Node) []edit.Change { return []edit.Change{quarantine(n)} }},
 	diagnosis.SharedRequestTooLarge:    {pod: (*Bench).oneShare},
 	diagnosis.TopologyAlignmentRefused: {pod: (*Bench).afterRefusal},
 	diagnosis.KubeletAdmissionRefused:  {pod: (*Bench).afterRefusal},
 	diagnosis.UntoleratedTaint:         {policy: (*Bench).addToleration},
 	diagnosis.NodeSelectorMismatch:     {policy: (*Bench).fixSelector},
-	diagnosis.NodeCordoned:             {policy: func(_ *Bench, n *view.Node) []Change { return []Change{uncordon(n)} }},
-	diagnosis.NodeNotReady:             {policy: func(_ *Bench, n *view.Node) []Change { return []Change{waitForReady(n)} }},
+	diagnosis.NodeCordoned:             {policy: func(_ *Bench, n *view.Node) []edit.Change { return []edit.Change{uncordon(n)} }},
+	diagnosis.NodeNotReady:             {policy: func(_ *Bench, n *view.Node) []edit.Change { return []edit.Change{waitForReady(n)} }},
 	diagnosis.PodAffinityConflict:      {policy: (*Bench).resolveAffinity},
 	diagnosis.VolumeConflict:           {policy: (*Bench).lookAtVolume},
 	diagnosis.TopologySpreadConflict:   {policy: (*Bench).loosenSpread},
@@ -69,45 +72,64 @@ var remedies = map[diagnosis.CauseID]remedy{
 	diagnosis.LimitRangeViolated:       {pod: (*Bench).comeWithinLimits},
 	diagnosis.InvalidGPURequest:        {pod: (*Bench).correctRequests},
 	diagnosis.PreemptionBlocked:        {pod: (*Bench).waitForPreempted},
-	diagnosis.SchedulingGated:          {pod: (*Bench).openGates},
-	diagnosis.QueueNotAdmitted:         {pod: (*Bench).queueChanges},
-	diagnosis.GangIncomplete:           {pod: func(c *Bench) []Change { return c.GangChanges(diagnosis.GangIncomplete) }},
-	diagnosis.DRAClaimMissing:          {pod: (*Bench).lookAtMissing},
-	diagnosis.DRAClassMissing:          {policy: func(c *Bench, _ *view.Node) []Change { return []Change{c.lookAtClass()} }},
-	diagnosis.DRADriverMissing:         {policy: func(c *Bench, _ *view.Node) []Change { return []Change{c.lookAtDriver()} }},
-	diagnosis.DRANoDeviceMatches:       {policy: func(c *Bench, n *view.Node) []Change { return c.fixClaims(n, diagnosis.DRANoDeviceMatches) }},
-	diagnosis.DRASelectorError:         {policy: func(c *Bench, n *view.Node) []Change { return c.fixClaims(n, diagnosis.DRASelectorError) }},
-	diagnosis.DRADevicesInUse:          {policy: (*Bench).freeDevices},
-	diagnosis.DRAPrepareFailed:         {pod: (*Bench).lookAtPreparation},
-	diagnosis.SchedulerMissing:         {pod: (*Bench).schedulerChanges},
-	diagnosis.ScalingUp:                {beside: (*Bench).waitForAutoscaler},
-	diagnosis.ScaleUpStuck:             {beside: (*Bench).lookAtPromise},
-	diagnosis.AutoscalerCannotHelp:     {beside: (*Bench).growPool},
-	diagnosis.NoNodes:                  {pod: (*Bench).addNode},
-	diagnosis.Unknown:                  {pod: (*Bench).lookAtRefusal},
-	diagnosis.SchedulerRefused:         {beside: (*Bench).askScheduler},
-	diagnosis.QueueMisconfigured:       {beside: (*Bench).mendQueue},
-	diagnosis.WorkloadDeadlock:         {beside: (*Bench).breakDeadlock},
-	diagnosis.CloudCapacityRefused:     {beside: (*Bench).refusedByCloud},
-	diagnosis.AutoscalerLimit:          {beside: (*Bench).raiseLimit},
-	diagnosis.GPUStackMissing:          {repair: mending(diagnosis.GPUStackMissing)},
-	diagnosis.GPUStackNotOnNode:        {repair: mending(diagnosis.GPUStackNotOnNode)},
-	diagnosis.DriverNotReady:           {repair: mending(diagnosis.DriverNotReady), policy: (*Bench).mendUpgrade},
+	diagnosis.SchedulingGated:          {pod: of(outside.OpenGates)},
+	diagnosis.QueueNotAdmitted:         {pod: of(outside.LetInByQueue)},
+	diagnosis.GangIncomplete:           {pod: func(c *Bench) []edit.Change { return c.GangChanges(diagnosis.GangIncomplete) }},
+	diagnosis.DRAClaimMissing:          {pod: of(claims.LookAtMissing)},
+	diagnosis.DRAClassMissing:          {policy: anyNode(claims.LookAtClass)},
+	diagnosis.DRADriverMissing:         {policy: anyNode(claims.LookAtDriver)},
+	diagnosis.DRANoDeviceMatches: {policy: func(c *Bench, n *view.Node) []edit.Change {
+		return claims.Fix(c.Workload, n, diagnosis.DRANoDeviceMatches)
+	}},
+	diagnosis.DRASelectorError: {policy: func(c *Bench, n *view.Node) []edit.Change {
+		return claims.Fix(c.Workload, n, diagnosis.DRASelectorError)
+	}},
+	diagnosis.DRADevicesInUse:      {policy: ofNode(claims.FreeDevices)},
+	diagnosis.DRAPrepareFailed:     {pod: of(claims.LookAtPreparation)},
+	diagnosis.SchedulerMissing:     {pod: of(outside.StartScheduler)},
+	diagnosis.ScalingUp:            {beside: of(outside.WaitForAutoscaler)},
+	diagnosis.ScaleUpStuck:         {beside: of(outside.LookAtPromise)},
+	diagnosis.AutoscalerCannotHelp: {beside: of(outside.GrowPool)},
+	diagnosis.NoNodes:              {pod: of(outside.AddNode)},
+	diagnosis.Unknown:              {pod: (*Bench).lookAtRefusal},
+	diagnosis.SchedulerRefused:     {beside: of(outside.AskScheduler)},
+	diagnosis.QueueMisconfigured:   {beside: of(outside.MendQueue)},
+	diagnosis.WorkloadDeadlock:     {beside: of(outside.BreakDeadlock)},
+	diagnosis.CloudCapacityRefused: {beside: of(outside.RefusedByCloud)},
+	diagnosis.AutoscalerLimit:      {beside: of(outside.RaiseLimit)},
+	diagnosis.GPUStackMissing:      {repair: mending(diagnosis.GPUStackMissing)},
+	diagnosis.GPUStackNotOnNode:    {repair: mending(diagnosis.GPUStackNotOnNode)},
+	diagnosis.DriverNotReady:       {repair: mending(diagnosis.DriverNotReady), policy: (*Bench).mendUpgrade},
+}
+
+// of is a remedy that needs the workload alone.
+func of(changes func(*edit.Workload) []edit.Change) func(*Bench) []edit.Change {
+	return func(c *Bench) []edit.Change { return changes(c.Workload) }
+}
+
+// ofNode is of, on one node.
+func ofNode(changes func(*edit.Workload, *view.Node) []edit.Change) func(*Bench, *view.Node) []edit.Change {
+	return func(c *Bench, n *view.Node) []edit.Change { return changes(c.Workload, n) }
+}
+
+// anyNode is one change that is the same on every node.
+func anyNode(change func(*edit.Workload) edit.Change) func(*Bench, *view.Node) []edit.Change {
+	return func(c *Bench, _ *view.Node) []edit.Change { return []edit.Change{change(c.Workload)} }
 }
 
 // mending is the remedy of a link of the device stack.
-func mending(id diagnosis.CauseID) func(*Bench, *view.Node) []Change {
-	return func(c *Bench, n *view.Node) []Change { return c.mendStack(n, id) }
+func mending(id diagnosis.CauseID) func(*Bench, *view.Node) []edit.Change {
+	return func(c *Bench, n *view.Node) []edit.Change { return c.mendStack(n, id) }
 }
 
 // one is a remedy of one change.
-func one(change1 func(*Bench, *view.Node, diagnosis.CauseID) Change, id diagnosis.CauseID) func(*Bench, *view.Node) []Change {
-	return func(c *Bench, n *view.Node) []Change { return []Change{change1(c, n, id)} }
+func one(change1 func(*Bench, *view.Node, diagnosis.CauseID) edit.Change, id diagnosis.CauseID) func(*Bench, *view.Node) []edit.Change {
+	return func(c *Bench, n *view.Node) []edit.Change { return []edit.Change{change1(c, n, id)} }
 }
 
 // OfPod lists the alternatives for a cause that is the pod's own; none: a person has to
 // look.
-func (c *Bench) OfPod(id diagnosis.CauseID) []Change {
+func (c *Bench) OfPod(id diagnosis.CauseID) []edit.Change {
 	if f := remedies[id].pod; f != nil {
 		return f(c)
 	}
@@ -116,7 +138,7 @@ func (c *Bench) OfPod(id diagnosis.CauseID) []Change {
 
 // OfPolicy lists, for a cause on one node that is not about resources, the alternatives
 // that remove it.
-func (c *Bench) OfPolicy(n *view.Node, id diagnosis.CauseID) []Change {
+func (c *Bench) OfPolicy(n *view.Node, id diagnosis.CauseID) []edit.Change {
 	if f := remedies[id].policy; f != nil {
 		return f(c, n)
 	}
@@ -124,19 +146,19 @@ func (c *Bench) OfPolicy(n *view.Node, id diagnosis.CauseID) []Change {
 }
 
 // Besides are what is offered whatever is done on the nodes.
-func (c *Bench) Besides() []Change {
-	var out []Change
+func (c *Bench) Besides() []edit.Change {
+	var out []edit.Change
 	for _, r := range c.Own {
 		if f := remedies[r.ID].beside; f != nil {
 			out = append(out, f(c)...)
 		}
 	}
-	return append(out, c.ofTemplate(c.Growth().OfTemplate)...)
+	return append(out, outside.OfTemplate(c.Workload, c.Growth().OfTemplate)...)
 }
 
 // repairs lists what mends a node itself, for each of the causes that admit it.
-func (c *Bench) repairs(n *view.Node, causes []diagnosis.CauseID, alone bool) []Change {
-	var out []Change
+func (c *Bench) repairs(n *view.Node, causes []diagnosis.CauseID, alone bool) []edit.Change {
+	var out []edit.Change
 	for _, id := range causes {
 		r := remedies[id]
 		if r.repair != nil {

@@ -12,13 +12,14 @@ import (
 	"github.com/unpend/unpend/nodeprobe"
 	"github.com/unpend/unpend/rca/causes"
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/view"
 )
 
 // restartPlugin evicts the device plugin's pod, which its DaemonSet recreates: it
 // looks at the GPUs afresh, and forgets what it had marked unhealthy.
-func (c *Bench) restartPlugin(n *view.Node, cause diagnosis.CauseID) Change {
-	ch := Change{Kind: diagnosis.RestartDevicePlugin, Cause: cause, Minutes: 1, Risk: diagnosis.LowRisk, Title: "restart the device plugin on " + n.Name,
+func (c *Bench) restartPlugin(n *view.Node, cause diagnosis.CauseID) edit.Change {
+	ch := edit.Change{Kind: diagnosis.RestartDevicePlugin, Cause: cause, Minutes: 1, Risk: diagnosis.LowRisk, Title: "restart the device plugin on " + n.Name,
 		Until: "the device plugin of " + n.Name + " has registered its devices again",
 		Node: func(o *corev1.Node) {
 			maps.Copy(o.Status.Allocatable, n.Offers())
@@ -37,9 +38,9 @@ func (c *Bench) restartPlugin(n *view.Node, cause diagnosis.CauseID) Change {
 		return ch
 	}
 	by := metav1.GetControllerOfNoCopy(p)
-	ch.Detail = func(ch *Change) {
+	ch.Detail = func(ch *edit.Change) {
 		ch.Steps = []string{fmt.Sprintf("evict %s/%s, which daemonset/%s recreates", p.Namespace, p.Name, by.Name), "wait until " + n.Name + " offers its devices again"}
-		ch.Commands = []string{evictCommand(p)}
+		ch.Commands = []string{edit.EvictCommand(p)}
 		ch.Actions = []diagnosis.Action{{Verb: diagnosis.VerbEvict, Target: view.PodTarget(p), Relies: map[string]string{"node": p.Spec.NodeName, diagnosis.RemadeBy: by.Name}}}
 	}
 	return ch
@@ -55,8 +56,8 @@ func (c *Bench) freshlyReported(n *view.Node) bool {
 }
 
 // reboot empties a node by hand and boots it: devices, plugin and kubelet begin afresh.
-func reboot(n *view.Node, cause diagnosis.CauseID) Change {
-	return Change{Kind: diagnosis.RebootNode, Cause: cause, Manual: true, Minutes: 15, Risk: diagnosis.HighRisk, Title: "reboot " + n.Name + ", or reset its GPUs",
+func reboot(n *view.Node, cause diagnosis.CauseID) edit.Change {
+	return edit.Change{Kind: diagnosis.RebootNode, Cause: cause, Manual: true, Minutes: 15, Risk: diagnosis.HighRisk, Title: "reboot " + n.Name + ", or reset its GPUs",
 		Untestable: "a reboot cannot be tried on a copy", Drained: drained(n),
 		Commands: []string{"kubectl drain " + n.Name + " --ignore-daemonsets --delete-emptydir-data", "# reboot the machine, then:", "kubectl uncordon " + n.Name}}
 }
@@ -70,8 +71,8 @@ func drained(n *view.Node) []*corev1.Pod {
 }
 
 // waitForReady is all that can be done here about a node that is not ready.
-func waitForReady(n *view.Node) Change {
-	return Change{Kind: diagnosis.Wait, Cause: diagnosis.NodeNotReady, Manual: true, Risk: diagnosis.NoRisk, Until: n.Name + " is Ready again",
+func waitForReady(n *view.Node) edit.Change {
+	return edit.Change{Kind: diagnosis.Wait, Cause: diagnosis.NodeNotReady, Manual: true, Risk: diagnosis.NoRisk, Until: n.Name + " is Ready again",
 		Title: "wait until " + n.Name + " is Ready", Node: func(o *corev1.Node) { o.Spec.Taints = slices.DeleteFunc(slices.Clone(o.Spec.Taints), causes.Passing) },
 		Commands: []string{"kubectl describe node " + n.Name}}
 }

@@ -1,7 +1,6 @@
 package changes
 
 import (
-	"encoding/json"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,65 +14,17 @@ import (
 // list is a ResourceList of pairs of a name and a quantity.
 func list(pairs ...string) corev1.ResourceList { return rcatest.List(pairs...) }
 
-func asJSON(t *testing.T, v any) string {
-	t.Helper()
-	text, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
-}
-
-// A patch of what a container asks has what is other, takes away what is gone, and does
-// not speak of what stays.
-func TestListsPatch(t *testing.T) {
-	was := corev1.ResourceRequirements{Requests: list("cpu", "2", "memory", "1Gi", "nvidia.com/gpu", "1"), Limits: list("nvidia.com/gpu", "1")}
-	is := corev1.ResourceRequirements{Requests: list("cpu", "1", "memory", "1024Mi", string(mig1g), "1"), Limits: list(string(mig1g), "1")}
-	const want = `{"limits":{"nvidia.com/gpu":null,"nvidia.com/mig-1g.5gb":"1"},"requests":{"cpu":"1","nvidia.com/gpu":null,"nvidia.com/mig-1g.5gb":"1"}}`
-	if got := asJSON(t, listsPatch(was, is)); got != want {
-		t.Errorf("%s, want %s", got, want)
-	}
-	if got := asJSON(t, listsPatch(was, was)); got != `{}` {
-		t.Errorf("%s for what is the same", got)
-	}
-}
-
-// What a container asks is changed alone in what the change is about; a limit is written
-// where there is one, and of devices, which need one.
-func TestContainersAreEdited(t *testing.T) {
-	for name, tc := range map[string]struct {
-		was  corev1.ResourceRequirements
-		edit func(*corev1.ResourceRequirements)
-		want string
-	}{
-		"no limit of CPU is made up":    {corev1.ResourceRequirements{Requests: list("cpu", "4")}, askAtMost(list("cpu", "2")), `{"requests":{"cpu":"2"}}`},
-		"a limit of CPU goes along":     {corev1.ResourceRequirements{Requests: list("cpu", "4"), Limits: list("cpu", "4", "memory", "1")}, askAtMost(list("cpu", "2")), `{"limits":{"cpu":"2","memory":"1"},"requests":{"cpu":"2"}}`},
-		"devices need a limit":          {corev1.ResourceRequirements{Requests: list("nvidia.com/gpu", "4")}, askAtMost(list("nvidia.com/gpu", "2")), `{"limits":{"nvidia.com/gpu":"2"},"requests":{"nvidia.com/gpu":"2"}}`},
-		"a limit stands in":             {corev1.ResourceRequirements{Limits: list("cpu", "4")}, askAtMost(list("cpu", "2")), `{"limits":{"cpu":"2"},"requests":{"cpu":"2"}}`},
-		"who asks no more keeps it":     {corev1.ResourceRequirements{Requests: list("nvidia.com/gpu", "2")}, askAtMost(list("nvidia.com/gpu", "2")), `{"requests":{"nvidia.com/gpu":"2"}}`},
-		"another resource instead":      {corev1.ResourceRequirements{Limits: list("nvidia.com/gpu", "2")}, askOther(view.WholeGPU, mig1g), `{"limits":{"nvidia.com/mig-1g.5gb":"2"},"requests":{"nvidia.com/mig-1g.5gb":"2"}}`},
-		"on top of what is asked of it": {corev1.ResourceRequirements{Limits: list("nvidia.com/gpu", "2", string(mig1g), "1")}, askOther(view.WholeGPU, mig1g), `{"limits":{"nvidia.com/mig-1g.5gb":"3"},"requests":{"nvidia.com/mig-1g.5gb":"3"}}`},
-		"who asks none is left alone":   {corev1.ResourceRequirements{Limits: list("cpu", "1", "nvidia.com/gpu", "0")}, askOther(view.WholeGPU, mig1g), `{"limits":{"cpu":"1","nvidia.com/gpu":"0"}}`},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if tc.edit(&tc.was); asJSON(t, tc.was) != tc.want {
-				t.Errorf("%s, want %s", asJSON(t, tc.was), tc.want)
-			}
-		})
-	}
-}
-
 // What a node offers counts where it is there: instances of its layout that pods do not
 // hold, and whole GPUs whose MIG mode does not wait for a reset.
 func TestOffersAreReal(t *testing.T) {
 	w := newWorld()
-	w.node(sim.Node{Name: "mig", Layouts: [][]sim.Placed{sim.All("A100-40GB", "1g.5gb")}})
+	w.AddNode(sim.Node{Name: "mig", Layouts: [][]sim.Placed{sim.All("A100-40GB", "1g.5gb")}})
 	for _, start := range []int{0, 1, 2, 3, 4} {
-		w.holder("h"+string(rune('0'+start)), "mig", mig1g, start)
+		w.AddHolder("h"+string(rune('0'+start)), "mig", mig1g, start)
 	}
-	w.node(sim.Node{Name: "whole", MIGOff: []int{0}})
-	w.node(sim.Node{Name: "pending", MIGOff: []int{0}}, func(_ *corev1.Node, g *nodeprobe.NodeGeometry) { g.Report.GPUs[0].MIG.Pending = true })
-	w.node(sim.Node{Name: "unreported", MIGOff: []int{0}})
+	w.AddNode(sim.Node{Name: "whole", MIGOff: []int{0}})
+	w.AddNode(sim.Node{Name: "pending", MIGOff: []int{0}}, func(_ *corev1.Node, g *nodeprobe.NodeGeometry) { g.Report.GPUs[0].MIG.Pending = true })
+	w.AddNode(sim.Node{Name: "unreported", MIGOff: []int{0}})
 	delete(w.Geometries, "unreported")
 	c := w.bench(t, "Deployment")
 	for _, tc := range []struct {
@@ -101,7 +52,7 @@ func TestOffersAreReal(t *testing.T) {
 // say where the profile asked for is of another board.
 func TestSizesOfGPUs(t *testing.T) {
 	w := newWorld()
-	w.node(sim.Node{Name: "n", Layouts: [][]sim.Placed{sim.All("A100-40GB", "1g.5gb")}})
+	w.AddNode(sim.Node{Name: "n", Layouts: [][]sim.Placed{sim.All("A100-40GB", "1g.5gb")}})
 	n := w.bench(t, "Deployment").Node("n")
 	whole := view.GPUSize{Memory: 1 << 20, Compute: 1 << 10}
 	for _, tc := range []struct {

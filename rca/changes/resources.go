@@ -3,16 +3,14 @@ package changes
 import (
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/relayout"
 	"github.com/unpend/unpend/rca/view"
 )
@@ -21,16 +19,16 @@ import (
 type Weigher interface {
 	// enough says whether so many fixes of the kinds cost nobody anything that no more will
 	// be tried.
-	Enough(sets [][]Change, more diagnosis.FixKind) bool
+	Enough(sets [][]edit.Change, more diagnosis.FixKind) bool
 	// pointless says whether so many of the same kinds cost less than this change beside
 	// the only set there is that it will not be tried.
-	Pointless(n *view.Node, sets [][]Change, ch *Change) bool
+	Pointless(n *view.Node, sets [][]edit.Change, ch *edit.Change) bool
 }
 
 // ResourceChanges lists the alternatives that make room for the pod on a node:
 // each is complete for all the resources the node is short of, on top of the sets.
-func (c *Bench) ResourceChanges(w Weigher, n *view.Node, causes []diagnosis.CauseID, sets [][]Change) [][]Change {
-	var out [][]Change
+func (c *Bench) ResourceChanges(w Weigher, n *view.Node, causes []diagnosis.CauseID, sets [][]edit.Change) [][]edit.Change {
+	var out [][]edit.Change
 	lack, fits := n.DeficitsOf(c.Wants)
 	root := causes[0]
 	if i := slices.IndexFunc(causes, func(id diagnosis.CauseID) bool { return id != diagnosis.HostResourcesShort }); i >= 0 {
@@ -38,18 +36,18 @@ func (c *Bench) ResourceChanges(w Weigher, n *view.Node, causes []diagnosis.Caus
 	}
 	if fits && !n.Unreadable {
 		for _, ch := range c.release(n, lack) {
-			out = append(out, []Change{ch})
+			out = append(out, []edit.Change{ch})
 		}
 		if victims, ok := c.Cheapest(n, lack); ok && len(victims) > 0 && !c.AllIdle(victims) {
-			out = append(out, []Change{c.evict(n, root, victims)})
+			out = append(out, []edit.Change{edit.EvictFrom(n, root, victims)})
 			if ch, ok := c.move(n, root, lack, victims); ok {
-				out = append(out, []Change{ch})
+				out = append(out, []edit.Change{ch})
 			}
 			if root != diagnosis.IdleGPUHolders { // who does nothing does not end either
-				out = append(out, []Change{c.waitFor(n, root, victims)})
+				out = append(out, []edit.Change{c.WaitFor(n, root, victims)})
 			}
 		} else if own, ok := c.OfNoTeam().CheapestOf(n, lack, EndsAlone); ok && len(own) > 0 && !c.IsOwn(diagnosis.WorkloadDeadlock) { // else they wait for the one that waits
-			out = append(out, []Change{c.waitFor(n, root, own)})
+			out = append(out, []edit.Change{c.WaitFor(n, root, own)})
 		}
 	}
 	for _, a := range c.Asks {
@@ -70,14 +68,14 @@ func (c *Bench) ResourceChanges(w Weigher, n *view.Node, causes []diagnosis.Caus
 			continue
 		}
 		for _, ch := range c.changeGPURequest(n, root, a) {
-			out = append(out, []Change{ch})
+			out = append(out, []edit.Change{ch})
 		}
 	}
-	for _, ch := range c.repairs(n, causes, !slices.ContainsFunc(sets, func(s []Change) bool { return len(s) > 0 })) {
-		out = append(out, []Change{ch})
+	for _, ch := range c.repairs(n, causes, !slices.ContainsFunc(sets, func(s []edit.Change) bool { return len(s) > 0 })) {
+		out = append(out, []edit.Change{ch})
 	}
 	if ch, ok := c.lowerRequest(n, lack, fits); ok {
-		out = append(out, []Change{ch})
+		out = append(out, []edit.Change{ch})
 	}
 	return out
 }
@@ -90,87 +88,14 @@ func relayoutKind(cause diagnosis.CauseID) diagnosis.FixKind {
 	return diagnosis.RepartitionGPU
 }
 
-func (c *Bench) evict(n *view.Node, cause diagnosis.CauseID, victims []*corev1.Pod) Change {
-	ch := c.evictFor(cause, victims)
-	ch.Title = "evict " + view.PodList(victims) + " from " + n.Name
-	return ch
-}
-
-// evictFor evicts pods, wherever they are.
-func (c *Bench) evictFor(cause diagnosis.CauseID, victims []*corev1.Pod) Change {
-	ch := Change{Kind: diagnosis.EvictPods, Cause: cause, Victims: victims, Minutes: 1, Risk: diagnosis.LowRisk}
-	ch.Detail = func(ch *Change) {
-		for _, v := range victims {
-			ch.Steps = append(ch.Steps, "evict "+v.Namespace+"/"+v.Name)
-			ch.Commands = append(ch.Commands, evictCommand(v))
-			ch.Actions = append(ch.Actions, diagnosis.Action{Verb: diagnosis.VerbEvict, Target: view.PodTarget(v), Relies: map[string]string{"node": v.Spec.NodeName}})
-		}
-	}
-	return ch
-}
-
-func evictCommand(v *corev1.Pod) string {
-	return fmt.Sprintf(`kubectl create --raw /api/v1/namespaces/%s/pods/%s/eviction -f - <<<'{"apiVersion":"policy/v1","kind":"Eviction","metadata":{"name":"%s","namespace":"%s"}}'`, v.Namespace, v.Name, v.Name, v.Namespace)
-}
-
-// waitFor is the fix that leaves the holders alone until they end by themselves.
-func (c *Bench) waitFor(n *view.Node, cause diagnosis.CauseID, holders []*corev1.Pod) Change {
-	end, leave := " end", " leave "
-	if len(holders) == 1 {
-		end, leave = " ends", " leaves "
-	}
-	until, minutes := view.PodList(holders)+" on "+n.Name+end, c.deadline(holders)
-	if minutes > 0 {
-		until += fmt.Sprintf(", by its deadline in %d min", minutes)
-	}
-	return Change{Kind: diagnosis.Wait, Cause: cause, Victims: holders, Manual: true, Risk: diagnosis.NoRisk, Minutes: minutes,
-		Until: until,
-		Title: "wait until " + view.PodList(holders) + leave + n.Name,
-		Detail: func(ch *Change) {
-			for _, p := range holders {
-				ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl -n %s get pod %s -w", p.Namespace, p.Name))
-			}
-		}}
-}
-
-// deadline is in how many minutes the last of the pods has to have ended, by its own
-// deadline or its Job's; 0 where one of them has none.
-func (c *Bench) deadline(holders []*corev1.Pod) int {
-	last := time.Duration(0)
-	for _, p := range holders {
-		left, known := time.Duration(0), false
-		ends := func(since *metav1.Time, seconds *int64) {
-			if since == nil || seconds == nil {
-				return
-			}
-			if d := since.Add(time.Duration(*seconds) * time.Second).Sub(c.Cluster.State.Now); !known || d < left {
-				left, known = d, true
-			}
-		}
-		ends(p.Status.StartTime, p.Spec.ActiveDeadlineSeconds)
-		if by := metav1.GetControllerOfNoCopy(p); by != nil && by.Kind == "Job" {
-			for _, j := range c.Cluster.State.Jobs {
-				if j.Namespace == p.Namespace && j.Name == by.Name {
-					ends(j.Status.StartTime, j.Spec.ActiveDeadlineSeconds)
-				}
-			}
-		}
-		if !known {
-			return 0
-		}
-		last = max(last, left)
-	}
-	return max(1, int(math.Ceil(last.Minutes())))
-}
-
 // repartition gives the node another layout, with the evictions that the pod's
 // other requests need beside it.
-func (c *Bench) repartition(w Weigher, n *view.Node, cause diagnosis.CauseID, a view.Ask, r relayout.Way, sets [][]Change) ([]Change, bool) {
+func (c *Bench) repartition(w Weigher, n *view.Node, cause diagnosis.CauseID, a view.Ask, r relayout.Way, sets [][]edit.Change) ([]edit.Change, bool) {
 	rest, ok := c.deficitsBeside(n, a, r)
 	if !ok {
 		return nil, false
 	}
-	ch := Change{Kind: relayoutKind(cause), Cause: cause, Victims: r.Victims, Cost: r.Cost, Minutes: 4, Risk: diagnosis.LowRisk, Relayout: &r}
+	ch := edit.Change{Kind: relayoutKind(cause), Cause: cause, Victims: r.Victims, Cost: r.Cost, Minutes: 4, Risk: diagnosis.LowRisk, Relayout: &r}
 	if r.Mode != nil {
 		ch.Minutes, ch.Risk = 10, diagnosis.MediumRisk
 	}
@@ -179,13 +104,13 @@ func (c *Bench) repartition(w Weigher, n *view.Node, cause diagnosis.CauseID, a 
 	}
 	c.describe(n, a, &ch)
 	if len(rest) == 0 {
-		return []Change{ch}, true
+		return []edit.Change{ch}, true
 	}
 	victims, ok := c.CheapestOf(n, rest, func(p *corev1.Pod) bool { return !slices.Contains(r.Victims, p) })
 	if !ok {
 		return nil, false
 	}
-	return []Change{c.evict(n, c.heldBeside(rest), victims), ch}, true
+	return []edit.Change{edit.EvictFrom(n, c.heldBeside(rest), victims), ch}, true
 }
 
 // heldBeside is the cause that others than the victims of another layout leave for.
@@ -203,9 +128,9 @@ func (c *Bench) heldBeside(rest view.Deficits) diagnosis.CauseID {
 }
 
 // describe completes what repartitions a node.
-func (c *Bench) describe(n *view.Node, a view.Ask, ch *Change) {
+func (c *Bench) describe(n *view.Node, a view.Ask, ch *edit.Change) {
 	r := ch.Relayout
-	ch.Title = "repartition " + gpuList(n, r.Remade) + " to " + strconv.Quote(r.Config) + evicting(r.Victims)
+	ch.Title = "repartition " + gpuList(n, r.Remade) + " to " + strconv.Quote(r.Config) + edit.Evicting(r.Victims)
 	if r.Mode != nil {
 		ch.Title = fmt.Sprintf("switch MIG on for %s by %q%s", gpuList(n, r.Remade), r.Config, emptying(r.Victims))
 	}
@@ -216,7 +141,7 @@ func (c *Bench) describe(n *view.Node, a view.Ask, ch *Change) {
 		}
 		o.Labels[view.LabelMIGConfig] = r.Config
 	}
-	ch.Detail = func(ch *Change) {
+	ch.Detail = func(ch *edit.Change) {
 		if r.Mode == nil { // else the silicon needs a reset too
 			ch.Hardware = c.layouts().HardwareEvictions(n, a)
 		}
@@ -225,7 +150,7 @@ func (c *Bench) describe(n *view.Node, a view.Ask, ch *Change) {
 }
 
 // detail writes the repartition out, step by step.
-func detail(r *relayout.Way, n *view.Node, ch *Change) {
+func detail(r *relayout.Way, n *view.Node, ch *edit.Change) {
 	action := &diagnosis.Relayout{Config: r.Config, First: r.First, Entry: r.Entry, Layouts: map[int]map[string]int{}, GPUs: r.Remade}
 	for index, layout := range r.Layouts() {
 		action.Layouts[index] = layout
@@ -235,7 +160,7 @@ func detail(r *relayout.Way, n *view.Node, ch *Change) {
 	for _, v := range r.Victims {
 		action.Victims = append(action.Victims, view.PodTarget(v))
 		ch.Steps = append(ch.Steps, "evict "+v.Namespace+"/"+v.Name)
-		ch.Commands = append(ch.Commands, evictCommand(v))
+		ch.Commands = append(ch.Commands, edit.EvictCommand(v))
 	}
 	if r.Into != nil {
 		action.ConfigMap = &diagnosis.Target{Kind: "ConfigMap", Namespace: r.Into.Namespace, Name: r.Into.Name, UID: string(r.Into.UID)}
@@ -326,14 +251,4 @@ func emptying(victims []*corev1.Pod) string {
 		return ", evicting the 1 pod of the node"
 	}
 	return fmt.Sprintf(", evicting all %d pods of the node", len(victims))
-}
-
-func evicting(victims []*corev1.Pod) string {
-	switch len(victims) {
-	case 0:
-		return ""
-	case 1:
-		return ", evicting 1 pod"
-	}
-	return ", evicting " + strconv.Itoa(len(victims)) + " pods"
 }

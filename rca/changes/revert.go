@@ -10,6 +10,7 @@ import (
 
 	"github.com/unpend/unpend/rca/causes"
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/relayout"
 	"github.com/unpend/unpend/rca/view"
 )
@@ -21,7 +22,7 @@ import (
 // To the layout that the GPUs have nobody has to leave: MIG manager finds nothing to do,
 // starts again what it had paused, and says success (mig-parted
 // pkg/mig/reconfigure/reconfigure.go, Run and setState).
-func (c *Bench) revert(n *view.Node, cause diagnosis.CauseID) Change {
+func (c *Bench) revert(n *view.Node, cause diagnosis.CauseID) edit.Change {
 	if op := n.Operation(); op.PriorMIGConfig != "" && op.PriorMIGConfig != n.Labels[view.LabelMIGConfig] {
 		ch := c.revertByHand(n, cause, op.PriorMIGConfig, "an operation of unpend's holds the node until a person has seen to it")
 		ch.Title = fmt.Sprintf("take %s back to %q, as it was before unpend's operation", n.Name, op.PriorMIGConfig)
@@ -42,13 +43,13 @@ func (c *Bench) revert(n *view.Node, cause diagnosis.CauseID) Change {
 		return c.revertByHand(n, cause, named.Config, "the pods on its GPUs may not be evicted, or are not known")
 	}
 	r.Config = named.Config
-	return c.revertTo(n, cause, r, "the last layout that worked"+evicting(r.Victims))
+	return c.revertTo(n, cause, r, "the last layout that worked"+edit.Evicting(r.Victims))
 }
 
 // remakeLost makes the layout again that MIG manager says it has applied, and that the
 // GPUs have no more: layouts do not always survive a reboot. It acts on a change of the
 // label alone, so the entry that the GPUs have is asked for first, which changes nothing.
-func (c *Bench) remakeLost(n *view.Node) []Change {
+func (c *Bench) remakeLost(n *view.Node) []edit.Change {
 	config := n.Labels[view.LabelMIGConfig]
 	if n.Labels[view.LabelMIGState] != "success" || c.Cluster.ConfigOf(n).Source == nil {
 		return nil
@@ -58,22 +59,22 @@ func (c *Bench) remakeLost(n *view.Node) []Change {
 			continue
 		}
 		if why := unsureOfLayout(n); why != "" {
-			return []Change{c.revertByHand(n, diagnosis.MIGLayoutDrift, config, why)}
+			return []edit.Change{c.revertByHand(n, diagnosis.MIGLayoutDrift, config, why)}
 		}
 		first, known := c.entryOf(n)
 		r, ok := c.layouts().Remakes(n, c.Cluster.ClassOf(n).RemakeBy(n, named.Layouts))
 		if !known || !ok {
-			return []Change{c.revertByHand(n, diagnosis.MIGLayoutDrift, config, "MIG manager acts on a change of the label, and its GPUs have what no entry makes, or holders that may not be evicted")}
+			return []edit.Change{c.revertByHand(n, diagnosis.MIGLayoutDrift, config, "MIG manager acts on a change of the label, and its GPUs have what no entry makes, or holders that may not be evicted")}
 		}
 		r.Config, r.First = config, first.Config
-		return []Change{c.revertTo(n, diagnosis.MIGLayoutDrift, r, "which its GPUs have lost"+evicting(r.Victims))}
+		return []edit.Change{c.revertTo(n, diagnosis.MIGLayoutDrift, r, "which its GPUs have lost"+edit.Evicting(r.Victims))}
 	}
 	return nil
 }
 
 // revertByHand is what a person has to do, and why.
-func (c *Bench) revertByHand(n *view.Node, cause diagnosis.CauseID, config, why string) Change {
-	ch := Change{Kind: diagnosis.RevertMIGConfig, Cause: cause, Manual: true, Minutes: 6, Risk: diagnosis.MediumRisk, Title: "take the MIG layout of " + n.Name + " back",
+func (c *Bench) revertByHand(n *view.Node, cause diagnosis.CauseID, config, why string) edit.Change {
+	ch := edit.Change{Kind: diagnosis.RevertMIGConfig, Cause: cause, Manual: true, Minutes: 6, Risk: diagnosis.MediumRisk, Title: "take the MIG layout of " + n.Name + " back",
 		Untestable: "by hand: " + why}
 	label := fmt.Sprintf("kubectl label node %s %s=%s --overwrite", n.Name, view.LabelMIGConfig, config)
 	if config == "NAME" {
@@ -97,8 +98,8 @@ func startPaused(n *view.Node) []string {
 
 // revertTo is what is applied. Where the layout has what the pod asks for that is proved
 // like any other; else it mends the node, and the pod waits on.
-func (c *Bench) revertTo(n *view.Node, cause diagnosis.CauseID, r relayout.Way, how string) Change {
-	ch := Change{Kind: diagnosis.RevertMIGConfig, Cause: cause, Victims: r.Victims, Minutes: 4, Risk: diagnosis.LowRisk, Relayout: &r,
+func (c *Bench) revertTo(n *view.Node, cause diagnosis.CauseID, r relayout.Way, how string) edit.Change {
+	ch := edit.Change{Kind: diagnosis.RevertMIGConfig, Cause: cause, Victims: r.Victims, Minutes: 4, Risk: diagnosis.LowRisk, Relayout: &r,
 		Title: fmt.Sprintf("take %s back to %q, %s", n.Name, r.Config, how),
 		Node: func(o *corev1.Node) {
 			after := r.After(n)
@@ -109,7 +110,7 @@ func (c *Bench) revertTo(n *view.Node, cause diagnosis.CauseID, r relayout.Way, 
 			maps.Copy(o.Status.Capacity, after)
 			o.Labels[view.LabelMIGConfig] = r.Config
 		},
-		Detail: func(ch *Change) {
+		Detail: func(ch *edit.Change) {
 			detail(&r, n, ch)
 			ch.Commands = append(ch.Commands, startPaused(n)...)
 		},

@@ -12,12 +12,23 @@ import (
 
 	"github.com/unpend/unpend/rca/causes"
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/view"
 )
 
+func (c *Bench) fixSelector(n *view.Node) []edit.Change {
+	m := c.MissedOn(n)
+	fix, known := c.selections[m]
+	if !known {
+		fix = c.selecting(n, m.Labels)
+		c.selections[m] = fix
+	}
+	return fix
+}
+
 // selecting has the workload ask for what the node has of the labels that it misses: of
 // a selector another value, of required affinity a wider term.
-func (c *Bench) selecting(n *view.Node, missed []causes.MissedLabel) []Change {
+func (c *Bench) selecting(n *view.Node, missed []causes.MissedLabel) []edit.Change {
 	if len(missed) == 0 || slices.ContainsFunc(missed, func(m causes.MissedLabel) bool { return m.ByName }) && c.Incident.Workload.Kind == "DaemonSet" {
 		return nil // its controller makes a pod for each node, by name
 	}
@@ -33,8 +44,8 @@ func (c *Bench) selecting(n *view.Node, missed []causes.MissedLabel) []Change {
 			title += fmt.Sprintf(" (alternative %d of %d)", missed[len(missed)-1].Term+1, terms)
 		}
 	}
-	return []Change{c.once(title, func(title string) Change {
-		ch := Change{Kind: diagnosis.FixSelector, Cause: diagnosis.NodeSelectorMismatch, Minutes: 1, Risk: risk, Title: title + " in " + c.WorkloadName()}
+	return []edit.Change{c.Once(title, func(title string) edit.Change {
+		ch := edit.Change{Kind: diagnosis.FixSelector, Cause: diagnosis.NodeSelectorMismatch, Minutes: 1, Risk: risk, Title: title + " in " + c.WorkloadName()}
 		selector, patch := otherSelector(c.Pod.Spec.NodeSelector, n.Node, missed)
 		spec := map[string]any{}
 		if len(patch) > 0 {
@@ -56,7 +67,7 @@ func (c *Bench) selecting(n *view.Node, missed []causes.MissedLabel) []Change {
 			ch.Commands = []string{fmt.Sprintf("kubectl -n %s edit %s  # the node affinity of its pods is not of its template: see who sets it", c.Incident.Workload.Namespace, c.WorkloadName())}
 			return ch
 		}
-		c.editTemplate(&ch, spec, false)
+		c.EditTemplate(&ch, spec, false)
 		return ch
 	})}
 }

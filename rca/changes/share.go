@@ -8,12 +8,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/view"
 )
 
 // oneShare asks for one share where more of it are asked: a container gets no more of a
 // GPU by several, for time-slicing promises no part of it.
-func (c *Bench) oneShare() []Change {
+func (c *Bench) oneShare() []edit.Change {
 	var several, named []view.Ask
 	for _, a := range c.Asks {
 		if a.Count < 2 {
@@ -33,5 +34,5 @@ func (c *Bench) oneShare() []Change {
 	}
 	a := named[0]
 	title := fmt.Sprintf("ask 1 instead of %d %s", a.Count, a.Resource)
-	return []Change{c.changeRequest(diagnosis.SharedRequestTooLarge, title, askAtMost(corev1.ResourceList{a.Resource: *resource.NewQuantity(1, resource.DecimalSI)}))}
+	return []edit.Change{c.ChangeRequest(diagnosis.SharedRequestTooLarge, title, edit.AskAtMost(corev1.ResourceList{a.Resource: *resource.NewQuantity(1, resource.DecimalSI)}))}
 }

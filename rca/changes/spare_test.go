@@ -4,15 +4,13 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/unpend/unpend/nodeprobe"
 	"github.com/unpend/unpend/nodeprobe/sim"
-	"github.com/unpend/unpend/rca/diagnosis"
-	"github.com/unpend/unpend/rca/rcatest"
+	"github.com/unpend/unpend/rca/edit/edittest"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -41,44 +39,19 @@ func TestSpreadIsLoosened(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld()
-			w.wait.Spec.TopologySpreadConstraints = tc.spread
-			w.deployed()
+			w.Wait.Spec.TopologySpreadConstraints = tc.spread
+			w.Deployed()
 			for _, node := range []string{"a", "b"} {
-				w.node(sim.Node{Name: node, Labels: map[string]string{"zone": node}})
+				w.AddNode(sim.Node{Name: node, Labels: map[string]string{"zone": node}})
 			}
 			for i, node := range []string{"a", "a", "a", "b"} {
-				w.holder(fmt.Sprint(i), node, "cpu").Labels = map[string]string{"app": "w"}
+				w.AddHolder(fmt.Sprint(i), node, "cpu").Labels = map[string]string{"app": "w"}
 			}
 			c := w.bench(t, "Deployment")
-			if got := toldAll(c.loosenSpread(c.Node(tc.node))); got != tc.want {
+			if got := edittest.ToldAll(c.loosenSpread(c.Node(tc.node))); got != tc.want {
 				t.Errorf("%s, want %s", got, tc.want)
 			}
 		})
-	}
-}
-
-// A wait says who for, and until when where their deadlines tell.
-func TestWaitsSayUntilWhen(t *testing.T) {
-	hour := int64(3600)
-	a, b := rcatest.Victim("a", 0, 1, time.Minute, "a"), rcatest.Victim("b", 0, 1, 31*time.Minute, "b")
-	b.Spec.ActiveDeadlineSeconds = &hour
-	w := newWorld()
-	w.node(sim.Node{Name: "n"})
-	c := w.bench(t, "Deployment")
-	for _, tc := range []struct {
-		holders      []*corev1.Pod
-		until, title string
-		minutes      int
-	}{
-		{[]*corev1.Pod{a}, "a/a on n ends", "wait until a/a leaves n", 0},
-		{[]*corev1.Pod{b}, "a/b on n ends, by its deadline in 29 min", "wait until a/b leaves n", 29},
-		{[]*corev1.Pod{a, b}, "2 pods (a/a, …) on n end", "wait until 2 pods (a/a, …) leave n", 0},
-	} {
-		ch := c.waitFor(c.Node("n"), diagnosis.GPUsInUse, tc.holders)
-		ch.Detail(&ch)
-		if ch.Until != tc.until || ch.Title != tc.title || ch.Minutes != tc.minutes || !ch.Manual || len(ch.Commands) != len(tc.holders) {
-			t.Errorf("%q, %q, %d min, %d commands; want %q, %q, %d min", ch.Title, ch.Until, ch.Minutes, len(ch.Commands), tc.title, tc.until, tc.minutes)
-		}
 	}
 }
 
@@ -92,13 +65,13 @@ func TestNobodyKnowsWhichLayoutCostsLeast(t *testing.T) {
 		"one that is all": nil,
 	} {
 		w := newWorld()
-		w.node(sim.Node{Name: "n", GPUs: 2, Strategy: "single", Config: "mine", Layouts: [][]sim.Placed{ones, sevens}}, func(n *corev1.Node, _ *nodeprobe.NodeGeometry) { n.Labels["nvidia.com/gpu.product"] += "-MIG-INVALID" })
+		w.AddNode(sim.Node{Name: "n", GPUs: 2, Strategy: "single", Config: "mine", Layouts: [][]sim.Placed{ones, sevens}}, func(n *corev1.Node, _ *nodeprobe.NodeGeometry) { n.Labels["nvidia.com/gpu.product"] += "-MIG-INVALID" })
 		c := w.bench(t, "Deployment")
 		if edit != nil {
 			edit(c.Node("n"))
 		}
 		if got := c.uniform(c.Node("n")); len(got) != 1 || (got[0].Untestable == "") != (edit == nil) || strings.Contains(got[0].Commands[0], "=NAME ") != (edit != nil) {
-			t.Errorf("%s: %s, %q", name, toldAll(got), got[0].Commands)
+			t.Errorf("%s: %s, %q", name, edittest.ToldAll(got), got[0].Commands)
 		}
 	}
 }

@@ -12,13 +12,14 @@ import (
 
 	"github.com/unpend/unpend/rca/causes"
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/view"
 )
 
 // loosenSpread lists what lets the pod come to a node that its spread constraints leave
 // out: the least more of skew that takes it, where that can help, and the wish alone. The
 // least comes first, for it is tried first; the PodTopologySpread plugin judges both.
-func (c *Bench) loosenSpread(n *view.Node) []Change {
+func (c *Bench) loosenSpread(n *view.Node) []edit.Change {
 	var raised, wished []corev1.TopologySpreadConstraint
 	var texts, names []string
 	raisable := true
@@ -42,7 +43,7 @@ func (c *Bench) loosenSpread(n *view.Node) []Change {
 		wished = append(wished, wish)
 		names = append(names, s.TopologyKey)
 	}
-	var out []Change
+	var out []edit.Change
 	if raisable && len(raised) > 0 {
 		out = append(out, c.spreadBy("raise the skew allowed over "+strings.Join(texts, ", ")+" (less evenly spread)", raised))
 	}
@@ -128,9 +129,9 @@ func (c *Bench) spreadOver(s corev1.TopologySpreadConstraint, n *view.Node) bool
 }
 
 // spreadBy writes constraints in the place of those that they were made from.
-func (c *Bench) spreadBy(title string, changed []corev1.TopologySpreadConstraint) Change {
-	return c.once(title, func(title string) Change {
-		edit := func(list []corev1.TopologySpreadConstraint) ([]corev1.TopologySpreadConstraint, bool) {
+func (c *Bench) spreadBy(title string, changed []corev1.TopologySpreadConstraint) edit.Change {
+	return c.Once(title, func(title string) edit.Change {
+		respread := func(list []corev1.TopologySpreadConstraint) ([]corev1.TopologySpreadConstraint, bool) {
 			list = slices.Clone(list)
 			for _, s := range changed {
 				i := slices.IndexFunc(list, func(o corev1.TopologySpreadConstraint) bool {
@@ -150,13 +151,9 @@ func (c *Bench) spreadBy(title string, changed []corev1.TopologySpreadConstraint
 			}
 			return list, true
 		}
-		ch := Change{Kind: diagnosis.FixSelector, Cause: diagnosis.TopologySpreadConflict, Minutes: 1, Risk: diagnosis.MediumRisk, Title: title + " in " + c.WorkloadName(),
-			Pod: func(p *corev1.Pod) { p.Spec.TopologySpreadConstraints, _ = edit(p.Spec.TopologySpreadConstraints) }}
-		spec := c.Cluster.Template(c.Incident.Workload)
-		if spec == nil {
-			spec = &c.Pod.Spec
-		}
-		list, ok := edit(spec.TopologySpreadConstraints)
+		ch := edit.Change{Kind: diagnosis.FixSelector, Cause: diagnosis.TopologySpreadConflict, Minutes: 1, Risk: diagnosis.MediumRisk, Title: title + " in " + c.WorkloadName(),
+			Pod: func(p *corev1.Pod) { p.Spec.TopologySpreadConstraints, _ = respread(p.Spec.TopologySpreadConstraints) }}
+		list, ok := respread(c.PodSpec().TopologySpreadConstraints)
 		if !ok {
 			ch.Manual = true // the cluster's own default constraints, or somebody else's
 			ch.Commands = []string{fmt.Sprintf("kubectl -n %s edit %s  # the constraints of its pods are not of its template: see who sets them", c.Incident.Workload.Namespace, c.WorkloadName())}
@@ -166,7 +163,7 @@ func (c *Bench) spreadBy(title string, changed []corev1.TopologySpreadConstraint
 		for _, s := range list {
 			whole = append(whole, s)
 		}
-		c.editTemplate(&ch, map[string]any{"topologySpreadConstraints": whole}, false)
+		c.EditTemplate(&ch, map[string]any{"topologySpreadConstraints": whole}, false)
 		return ch
 	})
 }

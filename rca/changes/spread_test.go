@@ -25,14 +25,14 @@ func TestSkewOfANode(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld()
-			w.wait.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{MaxSkew: 1, TopologyKey: "zone", WhenUnsatisfiable: corev1.DoNotSchedule, MinDomains: tc.domains,
+			w.Wait.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{MaxSkew: 1, TopologyKey: "zone", WhenUnsatisfiable: corev1.DoNotSchedule, MinDomains: tc.domains,
 				LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": tc.of}}}}
 			for _, node := range []string{"a", "b"} {
-				w.node(sim.Node{Name: node, Labels: map[string]string{"zone": node}})
+				w.AddNode(sim.Node{Name: node, Labels: map[string]string{"zone": node}})
 			}
-			w.node(sim.Node{Name: "none"})
+			w.AddNode(sim.Node{Name: "none"})
 			for i, node := range []string{"a", "a", "b", "b", "none"} {
-				p := w.holder(fmt.Sprint(i), node, "cpu")
+				p := w.AddHolder(fmt.Sprint(i), node, "cpu")
 				if p.Labels = map[string]string{"app": tc.of}; i == 3 {
 					p.Namespace = "elsewhere"
 				}

@@ -10,14 +10,15 @@ import (
 
 	"github.com/unpend/unpend/rca/admission"
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/view"
 )
 
 // stateRequests is for a quota that takes only pods whose containers state what it limits:
 // they do, or a LimitRange does it for all pods of the namespace. More quota is of no use.
-func (c *Bench) stateRequests() []Change {
+func (c *Bench) stateRequests() []edit.Change {
 	if c.Uncovered() {
-		return []Change{c.coverByQuota()}
+		return []edit.Change{c.coverByQuota()}
 	}
 	var lacks []lack
 	for _, q := range c.Refusing() {
@@ -30,15 +31,15 @@ func (c *Bench) stateRequests() []Change {
 		}
 	}
 	if len(lacks) == 0 {
-		return []Change{{Kind: diagnosis.Manual, Manual: true, Risk: diagnosis.NoRisk, Until: "its quota takes it", Title: "look at the quotas of " + c.Next().Namespace,
+		return []edit.Change{{Kind: diagnosis.Manual, Manual: true, Risk: diagnosis.NoRisk, Until: "its quota takes it", Title: "look at the quotas of " + c.Next().Namespace,
 			Commands: []string{fmt.Sprintf("kubectl -n %s describe resourcequota", c.Next().Namespace)}}}
 	}
 	if sets, ok := c.asRequested(lacks); ok {
 		ch := c.setRequests("limit its containers to what they request", sets)
 		ch.Adds = true
-		return []Change{ch, c.defaultByRange(lacks)}
+		return []edit.Change{ch, c.defaultByRange(lacks)}
 	}
-	return []Change{c.stateByHand(lacks), c.defaultByRange(lacks)}
+	return []edit.Change{c.stateByHand(lacks), c.defaultByRange(lacks)}
 }
 
 // lack is what one container does not state for a quota.
@@ -80,8 +81,8 @@ func (c *Bench) asRequested(lacks []lack) (map[string]map[corev1.ResourceName]pa
 
 // stateByHand says what is to be written where. The amounts are a container's share of a
 // node, for nobody has said what it needs.
-func (c *Bench) stateByHand(lacks []lack) Change {
-	ch := Change{Kind: diagnosis.ChangeRequest, Manual: true, Adds: true, Minutes: 1, Risk: diagnosis.NoRisk,
+func (c *Bench) stateByHand(lacks []lack) edit.Change {
+	ch := edit.Change{Kind: diagnosis.ChangeRequest, Manual: true, Adds: true, Minutes: 1, Risk: diagnosis.NoRisk,
 		Title:      "state " + unstatedText(lacks) + " in " + c.WorkloadName(),
 		Untestable: "how much its containers need nobody has said: the amounts are a share of a node"}
 	w := c.Incident.Workload
@@ -111,7 +112,7 @@ func (c *Bench) stateByHand(lacks []lack) Change {
 		}
 	}
 	if !settable {
-		ch.Commands = []string{fmt.Sprintf("kubectl -n %s get %s -o yaml > workload.yaml  # %s, then kubectl replace --force -f workload.yaml", w.Namespace, c.WorkloadName(), strings.Join(ch.Steps, "; "))}
+		ch.Commands = []string{c.EditByHand(strings.Join(ch.Steps, "; "))}
 	}
 	return ch
 }
@@ -138,7 +139,7 @@ func unstatedText(lacks []lack) string {
 }
 
 // defaultByRange has the API server fill in what pods of the namespace leave out.
-func (c *Bench) defaultByRange(lacks []lack) Change {
+func (c *Bench) defaultByRange(lacks []lack) edit.Change {
 	ns := c.Next().Namespace
 	lists := map[bool][]string{} // whether it is a limit
 	for _, l := range lacks {
@@ -155,7 +156,7 @@ func (c *Bench) defaultByRange(lacks []lack) Change {
 	if len(requests) > 0 {
 		item += ", defaultRequest: {" + strings.Join(requests, ", ") + "}"
 	}
-	return Change{Kind: diagnosis.Manual, Manual: true, Minutes: 2, Risk: diagnosis.NoRisk, Title: "give " + ns + " a LimitRange with defaults for what its pods do not state",
+	return edit.Change{Kind: diagnosis.Manual, Manual: true, Minutes: 2, Risk: diagnosis.NoRisk, Title: "give " + ns + " a LimitRange with defaults for what its pods do not state",
 		Untestable: "the amounts are a share of a node, and hold for every pod of " + ns + " that states none",
 		Steps:      []string{"create a LimitRange in " + ns + " with defaults; pods that exist keep what they have"},
 		Commands:   []string{fmt.Sprintf("kubectl -n %s create -f - <<'EOF'\napiVersion: v1\nkind: LimitRange\nmetadata: {name: defaults}\nspec: {limits: [{%s}]}\nEOF", ns, item)}}
@@ -200,9 +201,9 @@ func (c *Bench) mostGPUs(name corev1.ResourceName) *view.Node {
 }
 
 // coverByQuota makes the quota that the API server's configuration wants.
-func (c *Bench) coverByQuota() Change {
+func (c *Bench) coverByQuota() edit.Change {
 	ns, class := c.Next().Namespace, c.Next().Spec.PriorityClassName
-	ch := Change{Kind: diagnosis.Manual, Manual: true, Minutes: 2, Risk: diagnosis.NoRisk, Title: "give " + ns + " a quota that covers its pods", Until: ns + " has a quota that covers it"}
+	ch := edit.Change{Kind: diagnosis.Manual, Manual: true, Minutes: 2, Risk: diagnosis.NoRisk, Title: "give " + ns + " a quota that covers its pods", Until: ns + " has a quota that covers it"}
 	if class == "" {
 		ch.Commands = []string{fmt.Sprintf("kubectl -n %s create quota gpus --hard=%s", ns, c.hardText())}
 		return ch

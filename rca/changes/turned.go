@@ -11,21 +11,22 @@ import (
 
 	"github.com/unpend/unpend/rca/causes"
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/view"
 )
 
 // afterRefusal is what is done about a pod that a kubelet has refused: it is tried again
 // where nothing speaks against that, else what is behind the refusal is mended first.
-func (c *Bench) afterRefusal() []Change {
+func (c *Bench) afterRefusal() []edit.Change {
 	t := c.Turned()
 	if t == nil {
 		return nil
 	}
 	id := diagnosis.KubeletAdmissionRefused
-	var out []Change
-	mend := func(ch Change) {
+	var out []edit.Change
+	mend := func(ch edit.Change) {
 		if c.bare() && (ch.Untestable == "" || ch.Until != "") {
-			ch.With = []Change{c.again(t, "")}
+			ch.With = []edit.Change{c.again(t, "")}
 		}
 		out = append(out, ch)
 	}
@@ -79,9 +80,9 @@ func (c *Bench) toldByNode(t *causes.Turned) bool {
 }
 
 // stillRefused is what helps against a kubelet that goes on refusing.
-func (c *Bench) stillRefused(t *causes.Turned) []Change {
+func (c *Bench) stillRefused(t *causes.Turned) []edit.Change {
 	id := diagnosis.KubeletAdmissionRefused
-	var out []Change
+	var out []edit.Change
 	switch t.Behind {
 	case causes.PluginAway, causes.Behindhand, causes.DevicesMoved, causes.NotReleased:
 		restart := c.restartPlugin(t.Node, id)
@@ -90,10 +91,10 @@ func (c *Bench) stillRefused(t *causes.Turned) []Change {
 	case causes.CountedOver, causes.SameUID:
 		out = append(out, restartKubelet(t.Node))
 	case causes.TwoSchedulers:
-		out = append(out, Change{Kind: diagnosis.Manual, Manual: true, Minutes: 10, Risk: diagnosis.MediumRisk, Title: fmt.Sprintf("give %s to one scheduler alone", t.On), Untestable: fmt.Sprintf("how %s counts no copy can show", c.Queue.SchedulerName()),
+		out = append(out, edit.Change{Kind: diagnosis.Manual, Manual: true, Minutes: 10, Risk: diagnosis.MediumRisk, Title: fmt.Sprintf("give %s to one scheduler alone", t.On), Untestable: fmt.Sprintf("how %s counts no copy can show", c.Queue.SchedulerName()),
 			Commands: []string{fmt.Sprintf("kubectl get pods -A --field-selector spec.nodeName=%s -o custom-columns=NS:.metadata.namespace,POD:.metadata.name,SCHEDULER:.spec.schedulerName", t.On)}})
 	case causes.OwnWords:
-		out = append(out, Change{Kind: diagnosis.Manual, Manual: true, Minutes: 5, Risk: diagnosis.NoRisk, Title: "look at what the kubelet of " + t.On + " says", Untestable: "the kubelet decides by what no object tells",
+		out = append(out, edit.Change{Kind: diagnosis.Manual, Manual: true, Minutes: 5, Risk: diagnosis.NoRisk, Title: "look at what the kubelet of " + t.On + " says", Untestable: "the kubelet decides by what no object tells",
 			Commands: []string{fmt.Sprintf("kubectl -n %s describe pod %s", c.Pod.Namespace, c.Pod.Name), "kubectl describe node " + t.On}})
 	}
 	if t.Storm() {
@@ -109,7 +110,7 @@ func (c *Bench) bare() bool {
 
 // again tries once more: a bare pod is made again without its node, others their owners
 // make. To come to the node "not" would be to be refused again.
-func (c *Bench) again(t *causes.Turned, not string) Change {
+func (c *Bench) again(t *causes.Turned, not string) edit.Change {
 	if c.bare() {
 		ch := c.recreate(fmt.Sprintf("make pod/%s again, which the kubelet of %s has refused", c.Pod.Name, t.On))
 		ch.Not = not
@@ -117,7 +118,7 @@ func (c *Bench) again(t *causes.Turned, not string) Change {
 	}
 	owner := metav1.GetControllerOfNoCopy(c.Pod)
 	name := strings.ToLower(owner.Kind) + "/" + owner.Name
-	ch := Change{Kind: diagnosis.Wait, Manual: true, Risk: diagnosis.NoRisk, Minutes: 1, Not: not, Title: "wait until " + name + " makes another pod", Until: name + " makes another pod",
+	ch := edit.Change{Kind: diagnosis.Wait, Manual: true, Risk: diagnosis.NoRisk, Minutes: 1, Not: not, Title: "wait until " + name + " makes another pod", Until: name + " makes another pod",
 		Commands: []string{fmt.Sprintf("kubectl -n %s get pods -w", c.Pod.Namespace)}}
 	if o, ok := c.Cluster.State.Owner(owner.Kind, c.Pod.Namespace, owner.Name); ok {
 		if j, is := o.(*batchv1.Job); is && gaveUp(j) {
@@ -135,9 +136,13 @@ func gaveUp(j *batchv1.Job) bool {
 }
 
 // recreate makes the bare pod again, and has the scheduler choose its node.
-func (c *Bench) recreate(title string) Change {
-	ch := Change{Kind: diagnosis.RecreatePod, Cause: diagnosis.KubeletAdmissionRefused, Minutes: 1, Risk: diagnosis.LowRisk, Title: title}
-	ch.Detail = func(ch *Change) {
+func (c *Bench) recreate(title string) edit.Change {
+	ch := edit.Change{Kind: diagnosis.RecreatePod, Cause: diagnosis.KubeletAdmissionRefused, Minutes: 1, Risk: diagnosis.LowRisk, Title: title}
+	if _, admitted := view.AdmittedBy(c.Pod, c.Cluster.State.QueuedWorkloads); admitted {
+		c.MakeAgain(&ch, c.Pod, "pod/"+c.Pod.Name, map[string]any{"nodeName": nil})
+		return ch
+	}
+	ch.Detail = func(ch *edit.Change) {
 		ns, name := c.Pod.Namespace, c.Pod.Name
 		ch.Steps = append(ch.Steps, "recreate pod/"+name+" without its node")
 		ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl -n %s get pod %s -o json | jq 'del(.spec.nodeName, .status, .metadata.uid, .metadata.resourceVersion)' | kubectl replace --force -f -", ns, name))
@@ -147,18 +152,18 @@ func (c *Bench) recreate(title string) Change {
 }
 
 // freely has the scheduler choose the node of what names it by hand.
-func (c *Bench) freely(t *causes.Turned) Change {
+func (c *Bench) freely(t *causes.Turned) edit.Change {
 	if c.bare() {
 		return c.recreate(fmt.Sprintf("make pod/%s again without nodeName %s: the scheduler chooses", c.Pod.Name, t.On))
 	}
-	ch := Change{Kind: diagnosis.ChangeRequest, Adds: true, Minutes: 1, Risk: diagnosis.MediumRisk, Title: fmt.Sprintf("take nodeName %s out of %s: the scheduler chooses", t.On, c.WorkloadName())}
-	c.editTemplate(&ch, map[string]any{"nodeName": nil}, false)
+	ch := edit.Change{Kind: diagnosis.ChangeRequest, Adds: true, Minutes: 1, Risk: diagnosis.MediumRisk, Title: fmt.Sprintf("take nodeName %s out of %s: the scheduler chooses", t.On, c.WorkloadName())}
+	c.EditTemplate(&ch, map[string]any{"nodeName": nil}, false)
 	return ch
 }
 
 // askOnce leaves the devices to the containers that run on.
-func (c *Bench) askOnce(t *causes.Turned) Change {
-	return c.editContainers(Change{Kind: diagnosis.ChangeRequest, Minutes: 1, Risk: diagnosis.MediumRisk, Title: fmt.Sprintf("ask for no GPU in init container %s of %s", t.Init, c.WorkloadName())}, func(containers []corev1.Container) {
+func (c *Bench) askOnce(t *causes.Turned) edit.Change {
+	return c.EditContainers(edit.Change{Kind: diagnosis.ChangeRequest, Minutes: 1, Risk: diagnosis.MediumRisk, Title: fmt.Sprintf("ask for no GPU in init container %s of %s", t.Init, c.WorkloadName())}, func(containers []corev1.Container) {
 		for i := range containers {
 			if containers[i].Name == t.Init {
 				for _, a := range c.Asks {
@@ -170,14 +175,14 @@ func (c *Bench) askOnce(t *causes.Turned) Change {
 	})
 }
 
-func (c *Bench) waitForRelease(t *causes.Turned) Change {
-	return Change{Kind: diagnosis.Wait, Manual: true, Risk: diagnosis.NoRisk, Minutes: 1, Victims: slices.DeleteFunc(slices.Clone(t.Before), view.Ended), Until: view.PodList(t.Before) + " has left and its devices are given back",
+func (c *Bench) waitForRelease(t *causes.Turned) edit.Change {
+	return edit.Change{Kind: diagnosis.Wait, Manual: true, Risk: diagnosis.NoRisk, Minutes: 1, Victims: slices.DeleteFunc(slices.Clone(t.Before), view.Ended), Until: view.PodList(t.Before) + " has left and its devices are given back",
 		Title: "wait until " + view.PodList(t.Before) + " has given its devices back", Commands: []string{fmt.Sprintf("kubectl -n %s get pod %s -w", t.Before[0].Namespace, t.Before[0].Name)}}
 }
 
 // closeNode keeps pods off a node that refuses them, for its GPU. It makes room only where
 // another node has some.
-func (c *Bench) closeNode(t *causes.Turned) Change {
+func (c *Bench) closeNode(t *causes.Turned) edit.Change {
 	ch := quarantine(t.Node)
 	ch.Cause, ch.On = diagnosis.KubeletAdmissionRefused, t.Node
 	ch.Title = fmt.Sprintf("quarantine %s, which refuses every such pod: cordon it, and have %s seen to", t.On, sickText(t.Node))
@@ -194,8 +199,8 @@ func (c *Bench) elsewhere(t *causes.Turned) bool {
 
 // cordonFirst is first aid where owners make pod after pod for a node that refuses them: by
 // count it looks the emptiest.
-func (c *Bench) cordonFirst(t *causes.Turned) Change {
-	ch := Change{Kind: diagnosis.Manual, Manual: true, Minutes: 1, Risk: diagnosis.MediumRisk, Title: fmt.Sprintf("cordon %s as first aid: it has refused %d pods", t.On, len(t.Here)),
+func (c *Bench) cordonFirst(t *causes.Turned) edit.Change {
+	ch := edit.Change{Kind: diagnosis.Manual, Manual: true, Minutes: 1, Risk: diagnosis.MediumRisk, Title: fmt.Sprintf("cordon %s as first aid: it has refused %d pods", t.On, len(t.Here)),
 		Untestable: "it keeps pods off " + t.On + " until that is mended, and makes no room",
 		Commands:   []string{"kubectl cordon " + t.On}}
 	seen := map[string]bool{}
@@ -208,8 +213,8 @@ func (c *Bench) cordonFirst(t *causes.Turned) Change {
 	return ch
 }
 
-func restartKubelet(n *view.Node) Change {
-	return Change{Kind: diagnosis.RestartKubelet, Cause: diagnosis.KubeletAdmissionRefused, Manual: true, Minutes: 3, Risk: diagnosis.MediumRisk, Title: "restart the kubelet of " + n.Name,
+func restartKubelet(n *view.Node) edit.Change {
+	return edit.Change{Kind: diagnosis.RestartKubelet, Cause: diagnosis.KubeletAdmissionRefused, Manual: true, Minutes: 3, Risk: diagnosis.MediumRisk, Title: "restart the kubelet of " + n.Name,
 		Untestable: "what a kubelet counts is in no object; running pods keep running",
 		Steps:      []string{"restart the kubelet of " + n.Name, "wait until the device plugin has registered again"},
 		Commands:   []string{fmt.Sprintf("kubectl debug node/%s -it --image=busybox --profile=sysadmin -- chroot /host systemctl restart kubelet", n.Name), "kubectl get node " + n.Name + " -w"}}
@@ -217,15 +222,15 @@ func restartKubelet(n *view.Node) Change {
 
 // freeSocket names who would have to leave for a whole NUMA node to be free. Which of them
 // lie together no object tells.
-func (c *Bench) freeSocket(t *causes.Turned) Change {
-	ch := Change{Kind: diagnosis.Manual, Manual: true, Minutes: 10, Risk: diagnosis.MediumRisk, Title: "free a socket of " + t.On, Untestable: "which GPUs and CPUs lie together is in no object read here: the node tells"}
+func (c *Bench) freeSocket(t *causes.Turned) edit.Change {
+	ch := edit.Change{Kind: diagnosis.Manual, Manual: true, Minutes: 10, Risk: diagnosis.MediumRisk, Title: "free a socket of " + t.On, Untestable: "which GPUs and CPUs lie together is in no object read here: the node tells"}
 	debug := fmt.Sprintf("kubectl debug node/%s -it --image=busybox --profile=sysadmin -- chroot /host ", t.On)
 	ch.Commands = []string{debug + "nvidia-smi topo -m", debug + "lscpu", debug + "cat /var/lib/kubelet/cpu_manager_state"}
 	ch.Steps = []string{"see which GPUs and CPUs of " + t.On + " lie on one NUMA node, and who holds them"}
 	for _, p := range t.Node.Pods {
 		if view.HoldsGPU(t.Node.Requests[p]) {
 			ch.Steps = append(ch.Steps, fmt.Sprintf("%s/%s holds GPUs there", p.Namespace, p.Name))
-			ch.Commands = append(ch.Commands, "# if it holds the socket: "+evictCommand(p))
+			ch.Commands = append(ch.Commands, "# if it holds the socket: "+edit.EvictCommand(p))
 		}
 	}
 	if ch.StopsUnknown = len(ch.Steps) > 1; !ch.StopsUnknown { // some of them, once somebody has looked
@@ -235,15 +240,10 @@ func (c *Bench) freeSocket(t *causes.Turned) Change {
 }
 
 // askAligned asks for what one NUMA node has.
-func (c *Bench) askAligned(t *causes.Turned) Change {
-	ch := Change{Kind: diagnosis.ChangeRequest, Manual: true, Minutes: 2, Risk: diagnosis.MediumRisk, Title: "ask for no more GPUs and CPUs than one NUMA node of " + t.On + " has, in " + c.WorkloadName(),
+func (c *Bench) askAligned(t *causes.Turned) edit.Change {
+	ch := edit.Change{Kind: diagnosis.ChangeRequest, Manual: true, Minutes: 2, Risk: diagnosis.MediumRisk, Title: "ask for no more GPUs and CPUs than one NUMA node of " + t.On + " has, in " + c.WorkloadName(),
 		Untestable: "what one NUMA node has is in no object read here", Drained: c.Cluster.Running(c.Incident.Workload), StopsUnknown: true}
 	ch.Commands = []string{fmt.Sprintf("kubectl debug node/%s -it --image=busybox --profile=sysadmin -- chroot /host nvidia-smi topo -m", t.On)}
-	w := c.Incident.Workload
-	if slices.Contains([]string{"Pod", "Job"}, w.Kind) {
-		ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl -n %s get %s -o yaml > workload.yaml  # fewer GPUs or CPUs, then kubectl replace --force -f workload.yaml", w.Namespace, c.WorkloadName()))
-	} else {
-		ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl -n %s edit %s  # fewer GPUs or CPUs", w.Namespace, c.WorkloadName()))
-	}
+	ch.Commands = append(ch.Commands, c.EditByHand("fewer GPUs or CPUs"))
 	return ch
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/unpend/unpend/rca/causes"
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -16,17 +17,17 @@ import (
 // some GPU without: those entries of its config that re-make the fewest GPUs, and of them
 // those of the profile that there is most of. What comes of it the node's counts do not
 // tell under that strategy, so a person sets the label and looks.
-func (c *Bench) uniform(n *view.Node) []Change {
+func (c *Bench) uniform(n *view.Node) []edit.Change {
 	if !causes.MixesUnderSingle(n) {
 		return nil
 	}
 	if n.Geometry == nil || n.Doubt != "" || len(n.GPUs) != len(n.Geometry.Report.GPUs) {
-		return []Change{c.uniformTo(n, "NAME", "nobody knows which layout costs least: nothing reports what all GPUs of "+n.Name+" have, and who is on them")}
+		return []edit.Change{c.uniformTo(n, "NAME", "nobody knows which layout costs least: nothing reports what all GPUs of "+n.Name+" have, and who is on them")}
 	}
 	if sick := n.SickText(); sick != "" {
-		return []Change{c.uniformTo(n, "NAME", "nobody knows what MIG manager makes of a sick GPU: "+sick+" of "+n.Name+" is unhealthy")}
+		return []edit.Change{c.uniformTo(n, "NAME", "nobody knows what MIG manager makes of a sick GPU: "+sick+" of "+n.Name+" is unhealthy")}
 	}
-	var out []Change
+	var out []edit.Change
 	fewest, most := 0, int64(0)
 	for i := range c.Cluster.NamedLayouts(n) {
 		named := &c.Cluster.NamedLayouts(n)[i]
@@ -45,7 +46,7 @@ func (c *Bench) uniform(n *view.Node) []Change {
 		}
 		ch := c.uniformTo(n, named.Config, "")
 		ch.Victims, ch.Cost = r.Victims, r.Cost
-		ch.Title += evicting(r.Victims)
+		ch.Title += edit.Evicting(r.Victims)
 		ch.Node = func(o *corev1.Node) {
 			q := *resource.NewQuantity(count, resource.DecimalSI)
 			o.Status.Allocatable[view.WholeGPU], o.Status.Capacity[view.WholeGPU] = q, q
@@ -53,7 +54,7 @@ func (c *Bench) uniform(n *view.Node) []Change {
 		if len(r.Victims) > 0 {
 			first := []string{"kubectl cordon " + n.Name}
 			for _, v := range r.Victims {
-				first = append(first, evictCommand(v))
+				first = append(first, edit.EvictCommand(v))
 			}
 			ch.Commands = append(append(first, ch.Commands...), "kubectl uncordon "+n.Name)
 		}
@@ -62,7 +63,7 @@ func (c *Bench) uniform(n *view.Node) []Change {
 	return out
 }
 
-func (c *Bench) uniformTo(n *view.Node, config, untestable string) Change {
+func (c *Bench) uniformTo(n *view.Node, config, untestable string) edit.Change {
 	label := fmt.Sprintf("kubectl label node %s %s=%s --overwrite", n.Name, view.LabelMIGConfig, config)
 	title := fmt.Sprintf("lay all GPUs of %s out alike", n.Name)
 	if config == "NAME" {
@@ -70,6 +71,6 @@ func (c *Bench) uniformTo(n *view.Node, config, untestable string) Change {
 	} else {
 		title += fmt.Sprintf(", by %q", config)
 	}
-	return Change{Kind: diagnosis.FixMIGConfig, Cause: diagnosis.MIGStrategyMismatch, Manual: true, Minutes: 4, Risk: diagnosis.MediumRisk, Title: title, Untestable: untestable,
+	return edit.Change{Kind: diagnosis.FixMIGConfig, Cause: diagnosis.MIGStrategyMismatch, Manual: true, Minutes: 4, Risk: diagnosis.MediumRisk, Title: title, Untestable: untestable,
 		Commands: []string{label, "kubectl get node " + n.Name + " -L " + view.LabelMIGState + " -w"}}
 }

@@ -7,25 +7,26 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/view"
 )
 
 // unstick has those leave who keep MIG manager from the GPUs of a node, and it try again:
 // the pods that hold some, else what runs on the host itself; at last the node is booted.
-func (c *Bench) unstick(n *view.Node, cause diagnosis.CauseID) []Change {
+func (c *Bench) unstick(n *view.Node, cause diagnosis.CauseID) []edit.Change {
 	holders := n.GPUHolders()
 	if len(holders) == 0 {
-		return []Change{endHostClients(n, cause), reboot(n, cause)}
+		return []edit.Change{endHostClients(n, cause), reboot(n, cause)}
 	}
-	ch := Change{Kind: diagnosis.EvictPods, Cause: cause, Manual: true, Minutes: 5, Risk: diagnosis.MediumRisk, Drained: holders,
+	ch := edit.Change{Kind: diagnosis.EvictPods, Cause: cause, Manual: true, Minutes: 5, Risk: diagnosis.MediumRisk, Drained: holders,
 		Title:      fmt.Sprintf("have %s leave %s, then MIG manager try again", view.PodList(holders), n.Name),
 		Untestable: "what MIG manager makes of it no copy can show"}
-	ch.Detail = func(ch *Change) {
+	ch.Detail = func(ch *edit.Change) {
 		ch.Steps = []string{"cordon " + n.Name}
 		ch.Commands = []string{"kubectl cordon " + n.Name}
 		for _, p := range holders {
 			ch.Steps = append(ch.Steps, "evict "+p.Namespace+"/"+p.Name)
-			ch.Commands = append(ch.Commands, evictCommand(p))
+			ch.Commands = append(ch.Commands, edit.EvictCommand(p))
 			if !view.ComesBack(p) {
 				ch.Risk = diagnosis.HighRisk
 			}
@@ -33,19 +34,19 @@ func (c *Bench) unstick(n *view.Node, cause diagnosis.CauseID) []Change {
 		ch.Steps = append(ch.Steps, "have MIG manager try again", "uncordon "+n.Name)
 		ch.Commands = append(append(append(ch.Commands, tryAgain(n)...), startPaused(n)...), "kubectl uncordon "+n.Name)
 	}
-	return []Change{ch, reboot(n, cause)}
+	return []edit.Change{ch, reboot(n, cause)}
 }
 
 // respell is for a layout that MIG manager fails on without a pod in its way, and whose
 // profiles drivers call by different names: an entry of one's own has the driver's.
-func (c *Bench) respell(n *view.Node) []Change {
+func (c *Bench) respell(n *view.Node) []edit.Change {
 	names := c.OtherwiseSpelled(n)
 	if len(names) == 0 || len(n.GPUHolders()) > 0 {
 		return nil
 	}
 	config := n.Labels[view.LabelMIGConfig]
 	source := c.Cluster.ConfigOf(n).Source
-	return []Change{{Kind: diagnosis.FixMIGConfig, Cause: diagnosis.MIGConfigFailed, Manual: true, Minutes: 5, Risk: diagnosis.LowRisk,
+	return []edit.Change{{Kind: diagnosis.FixMIGConfig, Cause: diagnosis.MIGConfigFailed, Manual: true, Minutes: 5, Risk: diagnosis.LowRisk,
 		Title:      fmt.Sprintf("see by which name the driver of %s knows %s, and have an entry of its own say that", n.Name, strings.Join(names, ", ")),
 		Untestable: "no NodeGeometry of " + n.Name + " tells the names of its driver",
 		Steps:      []string{"see which profiles the driver lists, and by which names", "see in MIG manager's log that it is the name it fails on", "where it is, put an entry with the driver's name into a ConfigMap of your own, which ClusterPolicy names in spec.migManager.config", "label the node with that entry"},
@@ -56,13 +57,13 @@ func (c *Bench) respell(n *view.Node) []Change {
 
 // endHostClients is for a GPU that is "in use by another client" and that no pod holds: on
 // the host that may be DCGM, nvidia-persistenced, or a display (nvidia_drm, nvidia_modeset).
-func endHostClients(n *view.Node, cause diagnosis.CauseID) Change {
+func endHostClients(n *view.Node, cause diagnosis.CauseID) edit.Change {
 	host := fmt.Sprintf("kubectl debug node/%s -it --image=busybox --profile=sysadmin -- chroot /host ", n.Name)
 	minutes := 5
 	if cause == diagnosis.MIGConfigStuck {
 		minutes = 10 // what it has paused is started again first
 	}
-	return Change{Kind: diagnosis.Manual, Cause: cause, Manual: true, Minutes: minutes, Risk: diagnosis.MediumRisk,
+	return edit.Change{Kind: diagnosis.Manual, Cause: cause, Manual: true, Minutes: minutes, Risk: diagnosis.MediumRisk,
 		Title:      "end what else uses the GPUs of " + n.Name + ", then have MIG manager try again",
 		Untestable: "no pod holds its GPUs, and what runs on the host is in no object",
 		Steps:      []string{"see on " + n.Name + " which process has a GPU open (DCGM and nvidia-persistenced are services, nvidia_drm and nvidia_modeset modules)", "stop it", "have MIG manager try again"},
@@ -80,18 +81,18 @@ func tryAgain(n *view.Node) []string {
 }
 
 // reapply has a layout that was lost made again, where nothing reports what the GPUs have.
-func (c *Bench) reapply(n *view.Node) []Change {
+func (c *Bench) reapply(n *view.Node) []edit.Change {
 	config := n.Labels[view.LabelMIGConfig]
-	ch := Change{Kind: diagnosis.RevertMIGConfig, Cause: diagnosis.MIGLayoutDrift, Manual: true, Minutes: 6, Risk: diagnosis.MediumRisk, Drained: n.GPUHolders(),
+	ch := edit.Change{Kind: diagnosis.RevertMIGConfig, Cause: diagnosis.MIGLayoutDrift, Manual: true, Minutes: 6, Risk: diagnosis.MediumRisk, Drained: n.GPUHolders(),
 		Title:      fmt.Sprintf("have MIG manager apply %q to %s again", config, n.Name),
 		Untestable: "by hand: nothing reports what the GPUs of " + n.Name + " have"}
 	ch.Commands = []string{"kubectl cordon " + n.Name}
 	for _, p := range n.GPUHolders() {
-		ch.Commands = append(ch.Commands, evictCommand(p))
+		ch.Commands = append(ch.Commands, edit.EvictCommand(p))
 	}
 	ch.Commands = append(append(ch.Commands, tryAgain(n)...),
 		fmt.Sprintf("kubectl get node %s -L %s,%s -w", n.Name, view.LabelMIGConfig, view.LabelMIGState), "kubectl uncordon "+n.Name)
-	return []Change{ch}
+	return []edit.Change{ch}
 }
 
 // Unsettled says whether a cause is one of a node that MIG manager is not done with: to ask

@@ -4,12 +4,13 @@ import (
 	"fmt"
 
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/view"
 )
 
 // lookAtVolume is for the pod whose volume is elsewhere, held, or not there: data is moved,
 // released or made by a person, and no copy of the cluster shows how that ends.
-func (c *Bench) lookAtVolume(_ *view.Node) []Change {
+func (c *Bench) lookAtVolume(_ *view.Node) []edit.Change {
 	claim := ""
 	for _, v := range c.Pod.Spec.Volumes {
 		if v.PersistentVolumeClaim != nil {
@@ -36,7 +37,7 @@ func (c *Bench) lookAtVolume(_ *view.Node) []Change {
 		commands = append(commands, fmt.Sprintf("kubectl get pv %s -o jsonpath='{.spec.nodeAffinity}'  # where it can be had", volume), "kubectl get nodes -L topology.kubernetes.io/zone -L nvidia.com/gpu.product",
 			"# then copy it (a snapshot, restored into the other zone; a new claim of a class with WaitForFirstConsumer), or add a GPU node there")
 	}
-	return []Change{c.once(title, func(title string) Change {
-		return Change{Kind: diagnosis.Manual, Cause: diagnosis.VolumeConflict, Manual: true, Risk: diagnosis.LowRisk, Title: title, Commands: commands, Untestable: "a volume is moved or made outside of what the scheduler decides"}
+	return []edit.Change{c.Once(title, func(title string) edit.Change {
+		return edit.Change{Kind: diagnosis.Manual, Cause: diagnosis.VolumeConflict, Manual: true, Risk: diagnosis.LowRisk, Title: title, Commands: commands, Untestable: "a volume is moved or made outside of what the scheduler decides"}
 	})}
 }

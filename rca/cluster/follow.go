@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -28,6 +29,7 @@ type Follower struct {
 	factories []runner
 	informers map[string]cache.SharedIndexInformer // by kind
 	kinds     []*kind                              // that are served
+	shelf     *shelf                               // of what pods have alike
 
 	mu sync.Mutex
 	// unread says, by kind, why it is not read; partial, why only in part.
@@ -76,7 +78,7 @@ func follow(ctx context.Context, client kubernetes.Interface, custom dynamic.Int
 		return nil, fmt.Errorf("ask the API server for its version: %w", err)
 	}
 	ctx, stop := context.WithCancel(ctx)
-	f := &Follower{now: now, stop: stop, layouts: newLayouts(client, now), informers: map[string]cache.SharedIndexInformer{}, partial: map[string]string{}, failing: map[string]failure{}}
+	f := &Follower{now: now, stop: stop, layouts: newLayouts(client, now), shelf: newShelf(), informers: map[string]cache.SharedIndexInformer{}, partial: map[string]string{}, failing: map[string]failure{}}
 	f.kinds, f.devices, f.unread = served(ctx, client.Discovery())
 	if err := f.start(ctx, client, custom, f.kinds, ""); err != nil {
 		f.Close()
@@ -106,6 +108,9 @@ func (f *Follower) start(ctx context.Context, client kubernetes.Interface, custo
 		case k.name == "Event":
 			told := events.NewInformer(client, namespace)
 			in, factories = told, append(factories, told)
+		case k.name == nodeprobe.Kind.Kind && client.Discovery().RESTClient() != nil: // one in memory has none
+			probed := newReports(client.Discovery().RESTClient(), k, f.shelf)
+			in, factories = probed, append(factories, probed)
 		case k.custom:
 			in = dyn.ForResource(k.resource).Informer()
 		default:
@@ -132,6 +137,11 @@ func (f *Follower) follow(k *kind, in cache.SharedIndexInformer) error {
 			return o, nil
 		}
 		trim(t)
+		if pod, ok := o.(*corev1.Pod); ok {
+			if err := f.shelf.share(pod); err != nil {
+				return nil, fmt.Errorf("keep pod %s: %w", t.GetName(), err)
+			}
+		}
 		v1, err := asV1(o)
 		if err != nil {
 			return nil, fmt.Errorf("read %s %s: %w", k, t.GetName(), err)
@@ -249,8 +259,8 @@ func (f *Follower) State(ctx context.Context) *State {
 			obj, err := k.typed(o)
 			if err == nil {
 				k.add(s, obj)
-			} else if u, ok := o.(*unstructured.Unstructured); ok {
-				s.Illegible[u.GetName()] = err.Error()
+			} else if named, ok := o.(Object); ok {
+				s.Illegible[named.GetName()] = err.Error()
 			}
 		}
 		if why := f.whyUnread(k, in); why != "" {
@@ -286,6 +296,9 @@ func (f *Follower) whyUnread(k *kind, in cache.SharedIndexInformer) string {
 // typed turns what an informer holds into the kind's type. The error is of a report that
 // is not one.
 func (k *kind) typed(o any) (Object, error) {
+	if r, ok := o.(*report); ok {
+		return &r.NodeGeometry, r.illegible
+	}
 	u, ok := o.(*unstructured.Unstructured)
 	if !ok || k.name != nodeprobe.Kind.Kind {
 		obj, ok := o.(Object)

@@ -86,3 +86,16 @@ func (b *branch) to(name string) *branch {
 	}
 	return nil
 }
+
+// each calls do for every part until one fails.
+func (b *branch) each(do func(*part) error) error {
+	if b.part != nil {
+		return do(b.part)
+	}
+	for _, n := range b.next {
+		if err := n.each(do); err != nil {
+			return err
+		}
+	}
+	return nil
+}

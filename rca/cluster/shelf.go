@@ -1,11 +1,18 @@
 package cluster
 
-import "sync"
+import (
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+)
 
 const (
 	// shelved is how many parts are kept at most: objects of one workload stand close
 	// together in a dump.
 	shelved = 4096
+	// shelvedBytes are what their texts may have together: somebody may make pods all day
+	// whose parts are large, and differ.
+	shelvedBytes = 4 << 20
 	// enough parts tell whether those of a kind are alike; at least half must be.
 	enough = 1024
 )
@@ -17,6 +24,7 @@ type shelf struct {
 	known map[*part]map[string]Object
 	count map[*part]tally
 	all   int
+	bytes int // of their texts
 	texts sync.Pool // of *[]byte, to cut in
 }
 
@@ -50,9 +58,10 @@ func (s *shelf) find(p *part, text []byte) Object {
 func (s *shelf) put(p *part, text []byte, o Object) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.all++; s.all > shelved {
+	s.all, s.bytes = s.all+1, s.bytes+len(text)
+	if s.all > shelved || s.bytes > shelvedBytes {
 		clear(s.known)
-		s.all = 1
+		s.all, s.bytes = 1, len(text)
 	}
 	if s.known[p] == nil {
 		s.known[p] = map[string]Object{}
@@ -104,6 +113,28 @@ func (s *shelf) assemble(k *kind, apiVersion string, data []byte) Object {
 		t.part.give(obj, t.from, t.at)
 	}
 	return obj
+}
+
+// share has a pod that was decoded without the shelf hold the same parts as others, where it
+// has parts alike; the pod is trimmed, and nobody else's yet.
+func (s *shelf) share(pod *corev1.Pod) error {
+	return parts["Pod"].each(func(p *part) error {
+		if !s.pays(p) {
+			return nil
+		}
+		alone := &corev1.Pod{}
+		p.give(alone, pod, 0)
+		text, err := alone.Marshal()
+		if err != nil {
+			return err
+		}
+		if o := s.find(p, text); o != nil {
+			p.give(pod, o, 0)
+		} else {
+			s.put(p, text, alone)
+		}
+		return nil
+	})
 }
 
 // cut takes out of an object's text what is shelved, and shelves what is not: null stands

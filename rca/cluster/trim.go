@@ -81,15 +81,21 @@ func trimPod(spec *corev1.PodSpec) {
 	if len(spec.Volumes) == 0 {
 		spec.Volumes = nil
 	}
-	for _, list := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
-		for i, c := range list {
-			if maps.Equal(c.Resources.Requests, c.Resources.Limits) { // as those of GPUs mostly are: once in memory
-				c.Resources.Requests = c.Resources.Limits
-			}
-			list[i] = corev1.Container{Name: c.Name, Image: c.Image, Ports: c.Ports, Resources: c.Resources, ResizePolicy: c.ResizePolicy, RestartPolicy: c.RestartPolicy}
-		}
-	}
+	spec.InitContainers, spec.Containers = trimContainers(spec.InitContainers), trimContainers(spec.Containers)
 	spec.EphemeralContainers = nil
+}
+
+// trimContainers makes a list of its own: an informer may hand over again what it did
+// before, and that is shared with other pods since.
+func trimContainers(list []corev1.Container) []corev1.Container {
+	list = slices.Clone(list)
+	for i, c := range list {
+		if maps.Equal(c.Resources.Requests, c.Resources.Limits) { // as those of GPUs mostly are: once in memory
+			c.Resources.Requests = c.Resources.Limits
+		}
+		list[i] = corev1.Container{Name: c.Name, Image: c.Image, Ports: c.Ports, Resources: c.Resources, ResizePolicy: c.ResizePolicy, RestartPolicy: c.RestartPolicy}
+	}
+	return list
 }
 
 func trimEnv(spec *corev1.PodSpec) {

@@ -83,5 +83,18 @@ func Fact(ref, fact string, claims ...Claim) Evidence {
 	return Evidence{Ref: ref, Fact: fact, Claims: claims}
 }
 
-// Same says that two pieces of evidence are one sentence about one object.
-func (e Evidence) Same(o Evidence) bool { return e.Ref == o.Ref && e.Fact == o.Fact }
+// Same says that two pieces of evidence are one sentence about one object, or quote the same
+// words of it, at another length.
+func (e Evidence) Same(o Evidence) bool {
+	return e.Ref == o.Ref && (e.Fact == o.Fact || e.words() != "" && e.words() == o.words())
+}
+
+// words are those that the evidence quotes; empty where it quotes none.
+func (e Evidence) words() string {
+	for _, c := range e.Claims {
+		if c.Path == Words && c.Op == Contains {
+			return c.Value
+		}
+	}
+	return ""
+}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/unpend/unpend/rca/changes"
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/evict"
 	"github.com/unpend/unpend/rca/view"
 )
@@ -19,13 +20,13 @@ import (
 type candidate struct {
 	fix     diagnosis.Fix
 	node    *view.Node
-	changes []changes.Change
+	changes []edit.Change
 	pods    int // of the incident, that it makes room for
 	victims []*corev1.Pod
 	// restarts are the pods that stop in any other way; rolling is how their workload
 	// replaces them.
 	restarts []*corev1.Pod
-	rolling  *changes.Rolling
+	rolling  *edit.Rolling
 	cost     evict.Cost
 	// places are the nodes of the incident's pods, by name, where they stay the pods they are.
 	places map[string]string
@@ -47,7 +48,7 @@ type candidate struct {
 	held     bool              // guard-rails keep it from being begun now
 }
 
-func (c *Finder) candidate(n *view.Node, set []changes.Change) *candidate {
+func (c *Finder) candidate(n *view.Node, set []edit.Change) *candidate {
 	f := &candidate{}
 	set = recreatedLast(set)
 	c.weigh(f, n, set)
@@ -77,18 +78,18 @@ func (c *Finder) candidate(n *view.Node, set []changes.Change) *candidate {
 
 // recreatedLast has a pod made again once the node is mended: before, it would be refused
 // again.
-func recreatedLast(set []changes.Change) []changes.Change {
-	again := func(ch changes.Change) bool { return ch.Kind == diagnosis.RecreatePod }
+func recreatedLast(set []edit.Change) []edit.Change {
+	again := func(ch edit.Change) bool { return ch.Kind == diagnosis.RecreatePod }
 	if len(set) < 2 || !slices.ContainsFunc(set, again) {
 		return set
 	}
 	set = slices.Clone(set)
-	slices.SortStableFunc(set, func(a, b changes.Change) int { return view.Rank(!again(a)) - view.Rank(!again(b)) })
+	slices.SortStableFunc(set, func(a, b edit.Change) int { return view.Rank(!again(a)) - view.Rank(!again(b)) })
 	return set
 }
 
 // weigh fills in what a candidate is ordered by.
-func (c *Finder) weigh(f *candidate, n *view.Node, set []changes.Change) {
+func (c *Finder) weigh(f *candidate, n *view.Node, set []edit.Change) {
 	f.node, f.changes, f.keeps, f.fix.Automatic, f.fix.Cost.Nodes = n, set, true, true, []string{}
 	touches := false
 	var cost *evict.Cost
@@ -132,7 +133,7 @@ func (c *Finder) weigh(f *candidate, n *view.Node, set []changes.Change) {
 	}
 	kind := mostDisruptive(set)
 	f.fix.Kind = kind
-	f.removes = set[slices.IndexFunc(set, func(ch changes.Change) bool { return ch.Kind == kind })].Cause
+	f.removes = set[slices.IndexFunc(set, func(ch edit.Change) bool { return ch.Kind == kind })].Cause
 	f.failures = c.failures(f.removes, kind)
 	if cost == nil {
 		all := c.CostOf(slices.Concat(f.victims, f.restarts))
@@ -191,7 +192,7 @@ func (f *candidate) kindsKey() string {
 }
 
 // kindsKey names the kinds of a set of changes, and one more.
-func kindsKey(set []changes.Change, more diagnosis.FixKind) string {
+func kindsKey(set []edit.Change, more diagnosis.FixKind) string {
 	key := make([]byte, 0, 64)
 	for _, ch := range set {
 		key = append(append(key, ch.Kind...), ' ')
@@ -204,7 +205,7 @@ func kindsKey(set []changes.Change, more diagnosis.FixKind) string {
 
 // Enough says whether so many candidates of the kinds cost nobody anything that no more
 // will be tried: nodes come by name, and of equal cost the first are.
-func (c *Finder) Enough(sets [][]changes.Change, more diagnosis.FixKind) bool {
+func (c *Finder) Enough(sets [][]edit.Change, more diagnosis.FixKind) bool {
 	return len(sets) == 1 && c.victimless[kindsKey(sets[0], more)] >= maxTries
 }
 
@@ -221,7 +222,7 @@ func (c *Finder) rank(kinds string, f *candidate) {
 // Pointless says whether so many candidates of the same kinds cost less than what is
 // changed beside the only set there is that it will not be tried. Titles, which tell
 // equals apart, are not asked for.
-func (c *Finder) Pointless(n *view.Node, sets [][]changes.Change, ch *changes.Change) bool {
+func (c *Finder) Pointless(n *view.Node, sets [][]edit.Change, ch *edit.Change) bool {
 	if len(sets) != 1 {
 		return false
 	}
@@ -235,7 +236,7 @@ func (c *Finder) Pointless(n *view.Node, sets [][]changes.Change, ch *changes.Ch
 	return f.order(first[maxTries-1], false) > 0
 }
 
-func mostDisruptive(set []changes.Change) diagnosis.FixKind {
+func mostDisruptive(set []edit.Change) diagnosis.FixKind {
 	most := set[0].Kind
 	for i := range set {
 		if set[i].Kind.Disturbs() > most.Disturbs() {

@@ -13,6 +13,7 @@ import (
 	"github.com/unpend/unpend/rca/admission"
 	"github.com/unpend/unpend/rca/changes"
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/view"
 	"github.com/unpend/unpend/rca/whatif"
 	"github.com/unpend/unpend/watcher/incident"
@@ -151,7 +152,7 @@ func placeAll(ctx context.Context, s *whatif.Snapshot, pods []*corev1.Pod) ([]st
 
 // replace plays how a workload replaces its pods. How many pods it has at any time, and in
 // which order they go, is its controller's rule.
-func (c *Finder) replace(ctx context.Context, s *whatif.Snapshot, r *changes.Rolling, next func(name string) *corev1.Pod) (outcome, error) {
+func (c *Finder) replace(ctx context.Context, s *whatif.Snapshot, r *edit.Rolling, next func(name string) *corev1.Pod) (outcome, error) {
 	p := replacing{Rolling: r, s: s, next: next, old: slices.Clone(r.Running)}
 	var err error
 	switch {
@@ -165,12 +166,23 @@ func (c *Finder) replace(ctx context.Context, s *whatif.Snapshot, r *changes.Rol
 	if err != nil {
 		return outcome{}, fmt.Errorf("replace the pods of %s: %w", c.WorkloadName(), err)
 	}
+	behind, err := placeAll(ctx, s, r.Behind)
+	if err != nil {
+		return outcome{}, fmt.Errorf("place the pods of %s that stay as they are: %w", c.WorkloadName(), err)
+	}
+	for _, node := range behind {
+		if node == "" {
+			p.pending++
+			continue
+		}
+		p.placed++
+	}
 	return outcome{node: p.first, runs: len(p.old) + p.placed - len(r.Running), pending: p.pending, stopped: p.stopped}, nil
 }
 
 // replacing is a workload on its way from old pods to new ones.
 type replacing struct {
-	*changes.Rolling
+	*edit.Rolling
 	s       *whatif.Snapshot
 	next    func(name string) *corev1.Pod
 	old     []*corev1.Pod // that still run

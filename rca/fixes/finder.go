@@ -9,6 +9,7 @@ import (
 	"github.com/unpend/unpend/rca/causes"
 	"github.com/unpend/unpend/rca/changes"
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/edit"
 )
 
 // Finder finds, proves and orders what can be done about one case.
@@ -18,7 +19,7 @@ type Finder struct {
 	first map[string][]*candidate
 	// waiting are the incident's pods that wait, once asked for.
 	waiting []*corev1.Pod
-	weighed []changes.Change // a buffer for weighing the next
+	weighed []edit.Change // a buffer for weighing the next
 	// victimless counts, by kinds, the candidates so far that cost nobody anything.
 	victimless map[string]int
 	// guard says what would hold a fix back; nil: nobody can be asked. halted: it holds all

@@ -11,8 +11,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/unpend/unpend/rca/changes"
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/relayout"
 	"github.com/unpend/unpend/rca/view"
 )
@@ -46,7 +46,7 @@ func (c *Finder) Find(ctx context.Context, nodes []diagnosis.NodeBlockers, cause
 func (c *Finder) besides() []*candidate {
 	var out []*candidate
 	for _, ch := range c.Besides() {
-		f := c.candidate(nil, []changes.Change{ch})
+		f := c.candidate(nil, []edit.Change{ch})
 		f.beside, f.fix.Proof = true, diagnosis.Proof{Verdict: diagnosis.Waits, Why: "once " + ch.Until}
 		if ch.Untestable != "" {
 			f.fix.Proof = diagnosis.Proof{Verdict: diagnosis.Unproven, Why: ch.Untestable}
@@ -113,7 +113,7 @@ func byCost(a, b *candidate) int {
 // endless says of a wait that nobody knows how long it takes: 0 minutes are not the
 // fewest.
 func (f *candidate) endless() bool {
-	return slices.ContainsFunc(f.changes, func(ch changes.Change) bool { return ch.Kind == diagnosis.Wait && ch.Minutes == 0 })
+	return slices.ContainsFunc(f.changes, func(ch edit.Change) bool { return ch.Kind == diagnosis.Wait && ch.Minutes == 0 })
 }
 
 // triable leaves of each set of kinds those that come first: no more are tried.
@@ -203,7 +203,7 @@ func (c *Finder) candidates(nodes []diagnosis.NodeBlockers) []*candidate {
 
 // onNodes are the candidates for each of the nodes, on top of those for what is the pod's
 // own.
-func (c *Finder) onNodes(nodes []diagnosis.NodeBlockers, own [][]changes.Change) []*candidate {
+func (c *Finder) onNodes(nodes []diagnosis.NodeBlockers, own [][]edit.Change) []*candidate {
 	var out []*candidate
 	seen := map[string]bool{}
 	for _, v := range nodes {
@@ -237,15 +237,15 @@ func (c *Finder) onNodes(nodes []diagnosis.NodeBlockers, own [][]changes.Change)
 
 // ownSets are the alternatives for what is the pod's own; false when one of its
 // causes admits none.
-func (c *Finder) ownSets() ([][]changes.Change, bool) {
-	sets := [][]changes.Change{nil}
+func (c *Finder) ownSets() ([][]edit.Change, bool) {
+	sets := [][]edit.Change{nil}
 	for _, r := range c.Own {
 		if r.Aside {
 			continue
 		}
-		var next [][]changes.Change
+		var next [][]edit.Change
 		for _, ch := range c.OfPod(r.ID) {
-			all := append([]changes.Change{ch}, ch.With...)
+			all := append([]edit.Change{ch}, ch.With...)
 			for i := range all {
 				all[i].Cause = r.ID
 			}
@@ -260,10 +260,10 @@ func (c *Finder) ownSets() ([][]changes.Change, bool) {
 
 // setsFor is the product of the alternatives for each cause, on top of those for
 // what is the pod's own; nil when a cause admits none.
-func (c *Finder) setsFor(n *view.Node, own [][]changes.Change, policy, shortages []diagnosis.CauseID) [][]changes.Change {
+func (c *Finder) setsFor(n *view.Node, own [][]edit.Change, policy, shortages []diagnosis.CauseID) [][]edit.Change {
 	sets := own
-	product := func(options [][]changes.Change) {
-		next := make([][]changes.Change, 0, len(sets)*len(options))
+	product := func(options [][]edit.Change) {
+		next := make([][]edit.Change, 0, len(sets)*len(options))
 		for _, s := range sets {
 			for _, o := range options {
 				next = append(next, slices.Concat(s, o))
@@ -275,9 +275,9 @@ func (c *Finder) setsFor(n *view.Node, own [][]changes.Change, policy, shortages
 		return c.ofTaken(n, sets, policy, shortages)
 	}
 	for _, id := range policy {
-		var options [][]changes.Change
+		var options [][]edit.Change
 		for _, ch := range c.OfPolicy(n, id) {
-			options = append(options, []changes.Change{ch})
+			options = append(options, []edit.Change{ch})
 		}
 		product(options)
 	}
@@ -294,11 +294,11 @@ func (c *Finder) setsFor(n *view.Node, own [][]changes.Change, policy, shortages
 
 // ofTaken is what is offered about a node that somebody has taken, where nothing else than
 // that, or what it is short of, keeps the pod from it.
-func (c *Finder) ofTaken(n *view.Node, own [][]changes.Change, policy, shortages []diagnosis.CauseID) [][]changes.Change {
+func (c *Finder) ofTaken(n *view.Node, own [][]edit.Change, policy, shortages []diagnosis.CauseID) [][]edit.Change {
 	if slices.ContainsFunc(policy, func(id diagnosis.CauseID) bool { return id != diagnosis.NodeCordoned }) {
 		return nil
 	}
-	var sets [][]changes.Change
+	var sets [][]edit.Change
 	for _, set := range own {
 		for _, ch := range c.OfTaken(n, shortages) {
 			sets = append(sets, append(slices.Clone(set), ch))
@@ -308,9 +308,9 @@ func (c *Finder) ofTaken(n *view.Node, own [][]changes.Change, policy, shortages
 }
 
 // waitForManager leaves a layout that is being made alone.
-func (c *Finder) waitForManager(n *view.Node) [][]changes.Change {
+func (c *Finder) waitForManager(n *view.Node) [][]edit.Change {
 	name := n.Labels[view.LabelMIGConfig]
-	ch := changes.Change{Kind: diagnosis.Wait, Cause: diagnosis.MIGConfigInProgress, Manual: true, Risk: diagnosis.NoRisk, Minutes: 5,
+	ch := edit.Change{Kind: diagnosis.Wait, Cause: diagnosis.MIGConfigInProgress, Manual: true, Risk: diagnosis.NoRisk, Minutes: 5,
 		Until: "MIG manager has applied " + name, Title: "wait until MIG manager has applied " + name + " on " + n.Name,
 		Commands: []string{"kubectl get node " + n.Name + " -L " + view.LabelMIGState + " -w"}}
 	for _, named := range c.Cluster.NamedLayouts(n) {
@@ -323,7 +323,7 @@ func (c *Finder) waitForManager(n *view.Node) [][]changes.Change {
 	if ch.Node == nil && c.mayMake(n, name) {
 		ch.Untestable = "nobody knows what " + name + " makes of the GPUs before it is done"
 	}
-	return [][]changes.Change{{ch}}
+	return [][]edit.Change{{ch}}
 }
 
 // mayMake says whether an entry of the node's config that no copy can show (nothing
@@ -350,7 +350,7 @@ func (c *Finder) manual(causes []diagnosis.Cause) *candidate {
 	if c.Unborn {
 		describe = c.WorkloadName()
 	}
-	f := c.candidate(nil, []changes.Change{{Kind: diagnosis.Manual, Manual: true, Risk: diagnosis.NoRisk, Title: "look at the pod and the nodes", Commands: []string{
+	f := c.candidate(nil, []edit.Change{{Kind: diagnosis.Manual, Manual: true, Risk: diagnosis.NoRisk, Title: "look at the pod and the nodes", Commands: []string{
 		fmt.Sprintf("kubectl -n %s describe %s", c.Pod.Namespace, describe),
 		"kubectl describe nodes",
 	}}})

@@ -8,8 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/unpend/unpend/rca/causes"
-	"github.com/unpend/unpend/rca/changes"
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/view"
 	"github.com/unpend/unpend/rca/whatif"
 )
@@ -126,14 +126,14 @@ func (c *Finder) sameIncident(p *corev1.Pod) bool { return c.Cluster.IncidentOf(
 
 // gangSets are the alternatives for a gang that lacks room, beside what else is the
 // pod's own. Where not even one of it fits they are of use only when they make room.
-func (c *Finder) gangSets(own [][]changes.Change) [][]changes.Change {
+func (c *Finder) gangSets(own [][]edit.Change) [][]edit.Change {
 	if c.IsOwn(diagnosis.GangIncomplete) {
 		return own
 	}
 	if len(c.Gang.Victims) == 0 {
 		return nil
 	}
-	var sets [][]changes.Change
+	var sets [][]edit.Change
 	for _, s := range own {
 		for _, ch := range c.GangChanges(c.firstShort()) {
 			sets = append(sets, append(slices.Clone(s), ch))

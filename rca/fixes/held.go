@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/unpend/unpend/rca/changes"
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -16,7 +16,7 @@ func (c *Finder) heldOn(f *candidate) bool {
 	if c.guard == nil || c.halted || !f.fix.Automatic {
 		return false
 	}
-	closes := slices.ContainsFunc(f.changes, func(ch changes.Change) bool {
+	closes := slices.ContainsFunc(f.changes, func(ch edit.Change) bool {
 		return ch.Relayout != nil || ch.Kind == diagnosis.QuarantineGPU
 	})
 	nodes := f.fix.Cost.Nodes

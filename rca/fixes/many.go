@@ -6,15 +6,15 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/unpend/unpend/rca/changes"
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/evict"
 	"github.com/unpend/unpend/rca/view"
 )
 
 // forMany are the candidates that make room for more pods of the incident than one: on one
 // node for twice as many each time, and on several nodes together for as many as can be had.
-func (c *Finder) forMany(nodes []diagnosis.NodeBlockers, own [][]changes.Change, forOne []*candidate) []*candidate {
+func (c *Finder) forMany(nodes []diagnosis.NodeBlockers, own [][]edit.Change, forOne []*candidate) []*candidate {
 	need := min(c.wanted(), maxProved)
 	if need < 2 {
 		return nil
@@ -39,7 +39,7 @@ func (c *Finder) forMany(nodes []diagnosis.NodeBlockers, own [][]changes.Change,
 func roomMakers(all []*candidate) []*candidate {
 	var out []*candidate
 	for _, f := range all {
-		if f.node != nil && f.keeps && f.fix.Automatic && len(f.victims) > 0 || f.node != nil && f.keeps && slices.ContainsFunc(f.changes, func(ch changes.Change) bool { return ch.Relayout != nil }) {
+		if f.node != nil && f.keeps && f.fix.Automatic && len(f.victims) > 0 || f.node != nil && f.keeps && slices.ContainsFunc(f.changes, func(ch edit.Change) bool { return ch.Relayout != nil }) {
 			out = append(out, f)
 		}
 	}
@@ -118,7 +118,7 @@ func cheapest(parts []*candidate, need int) *share {
 // together is one candidate of the parts. GPUs of one node at a time are re-made: where
 // several nodes would be, a person does it, node by node.
 func (c *Finder) together(s *share) *candidate {
-	var set []changes.Change
+	var set []edit.Change
 	var parts []*candidate
 	for at := s; at.part != nil; at = at.before {
 		parts = append(parts, at.part)
@@ -127,7 +127,7 @@ func (c *Finder) together(s *share) *candidate {
 	for _, f := range parts {
 		for _, ch := range f.changes {
 			if ch.Node == nil && ch.Relayout == nil && len(ch.Victims) == 0 {
-				if slices.ContainsFunc(set, func(had changes.Change) bool { return had.Title == ch.Title }) {
+				if slices.ContainsFunc(set, func(had edit.Change) bool { return had.Title == ch.Title }) {
 					continue // the pods' own, which every part has
 				}
 			} else {

@@ -12,9 +12,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/unpend/unpend/rca/causes"
-	"github.com/unpend/unpend/rca/changes"
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/placement"
 	"github.com/unpend/unpend/rca/rcatest"
 	"github.com/unpend/unpend/rca/relayout"
@@ -50,7 +50,7 @@ func TestWhatAFixWaitsFor(t *testing.T) {
 	} {
 		f := &candidate{victims: tc.victims, fix: diagnosis.Fix{Kind: tc.kind, Proof: diagnosis.Proof{Verdict: diagnosis.Schedules, Why: "ok"}}}
 		for _, u := range tc.until {
-			f.changes = append(f.changes, changes.Change{Until: u})
+			f.changes = append(f.changes, edit.Change{Until: u})
 		}
 		c.until(f)
 		if p := f.fix.Proof; strings.Replace(p.Why, "a/x", "x", 1) != tc.want || (p.Verdict == diagnosis.Waits) != (tc.want != "ok") {
@@ -63,18 +63,18 @@ func TestWhatAFixWaitsFor(t *testing.T) {
 func TestWhichGPUAProofNames(t *testing.T) {
 	c := finder(t, nil, "nvidia.com/mig-2g.10gb", nil)
 	n := c.Node("a")
-	layout := func(remade ...int) changes.Change {
-		return changes.Change{Relayout: &relayout.Way{Node: n, Wanted: map[int]placement.Layout{0: {"2g.10gb": 3}}, Remade: remade}}
+	layout := func(remade ...int) edit.Change {
+		return edit.Change{Relayout: &relayout.Way{Node: n, Wanted: map[int]placement.Layout{0: {"2g.10gb": 3}}, Remade: remade}}
 	}
 	for name, tc := range map[string]struct {
-		set    []changes.Change
+		set    []edit.Change
 		placed string
 		want   bool
 	}{
-		"the one":         {[]changes.Change{{}, layout(0)}, "a", true},
-		"another node":    {[]changes.Change{layout(0)}, "b", false},
-		"none is re-made": {[]changes.Change{layout()}, "a", false},
-		"no layout":       {[]changes.Change{{}}, "a", false},
+		"the one":         {[]edit.Change{{}, layout(0)}, "a", true},
+		"another node":    {[]edit.Change{layout(0)}, "b", false},
+		"none is re-made": {[]edit.Change{layout()}, "a", false},
+		"no layout":       {[]edit.Change{{}}, "a", false},
 	} {
 		f := &candidate{node: n, changes: tc.set}
 		if c.position(f, tc.placed); (f.fix.Proof.GPU != nil) != tc.want || tc.want && *f.fix.Proof.GPU != 0 {
@@ -87,15 +87,15 @@ func TestWhichGPUAProofNames(t *testing.T) {
 func TestNodesThatAFixEdits(t *testing.T) {
 	c := finder(t, nil, "nvidia.com/gpu", nil)
 	n := c.Node("a")
-	label := func(key string) changes.Change {
-		return changes.Change{Node: func(o *corev1.Node) { o.Labels[key] = "x" }}
+	label := func(key string) edit.Change {
+		return edit.Change{Node: func(o *corev1.Node) { o.Labels[key] = "x" }}
 	}
-	f := &candidate{node: n, changes: []changes.Change{label("p"), {}, label("q")}}
+	f := &candidate{node: n, changes: []edit.Change{label("p"), {}, label("q")}}
 	got := f.edited()
 	if len(got) != 1 || got[0].Labels["p"]+got[0].Labels["q"] != "xx" || n.Labels["p"] != "" {
 		t.Errorf("%v", got)
 	}
-	if got := (&candidate{node: n, changes: []changes.Change{{}}}).edited(); len(got) != 0 {
+	if got := (&candidate{node: n, changes: []edit.Change{{}}}).edited(); len(got) != 0 {
 		t.Errorf("%v", got)
 	}
 }
@@ -107,23 +107,23 @@ func TestWhatTheAPIServerRefusesStill(t *testing.T) {
 	holder := rcatest.Victim("h", 0, 0, 0, "h")
 	for name, tc := range map[string]struct {
 		exists bool
-		set    []changes.Change
+		set    []edit.Change
 		edit   func(*corev1.Pod)
 		want   string // a part of it; empty: it would take it
 	}{
 		"as it is":               {false, nil, nil, "quota"},
 		"it exists":              {true, nil, nil, ""},
-		"more quota":             {false, []changes.Change{{Hard: map[string]corev1.ResourceList{"q": hard("2")}}}, nil, ""},
-		"too little of it":       {false, []changes.Change{{Hard: map[string]corev1.ResourceList{"q": hard("1")}}}, nil, "quota"},
-		"of another":             {false, []changes.Change{{Hard: map[string]corev1.ResourceList{"p": hard("2")}}}, nil, "quota"},
-		"who holds it leaves":    {false, []changes.Change{{Kind: diagnosis.Wait, Victims: []*corev1.Pod{holder}}}, nil, ""},
-		"who is evicted is back": {false, []changes.Change{{Kind: diagnosis.EvictPods, Victims: []*corev1.Pod{holder}}}, nil, "quota"},
-		"a person sees to it":    {false, []changes.Change{{Kind: diagnosis.Manual}}, nil, ""},
-		"a cut device": {false, []changes.Change{{Hard: map[string]corev1.ResourceList{"q": hard("2")}}}, func(p *corev1.Pod) {
+		"more quota":             {false, []edit.Change{{Hard: map[string]corev1.ResourceList{"q": hard("2")}}}, nil, ""},
+		"too little of it":       {false, []edit.Change{{Hard: map[string]corev1.ResourceList{"q": hard("1")}}}, nil, "quota"},
+		"of another":             {false, []edit.Change{{Hard: map[string]corev1.ResourceList{"p": hard("2")}}}, nil, "quota"},
+		"who holds it leaves":    {false, []edit.Change{{Kind: diagnosis.Wait, Victims: []*corev1.Pod{holder}}}, nil, ""},
+		"who is evicted is back": {false, []edit.Change{{Kind: diagnosis.EvictPods, Victims: []*corev1.Pod{holder}}}, nil, "quota"},
+		"a person sees to it":    {false, []edit.Change{{Kind: diagnosis.Manual}}, nil, ""},
+		"a cut device": {false, []edit.Change{{Hard: map[string]corev1.ResourceList{"q": hard("2")}}}, func(p *corev1.Pod) {
 			p.Spec.Containers[0].Resources.Limits = corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("500m")}
 		}, "cannot be cut"},
-		"no limit":               {false, []changes.Change{{Hard: map[string]corev1.ResourceList{"q": hard("2")}}}, func(p *corev1.Pod) { p.Spec.Containers[0].Resources.Limits = nil }, "has no limit of it"},
-		"more than a LimitRange": {false, []changes.Change{{Hard: map[string]corev1.ResourceList{"q": hard("2")}}}, func(p *corev1.Pod) { p.Spec.Containers[0].Resources.Requests["memory"] = resource.MustParse("9Gi") }, "memory"},
+		"no limit":               {false, []edit.Change{{Hard: map[string]corev1.ResourceList{"q": hard("2")}}}, func(p *corev1.Pod) { p.Spec.Containers[0].Resources.Limits = nil }, "has no limit of it"},
+		"more than a LimitRange": {false, []edit.Change{{Hard: map[string]corev1.ResourceList{"q": hard("2")}}}, func(p *corev1.Pod) { p.Spec.Containers[0].Resources.Requests["memory"] = resource.MustParse("9Gi") }, "memory"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := finder(t, nil, "nvidia.com/gpu", func(st *cluster.State) {
@@ -201,10 +201,10 @@ func TestEveryBlockerIsCleared(t *testing.T) {
 // The kind of a fix is that of its change that disturbs most, and the cause that it removes is
 // that change's.
 func TestWhatDisturbsMost(t *testing.T) {
-	set := func(kinds ...diagnosis.FixKind) []changes.Change {
-		var out []changes.Change
+	set := func(kinds ...diagnosis.FixKind) []edit.Change {
+		var out []edit.Change
 		for _, k := range kinds {
-			out = append(out, changes.Change{Kind: k, Cause: diagnosis.CauseID("for " + string(k))})
+			out = append(out, edit.Change{Kind: k, Cause: diagnosis.CauseID("for " + string(k))})
 		}
 		return out
 	}
@@ -246,7 +246,7 @@ func TestWhatBecomesOfVictims(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := finder(t, nil, "nvidia.com/mig-1g.5gb", func(st *cluster.State) { st.Nodes[1].Spec.Unschedulable = true })
-			f := &candidate{changes: []changes.Change{{Kind: tc.kind}}, fix: diagnosis.Fix{Kind: tc.kind, Kinds: []diagnosis.FixKind{tc.kind}, Risk: diagnosis.LowRisk, Proof: diagnosis.Proof{Verdict: diagnosis.Schedules, Why: "ok"}}}
+			f := &candidate{changes: []edit.Change{{Kind: tc.kind}}, fix: diagnosis.Fix{Kind: tc.kind, Kinds: []diagnosis.FixKind{tc.kind}, Risk: diagnosis.LowRisk, Proof: diagnosis.Proof{Verdict: diagnosis.Schedules, Why: "ok"}}}
 			for i := range tc.big {
 				v := filling(fmt.Sprint("v", i))
 				if tc.nobodys {

@@ -13,6 +13,7 @@ import (
 	"github.com/unpend/unpend/rca/admission"
 	"github.com/unpend/unpend/rca/changes"
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/view"
 	"github.com/unpend/unpend/rca/whatif"
 )
@@ -53,7 +54,7 @@ func (c *Finder) prove(ctx context.Context, f *candidate) error {
 		if placed == "" {
 			return nil
 		}
-		if slices.ContainsFunc(f.changes, func(ch changes.Change) bool { return ch.Not == placed }) {
+		if slices.ContainsFunc(f.changes, func(ch edit.Change) bool { return ch.Not == placed }) {
 			f.fix.Proof.Why = "the scheduler chooses " + placed + " again, whose kubelet would refuse it again"
 			return nil
 		}
@@ -107,7 +108,7 @@ func (c *Finder) midChange(node string) bool {
 }
 
 // asksOtherwise says that a change asks for something else than was asked.
-func asksOtherwise(ch changes.Change) bool { return ch.Kind == diagnosis.ChangeRequest && !ch.Adds }
+func asksOtherwise(ch edit.Change) bool { return ch.Kind == diagnosis.ChangeRequest && !ch.Adds }
 
 // edited are the nodes that the fix changes, as it leaves them.
 func (f *candidate) edited() []*corev1.Node {
@@ -182,7 +183,7 @@ func (c *Finder) proveVictims(ctx context.Context, s *whatif.Snapshot, f *candid
 	gone, landed := len(f.gone), len(f.victims)-len(f.gone)-len(f.thenWait)
 	f.stranded = len(f.victims) - landed
 	p := &f.fix.Proof
-	if f.stranded > 0 && slices.ContainsFunc(f.changes, func(ch changes.Change) bool { return ch.Kind == diagnosis.MovePods }) {
+	if f.stranded > 0 && slices.ContainsFunc(f.changes, func(ch edit.Change) bool { return ch.Kind == diagnosis.MovePods }) {
 		*p = diagnosis.Proof{Verdict: diagnosis.Refuted, Why: fmt.Sprintf("no other place for %d of the %d pods that were to move", f.stranded, len(f.victims))}
 		return nil
 	}
@@ -198,7 +199,7 @@ func (c *Finder) proveVictims(ctx context.Context, s *whatif.Snapshot, f *candid
 		p.Why += "; each evicted pod was placed again"
 		f.move()
 	}
-	if gone < len(f.victims) && slices.ContainsFunc(f.changes, func(ch changes.Change) bool { return ch.Cause == diagnosis.DRADevicesInUse && len(ch.Victims) > 0 }) {
+	if gone < len(f.victims) && slices.ContainsFunc(f.changes, func(ch edit.Change) bool { return ch.Cause == diagnosis.DRADevicesInUse && len(ch.Victims) > 0 }) {
 		// A nomination keeps CPU and memory, not devices (dynamicresources.go has no AddPod).
 		f.fix.Risk = f.fix.Risk.With(diagnosis.MediumRisk)
 		p.Why += "; the scheduler keeps no devices for a pod that waits, so a successor of an evicted one may take them back first"
@@ -222,7 +223,7 @@ func (f *candidate) move() {
 // empty when it would take it, or when the pod exists. What a person is asked to do
 // is taken as done.
 func (c *Finder) refusedStill(f *candidate, pod *corev1.Pod) string {
-	if !c.Unborn || slices.ContainsFunc(f.changes, func(ch changes.Change) bool { return ch.Kind == diagnosis.Manual }) {
+	if !c.Unborn || slices.ContainsFunc(f.changes, func(ch edit.Change) bool { return ch.Kind == diagnosis.Manual }) {
 		return ""
 	}
 	if bad := admission.InvalidRequests(pod); len(bad) > 0 {

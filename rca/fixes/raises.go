@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/unpend/unpend/rca/changes"
+	"github.com/unpend/unpend/rca/edit"
 )
 
 // raises are the fix that the scheduler preempts for the pod: by itself, or once the
@@ -19,7 +20,7 @@ func (c *Finder) raises(ctx context.Context) ([]*candidate, error) {
 		return nil, err
 	}
 	if own.Node != "" {
-		return []*candidate{c.candidate(c.Node(own.Node), []changes.Change{c.ByItself(own)})}, nil
+		return []*candidate{c.candidate(c.Node(own.Node), []edit.Change{c.ByItself(own)})}, nil
 	}
 	classes := c.Classes()
 	for _, class := range classes[:min(len(classes), changes.MaxClasses)] {
@@ -31,7 +32,7 @@ func (c *Finder) raises(ctx context.Context) ([]*candidate, error) {
 			continue
 		}
 		n := c.Node(node)
-		return []*candidate{c.candidate(n, []changes.Change{c.Raise(c.ShortOn(n), class, victims)})}, nil
+		return []*candidate{c.candidate(n, []edit.Change{c.Raise(c.ShortOn(n), class, victims)})}, nil
 	}
 	return nil, nil
 }

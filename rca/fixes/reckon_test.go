@@ -8,9 +8,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/unpend/unpend/rca/changes"
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/rcatest"
 )
 
@@ -26,7 +26,7 @@ func TestWhatIsReckoned(t *testing.T) {
 		return p
 	}
 	rolled := func(f *candidate, running ...*corev1.Pod) {
-		f.rolling, f.restarts = &changes.Rolling{How: "rolls deployment/w", Running: running}, running
+		f.rolling, f.restarts = &edit.Rolling{How: "rolls deployment/w", Running: running}, running
 	}
 	for name, tc := range map[string]struct {
 		waits int
@@ -79,7 +79,7 @@ func TestWhatIsReckoned(t *testing.T) {
 func TestWhoIsToldAsStopped(t *testing.T) {
 	a, b, drained := rcatest.Victim("a", 0, 1, 0, "w"), rcatest.Victim("b", 0, 1, 0, "w"), rcatest.Victim("d", 0, 1, 0, "x")
 	c := finder(t, nil, "nvidia.com/mig-1g.5gb", nil)
-	f := &candidate{rolling: &changes.Rolling{Running: []*corev1.Pod{a, b}}, restarts: []*corev1.Pod{drained, a, b}}
+	f := &candidate{rolling: &edit.Rolling{Running: []*corev1.Pod{a, b}}, restarts: []*corev1.Pod{drained, a, b}}
 	c.reckon(f, outcome{runs: 1, stopped: []*corev1.Pod{b}}, c.Pod)
 	if got := fmt.Sprint(podNames(f.restarts)); got != "[{a d} {a b}]" {
 		t.Errorf("%s", got)
@@ -146,7 +146,7 @@ func TestWhoWaits(t *testing.T) {
 func TestOnlyTheIncidentsMembersAreChanged(t *testing.T) {
 	c := finder(t, nil, "nvidia.com/gpu", nil)
 	c.Incident.ID = c.Cluster.IncidentOf(c.Pod)
-	f := &candidate{changes: []changes.Change{{}, {Pod: func(p *corev1.Pod) { p.Spec.SchedulerName = "changed" }}}}
+	f := &candidate{changes: []edit.Change{{}, {Pod: func(p *corev1.Pod) { p.Spec.SchedulerName = "changed" }}}}
 	ours, other := c.Pod.DeepCopy(), c.Pod.DeepCopy()
 	ours.Name, other.OwnerReferences = "x", nil
 	if got := c.changed(ours, f); got.Spec.SchedulerName != "changed" || got.Name != "x" || ours.Spec.SchedulerName == "changed" {
@@ -161,11 +161,11 @@ func TestOnlyTheIncidentsMembersAreChanged(t *testing.T) {
 // its controller replaces its pods.
 func TestWhenAWorkloadIsPlayed(t *testing.T) {
 	c := finder(t, nil, "nvidia.com/mig-1g.5gb", nil)
-	running := &changes.Rolling{Running: []*corev1.Pod{rcatest.Victim("a", 0, 1, 0, "w")}}
+	running := &edit.Rolling{Running: []*corev1.Pod{rcatest.Victim("a", 0, 1, 0, "w")}}
 	for i, tc := range []struct {
-		r    *changes.Rolling
+		r    *edit.Rolling
 		want bool
-	}{{nil, false}, {&changes.Rolling{}, true}, {running, true}} {
+	}{{nil, false}, {&edit.Rolling{}, true}, {running, true}} {
 		if got := c.rolls(&candidate{rolling: tc.r}); got != tc.want {
 			t.Errorf("%d: %v", i, got)
 		}

@@ -10,9 +10,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"github.com/unpend/unpend/rca/changes"
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/evict"
 	"github.com/unpend/unpend/rca/rcatest"
 	"github.com/unpend/unpend/rca/relayout"
@@ -39,7 +39,7 @@ func TestHowManyOldPodsGo(t *testing.T) {
 		"fewer run than have to":       {4, 1, 2, 2, 0, 0, "1 0"},
 		"all wait":                     {2, 0, 0, 2, 2, 0, "0 0"},
 	} {
-		p := replacing{Rolling: &changes.Rolling{Wanted: tc.wanted, Unavailable: tc.unavailable}, old: make([]*corev1.Pod, tc.old), made: tc.made, placed: tc.placed}
+		p := replacing{Rolling: &edit.Rolling{Wanted: tc.wanted, Unavailable: tc.unavailable}, old: make([]*corev1.Pod, tc.old), made: tc.made, placed: tc.placed}
 		gone, stop := p.down(tc.waiting)
 		if got := fmt.Sprint(gone, " ", stop); got != tc.want {
 			t.Errorf("%s: %s, want %s", name, got, tc.want)
@@ -51,20 +51,20 @@ func TestHowManyOldPodsGo(t *testing.T) {
 // controller replaces them.
 func TestHowAWorkloadIsReplaced(t *testing.T) {
 	for name, tc := range map[string]struct {
-		r       changes.Rolling
+		r       edit.Rolling
 		running int
 		want    string // how many more run, how many wait, who was stopped
 	}{
-		"one at a time":              {changes.Rolling{Wanted: 2, Unavailable: 1}, 2, "0 more, 0 wait, [a b] stopped"},
-		"no room for one more":       {changes.Rolling{Wanted: 2, Surge: 1}, 2, "0 more, 1 wait, [] stopped"},
-		"room for one more":          {changes.Rolling{Wanted: 1, Surge: 1}, 1, "0 more, 0 wait, [a] stopped"},
-		"all at once":                {changes.Rolling{Wanted: 2, AtOnce: true}, 2, "0 more, 0 wait, [a b] stopped"},
-		"more than there is room":    {changes.Rolling{Wanted: 3, AtOnce: true}, 2, "0 more, 1 wait, [a b] stopped"},
-		"one that is missing, too":   {changes.Rolling{Wanted: 2, AtOnce: true}, 1, "1 more, 0 wait, [a] stopped"},
-		"in turn":                    {changes.Rolling{Wanted: 2, InTurn: true}, 2, "0 more, 0 wait, [a b] stopped"},
-		"in turn, the missing first": {changes.Rolling{Wanted: 2, InTurn: true}, 1, "1 more, 0 wait, [a] stopped"},
-		"in turn, and it stops":      {changes.Rolling{Wanted: 3, InTurn: true}, 2, "0 more, 1 wait, [] stopped"},
-		"who waits goes first":       {changes.Rolling{Wanted: 3, Unavailable: 1, Pending: make([]*corev1.Pod, 1)}, 2, "0 more, 1 wait, [] stopped"},
+		"one at a time":              {edit.Rolling{Wanted: 2, Unavailable: 1}, 2, "0 more, 0 wait, [a b] stopped"},
+		"no room for one more":       {edit.Rolling{Wanted: 2, Surge: 1}, 2, "0 more, 1 wait, [] stopped"},
+		"room for one more":          {edit.Rolling{Wanted: 1, Surge: 1}, 1, "0 more, 0 wait, [a] stopped"},
+		"all at once":                {edit.Rolling{Wanted: 2, AtOnce: true}, 2, "0 more, 0 wait, [a b] stopped"},
+		"more than there is room":    {edit.Rolling{Wanted: 3, AtOnce: true}, 2, "0 more, 1 wait, [a b] stopped"},
+		"one that is missing, too":   {edit.Rolling{Wanted: 2, AtOnce: true}, 1, "1 more, 0 wait, [a] stopped"},
+		"in turn":                    {edit.Rolling{Wanted: 2, InTurn: true}, 2, "0 more, 0 wait, [a b] stopped"},
+		"in turn, the missing first": {edit.Rolling{Wanted: 2, InTurn: true}, 1, "1 more, 0 wait, [a] stopped"},
+		"in turn, and it stops":      {edit.Rolling{Wanted: 3, InTurn: true}, 2, "0 more, 1 wait, [] stopped"},
+		"who waits goes first":       {edit.Rolling{Wanted: 3, Unavailable: 1, Pending: make([]*corev1.Pod, 1)}, 2, "0 more, 1 wait, [] stopped"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var old []*corev1.Pod
@@ -157,17 +157,17 @@ func TestCheapestOnSeveralNodes(t *testing.T) {
 func TestWhatMakesRoom(t *testing.T) {
 	c := finder(t, nil, "nvidia.com/gpu", nil)
 	n, v := c.Node("a"), []*corev1.Pod{rcatest.Victim("v", 0, 1, 0, "v")}
-	evicting := changes.Change{Kind: diagnosis.EvictPods, Victims: v, Title: "evict"}
-	layout := changes.Change{Kind: diagnosis.RepartitionGPU, Relayout: &relayout.Way{}, Title: "layout"}
-	byHand := func(ch changes.Change) changes.Change {
+	evicting := edit.Change{Kind: diagnosis.EvictPods, Victims: v, Title: "evict"}
+	layout := edit.Change{Kind: diagnosis.RepartitionGPU, Relayout: &relayout.Way{}, Title: "layout"}
+	byHand := func(ch edit.Change) edit.Change {
 		ch.Manual = true
 		return ch
 	}
 	all := []*candidate{
-		c.candidate(n, []changes.Change{evicting}), c.candidate(n, []changes.Change{byHand(evicting)}), c.candidate(nil, []changes.Change{evicting}),
-		c.candidate(n, []changes.Change{layout}), c.candidate(n, []changes.Change{byHand(layout)}), c.candidate(nil, []changes.Change{layout}),
-		c.candidate(n, []changes.Change{{Kind: diagnosis.ChangeRequest, Title: "less"}, evicting}), c.candidate(n, []changes.Change{{Kind: diagnosis.FixClaim, Title: "less"}, layout}),
-		c.candidate(n, []changes.Change{{Kind: diagnosis.UncordonNode, Title: "open"}}), c.candidate(n, []changes.Change{{Kind: diagnosis.UncordonNode, Title: "open"}, evicting}),
+		c.candidate(n, []edit.Change{evicting}), c.candidate(n, []edit.Change{byHand(evicting)}), c.candidate(nil, []edit.Change{evicting}),
+		c.candidate(n, []edit.Change{layout}), c.candidate(n, []edit.Change{byHand(layout)}), c.candidate(nil, []edit.Change{layout}),
+		c.candidate(n, []edit.Change{{Kind: diagnosis.ChangeRequest, Title: "less"}, evicting}), c.candidate(n, []edit.Change{{Kind: diagnosis.FixClaim, Title: "less"}, layout}),
+		c.candidate(n, []edit.Change{{Kind: diagnosis.UncordonNode, Title: "open"}}), c.candidate(n, []edit.Change{{Kind: diagnosis.UncordonNode, Title: "open"}, evicting}),
 	}
 	var got []int
 	for i, f := range all {
@@ -191,7 +191,7 @@ func TestWhatMakesRoom(t *testing.T) {
 // of several nodes a person makes, one after the other.
 func TestPartsOnSeveralNodes(t *testing.T) {
 	c := finder(t, nil, "nvidia.com/gpu", nil)
-	own := changes.Change{Kind: diagnosis.AddToleration, Title: "tolerate"}
+	own := edit.Change{Kind: diagnosis.AddToleration, Title: "tolerate"}
 	for name, tc := range map[string]struct {
 		kind      diagnosis.FixKind
 		layout    bool
@@ -203,11 +203,11 @@ func TestPartsOnSeveralNodes(t *testing.T) {
 	} {
 		s := &share{cost: evict.NoVictims}
 		for _, node := range []string{"a", "b"} {
-			ch := changes.Change{Kind: tc.kind, Title: "on " + node, Victims: []*corev1.Pod{rcatest.Victim("v"+node, 0, 1, 0, node)}}
+			ch := edit.Change{Kind: tc.kind, Title: "on " + node, Victims: []*corev1.Pod{rcatest.Victim("v"+node, 0, 1, 0, node)}}
 			if tc.layout {
 				ch.Relayout = &relayout.Way{Node: c.Node(node), Remade: []int{0}}
 			}
-			s = &share{part: c.candidate(c.Node(node), []changes.Change{own, ch}), before: s, pods: s.pods + 1, nodes: s.nodes + 1}
+			s = &share{part: c.candidate(c.Node(node), []edit.Change{own, ch}), before: s, pods: s.pods + 1, nodes: s.nodes + 1}
 		}
 		f := c.together(s)
 		if f.fix.Title != tc.title || f.fix.Automatic != tc.automatic || f.pods != 2 || !slices.Equal(f.fix.Cost.Nodes, []string{"a", "b"}) || !slices.Equal(f.fix.Kinds, []diagnosis.FixKind{diagnosis.AddToleration, tc.kind}) || len(f.victims) != 2 {

@@ -16,9 +16,9 @@ import (
 	"github.com/unpend/unpend/nodeprobe"
 	"github.com/unpend/unpend/nodeprobe/sim"
 	"github.com/unpend/unpend/rca/causes"
-	"github.com/unpend/unpend/rca/changes"
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/evict"
 	"github.com/unpend/unpend/rca/placement"
 	"github.com/unpend/unpend/rca/rcatest"
@@ -60,7 +60,7 @@ func finder(t *testing.T, guard diagnosis.Guard, asks string, edit func(*cluster
 func some(c *Finder, kind diagnosis.FixKind, minutes ...int) []*candidate {
 	out := make([]*candidate, len(minutes))
 	for i, m := range minutes {
-		out[i] = c.candidate(nil, []changes.Change{{Kind: kind, Title: fmt.Sprintf("%s %02d", kind, m), Minutes: m}})
+		out[i] = c.candidate(nil, []edit.Change{{Kind: kind, Title: fmt.Sprintf("%s %02d", kind, m), Minutes: m}})
 	}
 	return out
 }
@@ -128,7 +128,7 @@ func TestEndlessWaitsComeLast(t *testing.T) {
 	c := finder(t, nil, "nvidia.com/gpu", nil)
 	waits := some(c, diagnosis.Wait, 0, 90)
 	endless, long := waits[0], waits[1]
-	other := c.candidate(nil, []changes.Change{{Kind: diagnosis.Wait, Title: "Wait for another", Minutes: 0}})
+	other := c.candidate(nil, []edit.Change{{Kind: diagnosis.Wait, Title: "Wait for another", Minutes: 0}})
 	all := []*candidate{other, endless, long}
 	slices.SortStableFunc(all, byCost)
 	if want := []*candidate{long, endless, other}; !slices.Equal(all, want) || byCost(endless, endless) != 0 {
@@ -169,33 +169,33 @@ func TestWhatIsKeptToBeTried(t *testing.T) {
 // No more is worked out than can be tried: where a dozen cost nobody anything, or less.
 func TestWhatIsNotWorthWorkingOut(t *testing.T) {
 	c := finder(t, nil, "nvidia.com/gpu", nil)
-	set := []changes.Change{{Kind: diagnosis.AddToleration}}
+	set := []edit.Change{{Kind: diagnosis.AddToleration}}
 	for count, want := range map[int]bool{maxTries - 1: false, maxTries: true, maxTries + 1: true} {
 		c.victimless = map[string]int{kindsKey(set, diagnosis.RepartitionGPU): count}
-		if got := c.Enough([][]changes.Change{set}, diagnosis.RepartitionGPU); got != want {
+		if got := c.Enough([][]edit.Change{set}, diagnosis.RepartitionGPU); got != want {
 			t.Errorf("%d: %v", count, got)
 		}
-		if c.Enough([][]changes.Change{set, set}, diagnosis.RepartitionGPU) || c.Enough([][]changes.Change{set}, diagnosis.FixSelector) {
+		if c.Enough([][]edit.Change{set, set}, diagnosis.RepartitionGPU) || c.Enough([][]edit.Change{set}, diagnosis.FixSelector) {
 			t.Error("of other sets nothing is known")
 		}
 	}
 	n := c.Node("a")
-	of := func(minutes int) *changes.Change {
-		return &changes.Change{Kind: diagnosis.RepartitionGPU, Minutes: minutes}
+	of := func(minutes int) *edit.Change {
+		return &edit.Change{Kind: diagnosis.RepartitionGPU, Minutes: minutes}
 	}
 	c.first = map[string][]*candidate{}
 	kinds := kindsKey(set, diagnosis.RepartitionGPU)
 	for i := range maxTries {
-		if c.Pointless(n, [][]changes.Change{set}, of(99)) {
+		if c.Pointless(n, [][]edit.Change{set}, of(99)) {
 			t.Errorf("pointless beside %d", i)
 		}
 		c.rank(kinds, c.candidate(n, append(slices.Clone(set), *of(maxTries - i))))
 	}
 	for minutes, want := range map[int]bool{1: false, maxTries - 1: false, maxTries: false, maxTries + 1: true} {
-		if got := c.Pointless(n, [][]changes.Change{set}, of(minutes)); got != want {
+		if got := c.Pointless(n, [][]edit.Change{set}, of(minutes)); got != want {
 			t.Errorf("%d minutes: %v", minutes, got)
 		}
-		if c.Pointless(n, [][]changes.Change{set, set}, of(minutes)) {
+		if c.Pointless(n, [][]edit.Change{set, set}, of(minutes)) {
 			t.Error("beside two sets")
 		}
 	}
@@ -221,24 +221,24 @@ func TestWhatAFixCosts(t *testing.T) {
 	node := func(*corev1.Node) {}
 	for name, tc := range map[string]struct {
 		n    *view.Node
-		set  []changes.Change
+		set  []edit.Change
 		want string // nodes, victims, minutes, automatic, keeps, less, kind
 	}{
-		"an eviction":        {c.Node("a"), []changes.Change{{Kind: diagnosis.EvictPods, Victims: []*corev1.Pod{y}, Minutes: 1}}, "[a] 1 1 true true 0 EvictPods"},
-		"off several nodes":  {nil, []changes.Change{{Kind: diagnosis.EvictPods, Victims: []*corev1.Pod{x, y, x}, Minutes: 1}}, "[a b] 2 1 true true 0 EvictPods"},
-		"a wait":             {c.Node("a"), []changes.Change{{Kind: diagnosis.Wait, Victims: []*corev1.Pod{y}, Minutes: 5, Manual: true}}, "[] 0 5 false true 0 Wait"},
-		"another request":    {c.Node("a"), []changes.Change{{Kind: diagnosis.ChangeRequest, Less: 2, Minutes: 1}}, "[] 0 1 true false 2 ChangeRequest"},
-		"another claim":      {c.Node("a"), []changes.Change{{Kind: diagnosis.FixClaim, Manual: true}}, "[] 0 0 false false 0 FixClaim"},
-		"a node is opened":   {c.Node("a"), []changes.Change{{Kind: diagnosis.UncordonNode, Node: node}}, "[a] 0 0 true true 0 UncordonNode"},
-		"another layout":     {c.Node("a"), []changes.Change{{Kind: diagnosis.AddToleration, Minutes: 1}, {Kind: diagnosis.RepartitionGPU, Relayout: &relayout.Way{}, Minutes: 4}}, "[a] 0 5 true true 0 RepartitionGPU"},
-		"the same pod twice": {c.Node("a"), []changes.Change{{Kind: diagnosis.EvictPods, Victims: []*corev1.Pod{y}}, {Kind: diagnosis.MovePods, Victims: []*corev1.Pod{y, x}}}, "[a] 2 0 true true 0 EvictPods"},
-		"one by hand of two": {c.Node("a"), []changes.Change{{Kind: diagnosis.AddToleration}, {Kind: diagnosis.FixSelector, Manual: true}}, "[] 0 0 false true 0 FixSelector"},
+		"an eviction":        {c.Node("a"), []edit.Change{{Kind: diagnosis.EvictPods, Victims: []*corev1.Pod{y}, Minutes: 1}}, "[a] 1 1 true true 0 EvictPods"},
+		"off several nodes":  {nil, []edit.Change{{Kind: diagnosis.EvictPods, Victims: []*corev1.Pod{x, y, x}, Minutes: 1}}, "[a b] 2 1 true true 0 EvictPods"},
+		"a wait":             {c.Node("a"), []edit.Change{{Kind: diagnosis.Wait, Victims: []*corev1.Pod{y}, Minutes: 5, Manual: true}}, "[] 0 5 false true 0 Wait"},
+		"another request":    {c.Node("a"), []edit.Change{{Kind: diagnosis.ChangeRequest, Less: 2, Minutes: 1}}, "[] 0 1 true false 2 ChangeRequest"},
+		"another claim":      {c.Node("a"), []edit.Change{{Kind: diagnosis.FixClaim, Manual: true}}, "[] 0 0 false false 0 FixClaim"},
+		"a node is opened":   {c.Node("a"), []edit.Change{{Kind: diagnosis.UncordonNode, Node: node}}, "[a] 0 0 true true 0 UncordonNode"},
+		"another layout":     {c.Node("a"), []edit.Change{{Kind: diagnosis.AddToleration, Minutes: 1}, {Kind: diagnosis.RepartitionGPU, Relayout: &relayout.Way{}, Minutes: 4}}, "[a] 0 5 true true 0 RepartitionGPU"},
+		"the same pod twice": {c.Node("a"), []edit.Change{{Kind: diagnosis.EvictPods, Victims: []*corev1.Pod{y}}, {Kind: diagnosis.MovePods, Victims: []*corev1.Pod{y, x}}}, "[a] 2 0 true true 0 EvictPods"},
+		"one by hand of two": {c.Node("a"), []edit.Change{{Kind: diagnosis.AddToleration}, {Kind: diagnosis.FixSelector, Manual: true}}, "[] 0 0 false true 0 FixSelector"},
 	} {
 		f := c.candidate(tc.n, tc.set)
 		if got := fmt.Sprint(f.fix.Cost.Nodes, len(f.victims), f.fix.Cost.Minutes, f.fix.Automatic, f.keeps, f.less, " ", f.fix.Kind); got != tc.want {
 			t.Errorf("%s: %s, want %s", name, got, tc.want)
 		}
-		if (f.fix.Mechanism == diagnosis.MIGManager) != slices.ContainsFunc(tc.set, func(ch changes.Change) bool { return ch.Relayout != nil }) {
+		if (f.fix.Mechanism == diagnosis.MIGManager) != slices.ContainsFunc(tc.set, func(ch edit.Change) bool { return ch.Relayout != nil }) {
 			t.Errorf("%s: by %s", name, f.fix.Mechanism)
 		}
 	}
@@ -328,8 +328,8 @@ func TestWhichGPUIsRedrawn(t *testing.T) {
 	c := finder(t, nil, "nvidia.com/gpu", nil)
 	n, at, gone := c.Node("a"), 0, 7
 	twos := placement.Layout{"2g.10gb": 3}
-	relayout := []changes.Change{{Kind: diagnosis.AddToleration}, {Kind: diagnosis.RepartitionGPU, Relayout: &relayout.Way{Node: n, Now: c.Cluster.ClassOf(n).Layouts, Wanted: map[int]placement.Layout{0: twos}, Remade: []int{0}}}}
-	fix := func(gpu *int, set []changes.Change) *candidate {
+	relayout := []edit.Change{{Kind: diagnosis.AddToleration}, {Kind: diagnosis.RepartitionGPU, Relayout: &relayout.Way{Node: n, Now: c.Cluster.ClassOf(n).Layouts, Wanted: map[int]placement.Layout{0: twos}, Remade: []int{0}}}}
+	fix := func(gpu *int, set []edit.Change) *candidate {
 		return &candidate{node: n, changes: set, fix: diagnosis.Fix{Proof: diagnosis.Proof{GPU: gpu}}}
 	}
 	for name, tc := range map[string]struct {
@@ -357,15 +357,15 @@ func TestGuardRailsHoldBack(t *testing.T) {
 		asked = append(asked, fmt.Sprint(f.Cost.Nodes, len(f.Actions)))
 		return says[strings.Join(f.Cost.Nodes, " ")]
 	}
-	open := func(node string, manual bool) []changes.Change {
-		return []changes.Change{{Kind: diagnosis.UncordonNode, Node: func(*corev1.Node) {}, Manual: manual, Title: node}}
+	open := func(node string, manual bool) []edit.Change {
+		return []edit.Change{{Kind: diagnosis.UncordonNode, Node: func(*corev1.Node) {}, Manual: manual, Title: node}}
 	}
 	c := finder(t, guard, "nvidia.com/gpu", nil)
 	asked = nil
 	says["a"] = diagnosis.Held{Why: "a is parked", Refused: true}
 	says["b"] = diagnosis.Held{Why: "b waits"}
 	a, again, b, byHand := c.candidate(c.Node("a"), open("a", false)), c.candidate(c.Node("a"), open("a", false)), c.candidate(c.Node("b"), open("b", false)), c.candidate(c.Node("a"), open("a", true))
-	layout := c.candidate(c.Node("a"), []changes.Change{{Kind: diagnosis.QuarantineGPU, Node: func(*corev1.Node) {}}})
+	layout := c.candidate(c.Node("a"), []edit.Change{{Kind: diagnosis.QuarantineGPU, Node: func(*corev1.Node) {}}})
 	if !a.held || !again.held || !b.held || byHand.held || !layout.held || !slices.Equal(asked, []string{"[a] 0", "[b] 0", "[a] 1"}) {
 		t.Errorf("held %v %v %v %v %v, asked %q", a.held, again.held, b.held, byHand.held, layout.held, asked)
 	}

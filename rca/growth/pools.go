@@ -82,7 +82,7 @@ func (c *Case) byLimits(g *Growth, o *scaling.Outlook) {
 func (c *Case) byPoolErrors(g *Growth, o *scaling.Outlook, failed *corev1.Event) {
 	said := scaling.NotScheduled(failed.Message)
 	g.Said = view.Quotable(failed.Message, 600)
-	evidence := diagnosis.Fact(view.PodRef(c.Pod), "karpenter says FailedScheduling: "+view.Quotable(failed.Message, 400), diagnosis.Says(failed.Message))
+	evidence := diagnosis.Fact(view.PodRef(c.Pod), "karpenter says FailedScheduling: "+view.Quotable(failed.Message, 600), diagnosis.Says(failed.Message))
 	suits := func(r scaling.Reason) scaling.Fit {
 		if p := o.Pool(r.Pool); p != nil {
 			return p.Suits(c.Pod)
@@ -102,9 +102,10 @@ func (c *Case) byPoolErrors(g *Growth, o *scaling.Outlook, failed *corev1.Event)
 	switch offering := ofBar(said, scaling.Offering); {
 	case len(offering) > 0:
 		g.Bar = scaling.Offering
-		g.tell(diagnosis.AutoscalerCannotHelp, diagnosis.Likely, "Karpenter has machines that would do, but not in the zone or at the price (capacity type) that pool and pod allow, or the cloud refused them in the last minutes", evidence)
+		g.tell(diagnosis.AutoscalerCannotHelp, diagnosis.Likely, "no machine of those that would do is to be had in the zone and at the price (capacity type) that pool and pod allow, or the cloud refused them in the last minutes", evidence)
 	case len(lacks) > 0:
 		g.Bar, g.Lacks = scaling.Lacks, blind
+		evidence.Claims = append(evidence.Claims, c.requested()...)
 		g.tell(diagnosis.AutoscalerCannotHelp, diagnosis.Likely, c.lacksSays("Karpenter", "no instance type of its pools", blind), evidence)
 	case len(ofBar(said, scaling.Devices)) > 0:
 		g.Bar = scaling.Devices
@@ -169,6 +170,17 @@ func (c *Case) lacksSays(who, what, blind string) string {
 		return fmt.Sprintf("%s has room for what the pod asks for at once (%d %s with %s)", what, a.Count, a.Resource, c.hostAsked())
 	}
 	return what + " has room for what the pod asks for at once"
+}
+
+// requested is what lacksSays counts.
+func (c *Case) requested() []diagnosis.Claim {
+	var out []diagnosis.Claim
+	for _, name := range []corev1.ResourceName{view.WholeGPU, corev1.ResourceCPU, corev1.ResourceMemory} {
+		if q, asked := c.Wants[name]; asked {
+			out = append(out, c.Cluster.OfPod(c.Pod, diagnosis.That(diagnosis.Requests, string(name), diagnosis.Is, q.String()))...)
+		}
+	}
+	return out
 }
 
 // hostAsked is what the pod asks for beside GPUs.

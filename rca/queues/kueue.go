@@ -40,6 +40,9 @@ func (c *Case) NotAdmitted() *view.Finding {
 		} else if why != "" {
 			says += ": " + view.Cut(assigning.ReplaceAllString(why, ""), 160)
 		}
+		if kept := c.Kept(w); kept != nil {
+			says += fmt.Sprintf("; %s was evicted and still holds %s", kept.Ref(), kept.Amount.String())
+		}
 	}
 	return view.Found(diagnosis.Proven, says, evidence...)
 }

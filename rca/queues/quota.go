@@ -16,12 +16,7 @@ import (
 // ofQuota is what the ClusterQueue has of the GPUs that the pod asks for, flavor by flavor, and
 // which nodes each flavor stands for: quota in a flavor without such a node lets nobody run.
 func (c *Case) ofQuota(w *unstructured.Unstructured) []diagnosis.Evidence {
-	st := c.Cluster.State
-	local := objectOf(st.Queues.Local, c.Pod.Namespace, nestedText(w, "spec", "queueName"))
-	if local == nil {
-		return nil
-	}
-	queue := objectOf(st.Queues.Cluster, "", nestedText(local, "spec", "clusterQueue"))
+	queue := c.ClusterQueue(w)
 	if queue == nil {
 		return nil
 	}
@@ -33,24 +28,26 @@ func (c *Case) ofQuota(w *unstructured.Unstructured) []diagnosis.Evidence {
 				if !slices.ContainsFunc(view.AsksOf(c.Pod), func(a view.Ask) bool { return a.Resource == name }) {
 					continue
 				}
-				out = append(out, diagnosis.Evidence{Ref: refOf("ClusterQueue", queue), Fact: quotaOf(queue, wordOf(flavor, "name"), has)})
+				out = append(out, quotaOf(queue, wordOf(flavor, "name"), has))
 				if fact := c.nodesOf(wordOf(flavor, "name"), name); fact != "" {
 					out = append(out, diagnosis.Evidence{Ref: "ResourceFlavor/" + wordOf(flavor, "name"), Fact: fact})
 				}
 			}
 		}
 	}
-	return out
+	return append(out, c.reserved(queue)...)
 }
 
 // quotaOf is the quota of one resource in one flavor, and what of it is reserved.
-func quotaOf(queue *unstructured.Unstructured, flavor string, has map[string]any) string {
+func quotaOf(queue *unstructured.Unstructured, flavor string, has map[string]any) diagnosis.Evidence {
 	name := wordOf(has, "name")
+	claims := []diagnosis.Claim{diagnosis.That("spec.resourceGroups", "", diagnosis.Contains, flavor), diagnosis.That("spec.resourceGroups", "", diagnosis.Contains, fmt.Sprint(has["nominalQuota"]))}
 	fact := fmt.Sprintf("flavor %s: %s quota %v", flavor, name, has["nominalQuota"])
 	for _, f := range nested(queue, "status", "flavorsReservation") {
 		for _, r := range list(f, "resources") {
 			if wordOf(f, "name") == flavor && wordOf(r, "name") == name {
 				fact += fmt.Sprintf(", %v reserved", r["total"])
+				claims = append(claims, diagnosis.That("status.flavorsReservation", "", diagnosis.Contains, fmt.Sprint(r["total"])))
 				if b := fmt.Sprint(r["borrowed"]); r["borrowed"] != nil && b != "0" {
 					fact += ", " + b + " of it borrowed"
 				}
@@ -59,7 +56,7 @@ func quotaOf(queue *unstructured.Unstructured, flavor string, has map[string]any
 	}
 	cohort := nestedText(queue, "spec", "cohort") + nestedText(queue, "spec", "cohortName") // v1beta1, v1beta2
 	if cohort == "" {
-		return fact
+		return diagnosis.Fact(refOf("ClusterQueue", queue), fact, claims...)
 	}
 	fact += ", cohort " + cohort
 	for _, limit := range []struct{ field, says string }{{"borrowingLimit", "borrows at most"}, {"lendingLimit", "lends at most"}} {
@@ -67,7 +64,7 @@ func quotaOf(queue *unstructured.Unstructured, flavor string, has map[string]any
 			fact += fmt.Sprintf(", %s %v", limit.says, v)
 		}
 	}
-	return fact
+	return diagnosis.Fact(refOf("ClusterQueue", queue), fact, claims...)
 }
 
 // nodesOf says which nodes a flavor stands for, by its labels, and what they offer; empty

@@ -37,7 +37,7 @@ type Reason struct {
 var (
 	notTriggered = regexp.MustCompile(`^pod didn't trigger scale-up[^:]*:?\s*(.*)$`)
 	counted      = regexp.MustCompile(`(?:^|, )(\d+) `)
-	poolQuoted   = regexp.MustCompile(`nodepool "([^"]+)"|NodePool=([a-z0-9][a-z0-9.-]*)`)
+	poolQuoted   = regexp.MustCompile(`nodepool:? "([^"]+)"|NodePool=([a-z0-9][a-z0-9.-]*)`)
 )
 
 // groupBars are the cluster autoscaler's own words (core/scaleup/orchestrator/skippedreasons.go,
@@ -120,8 +120,14 @@ var poolBars = []struct {
 	{"filtered out all available instance types", Types},
 	{"no instance type has enough resources", Lacks},
 	{"no instance type met all requirements", Types},
+	// Of pairs: an instance type that meets the two named first lacks the third, and none
+	// that pool and pod allow was told of before. So the allowed ones are too small.
+	{"had enough resources and the required offering met", Lacks},
+	{"the required offering had the required resources", Lacks},
+	{"no instance type had enough resources", Lacks}, // "or had a required offering": each alone excludes all
+	{"met the scheduling requirements or", Types},
+	{"resources/offering tuple", Types},
 	{"required offering", Offering},
-	{"resources/offering tuple", Offering},
 	{"no instance type", Types},
 }
 

@@ -88,9 +88,29 @@ func ofTarget(st *cluster.State, p *corev1.Pod, t diagnosis.Target) bool {
 func reached(st *cluster.State, p *corev1.Pod, t diagnosis.Target) bool {
 	owner, _ := st.Owner(t.Kind, t.Namespace, t.Name)
 	set, is := owner.(*appsv1.StatefulSet)
-	if !is || set.Spec.UpdateStrategy.RollingUpdate == nil {
-		return true
+	return !is || Ordinal(p) >= FirstRolled(set)
+}
+
+// FirstRolled is the lowest ordinal that a new template of the set reaches; its partition
+// is counted from its first one (stateful_set_utils.go, newVersionedStatefulSetPod).
+func FirstRolled(set *appsv1.StatefulSet) int {
+	first := FirstOrdinal(set)
+	if r := set.Spec.UpdateStrategy.RollingUpdate; r != nil {
+		first += int(ptr.Deref(r.Partition, 0))
 	}
-	ordinal, err := strconv.Atoi(p.Name[strings.LastIndexByte(p.Name, '-')+1:])
-	return err != nil || ordinal >= int(ptr.Deref(set.Spec.UpdateStrategy.RollingUpdate.Partition, 0))
+	return first
+}
+
+// FirstOrdinal is that of the set's first pod: 0, or what it says.
+func FirstOrdinal(set *appsv1.StatefulSet) int {
+	if set.Spec.Ordinals != nil {
+		return int(set.Spec.Ordinals.Start)
+	}
+	return 0
+}
+
+// Ordinal is the number at the end of a StatefulSet's pod's name.
+func Ordinal(p *corev1.Pod) int {
+	n, _ := strconv.Atoi(p.Name[strings.LastIndexByte(p.Name, '-')+1:]) //nolint:errcheck // else it is no pod of the set's
+	return n
 }

@@ -88,6 +88,10 @@ func TestStops(t *testing.T) {
 		{"from its partition on", act(diagnosis.VerbPatch, "StatefulSet", "db", rolls), func(s *cluster.State) {
 			s.StatefulSets[0].Spec.UpdateStrategy.RollingUpdate = &appsv1.RollingUpdateStatefulSetStrategy{Partition: new(int32(1))}
 		}, []string{"db-1"}},
+		{"whose partition is counted from its first ordinal", act(diagnosis.VerbPatch, "StatefulSet", "db", rolls), func(s *cluster.State) {
+			s.StatefulSets[0].Spec.Ordinals = &appsv1.StatefulSetOrdinals{Start: 1}
+			s.StatefulSets[0].Spec.UpdateStrategy.RollingUpdate = &appsv1.RollingUpdateStatefulSetStrategy{Partition: new(int32(1))}
+		}, nil},
 		{"left to people", act(diagnosis.VerbPatch, "StatefulSet", "db", rolls), func(s *cluster.State) {
 			s.StatefulSets[0].Spec.UpdateStrategy.Type = appsv1.OnDeleteStatefulSetStrategyType
 		}, nil},

@@ -63,6 +63,9 @@ type Notice struct {
 	// only while it runs.
 	Progress string `json:"progress,omitempty"`
 	Step     string `json:"step,omitempty"`
+	// Released says of a parked plan that somebody has given its node back since; who tells
+	// looks it up, it does not travel.
+	Released bool `json:"-"`
 	// Approvers, and the head of the audit trail about it.
 	Approvers []string `json:"approvers,omitempty"`
 	AuditHead string   `json:"auditHead,omitempty"`

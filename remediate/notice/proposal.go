@@ -40,6 +40,9 @@ type Proposal struct {
 	Read time.Time `json:"read,omitzero"`
 	// Plans are the newest news of each plan for it, by Since.
 	Plans []Notice `json:"plans,omitempty"`
+	// Alarm is one sentence about what holds up everybody, as that the breaker is open: there
+	// is no finding then, Incident is a word for it, and Read since when it is so.
+	Alarm string `json:"alarm,omitempty"`
 	// Resolved is since when nobody of it waits any more; zero while somebody does.
 	Resolved time.Time `json:"resolved,omitzero"`
 }

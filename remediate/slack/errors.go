@@ -4,15 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	api "github.com/slack-go/slack"
 
 	"github.com/unpend/unpend/remediate/notice"
+	"github.com/unpend/unpend/remediate/outbound"
 )
 
 // passes are errors in a 200 that pass by themselves:
@@ -68,14 +66,8 @@ func (s *Slack) told(doing string, err error) error {
 	if e, ok := errors.AsType[*api.RateLimitedError](err); ok {
 		return &notice.Passing{Err: says, After: e.RetryAfter}
 	}
-	if e, ok := errors.AsType[*statusError](err); ok {
-		switch {
-		case e.code >= http.StatusInternalServerError, e.code == http.StatusTooManyRequests, e.code == http.StatusRequestTimeout:
-			return &notice.Passing{Err: says, After: e.after}
-		case e.code == http.StatusUnauthorized, e.code == http.StatusForbidden:
-			return says // a proxy in between, perhaps
-		}
-		return fmt.Errorf("%w: %w", notice.ErrRefused, says)
+	if e, ok := errors.AsType[*outbound.StatusError](err); ok {
+		return outbound.Judge(e.Code, e.After, says)
 	}
 	return &notice.Passing{Err: says} // nobody knows whether Slack heard it
 }
@@ -94,38 +86,14 @@ func (s *Slack) more(e api.SlackErrorResponse) string {
 	return s.scrub(text)
 }
 
-// scrub takes the tokens out of a text.
-func (s *Slack) scrub(text string) string {
-	if s.opts.Token == "" {
-		return text
+func (s *Slack) scrub(text string) string { return scrub(text, s.opts.Token) }
+
+// scrub takes secrets out of a text.
+func scrub(text string, secrets ...string) string {
+	for _, secret := range secrets {
+		if secret != "" {
+			text = strings.ReplaceAll(text, secret, "(token)")
+		}
 	}
-	return strings.ReplaceAll(text, s.opts.Token, "(token)")
-}
-
-// statusError is an answer that is neither a 200 nor a 429 with a hint.
-type statusError struct {
-	code  int
-	after time.Duration
-}
-
-func (e *statusError) Error() string {
-	return fmt.Sprintf("Slack answers %d %s", e.code, http.StatusText(e.code))
-}
-
-// hints is a transport that keeps what Slack says of when to come back with any answer:
-// slack-go tells of a 429 alone.
-type hints struct{ http.RoundTripper }
-
-// RoundTrip implements http.RoundTripper.
-func (h hints) RoundTrip(r *http.Request) (*http.Response, error) {
-	a, err := h.RoundTripper.RoundTrip(r)
-	if err != nil || a.StatusCode == http.StatusOK {
-		return a, err
-	}
-	a.Body.Close()
-	seconds, err := strconv.Atoi(a.Header.Get("Retry-After"))
-	if err != nil {
-		seconds = 0
-	}
-	return nil, &statusError{a.StatusCode, time.Duration(seconds) * time.Second}
+	return text
 }

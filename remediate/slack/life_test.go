@@ -103,11 +103,11 @@ func TestWhatIsNotOffered(t *testing.T) {
 		buttons bool
 		want    string
 	}{
-		"the breaker is open": {func(f *diagnosis.FixSummary) { f.Held = "the breaker is open" }, true, "[Snooze 1 h]\n[Not this]\n"},
-		"by hand":             {func(f *diagnosis.FixSummary) { f.Automatic = false }, true, "[Snooze 1 h]\n[Not this]\n"},
-		"musical chairs":      {func(f *diagnosis.FixSummary) { f.Class = diagnosis.MusicalChair }, true, "[Snooze 1 h]\n[Not this]\n"},
+		"the breaker is open": {func(f *diagnosis.FixSummary) { f.Held = "the breaker is open" }, true, "[Snooze 1 h]\nprod"},
+		"by hand":             {func(f *diagnosis.FixSummary) { f.Automatic = false }, true, "[Snooze 1 h]\nprod"},
+		"musical chairs":      {func(f *diagnosis.FixSummary) { f.Class = diagnosis.MusicalChair }, true, "[Snooze 1 h]\nprod"},
 		"nobody hears clicks": {func(*diagnosis.FixSummary) {}, false, "accept gpu-1\nprod"},
-		"what is no plan":     {func(f *diagnosis.FixSummary) { f.Plan = "v1" }, true, "[Snooze 1 h]\n[Not this]\n"},
+		"what is no plan":     {func(f *diagnosis.FixSummary) { f.Plan = "v1" }, true, "[Snooze 1 h]\nprod"},
 	} {
 		clock := notifytest.NewClock()
 		w := newWorkspace(t, clock)

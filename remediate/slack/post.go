@@ -25,6 +25,8 @@ type record struct {
 	Digest string `json:"digest,omitempty"`
 	// Over is since when it is, as people were told.
 	Over time.Time `json:"over,omitzero"`
+	// Snoozed is what its message says of that.
+	Snoozed snooze `json:"snoozed,omitzero"`
 }
 
 // part is one message.

@@ -2,7 +2,7 @@
 // is edited while the incident lives, with its details and its history in the thread. A
 // storm is one message for all.
 //
-// Begin at Notify. What a message says is in finding.go and detail.go, how it gets there
+// Begin at Notify, and at Listener for what people click and ask. What a message says is in finding.go and detail.go, how it gets there
 // exactly once in post.go, what Slack takes in limits.go, what its errors mean in errors.go.
 //
 // Rules of this package:
@@ -17,7 +17,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
+	"sync"
 	"time"
 
 	api "github.com/slack-go/slack"
@@ -36,6 +36,8 @@ type Options struct {
 	Cluster string
 	// Buttons says that clicks are heard; without it messages name commands instead.
 	Buttons bool
+	// NoSnooze says that who hears them has nowhere to keep a snooze.
+	NoSnooze bool
 	// Load and Save keep what was posted where, by a key of letters, digits, "." and "-".
 	// Load gives nil for a key that was never saved. What they forget is found again in the
 	// channel.
@@ -57,6 +59,9 @@ type Slack struct {
 	turn  chan struct{} // held by who speaks: one message after the other
 	bot   string        // our own id, once Slack has said it
 	last  time.Time     // of a write to the channel
+
+	snoozing sync.Mutex
+	looked   map[string]string // how Due has found each snooze
 }
 
 // New makes one; it says nothing to Slack yet.
@@ -78,10 +83,7 @@ func New(o Options) (*Slack, error) {
 	if o.URL == "" {
 		o.URL = api.APIURL
 	}
-	client := &http.Client{Timeout: answers, Transport: hints{http.DefaultTransport}, CheckRedirect: func(*http.Request, []*http.Request) error {
-		return errors.New("a redirect, where Slack's API has none")
-	}}
-	return &Slack{opts: o, api: api.New(o.Token, api.OptionHTTPClient(client), api.OptionAPIURL(o.URL)), clock: o.Clock, turn: make(chan struct{}, 1)}, nil
+	return &Slack{opts: o, api: newAPI(o.Token, o.URL, o.Clock), clock: o.Clock, turn: make(chan struct{}, 1), looked: map[string]string{}}, nil
 }
 
 // Notify implements notice.Notifier.
@@ -112,6 +114,11 @@ func (s *Slack) Notify(ctx context.Context, p notice.Proposal) error {
 	if err := s.join(ctx, r, p); err != nil {
 		return err
 	}
+	if s.opts.Buttons && !s.opts.NoSnooze && r.Digest == "" {
+		if left, err := s.alone(ctx, r, p); err != nil || left {
+			return err
+		}
+	}
 	err = s.say(ctx, r, p)
 	if isGone(err) { // somebody has deleted some of it: what is there is looked for again
 		r.Parts = nil
@@ -131,7 +138,7 @@ func (s *Slack) say(ctx context.Context, r *record, p notice.Proposal) error {
 	if r.Digest != "" {
 		return s.digest(ctx, r.Digest, p)
 	}
-	if err := s.show(ctx, r, "", s.finding(p)); err != nil {
+	if err := s.show(ctx, r, "", s.finding(r, p)); err != nil {
 		return err
 	}
 	return s.thread(ctx, r, p)

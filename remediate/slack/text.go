@@ -4,43 +4,21 @@ import (
 	"encoding/json"
 	"strings"
 	"time"
-	"unicode/utf16"
 
 	api "github.com/slack-go/slack"
 
-	"github.com/unpend/unpend/rca/drawing"
+	"github.com/unpend/unpend/remediate/wording"
 )
 
 // escape makes a text safe where Slack reads markup:
 // https://docs.slack.dev/messaging/formatting-message-text#escaping
 var escape = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
 
-// clean is a text of the cluster on one line, without what cannot be seen.
-func clean(s string) string { return drawing.Clean(s, false) }
+func clean(s string) string { return wording.Clean(s) }
 
-// length counts as browsers do.
-func length(s string) int {
-	n := 0
-	for _, r := range s {
-		n += max(1, utf16.RuneLen(r))
-	}
-	return n
-}
+func length(s string) int { return wording.Length(s) }
 
-// fit is a text of at most n characters, marked where it was cut.
-func fit(s string, n int) string {
-	if length(s) <= n {
-		return s
-	}
-	room, at := n-1, 0
-	for i, r := range s {
-		if room -= max(1, utf16.RuneLen(r)); room < 0 {
-			break
-		}
-		at = i + len(string(r))
-	}
-	return s[:at] + "…"
-}
+func fit(s string, n int) string { return wording.Fit(s, n) }
 
 // rich is a paragraph in which Slack reads no markup.
 type rich struct {

@@ -12,6 +12,7 @@ import (
 	"github.com/unpend/unpend/knowledge"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/notice"
+	"github.com/unpend/unpend/remediate/wording"
 )
 
 // incidentPage is what its template is given.
@@ -115,7 +116,7 @@ func (p *Page) incidentPage(i notice.Proposal) incidentPage {
 	if d == nil {
 		return out
 	}
-	out.Found, out.Workload, out.Kind, out.Wants, out.Since, out.Alike = true, clean(d.Workload.Namespace+"/"+d.Workload.Name), clean(d.Workload.Kind), wants(*d), at(d.Pods.Since, now), d.Alike
+	out.Found, out.Workload, out.Kind, out.Wants, out.Since, out.Alike = true, clean(d.Workload.Namespace+"/"+d.Workload.Name), clean(d.Workload.Kind), clean(wording.Wants(*d)), at(d.Pods.Since, now), d.Alike
 	out.Waiting = count(d.Pods.Waiting, "pod waits", "pods wait")
 	for _, c := range d.Causes {
 		v := causeView{ID: string(c.ID), Says: clean(c.Says), Certainty: string(c.Certainty), Evidence: c.Evidence}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/notice"
+	"github.com/unpend/unpend/remediate/wording"
 )
 
 // perPage is how many incidents one page lists.
@@ -184,7 +185,7 @@ func (p *Page) row(i notice.Proposal) row {
 		}
 		if len(d.Fixes) > 0 && !r.Over {
 			f := d.Fixes[0]
-			r.Fix, r.Price = clean(f.Title), "runs "+runsOf(f)+", stops "+stopsOf(f)+", takes "+takesOf(f)+", risk "+string(f.Risk)
+			r.Fix, r.Price = clean(f.Title), clean(wording.Price(f))
 		}
 	}
 	if n := i.Plan(); n != nil {

@@ -1,17 +1,14 @@
 package web
 
 import (
-	"cmp"
 	"fmt"
 	"html/template"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/unpend/unpend/rca/diagnosis"
-	"github.com/unpend/unpend/rca/drawing"
 	"github.com/unpend/unpend/remediate/notice"
+	"github.com/unpend/unpend/remediate/wording"
 )
 
 // functions are what templates may call.
@@ -21,7 +18,7 @@ func (f *files) functions() template.FuncMap {
 
 // clean is a text of the cluster on one line, without what cannot be seen or turns the
 // direction of text.
-func clean(s any) string { return drawing.Clean(fmt.Sprint(s), false) }
+func clean(s any) string { return wording.Clean(fmt.Sprint(s)) }
 
 func utc(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
 
@@ -74,26 +71,6 @@ func headline(p notice.Proposal) string {
 		}
 	}
 	return "incident " + clean(p.Incident)
-}
-
-// wants lists devices before CPU and memory.
-func wants(d diagnosis.Summary) string {
-	var devices, others []string
-	for _, c := range d.Claims {
-		n := "all"
-		if c.Count > 0 {
-			n = fmt.Sprint(c.Count)
-		}
-		devices = append(devices, n+" × "+cmp.Or(c.Class, "devices of "+c.Claim))
-	}
-	for _, name := range slices.Sorted(maps.Keys(d.Requests)) {
-		if strings.Contains(name, "/") {
-			devices = append(devices, d.Requests[name]+" × "+name)
-		} else {
-			others = append(others, name+" "+d.Requests[name])
-		}
-	}
-	return clean(cmp.Or(strings.Join(append(devices, others...), ", "), "no particular resource"))
 }
 
 // states say where a plan stands.

@@ -224,5 +224,5 @@ func terminalOptions(w io.Writer) terminal.Options {
 	if f, ok := w.(*os.File); ok {
 		return terminal.Detect(f, os.Getenv)
 	}
-	return terminal.Options{Width: 80}
+	return terminal.Sized(80)
 }

@@ -21,9 +21,7 @@ func (c *Config) check() error {
 	if p := c.RCA.IdleThreshold; !(p > 0 && p <= 100) { // NaN is neither
 		wrong = append(wrong, fmt.Errorf("rca.idleThreshold is %v: it has to be more than 0 and at most 100 percent", p))
 	}
-	if k := c.Slack; k != (slackConfig{}) && (k.Channel == "" || k.TokenFile == "") {
-		wrong = append(wrong, fmt.Errorf("slack.channel is %q and slack.tokenFile is %q: it has to be the id of a channel (C…), and a file that holds the token of the app's bot (xoxb-…)", k.Channel, k.TokenFile))
-	}
+	wrong = append(wrong, c.Slack.check())
 	if b := c.Bus.MaxBytes; b != 0 && (b < minBytes || b > maxBytes) {
 		wrong = append(wrong, fmt.Errorf("bus.maxBytes is %d: it has to be between %d (%s) and %d (%s)", b, int64(minBytes), size(minBytes), int64(maxBytes), size(maxBytes)))
 	}

@@ -2,32 +2,49 @@ package service
 
 import (
 	"context"
+	"sync"
 
 	"github.com/unpend/unpend/cmd/internal/bus"
 	"github.com/unpend/unpend/remediate/notice"
 )
 
-// notices binds the ends of plans to their topic; nil where there is no bus. Beside the
-// other roles the executor has theirs. Alone it opens one when there is something to
-// tell, and again after it failed: carrying plans out needs none.
-func (s *Service) notices() (publish func(context.Context, notice.Notice) error, done func()) {
-	switch {
-	case s.bus != nil:
-		return notices{func(context.Context) (*bus.Bus, error) { return s.bus, nil }}.publish, func() {}
-	case s.config.Bus.URL == "":
-		return nil, func() {}
+// notices binds the ends of plans to their topic; nil where there is no bus.
+func (s *Service) notices() func(context.Context, notice.Notice) error {
+	if !s.hasBus() {
+		return nil
 	}
-	var own *bus.Bus
-	open := func(ctx context.Context) (_ *bus.Bus, err error) {
-		if own == nil {
-			own, err = s.openBus(ctx)
-		}
-		return own, err
+	return notices{s.late.get}.publish
+}
+
+// hasBus says whether there is one for this process to speak by.
+func (s *Service) hasBus() bool { return s.bus != nil || s.config.Bus.URL != "" }
+
+// lateBus is the bus of a process that can do without: beside other roles it is theirs; alone
+// it is opened when there is something to say, and again after that failed.
+type lateBus struct {
+	*Service
+	mu  sync.Mutex
+	own *bus.Bus
+}
+
+func (l *lateBus) get(ctx context.Context) (*bus.Bus, error) {
+	if l.bus != nil {
+		return l.bus, nil
 	}
-	return notices{open}.publish, func() {
-		if own != nil {
-			own.Close()
-		}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var err error
+	if l.own == nil {
+		l.own, err = l.openBus(ctx)
+	}
+	return l.own, err
+}
+
+func (l *lateBus) close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.own != nil {
+		l.own.Close()
 	}
 }
 

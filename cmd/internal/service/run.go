@@ -73,6 +73,7 @@ type Service struct {
 	logger   *slog.Logger
 	registry *prometheus.Registry
 	bus      *bus.Bus
+	late     *lateBus
 	lead     *lead // nil: there is no other process beside this one
 	ready    readiness
 	page     *web.Page // nil: there is none
@@ -102,6 +103,8 @@ func (s *Service) run(ctx context.Context) error {
 			return err
 		}
 	}
+	s.late = &lateBus{Service: s}
+	defer s.late.close()
 	parts, ctx := newParts(ctx)
 	if s.lead != nil {
 		parts.begin("lead", func() error { return s.lead.run(ctx) })
@@ -109,6 +112,9 @@ func (s *Service) run(ctx context.Context) error {
 	parts.begin("http", func() error { return serveHTTP(ctx, s.config.Web.Metrics, s.registry, &s.ready) })
 	if slices.Contains(s.roles, "remediate") {
 		parts.begin("remediate", func() error { return s.carryOut(ctx) })
+		if s.config.Slack.heard() {
+			parts.begin("hear", func() error { return s.hearSlack(ctx) })
+		}
 	}
 	if slices.Contains(s.roles, "watch") {
 		parts.begin("watch", func() error { return s.watch(ctx) })

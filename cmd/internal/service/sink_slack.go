@@ -2,6 +2,9 @@ package service
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"slices"
 
 	"github.com/unpend/unpend/remediate/notice"
 	"github.com/unpend/unpend/remediate/slack"
@@ -15,8 +18,32 @@ type slackConfig struct {
 	Channel string `json:"channel"`
 	// Cluster is what people call this one; its uid's beginning without it.
 	Cluster string `json:"cluster"`
+	// AppTokenFile holds the app's token (xapp-…), by which clicks are heard in Socket Mode.
+	AppTokenFile string `json:"appTokenFile"`
+	// SigningSecretFile and Listen have clicks heard by HTTP instead: Slack has to reach
+	// /slack of that address.
+	SigningSecretFile string `json:"signingSecretFile"`
+	Listen            string `json:"listen"`
 
 	url string // of Slack's API, in tests
+}
+
+// heard says whether clicks are heard: by the process with the role remediate, which may be
+// another than the one that posts.
+func (c slackConfig) heard() bool { return c.AppTokenFile != "" || c.Listen != "" }
+
+func (c slackConfig) check() error {
+	switch {
+	case c == (slackConfig{}):
+		return nil
+	case c.Channel == "" || c.TokenFile == "":
+		return fmt.Errorf("slack.channel is %q and slack.tokenFile is %q: it has to be the id of a channel (C…), and a file that holds the token of the app's bot (xoxb-…)", c.Channel, c.TokenFile)
+	case (c.Listen == "") != (c.SigningSecretFile == ""):
+		return fmt.Errorf("slack.listen is %q and slack.signingSecretFile is %q: clicks are heard by HTTP with both, an address and a file that holds the app's signing secret", c.Listen, c.SigningSecretFile)
+	case c.AppTokenFile != "" && c.Listen != "":
+		return errors.New("slack.appTokenFile and slack.listen are two ways for clicks to come: give one")
+	}
+	return nil
 }
 
 func inSlack(ctx context.Context, s *Service) (notice.Notifier, error) {
@@ -30,5 +57,6 @@ func inSlack(ctx context.Context, s *Service) (notice.Notifier, error) {
 		return nil, err
 	}
 	m := memory{s.bus, "slack"}
-	return slack.New(slack.Options{Token: token, Channel: c.Channel, Cluster: name, Logger: s.logger, URL: c.url, Load: m.load, Save: m.save})
+	return slack.New(slack.Options{Token: token, Channel: c.Channel, Cluster: name, Logger: s.logger, URL: c.url, Load: m.load, Save: m.save,
+		Buttons: c.heard(), NoSnooze: s.config.Bus.URL == "" && !slices.Contains(s.roles, "remediate")})
 }

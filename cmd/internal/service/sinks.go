@@ -267,6 +267,7 @@ func (k *sink) follow(ctx context.Context) error {
 	defer tick.Stop()
 	for {
 		k.look(ctx)
+		k.remind(ctx)
 		select {
 		case <-ctx.Done():
 			return nil
@@ -290,6 +291,27 @@ func (k *sink) look(ctx context.Context) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	maps.DeleteFunc(k.plans, func(name string, _ notice.Notice) bool { return !there[name] })
+}
+
+// remind tells again of what the place says is due though nothing is new of it. What fails is
+// told with the next news.
+func (k *sink) remind(ctx context.Context) {
+	n, ok := k.Notifier.(interface {
+		Due(ctx context.Context) ([]string, error)
+	})
+	if !ok {
+		return
+	}
+	due, err := n.Due(ctx)
+	if err != nil {
+		k.note(ctx, err)
+		return
+	}
+	for _, id := range due {
+		if k.once(ctx, id) != nil {
+			return
+		}
+	}
 }
 
 // under tells where a plan stands, if that is news; what fails is tried at the next look.

@@ -11,18 +11,22 @@ import (
 // maxEvicted is how many pods are named of those a plan evicts.
 const maxEvicted = 5
 
+// capacityText tells what more fits.
+type capacityText struct{ Options }
+
 // Capacity writes, for each resource, whether as many fit as were asked for: now,
 // and by whose moving or re-making; for several first whether all fit at once.
 func Capacity(w io.Writer, list diagnosis.CapacityList, o Options) error {
 	var b strings.Builder
+	told := capacityText{o}
 	if t := list.Together; t != nil {
-		o.together(&b, *t)
+		told.together(&b, *t)
 	}
 	for i, item := range list.Items {
 		if i > 0 || list.Together != nil {
 			b.WriteString("\n")
 		}
-		o.capacity(&b, item)
+		told.capacity(&b, item)
 	}
 	if _, err := io.WriteString(w, b.String()); err != nil {
 		return fmt.Errorf("write capacity: %w", err)
@@ -30,7 +34,7 @@ func Capacity(w io.Writer, list diagnosis.CapacityList, o Options) error {
 	return nil
 }
 
-func (o Options) together(b *strings.Builder, t diagnosis.CapacityTogether) {
+func (o capacityText) together(b *strings.Builder, t diagnosis.CapacityTogether) {
 	verdict := string(t.Answer)
 	if n := len(t.Evictions); t.Answer == diagnosis.Yes && n > 0 {
 		verdict += ", after moving " + countedPods(n)
@@ -43,7 +47,7 @@ func (o Options) together(b *strings.Builder, t diagnosis.CapacityTogether) {
 	o.list(b, "changes: ", strings.Join(t.Nodes, ", "))
 }
 
-func (o Options) capacity(b *strings.Builder, item diagnosis.CapacityItem) {
+func (o capacityText) capacity(b *strings.Builder, item diagnosis.CapacityItem) {
 	fmt.Fprintln(b, o.bold(o.clean(fmt.Sprintf("%d more %s: %s", item.Asked, item.Resource, capacityVerdict(item)))))
 	if item.For != "" {
 		o.list(b, "for: ", item.For)
@@ -53,7 +57,7 @@ func (o Options) capacity(b *strings.Builder, item diagnosis.CapacityItem) {
 	if !strings.Contains(item.Resource, "/mig-") {
 		remade, silicon = "", ""
 	}
-	b.WriteString(o.align([][]string{
+	b.WriteString(table{o.Options}.align([][]string{
 		{"HOW", "FIT", ""},
 		{"now", fmt.Sprint(item.Now), ""},
 		{"after moving nobody", fmt.Sprint(item.Repartition), remade},
@@ -70,7 +74,7 @@ func (o Options) capacity(b *strings.Builder, item diagnosis.CapacityItem) {
 }
 
 // list writes a text under its head, wrapped; nothing where there is none.
-func (o Options) list(b *strings.Builder, head, text string) {
+func (o style) list(b *strings.Builder, head, text string) {
 	if text == "" {
 		return
 	}

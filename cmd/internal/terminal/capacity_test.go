@@ -48,7 +48,7 @@ func TestCapacityTogether(t *testing.T) {
 }
 
 func TestCapacityGolden(t *testing.T) {
-	for name, o := range map[string]Options{"capacity.ascii.txt": {ASCII: true}, "capacity.colour.txt": {Width: 80, Color: true}} {
+	for name, o := range map[string]Options{"capacity.ascii.txt": {style: style{ASCII: true}}, "capacity.colour.txt": {style: style{Width: 80, Color: true}}} {
 		var b bytes.Buffer
 		if err := Capacity(&b, capacities(), o); err != nil {
 			t.Fatal(err)

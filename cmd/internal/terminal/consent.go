@@ -24,6 +24,9 @@ type Consent struct {
 	Undo     []string // commands that undo it once it is done
 }
 
+// consentText tells what somebody agrees to.
+type consentText struct{ Options }
+
 // Consents writes what there is to consent to. Nothing in it is cut.
 func Consents(w io.Writer, c Consent, o Options) error {
 	var lines []string
@@ -33,14 +36,14 @@ func Consents(w io.Writer, c Consent, o Options) error {
 			key = ""
 		}
 	}
-	f := c.Fix
+	f, told := c.Fix, consentText{o}
 	add("cluster", c.Cluster)
 	add("incident", c.Incident+"  "+c.Headline)
 	add(fmt.Sprintf("fix %d", f.ID), f.Title)
-	add("", o.terms(f), string(f.Proof.Verdict)+": "+f.Proof.Why)
-	add("brings", o.brings(f)...)
-	add("stops", o.stops(c))
-	lines = append(lines, o.stopped(c.Stops)...)
+	add("", told.terms(f), string(f.Proof.Verdict)+": "+f.Proof.Why)
+	add("brings", told.brings(f)...)
+	add("stops", told.stops(c))
+	lines = append(lines, told.stopped(c.Stops)...)
 	add("steps", o.numbered(c.Steps)...)
 	add("rails", c.Rails)
 	add("undo", c.Back...)
@@ -57,7 +60,7 @@ func Consents(w io.Writer, c Consent, o Options) error {
 const entryIndent = 10
 
 // entry is a text beside its key, folded and never cut.
-func (o Options) entry(key, text string) []string {
+func (o style) entry(key, text string) []string {
 	var out []string
 	for _, line := range o.fold(o.clean(text), o.columns()-entryIndent) {
 		out = append(out, o.bold(pad(key, entryIndent))+line)
@@ -67,8 +70,8 @@ func (o Options) entry(key, text string) []string {
 }
 
 // terms are the risk, the time and who re-makes GPUs.
-func (o Options) terms(f diagnosis.Fix) string {
-	out := fmt.Sprintf("risk %s, takes %s", f.Risk, o.takes(f))
+func (o consentText) terms(f diagnosis.Fix) string {
+	out := fmt.Sprintf("risk %s, takes %s", f.Risk, fixText{o.style}.takes(f))
 	if len(f.Cost.Nodes) > 0 {
 		out += ", changes " + strings.Join(f.Cost.Nodes, ", ")
 	}
@@ -76,7 +79,7 @@ func (o Options) terms(f diagnosis.Fix) string {
 }
 
 // brings says how many pods run afterwards, and who waits.
-func (o Options) brings(f diagnosis.Fix) []string {
+func (o consentText) brings(f diagnosis.Fix) []string {
 	e := f.Effect
 	if e == nil {
 		return []string{"how many of its pods run afterwards is not worked out"}
@@ -103,7 +106,7 @@ func names(pods []diagnosis.PodName) string {
 	return strings.Join(out, ", ")
 }
 
-func (o Options) stops(c Consent) string {
+func (o consentText) stops(c Consent) string {
 	known := c.Fix.Cost.RestartsKnown == nil || *c.Fix.Cost.RestartsKnown
 	switch n := len(c.Stops); {
 	case n == 0 && known:
@@ -117,14 +120,14 @@ func (o Options) stops(c Consent) string {
 	}
 }
 
-func (o Options) stopped(pods []Pod) []string {
+func (o consentText) stopped(pods []Pod) []string {
 	if len(pods) == 0 {
 		return nil
 	}
-	return o.pods(pods, "  ")
+	return podText{o.Options}.pods(pods, "  ")
 }
 
-func (o Options) numbered(steps []string) []string {
+func (o style) numbered(steps []string) []string {
 	out := make([]string, len(steps))
 	for i, s := range steps {
 		out[i] = fmt.Sprintf("%d/%d %s", i+1, len(steps), s)

@@ -53,7 +53,7 @@ func TestConsentGolden(t *testing.T) {
 	for name, c := range consents() {
 		for _, columns := range []int{80, 140} {
 			t.Run(fmt.Sprint(name, "/", columns), func(t *testing.T) {
-				o := Options{ASCII: columns == 80, Width: columns, Now: now}
+				o := Options{style: style{ASCII: columns == 80, Width: columns}, Now: now}
 				var b bytes.Buffer
 				if err := Consents(&b, c, o); err != nil {
 					t.Fatal(err)

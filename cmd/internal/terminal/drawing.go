@@ -18,11 +18,11 @@ const besideLabels = 60
 // its profile alone, one whose holder could not be told a "?". Where there is no
 // room for a holder's name a "*" says that somebody holds it.
 func Drawing(d diagnosis.Drawing, columns int, ascii bool) []string {
-	return Options{ASCII: ascii}.drawing(d, columns, "after")
+	return style{ASCII: ascii}.drawing(d, columns, "after")
 }
 
 // drawing is Drawing with a label for the second picture.
-func (o Options) drawing(d diagnosis.Drawing, columns int, after string) []string {
+func (o style) drawing(d diagnosis.Drawing, columns int, after string) []string {
 	now := o.clean(fmt.Sprintf("%s/GPU %d", d.Node, d.GPU))
 	if d.Slices <= 0 {
 		return []string{o.cut(now, columns)}

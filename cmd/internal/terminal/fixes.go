@@ -22,8 +22,11 @@ const (
 	proofIndent = "      "
 )
 
+// fixText tells fixes: what each costs, and its proof.
+type fixText struct{ style }
+
 // fixesHead is the head of the table of fixes.
-func (o Options) fixesHead() string {
+func (o fixText) fixesHead() string {
 	if o.columns() < besideCosts {
 		return o.bold("FIXES")
 	}
@@ -31,7 +34,7 @@ func (o Options) fixesHead() string {
 }
 
 // fix is a fix with its proof: nothing of it is cut.
-func (o Options) fix(f diagnosis.Fix, best bool) []string {
+func (o fixText) fix(f diagnosis.Fix, best bool) []string {
 	mark := " "
 	if best {
 		mark = o.glyph("▸", ">")
@@ -49,7 +52,7 @@ func (o Options) fix(f diagnosis.Fix, best bool) []string {
 	return out
 }
 
-func (o Options) titleOf(f diagnosis.Fix) string {
+func (o fixText) titleOf(f diagnosis.Fix) string {
 	text := o.clean(f.Title)
 	switch {
 	case f.Held != "" && !f.Automatic:
@@ -63,7 +66,7 @@ func (o Options) titleOf(f diagnosis.Fix) string {
 }
 
 // title sets what a fix costs beside the first line of its title, or below all of it.
-func (o Options) title(lead, text, costs string) []string {
+func (o fixText) title(lead, text, costs string) []string {
 	indent, whole := strings.Repeat(" ", width(lead)), o.columns()-width(lead)
 	if o.columns() < besideCosts {
 		out := o.indented(lead, indent, o.fold(text, whole))
@@ -79,7 +82,7 @@ func (o Options) title(lead, text, costs string) []string {
 	return out
 }
 
-func (o Options) indented(lead, indent string, lines []string) []string {
+func (o style) indented(lead, indent string, lines []string) []string {
 	out := make([]string, len(lines))
 	for i, l := range lines {
 		out[i] = lead + l
@@ -90,7 +93,7 @@ func (o Options) indented(lead, indent string, lines []string) []string {
 
 // remarks are the proof of a fix, who waits afterwards, and what the silicon alone would
 // need.
-func (o Options) remarks(f diagnosis.Fix) []string {
+func (o fixText) remarks(f diagnosis.Fix) []string {
 	out := []string{o.clean(string(f.Proof.Verdict)) + ": " + o.clean(f.Proof.Why)}
 	if f.Effect != nil && len(f.Effect.ThenWait) > 0 {
 		out = append(out, "then waits: "+o.clean(someNames(f.Effect.ThenWait)))
@@ -104,7 +107,7 @@ func (o Options) remarks(f diagnosis.Fix) []string {
 	return out
 }
 
-func (o Options) costs(f diagnosis.Fix) string {
+func (o fixText) costs(f diagnosis.Fix) string {
 	risk := o.clean(string(f.Risk))
 	if o.columns() < besideCosts {
 		return fmt.Sprintf("runs %s, stops %s, takes %s, risk %s", o.runs(f), o.stopsOf(f), o.takes(f), risk)
@@ -113,7 +116,7 @@ func (o Options) costs(f diagnosis.Fix) string {
 }
 
 // runs is how many of the incident's pods run afterwards, where that was worked out.
-func (o Options) runs(f diagnosis.Fix) string {
+func (o fixText) runs(f diagnosis.Fix) string {
 	if f.Effect == nil {
 		return o.glyph("–", "-")
 	}
@@ -121,7 +124,7 @@ func (o Options) runs(f diagnosis.Fix) string {
 }
 
 // stopsOf counts the pods that a fix stops in any way; "+" where there may be others.
-func (o Options) stopsOf(f diagnosis.Fix) string {
+func (o fixText) stopsOf(f diagnosis.Fix) string {
 	n := len(f.Cost.Evictions) + len(f.Cost.Restarts)
 	if f.Cost.RestartsKnown != nil && !*f.Cost.RestartsKnown {
 		return fmt.Sprintf("%d+ pods", n)
@@ -133,7 +136,7 @@ func (o Options) stopsOf(f diagnosis.Fix) string {
 }
 
 // takes is how long a fix takes.
-func (o Options) takes(f diagnosis.Fix) string {
+func (o fixText) takes(f diagnosis.Fix) string {
 	switch m := f.Cost.Minutes; {
 	case m > 0:
 		return fmt.Sprintf("~%d min", m)
@@ -157,7 +160,7 @@ func riskColor(risk diagnosis.Risk) color.Color {
 
 // hardware says what the silicon alone would need, where the mechanism at hand
 // needs something else.
-func (o Options) hardware(f diagnosis.Fix) string {
+func (o fixText) hardware(f diagnosis.Fix) string {
 	if f.HardwareEvictions == nil || *f.HardwareEvictions == len(f.Cost.Evictions) {
 		return ""
 	}

@@ -54,7 +54,7 @@ func (a Again) kubectl(command string) string {
 }
 
 // next is the one command that leads on; it is never shortened.
-func (o Options) next(d diagnosis.Diagnosis) string {
+func (o findingText) next(d diagnosis.Diagnosis) string {
 	command, hint := o.following(d)
 	if command == "" {
 		return "Next: " + o.faint(hint)
@@ -65,7 +65,7 @@ func (o Options) next(d diagnosis.Diagnosis) string {
 	return "Next: " + o.tint(lipgloss.Cyan, command) + o.faint(hint)
 }
 
-func (o Options) following(d diagnosis.Diagnosis) (command, hint string) {
+func (o findingText) following(d diagnosis.Diagnosis) (command, hint string) {
 	a, id := o.Again, o.clean(d.Incident)
 	switch {
 	case a.Gone:

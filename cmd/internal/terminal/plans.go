@@ -30,7 +30,7 @@ func Plans(w io.Writer, plans []v1alpha1.Remediation, o Options) error {
 		}
 		rows = append(rows, row)
 	}
-	if _, err := io.WriteString(w, o.align(rows)); err != nil {
+	if _, err := io.WriteString(w, table{o}.align(rows)); err != nil {
 		return fmt.Errorf("write table: %w", err)
 	}
 	return nil
@@ -84,7 +84,7 @@ func Journal(w io.Writer, p *v1alpha1.Remediation, now time.Time, o Options) err
 		rows = append(rows, []string{o.clean(text), took, orDash(o.clean(e.Leader)), o.clean(mark)})
 	}
 	if len(p.Status.Journal) > 0 {
-		b.WriteString("\n" + o.align(rows))
+		b.WriteString("\n" + table{o}.align(rows))
 	}
 	if _, err := io.WriteString(w, b.String()); err != nil {
 		return fmt.Errorf("write the journal: %w", err)

@@ -17,7 +17,7 @@ func TestPlansWide(t *testing.T) {
 	mine := p
 	mine.Spec.Carrier = ""
 	var b bytes.Buffer
-	if err := Plans(&b, []v1alpha1.Remediation{p, mine}, Options{Width: 40, Wide: true}); err != nil {
+	if err := Plans(&b, []v1alpha1.Remediation{p, mine}, Options{style: style{Width: 40}, Wide: true}); err != nil {
 		t.Fatal(err)
 	}
 	const want = `PLAN          INCIDENT          FIX        PHASE  STEP  NODE  BY  AGE  MESSAGE  CAUSE      WORKLOAD           EVICTED  ASKED BY  CARRIER   TITLE

@@ -25,9 +25,12 @@ type Pod struct {
 	Unseen bool   `json:"unseen,omitempty"` // it was not read: the rest is not known
 }
 
+// podText tells pods that hold something, or are stopped.
+type podText struct{ Options }
+
 // pods is a table of pods, none cut: where it is too wide each pod gets a line of its own
 // above what is known of it.
-func (o Options) pods(all []Pod, indent string) []string {
+func (o podText) pods(all []Pod, indent string) []string {
 	rows := [][]string{{"POD", "HOW", "ON", "HOLDS", "OWNER", "AGE", "PRIORITY", "GPU WORK"}}
 	for _, p := range all {
 		rows = append(rows, o.podCells(p))
@@ -57,7 +60,7 @@ func (o Options) pods(all []Pod, indent string) []string {
 	return out
 }
 
-func (o Options) podCells(p Pod) []string {
+func (o podText) podCells(p Pod) []string {
 	name := o.clean(p.Namespace + "/" + p.Name)
 	if p.Unseen {
 		return []string{name, o.clean(p.How), "", "", "not read", "", "", ""}
@@ -74,7 +77,7 @@ func (o Options) podCells(p Pod) []string {
 }
 
 // stacked is a line for each pod, and below it what is known of it, by its column's name.
-func (o Options) stacked(rows [][]string, indent string) []string {
+func (o style) stacked(rows [][]string, indent string) []string {
 	var out []string
 	for _, r := range rows[1:] {
 		for _, line := range o.fold(r[0], o.columns()-width(indent)) {

@@ -48,12 +48,12 @@ func (p *Progress) line() string {
 	room := min(screen(p.w), maxColumns) - 1
 	size := fmt.Sprintf("%d MiB", p.read>>20)
 	if p.of <= 0 {
-		return Options{ASCII: true}.ends(p.what, size, room)
+		return style{ASCII: true}.ends(p.what, size, room)
 	}
 	done := min(p.read, p.of)
 	full := int(done * barWidth / p.of)
 	bar := fmt.Sprintf("[%s%s] %3d%%  %s", strings.Repeat("#", full), strings.Repeat(" ", barWidth-full), done*100/p.of, size)
-	return Options{ASCII: true}.ends(p.what, bar, room)
+	return style{ASCII: true}.ends(p.what, bar, room)
 }
 
 // Close takes the bar away.

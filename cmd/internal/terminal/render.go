@@ -25,8 +25,9 @@ const (
 // a whole and counted, never cut in the middle of a caveat; the first fix, and what of the
 // unread bears most on the finding, always stand. The error is w's.
 func Render(w io.Writer, d diagnosis.Diagnosis, o Options) error {
-	lines := append(o.head(d), o.why(d)...)
-	fixes, unread := o.allFixes(d), o.unread(d)
+	f := findingText{o}
+	lines := append(f.head(d), reasons{o.style}.why(d)...)
+	fixes, unread := f.allFixes(d), f.unread(d)
 	room := maxLines - len(lines) - 1 - len(fixes[0]) - 1 // the next command, the head of the fixes
 	if len(unread) > 0 {
 		room -= len(unread[0])
@@ -44,10 +45,10 @@ func Render(w io.Writer, d diagnosis.Diagnosis, o Options) error {
 		room -= len(block)
 		return true
 	}
-	if picture := o.picture(d); take(picture) {
+	if picture := f.picture(d); take(picture) {
 		lines = append(lines, picture...)
 	}
-	seen := o.seenBefore(d)
+	seen := f.seenBefore(d)
 	if !take(seen) {
 		seen = nil
 	}
@@ -55,7 +56,7 @@ func Render(w io.Writer, d diagnosis.Diagnosis, o Options) error {
 	for shown < min(len(fixes), maxFixesShown) && take(fixes[shown]) {
 		shown++
 	}
-	lines = append(append(lines, o.fixesHead()), slices.Concat(fixes[:shown]...)...)
+	lines = append(append(lines, fixText{o.style}.fixesHead()), slices.Concat(fixes[:shown]...)...)
 	if n := len(fixes) - shown; n > 0 {
 		lines = append(lines, "  and "+more(n))
 	}
@@ -68,27 +69,30 @@ func Render(w io.Writer, d diagnosis.Diagnosis, o Options) error {
 	if n := len(unread) - read; n > 0 {
 		lines = append(lines, "unread: "+more(n))
 	}
-	lines = append(lines, o.next(d))
+	lines = append(lines, f.next(d))
 	if _, err := io.WriteString(w, strings.Join(lines, "\n")+"\n"); err != nil {
 		return fmt.Errorf("write finding: %w", err)
 	}
 	return nil
 }
 
+// findingText tells one finding.
+type findingText struct{ Options }
+
 // allFixes are the lines of each fix; one that says so where there is none.
-func (o Options) allFixes(d diagnosis.Diagnosis) [][]string {
+func (o findingText) allFixes(d diagnosis.Diagnosis) [][]string {
 	if len(d.Fixes) == 0 {
 		return [][]string{{"  none is known"}}
 	}
 	out := make([][]string, len(d.Fixes))
 	for i, f := range d.Fixes {
-		out[i] = o.fix(f, i == 0)
+		out[i] = fixText{o.style}.fix(f, i == 0)
 	}
 	return out
 }
 
 // picture is the GPU that matters, with what its marks mean.
-func (o Options) picture(d diagnosis.Diagnosis) []string {
+func (o findingText) picture(d diagnosis.Diagnosis) []string {
 	if d.Drawing == nil {
 		return nil
 	}
@@ -103,7 +107,7 @@ func (o Options) picture(d diagnosis.Diagnosis) []string {
 }
 
 // legend says what the marks of a drawing mean.
-func (o Options) legend(d diagnosis.Drawing) string {
+func (o findingText) legend(d diagnosis.Drawing) string {
 	dot := o.glyph("·", ":")
 	parts := []string{"[1g" + dot + "pod] held by that pod", "[1g ] idle", "[ ] no instance"}
 	if slices.ContainsFunc(d.Before, func(s diagnosis.DrawnSlot) bool { return s.Holder == diagnosis.UnknownHolder }) {
@@ -120,7 +124,7 @@ func refused(d diagnosis.Diagnosis) bool {
 }
 
 // head is who waits, since when, and for what.
-func (o Options) head(d diagnosis.Diagnosis) []string {
+func (o findingText) head(d diagnosis.Diagnosis) []string {
 	n := o.columns()
 	right := "incident " + o.clean(d.Incident)
 	state := "Pending"
@@ -144,12 +148,12 @@ func (o Options) head(d diagnosis.Diagnosis) []string {
 	return lines
 }
 
-func (o Options) workload(d diagnosis.Diagnosis) string {
+func (o style) workload(d diagnosis.Diagnosis) string {
 	return strings.TrimPrefix(o.clean(d.Workload.Namespace)+"/"+o.clean(d.Workload.Name), "/")
 }
 
 // wants lists devices before CPU and memory.
-func (o Options) wants(requests map[string]string, claims []diagnosis.ClaimedDevices) string {
+func (o findingText) wants(requests map[string]string, claims []diagnosis.ClaimedDevices) string {
 	var devices, others []string
 	for _, c := range claims {
 		devices = append(devices, o.claimed(c))
@@ -169,7 +173,7 @@ func (o Options) wants(requests map[string]string, claims []diagnosis.ClaimedDev
 }
 
 // claimed is one request of a claim: how many, of which class, and which will do.
-func (o Options) claimed(c diagnosis.ClaimedDevices) string {
+func (o findingText) claimed(c diagnosis.ClaimedDevices) string {
 	if c.Class == "" {
 		return "devices of " + o.clean(c.Claim)
 	}
@@ -187,6 +191,7 @@ func (o Options) claimed(c diagnosis.ClaimedDevices) string {
 	return text
 }
 
+// age is how long something is ago; empty where nobody knows the time.
 func (o Options) age(since time.Time) string {
 	if since.IsZero() || o.Now.IsZero() {
 		return ""
@@ -204,7 +209,7 @@ func (o Options) age(since time.Time) string {
 }
 
 // seenBefore is the best passage of what the team has said, and where.
-func (o Options) seenBefore(d diagnosis.Diagnosis) []string {
+func (o findingText) seenBefore(d diagnosis.Diagnosis) []string {
 	if len(d.Knowledge) == 0 {
 		return nil
 	}
@@ -226,7 +231,7 @@ func (o Options) seenBefore(d diagnosis.Diagnosis) []string {
 }
 
 // unread are the lines of what could not be read, a caveat each, none cut.
-func (o Options) unread(d diagnosis.Diagnosis) [][]string {
+func (o findingText) unread(d diagnosis.Diagnosis) [][]string {
 	out := make([][]string, len(d.Unread))
 	for i, u := range d.Unread {
 		out[i] = o.indented("unread: ", "        ", o.fold(o.clean(u), o.columns()-len("unread: ")))

@@ -180,7 +180,7 @@ func render(t interface {
 
 func TestRenderGolden(t *testing.T) {
 	for name, d := range samples() {
-		for kind, o := range map[string]Options{"ascii": {ASCII: true, Now: now}, "colour": {Width: 80, Color: true, Now: now}, "140": {Width: 140, Now: now}} {
+		for kind, o := range map[string]Options{"ascii": {style: style{ASCII: true}, Now: now}, "colour": {style: style{Width: 80, Color: true}, Now: now}, "140": {style: style{Width: 140}, Now: now}} {
 			t.Run(name+"/"+kind, func(t *testing.T) {
 				got := render(t, d, o)
 				checkShape(t, got, o)
@@ -243,7 +243,7 @@ func TestCountsAddUpToAllNodes(t *testing.T) {
 		for range rapid.IntRange(0, 4).Draw(t, "unread") {
 			d.Unread = append(d.Unread, "ConfigMap: the right to list configmaps is missing; the names of MIG layouts are taken from what the operator generates")
 		}
-		o := Options{ASCII: true, Now: now, Width: rapid.IntRange(0, 200).Draw(t, "width")}
+		o := Options{style: style{ASCII: true, Width: rapid.IntRange(0, 200).Draw(t, "width")}, Now: now}
 		out := render(t, d, o)
 		checkShape(t, out, o)
 		checkCaveats(t, d, o, out)
@@ -272,7 +272,7 @@ func checkCaveats(t *rapid.T, d diagnosis.Diagnosis, o Options, out string) {
 		t.Fatalf("a caveat is not in\n%s", out)
 	}
 	for _, f := range d.Fixes {
-		lines := o.remarks(f)
+		lines := fixText{o.style}.remarks(f)
 		if why := flat(lines[0]); strings.Contains(flat(out), why[:min(len(why), 56)]) && !strings.Contains(flat(out), why) {
 			t.Fatalf("%q is cut in\n%s", f.Proof.Why, out)
 		}
@@ -334,7 +334,7 @@ func TestNextCommand(t *testing.T) {
 
 func TestTableGolden(t *testing.T) {
 	ds := []diagnosis.Diagnosis{allOneG(), hostile(), unsettled(), {}}
-	for name, o := range map[string]Options{"table.pipe.txt": {Now: now}, "table.ascii.txt": {ASCII: true, Now: now, Width: 80}, "table.wide.txt": {Now: now, Width: 80, Wide: true}} {
+	for name, o := range map[string]Options{"table.pipe.txt": {Now: now}, "table.ascii.txt": {style: style{ASCII: true, Width: 80}, Now: now}, "table.wide.txt": {style: style{Width: 80}, Now: now, Wide: true}} {
 		var b bytes.Buffer
 		if err := Table(&b, ds, o); err != nil {
 			t.Fatal(err)
@@ -371,10 +371,10 @@ func TestDetect(t *testing.T) {
 		want Options
 	}{
 		"UTF-8":              {map[string]string{"LANG": "de_DE.UTF-8", "TERM": "xterm"}, Options{}},
-		"LC_ALL wins":        {map[string]string{"LANG": "de_DE.UTF-8", "LC_ALL": "C"}, Options{ASCII: true}},
+		"LC_ALL wins":        {map[string]string{"LANG": "de_DE.UTF-8", "LC_ALL": "C"}, Options{style: style{ASCII: true}}},
 		"utf8 without a bar": {map[string]string{"LC_CTYPE": "C.utf8"}, Options{}},
-		"no locale":          {nil, Options{ASCII: true}},
-		"dumb":               {map[string]string{"LANG": "de_DE.UTF-8", "TERM": "dumb"}, Options{ASCII: true}},
+		"no locale":          {nil, Options{style: style{ASCII: true}}},
+		"dumb":               {map[string]string{"LANG": "de_DE.UTF-8", "TERM": "dumb"}, Options{style: style{ASCII: true}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			env := func(k string) string { return c.env[k] }

@@ -17,34 +17,38 @@ type Detail struct {
 	Stops map[int][]Pod `json:"-"`
 }
 
+// detailText tells all of a finding.
+type detailText struct{ Options }
+
 // Show writes everything behind a finding; nothing is cut.
 func Show(w io.Writer, d Detail, o Options) error {
-	lines := o.head(d.Diagnosis)
+	finding, detail := findingText{o}, detailText{o}
+	lines := finding.head(d.Diagnosis)
 	section := func(title string, body []string) {
 		if len(body) > 0 {
 			lines = append(append(lines, o.bold(title)), body...)
 		}
 	}
 	lines = append(lines, o.paragraph("  ", d.Headline)...)
-	section("PODS", o.waitingPods(d.Pods))
-	section("WHY", o.allCauses(d.Causes))
-	section("NODES", o.allNodes(d.Nodes))
+	section("PODS", detail.waitingPods(d.Pods))
+	section("WHY", detail.allCauses(d.Causes))
+	section("NODES", detail.allNodes(d.Nodes))
 	if len(d.Holders) > 0 {
-		section("WHO HOLDS ITS GPUS", o.pods(d.Holders, "  "))
+		section("WHO HOLDS ITS GPUS", podText{o}.pods(d.Holders, "  "))
 	}
-	section("GPU", o.picture(d.Diagnosis))
+	section("GPU", finding.picture(d.Diagnosis))
 	var fixes []string
 	for i, f := range d.Fixes {
-		fixes = append(fixes, o.wholeFix(f, i == 0, d.Stops[f.ID])...)
+		fixes = append(fixes, detail.wholeFix(f, i == 0, d.Stops[f.ID])...)
 	}
-	section(o.fixesHead(), fixes)
-	section("TRIED AND REFUTED", o.refuted(d.Refuted))
-	section("SEEN BEFORE", o.known(d.Diagnosis))
+	section(fixText{o.style}.fixesHead(), fixes)
+	section("TRIED AND REFUTED", detail.refuted(d.Refuted))
+	section("SEEN BEFORE", detail.known(d.Diagnosis))
 	var unread []string
-	for _, u := range o.unread(d.Diagnosis) {
+	for _, u := range finding.unread(d.Diagnosis) {
 		unread = append(unread, u...)
 	}
-	lines = append(append(lines, unread...), o.next(d.Diagnosis))
+	lines = append(append(lines, unread...), finding.next(d.Diagnosis))
 	if _, err := io.WriteString(w, strings.Join(lines, "\n")+"\n"); err != nil {
 		return fmt.Errorf("write what is behind the finding: %w", err)
 	}
@@ -52,11 +56,11 @@ func Show(w io.Writer, d Detail, o Options) error {
 }
 
 // paragraph is a text behind an indent, folded and never cut.
-func (o Options) paragraph(indent, text string) []string {
+func (o style) paragraph(indent, text string) []string {
 	return o.indented(indent, strings.Repeat(" ", width(indent)), o.fold(o.clean(text), o.columns()-width(indent)))
 }
 
-func (o Options) waitingPods(p diagnosis.WaitingPods) []string {
+func (o detailText) waitingPods(p diagnosis.WaitingPods) []string {
 	text := strings.Join(p.Names, ", ")
 	if more := p.Waiting - len(p.Names); more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
@@ -67,7 +71,7 @@ func (o Options) waitingPods(p diagnosis.WaitingPods) []string {
 	return o.paragraph("  ", text)
 }
 
-func (o Options) allCauses(causes []diagnosis.Cause) []string {
+func (o detailText) allCauses(causes []diagnosis.Cause) []string {
 	var out []string
 	for _, c := range causes {
 		out = append(out, o.paragraph("  ", fmt.Sprintf("%s (%s): %s", c.ID, c.Certainty, c.Says))...)
@@ -79,7 +83,7 @@ func (o Options) allCauses(causes []diagnosis.Cause) []string {
 }
 
 // allNodes says of every node why the pod is not there; those of the same reasons together.
-func (o Options) allNodes(nodes []diagnosis.NodeBlockers) []string {
+func (o detailText) allNodes(nodes []diagnosis.NodeBlockers) []string {
 	var order []string
 	of := map[string][]string{}
 	for _, n := range nodes {
@@ -105,18 +109,18 @@ func (o Options) allNodes(nodes []diagnosis.NodeBlockers) []string {
 }
 
 // wholeFix is a fix with all that belongs to it; its commands are to be copied.
-func (o Options) wholeFix(f diagnosis.Fix, best bool, stops []Pod) []string {
-	out := o.fix(f, best)
+func (o detailText) wholeFix(f diagnosis.Fix, best bool, stops []Pod) []string {
+	out := fixText{o.style}.fix(f, best)
 	add := func(text string) { out = append(out, o.paragraph(proofIndent, text)...) }
 	if f.Effect != nil {
-		add(o.brings(f)[0])
+		add(consentText{o.Options}.brings(f)[0])
 	}
 	if f.Held != "" {
 		add("guard-rails: " + f.Held)
 	}
 	if len(stops) > 0 {
-		add("stops " + o.stops(Consent{Fix: f, Stops: stops}))
-		out = append(out, o.pods(stops, proofIndent+"  ")...)
+		add("stops " + consentText{o.Options}.stops(Consent{Fix: f, Stops: stops}))
+		out = append(out, podText{o.Options}.pods(stops, proofIndent+"  ")...)
 	}
 	if len(f.Steps) > 0 {
 		add("steps: " + strings.Join(f.Steps, "; "))
@@ -133,7 +137,7 @@ func (o Options) wholeFix(f diagnosis.Fix, best bool, stops []Pod) []string {
 	return out
 }
 
-func (o Options) refuted(fixes []diagnosis.Fix) []string {
+func (o detailText) refuted(fixes []diagnosis.Fix) []string {
 	var out []string
 	for _, f := range fixes {
 		out = append(out, o.paragraph("  ", f.Title)...)
@@ -142,7 +146,7 @@ func (o Options) refuted(fixes []diagnosis.Fix) []string {
 	return out
 }
 
-func (o Options) known(d diagnosis.Diagnosis) []string {
+func (o detailText) known(d diagnosis.Diagnosis) []string {
 	var out []string
 	for _, k := range d.Knowledge {
 		out = append(out, o.paragraph("  ", strings.TrimSpace(fmt.Sprintf("%s: %s %s", k.Source, k.Title, k.URL)))...)

@@ -136,7 +136,7 @@ func (s *Steps) redraw() {
 			branch = "`- "
 		}
 		what, elapsed := s.line(st)
-		b.WriteString("\r\x1b[2K" + Options{ASCII: true}.ends(branch+what, elapsed, room) + "\n")
+		b.WriteString("\r\x1b[2K" + style{ASCII: true}.ends(branch+what, elapsed, room) + "\n")
 	}
 	s.drawn = len(s.steps)
 	s.write(b.String())

@@ -10,25 +10,30 @@ import (
 	"github.com/unpend/unpend/rca/diagnosis"
 )
 
+// table is rows of cells, as wide as the terminal shows them.
+type table struct{ Options }
+
 // Table writes one line per finding. Lines are cut at the terminal's width, and
 // whole when there is none (in a pipe).
 func Table(w io.Writer, ds []diagnosis.Diagnosis, o Options) error {
-	return o.writeTable(w, o.findings(ds))
+	t := table{o}
+	return t.writeTable(w, t.findings(ds))
 }
 
 // Incidents is Table with what is being done about each finding, where a narrow terminal
 // does not cut it off.
 func Incidents(w io.Writer, ds []diagnosis.Diagnosis, plans []string, o Options) error {
-	rows := o.findings(ds)
+	t := table{o}
+	rows := t.findings(ds)
 	for i, plan := range append([]string{"PLAN"}, plans...) {
 		rows[i] = slices.Insert(rows[i], 2, orDash(o.clean(plan)))
 	}
-	return o.writeTable(w, rows)
+	return t.writeTable(w, rows)
 }
 
 // findings are the rows; Wide has what a pod asks for and, of the best fix, what it brings,
 // costs and changes.
-func (o Options) findings(ds []diagnosis.Diagnosis) [][]string {
+func (o table) findings(ds []diagnosis.Diagnosis) [][]string {
 	rows := [][]string{{"INCIDENT", "WORKLOAD", "KIND", "PODS", "AGE", "CAUSE", "BEST FIX", "STOPS"}}
 	if o.Wide {
 		rows[0] = append(rows[0], "RUNS", "TAKES", "RISK", "NODES", "REQUESTS")
@@ -36,12 +41,12 @@ func (o Options) findings(ds []diagnosis.Diagnosis) [][]string {
 	for _, d := range ds {
 		cause := "-"
 		if len(d.Causes) > 0 {
-			cause = o.label(d.Causes[0])
+			cause = reasons{o.style}.label(d.Causes[0])
 		}
 		fix := []string{"-", "-", "-", "-", "-", "-"}
 		if len(d.Fixes) > 0 {
-			f := d.Fixes[0]
-			fix = []string{o.clean(string(f.Kind)), o.stopsOf(f), o.runs(f), o.takes(f), o.clean(string(f.Risk)), orDash(o.clean(strings.Join(f.Cost.Nodes, ",")))}
+			f, told := d.Fixes[0], fixText{o.style}
+			fix = []string{o.clean(string(f.Kind)), told.stopsOf(f), told.runs(f), told.takes(f), o.clean(string(f.Risk)), orDash(o.clean(strings.Join(f.Cost.Nodes, ",")))}
 		}
 		row := append([]string{o.clean(d.Incident), o.workload(d), o.clean(d.Workload.Kind), fmt.Sprint(d.Pods.Waiting), orDash(o.age(d.Pods.Since)), cause}, fix[:2]...)
 		if o.Wide {
@@ -61,7 +66,7 @@ func asked(d diagnosis.Diagnosis) string {
 	return strings.Join(out, ",")
 }
 
-func (o Options) writeTable(w io.Writer, rows [][]string) error {
+func (o table) writeTable(w io.Writer, rows [][]string) error {
 	if _, err := io.WriteString(w, o.align(rows)); err != nil {
 		return fmt.Errorf("write table: %w", err)
 	}
@@ -69,7 +74,7 @@ func (o Options) writeTable(w io.Writer, rows [][]string) error {
 }
 
 // align puts rows into columns, the first as their heads.
-func (o Options) align(rows [][]string) string {
+func (o table) align(rows [][]string) string {
 	widths := widthsOf(rows)
 	var b strings.Builder
 	for i, r := range rows {

@@ -27,9 +27,7 @@ const (
 
 // Options say what the terminal can show.
 type Options struct {
-	Width int // columns; 0: not a terminal, findings wrap at 80 and tables are not cut
-	Color bool
-	ASCII bool
+	style
 	Again Again     // of the next command
 	Now   time.Time // what ages are counted from; zero: no ages
 	// NoLegend leaves out what the marks of a drawing mean: it was said before.
@@ -38,12 +36,22 @@ type Options struct {
 	Wide bool
 }
 
+// style sets texts for one terminal: its width, its colours, its characters.
+type style struct {
+	Width int // columns; 0: not a terminal, findings wrap at 80 and tables are not cut
+	Color bool
+	ASCII bool
+}
+
+// Sized are the options of a terminal of so many columns, in Unicode and without colour.
+func Sized(columns int) Options { return Options{style: style{Width: columns}} }
+
 // Detect reads from f and the environment what the terminal can show: NO_COLOR
 // and TERM=dumb turn colour off, TERM=dumb and a locale that is not UTF-8 turn
 // everything but ASCII off. Now is left to the caller.
 func Detect(f *os.File, env func(string) string) Options {
 	dumb := env("TERM") == "dumb"
-	o := Options{ASCII: dumb || !utf8Locale(env)}
+	o := Options{style: style{ASCII: dumb || !utf8Locale(env)}}
 	if f == nil || !term.IsTerminal(f.Fd()) {
 		return o
 	}
@@ -67,7 +75,7 @@ func utf8Locale(env func(string) string) bool {
 }
 
 // columns is the width that texts wrap at: that of the terminal, and 80 where there is none.
-func (o Options) columns() int {
+func (o style) columns() int {
 	if o.Width == 0 {
 		return maxColumns
 	}
@@ -75,30 +83,30 @@ func (o Options) columns() int {
 }
 
 // glyph picks the plain twin of a character in ASCII mode.
-func (o Options) glyph(unicode, ascii string) string {
+func (o style) glyph(unicode, ascii string) string {
 	if o.ASCII {
 		return ascii
 	}
 	return unicode
 }
 
-func (o Options) clean(s string) string { return clean(s, o.ASCII) }
+func (o style) clean(s string) string { return clean(s, o.ASCII) }
 
-func (o Options) bold(s string) string {
+func (o style) bold(s string) string {
 	if !o.Color {
 		return s
 	}
 	return lipgloss.NewStyle().Bold(true).Render(s)
 }
 
-func (o Options) tint(c color.Color, s string) string {
+func (o style) tint(c color.Color, s string) string {
 	if !o.Color || c == nil {
 		return s
 	}
 	return lipgloss.NewStyle().Foreground(c).Render(s)
 }
 
-func (o Options) faint(s string) string {
+func (o style) faint(s string) string {
 	if !o.Color {
 		return s
 	}
@@ -108,7 +116,7 @@ func (o Options) faint(s string) string {
 func width(s string) int { return ansi.StringWidth(s) }
 
 // cut shortens s to n columns, marking that it did.
-func (o Options) cut(s string, n int) string {
+func (o style) cut(s string, n int) string {
 	if n <= 0 {
 		return ""
 	}
@@ -119,16 +127,16 @@ func (o Options) cut(s string, n int) string {
 func pad(s string, n int) string { return s + strings.Repeat(" ", max(0, n-width(s))) }
 
 // ends puts left and right at the two ends of a line of n columns; left gives way.
-func (o Options) ends(left, right string, n int) string {
+func (o style) ends(left, right string, n int) string {
 	left = o.cut(left, n-width(right)-1)
 	return pad(left, n-width(right)) + right
 }
 
 // fold breaks s into lines of n columns and cuts nothing but a word that is longer.
-func (o Options) fold(s string, n int) []string { return o.wrap(s, n, maxFolded) }
+func (o style) fold(s string, n int) []string { return o.wrap(s, n, maxFolded) }
 
 // wrap breaks s into at most lines lines of n columns; what does not fit is cut.
-func (o Options) wrap(s string, n, lines int) []string {
+func (o style) wrap(s string, n, lines int) []string {
 	// Names are not broken at their hyphens.
 	const bound = "\u2011"
 	s = ansi.Wrap(strings.ReplaceAll(s, "-", bound), n, "")

@@ -66,9 +66,12 @@ type row struct {
 	free             bool   // nothing keeps the pod from these nodes
 }
 
+// reasons draws why a pod waits, as a tree.
+type reasons struct{ style }
+
 // why is the tree of reasons, within its lines. When there are more groups than
 // lines the last branch names the remaining ones with their counts.
-func (o Options) why(d diagnosis.Diagnosis) []string {
+func (o reasons) why(d diagnosis.Diagnosis) []string {
 	var rows []row
 	for _, c := range d.Causes {
 		// A cause of no node is told of the pod or of the cluster.
@@ -94,7 +97,7 @@ func (o Options) why(d diagnosis.Diagnosis) []string {
 	return o.tree(rows)
 }
 
-func (o Options) whyLines() int {
+func (o reasons) whyLines() int {
 	if o.columns() < besideCosts {
 		return narrowWhyLines
 	}
@@ -103,7 +106,7 @@ func (o Options) whyLines() int {
 
 // decisive is the evidence that decides a cause, on one of these nodes where they are given;
 // empty where the cause says no less.
-func (o Options) decisive(c diagnosis.Cause, nodes []string) string {
+func (o reasons) decisive(c diagnosis.Cause, nodes []string) string {
 	for _, e := range c.Evidence {
 		kind, name, _ := strings.Cut(e.Ref, "/")
 		elsewhere := (kind == "Node" || kind == "NodeGeometry") && nodes != nil && !slices.Contains(nodes, name)
@@ -115,7 +118,7 @@ func (o Options) decisive(c diagnosis.Cause, nodes []string) string {
 }
 
 // groupRow tells of a cause that was told before without its evidence.
-func (o Options) groupRow(d diagnosis.Diagnosis, g group, told map[diagnosis.CauseID]bool) row {
+func (o reasons) groupRow(d diagnosis.Diagnosis, g group, told map[diagnosis.CauseID]bool) row {
 	r := row{count: nodes(len(g.nodes))}
 	if len(g.causes) == 0 {
 		r.says, r.ids, r.free = "nothing keeps the pod from it", "fits", true
@@ -145,14 +148,14 @@ func (o Options) groupRow(d diagnosis.Diagnosis, g group, told map[diagnosis.Cau
 }
 
 // label is a cause's id, marked when it is not proven.
-func (o Options) label(c diagnosis.Cause) string {
+func (o reasons) label(c diagnosis.Cause) string {
 	if c.Certainty == diagnosis.Proven {
 		return o.clean(string(c.ID))
 	}
 	return fmt.Sprintf("%s(%s)", o.clean(string(c.ID)), o.clean(string(c.Certainty)))
 }
 
-func (o Options) restRow(rest []group) row {
+func (o reasons) restRow(rest []group) row {
 	n := 0
 	var parts []string
 	for _, g := range rest {
@@ -178,7 +181,7 @@ func nodes(n int) string {
 
 // tree draws the rows. Those that do not fit into one line get more, and the evidence
 // that decides them another, from the top, while there is room.
-func (o Options) tree(rows []row) []string {
+func (o reasons) tree(rows []row) []string {
 	counts := 0
 	for _, r := range rows {
 		counts = max(counts, width(r.count))
@@ -217,7 +220,7 @@ const maxRowLines = 3
 
 // rowLines sets the text at the left and the ids at the right of one line, or, when that
 // does not fit and more lines may be taken, at the end of the last.
-func (o Options) rowLines(r row, room, lines int) []string {
+func (o reasons) rowLines(r row, room, lines int) []string {
 	if r.ids == "" {
 		return o.wrap(r.says, room, lines)
 	}

@@ -16,7 +16,7 @@ var house = map[string][]string{
 	"cmd/unpend":            {"cmd/internal/program"},
 	"cmd/unpend/acceptance": {},
 	"cmd/internal/program":  {"cmd/internal/service", "cmd/internal/bus", "cmd/internal/terminal", "cmd/internal/world", "watcher/incident", "watcher/events", "rca", "rca/capacity", "rca/admission", "rca/view", "rca/diagnosis", "rca/cluster", "rca/idle", "rca/scaling", "knowledge", "remediate/desk", "remediate/executor", "remediate/act", "remediate/journal", "remediate/plan", "remediate/audit", "remediate/v1alpha1", "nodeprobe", "nodeprobe/sim"},
-	"cmd/internal/service":  {"cmd/internal/bus", "watcher", "watcher/incident", "rca", "rca/fairqueue", "rca/capacity", "rca/admission", "rca/view", "rca/diagnosis", "rca/cluster", "rca/idle", "rca/whatif", "knowledge", "remediate/desk", "remediate/executor", "remediate/act", "remediate/plan", "remediate/notice", "remediate/slack", "remediate/web", "remediate/audit"},
+	"cmd/internal/service":  {"cmd/internal/bus", "watcher", "watcher/incident", "rca", "rca/fairqueue", "rca/capacity", "rca/admission", "rca/view", "rca/diagnosis", "rca/cluster", "rca/idle", "rca/whatif", "knowledge", "remediate/desk", "remediate/executor", "remediate/act", "remediate/plan", "remediate/notice", "remediate/slack", "remediate/jira", "remediate/web", "remediate/outbound", "remediate/audit"},
 	"cmd/internal/bus":      {},
 	"cmd/internal/terminal": {"rca/diagnosis", "rca/drawing", "remediate/v1alpha1"},
 	"cmd/internal/world":    {"nodeprobe", "nodeprobe/sim", "rca/whatif/insitu", "remediate/v1alpha1"},
@@ -24,8 +24,10 @@ var house = map[string][]string{
 	"watcher/incident":      {},
 	"watcher/events":        {},
 
-	"watcher/incident/incidenttest": {},
-	"remediate/slack/fakeslack":     {},
+	"watcher/incident/incidenttest":  {},
+	"remediate/slack/fakeslack":      {},
+	"remediate/jira/fakejira":        {},
+	"remediate/notifytest/scenarios": {"remediate/notice", "rca", "rca/cluster", "rca/diagnosis"},
 
 	"rca":                   {"rca/admission", "rca/diagnosis", "rca/view", "rca/evict", "rca/devices", "rca/causes", "rca/fixes", "rca/cluster", "rca/placement", "rca/whatif", "watcher/incident", "knowledge"},
 	"rca/diagnosis":         {"watcher/incident", "knowledge"},
@@ -39,8 +41,12 @@ var house = map[string][]string{
 	"rca/queues":            {"rca/view", "rca/diagnosis", "rca/scaling", "rca/whatif", "watcher/incident"},
 	"rca/growth":            {"rca/view", "rca/diagnosis", "rca/scaling"},
 	"rca/causes":            {"rca/admission", "rca/stack", "rca/queues", "rca/growth", "rca/devices", "rca/evict", "rca/view", "rca/diagnosis", "rca/cluster", "rca/placement", "rca/whatif", "watcher/incident", "nodeprobe"},
-	"rca/changes":           {"rca/admission", "rca/stack", "rca/queues", "rca/causes", "rca/devices", "rca/evict", "rca/view", "rca/diagnosis", "rca/relayout", "rca/scaling", "rca/whatif", "watcher/incident", "nodeprobe", "knowledge"},
-	"rca/fixes":             {"rca/admission", "rca/changes", "rca/causes", "rca/evict", "rca/view", "rca/diagnosis", "rca/relayout", "rca/placement", "rca/whatif", "watcher/incident", "knowledge"},
+	"rca/edit":              {"rca/causes", "rca/evict", "rca/view", "rca/diagnosis", "rca/relayout", "rca/whatif", "watcher/incident"},
+	"rca/edit/edittest":     {"rca/edit", "rca/causes", "rca/devices", "rca/evict", "rca/view", "rca/rcatest", "watcher/incident", "nodeprobe", "nodeprobe/sim"},
+	"rca/claims":            {"rca/edit", "rca/devices", "rca/view", "rca/diagnosis"},
+	"rca/outside":           {"rca/edit", "rca/queues", "rca/scaling", "rca/view", "rca/diagnosis"},
+	"rca/changes":           {"rca/claims", "rca/outside", "rca/edit", "rca/admission", "rca/stack", "rca/queues", "rca/causes", "rca/devices", "rca/evict", "rca/view", "rca/diagnosis", "rca/relayout", "rca/scaling", "rca/whatif", "watcher/incident", "nodeprobe", "knowledge"},
+	"rca/fixes":             {"rca/admission", "rca/edit", "rca/changes", "rca/causes", "rca/evict", "rca/view", "rca/diagnosis", "rca/relayout", "rca/placement", "rca/whatif", "watcher/incident", "knowledge"},
 	"rca/fairqueue":         {"watcher/incident"},
 	"rca/capacity":          {"rca/evict", "rca/view", "rca/diagnosis", "rca/cluster", "rca/placement", "rca/whatif", "watcher/incident", "nodeprobe"},
 	"rca/rcatest":           {"rca/cluster", "nodeprobe", "nodeprobe/sim"},
@@ -51,15 +57,19 @@ var house = map[string][]string{
 	"rca/whatif":            {},
 	"rca/whatif/insitu":     {},
 	"knowledge":             {},
-	"remediate/desk":        {"remediate/executor", "remediate/plan", "remediate/v1alpha1", "rca/diagnosis"},
+	"remediate/desk":        {"remediate/executor", "remediate/plan", "remediate/v1alpha1", "rca", "rca/diagnosis", "rca/cluster", "watcher/incident"},
 	"remediate/executor":    {"remediate/act", "remediate/journal", "remediate/plan", "remediate/guard", "remediate/notice", "remediate/audit", "remediate/v1alpha1", "rca", "rca/diagnosis", "rca/cluster", "nodeprobe", "watcher/incident"},
 	"remediate/act":         {"remediate/journal", "remediate/plan", "remediate/v1alpha1", "rca/view", "rca/diagnosis", "rca/cluster", "nodeprobe", "watcher/incident"},
 	"remediate/journal":     {"remediate/plan", "remediate/audit", "remediate/v1alpha1", "rca/diagnosis"},
 	"remediate/plan":        {"remediate/audit", "remediate/v1alpha1", "rca/diagnosis", "rca/cluster", "knowledge"},
 	"remediate/notice":      {"rca/diagnosis", "watcher/incident"},
 	"remediate/notifytest":  {"remediate/notice", "rca/diagnosis", "watcher/incident"},
-	"remediate/slack":       {"remediate/notice", "rca/diagnosis", "rca/drawing"},
-	"remediate/web":         {"remediate/notice", "remediate/plan", "rca/diagnosis", "rca/drawing", "rca/placement", "knowledge", "nodeprobe"},
+	"remediate/wording":     {"remediate/notice", "rca/diagnosis", "rca/drawing"},
+	"remediate/slack":       {"remediate/notice", "remediate/plan", "remediate/wording", "remediate/outbound", "rca/diagnosis"},
+	"remediate/outbound":    {"remediate/notice"},
+	"remediate/web":         {"remediate/notice", "remediate/wording", "remediate/plan", "rca/diagnosis", "rca/placement", "knowledge", "nodeprobe"},
+	"remediate/paging":      {"remediate/notice", "remediate/wording", "remediate/outbound"},
+	"remediate/jira":        {"remediate/notice", "remediate/wording", "remediate/outbound", "rca/diagnosis"},
 	"remediate/guard":       {"remediate/v1alpha1", "rca/diagnosis"},
 	"remediate/audit":       {},
 	"remediate/v1alpha1":    {"rca/diagnosis", "watcher/incident"},
@@ -101,7 +111,7 @@ func TestImportsPointBack(t *testing.T) {
 
 // light are the rooms that only hold, show, store or send: they, and every adapter to come,
 // do without the scheduler.
-var light = []string{"watcher", "watcher/events", "rca/diagnosis", "rca/idle", "rca/drawing", "remediate/v1alpha1", "remediate/guard", "remediate/notice", "remediate/notifytest", "remediate/slack", "remediate/web", "remediate/plan", "remediate/journal", "cmd/internal/terminal", "cmd/internal/bus"}
+var light = []string{"watcher", "watcher/events", "rca/diagnosis", "rca/idle", "rca/drawing", "remediate/v1alpha1", "remediate/guard", "remediate/notice", "remediate/notifytest", "remediate/wording", "remediate/slack", "remediate/plan", "remediate/journal", "cmd/internal/terminal", "cmd/internal/bus", "remediate/outbound", "remediate/paging", "remediate/jira", "remediate/web"}
 
 func TestLightRoomsLinkNoScheduler(t *testing.T) {
 	for _, room := range light {

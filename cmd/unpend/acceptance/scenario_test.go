@@ -51,6 +51,7 @@ type wantFix struct {
 	Kinds             []diagnosis.FixKind `json:"kinds"`
 	Verdict           diagnosis.Verdict   `json:"verdict"`
 	Risk              diagnosis.Risk      `json:"risk"`
+	Automatic         *bool               `json:"automatic"`
 	Node              string              `json:"node"` // where it schedules
 	Evictions         *int                `json:"evictions"`
 	Restarts          *int                `json:"restarts"`
@@ -61,7 +62,7 @@ type wantFix struct {
 }
 
 func (w wantFix) is(f diagnosis.Fix) bool {
-	return slices.Equal(f.Kinds, w.Kinds) && f.Proof.Verdict == w.Verdict && (w.Risk == "" || f.Risk == w.Risk) && (w.Evictions == nil || len(f.Cost.Evictions) == *w.Evictions) &&
+	return slices.Equal(f.Kinds, w.Kinds) && f.Proof.Verdict == w.Verdict && (w.Risk == "" || f.Risk == w.Risk) && (w.Automatic == nil || f.Automatic == *w.Automatic) && (w.Evictions == nil || len(f.Cost.Evictions) == *w.Evictions) &&
 		(w.Restarts == nil || len(f.Cost.Restarts) == *w.Restarts) && (w.Victims == nil || f.Proof.Victims == *w.Victims) && (w.Node == "" || f.Proof.Node == w.Node) && strings.Contains(f.Title, w.Title) &&
 		(w.HardwareEvictions == nil || f.HardwareEvictions != nil && *f.HardwareEvictions == *w.HardwareEvictions) && (w.Effect == "" || effectText(f) == w.Effect)
 }

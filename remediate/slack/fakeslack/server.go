@@ -47,6 +47,8 @@ type Server struct {
 	refused  []string // what the limits refused, and why
 	limited  int
 	mentions []string // texts that would have called somebody
+
+	socket
 }
 
 // New starts one, which is closed by Close.
@@ -60,12 +62,13 @@ func New(now func() time.Time) *Server {
 	mux.HandleFunc("/api/chat.update", s.method(s.write))
 	mux.HandleFunc("/api/conversations.history", s.method(s.history))
 	mux.HandleFunc("/api/conversations.replies", s.method(s.history))
+	s.hears(mux)
 	s.http = httptest.NewServer(mux)
 	return s
 }
 
 // Close ends it.
-func (s *Server) Close() { s.http.CloseClientConnections(); s.http.Close() }
+func (s *Server) Close() { s.hangUp(); s.http.CloseClientConnections(); s.http.Close() }
 
 // URL of its API.
 func (s *Server) URL() string { return s.http.URL + "/api/" }

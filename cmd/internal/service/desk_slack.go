@@ -1,0 +1,98 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/remediate/desk"
+	"github.com/unpend/unpend/remediate/plan"
+)
+
+// slackDesk is the desk as Slack comes to it: its answers are short texts.
+type slackDesk struct {
+	at desk.Desk
+	by plan.Decider
+}
+
+func (d slackDesk) Known(who plan.Caller) (string, error) {
+	v, err := d.at.Known(d.by, who)
+	return v.User, err
+}
+
+func (d slackDesk) Approve(ctx context.Context, who plan.Caller, incident, name string) (string, error) {
+	v, err := d.at.Known(d.by, who)
+	if err != nil {
+		return "", err
+	}
+	a, err := v.Approve(ctx, incident, name)
+	switch {
+	case err != nil:
+		return "", err
+	case a.Approval == nil:
+		return fmt.Sprintf("You, %s, have asked for plan %.12s, and two others have to approve it (%s).", v.User, name, a.Why), nil
+	}
+	return fmt.Sprintf("You have approved plan %.12s as %s: %s.", name, v.User, a.Plan.Spec.Title), nil
+}
+
+func (d slackDesk) Reject(ctx context.Context, who plan.Caller, incident, name string) (string, error) {
+	v, err := d.at.Known(d.by, who)
+	if err != nil {
+		return "", err
+	}
+	a, err := v.Reject(ctx, incident, name, "not this")
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("You have rejected plan %.12s as %s: %s.", name, v.User, a.Plan.Spec.Title), nil
+}
+
+func (d slackDesk) DryRun(ctx context.Context, who plan.Caller, incident, name string) (string, error) {
+	v, err := d.at.Known(d.by, who)
+	if err != nil {
+		return "", err
+	}
+	t, err := v.DryRun(ctx, incident, name)
+	if err != nil {
+		return "", err
+	}
+	out := []string{fmt.Sprintf("Nothing is written by this. Fix %d, plan %.12s: %s", t.Fix.ID, name, t.Fix.Title)}
+	for i, step := range t.Steps {
+		out = append(out, fmt.Sprintf("%d. %s", i+1, step))
+	}
+	held := "The guard-rails would let it begin now."
+	if t.Held != "" {
+		held = "The guard-rails hold it back now: " + t.Held
+	}
+	if out = append(out, held); t.Persons > 1 {
+		out = append(out, fmt.Sprintf("%d persons have to approve it: %s", t.Persons, t.Why))
+	}
+	return strings.Join(out, "\n"), nil
+}
+
+func (d slackDesk) Why(ctx context.Context, who plan.Caller, pod, namespace string) (string, error) {
+	v, err := d.at.Known(d.by, who)
+	if err != nil {
+		return "", err
+	}
+	f, err := v.Why(ctx, pod, namespace)
+	if err != nil {
+		return "", err
+	}
+	out := []string{f.Headline, ""}
+	for _, c := range f.Causes {
+		mark := ""
+		if c.Certainty != diagnosis.Proven {
+			mark = ", " + string(c.Certainty)
+		}
+		out = append(out, fmt.Sprintf("• %d nodes: %s (%s%s)", len(c.Nodes), c.Says, c.ID, mark))
+	}
+	for _, x := range f.Fixes[:min(mostFixes, len(f.Fixes))] {
+		out = append(out, fmt.Sprintf("%d  %s: stops %d pods, risk %s, %s", x.ID, x.Title, len(x.Cost.Evictions)+len(x.Cost.Restarts), x.Risk, x.Proof.Verdict))
+	}
+	return f.Hide(strings.Join(append(out, "", "kubectl unpend show "+f.Incident), "\n")), nil
+}
+
+// mostFixes are told in an answer.
+const mostFixes = 3

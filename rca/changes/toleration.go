@@ -1,0 +1,61 @@
+package changes
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/unpend/unpend/rca/causes"
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/edit"
+	"github.com/unpend/unpend/rca/view"
+)
+
+func (c *Bench) addToleration(n *view.Node) []edit.Change {
+	var add []corev1.Toleration
+	var names []string
+	for _, t := range causes.Untolerated(c.Pod, n.Node) {
+		if causes.OwnTaint(t) {
+			continue
+		}
+		if causes.Departing(t) || c.startup(n, t) {
+			return nil
+		}
+		op := corev1.TolerationOpEqual
+		if t.Value == "" {
+			op = corev1.TolerationOpExists
+		}
+		add = append(add, corev1.Toleration{Key: t.Key, Operator: op, Value: t.Value, Effect: t.Effect})
+		names = append(names, t.ToString())
+	}
+	return []edit.Change{c.Once("tolerate "+strings.Join(names, ", "), func(title string) edit.Change {
+		list := append(slices.Clone(c.Pod.Spec.Tolerations), add...)
+		ch := edit.Change{
+			Kind: diagnosis.AddToleration, Cause: diagnosis.UntoleratedTaint, Minutes: 1, Risk: diagnosis.LowRisk,
+			Title: title + " in " + c.WorkloadName(),
+			Pod:   func(p *corev1.Pod) { p.Spec.Tolerations = list },
+		}
+		if slices.ContainsFunc(add, func(t corev1.Toleration) bool { return t.Key != string(view.WholeGPU) }) {
+			ch.Risk = diagnosis.MediumRisk // somebody has set it to keep others out
+		}
+		// A template holds none of those that admission adds to its pods.
+		c.EditTemplate(&ch, map[string]any{"tolerations": append(slices.Clone(c.PodSpec().Tolerations), add...)}, true)
+		return ch
+	})}
+}
+
+// startup says whether Karpenter has put the taint on the node until it can be used: who
+// tolerates it begins before what it waits for (spec.startupTaints of NodeClaim and NodePool).
+func (c *Bench) startup(n *view.Node, t corev1.Taint) bool {
+	out := c.Cluster.Outlook()
+	claim := out.ClaimOf(n.Name)
+	if claim == nil {
+		return false
+	}
+	taints := claim.Startup
+	if pool := out.Pool(claim.Pool); pool != nil {
+		taints = slices.Concat(taints, pool.Startup)
+	}
+	return slices.ContainsFunc(taints, func(s corev1.Taint) bool { return s.Key == t.Key && s.Effect == t.Effect })
+}

@@ -1,0 +1,86 @@
+package edit
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/evict"
+	"github.com/unpend/unpend/rca/relayout"
+	"github.com/unpend/unpend/rca/view"
+	"github.com/unpend/unpend/rca/whatif"
+)
+
+// Change is one thing that could be done about one cause on one node. Several
+// make a fix.
+type Change struct {
+	Kind    diagnosis.FixKind
+	Cause   diagnosis.CauseID
+	Victims []*corev1.Pod
+	Cost    *evict.Cost // of the victims, each named once; nil: not known
+	// Pod and Node edit copies: what the cluster would hold afterwards.
+	Pod  func(*corev1.Pod)
+	Node func(*corev1.Node)
+	// On is the node that Node edits, where a fix changes several; nil: the fix's own.
+	On *view.Node
+
+	// Hard is what quotas of the pod's namespace would allow instead, by name.
+	Hard map[string]corev1.ResourceList
+
+	// Detail fills in steps, commands, actions and hardware. Thousands of changes
+	// are weighed for each that is shown, so it is asked for those alone.
+	Detail func(*Change)
+
+	// Adds: it only writes down what was left out, and takes nothing of what was asked.
+	Adds bool
+	// With is what is done after it, for what it would be no use without.
+	With []Change
+	// Not is a node on which the pod would be refused again: to be placed there is no proof.
+	Not string
+
+	// Less is how many devices of those asked the pod does without.
+	Less int64
+
+	Title    string
+	Minutes  int
+	Risk     diagnosis.Risk
+	Steps    []string
+	Commands []string
+	Actions  []diagnosis.Action
+	Manual   bool
+	Relayout *relayout.Way
+	Hardware *int
+	// Untestable says why no copy can show what it brings.
+	Untestable string
+	// Rolling is how the workload replaces its pods for it; nil where it does not.
+	Rolling *Rolling
+	// Drained are the pods that a person stops for it, by hand.
+	Drained []*corev1.Pod
+	// StopsUnknown: others may stop for it, and nobody can say who.
+	StopsUnknown bool
+	// Claims replace those of the same name.
+	Claims []*resourcev1.ResourceClaim
+	// template is what is changed in the workload's pod spec; live: its pods may
+	// take it without being recreated.
+	template map[string]any
+	live     bool
+	// Until names what must happen first, for a fix that only waits.
+	Until string
+}
+
+// Apply makes the change on a fork and returns the waiting pod as it would be.
+func (ch Change) Apply(s *whatif.Snapshot, pod *corev1.Pod) (*corev1.Pod, error) {
+	for _, claim := range ch.Claims {
+		if err := s.SetClaim(claim); err != nil {
+			return nil, err
+		}
+	}
+	for _, v := range ch.Victims {
+		s.DeletePod(v.Namespace, v.Name)
+	}
+	if ch.Pod != nil {
+		pod = pod.DeepCopy()
+		ch.Pod(pod)
+	}
+	return pod, nil
+}

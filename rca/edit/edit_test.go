@@ -1,0 +1,177 @@
+package edit_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/unpend/unpend/rca/whatif"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/unpend/unpend/nodeprobe/sim"
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/edit"
+	"github.com/unpend/unpend/rca/edit/edittest"
+	"github.com/unpend/unpend/rca/rcatest"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// Several edits of one pod spec become one, in the place of the last; what else is done stays
+// where it is.
+func TestOneEditOfASpec(t *testing.T) {
+	w := edittest.New()
+	w.Deployed()
+	c := edit.New(w.Case(t, "Deployment"))
+	to := func(key string) edit.Change {
+		ch := edit.Change{Title: key}
+		c.EditTemplate(&ch, map[string]any{key: "x"}, false)
+		return ch
+	}
+	evict := edit.Change{Title: "evict", Steps: []string{"evict"}}
+	steps := func(all []edit.Change) string {
+		var out []string
+		for _, ch := range all {
+			text := ch.Title + ":" + strings.Join(ch.Steps, ",")
+			for _, a := range ch.Actions {
+				text += " " + string(a.Patch)
+			}
+			out = append(out, text)
+		}
+		return strings.Join(out, "; ")
+	}
+	patch := func(spec string) string { return `{"spec":{"template":{"spec":{` + spec + `}}}}` }
+	const made = ":patch the template of deployment/w "
+	for want, all := range map[string][]edit.Change{
+		"a" + made + patch(`"a":"x"`) + "; evict:evict":                                      {to("a"), evict},
+		"a:; evict:evict; b" + made + patch(`"a":"x","b":"x"`):                               {to("a"), evict, to("b")},
+		"evict:evict; a:; b:; c" + made + patch(`"a":"x","b":"x","c":"x"`) + "; evict:evict": {evict, to("a"), to("b"), to("c"), evict},
+	} {
+		before := steps(all)
+		if got := steps(c.OneEdit(all)); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+		if steps(all) != before {
+			t.Error("the changes given were changed")
+		}
+	}
+}
+
+// A template is patched where its kind may change it, and recreated where it may not; an
+// owner that nobody has read is changed by hand.
+func TestTemplatesAreEditedByKind(t *testing.T) {
+	for name, tc := range map[string]struct {
+		kind string
+		fill func(*edittest.World)
+		live bool
+		want string
+	}{
+		"deployment":             {"Deployment", func(w *edittest.World) { w.Deployed() }, false, "patch Deployment/w"},
+		"unread deployment":      {"Deployment", func(*edittest.World) {}, false, "by hand"},
+		"unread stateful set":    {"StatefulSet", func(*edittest.World) {}, false, "by hand"},
+		"a pod that may take it": {"Pod", func(*edittest.World) {}, true, "patch Pod/w"},
+		"a pod that may not":     {"Pod", func(*edittest.World) {}, false, "recreate Pod/w"},
+		"of no kind known":       {"CronJob", func(*edittest.World) {}, true, "by hand"},
+		"unread job":             {"Job", func(*edittest.World) {}, false, "by hand"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := edittest.New()
+			tc.fill(w)
+			var ch edit.Change
+			edit.New(w.Case(t, tc.kind)).EditTemplate(&ch, map[string]any{"nodeSelector": nil}, tc.live)
+			got := "by hand"
+			if !ch.Manual {
+				got = fmt.Sprintf("%s %s/%s", ch.Actions[0].Verb, ch.Actions[0].Target.Kind, ch.Actions[0].Target.Name)
+			}
+			if got != tc.want || len(ch.Commands) != 1 || ch.Manual != (len(ch.Actions) == 0) {
+				t.Errorf("%s, %q; want %s", got, ch.Commands, tc.want)
+			}
+		})
+	}
+}
+
+// A patch of requests speaks of the containers that it edits, those of init too, and of no
+// other.
+func TestOnlyEditedContainersArePatched(t *testing.T) {
+	gpu := func(name string) corev1.Container {
+		one := rcatest.List("nvidia.com/gpu", "1")
+		return corev1.Container{Name: name, Resources: corev1.ResourceRequirements{Requests: one, Limits: one}}
+	}
+	plain := corev1.Container{Name: "plain", Resources: corev1.ResourceRequirements{Requests: rcatest.List("cpu", "1")}}
+	const main = `{"name":"main","resources":{"limits":{"nvidia.com/gpu":null,"nvidia.com/mig-1g.5gb":"1"},"requests":{"nvidia.com/gpu":null,"nvidia.com/mig-1g.5gb":"1"}}}`
+	for name, tc := range map[string]struct {
+		containers, init []corev1.Container
+		want             string
+	}{
+		"one":           {[]corev1.Container{gpu("main")}, nil, `{"containers":[` + main + `]}`},
+		"one of two":    {[]corev1.Container{plain, gpu("main")}, nil, `{"containers":[` + main + `]}`},
+		"one of init":   {[]corev1.Container{plain}, []corev1.Container{plain, gpu("main")}, `{"initContainers":[` + main + `]}`},
+		"both":          {[]corev1.Container{gpu("main")}, []corev1.Container{gpu("main")}, `{"containers":[` + main + `],"initContainers":[` + main + `]}`},
+		"none asks any": {[]corev1.Container{plain}, nil, `{}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := edittest.New()
+			w.Wait.Spec.Containers, w.Wait.Spec.InitContainers = tc.containers, tc.init
+			w.Deployed()
+			ch := edit.New(w.Case(t, "Deployment")).ChangeRequest(diagnosis.MIGLayoutMismatch, name, edit.AskOther(view.WholeGPU, "nvidia.com/mig-1g.5gb"))
+			if got, want := string(ch.Actions[0].Patch), `{"spec":{"template":{"spec":`+tc.want+`}}}`; got != want {
+				t.Errorf("%s, want %s", got, want)
+			}
+		})
+	}
+}
+
+// A wait says who for, and until when where their deadlines tell.
+func TestWaitsSayUntilWhen(t *testing.T) {
+	hour := int64(3600)
+	a, b := rcatest.Victim("a", 0, 1, time.Minute, "a"), rcatest.Victim("b", 0, 1, 31*time.Minute, "b")
+	b.Spec.ActiveDeadlineSeconds = &hour
+	w := edittest.New()
+	w.AddNode(sim.Node{Name: "n"})
+	c := edit.New(w.Case(t, "Deployment"))
+	for _, tc := range []struct {
+		holders      []*corev1.Pod
+		until, title string
+		minutes      int
+	}{
+		{[]*corev1.Pod{a}, "a/a on n ends", "wait until a/a leaves n", 0},
+		{[]*corev1.Pod{b}, "a/b on n ends, by its deadline in 29 min", "wait until a/b leaves n", 29},
+		{[]*corev1.Pod{a, b}, "2 pods (a/a, …) on n end", "wait until 2 pods (a/a, …) leave n", 0},
+	} {
+		ch := c.WaitFor(c.Node("n"), diagnosis.GPUsInUse, tc.holders)
+		ch.Detail(&ch)
+		if ch.Until != tc.until || ch.Title != tc.title || ch.Minutes != tc.minutes || !ch.Manual || len(ch.Commands) != len(tc.holders) {
+			t.Errorf("%q, %q, %d min, %d commands; want %q, %q, %d min", ch.Title, ch.Until, ch.Minutes, len(ch.Commands), tc.title, tc.until, tc.minutes)
+		}
+	}
+}
+
+// A change is made on a copy: its claims, who leaves, and the pod as it would be.
+func TestChangesAreMadeOnACopy(t *testing.T) {
+	w := edittest.New()
+	w.Wholes("n")
+	w.Asking(rcatest.List("nvidia.com/gpu", "1"))
+	claim := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "mine", UID: "m"}}
+	w.ResourceClaims = []*resourcev1.ResourceClaim{claim}
+	c := edit.New(w.Case(t, "Pod"))
+	ch := edit.Change{Claims: []*resourcev1.ResourceClaim{claim.DeepCopy()}, Victims: w.Pods[1:], Pod: func(p *corev1.Pod) { p.Spec.PriorityClassName = "high" }}
+	err := whatif.Try(c.Cluster.Snapshot, func(s *whatif.Snapshot) error {
+		got, err := ch.Apply(s, w.Wait)
+		if err != nil || got.Name != "w" || got.Spec.PriorityClassName != "high" || w.Wait.Spec.PriorityClassName != "" {
+			t.Errorf("%v, %v", got, err)
+			return err
+		}
+		node, err := s.Place(t.Context(), w.Wait)
+		if node != "n" {
+			t.Errorf("placed on %q", node)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,100 @@
+package edit
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// EvictFrom evicts pods from the node that they are on.
+func EvictFrom(n *view.Node, cause diagnosis.CauseID, victims []*corev1.Pod) Change {
+	ch := Evict(cause, victims)
+	ch.Title = "evict " + view.PodList(victims) + " from " + n.Name
+	return ch
+}
+
+// Evict evicts pods, wherever they are.
+func Evict(cause diagnosis.CauseID, victims []*corev1.Pod) Change {
+	ch := Change{Kind: diagnosis.EvictPods, Cause: cause, Victims: victims, Minutes: 1, Risk: diagnosis.LowRisk}
+	ch.Detail = func(ch *Change) {
+		for _, v := range victims {
+			ch.Steps = append(ch.Steps, "evict "+v.Namespace+"/"+v.Name)
+			ch.Commands = append(ch.Commands, EvictCommand(v))
+			ch.Actions = append(ch.Actions, diagnosis.Action{Verb: diagnosis.VerbEvict, Target: view.PodTarget(v), Relies: map[string]string{"node": v.Spec.NodeName}})
+		}
+	}
+	return ch
+}
+
+// EvictCommand evicts a pod by hand, within its disruption budgets.
+func EvictCommand(v *corev1.Pod) string {
+	return fmt.Sprintf(`kubectl create --raw /api/v1/namespaces/%s/pods/%s/eviction -f - <<<'{"apiVersion":"policy/v1","kind":"Eviction","metadata":{"name":"%s","namespace":"%s"}}'`, v.Namespace, v.Name, v.Name, v.Namespace)
+}
+
+// WaitFor is the fix that leaves the holders alone until they end by themselves.
+func (c *Workload) WaitFor(n *view.Node, cause diagnosis.CauseID, holders []*corev1.Pod) Change {
+	end, leave := " end", " leave "
+	if len(holders) == 1 {
+		end, leave = " ends", " leaves "
+	}
+	until, minutes := view.PodList(holders)+" on "+n.Name+end, c.deadline(holders)
+	if minutes > 0 {
+		until += fmt.Sprintf(", by its deadline in %d min", minutes)
+	}
+	return Change{Kind: diagnosis.Wait, Cause: cause, Victims: holders, Manual: true, Risk: diagnosis.NoRisk, Minutes: minutes,
+		Until: until,
+		Title: "wait until " + view.PodList(holders) + leave + n.Name,
+		Detail: func(ch *Change) {
+			for _, p := range holders {
+				ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl -n %s get pod %s -w", p.Namespace, p.Name))
+			}
+		}}
+}
+
+// deadline is in how many minutes the last of the pods has to have ended, by its own
+// deadline or its Job's; 0 where one of them has none.
+func (c *Workload) deadline(holders []*corev1.Pod) int {
+	last := time.Duration(0)
+	for _, p := range holders {
+		left, known := time.Duration(0), false
+		ends := func(since *metav1.Time, seconds *int64) {
+			if since == nil || seconds == nil {
+				return
+			}
+			if d := since.Add(time.Duration(*seconds) * time.Second).Sub(c.Cluster.State.Now); !known || d < left {
+				left, known = d, true
+			}
+		}
+		ends(p.Status.StartTime, p.Spec.ActiveDeadlineSeconds)
+		if by := metav1.GetControllerOfNoCopy(p); by != nil && by.Kind == "Job" {
+			for _, j := range c.Cluster.State.Jobs {
+				if j.Namespace == p.Namespace && j.Name == by.Name {
+					ends(j.Status.StartTime, j.Spec.ActiveDeadlineSeconds)
+				}
+			}
+		}
+		if !known {
+			return 0
+		}
+		last = max(last, left)
+	}
+	return max(1, int(math.Ceil(last.Minutes())))
+}
+
+// Evicting are the words of a title behind what evicts pods too; empty for none.
+func Evicting(victims []*corev1.Pod) string {
+	switch len(victims) {
+	case 0:
+		return ""
+	case 1:
+		return ", evicting 1 pod"
+	}
+	return ", evicting " + strconv.Itoa(len(victims)) + " pods"
+}

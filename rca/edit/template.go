@@ -1,0 +1,102 @@
+package edit
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// EditTemplate fills in how the pod spec of the workload is changed: by a patch
+// of the template where it may change, of the waiting pods where the API allows
+// that (live) and all of them are named, else by recreating the workload.
+func (c *Workload) EditTemplate(ch *Change, spec map[string]any, live bool) {
+	ch.template, ch.live = spec, live
+	w := c.Incident.Workload
+	resource := c.WorkloadName()
+	defer func() {
+		for i := range ch.Actions {
+			ch.Actions[i].Stops = view.StopTargets(c.Cluster.State, ch.Actions[i])
+		}
+	}()
+	owner, known := c.Cluster.State.Owner(w.Kind, w.Namespace, w.Name)
+	template := diagnosis.MustJSON(map[string]any{"spec": map[string]any{"template": map[string]any{"spec": spec}}})
+	switch {
+	case w.Kind == "Deployment" || w.Kind == "StatefulSet" || w.Kind == "ReplicaSet" || w.Kind == "DaemonSet":
+		ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl -n %s patch %s --type=strategic -p '%s'", w.Namespace, resource, template))
+		if !known {
+			ch.Manual = true
+			return
+		}
+		c.roll(ch, owner)
+		ch.Steps = append(ch.Steps, "patch the template of "+resource)
+		ch.Actions = append(ch.Actions, diagnosis.Action{Verb: diagnosis.VerbPatch, Target: diagnosis.Target{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name, UID: string(owner.GetUID())}, Patch: template})
+	case live && len(c.WaitingPods()) > 0 && (w.Kind == "Pod" || w.Kind == "Job" && c.Incident.Waiting <= len(c.Incident.Pods)):
+		patch := diagnosis.MustJSON(map[string]any{"spec": spec})
+		for _, p := range c.WaitingPods() {
+			ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl -n %s patch pod/%s --type=strategic -p '%s'", p.Namespace, p.Name, patch))
+			ch.Steps = append(ch.Steps, "patch pod/"+p.Name)
+			ch.Actions = append(ch.Actions, diagnosis.Action{Verb: diagnosis.VerbPatch, Target: view.PodTarget(p), Patch: diagnosis.MustJSON(map[string]any{"spec": livePatch(p, spec)})})
+		}
+	case w.Kind == "Job" && known:
+		c.roll(ch, owner)
+		if n := len(ch.Rolling.Running); n > 0 {
+			ch.Commands = append(ch.Commands, fmt.Sprintf("# to keep %s: leave %s as it is, and make a second Job for the rest, with the change", view.CountOf(n, "running pod"), resource))
+		}
+		c.MakeAgain(ch, owner, resource, spec)
+		ch.Steps = append(ch.Steps, "recreate "+resource+" (its template cannot change)")
+		ch.Actions = append(ch.Actions, diagnosis.Action{Verb: diagnosis.VerbRecreate, Target: diagnosis.Target{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name, UID: string(owner.GetUID())}, Patch: template})
+	case w.Kind == "Pod":
+		c.MakeAgain(ch, c.Pod, resource, spec)
+		ch.Steps = append(ch.Steps, "recreate "+resource)
+		ch.Actions = append(ch.Actions, diagnosis.Action{Verb: diagnosis.VerbRecreate, Target: view.PodTarget(c.Pod), Patch: diagnosis.MustJSON(map[string]any{"spec": spec})})
+	default:
+		ch.Manual, ch.StopsUnknown = true, len(c.RunningPods()) > 0
+		ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl -n %s edit %s  # change %s", w.Namespace, resource, diagnosis.MustJSON(spec)))
+	}
+}
+
+// MakeAgain adds how a person makes a Job or a bare pod again. What Kueue has admitted holds
+// the selectors and tolerations of its flavor: made again from that spec it would keep them in
+// another flavor, so its owner makes it from what was written first.
+func (c *Workload) MakeAgain(ch *Change, o metav1.Object, resource string, spec map[string]any) {
+	change := diagnosis.MustJSON(spec)
+	if queue, admitted := view.AdmittedBy(o, c.Cluster.State.QueuedWorkloads); admitted {
+		ch.Manual = true
+		ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl -n %s delete %s  # then make it again from your own manifest with %s: Kueue has admitted it through queue %s, and put its flavor's selectors and tolerations into this one", o.GetNamespace(), resource, change, queue))
+		return
+	}
+	kind, _, _ := strings.Cut(resource, "/")
+	ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl -n %s get %s -o yaml > %s.yaml  # change %s, then kubectl replace --force -f %s.yaml", o.GetNamespace(), resource, kind, change, kind))
+}
+
+// livePatch keeps the tolerations a pod was given by admission: its list may
+// only grow.
+func livePatch(p *corev1.Pod, spec map[string]any) map[string]any {
+	added, ok := spec["tolerations"].([]corev1.Toleration)
+	if !ok {
+		return spec
+	}
+	list := slices.Clone(p.Spec.Tolerations)
+	for _, t := range added {
+		if !slices.Contains(list, t) {
+			list = append(list, t)
+		}
+	}
+	return map[string]any{"tolerations": list}
+}
+
+// EditByHand is the command by which a person changes the pod spec of the workload: what of
+// a Pod or a Job's template cannot change while it exists is made again.
+func (c *Workload) EditByHand(change string) string {
+	w := c.Incident.Workload
+	if w.Kind == "Pod" || w.Kind == "Job" {
+		return fmt.Sprintf("kubectl -n %s get %s -o yaml > workload.yaml  # %s, then kubectl replace --force -f workload.yaml", w.Namespace, c.WorkloadName(), change)
+	}
+	return fmt.Sprintf("kubectl -n %s edit %s  # %s", w.Namespace, c.WorkloadName(), change)
+}

@@ -1,0 +1,72 @@
+package edit
+
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/unpend/unpend/rca/causes"
+	"github.com/unpend/unpend/rca/diagnosis"
+)
+
+// Workload is where changes of what one case's pods are made from are worked out; what is
+// the same on every node is made once.
+type Workload struct {
+	*causes.Case
+	// made are the changes worked out so far, by title.
+	made map[string]Change
+	// siblings are the workload's pods, once asked for.
+	siblings *siblings
+}
+
+// New takes a case that was judged.
+func New(c *causes.Case) *Workload { return &Workload{Case: c, made: map[string]Change{}} }
+
+// As is the same workload for another case of its pods.
+func (c *Workload) As(other *causes.Case) *Workload {
+	out := New(other)
+	out.siblings = c.siblings
+	return out
+}
+
+// PodSpec is what the workload's pods are made from; the waiting pod's own where no
+// template is known.
+func (c *Workload) PodSpec() *corev1.PodSpec {
+	if spec := c.Cluster.Template(c.Incident.Workload); spec != nil {
+		return spec
+	}
+	return &c.Pod.Spec
+}
+
+// Once makes a change that is the same on every node, and keeps it.
+func (c *Workload) Once(title string, make func(title string) Change) Change {
+	ch, known := c.made[title]
+	if !known {
+		ch = make(title)
+		c.made[title] = ch
+	}
+	return ch
+}
+
+// LookAt is what a person has to do, where a copy of the cluster cannot show what
+// comes of it.
+func LookAt(cause diagnosis.CauseID, title, unproven string, commands ...string) Change {
+	return Change{Kind: diagnosis.Manual, Cause: cause, Manual: true, Risk: diagnosis.NoRisk, Title: title, Untestable: unproven, Commands: commands}
+}
+
+// WaitingPods are those pods of the incident that are there.
+func (c *Workload) WaitingPods() []*corev1.Pod {
+	var out []*corev1.Pod
+	for _, ref := range c.Incident.Pods {
+		if p := c.Cluster.State.Pod(c.Incident.Workload.Namespace, ref.Name); p != nil {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// WorkloadName is the workload as kubectl takes it: deployment/x.
+func (c *Workload) WorkloadName() string {
+	w := c.Incident.Workload
+	return strings.ToLower(w.Kind) + "/" + w.Name
+}

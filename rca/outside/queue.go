@@ -1,0 +1,68 @@
+package outside
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/edit"
+	"github.com/unpend/unpend/rca/queues"
+)
+
+// LetInByQueue is for the pod whose queue does not admit it: what it waits for, or who has to
+// agree.
+func LetInByQueue(c *edit.Workload) []edit.Change {
+	if x := c.Queue.Beyond(); x != nil {
+		return []edit.Change{{Kind: diagnosis.Manual, Cause: diagnosis.QueueNotAdmitted, Manual: true, Risk: diagnosis.MediumRisk, Untestable: "volcano decides by its own rules, which are not run here",
+			Title:    fmt.Sprintf("let Queue %s hold %s %s, ask for no more than %s at once, or name another queue", x.Queue, x.Asks.String(), x.Resource, x.Holds.String()),
+			Commands: []string{"kubectl get queues.scheduling.volcano.sh -o yaml  # spec.capability", "kubectl edit queues.scheduling.volcano.sh " + x.Queue}}}
+	}
+	w := c.Queue.Queued()
+	if w == nil {
+		return []edit.Change{queueChange(diagnosis.Wait, diagnosis.NoRisk, "Kueue admits it", "wait until its queue admits it", "kubectl -n "+c.Pod.Namespace+" get workloads.kueue.x-k8s.io")}
+	}
+	look := fmt.Sprintf("kubectl -n %s describe workloads.kueue.x-k8s.io %s", w.GetNamespace(), w.GetName())
+	why, _ := queues.Why(w)
+	if queues.Inactive(w) {
+		return []edit.Change{queueChange(diagnosis.Manual, diagnosis.NoRisk, "its Workload is active", "see who made its Workload inactive", look)}
+	}
+	if checks := queues.Unchecked(w); len(checks) > 0 {
+		commands := []string{look, "kubectl describe admissionchecks.kueue.x-k8s.io " + checks[0].Name, fmt.Sprintf("kubectl -n %s get provisioningrequests.autoscaling.x-k8s.io", w.GetNamespace())}
+		if checks[0].State == "Rejected" {
+			return []edit.Change{queueChange(diagnosis.Manual, diagnosis.NoRisk, "its check agrees", "see why admission check "+checks[0].Name+" has rejected it", commands...)}
+		}
+		return []edit.Change{queueChange(diagnosis.Wait, diagnosis.NoRisk, "its check agrees", "wait until admission check "+checks[0].Name+" agrees", commands...)}
+	}
+	raise := queueChange(diagnosis.RaiseQuota, diagnosis.MediumRisk, "its ClusterQueue has the quota", "raise the quota of its ClusterQueue", look, "kubectl get clusterqueues.kueue.x-k8s.io", "# then kubectl edit clusterqueue.kueue.x-k8s.io NAME: nominalQuota or borrowingLimit")
+	if q := c.Queue.ClusterQueue(w); q != nil {
+		raise.Title = "raise the quota of ClusterQueue " + q.GetName()
+		raise.Commands = []string{look, "kubectl edit clusterqueues.kueue.x-k8s.io " + q.GetName() + "  # nominalQuota or borrowingLimit"}
+	}
+	raise.Minutes = 1
+	switch {
+	case strings.Contains(why, "unavailable in ClusterQueue"): // no flavor has it, so no end of others helps (flavorassigner.go)
+		return []edit.Change{queueChange(diagnosis.Manual, diagnosis.NoRisk, "its ClusterQueue covers what it asks", "have its ClusterQueue cover what it asks, or ask without it", look, "kubectl get clusterqueues.kueue.x-k8s.io -o yaml  # spec.resourceGroups[].coveredResources")}
+	case strings.Contains(why, "maximum capacity"): // nobody who ends leaves enough (flavorassigner.go)
+		return []edit.Change{raise}
+	case c.Queue.Kept(w) != nil:
+		return []edit.Change{giveBack(c.Queue.Kept(w)), queueChange(diagnosis.Wait, diagnosis.NoRisk, "Kueue admits it", "wait until its queue admits it", look)}
+	case strings.Contains(why, "insufficient"):
+		return []edit.Change{queueChange(diagnosis.Wait, diagnosis.NoRisk, "Kueue admits it", "wait until its queue admits it", look), raise}
+	}
+	return []edit.Change{queueChange(diagnosis.Wait, diagnosis.NoRisk, "Kueue admits it", "wait until its queue admits it", look)}
+}
+
+func queueChange(kind diagnosis.FixKind, risk diagnosis.Risk, until, title string, commands ...string) edit.Change {
+	return edit.Change{Kind: kind, Manual: true, Risk: risk, Until: until, Title: title, Commands: commands}
+}
+
+// giveBack is for quota that Kueue has not given back with the eviction of who held it
+// (kueue issue 14811). Of a Workload that is not active it lets all go.
+func giveBack(h *queues.Holder) edit.Change {
+	w := h.Workload
+	ch := queueChange(diagnosis.Manual, diagnosis.LowRisk, "Kueue gives that quota back", "have Kueue give back the quota of "+h.Ref()+", which it has evicted",
+		fmt.Sprintf("kubectl -n %s get workloads.kueue.x-k8s.io %s -o yaml  # Evicted=True, and status.admission is still there", w.GetNamespace(), w.GetName()),
+		fmt.Sprintf(`kubectl -n %s patch workloads.kueue.x-k8s.io %s --type merge -p '{"spec":{"active":false}}'  # active: true queues it again`, w.GetNamespace(), w.GetName()))
+	ch.Minutes = 1
+	return ch
+}

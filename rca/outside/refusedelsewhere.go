@@ -1,0 +1,107 @@
+package outside
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/edit"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// AskScheduler is for the pod that another scheduler refuses: where its rule is seen, and
+// what of the request its words are about.
+func AskScheduler(c *edit.Workload) []edit.Change {
+	w, told := c.Queue.Refused()
+	if !told {
+		return nil
+	}
+	by, ns := c.Queue.SchedulerName(), c.Pod.Namespace
+	look := fmt.Sprintf("kubectl -n %s describe pod %s", ns, c.Pod.Name)
+	logs := "kubectl get pods -A -o wide | grep -i " + by + "  # then its log"
+	ch := edit.Change{Kind: diagnosis.Manual, Cause: diagnosis.SchedulerRefused, Manual: true, Risk: diagnosis.NoRisk, Untestable: by + " decides by its own rules, which are not run here",
+		Title: "see by which rule " + by + " refuses it", Commands: []string{look, logs}}
+	out := []edit.Change{ch}
+	switch {
+	case w.OfCard():
+		out[0].Title = "see what " + by + " has given out of each card"
+		out[0].Commands = []string{look, "kubectl get nodes -o custom-columns='NAME:.metadata.name,CARDS:.metadata.annotations.hami\\.io/node-nvidia-register'", logs}
+		out = append(out, askLess(c, "ask for a smaller share: less nvidia.com/gpumem or nvidia.com/gpucores (none asked is all of the card), or fewer cards"))
+	case w.OfQueue():
+		out[0].Title = "let its queue of " + by + " have more, or see who uses what it may have"
+		out[0].Commands = append([]string{look}, queueCommands(c)...)
+		out = append(out, askLess(c, "ask for less than its queue may have"))
+	}
+	return out
+}
+
+func askLess(c *edit.Workload, title string) edit.Change {
+	return edit.Change{Kind: diagnosis.ChangeRequest, Cause: diagnosis.SchedulerRefused, Manual: true, Risk: diagnosis.MediumRisk, Title: title + ", in " + c.WorkloadName(), Untestable: c.Queue.SchedulerName() + " decides by its own rules, which are not run here",
+		Drained: c.Cluster.Running(c.Incident.Workload), StopsUnknown: true, // another template: its controller makes its pods again
+		Commands: []string{c.EditByHand("ask for less")}}
+}
+
+// queueCommands show the queues of the scheduler that decides.
+func queueCommands(c *edit.Workload) []string {
+	switch by := c.Queue.SchedulerName(); {
+	case by == "kai-scheduler" || by == "runai-scheduler":
+		return []string{"kubectl get queues.scheduling.run.ai -o yaml  # spec.resources.gpu: quota and limit; status: allocated", fmt.Sprintf("kubectl -n %s get podgroups.scheduling.run.ai -o yaml", c.Pod.Namespace)}
+	case by == "volcano":
+		return []string{"kubectl get queues.scheduling.volcano.sh -o yaml  # spec.capability, deserved; status.allocated", "kubectl get podgroups.scheduling.volcano.sh -A  # Inqueue counts as used"}
+	case strings.Contains(by, "yunikorn"):
+		return []string{"kubectl get configmap -A --field-selector metadata.name=yunikorn-configs -o yaml  # queues and their resources.max"}
+	}
+	return []string{fmt.Sprintf("kubectl -n %s get resourcequotas", c.Pod.Namespace)}
+}
+
+// MendQueue is for the queue that is missing or closed.
+func MendQueue(c *edit.Workload) []edit.Change {
+	q := c.Queue.Broken()
+	if q == nil {
+		return nil
+	}
+	ch := edit.Change{Kind: diagnosis.Manual, Cause: diagnosis.QueueMisconfigured, Manual: true, Risk: diagnosis.LowRisk}
+	if by := c.Queue.SchedulerName(); q.Certainty != diagnosis.Proven && c.Elsewhere(c.Pod) != "" {
+		ch.Untestable = by + " decides by its own rules, which are not run here"
+	}
+	list := "kubectl get " + q.Resource
+	if q.Namespace != "" {
+		list = "kubectl -n " + q.Namespace + " get " + q.Resource
+	}
+	labelled := fmt.Sprintf("kubectl -n %s get pod %s", c.Pod.Namespace, c.Pod.Name)
+	if c.Unborn {
+		labelled = fmt.Sprintf("kubectl -n %s get %s", c.Pod.Namespace, c.WorkloadName())
+	}
+	switch {
+	case q.Missing:
+		ch.Title, ch.Until = "make queue "+q.Name+", or name one that exists", "queue "+q.Name+" exists"
+		ch.Commands = []string{list, labelled + " -o jsonpath='{.metadata.labels}'", fmt.Sprintf("kubectl -n %s edit %s  # the label or annotation that names its queue", c.Pod.Namespace, c.WorkloadName())}
+	default:
+		ch.Title, ch.Until = "set queue "+q.Name+" up or open it again", "queue "+q.Name+" admits workloads"
+		ch.Commands = []string{"kubectl describe " + q.Ref(), "kubectl edit " + q.Ref()}
+	}
+	return []edit.Change{ch}
+}
+
+// BreakDeadlock is for the workload whose members hold what its others need.
+func BreakDeadlock(c *edit.Workload) []edit.Change {
+	const untestable = "its controller makes its pods by rules of its own"
+	what := "GPUs"
+	if len(c.Asks) > 0 {
+		what = string(c.Asks[0].Resource)
+	}
+	w := c.Incident.Workload
+	command := fmt.Sprintf("kubectl -n %s edit %s", w.Namespace, c.WorkloadName())
+	if w.Kind == "Deployment" {
+		return []edit.Change{{Kind: diagnosis.Manual, Cause: diagnosis.WorkloadDeadlock, Manual: true, Risk: diagnosis.MediumRisk, Title: "have the rollout of " + c.WorkloadName() + " stop an old pod before it makes a new one", Untestable: "a person decides whether it may serve with a pod less for a while",
+			Commands: []string{fmt.Sprintf(`kubectl -n %s patch %s --type merge -p '{"spec":{"strategy":{"type":"RollingUpdate","rollingUpdate":{"maxSurge":0,"maxUnavailable":1}}}}'`, w.Namespace, c.WorkloadName())}, Drained: c.Cluster.Running(w)}}
+	}
+	return []edit.Change{
+		{Kind: diagnosis.ChangeRequest, Cause: diagnosis.WorkloadDeadlock, Manual: true, Risk: diagnosis.MediumRisk, Title: fmt.Sprintf("let the members of %s ask for no more %s together than there is: fewer members, or a launcher, head or master without one", c.WorkloadName(), what), Untestable: untestable,
+			Commands: []string{command}, Drained: c.Cluster.Running(w), StopsUnknown: true},
+		{Kind: diagnosis.ScaleNodePool, Cause: diagnosis.WorkloadDeadlock, Manual: true, Risk: diagnosis.LowRisk, Title: "add a node for the members of " + c.WorkloadName() + " that wait", Untestable: notThereYet,
+			Commands: []string{"kubectl get nodes -o custom-columns=NAME:.metadata.name,HAS:.status.allocatable", "# then scale a node pool with the cloud's or the autoscaler's own command"}},
+		{Kind: diagnosis.Manual, Cause: diagnosis.WorkloadDeadlock, Manual: true, Risk: diagnosis.MediumRisk, Title: "stop " + c.WorkloadName() + " until there is room for all of its members", Untestable: untestable,
+			Commands: []string{fmt.Sprintf("kubectl -n %s get pods -o wide | grep %s", w.Namespace, view.Cut(w.Name, 63)), command}, Drained: c.Cluster.Running(w)},
+	}
+}

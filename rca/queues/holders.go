@@ -1,0 +1,128 @@
+package queues
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/scaling"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// Holder is a Workload that a ClusterQueue's quota is reserved for.
+type Holder struct {
+	Workload *unstructured.Unstructured
+	Resource corev1.ResourceName
+	Flavor   string
+	Amount   resource.Quantity
+	// Evicted is Kueue's reason why it was evicted; empty while it may run.
+	Evicted string
+	Since   time.Time // it was evicted
+}
+
+// letsGo is how long an evicted Workload may keep its quota: Kueue gives it back once the
+// pods have ended.
+const letsGo = 10 * time.Minute
+
+// Stuck says that a Workload was evicted, and its quota is not given back.
+func (h Holder) Stuck(now time.Time) bool { return h.Evicted != "" && now.Sub(h.Since) > letsGo }
+
+// Ref is the Workload for people.
+func (h Holder) Ref() string {
+	return view.ObjectRef("Workload", h.Workload.GetNamespace(), h.Workload.GetName())
+}
+
+// ClusterQueue is the queue whose quota a Workload needs; nil when it was not read.
+func (c *Case) ClusterQueue(w *unstructured.Unstructured) *unstructured.Unstructured {
+	local := objectOf(c.Cluster.State.Queues.Local, w.GetNamespace(), nestedText(w, "spec", "queueName"))
+	if local == nil {
+		return nil
+	}
+	return objectOf(c.Cluster.State.Queues.Cluster, "", nestedText(local, "spec", "clusterQueue"))
+}
+
+// Holders are who a ClusterQueue's quota of what the pod asks for is reserved for: those
+// first who were evicted and keep it, then who holds most.
+func (c *Case) Holders(queue *unstructured.Unstructured) []Holder {
+	var out []Holder
+	for _, w := range c.Cluster.State.QueuedWorkloads {
+		if queue == nil || nestedText(w, "status", "admission", "clusterQueue") != queue.GetName() || scaling.ConditionOf(w, "Finished").Met() {
+			continue
+		}
+		for _, a := range view.AsksOf(c.Pod) {
+			if h := held(w, a.Resource); h.Amount.Sign() > 0 {
+				out = append(out, h)
+			}
+		}
+	}
+	now := c.Cluster.State.Now
+	rank := func(h Holder) int {
+		if h.Stuck(now) {
+			return 0
+		}
+		return 1
+	}
+	slices.SortStableFunc(out, func(a, b Holder) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), b.Amount.Cmp(a.Amount), cmp.Compare(a.Ref(), b.Ref()))
+	})
+	return out
+}
+
+// Kept is the quota that keeps a Workload waiting though who holds it was evicted; nil where
+// there is none.
+func (c *Case) Kept(w *unstructured.Unstructured) *Holder {
+	why, _ := Why(w)
+	if all := c.Holders(c.ClusterQueue(w)); strings.Contains(why, "insufficient unused quota") && len(all) > 0 && all[0].Stuck(c.Cluster.State.Now) {
+		return &all[0]
+	}
+	return nil
+}
+
+// held is what a Workload has of one resource, by what Kueue has assigned to it.
+func held(w *unstructured.Unstructured, name corev1.ResourceName) Holder {
+	h := Holder{Workload: w, Resource: name}
+	for _, set := range nested(w, "status", "admission", "podSetAssignments") {
+		used, _ := set["resourceUsage"].(map[string]any)
+		q, err := resource.ParseQuantity(fmt.Sprint(used[string(name)]))
+		if err != nil {
+			continue
+		}
+		h.Amount.Add(q)
+		if flavors, ok := set["flavors"].(map[string]any); ok {
+			h.Flavor = wordOf(flavors, string(name))
+		}
+	}
+	if k := scaling.ConditionOf(w, "Evicted"); k.Met() {
+		h.Evicted, h.Since = k.Reason, k.Since
+	}
+	return h
+}
+
+// mostHolders is how many holders of a quota are named.
+const mostHolders = 3
+
+// reserved tells who holds the quota.
+func (c *Case) reserved(queue *unstructured.Unstructured) []diagnosis.Evidence {
+	var out []diagnosis.Evidence
+	for _, h := range c.Holders(queue) {
+		if len(out) == mostHolders {
+			break
+		}
+		fact := fmt.Sprintf("holds %s %s of flavor %s", h.Amount.String(), h.Resource, h.Flavor)
+		claims := []diagnosis.Claim{diagnosis.That("status.admission.clusterQueue", "", diagnosis.Is, queue.GetName()), diagnosis.That("status.admission", "", diagnosis.Contains, h.Amount.String())}
+		if h.Evicted != "" {
+			fact += fmt.Sprintf(", though Kueue has evicted it at %s (%s)", h.Since.UTC().Format("2006-01-02 15:04 UTC"), h.Evicted)
+			claims = append(claims, view.ConditionIs("Evicted", "True"), diagnosis.That("status.conditions[type=Evicted].reason", "", diagnosis.Is, h.Evicted),
+				diagnosis.That("status.conditions[type=Evicted].lastTransitionTime", "", diagnosis.Is, h.Since.UTC().Format(time.RFC3339)))
+		}
+		out = append(out, diagnosis.Fact(h.Ref(), fact, claims...))
+	}
+	return out
+}

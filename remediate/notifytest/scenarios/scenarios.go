@@ -1,0 +1,70 @@
+// Package scenarios are the findings of the scenarios that this repository holds, one of
+// each cause, for the golden texts of every place that people are told in.
+package scenarios
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/unpend/unpend/rca"
+	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/remediate/notice"
+)
+
+// Case is what is told of a scenario.
+type Case struct {
+	Name string // its folder's
+	notice.Proposal
+}
+
+// OneOfEach is a case for every cause that has a scenario; root is the repository's, from the
+// folder of the test. Each is an incident of its own.
+func OneOfEach(t *testing.T, root string) (all []Case) {
+	t.Helper()
+	for _, id := range diagnosis.Catalogue() {
+		found, err := filepath.Glob(filepath.Join(root, "testdata", "scenarios", string(id)+"*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range found {
+			if name := filepath.Base(f); name == string(id) || strings.HasPrefix(name, string(id)+"-") {
+				c := Case{name, proposal(t, f)}
+				c.Incident = fmt.Sprintf("gpu-%010x", len(all)) // some are of the same workload
+				c.Finding.Incident = c.Incident
+				all = append(all, c)
+				break
+			}
+		}
+	}
+	if len(all) < 60 {
+		t.Fatalf("%d causes have a scenario", len(all))
+	}
+	return all
+}
+
+// proposal is the first finding of a dump, as it travels.
+func proposal(t *testing.T, folder string) notice.Proposal {
+	t.Helper()
+	st, err := cluster.FromFiles([]string{folder}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := rca.Diagnose(t.Context(), st, rca.Options{})
+	if err != nil || len(found) == 0 {
+		t.Fatalf("%s: %d findings, %v", folder, len(found), err)
+	}
+	body, err := found[0].Message()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s diagnosis.Summary
+	if err := json.Unmarshal(body, &s); err != nil {
+		t.Fatal(err)
+	}
+	return notice.Proposal{Incident: s.Incident, Finding: &s, Read: s.Pods.Since.Add(time.Minute)}
+}

@@ -1,0 +1,62 @@
+package slack
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/unpend/unpend/remediate/plan"
+)
+
+// Command is what people write to ask.
+const Command = "/unpend"
+
+// maxAsked is how long a question may be.
+const maxAsked = 600
+
+const help = "Ask: " + Command + " why pod/NAME -n NAMESPACE"
+
+// mention is our own name, or another's, in a text.
+var mention = regexp.MustCompile(`<@[A-Z0-9]+(\|[^>]*)?>`)
+
+// asked answers a question, to who asks alone.
+func (l *Listener) asked(ctx context.Context, at place, team, text string) {
+	l.do(ctx, at, func(ctx context.Context) (string, error) {
+		if err := l.member(ctx, at.user, team); err != nil {
+			return "", err
+		}
+		pod, namespace, err := question(text)
+		if err != nil {
+			return "", err
+		}
+		return l.opts.Desk.Why(ctx, plan.Caller{Via: plan.ViaSlack, ID: at.user}, pod, namespace)
+	})
+}
+
+// question reads "why pod/NAME [-n NAMESPACE]". What is no name of the API goes no further.
+func question(text string) (pod, namespace string, err error) {
+	if len(text) > maxAsked {
+		return "", "", fmt.Errorf("%w: the question is too long. %s", plan.ErrRefused, help)
+	}
+	words := strings.Fields(mention.ReplaceAllString(text, " "))
+	if len(words) < 2 || words[0] != "why" {
+		return "", "", fmt.Errorf("%w: that is not understood. %s", plan.ErrRefused, help)
+	}
+	kind, pod, slash := strings.Cut(words[1], "/")
+	if !slash {
+		kind, pod = "pod", words[1]
+	}
+	switch rest := words[2:]; {
+	case len(rest) == 2 && (rest[0] == "-n" || rest[0] == "--namespace"):
+		namespace = rest[1]
+	case len(rest) > 0:
+		return "", "", fmt.Errorf("%w: that is not understood. %s", plan.ErrRefused, help)
+	}
+	if kind != "pod" && kind != "po" && kind != "pods" || len(validation.IsDNS1123Subdomain(pod)) > 0 || namespace != "" && len(validation.IsDNS1123Label(namespace)) > 0 {
+		return "", "", fmt.Errorf("%w: that names no pod. %s", plan.ErrRefused, help)
+	}
+	return pod, namespace, nil
+}
