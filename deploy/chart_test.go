@@ -62,13 +62,17 @@ func everything() values {
 		"imagePullSecrets": []any{values{"name": "pull"}},
 		"nameOverride":     "other",
 		"commonLabels":     values{"team": "gpu"},
-		"config":           values{"watcher": values{"sweep": "30s"}, "bus": values{"maxBytes": "512Mi"}},
-		"serviceAccount":   values{"annotations": values{"a": "b"}, "name": "own"},
-		"persistence":      values{"enabled": true, "storageClass": "fast", "size": "5Gi"},
-		"slack":            values{"channel": "C0123456789", "cluster": "prod", "existingSecret": "unpend-slack", "key": "bot"},
-		"web":              values{"enabled": true, "port": 8081},
-		"networkPolicy":    values{"metricsFrom": []any{values{"namespaceSelector": values{"matchLabels": values{"kubernetes.io/metadata.name": "monitoring"}}}}},
-		"podAnnotations":   values{"x": "y"}, "priorityClassName": "system-cluster-critical",
+		"config": values{"watcher": values{"sweep": "30s"}, "bus": values{"maxBytes": "512Mi"}, "pagerduty": values{"when": values{"waiting": "30m"}},
+			"alertmanager": values{"url": "http://alertmanager.monitoring.svc:9093"}, "outbound": values{"allow": []any{"alertmanager.monitoring.svc"}}, "routes": []any{values{"namespaces": []any{"ml"}, "to": []any{"pagerduty"}}}},
+		"web":            values{"enabled": true, "port": 8081},
+		"paging":         values{"existingSecret": "unpend-paging"},
+		"serviceAccount": values{"annotations": values{"a": "b"}, "name": "own"},
+		"persistence":    values{"enabled": true, "storageClass": "fast", "size": "5Gi"},
+		"slack":          values{"channel": "C0123456789", "cluster": "prod", "existingSecret": "unpend-slack", "key": "bot"},
+		"jira": values{"url": "https://example.atlassian.net", "user": "bot@example.com", "project": "OPS", "priority": "High", "components": []any{"gpu"}, "labels": []any{"oncall"}, "fields": values{"customfield_10042": values{"value": "7"}},
+			"doneStatus": "Done", "reopen": "24h", "link": "https://unpend.example.com/incidents/{incident}", "cluster": "prod", "existingSecret": "unpend-jira", "key": "api"},
+		"networkPolicy":  values{"metricsFrom": []any{values{"namespaceSelector": values{"matchLabels": values{"kubernetes.io/metadata.name": "monitoring"}}}}},
+		"podAnnotations": values{"x": "y"}, "priorityClassName": "system-cluster-critical",
 		"nodeSelector": values{"kubernetes.io/os": "linux"},
 		"tolerations":  []any{values{"operator": "Exists"}},
 		"affinity":     values{"nodeAffinity": values{"requiredDuringSchedulingIgnoredDuringExecution": values{"nodeSelectorTerms": []any{values{"matchExpressions": []any{values{"key": "a", "operator": "Exists"}}}}}}},
@@ -244,9 +248,13 @@ func TestConfigIsThatOfTheProgram(t *testing.T) {
 		values values
 		want   values
 	}{
-		"defaults": {nil, values{"watcher": values{}, "rca": values{}, "knowledge": values{}, "remediate": values{}, "web": values{"metrics": ":9090"}, "bus": values{"storeDir": "/var/lib/unpend"}}},
+		"defaults": {nil, values{"watcher": values{}, "rca": values{}, "knowledge": values{}, "remediate": values{}, "web": values{"metrics": ":9090"}, "outbound": values{}, "bus": values{"storeDir": "/var/lib/unpend"}}},
 		"everything": {everything(), values{"watcher": values{"sweep": "30s"}, "rca": values{}, "knowledge": values{}, "remediate": values{"audit": "/var/lib/unpend/audit/trail.jsonl", "groups": []any{"gpu-admins"}}, "web": values{"metrics": ":9090", "listen": "127.0.0.1:8081"}, "bus": values{"storeDir": "/var/lib/unpend", "maxBytes": "512Mi"},
-			"slack": values{"channel": "C0123456789", "cluster": "prod", "tokenFile": "/etc/unpend-slack/bot"}}},
+			"slack": values{"channel": "C0123456789", "cluster": "prod", "tokenFile": "/etc/unpend-slack/bot"},
+			"jira": values{"url": "https://example.atlassian.net", "deployment": "cloud", "user": "bot@example.com", "project": "OPS", "issueType": "Task", "priority": "High", "components": []any{"gpu"}, "labels": []any{"oncall"},
+				"fields": values{"customfield_10042": values{"value": "7"}}, "doneStatus": "Done", "reopen": "24h", "link": "https://unpend.example.com/incidents/{incident}", "cluster": "prod", "tokenFile": "/etc/unpend-jira/api"},
+			"pagerduty": values{"keyFile": "/etc/unpend-paging/pagerduty", "when": values{"waiting": "30m"}}, "alertmanager": values{"url": "http://alertmanager.monitoring.svc:9093"},
+			"outbound": values{"allow": []any{"alertmanager.monitoring.svc"}}, "routes": []any{values{"namespaces": []any{"ml"}, "to": []any{"pagerduty"}}}}},
 	} {
 		var got values
 		cm := one[corev1.ConfigMap](t, objects(t, c.values), "ConfigMap")
@@ -300,6 +308,14 @@ func TestSchemaRefuses(t *testing.T) {
 		"pull secret with password": {"imagePullSecrets": []any{values{"name": "a", "password": "b"}}},
 		"channel by its name":       {"slack": values{"channel": "#gpu", "existingSecret": "a"}},
 		"token in the values":       {"slack": values{"token": "xoxb-1"}},
+		"key of a pager":            {"config": values{"pagerduty": values{"keyFile": "/x"}}, "paging": values{"existingSecret": "a"}},
+		"webhook to nowhere":        {"config": values{"webhook": values{}}, "paging": values{"existingSecret": "a"}},
+		"secret of a pager":         {"paging": values{"pagerduty": "0123"}},
+		"tickets on a server":       {"jira": values{"deployment": "server"}},
+		"a password in the address": {"jira": values{"url": "https://a:b@jira.example.com", "existingSecret": "a"}},
+		"a project by its name":     {"jira": values{"project": "Operations"}},
+		"a label with a space":      {"jira": values{"labels": []any{"on call"}}},
+		"Jira's token in values":    {"jira": values{"token": "x"}},
 		"negative size":             {"persistence": values{"size": "-1Gi"}},
 		"privileged probe":          {"probe": values{"privileged": true}},
 		"tier 0":                    tier(0),
@@ -373,7 +389,7 @@ func TestSchemaAndValuesAgree(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	for _, part := range []string{"probe", "remediate", "slack"} {
+	for _, part := range []string{"probe", "remediate", "slack", "paging", "jira"} {
 		its, ok := c.Values[part].(map[string]any)
 		if !ok {
 			t.Fatalf("no values of %s", part)
@@ -411,6 +427,18 @@ func TestDeployment(t *testing.T) {
 		}) {
 		t.Errorf("the bot's token: %+v, mounts %+v", token, full.Containers[0].VolumeMounts)
 	}
+	if keys := volume(t, full, "paging"); keys.Secret == nil || keys.Secret.SecretName != "unpend-paging" || !slices.ContainsFunc(full.Containers[0].VolumeMounts, func(m corev1.VolumeMount) bool {
+		return m.Name == "paging" && m.MountPath == "/etc/unpend-paging" && m.ReadOnly
+	}) {
+		t.Errorf("the pagers' keys: %+v", keys)
+	}
+	token = volume(t, full, "jira")
+	if token.Secret == nil || token.Secret.SecretName != "unpend-jira" || len(token.Secret.Items) != 1 || token.Secret.Items[0] != (corev1.KeyToPath{Key: "api", Path: "api"}) ||
+		!slices.ContainsFunc(full.Containers[0].VolumeMounts, func(m corev1.VolumeMount) bool {
+			return m.Name == "jira" && m.MountPath == "/etc/unpend-jira" && m.ReadOnly
+		}) {
+		t.Errorf("the account's token: %+v, mounts %+v", token, full.Containers[0].VolumeMounts)
+	}
 	if slices.ContainsFunc(pod.Volumes, func(v corev1.Volume) bool { return v.Secret != nil }) {
 		t.Error("a Secret is mounted that nobody asked for")
 	}
@@ -424,10 +452,23 @@ func TestDeployment(t *testing.T) {
 	}
 }
 
-// A channel without the token to post there is refused by name.
-func TestSlackNeedsItsSecret(t *testing.T) {
+// A channel without the token to post there is refused by name, and so is a project.
+func TestPlacesNeedTheirSecret(t *testing.T) {
+	if _, err := render(t, values{"jira": values{"url": "https://example.atlassian.net"}}); err == nil || !strings.Contains(err.Error(), "jira.existingSecret is not: name the Secret") {
+		t.Errorf("%v", err)
+	}
 	if _, err := render(t, values{"slack": values{"channel": "C0123456789"}}); err == nil || !strings.Contains(err.Error(), "slack.existingSecret is not: name the Secret") {
 		t.Errorf("%v", err)
+	}
+}
+
+// So is a pager without its key.
+func TestPagersNeedTheirSecret(t *testing.T) {
+	for _, place := range []string{"pagerduty", "opsgenie", "webhook"} {
+		_, err := render(t, values{"config": values{place: values{"url": "https://x.example"}}})
+		if want := "config." + place + " is set, paging.existingSecret is not: name the Secret that holds what it is told with under the key " + place; err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v", err)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package jira
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	"github.com/unpend/unpend/remediate/notice"
+	"github.com/unpend/unpend/remediate/outbound"
 	"github.com/unpend/unpend/remediate/wording"
 )
 
@@ -106,6 +108,9 @@ func (j *Jira) unanswered(ctx context.Context, doing string, err error) error {
 		return cause
 	}
 	says := errors.New(doing + ": " + j.scrub(err.Error()))
+	if _, untrusted := errors.AsType[*tls.CertificateVerificationError](err); untrusted || errors.Is(err, outbound.ErrForbidden) {
+		return says // it does not pass by itself
+	}
 	if e, ok := errors.AsType[*net.OpError](err); ok && e.Op == "dial" {
 		return &notice.Passing{Err: &unheard{says}}
 	}
@@ -115,7 +120,7 @@ func (j *Jira) unanswered(ctx context.Context, doing string, err error) error {
 // unheard is of a request that Jira has certainly not heard.
 type unheard struct{ error }
 
-// done says of an error whether Jira may have done what was asked.
+// mayBeDone says of an error whether Jira may have done what was asked.
 func mayBeDone(err error) bool {
 	passing, ok := errors.AsType[*notice.Passing](err)
 	if !ok {

@@ -15,15 +15,16 @@ import (
 // somebody does. A ticket that a person has closed is left as it is.
 func (j *Jira) close(ctx context.Context, r *record, p notice.Proposal) error {
 	done := over(p)
+	if done == r.Closed && p.Resolved.Equal(r.Over) {
+		return nil
+	}
 	if done != r.Closed {
 		if err := j.move(ctx, r, done); err != nil {
 			return err
 		}
 		r.Closed = done
 	}
-	if !p.Resolved.Equal(r.Over) {
-		r.Over = p.Resolved
-	}
+	r.Over = p.Resolved
 	return j.save(ctx, r)
 }
 

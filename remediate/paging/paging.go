@@ -16,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/unpend/unpend/remediate/notice"
@@ -55,6 +56,7 @@ type Pager struct {
 	Options
 	vendor
 	turn chan struct{} // one page after the other
+	sent atomic.Int64
 
 	mu  sync.Mutex
 	due map[string]time.Time // when to tell of an incident again, though nothing is news
@@ -123,6 +125,7 @@ func (p *Pager) tell(ctx context.Context, incident string, r *record, now page) 
 	if err := p.send(ctx, was, now); err != nil {
 		return err
 	}
+	p.sent.Add(1)
 	r.Page, r.Sent, r.Open = now, p.Now().UTC(), now.State != over
 	return p.save(ctx, incident, r)
 }
@@ -173,3 +176,7 @@ func (p *Pager) Due() []string {
 	}
 	return out
 }
+
+// Sent counts what the vendor took since it was made: most of what a pager is told of is
+// worth no page, and says nothing of whether the vendor is there.
+func (p *Pager) Sent() int { return int(p.sent.Load()) }

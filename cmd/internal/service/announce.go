@@ -27,6 +27,7 @@ func (s *Service) announce(ctx context.Context, o Options) error {
 // the approvers are elsewhere.
 func (c Config) shown() Config {
 	c.Bus.URL, c.RCA.Prometheus = withoutPassword(c.Bus.URL), withoutPassword(c.RCA.Prometheus)
+	c.PagerDuty.URL, c.Opsgenie.URL, c.Alertmanager.URL, c.Webhook.URL = withoutPath(c.PagerDuty.URL), withoutPath(c.Opsgenie.URL), withoutPath(c.Alertmanager.URL), withoutPath(c.Webhook.URL)
 	c.Remediate.Identities = nil
 	return c
 }
@@ -37,4 +38,13 @@ func withoutPassword(address string) string {
 		return "(unreadable)"
 	}
 	return u.Redacted()
+}
+
+// withoutPath is where an address leads, without a path that may be a secret.
+func withoutPath(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return "(unreadable)"
+	}
+	return (&url.URL{Scheme: u.Scheme, Host: u.Host}).String()
 }

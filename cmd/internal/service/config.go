@@ -1,6 +1,7 @@
 package service
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -38,7 +39,18 @@ type Config struct {
 	Remediate remediateConfig `json:"remediate"`
 	// Slack is where people are told; nobody is without a channel.
 	Slack slackConfig `json:"slack"`
-	Bus   struct {
+	// Jira is where incidents are tickets; nowhere without its address.
+	Jira jiraConfig `json:"jira"`
+	// PagerDuty, Opsgenie, Alertmanager and Webhook are who is paged, and of what.
+	PagerDuty    pagerDutyConfig    `json:"pagerduty"`
+	Opsgenie     opsgenieConfig     `json:"opsgenie"`
+	Alertmanager alertmanagerConfig `json:"alertmanager"`
+	Webhook      webhookConfig      `json:"webhook"`
+	// Outbound says which of the configuration's addresses may lie inside.
+	Outbound outboundConfig `json:"outbound"`
+	// Routes say of what which place is told; without any, every place of everything.
+	Routes []route `json:"routes"`
+	Bus    struct {
 		URL      string `json:"url"`      // of a NATS cluster; empty: embedded
 		StoreDir string `json:"storeDir"` // of the embedded NATS
 		MaxBytes int64  `json:"maxBytes"` // of all streams (256 MiB)
@@ -90,7 +102,7 @@ func ReadConfig(path string) (Config, error) {
 	if err := yaml.UnmarshalStrict(data, &c); err != nil {
 		return c, fmt.Errorf("%s: %w", path, err)
 	}
-	if err := c.check(); err != nil {
+	if err := errors.Join(c.check(), checkRoutes(c.Routes)); err != nil {
 		return c, fmt.Errorf("%s: %w", path, err)
 	}
 	if _, err := c.identities(data); err != nil {

@@ -22,6 +22,7 @@ func TestConfigIsChecked(t *testing.T) {
 		"rca: {idleThreshold: 101}":     {"rca.idleThreshold is 101: "},
 		"slack: {channel: C0}":          {`slack.channel is "C0" and slack.tokenFile is ""`},
 		"slack: {tokenFile: x}":         {`slack.channel is "" and slack.tokenFile is "x"`},
+		"jira: {project: ops}":          {"jira.tokenFile is not given: ", `jira.deployment is "": it has to be cloud or datacenter`, "jira.url is no address: ", `jira.project is "ops": `, "jira.issueType is not given: "},
 		`web: {listen: ":8080"}`:        {`web.listen is ":8080": it has to be on loopback, as 127.0.0.1:8080`},
 		"web: {listen: example.com:80}": {`web.listen is "example.com:80": `},
 		"web: {listen: 127.0.0.1}":      {`web.listen is "127.0.0.1": `},

@@ -42,14 +42,22 @@ type sink struct {
 	plans   map[string]notice.Notice
 }
 
-// places are where people can be told: a line each, in the file of its own that reads its
-// part of the configuration.
-var places = []struct {
+// place is where people can be told.
+type place struct {
 	name   string
 	wanted func(Config) bool
 	make   func(context.Context, *Service) (notice.Notifier, error)
-}{
+}
+
+// places are where people can be told: a line each, in the file of its own that reads its
+// part of the configuration.
+var places = []place{
 	{"slack", func(c Config) bool { return c.Slack.Channel != "" }, inSlack},
+	{"jira", func(c Config) bool { return c.Jira.given() }, inJira},
+	{"pagerduty", func(c Config) bool { return c.PagerDuty.KeyFile != "" }, inPagerDuty},
+	{"alertmanager", func(c Config) bool { return c.Alertmanager.URL != "" }, inAlertmanager},
+	{"opsgenie", func(c Config) bool { return c.Opsgenie.KeyFile != "" }, inOpsgenie},
+	{"webhook", func(c Config) bool { return c.Webhook.URL != "" }, byWebhook},
 }
 
 // sinks makes the places that the configuration names.
@@ -133,12 +141,36 @@ func (s *Service) tellPeople(ctx context.Context) error {
 
 // tell reads on where this sink was, whichever process it was in, until the term ends.
 func (k *sink) tell(term context.Context) error {
+	if c, ok := k.Notifier.(checker); ok && k.until(term, k.noted(c.Check)) != nil {
+		return nil // the term has ended
+	}
 	p, ctx := newParts(term)
 	for _, t := range []bus.Topic{bus.Diagnoses, bus.Outcomes, bus.Incidents} {
 		p.begin(k.name, func() error { return k.bus.Consume(ctx, t, k.name, k.news(t)) })
 	}
 	p.begin(k.name, func() error { return k.follow(ctx) })
+	if pages, ok := k.Notifier.(pages); ok {
+		p.begin(k.name, func() error { return k.again(ctx, pages) })
+	}
 	return p.Wait()
+}
+
+// checker is a place of which more can be known, before there is anything to tell, than that
+// its configuration could be meant.
+type checker interface {
+	// Check says what is wrong and where to mend it.
+	Check(context.Context) error
+}
+
+// noted tries, and notes what came of it.
+func (k *sink) noted(try func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		err := try(ctx)
+		if ctx.Err() == nil {
+			k.note(ctx, err)
+		}
+		return err
+	}
 }
 
 // news is what comes of a topic: that something of an incident has changed.
@@ -151,15 +183,15 @@ func (k *sink) news(t bus.Topic) bus.Handler {
 			}
 		}
 		id, _, _ := strings.Cut(key, ".")
-		return k.until(ctx, id)
+		return k.until(ctx, func(ctx context.Context) error { return k.once(ctx, id) })
 	}
 }
 
-// until tells of an incident until people were told, the place refuses it, or ctx ends.
-func (k *sink) until(ctx context.Context, id string) error {
+// until tries until it is done, the place refuses it, or ctx ends.
+func (k *sink) until(ctx context.Context, try func(context.Context) error) error {
 	pauses := backoff.NewExponentialBackOff(backoff.WithMaxElapsedTime(0), backoff.WithInitialInterval(time.Second), backoff.WithMaxInterval(time.Minute))
 	for {
-		err := k.once(ctx, id)
+		err := try(ctx)
 		if err == nil || errors.Is(err, notice.ErrRefused) || ctx.Err() != nil {
 			return err
 		}
@@ -176,10 +208,11 @@ func (k *sink) once(ctx context.Context, id string) error {
 	k.turn.Lock()
 	defer k.turn.Unlock()
 	p, err := k.proposal(ctx, id)
+	sent := k.sent()
 	if err == nil {
-		err = k.Notify(ctx, p)
+		err = k.routed(ctx, p)
 	}
-	if ctx.Err() == nil {
+	if ctx.Err() == nil && (err != nil || sent < 0 || k.sent() > sent) {
 		k.note(ctx, err)
 	}
 	return err
@@ -221,6 +254,9 @@ func (k *sink) standing() string {
 
 // proposal is all that is known of an incident now.
 func (k *sink) proposal(ctx context.Context, id string) (notice.Proposal, error) {
+	if id == breakerID {
+		return k.breaker(ctx)
+	}
 	p := notice.Proposal{Incident: id}
 	body, at, err := k.bus.Newest(ctx, bus.Diagnoses, id)
 	if err != nil {
@@ -254,6 +290,9 @@ func (k *sink) proposal(ctx context.Context, id string) (notice.Proposal, error)
 	}
 	k.mu.Unlock()
 	p.Plans = slices.SortedFunc(maps.Values(plans), func(a, b notice.Notice) int { return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Plan, b.Plan)) })
+	if _, ok := k.Notifier.(pages); ok && err == nil {
+		k.release(ctx, &p)
+	}
 	return p, err
 }
 

@@ -83,12 +83,16 @@ func (s *Service) namespaces(ctx context.Context) ([]string, error) {
 	return out, nil
 }
 
+// onPage is what the page is called among the places. No route leaves anything out there:
+// nobody is told by it who does not look.
+const onPage = "web"
+
 // servePage serves it until ctx ends. Whichever process leads, each has its own page.
 func (s *Service) servePage(ctx context.Context) error {
 	parts, ctx := newParts(ctx)
 	parts.begin("page", func() error { return s.listen(ctx) })
 	// Whom nobody waits for: what could not be shown is tried again until it is.
-	k := &sink{Service: s, name: "web", Notifier: s.page, errors: prometheus.NewCounter(prometheus.CounterOpts{Name: "page"}), plans: map[string]notice.Notice{}}
+	k := &sink{Service: s, name: onPage, Notifier: s.page, errors: prometheus.NewCounter(prometheus.CounterOpts{Name: "page"}), plans: map[string]notice.Notice{}}
 	for _, t := range []bus.Topic{bus.Diagnoses, bus.Outcomes, bus.Incidents} {
 		take := k.news(t)
 		parts.begin("page", func() error {

@@ -16,10 +16,16 @@ type Fault struct {
 	after bool // and after
 	hangs bool
 	page  bool
+	field [2]string // what is wrong with which
 }
 
 // Code is an HTTP status; with a Retry-After where the hint is not 0.
 func Code(code int, hint time.Duration) Fault { return Fault{code: code, hint: hint} }
+
+// Missing is a 400 because of a field.
+func Missing(id, says string) Fault {
+	return Fault{code: http.StatusBadRequest, field: [2]string{id, says}}
+}
 
 // The other faults.
 var (
@@ -72,6 +78,10 @@ func (s *Server) stumble(w http.ResponseWriter, r *http.Request, f Fault) {
 	}
 	if f.code == http.StatusTooManyRequests {
 		w.Header().Set("RateLimit-Reason", "jira-burst-based")
+	}
+	if f.field[0] != "" {
+		s.fail(w, f.code, "", map[string]string{f.field[0]: f.field[1]})
+		return
 	}
 	s.fail(w, f.code, "Error handling "+r.Header.Get("Authorization")+" "+Token, nil)
 }

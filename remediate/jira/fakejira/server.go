@@ -149,6 +149,17 @@ func (s *Server) Require(id, name string, allowed ...string) {
 	s.fields = append(s.fields, Field{ID: id, Name: name, Required: true, Allowed: allowed})
 }
 
+// Optional has that screen want a field no more.
+func (s *Server) Optional(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range s.fields {
+		if s.fields[i].ID == id {
+			s.fields[i].Required = false
+		}
+	}
+}
+
 // Complaints are what the real Jira would not have taken, or would have shown as something
 // else than text.
 func (s *Server) Complaints() []string {

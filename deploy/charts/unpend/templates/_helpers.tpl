@@ -69,9 +69,20 @@ both come to the pod's own. */}}
 {{- end -}}
 
 {{- define "unpend.slackDir" -}}/etc/unpend-slack{{- end -}}
+{{- define "unpend.jiraDir" -}}/etc/unpend-jira{{- end -}}
+
+{{- define "unpend.pagingDir" -}}/etc/unpend-paging{{- end -}}
 
 {{- define "unpend.config" -}}
 {{- $config := deepCopy (default dict .Values.config) -}}
+{{- range $place, $file := dict "pagerduty" "keyFile" "opsgenie" "keyFile" "webhook" "secretFile" -}}
+{{- if hasKey $config $place -}}
+{{- if not $.Values.paging.existingSecret -}}
+{{- fail (printf "config.%s is set, paging.existingSecret is not: name the Secret that holds what it is told with under the key %s" $place $place) -}}
+{{- end -}}
+{{- $_ := set $config $place (merge (dict $file (printf "%s/%s" (include "unpend.pagingDir" $) $place)) (default dict (get $config $place))) -}}
+{{- end -}}
+{{- end -}}
 {{- if .Values.slack.channel -}}
 {{- if not .Values.slack.existingSecret -}}
 {{- fail "slack.channel is set, slack.existingSecret is not: name the Secret that holds the bot's token" -}}
@@ -81,6 +92,18 @@ both come to the pod's own. */}}
 {{- $_ := set $told "cluster" . -}}
 {{- end -}}
 {{- $_ := set $config "slack" $told -}}
+{{- end -}}
+{{- if .Values.jira.url -}}
+{{- if not .Values.jira.existingSecret -}}
+{{- fail "jira.url is set, jira.existingSecret is not: name the Secret that holds the account's token" -}}
+{{- end -}}
+{{- $told := dict "tokenFile" (printf "%s/%s" (include "unpend.jiraDir" .) .Values.jira.key) -}}
+{{- range $key, $value := omit .Values.jira "existingSecret" "key" -}}
+{{- if $value -}}
+{{- $_ := set $told $key $value -}}
+{{- end -}}
+{{- end -}}
+{{- $_ := set $config "jira" $told -}}
 {{- end -}}
 {{- $_ := set $config "bus" (merge (dict "storeDir" (include "unpend.storeDir" .)) (default dict $config.bus)) -}}
 {{- $_ := set $config "web" (merge (dict "metrics" (include "unpend.metricsAddress" .)) (default dict $config.web)) -}}

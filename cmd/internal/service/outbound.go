@@ -1,0 +1,15 @@
+package service
+
+import "github.com/unpend/unpend/remediate/outbound"
+
+// outboundConfig says where the service may speak to.
+type outboundConfig struct {
+	// Allow lists names, addresses and networks that may be spoken to although they are not
+	// public, and by plain http.
+	Allow []string `json:"allow"`
+}
+
+// client speaks to addresses of the configuration; no error of it shows a secret.
+func (c outboundConfig) client(secrets ...string) (*outbound.Client, error) {
+	return outbound.New(outbound.Options{Allow: c.Allow, Secrets: secrets})
+}

@@ -1,0 +1,82 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/unpend/unpend/remediate/jira"
+	"github.com/unpend/unpend/remediate/notice"
+)
+
+// jiraConfig is the project in Jira where incidents are tickets. What each key means stands
+// in jira.Options.
+type jiraConfig struct {
+	URL        string `json:"url"`
+	Deployment string `json:"deployment"`
+	// TokenFile holds the API token, on Data Center a personal access token.
+	TokenFile  string         `json:"tokenFile"`
+	User       string         `json:"user"`
+	Project    string         `json:"project"`
+	IssueType  string         `json:"issueType"`
+	Priority   string         `json:"priority"`
+	Components []string       `json:"components"`
+	Labels     []string       `json:"labels"`
+	Fields     map[string]any `json:"fields"`
+	DoneStatus string         `json:"doneStatus"`
+	OpenStatus string         `json:"openStatus"`
+	Resolution string         `json:"resolution"`
+	// Reopen is within what time a new wait opens the ticket of the last again (168h).
+	Reopen *metav1.Duration `json:"reopen"`
+	Link   string           `json:"link"`
+	// Cluster is what people call this one; its uid's beginning without it.
+	Cluster string `json:"cluster"`
+}
+
+func (c jiraConfig) given() bool { return !reflect.DeepEqual(c, jiraConfig{}) }
+
+// check says what of it cannot be meant.
+func (c jiraConfig) check() error {
+	if !c.given() {
+		return nil
+	}
+	var no error
+	if c.TokenFile == "" {
+		no = fmt.Errorf("jira.tokenFile is not given: it has to be a file that holds the account's token")
+	}
+	return errors.Join(no, c.options().Validate())
+}
+
+func (c jiraConfig) options() jira.Options {
+	o := jira.Options{URL: c.URL, Deployment: c.Deployment, User: c.User, Project: c.Project, IssueType: c.IssueType, Priority: c.Priority, Components: c.Components, Labels: c.Labels, Fields: c.Fields,
+		DoneStatus: c.DoneStatus, OpenStatus: c.OpenStatus, Resolution: c.Resolution, Reopen: jira.DefaultReopen, Link: c.Link}
+	if c.Reopen != nil {
+		o.Reopen = c.Reopen.Duration
+	}
+	return o
+}
+
+func inJira(ctx context.Context, s *Service) (notice.Notifier, error) {
+	c := s.config.Jira
+	token, err := secret("jira.tokenFile", c.TokenFile)
+	if err != nil {
+		return nil, err
+	}
+	client, err := s.config.Outbound.client(token)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := client.Parse("jira.url", c.URL); err != nil {
+		return nil, err
+	}
+	o := c.options()
+	if o.Cluster, err = s.called(ctx, c.Cluster); err != nil {
+		return nil, err
+	}
+	m := memory{s.bus, "jira"}
+	o.Token, o.HTTP, o.Logger, o.Load, o.Save = token, client.HTTP(), s.logger, m.load, m.save
+	return jira.New(o)
+}
