@@ -147,7 +147,7 @@ func newSite(t testing.TB, edit ...func(*web.Options)) *site {
 	s := &site{Page: p, Server: httptest.NewUnstartedServer(nil), api: a}
 	s.Config = p.Server()
 	s.Start()
-	t.Cleanup(s.Server.Close)
+	t.Cleanup(s.Close)
 	t.Cleanup(s.CloseClientConnections)
 	return s
 }

@@ -136,7 +136,7 @@ func (v *veil) proposal(p notice.Proposal) (notice.Proposal, bool) {
 // note looks for names of objects in namespaces that are covered: elsewhere they may stand
 // alone.
 func (v *veil) note(from reflect.Value) {
-	if name, ok := from.Interface().(diagnosis.PodName); ok {
+	if name, ok := reflect.TypeAssert[diagnosis.PodName](from); ok {
 		v.spaces[name.Namespace] = true
 		if !v.may(name.Namespace) {
 			v.hidden[name.Name] = true
@@ -165,8 +165,8 @@ func each(from reflect.Value, do func(reflect.Value)) {
 	case from.Kind() == reflect.Pointer:
 		do(from.Elem())
 	case from.Kind() == reflect.Struct:
-		for i := range from.NumField() {
-			do(from.Field(i))
+		for _, field := range from.Fields() {
+			do(field)
 		}
 	case from.Kind() == reflect.Slice:
 		for i := range from.Len() {
@@ -182,7 +182,7 @@ func each(from reflect.Value, do func(reflect.Value)) {
 
 // copy covers every text; a field that is added later is covered too.
 func (v *veil) copy(from reflect.Value) reflect.Value {
-	if name, ok := from.Interface().(diagnosis.PodName); ok && !v.may(name.Namespace) {
+	if name, ok := reflect.TypeAssert[diagnosis.PodName](from); ok && !v.may(name.Namespace) {
 		return reflect.ValueOf(diagnosis.PodName{Name: covered})
 	}
 	out := reflect.New(from.Type()).Elem()
