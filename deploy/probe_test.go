@@ -52,7 +52,7 @@ func probeOnly(t testing.TB, v values) []*unstructured.Unstructured {
 // serviceOnly is what is neither the probe's nor the executor's.
 func serviceOnly(t testing.TB, v values) []*unstructured.Unstructured {
 	t.Helper()
-	return slices.DeleteFunc(objects(t, v), func(o *unstructured.Unstructured) bool { return isProbes(o) || isExecutors(o) })
+	return slices.DeleteFunc(objects(t, v), func(o *unstructured.Unstructured) bool { return isProbes(o) || isExecutors(o) || isKubectls(o) })
 }
 
 // S13: a probe that was taken over may do nothing that a probe does not.

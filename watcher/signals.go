@@ -52,7 +52,7 @@ func (w *Watcher) listen(ctx context.Context, kind string, in cache.SharedIndexI
 	if err := in.SetWatchErrorHandler(func(_ *cache.Reflector, err error) { w.trouble(ctx, kind, err) }); err != nil {
 		return err
 	}
-	_, err := in.AddEventHandler(cache.ResourceEventHandlerFuncs{
+	_, err := in.AddEventHandler(cache.FilteringResourceEventHandler{FilterFunc: tells(kind), Handler: cache.ResourceEventHandlerFuncs{
 		AddFunc: func(any) { w.poke() },
 		UpdateFunc: func(old, changed any) {
 			if p, ok := changed.(*corev1.Pod); ok {
@@ -67,8 +67,20 @@ func (w *Watcher) listen(ctx context.Context, kind string, in cache.SharedIndexI
 			w.noteDeleted(kind, o)
 			w.poke()
 		},
-	})
+	}})
 	return err
+}
+
+// tells is whether an object tells of what waits: of Events those alone that trim leaves
+// whole, and so none that tells people of a diagnosis.
+func tells(kind string) func(any) bool {
+	return func(o any) bool {
+		if unseen, ok := o.(cache.DeletedFinalStateUnknown); ok {
+			o = unseen.Obj
+		}
+		_, whole := o.(*corev1.Event)
+		return whole || kind != kindEvent
+	}
 }
 
 func (w *Watcher) poke() {

@@ -99,6 +99,18 @@ func (d Diagnosis) Message() ([]byte, error) {
 	return body, nil
 }
 
+// Travelled is the Summary as it comes out of a Message.
+func (d Diagnosis) Travelled() (s Summary, err error) {
+	body, err := d.Message()
+	if err != nil {
+		return s, err
+	}
+	if err := json.Unmarshal(body, &s); err != nil {
+		return s, fmt.Errorf("read the diagnosis of %s: %w", d.Incident, err)
+	}
+	return s, nil
+}
+
 // summary is the diagnosis with its nodes in groups; nothing is cut yet.
 func (d Diagnosis) summary() Summary {
 	s := Summary{Incident: d.Incident, Alike: d.Alike, Workload: d.Workload, Pods: d.Pods, Requests: d.Requests, Claims: d.Claims, Headline: d.Headline, Drawing: d.Drawing,

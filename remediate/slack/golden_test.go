@@ -14,6 +14,7 @@ import (
 
 	"github.com/unpend/unpend/remediate/notifytest"
 	"github.com/unpend/unpend/remediate/notifytest/scenarios"
+	"github.com/unpend/unpend/remediate/slack"
 )
 
 var update = flag.Bool("update", false, "write the golden messages")
@@ -46,6 +47,11 @@ func TestGoldenMessages(t *testing.T) {
 			t.Errorf("%s: its headline has %d characters, or no command follows:\n%s", c.Name, len([]rune(first)), shown)
 		}
 		fmt.Fprintf(&got, "=== %s\n%s", c.Name, shown)
+		for _, line := range slack.Preview(c.Proposal, "prod", true) {
+			if !strings.Contains(shown, line) && !strings.HasPrefix(line, "[ ") {
+				t.Errorf("%s: the preview has %q, the message has\n%s", c.Name, line, shown)
+			}
+		}
 	}
 	const golden = "testdata/causes.txt"
 	if *update {

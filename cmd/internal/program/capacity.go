@@ -126,6 +126,14 @@ func (o *capacityOptions) likeOne(st *cluster.State) (*corev1.Pod, error) {
 	if err != nil {
 		return nil, err
 	}
+	return o.likeIn(st, ns)
+}
+
+// likeIn is likeOne of a namespace.
+func (o *capacityOptions) likeIn(st *cluster.State, ns string) (*corev1.Pod, error) {
+	if o.like == "" {
+		return nil, nil
+	}
 	asked, err := newTarget([]string{o.like}, ns)
 	if err != nil {
 		return nil, err

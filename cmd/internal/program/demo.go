@@ -204,6 +204,9 @@ func (d *demo) fix(ctx context.Context, found diagnosis.Diagnosis) error {
 		if err := d.bars(ctx); err != nil {
 			return err
 		}
+		if err := d.inSlack(ctx, found); err != nil {
+			return err
+		}
 		d.say("\nNext: on a cluster of yours, reading only: kubectl unpend why -A")
 		return nil
 	}

@@ -88,12 +88,41 @@ func (o *whyOptions) printIncidents(ctx context.Context, std Stdio, found []diag
 	if o.output == "name" {
 		return o.print(std, found, st)
 	}
-	plans, unread, err := o.remediations(ctx, st)
+	items, column, unread, err := o.openIncidents(ctx, found, st)
 	if err != nil {
 		return err
 	}
+	if o.output == "json" || o.output == "yaml" {
+		return printList(std.Out, o.output, incidentList(items))
+	}
+	if unread != "" {
+		fmt.Fprintln(std.Err, terminal.Clean("unread: "+unread))
+	}
+	style := terminalOptions(std.Out)
+	style.Now, style.Wide = st.Now, o.output == "wide"
+	return terminal.Incidents(std.Out, found, column, style)
+}
+
+// listOf is a list as `-o json` prints it.
+type listOf[T any] struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Items      []T    `json:"items"`
+}
+
+func incidentList(items []openIncident) listOf[openIncident] {
+	return listOf[openIncident]{diagnosis.APIVersion, diagnosis.ListKind, items}
+}
+
+// openIncidents joins the findings with the plans for them, and has beside each what a table
+// says of that; unread says why the plans could not be read.
+func (o *whyOptions) openIncidents(ctx context.Context, found []diagnosis.Diagnosis, st *cluster.State) (items []openIncident, column []string, unread string, err error) {
+	plans, unread, err := o.remediations(ctx, st)
+	if err != nil {
+		return nil, nil, "", err
+	}
 	of := telling(plans)
-	items, column := []openIncident{}, []string{}
+	items = []openIncident{}
 	for _, d := range found {
 		i, says := openIncident{Diagnosis: d}, ""
 		if unread != "" {
@@ -105,19 +134,7 @@ func (o *whyOptions) printIncidents(ctx context.Context, std Stdio, found []diag
 		}
 		items, column = append(items, i), append(column, says)
 	}
-	if o.output == "json" || o.output == "yaml" {
-		return printList(std.Out, o.output, struct {
-			APIVersion string         `json:"apiVersion"`
-			Kind       string         `json:"kind"`
-			Items      []openIncident `json:"items"`
-		}{diagnosis.APIVersion, diagnosis.ListKind, items})
-	}
-	if unread != "" {
-		fmt.Fprintln(std.Err, terminal.Clean("unread: "+unread))
-	}
-	style := terminalOptions(std.Out)
-	style.Now, style.Wide = st.Now, o.output == "wide"
-	return terminal.Incidents(std.Out, found, column, style)
+	return items, column, unread, nil
 }
 
 // remediations are the plans of the cluster, or of the dump; unread says why they could

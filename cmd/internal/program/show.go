@@ -49,15 +49,15 @@ func (o *whyOptions) show(ctx context.Context, arg string, std Stdio) error {
 		return err
 	}
 	if o.output != "" {
-		return printList(std.Out, o.output, struct {
-			APIVersion string            `json:"apiVersion"`
-			Kind       string            `json:"kind"`
-			Items      []terminal.Detail `json:"items"`
-		}{diagnosis.APIVersion, diagnosis.ListKind, []terminal.Detail{d}})
+		return printList(std.Out, o.output, detailList(d))
 	}
 	style := o.style(std, st)
 	style.Again.Shown = true
 	return terminal.Show(std.Out, d, style)
+}
+
+func detailList(d terminal.Detail) listOf[terminal.Detail] {
+	return listOf[terminal.Detail]{diagnosis.APIVersion, diagnosis.ListKind, []terminal.Detail{d}}
 }
 
 // detail is everything behind an incident or, where one is named, a fix of it.

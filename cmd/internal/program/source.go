@@ -27,6 +27,8 @@ type source struct {
 	kube  *kubeFlags
 	files []string
 	all   bool // -A
+	// config speaks for somebody else than the kubeconfig does; nil: nobody.
+	config *rest.Config
 }
 
 func (s *source) flags(c *cobra.Command) {
@@ -54,10 +56,14 @@ func (s *source) state(ctx context.Context, namespace string, std Stdio) (*clust
 
 // rest is how the API server is spoken to.
 func (s *source) rest() (*rest.Config, error) {
-	config, err := s.kube.rest()
+	config, err := s.config, error(nil)
+	if config == nil {
+		config, err = s.kube.rest()
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read the kubeconfig: %w; check --kubeconfig and --context, or read a dump with -f", err)
 	}
+	config = rest.CopyConfig(config)
 	config.QPS, config.Burst = 50, 100
 	config.Wrap(executor.OneWrite)
 	config.Wrap(watcherevents.Bounded)

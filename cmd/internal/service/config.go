@@ -39,6 +39,8 @@ type Config struct {
 	Remediate remediateConfig `json:"remediate"`
 	// Slack is where people are told; nobody is without a channel.
 	Slack slackConfig `json:"slack"`
+	// Kubectl is what kubectl shows of it; nothing by default.
+	Kubectl kubectlConfig `json:"kubectl"`
 	// Jira is where incidents are tickets; nowhere without its address.
 	Jira jiraConfig `json:"jira"`
 	// PagerDuty, Opsgenie, Alertmanager and Webhook are who is paged, and of what.

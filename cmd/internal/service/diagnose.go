@@ -66,6 +66,9 @@ func (s *Service) diagnose(ctx context.Context) error {
 	s.ready.stuck(q.Stuck)
 	s.ready.set()
 	parts, ctx := newParts(ctx)
+	if s.config.Kubectl.Annotations {
+		parts.begin("answer people", func() error { return s.answerPeople(ctx, f, a.opts) })
+	}
 	parts.begin("diagnose in turn", func() error {
 		q.Run(ctx)
 		return nil

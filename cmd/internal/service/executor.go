@@ -76,6 +76,9 @@ func (c remediateConfig) namespace() string {
 	return "unpend"
 }
 
+// Namespace is where the service and the executor keep their own objects.
+func (c Config) Namespace() string { return c.Remediate.namespace() }
+
 // identity is the name that the leader's lease is held under and Events are made by:
 // the pod's, which a restarted container keeps; elsewhere one that no other process
 // has, another at each call.

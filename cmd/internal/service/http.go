@@ -81,11 +81,16 @@ func serveHTTP(ctx context.Context, address string, registry *prometheus.Registr
 	mux.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	mux.Handle("/readyz", ready)
 	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	return serveOn(ctx, "metrics", address, mux)
+}
+
+// serveOn serves what is called so on an address until ctx ends.
+func serveOn(ctx context.Context, what, address string, handler http.Handler) error {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	if err != nil {
-		return fmt.Errorf("serve metrics on %s: %w", address, err)
+		return fmt.Errorf("serve %s on %s: %w", what, address, err)
 	}
-	s := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
+	s := &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second}
 	stop := context.AfterFunc(ctx, func() {
 		quiet, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*time.Second)
 		defer cancel()
@@ -93,7 +98,7 @@ func serveHTTP(ctx context.Context, address string, registry *prometheus.Registr
 	})
 	defer stop()
 	if err := s.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("serve metrics: %w", err)
+		return fmt.Errorf("serve %s: %w", what, err)
 	}
 	return nil
 }

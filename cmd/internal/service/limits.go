@@ -3,6 +3,7 @@ package service
 import (
 	"errors"
 	"fmt"
+	"net"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -25,6 +26,9 @@ func (c *Config) check() error {
 	wrong = append(wrong, c.Jira.check())
 	if b := c.Bus.MaxBytes; b != 0 && (b < minBytes || b > maxBytes) {
 		wrong = append(wrong, fmt.Errorf("bus.maxBytes is %d: it has to be between %d (%s) and %d (%s)", b, int64(minBytes), size(minBytes), int64(maxBytes), size(maxBytes)))
+	}
+	if at := c.Web.MCP; at != "" && !loopback(at) {
+		wrong = append(wrong, fmt.Errorf("web.mcp is %q: it has to be a loopback address and a port, such as 127.0.0.1:8081, for callers send their tokens in plain text", at))
 	}
 	if n := c.Bus.Replicas; n < 0 || n > maxReplicas {
 		wrong = append(wrong, fmt.Errorf("bus.replicas is %d: it has to be between 1 and %d", n, maxReplicas))
@@ -57,6 +61,13 @@ const (
 
 // maxReplicas is what nats-server takes for a stream (its StreamMaxReplicas).
 const maxReplicas = 5
+
+// loopback says whether an address is reached from this machine alone.
+func loopback(address string) bool {
+	host, port, err := net.SplitHostPort(address)
+	ip := net.ParseIP(host)
+	return err == nil && port != "" && (host == "localhost" || ip != nil && ip.IsLoopback())
+}
 
 func between(key string, is, low, high time.Duration) error {
 	if is < low || is > high {

@@ -23,6 +23,9 @@ func TestConfigIsChecked(t *testing.T) {
 		"slack: {channel: C0}":          {`slack.channel is "C0" and slack.tokenFile is ""`},
 		"slack: {tokenFile: x}":         {`slack.channel is "" and slack.tokenFile is "x"`},
 		"jira: {project: ops}":          {"jira.tokenFile is not given: ", `jira.deployment is "": it has to be cloud or datacenter`, "jira.url is no address: ", `jira.project is "ops": `, "jira.issueType is not given: "},
+		"web: {mcp: ':8081'}":           {`web.mcp is ":8081": it has to be a loopback address and a port`},
+		"web: {mcp: 10.0.0.1:80}":       {`web.mcp is "10.0.0.1:80": `},
+		"web: {mcp: localhost}":         {`web.mcp is "localhost": `},
 		`web: {listen: ":8080"}`:        {`web.listen is ":8080": it has to be on loopback, as 127.0.0.1:8080`},
 		"web: {listen: example.com:80}": {`web.listen is "example.com:80": `},
 		"web: {listen: 127.0.0.1}":      {`web.listen is "127.0.0.1": `},
@@ -51,7 +54,7 @@ func TestConfigIsChecked(t *testing.T) {
 		}
 	}
 	path := filepath.Join(t.TempDir(), "unpend.yaml")
-	must(t, os.WriteFile(path, []byte("watcher: {sweep: 5s, debounce: 1ms}\nremediate: {poll: 100ms, deadlines: {wedge: 3s}}\nbus: {maxBytes: 4194304}\nweb: {listen: \"[::1]:0\", hosts: [unpend.example.com]}\n"), 0o600))
+	must(t, os.WriteFile(path, []byte("watcher: {sweep: 5s, debounce: 1ms}\nremediate: {poll: 100ms, deadlines: {wedge: 3s}}\nbus: {maxBytes: 4194304}\nweb: {listen: \"[::1]:0\", hosts: [unpend.example.com]}\nweb: {mcp: '[::1]:8081'}\nkubectl: {events: true}\n"), 0o600))
 	if _, err := ReadConfig(path); err != nil {
 		t.Error(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"net/http"
 	"slices"
 	"time"
 
@@ -35,6 +36,8 @@ type Options struct {
 	// Measure says what pods do with their GPUs; nil: nobody is asked.
 	Measure diagnosis.Measure
 	REST    *rest.Config // how the API server is spoken to
+	// Agents answers callers with a token, where web.mcp says.
+	Agents http.Handler
 	// Roles are those of this process. Together watch and diagnose may have a NATS in this
 	// process; one alone needs Config.Bus.URL.
 	Roles []string
@@ -53,7 +56,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Service{config: o.Config, measure: o.Measure, client: client, custom: custom, rest: config, now: time.Now, roles: o.Roles, out: o.Out, logger: slog.New(slog.NewJSONHandler(o.Log, nil)), registry: prometheus.NewRegistry()}
+	s := &Service{config: o.Config, agents: o.Agents, measure: o.Measure, client: client, custom: custom, rest: config, now: time.Now, roles: o.Roles, out: o.Out, logger: slog.New(slog.NewJSONHandler(o.Log, nil)), registry: prometheus.NewRegistry()}
 	if err := s.announce(ctx, o); err != nil {
 		return nil, err
 	}
@@ -68,6 +71,7 @@ type Service struct {
 	custom   dynamic.Interface
 	rest     *rest.Config // of the executor, whom a storm of diagnoses must not hold up
 	now      func() time.Time
+	agents   http.Handler
 	roles    []string
 	out      io.Writer // diagnoses, one a line
 	logger   *slog.Logger
@@ -110,6 +114,9 @@ func (s *Service) run(ctx context.Context) error {
 		parts.begin("lead", func() error { return s.lead.run(ctx) })
 	}
 	parts.begin("http", func() error { return serveHTTP(ctx, s.config.Web.Metrics, s.registry, &s.ready) })
+	if s.config.Web.MCP != "" && s.agents != nil {
+		parts.begin("agents", func() error { return serveOn(ctx, "agents", s.config.Web.MCP, s.agents) })
+	}
 	if slices.Contains(s.roles, "remediate") {
 		parts.begin("remediate", func() error { return s.carryOut(ctx) })
 		if s.config.Slack.heard() {

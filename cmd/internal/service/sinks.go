@@ -58,6 +58,7 @@ var places = []place{
 	{"alertmanager", func(c Config) bool { return c.Alertmanager.URL != "" }, inAlertmanager},
 	{"opsgenie", func(c Config) bool { return c.Opsgenie.KeyFile != "" }, inOpsgenie},
 	{"webhook", func(c Config) bool { return c.Webhook.URL != "" }, byWebhook},
+	{"kubectl", func(c Config) bool { return c.Kubectl.Events }, byKubectl},
 }
 
 // sinks makes the places that the configuration names.

@@ -23,6 +23,9 @@ import (
 // webConfig is what is served by HTTP.
 type webConfig struct {
 	Metrics string `json:"metrics"` // where /metrics, /healthz and /readyz are served
+	// MCP is where agents are answered that bring a token; a loopback address, for tokens
+	// come to it in plain text. Empty: nowhere.
+	MCP string `json:"mcp"`
 	// Listen is where the page for people is served, on loopback; empty: there is none.
 	Listen string `json:"listen"`
 	// Hosts are the names that a proxy beside it, which ends TLS, is asked by.

@@ -86,7 +86,7 @@ func TestExamplesRun(t *testing.T) {
 	for _, path := range commandsOf(t) {
 		for _, e := range examplesOf(t, path) {
 			words := wordsOf(e)
-			if len(words) == 0 || slices.Contains([]string{"demo", "run", "completion"}, words[0]) {
+			if len(words) == 0 || slices.Contains([]string{"demo", "run", "completion", "mcp"}, words[0]) {
 				continue // they are played elsewhere, and do not end by themselves
 			}
 			code, out, errs := call(t, words...)

@@ -105,6 +105,9 @@ both come to the pod's own. */}}
 {{- end -}}
 {{- $_ := set $config "jira" $told -}}
 {{- end -}}
+{{- if or .Values.kubectl.events .Values.kubectl.annotations -}}
+{{- $_ := set $config "kubectl" .Values.kubectl -}}
+{{- end -}}
 {{- $_ := set $config "bus" (merge (dict "storeDir" (include "unpend.storeDir" .)) (default dict $config.bus)) -}}
 {{- $_ := set $config "web" (merge (dict "metrics" (include "unpend.metricsAddress" .)) (default dict $config.web)) -}}
 {{- if .Values.web.enabled -}}

@@ -1,0 +1,42 @@
+package service
+
+import (
+	"context"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/flowcontrol"
+
+	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/remediate/kubectl"
+	"github.com/unpend/unpend/remediate/notice"
+)
+
+// kubectlConfig says what `kubectl describe` shows. The rights for either are given with it
+// alone.
+type kubectlConfig struct {
+	// Events has an Event on each of an incident's oldest pods tell its diagnosis.
+	Events bool `json:"events"`
+	// Annotations answers who annotates a pod or a workload with unpend.dev/why.
+	Annotations bool `json:"annotations"`
+}
+
+// What writing Events may ask of the API server: requests a second, and at once. It has a
+// limit of its own, so that it holds up no diagnosis.
+const (
+	tellCalls   = 10
+	tellAtStart = 20
+)
+
+// kubectl tells where kubectl shows it; place is under which it keeps what it told.
+func (s *Service) kubectl(place string) (*kubectl.Kubectl, error) {
+	config := rest.CopyConfig(s.rest)
+	config.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(tellCalls, tellAtStart)
+	client, custom, err := cluster.Clients(config)
+	if err != nil {
+		return nil, err
+	}
+	m := memory{s.bus, place}
+	return kubectl.New(kubectl.Options{Client: client, Dynamic: custom, Instance: identity(), Load: m.load, Save: m.save})
+}
+
+func byKubectl(_ context.Context, s *Service) (notice.Notifier, error) { return s.kubectl("kubectl") }

@@ -1,0 +1,40 @@
+package cluster
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
+)
+
+// annotated are the kinds on which people write annotations for us: pods, and what makes them.
+var annotated = []string{"Pod", "ReplicaSet", "Deployment", "StatefulSet", "DaemonSet", "Job", "CronJob"}
+
+// OnAnnotated calls seen with every pod and workload that carries an annotation of ours, which
+// is one that State keeps: once at first, and again whenever the object is written. It is
+// called from several goroutines until the Follower is closed.
+func (f *Follower) OnAnnotated(key string, seen func(schema.GroupVersionKind, Object)) error {
+	for _, name := range annotated {
+		k := kindNamed(name)
+		f.mu.Lock()
+		in := f.informers[k.name]
+		f.mu.Unlock()
+		if in == nil {
+			continue // it may not be read
+		}
+		tell := func(o any) {
+			obj, err := k.typed(o)
+			if err != nil || obj == nil {
+				return
+			}
+			if _, carries := obj.GetAnnotations()[key]; carries {
+				seen(k.resource.GroupVersion().WithKind(k.api()), obj)
+			}
+		}
+		_, err := in.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: tell, UpdateFunc: func(_, o any) { tell(o) }})
+		if err != nil {
+			return fmt.Errorf("follow annotations of %s: %w", k, err)
+		}
+	}
+	return nil
+}
