@@ -64,6 +64,7 @@ func everything() values {
 		"commonLabels":     values{"team": "gpu"},
 		"config": values{"watcher": values{"sweep": "30s"}, "bus": values{"maxBytes": "512Mi"}, "pagerduty": values{"when": values{"waiting": "30m"}},
 			"alertmanager": values{"url": "http://alertmanager.monitoring.svc:9093"}, "outbound": values{"allow": []any{"alertmanager.monitoring.svc"}}, "routes": []any{values{"namespaces": []any{"ml"}, "to": []any{"pagerduty"}}}},
+		"web":            values{"enabled": true, "port": 8081},
 		"paging":         values{"existingSecret": "unpend-paging"},
 		"serviceAccount": values{"annotations": values{"a": "b"}, "name": "own"},
 		"persistence":    values{"enabled": true, "storageClass": "fast", "size": "5Gi"},
@@ -249,7 +250,7 @@ func TestConfigIsThatOfTheProgram(t *testing.T) {
 		want   values
 	}{
 		"defaults": {nil, values{"watcher": values{}, "rca": values{}, "knowledge": values{}, "remediate": values{}, "web": values{"metrics": ":9090"}, "outbound": values{}, "bus": values{"storeDir": "/var/lib/unpend"}}},
-		"everything": {everything(), values{"watcher": values{"sweep": "30s"}, "rca": values{}, "knowledge": values{}, "remediate": values{"audit": "/var/lib/unpend/audit/trail.jsonl", "groups": []any{"gpu-admins"}}, "web": values{"metrics": ":9090"}, "bus": values{"storeDir": "/var/lib/unpend", "maxBytes": "512Mi"},
+		"everything": {everything(), values{"watcher": values{"sweep": "30s"}, "rca": values{}, "knowledge": values{}, "remediate": values{"audit": "/var/lib/unpend/audit/trail.jsonl", "groups": []any{"gpu-admins"}}, "web": values{"metrics": ":9090", "listen": "127.0.0.1:8081"}, "bus": values{"storeDir": "/var/lib/unpend", "maxBytes": "512Mi"},
 			"slack": values{"channel": "C0123456789", "cluster": "prod", "tokenFile": "/etc/unpend-slack/bot", "appTokenFile": "/etc/unpend-slack/app"},
 			"jira": values{"url": "https://example.atlassian.net", "deployment": "cloud", "user": "bot@example.com", "project": "OPS", "issueType": "Task", "priority": "High", "components": []any{"gpu"}, "labels": []any{"oncall"},
 				"fields": values{"customfield_10042": values{"value": "7"}}, "doneStatus": "Done", "reopen": "24h", "link": "https://unpend.example.com/incidents/{incident}", "cluster": "prod", "tokenFile": "/etc/unpend-jira/api"},
@@ -509,6 +510,16 @@ func volume(t *testing.T, pod corev1.PodSpec, name string) corev1.Volume {
 		t.Fatalf("no volume %s", name)
 	}
 	return pod.Volumes[i]
+}
+
+// The page is served where it is wanted, and on loopback.
+func TestThePageIsOnLoopbackAndOff(t *testing.T) {
+	for want, v := range map[string]values{"": nil, "listen: 127.0.0.1:8080": {"web": values{"enabled": true}}, "listen: 127.0.0.1:9000": {"web": values{"enabled": true, "port": 9000}}} {
+		config := one[corev1.ConfigMap](t, objects(t, v), "ConfigMap").Data["config.yaml"]
+		if strings.Contains(config, "listen:") != (want != "") || !strings.Contains(config, want) {
+			t.Errorf("%v: %s", v, config)
+		}
+	}
 }
 
 // A changed configuration must reach the pod.

@@ -60,12 +60,7 @@ type Config struct {
 		MaxBytes int64  `json:"maxBytes"` // of all streams (256 MiB)
 		Replicas int    `json:"replicas"` // of every stream (3 where NATS is a cluster)
 	} `json:"bus"`
-	Web struct {
-		Metrics string `json:"metrics"` // where /metrics, /healthz and /readyz are served
-		// MCP is where agents are answered that bring a token; a loopback address, for tokens
-		// come to it in plain text. Empty: nowhere.
-		MCP string `json:"mcp"`
-	} `json:"web"`
+	Web webConfig `json:"web"`
 }
 
 // remediateConfig is what the executor is told. The guard-rails are not here: they

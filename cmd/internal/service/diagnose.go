@@ -49,6 +49,11 @@ func (s *Service) diagnose(ctx context.Context) error {
 	if err := errors.Join(f.OnGeometry(gauges.Set, gauges.Delete), f.OnNode(gauges.SetNode, gauges.DeleteNode)); err != nil {
 		return err
 	}
+	if s.page != nil {
+		if err := f.OnGeometry(s.page.SetGeometry, s.page.DeleteGeometry); err != nil {
+			return err
+		}
+	}
 	p := &publisher{Service: s, analyst: a, last: map[string]said{},
 		gaveUp: prometheus.NewCounter(prometheus.CounterOpts{Name: "unpend_diagnoses_failed_total", Help: "Incidents that could not be diagnosed, or whose diagnosis could not be published."})}
 	if err := s.registry.Register(p.gaveUp); err != nil {

@@ -16,6 +16,7 @@ func (c *Config) check() error {
 	wrong := []error{
 		between("watcher.sweep", c.Watcher.Sweep.Duration, time.Second, time.Hour),
 		between("watcher.debounce", c.Watcher.Debounce.Duration, time.Millisecond, time.Minute),
+		c.Web.check(),
 		between("rca.idleWindow", c.RCA.IdleWindow.Duration, time.Minute, 30*24*time.Hour),
 	}
 	if p := c.RCA.IdleThreshold; !(p > 0 && p <= 100) { // NaN is neither

@@ -33,6 +33,9 @@ func TestConfigIsChecked(t *testing.T) {
 		"remediate: {poll: -1s}":                             {"remediate.poll is -1s: it has to be between 10ms and 1m0s"},
 		"slack: {channel: C0, tokenFile: x, listen: \":1\"}": {`slack.listen is ":1" and slack.signingSecretFile is "": to hear clicks by HTTP it has to be an address, and a file`},
 		"slack: {channel: C0, tokenFile: x, appTokenFile: y, signingSecretFile: z, listen: \":1\"}": {"slack.appTokenFile and slack.listen are two ways for clicks to come: it has to be one"},
+		`web: {listen: ":8080"}`:        {`web.listen is ":8080": it has to be on loopback, as 127.0.0.1:8080`},
+		"web: {listen: example.com:80}": {`web.listen is "example.com:80": `},
+		"web: {listen: 127.0.0.1}":      {`web.listen is "127.0.0.1": `},
 		"remediate: {poll: 1ns, deadlines: {evict: -1s, leave: 1ms, manager: 48h, wedge: -1s, run: -1s}}": {"remediate.poll is 1ns: ", "remediate.deadlines.evict is -1s: ",
 			"remediate.deadlines.leave is 1ms: ", "remediate.deadlines.manager is 48h0m0s: ", "remediate.deadlines.wedge is -1s: ", "remediate.deadlines.run is -1s: "},
 	} {
@@ -53,7 +56,7 @@ func TestConfigIsChecked(t *testing.T) {
 		}
 	}
 	path := filepath.Join(t.TempDir(), "unpend.yaml")
-	must(t, os.WriteFile(path, []byte("watcher: {sweep: 5s, debounce: 1ms}\nremediate: {poll: 100ms, deadlines: {wedge: 3s}}\nbus: {maxBytes: 4194304}\nweb: {mcp: '[::1]:8081'}\nkubectl: {events: true}\n"), 0o600))
+	must(t, os.WriteFile(path, []byte("watcher: {sweep: 5s, debounce: 1ms}\nremediate: {poll: 100ms, deadlines: {wedge: 3s}}\nbus: {maxBytes: 4194304}\nweb: {listen: \"[::1]:0\", hosts: [unpend.example.com]}\nweb: {mcp: '[::1]:8081'}\nkubectl: {events: true}\n"), 0o600))
 	if _, err := ReadConfig(path); err != nil {
 		t.Error(err)
 	}

@@ -59,7 +59,7 @@ func (r route) fits(p notice.Proposal) bool {
 // were told of it here before, who would wait for its end otherwise.
 func (k *sink) routed(ctx context.Context, p notice.Proposal) error {
 	i := slices.IndexFunc(k.config.Routes, func(r route) bool { return r.fits(p) })
-	if i >= 0 && p.Alarm == "" && !slices.Contains(k.config.Routes[i].To, k.name) {
+	if i >= 0 && p.Alarm == "" && k.name != onPage && !slices.Contains(k.config.Routes[i].To, k.name) {
 		told, err := memory{k.bus, k.name}.load(ctx, p.Incident)
 		if err != nil || told == nil {
 			return err

@@ -22,6 +22,7 @@ import (
 	"github.com/unpend/unpend/cmd/internal/bus"
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/remediate/web"
 	"github.com/unpend/unpend/watcher"
 	"github.com/unpend/unpend/watcher/incident"
 )
@@ -79,6 +80,7 @@ type Service struct {
 	late     *lateBus
 	lead     *lead // nil: there is no other process beside this one
 	ready    readiness
+	page     *web.Page // nil: there is none
 }
 
 // Run does what the service is there for until ctx ends, which is no error, or a part of it
@@ -101,6 +103,9 @@ func (s *Service) run(ctx context.Context) error {
 			return err
 		}
 		s.ready.leads = s.lead.standing
+		if s.page, err = s.newPage(ctx); err != nil {
+			return err
+		}
 	}
 	s.late = &lateBus{Service: s}
 	defer s.late.close()
@@ -124,6 +129,9 @@ func (s *Service) run(ctx context.Context) error {
 		parts.begin("watch", func() error { return s.watch(ctx) })
 	}
 	if slices.Contains(s.roles, "diagnose") {
+		if s.page != nil {
+			parts.begin("page", func() error { return s.servePage(ctx) })
+		}
 		parts.begin("diagnose", func() error { return s.diagnose(ctx) })
 		parts.begin("tell people", func() error { return s.tellPeople(ctx) })
 	}

@@ -118,6 +118,9 @@ both come to the pod's own. */}}
 {{- end -}}
 {{- $_ := set $config "bus" (merge (dict "storeDir" (include "unpend.storeDir" .)) (default dict $config.bus)) -}}
 {{- $_ := set $config "web" (merge (dict "metrics" (include "unpend.metricsAddress" .)) (default dict $config.web)) -}}
+{{- if .Values.web.enabled -}}
+{{- $_ := set $config.web "listen" (printf "127.0.0.1:%d" (int .Values.web.port)) -}}
+{{- end -}}
 {{- if eq .Values.mode "approve" -}}
 {{- $told := dict "audit" (printf "%s/audit/trail.jsonl" (include "unpend.storeDir" .)) -}}
 {{- with .Values.remediate.approvers.groups -}}

@@ -1,0 +1,133 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/unpend/unpend/cmd/internal/bus"
+	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/remediate/notice"
+	"github.com/unpend/unpend/remediate/web"
+)
+
+// webConfig is what is served by HTTP.
+type webConfig struct {
+	Metrics string `json:"metrics"` // where /metrics, /healthz and /readyz are served
+	// MCP is where agents are answered that bring a token; a loopback address, for tokens
+	// come to it in plain text. Empty: nowhere.
+	MCP string `json:"mcp"`
+	// Listen is where the page for people is served, on loopback; empty: there is none.
+	Listen string `json:"listen"`
+	// Hosts are the names that a proxy beside it, which ends TLS, is asked by.
+	Hosts []string `json:"hosts"`
+	// Cluster is what people call this one; its uid's beginning without it.
+	Cluster string `json:"cluster"`
+}
+
+// check says why the page cannot be served there.
+func (c webConfig) check() error {
+	if c.Listen == "" {
+		return nil
+	}
+	host, _, err := net.SplitHostPort(c.Listen)
+	if address, parsed := netip.ParseAddr(host); err != nil || host != "localhost" && (parsed != nil || !address.IsLoopback()) {
+		return fmt.Errorf("web.listen is %q: it has to be on loopback, as 127.0.0.1:8080, for people's tokens would travel in the clear; kubectl port-forward reaches it, and so does a proxy in the same pod that ends TLS (its name in web.hosts)", c.Listen)
+	}
+	return nil
+}
+
+// newPage makes the page for people; nil where none is wanted.
+func (s *Service) newPage(ctx context.Context) (*web.Page, error) {
+	c := s.config.Web
+	if c.Listen == "" {
+		return nil, nil
+	}
+	name, err := s.called(ctx, c.Cluster)
+	if err != nil {
+		return nil, err
+	}
+	d, err := s.newWebDesk()
+	if err != nil {
+		return nil, err
+	}
+	return web.New(web.Options{Desk: d, As: s.asReader, Namespaces: s.namespaces, Cluster: name, Hosts: c.Hosts, ReportsFor: cluster.MaxReportAge, Logger: s.logger, Now: s.now})
+}
+
+// readersConfig has a reader's token, and nothing that the service is let in by.
+func (s *Service) readersConfig(token string) *rest.Config {
+	config := rest.AnonymousClientConfig(s.rest)
+	config.BearerToken, config.QPS, config.Burst = token, 50, 100
+	return config
+}
+
+func (s *Service) asReader(token string) (kubernetes.Interface, error) {
+	return kubernetes.NewForConfig(s.readersConfig(token))
+}
+
+func (s *Service) namespaces(ctx context.Context) ([]string, error) {
+	list, err := s.client.CoreV1().Namespaces().List(ctx, metav1.ListOptions{ResourceVersion: "0"})
+	if err != nil {
+		return nil, fmt.Errorf("list namespaces: %w", err)
+	}
+	out := make([]string, len(list.Items))
+	for i := range list.Items {
+		out[i] = list.Items[i].Name
+	}
+	return out, nil
+}
+
+// onPage is what the page is called among the places. No route leaves anything out there:
+// nobody is told by it who does not look.
+const onPage = "web"
+
+// servePage serves it until ctx ends. Whichever process leads, each has its own page.
+func (s *Service) servePage(ctx context.Context) error {
+	parts, ctx := newParts(ctx)
+	parts.begin("page", func() error { return s.listen(ctx) })
+	// Whom nobody waits for: what could not be shown is tried again until it is.
+	k := &sink{Service: s, name: onPage, Notifier: s.page, errors: prometheus.NewCounter(prometheus.CounterOpts{Name: "page"}), plans: map[string]notice.Notice{}}
+	for _, t := range []bus.Topic{bus.Diagnoses, bus.Outcomes, bus.Incidents} {
+		take := k.news(t)
+		parts.begin("page", func() error {
+			s.bus.Follow(ctx, t, func(key string, body []byte) {
+				if err := take(ctx, key, body); err != nil && ctx.Err() == nil {
+					s.logger.WarnContext(ctx, "the page could not be told", "of", key, "error", err)
+				}
+			}, func(err error) {
+				s.logger.WarnContext(ctx, "the page follows the bus again from the newest of each", "error", err)
+			})
+			return nil
+		})
+	}
+	parts.begin("page", func() error { return k.follow(ctx) })
+	return parts.Wait()
+}
+
+func (s *Service) listen(ctx context.Context) error {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.config.Web.Listen)
+	if err != nil {
+		return fmt.Errorf("serve the page on %s: %w", s.config.Web.Listen, err)
+	}
+	server := s.page.Server()
+	server.BaseContext = func(net.Listener) context.Context { return ctx } // pages that are open end with us
+	stop := context.AfterFunc(ctx, func() {
+		quiet, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*time.Second)
+		defer cancel()
+		server.Shutdown(quiet) //nolint:errcheck // what is left after 3 s is dropped
+	})
+	defer stop()
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve the page: %w", err)
+	}
+	return nil
+}
