@@ -36,8 +36,8 @@ func (w *world) queued(name, owner string, spec map[string]any, conditions ...an
 	w.QueuedWorkloads = append(w.QueuedWorkloads, &unstructured.Unstructured{Object: map[string]any{"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "Workload", "metadata": meta, "spec": spec, "status": map[string]any{"conditions": conditions}}})
 }
 
-func condition(kind, status, message string) map[string]any {
-	return map[string]any{"type": kind, "status": status, "reason": "Pending", "message": message}
+func unmet(kind, message string) map[string]any {
+	return map[string]any{"type": kind, "status": "False", "reason": "Pending", "message": message}
 }
 
 // Gates and queues hold a pod before a scheduler sees it.
@@ -54,8 +54,8 @@ SchedulingGated proven : held by scheduling gates: a, b
 `},
 		"a queue that nothing is known of": {func(w *world) {
 			start(w)
-			w.queued("other", "other", nil, condition("QuotaReserved", "False", "no"))
-			w.queued("nobody's", "", nil, condition("QuotaReserved", "False", "no"))
+			w.queued("other", "other", nil, unmet("QuotaReserved", "no"))
+			w.queued("nobody's", "", nil, unmet("QuotaReserved", "no"))
 			w.pod("w", "", "nvidia.com/gpu", 1, gated(queue))
 		}, `
 QueueNotAdmitted proven : its queue (Kueue) has not admitted it
@@ -63,7 +63,7 @@ QueueNotAdmitted proven : its queue (Kueue) has not admitted it
 `},
 		"a queue beside another gate": {func(w *world) {
 			start(w)
-			w.queued("mine", "w", nil, condition("Admitted", "False", "The workload has no reservation"), condition("Evicted", "False", "never"), condition("QuotaReserved", "False", "couldn't assign flavors to pod set main: insufficient quota\n for nvidia.com/gpu"))
+			w.queued("mine", "w", nil, unmet("Admitted", "The workload has no reservation"), unmet("Evicted", "never"), unmet("QuotaReserved", "couldn't assign flavors to pod set main: insufficient quota\n for nvidia.com/gpu"))
 			w.pod("w", "", "nvidia.com/gpu", 1, gated(queue, "a"), func(p *corev1.Pod) { p.Labels["kueue.x-k8s.io/queue-name"] = "team" })
 		}, `
 SchedulingGated proven : held by scheduling gates: a

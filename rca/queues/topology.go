@@ -132,10 +132,7 @@ func (d domains) says(t together, name corev1.ResourceName, each int64) (string,
 	if t.required {
 		how = "wants"
 	}
-	nodes := "nodes"
-	for _, label := range strings.Split(best, ",") {
-		nodes += "[" + label + "]"
-	}
+	nodes := "nodes[" + strings.ReplaceAll(best, ",", "][") + "]"
 	set := "spec.podSets[name=" + t.podSet + "]"
 	return fmt.Sprintf("%s; pod set %s %s %d × %d in one", text, t.podSet, how, t.count, each), []diagnosis.Claim{
 		diagnosis.That("sum("+nodes+".status.allocatable["+string(name)+"])", "", diagnosis.Is, most).Of("ResourceFlavor/" + d.flavor),

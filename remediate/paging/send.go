@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 
@@ -36,9 +37,7 @@ func request(method string, at *url.URL, body []byte, header http.Header) func(c
 		}
 		r.Header.Set("Content-Type", "application/json")
 		r.Header.Set("User-Agent", "unpend")
-		for name, values := range header {
-			r.Header[name] = values
-		}
+		maps.Copy(r.Header, header)
 		return r, nil
 	}
 }

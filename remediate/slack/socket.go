@@ -3,8 +3,7 @@ package slack
 import (
 	"context"
 	"errors"
-	"io"
-	"log"
+	"log/slog"
 	"strings"
 	"time"
 
@@ -57,7 +56,7 @@ func (l *Listener) connected(ctx context.Context) error {
 
 // connection hears by one connection, which slack-go renews, until that fails for good.
 func (l *Listener) connection(ctx context.Context) error {
-	client := socketmode.New(l.api, socketmode.OptionLog(log.New(io.Discard, "", 0)))
+	client := socketmode.New(l.api, socketmode.OptionLog(slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo)))
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var hearing errgroup.Group

@@ -106,5 +106,5 @@ func (t tools) propose(ctx context.Context, in Propose) (any, error) {
 	if !t.Limits.mayPropose(who, time.Now()) {
 		return nil, fmt.Errorf("too many proposals: %d at once, and then one a %s; people have to read them", proposalsAtOnce, proposalEvery)
 	}
-	return t.Caller.Propose(ctx, in)
+	return t.Propose(ctx, in)
 }

@@ -56,7 +56,7 @@ func TestConfigIsChecked(t *testing.T) {
 		}
 	}
 	path := filepath.Join(t.TempDir(), "unpend.yaml")
-	must(t, os.WriteFile(path, []byte("watcher: {sweep: 5s, debounce: 1ms}\nremediate: {poll: 100ms, deadlines: {wedge: 3s}}\nbus: {maxBytes: 4194304}\nweb: {listen: \"[::1]:0\", hosts: [unpend.example.com]}\nweb: {mcp: '[::1]:8081'}\nkubectl: {events: true}\n"), 0o600))
+	must(t, os.WriteFile(path, []byte("watcher: {sweep: 5s, debounce: 1ms}\nremediate: {poll: 100ms, deadlines: {wedge: 3s}}\nbus: {maxBytes: 4194304}\nweb: {listen: \"[::1]:0\", hosts: [unpend.example.com], mcp: '[::1]:8081'}\nkubectl: {events: true}\n"), 0o600))
 	if _, err := ReadConfig(path); err != nil {
 		t.Error(err)
 	}

@@ -60,8 +60,8 @@ func tells(t *testing.T, s *Service, what string, is func() bool) {
 	}
 }
 
-func remediations(objects ...runtime.Object) *dynamicfake.FakeDynamicClient {
-	return dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{v1alpha1.Remediations: "RemediationList", v1alpha1.Approvals: "ApprovalList"}, objects...)
+func remediations() *dynamicfake.FakeDynamicClient {
+	return dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{v1alpha1.Remediations: "RemediationList", v1alpha1.Approvals: "ApprovalList"})
 }
 
 func publish(t *testing.T, b *bus.Bus, d diagnosis.Diagnosis) {

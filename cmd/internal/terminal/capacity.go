@@ -57,7 +57,7 @@ func (o capacityText) capacity(b *strings.Builder, item diagnosis.CapacityItem) 
 	if !strings.Contains(item.Resource, "/mig-") {
 		remade, silicon = "", ""
 	}
-	b.WriteString(table{o.Options}.align([][]string{
+	b.WriteString(table(o).align([][]string{
 		{"HOW", "FIT", ""},
 		{"now", fmt.Sprint(item.Now), ""},
 		{"after moving nobody", fmt.Sprint(item.Repartition), remade},

@@ -124,7 +124,7 @@ func (o consentText) stopped(pods []Pod) []string {
 	if len(pods) == 0 {
 		return nil
 	}
-	return podText{o.Options}.pods(pods, "  ")
+	return podText(o).pods(pods, "  ")
 }
 
 func (o style) numbered(steps []string) []string {

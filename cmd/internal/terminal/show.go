@@ -113,14 +113,14 @@ func (o detailText) wholeFix(f diagnosis.Fix, best bool, stops []Pod) []string {
 	out := fixText{o.style}.fix(f, best)
 	add := func(text string) { out = append(out, o.paragraph(proofIndent, text)...) }
 	if f.Effect != nil {
-		add(consentText{o.Options}.brings(f)[0])
+		add(consentText(o).brings(f)[0])
 	}
 	if f.Held != "" {
 		add("guard-rails: " + f.Held)
 	}
 	if len(stops) > 0 {
-		add("stops " + consentText{o.Options}.stops(Consent{Fix: f, Stops: stops}))
-		out = append(out, podText{o.Options}.pods(stops, proofIndent+"  ")...)
+		add("stops " + consentText(o).stops(Consent{Fix: f, Stops: stops}))
+		out = append(out, podText(o).pods(stops, proofIndent+"  ")...)
 	}
 	if len(f.Steps) > 0 {
 		add("steps: " + strings.Join(f.Steps, "; "))

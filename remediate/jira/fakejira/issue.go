@@ -3,6 +3,7 @@ package fakejira
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"regexp"
 	"slices"
@@ -83,9 +84,7 @@ func (s *Server) edit(r *http.Request, body map[string]any) (int, any) {
 	if wrong := s.wrong(fields, false); len(wrong) > 0 {
 		return http.StatusBadRequest, refusal{fields: wrong}
 	}
-	for id, value := range fields {
-		i.Fields[id] = value
-	}
+	maps.Copy(i.Fields, fields)
 	i.Edits++
 	return http.StatusNoContent, nil
 }
