@@ -20,8 +20,7 @@ const (
 	troubleFor = 10 * time.Second // of one kind
 	hangFor    = 20 * time.Second
 	lookFor    = 30 * time.Second // that requests are counted for, with trouble and without
-	randomFor  = 60 * time.Second
-	calmIn     = time.Minute // what a plan has after the trouble to come to its end
+	calmIn     = time.Minute      // what a plan has after the trouble to come to its end
 )
 
 // promiseR16: the API server is in trouble while a repartition is carried out. The
@@ -34,7 +33,7 @@ func promiseR16(t *testing.T) {
 	kinds := [][]trouble{
 		{{"429", troubleFor, tooMany}, {"500", troubleFor, broken}, {"410", troubleFor, gone}},
 		{{"hang", hangFor, hangs}, {"reset", troubleFor, resets}},
-		{{"random", randomFor, nil}},
+		{{"random", 0, nil}},
 	}
 	var lanes sync.WaitGroup
 	for _, list := range kinds {
@@ -267,11 +266,19 @@ func (s *troubles) play(t *testing.T, l *lane, k trouble) {
 	s.note(t, y, kept, k.name, took, s.base, "")
 }
 
-// random rolls the dice for a minute, at three times the rate that is promised for an
-// hour. One plan after the other is carried out; as many requests as they would make
+// randomly is for how long the dice are rolled, and of how many requests of a hundred: for
+// a minute at three times the rate, and with UNPEND_SOAK=1 as it is promised.
+func randomly() (time.Duration, int) {
+	if soak() {
+		return time.Hour, 5
+	}
+	return time.Minute, 15
+}
+
+// random rolls the dice. One plan after the other is carried out; as many requests as they would make
 // undisturbed are what theirs are compared with.
 func (s *troubles) random(t *testing.T, l *lane, c *cell, y *requestTally, kept *kubelet) {
-	const percent = 15
+	randomFor, percent := randomly()
 	over := time.Now().Add(randomFor)
 	y.set(dice(percent, 1))
 	calm := time.AfterFunc(randomFor, func() { y.set(nil) })
