@@ -115,7 +115,7 @@ func (q *question) answer() diagnosis.CapacityItem {
 		q.count(o)
 	}
 	q.evict()
-	q.item.Ignored, q.item.For = q.ignored(), q.host.whom()
+	q.item.Ignored, q.item.For = q.ignored(), q.host.askedFor()
 	return q.item
 }
 

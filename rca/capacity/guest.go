@@ -151,8 +151,8 @@ func times(free, q resource.Quantity) int64 {
 	return free.MilliValue() / q.MilliValue()
 }
 
-// whom says for which pod the answer is.
-func (h *host) whom() string {
+// askedFor says for which pod the answer is.
+func (h *host) askedFor() string {
 	switch {
 	case h.like != "":
 		return "a pod like " + h.like

@@ -29,7 +29,7 @@ func (c *Bench) lookAtRefusal() []edit.Change {
 	switch r.Kind {
 	case causes.NoPriorityClass:
 		ch.Title, ch.Until = "make PriorityClass "+r.Name+", or name one that exists", "PriorityClass "+r.Name+" exists"
-		ch.Commands = []string{"kubectl get priorityclasses", fmt.Sprintf("kubectl create priorityclass %s --value=1000  # the value says who preempts whom", r.Name), again}
+		ch.Commands = []string{"kubectl get priorityclasses", fmt.Sprintf("kubectl create priorityclass %s --value=1000  # a higher value preempts a lower one", r.Name), again}
 	case causes.NoRuntimeClass:
 		ch.Title, ch.Until = "make RuntimeClass "+r.Name+", or name one that exists", "RuntimeClass "+r.Name+" exists"
 		ch.Commands = []string{"kubectl get runtimeclasses", runtimeClass(r.Name), again}

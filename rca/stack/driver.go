@@ -76,11 +76,11 @@ func users(n *view.Node) []*corev1.Pod {
 
 // blocked: the driver cannot be unloaded, for pods of users hold it.
 func (s *Stack) blocked(n *view.Node, pod *corev1.Pod, l look, holders []*corev1.Pod) *Finding {
-	f := s.finding(Driver, Waiting, diagnosis.DriverNotReady, "cannot load its driver anew while "+view.CountOf(len(holders), "pod")+" of users "+holdText(len(holders))+" the old one", podRef(pod), orReady(l), l.claims...)
+	f := s.finding(Driver, Waiting, diagnosis.DriverNotReady, "cannot load its driver again while "+view.CountOf(len(holders), "pod")+" of users "+holdText(len(holders))+" the old one", podRef(pod), orReady(l), l.claims...)
 	f.Evidence = append(f.Evidence, diagnosis.Fact(n.Ref(), "GPUs are held there by "+view.PodList(holders), heldBy(n, holders)...))
 	until := "the driver of " + n.Name + " is loaded and its device plugin has announced its GPUs"
 	f.Mends = []Mend{
-		{Kind: diagnosis.EvictPods, Title: "evict " + view.PodList(holders) + " from " + n.Name + ", so that its driver can be loaded anew", Until: until, Risk: diagnosis.MediumRisk, Minutes: 10, Victims: holders},
+		{Kind: diagnosis.EvictPods, Title: "evict " + view.PodList(holders) + " from " + n.Name + ", so that its driver can be loaded again", Until: until, Risk: diagnosis.MediumRisk, Minutes: 10, Victims: holders},
 		rebootMend(n, until),
 	}
 	return f

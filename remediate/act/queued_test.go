@@ -63,7 +63,7 @@ func TestAdmittedIsNotMadeAgain(t *testing.T) {
 	}
 }
 
-// The copy that is kept of what is made again wants no pod, whoever resumes it, and is no
+// The copy that is kept of what is made again wants no pod, also when somebody resumes it, and is no
 // incident.
 func TestCopyWantsNoPod(t *testing.T) {
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: "training", UID: "train"}}

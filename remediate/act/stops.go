@@ -48,7 +48,7 @@ func asShown(st *cluster.State, a diagnosis.Action) error {
 func (a action) stopsAsShown(ctx context.Context, o metav1.Object) error {
 	rolls := slices.Contains([]string{"Deployment", "StatefulSet", "DaemonSet"}, a.Target.Kind)
 	if a.Verb != diagnosis.VerbRecreate && !rolls && len(a.Stops) == 0 {
-		return nil // it stops nobody, whoever runs
+		return nil // it stops nobody
 	}
 	st, err := a.around(ctx, o)
 	if err != nil {

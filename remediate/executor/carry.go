@@ -21,7 +21,7 @@ const (
 	renewEvery = 2 * time.Second
 	// watchCarrier is how long a person who asks for it watches a plan that does not move.
 	watchCarrier = 3 * renewEvery
-	// carrierGone is how long the executor does, whom nobody has asked.
+	// carrierGone is how long the executor waits: nobody has asked it.
 	carrierGone = 30 * time.Second
 )
 

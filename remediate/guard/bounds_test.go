@@ -44,7 +44,7 @@ func TestUntilWhenItIsFrozen(t *testing.T) {
 	}
 }
 
-// A plan takes every node out of use that it closes, whoever else it writes to.
+// A plan takes every node out of use that it closes, also when it writes to others.
 func TestNodesThatAPlanTakes(t *testing.T) {
 	r := planFor(1, "gpu-1")
 	action := func(verb, kind, name string) {

@@ -31,7 +31,7 @@ func TestSameRoom(t *testing.T) {
 		{"they fill others", fills(1, "gpu-1"), fills(2, "gpu-2"), ""},
 		{"no node is told", fills(1, ""), fills(2, ""), ""},
 		{"the same Job", remaking(1, 0), remaking(2, 0), "job ml/training"},
-		{"one stops whom the other evicts", remaking(1, 1), victim, "pod ml/training-0"},
+		{"one stops who the other evicts", remaking(1, 1), victim, "pod ml/training-0"},
 		{"one incident", planFor(1, "gpu-1"), same, "incident gpu-0000000001"},
 	} {
 		if got := SameRoom(tc.a, tc.b); got != tc.want {

@@ -53,7 +53,7 @@ type Options struct {
 	MaxAnswer int64
 	// Resolver of names; the machine's without it.
 	Resolver *net.Resolver
-	// TLS says whom to trust; the machine's authorities without it.
+	// TLS says who is trusted; the machine's authorities without it.
 	TLS *tls.Config
 }
 

@@ -99,7 +99,7 @@ func (p *Page) answer(w http.ResponseWriter, r *http.Request, who *reader, i not
 	p.render(w, r, status, "message", head{Title: title, User: who.user, At: "incidents"}, message{title, text, "/incidents/" + i.Incident, headline(i)})
 }
 
-// consent shows what a plan costs, whom it stops, every step and its hash, and after all of
+// consent shows what a plan costs, who is stopped, every step and its hash, and after all of
 // that the button.
 func (p *Page) consent(w http.ResponseWriter, r *http.Request, who *reader) {
 	i, f, ok := p.fix(w, r, who, r.URL.Query().Get("plan"))

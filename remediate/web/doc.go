@@ -1,5 +1,5 @@
 // Package web is the page of the service: what waits and why, the GPU that matters before
-// and after a fix, what a fix costs whom, how far one is that is carried out, and the whole
+// and after a fix, what a fix costs who, how far one is that is carried out, and the whole
 // cluster as a map of GPUs.
 //
 // A reader signs in with a Kubernetes token of their own, and the page asks the API server

@@ -12,7 +12,7 @@ import (
 // the page in no frame.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-// guarded is the way of every request: whom it is for, what its answer may do, who sent it,
+// guarded is the way of every request: who it is for, what its answer may do, who sent it,
 // how much of it is read.
 func (p *Page) guarded(next http.Handler) http.Handler {
 	csrf := http.NewCrossOriginProtection()

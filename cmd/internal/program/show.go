@@ -19,7 +19,7 @@ func showCommand(kube *kubeFlags, std Stdio) *cobra.Command {
 		Use:   "show INCIDENT[#N]",
 		Short: "Show everything behind a finding, or behind one of its fixes",
 		Long: `Show everything behind a finding: all evidence, why each node is out, who holds its GPUs
-(owner, age, priority, what they do with them), every fix with whom it stops and the
+(owner, age, priority, what they do with them), every fix with who is stopped and the
 commands that a person would type, what was tried and refuted, and what could not be read.`,
 		Example: "  unpend show gpu-7f3a01c9be\n  unpend show gpu-7f3a01c9be#1\n  unpend show gpu-cf3482cc7b -f testdata/scenarios/all-1g",
 		Args:    arguments(cobra.ExactArgs(1)),

@@ -8,7 +8,7 @@ import (
 	"github.com/unpend/unpend/rca/cluster"
 )
 
-// where says to a person which cluster is meant, and as whom: the context, the server, and
+// where says to a person which cluster is meant, and as who: the context, the server, and
 // the mark that ids of this cluster carry outside of it.
 func (k *kubeFlags) where(st *cluster.State) string {
 	var parts []string

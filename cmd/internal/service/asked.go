@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	// betweenAnswers is the pause after each: whoever may annotate a pod may ask, and each
+	// betweenAnswers is the pause after each: who may annotate a pod may ask, and each
 	// question costs a diagnosis.
 	betweenAnswers = time.Second
 	// tooYoung is how old an object is of which nobody waits before that is said of it: its pods

@@ -69,7 +69,7 @@ type Service struct {
 	measure  diagnosis.Measure
 	client   kubernetes.Interface // for watching and diagnosing, held back together
 	custom   dynamic.Interface
-	rest     *rest.Config // of the executor, whom a storm of diagnoses must not hold up
+	rest     *rest.Config // of the executor, which a storm of diagnoses must not hold up
 	now      func() time.Time
 	agents   http.Handler
 	roles    []string

@@ -13,7 +13,7 @@ import (
 // Again says how a command finds the same cluster, and in it the same fixes, as the one
 // that prints it.
 type Again struct {
-	Flags string // which cluster, and as whom: kubectl takes them too
+	Flags string // which cluster, and as who: kubectl takes them too
 	Find  string // with which commands that diagnose find the same fixes
 	Mark  string // of the cluster, for ids that leave it; empty where it is not known
 	// Offline: what was found is of a dump. Files are the flags that read it again; empty

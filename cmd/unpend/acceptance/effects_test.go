@@ -69,7 +69,7 @@ func TestEffectsAreWhatHappens(t *testing.T) {
 	}
 }
 
-// classes are of whom is preempted by nobody, and of who may be evicted for it.
+// classes are of who is preempted by nobody, and of who may be evicted for it.
 func classes(t *testing.T, c *controlplane.ControlPlane) {
 	t.Helper()
 	never := corev1.PreemptNever

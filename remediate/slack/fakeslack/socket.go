@@ -19,7 +19,7 @@ const (
 	Secret   = "5ecre75ecre75ecre7" //nolint:gosec // of nothing
 )
 
-// User is somebody whom Slack knows.
+// User is somebody that Slack knows.
 type User struct {
 	ID, Team string
 	Guest    bool
