@@ -54,6 +54,9 @@ func (o *statusOptions) show(ctx context.Context, std Stdio) error {
 		return unreachable(err)
 	}
 	is := withLetters{Standing: s}
+	if is.Processes, err = processes(ctx, d.Client, o.namespace); err != nil {
+		is.Unread = append(is.Unread, err.Error())
+	}
 	var unread error
 	if o.nats != "" {
 		unread = is.read(ctx, d.Client, o.nats)
@@ -61,7 +64,7 @@ func (o *statusOptions) show(ctx context.Context, std Stdio) error {
 	if o.output != "" {
 		err = printList(std.Out, o.output, is)
 	} else {
-		err = terminal.Status(std.Out, append(statusLines(s, d.Now()), is.lines()...), terminalOptions(std.Out))
+		err = terminal.Status(std.Out, append(statusLines(is.Standing, d.Now()), is.lines()...), terminalOptions(std.Out))
 	}
 	return errors.Join(err, unread) // the rest is told also where NATS is not there
 }
@@ -69,6 +72,8 @@ func (o *statusOptions) show(ctx context.Context, std Stdio) error {
 // withLetters is how a cluster stands, and what its service could not deal with.
 type withLetters struct {
 	executor.Standing
+	// Processes are the service's pods; none where it is not installed, or none may be read.
+	Processes []process `json:"processes,omitempty"`
 	// DeadLetters are the first of so many; without a count nobody was asked, or nobody answered.
 	DeadLetters     []bus.Letter `json:"deadLetters,omitempty"`
 	DeadLetterCount *int         `json:"deadLetterCount,omitempty"`
@@ -90,10 +95,11 @@ func (w *withLetters) read(ctx context.Context, client kubernetes.Interface, url
 }
 
 func (w *withLetters) lines() []terminal.Line {
-	if w.DeadLetterCount == nil {
-		return nil
-	}
 	s := standing{}
+	s.tellProcesses(w.Processes)
+	if w.DeadLetterCount == nil {
+		return s.lines
+	}
 	s.add(*w.DeadLetterCount > 0, "dead letters", "%s could not be dealt with", counted(*w.DeadLetterCount, "message"))
 	for _, l := range w.DeadLetters {
 		s.add(true, "dead letters", "%s %s since %s: %s", l.Topic, l.Key, l.Since.UTC().Format(time.RFC3339), l.Why)
