@@ -47,7 +47,7 @@ func (i *inventory) list() []*nodeprobe.NodeGeometry {
 // nodesPerPage are drawn on one page of the map.
 const nodesPerPage = 60
 
-// clusterPage is what its template is given.
+// clusterPage is what it shows.
 type clusterPage struct {
 	Denied          bool
 	Nodes           []nodeView
@@ -83,7 +83,7 @@ func (p *Page) cluster(w http.ResponseWriter, r *http.Request, who *reader) {
 		return
 	}
 	if !may {
-		p.render(w, r, http.StatusForbidden, "cluster", h, clusterPage{Denied: true})
+		p.render(w, r, http.StatusForbidden, h, clusterPage{Denied: true}.node())
 		return
 	}
 	v, err := p.veil(r.Context(), who, nil)
@@ -112,7 +112,7 @@ func (p *Page) cluster(w http.ResponseWriter, r *http.Request, who *reader) {
 		p.trouble(w, r, v.err)
 		return
 	}
-	p.render(w, r, http.StatusOK, "cluster", h, body)
+	p.render(w, r, http.StatusOK, h, body.node())
 }
 
 // summed counts what can be believed: healthy GPUs of reports that are fresh and make sense.

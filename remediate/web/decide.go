@@ -58,16 +58,6 @@ func (p *Page) closed(i notice.Proposal, f diagnosis.FixSummary) string {
 	return ""
 }
 
-// consentPage is what its template is given: all that somebody says yes to.
-type consentPage struct {
-	ID, Headline string
-	Fix          fixView
-	Steps        []string
-	Persons      string
-	Held         string
-	Denied       string // why this reader cannot decide
-}
-
 // fix is the one that a request is about, if it may be decided on; else that was said. It is
 // the plan that the reader saw, or none.
 func (p *Page) fix(w http.ResponseWriter, r *http.Request, who *reader, hash string) (notice.Proposal, diagnosis.FixSummary, bool) {
@@ -96,7 +86,7 @@ func (p *Page) fix(w http.ResponseWriter, r *http.Request, who *reader, hash str
 
 // answer tells a reader what became of what they asked of an incident.
 func (p *Page) answer(w http.ResponseWriter, r *http.Request, who *reader, i notice.Proposal, status int, title, text string) {
-	p.render(w, r, status, "message", head{Title: title, User: who.user, At: "incidents"}, message{title, text, "/incidents/" + i.Incident, headline(i)})
+	p.render(w, r, status, head{Title: title, User: who.user, At: "incidents"}, message{title, text, incidentPath(i.Incident), headline(i)}.node())
 }
 
 // consent shows what a plan costs, who is stopped, every step and its hash, and after all of
@@ -114,7 +104,7 @@ func (p *Page) consent(w http.ResponseWriter, r *http.Request, who *reader) {
 	}
 	if !may {
 		body.Denied, body.Steps = "You may not create approvals.unpend.dev, which approving is: ask who administers the cluster.", f.Steps
-		p.render(w, r, http.StatusOK, "consent", head{Title: "Fix " + strconv.Itoa(f.ID), User: who.user, At: "incidents"}, body)
+		p.render(w, r, http.StatusOK, head{Title: "Fix " + strconv.Itoa(f.ID), User: who.user, At: "incidents"}, body.node())
 		return
 	}
 	trial, err := p.try(r.Context(), who, i.Incident, f.Plan)
@@ -135,7 +125,7 @@ func (p *Page) consent(w http.ResponseWriter, r *http.Request, who *reader) {
 		p.trouble(w, r, v.err)
 		return
 	}
-	p.render(w, r, http.StatusOK, "consent", head{Title: "Fix " + strconv.Itoa(f.ID), User: who.user, At: "incidents"}, body)
+	p.render(w, r, http.StatusOK, head{Title: "Fix " + strconv.Itoa(f.ID), User: who.user, At: "incidents"}, body.node())
 }
 
 // decide takes a yes or a no.
@@ -165,7 +155,7 @@ func (p *Page) decide(w http.ResponseWriter, r *http.Request, who *reader) {
 	case waits != "":
 		p.answer(w, r, who, i, http.StatusAccepted, "Recorded", "It waits for others to approve it: "+clean(waits))
 	default:
-		http.Redirect(w, r, "/incidents/"+i.Incident, http.StatusSeeOther)
+		http.Redirect(w, r, incidentPath(i.Incident), http.StatusSeeOther)
 	}
 }
 

@@ -11,7 +11,9 @@
 //
 // # What not to do
 //
-// Do not hand a template anything that has not gone through a veil. Do not read the cluster
+// Do not hand a page anything that has not gone through a veil. Do not write markup as text:
+// pages are made of nodes, which escape what they are given, and what a browser loads or opens
+// goes through own and href, which take no other scheme; a test reads the source for it. Do not read the cluster
 // with the service's own rights to answer a reader. Do not add inline scripts or styles: the
 // Content-Security-Policy forbids them, and so does a test.
 package web

@@ -7,7 +7,6 @@ import (
 	"embed"
 	"encoding/hex"
 	"fmt"
-	"html/template"
 	"io/fs"
 	"mime"
 	"net/http"
@@ -18,23 +17,17 @@ import (
 //go:embed static/*.css static/*.js static/*.svg
 var static embed.FS
 
-//go:embed templates/*.html
-var pages embed.FS
-
-// files are what a page is made of: its templates, and the files that the browser loads, each
-// under the hash of its content, so that it may keep them for ever.
-type files struct {
-	templates map[string]*template.Template
-	all       map[string]file // by name
-}
+// files are those that the browser loads, by name, each under the hash of its content, so that
+// it may keep them for ever.
+type files map[string]file
 
 type file struct {
 	digest, kind  string
 	plain, zipped []byte
 }
 
-func newFiles() (*files, error) {
-	f := &files{templates: map[string]*template.Template{}, all: map[string]file{}}
+func newFiles() (files, error) {
+	f := files{}
 	entries, err := fs.ReadDir(static, "static")
 	if err != nil {
 		return nil, fmt.Errorf("read the page's files: %w", err)
@@ -45,14 +38,7 @@ func newFiles() (*files, error) {
 			return nil, fmt.Errorf("read the page's files: %w", err)
 		}
 		sum := sha256.Sum256(body)
-		f.all[e.Name()] = file{hex.EncodeToString(sum[:8]), mime.TypeByExtension(path.Ext(e.Name())), body, zip(body, gzip.BestCompression)}
-	}
-	for _, name := range []string{"sign-in", "list", "incident", "consent", "cluster", "message"} {
-		t, err := template.New("layout.html").Funcs(f.functions()).ParseFS(pages, "templates/layout.html", "templates/parts.html", "templates/"+name+".html")
-		if err != nil {
-			return nil, fmt.Errorf("read the page's templates: %w", err)
-		}
-		f.templates[name] = t
+		f[e.Name()] = file{hex.EncodeToString(sum[:8]), mime.TypeByExtension(path.Ext(e.Name())), body, zip(body, gzip.BestCompression)}
 	}
 	return f, nil
 }
@@ -65,18 +51,12 @@ func zip(body []byte, level int) []byte {
 	return out.Bytes()
 }
 
-// path is where a file is loaded from.
-func (f *files) path(name string) (string, error) {
-	found, ok := f.all[name]
-	if !ok {
-		return "", fmt.Errorf("no file %s", name)
-	}
-	return "/static/" + found.digest + "/" + name, nil
-}
+// path is where a file of ours is loaded from.
+func (f files) path(name string) string { return "/static/" + f[name].digest + "/" + name }
 
 // serve gives a file; under another hash than its own there is none.
-func (f *files) serve(w http.ResponseWriter, r *http.Request) {
-	found, ok := f.all[r.PathValue("name")]
+func (f files) serve(w http.ResponseWriter, r *http.Request) {
+	found, ok := f[r.PathValue("name")]
 	if !ok || found.digest != r.PathValue("digest") {
 		http.NotFound(w, r)
 		return
@@ -95,37 +75,4 @@ func send(w http.ResponseWriter, r *http.Request, status int, plain, zipped []by
 	}
 	w.WriteHeader(status)
 	w.Write(plain) //nolint:errcheck // the reader may have gone
-}
-
-// head is of every page.
-type head struct {
-	Title   string
-	User    string // who is signed in
-	At      string // which of the main pages it is
-	Refresh int    // seconds, for those without JavaScript; 0: never
-	Cluster string
-}
-
-// message is one sentence, and where to go from there.
-type message struct{ Title, Text, Back, BackSays string }
-
-// say shows one message.
-func (p *Page) say(w http.ResponseWriter, r *http.Request, status int, title, text string) {
-	p.render(w, r, status, "message", head{Title: title}, message{title, text, "/", "All incidents"})
-}
-
-// render shows a page; what it is given has gone through a veil.
-func (p *Page) render(w http.ResponseWriter, r *http.Request, status int, name string, h head, body any) {
-	h.Cluster = p.opts.Cluster
-	var out bytes.Buffer
-	if err := p.files.templates[name].Execute(&out, struct {
-		Head head
-		Body any
-	}{h, body}); err != nil {
-		p.opts.Logger.ErrorContext(r.Context(), "a page could not be made", "page", name, "error", err)
-		http.Error(w, "This page could not be made; the log says why.", http.StatusInternalServerError)
-		return
-	}
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	send(w, r, status, out.Bytes(), zip(out.Bytes(), gzip.BestSpeed))
 }

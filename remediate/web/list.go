@@ -20,7 +20,7 @@ import (
 // perPage is how many incidents one page lists.
 const perPage = 200
 
-// listPage is what its template is given.
+// listPage is what it shows.
 type listPage struct {
 	Rows       []row
 	Waiting    int // incidents that are not over
@@ -81,7 +81,7 @@ func (p *Page) list(w http.ResponseWriter, r *http.Request, who *reader) {
 		p.trouble(w, r, v.err)
 		return
 	}
-	p.render(w, r, http.StatusOK, "list", head{Title: "Incidents", User: who.user, At: "incidents", Refresh: 30}, body)
+	p.render(w, r, http.StatusOK, head{Title: "Incidents", User: who.user, At: "incidents", Refresh: 30}, body.node())
 }
 
 // cut is one page of all.

@@ -38,7 +38,7 @@ type Page struct {
 	gpus     *inventory
 	sessions *sessions
 	names    *names
-	files    *files
+	files    files
 	asking   chan struct{} // has room for the questions to the API server that are no session's yet
 	trials   chan struct{} // for those that read the whole cluster
 	streams  chan struct{} // and for the event streams

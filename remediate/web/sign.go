@@ -74,11 +74,8 @@ func (p *Page) cookie(r *http.Request, id string, age time.Duration) *http.Cooki
 	return &http.Cookie{Name: p.cookieName(r), Value: id, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: p.secure(r), MaxAge: int(age.Seconds())}
 }
 
-// signInPage is what its template is given.
-type signInPage struct{ Next, Error string }
-
 func (p *Page) signInForm(w http.ResponseWriter, r *http.Request) {
-	p.render(w, r, http.StatusOK, "sign-in", head{Title: "Sign in"}, signInPage{Next: within(r.URL.Query().Get("next"))})
+	p.render(w, r, http.StatusOK, head{Title: "Sign in"}, signInPage{Next: within(r.URL.Query().Get("next"))}.node())
 }
 
 func (p *Page) signIn(w http.ResponseWriter, r *http.Request) {
@@ -90,7 +87,7 @@ func (p *Page) signIn(w http.ResponseWriter, r *http.Request) {
 	who, err := p.know(r.Context(), strings.TrimSpace(r.PostForm.Get("token")))
 	switch {
 	case errors.Is(err, errNobody):
-		p.render(w, r, http.StatusUnauthorized, "sign-in", head{Title: "Sign in"}, signInPage{next, "The API server does not take this token. Make a new one: tokens expire."})
+		p.render(w, r, http.StatusUnauthorized, head{Title: "Sign in"}, signInPage{next, "The API server does not take this token. Make a new one: tokens expire."}.node())
 		return
 	case err != nil:
 		p.trouble(w, r, err)

@@ -2,7 +2,6 @@ package web
 
 import (
 	"fmt"
-	"html/template"
 	"strings"
 	"time"
 
@@ -11,14 +10,9 @@ import (
 	"github.com/unpend/unpend/remediate/wording"
 )
 
-// functions are what templates may call.
-func (f *files) functions() template.FuncMap {
-	return template.FuncMap{"static": f.path, "clean": clean, "utc": utc, "plan": shortPlan, "podname": podName}
-}
-
 // clean is a text of the cluster on one line, without what cannot be seen or turns the
 // direction of text.
-func clean(s any) string { return wording.Clean(fmt.Sprint(s)) }
+func clean(s string) string { return wording.Clean(s) }
 
 func utc(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
 
