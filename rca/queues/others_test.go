@@ -253,3 +253,19 @@ func TestWhatWordsAreAbout(t *testing.T) {
 		t.Errorf("a queue's limit is no room that somebody could leave: %q", about(w))
 	}
 }
+
+// Of one reason there may be several words: they are told in one order, however often.
+func TestWordsOfOneReasonHaveAnOrder(t *testing.T) {
+	const card, other = "1 nodes CardInsufficientMemory(n)", "no available node, 1 nodes do not meet"
+	c := open(t, func(w *rcatest.World) {
+		for _, message := range []string{other, card} {
+			w.Events = append(w.Events, &corev1.Event{InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: "a", Name: "w"}, Reason: "FilteringFailed", Message: message, ReportingController: "hami-scheduler"})
+		}
+	})
+	for range 50 {
+		all := c.Words()
+		if len(all) != 2 || all[0].message != card || all[1].message != other {
+			t.Fatalf("%+v", all)
+		}
+	}
+}

@@ -67,7 +67,7 @@ func (c *Case) Words() []Word {
 		out = append(out, w)
 	}
 	slices.SortFunc(out, func(a, b Word) int {
-		return cmp.Or(strings.Compare(a.component, b.component), strings.Compare(a.about, b.about), strings.Compare(a.reason, b.reason))
+		return cmp.Or(strings.Compare(a.component, b.component), strings.Compare(a.about, b.about), strings.Compare(a.reason, b.reason), strings.Compare(a.message, b.message))
 	})
 	return out
 }
