@@ -81,15 +81,15 @@ func skeleton(t *testing.T, page, body string) (parts []string, text string) {
 	for in := html.NewTokenizer(strings.NewReader(body)); ; {
 		kind := in.Next()
 		token := in.Token()
-		switch {
-		case kind == html.ErrorToken:
+		switch kind {
+		case html.ErrorToken:
 			return parts, text
-		case kind == html.TextToken:
+		case html.TextToken:
 			if text += token.Data; len(parts) > 0 && strings.HasPrefix(parts[len(parts)-1], "script") && strings.TrimSpace(token.Data) != "" {
 				t.Errorf("%s: a script has the text %q", page, token.Data)
 			}
 			continue
-		case kind == html.EndTagToken:
+		case html.EndTagToken:
 			parts = append(parts, "/"+token.Data)
 			continue
 		}

@@ -88,7 +88,7 @@ func (m *matrix) node() g.Node {
 }
 
 func (m *matrix) head() g.Node {
-	return h.THead(h.Tr(heading(m.Total), g.Map(m.Columns, func(c column) g.Node { return heading(c.Words, h.TitleAttr(c.Cause)) })))
+	return h.THead(h.Tr(heading(m.Total), g.Map(m.Columns, func(c column) g.Node { return heading(c.Words, h.Title(c.Cause)) })))
 }
 
 func (r matrixRow) node() g.Node {
@@ -96,7 +96,7 @@ func (r matrixRow) node() g.Node {
 		if says == "" {
 			return h.Td()
 		}
-		return h.Td(h.Span(h.Class("x"), h.TitleAttr(says), h.Aria("label", says), h.Role("img"), g.Text("✕")))
+		return h.Td(h.Span(h.Class("x"), h.Title(says), h.Aria("label", says), h.Role("img"), g.Text("✕")))
 	})
 	if len(cells) == 0 {
 		cells = g.Group{h.Td(g.Text("nothing keeps it away"))}

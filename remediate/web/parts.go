@@ -12,7 +12,7 @@ func when(m moment) g.Node {
 	if m.Stamp == "" {
 		return nil
 	}
-	return h.Time(h.DateTime(m.Stamp), h.TitleAttr(m.Text), g.Text(m.Ago))
+	return h.Time(h.DateTime(m.Stamp), h.Title(m.Text), g.Text(m.Ago))
 }
 
 // priced is one line of a price.

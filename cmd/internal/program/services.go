@@ -2,6 +2,7 @@ package program
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -70,7 +71,7 @@ func ask(ctx context.Context, client kubernetes.Interface, p *corev1.Pod, port i
 	defer cancel()
 	body, err := client.CoreV1().Pods(p.Namespace).ProxyGet("http", p.Name, strconv.Itoa(int(port)), "/readyz", nil).DoRaw(ctx)
 	if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
-		return process{}, err
+		return process{}, errors.New("you may not get pods/proxy there")
 	}
 	first, rest, _ := strings.Cut(strings.TrimSpace(string(body)), "\n")
 	is := process{Pod: p.Name, Ready: err == nil}

@@ -79,7 +79,7 @@ func TestStatusAsksTheService(t *testing.T) {
 // Who may not ask is told so: nothing is said to be fine.
 func TestStatusThatMayNotAsk(t *testing.T) {
 	all, err := processes(t.Context(), answers{"unpend-a": {200, "ok"}}.serve(t), "unpend")
-	if want := "what pod unpend/unpend-b says: you may not"; fmt.Sprint(err) != want || len(all) != 1 {
+	if want := "what pod unpend/unpend-b says: you may not get pods/proxy there"; fmt.Sprint(err) != want || len(all) != 1 {
 		t.Errorf("%v, %v", err, all)
 	}
 	if all, err := processes(t.Context(), answers{}.serve(t), "other"); err == nil || !strings.HasPrefix(err.Error(), "the service's pods in namespace other: ") || all != nil {
