@@ -108,13 +108,14 @@ func preempts(t *testing.T, nodes []*corev1.Node, pods []*corev1.Pod, budgets []
 		objects = append(objects, o.DeepCopy())
 	}
 	client := fake.NewSimpleClientset(objects...) //nolint:staticcheck // NewClientset tracks field ownership, which nothing here reads
-	bound := make(chan struct{}, 1)
+	bound := make(chan string, 1)
 	client.PrependReactor("create", "pods", func(a k8stesting.Action) (bool, runtime.Object, error) {
 		if a.GetSubresource() != "binding" {
 			return false, nil, nil
 		}
-		bound <- struct{}{}
-		return true, a.(k8stesting.CreateAction).GetObject(), nil
+		binding := a.(k8stesting.CreateAction).GetObject().(*corev1.Binding)
+		bound <- binding.Target.Name
+		return true, binding, nil
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	ready, ended := make(chan struct{}), make(chan error, 1)
@@ -127,9 +128,19 @@ func preempts(t *testing.T, nodes []*corev1.Node, pods []*corev1.Pod, budgets []
 	}()
 	<-ready
 	if err := wait.PollUntilContextTimeout(ctx, 2*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
+		select {
+		case to := <-bound:
+			// It writes conditions beside its work: who is bound soon after the
+			// victims are gone never gets the one that names the node.
+			if gone = deleted(client); len(gone) > 0 {
+				node = to
+			}
+			return true, nil
+		default:
+		}
 		p, err := client.CoreV1().Pods("ml").Get(ctx, "asks", metav1.GetOptions{})
 		if err != nil || len(p.Status.Conditions) == 0 {
-			return len(bound) > 0, err
+			return false, err
 		}
 		// How many it takes it says before they are gone.
 		_, says, _ := strings.Cut(p.Status.Conditions[0].Message, "preempting ")
