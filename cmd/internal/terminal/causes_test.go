@@ -29,3 +29,19 @@ func TestGoldenCauses(t *testing.T) {
 		golden(t, name, []byte(got.String()))
 	}
 }
+
+// The next command is one that does something: what is said before it is said beside it.
+func TestTheNextCommandIsNoRemark(t *testing.T) {
+	for _, tc := range []struct {
+		commands      []string
+		command, hint string
+	}{
+		{[]string{"kubectl get pods"}, "kubectl get pods", ""},
+		{[]string{"# on the machine:", "systemctl restart crio", "# x"}, "systemctl restart crio", "on the machine"},
+		{[]string{"# only a remark"}, "# only a remark", ""},
+	} {
+		if command, hint := firstOf(tc.commands); command != tc.command || hint != tc.hint {
+			t.Errorf("%q: %q, %q", tc.commands, command, hint)
+		}
+	}
+}
