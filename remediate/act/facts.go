@@ -13,8 +13,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/unpend/unpend/nodeprobe"
 	"github.com/unpend/unpend/rca/cluster"
@@ -77,7 +77,6 @@ func (r *run) asProved(o metav1.Object, t diagnosis.Target) error {
 	}
 	return nil
 }
-
 
 // look reads a node again, with the facts that plans rely on.
 func (r *run) look(ctx context.Context, t diagnosis.Target) (*corev1.Node, map[string]string, error) {
