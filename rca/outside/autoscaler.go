@@ -3,10 +3,13 @@ package outside
 import (
 	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
@@ -147,31 +150,52 @@ func RaiseLimit(c *edit.Workload) []edit.Change {
 	return []edit.Change{ch}
 }
 
-// raisedLimits are the limits that are in the way, as they would let one more machine in:
+// raisedLimits are the limits that are in the way of one more machine, as they would let it in:
 // what is used, and the largest machine of the pool that is known, at least what is asked.
+// Where none is seen to be in the way, as Karpenter counts a machine that nobody here knows,
+// it is the limit of GPUs, or without one all of them, at twice what they are.
 func raisedLimits(c *edit.Workload, p *scaling.Pool) string {
+	names := slices.Sorted(maps.Keys(p.Limits))
 	var parts []string
-	for _, name := range p.Exhausted(c.Wants) {
-		limit := p.Used[name].DeepCopy()
-		more := c.Wants[name].DeepCopy()
-		for _, n := range c.Cluster.SortedNodes() {
-			if q := n.Status.Capacity[name]; n.Labels[scaling.LabelPool] == p.Name && q.Cmp(more) > 0 {
-				more = q
-			}
+	raise := func(name corev1.ResourceName, from, by resource.Quantity) {
+		from = from.DeepCopy()
+		from.Add(by)
+		parts = append(parts, fmt.Sprintf("%q:%q", name, from.String()))
+	}
+	for _, name := range names {
+		more := machineOf(c, p, name)
+		if left, _ := p.Left(name); left.Sign() > 0 && left.Cmp(more) >= 0 {
+			continue
 		}
-		limit.Add(more)
-		parts = append(parts, fmt.Sprintf("%q:%q", name, limit.String()))
+		if more.IsZero() {
+			more = p.Limits[name]
+		}
+		raise(name, p.Used[name], more)
+	}
+	if _, gpus := p.Limits[view.WholeGPU]; len(parts) == 0 && gpus {
+		names = []corev1.ResourceName{view.WholeGPU}
 	}
 	if len(parts) == 0 {
-		for name, limit := range p.Limits {
-			if name == view.WholeGPU || len(p.Limits) == 1 {
-				limit = limit.DeepCopy()
-				limit.Add(limit)
-				parts = append(parts, fmt.Sprintf("%q:%q", name, limit.String()))
-			}
+		for _, name := range names {
+			raise(name, p.Limits[name], p.Limits[name])
 		}
 	}
 	return strings.Join(parts, ",")
+}
+
+// machineOf is how much of a resource a machine of the pool has, as far as its nodes tell: at
+// least what is asked.
+func machineOf(c *edit.Workload, p *scaling.Pool, name corev1.ResourceName) resource.Quantity {
+	if name == "nodes" { // Karpenter's own word
+		return resource.MustParse("1")
+	}
+	most := c.Wants[name]
+	for _, n := range c.Cluster.SortedNodes() {
+		if q := n.Status.Capacity[name]; n.Labels[scaling.LabelPool] == p.Name && q.Cmp(most) > 0 {
+			most = q
+		}
+	}
+	return most
 }
 
 // GrowPool is for the autoscaler that knows no machine for the pod: it says what to write

@@ -9,12 +9,30 @@ func TestGroupOfPool(t *testing.T) {
 		"eks-gpu-0ac1-11":                  {"gpu": true, "gp": false, "": false, "gpu-0ac1": true},
 		"eks-gpus-0ac1":                    {"gpu": false, "gpus": true},
 		"https://c/zones/z/gke-c-l4-5-grp": {"l4": true, "c": true, "zones": false},
+		"gpu-grp":                          {"gpu": true, "grp": true},
 		"aks-gpugpu-gpu-vmss":              {"gpu": true},
 	} {
 		for pool, want := range pools {
 			if got := (&Group{Name: group}).Of(pool); got != want {
 				t.Errorf("%s of %q: %v", group, pool, got)
 			}
+		}
+	}
+}
+
+// Clouds and their tools name a node's pool by labels of their own; the cloud's own comes first.
+func TestPoolOfNode(t *testing.T) {
+	for want, labels := range map[string]map[string]string{
+		"":    {"pool": "x", "agentpool": ""},
+		"eks": {"eks.amazonaws.com/nodegroup": "eks", "alpha.eksctl.io/nodegroup-name": "ctl"},
+		"ctl": {"alpha.eksctl.io/nodegroup-name": "ctl"},
+		"gke": {"cloud.google.com/gke-nodepool": "gke"},
+		"new": {"kubernetes.azure.com/agentpool": "new", "agentpool": "old"},
+		"old": {"agentpool": "old"},
+		"ops": {"kops.k8s.io/instancegroup": "ops"},
+	} {
+		if got := PoolOf(labels); got != want {
+			t.Errorf("%v: %q, want %q", labels, got, want)
 		}
 	}
 }

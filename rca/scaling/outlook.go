@@ -119,11 +119,7 @@ func (o *Outlook) Group(name string) *Group {
 
 // poolOf is the NodePool that a NodeClaim's name begins with: Karpenter adds five letters.
 func poolOf(claim string) string {
-	at := strings.LastIndexByte(claim, '-')
-	if at < 0 {
-		return ""
-	}
-	return claim[:at]
+	return claim[:max(0, strings.LastIndexByte(claim, '-'))]
 }
 
 // From says whether an Event is a component's.

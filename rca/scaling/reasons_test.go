@@ -2,6 +2,7 @@ package scaling
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -95,5 +96,46 @@ func TestStatus(t *testing.T) {
 	}
 	if g := s.Groups[0]; !g.AtMax() || !g.InBackoff() || g.Short() != "gpu" || g.ScaleUp.BackoffInfo.ErrorCode != "QUOTA_EXCEEDED" {
 		t.Errorf("%+v", g)
+	}
+}
+
+// A group is at its largest where it has one, empty where it has no machine and may have some,
+// and of machines those count that became nodes.
+func TestGroupsOfStatus(t *testing.T) {
+	of := func(target, registered, most int, status string) Group {
+		g := Group{Name: "g"}
+		g.Health.Target, g.Health.MaxSize, g.ScaleUp.Status = target, most, status
+		g.Health.NodeCounts.Registered.Total = registered
+		return g
+	}
+	s := &Status{Groups: []Group{of(0, 0, 2, "NoActivity"), of(1, 0, 2, "InProgress"), of(0, 1, 2, ""), of(2, 2, 2, "Backoff"), of(3, 2, 2, ""), of(0, 0, 0, ""), of(1, 1, 0, "")}}
+	const want = "empty; ; ; at max in backoff; at max; ; "
+	var got []string
+	for i := range s.Groups {
+		g, says := &s.Groups[i], []string{}
+		for word, is := range map[string]bool{"empty": g.Empty(), "at max": g.AtMax(), "in backoff": g.InBackoff()} {
+			if is {
+				says = append(says, word)
+			}
+		}
+		slices.Sort(says)
+		got = append(got, strings.Join(says, " "))
+	}
+	if text := strings.Join(got, "; "); text != want || s.Machines() != 6 {
+		t.Errorf("%q, %d machines", text, s.Machines())
+	}
+	if ReadStatus(nil) != nil {
+		t.Error("a status of nothing")
+	}
+}
+
+// What helps against a refusal goes by its ground: a code has the one, and not the others.
+func TestGroundsOfCodes(t *testing.T) {
+	all := Codes("QUOTA_EXCEEDED, then x.AMINotFound and QUOTA_EXCEEDED again", "SKUNotAvailable")
+	if Names(all) != "QUOTA_EXCEEDED, AMINotFound, SKUNotAvailable" || !Has(all, Quota) || !Has(all, Setup) || !Has(all, Stockout) || Has(all, Addresses) || Has(nil, Quota) {
+		t.Errorf("%v", all)
+	}
+	if all = Codes(".QUOTA_EXCEEDED", "AuthFailure.ServiceLinkedRoleCreationNotPermitted"); Names(all) != "QUOTA_EXCEEDED, AuthFailure.ServiceLinkedRoleCreationNotPermitted" {
+		t.Errorf("%v", all)
 	}
 }

@@ -73,12 +73,13 @@ func admits(pod *corev1.Pod, labels map[string]string, of []corev1.NodeSelectorR
 // meets compares the values that both want of one label. Of a label that the pool does not
 // speak of, only what the cloud sets is left open.
 func meets(want corev1.NodeSelectorRequirement, labels map[string]string, of []corev1.NodeSelectorRequirement) bool {
-	spoken := false
+	spoken, demanded := false, false // demanded: each of the pool's machines has the label
 	for _, has := range of {
 		if has.Key != want.Key {
 			continue
 		}
 		spoken = true
+		demanded = demanded || has.Operator != corev1.NodeSelectorOpNotIn && has.Operator != corev1.NodeSelectorOpDoesNotExist
 		switch {
 		case has.Operator == corev1.NodeSelectorOpDoesNotExist && (want.Operator == corev1.NodeSelectorOpIn || want.Operator == corev1.NodeSelectorOpExists):
 			return false
@@ -99,7 +100,7 @@ func meets(want corev1.NodeSelectorRequirement, labels map[string]string, of []c
 	case corev1.NodeSelectorOpExists:
 		return set || spoken || ofTheCloud(want.Key)
 	case corev1.NodeSelectorOpDoesNotExist:
-		return !set
+		return !set && !demanded
 	}
 	return true // numbers are not compared here
 }
@@ -107,57 +108,6 @@ func meets(want corev1.NodeSelectorRequirement, labels map[string]string, of []c
 // ofTheCloud says whether Karpenter and its providers know values of a label by themselves.
 func ofTheCloud(key string) bool {
 	domain, _, _ := strings.Cut(key, "/")
-	return domain == "karpenter.sh" || strings.HasPrefix(domain, "karpenter.") || domain == "kubernetes.io" || domain == "node.kubernetes.io" || domain == "topology.kubernetes.io" ||
-		strings.HasPrefix(domain, "topology.") || domain == "kubernetes.azure.com" || domain == "eks.amazonaws.com"
-}
-
-// gpuFamilies begin the names of machines with NVIDIA GPUs: AWS g and p, Azure N.
-var gpuFamilies = []string{"g3", "g4", "g5", "g6", "g7", "gr6", "p2", "p3", "p4", "p5", "p6", "standard_nc", "standard_nd", "standard_nv", "a2-", "a3-", "a4-", "g2-"}
-
-// ofGPUs says what requirements tell of GPUs.
-func ofGPUs(all []corev1.NodeSelectorRequirement) Fit {
-	fit := Maybe
-	for _, r := range all {
-		_, name, _ := strings.Cut(r.Key, "/")
-		switch {
-		case strings.HasPrefix(name, "instance-gpu-") || strings.HasPrefix(name, "sku-gpu-"):
-			switch r.Operator {
-			case corev1.NodeSelectorOpDoesNotExist:
-				return No
-			case corev1.NodeSelectorOpIn, corev1.NodeSelectorOpExists, corev1.NodeSelectorOpGt:
-				fit = Yes
-			}
-		case r.Operator != corev1.NodeSelectorOpIn:
-		case name == "instance-category":
-			fit = gpuValues(r.Values, fit, func(v string) bool { return v == "g" || v == "p" || v == "gr" })
-		case name == "instance-family" || name == "instance-type" || name == "sku-family" && len(r.Values) > 0:
-			fit = gpuValues(r.Values, fit, func(v string) bool {
-				v = strings.ToLower(v)
-				return v == "n" || slices.ContainsFunc(gpuFamilies, func(f string) bool {
-					return strings.HasPrefix(v, f) && !strings.HasPrefix(v, "g4ad") && !strings.HasPrefix(v, "g5g")
-				})
-			})
-		}
-		if fit == No {
-			return No
-		}
-	}
-	return fit
-}
-
-// gpuValues is Yes where all values are of machines with GPUs, No where none is.
-func gpuValues(values []string, fit Fit, gpu func(string) bool) Fit {
-	with := 0
-	for _, v := range values {
-		if gpu(v) {
-			with++
-		}
-	}
-	switch with {
-	case 0:
-		return No
-	case len(values):
-		return Yes
-	}
-	return fit
+	return strings.HasPrefix(domain, "karpenter.") || strings.HasPrefix(domain, "topology.") ||
+		slices.Contains([]string{"kubernetes.io", "node.kubernetes.io", "kubernetes.azure.com", "eks.amazonaws.com"}, domain)
 }

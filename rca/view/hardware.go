@@ -2,7 +2,6 @@ package view
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -10,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/scaling"
 )
 
 // Sign is one thing that says that a machine has NVIDIA GPUs, offered or not.
@@ -35,15 +35,6 @@ var GPULabels = []string{"feature.node.kubernetes.io/pci-10de.present", "feature
 
 // karpenterGPU begins what Karpenter and EKS Auto Mode write of an instance's GPUs.
 var karpenterGPU = []string{"karpenter.k8s.aws/instance-gpu-", "eks.amazonaws.com/instance-gpu-"}
-
-// Instance types with NVIDIA GPUs, as their clouds document them. EC2's g4ad, Azure's NVv4,
-// V710 and MI300X have AMD's; Google's n1 may have GPUs attached, which its name does not say.
-var (
-	ec2GPUs   = regexp.MustCompile(`^(p[2-6][a-z0-9-]*|g3s?|g4dn|g5g?|g6[ef]?|gr6f?|g7e)\.`)
-	gceGPUs   = regexp.MustCompile(`^(a2|a3|a4x?|g2|g4)-`)
-	azureGPUs = regexp.MustCompile(`^Standard_N[CDV]`)
-	azureAMD  = regexp.MustCompile(`^Standard_NV\d+as_v4|_V710_|_MI\d+`)
-)
 
 // Hardware is what says that the node's machine has NVIDIA GPUs, the strongest first; none:
 // nothing does.
@@ -99,7 +90,7 @@ func (v *Node) findSigns() []Sign {
 			label(key, "nvidia", 0)
 		}
 	}
-	if key, kind := v.instanceType(); ec2GPUs.MatchString(kind) || gceGPUs.MatchString(kind) || azureGPUs.MatchString(kind) && !azureAMD.MatchString(kind) {
+	if key, kind := v.instanceType(); scaling.HasNVIDIA(kind) {
 		label(key, kind, 0)
 	}
 	for _, s := range v.Facts().stocks { // the kubelet keeps the keys of what was registered once

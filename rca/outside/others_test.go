@@ -1,0 +1,111 @@
+package outside_test
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/unpend/unpend/rca/edit"
+	"github.com/unpend/unpend/rca/edit/edittest"
+	"github.com/unpend/unpend/rca/outside"
+)
+
+// by has the pod ask for a scheduler, which refuses it in such words.
+func by(scheduler, words string) func(*edittest.World) {
+	return func(w *edittest.World) {
+		w.Wait.Spec.SchedulerName = scheduler
+		w.Wait.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable", Message: words}}
+	}
+}
+
+// A gate is opened by who owns it, and a scheduler that nobody runs is started; where the
+// default one speaks, that one may take the pod.
+func TestWhoHasToLetThePodGo(t *testing.T) {
+	run(t, map[string]row{
+		"gates": {outside.OpenGates, func(w *edittest.World) {
+			w.Wait.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "a/b"}, {Name: "c"}}
+		}, `Manual for "", 0 min, by hand, none risk: ask who owns the gates a/b, c to remove them
+until the gates a/b, c are removed
+  kubectl -n a get pod w -o jsonpath='{.spec.schedulingGates}'
+`},
+		"no scheduler speaks": {outside.StartScheduler, by("mine", ""), `Manual for "", 0 min, by hand, none risk: start the scheduler "mine"
+until its scheduler runs
+  kubectl get pods -A -o wide | grep -i scheduler
+`},
+		"the default one is not there": {outside.StartScheduler, func(*edittest.World) {}, `Manual for "", 0 min, by hand, none risk: start the scheduler "default-scheduler"
+until its scheduler runs
+  kubectl get pods -A -o wide | grep -i scheduler
+`},
+		"the default one speaks": {outside.StartScheduler, func(w *edittest.World) {
+			by("mine", "")(w)
+			w.Deployed()
+			says(w, "default-scheduler", "Scheduled", "to n", 0)
+			w.Events[0].InvolvedObject.Name, w.Events[0].InvolvedObject.UID = "other", "other"
+		}, `ChangeRequest for "", 1 min, by plan, medium risk: schedule deployment/w by default-scheduler
+  kubectl -n a patch deployment/w --type=strategic -p '{"spec":{"template":{"spec":{"schedulerName":"default-scheduler"}}}}'
+`},
+	})
+}
+
+// What another scheduler refuses is looked at where its rule is seen: its queues, its cards, or
+// its log.
+func TestOtherSchedulersAreAsked(t *testing.T) {
+	const quota = "queue resource quota insufficient"
+	run(t, map[string]row{
+		"nobody refuses": {outside.AskScheduler, func(*edittest.World) {}, ""},
+		"by a rule of its own": {outside.AskScheduler, by("volcano", "something"), `Manual for "SchedulerRefused", 0 min, by hand, none risk: see by which rule volcano refuses it (volcano decides by its own rules, which are not run here)
+  kubectl -n a describe pod w
+  kubectl get pods -A -o wide | grep -i volcano  # then its log
+`},
+		"by what cards have": {outside.AskScheduler, by("hami-scheduler", "1 nodes CardInsufficientMemory(n)"), `Manual for "SchedulerRefused", 0 min, by hand, none risk: see what hami-scheduler has given out of each card (hami-scheduler decides by its own rules, which are not run here)
+  kubectl -n a describe pod w
+  kubectl get nodes -o custom-columns='NAME:.metadata.name,CARDS:.metadata.annotations.hami\.io/node-nvidia-register'
+  kubectl get pods -A -o wide | grep -i hami-scheduler  # then its log
+ChangeRequest for "SchedulerRefused", 0 min, by hand, medium risk: ask for a smaller share: less nvidia.com/gpumem or nvidia.com/gpucores (none asked is all of the card), or fewer cards, in deployment/w (hami-scheduler decides by its own rules, which are not run here)
+  kubectl -n a edit deployment/w  # ask for less
+`},
+		"by a queue of KAI's": {outside.AskScheduler, by("kai-scheduler", quota), `Manual for "SchedulerRefused", 0 min, by hand, none risk: let its queue of kai-scheduler have more, or see who uses what it may have (kai-scheduler decides by its own rules, which are not run here)
+  kubectl -n a describe pod w
+  kubectl get queues.scheduling.run.ai -o yaml  # spec.resources.gpu: quota and limit; status: allocated
+  kubectl -n a get podgroups.scheduling.run.ai -o yaml
+ChangeRequest for "SchedulerRefused", 0 min, by hand, medium risk: ask for less than its queue may have, in deployment/w (kai-scheduler decides by its own rules, which are not run here)
+  kubectl -n a edit deployment/w  # ask for less
+`},
+		"by a queue of others'": {outside.AskScheduler, by("mine", quota), `Manual for "SchedulerRefused", 0 min, by hand, none risk: let its queue of mine have more, or see who uses what it may have (mine decides by its own rules, which are not run here)
+  kubectl -n a describe pod w
+  kubectl -n a get resourcequotas
+ChangeRequest for "SchedulerRefused", 0 min, by hand, medium risk: ask for less than its queue may have, in deployment/w (mine decides by its own rules, which are not run here)
+  kubectl -n a edit deployment/w  # ask for less
+`},
+		"by YuniKorn's": {outside.AskScheduler, by("my-yunikorn", quota), `Manual for "SchedulerRefused", 0 min, by hand, none risk: let its queue of my-yunikorn have more, or see who uses what it may have (my-yunikorn decides by its own rules, which are not run here)
+  kubectl -n a describe pod w
+  kubectl get configmap -A --field-selector metadata.name=yunikorn-configs -o yaml  # queues and their resources.max
+ChangeRequest for "SchedulerRefused", 0 min, by hand, medium risk: ask for less than its queue may have, in deployment/w (my-yunikorn decides by its own rules, which are not run here)
+  kubectl -n a edit deployment/w  # ask for less
+`},
+		"by Volcano's": {outside.AskScheduler, by("volcano", quota), `Manual for "SchedulerRefused", 0 min, by hand, none risk: let its queue of volcano have more, or see who uses what it may have (volcano decides by its own rules, which are not run here)
+  kubectl -n a describe pod w
+  kubectl get queues.scheduling.volcano.sh -o yaml  # spec.capability, deserved; status.allocated
+  kubectl get podgroups.scheduling.volcano.sh -A  # Inqueue counts as used
+ChangeRequest for "SchedulerRefused", 0 min, by hand, medium risk: ask for less than its queue may have, in deployment/w (volcano decides by its own rules, which are not run here)
+  kubectl -n a edit deployment/w  # ask for less
+`},
+	})
+}
+
+// A workload whose members hold what its others need gives way as a whole; a Deployment in turn.
+func TestDeadlocksAreBroken(t *testing.T) {
+	run(t, map[string]row{
+		"a Deployment's rollout": {outside.BreakDeadlock, func(*edittest.World) {}, `Manual for "WorkloadDeadlock", 0 min, by hand, medium risk: have the rollout of deployment/w stop an old pod before it makes a new one (a person decides whether it may serve with a pod less for a while)
+  kubectl -n a patch deployment/w --type merge -p '{"spec":{"strategy":{"type":"RollingUpdate","rollingUpdate":{"maxSurge":0,"maxUnavailable":1}}}}'
+`},
+	})
+	w := edittest.New()
+	got := whole(outside.BreakDeadlock(edit.New(w.Case(t, "PyTorchJob"))))
+	for _, part := range []string{"let the members of pytorchjob/w ask for no more GPUs together", "add a node for the members of pytorchjob/w that wait", "stop pytorchjob/w until there is room", "  kubectl -n a edit pytorchjob/w\n"} {
+		if !strings.Contains(got, part) {
+			t.Errorf("%q is not in\n%s", part, got)
+		}
+	}
+}
