@@ -13,7 +13,7 @@ import (
 // A thousand findings, half of them on each deployment: every one has its ticket, within Jira's limits and
 // as Atlassian documents it, and what tenants write stays text (R26, S8). The server
 // complains where it does not.
-func TestPromiseR26S8(t *testing.T) {
+func promiseR26(t *testing.T) {
 	both(t, func(t *testing.T, d string) {
 		const sites, findings = 10, 50
 		r := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same each time
@@ -37,7 +37,8 @@ func TestPromiseR26S8(t *testing.T) {
 		if made != sites*findings {
 			t.Errorf("%d tickets of %d findings", made, sites*findings)
 		}
-		t.Logf("R26 %d/%d findings have a ticket, 0 over a limit, 0 marks", made, sites*findings)
+		fmt.Printf("R26 %d/%d, findings of any text have a ticket in Jira (%s), 0 over a limit\n", made, sites*findings, d)
+		fmt.Printf("S8 %d/%d, tickets in Jira (%s) with whatever names hold, 0 marks\n", made, sites*findings, d)
 	})
 }
 

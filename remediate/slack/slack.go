@@ -17,6 +17,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strconv"
 	"sync"
 	"time"
 
@@ -86,17 +87,41 @@ func New(o Options) (*Slack, error) {
 	return &Slack{opts: o, api: newAPI(o.Token, o.URL, o.Clock), clock: o.Clock, turn: make(chan struct{}, 1), looked: map[string]string{}}, nil
 }
 
-// Notify implements notice.Notifier.
-func (s *Slack) Notify(ctx context.Context, p notice.Proposal) error {
+// Check looks, once, whether the token is taken and the channel is one that the bot is in. The
+// error says what is wrong and where to mend it; it is for an operator.
+func (s *Slack) Check(ctx context.Context) error {
+	if err := s.take(ctx); err != nil {
+		return err
+	}
+	defer s.leave()
+	if err := s.known(ctx); err != nil {
+		return err
+	}
+	_, _, err := s.channel(ctx, strconv.FormatInt(s.clock.Now().Unix(), 10), "")
+	return err
+}
+
+func (s *Slack) take(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
 	case s.turn <- struct{}{}:
 	}
-	defer func() { <-s.turn }()
 	if err := ctx.Err(); err != nil {
+		s.leave()
 		return err
 	}
+	return nil
+}
+
+func (s *Slack) leave() { <-s.turn }
+
+// Notify implements notice.Notifier.
+func (s *Slack) Notify(ctx context.Context, p notice.Proposal) error {
+	if err := s.take(ctx); err != nil {
+		return err
+	}
+	defer s.leave()
 	r, err := s.load(ctx, p.Incident)
 	if err != nil {
 		return err

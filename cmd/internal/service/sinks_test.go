@@ -127,7 +127,7 @@ func TestPeopleAreTold(t *testing.T) {
 
 // A Slack that does not let us in is counted, said once in the log and shown in /readyz,
 // which stays ready; once it does, everything is told.
-func TestSinkFailsAlone(t *testing.T) {
+func slackFailsAlone(t *testing.T) {
 	b, err := bus.Open(t.Context(), bus.Options{Cluster: "here", Memory: true})
 	must(t, err)
 	defer b.Close()
@@ -165,6 +165,27 @@ func TestSinkFailsAlone(t *testing.T) {
 		if f.GetName() == "unpend_sink_errors_total" && f.GetMetric()[0].GetCounter().GetValue() != 2 {
 			t.Errorf("%v", f)
 		}
+	}
+}
+
+// A token that was revoked is told before there is anything else to tell: in /readyz, which
+// `unpend status` shows, and in the log, once.
+func TestSlackIsLookedAtFirst(t *testing.T) {
+	b, err := bus.Open(t.Context(), bus.Options{Cluster: "here", Memory: true})
+	must(t, err)
+	defer b.Close()
+	channel := fakeslack.New(time.Now)
+	defer channel.Close()
+	s, log := teller(t, b, channel, remediations())
+	must(t, os.WriteFile(s.config.Slack.TokenFile, []byte("xoxb-revoked"), 0o600))
+	const why = "Slack says invalid_auth: the bot token in slack.tokenFile is not one: install the app again and write its token there"
+	tells(t, s, "that the token is none", func() bool {
+		w := httptest.NewRecorder()
+		s.ready.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", "/readyz", nil))
+		return strings.Contains(w.Body.String(), "slack is not told since ") && strings.Contains(w.Body.String(), why)
+	})
+	if got := log.String(); strings.Count(got, why) != 1 || strings.Contains(got, "xoxb-") || channel.Writes() != 0 {
+		t.Errorf("%d writes, and the log says %s", channel.Writes(), got)
 	}
 }
 

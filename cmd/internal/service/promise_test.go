@@ -1,0 +1,21 @@
+package service
+
+import (
+	"fmt"
+	"testing"
+)
+
+func TestPromise(t *testing.T) { t.Run("R25", promiseR25) }
+
+// R25: a place that is away, or does not let us in, holds up no other, and is told of all that
+// is true once it is back, in order and once.
+func promiseR25(t *testing.T) {
+	held := 0
+	places := map[string]func(*testing.T){"Slack": slackFailsAlone, "Jira": jiraFailsAlone, "a pager": pagerAway}
+	for name, away := range places {
+		if t.Run(name, away) {
+			held++
+		}
+	}
+	fmt.Printf("R25 %d/%d, places away or closed to us: the others were told, and they of all once they were back, nothing twice\n", held, len(places))
+}
