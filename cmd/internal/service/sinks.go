@@ -41,6 +41,7 @@ type sink struct {
 	trouble error      // of the last try
 	since   time.Time  // of the first that failed
 	plans   map[string]notice.Notice
+	wanted  map[string]bool // incidents to be told of again, of which the bus has no news
 }
 
 // place is where people can be told.
@@ -271,6 +272,9 @@ func (k *sink) proposal(ctx context.Context, id string) (notice.Proposal, error)
 	var d diagnosis.Summary
 	if body != nil && json.Unmarshal(body, &d) == nil {
 		p.Finding, p.Read = &d, at
+		if p.Taken, err = k.takenOf(ctx, id, d.Pods.Since); err != nil {
+			return p, err
+		}
 	}
 	body, at, err = k.bus.Newest(ctx, bus.Incidents, id)
 	if err != nil {
@@ -313,6 +317,7 @@ func (k *sink) follow(ctx context.Context) error {
 	for {
 		k.look(ctx)
 		k.remind(ctx)
+		k.tellWanted(ctx)
 		select {
 		case <-ctx.Done():
 			return nil
