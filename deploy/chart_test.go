@@ -65,7 +65,7 @@ func everything() values {
 		"nameOverride":     "other",
 		"commonLabels":     values{"team": "gpu"},
 		"config": values{"watcher": values{"sweep": "30s"}, "bus": values{"maxBytes": "512Mi"}, "pagerduty": values{"when": values{"waiting": "30m"}},
-			"alertmanager": values{"url": "http://alertmanager.monitoring.svc:9093"}, "outbound": values{"allow": []any{"alertmanager.monitoring.svc"}}, "routes": []any{values{"namespaces": []any{"ml"}, "to": []any{"pagerduty"}}}},
+			"alertmanager": values{"url": "http://alertmanager.monitoring.svc:9093"}, "outbound": values{"allow": []any{"alertmanager.monitoring.svc"}}, "routes": []any{values{"namespaces": []any{"ml"}, "minPriority": 1000, "to": []any{"pagerduty"}, "at": values{"pagerduty": "/etc/unpend-paging/urgent"}}}},
 		"web":            values{"enabled": true, "port": 8081},
 		"paging":         values{"existingSecret": "unpend-paging"},
 		"serviceAccount": values{"annotations": values{"a": "b"}, "name": "own"},
@@ -262,7 +262,7 @@ func TestConfigIsThatOfTheProgram(t *testing.T) {
 		values values
 		want   values
 	}{
-		"defaults": {nil, values{"watcher": values{}, "rca": values{}, "knowledge": values{}, "remediate": values{}, "web": values{"metrics": ":9090"}, "outbound": values{}, "bus": values{"storeDir": "/var/lib/unpend"}}},
+		"defaults": {nil, values{"watcher": values{}, "rca": values{}, "knowledge": values{}, "remediate": values{}, "web": values{"metrics": ":9090"}, "outbound": values{}, "routes": []any{}, "bus": values{"storeDir": "/var/lib/unpend"}}},
 		"everything": {everything(), values{"watcher": values{"sweep": "30s"}, "rca": values{}, "knowledge": values{}, "remediate": values{"audit": "/var/lib/unpend/audit/trail.jsonl", "groups": []any{"gpu-admins"}}, "web": values{"metrics": ":9090", "listen": "127.0.0.1:8081"}, "bus": values{"storeDir": "/var/lib/unpend", "maxBytes": "512Mi"},
 			"slack": values{"channel": "C0123456789", "cluster": "prod", "tokenFile": "/etc/unpend-slack/bot", "appTokenFile": "/etc/unpend-slack/app"},
 			"jira": values{"url": "https://example.atlassian.net", "deployment": "cloud", "user": "bot@example.com", "project": "OPS", "issueType": "Task", "priority": "High", "components": []any{"gpu"}, "labels": []any{"oncall"},
@@ -270,7 +270,7 @@ func TestConfigIsThatOfTheProgram(t *testing.T) {
 			"pagerduty": values{"keyFile": "/etc/unpend-paging/pagerduty", "when": values{"waiting": "30m"}}, "alertmanager": values{"url": "http://alertmanager.monitoring.svc:9093"},
 			"kubectl":  values{"events": true, "annotations": true},
 			"hooks":    values{"listen": ":9099", "tokenFile": "/etc/unpend-hooks/alertmanager", "secretFile": "/etc/unpend-hooks/standard"},
-			"outbound": values{"allow": []any{"alertmanager.monitoring.svc"}}, "routes": []any{values{"namespaces": []any{"ml"}, "to": []any{"pagerduty"}}}}},
+			"outbound": values{"allow": []any{"alertmanager.monitoring.svc"}}, "routes": []any{values{"namespaces": []any{"ml"}, "minPriority": float64(1000), "to": []any{"pagerduty"}, "at": values{"pagerduty": "/etc/unpend-paging/urgent"}}}}},
 	} {
 		var got values
 		cm := one[corev1.ConfigMap](t, objects(t, c.values), "ConfigMap")

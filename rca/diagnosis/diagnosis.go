@@ -47,6 +47,12 @@ type WaitingPods struct {
 	Priority *int32 `json:"priority,omitempty"`
 }
 
+// AtLeast says whether some of them may be of so high a priority: one that nobody can tell may
+// be.
+func (p WaitingPods) AtLeast(priority int32) bool {
+	return p.Priority == nil || *p.Priority >= priority
+}
+
 // Drawing shows the one GPU that matters, before and after the best fix. Sinks
 // only render it.
 type Drawing struct {

@@ -64,6 +64,9 @@ func state(p notice.Proposal, at scale) []run {
 		}
 		w.plain(", wants " + wording.Wants(*d))
 	}
+	if who := wording.Taken(p); who != "" {
+		w.plain("; ").bold(who + " " + utc(p.Taken.At))
+	}
 	if len(w.runs) == 0 {
 		w.plain("It waits.")
 	}

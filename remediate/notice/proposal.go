@@ -44,8 +44,17 @@ type Proposal struct {
 	// Alarm is one sentence about what holds up everybody, as that the breaker is open: there
 	// is no finding then, Incident is a word for it, and Read since when it is so.
 	Alarm string `json:"alarm,omitempty"`
+	// Taken is who has said in another place that they see to it; nil: nobody has.
+	Taken *Taken `json:"taken,omitempty"`
 	// Resolved is since when nobody of it waits any more; zero while somebody does.
 	Resolved time.Time `json:"resolved,omitzero"`
+}
+
+// Taken says that somebody sees to an incident. It decides nothing.
+type Taken struct {
+	By string    `json:"by"` // as the place has their name: a text from outside
+	In string    `json:"in"` // the place
+	At time.Time `json:"at"`
 }
 
 // Plan is the plan that matters now: the last that has not ended, or else the one that

@@ -12,18 +12,21 @@ import (
 	"github.com/unpend/unpend/remediate/wording"
 )
 
-// What the Alert API takes: https://docs.opsgenie.com/docs/alert-api; Jira Service
-// Management Operations takes the same:
-// https://developer.atlassian.com/cloud/jira/service-desk-ops/rest/v2/intro
+// What the Alert API takes, in characters: https://docs.opsgenie.com/docs/alert-api and
+// https://support.atlassian.com/opsgenie/docs/alert-fields. Jira Service Management Operations
+// takes the same: https://developer.atlassian.com/cloud/jira/service-desk-ops/rest/v2/intro
 const (
-	opsgenieURL         = "https://api.opsgenie.com"
-	maxOpsgenieMessage  = 130
-	maxOpsgenieAlias    = 512
-	maxOpsgenieText     = 15000 // of a description
-	maxOpsgenieNote     = 25000
-	maxOpsgenieEntity   = 512
-	maxOpsgenieTag      = 50
-	maxOpsgenieRequest  = 64 << 10 // ours
+	opsgenieURL        = "https://api.opsgenie.com"
+	maxOpsgenieMessage = 130
+	maxOpsgenieText    = 15000 // of a description
+	maxOpsgenieNote    = 25000
+	maxOpsgenieEntity  = 512
+	maxOpsgenieSource  = 100
+	maxOpsgenieTag     = 50
+	// maxOpsgenieDetails is of all details together; each has its part of it.
+	maxOpsgenieDetails  = 8000
+	maxOpsgenieDetail   = maxOpsgenieDetails/4 - 20 // less its name
+	maxOpsgenieRequest  = 64 << 10                  // ours
 	opsgenieGrave       = "P1"
 	opsgenieNotSoUrgent = "P3"
 )
@@ -75,7 +78,7 @@ type opsgenieNote struct {
 // send makes the alert, or adds a note to it: what is there already is not made again, it
 // would only be counted.
 func (v *opsgenie) send(ctx context.Context, was, now page) error {
-	note := opsgenieNote{source(now), wording.Fit(now.Summary+"\n"+now.Text, maxOpsgenieNote)}
+	note := opsgenieNote{wording.Fit(source(now), maxOpsgenieSource), wording.Fit(now.Summary+"\n"+now.Text, maxOpsgenieNote)}
 	if now.State == over {
 		return v.post(ctx, http.MethodPost, "close an alert", v.of(now, "close"), note)
 	}
@@ -108,7 +111,10 @@ func priority(p page) string {
 
 func (v *opsgenie) create(ctx context.Context, p page) error {
 	a := opsgenieAlert{Message: wording.Fit(p.Summary, maxOpsgenieMessage), Alias: p.Key, Description: wording.Fit(p.Summary+"\n"+p.Text, maxOpsgenieText), Entity: wording.Fit(p.Labels.Namespace+"/"+p.Labels.Workload, maxOpsgenieEntity),
-		Source: source(p), Priority: priority(p), Tags: []string{"unpend"}, Details: map[string]string{"incident": p.Labels.Incident, "cluster": p.Labels.Cluster, "namespace": p.Labels.Namespace, "cause": p.Labels.Cause}}
+		Source: wording.Fit(source(p), maxOpsgenieSource), Priority: priority(p), Tags: []string{"unpend"}, Details: map[string]string{"incident": p.Labels.Incident, "cluster": p.Labels.Cluster, "namespace": p.Labels.Namespace, "cause": p.Labels.Cause}}
+	for name, value := range a.Details {
+		a.Details[name] = wording.Fit(value, maxOpsgenieDetail)
+	}
 	if p.Labels.Cause != "" {
 		a.Tags = append(a.Tags, wording.Fit(p.Labels.Cause, maxOpsgenieTag))
 	}

@@ -89,6 +89,12 @@ func TestPolicy(t *testing.T) {
 	closed := alarm
 	closed.Resolved = noon.Add(time.Minute)
 	usual := When{Parked: true, Breaker: true}
+	least, above := int32(1000), int32(1001)
+	of := func(priority *int32) notice.Proposal {
+		p := finding()
+		p.Finding.Pods.Priority = priority
+		return p
+	}
 	for name, tc := range map[string]struct {
 		when When
 		told []notice.Proposal
@@ -106,6 +112,12 @@ func TestPolicy(t *testing.T) {
 		"not parked":              {When{Breaker: true}, []notice.Proposal{parked}, ""},
 		"long enough":             {When{Waiting: 10 * time.Minute}, []notice.Proposal{finding()}, "trigger = firing"}, // since 13:48
 		"not yet":                 {When{Waiting: 20 * time.Minute}, []notice.Proposal{finding()}, ""},
+		"long, and urgent enough": {When{Waiting: 10 * time.Minute, MinPriority: &least}, []notice.Proposal{of(&least)}, "trigger = firing"},
+		"long, and not urgent":    {When{Waiting: 10 * time.Minute, MinPriority: &above}, []notice.Proposal{of(&least)}, ""},
+		"urgent, not long enough": {When{Waiting: 20 * time.Minute, MinPriority: &least}, []notice.Proposal{of(&above)}, ""},
+		"of no known priority":    {When{Waiting: 10 * time.Minute, MinPriority: &least}, []notice.Proposal{of(nil)}, "trigger = firing"},
+		"every urgent finding":    {When{Everything: true, MinPriority: &above}, []notice.Proposal{of(&least), of(&above)}, "trigger = firing"},
+		"parked, not urgent":      {When{Parked: true, MinPriority: &above}, []notice.Proposal{withPlan(of(&least), notice.Parked, 1, "ada")}, "trigger = firing"},
 		"over before it was told": {When{Everything: true}, []notice.Proposal{resolved(finding())}, ""},
 	} {
 		clock := notifytest.NewClock()

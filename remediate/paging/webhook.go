@@ -80,7 +80,8 @@ func (v *webhook) send(ctx context.Context, was, now page) error {
 		return errGone
 	}
 	e := event{Version: "1.0", Source: "/unpend/" + source(now), Type: kindOf(was, now), Subject: now.Key, Time: newest(now.of), Content: "application/json", Data: data{State: now.State, Grave: now.Grave, Summary: now.Summary}}
-	e.ID = fmt.Sprintf("msg_%s-%s", now.Key, now.sum())
+	// The specification has no "." in an id, for one parts what is signed.
+	e.ID = fmt.Sprintf("msg_%s-%s", strings.ReplaceAll(now.Key, ".", "-"), now.sum())
 	body, err := v.fit(e, now.of)
 	if err != nil {
 		return err

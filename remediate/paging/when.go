@@ -16,6 +16,9 @@ type When struct {
 	Waiting time.Duration
 	// Everything is every finding.
 	Everything bool
+	// MinPriority is the least priority of pods whose waiting, or finding, is worth one; nil:
+	// any is. One that nobody can tell may be as high.
+	MinPriority *int32
 }
 
 // wants says whether there is a reason for a page now, and else from when on there is one by
@@ -28,6 +31,9 @@ func (w When) wants(p notice.Proposal, now time.Time) (bool, time.Time) {
 		return true, now.Add(parkedAgain)
 	}
 	if p.Finding == nil || !p.Resolved.IsZero() {
+		return false, time.Time{}
+	}
+	if w.MinPriority != nil && !p.Finding.Pods.AtLeast(*w.MinPriority) {
 		return false, time.Time{}
 	}
 	if w.Everything {

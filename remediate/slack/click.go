@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,7 +29,7 @@ func (l *Listener) clicked(ctx context.Context, c api.InteractionCallback) {
 	if c.Type != api.InteractionTypeBlockActions || len(c.ActionCallback.BlockActions) != 1 || c.User.ID == "" {
 		return
 	}
-	if c.Channel.ID != l.opts.Channel {
+	if !slices.Contains(l.opts.Channels, c.Channel.ID) {
 		l.opts.Logger.WarnContext(ctx, "a click in another channel is not heard", "channel", c.Channel.ID)
 		return
 	}

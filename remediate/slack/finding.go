@@ -79,6 +79,9 @@ func (s *Slack) state(p notice.Proposal, at scale) *rich {
 	if !p.Resolved.IsZero() {
 		t.plain("Nobody of it waits any more since ").at(p.Resolved)
 	}
+	if who := wording.Taken(p); who != "" {
+		t.br().bold(who).plain(" ").at(p.Taken.At)
+	}
 	if n := p.Plan(); n != nil {
 		s.plan(t.br(), *n)
 	}

@@ -38,9 +38,9 @@ type HearOptions struct {
 	// AppToken (xapp-…) opens Socket Mode. Without it requests come by HTTP, and need the
 	// SigningSecret of the app.
 	AppToken, SigningSecret string
-	// Channel in which buttons are; required.
-	Channel string
-	Desk    Desk
+	// Channels in which buttons are; required.
+	Channels []string
+	Desk     Desk
 	// Load and Save are those of Options; nil: snoozing is refused.
 	Load func(ctx context.Context, key string) ([]byte, error)
 	Save func(ctx context.Context, key string, value []byte) error
@@ -70,7 +70,7 @@ func NewListener(o HearOptions) (*Listener, error) {
 	switch {
 	case o.Token == "":
 		return nil, errors.New("slack: there is no bot token")
-	case o.Channel == "":
+	case len(o.Channels) == 0:
 		return nil, errors.New("slack: there is no channel")
 	case o.Desk == nil:
 		return nil, errors.New("slack: there is nobody to decide")

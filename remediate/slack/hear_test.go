@@ -79,7 +79,7 @@ type heard struct {
 }
 
 func (h *heard) options(c notice.Clock) slack.HearOptions {
-	return slack.HearOptions{Token: fakeslack.Token, AppToken: fakeslack.AppToken, Channel: fakeslack.Channel, Desk: h.ledger, URL: h.URL(), Clock: c, Logger: slog.New(slog.NewTextHandler(h.log, nil)),
+	return slack.HearOptions{Token: fakeslack.Token, AppToken: fakeslack.AppToken, Channels: []string{fakeslack.Channel}, Desk: h.ledger, URL: h.URL(), Clock: c, Logger: slog.New(slog.NewTextHandler(h.log, nil)),
 		Load: func(_ context.Context, key string) ([]byte, error) {
 			h.workspace.mu.Lock()
 			defer h.workspace.mu.Unlock()
@@ -330,11 +330,11 @@ func TestNotThisOffersTheNext(t *testing.T) {
 func TestNewListener(t *testing.T) {
 	for want, change := range map[string]func(*slack.HearOptions){
 		"slack: there is no bot token":     func(o *slack.HearOptions) { o.Token = "" },
-		"slack: there is no channel":       func(o *slack.HearOptions) { o.Channel = "" },
+		"slack: there is no channel":       func(o *slack.HearOptions) { o.Channels = nil },
 		"slack: there is nobody to decide": func(o *slack.HearOptions) { o.Desk = nil },
 		"slack: clicks come by Socket Mode (an app token) or by HTTP (a signing secret): give one of them": func(o *slack.HearOptions) { o.AppToken = "" },
 	} {
-		o := slack.HearOptions{Token: "x", AppToken: "x", Channel: "C", Desk: &ledger{}}
+		o := slack.HearOptions{Token: "x", AppToken: "x", Channels: []string{"C"}, Desk: &ledger{}}
 		change(&o)
 		if _, err := slack.NewListener(o); fmt.Sprint(err) != want {
 			t.Errorf("%v, want %s", err, want)

@@ -21,11 +21,12 @@ type snooze struct {
 	By    string    `json:"by"` // the Kubernetes user
 }
 
-const snoozesKey = "snoozed"
+// SnoozesKey is what they are kept under: who hears a click keeps them for every channel.
+const SnoozesKey = "snoozed"
 
 func readSnoozes(ctx context.Context, load func(context.Context, string) ([]byte, error)) (snoozes, error) {
 	all := snoozes{}
-	body, err := load(ctx, snoozesKey)
+	body, err := load(ctx, SnoozesKey)
 	if err != nil {
 		return nil, fmt.Errorf("read which messages are snoozed: %w", err)
 	}
@@ -60,7 +61,7 @@ func (l *Listener) snooze(ctx context.Context, who plan.Caller, incident string)
 		all[incident] = mine
 		body, err := json.Marshal(all)
 		if err == nil {
-			err = l.opts.Save(ctx, snoozesKey, body)
+			err = l.opts.Save(ctx, SnoozesKey, body)
 		}
 		if err != nil {
 			return "", fmt.Errorf("keep that %s is snoozed: %w", incident, err)

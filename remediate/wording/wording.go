@@ -86,6 +86,17 @@ func Wants(d diagnosis.Summary) string {
 	return cmp.Or(strings.Join(append(devices, others...), ", "), "no particular resource")
 }
 
+// Taken says who sees to an incident; empty where nobody has said so, or nobody has to.
+func Taken(p notice.Proposal) string {
+	if p.Taken == nil || !p.Resolved.IsZero() {
+		return ""
+	}
+	return fmt.Sprintf("acknowledged in %s by %s", p.Taken.In, cmp.Or(Fit(Clean(p.Taken.By), longName), "somebody"))
+}
+
+// longName is how much of a person's name is told.
+const longName = 80
+
 // verbs are how a plan's state is told.
 var verbs = map[string]string{
 	notice.Pending: "is recorded, and nobody has decided", notice.Queued: "waits for a guard-rail", notice.Running: "is being carried out", notice.Undoing: "is being taken back",

@@ -27,22 +27,22 @@ type notification struct {
 
 // alerts reads a call of the Alertmanager: the pods of alerts that fire, by the labels
 // namespace and pod.
-func (h *Hooks) alerts(w http.ResponseWriter, r *http.Request) ([]Pod, func(bool), error) {
+func (h *Hooks) alerts(w http.ResponseWriter, r *http.Request) (called, error) {
 	token, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	is, want := sha256.Sum256([]byte(token)), sha256.Sum256([]byte(h.opts.Token))
 	if !bearer || subtle.ConstantTimeCompare(is[:], want[:]) != 1 {
-		return nil, nil, refuse(http.StatusUnauthorized, "forged", "the bearer token is not that of hooks.tokenFile")
+		return called{}, refuse(http.StatusUnauthorized, "forged", "the bearer token is not that of hooks.tokenFile")
 	}
 	all, err := body(w, r, maxAlerts)
 	if err != nil {
-		return nil, nil, err
+		return called{}, err
 	}
 	var n notification
 	if err := json.Unmarshal(all, &n); err != nil || n.Alerts == nil {
-		return nil, nil, refuse(http.StatusBadRequest, "malformed", "the body is no notification of an Alertmanager")
+		return called{}, refuse(http.StatusBadRequest, "malformed", "the body is no notification of an Alertmanager")
 	}
 	if n.Version != "" && n.Version != "4" { // a template may leave it out
-		return nil, nil, refuse(http.StatusBadRequest, "malformed", "the notification is of version %.10q, and 4 is known", n.Version)
+		return called{}, refuse(http.StatusBadRequest, "malformed", "the notification is of version %.10q, and 4 is known", n.Version)
 	}
 	var pods []Pod
 	var claimed []string
@@ -56,9 +56,5 @@ func (h *Hooks) alerts(w http.ResponseWriter, r *http.Request) ([]Pod, func(bool
 			pods, claimed = append(pods, p), append(claimed, key)
 		}
 	}
-	return pods, func(ok bool) {
-		if !ok {
-			h.release(claimed)
-		}
-	}, nil
+	return called{do: h.look(pods), claimed: claimed}, nil
 }

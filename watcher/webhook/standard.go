@@ -52,51 +52,54 @@ func Sign(key []byte, id, timestamp string, body []byte) string {
 
 // signed says whether one of several signatures is by one of several secrets.
 func signed(keys [][]byte, signatures, id, timestamp string, body []byte) bool {
-	return slices.ContainsFunc(strings.Fields(signatures), func(is string) bool {
-		return slices.ContainsFunc(keys, func(key []byte) bool { return hmac.Equal([]byte(is), []byte(Sign(key, id, timestamp, body))) })
+	return anyOf(strings.Fields(signatures), keys, func(key []byte) string { return Sign(key, id, timestamp, body) })
+}
+
+// anyOf says whether one of the signatures given is one that a secret makes. Each is made
+// once, however many are given, and compared in constant time.
+func anyOf(given []string, keys [][]byte, sign func(key []byte) string) bool {
+	return slices.ContainsFunc(keys, func(key []byte) bool {
+		want := []byte(sign(key))
+		return slices.ContainsFunc(given, func(is string) bool { return hmac.Equal([]byte(is), want) })
 	})
 }
 
 // standard reads a call that is signed. Its sender makes a new time for each try: the same
 // id with the same time is a replay, with another it was dealt with before.
-func (h *Hooks) standard(keys [][]byte) func(http.ResponseWriter, *http.Request) ([]Pod, func(bool), error) {
-	return func(w http.ResponseWriter, r *http.Request) ([]Pod, func(bool), error) {
+func (h *Hooks) standard(keys [][]byte) reader {
+	return func(w http.ResponseWriter, r *http.Request) (called, error) {
 		id, timestamp := r.Header.Get("webhook-id"), r.Header.Get("webhook-timestamp")
 		seconds, err := strconv.ParseInt(timestamp, 10, 64)
 		if id == "" || len(id) > maxID || err != nil {
-			return nil, nil, refuse(http.StatusBadRequest, "malformed", "the headers webhook-id and webhook-timestamp say nothing")
+			return called{}, refuse(http.StatusBadRequest, "malformed", "the headers webhook-id and webhook-timestamp say nothing")
 		}
 		all, err := body(w, r, maxBody)
 		if err != nil {
-			return nil, nil, err
+			return called{}, err
 		}
 		if !signed(keys, r.Header.Get("webhook-signature"), id, timestamp, all) {
-			return nil, nil, refuse(http.StatusUnauthorized, "forged", "no signature in webhook-signature is by a secret of hooks.secretFile")
+			return called{}, refuse(http.StatusUnauthorized, "forged", "no signature in webhook-signature is by a secret of hooks.secretFile")
 		}
 		at, now := time.Unix(seconds, 0), h.opts.Now()
 		if off := now.Sub(at); off > tolerance || off < -tolerance {
-			return nil, nil, refuse(http.StatusUnauthorized, "old", "webhook-timestamp is more than %s from the time here", tolerance)
+			return called{}, refuse(http.StatusUnauthorized, "old", "webhook-timestamp is more than %s from the time here", tolerance)
 		}
 		var says struct {
 			call
 			Data call `json:"data"`
 		}
 		if err := json.Unmarshal(all, &says); err != nil {
-			return nil, nil, refuse(http.StatusBadRequest, "malformed", "the body is no JSON that names pods")
+			return called{}, refuse(http.StatusBadRequest, "malformed", "the body is no JSON that names pods")
 		}
 		had, fresh := h.claim("standard/"+id, at, remembered)
 		if !fresh && had.Equal(at) {
-			return nil, nil, refuse(http.StatusConflict, "replayed", "this call came before")
+			return called{}, refuse(http.StatusConflict, "replayed", "this call came before")
 		}
 		if !fresh {
 			h.renew("standard/"+id, at)
-			return nil, func(bool) {}, nil
+			return called{do: h.look(nil)}, nil
 		}
-		return append(says.pods(), says.Data.pods()...), func(ok bool) {
-			if !ok {
-				h.release([]string{"standard/" + id})
-			}
-		}, nil
+		return called{do: h.look(append(says.pods(), says.Data.pods()...)), claimed: []string{"standard/" + id}}, nil
 	}
 }
 

@@ -1,6 +1,7 @@
-// Package webhook takes calls from outside that have waiting pods looked at now: from an
-// Alertmanager, and from who signs as Standard Webhooks has it. A call says which pods, and
-// nothing else of it is believed: what is true of them is read from the cluster.
+// Package webhook takes calls from outside. An Alertmanager, and who signs as Standard
+// Webhooks has it, have waiting pods looked at now: a call says which, and nothing else of it
+// is believed, for what is true of them is read from the cluster. PagerDuty says who sees to a
+// page of ours, and decides nothing by it.
 //
 // Rules of this package:
 //   - Who calls is checked first, and no more of a body is read than is taken.
@@ -9,6 +10,7 @@
 package webhook
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,6 +39,10 @@ type Options struct {
 	Token string
 	// Secrets are those of Standard Webhooks (whsec_…).
 	Secrets []string
+	// PagerDuty are the signing secrets of its webhook subscriptions, and Said hears what
+	// people say there; an error says that it cannot now.
+	PagerDuty []string
+	Said      func(context.Context, Said) error
 	// Now is the time; the machine's without it.
 	Now func() time.Time
 	// Logger of what cannot be done; nothing is logged without it.
@@ -68,7 +74,7 @@ func refuse(code int, result, format string, of ...any) error {
 	return &refusal{code, result, fmt.Sprintf(format, of...)}
 }
 
-// Hooks are an http.Handler of POST /hooks/alertmanager and POST /hooks/standard.
+// Hooks are an http.Handler of POST /hooks/alertmanager, /hooks/standard and /hooks/pagerduty.
 type Hooks struct {
 	http.Handler
 	opts   Options
@@ -86,7 +92,7 @@ func New(o Options) (*Hooks, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	h := &Hooks{opts: o, had: map[string]time.Time{}, counts: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "unpend_hook_calls_total", Help: "Calls from outside that want pods looked at, by hook and what came of them."}, []string{"hook", "result"})}
+	h := &Hooks{opts: o, had: map[string]time.Time{}, counts: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "unpend_hook_calls_total", Help: "Calls from outside, by hook and what came of them."}, []string{"hook", "result"})}
 	if err := o.Registerer.Register(h.counts); err != nil {
 		return nil, fmt.Errorf("register metrics: %w", err)
 	}
@@ -101,35 +107,61 @@ func New(o Options) (*Hooks, error) {
 		}
 		mux.Handle("POST /hooks/standard", h.hook("standard", h.standard(keys)))
 	}
+	if len(o.PagerDuty) > 0 {
+		keys, err := pagerDutySecrets(o.PagerDuty)
+		if err != nil {
+			return nil, err
+		}
+		mux.Handle("POST /hooks/pagerduty", h.hook("pagerduty", h.pagerDuty(keys)))
+	}
 	h.Handler = mux
 	return h, nil
 }
 
-// hook answers calls by what reading one comes to: the pods that it names, and under which
-// names it is remembered, so that it is dealt with once.
-func (h *Hooks) hook(name string, read func(http.ResponseWriter, *http.Request) (pods []Pod, done func(ok bool), err error)) http.Handler {
+// called is what a call wants.
+type called struct {
+	do      func(context.Context) (says string, err error) // an error: not now
+	claimed []string                                       // to be released when it is not done
+	result  string                                         // that it is counted under; "taken" without it
+}
+
+// reader is who reads the calls of one hook: what is none of theirs is a refusal.
+type reader func(http.ResponseWriter, *http.Request) (called, error)
+
+// hook answers calls by what reading one comes to.
+func (h *Hooks) hook(name string, read reader) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		pods, done, err := read(w, r)
+		c, err := read(w, r)
 		if no, ok := errors.AsType[*refusal](err); ok {
 			h.counts.WithLabelValues(name, no.result).Inc()
 			http.Error(w, no.says, no.code)
 			return
 		}
-		pods = sound(pods)
+		says, err := c.do(r.Context())
+		if err != nil {
+			h.release(c.claimed)
+			h.counts.WithLabelValues(name, "away").Inc()
+			h.opts.Logger.WarnContext(r.Context(), "a call from outside has to come again", "hook", name, "error", err)
+			http.Error(w, "it cannot be looked at now, try again", http.StatusServiceUnavailable)
+			return
+		}
+		h.counts.WithLabelValues(name, cmp.Or(c.result, "taken")).Inc()
+		w.WriteHeader(http.StatusAccepted)
+		fmt.Fprintln(w, says)
+	})
+}
+
+// look has pods looked at.
+func (h *Hooks) look(pods []Pod) func(context.Context) (string, error) {
+	pods = sound(pods)
+	return func(ctx context.Context) (string, error) {
 		if len(pods) > 0 {
-			if err := h.opts.Look(r.Context(), pods); err != nil {
-				done(false)
-				h.counts.WithLabelValues(name, "away").Inc()
-				h.opts.Logger.WarnContext(r.Context(), "a call that wants pods looked at has to come again", "hook", name, "error", err)
-				http.Error(w, "it cannot be looked at now, try again", http.StatusServiceUnavailable)
-				return
+			if err := h.opts.Look(ctx, pods); err != nil {
+				return "", err
 			}
 		}
-		done(true)
-		h.counts.WithLabelValues(name, "taken").Inc()
-		w.WriteHeader(http.StatusAccepted)
-		fmt.Fprintf(w, "%d pods are looked at if they wait\n", len(pods))
-	})
+		return fmt.Sprintf("%d pods are looked at if they wait", len(pods)), nil
+	}
 }
 
 // sound are the pods that could be, each once.

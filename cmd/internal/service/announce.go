@@ -28,6 +28,11 @@ func (s *Service) announce(ctx context.Context, o Options) error {
 func (c Config) shown() Config {
 	c.Bus.URL, c.RCA.Prometheus = withoutPassword(c.Bus.URL), withoutPassword(c.RCA.Prometheus)
 	c.PagerDuty.URL, c.Opsgenie.URL, c.Alertmanager.URL, c.Webhook.URL = withoutPath(c.PagerDuty.URL), withoutPath(c.Opsgenie.URL), withoutPath(c.Alertmanager.URL), withoutPath(c.Webhook.URL)
+	urls := make([]string, len(c.Alertmanager.URLs))
+	for i, at := range c.Alertmanager.URLs {
+		urls[i] = withoutPath(at)
+	}
+	c.Alertmanager.URLs = urls
 	c.Remediate.Identities = nil
 	return c
 }

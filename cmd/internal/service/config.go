@@ -106,7 +106,7 @@ func ReadConfig(path string) (Config, error) {
 	if err := yaml.UnmarshalStrict(data, &c); err != nil {
 		return c, fmt.Errorf("%s: %w", path, err)
 	}
-	if err := errors.Join(c.check(), checkRoutes(c.Routes)); err != nil {
+	if err := errors.Join(c.check(), c.checkRoutes()); err != nil {
 		return c, fmt.Errorf("%s: %w", path, err)
 	}
 	if _, err := c.identities(data); err != nil {

@@ -23,7 +23,7 @@ import (
 // hearSlack hears what people click and ask in Slack, and has it decided as who they are.
 func (s *Service) hearSlack(ctx context.Context) error {
 	c := s.config.Slack
-	o := slack.HearOptions{Channel: c.Channel, Logger: s.logger, URL: c.url}
+	o := slack.HearOptions{Channels: s.config.slackChannels(), Logger: s.logger, URL: c.url}
 	for _, f := range []struct {
 		key, path string
 		into      *string

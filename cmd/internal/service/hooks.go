@@ -4,12 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/unpend/unpend/cmd/internal/bus"
+	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/rca/fairqueue"
 	"github.com/unpend/unpend/watcher/incident"
 	"github.com/unpend/unpend/watcher/webhook"
@@ -23,16 +25,22 @@ type hooksConfig struct {
 	TokenFile string `json:"tokenFile"`
 	// SecretFile holds the secrets (whsec_…, a line each) of who posts to /hooks/standard.
 	SecretFile string `json:"secretFile"`
+	// PagerDutySecretFile holds the signing secrets (a line each) of PagerDuty's webhook
+	// subscriptions that post to /hooks/pagerduty.
+	PagerDutySecretFile string `json:"pagerDutySecretFile"`
 }
 
 // hooks serves them until ctx ends; one whose secret nobody has named is not there.
 func (s *Service) hooks(ctx context.Context, q *fairqueue.Queue) error {
 	c := s.config.Hooks
-	if c.TokenFile == "" && c.SecretFile == "" {
-		return errors.New("hooks.listen is set, hooks.tokenFile and hooks.secretFile are not: anybody could call")
+	if c.TokenFile == "" && c.SecretFile == "" && c.PagerDutySecretFile == "" {
+		return errors.New("hooks.listen is set, hooks.tokenFile, hooks.secretFile and hooks.pagerDutySecretFile are not: anybody could call")
 	}
-	o := webhook.Options{Look: s.lookNow(q.Put), Now: s.now, Logger: s.logger, Registerer: s.registry}
-	var err error
+	id, err := cluster.ID(ctx, s.client)
+	if err != nil {
+		return err
+	}
+	o := webhook.Options{Look: s.lookNow(q.Put), Said: s.said(id[:min(len(id), 8)]), Now: s.now, Logger: s.logger, Registerer: s.registry}
 	if c.TokenFile != "" {
 		if o.Token, err = secret("hooks.tokenFile", c.TokenFile); err != nil {
 			return err
@@ -41,20 +49,33 @@ func (s *Service) hooks(ctx context.Context, q *fairqueue.Queue) error {
 			return errors.New("hooks.tokenFile: it holds no token")
 		}
 	}
-	if c.SecretFile != "" {
-		text, err := secret("hooks.secretFile", c.SecretFile)
-		if err != nil {
-			return err
-		}
-		if o.Secrets = strings.Fields(text); len(o.Secrets) == 0 {
-			return errors.New("hooks.secretFile: it holds no secret")
-		}
+	if o.Secrets, err = secrets("hooks.secretFile", c.SecretFile); err != nil {
+		return err
+	}
+	if o.PagerDuty, err = secrets("hooks.pagerDutySecretFile", c.PagerDutySecretFile); err != nil {
+		return err
 	}
 	h, err := webhook.New(o)
 	if err != nil {
 		return err
 	}
 	return serve(ctx, "hooks", c.Listen, &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: 30 * time.Second, MaxHeaderBytes: 16 << 10})
+}
+
+// secrets reads a file that holds some, a line each; none where there is no file.
+func secrets(key, path string) ([]string, error) {
+	if path == "" {
+		return nil, nil
+	}
+	text, err := secret(key, path)
+	if err != nil {
+		return nil, err
+	}
+	all := strings.Fields(text)
+	if len(all) == 0 {
+		return nil, fmt.Errorf("%s: it holds no secret", key)
+	}
+	return all, nil
 }
 
 // lookNow has the incidents of pods diagnosed again, as if there were news of them.

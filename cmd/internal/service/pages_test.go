@@ -32,6 +32,7 @@ type pagerDuty struct {
 	mu    sync.Mutex
 	away  bool
 	said  []string // "trigger key"
+	by    []string // "routing-key incident"
 	tried int
 }
 
@@ -42,6 +43,7 @@ func newPagerDuty(t *testing.T) *pagerDuty {
 		var e struct {
 			Action string `json:"event_action"`
 			Key    string `json:"dedup_key"`
+			By     string `json:"routing_key"`
 		}
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -51,6 +53,7 @@ func newPagerDuty(t *testing.T) *pagerDuty {
 			return
 		}
 		p.said = append(p.said, e.Action+" "+e.Key)
+		p.by = append(p.by, e.By+" "+strings.TrimSuffix(e.Key, ".01234567"))
 		w.WriteHeader(202)
 		json.NewEncoder(w).Encode(map[string]string{"status": "success", "dedup_key": e.Key})
 	}))
@@ -68,6 +71,14 @@ func (p *pagerDuty) story() (string, int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return strings.Join(p.said, ", "), p.tried
+}
+
+// keys are which service was told of what.
+func (p *pagerDuty) keys() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	slices.Sort(p.by)
+	return strings.Join(p.by, ", ")
 }
 
 // pagedBy has a service page there, beside its channel.
@@ -235,9 +246,19 @@ func TestRoutes(t *testing.T) {
 // when the service starts.
 func TestPagesConfiguration(t *testing.T) {
 	for text, want := range map[string]string{
-		"routes: [{to: [pager]}]":                          `routes[0].to: there is no place "pager"`,
-		"routes: [{namespaces: ['[a'], to: [slack]}]":      `routes[0].namespaces: "[a" is no pattern`,
-		"routes: [{namespace: [a], to: [slack]}]":          `unknown field "namespace"`,
+		"routes: [{to: [pager]}]":              `routes[0].to: there is no place "pager"`,
+		"routes: [{to: [jira]}]":               `routes[0].to: jira is not configured: nobody would be told there`,
+		"routes: [{causes: [MIGFul], to: []}]": `routes[0].causes: there is no cause "MIGFul"`,
+		"routes: [{at: {webhook: x}}]":         `routes[0].at.webhook: it has to be one of slack, jira, pagerduty, opsgenie`,
+		"routes: [{to: [], at: {slack: C1}}]":  `routes[0].at.slack: the route does not lead there: list slack in its to`,
+		"routes: [{minPriority: high}]":        `json: cannot unmarshal string`,
+		"slack: {channel: C0123456789, tokenFile: x}\nroutes: [{to: [slack], at: {slack: ''}}]":                                                             `routes[0].at.slack: it names nothing`,
+		"jira: {url: 'https://j.example', deployment: datacenter, tokenFile: x, project: OPS, issueType: Task}\nroutes: [{to: [jira], at: {jira: team a}}]": `routes[0].at.jira: jira.project is "team a": it has to be the key of a project, capitals as in OPS`,
+		"pagerduty: {keyFile: x, when: {minPriority: 1000}}":                                                                                                `pagerduty.when.minPriority is 1000, and nobody is paged because somebody waits: set pagerduty.when.waiting too, or everything`,
+		"opsgenie: {keyFile: x, when: {waiting: -5m}}":                                                                                                      `opsgenie.when.waiting is -5m0s: it has to be for how long somebody waits, or 0`,
+		"alertmanager: {urls: ['https://a.example', '']}":                                                                                                   `alertmanager.urls[1] is empty: it has to be the address of an Alertmanager`,
+		"routes: [{namespaces: ['[a'], to: [slack]}]":                                                                                                       `routes[0].namespaces: "[a" is no pattern`,
+		"routes: [{namespace: [a], to: [slack]}]":                                                                                                           `unknown field "namespace"`,
 		"pagerduty: {key: abc}":                            `unknown field "key"`,
 		"pagerduty: {when: {waiting: 30m, parked: maybe}}": "json: cannot unmarshal string",
 	} {

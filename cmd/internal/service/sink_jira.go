@@ -59,8 +59,8 @@ func (c jiraConfig) options() jira.Options {
 	return o
 }
 
-func inJira(ctx context.Context, s *Service) (notice.Notifier, error) {
-	c := s.config.Jira
+func inJira(ctx context.Context, s *Service, config Config, m memory) (notice.Notifier, error) {
+	c := config.Jira
 	token, err := secret("jira.tokenFile", c.TokenFile)
 	if err != nil {
 		return nil, err
@@ -76,7 +76,6 @@ func inJira(ctx context.Context, s *Service) (notice.Notifier, error) {
 	if o.Cluster, err = s.called(ctx, c.Cluster); err != nil {
 		return nil, err
 	}
-	m := memory{s.bus, "jira"}
 	o.Token, o.HTTP, o.Logger, o.Load, o.Save = token, client.HTTP(), s.logger, m.load, m.save
 	return jira.New(o)
 }

@@ -39,4 +39,6 @@ func (s *Service) kubectl(place string) (*kubectl.Kubectl, error) {
 	return kubectl.New(kubectl.Options{Client: client, Dynamic: custom, Instance: identity(), Load: m.load, Save: m.save})
 }
 
-func byKubectl(_ context.Context, s *Service) (notice.Notifier, error) { return s.kubectl("kubectl") }
+func byKubectl(_ context.Context, s *Service, _ Config, m memory) (notice.Notifier, error) {
+	return s.kubectl(m.place)
+}

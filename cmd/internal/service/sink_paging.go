@@ -2,6 +2,9 @@ package service
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,6 +28,26 @@ type whenConfig struct {
 	Breaker    *bool           `json:"breaker"`    // all work is stopped (true)
 	Waiting    metav1.Duration `json:"waiting"`    // somebody waits for so long (0: never)
 	Everything *bool           `json:"everything"` // every finding (of pagerduty and opsgenie false, of the others true)
+	// MinPriority is the least priority of pods whose waiting, or finding, is worth a page; one
+	// that nobody can tell may be as high. Not given: any.
+	MinPriority *int32 `json:"minPriority"`
+}
+
+// check says what of it cannot be meant; key is where it stands.
+func (c whenConfig) check(key string, everything bool) error {
+	p := c.policy(everything)
+	switch {
+	case p.Waiting < 0:
+		return fmt.Errorf("%s.waiting is %s: it has to be for how long somebody waits, or 0", key, p.Waiting)
+	case p.MinPriority != nil && p.Waiting == 0 && !p.Everything:
+		return fmt.Errorf("%s.minPriority is %d, and nobody is paged because somebody waits: set %s.waiting too, or everything", key, *p.MinPriority, key)
+	}
+	return nil
+}
+
+// checkPaging says what of the paging services' policies cannot be meant.
+func (c Config) checkPaging() error {
+	return errors.Join(c.PagerDuty.When.check("pagerduty.when", false), c.Opsgenie.When.check("opsgenie.when", false), c.Alertmanager.When.check("alertmanager.when", true), c.Webhook.When.check("webhook.when", true), c.Alertmanager.check())
 }
 
 func (c whenConfig) policy(everything bool) paging.When {
@@ -34,7 +57,7 @@ func (c whenConfig) policy(everything bool) paging.When {
 		}
 		return by
 	}
-	return paging.When{Parked: or(c.Parked, true), Breaker: or(c.Breaker, true), Waiting: c.Waiting.Duration, Everything: or(c.Everything, everything)}
+	return paging.When{Parked: or(c.Parked, true), Breaker: or(c.Breaker, true), Waiting: c.Waiting.Duration, Everything: or(c.Everything, everything), MinPriority: c.MinPriority}
 }
 
 // pagerDutyConfig is a service in PagerDuty.
@@ -59,9 +82,43 @@ type opsgenieConfig struct {
 // alertmanagerConfig is an Alertmanager that findings are alerts of.
 type alertmanagerConfig struct {
 	URL string `json:"url"` // https://alertmanager.example:9093; in the cluster outbound.allow has to list it
+	// URLs are those of a cluster of them, each of which has to be told:
+	// https://prometheus.io/docs/alerting/latest/alertmanager/#high-availability
+	URLs []string `json:"urls"`
 	// TokenFile holds a bearer token; none is sent without it.
 	TokenFile   string `json:"tokenFile"`
 	pagesConfig `json:",inline"`
+}
+
+// all are the addresses, each once.
+func (c alertmanagerConfig) all() (out []string) {
+	for _, at := range append([]string{c.URL}, c.URLs...) {
+		if at != "" && !slices.Contains(out, at) {
+			out = append(out, at)
+		}
+	}
+	return out
+}
+
+func (c alertmanagerConfig) check() error {
+	if i := slices.Index(c.URLs, ""); i >= 0 {
+		return fmt.Errorf("alertmanager.urls[%d] is empty: it has to be the address of an Alertmanager", i)
+	}
+	return nil
+}
+
+// alertmanagers are told of the same alerts, each by itself: they make one notification of it
+// among them, as long as one of them is there.
+func alertmanagers(c Config) (out []destination) {
+	for _, at := range c.Alertmanager.all() {
+		name, one := "alertmanager", c
+		if at != c.Alertmanager.URL {
+			name = named(name, at)
+		}
+		one.Alertmanager.URL = at
+		out = append(out, destination{name: name, config: one})
+	}
+	return out
 }
 
 // webhookConfig is who is told by signed CloudEvents, as Standard Webhooks has it.
@@ -73,7 +130,7 @@ type webhookConfig struct {
 }
 
 // paged is what every pager needs.
-func (s *Service) paged(ctx context.Context, place string, c pagesConfig, everything bool, secrets ...string) (o paging.Options, err error) {
+func (s *Service) paged(ctx context.Context, m memory, c pagesConfig, everything bool, secrets ...string) (o paging.Options, err error) {
 	if o.Cluster, err = s.called(ctx, c.Cluster); err != nil {
 		return o, err
 	}
@@ -83,39 +140,38 @@ func (s *Service) paged(ctx context.Context, place string, c pagesConfig, everyt
 	if o.Client, err = s.config.Outbound.client(secrets...); err != nil {
 		return o, err
 	}
-	m := memory{s.bus, place}
 	o.ID, o.When, o.Load, o.Save, o.Now = o.ID[:min(len(o.ID), 8)], c.When.policy(everything), m.load, m.save, s.now
 	return o, nil
 }
 
-func inPagerDuty(ctx context.Context, s *Service) (notice.Notifier, error) {
-	c := s.config.PagerDuty
+func inPagerDuty(ctx context.Context, s *Service, config Config, m memory) (notice.Notifier, error) {
+	c := config.PagerDuty
 	key, err := secret("pagerduty.keyFile", c.KeyFile)
 	if err != nil {
 		return nil, err
 	}
-	o, err := s.paged(ctx, "pagerduty", c.pagesConfig, false, key)
+	o, err := s.paged(ctx, m, c.pagesConfig, false, key)
 	if err != nil {
 		return nil, err
 	}
 	return paging.PagerDuty(o, key, c.URL)
 }
 
-func inOpsgenie(ctx context.Context, s *Service) (notice.Notifier, error) {
-	c := s.config.Opsgenie
+func inOpsgenie(ctx context.Context, s *Service, config Config, m memory) (notice.Notifier, error) {
+	c := config.Opsgenie
 	key, err := secret("opsgenie.keyFile", c.KeyFile)
 	if err != nil {
 		return nil, err
 	}
-	o, err := s.paged(ctx, "opsgenie", c.pagesConfig, false, key)
+	o, err := s.paged(ctx, m, c.pagesConfig, false, key)
 	if err != nil {
 		return nil, err
 	}
 	return paging.Opsgenie(o, key, c.URL)
 }
 
-func inAlertmanager(ctx context.Context, s *Service) (notice.Notifier, error) {
-	c := s.config.Alertmanager
+func inAlertmanager(ctx context.Context, s *Service, config Config, m memory) (notice.Notifier, error) {
+	c := config.Alertmanager
 	token := ""
 	if c.TokenFile != "" {
 		var err error
@@ -123,21 +179,21 @@ func inAlertmanager(ctx context.Context, s *Service) (notice.Notifier, error) {
 			return nil, err
 		}
 	}
-	o, err := s.paged(ctx, "alertmanager", c.pagesConfig, true, token)
+	o, err := s.paged(ctx, m, c.pagesConfig, true, token)
 	if err != nil {
 		return nil, err
 	}
 	return paging.Alertmanager(o, c.URL, token)
 }
 
-func byWebhook(ctx context.Context, s *Service) (notice.Notifier, error) {
-	c := s.config.Webhook
+func byWebhook(ctx context.Context, s *Service, config Config, m memory) (notice.Notifier, error) {
+	c := config.Webhook
 	text, err := secret("webhook.secretFile", c.SecretFile)
 	if err != nil {
 		return nil, err
 	}
 	secrets := strings.Fields(text)
-	o, err := s.paged(ctx, "webhook", c.pagesConfig, true, secrets...)
+	o, err := s.paged(ctx, m, c.pagesConfig, true, secrets...)
 	if err != nil {
 		return nil, err
 	}

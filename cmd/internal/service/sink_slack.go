@@ -46,8 +46,19 @@ func (c slackConfig) check() error {
 	return nil
 }
 
-func inSlack(ctx context.Context, s *Service) (notice.Notifier, error) {
-	c := s.config.Slack
+// slackChannels are those that messages with buttons may be in.
+func (c Config) slackChannels() []string {
+	out := []string{c.Slack.Channel}
+	for _, r := range c.Routes {
+		if at := r.At["slack"]; at != "" && !slices.Contains(out, at) {
+			out = append(out, at)
+		}
+	}
+	return out
+}
+
+func inSlack(ctx context.Context, s *Service, config Config, m memory) (notice.Notifier, error) {
+	c := config.Slack
 	token, err := secret("slack.tokenFile", c.TokenFile)
 	if err != nil {
 		return nil, err
@@ -56,7 +67,12 @@ func inSlack(ctx context.Context, s *Service) (notice.Notifier, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := memory{s.bus, "slack"}
-	return slack.New(slack.Options{Token: token, Channel: c.Channel, Cluster: name, Logger: s.logger, URL: c.url, Load: m.load, Save: m.save,
+	load := func(ctx context.Context, key string) ([]byte, error) {
+		if key == slack.SnoozesKey { // one for all channels: who hears the click keeps it there
+			return memory{m.Bus, "slack"}.load(ctx, key)
+		}
+		return m.load(ctx, key)
+	}
+	return slack.New(slack.Options{Token: token, Channel: c.Channel, Cluster: name, Logger: s.logger, URL: c.url, Load: load, Save: m.save,
 		Buttons: c.heard(), NoSnooze: s.config.Bus.URL == "" && !slices.Contains(s.roles, "remediate")})
 }

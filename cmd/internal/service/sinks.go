@@ -30,7 +30,8 @@ import (
 // is away holds up no other.
 type sink struct {
 	*Service
-	name string
+	name      string // of the destination: the place's, with at where that is not empty
+	place, at string
 	notice.Notifier
 	errors prometheus.Counter
 
@@ -40,28 +41,34 @@ type sink struct {
 	trouble error      // of the last try
 	since   time.Time  // of the first that failed
 	plans   map[string]notice.Notice
+	wanted  map[string]bool // incidents to be told of again, of which the bus has no news
 }
 
 // place is where people can be told.
 type place struct {
 	name   string
 	wanted func(Config) bool
-	make   func(context.Context, *Service) (notice.Notifier, error)
+	make   func(context.Context, *Service, Config, memory) (notice.Notifier, error)
+	// at has a configuration name another channel, project or service there; nil: it has but
+	// the one.
+	at func(*Config, string)
+	// each are configurations of those who are all told the same; nil: there is one.
+	each func(Config) []destination
 }
 
 // places are where people can be told: a line each, in the file of its own that reads its
 // part of the configuration.
 var places = []place{
-	{"slack", func(c Config) bool { return c.Slack.Channel != "" }, inSlack},
-	{"jira", func(c Config) bool { return c.Jira.given() }, inJira},
-	{"pagerduty", func(c Config) bool { return c.PagerDuty.KeyFile != "" }, inPagerDuty},
-	{"alertmanager", func(c Config) bool { return c.Alertmanager.URL != "" }, inAlertmanager},
-	{"opsgenie", func(c Config) bool { return c.Opsgenie.KeyFile != "" }, inOpsgenie},
-	{"webhook", func(c Config) bool { return c.Webhook.URL != "" }, byWebhook},
-	{"kubectl", func(c Config) bool { return c.Kubectl.Events }, byKubectl},
+	{name: "slack", wanted: func(c Config) bool { return c.Slack.Channel != "" }, make: inSlack, at: func(c *Config, channel string) { c.Slack.Channel = channel }},
+	{name: "jira", wanted: func(c Config) bool { return c.Jira.given() }, make: inJira, at: func(c *Config, project string) { c.Jira.Project = project }},
+	{name: "pagerduty", wanted: func(c Config) bool { return c.PagerDuty.KeyFile != "" }, make: inPagerDuty, at: func(c *Config, file string) { c.PagerDuty.KeyFile = file }},
+	{name: "alertmanager", wanted: func(c Config) bool { return len(c.Alertmanager.all()) > 0 }, make: inAlertmanager, each: alertmanagers},
+	{name: "opsgenie", wanted: func(c Config) bool { return c.Opsgenie.KeyFile != "" }, make: inOpsgenie, at: func(c *Config, file string) { c.Opsgenie.KeyFile = file }},
+	{name: "webhook", wanted: func(c Config) bool { return c.Webhook.URL != "" }, make: byWebhook},
+	{name: "kubectl", wanted: func(c Config) bool { return c.Kubectl.Events }, make: byKubectl},
 }
 
-// sinks makes the places that the configuration names.
+// sinks makes one for every destination that the configuration names.
 func (s *Service) sinks(ctx context.Context) ([]*sink, error) {
 	failed := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "unpend_sink_errors_total", Help: "Tries to tell people that failed, by the place; they are made again."}, []string{"sink"})
 	if err := s.registry.Register(failed); err != nil {
@@ -69,14 +76,13 @@ func (s *Service) sinks(ctx context.Context) ([]*sink, error) {
 	}
 	var all []*sink
 	for _, p := range places {
-		if !p.wanted(s.config) {
-			continue
+		for _, d := range p.destinations(s.config) {
+			n, err := p.make(ctx, s, d.config, memory{s.bus, d.name})
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, &sink{Service: s, name: d.name, place: p.name, at: d.at, Notifier: n, errors: failed.WithLabelValues(d.name), plans: map[string]notice.Notice{}})
 		}
-		n, err := p.make(ctx, s)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, &sink{Service: s, name: p.name, Notifier: n, errors: failed.WithLabelValues(p.name), plans: map[string]notice.Notice{}})
 	}
 	return all, nil
 }
@@ -266,6 +272,9 @@ func (k *sink) proposal(ctx context.Context, id string) (notice.Proposal, error)
 	var d diagnosis.Summary
 	if body != nil && json.Unmarshal(body, &d) == nil {
 		p.Finding, p.Read = &d, at
+		if p.Taken, err = k.takenOf(ctx, id, d.Pods.Since); err != nil {
+			return p, err
+		}
 	}
 	body, at, err = k.bus.Newest(ctx, bus.Incidents, id)
 	if err != nil {
@@ -318,6 +327,7 @@ func (k *sink) follow(ctx context.Context) error {
 	for {
 		k.look(ctx)
 		k.remind(ctx)
+		k.tellWanted(ctx)
 		select {
 		case <-ctx.Done():
 			return nil

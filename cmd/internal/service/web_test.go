@@ -25,7 +25,7 @@ func TestRoutesLeaveNothingOutOnThePage(t *testing.T) {
 		var h heard
 		s := &Service{bus: b}
 		s.config.Routes = []route{{To: []string{"jira"}}}
-		must(t, (&sink{Service: s, name: name, Notifier: &h}).routed(t.Context(), notice.Proposal{Incident: "gpu-aaaaaaaaaa"}))
+		must(t, (&sink{Service: s, name: name, place: name, Notifier: &h}).routed(t.Context(), notice.Proposal{Incident: "gpu-aaaaaaaaaa"}))
 		if len(h) != want {
 			t.Errorf("%s is told %q", name, h)
 		}

@@ -19,11 +19,13 @@ import (
 const (
 	Token   = "xoxb-0-secretsecret" //nolint:gosec // of nothing
 	Channel = "C0GPU"
+	Other   = "C0TEAM" // another channel that the app is in
 	Bot     = "B0UNPEND"
 )
 
 // Message is a message of the channel.
 type Message struct {
+	Channel  string          `json:"-"`
 	TS       string          `json:"ts"`
 	Thread   string          `json:"thread_ts,omitempty"`
 	Text     string          `json:"text"`
@@ -42,7 +44,7 @@ type Server struct {
 	faults   []Fault
 	messages []*Message
 	writes   int
-	last     time.Time // of a write
+	last     map[string]time.Time // of a write, by channel
 	number   int
 	refused  []string // what the limits refused, and why
 	limited  int
@@ -53,7 +55,7 @@ type Server struct {
 
 // New starts one, which is closed by Close.
 func New(now func() time.Time) *Server {
-	s := &Server{now: now}
+	s := &Server{now: now, last: map[string]time.Time{}}
 	mux := http.NewServeMux()
 	mux.HandleFunc("/api/auth.test", s.method(func(http.ResponseWriter, *http.Request) any {
 		return map[string]any{"ok": true, "bot_id": Bot, "user_id": "U0UNPEND", "team_id": "T0TEAM", "url": "https://example.slack.com/"}
@@ -80,7 +82,7 @@ func (s *Server) Writes() int {
 	return s.writes
 }
 
-// Messages of the channel, the oldest first; thread's where one is named.
+// Messages of all channels, the oldest first; thread's where one is named.
 func (s *Server) Messages(thread string) []Message {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -124,7 +126,7 @@ func (s *Server) method(do func(http.ResponseWriter, *http.Request) any) http.Ha
 			return
 		case r.FormValue("token") != Token && r.Header.Get("Authorization") != "Bearer "+Token:
 			answer = failure("invalid_auth")
-		case channel != "" && channel != Channel:
+		case channel != "" && channel != Channel && channel != Other:
 			answer = failure("channel_not_found")
 		default:
 			answer = do(w, r)
@@ -172,13 +174,14 @@ func (s *Server) take(w http.ResponseWriter, r *http.Request) any {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.now()
-	if now.Sub(s.last) < time.Second {
+	channel := r.FormValue("channel")
+	if now.Sub(s.last[channel]) < time.Second {
 		s.limited++
 		w.Header().Set("Retry-After", "1")
 		w.WriteHeader(http.StatusTooManyRequests)
 		return nil
 	}
-	s.last = now
+	s.last[channel] = now
 	text, blocks := r.FormValue("text"), r.FormValue("blocks")
 	if why := refuses(blocks, text); why != "" {
 		s.refused = append(s.refused, why)
@@ -190,7 +193,7 @@ func (s *Server) take(w http.ResponseWriter, r *http.Request) any {
 		s.mentions = append(s.mentions, "it may unfurl: "+text)
 	}
 	if update {
-		i := slices.IndexFunc(s.messages, func(m *Message) bool { return m.TS == r.FormValue("ts") })
+		i := slices.IndexFunc(s.messages, func(m *Message) bool { return m.Channel == channel && m.TS == r.FormValue("ts") })
 		if i < 0 {
 			return failure("message_not_found")
 		}
@@ -199,12 +202,12 @@ func (s *Server) take(w http.ResponseWriter, r *http.Request) any {
 		if about := r.FormValue("metadata"); about != "" {
 			m.Metadata = json.RawMessage(about)
 		}
-		return map[string]any{"ok": true, "channel": Channel, "ts": m.TS, "text": text}
+		return map[string]any{"ok": true, "channel": channel, "ts": m.TS, "text": text}
 	}
 	s.number++
-	m := &Message{TS: fmt.Sprintf("%d.%06d", now.Unix(), s.number), Thread: r.FormValue("thread_ts"), Text: text, Blocks: json.RawMessage(blocks), BotID: Bot, Metadata: json.RawMessage(r.FormValue("metadata"))}
+	m := &Message{Channel: channel, TS: fmt.Sprintf("%d.%06d", now.Unix(), s.number), Thread: r.FormValue("thread_ts"), Text: text, Blocks: json.RawMessage(blocks), BotID: Bot, Metadata: json.RawMessage(r.FormValue("metadata"))}
 	s.messages = append(s.messages, m)
-	return map[string]any{"ok": true, "channel": Channel, "ts": m.TS, "message": m}
+	return map[string]any{"ok": true, "channel": channel, "ts": m.TS, "message": m}
 }
 
 // history is of the channel, the newest first, or of the thread that ts names.
@@ -214,6 +217,9 @@ func (s *Server) history(_ http.ResponseWriter, r *http.Request) any {
 	thread, oldest := r.FormValue("ts"), r.FormValue("oldest")
 	var all []Message
 	for _, m := range s.messages {
+		if m.Channel != r.FormValue("channel") {
+			continue
+		}
 		if m.Thread == thread && seconds(m.TS) >= seconds(oldest) || thread != "" && m.TS == thread {
 			c := *m
 			if r.FormValue("include_all_metadata") != "1" {
