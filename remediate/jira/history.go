@@ -15,13 +15,7 @@ import (
 // history keeps one comment that says what has happened: Jira takes about 5,000 comments a
 // ticket, and people read none of a hundred.
 func (j *Jira) history(ctx context.Context, r *record, p notice.Proposal) error {
-	for _, n := range p.Plans {
-		r.note(happened(n))
-	}
-	if !p.Resolved.IsZero() {
-		r.note(line{Key: fmt.Sprint("over-", p.Resolved.Unix()), At: p.Resolved, What: "nobody of it waits any more"})
-	}
-	if len(r.Lines) == 0 {
+	if r.tell(p); len(r.Lines) == 0 {
 		return nil
 	}
 	body := j.speak.write(j.within(r.comment()))
@@ -45,6 +39,16 @@ func (j *Jira) history(ctx context.Context, r *record, p notice.Proposal) error 
 	}
 	r.Comment.Sum = sum(body)
 	return j.save(ctx, r)
+}
+
+// tell notes what is new in a proposal.
+func (r *record) tell(p notice.Proposal) {
+	for _, n := range p.Plans {
+		r.note(happened(n))
+	}
+	if !p.Resolved.IsZero() {
+		r.note(line{Key: fmt.Sprint("over-", p.Resolved.Unix()), At: p.Resolved, What: "nobody of it waits any more"})
+	}
 }
 
 // happened is the line that says what became of a plan.
