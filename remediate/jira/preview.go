@@ -8,7 +8,7 @@ import (
 
 // Preview is an incident's ticket as people would read it, in lines of text, made of the very
 // documents that Jira is given: its summary, its labels, what it says after it was told all of
-// these, oldest first, and the comment that has the history of them. An empty line is between
+// these, oldest first, and a comment for each thing that has happened. An empty line is between
 // two blocks; a drawing is so many columns wide, and of more fixes than there is room for it is
 // said how many there are.
 func Preview(cluster string, columns, fixes int, told ...notice.Proposal) []string {
@@ -21,10 +21,10 @@ func Preview(cluster string, columns, fixes int, told ...notice.Proposal) []stri
 	}
 	p := told[len(told)-1]
 	out := append([]string{title(p), "labels: unpend " + j.opts.label(p.Incident), ""}, j.description(p, at).lines()...)
-	if len(r.Lines) == 0 {
-		return out
+	for _, l := range r.Lines {
+		out = append(append(out, "", "comment:"), l.comment().lines()...)
 	}
-	return append(append(out, "", "comment:"), r.comment().lines()...)
+	return out
 }
 
 // lines are the document without its marks.

@@ -16,7 +16,7 @@ import (
 	"github.com/unpend/unpend/remediate/notifytest/scenarios"
 )
 
-// A preview has the words of the ticket, of its labels and of its comment, in their order, for
+// A preview has the words of the ticket, of its labels and of its comments, in their order, for
 // every cause and when its plan has begun and has ended.
 func TestPreviewReadsAsTheTicket(t *testing.T) {
 	words := func(parts ...string) []string {
@@ -33,11 +33,12 @@ func TestPreviewReadsAsTheTicket(t *testing.T) {
 		ended.Plans, ended.Resolved = []notice.Notice{run}, run.Since
 		told(t, n, begun, ended)
 		is := s.Issues()[i]
-		if len(is.Comments) != 1 {
-			t.Fatalf("%s: %d comments", c.Name, len(is.Comments))
+		want := []string{is.Summary(), "labels: " + strings.Join(is.Labels(), " "), is.Shown()}
+		for _, comment := range is.Comments {
+			want = append(want, "comment:", comment.Shown())
 		}
-		got, want := jira.Preview("prod", 80, 10, begun, ended), words(is.Summary(), "labels: "+strings.Join(is.Labels(), " "), is.Shown(), "comment:", is.Comments[0].Shown())
-		if diff := cmp.Diff(want, words(got...)); diff != "" {
+		got := jira.Preview("prod", 80, 10, begun, ended)
+		if diff := cmp.Diff(words(want...), words(got...)); diff != "" || len(is.Comments) != 3 {
 			t.Errorf("%s: %s", c.Name, diff)
 		}
 		if got[2] != "" || slices.Contains(got[3:], "\n") || !slices.Contains(got, "Fixes") {

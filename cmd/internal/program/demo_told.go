@@ -37,7 +37,7 @@ func (d *demo) told(ctx context.Context, found diagnosis.Diagnosis) error {
 	}{
 		{"\nIn Slack that is one message, posted as", slack.Preview(posted, cluster, true)},
 		{"and edited while it lived, in the end to", slack.Preview(ended, cluster, true)},
-		{"\nIn Jira it is one ticket, in the end closed, with one comment:", jira.Preview(cluster, 74, 1, begun, ended)},
+		{"\nIn Jira it is one ticket, in the end closed, with a comment for each thing that happened:", jira.Preview(cluster, 74, 1, begun, ended)},
 	} {
 		d.say(is.says)
 		if err := terminal.Preview(d.std.Out, is.lines, terminalOptions(d.std.Out)); err != nil {

@@ -162,7 +162,7 @@ func TestDemoTellsTheWholeStory(t *testing.T) {
 func TestDemoShowsWhatPeopleWereTold(t *testing.T) {
 	code, out, errs := call(t, "demo", "--auto")
 	_, told, _ := strings.Cut(out, "In Slack that is one message, posted as")
-	inSlack, inJira, _ := strings.Cut(told, "In Jira it is one ticket, in the end closed, with one comment:")
+	inSlack, inJira, _ := strings.Cut(told, "In Jira it is one ticket, in the end closed, with a comment for each thing that happened:")
 	ticket, comment, _ := strings.Cut(inJira, "comment:")
 	for text, parts := range map[string][]string{
 		inSlack: {"ml/llama-70b waits", "[ Approve #1 ]", "done in "},
