@@ -13,11 +13,11 @@ import (
 // columns of a drawing in a ticket.
 const columns = 80
 
-// scale is how much a ticket says.
-type scale struct{ text, evidence, fixes int }
+// scale is how much a ticket says; columns are those of its drawing.
+type scale struct{ text, evidence, fixes, columns int }
 
 // scales are tried until a ticket is within Jira's limits; of the last the end is left out.
-var scales = []scale{{1000, 20, 10}, {400, 10, 5}, {150, 4, 3}}
+var scales = []scale{{1000, 20, 10, columns}, {400, 10, 5, columns}, {150, 4, 3, columns}}
 
 // title is a ticket's; whether it is over its status says.
 func title(p notice.Proposal) string {
@@ -43,7 +43,7 @@ func (j *Jira) description(p notice.Proposal, at scale) document {
 	if f := p.Finding; f != nil {
 		d = append(d, reasons(*f, at)...)
 		if f.Drawing != nil {
-			d = append(d, block{heading: "The GPU that matters"}, block{code: strings.Join(wording.Picture(*f, columns), "\n")})
+			d = append(d, block{heading: "The GPU that matters"}, block{code: strings.Join(wording.Picture(*f, at.columns), "\n")})
 		}
 		d = append(d, fixes(p, at)...)
 		d = append(d, evidence(*f, at)...)

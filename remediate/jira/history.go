@@ -14,12 +14,7 @@ import (
 // history has a comment for each thing that has happened, in order. Steps are none: the ticket
 // says where its plan stands, and each would be a mail to everybody.
 func (j *Jira) history(ctx context.Context, r *record, p notice.Proposal) error {
-	for _, n := range p.Plans {
-		r.note(happened(n))
-	}
-	if !p.Resolved.IsZero() {
-		r.note(line{Key: fmt.Sprint("over-", p.Resolved.Unix()), At: p.Resolved, What: "nobody of it waits any more"})
-	}
+	r.tell(p)
 	for i := range r.Lines {
 		if r.Lines[i].Told {
 			continue
@@ -29,6 +24,16 @@ func (j *Jira) history(ctx context.Context, r *record, p notice.Proposal) error 
 		}
 	}
 	return nil
+}
+
+// tell notes what is new in a proposal.
+func (r *record) tell(p notice.Proposal) {
+	for _, n := range p.Plans {
+		r.note(happened(n))
+	}
+	if !p.Resolved.IsZero() {
+		r.note(line{Key: fmt.Sprint("over-", p.Resolved.Unix()), At: p.Resolved, What: "nobody of it waits any more"})
+	}
 }
 
 // happened is the line that says what became of a plan.

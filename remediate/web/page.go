@@ -26,6 +26,9 @@ type Options struct {
 	ReportsFor time.Duration
 	Logger     *slog.Logger     // nothing is logged without it
 	Now        func() time.Time // time.Now
+	// Agents answers programs that bring a token, at /mcp, behind the same guard as the page;
+	// nil: nobody does.
+	Agents http.Handler
 	// Desk takes what a reader decides; nil: nobody can decide here.
 	Desk Desk
 }
@@ -42,6 +45,7 @@ type Page struct {
 	asking   chan struct{} // has room for the questions to the API server that are no session's yet
 	trials   chan struct{} // for those that read the whole cluster
 	streams  chan struct{} // and for the event streams
+	programs chan struct{} // and for what agents ask
 }
 
 // mostAsking sign-ins are looked at together: a guessed token costs the API server a
@@ -65,7 +69,7 @@ func New(o Options) (*Page, error) {
 		return nil, err
 	}
 	return &Page{opts: o, board: newBoard(), gpus: newInventory(), sessions: newSessions(o.Now), names: &names{list: o.Namespaces, now: o.Now}, files: f,
-		asking: make(chan struct{}, mostAsking), trials: make(chan struct{}, mostTrials), streams: make(chan struct{}, mostStreams)}, nil
+		asking: make(chan struct{}, mostAsking), trials: make(chan struct{}, mostTrials), streams: make(chan struct{}, mostStreams), programs: make(chan struct{}, mostPrograms)}, nil
 }
 
 // Handler serves the page.
@@ -81,6 +85,9 @@ func (p *Page) Handler() http.Handler {
 	mux.HandleFunc("POST /incidents/{id}/fixes/{fix}", p.signedIn(p.decide))
 	mux.HandleFunc("GET /cluster", p.signedIn(p.cluster))
 	mux.HandleFunc("GET /events", p.signedIn(p.events))
+	if p.opts.Agents != nil {
+		mux.HandleFunc("/mcp", p.program)
+	}
 	mux.HandleFunc("/", p.signedIn(func(w http.ResponseWriter, r *http.Request, _ *reader) { p.missing(w, r) }))
 	return p.guarded(mux)
 }

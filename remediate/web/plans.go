@@ -43,9 +43,15 @@ func (v planView) node() g.Node {
 		h.P(h.B(g.Text("Plan "), code(hash), g.Text(" "+v.State)), g.Text(v.course())),
 		g.Iff(v.Of > 0, v.progress),
 		g.If(v.Reason != "", h.P(g.Text(v.Reason))),
-		g.If(v.Parked, h.P(code("kubectl unpend release "+v.Node))),
+		g.Iff(v.Parked, v.release),
 		g.If(v.Audit != "", h.P(h.Class("muted"), g.Text("Audit trail "), code(v.Audit))),
 	))
+}
+
+// release is which node somebody has to look at, and how it is given back then.
+func (v planView) release() g.Node {
+	return h.P(g.Text("Node "), code(v.Node), g.Text(" is cordoned for "), when(v.Since),
+		g.Text(" now. Once somebody has looked at it, this gives it back as it was: "), code("kubectl unpend release "+v.Node))
 }
 
 // course is how long it took, who wanted it, and what it is.

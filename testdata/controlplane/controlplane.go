@@ -47,6 +47,8 @@ type Extras struct {
 	// Alone leaves only etcd and the API server: nothing is scheduled, and no
 	// controller works.
 	Alone bool
+	// Tokens are people's: by each the API server knows a user.
+	Tokens map[string]string
 }
 
 // StartWith is Start with extras.

@@ -49,12 +49,30 @@ func (c *ControlPlane) servers(ports []string) []component {
 		{"etcd", client + "/health", []string{"--data-dir=" + c.path("etcd"), "--unsafe-no-fsync", "--log-level=warn",
 			"--listen-client-urls=" + client, "--advertise-client-urls=" + client, "--listen-peer-urls=" + peer,
 			"--initial-advertise-peer-urls=" + peer, "--initial-cluster=default=" + peer}},
-		{"kube-apiserver", c.host + "/readyz", slices.Concat(c.serve(), c.extras.apis(), []string{"--etcd-servers=" + client, "--secure-port=" + ports[2],
+		{"kube-apiserver", c.host + "/readyz", slices.Concat(c.serve(), c.extras.apis(), c.tokens(), []string{"--etcd-servers=" + client, "--secure-port=" + ports[2],
 			"--endpoint-reconciler-type=none", // with any other 1.37 refuses 127.0.0.1 as its address
 			"--authorization-mode=RBAC", "--client-ca-file=" + c.path("ca.crt"), "--service-cluster-ip-range=10.96.0.0/16", "--allow-privileged",
 			"--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file=" + c.path("sa.key"), "--service-account-signing-key-file=" + c.path("sa.key"),
 			"--audit-policy-file=" + c.path("audit.yaml"), "--audit-log-path=" + c.path("audit.log"), "--audit-log-mode=blocking", "--audit-log-maxsize=10000"})}, // MB: it is read from its beginning,
 	}
+}
+
+// tokens is the flag by which the API server takes people's.
+func (c *ControlPlane) tokens() []string {
+	if len(c.extras.Tokens) == 0 {
+		return nil
+	}
+	return []string{"--token-auth-file=" + c.path(tokensFile)}
+}
+
+// tokensFile is in the form that the API server's static token file has.
+const tokensFile = "tokens.csv"
+
+func (x Extras) tokensCSV() (out []byte) {
+	for token, user := range x.Tokens {
+		out = fmt.Appendf(out, "%s,%s,%s\n", token, user, user)
+	}
+	return out
 }
 
 func (c *ControlPlane) controllers(stages string, ports []string) []component {
@@ -210,7 +228,7 @@ func (c *ControlPlane) writeFiles() error {
 		return err
 	}
 	const policy = "apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\nrules:\n- {level: Metadata}\n"
-	for name, data := range map[string][]byte{"ca.crt": c.ca.pem, "server.crt": cert, "server.key": key, "sa.key": tokens, "audit.yaml": []byte(policy)} {
+	for name, data := range map[string][]byte{"ca.crt": c.ca.pem, "server.crt": cert, "server.key": key, "sa.key": tokens, "audit.yaml": []byte(policy), tokensFile: c.extras.tokensCSV()} {
 		if err := os.WriteFile(c.path(name), data, 0o600); err != nil {
 			return fmt.Errorf("write %s: %w", name, err)
 		}

@@ -46,6 +46,8 @@ type Options struct {
 	Offline bool
 	// Limits of proposals, shared by all servers of one process; none of its own without it.
 	Limits *Limits
+	// Guarded says that who serves a Handler has checked by which name it is asked.
+	Guarded bool
 }
 
 const instructions = `unpend explains why pods wait for GPUs on a Kubernetes cluster, from live state, and proves fixes on a copy with the scheduler's own code.
@@ -82,7 +84,8 @@ func (kept) Close() error { return nil }
 const maxRequest = 64 << 10
 
 // Handler serves callers over HTTP, who each bring a bearer token. It refuses requests
-// without one, from pages of other origins, and to a loopback address by another name.
+// without one, from pages of other origins, and, unless it is guarded, to a loopback address
+// by another name.
 func Handler(caller func(token string) (Caller, error), o Options) http.Handler {
 	if o.Limits == nil {
 		o.Limits = NewLimits()
@@ -93,7 +96,7 @@ func Handler(caller func(token string) (Caller, error), o Options) http.Handler 
 			return nil
 		}
 		return New(c, o)
-	}, &mcp.StreamableHTTPOptions{Stateless: true, JSONResponse: true, MaxRequestBodyBytes: maxRequest})
+	}, &mcp.StreamableHTTPOptions{Stateless: true, JSONResponse: true, MaxRequestBodyBytes: maxRequest, DisableLocalhostProtection: o.Guarded})
 	return http.NewCrossOriginProtection().Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if bearer(r) == "" {
 			w.Header().Set("WWW-Authenticate", "Bearer")

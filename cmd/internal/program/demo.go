@@ -2,6 +2,7 @@ package program
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"io"
 	"log/slog"
@@ -26,6 +27,7 @@ type demoOptions struct {
 	seed   uint64
 	output string
 	chaos  string
+	web    bool
 }
 
 func demoCommand(std Stdio) *cobra.Command {
@@ -35,7 +37,8 @@ func demoCommand(std Stdio) *cobra.Command {
 		Short: "Play the whole story in memory: no cluster, no GPU, no network",
 		Example: `  unpend demo
   unpend demo --auto
-  unpend demo --auto -o json`,
+  unpend demo --auto -o json
+  unpend demo --web`,
 		Args: arguments(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if o.output != "" && o.output != "json" {
@@ -44,12 +47,16 @@ func demoCommand(std Stdio) *cobra.Command {
 			if o.chaos != "" && o.chaos != "kill" {
 				return usage("chaos %q is not known: use kill", o.chaos)
 			}
+			if o.web && o.chaos != "" && !o.auto {
+				return usage("--chaos kills the executor of what --auto approves: with --web leave it out, or add --auto")
+			}
 			return o.play(c.Context(), std)
 		},
 	}
 	c.Flags().BoolVar(&o.auto, "auto", false, "approve the best fix without asking")
 	c.Flags().Uint64Var(&o.seed, "seed", 1, "how the cluster is filled")
 	c.Flags().StringVar(&o.chaos, "chaos", "", "kill: the executor is killed in the middle, and another goes on")
+	c.Flags().BoolVar(&o.web, "web", false, "show the cluster on a page for your browser, and approve there; ctrl-C ends it")
 	c.Flags().StringVarP(&o.output, "output", "o", "", "json: one object a line")
 	return c
 }
@@ -59,12 +66,14 @@ type demo struct {
 	demoOptions
 	std     Stdio
 	world   *world.World
+	token   string // of the one person there
 	deps    executor.Deps
 	started time.Time
 }
 
 func (o *demoOptions) play(ctx context.Context, std Stdio) (err error) {
-	w, err := world.New(ctx, world.Options{Now: time.Now, Logger: slog.New(slog.DiscardHandler), Apply: 1500 * time.Millisecond, Spread: true})
+	token := rand.Text()
+	w, err := world.New(ctx, world.Options{Token: token, Now: time.Now, Logger: slog.New(slog.DiscardHandler), Apply: 1500 * time.Millisecond, Spread: true})
 	if err != nil {
 		return err
 	}
@@ -73,7 +82,7 @@ func (o *demoOptions) play(ctx context.Context, std Stdio) (err error) {
 			err = cerr
 		}
 	}()
-	d := &demo{demoOptions: *o, std: std, world: w, started: time.Now(), deps: executor.Deps{
+	d := &demo{demoOptions: *o, std: std, world: w, token: token, started: time.Now(), deps: executor.Deps{
 		Client: w.Client(), Dynamic: w.Dynamic(), Now: time.Now, Logger: slog.New(slog.DiscardHandler), Poll: 100 * time.Millisecond}}
 	return d.story(ctx)
 }
@@ -100,6 +109,9 @@ func (d *demo) story(ctx context.Context) error {
 	found, err := d.finding(ctx)
 	if err != nil {
 		return err
+	}
+	if d.web {
+		return d.onPage(ctx, found)
 	}
 	approved, err := d.decide(ctx, found)
 	if err != nil || !approved {
@@ -204,7 +216,7 @@ func (d *demo) fix(ctx context.Context, found diagnosis.Diagnosis) error {
 		if err := d.bars(ctx); err != nil {
 			return err
 		}
-		if err := d.inSlack(ctx, found); err != nil {
+		if err := d.told(ctx, found); err != nil {
 			return err
 		}
 		d.say("\nNext: on a cluster of yours, reading only: kubectl unpend why -A")

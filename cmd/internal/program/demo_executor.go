@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/unpend/unpend/cmd/internal/world"
 	"github.com/unpend/unpend/remediate/executor"
 	"github.com/unpend/unpend/remediate/journal"
 	"github.com/unpend/unpend/remediate/plan"
@@ -13,7 +14,7 @@ import (
 
 // person is who approves in the demo, whose executor is in demoNamespace.
 const (
-	person        = "you"
+	person        = world.Person
 	demoNamespace = "unpend"
 )
 

@@ -33,7 +33,8 @@ under your name for a person to approve. No tool approves. From dumps (-f) the r
 answer, and nothing is proposed.
 
 An agent starts it by itself: give it the command "unpend mcp". The service answers callers
-with a token of their own over HTTP where web.mcp of its configuration names an address.`,
+with a token of their own over HTTP: at /mcp of its page, and where web.mcp of its
+configuration names an address.`,
 		Example: "  unpend mcp\n  unpend mcp --context prod --executor-namespace unpend\n  unpend mcp -f testdata/scenarios/all-1g",
 		Args:    arguments(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -64,14 +65,17 @@ func (o *whyOptions) usable() error {
 	return err
 }
 
-// agentsHandler answers callers of the API server at which the service is, each by the token
-// that they bring and none of the service's own rights.
-func (o *runOptions) agentsHandler(config *rest.Config, namespace, version string) http.Handler {
-	return agents.Handler(func(token string) (agents.Caller, error) {
-		its := rest.AnonymousClientConfig(config)
-		its.BearerToken = token
-		return &agentsCaller{whyOptions{source: source{kube: o.kube, all: true, config: its}, executorNamespace: namespace}}, nil
-	}, agents.Options{Version: version})
+// agentsHandlers answer callers of the API server at which the service is, each by the token
+// that they bring and none of the service's own rights. They share their limits.
+func (o *runOptions) agentsHandlers(config *rest.Config, namespace, version string) func(guarded bool) http.Handler {
+	limits := agents.NewLimits()
+	return func(guarded bool) http.Handler {
+		return agents.Handler(func(token string) (agents.Caller, error) {
+			its := rest.AnonymousClientConfig(config)
+			its.BearerToken = token
+			return &agentsCaller{whyOptions{source: source{kube: o.kube, all: true, config: its}, executorNamespace: namespace}}, nil
+		}, agents.Options{Version: version, Limits: limits, Guarded: guarded})
+	}
 }
 
 // agentsCaller answers an agent as the commands answer a person.

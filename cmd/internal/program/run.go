@@ -87,7 +87,7 @@ func (o *runOptions) serve(ctx context.Context, std Stdio) error {
 	}
 	garbage(garbageOfService)
 	b := readBuild()
-	s, err := service.New(ctx, service.Options{Agents: o.agentsHandler(config, c.Namespace(), b.Version), Config: c, Measure: measure, REST: config, Roles: o.roles, Mode: o.mode,
+	s, err := service.New(ctx, service.Options{Agents: o.agentsHandlers(config, c.Namespace(), b.Version), Config: c, Measure: measure, REST: config, Roles: o.roles, Mode: o.mode,
 		Version: b.Version, Commit: b.Revision, Out: std.Out, Log: std.Err})
 	if err != nil {
 		return err

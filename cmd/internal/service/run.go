@@ -10,6 +10,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"slices"
 	"time"
@@ -36,8 +37,9 @@ type Options struct {
 	// Measure says what pods do with their GPUs; nil: nobody is asked.
 	Measure diagnosis.Measure
 	REST    *rest.Config // how the API server is spoken to
-	// Agents answers callers with a token, where web.mcp says.
-	Agents http.Handler
+	// Agents answers callers with a token: where web.mcp says, and, where somebody else checks
+	// by which name they came (guarded), on the page.
+	Agents func(guarded bool) http.Handler
 	// Roles are those of this process. Together watch and diagnose may have a NATS in this
 	// process; one alone needs Config.Bus.URL.
 	Roles []string
@@ -56,7 +58,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Service{config: o.Config, agents: o.Agents, measure: o.Measure, client: client, custom: custom, rest: config, now: time.Now, roles: o.Roles, out: o.Out, logger: slog.New(slog.NewJSONHandler(o.Log, nil)), registry: prometheus.NewRegistry()}
+	s := &Service{config: o.Config, agents: o.Agents, measure: o.Measure, client: client, custom: custom, rest: config, door: doorOf(config), now: time.Now, roles: o.Roles, out: o.Out, logger: slog.New(slog.NewJSONHandler(o.Log, nil)), registry: prometheus.NewRegistry()}
 	if err := s.announce(ctx, o); err != nil {
 		return nil, err
 	}
@@ -71,7 +73,7 @@ type Service struct {
 	custom   dynamic.Interface
 	rest     *rest.Config // of the executor, which a storm of diagnoses must not hold up
 	now      func() time.Time
-	agents   http.Handler
+	agents   func(guarded bool) http.Handler
 	roles    []string
 	out      io.Writer // diagnoses, one a line
 	logger   *slog.Logger
@@ -81,6 +83,8 @@ type Service struct {
 	lead     *lead // nil: there is no other process beside this one
 	ready    readiness
 	page     *web.Page // nil: there is none
+	door     door
+	listener net.Listener // of the page; nil: it listens where the configuration says
 }
 
 // Run does what the service is there for until ctx ends, which is no error, or a part of it
@@ -116,7 +120,7 @@ func (s *Service) run(ctx context.Context) error {
 	parts.begin("http", func() error { return serveHTTP(ctx, s.config.Web.Metrics, s.registry, &s.ready) })
 	if s.config.Web.MCP != "" && s.agents != nil {
 		parts.begin("agents", func() error {
-			return serve(ctx, "agents", s.config.Web.MCP, &http.Server{Handler: s.agents, ReadHeaderTimeout: 5 * time.Second})
+			return serve(ctx, "agents", s.config.Web.MCP, &http.Server{Handler: s.answering(false), ReadHeaderTimeout: 5 * time.Second})
 		})
 	}
 	if slices.Contains(s.roles, "remediate") {

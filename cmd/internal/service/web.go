@@ -11,6 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -23,8 +24,8 @@ import (
 // webConfig is what is served by HTTP.
 type webConfig struct {
 	Metrics string `json:"metrics"` // where /metrics, /healthz and /readyz are served
-	// MCP is where agents are answered that bring a token; a loopback address, for tokens
-	// come to it in plain text. Empty: nowhere.
+	// MCP is where else than at the page's /mcp agents are answered that bring a token; a
+	// loopback address, for tokens come to it in plain text. Empty: nowhere.
 	MCP string `json:"mcp"`
 	// Listen is where the page for people is served, on loopback; empty: there is none.
 	Listen string `json:"listen"`
@@ -60,18 +61,39 @@ func (s *Service) newPage(ctx context.Context) (*web.Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	return web.New(web.Options{Desk: d, As: s.asReader, Namespaces: s.namespaces, Cluster: name, Hosts: c.Hosts, ReportsFor: cluster.MaxReportAge, Logger: s.logger, Now: s.now})
+	as := func(token string) (kubernetes.Interface, error) {
+		client, _, err := s.door.as(token)
+		return client, err
+	}
+	return web.New(web.Options{Desk: d, As: as, Agents: s.answering(true), Namespaces: s.namespaces, Cluster: name, Hosts: c.Hosts, ReportsFor: cluster.MaxReportAge, Logger: s.logger, Now: s.now})
 }
 
-// readersConfig has a reader's token, and nothing that the service is let in by.
-func (s *Service) readersConfig(token string) *rest.Config {
-	config := rest.AnonymousClientConfig(s.rest)
-	config.BearerToken, config.QPS, config.Burst = token, 50, 100
-	return config
+// door is by which clients the page comes to the cluster.
+type door struct {
+	// own are the service's, for what readers ask for alone: a storm of diagnoses must not hold
+	// a person up.
+	own func() (kubernetes.Interface, dynamic.Interface, error)
+	// as are a reader's: they have the reader's token, and nothing that the service is let in by.
+	as func(token string) (kubernetes.Interface, dynamic.Interface, error)
 }
 
-func (s *Service) asReader(token string) (kubernetes.Interface, error) {
-	return kubernetes.NewForConfig(s.readersConfig(token))
+func doorOf(config *rest.Config) door {
+	return door{
+		own: func() (kubernetes.Interface, dynamic.Interface, error) { return cluster.Clients(config) },
+		as: func(token string) (kubernetes.Interface, dynamic.Interface, error) {
+			its := rest.AnonymousClientConfig(config)
+			its.BearerToken, its.QPS, its.Burst = token, 50, 100
+			client, err := kubernetes.NewForConfig(its)
+			if err != nil {
+				return nil, nil, fmt.Errorf("make a client for a reader: %w", err)
+			}
+			custom, err := dynamic.NewForConfig(its)
+			if err != nil {
+				return nil, nil, fmt.Errorf("make a client for a reader: %w", err)
+			}
+			return client, custom, nil
+		},
+	}
 }
 
 func (s *Service) namespaces(ctx context.Context) ([]string, error) {
@@ -84,6 +106,14 @@ func (s *Service) namespaces(ctx context.Context) ([]string, error) {
 		out[i] = list.Items[i].Name
 	}
 	return out, nil
+}
+
+// answering is what answers agents, behind the page's guard or by itself; nil: nothing does.
+func (s *Service) answering(guarded bool) http.Handler {
+	if s.agents == nil {
+		return nil
+	}
+	return s.agents(guarded)
 }
 
 // onPage is what the page is called among the places. No route leaves anything out there:
@@ -114,9 +144,12 @@ func (s *Service) servePage(ctx context.Context) error {
 }
 
 func (s *Service) listen(ctx context.Context) error {
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.config.Web.Listen)
-	if err != nil {
-		return fmt.Errorf("serve the page on %s: %w", s.config.Web.Listen, err)
+	listener := s.listener
+	if listener == nil {
+		var err error
+		if listener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", s.config.Web.Listen); err != nil {
+			return fmt.Errorf("serve the page on %s: %w", s.config.Web.Listen, err)
+		}
 	}
 	server := s.page.Server()
 	server.BaseContext = func(net.Listener) context.Context { return ctx } // pages that are open end with us

@@ -6,9 +6,7 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/client-go/dynamic"
 
-	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/remediate/desk"
 	"github.com/unpend/unpend/remediate/executor"
 	"github.com/unpend/unpend/remediate/plan"
@@ -21,10 +19,8 @@ type webDesk struct {
 	desk.Desk
 }
 
-// newWebDesk reads the cluster by clients of its own: a storm of diagnoses must not hold a
-// person up.
 func (s *Service) newWebDesk() (web.Desk, error) {
-	client, custom, err := cluster.Clients(s.rest)
+	client, custom, err := s.door.own()
 	if err != nil {
 		return nil, err
 	}
@@ -34,13 +30,9 @@ func (s *Service) newWebDesk() (web.Desk, error) {
 
 // visitor is a reader at the desk.
 func (d webDesk) visitor(ctx context.Context, token string) (desk.Visitor, error) {
-	client, err := d.asReader(token)
+	client, custom, err := d.door.as(token)
 	if err != nil {
 		return desk.Visitor{}, err
-	}
-	custom, err := dynamic.NewForConfig(d.readersConfig(token))
-	if err != nil {
-		return desk.Visitor{}, fmt.Errorf("make a client for a reader: %w", err)
 	}
 	v, err := d.Self(ctx, client, custom, plan.ViaWeb)
 	if apierrors.IsUnauthorized(err) {

@@ -10,7 +10,9 @@ import (
 	"sync"
 	"time"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -34,10 +36,16 @@ type Options struct {
 	Apply time.Duration
 	// Spread: see sim.Options.
 	Spread bool
+	// Token of the world's one user, for who comes by one.
+	Token string
 }
+
+// Person is the world's one user.
+const Person = "you"
 
 // World is a cluster in memory.
 type World struct {
+	token  string
 	client *fake.Clientset
 	custom *dynamicfake.FakeDynamicClient
 	stack  *sim.Stack
@@ -57,6 +65,7 @@ const (
 // New starts a world without nodes; Close ends it.
 func New(ctx context.Context, opts Options) (*World, error) {
 	w := newStores(opts.Now)
+	w.token = opts.Token
 	ctx, w.stop = context.WithCancel(ctx)
 	w.stack = sim.New(w.client, w.custom, sim.Options{Now: opts.Now, Logger: opts.Logger, Apply: opts.Apply, Kubelet: true, Spread: opts.Spread,
 		Namespace: ConfigNamespace, ConfigMap: ConfigName})
@@ -87,7 +96,30 @@ func newStores(now func() time.Time) *World {
 	keep(&w.client.Fake, w.stores[0])
 	keep(&w.custom.Fake, w.stores[1])
 	w.client.PrependReactor("create", "selfsubjectaccessreviews", allow)
+	w.client.PrependReactor("create", "selfsubjectreviews", known)
 	return w
+}
+
+// known tells the world's one user who they are.
+func known(a k8stesting.Action) (bool, runtime.Object, error) {
+	review := a.(k8stesting.CreateAction).GetObject().(*authenticationv1.SelfSubjectReview).DeepCopy()
+	review.Status.UserInfo.Username = Person
+	return true, review, nil
+}
+
+// As are the clients of who has a token; with another than the user's they are let in to
+// nothing.
+func (w *World) As(token string) (kubernetes.Interface, dynamic.Interface, error) {
+	if token == w.token {
+		return w.client, w.custom, nil
+	}
+	refuse := func(k8stesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewUnauthorized("this token is nobody's")
+	}
+	client, custom := fake.NewSimpleClientset(), dynamicfake.NewSimpleDynamicClient(runtime.NewScheme()) //nolint:staticcheck // they track nothing
+	client.PrependReactor("*", "*", refuse)
+	custom.PrependReactor("*", "*", refuse)
+	return client, custom, nil
 }
 
 // allow answers who asks what they may do: the world has one user, who may do everything.

@@ -15,7 +15,7 @@ const module = "github.com/unpend/unpend/"
 var house = map[string][]string{
 	"cmd/unpend":            {"cmd/internal/program"},
 	"cmd/unpend/acceptance": {},
-	"cmd/internal/program":  {"cmd/internal/service", "cmd/internal/bus", "cmd/internal/terminal", "cmd/internal/world", "watcher/incident", "watcher/events", "rca", "rca/capacity", "rca/admission", "rca/view", "rca/diagnosis", "rca/cluster", "rca/idle", "rca/scaling", "knowledge", "remediate/desk", "remediate/executor", "remediate/act", "remediate/journal", "remediate/plan", "remediate/audit", "remediate/v1alpha1", "nodeprobe", "nodeprobe/sim", "cmd/internal/agents", "remediate/notice", "remediate/slack"},
+	"cmd/internal/program":  {"cmd/internal/service", "cmd/internal/bus", "cmd/internal/terminal", "cmd/internal/world", "watcher/incident", "watcher/events", "rca", "rca/capacity", "rca/admission", "rca/view", "rca/diagnosis", "rca/cluster", "rca/idle", "rca/scaling", "knowledge", "remediate/desk", "remediate/executor", "remediate/act", "remediate/journal", "remediate/plan", "remediate/audit", "remediate/v1alpha1", "nodeprobe", "nodeprobe/sim", "cmd/internal/agents", "remediate/notice", "remediate/slack", "remediate/jira"},
 	"cmd/internal/service":  {"cmd/internal/bus", "watcher", "watcher/incident", "rca", "rca/fairqueue", "rca/capacity", "rca/admission", "rca/view", "rca/diagnosis", "rca/cluster", "rca/idle", "rca/whatif", "knowledge", "remediate/desk", "remediate/executor", "remediate/act", "remediate/plan", "remediate/notice", "remediate/slack", "remediate/jira", "remediate/outbound", "remediate/audit", "remediate/paging", "remediate/guard", "remediate/kubectl", "remediate/v1alpha1", "watcher/webhook", "remediate/web"},
 	"cmd/internal/bus":      {},
 	"cmd/internal/agents":   {"rca/diagnosis", "rca/drawing"},
@@ -80,6 +80,7 @@ var house = map[string][]string{
 	"nodeprobe/sim":         {"nodeprobe"},
 	"testdata/alertmanager": {"testdata/built"},
 	"testdata/built":        {},
+	"testdata/chromium":     {},
 	"testdata/controlplane": {"nodeprobe", "nodeprobe/sim", "testdata/built"},
 	"testdata/mutants":      {},
 	"testdata/oracle":       {},
@@ -92,7 +93,7 @@ var house = map[string][]string{
 }
 
 func TestImportsPointBack(t *testing.T) {
-	list := exec.Command("go", "list", "-f", `{{.ImportPath}} {{join .Imports " "}}`, "../../../...", "../../../testdata/alertmanager", "../../../testdata/built", "../../../testdata/chart", "../../../testdata/controlplane", "../../../testdata/mutants", "../../../testdata/oracle", "../../../testdata/prometheus")
+	list := exec.Command("go", "list", "-f", `{{.ImportPath}} {{join .Imports " "}}`, "../../../...", "../../../testdata/alertmanager", "../../../testdata/built", "../../../testdata/chart", "../../../testdata/chromium", "../../../testdata/controlplane", "../../../testdata/mutants", "../../../testdata/oracle", "../../../testdata/prometheus")
 	list.Env = append(os.Environ(), "CGO_ENABLED=1") // else the probe is not seen
 	out, err := list.Output()
 	if err != nil {

@@ -157,6 +157,26 @@ func TestDemoTellsTheWholeStory(t *testing.T) {
 	}
 }
 
+// The story ends with what people would have read of it elsewhere: the message as it was posted
+// and as it was left, and the ticket with its comment, of the same incident.
+func TestDemoShowsWhatPeopleWereTold(t *testing.T) {
+	code, out, errs := call(t, "demo", "--auto")
+	_, told, _ := strings.Cut(out, "In Slack that is one message, posted as")
+	inSlack, inJira, _ := strings.Cut(told, "In Jira it is one ticket, in the end closed, with a comment for each thing that happened:")
+	ticket, comment, _ := strings.Cut(inJira, "comment:")
+	for text, parts := range map[string][]string{
+		inSlack: {"ml/llama-70b waits", "[ Approve #1 ]", "done in "},
+		ticket:  {"ml/llama-70b waits", "labels: unpend unpend-demo-gpu-", "Why", "The GPU that matters", "1. repartition gpu-", "Evidence", "Nobody of it waits any more", "approved by you → done"},
+		comment: {"is being carried", "approved by you → done", "nobody of it waits any more"},
+	} {
+		for _, part := range parts {
+			if !strings.Contains(text, part) {
+				t.Errorf("exit %d %s: it lacks %q:\n%s", code, errs, part, text)
+			}
+		}
+	}
+}
+
 func TestDemoWithoutApprovalChangesNothing(t *testing.T) {
 	var out, errs bytes.Buffer
 	code := program.Run(t.Context(), []string{"unpend", "demo"}, program.Stdio{In: strings.NewReader("n\n"), Out: &out, Err: &errs})

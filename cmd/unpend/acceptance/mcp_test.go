@@ -242,23 +242,54 @@ func TestAgentsHaveTheRightsOfWhoCalls(t *testing.T) {
 	}
 
 	l.readsAll(t, "system:serviceaccount:"+ns+":reads")
-	at, config := controlplane.FreeAddress(t), filepath.Join(t.TempDir(), "unpend.yaml")
-	must(t, os.WriteFile(config, fmt.Appendf(nil, "remediate: {namespace: %s}\nbus: {storeDir: %s}\nweb: {metrics: %q, mcp: %q}\n", ns, t.TempDir(), controlplane.FreeAddress(t), at), 0o600))
+	at, page, config := controlplane.FreeAddress(t), controlplane.FreeAddress(t), filepath.Join(t.TempDir(), "unpend.yaml")
+	must(t, os.WriteFile(config, fmt.Appendf(nil, "remediate: {namespace: %s}\nbus: {storeDir: %s}\nweb: {metrics: %q, mcp: %q, listen: %q, hosts: [unpend.example.com]}\n", ns, t.TempDir(), controlplane.FreeAddress(t), at, page), 0o600))
 	newProcess(t, nil, "unpend", "run", "--config", config, "--kubeconfig", l.Kubeconfig()).start(t)
 	controlplane.Eventually(t, time.Minute, "the service answers agents, and nobody without a token", func() (bool, string) { return answers(at, "/", "send your Kubernetes token") })
-	over := func(account string) agent {
+	controlplane.Eventually(t, time.Minute, "so does its page", func() (bool, string) { return answers(page, "/mcp", "send your Kubernetes token") })
+	tokenOf := func(account string) string {
 		t.Helper()
 		_, err := l.Client().CoreV1().ServiceAccounts(ns).Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: account}}, metav1.CreateOptions{})
 		must(t, err)
 		token, err := l.Client().CoreV1().ServiceAccounts(ns).CreateToken(t.Context(), account, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
 		must(t, err)
-		return connect(t, &mcp.StreamableClientTransport{Endpoint: "http://" + at, HTTPClient: &http.Client{Transport: carries(token.Status.Token)}, DisableStandaloneSSE: true})
+		return token.Status.Token
 	}
-	if data := over("reads").asks(t, "incidents", nil); !strings.Contains(string(data), d.Incident) {
-		t.Errorf("who may read is told %s", data)
+	over := func(endpoint string, brings http.RoundTripper) agent {
+		t.Helper()
+		return connect(t, &mcp.StreamableClientTransport{Endpoint: endpoint, HTTPClient: &http.Client{Transport: brings}, DisableStandaloneSSE: true})
 	}
-	nothing("who may not", over("stranger"))
-	nothing("a token of nobody", connect(t, &mcp.StreamableClientTransport{Endpoint: "http://" + at, HTTPClient: &http.Client{Transport: carries("forged")}, DisableStandaloneSSE: true}))
+	reads, stranger := carries(tokenOf("reads")), carries(tokenOf("stranger"))
+	for _, endpoint := range []string{"http://" + at, "http://" + page + "/mcp"} {
+		if data := over(endpoint, reads).asks(t, "incidents", nil); !strings.Contains(string(data), d.Incident) {
+			t.Errorf("%s: who may read is told %s", endpoint, data)
+		}
+		nothing("who may not", over(endpoint, stranger))
+		nothing("a token of nobody", over(endpoint, carries("forged")))
+	}
+	if data := over("http://"+page+"/mcp", byName{reads, "unpend.example.com"}).asks(t, "incidents", nil); !strings.Contains(string(data), d.Incident) {
+		t.Errorf("by the name of a proxy: %s", data)
+	}
+	for name, at := range map[string]string{"evil.example": page, "unpend.example.com": at} { // a name that was rebound
+		s, err := mcp.NewClient(&mcp.Implementation{Name: "agent", Version: "1"}, nil).Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: "http://" + at + "/mcp", HTTPClient: &http.Client{Transport: byName{reads, name}}, DisableStandaloneSSE: true}, nil)
+		if err == nil {
+			s.Close()
+			t.Errorf("%s answers as %s", at, name)
+		}
+	}
+}
+
+// byName brings a token, and asks by another name than the address has.
+type byName struct {
+	carries
+	name string
+}
+
+// RoundTrip implements http.RoundTripper.
+func (a byName) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Host = a.name
+	return a.carries.RoundTrip(r)
 }
 
 // carries is a transport that brings a token.
