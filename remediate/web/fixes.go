@@ -12,6 +12,7 @@ import (
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/notice"
+	"github.com/unpend/unpend/remediate/wording"
 )
 
 type fixView struct {
@@ -35,7 +36,7 @@ var classes = map[diagnosis.Class]string{
 }
 
 func (p *Page) fixOf(i notice.Proposal, f diagnosis.FixSummary, best bool) fixView {
-	v := fixView{FixSummary: f, Runs: runsOf(f), Stops: stopsOf(f), Takes: takesOf(f), Best: best, Who: slices.Concat(f.Cost.Evictions, f.Cost.Restarts), Class: classes[f.Class], Why: clean(f.Proof.Why)}
+	v := fixView{FixSummary: f, Runs: wording.Runs(f), Stops: wording.Stops(f), Takes: wording.Takes(f), Best: best, Who: slices.Concat(f.Cost.Evictions, f.Cost.Restarts), Class: classes[f.Class], Why: clean(f.Proof.Why)}
 	v.More = f.EvictionCount + f.RestartCount - len(v.Who)
 	for _, c := range f.Commands {
 		if command(c) {

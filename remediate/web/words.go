@@ -73,35 +73,3 @@ var states = map[string]string{
 	notice.Succeeded: "done", notice.Failed: "failed, and was taken back", notice.Stopped: "was stopped, and taken back", notice.Parked: "left its node cordoned on purpose: somebody has to come",
 	notice.Stale: "was stale: nothing was written", notice.Expired: "expired: nobody decided in time", notice.Refused: "was refused", notice.Rejected: "was rejected", notice.Superseded: "gave way to a newer plan",
 }
-
-// runs, stops, takes and risk are the price of a fix, as the terminal and Slack tell it.
-func runsOf(f diagnosis.FixSummary) string {
-	if f.Effect == nil {
-		return "–"
-	}
-	return fmt.Sprintf("%d of %d", f.Effect.Runs, f.Effect.Of)
-}
-
-func stopsOf(f diagnosis.FixSummary) string {
-	n, more := f.EvictionCount+f.RestartCount, ""
-	if f.Cost.RestartsKnown != nil && !*f.Cost.RestartsKnown {
-		more = "+"
-	}
-	switch {
-	case n == 0 && more == "":
-		return "nobody"
-	case n == 1 && more == "":
-		return "1 pod"
-	}
-	return fmt.Sprintf("%d%s pods", n, more)
-}
-
-func takesOf(f diagnosis.FixSummary) string {
-	switch m := f.Cost.Minutes; {
-	case m > 0:
-		return fmt.Sprintf("~%d min", m)
-	case f.Automatic:
-		return "<1 min"
-	}
-	return "–"
-}

@@ -11,15 +11,19 @@ import (
 
 // Price is what a fix brings and costs, in one line.
 func Price(f diagnosis.FixSummary) string {
-	runs := "–"
-	if f.Effect != nil {
-		runs = fmt.Sprintf("%d of %d", f.Effect.Runs, f.Effect.Of)
-	}
-	return fmt.Sprintf("runs %s · stops %s · takes %s · risk %s", runs, stops(f), takes(f), f.Risk)
+	return fmt.Sprintf("runs %s · stops %s · takes %s · risk %s", Runs(f), Stops(f), Takes(f), f.Risk)
 }
 
-// stops counts the pods that stop in any way; "+" where there may be others.
-func stops(f diagnosis.FixSummary) string {
+// Runs counts the incident's pods that run afterwards; "–" where that is not known.
+func Runs(f diagnosis.FixSummary) string {
+	if f.Effect == nil {
+		return "–"
+	}
+	return fmt.Sprintf("%d of %d", f.Effect.Runs, f.Effect.Of)
+}
+
+// Stops counts the pods that stop in any way; "+" where there may be others.
+func Stops(f diagnosis.FixSummary) string {
 	n, more := f.EvictionCount+f.RestartCount, ""
 	if f.Cost.RestartsKnown != nil && !*f.Cost.RestartsKnown {
 		more = "+"
@@ -33,7 +37,8 @@ func stops(f diagnosis.FixSummary) string {
 	return fmt.Sprintf("%d%s pods", n, more)
 }
 
-func takes(f diagnosis.FixSummary) string {
+// Takes is how long a fix takes, in minutes; "–" where people carry it out.
+func Takes(f diagnosis.FixSummary) string {
 	switch m := f.Cost.Minutes; {
 	case m > 0:
 		return fmt.Sprintf("~%d min", m)
