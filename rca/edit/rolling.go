@@ -27,15 +27,23 @@ type Rolling struct {
 	Pending []*corev1.Pod
 	// Behind are its pods that wait for one and keep the template that they have.
 	Behind []*corev1.Pod
+	// Broken is how many of its pods have a node, keep their template, and are not ready.
+	Broken int
 	// Wanted is how many pods it wants.
 	Wanted int
 	// AtOnce: all its pods stop before the first new one is made. Else at most Surge pods
 	// are above what is wanted, and Unavailable below.
 	AtOnce             bool
 	Surge, Unavailable int
-	// InTurn: one pod is replaced after the other, each under its own name, the next one
-	// only when the one before runs.
+	// InTurn: pods are replaced each under its own name, who waits first, the next ones only
+	// while fewer than Unavailable do not run; 0 is 1.
 	InTurn bool
+	// InOrder, of those: none is replaced before all run, and none is made before the one in
+	// front of it runs.
+	InOrder bool
+	// ByOrdinal, of those: one after the other from the highest ordinal on, whether it waits
+	// or runs.
+	ByOrdinal bool
 }
 
 // roll fills in how the workload replaces its pods for a change of its template.

@@ -11,11 +11,15 @@ import (
 	"github.com/unpend/unpend/rca/view"
 )
 
-// rollSet fills in how a StatefulSet replaces its pods: one after the other, and only those
-// that its partition lets a new template reach. Who waits below the partition is made again
-// as it is (newVersionedStatefulSetPod in stateful_set_utils.go), so a person has to lower it
-// first: whether those in front of it may change is what the partition was set for.
+// rollSet fills in how a StatefulSet replaces its pods: as many at a time as it may lack, and
+// only those that its partition lets a new template reach. Who waits below the partition is
+// made again as it is (newVersionedStatefulSetPod in stateful_set_utils.go), so a person has to
+// lower it first: whether those in front of it may change is what the partition was set for.
 func (c *Workload) rollSet(ch *Change, r *Rolling, set *appsv1.StatefulSet) {
+	if set.Spec.UpdateStrategy.Type == appsv1.RecreateStatefulSetStrategyType {
+		r.AtOnce, r.Wanted = true, int(ptr.Deref(set.Spec.Replicas, 1))
+		return
+	}
 	inOrder := set.Spec.PodManagementPolicy != appsv1.ParallelPodManagement
 	first := view.FirstRolled(set)
 	if lowest, lacks := c.lacking(set); lowest < first && (inOrder || !lacks) {
@@ -23,11 +27,22 @@ func (c *Workload) rollSet(ch *Change, r *Rolling, set *appsv1.StatefulSet) {
 		ch.Commands = append(ch.Commands, fmt.Sprintf(`kubectl -n %s patch %s --type=strategic -p '{"spec":{"updateStrategy":{"rollingUpdate":{"partition":%d}}}}'  # pods below its partition keep the template that they have`,
 			set.Namespace, c.WorkloadName(), lowest-view.FirstOrdinal(set)))
 	}
-	r.InTurn, r.Wanted = true, max(0, endOrdinal(set)-first)
+	r.InTurn, r.InOrder, r.Wanted = true, inOrder, max(0, endOrdinal(set)-first)
+	bounded := false
+	r.Unavailable, bounded = view.MayLack(set)
+	r.ByOrdinal = !inOrder && !bounded
+	if r.Unavailable > 1 {
+		r.How += fmt.Sprintf(" %d at a time", r.Unavailable)
+	}
 	if first > view.FirstOrdinal(set) {
 		r.How += fmt.Sprintf(" from ordinal %d on", first)
 	}
 	below := func(p *corev1.Pod) bool { return view.Ordinal(p) < first }
+	for _, p := range r.Running {
+		if below(p) && !view.Ready(p) {
+			r.Broken++
+		}
+	}
 	r.Running = slices.DeleteFunc(r.Running, below)
 	for _, p := range r.Pending {
 		if below(p) {

@@ -153,7 +153,7 @@ func placeAll(ctx context.Context, s *whatif.Snapshot, pods []*corev1.Pod) ([]st
 // replace plays how a workload replaces its pods. How many pods it has at any time, and in
 // which order they go, is its controller's rule.
 func (c *Finder) replace(ctx context.Context, s *whatif.Snapshot, r *edit.Rolling, next func(name string) *corev1.Pod) (outcome, error) {
-	p := replacing{Rolling: r, s: s, next: next, old: slices.Clone(r.Running)}
+	p := replacing{Rolling: r, s: s, next: next, old: slices.Clone(r.Running), behind: r.Behind}
 	var err error
 	switch {
 	case r.AtOnce:
@@ -166,18 +166,7 @@ func (c *Finder) replace(ctx context.Context, s *whatif.Snapshot, r *edit.Rollin
 	if err != nil {
 		return outcome{}, fmt.Errorf("replace the pods of %s: %w", c.WorkloadName(), err)
 	}
-	behind, err := placeAll(ctx, s, r.Behind)
-	if err != nil {
-		return outcome{}, fmt.Errorf("place the pods of %s that stay as they are: %w", c.WorkloadName(), err)
-	}
-	for _, node := range behind {
-		if node == "" {
-			p.pending++
-			continue
-		}
-		p.placed++
-	}
-	return outcome{node: p.first, runs: len(p.old) + p.placed - len(r.Running), pending: p.pending, stopped: p.stopped}, nil
+	return outcome{node: p.first, runs: len(p.old) + p.placed + p.kept - len(r.Running), pending: p.pending + len(p.behind), stopped: p.stopped}, nil
 }
 
 // replacing is a workload on its way from old pods to new ones.
@@ -191,6 +180,9 @@ type replacing struct {
 	placed  int
 	pending int // new ones, and old ones that are left, without a node
 	first   string
+	// behind still wait as they are; of kept, who did, too, has found a node.
+	behind []*corev1.Pod
+	kept   int
 }
 
 // stop stops the first of the old pods.
@@ -226,26 +218,6 @@ func (p *replacing) atOnce(ctx context.Context) error {
 	_, err := p.make(ctx, min(p.Wanted, len(p.stopped)+maxProved))
 	p.pending = p.Wanted - p.placed
 	return err
-}
-
-// inTurn makes those that do not exist, then replaces one after the other, who waits first,
-// and goes on only when the new one has a node.
-func (p *replacing) inTurn(ctx context.Context) error {
-	p.pending = max(len(p.Pending), p.Wanted-len(p.old))
-	for range min(p.pending, maxProved) {
-		if ok, err := p.make(ctx, 1); !ok || err != nil {
-			return err
-		}
-		p.pending--
-	}
-	for len(p.old) > 0 {
-		p.stop()
-		if ok, err := p.make(ctx, 1); !ok || err != nil {
-			p.pending++
-			return err
-		}
-	}
-	return nil
 }
 
 // rolling is a Deployment's: as many new pods as the surge allows, then old ones go, those

@@ -72,6 +72,7 @@ func TestHowAWorkloadIsReplaced(t *testing.T) {
 				for _, node := range []string{"a", "b"}[:tc.running] {
 					p := filling(node)
 					p.Spec.NodeName = node
+					p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 					old = append(old, p)
 				}
 				st.Pods = append(st.Pods, old...)

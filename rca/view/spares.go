@@ -84,6 +84,11 @@ func together(st *cluster.State, a diagnosis.Action, pods int) int {
 			most = o.Spec.UpdateStrategy.RollingUpdate.MaxUnavailable
 		}
 	case *appsv1.StatefulSet:
+		if o.Spec.UpdateStrategy.Type == appsv1.RecreateStatefulSetStrategyType {
+			return pods
+		}
+		n, _ := MayLack(o)
+		return n
 	default:
 		return pods
 	}
@@ -101,10 +106,8 @@ func free(b *policyv1.PodDisruptionBudget, p *corev1.Pod) bool {
 	if p.Status.Phase == corev1.PodPending {
 		return true
 	}
-	for _, c := range p.Status.Conditions {
-		if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
-			return false
-		}
+	if Ready(p) {
+		return false
 	}
 	if ptr.Deref(b.Spec.UnhealthyPodEvictionPolicy, policyv1.IfHealthyBudget) == policyv1.AlwaysAllow {
 		return true

@@ -2,12 +2,14 @@ package view
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
 	"github.com/unpend/unpend/rca/cluster"
@@ -89,6 +91,27 @@ func reached(st *cluster.State, p *corev1.Pod, t diagnosis.Target) bool {
 	owner, _ := st.Owner(t.Kind, t.Namespace, t.Name)
 	set, is := owner.(*appsv1.StatefulSet)
 	return !is || Ordinal(p) >= FirstRolled(set)
+}
+
+// Ready says that the pod's condition says so.
+func Ready(p *corev1.Pod) bool {
+	return slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
+}
+
+// MayLack is how many pods of the set may be away while its controller rolls it, and whether
+// that controller has such a bound: one that has, as all have from Kubernetes 1.37 on (gate
+// MaxUnavailableStatefulSet), writes it into each set; every other one replaces one pod after
+// the other, from the highest ordinal on (getStatefulSetMaxUnavailable and updateStatefulSet
+// in pkg/controller/statefulset, SetDefaults_StatefulSet in pkg/apis/apps/v1, 1.37.1).
+func MayLack(set *appsv1.StatefulSet) (pods int, bounded bool) {
+	r := set.Spec.UpdateStrategy.RollingUpdate
+	if r == nil || r.MaxUnavailable == nil {
+		return 1, false
+	}
+	pods, _ = intstr.GetScaledValueFromIntOrPercent(r.MaxUnavailable, int(ptr.Deref(set.Spec.Replicas, 1)), false) //nolint:errcheck // the API server takes no others
+	return max(1, pods), true
 }
 
 // FirstRolled is the lowest ordinal that a new template of the set reaches; its partition

@@ -125,6 +125,7 @@ func TestSpared(t *testing.T) {
 			Status: policyv1.PodDisruptionBudgetStatus{DisruptionsAllowed: allowed, CurrentHealthy: 2, DesiredHealthy: 2 - allowed}}
 	}
 	job, web := act(diagnosis.VerbRecreate, "Job", "job", rolls), act(diagnosis.VerbPatch, "Deployment", "web", rolls)
+	db := act(diagnosis.VerbPatch, "StatefulSet", "db", rolls)
 	unready := func(s *cluster.State) {
 		for _, p := range s.Pods {
 			p.Status.Conditions = nil
@@ -148,6 +149,17 @@ func TestSpared(t *testing.T) {
 		{"all at a time", web, budget("web-1", 1), func(s *cluster.State) {
 			s.Deployments[0].Spec.Strategy.Type = appsv1.RecreateDeploymentStrategyType
 		}, "a/web-1-1 (keep allows 1 more)"},
+		{"of a set, one at a time", db, budget("db", 1), nil, ""},
+		{"of a set, two at a time", db, budget("db", 1), func(s *cluster.State) {
+			s.StatefulSets[0].Spec.Replicas = new(int32(4))
+			s.StatefulSets[0].Spec.UpdateStrategy.RollingUpdate = &appsv1.RollingUpdateStatefulSetStrategy{MaxUnavailable: new(intstr.FromString("50%"))}
+		}, "a/db-1 (keep allows 1 more)"},
+		{"of a set, less than one at a time", db, budget("db", 1), func(s *cluster.State) {
+			s.StatefulSets[0].Spec.UpdateStrategy.RollingUpdate = &appsv1.RollingUpdateStatefulSetStrategy{MaxUnavailable: new(intstr.FromString("50%"))}
+		}, ""},
+		{"of a set, all at a time", db, budget("db", 1), func(s *cluster.State) {
+			s.StatefulSets[0].Spec.UpdateStrategy.Type = appsv1.RecreateStatefulSetStrategyType
+		}, "a/db-1 (keep allows 1 more)"},
 		{"two budgets", job, budget("job", 2), func(s *cluster.State) {
 			also := budget("job", 2)
 			also.Name = "too"
