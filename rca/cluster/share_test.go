@@ -5,11 +5,14 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/unpend/unpend/nodeprobe"
 )
 
 // replica is a pod of a workload as an informer decodes it: nothing is another's.
@@ -64,6 +67,48 @@ func TestPodsShareWhatTheyHaveAlike(t *testing.T) {
 	trim(a) // as when a list is taken in again
 	if &a.Spec.Containers[0] == held || &b.Spec.Containers[0] != held {
 		t.Error("what others hold is written")
+	}
+}
+
+// What pods say in the same words is in memory once, and so are a report's; too many words,
+// and long ones, are not kept.
+func TestWordsAreKeptOnce(t *testing.T) {
+	s := newShelf()
+	a, b := replica(t, "x", "serve"), replica(t, "x", "serve")
+	for _, p := range []*corev1.Pod{a, b} {
+		if err := s.share(p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	same := func(what, x, y string) {
+		t.Helper()
+		if x == "" || x != y || unsafe.StringData(x) != unsafe.StringData(y) {
+			t.Errorf("%s: %q and %q", what, x, y)
+		}
+	}
+	same("the node", a.Spec.NodeName, b.Spec.NodeName)
+	same("the namespace", a.Namespace, b.Namespace)
+	same("the phase", string(a.Status.Phase), string(b.Status.Phase))
+	const text = `{"metadata":{"name":"n"},"report":{"source":"nvml","gpus":[{"index":0,"healthy":true,"product":"A100","instances":[{"profile":"1g.5gb","holder":{"namespace":"ml","pod":"x","container":"main"}},{"profile":"1g.5gb","holder":{"namespace":"ml","pod":"y","container":"main"}}]}]}}`
+	k := kindOf("unpend.dev/v1alpha1", "NodeGeometry")
+	o, err := s.read(k, "unpend.dev/v1alpha1", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := o.(*nodeprobe.NodeGeometry).Report.GPUs[0].Instances
+	same("the profile", i[0].Profile, i[1].Profile)
+	same("the container", i[0].Holder.Container, i[1].Holder.Container)
+	same("the namespace of all", i[0].Holder.Namespace, a.Namespace)
+	long := strings.Repeat("x", longestWord+1)
+	once(&s.words, &long)
+	for n := range 2 * keptWords {
+		word := fmt.Sprint(n)
+		if once(&s.words, &word); word != fmt.Sprint(n) {
+			t.Fatalf("%d became %s", n, word)
+		}
+	}
+	if n := len(s.words.known); n > keptWords || s.words.known[long] != "" {
+		t.Errorf("%d words are kept", n)
 	}
 }
 

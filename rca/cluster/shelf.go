@@ -4,6 +4,8 @@ import (
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/unpend/unpend/nodeprobe"
 )
 
 const (
@@ -26,6 +28,7 @@ type shelf struct {
 	all   int
 	bytes int       // of their texts
 	texts sync.Pool // of *[]byte, to cut in
+	words words
 }
 
 type tally struct{ asked, had int }
@@ -79,14 +82,21 @@ type removed struct {
 // read decodes an object as the kind's type, and trims it. What is wrong with it is said
 // of all of it.
 func (s *shelf) read(k *kind, apiVersion string, data []byte) (Object, error) {
-	if obj := s.assemble(k, apiVersion, data); obj != nil {
-		return obj, nil
-	}
-	obj, err := k.decode(apiVersion, data)
-	if err == nil {
+	obj := s.assemble(k, apiVersion, data)
+	if obj == nil {
+		var err error
+		if obj, err = k.decode(apiVersion, data); err != nil {
+			return nil, err
+		}
 		trim(obj)
 	}
-	return obj, err
+	switch t := obj.(type) {
+	case *corev1.Pod:
+		s.words.pod(t)
+	case *nodeprobe.NodeGeometry:
+		s.words.report(&t.Report)
+	}
+	return obj, nil
 }
 
 // assemble reads what is an object's own, and adds what others have too; nil where the
@@ -118,6 +128,7 @@ func (s *shelf) assemble(k *kind, apiVersion string, data []byte) Object {
 // share has a pod that was decoded without the shelf hold the same parts as others, where it
 // has parts alike; the pod is trimmed, and nobody else's yet.
 func (s *shelf) share(pod *corev1.Pod) error {
+	s.words.pod(pod)
 	return parts["Pod"].each(func(p *part) error {
 		if !s.pays(p) {
 			return nil

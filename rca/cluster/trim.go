@@ -28,6 +28,7 @@ func trim(o Object) {
 	switch t := any(o).(type) {
 	case *corev1.Pod:
 		trimPod(&t.Spec)
+		trimStatus(&t.Status)
 	case *appsv1.ReplicaSet:
 		trimEnv(&t.Spec.Template.Spec)
 	case *appsv1.Deployment:
@@ -50,20 +51,30 @@ func trim(o Object) {
 }
 
 // trimFields keeps who wrote when. For a node it also keeps that dated labels
-// were written: since when a layout is pending is told by nothing else; for a pod that its
-// node was: a scheduler's binding leaves no such trace.
+// were written: since when a layout is pending is told by nothing else. Of a pod it keeps
+// who wrote its node, and nothing else: a scheduler's binding leaves no such trace.
 func trimFields(o Object, fields []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
-	out := make([]metav1.ManagedFieldsEntry, len(fields))
 	_, node := any(o).(*corev1.Node)
 	_, pod := any(o).(*corev1.Pod)
+	if pod {
+		return trimPodFields(fields)
+	}
+	out := make([]metav1.ManagedFieldsEntry, len(fields))
 	for i, f := range fields {
 		out[i] = f
 		out[i].FieldsV1 = nil
-		switch {
-		case node:
+		if node {
 			out[i].FieldsV1 = datedFields(f.FieldsV1)
-		case pod && f.FieldsV1 != nil && strings.Contains(f.FieldsV1.GetRawString(), `"f:nodeName"`):
-			out[i].FieldsV1 = byHand
+		}
+	}
+	return out
+}
+
+func trimPodFields(fields []metav1.ManagedFieldsEntry) (out []metav1.ManagedFieldsEntry) {
+	for _, f := range fields {
+		if f.FieldsV1 != nil && strings.Contains(f.FieldsV1.GetRawString(), `"f:nodeName"`) {
+			f.FieldsV1 = byHand
+			out = append(out, f)
 		}
 	}
 	return out
@@ -83,6 +94,17 @@ func trimPod(spec *corev1.PodSpec) {
 	}
 	spec.InitContainers, spec.Containers = trimContainers(spec.InitContainers), trimContainers(spec.Containers)
 	spec.EphemeralContainers = nil
+}
+
+// trimStatus takes out addresses, and by which ids the runtime knows containers and images.
+func trimStatus(status *corev1.PodStatus) {
+	status.PodIP, status.PodIPs, status.HostIP, status.HostIPs = "", nil, "", nil
+	for _, list := range [][]corev1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses} {
+		for i := range list {
+			list[i].ContainerID, list[i].ImageID = "", ""
+		}
+	}
+	status.EphemeralContainerStatuses = nil
 }
 
 // trimContainers makes a list of its own: an informer may hand over again what it did

@@ -3,10 +3,12 @@ package cluster
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Of a pod's volumes those stay that decide on nodes; of requests that are the limits there
@@ -33,6 +35,30 @@ func TestTrimmedPod(t *testing.T) {
 	p.Spec.Containers[0].Resources.Limits["cpu"] = resource.MustParse("1")
 	if r := p.Spec.Containers[0].Resources.Requests; len(r) != 2 {
 		t.Errorf("two copies: %v", r)
+	}
+}
+
+// Of a pod's status and managed fields that stays which a diagnosis can rely on: what its
+// containers are at, and who wrote its node.
+func TestTrimmedStatus(t *testing.T) {
+	at := metav1.NewTime(time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC))
+	wrote := func(manager, fields string) metav1.ManagedFieldsEntry {
+		return metav1.ManagedFieldsEntry{Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, Time: &at, FieldsV1: metav1.NewFieldsV1(fields)}
+	}
+	waits := corev1.ContainerStatus{Name: "main", Image: "registry.example/x", RestartCount: 3, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}},
+		LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1, FinishedAt: at}}}
+	known := waits
+	known.ContainerID, known.ImageID = "containerd://0", "registry.example/x@sha256:0"
+	status := corev1.PodStatus{Phase: corev1.PodRunning, Message: "m", Reason: "r", StartTime: &at, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse, Reason: "ContainersNotReady"}}}
+	p := &corev1.Pod{Status: *status.DeepCopy(), ObjectMeta: metav1.ObjectMeta{ManagedFields: []metav1.ManagedFieldsEntry{
+		wrote("kube-controller-manager", `{"f:metadata":{}}`), wrote("kubectl", `{"f:spec":{"f:containers":{},"f:nodeName":{}}}`), wrote("kubelet", `{"f:status":{}}`)}}}
+	p.Status.PodIP, p.Status.PodIPs, p.Status.HostIP, p.Status.HostIPs = "10.0.0.1", []corev1.PodIP{{IP: "10.0.0.1"}}, "10.0.0.2", []corev1.HostIP{{IP: "10.0.0.2"}}
+	p.Status.InitContainerStatuses, p.Status.ContainerStatuses = []corev1.ContainerStatus{known}, []corev1.ContainerStatus{known}
+	want := &corev1.Pod{Status: status, ObjectMeta: metav1.ObjectMeta{ManagedFields: []metav1.ManagedFieldsEntry{wrote("kubectl", `{"f:spec":{"f:nodeName":{}}}`)}}}
+	want.Status.InitContainerStatuses, want.Status.ContainerStatuses = []corev1.ContainerStatus{waits}, []corev1.ContainerStatus{waits}
+	trim(p)
+	if diff := cmp.Diff(want, p); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -54,7 +55,7 @@ func (s *Service) diagnose(ctx context.Context) error {
 			return err
 		}
 	}
-	p := &publisher{Service: s, analyst: a, last: map[string]said{},
+	p := &publisher{Service: s, analyst: a, last: map[string]said{}, earlier: map[string]said{},
 		gaveUp: prometheus.NewCounter(prometheus.CounterOpts{Name: "unpend_diagnoses_failed_total", Help: "Incidents that could not be diagnosed, or whose diagnosis could not be published."})}
 	if err := s.registry.Register(p.gaveUp); err != nil {
 		return fmt.Errorf("register metrics: %w", err)
@@ -130,8 +131,10 @@ type publisher struct {
 	term    context.Context // in which last was said
 	gaveUp  prometheus.Counter
 
-	mu   sync.Mutex
-	last map[string]said // by incident that waits
+	mu sync.Mutex
+	// last and earlier are what this process has said of incidents that wait: in its term, and
+	// in those before.
+	last, earlier map[string]said
 
 	recorded recorded
 }
@@ -140,6 +143,15 @@ func (p *publisher) forget(incident string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.last, incident)
+	delete(p.earlier, incident)
+}
+
+// printed says whether the newest line of an incident says this, also if that was before
+// another process led.
+func (p *publisher) printed(incident string, now said) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.earlier[incident] == now
 }
 
 func (p *publisher) said(incident string) (last said, known bool) {
@@ -159,6 +171,7 @@ func (p *publisher) begin(term context.Context) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.term = term
+	maps.Copy(p.earlier, p.last)
 	clear(p.last) // another may have said something else
 }
 
@@ -210,8 +223,8 @@ func (p *publisher) publish(ctx context.Context, d diagnosis.Diagnosis, now said
 		return err
 	}
 	id := fmt.Sprintf("diagnosis-%s-%x-%d", d.Incident, now.substance[:8], now.waiting)
+	var before bool // in an earlier term, or by another process: words and ages may differ
 	for {
-		var before bool // by an earlier process: words and ages may differ
 		if before, err = p.bus.Said(ctx, bus.Diagnoses, d.Incident, id); err == nil && before {
 			break
 		}
@@ -235,6 +248,9 @@ func (p *publisher) publish(ctx context.Context, d diagnosis.Diagnosis, now said
 	}
 	if err := p.bus.Settled(ctx, bus.Incidents, d.Incident); err != nil {
 		p.logger.WarnContext(ctx, "an incident that was given up is diagnosed, and its dead letter is not forgotten", "incident", d.Incident, "error", err)
+	}
+	if before && p.printed(d.Incident, now) {
+		return nil
 	}
 	_, err = fmt.Fprintln(p.out, string(body))
 	return err

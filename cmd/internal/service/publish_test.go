@@ -70,3 +70,46 @@ func TestDiagnosisOfManyNodesArrives(t *testing.T) {
 		t.Errorf("printed %.400s", printed.String())
 	}
 }
+
+// A process that led, lost the lease and leads again does not print what it has said already;
+// one that is new prints it, though it is on the bus, and so does one that had forgotten it.
+func TestALineIsPrintedOnceAProcess(t *testing.T) {
+	b, err := bus.Open(t.Context(), bus.Options{Cluster: "here", Memory: true})
+	must(t, err)
+	defer b.Close()
+	d, now := diagnosis.Diagnosis{Incident: "gpu-0123456789"}, said{waiting: 1}
+	process := func() (*publisher, *strings.Builder) {
+		var out strings.Builder
+		return &publisher{Service: &Service{bus: b, out: &out, logger: slog.New(slog.DiscardHandler)}, last: map[string]said{}, earlier: map[string]said{}}, &out
+	}
+	says := func(p *publisher, now said) {
+		t.Helper()
+		must(t, p.publish(t.Context(), d, now))
+		p.note(d.Incident, now)
+	}
+	p, out := process()
+	says(p, now)
+	for range 2 { // the second term is over before the incident's turn has come
+		p.begin(t.Context())
+	}
+	says(p, now)
+	if n := strings.Count(out.String(), "\n"); n != 1 {
+		t.Errorf("%d lines: %s", n, out)
+	}
+	p.begin(t.Context())
+	says(p, said{waiting: 2})
+	if n := strings.Count(out.String(), "\n"); n != 2 {
+		t.Errorf("what is news makes %d lines: %s", n, out)
+	}
+	p.forget(d.Incident)
+	p.begin(t.Context())
+	says(p, said{waiting: 2})
+	if n := strings.Count(out.String(), "\n"); n != 3 {
+		t.Errorf("what was forgotten makes %d lines: %s", n, out)
+	}
+	other, printed := process()
+	says(other, said{waiting: 2})
+	if n := strings.Count(printed.String(), "\n"); n != 1 {
+		t.Errorf("another process prints %d lines", n)
+	}
+}
