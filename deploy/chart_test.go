@@ -3,6 +3,7 @@ package deploy_test
 import (
 	"bytes"
 	"flag"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -72,6 +74,7 @@ func everything() values {
 		"jira": values{"url": "https://example.atlassian.net", "user": "bot@example.com", "project": "OPS", "priority": "High", "components": []any{"gpu"}, "labels": []any{"oncall"}, "fields": values{"customfield_10042": values{"value": "7"}},
 			"doneStatus": "Done", "reopen": "24h", "link": "https://unpend.example.com/incidents/{incident}", "cluster": "prod", "existingSecret": "unpend-jira", "key": "api"},
 		"kubectl":        values{"events": true, "annotations": true},
+		"hooks":          values{"existingSecret": "unpend-hooks", "tokenKey": "alertmanager", "secretKey": "standard", "port": 9099, "from": []any{values{"podSelector": values{"matchLabels": values{"app": "alertmanager"}}}}},
 		"networkPolicy":  values{"metricsFrom": []any{values{"namespaceSelector": values{"matchLabels": values{"kubernetes.io/metadata.name": "monitoring"}}}}},
 		"podAnnotations": values{"x": "y"}, "priorityClassName": "system-cluster-critical",
 		"nodeSelector": values{"kubernetes.io/os": "linux"},
@@ -98,8 +101,14 @@ func variants() map[string]values {
 		"approve": {"mode": "approve", "remediate": approve()["remediate"], "probe": values{"namespace": values{"name": "approve-probe"}}},
 		"standby": {"mode": "approve", "remediate": values{"replicas": 2, "audit": values{"accessMode": "ReadWriteMany", "existingClaim": "trail"}},
 			"rbac": values{"create": false}, "probe": values{"enabled": false}},
+		"clicks":     {"mode": "approve", "probe": values{"enabled": false}, "slack": clicks()},
 		"everything": everything(),
 	}
+}
+
+// clicks come from Slack to a port.
+func clicks() values {
+	return values{"channel": "C0123456789", "existingSecret": "unpend-slack", "signingKey": "signing", "from": []any{values{"namespaceSelector": values{"matchLabels": values{"kubernetes.io/metadata.name": "ingress"}}}}}
 }
 
 func golden(t *testing.T, name string, got []byte) {
@@ -223,6 +232,10 @@ func TestKindsRendered(t *testing.T) {
 			wantService, wantProbe = slices.DeleteFunc(slices.Clone(service), func(k string) bool {
 				return slices.Contains([]string{"ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"}, k)
 			}), nil
+		case "everything":
+			wantService = slices.Insert(slices.Clone(service), slices.Index(service, "Service"), "Service") // of the hooks
+		case "clicks":
+			wantProbe = nil
 		case "claim":
 			wantService, wantProbe = without(service, "PersistentVolumeClaim"), without(probe, "Namespace")
 		}
@@ -256,6 +269,7 @@ func TestConfigIsThatOfTheProgram(t *testing.T) {
 				"fields": values{"customfield_10042": values{"value": "7"}}, "doneStatus": "Done", "reopen": "24h", "link": "https://unpend.example.com/incidents/{incident}", "cluster": "prod", "tokenFile": "/etc/unpend-jira/api"},
 			"pagerduty": values{"keyFile": "/etc/unpend-paging/pagerduty", "when": values{"waiting": "30m"}}, "alertmanager": values{"url": "http://alertmanager.monitoring.svc:9093"},
 			"kubectl":  values{"events": true, "annotations": true},
+			"hooks":    values{"listen": ":9099", "tokenFile": "/etc/unpend-hooks/alertmanager", "secretFile": "/etc/unpend-hooks/standard"},
 			"outbound": values{"allow": []any{"alertmanager.monitoring.svc"}}, "routes": []any{values{"namespaces": []any{"ml"}, "to": []any{"pagerduty"}}}}},
 	} {
 		var got values
@@ -312,6 +326,9 @@ func TestSchemaRefuses(t *testing.T) {
 		"channel by its name":       {"slack": values{"channel": "#gpu", "existingSecret": "a"}},
 		"token in the values":       {"slack": values{"token": "xoxb-1"}},
 		"app's token in the values": {"slack": values{"appToken": "xapp-1"}},
+		"port of everybody's":       {"slack": values{"port": 443}},
+		"token of who calls":        {"hooks": values{"token": "x"}},
+		"an address of the hooks":   {"hooks": values{"listen": ":9094"}},
 		"key of a pager":            {"config": values{"pagerduty": values{"keyFile": "/x"}}, "paging": values{"existingSecret": "a"}},
 		"webhook to nowhere":        {"config": values{"webhook": values{}}, "paging": values{"existingSecret": "a"}},
 		"secret of a pager":         {"paging": values{"pagerduty": "0123"}},
@@ -393,7 +410,7 @@ func TestSchemaAndValuesAgree(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	for _, part := range []string{"probe", "remediate", "slack", "paging", "jira", "kubectl"} {
+	for _, part := range []string{"probe", "remediate", "slack", "paging", "hooks", "jira", "kubectl"} {
 		its, ok := c.Values[part].(map[string]any)
 		if !ok {
 			t.Fatalf("no values of %s", part)
@@ -459,10 +476,19 @@ func TestDeployment(t *testing.T) {
 // The app's token, by which clicks are heard, is mounted for the executor alone, and only where
 // it carries something out.
 func TestTheExecutorHearsSlack(t *testing.T) {
-	heard := values{"channel": "C0123456789", "existingSecret": "unpend-slack", "key": "bot", "appKey": "app"}
-	for mode, want := range map[string][]string{"approve": {"unpend-executor: bot app", "unpend: bot"}, "observe": {"unpend: bot"}} {
+	socket := values{"channel": "C0123456789", "existingSecret": "unpend-slack", "key": "bot", "appKey": "app"}
+	for _, tc := range []struct {
+		mode  string
+		heard values
+		want  []string
+	}{
+		{"approve", socket, []string{"unpend-executor: bot app", "unpend: bot"}},
+		{"observe", socket, []string{"unpend: bot"}},
+		{"approve", clicks(), []string{"unpend-executor: token signing", "unpend: token"}},
+		{"observe", clicks(), []string{"unpend: token"}},
+	} {
 		var got []string
-		for _, o := range objects(t, values{"mode": mode, "slack": heard}) {
+		for _, o := range objects(t, values{"mode": tc.mode, "slack": tc.heard}) {
 			if o.GetKind() != "Deployment" {
 				continue
 			}
@@ -477,9 +503,69 @@ func TestTheExecutorHearsSlack(t *testing.T) {
 			got = append(got, mounted)
 		}
 		slices.Sort(got)
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s: %s", mode, diff)
+		if diff := cmp.Diff(tc.want, got); diff != "" {
+			t.Errorf("%s, %v: %s", tc.mode, tc.heard, diff)
 		}
+	}
+}
+
+// Ports that others come to are there only where they are wanted: each has its Service, which
+// leads to the pod that listens, and is let in by the policy from those alone who are named.
+func TestWhereOthersComeTo(t *testing.T) {
+	for name, want := range map[string][]string{
+		"defaults":   {"service unpend-metrics 9090", "policy unpend metrics from 0"},
+		"everything": {"service unpend-other-hooks 9099", "service unpend-other-metrics 9090", "policy unpend-other hooks from 1", "policy unpend-other metrics from 1", "policy unpend-other-executor metrics from 1"},
+		"clicks":     {"service unpend-executor-slack 9095", "service unpend-metrics 9090", "policy unpend metrics from 0", "policy unpend-executor slack from 1"},
+	} {
+		var got []string
+		open := map[string][]string{} // ports of containers by their Deployment
+		objs := objects(t, variants()[name])
+		for _, o := range objs {
+			if o.GetKind() == "Deployment" {
+				var d appsv1.Deployment
+				convert(t, o, &d)
+				for _, p := range d.Spec.Template.Spec.Containers[0].Ports {
+					open[fmt.Sprint(d.Spec.Selector.MatchLabels)] = append(open[fmt.Sprint(d.Spec.Selector.MatchLabels)], fmt.Sprintf("%s %d", p.Name, p.ContainerPort))
+				}
+			}
+		}
+		for _, o := range objs {
+			switch o.GetKind() {
+			case "Service":
+				var s corev1.Service
+				convert(t, o, &s)
+				p := s.Spec.Ports[0]
+				if got = append(got, fmt.Sprintf("service %s %d", s.Name, p.Port)); !slices.Contains(open[fmt.Sprint(s.Spec.Selector)], fmt.Sprintf("%s %d", p.TargetPort.String(), p.Port)) {
+					t.Errorf("%s: %s leads to %s %d of %v, and there are %v", name, s.Name, p.TargetPort.String(), p.Port, s.Spec.Selector, open)
+				}
+			case "NetworkPolicy":
+				var p networkingv1.NetworkPolicy
+				convert(t, o, &p)
+				for _, in := range p.Spec.Ingress {
+					got = append(got, fmt.Sprintf("policy %s %s from %d", p.Name, in.Ports[0].Port.String(), len(in.From)))
+				}
+			}
+		}
+		slices.Sort(got)
+		slices.Sort(want)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+	for want, v := range map[string]values{
+		"hooks.tokenKey and hooks.secretKey are not: anybody could call":    {"hooks": values{"existingSecret": "a"}},
+		"slack.appKey and slack.signingKey are two ways for clicks to come": {"mode": "approve", "slack": values{"channel": "C0123456789", "existingSecret": "a", "appKey": "b", "signingKey": "c"}},
+	} {
+		if _, err := render(t, v); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v", err)
+		}
+	}
+}
+
+func convert(t *testing.T, o *unstructured.Unstructured, into any) {
+	t.Helper()
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, into); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/unpend/unpend/knowledge"
+	"github.com/unpend/unpend/rca/admission"
 	"github.com/unpend/unpend/rca/causes"
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/rca/devices"
@@ -112,7 +113,7 @@ func written(c *causes.Case, nodes []diagnosis.NodeBlockers, causes []diagnosis.
 	i := c.Incident
 	return diagnosis.Diagnosis{
 		Incident: i.ID, Workload: i.Workload, Requests: i.Requests, Causes: causes, Nodes: nodes,
-		Pods:      diagnosis.WaitingPods{Waiting: i.Waiting, Names: podNames(i), Since: i.Since},
+		Pods:      diagnosis.WaitingPods{Waiting: i.Waiting, Names: podNames(i), Since: i.Since, Priority: admission.PriorityOf(i, c.Pod, c.Cluster.State.PriorityClasses)},
 		Fixes:     fixes.Fixes(),
 		Drawing:   drawing(c, causes, fixes),
 		Claims:    c.Claims.Claimed(),

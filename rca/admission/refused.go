@@ -22,7 +22,13 @@ func Refusals(st *cluster.State) []incident.Refusal {
 // withPriority gives a pod the priority that admission would: that of its class, or
 // of the class that is the default of all (plugin/pkg/admission/priority).
 func withPriority(p *corev1.Pod, classes []*schedulingv1.PriorityClass) {
-	var class *schedulingv1.PriorityClass
+	if class := classOf(p, classes); class != nil {
+		p.Spec.PriorityClassName, p.Spec.Priority, p.Spec.PreemptionPolicy = class.Name, &class.Value, class.PreemptionPolicy
+	}
+}
+
+// classOf is the class that a pod is of, or would be; nil: none.
+func classOf(p *corev1.Pod, classes []*schedulingv1.PriorityClass) (class *schedulingv1.PriorityClass) {
 	for _, c := range classes {
 		switch {
 		case c.Name == p.Spec.PriorityClassName:
@@ -31,7 +37,22 @@ func withPriority(p *corev1.Pod, classes []*schedulingv1.PriorityClass) {
 			class = c
 		}
 	}
-	if class != nil {
-		p.Spec.PriorityClassName, p.Spec.Priority, p.Spec.PreemptionPolicy = class.Name, &class.Value, class.PreemptionPolicy
+	return class
+}
+
+// PriorityOf is the highest priority of an incident's pods. Where none of them says (it does
+// not exist yet, or a dump has its manifest), it is what admission would give to the one that
+// stands for them; nil where that cannot be told: every cluster has classes of its own, so
+// none at all means that they were not read.
+func PriorityOf(i incident.Incident, p *corev1.Pod, classes []*schedulingv1.PriorityClass) *int32 {
+	if i.Priority != nil {
+		return i.Priority
 	}
+	switch class := classOf(p, classes); {
+	case class != nil:
+		return &class.Value
+	case p.Spec.PriorityClassName != "" || len(classes) == 0:
+		return nil
+	}
+	return new(int32)
 }

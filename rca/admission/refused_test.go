@@ -1,12 +1,15 @@
 package admission
 
 import (
+	"strconv"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 // A pod that is not there yet has the priority that admission would give it.
@@ -29,6 +32,37 @@ func TestPriorityOfTheNextPod(t *testing.T) {
 	p := &corev1.Pod{Spec: corev1.PodSpec{PriorityClassName: "gone"}}
 	if withPriority(p, all); p.Spec.Priority != nil || p.Spec.PriorityClassName != "gone" {
 		t.Errorf("a class that does not exist: %+v", p.Spec)
+	}
+}
+
+// What waits has the priority that its pods say, else that of their class, or of the one that
+// is everybody's; it has none, 0, where there are only others; where classes were not read, or
+// the class is not there, nobody can say.
+func TestPriorityOfAnIncident(t *testing.T) {
+	class := func(name string, value int32, all bool) *schedulingv1.PriorityClass {
+		return &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Value: value, GlobalDefault: all}
+	}
+	low, usual, seven := class("low", 1, false), class("usual", 5, true), int32(7)
+	for name, c := range map[string]struct {
+		says    *int32
+		named   string
+		classes []*schedulingv1.PriorityClass
+		want    string
+	}{
+		"its pods say":       {&seven, "low", []*schedulingv1.PriorityClass{low, usual}, "7"},
+		"of its class":       {nil, "low", []*schedulingv1.PriorityClass{low, usual}, "1"},
+		"of everybody's":     {nil, "", []*schedulingv1.PriorityClass{low, usual}, "5"},
+		"of none":            {nil, "", []*schedulingv1.PriorityClass{low}, "0"},
+		"of one that is not": {nil, "gone", []*schedulingv1.PriorityClass{low, usual}, "unknown"},
+		"nothing was read":   {nil, "", nil, "unknown"},
+	} {
+		got := "unknown"
+		if p := PriorityOf(incident.Incident{Priority: c.says}, &corev1.Pod{Spec: corev1.PodSpec{PriorityClassName: c.named}}, c.classes); p != nil {
+			got = strconv.Itoa(int(*p))
+		}
+		if got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
 	}
 }
 

@@ -2,9 +2,11 @@ package causes
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 
 	"github.com/unpend/unpend/rca/diagnosis"
@@ -25,6 +27,10 @@ var draPrepareFailed = PodRule{
 		}
 		first := c.Unprepared[0]
 		f := &finding{certainty: diagnosis.Proven, says: "the kubelet of " + first.Spec.NodeName + " could not prepare its devices: " + view.Cut(unpreparedBy(unpreparedSays(first)), 160)}
+		if version := c.Unserved(); version != "" {
+			f.says = fmt.Sprintf("the kubelet of %s (%s) asks the API server for a version of resource.k8s.io that it does not serve, so it cannot read the claim, which is there; it said: %s", first.Spec.NodeName, version, view.Cut(unpreparedBy(unpreparedSays(first)), 160))
+			f.evidence = append(f.evidence, diagnosis.Fact("Node/"+first.Spec.NodeName, "its kubelet is "+version, diagnosis.That("status.nodeInfo.kubeletVersion", "", diagnosis.Is, version)))
+		}
 		for _, p := range c.Unprepared {
 			at := view.ObjectRef("Pod", p.Namespace, p.Name)
 			f.evidence = append(f.evidence, diagnosis.Fact(at, "is bound to "+p.Spec.NodeName+" and "+string(corev1.PodPending)+": its sandbox was not made",
@@ -36,6 +42,27 @@ var draPrepareFailed = PodRule{
 		}
 		return f
 	},
+}
+
+// Unserved is the version of a kubelet that asks for claims in a version of their API that the
+// API server does not have: that is how a server says that it knows no such path, where a
+// claim that is missing is "not found". A kubelet older than the server asks for a beta
+// that is off there. Empty for another failure, or where a claim is not there, or the node.
+func (c *Case) Unserved() string {
+	if len(c.Unprepared) == 0 || !strings.Contains(unpreparedSays(c.Unprepared[0]), "the server could not find the requested resource") {
+		return ""
+	}
+	p := c.Unprepared[0]
+	n := c.Cluster.Nodes[p.Spec.NodeName]
+	if n == nil {
+		return ""
+	}
+	for _, claim := range c.ClaimsOf(p) {
+		if !slices.ContainsFunc(c.Cluster.State.ResourceClaims, func(r *resourcev1.ResourceClaim) bool { return r.Namespace+"/"+r.Name == claim }) {
+			return ""
+		}
+	}
+	return n.Status.NodeInfo.KubeletVersion
 }
 
 // unpreparedBy is what the driver or the kubelet says, without the kubelet's wrapping

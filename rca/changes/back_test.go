@@ -70,7 +70,7 @@ func TestTheLastLayoutThatWorked(t *testing.T) {
 	}
 	broken := []func(*corev1.Node, *nodeprobe.NodeGeometry){odd}
 	const byHand = "by hand, medium risk: take the MIG layout of n back (by hand: "
-	const unknown = byHand + "no entry of its config makes what its GPUs have, and no plan of unpend's tells what was in force before)"
+	const unknown = byHand + "the layout that its GPUs have is no entry of its mig-parted config, and unpend has no record of the one before)"
 	back := func(config string) string {
 		return fmt.Sprintf("by plan, medium risk: take n back to %q, the last layout that worked", config)
 	}

@@ -36,7 +36,7 @@ func (c *Bench) revert(n *view.Node, cause diagnosis.CauseID) edit.Change {
 	}
 	named, ok := c.lastWorked(n)
 	if !ok {
-		return c.revertByHand(n, cause, "NAME", "no entry of its config makes what its GPUs have, and no plan of unpend's tells what was in force before")
+		return c.revertByHand(n, cause, "NAME", "the layout that its GPUs have is no entry of its mig-parted config, and unpend has no record of the one before")
 	}
 	r, ok := c.layouts().Remakes(n, c.Cluster.ClassOf(n).RemakeBy(n, named.Layouts))
 	if !ok {

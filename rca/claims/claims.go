@@ -281,6 +281,13 @@ func LookAtMissing(c *edit.Workload) []edit.Change {
 // devices.
 func LookAtPreparation(c *edit.Workload) []edit.Change {
 	p := c.Unprepared[0]
+	if version := c.Unserved(); version != "" {
+		return []edit.Change{edit.LookAt(diagnosis.DRAPrepareFailed, "bring the kubelet of "+p.Spec.NodeName+" ("+version+") to the API server's version", "which versions the API server serves is in no object",
+			"kubectl version",
+			"kubectl get --raw /apis/resource.k8s.io  # the versions that it serves: a kubelet before v1.34 asks for v1beta1",
+			"kubectl get nodes  # others with that kubelet fail alike",
+			"kubectl cordon "+p.Spec.NodeName+"  # until its kubelet is upgraded, or the API server serves v1beta1 (--runtime-config)")}
+	}
 	commands := []string{
 		fmt.Sprintf("kubectl -n %s describe pod %s", p.Namespace, p.Name),
 		"kubectl get pods -A -o wide --field-selector spec.nodeName=" + p.Spec.NodeName + "  # the driver's plugin has to run here",

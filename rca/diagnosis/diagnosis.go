@@ -43,6 +43,8 @@ type WaitingPods struct {
 	Waiting int       `json:"waiting"`
 	Names   []string  `json:"names"`
 	Since   time.Time `json:"since"`
+	// Priority is the highest of them; nil: it could not be told.
+	Priority *int32 `json:"priority,omitempty"`
 }
 
 // Drawing shows the one GPU that matters, before and after the best fix. Sinks

@@ -1,7 +1,9 @@
 package diagnosis
 
 import (
+	"encoding/json"
 	"errors"
+	"reflect"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -77,5 +79,38 @@ func TestOperationOfAnotherVersion(t *testing.T) {
 		if is != nil || !ok || *newer != (NewerError{"gpu-1", 2}) || err.Error() != "node gpu-1 is marked by a newer unpend (schema 2, this one knows 1) and left alone: give it back with that version" {
 			t.Errorf("%s: %+v, %v", text, is, err)
 		}
+	}
+}
+
+// A mark of this schema says to a program of when schemas were numbered, which may be back after
+// a downgrade, all that it says to this one.
+func TestMarksAreThoseOfTheirSchema(t *testing.T) {
+	var first struct { // as it was then
+		Schema             int    `json:"schema,omitempty"`
+		Op                 string `json:"op"`
+		ID                 string `json:"id"`
+		PriorUnschedulable bool   `json:"priorUnschedulable"`
+		PriorMIGConfig     string `json:"priorMigConfig"`
+		Step               string `json:"step"`
+		PriorState         string `json:"priorState,omitempty"`
+		Parked             string `json:"parked,omitempty"`
+		Quarantined        string `json:"quarantined,omitempty"`
+	}
+	text, err := (&Operation{Plan: "p", ID: "u", PriorUnschedulable: true, PriorMIGConfig: "all-1g.5gb", Step: "config all-balanced", PriorState: "success", Parked: "why", Quarantined: "since"}).Annotation()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal([]byte(text), &first); err != nil {
+		t.Fatal(err)
+	}
+	again, err := json.Marshal(first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first.Schema != 1 || string(again) != text {
+		t.Errorf("it reads %s of %s", again, text)
+	}
+	if n := reflect.TypeFor[Operation]().NumField(); n != reflect.TypeOf(first).NumField()+1 { // Unknown stands beside them
+		t.Errorf("%d fields: one that this test does not know is a reason to think of the schema", n)
 	}
 }

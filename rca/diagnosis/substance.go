@@ -8,9 +8,10 @@ import (
 )
 
 // Substance is equal for diagnoses that tell people the same: the same causes on the same
-// nodes, the same fixes at the same price. Words, ages, and how many pods wait are not in it.
+// nodes, the same fixes at the same price, for pods of the same priority. Words, ages, and how
+// many pods wait are not in it.
 func (d Diagnosis) Substance() ([sha256.Size]byte, error) {
-	d.Headline, d.Knowledge, d.Drawing, d.Pods = "", nil, nil, WaitingPods{Since: d.Pods.Since.Truncate(time.Second)}
+	d.Headline, d.Knowledge, d.Drawing, d.Pods = "", nil, nil, WaitingPods{Since: d.Pods.Since.Truncate(time.Second), Priority: d.Pods.Priority}
 	causes := make([]Cause, len(d.Causes))
 	for i, c := range d.Causes {
 		causes[i] = Cause{ID: c.ID, Certainty: c.Certainty, Nodes: c.Nodes}

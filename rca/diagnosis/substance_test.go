@@ -29,6 +29,7 @@ func TestSubstance(t *testing.T) {
 		}},
 		"count":     {edit: func(d *Diagnosis) { d.Pods.Waiting, d.Pods.Names = 2, []string{"a", "b"} }},
 		"minutes":   {edit: func(d *Diagnosis) { d.Fixes[0].Cost.Minutes, d.Nodes[0].Blockers[0].Reason = 5, "y" }},
+		"priority":  {edit: func(d *Diagnosis) { d.Pods.Priority = new(int32) }, news: true},
 		"since":     {edit: func(d *Diagnosis) { d.Pods.Since = time.Unix(2000, 0) }, news: true},
 		"cause":     {edit: func(d *Diagnosis) { d.Causes[0].ID = MIGConfigFailed }, news: true},
 		"certainty": {edit: func(d *Diagnosis) { d.Causes[0].Certainty = Likely }, news: true},

@@ -53,7 +53,7 @@ func taint(key string) Blocker {
 // What fits travels as it is, nodes in groups; what facts are made from stays.
 func TestSmallDiagnosisTravelsWhole(t *testing.T) {
 	gpu, at := 0, time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	d := Diagnosis{Incident: "gpu-0123456789", Workload: incident.Ref{Kind: "Job", Namespace: "ml", Name: "training"}, Pods: WaitingPods{2, []string{"a", "b"}, at},
+	d := Diagnosis{Incident: "gpu-0123456789", Workload: incident.Ref{Kind: "Job", Namespace: "ml", Name: "training"}, Pods: WaitingPods{2, []string{"a", "b"}, at, nil},
 		Requests: map[string]string{"nvidia.com/mig-2g.10gb": "1"}, Headline: "two nodes are tainted",
 		Drawing: &Drawing{Node: "gpu-1", Slices: 8, Before: []DrawnSlot{{"1g", 0, 1, "ml/x"}, {"1g", 1, 1, ""}}},
 		Causes:  []Cause{{UntoleratedTaint, Proven, "2 nodes are tainted", []string{"gpu-1", "gpu-2"}, []Evidence{Fact("Node/gpu-1", "taint a", That(Taints, "key=a", Exists, ""))}}},
@@ -120,6 +120,8 @@ func fill(v reflect.Value) {
 		v.SetString(strings.Repeat("\x01", 20000))
 	case reflect.Int, reflect.Int64:
 		v.SetInt(-1 << 62)
+	case reflect.Int32:
+		v.SetInt(-1 << 31)
 	case reflect.Float64:
 		v.SetFloat(-1.2345678901234567e-300)
 	case reflect.Pointer:

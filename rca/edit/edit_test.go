@@ -175,3 +175,89 @@ func TestChangesAreMadeOnACopy(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Who leaves is named with the node that they leave, and how each is evicted within its
+// budgets; the plan relies on where they are.
+func TestEvictionsAreTold(t *testing.T) {
+	w := edittest.New()
+	w.Wholes("n")
+	c := edit.New(w.Case(t, "Deployment"))
+	ch := edit.EvictFrom(c.Node("n"), diagnosis.GPUsInUse, w.Pods[1:])
+	ch.Detail(&ch)
+	got := fmt.Sprintf("%s, %d min, %s; %q; %q; %s %s/%s relies on %v", edittest.Told(ch), ch.Minutes, ch.Kind, ch.Steps, ch.Commands, ch.Actions[0].Verb, ch.Actions[0].Target.Namespace, ch.Actions[0].Target.Name, ch.Actions[0].Relies)
+	const want = `by plan, low risk: evict a/h-n from n, 1 min, EvictPods; ["evict a/h-n"]; ["kubectl create --raw /api/v1/namespaces/a/pods/h-n/eviction -f - <<<'{\"apiVersion\":\"policy/v1\",\"kind\":\"Eviction\",\"metadata\":{\"name\":\"h-n\",\"namespace\":\"a\"}}'"]; evict a/h-n relies on map[node:n]`
+	if got != want || len(ch.Actions) != 1 || ch.Cause != diagnosis.GPUsInUse {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	for n, want := range map[int]string{0: "", 1: ", evicting 1 pod", 2: ", evicting 2 pods"} {
+		if got := edit.Evicting(make([]*corev1.Pod, n)); got != want {
+			t.Errorf("%d: %q", n, got)
+		}
+	}
+}
+
+// By hand a Pod and a Job are made again, and another workload is edited.
+func TestEditsByHand(t *testing.T) {
+	const again, edited = "kubectl -n a get %s/w -o yaml > workload.yaml  # less, then kubectl replace --force -f workload.yaml", "kubectl -n a edit %s/w  # less"
+	for kind, want := range map[string]string{"Pod": again, "Job": again, "Deployment": edited, "StatefulSet": edited} {
+		if got := edit.New(edittest.New().Case(t, kind)).EditByHand("less"); got != fmt.Sprintf(want, strings.ToLower(kind)) {
+			t.Errorf("%s: %s", kind, got)
+		}
+	}
+	look := edit.LookAt(diagnosis.GPUsInUse, "look", "nobody knows", "a", "b")
+	if edittest.Told(look) != "by hand, none risk: look (nobody knows)" || fmt.Sprint(look.Commands) != "[a b]" || look.Cause != diagnosis.GPUsInUse || look.Kind != diagnosis.Manual {
+		t.Errorf("%+v", look)
+	}
+}
+
+// A Job is made again from what it is; what Kueue has admitted from its own manifest, by a
+// person: the spec has the selectors of a flavor that another queue need not give.
+func TestJobsAreMadeAgain(t *testing.T) {
+	for queue, want := range map[string]string{
+		"":  `kubectl -n a get job/w -o yaml > job.yaml  # change {"schedulerName":"x"}, then kubectl replace --force -f job.yaml`,
+		"q": `kubectl -n a delete job/w  # then make it again from your own manifest with {"schedulerName":"x"}: Kueue has admitted it through queue q, and put its flavor's selectors and tolerations into this one`,
+	} {
+		w := staffed(t, "Job", "{}", "p")
+		if queue != "" {
+			w.Jobs[0].Labels = map[string]string{"kueue.x-k8s.io/queue-name": queue}
+		}
+		var ch edit.Change
+		edit.New(w.Case(t, "Job")).EditTemplate(&ch, map[string]any{"schedulerName": "x"}, false)
+		if got := strings.Join(ch.Commands, "; "); got != want || ch.Manual != (queue != "") || len(ch.Actions) != 1 {
+			t.Errorf("by hand %v:\n%s\nwant\n%s", ch.Manual, got, want)
+		}
+	}
+}
+
+// The pods of a Job that wait may take some edits where they are, if all of them are named.
+func TestPodsOfJobsAreEditedInPlace(t *testing.T) {
+	for waiting, want := range map[int]string{1: "patch pod/p", 2: "recreate job/w (its template cannot change)"} {
+		k := staffed(t, "Job", "{}", "p").Case(t, "Job")
+		k.Incident.Waiting = waiting
+		var ch edit.Change
+		edit.New(k).EditTemplate(&ch, map[string]any{"schedulerName": "x"}, true)
+		if got := strings.Join(ch.Steps, "; "); got != want || len(ch.Actions) != 1 {
+			t.Errorf("%d wait: %s, want %s", waiting, got, want)
+		}
+	}
+}
+
+// A workload of a kind that nobody here knows is edited by hand, and who of it stops then is
+// not known, if it runs.
+func TestUnknownWorkloads(t *testing.T) {
+	yes := true
+	for _, runs := range []bool{false, true} {
+		w := edittest.New()
+		w.Wait.OwnerReferences = []metav1.OwnerReference{{Kind: "RayCluster", Name: "w", UID: "o", Controller: &yes}}
+		if runs {
+			p := w.Wait.DeepCopy()
+			p.Name, p.Spec.NodeName = "r", "n"
+			w.Pods = append(w.Pods, p)
+		}
+		var ch edit.Change
+		edit.New(w.Case(t, "RayCluster")).EditTemplate(&ch, map[string]any{"a": "b"}, true)
+		if got := strings.Join(ch.Commands, "; "); got != `kubectl -n a edit raycluster/w  # change {"a":"b"}` || !ch.Manual || ch.StopsUnknown != runs || len(ch.Actions) != 0 {
+			t.Errorf("runs %v: %q, %+v", runs, got, ch)
+		}
+	}
+}

@@ -344,7 +344,7 @@ func (c *Finder) mayMake(n *view.Node, name string) bool {
 func (c *Finder) manual(causes []diagnosis.Cause) *candidate {
 	says := "the facts do not settle it"
 	if len(causes) > 0 {
-		says = string(causes[0].ID) + " admits no change that could be tried"
+		says = "nothing that can be tried on a copy helps against " + string(causes[0].ID)
 	}
 	describe := "pod " + c.Pod.Name
 	if c.Unborn {

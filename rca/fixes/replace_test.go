@@ -230,7 +230,7 @@ func TestWhereNothingIsFound(t *testing.T) {
 		look   string
 	}{
 		"no cause":        {nil, false, "the facts do not settle it", "kubectl -n a describe pod w"},
-		"the first cause": {[]diagnosis.Cause{{ID: diagnosis.MIGFull}, {ID: diagnosis.Unknown}}, false, "MIGFull admits no change that could be tried", "kubectl -n a describe pod w"},
+		"the first cause": {[]diagnosis.Cause{{ID: diagnosis.MIGFull}, {ID: diagnosis.Unknown}}, false, "nothing that can be tried on a copy helps against MIGFull", "kubectl -n a describe pod w"},
 		"no pod yet":      {nil, true, "the facts do not settle it", "kubectl -n a describe replicaset/w"},
 	} {
 		c := finder(t, nil, "nvidia.com/gpu", nil)

@@ -51,6 +51,8 @@ type Growth struct {
 	Bar   scaling.Bar
 	Lacks string
 	Said  string
+	// Crowd is how many pods a machine of the pool would have to take; 0 where it takes them.
+	Crowd int64
 	// Karpenter: it is Karpenter's, else the cluster autoscaler's.
 	Karpenter bool
 	// OfTemplate is NodeSelectorMismatch or UntoleratedTaint, where that is what keeps the

@@ -105,8 +105,11 @@ func (c *Case) byPoolErrors(g *Growth, o *scaling.Outlook, failed *corev1.Event)
 		g.tell(diagnosis.AutoscalerCannotHelp, diagnosis.Likely, "no machine of those that would do is to be had in the zone and at the price (capacity type) that pool and pod allow, or the cloud refused them in the last minutes", evidence)
 	case len(lacks) > 0:
 		g.Bar, g.Lacks = scaling.Lacks, blind
+		if c.byWhatPoolsTake(g, o, lacks, evidence) {
+			return
+		}
 		evidence.Claims = append(evidence.Claims, c.requested()...)
-		g.tell(diagnosis.AutoscalerCannotHelp, diagnosis.Likely, c.lacksSays("Karpenter", "no instance type of its pools", blind), evidence)
+		g.tell(diagnosis.AutoscalerCannotHelp, diagnosis.Likely, c.lacksSays("Karpenter", "no instance type of its pools", blind, lacks...), evidence)
 	case len(ofBar(said, scaling.Devices)) > 0:
 		g.Bar = scaling.Devices
 		g.tell(diagnosis.AutoscalerCannotHelp, diagnosis.Likely, "Karpenter brings no node for a pod that claims devices by DRA in this way", evidence)
@@ -162,12 +165,12 @@ func (c *Case) blindTo() string {
 }
 
 // lacksSays says what an autoscaler does not know, or cannot have.
-func (c *Case) lacksSays(who, what, blind string) string {
+func (c *Case) lacksSays(who, what, blind string, of ...scaling.Reason) string {
 	if blind != "" {
 		return fmt.Sprintf("%s knows no machine that offers %s: MIG instances and shares are made on the node, and no instance type or template speaks of them", who, blind)
 	}
 	for _, a := range c.Asks {
-		return fmt.Sprintf("%s has room for what the pod asks for at once (%d %s with %s)", what, a.Count, a.Resource, c.hostAsked())
+		return fmt.Sprintf("%s has room for what the pod asks for at once (%d %s with %s)", what, a.Count, a.Resource, c.hostAsked(of))
 	}
 	return what + " has room for what the pod asks for at once"
 }
@@ -184,17 +187,21 @@ func (c *Case) requested() []diagnosis.Claim {
 }
 
 // hostAsked is what the pod asks for beside GPUs.
-func (c *Case) hostAsked() string {
+func (c *Case) hostAsked(of []scaling.Reason) string {
 	var out []string
 	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
 		if q, asked := c.Wants[name]; asked {
 			out = append(out, q.String()+" "+string(name))
 		}
 	}
-	if len(out) == 0 {
-		return "what DaemonSets take"
+	daemons := "what DaemonSets take"
+	if len(of) > 0 {
+		daemons += overheadText(of[0].Overhead())
 	}
-	return strings.Join(out, " and ") + ", and what DaemonSets take"
+	if len(out) == 0 {
+		return daemons
+	}
+	return strings.Join(out, " and ") + ", and " + daemons
 }
 
 // tellLimit names pools, limits and what is used. A limit is held against the whole machine,

@@ -203,6 +203,13 @@ func GrowPool(c *edit.Workload) []edit.Change {
 	case g.Lacks != "":
 		ch.Title = "tell the cluster autoscaler that nodes of the group offer " + g.Lacks + ", or keep one node of it"
 		ch.Commands = tagCommands(c, "resources/"+g.Lacks, fmt.Sprint(asked(c, g.Lacks)))
+	case g.Karpenter && g.Crowd > 0:
+		k := g.Pools[0].Class
+		ch.Title = fmt.Sprintf("let %s %s take %d pods onto a machine", k.Kind, k.Name, g.Crowd)
+		ch.Commands = []string{fmt.Sprintf("kubectl edit %s %s  # spec.kubelet.maxPods: at least %d; Karpenter then replaces its machines one by one (drift)", strings.ToLower(k.Kind), k.Name, g.Crowd)}
+	case g.Karpenter && g.Bar == scaling.Lacks && len(g.Pools) > 0:
+		ch.Title = "let NodePool " + g.Pools[0].Name + " take machines with NVIDIA's GPUs, or add one that does"
+		ch.Commands = []string{"kubectl edit nodepool " + g.Pools[0].Name + "  # spec.template.spec.requirements: instance families such as g4dn, g5, g6 on EC2"}
 	case g.Karpenter:
 		ch.Title = "let a NodePool take machines that the pod fits, or add one"
 		ch.Commands = []string{"kubectl get nodepools -o yaml", "# then kubectl edit nodepool NAME: spec.template.spec.requirements (instance types, zones, capacity types)"}

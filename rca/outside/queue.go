@@ -26,7 +26,15 @@ func LetInByQueue(c *edit.Workload) []edit.Change {
 	if queues.Inactive(w) {
 		return []edit.Change{queueChange(diagnosis.Manual, diagnosis.NoRisk, "its Workload is active", "see who made its Workload inactive", look)}
 	}
-	if checks := queues.Unchecked(w); len(checks) > 0 {
+	again := fmt.Sprintf("kubectl -n %s delete workloads.kueue.x-k8s.io %s  # Kueue makes it again; its place in the queue is that of a new one", w.GetNamespace(), w.GetName())
+	if !c.Queue.Forgotten(w).IsZero() {
+		return []edit.Change{queueChange(diagnosis.Manual, diagnosis.LowRisk, "Kueue has tried it again", "have Kueue try its admission checks again", look, again)}
+	}
+	if c.Queue.SecondPass(w) != "" {
+		return []edit.Change{queueChange(diagnosis.Manual, diagnosis.LowRisk, "Kueue has placed it again", "have Kueue place it again from the beginning", look,
+			"kubectl -n kueue-system logs deploy/kueue-controller-manager --since=10m | grep "+w.GetName(), again)}
+	}
+	if checks := append(queues.Unchecked(w), queues.Refused(w)...); len(checks) > 0 {
 		commands := []string{look, "kubectl describe admissionchecks.kueue.x-k8s.io " + checks[0].Name, fmt.Sprintf("kubectl -n %s get provisioningrequests.autoscaling.x-k8s.io", w.GetNamespace())}
 		if checks[0].State == "Rejected" {
 			return []edit.Change{queueChange(diagnosis.Manual, diagnosis.NoRisk, "its check agrees", "see why admission check "+checks[0].Name+" has rejected it", commands...)}

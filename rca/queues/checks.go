@@ -22,6 +22,11 @@ func Unchecked(w *unstructured.Unstructured) []Check {
 	if !scaling.ConditionOf(w, "QuotaReserved").Met() {
 		return nil
 	}
+	return unready(w)
+}
+
+// unready are the checks that do not agree, those that refuse first.
+func unready(w *unstructured.Unstructured) []Check {
 	var out []Check
 	for _, m := range nested(w, "status", "admissionChecks") {
 		if k := (Check{Name: wordOf(m, "name"), State: wordOf(m, "state"), Message: wordOf(m, "message")}); k.State != "Ready" && k.Name != "" {
@@ -48,7 +53,11 @@ func (c *Case) checked(w *unstructured.Unstructured, checks []Check) []diagnosis
 	st, of := c.Cluster.State, view.ObjectRef("Workload", w.GetNamespace(), w.GetName())
 	var out []diagnosis.Evidence
 	for _, k := range checks {
-		out = append(out, diagnosis.Evidence{Ref: of, Fact: k.Says()})
+		claims := []diagnosis.Claim{diagnosis.That("status.admissionChecks", "", diagnosis.Contains, k.Name)}
+		if k.Message != "" {
+			claims = append(claims, diagnosis.Says(k.Message))
+		}
+		out = append(out, diagnosis.Fact(of, k.Says(), claims...))
 		o := objectOf(st.Queues.Checks, "", k.Name)
 		switch {
 		case o == nil && st.Unread["AdmissionCheck"] == "":

@@ -36,11 +36,18 @@ func (c *Case) NotAdmitted() *view.Finding {
 	if w := c.Queued(); w != nil {
 		why, fact := Why(w)
 		evidence = append(evidence, diagnosis.Fact(view.ObjectRef("Workload", w.GetNamespace(), w.GetName()), fact, whyClaims(why)...))
-		checks := Unchecked(w)
-		evidence = append(append(evidence, c.checked(w, checks)...), c.ofQuota(w)...)
-		if len(checks) > 0 {
+		checks, refused := Unchecked(w), Refused(w)
+		evidence = append(append(evidence, c.checked(w, append(slices.Clone(checks), refused...))...), c.ofQuota(w)...)
+		switch words := c.SecondPass(w); {
+		case len(refused) > 0:
+			given, fact := c.refusedSays(w, refused)
+			says, evidence = says+": "+given, append(evidence, fact...)
+		case len(checks) > 0:
 			says += ": it has its quota, and " + checks[0].Says()
-		} else if why != "" {
+		case words != "":
+			lacks, fact := secondPassSays(w, words)
+			says, evidence = says+": "+lacks, append(evidence, fact)
+		case why != "":
 			says += ": " + view.Cut(assigning.ReplaceAllString(why, ""), 160)
 		}
 		if kept := c.Kept(w); kept != nil {

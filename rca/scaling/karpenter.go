@@ -70,6 +70,8 @@ type Class struct {
 	// conditions that are not met and stand behind it.
 	Ready Condition
 	Why   []Condition
+	// MaxPods is how many pods its machines take, where it says so (EC2NodeClass); else 0.
+	MaxPods int64
 }
 
 // Ref is how the class is referred to; empty where the pool names none.
@@ -95,6 +97,9 @@ func (c Class) Words() string {
 // read reads what a node class says of itself.
 func (c *Class) read(u *unstructured.Unstructured) {
 	c.Ready = ConditionOf(u, "Ready")
+	if n, _, err := unstructured.NestedInt64(u.Object, "spec", "kubelet", "maxPods"); err == nil {
+		c.MaxPods = n
+	}
 	for _, item := range list(u, "status", "conditions") {
 		m, ok := item.(map[string]any)
 		kind, named := m["type"].(string)

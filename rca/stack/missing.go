@@ -30,6 +30,9 @@ func (s *Stack) missing(n *view.Node) *Finding {
 		f.Certainty, f.Mends = diagnosis.Possible, []Mend{s.install(n)}
 		return f
 	}
+	if s.policy != "" && !s.plain && len(s.sets[discovery]) > 0 && s.unlooked(n) {
+		return s.undiscovered(n) // the GPU Operator installs the rest once a node is labelled
+	}
 	says, fact := "has GPUs, and no device plugin is installed that announces them", "no DaemonSet of the cluster is NVIDIA's device plugin"
 	ref, claims := n.Ref(), []diagnosis.Claim{diagnosis.That("spec.template.spec.containers", "", diagnosis.ContainsNot, "k8s-device-plugin").Of("DaemonSet/*")}
 	if s.policy != "" {

@@ -5,9 +5,11 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/view"
@@ -41,6 +43,12 @@ func TestStates(t *testing.T) {
 			l.pod(toolkit, "n", nil)
 			l.Events = []*corev1.Event{{InvolvedObject: corev1.ObjectReference{Kind: "DaemonSet", Namespace: "gpu-operator", Name: "nvidia-device-plugin"}, Reason: "FailedCreate", Message: `Error creating: pods "x" is forbidden: violates PodSecurity "restricted:latest": privileged`}}
 		}, PluginOnNode, KeptOff, diagnosis.GPUStackNotOnNode, "violates PodSecurity", "pod-security.kubernetes.io/enforce=privileged"},
+		"node feature discovery refused, and nothing else installed": {func(l *lab, n *corev1.Node) {
+			n.Labels = map[string]string{"karpenter.k8s.aws/instance-gpu-name": "a10g"}
+			l.DaemonSets = []*appsv1.DaemonSet{l.sets[discovery]}
+			l.ClusterPolicies = []*unstructured.Unstructured{{Object: map[string]any{"metadata": map[string]any{"name": "cluster-policy"}}}}
+			l.Events = []*corev1.Event{{InvolvedObject: corev1.ObjectReference{Kind: "DaemonSet", Namespace: "gpu-operator", Name: "nfd-worker"}, Reason: "FailedCreate", Message: `Error creating: pods "x" is forbidden: unable to validate against any security context constraint: []`}}
+		}, Discovery, KeptOff, diagnosis.GPUStackNotOnNode, "unable to validate against any security context constraint", "add-scc-to-user privileged"},
 		"driver not made yet": {func(_ *lab, n *corev1.Node) { n.CreationTimestamp = metav1.NewTime(noon.Add(-time.Minute)) }, Driver, Starting, diagnosis.DriverNotReady, "in a few minutes", "wait until"},
 		"no driver for its kernel": {func(l *lab, _ *corev1.Node) {
 			l.sets[driver].Spec.Template.Spec.NodeSelector = map[string]string{deployDriver: "true", "feature.node.kubernetes.io/kernel-version.full": "5.15.0-1"}

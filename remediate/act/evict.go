@@ -59,24 +59,26 @@ func evictText(t diagnosis.Target) string { return "evict " + t.Namespace + "/" 
 // stale. A budget that says no is asked again until the step's deadline.
 func (r *run) evict(ctx context.Context, t diagnosis.Target, e *journal.Entry) (string, error) {
 	o, err := r.object(ctx, t)
-	if apierrors.IsNotFound(err) || err == nil && o.GetDeletionTimestamp() != nil && string(o.GetUID()) == t.UID || err == nil && e.Again && string(o.GetUID()) != t.UID {
+	switch {
+	case apierrors.IsNotFound(err) || err == nil && o.GetDeletionTimestamp() != nil && string(o.GetUID()) == t.UID || err == nil && e.Again && string(o.GetUID()) != t.UID:
 		if e.Again { // it leaves, or left, and by our word as far as can be told
+			r.asking = ""
 			r.rem.Status.Evicted++
 		}
 		return "", nil
+	case err != nil: // it may have left by our word all the same
+		return "", err
 	}
-	if o, err = r.fresh(ctx, t); err != nil {
+	if err := r.asProved(o, t); err != nil {
 		return "", err
 	}
 	uid, version := o.GetUID(), o.GetResourceVersion()
-	r.asking = t.UID
-	err = r.As.PolicyV1().Evictions(t.Namespace).Evict(ctx, &policyv1.Eviction{
-		ObjectMeta:    metav1.ObjectMeta{Namespace: t.Namespace, Name: t.Name},
-		DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version}, DryRun: r.dryRun()},
+	err = r.ask(t.UID, func() error {
+		return r.As.PolicyV1().Evictions(t.Namespace).Evict(ctx, &policyv1.Eviction{
+			ObjectMeta:    metav1.ObjectMeta{Namespace: t.Namespace, Name: t.Name},
+			DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version}, DryRun: r.dryRun()},
+		})
 	})
-	if ctx.Err() == nil || err == nil {
-		r.asking = "" // it was answered
-	}
 	budgets := blockedBy(err)
 	if apierrors.IsInternalError(err) && len(budgets) == 0 {
 		budgets = r.severalBudgets(ctx, o)

@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/unpend/unpend/nodeprobe"
@@ -55,22 +56,28 @@ func (r *run) fresh(ctx context.Context, t diagnosis.Target) (metav1.Object, err
 	if err != nil {
 		return nil, stale(err, t)
 	}
+	return o, r.asProved(o, t)
+}
+
+// asProved holds an object, as it was read, to the plan and to what it was then.
+func (r *run) asProved(o metav1.Object, t diagnosis.Target) error {
 	if string(o.GetUID()) != t.UID {
-		return nil, fmt.Errorf("%w: %s was replaced", plan.ErrStale, t.Kind+" "+t.Namespace+"/"+t.Name)
+		return fmt.Errorf("%w: %s was replaced", plan.ErrStale, t.Kind+" "+t.Namespace+"/"+t.Name)
 	}
 	i := slices.IndexFunc(r.rem.Status.Proved, func(p v1alpha1.Proved) bool { return p.UID == t.UID })
 	if i < 0 {
-		return o, nil
+		return nil
 	}
 	was := r.rem.Status.Proved[i]
 	if p, ok := o.(*corev1.Pod); ok && p.Spec.NodeName != was.Node {
-		return nil, fmt.Errorf("%w: pod %s/%s is on %q, it was on %q", plan.ErrStale, t.Namespace, t.Name, p.Spec.NodeName, was.Node)
+		return fmt.Errorf("%w: pod %s/%s is on %q, it was on %q", plan.ErrStale, t.Namespace, t.Name, p.Spec.NodeName, was.Node)
 	}
 	if o.GetGeneration() != was.Generation {
-		return nil, fmt.Errorf("%w: the spec of %s %s/%s was changed", plan.ErrStale, t.Kind, t.Namespace, t.Name)
+		return fmt.Errorf("%w: the spec of %s %s/%s was changed", plan.ErrStale, t.Kind, t.Namespace, t.Name)
 	}
-	return o, nil
+	return nil
 }
+
 
 // look reads a node again, with the facts that plans rely on.
 func (r *run) look(ctx context.Context, t diagnosis.Target) (*corev1.Node, map[string]string, error) {
@@ -96,6 +103,14 @@ func (r *run) look(ctx context.Context, t diagnosis.Target) (*corev1.Node, map[s
 		st.Geometries[t.Name] = geo
 	}
 	return n, view.NodeFacts(st, t.Name), nil
+}
+
+// patchNode sends a merge patch with its preconditions.
+func (r *run) patchNode(ctx context.Context, n *corev1.Node, patch []byte) error {
+	return r.ask(string(n.UID), func() error {
+		_, err := r.Client.CoreV1().Nodes().Patch(ctx, n.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: plan.FieldManager, DryRun: r.dryRun()})
+		return err
+	})
 }
 
 // node reads a node and holds it to the plan's uid.

@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/unpend/unpend/nodeprobe"
 	"github.com/unpend/unpend/rca/diagnosis"
@@ -82,7 +81,7 @@ func (m marked) write(ctx context.Context, n *corev1.Node, spec, labels map[stri
 	if err != nil {
 		return "", fmt.Errorf("build the patch: %w", err)
 	}
-	_, err = m.Client.CoreV1().Nodes().Patch(ctx, n.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: plan.FieldManager, DryRun: m.dryRun()})
+	err = m.patchNode(ctx, n, patch)
 	if apierrors.IsConflict(err) {
 		return "the node is being written by others", nil
 	}

@@ -48,8 +48,8 @@ func (v patch) check(st *cluster.State, waiting []string) error {
 	return nil
 }
 
-// merge merges the change into the target. After a crash the target tells whether
-// that was done: then the patch changes nothing in it.
+// merge merges the change into the target. After a crash, or an answer that was lost, the
+// target tells whether that was done: then the patch changes nothing in it.
 func (v patch) merge(ctx context.Context, e *journal.Entry) (string, error) {
 	if e.Again || e.Note == journal.Written {
 		o, err := v.object(ctx, v.Target)
@@ -81,7 +81,7 @@ func (v patch) merge(ctx context.Context, e *journal.Entry) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("build the patch: %w", err)
 	}
-	if err := v.send(ctx, v.Target, change); apierrors.IsConflict(err) {
+	if err := v.ask(v.Target.UID, func() error { return v.send(ctx, v.Target, change) }); apierrors.IsConflict(err) {
 		return "others write to it", nil
 	} else if err != nil {
 		return "", stale(err, v.Target)

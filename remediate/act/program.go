@@ -31,17 +31,17 @@ func (p *Program) Steps() []journal.Step {
 	for _, v := range p.verbs {
 		out = append(out, v.steps()...)
 	}
-	if plan.SchedulesNobody(p.rem) {
-		return out
+	if !plan.SchedulesNobody(p.rem) {
+		out = append(out, journal.Step{ID: "run", Text: "wait until the pod runs", Within: p.Deadlines.Run, Try: p.runs})
 	}
-	return append(out, journal.Step{ID: "run", Text: "wait until the pod runs", Within: p.Deadlines.Run, Try: p.runs})
+	return p.follow(out)
 }
 
 // WayBack is what takes back what was begun: nothing of what had not begun. Once a node is
 // to be parked, nothing else is taken back.
 func (p *Program) WayBack() []journal.Step {
 	if i, ok := p.rem.Status.Parking.Action(); ok && i < len(p.verbs) {
-		return p.verbs[i].parked()
+		return p.follow(p.verbs[i].parked())
 	}
 	begun := map[int]bool{}
 	for _, e := range p.rem.Status.Journal {
@@ -55,7 +55,7 @@ func (p *Program) WayBack() []journal.Step {
 			out = append(out, v.wayBack()...)
 		}
 	}
-	return out
+	return p.follow(out)
 }
 
 // EveryWayBack are the steps of every way back there can be.

@@ -1,14 +1,17 @@
 package act
 
 import (
+	"context"
 	"log/slog"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/remediate/journal"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 )
 
@@ -71,8 +74,37 @@ type run struct {
 	rem *v1alpha1.Remediation
 	// actions of the plan, in the order they are taken.
 	actions []diagnosis.Action
-	// asking is the uid of the pod whose eviction was asked for and not answered.
-	asking string
+	// step that is tried now.
+	step v1alpha1.StepID
+	// asking is the uid of the object whose write was asked for and not answered;
+	// unanswered is the step that made it.
+	asking     string
+	unanswered v1alpha1.StepID
+}
+
+// follow tells every step when it made a write before whose answer was lost.
+func (r *run) follow(steps []journal.Step) []journal.Step {
+	for i, s := range steps {
+		steps[i].Try = func(ctx context.Context, e *journal.Entry) (string, error) {
+			r.step = s.ID
+			e.Again = e.Again || r.unanswered == s.ID
+			return s.Try(ctx, e)
+		}
+	}
+	return steps
+}
+
+// ask makes a write, and remembers it where nothing says what came of it: an API server
+// that gives up may have done it, but for one that has too much to do.
+func (r *run) ask(uid string, write func() error) error {
+	r.asking = uid
+	err := write()
+	if journal.Transient(err) && !apierrors.IsTooManyRequests(err) {
+		r.unanswered = r.step
+		return err
+	}
+	r.asking = ""
+	return err
 }
 
 func (r *run) dryRun() []string {

@@ -7,8 +7,6 @@ import (
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/journal"
@@ -57,7 +55,7 @@ func (v uncordon) open(ctx context.Context, e *journal.Entry) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("build the patch: %w", err)
 	}
-	_, err = v.Client.CoreV1().Nodes().Patch(ctx, n.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: plan.FieldManager, DryRun: v.dryRun()})
+	err = v.patchNode(ctx, n, patch)
 	if apierrors.IsConflict(err) {
 		return "others write to it", nil
 	}

@@ -3,7 +3,6 @@ package jira
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -12,8 +11,8 @@ import (
 	"github.com/unpend/unpend/remediate/wording"
 )
 
-// history keeps one comment that says what has happened: Jira takes about 5,000 comments a
-// ticket, and people read none of a hundred.
+// history has a comment for each thing that has happened, in order. Steps are none: the ticket
+// says where its plan stands, and each would be a mail to everybody.
 func (j *Jira) history(ctx context.Context, r *record, p notice.Proposal) error {
 	for _, n := range p.Plans {
 		r.note(happened(n))
@@ -21,30 +20,15 @@ func (j *Jira) history(ctx context.Context, r *record, p notice.Proposal) error 
 	if !p.Resolved.IsZero() {
 		r.note(line{Key: fmt.Sprint("over-", p.Resolved.Unix()), At: p.Resolved, What: "nobody of it waits any more"})
 	}
-	if len(r.Lines) == 0 {
-		return nil
-	}
-	body := j.speak.write(j.within(r.comment()))
-	if r.Comment.Sum == sum(body) {
-		return nil
-	}
-	if r.Comment.ID == "" {
-		if err := j.remark(ctx, r, body); err != nil {
+	for i := range r.Lines {
+		if r.Lines[i].Told {
+			continue
+		}
+		if err := j.remark(ctx, r, &r.Lines[i]); err != nil {
 			return err
 		}
 	}
-	if r.Comment.Sum != sum(body) {
-		err := j.steadily(ctx, ofTicket+r.Key+": edit the comment", http.MethodPut, fmt.Sprintf("issue/%s/comment/%s", r.ID, r.Comment.ID), map[string]any{"body": body}, nil)
-		if isGone(err) { // somebody has deleted it: it is made again
-			r.Comment = comment{}
-			return j.history(ctx, r, p)
-		}
-		if err := content(err); err != nil {
-			return err
-		}
-	}
-	r.Comment.Sum = sum(body)
-	return j.save(ctx, r)
+	return nil
 }
 
 // happened is the line that says what became of a plan.
@@ -65,67 +49,61 @@ func happened(n notice.Notice) line {
 	return l
 }
 
-// heading begins our comment, by which it is found.
-const heading = "What has happened, as unpend tells it"
+// mark is what tells our comment on a line from all others, and stands at its end. It has
+// letters, digits and spaces alone, which every notation leaves as they are.
+func (l line) mark() string { return "unpend " + strings.ReplaceAll(l.Key, "-", " ") }
 
-func (r *record) comment() document {
+func (l line) comment() document {
 	const most = 500
-	var list [][]run
-	for _, l := range r.Lines {
-		w := words{most: most}
-		w.plain(utc(l.At) + "  ")
-		if l.Who != "" {
-			w.plain("approved by ").bold(l.Who).plain(" → ")
-		}
-		if w.plain(l.What); l.Why != "" {
-			w.plain(". " + l.Why)
-		}
-		if l.Next != "" {
-			w.plain(": ").name(l.Next)
-		}
-		list = append(list, w.runs)
+	w := words{most: most}
+	w.plain(utc(l.At) + "  ")
+	if l.Who != "" {
+		w.plain("approved by ").bold(l.Who).plain(" → ")
 	}
-	return document{{heading: heading}, {items: list}}
+	if w.plain(l.What); l.Why != "" {
+		w.plain(". " + l.Why)
+	}
+	if l.Next != "" {
+		w.plain(": ").name(l.Next)
+	}
+	return document{{text: w.runs}, {text: []run{{text: l.mark()}}}}
 }
 
-// remark makes the comment, unless it is there: Jira has no key against making it twice, so
-// what may have been made is looked for among ours. Unlike a search, this list is never behind.
-func (j *Jira) remark(ctx context.Context, r *record, body any) error {
+// remark makes a line's comment, unless it is there: Jira has no key against making it twice,
+// so what may have been made is looked for among ours. Unlike a search, this list is never
+// behind. A comment that somebody deletes afterwards stays deleted.
+func (j *Jira) remark(ctx context.Context, r *record, l *line) error {
+	told := func() error {
+		*l = line{Key: l.Key, Told: true}
+		return j.save(ctx, r)
+	}
 	return notice.Retry(ctx, j.clock, func(ctx context.Context) error {
-		if r.Comment.Asked {
-			id, err := j.ours(ctx, r)
+		if l.Asked || r.Found {
+			there, err := j.ours(ctx, r, l.mark())
 			if err != nil {
 				return err
 			}
-			if id != "" {
-				r.Comment.ID, r.Comment.Sum = id, ""
-				return j.save(ctx, r)
+			if there {
+				return told()
 			}
 		}
-		r.Comment.Asked = true
+		l.Asked = true
 		if err := j.save(ctx, r); err != nil {
 			return err
 		}
-		var made struct {
-			ID string `json:"id"`
-		}
-		if err := j.call(ctx, ofTicket+r.Key+": comment on it", http.MethodPost, fmt.Sprintf("issue/%s/comment", r.ID), map[string]any{"body": body}, &made); err != nil {
+		body := map[string]any{"body": j.speak.write(l.comment())}
+		if err := j.call(ctx, ofTicket+r.Key+": comment on it", http.MethodPost, fmt.Sprintf("issue/%s/comment", r.ID), body, nil); err != nil {
 			return content(err)
 		}
-		if made.ID == "" {
-			return &notice.Passing{Err: errors.New("comment on a ticket: Jira does not say which comment it has made")}
-		}
-		r.Comment.ID, r.Comment.Sum = made.ID, sum(body)
-		return j.save(ctx, r)
+		return told()
 	})
 }
 
-// ours finds our comment on a ticket.
-func (j *Jira) ours(ctx context.Context, r *record) (string, error) {
+// ours says whether a comment of ours with a mark is there.
+func (j *Jira) ours(ctx context.Context, r *record, mark string) (bool, error) {
 	for start, n := 0, 0; n < pages; n++ {
 		var got struct {
 			Comments []struct {
-				ID     string          `json:"id"`
 				Author account         `json:"author"`
 				Body   json.RawMessage `json:"body"`
 			} `json:"comments"`
@@ -133,18 +111,18 @@ func (j *Jira) ours(ctx context.Context, r *record) (string, error) {
 		}
 		path := fmt.Sprintf("issue/%s/comment?startAt=%d&maxResults=%d", r.ID, start, page)
 		if err := j.call(ctx, ofTicket+r.Key+": look for the comment", http.MethodGet, path, nil, &got); err != nil {
-			return "", err
+			return false, err
 		}
 		for _, c := range got.Comments {
-			if c.Author.same(j.meta.me) && strings.Contains(string(c.Body), heading) {
-				return c.ID, nil
+			if c.Author.same(j.meta.me) && strings.Contains(string(c.Body), mark) {
+				return true, nil
 			}
 		}
 		if start += len(got.Comments); len(got.Comments) == 0 || start >= got.Total {
 			break
 		}
 	}
-	return "", nil
+	return false, nil
 }
 
 // account is who has written something: Cloud names it by accountId, Data Center by key.

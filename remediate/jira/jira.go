@@ -1,6 +1,6 @@
 // Package jira keeps one ticket an incident in Jira, on Cloud or on Data Center: found
-// before it is made, edited while the incident lives, with one comment that has the history,
-// and closed when nobody waits any more.
+// before it is made, edited while the incident lives, with a comment for each thing that
+// happens, and closed when nobody waits any more.
 //
 // Begin at Notify. How there comes to be exactly one ticket is in ticket.go, what it says in
 // describe.go, how that is written for Cloud and for Data Center in adf.go and wiki.go, what

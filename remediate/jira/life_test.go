@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -46,6 +47,14 @@ func withPlan(what string, change func(*notice.Notice)) notice.Proposal {
 	return p
 }
 
+// said is what its comments say.
+func said(i fakejira.Issue) (all []string) {
+	for _, c := range i.Comments {
+		all = append(all, c.Shown())
+	}
+	return all
+}
+
 func resolved(p notice.Proposal, when time.Time) notice.Proposal {
 	p.Resolved = when
 	return p
@@ -64,7 +73,7 @@ func (s *site) only(t *testing.T) fakejira.Issue {
 }
 
 // One ticket lives through an incident: it is made with everything, edited as the plan goes
-// on, one comment has what happened, its link is one, and it is done when nobody waits.
+// on, each thing that happens is a comment, its link is one, and it is done when nobody waits.
 func TestLifeOfATicket(t *testing.T) {
 	both(t, func(t *testing.T, d string) {
 		clock := notifytest.NewClock()
@@ -74,6 +83,7 @@ func TestLifeOfATicket(t *testing.T) {
 			o.Link, o.DoneStatus = "https://unpend.example.com/incidents/{incident}", "won't do"
 		}
 		n := s.New(t, clock, slog.New(slog.DiscardHandler))
+		var history []string
 		for i, step := range []struct {
 			p       notice.Proposal
 			says    []string
@@ -83,12 +93,12 @@ func TestLifeOfATicket(t *testing.T) {
 		}{
 			{offer(), []string{"ml/training (Job): 1 pod waits since 2026-11-22 13:48 UTC, wants 1 × nvidia.com/mig-2g.10gb", "• 1 node: not laid out with 2g.10gb (MIGLayoutMismatch), gpu-1", "1. repartition gpu-1/GPU 0 to \"all-2g.10gb\"",
 				"• runs 1 of 1 · stops 2 pods · takes ~4 min · risk low", "• stops ml/web-1, ml/web-2", "• step 1: cordon gpu-1", "\nkubectl cordon gpu-1\n", "kubectl unpend approve gpu-0123456789#1"}, "", "To Do", 0},
-			{withPlan(notice.Pending, func(n *notice.Notice) { n.Approvers, n.Began = nil, time.Time{} }), []string{"plan 24ac8de5f00d is recorded, and nobody has decided"}, "• 2026-11-22 14:03 UTC  plan 24ac8de5f00d is recorded, and nobody has decided: repartition gpu-1/GPU 0\n", "To Do", 1},
+			{withPlan(notice.Pending, func(n *notice.Notice) { n.Approvers, n.Began = nil, time.Time{} }), []string{"plan 24ac8de5f00d is recorded, and nobody has decided"}, "2026-11-22 14:03 UTC  plan 24ac8de5f00d is recorded, and nobody has decided: repartition gpu-1/GPU 0\n\nunpend 24ac8de5f00d pending\n", "To Do", 1},
 			{withPlan(notice.Running, func(n *notice.Notice) { n.Progress, n.Step = "2/9", "evict ml/web-1" }), []string{"approved by ada → plan 24ac8de5f00d is being carried out: repartition gpu-1/GPU 0"},
-				"• 2026-11-22 14:03 UTC  approved by ada → plan 24ac8de5f00d is being carried out: repartition gpu-1/GPU 0\n", "To Do", 2},
+				"2026-11-22 14:03 UTC  approved by ada → plan 24ac8de5f00d is being carried out: repartition gpu-1/GPU 0\n\nunpend 24ac8de5f00d running\n", "To Do", 2},
 			{withPlan(notice.Running, func(n *notice.Notice) { n.Progress, n.Step, n.Since = "3/9", "evict ml/web-2", at(4) }), nil, "", "To Do", 2},
-			{withPlan(notice.Succeeded, succeeded), []string{"approved by ada → done in 4m12s: repartition gpu-1/GPU 0. ml/training-0 runs"}, "• 2026-11-22 14:07 UTC  approved by ada → done in 4m12s: repartition gpu-1/GPU 0. ml/training-0 runs\n", "To Do", 3},
-			{resolved(withPlan(notice.Succeeded, succeeded), at(8)), []string{"Nobody of it waits any more since 2026-11-22 14:08 UTC."}, "• 2026-11-22 14:08 UTC  nobody of it waits any more\n", "Won't Do", 4},
+			{withPlan(notice.Succeeded, succeeded), []string{"approved by ada → done in 4m12s: repartition gpu-1/GPU 0. ml/training-0 runs"}, "2026-11-22 14:07 UTC  approved by ada → done in 4m12s: repartition gpu-1/GPU 0. ml/training-0 runs\n\nunpend 24ac8de5f00d succeeded\n", "To Do", 3},
+			{resolved(withPlan(notice.Succeeded, succeeded), at(8)), []string{"Nobody of it waits any more since 2026-11-22 14:08 UTC."}, fmt.Sprintf("2026-11-22 14:08 UTC  nobody of it waits any more\n\nunpend over %d\n", at(8).Unix()), "Won't Do", 4},
 		} {
 			told(t, n, step.p, step.p)
 			is := s.only(t)
@@ -100,8 +110,11 @@ func TestLifeOfATicket(t *testing.T) {
 			if is.Summary() != offer().Finding.Headline || is.Status != step.status || is.Edits != step.edits {
 				t.Errorf("step %d: %s, %s after %d edits", i, is.Summary(), is.Status, is.Edits)
 			}
-			if step.history != "" && (len(is.Comments) != 1 || !strings.Contains(is.Comments[0].Shown(), step.history)) {
-				t.Errorf("step %d: its history is %+v", i, is.Comments)
+			if step.history != "" {
+				history = append(history, step.history)
+			}
+			if diff := cmp.Diff(history, said(is)); diff != "" {
+				t.Errorf("step %d: its comments are not those: %s", i, diff)
 			}
 			if len(is.Links) != 1 || is.Links[0].Object["url"] != "https://unpend.example.com/incidents/gpu-0123456789" {
 				t.Errorf("step %d: its links are %+v", i, is.Links)
@@ -114,8 +127,8 @@ func TestLifeOfATicket(t *testing.T) {
 		if diff := cmp.Diff(want, is.Fields); diff != "" {
 			t.Error(diff)
 		}
-		if got := strings.Count(is.Comments[0].Shown(), "\n• ") + strings.Count(is.Comments[0].Shown(), "\n\n• "); is.Comments[0].Edits != 3 || got != 4 && got != 5 {
-			t.Errorf("%d edits, %d lines:\n%s", is.Comments[0].Edits, got, is.Comments[0].Shown())
+		if slices.ContainsFunc(is.Comments, func(c fakejira.Comment) bool { return c.Edits != 0 }) {
+			t.Errorf("what has happened was edited: %+v", is.Comments)
 		}
 		if is.Links[0].Edits != 1 || fmt.Sprint(is.Links[0].Object["status"]) != "map[resolved:true]" {
 			t.Errorf("%+v", is.Links)
@@ -131,8 +144,8 @@ func TestParkedStaysOpen(t *testing.T) {
 		s := newSite(t, clock, d)
 		told(t, s.New(t, clock, nil), withPlan(notice.Parked, nil), resolved(withPlan(notice.Parked, nil), at(8)))
 		is := s.only(t)
-		if is.Status != "To Do" || !strings.Contains(is.Shown(), "left its node cordoned, on purpose: somebody has to come: repartition gpu-1/GPU 0: kubectl unpend release gpu-1") || !strings.Contains(is.Comments[0].Shown(), "kubectl unpend release gpu-1\n") {
-			t.Errorf("%s:\n%s\n%s", is.Status, is.Shown(), is.Comments[0].Shown())
+		if is.Status != "To Do" || !strings.Contains(is.Shown(), "left its node cordoned, on purpose: somebody has to come: repartition gpu-1/GPU 0: kubectl unpend release gpu-1") || !strings.Contains(said(is)[0], "kubectl unpend release gpu-1\n") {
+			t.Errorf("%s:\n%s\n%q", is.Status, is.Shown(), said(is))
 		}
 	})
 }
@@ -175,7 +188,7 @@ func TestWaitsAgain(t *testing.T) {
 				again.Finding.Pods.Since = over.Add(tc.after)
 				told(t, s.New(t, clock, nil), again)
 				all := s.Issues()
-				if last := all[len(all)-1]; len(all) != tc.tickets || last.Status != "To Do" || tc.tickets == 2 && all[0].Status != "Done" || tc.tickets == 1 && !tc.lost && !strings.Contains(last.Comments[0].Shown(), "it waits again") {
+				if last := all[len(all)-1]; len(all) != tc.tickets || last.Status != "To Do" || tc.tickets == 2 && all[0].Status != "Done" || tc.tickets == 1 && !tc.lost && strings.Count(fmt.Sprint(said(last)), "it waits again") != 1 {
 					t.Errorf("%d tickets, the last %+v", len(all), last)
 				}
 				told(t, s.New(t, clock, nil), resolved(again, clock.Now()))
@@ -188,7 +201,7 @@ func TestWaitsAgain(t *testing.T) {
 }
 
 // A ticket that a person has closed stays closed while the same wait goes on; one that is
-// gone is made again, and so is its comment.
+// gone is made again; a comment that is gone is not.
 func TestPeopleDecide(t *testing.T) {
 	both(t, func(t *testing.T, d string) {
 		clock := notifytest.NewClock()
@@ -201,7 +214,7 @@ func TestPeopleDecide(t *testing.T) {
 		s.lose()
 		told(t, s.New(t, clock, nil), withPlan(notice.Succeeded, succeeded))
 		told(t, s.New(t, clock, nil), resolved(withPlan(notice.Succeeded, succeeded), at(8)))
-		if is := s.only(t); is.Status != "Won't Do" || !strings.Contains(is.Shown(), "done in 4m12s") || len(is.Comments) != 1 {
+		if is := s.only(t); is.Status != "Won't Do" || !strings.Contains(is.Shown(), "done in 4m12s") || len(is.Comments) != 4 {
 			t.Errorf("%+v", is)
 		}
 	})
@@ -212,12 +225,12 @@ func TestPeopleDecide(t *testing.T) {
 		told(t, n, withPlan(notice.Pending, nil))
 		s.Change("OPS-1", func(i *fakejira.Issue) { i.Comments = nil })
 		told(t, n, withPlan(notice.Running, nil))
-		if is := s.only(t); len(is.Comments) != 1 || !strings.Contains(is.Comments[0].Shown(), "being carried out") {
+		if is := s.only(t); len(is.Comments) != 1 || !strings.Contains(said(is)[0], "being carried out") {
 			t.Errorf("the comment was deleted: %+v", is.Comments)
 		}
 		s.Delete("OPS-1")
 		told(t, n, withPlan(notice.Succeeded, succeeded))
-		if is := s.only(t); is.Key == "OPS-1" || !strings.Contains(is.Shown(), "done in 4m12s") {
+		if is := s.only(t); is.Key == "OPS-1" || !strings.Contains(is.Shown(), "done in 4m12s") || len(is.Comments) != 1 {
 			t.Errorf("the ticket was deleted: %+v", is)
 		}
 	})
@@ -260,19 +273,22 @@ func (k *killer) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // A process that is killed at any write, before or after Jira has done it, leaves one ticket,
-// one comment and one link behind (R5).
+// one comment of each thing that happened and one link behind, also where what it kept is
+// lost with it (R5).
 func TestPromiseR5(t *testing.T) {
 	both(t, func(t *testing.T, d string) {
 		killed := 0
 		for nth := 1; ; nth++ {
 			struck := false
-			for _, done := range []bool{false, true} {
+			for _, how := range []struct{ done, lost bool }{{false, false}, {true, false}, {true, true}} {
 				clock := notifytest.NewClock()
 				s := newSite(t, clock, d)
-				s.Behind = 3
+				if s.Behind = 3; how.lost {
+					s.Behind = 0 // else nothing says that it is there
+				}
 				var kept map[string][]byte
 				ctx, cancel := context.WithCancel(t.Context())
-				k := &killer{left: nth, done: done, die: func() { kept, struck = s.copied(), true; cancel() }}
+				k := &killer{left: nth, done: how.done, die: func() { kept, struck = s.copied(), true; cancel() }}
 				s.change = func(o *jira.Options) {
 					o.Link, o.HTTP = "https://unpend.example.com/incidents/{incident}", &http.Client{Transport: k}
 				}
@@ -283,25 +299,35 @@ func TestPromiseR5(t *testing.T) {
 					} else if !errors.Is(err, context.Canceled) {
 						t.Fatal(err)
 					}
-					s.restore(kept)
+					if s.restore(kept); how.lost {
+						s.lose()
+					}
 					ctx = t.Context()
 					n = s.New(t, clock, nil)
+					if how.lost { // of what is over already nobody looks for a ticket
+						told(t, n, resolved(p, time.Time{}))
+					}
 					told(t, n, p)
 				}
 				is := s.only(t)
-				if len(is.Comments) != 1 || len(is.Links) != 1 || is.Status != "Done" || !strings.Contains(is.Shown(), "done in 4m12s") {
-					t.Errorf("write %d: %s, %d comments, %d links", nth, is.Status, len(is.Comments), len(is.Links))
+				var marks []string
+				for _, text := range said(is) {
+					marks = append(marks, text[strings.LastIndex(text, "unpend "):])
+				}
+				want := []string{"unpend 24ac8de5f00d running\n", "unpend 24ac8de5f00d succeeded\n", fmt.Sprintf("unpend over %d\n", at(8).Unix())}
+				if diff := cmp.Diff(want, marks); diff != "" || len(is.Links) != 1 || is.Status != "Done" || !strings.Contains(is.Shown(), "done in 4m12s") {
+					t.Errorf("write %d, %+v: %s, %d links, %s", nth, how, is.Status, len(is.Links), diff)
 				}
 				cancel()
 			}
 			if !struck {
 				break
 			}
-			killed += 2
+			killed += 3
 		}
-		if killed < 14 {
+		if killed < 24 {
 			t.Errorf("%d kills", killed)
 		}
-		t.Logf("R5 killed at %d writes: each time 1 ticket, 1 comment, 1 link", killed)
+		t.Logf("R5 killed at %d writes: each time 1 ticket, 3 comments, 1 link", killed)
 	})
 }

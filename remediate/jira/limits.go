@@ -24,6 +24,9 @@ const (
 	// made: Jira's search runs behind its writes, by seconds as a rule:
 	// https://developer.atlassian.com/cloud/jira/platform/search-and-reconcile/
 	settles = time.Minute
+	// mostLines have a comment of their own. Jira takes about 5,000 of a ticket:
+	// https://developer.atlassian.com/cloud/jira/platform/rest/v3/api-group-issues/#api-rest-api-3-issue-limit-report-get
+	mostLines = 200
 	// page is of a list that Jira answers in pages; it may give fewer.
 	page = 50
 	// pages of a list are read at most: a ticket with more comments has others' above all.

@@ -19,9 +19,10 @@ type record struct {
 	Tried    time.Time `json:"tried,omitzero"` // when it was asked for last, and may be there
 	Sum      string    `json:"sum,omitempty"`  // of what it says
 	Link     string    `json:"link,omitempty"` // of what its link says
-	// Comment is the one that has the history; it is looked for where it was asked for.
-	Comment comment `json:"comment,omitzero"`
-	Lines   []line  `json:"lines,omitempty"`
+	// Found says that the ticket was not made here, and may have comments of ours; Lines are
+	// what has happened, a comment each.
+	Found bool   `json:"found,omitempty"`
+	Lines []line `json:"lines,omitempty"`
 	// Over is since when nobody waits, as people were told; Closed says that we closed it then.
 	Over   time.Time `json:"over,omitzero"`
 	Closed bool      `json:"closed,omitempty"`
@@ -29,35 +30,27 @@ type record struct {
 	Past []string `json:"past,omitempty"`
 }
 
-type comment struct {
-	ID    string `json:"id,omitempty"`
-	Asked bool   `json:"asked,omitempty"`
-	Sum   string `json:"sum,omitempty"`
-}
-
-// line is one of the history.
+// line is something that has happened. Of one whose comment is there its key alone is kept.
 type line struct {
-	Key  string    `json:"key"`
-	At   time.Time `json:"at"`
-	Who  string    `json:"who,omitempty"`
-	What string    `json:"what"`
-	Why  string    `json:"why,omitempty"`
-	Next string    `json:"next,omitempty"` // a command
+	Key   string    `json:"key"`
+	Told  bool      `json:"told,omitempty"`
+	Asked bool      `json:"asked,omitempty"` // its comment may be there
+	At    time.Time `json:"at,omitzero"`
+	Who   string    `json:"who,omitempty"`
+	What  string    `json:"what,omitempty"`
+	Why   string    `json:"why,omitempty"`
+	Next  string    `json:"next,omitempty"` // a command
 }
-
-// mostLines are kept; of a longer history the beginning is left out.
-const mostLines = 40
 
 // mostPast are kept; older ones are not found any more, among the newest.
 const mostPast = page
 
-// note adds a line to the history, once.
+// note adds a line to the history, once. Of a ticket that has so many comments nobody reads
+// another: what it says itself goes on.
 func (r *record) note(l line) {
-	if slices.ContainsFunc(r.Lines, func(was line) bool { return was.Key == l.Key }) {
-		return
+	if len(r.Lines) < mostLines && !slices.ContainsFunc(r.Lines, func(was line) bool { return was.Key == l.Key }) {
+		r.Lines = append(r.Lines, l)
 	}
-	r.Lines = append(r.Lines, l)
-	r.Lines = r.Lines[max(0, len(r.Lines)-mostLines):]
 }
 
 // forget leaves a ticket alone from now on.

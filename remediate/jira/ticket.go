@@ -57,7 +57,7 @@ func (j *Jira) adopt(r *record, all []found, p notice.Proposal) {
 		}
 		r.Closed = since.After(over) // else a person has closed it while it waits
 	}
-	r.ID, r.Key, r.Comment.Asked = is.ID, is.Key, true
+	r.ID, r.Key, r.Found = is.ID, is.Key, true
 }
 
 // create asks for a ticket, once.

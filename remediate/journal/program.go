@@ -48,8 +48,8 @@ type Step struct {
 // Entry is a step's line of the journal.
 type Entry struct {
 	*v1alpha1.Entry
-	// Again: the step was begun before by a process that has ended since, which may
-	// have made its write or not.
+	// Again: the step was begun before by a process that has ended since, or the answer to
+	// a write of it was lost: it may be done or not.
 	Again bool
 
 	save func(context.Context) error

@@ -3,6 +3,7 @@ package notice
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/unpend/unpend/rca/diagnosis"
@@ -58,6 +59,36 @@ func (p Proposal) Plan() *Notice {
 		}
 	}
 	return newest
+}
+
+// Found is a finding, and when it was published.
+type Found struct {
+	Finding diagnosis.Summary `json:"finding"`
+	Read    time.Time         `json:"read"`
+}
+
+// Keep has people go on seeing the finding that the plan was approved for, nil where it is not
+// known: a diagnosis of a cluster that the plan is changing names what the plan itself does.
+// It stands beside the plan's end, too, until what still waits, or waits again, was diagnosed
+// after that.
+func (p *Proposal) Keep(approved *Found) {
+	n := p.Plan()
+	if approved == nil || n == nil {
+		return
+	}
+	switch n.What {
+	case Queued, Running, Undoing:
+	case Succeeded:
+		if d := p.Finding; d != nil && (d.Pods.Since.After(n.Since) || p.Resolved.IsZero() && p.Read.After(n.Since)) {
+			return
+		}
+	default:
+		return
+	}
+	if d := p.Finding; d != nil && slices.ContainsFunc(d.Fixes, func(f diagnosis.FixSummary) bool { return f.Plan == n.Plan }) {
+		return
+	}
+	p.Finding, p.Read = &approved.Finding, approved.Read
 }
 
 // Undecided says whether nothing is under way for it, so that people may still choose.

@@ -106,7 +106,7 @@ func (s *Slack) footer(p notice.Proposal) api.Block {
 	parts = append(parts, p.Incident)
 	next := "kubectl unpend why " + p.Incident
 	if f := choice(p); f != nil && p.Undecided() {
-		parts = append(parts, fmt.Sprintf("plan %.12s, for 15 min once it is asked for", f.Plan))
+		parts = append(parts, fmt.Sprintf("plan %.12s, good for 15 min once it is recorded", f.Plan))
 		next = fmt.Sprintf("kubectl unpend approve %s#%d", p.Incident, f.ID)
 	}
 	if !p.Read.IsZero() {

@@ -29,6 +29,8 @@ type Incident struct {
 	// Missing are those of them that do not exist, because the API server refused them.
 	Missing int       `json:"missing,omitempty"`
 	Since   time.Time `json:"since,omitzero"` // the earliest
+	// Priority is the highest of its pods; nil: none of them says.
+	Priority *int32 `json:"priority,omitempty"`
 	// Newest is the highest resourceVersion among the pods, those that wait no
 	// more included, and the owners that lack some: the same facts at a later time
 	// are news (A → B → A), the same facts seen twice are not.
@@ -285,6 +287,7 @@ func inPhase(pods []*corev1.Pod, phase corev1.PodPhase) map[Ref]int {
 func (i *Incident) lack(r Refusal) {
 	i.Waiting += r.Missing
 	i.Missing += r.Missing
+	i.raise(r.Pod)
 	if r.Since.Before(i.Since) {
 		i.Since = r.Since
 	}
@@ -296,11 +299,20 @@ func (i *Incident) lack(r Refusal) {
 func (i *Incident) add(pod *corev1.Pod, reason string, since time.Time) {
 	i.Waiting++
 	i.Pods = append(i.Pods, PodRef{pod.Name, string(pod.UID), reason})
+	i.raise(pod)
 	if since.Before(i.Since) {
 		i.Since = since
 	}
 	if Newer(pod.ResourceVersion, i.Newest) {
 		i.Newest = pod.ResourceVersion
+	}
+}
+
+// raise has the incident be of a pod's priority where that is higher.
+func (i *Incident) raise(pod *corev1.Pod) {
+	if p := pod.Spec.Priority; p != nil && (i.Priority == nil || *p > *i.Priority) {
+		highest := *p
+		i.Priority = &highest
 	}
 }
 

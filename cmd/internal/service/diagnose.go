@@ -132,6 +132,8 @@ type publisher struct {
 
 	mu   sync.Mutex
 	last map[string]said // by incident that waits
+
+	recorded recorded
 }
 
 func (p *publisher) forget(incident string) {
@@ -213,7 +215,12 @@ func (p *publisher) publish(ctx context.Context, d diagnosis.Diagnosis, now said
 		if before, err = p.bus.Said(ctx, bus.Diagnoses, d.Incident, id); err == nil && before {
 			break
 		}
-		err = p.bus.PublishNewer(ctx, bus.Diagnoses, d.Incident, id, body, func([]byte) bool { return false })
+		if err == nil {
+			err = p.keep(ctx, d)
+		}
+		if err == nil {
+			err = p.bus.PublishNewer(ctx, bus.Diagnoses, d.Incident, id, body, func([]byte) bool { return false })
+		}
 		if err == nil || !p.away() {
 			break
 		}

@@ -291,10 +291,20 @@ func (k *sink) proposal(ctx context.Context, id string) (notice.Proposal, error)
 	}
 	k.mu.Unlock()
 	p.Plans = slices.SortedFunc(maps.Values(plans), func(a, b notice.Notice) int { return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Plan, b.Plan)) })
-	if _, ok := k.Notifier.(pages); ok && err == nil {
+	if err != nil {
+		return p, err
+	}
+	if _, ok := k.Notifier.(pages); ok {
 		k.release(ctx, &p)
 	}
-	return p, err
+	if n := p.Plan(); n != nil {
+		kept, err := k.approved(ctx, n.Plan)
+		if err != nil {
+			return p, err
+		}
+		p.Keep(kept)
+	}
+	return p, nil
 }
 
 // followEvery is how often plans are looked at: people see a step soon after it began.

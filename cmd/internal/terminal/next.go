@@ -86,12 +86,26 @@ func (o findingText) following(d diagnosis.Diagnosis) (command, hint string) {
 	case len(d.Fixes) > 0 && d.Fixes[0].Held != "":
 		return join("kubectl unpend status", a.Flags), "what the guard-rails say"
 	case len(d.Fixes) > 0 && len(d.Fixes[0].Commands) > 0:
-		return a.kubectl(clean(d.Fixes[0].Commands[0], false)), ""
+		command, hint := firstOf(d.Fixes[0].Commands)
+		return a.kubectl(clean(command, false)), clean(hint, false)
 	}
 	if a.Shown {
 		return a.unpend("why", a.ID(id)), ""
 	}
 	return a.unpend("show", a.ID(id)), ""
+}
+
+// firstOf is the first of commands that does something; what is said before it, in a line of
+// its own, is a hint.
+func firstOf(commands []string) (command, hint string) {
+	for _, c := range commands {
+		said, remark := strings.CutPrefix(c, "# ")
+		if !remark {
+			return c, hint
+		}
+		hint = strings.TrimSuffix(said, ":")
+	}
+	return commands[0], ""
 }
 
 // more says where the rest is.

@@ -3,9 +3,13 @@ package acceptance
 import (
 	"encoding/base64"
 	"fmt"
+	"maps"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -26,7 +30,8 @@ const podAddress = "127.0.0.2"
 
 // What the chart renders becomes ready: each container is started with its own arguments,
 // its own configuration and the rights of its own ServiceAccount, and its own probes ask
-// it at the address of its pod.
+// it at the address of its pod. What others may come to listens there, and refuses who does
+// not show what the Secret holds.
 func TestChartBecomesReady(t *testing.T) {
 	l := &lane{ControlPlane: start(t, controlplane.Extras{})}
 	ns := l.Namespace(t)
@@ -35,9 +40,21 @@ func TestChartBecomesReady(t *testing.T) {
 	must(t, err)
 	_, other, err := net.SplitHostPort(controlplane.FreeAddress(t))
 	must(t, err)
-	for name, listens := range map[string]string{"unpend": port, "unpend-executor": other} {
+	_, hooks, err := net.SplitHostPort(controlplane.FreeAddress(t))
+	must(t, err)
+	_, clicks, err := net.SplitHostPort(controlplane.FreeAddress(t))
+	must(t, err)
+	for name, tc := range map[string]struct {
+		listens string
+		more    chart.Values
+		come    string // a port and a path that others come to
+	}{
+		"unpend":          {port, chart.Values{"hooks": chart.Values{"existingSecret": "callers", "tokenKey": "alertmanager", "secretKey": "standard", "port": number(t, hooks)}}, hooks + "/hooks/alertmanager"},
+		"unpend-executor": {other, chart.Values{"slack": chart.Values{"channel": "C0123456789", "cluster": "prod", "existingSecret": "slack", "signingKey": "signing", "port": number(t, clicks)}}, clicks + "/slack"},
+	} {
 		t.Run(name, func(t *testing.T) {
-			values := chart.Values{"mode": "approve", "config": chart.Values{"web": chart.Values{"metrics": ":" + listens}}}
+			values := chart.Values{"mode": "approve", "config": chart.Values{"web": chart.Values{"metrics": ":" + tc.listens}}}
+			maps.Copy(values, tc.more)
 			objs := (chart.Release{Namespace: ns, Values: values}).Objects(t)
 			var deployment appsv1.Deployment
 			var config corev1.ConfigMap
@@ -53,7 +70,18 @@ func TestChartBecomesReady(t *testing.T) {
 			container := spec.Containers[0]
 			dir := t.TempDir()
 			file := filepath.Join(dir, "config.yaml")
-			must(t, os.WriteFile(file, []byte(strings.ReplaceAll(config.Data["config.yaml"], "/var/lib/unpend", dir)), 0o600))
+			text := strings.ReplaceAll(config.Data["config.yaml"], "/var/lib/unpend", dir)
+			for _, v := range spec.Volumes { // the kubelet mounts Secrets with what they hold
+				if v.Secret == nil {
+					continue
+				}
+				for _, item := range v.Secret.Items {
+					must(t, os.WriteFile(filepath.Join(dir, item.Path), []byte("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"), 0o600))
+				}
+				at := container.VolumeMounts[slices.IndexFunc(container.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == v.Name })]
+				text = strings.ReplaceAll(text, at.MountPath+"/", dir+"/")
+			}
+			must(t, os.WriteFile(file, []byte(text), 0o600))
 			args := append([]string{}, container.Args...)
 			for i, a := range args {
 				args[i] = strings.ReplaceAll(a, "/etc/unpend/config.yaml", file)
@@ -64,8 +92,28 @@ func TestChartBecomesReady(t *testing.T) {
 				at := net.JoinHostPort(podAddress, probedPort(t, container, probe))
 				controlplane.Eventually(t, time.Minute, "ok from "+at+probe.HTTPGet.Path, func() (bool, string) { return answers(at, probe.HTTPGet.Path, "ok") })
 			}
+			if !slices.ContainsFunc(container.Ports, func(p corev1.ContainerPort) bool { return strings.HasPrefix(tc.come, fmt.Sprint(p.ContainerPort)+"/") }) {
+				t.Errorf("no port leads to %s: %+v", tc.come, container.Ports)
+			}
+			controlplane.Eventually(t, time.Minute, "a stranger is refused at "+tc.come, func() (bool, string) {
+				r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+podAddress+":"+tc.come, strings.NewReader("{}"))
+				must(t, err)
+				a, err := http.DefaultClient.Do(r)
+				if err != nil {
+					return false, err.Error()
+				}
+				defer a.Body.Close()
+				return a.StatusCode == http.StatusUnauthorized, a.Status
+			})
 		})
 	}
+}
+
+func number(t *testing.T, port string) int {
+	t.Helper()
+	n, err := strconv.Atoi(port)
+	must(t, err)
+	return n
 }
 
 // probedPort is the port that a probe names.

@@ -60,7 +60,7 @@ func (w *World) Case(t testing.TB, kind string) *causes.Case {
 		t.Fatal(err)
 	}
 	t.Cleanup(done)
-	i := incident.Incident{ID: "i", Workload: incident.Ref{Kind: kind, Namespace: "a", Name: "w"}, Pods: []incident.PodRef{{Name: "w", UID: "w"}}, Waiting: 1}
+	i := incident.Incident{ID: "i", Workload: incident.Ref{Kind: kind, Namespace: "a", Name: "w"}, Pods: []incident.PodRef{{Name: w.Wait.Name, UID: string(w.Wait.UID)}}, Waiting: 1}
 	k, err := causes.Open(evict.NewLedger(v), i)
 	if err != nil {
 		t.Fatal(err)

@@ -75,7 +75,29 @@ both come to the pod's own. */}}
 
 {{/* Whether the executor hears what people click in Slack. */}}
 {{- define "unpend.slackHeard" -}}
-{{- if and (eq .Values.mode "approve") .Values.slack.channel .Values.slack.appKey -}}true{{- end -}}
+{{- if and (eq .Values.mode "approve") .Values.slack.channel (or .Values.slack.appKey .Values.slack.signingKey) -}}true{{- end -}}
+{{- end -}}
+
+{{/* Whether Slack comes to it with them: to a port of the executor's. */}}
+{{- define "unpend.slackComes" -}}
+{{- if and (include "unpend.slackHeard" .) .Values.slack.signingKey -}}true{{- end -}}
+{{- end -}}
+
+{{- define "unpend.hooksDir" -}}/etc/unpend-hooks{{- end -}}
+
+{{- define "unpend.hooks" -}}
+{{- $h := .Values.hooks -}}
+{{- if not (or $h.tokenKey $h.secretKey) -}}
+{{- fail "hooks.existingSecret is set, hooks.tokenKey and hooks.secretKey are not: anybody could call; name the key of an Alertmanager's token, or of the webhooks' secrets" -}}
+{{- end -}}
+{{- $takes := dict "listen" (printf ":%d" (int $h.port)) -}}
+{{- with $h.tokenKey -}}
+{{- $_ := set $takes "tokenFile" (printf "%s/%s" (include "unpend.hooksDir" $) .) -}}
+{{- end -}}
+{{- with $h.secretKey -}}
+{{- $_ := set $takes "secretFile" (printf "%s/%s" (include "unpend.hooksDir" $) .) -}}
+{{- end -}}
+{{- toYaml $takes -}}
 {{- end -}}
 
 {{- define "unpend.config" -}}
@@ -97,9 +119,21 @@ both come to the pod's own. */}}
 {{- $_ := set $told "cluster" . -}}
 {{- end -}}
 {{- if include "unpend.slackHeard" . -}}
-{{- $_ := set $told "appTokenFile" (printf "%s/%s" (include "unpend.slackDir" .) .Values.slack.appKey) -}}
+{{- if and .Values.slack.appKey .Values.slack.signingKey -}}
+{{- fail "slack.appKey and slack.signingKey are two ways for clicks to come: name one" -}}
+{{- end -}}
+{{- with .Values.slack.appKey -}}
+{{- $_ := set $told "appTokenFile" (printf "%s/%s" (include "unpend.slackDir" $) .) -}}
+{{- end -}}
+{{- with .Values.slack.signingKey -}}
+{{- $_ := set $told "signingSecretFile" (printf "%s/%s" (include "unpend.slackDir" $) .) -}}
+{{- $_ := set $told "listen" (printf ":%d" (int $.Values.slack.port)) -}}
+{{- end -}}
 {{- end -}}
 {{- $_ := set $config "slack" $told -}}
+{{- end -}}
+{{- if .Values.hooks.existingSecret -}}
+{{- $_ := set $config "hooks" (fromYaml (include "unpend.hooks" .)) -}}
 {{- end -}}
 {{- if .Values.jira.url -}}
 {{- if not .Values.jira.existingSecret -}}

@@ -1,0 +1,74 @@
+package queues
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/scaling"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// triedAgain is how long Kueue may take to look at a Workload once its back-off is over; a
+// cycle of its scheduler takes seconds.
+const triedAgain = 10 * time.Minute
+
+// Refused are the checks for which a Workload has given its quota back: it was evicted for
+// them, and has none since. What they ask for is what it lacks, not quota.
+func Refused(w *unstructured.Unstructured) []Check {
+	if k := scaling.ConditionOf(w, "Evicted"); !k.Met() || k.Reason != "AdmissionCheck" || scaling.ConditionOf(w, "QuotaReserved").Met() {
+		return nil
+	}
+	return slices.DeleteFunc(unready(w), func(k Check) bool { return k.State != "Retry" && k.State != "Rejected" })
+}
+
+// Forgotten is since when the back-off of an evicted Workload is over without anybody having
+// looked at it: its condition is the one that it was evicted with (kueue issue 5129). Zero where Kueue
+// has looked since, or may still be about to.
+func (c *Case) Forgotten(w *unstructured.Unstructured) time.Time {
+	over, quota := scaling.ConditionOf(w, "Requeued"), scaling.ConditionOf(w, "QuotaReserved")
+	if len(Refused(w)) == 0 || Inactive(w) || !over.Met() || over.Since.IsZero() || !quota.Since.Before(over.Since) ||
+		!strings.Contains(quota.Message, "failed admission checks") || c.Cluster.State.Now.Sub(over.Since) < triedAgain {
+		return time.Time{}
+	}
+	return over.Since
+}
+
+// refusedSays is what a Workload that gave its quota back waits for.
+func (c *Case) refusedSays(w *unstructured.Unstructured, checks []Check) (string, []diagnosis.Evidence) {
+	says := "it gave its quota back, for " + checks[0].Says()
+	over := c.Forgotten(w)
+	if over.IsZero() {
+		return says, nil
+	}
+	k := scaling.ConditionOf(w, "Requeued")
+	return "Kueue has not tried it again since its back-off ended at " + over.UTC().Format("15:04 MST") + "; " + checks[0].Says(),
+		[]diagnosis.Evidence{diagnosis.Fact(view.ObjectRef("Workload", w.GetNamespace(), w.GetName()), "Requeued=True "+view.Cut(k.Words(), 200), append(view.SaysOf(k), view.ConditionIs("Requeued", k.Status))...)}
+}
+
+// SecondPass is what Kueue says of a Workload that has its quota, and whose checks are all
+// Ready, but for which it then finds no place by topology (scheduler.go, SecondPassFailed):
+// empty where it says no such thing.
+func (c *Case) SecondPass(w *unstructured.Unstructured) string {
+	if !scaling.ConditionOf(w, "QuotaReserved").Met() || scaling.ConditionOf(w, "Admitted").Met() || len(unready(w)) > 0 {
+		return ""
+	}
+	var newest time.Time
+	says := ""
+	for _, e := range c.Cluster.EventsOf("Workload", w.GetNamespace(), w.GetName()) {
+		if at := scaling.Seen(e); e.Reason == "SecondPassFailed" && (says == "" || at.After(newest)) {
+			newest, says = at, strings.Join(strings.Fields(e.Message), " ")
+		}
+	}
+	return says
+}
+
+// secondPassSays is what such a Workload waits for.
+func secondPassSays(w *unstructured.Unstructured, words string) (string, diagnosis.Evidence) {
+	return "it has its quota, its checks are Ready, and Kueue finds no place for it in a second pass: " + view.Quotable(assigning.ReplaceAllString(words, ""), 160),
+		diagnosis.Fact(view.ObjectRef("Workload", w.GetNamespace(), w.GetName()), fmt.Sprintf("SecondPassFailed: %s", view.Quotable(words, 300)), diagnosis.Says(words))
+}
