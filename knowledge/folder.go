@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"strings"
 	"unicode/utf8"
 )
@@ -26,7 +27,8 @@ func OpenFolder(ctx context.Context, dir string) (*Index, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open knowledge folder: %w", err)
 	}
-	docs, skipped, err := readFolder(ctx, root.FS())
+	var skipped []string
+	docs, err := readFolder(ctx, root.FS(), func(name, why string) { skipped = append(skipped, name+": "+why) })
 	if err = errors.Join(err, root.Close()); err != nil {
 		return nil, fmt.Errorf("read knowledge folder %s: %w", dir, err)
 	}
@@ -45,10 +47,8 @@ func OpenFolder(ctx context.Context, dir string) (*Index, error) {
 	return i, nil
 }
 
-func readFolder(ctx context.Context, files fs.FS) (docs []Document, skipped []string, err error) {
-	skip := func(name string, why error) {
-		skipped = append(skipped, fmt.Sprintf("%s: %v", name, why))
-	}
+func readFolder(ctx context.Context, files fs.FS, leaveOut func(name, why string)) (docs []Document, err error) {
+	skip := func(name string, why error) { leaveOut(name, why.Error()) }
 	err = fs.WalkDir(files, ".", func(name string, e fs.DirEntry, err error) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -77,7 +77,7 @@ func readFolder(ctx context.Context, files fs.FS) (docs []Document, skipped []st
 		docs = append(docs, found...)
 		return nil
 	})
-	return docs, skipped, err
+	return docs, err
 }
 
 func readFile(files fs.FS, name string) ([]Document, error) {
@@ -117,4 +117,38 @@ func reason(err error) error {
 		return pe.Err
 	}
 	return err
+}
+
+// Folder is a folder of Markdown as a Source.
+type Folder struct{ Dir string }
+
+// Read implements Source.
+func (f Folder) Read(ctx context.Context, to *Intake) ([]Whole, error) {
+	dir, err := filepath.Abs(f.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("find knowledge folder: %w", err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open knowledge folder: %w", err)
+	}
+	skipped := false
+	docs, err := readFolder(ctx, root.FS(), func(name, why string) { skipped = true; to.Skip(name, why) })
+	if err = errors.Join(err, root.Close()); err != nil {
+		return nil, fmt.Errorf("read knowledge folder %s: %w", dir, err)
+	}
+	if len(docs) == 0 && !skipped {
+		return nil, fmt.Errorf("knowledge folder %s has no document: it holds no *.md file", dir)
+	}
+	for _, d := range docs {
+		d.ID, d.Part, d.PartName = "doc/"+filepath.Join(dir, d.ID), dir, filepath.Base(dir)
+		if err := to.Add(ctx, d); err != nil {
+			return nil, err
+		}
+	}
+	var whole []Whole
+	for _, s := range sources { // a file says of itself which it is
+		whole = append(whole, Whole{Source: s, Part: dir})
+	}
+	return whole, nil
 }

@@ -186,7 +186,11 @@ func TestOpenFolderRefuses(t *testing.T) {
 func TestIdentifiers(t *testing.T) {
 	text := "Xid 79, XID=048, NVRM: Xid (PCI:0000:65:00): 31 on gpu-node-1: MIGFull, OOMKilled, NVML_ERROR_IN_USE; GPUs ask nvidia.com/mig-2g.10gb.me, not 1g.5gb+me. A re-made NVIDIA node has 3g.20gb."
 	want := []string{"1g.5gb.me", "2g.10gb.me", "3g.20gb", "gpu-node-1", "migfull", "nvidia.com/mig-2g.10gb.me", "nvml_error_in_use", "oomkilled", "xid 31", "xid 48", "xid 79"}
-	got, _ := scan(text)
+	ids, _ := scan(text)
+	var got []string
+	for _, id := range ids {
+		got = append(got, id.name)
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

@@ -1,10 +1,25 @@
 package knowledge
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
 )
+
+// The kinds of identifiers, each a field of the index.
+const (
+	kindResource = "resource" // nvidia.com/mig-2g.10gb, also label and annotation keys
+	kindProfile  = "profile"  // 2g.10gb
+	kindCause    = "cause"    // MIGFragmented, also OOMKilled: one word in camel case
+	kindError    = "error"    // xid 79, NVML_ERROR_IN_USE
+	kindObject   = "object"   // gpu-node-17
+)
+
+var kinds = []string{kindResource, kindProfile, kindCause, kindError, kindObject}
+
+// identifier is an exact name of a kind, in lower case.
+type identifier struct{ kind, name string }
 
 // Exact identifiers: strings that name one thing, which an English analyzer
 // would cut to pieces ("nvidia.com/mig-3g.20gb" → mig, 3g, 20gb).
@@ -30,27 +45,27 @@ var separable = strings.NewReplacer(":", " ", "_", " ")
 // sorted, and the ordinary words that are left, so that the pieces of an
 // identifier are not taken for words. A MIG resource name also counts as its
 // profile.
-func scan(text string) (ids []string, rest string) {
-	take := func(re *regexp.Regexp, name func(match string) string) {
+func scan(text string) (ids []identifier, rest string) {
+	take := func(re *regexp.Regexp, kind string, name func(match string) string) {
 		text = re.ReplaceAllStringFunc(text, func(m string) string {
-			ids = append(ids, name(m))
+			ids = append(ids, identifier{kind, name(m)})
 			return " "
 		})
 	}
 	profile := func(m string) string { return strings.ReplaceAll(m, "+", ".") }
-	take(qualifiedName, func(m string) string {
+	take(qualifiedName, kindResource, func(m string) string {
 		if p := migProfile.FindString(m); p != "" {
-			ids = append(ids, profile(p))
+			ids = append(ids, identifier{kindProfile, profile(p)})
 		}
 		return strings.ToLower(m)
 	})
-	take(xidNumber, func(m string) string {
+	take(xidNumber, kindError, func(m string) string {
 		return "xid " + strings.TrimLeft(xidNumber.FindStringSubmatch(m)[1], "0")
 	})
-	take(migProfile, profile)
-	for _, re := range []*regexp.Regexp{camelCase, errorCode, objectName} {
-		take(re, strings.ToLower)
-	}
-	slices.Sort(ids)
+	take(migProfile, kindProfile, profile)
+	take(camelCase, kindCause, strings.ToLower)
+	take(errorCode, kindError, strings.ToLower)
+	take(objectName, kindObject, strings.ToLower)
+	slices.SortFunc(ids, func(a, b identifier) int { return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.kind, b.kind)) })
 	return slices.Compact(ids), separable.Replace(text)
 }

@@ -2,6 +2,7 @@ package knowledge
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -17,24 +18,24 @@ import (
 	bleveindex "github.com/blevesearch/bleve_index_api"
 )
 
-// batchSize bounds memory while indexing; a batch costs one sync of the disk.
-const batchSize = 500
-
 // The fields of an indexed document.
 const (
 	fieldTitle = "title"
 	fieldText  = "text"
-	fieldIDs   = "ids" // exact identifiers
+	fieldPart  = "part" // where it is from, as Library tells and forgets it
+	fieldOf    = "of"   // all that it can be forgotten by
+	fieldDoc   = "doc"  // the Document; stored, not searched
 )
+
+// newestKey holds when the newest document was written.
+var newestKey = []byte("newest")
 
 // Index is a searchable set of documents. It may be used by many goroutines.
 type Index struct {
-	dir     string
-	bleve   bleve.Index
-	words   analysis.Analyzer
-	docs    map[string]Document
-	newest  time.Time
-	skipped []string
+	temporary string // the folder that Close removes
+	bleve     bleve.Index
+	words     analysis.Analyzer
+	skipped   []string
 
 	mu     sync.RWMutex // bleve's readers crash when it is closed under them
 	closed bool
@@ -48,32 +49,62 @@ func New(ctx context.Context, docs []Document) (*Index, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make folder for the search index: %w", err)
 	}
-	im := newMapping()
 	// unsafe_batch: nothing is lost by a crash that a rebuild would not bring back.
-	b, err := bleve.NewUsing(filepath.Join(dir, "index"), im, bleve.Config.DefaultIndexType, bleve.Config.DefaultKVStore,
-		map[string]any{"unsafe_batch": true})
+	b, err := create(filepath.Join(dir, "index"), map[string]any{"unsafe_batch": true})
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("make search index: %w", err), os.RemoveAll(dir))
+		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	i := &Index{dir: dir, bleve: b, words: im.AnalyzerNamed(en.AnalyzerName), docs: make(map[string]Document, len(docs))}
-	if err := i.add(ctx, docs); err != nil {
+	i := wrap(b)
+	i.temporary = dir
+	t := i.intake(func(what, why string) { i.skipped = append(i.skipped, what+": "+why) })
+	for _, d := range docs {
+		if err = t.Add(ctx, d); err != nil {
+			break
+		}
+	}
+	if err == nil {
+		err = t.flush(ctx)
+	}
+	if err != nil {
 		return nil, errors.Join(err, i.Close())
 	}
 	return i, nil
 }
 
-// newMapping indexes text in English and identifiers whole; nothing is stored,
-// the documents stay in memory.
+func create(dir string, config map[string]any) (bleve.Index, error) {
+	b, err := bleve.NewUsing(dir, newMapping(), bleve.Config.DefaultIndexType, bleve.Config.DefaultKVStore, config)
+	if err != nil {
+		return nil, fmt.Errorf("make search index: %w", err)
+	}
+	return b, nil
+}
+
+func wrap(b bleve.Index) *Index {
+	return &Index{bleve: b, words: b.Mapping().AnalyzerNamed(en.AnalyzerName)}
+}
+
+// newMapping indexes text in English and identifiers whole, a field a kind. The
+// document is stored once; fields that are stored or sorted by double the size.
 func newMapping() *mapping.IndexMappingImpl {
 	text := bleve.NewTextFieldMapping()
 	text.Analyzer, text.Store, text.IncludeInAll, text.DocValues = en.AnalyzerName, false, false, false
 	exact := bleve.NewTextFieldMapping()
 	exact.Analyzer, exact.Store, exact.IncludeInAll, exact.DocValues = keyword.Name, false, false, false
+	exact.IncludeTermVectors = true // which of them a document has
+	stored := bleve.NewTextFieldMapping()
+	stored.Index, stored.IncludeInAll, stored.IncludeTermVectors, stored.DocValues = false, false, false, false
 
 	doc := bleve.NewDocumentStaticMapping()
 	doc.AddFieldMappingsAt(fieldTitle, text)
 	doc.AddFieldMappingsAt(fieldText, text)
-	doc.AddFieldMappingsAt(fieldIDs, exact)
+	for _, kind := range kinds {
+		doc.AddFieldMappingsAt(kind, exact)
+	}
+	handle := *exact
+	handle.IncludeTermVectors = false
+	doc.AddFieldMappingsAt(fieldPart, &handle)
+	doc.AddFieldMappingsAt(fieldOf, &handle)
+	doc.AddFieldMappingsAt(fieldDoc, stored)
 
 	im := bleve.NewIndexMapping()
 	im.DefaultMapping = doc
@@ -81,47 +112,31 @@ func newMapping() *mapping.IndexMappingImpl {
 	return im
 }
 
-func (i *Index) add(ctx context.Context, docs []Document) error {
-	batch := i.bleve.NewBatch()
-	for _, d := range docs {
-		if err := d.check(); err != nil {
-			i.skipped = append(i.skipped, fmt.Sprintf("%s: %v", d.name(), err))
-			continue
-		}
-		if _, twice := i.docs[d.ID]; twice {
-			i.skipped = append(i.skipped, d.ID+": another document has that id")
-			continue
-		}
-		i.docs[d.ID] = d
-		if d.At.After(i.newest) {
-			i.newest = d.At
-		}
-		ids, _ := scan(d.Title + "\n" + d.Text)
-		fields := map[string]any{fieldTitle: separable.Replace(d.Title), fieldText: separable.Replace(d.Text), fieldIDs: ids}
-		if err := batch.Index(d.ID, fields); err != nil {
-			return fmt.Errorf("index document %s: %w", d.ID, err)
-		}
-		if batch.Size() >= batchSize {
-			if err := i.write(ctx, batch); err != nil {
-				return err
-			}
-		}
+// fields are what the index holds of d.
+func (d Document) fields(encoded []byte) map[string]any {
+	out := map[string]any{fieldTitle: separable.Replace(d.Title), fieldText: separable.Replace(d.Text), fieldDoc: string(encoded)}
+	ids, _ := scan(d.Title + "\n" + d.Text)
+	byKind := map[string][]string{}
+	for _, id := range ids {
+		byKind[id.kind] = append(byKind[id.kind], id.name)
 	}
-	return i.write(ctx, batch)
+	for kind, names := range byKind {
+		out[kind] = names
+	}
+	if d.Part != "" {
+		out[fieldPart] = d.Source + "/" + d.Part
+	}
+	out[fieldOf] = d.handles()
+	return out
 }
 
-func (i *Index) write(ctx context.Context, batch *bleve.Batch) error {
-	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("index documents: %w", err)
+// read is the document that a stored field holds.
+func read(stored string) (Document, error) {
+	var d Document
+	if err := json.Unmarshal([]byte(stored), &d); err != nil {
+		return d, fmt.Errorf("read a document of the index: %w", err)
 	}
-	if batch.Size() == 0 {
-		return nil
-	}
-	if err := i.bleve.Batch(batch); err != nil {
-		return fmt.Errorf("index %d documents: %w", batch.Size(), err)
-	}
-	batch.Reset()
-	return nil
+	return d, nil
 }
 
 func (d Document) name() string {
@@ -132,12 +147,28 @@ func (d Document) name() string {
 }
 
 // Len is the number of documents that can be found.
-func (i *Index) Len() int { return len(i.docs) }
+func (i *Index) Len() int {
+	n, err := i.bleve.DocCount()
+	if err != nil {
+		return 0 // it is closed
+	}
+	return int(n)
+}
 
 // Skipped names each document or file that was left out, and why.
 func (i *Index) Skipped() []string { return i.skipped }
 
-// Close waits for searches, ends the index and removes its folder. Closing
+// newest is when the newest document was written; zero when none has a time.
+func (i *Index) newest() (time.Time, error) {
+	var at time.Time
+	b, err := i.bleve.GetInternal(newestKey)
+	if err != nil || len(b) == 0 {
+		return at, err
+	}
+	return at, at.UnmarshalText(b)
+}
+
+// Close waits for searches and ends the index; a temporary one is removed. Closing
 // again does nothing.
 func (i *Index) Close() error {
 	i.mu.Lock()
@@ -150,5 +181,8 @@ func (i *Index) Close() error {
 	if err != nil {
 		err = fmt.Errorf("close search index: %w", err)
 	}
-	return errors.Join(err, os.RemoveAll(i.dir))
+	if i.temporary == "" {
+		return err
+	}
+	return errors.Join(err, os.RemoveAll(i.temporary))
 }

@@ -19,14 +19,21 @@ import (
 
 // Document is one runbook, thread, ticket or outcome, as plain text.
 type Document struct {
-	ID       string    // unique in an index
-	Source   string    // slack, jira, doc or outcome
-	Title    string    // one line
-	URL      string    // where it can be read; for a file of a folder, its path in the folder
-	Text     string    // plain text, paragraphs parted by an empty line
-	At       time.Time // when it was written; zero: timeless, as a runbook is
-	Resolved bool      // it says how the matter ended
+	ID       string    `json:"id"`                 // unique in an index
+	Source   string    `json:"source"`             // slack, jira, doc or outcome
+	Part     string    `json:"part,omitempty"`     // what of the source it is from: a channel's id, a project's key, a folder
+	PartName string    `json:"partName,omitempty"` // what people call that
+	Title    string    `json:"title"`              // one line
+	URL      string    `json:"url"`                // where it can be read; for a file of a folder, its path in the folder
+	Text     string    `json:"text"`               // plain text, paragraphs parted by an empty line
+	Who      string    `json:"who,omitempty"`      // who began it: an id of the source, never a name
+	At       time.Time `json:"at"`                 // when it was written; zero: timeless, as a runbook is
+	Resolved bool      `json:"resolved,omitempty"` // it says how the matter ended
 }
+
+// MaxBody bounds a message, a description or a comment, in bytes: what is longer
+// is a log that somebody pasted, and drowns what was said.
+const MaxBody = 64 << 10
 
 // Hit is a document that answers a search, with the passage that does.
 type Hit struct {
@@ -35,7 +42,9 @@ type Hit struct {
 	URL    string    `json:"url"`
 	Quote  string    `json:"quote"` // verbatim, at most 300 characters
 	At     time.Time `json:"at"`
-	Score  float64   `json:"score"` // compares hits of one search, nothing else
+	Who    string    `json:"who,omitempty"`   // who began it: an id of the source
+	Where  string    `json:"where,omitempty"` // what people call the channel or project
+	Score  float64   `json:"score"`           // compares hits of one search, nothing else
 }
 
 // The sources of documents.

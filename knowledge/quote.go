@@ -47,7 +47,7 @@ func (q question) value(text string, s span, at search.TermLocationMap) float64 
 	ids, _ := scan(text[s.start:s.end])
 	for _, id := range ids {
 		if n, asked := q.ids[id]; asked {
-			v += boostID * q.weight(n)
+			v += boosts[id.kind] * q.weight(n)
 		}
 	}
 	return v

@@ -9,6 +9,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/blevesearch/bleve/v2"
 	"github.com/blevesearch/bleve/v2/analysis"
@@ -18,9 +19,8 @@ import (
 )
 
 const (
-	// An identifier names the very thing that is asked about; a word of a title
-	// is better chosen than one of the text.
-	boostID, boostTitle = 10.0, 2.0
+	// A word of a title is better chosen than one of the text.
+	boostTitle = 2.0
 	// 93.8 % of recurring incidents recur within 20 days (RCACopilot, EuroSys'24):
 	// what was written lately counts up to half as much again, halved every three weeks.
 	recentBonus, halfLifeDays = 0.5, 21.0
@@ -33,11 +33,17 @@ const (
 	maxTerms = 256
 )
 
+// boosts are how much an identifier of a kind counts beside a word: it names the very
+// thing that is asked about. A resource is what everybody here asks for, and a MIG
+// resource also counts as its profile.
+var boosts = map[string]float64{kindResource: 1, kindProfile: 10, kindCause: 10, kindError: 10, kindObject: 10}
+
 // question is what is searched for, with how many documents hold each part.
 type question struct {
 	terms map[string]int // analysed words → documents
-	ids   map[string]int // identifiers → documents
-	total int            // documents in the index
+	ids   map[identifier]int
+	total int       // documents in the index
+	age   time.Time // of the newest of them
 }
 
 // Search returns at most limit documents like what words describe, best first;
@@ -64,7 +70,7 @@ func (i *Index) Search(ctx context.Context, words []string, limit int) ([]Hit, e
 		return nil, nil
 	}
 	req := bleve.NewSearchRequestOptions(q.query(), max(pool, limit), 0, false)
-	req.IncludeLocations = true
+	req.IncludeLocations, req.Fields = true, []string{fieldDoc}
 	req.SortBy([]string{"-_score", "_id"})
 	res, err := i.bleve.SearchInContext(ctx, req)
 	if err != nil {
@@ -72,9 +78,15 @@ func (i *Index) Search(ctx context.Context, words []string, limit int) ([]Hit, e
 	}
 	var hits []Hit
 	for _, m := range res.Hits {
-		if q.like(m) {
-			hits = append(hits, i.hit(q, m))
+		if !q.like(m) {
+			continue
 		}
+		stored, _ := m.Fields[fieldDoc].(string)
+		d, err := read(stored)
+		if err != nil {
+			return nil, fmt.Errorf("search: %w", err)
+		}
+		hits = append(hits, q.hit(d, m))
 	}
 	slices.SortStableFunc(hits, func(a, b Hit) int {
 		return cmp.Or(cmp.Compare(b.Score, a.Score), b.At.Compare(a.At), cmp.Compare(a.URL, b.URL))
@@ -84,7 +96,11 @@ func (i *Index) Search(ctx context.Context, words []string, limit int) ([]Hit, e
 
 func (i *Index) ask(ctx context.Context, words []string) (question, error) {
 	text := strings.ToValidUTF8(strings.Join(words, " "), " ")
-	q := question{terms: map[string]int{}, ids: map[string]int{}, total: len(i.docs)}
+	q := question{terms: map[string]int{}, ids: map[identifier]int{}, total: i.Len()}
+	var err error
+	if q.age, err = i.newest(); err != nil {
+		return q, err
+	}
 	ids, rest := scan(text)
 	for _, id := range ids[:min(len(ids), maxTerms)] {
 		q.ids[id] = 0
@@ -106,25 +122,47 @@ func (i *Index) ask(ctx context.Context, words []string) (question, error) {
 	if err != nil {
 		return q, err
 	}
-	err = errors.Join(count(ctx, r, q.terms, fieldText, fieldTitle), count(ctx, r, q.ids, fieldIDs))
-	return q, errors.Join(err, r.Close())
+	return q, errors.Join(q.count(ctx, r), r.Close())
 }
 
-// count notes in how many documents each term stands: the most of any field.
-func count(ctx context.Context, r bleveindex.IndexReader, terms map[string]int, fields ...string) error {
-	for term := range terms {
-		for _, field := range fields {
-			tfr, err := r.TermFieldReader(ctx, []byte(term), field, false, false, false)
+// count notes in how many documents each part stands: a word, the most of any field.
+func (q question) count(ctx context.Context, r bleveindex.IndexReader) error {
+	for id := range q.ids {
+		n, err := documents(ctx, r, id.kind, id.name)
+		if err != nil {
+			return err
+		}
+		q.ids[id] = n
+		if n > 0 || id.kind != kindCause {
+			continue
+		}
+		// Who writes in a hurry writes "storageclass".
+		if n, err = documents(ctx, r, fieldText, id.name); err != nil {
+			return err
+		}
+		if n > 0 {
+			q.terms[id.name] = n
+		}
+	}
+	for term := range q.terms {
+		for _, field := range []string{fieldText, fieldTitle} {
+			n, err := documents(ctx, r, field, term)
 			if err != nil {
 				return err
 			}
-			terms[term] = max(terms[term], int(tfr.Count()))
-			if err := tfr.Close(); err != nil {
-				return err
-			}
+			q.terms[term] = max(q.terms[term], n)
 		}
 	}
 	return nil
+}
+
+// documents is how many have a term in a field.
+func documents(ctx context.Context, r bleveindex.IndexReader, field, term string) (int, error) {
+	tfr, err := r.TermFieldReader(ctx, []byte(term), field, false, false, false)
+	if err != nil {
+		return 0, err
+	}
+	return int(tfr.Count()), tfr.Close()
 }
 
 func (q question) query() query.Query {
@@ -139,8 +177,8 @@ func (q question) query() query.Query {
 		term(t, fieldText, 1)
 		term(t, fieldTitle, boostTitle)
 	}
-	for _, id := range slices.Sorted(maps.Keys(q.ids)) {
-		term(id, fieldIDs, boostID)
+	for id := range q.ids {
+		term(id.name, id.kind, boosts[id.kind])
 	}
 	return bleve.NewDisjunctionQuery(clauses...)
 }
@@ -148,14 +186,17 @@ func (q question) query() query.Query {
 // like says whether a matching document is about the same matter. It shares
 //   - an identifier that at most half of the documents have (with fewer than
 //     six documents nothing can be called common), or
-//   - a quarter of the words asked that any document knows, two of them rare:
-//     in at most a quarter of the documents. One rare word is chance, and many
-//     common ones ("pod", "node", "waits") are in every document of the kind.
+//   - a quarter of the words asked, two of them rare: in at most a quarter of the
+//     documents. One rare word is chance, unless only a word or two are asked, and
+//     many common ones ("pod", "node", "waits") are in every document of the kind.
 func (q question) like(m *search.DocumentMatch) bool {
-	for id := range m.Locations[fieldIDs] {
-		if q.ids[id] <= max(3, q.total/2) {
+	for id := range q.named(m) {
+		if id.kind != kindResource && q.ids[id] <= max(3, q.total/2) {
 			return true
 		}
+	}
+	if len(q.terms) == 0 {
+		return true // there is nothing else to go by than what it shares
 	}
 	shared, rare := 0, 0
 	for t := range matched(m) {
@@ -164,14 +205,11 @@ func (q question) like(m *search.DocumentMatch) bool {
 			rare++
 		}
 	}
-	known := 0
-	for _, n := range q.terms {
-		if n > 0 {
-			known++
-		}
+	enough := 2
+	if len(q.terms) <= 2 {
+		enough = 1 // a question of a word or two
 	}
-	// A search of one or two words that are both there asks for no more.
-	return shared*4 >= known && rare >= min(2, known)
+	return rare >= enough && shared*4 >= len(q.terms)
 }
 
 // matched are the words of the question that stand in the document.
@@ -185,25 +223,35 @@ func matched(m *search.DocumentMatch) map[string]bool {
 	return out
 }
 
-func (i *Index) hit(q question, m *search.DocumentMatch) Hit {
-	d := i.docs[m.ID]
+// named are the identifiers of the question that the document has.
+func (q question) named(m *search.DocumentMatch) map[identifier]bool {
+	out := map[identifier]bool{}
+	for id := range q.ids {
+		if _, ok := m.Locations[id.kind][id.name]; ok {
+			out[id] = true
+		}
+	}
+	return out
+}
+
+func (q question) hit(d Document, m *search.DocumentMatch) Hit {
 	score := m.Score
 	// bleve scales a sum by the share of clauses that matched, which would let
 	// many everyday words beat the one identifier that was asked about.
-	for id := range m.Locations[fieldIDs] {
-		score += boostID * q.weight(q.ids[id])
+	for id := range q.named(m) {
+		score += boosts[id.kind] * q.weight(q.ids[id])
 	}
 	if !d.At.IsZero() {
 		// Age is counted from the newest document, not from the clock: the same
 		// folder gives the same answer whenever it is asked.
-		days := i.newest.Sub(d.At).Hours() / 24
+		days := q.age.Sub(d.At).Hours() / 24
 		score *= 1 + recentBonus*math.Exp2(-days/halfLifeDays)
 	}
 	if d.Resolved {
 		score *= resolvedFactor
 	}
 	return Hit{
-		Source: d.Source, Title: d.Title, URL: d.URL, At: d.At,
+		Source: d.Source, Title: d.Title, URL: d.URL, At: d.At, Who: d.Who, Where: d.PartName,
 		Quote: q.quote(d.Text, m.Locations[fieldText]),
 		Score: math.Round(score*1000) / 1000,
 	}
@@ -212,4 +260,26 @@ func (i *Index) hit(q question, m *search.DocumentMatch) Hit {
 // weight is how much a part of the question says: the rarer the more.
 func (q question) weight(n int) float64 {
 	return math.Log(1 + (float64(q.total-n)+0.5)/(float64(n)+0.5))
+}
+
+// SearchAll searches several indexes. Scores of different indexes cannot be compared,
+// so they take turns, the first one first.
+func SearchAll(ctx context.Context, indexes []*Index, words []string, limit int) ([]Hit, error) {
+	var found [][]Hit
+	for _, i := range indexes {
+		hits, err := i.Search(ctx, words, limit)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, hits)
+	}
+	var out []Hit
+	for rank := range limit {
+		for _, hits := range found {
+			if rank < len(hits) && len(out) < limit {
+				out = append(out, hits[rank])
+			}
+		}
+	}
+	return out, nil
 }

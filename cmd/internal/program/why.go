@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/unpend/unpend/cmd/internal/terminal"
-	"github.com/unpend/unpend/knowledge"
 	"github.com/unpend/unpend/rca"
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/rca/diagnosis"
@@ -25,13 +24,13 @@ import (
 type whyOptions struct {
 	source
 	gpuWork
-	output    string
-	knowledge string
-	exitCode  bool
-	watch     bool
-	cause     string // of the incidents that are shown
-	selector  string // of their pods
-	plans     bool   // tell of each incident what is done about it
+	output string
+	past
+	exitCode bool
+	watch    bool
+	cause    string // of the incidents that are shown
+	selector string // of their pods
+	plans    bool   // tell of each incident what is done about it
 	// executorNamespace has the guard-rails.
 	executorNamespace string
 }
@@ -41,7 +40,7 @@ func (o *whyOptions) addFlags(c *cobra.Command) {
 	o.gpuWork.flags(c)
 	executorFlag(c, &o.executorNamespace)
 	c.Flags().StringVarP(&o.output, "output", "o", "", "json, yaml, name or wide")
-	c.Flags().StringVar(&o.knowledge, "knowledge", "", "folder of Markdown runbooks and past incidents")
+	o.past.flags(c)
 	c.Flags().BoolVar(&o.exitCode, "exit-code", false, "exit 3 when something waits")
 }
 
@@ -165,19 +164,12 @@ func (o *whyOptions) diagnoseOnly(ctx context.Context, st *cluster.State, only f
 		opts.Outcomes = plan.Store{Dynamic: custom}.Outcomes
 		opts.Guard = executor.GuardOf(executor.Deps{Client: client, Dynamic: custom, Now: time.Now}, o.executorNamespace, 0)
 	}
-	if o.knowledge != "" {
-		index, err := knowledge.OpenFolder(ctx, o.knowledge)
-		if err != nil {
-			return nil, fmt.Errorf("read knowledge: %w", err)
-		}
-		defer index.Close()
-		for _, s := range index.Skipped() {
-			fmt.Fprintf(std.Err, "unpend: knowledge: %s\n", terminal.Clean(s))
-		}
-		opts.Search = func(ctx context.Context, words []string) ([]knowledge.Hit, error) {
-			return index.Search(ctx, words, 3)
-		}
+	search, done, err := o.open(ctx, std)
+	if err != nil {
+		return nil, err
 	}
+	defer done()
+	opts.Search = search
 	return rca.Diagnose(ctx, st, opts)
 }
 

@@ -26,6 +26,12 @@ type Progress struct {
 	began, last time.Time // last: when it was drawn
 }
 
+// From goes on with another reader: of a whole that is read in pieces.
+func (p *Progress) From(r io.Reader) io.Reader {
+	p.r = r
+	return p
+}
+
 // NewProgress reads from r and draws on w, which is a terminal. what is done, to so
 // many bytes; 0 when nobody knows.
 func NewProgress(w io.Writer, r io.Reader, what string, of int64, now func() time.Time) *Progress {
@@ -52,8 +58,18 @@ func (p *Progress) line() string {
 	}
 	done := min(p.read, p.of)
 	full := int(done * barWidth / p.of)
-	bar := fmt.Sprintf("[%s%s] %3d%%  %s", strings.Repeat("#", full), strings.Repeat(" ", barWidth-full), done*100/p.of, size)
+	bar := fmt.Sprintf("[%s%s] %3d%%  %s%s", strings.Repeat("#", full), strings.Repeat(" ", barWidth-full), done*100/p.of, size, p.pace(done))
 	return style{ASCII: true}.ends(p.what, bar, room)
+}
+
+// pace is how fast it goes, and how long what is left takes at that.
+func (p *Progress) pace(done int64) string {
+	took := p.last.Sub(p.began)
+	if done == 0 || took <= 0 {
+		return ""
+	}
+	left := time.Duration(float64(took) / float64(done) * float64(p.of-done)).Round(time.Second)
+	return fmt.Sprintf("  %.1f MiB/s  %s left", float64(p.read)/(1<<20)/took.Seconds(), left)
 }
 
 // Close takes the bar away.

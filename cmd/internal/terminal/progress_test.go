@@ -34,9 +34,9 @@ func TestProgress(t *testing.T) {
 	}{
 		"quick": {400 * time.Millisecond, 4 << 20, nil},
 		"slow": {time.Second, 4 << 20, []string{
-			"verify a[2Jb                       [###############               ]  50%  2 MiB",
-			"verify a[2Jb                       [######################        ]  75%  3 MiB",
-			"verify a[2Jb                       [##############################] 100%  4 MiB",
+			"verify a[2Jb   [###############               ]  50%  2 MiB  1.0 MiB/s  2s left",
+			"verify a[2Jb   [######################        ]  75%  3 MiB  1.0 MiB/s  1s left",
+			"verify a[2Jb   [##############################] 100%  4 MiB  1.0 MiB/s  0s left",
 			"",
 		}},
 		"of unknown length": {2 * time.Second, 0, []string{

@@ -85,7 +85,7 @@ func TestRevertToWhatIsNotKnown(t *testing.T) {
 	must(t, err)
 	for why, edit := range map[string][2]string{
 		"by hand: the layout that its GPUs have is no entry of its mig-parted config, and unpend has no record of the one before": {`    - {profile: "1g.5gb", id: 7, start: 6, size: 1, uuids: [MIG-gpu-1-0-7]}` + "\n", ""},
-		`by hand: under strategy "single" what it advertises does not tell the layout`:                                     {"mig.strategy: mixed", "mig.strategy: single"},
+		`by hand: under strategy "single" what it advertises does not tell the layout`:                                            {"mig.strategy: mixed", "mig.strategy: single"},
 	} {
 		edited := strings.Replace(string(text), edit[0], edit[1], 1)
 		if edited == string(text) {

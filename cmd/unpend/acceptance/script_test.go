@@ -22,6 +22,11 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", fmt.Sprint(max(8, runtime.GOMAXPROCS(0)))); err != nil { // most of their time tests wait
 		panic(err)
 	}
+	if os.Getenv("WORK") == "" { // a script has a folder of its own
+		if err := os.Setenv("XDG_DATA_HOME", filepath.Join(os.TempDir(), "nobody's")); err != nil { // no library of who runs the test
+			panic(err)
+		}
+	}
 	testscript.Main(m, map[string]func(){"unpend": unpend, "clicker": clicker, "nats-server": natsServer})
 }
 

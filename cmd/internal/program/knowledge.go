@@ -1,0 +1,144 @@
+package program
+
+import (
+	"context"
+	"fmt"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/unpend/unpend/cmd/internal/terminal"
+	"github.com/unpend/unpend/knowledge"
+	"github.com/unpend/unpend/rca/diagnosis"
+)
+
+func knowledgeCommand(std Stdio) *cobra.Command {
+	c := &cobra.Command{
+		Use:     "knowledge",
+		Short:   "Keep what the team has said before: Slack threads, Jira tickets, runbooks",
+		Example: "  unpend knowledge import --slack-export export.zip --slack-workspace acme\n  unpend knowledge status",
+		Args:    knownCommand,
+		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
+
+		SuggestionsMinimumDistance: 2,
+	}
+	c.AddCommand(importCommand(std), knowledgeStatusCommand(std), forgetCommand(std))
+	return c
+}
+
+func knowledgeStatusCommand(std Stdio) *cobra.Command {
+	library, output := "", ""
+	c := &cobra.Command{
+		Use:     "status",
+		Short:   "Say what the library holds, and what the last imports left out",
+		Example: "  unpend knowledge status\n  unpend knowledge status -o json",
+		Args:    arguments(cobra.NoArgs),
+		RunE: func(c *cobra.Command, _ []string) error {
+			if output != "" && output != "json" && output != "yaml" {
+				return usage("output %q is not known: use json or yaml", output)
+			}
+			l, err := openLibrary(library)
+			if err != nil {
+				return err
+			}
+			defer l.Close()
+			s, err := readLibrary(c.Context(), l, library)
+			if err != nil {
+				return err
+			}
+			if output != "" {
+				return printList(std.Out, output, s)
+			}
+			return s.print(std)
+		},
+	}
+	libraryFlag(c, &library)
+	c.Flags().StringVarP(&output, "output", "o", "", "json or yaml")
+	return c
+}
+
+// libraryStatus is what a library holds.
+type libraryStatus struct {
+	APIVersion string             `json:"apiVersion"`
+	Kind       string             `json:"kind"`
+	Library    string             `json:"library"`
+	Documents  int                `json:"documents"`
+	Bytes      int64              `json:"bytes"`
+	Parts      []knowledge.Part   `json:"parts"`
+	Imports    []knowledge.Import `json:"imports"`
+}
+
+func readLibrary(ctx context.Context, l *knowledge.Library, asked string) (s libraryStatus, err error) {
+	s = libraryStatus{APIVersion: diagnosis.APIVersion, Kind: "KnowledgeStatus", Documents: l.Len()}
+	if s.Library, err = libraryAt(asked); err != nil {
+		return s, err
+	}
+	if s.Bytes, err = l.Bytes(); err != nil {
+		return s, fmt.Errorf("measure the library: %w", err)
+	}
+	if s.Parts, err = l.Parts(ctx); err != nil {
+		return s, err
+	}
+	s.Imports, err = l.Imports()
+	if s.Imports == nil {
+		s.Imports = []knowledge.Import{}
+	}
+	return s, err
+}
+
+func (s libraryStatus) print(std Stdio) error {
+	fmt.Fprintf(std.Out, "%s: %s, %.1f MiB\n", terminal.Clean(s.Library), plural(s.Documents, "document", "documents"), float64(s.Bytes)/(1<<20))
+	w := tabwriter.NewWriter(std.Out, 0, 0, 2, ' ', 0)
+	for _, p := range s.Parts {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\n", p.Source, terminal.Clean(p.Part), terminal.Clean(p.Name), p.Documents)
+	}
+	if err := w.Flush(); err != nil {
+		return fmt.Errorf("write the status: %w", err)
+	}
+	for _, i := range s.Imports {
+		fmt.Fprintf(std.Out, "%s from %s: %s\n", i.At.Format(time.DateTime), terminal.Clean(i.From), importText(i))
+	}
+	return nil
+}
+
+func forgetCommand(std Stdio) *cobra.Command {
+	library := ""
+	c := &cobra.Command{
+		Use:   "forget SOURCE|CHANNEL|PROJECT|ID|URL",
+		Short: "Take documents out of the library",
+		Long: `Take documents out of the library: all of a source (slack, jira, doc), of a channel, a
+project or a folder by id or name, or one by its id or address. What is imported again
+later is there again.`,
+		Example: "  unpend knowledge forget GPU-118\n  unpend knowledge forget '#gpu-help'",
+		Args:    arguments(cobra.ExactArgs(1)),
+		RunE: func(c *cobra.Command, args []string) error {
+			l, err := openLibrary(library)
+			if err != nil {
+				return err
+			}
+			if err := l.Close(); err != nil {
+				return err
+			}
+			dir, err := libraryAt(library)
+			if err != nil {
+				return err
+			}
+			if l, err = knowledge.EditLibrary(dir); err != nil {
+				return err
+			}
+			defer l.Close()
+			n, err := l.Forget(c.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			if n == 0 {
+				return fmt.Errorf("nothing of the library is called %s: see 'unpend knowledge status'", args[0])
+			}
+			fmt.Fprintf(std.Out, "forgot %s\n", plural(n, "document", "documents"))
+			return nil
+		},
+	}
+	libraryFlag(c, &library)
+	return c
+}

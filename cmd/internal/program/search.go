@@ -1,0 +1,117 @@
+package program
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/unpend/unpend/cmd/internal/terminal"
+	"github.com/unpend/unpend/knowledge"
+	"github.com/unpend/unpend/rca/diagnosis"
+)
+
+// searchOptions are the flags of `search`.
+type searchOptions struct {
+	library string
+	output  string
+	limit   int
+}
+
+func searchCommand(std Stdio) *cobra.Command {
+	o := &searchOptions{}
+	c := &cobra.Command{
+		Use:   "search TEXT...",
+		Short: "Find what the team has said before, in what was imported",
+		Long: `Find what the team has said before, in what 'unpend knowledge import' has read. The
+words are free text, names and error strings in any mixture, never query syntax. Nothing
+is told when nothing is like it.`,
+		Example: `  unpend search "2g.10gb pending a100"
+  unpend search Xid 79 fell off the bus -o json`,
+		Args: arguments(cobra.MinimumNArgs(1)),
+		RunE: func(c *cobra.Command, args []string) error { return o.run(c.Context(), args, std) },
+	}
+	libraryFlag(c, &o.library)
+	c.Flags().StringVarP(&o.output, "output", "o", "", "json or yaml")
+	c.Flags().IntVar(&o.limit, "limit", 5, "how many to show at most")
+	return c
+}
+
+func (o *searchOptions) run(ctx context.Context, words []string, std Stdio) error {
+	switch {
+	case o.output != "" && o.output != "json" && o.output != "yaml":
+		return usage("output %q is not known: use json or yaml", o.output)
+	case o.limit < 1:
+		return usage("--limit %d: one at least", o.limit)
+	}
+	library, err := openLibrary(o.library)
+	if err != nil {
+		return err
+	}
+	defer library.Close()
+	hits, err := library.Search(ctx, words, o.limit)
+	if err != nil {
+		return err
+	}
+	if o.output != "" {
+		if hits == nil {
+			hits = []knowledge.Hit{}
+		}
+		return printList(std.Out, o.output, struct {
+			APIVersion string          `json:"apiVersion"`
+			Kind       string          `json:"kind"`
+			Items      []knowledge.Hit `json:"items"`
+		}{diagnosis.APIVersion, "KnowledgeList", hits})
+	}
+	if len(hits) == 0 {
+		fmt.Fprintf(std.Err, "Nothing like it among %s.\n", plural(library.Len(), "document", "documents"))
+	}
+	for n, h := range hits {
+		if n > 0 {
+			fmt.Fprintln(std.Out)
+		}
+		if _, err := fmt.Fprint(std.Out, hitText(h)); err != nil {
+			return fmt.Errorf("write what was found: %w", err)
+		}
+	}
+	return nil
+}
+
+// hitText is a hit for people: what, where from, the passage, the address.
+func hitText(h knowledge.Hit) string {
+	from := []string{h.Source}
+	for _, s := range []string{h.Where, h.Who} {
+		if s != "" {
+			from = append(from, s)
+		}
+	}
+	if !h.At.IsZero() {
+		from = append(from, h.At.Format(time.DateOnly))
+	}
+	lines := []string{h.Title, "  " + strings.Join(from, " · "), "  " + strings.Join(strings.Fields(h.Quote), " ")}
+	if h.URL != "" {
+		lines = append(lines, "  "+h.URL)
+	}
+	out := ""
+	for _, l := range lines {
+		out += terminal.Clean(l) + "\n"
+	}
+	return out
+}
+
+// openLibrary opens the library to be read; where none is, it says what makes one.
+func openLibrary(asked string) (*knowledge.Library, error) {
+	dir, err := libraryAt(asked)
+	if err != nil {
+		return nil, err
+	}
+	l, err := knowledge.OpenLibrary(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("no knowledge library is in %s: make one with 'unpend knowledge import'", dir)
+	}
+	return l, err
+}
