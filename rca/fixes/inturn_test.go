@@ -37,7 +37,7 @@ import (
 	"github.com/unpend/unpend/watcher/incident"
 )
 
-// Whom a changed StatefulSet stops, how many run and how many wait in the end is what the real
+// Who a changed StatefulSet stops, how many run and how many wait in the end is what the real
 // controller does with random sets: in order and not, with partitions, with some that wait, with
 // another number that may be away, and as controllers do it that have no such number.
 func TestStatefulSetsAreReplacedAsTheirControllerDoes(t *testing.T) {

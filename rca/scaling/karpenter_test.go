@@ -65,7 +65,7 @@ status:
 	}
 	leaving := &unstructured.Unstructured{Object: map[string]any{}}
 	leaving.SetDeletionTimestamp(&metav1.Time{Time: noon})
-	if empty := ReadClaim(leaving); !empty.Leaving || empty.Launched.Met() || empty.Launched.Status != "" || empty.Node != "" || empty.Requests != nil && len(empty.Requests) > 0 || empty.Taints != nil {
+	if empty := ReadClaim(leaving); !empty.Leaving || empty.Launched.Met() || empty.Launched.Status != "" || empty.Node != "" || len(empty.Requests) > 0 || empty.Taints != nil {
 		t.Errorf("%+v", empty)
 	}
 	if odd := ReadClaim(parsed(t, `{metadata: {name: k}, spec: {resources: {requests: none}, taints: none}, status: {nodeName: [n], conditions: none}}`)); odd.Node != "" || odd.Requests != nil || odd.Taints != nil || odd.Launched.Status != "" {

@@ -28,7 +28,7 @@ func price(f fixView) g.Node {
 
 func podCode(p diagnosis.PodName) g.Node { return code(podName(p)) }
 
-// stopped is whom a fix stops, and whether they run again.
+// stopped is who a fix stops, and whether they run again.
 func stopped(f fixView) g.Group {
 	var out g.Group
 	if len(f.Who) > 0 {

@@ -115,7 +115,7 @@ func TestAgentsMayBeAnsweredLate(t *testing.T) {
 	late.Config.WriteTimeout = time.Millisecond
 	late.Start()
 	t.Cleanup(late.Close)
-	s.Server.URL = late.URL
+	s.URL = late.URL
 	if got := asking(t, s, "why", nil); got.body != "said late" {
 		t.Errorf("%s %q", got.Status, got.body)
 	}

@@ -73,7 +73,7 @@ func (h *Hooks) pagerDuty(keys [][]byte) reader {
 			return called{}, err
 		}
 		var given []string
-		for _, s := range strings.Split(r.Header.Get("X-PagerDuty-Signature"), ",") {
+		for s := range strings.SplitSeq(r.Header.Get("X-PagerDuty-Signature"), ",") {
 			given = append(given, strings.TrimSpace(s))
 		}
 		if !anyOf(given, keys, func(key []byte) string { return signPagerDuty(key, all) }) {

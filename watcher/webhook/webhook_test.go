@@ -122,7 +122,7 @@ func TestAlertmanagerCalls(t *testing.T) {
 	}
 }
 
-// Whoever signs by one of the secrets names pods in the body, or in the data of a CloudEvent.
+// Who signs by one of the secrets names pods in the body, or in the data of a CloudEvent.
 func TestStandardCalls(t *testing.T) {
 	d := newDesk(t)
 	for i, tc := range []struct{ secret, body, pods string }{

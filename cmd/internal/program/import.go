@@ -158,9 +158,9 @@ func (j job) run(ctx context.Context, l *knowledge.Library, std Stdio) (knowledg
 
 // importText says what an import did, and what it left out.
 func importText(i knowledge.Import) string {
-	out := fmt.Sprintf("%d new, %d changed, %d as before, %d removed", i.Added, i.Changed, i.Same, i.Removed)
+	lines := []string{fmt.Sprintf("%d new, %d changed, %d as before, %d removed", i.Added, i.Changed, i.Same, i.Removed)}
 	for _, why := range slices.Sorted(maps.Keys(i.Skipped)) {
-		out += fmt.Sprintf("\n  left out: %d × %s", i.Skipped[why], terminal.Clean(why))
+		lines = append(lines, fmt.Sprintf("  left out: %d × %s", i.Skipped[why], terminal.Clean(why)))
 	}
-	return out
+	return strings.Join(lines, "\n")
 }

@@ -96,11 +96,10 @@ func hitText(h knowledge.Hit) string {
 	if h.URL != "" {
 		lines = append(lines, "  "+h.URL)
 	}
-	out := ""
-	for _, l := range lines {
-		out += terminal.Clean(l) + "\n"
+	for i, l := range lines {
+		lines[i] = terminal.Clean(l)
 	}
-	return out
+	return strings.Join(lines, "\n") + "\n"
 }
 
 // openLibrary opens the library to be read; where none is, it says what makes one.

@@ -124,7 +124,7 @@ const onPage = "web"
 func (s *Service) servePage(ctx context.Context) error {
 	parts, ctx := newParts(ctx)
 	parts.begin("page", func() error { return s.listen(ctx) })
-	// Whom nobody waits for: what could not be shown is tried again until it is.
+	// Nobody waits for it: what could not be shown is tried again until it is.
 	k := &sink{Service: s, name: onPage, place: onPage, Notifier: s.page, errors: prometheus.NewCounter(prometheus.CounterOpts{Name: "page"}), plans: map[string]notice.Notice{}}
 	for _, t := range []bus.Topic{bus.Diagnoses, bus.Outcomes, bus.Incidents} {
 		take := k.news(t)
