@@ -74,7 +74,7 @@ func everything() values {
 		"jira": values{"url": "https://example.atlassian.net", "user": "bot@example.com", "project": "OPS", "priority": "High", "components": []any{"gpu"}, "labels": []any{"oncall"}, "fields": values{"customfield_10042": values{"value": "7"}},
 			"doneStatus": "Done", "reopen": "24h", "link": "https://unpend.example.com/incidents/{incident}", "cluster": "prod", "existingSecret": "unpend-jira", "key": "api"},
 		"kubectl":        values{"events": true, "annotations": true},
-		"hooks":          values{"existingSecret": "unpend-hooks", "tokenKey": "alertmanager", "secretKey": "standard", "port": 9099, "from": []any{values{"podSelector": values{"matchLabels": values{"app": "alertmanager"}}}}},
+		"hooks":          values{"existingSecret": "unpend-hooks", "tokenKey": "alertmanager", "secretKey": "standard", "pagerDutyKey": "pagerduty", "port": 9099, "from": []any{values{"podSelector": values{"matchLabels": values{"app": "alertmanager"}}}}},
 		"networkPolicy":  values{"metricsFrom": []any{values{"namespaceSelector": values{"matchLabels": values{"kubernetes.io/metadata.name": "monitoring"}}}}},
 		"podAnnotations": values{"x": "y"}, "priorityClassName": "system-cluster-critical",
 		"nodeSelector": values{"kubernetes.io/os": "linux"},
@@ -269,7 +269,7 @@ func TestConfigIsThatOfTheProgram(t *testing.T) {
 				"fields": values{"customfield_10042": values{"value": "7"}}, "doneStatus": "Done", "reopen": "24h", "link": "https://unpend.example.com/incidents/{incident}", "cluster": "prod", "tokenFile": "/etc/unpend-jira/api"},
 			"pagerduty": values{"keyFile": "/etc/unpend-paging/pagerduty", "when": values{"waiting": "30m"}}, "alertmanager": values{"url": "http://alertmanager.monitoring.svc:9093"},
 			"kubectl":  values{"events": true, "annotations": true},
-			"hooks":    values{"listen": ":9099", "tokenFile": "/etc/unpend-hooks/alertmanager", "secretFile": "/etc/unpend-hooks/standard"},
+			"hooks":    values{"listen": ":9099", "tokenFile": "/etc/unpend-hooks/alertmanager", "secretFile": "/etc/unpend-hooks/standard", "pagerDutySecretFile": "/etc/unpend-hooks/pagerduty"},
 			"outbound": values{"allow": []any{"alertmanager.monitoring.svc"}}, "routes": []any{values{"namespaces": []any{"ml"}, "minPriority": float64(1000), "to": []any{"pagerduty"}, "at": values{"pagerduty": "/etc/unpend-paging/urgent"}}}}},
 	} {
 		var got values
@@ -553,7 +553,7 @@ func TestWhereOthersComeTo(t *testing.T) {
 		}
 	}
 	for want, v := range map[string]values{
-		"hooks.tokenKey and hooks.secretKey are not: anybody could call":    {"hooks": values{"existingSecret": "a"}},
+		"hooks.tokenKey, hooks.secretKey and hooks.pagerDutyKey are not: anybody could call":    {"hooks": values{"existingSecret": "a"}},
 		"slack.appKey and slack.signingKey are two ways for clicks to come": {"mode": "approve", "slack": values{"channel": "C0123456789", "existingSecret": "a", "appKey": "b", "signingKey": "c"}},
 	} {
 		if _, err := render(t, v); err == nil || !strings.Contains(err.Error(), want) {

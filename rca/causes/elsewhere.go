@@ -7,6 +7,7 @@ import (
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/queues"
+	"github.com/unpend/unpend/rca/stack"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -42,7 +43,14 @@ var (
 		if !ok || c.IsOwn(diagnosis.GangIncomplete) && !w.OfQueue() || c.unregistered() {
 			return nil
 		}
-		return found(w.Finding())
+		f := w.Finding()
+		for _, p := range c.Queue.Named(w) {
+			if says, evidence, is := stack.Of(c.Cluster).Trouble(p); is {
+				f.Says += "; that pod's " + says
+				f.Evidence = append(f.Evidence, evidence)
+			}
+		}
+		return found(f)
 	}}
 )
 

@@ -172,10 +172,11 @@ SchedulerMissing likely : no scheduler answers to schedulerName "default-schedul
 		}, `
 GPUsInUse likely n1: all whole GPUs are held
   Node/n1: allocatable nvidia.com/gpu=1, requested 1
-KubeletAdmissionRefused proven : the kubelet refused it at admission: OutOfcpu on n1: scheduler mine chose the node, not the default one, and the kubelet counts otherwise (now 95 of 96 cpu are free)
+KubeletAdmissionRefused proven : the kubelet refused it at admission: OutOfcpu on n1: scheduler mine chose the node, and default-scheduler chose it for ml/h: neither waits for the other (now 95 of 96 cpu are free)
   Pod/ml/w: OutOfcpu: 
   Node/n1: nvidia.com/gpu: capacity 1, allocatable 1, 0 free by the requests of its pods
   Node/n1: Ready since 2026-11-20 11:00:00 UTC
+  Pod/ml/h: asks for the same there, and schedulerName is default-scheduler
 `},
 		"another decides, and what it said is quoted": {func(w *world) {
 			start(w)

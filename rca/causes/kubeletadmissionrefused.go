@@ -1,6 +1,7 @@
 package causes
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -71,7 +72,7 @@ func (c *Case) behindSays(t *Turned) string {
 	case PlacedByHand:
 		says = "its nodeName is written by hand, so no scheduler has counted what the node has left" + c.countsNow(t)
 	case TwoSchedulers:
-		says = fmt.Sprintf("scheduler %s chose the node, not the default one, and the kubelet counts otherwise", c.Queue.SchedulerName()) + c.countsNow(t)
+		says = fmt.Sprintf("scheduler %s chose the node, and %s chose it for %s: neither waits for the other", c.Queue.SchedulerName(), cmp.Or(t.Others[0].Spec.SchedulerName, corev1.DefaultSchedulerName), view.PodList(t.Others)) + c.countsNow(t)
 	case InitAsksToo:
 		says = fmt.Sprintf("its init container %s asks for the devices too", t.Init)
 	case DevicesMoved:
@@ -139,6 +140,9 @@ func (c *Case) turnedEvidence(t *Turned) []diagnosis.Evidence {
 	}
 	if p := t.Node.PluginPod(); p != nil && !t.plugin.IsZero() {
 		note(view.PodRef(p), "the device plugin runs since "+clock(t.plugin), diagnosis.That("spec.nodeName", "", diagnosis.Is, t.On))
+	}
+	for _, p := range t.Others {
+		note(view.PodRef(p), "asks for the same there, and schedulerName is "+cmp.Or(p.Spec.SchedulerName, corev1.DefaultSchedulerName), diagnosis.That("spec.nodeName", "", diagnosis.Is, t.On))
 	}
 	for _, p := range t.Before {
 		note(view.PodRef(p), "asked for the same devices there, and was leaving", diagnosis.That("spec.nodeName", "", diagnosis.Is, t.On))

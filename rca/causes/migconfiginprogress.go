@@ -17,6 +17,10 @@ const stuckAfter = 6 * time.Minute
 // migConfigInProgress holds while MIG manager is within its deadline.
 var migConfigInProgress = Rule{ID: diagnosis.MIGConfigInProgress, gpu: true, Tell: func(c *Case, n *view.Node, _ *blocker) *finding {
 	state := n.Manager().State
+	if since, deaf := c.Unheard(n); deaf && c.Cluster.State.Now.Sub(since) <= settling {
+		return &finding{diagnosis.Likely, fmt.Sprintf("mig.config %q was asked for a moment ago, and MIG manager is about to begin", n.Labels[view.LabelMIGConfig]), []diagnosis.Evidence{
+			diagnosis.Fact(n.Ref(), fmt.Sprintf("label %s=%s was written at %s, after %s=success", view.LabelMIGConfig, n.Labels[view.LabelMIGConfig], since.UTC().Format("2006-01-02 15:04:05 MST"), view.LabelMIGState), n.Labelled(view.LabelMIGConfig, view.LabelMIGState)...)}}
+	}
 	if state != "pending" && state != "rebooting" {
 		return nil
 	}

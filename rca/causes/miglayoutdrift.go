@@ -3,6 +3,7 @@ package causes
 import (
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/view"
@@ -23,12 +24,31 @@ var migLayoutDrift = Rule{ID: diagnosis.MIGLayoutDrift, gpu: true, Tell: func(c 
 			diagnosis.Fact(n.ReportRef(), fmt.Sprintf("%d instances of %s exist", made, a.Profile), instances(a.Profile, made)...), n.Registered()}}
 	}
 	if wanted := applied(c.Cluster, n, a); wanted > made && !Shares(n, a) {
+		if since, deaf := c.Unheard(n); deaf {
+			if c.Cluster.State.Now.Sub(since) <= settling {
+				return nil // it has hardly been asked
+			}
+			return &finding{n.Certainty(), fmt.Sprintf("mig.config %q is asked for since %s, and MIG manager has not acted on it: its success is of the layout before", n.Labels[view.LabelMIGConfig], since.UTC().Format("15:04 MST")), []diagnosis.Evidence{
+				diagnosis.Fact(n.Ref(), fmt.Sprintf("label %s=%s was written at %s, after %s=success", view.LabelMIGConfig, n.Labels[view.LabelMIGConfig], since.UTC().Format("2006-01-02 15:04 MST"), view.LabelMIGState), n.Labelled(view.LabelMIGConfig, view.LabelMIGState)...),
+				diagnosis.Fact(n.ReportRef(), fmt.Sprintf("%d instances of %s exist", made, a.Profile), instances(a.Profile, made)...)}}
+		}
 		return &finding{n.Certainty(), fmt.Sprintf("mig.config %q was applied, its GPUs are laid out otherwise", n.Labels[view.LabelMIGConfig]), []diagnosis.Evidence{
 			diagnosis.Fact(n.Ref(), fmt.Sprintf("label %s=%s, %s=success makes %d of %s", view.LabelMIGConfig, n.Labels[view.LabelMIGConfig], view.LabelMIGState, wanted, a.Profile), n.Labelled(view.LabelMIGConfig, view.LabelMIGState)...),
 			diagnosis.Fact(n.ReportRef(), fmt.Sprintf("%d instances of %s exist", made, a.Profile), instances(a.Profile, made)...)}}
 	}
 	return nil
 }}
+
+// Unheard is since when the node's label asks for a layout that MIG manager has not begun
+// with: what it says was said before. False where that is not so, or cannot be told.
+func (c *Case) Unheard(n *view.Node) (since time.Time, is bool) {
+	if n.Manager().State != "success" {
+		return time.Time{}, false
+	}
+	since, asked := labelSetAt(n, view.LabelMIGConfig)
+	said, known := labelSetAt(n, view.LabelMIGState)
+	return since, asked && known && since.After(said)
+}
 
 // applied is how many instances of the profile the layout makes that MIG manager
 // says it has applied; 0 when it says no such thing.

@@ -26,6 +26,13 @@ func labelled(value string, ago time.Duration) func(*corev1.Node, *nodeprobe.Nod
 	}
 }
 
+// asked is that somebody wrote the label of the layout so long ago.
+func asked(ago time.Duration) func(*corev1.Node, *nodeprobe.NodeGeometry) {
+	return func(n *corev1.Node, _ *nodeprobe.NodeGeometry) {
+		n.ManagedFields = append(n.ManagedFields, metav1.ManagedFieldsEntry{Manager: "kubectl-label", Time: &metav1.Time{Time: rcatest.Noon.Add(-ago)}, FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:labels":{"f:` + view.LabelMIGConfig + `":{}}}}`)})
+	}
+}
+
 // config adds the mig-parted config that is in force where nobody names another.
 func (w *world) config(entries string) {
 	w.ConfigMaps = append(w.ConfigMaps, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "gpu-operator", Name: "default-mig-parted-config"}, Data: map[string]string{"config.yaml": "version: v1\nmig-configs:\n" + entries}})

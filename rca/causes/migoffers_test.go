@@ -2,6 +2,7 @@ package causes
 
 import (
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -48,6 +49,32 @@ MIGLayoutDrift proven n1: its GPUs have 2g.10gb that the node does not advertise
 		"instances of an applied layout that are gone have drifted": {func(w *world) {
 			w.config("  mine: [{devices: all, mig-enabled: true, mig-devices: {2g.10gb: 3}}]\n  other: [{devices: all, mig-enabled: true, mig-devices: {2g.10gb: 1, 1g.5gb: 1}}]\n")
 			w.gpuNode(sim.Node{Name: "n1", Model: a100, Config: "mine", Layouts: [][]sim.Placed{{{Profile: "1g.5gb", Start: 0}}}})
+			w.pod("w", "", "nvidia.com/mig-2g.10gb", 1)
+		}, `
+MIGLayoutDrift proven n1: mig.config "mine" was applied, its GPUs are laid out otherwise
+  Node/n1: label nvidia.com/mig.config=mine, nvidia.com/mig.config.state=success makes 3 of 2g.10gb
+  NodeGeometry/n1: 0 instances of 2g.10gb exist
+`},
+		"one that MIG manager has not acted on was never there": {func(w *world) {
+			w.config("  mine: [{devices: all, mig-enabled: true, mig-devices: {2g.10gb: 3}}]\n")
+			w.gpuNode(sim.Node{Name: "n1", Model: a100, Config: "mine", Layouts: [][]sim.Placed{{{Profile: "1g.5gb", Start: 0}}}}, labelled("success", time.Hour), asked(20*time.Minute))
+			w.pod("w", "", "nvidia.com/mig-2g.10gb", 1)
+		}, `
+MIGLayoutDrift proven n1: mig.config "mine" is asked for since 11:40 UTC, and MIG manager has not acted on it: its success is of the layout before
+  Node/n1: label nvidia.com/mig.config=mine was written at 2026-11-20 11:40 UTC, after nvidia.com/mig.config.state=success
+  NodeGeometry/n1: 0 instances of 2g.10gb exist
+`},
+		"a moment ago it could not act yet": {func(w *world) {
+			w.config("  mine: [{devices: all, mig-enabled: true, mig-devices: {2g.10gb: 3}}]\n")
+			w.gpuNode(sim.Node{Name: "n1", Model: a100, Config: "mine", Layouts: [][]sim.Placed{{{Profile: "1g.5gb", Start: 0}}}}, labelled("success", time.Hour), asked(time.Minute))
+			w.pod("w", "", "nvidia.com/mig-2g.10gb", 1)
+		}, `
+MIGConfigInProgress likely n1: mig.config "mine" was asked for a moment ago, and MIG manager is about to begin
+  Node/n1: label nvidia.com/mig.config=mine was written at 2026-11-20 11:59:00 UTC, after nvidia.com/mig.config.state=success
+`},
+		"what it said since is of the layout": {func(w *world) {
+			w.config("  mine: [{devices: all, mig-enabled: true, mig-devices: {2g.10gb: 3}}]\n")
+			w.gpuNode(sim.Node{Name: "n1", Model: a100, Config: "mine", Layouts: [][]sim.Placed{{{Profile: "1g.5gb", Start: 0}}}}, labelled("success", time.Minute), asked(20*time.Minute))
 			w.pod("w", "", "nvidia.com/mig-2g.10gb", 1)
 		}, `
 MIGLayoutDrift proven n1: mig.config "mine" was applied, its GPUs are laid out otherwise

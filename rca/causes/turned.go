@@ -1,6 +1,7 @@
 package causes
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -24,7 +25,7 @@ const (
 	Behindhand                  // the kubelet counts fewer free than the scheduler
 	NotReleased                 // the pod before had just ended
 	PlacedByHand                // nodeName is written in the pod or its template
-	TwoSchedulers               // another scheduler than the default one chose the node
+	TwoSchedulers               // another scheduler places such pods on the node, too
 	InitAsksToo                 // an init container asks for the same devices
 	DevicesMoved                // the table of devices changed under way
 	SameUID                     // a static pod that was made again
@@ -40,6 +41,7 @@ type Turned struct {
 	Reason string
 	Init   string        // the init container that asks too
 	Before []*corev1.Pod // on the node, that had the devices before
+	Others []*corev1.Pod // on the node, that ask for the same and that another scheduler placed
 	// Here are all pods that the node's kubelet refused, this one included; Elsewhere counts
 	// those of other nodes.
 	Here      []*corev1.Pod
@@ -123,10 +125,11 @@ func (c *Case) behind(t *Turned) Behind {
 	if !devices && !out && t.Reason != "NodeAffinity" && t.Reason != "TaintToleration" {
 		return OwnWords
 	}
+	t.Others = c.placedByOthers(t)
 	switch {
 	case c.placedByHand():
 		return PlacedByHand
-	case c.Queue.SchedulerName() != corev1.DefaultSchedulerName:
+	case len(t.Others) > 0:
 		return TwoSchedulers
 	case out:
 		return CountedOver
@@ -180,6 +183,25 @@ func (c *Case) placedByHand() bool {
 		}
 	}
 	return strings.Contains(p.Annotations[corev1.LastAppliedConfigAnnotation], `"nodeName":"`)
+}
+
+// placedByOthers are the pods on the node that ask for what it was refused for, and that
+// another scheduler placed: neither has seen the other's choice in time.
+func (c *Case) placedByOthers(t *Turned) []*corev1.Pod {
+	same := c.asksSame
+	if name, out := strings.CutPrefix(t.Reason, "OutOf"); out {
+		same = func(p *corev1.Pod) bool {
+			q, asks := view.PodRequests(p)[corev1.ResourceName(name)]
+			return asks && q.Sign() > 0
+		}
+	}
+	var out []*corev1.Pod
+	for _, p := range c.Cluster.State.Pods {
+		if p.Spec.NodeName == t.On && !view.Ended(p) && same(p) && cmp.Or(p.Spec.SchedulerName, corev1.DefaultSchedulerName) != c.Queue.SchedulerName() {
+			out = append(out, p)
+		}
+	}
+	return out
 }
 
 // initAsksToo is the first init container that asks for a GPU resource; its devices are its

@@ -49,7 +49,7 @@ var remedies = map[diagnosis.CauseID]remedy{
 	diagnosis.MIGModePending:         {repair: func(_ *Bench, n *view.Node) []edit.Change { return []edit.Change{reboot(n, diagnosis.MIGModePending)} }},
 	diagnosis.MIGLayoutDrift: {repair: func(c *Bench, n *view.Node) []edit.Change {
 		if n.Geometry == nil {
-			return c.reapply(n)
+			return []edit.Change{c.reapply(n, "nothing reports what the GPUs of "+n.Name+" have")}
 		}
 		return append([]edit.Change{c.restartPlugin(n, diagnosis.MIGLayoutDrift)}, c.remakeLost(n)...)
 	}},

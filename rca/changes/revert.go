@@ -58,6 +58,11 @@ func (c *Bench) remakeLost(n *view.Node) []edit.Change {
 		if named.Config != config || laidOut(n, named) || !named.Legal {
 			continue
 		}
+		if since, deaf := c.Unheard(n); deaf {
+			ch := c.reapply(n, fmt.Sprintf("what keeps it from acting on the label since %s its log tells", since.UTC().Format("15:04 MST")))
+			ch.Title = fmt.Sprintf("restart MIG manager of %s, which has not acted on %q", n.Name, config)
+			return []edit.Change{ch}
+		}
 		if why := unsureOfLayout(n); why != "" {
 			return []edit.Change{c.revertByHand(n, diagnosis.MIGLayoutDrift, config, why)}
 		}

@@ -8,6 +8,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/unpend/unpend/rca/causes"
 	"github.com/unpend/unpend/rca/diagnosis"
@@ -120,6 +121,12 @@ func (c *Bench) again(t *causes.Turned, not string) edit.Change {
 	name := strings.ToLower(owner.Kind) + "/" + owner.Name
 	ch := edit.Change{Kind: diagnosis.Wait, Manual: true, Risk: diagnosis.NoRisk, Minutes: 1, Not: not, Title: "wait until " + name + " makes another pod", Until: name + " makes another pod",
 		Commands: []string{fmt.Sprintf("kubectl -n %s get pods -w", c.Pod.Namespace)}}
+	if group := schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).Group; group != "" && group != "apps" && group != "batch" {
+		ch.Kind, ch.Until, ch.Title = diagnosis.Manual, "", "see whether "+name+" makes another pod, and make it again where it does not"
+		ch.Untestable = fmt.Sprintf("what a %s of %s does about a refused pod is known to its operator alone", owner.Kind, group)
+		ch.Commands = []string{fmt.Sprintf("kubectl -n %s get %s.%s/%s -o yaml  # its status", c.Pod.Namespace, strings.ToLower(owner.Kind), group, owner.Name), ch.Commands[0]}
+		return ch
+	}
 	if o, ok := c.Cluster.State.Owner(owner.Kind, c.Pod.Namespace, owner.Name); ok {
 		if j, is := o.(*batchv1.Job); is && gaveUp(j) {
 			ch.Kind, ch.Title, ch.Until = diagnosis.Manual, "make "+name+" again: it gave up after such refusals", name+" is made again"

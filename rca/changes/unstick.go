@@ -80,19 +80,19 @@ func tryAgain(n *view.Node) []string {
 	return []string{fmt.Sprintf("kubectl delete pod -A -l app=nvidia-mig-manager --field-selector spec.nodeName=%s  # it is made again, and applies %s", n.Name, n.Labels[view.LabelMIGConfig])}
 }
 
-// reapply has a layout that was lost made again, where nothing reports what the GPUs have.
-func (c *Bench) reapply(n *view.Node) []edit.Change {
+// reapply has MIG manager look at the label again, by hand, and says why.
+func (c *Bench) reapply(n *view.Node, why string) edit.Change {
 	config := n.Labels[view.LabelMIGConfig]
 	ch := edit.Change{Kind: diagnosis.RevertMIGConfig, Cause: diagnosis.MIGLayoutDrift, Manual: true, Minutes: 6, Risk: diagnosis.MediumRisk, Drained: n.GPUHolders(),
 		Title:      fmt.Sprintf("have MIG manager apply %q to %s again", config, n.Name),
-		Untestable: "by hand: nothing reports what the GPUs of " + n.Name + " have"}
+		Untestable: "by hand: " + why}
 	ch.Commands = []string{"kubectl cordon " + n.Name}
 	for _, p := range n.GPUHolders() {
 		ch.Commands = append(ch.Commands, edit.EvictCommand(p))
 	}
 	ch.Commands = append(append(ch.Commands, tryAgain(n)...),
 		fmt.Sprintf("kubectl get node %s -L %s,%s -w", n.Name, view.LabelMIGConfig, view.LabelMIGState), "kubectl uncordon "+n.Name)
-	return []edit.Change{ch}
+	return ch
 }
 
 // Unsettled says whether a cause is one of a node that MIG manager is not done with: to ask

@@ -161,7 +161,7 @@ func trimAnyEnv(v any) {
 
 // dated are the labels of nodes whose age matters: MIG manager's state, and that of the
 // driver's upgrade.
-var dated = []string{`"f:nvidia.com/gpu-driver-upgrade-state"`, `"f:nvidia.com/mig.config.state"`}
+var dated = []string{`"f:nvidia.com/gpu-driver-upgrade-state"`, `"f:nvidia.com/mig.config"`, `"f:nvidia.com/mig.config.state"`}
 
 // datedFields is the part of a node's managed fields that names dated labels, nil when the
 // entry wrote none.

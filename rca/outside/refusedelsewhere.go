@@ -22,6 +22,9 @@ func AskScheduler(c *edit.Workload) []edit.Change {
 	ch := edit.Change{Kind: diagnosis.Manual, Cause: diagnosis.SchedulerRefused, Manual: true, Risk: diagnosis.NoRisk, Untestable: by + " decides by its own rules, which are not run here",
 		Title: "see by which rule " + by + " refuses it", Commands: []string{look, logs}}
 	out := []edit.Change{ch}
+	for _, p := range c.Queue.Named(w) { // what it waits for
+		out[0].Commands = append([]string{fmt.Sprintf("kubectl -n %s describe pod %s", p.Namespace, p.Name), fmt.Sprintf("kubectl -n %s logs %s --all-containers --previous", p.Namespace, p.Name)}, out[0].Commands...)
+	}
 	switch {
 	case w.OfCard():
 		out[0].Title = "see what " + by + " has given out of each card"

@@ -134,11 +134,20 @@ func (s *Stack) hostDriver(n *view.Node) *Finding {
 		if left := podTime - s.since(p.CreationTimestamp.Time); left > 0 && !l.loops {
 			return nil
 		}
-		f := s.finding(Driver, Missing, diagnosis.DriverNotReady, "has no driver: nothing loads one there, and the machine has none that works", podRef(p), "waits in "+orReady(l), l.claims...)
+		why, mend := "nothing loads one there", fmt.Sprintf(`kubectl patch clusterpolicy %s --type=merge -p '{"spec":{"driver":{"enabled":true}}}'`, s.policyName())
+		label := n.Labels[deployDriver] // by the operator's driver manager too, where it once saw one on the machine
+		kept := label != "" && label != "true" && len(s.sets[driver]) > 0
+		if kept {
+			why, mend = fmt.Sprintf("label %s=%s keeps the operator's off", deployDriver, label), fmt.Sprintf("kubectl label node %s %s=true --overwrite  # the operator loads one, where none is installed on the machine", n.Name, deployDriver)
+		}
+		f := s.finding(Driver, Missing, diagnosis.DriverNotReady, "has no driver: "+why+", and the machine has none that works", podRef(p), "waits in "+orReady(l), l.claims...)
+		if kept {
+			f.Evidence = append(f.Evidence, diagnosis.Fact(n.Ref(), "label "+deployDriver+"="+label, n.Labelled(deployDriver)...))
+		}
 		f.Certainty = diagnosis.Likely
 		f.Mends = []Mend{{Kind: diagnosis.RepairDeviceStack, Title: "give " + n.Name + " a driver", Until: "the driver of " + n.Name + " is loaded and its device plugin has announced its GPUs", Risk: diagnosis.MediumRisk, Minutes: 15,
 			Steps:    []string{"install NVIDIA's driver on the machine, or have the GPU Operator do it"},
-			Commands: []string{"kubectl debug node/" + n.Name + " -it --image=busybox -- chroot /host nvidia-smi", fmt.Sprintf(`kubectl patch clusterpolicy %s --type=merge -p '{"spec":{"driver":{"enabled":true}}}'`, s.policyName())}}}
+			Commands: []string{"kubectl debug node/" + n.Name + " -it --image=busybox -- chroot /host nvidia-smi", mend}}}
 		return f
 	}
 	return nil

@@ -87,15 +87,14 @@ both come to the pod's own. */}}
 
 {{- define "unpend.hooks" -}}
 {{- $h := .Values.hooks -}}
-{{- if not (or $h.tokenKey $h.secretKey) -}}
-{{- fail "hooks.existingSecret is set, hooks.tokenKey and hooks.secretKey are not: anybody could call; name the key of an Alertmanager's token, or of the webhooks' secrets" -}}
+{{- if not (or $h.tokenKey $h.secretKey $h.pagerDutyKey) -}}
+{{- fail "hooks.existingSecret is set, hooks.tokenKey, hooks.secretKey and hooks.pagerDutyKey are not: anybody could call; name the key of an Alertmanager's token, of the webhooks' secrets, or of PagerDuty's" -}}
 {{- end -}}
 {{- $takes := dict "listen" (printf ":%d" (int $h.port)) -}}
-{{- with $h.tokenKey -}}
-{{- $_ := set $takes "tokenFile" (printf "%s/%s" (include "unpend.hooksDir" $) .) -}}
+{{- range $key, $file := dict "tokenKey" "tokenFile" "secretKey" "secretFile" "pagerDutyKey" "pagerDutySecretFile" -}}
+{{- with get $h $key -}}
+{{- $_ := set $takes $file (printf "%s/%s" (include "unpend.hooksDir" $) .) -}}
 {{- end -}}
-{{- with $h.secretKey -}}
-{{- $_ := set $takes "secretFile" (printf "%s/%s" (include "unpend.hooksDir" $) .) -}}
 {{- end -}}
 {{- toYaml $takes -}}
 {{- end -}}

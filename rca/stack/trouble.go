@@ -1,0 +1,25 @@
+package stack
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// Trouble is what keeps a pod, of the stack or not, from being Ready, in its own words; false where
+// nothing does.
+func (s *Stack) Trouble(p *corev1.Pod) (says string, evidence diagnosis.Evidence, is bool) {
+	if p.Status.Phase == corev1.PodSucceeded {
+		return "", diagnosis.Evidence{}, false
+	}
+	l := s.look(p)
+	if l.state == "" {
+		return "", diagnosis.Evidence{}, false
+	}
+	says = l.words
+	if l.where != "" {
+		says = "container " + l.where + " " + l.words
+	}
+	return says, diagnosis.Fact(view.PodRef(p), says, l.claims...), true
+}
