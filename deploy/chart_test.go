@@ -553,8 +553,8 @@ func TestWhereOthersComeTo(t *testing.T) {
 		}
 	}
 	for want, v := range map[string]values{
-		"hooks.tokenKey, hooks.secretKey and hooks.pagerDutyKey are not: anybody could call":    {"hooks": values{"existingSecret": "a"}},
-		"slack.appKey and slack.signingKey are two ways for clicks to come": {"mode": "approve", "slack": values{"channel": "C0123456789", "existingSecret": "a", "appKey": "b", "signingKey": "c"}},
+		"hooks.tokenKey, hooks.secretKey and hooks.pagerDutyKey are not: anybody could call": {"hooks": values{"existingSecret": "a"}},
+		"slack.appKey and slack.signingKey are two ways for clicks to come":                  {"mode": "approve", "slack": values{"channel": "C0123456789", "existingSecret": "a", "appKey": "b", "signingKey": "c"}},
 	} {
 		if _, err := render(t, v); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v", err)
