@@ -121,7 +121,7 @@ func (c *Bench) again(t *causes.Turned, not string) edit.Change {
 	name := strings.ToLower(owner.Kind) + "/" + owner.Name
 	ch := edit.Change{Kind: diagnosis.Wait, Manual: true, Risk: diagnosis.NoRisk, Minutes: 1, Not: not, Title: "wait until " + name + " makes another pod", Until: name + " makes another pod",
 		Commands: []string{fmt.Sprintf("kubectl -n %s get pods -w", c.Pod.Namespace)}}
-	if group := schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).Group; group != "" && group != "apps" && group != "batch" {
+	if group := schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).Group; group != "batch" && strings.HasSuffix(owner.Kind, "Job") { // such may give up, as Volcano's does
 		ch.Kind, ch.Until, ch.Title = diagnosis.Manual, "", "see whether "+name+" makes another pod, and make it again where it does not"
 		ch.Untestable = fmt.Sprintf("what a %s of %s does about a refused pod is known to its operator alone", owner.Kind, group)
 		ch.Commands = []string{fmt.Sprintf("kubectl -n %s get %s.%s/%s -o yaml  # its status", c.Pod.Namespace, strings.ToLower(owner.Kind), group, owner.Name), ch.Commands[0]}
