@@ -282,11 +282,14 @@ func LookAtMissing(c *edit.Workload) []edit.Change {
 func LookAtPreparation(c *edit.Workload) []edit.Change {
 	p := c.Unprepared[0]
 	if version := c.Unserved(); version != "" {
-		return []edit.Change{edit.LookAt(diagnosis.DRAPrepareFailed, "bring the kubelet of "+p.Spec.NodeName+" ("+version+") to the API server's version", "which versions the API server serves is in no object",
+		ch := edit.LookAt(diagnosis.DRAPrepareFailed, "bring the kubelet of "+p.Spec.NodeName+" ("+version+") to the API server's version", "which versions the API server serves is in no object",
 			"kubectl version",
 			"kubectl get --raw /apis/resource.k8s.io  # the versions that it serves: a kubelet before v1.34 asks for v1beta1",
 			"kubectl get nodes  # others with that kubelet fail alike",
-			"kubectl cordon "+p.Spec.NodeName+"  # until its kubelet is upgraded, or the API server serves v1beta1 (--runtime-config)")}
+			"kubectl cordon "+p.Spec.NodeName+"  # until its kubelet is upgraded, or the API server serves v1beta1 (--runtime-config)",
+			"kubectl drain "+p.Spec.NodeName+" --ignore-daemonsets --delete-emptydir-data  # first, for another minor version (Kubernetes' version skew policy)")
+		ch.Risk, ch.StopsUnknown = diagnosis.MediumRisk, true // who runs there leaves for it
+		return []edit.Change{ch}
 	}
 	commands := []string{
 		fmt.Sprintf("kubectl -n %s describe pod %s", p.Namespace, p.Name),

@@ -230,6 +230,7 @@ func GrowPool(c *edit.Workload) []edit.Change {
 	case g.Karpenter && g.Crowd > 0:
 		k := g.Pools[0].Class
 		ch.Title = fmt.Sprintf("let %s %s take %d pods onto a machine", k.Kind, k.Name, g.Crowd)
+		ch.Risk, ch.StopsUnknown = diagnosis.MediumRisk, true // who runs on machines of the class moves
 		ch.Commands = []string{fmt.Sprintf("kubectl edit %s %s  # spec.kubelet.maxPods: at least %d; Karpenter then replaces its machines one by one (drift)", strings.ToLower(k.Kind), k.Name, g.Crowd)}
 	case g.Karpenter && g.Bar == scaling.Lacks && len(g.Pools) > 0:
 		ch.Title = "let NodePool " + g.Pools[0].Name + " take machines with NVIDIA's GPUs, or add one that does"

@@ -55,6 +55,7 @@ type wantFix struct {
 	Node              string              `json:"node"` // where it schedules
 	Evictions         *int                `json:"evictions"`
 	Restarts          *int                `json:"restarts"`
+	RestartsUnknown   bool                `json:"restartsUnknown"` // others stop, and who cannot be told
 	HardwareEvictions *int                `json:"hardwareEvictions"`
 	Victims           *diagnosis.Victims  `json:"victims"`
 	Title             string              `json:"title"`  // part of it
@@ -63,7 +64,7 @@ type wantFix struct {
 
 func (w wantFix) is(f diagnosis.Fix) bool {
 	return slices.Equal(f.Kinds, w.Kinds) && f.Proof.Verdict == w.Verdict && (w.Risk == "" || f.Risk == w.Risk) && (w.Automatic == nil || f.Automatic == *w.Automatic) && (w.Evictions == nil || len(f.Cost.Evictions) == *w.Evictions) &&
-		(w.Restarts == nil || len(f.Cost.Restarts) == *w.Restarts) && (w.Victims == nil || f.Proof.Victims == *w.Victims) && (w.Node == "" || f.Proof.Node == w.Node) && strings.Contains(f.Title, w.Title) &&
+		(w.Restarts == nil || len(f.Cost.Restarts) == *w.Restarts) && (!w.RestartsUnknown || f.Cost.RestartsKnown != nil && !*f.Cost.RestartsKnown) && (w.Victims == nil || f.Proof.Victims == *w.Victims) && (w.Node == "" || f.Proof.Node == w.Node) && strings.Contains(f.Title, w.Title) &&
 		(w.HardwareEvictions == nil || f.HardwareEvictions != nil && *f.HardwareEvictions == *w.HardwareEvictions) && (w.Effect == "" || effectText(f) == w.Effect)
 }
 
