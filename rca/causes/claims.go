@@ -2,7 +2,6 @@ package causes
 
 import (
 	"strconv"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -53,11 +52,6 @@ func (c *Case) missedClaims(n *view.Node, l MissedLabel) []diagnosis.Claim {
 		return append(c.ofPod(wanted...), diagnosis.That(diagnosis.Labels, l.Key, diagnosis.Is, has))
 	}
 	return append(c.ofPod(wanted...), diagnosis.That(diagnosis.Labels, l.Key, diagnosis.Absent, ""))
-}
-
-// since claims when a condition became what it is.
-func since(condition string, at time.Time) diagnosis.Claim {
-	return diagnosis.That("status.conditions[type="+condition+"].lastTransitionTime", "", diagnosis.Is, at.UTC().Format(time.RFC3339))
 }
 
 // lacksClaims are how many pods an owner wants, where one field says so, and what it was

@@ -26,18 +26,18 @@ var draPrepareFailed = PodRule{
 			return nil
 		}
 		first := c.Unprepared[0]
-		f := &finding{certainty: diagnosis.Proven, says: "the kubelet of " + first.Spec.NodeName + " could not prepare its devices: " + view.Cut(unpreparedBy(unpreparedSays(first)), 160)}
+		f := &finding{Certainty: diagnosis.Proven, Says: "the kubelet of " + first.Spec.NodeName + " could not prepare its devices: " + view.Cut(unpreparedBy(unpreparedSays(first)), 160)}
 		if version := c.Unserved(); version != "" {
-			f.says = fmt.Sprintf("the kubelet of %s (%s) asks the API server for a version of resource.k8s.io that it does not serve, so it cannot read the claim, which is there; it said: %s", first.Spec.NodeName, version, view.Cut(unpreparedBy(unpreparedSays(first)), 160))
-			f.evidence = append(f.evidence, diagnosis.Fact("Node/"+first.Spec.NodeName, "its kubelet is "+version, diagnosis.That("status.nodeInfo.kubeletVersion", "", diagnosis.Is, version)))
+			f.Says = fmt.Sprintf("the kubelet of %s (%s) asks the API server for a version of resource.k8s.io that it does not serve, so it cannot read the claim, which is there; it said: %s", first.Spec.NodeName, version, view.Cut(unpreparedBy(unpreparedSays(first)), 160))
+			f.Evidence = append(f.Evidence, diagnosis.Fact("Node/"+first.Spec.NodeName, "its kubelet is "+version, diagnosis.That("status.nodeInfo.kubeletVersion", "", diagnosis.Is, version)))
 		}
 		for _, p := range c.Unprepared {
 			at := view.ObjectRef("Pod", p.Namespace, p.Name)
-			f.evidence = append(f.evidence, diagnosis.Fact(at, "is bound to "+p.Spec.NodeName+" and "+string(corev1.PodPending)+": its sandbox was not made",
+			f.Evidence = append(f.Evidence, diagnosis.Fact(at, "is bound to "+p.Spec.NodeName+" and "+string(corev1.PodPending)+": its sandbox was not made",
 				diagnosis.That("spec.nodeName", "", diagnosis.Is, p.Spec.NodeName), diagnosis.That("status.phase", "", diagnosis.Is, string(corev1.PodPending))),
 				diagnosis.Fact(at, fmt.Sprintf("%s: %s", incident.FailedPrepare, unpreparedSays(p)), diagnosis.Says(unpreparedSays(p))))
 			for _, claim := range c.ClaimsOf(p) {
-				f.evidence = append(f.evidence, diagnosis.Fact("ResourceClaim/"+claim, "is what the pod uses", diagnosis.That("status", "", diagnosis.Contains, p.Name)))
+				f.Evidence = append(f.Evidence, diagnosis.Fact("ResourceClaim/"+claim, "is what the pod uses", diagnosis.That("status", "", diagnosis.Contains, p.Name)))
 			}
 		}
 		return f

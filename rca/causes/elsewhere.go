@@ -55,12 +55,7 @@ var (
 )
 
 // found is what another room found out, as rules tell it; nil for nothing.
-func found(f *view.Finding) *finding {
-	if f == nil {
-		return nil
-	}
-	return &finding{f.Certainty, f.Says, f.Evidence}
-}
+func found(f *view.Finding) *finding { return (*finding)(f) }
 
 // queueCase is what of the case queues and schedulers look at.
 func (c *Case) queueCase() *queues.Case {

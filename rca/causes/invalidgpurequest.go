@@ -58,7 +58,7 @@ var zeroGPURequest = PodRule{ID: diagnosis.InvalidGPURequest, Aside: true, Tell:
 		return nil
 	}
 	slices.Sort(names)
-	return &finding{certainty: diagnosis.Proven, says: "zero was asked of " + strings.Join(names, ", ") + ": the pod would run without", evidence: []diagnosis.Evidence{diagnosis.Fact(c.podRef(), "limits: 0 of "+strings.Join(names, ", "), c.zeros(names)...)}}
+	return &finding{Certainty: diagnosis.Proven, Says: "zero was asked of " + strings.Join(names, ", ") + ": the pod would run without", Evidence: []diagnosis.Evidence{diagnosis.Fact(c.podRef(), "limits: 0 of "+strings.Join(names, ", "), c.zeros(names)...)}}
 }}
 
 // defaulted names the LimitRanges that filled in what the template does not say.

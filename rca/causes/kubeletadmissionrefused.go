@@ -136,7 +136,7 @@ func (c *Case) turnedEvidence(t *Turned) []diagnosis.Evidence {
 	}
 	clock := func(at time.Time) string { return at.UTC().Format("2006-01-02 15:04:05 MST") }
 	if !t.ready.IsZero() {
-		note(t.Node.Ref(), "Ready since "+clock(t.ready), since("Ready", t.ready))
+		note(t.Node.Ref(), "Ready since "+clock(t.ready), view.Since("Ready", t.ready))
 	}
 	if p := t.Node.PluginPod(); p != nil && !t.plugin.IsZero() {
 		note(view.PodRef(p), "the device plugin runs since "+clock(t.plugin), diagnosis.That("spec.nodeName", "", diagnosis.Is, t.On))

@@ -18,13 +18,13 @@ var podAffinityConflict = Rule{ID: diagnosis.PodAffinityConflict, Tell: func(c *
 	unmet, broken, texts := c.UnmetTerms(n)
 	terms := slices.Concat(pick(TogetherWith(c.Pod), unmet), pick(ApartFrom(c.Pod), broken)) // as the texts
 	for i, t := range texts {
-		f.evidence = append(f.evidence, diagnosis.Fact(c.podRef(), "has to be "+t, c.ofPod(diagnosis.That("spec.affinity", "", diagnosis.Contains, terms[i].TopologyKey))...))
+		f.Evidence = append(f.Evidence, diagnosis.Fact(c.podRef(), "has to be "+t, c.ofPod(diagnosis.That("spec.affinity", "", diagnosis.Contains, terms[i].TopologyKey))...))
 	}
 	if len(texts) > 0 {
-		f.says += ": it has to be " + strings.Join(texts, " and ")
+		f.Says += ": it has to be " + strings.Join(texts, " and ")
 	}
 	if away, _ := c.StandsApart(n); len(away) > 0 {
-		f.evidence = append(f.evidence, diagnosis.Fact(n.Ref(), "kept apart from "+view.PodList(away), running(away)...))
+		f.Evidence = append(f.Evidence, diagnosis.Fact(n.Ref(), "kept apart from "+view.PodList(away), running(away)...))
 	}
 	return f
 }}

@@ -1,8 +1,6 @@
 package causes
 
-import (
-	"github.com/unpend/unpend/rca/diagnosis"
-)
+import "github.com/unpend/unpend/rca/diagnosis"
 
 // sharedRequestTooLarge: the device plugin refuses more than one share
 // (failRequestsGreaterThanOne), which only the kubelet hears.

@@ -69,7 +69,7 @@ func TestEvidenceIsToldOnce(t *testing.T) {
 		{"n2", []diagnosis.Evidence{node("n2", "full"), node("n1", "full"), other, {Ref: "Node/n2"}}},
 		{"n2", []diagnosis.Evidence{{Ref: "NodeGeometry/n2", Fact: "full"}, {Ref: "NodeGeometry/n2", Fact: "full"}}},
 	} {
-		all.note(diagnosis.GPUsInUse, told.node, &finding{certainty: diagnosis.Proven, says: "held", evidence: told.e})
+		all.note(diagnosis.GPUsInUse, told.node, &finding{Certainty: diagnosis.Proven, Says: "held", Evidence: told.e})
 	}
 	want := []diagnosis.Evidence{node("n1", "full"), quota, other, node("n1", "cordoned"), node("n2", "full"), node("n1", "full"), {Ref: "NodeGeometry/n2", Fact: "full"}}
 	k := all[diagnosis.GPUsInUse]

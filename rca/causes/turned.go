@@ -85,7 +85,7 @@ func (c *Case) readTurned() *Turned {
 		}
 	}
 	if t.Node != nil {
-		t.plugin, t.ready = pluginSince(t.Node), readySince(t.Node)
+		t.plugin, t.ready = t.Node.PluginSince(), t.Node.ReadySince()
 	}
 	t.Init = c.initAsksToo()
 	t.Behind = c.behind(t)
@@ -261,37 +261,10 @@ func endedAt(p *corev1.Pod) time.Time {
 	return last
 }
 
-// pluginSince is since when the device plugin of the node runs; zero where none is seen to.
-func pluginSince(n *view.Node) time.Time {
-	p := n.PluginPod()
-	if p == nil {
-		return time.Time{}
-	}
-	for _, s := range p.Status.ContainerStatuses {
-		if strings.Contains(s.Name, view.PluginName) || len(p.Status.ContainerStatuses) == 1 {
-			if s.State.Running == nil || !s.Ready {
-				return time.Time{}
-			}
-			return s.State.Running.StartedAt.Time
-		}
-	}
-	return time.Time{}
-}
-
-// readySince is since when the node is Ready; zero where it is not.
-func readySince(n *view.Node) time.Time {
-	for _, k := range n.Status.Conditions {
-		if k.Type == corev1.NodeReady && k.Status == corev1.ConditionTrue {
-			return k.LastTransitionTime.Time
-		}
-	}
-	return time.Time{}
-}
-
 // fine says whether nothing speaks against trying again on the node: it has what is asked,
 // and what was behind the refusal is over. What is unknown is not fine.
 func (c *Case) fine(t *Turned) bool {
-	if t.Node == nil || readySince(t.Node).IsZero() || t.Node.Spec.Unschedulable {
+	if t.Node == nil || t.Node.ReadySince().IsZero() || t.Node.Spec.Unschedulable {
 		return false
 	}
 	for _, a := range c.Asks {

@@ -8,9 +8,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/unpend/unpend/rca/causes"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
+	"github.com/unpend/unpend/rca/layouts"
 	"github.com/unpend/unpend/rca/relayout"
 	"github.com/unpend/unpend/rca/view"
 )
@@ -58,7 +58,7 @@ func (c *Bench) remakeLost(n *view.Node) []edit.Change {
 		if named.Config != config || laidOut(n, named) || !named.Legal {
 			continue
 		}
-		if since, deaf := c.Unheard(n); deaf {
+		if since, deaf := layouts.Unheard(n); deaf {
 			ch := c.reapply(n, fmt.Sprintf("what keeps it from acting on the label since %s its log tells", since.UTC().Format("15:04 MST")))
 			ch.Title = fmt.Sprintf("restart MIG manager of %s, which has not acted on %q", n.Name, config)
 			return []edit.Change{ch}
@@ -94,7 +94,7 @@ func (c *Bench) revertByHand(n *view.Node, cause diagnosis.CauseID, config, why 
 
 // startPaused is for a MIG manager that does not come round by itself.
 func startPaused(n *view.Node) []string {
-	paused := causes.PausedComponents(n)
+	paused := layouts.PausedComponents(n)
 	if len(paused) == 0 {
 		return nil
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
+	"github.com/unpend/unpend/rca/layouts"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -40,7 +41,7 @@ func (c *Bench) unstick(n *view.Node, cause diagnosis.CauseID) []edit.Change {
 // respell is for a layout that MIG manager fails on without a pod in its way, and whose
 // profiles drivers call by different names: an entry of one's own has the driver's.
 func (c *Bench) respell(n *view.Node) []edit.Change {
-	names := c.OtherwiseSpelled(n)
+	names := layouts.OtherwiseSpelled(c.Cluster, n)
 	if len(names) == 0 || len(n.GPUHolders()) > 0 {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package causes
+package layouts
 
 import (
 	"fmt"
@@ -9,9 +9,9 @@ import (
 	"github.com/unpend/unpend/rca/view"
 )
 
-// migProfileUnsupported: the model of the node's GPUs has no such profile.
-var migProfileUnsupported = Rule{ID: diagnosis.MIGProfileUnsupported, gpu: true, Tell: func(_ *Case, n *view.Node, b *blocker) *finding {
-	a, ok := b.mig()
+// ProfileUnsupported: the model of the node's GPUs has no such profile.
+func ProfileUnsupported(_ *view.Cluster, n *view.Node, s *Short) *view.Finding {
+	a, ok := s.MIG()
 	if !ok {
 		return nil
 	}
@@ -34,8 +34,8 @@ var migProfileUnsupported = Rule{ID: diagnosis.MIGProfileUnsupported, gpu: true,
 	if near := nearestProfile(n, a.Profile); near != "" {
 		says += "; the nearest is " + near
 	}
-	return &finding{certainty, says, []diagnosis.Evidence{diagnosis.Fact(ref, n.Product()+" has "+strings.Join(names, ", "), profileClaims(n, names, a.Profile)...)}}
-}}
+	return view.Found(certainty, says, diagnosis.Fact(ref, n.Product()+" has "+strings.Join(names, ", "), profileClaims(n, names, a.Profile)...))
+}
 
 // HasProfile says whether the node's model has the profile. The grid of its GPUs knows
 // without looking through them.

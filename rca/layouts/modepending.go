@@ -1,4 +1,4 @@
-package causes
+package layouts
 
 import (
 	"fmt"
@@ -8,10 +8,10 @@ import (
 	"github.com/unpend/unpend/rca/view"
 )
 
-// migModePending: the MIG mode that was set takes effect at the next reset of the
+// ModePending: the MIG mode that was set takes effect at the next reset of the
 // GPU (nvml.h, nvmlDeviceGetMigMode: current and pending).
-var migModePending = Rule{ID: diagnosis.MIGModePending, gpu: true, Tell: func(c *Case, n *view.Node, _ *blocker) *finding {
-	if n.Geometry == nil || !c.Cluster.ClassOf(n).Pending {
+func ModePending(c *view.Cluster, n *view.Node, s *Short) *view.Finding {
+	if n.Geometry == nil || !c.ClassOf(n).Pending {
 		return nil
 	}
 	var evidence []diagnosis.Evidence
@@ -24,8 +24,8 @@ var migModePending = Rule{ID: diagnosis.MIGModePending, gpu: true, Tell: func(c 
 	if len(evidence) == 0 {
 		return nil
 	}
-	return &finding{n.Certainty(), "its MIG mode waits for a GPU reset or a reboot", evidence}
-}}
+	return view.Found(n.Certainty(), "its MIG mode waits for a GPU reset or a reboot", evidence...)
+}
 
 func onOff(on bool) string {
 	if on {

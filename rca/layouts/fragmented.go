@@ -1,4 +1,4 @@
-package causes
+package layouts
 
 import (
 	"fmt"
@@ -7,10 +7,10 @@ import (
 	"github.com/unpend/unpend/rca/view"
 )
 
-// migFragmented: enough memory slices of one GPU are unheld, but every legal
+// Fragmented: enough memory slices of one GPU are unheld, but every legal
 // start runs into a held one.
-var migFragmented = Rule{ID: diagnosis.MIGFragmented, gpu: true, Tell: func(_ *Case, n *view.Node, b *blocker) *finding {
-	a, ok := b.mig()
+func Fragmented(_ *view.Cluster, n *view.Node, s *Short) *view.Finding {
+	a, ok := s.MIG()
 	if !ok {
 		return nil
 	}
@@ -21,8 +21,8 @@ var migFragmented = Rule{ID: diagnosis.MIGFragmented, gpu: true, Tell: func(_ *C
 		}
 		if fit := g.Fit(a.Profile); fit.Free >= p.MemorySlices && fit.Start < 0 {
 			fact := fmt.Sprintf("GPU %d: %d of %d memory slices are unheld, %s needs %s", g.Index, fit.Free, g.Grid.Slices(), a.Profile, view.StartsText(p))
-			return &finding{n.Certainty(), "enough slices are unheld, but no legal start for " + a.Profile, []diagnosis.Evidence{diagnosis.Fact(n.ReportRef(), fact, heldSlices(n, &g, fit.Free)...)}}
+			return view.Found(n.Certainty(), "enough slices are unheld, but no legal start for "+a.Profile, diagnosis.Fact(n.ReportRef(), fact, heldSlices(n, &g, fit.Free)...))
 		}
 	}
 	return nil
-}}
+}

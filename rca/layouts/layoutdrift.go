@@ -1,4 +1,4 @@
-package causes
+package layouts
 
 import (
 	"fmt"
@@ -9,39 +9,39 @@ import (
 	"github.com/unpend/unpend/rca/view"
 )
 
-// migLayoutDrift: the GPUs are not laid out as the node, or the label of a layout
+// LayoutDrift: the GPUs are not laid out as the node, or the label of a layout
 // that was applied, says, and the request would have what it needs if they were.
 // Layouts are compared, never holders.
-var migLayoutDrift = Rule{ID: diagnosis.MIGLayoutDrift, gpu: true, Tell: func(c *Case, n *view.Node, b *blocker) *finding {
-	a, ok := b.mig()
+func LayoutDrift(c *view.Cluster, n *view.Node, s *Short) *view.Finding {
+	a, ok := s.MIG()
 	strategy := n.Manager().Strategy
 	if !ok || len(n.GPUs) == 0 || strategy == "single" || strategy == "none" {
 		return nil
 	}
-	made := c.Cluster.ClassOf(n).Made[a.Profile]
-	if made > b.capacity && !Shares(n, a) {
-		return &finding{n.Certainty(), fmt.Sprintf("its GPUs have %s that the node does not advertise", a.Profile), []diagnosis.Evidence{
-			diagnosis.Fact(n.ReportRef(), fmt.Sprintf("%d instances of %s exist", made, a.Profile), instances(a.Profile, made)...), n.Registered()}}
+	made := c.ClassOf(n).Made[a.Profile]
+	if made > s.Capacity && !Shares(n, a) {
+		return view.Found(n.Certainty(), fmt.Sprintf("its GPUs have %s that the node does not advertise", a.Profile),
+			diagnosis.Fact(n.ReportRef(), fmt.Sprintf("%d instances of %s exist", made, a.Profile), instances(a.Profile, made)...), n.Registered())
 	}
-	if wanted := applied(c.Cluster, n, a); wanted > made && !Shares(n, a) {
-		if since, deaf := c.Unheard(n); deaf {
-			if c.Cluster.State.Now.Sub(since) <= settling {
+	if wanted := applied(c, n, a); wanted > made && !Shares(n, a) {
+		if since, deaf := Unheard(n); deaf {
+			if c.State.Now.Sub(since) <= settling {
 				return nil // it has hardly been asked
 			}
-			return &finding{n.Certainty(), fmt.Sprintf("mig.config %q is asked for since %s, and MIG manager has not acted on it: its success is of the layout before", n.Labels[view.LabelMIGConfig], since.UTC().Format("15:04 MST")), []diagnosis.Evidence{
+			return view.Found(n.Certainty(), fmt.Sprintf("mig.config %q is asked for since %s, and MIG manager has not acted on it: its success is of the layout before", n.Labels[view.LabelMIGConfig], since.UTC().Format("15:04 MST")),
 				diagnosis.Fact(n.Ref(), fmt.Sprintf("label %s=%s was written at %s, after %s=success", view.LabelMIGConfig, n.Labels[view.LabelMIGConfig], since.UTC().Format("2006-01-02 15:04 MST"), view.LabelMIGState), n.Labelled(view.LabelMIGConfig, view.LabelMIGState)...),
-				diagnosis.Fact(n.ReportRef(), fmt.Sprintf("%d instances of %s exist", made, a.Profile), instances(a.Profile, made)...)}}
+				diagnosis.Fact(n.ReportRef(), fmt.Sprintf("%d instances of %s exist", made, a.Profile), instances(a.Profile, made)...))
 		}
-		return &finding{n.Certainty(), fmt.Sprintf("mig.config %q was applied, its GPUs are laid out otherwise", n.Labels[view.LabelMIGConfig]), []diagnosis.Evidence{
+		return view.Found(n.Certainty(), fmt.Sprintf("mig.config %q was applied, its GPUs are laid out otherwise", n.Labels[view.LabelMIGConfig]),
 			diagnosis.Fact(n.Ref(), fmt.Sprintf("label %s=%s, %s=success makes %d of %s", view.LabelMIGConfig, n.Labels[view.LabelMIGConfig], view.LabelMIGState, wanted, a.Profile), n.Labelled(view.LabelMIGConfig, view.LabelMIGState)...),
-			diagnosis.Fact(n.ReportRef(), fmt.Sprintf("%d instances of %s exist", made, a.Profile), instances(a.Profile, made)...)}}
+			diagnosis.Fact(n.ReportRef(), fmt.Sprintf("%d instances of %s exist", made, a.Profile), instances(a.Profile, made)...))
 	}
 	return nil
-}}
+}
 
 // Unheard is since when the node's label asks for a layout that MIG manager has not begun
 // with: what it says was said before. False where that is not so, or cannot be told.
-func (c *Case) Unheard(n *view.Node) (since time.Time, is bool) {
+func Unheard(n *view.Node) (since time.Time, is bool) {
 	if n.Manager().State != "success" {
 		return time.Time{}, false
 	}

@@ -1,4 +1,4 @@
-package causes
+package layouts
 
 import (
 	"fmt"
@@ -18,26 +18,26 @@ import (
 // has lasted at least so long.
 const capacityGone = 5 * time.Minute
 
-// migConfigStuck: pending for longer than MIG manager ever waits, with the
+// ConfigStuck: pending for longer than MIG manager ever waits, with the
 // components paused: errors on that way leave the label as it is
 // (NVIDIA/mig-parted#485).
-var migConfigStuck = Rule{ID: diagnosis.MIGConfigStuck, gpu: true, Tell: func(c *Case, n *view.Node, _ *blocker) *finding {
+func ConfigStuck(c *view.Cluster, n *view.Node, s *Short) *view.Finding {
 	if n.Manager().State != "pending" {
 		return nil
 	}
 	since, known := labelSetAt(n, view.LabelMIGState)
 	certainty, how := diagnosis.Proven, fmt.Sprintf("pending since %s", since.UTC().Format("15:04 MST"))
 	switch {
-	case known && c.Cluster.State.Now.Sub(since) > stuckAfter:
+	case known && c.State.Now.Sub(since) > stuckAfter:
 	case !known && capacityLost(n):
 		certainty, how = diagnosis.Likely, fmt.Sprintf("pending, and capacity is gone, which takes %s", capacityGone)
 	default:
 		return nil
 	}
 	evidence := []diagnosis.Evidence{diagnosis.Fact(n.Ref(), fmt.Sprintf("label %s=%s, %s", view.LabelMIGConfig, n.Labels[view.LabelMIGConfig], how), n.Labelled(view.LabelMIGConfig, view.LabelMIGState)...)}
-	says, who := c.stillThere(n)
-	return &finding{certainty, "MIG manager is stuck" + says, append(evidence, who...)}
-}}
+	says, who := stillThere(n)
+	return view.Found(certainty, "MIG manager is stuck"+says, append(evidence, who...)...)
+}
 
 // lingering are the pods of components that MIG manager has stopped and waits for.
 func lingering(n *view.Node) []*corev1.Pod {

@@ -1,4 +1,4 @@
-package causes
+package layouts
 
 import (
 	"fmt"
@@ -9,23 +9,23 @@ import (
 	"github.com/unpend/unpend/rca/view"
 )
 
-// migLayoutMismatch: a legal position for the profile is free of held
+// LayoutMismatch: a legal position for the profile is free of held
 // instances, so only the layout is in the way.
-var migLayoutMismatch = Rule{ID: diagnosis.MIGLayoutMismatch, gpu: true, Tell: func(_ *Case, n *view.Node, b *blocker) *finding {
-	a, ok := b.mig()
+func LayoutMismatch(_ *view.Cluster, n *view.Node, s *Short) *view.Finding {
+	a, ok := s.MIG()
 	if !ok {
 		return nil
 	}
-	if f := mismatch(n, a, b); f != nil || len(n.GPUs) > 0 {
+	if f := mismatch(n, a, s); f != nil || len(n.GPUs) > 0 {
 		return f
 	}
 	if f := migOff(n, a); f != nil {
 		return f
 	}
 	return mismatchByCounts(n, a)
-}}
+}
 
-func mismatch(n *view.Node, a view.Ask, b *blocker) *finding {
+func mismatch(n *view.Node, a view.Ask, s *Short) *view.Finding {
 	room, best := 0, -1
 	start := 0
 	for i := range n.GPUs {
@@ -43,12 +43,11 @@ func mismatch(n *view.Node, a view.Ask, b *blocker) *finding {
 	}
 	g := &n.GPUs[best]
 	fact := "GPU " + strconv.Itoa(g.Index) + ": " + a.Profile + " could start at memory slice " + strconv.Itoa(start) + ", nobody holds it; the layout is " + view.LayoutText(*g)
-	return &finding{n.Certainty(), "not laid out with " + a.Profile + ", though a legal position is unheld",
-		[]diagnosis.Evidence{diagnosis.Fact(n.ReportRef(), fact, unheldFrom(g, start, a.Profile)...), n.UsedOf(a, b.allocatable)}}
+	return view.Found(n.Certainty(), "not laid out with "+a.Profile+", though a legal position is unheld", diagnosis.Fact(n.ReportRef(), fact, unheldFrom(g, start, a.Profile)...), n.UsedOf(a, s.Allocatable))
 }
 
 // migOff finds a whole GPU that nobody holds and that could be partitioned.
-func migOff(n *view.Node, a view.Ask) *finding {
+func migOff(n *view.Node, a view.Ask) *view.Finding {
 	if n.Geometry == nil || !n.HoldersKnown {
 		return nil
 	}
@@ -62,7 +61,7 @@ func migOff(n *view.Node, a view.Ask) *finding {
 			continue
 		}
 		if _, ok := grid.Profile(a.Profile); ok {
-			return &finding{n.Certainty(), "MIG is off on a GPU that nobody holds", []diagnosis.Evidence{diagnosis.Fact(n.ReportRef(), fmt.Sprintf("GPU %d: MIG is off, nobody holds it", g.Index), view.OfGPU(g.Index, ".mig.current", diagnosis.Is, "false"), view.OfGPU(g.Index, ".holders", diagnosis.Absent, "")), n.UseOf(a)}}
+			return view.Found(n.Certainty(), "MIG is off on a GPU that nobody holds", diagnosis.Fact(n.ReportRef(), fmt.Sprintf("GPU %d: MIG is off, nobody holds it", g.Index), view.OfGPU(g.Index, ".mig.current", diagnosis.Is, "false"), view.OfGPU(g.Index, ".holders", diagnosis.Absent, "")), n.UseOf(a))
 		}
 	}
 	return nil
@@ -70,7 +69,7 @@ func migOff(n *view.Node, a view.Ask) *finding {
 
 // mismatchByCounts is all that can be said without positions: that there must be
 // a GPU that nobody is on, or else nothing that is sure.
-func mismatchByCounts(n *view.Node, a view.Ask) *finding {
+func mismatchByCounts(n *view.Node, a view.Ask) *view.Finding {
 	if len(n.Profiles()) == 0 && n.Geometry != nil {
 		return nil
 	}
@@ -78,10 +77,9 @@ func mismatchByCounts(n *view.Node, a view.Ask) *finding {
 	switch {
 	case ok && c.Fits(a):
 		says := fmt.Sprintf("does not offer %s, though nobody can be on %d of its GPUs", a.Each(), c.Untouched())
-		return &finding{diagnosis.Possible, says, []diagnosis.Evidence{c.Fact(n), n.UseOf(a), n.Doubted()}}
+		return view.Found(diagnosis.Possible, says, c.Fact(n), n.UseOf(a), n.Doubted())
 	case ok && c.Full():
 		return nil
 	}
-	return &finding{diagnosis.Possible, "does not offer " + a.Each(),
-		[]diagnosis.Evidence{diagnosis.Fact(n.Ref(), "advertises "+n.Advertised(), n.Advertises()...), n.Doubted()}}
+	return view.Found(diagnosis.Possible, "does not offer "+a.Each(), diagnosis.Fact(n.Ref(), "advertises "+n.Advertised(), n.Advertises()...), n.Doubted())
 }

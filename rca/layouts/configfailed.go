@@ -1,4 +1,4 @@
-package causes
+package layouts
 
 import (
 	"fmt"
@@ -10,32 +10,32 @@ import (
 	"github.com/unpend/unpend/rca/view"
 )
 
-// migConfigFailed names the pods that still run on the node: mig-parted fails
+// ConfigFailed names the pods that still run on the node: mig-parted fails
 // when a GPU is in use. Who else uses it on the host no object tells.
-var migConfigFailed = Rule{ID: diagnosis.MIGConfigFailed, gpu: true, Tell: func(c *Case, n *view.Node, b *blocker) *finding {
-	if n.Manager().State != "failed" || b.offered() {
+func ConfigFailed(c *view.Cluster, n *view.Node, s *Short) *view.Finding {
+	if n.Manager().State != "failed" || s.offered() {
 		return nil
 	}
 	evidence := []diagnosis.Evidence{diagnosis.Fact(n.Ref(), fmt.Sprintf("label %s=failed for %s=%s", view.LabelMIGState, view.LabelMIGConfig, n.Labels[view.LabelMIGConfig]), n.Labelled(view.LabelMIGConfig, view.LabelMIGState)...)}
-	says, who := c.stillThere(n)
-	if len(n.GPUHolders()) == 0 && c.Cluster.State.Unread["Pod"] == "" {
+	says, who := stillThere(n)
+	if len(n.GPUHolders()) == 0 && c.State.Unread["Pod"] == "" {
 		says += ", and no pod holds a GPU of it: what does may run on the host (DCGM, nvidia-persistenced, nvidia_drm)"
-		if names := c.OtherwiseSpelled(n); len(names) > 0 {
+		if names := OtherwiseSpelled(c, n); len(names) > 0 {
 			says += ", or its driver does not know the name " + strings.Join(names, ", ")
 		}
 	}
-	return &finding{diagnosis.Proven, fmt.Sprintf("MIG manager could not apply %q", n.Labels[view.LabelMIGConfig]) + says, append(evidence, who...)}
-}}
+	return view.Found(diagnosis.Proven, fmt.Sprintf("MIG manager could not apply %q", n.Labels[view.LabelMIGConfig])+says, append(evidence, who...)...)
+}
 
 // OtherwiseSpelled are the profiles of the node's layout whose names move with the driver, where
 // nobody reports those of this one: half of a board or more is 3g.39gb and 7g.79gb to some
 // (go-nvlib, getMigMemorySizeGB: it rounds a part of the memory that the driver tells). MIG
 // manager fails on a name that the driver does not have.
-func (c *Case) OtherwiseSpelled(n *view.Node) []string {
+func OtherwiseSpelled(c *view.Cluster, n *view.Node) []string {
 	if n.Geometry != nil {
 		return nil
 	}
-	config := c.Cluster.ConfigOf(n)
+	config := c.ConfigOf(n)
 	if config.Source == nil {
 		return nil
 	}
@@ -52,7 +52,7 @@ func (c *Case) OtherwiseSpelled(n *view.Node) []string {
 }
 
 // stillThere names who is on the GPUs of a node that MIG manager does not get through with.
-func (c *Case) stillThere(n *view.Node) (says string, evidence []diagnosis.Evidence) {
+func stillThere(n *view.Node) (says string, evidence []diagnosis.Evidence) {
 	on := n.GPUHolders()
 	for _, p := range on {
 		evidence = append(evidence, diagnosis.Fact(view.PodRef(p), "still runs on a GPU of the node", diagnosis.That("spec.nodeName", "", diagnosis.Is, n.Name)))

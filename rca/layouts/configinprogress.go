@@ -1,4 +1,4 @@
-package causes
+package layouts
 
 import (
 	"fmt"
@@ -14,12 +14,12 @@ import (
 // pkg/mig/reconfigure/reconfigure.go).
 const stuckAfter = 6 * time.Minute
 
-// migConfigInProgress holds while MIG manager is within its deadline.
-var migConfigInProgress = Rule{ID: diagnosis.MIGConfigInProgress, gpu: true, Tell: func(c *Case, n *view.Node, _ *blocker) *finding {
+// ConfigInProgress holds while MIG manager is within its deadline.
+func ConfigInProgress(c *view.Cluster, n *view.Node, s *Short) *view.Finding {
 	state := n.Manager().State
-	if since, deaf := c.Unheard(n); deaf && c.Cluster.State.Now.Sub(since) <= settling {
-		return &finding{diagnosis.Likely, fmt.Sprintf("mig.config %q was asked for a moment ago, and MIG manager is about to begin", n.Labels[view.LabelMIGConfig]), []diagnosis.Evidence{
-			diagnosis.Fact(n.Ref(), fmt.Sprintf("label %s=%s was written at %s, after %s=success", view.LabelMIGConfig, n.Labels[view.LabelMIGConfig], since.UTC().Format("2006-01-02 15:04:05 MST"), view.LabelMIGState), n.Labelled(view.LabelMIGConfig, view.LabelMIGState)...)}}
+	if since, deaf := Unheard(n); deaf && c.State.Now.Sub(since) <= settling {
+		return view.Found(diagnosis.Likely, fmt.Sprintf("mig.config %q was asked for a moment ago, and MIG manager is about to begin", n.Labels[view.LabelMIGConfig]),
+			diagnosis.Fact(n.Ref(), fmt.Sprintf("label %s=%s was written at %s, after %s=success", view.LabelMIGConfig, n.Labels[view.LabelMIGConfig], since.UTC().Format("2006-01-02 15:04:05 MST"), view.LabelMIGState), n.Labelled(view.LabelMIGConfig, view.LabelMIGState)...))
 	}
 	if state != "pending" && state != "rebooting" {
 		return nil
@@ -27,13 +27,13 @@ var migConfigInProgress = Rule{ID: diagnosis.MIGConfigInProgress, gpu: true, Tel
 	since, known := labelSetAt(n, view.LabelMIGState)
 	evidence := []diagnosis.Evidence{diagnosis.Fact(n.Ref(), fmt.Sprintf("label %s=%s, %s=%s", view.LabelMIGConfig, n.Labels[view.LabelMIGConfig], view.LabelMIGState, state), n.Labelled(view.LabelMIGConfig, view.LabelMIGState)...)}
 	if !known {
-		return &finding{diagnosis.Possible, "its MIG layout is being changed", evidence}
+		return view.Found(diagnosis.Possible, "its MIG layout is being changed", evidence...)
 	}
-	if c.Cluster.State.Now.Sub(since) > stuckAfter {
+	if c.State.Now.Sub(since) > stuckAfter {
 		return nil
 	}
-	return &finding{diagnosis.Proven, "its MIG layout is being changed now", evidence}
-}}
+	return view.Found(diagnosis.Proven, "its MIG layout is being changed now", evidence...)
+}
 
 // labelSetAt reads from managedFields when the label was last written.
 func labelSetAt(n *view.Node, label string) (time.Time, bool) {

@@ -1,4 +1,4 @@
-package causes
+package layouts
 
 import (
 	"fmt"
@@ -7,9 +7,9 @@ import (
 	"github.com/unpend/unpend/rca/view"
 )
 
-// migFull: no GPU of the node has enough unheld memory slices.
-var migFull = Rule{ID: diagnosis.MIGFull, gpu: true, Tell: func(_ *Case, n *view.Node, b *blocker) *finding {
-	a, ok := b.mig()
+// Full: no GPU of the node has enough unheld memory slices.
+func Full(_ *view.Cluster, n *view.Node, s *Short) *view.Finding {
+	a, ok := s.MIG()
 	if !ok {
 		return nil
 	}
@@ -22,14 +22,14 @@ var migFull = Rule{ID: diagnosis.MIGFull, gpu: true, Tell: func(_ *Case, n *view
 		most, claims = max(most, free), append(claims, heldSlices(n, &g, free)...)
 	}
 	fact := fmt.Sprintf("at most %d memory slices of one GPU are unheld", most)
-	return &finding{n.Certainty(), "not enough unheld slices for " + a.Each(), []diagnosis.Evidence{diagnosis.Fact(n.ReportRef(), fact, claims...)}}
-}}
+	return view.Found(n.Certainty(), "not enough unheld slices for "+a.Each(), diagnosis.Fact(n.ReportRef(), fact, claims...))
+}
 
 // fullByCounts needs no positions: too few slices in all are too few on each GPU.
-func fullByCounts(n *view.Node, a view.Ask) *finding {
+func fullByCounts(n *view.Node, a view.Ask) *view.Finding {
 	c, ok := n.CountsFor(a)
 	if !ok || !c.Full() {
 		return nil
 	}
-	return &finding{diagnosis.Possible, "not enough unheld slices for " + a.Each(), []diagnosis.Evidence{c.Fact(n), n.Doubted()}}
+	return view.Found(diagnosis.Possible, "not enough unheld slices for "+a.Each(), c.Fact(n), n.Doubted())
 }

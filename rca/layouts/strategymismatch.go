@@ -1,4 +1,4 @@
-package causes
+package layouts
 
 import (
 	"fmt"
@@ -25,27 +25,27 @@ func offersProfiles(n *view.Node) bool {
 	})
 }
 
-// migStrategyMismatch: the name of the resource does not go with the strategy
+// StrategyMismatch: the name of the resource does not go with the strategy
 // that names the node's devices.
-var migStrategyMismatch = Rule{ID: diagnosis.MIGStrategyMismatch, gpu: true, Tell: func(_ *Case, n *view.Node, b *blocker) *finding {
+func StrategyMismatch(_ *view.Cluster, n *view.Node, s *Short) *view.Finding {
 	strategy := n.Manager().Strategy
 	fact := func() []diagnosis.Evidence {
 		return []diagnosis.Evidence{diagnosis.Fact(n.Ref(), fmt.Sprintf("label %s=%s, advertises %s", view.LabelMIGStrategy, strategy, n.Advertised()), append(n.Labelled(view.LabelMIGStrategy), n.Advertises()...)...)}
 	}
-	if _, ok := b.mig(); ok && strategy == "single" && b.allocatable == 0 {
-		return &finding{diagnosis.Proven, "strategy single offers MIG devices as nvidia.com/gpu", fact()}
+	if _, ok := s.MIG(); ok && strategy == "single" && s.Allocatable == 0 {
+		return view.Found(diagnosis.Proven, "strategy single offers MIG devices as nvidia.com/gpu", fact()...)
 	}
-	if _, ok := b.whole(); !ok || b.allocatable > 0 {
+	if _, ok := s.Whole(); !ok || s.Allocatable > 0 {
 		return nil
 	}
 	if MixesUnderSingle(n) {
-		return &finding{diagnosis.Proven, "strategy single meets mixed layouts, so nothing is offered", fact()}
+		return view.Found(diagnosis.Proven, "strategy single meets mixed layouts, so nothing is offered", fact()...)
 	}
 	if strategy == "mixed" && len(n.GPUs) > 0 && n.Geometry != nil && len(n.GPUs) == len(n.Geometry.Report.GPUs) {
-		return &finding{diagnosis.Proven, "every GPU is partitioned, strategy mixed offers nvidia.com/mig-*", fact()}
+		return view.Found(diagnosis.Proven, "every GPU is partitioned, strategy mixed offers nvidia.com/mig-*", fact()...)
 	}
-	if strategy == "mixed" && n.Geometry == nil && b.capacity == 0 && offersProfiles(n) {
-		return &finding{diagnosis.Likely, "its GPUs are partitioned, strategy mixed offers nvidia.com/mig-*", fact()}
+	if strategy == "mixed" && n.Geometry == nil && s.Capacity == 0 && offersProfiles(n) {
+		return view.Found(diagnosis.Likely, "its GPUs are partitioned, strategy mixed offers nvidia.com/mig-*", fact()...)
 	}
 	return nil
-}}
+}

@@ -1,4 +1,4 @@
-package causes
+package layouts
 
 import (
 	"testing"
