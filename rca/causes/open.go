@@ -10,6 +10,8 @@ import (
 	"github.com/unpend/unpend/rca/devices"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/evict"
+	"github.com/unpend/unpend/rca/kubelet"
+	"github.com/unpend/unpend/rca/terms"
 	"github.com/unpend/unpend/rca/view"
 	"github.com/unpend/unpend/watcher/incident"
 )
@@ -30,9 +32,11 @@ func Open(l *evict.Ledger, i incident.Incident) (*Case, error) {
 	if pod.Status.Phase == corev1.PodFailed {
 		on = pod.Spec.NodeName
 	}
-	c := &Case{on: on, Asker: l.ForPod(pod), Incident: i, Pod: unbound(pod), Refusal: pod.Status, Asks: view.AsksOf(pod), Wants: view.PodRequests(pod), Everywhere: map[diagnosis.CauseID]bool{},
+	c := &Case{Asker: l.ForPod(pod), Incident: i, Pod: unbound(pod), Refusal: pod.Status, Asks: view.AsksOf(pod), Wants: view.PodRequests(pod), Everywhere: map[diagnosis.CauseID]bool{},
 		Refusals: refusals, Unborn: unborn, Unprepared: unprepared, bound: slices.Contains(unprepared, pod)}
 	c.Queue = c.queueCase()
+	c.Labels, c.Company, c.volumes = terms.LabelsOf(c.subject()), terms.CompanyOf(c.subject(), c.Asker), terms.VolumesOf(c.subject())
+	c.Kubelet = &kubelet.Case{Subject: c.subject(), Workload: i.Workload, Refusal: c.Refusal, On: on, Asks: c.Asks, Scheduler: c.Queue.SchedulerName()}
 	return c, nil
 }
 
@@ -80,7 +84,7 @@ func representative(w *view.Cluster, i incident.Incident) (pod *corev1.Pod, unpr
 		case p == nil:
 		case named.Reason == incident.FailedPrepare:
 			unprepared = append(unprepared, incident.WithKubelet([]*corev1.Pod{p}, w.State.Events)[0])
-		case pod == nil, rank(p) < rank(pod), rank(p) == 1 && rank(pod) == 1 && rejectedAt(p).After(rejectedAt(pod)):
+		case pod == nil, rank(p) < rank(pod), rank(p) == 1 && rank(pod) == 1 && kubelet.RejectedAt(p).After(kubelet.RejectedAt(pod)):
 			pod = p
 		}
 	}

@@ -75,25 +75,4 @@ func (c *Case) unreadSays(kind string, phrases ...string) *finding {
 	return nil
 }
 
-// refusedBy says why the kubelet turned the pod away, as its status has it: phase
-// Failed with one of these reasons, never Pending (kubelet.go rejectPod, 1.36.3).
-func (c *Case) refusedBy() (reason string, evidence []diagnosis.Evidence, ok bool) {
-	s := c.Refusal
-	if s.Phase != corev1.PodFailed || s.Reason == "" {
-		return "", nil, false
-	}
-	return s.Reason, []diagnosis.Evidence{diagnosis.Fact(c.podRef(), s.Reason+": "+s.Message, diagnosis.That("status.reason", "", diagnosis.Is, s.Reason), diagnosis.Says(s.Message))}, true
-}
-
 func (c *Case) podRef() string { return view.PodRef(c.Pod) }
-
-const (
-	unexpectedAdmission = "UnexpectedAdmissionError"
-	topologyAffinity    = "TopologyAffinityError"
-)
-
-// tooManyShares is what NVIDIA's device plugin answers to a request of more than
-// one share (k8s-device-plugin internal/rm/rm.go), and its older text.
-func tooManyShares(message string) bool {
-	return strings.Contains(message, "maximum request size for shared resources") || strings.Contains(message, "too large: maximum request size")
-}

@@ -87,8 +87,8 @@ func (c *Case) standsInOwnWay(mine []*corev1.Pod, certainty diagnosis.Certainty)
 		if slices.ContainsFunc(v.Blockers, func(b whatif.Blocker) bool { return b.Plugin != "InterPodAffinity" }) {
 			continue // it would not take the pod without them either
 		}
-		apart := c.inTheWay(n)
-		if unmet, _, _ := c.UnmetTerms(n); len(unmet) > 0 || len(apart) == 0 || slices.ContainsFunc(apart, func(p *corev1.Pod) bool { return !slices.Contains(mine, p) }) {
+		apart := c.Company.InTheWay(n)
+		if unmet, _, _ := c.Company.UnmetTerms(n); len(unmet) > 0 || len(apart) == 0 || slices.ContainsFunc(apart, func(p *corev1.Pod) bool { return !slices.Contains(mine, p) }) {
 			return nil
 		}
 		evidence = append(evidence, diagnosis.Evidence{Ref: view.PodRef(apart[0]), Fact: "runs on " + n.Name + ", where no other of its kind may be"})

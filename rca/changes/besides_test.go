@@ -9,10 +9,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/unpend/unpend/nodeprobe/sim"
-	"github.com/unpend/unpend/rca/causes"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit/edittest"
 	"github.com/unpend/unpend/rca/rcatest"
+	"github.com/unpend/unpend/rca/terms"
 	"github.com/unpend/unpend/watcher/incident"
 )
 
@@ -79,7 +79,7 @@ func TestWhoseAffinityItIs(t *testing.T) {
 			w.Wait.Spec.Affinity = zone("a")
 			c := w.bench(t, tc.kind)
 			r := w.Wait.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms[0].MatchExpressions[0]
-			got := c.selecting(c.Node("n"), []causes.MissedLabel{{NodeSelectorRequirement: r, Key: "zone", ByName: tc.kind == "DaemonSet"}})
+			got := c.selecting(c.Node("n"), []terms.MissedLabel{{NodeSelectorRequirement: r, Key: "zone", ByName: tc.kind == "DaemonSet"}})
 			if edittest.ToldAll(got) != tc.want {
 				t.Errorf("%s, want %s", edittest.ToldAll(got), tc.want)
 			}

@@ -10,9 +10,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/unpend/unpend/nodeprobe"
-	"github.com/unpend/unpend/rca/causes"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
+	"github.com/unpend/unpend/rca/terms"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -73,6 +73,6 @@ func drained(n *view.Node) []*corev1.Pod {
 // waitForReady is all that can be done here about a node that is not ready.
 func waitForReady(n *view.Node) edit.Change {
 	return edit.Change{Kind: diagnosis.Wait, Cause: diagnosis.NodeNotReady, Manual: true, Risk: diagnosis.NoRisk, Until: n.Name + " is Ready again",
-		Title: "wait until " + n.Name + " is Ready", Node: func(o *corev1.Node) { o.Spec.Taints = slices.DeleteFunc(slices.Clone(o.Spec.Taints), causes.Passing) },
+		Title: "wait until " + n.Name + " is Ready", Node: func(o *corev1.Node) { o.Spec.Taints = slices.DeleteFunc(slices.Clone(o.Spec.Taints), terms.Passing) },
 		Commands: []string{"kubectl describe node " + n.Name}}
 }

@@ -10,16 +10,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/unpend/unpend/rca/causes"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
+	"github.com/unpend/unpend/rca/kubelet"
 	"github.com/unpend/unpend/rca/view"
 )
 
 // afterRefusal is what is done about a pod that a kubelet has refused: it is tried again
 // where nothing speaks against that, else what is behind the refusal is mended first.
 func (c *Bench) afterRefusal() []edit.Change {
-	t := c.Turned()
+	t := c.Kubelet.Turned()
 	if t == nil {
 		return nil
 	}
@@ -36,11 +36,11 @@ func (c *Bench) afterRefusal() []edit.Change {
 		not = ""
 	}
 	switch t.Behind {
-	case causes.PlacedByHand:
+	case kubelet.PlacedByHand:
 		return append(out, c.freely(t))
-	case causes.InitAsksToo:
+	case kubelet.InitAsksToo:
 		out = append(out, c.askOnce(t))
-	case causes.NotReleased:
+	case kubelet.NotReleased:
 		if !t.Fine {
 			mend(c.waitForRelease(t))
 			not = t.On
@@ -54,12 +54,12 @@ func (c *Bench) afterRefusal() []edit.Change {
 		return out
 	}
 	switch t.Behind {
-	case causes.GPULost:
+	case kubelet.GPULost:
 		mend(c.closeNode(t))
 		last := c.restartPlugin(t.Node, id)
 		last.Minutes, last.Untestable = 2, "it helps only if NVML then hides the lost GPU, which nobody can try on a copy"
 		return append(out, reboot(t.Node, id), last)
-	case causes.GPUsSick:
+	case kubelet.GPUsSick:
 		if t.Back {
 			return out // what would be mended has been
 		}
@@ -68,7 +68,7 @@ func (c *Bench) afterRefusal() []edit.Change {
 		q.Minutes = 2 // a restart gives back what had a passing fault
 		mend(q)
 		return append(out, reboot(t.Node, id))
-	case causes.Unaligned:
+	case kubelet.Unaligned:
 		return append(out, c.freeSocket(t), c.askAligned(t))
 	}
 	return append(out, c.stillRefused(t)...)
@@ -76,25 +76,25 @@ func (c *Bench) afterRefusal() []edit.Change {
 
 // toldByNode says that the scheduler refuses the node by now, too, for what was behind the
 // refusal: its own causes tell what is to be done.
-func (c *Bench) toldByNode(t *causes.Turned) bool {
-	return t.Node != nil && t.Behind != causes.GPULost && t.Behind != causes.Unaligned && !slices.Contains(c.Verdict.Feasible(), t.On)
+func (c *Bench) toldByNode(t *kubelet.Turned) bool {
+	return t.Node != nil && t.Behind != kubelet.GPULost && t.Behind != kubelet.Unaligned && !slices.Contains(c.Verdict.Feasible(), t.On)
 }
 
 // stillRefused is what helps against a kubelet that goes on refusing.
-func (c *Bench) stillRefused(t *causes.Turned) []edit.Change {
+func (c *Bench) stillRefused(t *kubelet.Turned) []edit.Change {
 	id := diagnosis.KubeletAdmissionRefused
 	var out []edit.Change
 	switch t.Behind {
-	case causes.PluginAway, causes.Behindhand, causes.DevicesMoved, causes.NotReleased:
+	case kubelet.PluginAway, kubelet.Behindhand, kubelet.DevicesMoved, kubelet.NotReleased:
 		restart := c.restartPlugin(t.Node, id)
 		restart.Untestable = "the kubelet's own table of devices is in no object: the plugin registers its devices afresh"
 		out = append(out, restart, restartKubelet(t.Node))
-	case causes.CountedOver, causes.SameUID:
+	case kubelet.CountedOver, kubelet.SameUID:
 		out = append(out, restartKubelet(t.Node))
-	case causes.TwoSchedulers:
+	case kubelet.TwoSchedulers:
 		out = append(out, edit.Change{Kind: diagnosis.Manual, Manual: true, Minutes: 10, Risk: diagnosis.MediumRisk, Title: fmt.Sprintf("give %s to one scheduler alone", t.On), Untestable: fmt.Sprintf("how %s counts no copy can show", c.Queue.SchedulerName()),
 			Commands: []string{fmt.Sprintf("kubectl get pods -A --field-selector spec.nodeName=%s -o custom-columns=NS:.metadata.namespace,POD:.metadata.name,SCHEDULER:.spec.schedulerName", t.On)}})
-	case causes.OwnWords:
+	case kubelet.OwnWords:
 		out = append(out, edit.Change{Kind: diagnosis.Manual, Manual: true, Minutes: 5, Risk: diagnosis.NoRisk, Title: "look at what the kubelet of " + t.On + " says", Untestable: "the kubelet decides by what no object tells",
 			Commands: []string{fmt.Sprintf("kubectl -n %s describe pod %s", c.Pod.Namespace, c.Pod.Name), "kubectl describe node " + t.On}})
 	}
@@ -111,7 +111,7 @@ func (c *Bench) bare() bool {
 
 // again tries once more: a bare pod is made again without its node, others their owners
 // make. To come to the node "not" would be to be refused again.
-func (c *Bench) again(t *causes.Turned, not string) edit.Change {
+func (c *Bench) again(t *kubelet.Turned, not string) edit.Change {
 	if c.bare() {
 		ch := c.recreate(fmt.Sprintf("make pod/%s again, which the kubelet of %s has refused", c.Pod.Name, t.On))
 		ch.Not = not
@@ -159,7 +159,7 @@ func (c *Bench) recreate(title string) edit.Change {
 }
 
 // freely has the scheduler choose the node of what names it by hand.
-func (c *Bench) freely(t *causes.Turned) edit.Change {
+func (c *Bench) freely(t *kubelet.Turned) edit.Change {
 	if c.bare() {
 		return c.recreate(fmt.Sprintf("make pod/%s again without nodeName %s: the scheduler chooses", c.Pod.Name, t.On))
 	}
@@ -169,7 +169,7 @@ func (c *Bench) freely(t *causes.Turned) edit.Change {
 }
 
 // askOnce leaves the devices to the containers that run on.
-func (c *Bench) askOnce(t *causes.Turned) edit.Change {
+func (c *Bench) askOnce(t *kubelet.Turned) edit.Change {
 	return c.EditContainers(edit.Change{Kind: diagnosis.ChangeRequest, Minutes: 1, Risk: diagnosis.MediumRisk, Title: fmt.Sprintf("ask for no GPU in init container %s of %s", t.Init, c.WorkloadName())}, func(containers []corev1.Container) {
 		for i := range containers {
 			if containers[i].Name == t.Init {
@@ -182,14 +182,14 @@ func (c *Bench) askOnce(t *causes.Turned) edit.Change {
 	})
 }
 
-func (c *Bench) waitForRelease(t *causes.Turned) edit.Change {
+func (c *Bench) waitForRelease(t *kubelet.Turned) edit.Change {
 	return edit.Change{Kind: diagnosis.Wait, Manual: true, Risk: diagnosis.NoRisk, Minutes: 1, Victims: slices.DeleteFunc(slices.Clone(t.Before), view.Ended), Until: view.PodList(t.Before) + " has left and its devices are given back",
 		Title: "wait until " + view.PodList(t.Before) + " has given its devices back", Commands: []string{fmt.Sprintf("kubectl -n %s get pod %s -w", t.Before[0].Namespace, t.Before[0].Name)}}
 }
 
 // closeNode keeps pods off a node that refuses them, for its GPU. It makes room only where
 // another node has some.
-func (c *Bench) closeNode(t *causes.Turned) edit.Change {
+func (c *Bench) closeNode(t *kubelet.Turned) edit.Change {
 	ch := quarantine(t.Node)
 	ch.Cause, ch.On = diagnosis.KubeletAdmissionRefused, t.Node
 	ch.Title = fmt.Sprintf("quarantine %s, which refuses every such pod: cordon it, and have %s seen to", t.On, sickText(t.Node))
@@ -200,13 +200,13 @@ func (c *Bench) closeNode(t *causes.Turned) edit.Change {
 }
 
 // elsewhere says whether another node than the one that refused would take the pod now.
-func (c *Bench) elsewhere(t *causes.Turned) bool {
+func (c *Bench) elsewhere(t *kubelet.Turned) bool {
 	return slices.ContainsFunc(c.Verdict.Feasible(), func(name string) bool { return name != t.On })
 }
 
 // cordonFirst is first aid where owners make pod after pod for a node that refuses them: by
 // count it looks the emptiest.
-func (c *Bench) cordonFirst(t *causes.Turned) edit.Change {
+func (c *Bench) cordonFirst(t *kubelet.Turned) edit.Change {
 	ch := edit.Change{Kind: diagnosis.Manual, Manual: true, Minutes: 1, Risk: diagnosis.MediumRisk, Title: fmt.Sprintf("cordon %s as first aid: it has refused %d pods", t.On, len(t.Here)),
 		Untestable: "it keeps pods off " + t.On + " until that is mended, and makes no room",
 		Commands:   []string{"kubectl cordon " + t.On}}
@@ -229,7 +229,7 @@ func restartKubelet(n *view.Node) edit.Change {
 
 // freeSocket names who would have to leave for a whole NUMA node to be free. Which of them
 // lie together no object tells.
-func (c *Bench) freeSocket(t *causes.Turned) edit.Change {
+func (c *Bench) freeSocket(t *kubelet.Turned) edit.Change {
 	ch := edit.Change{Kind: diagnosis.Manual, Manual: true, Minutes: 10, Risk: diagnosis.MediumRisk, Title: "free a socket of " + t.On, Untestable: "which GPUs and CPUs lie together is in no object read here: the node tells"}
 	debug := fmt.Sprintf("kubectl debug node/%s -it --image=busybox --profile=sysadmin -- chroot /host ", t.On)
 	ch.Commands = []string{debug + "nvidia-smi topo -m", debug + "lscpu", debug + "cat /var/lib/kubelet/cpu_manager_state"}
@@ -247,7 +247,7 @@ func (c *Bench) freeSocket(t *causes.Turned) edit.Change {
 }
 
 // askAligned asks for what one NUMA node has.
-func (c *Bench) askAligned(t *causes.Turned) edit.Change {
+func (c *Bench) askAligned(t *kubelet.Turned) edit.Change {
 	ch := edit.Change{Kind: diagnosis.ChangeRequest, Manual: true, Minutes: 2, Risk: diagnosis.MediumRisk, Title: "ask for no more GPUs and CPUs than one NUMA node of " + t.On + " has, in " + c.WorkloadName(),
 		Untestable: "what one NUMA node has is in no object read here", Drained: c.Cluster.Running(c.Incident.Workload), StopsUnknown: true}
 	ch.Commands = []string{fmt.Sprintf("kubectl debug node/%s -it --image=busybox --profile=sysadmin -- chroot /host nvidia-smi topo -m", t.On)}

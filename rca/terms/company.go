@@ -1,4 +1,4 @@
-package causes
+package terms
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/unpend/unpend/rca/evict"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -20,50 +21,54 @@ type placedPod struct {
 	on *view.Node
 }
 
-// affinities is what the (anti-)affinity of pods comes to for the pod that waits. It is
-// worked out in one pass over all pods, for every node asks.
-type affinities struct {
+// Company is what the (anti-)affinity of pods comes to for the pod that waits: whom it has to be
+// near, and apart from. It is worked out once, in one pass over all pods, for every node asks.
+type Company struct {
+	view.Subject
+	by    *evict.Asker
+	read  bool
 	keys  []string               // topology keys of apart
 	apart map[domain][]placedPod // pods that this pod may not be beside, by its terms or theirs
 	near  []map[string]bool      // by term of TogetherWith: the domains that have such a pod
 	far   []map[string]bool      // by term of ApartFrom
 }
 
-func (c *Case) affinities() *affinities {
-	if c.beside != nil {
-		return c.beside
+// CompanyOf takes the pod, and on whose behalf others would leave.
+func CompanyOf(s view.Subject, by *evict.Asker) *Company { return &Company{Subject: s, by: by} }
+
+func (a *Company) look() {
+	if a.read {
+		return
 	}
-	a := &affinities{apart: map[domain][]placedPod{}}
-	near, far := c.termsOf(TogetherWith(c.Pod)), c.termsOf(ApartFrom(c.Pod))
+	a.read, a.apart = true, map[domain][]placedPod{}
+	near, far := a.termsOf(TogetherWith(a.Pod)), a.termsOf(ApartFrom(a.Pod))
 	a.near, a.far = domainsOf(near), domainsOf(far)
-	for _, n := range c.Cluster.SortedNodes() {
+	for _, n := range a.Cluster.SortedNodes() {
 		for _, p := range n.Pods {
-			if p == c.Pod {
+			if p == a.Pod {
 				continue
 			}
 			for i, t := range near {
-				if value, ok := n.Labels[t.key]; ok && t.about(c.Pod, p) {
+				if value, ok := n.Labels[t.key]; ok && t.about(a.Pod, p) {
 					a.near[i][value] = true
 				}
 			}
 			for i, t := range far {
-				if value, ok := n.Labels[t.key]; ok && t.about(c.Pod, p) {
+				if value, ok := n.Labels[t.key]; ok && t.about(a.Pod, p) {
 					a.far[i][value] = true
 					a.add(domain{t.key, value}, placedPod{p, n})
 				}
 			}
-			for _, t := range c.termsOf(ApartFrom(p)) {
-				if value, ok := n.Labels[t.key]; ok && t.about(p, c.Pod) {
+			for _, t := range a.termsOf(ApartFrom(p)) {
+				if value, ok := n.Labels[t.key]; ok && t.about(p, a.Pod) {
 					a.add(domain{t.key, value}, placedPod{p, n})
 				}
 			}
 		}
 	}
-	c.beside = a
-	return a
 }
 
-func (a *affinities) add(d domain, p placedPod) {
+func (a *Company) add(d domain, p placedPod) {
 	list := a.apart[d]
 	if len(list) > 0 && list[len(list)-1].Pod == p.Pod {
 		return
@@ -101,7 +106,7 @@ func (t *podTerm) about(of, other *corev1.Pod) bool {
 }
 
 // termsOf reads terms; one that makes no sense is about nobody.
-func (c *Case) termsOf(terms []corev1.PodAffinityTerm) []podTerm {
+func (a *Company) termsOf(terms []corev1.PodAffinityTerm) []podTerm {
 	var out []podTerm
 	for _, t := range terms {
 		read := podTerm{key: t.TopologyKey, own: len(t.Namespaces) == 0 && t.NamespaceSelector == nil}
@@ -115,7 +120,7 @@ func (c *Case) termsOf(terms []corev1.PodAffinityTerm) []podTerm {
 			for _, name := range t.Namespaces {
 				read.namespaces[name] = true
 			}
-			for _, ns := range c.Cluster.State.Namespaces {
+			for _, ns := range a.Cluster.State.Namespaces {
 				if spaces.Matches(labels.Set(ns.Labels)) {
 					read.namespaces[ns.Name] = true
 				}
@@ -129,8 +134,8 @@ func (c *Case) termsOf(terms []corev1.PodAffinityTerm) []podTerm {
 // StandsApart are the pods of the node itself that the pod's anti-affinity, or their own,
 // keeps it apart from; false when one of them may not leave, or stands in the way from
 // another node: to empty a whole zone is nothing to offer.
-func (c *Case) StandsApart(n *view.Node) ([]*corev1.Pod, bool) {
-	a := c.affinities()
+func (a *Company) StandsApart(n *view.Node) ([]*corev1.Pod, bool) {
+	a.look()
 	var out []*corev1.Pod
 	for _, key := range a.keys {
 		value, ok := n.Labels[key]
@@ -138,7 +143,7 @@ func (c *Case) StandsApart(n *view.Node) ([]*corev1.Pod, bool) {
 			continue
 		}
 		for _, p := range a.apart[domain{key, value}] {
-			if p.on != n || !c.MayLeave(p.Pod) {
+			if p.on != n || !a.by.MayLeave(p.Pod) {
 				return nil, false
 			}
 			if !slices.Contains(out, p.Pod) {
@@ -149,9 +154,9 @@ func (c *Case) StandsApart(n *view.Node) ([]*corev1.Pod, bool) {
 	return out, true
 }
 
-// inTheWay are all pods that the pod's anti-affinity, or their own, keeps it from the node for.
-func (c *Case) inTheWay(n *view.Node) []*corev1.Pod {
-	a := c.affinities()
+// InTheWay are all pods that the pod's anti-affinity, or their own, keeps it from the node for.
+func (a *Company) InTheWay(n *view.Node) []*corev1.Pod {
+	a.look()
 	var out []*corev1.Pod
 	for _, key := range a.keys {
 		for _, p := range a.apart[domain{key, n.Labels[key]}] {
@@ -163,15 +168,15 @@ func (c *Case) inTheWay(n *view.Node) []*corev1.Pod {
 
 // UnmetTerms are those of the pod's own terms that the node does not meet: of being near,
 // and of being apart, in words.
-func (c *Case) UnmetTerms(n *view.Node) (unmet, broken []int, texts []string) {
-	a := c.affinities()
-	for i, t := range TogetherWith(c.Pod) {
+func (a *Company) UnmetTerms(n *view.Node) (unmet, broken []int, texts []string) {
+	a.look()
+	for i, t := range TogetherWith(a.Pod) {
 		if !in(a.near[i], t.TopologyKey, n) {
 			unmet = append(unmet, i)
 			texts = append(texts, "near "+aboutText(t))
 		}
 	}
-	for i, t := range ApartFrom(c.Pod) {
+	for i, t := range ApartFrom(a.Pod) {
 		if in(a.far[i], t.TopologyKey, n) {
 			broken = append(broken, i)
 			texts = append(texts, "apart from "+aboutText(t))

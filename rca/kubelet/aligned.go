@@ -1,4 +1,4 @@
-package causes
+package kubelet
 
 import (
 	"fmt"
@@ -7,12 +7,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
 )
 
-// topologyAlignmentRefused: the kubelet's Topology Manager found no NUMA node with
+// Aligned tells that the kubelet's Topology Manager found no NUMA node with
 // all that was asked. Which NUMA node has what is told where the node has a
 // NodeResourceTopology; else what it has free by count is all that can be said of it.
-var topologyAlignmentRefused = PodRule{ID: diagnosis.TopologyAlignmentRefused, Tell: func(c *Case) *finding {
+func (c *Case) Aligned(fits []string) *view.Finding {
 	reason, evidence, ok := c.refusedBy()
 	if !ok || reason != topologyAffinity {
 		return nil
@@ -21,7 +22,7 @@ var topologyAlignmentRefused = PodRule{ID: diagnosis.TopologyAlignmentRefused, T
 	if t := c.Turned(); t != nil {
 		zones := c.zones(t.On)
 		says = fmt.Sprintf("the kubelet of %s could not align its devices and CPUs on one NUMA node", t.On)
-		if t.Node != nil && slices.Contains(c.Verdict.Feasible(), t.On) {
+		if t.Node != nil && slices.Contains(fits, t.On) {
 			says += "; by count the node has them free, so it is where they lie"
 			if zones == "" {
 				says += ", which no object read here tells"
@@ -39,5 +40,5 @@ var topologyAlignmentRefused = PodRule{ID: diagnosis.TopologyAlignmentRefused, T
 		}
 		says += t.stormSays()
 	}
-	return &finding{diagnosis.Proven, says + c.itSaid(), evidence}
-}}
+	return view.Found(diagnosis.Proven, says+c.itSaid(), evidence...)
+}

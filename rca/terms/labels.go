@@ -1,4 +1,4 @@
-package causes
+package terms
 
 import (
 	"encoding/binary"
@@ -15,25 +15,37 @@ import (
 	"github.com/unpend/unpend/rca/view"
 )
 
-// nodeSelectorMismatch names the key that does not match and the nearest value
-// that some node has.
-var nodeSelectorMismatch = Rule{ID: diagnosis.NodeSelectorMismatch, Tell: func(c *Case, n *view.Node, b *blocker) *finding {
-	if b.Plugin != "NodeAffinity" && !strings.Contains(b.Reason, "[NodeAffinity]") {
-		return nil
-	}
-	m := c.MissedOn(n)
-	if view.RequiredAffinity(c.Pod) == nil && len(m.Labels) == 0 || view.RequiredAffinity(c.Pod) != nil && c.NodeMatches(n) {
+// Labels is what the pod asks of the labels and the names of nodes.
+type Labels struct {
+	view.Subject
+	// missed are the labels that do not match so far, by what nodes have of those that
+	// the pod speaks of; key is for writing that down.
+	missed   map[string]*Missed
+	speaksOf []*view.LabelColumn
+	key      []byte
+	// affinity is the pod's required node affinity, once asked for.
+	affinity *nodeaffinity.RequiredNodeAffinity
+}
+
+// LabelsOf takes the pod.
+func LabelsOf(s view.Subject) *Labels { return &Labels{Subject: s} }
+
+// Tell names the key of a node that does not match and the nearest value that some node has;
+// nil where the node is what the pod asks for.
+func (c *Labels) Tell(n *view.Node) *view.Finding {
+	m := c.On(n)
+	if view.RequiredAffinity(c.Pod) == nil && len(m.Labels) == 0 || view.RequiredAffinity(c.Pod) != nil && c.Accepts(n) {
 		return nil
 	}
 	if len(m.Labels) == 0 {
-		return &finding{diagnosis.Proven, "node affinity does not match", []diagnosis.Evidence{{Ref: n.Ref(), Fact: "the required node affinity does not match its labels"}}}
+		return &view.Finding{diagnosis.Proven, "node affinity does not match", []diagnosis.Evidence{{Ref: n.Ref(), Fact: "the required node affinity does not match its labels"}}}
 	}
 	evidence, ref := make([]diagnosis.Evidence, len(m.facts)), n.Ref()
 	for i, fact := range m.facts {
 		evidence[i] = diagnosis.Fact(ref, fact, slices.Clone(m.claims[i])...)
 	}
-	return &finding{diagnosis.Proven, m.says, evidence}
-}}
+	return &view.Finding{diagnosis.Proven, m.says, evidence}
+}
 
 // Missed is which labels do not match on nodes that have the same of those that the pod
 // speaks of, in words, and what of the workload could be changed for them.
@@ -44,8 +56,8 @@ type Missed struct {
 	says   string              // with what comes nearest
 }
 
-// MissedOn is worked out once for nodes that have the same of the labels spoken of.
-func (c *Case) MissedOn(n *view.Node) *Missed {
+// On is worked out once for nodes that have the same of the labels spoken of.
+func (c *Labels) On(n *view.Node) *Missed {
 	if c.speaksOf == nil {
 		c.speaksOf = []*view.LabelColumn{}
 		for _, label := range view.LabelsAsked(c.Pod) {
@@ -53,7 +65,7 @@ func (c *Case) MissedOn(n *view.Node) *Missed {
 		}
 		c.missed = map[string]*Missed{}
 	}
-	key := c.labelKey[:0]
+	key := c.key[:0]
 	if namesNodes(c.Pod) {
 		key = append(append(key, n.Name...), '/')
 	}
@@ -65,7 +77,7 @@ func (c *Case) MissedOn(n *view.Node) *Missed {
 		}
 		key = append(binary.AppendUvarint(key, uint64(len(value))+1), value...)
 	}
-	c.labelKey = key
+	c.key = key
 	if m := c.missed[string(key)]; m != nil {
 		return m
 	}
@@ -90,9 +102,9 @@ func (c *Case) MissedOn(n *view.Node) *Missed {
 	return m
 }
 
-// NodeMatches says whether the pod's node selector and required node affinity
+// Accepts says whether the pod's node selector and required node affinity
 // accept the node.
-func (c *Case) NodeMatches(n *view.Node) bool {
+func (c *Labels) Accepts(n *view.Node) bool {
 	if c.affinity == nil {
 		required := nodeaffinity.GetRequiredNodeAffinity(c.Pod)
 		c.affinity = &required
@@ -117,7 +129,7 @@ func missedLabels(pod *corev1.Pod, n *corev1.Node) []MissedLabel {
 // nearest finds the value of the label, among the cluster's nodes, that is most
 // like the wanted one, or comes closest to the bound; empty when no node has the label, or
 // when another node has the very value.
-func (c *Case) nearest(m MissedLabel) string {
+func (c *Labels) nearest(m MissedLabel) string {
 	best, bestScore := "", -1
 	if m.Operator == corev1.NodeSelectorOpIn && slices.ContainsFunc(c.Cluster.Column(m.Key).Distinct, func(v string) bool { return slices.Contains(m.Values, v) }) {
 		return ""

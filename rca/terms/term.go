@@ -1,4 +1,4 @@
-package causes
+package terms
 
 import (
 	"slices"

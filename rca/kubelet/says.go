@@ -1,4 +1,4 @@
-package causes
+package kubelet
 
 import (
 	"cmp"
@@ -13,12 +13,13 @@ import (
 	"github.com/unpend/unpend/rca/view"
 )
 
-// kubeletAdmissionRefused takes the kubelet's other refusals. That it refused is in the
-// pod's own status; what stands behind is read off its words and the node.
-var kubeletAdmissionRefused = PodRule{ID: diagnosis.KubeletAdmissionRefused, Tell: func(c *Case) *finding {
+// Refused tells of the refusals that are not Aligned's or Shares', with their words in a headline; empty:
+// the usual ones do. That it refused is in the pod's own status; what stands behind is read off its
+// words and the node.
+func (c *Case) Refused() (f *view.Finding, words string) {
 	reason, evidence, ok := c.refusedBy()
 	if !ok || reason == topologyAffinity || reason == unexpectedAdmission && tooManyShares(c.Refusal.Message) {
-		return nil
+		return nil, ""
 	}
 	says := "the kubelet refused it at admission: " + reason
 	if t := c.Turned(); t != nil {
@@ -26,13 +27,11 @@ var kubeletAdmissionRefused = PodRule{ID: diagnosis.KubeletAdmissionRefused, Tel
 		if behind := c.behindSays(t); behind != "" {
 			says += ": " + behind
 		}
-		if words := t.Behind.words(); words != "" {
-			c.entitle(diagnosis.KubeletAdmissionRefused, words)
-		}
+		words = t.Behind.words()
 		evidence = append(evidence, c.turnedEvidence(t)...)
 	}
-	return &finding{diagnosis.Proven, says + c.itSaid(), evidence}
-}}
+	return view.Found(diagnosis.Proven, says+c.itSaid(), evidence...), words
+}
 
 // itSaid quotes the kubelet.
 func (c *Case) itSaid() string {
@@ -62,7 +61,7 @@ func (c *Case) behindSays(t *Turned) string {
 		}
 	case PluginAway:
 		says = "the device plugin was not there when the kubelet asked it"
-		if at := rejectedAt(c.refused()); soon(t.ready, at) {
+		if at := RejectedAt(c.refused()); soon(t.ready, at) {
 			says += fmt.Sprintf(": the node had been Ready for %s", view.Age(at.Sub(t.ready)))
 		}
 	case Behindhand:
@@ -72,7 +71,7 @@ func (c *Case) behindSays(t *Turned) string {
 	case PlacedByHand:
 		says = "its nodeName is written by hand, so no scheduler has counted what the node has left" + c.countsNow(t)
 	case TwoSchedulers:
-		says = fmt.Sprintf("scheduler %s chose the node, and %s chose it for %s: neither waits for the other", c.Queue.SchedulerName(), cmp.Or(t.Others[0].Spec.SchedulerName, corev1.DefaultSchedulerName), view.PodList(t.Others)) + c.countsNow(t)
+		says = fmt.Sprintf("scheduler %s chose the node, and %s chose it for %s: neither waits for the other", c.Scheduler, cmp.Or(t.Others[0].Spec.SchedulerName, corev1.DefaultSchedulerName), view.PodList(t.Others)) + c.countsNow(t)
 	case InitAsksToo:
 		says = fmt.Sprintf("its init container %s asks for the devices too", t.Init)
 	case DevicesMoved:
@@ -147,8 +146,8 @@ func (c *Case) turnedEvidence(t *Turned) []diagnosis.Evidence {
 	for _, p := range t.Before {
 		note(view.PodRef(p), "asked for the same devices there, and was leaving", diagnosis.That("spec.nodeName", "", diagnosis.Is, t.On))
 	}
-	if at := rejectedAt(c.refused()); !at.IsZero() {
-		note(c.podRef(), "refused at "+clock(at), diagnosis.That("status.phase", "", diagnosis.Is, "Failed"))
+	if at := RejectedAt(c.refused()); !at.IsZero() {
+		note(c.Ref(), "refused at "+clock(at), diagnosis.That("status.phase", "", diagnosis.Is, "Failed"))
 	}
 	return out
 }

@@ -1,4 +1,4 @@
-package causes
+package kubelet
 
 import (
 	"cmp"
@@ -64,14 +64,14 @@ func (t *Turned) Storm() bool { return len(t.Here) >= stormy }
 
 // Turned is worked out once; nil where no kubelet has refused the pod.
 func (c *Case) Turned() *Turned {
-	if c.turned == nil && c.on != "" {
+	if c.turned == nil && c.On != "" {
 		c.turned = c.readTurned()
 	}
 	return c.turned
 }
 
 func (c *Case) readTurned() *Turned {
-	t := &Turned{On: c.on, Node: c.Node(c.on), Reason: c.Refusal.Reason}
+	t := &Turned{On: c.On, Node: c.Cluster.Nodes[c.On], Reason: c.Refusal.Reason}
 	for name, pods := range c.Cluster.Rejected() {
 		if name != t.On {
 			t.Elsewhere += len(pods)
@@ -79,7 +79,7 @@ func (c *Case) readTurned() *Turned {
 		}
 		t.Here = pods
 		for _, p := range pods {
-			if at := rejectedAt(p); at.After(t.Last) {
+			if at := RejectedAt(p); at.After(t.Last) {
 				t.Last = at
 			}
 		}
@@ -142,7 +142,7 @@ func (c *Case) behind(t *Turned) Behind {
 	if t.Init != "" {
 		return InitAsksToo
 	}
-	if at := rejectedAt(c.refused()); soon(t.ready, at) {
+	if at := RejectedAt(c.refused()); soon(t.ready, at) {
 		return PluginAway
 	}
 	return Behindhand
@@ -161,8 +161,8 @@ func (c *Case) refused() *corev1.Pod {
 	return c.Pod
 }
 
-// rejectedAt is when the kubelet refused a pod: it does so at once.
-func rejectedAt(p *corev1.Pod) time.Time {
+// RejectedAt is when the kubelet refused a pod: it does so at once.
+func RejectedAt(p *corev1.Pod) time.Time {
 	if p.Status.StartTime != nil {
 		return p.Status.StartTime.Time
 	}
@@ -173,7 +173,7 @@ func rejectedAt(p *corev1.Pod) time.Time {
 // as that can be seen, that who made the pod wrote it: the scheduler binds pods without
 // a trace among who wrote which fields.
 func (c *Case) placedByHand() bool {
-	if t := c.Cluster.Template(c.Incident.Workload); t != nil {
+	if t := c.Cluster.Template(c.Workload); t != nil {
 		return t.NodeName != ""
 	}
 	p := c.refused()
@@ -197,7 +197,7 @@ func (c *Case) placedByOthers(t *Turned) []*corev1.Pod {
 	}
 	var out []*corev1.Pod
 	for _, p := range c.Cluster.State.Pods {
-		if p.Spec.NodeName == t.On && !view.Ended(p) && same(p) && cmp.Or(p.Spec.SchedulerName, corev1.DefaultSchedulerName) != c.Queue.SchedulerName() {
+		if p.Spec.NodeName == t.On && !view.Ended(p) && same(p) && cmp.Or(p.Spec.SchedulerName, corev1.DefaultSchedulerName) != c.Scheduler {
 			out = append(out, p)
 		}
 	}
@@ -221,7 +221,7 @@ func (c *Case) initAsksToo() string {
 // ended when the pod was refused.
 func (c *Case) before(t *Turned) []*corev1.Pod {
 	var out []*corev1.Pod
-	at := rejectedAt(c.refused())
+	at := RejectedAt(c.refused())
 	for _, p := range c.Cluster.State.Pods {
 		if p.Spec.NodeName != t.On || p.Name == c.Pod.Name && p.Namespace == c.Pod.Namespace || !c.asksSame(p) {
 			continue

@@ -1,4 +1,4 @@
-package causes
+package terms
 
 import (
 	"slices"
@@ -12,13 +12,10 @@ import (
 	"github.com/unpend/unpend/rca/view"
 )
 
-// untoleratedTaint names the taint: since 1.35 the scheduler's text does not.
-// Taints that Kubernetes itself sets for a cordon or a node that is not ready
-// belong to those causes.
-var untoleratedTaint = Rule{ID: diagnosis.UntoleratedTaint, Tell: func(c *Case, n *view.Node, b *blocker) *finding {
-	if b.Plugin != "TaintToleration" {
-		return nil
-	}
+// Taints names the taints of the node that the pod does not tolerate: since 1.35 the scheduler's
+// text does not. Those that Kubernetes itself sets for a cordon or a node that is not ready are
+// NotReady's, or the cordon's.
+func Taints(c view.Subject, n *view.Node) *view.Finding {
 	var texts []string
 	var evidence []diagnosis.Evidence
 	for _, t := range Untolerated(c.Pod, n.Node) {
@@ -26,13 +23,31 @@ var untoleratedTaint = Rule{ID: diagnosis.UntoleratedTaint, Tell: func(c *Case, 
 			continue
 		}
 		texts = append(texts, t.ToString())
-		evidence = append(evidence, diagnosis.Fact(n.Ref(), "taint "+t.ToString()+" is not tolerated", c.untolerated(n, t)...))
+		evidence = append(evidence, diagnosis.Fact(n.Ref(), "taint "+t.ToString()+" is not tolerated", untolerated(c, n, t)...))
 	}
 	if len(texts) == 0 {
 		return nil
 	}
-	return &finding{diagnosis.Proven, "taint " + strings.Join(texts, ", ") + " is not tolerated", evidence}
-}}
+	return &view.Finding{diagnosis.Proven, "taint " + strings.Join(texts, ", ") + " is not tolerated", evidence}
+}
+
+// Passing says of a taint that it goes once the node is ready.
+func Passing(t corev1.Taint) bool { return OwnTaint(t) && t.Key != corev1.TaintNodeUnschedulable }
+
+// NotReady finds such a taint of the node, that of a cordon left out.
+func NotReady(c view.Subject, n *view.Node) *view.Finding {
+	for _, t := range Untolerated(c.Pod, n.Node) {
+		if Passing(t) {
+			return &view.Finding{diagnosis.Proven, "not ready", []diagnosis.Evidence{diagnosis.Fact(n.Ref(), "taint "+t.ToString(), untolerated(c, n, t)...)}}
+		}
+	}
+	return nil
+}
+
+// untolerated claims that a node has a taint, and the pod nothing against it.
+func untolerated(c view.Subject, n *view.Node, t corev1.Taint) []diagnosis.Claim {
+	return append(c.Claims(diagnosis.That("spec.tolerations", "", diagnosis.ToleratesNot, t.ToString())), n.Tainted(t))
+}
 
 // Untolerated lists the taints of a node that keep the pod from being scheduled
 // there.
