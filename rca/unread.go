@@ -94,7 +94,7 @@ func (f finding) stack() bool {
 	})
 }
 
-func (f finding) refused() bool { return len(f.Refusals) > 0 }
+func (f finding) refused() bool { return len(f.Refused.All) > 0 }
 
 // partitions says whether it matters how GPUs are partitioned.
 func (f finding) partitions() bool {

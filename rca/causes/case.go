@@ -3,6 +3,7 @@ package causes
 import (
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/unpend/unpend/rca/admission"
 	"github.com/unpend/unpend/rca/devices"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/evict"
@@ -29,10 +30,10 @@ type Case struct {
 	Claims *devices.Claims
 	// Gang is the pod's group, when that is scheduled whole and is not yet; nil else.
 	Gang *gang
-	// Refusals are the owners that lack pods of this incident. Unborn: none of its pods
-	// exists, and Pod is what the next would be.
-	Refusals []incident.Refusal
-	Unborn   bool
+	// Refused are the owners that lack pods of this incident. Unborn: none of its pods exists,
+	// and Pod is what the next would be.
+	Refused *admission.Refused
+	Unborn  bool
 	// held: it waits for GPUs that are there and held.
 	held bool
 	// Unprepared are the pods of it that have their node, and whose devices the kubelet

@@ -7,7 +7,6 @@ import (
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/view"
-	"github.com/unpend/unpend/watcher/incident"
 )
 
 // subject is the waiting pod as other rooms tell of it.
@@ -24,22 +23,6 @@ func (c *Case) ofPod(claims ...diagnosis.Claim) []diagnosis.Claim {
 func (c *Case) itAsks(name corev1.ResourceName) []diagnosis.Claim {
 	q := c.Wants[name]
 	return c.ofPod(diagnosis.That(diagnosis.Requests, string(name), diagnosis.Is, q.String()))
-}
-
-// lacksClaims are how many pods an owner wants, where one field says so, and what it was
-// told last.
-func lacksClaims(r incident.Refusal) []diagnosis.Claim {
-	var out []diagnosis.Claim
-	switch r.Owner.Kind {
-	case "ReplicaSet", "StatefulSet", "Deployment":
-		out = append(out, diagnosis.That("spec.replicas", "", diagnosis.Is, strconv.Itoa(r.Wants)))
-	case "DaemonSet":
-		out = append(out, diagnosis.That("status.desiredNumberScheduled", "", diagnosis.Is, strconv.Itoa(r.Wants)))
-	}
-	if r.Says != "" {
-		out = append(out, diagnosis.Says(r.Says))
-	}
-	return out
 }
 
 // holding claims what a pod asks, and where it runs.
@@ -68,3 +51,4 @@ func missingClaims(fact string) []diagnosis.Claim {
 	}
 	return []diagnosis.Claim{diagnosis.That("", "", diagnosis.Absent, "")}
 }
+func (c *Case) podRef() string { return view.PodRef(c.Pod) }

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/unpend/unpend/rca/admission"
 	"github.com/unpend/unpend/rca/devices"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/evict"
@@ -19,11 +20,11 @@ import (
 // Open is the case of an incident before anything is asked about it.
 func Open(l *evict.Ledger, i incident.Incident) (*Case, error) {
 	w := l.Cluster
-	refusals := refusalsOf(w.Refusals, w.State, i)
+	refused := admission.RefusedOf(w, i)
 	pod, unprepared := representative(w, i)
-	unborn := pod == nil && len(refusals) > 0
+	unborn := pod == nil && len(refused.All) > 0
 	if unborn {
-		pod = refusals[0].Pod
+		pod = refused.All[0].Pod
 	}
 	if pod == nil {
 		return nil, fmt.Errorf("pod of incident %s is gone", i.ID)
@@ -33,7 +34,7 @@ func Open(l *evict.Ledger, i incident.Incident) (*Case, error) {
 		on = pod.Spec.NodeName
 	}
 	c := &Case{Asker: l.ForPod(pod), Incident: i, Pod: unbound(pod), Refusal: pod.Status, Asks: view.AsksOf(pod), Wants: view.PodRequests(pod), Everywhere: map[diagnosis.CauseID]bool{},
-		Refusals: refusals, Unborn: unborn, Unprepared: unprepared, bound: slices.Contains(unprepared, pod)}
+		Refused: refused, Unborn: unborn, Unprepared: unprepared, bound: slices.Contains(unprepared, pod)}
 	c.Queue = c.queueCase()
 	c.Labels, c.Company, c.volumes = terms.LabelsOf(c.subject()), terms.CompanyOf(c.subject(), c.Asker), terms.VolumesOf(c.subject())
 	c.Kubelet = &kubelet.Case{Subject: c.subject(), Workload: i.Workload, Refusal: c.Refusal, On: on, Asks: c.Asks, Scheduler: c.Queue.SchedulerName()}

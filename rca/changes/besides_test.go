@@ -137,7 +137,7 @@ func (w *world) unborn(t *testing.T, kind string) *Bench {
 	w.Pods = append(w.Pods, w.Wait)
 	c := w.bench(t, kind)
 	c.Unborn = true
-	c.Refusals = []incident.Refusal{{Owner: incident.Ref{Kind: kind, Namespace: "a", Name: "w"}, Pod: w.Wait, Wants: 3, Missing: 3}}
+	c.Refused.All = []incident.Refusal{{Owner: incident.Ref{Kind: kind, Namespace: "a", Name: "w"}, Pod: w.Wait, Wants: 3, Missing: 3}}
 	w.Pods = nil
 	return c
 }
@@ -177,7 +177,7 @@ func TestWhoLeavesQuotaFree(t *testing.T) {
 				Status: corev1.ResourceQuotaStatus{Hard: list("pods", tc.hard), Used: list("pods", fmt.Sprint(len(tc.pods)))}}}
 			c := w.unborn(t, "ReplicaSet")
 			c.Cluster.State.Pods = tc.pods
-			ch, ok := c.waitForQuota(c.Refusing())
+			ch, ok := c.waitForQuota(c.Refused.Refusing())
 			if ch.Until != tc.want || ok != (tc.want != "") {
 				t.Errorf("%q, %v; want %q", ch.Until, ok, tc.want)
 			}
@@ -256,7 +256,7 @@ func TestWhatHelpsAgainstDemands(t *testing.T) {
 			w := newWorld()
 			w.Quotas = []*corev1.ResourceQuota{{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "q"}, Spec: corev1.ResourceQuotaSpec{Hard: tc.hard}, Status: corev1.ResourceQuotaStatus{Hard: tc.hard, Used: list("pods", "0")}}}
 			c := w.unborn(t, "ReplicaSet")
-			c.Next().Spec.Containers[0].Resources.Requests = tc.requests
+			c.Refused.Next().Spec.Containers[0].Resources.Requests = tc.requests
 			if got := edittest.ToldAll(c.stateRequests()); got != tc.want {
 				t.Errorf("%s, want %s", got, tc.want)
 			}

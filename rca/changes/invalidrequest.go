@@ -15,7 +15,7 @@ import (
 func (c *Bench) correctRequests() []edit.Change {
 	sets := map[string]map[corev1.ResourceName]pair{}
 	var texts []string
-	for _, bad := range admission.InvalidRequests(c.Next()) {
+	for _, bad := range admission.InvalidRequests(c.Refused.Next()) {
 		if bad.Init {
 			return []edit.Change{{Kind: diagnosis.Manual, Manual: true, Risk: diagnosis.NoRisk, Until: "its template is corrected", Title: "correct the init container " + bad.Container,
 				Commands: []string{c.EditByHand("requests and limits of a GPU are equal, and no less than 1")}}}
@@ -28,7 +28,7 @@ func (c *Bench) correctRequests() []edit.Change {
 	}
 	if len(sets) == 0 {
 		return []edit.Change{{Kind: diagnosis.Manual, Manual: true, Risk: diagnosis.NoRisk, Until: "its requests are valid", Title: "look at what changes the requests of its pods",
-			Commands: []string{fmt.Sprintf("kubectl -n %s describe %s", c.Next().Namespace, c.WorkloadName())}}}
+			Commands: []string{fmt.Sprintf("kubectl -n %s describe %s", c.Refused.Next().Namespace, c.WorkloadName())}}}
 	}
 	return []edit.Change{c.setRequests("write "+strings.Join(texts, ", "), sets)}
 }

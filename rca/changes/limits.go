@@ -17,11 +17,11 @@ import (
 // keepWithinLimits asks for the nearest that the LimitRanges allow; false when no
 // such request exists, or it would have to be shared out among containers.
 func (c *Bench) keepWithinLimits() (edit.Change, bool) {
-	over := admission.Violations(c.Cluster.State, c.Next())
-	if len(over) == 0 || len(c.Next().Spec.InitContainers) > 0 || len(c.Next().Spec.Containers) != 1 && slices.ContainsFunc(over, func(v admission.Violation) bool { return v.Who == "the pod" }) {
+	over := admission.Violations(c.Cluster.State, c.Refused.Next())
+	if len(over) == 0 || len(c.Refused.Next().Spec.InitContainers) > 0 || len(c.Refused.Next().Spec.Containers) != 1 && slices.ContainsFunc(over, func(v admission.Violation) bool { return v.Who == "the pod" }) {
 		return edit.Change{}, false
 	}
-	pod := c.Next().DeepCopy()
+	pod := c.Refused.Next().DeepCopy()
 	sets := map[string]map[corev1.ResourceName]pair{}
 	var texts []string
 	for i := range pod.Spec.Containers {
@@ -60,7 +60,7 @@ func (c *Bench) bounded(name corev1.ResourceName, p pair) pair {
 	var least, most, ratio *resource.Quantity
 	for _, lr := range c.Cluster.State.LimitRanges {
 		for _, item := range lr.Spec.Limits {
-			if lr.Namespace != c.Next().Namespace || item.Type != corev1.LimitTypeContainer && item.Type != corev1.LimitTypePod {
+			if lr.Namespace != c.Refused.Next().Namespace || item.Type != corev1.LimitTypeContainer && item.Type != corev1.LimitTypePod {
 				continue
 			}
 			if q, ok := item.Min[name]; ok && (least == nil || q.Cmp(*least) > 0) {
@@ -120,7 +120,7 @@ func (c *Bench) comeWithinLimits() []edit.Change {
 	if ch, ok := c.keepWithinLimits(); ok {
 		return []edit.Change{ch}
 	}
-	ns := c.Next().Namespace
+	ns := c.Refused.Next().Namespace
 	return []edit.Change{{Kind: diagnosis.Manual, Manual: true, Risk: diagnosis.NoRisk, Until: "its requests are within the LimitRanges of " + ns, Title: "bring its requests within the LimitRanges of " + ns,
 		Commands: []string{fmt.Sprintf("kubectl -n %s describe limitrange", ns)}}}
 }

@@ -44,7 +44,7 @@ func TestNearestWithinLimits(t *testing.T) {
 			w := newWorld()
 			w.LimitRanges = tc.ranges
 			c := w.bench(t, "Deployment")
-			c.Refusals = []incident.Refusal{{Pod: w.Wait}}
+			c.Refused.All = []incident.Refusal{{Pod: w.Wait}}
 			asks := list("request", tc.request, "limit", tc.limit)
 			p := c.bounded("cpu", pair{asks["request"], asks["limit"]})
 			if got := p.request.String() + " " + p.limit.String(); got != tc.want {

@@ -257,7 +257,7 @@ func TestInvalidRequestsAreCorrected(t *testing.T) {
 			w.Wait.Spec.Containers, w.Wait.Spec.InitContainers = tc.containers, tc.init
 			w.Deployed()
 			c := w.bench(t, "Deployment")
-			c.Refusals = []incident.Refusal{{Pod: w.Wait}}
+			c.Refused.All = []incident.Refusal{{Pod: w.Wait}}
 			got := c.correctRequests()
 			if edittest.ToldAll(got) != tc.want {
 				t.Errorf("%s, want %s", edittest.ToldAll(got), tc.want)
@@ -308,7 +308,7 @@ func TestRequestsComeWithinLimits(t *testing.T) {
 			w.LimitRanges, w.Wait.Spec.Containers, w.Wait.Spec.InitContainers = tc.ranges, tc.containers, tc.init
 			w.Deployed()
 			c := w.bench(t, "Deployment")
-			c.Refusals = []incident.Refusal{{Pod: w.Wait}}
+			c.Refused.All = []incident.Refusal{{Pod: w.Wait}}
 			if got := edittest.ToldAll(c.comeWithinLimits()); got != tc.want {
 				t.Errorf("%s, want %s", got, tc.want)
 			}

@@ -18,10 +18,10 @@ import (
 // quotaChanges are what helps against a quota that is used up: more of it, or who
 // holds it leaving.
 func (c *Bench) quotaChanges() []edit.Change {
-	refusing := slices.DeleteFunc(c.Refusing(), func(q admission.Quota) bool { return len(q.Exceeded()) == 0 })
+	refusing := slices.DeleteFunc(c.Refused.Refusing(), func(q admission.Quota) bool { return len(q.Exceeded()) == 0 })
 	if len(refusing) == 0 {
-		return []edit.Change{{Kind: diagnosis.Manual, Manual: true, Risk: diagnosis.NoRisk, Until: "its quota takes it", Title: "look at the quotas of " + c.Next().Namespace,
-			Commands: []string{fmt.Sprintf("kubectl -n %s describe resourcequota", c.Next().Namespace)}}}
+		return []edit.Change{{Kind: diagnosis.Manual, Manual: true, Risk: diagnosis.NoRisk, Until: "its quota takes it", Title: "look at the quotas of " + c.Refused.Next().Namespace,
+			Commands: []string{fmt.Sprintf("kubectl -n %s describe resourcequota", c.Refused.Next().Namespace)}}}
 	}
 	var out []edit.Change
 	if ch, ok := c.raiseQuota(); ok {
@@ -37,11 +37,11 @@ func (c *Bench) quotaChanges() []edit.Change {
 func (c *Bench) raiseQuota() (edit.Change, bool) {
 	ch := edit.Change{Kind: diagnosis.RaiseQuota, Minutes: 1, Risk: diagnosis.MediumRisk, Hard: map[string]corev1.ResourceList{}}
 	missing := 0
-	for _, r := range c.Refusals {
+	for _, r := range c.Refused.All {
 		missing += r.Missing
 	}
 	var titles []string
-	for _, q := range admission.Quotas(c.Cluster.State, c.Next(), nil, nil) {
+	for _, q := range admission.Quotas(c.Cluster.State, c.Refused.Next(), nil, nil) {
 		list, relies := corev1.ResourceList{}, map[string]string{}
 		var texts []string
 		for _, name := range q.ExceededBy(missing) {
@@ -63,7 +63,7 @@ func (c *Bench) raiseQuota() (edit.Change, bool) {
 		ch.Actions = append(ch.Actions, diagnosis.Action{Verb: diagnosis.VerbPatch, Target: diagnosis.Target{Kind: "ResourceQuota", Namespace: q.Namespace, Name: q.Name, UID: string(q.UID)}, Patch: patch, Relies: relies})
 	}
 	ch.Title = strings.Join(titles, "; ")
-	for _, r := range c.Refusals {
+	for _, r := range c.Refused.All {
 		c.wake(&ch, r.Owner)
 	}
 	return ch, len(titles) > 0

@@ -17,11 +17,11 @@ import (
 // stateRequests is for a quota that takes only pods whose containers state what it limits:
 // they do, or a LimitRange does it for all pods of the namespace. More quota is of no use.
 func (c *Bench) stateRequests() []edit.Change {
-	if c.Uncovered() {
+	if c.Refused.Uncovered() {
 		return []edit.Change{c.coverByQuota()}
 	}
 	var lacks []lack
-	for _, q := range c.Refusing() {
+	for _, q := range c.Refused.Refusing() {
 		for _, u := range q.Unstated() {
 			for _, container := range u.Containers {
 				if l := (lack{container, u.Resource, q}); !slices.ContainsFunc(lacks, l.same) {
@@ -31,8 +31,8 @@ func (c *Bench) stateRequests() []edit.Change {
 		}
 	}
 	if len(lacks) == 0 {
-		return []edit.Change{{Kind: diagnosis.Manual, Manual: true, Risk: diagnosis.NoRisk, Until: "its quota takes it", Title: "look at the quotas of " + c.Next().Namespace,
-			Commands: []string{fmt.Sprintf("kubectl -n %s describe resourcequota", c.Next().Namespace)}}}
+		return []edit.Change{{Kind: diagnosis.Manual, Manual: true, Risk: diagnosis.NoRisk, Until: "its quota takes it", Title: "look at the quotas of " + c.Refused.Next().Namespace,
+			Commands: []string{fmt.Sprintf("kubectl -n %s describe resourcequota", c.Refused.Next().Namespace)}}}
 	}
 	if sets, ok := c.asRequested(lacks); ok {
 		ch := c.setRequests("limit its containers to what they request", sets)
@@ -63,11 +63,11 @@ func (c *Bench) asRequested(lacks []lack) (map[string]map[corev1.ResourceName]pa
 	sets := map[string]map[corev1.ResourceName]pair{}
 	for _, l := range lacks {
 		name, limit := l.plain()
-		at := slices.IndexFunc(c.Next().Spec.Containers, func(k corev1.Container) bool { return k.Name == l.container })
+		at := slices.IndexFunc(c.Refused.Next().Spec.Containers, func(k corev1.Container) bool { return k.Name == l.container })
 		if at < 0 || !limit {
 			return nil, false
 		}
-		q, asked := c.Next().Spec.Containers[at].Resources.Requests[name]
+		q, asked := c.Refused.Next().Spec.Containers[at].Resources.Requests[name]
 		if !asked {
 			return nil, false
 		}
@@ -140,7 +140,7 @@ func unstatedText(lacks []lack) string {
 
 // defaultByRange has the API server fill in what pods of the namespace leave out.
 func (c *Bench) defaultByRange(lacks []lack) edit.Change {
-	ns := c.Next().Namespace
+	ns := c.Refused.Next().Namespace
 	lists := map[bool][]string{} // whether it is a limit
 	for _, l := range lacks {
 		name, limit := l.plain()
@@ -170,7 +170,7 @@ func (c *Bench) portion(l lack) string {
 	if len(c.Asks) == 1 && c.Asks[0].Profile == "" {
 		if n := c.mostGPUs(c.Asks[0].Resource); n != nil {
 			has := n.Status.Allocatable[name]
-			part := has.Value() * c.Asks[0].Count / n.Allocatable(c.Asks[0].Resource) / int64(max(1, len(c.Next().Spec.Containers)))
+			part := has.Value() * c.Asks[0].Count / n.Allocatable(c.Asks[0].Resource) / int64(max(1, len(c.Refused.Next().Spec.Containers)))
 			if name == corev1.ResourceMemory {
 				part = part >> 30 << 30
 			}
@@ -202,7 +202,7 @@ func (c *Bench) mostGPUs(name corev1.ResourceName) *view.Node {
 
 // coverByQuota makes the quota that the API server's configuration wants.
 func (c *Bench) coverByQuota() edit.Change {
-	ns, class := c.Next().Namespace, c.Next().Spec.PriorityClassName
+	ns, class := c.Refused.Next().Namespace, c.Refused.Next().Spec.PriorityClassName
 	ch := edit.Change{Kind: diagnosis.Manual, Manual: true, Minutes: 2, Risk: diagnosis.NoRisk, Title: "give " + ns + " a quota that covers its pods", Until: ns + " has a quota that covers it"}
 	if class == "" {
 		ch.Commands = []string{fmt.Sprintf("kubectl -n %s create quota gpus --hard=%s", ns, c.hardText())}
@@ -219,7 +219,7 @@ func (c *Bench) coverByQuota() edit.Change {
 // hardText is what the pods that are missing ask of devices.
 func (c *Bench) hardText() string {
 	missing := int64(0)
-	for _, r := range c.Refusals {
+	for _, r := range c.Refused.All {
 		missing += int64(r.Missing)
 	}
 	var out []string

@@ -1,4 +1,4 @@
-package causes
+package admission
 
 import (
 	"fmt"
@@ -13,39 +13,36 @@ import (
 	"github.com/unpend/unpend/rca/view"
 )
 
-// refusedUnsettled takes the refusals that no cause of the catalogue is about (a webhook, a
-// class that is missing, Pod Security), and those that no object read here explains: a quota
-// that has room again, something that was not read. They are told in the API server's words.
-var refusedUnsettled = PodRule{
-	ID:      diagnosis.Unknown,
-	refusal: true,
-	Tell: func(c *Case) *finding {
-		if !c.Unborn || c.Suspended() || slices.ContainsFunc(c.Own, func(r PodRule) bool { return !r.Aside && slices.Contains(settled, r.ID) }) {
-			return nil
-		}
-		c.entitle(diagnosis.Unknown, "the API server refuses its pods")
-		text := view.Cut(strings.Join(strings.Fields(c.refusedSays()), " "), 200)
-		if r := c.Refuses(); r.Kind != "" {
-			c.entitle(diagnosis.Unknown, r.words)
-			says := r.says
-			if text != "" {
-				says += "; it said: " + text
-			}
-			return c.told(r.certainty, says, r.evidence)
-		}
-		says := "the API server refused its pods, and nothing that was read says why; ruled out: " + c.ruledOut()
-		if text != "" {
-			says += "; it said: " + text
-		}
-		return c.told(diagnosis.Possible, says, nil)
-	},
+// Unsettled tells the refusals that no cause of the catalogue is about (a webhook, a class that
+// is missing, Pod Security), and those that no object read here explains: a quota that has room
+// again, something that was not read. They are told in the API server's words; words are those
+// of a headline.
+func (c *Refused) Unsettled() (f *view.Finding, words string) {
+	text := view.Cut(strings.Join(strings.Fields(c.Says()), " "), 200)
+	says, words := "the API server refused its pods, and nothing that was read says why; ruled out: "+c.ruledOut(), "the API server refuses its pods"
+	certainty, evidence := diagnosis.Possible, []diagnosis.Evidence(nil)
+	if r := c.Refuses(); r.Kind != "" {
+		says, words, certainty, evidence = r.says, r.words, r.certainty, r.evidence
+	}
+	if text != "" {
+		says += "; it said: " + text
+	}
+	return c.told(certainty, says, evidence), words
 }
 
-// settled are the causes that explain a refusal.
-var settled = []diagnosis.CauseID{diagnosis.QuotaExceeded, diagnosis.QuotaDemandsRequests, diagnosis.LimitRangeViolated, diagnosis.InvalidGPURequest, diagnosis.RuntimeNotConfigured}
+// NoRuntime tells of pods that name NVIDIA's RuntimeClass where there is none, with the words of
+// a headline: the GPU Operator's toolkit, or who configured the runtime by hand, has not made it
+// (plugin/pkg/admission/runtimeclass, "pod rejected: RuntimeClass … not found").
+func (c *Refused) NoRuntime() (f *view.Finding, words string) {
+	r := c.Refuses()
+	if r.Kind != NoRuntimeClass || r.Gone || !strings.Contains(r.Name, "nvidia") {
+		return nil, ""
+	}
+	return c.told(r.certainty, r.says+", so the API server refuses its pods", r.evidence), fmt.Sprintf("no RuntimeClass %q", r.Name)
+}
 
 // ruledOut names what was read and explains nothing.
-func (c *Case) ruledOut() string {
+func (c *Refused) ruledOut() string {
 	var out []string
 	for _, k := range []struct{ kind, name string }{{"ResourceQuota", "quotas"}, {"LimitRange", "LimitRanges"}} {
 		if c.Cluster.State.Unread[k.kind] == "" {
@@ -82,11 +79,11 @@ type APIRefusal struct {
 
 // Refuses tells the refusal by objects where some tell, else by the API server's words
 // (the texts are those of its admission plugins, 1.30 to 1.37).
-func (c *Case) Refuses() APIRefusal {
+func (c *Refused) Refuses() APIRefusal {
 	if c.Next() == nil {
 		return APIRefusal{}
 	}
-	text, spec := c.refusedSays(), &c.Next().Spec
+	text, spec := c.Says(), &c.Next().Spec
 	if r, ok := c.classMissing(NoPriorityClass, spec.PriorityClassName, strings.Contains(text, "no PriorityClass with name "), c.hasPriorityClass); ok {
 		return r
 	}
@@ -110,29 +107,29 @@ func (c *Case) Refuses() APIRefusal {
 // apiRefusals are told by words that only that admission plugin uses.
 var apiRefusals = []struct {
 	parts []string
-	read  func(*Case) APIRefusal
+	read  func(*Refused) APIRefusal
 }{
-	{[]string{"error looking up service account "}, func(c *Case) APIRefusal {
+	{[]string{"error looking up service account "}, func(c *Refused) APIRefusal {
 		name := c.Next().Spec.ServiceAccountName
 		if name == "" {
 			name = "default"
 		}
 		return APIRefusal{Kind: NoServiceAccount, Name: name, words: "its ServiceAccount is missing", certainty: diagnosis.Possible, says: fmt.Sprintf("the API server finds no ServiceAccount %s in %s (ServiceAccounts are not read here)", name, c.Next().Namespace)}
 	}},
-	{[]string{"violates PodSecurity "}, (*Case).podSecurity},
-	{[]string{"unable to validate against any security context constraint"}, func(*Case) APIRefusal {
+	{[]string{"violates PodSecurity "}, (*Refused).podSecurity},
+	{[]string{"unable to validate against any security context constraint"}, func(*Refused) APIRefusal {
 		return APIRefusal{Kind: NoSCC, words: "no SCC admits it", certainty: diagnosis.Possible, says: "no SecurityContextConstraints of OpenShift admit it"}
 	}},
-	{[]string{"failed calling webhook "}, func(*Case) APIRefusal {
+	{[]string{"failed calling webhook "}, func(*Refused) APIRefusal {
 		return APIRefusal{Kind: WebhookDown, words: "an admission webhook fails", certainty: diagnosis.Possible, says: "an admission webhook does not answer the API server: whatever it is asked about cannot be made"}
 	}},
-	{[]string{"admission webhook "}, func(*Case) APIRefusal {
+	{[]string{"admission webhook "}, func(*Refused) APIRefusal {
 		return APIRefusal{Kind: WebhookDenies, words: "an admission webhook refuses it", certainty: diagnosis.Possible, says: "an admission webhook denies it: a policy of the cluster, no shortage"}
 	}},
-	{[]string{"status unknown for quota: "}, func(*Case) APIRefusal {
+	{[]string{"status unknown for quota: "}, func(*Refused) APIRefusal {
 		return APIRefusal{Kind: QuotaUncounted, words: "its quota is not counted yet", certainty: diagnosis.Possible, says: "a quota was new and what is used of it not counted yet, which passes within seconds"}
 	}},
-	{[]string{"exceeded quota: ", "failed quota: "}, func(c *Case) APIRefusal {
+	{[]string{"exceeded quota: ", "failed quota: "}, func(c *Refused) APIRefusal {
 		if c.Cluster.State.Unread["ResourceQuota"] != "" {
 			return APIRefusal{}
 		}
@@ -141,7 +138,7 @@ var apiRefusals = []struct {
 }
 
 // classMissing is about a class that the pod names: whether it is there objects tell.
-func (c *Case) classMissing(kind, name string, said bool, has func(string) bool) (APIRefusal, bool) {
+func (c *Refused) classMissing(kind, name string, said bool, has func(string) bool) (APIRefusal, bool) {
 	unread := c.Cluster.State.Unread[kind] != ""
 	r := APIRefusal{Kind: kind, Name: name, words: "its " + kind + " is missing"}
 	switch {
@@ -154,26 +151,26 @@ func (c *Case) classMissing(kind, name string, said bool, has func(string) bool)
 		r.certainty, r.says = diagnosis.Possible, fmt.Sprintf("%s %s was missing and is there by now; its controller has not tried again (its back-off reaches minutes)", kind, name)
 	default:
 		r.certainty, r.says = diagnosis.Proven, fmt.Sprintf("%s %s does not exist", kind, name)
-		o := c.Refusals[0].Owner
+		o := c.All[0].Owner
 		r.evidence = []diagnosis.Evidence{diagnosis.Fact(view.ObjectRef(o.Kind, o.Namespace, o.Name), fmt.Sprintf("its pods name %s %s, and no such object was read", kind, name), diagnosis.That("spec", "", diagnosis.Contains, name))}
 	}
 	return r, true
 }
 
 // hasPriorityClass: two are made by the API server itself.
-func (c *Case) hasPriorityClass(name string) bool {
+func (c *Refused) hasPriorityClass(name string) bool {
 	return name == "system-node-critical" || name == "system-cluster-critical" ||
 		slices.ContainsFunc(c.Cluster.State.PriorityClasses, func(p *schedulingv1.PriorityClass) bool { return p.Name == name })
 }
 
-func (c *Case) hasRuntimeClass(name string) bool {
+func (c *Refused) hasRuntimeClass(name string) bool {
 	return slices.ContainsFunc(c.Cluster.State.RuntimeClasses, func(r *nodev1.RuntimeClass) bool { return r.Name == name })
 }
 
 // enforceLabel is the namespace's own level of Pod Security.
 const enforceLabel = "pod-security.kubernetes.io/enforce"
 
-func (c *Case) podSecurity() APIRefusal {
+func (c *Refused) podSecurity() APIRefusal {
 	ns := c.Next().Namespace
 	r := APIRefusal{Kind: PodSecurity, Name: ns, words: "Pod Security refuses it", certainty: diagnosis.Possible, says: "the Pod Security level of namespace " + ns + " does not admit it"}
 	at := slices.IndexFunc(c.Cluster.State.Namespaces, func(n *corev1.Namespace) bool { return n.Name == ns })

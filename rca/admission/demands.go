@@ -1,4 +1,4 @@
-package causes
+package admission
 
 import (
 	"fmt"
@@ -12,36 +12,32 @@ import (
 	"github.com/unpend/unpend/rca/view"
 )
 
-// quotaDemandsRequests: a quota on CPU or memory takes only pods whose containers, those of
-// init too, state them (pkg/quota/v1/evaluator/core/pods.go, Constraints). Or the API
-// server's own configuration wants a quota to exist where there is none. Nothing is used up
-// either way.
-var quotaDemandsRequests = PodRule{
-	ID:      diagnosis.QuotaDemandsRequests,
-	refusal: true,
-	Tell: func(c *Case) *finding {
-		if c.Next() == nil {
-			return nil
+// Demands tells of quotas that want something stated, with the words of a headline, empty for
+// the usual ones: a quota on CPU or memory takes only pods whose containers, those of init too,
+// state them (pkg/quota/v1/evaluator/core/pods.go, Constraints). Or the API server's own
+// configuration wants a quota to exist where there is none. Nothing is used up either way.
+func (c *Refused) Demands() (f *view.Finding, words string) {
+	if c.Next() == nil {
+		return nil, ""
+	}
+	var says []string
+	var evidence []diagnosis.Evidence
+	for _, q := range c.Refusing() {
+		if q.Demand != "" {
+			says = append(says, q.DemandSays())
+			evidence = append(evidence, q.DemandEvidence()...)
 		}
-		var says []string
-		var evidence []diagnosis.Evidence
-		for _, q := range c.Refusing() {
-			if q.Demand != "" {
-				says = append(says, q.DemandSays())
-				evidence = append(evidence, q.DemandEvidence()...)
-			}
-		}
-		if len(says) > 0 {
-			return c.told(diagnosis.Proven, strings.Join(says, "; ")+"; nothing is used up by that", evidence)
-		}
-		if c.Uncovered() {
-			return c.uncovered()
-		}
-		if f := c.injected(); f != nil {
-			return f
-		}
-		return c.unreadSays("ResourceQuota", "failed quota: ")
-	},
+	}
+	if len(says) > 0 {
+		return c.told(diagnosis.Proven, strings.Join(says, "; ")+"; nothing is used up by that", evidence), ""
+	}
+	if c.Uncovered() {
+		return c.uncovered(), "no quota covers it"
+	}
+	if f := c.injected(); f != nil {
+		return f, ""
+	}
+	return c.unreadSays("ResourceQuota", "failed quota: "), ""
 }
 
 // demanded are the containers that a quota wants something stated of, in the API server's
@@ -53,13 +49,13 @@ var (
 
 // injected: the containers that the quota speaks of are none of the template's, so a webhook
 // puts them in, and what the template states does not help.
-func (c *Case) injected() *finding {
-	m := demanded.FindStringSubmatch(c.refusedSays())
+func (c *Refused) injected() *view.Finding {
+	m := demanded.FindStringSubmatch(c.Says())
 	if m == nil || !slices.ContainsFunc(c.Cluster.State.Quotas, func(q *corev1.ResourceQuota) bool { return q.Namespace == c.Next().Namespace && q.Name == m[1] }) {
 		return nil
 	}
 	var foreign []string
-	for _, of := range demands.FindAllStringSubmatch(c.refusedSays(), -1) {
+	for _, of := range demands.FindAllStringSubmatch(c.Says(), -1) {
 		for name := range strings.SplitSeq(of[1], ",") {
 			if name = strings.TrimSpace(name); !slices.Contains(foreign, name) && !slices.ContainsFunc(slices.Concat(c.Next().Spec.InitContainers, c.Next().Spec.Containers), func(k corev1.Container) bool { return k.Name == name }) {
 				foreign = append(foreign, name)
@@ -84,12 +80,12 @@ func demandVerb(n int) string {
 // namespaces with a quota for it, and "insufficient quota to consume" of a resource
 // (plugin/pkg/admission/resourcequota/apis, limitedResources). No object tells of that
 // configuration; whether the namespace has such a quota objects do.
-func (c *Case) Uncovered() bool { return strings.Contains(c.refusedSays(), "insufficient quota to ") }
+func (c *Refused) Uncovered() bool { return strings.Contains(c.Says(), "insufficient quota to ") }
 
-func (c *Case) uncovered() *finding {
+func (c *Refused) uncovered() *view.Finding {
 	ns, certainty := c.Next().Namespace, diagnosis.Likely
 	says := "the API server takes such pods only in a namespace with a quota that covers them, and " + ns + " has none"
-	if class := c.Next().Spec.PriorityClassName; class != "" && strings.Contains(c.refusedSays(), "match these scopes") {
+	if class := c.Next().Spec.PriorityClassName; class != "" && strings.Contains(c.Says(), "match these scopes") {
 		says = fmt.Sprintf("the API server takes pods of priority class %s only in a namespace with a quota for that class, and %s has none", class, ns)
 		if q := c.coveringQuota(class); q != nil {
 			certainty, says = diagnosis.Possible, fmt.Sprintf("the API server wanted a quota for priority class %s; %s has %s now", class, ns, q.Name)
@@ -98,12 +94,11 @@ func (c *Case) uncovered() *finding {
 	if why := c.Cluster.State.Unread["ResourceQuota"]; why != "" {
 		certainty, says = diagnosis.Possible, "the API server wants a quota that covers it; which quotas "+ns+" has was not read"
 	}
-	c.entitle(diagnosis.QuotaDemandsRequests, "no quota covers it")
-	return c.told(certainty, says+": "+view.Cut(strings.Join(strings.Fields(c.refusedSays()), " "), 160), nil)
+	return c.told(certainty, says+": "+view.Cut(strings.Join(strings.Fields(c.Says()), " "), 160), nil)
 }
 
 // coveringQuota is one of the next pod's namespace whose scopes name the class.
-func (c *Case) coveringQuota(class string) *corev1.ResourceQuota {
+func (c *Refused) coveringQuota(class string) *corev1.ResourceQuota {
 	for _, q := range c.Cluster.State.Quotas {
 		if q.Namespace != c.Next().Namespace || q.Spec.ScopeSelector == nil {
 			continue
