@@ -7,6 +7,7 @@ import (
 	"github.com/unpend/unpend/rca/devices"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/evict"
+	"github.com/unpend/unpend/rca/gangs"
 	"github.com/unpend/unpend/rca/growth"
 	"github.com/unpend/unpend/rca/kubelet"
 	"github.com/unpend/unpend/rca/queues"
@@ -29,7 +30,7 @@ type Case struct {
 	// Claims is what the pod asks of DRA drivers; nil for nothing.
 	Claims *devices.Claims
 	// Gang is the pod's group, when that is scheduled whole and is not yet; nil else.
-	Gang *gang
+	Gang *gangs.Gang
 	// Refused are the owners that lack pods of this incident. Unborn: none of its pods exists,
 	// and Pod is what the next would be.
 	Refused *admission.Refused

@@ -25,11 +25,6 @@ func (c *Case) itAsks(name corev1.ResourceName) []diagnosis.Claim {
 	return c.ofPod(diagnosis.That(diagnosis.Requests, string(name), diagnosis.Is, q.String()))
 }
 
-// holding claims what a pod asks, and where it runs.
-func holding(p *corev1.Pod, name corev1.ResourceName, amount string) []diagnosis.Claim {
-	return []diagnosis.Claim{diagnosis.That(diagnosis.Requests, string(name), diagnosis.Is, amount), diagnosis.That("spec.nodeName", "", diagnosis.Is, p.Spec.NodeName)}
-}
-
 // priority claims the pod's priority and its class.
 func (c *Case) priority(is int32) []diagnosis.Claim {
 	return c.ofPod(diagnosis.That("spec.priority", "", diagnosis.Is, strconv.Itoa(int(is))), diagnosis.That("spec.priorityClassName", "", diagnosis.Is, c.Pod.Spec.PriorityClassName))

@@ -30,7 +30,7 @@ var idleGPUHolders = Rule{ID: diagnosis.IdleGPUHolders, Tell: func(c *Case, n *v
 		left += q.Value()
 		f.Says = fmt.Sprintf("%s held by pods that did no GPU work for %s", a.Held(), view.Age(u.Watched))
 		f.Evidence = append(f.Evidence, diagnosis.Fact(view.PodRef(p), fmt.Sprintf("holds %s of %s; no GPU work seen since %s, at most %.1f %% in the last %s (Prometheus)",
-			q.String(), a.Resource, u.Since.UTC().Format("2006-01-02 15:04 MST"), u.Max, view.Age(u.Watched)), holding(p, a.Resource, q.String())...))
+			q.String(), a.Resource, u.Since.UTC().Format("2006-01-02 15:04 MST"), u.Max, view.Age(u.Watched)), view.Holding(p, a.Resource, q.String())...))
 	}
 	if f.Says == "" || left < a.Count {
 		return nil

@@ -11,6 +11,7 @@ import (
 	"github.com/unpend/unpend/rca/devices"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/evict"
+	"github.com/unpend/unpend/rca/gangs"
 	"github.com/unpend/unpend/rca/kubelet"
 	"github.com/unpend/unpend/rca/terms"
 	"github.com/unpend/unpend/rca/view"
@@ -58,7 +59,7 @@ func (c *Case) Look(ctx context.Context, inventory func() *devices.Inventory, as
 		return fmt.Errorf("read the claims for devices: %w", err)
 	}
 	c.measure(ctx, ask)
-	if err := c.readGang(ctx); err != nil {
+	if c.Gang, err = gangs.Read(ctx, c.subject(), c.Asker); err != nil {
 		return fmt.Errorf("place the gang: %w", err)
 	}
 	return nil

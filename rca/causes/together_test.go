@@ -85,31 +85,3 @@ func TestEvidenceIsToldOnce(t *testing.T) {
 		t.Errorf("%q", k.Nodes)
 	}
 }
-
-// Pods are placed one after another as well as any other way where they ask the same, and
-// nothing of each other.
-func TestWhichPodsAreIdentical(t *testing.T) {
-	apart := &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{}}
-	near := &corev1.Affinity{PodAffinity: &corev1.PodAffinity{}}
-	nodes := &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{}}
-	spread := []corev1.TopologySpreadConstraint{{MaxSkew: 1}}
-	for name, tc := range map[string]struct {
-		edit func(a, b *corev1.Pod)
-		want bool
-	}{
-		"alike":            {func(_, _ *corev1.Pod) {}, true},
-		"by nodes":         {func(a, b *corev1.Pod) { a.Spec.Affinity, b.Spec.Affinity = nodes, nodes }, true},
-		"of another shape": {func(_, b *corev1.Pod) { b.Spec.NodeSelector = map[string]string{"a": "b"} }, false},
-		"apart":            {func(a, b *corev1.Pod) { a.Spec.Affinity, b.Spec.Affinity = apart, apart }, false},
-		"near":             {func(a, b *corev1.Pod) { a.Spec.Affinity, b.Spec.Affinity = near, near }, false},
-		"spread": {func(a, b *corev1.Pod) {
-			a.Spec.TopologySpreadConstraints, b.Spec.TopologySpreadConstraints = spread, spread
-		}, false},
-	} {
-		w := newWorld()
-		a, b := w.pod("a", "", "nvidia.com/gpu", 1), w.pod("b", "", "nvidia.com/gpu", 1)
-		if tc.edit(a, b); identical([]*corev1.Pod{a, b}) != tc.want {
-			t.Errorf("%s: %v", name, !tc.want)
-		}
-	}
-}

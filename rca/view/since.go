@@ -40,3 +40,8 @@ func (n *Node) ReadySince() time.Time {
 func Since(condition string, at time.Time) diagnosis.Claim {
 	return diagnosis.That("status.conditions[type="+condition+"].lastTransitionTime", "", diagnosis.Is, at.UTC().Format(time.RFC3339))
 }
+
+// Holding claims what a pod asks, and where it runs.
+func Holding(p *corev1.Pod, name corev1.ResourceName, amount string) []diagnosis.Claim {
+	return []diagnosis.Claim{diagnosis.That(diagnosis.Requests, string(name), diagnosis.Is, amount), diagnosis.That("spec.nodeName", "", diagnosis.Is, p.Spec.NodeName)}
+}

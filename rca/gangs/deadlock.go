@@ -1,4 +1,4 @@
-package causes
+package gangs
 
 import (
 	"fmt"
@@ -13,16 +13,28 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/terms"
 	"github.com/unpend/unpend/rca/view"
 	"github.com/unpend/unpend/rca/whatif"
+	"github.com/unpend/unpend/watcher/incident"
 )
 
-// workloadDeadlock: members of one workload wait for each other, those that run hold what
+// Workload is a waiting pod with what of its incident tells whether members wait for each other.
+type Workload struct {
+	view.Subject
+	Incident incident.Incident
+	Asks     []view.Ask
+	Wants    corev1.ResourceList // all that the pod requests
+	Verdict  whatif.Verdict
+	Company  *terms.Company
+}
+
+// Deadlock: members of one workload wait for each other, those that run hold what
 // those that wait need, and there is no more of it on any node that they may use, also if
 // everybody else left. Nobody ends, so nobody starts.
-var workloadDeadlock = PodRule{ID: diagnosis.WorkloadDeadlock, Aside: true, leads: true, Tell: func(c *Case) *finding {
+func (c *Workload) Deadlock() *view.Finding {
 	certainty, together := c.membersWait()
-	if !together || c.Unborn || c.bound || c.Gang != nil || len(c.Asks) == 0 {
+	if !together || len(c.Asks) == 0 {
 		return nil
 	}
 	mine := slices.DeleteFunc(c.Cluster.Running(c.Incident.Workload), func(p *corev1.Pod) bool { return !c.holdsAsked(p) })
@@ -37,7 +49,7 @@ var workloadDeadlock = PodRule{ID: diagnosis.WorkloadDeadlock, Aside: true, lead
 	var evidence []diagnosis.Evidence
 	others := false
 	for _, v := range c.Verdict.Nodes {
-		n := c.Node(v.Node)
+		n := c.Cluster.Nodes[v.Node]
 		if slices.ContainsFunc(v.Blockers, func(b whatif.Blocker) bool { return b.Plugin != "NodeResourcesFit" }) || n.Allocatable(a.Resource) == 0 {
 			continue
 		}
@@ -63,27 +75,27 @@ var workloadDeadlock = PodRule{ID: diagnosis.WorkloadDeadlock, Aside: true, lead
 	for _, p := range mine {
 		q := view.PodRequests(p)[a.Resource]
 		held += q.Value()
-		evidence = append(evidence, diagnosis.Fact(view.PodRef(p), fmt.Sprintf("runs on %s, holds %d %s", p.Spec.NodeName, q.Value(), a.Resource), holding(p, a.Resource, q.String())...))
+		evidence = append(evidence, diagnosis.Fact(view.PodRef(p), fmt.Sprintf("runs on %s, holds %d %s", p.Spec.NodeName, q.Value(), a.Resource), view.Holding(p, a.Resource, q.String())...))
 	}
-	evidence = append(evidence, diagnosis.Fact(c.podRef(), fmt.Sprintf("waits for %d %s", a.Count, a.Resource), c.itAsks(a.Resource)...))
+	evidence = append(evidence, diagnosis.Fact(c.Ref(), fmt.Sprintf("waits for %d %s", a.Count, a.Resource), c.asks(a.Resource)...))
 	if c.Cluster.State.Unread["Pod"] != "" {
 		certainty = diagnosis.Likely
 	}
 	if c.Incident.Workload.Kind == "Deployment" {
-		return &finding{certainty, fmt.Sprintf("its rollout makes a new pod before it stops an old one (maxUnavailable is 0), and its old pods hold what the new one waits for: %d of %d %s", held, total, a.Resource), evidence}
+		return view.Found(certainty, fmt.Sprintf("its rollout makes a new pod before it stops an old one (maxUnavailable is 0), and its old pods hold what the new one waits for: %d of %d %s", held, total, a.Resource), evidence...)
 	}
-	return &finding{certainty, fmt.Sprintf("its own workload holds what it waits for: all members ask for %d %s together, the nodes that they may use have %d, and no member ends before all run", held+wait*a.Count, a.Resource, total), evidence}
-}}
+	return view.Found(certainty, fmt.Sprintf("its own workload holds what it waits for: all members ask for %d %s together, the nodes that they may use have %d, and no member ends before all run", held+wait*a.Count, a.Resource, total), evidence...)
+}
 
 // standsInOwnWay tells of a rollout whose pods have to be apart, where old ones stand on every
 // node that would take the new one: it is the place, and not what it asks for, that they hold.
-func (c *Case) standsInOwnWay(mine []*corev1.Pod, certainty diagnosis.Certainty) *finding {
+func (c *Workload) standsInOwnWay(mine []*corev1.Pod, certainty diagnosis.Certainty) *view.Finding {
 	if c.Incident.Workload.Kind != "Deployment" || len(c.Verdict.Feasible()) > 0 {
 		return nil
 	}
 	var evidence []diagnosis.Evidence
 	for _, v := range c.Verdict.Nodes {
-		n := c.Node(v.Node)
+		n := c.Cluster.Nodes[v.Node]
 		if slices.ContainsFunc(v.Blockers, func(b whatif.Blocker) bool { return b.Plugin != "InterPodAffinity" }) {
 			continue // it would not take the pod without them either
 		}
@@ -99,10 +111,10 @@ func (c *Case) standsInOwnWay(mine []*corev1.Pod, certainty diagnosis.Certainty)
 	if c.Cluster.State.Unread["Pod"] != "" {
 		certainty = diagnosis.Likely
 	}
-	return &finding{certainty, fmt.Sprintf("its rollout makes a new pod before it stops an old one (maxUnavailable is 0), its pods have to be apart, and old ones stand on all %s that would take the new one", view.CountOf(len(evidence), "node")), evidence}
+	return view.Found(certainty, fmt.Sprintf("its rollout makes a new pod before it stops an old one (maxUnavailable is 0), its pods have to be apart, and old ones stand on all %s that would take the new one", view.CountOf(len(evidence), "node")), evidence...)
 }
 
-func (c *Case) holdsAsked(p *corev1.Pod) bool {
+func (c *Workload) holdsAsked(p *corev1.Pod) bool {
 	list := view.PodRequests(p)
 	return slices.ContainsFunc(c.Asks, func(a view.Ask) bool { q := list[a.Resource]; return q.Sign() > 0 })
 }
@@ -116,7 +128,7 @@ var (
 
 // membersWait says whether members of the workload wait for each other, and how well that
 // is known.
-func (c *Case) membersWait() (diagnosis.Certainty, bool) {
+func (c *Workload) membersWait() (diagnosis.Certainty, bool) {
 	w := c.Incident.Workload
 	kind, group, _ := strings.Cut(w.Kind, ".")
 	switch {
@@ -138,7 +150,7 @@ func (c *Case) membersWait() (diagnosis.Certainty, bool) {
 
 // behindOldPods says whether a rollout waits for itself: the pod is of a new template, those of
 // former ones run, and none of them stops before it is ready.
-func (c *Case) behindOldPods(d *appsv1.Deployment) bool {
+func (c *Workload) behindOldPods(d *appsv1.Deployment) bool {
 	s := d.Spec.Strategy
 	if d.Spec.Paused || s.Type == appsv1.RecreateDeploymentStrategyType {
 		return false
@@ -161,10 +173,16 @@ func (c *Case) behindOldPods(d *appsv1.Deployment) bool {
 
 // rendezvous says whether an Indexed Job's pods find each other by name: independent ones
 // have no use for a subdomain.
-func (c *Case) rendezvous(j *batchv1.Job) bool { return j.Spec.Template.Spec.Subdomain != "" }
+func (c *Workload) rendezvous(j *batchv1.Job) bool { return j.Spec.Template.Spec.Subdomain != "" }
 
 // ofVolcanoJob says whether the pod's controller is Volcano's Job, whose kind is also the
 // API server's.
-func (c *Case) ofVolcanoJob() bool {
+func (c *Workload) ofVolcanoJob() bool {
 	return slices.ContainsFunc(c.Pod.OwnerReferences, func(o metav1.OwnerReference) bool { return strings.HasPrefix(o.APIVersion, "batch.volcano.sh/") })
+}
+
+// asks claims what the pod asks of a resource.
+func (c *Workload) asks(name corev1.ResourceName) []diagnosis.Claim {
+	q := c.Wants[name]
+	return c.Claims(diagnosis.That(diagnosis.Requests, string(name), diagnosis.Is, q.String()))
 }
