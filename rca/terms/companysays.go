@@ -13,7 +13,7 @@ import (
 // Tell is what the InterPodAffinity plugin refuses, in its words and in the terms that the node
 // does not meet: it judges the pods that run, not labels.
 func (a *Company) Tell(n *view.Node, reason string) *view.Finding {
-	f := &view.Finding{diagnosis.Proven, "pod (anti-)affinity rules leave it out", []diagnosis.Evidence{diagnosis.Fact(n.Ref(), reason, a.whereItStands(n)...)}}
+	f := view.Found(diagnosis.Proven, "pod (anti-)affinity rules leave it out", diagnosis.Fact(n.Ref(), reason, a.whereItStands(n)...))
 	unmet, broken, texts := a.UnmetTerms(n)
 	terms := slices.Concat(pick(TogetherWith(a.Pod), unmet), pick(ApartFrom(a.Pod), broken)) // as the texts
 	for i, t := range texts {

@@ -38,13 +38,13 @@ func (c *Labels) Tell(n *view.Node) *view.Finding {
 		return nil
 	}
 	if len(m.Labels) == 0 {
-		return &view.Finding{diagnosis.Proven, "node affinity does not match", []diagnosis.Evidence{{Ref: n.Ref(), Fact: "the required node affinity does not match its labels"}}}
+		return view.Found(diagnosis.Proven, "node affinity does not match", diagnosis.Evidence{Ref: n.Ref(), Fact: "the required node affinity does not match its labels"})
 	}
 	evidence, ref := make([]diagnosis.Evidence, len(m.facts)), n.Ref()
 	for i, fact := range m.facts {
 		evidence[i] = diagnosis.Fact(ref, fact, slices.Clone(m.claims[i])...)
 	}
-	return &view.Finding{diagnosis.Proven, m.says, evidence}
+	return view.Found(diagnosis.Proven, m.says, evidence...)
 }
 
 // Missed is which labels do not match on nodes that have the same of those that the pod

@@ -28,7 +28,7 @@ func Taints(c view.Subject, n *view.Node) *view.Finding {
 	if len(texts) == 0 {
 		return nil
 	}
-	return &view.Finding{diagnosis.Proven, "taint " + strings.Join(texts, ", ") + " is not tolerated", evidence}
+	return view.Found(diagnosis.Proven, "taint " + strings.Join(texts, ", ") + " is not tolerated", evidence...)
 }
 
 // Passing says of a taint that it goes once the node is ready.
@@ -38,7 +38,7 @@ func Passing(t corev1.Taint) bool { return OwnTaint(t) && t.Key != corev1.TaintN
 func NotReady(c view.Subject, n *view.Node) *view.Finding {
 	for _, t := range Untolerated(c.Pod, n.Node) {
 		if Passing(t) {
-			return &view.Finding{diagnosis.Proven, "not ready", []diagnosis.Evidence{diagnosis.Fact(n.Ref(), "taint "+t.ToString(), untolerated(c, n, t)...)}}
+			return view.Found(diagnosis.Proven, "not ready", diagnosis.Fact(n.Ref(), "taint "+t.ToString(), untolerated(c, n, t)...))
 		}
 	}
 	return nil
