@@ -28,7 +28,7 @@ func Taints(c view.Subject, n *view.Node) *view.Finding {
 	if len(texts) == 0 {
 		return nil
 	}
-	return view.Found(diagnosis.Proven, "taint " + strings.Join(texts, ", ") + " is not tolerated", evidence...)
+	return view.Found(diagnosis.Proven, "taint "+strings.Join(texts, ", ")+" is not tolerated", evidence...)
 }
 
 // Passing says of a taint that it goes once the node is ready.
