@@ -1,6 +1,7 @@
 package changes
 
 import (
+	"github.com/unpend/unpend/rca/admit"
 	"github.com/unpend/unpend/rca/claims"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
@@ -66,11 +67,11 @@ var remedies = map[diagnosis.CauseID]remedy{
 	diagnosis.PodAffinityConflict:      {policy: (*Bench).resolveAffinity},
 	diagnosis.VolumeConflict:           {policy: (*Bench).lookAtVolume},
 	diagnosis.TopologySpreadConflict:   {policy: (*Bench).loosenSpread},
-	diagnosis.QuotaExceeded:            {pod: (*Bench).quotaChanges},
-	diagnosis.QuotaDemandsRequests:     {pod: (*Bench).stateRequests},
-	diagnosis.RuntimeNotConfigured:     {pod: (*Bench).makeRuntimeClass, repair: mending(diagnosis.RuntimeNotConfigured)},
-	diagnosis.LimitRangeViolated:       {pod: (*Bench).comeWithinLimits},
-	diagnosis.InvalidGPURequest:        {pod: (*Bench).correctRequests},
+	diagnosis.QuotaExceeded:            {pod: of(admit.AgainstQuotas)},
+	diagnosis.QuotaDemandsRequests:     {pod: of(admit.StateRequests)},
+	diagnosis.RuntimeNotConfigured:     {pod: of(admit.MakeRuntimeClass), repair: mending(diagnosis.RuntimeNotConfigured)},
+	diagnosis.LimitRangeViolated:       {pod: of(admit.ComeWithinLimits)},
+	diagnosis.InvalidGPURequest:        {pod: of(admit.CorrectRequests)},
 	diagnosis.PreemptionBlocked:        {pod: (*Bench).waitForPreempted},
 	diagnosis.SchedulingGated:          {pod: of(outside.OpenGates)},
 	diagnosis.QueueNotAdmitted:         {pod: of(outside.LetInByQueue)},
@@ -91,7 +92,7 @@ var remedies = map[diagnosis.CauseID]remedy{
 	diagnosis.ScaleUpStuck:         {beside: of(outside.LookAtPromise)},
 	diagnosis.AutoscalerCannotHelp: {beside: of(outside.GrowPool)},
 	diagnosis.NoNodes:              {pod: of(outside.AddNode)},
-	diagnosis.Unknown:              {pod: (*Bench).lookAtRefusal},
+	diagnosis.Unknown:              {pod: of(admit.LookAtRefusal)},
 	diagnosis.SchedulerRefused:     {beside: of(outside.AskScheduler)},
 	diagnosis.QueueMisconfigured:   {beside: of(outside.MendQueue)},
 	diagnosis.WorkloadDeadlock:     {beside: of(outside.BreakDeadlock)},

@@ -46,7 +46,7 @@ func (c *Bench) ResourceChanges(w Weigher, n *view.Node, causes []diagnosis.Caus
 			if root != diagnosis.IdleGPUHolders { // who does nothing does not end either
 				out = append(out, []edit.Change{c.WaitFor(n, root, victims)})
 			}
-		} else if own, ok := c.OfNoTeam().CheapestOf(n, lack, EndsAlone); ok && len(own) > 0 && !c.IsOwn(diagnosis.WorkloadDeadlock) { // else they wait for the one that waits
+		} else if own, ok := c.OfNoTeam().CheapestOf(n, lack, view.EndsAlone); ok && len(own) > 0 && !c.IsOwn(diagnosis.WorkloadDeadlock) { // else they wait for the one that waits
 			out = append(out, []edit.Change{c.WaitFor(n, root, own)})
 		}
 	}

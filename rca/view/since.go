@@ -45,3 +45,8 @@ func Since(condition string, at time.Time) diagnosis.Claim {
 func Holding(p *corev1.Pod, name corev1.ResourceName, amount string) []diagnosis.Claim {
 	return []diagnosis.Claim{diagnosis.That(diagnosis.Requests, string(name), diagnosis.Is, amount), diagnosis.That("spec.nodeName", "", diagnosis.Is, p.Spec.NodeName)}
 }
+
+// EndsAlone says whether the pod is made to come to an end.
+func EndsAlone(p *corev1.Pod) bool {
+	return p.Spec.RestartPolicy == corev1.RestartPolicyNever || p.Spec.RestartPolicy == corev1.RestartPolicyOnFailure || p.Spec.ActiveDeadlineSeconds != nil
+}

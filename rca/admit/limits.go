@@ -1,4 +1,4 @@
-package changes
+package admit
 
 import (
 	"fmt"
@@ -16,47 +16,37 @@ import (
 
 // keepWithinLimits asks for the nearest that the LimitRanges allow; false when no
 // such request exists, or it would have to be shared out among containers.
-func (c *Bench) keepWithinLimits() (edit.Change, bool) {
+func keepWithinLimits(c *edit.Workload) (edit.Change, bool) {
 	over := admission.Violations(c.Cluster.State, c.Refused.Next())
 	if len(over) == 0 || len(c.Refused.Next().Spec.InitContainers) > 0 || len(c.Refused.Next().Spec.Containers) != 1 && slices.ContainsFunc(over, func(v admission.Violation) bool { return v.Who == "the pod" }) {
 		return edit.Change{}, false
 	}
 	pod := c.Refused.Next().DeepCopy()
-	sets := map[string]map[corev1.ResourceName]pair{}
+	sets := map[string]map[corev1.ResourceName]edit.Amounts{}
 	var texts []string
 	for i := range pod.Spec.Containers {
 		k := &pod.Spec.Containers[i]
-		sets[k.Name] = map[corev1.ResourceName]pair{}
+		sets[k.Name] = map[corev1.ResourceName]edit.Amounts{}
 		for _, v := range over {
 			if v.Who != "container "+k.Name && v.Who != "the pod" {
 				continue
 			}
-			p := c.bounded(v.Resource, pair{k.Resources.Requests[v.Resource], k.Resources.Limits[v.Resource]})
+			p := bounded(c, v.Resource, edit.Amounts{Request: k.Resources.Requests[v.Resource], Limit: k.Resources.Limits[v.Resource]})
 			if _, done := sets[k.Name][v.Resource]; !done {
-				texts = append(texts, p.text(v.Resource))
+				texts = append(texts, p.Text(v.Resource))
 			}
 			sets[k.Name][v.Resource] = p
 		}
 	}
-	setResources(pod.Spec.Containers, sets)
+	edit.SetResources(pod.Spec.Containers, sets)
 	if len(admission.Violations(c.Cluster.State, pod)) > 0 {
 		return edit.Change{}, false
 	}
-	return c.setRequests("ask for "+strings.Join(texts, ", ")+" (what the LimitRange allows)", sets), true
-}
-
-// pair is a request and its limit.
-type pair struct{ request, limit resource.Quantity }
-
-func (p pair) text(name corev1.ResourceName) string {
-	if p.request.Cmp(p.limit) == 0 {
-		return p.limit.String() + " " + string(name)
-	}
-	return fmt.Sprintf("%s to %s %s", p.request.String(), p.limit.String(), name)
+	return c.SetRequests("ask for "+strings.Join(texts, ", ")+" (what the LimitRange allows)", sets), true
 }
 
 // bounded is the pair nearest to p that all LimitRanges together allow, if any does.
-func (c *Bench) bounded(name corev1.ResourceName, p pair) pair {
+func bounded(c *edit.Workload, name corev1.ResourceName, p edit.Amounts) edit.Amounts {
 	var least, most, ratio *resource.Quantity
 	for _, lr := range c.Cluster.State.LimitRanges {
 		for _, item := range lr.Spec.Limits {
@@ -74,10 +64,10 @@ func (c *Bench) bounded(name corev1.ResourceName, p pair) pair {
 			}
 		}
 	}
-	if p.limit.IsZero() {
-		p.limit = p.request
+	if p.Limit.IsZero() {
+		p.Limit = p.Request
 	}
-	for _, q := range []*resource.Quantity{&p.request, &p.limit} {
+	for _, q := range []*resource.Quantity{&p.Request, &p.Limit} {
 		if least != nil && q.Cmp(*least) < 0 {
 			*q = *least
 		}
@@ -85,39 +75,17 @@ func (c *Bench) bounded(name corev1.ResourceName, p pair) pair {
 			*q = *most
 		}
 	}
-	if ratio != nil && !admission.WithinRatio(p.request, p.limit, *ratio) {
-		p.request = *resource.NewMilliQuantity(int64(math.Ceil(float64(p.limit.MilliValue())/ratio.AsApproximateFloat64())), p.limit.Format)
+	if ratio != nil && !admission.WithinRatio(p.Request, p.Limit, *ratio) {
+		p.Request = *resource.NewMilliQuantity(int64(math.Ceil(float64(p.Limit.MilliValue())/ratio.AsApproximateFloat64())), p.Limit.Format)
 	}
 	if admission.IsExtended(name) {
-		p.request = p.limit
+		p.Request = p.Limit
 	}
 	return p
 }
 
-// setRequests writes requests and limits, by container and resource, into the
-// workload's template.
-func (c *Bench) setRequests(title string, sets map[string]map[corev1.ResourceName]pair) edit.Change {
-	return c.EditContainers(edit.Change{Kind: diagnosis.ChangeRequest, Minutes: 1, Risk: diagnosis.MediumRisk, Title: title + " in " + c.WorkloadName()},
-		func(containers []corev1.Container) { setResources(containers, sets) })
-}
-
-func setResources(containers []corev1.Container, sets map[string]map[corev1.ResourceName]pair) {
-	for i := range containers {
-		r := &containers[i].Resources
-		for name, p := range sets[containers[i].Name] {
-			if r.Requests == nil {
-				r.Requests = corev1.ResourceList{}
-			}
-			if r.Limits == nil {
-				r.Limits = corev1.ResourceList{}
-			}
-			r.Requests[name], r.Limits[name] = p.request, p.limit
-		}
-	}
-}
-
-func (c *Bench) comeWithinLimits() []edit.Change {
-	if ch, ok := c.keepWithinLimits(); ok {
+func ComeWithinLimits(c *edit.Workload) []edit.Change {
+	if ch, ok := keepWithinLimits(c); ok {
 		return []edit.Change{ch}
 	}
 	ns := c.Refused.Next().Namespace

@@ -1,4 +1,4 @@
-package changes
+package admit
 
 import (
 	"cmp"
@@ -15,26 +15,26 @@ import (
 	"github.com/unpend/unpend/watcher/incident"
 )
 
-// quotaChanges are what helps against a quota that is used up: more of it, or who
+// AgainstQuotas are what helps against a quota that is used up: more of it, or who
 // holds it leaving.
-func (c *Bench) quotaChanges() []edit.Change {
+func AgainstQuotas(c *edit.Workload) []edit.Change {
 	refusing := slices.DeleteFunc(c.Refused.Refusing(), func(q admission.Quota) bool { return len(q.Exceeded()) == 0 })
 	if len(refusing) == 0 {
 		return []edit.Change{{Kind: diagnosis.Manual, Manual: true, Risk: diagnosis.NoRisk, Until: "its quota takes it", Title: "look at the quotas of " + c.Refused.Next().Namespace,
 			Commands: []string{fmt.Sprintf("kubectl -n %s describe resourcequota", c.Refused.Next().Namespace)}}}
 	}
 	var out []edit.Change
-	if ch, ok := c.raiseQuota(); ok {
+	if ch, ok := raiseQuota(c); ok {
 		out = append(out, ch)
 	}
-	if ch, ok := c.waitForQuota(refusing); ok {
+	if ch, ok := waitForQuota(c, refusing); ok {
 		out = append(out, ch)
 	}
 	return out
 }
 
 // raiseQuota allows as much as the pods that do not exist need, and no more.
-func (c *Bench) raiseQuota() (edit.Change, bool) {
+func raiseQuota(c *edit.Workload) (edit.Change, bool) {
 	ch := edit.Change{Kind: diagnosis.RaiseQuota, Minutes: 1, Risk: diagnosis.MediumRisk, Hard: map[string]corev1.ResourceList{}}
 	missing := 0
 	for _, r := range c.Refused.All {
@@ -64,7 +64,7 @@ func (c *Bench) raiseQuota() (edit.Change, bool) {
 	}
 	ch.Title = strings.Join(titles, "; ")
 	for _, r := range c.Refused.All {
-		c.wake(&ch, r.Owner)
+		wake(c, &ch, r.Owner)
 	}
 	return ch, len(titles) > 0
 }
@@ -76,7 +76,7 @@ const annotationRetry = "unpend.dev/retry"
 // back-off of those of ReplicaSets, StatefulSets and DaemonSets (client-go
 // DefaultTypedControllerRateLimiter). That of Jobs waits a minute at most, and does
 // without.
-func (c *Bench) wake(ch *edit.Change, o incident.Ref) {
+func wake(c *edit.Workload, ch *edit.Change, o incident.Ref) {
 	owner, ok := c.Cluster.State.Owner(o.Kind, o.Namespace, o.Name)
 	if !ok || !slices.Contains([]string{"ReplicaSet", "StatefulSet", "DaemonSet"}, o.Kind) {
 		return
@@ -90,13 +90,13 @@ func (c *Bench) wake(ch *edit.Change, o incident.Ref) {
 
 // waitForQuota leaves the holders alone until enough of them have left for one pod:
 // those that end by themselves before those that do not.
-func (c *Bench) waitForQuota(refusing []admission.Quota) (edit.Change, bool) {
+func waitForQuota(c *edit.Workload, refusing []admission.Quota) (edit.Change, bool) {
 	var leave []*corev1.Pod
 	for _, q := range refusing {
 		for _, name := range q.Exceeded() {
 			top := q.Top(name)
 			slices.SortStableFunc(top, func(a, b admission.QuotaHolder) int {
-				return cmp.Compare(view.Rank(EndsAlone(a.Pod)), view.Rank(EndsAlone(b.Pod)))
+				return cmp.Compare(view.Rank(view.EndsAlone(a.Pod)), view.Rank(view.EndsAlone(b.Pod)))
 			})
 			lack := q.Need(name, 1)
 			lack.Sub(q.Hard[name])
@@ -115,15 +115,10 @@ func (c *Bench) waitForQuota(refusing []admission.Quota) (edit.Change, bool) {
 		}
 	}
 	ends := "ends"
-	if !EndsAlone(leave[len(leave)-1]) {
+	if !view.EndsAlone(leave[len(leave)-1]) {
 		ends = "leaves (nothing says that it does by itself)"
 	}
 	return edit.Change{Kind: diagnosis.Wait, Manual: true, Risk: diagnosis.NoRisk, Victims: leave, Until: view.PodList(leave) + " " + ends,
 		Title:    "wait until " + view.PodList(leave) + " leaves quota free",
 		Commands: []string{fmt.Sprintf("kubectl -n %s get pod %s -w", leave[0].Namespace, leave[0].Name)}}, true
-}
-
-// EndsAlone says whether the pod is made to come to an end.
-func EndsAlone(p *corev1.Pod) bool {
-	return p.Spec.RestartPolicy == corev1.RestartPolicyNever || p.Spec.RestartPolicy == corev1.RestartPolicyOnFailure || p.Spec.ActiveDeadlineSeconds != nil
 }

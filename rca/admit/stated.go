@@ -1,4 +1,4 @@
-package changes
+package admit
 
 import (
 	"fmt"
@@ -14,11 +14,11 @@ import (
 	"github.com/unpend/unpend/rca/view"
 )
 
-// stateRequests is for a quota that takes only pods whose containers state what it limits:
+// StateRequests is for a quota that takes only pods whose containers state what it limits:
 // they do, or a LimitRange does it for all pods of the namespace. More quota is of no use.
-func (c *Bench) stateRequests() []edit.Change {
+func StateRequests(c *edit.Workload) []edit.Change {
 	if c.Refused.Uncovered() {
-		return []edit.Change{c.coverByQuota()}
+		return []edit.Change{coverByQuota(c)}
 	}
 	var lacks []lack
 	for _, q := range c.Refused.Refusing() {
@@ -34,12 +34,12 @@ func (c *Bench) stateRequests() []edit.Change {
 		return []edit.Change{{Kind: diagnosis.Manual, Manual: true, Risk: diagnosis.NoRisk, Until: "its quota takes it", Title: "look at the quotas of " + c.Refused.Next().Namespace,
 			Commands: []string{fmt.Sprintf("kubectl -n %s describe resourcequota", c.Refused.Next().Namespace)}}}
 	}
-	if sets, ok := c.asRequested(lacks); ok {
-		ch := c.setRequests("limit its containers to what they request", sets)
+	if sets, ok := asRequested(c, lacks); ok {
+		ch := c.SetRequests("limit its containers to what they request", sets)
 		ch.Adds = true
-		return []edit.Change{ch, c.defaultByRange(lacks)}
+		return []edit.Change{ch, defaultByRange(c, lacks)}
 	}
-	return []edit.Change{c.stateByHand(lacks), c.defaultByRange(lacks)}
+	return []edit.Change{stateByHand(c, lacks), defaultByRange(c, lacks)}
 }
 
 // lack is what one container does not state for a quota.
@@ -59,8 +59,8 @@ func (l lack) plain() (corev1.ResourceName, bool) {
 
 // asRequested has each limit that is missing be what the container requests; false where
 // one requests nothing, for nobody has said how much it needs.
-func (c *Bench) asRequested(lacks []lack) (map[string]map[corev1.ResourceName]pair, bool) {
-	sets := map[string]map[corev1.ResourceName]pair{}
+func asRequested(c *edit.Workload, lacks []lack) (map[string]map[corev1.ResourceName]edit.Amounts, bool) {
+	sets := map[string]map[corev1.ResourceName]edit.Amounts{}
 	for _, l := range lacks {
 		name, limit := l.plain()
 		at := slices.IndexFunc(c.Refused.Next().Spec.Containers, func(k corev1.Container) bool { return k.Name == l.container })
@@ -72,16 +72,16 @@ func (c *Bench) asRequested(lacks []lack) (map[string]map[corev1.ResourceName]pa
 			return nil, false
 		}
 		if sets[l.container] == nil {
-			sets[l.container] = map[corev1.ResourceName]pair{}
+			sets[l.container] = map[corev1.ResourceName]edit.Amounts{}
 		}
-		sets[l.container][name] = pair{q, q}
+		sets[l.container][name] = edit.Amounts{Request: q, Limit: q}
 	}
 	return sets, true
 }
 
 // stateByHand says what is to be written where. The amounts are a container's share of a
 // node, for nobody has said what it needs.
-func (c *Bench) stateByHand(lacks []lack) edit.Change {
+func stateByHand(c *edit.Workload, lacks []lack) edit.Change {
 	ch := edit.Change{Kind: diagnosis.ChangeRequest, Manual: true, Adds: true, Minutes: 1, Risk: diagnosis.NoRisk,
 		Title:      "state " + unstatedText(lacks) + " in " + c.WorkloadName(),
 		Untestable: "how much its containers need nobody has said: the amounts are a share of a node"}
@@ -91,7 +91,7 @@ func (c *Bench) stateByHand(lacks []lack) edit.Change {
 		var requests, limits []string
 		for _, l := range lacks {
 			if name, limit := l.plain(); l.container == container {
-				text := fmt.Sprintf("%s=%s", name, c.portion(l))
+				text := fmt.Sprintf("%s=%s", name, portion(c, l))
 				if limit {
 					limits = append(limits, text)
 				} else {
@@ -139,12 +139,12 @@ func unstatedText(lacks []lack) string {
 }
 
 // defaultByRange has the API server fill in what pods of the namespace leave out.
-func (c *Bench) defaultByRange(lacks []lack) edit.Change {
+func defaultByRange(c *edit.Workload, lacks []lack) edit.Change {
 	ns := c.Refused.Next().Namespace
 	lists := map[bool][]string{} // whether it is a limit
 	for _, l := range lacks {
 		name, limit := l.plain()
-		if text := fmt.Sprintf("%s: %q", name, c.portion(l)); !slices.Contains(lists[limit], text) {
+		if text := fmt.Sprintf("%s: %q", name, portion(c, l)); !slices.Contains(lists[limit], text) {
 			lists[limit] = append(lists[limit], text)
 		}
 	}
@@ -164,11 +164,11 @@ func (c *Bench) defaultByRange(lacks []lack) edit.Change {
 
 // portion is what a container may take of a resource: its GPUs' part of the node that has most
 // GPUs, shared among its containers, and no more than the quota has left.
-func (c *Bench) portion(l lack) string {
+func portion(c *edit.Workload, l lack) string {
 	name, _ := l.plain()
 	q := map[corev1.ResourceName]resource.Quantity{corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourceMemory: resource.MustParse("2Gi")}[name]
 	if len(c.Asks) == 1 && c.Asks[0].Profile == "" {
-		if n := c.mostGPUs(c.Asks[0].Resource); n != nil {
+		if n := mostGPUs(c, c.Asks[0].Resource); n != nil {
 			has := n.Status.Allocatable[name]
 			part := has.Value() * c.Asks[0].Count / n.Allocatable(c.Asks[0].Resource) / int64(max(1, len(c.Refused.Next().Spec.Containers)))
 			if name == corev1.ResourceMemory {
@@ -190,7 +190,7 @@ func (c *Bench) portion(l lack) string {
 }
 
 // mostGPUs is the node that offers most of a GPU resource; nil where none does.
-func (c *Bench) mostGPUs(name corev1.ResourceName) *view.Node {
+func mostGPUs(c *edit.Workload, name corev1.ResourceName) *view.Node {
 	var most *view.Node
 	for _, n := range c.Cluster.SortedNodes() {
 		if has := n.Allocatable(name); has > 0 && (most == nil || has > most.Allocatable(name)) {
@@ -201,11 +201,11 @@ func (c *Bench) mostGPUs(name corev1.ResourceName) *view.Node {
 }
 
 // coverByQuota makes the quota that the API server's configuration wants.
-func (c *Bench) coverByQuota() edit.Change {
+func coverByQuota(c *edit.Workload) edit.Change {
 	ns, class := c.Refused.Next().Namespace, c.Refused.Next().Spec.PriorityClassName
 	ch := edit.Change{Kind: diagnosis.Manual, Manual: true, Minutes: 2, Risk: diagnosis.NoRisk, Title: "give " + ns + " a quota that covers its pods", Until: ns + " has a quota that covers it"}
 	if class == "" {
-		ch.Commands = []string{fmt.Sprintf("kubectl -n %s create quota gpus --hard=%s", ns, c.hardText())}
+		ch.Commands = []string{fmt.Sprintf("kubectl -n %s create quota gpus --hard=%s", ns, hardText(c))}
 		return ch
 	}
 	ch.Title = fmt.Sprintf("give %s a quota for priority class %s", ns, class)
@@ -217,7 +217,7 @@ func (c *Bench) coverByQuota() edit.Change {
 }
 
 // hardText is what the pods that are missing ask of devices.
-func (c *Bench) hardText() string {
+func hardText(c *edit.Workload) string {
 	missing := int64(0)
 	for _, r := range c.Refused.All {
 		missing += int64(r.Missing)

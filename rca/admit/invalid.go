@@ -1,4 +1,4 @@
-package changes
+package admit
 
 import (
 	"fmt"
@@ -12,8 +12,8 @@ import (
 	"github.com/unpend/unpend/rca/view"
 )
 
-func (c *Bench) correctRequests() []edit.Change {
-	sets := map[string]map[corev1.ResourceName]pair{}
+func CorrectRequests(c *edit.Workload) []edit.Change {
+	sets := map[string]map[corev1.ResourceName]edit.Amounts{}
 	var texts []string
 	for _, bad := range admission.InvalidRequests(c.Refused.Next()) {
 		if bad.Init {
@@ -21,14 +21,14 @@ func (c *Bench) correctRequests() []edit.Change {
 				Commands: []string{c.EditByHand("requests and limits of a GPU are equal, and no less than 1")}}}
 		}
 		if sets[bad.Container] == nil {
-			sets[bad.Container] = map[corev1.ResourceName]pair{}
+			sets[bad.Container] = map[corev1.ResourceName]edit.Amounts{}
 		}
-		sets[bad.Container][bad.Resource] = pair{bad.Whole(), bad.Whole()}
+		sets[bad.Container][bad.Resource] = edit.Amounts{Request: bad.Whole(), Limit: bad.Whole()}
 		texts = append(texts, fmt.Sprintf("%s %s as request and limit", view.QuantityText(bad.Whole()), bad.Resource))
 	}
 	if len(sets) == 0 {
 		return []edit.Change{{Kind: diagnosis.Manual, Manual: true, Risk: diagnosis.NoRisk, Until: "its requests are valid", Title: "look at what changes the requests of its pods",
 			Commands: []string{fmt.Sprintf("kubectl -n %s describe %s", c.Refused.Next().Namespace, c.WorkloadName())}}}
 	}
-	return []edit.Change{c.setRequests("write "+strings.Join(texts, ", "), sets)}
+	return []edit.Change{c.SetRequests("write "+strings.Join(texts, ", "), sets)}
 }

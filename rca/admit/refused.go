@@ -1,4 +1,4 @@
-package changes
+package admit
 
 import (
 	"fmt"
@@ -9,9 +9,9 @@ import (
 	"github.com/unpend/unpend/rca/edit"
 )
 
-// lookAtRefusal is what a person does about a refusal that no cause of the catalogue is
+// LookAtRefusal is what a person does about a refusal that no cause of the catalogue is
 // about. Names are those of objects: what the API server's text names is only quoted.
-func (c *Bench) lookAtRefusal() []edit.Change {
+func LookAtRefusal(c *edit.Workload) []edit.Change {
 	if len(c.Refused.All) == 0 {
 		return nil
 	}
@@ -55,7 +55,7 @@ func (c *Bench) lookAtRefusal() []edit.Change {
 	return []edit.Change{ch}
 }
 
-func accountOf(c *Bench) string {
+func accountOf(c *edit.Workload) string {
 	if name := c.Refused.Next().Spec.ServiceAccountName; name != "" {
 		return name
 	}
@@ -67,8 +67,8 @@ func runtimeClass(name string) string {
 	return fmt.Sprintf("kubectl create -f - <<'EOF'\napiVersion: node.k8s.io/v1\nkind: RuntimeClass\nmetadata: {name: %s}\nhandler: %s\nEOF", name, name)
 }
 
-// makeRuntimeClass is for pods that name NVIDIA's, which does not exist.
-func (c *Bench) makeRuntimeClass() []edit.Change {
+// MakeRuntimeClass is for pods that name NVIDIA's, which does not exist.
+func MakeRuntimeClass(c *edit.Workload) []edit.Change {
 	name := c.Refused.Refuses().Name
 	if name == "" {
 		return nil
