@@ -1,4 +1,4 @@
-package changes
+package mend
 
 import (
 	"cmp"
@@ -12,11 +12,11 @@ import (
 	"github.com/unpend/unpend/rca/view"
 )
 
-// quarantine keeps further pods from a node with a sick GPU until somebody has seen to
+// Quarantine keeps further pods from a node with a sick GPU until somebody has seen to
 // it. It makes room for nobody, and says so.
-func quarantine(n *view.Node) edit.Change {
+func Quarantine(n *view.Node) edit.Change {
 	ch := edit.Change{Kind: diagnosis.QuarantineGPU, Cause: diagnosis.GPUUnhealthy, Minutes: 1, Risk: diagnosis.MediumRisk,
-		Title:      fmt.Sprintf("quarantine %s: cordon it, and have %s seen to", n.Name, sickText(n)),
+		Title:      fmt.Sprintf("quarantine %s: cordon it, and have %s seen to", n.Name, SickText(n)),
 		Node:       func(o *corev1.Node) { o.Spec.Unschedulable = true },
 		Untestable: "it keeps pods from a sick GPU and schedules none: this pod waits until somebody mends the hardware"}
 	ch.Detail = func(ch *edit.Change) {
@@ -33,7 +33,7 @@ func quarantine(n *view.Node) edit.Change {
 	return ch
 }
 
-func sickText(n *view.Node) string { return cmp.Or(n.SickText(), "its GPUs") }
+func SickText(n *view.Node) string { return cmp.Or(n.SickText(), "its GPUs") }
 
 // ticket is what a person who mends the hardware has to know. It holds no times: it is
 // part of the plan, which must not change with every report.

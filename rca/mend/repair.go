@@ -1,4 +1,4 @@
-package changes
+package mend
 
 import (
 	"fmt"
@@ -16,9 +16,9 @@ import (
 	"github.com/unpend/unpend/rca/view"
 )
 
-// restartPlugin evicts the device plugin's pod, which its DaemonSet recreates: it
+// RestartPlugin evicts the device plugin's pod, which its DaemonSet recreates: it
 // looks at the GPUs afresh, and forgets what it had marked unhealthy.
-func (c *Bench) restartPlugin(n *view.Node, cause diagnosis.CauseID) edit.Change {
+func RestartPlugin(c *edit.Workload, n *view.Node, cause diagnosis.CauseID) edit.Change {
 	ch := edit.Change{Kind: diagnosis.RestartDevicePlugin, Cause: cause, Minutes: 1, Risk: diagnosis.LowRisk, Title: "restart the device plugin on " + n.Name,
 		Until: "the device plugin of " + n.Name + " has registered its devices again",
 		Node: func(o *corev1.Node) {
@@ -26,7 +26,7 @@ func (c *Bench) restartPlugin(n *view.Node, cause diagnosis.CauseID) edit.Change
 			maps.Copy(o.Status.Capacity, n.Offers())
 		}}
 	switch {
-	case cause == diagnosis.GPUUnhealthy && !c.freshlyReported(n):
+	case cause == diagnosis.GPUUnhealthy && !freshlyReported(c, n):
 		ch.Untestable = "nothing reports whether the unhealthy devices of " + n.Name + " are sound again: if they are, it offers them again, for health is one-way until it restarts"
 	case n.Geometry == nil:
 		ch.Untestable = "nobody knows what it will offer: nothing reports the GPUs of " + n.Name
@@ -51,12 +51,12 @@ const freshFor = 5 * time.Minute
 
 // freshlyReported says whether the driver itself has told a short while ago what the node's
 // GPUs are like.
-func (c *Bench) freshlyReported(n *view.Node) bool {
+func freshlyReported(c *edit.Workload, n *view.Node) bool {
 	return n.Geometry != nil && n.Geometry.Report.Source == nodeprobe.SourceNVML && c.Cluster.State.Now.Sub(n.Geometry.Report.ObservedAt.Time) <= freshFor
 }
 
-// reboot empties a node by hand and boots it: devices, plugin and kubelet begin afresh.
-func reboot(n *view.Node, cause diagnosis.CauseID) edit.Change {
+// Reboot empties a node by hand and boots it: devices, plugin and kubelet begin afresh.
+func Reboot(n *view.Node, cause diagnosis.CauseID) edit.Change {
 	return edit.Change{Kind: diagnosis.RebootNode, Cause: cause, Manual: true, Minutes: 15, Risk: diagnosis.HighRisk, Title: "reboot " + n.Name + ", or reset its GPUs",
 		Untestable: "a reboot cannot be tried on a copy", Drained: drained(n),
 		Commands: []string{"kubectl drain " + n.Name + " --ignore-daemonsets --delete-emptydir-data", "# reboot the machine, then:", "kubectl uncordon " + n.Name}}
@@ -70,8 +70,8 @@ func drained(n *view.Node) []*corev1.Pod {
 	})
 }
 
-// waitForReady is all that can be done here about a node that is not ready.
-func waitForReady(n *view.Node) edit.Change {
+// WaitForReady is all that can be done here about a node that is not ready.
+func WaitForReady(n *view.Node) edit.Change {
 	return edit.Change{Kind: diagnosis.Wait, Cause: diagnosis.NodeNotReady, Manual: true, Risk: diagnosis.NoRisk, Until: n.Name + " is Ready again",
 		Title: "wait until " + n.Name + " is Ready", Node: func(o *corev1.Node) { o.Spec.Taints = slices.DeleteFunc(slices.Clone(o.Spec.Taints), terms.Passing) },
 		Commands: []string{"kubectl describe node " + n.Name}}

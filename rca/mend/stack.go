@@ -1,4 +1,4 @@
-package changes
+package mend
 
 import (
 	"fmt"
@@ -14,28 +14,28 @@ import (
 	"github.com/unpend/unpend/rca/view"
 )
 
-// mendStack lists what mends the first broken link between a node's board and what it
+// Stack lists what mends the first broken link between a node's board and what it
 // offers.
-func (c *Bench) mendStack(n *view.Node, cause diagnosis.CauseID) []edit.Change {
+func Stack(c *edit.Workload, n *view.Node, cause diagnosis.CauseID) []edit.Change {
 	f := c.Broken(n)
 	if f == nil || f.Cause != cause {
 		return nil
 	}
-	return c.mends(n, f, func(asked bool) (func(*corev1.Node), string) { return c.announced(n, asked) })
+	return mends(c, n, f, func(asked bool) (func(*corev1.Node), string) { return announced(c, n, asked) })
 }
 
-// mendUpgrade is what ends a driver's upgrade that keeps a node cordoned.
-func (c *Bench) mendUpgrade(n *view.Node) []edit.Change {
+// Upgrade is what ends a driver's upgrade that keeps a node cordoned.
+func Upgrade(c *edit.Workload, n *view.Node) []edit.Change {
 	f := stack.Of(c.Cluster).Cordoned(n)
 	if f == nil {
 		return nil
 	}
-	return c.mends(n, f, func(asked bool) (func(*corev1.Node), string) {
-		open := uncordon(n).Node
+	return mends(c, n, f, func(asked bool) (func(*corev1.Node), string) {
+		open := Uncordon(n).Node
 		if n.AdvertisesAny() {
 			return open, ""
 		}
-		edit, unknown := c.announced(n, asked)
+		edit, unknown := announced(c, n, asked)
 		if unknown != "" {
 			return nil, unknown
 		}
@@ -45,11 +45,11 @@ func (c *Bench) mendUpgrade(n *view.Node) []edit.Change {
 
 // mends are the changes that a finding's mends are; after is what the node offers once one
 // of them has come to its end, or why nobody knows.
-func (c *Bench) mends(n *view.Node, f *stack.Finding, after func(asked bool) (func(*corev1.Node), string)) []edit.Change {
+func mends(c *edit.Workload, n *view.Node, f *stack.Finding, after func(asked bool) (func(*corev1.Node), string)) []edit.Change {
 	out := make([]edit.Change, 0, len(f.Mends))
 	for _, m := range f.Mends {
 		if m.Kind == diagnosis.RestartDevicePlugin {
-			ch := c.restartPlugin(n, f.Cause)
+			ch := RestartPlugin(c, n, f.Cause)
 			if m.Unproven != "" {
 				ch.Untestable = m.Unproven
 			}
@@ -61,7 +61,7 @@ func (c *Bench) mends(n *view.Node, f *stack.Finding, after func(asked bool) (fu
 			ch.Drained = drained(n)
 		}
 		if m.Kind == diagnosis.EvictPods {
-			if !c.mayAllLeave(m.Victims) {
+			if !mayAllLeave(c, m.Victims) {
 				continue
 			}
 			leave := edit.Evict(f.Cause, m.Victims)
@@ -78,7 +78,7 @@ func (c *Bench) mends(n *view.Node, f *stack.Finding, after func(asked bool) (fu
 	return out
 }
 
-func (c *Bench) mayAllLeave(pods []*corev1.Pod) bool {
+func mayAllLeave(c *edit.Workload, pods []*corev1.Pod) bool {
 	for _, p := range pods {
 		if !c.MayLeave(p) {
 			return false
@@ -89,7 +89,7 @@ func (c *Bench) mayAllLeave(pods []*corev1.Pod) bool {
 
 // announced is the node once its device plugin has announced its GPUs, or why nobody can say
 // what it offers then. Who waits for a node that is starting waits for as many as are asked.
-func (c *Bench) announced(n *view.Node, asked bool) (edit func(*corev1.Node), unknown string) {
+func announced(c *edit.Workload, n *view.Node, asked bool) (edit func(*corev1.Node), unknown string) {
 	offers := n.Offers()
 	if len(offers) == 0 {
 		count := n.Expected()

@@ -1,4 +1,4 @@
-package changes
+package mend
 
 import (
 	"fmt"
@@ -12,12 +12,12 @@ import (
 	"github.com/unpend/unpend/rca/view"
 )
 
-// unstick has those leave who keep MIG manager from the GPUs of a node, and it try again:
+// Unstick has those leave who keep MIG manager from the GPUs of a node, and it try again:
 // the pods that hold some, else what runs on the host itself; at last the node is booted.
-func (c *Bench) unstick(n *view.Node, cause diagnosis.CauseID) []edit.Change {
+func Unstick(c *edit.Workload, n *view.Node, cause diagnosis.CauseID) []edit.Change {
 	holders := n.GPUHolders()
 	if len(holders) == 0 {
-		return []edit.Change{endHostClients(n, cause), reboot(n, cause)}
+		return []edit.Change{endHostClients(n, cause), Reboot(n, cause)}
 	}
 	ch := edit.Change{Kind: diagnosis.EvictPods, Cause: cause, Manual: true, Minutes: 5, Risk: diagnosis.MediumRisk, Drained: holders,
 		Title:      fmt.Sprintf("have %s leave %s, then MIG manager try again", view.PodList(holders), n.Name),
@@ -33,14 +33,14 @@ func (c *Bench) unstick(n *view.Node, cause diagnosis.CauseID) []edit.Change {
 			}
 		}
 		ch.Steps = append(ch.Steps, "have MIG manager try again", "uncordon "+n.Name)
-		ch.Commands = append(append(append(ch.Commands, tryAgain(n)...), startPaused(n)...), "kubectl uncordon "+n.Name)
+		ch.Commands = append(append(append(ch.Commands, tryAgain(n)...), StartPaused(n)...), "kubectl uncordon "+n.Name)
 	}
-	return []edit.Change{ch, reboot(n, cause)}
+	return []edit.Change{ch, Reboot(n, cause)}
 }
 
-// respell is for a layout that MIG manager fails on without a pod in its way, and whose
+// Respell is for a layout that MIG manager fails on without a pod in its way, and whose
 // profiles drivers call by different names: an entry of one's own has the driver's.
-func (c *Bench) respell(n *view.Node) []edit.Change {
+func Respell(c *edit.Workload, n *view.Node) []edit.Change {
 	names := layouts.OtherwiseSpelled(c.Cluster, n)
 	if len(names) == 0 || len(n.GPUHolders()) > 0 {
 		return nil
@@ -69,7 +69,7 @@ func endHostClients(n *view.Node, cause diagnosis.CauseID) edit.Change {
 		Untestable: "no pod holds its GPUs, and what runs on the host is in no object",
 		Steps:      []string{"see on " + n.Name + " which process has a GPU open (DCGM and nvidia-persistenced are services, nvidia_drm and nvidia_modeset modules)", "stop it", "have MIG manager try again"},
 		Commands: append(append([]string{host + "sh -c 'lsof /dev/nvidia* || fuser -v /dev/nvidia*'", host + "sh -c 'lsmod | grep nvidia'",
-			host + "systemctl stop nvidia-persistenced nvidia-dcgm dcgm-exporter  # those of them that run", host + "modprobe -r nvidia_drm nvidia_modeset  # where a display holds it"}, tryAgain(n)...), startPaused(n)...)}
+			host + "systemctl stop nvidia-persistenced nvidia-dcgm dcgm-exporter  # those of them that run", host + "modprobe -r nvidia_drm nvidia_modeset  # where a display holds it"}, tryAgain(n)...), StartPaused(n)...)}
 }
 
 // tryAgain starts MIG manager's pod on the node again: it looks at the label when it starts,
@@ -81,8 +81,17 @@ func tryAgain(n *view.Node) []string {
 	return []string{fmt.Sprintf("kubectl delete pod -A -l app=nvidia-mig-manager --field-selector spec.nodeName=%s  # it is made again, and applies %s", n.Name, n.Labels[view.LabelMIGConfig])}
 }
 
-// reapply has MIG manager look at the label again, by hand, and says why.
-func (c *Bench) reapply(n *view.Node, why string) edit.Change {
+// StartPaused is for a MIG manager that does not come round by itself.
+func StartPaused(n *view.Node) []string {
+	paused := layouts.PausedComponents(n)
+	if len(paused) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("kubectl label node %s %s=true --overwrite  # if still paused once %s is success", n.Name, strings.Join(paused, "=true "), view.LabelMIGState)}
+}
+
+// Reapply has MIG manager look at the label again, by hand, and says why.
+func Reapply(c *edit.Workload, n *view.Node, why string) edit.Change {
 	config := n.Labels[view.LabelMIGConfig]
 	ch := edit.Change{Kind: diagnosis.RevertMIGConfig, Cause: diagnosis.MIGLayoutDrift, Manual: true, Minutes: 6, Risk: diagnosis.MediumRisk, Drained: n.GPUHolders(),
 		Title:      fmt.Sprintf("have MIG manager apply %q to %s again", config, n.Name),
@@ -106,9 +115,9 @@ func Unsettled(id diagnosis.CauseID) bool {
 	return false
 }
 
-// doubtful says why another layout is not proved on a node where MIG manager has failed: by
+// Doubtful says why another layout is not proved on a node where MIG manager has failed: by
 // what no object tells, it may fail again.
-func doubtful(n *view.Node, causes []diagnosis.CauseID, victims []*corev1.Pod) string {
+func Doubtful(n *view.Node, causes []diagnosis.CauseID, victims []*corev1.Pod) string {
 	for _, id := range causes {
 		if id == diagnosis.MIGConfigFailed && len(n.GPUHolders()) == 0 && len(victims) == 0 {
 			return "MIG manager has failed on " + n.Name + ", where no pod holds a GPU: until what does is gone, it may fail on any layout"

@@ -1,4 +1,4 @@
-package changes
+package mend
 
 import (
 	"slices"
@@ -10,7 +10,7 @@ import (
 	"github.com/unpend/unpend/rca/view"
 )
 
-func uncordon(n *view.Node) edit.Change {
+func Uncordon(n *view.Node) edit.Change {
 	quarantined, first := n.Operation().Quarantined != "", "ask who cordoned it first"
 	if quarantined {
 		first = "see first that its GPU is mended"

@@ -1,4 +1,4 @@
-package changes
+package retry
 
 import (
 	"fmt"
@@ -12,9 +12,9 @@ import (
 	"github.com/unpend/unpend/rca/view"
 )
 
-// oneShare asks for one share where more of it are asked: a container gets no more of a
+// OneShare asks for one share where more of it are asked: a container gets no more of a
 // GPU by several, for time-slicing promises no part of it.
-func (c *Bench) oneShare() []edit.Change {
+func OneShare(c *edit.Workload) []edit.Change {
 	var several, named []view.Ask
 	for _, a := range c.Asks {
 		if a.Count < 2 {

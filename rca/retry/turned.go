@@ -1,4 +1,4 @@
-package changes
+package retry
 
 import (
 	"fmt"
@@ -13,21 +13,22 @@ import (
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/kubelet"
+	"github.com/unpend/unpend/rca/mend"
 	"github.com/unpend/unpend/rca/view"
 )
 
-// afterRefusal is what is done about a pod that a kubelet has refused: it is tried again
+// Again is what is done about a pod that a kubelet has refused: it is tried again
 // where nothing speaks against that, else what is behind the refusal is mended first.
-func (c *Bench) afterRefusal() []edit.Change {
+func Again(c *edit.Workload) []edit.Change {
 	t := c.Kubelet.Turned()
 	if t == nil {
 		return nil
 	}
 	id := diagnosis.KubeletAdmissionRefused
 	var out []edit.Change
-	mend := func(ch edit.Change) {
-		if c.bare() && (ch.Untestable == "" || ch.Until != "") {
-			ch.With = []edit.Change{c.again(t, "")}
+	mendFirst := func(ch edit.Change) {
+		if bare(c) && (ch.Untestable == "" || ch.Until != "") {
+			ch.With = []edit.Change{again(c, t, "")}
 		}
 		out = append(out, ch)
 	}
@@ -37,56 +38,56 @@ func (c *Bench) afterRefusal() []edit.Change {
 	}
 	switch t.Behind {
 	case kubelet.PlacedByHand:
-		return append(out, c.freely(t))
+		return append(out, freely(c, t))
 	case kubelet.InitAsksToo:
-		out = append(out, c.askOnce(t))
+		out = append(out, askOnce(c, t))
 	case kubelet.NotReleased:
 		if !t.Fine {
-			mend(c.waitForRelease(t))
+			mendFirst(waitForRelease(c, t))
 			not = t.On
 		}
 	}
-	if c.toldByNode(t) { // what mends the node is offered for what it is told
-		return append(out, c.again(t, ""))
+	if toldByNode(c, t) { // what mends the node is offered for what it is told
+		return append(out, again(c, t, ""))
 	}
-	out = append(out, c.again(t, not))
+	out = append(out, again(c, t, not))
 	if t.Node == nil {
 		return out
 	}
 	switch t.Behind {
 	case kubelet.GPULost:
-		mend(c.closeNode(t))
-		last := c.restartPlugin(t.Node, id)
+		mendFirst(closeNode(c, t))
+		last := mend.RestartPlugin(c, t.Node, id)
 		last.Minutes, last.Untestable = 2, "it helps only if NVML then hides the lost GPU, which nobody can try on a copy"
-		return append(out, reboot(t.Node, id), last)
+		return append(out, mend.Reboot(t.Node, id), last)
 	case kubelet.GPUsSick:
 		if t.Back {
 			return out // what would be mended has been
 		}
-		mend(c.restartPlugin(t.Node, id))
-		q := c.closeNode(t)
+		mendFirst(mend.RestartPlugin(c, t.Node, id))
+		q := closeNode(c, t)
 		q.Minutes = 2 // a restart gives back what had a passing fault
-		mend(q)
-		return append(out, reboot(t.Node, id))
+		mendFirst(q)
+		return append(out, mend.Reboot(t.Node, id))
 	case kubelet.Unaligned:
-		return append(out, c.freeSocket(t), c.askAligned(t))
+		return append(out, freeSocket(c, t), askAligned(c, t))
 	}
-	return append(out, c.stillRefused(t)...)
+	return append(out, stillRefused(c, t)...)
 }
 
 // toldByNode says that the scheduler refuses the node by now, too, for what was behind the
 // refusal: its own causes tell what is to be done.
-func (c *Bench) toldByNode(t *kubelet.Turned) bool {
+func toldByNode(c *edit.Workload, t *kubelet.Turned) bool {
 	return t.Node != nil && t.Behind != kubelet.GPULost && t.Behind != kubelet.Unaligned && !slices.Contains(c.Verdict.Feasible(), t.On)
 }
 
 // stillRefused is what helps against a kubelet that goes on refusing.
-func (c *Bench) stillRefused(t *kubelet.Turned) []edit.Change {
+func stillRefused(c *edit.Workload, t *kubelet.Turned) []edit.Change {
 	id := diagnosis.KubeletAdmissionRefused
 	var out []edit.Change
 	switch t.Behind {
 	case kubelet.PluginAway, kubelet.Behindhand, kubelet.DevicesMoved, kubelet.NotReleased:
-		restart := c.restartPlugin(t.Node, id)
+		restart := mend.RestartPlugin(c, t.Node, id)
 		restart.Untestable = "the kubelet's own table of devices is in no object: the plugin registers its devices afresh"
 		out = append(out, restart, restartKubelet(t.Node))
 	case kubelet.CountedOver, kubelet.SameUID:
@@ -99,21 +100,21 @@ func (c *Bench) stillRefused(t *kubelet.Turned) []edit.Change {
 			Commands: []string{fmt.Sprintf("kubectl -n %s describe pod %s", c.Pod.Namespace, c.Pod.Name), "kubectl describe node " + t.On}})
 	}
 	if t.Storm() {
-		out = append(out, c.cordonFirst(t))
+		out = append(out, cordonFirst(c, t))
 	}
 	return out
 }
 
 // bare says whether nobody makes another pod when this one was refused.
-func (c *Bench) bare() bool {
+func bare(c *edit.Workload) bool {
 	return metav1.GetControllerOfNoCopy(c.Pod) == nil
 }
 
 // again tries once more: a bare pod is made again without its node, others their owners
 // make. To come to the node "not" would be to be refused again.
-func (c *Bench) again(t *kubelet.Turned, not string) edit.Change {
-	if c.bare() {
-		ch := c.recreate(fmt.Sprintf("make pod/%s again, which the kubelet of %s has refused", c.Pod.Name, t.On))
+func again(c *edit.Workload, t *kubelet.Turned, not string) edit.Change {
+	if bare(c) {
+		ch := recreate(c, fmt.Sprintf("make pod/%s again, which the kubelet of %s has refused", c.Pod.Name, t.On))
 		ch.Not = not
 		return ch
 	}
@@ -143,7 +144,7 @@ func gaveUp(j *batchv1.Job) bool {
 }
 
 // recreate makes the bare pod again, and has the scheduler choose its node.
-func (c *Bench) recreate(title string) edit.Change {
+func recreate(c *edit.Workload, title string) edit.Change {
 	ch := edit.Change{Kind: diagnosis.RecreatePod, Cause: diagnosis.KubeletAdmissionRefused, Minutes: 1, Risk: diagnosis.LowRisk, Title: title}
 	if _, admitted := view.AdmittedBy(c.Pod, c.Cluster.State.QueuedWorkloads); admitted {
 		c.MakeAgain(&ch, c.Pod, "pod/"+c.Pod.Name, map[string]any{"nodeName": nil})
@@ -159,9 +160,9 @@ func (c *Bench) recreate(title string) edit.Change {
 }
 
 // freely has the scheduler choose the node of what names it by hand.
-func (c *Bench) freely(t *kubelet.Turned) edit.Change {
-	if c.bare() {
-		return c.recreate(fmt.Sprintf("make pod/%s again without nodeName %s: the scheduler chooses", c.Pod.Name, t.On))
+func freely(c *edit.Workload, t *kubelet.Turned) edit.Change {
+	if bare(c) {
+		return recreate(c, fmt.Sprintf("make pod/%s again without nodeName %s: the scheduler chooses", c.Pod.Name, t.On))
 	}
 	ch := edit.Change{Kind: diagnosis.ChangeRequest, Adds: true, Minutes: 1, Risk: diagnosis.MediumRisk, Title: fmt.Sprintf("take nodeName %s out of %s: the scheduler chooses", t.On, c.WorkloadName())}
 	c.EditTemplate(&ch, map[string]any{"nodeName": nil}, false)
@@ -169,7 +170,7 @@ func (c *Bench) freely(t *kubelet.Turned) edit.Change {
 }
 
 // askOnce leaves the devices to the containers that run on.
-func (c *Bench) askOnce(t *kubelet.Turned) edit.Change {
+func askOnce(c *edit.Workload, t *kubelet.Turned) edit.Change {
 	return c.EditContainers(edit.Change{Kind: diagnosis.ChangeRequest, Minutes: 1, Risk: diagnosis.MediumRisk, Title: fmt.Sprintf("ask for no GPU in init container %s of %s", t.Init, c.WorkloadName())}, func(containers []corev1.Container) {
 		for i := range containers {
 			if containers[i].Name == t.Init {
@@ -182,31 +183,31 @@ func (c *Bench) askOnce(t *kubelet.Turned) edit.Change {
 	})
 }
 
-func (c *Bench) waitForRelease(t *kubelet.Turned) edit.Change {
+func waitForRelease(c *edit.Workload, t *kubelet.Turned) edit.Change {
 	return edit.Change{Kind: diagnosis.Wait, Manual: true, Risk: diagnosis.NoRisk, Minutes: 1, Victims: slices.DeleteFunc(slices.Clone(t.Before), view.Ended), Until: view.PodList(t.Before) + " has left and its devices are given back",
 		Title: "wait until " + view.PodList(t.Before) + " has given its devices back", Commands: []string{fmt.Sprintf("kubectl -n %s get pod %s -w", t.Before[0].Namespace, t.Before[0].Name)}}
 }
 
 // closeNode keeps pods off a node that refuses them, for its GPU. It makes room only where
 // another node has some.
-func (c *Bench) closeNode(t *kubelet.Turned) edit.Change {
-	ch := quarantine(t.Node)
+func closeNode(c *edit.Workload, t *kubelet.Turned) edit.Change {
+	ch := mend.Quarantine(t.Node)
 	ch.Cause, ch.On = diagnosis.KubeletAdmissionRefused, t.Node
-	ch.Title = fmt.Sprintf("quarantine %s, which refuses every such pod: cordon it, and have %s seen to", t.On, sickText(t.Node))
-	if c.elsewhere(t) {
+	ch.Title = fmt.Sprintf("quarantine %s, which refuses every such pod: cordon it, and have %s seen to", t.On, mend.SickText(t.Node))
+	if elsewhere(c, t) {
 		ch.Untestable = ""
 	}
 	return ch
 }
 
 // elsewhere says whether another node than the one that refused would take the pod now.
-func (c *Bench) elsewhere(t *kubelet.Turned) bool {
+func elsewhere(c *edit.Workload, t *kubelet.Turned) bool {
 	return slices.ContainsFunc(c.Verdict.Feasible(), func(name string) bool { return name != t.On })
 }
 
 // cordonFirst is first aid where owners make pod after pod for a node that refuses them: by
 // count it looks the emptiest.
-func (c *Bench) cordonFirst(t *kubelet.Turned) edit.Change {
+func cordonFirst(c *edit.Workload, t *kubelet.Turned) edit.Change {
 	ch := edit.Change{Kind: diagnosis.Manual, Manual: true, Minutes: 1, Risk: diagnosis.MediumRisk, Title: fmt.Sprintf("cordon %s as first aid: it has refused %d pods", t.On, len(t.Here)),
 		Untestable: "it keeps pods off " + t.On + " until that is mended, and makes no room",
 		Commands:   []string{"kubectl cordon " + t.On}}
@@ -229,7 +230,7 @@ func restartKubelet(n *view.Node) edit.Change {
 
 // freeSocket names who would have to leave for a whole NUMA node to be free. Which of them
 // lie together no object tells.
-func (c *Bench) freeSocket(t *kubelet.Turned) edit.Change {
+func freeSocket(c *edit.Workload, t *kubelet.Turned) edit.Change {
 	ch := edit.Change{Kind: diagnosis.Manual, Manual: true, Minutes: 10, Risk: diagnosis.MediumRisk, Title: "free a socket of " + t.On, Untestable: "which GPUs and CPUs lie together is in no object read here: the node tells"}
 	debug := fmt.Sprintf("kubectl debug node/%s -it --image=busybox --profile=sysadmin -- chroot /host ", t.On)
 	ch.Commands = []string{debug + "nvidia-smi topo -m", debug + "lscpu", debug + "cat /var/lib/kubelet/cpu_manager_state"}
@@ -247,7 +248,7 @@ func (c *Bench) freeSocket(t *kubelet.Turned) edit.Change {
 }
 
 // askAligned asks for what one NUMA node has.
-func (c *Bench) askAligned(t *kubelet.Turned) edit.Change {
+func askAligned(c *edit.Workload, t *kubelet.Turned) edit.Change {
 	ch := edit.Change{Kind: diagnosis.ChangeRequest, Manual: true, Minutes: 2, Risk: diagnosis.MediumRisk, Title: "ask for no more GPUs and CPUs than one NUMA node of " + t.On + " has, in " + c.WorkloadName(),
 		Untestable: "what one NUMA node has is in no object read here", Drained: c.Cluster.Running(c.Incident.Workload), StopsUnknown: true}
 	ch.Commands = []string{fmt.Sprintf("kubectl debug node/%s -it --image=busybox --profile=sysadmin -- chroot /host nvidia-smi topo -m", t.On)}
