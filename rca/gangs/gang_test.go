@@ -52,8 +52,8 @@ func TestVictimsAreForTheWholeGang(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := fmt.Sprint(g.Fit, g.exact, g.stops, g.Lacks(), g.Missing(), g.Incomplete(), view.PodList(g.Victims))
-	if want := "1 true Insufficient nvidia.com/gpu on 1 node 2 0 true a/x, a/y"; got != want {
+	got := fmt.Sprintf("%d %v %q %d %d %v %s", g.Fit, g.exact, g.stops, g.Lacks(), g.Missing(), g.Incomplete(), view.PodList(g.Victims))
+	if want := `1 true "Insufficient nvidia.com/gpu on 1 node" 2 0 true 2 pods (a/x, …)`; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	names := ""

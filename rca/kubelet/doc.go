@@ -3,4 +3,3 @@
 // prepared. What it said is in the pod's status or an Event; which of its many reasons for the
 // same words it was, the node and the pods on it tell.
 package kubelet
-
