@@ -6,26 +6,8 @@ import (
 	"github.com/unpend/unpend/rca/view"
 )
 
-// Why a node's GPUs are not laid out as the pod needs them is read in a room of its own; each
-// rule tells one reason.
-var (
-	migConfigStuck         = ofLayout(diagnosis.MIGConfigStuck, layouts.ConfigStuck)
-	migConfigInProgress    = ofLayout(diagnosis.MIGConfigInProgress, layouts.ConfigInProgress)
-	migConfigUnknown       = ofLayout(diagnosis.MIGConfigUnknown, layouts.ConfigUnknown)
-	migConfigInvalidForGPU = ofLayout(diagnosis.MIGConfigInvalidForGPU, layouts.ConfigInvalidForGPU)
-	migModePending         = ofLayout(diagnosis.MIGModePending, layouts.ModePending)
-	migConfigFailed        = ofLayout(diagnosis.MIGConfigFailed, layouts.ConfigFailed)
-	migLayoutLost          = ofLayout(diagnosis.MIGLayoutDrift, layouts.LayoutLost)
-	migLayoutDrift         = ofLayout(diagnosis.MIGLayoutDrift, layouts.LayoutDrift)
-	gpuNotMIGCapable       = ofLayout(diagnosis.GPUNotMIGCapable, layouts.NotCapable)
-	migStrategyMismatch    = ofLayout(diagnosis.MIGStrategyMismatch, layouts.StrategyMismatch)
-	migProfileUnsupported  = ofLayout(diagnosis.MIGProfileUnsupported, layouts.ProfileUnsupported)
-	migInstancesInUse      = ofLayout(diagnosis.MIGInstancesInUse, layouts.InstancesInUse)
-	migLayoutMismatch      = ofLayout(diagnosis.MIGLayoutMismatch, layouts.LayoutMismatch)
-	migFragmented          = ofLayout(diagnosis.MIGFragmented, layouts.Fragmented)
-	migFull                = ofLayout(diagnosis.MIGFull, layouts.Full)
-)
-
+// ofLayout is the rule of one reason why a node's GPUs are not laid out as the pod needs them,
+// which is read in a room of its own.
 func ofLayout(id diagnosis.CauseID, tell func(*view.Cluster, *view.Node, *layouts.Short) *view.Finding) Rule {
 	return Rule{ID: id, gpu: true, Tell: func(c *Case, n *view.Node, b *blocker) *finding {
 		return found(tell(c.Cluster, n, &b.Short))

@@ -8,16 +8,8 @@ import (
 	"github.com/unpend/unpend/rca/view"
 )
 
-// Why the API server refuses pods is read in a room of its own; each rule tells one reason.
-var (
-	quotaDemandsRequests = ofRefusal(diagnosis.QuotaDemandsRequests, (*admission.Refused).Demands)
-	quotaExceeded        = ofRefusal(diagnosis.QuotaExceeded, (*admission.Refused).Exceeded)
-	limitRangeViolated   = ofRefusal(diagnosis.LimitRangeViolated, wordless((*admission.Refused).Bounds))
-	invalidGPURequest    = ofRefusal(diagnosis.InvalidGPURequest, wordless((*admission.Refused).Invalid))
-	runtimeClassMissing  = ofRefusal(diagnosis.RuntimeNotConfigured, (*admission.Refused).NoRuntime)
-)
-
-// ofRefusal is the rule of one of them; words are those of a headline, empty for the usual ones.
+// ofRefusal is the rule of one reason why the API server refuses pods, which is read in a room of
+// its own; words are those of a headline, empty for the usual ones.
 func ofRefusal(id diagnosis.CauseID, tell func(*admission.Refused) (f *view.Finding, words string)) PodRule {
 	return PodRule{ID: id, refusal: true, Tell: func(c *Case) *finding {
 		f, words := tell(c.Refused)
