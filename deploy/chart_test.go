@@ -396,7 +396,7 @@ func TestSchemaRefuses(t *testing.T) {
 
 // Every value of values.yaml is named by the schema and the other way round.
 func TestSchemaAndValuesAgree(t *testing.T) {
-	c := chart.Load(t)
+	c := chart.Load(t, "unpend")
 	var schema struct {
 		Properties map[string]struct {
 			Properties map[string]any `json:"properties"`
@@ -431,7 +431,7 @@ func TestDeployment(t *testing.T) {
 	if diff := cmp.Diff([]string{"run", "--config", "/etc/unpend/config.yaml", "--roles", "watch,diagnose"}, pod.Containers[0].Args); diff != "" {
 		t.Error(diff)
 	}
-	if want := "ghcr.io/unpend/unpend:" + chart.Load(t).Metadata.AppVersion; pod.Containers[0].Image != want {
+	if want := "ghcr.io/unpend/unpend:" + chart.Load(t, "unpend").Metadata.AppVersion; pod.Containers[0].Image != want {
 		t.Errorf("image %s", pod.Containers[0].Image)
 	}
 	full := one[appsv1.Deployment](t, objects(t, everything()), "Deployment").Spec.Template.Spec

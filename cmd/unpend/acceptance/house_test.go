@@ -50,7 +50,7 @@ var house = map[string][]string{
 	"rca/changes":           {"rca/claims", "rca/outside", "rca/edit", "rca/admission", "rca/stack", "rca/queues", "rca/causes", "rca/devices", "rca/evict", "rca/view", "rca/diagnosis", "rca/relayout", "rca/scaling", "rca/whatif", "watcher/incident", "nodeprobe", "knowledge"},
 	"rca/fixes":             {"rca/admission", "rca/edit", "rca/changes", "rca/causes", "rca/evict", "rca/view", "rca/diagnosis", "rca/relayout", "rca/placement", "rca/whatif", "watcher/incident", "knowledge"},
 	"rca/fairqueue":         {"watcher/incident"},
-	"rca/capacity":          {"rca/evict", "rca/view", "rca/diagnosis", "rca/cluster", "rca/placement", "rca/whatif", "watcher/incident", "nodeprobe"},
+	"rca/capacity":          {"rca/evict", "rca/view", "rca/diagnosis", "rca/scaling", "rca/cluster", "rca/placement", "rca/whatif", "watcher/incident", "nodeprobe"},
 	"rca/rcatest":           {"rca/cluster", "nodeprobe", "nodeprobe/sim"},
 	"rca/cluster":           {"nodeprobe", "watcher/events"},
 	"rca/placement":         {"nodeprobe"},
