@@ -302,7 +302,11 @@ func TestNotesNameTwoCommands(t *testing.T) {
 
 func TestSchemaRefuses(t *testing.T) {
 	for name, v := range map[string]values{
-		"unknown key":               {"replicas": 2},
+		"unknown key":               {"pods": 2},
+		"no service":                {"replicas": 0},
+		"where it may go, by name":  {"networkPolicy": values{"egress": "slack.com"}},
+		"a monitor as a word":       {"monitoring": values{"serviceMonitor": values{"enabled": "yes"}}},
+		"an alert of one's own":     {"monitoring": values{"rules": values{"groups": []any{}}}},
 		"unknown mode":              {"mode": "delete"},
 		"mode as a boolean":         {"mode": true},
 		"unknown room":              {"config": values{"notify": values{}}},
@@ -410,7 +414,7 @@ func TestSchemaAndValuesAgree(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	for _, part := range []string{"probe", "remediate", "slack", "paging", "hooks", "jira", "kubectl"} {
+	for _, part := range []string{"probe", "remediate", "slack", "paging", "hooks", "jira", "kubectl", "monitoring", "networkPolicy"} {
 		its, ok := c.Values[part].(map[string]any)
 		if !ok {
 			t.Fatalf("no values of %s", part)
@@ -514,7 +518,7 @@ func TestTheExecutorHearsSlack(t *testing.T) {
 func TestWhereOthersComeTo(t *testing.T) {
 	for name, want := range map[string][]string{
 		"defaults":   {"service unpend-metrics 9090", "policy unpend metrics from 0"},
-		"everything": {"service unpend-other-hooks 9099", "service unpend-other-metrics 9090", "policy unpend-other hooks from 1", "policy unpend-other metrics from 1", "policy unpend-other-executor metrics from 1"},
+		"everything": {"service unpend-other-hooks 9099", "service unpend-other-metrics 9090", "policy unpend-other hooks from 1", "policy unpend-other metrics from 1", "policy unpend-other-executor metrics from 1", "service unpend-other-executor-metrics 9090"},
 		"clicks":     {"service unpend-executor-slack 9095", "service unpend-metrics 9090", "policy unpend metrics from 0", "policy unpend-executor slack from 1"},
 	} {
 		var got []string

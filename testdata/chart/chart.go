@@ -75,14 +75,15 @@ func (r Release) Render(tb testing.TB) (map[string]string, error) {
 }
 
 // Objects are the rendered objects, in the order of the templates' names, but
-// namespaces first: the order in which helm installs, as far as it matters.
+// namespaces first: the order in which helm installs, as far as it matters. What only
+// `helm test` makes is not among them.
 func (r Release) Objects(tb testing.TB) []*unstructured.Unstructured {
 	tb.Helper()
 	files, err := r.Render(tb)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	out := Parse(tb, files)
+	out := slices.DeleteFunc(Parse(tb, files), func(o *unstructured.Unstructured) bool { return o.GetAnnotations()["helm.sh/hook"] == "test" })
 	slices.SortStableFunc(out, func(a, b *unstructured.Unstructured) int {
 		first := func(o *unstructured.Unstructured) int {
 			if o.GetKind() == "Namespace" {
