@@ -54,6 +54,18 @@ func (f *Follower) knows(version string) bool {
 	return compareVersions(f.newest, version) >= 0
 }
 
+// relisted is above the longest pause after which client-go follows a kind again that it lost:
+// 30 s, up to twice that by chance.
+const relisted = 75 * time.Second
+
+// Behind says whether following pods has failed so lately that what happened meanwhile may
+// not be known yet.
+func (f *Follower) Behind() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return !f.lost.IsZero() && f.now().Sub(f.lost) < relisted
+}
+
 // compareVersions orders resourceVersions: numbers that grow (KEP-5504), a longer
 // one is larger.
 func compareVersions(a, b string) int {

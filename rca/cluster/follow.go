@@ -41,6 +41,8 @@ type Follower struct {
 	devices string
 	// failed is told of watches that fail; nil: nobody is.
 	failed func(kind, reason string)
+	// lost is when following pods failed last.
+	lost time.Time
 	// newest is the highest resourceVersion of a pod that has come.
 	newest string
 }
@@ -82,6 +84,11 @@ func follow(ctx context.Context, client kubernetes.Interface, custom dynamic.Int
 	}
 	ctx, stop := context.WithCancel(ctx)
 	f := &Follower{now: now, stop: stop, layouts: newLayouts(client, now), shelf: newShelf(), informers: map[string]cache.SharedIndexInformer{}, partial: map[string]string{}, failing: map[string]failure{}}
+	f.layouts.failed = func(err error) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.fails("ConfigMap", err)
+	}
 	f.kinds, f.devices, f.unread = served(ctx, client.Discovery())
 	if err := f.start(ctx, client, custom, f.kinds, ""); err != nil {
 		f.Close()
@@ -212,8 +219,8 @@ func (f *Follower) refused(k *kind, in cache.SharedIndexInformer, err error) {
 	switch {
 	case f.informers[k.name] != in: // its place has been taken
 	case in.HasSynced(): // it goes on from what it has, and is tried again without end
-		if f.failed != nil {
-			f.failed(k.name, cmp.Or(string(apierrors.ReasonForError(err)), "NoAnswer"))
+		if f.fails(k.name, err); k.name == "Pod" {
+			f.lost = f.now()
 		}
 	case apierrors.IsForbidden(err):
 		f.unread[k.name] = missing(k)
@@ -226,6 +233,19 @@ func (f *Follower) refused(k *kind, in cache.SharedIndexInformer, err error) {
 		}
 		f.failing[k.name] = failure{first.since, err.Error()}
 	}
+}
+
+// fails tells who counts failures; f.mu is held.
+func (f *Follower) fails(kind string, err error) {
+	if f.failed != nil {
+		f.failed(kind, cmp.Or(string(apierrors.ReasonForError(err)), "NoAnswer"))
+	}
+}
+
+// Refused says whether an error is the API server's last word, and not that it cannot answer
+// now.
+func Refused(err error) bool {
+	return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || apierrors.IsNotFound(err)
 }
 
 // wait returns when every kind is filled, or refused, or has failed for too long.

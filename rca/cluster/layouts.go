@@ -36,6 +36,9 @@ type layouts struct {
 	client kubernetes.Interface
 	now    func() time.Time
 
+	// failed is told of questions that the API server does not answer now; nil: nobody is.
+	failed func(error)
+
 	mu      sync.Mutex // held while asking: who comes meanwhile gets the same answers
 	rights  map[string]rights
 	answers map[types.NamespacedName]answer
@@ -129,6 +132,9 @@ func (l *layouts) ask(ctx context.Context, wanted []types.NamespacedName) {
 		}
 		gets.Go(func() error {
 			a := l.get(ctx, key)
+			if before, told := known[key]; told && a.trouble != "" && before.trouble == "" {
+				before.until, a = a.until, before // as what is watched, it stands until there is another
+			}
 			mu.Lock()
 			defer mu.Unlock()
 			l.answers[key] = a
@@ -149,5 +155,12 @@ func (l *layouts) get(ctx context.Context, key types.NamespacedName) answer {
 	case apierrors.IsForbidden(err):
 		return answer{refused: true, until: l.now().Add(freshRights)}
 	}
+	l.fail(err)
 	return answer{trouble: err.Error(), until: l.now().Add(freshError)}
+}
+
+func (l *layouts) fail(err error) {
+	if l.failed != nil {
+		l.failed(err)
+	}
 }

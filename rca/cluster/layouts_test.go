@@ -190,7 +190,9 @@ func TestAnswersGetOld(t *testing.T) {
 	}
 }
 
-// An error is said, and asked about again after a while, not at each diagnosis.
+// An error is said, and asked about again after a while, not at each diagnosis. What was
+// answered before stands meanwhile: that the API server cannot be asked now is counted, and
+// changes nothing of what the cluster is.
 func TestErrorsPass(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	client := migNodes(0, false, nil)
@@ -199,6 +201,8 @@ func TestErrorsPass(t *testing.T) {
 		return broken, nil, apierrors.NewInternalError(errors.New("etcd has no leader"))
 	})
 	l := newLayouts(client, func() time.Time { return at })
+	failed := 0
+	l.failed = func(error) { failed++ }
 	for _, c := range []struct {
 		after  time.Duration
 		broken bool
@@ -208,11 +212,17 @@ func TestErrorsPass(t *testing.T) {
 		{0, true, 1, "configmap gpu-operator/default-mig-parted-config: Internal error occurred: etcd has no leader"},
 		{freshError - time.Second, false, 1, "configmap gpu-operator/default-mig-parted-config: Internal error occurred: etcd has no leader"},
 		{time.Second, false, 2, ""},
+		{fresh, true, 3, ""},
+		{freshError, true, 4, ""},
+		{freshError, false, 5, ""},
 	} {
 		at, broken = at.Add(c.after), c.broken
 		found, why, status := l.read(t.Context(), []string{"gpu-operator"}, []string{fallbackMap}, nil, statusMap)
 		if why != c.why || status != strings.ReplaceAll(c.why, "gpu-operator/"+fallbackMap, statusMap.String()) || (len(found) == 1) != (c.why == "") || asked(client)["get configmaps"] != c.gets {
 			t.Errorf("after %s: %q, %d found, asked %v", c.after, why, len(found), asked(client))
 		}
+	}
+	if failed != 6 {
+		t.Errorf("%d failures are told of, want those of three times two maps", failed)
 	}
 }

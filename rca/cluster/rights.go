@@ -41,6 +41,7 @@ func (l *layouts) mayGet(ctx context.Context, namespace string) rights {
 	if r, ok := l.rights[namespace]; ok && l.now().Before(r.until) {
 		return r
 	}
+	before := l.rights[namespace]
 	r := rights{until: l.now().Add(freshRights)}
 	review := &authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: namespace}}
 	said, err := l.client.AuthorizationV1().SelfSubjectRulesReviews().Create(ctx, review, metav1.CreateOptions{})
@@ -53,6 +54,10 @@ func (l *layouts) mayGet(ctx context.Context, namespace string) rights {
 				r.names = append(r.names, rule.ResourceNames...)
 			}
 		}
+	} else if !Refused(err) { // nobody can tell now
+		l.fail(err)
+		r = before
+		r.until = l.now().Add(freshError)
 	}
 	l.rights[namespace] = r
 	return r

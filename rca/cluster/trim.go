@@ -96,8 +96,16 @@ func trimPod(spec *corev1.PodSpec) {
 	spec.EphemeralContainers = nil
 }
 
-// trimStatus takes out addresses, and by which ids the runtime knows containers and images.
+// trimStatus takes out addresses, by which ids the runtime knows containers and images, and,
+// of a pod that is ready, what came before that.
 func trimStatus(status *corev1.PodStatus) {
+	ready := func(c corev1.PodCondition) bool { return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue }
+	passed := func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodInitialized || c.Type == corev1.ContainersReady
+	}
+	if slices.ContainsFunc(status.Conditions, ready) && slices.ContainsFunc(status.Conditions, passed) {
+		status.Conditions = slices.Clone(slices.DeleteFunc(slices.Clone(status.Conditions), passed)) // twice: what is taken out takes no room
+	}
 	status.PodIP, status.PodIPs, status.HostIP, status.HostIPs = "", nil, "", nil
 	for _, list := range [][]corev1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses} {
 		for i := range list {

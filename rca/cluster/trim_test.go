@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -59,6 +60,27 @@ func TestTrimmedStatus(t *testing.T) {
 	trim(p)
 	if diff := cmp.Diff(want, p); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// Of a pod that is ready those conditions go that it had to pass for that, and the room that
+// they took; of one that is not, all stay.
+func TestTrimmedConditions(t *testing.T) {
+	is := func(c corev1.PodConditionType, status corev1.ConditionStatus) corev1.PodCondition {
+		return corev1.PodCondition{Type: c, Status: status}
+	}
+	for _, ready := range []corev1.ConditionStatus{corev1.ConditionTrue, corev1.ConditionFalse} {
+		all := []corev1.PodCondition{is(corev1.PodReadyToStartContainers, corev1.ConditionTrue), is(corev1.PodInitialized, corev1.ConditionTrue),
+			is(corev1.PodReady, ready), is(corev1.ContainersReady, ready), is(corev1.PodScheduled, corev1.ConditionTrue), is("example.com/gate", corev1.ConditionTrue)}
+		want := all
+		if ready == corev1.ConditionTrue {
+			want = []corev1.PodCondition{all[0], all[2], all[4], all[5]}
+		}
+		p := &corev1.Pod{Status: corev1.PodStatus{Conditions: slices.Clone(all)}}
+		trim(p)
+		if diff := cmp.Diff(want, p.Status.Conditions); diff != "" || cap(p.Status.Conditions) > len(all) || ready == corev1.ConditionTrue && cap(p.Status.Conditions) == len(all) {
+			t.Errorf("ready %s, room for %d: %s", ready, cap(p.Status.Conditions), diff)
+		}
 	}
 }
 

@@ -20,10 +20,12 @@ func GuardOf(d Deps, namespace string, keep time.Duration) func(context.Context,
 		defer mu.Unlock()
 		if now := d.Now(); read.IsZero() || now.Sub(read) >= keep {
 			r, err := ReadRails(ctx, d, namespace)
-			if err != nil {
+			switch {
+			case err == nil:
+				rails, read = r, now
+			case keep == 0 || read.IsZero() || cluster.Refused(err):
 				return nil, err
-			}
-			rails, read = r, now
+			} // else they stand as they were read: before a plan is carried out they are read again
 		}
 		if rails == nil {
 			return nil, nil

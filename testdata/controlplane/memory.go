@@ -31,9 +31,14 @@ func MemoryOf(tb testing.TB, pid int) (now, most int64) {
 // Memory is that of one of the control plane's programs.
 func (c *ControlPlane) Memory(tb testing.TB, program string) (now, most int64) {
 	tb.Helper()
+	return MemoryOf(tb, c.pid(tb, program))
+}
+
+func (c *ControlPlane) pid(tb testing.TB, program string) int {
+	tb.Helper()
 	i := slices.IndexFunc(c.procs.list, func(p *process) bool { return p.name == program })
 	if i < 0 {
 		tb.Fatalf("no %s was started", program)
 	}
-	return MemoryOf(tb, c.procs.list[i].cmd.Process.Pid)
+	return c.procs.list[i].cmd.Process.Pid
 }

@@ -29,6 +29,8 @@ type processes struct {
 
 type process struct {
 	name  string
+	path  string
+	args  []string
 	cmd   *exec.Cmd
 	ended chan struct{}
 }
@@ -52,7 +54,7 @@ func newProcesses(dir string) *processes {
 
 func (p *processes) start(path string, args ...string) error {
 	name := filepath.Base(path)
-	log, err := os.Create(filepath.Join(p.dir, name+".log"))
+	log, err := os.OpenFile(filepath.Join(p.dir, name+".log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return fmt.Errorf("log of %s: %w", name, err)
 	}
@@ -67,7 +69,7 @@ func (p *processes) start(path string, args ...string) error {
 	if err := errors.Join(<-result, log.Close()); err != nil {
 		return fmt.Errorf("start %s: %w", name, err)
 	}
-	started := &process{name: name, cmd: cmd, ended: make(chan struct{})}
+	started := &process{name: name, path: path, args: args, cmd: cmd, ended: make(chan struct{})}
 	p.list = append(p.list, started)
 	p.group.Go(func() {
 		cmd.Wait() //nolint:errcheck // every end is told by the channel and its reason by the log
@@ -90,6 +92,20 @@ func (p *processes) gone(name string) bool {
 	}
 }
 
+// end ends one program at once, and forgets it.
+func (p *processes) end(name string) *process {
+	i := slices.IndexFunc(p.list, func(x *process) bool { return x.name == name })
+	x := p.list[i]
+	p.list = slices.Delete(p.list, i, i+1)
+	x.kill()
+	return x
+}
+
+func (x *process) kill() {
+	syscall.Kill(-x.cmd.Process.Pid, syscall.SIGKILL) //nolint:errcheck // it may end by itself right now
+	<-x.ended
+}
+
 // kill ends all programs, the last started first, and waits for them. The error
 // names those that had ended before.
 func (p *processes) kill() error {
@@ -99,8 +115,7 @@ func (p *processes) kill() error {
 			early = append(early, x.name)
 			continue
 		}
-		syscall.Kill(-x.cmd.Process.Pid, syscall.SIGKILL) //nolint:errcheck // it may end by itself right now
-		<-x.ended
+		x.kill()
 	}
 	close(p.stop)
 	p.group.Wait()

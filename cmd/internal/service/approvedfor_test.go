@@ -39,7 +39,8 @@ func TestWhatAPlanWasApprovedForIsTold(t *testing.T) {
 		if plan != "" {
 			d.Fixes = []diagnosis.Fix{{ID: 1, Kind: diagnosis.RepartitionGPU, Title: "repartition gpu-1", Automatic: true, Plan: plan}}
 		}
-		must(t, publisher.publish(t.Context(), d, said{waiting: waiting}))
+		_, err := publisher.publish(t.Context(), d, said{}, said{waiting: waiting})
+		must(t, err)
 	}
 	const other = "gpu-bbbbbbbbbb"
 	for i, id := range []string{toldOf, other} {

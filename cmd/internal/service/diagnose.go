@@ -42,7 +42,7 @@ func (s *Service) diagnose(ctx context.Context) error {
 		return err
 	}
 	defer a.close()
-	a.opts.Measure, a.opts.Outcomes = s.measure, plan.Store{Dynamic: s.custom}.Outcomes
+	a.opts.Measure, a.opts.Outcomes = s.measure, lasting(plan.Store{Dynamic: s.custom}.Outcomes)
 	a.opts.Guard = executor.GuardOf(executor.Deps{Client: s.client, Dynamic: s.custom, Now: time.Now}, s.config.Remediate.namespace(), railsFor)
 	gauges := capacity.NewGauges(time.Now)
 	if err := s.registry.Register(gauges); err != nil {
@@ -136,36 +136,48 @@ type publisher struct {
 	// last and earlier are what this process has said of incidents that wait: in its term, and
 	// in those before.
 	last, earlier map[string]said
+	// looks is the incident that is being diagnosed, until it is over.
+	looks string
 
 	recorded recorded
 }
 
+// forget is told of incidents that are over.
 func (p *publisher) forget(incident string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.last, incident)
 	delete(p.earlier, incident)
+	if p.looks == incident {
+		p.looks = ""
+	}
 }
 
-// printed says whether the newest line of an incident says this, also if that was before
-// another process led.
-func (p *publisher) printed(incident string, now said) bool {
+// look begins to look at an incident: what was said of it in this term, if anything, and by
+// this process in those before, when another may have led since.
+func (p *publisher) look(incident string) (last, earlier said, known bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.earlier[incident] == now
-}
-
-func (p *publisher) said(incident string) (last said, known bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.looks = incident
 	last, known = p.last[incident]
-	return last, known
+	return last, p.earlier[incident], known
 }
 
+// over says whether what is looked at has ended meanwhile: the copy of the cluster that it
+// was read from did not know that yet, as after an outage of the API server.
+func (p *publisher) over() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.looks == ""
+}
+
+// note keeps what was said of an incident, unless it is over.
 func (p *publisher) note(incident string, now said) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.last[incident] = now
+	if p.looks == incident {
+		p.last[incident] = now
+	}
 }
 
 func (p *publisher) begin(term context.Context) {
@@ -191,6 +203,7 @@ func (p *publisher) diagnose(ctx context.Context, i incident.Incident, read time
 		p.begin(ctx)
 	}
 	began := p.now()
+	last, earlier, known := p.look(i.ID)
 	d, waits, err := p.analyst.explain(ctx, i, read)
 	if err != nil {
 		return false, err
@@ -203,60 +216,85 @@ func (p *publisher) diagnose(ctx context.Context, i incident.Incident, read time
 	if err != nil {
 		return false, err
 	}
-	before, known := p.said(i.ID)
 	now := said{substance, d.Pods.Waiting}
-	if known && before == now {
+	if known && last == now || p.over() || p.analyst.behind(ctx, p.client, d) {
 		return false, nil
 	}
-	if err := p.publish(ctx, d, now); err != nil {
+	if !known {
+		last = earlier
+	}
+	news, err = p.publish(ctx, d, last, now)
+	if err != nil {
 		return false, err
 	}
 	p.note(i.ID, now)
-	p.found(traces.Wait{Incident: d.Incident, Since: d.Pods.Since}, began, !known, string(d.Causes[0].ID), d.Pods.Waiting)
-	news = !known || before.substance != substance
+	p.found(traces.Wait{Incident: d.Incident, Since: d.Pods.Since}, began, last == (said{}), string(d.Causes[0].ID), d.Pods.Waiting)
 	if news {
 		p.analyst.causes.WithLabelValues(string(d.Causes[0].ID)).Inc()
 	}
 	return news, nil
 }
 
-func (p *publisher) publish(ctx context.Context, d diagnosis.Diagnosis, now said) error {
+// publish hands a diagnosis on, unless it is on the bus, and prints it, unless that is the
+// newest line that this process has printed of its incident. It says whether its substance is
+// new to both.
+func (p *publisher) publish(ctx context.Context, d diagnosis.Diagnosis, last, now said) (news bool, err error) {
 	body, err := d.Message()
 	if err != nil {
-		return err
+		return false, err
 	}
-	id := fmt.Sprintf("diagnosis-%s-%x-%d", d.Incident, now.substance[:8], now.waiting)
-	var before bool // in an earlier term, or by another process: words and ages may differ
+	of := fmt.Sprintf("diagnosis-%s-%x", d.Incident, now.substance[:8])
+	known := last.substance == now.substance
+	if !known { // by another process, of as many pods or not
+		if err := p.insist(ctx, func() (err error) {
+			known, err = p.bus.Said(ctx, bus.Diagnoses, d.Incident, of)
+			return err
+		}); err != nil {
+			return false, err
+		}
+	}
+	var before bool
+	if err := p.insist(ctx, func() (err error) {
+		before, err = p.hand(ctx, d, fmt.Sprintf("%s-%d", of, now.waiting), body)
+		return err
+	}); err != nil {
+		return false, err
+	}
+	if err := p.bus.Settled(ctx, bus.Incidents, d.Incident); err != nil {
+		p.logger.WarnContext(ctx, "an incident that was given up is diagnosed, and its dead letter is not forgotten", "incident", d.Incident, "error", err)
+	}
+	if !before || last != now {
+		_, err = fmt.Fprintln(p.out, string(body))
+	}
+	return !known, err
+}
+
+// hand hands a diagnosis on, unless the bus has it: of an earlier term, or of another process,
+// words and ages may differ.
+func (p *publisher) hand(ctx context.Context, d diagnosis.Diagnosis, id string, body []byte) (before bool, err error) {
+	if before, err = p.bus.Said(ctx, bus.Diagnoses, d.Incident, id); err != nil || before {
+		return before, err
+	}
+	if err := p.keep(ctx, d); err != nil {
+		return false, err
+	}
+	return false, p.bus.PublishNewer(ctx, bus.Diagnoses, d.Incident, id, body, func([]byte) bool { return false })
+}
+
+// insist does something again for as long as no message can be published: nothing is wrong
+// with this one, and no other would fare better.
+func (p *publisher) insist(ctx context.Context, do func() error) error {
 	for {
-		if before, err = p.bus.Said(ctx, bus.Diagnoses, d.Incident, id); err == nil && before {
-			break
-		}
-		if err == nil {
-			err = p.keep(ctx, d)
-		}
-		if err == nil {
-			err = p.bus.PublishNewer(ctx, bus.Diagnoses, d.Incident, id, body, func([]byte) bool { return false })
-		}
+		err := do()
 		if err == nil || !p.away() {
-			break
+			return err
 		}
-		select { // nothing is wrong with the diagnosis, and no other can be published
+		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-time.After(time.Second):
 		}
 	}
-	if err != nil {
-		return err
-	}
-	if err := p.bus.Settled(ctx, bus.Incidents, d.Incident); err != nil {
-		p.logger.WarnContext(ctx, "an incident that was given up is diagnosed, and its dead letter is not forgotten", "incident", d.Incident, "error", err)
-	}
-	if before && p.printed(d.Incident, now) {
-		return nil
-	}
-	_, err = fmt.Fprintln(p.out, string(body))
-	return err
 }
 
 // away says whether no message can be published, whatever it holds.

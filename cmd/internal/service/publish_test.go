@@ -43,7 +43,8 @@ func TestDiagnosisOfManyNodesArrives(t *testing.T) {
 	var printed strings.Builder
 	p := &publisher{Service: &Service{bus: b, out: &printed, logger: slog.New(slog.DiscardHandler)}}
 	d := found[0]
-	must(t, p.publish(t.Context(), d, said{waiting: 1}))
+	_, err = p.publish(t.Context(), d, said{}, said{waiting: 1})
+	must(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	var got []byte
@@ -73,43 +74,72 @@ func TestDiagnosisOfManyNodesArrives(t *testing.T) {
 
 // A process that led, lost the lease and leads again does not print what it has said already;
 // one that is new prints it, though it is on the bus, and so does one that had forgotten it.
+// News it is where its substance is, to the bus as to the process.
 func TestALineIsPrintedOnceAProcess(t *testing.T) {
 	b, err := bus.Open(t.Context(), bus.Options{Cluster: "here", Memory: true})
 	must(t, err)
 	defer b.Close()
-	d, now := diagnosis.Diagnosis{Incident: "gpu-0123456789"}, said{waiting: 1}
+	d, now := diagnosis.Diagnosis{Incident: "gpu-0123456789"}, said{[32]byte{1}, 1}
 	process := func() (*publisher, *strings.Builder) {
 		var out strings.Builder
 		return &publisher{Service: &Service{bus: b, out: &out, logger: slog.New(slog.DiscardHandler)}, last: map[string]said{}, earlier: map[string]said{}}, &out
 	}
-	says := func(p *publisher, now said) {
+	says := func(p *publisher, now said, isNews bool) {
 		t.Helper()
-		must(t, p.publish(t.Context(), d, now))
-		p.note(d.Incident, now)
+		last, earlier, known := p.look(d.Incident)
+		if !known {
+			last = earlier
+		}
+		news, err := p.publish(t.Context(), d, last, now)
+		must(t, err)
+		if p.note(d.Incident, now); news != isNews {
+			t.Errorf("%v is news: %v", now, news)
+		}
 	}
 	p, out := process()
-	says(p, now)
+	says(p, now, true)
 	for range 2 { // the second term is over before the incident's turn has come
 		p.begin(t.Context())
 	}
-	says(p, now)
+	says(p, now, false)
 	if n := strings.Count(out.String(), "\n"); n != 1 {
 		t.Errorf("%d lines: %s", n, out)
 	}
 	p.begin(t.Context())
-	says(p, said{waiting: 2})
+	says(p, said{[32]byte{1}, 2}, false)
 	if n := strings.Count(out.String(), "\n"); n != 2 {
-		t.Errorf("what is news makes %d lines: %s", n, out)
+		t.Errorf("of other pods there are %d lines: %s", n, out)
 	}
 	p.forget(d.Incident)
 	p.begin(t.Context())
-	says(p, said{waiting: 2})
+	says(p, said{[32]byte{1}, 2}, false)
 	if n := strings.Count(out.String(), "\n"); n != 3 {
 		t.Errorf("what was forgotten makes %d lines: %s", n, out)
 	}
 	other, printed := process()
-	says(other, said{waiting: 2})
-	if n := strings.Count(printed.String(), "\n"); n != 1 {
+	says(other, said{[32]byte{1}, 3}, false)
+	says(other, said{[32]byte{2}, 3}, true)
+	if n := strings.Count(printed.String(), "\n"); n != 2 {
 		t.Errorf("another process prints %d lines", n)
+	}
+}
+
+// An incident may be told of as over while it is looked at in a copy of the cluster that does
+// not know that yet: what would be said of it is not, and not remembered.
+func TestWhatIsOverMeanwhileIsNotTold(t *testing.T) {
+	p := &publisher{last: map[string]said{}, earlier: map[string]said{}}
+	if p.look("a"); p.over() {
+		t.Error("over before anybody said so")
+	}
+	if p.forget("b"); p.over() {
+		t.Error("over because another is")
+	}
+	p.forget("a")
+	if p.note("a", said{waiting: 1}); !p.over() || len(p.last) != 0 {
+		t.Errorf("over %v, %v is remembered", p.over(), p.last)
+	}
+	p.look("a")
+	if p.note("a", said{waiting: 1}); p.over() || len(p.last) != 1 {
+		t.Errorf("over %v, %v is remembered", p.over(), p.last)
 	}
 }

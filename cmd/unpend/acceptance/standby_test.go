@@ -76,19 +76,12 @@ func repeats(t *testing.T, url, cluster string) func() []string {
 			if err := json.Unmarshal(body, &d); err != nil {
 				t.Error(err)
 			}
-			says := fmt.Sprint(d.Pods.Waiting, d.NodeCount, len(d.Nodes), len(d.Unread))
-			for _, c := range d.Causes {
-				says += fmt.Sprint(" ", c.ID, c.Certainty, c.Nodes)
-			}
-			for _, f := range d.Fixes {
-				says += fmt.Sprint(" ", f.Plan, f.Kinds, f.EvictionCount)
-			}
 			mu.Lock()
 			defer mu.Unlock()
-			if last[key] == says {
+			if last[key] == gist(d) {
 				twice = append(twice, d.Workload.Name)
 			}
-			last[key] = says
+			last[key] = gist(d)
 		}, func(err error) { t.Error("the test lost the bus: ", err) })
 	})
 	t.Cleanup(func() {
@@ -101,4 +94,16 @@ func repeats(t *testing.T, url, cluster string) func() []string {
 		defer mu.Unlock()
 		return append([]string(nil), twice...)
 	}
+}
+
+// gist is what a diagnosis says, without its words and ages.
+func gist(d diagnosis.Summary) string {
+	says := fmt.Sprint(d.Pods.Waiting, d.NodeCount, len(d.Nodes), len(d.Unread))
+	for _, c := range d.Causes {
+		says += fmt.Sprint(" ", c.ID, c.Certainty, c.Nodes)
+	}
+	for _, f := range d.Fixes {
+		says += fmt.Sprint(" ", f.Plan, f.Kinds, f.EvictionCount)
+	}
+	return says
 }
