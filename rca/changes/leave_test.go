@@ -61,13 +61,29 @@ func TestWhatAHigherClassWouldTake(t *testing.T) {
 			w.Wholes("n")
 			w.Nodes[0].Spec.Unschedulable = true
 		}},
-		"for two, both":                {fill: func(w *world) { w.Wholes("m", "n"); twin(w, "v") }, edit: func(w *world, c *Bench) { w.waits(c, "v") }, want: "m [h-m h-n]"},
-		"for two, one has no room":     {fill: func(w *world) { w.Wholes("n"); twin(w, "v") }, edit: func(w *world, c *Bench) { w.waits(c, "v") }},
-		"for two, one is free":         {fill: func(w *world) { w.Wholes("n"); w.AddNode(sim.Node{Name: "free", MIGOff: []int{0}}); twin(w, "v") }, edit: func(w *world, c *Bench) { w.waits(c, "v") }, want: "n [h-n]"},
-		"not all that wait are named":  {fill: func(w *world) { w.Wholes("n") }, edit: func(_ *world, c *Bench) { c.Incident.Waiting = 2 }},
-		"one that waits is gone":       {fill: func(w *world) { w.Wholes("n") }, edit: func(w *world, c *Bench) { w.waits(c, "gone") }},
-		"sixteen, one with a free GPU": {fill: func(w *world) { many(w, maxRaised) }, edit: func(w *world, c *Bench) { manyWait(w, c, maxRaised) }, want: "n00 [h-n00 h-n01 h-n02 h-n03 h-n04 h-n05 h-n06 h-n07 h-n08 h-n09 h-n10 h-n11 h-n12 h-n13 h-n14 h-n15]"},
-		"seventeen are too many":       {fill: func(w *world) { many(w, maxRaised+1) }, edit: func(w *world, c *Bench) { manyWait(w, c, maxRaised+1) }},
+		"one of two that are the same": {fill: func(w *world) { w.Wholes("m", "n") }, want: "m [h-m] (or, the same to it, a/h-n)"},
+		"of two the one that began last": {fill: func(w *world) {
+			w.Wholes("m", "n")
+			for i, name := range []string{"h-m", "h-n"} {
+				at := metav1.Unix(int64(1_790_000_000+i), 0)
+				holder(w, name).Status.StartTime = &at
+			}
+		}, want: "n [h-n]"},
+		"of two one that has not begun yet": {fill: func(w *world) {
+			w.Wholes("m", "n")
+			at := metav1.Unix(1_790_000_000, 0)
+			holder(w, "h-m").Status.StartTime = &at
+			holder(w, "h-n").Status.StartTime = nil
+		}, want: "n [h-n]"},
+		"the same, but one is the node's": {fill: func(w *world) { w.Wholes("m", "n"); holder(w, "h-n").OwnerReferences[0].Kind = "DaemonSet" }},
+		"any of six":                      {fill: func(w *world) { w.Wholes("a", "b", "c", "d", "e", "f") }, want: "a [h-a] (or, the same to it, a/h-b or a/h-c or a/h-d or 2 more)"},
+		"for two, both":                   {fill: func(w *world) { w.Wholes("m", "n"); twin(w, "v") }, edit: func(w *world, c *Bench) { w.waits(c, "v") }, want: "m [h-m h-n]"},
+		"for two, one has no room":        {fill: func(w *world) { w.Wholes("n"); twin(w, "v") }, edit: func(w *world, c *Bench) { w.waits(c, "v") }},
+		"for two, one is free":            {fill: func(w *world) { w.Wholes("n"); w.AddNode(sim.Node{Name: "free", MIGOff: []int{0}}); twin(w, "v") }, edit: func(w *world, c *Bench) { w.waits(c, "v") }, want: "n [h-n]"},
+		"not all that wait are named":     {fill: func(w *world) { w.Wholes("n") }, edit: func(_ *world, c *Bench) { c.Incident.Waiting = 2 }},
+		"one that waits is gone":          {fill: func(w *world) { w.Wholes("n") }, edit: func(w *world, c *Bench) { w.waits(c, "gone") }},
+		"sixteen, one with a free GPU":    {fill: func(w *world) { many(w, maxRaised) }, edit: func(w *world, c *Bench) { manyWait(w, c, maxRaised) }, want: "n00 [h-n00 h-n01 h-n02 h-n03 h-n04 h-n05 h-n06 h-n07 h-n08 h-n09 h-n10 h-n11 h-n12 h-n13 h-n14 h-n15]"},
+		"seventeen are too many":          {fill: func(w *world) { many(w, maxRaised+1) }, edit: func(w *world, c *Bench) { manyWait(w, c, maxRaised+1) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld()
@@ -77,14 +93,14 @@ func TestWhatAHigherClassWouldTake(t *testing.T) {
 			if tc.edit != nil {
 				tc.edit(w, c)
 			}
-			node, victims, err := c.Preempts(t.Context(), class("high", 100))
+			p, err := c.Preempts(t.Context(), class("high", 100))
 			var taken []string
-			for _, v := range victims {
+			for _, v := range p.Victims {
 				taken = append(taken, v.Name)
 			}
 			slices.Sort(taken)
-			got := fmt.Sprint(node, " ", taken)
-			if len(victims) == 0 {
+			got := fmt.Sprint(p.Node, " ", taken, orOthers(p))
+			if len(p.Victims) == 0 {
 				got = ""
 			}
 			if err != nil || got != tc.want {

@@ -108,10 +108,10 @@ func (c *Bench) quotaAllows(class *schedulingv1.PriorityClass) bool {
 
 // Preempts asks the scheduler's own preemption, for each waiting pod of the workload
 // in turn, which pods it would take; none when one of the waiting would not be helped.
-func (c *Bench) Preempts(ctx context.Context, class *schedulingv1.PriorityClass) (node string, victims []*corev1.Pod, err error) {
+func (c *Bench) Preempts(ctx context.Context, class *schedulingv1.PriorityClass) (all whatif.Preemption, err error) {
 	wait := c.WaitingPods()
 	if len(wait) != c.Incident.Waiting || len(wait) > maxRaised {
-		return "", nil, nil
+		return all, nil
 	}
 	err = whatif.Try(c.Cluster.Snapshot, func(s *whatif.Snapshot) error {
 		for _, n := range c.Cluster.Unsound() {
@@ -130,34 +130,66 @@ func (c *Bench) Preempts(ctx context.Context, class *schedulingv1.PriorityClass)
 			if err != nil {
 				return err
 			}
-			if taken.Node == "" || taken.Violations > 0 {
-				victims = nil
+			mine, may := c.mayGo(append(slices.Clone(taken.Victims), taken.Or...))
+			if taken.Node == "" || taken.Violations > 0 || !may {
+				all.Victims = nil
 				return nil
 			}
+			all.Victims, all.Or = append(all.Victims, mine[:len(taken.Victims)]...), append(all.Or, mine[len(taken.Victims):]...)
 			for _, v := range taken.Victims {
-				mine := c.Cluster.State.Pod(v.Namespace, v.Name)
-				if mine == nil || !c.MayLeave(mine) || len(c.Cluster.Together(mine)) > 1 {
-					victims = nil
-					return nil
-				}
-				victims = append(victims, mine)
 				s.DeletePod(v.Namespace, v.Name)
 			}
 			if _, err := s.Place(ctx, p); err != nil {
 				return err
 			}
-			node = cmp.Or(node, taken.Node)
+			all.Node = cmp.Or(all.Node, taken.Node)
 		}
 		return nil
 	})
-	return node, victims, err
+	slices.SortFunc(all.Or, func(a, b *corev1.Pod) int {
+		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+	})
+	all.Or = slices.Compact(slices.DeleteFunc(all.Or, func(p *corev1.Pod) bool { return slices.Contains(all.Victims, p) }))
+	return all, err
+}
+
+// mayGo finds pods in the cluster, and says whether the scheduler may take every one of them
+// for this one.
+func (c *Bench) mayGo(pods []*corev1.Pod) (mine []*corev1.Pod, may bool) {
+	for _, v := range pods {
+		p := c.Cluster.State.Pod(v.Namespace, v.Name)
+		if p == nil || !c.MayLeave(p) || len(c.Cluster.Together(p)) > 1 {
+			return nil, false
+		}
+		mine = append(mine, p)
+	}
+	return mine, true
+}
+
+// fewNamed is how many pods a title names that may be taken in place of others.
+const fewNamed = 3
+
+// orOthers says which pods the scheduler may take as well: nobody can tell which of them it
+// will be.
+func orOthers(p whatif.Preemption) string {
+	if len(p.Or) == 0 {
+		return ""
+	}
+	var names []string
+	for _, o := range p.Or[:min(len(p.Or), fewNamed)] {
+		names = append(names, o.Namespace+"/"+o.Name)
+	}
+	if more := len(p.Or) - len(names); more > 0 {
+		names = append(names, fmt.Sprintf("%d more", more))
+	}
+	return " (or, the same to it, " + strings.Join(names, " or ") + ")"
 }
 
 // ByItself is that the scheduler preempts without anybody's doing: it may break a
 // budget where nothing else helps, and nobody here does that for it.
 func (c *Bench) ByItself(p whatif.Preemption) edit.Change {
-	who := view.PodList(p.Victims)
-	ch := edit.Change{Kind: diagnosis.Wait, Cause: c.ShortOn(c.Node(p.Node)), Victims: p.Victims, Manual: true, Risk: diagnosis.NoRisk, Until: "the scheduler has preempted " + who,
+	who := view.PodList(p.Victims) + orOthers(p)
+	ch := edit.Change{Kind: diagnosis.Wait, Cause: c.ShortOn(c.Node(p.Node)), Victims: p.Victims, Or: p.Or, Manual: true, Risk: diagnosis.NoRisk, Until: "the scheduler has preempted " + who,
 		Title: fmt.Sprintf("the scheduler preempts %s on %s by itself", who, p.Node), Commands: []string{fmt.Sprintf("kubectl -n %s get pod %s -w", c.Pod.Namespace, c.Pod.Name)}}
 	if p.Violations > 0 {
 		ch.Title += ", which breaks a disruption budget"
@@ -166,12 +198,17 @@ func (c *Bench) ByItself(p whatif.Preemption) edit.Change {
 }
 
 // Raise sets the class in the workload's template. Nobody is evicted by it: the
-// scheduler takes the pods that are named as what it costs.
-func (c *Bench) Raise(cause diagnosis.CauseID, class *schedulingv1.PriorityClass, victims []*corev1.Pod) edit.Change {
-	ch := edit.Change{Kind: diagnosis.RaisePriority, Cause: cause, Victims: victims, Minutes: 1, Risk: diagnosis.MediumRisk,
-		Title: fmt.Sprintf("give %s priority %d by class %s: the scheduler preempts %s", c.WorkloadName(), class.Value, class.Name, view.PodList(victims)),
+// scheduler takes the pods that are named as what it costs. Where it may take others, which
+// nobody can promise, a person does it.
+func (c *Bench) Raise(cause diagnosis.CauseID, class *schedulingv1.PriorityClass, p whatif.Preemption) edit.Change {
+	ch := edit.Change{Kind: diagnosis.RaisePriority, Cause: cause, Victims: p.Victims, Or: p.Or, Minutes: 1, Risk: diagnosis.MediumRisk,
+		Title: fmt.Sprintf("give %s priority %d by class %s: the scheduler preempts %s%s", c.WorkloadName(), class.Value, class.Name, view.PodList(p.Victims), orOthers(p)),
 		Pod:   func(p *corev1.Pod) { inClass(p, class) }}
 	c.EditTemplate(&ch, map[string]any{"priorityClassName": class.Name, "priority": nil, "preemptionPolicy": nil}, false)
+	ch.Manual = ch.Manual || len(p.Or) > 0
+	if slices.ContainsFunc(p.Or, func(o *corev1.Pod) bool { return !view.ComesBack(o) }) {
+		ch.Risk = diagnosis.HighRisk // it may be one that nobody makes again
+	}
 	if runs := len(c.RunningPods()); runs > 0 {
 		ch.Untestable = fmt.Sprintf("the rollout recreates %s, each then with the right to preempt", view.CountOf(runs, "running pod"))
 	}

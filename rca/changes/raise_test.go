@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/whatif"
 )
 
 func class(name string, value int32) *schedulingv1.PriorityClass {
@@ -112,7 +113,7 @@ func TestRaiseByTemplate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld()
 			tc.fill(w)
-			ch := w.bench(t, tc.kind).Raise(diagnosis.PreemptionBlocked, class("high", 5), []*corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Namespace: "b", Name: "taken"}}})
+			ch := w.bench(t, tc.kind).Raise(diagnosis.PreemptionBlocked, class("high", 5), whatif.Preemption{Victims: []*corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Namespace: "b", Name: "taken"}}}})
 			if ch.Manual != tc.manual || strings.Contains(strings.Join(ch.Commands, "\n"), byHand) != tc.manual {
 				t.Errorf("manual %v: %q", ch.Manual, ch.Commands)
 			}
@@ -125,6 +126,40 @@ func TestRaiseByTemplate(t *testing.T) {
 			}
 			if ch.Untestable != want {
 				t.Errorf("%q", ch.Untestable)
+			}
+		})
+	}
+}
+
+// Where the scheduler may take any of several pods, what is offered names them, is a person's to
+// do, and counts the worst of them.
+func TestRaiseThatTakesAny(t *testing.T) {
+	pod := func(name string, owned bool) *corev1.Pod {
+		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "b", Name: name}}
+		if owned {
+			yes := true
+			p.OwnerReferences = []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "r", Controller: &yes}}
+		}
+		return p
+	}
+	taken := pod("taken", true)
+	for name, tc := range map[string]struct {
+		or     []*corev1.Pod
+		manual bool
+		risk   diagnosis.Risk
+		title  string
+	}{
+		"one for certain":      {nil, false, diagnosis.MediumRisk, "b/taken"},
+		"or one that is alike": {[]*corev1.Pod{pod("x", true)}, true, diagnosis.MediumRisk, "b/taken (or, the same to it, b/x)"},
+		"or one with no owner": {[]*corev1.Pod{pod("x", true), pod("y", false)}, true, diagnosis.HighRisk, "b/taken (or, the same to it, b/x or b/y)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld()
+			w.Deployed()
+			ch := w.bench(t, "Deployment").Raise(diagnosis.PreemptionBlocked, class("high", 5), whatif.Preemption{Victims: []*corev1.Pod{taken}, Or: tc.or})
+			_, who, _ := strings.Cut(ch.Title, "preempts ")
+			if ch.Manual != tc.manual || ch.Risk != tc.risk || who != tc.title || !slices.Equal(ch.Or, tc.or) {
+				t.Errorf("manual %v, %s risk, %q, or %v", ch.Manual, ch.Risk, who, ch.Or)
 			}
 		})
 	}

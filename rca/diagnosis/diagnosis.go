@@ -211,6 +211,9 @@ func (c Class) Helps() bool { return c <= HarmsLess }
 // Cost is what a fix takes.
 type Cost struct {
 	Evictions []PodName `json:"evictions"`
+	// Alternates may be taken in place of some of Evictions, as many as are named there: to the
+	// scheduler they are the same, and nobody can say which it takes.
+	Alternates []PodName `json:"alternates,omitempty" cut:"out"`
 	// Restarts are the pods that stop in any other way: their workload is made again or
 	// rolled, or a person drains their node.
 	Restarts []PodName `json:"restarts"`

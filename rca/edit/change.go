@@ -17,7 +17,9 @@ type Change struct {
 	Kind    diagnosis.FixKind
 	Cause   diagnosis.CauseID
 	Victims []*corev1.Pod
-	Cost    *evict.Cost // of the victims, each named once; nil: not known
+	// Or may leave in place of some of the Victims: nobody can say which of them will.
+	Or   []*corev1.Pod
+	Cost *evict.Cost // of the victims, each named once; nil: not known
 	// Pod and Node edit copies: what the cluster would hold afterwards.
 	Pod  func(*corev1.Pod)
 	Node func(*corev1.Node)

@@ -168,6 +168,9 @@ func (f *candidate) detail(c *changes.Bench) {
 		}
 		f.fix.Steps = append(f.fix.Steps, ch.Steps...)
 		f.fix.Commands = append(f.fix.Commands, ch.Commands...)
+		if len(ch.Or) > 0 {
+			f.fix.Cost.Alternates = podNames(ch.Or)
+		}
 		f.fix.Actions = append(f.fix.Actions, ch.Actions...)
 		if ch.Hardware != nil {
 			f.fix.HardwareEvictions = ch.Hardware

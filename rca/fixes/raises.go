@@ -24,15 +24,15 @@ func (c *Finder) raises(ctx context.Context) ([]*candidate, error) {
 	}
 	classes := c.Classes()
 	for _, class := range classes[:min(len(classes), changes.MaxClasses)] {
-		node, victims, err := c.Preempts(ctx, class)
+		taken, err := c.Preempts(ctx, class)
 		if err != nil {
 			return nil, err
 		}
-		if len(victims) == 0 {
+		if len(taken.Victims) == 0 {
 			continue
 		}
-		n := c.Node(node)
-		return []*candidate{c.candidate(n, []edit.Change{c.Raise(c.ShortOn(n), class, victims)})}, nil
+		n := c.Node(taken.Node)
+		return []*candidate{c.candidate(n, []edit.Change{c.Raise(c.ShortOn(n), class, taken)})}, nil
 	}
 	return nil, nil
 }

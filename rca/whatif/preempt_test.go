@@ -22,21 +22,31 @@ import (
 )
 
 // crowd is a random cluster whose pods differ in priority, with budgets, and a pod
-// that fits nowhere as it is.
-func crowd(r *rand.Rand) (nodes []*corev1.Node, pods []*corev1.Pod, budgets []*policyv1.PodDisruptionBudget, asks *corev1.Pod) {
+// that fits nowhere as it is. No two pods began at once; or many did, all ask the same and
+// no budget guards them.
+func crowd(r *rand.Rand, together bool) (nodes []*corev1.Node, pods []*corev1.Pod, budgets []*policyv1.PodDisruptionBudget, asks *corev1.Pod) {
 	for n := range 1 + r.IntN(3) {
 		name := fmt.Sprintf("n%d", n)
 		nodes = append(nodes, node(name, 8, 0))
 		for left := int64(8); left > 0; {
 			cpu := min(left, 1+r.Int64N(4))
+			if together {
+				cpu = 2
+			}
 			left -= cpu
 			p := prioritised(pod(fmt.Sprintf("held-%d-%d", n, left), cpu, 0), int32(10*r.IntN(4)))
-			at := metav1.NewTime(time.Unix(1_790_000_000+int64(len(pods))*61+r.Int64N(60), 0)) // no two at once, or any would do
+			at := metav1.NewTime(time.Unix(1_790_000_000+int64(len(pods))*61+r.Int64N(60), 0))
+			if together {
+				at = metav1.NewTime(time.Unix(1_790_000_000+r.Int64N(2), 0))
+			}
 			p.Labels, p.Status = map[string]string{"team": fmt.Sprint(r.IntN(4))}, corev1.PodStatus{Phase: corev1.PodRunning, StartTime: &at}
 			pods = append(pods, on(p, name))
 		}
 	}
 	for team := range r.IntN(3) {
+		if together {
+			break
+		}
 		budgets = append(budgets, &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: fmt.Sprint("team-", team)},
 			Spec:   policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"team": fmt.Sprint(team)}}},
 			Status: policyv1.PodDisruptionBudgetStatus{DisruptionsAllowed: int32(r.IntN(2))}})
@@ -56,41 +66,53 @@ func prioritised(p *corev1.Pod, priority int32) *corev1.Pod {
 }
 
 // On random clusters the real scheduler, run in this process, takes the pods that
-// Preempt names from the node that it names, and nobody's where it names none.
+// Preempt names from the node that it names, and nobody's where it names none. Where pods
+// began together it may take others: those that Preempt names as well.
 func TestPreemptsLikeTheScheduler(t *testing.T) {
-	const clusters, workers = 48, 12
-	takes := make([]int, workers)
+	const clusters, workers = 72, 12
+	takes, others := make([]int, workers), make([]int, workers)
 	t.Run("clusters", func(t *testing.T) {
 		for w := range workers {
 			t.Run(fmt.Sprint(w), func(t *testing.T) {
 				t.Parallel()
 				for seed := w; seed < clusters; seed += workers {
-					nodes, pods, budgets, asks := crowd(rand.New(rand.NewPCG(5, uint64(seed))))
+					nodes, pods, budgets, asks := crowd(rand.New(rand.NewPCG(5, uint64(seed))), seed%3 == 2)
 					p, err := snapshot(t, Objects{Nodes: nodes, Pods: pods}).Preempt(t.Context(), asks, budgets)
 					if err != nil {
 						t.Fatal(err)
 					}
-					want := []string{}
-					for _, v := range p.Victims {
-						want = append(want, v.Name)
+					if seed%3 != 2 && len(p.Or) > 0 {
+						t.Errorf("cluster %d: no two began at once, and it may take others: %v", seed, p.Or)
 					}
-					slices.Sort(want)
 					node, gone := preempts(t, nodes, pods, budgets, asks)
-					if node != p.Node || !slices.Equal(gone, want) {
+					if want := victims(p, nil); len(p.Or) == 0 && (node != p.Node || !slices.Equal(gone, want)) {
 						t.Errorf("cluster %d: %q from %q, the scheduler takes %q from %q", seed, want, p.Node, gone, node)
 					}
-					takes[w] += len(want)
+					if may := victims(p, p.Or); len(gone) != len(p.Victims) || slices.ContainsFunc(gone, func(name string) bool { return !slices.Contains(may, name) }) {
+						t.Errorf("cluster %d: %d of %q, the scheduler takes %q", seed, len(p.Victims), may, gone)
+					}
+					takes[w] += len(gone)
+					others[w] += len(p.Or)
 				}
 			})
 		}
 	})
-	n := 0
-	for _, k := range takes {
-		n += k
+	n, or := 0, 0
+	for w := range workers {
+		n, or = n+takes[w], or+others[w]
 	}
-	if n < clusters/2 {
-		t.Errorf("%d victims in %d clusters: too few to tell", n, clusters)
+	if n < clusters/2 || or < 6 {
+		t.Errorf("%d victims and %d others in %d clusters: too few to tell", n, or, clusters)
 	}
+}
+
+func victims(p Preemption, or []*corev1.Pod) []string {
+	out := []string{}
+	for _, v := range slices.Concat(p.Victims, or) {
+		out = append(out, v.Name)
+	}
+	slices.Sort(out)
+	return out
 }
 
 // preempts runs the real scheduler until it has bound the pod, refused it, or named a

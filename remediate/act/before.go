@@ -22,7 +22,7 @@ const mostWatched = 1000
 func before(rem *v1alpha1.Remediation, st *cluster.State, fix diagnosis.Fix) *v1alpha1.Before {
 	b := &v1alpha1.Before{}
 	named := map[diagnosis.PodName]bool{}
-	for _, p := range slices.Concat(fix.Cost.Evictions, fix.Cost.Restarts) {
+	for _, p := range slices.Concat(fix.Cost.Evictions, fix.Cost.Alternates, fix.Cost.Restarts) {
 		named[p] = true
 	}
 	for i := range rem.Spec.Actions {
