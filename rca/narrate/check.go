@@ -54,7 +54,7 @@ func (e evidence) check(claims []claim) (kept []diagnosis.Sentence, dropped []st
 
 // wrong is the first check that a claim fails; empty: none.
 func (e evidence) wrong(c claim) string {
-	var all, ours []string
+	var all, offers []string
 	quoted := false
 	for _, id := range c.IDs {
 		it, ok := e.of(id)
@@ -62,8 +62,8 @@ func (e evidence) wrong(c claim) string {
 			return noEvidence
 		}
 		all = append(all, it.text)
-		if it.ours {
-			ours = append(ours, it.text)
+		if it.offer {
+			offers = append(offers, it.text)
 		}
 		quoted = quoted || quotes(it.text, c.Quote)
 	}
@@ -72,7 +72,7 @@ func (e evidence) wrong(c claim) string {
 		return noEvidence
 	case !quoted:
 		return noQuote
-	case !plain(c.Text), asks(c.Text, strings.Join(ours, "\n")):
+	case !plain(c.Text), asks(c.Text, strings.Join(offers, "\n")):
 		return unfit
 	case !grounded(c.Text, strings.Join(all, "\n")):
 		return ungrounded

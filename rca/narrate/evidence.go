@@ -16,18 +16,16 @@ import (
 // How much of a diagnosis a model is given: the less it reads, the less anybody can tell it.
 const (
 	mostCauses = 4
-	mostFacts  = 3 // of a cause
 	mostFixes  = 3
-	mostUnread = 2
 	maxText    = 400 // characters of one
 )
 
 // item is one piece of evidence.
 type item struct {
-	id   string // E1, E2, …
-	ref  string // what people know it by
-	text string // as the model reads it
-	ours bool   // the sentence is built by code; but for names, no tenant wrote in it
+	id    string // E1, E2, …
+	ref   string // what people know it by
+	text  string // as the model reads it
+	offer bool   // it says what a fix would do
 }
 
 // evidence is all that a model is given, and all that it may say something about.
@@ -36,40 +34,35 @@ type evidence struct {
 	names names
 }
 
-// evidenceOf is what a diagnosis says. What the team said before is left out: it is shown as
-// it was said, and is the easiest place to write to a model in.
+// evidenceOf is what code concludes in a diagnosis. The facts behind a cause are left out, for
+// they quote what tenants and programs write, and so is what the team said before: people see
+// both as they are, and nobody can write to a model in them.
 func evidenceOf(d diagnosis.Summary) evidence {
 	e := evidence{names: namesOf(d)}
-	e.add("the finding", true, d.Headline)
-	e.add("the finding", true, waiting(d))
+	e.add("the finding", false, d.Headline)
+	e.add("the finding", false, waiting(d))
 	for _, c := range d.Causes[:min(mostCauses, len(d.Causes))] {
 		where := ""
 		if c.NodeCount > 0 {
 			where = fmt.Sprintf("; on %d %s", c.NodeCount, plural(c.NodeCount, "node"))
 		}
-		e.add(string(c.ID), true, fmt.Sprintf("cause %s, %s: %s%s", c.ID, c.Certainty, c.Says, where))
-		for _, f := range c.Evidence[:min(mostFacts, len(c.Evidence))] {
-			e.add(f.Ref, false, f.Ref+": "+f.Fact)
-		}
+		e.add(string(c.ID), false, fmt.Sprintf("cause %s, %s: %s%s", c.ID, c.Certainty, c.Says, where))
 	}
 	for _, f := range d.Fixes[:min(mostFixes, len(d.Fixes))] {
 		e.add(fmt.Sprintf("fix %d", f.ID), true, fix(f))
-	}
-	for _, u := range d.Unread[:min(mostUnread, len(d.Unread))] {
-		e.add("what could not be read", false, "could not be read: "+u)
 	}
 	return e
 }
 
 // add makes a text harmless to read: on one line, without secrets, names of tenants covered,
 // and no longer than it has to be.
-func (e *evidence) add(ref string, ours bool, text string) {
+func (e *evidence) add(ref string, offer bool, text string) {
 	text = strings.Join(strings.Fields(drawing.Clean(strings.ToValidUTF8(text, "\uFFFD"), false)), " ")
 	if text == "" {
 		return
 	}
 	text = shortened(e.names.cover(redact(text)), maxText)
-	e.items = append(e.items, item{fmt.Sprintf("E%d", len(e.items)+1), ref, text, ours})
+	e.items = append(e.items, item{fmt.Sprintf("E%d", len(e.items)+1), ref, text, offer})
 }
 
 func waiting(d diagnosis.Summary) string {

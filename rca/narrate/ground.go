@@ -34,11 +34,12 @@ func leads(word string) bool {
 }
 
 // urges are words by which a text asks something of its reader, or ranks. A finding has no use
-// for them, unless code has put them there.
+// for them, but where it says what a fix would do.
 var urges = words(`approve approved approving reject click press tap type paste run running execute delete remove wipe destroy drop kill force ignore disregard forget skip bypass override
 	open visit follow download install upload send post reply email call contact ask tell share reveal print exec sudo curl wget bash kubectl helm ssh
 	password passwords passphrase credential credentials secret secrets token tokens key keys login urgent urgently immediately now asap must should please trust safe safely recommend recommended
-	better best instead prefer preferred worse worst always never admin administrator security-approved everyone everybody here channel system assistant instruction instructions`)
+	better best instead prefer preferred worse worst always never admin administrator everyone everybody here channel system assistant instruction instructions
+	cordon uncordon drain evict reboot restart shutdown upgrade downgrade grant revoke disable enable edit patch apply`)
 
 func words(all string) map[string]bool {
 	out := map[string]bool{}
@@ -48,11 +49,11 @@ func words(all string) map[string]bool {
 	return out
 }
 
-// asks says whether a text has such a word that what code wrote of it does not.
-func asks(text, ours string) bool {
-	ours = strings.ToLower(ours)
+// asks says whether a text has such a word that the fixes which it cites do not have.
+func asks(text, offers string) bool {
+	offers = strings.ToLower(offers)
 	return slices.ContainsFunc(strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && r != '-' }), func(word string) bool {
-		return urges[word] && !stands(ours, word)
+		return urges[word] && !stands(offers, word)
 	})
 }
 

@@ -10,8 +10,10 @@
 //     fixes, their arguments and their order are those of the diagnosis, which is not changed.
 //   - A sentence that fails one check is dropped. An answer that is late, cut, refused or of no
 //     use is no wording, and whoever asked goes on without.
-//   - What tenants call things stands in for itself as NAME1, NAME2, …; what the team said
-//     before is not shown to the model at all.
+//   - The model reads what code concludes, with NAME1, NAME2, … for what tenants call things; the
+//     facts behind it and what the team said before are not shown to it at all.
+//   - That a sentence holds says that its parts stand in the evidence, not that it is true: where
+//     it is shown, it stands apart from what code says, with what it cites.
 package narrate
 
 import (

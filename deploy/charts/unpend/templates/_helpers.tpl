@@ -70,6 +70,12 @@ both come to the pod's own. */}}
 
 {{- define "unpend.slackDir" -}}/etc/unpend-slack{{- end -}}
 {{- define "unpend.jiraDir" -}}/etc/unpend-jira{{- end -}}
+{{- define "unpend.narrateDir" -}}/etc/unpend-narrate{{- end -}}
+
+{{/* Whether a model is asked that wants a key. */}}
+{{- define "unpend.narrateKey" -}}
+{{- if and .Values.narrate.url .Values.narrate.existingSecret -}}true{{- end -}}
+{{- end -}}
 
 {{- define "unpend.pagingDir" -}}/etc/unpend-paging{{- end -}}
 
@@ -145,6 +151,21 @@ both come to the pod's own. */}}
 {{- end -}}
 {{- end -}}
 {{- $_ := set $config "jira" $told -}}
+{{- end -}}
+{{- if .Values.narrate.url -}}
+{{- if not .Values.narrate.model -}}
+{{- fail "narrate.url is set, narrate.model is not: name the model as the server calls it" -}}
+{{- end -}}
+{{- $asked := dict -}}
+{{- range $key, $value := omit .Values.narrate "existingSecret" "key" -}}
+{{- if $value -}}
+{{- $_ := set $asked $key $value -}}
+{{- end -}}
+{{- end -}}
+{{- if include "unpend.narrateKey" . -}}
+{{- $_ := set $asked "keyFile" (printf "%s/%s" (include "unpend.narrateDir" .) .Values.narrate.key) -}}
+{{- end -}}
+{{- $_ := set $config "narrate" $asked -}}
 {{- end -}}
 {{- if or .Values.kubectl.events .Values.kubectl.annotations -}}
 {{- $_ := set $config "kubectl" .Values.kubectl -}}
