@@ -18,10 +18,14 @@ const Command = "/unpend"
 // maxAsked is how long a question may be.
 const maxAsked = 600
 
-const (
-	help       = "Ask: " + Command + " why pod/NAME -n NAMESPACE"
-	searchHelp = "; or: " + Command + " search TEXT"
-)
+// help is what can be asked.
+func (l *Listener) help() string {
+	says := "Ask: " + Command + " why pod/NAME -n NAMESPACE"
+	if l.opts.Search != nil {
+		says += "; or: " + Command + " search TEXT"
+	}
+	return says
+}
 
 // mention is our own name, or another's, in a text.
 var mention = regexp.MustCompile(`<@[A-Z0-9]+(\|[^>]*)?>`)
@@ -35,7 +39,7 @@ func (l *Listener) asked(ctx context.Context, at place, team, text string) {
 		if words, ok := l.searched(text); ok {
 			return l.search(ctx, at, words)
 		}
-		pod, namespace, err := question(text)
+		pod, namespace, err := question(text, l.help())
 		if err != nil {
 			return "", err
 		}
@@ -60,15 +64,15 @@ func (l *Listener) search(ctx context.Context, at place, words string) (string, 
 	case !slices.Contains(l.opts.Channels, at.channel):
 		return "", fmt.Errorf("%w: what the team has said is searched in the channels that findings are told in: ask there", plan.ErrRefused)
 	case words == "":
-		return "", fmt.Errorf("%w: that names nothing to search for. %s%s", plan.ErrRefused, help, searchHelp)
+		return "", fmt.Errorf("%w: that names nothing to search for. %s", plan.ErrRefused, l.help())
 	case len(words) > maxAsked:
-		return "", fmt.Errorf("%w: the question is too long. %s%s", plan.ErrRefused, help, searchHelp)
+		return "", fmt.Errorf("%w: the question is too long. %s", plan.ErrRefused, l.help())
 	}
 	return l.opts.Search(ctx, words)
 }
 
 // question reads "why pod/NAME [-n NAMESPACE]". What is no name of the API goes no further.
-func question(text string) (pod, namespace string, err error) {
+func question(text, help string) (pod, namespace string, err error) {
 	if len(text) > maxAsked {
 		return "", "", fmt.Errorf("%w: the question is too long. %s", plan.ErrRefused, help)
 	}

@@ -32,7 +32,7 @@ func TestSearch(t *testing.T) {
 		{ada, "search nothing", "Nothing was done: refused: nothing is read", 3},
 		{ada, "search ", "Nothing was done: refused: that names nothing to search for.", 3},
 		{ada, "search " + strings.Repeat("x", 700), "Nothing was done: refused: the question is too long.", 3},
-		{ada, "searching x", "Nothing was done: refused: that is not understood.", 3},
+		{ada, "searching x", "Nothing was done: refused: that is not understood. Ask: /unpend why pod/NAME -n NAMESPACE; or: /unpend search TEXT", 3},
 		{guest, "search x", "Nothing was done: refused: guests and bots decide nothing", 3},
 		{other, "search x", "Nothing was done: refused: you are of another workspace", 3},
 	} {

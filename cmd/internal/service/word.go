@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -120,9 +121,13 @@ func wordingOf(ctx context.Context, b *bus.Bus, d diagnosis.Summary) (*diagnosis
 	return &w, nil
 }
 
+// rewordable are the places where people read at length; a page in the night and a program that
+// is told have no use for it.
+var rewordable = []string{"slack", "jira", onPage}
+
 // word puts a model's words beside a finding that is to be told.
 func (k *sink) word(ctx context.Context, p *notice.Proposal) error {
-	if p.Finding == nil || !k.config.Narrate.given() {
+	if p.Finding == nil || !k.config.Narrate.given() || !slices.Contains(rewordable, k.place) {
 		return nil
 	}
 	w, err := wordingOf(ctx, k.bus, *p.Finding)

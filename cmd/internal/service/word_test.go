@@ -17,6 +17,7 @@ import (
 
 	"github.com/unpend/unpend/cmd/internal/bus"
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/remediate/notice"
 	"github.com/unpend/unpend/remediate/slack/fakeslack"
 	"github.com/unpend/unpend/testdata/controlplane"
 	"github.com/unpend/unpend/watcher/incident"
@@ -147,6 +148,13 @@ func TestNotWorded(t *testing.T) {
 	})
 	if n := m.asked.Load(); n != 1 {
 		t.Errorf("the model was asked %d times", n)
+	}
+	for place, want := range map[string]bool{"slack": true, "jira": true, onPage: true, "webhook": false, "pagerduty": false} {
+		p, err := (&sink{Service: s, name: place, place: place, plans: map[string]notice.Notice{}}).proposal(t.Context(), "gpu-bbbbbbbbbb")
+		must(t, err)
+		if (p.Wording != nil) != want {
+			t.Errorf("%s is told it in a model's words: %v", place, p.Wording != nil)
+		}
 	}
 }
 
