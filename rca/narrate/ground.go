@@ -43,7 +43,7 @@ var urges = words(`approve approved approving reject click press tap type paste 
 
 func words(all string) map[string]bool {
 	out := map[string]bool{}
-	for _, w := range strings.Fields(all) {
+	for w := range strings.FieldsSeq(all) {
 		out[w] = true
 	}
 	return out

@@ -98,9 +98,9 @@ func (w *wordsmith) note(ctx context.Context, err error) {
 	if err != nil {
 		now = w.told(err).Error()
 	}
-	switch {
-	case now == w.trouble:
-	case now == "":
+	switch now {
+	case w.trouble:
+	case "":
 		w.logger.InfoContext(ctx, "a model words findings again")
 	default:
 		w.logger.WarnContext(ctx, "a finding is told without a model's words", "error", now)

@@ -1,8 +1,10 @@
 package acceptance
 
 import (
+	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -132,5 +134,23 @@ func TestLightRoomsLinkNoScheduler(t *testing.T) {
 				t.Errorf("%s links %s", room, strings.TrimSpace(dep))
 			}
 		}
+	}
+}
+
+// A model is asked for words in one room, whose rules hold what it says to the evidence.
+func TestOneRoomAsksForWords(t *testing.T) {
+	var rooms []string
+	err := filepath.WalkDir("../../..", func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if strings.Contains(string(text), ".CreateChat"+"Completion") || strings.Contains(string(text), ".CreateResp"+"onse(") {
+			rooms = append(rooms, filepath.ToSlash(filepath.Dir(path)))
+		}
+		return err
+	})
+	if err != nil || !slices.Equal(rooms, []string{"../../../rca/narrate"}) {
+		t.Errorf("%q ask, %v", rooms, err)
 	}
 }
