@@ -304,7 +304,11 @@ func TestNotesNameTwoCommands(t *testing.T) {
 
 func TestSchemaRefuses(t *testing.T) {
 	for name, v := range map[string]values{
-		"unknown key":               {"replicas": 2},
+		"unknown key":               {"pods": 2},
+		"no service":                {"replicas": 0},
+		"where it may go, by name":  {"networkPolicy": values{"egress": "slack.com"}},
+		"a monitor as a word":       {"monitoring": values{"serviceMonitor": values{"enabled": "yes"}}},
+		"an alert of one's own":     {"monitoring": values{"rules": values{"groups": []any{}}}},
 		"unknown mode":              {"mode": "delete"},
 		"mode as a boolean":         {"mode": true},
 		"unknown room":              {"config": values{"notify": values{}}},
@@ -402,7 +406,7 @@ func TestSchemaRefuses(t *testing.T) {
 
 // Every value of values.yaml is named by the schema and the other way round.
 func TestSchemaAndValuesAgree(t *testing.T) {
-	c := chart.Load(t)
+	c := chart.Load(t, "unpend")
 	var schema struct {
 		Properties map[string]struct {
 			Properties map[string]any `json:"properties"`
@@ -416,7 +420,7 @@ func TestSchemaAndValuesAgree(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	for _, part := range []string{"probe", "remediate", "slack", "paging", "hooks", "jira", "narrate", "kubectl"} {
+	for _, part := range []string{"probe", "remediate", "slack", "paging", "hooks", "jira", "narrate", "kubectl", "monitoring", "networkPolicy"} {
 		its, ok := c.Values[part].(map[string]any)
 		if !ok {
 			t.Fatalf("no values of %s", part)
@@ -437,7 +441,7 @@ func TestDeployment(t *testing.T) {
 	if diff := cmp.Diff([]string{"run", "--config", "/etc/unpend/config.yaml", "--roles", "watch,diagnose"}, pod.Containers[0].Args); diff != "" {
 		t.Error(diff)
 	}
-	if want := "ghcr.io/unpend/unpend:" + chart.Load(t).Metadata.AppVersion; pod.Containers[0].Image != want {
+	if want := "ghcr.io/unpend/unpend:" + chart.Load(t, "unpend").Metadata.AppVersion; pod.Containers[0].Image != want {
 		t.Errorf("image %s", pod.Containers[0].Image)
 	}
 	full := one[appsv1.Deployment](t, objects(t, everything()), "Deployment").Spec.Template.Spec
@@ -526,7 +530,7 @@ func TestTheExecutorHearsSlack(t *testing.T) {
 func TestWhereOthersComeTo(t *testing.T) {
 	for name, want := range map[string][]string{
 		"defaults":   {"service unpend-metrics 9090", "policy unpend metrics from 0"},
-		"everything": {"service unpend-other-hooks 9099", "service unpend-other-metrics 9090", "policy unpend-other hooks from 1", "policy unpend-other metrics from 1", "policy unpend-other-executor metrics from 1"},
+		"everything": {"service unpend-other-hooks 9099", "service unpend-other-metrics 9090", "policy unpend-other hooks from 1", "policy unpend-other metrics from 1", "policy unpend-other-executor metrics from 1", "service unpend-other-executor-metrics 9090"},
 		"clicks":     {"service unpend-executor-slack 9095", "service unpend-metrics 9090", "policy unpend metrics from 0", "policy unpend-executor slack from 1"},
 	} {
 		var got []string

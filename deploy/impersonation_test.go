@@ -151,7 +151,7 @@ func legacy(t *testing.T, cp *controlplane.ControlPlane) {
 func staysPaused(t *testing.T, cp *controlplane.ControlPlane) {
 	paused := func(v values) string {
 		t.Helper()
-		c := chart.Load(t)
+		c := chart.Load(t, "unpend")
 		caps := chartutil.DefaultCapabilities.Copy()
 		caps.KubeVersion = chartutil.KubeVersion{Version: controlplane.Version}
 		all, err := chartutil.ToRenderValues(c, v, chartutil.ReleaseOptions{Name: "unpend", Namespace: namespace, IsUpgrade: true}, caps)

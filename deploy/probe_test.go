@@ -115,7 +115,7 @@ func TestTiers(t *testing.T) {
 			Tolerations:     []corev1.Toleration{{Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule}, {Key: "nvidia.com/gpu", Operator: corev1.TolerationOpExists}},
 			SecurityContext: want.pod, Volumes: want.volumes,
 			Containers: []corev1.Container{{
-				Name: "probe", Image: "ghcr.io/unpend/nodeprobe:" + chart.Load(t).Metadata.AppVersion, ImagePullPolicy: corev1.PullIfNotPresent,
+				Name: "probe", Image: "ghcr.io/unpend/nodeprobe:" + chart.Load(t, "unpend").Metadata.AppVersion, ImagePullPolicy: corev1.PullIfNotPresent,
 				Env: want.env, VolumeMounts: want.mounts, Resources: pod.Containers[0].Resources,
 				SecurityContext: &corev1.SecurityContext{AllowPrivilegeEscalation: new(false), ReadOnlyRootFilesystem: new(true),
 					Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}, Add: want.add}},

@@ -102,6 +102,21 @@ func TestGauges(t *testing.T) {
 	g.Delete("gpu-1")
 	want("free_slices  5\ngpus known 1\ngpus unknown 0")
 
+	// Each pool of nodes has its own sums; a node that moves takes its GPUs along.
+	of := func(node, key, pool string) *corev1.Node {
+		return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node, Labels: map[string]string{key: pool}}}
+	}
+	want("pool_free_slices  5\npool_placeable_instances ,2g.10gb 1")
+	g.SetNode(of("gpu-2", "cloud.google.com/gke-nodepool", "a100"))
+	g.SetNode(of("gpu-5", "karpenter.sh/nodepool", "burst"))
+	g.Set(report("gpu-5", now))
+	want("free_slices  10\npool_free_slices a100 5\npool_free_slices burst 5\npool_unusable_slices burst,3g.20gb 5\npool_fragmentation_ratio burst 1")
+	g.SetNode(of("gpu-5", "cloud.google.com/gke-nodepool", "a100"))
+	want("free_slices  10\npool_free_slices a100 10\npool_placeable_instances a100,2g.10gb 2")
+	g.Delete("gpu-5")
+	g.DeleteNode("gpu-2")
+	want("free_slices  5\npool_free_slices  5")
+
 	// A report that cannot be is unknown.
 	broken := report("gpu-4", now)
 	broken.Report.GPUs[0].Instances[0].Start = 7

@@ -37,8 +37,8 @@ func unreadFacts(c *causes.Case, causes []diagnosis.Cause, fixes []diagnosis.Fix
 			out = append(out, fmt.Sprintf("%s: %s; %s", open.kind, why, open.says))
 		}
 	}
-	if c.Gang != nil && c.GangUnread() != "" {
-		out = append(out, fmt.Sprintf("PodGroup.%s: %s; how many pods its gang takes is not known", c.Gang.Kind.API, c.GangUnread()))
+	if c.Gang != nil && c.Gang.Unread() != "" {
+		out = append(out, fmt.Sprintf("PodGroup.%s: %s; how many pods its gang takes is not known", c.Gang.Kind.API, c.Gang.Unread()))
 	}
 	return append(out, measured...)
 }
@@ -94,7 +94,7 @@ func (f finding) stack() bool {
 	})
 }
 
-func (f finding) refused() bool { return len(f.Refusals) > 0 }
+func (f finding) refused() bool { return len(f.Refused.All) > 0 }
 
 // partitions says whether it matters how GPUs are partitioned.
 func (f finding) partitions() bool {

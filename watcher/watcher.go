@@ -41,7 +41,9 @@ type Options struct {
 	// what neither a watch nor an event told of is found then. 60 s by default.
 	Sweep time.Duration
 	// Debounce gathers the signals of a storm into one pass; 200 ms by default.
-	Debounce   time.Duration
+	Debounce time.Duration
+	// Now is time.Now where it is nil.
+	Now        func() time.Time
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
 }
@@ -61,6 +63,7 @@ type Watcher struct {
 	known     map[string]incident.Incident // what was published last and still waited
 	swept     sweep
 	published *prometheus.CounterVec
+	waited    prometheus.Histogram
 
 	mu sync.Mutex // guards what the informers' goroutines note
 	// left is, by incident, the newest resourceVersion of a pod that waits no more.
@@ -81,11 +84,18 @@ func New(opts Options) (*Watcher, error) {
 	if opts.Debounce == 0 {
 		opts.Debounce = 200 * time.Millisecond
 	}
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
 	w := &Watcher{opts: opts, wake: make(chan struct{}, 1), last: map[string]string{}, known: map[string]incident.Incident{}, owners: map[string]cache.SharedIndexInformer{}, refusing: map[string]cache.SharedIndexInformer{},
 		left: map[string]string{}, gone: map[types.UID]bool{}, former: [2]map[incident.Ref]metav1.Object{{}, {}}, troubles: map[string]error{},
-		published: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "unpend_incidents_published_total", Help: "Incidents published, by whether they were resolved."}, []string{"resolved"})}
-	if err := opts.Registerer.Register(w.published); err != nil {
-		return nil, fmt.Errorf("register metrics: %w", err)
+		published: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "unpend_incidents_published_total", Help: "Incidents published, by whether they were resolved."}, []string{"resolved"}),
+		waited: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "unpend_incident_duration_seconds", Help: "How long incidents waited that are resolved: from their oldest pod's wait until none waited any more.",
+			Buckets: prometheus.ExponentialBuckets(4, 4, 9)})} // 4 s to 3 days
+	for _, c := range []prometheus.Collector{w.published, w.waited} {
+		if err := opts.Registerer.Register(c); err != nil {
+			return nil, fmt.Errorf("register metrics: %w", err)
+		}
 	}
 	return w, nil
 }
@@ -223,6 +233,9 @@ func (w *Watcher) publish(ctx context.Context, i incident.Incident) error {
 	}
 	w.published.WithLabelValues(fmt.Sprint(i.Resolved)).Inc()
 	if i.Resolved {
+		if before, ok := w.known[i.ID]; ok && !before.Since.IsZero() {
+			w.waited.Observe(w.opts.Now().Sub(before.Since).Seconds())
+		}
 		delete(w.known, i.ID)
 		delete(w.last, i.ID)
 		return nil

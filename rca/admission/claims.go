@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/view"
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 // hardIs claims how much the quota allows.
@@ -31,4 +33,20 @@ func heldClaims(name corev1.ResourceName, has resource.Quantity) []diagnosis.Cla
 		return nil
 	}
 	return []diagnosis.Claim{diagnosis.That(diagnosis.Requests, requested, diagnosis.Is, view.QuantityText(has))}
+}
+
+// lacksClaims are how many pods an owner wants, where one field says so, and what it was
+// told last.
+func lacksClaims(r incident.Refusal) []diagnosis.Claim {
+	var out []diagnosis.Claim
+	switch r.Owner.Kind {
+	case "ReplicaSet", "StatefulSet", "Deployment":
+		out = append(out, diagnosis.That("spec.replicas", "", diagnosis.Is, strconv.Itoa(r.Wants)))
+	case "DaemonSet":
+		out = append(out, diagnosis.That("status.desiredNumberScheduled", "", diagnosis.Is, strconv.Itoa(r.Wants)))
+	}
+	if r.Says != "" {
+		out = append(out, diagnosis.Says(r.Says))
+	}
+	return out
 }

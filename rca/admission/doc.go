@@ -1,5 +1,5 @@
 // Package admission is the arithmetic by which the API server refuses pods: quotas,
-// LimitRanges, requests of devices that validation does not take. It says who lacks pods
-// because of that, what a quota would need to take the next one, and which bound a pod
-// breaks; the causes are told in rca/causes.
+// LimitRanges, requests of devices that validation does not take, classes that do not exist. It
+// says who lacks pods because of that and why, what a quota would need to take the next one, and
+// which bound a pod breaks; which cause each of these is, rca/causes says.
 package admission

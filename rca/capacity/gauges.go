@@ -24,13 +24,16 @@ type Gauges struct {
 
 	mu     sync.Mutex
 	census placement.Census
+	pools  pools
 	nodes  map[string]*counted
 	// byAge holds every fresh report that is counted, the oldest first.
 	byAge *list.List
 	// GPUs with MIG on, by what is known of them; no more than one applies.
 	known, unknown, unhealthy, taken int
-	takenNodes                       map[string]bool
-	demand                           demand
+	// Of nodes whose object was seen: those taken, and the pool of each.
+	takenNodes map[string]bool
+	poolOf     map[string]string
+	demand     demand
 }
 
 // counted is what a node's report added to the sums.
@@ -41,6 +44,7 @@ type counted struct {
 	total int
 	place *list.Element // in byAge; nil once the report is too old to be believed
 	taken bool          // the node is
+	pool  string        // of the node; empty where nothing tells it
 }
 
 var (
@@ -53,7 +57,7 @@ var (
 
 // NewGauges makes gauges of an empty cluster. Register them with a registry.
 func NewGauges(now func() time.Time) *Gauges {
-	return &Gauges{now: now, nodes: map[string]*counted{}, takenNodes: map[string]bool{}, byAge: list.New()}
+	return &Gauges{now: now, nodes: map[string]*counted{}, pools: pools{}, takenNodes: map[string]bool{}, poolOf: map[string]string{}, byAge: list.New()}
 }
 
 // Set takes a node's report in, in the place of the one before.
@@ -61,7 +65,7 @@ func (g *Gauges) Set(geo *nodeprobe.NodeGeometry) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.drop(geo.Name)
-	c := &counted{at: geo.Report.ObservedAt.Time, taken: g.takenNodes[geo.Name]}
+	c := &counted{at: geo.Report.ObservedAt.Time, taken: g.takenNodes[geo.Name], pool: g.poolOf[geo.Name]}
 	twins := view.Twins(geo.Report)
 	for _, gpu := range geo.Report.GPUs {
 		if gpu.MIG == nil || !gpu.MIG.Current {
@@ -83,23 +87,29 @@ func (g *Gauges) Set(geo *nodeprobe.NodeGeometry) {
 	g.expire(g.now())
 }
 
-// SetNode takes in whether somebody has taken a node: nothing there is anybody's room.
-func (g *Gauges) SetNode(n *corev1.Node) { g.take(n.Name, (&view.Node{Node: n}).Taken() != "") }
+// SetNode takes in whether somebody has taken a node, for nothing there is anybody's room, and
+// which pool it is of.
+func (g *Gauges) SetNode(n *corev1.Node) {
+	g.place(n.Name, (&view.Node{Node: n}).Taken() != "", PoolOf(n))
+}
 
-// DeleteNode forgets whether somebody had taken a node.
-func (g *Gauges) DeleteNode(name string) { g.take(name, false) }
+// DeleteNode forgets whether somebody had taken a node, and its pool.
+func (g *Gauges) DeleteNode(name string) { g.place(name, false, "") }
 
-func (g *Gauges) take(name string, taken bool) {
+func (g *Gauges) place(name string, taken bool, pool string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	delete(g.takenNodes, name)
 	if taken {
 		g.takenNodes[name] = true
-	} else {
-		delete(g.takenNodes, name)
 	}
-	if c := g.nodes[name]; c != nil && c.taken != taken {
+	delete(g.poolOf, name)
+	if pool != "" {
+		g.poolOf[name] = pool
+	}
+	if c := g.nodes[name]; c != nil && (c.taken != taken || c.pool != pool) {
 		g.count(c, -1)
-		c.taken = taken
+		c.taken, c.pool = taken, pool
 		g.count(c, 1)
 	}
 }
@@ -118,6 +128,7 @@ func (g *Gauges) count(c *counted, sign int) {
 			} else {
 				g.census.Remove(gpu)
 			}
+			g.pools.count(c.pool, gpu, sign)
 		}
 		g.known += sign * len(c.gpus)
 		g.unhealthy += sign * c.sick
@@ -178,7 +189,7 @@ func (g *Gauges) Asked(i incident.Incident) {
 
 // Describe implements prometheus.Collector.
 func (g *Gauges) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{freeSlices, unusable, placeable, fragmentation, migGPUs} {
+	for _, d := range []*prometheus.Desc{freeSlices, unusable, placeable, fragmentation, migGPUs, poolFree, poolUnusable, poolPlaceable, poolFragmentation} {
 		ch <- d
 	}
 }
@@ -198,7 +209,9 @@ func (g *Gauges) Collect(ch chan<- prometheus.Metric) {
 		gauge(placeable, float64(t.Placeable), t.Profile)
 	}
 	shares := g.demand.since(now.Add(-24 * time.Hour))
-	gauge(fragmentation, g.census.Fragmentation(func(profile string) float64 { return shares[view.Spelled(profile)] }))
+	asked := func(profile string) float64 { return shares[view.Spelled(profile)] }
+	gauge(fragmentation, g.census.Fragmentation(asked))
+	g.pools.tell(asked, gauge)
 	gauge(migGPUs, float64(g.known), "known")
 	gauge(migGPUs, float64(g.unknown), "unknown")
 	gauge(migGPUs, float64(g.unhealthy), "unhealthy")

@@ -2,13 +2,16 @@ package causes
 
 import (
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 
+	"github.com/unpend/unpend/rca/admission"
 	"github.com/unpend/unpend/rca/devices"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/evict"
+	"github.com/unpend/unpend/rca/gangs"
 	"github.com/unpend/unpend/rca/growth"
+	"github.com/unpend/unpend/rca/kubelet"
 	"github.com/unpend/unpend/rca/queues"
+	"github.com/unpend/unpend/rca/terms"
 	"github.com/unpend/unpend/rca/view"
 	"github.com/unpend/unpend/rca/whatif"
 	"github.com/unpend/unpend/watcher/incident"
@@ -27,11 +30,11 @@ type Case struct {
 	// Claims is what the pod asks of DRA drivers; nil for nothing.
 	Claims *devices.Claims
 	// Gang is the pod's group, when that is scheduled whole and is not yet; nil else.
-	Gang *gang
-	// Refusals are the owners that lack pods of this incident. Unborn: none of its pods
-	// exists, and Pod is what the next would be.
-	Refusals []incident.Refusal
-	Unborn   bool
+	Gang *gangs.Gang
+	// Refused are the owners that lack pods of this incident. Unborn: none of its pods exists,
+	// and Pod is what the next would be.
+	Refused *admission.Refused
+	Unborn  bool
 	// held: it waits for GPUs that are there and held.
 	held bool
 	// Unprepared are the pods of it that have their node, and whose devices the kubelet
@@ -42,23 +45,14 @@ type Case struct {
 	// it from every node.
 	Own        []PodRule
 	Everywhere map[diagnosis.CauseID]bool
-	// missed are the labels that do not match so far, by what nodes have of those that
-	// the pod speaks of; labelKey is for writing that down.
-	missed   map[string]*Missed
-	speaksOf []*view.LabelColumn
-	labelKey []byte
-	// affinity is the pod's required node affinity, once asked for.
-	affinity *nodeaffinity.RequiredNodeAffinity
-	// beside is what the affinity of pods comes to, once asked for.
-	beside *affinities
-	// volumes are the facts of the pod's volumes, once asked for.
-	volumes *volumeFacts
+	// Labels, Company and volumes are what the pod demands of the place that it goes to.
+	Labels  *terms.Labels
+	Company *terms.Company
+	volumes *terms.Volumes
 	// entitled are the words of findings that are not the usual case of their cause.
 	entitled map[diagnosis.CauseID]string
-	// turned is what the kubelet's refusal is, once asked for.
-	turned *Turned
-	// on is the node whose kubelet refused the pod; empty where none did.
-	on string
+	// Kubelet is the case as a kubelet that refused the pod shows it.
+	Kubelet *kubelet.Case
 	// Queue is the case as queues and other schedulers see it.
 	Queue *queues.Case
 	// grows is what autoscalers make of the pod, once asked for.

@@ -3,6 +3,7 @@ package causes
 import (
 	"github.com/unpend/unpend/nodeprobe"
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/layouts"
 	"github.com/unpend/unpend/rca/stack"
 	"github.com/unpend/unpend/rca/view"
 )
@@ -60,7 +61,7 @@ func (c *Case) Broken(n *view.Node) *stack.Finding {
 	if !n.HasGPUs() {
 		return stack.Of(c.Cluster).Untold(n)
 	}
-	if n.AdvertisesAny() || MixesUnderSingle(n) || reported(n) && devicesSeen(n) == 0 {
+	if n.AdvertisesAny() || layouts.MixesUnderSingle(n) || reported(n) && devicesSeen(n) == 0 {
 		return nil // sick GPUs, or GPUs in MIG mode without instances
 	}
 	return stack.Of(c.Cluster).On(n)

@@ -24,9 +24,9 @@ var draClaimMissing = PodRule{
 		if st.Live && st.Now.Sub(c.Incident.Since) < claimMadeWithin {
 			return nil
 		}
-		f := &finding{certainty: diagnosis.Proven, says: c.Claims.Missing[0].Says}
+		f := &finding{Certainty: diagnosis.Proven, Says: c.Claims.Missing[0].Says}
 		for _, m := range c.Claims.Missing {
-			f.evidence = append(f.evidence, diagnosis.Fact(m.Ref, m.Fact, missingClaims(m.Fact)...))
+			f.Evidence = append(f.Evidence, diagnosis.Fact(m.Ref, m.Fact, missingClaims(m.Fact)...))
 		}
 		return f
 	},

@@ -12,13 +12,13 @@ var draClassMissing = Rule{ID: diagnosis.DRAClassMissing, Tell: func(c *Case, n 
 		return nil
 	}
 	gone := c.Claims.Classless()
-	f := &finding{certainty: diagnosis.Proven, says: "DeviceClass " + gone[0].Class + " does not exist"}
+	f := &finding{Certainty: diagnosis.Proven, Says: "DeviceClass " + gone[0].Class + " does not exist"}
 	for _, a := range gone {
-		f.evidence = append(f.evidence, diagnosis.Fact(a.Ref, "request "+a.Name+" names DeviceClass "+a.Class, diagnosis.That("spec", "", diagnosis.Contains, a.Class)), diagnosis.Fact("DeviceClass/"+a.Class, "does not exist", diagnosis.That("", "", diagnosis.Absent, "")))
+		f.Evidence = append(f.Evidence, diagnosis.Fact(a.Ref, "request "+a.Name+" names DeviceClass "+a.Class, diagnosis.That("spec", "", diagnosis.Contains, a.Class)), diagnosis.Fact("DeviceClass/"+a.Class, "does not exist", diagnosis.That("", "", diagnosis.Absent, "")))
 	}
 	if dra := c.DRAClass(gone[0].Class); dra != nil {
-		f.says += ": " + dra.Says
-		f.evidence = append(f.evidence, about(gone[0].Class, dra))
+		f.Says += ": " + dra.Says
+		f.Evidence = append(f.Evidence, about(gone[0].Class, dra))
 	}
 	return f
 }}

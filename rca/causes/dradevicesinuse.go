@@ -15,7 +15,7 @@ var draDevicesInUse = Rule{ID: diagnosis.DRADevicesInUse, Tell: func(c *Case, n 
 		return nil
 	}
 	v := c.Claims
-	f := &finding{certainty: diagnosis.Proven, says: "devices that match exist, all are allocated"}
+	f := &finding{Certainty: diagnosis.Proven, Says: "devices that match exist, all are allocated"}
 	for _, a := range v.Asks {
 		matching := 0
 		for _, d := range v.ByNode[n.Name] {
@@ -24,16 +24,16 @@ var draDevicesInUse = Rule{ID: diagnosis.DRADevicesInUse, Tell: func(c *Case, n 
 			}
 			matching++
 			if claim := v.Inventory.Holders[d.ID]; claim != nil && matching <= devices.MaxHolderFacts {
-				f.evidence = append(f.evidence, diagnosis.Fact(d.Ref(), "device "+d.ID.Name+" is allocated to ResourceClaim "+claim.Namespace+"/"+claim.Name+devices.UsedBy(claim),
+				f.Evidence = append(f.Evidence, diagnosis.Fact(d.Ref(), "device "+d.ID.Name+" is allocated to ResourceClaim "+claim.Namespace+"/"+claim.Name+devices.UsedBy(claim),
 					diagnosis.That("spec.devices[name="+d.ID.Name+"]", "", diagnosis.Exists, ""), diagnosis.That("spec.nodeName", "", diagnosis.Is, n.Name), diagnosis.That("status.allocation", "", diagnosis.Contains, d.ID.Name).Of("ResourceClaim/"+claim.Namespace+"/"+claim.Name)))
 			}
 		}
-		f.evidence = append(f.evidence, diagnosis.Evidence{Ref: n.Ref(), Fact: fmt.Sprintf("%d devices match request %s, %s asked", matching, a.Name, a.CountText())})
+		f.Evidence = append(f.Evidence, diagnosis.Evidence{Ref: n.Ref(), Fact: fmt.Sprintf("%d devices match request %s, %s asked", matching, a.Name, a.CountText())})
 	}
-	f.evidence = append(f.evidence, v.Sharing(n.Name)...)
+	f.Evidence = append(f.Evidence, v.Sharing(n.Name)...)
 	for _, claim := range v.Own {
 		if claim.Status.Allocation != nil {
-			f.evidence = append(f.evidence, diagnosis.Fact("ResourceClaim/"+claim.Namespace+"/"+claim.Name, "is allocated already"+devices.UsedBy(claim), diagnosis.That("status.allocation", "", diagnosis.Exists, "")))
+			f.Evidence = append(f.Evidence, diagnosis.Fact("ResourceClaim/"+claim.Namespace+"/"+claim.Name, "is allocated already"+devices.UsedBy(claim), diagnosis.That("status.allocation", "", diagnosis.Exists, "")))
 		}
 	}
 	return f

@@ -16,7 +16,7 @@ var draDriverMissing = Rule{ID: diagnosis.DRADriverMissing, Tell: func(c *Case, 
 	if c.Claims.CauseOn(n, b.Blocker) != diagnosis.DRADriverMissing {
 		return nil
 	}
-	f := &finding{certainty: diagnosis.Proven}
+	f := &finding{Certainty: diagnosis.Proven}
 	for _, a := range c.Claims.Driverless() {
 		wanted := strings.Join(c.Claims.DriversOf(a), " or ")
 		says := "no ResourceSlice of driver " + wanted + " exists"
@@ -28,16 +28,16 @@ var draDriverMissing = Rule{ID: diagnosis.DRADriverMissing, Tell: func(c *Case, 
 				says = "driver " + driver + " has not published all: " + why
 			}
 		}
-		if f.says == "" {
-			f.says = says
+		if f.Says == "" {
+			f.Says = says
 		}
 		dra := c.DRADriver(a)
-		if dra != nil && f.evidence == nil {
-			f.says += ": " + dra.Says
+		if dra != nil && f.Evidence == nil {
+			f.Says += ": " + dra.Says
 		}
-		f.evidence = append(f.evidence, diagnosis.Fact(a.Ref, "request "+a.Name+" asks DeviceClass "+a.Class, diagnosis.That("spec", "", diagnosis.Contains, a.Class)), diagnosis.Fact("DeviceClass/"+a.Class, says, diagnosis.That("", "", diagnosis.Exists, "")))
+		f.Evidence = append(f.Evidence, diagnosis.Fact(a.Ref, "request "+a.Name+" asks DeviceClass "+a.Class, diagnosis.That("spec", "", diagnosis.Contains, a.Class)), diagnosis.Fact("DeviceClass/"+a.Class, says, diagnosis.That("", "", diagnosis.Exists, "")))
 		if dra != nil {
-			f.evidence = append(f.evidence, about(a.Class, dra))
+			f.Evidence = append(f.Evidence, about(a.Class, dra))
 		}
 	}
 	return f

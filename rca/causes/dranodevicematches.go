@@ -15,33 +15,33 @@ var draNoDeviceMatches = Rule{ID: diagnosis.DRANoDeviceMatches, Tell: func(c *Ca
 	if c.Claims.CauseOn(n, b.Blocker) != diagnosis.DRANoDeviceMatches {
 		return nil
 	}
-	f := &finding{certainty: diagnosis.Proven}
+	f := &finding{Certainty: diagnosis.Proven}
 	for _, a := range c.Claims.Asks {
 		if says, evidence := c.Claims.Misses(a, n.Name); says != "" {
-			if f.says == "" {
-				f.says = says
+			if f.Says == "" {
+				f.Says = says
 			}
-			f.evidence = append(f.evidence, evidence...)
+			f.Evidence = append(f.Evidence, evidence...)
 		}
 	}
 	here := len(c.Claims.ByNode[n.Name])
-	if f.says == "" {
-		f.says = "no node has devices that match together"
+	if f.Says == "" {
+		f.Says = "no node has devices that match together"
 		for _, claim := range c.Claims.Own {
 			for _, con := range claim.Spec.Devices.Constraints {
 				if con.MatchAttribute != nil {
-					f.evidence = append(f.evidence, diagnosis.Evidence{Ref: "ResourceClaim/" + claim.Namespace + "/" + claim.Name, Fact: "constraint matchAttribute " + string(*con.MatchAttribute)})
+					f.Evidence = append(f.Evidence, diagnosis.Evidence{Ref: "ResourceClaim/" + claim.Namespace + "/" + claim.Name, Fact: "constraint matchAttribute " + string(*con.MatchAttribute)})
 				}
 			}
 		}
 		for _, a := range c.Claims.Asks {
-			f.evidence = append(f.evidence, diagnosis.Evidence{Ref: n.Ref(), Fact: fmt.Sprintf("%d devices match request %s, %s asked", a.MatchingOn(c.Claims, n.Name), a.Name, a.CountText())})
+			f.Evidence = append(f.Evidence, diagnosis.Evidence{Ref: n.Ref(), Fact: fmt.Sprintf("%d devices match request %s, %s asked", a.MatchingOn(c.Claims, n.Name), a.Name, a.CountText())})
 		}
 	}
 	fact := "no device, so none serves the claims"
 	if here > 0 {
 		fact = fmt.Sprintf("%d devices, none serves the claims", here)
 	}
-	f.evidence = append(f.evidence, diagnosis.Fact(n.Ref(), fact, devices.OfferedOn(c.Cluster.State.ResourceSlices, n.Name)...))
+	f.Evidence = append(f.Evidence, diagnosis.Fact(n.Ref(), fact, devices.OfferedOn(c.Cluster.State.ResourceSlices, n.Name)...))
 	return f
 }}

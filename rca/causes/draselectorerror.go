@@ -21,20 +21,20 @@ var draSelectorError = Rule{ID: diagnosis.DRASelectorError, Tell: func(c *Case, 
 	if f.Device != nil {
 		what = "cannot be evaluated"
 	}
-	out := &finding{certainty: diagnosis.Proven, says: "selector " + devices.ShortClause(f.Text) + " " + what + ": " + f.Err}
+	out := &finding{Certainty: diagnosis.Proven, Says: "selector " + devices.ShortClause(f.Text) + " " + what + ": " + f.Err}
 	for _, a := range c.Claims.Asks {
 		ref := a.Ref
 		if f.Class {
 			ref = "DeviceClass/" + a.Class
 		}
 		if other := c.Claims.Fault(a, c.Claims.Devices); other != nil && other.Clause == f.Clause {
-			out.evidence = append(out.evidence, diagnosis.Fact(ref, "request "+a.Name+": "+f.Text+": "+f.Err, diagnosis.That("spec", "", diagnosis.Contains, f.Text)))
+			out.Evidence = append(out.Evidence, diagnosis.Fact(ref, "request "+a.Name+": "+f.Text+": "+f.Err, diagnosis.That("spec", "", diagnosis.Contains, f.Text)))
 		}
 	}
 	if f.Device != nil {
-		out.evidence = append(out.evidence, diagnosis.Fact(f.Device.Ref(), "device "+f.Device.ID.Name+" of driver "+f.Device.ID.Driver,
+		out.Evidence = append(out.Evidence, diagnosis.Fact(f.Device.Ref(), "device "+f.Device.ID.Name+" of driver "+f.Device.ID.Driver,
 			diagnosis.That("spec.driver", "", diagnosis.Is, f.Device.ID.Driver), diagnosis.That("spec.devices[name="+f.Device.ID.Name+"]", "", diagnosis.Exists, "")))
-		last := &out.evidence[len(out.evidence)-1]
+		last := &out.Evidence[len(out.Evidence)-1]
 		last.Claims = append(last.Claims, devices.OfferedOn(c.Cluster.State.ResourceSlices, n.Name)...)
 	}
 	return out

@@ -55,25 +55,20 @@ var (
 )
 
 // found is what another room found out, as rules tell it; nil for nothing.
-func found(f *view.Finding) *finding {
-	if f == nil {
-		return nil
-	}
-	return &finding{f.Certainty, f.Says, f.Evidence}
-}
+func found(f *view.Finding) *finding { return (*finding)(f) }
 
 // queueCase is what of the case queues and schedulers look at.
 func (c *Case) queueCase() *queues.Case {
 	q := &queues.Case{Cluster: c.Cluster, Incident: c.Incident, Pod: c.Pod, Refusal: c.Refusal}
 	if c.Suspended() {
-		q.Held = &c.Refusals[0]
+		q.Held = &c.Refused.All[0]
 	}
 	return q
 }
 
 // Suspended says that its pods do not exist because a queue has not let what makes them
 // begin.
-func (c *Case) Suspended() bool { return c.Unborn && c.Refusals[0].Queue != "" }
+func (c *Case) Suspended() bool { return c.Unborn && c.Refused.All[0].Queue != "" }
 
 // BeyondNodes says whether what keeps the pod is such that no change of a node helps.
 func (c *Case) BeyondNodes() bool {

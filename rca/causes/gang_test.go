@@ -158,23 +158,3 @@ GangIncomplete possible : its scheduler says that the gang is not complete
 `},
 	}.run(t)
 }
-
-// Which pods room is made for, and that it is for all at once.
-func TestGangVictims(t *testing.T) {
-	w := newWorld()
-	w.gpuNode(l4("n1", 4))
-	w.PodGroups.Plugins = append(w.PodGroups.Plugins, podGroup("ml", "train", int64(2), "spec", "minMember"))
-	for _, name := range []string{"a", "b"} {
-		w.pod(name, "n1", "nvidia.com/gpu", 1, func(p *corev1.Pod) {
-			yes := true
-			p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "rs", UID: "rs", Controller: &yes}}
-		})
-	}
-	for _, name := range []string{"u", "v", "w"} {
-		w.pod(name, "", "nvidia.com/gpu", 2, member)
-	}
-	g := w.open(t, "w").Gang
-	if g == nil || g.Fit != 1 || !g.exact || g.stops != "Insufficient nvidia.com/gpu on 1 node" || g.Lacks() != 2 || g.Missing() != 0 || !g.Incomplete() || len(g.Victims) != 2 {
-		t.Errorf("%+v", g)
-	}
-}

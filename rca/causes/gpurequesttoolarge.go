@@ -10,8 +10,8 @@ import (
 
 // gpuRequestTooLarge: the node has fewer GPUs than one pod asks for, held or not.
 var gpuRequestTooLarge = Rule{ID: diagnosis.GPURequestTooLarge, gpu: true, Tell: func(c *Case, n *view.Node, b *blocker) *finding {
-	a, ok := b.whole()
-	has := b.capacity
+	a, ok := b.Whole()
+	has := b.Capacity
 	if !ok || has == 0 || has >= a.Count {
 		return nil
 	}
@@ -22,7 +22,7 @@ var gpuRequestTooLarge = Rule{ID: diagnosis.GPURequestTooLarge, gpu: true, Tell:
 
 // noGPUAnywhere: the same of nodes that have none, where no node of the cluster has any.
 var noGPUAnywhere = Rule{ID: diagnosis.GPURequestTooLarge, Tell: func(c *Case, n *view.Node, b *blocker) *finding {
-	if !b.asked || b.ask.Profile != "" || c.Cluster.HasGPUs() {
+	if !b.asked || b.Ask.Profile != "" || c.Cluster.HasGPUs() {
 		return nil
 	}
 	return &finding{diagnosis.Likely, "no node of the cluster has a GPU", []diagnosis.Evidence{n.NoGPU(b.scarce)}}

@@ -10,8 +10,8 @@ import (
 // gpusFragmentedAcrossNodes: the nodes the pod may use have enough free GPUs
 // together, none has them alone.
 var gpusFragmentedAcrossNodes = Rule{ID: diagnosis.GPUsFragmentedAcrossNodes, gpu: true, Tell: func(c *Case, n *view.Node, b *blocker) *finding {
-	a, ok := b.whole()
-	if !ok || b.allocatable < a.Count || a.Count < 2 {
+	a, ok := b.Whole()
+	if !ok || b.Allocatable < a.Count || a.Count < 2 {
 		return nil
 	}
 	here := n.Free(a.Resource)

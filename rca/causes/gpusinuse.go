@@ -11,20 +11,20 @@ import (
 // gpusInUse: whole GPUs exist, enough for the request, and are requested by
 // others.
 var gpusInUse = Rule{ID: diagnosis.GPUsInUse, gpu: true, Tell: func(_ *Case, n *view.Node, b *blocker) *finding {
-	a, ok := b.whole()
-	if !ok || b.allocatable < a.Count {
+	a, ok := b.Whole()
+	if !ok || b.Allocatable < a.Count {
 		return nil
 	}
 	what := "whole GPUs"
 	if sharedGPUs(n, a) {
 		what = "shares of GPUs"
 	}
-	return &finding{diagnosis.Proven, heldSays(n, a, b, what), []diagnosis.Evidence{n.UsedOf(a, b.allocatable)}}
+	return &finding{diagnosis.Proven, heldSays(n, a, b, what), []diagnosis.Evidence{n.UsedOf(a, b.Allocatable)}}
 }}
 
 // heldSays says that all are held, or that too few are left of what the node offers.
 func heldSays(n *view.Node, a view.Ask, b *blocker, what string) string {
-	if used := n.Requested[a.Resource]; used.Value() < b.allocatable {
+	if used := n.Requested[a.Resource]; used.Value() < b.Allocatable {
 		return "fewer " + what + " are free than it asks"
 	}
 	return "all " + what + " are held"

@@ -15,17 +15,17 @@ var gpuUnhealthy = Rule{ID: diagnosis.GPUUnhealthy, Tell: func(_ *Case, n *view.
 	if !b.asked {
 		return nil
 	}
-	a := b.ask
+	a := b.Ask
 	const says = "some of its devices are unhealthy"
-	sick := b.capacity - b.allocatable
+	sick := b.Capacity - b.Allocatable
 	if !n.Unreadable {
 		sick += n.Withheld(a.Resource)
 	}
 	if sick > 0 {
 		free := n.Free(a.Resource)
 		if free.Value()+sick >= a.Count {
-			evidence := []diagnosis.Evidence{diagnosis.Fact(n.Ref(), fmt.Sprintf("capacity %s=%d, allocatable %d", a.Resource, b.capacity, b.allocatable),
-				diagnosis.That(diagnosis.Capacity, string(a.Resource), diagnosis.Is, strconv.FormatInt(b.capacity, 10)), diagnosis.That(diagnosis.Allocatable, string(a.Resource), diagnosis.Is, strconv.FormatInt(b.allocatable, 10)))}
+			evidence := []diagnosis.Evidence{diagnosis.Fact(n.Ref(), fmt.Sprintf("capacity %s=%d, allocatable %d", a.Resource, b.Capacity, b.Allocatable),
+				diagnosis.That(diagnosis.Capacity, string(a.Resource), diagnosis.Is, strconv.FormatInt(b.Capacity, 10)), diagnosis.That(diagnosis.Allocatable, string(a.Resource), diagnosis.Is, strconv.FormatInt(b.Allocatable, 10)))}
 			return &finding{diagnosis.Proven, says, append(evidence, n.SickFacts()...)}
 		}
 	}

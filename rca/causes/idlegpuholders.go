@@ -20,7 +20,7 @@ var idleGPUHolders = Rule{ID: diagnosis.IdleGPUHolders, Tell: func(c *Case, n *v
 	}
 	free := n.Free(a.Resource)
 	left := free.Value()
-	f := &finding{certainty: diagnosis.Likely, evidence: []diagnosis.Evidence{n.UseOf(a)}}
+	f := &finding{Certainty: diagnosis.Likely, Evidence: []diagnosis.Evidence{n.UseOf(a)}}
 	for _, p := range n.Pods {
 		q, holds := n.Requests[p][a.Resource]
 		if !holds || !c.Cluster.Idle(p) {
@@ -28,11 +28,11 @@ var idleGPUHolders = Rule{ID: diagnosis.IdleGPUHolders, Tell: func(c *Case, n *v
 		}
 		u := c.Cluster.Use(p)
 		left += q.Value()
-		f.says = fmt.Sprintf("%s held by pods that did no GPU work for %s", a.Held(), view.Age(u.Watched))
-		f.evidence = append(f.evidence, diagnosis.Fact(view.PodRef(p), fmt.Sprintf("holds %s of %s; no GPU work seen since %s, at most %.1f %% in the last %s (Prometheus)",
-			q.String(), a.Resource, u.Since.UTC().Format("2006-01-02 15:04 MST"), u.Max, view.Age(u.Watched)), holding(p, a.Resource, q.String())...))
+		f.Says = fmt.Sprintf("%s held by pods that did no GPU work for %s", a.Held(), view.Age(u.Watched))
+		f.Evidence = append(f.Evidence, diagnosis.Fact(view.PodRef(p), fmt.Sprintf("holds %s of %s; no GPU work seen since %s, at most %.1f %% in the last %s (Prometheus)",
+			q.String(), a.Resource, u.Since.UTC().Format("2006-01-02 15:04 MST"), u.Max, view.Age(u.Watched)), view.Holding(p, a.Resource, q.String())...))
 	}
-	if f.says == "" || left < a.Count {
+	if f.Says == "" || left < a.Count {
 		return nil
 	}
 	return f

@@ -110,7 +110,7 @@ func Tell(rules []Rule, c *Case, n *view.Node, b *blocker) (diagnosis.CauseID, *
 			return r.ID, f
 		}
 	}
-	return diagnosis.Unknown, &finding{certainty: diagnosis.Possible, says: b.Reason}
+	return diagnosis.Unknown, &finding{Certainty: diagnosis.Possible, Says: b.Reason}
 }
 
 // nothingBlocks is the finding when no filter refuses: the facts do not say why

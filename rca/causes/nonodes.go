@@ -1,8 +1,6 @@
 package causes
 
-import (
-	"github.com/unpend/unpend/rca/diagnosis"
-)
+import "github.com/unpend/unpend/rca/diagnosis"
 
 // noNodes: nodes were read, and there is none.
 var noNodes = PodRule{

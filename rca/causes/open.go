@@ -7,9 +7,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/unpend/unpend/rca/admission"
 	"github.com/unpend/unpend/rca/devices"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/evict"
+	"github.com/unpend/unpend/rca/gangs"
+	"github.com/unpend/unpend/rca/kubelet"
+	"github.com/unpend/unpend/rca/terms"
 	"github.com/unpend/unpend/rca/view"
 	"github.com/unpend/unpend/watcher/incident"
 )
@@ -17,11 +21,11 @@ import (
 // Open is the case of an incident before anything is asked about it.
 func Open(l *evict.Ledger, i incident.Incident) (*Case, error) {
 	w := l.Cluster
-	refusals := refusalsOf(w.Refusals, w.State, i)
+	refused := admission.RefusedOf(w, i)
 	pod, unprepared := representative(w, i)
-	unborn := pod == nil && len(refusals) > 0
+	unborn := pod == nil && len(refused.All) > 0
 	if unborn {
-		pod = refusals[0].Pod
+		pod = refused.All[0].Pod
 	}
 	if pod == nil {
 		return nil, fmt.Errorf("pod of incident %s is gone", i.ID)
@@ -30,9 +34,11 @@ func Open(l *evict.Ledger, i incident.Incident) (*Case, error) {
 	if pod.Status.Phase == corev1.PodFailed {
 		on = pod.Spec.NodeName
 	}
-	c := &Case{on: on, Asker: l.ForPod(pod), Incident: i, Pod: unbound(pod), Refusal: pod.Status, Asks: view.AsksOf(pod), Wants: view.PodRequests(pod), Everywhere: map[diagnosis.CauseID]bool{},
-		Refusals: refusals, Unborn: unborn, Unprepared: unprepared, bound: slices.Contains(unprepared, pod)}
+	c := &Case{Asker: l.ForPod(pod), Incident: i, Pod: unbound(pod), Refusal: pod.Status, Asks: view.AsksOf(pod), Wants: view.PodRequests(pod), Everywhere: map[diagnosis.CauseID]bool{},
+		Refused: refused, Unborn: unborn, Unprepared: unprepared, bound: slices.Contains(unprepared, pod)}
 	c.Queue = c.queueCase()
+	c.Labels, c.Company, c.volumes = terms.LabelsOf(c.subject()), terms.CompanyOf(c.subject(), c.Asker), terms.VolumesOf(c.subject())
+	c.Kubelet = &kubelet.Case{Subject: c.subject(), Workload: i.Workload, Refusal: c.Refusal, On: on, Asks: c.Asks, Scheduler: c.Queue.SchedulerName()}
 	return c, nil
 }
 
@@ -53,7 +59,7 @@ func (c *Case) Look(ctx context.Context, inventory func() *devices.Inventory, as
 		return fmt.Errorf("read the claims for devices: %w", err)
 	}
 	c.measure(ctx, ask)
-	if err := c.readGang(ctx); err != nil {
+	if c.Gang, err = gangs.Read(ctx, c.subject(), c.Asker); err != nil {
 		return fmt.Errorf("place the gang: %w", err)
 	}
 	return nil
@@ -80,7 +86,7 @@ func representative(w *view.Cluster, i incident.Incident) (pod *corev1.Pod, unpr
 		case p == nil:
 		case named.Reason == incident.FailedPrepare:
 			unprepared = append(unprepared, incident.WithKubelet([]*corev1.Pod{p}, w.State.Events)[0])
-		case pod == nil, rank(p) < rank(pod), rank(p) == 1 && rank(pod) == 1 && rejectedAt(p).After(rejectedAt(pod)):
+		case pod == nil, rank(p) < rank(pod), rank(p) == 1 && rank(pod) == 1 && kubelet.RejectedAt(p).After(kubelet.RejectedAt(pod)):
 			pod = p
 		}
 	}

@@ -67,7 +67,7 @@ func (c *Case) holdersOf(n *view.Node, name corev1.ResourceName, of func(int32) 
 		q, holds := n.Requests[p][name]
 		if prio := corev1helpers.PodPriority(p); holds && of(prio) && c.MayLeave(p) {
 			left.Add(q)
-			out = append(out, diagnosis.Fact(view.PodRef(p), fmt.Sprintf("priority %d, holds %s of %s", prio, q.String(), name), append(holding(p, name, q.String()), diagnosis.That("spec.priority", "", diagnosis.Is, strconv.Itoa(int(prio))))...))
+			out = append(out, diagnosis.Fact(view.PodRef(p), fmt.Sprintf("priority %d, holds %s of %s", prio, q.String(), name), append(view.Holding(p, name, q.String()), diagnosis.That("spec.priority", "", diagnosis.Is, strconv.Itoa(int(prio))))...))
 		}
 	}
 	return out, left.Cmp(c.Wants[name]) >= 0

@@ -2,7 +2,6 @@ package causes
 
 import (
 	"testing"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -12,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/unpend/unpend/rca/diagnosis"
-	"github.com/unpend/unpend/rca/rcatest"
 )
 
 func object(namespace, name string, fields map[string]any) *unstructured.Unstructured {
@@ -105,27 +103,6 @@ func TestBeyondCapability(t *testing.T) {
 				t.Errorf("%+v, want %q", causes, row.want)
 			}
 		})
-	}
-}
-
-// Members that nobody makes any more are told from those that are on their way.
-func TestOverdueMembers(t *testing.T) {
-	for name, row := range map[string]struct {
-		ages []time.Duration
-		want bool
-	}{
-		"all long ago":       {[]time.Duration{time.Hour, 30 * time.Minute}, true},
-		"one has just come":  {[]time.Duration{time.Hour, time.Minute}, false},
-		"all that there are": {[]time.Duration{time.Hour, time.Hour, time.Hour}, false},
-		"none is there":      {nil, false},
-	} {
-		g := &gang{Known: true, Min: 3}
-		for _, age := range row.ages {
-			g.members = append(g.members, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.Time{Time: rcatest.Noon.Add(-age)}}})
-		}
-		if got := g.Overdue(rcatest.Noon); got != row.want {
-			t.Errorf("%s: %v", name, got)
-		}
 	}
 }
 

@@ -1,99 +1,43 @@
 package causes
 
 import (
-	"fmt"
-	"strings"
+	"slices"
 
-	corev1 "k8s.io/api/core/v1"
-
-	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/admission"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/view"
-	"github.com/unpend/unpend/watcher/incident"
 )
 
-// refusalsOf finds those of one incident.
-func refusalsOf(all []incident.Refusal, st *cluster.State, i incident.Incident) []incident.Refusal {
-	var out []incident.Refusal
-	for _, r := range all {
-		if incident.ID(incident.Topmost(r.Pod, st.Owner), incident.Requests(r.Pod)) == i.ID {
-			out = append(out, r)
+// ofRefusal is the rule of one reason why the API server refuses pods, which is read in a room of
+// its own; words are those of a headline, empty for the usual ones.
+func ofRefusal(id diagnosis.CauseID, tell func(*admission.Refused) (f *view.Finding, words string)) PodRule {
+	return PodRule{ID: id, refusal: true, Tell: func(c *Case) *finding {
+		f, words := tell(c.Refused)
+		if words != "" {
+			c.entitle(id, words)
 		}
-	}
-	return out
+		return found(f)
+	}}
 }
 
-// Next is the pod that the API server refused, as it would be made now; nil when
-// the incident lacks none.
-func (c *Case) Next() *corev1.Pod {
-	if len(c.Refusals) == 0 {
-		return nil
-	}
-	return c.Refusals[0].Pod
+// wordless is for what a headline says in the usual words.
+func wordless(tell func(*admission.Refused) *view.Finding) func(*admission.Refused) (*view.Finding, string) {
+	return func(r *admission.Refused) (*view.Finding, string) { return tell(r), "" }
 }
 
-// refusedSays is what is quoted of the API server's refusal: a hint, never a proof.
-func (c *Case) refusedSays() string {
-	for _, r := range c.Refusals {
-		if r.Says != "" {
-			return r.Says
+// refusedUnsettled takes the refusals that none of the others explains.
+var refusedUnsettled = PodRule{
+	ID:      diagnosis.Unknown,
+	refusal: true,
+	Tell: func(c *Case) *finding {
+		if !c.Unborn || c.Suspended() || slices.ContainsFunc(c.Own, func(r PodRule) bool { return !r.Aside && slices.Contains(settled, r.ID) }) {
+			return nil
 		}
-	}
-	return ""
+		f, words := c.Refused.Unsettled()
+		c.entitle(diagnosis.Unknown, words)
+		return found(f)
+	},
 }
 
-// lacks is the evidence that pods do not exist.
-func (c *Case) lacks() []diagnosis.Evidence {
-	var out []diagnosis.Evidence
-	for _, r := range c.Refusals {
-		fact := fmt.Sprintf("wants %d pods, %d of them do not exist", r.Wants, r.Missing)
-		if r.Says != "" {
-			fact += "; its last refusal: " + view.Cut(strings.Join(strings.Fields(r.Says), " "), 300)
-		}
-		out = append(out, diagnosis.Fact(view.ObjectRef(r.Owner.Kind, r.Owner.Namespace, r.Owner.Name), fact, lacksClaims(r)...))
-	}
-	return out
-}
-
-// told is a finding about the pod that was refused.
-func (c *Case) told(certainty diagnosis.Certainty, says string, evidence []diagnosis.Evidence) *finding {
-	return &finding{certainty, says, append(evidence, c.lacks()...)}
-}
-
-// unreadSays is a cause that nothing but the refusal's text tells, because the
-// objects that would prove it were not read; nil when the text does not.
-func (c *Case) unreadSays(kind string, phrases ...string) *finding {
-	text := c.refusedSays()
-	if c.Cluster.State.Unread[kind] == "" {
-		return nil
-	}
-	for _, p := range phrases {
-		if strings.Contains(text, p) {
-			return c.told(diagnosis.Possible, "the API server said: "+view.Cut(text, 160), nil)
-		}
-	}
-	return nil
-}
-
-// refusedBy says why the kubelet turned the pod away, as its status has it: phase
-// Failed with one of these reasons, never Pending (kubelet.go rejectPod, 1.36.3).
-func (c *Case) refusedBy() (reason string, evidence []diagnosis.Evidence, ok bool) {
-	s := c.Refusal
-	if s.Phase != corev1.PodFailed || s.Reason == "" {
-		return "", nil, false
-	}
-	return s.Reason, []diagnosis.Evidence{diagnosis.Fact(c.podRef(), s.Reason+": "+s.Message, diagnosis.That("status.reason", "", diagnosis.Is, s.Reason), diagnosis.Says(s.Message))}, true
-}
-
-func (c *Case) podRef() string { return view.PodRef(c.Pod) }
-
-const (
-	unexpectedAdmission = "UnexpectedAdmissionError"
-	topologyAffinity    = "TopologyAffinityError"
-)
-
-// tooManyShares is what NVIDIA's device plugin answers to a request of more than
-// one share (k8s-device-plugin internal/rm/rm.go), and its older text.
-func tooManyShares(message string) bool {
-	return strings.Contains(message, "maximum request size for shared resources") || strings.Contains(message, "too large: maximum request size")
-}
+// settled are the causes that explain a refusal.
+var settled = []diagnosis.CauseID{diagnosis.QuotaExceeded, diagnosis.QuotaDemandsRequests, diagnosis.LimitRangeViolated, diagnosis.InvalidGPURequest, diagnosis.RuntimeNotConfigured}

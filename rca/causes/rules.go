@@ -3,7 +3,9 @@ package causes
 import (
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/unpend/unpend/rca/admission"
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/layouts"
 	"github.com/unpend/unpend/rca/view"
 	"github.com/unpend/unpend/rca/whatif"
 )
@@ -19,12 +21,9 @@ type Rule struct {
 	Tell func(c *Case, n *view.Node, b *blocker) *finding
 }
 
-// finding is what a rule found on one node.
-type finding struct {
-	certainty diagnosis.Certainty
-	says      string // completes "N nodes: …"; the same for every node of a cause where it can be
-	evidence  []diagnosis.Evidence
-}
+// finding is what a rule found on one node. What it says completes "N nodes: …", and is the same
+// for every node of a cause where it can be.
+type finding view.Finding
 
 // Rules lists the rules in the order in which they are asked. A node that is
 // being re-made, or whose re-making failed, comes before anything its counts
@@ -42,30 +41,30 @@ func Rules() []Rule {
 		podAffinityConflict,
 		topologySpreadConflict,
 		volumeConflict,
-		migConfigStuck,
-		migConfigInProgress,
-		migConfigUnknown,
-		migConfigInvalidForGPU,
-		migModePending,
-		migConfigFailed,
+		ofLayout(diagnosis.MIGConfigStuck, layouts.ConfigStuck),
+		ofLayout(diagnosis.MIGConfigInProgress, layouts.ConfigInProgress),
+		ofLayout(diagnosis.MIGConfigUnknown, layouts.ConfigUnknown),
+		ofLayout(diagnosis.MIGConfigInvalidForGPU, layouts.ConfigInvalidForGPU),
+		ofLayout(diagnosis.MIGModePending, layouts.ModePending),
+		ofLayout(diagnosis.MIGConfigFailed, layouts.ConfigFailed),
 		sharedResourceRenamed,
 		gpuStackMissing,
 		gpuStackNotOnNode,
 		driverNotReady,
 		runtimeNotConfigured,
-		migLayoutLost,
+		ofLayout(diagnosis.MIGLayoutDrift, layouts.LayoutLost),
 		devicePluginDown,
-		migLayoutDrift,
-		gpuNotMIGCapable,
-		migStrategyMismatch,
-		migProfileUnsupported,
+		ofLayout(diagnosis.MIGLayoutDrift, layouts.LayoutDrift),
+		ofLayout(diagnosis.GPUNotMIGCapable, layouts.NotCapable),
+		ofLayout(diagnosis.MIGStrategyMismatch, layouts.StrategyMismatch),
+		ofLayout(diagnosis.MIGProfileUnsupported, layouts.ProfileUnsupported),
 		gpuUnhealthy,
 		idleGPUHolders,
 		preemptionBlocked,
-		migInstancesInUse,
-		migLayoutMismatch,
-		migFragmented,
-		migFull,
+		ofLayout(diagnosis.MIGInstancesInUse, layouts.InstancesInUse),
+		ofLayout(diagnosis.MIGLayoutMismatch, layouts.LayoutMismatch),
+		ofLayout(diagnosis.MIGFragmented, layouts.Fragmented),
+		ofLayout(diagnosis.MIGFull, layouts.Full),
 		gpusFragmentedAcrossNodes,
 		gpusInUse,
 		gpuRequestTooLarge,
@@ -108,11 +107,11 @@ func PodRules() []PodRule {
 		topologyAlignmentRefused,
 		sharedRequestTooLarge,
 		kubeletAdmissionRefused,
-		quotaDemandsRequests,
-		quotaExceeded,
-		limitRangeViolated,
-		invalidGPURequest,
-		runtimeClassMissing,
+		ofRefusal(diagnosis.QuotaDemandsRequests, (*admission.Refused).Demands),
+		ofRefusal(diagnosis.QuotaExceeded, (*admission.Refused).Exceeded),
+		ofRefusal(diagnosis.LimitRangeViolated, wordless((*admission.Refused).Bounds)),
+		ofRefusal(diagnosis.InvalidGPURequest, wordless((*admission.Refused).Invalid)),
+		ofRefusal(diagnosis.RuntimeNotConfigured, (*admission.Refused).NoRuntime),
 		refusedUnsettled,
 		zeroGPURequest,
 		queueMisconfigured,
@@ -138,12 +137,10 @@ func PodRules() []PodRule {
 // rules.
 type blocker struct {
 	whatif.Blocker
-	scarce corev1.ResourceName // what the node has too little of; empty where that is not the reason
-	ask    view.Ask            // for it
-	asked  bool                // there is such an ask: it is one for GPUs
-	gpu    bool                // asked, of a node that has GPUs
-	// allocatable and capacity of what is scarce.
-	allocatable, capacity int64
+	scarce        corev1.ResourceName // what the node has too little of; empty where that is not the reason
+	asked         bool                // it is GPUs that are asked
+	gpu           bool                // asked, of a node that has GPUs
+	layouts.Short                     // what is asked of what is scarce, and what the node has of it
 }
 
 // Read is a reason why a node is refused, with what it is about.
@@ -154,19 +151,9 @@ func (c *Case) Read(n *view.Node, reason whatif.Blocker) blocker {
 		return b
 	}
 	b.scarce = corev1.ResourceName(name)
-	b.ask, b.asked = c.askOf(name)
+	b.Ask, b.asked = c.askOf(name)
 	b.gpu = b.asked && n.HasGPUs()
 	has := n.StockOf(b.scarce)
-	b.allocatable, b.capacity = has.Allocatable, has.Capacity
+	b.Allocatable, b.Capacity = has.Allocatable, has.Capacity
 	return b
 }
-
-// offered says that the node has as many as are asked, and others hold them: the layout
-// that it should have had instead is in nobody's way.
-func (b *blocker) offered() bool { return b.asked && b.allocatable >= b.ask.Count }
-
-// mig returns the MIG request that is scarce, on a node that has GPUs.
-func (b *blocker) mig() (view.Ask, bool) { return b.ask, b.gpu && b.ask.Profile != "" }
-
-// whole is mig for whole GPUs.
-func (b *blocker) whole() (view.Ask, bool) { return b.ask, b.gpu && b.ask.Profile == "" }

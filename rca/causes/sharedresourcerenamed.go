@@ -12,7 +12,7 @@ import (
 // sharedResourceRenamed: the node offers the devices under the other of the two
 // names.
 var sharedResourceRenamed = Rule{ID: diagnosis.SharedResourceRenamed, Tell: func(_ *Case, n *view.Node, b *blocker) *finding {
-	if b.allocatable > 0 || !view.IsGPU(b.scarce) {
+	if b.Allocatable > 0 || !view.IsGPU(b.scarce) {
 		return nil
 	}
 	r := string(b.scarce)

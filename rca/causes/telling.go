@@ -33,22 +33,22 @@ type tellings map[diagnosis.CauseID]*telling
 func (t tellings) note(id diagnosis.CauseID, node string, f *finding) {
 	cause := t[id]
 	if cause == nil {
-		cause = &telling{Cause: diagnosis.Cause{ID: id, Certainty: f.certainty, Says: f.says, Nodes: []string{}, Evidence: []diagnosis.Evidence{}}, stated: map[[2]string]bool{}, at: map[string]int{}}
+		cause = &telling{Cause: diagnosis.Cause{ID: id, Certainty: f.Certainty, Says: f.Says, Nodes: []string{}, Evidence: []diagnosis.Evidence{}}, stated: map[[2]string]bool{}, at: map[string]int{}}
 		t[id] = cause
 	}
-	if strength(f.certainty) > strength(cause.Certainty) {
-		cause.Certainty = f.certainty
+	if strength(f.Certainty) > strength(cause.Certainty) {
+		cause.Certainty = f.Certainty
 	}
 	// Nodes are told of one after the other.
 	isNew := len(cause.Nodes) == 0 || cause.Nodes[len(cause.Nodes)-1] != node
 	if isNew || node == "" {
-		cause.say(f.says, node)
+		cause.say(f.Says, node)
 	}
 	if node != "" && isNew {
 		cause.Nodes = append(cause.Nodes, node)
 		cause.ofNode = len(cause.Evidence)
 	}
-	for _, e := range f.evidence {
+	for _, e := range f.Evidence {
 		if e.Fact != "" && !cause.states(e, node) {
 			cause.Evidence = append(cause.Evidence, e)
 		}

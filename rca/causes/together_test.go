@@ -69,7 +69,7 @@ func TestEvidenceIsToldOnce(t *testing.T) {
 		{"n2", []diagnosis.Evidence{node("n2", "full"), node("n1", "full"), other, {Ref: "Node/n2"}}},
 		{"n2", []diagnosis.Evidence{{Ref: "NodeGeometry/n2", Fact: "full"}, {Ref: "NodeGeometry/n2", Fact: "full"}}},
 	} {
-		all.note(diagnosis.GPUsInUse, told.node, &finding{certainty: diagnosis.Proven, says: "held", evidence: told.e})
+		all.note(diagnosis.GPUsInUse, told.node, &finding{Certainty: diagnosis.Proven, Says: "held", Evidence: told.e})
 	}
 	want := []diagnosis.Evidence{node("n1", "full"), quota, other, node("n1", "cordoned"), node("n2", "full"), node("n1", "full"), {Ref: "NodeGeometry/n2", Fact: "full"}}
 	k := all[diagnosis.GPUsInUse]
@@ -83,33 +83,5 @@ func TestEvidenceIsToldOnce(t *testing.T) {
 	}
 	if len(k.Nodes) != 2 || k.Nodes[0] != "n1" || k.Nodes[1] != "n2" {
 		t.Errorf("%q", k.Nodes)
-	}
-}
-
-// Pods are placed one after another as well as any other way where they ask the same, and
-// nothing of each other.
-func TestWhichPodsAreIdentical(t *testing.T) {
-	apart := &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{}}
-	near := &corev1.Affinity{PodAffinity: &corev1.PodAffinity{}}
-	nodes := &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{}}
-	spread := []corev1.TopologySpreadConstraint{{MaxSkew: 1}}
-	for name, tc := range map[string]struct {
-		edit func(a, b *corev1.Pod)
-		want bool
-	}{
-		"alike":            {func(_, _ *corev1.Pod) {}, true},
-		"by nodes":         {func(a, b *corev1.Pod) { a.Spec.Affinity, b.Spec.Affinity = nodes, nodes }, true},
-		"of another shape": {func(_, b *corev1.Pod) { b.Spec.NodeSelector = map[string]string{"a": "b"} }, false},
-		"apart":            {func(a, b *corev1.Pod) { a.Spec.Affinity, b.Spec.Affinity = apart, apart }, false},
-		"near":             {func(a, b *corev1.Pod) { a.Spec.Affinity, b.Spec.Affinity = near, near }, false},
-		"spread": {func(a, b *corev1.Pod) {
-			a.Spec.TopologySpreadConstraints, b.Spec.TopologySpreadConstraints = spread, spread
-		}, false},
-	} {
-		w := newWorld()
-		a, b := w.pod("a", "", "nvidia.com/gpu", 1), w.pod("b", "", "nvidia.com/gpu", 1)
-		if tc.edit(a, b); identical([]*corev1.Pod{a, b}) != tc.want {
-			t.Errorf("%s: %v", name, !tc.want)
-		}
 	}
 }

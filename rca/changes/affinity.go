@@ -7,9 +7,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/unpend/unpend/rca/causes"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
+	"github.com/unpend/unpend/rca/terms"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -22,7 +22,7 @@ const mostWeight = 100
 // Each is a guess at what the InterPodAffinity plugin minds; the plugin itself judges it.
 func (c *Bench) resolveAffinity(n *view.Node) []edit.Change {
 	var out []edit.Change
-	victims, movable := c.StandsApart(n)
+	victims, movable := c.Company.StandsApart(n)
 	if movable && len(victims) > 0 {
 		ch := edit.Evict(diagnosis.PodAffinityConflict, victims)
 		ch.Kind = diagnosis.MovePods
@@ -37,7 +37,7 @@ func (c *Bench) resolveAffinity(n *view.Node) []edit.Change {
 
 // preferAffinity makes the terms that the node does not meet, and no others, wishes.
 func (c *Bench) preferAffinity(n *view.Node) (edit.Change, bool) {
-	unmet, broken, texts := c.UnmetTerms(n)
+	unmet, broken, texts := c.Company.UnmetTerms(n)
 	if len(texts) == 0 {
 		return edit.Change{}, false
 	}
@@ -47,7 +47,7 @@ func (c *Bench) preferAffinity(n *view.Node) (edit.Change, bool) {
 			Pod: func(p *corev1.Pod) { p.Spec.Affinity = preferring(p.Spec.Affinity, unmet, broken) }}
 		spec := c.PodSpec()
 		made := &corev1.Pod{Spec: *spec}
-		if len(causes.TogetherWith(made)) != len(causes.TogetherWith(c.Pod)) || len(causes.ApartFrom(made)) != len(causes.ApartFrom(c.Pod)) {
+		if len(terms.TogetherWith(made)) != len(terms.TogetherWith(c.Pod)) || len(terms.ApartFrom(made)) != len(terms.ApartFrom(c.Pod)) {
 			ch.Manual = true // somebody gives its pods terms that the template does not have
 			ch.Commands = []string{fmt.Sprintf("kubectl -n %s edit %s  # the affinity of its pods is not of its template: see who sets it", c.Incident.Workload.Namespace, c.WorkloadName())}
 			return ch

@@ -10,9 +10,9 @@ import (
 
 	"github.com/unpend/unpend/nodeprobe"
 	"github.com/unpend/unpend/nodeprobe/sim"
-	"github.com/unpend/unpend/rca/causes"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit/edittest"
+	"github.com/unpend/unpend/rca/terms"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -188,12 +188,12 @@ func TestLabelsThatTheNodeHas(t *testing.T) {
 		{"zone", corev1.NodeSelectorOpDoesNotExist, nil, false, false, "no zone"},
 		{"metadata.name", corev1.NodeSelectorOpIn, []string{"gpu-2"}, false, true, "metadata.name=gpu-1"},
 	} {
-		m := causes.MissedLabel{NodeSelectorRequirement: corev1.NodeSelectorRequirement{Key: tc.key, Operator: tc.op, Values: tc.values}, Key: tc.key, InSelector: tc.in, ByName: tc.name}
+		m := terms.MissedLabel{NodeSelectorRequirement: corev1.NodeSelectorRequirement{Key: tc.key, Operator: tc.op, Values: tc.values}, Key: tc.key, InSelector: tc.in, ByName: tc.name}
 		if got := labelInstead(m, n); got != tc.want {
 			t.Errorf("%+v: %q, want %q", tc, got, tc.want)
 		}
 	}
-	missed := []causes.MissedLabel{{Key: "zone", InSelector: true}, {Key: "pool", InSelector: true}, {Key: "memory"}}
+	missed := []terms.MissedLabel{{Key: "zone", InSelector: true}, {Key: "pool", InSelector: true}, {Key: "memory"}}
 	from := map[string]string{"zone": "a", "pool": "x", "team": "y", "memory": "1"}
 	selector, patch := otherSelector(from, n, missed)
 	if fmt.Sprint(selector) != "map[memory:1 team:y zone:b]" || fmt.Sprint(patch) != "map[pool:<nil> zone:b]" || from["zone"] != "a" {
@@ -208,8 +208,8 @@ func TestAffinityIsWidened(t *testing.T) {
 	in := func(key string, values ...string) corev1.NodeSelectorRequirement {
 		return corev1.NodeSelectorRequirement{Key: key, Operator: corev1.NodeSelectorOpIn, Values: values}
 	}
-	at := func(term, i int, r corev1.NodeSelectorRequirement) causes.MissedLabel {
-		return causes.MissedLabel{NodeSelectorRequirement: r, Key: r.Key, Term: term, At: i}
+	at := func(term, i int, r corev1.NodeSelectorRequirement) terms.MissedLabel {
+		return terms.MissedLabel{NodeSelectorRequirement: r, Key: r.Key, Term: term, At: i}
 	}
 	required := func(terms ...corev1.NodeSelectorTerm) *corev1.Affinity {
 		return &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: terms}}}
@@ -220,14 +220,14 @@ func TestAffinityIsWidened(t *testing.T) {
 	pool, zone, team := in("pool", "x"), in("zone", "a"), in("team", "y")
 	for name, tc := range map[string]struct {
 		from, want *corev1.Affinity
-		missed     []causes.MissedLabel
+		missed     []terms.MissedLabel
 	}{
-		"another value too":      {required(term(zone, team)), required(term(in("zone", "a", "b"), team)), []causes.MissedLabel{at(0, 0, zone)}},
-		"the second term":        {required(term(team), term(zone)), required(term(team), term(in("zone", "a", "b"))), []causes.MissedLabel{at(1, 0, zone)}},
-		"two of three":           {required(term(pool, zone, team)), required(term(in("zone", "a", "b"))), []causes.MissedLabel{at(0, 0, pool), at(0, 1, zone), at(0, 2, team)}},
-		"nothing is left":        {required(term(pool, team)), &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{}}, []causes.MissedLabel{at(0, 0, pool), at(0, 1, team)}},
-		"not the selector's":     {required(term(zone)), required(term(in("zone", "a", "b"))), []causes.MissedLabel{{Key: "zone", InSelector: true}, at(0, 0, zone)}},
-		"the name is of another": {required(corev1.NodeSelectorTerm{MatchFields: []corev1.NodeSelectorRequirement{in("metadata.name", "gpu-2")}}), required(corev1.NodeSelectorTerm{MatchFields: []corev1.NodeSelectorRequirement{in("metadata.name", "gpu-1")}}), []causes.MissedLabel{{NodeSelectorRequirement: in("metadata.name", "gpu-2"), Key: "metadata.name", ByName: true}}},
+		"another value too":      {required(term(zone, team)), required(term(in("zone", "a", "b"), team)), []terms.MissedLabel{at(0, 0, zone)}},
+		"the second term":        {required(term(team), term(zone)), required(term(team), term(in("zone", "a", "b"))), []terms.MissedLabel{at(1, 0, zone)}},
+		"two of three":           {required(term(pool, zone, team)), required(term(in("zone", "a", "b"))), []terms.MissedLabel{at(0, 0, pool), at(0, 1, zone), at(0, 2, team)}},
+		"nothing is left":        {required(term(pool, team)), &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{}}, []terms.MissedLabel{at(0, 0, pool), at(0, 1, team)}},
+		"not the selector's":     {required(term(zone)), required(term(in("zone", "a", "b"))), []terms.MissedLabel{{Key: "zone", InSelector: true}, at(0, 0, zone)}},
+		"the name is of another": {required(corev1.NodeSelectorTerm{MatchFields: []corev1.NodeSelectorRequirement{in("metadata.name", "gpu-2")}}), required(corev1.NodeSelectorTerm{MatchFields: []corev1.NodeSelectorRequirement{in("metadata.name", "gpu-1")}}), []terms.MissedLabel{{NodeSelectorRequirement: in("metadata.name", "gpu-2"), Key: "metadata.name", ByName: true}}},
 	} {
 		before := tc.from.String()
 		if got := widened(tc.from, n, tc.missed); got.String() != tc.want.String() || tc.from.String() != before {

@@ -7,6 +7,7 @@ import (
 	"github.com/unpend/unpend/rca/causes"
 	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/relayout"
+	"github.com/unpend/unpend/rca/terms"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -17,7 +18,7 @@ type Bench struct {
 	// Past are the outcomes of past fixes, newest first.
 	Past []knowledge.Outcome
 	// selections are the changes of the workload's selectors, by what does not match.
-	selections map[*causes.Missed][]edit.Change
+	selections map[*terms.Missed][]edit.Change
 	// spreads are what each of the pod's spread constraints counts.
 	spreads map[int]*spreadCount
 	// host is what the pod requests besides GPUs, once asked for.
@@ -37,7 +38,7 @@ func (c *Bench) layouts() *relayout.Planner {
 func New(c *causes.Case, past []knowledge.Outcome) *Bench { return on(edit.New(c), past) }
 
 func on(w *edit.Workload, past []knowledge.Outcome) *Bench {
-	return &Bench{Workload: w, Past: past, selections: map[*causes.Missed][]edit.Change{}}
+	return &Bench{Workload: w, Past: past, selections: map[*terms.Missed][]edit.Change{}}
 }
 
 // For is the bench for n such pods together on one node: as if one pod asked for n times as

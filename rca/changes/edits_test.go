@@ -15,6 +15,7 @@ import (
 	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/edit/edittest"
 	"github.com/unpend/unpend/rca/relayout"
+	"github.com/unpend/unpend/rca/terms"
 	"github.com/unpend/unpend/rca/view"
 	"github.com/unpend/unpend/rca/whatif"
 )
@@ -254,7 +255,7 @@ func TestWhichAlternativeIsWidened(t *testing.T) {
 	w.Wait.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{
 		{MatchExpressions: []corev1.NodeSelectorRequirement{in("pool")}}, {MatchExpressions: []corev1.NodeSelectorRequirement{in("zone")}}}}}}
 	c := w.bench(t, "Pod")
-	got := c.selecting(c.Node("n"), []causes.MissedLabel{{NodeSelectorRequirement: in("zone"), Key: "zone", Term: 1}})
+	got := c.selecting(c.Node("n"), []terms.MissedLabel{{NodeSelectorRequirement: in("zone"), Key: "zone", Term: 1}})
 	if want := "by plan, medium risk: select zone=b too (alternative 2 of 2) in pod/w"; edittest.ToldAll(got) != want {
 		t.Errorf("%s, want %s", edittest.ToldAll(got), want)
 	}

@@ -57,14 +57,14 @@ func (c *Bench) fewer(cause diagnosis.CauseID, a view.Ask, most int64) []edit.Ch
 		if !ok {
 			return edit.Change{}
 		}
-		sets := map[string]map[corev1.ResourceName]pair{}
+		sets := map[string]map[corev1.ResourceName]edit.Amounts{}
 		var texts []string
 		for _, k := range all {
 			if k.keeps == k.asks {
 				continue
 			}
 			q := *resource.NewQuantity(k.keeps, resource.DecimalSI)
-			sets[k.name] = map[corev1.ResourceName]pair{a.Resource: {q, q}}
+			sets[k.name] = map[corev1.ResourceName]edit.Amounts{a.Resource: {Request: q, Limit: q}}
 			text := fmt.Sprintf("%d instead of %d", k.keeps, k.asks)
 			if len(texts) == 0 {
 				text += " " + string(a.Resource)
@@ -74,7 +74,7 @@ func (c *Bench) fewer(cause diagnosis.CauseID, a view.Ask, most int64) []edit.Ch
 			}
 			texts = append(texts, text)
 		}
-		ch := c.setRequests("ask "+strings.Join(texts, " and ")+" (less than asked)", sets)
+		ch := c.SetRequests("ask "+strings.Join(texts, " and ")+" (less than asked)", sets)
 		ch.Cause, ch.Less = cause, a.Count-most
 		return ch
 	})

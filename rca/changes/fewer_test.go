@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/unpend/unpend/rca/causes"
+	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -74,16 +75,16 @@ func TestSharedIsWhatTheSchedulerCounts(t *testing.T) {
 		if !ok {
 			return
 		}
-		sets := map[string]map[corev1.ResourceName]pair{}
+		sets := map[string]map[corev1.ResourceName]edit.Amounts{}
 		for _, k := range all {
 			q := *resource.NewQuantity(k.keeps, resource.DecimalSI)
-			sets[k.name] = map[corev1.ResourceName]pair{view.WholeGPU: {q, q}}
+			sets[k.name] = map[corev1.ResourceName]edit.Amounts{view.WholeGPU: {Request: q, Limit: q}}
 			if k.keeps > k.asks {
 				r.Errorf("%s asks %d and is given %d", k.name, k.asks, k.keeps)
 			}
 		}
-		setResources(pod.Spec.Containers, sets)
-		setResources(pod.Spec.InitContainers, sets)
+		edit.SetResources(pod.Spec.Containers, sets)
+		edit.SetResources(pod.Spec.InitContainers, sets)
 		is := view.PodRequests(pod)[view.WholeGPU]
 		if is.Value() > most || !sidecars && is.Value() != min(most, was.Value()) {
 			r.Errorf("%d are counted, of %d asked and %d there", is.Value(), was.Value(), most)

@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 
-	"github.com/unpend/unpend/rca/causes"
+	"github.com/unpend/unpend/rca/terms"
 )
 
 // Every operator is met as the scheduler's own code says, and what a requirement is
@@ -24,7 +24,7 @@ func TestRequirementsAreMetAsTheSchedulerSays(t *testing.T) {
 	}
 	check := func(key string, op corev1.NodeSelectorOperator, byName bool, values ...string) {
 		e := corev1.NodeSelectorRequirement{Key: key, Operator: op, Values: values}
-		m := causes.MissedLabel{NodeSelectorRequirement: e, Key: key, ByName: byName}
+		m := terms.MissedLabel{NodeSelectorRequirement: e, Key: key, ByName: byName}
 		if got, want := m.Met(n), accepts(e, byName); got != want {
 			t.Errorf("%s %s %v: %v, want %v", key, op, values, got, want)
 		}

@@ -3,22 +3,18 @@ package changes
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/unpend/unpend/nodeprobe"
 	"github.com/unpend/unpend/nodeprobe/sim"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit/edittest"
 	"github.com/unpend/unpend/rca/placement"
-	"github.com/unpend/unpend/rca/rcatest"
 	"github.com/unpend/unpend/rca/relayout"
 	"github.com/unpend/unpend/rca/view"
-	"github.com/unpend/unpend/watcher/incident"
 )
 
 // Taints that somebody has set are tolerated, all at once, by what they say; those that pass
@@ -65,40 +61,6 @@ func TestTaintsAreTolerated(t *testing.T) {
 	}
 }
 
-// A node is opened with care, more so one that is closed for its GPU.
-func TestUncordon(t *testing.T) {
-	for _, quarantined := range []bool{false, true} {
-		w := newWorld()
-		taints := []corev1.Taint{{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}, {Key: "team", Effect: corev1.TaintEffectNoSchedule}}
-		w.AddNode(sim.Node{Name: "n", Cordoned: true, Taints: taints}, func(n *corev1.Node, _ *nodeprobe.NodeGeometry) {
-			if quarantined {
-				mark(t, n, diagnosis.Operation{Plan: strings.Repeat("a", 64), ID: "u", Step: "cordon", Quarantined: "GPU 0"})
-			}
-		})
-		n := w.bench(t, "Deployment").Node("n")
-		ch := uncordon(n)
-		ch.Detail(&ch)
-		want, step := "by plan, medium risk: uncordon n", "uncordon n (ask who cordoned it first)"
-		if quarantined {
-			want, step = "by plan, high risk: uncordon n, which unpend keeps closed for its sick GPU", "uncordon n (see first that its GPU is mended)"
-		}
-		o := n.DeepCopy()
-		ch.Node(o)
-		if edittest.Told(ch) != want || !slices.Equal(ch.Steps, []string{step}) || o.Spec.Unschedulable || len(o.Spec.Taints) != 1 || o.Spec.Taints[0].Key != "team" || len(n.Spec.Taints) != 2 {
-			t.Errorf("%s, %q; %+v", edittest.Told(ch), ch.Steps, o.Spec)
-		}
-	}
-}
-
-func mark(t *testing.T, n *corev1.Node, op diagnosis.Operation) {
-	t.Helper()
-	text, err := op.Annotation()
-	if err != nil {
-		t.Fatal(err)
-	}
-	n.Annotations = map[string]string{diagnosis.OperationAnnotation: text}
-}
-
 // What can be done about a node that unpend has taken is to wait for a plan, to open one that
 // is mended, or a person's.
 func TestNodesThatAreTaken(t *testing.T) {
@@ -124,7 +86,7 @@ func TestNodesThatAreTaken(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld()
 			w.AddNode(sim.Node{Name: "n", MIGOff: []int{0}, Cordoned: true}, func(n *corev1.Node, g *nodeprobe.NodeGeometry) {
-				mark(t, n, tc.mark)
+				edittest.Mark(t, n, tc.mark)
 				g.Report.GPUs[0].Healthy = name != "and sick"
 			})
 			c := w.bench(t, "Deployment")
@@ -132,184 +94,6 @@ func TestNodesThatAreTaken(t *testing.T) {
 				tc.edit(c.Node("n"))
 			}
 			if got := edittest.ToldAll(c.OfTaken(c.Node("n"), tc.also)); got != tc.want {
-				t.Errorf("%s, want %s", got, tc.want)
-			}
-		})
-	}
-}
-
-// The pod of the device plugin is one that a DaemonSet makes again, known by its container, or
-// by its name where no container tells.
-func TestWhichPodIsThePlugin(t *testing.T) {
-	daemon := func(name, container string) *corev1.Pod {
-		p := rcatest.Victim(name, 0, 0, 0, "x")
-		p.OwnerReferences[0].Kind, p.Spec.Containers[0].Name = "DaemonSet", container
-		return p
-	}
-	stray := daemon("nvidia-device-plugin-stray", "nvidia-device-plugin")
-	stray.OwnerReferences = nil
-	job := daemon("nvidia-device-plugin-job", "nvidia-device-plugin")
-	job.OwnerReferences[0].Kind = "Job"
-	for name, tc := range map[string]struct {
-		pods []*corev1.Pod
-		want string
-	}{
-		"by its container":           {[]*corev1.Pod{daemon("other", "c"), daemon("named-so", "nvidia-device-plugin-ctr")}, "named-so"},
-		"before one by its name":     {[]*corev1.Pod{daemon("nvidia-device-plugin-a", "c"), daemon("b", "nvidia-device-plugin")}, "b"},
-		"by its name":                {[]*corev1.Pod{daemon("nvidia-device-plugin-a", "c")}, "nvidia-device-plugin-a"},
-		"not the daemon for sharing": {[]*corev1.Pod{daemon("nvidia-device-plugin-mps-control-daemon-a", "c")}, ""},
-		"not one of nobody":          {[]*corev1.Pod{stray, job}, ""},
-	} {
-		n := &view.Node{Node: &corev1.Node{}, Pods: tc.pods}
-		got := ""
-		if p := n.PluginPod(); p != nil {
-			got = p.Name
-		}
-		if got != tc.want {
-			t.Errorf("%s: %q, want %q", name, got, tc.want)
-		}
-	}
-}
-
-// The plugin is restarted by evicting its pod, by hand where that is not known; what it will
-// offer nobody knows of a node without a report.
-func TestThePluginIsRestarted(t *testing.T) {
-	const says = "risk: restart the device plugin on n"
-	for name, tc := range map[string]struct {
-		plugin, report bool
-		cause          diagnosis.CauseID
-		want           string
-	}{
-		"it is down":      {true, true, diagnosis.DevicePluginDown, "by plan, low " + says},
-		"its pod is gone": {false, true, diagnosis.DevicePluginDown, "by hand, low " + says},
-		"nothing reports": {true, false, diagnosis.DevicePluginDown, "by plan, low " + says + " (nobody knows what it will offer: nothing reports the GPUs of n)"},
-		"for a sick GPU":  {true, true, diagnosis.GPUUnhealthy, "by plan, low " + says},
-		"still sick?":     {true, false, diagnosis.GPUUnhealthy, "by plan, low " + says + " (nothing reports whether the unhealthy devices of n are sound again: if they are, it offers them again, for health is one-way until it restarts)"},
-		"for instances":   {true, true, diagnosis.MIGLayoutDrift, "by plan, low " + says},
-	} {
-		w := newWorld()
-		w.AddNode(sim.Node{Name: "n", MIGOff: []int{0}})
-		if tc.plugin {
-			p := w.AddHolder("plugin", "n", "cpu", 0)
-			p.OwnerReferences[0].Kind, p.Spec.Containers[0].Name = "DaemonSet", "nvidia-device-plugin"
-		}
-		if !tc.report {
-			delete(w.Geometries, "n")
-		}
-		c := w.bench(t, "Deployment")
-		ch := c.restartPlugin(c.Node("n"), tc.cause)
-		if edittest.Told(ch) != tc.want || ch.Cause != tc.cause || (ch.Detail == nil) == tc.plugin {
-			t.Errorf("%s: %s, want %s", name, edittest.Told(ch), tc.want)
-		}
-	}
-}
-
-// A ticket has all that who mends the hardware has to know.
-func TestTicketOfASickGPU(t *testing.T) {
-	w := newWorld()
-	w.AddNode(sim.Node{Name: "n", GPUs: 2, MIGOff: []int{0, 1}}, func(n *corev1.Node, g *nodeprobe.NodeGeometry) {
-		g.Report.GPUs[1].Healthy = false
-		n.Status.NodeInfo.SystemUUID = "machine-1"
-		n.Status.Allocatable = list("nvidia.com/gpu", "1", "cpu", "1")
-	})
-	w.AddNode(sim.Node{Name: "well", MIGOff: []int{0}})
-	c := w.bench(t, "Deployment")
-	want := []string{"Hardware ticket: GPU unhealthy on node n", "machine: system UUID machine-1", "GPU 1: NVIDIA A100-SXM4-40GB, GPU-n-1, driver 580.126.09, unhealthy", "the device plugin offers 1 of 2 nvidia.com/gpu",
-		"attach, from the node: nvidia-smi -q; dmesg | grep -i xid; nvidia-bug-report.sh"}
-	if got := ticket(c.Node("n")); !slices.Equal(got, want) {
-		t.Errorf("%q, want %q", got, want)
-	}
-	if got := ticket(c.Node("well")); len(got) != 2 {
-		t.Errorf("%q", got)
-	}
-	if a, b := sickSince(c.Node("n")), sickSince(c.Node("well")); !slices.Equal(a, []string{"reported at 2026-11-20 12:00 UTC"}) || b != nil {
-		t.Errorf("%q, %q", a, b)
-	}
-}
-
-// Requests of devices that cannot be are written as they were probably meant; those of init,
-// and those that the template does not have, a person corrects.
-func TestInvalidRequestsAreCorrected(t *testing.T) {
-	container := func(name, request, limit string) corev1.Container {
-		k := corev1.Container{Name: name}
-		if request != "" {
-			k.Resources.Requests = list("nvidia.com/gpu", request)
-		}
-		if limit != "" {
-			k.Resources.Limits = list("nvidia.com/gpu", limit)
-		}
-		return k
-	}
-	for name, tc := range map[string]struct {
-		containers, init []corev1.Container
-		want             string
-		is               string
-	}{
-		"cut":             {[]corev1.Container{container("c", "", "1500m")}, nil, "by plan, medium risk: write 2 nvidia.com/gpu as request and limit in deployment/w", "c 2/2"},
-		"not limited":     {[]corev1.Container{container("c", "1", "")}, nil, "by plan, medium risk: write 1 nvidia.com/gpu as request and limit in deployment/w", "c 1/1"},
-		"not equal":       {[]corev1.Container{container("c", "1", "2"), container("d", "1", "1")}, nil, "by plan, medium risk: write 2 nvidia.com/gpu as request and limit in deployment/w", "c 2/2 d 1/1"},
-		"two":             {[]corev1.Container{container("c", "1", ""), container("d", "2", "")}, nil, "by plan, medium risk: write 1 nvidia.com/gpu as request and limit, 2 nvidia.com/gpu as request and limit in deployment/w", "c 1/1 d 2/2"},
-		"of init":         {[]corev1.Container{container("c", "1", "1")}, []corev1.Container{container("i", "1", "")}, "by hand, none risk: correct the init container i", ""},
-		"as it should be": {[]corev1.Container{container("c", "1", "1")}, nil, "by hand, none risk: look at what changes the requests of its pods", ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld()
-			w.Wait.Spec.Containers, w.Wait.Spec.InitContainers = tc.containers, tc.init
-			w.Deployed()
-			c := w.bench(t, "Deployment")
-			c.Refusals = []incident.Refusal{{Pod: w.Wait}}
-			got := c.correctRequests()
-			if edittest.ToldAll(got) != tc.want {
-				t.Errorf("%s, want %s", edittest.ToldAll(got), tc.want)
-			}
-			if tc.is == "" {
-				return
-			}
-			p := w.Wait.DeepCopy()
-			got[0].Pod(p)
-			var is []string
-			for _, k := range p.Spec.Containers {
-				r, l := k.Resources.Requests["nvidia.com/gpu"], k.Resources.Limits["nvidia.com/gpu"]
-				is = append(is, fmt.Sprintf("%s %s/%s", k.Name, r.String(), l.String()))
-			}
-			if strings.Join(is, " ") != tc.is {
-				t.Errorf("%q, want %q", is, tc.is)
-			}
-		})
-	}
-}
-
-// Requests come within what LimitRanges allow where it can be told whose: of one container,
-// or of each by itself.
-func TestRequestsComeWithinLimits(t *testing.T) {
-	ranges := func(kind corev1.LimitType, most string) []*corev1.LimitRange {
-		return []*corev1.LimitRange{{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "l"}, Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{Type: kind, Max: list("cpu", most)}}}}}
-	}
-	one := func(name, cpu string) corev1.Container {
-		return corev1.Container{Name: name, Resources: corev1.ResourceRequirements{Requests: list("cpu", cpu), Limits: list("cpu", cpu)}}
-	}
-	const manual = "by hand, none risk: bring its requests within the LimitRanges of a"
-	for name, tc := range map[string]struct {
-		ranges           []*corev1.LimitRange
-		containers, init []corev1.Container
-		want             string
-	}{
-		"of a container":         {ranges(corev1.LimitTypeContainer, "2"), []corev1.Container{one("c", "4")}, nil, "by plan, medium risk: ask for 2 cpu (what the LimitRange allows) in deployment/w"},
-		"of the second":          {ranges(corev1.LimitTypeContainer, "2"), []corev1.Container{one("c", "1"), one("d", "4")}, nil, "by plan, medium risk: ask for 2 cpu (what the LimitRange allows) in deployment/w"},
-		"of both":                {ranges(corev1.LimitTypeContainer, "2"), []corev1.Container{one("c", "3"), one("d", "4")}, nil, "by plan, medium risk: ask for 2 cpu, 2 cpu (what the LimitRange allows) in deployment/w"},
-		"of the whole pod":       {ranges(corev1.LimitTypePod, "2"), []corev1.Container{one("c", "4")}, nil, "by plan, medium risk: ask for 2 cpu (what the LimitRange allows) in deployment/w"},
-		"of a pod of two":        {ranges(corev1.LimitTypePod, "2"), []corev1.Container{one("c", "1"), one("d", "4")}, nil, manual},
-		"beside an init":         {ranges(corev1.LimitTypeContainer, "2"), []corev1.Container{one("c", "4")}, []corev1.Container{one("i", "1")}, manual},
-		"nothing is over":        {ranges(corev1.LimitTypeContainer, "4"), []corev1.Container{one("c", "4")}, nil, manual},
-		"nothing can be allowed": {append(ranges(corev1.LimitTypeContainer, "2"), &corev1.LimitRange{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "m"}, Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{Type: corev1.LimitTypeContainer, Min: list("cpu", "3")}}}}), []corev1.Container{one("c", "4")}, nil, manual},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld()
-			w.LimitRanges, w.Wait.Spec.Containers, w.Wait.Spec.InitContainers = tc.ranges, tc.containers, tc.init
-			w.Deployed()
-			c := w.bench(t, "Deployment")
-			c.Refusals = []incident.Refusal{{Pod: w.Wait}}
-			if got := edittest.ToldAll(c.comeWithinLimits()); got != tc.want {
 				t.Errorf("%s, want %s", got, tc.want)
 			}
 		})

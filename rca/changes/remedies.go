@@ -1,10 +1,13 @@
 package changes
 
 import (
+	"github.com/unpend/unpend/rca/admit"
 	"github.com/unpend/unpend/rca/claims"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
+	"github.com/unpend/unpend/rca/mend"
 	"github.com/unpend/unpend/rca/outside"
+	"github.com/unpend/unpend/rca/retry"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -39,38 +42,40 @@ var remedies = map[diagnosis.CauseID]remedy{
 	diagnosis.MIGInstancesInUse:   {layout: true},
 	diagnosis.MIGStrategyMismatch: {repair: (*Bench).uniform},
 	diagnosis.MIGConfigFailed: {layout: true, config: true, repair: func(c *Bench, n *view.Node) []edit.Change {
-		return append(append(c.respell(n), c.unstick(n, diagnosis.MIGConfigFailed)...), c.revert(n, diagnosis.MIGConfigFailed))
+		return append(append(mend.Respell(c.Workload, n), mend.Unstick(c.Workload, n, diagnosis.MIGConfigFailed)...), c.revert(n, diagnosis.MIGConfigFailed))
 	}},
 	diagnosis.MIGConfigStuck: {repair: func(c *Bench, n *view.Node) []edit.Change {
-		return append([]edit.Change{c.revert(n, diagnosis.MIGConfigStuck)}, c.unstick(n, diagnosis.MIGConfigStuck)...)
+		return append([]edit.Change{c.revert(n, diagnosis.MIGConfigStuck)}, mend.Unstick(c.Workload, n, diagnosis.MIGConfigStuck)...)
 	}},
 	diagnosis.MIGConfigUnknown:       {layout: true, config: true},
 	diagnosis.MIGConfigInvalidForGPU: {layout: true, config: true},
-	diagnosis.MIGModePending:         {repair: func(_ *Bench, n *view.Node) []edit.Change { return []edit.Change{reboot(n, diagnosis.MIGModePending)} }},
+	diagnosis.MIGModePending: {repair: func(_ *Bench, n *view.Node) []edit.Change {
+		return []edit.Change{mend.Reboot(n, diagnosis.MIGModePending)}
+	}},
 	diagnosis.MIGLayoutDrift: {repair: func(c *Bench, n *view.Node) []edit.Change {
 		if n.Geometry == nil {
-			return []edit.Change{c.reapply(n, "nothing reports what the GPUs of "+n.Name+" have")}
+			return []edit.Change{mend.Reapply(c.Workload, n, "nothing reports what the GPUs of "+n.Name+" have")}
 		}
-		return append([]edit.Change{c.restartPlugin(n, diagnosis.MIGLayoutDrift)}, c.remakeLost(n)...)
+		return append([]edit.Change{mend.RestartPlugin(c.Workload, n, diagnosis.MIGLayoutDrift)}, c.remakeLost(n)...)
 	}},
 	diagnosis.GPURequestTooLarge:       {repair: (*Bench).fewerGPUs},
 	diagnosis.DevicePluginDown:         {repair: mending(diagnosis.DevicePluginDown)},
-	diagnosis.GPUUnhealthy:             {layout: true, repair: one((*Bench).restartPlugin, diagnosis.GPUUnhealthy), alone: func(_ *Bench, n *view.Node) []edit.Change { return []edit.Change{quarantine(n)} }},
-	diagnosis.SharedRequestTooLarge:    {pod: (*Bench).oneShare},
-	diagnosis.TopologyAlignmentRefused: {pod: (*Bench).afterRefusal},
-	diagnosis.KubeletAdmissionRefused:  {pod: (*Bench).afterRefusal},
+	diagnosis.GPUUnhealthy:             {layout: true, repair: one(mend.RestartPlugin, diagnosis.GPUUnhealthy), alone: func(_ *Bench, n *view.Node) []edit.Change { return []edit.Change{mend.Quarantine(n)} }},
+	diagnosis.SharedRequestTooLarge:    {pod: of(retry.OneShare)},
+	diagnosis.TopologyAlignmentRefused: {pod: of(retry.Again)},
+	diagnosis.KubeletAdmissionRefused:  {pod: of(retry.Again)},
 	diagnosis.UntoleratedTaint:         {policy: (*Bench).addToleration},
 	diagnosis.NodeSelectorMismatch:     {policy: (*Bench).fixSelector},
-	diagnosis.NodeCordoned:             {policy: func(_ *Bench, n *view.Node) []edit.Change { return []edit.Change{uncordon(n)} }},
-	diagnosis.NodeNotReady:             {policy: func(_ *Bench, n *view.Node) []edit.Change { return []edit.Change{waitForReady(n)} }},
+	diagnosis.NodeCordoned:             {policy: func(_ *Bench, n *view.Node) []edit.Change { return []edit.Change{mend.Uncordon(n)} }},
+	diagnosis.NodeNotReady:             {policy: func(_ *Bench, n *view.Node) []edit.Change { return []edit.Change{mend.WaitForReady(n)} }},
 	diagnosis.PodAffinityConflict:      {policy: (*Bench).resolveAffinity},
 	diagnosis.VolumeConflict:           {policy: (*Bench).lookAtVolume},
 	diagnosis.TopologySpreadConflict:   {policy: (*Bench).loosenSpread},
-	diagnosis.QuotaExceeded:            {pod: (*Bench).quotaChanges},
-	diagnosis.QuotaDemandsRequests:     {pod: (*Bench).stateRequests},
-	diagnosis.RuntimeNotConfigured:     {pod: (*Bench).makeRuntimeClass, repair: mending(diagnosis.RuntimeNotConfigured)},
-	diagnosis.LimitRangeViolated:       {pod: (*Bench).comeWithinLimits},
-	diagnosis.InvalidGPURequest:        {pod: (*Bench).correctRequests},
+	diagnosis.QuotaExceeded:            {pod: of(admit.AgainstQuotas)},
+	diagnosis.QuotaDemandsRequests:     {pod: of(admit.StateRequests)},
+	diagnosis.RuntimeNotConfigured:     {pod: of(admit.MakeRuntimeClass), repair: mending(diagnosis.RuntimeNotConfigured)},
+	diagnosis.LimitRangeViolated:       {pod: of(admit.ComeWithinLimits)},
+	diagnosis.InvalidGPURequest:        {pod: of(admit.CorrectRequests)},
 	diagnosis.PreemptionBlocked:        {pod: (*Bench).waitForPreempted},
 	diagnosis.SchedulingGated:          {pod: of(outside.OpenGates)},
 	diagnosis.QueueNotAdmitted:         {pod: of(outside.LetInByQueue)},
@@ -91,7 +96,7 @@ var remedies = map[diagnosis.CauseID]remedy{
 	diagnosis.ScaleUpStuck:         {beside: of(outside.LookAtPromise)},
 	diagnosis.AutoscalerCannotHelp: {beside: of(outside.GrowPool)},
 	diagnosis.NoNodes:              {pod: of(outside.AddNode)},
-	diagnosis.Unknown:              {pod: (*Bench).lookAtRefusal},
+	diagnosis.Unknown:              {pod: of(admit.LookAtRefusal)},
 	diagnosis.SchedulerRefused:     {beside: of(outside.AskScheduler)},
 	diagnosis.QueueMisconfigured:   {beside: of(outside.MendQueue)},
 	diagnosis.WorkloadDeadlock:     {beside: of(outside.BreakDeadlock)},
@@ -99,7 +104,7 @@ var remedies = map[diagnosis.CauseID]remedy{
 	diagnosis.AutoscalerLimit:      {beside: of(outside.RaiseLimit)},
 	diagnosis.GPUStackMissing:      {repair: mending(diagnosis.GPUStackMissing)},
 	diagnosis.GPUStackNotOnNode:    {repair: mending(diagnosis.GPUStackNotOnNode)},
-	diagnosis.DriverNotReady:       {repair: mending(diagnosis.DriverNotReady), policy: (*Bench).mendUpgrade},
+	diagnosis.DriverNotReady:       {repair: mending(diagnosis.DriverNotReady), policy: ofNode(mend.Upgrade)},
 }
 
 // of is a remedy that needs the workload alone.
@@ -119,12 +124,12 @@ func anyNode(change func(*edit.Workload) edit.Change) func(*Bench, *view.Node) [
 
 // mending is the remedy of a link of the device stack.
 func mending(id diagnosis.CauseID) func(*Bench, *view.Node) []edit.Change {
-	return func(c *Bench, n *view.Node) []edit.Change { return c.mendStack(n, id) }
+	return func(c *Bench, n *view.Node) []edit.Change { return mend.Stack(c.Workload, n, id) }
 }
 
 // one is a remedy of one change.
-func one(change1 func(*Bench, *view.Node, diagnosis.CauseID) edit.Change, id diagnosis.CauseID) func(*Bench, *view.Node) []edit.Change {
-	return func(c *Bench, n *view.Node) []edit.Change { return []edit.Change{change1(c, n, id)} }
+func one(change func(*edit.Workload, *view.Node, diagnosis.CauseID) edit.Change, id diagnosis.CauseID) func(*Bench, *view.Node) []edit.Change {
+	return func(c *Bench, n *view.Node) []edit.Change { return []edit.Change{change(c.Workload, n, id)} }
 }
 
 // OfPod lists the alternatives for a cause that is the pod's own; none: a person has to

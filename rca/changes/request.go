@@ -8,9 +8,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/unpend/unpend/rca/causes"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
+	"github.com/unpend/unpend/rca/layouts"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -49,7 +49,7 @@ func (c *Bench) real(n *view.Node, name corev1.ResourceName, count int64) bool {
 		return n.Geometry == nil || !c.Cluster.ClassOf(n).Pending
 	}
 	profile, mig := strings.CutPrefix(string(name), view.MIGPrefix)
-	if !mig || n.Geometry == nil || causes.Shares(n, view.Ask{Resource: name}) || strings.HasSuffix(profile, view.SharedSuffix) {
+	if !mig || n.Geometry == nil || layouts.Shares(n, view.Ask{Resource: name}) || strings.HasSuffix(profile, view.SharedSuffix) {
 		return true
 	}
 	return c.Cluster.ClassOf(n).Made[profile] >= n.HeldOf(name)+count
@@ -59,7 +59,7 @@ func (c *Bench) real(n *view.Node, name corev1.ResourceName, count int64) bool {
 // which the board has in common, unless the profile is of another board.
 func sizes(n *view.Node, a view.Ask) func(corev1.ResourceName) view.GPUSize {
 	profiles := n.Profiles()
-	foreign := a.Profile != "" && !causes.HasProfile(n, a.Profile)
+	foreign := a.Profile != "" && !layouts.HasProfile(n, a.Profile)
 	single := singleProfile(n)
 	return func(name corev1.ResourceName) view.GPUSize {
 		profile, mig := strings.CutPrefix(strings.TrimSuffix(string(name), view.SharedSuffix), view.MIGPrefix)

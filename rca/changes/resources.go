@@ -11,6 +11,7 @@ import (
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
+	"github.com/unpend/unpend/rca/mend"
 	"github.com/unpend/unpend/rca/relayout"
 	"github.com/unpend/unpend/rca/view"
 )
@@ -46,7 +47,7 @@ func (c *Bench) ResourceChanges(w Weigher, n *view.Node, causes []diagnosis.Caus
 			if root != diagnosis.IdleGPUHolders { // who does nothing does not end either
 				out = append(out, []edit.Change{c.WaitFor(n, root, victims)})
 			}
-		} else if own, ok := c.OfNoTeam().CheapestOf(n, lack, EndsAlone); ok && len(own) > 0 && !c.IsOwn(diagnosis.WorkloadDeadlock) { // else they wait for the one that waits
+		} else if own, ok := c.OfNoTeam().CheapestOf(n, lack, view.EndsAlone); ok && len(own) > 0 && !c.IsOwn(diagnosis.WorkloadDeadlock) { // else they wait for the one that waits
 			out = append(out, []edit.Change{c.WaitFor(n, root, own)})
 		}
 	}
@@ -57,14 +58,14 @@ func (c *Bench) ResourceChanges(w Weigher, n *view.Node, causes []diagnosis.Caus
 		if a.Profile != "" && slices.ContainsFunc(causes, func(id diagnosis.CauseID) bool { return remedies[id].layout }) && !w.Enough(sets, relayoutKind(root)) {
 			for _, r := range c.layouts().Ways(n, a) {
 				if set, ok := c.repartition(w, n, root, a, r, sets); ok {
-					if why := doubtful(n, causes, r.Victims); why != "" {
+					if why := mend.Doubtful(n, causes, r.Victims); why != "" {
 						set[len(set)-1].Manual, set[len(set)-1].Untestable = true, why
 					}
 					out = append(out, set)
 				}
 			}
 		}
-		if slices.ContainsFunc(causes, Unsettled) {
+		if slices.ContainsFunc(causes, mend.Unsettled) {
 			continue
 		}
 		for _, ch := range c.changeGPURequest(n, root, a) {

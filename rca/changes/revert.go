@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/unpend/unpend/rca/causes"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
+	"github.com/unpend/unpend/rca/layouts"
+	"github.com/unpend/unpend/rca/mend"
 	"github.com/unpend/unpend/rca/relayout"
 	"github.com/unpend/unpend/rca/view"
 )
@@ -58,8 +58,8 @@ func (c *Bench) remakeLost(n *view.Node) []edit.Change {
 		if named.Config != config || laidOut(n, named) || !named.Legal {
 			continue
 		}
-		if since, deaf := c.Unheard(n); deaf {
-			ch := c.reapply(n, fmt.Sprintf("what keeps it from acting on the label since %s its log tells", since.UTC().Format("15:04 MST")))
+		if since, deaf := layouts.Unheard(n); deaf {
+			ch := mend.Reapply(c.Workload, n, fmt.Sprintf("what keeps it from acting on the label since %s its log tells", since.UTC().Format("15:04 MST")))
 			ch.Title = fmt.Sprintf("restart MIG manager of %s, which has not acted on %q", n.Name, config)
 			return []edit.Change{ch}
 		}
@@ -85,20 +85,11 @@ func (c *Bench) revertByHand(n *view.Node, cause diagnosis.CauseID, config, why 
 	if config == "NAME" {
 		label += "  # NAME: the last layout that worked"
 	}
-	ch.Commands = append([]string{label}, startPaused(n)...)
+	ch.Commands = append([]string{label}, mend.StartPaused(n)...)
 	if config == "NAME" { // to a layout that its GPUs have not, so nobody may be on them
 		ch.Drained = n.GPUHolders()
 	}
 	return ch
-}
-
-// startPaused is for a MIG manager that does not come round by itself.
-func startPaused(n *view.Node) []string {
-	paused := causes.PausedComponents(n)
-	if len(paused) == 0 {
-		return nil
-	}
-	return []string{fmt.Sprintf("kubectl label node %s %s=true --overwrite  # if still paused once %s is success", n.Name, strings.Join(paused, "=true "), view.LabelMIGState)}
 }
 
 // revertTo is what is applied. Where the layout has what the pod asks for that is proved
@@ -117,7 +108,7 @@ func (c *Bench) revertTo(n *view.Node, cause diagnosis.CauseID, r relayout.Way, 
 		},
 		Detail: func(ch *edit.Change) {
 			detail(&r, n, ch)
-			ch.Commands = append(ch.Commands, startPaused(n)...)
+			ch.Commands = append(ch.Commands, mend.StartPaused(n)...)
 		},
 	}
 	if len(r.Remade) > 0 {

@@ -10,14 +10,14 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/unpend/unpend/rca/causes"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
+	"github.com/unpend/unpend/rca/terms"
 	"github.com/unpend/unpend/rca/view"
 )
 
 func (c *Bench) fixSelector(n *view.Node) []edit.Change {
-	m := c.MissedOn(n)
+	m := c.Labels.On(n)
 	fix, known := c.selections[m]
 	if !known {
 		fix = c.selecting(n, m.Labels)
@@ -28,12 +28,12 @@ func (c *Bench) fixSelector(n *view.Node) []edit.Change {
 
 // selecting has the workload ask for what the node has of the labels that it misses: of
 // a selector another value, of required affinity a wider term.
-func (c *Bench) selecting(n *view.Node, missed []causes.MissedLabel) []edit.Change {
-	if len(missed) == 0 || slices.ContainsFunc(missed, func(m causes.MissedLabel) bool { return m.ByName }) && c.Incident.Workload.Kind == "DaemonSet" {
+func (c *Bench) selecting(n *view.Node, missed []terms.MissedLabel) []edit.Change {
+	if len(missed) == 0 || slices.ContainsFunc(missed, func(m terms.MissedLabel) bool { return m.ByName }) && c.Incident.Workload.Kind == "DaemonSet" {
 		return nil // its controller makes a pod for each node, by name
 	}
 	risk, texts := diagnosis.LowRisk, make([]string, 0, len(missed))
-	inAffinity := slices.ContainsFunc(missed, func(m causes.MissedLabel) bool { return !m.InSelector })
+	inAffinity := slices.ContainsFunc(missed, func(m terms.MissedLabel) bool { return !m.InSelector })
 	for _, m := range missed {
 		texts = append(texts, labelInstead(m, n.Node))
 	}
@@ -73,7 +73,7 @@ func (c *Bench) selecting(n *view.Node, missed []causes.MissedLabel) []edit.Chan
 }
 
 // labelInstead says what would be asked for.
-func labelInstead(m causes.MissedLabel, n *corev1.Node) string {
+func labelInstead(m terms.MissedLabel, n *corev1.Node) string {
 	value, ok := m.Of(n)
 	switch {
 	case ok && (m.InSelector || m.ByName && m.Operator == corev1.NodeSelectorOpIn):
@@ -88,7 +88,7 @@ func labelInstead(m causes.MissedLabel, n *corev1.Node) string {
 }
 
 // loosened are the values of the requirement that the node meets; none: it meets none.
-func loosened(m causes.MissedLabel, n *corev1.Node) []string {
+func loosened(m terms.MissedLabel, n *corev1.Node) []string {
 	value, ok := m.Of(n)
 	number, err := strconv.ParseInt(value, 10, 64)
 	switch {
@@ -109,7 +109,7 @@ func loosened(m causes.MissedLabel, n *corev1.Node) []string {
 }
 
 // otherSelector is the selector that the node meets, and the patch that makes it.
-func otherSelector(from map[string]string, n *corev1.Node, missed []causes.MissedLabel) (selector map[string]string, patch map[string]any) {
+func otherSelector(from map[string]string, n *corev1.Node, missed []terms.MissedLabel) (selector map[string]string, patch map[string]any) {
 	selector, patch = maps.Clone(from), map[string]any{}
 	for _, m := range missed {
 		if !m.InSelector {
@@ -127,7 +127,7 @@ func otherSelector(from map[string]string, n *corev1.Node, missed []causes.Misse
 
 // widened is the affinity with the nearest term as the node meets it; without any where
 // nothing of that term is left.
-func widened(from *corev1.Affinity, n *corev1.Node, missed []causes.MissedLabel) *corev1.Affinity {
+func widened(from *corev1.Affinity, n *corev1.Node, missed []terms.MissedLabel) *corev1.Affinity {
 	a := from.DeepCopy()
 	required := a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
 	var term *corev1.NodeSelectorTerm

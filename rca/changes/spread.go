@@ -10,9 +10,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/unpend/unpend/rca/causes"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
+	"github.com/unpend/unpend/rca/terms"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -122,10 +122,10 @@ func (c *Bench) countSpread(i int) *spreadCount {
 // matchNodeInclusionPolicies): as a rule, where the pod's selector takes it, whatever its
 // taints.
 func (c *Bench) spreadOver(s corev1.TopologySpreadConstraint, n *view.Node) bool {
-	if (s.NodeAffinityPolicy == nil || *s.NodeAffinityPolicy == corev1.NodeInclusionPolicyHonor) && !c.NodeMatches(n) {
+	if (s.NodeAffinityPolicy == nil || *s.NodeAffinityPolicy == corev1.NodeInclusionPolicyHonor) && !c.Labels.Accepts(n) {
 		return false
 	}
-	return s.NodeTaintsPolicy == nil || *s.NodeTaintsPolicy == corev1.NodeInclusionPolicyIgnore || len(causes.Untolerated(c.Pod, n.Node)) == 0
+	return s.NodeTaintsPolicy == nil || *s.NodeTaintsPolicy == corev1.NodeInclusionPolicyIgnore || len(terms.Untolerated(c.Pod, n.Node)) == 0
 }
 
 // spreadBy writes constraints in the place of those that they were made from.

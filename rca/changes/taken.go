@@ -3,6 +3,7 @@ package changes
 import (
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
+	"github.com/unpend/unpend/rca/mend"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -14,7 +15,7 @@ func (c *Bench) OfTaken(n *view.Node, shortages []diagnosis.CauseID) []edit.Chan
 	mark := n.Operation()
 	switch {
 	case mark.Quarantined != "" && n.SickText() == "" && !n.Unreadable && len(shortages) == 0:
-		return []edit.Change{uncordon(n)}
+		return []edit.Change{mend.Uncordon(n)}
 	case mark.Plan != "" && !mark.Kept():
 		return []edit.Change{{Kind: diagnosis.Wait, Cause: diagnosis.NodeCordoned, Manual: true, Risk: diagnosis.NoRisk,
 			Title: "wait until unpend's plan " + view.Cut(mark.Plan, 8) + " for " + n.Name + " has ended", Until: "it has ended",

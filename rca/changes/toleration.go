@@ -6,20 +6,20 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/unpend/unpend/rca/causes"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
+	"github.com/unpend/unpend/rca/terms"
 	"github.com/unpend/unpend/rca/view"
 )
 
 func (c *Bench) addToleration(n *view.Node) []edit.Change {
 	var add []corev1.Toleration
 	var names []string
-	for _, t := range causes.Untolerated(c.Pod, n.Node) {
-		if causes.OwnTaint(t) {
+	for _, t := range terms.Untolerated(c.Pod, n.Node) {
+		if terms.OwnTaint(t) {
 			continue
 		}
-		if causes.Departing(t) || c.startup(n, t) {
+		if terms.Departing(t) || c.startup(n, t) {
 			return nil
 		}
 		op := corev1.TolerationOpEqual

@@ -7,9 +7,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"github.com/unpend/unpend/rca/causes"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
+	"github.com/unpend/unpend/rca/layouts"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -18,7 +18,7 @@ import (
 // those of the profile that there is most of. What comes of it the node's counts do not
 // tell under that strategy, so a person sets the label and looks.
 func (c *Bench) uniform(n *view.Node) []edit.Change {
-	if !causes.MixesUnderSingle(n) {
+	if !layouts.MixesUnderSingle(n) {
 		return nil
 	}
 	if n.Geometry == nil || n.Doubt != "" || len(n.GPUs) != len(n.Geometry.Report.GPUs) {

@@ -11,6 +11,7 @@ import (
 	"github.com/unpend/unpend/rca/devices"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
+	"github.com/unpend/unpend/rca/kubelet"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -281,7 +282,7 @@ func LookAtMissing(c *edit.Workload) []edit.Change {
 // devices.
 func LookAtPreparation(c *edit.Workload) []edit.Change {
 	p := c.Unprepared[0]
-	if version := c.Unserved(); version != "" {
+	if version := kubelet.Unserved(c.Cluster, c.Unprepared); version != "" {
 		ch := edit.LookAt(diagnosis.DRAPrepareFailed, "bring the kubelet of "+p.Spec.NodeName+" ("+version+") to the API server's version", "which versions the API server serves is in no object",
 			"kubectl version",
 			"kubectl get --raw /apis/resource.k8s.io  # the versions that it serves: a kubelet before v1.34 asks for v1beta1",
@@ -295,7 +296,7 @@ func LookAtPreparation(c *edit.Workload) []edit.Change {
 		fmt.Sprintf("kubectl -n %s describe pod %s", p.Namespace, p.Name),
 		"kubectl get pods -A -o wide --field-selector spec.nodeName=" + p.Spec.NodeName + "  # the driver's plugin has to run here",
 	}
-	for _, claim := range c.ClaimsOf(p) {
+	for _, claim := range kubelet.ClaimsOf(p) {
 		namespace, name, _ := strings.Cut(claim, "/")
 		commands = append(commands, fmt.Sprintf("kubectl -n %s get resourceclaim %s -o yaml", namespace, name))
 	}

@@ -161,3 +161,24 @@ func TestPodsStillToCome(t *testing.T) {
 		}
 	}
 }
+
+// A parallel set goes by its ordinals alone where its controller has no bound on how many may be
+// away; one in order waits for each.
+func TestWhichSetsRollByOrdinal(t *testing.T) {
+	for name, tc := range map[string]struct {
+		owner string
+		want  bool
+	}{
+		"in order":               {"spec: {replicas: 2}", false},
+		"in order, bounded":      {"spec: {replicas: 2, updateStrategy: {rollingUpdate: {maxUnavailable: 1}}}", false},
+		"in parallel":            {"spec: {replicas: 2, podManagementPolicy: Parallel}", true},
+		"in parallel, bounded":   {"spec: {replicas: 2, podManagementPolicy: Parallel, updateStrategy: {rollingUpdate: {maxUnavailable: 1}}}", false},
+		"on delete, all at once": {"spec: {replicas: 2, updateStrategy: {type: OnDelete}}", false},
+	} {
+		ch := edit.Change{Risk: "low"}
+		edit.New(staffed(t, "StatefulSet", tc.owner, "w-1", "w-0@n").Case(t, "StatefulSet")).EditTemplate(&ch, map[string]any{"schedulerName": "x"}, false)
+		if ch.Rolling.ByOrdinal != tc.want {
+			t.Errorf("%s: %v", name, ch.Rolling.ByOrdinal)
+		}
+	}
+}

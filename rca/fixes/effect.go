@@ -11,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/unpend/unpend/rca/admission"
-	"github.com/unpend/unpend/rca/changes"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/view"
@@ -295,7 +294,7 @@ func (c *Finder) reckon(f *candidate, o outcome, pod *corev1.Pod) {
 	f.gains = byPriority.gains()
 	f.fix.Effect = e
 	for _, p := range slices.Concat(f.victims, f.restarts) {
-		if changes.EndsAlone(p) && c.Cluster.TraitsOf(p).Lost > cheapLoss {
+		if view.EndsAlone(p) && c.Cluster.TraitsOf(p).Lost > cheapLoss {
 			f.fix.Risk = f.fix.Risk.With(diagnosis.MediumRisk) // it runs again, from its beginning
 		}
 	}

@@ -40,7 +40,7 @@ func (c *Finder) refusedRest(ctx context.Context, s *whatif.Snapshot, f *candida
 
 // rest are the other members that the gang lacks, as many as exist of the least number.
 func (c *Finder) rest() []*corev1.Pod {
-	order := slices.DeleteFunc(c.GangOrder(), func(m *corev1.Pod) bool { return m.Name == c.Pod.Name })
+	order := slices.DeleteFunc(c.Gang.Order(), func(m *corev1.Pod) bool { return m.Name == c.Pod.Name })
 	return order[:min(len(order), max(0, c.Gang.Lacks()-1))]
 }
 

@@ -11,9 +11,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/unpend/unpend/rca/admission"
-	"github.com/unpend/unpend/rca/changes"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
+	"github.com/unpend/unpend/rca/mend"
 	"github.com/unpend/unpend/rca/view"
 	"github.com/unpend/unpend/rca/whatif"
 )
@@ -101,7 +101,7 @@ func (c *Finder) prove(ctx context.Context, f *candidate) error {
 func (c *Finder) midChange(node string) bool {
 	for _, n := range c.Judged {
 		if n.Name == node {
-			return slices.ContainsFunc(n.Blockers, func(b diagnosis.Blocker) bool { return changes.Unsettled(b.Cause) })
+			return slices.ContainsFunc(n.Blockers, func(b diagnosis.Blocker) bool { return mend.Unsettled(b.Cause) })
 		}
 	}
 	return false

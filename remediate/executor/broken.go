@@ -60,8 +60,8 @@ func (x *Executor) refuse(ctx context.Context, u *plan.Unreadable) (time.Duratio
 	if err := x.store.End(ctx, u, phase, message, x.Now()); err != nil {
 		return 0, err
 	}
-	x.metrics.ended.WithLabelValues(outcome(phase)).Inc()
 	rem.Status.Phase, rem.Status.Message = phase, message
+	x.metrics.end(&rem.Status)
 	x.logEnd(ctx, rem)
 	return x.Keep, nil
 }

@@ -312,8 +312,8 @@ func (x *Executor) finish(ctx context.Context, rem *v1alpha1.Remediation, phase 
 // save writes the journal, and counts and logs a plan that has come to its end by it.
 func (x *Executor) save(ctx context.Context, rem *v1alpha1.Remediation) error {
 	err := x.store.Save(ctx, rem)
-	if phase := rem.Status.Phase; err == nil && phase.Ended() {
-		x.metrics.ended.WithLabelValues(outcome(phase)).Inc()
+	if err == nil && rem.Status.Phase.Ended() {
+		x.metrics.end(&rem.Status)
 		x.logEnd(ctx, rem)
 	}
 	return err

@@ -134,8 +134,12 @@ func (x *Executor) checkBreaker(ctx context.Context, cached client.Reader) error
 	if r.there {
 		err = errors.Join(err, x.rails().remember(ctx))
 	}
-	if err != nil || r.breaker.Open {
+	if err != nil {
 		return err
+	}
+	x.metrics.stopped(r.breaker.Open, r.paused)
+	if r.breaker.Open {
+		return nil
 	}
 	var nodes corev1.NodeList
 	plans, err := x.store.List(ctx)
@@ -152,5 +156,6 @@ func (x *Executor) checkBreaker(ctx context.Context, cached client.Reader) error
 	}
 	r.breaker.Open, r.breaker.Why, r.breaker.Since = true, why, x.Now()
 	x.Logger.ErrorContext(ctx, "the breaker is open: nothing is carried out until a person resets it", "why", why)
+	x.metrics.stopped(true, r.paused)
 	return x.rails().setBreaker(ctx, r.breaker)
 }

@@ -3,6 +3,7 @@
 package chart
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -28,21 +29,23 @@ import (
 // Values are what `helm install --values` takes.
 type Values = map[string]any
 
-// Release is one installation, under the name unpend.
+// Release is one installation, under the name of the chart.
 type Release struct {
+	Chart      string // default: unpend
 	Namespace  string
-	Kubernetes string // the version it is rendered for; default: the control plane's
+	Kubernetes string   // the version it is rendered for; default: the control plane's
+	APIs       []string // group/version of kinds that the cluster knows beside its own
 	Values     Values
 }
 
-// Load reads the chart.
-func Load(tb testing.TB) *helm.Chart {
+// Load reads the chart of that name.
+func Load(tb testing.TB, name string) *helm.Chart {
 	tb.Helper()
 	_, file, _, ok := runtime.Caller(0)
 	if !ok || !filepath.IsAbs(file) {
 		tb.Fatal("find the chart: build tests without -trimpath")
 	}
-	c, err := loader.Load(filepath.Join(filepath.Dir(file), "../../deploy/charts/unpend"))
+	c, err := loader.Load(filepath.Join(filepath.Dir(file), "../../deploy/charts", name))
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -53,7 +56,8 @@ func Load(tb testing.TB) *helm.Chart {
 // schema or by a template.
 func (r Release) Render(tb testing.TB) (map[string]string, error) {
 	tb.Helper()
-	c := Load(tb)
+	name := cmp.Or(r.Chart, "unpend")
+	c := Load(tb, name)
 	if err := chartutil.ProcessDependencies(c, r.Values); err != nil {
 		tb.Fatal(err)
 	}
@@ -62,7 +66,8 @@ func (r Release) Render(tb testing.TB) (map[string]string, error) {
 	if r.Kubernetes != "" {
 		caps.KubeVersion.Version = r.Kubernetes
 	}
-	all, err := chartutil.ToRenderValues(c, r.Values, chartutil.ReleaseOptions{Name: "unpend", Namespace: r.Namespace, IsInstall: true}, caps)
+	caps.APIVersions = append(caps.APIVersions, r.APIs...)
+	all, err := chartutil.ToRenderValues(c, r.Values, chartutil.ReleaseOptions{Name: name, Namespace: r.Namespace, IsInstall: true}, caps)
 	if err != nil {
 		return nil, err
 	}
@@ -70,14 +75,15 @@ func (r Release) Render(tb testing.TB) (map[string]string, error) {
 }
 
 // Objects are the rendered objects, in the order of the templates' names, but
-// namespaces first: the order in which helm installs, as far as it matters.
+// namespaces first: the order in which helm installs, as far as it matters. What only
+// `helm test` makes is not among them.
 func (r Release) Objects(tb testing.TB) []*unstructured.Unstructured {
 	tb.Helper()
 	files, err := r.Render(tb)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	out := Parse(tb, files)
+	out := slices.DeleteFunc(Parse(tb, files), func(o *unstructured.Unstructured) bool { return o.GetAnnotations()["helm.sh/hook"] == "test" })
 	slices.SortStableFunc(out, func(a, b *unstructured.Unstructured) int {
 		first := func(o *unstructured.Unstructured) int {
 			if o.GetKind() == "Namespace" {

@@ -54,6 +54,27 @@ func Watch(t testing.TB, s Scrape) string {
 	return start(t, t.TempDir(), string(config))
 }
 
+// Obey starts a Prometheus with these files of rules, and returns its address. It ends with
+// the test.
+func Obey(t testing.TB, rules ...string) string {
+	t.Helper()
+	config, err := json.Marshal(map[string]any{"rule_files": rules})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return start(t, t.TempDir(), string(config))
+}
+
+// TestRules has promtool check that a file's tests of rules hold.
+func TestRules(t testing.TB, file string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), program(t, "promtool"), "test", "rules", filepath.Base(file))
+	cmd.Dir = filepath.Dir(file)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("promtool: %v\n%s", err, out)
+	}
+}
+
 // Shift moves the times of recorded samples.
 func Shift(openMetrics string, by time.Duration) (string, error) {
 	var out strings.Builder

@@ -63,6 +63,8 @@ type Config struct {
 		Replicas int    `json:"replicas"` // of every stream (3 where NATS is a cluster)
 	} `json:"bus"`
 	Web webConfig `json:"web"`
+	// Traces are told of what was done about incidents; nobody is without an address.
+	Traces tracesConfig `json:"traces"`
 }
 
 // remediateConfig is what the executor is told. The guard-rails are not here: they

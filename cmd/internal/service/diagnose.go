@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/unpend/unpend/cmd/internal/bus"
+	"github.com/unpend/unpend/cmd/internal/traces"
 	"github.com/unpend/unpend/knowledge"
 	"github.com/unpend/unpend/rca/capacity"
 	"github.com/unpend/unpend/rca/cluster"
@@ -195,6 +196,7 @@ func (p *publisher) diagnose(ctx context.Context, i incident.Incident, read time
 	if ctx != p.term {
 		p.begin(ctx)
 	}
+	began := p.now()
 	d, waits, err := p.analyst.explain(ctx, i, read)
 	if err != nil {
 		return false, err
@@ -216,6 +218,7 @@ func (p *publisher) diagnose(ctx context.Context, i incident.Incident, read time
 		return false, err
 	}
 	p.note(i.ID, now)
+	p.found(traces.Wait{Incident: d.Incident, Since: d.Pods.Since}, began, !known, string(d.Causes[0].ID), d.Pods.Waiting)
 	news = !known || before.substance != substance
 	if news {
 		p.analyst.causes.WithLabelValues(string(d.Causes[0].ID)).Inc()

@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/unpend/unpend/cmd/internal/bus"
+	"github.com/unpend/unpend/cmd/internal/traces"
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/web"
@@ -63,6 +64,9 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	if err := s.announce(ctx, o); err != nil {
 		return nil, err
 	}
+	if s.traces, err = s.newTraces(ctx, o.Version); err != nil {
+		return nil, err
+	}
 	return s, nil
 }
 
@@ -86,7 +90,8 @@ type Service struct {
 	ready    readiness
 	page     *web.Page // nil: there is none
 	door     door
-	listener net.Listener // of the page; nil: it listens where the configuration says
+	traces   *traces.Teller // nil: nobody is told
+	listener net.Listener   // of the page; nil: it listens where the configuration says
 }
 
 // Run does what the service is there for until ctx ends, which is no error, or a part of it
@@ -97,7 +102,14 @@ func (s *Service) Run(ctx context.Context) error {
 	return err
 }
 
-func (s *Service) run(ctx context.Context) error {
+func (s *Service) run(ctx context.Context) (err error) {
+	defer func() {
+		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*time.Second)
+		defer cancel()
+		if terr := s.traces.Close(last); terr != nil {
+			s.logger.WarnContext(ctx, "the last traces are lost", "error", terr)
+		}
+	}()
 	if slices.Contains(s.roles, "watch") || slices.Contains(s.roles, "diagnose") {
 		b, err := s.openBus(ctx)
 		if err != nil {

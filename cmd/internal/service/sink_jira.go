@@ -15,23 +15,36 @@ import (
 // jiraConfig is the project in Jira where incidents are tickets. What each key means stands
 // in jira.Options.
 type jiraConfig struct {
-	URL        string `json:"url"`
+	// URL of the site or server, https://example.atlassian.net; without it there are no tickets.
+	URL string `json:"url"`
+	// Deployment is cloud or datacenter.
 	Deployment string `json:"deployment"`
 	// TokenFile holds the API token, on Data Center a personal access token.
-	TokenFile  string         `json:"tokenFile"`
-	User       string         `json:"user"`
-	Project    string         `json:"project"`
-	IssueType  string         `json:"issueType"`
-	Priority   string         `json:"priority"`
-	Components []string       `json:"components"`
-	Labels     []string       `json:"labels"`
-	Fields     map[string]any `json:"fields"`
-	DoneStatus string         `json:"doneStatus"`
-	OpenStatus string         `json:"openStatus"`
-	Resolution string         `json:"resolution"`
+	TokenFile string `json:"tokenFile"`
+	// User is the account's e-mail address, on Cloud alone.
+	User string `json:"user"`
+	// Project is its key, OPS.
+	Project string `json:"project"`
+	// IssueType of the tickets, by its name.
+	IssueType string `json:"issueType"`
+	// Priority of the tickets, by its name (the project's).
+	Priority string `json:"priority"`
+	// Components of the tickets, by their names.
+	Components []string `json:"components"`
+	// Labels that tickets carry beside unpend's own.
+	Labels []string `json:"labels"`
+	// Fields that the project requires, customfield_10042: as Jira takes it.
+	Fields map[string]any `json:"fields"`
+	// DoneStatus that a ticket gets when nobody waits any more (the first that is done).
+	DoneStatus string `json:"doneStatus"`
+	// OpenStatus that it gets when somebody waits again (the first that is not done).
+	OpenStatus string `json:"openStatus"`
+	// Resolution, where closing asks for one.
+	Resolution string `json:"resolution"`
 	// Reopen is within what time a new wait opens the ticket of the last again (168h).
 	Reopen *metav1.Duration `json:"reopen"`
-	Link   string           `json:"link"`
+	// Link is where people see an incident, https://…/{incident}.
+	Link string `json:"link"`
 	// Cluster is what people call this one; its uid's beginning without it.
 	Cluster string `json:"cluster"`
 }

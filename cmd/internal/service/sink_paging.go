@@ -123,6 +123,7 @@ func alertmanagers(c Config) (out []destination) {
 
 // webhookConfig is who is told by signed CloudEvents, as Standard Webhooks has it.
 type webhookConfig struct {
+	// URL that is posted to; in the cluster outbound.allow has to list it.
 	URL string `json:"url"`
 	// SecretFile holds the secrets (whsec_…), a line each.
 	SecretFile  string `json:"secretFile"`

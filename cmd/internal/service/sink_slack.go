@@ -20,10 +20,10 @@ type slackConfig struct {
 	Cluster string `json:"cluster"`
 	// AppTokenFile holds the app's token (xapp-…), by which clicks are heard in Socket Mode.
 	AppTokenFile string `json:"appTokenFile"`
-	// SigningSecretFile and Listen have clicks heard by HTTP instead: Slack has to reach
-	// /slack of that address.
+	// SigningSecretFile holds the app's signing secret, for clicks that come by HTTP instead.
 	SigningSecretFile string `json:"signingSecretFile"`
-	Listen            string `json:"listen"`
+	// Listen is the address whose /slack Slack has to reach then, such as :9095.
+	Listen string `json:"listen"`
 
 	url string // of Slack's API, in tests
 }

@@ -214,10 +214,12 @@ func (k *sink) until(ctx context.Context, try func(context.Context) error) error
 func (k *sink) once(ctx context.Context, id string) error {
 	k.turn.Lock()
 	defer k.turn.Unlock()
+	began := k.now()
 	p, err := k.proposal(ctx, id)
 	sent := k.sent()
 	if err == nil {
 		err = k.routed(ctx, p)
+		k.toldOf(p, began, err)
 	}
 	if ctx.Err() == nil && (err != nil || sent < 0 || k.sent() > sent) {
 		k.note(ctx, err)

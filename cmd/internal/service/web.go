@@ -23,7 +23,7 @@ import (
 
 // webConfig is what is served by HTTP.
 type webConfig struct {
-	Metrics string `json:"metrics"` // where /metrics, /healthz and /readyz are served
+	Metrics string `json:"metrics"` // where /metrics, /healthz and /readyz are served (127.0.0.1:9090; in the chart :9090)
 	// MCP is where else than at the page's /mcp agents are answered that bring a token; a
 	// loopback address, for tokens come to it in plain text. Empty: nowhere.
 	MCP string `json:"mcp"`

@@ -5,13 +5,17 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
 	"github.com/unpend/unpend/cmd/internal/program"
 	"github.com/unpend/unpend/nodeprobe/sim"
@@ -46,7 +50,10 @@ func TestRunObserves(t *testing.T) {
 	c.WaitForServiceAccount(t, "default")
 	metrics := controlplane.FreeAddress(t)
 	config := filepath.Join(t.TempDir(), "config.yaml")
-	text := fmt.Sprintf("watcher: {sweep: 5s}\nknowledge: {folder: %s}\nbus: {storeDir: %s}\nweb: {metrics: %q}\n", runbooks(t), t.TempDir(), metrics)
+	var spans lines
+	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(&spans, r.Body) }))
+	defer collector.Close()
+	text := fmt.Sprintf("watcher: {sweep: 5s}\nknowledge: {folder: %s}\nbus: {storeDir: %s}\nweb: {metrics: %q}\ntraces: {url: %s/v1/traces}\noutbound: {allow: [127.0.0.1]}\n", runbooks(t), t.TempDir(), metrics, collector.URL)
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -81,6 +88,10 @@ func TestRunObserves(t *testing.T) {
 	controlplane.Eventually(t, 10*time.Second, "the gauges are told", func() (bool, string) {
 		return answers(metrics, "/metrics", `unpend_mig_placeable_instances{profile="2g.10gb"} 3`)
 	})
+	_, told := answers(metrics, "/metrics", "\x00")
+	if problems, err := promlint.New(strings.NewReader(told)).Lint(); err != nil || len(problems) > 0 {
+		t.Errorf("of the metrics %v %+v", err, problems)
+	}
 	cancel()
 	select {
 	case code := <-ended:
@@ -89,6 +100,11 @@ func TestRunObserves(t *testing.T) {
 		}
 	case <-time.After(10 * time.Second):
 		t.Error("the service does not end")
+	}
+	for _, name := range []string{"found", "diagnose"} {
+		if all := strings.Join(spans.all(), ""); !strings.Contains(all, `"name":"`+name+`"`) || !strings.Contains(all, d.Incident) {
+			t.Errorf("no span %s in %s", name, all)
+		}
 	}
 	for _, once := range []string{`"msg":"unpend starts","version":`, `"msg":"unpend ends","because":"context canceled"`, `"sweep":"5s","debounce":"200ms"`} {
 		if n := strings.Count(strings.Join(errs.all(), "\n"), once); n != 1 {

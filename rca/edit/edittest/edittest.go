@@ -15,6 +15,7 @@ import (
 	"github.com/unpend/unpend/nodeprobe/sim"
 	"github.com/unpend/unpend/rca/causes"
 	"github.com/unpend/unpend/rca/devices"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/evict"
 	"github.com/unpend/unpend/rca/rcatest"
@@ -96,4 +97,14 @@ func ToldAll(all []edit.Change) string {
 		texts[i] = Told(ch)
 	}
 	return strings.Join(texts, "; ")
+}
+
+// Mark writes on a node that a plan works on it.
+func Mark(t testing.TB, n *corev1.Node, op diagnosis.Operation) {
+	t.Helper()
+	text, err := op.Annotation()
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.Annotations = map[string]string{diagnosis.OperationAnnotation: text}
 }

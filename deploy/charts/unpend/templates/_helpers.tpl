@@ -49,6 +49,53 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 
 {{- define "unpend.storeDir" -}}/var/lib/unpend{{- end -}}
 
+{{/* Whether the embedded NATS has a volume: where another is named there is none. */}}
+{{- define "unpend.stores" -}}
+{{- if and .Values.persistence.enabled (not (include "unpend.bus" .)) -}}true{{- end -}}
+{{- end -}}
+
+{{/* The NATS that is named; empty: the embedded one. */}}
+{{- define "unpend.bus" -}}
+{{- get (default dict (get (default dict .Values.config) "bus")) "url" -}}
+{{- end -}}
+
+{{/* Takes (list . addresses): what a pod may reach. NetworkPolicies know no names, so it is
+ports: of names, of the API server, and of these addresses. */}}
+{{- define "unpend.egress" -}}
+{{- $ports := list 443 6443 -}}
+{{- range $addresses := index . 1 -}}
+{{- range $one := splitList "," (default "" $addresses) -}}
+{{- with trim $one -}}
+{{- $at := urlParse . -}}
+{{- $of := get (dict "http" "80" "nats" "4222" "tls" "4222") $at.scheme | default "443" -}}
+{{- $ports = append $ports (int (default $of (trimPrefix ":" (regexFind ":[0-9]+$" $at.host)))) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+egress:
+- ports:
+  - {port: 53, protocol: UDP}
+  - {port: 53, protocol: TCP}
+- ports:
+  {{- range uniq $ports }}
+  - {port: {{ . }}, protocol: TCP}
+  {{- end }}
+{{- with (index . 0).Values.networkPolicy.egress }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{/* The addresses that the service speaks to. */}}
+{{- define "unpend.addresses" -}}
+{{- $c := default dict .Values.config -}}
+{{- $all := list (include "unpend.bus" .) (get (default dict (get $c "rca")) "prometheus") .Values.jira.url .Values.narrate.url -}}
+{{- range $place := list "pagerduty" "opsgenie" "alertmanager" "webhook" -}}
+{{- $its := default dict (get $c $place) -}}
+{{- $all = concat (append $all (get $its "url")) (default list (get $its "urls")) -}}
+{{- end -}}
+{{- compact $all | join "," -}}
+{{- end -}}
+
 {{/* Where the program listens for probes and scrapes: on all addresses of the pod, for
 both come to the pod's own. */}}
 {{- define "unpend.metricsAddress" -}}

@@ -1,0 +1,186 @@
+package admission
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// Unsettled tells the refusals that no cause of the catalogue is about (a webhook, a class that
+// is missing, Pod Security), and those that no object read here explains: a quota that has room
+// again, something that was not read. They are told in the API server's words; words are those
+// of a headline.
+func (c *Refused) Unsettled() (f *view.Finding, words string) {
+	text := view.Cut(strings.Join(strings.Fields(c.Says()), " "), 200)
+	says, words := "the API server refused its pods, and nothing that was read says why; ruled out: "+c.ruledOut(), "the API server refuses its pods"
+	certainty, evidence := diagnosis.Possible, []diagnosis.Evidence(nil)
+	if r := c.Refuses(); r.Kind != "" {
+		says, words, certainty, evidence = r.says, r.words, r.certainty, r.evidence
+	}
+	if text != "" {
+		says += "; it said: " + text
+	}
+	return c.told(certainty, says, evidence), words
+}
+
+// NoRuntime tells of pods that name NVIDIA's RuntimeClass where there is none, with the words of
+// a headline: the GPU Operator's toolkit, or who configured the runtime by hand, has not made it
+// (plugin/pkg/admission/runtimeclass, "pod rejected: RuntimeClass … not found").
+func (c *Refused) NoRuntime() (f *view.Finding, words string) {
+	r := c.Refuses()
+	if r.Kind != NoRuntimeClass || r.Gone || !strings.Contains(r.Name, "nvidia") {
+		return nil, ""
+	}
+	return c.told(r.certainty, r.says+", so the API server refuses its pods", r.evidence), fmt.Sprintf("no RuntimeClass %q", r.Name)
+}
+
+// ruledOut names what was read and explains nothing.
+func (c *Refused) ruledOut() string {
+	var out []string
+	for _, k := range []struct{ kind, name string }{{"ResourceQuota", "quotas"}, {"LimitRange", "LimitRanges"}} {
+		if c.Cluster.State.Unread[k.kind] == "" {
+			out = append(out, k.name)
+		}
+	}
+	return strings.Join(append(out, "requests and limits of devices"), ", ")
+}
+
+// The kinds of refusals that no cause of the catalogue is about.
+const (
+	NoPriorityClass  = "PriorityClass"
+	NoRuntimeClass   = "RuntimeClass"
+	NoServiceAccount = "ServiceAccount"
+	PodSecurity      = "PodSecurity"
+	NoSCC            = "SecurityContextConstraints"
+	WebhookDenies    = "webhook denies"
+	WebhookDown      = "webhook down"
+	QuotaUncounted   = "quota uncounted"
+	QuotaHasRoom     = "quota has room"
+)
+
+// APIRefusal is why the API server refuses pods, where no cause of the catalogue says it.
+type APIRefusal struct {
+	Kind string // empty: nobody knows
+	Name string // of the object that it is about, as the pod or the namespace names it
+	// Gone: what was in the way is there now, and the owner has not tried again.
+	Gone      bool
+	words     string // in a headline
+	says      string
+	certainty diagnosis.Certainty
+	evidence  []diagnosis.Evidence
+}
+
+// Refuses tells the refusal by objects where some tell, else by the API server's words
+// (the texts are those of its admission plugins, 1.30 to 1.37).
+func (c *Refused) Refuses() APIRefusal {
+	if c.Next() == nil {
+		return APIRefusal{}
+	}
+	text, spec := c.Says(), &c.Next().Spec
+	if r, ok := c.classMissing(NoPriorityClass, spec.PriorityClassName, strings.Contains(text, "no PriorityClass with name "), c.hasPriorityClass); ok {
+		return r
+	}
+	runtimeClass := ""
+	if spec.RuntimeClassName != nil {
+		runtimeClass = *spec.RuntimeClassName
+	}
+	if r, ok := c.classMissing(NoRuntimeClass, runtimeClass, strings.Contains(text, "pod rejected: RuntimeClass "), c.hasRuntimeClass); ok {
+		return r
+	}
+	for _, k := range apiRefusals {
+		for _, part := range k.parts {
+			if strings.Contains(text, part) {
+				return k.read(c)
+			}
+		}
+	}
+	return APIRefusal{}
+}
+
+// apiRefusals are told by words that only that admission plugin uses.
+var apiRefusals = []struct {
+	parts []string
+	read  func(*Refused) APIRefusal
+}{
+	{[]string{"error looking up service account "}, func(c *Refused) APIRefusal {
+		name := c.Next().Spec.ServiceAccountName
+		if name == "" {
+			name = "default"
+		}
+		return APIRefusal{Kind: NoServiceAccount, Name: name, words: "its ServiceAccount is missing", certainty: diagnosis.Possible, says: fmt.Sprintf("the API server finds no ServiceAccount %s in %s (ServiceAccounts are not read here)", name, c.Next().Namespace)}
+	}},
+	{[]string{"violates PodSecurity "}, (*Refused).podSecurity},
+	{[]string{"unable to validate against any security context constraint"}, func(*Refused) APIRefusal {
+		return APIRefusal{Kind: NoSCC, words: "no SCC admits it", certainty: diagnosis.Possible, says: "no SecurityContextConstraints of OpenShift admit it"}
+	}},
+	{[]string{"failed calling webhook "}, func(*Refused) APIRefusal {
+		return APIRefusal{Kind: WebhookDown, words: "an admission webhook fails", certainty: diagnosis.Possible, says: "an admission webhook does not answer the API server: whatever it is asked about cannot be made"}
+	}},
+	{[]string{"admission webhook "}, func(*Refused) APIRefusal {
+		return APIRefusal{Kind: WebhookDenies, words: "an admission webhook refuses it", certainty: diagnosis.Possible, says: "an admission webhook denies it: a policy of the cluster, no shortage"}
+	}},
+	{[]string{"status unknown for quota: "}, func(*Refused) APIRefusal {
+		return APIRefusal{Kind: QuotaUncounted, words: "its quota is not counted yet", certainty: diagnosis.Possible, says: "a quota was new and what is used of it not counted yet, which passes within seconds"}
+	}},
+	{[]string{"exceeded quota: ", "failed quota: "}, func(c *Refused) APIRefusal {
+		if c.Cluster.State.Unread["ResourceQuota"] != "" {
+			return APIRefusal{}
+		}
+		return APIRefusal{Kind: QuotaHasRoom, Gone: true, words: "its quota has room again", certainty: diagnosis.Possible, says: "a quota refused it; by their own figures all quotas of " + c.Next().Namespace + " would take it now, and its controller has not tried again (its back-off reaches minutes)"}
+	}},
+}
+
+// classMissing is about a class that the pod names: whether it is there objects tell.
+func (c *Refused) classMissing(kind, name string, said bool, has func(string) bool) (APIRefusal, bool) {
+	unread := c.Cluster.State.Unread[kind] != ""
+	r := APIRefusal{Kind: kind, Name: name, words: "its " + kind + " is missing"}
+	switch {
+	case name == "" || unread && !said || !unread && has(name) && !said:
+		return r, false
+	case unread:
+		r.certainty, r.says = diagnosis.Possible, fmt.Sprintf("the API server finds no %s %s (these were not read)", kind, name)
+	case has(name):
+		r.Gone, r.words = true, "its "+kind+" is there by now"
+		r.certainty, r.says = diagnosis.Possible, fmt.Sprintf("%s %s was missing and is there by now; its controller has not tried again (its back-off reaches minutes)", kind, name)
+	default:
+		r.certainty, r.says = diagnosis.Proven, fmt.Sprintf("%s %s does not exist", kind, name)
+		o := c.All[0].Owner
+		r.evidence = []diagnosis.Evidence{diagnosis.Fact(view.ObjectRef(o.Kind, o.Namespace, o.Name), fmt.Sprintf("its pods name %s %s, and no such object was read", kind, name), diagnosis.That("spec", "", diagnosis.Contains, name))}
+	}
+	return r, true
+}
+
+// hasPriorityClass: two are made by the API server itself.
+func (c *Refused) hasPriorityClass(name string) bool {
+	return name == "system-node-critical" || name == "system-cluster-critical" ||
+		slices.ContainsFunc(c.Cluster.State.PriorityClasses, func(p *schedulingv1.PriorityClass) bool { return p.Name == name })
+}
+
+func (c *Refused) hasRuntimeClass(name string) bool {
+	return slices.ContainsFunc(c.Cluster.State.RuntimeClasses, func(r *nodev1.RuntimeClass) bool { return r.Name == name })
+}
+
+// enforceLabel is the namespace's own level of Pod Security.
+const enforceLabel = "pod-security.kubernetes.io/enforce"
+
+func (c *Refused) podSecurity() APIRefusal {
+	ns := c.Next().Namespace
+	r := APIRefusal{Kind: PodSecurity, Name: ns, words: "Pod Security refuses it", certainty: diagnosis.Possible, says: "the Pod Security level of namespace " + ns + " does not admit it"}
+	at := slices.IndexFunc(c.Cluster.State.Namespaces, func(n *corev1.Namespace) bool { return n.Name == ns })
+	if at < 0 {
+		return r
+	}
+	if level := c.Cluster.State.Namespaces[at].Labels[enforceLabel]; level != "" && level != "privileged" {
+		r.certainty = diagnosis.Likely
+		r.says = fmt.Sprintf("namespace %s enforces the Pod Security level %s, which does not admit it", ns, level)
+		r.evidence = []diagnosis.Evidence{diagnosis.Fact("Namespace/"+ns, "label "+enforceLabel+"="+level, diagnosis.That(diagnosis.Labels, enforceLabel, diagnosis.Is, level))}
+	}
+	return r
+}

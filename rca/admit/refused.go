@@ -1,0 +1,79 @@
+package admit
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/unpend/unpend/rca/admission"
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/edit"
+)
+
+// LookAtRefusal is what a person does about a refusal that no cause of the catalogue is
+// about. Names are those of objects: what the API server's text names is only quoted.
+func LookAtRefusal(c *edit.Workload) []edit.Change {
+	if len(c.Refused.All) == 0 {
+		return nil
+	}
+	o, ns := c.Refused.All[0].Owner, c.Refused.Next().Namespace
+	describe := fmt.Sprintf("kubectl -n %s describe %s/%s", o.Namespace, strings.ToLower(o.Kind), o.Name)
+	ch := edit.Change{Kind: diagnosis.Manual, Manual: true, Risk: diagnosis.NoRisk, Minutes: 5, Until: "the API server takes its pods", Title: "look at why its pods are refused", Commands: []string{describe}}
+	again := fmt.Sprintf("kubectl -n %s annotate --overwrite %s/%s %s=now  # its controller tries again at once", o.Namespace, strings.ToLower(o.Kind), o.Name, annotationRetry)
+	r := c.Refused.Refuses()
+	if r.Gone {
+		ch.Kind, ch.Title, ch.Until = diagnosis.Wait, "wait until its controller tries again, or touch it", "its controller tries again"
+		ch.Commands = []string{again}
+		return []edit.Change{ch}
+	}
+	const webhooks = "kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations"
+	switch r.Kind {
+	case admission.NoPriorityClass:
+		ch.Title, ch.Until = "make PriorityClass "+r.Name+", or name one that exists", "PriorityClass "+r.Name+" exists"
+		ch.Commands = []string{"kubectl get priorityclasses", fmt.Sprintf("kubectl create priorityclass %s --value=1000  # a higher value preempts a lower one", r.Name), again}
+	case admission.NoRuntimeClass:
+		ch.Title, ch.Until = "make RuntimeClass "+r.Name+", or name one that exists", "RuntimeClass "+r.Name+" exists"
+		ch.Commands = []string{"kubectl get runtimeclasses", runtimeClass(r.Name), again}
+	case admission.NoServiceAccount:
+		ch.Title, ch.Until = fmt.Sprintf("make ServiceAccount %s in %s", r.Name, ns), "ServiceAccount "+r.Name+" exists"
+		ch.Commands = []string{fmt.Sprintf("kubectl -n %s create serviceaccount %s  # and its rights", ns, r.Name), again}
+	case admission.PodSecurity:
+		ch.Title, ch.Until = "raise the Pod Security level of "+ns+", or have its pods keep to it", ns+" admits such pods"
+		ch.Commands = []string{fmt.Sprintf("kubectl label namespace %s pod-security.kubernetes.io/enforce=privileged --overwrite  # for drivers and plugins, not for everybody's pods", ns), again}
+	case admission.NoSCC:
+		ch.Title = "give its ServiceAccount a SecurityContextConstraints that admits it"
+		ch.Commands = []string{fmt.Sprintf("oc adm policy add-scc-to-user privileged -n %s -z %s", ns, accountOf(c)), again}
+	case admission.WebhookDenies:
+		ch.Title = "see which policy denies it: its webhook is named in the refusal"
+		ch.Commands = []string{describe, webhooks}
+	case admission.WebhookDown:
+		ch.Title = "bring back the server of the webhook that is named in the refusal, or have failures ignored"
+		ch.Commands = []string{describe, webhooks + "  # its clientConfig.service: are that Service's pods ready?", "kubectl get endpointslices -A | grep -i webhook", again}
+	case admission.QuotaUncounted:
+		ch.Kind, ch.Title, ch.Until = diagnosis.Wait, "wait until the quota is counted", "the quota controller has counted its quota"
+		ch.Commands = []string{fmt.Sprintf("kubectl -n %s get resourcequota -w", ns), again}
+	}
+	return []edit.Change{ch}
+}
+
+func accountOf(c *edit.Workload) string {
+	if name := c.Refused.Next().Spec.ServiceAccountName; name != "" {
+		return name
+	}
+	return "default"
+}
+
+// runtimeClass makes one whose handler has its name, as NVIDIA's toolkit configures it.
+func runtimeClass(name string) string {
+	return fmt.Sprintf("kubectl create -f - <<'EOF'\napiVersion: node.k8s.io/v1\nkind: RuntimeClass\nmetadata: {name: %s}\nhandler: %s\nEOF", name, name)
+}
+
+// MakeRuntimeClass is for pods that name NVIDIA's, which does not exist.
+func MakeRuntimeClass(c *edit.Workload) []edit.Change {
+	name := c.Refused.Refuses().Name
+	if name == "" {
+		return nil
+	}
+	return []edit.Change{{Kind: diagnosis.RepairDeviceStack, Manual: true, Minutes: 5, Risk: diagnosis.NoRisk, Title: fmt.Sprintf("make RuntimeClass %s, as the GPU Operator does", name), Until: "RuntimeClass " + name + " exists",
+		Steps:    []string{fmt.Sprintf("see that the nodes' container runtime has a handler %q (NVIDIA's toolkit configures it)", name), "create RuntimeClass " + name},
+		Commands: []string{"kubectl get runtimeclasses", runtimeClass(name)}}}
+}

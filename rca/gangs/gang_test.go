@@ -1,0 +1,168 @@
+package gangs
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/unpend/unpend/nodeprobe/sim"
+	"github.com/unpend/unpend/rca/evict"
+	"github.com/unpend/unpend/rca/rcatest"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// opened is pod a/w of a world, as gangs are read for it.
+func opened(t *testing.T, w *rcatest.World) (view.Subject, *evict.Asker) {
+	t.Helper()
+	v, done, err := view.Open(t.Context(), w.State, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(done)
+	return view.Subject{Cluster: v, Pod: w.Wait}, evict.NewLedger(v).ForPod(w.Wait)
+}
+
+// group has a PodGroup of so many, of which a/w and other pods are, each asking for two GPUs.
+func group(w *rcatest.World, least int64, others ...string) {
+	w.PodGroups.Plugins = append(w.PodGroups.Plugins, &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"namespace": "a", "name": "train"}, "spec": map[string]any{"minMember": least}}})
+	w.Asking(rcatest.List("nvidia.com/gpu", "2"))
+	w.Wait.Labels["scheduling.x-k8s.io/pod-group"] = "train"
+	for _, name := range others {
+		p := w.Wait.DeepCopy()
+		p.Name, p.UID = name, types.UID(name)
+		w.Pods = append(w.Pods, p)
+	}
+}
+
+// Which pods room is made for, and that it is for all at once.
+func TestVictimsAreForTheWholeGang(t *testing.T) {
+	w := rcatest.NewWorld()
+	w.AddNode(sim.Node{Name: "n1", GPUs: 4, MIGOff: []int{0, 1, 2, 3}})
+	for _, name := range []string{"x", "y"} {
+		w.AddHolder(name, "n1", "nvidia.com/gpu", 0)
+	}
+	group(w, 2, "u", "v")
+	of, by := opened(t, w)
+	g, err := Read(t.Context(), of, by)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := fmt.Sprintf("%d %v %q %d %d %v %s", g.Fit, g.exact, g.stops, g.Lacks(), g.Missing(), g.Incomplete(), view.PodList(g.Victims))
+	if want := `1 true "Insufficient nvidia.com/gpu on 1 node" 2 0 true 2 pods (a/x, …)`; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	names := ""
+	for _, p := range g.Order() {
+		names += p.Name
+	}
+	if names != "wuv" {
+		t.Errorf("this one first: %s", names)
+	}
+}
+
+// What is told of a gang, by what exists and what fits.
+func TestWhatAGangLacks(t *testing.T) {
+	for name, tc := range map[string]struct {
+		least  int64
+		others []string
+		gpus   []int
+		fits   bool
+		unread string
+		want   string
+	}{
+		"all fit":            {2, []string{"u"}, []int{0, 1, 2, 3}, true, "", "<nil>"},
+		"one does not exist": {2, nil, []int{0, 1, 2, 3}, true, "", "proven: 1 of 2 members of its gang exist"},
+		"one does not fit":   {2, []string{"u"}, []int{0, 1}, true, "", "proven: 1 of 2 members of its gang fit together"},
+		"not even this one":  {2, []string{"u"}, []int{0}, false, "", "<nil>"},
+		"pods are not read":  {2, nil, []int{0, 1}, true, "forbidden", "likely: 1 of 2 members of its gang exist"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := rcatest.NewWorld()
+			w.AddNode(sim.Node{Name: "n1", GPUs: len(tc.gpus), MIGOff: tc.gpus})
+			group(w, tc.least, tc.others...)
+			if tc.unread != "" {
+				w.Unread["Pod"] = tc.unread
+			}
+			of, by := opened(t, w)
+			g, err := Read(t.Context(), of, by)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := "<nil>"
+			if f := g.Tell(tc.fits); f != nil {
+				got = fmt.Sprintf("%s: %s", f.Certainty, f.Says)
+			}
+			if got != tc.want {
+				t.Errorf("%s, want %s", got, tc.want)
+			}
+		})
+	}
+}
+
+// A pod alone, a group of one, and one that has all it needs are no gang that waits.
+func TestWhoHasNoGang(t *testing.T) {
+	for name, fill := range map[string]func(*rcatest.World){
+		"in no group":    func(*rcatest.World) {},
+		"a group of one": func(w *rcatest.World) { group(w, 1) },
+	} {
+		w := rcatest.NewWorld()
+		fill(w)
+		of, by := opened(t, w)
+		if g, err := Read(t.Context(), of, by); g != nil || err != nil {
+			t.Errorf("%s: %+v, %v", name, g, err)
+		}
+	}
+}
+
+// Members that nobody makes any more are told from those that are on their way.
+func TestOverdueMembers(t *testing.T) {
+	for name, row := range map[string]struct {
+		ages []time.Duration
+		want bool
+	}{
+		"all long ago":       {[]time.Duration{time.Hour, 30 * time.Minute}, true},
+		"one has just come":  {[]time.Duration{time.Hour, time.Minute}, false},
+		"all that there are": {[]time.Duration{time.Hour, time.Hour, time.Hour}, false},
+		"none is there":      {nil, false},
+	} {
+		g := &Gang{Known: true, Min: 3}
+		for _, age := range row.ages {
+			g.members = append(g.members, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.Time{Time: rcatest.Noon.Add(-age)}}})
+		}
+		if got := g.Overdue(rcatest.Noon); got != row.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+// Pods are placed one after another as well as any other way where they ask the same, and
+// nothing of each other.
+func TestWhichPodsAreIdentical(t *testing.T) {
+	apart := &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{}}
+	near := &corev1.Affinity{PodAffinity: &corev1.PodAffinity{}}
+	nodes := &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{}}
+	spread := []corev1.TopologySpreadConstraint{{MaxSkew: 1}}
+	for name, tc := range map[string]struct {
+		edit func(a, b *corev1.Pod)
+		want bool
+	}{
+		"alike":            {func(_, _ *corev1.Pod) {}, true},
+		"by nodes":         {func(a, b *corev1.Pod) { a.Spec.Affinity, b.Spec.Affinity = nodes, nodes }, true},
+		"of another shape": {func(_, b *corev1.Pod) { b.Spec.NodeSelector = map[string]string{"a": "b"} }, false},
+		"apart":            {func(a, b *corev1.Pod) { a.Spec.Affinity, b.Spec.Affinity = apart, apart }, false},
+		"near":             {func(a, b *corev1.Pod) { a.Spec.Affinity, b.Spec.Affinity = near, near }, false},
+		"spread": {func(a, b *corev1.Pod) {
+			a.Spec.TopologySpreadConstraints, b.Spec.TopologySpreadConstraints = spread, spread
+		}, false},
+	} {
+		a, b := rcatest.NewWorld().Wait, rcatest.NewWorld().Wait
+		if tc.edit(a, b); identical([]*corev1.Pod{a, b}) != tc.want {
+			t.Errorf("%s: %v", name, !tc.want)
+		}
+	}
+}

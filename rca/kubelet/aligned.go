@@ -1,0 +1,44 @@
+package kubelet
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// Aligned tells that the kubelet's Topology Manager found no NUMA node with
+// all that was asked. Which NUMA node has what is told where the node has a
+// NodeResourceTopology; else what it has free by count is all that can be said of it.
+func (c *Case) Aligned(fits []string) *view.Finding {
+	reason, evidence, ok := c.refusedBy()
+	if !ok || reason != topologyAffinity {
+		return nil
+	}
+	says := "the kubelet could not align its devices and CPUs on one NUMA node"
+	if t := c.Turned(); t != nil {
+		zones := c.zones(t.On)
+		says = fmt.Sprintf("the kubelet of %s could not align its devices and CPUs on one NUMA node", t.On)
+		if t.Node != nil && slices.Contains(fits, t.On) {
+			says += "; by count the node has them free, so it is where they lie"
+			if zones == "" {
+				says += ", which no object read here tells"
+			}
+		}
+		if zones != "" {
+			says += ": by its NodeResourceTopology " + zones
+			evidence = append(evidence, diagnosis.Evidence{Ref: "NodeResourceTopology/" + t.On, Fact: zones})
+		}
+		evidence = append(evidence, c.turnedEvidence(t)...)
+		if t.Node != nil {
+			cpu, free := t.Node.Status.Allocatable[corev1.ResourceCPU], t.Node.Free(corev1.ResourceCPU)
+			evidence = append(evidence, diagnosis.Fact(t.Node.Ref(), fmt.Sprintf("cpu: allocatable %s, %s free by the requests of its pods", cpu.String(), free.String()),
+				diagnosis.That(diagnosis.Allocatable, "cpu", diagnosis.Is, cpu.String()), diagnosis.That(diagnosis.Free, "cpu", diagnosis.Is, free.String())))
+		}
+		says += t.stormSays()
+	}
+	return view.Found(diagnosis.Proven, says+c.itSaid(), evidence...)
+}

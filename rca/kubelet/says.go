@@ -1,0 +1,153 @@
+package kubelet
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// Refused tells of the refusals that are not Aligned's or Shares', with their words in a headline; empty:
+// the usual ones do. That it refused is in the pod's own status; what stands behind is read off its
+// words and the node.
+func (c *Case) Refused() (f *view.Finding, words string) {
+	reason, evidence, ok := c.refusedBy()
+	if !ok || reason == topologyAffinity || reason == unexpectedAdmission && tooManyShares(c.Refusal.Message) {
+		return nil, ""
+	}
+	says := "the kubelet refused it at admission: " + reason
+	if t := c.Turned(); t != nil {
+		says += " on " + t.On
+		if behind := c.behindSays(t); behind != "" {
+			says += ": " + behind
+		}
+		words = t.Behind.words()
+		evidence = append(evidence, c.turnedEvidence(t)...)
+	}
+	return view.Found(diagnosis.Proven, says+c.itSaid(), evidence...), words
+}
+
+// itSaid quotes the kubelet.
+func (c *Case) itSaid() string {
+	text := strings.TrimPrefix(strings.Join(strings.Fields(c.Refusal.Message), " "), "Pod was rejected: ")
+	if text == "" {
+		return ""
+	}
+	return "; it said: " + view.Cut(text, 200)
+}
+
+// words say it in a headline; empty: the catalogue's do.
+func (b Behind) words() string {
+	return map[Behind]string{GPULost: "a lost GPU refuses all", GPUsSick: "kubelet: GPUs unhealthy", PluginAway: "device plugin was not back", Behindhand: "kubelet counts otherwise",
+		NotReleased: "GPU was not given back yet", PlacedByHand: "nodeName is set by hand", TwoSchedulers: "two schedulers, one node", InitAsksToo: "init container asks too"}[b]
+}
+
+// behindSays is what stands behind the refusal, as far as that can be told.
+func (c *Case) behindSays(t *Turned) string {
+	says := ""
+	switch t.Behind {
+	case GPULost:
+		says = "NVML fails on a GPU of the node, and the device plugin looks at every one before it gives any: one lost GPU refuses all pods that ask for whole GPUs"
+	case GPUsSick:
+		says = "the device plugin calls the devices unhealthy, until it restarts"
+		if t.Back {
+			says = "the device plugin called the devices unhealthy; it has restarted since, and offers them all"
+		}
+	case PluginAway:
+		says = "the device plugin was not there when the kubelet asked it"
+		if at := RejectedAt(c.refused()); soon(t.ready, at) {
+			says += fmt.Sprintf(": the node had been Ready for %s", view.Age(at.Sub(t.ready)))
+		}
+	case Behindhand:
+		says = "the kubelet's own table of devices had fewer free than the scheduler counts" + c.countsNow(t)
+	case NotReleased:
+		says = fmt.Sprintf("%s was just leaving, and its devices were not given back yet", view.PodList(t.Before))
+	case PlacedByHand:
+		says = "its nodeName is written by hand, so no scheduler has counted what the node has left" + c.countsNow(t)
+	case TwoSchedulers:
+		says = fmt.Sprintf("scheduler %s chose the node, and %s chose it for %s: neither waits for the other", c.Scheduler, cmp.Or(t.Others[0].Spec.SchedulerName, corev1.DefaultSchedulerName), view.PodList(t.Others)) + c.countsNow(t)
+	case InitAsksToo:
+		says = fmt.Sprintf("its init container %s asks for the devices too", t.Init)
+	case DevicesMoved:
+		says = "the node's devices changed while it was admitted"
+	case SameUID:
+		says = "a pod of the same uid was there before, with other requests"
+	case CountedOver:
+		says = "by the kubelet's own count the node was full" + c.countsNow(t)
+	}
+	if t.Init != "" && t.Behind != InitAsksToo {
+		says += fmt.Sprintf("; its init container %s asks for the devices too", t.Init)
+	}
+	return strings.TrimPrefix(says+t.stormSays(), "; ")
+}
+
+// countsNow is what the scheduler counts on the node now of what was short there.
+func (c *Case) countsNow(t *Turned) string {
+	name, _ := strings.CutPrefix(t.Reason, "OutOf")
+	if name == t.Reason && len(c.Asks) > 0 {
+		name = string(c.Asks[0].Resource)
+	}
+	if t.Node == nil {
+		return ""
+	}
+	has, ok := t.Node.Status.Allocatable[corev1.ResourceName(name)]
+	if !ok || has.IsZero() {
+		return ""
+	}
+	free := t.Node.Free(corev1.ResourceName(name))
+	return fmt.Sprintf(" (now %s of %s %s are free)", free.String(), has.String(), name)
+}
+
+// stormSays names a node that refuses one pod after the other.
+func (t *Turned) stormSays() string {
+	if !t.Storm() {
+		return ""
+	}
+	elsewhere := "no other node has refused any"
+	if t.Elsewhere > 0 {
+		elsewhere = fmt.Sprintf("other nodes have refused %d", t.Elsewhere)
+	}
+	return fmt.Sprintf("; %d refused pods lie on %s, %s", len(t.Here), t.On, elsewhere)
+}
+
+// turnedEvidence is what the node shows.
+func (c *Case) turnedEvidence(t *Turned) []diagnosis.Evidence {
+	if t.Node == nil {
+		return []diagnosis.Evidence{{Ref: "Node/" + t.On, Fact: "is not there any more, or was not read"}}
+	}
+	var out []diagnosis.Evidence
+	note := func(ref, fact string, claims ...diagnosis.Claim) {
+		out = append(out, diagnosis.Fact(ref, fact, claims...))
+	}
+	for _, a := range c.Asks {
+		stock, free := t.Node.StockOf(a.Resource), t.Node.Free(a.Resource)
+		amount := func(path string, n int64) diagnosis.Claim {
+			return diagnosis.That(path, string(a.Resource), diagnosis.Is, strconv.FormatInt(n, 10))
+		}
+		note(t.Node.Ref(), fmt.Sprintf("%s: capacity %d, allocatable %d, %d free by the requests of its pods", a.Resource, stock.Capacity, stock.Allocatable, free.Value()),
+			amount(diagnosis.Capacity, stock.Capacity), amount(diagnosis.Allocatable, stock.Allocatable), amount(diagnosis.Free, free.Value()))
+	}
+	clock := func(at time.Time) string { return at.UTC().Format("2006-01-02 15:04:05 MST") }
+	if !t.ready.IsZero() {
+		note(t.Node.Ref(), "Ready since "+clock(t.ready), view.Since("Ready", t.ready))
+	}
+	if p := t.Node.PluginPod(); p != nil && !t.plugin.IsZero() {
+		note(view.PodRef(p), "the device plugin runs since "+clock(t.plugin), diagnosis.That("spec.nodeName", "", diagnosis.Is, t.On))
+	}
+	for _, p := range t.Others {
+		note(view.PodRef(p), "asks for the same there, and schedulerName is "+cmp.Or(p.Spec.SchedulerName, corev1.DefaultSchedulerName), diagnosis.That("spec.nodeName", "", diagnosis.Is, t.On))
+	}
+	for _, p := range t.Before {
+		note(view.PodRef(p), "asked for the same devices there, and was leaving", diagnosis.That("spec.nodeName", "", diagnosis.Is, t.On))
+	}
+	if at := RejectedAt(c.refused()); !at.IsZero() {
+		note(c.Ref(), "refused at "+clock(at), diagnosis.That("status.phase", "", diagnosis.Is, "Failed"))
+	}
+	return out
+}

@@ -1,0 +1,287 @@
+package kubelet
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/unpend/unpend/rca/view"
+	"github.com/unpend/unpend/watcher/incident"
+)
+
+// Behind is what stands behind a kubelet's refusal.
+type Behind int
+
+// What stands behind refusals: by the kubelet's words which family it is, and by what is on
+// the node which of it.
+const (
+	OwnWords      Behind = iota // nothing more is known than what it says
+	GPULost                     // NVML fails on some GPU of the node, and so for all
+	GPUsSick                    // the device plugin calls them unhealthy
+	PluginAway                  // it was not back since the node or its kubelet started, or died meanwhile
+	Behindhand                  // the kubelet counts fewer free than the scheduler
+	NotReleased                 // the pod before had just ended
+	PlacedByHand                // nodeName is written in the pod or its template
+	TwoSchedulers               // another scheduler places such pods on the node, too
+	InitAsksToo                 // an init container asks for the same devices
+	DevicesMoved                // the table of devices changed under way
+	SameUID                     // a static pod that was made again
+	CountedOver                 // the kubelet's own sum of the node's pods is too high
+	Unaligned                   // no NUMA node has all of it
+)
+
+// Turned is a kubelet's refusal of the case's pod.
+type Turned struct {
+	Behind Behind
+	On     string     // the node's name
+	Node   *view.Node // nil where it is gone or was not read
+	Reason string
+	Init   string        // the init container that asks too
+	Before []*corev1.Pod // on the node, that had the devices before
+	Others []*corev1.Pod // on the node, that ask for the same and that another scheduler placed
+	// Here are all pods that the node's kubelet refused, this one included; Elsewhere counts
+	// those of other nodes.
+	Here      []*corev1.Pod
+	Elsewhere int
+	Last      time.Time // the newest refusal here
+	// Fine: nothing speaks against trying again there.
+	Fine bool
+	// Back: the device plugin has started again since the newest refusal, and the node offers
+	// all that it has.
+	Back bool
+	// since is when the node's plugin, or its kubelet, came back.
+	plugin, ready time.Time
+}
+
+// stormy is how many pods that one node refused are no accident.
+const stormy = 3
+
+// Storm says whether the node refuses one pod after the other.
+func (t *Turned) Storm() bool { return len(t.Here) >= stormy }
+
+// Turned is worked out once; nil where no kubelet has refused the pod.
+func (c *Case) Turned() *Turned {
+	if c.turned == nil && c.On != "" {
+		c.turned = c.readTurned()
+	}
+	return c.turned
+}
+
+func (c *Case) readTurned() *Turned {
+	t := &Turned{On: c.On, Node: c.Cluster.Nodes[c.On], Reason: c.Refusal.Reason}
+	for name, pods := range c.Cluster.Rejected() {
+		if name != t.On {
+			t.Elsewhere += len(pods)
+			continue
+		}
+		t.Here = pods
+		for _, p := range pods {
+			if at := RejectedAt(p); at.After(t.Last) {
+				t.Last = at
+			}
+		}
+	}
+	if t.Node != nil {
+		t.plugin, t.ready = t.Node.PluginSince(), t.Node.ReadySince()
+	}
+	t.Init = c.initAsksToo()
+	t.Behind = c.behind(t)
+	t.Fine = c.fine(t)
+	return t
+}
+
+// toldByText are families that the kubelet's words tell apart from all others
+// (pkg/kubelet/cm/devicemanager/manager.go, 1.36.3; k8s-device-plugin internal/rm).
+var toldByText = []struct {
+	part string
+	is   Behind
+}{
+	{"GetPreferredAllocation rpc failed", GPULost},
+	{"GPU is lost", GPULost},
+	{"unable to get device link information", GPULost},
+	{"error creating nvml.Device", GPULost},
+	{"unhealthy devices", GPUsSick},
+	{"cannot allocate unregistered device", PluginAway},
+	{"code = Unavailable", PluginAway},
+	{"unexpectedly allocated less resources", DevicesMoved},
+	{"Update plugin resources failed", DevicesMoved},
+	{"changed request for resource", SameUID},
+}
+
+func (c *Case) behind(t *Turned) Behind {
+	text := c.Refusal.Message
+	if t.Reason == topologyAffinity {
+		return Unaligned
+	}
+	for _, k := range toldByText {
+		if strings.Contains(text, k.part) {
+			return k.is
+		}
+	}
+	devices, out := strings.Contains(text, "requested number of devices unavailable"), strings.HasPrefix(t.Reason, "OutOf")
+	if !devices && !out && t.Reason != "NodeAffinity" && t.Reason != "TaintToleration" {
+		return OwnWords
+	}
+	t.Others = c.placedByOthers(t)
+	switch {
+	case c.placedByHand():
+		return PlacedByHand
+	case len(t.Others) > 0:
+		return TwoSchedulers
+	case out:
+		return CountedOver
+	case !devices:
+		return OwnWords
+	}
+	if t.Before = c.before(t); len(t.Before) > 0 {
+		return NotReleased
+	}
+	if t.Init != "" {
+		return InitAsksToo
+	}
+	if at := RejectedAt(c.refused()); soon(t.ready, at) {
+		return PluginAway
+	}
+	return Behindhand
+}
+
+// soon says that something happened in the minutes before.
+func soon(was, at time.Time) bool {
+	return !was.IsZero() && at.After(was) && at.Sub(was) <= 5*time.Minute
+}
+
+// refused is the pod as it was refused, with its node.
+func (c *Case) refused() *corev1.Pod {
+	if p := c.Cluster.State.Pod(c.Pod.Namespace, c.Pod.Name); p != nil {
+		return p
+	}
+	return c.Pod
+}
+
+// RejectedAt is when the kubelet refused a pod: it does so at once.
+func RejectedAt(p *corev1.Pod) time.Time {
+	if p.Status.StartTime != nil {
+		return p.Status.StartTime.Time
+	}
+	return p.CreationTimestamp.Time
+}
+
+// placedByHand says that the node's name is written in the workload's template, or, as far
+// as that can be seen, that who made the pod wrote it: the scheduler binds pods without
+// a trace among who wrote which fields.
+func (c *Case) placedByHand() bool {
+	if t := c.Cluster.Template(c.Workload); t != nil {
+		return t.NodeName != ""
+	}
+	p := c.refused()
+	for _, f := range p.ManagedFields {
+		if f.FieldsV1 != nil && strings.Contains(f.FieldsV1.GetRawString(), `"f:nodeName"`) {
+			return true
+		}
+	}
+	return strings.Contains(p.Annotations[corev1.LastAppliedConfigAnnotation], `"nodeName":"`)
+}
+
+// placedByOthers are the pods on the node that ask for what it was refused for, and that
+// another scheduler placed: neither has seen the other's choice in time.
+func (c *Case) placedByOthers(t *Turned) []*corev1.Pod {
+	same := c.asksSame
+	if name, out := strings.CutPrefix(t.Reason, "OutOf"); out {
+		same = func(p *corev1.Pod) bool {
+			q, asks := view.PodRequests(p)[corev1.ResourceName(name)]
+			return asks && q.Sign() > 0
+		}
+	}
+	var out []*corev1.Pod
+	for _, p := range c.Cluster.State.Pods {
+		if p.Spec.NodeName == t.On && !view.Ended(p) && same(p) && cmp.Or(p.Spec.SchedulerName, corev1.DefaultSchedulerName) != c.Scheduler {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// initAsksToo is the first init container that asks for a GPU resource; its devices are its
+// own while it runs, and injected ones are easily overlooked.
+func (c *Case) initAsksToo() string {
+	for _, k := range c.Pod.Spec.InitContainers {
+		for _, a := range c.Asks {
+			if q, ok := k.Resources.Limits[a.Resource]; ok && q.Sign() > 0 {
+				return k.Name
+			}
+		}
+	}
+	return ""
+}
+
+// before are the pods of the node that hold what is asked and are about to end, or had just
+// ended when the pod was refused.
+func (c *Case) before(t *Turned) []*corev1.Pod {
+	var out []*corev1.Pod
+	at := RejectedAt(c.refused())
+	for _, p := range c.Cluster.State.Pods {
+		if p.Spec.NodeName != t.On || p.Name == c.Pod.Name && p.Namespace == c.Pod.Namespace || !c.asksSame(p) {
+			continue
+		}
+		if _, _, refused := incident.Waiting(p); refused {
+			continue
+		}
+		ended := endedAt(p)
+		if p.DeletionTimestamp != nil || !ended.IsZero() && ended.After(at.Add(-2*time.Minute)) && ended.Before(at.Add(2*time.Minute)) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+func (c *Case) asksSame(p *corev1.Pod) bool {
+	requests := view.PodRequests(p)
+	for _, a := range c.Asks {
+		if q, ok := requests[a.Resource]; ok && q.Sign() > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// endedAt is when the last container of a pod that has ended did; zero where it has not.
+func endedAt(p *corev1.Pod) time.Time {
+	var last time.Time
+	if !view.Ended(p) {
+		return last
+	}
+	for _, s := range p.Status.ContainerStatuses {
+		if s.State.Terminated != nil && s.State.Terminated.FinishedAt.After(last) {
+			last = s.State.Terminated.FinishedAt.Time
+		}
+	}
+	return last
+}
+
+// fine says whether nothing speaks against trying again on the node: it has what is asked,
+// and what was behind the refusal is over. What is unknown is not fine.
+func (c *Case) fine(t *Turned) bool {
+	if t.Node == nil || t.Node.ReadySince().IsZero() || t.Node.Spec.Unschedulable {
+		return false
+	}
+	for _, a := range c.Asks {
+		stock := t.Node.StockOf(a.Resource)
+		if !t.Node.Has(a.Resource, a.Count) || stock.Allocatable < stock.Capacity {
+			return false
+		}
+	}
+	back := t.plugin.After(t.Last) || t.ready.After(t.Last)
+	t.Back = t.plugin.After(t.Last)
+	switch t.Behind {
+	case GPULost, GPUsSick:
+		return back || t.Node.Geometry != nil && t.Node.Doubt == "" && t.Node.SickText() == "" && !t.Storm()
+	case Unaligned:
+		return false
+	case NotReleased:
+		return !slices.ContainsFunc(t.Before, func(p *corev1.Pod) bool { return !view.Ended(p) })
+	}
+	return back || !t.Storm()
+}

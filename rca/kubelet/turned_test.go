@@ -1,0 +1,185 @@
+package kubelet
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/unpend/unpend/nodeprobe/sim"
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/rcatest"
+	"github.com/unpend/unpend/rca/view"
+	"github.com/unpend/unpend/watcher/incident"
+)
+
+// refused is the case of pod a/w, which asks for two GPUs and which the kubelet of node n has
+// refused at noon.
+func refused(t *testing.T, w *rcatest.World, reason, message string) *Case {
+	t.Helper()
+	w.Asking(rcatest.List("nvidia.com/gpu", "2"))
+	at := metav1.NewTime(rcatest.Noon)
+	w.Wait.Spec.NodeName = "n"
+	w.Wait.Status = corev1.PodStatus{Phase: corev1.PodFailed, Reason: reason, Message: message, StartTime: &at}
+	v, done, err := view.Open(t.Context(), w.State, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(done)
+	return &Case{Subject: view.Subject{Cluster: v, Pod: w.Wait}, Workload: incident.Ref{Kind: "Pod", Namespace: "a", Name: "w"}, Refusal: w.Wait.Status, On: "n", Asks: view.AsksOf(w.Wait), Scheduler: corev1.DefaultSchedulerName}
+}
+
+// node is n with two whole GPUs.
+func node(w *rcatest.World) { w.AddNode(sim.Node{Name: "n", GPUs: 2, MIGOff: []int{0, 1}}) }
+
+// beside adds a pod of node n that asks for a GPU.
+func beside(w *rcatest.World, name string, edit func(*corev1.Pod)) {
+	p := w.AddHolder(name, "n", "nvidia.com/gpu", 0)
+	edit(p)
+}
+
+// What stands behind a refusal the kubelet's words tell as far as they differ, else the node and
+// who is on it.
+func TestWhatStandsBehind(t *testing.T) {
+	const none = "Allocate failed due to requested number of devices unavailable for nvidia.com/gpu. Requested: 2, Available: 1, which is unexpected"
+	for name, tc := range map[string]struct {
+		reason, message string
+		fill            func(*rcatest.World)
+		want            Behind
+	}{
+		"words of NVML":        {unexpectedAdmission, "GPU is lost. Reboot", nil, GPULost},
+		"unhealthy":            {unexpectedAdmission, "unhealthy devices", nil, GPUsSick},
+		"not registered":       {unexpectedAdmission, "cannot allocate unregistered device nvidia.com/gpu", nil, PluginAway},
+		"the plugin died":      {unexpectedAdmission, "rpc error: code = Unavailable", nil, PluginAway},
+		"fewer than asked":     {unexpectedAdmission, "unexpectedly allocated less resources than required", nil, DevicesMoved},
+		"a uid that was there": {unexpectedAdmission, "pod a changed request for resource nvidia.com/gpu", nil, SameUID},
+		"no NUMA node":         {topologyAffinity, none, nil, Unaligned},
+		"words of its own":     {unexpectedAdmission, "something else", nil, OwnWords},
+		"another reason":       {"Evicted", none + "?", nil, Behindhand},
+		"nothing explains it":  {unexpectedAdmission, none, nil, Behindhand},
+		"the node's own count": {"OutOfcpu", "Node didn't have enough resource: cpu", nil, CountedOver},
+		"placed by a name": {unexpectedAdmission, none, func(w *rcatest.World) {
+			w.Wait.ManagedFields = []metav1.ManagedFieldsEntry{{FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:nodeName":{}}}`)}}
+		}, PlacedByHand},
+		"another scheduler's":       {unexpectedAdmission, none, func(w *rcatest.World) { beside(w, "x", func(p *corev1.Pod) { p.Spec.SchedulerName = "volcano" }) }, TwoSchedulers},
+		"the same scheduler's":      {unexpectedAdmission, none, func(w *rcatest.World) { beside(w, "x", func(*corev1.Pod) {}) }, Behindhand},
+		"another, of another thing": {"OutOfcpu", "", func(w *rcatest.World) { beside(w, "x", func(p *corev1.Pod) { p.Spec.SchedulerName = "volcano" }) }, CountedOver},
+		"one is just leaving": {unexpectedAdmission, none, func(w *rcatest.World) {
+			beside(w, "x", func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: rcatest.Noon} })
+		}, NotReleased},
+		"an init container asks": {unexpectedAdmission, none, func(w *rcatest.World) {
+			w.Wait.Spec.InitContainers = []corev1.Container{{Name: "i", Resources: corev1.ResourceRequirements{Limits: rcatest.List("nvidia.com/gpu", "1")}}}
+		}, InitAsksToo},
+		"the node had just come up": {unexpectedAdmission, none, func(w *rcatest.World) {
+			w.Nodes[0].Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(rcatest.Noon.Add(-5 * time.Minute))}}
+		}, PluginAway},
+		"it had been up for longer": {unexpectedAdmission, none, func(w *rcatest.World) {
+			w.Nodes[0].Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(rcatest.Noon.Add(-5*time.Minute - time.Second))}}
+		}, Behindhand},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := rcatest.NewWorld()
+			node(w)
+			if tc.fill != nil {
+				tc.fill(w)
+			}
+			c := refused(t, w, tc.reason, tc.message)
+			if got := c.Turned().Behind; got != tc.want {
+				t.Errorf("%d, want %d", got, tc.want)
+			}
+			if c.Turned() != c.Turned() {
+				t.Error("worked out twice")
+			}
+		})
+	}
+}
+
+// A pod is tried again where the node has what it asks and what was behind the refusal is over;
+// what is unknown is not fine.
+func TestWhereItIsTriedAgain(t *testing.T) {
+	ready := func(w *rcatest.World, at time.Duration) {
+		w.Nodes[0].Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(rcatest.Noon.Add(at))}}
+	}
+	for name, tc := range map[string]struct {
+		message string
+		fill    func(*rcatest.World)
+		want    bool
+	}{
+		"the node is well":        {"something", func(w *rcatest.World) { ready(w, -time.Hour) }, true},
+		"nobody says it is ready": {"something", func(w *rcatest.World) { w.Nodes[0].Status.Conditions = nil }, false},
+		"it is closed":            {"something", func(w *rcatest.World) { ready(w, -time.Hour); w.Nodes[0].Spec.Unschedulable = true }, false},
+		"devices are missing": {"something", func(w *rcatest.World) {
+			ready(w, -time.Hour)
+			w.Nodes[0].Status.Allocatable["nvidia.com/gpu"] = rcatest.List("x", "1")["x"]
+		}, false},
+		"somebody holds one":        {"something", func(w *rcatest.World) { ready(w, -time.Hour); beside(w, "x", func(*corev1.Pod) {}) }, false},
+		"a lost GPU, reported well": {"GPU is lost", func(w *rcatest.World) { ready(w, -time.Hour) }, true},
+		"a lost GPU, no report":     {"GPU is lost", func(w *rcatest.World) { ready(w, -time.Hour); delete(w.Geometries, "n") }, false},
+		"it has come up since":      {"GPU is lost", func(w *rcatest.World) { ready(w, time.Minute); delete(w.Geometries, "n") }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := rcatest.NewWorld()
+			node(w)
+			tc.fill(w)
+			if got := refused(t, w, unexpectedAdmission, tc.message).Turned().Fine; got != tc.want {
+				t.Errorf("fine: %v", got)
+			}
+		})
+	}
+}
+
+// Which kind of refusal a pod's status has, and what is said of it.
+func TestWhichRefusalItIs(t *testing.T) {
+	for name, tc := range map[string]struct {
+		phase           corev1.PodPhase
+		reason, message string
+		want            string
+	}{
+		"none":             {corev1.PodPending, "Unschedulable", "x", ""},
+		"failed by itself": {corev1.PodFailed, "", "x", ""},
+		"two shares":       {corev1.PodFailed, unexpectedAdmission, "maximum request size for shared resources is 1", "shares"},
+		"no alignment":     {corev1.PodFailed, topologyAffinity, "x", "aligned"},
+		"another":          {corev1.PodFailed, unexpectedAdmission, "x", "refused"},
+	} {
+		w := rcatest.NewWorld()
+		node(w)
+		c := refused(t, w, tc.reason, tc.message)
+		c.Refusal.Phase = tc.phase
+		got := ""
+		if c.Shares() != nil {
+			got += "shares"
+		}
+		if c.Aligned(nil) != nil {
+			got += "aligned"
+		}
+		if f, _ := c.Refused(); f != nil {
+			got += "refused"
+		}
+		if got != tc.want {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
+	}
+}
+
+// A node that refuses one pod after the other is named with how many, here and elsewhere.
+func TestAStormOfRefusals(t *testing.T) {
+	w := rcatest.NewWorld()
+	node(w)
+	for i := range 2 {
+		p := w.Wait.DeepCopy()
+		p.Name, p.UID = fmt.Sprint("other", i), types.UID(fmt.Sprint(i))
+		p.Spec.NodeName, p.Status = "n", corev1.PodStatus{Phase: corev1.PodFailed, Reason: unexpectedAdmission}
+		w.Asking(rcatest.List("nvidia.com/gpu", "2"))
+		p.Spec.Containers = w.Wait.Spec.Containers
+		w.Pods = append(w.Pods, p)
+	}
+	c := refused(t, w, unexpectedAdmission, "GPU is lost")
+	f, words := c.Refused()
+	const want = "the kubelet refused it at admission: UnexpectedAdmissionError on n: NVML fails on a GPU of the node, and the device plugin looks at every one before it gives any: one lost GPU refuses all pods that ask for whole GPUs; 3 refused pods lie on n, no other node has refused any; it said: GPU is lost"
+	if f.Says != want || words != "a lost GPU refuses all" || f.Certainty != diagnosis.Proven || c.Turned().Fine {
+		t.Errorf("%q, %q; %+v", f.Says, words, c.Turned())
+	}
+}

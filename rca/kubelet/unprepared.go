@@ -1,0 +1,95 @@
+package kubelet
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/dynamic-resource-allocation/resourceclaim"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
+	"github.com/unpend/unpend/watcher/incident"
+)
+
+// Prepared tells of pods whose devices are not: the scheduler has chosen node and devices, and the kubelet cannot
+// have the driver prepare them. The pod stays Pending and its conditions say nothing:
+// what tells is the kubelet's event (kuberuntime_manager.go SyncPod, 1.30 to 1.37).
+// Of a workload that has also pods without a node, this keeps those from none.
+func Prepared(w *view.Cluster, unprepared []*corev1.Pod) *view.Finding {
+	if len(unprepared) == 0 {
+		return nil
+	}
+	first := unprepared[0]
+	f := &view.Finding{Certainty: diagnosis.Proven, Says: "the kubelet of " + first.Spec.NodeName + " could not prepare its devices: " + view.Cut(unpreparedBy(unpreparedSays(first)), 160)}
+	if version := Unserved(w, unprepared); version != "" {
+		f.Says = fmt.Sprintf("the kubelet of %s (%s) asks the API server for a version of resource.k8s.io that it does not serve, so it cannot read the claim, which is there; it said: %s", first.Spec.NodeName, version, view.Cut(unpreparedBy(unpreparedSays(first)), 160))
+		f.Evidence = append(f.Evidence, diagnosis.Fact("Node/"+first.Spec.NodeName, "its kubelet is "+version, diagnosis.That("status.nodeInfo.kubeletVersion", "", diagnosis.Is, version)))
+	}
+	for _, p := range unprepared {
+		at := view.ObjectRef("Pod", p.Namespace, p.Name)
+		f.Evidence = append(f.Evidence, diagnosis.Fact(at, "is bound to "+p.Spec.NodeName+" and "+string(corev1.PodPending)+": its sandbox was not made",
+			diagnosis.That("spec.nodeName", "", diagnosis.Is, p.Spec.NodeName), diagnosis.That("status.phase", "", diagnosis.Is, string(corev1.PodPending))),
+			diagnosis.Fact(at, fmt.Sprintf("%s: %s", incident.FailedPrepare, unpreparedSays(p)), diagnosis.Says(unpreparedSays(p))))
+		for _, claim := range ClaimsOf(p) {
+			f.Evidence = append(f.Evidence, diagnosis.Fact("ResourceClaim/"+claim, "is what the pod uses", diagnosis.That("status", "", diagnosis.Contains, p.Name)))
+		}
+	}
+	return f
+}
+
+// Unserved is the version of a kubelet that asks for claims in a version of their API that the
+// API server does not have: that is how a server says that it knows no such path, where a
+// claim that is missing is "not found". A kubelet older than the server asks for a beta
+// that is off there. Empty for another failure, or where a claim is not there, or the node.
+func Unserved(w *view.Cluster, unprepared []*corev1.Pod) string {
+	if len(unprepared) == 0 || !strings.Contains(unpreparedSays(unprepared[0]), "the server could not find the requested resource") {
+		return ""
+	}
+	p := unprepared[0]
+	n := w.Nodes[p.Spec.NodeName]
+	if n == nil {
+		return ""
+	}
+	for _, claim := range ClaimsOf(p) {
+		if !slices.ContainsFunc(w.State.ResourceClaims, func(r *resourcev1.ResourceClaim) bool { return r.Namespace+"/"+r.Name == claim }) {
+			return ""
+		}
+	}
+	return n.Status.NodeInfo.KubeletVersion
+}
+
+// unpreparedBy is what the driver or the kubelet says, without the kubelet's wrapping
+// (pkg/kubelet/cm/dra/manager.go, PrepareResources).
+func unpreparedBy(says string) string {
+	for _, prefix := range []string{"Failed to prepare dynamic resources: ", "prepare dynamic resources: "} {
+		says = strings.TrimPrefix(says, prefix)
+	}
+	return says
+}
+
+// unpreparedSays is what the kubelet's event says of the pod.
+func unpreparedSays(p *corev1.Pod) string {
+	for _, k := range p.Status.Conditions {
+		if k.Type == corev1.PodReadyToStartContainers && k.Reason == incident.FailedPrepare {
+			return strings.Join(strings.Fields(k.Message), " ")
+		}
+	}
+	return ""
+}
+
+// ClaimsOf names the claims that a pod uses, as namespace/name.
+func ClaimsOf(p *corev1.Pod) []string {
+	var out []string
+	for i := range p.Spec.ResourceClaims {
+		if name, _, err := resourceclaim.Name(p, &p.Spec.ResourceClaims[i]); err == nil && name != nil {
+			out = append(out, p.Namespace+"/"+*name)
+		}
+	}
+	if s := p.Status.ExtendedResourceClaimStatus; s != nil {
+		out = append(out, p.Namespace+"/"+s.ResourceClaimName)
+	}
+	return out
+}

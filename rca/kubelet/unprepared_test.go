@@ -1,0 +1,20 @@
+package kubelet
+
+import (
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// A pod names its claims by its own fields, and by what the scheduler made for it.
+func TestClaimsOfAPod(t *testing.T) {
+	mine := "mine"
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: "w"}, Spec: corev1.PodSpec{ResourceClaims: []corev1.PodResourceClaim{{Name: "a", ResourceClaimName: &mine}, {Name: "b", ResourceClaimTemplateName: &mine}, {Name: "c", ResourceClaimTemplateName: &mine}}}}
+	p.Status.ResourceClaimStatuses = []corev1.PodResourceClaimStatus{{Name: "c"}}
+	p.Status.ExtendedResourceClaimStatus = &corev1.PodExtendedResourceClaimStatus{ResourceClaimName: "extended"}
+	if got := fmt.Sprint(ClaimsOf(p)); got != "[ml/mine ml/extended]" {
+		t.Error(got)
+	}
+}

@@ -1,0 +1,65 @@
+package layouts
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// settling is how long a device plugin may take to offer what MIG manager has applied.
+const settling = 2 * time.Minute
+
+// LayoutLost is the drift that is seen without a probe: MIG manager says that it has
+// applied a layout, the device plugin is not at fault, and the node offers nothing of the
+// layout. Layouts, and on Hopper and later the mode itself, do not survive every reboot
+// (NVIDIA's MIG user guide, persistence), and MIG manager acts on a change of the label.
+func LayoutLost(c *view.Cluster, n *view.Node, s *Short) *view.Finding {
+	a, ok := s.MIG()
+	m := n.Manager()
+	if !ok || n.Geometry != nil || m.State != "success" || m.Strategy != "mixed" || s.Capacity > 0 || !makes(c, n, a) {
+		return nil
+	}
+	applied, known := labelSetAt(n, view.LabelMIGState)
+	if known && c.State.Now.Sub(applied) < settling || pluginAtFault(c, n) {
+		return nil
+	}
+	clock := func(at time.Time) string { return at.UTC().Format("2006-01-02 15:04 MST") }
+	evidence := []diagnosis.Evidence{
+		diagnosis.Fact(n.Ref(), fmt.Sprintf("label %s=%s, %s=success", view.LabelMIGConfig, m.Config, view.LabelMIGState), n.Labelled(view.LabelMIGConfig, view.LabelMIGState)...),
+		n.Registered()}
+	if ready := n.ReadySince(); known && ready.After(applied) {
+		evidence = append(evidence, diagnosis.Fact(n.Ref(), fmt.Sprintf("%s was written at %s, Ready since %s", view.LabelMIGState, clock(applied), clock(ready)), view.Since("Ready", ready)))
+		return view.Found(diagnosis.Likely, fmt.Sprintf("mig.config %q was applied before the node last came up, and it offers nothing of it: the layout is lost", m.Config), evidence...)
+	}
+	if !n.AdvertisesAny() {
+		return nil // the plugin may as well be down
+	}
+	return view.Found(diagnosis.Possible, fmt.Sprintf("mig.config %q was applied, and the node offers nothing of it", m.Config), evidence...)
+}
+
+// makes says whether the entry that the node's label names makes what is asked.
+func makes(c *view.Cluster, n *view.Node, a view.Ask) bool {
+	return slices.ContainsFunc(c.ConfigOf(n).Entries[n.Manager().Config], func(r view.MIGRule) bool {
+		if !r.MIGEnabled || len(r.DeviceFilter) > 0 && !r.FilterMatches(n) {
+			return false
+		}
+		for profile, count := range r.MIGDevices {
+			if count > 0 && view.Spelled(profile) == a.Profile {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// pluginAtFault says that the device plugin of the node does not run, as far as its pod, or
+// those of other nodes, can be seen.
+func pluginAtFault(c *view.Cluster, n *view.Node) bool {
+	if n.PluginPod() != nil {
+		return n.PluginSince().IsZero()
+	}
+	return c.HasPlugins()
+}

@@ -1,0 +1,78 @@
+package mend
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/unpend/unpend/nodeprobe"
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/edit"
+	"github.com/unpend/unpend/rca/terms"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// RestartPlugin evicts the device plugin's pod, which its DaemonSet recreates: it
+// looks at the GPUs afresh, and forgets what it had marked unhealthy.
+func RestartPlugin(c *edit.Workload, n *view.Node, cause diagnosis.CauseID) edit.Change {
+	ch := edit.Change{Kind: diagnosis.RestartDevicePlugin, Cause: cause, Minutes: 1, Risk: diagnosis.LowRisk, Title: "restart the device plugin on " + n.Name,
+		Until: "the device plugin of " + n.Name + " has registered its devices again",
+		Node: func(o *corev1.Node) {
+			maps.Copy(o.Status.Allocatable, n.Offers())
+			maps.Copy(o.Status.Capacity, n.Offers())
+		}}
+	switch {
+	case cause == diagnosis.GPUUnhealthy && !freshlyReported(c, n):
+		ch.Untestable = "nothing reports whether the unhealthy devices of " + n.Name + " are sound again: if they are, it offers them again, for health is one-way until it restarts"
+	case n.Geometry == nil:
+		ch.Untestable = "nobody knows what it will offer: nothing reports the GPUs of " + n.Name
+	}
+	p := n.PluginPod()
+	if p == nil {
+		ch.Manual = true
+		ch.Commands = []string{fmt.Sprintf("kubectl get pods -A --field-selector spec.nodeName=%s | grep device-plugin  # delete that pod; its DaemonSet recreates it", n.Name)}
+		return ch
+	}
+	by := metav1.GetControllerOfNoCopy(p)
+	ch.Detail = func(ch *edit.Change) {
+		ch.Steps = []string{fmt.Sprintf("evict %s/%s, which daemonset/%s recreates", p.Namespace, p.Name, by.Name), "wait until " + n.Name + " offers its devices again"}
+		ch.Commands = []string{edit.EvictCommand(p)}
+		ch.Actions = []diagnosis.Action{{Verb: diagnosis.VerbEvict, Target: view.PodTarget(p), Relies: map[string]string{"node": p.Spec.NodeName, diagnosis.RemadeBy: by.Name}}}
+	}
+	return ch
+}
+
+// freshFor is how old a report may be that shows what GPUs are like now.
+const freshFor = 5 * time.Minute
+
+// freshlyReported says whether the driver itself has told a short while ago what the node's
+// GPUs are like.
+func freshlyReported(c *edit.Workload, n *view.Node) bool {
+	return n.Geometry != nil && n.Geometry.Report.Source == nodeprobe.SourceNVML && c.Cluster.State.Now.Sub(n.Geometry.Report.ObservedAt.Time) <= freshFor
+}
+
+// Reboot empties a node by hand and boots it: devices, plugin and kubelet begin afresh.
+func Reboot(n *view.Node, cause diagnosis.CauseID) edit.Change {
+	return edit.Change{Kind: diagnosis.RebootNode, Cause: cause, Manual: true, Minutes: 15, Risk: diagnosis.HighRisk, Title: "reboot " + n.Name + ", or reset its GPUs",
+		Untestable: "a reboot cannot be tried on a copy", Drained: drained(n),
+		Commands: []string{"kubectl drain " + n.Name + " --ignore-daemonsets --delete-emptydir-data", "# reboot the machine, then:", "kubectl uncordon " + n.Name}}
+}
+
+// drained are the pods that kubectl drain stops on a node: all but those that belong to it.
+func drained(n *view.Node) []*corev1.Pod {
+	return slices.DeleteFunc(slices.Clone(n.Pods), func(p *corev1.Pod) bool {
+		owner := metav1.GetControllerOfNoCopy(p)
+		return p.Annotations[corev1.MirrorPodAnnotationKey] != "" || owner != nil && (owner.Kind == "DaemonSet" || owner.Kind == "Node")
+	})
+}
+
+// WaitForReady is all that can be done here about a node that is not ready.
+func WaitForReady(n *view.Node) edit.Change {
+	return edit.Change{Kind: diagnosis.Wait, Cause: diagnosis.NodeNotReady, Manual: true, Risk: diagnosis.NoRisk, Until: n.Name + " is Ready again",
+		Title: "wait until " + n.Name + " is Ready", Node: func(o *corev1.Node) { o.Spec.Taints = slices.DeleteFunc(slices.Clone(o.Spec.Taints), terms.Passing) },
+		Commands: []string{"kubectl describe node " + n.Name}}
+}

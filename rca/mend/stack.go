@@ -1,0 +1,115 @@
+package mend
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/edit"
+	"github.com/unpend/unpend/rca/stack"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// Stack lists what mends the first broken link between a node's board and what it
+// offers.
+func Stack(c *edit.Workload, n *view.Node, cause diagnosis.CauseID) []edit.Change {
+	f := c.Broken(n)
+	if f == nil || f.Cause != cause {
+		return nil
+	}
+	return mends(c, n, f, func(asked bool) (func(*corev1.Node), string) { return announced(c, n, asked) })
+}
+
+// Upgrade is what ends a driver's upgrade that keeps a node cordoned.
+func Upgrade(c *edit.Workload, n *view.Node) []edit.Change {
+	f := stack.Of(c.Cluster).Cordoned(n)
+	if f == nil {
+		return nil
+	}
+	return mends(c, n, f, func(asked bool) (func(*corev1.Node), string) {
+		open := Uncordon(n).Node
+		if n.AdvertisesAny() {
+			return open, ""
+		}
+		edit, unknown := announced(c, n, asked)
+		if unknown != "" {
+			return nil, unknown
+		}
+		return func(o *corev1.Node) { open(o); edit(o) }, ""
+	})
+}
+
+// mends are the changes that a finding's mends are; after is what the node offers once one
+// of them has come to its end, or why nobody knows.
+func mends(c *edit.Workload, n *view.Node, f *stack.Finding, after func(asked bool) (func(*corev1.Node), string)) []edit.Change {
+	out := make([]edit.Change, 0, len(f.Mends))
+	for _, m := range f.Mends {
+		if m.Kind == diagnosis.RestartDevicePlugin {
+			ch := RestartPlugin(c, n, f.Cause)
+			if m.Unproven != "" {
+				ch.Untestable = m.Unproven
+			}
+			out = append(out, ch)
+			continue
+		}
+		ch := edit.Change{Kind: m.Kind, Cause: f.Cause, Title: m.Title, Until: m.Until, Minutes: m.Minutes, Risk: m.Risk, Steps: m.Steps, Commands: m.Commands, Untestable: m.Unproven, Manual: true}
+		if m.Kind == diagnosis.RebootNode {
+			ch.Drained = drained(n)
+		}
+		if m.Kind == diagnosis.EvictPods {
+			if !mayAllLeave(c, m.Victims) {
+				continue
+			}
+			leave := edit.Evict(f.Cause, m.Victims)
+			ch.Victims, ch.Detail, ch.Manual = leave.Victims, leave.Detail, false
+		}
+		if ch.Untestable == "" {
+			ch.Node, ch.Untestable = after(m.Kind == diagnosis.Wait)
+		}
+		if ch.Untestable != "" {
+			ch.Node, ch.Until = nil, ""
+		}
+		out = append(out, ch)
+	}
+	return out
+}
+
+func mayAllLeave(c *edit.Workload, pods []*corev1.Pod) bool {
+	for _, p := range pods {
+		if !c.MayLeave(p) {
+			return false
+		}
+	}
+	return true
+}
+
+// announced is the node once its device plugin has announced its GPUs, or why nobody can say
+// what it offers then. Who waits for a node that is starting waits for as many as are asked.
+func announced(c *edit.Workload, n *view.Node, asked bool) (edit func(*corev1.Node), unknown string) {
+	offers := n.Offers()
+	if len(offers) == 0 {
+		count := n.Expected()
+		for _, a := range c.Asks {
+			switch {
+			case a.Profile != "":
+				return nil, fmt.Sprintf("nobody knows how the GPUs of %s are laid out before they are announced", n.Name)
+			case strings.HasSuffix(string(a.Resource), view.SharedSuffix):
+				return nil, fmt.Sprintf("nobody knows how the GPUs of %s are shared before they are announced", n.Name)
+			case count == 0 && asked:
+				count = a.Count
+			}
+		}
+		if count == 0 {
+			return nil, "nothing says how many GPUs " + n.Name + " has"
+		}
+		offers[view.WholeGPU] = *resource.NewQuantity(count, resource.DecimalSI)
+	}
+	return func(o *corev1.Node) {
+		maps.Copy(o.Status.Allocatable, offers)
+		maps.Copy(o.Status.Capacity, offers)
+	}, ""
+}

@@ -1,0 +1,91 @@
+package mend
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/unpend/unpend/nodeprobe"
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/edit/edittest"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// MIG manager gets through once who holds the GPUs has left; where no pod does, what runs on the
+// host is ended; at last the node is booted.
+func TestWhatUnsticksMIGManager(t *testing.T) {
+	for name, tc := range map[string]struct {
+		held  bool
+		cause diagnosis.CauseID
+		want  string
+		last  int // minutes of the first
+	}{
+		"a pod holds some": {true, diagnosis.MIGConfigFailed, "by hand, medium risk: have a/h leave n, then MIG manager try again (what MIG manager makes of it no copy can show); by hand, high risk: reboot n, or reset its GPUs (a reboot cannot be tried on a copy)", 5},
+		"no pod does":      {false, diagnosis.MIGConfigFailed, "by hand, medium risk: end what else uses the GPUs of n, then have MIG manager try again (no pod holds its GPUs, and what runs on the host is in no object); by hand, high risk: reboot n, or reset its GPUs (a reboot cannot be tried on a copy)", 5},
+		"it is stuck":      {false, diagnosis.MIGConfigStuck, "by hand, medium risk: end what else uses the GPUs of n, then have MIG manager try again (no pod holds its GPUs, and what runs on the host is in no object); by hand, high risk: reboot n, or reset its GPUs (a reboot cannot be tried on a copy)", 10},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld()
+			w.Laid("all-1g.5gb", "failed", func(n *corev1.Node, _ *nodeprobe.NodeGeometry) { n.Labels["nvidia.com/gpu.deploy.dcgm"] = view.Paused })
+			if tc.held {
+				w.AddHolder("h", "n", "nvidia.com/mig-1g.5gb", 0)
+			}
+			c := w.bench(t, "Deployment")
+			all := Unstick(c, c.Node("n"), tc.cause)
+			if got := edittest.ToldAll(all); got != tc.want || all[0].Minutes != tc.last {
+				t.Errorf("%s in %d, want %s", got, all[0].Minutes, tc.want)
+			}
+			if all[0].Detail != nil {
+				all[0].Detail(&all[0])
+			}
+			text := strings.Join(all[0].Commands, "\n")
+			if !strings.Contains(text, "nvidia.com/gpu.deploy.dcgm=true --overwrite") || strings.Contains(text, "kubectl uncordon n") != tc.held || len(all[0].Drained) > 0 != tc.held {
+				t.Errorf("%s", text)
+			}
+		})
+	}
+}
+
+// A profile that drivers spell otherwise is looked up where nobody reports the driver's names,
+// and no pod is in MIG manager's way.
+func TestWhichNameTheDriverKnows(t *testing.T) {
+	for name, tc := range map[string]struct {
+		config string
+		fill   func(*world)
+		want   string
+	}{
+		"half a board":     {"all-3g.20gb", func(w *world) { delete(w.Geometries, "n") }, "by hand, low risk: see by which name the driver of n knows 3g.20gb, and have an entry of its own say that (no NodeGeometry of n tells the names of its driver)"},
+		"less than half":   {"all-2g.10gb", func(w *world) { delete(w.Geometries, "n") }, ""},
+		"it is reported":   {"all-3g.20gb", func(*world) {}, ""},
+		"a pod is there":   {"all-3g.20gb", func(w *world) { w.AddHolder("h", "n", "nvidia.com/mig-1g.5gb", 0); delete(w.Geometries, "n") }, ""},
+		"no entry of that": {"mine", func(w *world) { delete(w.Geometries, "n") }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld()
+			w.Laid(tc.config, "failed")
+			tc.fill(w)
+			c := w.bench(t, "Deployment")
+			if got := edittest.ToldAll(Respell(c, c.Node("n"))); got != tc.want {
+				t.Errorf("%s, want %s", got, tc.want)
+			}
+		})
+	}
+}
+
+// On a node that MIG manager has failed on, another layout is doubted where nobody is in its way
+// and nobody leaves for it.
+func TestWhenALayoutIsDoubted(t *testing.T) {
+	w := newWorld()
+	w.Laid("all-1g.5gb", "failed")
+	n := w.bench(t, "Deployment").Node("n")
+	failed, victim := []diagnosis.CauseID{diagnosis.MIGFull, diagnosis.MIGConfigFailed}, []*corev1.Pod{w.Wait}
+	if Doubtful(n, failed, nil) == "" || Doubtful(n, failed, victim) != "" || Doubtful(n, failed[:1], nil) != "" {
+		t.Errorf("%q, %q, %q", Doubtful(n, failed, nil), Doubtful(n, failed, victim), Doubtful(n, failed[:1], nil))
+	}
+	for id, want := range map[diagnosis.CauseID]bool{diagnosis.MIGConfigFailed: true, diagnosis.MIGConfigStuck: true, diagnosis.MIGConfigInProgress: true, diagnosis.MIGModePending: true, diagnosis.MIGFull: false} {
+		if Unsettled(id) != want {
+			t.Errorf("%s: %v", id, !want)
+		}
+	}
+}

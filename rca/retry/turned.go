@@ -1,0 +1,257 @@
+package retry
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/edit"
+	"github.com/unpend/unpend/rca/kubelet"
+	"github.com/unpend/unpend/rca/mend"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// Again is what is done about a pod that a kubelet has refused: it is tried again
+// where nothing speaks against that, else what is behind the refusal is mended first.
+func Again(c *edit.Workload) []edit.Change {
+	t := c.Kubelet.Turned()
+	if t == nil {
+		return nil
+	}
+	id := diagnosis.KubeletAdmissionRefused
+	var out []edit.Change
+	mendFirst := func(ch edit.Change) {
+		if bare(c) && (ch.Untestable == "" || ch.Until != "") {
+			ch.With = []edit.Change{again(c, t, "")}
+		}
+		out = append(out, ch)
+	}
+	not := t.On
+	if t.Fine {
+		not = ""
+	}
+	switch t.Behind {
+	case kubelet.PlacedByHand:
+		return append(out, freely(c, t))
+	case kubelet.InitAsksToo:
+		out = append(out, askOnce(c, t))
+	case kubelet.NotReleased:
+		if !t.Fine {
+			mendFirst(waitForRelease(c, t))
+			not = t.On
+		}
+	}
+	if toldByNode(c, t) { // what mends the node is offered for what it is told
+		return append(out, again(c, t, ""))
+	}
+	out = append(out, again(c, t, not))
+	if t.Node == nil {
+		return out
+	}
+	switch t.Behind {
+	case kubelet.GPULost:
+		mendFirst(closeNode(c, t))
+		last := mend.RestartPlugin(c, t.Node, id)
+		last.Minutes, last.Untestable = 2, "it helps only if NVML then hides the lost GPU, which nobody can try on a copy"
+		return append(out, mend.Reboot(t.Node, id), last)
+	case kubelet.GPUsSick:
+		if t.Back {
+			return out // what would be mended has been
+		}
+		mendFirst(mend.RestartPlugin(c, t.Node, id))
+		q := closeNode(c, t)
+		q.Minutes = 2 // a restart gives back what had a passing fault
+		mendFirst(q)
+		return append(out, mend.Reboot(t.Node, id))
+	case kubelet.Unaligned:
+		return append(out, freeSocket(c, t), askAligned(c, t))
+	}
+	return append(out, stillRefused(c, t)...)
+}
+
+// toldByNode says that the scheduler refuses the node by now, too, for what was behind the
+// refusal: its own causes tell what is to be done.
+func toldByNode(c *edit.Workload, t *kubelet.Turned) bool {
+	return t.Node != nil && t.Behind != kubelet.GPULost && t.Behind != kubelet.Unaligned && !slices.Contains(c.Verdict.Feasible(), t.On)
+}
+
+// stillRefused is what helps against a kubelet that goes on refusing.
+func stillRefused(c *edit.Workload, t *kubelet.Turned) []edit.Change {
+	id := diagnosis.KubeletAdmissionRefused
+	var out []edit.Change
+	switch t.Behind {
+	case kubelet.PluginAway, kubelet.Behindhand, kubelet.DevicesMoved, kubelet.NotReleased:
+		restart := mend.RestartPlugin(c, t.Node, id)
+		restart.Untestable = "the kubelet's own table of devices is in no object: the plugin registers its devices afresh"
+		out = append(out, restart, restartKubelet(t.Node))
+	case kubelet.CountedOver, kubelet.SameUID:
+		out = append(out, restartKubelet(t.Node))
+	case kubelet.TwoSchedulers:
+		out = append(out, edit.Change{Kind: diagnosis.Manual, Manual: true, Minutes: 10, Risk: diagnosis.MediumRisk, Title: fmt.Sprintf("give %s to one scheduler alone", t.On), Untestable: fmt.Sprintf("how %s counts no copy can show", c.Queue.SchedulerName()),
+			Commands: []string{fmt.Sprintf("kubectl get pods -A --field-selector spec.nodeName=%s -o custom-columns=NS:.metadata.namespace,POD:.metadata.name,SCHEDULER:.spec.schedulerName", t.On)}})
+	case kubelet.OwnWords:
+		out = append(out, edit.Change{Kind: diagnosis.Manual, Manual: true, Minutes: 5, Risk: diagnosis.NoRisk, Title: "look at what the kubelet of " + t.On + " says", Untestable: "the kubelet decides by what no object tells",
+			Commands: []string{fmt.Sprintf("kubectl -n %s describe pod %s", c.Pod.Namespace, c.Pod.Name), "kubectl describe node " + t.On}})
+	}
+	if t.Storm() {
+		out = append(out, cordonFirst(c, t))
+	}
+	return out
+}
+
+// bare says whether nobody makes another pod when this one was refused.
+func bare(c *edit.Workload) bool {
+	return metav1.GetControllerOfNoCopy(c.Pod) == nil
+}
+
+// again tries once more: a bare pod is made again without its node, others their owners
+// make. To come to the node "not" would be to be refused again.
+func again(c *edit.Workload, t *kubelet.Turned, not string) edit.Change {
+	if bare(c) {
+		ch := recreate(c, fmt.Sprintf("make pod/%s again, which the kubelet of %s has refused", c.Pod.Name, t.On))
+		ch.Not = not
+		return ch
+	}
+	owner := metav1.GetControllerOfNoCopy(c.Pod)
+	name := strings.ToLower(owner.Kind) + "/" + owner.Name
+	ch := edit.Change{Kind: diagnosis.Wait, Manual: true, Risk: diagnosis.NoRisk, Minutes: 1, Not: not, Title: "wait until " + name + " makes another pod", Until: name + " makes another pod",
+		Commands: []string{fmt.Sprintf("kubectl -n %s get pods -w", c.Pod.Namespace)}}
+	if group := schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).Group; group != "batch" && strings.HasSuffix(owner.Kind, "Job") { // such may give up, as Volcano's does
+		ch.Kind, ch.Until, ch.Title = diagnosis.Manual, "", "see whether "+name+" makes another pod, and make it again where it does not"
+		ch.Untestable = fmt.Sprintf("what a %s of %s does about a refused pod is known to its operator alone", owner.Kind, group)
+		ch.Commands = []string{fmt.Sprintf("kubectl -n %s get %s.%s/%s -o yaml  # its status", c.Pod.Namespace, strings.ToLower(owner.Kind), group, owner.Name), ch.Commands[0]}
+		return ch
+	}
+	if o, ok := c.Cluster.State.Owner(owner.Kind, c.Pod.Namespace, owner.Name); ok {
+		if j, is := o.(*batchv1.Job); is && gaveUp(j) {
+			ch.Kind, ch.Title, ch.Until = diagnosis.Manual, "make "+name+" again: it gave up after such refusals", name+" is made again"
+			ch.Commands = []string{fmt.Sprintf("kubectl -n %s get %s -o json | jq 'del(.spec.selector, .spec.template.metadata.labels[\"controller-uid\", \"batch.kubernetes.io/controller-uid\"])' | kubectl replace --force -f -", c.Pod.Namespace, name)}
+		}
+	}
+	return ch
+}
+
+func gaveUp(j *batchv1.Job) bool {
+	return slices.ContainsFunc(j.Status.Conditions, func(k batchv1.JobCondition) bool {
+		return k.Type == batchv1.JobFailed && k.Status == corev1.ConditionTrue
+	})
+}
+
+// recreate makes the bare pod again, and has the scheduler choose its node.
+func recreate(c *edit.Workload, title string) edit.Change {
+	ch := edit.Change{Kind: diagnosis.RecreatePod, Cause: diagnosis.KubeletAdmissionRefused, Minutes: 1, Risk: diagnosis.LowRisk, Title: title}
+	if _, admitted := view.AdmittedBy(c.Pod, c.Cluster.State.QueuedWorkloads); admitted {
+		c.MakeAgain(&ch, c.Pod, "pod/"+c.Pod.Name, map[string]any{"nodeName": nil})
+		return ch
+	}
+	ch.Detail = func(ch *edit.Change) {
+		ns, name := c.Pod.Namespace, c.Pod.Name
+		ch.Steps = append(ch.Steps, "recreate pod/"+name+" without its node")
+		ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl -n %s get pod %s -o json | jq 'del(.spec.nodeName, .status, .metadata.uid, .metadata.resourceVersion)' | kubectl replace --force -f -", ns, name))
+		ch.Actions = append(ch.Actions, diagnosis.Action{Verb: diagnosis.VerbRecreate, Target: view.PodTarget(c.Pod), Patch: diagnosis.MustJSON(map[string]any{"spec": map[string]any{"nodeName": nil}})})
+	}
+	return ch
+}
+
+// freely has the scheduler choose the node of what names it by hand.
+func freely(c *edit.Workload, t *kubelet.Turned) edit.Change {
+	if bare(c) {
+		return recreate(c, fmt.Sprintf("make pod/%s again without nodeName %s: the scheduler chooses", c.Pod.Name, t.On))
+	}
+	ch := edit.Change{Kind: diagnosis.ChangeRequest, Adds: true, Minutes: 1, Risk: diagnosis.MediumRisk, Title: fmt.Sprintf("take nodeName %s out of %s: the scheduler chooses", t.On, c.WorkloadName())}
+	c.EditTemplate(&ch, map[string]any{"nodeName": nil}, false)
+	return ch
+}
+
+// askOnce leaves the devices to the containers that run on.
+func askOnce(c *edit.Workload, t *kubelet.Turned) edit.Change {
+	return c.EditContainers(edit.Change{Kind: diagnosis.ChangeRequest, Minutes: 1, Risk: diagnosis.MediumRisk, Title: fmt.Sprintf("ask for no GPU in init container %s of %s", t.Init, c.WorkloadName())}, func(containers []corev1.Container) {
+		for i := range containers {
+			if containers[i].Name == t.Init {
+				for _, a := range c.Asks {
+					delete(containers[i].Resources.Limits, a.Resource)
+					delete(containers[i].Resources.Requests, a.Resource)
+				}
+			}
+		}
+	})
+}
+
+func waitForRelease(c *edit.Workload, t *kubelet.Turned) edit.Change {
+	return edit.Change{Kind: diagnosis.Wait, Manual: true, Risk: diagnosis.NoRisk, Minutes: 1, Victims: slices.DeleteFunc(slices.Clone(t.Before), view.Ended), Until: view.PodList(t.Before) + " has left and its devices are given back",
+		Title: "wait until " + view.PodList(t.Before) + " has given its devices back", Commands: []string{fmt.Sprintf("kubectl -n %s get pod %s -w", t.Before[0].Namespace, t.Before[0].Name)}}
+}
+
+// closeNode keeps pods off a node that refuses them, for its GPU. It makes room only where
+// another node has some.
+func closeNode(c *edit.Workload, t *kubelet.Turned) edit.Change {
+	ch := mend.Quarantine(t.Node)
+	ch.Cause, ch.On = diagnosis.KubeletAdmissionRefused, t.Node
+	ch.Title = fmt.Sprintf("quarantine %s, which refuses every such pod: cordon it, and have %s seen to", t.On, mend.SickText(t.Node))
+	if elsewhere(c, t) {
+		ch.Untestable = ""
+	}
+	return ch
+}
+
+// elsewhere says whether another node than the one that refused would take the pod now.
+func elsewhere(c *edit.Workload, t *kubelet.Turned) bool {
+	return slices.ContainsFunc(c.Verdict.Feasible(), func(name string) bool { return name != t.On })
+}
+
+// cordonFirst is first aid where owners make pod after pod for a node that refuses them: by
+// count it looks the emptiest.
+func cordonFirst(c *edit.Workload, t *kubelet.Turned) edit.Change {
+	ch := edit.Change{Kind: diagnosis.Manual, Manual: true, Minutes: 1, Risk: diagnosis.MediumRisk, Title: fmt.Sprintf("cordon %s as first aid: it has refused %d pods", t.On, len(t.Here)),
+		Untestable: "it keeps pods off " + t.On + " until that is mended, and makes no room",
+		Commands:   []string{"kubectl cordon " + t.On}}
+	seen := map[string]bool{}
+	for _, p := range t.Here {
+		if metav1.GetControllerOfNoCopy(p) != nil && !seen[p.Namespace] {
+			seen[p.Namespace] = true
+			ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl -n %s delete pods --field-selector status.phase=Failed,spec.nodeName=%s  # what was refused stays behind", p.Namespace, t.On))
+		}
+	}
+	return ch
+}
+
+func restartKubelet(n *view.Node) edit.Change {
+	return edit.Change{Kind: diagnosis.RestartKubelet, Cause: diagnosis.KubeletAdmissionRefused, Manual: true, Minutes: 3, Risk: diagnosis.MediumRisk, Title: "restart the kubelet of " + n.Name,
+		Untestable: "what a kubelet counts is in no object; running pods keep running",
+		Steps:      []string{"restart the kubelet of " + n.Name, "wait until the device plugin has registered again"},
+		Commands:   []string{fmt.Sprintf("kubectl debug node/%s -it --image=busybox --profile=sysadmin -- chroot /host systemctl restart kubelet", n.Name), "kubectl get node " + n.Name + " -w"}}
+}
+
+// freeSocket names who would have to leave for a whole NUMA node to be free. Which of them
+// lie together no object tells.
+func freeSocket(c *edit.Workload, t *kubelet.Turned) edit.Change {
+	ch := edit.Change{Kind: diagnosis.Manual, Manual: true, Minutes: 10, Risk: diagnosis.MediumRisk, Title: "free a socket of " + t.On, Untestable: "which GPUs and CPUs lie together is in no object read here: the node tells"}
+	debug := fmt.Sprintf("kubectl debug node/%s -it --image=busybox --profile=sysadmin -- chroot /host ", t.On)
+	ch.Commands = []string{debug + "nvidia-smi topo -m", debug + "lscpu", debug + "cat /var/lib/kubelet/cpu_manager_state"}
+	ch.Steps = []string{"see which GPUs and CPUs of " + t.On + " lie on one NUMA node, and who holds them"}
+	for _, p := range t.Node.Pods {
+		if view.HoldsGPU(t.Node.Requests[p]) {
+			ch.Steps = append(ch.Steps, fmt.Sprintf("%s/%s holds GPUs there", p.Namespace, p.Name))
+			ch.Commands = append(ch.Commands, "# if it holds the socket: "+edit.EvictCommand(p))
+		}
+	}
+	if ch.StopsUnknown = len(ch.Steps) > 1; !ch.StopsUnknown { // some of them, once somebody has looked
+		ch.Steps = append(ch.Steps, "no pod holds GPUs there: it asks for more than one NUMA node has")
+	}
+	return ch
+}
+
+// askAligned asks for what one NUMA node has.
+func askAligned(c *edit.Workload, t *kubelet.Turned) edit.Change {
+	ch := edit.Change{Kind: diagnosis.ChangeRequest, Manual: true, Minutes: 2, Risk: diagnosis.MediumRisk, Title: "ask for no more GPUs and CPUs than one NUMA node of " + t.On + " has, in " + c.WorkloadName(),
+		Untestable: "what one NUMA node has is in no object read here", Drained: c.Cluster.Running(c.Incident.Workload), StopsUnknown: true}
+	ch.Commands = []string{fmt.Sprintf("kubectl debug node/%s -it --image=busybox --profile=sysadmin -- chroot /host nvidia-smi topo -m", t.On)}
+	ch.Commands = append(ch.Commands, c.EditByHand("fewer GPUs or CPUs"))
+	return ch
+}

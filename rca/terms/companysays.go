@@ -1,0 +1,65 @@
+package terms
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// Tell is what the InterPodAffinity plugin refuses, in its words and in the terms that the node
+// does not meet: it judges the pods that run, not labels.
+func (a *Company) Tell(n *view.Node, reason string) *view.Finding {
+	f := view.Found(diagnosis.Proven, "pod (anti-)affinity rules leave it out", diagnosis.Fact(n.Ref(), reason, a.whereItStands(n)...))
+	unmet, broken, texts := a.UnmetTerms(n)
+	terms := slices.Concat(pick(TogetherWith(a.Pod), unmet), pick(ApartFrom(a.Pod), broken)) // as the texts
+	for i, t := range texts {
+		f.Evidence = append(f.Evidence, diagnosis.Fact(a.Ref(), "has to be "+t, a.Claims(diagnosis.That("spec.affinity", "", diagnosis.Contains, terms[i].TopologyKey))...))
+	}
+	if len(texts) > 0 {
+		f.Says += ": it has to be " + strings.Join(texts, " and ")
+	}
+	if away, _ := a.StandsApart(n); len(away) > 0 {
+		f.Evidence = append(f.Evidence, diagnosis.Fact(n.Ref(), "kept apart from "+view.PodList(away), running(away)...))
+	}
+	return f
+}
+
+// pick are the elements at those places.
+func pick[T any](of []T, at []int) []T {
+	out := make([]T, len(at))
+	for i, n := range at {
+		out[i] = of[n]
+	}
+	return out
+}
+
+// whereItStands claims the node's place in every topology that affinities speak of, those of
+// the pod and of the pods that are in its way, and where these run.
+func (a *Company) whereItStands(n *view.Node) []diagnosis.Claim {
+	away := a.InTheWay(n)
+	away = away[:min(len(away), mostNamed)]
+	terms := slices.Concat(TogetherWith(a.Pod), ApartFrom(a.Pod))
+	for _, p := range away {
+		terms = append(terms, ApartFrom(p)...)
+	}
+	var out []diagnosis.Claim
+	for _, t := range terms {
+		if claim := n.Labelled(t.TopologyKey)[0]; !slices.Contains(out, claim) {
+			out = append(out, claim)
+		}
+	}
+	return append(out, running(away)...)
+}
+
+// running claims where pods run.
+func running(pods []*corev1.Pod) []diagnosis.Claim {
+	out := make([]diagnosis.Claim, len(pods))
+	for i, p := range pods {
+		out[i] = diagnosis.That("spec.nodeName", "", diagnosis.Is, p.Spec.NodeName).Of(view.PodRef(p))
+	}
+	return out
+}
