@@ -73,6 +73,7 @@ func everything() values {
 		"slack":          values{"channel": "C0123456789", "cluster": "prod", "existingSecret": "unpend-slack", "key": "bot", "appKey": "app"},
 		"jira": values{"url": "https://example.atlassian.net", "user": "bot@example.com", "project": "OPS", "priority": "High", "components": []any{"gpu"}, "labels": []any{"oncall"}, "fields": values{"customfield_10042": values{"value": "7"}},
 			"doneStatus": "Done", "reopen": "24h", "link": "https://unpend.example.com/incidents/{incident}", "cluster": "prod", "existingSecret": "unpend-jira", "key": "api"},
+		"narrate":        values{"url": "https://models.example.com/v1", "model": "small", "perHour": 30, "tokenLimitField": "max_tokens", "existingSecret": "unpend-narrate", "key": "api"},
 		"kubectl":        values{"events": true, "annotations": true},
 		"hooks":          values{"existingSecret": "unpend-hooks", "tokenKey": "alertmanager", "secretKey": "standard", "pagerDutyKey": "pagerduty", "port": 9099, "from": []any{values{"podSelector": values{"matchLabels": values{"app": "alertmanager"}}}}},
 		"networkPolicy":  values{"metricsFrom": []any{values{"namespaceSelector": values{"matchLabels": values{"kubernetes.io/metadata.name": "monitoring"}}}}},
@@ -268,6 +269,7 @@ func TestConfigIsThatOfTheProgram(t *testing.T) {
 			"jira": values{"url": "https://example.atlassian.net", "deployment": "cloud", "user": "bot@example.com", "project": "OPS", "issueType": "Task", "priority": "High", "components": []any{"gpu"}, "labels": []any{"oncall"},
 				"fields": values{"customfield_10042": values{"value": "7"}}, "doneStatus": "Done", "reopen": "24h", "link": "https://unpend.example.com/incidents/{incident}", "cluster": "prod", "tokenFile": "/etc/unpend-jira/api"},
 			"pagerduty": values{"keyFile": "/etc/unpend-paging/pagerduty", "when": values{"waiting": "30m"}}, "alertmanager": values{"url": "http://alertmanager.monitoring.svc:9093"},
+			"narrate":  values{"url": "https://models.example.com/v1", "model": "small", "deadline": "8s", "perHour": float64(30), "maxTokens": float64(2000), "tokenLimitField": "max_tokens", "keyFile": "/etc/unpend-narrate/api"},
 			"kubectl":  values{"events": true, "annotations": true},
 			"hooks":    values{"listen": ":9099", "tokenFile": "/etc/unpend-hooks/alertmanager", "secretFile": "/etc/unpend-hooks/standard", "pagerDutySecretFile": "/etc/unpend-hooks/pagerduty"},
 			"outbound": values{"allow": []any{"alertmanager.monitoring.svc"}}, "routes": []any{values{"namespaces": []any{"ml"}, "minPriority": float64(1000), "to": []any{"pagerduty"}, "at": values{"pagerduty": "/etc/unpend-paging/urgent"}}}}},
@@ -341,6 +343,10 @@ func TestSchemaRefuses(t *testing.T) {
 		"a project by its name":     {"jira": values{"project": "Operations"}},
 		"a label with a space":      {"jira": values{"labels": []any{"on call"}}},
 		"Jira's token in values":    {"jira": values{"token": "x"}},
+		"a model's key in values":   {"narrate": values{"token": "sk-1"}},
+		"a password of a model":     {"narrate": values{"url": "https://a:b@models.example.com/v1", "model": "m"}},
+		"a model without end":       {"narrate": values{"url": "https://models.example.com/v1", "model": "m", "perHour": 0}},
+		"another limit of tokens":   {"narrate": values{"tokenLimitField": "num_predict"}},
 		"negative size":             {"persistence": values{"size": "-1Gi"}},
 		"privileged probe":          {"probe": values{"privileged": true}},
 		"tier 0":                    tier(0),
@@ -414,7 +420,7 @@ func TestSchemaAndValuesAgree(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	for _, part := range []string{"probe", "remediate", "slack", "paging", "hooks", "jira", "kubectl", "monitoring", "networkPolicy"} {
+	for _, part := range []string{"probe", "remediate", "slack", "paging", "hooks", "jira", "narrate", "kubectl", "monitoring", "networkPolicy"} {
 		its, ok := c.Values[part].(map[string]any)
 		if !ok {
 			t.Fatalf("no values of %s", part)
@@ -463,6 +469,12 @@ func TestDeployment(t *testing.T) {
 			return m.Name == "jira" && m.MountPath == "/etc/unpend-jira" && m.ReadOnly
 		}) {
 		t.Errorf("the account's token: %+v, mounts %+v", token, full.Containers[0].VolumeMounts)
+	}
+	if key := volume(t, full, "narrate"); key.Secret == nil || key.Secret.SecretName != "unpend-narrate" || len(key.Secret.Items) != 1 || key.Secret.Items[0] != (corev1.KeyToPath{Key: "api", Path: "api"}) ||
+		!slices.ContainsFunc(full.Containers[0].VolumeMounts, func(m corev1.VolumeMount) bool {
+			return m.Name == "narrate" && m.MountPath == "/etc/unpend-narrate" && m.ReadOnly
+		}) {
+		t.Errorf("the model's key: %+v, mounts %+v", key, full.Containers[0].VolumeMounts)
 	}
 	if slices.ContainsFunc(pod.Volumes, func(v corev1.Volume) bool { return v.Secret != nil }) {
 		t.Error("a Secret is mounted that nobody asked for")

@@ -56,6 +56,7 @@ func TestEgress(t *testing.T) {
 		want   map[string]string
 	}{
 		"defaults": {nil, map[string]string{"unpend": "53 53 443 6443"}},
+		"a model":  {values{"narrate": values{"url": "http://ollama.models:11434/v1", "model": "m"}}, map[string]string{"unpend": "53 53 443 6443 11434"}},
 		"named": {values{"mode": "approve", "remediate": approve()["remediate"], "networkPolicy": values{"egress": []any{values{"ports": []any{values{"port": 8443, "protocol": "TCP"}}}}},
 			"config": values{"bus": values{"url": "nats://a:4223,nats://b"}, "rca": values{"prometheus": "http://prometheus.monitoring:9090"}, "alertmanager": values{"urls": []any{"http://one:9093", "https://two"}}}},
 			map[string]string{"unpend": "53 53 443 6443 4223 4222 9090 9093 8443", "unpend-executor": "53 53 443 6443 4223 4222 8443"}},

@@ -47,6 +47,7 @@ func (j *Jira) description(p notice.Proposal, at scale) document {
 		}
 		d = append(d, fixes(p, at)...)
 		d = append(d, evidence(*f, at)...)
+		d = append(d, reworded(p, at)...)
 	}
 	return append(d, block{text: j.footer(p)})
 }
@@ -145,6 +146,20 @@ func evidence(d diagnosis.Summary, at scale) (out document) {
 		out = append(out, block{heading: "Seen before"}, block{items: seen})
 	}
 	return out
+}
+
+// reworded is a model's prose, under a heading that says so, behind all that code says.
+func reworded(p notice.Proposal, at scale) document {
+	title, lines := wording.Reworded(p)
+	var list [][]run
+	for _, line := range lines {
+		w := words{most: at.text}
+		list = append(list, w.plain(line).runs)
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	return document{{heading: title}, {items: list}}
 }
 
 // footer is where it comes from, how old it is, and the next command.

@@ -46,6 +46,9 @@ type Proposal struct {
 	Alarm string `json:"alarm,omitempty"`
 	// Taken is who has said in another place that they see to it; nil: nobody has.
 	Taken *Taken `json:"taken,omitempty"`
+	// Wording is what a model made of Finding; nil: nothing. It decides nothing, and stands apart
+	// from what code says, marked as a model's.
+	Wording *diagnosis.Wording `json:"wording,omitempty"`
 	// Resolved is since when nobody of it waits any more; zero while somebody does.
 	Resolved time.Time `json:"resolved,omitzero"`
 }

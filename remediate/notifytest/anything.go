@@ -66,6 +66,7 @@ func Anything(r *rand.Rand, id string, now time.Time) notice.Proposal {
 	p := notice.Proposal{Finding: &diagnosis.Summary{}}
 	fill(r, reflect.ValueOf(p.Finding).Elem())
 	fill(r, reflect.ValueOf(&p.Plans).Elem())
+	fill(r, reflect.ValueOf(&p.Wording).Elem())
 	p.Plans = p.Plans[:min(len(p.Plans), 2)]
 	for k := range p.Plans {
 		p.Plans[k].Plan = fmt.Sprintf("%064x", k)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -17,7 +18,14 @@ const Command = "/unpend"
 // maxAsked is how long a question may be.
 const maxAsked = 600
 
-const help = "Ask: " + Command + " why pod/NAME -n NAMESPACE"
+// help is what can be asked.
+func (l *Listener) help() string {
+	says := "Ask: " + Command + " why pod/NAME -n NAMESPACE"
+	if l.opts.Search != nil {
+		says += "; or: " + Command + " search TEXT"
+	}
+	return says
+}
 
 // mention is our own name, or another's, in a text.
 var mention = regexp.MustCompile(`<@[A-Z0-9]+(\|[^>]*)?>`)
@@ -28,7 +36,10 @@ func (l *Listener) asked(ctx context.Context, at place, team, text string) {
 		if err := l.member(ctx, at.user, team); err != nil {
 			return "", err
 		}
-		pod, namespace, err := question(text)
+		if words, ok := l.searched(text); ok {
+			return l.search(ctx, at, words)
+		}
+		pod, namespace, err := question(text, l.help())
 		if err != nil {
 			return "", err
 		}
@@ -36,8 +47,32 @@ func (l *Listener) asked(ctx context.Context, at place, team, text string) {
 	})
 }
 
+// written undoes what Slack does to three characters of what people write:
+// https://docs.slack.dev/messaging/formatting-message-text#escaping
+var written = strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&")
+
+// searched are the words that somebody wants to find, where there is anything to search.
+func (l *Listener) searched(text string) (words string, is bool) {
+	first, rest, _ := strings.Cut(strings.TrimSpace(mention.ReplaceAllString(text, " ")), " ")
+	return strings.TrimSpace(written.Replace(rest)), first == "search" && l.opts.Search != nil
+}
+
+// search answers in the channels that findings are told in: what they quote there, every
+// reader may see, and elsewhere nobody has said so.
+func (l *Listener) search(ctx context.Context, at place, words string) (string, error) {
+	switch {
+	case !slices.Contains(l.opts.Channels, at.channel):
+		return "", fmt.Errorf("%w: what the team has said is searched in the channels that findings are told in: ask there", plan.ErrRefused)
+	case words == "":
+		return "", fmt.Errorf("%w: that names nothing to search for. %s", plan.ErrRefused, l.help())
+	case len(words) > maxAsked:
+		return "", fmt.Errorf("%w: the question is too long. %s", plan.ErrRefused, l.help())
+	}
+	return l.opts.Search(ctx, words)
+}
+
 // question reads "why pod/NAME [-n NAMESPACE]". What is no name of the API goes no further.
-func question(text string) (pod, namespace string, err error) {
+func question(text, help string) (pod, namespace string, err error) {
 	if len(text) > maxAsked {
 		return "", "", fmt.Errorf("%w: the question is too long. %s", plan.ErrRefused, help)
 	}

@@ -55,7 +55,23 @@ func (s *Slack) blocks(r *record, p notice.Proposal, at scale) []api.Block {
 	if b := s.buttons(r, p); b != nil {
 		out = append(out, b)
 	}
+	if t := reworded(p, at); t.n > 0 {
+		out = append(out, t.block())
+	}
 	return append(out, s.footer(p))
+}
+
+// reworded is a model's prose, below all that code says and offers, and named as what it is.
+func reworded(p notice.Proposal, at scale) *rich {
+	t := &rich{most: at.text}
+	title, lines := wording.Reworded(p)
+	if len(lines) > 0 {
+		t.bold(title)
+	}
+	for _, line := range lines {
+		t.br().plain("│ " + line)
+	}
+	return t
 }
 
 // fallback is what screen readers, phones and notifications have.

@@ -96,9 +96,17 @@ func (h *heard) options(c notice.Clock) slack.HearOptions {
 // listens has a listener run until the test ends.
 func listens(t *testing.T, c *notifytest.Clock) *heard {
 	t.Helper()
+	return listensIn(t, c, fakeslack.Channel, nil)
+}
+
+// listensIn has its buttons in that channel, and something to search.
+func listensIn(t *testing.T, c *notifytest.Clock, channel string, search func(context.Context, string) (string, error)) *heard {
+	t.Helper()
 	h := &heard{newWorkspace(t, c), &ledger{}, &strings.Builder{}}
 	h.Join(ada, eve, guest, other)
-	l, err := slack.NewListener(h.options(notice.Clock{Now: c.Now, Sleep: c.Sleep}))
+	o := h.options(notice.Clock{Now: c.Now, Sleep: c.Sleep})
+	o.Channels, o.Search = []string{channel}, search
+	l, err := slack.NewListener(o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/unpend/unpend/knowledge"
 	"github.com/unpend/unpend/nodeprobe"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/notice"
 	"github.com/unpend/unpend/remediate/plan"
 	"github.com/unpend/unpend/remediate/web"
@@ -62,6 +63,7 @@ func named(t *testing.T, id, name string) notice.Proposal {
 	p := scenario(t, "all-1g")
 	p.Finding.Knowledge = []knowledge.Hit{{Source: "doc", Title: "t", URL: "https://wiki.example.com/", Quote: "q", At: noon}, {Source: "doc", Title: "t", URL: "javascript:alert(1)//"}}
 	p.Finding.Unread = []string{"u"}
+	p.Wording = &diagnosis.Wording{Model: "m", Sentences: []diagnosis.Sentence{{Says: "s", From: []string{"f"}}}}
 	p.Finding.Fixes[0].Conflicts = []string{"c", "d"}
 	was := p.Finding.Fixes[0]
 	p.Plans = []notice.Notice{underWay(p)}

@@ -23,6 +23,8 @@ type incidentPage struct {
 	LeftOut                                      int // fixes
 	Unread                                       []string
 	Knowledge                                    []hit
+	Model                                        string   // what its words stand under
+	Words                                        []string // of a model
 	SeenFinding, SeenPlans                       string
 }
 
@@ -65,7 +67,7 @@ func (p *Page) one(w http.ResponseWriter, r *http.Request, who *reader) (notice.
 
 func (p *Page) incidentPage(i notice.Proposal) incidentPage {
 	now := p.opts.Now()
-	out := incidentPage{ID: i.Incident, Headline: headline(i), Over: at(i.Resolved, now), Facts: at(i.Read, now), SeenFinding: digest(i.Finding), SeenPlans: digest(i.Plans, i.Resolved)}
+	out := incidentPage{ID: i.Incident, Headline: headline(i), Over: at(i.Resolved, now), Facts: at(i.Read, now), SeenFinding: findingSeen(i), SeenPlans: digest(i.Plans, i.Resolved)}
 	for _, n := range slices.Backward(i.Plans) {
 		out.Plans = append(out.Plans, planOf(n, now))
 	}
@@ -90,5 +92,6 @@ func (p *Page) incidentPage(i notice.Proposal) incidentPage {
 	for _, k := range d.Knowledge {
 		out.Knowledge = append(out.Knowledge, hit{k, linkOf(k.URL), at(k.At, now)})
 	}
+	out.Model, out.Words = wording.Reworded(i)
 	return out
 }

@@ -37,6 +37,7 @@ func (b incidentPage) finding() g.Group {
 		g.Iff(b.Matrix != nil, func() g.Node { return b.Matrix.node() }),
 		g.If(len(b.Unread) > 0, part("unread", "Could not be read", h.Ul(g.Map(b.Unread, item)))),
 		g.If(len(b.Knowledge) > 0, part("known", "Seen before", h.Ul(g.Map(b.Knowledge, hit.node)))),
+		g.If(len(b.Words) > 0, part("worded", clean(b.Model), h.BlockQuote(lines(h.Ul(g.Map(b.Words, item)))))),
 	}
 }
 

@@ -17,11 +17,12 @@ type head struct {
 	At      string // which of the main pages it is
 	Refresh int    // seconds, for those without JavaScript; 0: never
 	Cluster string
+	Search  bool // there is something to search
 }
 
 // render shows a page; what it is made of has gone through a veil.
 func (p *Page) render(w http.ResponseWriter, r *http.Request, status int, top head, body g.Node) {
-	top.Cluster = clean(p.opts.Cluster)
+	top.Cluster, top.Search = clean(p.opts.Cluster), p.opts.Search != nil
 	var out bytes.Buffer
 	p.files.layout(top, body).Render(&out) //nolint:errcheck // to memory
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -77,7 +78,8 @@ func header(top head) g.Node {
 		parts = append(parts,
 			h.Nav(h.Aria("label", "Main"), lines(
 				h.A(href("/"), current(top.At == "incidents"), g.Text("Incidents")),
-				h.A(href("/cluster"), current(top.At == "cluster"), g.Text("GPUs")))),
+				h.A(href("/cluster"), current(top.At == "cluster"), g.Text("GPUs")),
+				g.Iff(top.Search, func() g.Node { return h.A(href("/search"), current(top.At == "search"), g.Text("Search")) }))),
 			h.Form(h.Class("out"), h.Method("post"), own("action", "/sign-out"),
 				h.Span(h.Class("user"), g.Text(clean(top.User))), g.Text(" "), h.Button(h.Class("quiet"), g.Text("Sign out"))))
 	}

@@ -34,6 +34,14 @@ func digest(of ...any) string {
 	return hex.EncodeToString(sum[:8])
 }
 
+// findingSeen tells whether what was found is shown otherwise than it was.
+func findingSeen(i notice.Proposal) string {
+	if i.Wording == nil {
+		return digest(i.Finding)
+	}
+	return digest(i.Finding, i.Wording)
+}
+
 // events tells a page, by server-sent events, that what it shows has changed; it then asks
 // for that. So nothing is shown by this way that is not by the other.
 func (p *Page) events(w http.ResponseWriter, r *http.Request, who *reader) {
@@ -113,7 +121,7 @@ func (s *stream) tell(r *http.Request) bool {
 		if i, ok = v.proposal(i); !ok {
 			return false
 		}
-		now["finding"], now["plans"] = digest(i.Finding), digest(i.Plans, i.Resolved)
+		now["finding"], now["plans"] = findingSeen(i), digest(i.Plans, i.Resolved)
 	}
 	for _, name := range []string{"list", "finding", "plans"} {
 		if is, ok := now[name]; ok && is != s.seen[name] {

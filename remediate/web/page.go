@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"k8s.io/client-go/kubernetes"
+
+	"github.com/unpend/unpend/knowledge"
 )
 
 // Options say what a page shows, and how it asks what a reader may see.
@@ -31,6 +33,9 @@ type Options struct {
 	Agents http.Handler
 	// Desk takes what a reader decides; nil: nobody can decide here.
 	Desk Desk
+	// Search finds what the team has said that is like a query, at most n; nil: there is
+	// nothing to search. An error that is plan.ErrRefused is told to who asks.
+	Search func(ctx context.Context, query string, n int) ([]knowledge.Hit, error)
 }
 
 // Page serves people with a browser. It is a notice.Notifier: what it was told last of each
@@ -85,6 +90,9 @@ func (p *Page) Handler() http.Handler {
 	mux.HandleFunc("POST /incidents/{id}/fixes/{fix}", p.signedIn(p.decide))
 	mux.HandleFunc("GET /cluster", p.signedIn(p.cluster))
 	mux.HandleFunc("GET /events", p.signedIn(p.events))
+	if p.opts.Search != nil {
+		mux.HandleFunc("GET /search", p.signedIn(p.search))
+	}
 	if p.opts.Agents != nil {
 		mux.HandleFunc("/mcp", p.program)
 	}

@@ -36,7 +36,8 @@ func waiting(id, ns, other string) notice.Proposal {
 			Cost: diagnosis.Cost{Evictions: []diagnosis.PodName{{Namespace: other, Name: pod}}, Restarts: []diagnosis.PodName{}}, Effect: &diagnosis.Effect{Runs: 1, Of: 1, ThenWait: []diagnosis.PodName{{Namespace: other, Name: pod}}},
 			Risk: diagnosis.LowRisk, Proof: diagnosis.Proof{Verdict: diagnosis.Schedules, Why: pod + " is placed again"}, Steps: []string{"evict " + pod}, Commands: []string{"kubectl -n " + other + " delete pod x", "kubectl get pods -n " + ns}}},
 		Unread: []string{"events of " + other + ".", "http://x." + other + ".svc.cluster.local did not answer"}}
-	return notice.Proposal{Incident: id, Finding: d, Plans: []notice.Notice{{What: notice.Failed, Incident: id, Plan: hash, Workload: d.Workload, Title: d.Fixes[0].Title, Reason: pod + " did not leave", Since: noon.Add(-time.Minute)}}}
+	words := &diagnosis.Wording{Model: "small", Sentences: []diagnosis.Sentence{{Says: other + "/" + pod + " holds it.", From: []string{"Pod/" + other + "/" + pod}}}}
+	return notice.Proposal{Incident: id, Finding: d, Wording: words, Plans: []notice.Notice{{What: notice.Failed, Incident: id, Plan: hash, Workload: d.Workload, Title: d.Fixes[0].Title, Reason: pod + " did not leave", Since: noon.Add(-time.Minute)}}}
 }
 
 // promiseS09: who may read one namespace sees no name of another on any page, and no incident of it;

@@ -42,6 +42,9 @@ func (p person) Capacity(_ context.Context, in agents.Capacity) (any, error) {
 func (p person) Incidents(_ context.Context, in agents.Incidents) (any, error) {
 	return p.answer("incidents", in)
 }
+func (p person) Search(_ context.Context, in agents.Search) (any, error) {
+	return p.answer("search", in)
+}
 func (p person) Propose(_ context.Context, in agents.Propose) (any, error) {
 	return p.answer("propose", in)
 }
@@ -133,7 +136,7 @@ func call(t *testing.T, s *mcp.ClientSession, tool string, with any) (a agents.A
 // The tools are these, each says when to use it, all but propose only read, and none
 // approves; over dumps there is nothing to propose.
 func TestTools(t *testing.T) {
-	for offline, want := range map[bool][]string{false: {"capacity", "explain_cause", "incidents", "propose", "show", "why"}, true: {"capacity", "explain_cause", "incidents", "show", "why"}} {
+	for offline, want := range map[bool][]string{false: {"capacity", "explain_cause", "incidents", "propose", "search", "show", "why"}, true: {"capacity", "explain_cause", "incidents", "search", "show", "why"}} {
 		each(t, person{}, agents.Options{Offline: offline}, func(t *testing.T, s *mcp.ClientSession) {
 			list, err := s.ListTools(t.Context(), nil)
 			if err != nil {
@@ -172,6 +175,7 @@ func TestQuestionsAndAnswers(t *testing.T) {
 		}{
 			{"why", agents.Why{Target: "pod/x", Namespace: "ml", Cause: "MIGFull"}}, {"show", agents.Show{Incident: "gpu-7f3a01c9be", Fix: 2}}, {"incidents", agents.Incidents{Namespace: "ml"}},
 			{"capacity", agents.Capacity{Resources: map[string]int{"nvidia.com/gpu": 2}, Tolerate: []string{"a"}}}, {"propose", agents.Propose{Incident: "gpu-7f3a01c9be", Fix: 1, Plan: "ab"}},
+			{"search", agents.Search{Text: "2g pending"}},
 		} {
 			a, failed := call(t, s, q.tool, q.with)
 			if diff := cmp.Diff(any(knows), a.Data); diff != "" || failed || !strings.Contains(a.About, "not instructions") || a.LeftOut+a.Cut != 0 {
@@ -179,7 +183,7 @@ func TestQuestionsAndAnswers(t *testing.T) {
 			}
 		}
 		want := []string{"why {Target:pod/x Namespace:ml Cause:MIGFull}", "show {Incident:gpu-7f3a01c9be Fix:2}", "incidents {Namespace:ml Cause:}",
-			"capacity {Resources:map[nvidia.com/gpu:2] Like: Namespace: Tolerate:[a]}", "propose {Incident:gpu-7f3a01c9be Fix:1 Plan:ab}"}
+			"capacity {Resources:map[nvidia.com/gpu:2] Like: Namespace: Tolerate:[a]}", "propose {Incident:gpu-7f3a01c9be Fix:1 Plan:ab}", "search {Text:2g pending}"}
 		if diff := cmp.Diff(want, asked); diff != "" {
 			t.Error(diff)
 		}
@@ -189,6 +193,11 @@ func TestQuestionsAndAnswers(t *testing.T) {
 		}
 		if a, failed := call(t, s, "explain_cause", agents.ExplainCause{Cause: "Gremlins"}); !failed || !strings.Contains(fmt.Sprint(a.Data), `"Gremlins" is no cause of the catalogue`) {
 			t.Errorf("%+v", a)
+		}
+		for _, text := range []string{" ", strings.Repeat("x", 3000)} {
+			if a, failed := call(t, s, "search", agents.Search{Text: text}); !failed || !strings.Contains(fmt.Sprint(a.Data), "at most 2000") {
+				t.Errorf("%+v", a)
+			}
 		}
 		for name, with := range map[string]any{"a key that nobody knows": map[string]any{"approve": true}, "another type": map[string]any{"target": 7}} {
 			if r, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: "why", Arguments: with}); err == nil && !r.IsError {

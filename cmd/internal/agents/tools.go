@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -38,6 +39,14 @@ type Incidents struct {
 	Cause     string `json:"cause,omitempty" jsonschema:"only what waits for this cause, such as MIGFragmented"`
 }
 
+// Search asks what the team has said before.
+type Search struct {
+	Text string `json:"text" jsonschema:"words, names and error messages in any mixture, such as 2g.10gb pending a100; never query syntax"`
+}
+
+// maxSearch is how long a search may be, in bytes.
+const maxSearch = 2000
+
 // ExplainCause asks what a cause means.
 type ExplainCause struct {
 	Cause string `json:"cause" jsonschema:"id of a cause as why and show name it, such as MIGLayoutMismatch"`
@@ -61,6 +70,7 @@ func (t tools) add(s *mcp.Server) {
 	add(s, "show", "Show everything behind an incident or one of its fixes: who holds the GPUs (owner, age, priority), which fixes were tried and refuted, every step and command. Use it after why, to judge a fix or to say why no other helps. data is as `unpend show -o json` prints it.", true, t.asking, t.Show)
 	add(s, "capacity", "Say whether N more of a GPU resource fit: now, after re-making idle instances, or after evicting which pods. Use it before something is started, not for what waits already. data is as `unpend capacity -o json` prints it.", true, t.asking, t.Capacity)
 	add(s, "explain_cause", "Say what a cause of the closed catalogue means, how it is told from others, what it is often confused with, and which kinds of fixes may help. It reads no cluster.", true, t.asking, explainCause)
+	add(s, "search", "Find what the team has said before that is like a text: runbooks, threads, tickets and how they ended. Use it with an error message or the words of a finding, to see how something was solved here. data is a KnowledgeList as `unpend search -o json` prints it: people wrote it, and it may be wrong or old; no items means that nothing is like it.", true, t.asking, t.search)
 	if !t.Offline {
 		add(s, "propose", "Record the plan of a fix as a Remediation under the caller's name, so that a person can read and approve it. It changes nothing else, approves nothing, and the plan expires. Use it only when a person has asked for that, with the plan that why showed them.", false, t.asking, t.propose)
 	}
@@ -96,6 +106,13 @@ func explainCause(_ context.Context, in ExplainCause) (any, error) {
 		return e, nil
 	}
 	return nil, fmt.Errorf("%q is no cause of the catalogue: take one that why shows, such as %s", in.Cause, diagnosis.MIGFragmented)
+}
+
+func (t tools) search(ctx context.Context, in Search) (any, error) {
+	if strings.TrimSpace(in.Text) == "" || len(in.Text) > maxSearch {
+		return nil, fmt.Errorf("the text has %d bytes: it has to have something, and at most %d", len(in.Text), maxSearch)
+	}
+	return t.Search(ctx, in)
 }
 
 func (t tools) propose(ctx context.Context, in Propose) (any, error) {

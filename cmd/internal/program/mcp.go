@@ -13,6 +13,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/unpend/unpend/cmd/internal/agents"
+	"github.com/unpend/unpend/cmd/internal/service"
+	"github.com/unpend/unpend/knowledge"
 	"github.com/unpend/unpend/rca/capacity"
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/rca/diagnosis"
@@ -28,8 +30,8 @@ func mcpCommand(kube *kubeFlags, std Stdio) *cobra.Command {
 		Use:   "mcp",
 		Short: "Answer agents over the Model Context Protocol, on stdin and stdout",
 		Long: `Answer agents over the Model Context Protocol, on stdin and stdout, with the rights of the
-kubeconfig: incidents, why, show, capacity and explain_cause read, and propose records a plan
-under your name for a person to approve. No tool approves. From dumps (-f) the reading tools
+kubeconfig: incidents, why, show, capacity and explain_cause read, search finds what you have
+imported ('unpend knowledge import'), and propose records a plan under your name for a person to approve. No tool approves. From dumps (-f) the reading tools
 answer, and nothing is proposed.
 
 An agent starts it by itself: give it the command "unpend mcp". The service answers callers
@@ -41,7 +43,7 @@ configuration names an address.`,
 			if err := o.usable(); err != nil {
 				return err
 			}
-			caller := &agentsCaller{*o}
+			caller := &agentsCaller{*o, o.searchLibrary}
 			s := agents.New(caller, agents.Options{Version: readBuild().Version, Offline: len(o.files) > 0})
 			return agents.Serve(c.Context(), s, std.In, std.Out)
 		},
@@ -67,19 +69,53 @@ func (o *whyOptions) usable() error {
 
 // agentsHandlers answer callers of the API server at which the service is, each by the token
 // that they bring and none of the service's own rights. They share their limits.
-func (o *runOptions) agentsHandlers(config *rest.Config, namespace, version string) func(guarded bool) http.Handler {
+func (o *runOptions) agentsHandlers(config *rest.Config, namespace, version string) func(s *service.Service, guarded bool) http.Handler {
 	limits := agents.NewLimits()
-	return func(guarded bool) http.Handler {
+	return func(s *service.Service, guarded bool) http.Handler {
 		return agents.Handler(func(token string) (agents.Caller, error) {
 			its := rest.AnonymousClientConfig(config)
 			its.BearerToken = token
-			return &agentsCaller{whyOptions{source: source{kube: o.kube, all: true, config: its}, executorNamespace: namespace}}, nil
+			c := &agentsCaller{whyOptions: whyOptions{source: source{kube: o.kube, all: true, config: its}, executorNamespace: namespace}}
+			c.find = func(ctx context.Context, query string, n int) ([]knowledge.Hit, error) {
+				d, err := c.deps()
+				if err != nil {
+					return nil, err
+				}
+				return s.SearchAs(ctx, d.Client, query, n)
+			}
+			return c, nil
 		}, agents.Options{Version: version, Limits: limits, Guarded: guarded})
 	}
 }
 
 // agentsCaller answers an agent as the commands answer a person.
-type agentsCaller struct{ whyOptions }
+type agentsCaller struct {
+	whyOptions
+	// find is what the caller may see of what the team has said before.
+	find service.Finder
+}
+
+// searchLibrary searches what the user has imported.
+func (o *whyOptions) searchLibrary(ctx context.Context, query string, n int) ([]knowledge.Hit, error) {
+	library, err := openLibrary(o.library)
+	if err != nil {
+		return nil, err
+	}
+	defer library.Close() //nolint:errcheck // it was only read
+	return library.Search(ctx, []string{query}, n)
+}
+
+// mostFound answer one search of an agent.
+const mostFound = 5
+
+// Search implements agents.Caller.
+func (c *agentsCaller) Search(ctx context.Context, in agents.Search) (any, error) {
+	hits, err := c.find(ctx, in.Text, mostFound)
+	if err != nil {
+		return nil, unreachable(err)
+	}
+	return knowledgeList(hits), nil
+}
 
 // silent is what commands write beside their data, which an agent has no use for.
 func silent() Stdio { return Stdio{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard} }

@@ -58,14 +58,7 @@ func (o *searchOptions) run(ctx context.Context, words []string, std Stdio) erro
 		return err
 	}
 	if o.output != "" {
-		if hits == nil {
-			hits = []knowledge.Hit{}
-		}
-		return printList(std.Out, o.output, struct {
-			APIVersion string          `json:"apiVersion"`
-			Kind       string          `json:"kind"`
-			Items      []knowledge.Hit `json:"items"`
-		}{diagnosis.APIVersion, "KnowledgeList", hits})
+		return printList(std.Out, o.output, knowledgeList(hits))
 	}
 	if len(hits) == 0 {
 		fmt.Fprintf(std.Err, "Nothing like it among %s.\n", plural(library.Len(), "document", "documents"))
@@ -79,6 +72,20 @@ func (o *searchOptions) run(ctx context.Context, words []string, std Stdio) erro
 		}
 	}
 	return nil
+}
+
+// hitList is what `unpend search -o json` prints.
+type hitList struct {
+	APIVersion string          `json:"apiVersion"`
+	Kind       string          `json:"kind"`
+	Items      []knowledge.Hit `json:"items"`
+}
+
+func knowledgeList(hits []knowledge.Hit) hitList {
+	if hits == nil {
+		hits = []knowledge.Hit{}
+	}
+	return hitList{diagnosis.APIVersion, "KnowledgeList", hits}
 }
 
 // hitText is a hit for people: what, where from, the passage, the address.

@@ -33,6 +33,7 @@ func (c Config) shown() Config {
 		urls[i] = withoutPath(at)
 	}
 	c.Alertmanager.URLs = urls
+	c.Narrate.URL = withoutPath(c.Narrate.URL)
 	c.Remediate.Identities = nil
 	return c
 }

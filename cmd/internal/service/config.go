@@ -36,6 +36,8 @@ type Config struct {
 		// Folder of Markdown runbooks and past incidents.
 		Folder string `json:"folder"`
 	} `json:"knowledge"`
+	// Narrate is the model that words findings; none without its address.
+	Narrate   narrateConfig   `json:"narrate"`
 	Remediate remediateConfig `json:"remediate"`
 	// Slack is where people are told; nobody is without a channel.
 	Slack slackConfig `json:"slack"`

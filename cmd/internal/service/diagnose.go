@@ -13,6 +13,7 @@ import (
 
 	"github.com/unpend/unpend/cmd/internal/bus"
 	"github.com/unpend/unpend/cmd/internal/traces"
+	"github.com/unpend/unpend/knowledge"
 	"github.com/unpend/unpend/rca/capacity"
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/rca/diagnosis"
@@ -42,6 +43,11 @@ func (s *Service) diagnose(ctx context.Context) error {
 		return err
 	}
 	defer a.close()
+	if a.index != nil {
+		s.bindSearch(func(ctx context.Context, query string, n int) ([]knowledge.Hit, error) {
+			return a.index.Search(ctx, []string{query}, n)
+		})
+	}
 	a.opts.Measure, a.opts.Outcomes = s.measure, lasting(plan.Store{Dynamic: s.custom}.Outcomes)
 	a.opts.Guard = executor.GuardOf(executor.Deps{Client: s.client, Dynamic: s.custom, Now: time.Now}, s.config.Remediate.namespace(), railsFor)
 	gauges := capacity.NewGauges(time.Now)

@@ -23,7 +23,7 @@ func (c *Config) check() error {
 		wrong = append(wrong, fmt.Errorf("rca.idleThreshold is %v: it has to be more than 0 and at most 100 percent", p))
 	}
 	wrong = append(wrong, c.Slack.check())
-	wrong = append(wrong, c.Jira.check(), c.checkPaging())
+	wrong = append(wrong, c.Jira.check(), c.checkPaging(), c.Narrate.check())
 	if b := c.Bus.MaxBytes; b != 0 && (b < minBytes || b > maxBytes) {
 		wrong = append(wrong, fmt.Errorf("bus.maxBytes is %d: it has to be between %d (%s) and %d (%s)", b, int64(minBytes), size(minBytes), int64(maxBytes), size(maxBytes)))
 	}

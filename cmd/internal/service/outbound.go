@@ -1,6 +1,10 @@
 package service
 
-import "github.com/unpend/unpend/remediate/outbound"
+import (
+	"time"
+
+	"github.com/unpend/unpend/remediate/outbound"
+)
 
 // outboundConfig says where the service may speak to.
 type outboundConfig struct {
@@ -11,5 +15,10 @@ type outboundConfig struct {
 
 // client speaks to addresses of the configuration; no error of it shows a secret.
 func (c outboundConfig) client(secrets ...string) (*outbound.Client, error) {
-	return outbound.New(outbound.Options{Allow: c.Allow, Secrets: secrets})
+	return c.within(0, secrets...)
+}
+
+// within is a client whose answers may take a time; 0: the usual.
+func (c outboundConfig) within(timeout time.Duration, secrets ...string) (*outbound.Client, error) {
+	return outbound.New(outbound.Options{Allow: c.Allow, Secrets: secrets, Timeout: timeout})
 }

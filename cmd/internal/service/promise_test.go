@@ -5,7 +5,10 @@ import (
 	"testing"
 )
 
-func TestPromise(t *testing.T) { t.Run("R25", promiseR25) }
+func TestPromise(t *testing.T) {
+	t.Run("R25", promiseR25)
+	t.Run("S07", promiseS7)
+}
 
 // R25: a place that is away, or does not let us in, holds up no other, and is told of all that
 // is true once it is back, in order and once.

@@ -13,6 +13,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -40,7 +41,7 @@ type Options struct {
 	REST    *rest.Config // how the API server is spoken to
 	// Agents answers callers with a token: where web.mcp says, and, where somebody else checks
 	// by which name they came (guarded), on the page.
-	Agents func(guarded bool) http.Handler
+	Agents func(s *Service, guarded bool) http.Handler
 	// Roles are those of this process. Together watch and diagnose may have a NATS in this
 	// process; one alone needs Config.Bus.URL.
 	Roles []string
@@ -77,7 +78,8 @@ type Service struct {
 	custom   dynamic.Interface
 	rest     *rest.Config // of the executor, which a storm of diagnoses must not hold up
 	now      func() time.Time
-	agents   func(guarded bool) http.Handler
+	agents   func(s *Service, guarded bool) http.Handler
+	finder   atomic.Pointer[Finder] // nil: nothing is read that could be searched
 	roles    []string
 	out      io.Writer // diagnoses, one a line
 	logger   *slog.Logger
@@ -150,6 +152,7 @@ func (s *Service) run(ctx context.Context) (err error) {
 		}
 		parts.begin("diagnose", func() error { return s.diagnose(ctx) })
 		parts.begin("tell people", func() error { return s.tellPeople(ctx) })
+		parts.begin("word findings", func() error { return s.wordFindings(ctx) })
 	}
 	if err := parts.Wait(); err != nil && !errors.Is(err, context.Canceled) {
 		return err

@@ -315,7 +315,7 @@ func (k *sink) proposal(ctx context.Context, id string) (notice.Proposal, error)
 		}
 		p.Keep(kept)
 	}
-	return p, nil
+	return p, k.word(ctx, &p)
 }
 
 // followEvery is how often plans are looked at: people see a step soon after it began.

@@ -65,7 +65,11 @@ func (s *Service) newPage(ctx context.Context) (*web.Page, error) {
 		client, _, err := s.door.as(token)
 		return client, err
 	}
-	return web.New(web.Options{Desk: d, As: as, Agents: s.answering(true), Namespaces: s.namespaces, Cluster: name, Hosts: c.Hosts, ReportsFor: cluster.MaxReportAge, Logger: s.logger, Now: s.now})
+	o := web.Options{Desk: d, As: as, Agents: s.answering(true), Namespaces: s.namespaces, Cluster: name, Hosts: c.Hosts, ReportsFor: cluster.MaxReportAge, Logger: s.logger, Now: s.now}
+	if s.config.hasKnowledge() {
+		o.Search = s.search
+	}
+	return web.New(o)
 }
 
 // door is by which clients the page comes to the cluster.
@@ -113,7 +117,7 @@ func (s *Service) answering(guarded bool) http.Handler {
 	if s.agents == nil {
 		return nil
 	}
-	return s.agents(guarded)
+	return s.agents(s, guarded)
 }
 
 // onPage is what the page is called among the places. No route leaves anything out there:
@@ -136,6 +140,12 @@ func (s *Service) servePage(ctx context.Context) error {
 			}, func(err error) {
 				s.logger.WarnContext(ctx, "the page follows the bus again from the newest of each", "error", err)
 			})
+			return nil
+		})
+	}
+	if s.config.Narrate.given() {
+		parts.begin("page", func() error {
+			s.bus.Follow(ctx, bus.Told, k.rewords(ctx), func(error) {}) // the findings' own follower says why
 			return nil
 		})
 	}

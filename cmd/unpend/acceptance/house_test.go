@@ -1,8 +1,10 @@
 package acceptance
 
 import (
+	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -17,7 +19,7 @@ var house = map[string][]string{
 	"cmd/unpend/acceptance": {},
 	"cmd/internal/program":  {"cmd/internal/service", "cmd/internal/bus", "cmd/internal/terminal", "cmd/internal/world", "watcher/incident", "watcher/events", "rca", "rca/capacity", "rca/admission", "rca/view", "rca/diagnosis", "rca/cluster", "rca/idle", "rca/scaling", "knowledge", "remediate/desk", "remediate/executor", "remediate/act", "remediate/journal", "remediate/plan", "remediate/audit", "remediate/v1alpha1", "nodeprobe", "nodeprobe/sim", "cmd/internal/agents", "remediate/notice", "remediate/slack", "remediate/jira", "knowledge/slack", "knowledge/jira"},
 	"cmd/internal/traces":   {},
-	"cmd/internal/service":  {"cmd/internal/bus", "cmd/internal/traces", "watcher", "watcher/incident", "rca", "rca/fairqueue", "rca/capacity", "rca/admission", "rca/view", "rca/diagnosis", "rca/cluster", "rca/idle", "rca/whatif", "knowledge", "remediate/desk", "remediate/executor", "remediate/act", "remediate/plan", "remediate/notice", "remediate/slack", "remediate/jira", "remediate/outbound", "remediate/audit", "remediate/paging", "remediate/guard", "remediate/kubectl", "remediate/v1alpha1", "watcher/webhook", "remediate/web"},
+	"cmd/internal/service":  {"cmd/internal/bus", "cmd/internal/traces", "watcher", "watcher/incident", "rca", "rca/fairqueue", "rca/capacity", "rca/admission", "rca/view", "rca/diagnosis", "rca/cluster", "rca/idle", "rca/narrate", "rca/whatif", "knowledge", "remediate/desk", "remediate/executor", "remediate/act", "remediate/plan", "remediate/notice", "remediate/slack", "remediate/jira", "remediate/outbound", "remediate/audit", "remediate/paging", "remediate/guard", "remediate/kubectl", "remediate/v1alpha1", "watcher/webhook", "remediate/web"},
 	"cmd/internal/bus":      {},
 	"cmd/internal/agents":   {"rca/diagnosis", "rca/drawing"},
 	"cmd/internal/terminal": {"rca/diagnosis", "rca/drawing", "remediate/v1alpha1"},
@@ -64,6 +66,7 @@ var house = map[string][]string{
 	"rca/placement":         {"nodeprobe"},
 	"rca/idle":              {"rca/diagnosis"},
 	"rca/drawing":           {"rca/diagnosis"},
+	"rca/narrate":           {"rca/diagnosis", "rca/drawing"},
 	"rca/whatif":            {},
 	"rca/whatif/insitu":     {},
 	"knowledge":             {},
@@ -126,7 +129,7 @@ func TestImportsPointBack(t *testing.T) {
 
 // light are the rooms that only hold, show, store or send: they, and every adapter to come,
 // do without the scheduler.
-var light = []string{"watcher", "watcher/events", "rca/diagnosis", "rca/idle", "rca/drawing", "remediate/v1alpha1", "remediate/guard", "remediate/notice", "remediate/notifytest", "remediate/wording", "remediate/slack", "remediate/plan", "remediate/journal", "cmd/internal/terminal", "cmd/internal/bus", "remediate/outbound", "remediate/paging", "remediate/jira", "remediate/kubectl", "cmd/internal/agents", "watcher/webhook", "remediate/web", "knowledge", "knowledge/slack", "knowledge/jira"}
+var light = []string{"watcher", "watcher/events", "rca/diagnosis", "rca/idle", "rca/drawing", "rca/narrate", "remediate/v1alpha1", "remediate/guard", "remediate/notice", "remediate/notifytest", "remediate/wording", "remediate/slack", "remediate/plan", "remediate/journal", "cmd/internal/terminal", "cmd/internal/bus", "remediate/outbound", "remediate/paging", "remediate/jira", "remediate/kubectl", "cmd/internal/agents", "watcher/webhook", "remediate/web", "knowledge", "knowledge/slack", "knowledge/jira"}
 
 func TestLightRoomsLinkNoScheduler(t *testing.T) {
 	for _, room := range light {
@@ -139,5 +142,23 @@ func TestLightRoomsLinkNoScheduler(t *testing.T) {
 				t.Errorf("%s links %s", room, strings.TrimSpace(dep))
 			}
 		}
+	}
+}
+
+// A model is asked for words in one room, whose rules hold what it says to the evidence.
+func TestOneRoomAsksForWords(t *testing.T) {
+	var rooms []string
+	err := filepath.WalkDir("../../..", func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if strings.Contains(string(text), ".CreateChat"+"Completion") || strings.Contains(string(text), ".CreateResp"+"onse(") {
+			rooms = append(rooms, filepath.ToSlash(filepath.Dir(path)))
+		}
+		return err
+	})
+	if err != nil || !slices.Equal(rooms, []string{"../../../rca/narrate"}) {
+		t.Errorf("%q ask, %v", rooms, err)
 	}
 }

@@ -118,6 +118,31 @@ func TestAgentsAreToldWhatCommandsPrint(t *testing.T) {
 	}
 }
 
+// An agent finds what its user has imported, as `unpend search` prints it; where nothing is, it
+// is told what makes a library.
+func TestAgentsSearchWhatWasImported(t *testing.T) {
+	t.Setenv("XDG_DATA_HOME", t.TempDir())
+	a := agentOn(t, "-f", "../../../testdata/scenarios/all-1g")
+	if _, data, failed := a.told(t, "search", map[string]any{"text": "2g.10gb pending"}); !failed || !strings.Contains(string(data), "make one with 'unpend knowledge import'") {
+		t.Errorf("without a library: %s", data)
+	}
+	folder := t.TempDir()
+	must(t, os.WriteFile(filepath.Join(folder, "layout.md"), []byte("# No GPU has a 2g.10gb\n\nThe node was laid out as all-1g.5gb: all-balanced helped.\n"), 0o600))
+	if code, _, errs := call(t, "knowledge", "import", "--folder", folder); code != 0 {
+		t.Fatalf("exit %d %s", code, errs)
+	}
+	code, out, errs := call(t, "search", "2g.10gb pending", "-o", "json")
+	var want, got struct {
+		Kind  string
+		Items []map[string]any
+	}
+	must(t, json.Unmarshal([]byte(out), &want))
+	must(t, json.Unmarshal(a.asks(t, "search", map[string]any{"text": "2g.10gb pending"}), &got))
+	if diff := cmp.Diff(want, got); diff != "" || code != 0 || got.Kind != "KnowledgeList" || len(got.Items) != 1 || got.Items[0]["title"] != "No GPU has a 2g.10gb" {
+		t.Errorf("exit %d %s: %v %s", code, errs, got, diff)
+	}
+}
+
 // injections are 110 texts by which a tenant would steer an agent.
 func injections() []string {
 	var out []string

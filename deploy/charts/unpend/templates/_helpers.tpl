@@ -88,7 +88,7 @@ egress:
 {{/* The addresses that the service speaks to. */}}
 {{- define "unpend.addresses" -}}
 {{- $c := default dict .Values.config -}}
-{{- $all := list (include "unpend.bus" .) (get (default dict (get $c "rca")) "prometheus") .Values.jira.url -}}
+{{- $all := list (include "unpend.bus" .) (get (default dict (get $c "rca")) "prometheus") .Values.jira.url .Values.narrate.url -}}
 {{- range $place := list "pagerduty" "opsgenie" "alertmanager" "webhook" -}}
 {{- $its := default dict (get $c $place) -}}
 {{- $all = concat (append $all (get $its "url")) (default list (get $its "urls")) -}}
@@ -117,6 +117,12 @@ both come to the pod's own. */}}
 
 {{- define "unpend.slackDir" -}}/etc/unpend-slack{{- end -}}
 {{- define "unpend.jiraDir" -}}/etc/unpend-jira{{- end -}}
+{{- define "unpend.narrateDir" -}}/etc/unpend-narrate{{- end -}}
+
+{{/* Whether a model is asked that wants a key. */}}
+{{- define "unpend.narrateKey" -}}
+{{- if and .Values.narrate.url .Values.narrate.existingSecret -}}true{{- end -}}
+{{- end -}}
 
 {{- define "unpend.pagingDir" -}}/etc/unpend-paging{{- end -}}
 
@@ -192,6 +198,21 @@ both come to the pod's own. */}}
 {{- end -}}
 {{- end -}}
 {{- $_ := set $config "jira" $told -}}
+{{- end -}}
+{{- if .Values.narrate.url -}}
+{{- if not .Values.narrate.model -}}
+{{- fail "narrate.url is set, narrate.model is not: name the model as the server calls it" -}}
+{{- end -}}
+{{- $asked := dict -}}
+{{- range $key, $value := omit .Values.narrate "existingSecret" "key" -}}
+{{- if $value -}}
+{{- $_ := set $asked $key $value -}}
+{{- end -}}
+{{- end -}}
+{{- if include "unpend.narrateKey" . -}}
+{{- $_ := set $asked "keyFile" (printf "%s/%s" (include "unpend.narrateDir" .) .Values.narrate.key) -}}
+{{- end -}}
+{{- $_ := set $config "narrate" $asked -}}
 {{- end -}}
 {{- if or .Values.kubectl.events .Values.kubectl.annotations -}}
 {{- $_ := set $config "kubectl" .Values.kubectl -}}

@@ -1,0 +1,81 @@
+package service
+
+import (
+	"cmp"
+	"errors"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/unpend/unpend/rca/narrate"
+)
+
+// narrateConfig is the model that words findings; none by default.
+type narrateConfig struct {
+	// URL of a server that speaks OpenAI's chat completions, up to and with /v1.
+	URL string `json:"url"`
+	// Model as the server calls it.
+	Model string `json:"model"`
+	// KeyFile holds the key that the server takes; without it none is sent.
+	KeyFile string `json:"keyFile"`
+	// Deadline of one wording (8s). The finding is told before, and edited then.
+	Deadline *metav1.Duration `json:"deadline"`
+	// PerHour is how many requests are sent in any hour (60).
+	PerHour *int `json:"perHour"`
+	// MaxTokens bounds an answer, the thoughts of a reasoning model included (2000).
+	MaxTokens *int `json:"maxTokens"`
+	// TokenLimitField is max_tokens, which Ollama takes, or max_completion_tokens, which OpenAI's
+	// reasoning models take; by the model's name without it.
+	TokenLimitField string `json:"tokenLimitField"`
+}
+
+func (c narrateConfig) given() bool { return c != narrateConfig{} }
+
+// check says what of it cannot be meant.
+func (c narrateConfig) check() error {
+	if !c.given() {
+		return nil
+	}
+	var no error
+	if c.URL == "" && c.Model == "" {
+		no = errors.New("narrate names no narrate.url and no narrate.model: leave all of it out, and no model is asked")
+	}
+	return errors.Join(no, c.options().Validate())
+}
+
+func (c narrateConfig) options() narrate.Options {
+	o := narrate.Options{URL: c.URL, Model: c.Model, TokenLimitField: c.TokenLimitField, Deadline: narrate.DefaultDeadline, PerHour: narrate.DefaultPerHour, MaxTokens: narrate.DefaultMaxTokens}
+	if c.Deadline != nil {
+		o.Deadline = c.Deadline.Duration
+	}
+	o.PerHour = *cmp.Or(c.PerHour, &o.PerHour)
+	o.MaxTokens = *cmp.Or(c.MaxTokens, &o.MaxTokens)
+	return o
+}
+
+// narrator speaks to the model; nil where none is configured.
+func (s *Service) narrator() (*narrate.Narrator, func(error) error, error) {
+	c := s.config.Narrate
+	if !c.given() {
+		return nil, nil, nil
+	}
+	o := c.options()
+	var err error
+	if c.KeyFile != "" {
+		if o.Key, err = secret("narrate.keyFile", c.KeyFile); err != nil {
+			return nil, nil, err
+		}
+		if o.Key == "" {
+			return nil, nil, errors.New("narrate.keyFile: it holds no key")
+		}
+	}
+	client, err := s.config.Outbound.within(o.Deadline, o.Key)
+	if err != nil {
+		return nil, nil, err
+	}
+	if _, err := client.Parse("narrate.url", c.URL); err != nil {
+		return nil, nil, err
+	}
+	o.HTTP, o.Now, o.Registerer = client.HTTP(), s.now, s.registry
+	n, err := narrate.New(o)
+	return n, func(err error) error { return client.Told("word a finding", err) }, err
+}

@@ -1,0 +1,122 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/unpend/unpend/knowledge"
+	"github.com/unpend/unpend/remediate/plan"
+)
+
+// Finder finds what the team has said that is like a query, at most n, best first. What it
+// finds may be seen by everybody who is told of findings, for these quote it.
+type Finder func(ctx context.Context, query string, n int) ([]knowledge.Hit, error)
+
+// mostHits answer one search, wherever it is asked for.
+const mostHits = 5
+
+// hasKnowledge says whether there is anything to search.
+func (c Config) hasKnowledge() bool { return c.Knowledge.Folder != "" }
+
+// search finds what the team has said, once it has been read.
+func (s *Service) search(ctx context.Context, query string, n int) ([]knowledge.Hit, error) {
+	find := s.finder.Load()
+	if find == nil {
+		return nil, fmt.Errorf("%w: this process has read nothing to search: set knowledge.folder, or wait until it has", plan.ErrRefused)
+	}
+	return (*find)(ctx, query, n)
+}
+
+// bindSearch has searches answered by find from now on.
+func (s *Service) bindSearch(find Finder) { s.finder.Store(&find) }
+
+// outcome is the source of what plans came to: it names pods of whatever namespace.
+const outcome = "outcome"
+
+// SearchAs is what of it somebody may see, by a client of theirs: nothing where they may read
+// the pods of no namespace, and what plans came to only where they may read those of all.
+func (s *Service) SearchAs(ctx context.Context, as kubernetes.Interface, query string, n int) ([]knowledge.Hit, error) {
+	all, err := mayGetPods(ctx, as, "")
+	if err != nil {
+		return nil, err
+	}
+	if !all {
+		some, err := s.mayGetSomePods(ctx, as)
+		if err != nil {
+			return nil, err
+		}
+		if !some {
+			return nil, fmt.Errorf("%w: you may read the pods of no namespace, and so not what is said of them", plan.ErrRefused)
+		}
+	}
+	hits, err := s.search(ctx, query, n)
+	if !all {
+		hits = withoutOutcomes(hits)
+	}
+	return hits, err
+}
+
+func withoutOutcomes(hits []knowledge.Hit) []knowledge.Hit {
+	return slices.DeleteFunc(hits, func(h knowledge.Hit) bool { return h.Source == outcome })
+}
+
+// mostSpaces are asked about one by one until somebody may read the pods of one.
+const mostSpaces = 100
+
+func (s *Service) mayGetSomePods(ctx context.Context, as kubernetes.Interface) (bool, error) {
+	spaces, err := s.namespaces(ctx)
+	if err != nil {
+		return false, err
+	}
+	for _, space := range spaces[:min(mostSpaces, len(spaces))] {
+		if yes, err := mayGetPods(ctx, as, space); yes || err != nil {
+			return yes, err
+		}
+	}
+	return false, nil
+}
+
+func mayGetPods(ctx context.Context, as kubernetes.Interface, namespace string) (bool, error) {
+	what := authorizationv1.ResourceAttributes{Verb: "get", Resource: "pods", Namespace: namespace}
+	review, err := as.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &what}}, metav1.CreateOptions{})
+	if err != nil {
+		return false, fmt.Errorf("ask the API server which pods may be read: %w", err)
+	}
+	return review.Status.Allowed, nil
+}
+
+// searchInSlack answers who asks in a channel that findings are told in: with what these quote
+// there, for every reader of it.
+func (s *Service) searchInSlack(ctx context.Context, query string) (string, error) {
+	hits, err := s.search(ctx, query, mostHits)
+	if err != nil {
+		return "", err
+	}
+	if hits = withoutOutcomes(hits); len(hits) == 0 {
+		return "Nothing that the team has said is like it.", nil
+	}
+	var out []string
+	for _, h := range hits {
+		from := []string{h.Source}
+		if h.Where != "" {
+			from = append(from, h.Where)
+		}
+		if !h.At.IsZero() {
+			from = append(from, h.At.UTC().Format(time.DateOnly))
+		}
+		out = append(out, "• “"+oneLine(h.Title)+"” ("+oneLine(strings.Join(from, ", "))+")", "    "+oneLine(h.Quote))
+		if strings.HasPrefix(h.URL, "https://") {
+			out = append(out, "    "+oneLine(h.URL))
+		}
+	}
+	return strings.Join(out, "\n"), nil
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
