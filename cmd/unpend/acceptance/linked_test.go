@@ -19,7 +19,7 @@ var tooHeavy = map[string]string{
 	"k8s.io/kubernetes/pkg/controlplane/":         "the API server",
 	"k8s.io/kubernetes/pkg/kubelet/":              "the kubelet",
 	"go.etcd.io/etcd/":                            "etcd's client",
-	"go.opentelemetry.io/otel/exporters/":"exporters nobody reads",
+	"go.opentelemetry.io/otel/exporters/":         "exporters nobody reads",
 	"google.golang.org/grpc":                      "templates, by its trace pages",
 	"golang.org/x/net/trace":                      "templates",
 	"cloud.google.com/":                           "a cloud",
