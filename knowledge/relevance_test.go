@@ -33,19 +33,52 @@ type ticket struct{ Key, At, Title, Text, End string }
 
 type query struct {
 	Ask  []string
-	Want map[string]int // by id: 2 the same matter, 1 of use
+	From string         // the scenario whose diagnosis asks
+	Want map[string]int // by id: 3 the same matter and how it ended, 2 the same matter, 1 of use
 }
 
-func load[T any](t testing.TB, name string) (out []T) {
+// load reads every file of the set that a pattern names.
+func load[T any](t testing.TB, pattern string) (out []T) {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(set, name))
+	names, err := filepath.Glob(filepath.Join(set, pattern))
+	if err != nil || len(names) == 0 {
+		t.Fatalf("%s: %v, %v", pattern, names, err)
+	}
+	for _, name := range names {
+		var more []T
+		data, err := os.ReadFile(name)
+		if err == nil {
+			err = yaml.UnmarshalStrict(data, &more)
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		out = append(out, more...)
+	}
+	return out
+}
+
+// asked are the queries of the set, with what the diagnoses of scenarios ask.
+func asked(t testing.TB) []query {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(set, "asked.yaml"))
+	words := map[string][]string{}
 	if err == nil {
-		err = yaml.UnmarshalStrict(data, &out)
+		err = yaml.UnmarshalStrict(data, &words)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	return out
+	queries := load[query](t, "queries.yaml")
+	for n, q := range queries {
+		if q.From != "" {
+			queries[n].Ask = words[q.From]
+		}
+		if len(queries[n].Ask) == 0 {
+			t.Fatalf("%s asks nothing", q.From)
+		}
+	}
+	return queries
 }
 
 // history imports the set as a team would, from an export of each tool; the id of a
@@ -62,7 +95,7 @@ func history(t testing.TB) (*knowledge.Library, map[string]string) {
 		}
 	})
 	ids := map[string]string{}
-	threads, tickets := load[thread](t, "threads.yaml"), load[ticket](t, "tickets.yaml")
+	threads, tickets := load[thread](t, "threads*.yaml"), load[ticket](t, "tickets*.yaml")
 	e, err := slack.Open(workspace(t, threads, ids))
 	if err != nil {
 		t.Fatal(err)
@@ -240,11 +273,11 @@ func ndcg(got []string, want map[string]int) float64 {
 
 func TestRelevanceSet(t *testing.T) {
 	l, ids := history(t)
-	queries := load[query](t, "queries.yaml")
+	queries := asked(t)
 	f := measure(t, l, ids, queries)
 	t.Logf("%d documents, %d queries: %+v", l.Len(), len(queries), f)
 	// A little below what was measured: who makes it worse is told.
-	if f.recall < 0.85 || f.ndcg < 0.85 || f.precise < 0.8 || f.silent < 0.9 || f.rightSilence < 0.85 {
+	if f.recall < 0.69 || f.ndcg < 0.67 || f.precise < 0.62 || f.silent < 0.96 || f.rightSilence < 0.9 {
 		t.Errorf("got %+v", f)
 	}
 }
