@@ -20,6 +20,8 @@ type searchOptions struct {
 	library string
 	output  string
 	limit   int
+
+	embeddings embeddings
 }
 
 func searchCommand(std Stdio) *cobra.Command {
@@ -38,6 +40,7 @@ is told when nothing is like it.`,
 	libraryFlag(c, &o.library)
 	c.Flags().StringVarP(&o.output, "output", "o", "", "json or yaml")
 	c.Flags().IntVar(&o.limit, "limit", 5, "how many to show at most")
+	o.embeddings.flags(c)
 	return c
 }
 
@@ -53,7 +56,8 @@ func (o *searchOptions) run(ctx context.Context, words []string, std Stdio) erro
 		return err
 	}
 	defer library.Close()
-	hits, err := library.Search(ctx, words, o.limit)
+	// One phrase: a shell parts what a person typed.
+	hits, err := o.embeddings.search(ctx, library, []string{strings.Join(words, " ")}, o.limit, std)
 	if err != nil {
 		return err
 	}
