@@ -53,15 +53,12 @@ func (i *Index) find(ctx context.Context, phrases []string, atLeast int) (questi
 	if err != nil || len(q.terms)+len(q.ids) == 0 {
 		return q, nil, err
 	}
-	req := bleve.NewSearchRequestOptions(q.query(), max(pool, atLeast), 0, false)
-	req.IncludeLocations, req.Fields = true, []string{fieldDoc}
-	req.SortBy([]string{"-_score", "_id"})
-	res, err := i.bleve.SearchInContext(ctx, req)
+	matches, err := i.matches(ctx, q, max(pool, atLeast))
 	if err != nil {
 		return q, nil, err
 	}
 	var out []candidate
-	for _, m := range res.Hits {
+	for _, m := range matches {
 		if !q.like(m) {
 			continue
 		}
@@ -80,6 +77,30 @@ func (i *Index) find(ctx context.Context, phrases []string, atLeast int) (questi
 		}
 	}
 	return q, out, nil
+}
+
+// matches are the best by BM25, with where in them the parts of the question stand. They
+// are sought twice: to read the places of every document that has a word, and not only of
+// the best, is most of a search's work.
+func (i *Index) matches(ctx context.Context, q question, most int) (search.DocumentMatchCollection, error) {
+	parts := q.query()
+	best := bleve.NewSearchRequestOptions(parts, most, 0, false)
+	best.SortBy([]string{"-_score", "_id"})
+	found, err := i.bleve.SearchInContext(ctx, best)
+	if err != nil || len(found.Hits) == 0 {
+		return nil, err
+	}
+	ids := make([]string, len(found.Hits))
+	for n, m := range found.Hits {
+		ids[n] = m.ID
+	}
+	places := bleve.NewSearchRequestOptions(bleve.NewConjunctionQuery(bleve.NewDocIDQuery(ids), parts), len(ids), 0, false)
+	places.IncludeLocations, places.Fields = true, []string{fieldDoc}
+	all, err := i.bleve.SearchInContext(ctx, places)
+	if err != nil {
+		return nil, err
+	}
+	return all.Hits, nil
 }
 
 func (q question) candidate(m *search.DocumentMatch) (candidate, error) {

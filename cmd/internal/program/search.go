@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -87,16 +86,7 @@ func (o *searchOptions) run(ctx context.Context, words []string, std Stdio) erro
 
 // hitText is a hit for people: what, where from, the passage, the address.
 func hitText(h knowledge.Hit) string {
-	from := []string{h.Source}
-	for _, s := range []string{h.Where, h.Who} {
-		if s != "" {
-			from = append(from, s)
-		}
-	}
-	if !h.At.IsZero() {
-		from = append(from, h.At.Format(time.DateOnly))
-	}
-	lines := []string{h.Title, "  " + strings.Join(from, " · "), "  " + strings.Join(strings.Fields(h.Quote), " ")}
+	lines := []string{h.Title, "  " + h.From(), "  " + strings.Join(strings.Fields(h.Quote), " ")}
 	if h.URL != "" {
 		lines = append(lines, "  "+h.URL)
 	}
