@@ -223,7 +223,10 @@ func (l *Library) Forget(ctx context.Context, name string) (int, error) {
 		t.batch.Delete(id)
 	}
 	// One batch: all of it goes or nothing.
-	return len(ids), t.flush(ctx)
+	if err := t.flush(ctx); err != nil {
+		return len(ids), err
+	}
+	return len(ids), l.forgetVectors(ids)
 }
 
 // Bytes is how large the library is on disk.

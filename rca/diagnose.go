@@ -93,13 +93,14 @@ func (r *run) diagnose(ctx context.Context, i incident.Incident) (diagnosis.Diag
 	d := written(c, nodes, orderCauses(c, nodes, causes, cmp.Or(c.CameWithout(), c.WayOut(), fixes.Root())), fixes)
 	c.Quote(d.Causes)
 	d.Knowledge = pastHits(past, d.Causes)
+	setRecords(past, d)
 	for _, missing := range []string{forgotten, unguarded} {
 		if missing != "" {
 			d.Unread = append(d.Unread, missing)
 		}
 	}
 	if r.opts.Search != nil {
-		hits, err := r.opts.Search(ctx, searchWords(d))
+		hits, err := r.opts.Search(ctx, d.Words())
 		if err != nil {
 			d.Unread = append(d.Unread, "knowledge: "+err.Error()+"; past incidents are not shown")
 		}

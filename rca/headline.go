@@ -2,7 +2,6 @@ package rca
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -78,19 +77,6 @@ func needs(c *causes.Case) string {
 		return "a node"
 	}
 	return strings.Join(parts, "+")
-}
-
-// searchWords are the words of a diagnosis that past incidents would share.
-func searchWords(d diagnosis.Diagnosis) []string {
-	var words []string
-	for _, c := range d.Causes {
-		words = append(words, string(c.ID), c.Says)
-	}
-	words = append(words, slices.Sorted(maps.Keys(d.Requests))...)
-	if d.Drawing != nil {
-		words = append(words, d.Drawing.Product)
-	}
-	return words
 }
 
 // drawing shows the GPU that the best fix re-makes, else the first GPU of the root cause's

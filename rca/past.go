@@ -2,7 +2,9 @@ package rca
 
 import (
 	"context"
+	"math"
 	"slices"
+	"time"
 
 	"github.com/unpend/unpend/knowledge"
 	"github.com/unpend/unpend/rca/diagnosis"
@@ -34,4 +36,35 @@ func pastHits(past []knowledge.Outcome, causes []diagnosis.Cause) []knowledge.Hi
 		}
 	}
 	return out
+}
+
+// setRecords says of each fix how its kind turned out here against the root cause.
+func setRecords(past []knowledge.Outcome, d diagnosis.Diagnosis) {
+	for n := range d.Fixes {
+		d.Fixes[n].Record = record(past, d.Causes, d.Fixes[n].Kind)
+	}
+}
+
+// record counts the past fixes of a kind for the root cause; nil where there were none.
+func record(past []knowledge.Outcome, causes []diagnosis.Cause, kind diagnosis.FixKind) *diagnosis.Record {
+	var r diagnosis.Record
+	var took []time.Duration
+	for _, o := range past {
+		if len(causes) == 0 || o.Cause != string(causes[0].ID) || o.Fix != string(kind) {
+			continue
+		}
+		r.Of++
+		if o.Runs {
+			r.Worked++
+			took = append(took, o.Took)
+		}
+	}
+	if r.Of == 0 {
+		return nil
+	}
+	if len(took) > 0 {
+		slices.Sort(took)
+		r.Minutes = int(math.Ceil(took[len(took)/2].Minutes()))
+	}
+	return &r
 }

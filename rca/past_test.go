@@ -36,3 +36,22 @@ func TestPastOutcomes(t *testing.T) {
 		t.Error("nobody says that the past is not known")
 	}
 }
+
+// Beside a fix stands how its kind turned out against this cause, and nothing of others.
+func TestRecordOfAFix(t *testing.T) {
+	outcome := func(cause diagnosis.CauseID, kind diagnosis.FixKind, runs bool, took time.Duration) knowledge.Outcome {
+		return knowledge.Outcome{Cause: string(cause), Fix: string(kind), Runs: runs, Took: took}
+	}
+	past := []knowledge.Outcome{
+		outcome(diagnosis.MIGFull, diagnosis.EvictPods, true, time.Minute), outcome(diagnosis.MIGFull, diagnosis.EvictPods, true, 9*time.Minute),
+		outcome(diagnosis.MIGFull, diagnosis.EvictPods, true, 130*time.Second), outcome(diagnosis.MIGFull, diagnosis.EvictPods, false, time.Hour),
+		outcome(diagnosis.MIGFull, diagnosis.Wait, false, time.Hour), outcome(diagnosis.NodeCordoned, diagnosis.UncordonNode, true, time.Second),
+	}
+	d := diagnosis.Diagnosis{Causes: []diagnosis.Cause{{ID: diagnosis.MIGFull}, {ID: diagnosis.NodeCordoned}},
+		Fixes: []diagnosis.Fix{{Kind: diagnosis.EvictPods}, {Kind: diagnosis.Wait}, {Kind: diagnosis.UncordonNode}}}
+	setRecords(past, d)
+	got := []*diagnosis.Record{d.Fixes[0].Record, d.Fixes[1].Record, d.Fixes[2].Record}
+	if diff := cmp.Diff([]*diagnosis.Record{{Worked: 3, Of: 4, Minutes: 3}, {Of: 1}, nil}, got); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -182,6 +182,7 @@ type Fix struct {
 	Cost              Cost      `json:"cost"`
 	Effect            *Effect   `json:"effect"`              // only of a fix that schedules
 	Conflicts         []string  `json:"conflicts,omitempty"` // fixes of other incidents that want the same room: gpu-11aa22bb33#1
+	Record            *Record   `json:"record,omitempty"`    // how its kind turned out here; none where it was never carried out
 	Risk              Risk      `json:"risk"`
 	Mechanism         Mechanism `json:"mechanism"`
 	HardwareEvictions *int      `json:"hardwareEvictions,omitempty"`

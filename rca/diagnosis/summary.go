@@ -73,6 +73,7 @@ type FixSummary struct {
 	RestartCount      int       `json:"restartCount"`
 	Effect            *Effect   `json:"effect"`
 	Conflicts         []string  `json:"conflicts,omitempty"`
+	Record            *Record   `json:"record,omitempty"`
 	Risk              Risk      `json:"risk"`
 	Mechanism         Mechanism `json:"mechanism"`
 	HardwareEvictions *int      `json:"hardwareEvictions,omitempty"`
@@ -122,7 +123,7 @@ func (d Diagnosis) summary() Summary {
 		s.Causes = append(s.Causes, CauseSummary{c.ID, c.Certainty, c.Says, c.Nodes, len(c.Nodes), c.Evidence})
 	}
 	for _, f := range d.Fixes {
-		s.Fixes = append(s.Fixes, FixSummary{f.ID, f.Kind, f.Kinds, f.Title, f.Automatic, f.Class, f.Held, f.Cost, len(f.Cost.Evictions), len(f.Cost.Restarts), f.Effect, f.Conflicts, f.Risk, f.Mechanism, f.HardwareEvictions, f.Proof, f.Steps, f.Commands, f.Plan})
+		s.Fixes = append(s.Fixes, FixSummary{f.ID, f.Kind, f.Kinds, f.Title, f.Automatic, f.Class, f.Held, f.Cost, len(f.Cost.Evictions), len(f.Cost.Restarts), f.Effect, f.Conflicts, f.Record, f.Risk, f.Mechanism, f.HardwareEvictions, f.Proof, f.Steps, f.Commands, f.Plan})
 	}
 	return s
 }

@@ -137,8 +137,11 @@ func evidence(d diagnosis.Summary, at scale) (out document) {
 	var seen [][]run
 	for _, k := range d.Knowledge[:min(at.fixes, len(d.Knowledge))] {
 		w := words{most: at.text}
-		if w.plain("“" + k.Title + "” (" + k.Source + ")"); k.Quote != "" {
+		if w.plain("“" + k.Title + "” (" + k.From() + ")"); k.Quote != "" {
 			w.plain(": “" + k.Quote + "”")
+		}
+		if k.URL != "" {
+			w.plain(" ").name(k.URL)
 		}
 		seen = append(seen, w.runs)
 	}

@@ -52,9 +52,12 @@ func (s *Slack) details(d diagnosis.Summary) message {
 		p.add(newParagraph().bold("unread").plain(": " + u))
 	}
 	for _, k := range d.Knowledge {
-		t := newParagraph().bold("seen before").plain(": " + k.Title + " (" + k.Source + ")")
+		t := newParagraph().bold("seen before").plain(": " + k.Title + " (" + k.From() + ")")
 		if k.Quote != "" {
 			t.plain(" “" + k.Quote + "”")
+		}
+		if k.URL != "" { // an address, and no link: who wrote it is not us
+			t.br().code(k.URL)
 		}
 		p.add(t)
 	}

@@ -61,6 +61,7 @@ func (v fixView) node(incident string) g.Node {
 		price(v),
 		stopped(v),
 		h.P(v.verdict(), g.If(v.Class != "", g.Group{g.Text(" "), muted(g.Text("(" + v.Class + ")"))})),
+		g.Iff(v.Record != nil, func() g.Node { return note("muted", "It "+v.Record.String()+".") }),
 		g.If(len(v.Conflicts) > 0, note("warn", "Wants the same room as "+clean(strings.Join(v.Conflicts, ", "))+".")),
 		g.Iff(len(v.Steps)+len(v.Commands) > 0, v.details),
 		v.way(incident),

@@ -9,9 +9,13 @@ import (
 	"github.com/unpend/unpend/rca/diagnosis"
 )
 
-// Price is what a fix brings and costs, in one line.
+// Price is what a fix brings and costs, and how its kind turned out before, in one line.
 func Price(f diagnosis.FixSummary) string {
-	return fmt.Sprintf("runs %s · stops %s · takes %s · risk %s", Runs(f), Stops(f), Takes(f), f.Risk)
+	price := fmt.Sprintf("runs %s · stops %s · takes %s · risk %s", Runs(f), Stops(f), Takes(f), f.Risk)
+	if f.Record != nil {
+		price += " · " + f.Record.String()
+	}
+	return price
 }
 
 // Runs counts the incident's pods that run afterwards; "–" where that is not known.

@@ -66,6 +66,7 @@ func TestFixes(t *testing.T) {
 		want string
 	}{
 		{diagnosis.FixSummary{Risk: diagnosis.LowRisk}, "runs – · stops nobody · takes – · risk low|by hand||"},
+		{diagnosis.FixSummary{Risk: diagnosis.LowRisk, Record: &diagnosis.Record{Worked: 4, Of: 5, Minutes: 3}}, "runs – · stops nobody · takes – · risk low · worked here 4 times of 5, in about 3 min|by hand||"},
 		{diagnosis.FixSummary{Risk: diagnosis.LowRisk, Held: "x"}, "runs – · stops nobody · takes – · risk low|refused now: x||"},
 		{diagnosis.FixSummary{Risk: diagnosis.LowRisk, Automatic: true, Held: "x", Cost: diagnosis.Cost{RestartsKnown: &unknown}}, "runs – · stops 0+ pods · takes <1 min · risk low|held back now: x||"},
 		{diagnosis.FixSummary{Risk: diagnosis.HighRisk, Automatic: true, Effect: &diagnosis.Effect{Runs: 1, Of: 2, ThenWait: []diagnosis.PodName{pod}}, EvictionCount: 1, Cost: diagnosis.Cost{Minutes: 4, Evictions: []diagnosis.PodName{pod}}},

@@ -33,6 +33,8 @@ type importOptions struct {
 	jiraComplete bool
 
 	folder string
+
+	embeddings embeddings
 }
 
 func importCommand(std Stdio) *cobra.Command {
@@ -60,6 +62,7 @@ with --jira-complete. An import that was stopped goes on when it is called again
 	f.StringVar(&o.jiraSite, "jira-site", "", "address that people browse, for links, such as https://acme.atlassian.net")
 	f.BoolVar(&o.jiraComplete, "jira-complete", false, "the file has every ticket of its projects: others were deleted")
 	f.StringVar(&o.folder, "folder", "", "folder of Markdown runbooks and past incidents")
+	o.embeddings.flags(c)
 	return c
 }
 
@@ -82,6 +85,9 @@ func (o *importOptions) run(ctx context.Context, std Stdio) (err error) {
 	}
 	if o.jiraExport == "" && (o.jiraSite != "" || o.jiraComplete) {
 		return usage("--jira-site and --jira-complete are of a --jira-export")
+	}
+	if _, err := o.embeddings.client(); err != nil { // before anything is changed
+		return err
 	}
 	jobs, err := o.jobs()
 	defer func() {
@@ -112,7 +118,7 @@ func (o *importOptions) run(ctx context.Context, std Stdio) (err error) {
 		}
 		fmt.Fprintf(std.Out, "%s: %s\n", terminal.Clean(j.from), importText(done))
 	}
-	return nil
+	return o.embeddings.learn(ctx, l, std)
 }
 
 // jobs opens what is to be imported, before anything is changed.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -20,6 +19,8 @@ type searchOptions struct {
 	library string
 	output  string
 	limit   int
+
+	embeddings embeddings
 }
 
 func searchCommand(std Stdio) *cobra.Command {
@@ -38,6 +39,7 @@ is told when nothing is like it.`,
 	libraryFlag(c, &o.library)
 	c.Flags().StringVarP(&o.output, "output", "o", "", "json or yaml")
 	c.Flags().IntVar(&o.limit, "limit", 5, "how many to show at most")
+	o.embeddings.flags(c)
 	return c
 }
 
@@ -53,7 +55,8 @@ func (o *searchOptions) run(ctx context.Context, words []string, std Stdio) erro
 		return err
 	}
 	defer library.Close()
-	hits, err := library.Search(ctx, words, o.limit)
+	// One phrase: a shell parts what a person typed.
+	hits, err := o.embeddings.search(ctx, library, []string{strings.Join(words, " ")}, o.limit, std)
 	if err != nil {
 		return err
 	}
@@ -90,16 +93,7 @@ func knowledgeList(hits []knowledge.Hit) hitList {
 
 // hitText is a hit for people: what, where from, the passage, the address.
 func hitText(h knowledge.Hit) string {
-	from := []string{h.Source}
-	for _, s := range []string{h.Where, h.Who} {
-		if s != "" {
-			from = append(from, s)
-		}
-	}
-	if !h.At.IsZero() {
-		from = append(from, h.At.Format(time.DateOnly))
-	}
-	lines := []string{h.Title, "  " + strings.Join(from, " · "), "  " + strings.Join(strings.Fields(h.Quote), " ")}
+	lines := []string{h.Title, "  " + h.From(), "  " + strings.Join(strings.Fields(h.Quote), " ")}
 	if h.URL != "" {
 		lines = append(lines, "  "+h.URL)
 	}

@@ -95,6 +95,9 @@ func (o style) indented(lead, indent string, lines []string) []string {
 // need.
 func (o fixText) remarks(f diagnosis.Fix) []string {
 	out := []string{o.clean(string(f.Proof.Verdict)) + ": " + o.clean(f.Proof.Why)}
+	if f.Record != nil {
+		out = append(out, f.Record.String())
+	}
 	if f.Effect != nil && len(f.Effect.ThenWait) > 0 {
 		out = append(out, "then waits: "+o.clean(someNames(f.Effect.ThenWait)))
 	}

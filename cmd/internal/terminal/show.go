@@ -149,7 +149,7 @@ func (o detailText) refuted(fixes []diagnosis.Fix) []string {
 func (o detailText) known(d diagnosis.Diagnosis) []string {
 	var out []string
 	for _, k := range d.Knowledge {
-		out = append(out, o.paragraph("  ", strings.TrimSpace(fmt.Sprintf("%s: %s %s", k.Source, k.Title, k.URL)))...)
+		out = append(out, o.paragraph("  ", strings.TrimSpace(fmt.Sprintf("%s (%s) %s", k.Title, k.From(), k.URL)))...)
 		if k.Quote != "" {
 			out = append(out, o.paragraph("      ", k.Quote)...)
 		}
