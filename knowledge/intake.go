@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -114,6 +115,31 @@ func (t *Intake) Remove(ctx context.Context, id string) error {
 	return t.change(ctx, Change{ID: id})
 }
 
+// Only takes out what a source has in other parts than these.
+func (t *Intake) Only(ctx context.Context, source string, parts []string) error {
+	all, err := t.index.having(ctx, fieldOf, source)
+	if err != nil {
+		return err
+	}
+	for _, id := range all {
+		was, err := t.index.stored(id)
+		if err != nil {
+			return err
+		}
+		d, err := read(was)
+		if err != nil {
+			return err
+		}
+		if d.Source != source || slices.Contains(parts, d.Part) {
+			continue
+		}
+		if err := t.Remove(ctx, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Rename has all documents of a part tell what people call it now.
 func (t *Intake) Rename(ctx context.Context, source, part, name string) error {
 	ids, err := t.Known(ctx, source, part)
@@ -138,7 +164,7 @@ func (t *Intake) Rename(ctx context.Context, source, part, name string) error {
 			return err
 		}
 	}
-	return nil
+	return t.flush(ctx)
 }
 
 // Mark keeps how far a source has been read, with all that was taken until then: after a
