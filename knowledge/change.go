@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 )
@@ -53,6 +55,9 @@ func (l *Library) Apply(ctx context.Context, all []Change) error {
 	}
 	return l.apply(ctx, news)
 }
+
+// Holds says whether a change that was handed on is there.
+func (l *Library) Holds(c Change) (bool, error) { return l.same(c) }
 
 // same is whether a change is there already.
 func (i *Index) same(c Change) (bool, error) {
@@ -108,6 +113,46 @@ func (i *Index) apply(_ context.Context, all []Change) error {
 	}
 	if err != nil {
 		return fmt.Errorf("index %d documents: %w", len(all), err)
+	}
+	return nil
+}
+
+// Changes hands over every document of some sources, as a change that would bring it to
+// another library, and the marks of how far they were read.
+func (l *Library) Changes(ctx context.Context, sources []string, hand func(Change) error) error {
+	for _, source := range sources {
+		ids, err := l.having(ctx, fieldOf, source)
+		if err != nil {
+			return fmt.Errorf("list the documents of %s: %w", source, err)
+		}
+		parts := map[string]bool{}
+		for _, id := range ids {
+			stored, err := l.stored(id)
+			if err != nil {
+				return err
+			}
+			d, err := read(stored)
+			if err != nil {
+				return err
+			}
+			if d.Source != source {
+				continue
+			}
+			parts[d.Part] = true
+			if err := hand(Change{ID: id, Document: &d}); err != nil {
+				return err
+			}
+		}
+		for _, part := range slices.Sorted(maps.Keys(parts)) {
+			mark := markPrefix + source + "/" + part
+			encoded, err := l.bleve.GetInternal([]byte(mark))
+			if err == nil && len(encoded) > 0 {
+				err = hand(Change{ID: mark, Mark: encoded})
+			}
+			if err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }

@@ -137,7 +137,7 @@ func (t *Intake) Only(ctx context.Context, source string, parts []string) error 
 			return err
 		}
 	}
-	return nil
+	return t.flush(ctx)
 }
 
 // Rename has all documents of a part tell what people call it now.

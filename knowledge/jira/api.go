@@ -116,15 +116,17 @@ func NewAPI(o APIOptions) (*API, error) {
 // killed goes on there. Afterwards what was updated since is read, and now and then all that
 // is there is compared.
 func (a *API) Read(ctx context.Context, to *knowledge.Intake) ([]knowledge.Whole, error) {
+	if a.opts.Only { // first: the rest may take hours
+		if err := to.Only(ctx, "jira", a.opts.Projects); err != nil {
+			return nil, err
+		}
+	}
 	r := &reader{API: a, to: to}
 	for i, project := range a.opts.Projects {
 		r.watch = func(share float64) { a.opts.Watch(r.read, (float64(i)+share)/float64(len(a.opts.Projects))) }
 		if err := r.project(ctx, project); err != nil {
 			return nil, fmt.Errorf("read Jira project %s: %w", project, err)
 		}
-	}
-	if a.opts.Only {
-		return nil, to.Only(ctx, "jira", a.opts.Projects)
 	}
 	return nil, nil
 }

@@ -84,6 +84,11 @@ func (a *API) Read(ctx context.Context, to *knowledge.Intake) ([]knowledge.Whole
 	if err != nil {
 		return nil, err
 	}
+	if a.opts.Only { // first: the rest may take hours
+		if err := to.Only(ctx, "slack", ids(all)); err != nil {
+			return nil, err
+		}
+	}
 	read := 0
 	for i, c := range all {
 		r := &reader{API: a, channel: c, to: to, read: read, watch: func(read int, share float64) { a.opts.Watch(read, (float64(i)+share)/float64(len(all))) }}
@@ -94,9 +99,6 @@ func (a *API) Read(ctx context.Context, to *knowledge.Intake) ([]knowledge.Whole
 		} else if err != nil {
 			return nil, fmt.Errorf("read Slack channel %s: %w", c.ID, err)
 		}
-	}
-	if a.opts.Only {
-		return nil, to.Only(ctx, "slack", ids(all))
 	}
 	return nil, nil
 }

@@ -24,6 +24,8 @@ const (
 	// fewest is what apps get instead that are distributed outside of Slack's Marketplace, once
 	// a minute: https://docs.slack.dev/changelog/2025/05/29/rate-limit-changes-for-non-marketplace-apps
 	fewest = 15
+	// burst is how many calls of a method may come at once: Slack counts them by the minute.
+	burst = 10
 	// answers is how long one answer may take.
 	answers = 60 * time.Second
 	// maxAnswer bounds one: 200 messages of 40,000 characters, with what hangs on them.
@@ -95,7 +97,7 @@ func (c *client) wait(ctx context.Context, m method) error {
 	c.mu.Lock()
 	pace := c.paces[m.name]
 	if pace == nil {
-		pace = rate.NewLimiter(rate.Every(m.every), 1)
+		pace = rate.NewLimiter(rate.Every(m.every), burst)
 		c.paces[m.name] = pace
 	}
 	left := pace.ReserveN(now, 1).DelayFrom(now)

@@ -32,10 +32,8 @@ type Config struct {
 		// IdleThreshold is below how many percent of GPU work a pod is idle (5).
 		IdleThreshold float64 `json:"idleThreshold"`
 	} `json:"rca"`
-	Knowledge struct {
-		// Folder of Markdown runbooks and past incidents.
-		Folder string `json:"folder"`
-	} `json:"knowledge"`
+	// Knowledge is what the team has said before; nothing without it.
+	Knowledge knowledgeConfig `json:"knowledge"`
 	Remediate remediateConfig `json:"remediate"`
 	// Slack is where people are told; nobody is without a channel.
 	Slack slackConfig `json:"slack"`

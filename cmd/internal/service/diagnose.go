@@ -36,7 +36,7 @@ func (s *Service) diagnose(ctx context.Context) error {
 	if err := s.countFailures(f); err != nil {
 		return err
 	}
-	a, err := newAnalyst(ctx, f, s.config.Knowledge.Folder, s.logger, s.registry)
+	a, err := newAnalyst(f, s.shelf.searched(), s.logger, s.registry)
 	if err != nil {
 		return err
 	}

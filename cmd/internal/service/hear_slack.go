@@ -43,6 +43,9 @@ func (s *Service) hearSlack(ctx context.Context) error {
 	o.Desk = d
 	if s.hasBus() {
 		o.Load, o.Save = memoryOf("slack", s.late.get)
+		if s.config.overheard() {
+			o.Events = overhears(s.late.get)
+		}
 	}
 	l, err := slack.NewListener(o)
 	if err != nil {
