@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -113,7 +114,7 @@ func (r *reader) pass(ctx context.Context, key, name string, p *progress) error 
 		}
 		got, next, err := r.page(ctx, "search tickets", jql(key, at.Since, now), at.At, few, texts...)
 		if is(err, http.StatusBadRequest) && at.At != "" && first && r.speak.tokens {
-			at.At, first = "", true // it was named too long ago
+			at.At = "" // it was named too long ago
 			got, next, err = r.page(ctx, "search tickets", jql(key, at.Since, now), "", few, texts...)
 		}
 		if err != nil {
@@ -182,12 +183,7 @@ func idOf(key string) string { return "jira/" + key }
 // asked is whether a ticket is of a project that is read.
 func (r *reader) asked(key string) bool {
 	project, _, _ := strings.Cut(key, "-")
-	for _, p := range r.opts.Projects {
-		if p == project {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(r.opts.Projects, project)
 }
 
 // comments reads those that a search leaves out: it gives 20 of a ticket at most, on Cloud.

@@ -105,7 +105,7 @@ func (r *reader) pass(ctx context.Context, name string, p *progress) error {
 			return err
 		}
 		if more = got.more; more && len(got.all) == 0 {
-			return errors.New("Slack says that there is more, and gives nothing")
+			return errors.New("there is more, says Slack, and gives nothing")
 		}
 		if err := r.take(ctx, got.all); err != nil {
 			return err

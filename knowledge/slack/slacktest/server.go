@@ -7,6 +7,7 @@ package slacktest
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -269,9 +270,7 @@ func (s *Server) sorted(channel string, newest bool) []Message {
 // shown is a message with what Slack says of its answers and of its looks.
 func (s *Server) shown(channel string, m Message) Message {
 	out := Message{"type": "message", "team": "T0TEAM", "client_msg_id": "1-2-3"}
-	for key, v := range m {
-		out[key] = v
-	}
+	maps.Copy(out, m)
 	if text := m.word("text"); text != "" && len(text) < 1000 {
 		out["blocks"] = []any{map[string]any{"type": "rich_text", "block_id": "b", "elements": []any{map[string]any{"type": "rich_text_section", "elements": []any{map[string]any{"type": "text", "text": text}}}}},
 			map[string]any{"type": "not_known_yet", "block_id": "c"}}
