@@ -1,9 +1,11 @@
 package knowledge
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -121,6 +123,7 @@ func (t *Intake) Only(ctx context.Context, source string, parts []string) error 
 	if err != nil {
 		return err
 	}
+	left := map[string]bool{}
 	for _, id := range all {
 		was, err := t.index.stored(id)
 		if err != nil {
@@ -130,15 +133,47 @@ func (t *Intake) Only(ctx context.Context, source string, parts []string) error 
 		if err != nil {
 			return err
 		}
-		if d.Source != source || slices.Contains(parts, d.Part) {
-			continue
+		if d.Source == source && !slices.Contains(parts, d.Part) {
+			left[d.Part] = true
 		}
+	}
+	for _, part := range slices.Sorted(maps.Keys(left)) {
+		if err := t.Leave(ctx, source, part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Leave takes out all of a part. Should it be read again, it is read from its beginning.
+func (t *Intake) Leave(ctx context.Context, source, part string) error {
+	ids, err := t.Known(ctx, source, part)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
 		if err := t.Remove(ctx, id); err != nil {
 			return err
 		}
 	}
+	if err := t.unmark(source, part); err != nil {
+		return err
+	}
 	return t.flush(ctx)
 }
+
+// unmark forgets how far a part was read.
+func (t *Intake) unmark(source, part string) error {
+	id := markPrefix + source + "/" + part
+	encoded, err := t.index.bleve.GetInternal([]byte(id))
+	if err == nil && len(encoded) > 0 {
+		t.changes = append(t.changes, Change{ID: id, Mark: none})
+	}
+	return err
+}
+
+// none is the mark of what was not read.
+var none = json.RawMessage("null")
 
 // Rename has all documents of a part tell what people call it now.
 func (t *Intake) Rename(ctx context.Context, source, part, name string) error {
@@ -185,7 +220,7 @@ func (t *Intake) Marked(name string, v any) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("read mark %s: %w", name, err)
 	}
-	return len(encoded) > 0 && json.Unmarshal(encoded, v) == nil, nil
+	return len(encoded) > 0 && !bytes.Equal(encoded, none) && json.Unmarshal(encoded, v) == nil, nil
 }
 
 func (t *Intake) change(ctx context.Context, c Change) error {

@@ -241,8 +241,33 @@ func (l *Library) Forget(ctx context.Context, name string) (int, error) {
 	for _, id := range ids {
 		t.changes = append(t.changes, Change{ID: id})
 	}
+	if err := l.unmarked(ctx, t, ids); err != nil {
+		return 0, fmt.Errorf("forget %s: %w", name, err)
+	}
 	// One batch: all of it goes or nothing.
 	return len(ids), t.flush(ctx)
+}
+
+// unmarked has parts of which nothing is left read from their beginning, should they be read
+// again.
+func (l *Library) unmarked(ctx context.Context, t *Intake, gone []string) error {
+	parts, err := l.Parts(ctx)
+	if err != nil {
+		return err
+	}
+	for _, p := range parts {
+		ids, err := t.Known(ctx, p.Source, p.Part)
+		if err != nil {
+			return err
+		}
+		if slices.ContainsFunc(ids, func(id string) bool { return !slices.Contains(gone, id) }) {
+			continue
+		}
+		if err := t.unmark(p.Source, p.Part); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Bytes is how large the library is on disk.

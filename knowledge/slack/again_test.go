@@ -178,6 +178,18 @@ func TestAPIOnly(t *testing.T) {
 	if hits := search(t, w.library, "soup"); len(hits) > 0 {
 		t.Errorf("found %+v", hits)
 	}
+	// Once it may be read again, or was forgotten, it is read from its beginning; who is not let
+	// in any more, or does not see a channel, reads the others.
+	w.clock.now = w.clock.now.Add(2 * DefaultRecent)
+	w.opts.Channels = []string{"C1", "C3", "nowhere"}
+	seen := "a channel that was named and that the app does not see"
+	w.reads(t, knowledge.Import{Added: 1, Skipped: map[string]int{seen: 1}})
+	if n, err := w.library.Forget(t.Context(), "#gpu-help"); n != 1 || err != nil {
+		t.Errorf("%d, %v", n, err)
+	}
+	w.reads(t, knowledge.Import{Added: 1, Skipped: map[string]int{seen: 1}})
+	w.Set(help, slacktest.Channel{ID: "C3", Name: "lunch", Outside: true})
+	w.reads(t, knowledge.Import{Removed: 1, Skipped: map[string]int{seen: 1, "a public channel that the app is not in": 1}})
 }
 
 // A process that reads the history and is killed at any moment: another one goes on where it

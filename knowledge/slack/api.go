@@ -29,7 +29,8 @@ type APIOptions struct {
 	AllPublic bool
 	// Private are the private channels to read, by name or id. Direct messages never are.
 	Private []string
-	// Only says that documents of other channels are taken out.
+	// Only says that documents of other channels are taken out, also of those that are named and
+	// that the app is not in any more; without it such a name is an error.
 	Only bool
 	// Recent is how old a thread may be to be looked at again: what was edited or answered
 	// later is known by events alone, or not at all (30 days).
@@ -160,14 +161,20 @@ func (a *API) list(ctx context.Context, to *knowledge.Intake) ([]channel, error)
 		case c.private && !c.among(a.opts.Private):
 			to.Skip(c.ID, "a private channel that was not named")
 		case !c.private && !a.opts.AllPublic && !c.among(a.opts.Channels):
-		case c.outside && (c.private || !a.opts.AllPublic):
+		case c.outside && !a.opts.Only && (c.private || !a.opts.AllPublic):
 			return nil, fmt.Errorf("the app is not in Slack channel #%s (%s): say /invite there", c.Name, c.ID)
 		case c.outside:
-			to.Skip(c.ID, "a public channel that the app is not in")
+			to.Skip(c.ID, "a "+c.kind()+" channel that the app is not in")
 		default:
 			out = append(out, c)
 		}
 	}
 	there := &Export{Channels: a.opts.Channels, Private: a.opts.Private, channels: all}
-	return out, there.named("Slack workspace, as far as the app sees it,")
+	err := there.named("Slack workspace, as far as the app sees it,")
+	if err != nil && a.opts.Only && len(out) > 0 { // the others are read
+		to.Skip("", "a channel that was named and that the app does not see")
+		a.opts.Say(err.Error())
+		return out, nil
+	}
+	return out, err
 }

@@ -140,6 +140,13 @@ func (e *Export) wants(c channel) bool {
 	return len(e.Channels) == 0 || c.among(e.Channels)
 }
 
+func (c channel) kind() string {
+	if c.private {
+		return "private"
+	}
+	return "public"
+}
+
 // among is whether a list names a channel, by its name or its id.
 func (c channel) among(list []string) bool {
 	return slices.ContainsFunc(list, func(s string) bool { return strings.TrimPrefix(s, "#") == c.Name || s == c.ID })
@@ -218,11 +225,7 @@ func (e *Export) named(where string) error {
 	}{{e.Channels, false}, {e.Private, true}} {
 		for _, n := range list.names {
 			if !slices.ContainsFunc(e.channels, func(c channel) bool { return c.private == list.private && c.among([]string{n}) }) {
-				kind := "public"
-				if list.private {
-					kind = "private"
-				}
-				return fmt.Errorf("the %s has no %s channel %s", where, kind, n)
+				return fmt.Errorf("the %s has no %s channel %s", where, channel{private: list.private}.kind(), n)
 			}
 		}
 	}

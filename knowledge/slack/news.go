@@ -100,7 +100,7 @@ func (a about) Read(ctx context.Context, to *knowledge.Intake) ([]knowledge.Whol
 	at := slices.IndexFunc(all, func(c channel) bool { return c.ID == a.news.Channel })
 	switch {
 	case at < 0 && a.news.Thread == "":
-		return nil, a.gone(ctx, to)
+		return nil, to.Leave(ctx, "slack", a.news.Channel) // it is not there for us any more
 	case at < 0:
 		to.Skip(a.news.Channel, "a message of a channel that is not read")
 		return nil, nil
@@ -108,20 +108,6 @@ func (a about) Read(ctx context.Context, to *knowledge.Intake) ([]knowledge.Whol
 		return nil, to.Rename(ctx, "slack", a.news.Channel, "#"+all[at].Name)
 	}
 	return nil, a.again(ctx, to, all[at])
-}
-
-// gone takes out a channel that is not there for us any more.
-func (a about) gone(ctx context.Context, to *knowledge.Intake) error {
-	known, err := to.Known(ctx, "slack", a.news.Channel)
-	if err != nil {
-		return err
-	}
-	for _, id := range known {
-		if err := to.Remove(ctx, id); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // again reads a thread; what is not there any more, or says nothing, is taken out.
