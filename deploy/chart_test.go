@@ -74,6 +74,7 @@ func everything() values {
 		"jira": values{"url": "https://example.atlassian.net", "user": "bot@example.com", "project": "OPS", "priority": "High", "components": []any{"gpu"}, "labels": []any{"oncall"}, "fields": values{"customfield_10042": values{"value": "7"}},
 			"doneStatus": "Done", "reopen": "24h", "link": "https://unpend.example.com/incidents/{incident}", "cluster": "prod", "existingSecret": "unpend-jira", "key": "api"},
 		"narrate":        values{"url": "https://models.example.com/v1", "model": "small", "perHour": 30, "tokenLimitField": "max_tokens", "existingSecret": "unpend-narrate", "key": "api"},
+		"knowledge":      values{"existingSecret": "unpend-knowledge", "slack": values{"channels": []any{"gpu-help"}, "privateChannels": []any{"G0123456789"}, "appKey": "app"}, "jira": values{"url": "https://example.atlassian.net", "user": "bot@example.com", "projects": []any{"OPS"}}},
 		"kubectl":        values{"events": true, "annotations": true},
 		"hooks":          values{"existingSecret": "unpend-hooks", "tokenKey": "alertmanager", "secretKey": "standard", "pagerDutyKey": "pagerduty", "port": 9099, "from": []any{values{"podSelector": values{"matchLabels": values{"app": "alertmanager"}}}}},
 		"networkPolicy":  values{"metricsFrom": []any{values{"namespaceSelector": values{"matchLabels": values{"kubernetes.io/metadata.name": "monitoring"}}}}},
@@ -264,10 +265,12 @@ func TestConfigIsThatOfTheProgram(t *testing.T) {
 		want   values
 	}{
 		"defaults": {nil, values{"watcher": values{}, "rca": values{}, "knowledge": values{}, "remediate": values{}, "web": values{"metrics": ":9090"}, "outbound": values{}, "routes": []any{}, "bus": values{"storeDir": "/var/lib/unpend"}}},
-		"everything": {everything(), values{"watcher": values{"sweep": "30s"}, "rca": values{}, "knowledge": values{}, "remediate": values{"audit": "/var/lib/unpend/audit/trail.jsonl", "groups": []any{"gpu-admins"}}, "web": values{"metrics": ":9090", "listen": "127.0.0.1:8081"}, "bus": values{"storeDir": "/var/lib/unpend", "maxBytes": "512Mi"},
+		"everything": {everything(), values{"watcher": values{"sweep": "30s"}, "rca": values{}, "remediate": values{"audit": "/var/lib/unpend/audit/trail.jsonl", "groups": []any{"gpu-admins"}}, "web": values{"metrics": ":9090", "listen": "127.0.0.1:8081"}, "bus": values{"storeDir": "/var/lib/unpend", "maxBytes": "512Mi"},
 			"slack": values{"channel": "C0123456789", "cluster": "prod", "tokenFile": "/etc/unpend-slack/bot", "appTokenFile": "/etc/unpend-slack/app"},
 			"jira": values{"url": "https://example.atlassian.net", "deployment": "cloud", "user": "bot@example.com", "project": "OPS", "issueType": "Task", "priority": "High", "components": []any{"gpu"}, "labels": []any{"oncall"},
 				"fields": values{"customfield_10042": values{"value": "7"}}, "doneStatus": "Done", "reopen": "24h", "link": "https://unpend.example.com/incidents/{incident}", "cluster": "prod", "tokenFile": "/etc/unpend-jira/api"},
+			"knowledge": values{"slack": values{"channels": []any{"gpu-help"}, "privateChannels": []any{"G0123456789"}, "tokenFile": "/etc/unpend-knowledge/slack", "appTokenFile": "/etc/unpend-knowledge/app", "every": "1h"},
+				"jira": values{"url": "https://example.atlassian.net", "deployment": "cloud", "user": "bot@example.com", "projects": []any{"OPS"}, "tokenFile": "/etc/unpend-knowledge/jira", "every": "5m", "sweep": "24h"}},
 			"pagerduty": values{"keyFile": "/etc/unpend-paging/pagerduty", "when": values{"waiting": "30m"}}, "alertmanager": values{"url": "http://alertmanager.monitoring.svc:9093"},
 			"narrate":  values{"url": "https://models.example.com/v1", "model": "small", "deadline": "8s", "perHour": float64(30), "maxTokens": float64(2000), "tokenLimitField": "max_tokens", "keyFile": "/etc/unpend-narrate/api"},
 			"kubectl":  values{"events": true, "annotations": true},
@@ -347,6 +350,8 @@ func TestSchemaRefuses(t *testing.T) {
 		"a password of a model":     {"narrate": values{"url": "https://a:b@models.example.com/v1", "model": "m"}},
 		"a model without end":       {"narrate": values{"url": "https://models.example.com/v1", "model": "m", "perHour": 0}},
 		"another limit of tokens":   {"narrate": values{"tokenLimitField": "num_predict"}},
+		"a token to read by":        {"knowledge": values{"slack": values{"token": "x"}}},
+		"a project to read by name": {"knowledge": values{"jira": values{"projects": []any{"Operations"}}}},
 		"negative size":             {"persistence": values{"size": "-1Gi"}},
 		"privileged probe":          {"probe": values{"privileged": true}},
 		"tier 0":                    tier(0),
@@ -420,7 +425,7 @@ func TestSchemaAndValuesAgree(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	for _, part := range []string{"probe", "remediate", "slack", "paging", "hooks", "jira", "narrate", "kubectl", "monitoring", "networkPolicy"} {
+	for _, part := range []string{"probe", "remediate", "slack", "paging", "hooks", "jira", "narrate", "knowledge", "kubectl", "monitoring", "networkPolicy"} {
 		its, ok := c.Values[part].(map[string]any)
 		if !ok {
 			t.Fatalf("no values of %s", part)
@@ -462,6 +467,10 @@ func TestDeployment(t *testing.T) {
 		return m.Name == "paging" && m.MountPath == "/etc/unpend-paging" && m.ReadOnly
 	}) {
 		t.Errorf("the pagers' keys: %+v", keys)
+	}
+	token = volume(t, full, "knowledge")
+	if token.Secret == nil || token.Secret.SecretName != "unpend-knowledge" || !slices.Equal(token.Secret.Items, []corev1.KeyToPath{{Key: "slack", Path: "slack"}, {Key: "app", Path: "app"}, {Key: "jira", Path: "jira"}}) {
+		t.Errorf("what is read by is mounted as %+v", token)
 	}
 	token = volume(t, full, "jira")
 	if token.Secret == nil || token.Secret.SecretName != "unpend-jira" || len(token.Secret.Items) != 1 || token.Secret.Items[0] != (corev1.KeyToPath{Key: "api", Path: "api"}) ||
@@ -588,6 +597,9 @@ func convert(t *testing.T, o *unstructured.Unstructured, into any) {
 // A channel without the token to post there is refused by name, and so is a project.
 func TestPlacesNeedTheirSecret(t *testing.T) {
 	if _, err := render(t, values{"jira": values{"url": "https://example.atlassian.net"}}); err == nil || !strings.Contains(err.Error(), "jira.existingSecret is not: name the Secret") {
+		t.Errorf("%v", err)
+	}
+	if _, err := render(t, values{"knowledge": values{"slack": values{"channels": []any{"gpu-help"}}}}); err == nil || !strings.Contains(err.Error(), "knowledge.existingSecret is not: name the Secret") {
 		t.Errorf("%v", err)
 	}
 	if _, err := render(t, values{"slack": values{"channel": "C0123456789"}}); err == nil || !strings.Contains(err.Error(), "slack.existingSecret is not: name the Secret") {

@@ -1,13 +1,15 @@
 package knowledge
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
-	"github.com/blevesearch/bleve/v2"
 	bleveindex "github.com/blevesearch/bleve_index_api"
 )
 
@@ -32,15 +34,15 @@ type Whole struct {
 // what it does not hold is not: a document is never there by half, nor twice.
 type Intake struct {
 	index   *Index
-	batch   *bleve.Batch
+	write   func(context.Context, []Change) error // all of it or, where that is not possible, in this order
+	changes []Change
 	seen    map[string]bool
-	newest  time.Time
 	skip    func(what, why string)
 	imports *Import
 }
 
 func (i *Index) intake(skip func(what, why string)) *Intake {
-	return &Intake{index: i, batch: i.bleve.NewBatch(), seen: map[string]bool{}, skip: skip, imports: &Import{}}
+	return &Intake{index: i, write: i.apply, seen: map[string]bool{}, skip: skip, imports: &Import{}}
 }
 
 // Skip says what was left out, and why: the same words for the same reason, since
@@ -57,11 +59,15 @@ func (t *Intake) Add(ctx context.Context, d Document) error {
 		t.skip(d.ID, "another document has that id")
 		return nil
 	}
-	t.seen[d.ID] = true
 	encoded, err := json.Marshal(d)
 	if err != nil {
 		return fmt.Errorf("index document %s: %w", d.ID, err)
 	}
+	if len(encoded) > MaxDocument {
+		t.skip(d.ID, fmt.Sprintf("a document of more than %d KiB", MaxDocument>>10))
+		return nil
+	}
+	t.seen[d.ID] = true
 	switch was, err := t.index.stored(d.ID); {
 	case err != nil:
 		return err
@@ -73,17 +79,153 @@ func (t *Intake) Add(ctx context.Context, d Document) error {
 	default:
 		t.imports.Changed++
 	}
-	if d.At.After(t.newest) {
-		t.newest = d.At
-	}
-	if err := t.batch.Index(d.ID, d.fields(encoded)); err != nil {
-		return fmt.Errorf("index document %s: %w", d.ID, err)
-	}
-	return t.full(ctx)
+	return t.change(ctx, Change{ID: d.ID, Document: &d})
 }
 
-func (t *Intake) full(ctx context.Context) error {
-	if t.batch.Size() < batchSize {
+// Has says whether a document is there in a version; then it counts as handed over.
+func (t *Intake) Has(id, version string) (bool, error) {
+	was, err := t.index.stored(id)
+	if err != nil || was == "" || version == "" {
+		return false, err
+	}
+	d, err := read(was)
+	if err != nil || d.Version != version {
+		return false, err
+	}
+	if !t.seen[id] {
+		t.seen[id] = true
+		t.imports.Same++
+	}
+	return true, nil
+}
+
+// Taken says whether a document was handed over.
+func (t *Intake) Taken(id string) bool { return t.seen[id] }
+
+// Known are the ids of the documents that are there of a part of a source.
+func (t *Intake) Known(ctx context.Context, source, part string) ([]string, error) {
+	return t.index.having(ctx, fieldPart, source+"/"+part)
+}
+
+// Remove takes a document out, if it is there.
+func (t *Intake) Remove(ctx context.Context, id string) error {
+	was, err := t.index.stored(id)
+	if err != nil || was == "" {
+		return err
+	}
+	t.imports.Removed++
+	return t.change(ctx, Change{ID: id})
+}
+
+// Only takes out what a source has in other parts than these.
+func (t *Intake) Only(ctx context.Context, source string, parts []string) error {
+	all, err := t.index.having(ctx, fieldOf, source)
+	if err != nil {
+		return err
+	}
+	left := map[string]bool{}
+	for _, id := range all {
+		was, err := t.index.stored(id)
+		if err != nil {
+			return err
+		}
+		d, err := read(was)
+		if err != nil {
+			return err
+		}
+		if d.Source == source && !slices.Contains(parts, d.Part) {
+			left[d.Part] = true
+		}
+	}
+	for _, part := range slices.Sorted(maps.Keys(left)) {
+		if err := t.Leave(ctx, source, part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Leave takes out all of a part. Should it be read again, it is read from its beginning.
+func (t *Intake) Leave(ctx context.Context, source, part string) error {
+	ids, err := t.Known(ctx, source, part)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if err := t.Remove(ctx, id); err != nil {
+			return err
+		}
+	}
+	if err := t.unmark(source, part); err != nil {
+		return err
+	}
+	return t.flush(ctx)
+}
+
+// unmark forgets how far a part was read.
+func (t *Intake) unmark(source, part string) error {
+	id := markPrefix + source + "/" + part
+	encoded, err := t.index.bleve.GetInternal([]byte(id))
+	if err == nil && len(encoded) > 0 {
+		t.changes = append(t.changes, Change{ID: id, Mark: none})
+	}
+	return err
+}
+
+// none is the mark of what was not read.
+var none = json.RawMessage("null")
+
+// Rename has all documents of a part tell what people call it now.
+func (t *Intake) Rename(ctx context.Context, source, part, name string) error {
+	ids, err := t.Known(ctx, source, part)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		was, err := t.index.stored(id)
+		if err != nil {
+			return err
+		}
+		d, err := read(was)
+		if err != nil {
+			return err
+		}
+		if d.PartName == name {
+			continue
+		}
+		d.PartName = name
+		t.imports.Changed++
+		if err := t.change(ctx, Change{ID: id, Document: &d}); err != nil {
+			return err
+		}
+	}
+	return t.flush(ctx)
+}
+
+// Mark keeps how far a source has been read, with all that was taken until then: after a
+// crash both are there, or the mark before.
+func (t *Intake) Mark(ctx context.Context, name string, v any) error {
+	encoded, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("keep mark %s: %w", name, err)
+	}
+	t.changes = append(t.changes, Change{ID: markPrefix + name, Mark: encoded})
+	return t.flush(ctx)
+}
+
+// Marked reads a mark into v; false when there is none that can be read, and the source has
+// to be read from its beginning.
+func (t *Intake) Marked(name string, v any) (bool, error) {
+	encoded, err := t.index.bleve.GetInternal([]byte(markPrefix + name))
+	if err != nil {
+		return false, fmt.Errorf("read mark %s: %w", name, err)
+	}
+	return len(encoded) > 0 && !bytes.Equal(encoded, none) && json.Unmarshal(encoded, v) == nil, nil
+}
+
+func (t *Intake) change(ctx context.Context, c Change) error {
+	t.changes = append(t.changes, c)
+	if len(t.changes) < batchSize {
 		return nil
 	}
 	return t.flush(ctx)
@@ -94,22 +236,13 @@ func (t *Intake) flush(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("index documents: %w", err)
 	}
-	if t.batch.Size() == 0 {
+	if len(t.changes) == 0 {
 		return nil
 	}
-	was, err := t.index.newest()
-	if err == nil && t.newest.After(was) {
-		var b []byte
-		b, err = t.newest.MarshalText()
-		t.batch.SetInternal(newestKey, b)
+	if err := t.write(ctx, t.changes); err != nil {
+		return err
 	}
-	if err == nil {
-		err = t.index.bleve.Batch(t.batch)
-	}
-	if err != nil {
-		return fmt.Errorf("index %d documents: %w", t.batch.Size(), err)
-	}
-	t.batch.Reset()
+	t.changes = nil
 	return nil
 }
 
@@ -151,9 +284,8 @@ func (t *Intake) remove(ctx context.Context, w Whole) error {
 		if !w.From.IsZero() && d.At.Before(w.From) || !w.Until.IsZero() && !d.At.Before(w.Until) {
 			continue
 		}
-		t.batch.Delete(id)
 		t.imports.Removed++
-		if err := t.full(ctx); err != nil {
+		if err := t.change(ctx, Change{ID: id}); err != nil {
 			return err
 		}
 	}

@@ -29,11 +29,16 @@ type Document struct {
 	Who      string    `json:"who,omitempty"`      // who began it: an id of the source, never a name
 	At       time.Time `json:"at"`                 // when it was written; zero: timeless, as a runbook is
 	Resolved bool      `json:"resolved,omitempty"` // it says how the matter ended
+	Version  string    `json:"version,omitempty"`  // the source's own sign of whether it has changed since
 }
 
 // MaxBody bounds a message, a description or a comment, in bytes: what is longer
 // is a log that somebody pasted, and drowns what was said.
 const MaxBody = 64 << 10
+
+// MaxDocument bounds a document as JSON, in bytes: it travels in one message, and NATS takes
+// none of more than 1 MiB.
+const MaxDocument = 512 << 10
 
 // Hit is a document that answers a search, with the passage that does.
 type Hit struct {

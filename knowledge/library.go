@@ -116,22 +116,41 @@ func makeLibrary(dir string) error {
 // what was edited is replaced, what is gone from a part that the source has whole
 // is removed: so an import that was killed goes on when it is called again.
 func (l *Library) Import(ctx context.Context, s Source, name, from string, now time.Time) (Import, error) {
-	done := Import{Source: name, From: from, At: now, Skipped: map[string]int{}}
+	done, err := l.through(ctx, s, Import{Source: name, From: from, At: now}, l.apply)
+	if err != nil {
+		return done, err
+	}
+	return done, l.remember(done)
+}
+
+// ImportThrough is Import where what changes is handed on instead, in its order, to who
+// brings it to this library and to others (see Apply): of several that hold the same
+// documents, one reads the source.
+func (l *Library) ImportThrough(ctx context.Context, s Source, name, from string, now time.Time, hand func(context.Context, Change) error) (Import, error) {
+	return l.through(ctx, s, Import{Source: name, From: from, At: now}, func(ctx context.Context, all []Change) error {
+		for _, c := range all {
+			if err := hand(ctx, c); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (l *Library) through(ctx context.Context, s Source, done Import, write func(context.Context, []Change) error) (Import, error) {
+	done.Skipped = map[string]int{}
 	t := l.intake(func(_, why string) { done.Skipped[why]++ })
-	t.imports = &done
+	t.imports, t.write = &done, write
 	whole, err := s.Read(ctx, t)
 	if err != nil {
 		return done, errors.Join(err, t.flush(ctx))
 	}
 	for _, w := range whole {
 		if err := t.remove(ctx, w); err != nil {
-			return done, fmt.Errorf("remove what is gone from %s: %w", from, err)
+			return done, fmt.Errorf("remove what is gone from %s: %w", done.From, err)
 		}
 	}
-	if err := t.flush(ctx); err != nil {
-		return done, err
-	}
-	return done, l.remember(done)
+	return done, t.flush(ctx)
 }
 
 func (l *Library) remember(done Import) error {
@@ -220,13 +239,38 @@ func (l *Library) Forget(ctx context.Context, name string) (int, error) {
 		}
 	}
 	for _, id := range ids {
-		t.batch.Delete(id)
+		t.changes = append(t.changes, Change{ID: id})
+	}
+	if err := l.unmarked(ctx, t, ids); err != nil {
+		return 0, fmt.Errorf("forget %s: %w", name, err)
 	}
 	// One batch: all of it goes or nothing.
 	if err := t.flush(ctx); err != nil {
 		return len(ids), err
 	}
 	return len(ids), l.forgetVectors(ids)
+}
+
+// unmarked has parts of which nothing is left read from their beginning, should they be read
+// again.
+func (l *Library) unmarked(ctx context.Context, t *Intake, gone []string) error {
+	parts, err := l.Parts(ctx)
+	if err != nil {
+		return err
+	}
+	for _, p := range parts {
+		ids, err := t.Known(ctx, p.Source, p.Part)
+		if err != nil {
+			return err
+		}
+		if slices.ContainsFunc(ids, func(id string) bool { return !slices.Contains(gone, id) }) {
+			continue
+		}
+		if err := t.unmark(p.Source, p.Part); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Bytes is how large the library is on disk.

@@ -1,6 +1,6 @@
-// Package jira reads tickets from what Jira's search answers over REST, saved to a
-// file: a document per ticket, with its resolution. Cloud (version 3, bodies as ADF) and
-// Data Center (version 2, bodies as wiki markup) are read alike.
+// Package jira reads tickets: from what Jira's search answers over REST, saved to a file
+// (Export), or by asking it (NewAPI). Each is a document, with its resolution. Cloud (version
+// 3, bodies as ADF) and Data Center (version 2, bodies as wiki markup) are read alike.
 package jira
 
 import (
@@ -30,6 +30,12 @@ type Export struct {
 	Watch func(io.Reader) io.Reader
 }
 
+const (
+	// gateway is where tokens with scopes are taken.
+	gateway = "https://api.atlassian.com/"
+	odd     = "a ticket of another shape than Jira's"
+)
+
 // Read implements knowledge.Source. The file is read twice: one that was cut off gives
 // an error before anything of it is taken.
 func (e *Export) Read(ctx context.Context, to *knowledge.Intake) ([]knowledge.Whole, error) {
@@ -48,12 +54,12 @@ func (e *Export) Read(ctx context.Context, to *knowledge.Intake) ([]knowledge.Wh
 		var t ticket
 		var wrong *json.UnmarshalTypeError
 		if err := d.Decode(&t); errors.As(err, &wrong) {
-			to.Skip(t.Key, "a ticket of another shape than Jira's")
+			to.Skip(t.Key, odd)
 			return nil
 		} else if err != nil {
 			return err
 		}
-		doc, why := e.document(t, to)
+		doc, why := document(e.Site, t, to)
 		if why != "" {
 			to.Skip(t.Key, why)
 			return nil
@@ -168,12 +174,12 @@ func (w walker) page() error {
 }
 
 // browse is the address at which people read a ticket; empty where nobody knows it.
-func (e *Export) browse(t ticket) string {
-	site := strings.TrimSuffix(e.Site, "/")
+func browse(site string, t ticket) string {
+	site = strings.TrimSuffix(site, "/")
 	if site == "" {
 		before, _, ok := strings.Cut(t.Self, "/rest/api/")
 		// Tokens with scopes work at the gateway alone, which nobody can browse.
-		if !ok || strings.HasPrefix(before, "https://api.atlassian.com/") {
+		if !ok || strings.HasPrefix(before, gateway) {
 			return ""
 		}
 		site = before

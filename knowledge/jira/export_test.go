@@ -129,7 +129,7 @@ func TestResolved(t *testing.T) {
 		if err := json.Unmarshal([]byte(name), &k); err != nil {
 			t.Fatal(err)
 		}
-		d, why := (&Export{Site: "https://x/"}).document(k, nil)
+		d, why := document("https://x/", k, nil)
 		if d.Resolved != want || why != "" || d.URL != "https://x/browse/"+k.Key {
 			t.Errorf("%s: %+v %s", k.Key, d, why)
 		}

@@ -22,6 +22,7 @@ type fields struct {
 	Summary     string          `json:"summary"`
 	Description json.RawMessage `json:"description"`
 	Created     string          `json:"created"`
+	Updated     string          `json:"updated"`
 	Reporter    person          `json:"reporter"`
 	Project     struct {
 		Key  string `json:"key"`
@@ -38,6 +39,7 @@ type fields struct {
 	Security json.RawMessage `json:"security"`
 	Comment  struct {
 		Comments []comment `json:"comments"`
+		Total    int       `json:"total"`
 	} `json:"comment"`
 }
 
@@ -58,8 +60,9 @@ var unresolved = []string{"won't fix", "won't do", "won’t do", "duplicate", "c
 // createdLayout is how Jira writes a time.
 const createdLayout = "2006-01-02T15:04:05.000-0700"
 
-// document makes a document of a ticket, or says why it cannot.
-func (e *Export) document(t ticket, to *knowledge.Intake) (d knowledge.Document, why string) {
+// document makes a document of a ticket, or says why it cannot. site is what people browse;
+// empty: what the ticket says.
+func document(site string, t ticket, to *knowledge.Intake) (d knowledge.Document, why string) {
 	switch {
 	case t.Key == "":
 		return d, "a ticket without a key"
@@ -71,7 +74,7 @@ func (e *Export) document(t ticket, to *knowledge.Intake) (d knowledge.Document,
 	f := t.Fields
 	project, _, _ := strings.Cut(t.Key, "-")
 	d = knowledge.Document{ID: "jira/" + t.Key, Source: "jira", Part: cmp.Or(f.Project.Key, project), PartName: cmp.Or(f.Project.Name, f.Project.Key, project),
-		Title: strings.TrimSpace(t.Key + " " + f.Summary), URL: e.browse(t), Who: cmp.Or(f.Reporter.AccountID, f.Reporter.Key)}
+		Title: strings.TrimSpace(t.Key + " " + f.Summary), URL: browse(site, t), Who: cmp.Or(f.Reporter.AccountID, f.Reporter.Key)}
 	if at, err := time.Parse(createdLayout, f.Created); err == nil {
 		d.At = at.UTC().Truncate(time.Second)
 	}

@@ -1,9 +1,11 @@
-// Package slack reads the history of a Slack workspace from the zip that its
-// administrators export: a document per thread.
+// Package slack reads the history of a Slack workspace: from the zip that its
+// administrators export (Open), or by Slack's API (NewAPI), and by the events that tell what
+// is new (Heard, Listen). Either way a thread is one document.
 package slack
 
 import (
 	"archive/zip"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -44,7 +46,9 @@ type channel struct {
 	Name string `json:"name"`
 
 	private bool
-	days    []*zip.File
+	days    []*zip.File // of an export
+	created time.Time   // where the API says it
+	outside bool        // the app is not in it
 }
 
 // Open opens the zip at file. The error says that it is no whole zip, or no export.
@@ -130,18 +134,27 @@ func (e *Export) Bytes() int64 {
 }
 
 func (e *Export) wants(c channel) bool {
-	named := func(list []string) bool {
-		return slices.ContainsFunc(list, func(s string) bool { return strings.TrimPrefix(s, "#") == c.Name || s == c.ID })
-	}
 	if c.private {
-		return named(e.Private)
+		return c.among(e.Private)
 	}
-	return len(e.Channels) == 0 || named(e.Channels)
+	return len(e.Channels) == 0 || c.among(e.Channels)
+}
+
+func (c channel) kind() string {
+	if c.private {
+		return "private"
+	}
+	return "public"
+}
+
+// among is whether a list names a channel, by its name or its id.
+func (c channel) among(list []string) bool {
+	return slices.ContainsFunc(list, func(s string) bool { return strings.TrimPrefix(s, "#") == c.Name || s == c.ID })
 }
 
 // Read implements knowledge.Source.
 func (e *Export) Read(ctx context.Context, to *knowledge.Intake) ([]knowledge.Whole, error) {
-	if err := e.named(); err != nil {
+	if err := e.named("Slack export"); err != nil {
 		return nil, err
 	}
 	from, until := e.span()
@@ -153,8 +166,8 @@ func (e *Export) Read(ctx context.Context, to *knowledge.Intake) ([]knowledge.Wh
 			}
 			continue
 		}
-		h := &history{export: e, channel: c, to: to, byThread: map[string]*thread{}}
-		complete, err := h.readDays(ctx)
+		h := newHistory(e.site(), c, to)
+		complete, err := e.readDays(ctx, h)
 		if err != nil {
 			return nil, err
 		}
@@ -169,20 +182,50 @@ func (e *Export) Read(ctx context.Context, to *knowledge.Intake) ([]knowledge.Wh
 	return whole, nil
 }
 
+// site is the address of the workspace, with its slash; empty where nobody said it.
+func (e *Export) site() string {
+	if e.Workspace == "" {
+		return ""
+	}
+	return "https://" + e.Workspace + ".slack.com/"
+}
+
+// readDays joins the messages of all days of a channel to threads. It is not complete when a
+// file could not be read.
+func (e *Export) readDays(ctx context.Context, h *history) (complete bool, err error) {
+	slices.SortFunc(h.channel.days, func(a, b *zip.File) int { return cmp.Compare(a.Name, b.Name) })
+	for _, f := range h.channel.days {
+		if err := ctx.Err(); err != nil {
+			return false, err
+		}
+		var day []message
+		err := e.decode(f, func(d *json.Decoder) error {
+			day, err = messagesOf(d)
+			return err
+		})
+		if ctx.Err() != nil {
+			return false, ctx.Err()
+		}
+		if err != nil {
+			h.to.Skip(f.Name, "a channel of which a day cannot be read: the file is damaged")
+			return false, nil
+		}
+		for _, m := range day {
+			h.take(m)
+		}
+	}
+	return true, nil
+}
+
 // named says which channel was asked for and is not there.
-func (e *Export) named() error {
+func (e *Export) named(where string) error {
 	for _, list := range []struct {
 		names   []string
 		private bool
 	}{{e.Channels, false}, {e.Private, true}} {
 		for _, n := range list.names {
-			one := &Export{Channels: []string{n}, Private: []string{n}}
-			if !slices.ContainsFunc(e.channels, func(c channel) bool { return c.private == list.private && one.wants(c) }) {
-				kind := "public"
-				if list.private {
-					kind = "private"
-				}
-				return fmt.Errorf("the Slack export has no %s channel %s", kind, n)
+			if !slices.ContainsFunc(e.channels, func(c channel) bool { return c.private == list.private && c.among([]string{n}) }) {
+				return fmt.Errorf("the %s has no %s channel %s", where, channel{private: list.private}.kind(), n)
 			}
 		}
 	}

@@ -136,7 +136,7 @@ func TestExport(t *testing.T) {
 		"a notice of a join, a topic, a pin or a deleted message": 2,
 		"a thread in which only bots speak":                       1,
 		"a message of more than 64 KiB":                           1,
-		"a thread whose first message is not in the export":       1,
+		"a thread whose first message is not there":               1,
 		"a message without a time":                                1,
 		"a thread without text":                                   1,
 	}}

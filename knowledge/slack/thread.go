@@ -1,7 +1,6 @@
 package slack
 
 import (
-	"archive/zip"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -16,7 +15,7 @@ import (
 	"github.com/unpend/unpend/knowledge"
 )
 
-// message is one as the export has it.
+// message is one as the export and the API have it.
 type message struct {
 	Type      string     `json:"type"`
 	Subtype   string     `json:"subtype"`
@@ -41,42 +40,23 @@ func (m message) bot() bool {
 }
 
 // thread is a message and its answers.
-type thread struct{ messages []message }
+type thread struct {
+	messages []message
+	version  string
+}
 
-// history reads one channel.
+// history makes documents of the messages of one channel.
 type history struct {
-	export   *Export
+	site     string // where people read, with its slash; empty: nobody knows
 	channel  channel
 	to       *knowledge.Intake
+	own      func(message) bool // nil: nobody knows which messages are of unpend itself
 	byThread map[string]*thread
 	order    []string
 }
 
-// readDays joins the messages of all days to threads. It is not complete when a file
-// could not be read.
-func (h *history) readDays(ctx context.Context) (complete bool, err error) {
-	slices.SortFunc(h.channel.days, func(a, b *zip.File) int { return cmp.Compare(a.Name, b.Name) })
-	for _, f := range h.channel.days {
-		if err := ctx.Err(); err != nil {
-			return false, err
-		}
-		var day []message
-		err := h.export.decode(f, func(d *json.Decoder) error {
-			day, err = messagesOf(d)
-			return err
-		})
-		if ctx.Err() != nil {
-			return false, ctx.Err()
-		}
-		if err != nil {
-			h.to.Skip(f.Name, "a channel of which a day cannot be read: the file is damaged")
-			return false, nil
-		}
-		for _, m := range day {
-			h.take(m)
-		}
-	}
-	return true, nil
+func newHistory(site string, c channel, to *knowledge.Intake) *history {
+	return &history{site: site, channel: c, to: to, byThread: map[string]*thread{}}
 }
 
 // messagesOf reads an array of messages, one after the other.
@@ -111,6 +91,10 @@ func (h *history) take(m message) {
 		h.to.Skip(m.TS, fmt.Sprintf("a message of more than %d KiB", knowledge.MaxBody>>10))
 		return
 	}
+	if h.own != nil && h.own(m) {
+		h.to.Skip(m.TS, "a message of unpend itself")
+		return
+	}
 	root := cmp.Or(m.ThreadTS, m.TS)
 	t := h.byThread[root]
 	if t == nil {
@@ -121,6 +105,13 @@ func (h *history) take(m message) {
 	t.messages = append(t.messages, m)
 }
 
+// version notes by what a thread is known to be unchanged.
+func (h *history) version(root, version string) {
+	if t := h.byThread[root]; t != nil {
+		t.version = version
+	}
+}
+
 // give hands the threads over.
 func (h *history) give(ctx context.Context) error {
 	for _, root := range h.order {
@@ -128,13 +119,14 @@ func (h *history) give(ctx context.Context) error {
 		slices.SortStableFunc(t.messages, func(a, b message) int { return cmp.Compare(a.TS, b.TS) })
 		switch {
 		case t.messages[0].TS != root:
-			h.to.Skip(root, "a thread whose first message is not in the export")
+			h.to.Skip(root, "a thread whose first message is not there")
 			continue
 		case !slices.ContainsFunc(t.messages, func(m message) bool { return !m.bot() }):
 			h.to.Skip(root, "a thread in which only bots speak")
 			continue
 		}
 		d := h.document(root, t.messages)
+		d.Version = t.version
 		if d.Text == "" {
 			h.to.Skip(root, "a thread without text")
 			continue
@@ -149,7 +141,7 @@ func (h *history) give(ctx context.Context) error {
 func (h *history) document(root string, messages []message) knowledge.Document {
 	at, _ := timeOf(root) // take has looked
 	first := messages[0]
-	d := knowledge.Document{ID: "slack/" + h.channel.ID + "/" + root, Source: "slack", Part: h.channel.ID, PartName: "#" + h.channel.Name,
+	d := knowledge.Document{ID: idOf(h.channel.ID, root), Source: "slack", Part: h.channel.ID, PartName: "#" + h.channel.Name,
 		URL: h.link(root), Who: first.User, At: at.Truncate(time.Second)}
 	if first.bot() {
 		d.Who = ""
@@ -171,12 +163,15 @@ func (h *history) document(root string, messages []message) knowledge.Document {
 	return d
 }
 
+// idOf is the document's of a thread.
+func idOf(channel, root string) string { return "slack/" + channel + "/" + root }
+
 // link is the address of a thread.
 func (h *history) link(root string) string {
-	if h.export.Workspace == "" {
+	if h.site == "" {
 		return ""
 	}
-	return "https://" + h.export.Workspace + ".slack.com/archives/" + h.channel.ID + "/p" + strings.Replace(root, ".", "", 1)
+	return h.site + "archives/" + h.channel.ID + "/p" + strings.Replace(root, ".", "", 1)
 }
 
 // timeOf reads a time stamp: seconds and, after a point, what makes it unique.

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	api "github.com/slack-go/slack"
+	"github.com/slack-go/slack/slackevents"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/unpend/unpend/remediate/notice"
@@ -47,6 +48,9 @@ type HearOptions struct {
 	// Load and Save are those of Options; nil: snoozing is refused.
 	Load func(ctx context.Context, key string) ([]byte, error)
 	Save func(ctx context.Context, key string, value []byte) error
+	// Events is told of events besides mentions, before they are acknowledged; with an error
+	// they are not, and Slack sends them again. nil: nobody is.
+	Events func(ctx context.Context, e slackevents.EventsAPIEvent) error
 	// Clock and Logger as in Options.
 	Clock  notice.Clock
 	Logger *slog.Logger

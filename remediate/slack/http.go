@@ -105,6 +105,10 @@ func (l *Listener) posted(ctx context.Context, w http.ResponseWriter, body []byt
 		io.WriteString(w, asks.Challenge) //nolint:errcheck // who asked has gone
 		return
 	}
+	if !l.hand(ctx, e) {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return
+	}
 	l.mentioned(ctx, e)
 }
 

@@ -77,6 +77,9 @@ func (l *Listener) connection(ctx context.Context) error {
 
 // event acknowledges what came, for Slack waits 3 s, and then has it done.
 func (l *Listener) event(ctx context.Context, client *socketmode.Client, e socketmode.Event) {
+	if data, ok := e.Data.(slackevents.EventsAPIEvent); ok && !l.hand(ctx, data) {
+		return
+	}
 	if e.Request != nil && e.Request.EnvelopeID != "" {
 		if err := client.AckCtx(ctx, e.Request.EnvelopeID, nil); err != nil {
 			l.opts.Logger.WarnContext(ctx, "Slack is not told that a request came", "error", l.scrub(err.Error()))
@@ -103,6 +106,18 @@ func (l *Listener) commanded(ctx context.Context, c api.SlashCommand) {
 	if c.Command == Command && c.UserID != "" && l.answerable(c.ResponseURL) {
 		l.asked(ctx, place{channel: c.ChannelID, user: c.UserID, reply: c.ResponseURL}, c.TeamID, c.Text)
 	}
+}
+
+// hand tells of an event, and says whether it may be acknowledged.
+func (l *Listener) hand(ctx context.Context, e slackevents.EventsAPIEvent) bool {
+	if l.opts.Events == nil {
+		return true
+	}
+	err := l.opts.Events(ctx, e)
+	if err != nil {
+		l.opts.Logger.WarnContext(ctx, "an event of Slack's cannot be noted, it is sent again", "error", l.scrub(err.Error()))
+	}
+	return err == nil
 }
 
 // mentioned is a question in a channel. Slack sends it up to three times.

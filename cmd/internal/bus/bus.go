@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"regexp"
+	"slices"
 	"sync"
 	"time"
 
@@ -33,6 +34,11 @@ var (
 	deadLetters = Topic{"DEAD", "dead"}
 
 	topics = []Topic{Incidents, Diagnoses, Outcomes, Told, deadLetters}
+
+	// Documents are what the team has said before, and how far it was read; Heard is what has
+	// to be read again. They are there where Options.Documents is given.
+	Documents = Topic{"DOCUMENTS", "document"}
+	Heard     = Topic{"HEARD", "heard"}
 )
 
 const (
@@ -56,6 +62,10 @@ const (
 	// defaultMaxBytes is far below any volume: a full disk shows as a time-out,
 	// a full stream as a clean error.
 	defaultMaxBytes = 256 << 20
+	// heardBytes: of a thread no more is told than where it is.
+	heardBytes = 16 << 20
+	// maxDocument is above what a document may have, and below what NATS takes of a message.
+	maxDocument = 768 << 10
 )
 
 // Options of a Bus.
@@ -71,6 +81,10 @@ type Options struct {
 	Memory bool
 	// MaxBytes of all streams together; 256 MiB by default.
 	MaxBytes int64
+	// Documents is how many bytes the stream of documents may have, besides MaxBytes. 0: there
+	// is none. When it is full, what is there stays and can be changed, and what is new is
+	// refused (ErrTopicFull).
+	Documents int64
 	// Replicas of every stream. 0: three where NATS is a cluster, else one, and what an
 	// operator has chosen for a stream that is there stays.
 	Replicas int
@@ -78,6 +92,14 @@ type Options struct {
 	Logger *slog.Logger
 	// Registerer of the bus's metrics, until Close; there are none without it.
 	Registerer prometheus.Registerer
+}
+
+// topics are those that there are.
+func (o Options) topics() []Topic {
+	if o.Documents <= 0 {
+		return topics
+	}
+	return append(slices.Clip(topics), Documents, Heard)
 }
 
 // Bus publishes and consumes. While NATS is away, or its volume full, it says so
@@ -135,7 +157,7 @@ func newBus(opts Options) (*Bus, error) {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
 	return &Bus{opts: opts, streams: map[Topic]jetstream.Stream{}, failing: map[Topic]*Trouble{}, parked: map[string]bool{}, now: time.Now, free: free,
-		metrics: newMetrics(), wake: make(chan struct{}, 1), well: make(chan struct{}, 1)}, nil
+		metrics: newMetrics(opts.topics()), wake: make(chan struct{}, 1), well: make(chan struct{}, 1)}, nil
 }
 
 func (b *Bus) open(ctx context.Context) error {

@@ -63,7 +63,7 @@ func (b *Bus) embed() error {
 func (b *Bus) serve() error {
 	// The streams of an older unpend, or of a cluster that had the volume before, count too.
 	s, err := server.NewServer(&server.Options{ServerName: "unpend", DontListen: true, JetStream: true, StoreDir: b.opts.StoreDir, SyncAlways: true, NoSigs: true,
-		NoLog: true, JetStreamMaxStore: 4 * b.opts.MaxBytes, JetStreamMaxMemory: b.opts.MaxBytes})
+		NoLog: true, JetStreamMaxStore: 4*b.opts.MaxBytes + b.forDocuments(), JetStreamMaxMemory: b.opts.MaxBytes + b.forDocuments()})
 	if err != nil {
 		return fmt.Errorf("start NATS: %w", err)
 	}
@@ -76,6 +76,14 @@ func (b *Bus) serve() error {
 	defer b.mu.Unlock()
 	b.server = s
 	return nil
+}
+
+// forDocuments is what their streams may have.
+func (b *Bus) forDocuments() int64 {
+	if b.opts.Documents <= 0 {
+		return 0
+	}
+	return b.opts.Documents + heardBytes
 }
 
 // startWait is far above what an embedded server takes to start.

@@ -21,10 +21,61 @@ var errReplaced = errors.New("the stream was made again")
 // may come more than once. When NATS, or its store, was gone, it starts again by itself
 // and tells trouble why it had to.
 func (b *Bus) Follow(ctx context.Context, t Topic, take func(key string, body []byte), trouble func(error)) {
+	b.following(ctx, t, func(_ context.Context, messages jetstream.MessagesContext, _ bool) error {
+		for {
+			m, err := messages.Next()
+			if err != nil {
+				return err
+			}
+			take(b.keyOf(t, m), m.Data())
+		}
+	}, trouble)
+}
+
+// inOne is how many messages are handed over at once, at most.
+const inOne = 500
+
+// Replicate is Follow for who writes what it is told, many messages at once: take is told
+// when it has all that there is. Its error has it told everything again.
+func (b *Bus) Replicate(ctx context.Context, t Topic, take func(ctx context.Context, bodies [][]byte, all bool) error, trouble func(error)) {
+	b.following(ctx, t, func(ctx context.Context, messages jetstream.MessagesContext, empty bool) error {
+		if empty {
+			if err := take(ctx, nil, true); err != nil {
+				return err
+			}
+		}
+		var bodies [][]byte
+		for {
+			m, err := messages.Next()
+			if err != nil {
+				return err
+			}
+			meta, err := m.Metadata()
+			if err != nil {
+				return err
+			}
+			bodies = append(bodies, m.Data())
+			if meta.NumPending > 0 && len(bodies) < inOne {
+				continue
+			}
+			if err := take(ctx, bodies, meta.NumPending == 0); err != nil {
+				return err
+			}
+			bodies = nil
+		}
+	}, trouble)
+}
+
+func (b *Bus) keyOf(t Topic, m jetstream.Msg) string {
+	return strings.TrimPrefix(m.Subject(), b.subject(t, ""))
+}
+
+// following has messages read until ctx ends, again whenever that fails.
+func (b *Bus) following(ctx context.Context, t Topic, read func(ctx context.Context, messages jetstream.MessagesContext, empty bool) error, trouble func(error)) {
 	pauses := backoff.NewExponentialBackOff(backoff.WithMaxElapsedTime(0), backoff.WithMaxInterval(5*time.Second))
 	for ctx.Err() == nil {
 		began := b.now()
-		err := b.follow(ctx, t, take)
+		err := b.follow(ctx, t, read)
 		if ctx.Err() != nil {
 			return
 		}
@@ -40,7 +91,7 @@ func (b *Bus) Follow(ctx context.Context, t Topic, take func(key string, body []
 }
 
 // follow follows until something is wrong.
-func (b *Bus) follow(ctx context.Context, t Topic, take func(key string, body []byte)) error {
+func (b *Bus) follow(ctx context.Context, t Topic, read func(ctx context.Context, messages jetstream.MessagesContext, empty bool) error) error {
 	s, err := b.js.Stream(ctx, b.name(t))
 	if err != nil {
 		return fmt.Errorf("follow stream %s: %w", b.name(t), err)
@@ -58,16 +109,11 @@ func (b *Bus) follow(ctx context.Context, t Topic, take func(key string, body []
 	}()
 	defer func() { <-watching }()
 	defer cancel(nil)
-	for {
-		m, err := messages.Next()
-		if err != nil {
-			if cause := context.Cause(ctx); cause != nil {
-				err = cause
-			}
-			return fmt.Errorf("follow stream %s: %w", b.name(t), err)
-		}
-		take(strings.TrimPrefix(m.Subject(), b.subject(t, "")), m.Data())
+	err = read(ctx, messages, s.CachedInfo().State.Msgs == 0)
+	if cause := context.Cause(ctx); cause != nil {
+		err = cause
 	}
+	return fmt.Errorf("follow stream %s: %w", b.name(t), err)
 }
 
 func (b *Bus) messages(ctx context.Context, s jetstream.Stream, t Topic) (jetstream.MessagesContext, error) {

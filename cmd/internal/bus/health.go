@@ -22,10 +22,14 @@ const (
 	StreamsMissing Reason = "streams-missing"
 	ForeignStream  Reason = "foreign-stream"
 	PublishFailing Reason = "publish-failing"
-	TooLarge       Reason = "too-large" // one message: nothing is wrong with the bus
+	TooLarge       Reason = "too-large"  // one message: nothing is wrong with the bus
+	TopicFull      Reason = "topic-full" // of the documents: nothing is wrong with what else it does
 )
 
-var reasons = []Reason{NotConnected, StoreFull, StreamsMissing, ForeignStream, PublishFailing, TooLarge}
+var reasons = []Reason{NotConnected, StoreFull, StreamsMissing, ForeignStream, PublishFailing, TooLarge, TopicFull}
+
+// ErrTopicFull is of a message that its stream has no room for.
+var ErrTopicFull = errors.New("the stream is full")
 
 // Trouble is what keeps messages from being taken, and since when.
 type Trouble struct {
@@ -56,7 +60,7 @@ func (b *Bus) Healthy() error {
 	if !b.conn.IsConnected() {
 		return &Trouble{Reason: NotConnected, Since: b.now(), Err: errAway}
 	}
-	for _, t := range topics {
+	for _, t := range b.opts.topics() {
 		if f := b.failing[t]; f != nil && b.now().Sub(f.last) < forgets {
 			return f
 		}
@@ -80,8 +84,11 @@ func (b *Bus) published(ctx context.Context, t Topic, err error) error {
 	}
 	why := reasonOf(err)
 	b.metrics.failures.WithLabelValues(t.subject, string(why)).Inc()
-	if why == TooLarge {
+	switch why {
+	case TooLarge:
 		return failure
+	case TopicFull:
+		return fmt.Errorf("%w: %w", ErrTopicFull, failure)
 	}
 	now := Trouble{Reason: why, Since: b.now(), Err: failure, last: b.now()}
 	if before := b.failing[t]; before != nil && now.last.Sub(before.last) < forgets {
@@ -107,6 +114,8 @@ func reasonOf(err error) Reason {
 		return ForeignStream
 	case errors.Is(err, errFull), ok && noRoom[api.ErrorCode], ok && api.ErrorCode == storeFailed && strings.Contains(api.Description, "no space left"):
 		return StoreFull
+	case ok && api.ErrorCode == storeFailed && strings.Contains(api.Description, "maximum bytes exceeded"):
+		return TopicFull
 	case errors.Is(err, nats.ErrReconnectBufExceeded), errors.Is(err, nats.ErrConnectionClosed), errors.Is(err, nats.ErrDisconnected), errors.Is(err, errAway):
 		return NotConnected
 	case errors.Is(err, jetstream.ErrNoStreamResponse), errors.Is(err, jetstream.ErrStreamNotFound), errors.Is(err, errNoStream), ok && api.ErrorCode == anotherTaken:

@@ -106,7 +106,7 @@ func (b *Bus) tend(ctx context.Context) error {
 	if !b.conn.IsConnected() {
 		return errAway
 	}
-	for _, t := range topics {
+	for _, t := range b.opts.topics() {
 		made, err := b.make(ctx, t)
 		if err != nil {
 			return err

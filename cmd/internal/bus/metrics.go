@@ -12,7 +12,7 @@ type metrics struct {
 	dead     prometheus.Gauge
 }
 
-func newMetrics() *metrics {
+func newMetrics(topics []Topic) *metrics {
 	m := &metrics{
 		troubles: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "unpend_bus_trouble", Help: "1 for the reason why messages are not taken now."}, []string{"reason"}),
 		failures: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "unpend_bus_publish_failures_total", Help: "Messages that were not taken, by topic and reason; most are tried again."}, []string{"topic", "reason"}),

@@ -35,6 +35,12 @@ func (b *Bus) config(t Topic) jetstream.StreamConfig {
 	c := jetstream.StreamConfig{Name: b.name(t), Subjects: []string{b.subject(t, ">")}, Storage: jetstream.FileStorage, MaxAge: maxAge, Duplicates: duplicates,
 		MaxBytes: b.opts.MaxBytes / int64(len(topics)), MaxMsgsPerSubject: 1, Discard: jetstream.DiscardOld, AllowDirect: true,
 		Description: "unpend, which explains why GPU pods wait", Metadata: map[string]string{ofCluster: b.opts.Cluster, ofSchema: schema}}
+	switch t {
+	case Documents: // nobody tells them again
+		c.MaxAge, c.MaxBytes, c.MaxMsgSize, c.Discard = 0, b.opts.Documents, maxDocument, jetstream.DiscardNew
+	case Heard:
+		c.MaxBytes = heardBytes
+	}
 	if b.opts.Memory {
 		c.Storage = jetstream.MemoryStorage
 	}

@@ -100,6 +100,23 @@ func (b *Bus) KeptBelow(ctx context.Context, t Topic, begin string, take func(bo
 	return b.kept(ctx, t, begin+".>", take)
 }
 
+// Keys are those under which something is kept now.
+func (b *Bus) Keys(ctx context.Context, t Topic) (map[string]bool, error) {
+	at, err := b.at(t)
+	if err != nil {
+		return nil, fmt.Errorf("read stream %s: %w", b.name(t), err)
+	}
+	info, err := at.Info(ctx, jetstream.WithSubjectFilter(b.subject(t, ">")))
+	if err != nil {
+		return nil, fmt.Errorf("read stream %s: %w", b.name(t), err)
+	}
+	keys := make(map[string]bool, len(info.State.Subjects))
+	for subject := range info.State.Subjects {
+		keys[strings.TrimPrefix(subject, b.subject(t, ""))] = true
+	}
+	return keys, nil
+}
+
 // Newest is the message that is kept under a key, and when it was published; nil where none
 // is.
 func (b *Bus) Newest(ctx context.Context, t Topic, key string) (body []byte, at time.Time, err error) {

@@ -23,14 +23,23 @@ import (
 type importOptions struct {
 	library string
 
+	slack          bool
+	slackToken     string // the file that holds it
+	slackURL       string // of its API, in tests
 	slackExport    string
 	slackWorkspace string
 	channels       []string
 	private        []string
 
+	jiraURL      string
+	jiraUser     string
+	jiraToken    string // the file that holds it
+	jiraProjects []string
 	jiraExport   string
 	jiraSite     string
 	jiraComplete bool
+
+	allow []string
 
 	folder string
 
@@ -45,8 +54,15 @@ func importCommand(std Stdio) *cobra.Command {
 		Long: `Read Slack threads, Jira tickets or runbooks into the library. People are kept by their
 ids. What is there as it is stays, what was edited is replaced, and what is gone is taken
 out: from a channel, of the days that the export has; from a folder; from a Jira project
-with --jira-complete. An import that was stopped goes on when it is called again.`,
-		Example: `  unpend knowledge import --slack-export export.zip --slack-workspace acme
+with --jira-complete. An import that was stopped goes on when it is called again.
+
+With --slack and --jira-url Slack and Jira are asked: for all at first, and then for what is
+new. Of Slack threads of the last 30 days are looked at again, and of Jira what was deleted
+is found once a day. Slack lets an internal app of your own organisation read 50 pages a
+minute, and any other one 15 messages a minute.`,
+		Example: `  unpend knowledge import --slack --slack-token-file token --channel gpu-help
+  unpend knowledge import --jira-url https://acme.atlassian.net --jira-user bot@acme.com --jira-token-file token --jira-project OPS
+  unpend knowledge import --slack-export export.zip --slack-workspace acme
   unpend knowledge import --jira-export gpu.json
   unpend knowledge import --folder runbooks-of-the-team`,
 		Args: arguments(cobra.NoArgs),
@@ -54,6 +70,15 @@ with --jira-complete. An import that was stopped goes on when it is called again
 	}
 	libraryFlag(c, &o.library)
 	f := c.Flags()
+	f.BoolVar(&o.slack, "slack", false, "ask Slack: of the channels that are named, or of all public ones that the app is in")
+	f.StringVar(&o.slackToken, "slack-token-file", "", "file that holds the token of a Slack app of your own (xoxb-…)")
+	f.StringVar(&o.slackURL, "slack-api", "", "address of Slack's API")
+	f.MarkHidden("slack-api") //nolint:errcheck // it is there
+	f.StringVar(&o.jiraURL, "jira-url", "", "ask Jira: the address of its site, or for a token with scopes https://api.atlassian.com/ex/jira/<cloud id>")
+	f.StringVar(&o.jiraUser, "jira-user", "", "e-mail address of the account, on Cloud; on Data Center none")
+	f.StringVar(&o.jiraToken, "jira-token-file", "", "file that holds the API token, on Data Center a personal access token")
+	f.StringSliceVar(&o.jiraProjects, "jira-project", nil, "the projects to read, by key")
+	f.StringSliceVar(&o.allow, "outbound-allow", nil, "names, addresses and networks that are not public and may be asked, such as jira.example.internal")
 	f.StringVar(&o.slackExport, "slack-export", "", "zip of a Slack workspace export")
 	f.StringVar(&o.slackWorkspace, "slack-workspace", "", "first part of the workspace's address, for links: WORKSPACE.slack.com")
 	f.StringSliceVar(&o.channels, "channel", nil, "only these public channels, by name or id")
@@ -72,24 +97,41 @@ type job struct {
 	name   string // slack, jira or doc
 	from   string
 	bytes  int64
-	watch  func(func(io.Reader) io.Reader)
+	watch  func(func(io.Reader) io.Reader)     // of a file; nil: it is none
+	count  func(func(done int, share float64)) // of what is asked for; nil: it is a file
+	unit   string                              // that is counted then
 	close  func() error
 }
 
+// check says which flags do not go together.
+func (o *importOptions) check() error {
+	switch {
+	case o.slackExport+o.jiraExport+o.folder+o.jiraURL == "" && !o.slack:
+		return usage("name what to import: --slack, --jira-url URL, --slack-export FILE.zip, --jira-export FILE or --folder DIR")
+	case o.slack && o.slackExport != "" || o.jiraURL != "" && o.jiraExport != "":
+		return usage("import an export and what Slack or Jira answers one after the other")
+	case o.slack != (o.slackToken != ""):
+		return usage("--slack and --slack-token-file go together")
+	case o.jiraURL != "" && (o.jiraToken == "" || len(o.jiraProjects) == 0):
+		return usage("--jira-url needs --jira-token-file and --jira-project")
+	case o.jiraURL == "" && (o.jiraToken+o.jiraUser != "" || len(o.jiraProjects) > 0):
+		return usage("--jira-token-file, --jira-user and --jira-project are of a --jira-url")
+	case o.slackExport == "" && o.slackWorkspace != "", o.slackExport == "" && !o.slack && len(o.channels)+len(o.private) > 0:
+		return usage("--slack-workspace, --channel and --private-channel are of a --slack-export, the latter two also of --slack")
+	case o.jiraExport == "" && o.jiraComplete, o.jiraExport+o.jiraURL == "" && o.jiraSite != "":
+		return usage("--jira-site and --jira-complete are of a --jira-export, the former also of --jira-url")
+	}
+	return nil
+}
+
 func (o *importOptions) run(ctx context.Context, std Stdio) (err error) {
-	if o.slackExport+o.jiraExport+o.folder == "" {
-		return usage("name what to import: --slack-export FILE.zip, --jira-export FILE or --folder DIR")
-	}
-	if o.slackExport == "" && (o.slackWorkspace != "" || len(o.channels)+len(o.private) > 0) {
-		return usage("--slack-workspace, --channel and --private-channel are of a --slack-export")
-	}
-	if o.jiraExport == "" && (o.jiraSite != "" || o.jiraComplete) {
-		return usage("--jira-site and --jira-complete are of a --jira-export")
+	if err := o.check(); err != nil {
+		return err
 	}
 	if _, err := o.embeddings.client(); err != nil { // before anything is changed
 		return err
 	}
-	jobs, err := o.jobs()
+	jobs, err := o.jobs(std)
 	defer func() {
 		for _, j := range jobs {
 			j.close() //nolint:errcheck // it was only read
@@ -122,9 +164,22 @@ func (o *importOptions) run(ctx context.Context, std Stdio) (err error) {
 }
 
 // jobs opens what is to be imported, before anything is changed.
-func (o *importOptions) jobs() ([]job, error) {
+func (o *importOptions) jobs(std Stdio) ([]job, error) {
 	var out []job
 	nothing := func() error { return nil }
+	for _, asked := range []struct {
+		is   bool
+		open func(Stdio) (job, error)
+	}{{o.slack, o.askSlack}, {o.jiraURL != "", o.askJira}} {
+		if !asked.is {
+			continue
+		}
+		j, err := asked.open(std)
+		if err != nil {
+			return out, err
+		}
+		out = append(out, j)
+	}
 	if o.slackExport != "" {
 		e, err := slack.Open(o.slackExport)
 		if err != nil {
@@ -147,17 +202,21 @@ func (o *importOptions) jobs() ([]job, error) {
 		if _, err := os.Stat(o.folder); err != nil {
 			return out, fmt.Errorf("read knowledge folder: %w", err)
 		}
-		out = append(out, job{source: knowledge.Folder{Dir: o.folder}, name: "doc", from: o.folder, close: nothing,
-			watch: func(func(io.Reader) io.Reader) {}})
+		out = append(out, job{source: knowledge.Folder{Dir: o.folder}, name: "doc", from: o.folder, close: nothing})
 	}
 	return out, nil
 }
 
 func (j job) run(ctx context.Context, l *knowledge.Library, std Stdio) (knowledge.Import, error) {
-	if isTerminal(std.Err) {
+	if isTerminal(std.Err) && j.watch != nil {
 		bar := terminal.NewProgress(std.Err, nil, "import "+filepath.Base(j.from), j.bytes, time.Now)
 		defer bar.Close()
 		j.watch(bar.From)
+	}
+	if isTerminal(std.Err) && j.count != nil {
+		bar := terminal.NewCount(std.Err, j.from, j.unit, time.Now)
+		defer bar.Close()
+		j.count(bar.Set)
 	}
 	return l.Import(ctx, j.source, j.name, j.from, time.Now())
 }

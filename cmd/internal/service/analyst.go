@@ -30,14 +30,14 @@ type analyst struct {
 	follower *cluster.Follower
 	keeper   *keeper
 	opts     rca.Options
-	index    *knowledge.Index
 	session  *rca.Session
 	begun    time.Time
 	seconds  prometheus.Histogram
 	causes   *prometheus.CounterVec
 }
 
-func newAnalyst(ctx context.Context, f *cluster.Follower, folder string, logger *slog.Logger, registry prometheus.Registerer) (*analyst, error) {
+// newAnalyst quotes what an index has; nil: nothing.
+func newAnalyst(f *cluster.Follower, index *knowledge.Index, logger *slog.Logger, registry prometheus.Registerer) (*analyst, error) {
 	a := &analyst{follower: f, keeper: &keeper{}, opts: rca.Options{Logger: logger},
 		seconds: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "unpend_diagnosis_duration_seconds", Help: "How long one diagnosis took.", Buckets: prometheus.ExponentialBuckets(0.001, 2, 14)}),
 		causes:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: "unpend_incidents_total", Help: "Diagnoses that were news, by root cause."}, []string{"cause"})}
@@ -46,15 +46,7 @@ func newAnalyst(ctx context.Context, f *cluster.Follower, folder string, logger 
 			return nil, fmt.Errorf("register metrics: %w", err)
 		}
 	}
-	if folder != "" {
-		index, err := knowledge.OpenFolder(ctx, folder)
-		if err != nil {
-			return nil, fmt.Errorf("read knowledge: %w", err)
-		}
-		a.index = index
-		for _, s := range index.Skipped() {
-			logger.WarnContext(ctx, "a document of the knowledge folder is left out", "why", s)
-		}
+	if index != nil {
 		a.opts.Search = func(ctx context.Context, words []string) ([]knowledge.Hit, error) { return index.Search(ctx, words, 3) }
 	}
 	return a, nil
@@ -63,9 +55,6 @@ func newAnalyst(ctx context.Context, f *cluster.Follower, folder string, logger 
 func (a *analyst) close() {
 	a.end()
 	a.keeper.close()
-	if a.index != nil {
-		a.index.Close() //nolint:errcheck // the process ends; the folder is temporary
-	}
 }
 
 func (a *analyst) end() {

@@ -32,10 +32,8 @@ type Config struct {
 		// IdleThreshold is below how many percent of GPU work a pod is idle (5).
 		IdleThreshold float64 `json:"idleThreshold"`
 	} `json:"rca"`
-	Knowledge struct {
-		// Folder of Markdown runbooks and past incidents.
-		Folder string `json:"folder"`
-	} `json:"knowledge"`
+	// Knowledge is what the team has said before; nothing without it.
+	Knowledge knowledgeConfig `json:"knowledge"`
 	// Narrate is the model that words findings; none without its address.
 	Narrate   narrateConfig   `json:"narrate"`
 	Remediate remediateConfig `json:"remediate"`

@@ -38,14 +38,14 @@ func (s *Service) diagnose(ctx context.Context) error {
 	if err := s.countFailures(f); err != nil {
 		return err
 	}
-	a, err := newAnalyst(ctx, f, s.config.Knowledge.Folder, s.logger, s.registry)
+	a, err := newAnalyst(f, s.shelf.searched(), s.logger, s.registry)
 	if err != nil {
 		return err
 	}
 	defer a.close()
-	if a.index != nil {
+	if index := s.shelf.searched(); index != nil {
 		s.bindSearch(func(ctx context.Context, query string, n int) ([]knowledge.Hit, error) {
-			return a.index.Search(ctx, []string{query}, n)
+			return index.Search(ctx, []string{query}, n)
 		})
 	}
 	a.opts.Measure, a.opts.Outcomes = s.measure, lasting(plan.Store{Dynamic: s.custom}.Outcomes)

@@ -46,6 +46,9 @@ func (s *Service) hearSlack(ctx context.Context) error {
 	}
 	if s.hasBus() {
 		o.Load, o.Save = memoryOf("slack", s.late.get)
+		if s.config.overheard() {
+			o.Events = overhears(s.late.get)
+		}
 	}
 	l, err := slack.NewListener(o)
 	if err != nil {

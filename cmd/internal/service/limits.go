@@ -22,7 +22,7 @@ func (c *Config) check() error {
 	if p := c.RCA.IdleThreshold; !(p > 0 && p <= 100) { // NaN is neither
 		wrong = append(wrong, fmt.Errorf("rca.idleThreshold is %v: it has to be more than 0 and at most 100 percent", p))
 	}
-	wrong = append(wrong, c.Slack.check())
+	wrong = append(wrong, c.Slack.check(), c.Knowledge.check(c.Slack))
 	wrong = append(wrong, c.Jira.check(), c.checkPaging(), c.Narrate.check())
 	if b := c.Bus.MaxBytes; b != 0 && (b < minBytes || b > maxBytes) {
 		wrong = append(wrong, fmt.Errorf("bus.maxBytes is %d: it has to be between %d (%s) and %d (%s)", b, int64(minBytes), size(minBytes), int64(maxBytes), size(maxBytes)))

@@ -14,5 +14,5 @@ func (s *Service) openBus(ctx context.Context) (*bus.Bus, error) {
 		return nil, err
 	}
 	c := s.config.Bus
-	return bus.Open(ctx, bus.Options{Cluster: id, URL: c.URL, StoreDir: c.StoreDir, MaxBytes: c.MaxBytes, Replicas: c.Replicas, Logger: s.logger, Registerer: s.registry})
+	return bus.Open(ctx, bus.Options{Cluster: id, URL: c.URL, StoreDir: c.StoreDir, MaxBytes: c.MaxBytes, Documents: s.config.Knowledge.documents(), Replicas: c.Replicas, Logger: s.logger, Registerer: s.registry})
 }

@@ -86,7 +86,8 @@ type Service struct {
 	registry *prometheus.Registry
 	bus      *bus.Bus
 	late     *lateBus
-	lead     *lead // nil: there is no other process beside this one
+	shelf    *shelf // nil: there is no knowledge
+	lead     *lead  // nil: there is no other process beside this one
 	ready    readiness
 	page     *web.Page // nil: there is none
 	door     door
@@ -121,6 +122,12 @@ func (s *Service) run(ctx context.Context) (err error) {
 			return err
 		}
 		s.ready.leads = s.lead.standing
+		if slices.Contains(s.roles, "diagnose") {
+			if s.shelf, err = s.openShelf(ctx); err != nil {
+				return err
+			}
+			defer s.shelf.close() //nolint:errcheck // the process ends, and what was written is written
+		}
 		if s.page, err = s.newPage(ctx); err != nil {
 			return err
 		}
@@ -147,6 +154,11 @@ func (s *Service) run(ctx context.Context) (err error) {
 		parts.begin("watch", func() error { return s.watch(ctx) })
 	}
 	if slices.Contains(s.roles, "diagnose") {
+		if s.config.Knowledge.shared() {
+			if err := s.learn(ctx, parts); err != nil {
+				return err
+			}
+		}
 		if s.page != nil {
 			parts.begin("page", func() error { return s.servePage(ctx) })
 		}

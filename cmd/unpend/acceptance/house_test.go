@@ -17,9 +17,9 @@ const module = "github.com/unpend/unpend/"
 var house = map[string][]string{
 	"cmd/unpend":            {"cmd/internal/program"},
 	"cmd/unpend/acceptance": {},
-	"cmd/internal/program":  {"cmd/internal/service", "cmd/internal/bus", "cmd/internal/terminal", "cmd/internal/world", "watcher/incident", "watcher/events", "rca", "rca/capacity", "rca/admission", "rca/view", "rca/diagnosis", "rca/cluster", "rca/idle", "rca/scaling", "knowledge", "remediate/desk", "remediate/executor", "remediate/act", "remediate/journal", "remediate/plan", "remediate/audit", "remediate/v1alpha1", "nodeprobe", "nodeprobe/sim", "cmd/internal/agents", "remediate/notice", "remediate/slack", "remediate/jira", "knowledge/slack", "knowledge/jira", "knowledge/embed"},
+	"cmd/internal/program":  {"cmd/internal/service", "cmd/internal/bus", "cmd/internal/terminal", "cmd/internal/world", "watcher/incident", "watcher/events", "rca", "rca/capacity", "rca/admission", "rca/view", "rca/diagnosis", "rca/cluster", "rca/idle", "rca/scaling", "knowledge", "remediate/desk", "remediate/executor", "remediate/act", "remediate/journal", "remediate/plan", "remediate/audit", "remediate/v1alpha1", "nodeprobe", "nodeprobe/sim", "cmd/internal/agents", "remediate/notice", "remediate/slack", "remediate/jira", "knowledge/slack", "knowledge/jira", "knowledge/embed", "remediate/outbound"},
 	"cmd/internal/traces":   {},
-	"cmd/internal/service":  {"cmd/internal/bus", "cmd/internal/traces", "watcher", "watcher/incident", "rca", "rca/fairqueue", "rca/capacity", "rca/admission", "rca/view", "rca/diagnosis", "rca/cluster", "rca/idle", "rca/narrate", "rca/whatif", "knowledge", "remediate/desk", "remediate/executor", "remediate/act", "remediate/plan", "remediate/notice", "remediate/slack", "remediate/jira", "remediate/outbound", "remediate/audit", "remediate/paging", "remediate/guard", "remediate/kubectl", "remediate/v1alpha1", "watcher/webhook", "remediate/web"},
+	"cmd/internal/service":  {"cmd/internal/bus", "cmd/internal/traces", "watcher", "watcher/incident", "rca", "rca/fairqueue", "rca/capacity", "rca/admission", "rca/view", "rca/diagnosis", "rca/cluster", "rca/idle", "rca/narrate", "rca/whatif", "knowledge", "remediate/desk", "remediate/executor", "remediate/act", "remediate/plan", "remediate/notice", "remediate/slack", "remediate/jira", "remediate/outbound", "remediate/audit", "remediate/paging", "remediate/guard", "remediate/kubectl", "remediate/v1alpha1", "watcher/webhook", "remediate/web", "knowledge/slack", "knowledge/jira"},
 	"cmd/internal/bus":      {},
 	"cmd/internal/agents":   {"rca/diagnosis", "rca/drawing"},
 	"cmd/internal/terminal": {"rca/diagnosis", "rca/drawing", "remediate/v1alpha1"},
@@ -32,6 +32,8 @@ var house = map[string][]string{
 	"watcher/incident/incidenttest":  {},
 	"remediate/slack/fakeslack":      {},
 	"remediate/jira/fakejira":        {},
+	"knowledge/slack/slacktest":      {},
+	"knowledge/jira/jiratest":        {},
 	"remediate/notifytest/scenarios": {"remediate/notice", "rca", "rca/cluster", "rca/diagnosis"},
 
 	"rca":                   {"rca/admission", "rca/diagnosis", "rca/view", "rca/evict", "rca/devices", "rca/causes", "rca/fixes", "rca/cluster", "rca/placement", "rca/whatif", "watcher/incident", "knowledge"},

@@ -124,6 +124,56 @@ both come to the pod's own. */}}
 {{- if and .Values.narrate.url .Values.narrate.existingSecret -}}true{{- end -}}
 {{- end -}}
 
+{{- define "unpend.knowledgeDir" -}}/etc/unpend-knowledge{{- end -}}
+
+{{/* The keys of the Secret by which Slack and Jira are read. */}}
+{{- define "unpend.knowledgeKeys" -}}
+{{- $keys := list -}}
+{{- with .Values.knowledge -}}
+{{- if or .slack.channels .slack.privateChannels -}}
+{{- $keys = append $keys .slack.key -}}
+{{- with .slack.appKey -}}
+{{- $keys = append $keys . -}}
+{{- end -}}
+{{- end -}}
+{{- if .jira.url -}}
+{{- $keys = append $keys .jira.key -}}
+{{- end -}}
+{{- end -}}
+{{- join " " $keys -}}
+{{- end -}}
+
+{{/* What knowledge: of the configuration gets from the values of the same name. */}}
+{{- define "unpend.knowledge" -}}
+{{- if not .Values.knowledge.existingSecret -}}
+{{- fail "knowledge.slack or knowledge.jira is set, knowledge.existingSecret is not: name the Secret that holds the tokens by which they are read" -}}
+{{- end -}}
+{{- $reads := dict -}}
+{{- $s := .Values.knowledge.slack -}}
+{{- if or $s.channels $s.privateChannels -}}
+{{- $slack := dict "tokenFile" (printf "%s/%s" (include "unpend.knowledgeDir" .) $s.key) -}}
+{{- with $s.appKey -}}
+{{- $_ := set $slack "appTokenFile" (printf "%s/%s" (include "unpend.knowledgeDir" $) .) -}}
+{{- end -}}
+{{- range $key, $value := omit $s "key" "appKey" -}}
+{{- if $value -}}
+{{- $_ := set $slack $key $value -}}
+{{- end -}}
+{{- end -}}
+{{- $_ := set $reads "slack" $slack -}}
+{{- end -}}
+{{- if .Values.knowledge.jira.url -}}
+{{- $jira := dict "tokenFile" (printf "%s/%s" (include "unpend.knowledgeDir" .) .Values.knowledge.jira.key) -}}
+{{- range $key, $value := omit .Values.knowledge.jira "key" -}}
+{{- if $value -}}
+{{- $_ := set $jira $key $value -}}
+{{- end -}}
+{{- end -}}
+{{- $_ := set $reads "jira" $jira -}}
+{{- end -}}
+{{- toYaml $reads -}}
+{{- end -}}
+
 {{- define "unpend.pagingDir" -}}/etc/unpend-paging{{- end -}}
 
 {{/* Whether the executor hears what people click in Slack. */}}
@@ -213,6 +263,9 @@ both come to the pod's own. */}}
 {{- $_ := set $asked "keyFile" (printf "%s/%s" (include "unpend.narrateDir" .) .Values.narrate.key) -}}
 {{- end -}}
 {{- $_ := set $config "narrate" $asked -}}
+{{- end -}}
+{{- if include "unpend.knowledgeKeys" . -}}
+{{- $_ := set $config "knowledge" (merge (fromYaml (include "unpend.knowledge" .)) (default dict $config.knowledge)) -}}
 {{- end -}}
 {{- if or .Values.kubectl.events .Values.kubectl.annotations -}}
 {{- $_ := set $config "kubectl" .Values.kubectl -}}

@@ -1,0 +1,137 @@
+package service
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/unpend/unpend/knowledge/jira"
+)
+
+const (
+	// defaultDocuments is room for some 250,000 threads of 60 words.
+	defaultDocuments, minDocuments = 256 << 20, 1 << 20
+	// slackEvery and jiraEvery are how often it is looked for what is new. Slack tells of it by
+	// events, too.
+	slackEvery, jiraEvery = time.Hour, 5 * time.Minute
+	leastEvery            = time.Minute
+)
+
+// knowledgeConfig is what the team has said before, and a diagnosis quotes.
+type knowledgeConfig struct {
+	// Folder of Markdown runbooks and past incidents.
+	Folder string `json:"folder"`
+	// Library is the folder that documents are kept in; a temporary one without it, which is
+	// filled again at every start: from the folder, and from the bus.
+	Library string `json:"library"`
+	// MaxBytes of documents on the bus (256 MiB), besides bus.maxBytes.
+	MaxBytes int64 `json:"maxBytes"`
+	// Slack and Jira are read by the process that leads, for all.
+	Slack knowledgeSlack `json:"slack"`
+	Jira  knowledgeJira  `json:"jira"`
+}
+
+// knowledgeSlack are the channels that are read. All who see a finding may see them quoted.
+type knowledgeSlack struct {
+	// TokenFile holds the token of an app of the own organisation (xoxb-…).
+	TokenFile string `json:"tokenFile"`
+	// AppTokenFile holds the app's token (xapp-…), by which events are heard in Socket Mode.
+	// Where it is the same app as slack.appTokenFile names, leave it out: its events are heard
+	// there, in the process with the role remediate.
+	AppTokenFile string `json:"appTokenFile"`
+	// Channels and PrivateChannels are those to read, by name or id, and no others are.
+	Channels        []string `json:"channels"`
+	PrivateChannels []string `json:"privateChannels"`
+	// Every is how often it is looked for what is new (1h).
+	Every *metav1.Duration `json:"every"`
+
+	url string // of Slack's API, in tests
+}
+
+// knowledgeJira are the projects that are read. All who see a finding may see them quoted.
+type knowledgeJira struct {
+	URL        string `json:"url"`
+	Deployment string `json:"deployment"` // cloud or datacenter
+	// TokenFile holds the API token, on Data Center a personal access token.
+	TokenFile string   `json:"tokenFile"`
+	User      string   `json:"user"` // on Cloud
+	Site      string   `json:"site"` // that people browse, where it is not the URL
+	Projects  []string `json:"projects"`
+	// Every is how often it is looked for what is new (5m), and Sweep for what is gone (24h).
+	Every *metav1.Duration `json:"every"`
+	Sweep *metav1.Duration `json:"sweep"`
+}
+
+func (c knowledgeSlack) given() bool { return !reflect.DeepEqual(c, knowledgeSlack{}) }
+
+func (c knowledgeJira) given() bool { return !reflect.DeepEqual(c, knowledgeJira{}) }
+
+// shared is whether there are documents that one process reads for all.
+func (c knowledgeConfig) shared() bool { return c.Slack.given() || c.Jira.given() }
+
+// documents is what the bus has to have room for.
+func (c knowledgeConfig) documents() int64 {
+	switch {
+	case !c.shared():
+		return 0
+	case c.MaxBytes == 0:
+		return defaultDocuments
+	}
+	return c.MaxBytes
+}
+
+// overheard is whether events are heard where people click.
+func (c Config) overheard() bool {
+	return c.Knowledge.Slack.given() && c.Knowledge.Slack.AppTokenFile == "" && c.Slack.heard()
+}
+
+// check says what of it cannot be meant, by its key.
+func (c knowledgeConfig) check(told slackConfig) error {
+	var wrong []error
+	say := func(bad bool, format string, of ...any) {
+		if bad {
+			wrong = append(wrong, fmt.Errorf(format, of...))
+		}
+	}
+	say(c.MaxBytes != 0 && c.MaxBytes < minDocuments, "knowledge.maxBytes is %d: it has to be %d or more", c.MaxBytes, minDocuments)
+	if s := c.Slack; s.given() {
+		say(s.TokenFile == "", "knowledge.slack.tokenFile is not given: it has to be a file that holds the token of an app of your organisation (xoxb-…)")
+		say(len(s.Channels)+len(s.PrivateChannels) == 0, "knowledge.slack.channels and knowledge.slack.privateChannels are empty: name what may be read and quoted, by name or id")
+		say(s.AppTokenFile != "" && s.AppTokenFile == told.AppTokenFile, "knowledge.slack.appTokenFile is slack.appTokenFile: leave it out, Slack gives an event to one of an app's connections only")
+		wrong = append(wrong, often("knowledge.slack.every", s.Every))
+	}
+	if j := c.Jira; j.given() {
+		say(j.TokenFile == "", "knowledge.jira.tokenFile is not given: it has to be a file that holds the account's token")
+		if err := j.options().Validate(); err != nil {
+			wrong = append(wrong, fmt.Errorf("knowledge.jira.%w", err))
+		}
+		wrong = append(wrong, often("knowledge.jira.every", j.Every), often("knowledge.jira.sweep", j.Sweep))
+	}
+	return errors.Join(wrong...)
+}
+
+func often(key string, d *metav1.Duration) error {
+	if d != nil && d.Duration < leastEvery {
+		return fmt.Errorf("%s is %s: it has to be %s or more", key, d.Duration, leastEvery)
+	}
+	return nil
+}
+
+func (c knowledgeJira) options() jira.APIOptions {
+	o := jira.APIOptions{URL: c.URL, Deployment: c.Deployment, User: c.User, Site: c.Site, Projects: c.Projects, Only: true}
+	if c.Sweep != nil {
+		o.Sweep = c.Sweep.Duration
+	}
+	return o
+}
+
+// orElse is a duration of the configuration.
+func orElse(d *metav1.Duration, otherwise time.Duration) time.Duration {
+	if d == nil {
+		return otherwise
+	}
+	return d.Duration
+}
