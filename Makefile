@@ -34,10 +34,8 @@ soak: ## the same in full size, which takes long
 mutants: ## how many mistakes of one operator the short tests notice (SEED=2 SAMPLE=30)
 	go run ./testdata/mutants -seed $(or $(SEED),1) -n $(or $(SAMPLE),20) -least 90 -same testdata/mutants/same.txt -also ./cmd/unpend/acceptance -also-run 'Scenarios|Causes|ToldApart|Claims|Quota|Refus|Revert|Repartition|Unprepared|Quarantine|Incidents' $(MUTANTS)
 
-lint: ## go vet and golangci-lint
-	go vet $(PKGS)
+lint: ## golangci-lint, go vet's checks among its own
 	$(LINT) run $(PKGS)
-	$(CGO) go vet $(PROBE)
 	CGO_ENABLED=1 $(LINT) run $(PROBE)
 bench: ## benchmarks, with the ratios that matter
 	go test -run '^$$' -bench . -benchtime 1s $(PKGS)
