@@ -62,7 +62,7 @@ var remedies = map[diagnosis.CauseID]remedy{
 	diagnosis.UntoleratedTaint:         {policy: (*Bench).addToleration},
 	diagnosis.NodeSelectorMismatch:     {policy: (*Bench).fixSelector},
 	diagnosis.NodeCordoned:             {policy: func(_ *Bench, n *view.Node) []edit.Change { return []edit.Change{uncordon(n)} }},
-	diagnosis.NodeNotReady:             {policy: func(_ *Bench, n *view.Node) []edit.Change { return []edit.Change{waitForReady(n)} }},
+	diagnosis.NodeNotReady:             {policy: func(c *Bench, n *view.Node) []edit.Change { return []edit.Change{c.waitForReady(n)} }},
 	diagnosis.PodAffinityConflict:      {policy: (*Bench).resolveAffinity},
 	diagnosis.VolumeConflict:           {policy: (*Bench).lookAtVolume},
 	diagnosis.TopologySpreadConflict:   {policy: (*Bench).loosenSpread},
