@@ -9,14 +9,14 @@ import (
 	"github.com/unpend/unpend/rca/view"
 )
 
-// subject is the waiting pod as other rooms tell of it.
-func (c *Case) subject() view.Subject {
+// Subject is the waiting pod as other rooms tell of it.
+func (c *Case) Subject() view.Subject {
 	return view.Subject{Cluster: c.Cluster, Pod: c.Pod, Unborn: c.Unborn}
 }
 
 // ofPod are claims about the waiting pod; none where it does not exist.
 func (c *Case) ofPod(claims ...diagnosis.Claim) []diagnosis.Claim {
-	return c.subject().Claims(claims...)
+	return c.Subject().Claims(claims...)
 }
 
 // itAsks claims what the pod asks of a resource.

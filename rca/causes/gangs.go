@@ -28,6 +28,6 @@ var workloadDeadlock = PodRule{ID: diagnosis.WorkloadDeadlock, Aside: true, lead
 	if c.Unborn || c.bound || c.Gang != nil {
 		return nil
 	}
-	w := gangs.Workload{Subject: c.subject(), Incident: c.Incident, Asks: c.Asks, Wants: c.Wants, Verdict: c.Verdict, Company: c.Company}
+	w := gangs.Workload{Subject: c.Subject(), Incident: c.Incident, Asks: c.Asks, Wants: c.Wants, Verdict: c.Verdict, Company: c.Company}
 	return found(w.Deadlock())
 }}

@@ -3,6 +3,7 @@ package causes
 import (
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -69,8 +70,41 @@ NodeNotReady proven n1: not ready
 			w.gpuNode(tainted(noSchedule("karpenter.sh/unregistered")))
 			wants(w)
 		}, `
-NodeNotReady proven n1: not ready
+NodeNotReady proven n1: not opened yet: startup taint karpenter.sh/unregistered stands on it
   Node/n1: taint karpenter.sh/unregistered:NoSchedule
+`},
+		"a node that is Ready, and short of disk": {func(w *world) {
+			w.gpuNode(tainted(noSchedule("node.kubernetes.io/disk-pressure")))
+			wants(w)
+		}, `
+NodeNotReady proven n1: under disk pressure
+  Node/n1: taint node.kubernetes.io/disk-pressure:NoSchedule
+`},
+		"a node that is short of disk, and not ready": {func(w *world) {
+			w.gpuNode(tainted(noSchedule("node.kubernetes.io/disk-pressure"), noSchedule("node.kubernetes.io/not-ready")))
+			wants(w)
+		}, `
+NodeNotReady proven n1: not ready
+  Node/n1: taint node.kubernetes.io/not-ready:NoSchedule
+`},
+		"a startup taint whose DaemonSet is let on the node": {func(w *world) {
+			w.gpuNode(tainted(noSchedule("node.cilium.io/agent-not-ready"), noSchedule("node.kubernetes.io/memory-pressure")))
+			w.DaemonSets = append(w.DaemonSets, opener("cilium", "node.cilium.io/agent-not-ready"))
+			wants(w)
+		}, `
+NodeNotReady proven n1: not opened yet: startup taint node.cilium.io/agent-not-ready stands on it
+  Node/n1: taint node.cilium.io/agent-not-ready:NoSchedule
+`},
+		"a startup taint whose DaemonSet is kept off the node": {func(w *world) {
+			w.gpuNode(tainted(noSchedule("nvidia.com/gpu"), noSchedule("node.cilium.io/agent-not-ready")))
+			w.DaemonSets = append(w.DaemonSets, opener("other", "x"), opener("cilium", "node.cilium.io/agent-not-ready"))
+			w.pod("w", "", "nvidia.com/gpu", 1, func(p *corev1.Pod) {
+				p.Spec.Tolerations = []corev1.Toleration{{Key: "nvidia.com/gpu", Operator: corev1.TolerationOpExists}}
+			})
+		}, `
+NodeNotReady proven n1: not opened yet: startup taint node.cilium.io/agent-not-ready stands on it, for DaemonSet kube-system/cilium, which takes it off, does not tolerate nvidia.com/gpu:NoSchedule
+  Node/n1: taint node.cilium.io/agent-not-ready:NoSchedule
+  DaemonSet/kube-system/cilium: its pod takes that taint off n1, and does not tolerate nvidia.com/gpu:NoSchedule
 `},
 		"a cordon, since when and who by": {func(w *world) {
 			n := tainted(cordoned)
@@ -162,4 +196,11 @@ Unknown possible : the cluster has no node that could be judged
 Unknown possible : the cluster has no node that could be judged
 `},
 	}.run(t)
+}
+
+// opener is a DaemonSet that tolerates a taint, and its pod takes a startup taint off.
+func opener(name, tolerates string) *appsv1.DaemonSet {
+	d := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: name}}
+	d.Spec.Template.Spec.Tolerations = []corev1.Toleration{{Key: tolerates, Operator: corev1.TolerationOpExists}}
+	return d
 }

@@ -37,8 +37,8 @@ func Open(l *evict.Ledger, i incident.Incident) (*Case, error) {
 	c := &Case{Asker: l.ForPod(pod), Incident: i, Pod: unbound(pod), Refusal: pod.Status, Asks: view.AsksOf(pod), Wants: view.PodRequests(pod), Everywhere: map[diagnosis.CauseID]bool{},
 		Refused: refused, Unborn: unborn, Unprepared: unprepared, bound: slices.Contains(unprepared, pod)}
 	c.Queue = c.queueCase()
-	c.Labels, c.Company, c.volumes = terms.LabelsOf(c.subject()), terms.CompanyOf(c.subject(), c.Asker), terms.VolumesOf(c.subject())
-	c.Kubelet = &kubelet.Case{Subject: c.subject(), Workload: i.Workload, Refusal: c.Refusal, On: on, Asks: c.Asks, Scheduler: c.Queue.SchedulerName()}
+	c.Labels, c.Company, c.volumes = terms.LabelsOf(c.Subject()), terms.CompanyOf(c.Subject(), c.Asker), terms.VolumesOf(c.Subject())
+	c.Kubelet = &kubelet.Case{Subject: c.Subject(), Workload: i.Workload, Refusal: c.Refusal, On: on, Asks: c.Asks, Scheduler: c.Queue.SchedulerName()}
 	return c, nil
 }
 
@@ -59,7 +59,7 @@ func (c *Case) Look(ctx context.Context, inventory func() *devices.Inventory, as
 		return fmt.Errorf("read the claims for devices: %w", err)
 	}
 	c.measure(ctx, ask)
-	if c.Gang, err = gangs.Read(ctx, c.subject(), c.Asker); err != nil {
+	if c.Gang, err = gangs.Read(ctx, c.Subject(), c.Asker); err != nil {
 		return fmt.Errorf("place the gang: %w", err)
 	}
 	return nil

@@ -18,7 +18,7 @@ var (
 		if b.Plugin != "TaintToleration" {
 			return nil
 		}
-		return found(terms.Taints(c.subject(), n))
+		return found(terms.Taints(c.Subject(), n))
 	}}
 	// nodeNotReady claims the taints that the node controller sets from the node's conditions.
 	nodeNotReady = Rule{ID: diagnosis.NodeNotReady, Tell: func(c *Case, n *view.Node, b *blocker) *finding {
@@ -48,4 +48,4 @@ var (
 	}}
 )
 
-func (c *Case) notReady(n *view.Node) *finding { return found(terms.NotReady(c.subject(), n)) }
+func (c *Case) notReady(n *view.Node) *finding { return found(terms.NotReady(c.Subject(), n)) }

@@ -67,7 +67,7 @@ var remedies = map[diagnosis.CauseID]remedy{
 	diagnosis.UntoleratedTaint:         {policy: (*Bench).addToleration},
 	diagnosis.NodeSelectorMismatch:     {policy: (*Bench).fixSelector},
 	diagnosis.NodeCordoned:             {policy: func(_ *Bench, n *view.Node) []edit.Change { return []edit.Change{mend.Uncordon(n)} }},
-	diagnosis.NodeNotReady:             {policy: func(_ *Bench, n *view.Node) []edit.Change { return []edit.Change{mend.WaitForReady(n)} }},
+	diagnosis.NodeNotReady:             {policy: func(c *Bench, n *view.Node) []edit.Change { return []edit.Change{mend.WaitForReady(c.Workload, n)} }},
 	diagnosis.PodAffinityConflict:      {policy: (*Bench).resolveAffinity},
 	diagnosis.VolumeConflict:           {policy: (*Bench).lookAtVolume},
 	diagnosis.TopologySpreadConflict:   {policy: (*Bench).loosenSpread},

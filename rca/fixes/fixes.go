@@ -77,7 +77,8 @@ func (c *Finder) bestOf(ctx context.Context, all []*candidate, prove func(contex
 			best[set] = f
 		}
 	}
-	return bestOfKinds(slices.Collect(maps.Values(best))), nil
+	proved := slices.Collect(maps.Values(best))
+	return bestOfKinds(slices.DeleteFunc(slices.Clone(proved), func(f *candidate) bool { return f.needless(proved) })), nil
 }
 
 // bestOfKinds keeps the best fix of each set of kinds, and those that let fewer run for

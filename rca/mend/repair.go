@@ -70,9 +70,19 @@ func drained(n *view.Node) []*corev1.Pod {
 	})
 }
 
-// WaitForReady is all that can be done here about a node that is not ready.
-func WaitForReady(n *view.Node) edit.Change {
-	return edit.Change{Kind: diagnosis.Wait, Cause: diagnosis.NodeNotReady, Manual: true, Risk: diagnosis.NoRisk, Until: n.Name + " is Ready again",
-		Title: "wait until " + n.Name + " is Ready", Node: func(o *corev1.Node) { o.Spec.Taints = slices.DeleteFunc(slices.Clone(o.Spec.Taints), terms.Passing) },
-		Commands: []string{"kubectl describe node " + n.Name}}
+// WaitForReady is all that can be done here about a node that takes no pods for now; what
+// would open it may have to be let on it first.
+func WaitForReady(c *edit.Workload, n *view.Node) edit.Change {
+	until, commands := "is Ready again", []string{"kubectl describe node " + n.Name}
+	title := "wait until " + n.Name + " is Ready"
+	if s := terms.ShutFor(c.Subject(), n); s != nil && s.Until != until {
+		until, title = s.Until, "wait until "+n.Name+" "+s.Until
+		if s.By != nil {
+			title = "have " + s.Ref() + " tolerate " + s.Misses() + ": its pod opens " + n.Name
+			commands = append(commands, fmt.Sprintf("kubectl -n %s edit daemonset %s  # tolerate %s", s.By.Namespace, s.By.Name, s.Misses()))
+		}
+	}
+	return edit.Change{Kind: diagnosis.Wait, Cause: diagnosis.NodeNotReady, Manual: true, Risk: diagnosis.NoRisk, Until: n.Name + " " + until, Title: title,
+		Node:     func(o *corev1.Node) { o.Spec.Taints = slices.DeleteFunc(slices.Clone(o.Spec.Taints), terms.Passing) },
+		Commands: commands}
 }

@@ -34,16 +34,6 @@ func Taints(c view.Subject, n *view.Node) *view.Finding {
 // Passing says of a taint that it goes once the node is ready.
 func Passing(t corev1.Taint) bool { return OwnTaint(t) && t.Key != corev1.TaintNodeUnschedulable }
 
-// NotReady finds such a taint of the node, that of a cordon left out.
-func NotReady(c view.Subject, n *view.Node) *view.Finding {
-	for _, t := range Untolerated(c.Pod, n.Node) {
-		if Passing(t) {
-			return view.Found(diagnosis.Proven, "not ready", diagnosis.Fact(n.Ref(), "taint "+t.ToString(), untolerated(c, n, t)...))
-		}
-	}
-	return nil
-}
-
 // untolerated claims that a node has a taint, and the pod nothing against it.
 func untolerated(c view.Subject, n *view.Node, t corev1.Taint) []diagnosis.Claim {
 	return append(c.Claims(diagnosis.That("spec.tolerations", "", diagnosis.ToleratesNot, t.ToString())), n.Tainted(t))

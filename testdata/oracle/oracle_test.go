@@ -42,6 +42,9 @@ func TestHeld(t *testing.T) {
 	for causes, want := range map[string][]string{
 		`{"id": "NodeCordoned", "says": "cordoned", "nodes": ["a", "b"]}`:                                         {`NodeCordoned is not so on node b: "cordoned"`},
 		`{"id": "NodeNotReady", "says": "not ready", "nodes": ["a", "b"]}`:                                        {`NodeNotReady is not so on node a: "not ready"`},
+		`{"id": "NodeNotReady", "says": "under disk pressure", "nodes": ["b"]}`:                                   {`NodeNotReady is not so on node b: "under disk pressure"`},
+		`{"id": "NodeNotReady", "says": "not opened yet: startup taint team stands on it", "nodes": ["a"]}`:       nil,
+		`{"id": "NodeNotReady", "says": "not opened yet: startup taint x stands on it", "nodes": ["a"]}`:          {`NodeNotReady is not so on node a: "not opened yet: startup taint x stands on it"`},
 		`{"id": "UntoleratedTaint", "says": "taint team=red", "nodes": ["a", "b"]}`:                               {`UntoleratedTaint is not so on node a: "taint team=red"`},
 		`{"id": "UntoleratedTaint", "says": "taint other", "nodes": ["b"]}`:                                       {`UntoleratedTaint is not so on node b: "taint other"`},
 		`{"id": "NodeSelectorMismatch", "says": "", "nodes": ["a", "b"]}`:                                         {`NodeSelectorMismatch is not so on node a: ""`},

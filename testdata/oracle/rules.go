@@ -10,7 +10,7 @@ import (
 // node alone.
 var rules = map[string]func(asked) bool{
 	"NodeCordoned":         func(a asked) bool { return a.node.at("spec", "unschedulable") == true },
-	"NodeNotReady":         func(a asked) bool { return !a.ready() },
+	"NodeNotReady":         asked.shut,
 	"UntoleratedTaint":     asked.untolerated,
 	"NodeSelectorMismatch": func(a asked) bool { return a.pod == nil || !a.selected() },
 	"DevicePluginDown":     func(a asked) bool { return a.offers() == 0 },
@@ -38,6 +38,19 @@ func (a asked) upgrades() bool {
 
 func (a asked) state() string {
 	return a.node.texts("metadata", "labels")["nvidia.com/mig.config.state"]
+}
+
+// shut says that the node has what the sentence names: a startup taint, the taint of what it
+// is short of, or else that it is not ready.
+func (a asked) shut() bool {
+	_, key, startup := strings.Cut(a.says, "startup taint ")
+	key, _, _ = strings.Cut(key, " ")
+	if short, pressed := strings.CutSuffix(a.says, " pressure"); pressed {
+		key = "node.kubernetes.io/" + strings.TrimPrefix(short, "under ") + "-pressure"
+	} else if !startup {
+		return !a.ready()
+	}
+	return slices.ContainsFunc(a.node.list("spec", "taints"), func(t object) bool { return t.text("key") == key })
 }
 
 func (a asked) ready() bool {

@@ -1,0 +1,45 @@
+package fixes
+
+import (
+	"slices"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+)
+
+// needless says that another fix brings as much by a part of what this one does: what it does
+// besides, to make room on a node that is not needed, helps nobody. Guard-rails that keep the
+// other from being begun keep this one's reason to be.
+func (f *candidate) needless(all []*candidate) bool {
+	verdict := f.fix.Proof.Verdict
+	if verdict != diagnosis.Schedules && verdict != diagnosis.Waits {
+		return false
+	}
+	return slices.ContainsFunc(all, func(o *candidate) bool {
+		return o.fix.Proof.Verdict == verdict && (!o.held || f.held) && o.runs() >= f.runs() && o.partOf(f)
+	})
+}
+
+// partOf says that the other fix does all that this one does, and more.
+func (f *candidate) partOf(o *candidate) bool {
+	mine, theirs := f.does(), o.does()
+	return len(mine) > 0 && len(mine) < len(theirs) && !slices.ContainsFunc(mine, func(title string) bool { return !slices.Contains(theirs, title) })
+}
+
+// does is what the changes do, each once.
+func (f *candidate) does() []string {
+	var out []string
+	for _, ch := range f.changes {
+		if !slices.Contains(out, ch.Title) {
+			out = append(out, ch.Title)
+		}
+	}
+	return out
+}
+
+// runs is how many pods of the incident run afterwards; 0 where it is not known.
+func (f *candidate) runs() int {
+	if f.fix.Effect == nil {
+		return 0
+	}
+	return f.fix.Effect.Runs
+}

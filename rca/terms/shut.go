@@ -1,0 +1,97 @@
+package terms
+
+import (
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// NotReady finds a passing taint of the node, that of a cordon left out.
+func NotReady(c view.Subject, n *view.Node) *view.Finding {
+	s := ShutFor(c, n)
+	if s == nil {
+		return nil
+	}
+	evidence := []diagnosis.Evidence{diagnosis.Fact(n.Ref(), "taint "+s.taint.ToString(), untolerated(c, n, s.taint)...)}
+	if s.By != nil {
+		misses := diagnosis.That("spec.template.spec.tolerations", "", diagnosis.ToleratesNot, s.misses.ToString())
+		evidence = append(evidence, diagnosis.Fact(s.Ref(), "its pod takes that taint off "+n.Name+", and does not tolerate "+s.Misses(), misses, n.Tainted(s.misses)))
+	}
+	return view.Found(diagnosis.Proven, s.says, evidence...)
+}
+
+// Shut is why a node takes no pods for now, and what has to happen first.
+type Shut struct {
+	says  string
+	Until string // what opens it, after the node's name
+	taint corev1.Taint
+	// By is the DaemonSet whose pod would open the node, and is kept from it; nil: nothing is
+	// known to keep it.
+	By     *appsv1.DaemonSet
+	misses corev1.Taint
+}
+
+// Ref names the DaemonSet.
+func (s *Shut) Ref() string { return "DaemonSet/" + s.By.Namespace + "/" + s.By.Name }
+
+// Misses is the taint that the DaemonSet does not tolerate.
+func (s *Shut) Misses() string { return s.misses.ToString() }
+
+// states are the taints that a node may have while it is Ready: what each says, and what ends
+// it (well_known_taints.go, and node_lifecycle_controller.go in Kubernetes 1.37).
+var states = map[string][2]string{
+	corev1.TaintNodeDiskPressure:       {"under disk pressure", "has disk space again"},
+	corev1.TaintNodeMemoryPressure:     {"under memory pressure", "has memory again"},
+	corev1.TaintNodePIDPressure:        {"short of process ids", "has process ids again"},
+	corev1.TaintNodeNetworkUnavailable: {"without a network", "has its network"},
+	corev1.TaintNodeOutOfService:       {"taken out of service", "is in service again"},
+}
+
+// openers are the DaemonSets, as their charts name them, whose pods have a startup taint
+// taken off their node, by the taint's key.
+var openers = map[string]string{"node.cilium.io/agent-not-ready": "cilium", "ebs.csi.aws.com/agent-not-ready": "ebs-csi-node"}
+
+// ShutFor says why a node takes no pods for now; nil where nothing passing keeps the pod off.
+// That the node is not ready comes before all else.
+func ShutFor(c view.Subject, n *view.Node) *Shut {
+	var found *Shut
+	for _, t := range Untolerated(c.Pod, n.Node) {
+		if !Passing(t) {
+			continue
+		}
+		state, known := states[t.Key]
+		switch {
+		case known && found == nil:
+			found = &Shut{says: state[0], Until: state[1], taint: t}
+		case !known && !slices.Contains(startupTaints, t.Key):
+			return &Shut{says: "not ready", Until: "is Ready again", taint: t}
+		case !known && found == nil:
+			found = unopened(c, n, t)
+		}
+	}
+	return found
+}
+
+// unopened is a node on which a startup taint stands.
+func unopened(c view.Subject, n *view.Node, t corev1.Taint) *Shut {
+	s := &Shut{says: "not opened yet: startup taint " + t.Key + " stands on it", Until: "has lost taint " + t.Key, taint: t}
+	for _, d := range c.Cluster.State.DaemonSets {
+		if d.Name != openers[t.Key] {
+			continue
+		}
+		for _, kept := range Untolerated(&corev1.Pod{Spec: d.Spec.Template.Spec}, n.Node) {
+			if strings.HasPrefix(kept.Key, "node.kubernetes.io/") { // the DaemonSet controller has its pods tolerate those
+				continue
+			}
+			s.By, s.misses = d, kept
+			s.says += ", for DaemonSet " + d.Namespace + "/" + d.Name + ", which takes it off, does not tolerate " + kept.ToString()
+			return s
+		}
+	}
+	return s
+}
