@@ -23,6 +23,9 @@ const (
 	apiAway   = 45 * time.Second
 	otherAway = 10 * time.Second
 	wellAgain = time.Minute // after what was away is there again
+	// Of a hundred requests so many have an error, a connection that breaks, or no answer.
+	mishaps    = 5
+	mishapsFor = 30 * time.Second
 )
 
 // outage is something that the service needs, and has not for a while.
@@ -36,8 +39,8 @@ type outage struct {
 	reached bool
 }
 
-// The API server is away for the service alone and then for all, NATS is, and the lease may
-// not be had. Each is told of in /readyz with a reason, ends by itself, and loses nothing:
+// The API server is away for the service alone and then for all, NATS is, the lease may not be
+// had, and requests fail by chance. Each is told of in /readyz with a reason, ends by itself, and loses nothing:
 // what began to wait meanwhile is diagnosed, what ended meanwhile is over, and no line comes
 // twice. Who takes over then counts none of it as new.
 func TestOutagesEnd(t *testing.T) {
@@ -54,11 +57,13 @@ func TestOutagesEnd(t *testing.T) {
 	heals := func() { p.set(nil) }
 	var again func()
 	var over, took []string
+	lines := map[string]int{} // of what ends, until then: nodes may come and go before
 	for i, away := range []outage{
 		{"the API server for the service", func() { p.setCut(always(reset)) }, heals, "who leads is not known, lease default/unpend-analyst: ", apiAway, true},
 		{"the API server", func() { again = c.KillAPIServer(t) }, func() { again() }, "who leads is not known, lease default/unpend-analyst: ", apiAway, false},
 		{"the lease", func() { p.set(noLease) }, heals, "may not touch the lease", otherAway, true},
 		{"NATS", n.kill, func() { n.start(t) }, "not-connected since ", otherAway, true},
+		{"each request by chance", func() { p.setCut(dice(mishaps, 1)) }, heals, "", mishapsFor, true},
 	} {
 		ends := o.waits(t, fmt.Sprintf("over-%d", i), 1)
 		over = append(over, ends...)
@@ -69,6 +74,7 @@ func TestOutagesEnd(t *testing.T) {
 		}
 		away.begin()
 		o.says(t, away.says, 30*time.Second)
+		lines[ends[0]] = len(o.of("default", ends[0]))
 		if away.reached {
 			ended(t, c, ends)
 			names = append(names, o.waits(t, fmt.Sprintf("meanwhile-%d", i), 2)...)
@@ -85,7 +91,7 @@ func TestOutagesEnd(t *testing.T) {
 		}
 	}
 	t.Log(strings.Join(took, "; "))
-	once(t, o, names, over)
+	once(t, o, names, lines)
 	o.kill()
 	o = observe(t, c, fmt.Sprintf("{url: %q}", n.url()))
 	o.explains(t, names, wellAgain)
@@ -95,13 +101,13 @@ func TestOutagesEnd(t *testing.T) {
 }
 
 // once wants no line to say what the one before it of the same workload says, none to tell of
-// the outage as if it were the cluster, and of what ended one line alone.
-func once(t *testing.T, o *observer, names, over []string) {
+// the outage as if it were the cluster, and of what ended no more than before.
+func once(t *testing.T, o *observer, names []string, over map[string]int) {
 	t.Helper()
-	last, lines := map[string]string{}, map[string]int{}
+	last := map[string]string{}
 	for _, d := range o.diagnoses() {
 		name := d.Workload.Name
-		if lines[name]++; last[name] == gist(d) {
+		if last[name] == gist(d) {
 			t.Errorf("%s is printed again: %s", name, gist(d))
 		}
 		last[name] = gist(d)
@@ -109,13 +115,13 @@ func once(t *testing.T, o *observer, names, over []string) {
 			t.Errorf("%s: unread %s", name, unread)
 		}
 	}
-	for _, name := range over {
-		if lines[name] != 1 {
-			t.Errorf("%s, which ended, has %d lines", name, lines[name])
+	for name, lines := range over {
+		if n := len(o.of("default", name)); n != lines || n == 0 {
+			t.Errorf("%s, which ended, has %d lines, and had %d before", name, n, lines)
 		}
 	}
 	for _, name := range names {
-		if lines[name] == 0 {
+		if last[name] == "" {
 			t.Errorf("%s has no line", name)
 		}
 	}

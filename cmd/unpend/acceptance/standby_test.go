@@ -98,7 +98,7 @@ func repeats(t *testing.T, url, cluster string) func() []string {
 
 // gist is what a diagnosis says, without its words and ages.
 func gist(d diagnosis.Summary) string {
-	says := fmt.Sprint(d.Pods.Waiting, d.NodeCount, len(d.Nodes), len(d.Unread))
+	says := fmt.Sprint(d.Alike, " ", d.Pods.Waiting, d.NodeCount, len(d.Nodes), len(d.Unread))
 	for _, c := range d.Causes {
 		says += fmt.Sprint(" ", c.ID, c.Certainty, c.Nodes)
 	}
