@@ -181,10 +181,17 @@ func TestClaimsAreCorrected(t *testing.T) {
 		"what is not published":  {`device.driver == "gpu.example"`, []string{cores, slices7}, []string{slices7, `"cores" in device.attributes["gpu.example"] && (` + cores + "); " + slices7}},
 		"it is the class's":      {model, []string{slices7}, nil},
 		"nothing is in the way":  {`device.driver == "gpu.example"`, []string{slices7}, nil},
+		"of an alternative":      {`device.driver == "gpu.example"`, []string{model}, []string{of + `model == "a100"`, `"model" in device.attributes["gpu.example"] && (` + model + ")"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := edittest.New()
 			node, claim := "n", "mine"
+			own := func(r *resourcev1.DeviceRequest) *[]resourcev1.DeviceSelector {
+				if r.Exactly != nil {
+					return &r.Exactly.Selectors
+				}
+				return &r.FirstAvailable[0].Selectors
+			}
 			w.AddNode(sim.Node{Name: node, MIGOff: []int{0}})
 			selectors := func(all ...string) []resourcev1.DeviceSelector {
 				var out []resourcev1.DeviceSelector
@@ -197,6 +204,9 @@ func TestClaimsAreCorrected(t *testing.T) {
 			w.DeviceClasses = []*resourcev1.DeviceClass{{ObjectMeta: metav1.ObjectMeta{Name: "gpu", UID: "c"}, Spec: resourcev1.DeviceClassSpec{Selectors: selectors(tc.class)}}}
 			w.ResourceClaims = []*resourcev1.ResourceClaim{{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: claim, UID: "m"}, Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{Requests: []resourcev1.DeviceRequest{{Name: "gpu",
 				Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: "gpu", AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 1, Selectors: selectors(tc.own...)}}}}}}}
+			if name == "of an alternative" {
+				w.ResourceClaims[0].Spec.Devices.Requests[0] = resourcev1.DeviceRequest{Name: "gpu", FirstAvailable: []resourcev1.DeviceSubRequest{{Name: "first", DeviceClassName: "gpu", AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 1, Selectors: selectors(tc.own...)}}}
+			}
 			w.Wait.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimName: &claim}}
 			w.Wait.Spec.Containers[0].Resources.Claims = []corev1.ResourceClaim{{Name: "gpu"}}
 			c := edit.New(w.Case(t, "Pod"))
@@ -207,7 +217,7 @@ func TestClaimsAreCorrected(t *testing.T) {
 					continue
 				}
 				var left []string
-				for _, s := range ch.Claims[0].Spec.Devices.Requests[0].Exactly.Selectors {
+				for _, s := range *own(&ch.Claims[0].Spec.Devices.Requests[0]) {
 					left = append(left, s.CEL.Expression)
 				}
 				got = append(got, strings.Join(left, "; "))
@@ -215,7 +225,7 @@ func TestClaimsAreCorrected(t *testing.T) {
 			if !slices.Equal(got, tc.want) {
 				t.Errorf("%q, want %q", got, tc.want)
 			}
-			if own := w.ResourceClaims[0].Spec.Devices.Requests[0].Exactly.Selectors; len(own) != len(tc.own) || own[0].CEL.Expression != tc.own[0] {
+			if was := *own(&w.ResourceClaims[0].Spec.Devices.Requests[0]); len(was) != len(tc.own) || was[0].CEL.Expression != tc.own[0] {
 				t.Error("the claim that there is was changed")
 			}
 		})

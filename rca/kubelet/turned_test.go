@@ -36,8 +36,8 @@ func refused(t *testing.T, w *rcatest.World, reason, message string) *Case {
 func node(w *rcatest.World) { w.AddNode(sim.Node{Name: "n", GPUs: 2, MIGOff: []int{0, 1}}) }
 
 // beside adds a pod of node n that asks for a GPU.
-func beside(w *rcatest.World, name string, edit func(*corev1.Pod)) {
-	p := w.AddHolder(name, "n", "nvidia.com/gpu", 0)
+func beside(w *rcatest.World, edit func(*corev1.Pod)) {
+	p := w.AddHolder("x", "n", "nvidia.com/gpu", 0)
 	edit(p)
 }
 
@@ -64,11 +64,11 @@ func TestWhatStandsBehind(t *testing.T) {
 		"placed by a name": {unexpectedAdmission, none, func(w *rcatest.World) {
 			w.Wait.ManagedFields = []metav1.ManagedFieldsEntry{{FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:nodeName":{}}}`)}}
 		}, PlacedByHand},
-		"another scheduler's":       {unexpectedAdmission, none, func(w *rcatest.World) { beside(w, "x", func(p *corev1.Pod) { p.Spec.SchedulerName = "volcano" }) }, TwoSchedulers},
-		"the same scheduler's":      {unexpectedAdmission, none, func(w *rcatest.World) { beside(w, "x", func(*corev1.Pod) {}) }, Behindhand},
-		"another, of another thing": {"OutOfcpu", "", func(w *rcatest.World) { beside(w, "x", func(p *corev1.Pod) { p.Spec.SchedulerName = "volcano" }) }, CountedOver},
+		"another scheduler's":       {unexpectedAdmission, none, func(w *rcatest.World) { beside(w, func(p *corev1.Pod) { p.Spec.SchedulerName = "volcano" }) }, TwoSchedulers},
+		"the same scheduler's":      {unexpectedAdmission, none, func(w *rcatest.World) { beside(w, func(*corev1.Pod) {}) }, Behindhand},
+		"another, of another thing": {"OutOfcpu", "", func(w *rcatest.World) { beside(w, func(p *corev1.Pod) { p.Spec.SchedulerName = "volcano" }) }, CountedOver},
 		"one is just leaving": {unexpectedAdmission, none, func(w *rcatest.World) {
-			beside(w, "x", func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: rcatest.Noon} })
+			beside(w, func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: rcatest.Noon} })
 		}, NotReleased},
 		"an init container asks": {unexpectedAdmission, none, func(w *rcatest.World) {
 			w.Wait.Spec.InitContainers = []corev1.Container{{Name: "i", Resources: corev1.ResourceRequirements{Limits: rcatest.List("nvidia.com/gpu", "1")}}}
@@ -90,7 +90,7 @@ func TestWhatStandsBehind(t *testing.T) {
 			if got := c.Turned().Behind; got != tc.want {
 				t.Errorf("%d, want %d", got, tc.want)
 			}
-			if c.Turned() != c.Turned() {
+			if first := c.Turned(); first != c.Turned() {
 				t.Error("worked out twice")
 			}
 		})
@@ -115,7 +115,7 @@ func TestWhereItIsTriedAgain(t *testing.T) {
 			ready(w, -time.Hour)
 			w.Nodes[0].Status.Allocatable["nvidia.com/gpu"] = rcatest.List("x", "1")["x"]
 		}, false},
-		"somebody holds one":        {"something", func(w *rcatest.World) { ready(w, -time.Hour); beside(w, "x", func(*corev1.Pod) {}) }, false},
+		"somebody holds one":        {"something", func(w *rcatest.World) { ready(w, -time.Hour); beside(w, func(*corev1.Pod) {}) }, false},
 		"a lost GPU, reported well": {"GPU is lost", func(w *rcatest.World) { ready(w, -time.Hour) }, true},
 		"a lost GPU, no report":     {"GPU is lost", func(w *rcatest.World) { ready(w, -time.Hour); delete(w.Geometries, "n") }, false},
 		"it has come up since":      {"GPU is lost", func(w *rcatest.World) { ready(w, time.Minute); delete(w.Geometries, "n") }, true},

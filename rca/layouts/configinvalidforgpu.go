@@ -8,7 +8,7 @@ import (
 	"github.com/unpend/unpend/rca/view"
 )
 
-// ConfigInvalidForGPU: the entry that the label names exists, and cannot be
+// ConfigInvalidForGPU tells: the entry that the label names exists, and cannot be
 // placed on the node's GPUs.
 func ConfigInvalidForGPU(c *view.Cluster, n *view.Node, s *Short) *view.Finding {
 	name := n.Manager().Config

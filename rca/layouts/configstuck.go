@@ -18,10 +18,10 @@ import (
 // has lasted at least so long.
 const capacityGone = 5 * time.Minute
 
-// ConfigStuck: pending for longer than MIG manager ever waits, with the
+// ConfigStuck tells: pending for longer than MIG manager ever waits, with the
 // components paused: errors on that way leave the label as it is
 // (NVIDIA/mig-parted#485).
-func ConfigStuck(c *view.Cluster, n *view.Node, s *Short) *view.Finding {
+func ConfigStuck(c *view.Cluster, n *view.Node, _ *Short) *view.Finding {
 	if n.Manager().State != "pending" {
 		return nil
 	}

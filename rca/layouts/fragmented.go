@@ -7,7 +7,7 @@ import (
 	"github.com/unpend/unpend/rca/view"
 )
 
-// Fragmented: enough memory slices of one GPU are unheld, but every legal
+// Fragmented tells: enough memory slices of one GPU are unheld, but every legal
 // start runs into a held one.
 func Fragmented(_ *view.Cluster, n *view.Node, s *Short) *view.Finding {
 	a, ok := s.MIG()

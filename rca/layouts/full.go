@@ -7,7 +7,7 @@ import (
 	"github.com/unpend/unpend/rca/view"
 )
 
-// Full: no GPU of the node has enough unheld memory slices.
+// Full tells: no GPU of the node has enough unheld memory slices.
 func Full(_ *view.Cluster, n *view.Node, s *Short) *view.Finding {
 	a, ok := s.MIG()
 	if !ok {

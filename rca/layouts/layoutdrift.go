@@ -9,7 +9,7 @@ import (
 	"github.com/unpend/unpend/rca/view"
 )
 
-// LayoutDrift: the GPUs are not laid out as the node, or the label of a layout
+// LayoutDrift tells: the GPUs are not laid out as the node, or the label of a layout
 // that was applied, says, and the request would have what it needs if they were.
 // Layouts are compared, never holders.
 func LayoutDrift(c *view.Cluster, n *view.Node, s *Short) *view.Finding {

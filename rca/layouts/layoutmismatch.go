@@ -9,7 +9,7 @@ import (
 	"github.com/unpend/unpend/rca/view"
 )
 
-// LayoutMismatch: a legal position for the profile is free of held
+// LayoutMismatch tells: a legal position for the profile is free of held
 // instances, so only the layout is in the way.
 func LayoutMismatch(_ *view.Cluster, n *view.Node, s *Short) *view.Finding {
 	a, ok := s.MIG()

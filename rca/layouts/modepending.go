@@ -8,9 +8,9 @@ import (
 	"github.com/unpend/unpend/rca/view"
 )
 
-// ModePending: the MIG mode that was set takes effect at the next reset of the
+// ModePending tells: the MIG mode that was set takes effect at the next reset of the
 // GPU (nvml.h, nvmlDeviceGetMigMode: current and pending).
-func ModePending(c *view.Cluster, n *view.Node, s *Short) *view.Finding {
+func ModePending(c *view.Cluster, n *view.Node, _ *Short) *view.Finding {
 	if n.Geometry == nil || !c.ClassOf(n).Pending {
 		return nil
 	}

@@ -5,7 +5,7 @@ import (
 	"github.com/unpend/unpend/rca/view"
 )
 
-// NotCapable: MIG was asked of a model that has none.
+// NotCapable tells: MIG was asked of a model that has none.
 func NotCapable(_ *view.Cluster, n *view.Node, s *Short) *view.Finding {
 	if _, ok := s.MIG(); !ok {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"github.com/unpend/unpend/rca/view"
 )
 
-// ProfileUnsupported: the model of the node's GPUs has no such profile.
+// ProfileUnsupported tells: the model of the node's GPUs has no such profile.
 func ProfileUnsupported(_ *view.Cluster, n *view.Node, s *Short) *view.Finding {
 	a, ok := s.MIG()
 	if !ok {

@@ -25,7 +25,7 @@ func offersProfiles(n *view.Node) bool {
 	})
 }
 
-// StrategyMismatch: the name of the resource does not go with the strategy
+// StrategyMismatch tells: the name of the resource does not go with the strategy
 // that names the node's devices.
 func StrategyMismatch(_ *view.Cluster, n *view.Node, s *Short) *view.Finding {
 	strategy := n.Manager().Strategy

@@ -33,6 +33,7 @@ func Quarantine(n *view.Node) edit.Change {
 	return ch
 }
 
+// SickText names the sick GPUs of a node; "its GPUs" where nobody tells which.
 func SickText(n *view.Node) string { return cmp.Or(n.SickText(), "its GPUs") }
 
 // ticket is what a person who mends the hardware has to know. It holds no times: it is

@@ -10,6 +10,7 @@ import (
 	"github.com/unpend/unpend/rca/view"
 )
 
+// Uncordon opens a node again, with care.
 func Uncordon(n *view.Node) edit.Change {
 	quarantined, first := n.Operation().Quarantined != "", "ask who cordoned it first"
 	if quarantined {

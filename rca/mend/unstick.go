@@ -14,7 +14,7 @@ import (
 
 // Unstick has those leave who keep MIG manager from the GPUs of a node, and it try again:
 // the pods that hold some, else what runs on the host itself; at last the node is booted.
-func Unstick(c *edit.Workload, n *view.Node, cause diagnosis.CauseID) []edit.Change {
+func Unstick(_ *edit.Workload, n *view.Node, cause diagnosis.CauseID) []edit.Change {
 	holders := n.GPUHolders()
 	if len(holders) == 0 {
 		return []edit.Change{endHostClients(n, cause), Reboot(n, cause)}
@@ -91,7 +91,7 @@ func StartPaused(n *view.Node) []string {
 }
 
 // Reapply has MIG manager look at the label again, by hand, and says why.
-func Reapply(c *edit.Workload, n *view.Node, why string) edit.Change {
+func Reapply(_ *edit.Workload, n *view.Node, why string) edit.Change {
 	config := n.Labels[view.LabelMIGConfig]
 	ch := edit.Change{Kind: diagnosis.RevertMIGConfig, Cause: diagnosis.MIGLayoutDrift, Manual: true, Minutes: 6, Risk: diagnosis.MediumRisk, Drained: n.GPUHolders(),
 		Title:      fmt.Sprintf("have MIG manager apply %q to %s again", config, n.Name),

@@ -442,6 +442,10 @@ func TestAutoscalersAreTold(t *testing.T) {
   kubectl get nodepools -o yaml
   # then kubectl edit nodepool NAME: spec.template.spec.requirements (instance types, zones, capacity types)
 `},
+		"no machine is large enough, of pools that nobody read": {outside.GrowPool, words(tooFew), `ScaleNodePool for "AutoscalerCannotHelp", 0 min, by hand, low risk: let a NodePool take machines that the pod fits, or add one (the node is not there yet)
+  kubectl get nodepools -o yaml
+  # then kubectl edit nodepool NAME: spec.template.spec.requirements (instance types, zones, capacity types)
+`},
 		"another reason": {outside.GrowPool, autoscaler("NotTriggerScaleUp", down+"1 something"), `ScaleNodePool for "AutoscalerCannotHelp", 0 min, by hand, low risk: let a node pool with such GPUs grow, or add one (the node is not there yet)
   kubectl -n kube-system get configmap cluster-autoscaler-status -o yaml
   # then add a node group whose machines the pod fits, with the cloud's own command
