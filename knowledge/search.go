@@ -31,11 +31,11 @@ func (i *Index) Search(ctx context.Context, phrases []string, limit int) ([]Hit,
 	if i.closed {
 		return nil, errors.New("search: the index is closed")
 	}
-	_, found, err := i.find(ctx, phrases, limit)
+	q, found, err := i.find(ctx, phrases, limit)
 	if err != nil {
 		return nil, fmt.Errorf("search: %w", err)
 	}
-	return hits(found[:min(limit, len(found))]), nil
+	return q.hits(found[:min(limit, len(found))]), nil
 }
 
 // candidate is a document that is like what was asked.
@@ -43,7 +43,7 @@ type candidate struct {
 	id    string
 	doc   Document
 	score float64
-	quote string
+	words map[string][]span // of the question, where they stand
 }
 
 // find is what is like the question, best first.
@@ -67,7 +67,7 @@ func (i *Index) find(ctx context.Context, phrases []string, atLeast int) (questi
 			return q, nil, err
 		}
 		if s := i.shared(q, d, m); q.like(s) {
-			out = append(out, candidate{id: m.ID, doc: d, score: math.Round(q.score(d, s)*1000) / 1000, quote: q.quote(d.Text, s.text)})
+			out = append(out, candidate{id: m.ID, doc: d, score: math.Round(q.score(d, s)*1000) / 1000, words: s.text})
 		}
 	}
 	slices.SortStableFunc(out, func(a, b candidate) int {
@@ -81,11 +81,12 @@ func (i *Index) find(ctx context.Context, phrases []string, atLeast int) (questi
 	return q, out, nil
 }
 
-func hits(found []candidate) []Hit {
+// hits quote of each what says most; few are told, and to choose a quote takes longest.
+func (q question) hits(found []candidate) []Hit {
 	var out []Hit
 	for _, c := range found {
 		d := c.doc
-		out = append(out, Hit{Source: d.Source, Title: d.Title, URL: d.URL, At: d.At, Who: d.Who, Where: d.PartName, Quote: c.quote, Score: c.score})
+		out = append(out, Hit{Source: d.Source, Title: d.Title, URL: d.URL, At: d.At, Who: d.Who, Where: d.PartName, Quote: q.quote(d.Text, c.words), Score: c.score})
 	}
 	return out
 }
