@@ -54,7 +54,6 @@ func (i *Index) find(ctx context.Context, phrases []string, atLeast int) (questi
 	}
 	req := bleve.NewSearchRequestOptions(q.query(), max(pool, atLeast), 0, false)
 	req.IncludeLocations, req.Fields = true, []string{fieldDoc}
-	req.SortBy([]string{"-_score", "_id"})
 	res, err := i.bleve.SearchInContext(ctx, req)
 	if err != nil {
 		return q, nil, err
