@@ -88,6 +88,7 @@ func wrap(b bleve.Index) *Index {
 func newMapping() *mapping.IndexMappingImpl {
 	text := bleve.NewTextFieldMapping()
 	text.Analyzer, text.Store, text.IncludeInAll, text.DocValues = en.AnalyzerName, false, false, false
+	text.IncludeTermVectors = false // where words stand is read from the candidates
 	exact := bleve.NewTextFieldMapping()
 	exact.Analyzer, exact.Store, exact.IncludeInAll, exact.DocValues = keyword.Name, false, false, false
 	exact.IncludeTermVectors = true // which of them a document has

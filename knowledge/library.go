@@ -19,7 +19,7 @@ import (
 const (
 	// indexVersion names the folder of the index: one that another version made,
 	// with other fields, is not read.
-	indexVersion = "v1"
+	indexVersion = "v2"
 	// busyAfter is how long a library waits for another process to end its import.
 	busyAfter = "3s"
 	// maxImports bounds the imports that are remembered.

@@ -177,8 +177,11 @@ func (m *Meanings) Search(ctx context.Context, phrases []string, limit int) ([]H
 	if err != nil {
 		return nil, fmt.Errorf("search: %w", err)
 	}
-	found, err = m.fuse(q, found, m.rank(asked[0], found))
-	return hits(found[:min(limit, len(found))]), err
+	found, err = m.fuse(found, m.rank(asked[0], found))
+	if err != nil {
+		return nil, err
+	}
+	return q.hits(found[:min(limit, len(found))]), nil
 }
 
 // ranked is a document's place by meaning.
@@ -225,7 +228,7 @@ func spread(of []float32) (mean, deviation float64) {
 
 // fuse adds the reciprocals of both ranks. Who is not like what was asked by its words has
 // to stand out by its meaning.
-func (m *Meanings) fuse(q question, byWords []candidate, byMeaning []ranked) ([]candidate, error) {
+func (m *Meanings) fuse(byWords []candidate, byMeaning []ranked) ([]candidate, error) {
 	out := slices.Clone(byWords)
 	at := map[string]int{}
 	for n := range out {
@@ -238,7 +241,7 @@ func (m *Meanings) fuse(q question, byWords []candidate, byMeaning []ranked) ([]
 			continue
 		}
 		if !known {
-			c, err := m.library.candidate(q, r.id)
+			c, err := m.library.candidate(r.id)
 			if err != nil {
 				return nil, err
 			}
@@ -255,13 +258,13 @@ func (m *Meanings) fuse(q question, byWords []candidate, byMeaning []ranked) ([]
 }
 
 // candidate is a document that no word of the question need be in; of no id where it is gone.
-func (i *Index) candidate(q question, id string) (candidate, error) {
+func (i *Index) candidate(id string) (candidate, error) {
 	stored, err := i.stored(id)
 	if err != nil || stored == "" {
 		return candidate{}, err
 	}
 	d, err := read(stored)
-	return candidate{id: id, doc: d, quote: q.quote(d.Text, nil)}, err
+	return candidate{id: id, doc: d}, err
 }
 
 // forgetVectors takes away what forgotten documents mean.

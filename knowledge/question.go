@@ -24,6 +24,8 @@ const (
 	nextPhrase, lastPhrase = 0.06, 0.5
 	// A profile also counts as what people call it: 2g for 2g.10gb.
 	nickname = 0.5
+	// Who asks for less than leastClauses rare parts is answered by common ones, too.
+	common, leastClauses = 10, 4
 )
 
 // boosts are how much an identifier of a kind counts beside a word: it names the very
@@ -123,23 +125,37 @@ func documents(ctx context.Context, r bleveindex.IndexReader, field, term string
 	return int(tfr.Count()), tfr.Close()
 }
 
-// query finds the candidates, by BM25: any part may match.
+// query finds the candidates, by BM25: any part may match. What a tenth of the documents
+// has is not sought where rarer parts are asked, and counts in what they find all the same:
+// to go through it is most of a search's work.
 func (q question) query() query.Query {
-	var clauses []query.Query
+	clauses := q.clauses(max(1, q.total/common))
+	if len(clauses) < leastClauses {
+		clauses = q.clauses(q.total)
+	}
+	return bleve.NewDisjunctionQuery(clauses...)
+}
+
+// clauses seek the parts that stand in some documents, and in at most so many.
+func (q question) clauses(most int) (out []query.Query) {
 	term := func(t, field string, boost float64) {
 		tq := bleve.NewTermQuery(t)
 		tq.SetField(field)
 		tq.SetBoost(boost)
-		clauses = append(clauses, tq)
+		out = append(out, tq)
 	}
 	for _, t := range slices.Sorted(maps.Keys(q.terms)) {
-		term(t, fieldText, q.weights[t])
-		term(t, fieldTitle, q.weights[t])
+		if n := q.terms[t]; n > 0 && n <= most {
+			term(t, fieldText, q.weights[t])
+			term(t, fieldTitle, q.weights[t])
+		}
 	}
-	for id := range q.ids {
-		term(id.name, id.kind, boosts[id.kind])
+	for id, n := range q.ids {
+		if n > 0 && (n <= most || id.kind != kindResource) { // a resource is what all ask for
+			term(id.name, id.kind, boosts[id.kind])
+		}
 	}
-	return bleve.NewDisjunctionQuery(clauses...)
+	return out
 }
 
 // weight is how much a part of the question says: the rarer the more.

@@ -5,8 +5,6 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"github.com/blevesearch/bleve/v2/search"
 )
 
 // quoteRunes is the longest quote: about four lines of a terminal.
@@ -23,7 +21,7 @@ var (
 
 // quote is the passage of text that says most of what was asked: a paragraph,
 // or as many sentences of a longer one as fit. It is verbatim.
-func (q question) quote(text string, at search.TermLocationMap) string {
+func (q question) quote(text string, at map[string][]span) string {
 	best, most := span{}, -1.0
 	for _, s := range passages(text) {
 		if v := q.value(text, s, at); v > most {
@@ -34,11 +32,11 @@ func (q question) quote(text string, at search.TermLocationMap) string {
 }
 
 // value sums the weights of the different words and identifiers in s.
-func (q question) value(text string, s span, at search.TermLocationMap) float64 {
+func (q question) value(text string, s span, at map[string][]span) float64 {
 	v := 0.0
 	for term, places := range at {
 		for _, p := range places {
-			if int(p.Start) >= s.start && int(p.End) <= s.end {
+			if p.start >= s.start && p.end <= s.end {
 				v += q.weight(q.terms[term])
 				break
 			}

@@ -1,6 +1,7 @@
 package knowledge
 
 import (
+	"maps"
 	"math"
 
 	"github.com/blevesearch/bleve/v2/search"
@@ -32,16 +33,16 @@ const (
 // like says whether a matching document is about the same matter. BM25 scores are not
 // comparable between searches; how much the shared words tell is, since it is counted in
 // how few documents each stands.
-func (q question) like(m *search.DocumentMatch) bool {
+func (q question) like(s shared) bool {
 	if len(q.terms) == 0 {
 		return true // there is nothing else to go by than what it shares
 	}
-	asked, shared, rare, named := 0.0, 0.0, 0, false
+	asked, said, rare, named := 0.0, 0.0, 0, false
 	for t, n := range q.terms {
 		asked += q.weights[t] * q.weight(n)
 	}
-	for t := range matched(m) {
-		shared += q.weights[t] * q.weight(q.terms[t])
+	for t := range s.words() {
+		said += q.weights[t] * q.weight(q.terms[t])
 		if q.terms[t] <= max(1, q.total/rareWord) {
 			rare++
 		}
@@ -51,33 +52,33 @@ func (q question) like(m *search.DocumentMatch) bool {
 			asked += boosts[id.kind] * q.weight(n)
 		}
 	}
-	for id := range q.named(m) {
-		shared += boosts[id.kind] * q.weight(q.ids[id])
+	for id := range s.names {
+		said += boosts[id.kind] * q.weight(q.ids[id])
 		named = named || id.kind != kindResource && q.ids[id] <= max(3, q.total/rareName)
 	}
-	if named && shared >= nameShare*asked {
+	if named && said >= nameShare*asked {
 		return true
 	}
 	if len(q.terms)+len(q.ids) <= rareWords {
 		return rare > 0
 	}
-	return rare >= rareWords && shared >= enoughShare*asked && shared >= min(enoughWords*q.weight(1), enoughOfFew*asked)
+	return rare >= rareWords && said >= enoughShare*asked && said >= min(enoughWords*q.weight(1), enoughOfFew*asked)
 }
 
 // score is BM25 over what was asked, with identifiers, age and the outcome. bleve's own
 // scales a sum by the share of clauses that matched, which would let many everyday words
 // beat the one identifier that was asked about.
-func (q question) score(d Document, m *search.DocumentMatch) float64 {
+func (q question) score(d Document, s shared) float64 {
 	score := 0.0
-	for t := range matched(m) {
-		n := float64(len(m.Locations[fieldText][t]))
+	for t := range s.words() {
+		n := float64(len(s.text[t]))
 		often := n * (1 + saturation) / (n + saturation)
-		if len(m.Locations[fieldTitle][t]) > 0 {
+		if s.title[t] {
 			often += titleBonus
 		}
 		score += q.weights[t] * q.weight(q.terms[t]) * often
 	}
-	for id := range q.named(m) {
+	for id := range s.names {
 		score += boosts[id.kind] * q.weight(q.ids[id])
 	}
 	return score * q.worth(d)
@@ -98,24 +99,40 @@ func (q question) worth(d Document) float64 {
 	return worth
 }
 
-// matched are the words of the question that stand in the document.
-func matched(m *search.DocumentMatch) map[string]bool {
-	out := map[string]bool{}
-	for _, field := range []string{fieldText, fieldTitle} {
-		for t := range m.Locations[field] {
-			out[t] = true
-		}
-	}
-	return out
+// shared is what a document has of a question.
+type shared struct {
+	text  map[string][]span // where in it the words stand
+	title map[string]bool
+	names map[identifier]bool
 }
 
-// named are the identifiers of the question that the document has.
-func (q question) named(m *search.DocumentMatch) map[identifier]bool {
-	out := map[identifier]bool{}
-	for id := range q.ids {
-		if _, ok := m.Locations[id.kind][id.name]; ok {
-			out[id] = true
+// shared reads the document again: to keep in the index where each word stands would double
+// it, and only the candidates are asked.
+func (i *Index) shared(q question, d Document, m *search.DocumentMatch) shared {
+	s := shared{map[string][]span{}, map[string]bool{}, map[identifier]bool{}}
+	for _, t := range i.words.Analyze([]byte(separable.Replace(d.Text))) {
+		if _, asked := q.terms[string(t.Term)]; asked {
+			s.text[string(t.Term)] = append(s.text[string(t.Term)], span{t.Start, t.End})
 		}
+	}
+	for _, t := range i.words.Analyze([]byte(separable.Replace(d.Title))) {
+		if _, asked := q.terms[string(t.Term)]; asked {
+			s.title[string(t.Term)] = true
+		}
+	}
+	for id := range q.ids {
+		if _, has := m.Locations[id.kind][id.name]; has {
+			s.names[id] = true
+		}
+	}
+	return s
+}
+
+// words are those of the question that stand in the document.
+func (s shared) words() map[string]bool {
+	out := maps.Clone(s.title)
+	for t := range s.text {
+		out[t] = true
 	}
 	return out
 }

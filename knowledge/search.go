@@ -9,12 +9,11 @@ import (
 	"slices"
 
 	"github.com/blevesearch/bleve/v2"
-	"github.com/blevesearch/bleve/v2/search"
 )
 
 const (
 	// pool is how many candidates BM25 hands to the rules of relevance.
-	pool = 200
+	pool = 100
 	// besideBest is what share of the best score another document has, to be told beside
 	// it.
 	besideBest = 0.4
@@ -32,11 +31,11 @@ func (i *Index) Search(ctx context.Context, phrases []string, limit int) ([]Hit,
 	if i.closed {
 		return nil, errors.New("search: the index is closed")
 	}
-	_, found, err := i.find(ctx, phrases, limit)
+	q, found, err := i.find(ctx, phrases, limit)
 	if err != nil {
 		return nil, fmt.Errorf("search: %w", err)
 	}
-	return hits(found[:min(limit, len(found))]), nil
+	return q.hits(found[:min(limit, len(found))]), nil
 }
 
 // candidate is a document that is like what was asked.
@@ -44,7 +43,7 @@ type candidate struct {
 	id    string
 	doc   Document
 	score float64
-	quote string
+	words map[string][]span // of the question, where they stand
 }
 
 // find is what is like the question, best first.
@@ -53,20 +52,22 @@ func (i *Index) find(ctx context.Context, phrases []string, atLeast int) (questi
 	if err != nil || len(q.terms)+len(q.ids) == 0 {
 		return q, nil, err
 	}
-	matches, err := i.matches(ctx, q, max(pool, atLeast))
+	req := bleve.NewSearchRequestOptions(q.query(), max(pool, atLeast), 0, false)
+	req.IncludeLocations, req.Fields = true, []string{fieldDoc}
+	res, err := i.bleve.SearchInContext(ctx, req)
 	if err != nil {
 		return q, nil, err
 	}
 	var out []candidate
-	for _, m := range matches {
-		if !q.like(m) {
-			continue
-		}
-		c, err := q.candidate(m)
+	for _, m := range res.Hits {
+		stored, _ := m.Fields[fieldDoc].(string)
+		d, err := read(stored)
 		if err != nil {
 			return q, nil, err
 		}
-		out = append(out, c)
+		if s := i.shared(q, d, m); q.like(s) {
+			out = append(out, candidate{id: m.ID, doc: d, score: math.Round(q.score(d, s)*1000) / 1000, words: s.text})
+		}
 	}
 	slices.SortStableFunc(out, func(a, b candidate) int {
 		return cmp.Or(cmp.Compare(b.score, a.score), b.doc.At.Compare(a.doc.At), cmp.Compare(a.doc.URL, b.doc.URL))
@@ -79,44 +80,12 @@ func (i *Index) find(ctx context.Context, phrases []string, atLeast int) (questi
 	return q, out, nil
 }
 
-// matches are the best by BM25, with where in them the parts of the question stand. They
-// are sought twice: to read the places of every document that has a word, and not only of
-// the best, is most of a search's work.
-func (i *Index) matches(ctx context.Context, q question, most int) (search.DocumentMatchCollection, error) {
-	parts := q.query()
-	best := bleve.NewSearchRequestOptions(parts, most, 0, false)
-	best.SortBy([]string{"-_score", "_id"})
-	found, err := i.bleve.SearchInContext(ctx, best)
-	if err != nil || len(found.Hits) == 0 {
-		return nil, err
-	}
-	ids := make([]string, len(found.Hits))
-	for n, m := range found.Hits {
-		ids[n] = m.ID
-	}
-	places := bleve.NewSearchRequestOptions(bleve.NewConjunctionQuery(bleve.NewDocIDQuery(ids), parts), len(ids), 0, false)
-	places.IncludeLocations, places.Fields = true, []string{fieldDoc}
-	all, err := i.bleve.SearchInContext(ctx, places)
-	if err != nil {
-		return nil, err
-	}
-	return all.Hits, nil
-}
-
-func (q question) candidate(m *search.DocumentMatch) (candidate, error) {
-	stored, _ := m.Fields[fieldDoc].(string)
-	d, err := read(stored)
-	if err != nil {
-		return candidate{}, err
-	}
-	return candidate{id: m.ID, doc: d, score: math.Round(q.score(d, m)*1000) / 1000, quote: q.quote(d.Text, m.Locations[fieldText])}, nil
-}
-
-func hits(found []candidate) []Hit {
+// hits quote of each what says most; few are told, and to choose a quote takes longest.
+func (q question) hits(found []candidate) []Hit {
 	var out []Hit
 	for _, c := range found {
 		d := c.doc
-		out = append(out, Hit{Source: d.Source, Title: d.Title, URL: d.URL, At: d.At, Who: d.Who, Where: d.PartName, Quote: c.quote, Score: c.score})
+		out = append(out, Hit{Source: d.Source, Title: d.Title, URL: d.URL, At: d.At, Who: d.Who, Where: d.PartName, Quote: q.quote(d.Text, c.words), Score: c.score})
 	}
 	return out
 }
