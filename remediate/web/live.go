@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/unpend/unpend/remediate/notice"
+	"github.com/unpend/unpend/remediate/wording"
 )
 
 const (
@@ -32,6 +33,11 @@ func digest(of ...any) string {
 	}
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:8])
+}
+
+// seenPlans tells whether what people do about an incident has changed.
+func seenPlans(p notice.Proposal) string {
+	return digest(p.Plans, p.Resolved, wording.Taken(p), wording.Snoozed(p))
 }
 
 // events tells a page, by server-sent events, that what it shows has changed; it then asks
@@ -113,7 +119,7 @@ func (s *stream) tell(r *http.Request) bool {
 		if i, ok = v.proposal(i); !ok {
 			return false
 		}
-		now["finding"], now["plans"] = digest(i.Finding), digest(i.Plans, i.Resolved)
+		now["finding"], now["plans"] = digest(i.Finding), seenPlans(i)
 	}
 	for _, name := range []string{"list", "finding", "plans"} {
 		if is, ok := now[name]; ok && is != s.seen[name] {

@@ -35,7 +35,7 @@ const toldOf = "gpu-0123456789"
 
 // teller is a service that has nothing to do but to tell, on a bus and in a Slack that
 // outlive it.
-func teller(t *testing.T, b *bus.Bus, channel *fakeslack.Server, plans *dynamicfake.FakeDynamicClient) (*Service, *bytes.Buffer) {
+func teller(t testing.TB, b *bus.Bus, channel *fakeslack.Server, plans *dynamicfake.FakeDynamicClient) (*Service, *bytes.Buffer) {
 	t.Helper()
 	token := filepath.Join(t.TempDir(), "token")
 	must(t, os.WriteFile(token, []byte(fakeslack.Token+"\n"), 0o600))
@@ -64,7 +64,7 @@ func remediations() *dynamicfake.FakeDynamicClient {
 	return dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{v1alpha1.Remediations: "RemediationList", v1alpha1.Approvals: "ApprovalList"})
 }
 
-func publish(t *testing.T, b *bus.Bus, d diagnosis.Diagnosis) {
+func publish(t testing.TB, b *bus.Bus, d diagnosis.Diagnosis) {
 	t.Helper()
 	body, err := d.Message()
 	must(t, err)
