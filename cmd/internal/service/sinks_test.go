@@ -168,6 +168,39 @@ func slackFailsAlone(t *testing.T) {
 	}
 }
 
+// A Slack that asks us to wait, breaks, loses what it was sent and what it answers holds up no
+// pager, and in the end has each message once, in order.
+func slackStruggles(t *testing.T) {
+	b, err := bus.Open(t.Context(), bus.Options{Cluster: "here", Memory: true})
+	must(t, err)
+	defer b.Close()
+	channel, pager := fakeslack.New(time.Now), newPagerDuty(t)
+	defer channel.Close()
+	s, log := teller(t, b, channel, remediations())
+	pagedBy(t, s, pager)
+	everything := true
+	s.config.PagerDuty.When.Everything = &everything
+	channel.Fail(fakeslack.Code(429, 2*time.Second), fakeslack.Code(503, 0), fakeslack.Lost, fakeslack.Silent, fakeslack.Soft("ratelimited"))
+	for _, id := range []string{"gpu-aaaaaaaaaa", "gpu-bbbbbbbbbb"} {
+		publish(t, b, diagnosis.Diagnosis{Incident: id, Headline: id + " waits", Pods: diagnosis.WaitingPods{Since: time.Now()}})
+	}
+	const paged = "trigger gpu-aaaaaaaaaa.01234567, trigger gpu-bbbbbbbbbb.01234567"
+	intime := false
+	tells(t, s, "all on the pager, then all in the channel", func() bool {
+		said, _ := pager.story()
+		all := channel.Messages("")
+		intime = intime || said == paged && len(all) == 0
+		return len(all) == 2 && len(channel.Messages(all[0].TS)) == 1 && len(channel.Messages(all[1].TS)) == 1
+	})
+	all := channel.Messages("")
+	if said, _ := pager.story(); !intime || said != paged || len(all) != 2 || !strings.HasPrefix(all[0].Text, "gpu-aaaaaaaaaa") || !strings.HasPrefix(all[1].Text, "gpu-bbbbbbbbbb") {
+		t.Errorf("in time: %v; the pager was told %q; the channel has %+v", intime, said, all)
+	}
+	if strings.Contains(log.String(), fakeslack.Token) {
+		t.Errorf("the log has the token: %s", log)
+	}
+}
+
 // A token that was revoked is told before there is anything else to tell: in /readyz, which
 // `unpend status` shows, and in the log, once.
 func TestSlackIsLookedAtFirst(t *testing.T) {
