@@ -101,12 +101,13 @@ func reasons(d diagnosis.Summary, at scale) document {
 	for _, r := range wording.Why(d) {
 		w := words{most: at.text}
 		if r.Nodes != "" {
-			w.bold(r.Nodes).plain(": ")
+			w.bold(r.Nodes)
+			if r.Node != "" {
+				w.plain(" ").name(r.Node)
+			}
+			w.plain(": ")
 		}
 		w.plain(r.Says)
-		if r.Node != "" {
-			w.plain(", ").name(r.Node)
-		}
 		list = append(list, w.runs)
 	}
 	if len(list) == 0 {

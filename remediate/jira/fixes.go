@@ -42,8 +42,10 @@ func fix(f diagnosis.FixSummary, at scale) document {
 	if who := wording.Stopped(f); who != "" {
 		item("stops %s", who)
 	}
-	if who := wording.ThenWait(f); who != "" {
-		item("then waits: %s", who)
+	if fate, who := wording.Fate(f), wording.ThenWait(f); fate != "" && who != "" {
+		item("%s: %s", fate, who)
+	} else if fate != "" {
+		item("%s", fate)
 	}
 	item("%s: %s", f.Proof.Verdict, f.Proof.Why)
 	if len(f.Conflicts) > 0 {

@@ -1,6 +1,7 @@
 package jira
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -30,6 +31,9 @@ func (j *Jira) history(ctx context.Context, r *record, p notice.Proposal) error 
 func (r *record) tell(p notice.Proposal) {
 	for _, n := range p.Plans {
 		r.note(happened(n))
+	}
+	if says := wording.Snoozed(p); says != "" {
+		r.note(line{Key: fmt.Sprint("snoozed-", p.Snoozed.Until.Unix()), At: cmp.Or(p.Snoozed.At, p.Snoozed.Until), What: says})
 	}
 	if !p.Resolved.IsZero() {
 		r.note(line{Key: fmt.Sprint("over-", p.Resolved.Unix()), At: p.Resolved, What: "nobody of it waits any more"})

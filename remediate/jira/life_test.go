@@ -91,8 +91,8 @@ func TestLifeOfATicket(t *testing.T) {
 			status  string
 			edits   int
 		}{
-			{offer(), []string{"ml/training (Job): 1 pod waits since 2026-11-22 13:48 UTC, wants 1 × nvidia.com/mig-2g.10gb", "• 1 node: not laid out with 2g.10gb (MIGLayoutMismatch), gpu-1", "1. repartition gpu-1/GPU 0 to \"all-2g.10gb\"",
-				"• runs 1 of 1 · stops 2 pods · takes ~4 min · risk low", "• stops ml/web-1, ml/web-2", "• step 1: cordon gpu-1", "\nkubectl cordon gpu-1\n", "kubectl unpend approve gpu-0123456789#1"}, "", "To Do", 0},
+			{offer(), []string{"ml/training (Job): 1 pod waits since 2026-11-22 13:48 UTC, wants 1 × nvidia.com/mig-2g.10gb", "• 1 node gpu-1: not laid out with 2g.10gb (MIGLayoutMismatch)", "1. repartition gpu-1/GPU 0 to \"all-2g.10gb\"",
+				"• 1 of 1 pod runs · stops 2 pods · takes ~4 min · risk low", "• stops ml/web-1, ml/web-2", "• step 1: cordon gpu-1", "\nkubectl cordon gpu-1\n", "kubectl unpend approve gpu-0123456789#1"}, "", "To Do", 0},
 			{withPlan(notice.Pending, func(n *notice.Notice) { n.Approvers, n.Began = nil, time.Time{} }), []string{"plan 24ac8de5f00d is recorded, and nobody has decided"}, "2026-11-22 14:03 UTC  plan 24ac8de5f00d is recorded, and nobody has decided: repartition gpu-1/GPU 0\n\nunpend 24ac8de5f00d pending\n", "To Do", 1},
 			{withPlan(notice.Running, func(n *notice.Notice) { n.Progress, n.Step = "2/9", "evict ml/web-1" }), []string{"approved by ada → plan 24ac8de5f00d is being carried out: repartition gpu-1/GPU 0"},
 				"2026-11-22 14:03 UTC  approved by ada → plan 24ac8de5f00d is being carried out: repartition gpu-1/GPU 0\n\nunpend 24ac8de5f00d running\n", "To Do", 2},
@@ -329,5 +329,32 @@ func promiseR5(t *testing.T) {
 			t.Errorf("%d kills", killed)
 		}
 		fmt.Printf("R5 %d/%d, kills at a write to Jira (%s): each time 1 ticket, 1 comment a transition, 1 link\n", killed, killed, d)
+	})
+}
+
+// That somebody has snoozed the message in Slack is a comment, once, whoever goes on; a snooze
+// that begins again is another, and one that is decided over is none.
+func TestSnoozedInSlack(t *testing.T) {
+	both(t, func(t *testing.T, d string) {
+		clock := notifytest.NewClock()
+		s := newSite(t, clock, d)
+		n := s.New(t, clock, slog.New(slog.DiscardHandler))
+		snoozed := func(p notice.Proposal, minute int) notice.Proposal {
+			p.Snoozed = &notice.Snoozed{By: "ada@example.com", At: at(minute), Until: at(minute).Add(time.Hour)}
+			return p
+		}
+		told(t, n, offer(), snoozed(offer(), 5), snoozed(offer(), 5), offer())
+		n = s.New(t, clock, slog.New(slog.DiscardHandler)) // a restart
+		told(t, n, snoozed(offer(), 5), snoozed(offer(), 30), snoozed(withPlan(notice.Running, nil), 40))
+		comment := func(minute, until string, of time.Time) string {
+			return fmt.Sprintf("2026-11-22 %s UTC  snoozed in Slack by ada@example.com until 2026-11-22 %s UTC\n\nunpend snoozed %d\n", minute, until, of.Add(time.Hour).Unix())
+		}
+		want := []string{comment("14:05", "15:05", at(5)), comment("14:30", "15:30", at(30))}
+		got := said(s.only(t))
+		if len(got) != 3 || !strings.Contains(got[2], "approved by ada") {
+			t.Errorf("%q", got)
+		} else if diff := cmp.Diff(want, got[:2]); diff != "" {
+			t.Error(diff)
+		}
 	})
 }

@@ -43,7 +43,7 @@ func TestOneEventAPod(t *testing.T) {
 	a := newAPIServer(t, c)
 	k := a.kubectl(t, c)
 	tell(t, k, withFix())
-	const says = "ml/training waits: needs 1×2g.10gb. MIGLayoutMismatch (proven): not laid out with 2g.10gb. Fix 1, schedules, runs 1 of 1 · stops 3 pods · takes <1 min · risk low: repartition gpu-1/GPU 0. Next: kubectl unpend approve gpu-7f3a01c9be#1"
+	const says = "ml/training waits: needs 1×2g.10gb. MIGLayoutMismatch (proven): not laid out with 2g.10gb. Fix 1, schedules, 1 of 1 pod runs · stops 3 pods · takes <1 min · risk low: repartition gpu-1/GPU 0. Next: kubectl unpend approve gpu-7f3a01c9be#1"
 	e := a.all()["training-0"]
 	if e == nil || len(a.all()) != 1 || e.Note != says {
 		t.Fatalf("%+v, want\n%s", a.all(), says)

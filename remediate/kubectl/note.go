@@ -30,7 +30,7 @@ func note(d *diagnosis.Summary, told int) string {
 	next := "kubectl unpend show " + d.Incident
 	if len(d.Fixes) > 0 {
 		f := d.Fixes[0]
-		parts = append(parts, part(fmt.Sprintf("Fix %d, %s, %s: %s", f.ID, f.Proof.Verdict, wording.Price(f), f.Title)))
+		parts = append(parts, part(fmt.Sprintf("Fix %d, %s, %s: %s", f.ID, f.Proof.Verdict, wording.Bill(f), f.Title)))
 		if wording.Offered(f) {
 			next = fmt.Sprintf("kubectl unpend approve %s#%d", d.Incident, f.ID)
 		}

@@ -49,6 +49,9 @@ type Proposal struct {
 	// Wording is what a model made of Finding; nil: nothing. It decides nothing, and stands apart
 	// from what code says, marked as a model's.
 	Wording *diagnosis.Wording `json:"wording,omitempty"`
+	// Snoozed is who has said that they need not be told of it for a while; nil: nobody, or that
+	// is over.
+	Snoozed *Snoozed `json:"snoozed,omitempty"`
 	// Resolved is since when nobody of it waits any more; zero while somebody does.
 	Resolved time.Time `json:"resolved,omitzero"`
 }
@@ -58,6 +61,14 @@ type Taken struct {
 	By string    `json:"by"` // as the place has their name: a text from outside
 	In string    `json:"in"` // the place
 	At time.Time `json:"at"`
+}
+
+// Snoozed says that an incident's message in Slack is left alone until a time. It decides
+// nothing, and other places go on being told.
+type Snoozed struct {
+	By    string    `json:"by"` // the Kubernetes user
+	At    time.Time `json:"at,omitzero"`
+	Until time.Time `json:"until"`
 }
 
 // Plan is the plan that matters now: the last that has not ended, or else the one that

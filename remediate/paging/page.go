@@ -99,10 +99,10 @@ func lines(of notice.Proposal, n *notice.Notice) (out []string) {
 	if d := of.Finding; d != nil && of.Resolved.IsZero() {
 		add(wording.Waiting(*d) + ", wants " + wording.Wants(*d))
 		for _, r := range wording.Why(*d) {
-			add(slices.DeleteFunc([]string{"-", r.Nodes, r.Says, r.Node}, func(s string) bool { return s == "" })...)
+			add(slices.DeleteFunc([]string{"-", r.Nodes, r.Node, r.Says}, func(s string) bool { return s == "" })...)
 		}
 		for _, f := range d.Fixes[:min(1, len(d.Fixes))] {
-			add("fix:", f.Title, "("+wording.Price(f)+")")
+			add("fix:", f.Title, "("+wording.Bill(f)+")")
 		}
 	}
 	if n != nil {

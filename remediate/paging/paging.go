@@ -72,6 +72,15 @@ func newPager(o Options, v vendor) (*Pager, error) {
 	return &Pager{Options: o, vendor: v, turn: make(chan struct{}, 1), due: map[string]time.Time{}}, nil
 }
 
+// Check looks whether the vendor knows us, where it can be asked without paging anybody. The
+// error says what is wrong and where to mend it; it is for an operator.
+func (p *Pager) Check(ctx context.Context) error {
+	if v, ok := p.vendor.(interface{ check(context.Context) error }); ok {
+		return v.check(ctx)
+	}
+	return nil
+}
+
 // record is what a vendor was told of an incident; it is kept before it is told, and after.
 type record struct {
 	Page page      `json:"page"`

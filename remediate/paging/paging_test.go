@@ -234,3 +234,27 @@ func TestRemedies(t *testing.T) {
 		}
 	}
 }
+
+// A key that PagerDuty does not know is found before anybody is to be paged, and by that nobody
+// is. Others cannot be asked, and are not.
+func TestCheck(t *testing.T) {
+	for _, k := range kinds {
+		clock := notifytest.NewClock()
+		f := newFake(t, clock, k)
+		n := f.pager(t, clock, When{Everything: true})
+		f.Fail(notifytest.Fault{Kind: notifytest.BadToken})
+		err, want, writes := n.Check(t.Context()), "<nil>", 0
+		if k.name == "pagerduty" {
+			want, writes = "pagerduty.keyFile holds no key of an integration of Events API v2: resolve in PagerDuty: the answer is 400 Bad Request: "+`{"status":"invalid event","message":"Event object is invalid","errors":["Invalid routing key"]}`, 2
+		}
+		if fmt.Sprint(err) != want {
+			t.Errorf("%s: %v", k.name, err)
+		}
+		if k.name != "pagerduty" {
+			f.Fail()
+		}
+		if err := n.Check(t.Context()); err != nil || f.Writes() != writes || len(f.Messages()) != 0 {
+			t.Errorf("%s: %v after %d writes, %v", k.name, err, f.Writes(), f.Messages())
+		}
+	}
+}

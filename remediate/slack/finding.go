@@ -32,7 +32,7 @@ func (s *Slack) finding(r *record, p notice.Proposal) message {
 func (s *Slack) blocks(r *record, p notice.Proposal, at scale) []api.Block {
 	state := s.state(p, at)
 	if z := r.Snoozed; !z.Until.IsZero() {
-		state.br().bold("snoozed by " + z.By).plain(" until ").at(z.Until)
+		state.br().bold("snoozed by " + z.By).plain(" until ").at(z.Until).plain(", unless somebody decides")
 	}
 	out := []api.Block{header(wording.Headline(p)), state.block()}
 	d := p.Finding
@@ -129,10 +129,10 @@ func why(d diagnosis.Summary, at scale) *rich {
 		if r.Nodes != "" {
 			t.bold(r.Nodes).plain("  ")
 		}
-		t.plain(r.Says)
 		if r.Node != "" {
-			t.plain(" ").code(r.Node)
+			t.code(r.Node).plain("  ")
 		}
+		t.plain(r.Says)
 	}
 	if t.n == 0 {
 		t.plain("No node could be judged.")

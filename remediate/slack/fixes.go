@@ -22,9 +22,12 @@ func fix(f diagnosis.FixSummary, at scale) *rich {
 	t.br().plain(wording.Price(f))
 	if who := wording.Stopped(f); who != "" {
 		t.br().plain("stops " + who)
+		if fate := wording.Fate(f); fate != "" {
+			t.plain("; ").bold(fate)
+		}
 	}
 	if who := wording.ThenWait(f); who != "" {
-		t.br().plain("then waits: " + who)
+		t.plain(": " + who)
 	}
 	return t.br().plain(string(f.Proof.Verdict) + ": " + f.Proof.Why)
 }
@@ -90,6 +93,9 @@ func choice(p notice.Proposal) *diagnosis.FixSummary {
 // consent repeats what it costs, and which plan it is.
 func consent(f diagnosis.FixSummary) string {
 	end := fmt.Sprintf(". %s. Plan %.12s", wording.Price(f), f.Plan)
+	if fate := wording.Fate(f); fate != "" {
+		end = "; " + fate + end
+	}
 	who := ""
 	if names := wording.Stopped(f); names != "" {
 		who = ". Stops " + names

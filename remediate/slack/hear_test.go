@@ -80,17 +80,19 @@ type heard struct {
 
 func (h *heard) options(c notice.Clock) slack.HearOptions {
 	return slack.HearOptions{Token: fakeslack.Token, AppToken: fakeslack.AppToken, Channels: []string{fakeslack.Channel}, Desk: h.ledger, URL: h.URL(), Clock: c, Logger: slog.New(slog.NewTextHandler(h.log, nil)),
-		Load: func(_ context.Context, key string) ([]byte, error) {
-			h.workspace.mu.Lock()
-			defer h.workspace.mu.Unlock()
-			return h.kept["prod"+key], nil
-		},
+		Load: h.load,
 		Save: func(_ context.Context, key string, value []byte) error {
 			h.workspace.mu.Lock()
 			defer h.workspace.mu.Unlock()
 			h.kept["prod"+key] = value
 			return nil
 		}}
+}
+
+func (h *heard) load(_ context.Context, key string) ([]byte, error) {
+	h.workspace.mu.Lock()
+	defer h.workspace.mu.Unlock()
+	return h.kept["prod"+key], nil
 }
 
 // listens has a listener run until the test ends.
@@ -272,23 +274,23 @@ func TestSnooze(t *testing.T) {
 	h := listens(t, clock)
 	n := h.slack(t, clock, nil, "prod", true)
 	told(t, n, offer())
-	due := func(n *slack.Slack, want ...string) {
-		t.Helper()
-		got, err := n.Due(t.Context())
-		if err != nil || strings.Join(got, " ") != strings.Join(want, " ") {
-			t.Errorf("due are %q, %v, want %q", got, err, want)
+	snoozed := func(p notice.Proposal) notice.Proposal { // as the service has it
+		all, err := slack.Snoozes(t.Context(), h.load)
+		if err != nil {
+			t.Fatal(err)
 		}
+		if z, is := all[incidentID]; is && clock.Now().Before(z.Until) {
+			p.Snoozed = &z
+		}
+		return p
 	}
-	due(n)
 	if err := h.Click(ada, h.Server.Messages("")[0], slack.ActSnooze); err != nil {
 		t.Fatal(err)
 	}
 	if got := h.answered(t, 1); !strings.HasPrefix(got.Text, "The message of "+incidentID+" is left alone until ") {
 		t.Errorf("%+v", got)
 	}
-	due(n, incidentID)
-	due(n)
-	told(t, n, offer())
+	told(t, n, snoozed(offer()))
 	m := h.Server.Messages("")[0]
 	if shown := m.Shown(); !strings.Contains(shown, "snoozed by ada@example.com until ") || strings.Contains(shown, "[Snooze") || !strings.Contains(shown, "[Approve #1]") {
 		t.Errorf("%s", shown)
@@ -297,23 +299,20 @@ func TestSnooze(t *testing.T) {
 		t.Fatal(err)
 	}
 	again := h.slack(t, clock, nil, "prod", true) // a restart
-	due(again, incidentID)
 	news := offer()
 	news.Finding.Headline = "something else"
-	told(t, again, news, offer(), news)
+	told(t, again, snoozed(news), snoozed(offer()), snoozed(news))
 	if now := h.Server.Messages("")[0]; now.Edits != m.Edits {
 		t.Errorf("it was edited %d times:\n%s", now.Edits-m.Edits, now.Shown())
 	}
-	told(t, again, withPlan(notice.Running, nil))
+	told(t, again, snoozed(withPlan(notice.Running, nil)))
 	if shown := h.Server.Messages("")[0].Shown(); strings.Contains(shown, "snoozed") || !strings.Contains(shown, "approved by ada") {
 		t.Errorf("%s", shown)
 	}
 	if err := clock.Sleep(t.Context(), time.Hour); err != nil {
 		t.Fatal(err)
 	}
-	due(again, incidentID)
-	due(again)
-	told(t, again, news)
+	told(t, again, snoozed(news))
 	if shown := h.Server.Messages("")[0].Shown(); !strings.Contains(shown, "something else") || !strings.Contains(shown, "[Snooze 1 h]") || strings.Contains(shown, "snoozed") {
 		t.Errorf("%s", shown)
 	}

@@ -55,7 +55,7 @@ func TestLifeOfAMessage(t *testing.T) {
 		buttons bool
 		thread  int
 	}{
-		{offer(), []string{"stops ml/web-1, ml/web-2", "[Approve #1] danger: Approve fix 1? repartition gpu-1/GPU 0 to \"all-2g.10gb\". Stops ml/web-1, ml/web-2. runs 1 of 1 · stops 2 pods · takes ~4 min · risk low. Plan 24ac8de5f00d\n"}, true, 1},
+		{offer(), []string{"stops ml/web-1, ml/web-2", "[Approve #1] danger: Approve fix 1? repartition gpu-1/GPU 0 to \"all-2g.10gb\". Stops ml/web-1, ml/web-2. 1 of 1 pod runs · stops 2 pods · takes ~4 min · risk low. Plan 24ac8de5f00d\n"}, true, 1},
 		{withPlan(notice.Pending, func(n *notice.Notice) { n.Approvers, n.Began = nil, time.Time{} }), []string{"plan 24ac8de5f00d is recorded, and nobody has decided"}, true, 2},
 		{withPlan(notice.Running, func(n *notice.Notice) { n.Progress, n.Step = "2/9", "evict ml/web-1" }), []string{"approved by ada → step 2/9: evict ml/web-1"}, false, 3},
 		{withPlan(notice.Running, func(n *notice.Notice) { n.Progress, n.Step, n.Since = "3/9", "evict ml/web-2", at(4) }), []string{"approved by ada → step 3/9: evict ml/web-2"}, false, 3},

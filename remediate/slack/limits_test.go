@@ -62,7 +62,7 @@ func TestCountsAddUp(t *testing.T) {
 		left -= i + 1
 	}
 	told(t, w.New(t, clock, nil), p)
-	want := fmt.Sprintf("• 1 node  because 0 (%s, likely) n0\n• 2 nodes  because 1 (%s, likely)\n• 3 nodes  because 2 (%s, likely)\n• 594 nodes  for other reasons\n", all[0], all[1], all[2])
+	want := fmt.Sprintf("• 1 node  n0  because 0 (%s, likely)\n• 2 nodes  because 1 (%s, likely)\n• 3 nodes  because 2 (%s, likely)\n• 594 nodes  for other reasons\n", all[0], all[1], all[2])
 	if got := w.Server.Messages("")[0].Shown(); !strings.Contains(got, want) || left < 0 {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}

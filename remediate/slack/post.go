@@ -26,7 +26,7 @@ type record struct {
 	// Over is since when it is, as people were told.
 	Over time.Time `json:"over,omitzero"`
 	// Snoozed is what its message says of that.
-	Snoozed snooze `json:"snoozed,omitzero"`
+	Snoozed notice.Snoozed `json:"snoozed,omitzero"`
 }
 
 // part is one message.

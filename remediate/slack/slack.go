@@ -18,7 +18,6 @@ import (
 	"fmt"
 	"log/slog"
 	"strconv"
-	"sync"
 	"time"
 
 	api "github.com/slack-go/slack"
@@ -60,9 +59,6 @@ type Slack struct {
 	turn  chan struct{} // held by who speaks: one message after the other
 	bot   string        // our own id, once Slack has said it
 	last  time.Time     // of a write to the channel
-
-	snoozing sync.Mutex
-	looked   map[string]string // how Due has found each snooze
 }
 
 // New makes one; it says nothing to Slack yet.
@@ -84,7 +80,7 @@ func New(o Options) (*Slack, error) {
 	if o.URL == "" {
 		o.URL = api.APIURL
 	}
-	return &Slack{opts: o, api: newAPI(o.Token, o.URL, o.Clock), clock: o.Clock, turn: make(chan struct{}, 1), looked: map[string]string{}}, nil
+	return &Slack{opts: o, api: newAPI(o.Token, o.URL, o.Clock), clock: o.Clock, turn: make(chan struct{}, 1)}, nil
 }
 
 // Check looks, once, whether the token is taken and the channel is one that the bot is in. The
@@ -139,10 +135,8 @@ func (s *Slack) Notify(ctx context.Context, p notice.Proposal) error {
 	if err := s.join(ctx, r, p); err != nil {
 		return err
 	}
-	if s.opts.Buttons && !s.opts.NoSnooze && r.Digest == "" {
-		if left, err := s.alone(ctx, r, p); err != nil || left {
-			return err
-		}
+	if r.Digest == "" && s.alone(r, p) {
+		return nil
 	}
 	err = s.say(ctx, r, p)
 	if isGone(err) { // somebody has deleted some of it: what is there is looked for again

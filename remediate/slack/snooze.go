@@ -12,26 +12,20 @@ import (
 	"github.com/unpend/unpend/remediate/plan"
 )
 
-// snoozes are the incidents whose messages are left alone, kept under one key: who hears the
-// click and who posts may be two processes.
-type snoozes map[string]snooze
-
-type snooze struct {
-	Until time.Time `json:"until"`
-	By    string    `json:"by"` // the Kubernetes user
-}
-
-// SnoozesKey is what they are kept under: who hears a click keeps them for every channel.
+// SnoozesKey is what they are kept under: who hears a click keeps them for every channel, and
+// who hears and who posts may be two processes.
 const SnoozesKey = "snoozed"
 
-func readSnoozes(ctx context.Context, load func(context.Context, string) ([]byte, error)) (snoozes, error) {
-	all := snoozes{}
+// Snoozes are the incidents whose messages somebody wants left alone, also those of which that
+// is over.
+func Snoozes(ctx context.Context, load func(context.Context, string) ([]byte, error)) (map[string]notice.Snoozed, error) {
+	all := map[string]notice.Snoozed{}
 	body, err := load(ctx, SnoozesKey)
 	if err != nil {
 		return nil, fmt.Errorf("read which messages are snoozed: %w", err)
 	}
 	if body == nil || json.Unmarshal(body, &all) != nil { // unreadable: people are told
-		return snoozes{}, nil
+		return map[string]notice.Snoozed{}, nil
 	}
 	return all, nil
 }
@@ -47,17 +41,17 @@ func (l *Listener) snooze(ctx context.Context, who plan.Caller, incident string)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	now := l.opts.Clock.Now().UTC()
-	mine := snooze{Until: now.Add(snoozed).Truncate(time.Second), By: user}
+	now := l.opts.Clock.Now().UTC().Truncate(time.Second)
+	mine := notice.Snoozed{By: user, At: now, Until: now.Add(snoozed)}
 	for range 3 { // another process may write at the same time
-		all, err := readSnoozes(ctx, l.opts.Load)
+		all, err := Snoozes(ctx, l.opts.Load)
 		if err != nil {
 			return "", err
 		}
 		if all[incident] == mine {
 			return "The message of " + incident + " is left alone until " + mine.Until.Format("15:04 UTC") + ".", nil
 		}
-		maps.DeleteFunc(all, func(_ string, s snooze) bool { return now.Sub(s.Until) > snoozed })
+		maps.DeleteFunc(all, func(_ string, s notice.Snoozed) bool { return now.Sub(s.Until) > snoozed })
 		all[incident] = mine
 		body, err := json.Marshal(all)
 		if err == nil {
@@ -70,43 +64,14 @@ func (l *Listener) snooze(ctx context.Context, who plan.Caller, incident string)
 	return "", errors.New("others snooze messages again and again")
 }
 
-// Due are the incidents to be told of again though nothing is new of them: somebody has snoozed
-// their message, or that is over. A restart names each once more.
-func (s *Slack) Due(ctx context.Context) ([]string, error) {
-	all, err := readSnoozes(ctx, s.opts.Load)
-	if err != nil {
-		return nil, err
-	}
-	s.snoozing.Lock()
-	defer s.snoozing.Unlock()
-	var due []string
-	now := s.clock.Now()
-	for id, z := range all {
-		is := z.Until.String()
-		if !now.Before(z.Until) {
-			is = "over " + is
-		}
-		if s.looked[id] != is {
-			s.looked[id], due = is, append(due, id)
-		}
-	}
-	maps.DeleteFunc(s.looked, func(id string, _ string) bool { _, there := all[id]; return !there })
-	return due, nil
-}
-
 // alone says whether a message is left as it is: somebody has snoozed it, it says so, and nobody
 // has decided meanwhile. r learns of the snooze, for it to be said.
-func (s *Slack) alone(ctx context.Context, r *record, p notice.Proposal) (bool, error) {
-	all, err := readSnoozes(ctx, s.opts.Load)
-	if err != nil {
-		return false, err
+func (s *Slack) alone(r *record, p notice.Proposal) bool {
+	if p.Snoozed == nil || !p.Undecided() {
+		r.Snoozed = notice.Snoozed{}
+		return false
 	}
-	z, there := all[p.Incident]
-	if !there || !s.clock.Now().Before(z.Until) || !p.Undecided() {
-		r.Snoozed = snooze{}
-		return false, nil
-	}
-	said := r.Snoozed == z
-	r.Snoozed = z
-	return said, nil
+	said := r.Snoozed == *p.Snoozed
+	r.Snoozed = *p.Snoozed
+	return said
 }

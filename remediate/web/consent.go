@@ -22,7 +22,7 @@ func (b consentPage) node() g.Node {
 		h.H1(g.Textf("Fix %d: %s", b.Fix.ID, clean(b.Fix.Title))),
 		price(b.Fix),
 		stopped(b.Fix),
-		g.If(len(b.Fix.Who) == 0, h.P(g.Text("Stops nobody."))),
+		g.If(len(b.Fix.Who) == 0, h.P(g.Text("Stops "+b.Fix.Stops+"."))),
 		h.P(b.Fix.verdict()),
 		h.H2(g.Text("Every step")),
 		h.Ol(g.Map(b.Steps, item)),

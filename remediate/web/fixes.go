@@ -18,6 +18,7 @@ import (
 type fixView struct {
 	diagnosis.FixSummary
 	Runs, Stops, Takes string
+	Fate               string // what becomes of who stops, as a sentence begins
 	Best               bool
 	Who                []diagnosis.PodName // is stopped
 	More               int                 // of them are not named
@@ -36,7 +37,7 @@ var classes = map[diagnosis.Class]string{
 }
 
 func (p *Page) fixOf(i notice.Proposal, f diagnosis.FixSummary, best bool) fixView {
-	v := fixView{FixSummary: f, Runs: wording.Runs(f), Stops: wording.Stops(f), Takes: wording.Takes(f), Best: best, Who: slices.Concat(f.Cost.Evictions, f.Cost.Restarts), Class: classes[f.Class], Why: clean(f.Proof.Why)}
+	v := fixView{FixSummary: f, Runs: wording.Runs(f), Stops: wording.Stops(f), Takes: wording.Takes(f), Fate: sentence(wording.Fate(f)), Best: best, Who: slices.Concat(f.Cost.Evictions, f.Cost.Restarts), Class: classes[f.Class], Why: clean(f.Proof.Why)}
 	v.More = f.EvictionCount + f.RestartCount - len(v.Who)
 	for _, c := range f.Commands {
 		if command(c) {

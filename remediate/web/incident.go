@@ -14,6 +14,7 @@ type incidentPage struct {
 	Since, Over                                  moment
 	Facts                                        moment // when they were read
 	Plans                                        []planView
+	Said                                         []saidView
 	Found                                        bool // there is a finding
 	Alike                                        string
 	Causes                                       []causeView
@@ -67,7 +68,7 @@ func (p *Page) one(w http.ResponseWriter, r *http.Request, who *reader) (notice.
 
 func (p *Page) incidentPage(i notice.Proposal) incidentPage {
 	now := p.opts.Now()
-	out := incidentPage{ID: i.Incident, Headline: headline(i), Over: at(i.Resolved, now), Facts: at(i.Read, now), SeenFinding: findingSeen(i), SeenPlans: digest(i.Plans, i.Resolved)}
+	out := incidentPage{ID: i.Incident, Headline: headline(i), Over: at(i.Resolved, now), Facts: at(i.Read, now), SeenFinding: findingSeen(i), SeenPlans: seenPlans(i), Said: saidOf(i, now)}
 	for _, n := range slices.Backward(i.Plans) {
 		out.Plans = append(out.Plans, planOf(n, now))
 	}

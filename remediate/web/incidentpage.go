@@ -13,7 +13,7 @@ func (b incidentPage) node() g.Node {
 	self := incidentPath(b.ID)
 	events := "/events?incident=" + url.QueryEscape(b.ID) + "&finding=" + b.SeenFinding + "&plans=" + b.SeenPlans
 	return h.Div(g.Attr("hx-ext", "sse"), own("sse-connect", events), lines(
-		h.Div(h.ID("plans"), h.Aria("live", "polite"), live("plans", self, "plans"), lines(b.resolved(), g.Map(b.Plans, planView.node))),
+		h.Div(h.ID("plans"), h.Aria("live", "polite"), live("plans", self, "plans"), lines(b.resolved(), g.Map(b.Said, saidView.node), g.Map(b.Plans, planView.node))),
 		h.Div(h.ID("finding"), live("finding", self, "finding"), lines(h.H1(g.Text(b.Headline)), b.finding(), b.foot())),
 	))
 }

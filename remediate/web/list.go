@@ -41,6 +41,7 @@ type row struct {
 	Pods                         string
 	Fix, Price                   string
 	State, Progress              string
+	Said                         []saidView
 	Over                         bool
 }
 
@@ -171,7 +172,7 @@ func brief(p notice.Proposal) notice.Proposal {
 }
 
 func (p *Page) row(i notice.Proposal) row {
-	r := row{ID: i.Incident, Headline: headline(i), Over: !i.Resolved.IsZero(), Since: at(since(i), p.opts.Now())}
+	r := row{ID: i.Incident, Headline: headline(i), Said: saidOf(i, p.opts.Now()), Over: !i.Resolved.IsZero(), Since: at(since(i), p.opts.Now())}
 	if r.Over {
 		r.Since = at(i.Resolved, p.opts.Now())
 	}
@@ -185,7 +186,7 @@ func (p *Page) row(i notice.Proposal) row {
 		}
 		if len(d.Fixes) > 0 && !r.Over {
 			f := d.Fixes[0]
-			r.Fix, r.Price = clean(f.Title), clean(wording.Price(f))
+			r.Fix, r.Price = clean(f.Title), clean(wording.Bill(f))
 		}
 	}
 	if n := i.Plan(); n != nil {

@@ -29,6 +29,7 @@ func (b listPage) filter() g.Node {
 func (r row) node() g.Node {
 	return h.Li(g.If(r.Over, h.Class("over")), h.A(href(incidentPath(r.ID)), g.Text(r.Headline)), lines(
 		h.P(r.cause(), g.Text(" "+r.whose()+" · "), g.If(r.Over, g.Text("over since ")), g.If(!r.Over, g.Text(r.Pods+", ")), when(r.Since)),
+		g.Map(r.Said, saidView.node),
 		g.If(r.State != "", note("state", "Plan: "+r.State)),
 		g.If(r.Fix != "", note("fix", "▸ "+r.Fix)),
 		note("muted", r.Price)))

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/unpend/unpend/remediate/notice"
+	"github.com/unpend/unpend/remediate/wording"
 )
 
 const (
@@ -40,6 +41,11 @@ func findingSeen(i notice.Proposal) string {
 		return digest(i.Finding)
 	}
 	return digest(i.Finding, i.Wording)
+}
+
+// seenPlans tells whether what people do about an incident has changed.
+func seenPlans(p notice.Proposal) string {
+	return digest(p.Plans, p.Resolved, wording.Taken(p), wording.Snoozed(p))
 }
 
 // events tells a page, by server-sent events, that what it shows has changed; it then asks
@@ -121,7 +127,7 @@ func (s *stream) tell(r *http.Request) bool {
 		if i, ok = v.proposal(i); !ok {
 			return false
 		}
-		now["finding"], now["plans"] = findingSeen(i), digest(i.Plans, i.Resolved)
+		now["finding"], now["plans"] = findingSeen(i), seenPlans(i)
 	}
 	for _, name := range []string{"list", "finding", "plans"} {
 		if is, ok := now[name]; ok && is != s.seen[name] {

@@ -35,11 +35,13 @@ func stopped(f fixView) g.Group {
 		out = append(out, h.P(g.Text("Stops "), listed(f.Who, podCode), g.If(f.More > 0, g.Textf(" and %d more", f.More)), g.Text(".")))
 	}
 	switch {
-	case f.Effect == nil:
-	case len(f.Effect.ThenWait) > 0:
-		out = append(out, h.P(h.Class("warn"), g.Text("Then waits: "), listed(f.Effect.ThenWait, podCode), g.Text(".")))
+	case f.Fate == "":
+	case f.Effect != nil && len(f.Effect.ThenWait) > 0:
+		out = append(out, h.P(h.Class("warn"), g.Text(f.Fate+": "), listed(f.Effect.ThenWait, podCode), g.Text(".")))
 	case f.Proof.Victims == diagnosis.VictimsLand:
-		out = append(out, note("muted", "All of them run again afterwards."))
+		out = append(out, note("muted", f.Fate+"."))
+	default:
+		out = append(out, note("warn", f.Fate+"."))
 	}
 	return out
 }

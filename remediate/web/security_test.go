@@ -235,7 +235,7 @@ func TestConsentComesBeforeTheButton(t *testing.T) {
 	if !found || !strings.Contains(after, "stops 1 pod, plan 0123456789ab") {
 		t.Fatalf("no button:\n%s", got)
 	}
-	for _, part := range []string{"1 of 1", "1 pod", "low", "team-a/team-a-secret-0", "Then waits", "step the first", "step the second", hash} {
+	for _, part := range []string{"1 of 1", "1 pod", "low", "team-a/team-a-secret-0", "It then waits", "step the first", "step the second", hash} {
 		if !strings.Contains(before, part) {
 			t.Errorf("before the button %q is lacking:\n%s", part, before)
 		}

@@ -50,6 +50,14 @@ func ago(d time.Duration) string {
 	return fmt.Sprintf("%d days", int(d.Hours())/24)
 }
 
+// sentence is a text of ours as a sentence begins.
+func sentence(s string) string {
+	if s == "" {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}
+
 func count(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one

@@ -9,36 +9,66 @@ import (
 	"github.com/unpend/unpend/rca/diagnosis"
 )
 
-// Price is what a fix brings and costs, and how its kind turned out before, in one line.
+// Price is what a fix brings and costs, and how its kind turned out before, in one line; what is
+// not known is left out of it, but who stops.
 func Price(f diagnosis.FixSummary) string {
-	price := fmt.Sprintf("runs %s · stops %s · takes %s · risk %s", Runs(f), Stops(f), Takes(f), f.Risk)
-	if f.Record != nil {
-		price += " · " + f.Record.String()
+	var parts []string
+	if f.Effect != nil {
+		brings := Runs(f) + " pods run"
+		if f.Effect.Of == 1 {
+			brings = Runs(f) + " pod runs"
+		}
+		parts = append(parts, brings)
 	}
-	return price
+	parts = append(parts, "stops "+Stops(f))
+	if takes := Takes(f); takes != dash {
+		parts = append(parts, "takes "+takes)
+	}
+	parts = append(parts, "risk "+string(f.Risk))
+	if f.Record != nil {
+		parts = append(parts, f.Record.String())
+	}
+	return strings.Join(parts, " · ")
 }
+
+// Bill is the price, and what becomes of who stops, in one line.
+func Bill(f diagnosis.FixSummary) string {
+	if fate := Fate(f); fate != "" {
+		return Price(f) + "; " + fate
+	}
+	return Price(f)
+}
+
+// dash stands where something is not known.
+const dash = "–"
 
 // Runs counts the incident's pods that run afterwards; "–" where that is not known.
 func Runs(f diagnosis.FixSummary) string {
 	if f.Effect == nil {
-		return "–"
+		return dash
 	}
 	return fmt.Sprintf("%d of %d", f.Effect.Runs, f.Effect.Of)
 }
 
-// Stops counts the pods that stop in any way; "+" where there may be others.
+// Stops counts the pods that stop in any way, also where there may be others.
 func Stops(f diagnosis.FixSummary) string {
-	n, more := f.EvictionCount+f.RestartCount, ""
-	if f.Cost.RestartsKnown != nil && !*f.Cost.RestartsKnown {
-		more = "+"
-	}
+	n, others := f.EvictionCount+f.RestartCount, f.Cost.RestartsKnown != nil && !*f.Cost.RestartsKnown
 	switch {
-	case n == 0 && more == "":
+	case n == 0 && others:
+		return "pods that nobody can name"
+	case n == 0:
 		return "nobody"
-	case n == 1 && more == "":
+	case others:
+		return fmt.Sprintf("at least %s", pods(n))
+	}
+	return pods(n)
+}
+
+func pods(n int) string {
+	if n == 1 {
 		return "1 pod"
 	}
-	return fmt.Sprintf("%d%s pods", n, more)
+	return fmt.Sprintf("%d pods", n)
 }
 
 // Takes is how long a fix takes, in minutes; "–" where people carry it out.
@@ -49,7 +79,7 @@ func Takes(f diagnosis.FixSummary) string {
 	case f.Automatic:
 		return "<1 min"
 	}
-	return "–"
+	return dash
 }
 
 // Held says of a fix why it is not carried out for people; empty where it is.
@@ -70,9 +100,39 @@ func Stopped(f diagnosis.FixSummary) string {
 	return some(slices.Concat(f.Cost.Evictions, f.Cost.Restarts), f.EvictionCount+f.RestartCount)
 }
 
-// ThenWait names who is stopped and finds no place again.
+// Fate is what becomes of who stops; empty where nobody does, or nobody knows.
+func Fate(f diagnosis.FixSummary) string {
+	all := f.EvictionCount + f.RestartCount
+	wait := 0
+	if f.Effect != nil {
+		wait = len(f.Effect.ThenWait)
+	}
+	switch {
+	case all == 0:
+		return ""
+	case f.Proof.Victims == diagnosis.VictimsGone && all == 1:
+		return "it never comes back: nothing makes it again"
+	case f.Proof.Victims == diagnosis.VictimsGone:
+		return "not all come back: nothing makes some of them again"
+	case wait > 0 && all == 1:
+		return "it then waits"
+	case wait == all:
+		return "all of them then wait"
+	case wait == 1:
+		return "1 of them then waits"
+	case wait > 0:
+		return fmt.Sprintf("%d of them then wait", wait)
+	case f.Proof.Victims == diagnosis.VictimsLand && all == 1:
+		return "it runs again afterwards"
+	case f.Proof.Victims == diagnosis.VictimsLand && f.RestartCount == 0:
+		return "all run again afterwards"
+	}
+	return ""
+}
+
+// ThenWait names who is stopped and finds no place again; empty where all are that stop.
 func ThenWait(f diagnosis.FixSummary) string {
-	if f.Effect == nil {
+	if f.Effect == nil || len(f.Effect.ThenWait) == f.EvictionCount+f.RestartCount {
 		return ""
 	}
 	return some(f.Effect.ThenWait, len(f.Effect.ThenWait))
@@ -81,9 +141,9 @@ func ThenWait(f diagnosis.FixSummary) string {
 // someNames are named; the others are counted.
 const someNames = 3
 
-func some(pods []diagnosis.PodName, all int) string {
+func some(who []diagnosis.PodName, all int) string {
 	var names []string
-	for _, p := range pods[:min(len(pods), someNames)] {
+	for _, p := range who[:min(len(who), someNames)] {
 		names = append(names, p.Namespace+"/"+p.Name)
 	}
 	if rest := all - len(names); rest > 0 && len(names) > 0 {

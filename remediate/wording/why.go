@@ -108,7 +108,7 @@ func nodes(n int) string {
 // says is what keeps the pod away; what is not proven is marked.
 func says(d diagnosis.Summary, r reason) string {
 	if len(r.causes) == 0 {
-		return "nothing keeps the pod away"
+		return "no blocker there"
 	}
 	var out []string
 	for _, id := range r.causes {

@@ -94,6 +94,15 @@ func Taken(p notice.Proposal) string {
 	return fmt.Sprintf("acknowledged in %s by %s", p.Taken.In, cmp.Or(Fit(Clean(p.Taken.By), longName), "somebody"))
 }
 
+// Snoozed says who has their message in Slack left alone, and until when; empty where nobody
+// does, or somebody has decided meanwhile.
+func Snoozed(p notice.Proposal) string {
+	if p.Snoozed == nil || !p.Undecided() {
+		return ""
+	}
+	return fmt.Sprintf("snoozed in Slack by %s until %s", cmp.Or(Fit(Clean(p.Snoozed.By), longName), "somebody"), p.Snoozed.Until.UTC().Format("2006-01-02 15:04 UTC"))
+}
+
 // longName is how much of a person's name is told.
 const longName = 80
 

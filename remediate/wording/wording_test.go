@@ -24,7 +24,7 @@ func TestWhy(t *testing.T) {
 	}
 	d := diagnosis.Summary{NodeCount: 30, Causes: []diagnosis.CauseSummary{{ID: "A", Certainty: diagnosis.Proven, Says: "a", NodeCount: 4}, {ID: "B", Certainty: diagnosis.Likely, Says: "b", NodeCount: 4}, {ID: "C", Certainty: diagnosis.Proven, Says: "c"}},
 		Nodes: []diagnosis.NodeGroup{{Names: []string{"n1"}, Count: 1, Blockers: blocked("B", "A", "A")}, {Names: []string{"n2", "n3"}, Count: 3, Blockers: blocked("A")}, {Names: []string{"n5"}, Count: 1}}}
-	want := []wording.Reason{{Says: "c (C)"}, {Nodes: "3 nodes", Says: "a (A)"}, {Nodes: "1 node", Says: "a (A); also b (B, likely)", Node: "n1"}, {Nodes: "1 node", Says: "nothing keeps the pod away", Node: "n5"}, {Nodes: "25 nodes", Says: "for other reasons"}}
+	want := []wording.Reason{{Says: "c (C)"}, {Nodes: "3 nodes", Says: "a (A)"}, {Nodes: "1 node", Says: "a (A); also b (B, likely)", Node: "n1"}, {Nodes: "1 node", Says: "no blocker there", Node: "n5"}, {Nodes: "25 nodes", Says: "for other reasons"}}
 	if diff := cmp.Diff(want, wording.Why(d)); diff != "" {
 		t.Error(diff)
 	}
@@ -65,16 +65,22 @@ func TestFixes(t *testing.T) {
 		f    diagnosis.FixSummary
 		want string
 	}{
-		{diagnosis.FixSummary{Risk: diagnosis.LowRisk}, "runs – · stops nobody · takes – · risk low|by hand||"},
-		{diagnosis.FixSummary{Risk: diagnosis.LowRisk, Record: &diagnosis.Record{Worked: 4, Of: 5, Minutes: 3}}, "runs – · stops nobody · takes – · risk low · worked here 4 times of 5, in about 3 min|by hand||"},
-		{diagnosis.FixSummary{Risk: diagnosis.LowRisk, Held: "x"}, "runs – · stops nobody · takes – · risk low|refused now: x||"},
-		{diagnosis.FixSummary{Risk: diagnosis.LowRisk, Automatic: true, Held: "x", Cost: diagnosis.Cost{RestartsKnown: &unknown}}, "runs – · stops 0+ pods · takes <1 min · risk low|held back now: x||"},
+		{diagnosis.FixSummary{Risk: diagnosis.LowRisk}, "stops nobody · risk low|by hand|||"},
+		{diagnosis.FixSummary{Risk: diagnosis.LowRisk, Record: &diagnosis.Record{Worked: 4, Of: 5, Minutes: 3}}, "stops nobody · risk low · worked here 4 times of 5, in about 3 min|by hand|||"},
+		{diagnosis.FixSummary{Risk: diagnosis.LowRisk, Held: "x"}, "stops nobody · risk low|refused now: x|||"},
+		{diagnosis.FixSummary{Risk: diagnosis.LowRisk, Automatic: true, Held: "x", Cost: diagnosis.Cost{RestartsKnown: &unknown}}, "stops pods that nobody can name · takes <1 min · risk low|held back now: x|||"},
 		{diagnosis.FixSummary{Risk: diagnosis.HighRisk, Automatic: true, Effect: &diagnosis.Effect{Runs: 1, Of: 2, ThenWait: []diagnosis.PodName{pod}}, EvictionCount: 1, Cost: diagnosis.Cost{Minutes: 4, Evictions: []diagnosis.PodName{pod}}},
-			"runs 1 of 2 · stops 1 pod · takes ~4 min · risk high||ml/a|ml/a"},
-		{diagnosis.FixSummary{Risk: diagnosis.HighRisk, Automatic: true, EvictionCount: 9, RestartCount: 1, Cost: diagnosis.Cost{Evictions: []diagnosis.PodName{pod, pod, pod}, Restarts: []diagnosis.PodName{pod}}},
-			"runs – · stops 10 pods · takes <1 min · risk high||ml/a, ml/a, ml/a and 7 more|"},
+			"1 of 2 pods run · stops 1 pod · takes ~4 min · risk high||ml/a|it then waits|"},
+		{diagnosis.FixSummary{Risk: diagnosis.LowRisk, Effect: &diagnosis.Effect{Runs: 2, Of: 2, ThenWait: []diagnosis.PodName{pod}}, EvictionCount: 2, Cost: diagnosis.Cost{Evictions: []diagnosis.PodName{pod, pod}}},
+			"2 of 2 pods run · stops 2 pods · risk low|by hand|ml/a, ml/a|1 of them then waits|ml/a"},
+		{diagnosis.FixSummary{Risk: diagnosis.HighRisk, Automatic: true, EvictionCount: 9, RestartCount: 1, Cost: diagnosis.Cost{Evictions: []diagnosis.PodName{pod, pod, pod}, Restarts: []diagnosis.PodName{pod}, RestartsKnown: &unknown}},
+			"stops at least 10 pods · takes <1 min · risk high||ml/a, ml/a, ml/a and 7 more||"},
+		{diagnosis.FixSummary{Risk: diagnosis.HighRisk, Effect: &diagnosis.Effect{Runs: 1, Of: 1}, EvictionCount: 2, Cost: diagnosis.Cost{Evictions: []diagnosis.PodName{pod, pod}}, Proof: diagnosis.Proof{Victims: diagnosis.VictimsGone}},
+			"1 of 1 pod runs · stops 2 pods · risk high|by hand|ml/a, ml/a|not all come back: nothing makes some of them again|"},
+		{diagnosis.FixSummary{Risk: diagnosis.LowRisk, Effect: &diagnosis.Effect{Runs: 1, Of: 1}, EvictionCount: 2, Cost: diagnosis.Cost{Evictions: []diagnosis.PodName{pod, pod}}, Proof: diagnosis.Proof{Victims: diagnosis.VictimsLand}},
+			"1 of 1 pod runs · stops 2 pods · risk low|by hand|ml/a, ml/a|all run again afterwards|"},
 	} {
-		if got := strings.Join([]string{wording.Price(tc.f), wording.Held(tc.f), wording.Stopped(tc.f), wording.ThenWait(tc.f)}, "|"); got != tc.want {
+		if got := strings.Join([]string{wording.Price(tc.f), wording.Held(tc.f), wording.Stopped(tc.f), wording.Fate(tc.f), wording.ThenWait(tc.f)}, "|"); got != tc.want {
 			t.Errorf("%s, want\n%s", got, tc.want)
 		}
 	}

@@ -56,7 +56,7 @@ func demoCommand(std Stdio) *cobra.Command {
 	c.Flags().BoolVar(&o.auto, "auto", false, "approve the best fix without asking")
 	c.Flags().Uint64Var(&o.seed, "seed", 1, "how the cluster is filled")
 	c.Flags().StringVar(&o.chaos, "chaos", "", "kill: the executor is killed in the middle, and another goes on")
-	c.Flags().BoolVar(&o.web, "web", false, "show the cluster on a page for your browser, and approve there; ctrl-C ends it")
+	c.Flags().BoolVar(&o.web, "web", false, "show the cluster on a page for your browser, and approve there, or with --auto see it done; ctrl-C ends it")
 	c.Flags().StringVarP(&o.output, "output", "o", "", "json: one object a line")
 	return c
 }

@@ -19,7 +19,7 @@ import (
 )
 
 // onPage shows the world on the service's page until ctx ends, and carries out what is approved
-// there. With auto the best fix is carried out first.
+// there. With auto the best fix is carried out at once, which the page shows, and goes on showing.
 func (d *demo) onPage(ctx context.Context, found diagnosis.Diagnosis) error {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -50,7 +50,11 @@ func (d *demo) onPage(ctx context.Context, found diagnosis.Diagnosis) error {
 }
 
 func (d *demo) tellPage(at string) error {
-	d.say(fmt.Sprintf("\nOpen %s and sign in with the token %s\nThe page shows this cluster, and you can approve there. ctrl-C ends it.", at, d.token))
+	shows := "and you can approve there."
+	if d.auto {
+		shows = "and how the best fix is carried out now."
+	}
+	d.say(fmt.Sprintf("\nOpen %s and sign in with the token %s\nThe page shows this cluster, %s ctrl-C ends it.", at, d.token, shows))
 	if d.output != "json" {
 		return nil
 	}

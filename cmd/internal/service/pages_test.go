@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -20,6 +21,7 @@ import (
 	"github.com/unpend/unpend/cmd/internal/bus"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/notice"
+	"github.com/unpend/unpend/remediate/paging"
 	"github.com/unpend/unpend/remediate/slack/fakeslack"
 	"github.com/unpend/unpend/watcher/incident"
 )
@@ -34,6 +36,7 @@ type pagerDuty struct {
 	said  []string // "trigger key"
 	by    []string // "routing-key incident"
 	tried int
+	known func(key string) bool // nil: every key is
 }
 
 func newPagerDuty(t *testing.T) *pagerDuty {
@@ -50,6 +53,17 @@ func newPagerDuty(t *testing.T) *pagerDuty {
 		p.tried++
 		if json.NewDecoder(r.Body).Decode(&e) != nil || p.away {
 			w.WriteHeader(503)
+			return
+		}
+		if p.known != nil && !p.known(e.By) {
+			w.WriteHeader(400)
+			io.WriteString(w, `{"status":"invalid event","message":"Event object is invalid","errors":["Invalid routing key"]}`)
+			return
+		}
+		if e.Key == paging.CheckKey { // of no alert
+			p.tried--
+			w.WriteHeader(202)
+			json.NewEncoder(w).Encode(map[string]string{"status": "success", "dedup_key": e.Key})
 			return
 		}
 		p.said = append(p.said, e.Action+" "+e.Key)
@@ -98,6 +112,29 @@ func breaker(t *testing.T, client kubernetes.Interface, data map[string]string) 
 	if _, err := maps.Update(t.Context(), m, metav1.UpdateOptions{}); err != nil {
 		_, err = maps.Create(t.Context(), m, metav1.CreateOptions{})
 		must(t, err)
+	}
+}
+
+// A key that PagerDuty does not know pages nobody: that is told before there is anything to
+// page for, in /readyz, which `unpend status` shows, and in the log, once, without the key.
+func TestPagerDutyIsLookedAtFirst(t *testing.T) {
+	b, err := bus.Open(t.Context(), bus.Options{Cluster: "here", Memory: true})
+	must(t, err)
+	defer b.Close()
+	channel, pager := fakeslack.New(time.Now), newPagerDuty(t)
+	defer channel.Close()
+	pager.known = func(key string) bool { return key != pagerKey }
+	s, log := teller(t, b, channel, remediations())
+	pagedBy(t, s, pager)
+	const why = "pagerduty.keyFile holds no key of an integration of Events API v2: resolve in PagerDuty: the answer is 400 Bad Request"
+	tells(t, s, "that nobody is paged", func() bool {
+		w := httptest.NewRecorder()
+		s.ready.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", "/readyz", nil))
+		_, tried := pager.story()
+		return tried > 1 && strings.HasPrefix(w.Body.String(), "ok\npagerduty is not told since ") && strings.Contains(w.Body.String(), why)
+	})
+	if got := log.String(); strings.Count(got, why) != 1 || strings.Contains(got, pagerKey) {
+		t.Errorf("the log says %s", got)
 	}
 }
 

@@ -14,7 +14,7 @@ func TestPromise(t *testing.T) {
 // is true once it is back, in order and once.
 func promiseR25(t *testing.T) {
 	held := 0
-	places := map[string]func(*testing.T){"Slack": slackFailsAlone, "Jira": jiraFailsAlone, "a pager": pagerAway}
+	places := map[string]func(*testing.T){"Slack": slackFailsAlone, "Slack, in trouble": slackStruggles, "Jira": jiraFailsAlone, "a pager": pagerAway}
 	for name, away := range places {
 		if t.Run(name, away) {
 			held++

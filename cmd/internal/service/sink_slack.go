@@ -67,12 +67,6 @@ func inSlack(ctx context.Context, s *Service, config Config, m memory) (notice.N
 	if err != nil {
 		return nil, err
 	}
-	load := func(ctx context.Context, key string) ([]byte, error) {
-		if key == slack.SnoozesKey { // one for all channels: who hears the click keeps it there
-			return memory{m.Bus, "slack"}.load(ctx, key)
-		}
-		return m.load(ctx, key)
-	}
-	return slack.New(slack.Options{Token: token, Channel: c.Channel, Cluster: name, Logger: s.logger, URL: c.url, Load: load, Save: m.save,
+	return slack.New(slack.Options{Token: token, Channel: c.Channel, Cluster: name, Logger: s.logger, URL: c.url, Load: m.load, Save: m.save,
 		Buttons: c.heard(), NoSnooze: s.config.Bus.URL == "" && !slices.Contains(s.roles, "remediate")})
 }

@@ -42,6 +42,7 @@ type sink struct {
 	since   time.Time  // of the first that failed
 	plans   map[string]notice.Notice
 	wanted  map[string]bool // incidents to be told of again, of which the bus has no news
+	snoozed map[string]notice.Snoozed
 }
 
 // place is where people can be told.
@@ -277,6 +278,9 @@ func (k *sink) proposal(ctx context.Context, id string) (notice.Proposal, error)
 		if p.Taken, err = k.takenOf(ctx, id, d.Pods.Since); err != nil {
 			return p, err
 		}
+		if p.Snoozed, err = k.snoozedOf(ctx, id); err != nil {
+			return p, err
+		}
 	}
 	body, at, err = k.bus.Newest(ctx, bus.Incidents, id)
 	if err != nil {
@@ -328,7 +332,7 @@ func (k *sink) follow(ctx context.Context) error {
 	defer tick.Stop()
 	for {
 		k.look(ctx)
-		k.remind(ctx)
+		k.snoozes(ctx)
 		k.tellWanted(ctx)
 		select {
 		case <-ctx.Done():
@@ -353,27 +357,6 @@ func (k *sink) look(ctx context.Context) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	maps.DeleteFunc(k.plans, func(name string, _ notice.Notice) bool { return !there[name] })
-}
-
-// remind tells again of what the place says is due though nothing is new of it. What fails is
-// told with the next news.
-func (k *sink) remind(ctx context.Context) {
-	n, ok := k.Notifier.(interface {
-		Due(ctx context.Context) ([]string, error)
-	})
-	if !ok {
-		return
-	}
-	due, err := n.Due(ctx)
-	if err != nil {
-		k.note(ctx, err)
-		return
-	}
-	for _, id := range due {
-		if k.once(ctx, id) != nil {
-			return
-		}
-	}
 }
 
 // under tells where a plan stands, if that is news; what fails is tried at the next look.

@@ -35,7 +35,7 @@ const toldOf = "gpu-0123456789"
 
 // teller is a service that has nothing to do but to tell, on a bus and in a Slack that
 // outlive it.
-func teller(t *testing.T, b *bus.Bus, channel *fakeslack.Server, plans *dynamicfake.FakeDynamicClient) (*Service, *bytes.Buffer) {
+func teller(t testing.TB, b *bus.Bus, channel *fakeslack.Server, plans *dynamicfake.FakeDynamicClient) (*Service, *bytes.Buffer) {
 	t.Helper()
 	token := filepath.Join(t.TempDir(), "token")
 	must(t, os.WriteFile(token, []byte(fakeslack.Token+"\n"), 0o600))
@@ -64,7 +64,7 @@ func remediations() *dynamicfake.FakeDynamicClient {
 	return dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{v1alpha1.Remediations: "RemediationList", v1alpha1.Approvals: "ApprovalList"})
 }
 
-func publish(t *testing.T, b *bus.Bus, d diagnosis.Diagnosis) {
+func publish(t testing.TB, b *bus.Bus, d diagnosis.Diagnosis) {
 	t.Helper()
 	body, err := d.Message()
 	must(t, err)
@@ -165,6 +165,39 @@ func slackFailsAlone(t *testing.T) {
 		if f.GetName() == "unpend_sink_errors_total" && f.GetMetric()[0].GetCounter().GetValue() != 2 {
 			t.Errorf("%v", f)
 		}
+	}
+}
+
+// A Slack that asks us to wait, breaks, loses what it was sent and what it answers holds up no
+// pager, and in the end has each message once, in order.
+func slackStruggles(t *testing.T) {
+	b, err := bus.Open(t.Context(), bus.Options{Cluster: "here", Memory: true})
+	must(t, err)
+	defer b.Close()
+	channel, pager := fakeslack.New(time.Now), newPagerDuty(t)
+	defer channel.Close()
+	s, log := teller(t, b, channel, remediations())
+	pagedBy(t, s, pager)
+	everything := true
+	s.config.PagerDuty.When.Everything = &everything
+	channel.Fail(fakeslack.Code(429, 2*time.Second), fakeslack.Code(503, 0), fakeslack.Lost, fakeslack.Silent, fakeslack.Soft("ratelimited"))
+	for _, id := range []string{"gpu-aaaaaaaaaa", "gpu-bbbbbbbbbb"} {
+		publish(t, b, diagnosis.Diagnosis{Incident: id, Headline: id + " waits", Pods: diagnosis.WaitingPods{Since: time.Now()}})
+	}
+	const paged = "trigger gpu-aaaaaaaaaa.01234567, trigger gpu-bbbbbbbbbb.01234567"
+	intime := false
+	tells(t, s, "all on the pager, then all in the channel", func() bool {
+		said, _ := pager.story()
+		all := channel.Messages("")
+		intime = intime || said == paged && len(all) == 0
+		return len(all) == 2 && len(channel.Messages(all[0].TS)) == 1 && len(channel.Messages(all[1].TS)) == 1
+	})
+	all := channel.Messages("")
+	if said, _ := pager.story(); !intime || said != paged || len(all) != 2 || !strings.HasPrefix(all[0].Text, "gpu-aaaaaaaaaa") || !strings.HasPrefix(all[1].Text, "gpu-bbbbbbbbbb") {
+		t.Errorf("in time: %v; the pager was told %q; the channel has %+v", intime, said, all)
+	}
+	if strings.Contains(log.String(), fakeslack.Token) {
+		t.Errorf("the log has the token: %s", log)
 	}
 }
 

@@ -74,6 +74,17 @@ func (k *sink) takenOf(ctx context.Context, incident string, since time.Time) (*
 	return &t.Taken, nil
 }
 
+// takenNews has an incident told of again once somebody has said that they see to it, whichever
+// process has heard that, until ctx ends.
+func (k *sink) takenNews(ctx context.Context) error {
+	k.bus.Follow(ctx, bus.Told, func(key string, _ []byte) {
+		if incident, is := strings.CutPrefix(key, takenPlace+"."); is {
+			k.want(incident)
+		}
+	}, k.followsAgain(ctx))
+	return nil
+}
+
 // want has an incident told of again soon.
 func (k *sink) want(incident string) {
 	k.mu.Lock()

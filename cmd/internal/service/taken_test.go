@@ -1,12 +1,18 @@
 package service
 
 import (
+	"encoding/json"
+	"log/slog"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/unpend/unpend/cmd/internal/bus"
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/remediate/notice"
+	"github.com/unpend/unpend/remediate/slack"
 	"github.com/unpend/unpend/remediate/slack/fakeslack"
 	"github.com/unpend/unpend/watcher/incident"
 	"github.com/unpend/unpend/watcher/webhook"
@@ -57,5 +63,46 @@ func TestAcknowledgedInPagerDuty(t *testing.T) {
 	})
 	if wrong := channel.Complaints(); len(wrong) > 0 || len(channel.Messages("")) != 1 {
 		t.Errorf("%v", wrong)
+	}
+}
+
+// Who has snoozed a message in Slack is told of to every place, once, and once more that it is
+// over; where no clicks are heard nobody has.
+func TestSnoozedInSlack(t *testing.T) {
+	b, err := bus.Open(t.Context(), bus.Options{Cluster: "here", Memory: true})
+	must(t, err)
+	defer b.Close()
+	now := time.Now()
+	s := &Service{bus: b, now: func() time.Time { return now }, logger: slog.New(slog.DiscardHandler)}
+	k := &sink{Service: s, name: "jira", place: "jira"}
+	kept := func(all map[string]notice.Snoozed) {
+		body, err := json.Marshal(all)
+		must(t, err)
+		must(t, memory{b, "slack"}.save(t.Context(), slack.SnoozesKey, body))
+	}
+	wanted := func() string {
+		k.snoozes(t.Context())
+		all := slices.Sorted(maps.Keys(k.wanted))
+		k.wanted = nil
+		return strings.Join(all, " ")
+	}
+	z := notice.Snoozed{By: "ada@example.com", At: now, Until: now.Add(time.Hour).UTC()}
+	kept(map[string]notice.Snoozed{toldOf: z, "gpu-ffffffffff": {By: "bob", Until: now.Add(-time.Minute)}})
+	if got := wanted(); got != "" {
+		t.Errorf("nobody's clicks are heard, and %q is told of", got)
+	}
+	s.config.Slack.AppTokenFile = "app"
+	if first, second := wanted(), wanted(); first != toldOf || second != "" {
+		t.Errorf("told of %q, and then of %q", first, second)
+	}
+	if got, err := k.snoozedOf(t.Context(), toldOf); err != nil || got == nil || got.By != z.By || !got.Until.Equal(z.Until) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	now = now.Add(time.Hour)
+	if first, second := wanted(), wanted(); first != toldOf || second != "" {
+		t.Errorf("once it is over, of %q, and then of %q", first, second)
+	}
+	if got, err := k.snoozedOf(t.Context(), toldOf); err != nil || got != nil {
+		t.Errorf("%+v, %v", got, err)
 	}
 }

@@ -137,9 +137,7 @@ func (s *Service) servePage(ctx context.Context) error {
 				if err := take(ctx, key, body); err != nil && ctx.Err() == nil {
 					s.logger.WarnContext(ctx, "the page could not be told", "of", key, "error", err)
 				}
-			}, func(err error) {
-				s.logger.WarnContext(ctx, "the page follows the bus again from the newest of each", "error", err)
-			})
+			}, s.followsAgain(ctx))
 			return nil
 		})
 	}
@@ -149,8 +147,16 @@ func (s *Service) servePage(ctx context.Context) error {
 			return nil
 		})
 	}
+	parts.begin("page", func() error { return k.takenNews(ctx) })
 	parts.begin("page", func() error { return k.follow(ctx) })
 	return parts.Wait()
+}
+
+// followsAgain says that the page had to begin again with what a topic has.
+func (s *Service) followsAgain(ctx context.Context) func(error) {
+	return func(err error) {
+		s.logger.WarnContext(ctx, "the page follows the bus again from the newest of each", "error", err)
+	}
 }
 
 func (s *Service) listen(ctx context.Context) error {

@@ -6,12 +6,14 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/unpend/unpend/cmd/internal/program"
 	"github.com/unpend/unpend/testdata/chromium"
+	"github.com/unpend/unpend/testdata/controlplane"
 )
 
 // Somebody with nothing but the program opens the page on the demo's cluster, signs in, reads
@@ -67,4 +69,46 @@ func pageOf(t *testing.T, out io.Reader) (at, token string) {
 	}
 	go io.Copy(io.Discard, out) // until the program closes it
 	return e.URL, e.Token
+}
+
+// With --auto nobody has to approve: the best fix is carried out while the page is there, which
+// shows that it is done and goes on, and each thing that happens is an event, the end the last.
+func TestDemoOnThePageByItself(t *testing.T) {
+	if testing.Short() {
+		t.Skip("plays the whole story")
+	}
+	ctx, ctrlC := context.WithCancel(t.Context())
+	defer ctrlC()
+	out, w := io.Pipe()
+	ended := make(chan int, 1)
+	go func() {
+		defer w.Close()
+		ended <- program.Run(ctx, []string{"unpend", "demo", "--web", "--auto", "-o", "json"}, program.Stdio{In: strings.NewReader(""), Out: w, Err: io.Discard})
+	}()
+	var e struct {
+		Event, URL, Token string
+		PodRunning        bool
+	}
+	var story, at, token string
+	for read := json.NewDecoder(out); e.Event != "done"; {
+		before := e.Event
+		must(t, read.Decode(&e))
+		if e.Event != before {
+			story += e.Event + " "
+		}
+		if e.Event == "page" {
+			at, token = strings.TrimPrefix(e.URL, "http://"), e.Token
+		}
+	}
+	if story != "finding page approved step running done " || !e.PodRunning {
+		t.Errorf("it tells %q, and that the pod runs: %v", story, e.PodRunning)
+	}
+	controlplane.Eventually(t, time.Minute, "the page shows the end", func() (bool, string) {
+		got := asReader(t, at, "/", token)
+		return strings.HasPrefix(got, "200 ") && strings.Contains(got, "llama-70b") && strings.Contains(got, "Plan: done"), got
+	})
+	ctrlC()
+	if code := <-ended; code != 0 {
+		t.Errorf("after ctrl-C: exit %d", code)
+	}
 }

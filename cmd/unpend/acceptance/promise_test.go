@@ -39,6 +39,7 @@ var promises = []promise{
 	{"R30", promiseR30},
 	{"R32", promiseR32},
 	{"S05", promiseS05},
+	{"S07", promiseS07},
 	{"S10", promiseS10},
 	{"S15", promiseS15},
 }
