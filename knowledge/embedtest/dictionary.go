@@ -31,7 +31,7 @@ läuft works działa works funciona works marche works fixed works resolved work
 
 var everyday = func() map[string]bool {
 	out := map[string]bool{}
-	for _, w := range strings.Fields("a an and are as at be but by for from has have in is it its no not of on or that the them they this to was we were with you i der die das und ist nicht auf für le la les de et est el los que se no w na i jest że の は が を に で です ます") {
+	for w := range strings.FieldsSeq("a an and are as at be but by for from has have in is it its no not of on or that the them they this to was we were with you i der die das und ist nicht auf für le la les de et est el los que se no w na i jest że の は が を に で です ます") {
 		out[w] = true
 	}
 	return out

@@ -12,6 +12,7 @@ import (
 	"github.com/unpend/unpend/rca/view"
 )
 
+// CorrectRequests has containers request what the API server takes.
 func CorrectRequests(c *edit.Workload) []edit.Change {
 	sets := map[string]map[corev1.ResourceName]edit.Amounts{}
 	var texts []string

@@ -84,6 +84,7 @@ func bounded(c *edit.Workload, name corev1.ResourceName, p edit.Amounts) edit.Am
 	return p
 }
 
+// ComeWithinLimits keeps within the LimitRanges that refuse the pods, or leaves that to a person.
 func ComeWithinLimits(c *edit.Workload) []edit.Change {
 	if ch, ok := keepWithinLimits(c); ok {
 		return []edit.Change{ch}

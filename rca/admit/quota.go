@@ -90,7 +90,7 @@ func wake(c *edit.Workload, ch *edit.Change, o incident.Ref) {
 
 // waitForQuota leaves the holders alone until enough of them have left for one pod:
 // those that end by themselves before those that do not.
-func waitForQuota(c *edit.Workload, refusing []admission.Quota) (edit.Change, bool) {
+func waitForQuota(_ *edit.Workload, refusing []admission.Quota) (edit.Change, bool) {
 	var leave []*corev1.Pod
 	for _, q := range refusing {
 		for _, name := range q.Exceeded() {

@@ -29,7 +29,7 @@ type Workload struct {
 	Company  *terms.Company
 }
 
-// Deadlock: members of one workload wait for each other, those that run hold what
+// Deadlock is found where members of one workload wait for each other, those that run hold what
 // those that wait need, and there is no more of it on any node that they may use, also if
 // everybody else left. Nobody ends, so nobody starts.
 func (c *Workload) Deadlock() *view.Finding {

@@ -15,7 +15,7 @@ import (
 const stuckAfter = 6 * time.Minute
 
 // ConfigInProgress holds while MIG manager is within its deadline.
-func ConfigInProgress(c *view.Cluster, n *view.Node, s *Short) *view.Finding {
+func ConfigInProgress(c *view.Cluster, n *view.Node, _ *Short) *view.Finding {
 	state := n.Manager().State
 	if since, deaf := Unheard(n); deaf && c.State.Now.Sub(since) <= settling {
 		return view.Found(diagnosis.Likely, fmt.Sprintf("mig.config %q was asked for a moment ago, and MIG manager is about to begin", n.Labels[view.LabelMIGConfig]),

@@ -22,9 +22,9 @@ type world struct{ *edittest.World }
 func newWorld() *world { return &world{edittest.New()} }
 
 // bench is what the pod that waits is made from, of a workload of that kind named w.
-func (w *world) bench(t *testing.T, kind string) *edit.Workload {
+func (w *world) bench(t *testing.T) *edit.Workload {
 	t.Helper()
-	return edit.New(w.Case(t, kind))
+	return edit.New(w.Case(t, "Deployment"))
 }
 
 // A node is opened with care, more so one that is closed for its GPU.
@@ -37,7 +37,7 @@ func TestUncordon(t *testing.T) {
 				edittest.Mark(t, n, diagnosis.Operation{Plan: strings.Repeat("a", 64), ID: "u", Step: "cordon", Quarantined: "GPU 0"})
 			}
 		})
-		n := w.bench(t, "Deployment").Node("n")
+		n := w.bench(t).Node("n")
 		ch := Uncordon(n)
 		ch.Detail(&ch)
 		want, step := "by plan, medium risk: uncordon n", "uncordon n (ask who cordoned it first)"
@@ -110,7 +110,7 @@ func TestThePluginIsRestarted(t *testing.T) {
 		if !tc.report {
 			delete(w.Geometries, "n")
 		}
-		c := w.bench(t, "Deployment")
+		c := w.bench(t)
 		ch := RestartPlugin(c, c.Node("n"), tc.cause)
 		if edittest.Told(ch) != tc.want || ch.Cause != tc.cause || (ch.Detail == nil) == tc.plugin {
 			t.Errorf("%s: %s, want %s", name, edittest.Told(ch), tc.want)
@@ -127,7 +127,7 @@ func TestTicketOfASickGPU(t *testing.T) {
 		n.Status.Allocatable = rcatest.List("nvidia.com/gpu", "1", "cpu", "1")
 	})
 	w.AddNode(sim.Node{Name: "well", MIGOff: []int{0}})
-	c := w.bench(t, "Deployment")
+	c := w.bench(t)
 	want := []string{"Hardware ticket: GPU unhealthy on node n", "machine: system UUID machine-1", "GPU 1: NVIDIA A100-SXM4-40GB, GPU-n-1, driver 580.126.09, unhealthy", "the device plugin offers 1 of 2 nvidia.com/gpu",
 		"attach, from the node: nvidia-smi -q; dmesg | grep -i xid; nvidia-bug-report.sh"}
 	if got := ticket(c.Node("n")); !slices.Equal(got, want) {

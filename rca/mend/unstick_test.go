@@ -31,7 +31,7 @@ func TestWhatUnsticksMIGManager(t *testing.T) {
 			if tc.held {
 				w.AddHolder("h", "n", "nvidia.com/mig-1g.5gb", 0)
 			}
-			c := w.bench(t, "Deployment")
+			c := w.bench(t)
 			all := Unstick(c, c.Node("n"), tc.cause)
 			if got := edittest.ToldAll(all); got != tc.want || all[0].Minutes != tc.last {
 				t.Errorf("%s in %d, want %s", got, all[0].Minutes, tc.want)
@@ -65,7 +65,7 @@ func TestWhichNameTheDriverKnows(t *testing.T) {
 			w := newWorld()
 			w.Laid(tc.config, "failed")
 			tc.fill(w)
-			c := w.bench(t, "Deployment")
+			c := w.bench(t)
 			if got := edittest.ToldAll(Respell(c, c.Node("n"))); got != tc.want {
 				t.Errorf("%s, want %s", got, tc.want)
 			}
@@ -78,7 +78,7 @@ func TestWhichNameTheDriverKnows(t *testing.T) {
 func TestWhenALayoutIsDoubted(t *testing.T) {
 	w := newWorld()
 	w.Laid("all-1g.5gb", "failed")
-	n := w.bench(t, "Deployment").Node("n")
+	n := w.bench(t).Node("n")
 	failed, victim := []diagnosis.CauseID{diagnosis.MIGFull, diagnosis.MIGConfigFailed}, []*corev1.Pod{w.Wait}
 	if Doubtful(n, failed, nil) == "" || Doubtful(n, failed, victim) != "" || Doubtful(n, failed[:1], nil) != "" {
 		t.Errorf("%q, %q, %q", Doubtful(n, failed, nil), Doubtful(n, failed, victim), Doubtful(n, failed[:1], nil))

@@ -183,7 +183,7 @@ func askOnce(c *edit.Workload, t *kubelet.Turned) edit.Change {
 	})
 }
 
-func waitForRelease(c *edit.Workload, t *kubelet.Turned) edit.Change {
+func waitForRelease(_ *edit.Workload, t *kubelet.Turned) edit.Change {
 	return edit.Change{Kind: diagnosis.Wait, Manual: true, Risk: diagnosis.NoRisk, Minutes: 1, Victims: slices.DeleteFunc(slices.Clone(t.Before), view.Ended), Until: view.PodList(t.Before) + " has left and its devices are given back",
 		Title: "wait until " + view.PodList(t.Before) + " has given its devices back", Commands: []string{fmt.Sprintf("kubectl -n %s get pod %s -w", t.Before[0].Namespace, t.Before[0].Name)}}
 }
@@ -207,7 +207,7 @@ func elsewhere(c *edit.Workload, t *kubelet.Turned) bool {
 
 // cordonFirst is first aid where owners make pod after pod for a node that refuses them: by
 // count it looks the emptiest.
-func cordonFirst(c *edit.Workload, t *kubelet.Turned) edit.Change {
+func cordonFirst(_ *edit.Workload, t *kubelet.Turned) edit.Change {
 	ch := edit.Change{Kind: diagnosis.Manual, Manual: true, Minutes: 1, Risk: diagnosis.MediumRisk, Title: fmt.Sprintf("cordon %s as first aid: it has refused %d pods", t.On, len(t.Here)),
 		Untestable: "it keeps pods off " + t.On + " until that is mended, and makes no room",
 		Commands:   []string{"kubectl cordon " + t.On}}
@@ -230,7 +230,7 @@ func restartKubelet(n *view.Node) edit.Change {
 
 // freeSocket names who would have to leave for a whole NUMA node to be free. Which of them
 // lie together no object tells.
-func freeSocket(c *edit.Workload, t *kubelet.Turned) edit.Change {
+func freeSocket(_ *edit.Workload, t *kubelet.Turned) edit.Change {
 	ch := edit.Change{Kind: diagnosis.Manual, Manual: true, Minutes: 10, Risk: diagnosis.MediumRisk, Title: "free a socket of " + t.On, Untestable: "which GPUs and CPUs lie together is in no object read here: the node tells"}
 	debug := fmt.Sprintf("kubectl debug node/%s -it --image=busybox --profile=sysadmin -- chroot /host ", t.On)
 	ch.Commands = []string{debug + "nvidia-smi topo -m", debug + "lscpu", debug + "cat /var/lib/kubelet/cpu_manager_state"}

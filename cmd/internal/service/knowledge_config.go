@@ -27,7 +27,7 @@ type knowledgeConfig struct {
 	// Library is the folder that documents are kept in; a temporary one without it, which is
 	// filled again at every start: from the folder, and from the bus.
 	Library string `json:"library"`
-	// MaxBytes of documents on the bus (256 MiB), besides bus.maxBytes.
+	// MaxBytes of documents on the bus, besides bus.maxBytes (256 MiB).
 	MaxBytes int64 `json:"maxBytes"`
 	// Slack and Jira are read by the process that leads, for all.
 	Slack knowledgeSlack `json:"slack"`
@@ -42,8 +42,9 @@ type knowledgeSlack struct {
 	// Where it is the same app as slack.appTokenFile names, leave it out: its events are heard
 	// there, in the process with the role remediate.
 	AppTokenFile string `json:"appTokenFile"`
-	// Channels and PrivateChannels are those to read, by name or id, and no others are.
-	Channels        []string `json:"channels"`
+	// Channels to read, by name or id; no others are.
+	Channels []string `json:"channels"`
+	// PrivateChannels to read as well.
 	PrivateChannels []string `json:"privateChannels"`
 	// Every is how often it is looked for what is new (1h).
 	Every *metav1.Duration `json:"every"`
@@ -53,15 +54,21 @@ type knowledgeSlack struct {
 
 // knowledgeJira are the projects that are read. All who see a finding may see them quoted.
 type knowledgeJira struct {
-	URL        string `json:"url"`
-	Deployment string `json:"deployment"` // cloud or datacenter
+	// URL of the site or server, https://example.atlassian.net.
+	URL string `json:"url"`
+	// Deployment is cloud or datacenter.
+	Deployment string `json:"deployment"`
 	// TokenFile holds the API token, on Data Center a personal access token.
-	TokenFile string   `json:"tokenFile"`
-	User      string   `json:"user"` // on Cloud
-	Site      string   `json:"site"` // that people browse, where it is not the URL
-	Projects  []string `json:"projects"`
-	// Every is how often it is looked for what is new (5m), and Sweep for what is gone (24h).
+	TokenFile string `json:"tokenFile"`
+	// User is the account's e-mail address, on Cloud alone.
+	User string `json:"user"`
+	// Site that people browse, where it is not the URL.
+	Site string `json:"site"`
+	// Projects to read, by their keys.
+	Projects []string `json:"projects"`
+	// Every is how often it is looked for what is new (5m).
 	Every *metav1.Duration `json:"every"`
+	// Sweep is how often it is looked for what is gone (24h).
 	Sweep *metav1.Duration `json:"sweep"`
 }
 

@@ -18,7 +18,7 @@ import (
 // was found, steps on their plan, and what failed says why.
 func TestOneTraceAWait(t *testing.T) {
 	var bodies []request
-	collector := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		var got request
 		if body, err := io.ReadAll(r.Body); err != nil || json.Unmarshal(body, &got) != nil || r.Header.Get("Content-Type") != "application/json" || r.URL.Path != "/v1/traces" {
 			t.Errorf("%s %s %s %v", r.Method, r.URL, body, err)
