@@ -162,7 +162,7 @@ var ofUnpend = regexp.MustCompile(`\bunpend_[a-z_]+`)
 // No panel and no alert goes by a metric that the program has not, and each of its metrics is on
 // the dashboard or in an alert.
 func TestMonitoringGoesByMetricsThatAre(t *testing.T) {
-	named := regexp.MustCompile(`(?:Name: |NewDesc\()"(unpend_[a-z_]+)"`)
+	named := regexp.MustCompile(`(?:Name: |NewDesc\(|vec\()"(unpend_[a-z_]+)"`)
 	has := map[string]bool{}
 	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {

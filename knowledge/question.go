@@ -158,7 +158,11 @@ func (q question) clauses(most int) (out []query.Query) {
 	return out
 }
 
+// leastTotal is how many documents there are taken to be at least: of a handful of runbooks none
+// tells what words are rare among people.
+const leastTotal = 100
+
 // weight is how much a part of the question says: the rarer the more.
 func (q question) weight(n int) float64 {
-	return math.Log(1 + (float64(q.total-n)+0.5)/(float64(n)+0.5))
+	return math.Log(1 + (float64(max(q.total, leastTotal)-n)+0.5)/(float64(n)+0.5))
 }

@@ -8,19 +8,19 @@ import (
 	openai "github.com/sashabaranov/go-openai"
 )
 
-// metrics are of a model's use. Their labels are closed sets: what it costs is for whoever
-// knows the prices to work out.
+// metrics are of a model's use. Their labels are closed sets: what it costs is worked out by
+// who knows the prices.
 type metrics struct{ wordings, requests, tokens, sentences *prometheus.CounterVec }
 
 func newMetrics(r prometheus.Registerer) (metrics, error) {
 	vec := func(name, help, label string) *prometheus.CounterVec {
-		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: "unpend_narrate_" + name, Help: help}, []string{label})
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{label})
 	}
 	m := metrics{
-		wordings:  vec("wordings_total", "Diagnoses that a model was asked to word, by what came of it.", "result"),
-		requests:  vec("answers_total", "Answers of a model, by why it stopped.", "finish"),
-		tokens:    vec("tokens_total", "Tokens as the server counts them: prompt (cached among them), completion (reasoning among them).", "kind"),
-		sentences: vec("sentences_total", "Sentences of a model: shown, or dropped and why.", "result"),
+		wordings:  vec("unpend_narrate_wordings_total", "Diagnoses that a model was asked to word, by what came of it.", "result"),
+		requests:  vec("unpend_narrate_answers_total", "Answers of a model, by why it stopped.", "finish"),
+		tokens:    vec("unpend_narrate_tokens_total", "Tokens as the server counts them: prompt (cached among them), completion (reasoning among them).", "kind"),
+		sentences: vec("unpend_narrate_sentences_total", "Sentences of a model: shown, or dropped and why.", "result"),
 	}
 	for _, result := range append([]string{worded}, failures...) {
 		m.wordings.WithLabelValues(result)

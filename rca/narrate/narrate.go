@@ -9,7 +9,7 @@
 //   - The model has no tools, and nothing it says is read as anything but a sentence: causes,
 //     fixes, their arguments and their order are those of the diagnosis, which is not changed.
 //   - A sentence that fails one check is dropped. An answer that is late, cut, refused or of no
-//     use is no wording, and whoever asked goes on without.
+//     use is no wording, and who asked goes on without.
 //   - The model reads what code concludes, with NAME1, NAME2, … for what tenants call things; the
 //     facts behind it and what the team said before are not shown to it at all.
 //   - That a sentence holds says that its parts stand in the evidence, not that it is true: where

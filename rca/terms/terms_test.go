@@ -48,7 +48,7 @@ func TestWhichTaintsAreTold(t *testing.T) {
 		"a preference":       {corev1.Taint{Key: "team", Effect: corev1.TaintEffectPreferNoSchedule}, nil, "", ""},
 		"not ready":          {corev1.Taint{Key: corev1.TaintNodeNotReady, Effect: no}, nil, "", "proven: not ready"},
 		"a cordon":           {corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: no}, nil, "", ""},
-		"until it is set up": {corev1.Taint{Key: "karpenter.sh/unregistered", Effect: no}, nil, "", "proven: not ready"},
+		"until it is set up": {corev1.Taint{Key: "karpenter.sh/unregistered", Effect: no}, nil, "", "proven: not opened yet: startup taint karpenter.sh/unregistered stands on it"},
 		"it is going":        {corev1.Taint{Key: "karpenter.sh/disrupted", Effect: no}, nil, "proven: taint karpenter.sh/disrupted:NoSchedule is not tolerated", ""},
 	} {
 		t.Run(name, func(t *testing.T) {

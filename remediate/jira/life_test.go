@@ -332,7 +332,7 @@ func promiseR5(t *testing.T) {
 	})
 }
 
-// That somebody has snoozed the message in Slack is a comment, once, whoever goes on; a snooze
+// That somebody has snoozed the message in Slack is a comment, once, no matter who goes on; a snooze
 // that begins again is another, and one that is decided over is none.
 func TestSnoozedInSlack(t *testing.T) {
 	both(t, func(t *testing.T, d string) {
