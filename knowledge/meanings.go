@@ -146,6 +146,7 @@ func (m *Meanings) learn(ctx context.Context, todo []toLearn, done *Learned) err
 	if err != nil {
 		return err
 	}
+	m.vectors.agree(made)
 	for n, t := range todo {
 		if !m.vectors.set(t.id, t.mark, made[n]) {
 			done.Skipped[fmt.Sprintf("the model answered with %d dimensions, the others have %d", len(made[n]), m.vectors.head.Dimensions)]++

@@ -34,11 +34,22 @@ type vectorsHead struct {
 	Documents  int    `json:"documents"`
 }
 
-// set takes the vector of a document; false when it is of another length than the others.
-func (v *vectors) set(id string, mark uint64, vector []float32) bool {
-	if v.head.Dimensions == 0 {
-		v.head.Dimensions = len(vector)
+// agree settles the length of all vectors where none is kept yet: that of most of these, so that
+// one odd answer of a model does not keep the others out.
+func (v *vectors) agree(made [][]float32) {
+	if v.head.Dimensions > 0 {
+		return
 	}
+	count := map[int]int{}
+	for _, m := range made {
+		if count[len(m)]++; count[len(m)] > count[v.head.Dimensions] {
+			v.head.Dimensions = len(m)
+		}
+	}
+}
+
+// set takes the vector of a document; false when it is of another length than was agreed on.
+func (v *vectors) set(id string, mark uint64, vector []float32) bool {
 	if len(vector) != v.head.Dimensions {
 		return false
 	}
