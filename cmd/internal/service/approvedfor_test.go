@@ -24,6 +24,7 @@ import (
 // approved for, in a process that starts only then too, and so they do once it is done; without
 // a plan the newest is told.
 func TestWhatAPlanWasApprovedForIsTold(t *testing.T) {
+	t.Parallel() // it waits
 	b, err := bus.Open(t.Context(), bus.Options{Cluster: "here", Memory: true})
 	must(t, err)
 	defer b.Close()

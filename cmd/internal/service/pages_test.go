@@ -234,6 +234,7 @@ func pagerAway(t *testing.T) {
 // Routes say where people are told of what, the first that fits; a place that has told goes
 // on telling although the routes have changed, and what none fits is told everywhere.
 func TestRoutes(t *testing.T) {
+	t.Parallel() // it waits
 	b, err := bus.Open(t.Context(), bus.Options{Cluster: "here", Memory: true})
 	must(t, err)
 	defer b.Close()

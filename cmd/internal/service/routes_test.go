@@ -75,6 +75,7 @@ func TestNamesOfDestinations(t *testing.T) {
 // Each team is told in its own channel, and what nobody claims in the one that is configured;
 // more urgent work pages another service.
 func TestEachRouteItsChannel(t *testing.T) {
+	t.Parallel() // it waits
 	b, err := bus.Open(t.Context(), bus.Options{Cluster: "here", Memory: true})
 	must(t, err)
 	defer b.Close()

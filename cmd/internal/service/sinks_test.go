@@ -74,6 +74,7 @@ func publish(t testing.TB, b *bus.Bus, d diagnosis.Diagnosis) {
 // What is published is told in the channel, once, whichever process goes on; how its plan
 // goes and that it is over edits the message.
 func TestPeopleAreTold(t *testing.T) {
+	t.Parallel() // it waits
 	b, err := bus.Open(t.Context(), bus.Options{Cluster: "here", Memory: true})
 	must(t, err)
 	defer b.Close()

@@ -21,6 +21,7 @@ import (
 // Who acknowledges a page in PagerDuty is named where the incident is shown, until they take it
 // back. What is said of a page of another cluster, of no incident, or came late, changes nothing.
 func TestAcknowledgedInPagerDuty(t *testing.T) {
+	t.Parallel() // it waits
 	b, err := bus.Open(t.Context(), bus.Options{Cluster: "here", Memory: true})
 	must(t, err)
 	defer b.Close()

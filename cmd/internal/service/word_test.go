@@ -76,6 +76,7 @@ func tellsAndWords(t *testing.T, s *Service, what string, is func() bool) {
 // A finding is told at once, and edited when a model has worded it; who starts again asks the
 // model nothing, and what is found next is told without the words of before.
 func TestWordsComeLater(t *testing.T) {
+	t.Parallel() // it waits
 	b, err := bus.Open(t.Context(), bus.Options{Cluster: "here", Memory: true})
 	must(t, err)
 	defer b.Close()

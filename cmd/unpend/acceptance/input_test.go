@@ -109,6 +109,7 @@ func TestDumpRoundTrip(t *testing.T) {
 }
 
 func TestDemoTellsTheWholeStory(t *testing.T) {
+	t.Parallel() // it waits
 	code, out, errs := call(t, "demo", "--auto", "-o", "json")
 	if code != 0 {
 		t.Fatal(errs)
@@ -160,6 +161,7 @@ func TestDemoTellsTheWholeStory(t *testing.T) {
 // The story ends with what people would have read of it elsewhere: the message as it was posted
 // and as it was left, and the ticket with its comment, of the same incident.
 func TestDemoShowsWhatPeopleWereTold(t *testing.T) {
+	t.Parallel() // it waits
 	code, out, errs := call(t, "demo", "--auto")
 	_, told, _ := strings.Cut(out, "In Slack that is one message, posted as")
 	inSlack, inJira, _ := strings.Cut(told, "In Jira it is one ticket, in the end closed, with a comment for each thing that happened:")
