@@ -82,11 +82,17 @@ type row struct {
 	want string
 }
 
-func run(t *testing.T, rows map[string]row) {
+// run holds each row, in a cluster to which all of first is done before.
+func run(t *testing.T, rows map[string]row, first ...func(*rcatest.World)) {
 	t.Helper()
 	for name, r := range rows {
 		t.Run(name, func(t *testing.T) {
-			if got := told(of(t, r.fill)); got != r.want {
+			g := of(t, func(w *rcatest.World) {
+				for _, fill := range append(first, r.fill) {
+					fill(w)
+				}
+			})
+			if got := told(g); got != r.want {
 				t.Errorf("%s\nwant\n%s", got, r.want)
 			}
 		})

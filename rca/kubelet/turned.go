@@ -230,7 +230,7 @@ func (c *Case) before(t *Turned) []*corev1.Pod {
 			continue
 		}
 		ended := endedAt(p)
-		if p.DeletionTimestamp != nil || !ended.IsZero() && ended.After(at.Add(-2*time.Minute)) && ended.Before(at.Add(2*time.Minute)) {
+		if p.DeletionTimestamp != nil && !view.Ended(p) || !ended.IsZero() && ended.After(at.Add(-2*time.Minute)) && ended.Before(at.Add(2*time.Minute)) {
 			out = append(out, p)
 		}
 	}

@@ -55,7 +55,8 @@ var reasons = []struct {
 	{"mode", ModePending}, {"not capable", NotCapable}, {"unsupported", ProfileUnsupported}, {"strategy", StrategyMismatch},
 }
 
-func (r row) told(t *testing.T) string {
+// told opens the row's world, once it is as fill makes it.
+func (r row) told(t *testing.T, fill ...func(*rcatest.World)) string {
 	t.Helper()
 	w := rcatest.NewWorld()
 	w.ConfigMaps = []*corev1.ConfigMap{sim.ConfigMap("gpu-operator", "default-mig-parted-config", a100)}
@@ -68,6 +69,9 @@ func (r row) told(t *testing.T) string {
 		}
 	}
 	w.Asking(rcatest.List(r.asks, fmt.Sprint(max(1, r.count))))
+	for _, f := range fill {
+		f(w)
+	}
 	v, done, err := view.Open(t.Context(), w.State, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -17,10 +17,16 @@ import (
 // a workload of that kind.
 func refused(t *testing.T, w *world, kind, message string) *edit.Workload {
 	t.Helper()
+	return refusedAs(t, w, kind, "UnexpectedAdmissionError", message)
+}
+
+// refusedAs is refused, for another reason.
+func refusedAs(t *testing.T, w *world, kind, reason, message string) *edit.Workload {
+	t.Helper()
 	w.Asking(rcatest.List("nvidia.com/gpu", "1"))
 	at, yes := metav1.NewTime(rcatest.Noon), true
 	w.Wait.Spec.NodeName = "n"
-	w.Wait.Status = corev1.PodStatus{Phase: corev1.PodFailed, Reason: "UnexpectedAdmissionError", Message: message, StartTime: &at}
+	w.Wait.Status = corev1.PodStatus{Phase: corev1.PodFailed, Reason: reason, Message: message, StartTime: &at}
 	if kind != "Pod" {
 		w.Wait.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: kind, Name: "rs", UID: "rs", Controller: &yes}}
 	}

@@ -159,7 +159,11 @@ func (a *Company) InTheWay(n *view.Node) []*corev1.Pod {
 	a.look()
 	var out []*corev1.Pod
 	for _, key := range a.keys {
-		for _, p := range a.apart[domain{key, n.Labels[key]}] {
+		value, ok := n.Labels[key]
+		if !ok {
+			continue // in no domain, and not in that of an empty value
+		}
+		for _, p := range a.apart[domain{key, value}] {
 			out = append(out, p.Pod)
 		}
 	}

@@ -1,0 +1,247 @@
+package gangs
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/unpend/unpend/nodeprobe"
+	"github.com/unpend/unpend/nodeprobe/sim"
+	"github.com/unpend/unpend/rca/rcatest"
+	"github.com/unpend/unpend/rca/terms"
+	"github.com/unpend/unpend/rca/view"
+	"github.com/unpend/unpend/watcher/incident"
+)
+
+// made has pods be made by an owner.
+func made(kind, name string, pods ...*corev1.Pod) {
+	yes := true
+	for _, p := range pods {
+		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "x/v1", Kind: kind, Name: name, UID: types.UID(name), Controller: &yes}}
+	}
+}
+
+// member adds a pod that runs on a node and holds GPUs, of the owner of the one that waits.
+func member(w *rcatest.World, name, on, gpus string) *corev1.Pod {
+	p := w.Wait.DeepCopy()
+	p.Name, p.UID, p.Spec.NodeName, p.Status.Phase = name, types.UID(name), on, corev1.PodRunning
+	list := rcatest.List("nvidia.com/gpu", gpus)
+	p.Spec.Containers[0].Resources = corev1.ResourceRequirements{Requests: list, Limits: list}
+	w.Pods = append(w.Pods, p)
+	return p
+}
+
+// gpus adds a node with so many whole GPUs.
+func gpus(w *rcatest.World, name string, count int) {
+	off := make([]int, count)
+	for i := range off {
+		off[i] = i
+	}
+	w.AddNode(sim.Node{Name: name, GPUs: count, MIGOff: off}, func(n *corev1.Node, _ *nodeprobe.NodeGeometry) { n.Labels["kubernetes.io/hostname"] = name })
+}
+
+// waits is the workload of the pod that waits, of which so many do.
+func waits(t *testing.T, w *rcatest.World, kind, name string, count int) *Workload {
+	t.Helper()
+	of, by := opened(t, w)
+	verdict, err := of.Cluster.Snapshot.Explain(t.Context(), w.Wait)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Workload{Subject: of, Incident: incident.Incident{Workload: incident.Ref{Kind: kind, Namespace: "a", Name: name}, Waiting: count}, Asks: view.AsksOf(w.Wait), Wants: view.PodRequests(w.Wait), Verdict: verdict, Company: terms.CompanyOf(of, by)}
+}
+
+func found(f *view.Finding) string {
+	if f == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s: %s", f.Certainty, f.Says)
+}
+
+// Members wait for each other in vain where those that run hold what the others need, and there
+// is no more of it on the nodes that they may use, also if everybody else left.
+func TestMembersThatWaitInVain(t *testing.T) {
+	const vain = ": its own workload holds what it waits for: all members ask for %d nvidia.com/gpu together, the nodes that they may use have %d, and no member ends before all run"
+	says := func(certainty string, asks, have int) string { return certainty + fmt.Sprintf(vain, asks, have) }
+	for name, tc := range map[string]struct {
+		kind  string
+		count int // that wait
+		asks  string
+		fill  func(*rcatest.World)
+		want  string
+	}{
+		"all is theirs":            {"PyTorchJob", 1, "2", func(w *rcatest.World) { gpus(w, "n", 2); member(w, "m", "n", "2") }, says("proven", 4, 2)},
+		"several wait":             {"PyTorchJob", 3, "2", func(w *rcatest.World) { gpus(w, "n", 2); member(w, "m", "n", "2") }, says("proven", 8, 2)},
+		"how many is not said":     {"PyTorchJob", 0, "2", func(w *rcatest.World) { gpus(w, "n", 2); member(w, "m", "n", "2") }, says("proven", 4, 2)},
+		"of a kind that may begin": {"RayCluster", 1, "2", func(w *rcatest.World) { gpus(w, "n", 2); member(w, "m", "n", "2") }, says("likely", 4, 2)},
+		"with its group's name":    {"PyTorchJob.kubeflow.org", 1, "2", func(w *rcatest.World) { gpus(w, "n", 2); member(w, "m", "n", "2") }, says("proven", 4, 2)},
+		"of a kind that does not":  {"CronJob", 1, "2", func(w *rcatest.World) { gpus(w, "n", 2); member(w, "m", "n", "2") }, ""},
+		"pods were not all read":   {"PyTorchJob", 1, "2", func(w *rcatest.World) { gpus(w, "n", 2); member(w, "m", "n", "2"); w.Unread["Pod"] = "x" }, says("likely", 4, 2)},
+		"no device is asked":       {"PyTorchJob", 1, "", func(w *rcatest.World) { gpus(w, "n", 2); member(w, "m", "n", "2") }, ""},
+		"none of them runs":        {"PyTorchJob", 1, "2", func(w *rcatest.World) { gpus(w, "n", 1) }, ""},
+		"who runs holds none":      {"PyTorchJob", 1, "2", func(w *rcatest.World) { gpus(w, "n", 1); member(w, "m", "n", "0") }, ""},
+		"another holds the rest": {"PyTorchJob", 1, "2", func(w *rcatest.World) {
+			gpus(w, "n", 4)
+			member(w, "m", "n", "2")
+			w.AddHolder("x", "n", "nvidia.com/gpu", 0)
+		}, ""},
+		"too little is another's": {"PyTorchJob", 1, "2", func(w *rcatest.World) {
+			gpus(w, "n", 3)
+			member(w, "m", "n", "2")
+			w.AddHolder("x", "n", "nvidia.com/gpu", 0)
+		}, says("proven", 4, 3)},
+		"others hold room for one": {"PyTorchJob", 2, "2", func(w *rcatest.World) {
+			gpus(w, "n", 4)
+			member(w, "m", "n", "2")
+			w.AddHolder("x", "n", "nvidia.com/gpu", 0)
+		}, ""},
+		"nobody else holds any":   {"PyTorchJob", 2, "2", func(w *rcatest.World) { gpus(w, "n", 4); member(w, "m", "n", "2") }, says("proven", 6, 4)},
+		"there is room for all":   {"PyTorchJob", 2, "2", func(w *rcatest.World) { gpus(w, "n", 6); member(w, "m", "n", "2") }, ""},
+		"no node is large enough": {"PyTorchJob", 1, "4", func(w *rcatest.World) { gpus(w, "n", 2); gpus(w, "o", 2); member(w, "m", "n", "2") }, ""},
+		"on two nodes": {"PyTorchJob", 1, "2", func(w *rcatest.World) {
+			gpus(w, "n", 2)
+			gpus(w, "o", 3)
+			member(w, "m", "n", "2")
+			member(w, "k", "o", "2")
+		}, says("proven", 6, 5)},
+		"a node that it may not use": {"PyTorchJob", 1, "2", func(w *rcatest.World) {
+			gpus(w, "n", 2)
+			gpus(w, "o", 8)
+			w.Nodes[1].Spec.Taints = []corev1.Taint{{Key: "team", Effect: corev1.TaintEffectNoSchedule}}
+			member(w, "m", "n", "2")
+		}, says("proven", 4, 2)},
+		"more than it has is held": {"PyTorchJob", 1, "2", func(w *rcatest.World) {
+			gpus(w, "n", 2)
+			gpus(w, "o", 2)
+			member(w, "m", "n", "4")
+			member(w, "k", "o", "2")
+		}, says("proven", 8, 4)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := rcatest.NewWorld()
+			made(tc.kind, "train", w.Wait)
+			if tc.asks != "" {
+				w.Asking(rcatest.List("nvidia.com/gpu", tc.asks))
+			}
+			tc.fill(w)
+			c := waits(t, w, tc.kind, "train", tc.count)
+			f := c.Deadlock()
+			if got := found(f); got != tc.want {
+				t.Errorf("%s\nwant\n%s", got, tc.want)
+			}
+			if f != nil && (f.Evidence[len(f.Evidence)-1].Fact != "waits for "+tc.asks+" nvidia.com/gpu" || f.Evidence[0].Ref != "Pod/a/m" || !strings.HasPrefix(f.Evidence[0].Fact, "runs on n, holds ")) {
+				t.Errorf("%+v", f.Evidence)
+			}
+		})
+	}
+}
+
+// Of a Job the members wait for each other where they are several, each with an index, and find
+// each other by name; Volcano's is told by its API.
+func TestWhichJobsMeet(t *testing.T) {
+	indexed, not, two, one := batchv1.IndexedCompletion, batchv1.NonIndexedCompletion, int32(2), int32(1)
+	for name, tc := range map[string]struct {
+		mode      *batchv1.CompletionMode
+		parallel  *int32
+		subdomain string
+		want      bool
+	}{
+		"they meet":               {&indexed, &two, "train", true},
+		"independent":             {&indexed, &two, "", false},
+		"without an index":        {&not, &two, "train", false},
+		"no mode":                 {nil, &two, "train", false},
+		"one after the other":     {&indexed, &one, "train", false},
+		"how many is not written": {&indexed, nil, "train", false},
+	} {
+		w := rcatest.NewWorld()
+		made("Job", "train", w.Wait)
+		j := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "train", UID: "train"}, Spec: batchv1.JobSpec{CompletionMode: tc.mode, Parallelism: tc.parallel}}
+		j.Spec.Template.Spec.Subdomain = tc.subdomain
+		w.Jobs = []*batchv1.Job{j}
+		if certainty, meet := waits(t, w, "Job", "train", 1).membersWait(); meet != tc.want || meet && certainty != "likely" {
+			t.Errorf("%s: %v, %s", name, meet, certainty)
+		}
+	}
+	for kind, edit := range map[string]func(*corev1.Pod){"Job": func(p *corev1.Pod) { p.OwnerReferences[0].APIVersion = "batch.volcano.sh/v1alpha1" }, "Job.batch.volcano.sh": func(*corev1.Pod) {}, "Pod": nil, "Job.batch": nil, "Flow.batch.volcano.sh": nil} {
+		w := rcatest.NewWorld()
+		made("Job", "train", w.Wait)
+		if edit != nil {
+			edit(w.Wait)
+		}
+		if certainty, meet := waits(t, w, kind, "train", 1).membersWait(); meet != (edit != nil) || meet && certainty != "likely" {
+			t.Errorf("%s: %v, %s", kind, meet, certainty)
+		}
+	}
+}
+
+// A rollout waits for itself where its pod is of a new template, old ones run, and none of them
+// stops first.
+func TestARolloutWaitsForItself(t *testing.T) {
+	const holds = "proven: its rollout makes a new pod before it stops an old one (maxUnavailable is 0), and its old pods hold what the new one waits for: 2 of 2 nvidia.com/gpu"
+	const apart = "its rollout makes a new pod before it stops an old one (maxUnavailable is 0), its pods have to be apart, and old ones stand on all 1 node that would take the new one"
+	none, some := intstr.FromInt32(0), intstr.FromString("50%")
+	beside := func(w *rcatest.World) {
+		w.Nodes = nil
+		gpus(w, "n", 4)
+		term := []corev1.PodAffinityTerm{{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "w"}}, TopologyKey: "kubernetes.io/hostname"}}
+		for _, p := range w.Pods {
+			p.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: term}}
+		}
+	}
+	for name, tc := range map[string]struct {
+		edit func(*appsv1.Deployment)
+		fill func(*rcatest.World)
+		want string
+	}{
+		"none may stop":           {func(d *appsv1.Deployment) { d.Spec.Strategy.RollingUpdate.MaxUnavailable = &none }, nil, holds},
+		"half may":                {func(d *appsv1.Deployment) { d.Spec.Strategy.RollingUpdate.MaxUnavailable = &some }, nil, ""},
+		"a quarter of two":        {func(*appsv1.Deployment) {}, nil, holds},
+		"a quarter, by default":   {func(d *appsv1.Deployment) { d.Spec.Strategy.RollingUpdate = nil }, nil, holds},
+		"a quarter of four":       {func(d *appsv1.Deployment) { d.Spec.Replicas = new(int32(4)) }, nil, ""},
+		"of one, by default":      {func(d *appsv1.Deployment) { d.Spec.Replicas = nil }, nil, holds},
+		"all stop first":          {func(d *appsv1.Deployment) { d.Spec.Strategy.Type = appsv1.RecreateDeploymentStrategyType }, nil, ""},
+		"it is paused":            {func(d *appsv1.Deployment) { d.Spec.Paused = true }, nil, ""},
+		"who runs is new as well": {func(*appsv1.Deployment) {}, func(w *rcatest.World) { made("ReplicaSet", "new", w.Pods[1]) }, ""},
+		"who waits is nobody's":   {func(*appsv1.Deployment) {}, func(w *rcatest.World) { w.Wait.OwnerReferences = nil }, ""},
+		"they have to be apart":   {func(*appsv1.Deployment) {}, beside, "proven: " + apart},
+		"apart, and pods unread":  {func(*appsv1.Deployment) {}, func(w *rcatest.World) { beside(w); w.Unread["Pod"] = "x" }, "likely: " + apart},
+		"apart from another, too": {func(*appsv1.Deployment) {}, func(w *rcatest.World) { beside(w); w.AddHolder("x", "n", "cpu", 0).Labels["app"] = "w" }, ""},
+		"apart, with no room beside": {func(*appsv1.Deployment) {}, func(w *rcatest.World) {
+			beside(w)
+			gpus(w, "o", 1)
+		}, "proven: " + apart},
+		"apart, and another node has no such pod": {func(*appsv1.Deployment) {}, func(w *rcatest.World) {
+			beside(w)
+			gpus(w, "o", 2)
+			w.Wait.Spec.Affinity.PodAffinity = &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "gone"}}, TopologyKey: "kubernetes.io/hostname"}}}
+		}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := rcatest.NewWorld()
+			gpus(w, "n", 2)
+			w.Asking(rcatest.List("nvidia.com/gpu", "2"))
+			made("ReplicaSet", "new", w.Wait)
+			made("ReplicaSet", "old", member(w, "m", "n", "2"))
+			d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "serve", UID: "serve"}, Spec: appsv1.DeploymentSpec{Replicas: new(int32(2)), Strategy: appsv1.DeploymentStrategy{Type: appsv1.RollingUpdateDeploymentStrategyType, RollingUpdate: &appsv1.RollingUpdateDeployment{}}}}
+			tc.edit(d)
+			w.Deployments = []*appsv1.Deployment{d}
+			yes := true
+			for _, rs := range []string{"old", "new"} {
+				w.ReplicaSets = append(w.ReplicaSets, &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: rs, UID: types.UID(rs), OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "Deployment", Name: "serve", UID: "serve", Controller: &yes}}}})
+			}
+			if tc.fill != nil {
+				tc.fill(w)
+			}
+			if got := found(waits(t, w, "Deployment", "serve", 1).Deadlock()); got != tc.want {
+				t.Errorf("%s\nwant\n%s", got, tc.want)
+			}
+		})
+	}
+}
