@@ -33,8 +33,8 @@ func FromFiles(paths []string, stdin io.Reader) (*State, error) {
 			return nil, err
 		}
 	}
-	if r.twice != nil {
-		return nil, r.twice
+	if r.mixed != nil {
+		return nil, r.mixed
 	}
 	s.finish()
 	s.shareProfiles()
@@ -54,7 +54,8 @@ type fileReader struct {
 	state *State
 	held  map[string]bool      // kinds met, empty lists included
 	uids  map[string]types.UID // of nodes and of kube-system, which are of one cluster
-	twice error                // the first object that is two clusters'
+	pods  map[types.UID]string // which pod has it
+	mixed error                // the first object that no single cluster has
 	taken time.Time            // the newest that a list says of itself
 	shelf *shelf
 	// inFolder: the file was found, not named.
@@ -62,7 +63,7 @@ type fileReader struct {
 }
 
 func newFileReader() *fileReader {
-	return &fileReader{state: &State{Unread: map[string]string{}}, held: map[string]bool{}, uids: map[string]types.UID{}, shelf: newShelf()}
+	return &fileReader{state: &State{Unread: map[string]string{}}, held: map[string]bool{}, uids: map[string]types.UID{}, pods: map[types.UID]string{}, shelf: newShelf()}
 }
 
 func (r *fileReader) read(path string, stdin io.Reader) error {
@@ -387,20 +388,38 @@ func (r *fileReader) add(apiVersion string, k *kind, obj Object) {
 	if k.ofDevices() {
 		r.state.DeviceVersion = path.Base(apiVersion)
 	}
-	r.sameCluster(k, obj)
+	if uid := obj.GetUID(); uid != "" && r.mixed == nil {
+		r.mixed = errors.Join(r.sameCluster(k, obj, uid), r.onePod(k, obj, uid))
+	}
 	k.add(r.state, obj)
 }
 
-// sameCluster notes a node, or kube-system, that is there as two objects: nothing that is
+// sameCluster refuses a node, or kube-system, that is there as two objects: nothing that is
 // made of two clusters is true of either.
-func (r *fileReader) sameCluster(k *kind, obj Object) {
+func (r *fileReader) sameCluster(k *kind, obj Object, uid types.UID) error {
 	key := k.name + " " + obj.GetName()
-	if uid := obj.GetUID(); uid != "" && (k.name == "Node" || key == "Namespace "+metav1.NamespaceSystem) {
-		if was := r.uids[key]; was != "" && was != uid && r.twice == nil {
-			r.twice = fmt.Errorf("%s is there twice, with uid %s and with %s: these are dumps of two clusters, or of two times; read one of them", key, was, uid)
-		}
-		r.uids[key] = uid
+	if k.name != "Node" && key != "Namespace "+metav1.NamespaceSystem {
+		return nil
 	}
+	if was := r.uids[key]; was != "" && was != uid {
+		return fmt.Errorf("%s is there twice, with uid %s and with %s: these are dumps of two clusters, or of two times; read one of them", key, was, uid)
+	}
+	r.uids[key] = uid
+	return nil
+}
+
+// onePod refuses a uid that two pods have: a pod is told from another by it, also where they
+// are placed on a copy, so one of them would count for both.
+func (r *fileReader) onePod(k *kind, obj Object, uid types.UID) error {
+	if k.name != "Pod" {
+		return nil
+	}
+	key := "Pod " + obj.GetNamespace() + "/" + obj.GetName()
+	if was := r.pods[uid]; was != "" && was != key {
+		return fmt.Errorf("%s has the uid of %s, %s, and no API server gives two pods one uid: give each its own in the dump, or leave uid out", key, was, uid)
+	}
+	r.pods[uid] = key
+	return nil
 }
 
 // position says where a document stands.

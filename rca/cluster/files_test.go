@@ -217,6 +217,42 @@ func TestTheLaterOneStands(t *testing.T) {
 	}
 }
 
+// Two pods of one uid are refused, whichever list or file they stand in; one pod that is met
+// twice is one, and pods without a uid are as many as their names.
+func TestNoUIDIsTwoPods(t *testing.T) {
+	pod := func(namespace, name, uid string) string {
+		return "{apiVersion: v1, kind: Pod, metadata: {namespace: " + namespace + ", name: " + name + ", uid: " + uid + "}}"
+	}
+	list := func(items ...string) string {
+		return "apiVersion: v1\nkind: List\nitems: [" + strings.Join(items, ", ") + "]\n"
+	}
+	const want = "Pod ml/b has the uid of Pod ml/a, u, and no API server gives two pods one uid: give each its own in the dump, or leave uid out"
+	for name, tc := range map[string]struct {
+		dump, want string
+		pods       int
+	}{
+		"in one list":        {dump: list(pod("ml", "a", "u"), pod("ml", "b", "u")), want: want},
+		"in two documents":   {dump: pod("ml", "a", "u") + "\n---\n" + list(pod("ml", "b", "u")), want: want},
+		"another namespace":  {dump: list(pod("ml", "a", "u"), pod("of", "a", "u")), want: strings.ReplaceAll(want, "ml/b", "of/a")},
+		"the first of three": {dump: list(pod("ml", "a", "u"), pod("ml", "b", "u"), pod("ml", "c", "u")), want: want},
+		"each its own":       {dump: list(pod("ml", "a", "u"), pod("ml", "b", "v")), pods: 2},
+		"one met twice":      {dump: list(pod("ml", "a", "u"), pod("ml", "a", "u")), pods: 1},
+		"made again":         {dump: list(pod("ml", "a", "u"), pod("ml", "a", "v")), pods: 1},
+		"without":            {dump: list(pod("ml", "a", "''"), pod("ml", "b", "''")), pods: 2},
+		"another kind":       {dump: list(pod("ml", "a", "u"), strings.Replace(pod("ml", "b", "u"), "Pod", "PersistentVolumeClaim", 1)), pods: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, err := FromFiles([]string{"-"}, strings.NewReader(tc.dump))
+			switch {
+			case err != nil && err.Error() != tc.want:
+				t.Errorf("%v, want %q", err, tc.want)
+			case err == nil && (tc.want != "" || len(s.Pods) != tc.pods):
+				t.Errorf("%d pods are read, want %d or %q", len(s.Pods), tc.pods, tc.want)
+			}
+		})
+	}
+}
+
 // Whichever file comes last, an older resourceVersion never replaces a newer one.
 func TestTheNewerVersionStands(t *testing.T) {
 	version := func(v, label string) string {

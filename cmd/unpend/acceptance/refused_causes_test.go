@@ -16,6 +16,7 @@ import (
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/unpend/unpend/nodeprobe/sim"
 	"github.com/unpend/unpend/rca/diagnosis"
@@ -78,6 +79,7 @@ func holding(name, gpus string, policy corev1.RestartPolicy) *corev1.Pod {
 	p := &corev1.Pod{Spec: corev1.PodSpec{NodeName: "gpu-1", RestartPolicy: policy, Containers: []corev1.Container{{Name: "main", Resources: corev1.ResourceRequirements{Limits: list("nvidia.com/gpu", gpus)}}}},
 		Status: corev1.PodStatus{Phase: corev1.PodRunning}}
 	p.TypeMeta, p.ObjectMeta = named("Pod", name)
+	p.UID = types.UID("uid-" + name)
 	yes := true
 	p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: "other", UID: "other", Controller: &yes}}
 	return p
