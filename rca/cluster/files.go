@@ -17,6 +17,7 @@ import (
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
@@ -33,10 +34,11 @@ func FromFiles(paths []string, stdin io.Reader) (*State, error) {
 			return nil, err
 		}
 	}
-	if r.mixed != nil {
-		return nil, r.mixed
+	if r.twice != nil {
+		return nil, r.twice
 	}
 	s.finish()
+	tellByName(s.Pods)
 	s.shareProfiles()
 	if s.Now, s.Taken = r.taken, !r.taken.IsZero(); !s.Taken {
 		s.Now = s.newest()
@@ -54,8 +56,7 @@ type fileReader struct {
 	state *State
 	held  map[string]bool      // kinds met, empty lists included
 	uids  map[string]types.UID // of nodes and of kube-system, which are of one cluster
-	pods  map[types.UID]string // which pod has it
-	mixed error                // the first object that no single cluster has
+	twice error                // the first object that is two clusters'
 	taken time.Time            // the newest that a list says of itself
 	shelf *shelf
 	// inFolder: the file was found, not named.
@@ -63,7 +64,7 @@ type fileReader struct {
 }
 
 func newFileReader() *fileReader {
-	return &fileReader{state: &State{Unread: map[string]string{}}, held: map[string]bool{}, uids: map[string]types.UID{}, pods: map[types.UID]string{}, shelf: newShelf()}
+	return &fileReader{state: &State{Unread: map[string]string{}}, held: map[string]bool{}, uids: map[string]types.UID{}, shelf: newShelf()}
 }
 
 func (r *fileReader) read(path string, stdin io.Reader) error {
@@ -388,8 +389,8 @@ func (r *fileReader) add(apiVersion string, k *kind, obj Object) {
 	if k.ofDevices() {
 		r.state.DeviceVersion = path.Base(apiVersion)
 	}
-	if uid := obj.GetUID(); uid != "" && r.mixed == nil {
-		r.mixed = errors.Join(r.sameCluster(k, obj, uid), r.onePod(k, obj, uid))
+	if uid := obj.GetUID(); uid != "" && r.twice == nil {
+		r.twice = r.sameCluster(k, obj, uid)
 	}
 	k.add(r.state, obj)
 }
@@ -408,18 +409,18 @@ func (r *fileReader) sameCluster(k *kind, obj Object, uid types.UID) error {
 	return nil
 }
 
-// onePod refuses a uid that two pods have: a pod is told from another by it, also where they
-// are placed on a copy, so one of them would count for both.
-func (r *fileReader) onePod(k *kind, obj Object, uid types.UID) error {
-	if k.name != "Pod" {
-		return nil
+// tellByName takes uids that several pods have from all of them: no API server gives them so,
+// a dump written by hand does, and a pod is told from another by its uid where it has one.
+func tellByName(pods []*corev1.Pod) {
+	of := make(map[types.UID]int, len(pods))
+	for _, p := range pods {
+		of[p.UID]++
 	}
-	key := "Pod " + obj.GetNamespace() + "/" + obj.GetName()
-	if was := r.pods[uid]; was != "" && was != key {
-		return fmt.Errorf("%s has the uid of %s, %s, and no API server gives two pods one uid: give each its own in the dump, or leave uid out", key, was, uid)
+	for _, p := range pods {
+		if of[p.UID] > 1 {
+			p.UID = ""
+		}
 	}
-	r.pods[uid] = key
-	return nil
 }
 
 // position says where a document stands.

@@ -65,24 +65,28 @@ func restarts(st *cluster.State, a diagnosis.Action) bool {
 	return false
 }
 
-// ofTarget says whether the pod is the target, or one that it controls.
+// ofTarget says whether the pod is the target, or one that it controls: of this name and uid,
+// for a dump written by hand has objects without one.
 func ofTarget(st *cluster.State, p *corev1.Pod, t diagnosis.Target) bool {
+	if p.Namespace != t.Namespace {
+		return false
+	}
 	if t.Kind == "Pod" {
-		return string(p.UID) == t.UID
+		return p.Name == t.Name && string(p.UID) == t.UID
 	}
 	by := metav1.GetControllerOfNoCopy(p)
 	if by == nil {
 		return false
 	}
 	if t.Kind != "Deployment" {
-		return string(by.UID) == t.UID
+		return by.Kind == t.Kind && by.Name == t.Name && string(by.UID) == t.UID
 	}
 	set, known := st.Owner(by.Kind, p.Namespace, by.Name)
 	if !known || set.GetUID() != by.UID {
 		return false
 	}
 	owner := metav1.GetControllerOfNoCopy(set)
-	return owner != nil && string(owner.UID) == t.UID
+	return owner != nil && owner.Name == t.Name && string(owner.UID) == t.UID
 }
 
 // reached says whether a rollout comes to the pod: not to those of a StatefulSet below its
