@@ -145,9 +145,7 @@ func Read(ctx context.Context, of view.Subject, by *evict.Asker) (*Gang, error) 
 func (g *Gang) Order() []*corev1.Pod {
 	out := slices.Clone(g.waiting)
 	slices.SortStableFunc(out, func(a, b *corev1.Pod) int {
-		mine := func(p *corev1.Pod) int {
-			return view.Rank(p.Namespace == g.of.Pod.Namespace && p.Name == g.of.Pod.Name)
-		}
+		mine := func(p *corev1.Pod) int { return view.Rank(p.Name == g.of.Pod.Name) }
 		return cmp.Or(mine(a)-mine(b), cmp.Compare(gpusAsked(b), gpusAsked(a)))
 	})
 	return out

@@ -2,6 +2,7 @@ package gangs
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -65,6 +66,106 @@ func TestVictimsAreForTheWholeGang(t *testing.T) {
 	}
 }
 
+// This one is placed first, the others by what they ask, the most first.
+func TestTheLargestComesFirst(t *testing.T) {
+	w := rcatest.NewWorld()
+	group(w, 4, "less", "more", "most")
+	for i, count := range []string{"2", "1", "3", "4"} {
+		list := rcatest.List("nvidia.com/gpu", count)
+		w.Pods[i].Spec.Containers[0].Resources = corev1.ResourceRequirements{Requests: list, Limits: list}
+	}
+	of, _ := opened(t, w)
+	var got []string
+	for _, p := range find(of).Order() {
+		got = append(got, p.Name)
+	}
+	if strings.Join(got, " ") != "w most more less" {
+		t.Errorf("%q", got)
+	}
+}
+
+// Who is a member is of the namespace, has not ended and does not leave; a group has as many with
+// a node, and as many running, as there are.
+func TestWhoIsAMember(t *testing.T) {
+	w := rcatest.NewWorld()
+	group(w, 9, "waits", "bound", "runs", "ended", "leaves", "elsewhere")
+	for _, p := range w.Pods {
+		switch p.Name {
+		case "bound":
+			p.Spec.NodeName = "n"
+		case "runs":
+			p.Spec.NodeName, p.Status.Phase = "n", corev1.PodRunning
+		case "ended":
+			p.Status.Phase = corev1.PodSucceeded
+		case "leaves":
+			p.DeletionTimestamp = &metav1.Time{Time: rcatest.Noon}
+		case "elsewhere":
+			p.Namespace = "b"
+		}
+	}
+	of, _ := opened(t, w)
+	g := find(of)
+	if got := fmt.Sprintf("%d made, %d bound, %d running, %d waiting, %d missing, %d lack a node", g.Made(), g.bound, g.running, len(g.waiting), g.Missing(), g.Lacks()); got != "4 made, 2 bound, 1 running, 2 waiting, 5 missing, 7 lack a node" {
+		t.Error(got)
+	}
+	w.PodGroups.Plugins[0].Object["spec"] = map[string]any{"minMember": int64(2)}
+	if g := find(of); g != nil {
+		t.Errorf("%+v, of which enough have a node", g)
+	}
+}
+
+// Nobody leaves for a gang of which members are yet to be made.
+func TestNobodyLeavesForMembersThatDoNotExist(t *testing.T) {
+	w := rcatest.NewWorld()
+	w.AddNode(sim.Node{Name: "n1", GPUs: 4, MIGOff: []int{0, 1, 2, 3}})
+	for _, name := range []string{"x", "y"} {
+		w.AddHolder(name, "n1", "nvidia.com/gpu", 0)
+	}
+	group(w, 3, "u")
+	of, by := opened(t, w)
+	g, err := Read(t.Context(), of, by)
+	if err != nil || g.Missing() != 1 || g.Fit != 1 || len(g.Victims) != 0 {
+		t.Errorf("%+v, %v", g, err)
+	}
+}
+
+// A group without its object is told where it is the API server's own, which is waited for.
+func TestAGroupThatDoesNotExist(t *testing.T) {
+	const none = "likely: its PodGroup train does not exist"
+	own := func(w *rcatest.World) {
+		name := "train"
+		w.Wait.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: &name}
+	}
+	exists := func(w *rcatest.World) {
+		own(w)
+		w.PodGroups.Kubernetes = []*unstructured.Unstructured{{Object: map[string]any{"metadata": map[string]any{"namespace": "a", "name": "train"}, "spec": map[string]any{"schedulingPolicy": map[string]any{"gang": map[string]any{"minCount": int64(2)}}}}}}
+	}
+	for name, tc := range map[string]struct {
+		fill func(*rcatest.World)
+		want string
+	}{
+		"the API server's":           {own, none},
+		"it was not read":            {func(w *rcatest.World) { own(w); w.Unread["PodGroup.scheduling.k8s.io"] = "x" }, ""},
+		"another scheduler's":        {func(w *rcatest.World) { w.Wait.Labels["scheduling.x-k8s.io/pod-group"] = "train" }, ""},
+		"it exists":                  {exists, "proven: 1 of 2 members of its gang exist"},
+		"one of another name":        {func(w *rcatest.World) { exists(w); w.PodGroups.Kubernetes[0].SetName("other") }, none},
+		"one of another namespace":   {func(w *rcatest.World) { exists(w); w.PodGroups.Kubernetes[0].SetNamespace("b") }, none},
+		"it is there, others unread": {func(w *rcatest.World) { exists(w); w.Unread["PodGroup.scheduling.x-k8s.io"] = "x" }, "proven: 1 of 2 members of its gang exist"},
+	} {
+		w := rcatest.NewWorld()
+		w.Asking(rcatest.List("nvidia.com/gpu", "2"))
+		tc.fill(w)
+		of, by := opened(t, w)
+		g, err := Read(t.Context(), of, by)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := found(g.Tell(true)); got != tc.want {
+			t.Errorf("%s: %s, want %s", name, got, tc.want)
+		}
+	}
+}
+
 // What is told of a gang, by what exists and what fits.
 func TestWhatAGangLacks(t *testing.T) {
 	for name, tc := range map[string]struct {
@@ -77,7 +178,7 @@ func TestWhatAGangLacks(t *testing.T) {
 	}{
 		"all fit":            {2, []string{"u"}, []int{0, 1, 2, 3}, true, "", "<nil>"},
 		"one does not exist": {2, nil, []int{0, 1, 2, 3}, true, "", "proven: 1 of 2 members of its gang exist"},
-		"one does not fit":   {2, []string{"u"}, []int{0, 1}, true, "", "proven: 1 of 2 members of its gang fit together"},
+		"one does not fit":   {2, []string{"u"}, []int{0, 1}, true, "", "proven: 1 of 2 members of its gang fit together; placed one after another on a copy, 1 have room; the next is stopped by: Insufficient nvidia.com/gpu on 1 node"},
 		"not even this one":  {2, []string{"u"}, []int{0}, false, "", "<nil>"},
 		"pods are not read":  {2, nil, []int{0, 1}, true, "forbidden", "likely: 1 of 2 members of its gang exist"},
 	} {
@@ -96,6 +197,9 @@ func TestWhatAGangLacks(t *testing.T) {
 			got := "<nil>"
 			if f := g.Tell(tc.fits); f != nil {
 				got = fmt.Sprintf("%s: %s", f.Certainty, f.Says)
+				for _, e := range f.Evidence[1:] {
+					got += "; " + e.Fact
+				}
 			}
 			if got != tc.want {
 				t.Errorf("%s, want %s", got, tc.want)

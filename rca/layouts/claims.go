@@ -46,10 +46,7 @@ func profileClaims(n *view.Node, names []string, not string) []diagnosis.Claim {
 func unheldFrom(g *placement.GPU, start int, profile string) []diagnosis.Claim {
 	out := []diagnosis.Claim{view.OfGPU(g.Index, "", diagnosis.Exists, ""),
 		diagnosis.That("count(report.gpus[index="+strconv.Itoa(g.Index)+"].instances)", "", diagnosis.Is, strconv.Itoa(len(g.Slots)))}
-	p, ok := g.Grid.Profile(profile)
-	if !ok {
-		return out
-	}
+	p, _ := g.Grid.Profile(profile) // the GPU has it: it could start there
 	for _, s := range g.Slots {
 		if s.Start < start+p.MemorySlices && start < s.Start+s.Size {
 			at := ".instances[start=" + strconv.Itoa(s.Start) + "]"

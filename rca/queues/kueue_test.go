@@ -173,6 +173,10 @@ func TestQueuesOfKueueThatAdmitNobody(t *testing.T) {
 			w.Unread["LocalQueue"] = "x"
 			queued(w, nil, map[string]any{"conditions": []any{condition("QuotaReserved", "False", "Inadmissible", "LocalQueue team doesn't exist")}})
 		}, "-n a localqueues.kueue.x-k8s.io team: Kueue says: LocalQueue team doesn't exist"},
+		"Kueue says so of one that was read": {func(w *rcatest.World) {
+			queued(w, nil, map[string]any{"conditions": []any{condition("QuotaReserved", "False", "Inadmissible", "LocalQueue team doesn't exist")}})
+		}, "-n a localqueues.kueue.x-k8s.io team: LocalQueue team does not exist in namespace a"},
+		"Kueue has said nothing yet": {func(w *rcatest.World) { queued(w, nil, map[string]any{}) }, "-n a localqueues.kueue.x-k8s.io team: LocalQueue team does not exist in namespace a"},
 		"Kueue says another thing": {func(w *rcatest.World) {
 			queued(w, nil, map[string]any{"conditions": []any{condition("QuotaReserved", "False", "Pending", "insufficient quota")}})
 		}, ""},

@@ -201,8 +201,13 @@ func TestTheWordThatCounts(t *testing.T) {
 		"the newest of reasons": {[]*corev1.Event{event("volcano", "NotReady", "older", time.Minute), event("volcano", "FailedScheduling", "newer", 0)}, "", "newer"},
 		"what lasts":            {[]*corev1.Event{event("volcano", "FailedScheduling", "an event", 0)}, "the condition", "the condition"},
 		"a queue's":             {[]*corev1.Event{event("volcano", "FailedScheduling", "queue resource quota insufficient", time.Hour)}, "the condition", "queue resource quota insufficient"},
-		"another component's":   {[]*corev1.Event{event("karpenter", "FailedScheduling", "no pool", 0)}, "", ""},
-		"no refusal":            {[]*corev1.Event{event("volcano", "Scheduled", "bound", 0)}, "", ""},
+		"of its group": {[]*corev1.Event{func() *corev1.Event {
+			e := event("volcano", "Unschedulable", "the group", 0)
+			e.InvolvedObject.Kind, e.InvolvedObject.Name = "PodGroup", "train"
+			return e
+		}()}, "", "the group"},
+		"another component's": {[]*corev1.Event{event("karpenter", "FailedScheduling", "no pool", 0)}, "", ""},
+		"no refusal":          {[]*corev1.Event{event("volcano", "Scheduled", "bound", 0)}, "", ""},
 		"of one before it": {[]*corev1.Event{func() *corev1.Event {
 			e := event("volcano", "FailedScheduling", "not me", 0)
 			e.InvolvedObject.UID = "before"
@@ -212,6 +217,7 @@ func TestTheWordThatCounts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := open(t, func(w *rcatest.World) {
 				w.Wait.Spec.SchedulerName = "volcano"
+				w.Wait.Annotations = map[string]string{"scheduling.k8s.io/group-name": "train"}
 				if tc.own != "" {
 					refused(w, "volcano", "Unschedulable", tc.own)
 				}

@@ -78,8 +78,11 @@ func (c *Planner) relayouts(n *view.Node, a view.Ask) []Way {
 	}
 	if config := c.Cluster.ConfigOf(n); config.Writable {
 		out = append(out, c.customRelayouts(n, a, config.Source)...)
-		if r, ok := c.jointRelayout(n, a, config.Source); ok && a.Count > 1 {
-			out = append(out, r)
+		if a.Count > 1 {
+			r, ok := c.jointRelayout(n, a, config.Source)
+			if same := func(o Way) bool { return o.Config == r.Config }; ok && !slices.ContainsFunc(out, same) { // one GPU may do
+				out = append(out, r)
+			}
 		}
 	}
 	return c.leastCostly(out)

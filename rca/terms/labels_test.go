@@ -48,6 +48,7 @@ func TestTheTermThatComesNearest(t *testing.T) {
 		"only empty ones":      {nil, []corev1.NodeSelectorTerm{{}}, "proven: node affinity does not match\nthe required node affinity does not match its labels"},
 		"it alone":             {nil, []corev1.NodeSelectorTerm{labels(wants("c", in, "9"))}, "proven: selector c=9 does not match\nlabel c is absent, 9 was asked; Pod/a/w" + term + "0].matchExpressions[0].values = 9; Node/n metadata.labels[c] absent "},
 		"by the node's name":   {nil, []corev1.NodeSelectorTerm{named("o")}, "proven: selector metadata.name=o does not match\nlabel metadata.name is \"n\", o was asked; Pod/a/w" + term + "0].matchFields[0].values = o; Node/n metadata.name = n"},
+		"by both":              {nil, []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{wants("a", in, "9")}, MatchFields: named("n").MatchFields}}, "proven: selector a=9 (nearest: \"1\") does not match\nlabel a is \"1\", 9 was asked; Pod/a/w" + term + "0].matchExpressions[0].values = 9; Node/n metadata.labels[a] = 1"},
 		"the name that it has": {nil, []corev1.NodeSelectorTerm{named("n")}, ""},
 		"the selector, beside terms": {map[string]string{"a": "9"}, []corev1.NodeSelectorTerm{labels(wants("a", in, "1")), labels(wants("b", in, "9"))},
 			"proven: selector a=9 (nearest: \"1\") does not match\nlabel a is \"1\", 9 was asked; Pod/a/w spec.nodeSelector[a] = 9; Node/n metadata.labels[a] = 1"},
