@@ -104,6 +104,7 @@ func variants() map[string]values {
 		"standby": {"mode": "approve", "remediate": values{"replicas": 2, "audit": values{"accessMode": "ReadWriteMany", "existingClaim": "trail"}},
 			"rbac": values{"create": false}, "probe": values{"enabled": false}},
 		"clicks":     {"mode": "approve", "probe": values{"enabled": false}, "slack": clicks()},
+		"owners":     {"rca": values{"ownerKinds": []any{"workflows.argoproj.io"}}, "probe": values{"namespace": values{"name": "owners-probe"}}},
 		"everything": everything(),
 	}
 }
@@ -139,6 +140,36 @@ func TestClusterRoleGolden(t *testing.T) {
 			t.Fatal(err)
 		}
 		golden(t, file, got)
+	}
+}
+
+// Each kind of owners that is named may be read, and nothing else of its group; the program is
+// told of the same ones. By either way to name them it is the same.
+func TestOwnerKinds(t *testing.T) {
+	before := one[rbacv1.ClusterRole](t, serviceOnly(t, nil), "ClusterRole").Rules
+	read := func(group, resource string) rbacv1.PolicyRule {
+		return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: []string{"get", "list", "watch"}}
+	}
+	const workflows, jobs = "workflows.argoproj.io", "jobs.batch.volcano.sh"
+	for name, v := range map[string]values{
+		"named":            {"rca": values{"ownerKinds": []any{workflows, jobs}}},
+		"configured":       {"config": values{"rca": values{"ownerKinds": []any{workflows, jobs}}}},
+		"by either way":    {"rca": values{"ownerKinds": []any{workflows}}, "config": values{"rca": values{"ownerKinds": []any{workflows, jobs}}}},
+		"with an executor": {"mode": "approve", "rca": values{"ownerKinds": []any{workflows, jobs}}},
+	} {
+		objs := serviceOnly(t, v)
+		if diff := cmp.Diff(append(slices.Clone(before), read("argoproj.io", "workflows"), read("batch.volcano.sh", "jobs")), one[rbacv1.ClusterRole](t, objs, "ClusterRole").Rules); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+		var config struct {
+			RCA values `json:"rca"`
+		}
+		if err := yaml.Unmarshal([]byte(one[corev1.ConfigMap](t, objs, "ConfigMap").Data["config.yaml"]), &config); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(values{"ownerKinds": []any{workflows, jobs}}, config.RCA); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
 	}
 }
 
@@ -316,6 +347,14 @@ func TestSchemaRefuses(t *testing.T) {
 		"mode as a boolean":         {"mode": true},
 		"unknown room":              {"config": values{"notify": values{}}},
 		"a room that is no object":  {"config": values{"rca": "fast"}},
+		"every kind of owners":      {"rca": values{"ownerKinds": []any{"*.argoproj.io"}}},
+		"every group's owners":      {"config": values{"rca": values{"ownerKinds": []any{"workflows.*"}}}},
+		"owners without a group":    {"rca": values{"ownerKinds": []any{"workflows"}}},
+		"owners by their kind":      {"rca": values{"ownerKinds": []any{"Workflow.argoproj.io"}}},
+		"owners with a version":     {"rca": values{"ownerKinds": []any{"workflows.argoproj.io/v1alpha1"}}},
+		"owners that are no list":   {"rca": values{"ownerKinds": "workflows.argoproj.io"}},
+		"owners twice":              {"rca": values{"ownerKinds": []any{"a.b", "a.b"}}},
+		"another key of rca":        {"rca": values{"prometheus": "http://p"}},
 		"another store":             {"config": values{"bus": values{"storeDir": "/tmp"}}},
 		"quantity":                  {"resources": values{"limits": values{"memory": "lots"}}},
 		"unknown resource":          {"resources": values{"limits": values{"nvidia.com/gpu": "1"}}},
@@ -425,7 +464,7 @@ func TestSchemaAndValuesAgree(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	for _, part := range []string{"probe", "remediate", "slack", "paging", "hooks", "jira", "narrate", "knowledge", "kubectl", "monitoring", "networkPolicy"} {
+	for _, part := range []string{"probe", "remediate", "slack", "paging", "hooks", "jira", "narrate", "knowledge", "kubectl", "rca", "monitoring", "networkPolicy"} {
 		its, ok := c.Values[part].(map[string]any)
 		if !ok {
 			t.Fatalf("no values of %s", part)

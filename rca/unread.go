@@ -6,12 +6,11 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/unpend/unpend/rca/causes"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/view"
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 // finding is what a caveat may bear on.
@@ -48,30 +47,19 @@ func unreadFacts(c *causes.Case, causes []diagnosis.Cause, fixes []diagnosis.Fix
 	return append(out, measured...)
 }
 
-// readOwners are the kinds of owners that are read, and their groups.
-var readOwners = map[string]string{"ReplicaSet": "apps", "Deployment": "apps", "StatefulSet": "apps", "DaemonSet": "apps", "Job": "batch", "CronJob": "batch"}
-
 // unreadOwner says where the walk from the pod to what made it ends at a kind that is not
 // read: something may own that, and the incident would be that one's. Empty where it ends
 // because there is no more.
 func (f finding) unreadOwner() string {
-	at, walked := metav1.Object(f.Pod), map[string]bool{}
-	for {
-		by := metav1.GetControllerOfNoCopy(at)
-		if by == nil || by.Kind == "Node" || walked[by.Kind+"/"+by.Name] {
-			return ""
-		}
-		walked[by.Kind+"/"+by.Name] = true
-		group := schema.FromAPIVersionAndKind(by.APIVersion, by.Kind).Group
-		if read, is := readOwners[by.Kind]; !is || group != "" && group != read {
-			return fmt.Sprintf("%s: owners of this kind are not read; whether something owns %s, and what, is not known", strings.TrimSuffix(by.Kind+"."+group, "."), by.Name)
-		}
-		next, found := f.Cluster.State.Owner(by.Kind, f.Pod.Namespace, by.Name)
-		if !found {
-			return ""
-		}
-		at = next
+	chain, lost := incident.Walk(f.Pod, f.Cluster.State.Owner)
+	if lost == nil {
+		return ""
 	}
+	why := f.Cluster.State.OwnerUnread(lost)
+	if why == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s: %s; whether something owns %s, and what, is not known", chain[len(chain)-1].Kind, why, lost.Name)
 }
 
 // leavesOpen says what a diagnosis lacks when a kind was not read, and of which it does;

@@ -20,9 +20,11 @@ func (w *Watcher) owner(kind, namespace, name string) (metav1.Object, bool) {
 	if in == nil {
 		return nil, false
 	}
-	if o, ok, err := in.GetStore().GetByKey(namespace + "/" + name); err == nil && ok {
-		m, ok := o.(metav1.Object)
-		return m, ok
+	for _, key := range []string{namespace + "/" + name, name} { // the second: of no namespace
+		if o, ok, err := in.GetStore().GetByKey(key); err == nil && ok {
+			m, ok := o.(metav1.Object)
+			return m, ok
+		}
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()

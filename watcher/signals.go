@@ -5,12 +5,15 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
+	"k8s.io/client-go/metadata/metadatainformer"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/unpend/unpend/watcher/events"
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 // follow starts the informers; stop waits for them once ctx has ended.
@@ -18,14 +21,10 @@ func (w *Watcher) follow(ctx context.Context) (stop func(), err error) {
 	factory := informers.NewSharedInformerFactory(w.opts.Client, 0)
 	told := events.NewInformer(w.opts.Client, metav1.NamespaceAll)
 	w.pods = factory.Core().V1().Pods().Informer()
-	// Every kind that a diagnosis follows owners through: were one missing here,
-	// the two would not mean the same workload.
-	w.owners["ReplicaSet"] = factory.Apps().V1().ReplicaSets().Informer()
-	w.owners["Deployment"] = factory.Apps().V1().Deployments().Informer()
-	w.owners["StatefulSet"] = factory.Apps().V1().StatefulSets().Informer()
-	w.owners["DaemonSet"] = factory.Apps().V1().DaemonSets().Informer()
-	w.owners["Job"] = factory.Batch().V1().Jobs().Informer()
-	w.owners["CronJob"] = factory.Batch().V1().CronJobs().Informer()
+	for _, k := range incident.Kinds {
+		w.owners[k.Kind] = makers[k.Kind](factory)
+	}
+	named := w.named(ctx)
 	w.refusing[kindEvent] = told
 	w.refusing[kindLimitRange] = factory.Core().V1().LimitRanges().Informer()
 	for _, some := range []map[string]cache.SharedIndexInformer{{"Pod": w.pods}, w.owners, w.refusing} {
@@ -37,7 +36,46 @@ func (w *Watcher) follow(ctx context.Context) (stop func(), err error) {
 	}
 	factory.Start(ctx.Done())
 	told.Start(ctx.Done())
-	return func() { told.Shutdown(); factory.Shutdown() }, nil
+	named.Start(ctx.Done())
+	return func() { told.Shutdown(); factory.Shutdown(); named.Shutdown() }, nil
+}
+
+// makers has the informer of each kind of incident.Kinds.
+var makers = map[string]func(informers.SharedInformerFactory) cache.SharedIndexInformer{
+	"ReplicaSet": func(f informers.SharedInformerFactory) cache.SharedIndexInformer {
+		return f.Apps().V1().ReplicaSets().Informer()
+	},
+	"Deployment": func(f informers.SharedInformerFactory) cache.SharedIndexInformer {
+		return f.Apps().V1().Deployments().Informer()
+	},
+	"StatefulSet": func(f informers.SharedInformerFactory) cache.SharedIndexInformer {
+		return f.Apps().V1().StatefulSets().Informer()
+	},
+	"DaemonSet": func(f informers.SharedInformerFactory) cache.SharedIndexInformer {
+		return f.Apps().V1().DaemonSets().Informer()
+	},
+	"Job": func(f informers.SharedInformerFactory) cache.SharedIndexInformer {
+		return f.Batch().V1().Jobs().Informer()
+	},
+	"CronJob": func(f informers.SharedInformerFactory) cache.SharedIndexInformer {
+		return f.Batch().V1().CronJobs().Informer()
+	},
+}
+
+// named makes the informers of the kinds of owners that the configuration names and that the
+// API server serves, and says which it does not.
+func (w *Watcher) named(ctx context.Context) metadatainformer.SharedInformerFactory {
+	factory, found := w.opts.Owners.Informers(metav1.NamespaceAll), w.opts.Owners.Served(ctx, w.opts.Client.Discovery())
+	for _, k := range found.Kinds {
+		w.owners[k.Name()] = factory.ForResource(k.Resource).Informer()
+	}
+	for _, name := range found.Absent {
+		w.opts.Logger.WarnContext(ctx, "a kind of owners is not installed, and is not looked for before the next start", "kind", name)
+	}
+	for name, err := range found.Untold {
+		w.opts.Logger.WarnContext(ctx, "a kind of owners is not read", "kind", name, "error", err)
+	}
+	return factory
 }
 
 const (
@@ -55,8 +93,13 @@ func (w *Watcher) listen(ctx context.Context, kind string, in cache.SharedIndexI
 	_, err := in.AddEventHandler(cache.FilteringResourceEventHandler{FilterFunc: tells(kind), Handler: cache.ResourceEventHandlerFuncs{
 		AddFunc: func(any) { w.poke() },
 		UpdateFunc: func(old, changed any) {
-			if p, ok := changed.(*corev1.Pod); ok {
-				w.noteChanged(old.(*corev1.Pod), p)
+			switch o := changed.(type) {
+			case *corev1.Pod:
+				w.noteChanged(old.(*corev1.Pod), o)
+			case *metav1.PartialObjectMetadata: // some write their status all the time
+				if equality.Semantic.DeepEqual(o.OwnerReferences, old.(*metav1.PartialObjectMetadata).OwnerReferences) {
+					return
+				}
 			}
 			w.poke()
 		},
@@ -109,7 +152,8 @@ func (w *Watcher) filled() bool {
 	defer w.mu.Unlock()
 	for _, some := range []map[string]cache.SharedIndexInformer{w.owners, w.refusing} {
 		for kind, in := range some {
-			if !in.HasSynced() && !apierrors.IsForbidden(w.troubles[kind]) {
+			err := w.troubles[kind]
+			if gone := apierrors.IsNotFound(err) && !incident.OwnKind(kind); !in.HasSynced() && !apierrors.IsForbidden(err) && !gone {
 				return false
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/unpend/unpend/watcher/incident"
+	"github.com/unpend/unpend/watcher/owners"
 )
 
 // trim keeps of an object what an incident is made from: a pod of 22 KB becomes
@@ -19,16 +20,16 @@ func trim(o any) (any, error) {
 		t.Spec = trimSpec(t.Spec)
 		t.Status = corev1.PodStatus{Phase: t.Status.Phase, Reason: t.Status.Reason, Conditions: t.Status.Conditions, ExtendedResourceClaimStatus: t.Status.ExtendedResourceClaimStatus}
 	case *appsv1.ReplicaSet:
-		return &appsv1.ReplicaSet{ObjectMeta: trimMeta(t), Spec: appsv1.ReplicaSetSpec{Replicas: t.Spec.Replicas, Template: trimTemplate(t.Spec.Template)}, Status: t.Status}, nil
+		return &appsv1.ReplicaSet{ObjectMeta: owners.Trim(t), Spec: appsv1.ReplicaSetSpec{Replicas: t.Spec.Replicas, Template: trimTemplate(t.Spec.Template)}, Status: t.Status}, nil
 	case *appsv1.Deployment:
-		return &appsv1.Deployment{ObjectMeta: trimMeta(t), Spec: appsv1.DeploymentSpec{Replicas: t.Spec.Replicas, Template: trimTemplate(t.Spec.Template)}, Status: t.Status}, nil
+		return &appsv1.Deployment{ObjectMeta: owners.Trim(t), Spec: appsv1.DeploymentSpec{Replicas: t.Spec.Replicas, Template: trimTemplate(t.Spec.Template)}, Status: t.Status}, nil
 	case *appsv1.StatefulSet:
-		return &appsv1.StatefulSet{ObjectMeta: trimMeta(t), Spec: appsv1.StatefulSetSpec{Replicas: t.Spec.Replicas, Template: trimTemplate(t.Spec.Template)}, Status: t.Status}, nil
+		return &appsv1.StatefulSet{ObjectMeta: owners.Trim(t), Spec: appsv1.StatefulSetSpec{Replicas: t.Spec.Replicas, Template: trimTemplate(t.Spec.Template)}, Status: t.Status}, nil
 	case *appsv1.DaemonSet:
-		return &appsv1.DaemonSet{ObjectMeta: trimMeta(t), Spec: appsv1.DaemonSetSpec{Template: trimTemplate(t.Spec.Template)}, Status: t.Status}, nil
+		return &appsv1.DaemonSet{ObjectMeta: owners.Trim(t), Spec: appsv1.DaemonSetSpec{Template: trimTemplate(t.Spec.Template)}, Status: t.Status}, nil
 	case *batchv1.Job:
 		s := t.Spec
-		meta := trimMeta(t)
+		meta := owners.Trim(t)
 		if queue := t.Labels[incident.QueueLabel]; queue != "" {
 			meta.Labels = map[string]string{incident.QueueLabel: queue}
 		}
@@ -38,19 +39,14 @@ func trim(o any) (any, error) {
 		t.ManagedFields, t.Annotations, t.Labels = nil, nil, nil
 	case *corev1.Event:
 		if t.Reason != incident.FailedCreate && t.Reason != incident.FailedPrepare {
-			return &metav1.PartialObjectMetadata{ObjectMeta: trimMeta(t)}, nil
+			return &metav1.PartialObjectMetadata{ObjectMeta: owners.Trim(t)}, nil
 		}
-		return &corev1.Event{ObjectMeta: trimMeta(t), InvolvedObject: t.InvolvedObject, Reason: t.Reason, Type: t.Type, Source: t.Source, ReportingController: t.ReportingController,
+		return &corev1.Event{ObjectMeta: owners.Trim(t), InvolvedObject: t.InvolvedObject, Reason: t.Reason, Type: t.Type, Source: t.Source, ReportingController: t.ReportingController,
 			FirstTimestamp: t.FirstTimestamp, LastTimestamp: t.LastTimestamp, EventTime: t.EventTime, Series: t.Series}, nil
 	case metav1.Object:
-		return &metav1.PartialObjectMetadata{ObjectMeta: trimMeta(t)}, nil
+		return &metav1.PartialObjectMetadata{ObjectMeta: owners.Trim(t)}, nil
 	}
 	return o, nil
-}
-
-func trimMeta(m metav1.Object) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Namespace: m.GetNamespace(), Name: m.GetName(), UID: m.GetUID(), ResourceVersion: m.GetResourceVersion(),
-		OwnerReferences: m.GetOwnerReferences(), CreationTimestamp: m.GetCreationTimestamp(), DeletionTimestamp: m.GetDeletionTimestamp()}
 }
 
 func trimTemplate(t corev1.PodTemplateSpec) corev1.PodTemplateSpec {

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/unpend/unpend/watcher/incident"
+	"github.com/unpend/unpend/watcher/owners"
 )
 
 // Options of a Watcher; the durations have defaults.
@@ -37,6 +38,9 @@ type Options struct {
 	// ends when it is that no more. Meanwhile all is followed and nothing is published.
 	// Without it this watcher always is.
 	Lead func(context.Context) (context.Context, error)
+	// Owners are the kinds of owners that are read beside Kubernetes' own: those that a diagnosis
+	// reads. None by default.
+	Owners owners.Reader
 	// Sweep is how often the API server is asked what waits, without any signal:
 	// what neither a watch nor an event told of is found then. 60 s by default.
 	Sweep time.Duration
@@ -55,7 +59,7 @@ const maxRetry = 10 * time.Second
 type Watcher struct {
 	opts   Options
 	pods   cache.SharedIndexInformer
-	owners map[string]cache.SharedIndexInformer // by kind
+	owners map[string]cache.SharedIndexInformer // by kind, as an incident.Ref names it
 	// refusing is what tells, beside the owners, of pods that were refused.
 	refusing  map[string]cache.SharedIndexInformer
 	wake      chan struct{}

@@ -5,16 +5,24 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 // annotated are the kinds on which people write annotations for us: pods, and what makes them.
-var annotated = []string{"Pod", "ReplicaSet", "Deployment", "StatefulSet", "DaemonSet", "Job", "CronJob"}
+func annotated() []string {
+	out := []string{"Pod"}
+	for _, k := range incident.Kinds {
+		out = append(out, k.Kind)
+	}
+	return out
+}
 
 // OnAnnotated calls seen with every pod and workload that carries an annotation of ours, which
 // is one that State keeps: once at first, and again whenever the object is written. It is
 // called from several goroutines until the Follower is closed.
 func (f *Follower) OnAnnotated(key string, seen func(schema.GroupVersionKind, Object)) error {
-	for _, name := range annotated {
+	for _, name := range annotated() {
 		k := kindNamed(name)
 		f.mu.Lock()
 		in := f.informers[k.name]

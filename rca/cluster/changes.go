@@ -7,9 +7,11 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/unpend/unpend/nodeprobe"
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 // OnChange calls changed when something that diagnoses rely on is not as it was: with the
@@ -21,7 +23,7 @@ func (f *Follower) OnChange(changed func(namespace string)) error {
 	informers := maps.Clone(f.informers)
 	f.mu.Unlock()
 	for name, in := range informers {
-		k := kindNamed(name)
+		k := f.kindNamed(name)
 		if k.name == "Event" {
 			continue
 		}
@@ -76,22 +78,23 @@ func concerns(k *kind, before, after Object) (namespace string, yes bool) {
 	if before != nil && after != nil && before.GetResourceVersion() == after.GetResourceVersion() {
 		return "", false // it was listed again
 	}
-	if makes[k.name] && before != nil && after != nil && before.GetGeneration() == after.GetGeneration() {
+	if o, is := one.(*metav1.PartialObjectMetadata); is { // whom it is of, not what it is at
+		return o.Namespace, before == nil || after == nil || !equality.Semantic.DeepEqual(before.GetOwnerReferences(), after.GetOwnerReferences())
+	}
+	makes := incident.OwnKind(k.name)
+	if makes && before != nil && after != nil && before.GetGeneration() == after.GetGeneration() {
 		return "", false // it counts its pods
 	}
-	if makes[k.name] || own[k.name] {
+	if makes || own[k.name] {
 		return one.GetNamespace(), true
 	}
 	return "", true
 }
 
-// makes are kinds whose status follows the pods that they make; own are those that concern
-// the pods of their namespace only. Everything else may be in everybody's way: a claim holds
-// a device, a budget a pod.
-var (
-	makes = map[string]bool{"ReplicaSet": true, "Deployment": true, "StatefulSet": true, "Job": true, "CronJob": true}
-	own   = map[string]bool{"ResourceQuota": true, "LimitRange": true, "PersistentVolumeClaim": true, "ResourceClaimTemplate": true}
-)
+// own are kinds that concern the pods of their namespace only, as those do that make pods, whose
+// status follows these. Everything else may be in everybody's way: a claim holds a device, a
+// budget a pod.
+var own = map[string]bool{"ResourceQuota": true, "LimitRange": true, "PersistentVolumeClaim": true, "ResourceClaimTemplate": true}
 
 func as[T any](o Object) T {
 	t, _ := o.(T)

@@ -24,8 +24,8 @@ import (
 )
 
 // FromFiles reads dumps: YAML or JSON streams, files or folders (their .yaml,
-// .yml and .json files, sub-folders too), "-" for stdin. Unknown kinds are
-// ignored. A malformed document is an error that names file, document and line.
+// .yml and .json files, sub-folders too), "-" for stdin. Of unknown kinds
+// the metadata is read: they may own what makes pods. A malformed document is an error that names file, document and line.
 func FromFiles(paths []string, stdin io.Reader) (*State, error) {
 	r := newFileReader()
 	s := r.state
@@ -236,6 +236,8 @@ func (r *fileReader) listed(h head) (base string, isList bool) {
 		if !k.readable(h.APIVersion) {
 			r.add(h.APIVersion, k, nil)
 		}
+	} else if base != "" {
+		r.otherKind(h.APIVersion, base)
 	}
 	if isRemediation(h.APIVersion, base) && r.state.Remediations == nil {
 		r.state.Remediations = []json.RawMessage{}
@@ -354,12 +356,12 @@ func kindAt(item []byte) (apiVersion, name string, err error) {
 	return h.APIVersion, h.Kind, err
 }
 
-// one decodes an object; nil without an error for a kind nobody reads, or a
-// version of it that is not known.
+// one decodes an object; nil without an error for a version of its kind that is not known. Of
+// a kind that nobody reads it is the metadata, without a kind.
 func (s *shelf) one(apiVersion, name string, data []byte) (*kind, Object, error) {
 	k := kindOf(apiVersion, name)
 	if k == nil {
-		return nil, nil, nil
+		return nil, readOther(apiVersion, name, data), nil
 	}
 	if !k.readable(apiVersion) {
 		return k, nil, nil
@@ -379,6 +381,7 @@ func (s *shelf) one(apiVersion, name string, data []byte) (*kind, Object, error)
 
 func (r *fileReader) add(apiVersion string, k *kind, obj Object) {
 	if k == nil {
+		r.other(obj)
 		return
 	}
 	r.held[k.name] = true

@@ -30,6 +30,7 @@ func (s *State) finish() {
 			k.add(s, o)
 		}
 	}
+	s.finishOwners()
 	s.Geometries = make(map[string]*nodeprobe.NodeGeometry, len(s.reports))
 	for _, g := range s.reports {
 		s.Geometries[g.Name] = g

@@ -9,16 +9,19 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata/metadatainformer"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/unpend/unpend/nodeprobe"
 	"github.com/unpend/unpend/watcher/events"
+	"github.com/unpend/unpend/watcher/owners"
 )
 
 // Follower keeps a State up to date from the API server.
@@ -31,6 +34,8 @@ type Follower struct {
 	informers map[string]cache.SharedIndexInformer // by kind
 	kinds     []*kind                              // that are served
 	shelf     *shelf                               // of what pods have alike
+	reader    owners.Reader
+	owners    owners.Found
 
 	mu sync.Mutex
 	// unread says, by kind, why it is not read; partial, why only in part.
@@ -70,14 +75,15 @@ const (
 
 // Follow starts informers for every kind and waits until each is filled or has
 // been refused: a missing right or a kind that is not installed ends up in
-// State.Unread. Only an API server that cannot be asked at all is an error.
-func Follow(ctx context.Context, client kubernetes.Interface, custom dynamic.Interface, now func() time.Time) (*Follower, error) {
-	return follow(ctx, client, custom, now, "")
+// State.Unread. Only an API server that cannot be asked at all is an error. Which kinds of
+// owners are read beside Kubernetes' own the reader says; without one, none.
+func Follow(ctx context.Context, client kubernetes.Interface, custom dynamic.Interface, now func() time.Time, reader ...owners.Reader) (*Follower, error) {
+	return follow(ctx, client, custom, now, "", reader)
 }
 
 // follow reads kinds that may not be listed everywhere in one namespace, if one
 // is given.
-func follow(ctx context.Context, client kubernetes.Interface, custom dynamic.Interface, now func() time.Time, namespace string) (*Follower, error) {
+func follow(ctx context.Context, client kubernetes.Interface, custom dynamic.Interface, now func() time.Time, namespace string, reader []owners.Reader) (*Follower, error) {
 	// Who may not even ask for the version may still be allowed to list.
 	if _, err := client.Discovery().ServerVersionWithContext(ctx); err != nil && !apierrors.IsForbidden(err) {
 		return nil, fmt.Errorf("ask the API server for its version: %w", err)
@@ -90,6 +96,9 @@ func follow(ctx context.Context, client kubernetes.Interface, custom dynamic.Int
 		f.fails("ConfigMap", err)
 	}
 	f.kinds, f.devices, f.unread = served(ctx, client.Discovery())
+	if len(reader) > 0 {
+		f.findOwners(ctx, client, reader[0])
+	}
 	if err := f.start(ctx, client, custom, f.kinds, ""); err != nil {
 		f.Close()
 		return nil, err
@@ -109,6 +118,7 @@ func (f *Follower) start(ctx context.Context, client kubernetes.Interface, custo
 	typed := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace(namespace))
 	dyn := dynamicinformer.NewFilteredDynamicSharedInformerFactory(custom, 0, namespace, nil)
 	factories := []runner{typed, dyn}
+	var named metadatainformer.SharedInformerFactory // made where one is followed
 	for _, k := range some {
 		if k.byName {
 			continue
@@ -121,6 +131,12 @@ func (f *Follower) start(ctx context.Context, client kubernetes.Interface, custo
 		case k.name == nodeprobe.Kind.Kind && client.Discovery().RESTClient() != nil: // one in memory has none
 			probed := newReports(client.Discovery().RESTClient(), k, f.shelf)
 			in, factories = probed, append(factories, probed)
+		case k.owners:
+			if named == nil {
+				named = f.reader.Informers(namespace)
+				factories = append(factories, named)
+			}
+			in = named.ForResource(k.resource).Informer()
 		case k.custom:
 			in = dyn.ForResource(k.resource).Informer()
 		default:
@@ -147,6 +163,9 @@ func (f *Follower) follow(k *kind, in cache.SharedIndexInformer) error {
 			return o, nil
 		}
 		trim(t)
+		if owner, ok := o.(*metav1.PartialObjectMetadata); ok {
+			owner.SetGroupVersionKind(k.resource.GroupVersion().WithKind(k.api()))
+		}
 		if pod, ok := o.(*corev1.Pod); ok {
 			if err := f.shelf.share(pod); err != nil {
 				return nil, fmt.Errorf("keep pod %s: %w", t.GetName(), err)
@@ -282,12 +301,14 @@ func (f *Follower) pending() bool {
 func (f *Follower) State(ctx context.Context) *State {
 	s := &State{Now: f.now(), Live: true, Unread: map[string]string{}, Illegible: map[string]string{}, DeviceVersion: f.devices}
 	for i := range kinds {
-		k := &kinds[i]
+		if why := f.notFollowed(&kinds[i]); why != "" && f.informers[kinds[i].name] == nil {
+			s.Unread[kinds[i].name] = why
+		}
+	}
+	f.tellOwners(s)
+	for _, k := range f.kinds {
 		in := f.informers[k.name]
 		if in == nil {
-			if why := f.notFollowed(k); why != "" {
-				s.Unread[k.name] = why
-			}
 			continue
 		}
 		for _, o := range in.GetStore().List() {
@@ -350,14 +371,14 @@ func (k *kind) typed(o any) (Object, error) {
 }
 
 // Read takes the cluster in once.
-func Read(ctx context.Context, client kubernetes.Interface, custom dynamic.Interface, now func() time.Time) (*State, error) {
-	return ReadFor(ctx, client, custom, now, "")
+func Read(ctx context.Context, client kubernetes.Interface, custom dynamic.Interface, now func() time.Time, reader ...owners.Reader) (*State, error) {
+	return ReadFor(ctx, client, custom, now, "", reader...)
 }
 
 // ReadFor takes the cluster in once for a question about one namespace: kinds
 // that may not be listed everywhere are read there alone, and State.Unread says so.
-func ReadFor(ctx context.Context, client kubernetes.Interface, custom dynamic.Interface, now func() time.Time, namespace string) (*State, error) {
-	f, err := follow(ctx, client, custom, now, namespace)
+func ReadFor(ctx context.Context, client kubernetes.Interface, custom dynamic.Interface, now func() time.Time, namespace string, reader ...owners.Reader) (*State, error) {
+	f, err := follow(ctx, client, custom, now, namespace, reader)
 	if err != nil {
 		return nil, err
 	}

@@ -37,6 +37,8 @@ type kind struct {
 	discovered bool
 	// byName kinds are never listed: only objects whose names are known are got.
 	byName bool
+	// owners are read by their metadata alone.
+	owners bool
 	list   func(*State) any // pointer to the slice in the State
 }
 
@@ -200,4 +202,4 @@ func (k *kind) objects(s *State) []Object {
 	return out
 }
 
-func (k *kind) String() string { return fmt.Sprintf("%s (%s)", k.name, k.resource.GroupResource()) }
+func (k *kind) String() string { return fmt.Sprintf("%s (%s)", k.api(), k.resource.GroupResource()) }

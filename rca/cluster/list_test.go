@@ -105,7 +105,7 @@ func (e *endless) Read(p []byte) (int, error) {
 	for len(e.rest) == 0 {
 		switch e.left--; {
 		case e.left > 0:
-			e.rest = []byte(`,{"apiVersion":"example.com/v1","kind":"Other","metadata":{"name":"` + strings.Repeat("x", 10_000) + `"}}`)
+			e.rest = []byte(`,{"apiVersion":"example.com/v1","kind":"Other","metadata":{"name":"x"},"spec":"` + strings.Repeat("x", 10_000) + `"}`)
 		case e.left == 0:
 			e.rest = []byte(`]}`)
 		default:

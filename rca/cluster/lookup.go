@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/unpend/unpend/nodeprobe"
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 // MaxReportAge is how old a report may be before its holders are unknown: the
@@ -46,6 +47,9 @@ func (s *State) indexOwners() {
 	for kind, o := range s.Workloads {
 		s.index.owners[kind+"/"+o.GetNamespace()+"/"+o.GetName()] = o
 	}
+	for _, o := range s.Owners {
+		s.index.owners[ownerKind(o)+"/"+o.Namespace+"/"+o.Name] = o
+	}
 }
 
 // Workloads goes through what makes pods, with its kind.
@@ -71,9 +75,13 @@ func (s *State) Pod(namespace, name string) *corev1.Pod {
 // PodsOn lists the pods bound to a node.
 func (s *State) PodsOn(node string) []*corev1.Pod { return s.indexed().onNode[node] }
 
-// Owner finds a workload object (an incident.Lookup).
+// Owner finds what makes pods, or owns what does (an incident.Lookup).
 func (s *State) Owner(kind, namespace, name string) (metav1.Object, bool) {
-	o, ok := s.indexed().owners[kind+"/"+namespace+"/"+name]
+	of := s.indexed().owners
+	if o, ok := of[kind+"/"+namespace+"/"+name]; ok || incident.OwnKind(kind) {
+		return o, ok
+	}
+	o, ok := of[kind+"//"+name]
 	return o, ok
 }
 

@@ -15,9 +15,12 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/unpend/unpend/nodeprobe"
+	"github.com/unpend/unpend/watcher/owners"
 )
 
 // State is what is known of a cluster at one moment. Every slice is sorted by
@@ -71,6 +74,14 @@ type State struct {
 	NodeTopologies []*unstructured.Unstructured
 	// ProvisioningRequests are the cluster autoscaler's.
 	ProvisioningRequests []*unstructured.Unstructured
+	// Owners own what makes pods, or what does, and are of kinds that a configuration names, or
+	// of any that a dump holds: metadata alone.
+	Owners []*metav1.PartialObjectMetadata
+	// OwnerKinds are the kinds that Owners were looked for of, OwnersAbsent those that were
+	// named and that the API server does not serve. Unread has by its name (plural and group)
+	// why one was not read after all.
+	OwnerKinds   []owners.Kind
+	OwnersAbsent []schema.GroupResource
 	// Remediations are those of a dump, as it has them: no diagnosis reads them. Nil when
 	// it holds none, and on a live cluster.
 	Remediations []json.RawMessage

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/unpend/unpend/watcher/events"
+	"github.com/unpend/unpend/watcher/owners"
 )
 
 // lastApplied is what kubectl apply leaves on an object: the whole of it again.
@@ -41,6 +42,8 @@ func trim(o Object) {
 		trimEnv(&t.Spec.Template.Spec)
 	case *batchv1.CronJob:
 		trimEnv(&t.Spec.JobTemplate.Spec.Template.Spec)
+	case *metav1.PartialObjectMetadata:
+		t.ObjectMeta = owners.Trim(t)
 	case *unstructured.Unstructured:
 		trimAnyEnv(t.Object)
 	case *corev1.Node:

@@ -4,9 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 )
 
@@ -18,8 +21,7 @@ func Write(w io.Writer, s *State, format string) error {
 	for i := range kinds {
 		k := &kinds[i]
 		if len(k.objects(s)) == 0 && s.Unread[k.name] == "" {
-			// An empty list says that there is none; its absence, that nobody looked.
-			items = append(items, map[string]any{"apiVersion": k.resource.GroupVersion().String(), "kind": k.api() + "List", "items": []any{}})
+			items = append(items, emptyList(k.resource.GroupVersion().WithKind(k.api())))
 		}
 		for _, o := range k.objects(s) {
 			item, err := plain(o)
@@ -29,6 +31,18 @@ func Write(w io.Writer, s *State, format string) error {
 			item["apiVersion"], item["kind"] = k.resource.GroupVersion().String(), k.api()
 			items = append(items, item)
 		}
+	}
+	for _, k := range s.OwnerKinds {
+		if s.Unread[k.Resource.GroupResource().String()] == "" && !slices.ContainsFunc(s.Owners, func(o *metav1.PartialObjectMetadata) bool { return ownerKind(o) == k.Name() }) {
+			items = append(items, emptyList(k.API))
+		}
+	}
+	for _, o := range s.Owners {
+		item, err := plain(o)
+		if err != nil {
+			return fmt.Errorf("write %s %s: %w", o.Kind, o.Name, err)
+		}
+		items = append(items, item)
 	}
 	meta := map[string]any{}
 	if s.Clocked() {
@@ -48,6 +62,11 @@ func Write(w io.Writer, s *State, format string) error {
 	return nil
 }
 
+// emptyList says that there is none of a kind; its absence, that nobody looked.
+func emptyList(k schema.GroupVersionKind) map[string]any {
+	return map[string]any{"apiVersion": k.GroupVersion().String(), "kind": k.Kind + "List", "items": []any{}}
+}
+
 func plain(o Object) (map[string]any, error) {
 	data, err := json.Marshal(o)
 	if err != nil {
@@ -63,7 +82,7 @@ func (s *State) In(namespace string) *State {
 	if namespace == "" {
 		return s
 	}
-	out := &State{Now: s.Now, Live: s.Live, Taken: s.Taken, Unread: s.Unread}
+	out := &State{Now: s.Now, Live: s.Live, Taken: s.Taken, Unread: s.Unread, Owners: slices.Clone(s.Owners), OwnerKinds: s.OwnerKinds, OwnersAbsent: s.OwnersAbsent}
 	for i := range kinds {
 		k := &kinds[i]
 		for _, o := range k.objects(s) {

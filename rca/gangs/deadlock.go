@@ -3,7 +3,6 @@ package gangs
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
@@ -37,7 +36,8 @@ func (c *Workload) Deadlock() *view.Finding {
 	if !together || len(c.Asks) == 0 {
 		return nil
 	}
-	mine := slices.DeleteFunc(c.Cluster.Running(c.Incident.Workload), func(p *corev1.Pod) bool { return !c.holdsAsked(p) })
+	of := c.Cluster.MemberOf(c.Pod)
+	mine := slices.DeleteFunc(c.Cluster.Running(of), func(p *corev1.Pod) bool { return !c.holdsAsked(p) })
 	if len(mine) == 0 {
 		return nil
 	}
@@ -68,6 +68,9 @@ func (c *Workload) Deadlock() *view.Finding {
 		without += has / a.Count
 	}
 	wait := int64(max(1, c.Incident.Waiting))
+	if of != c.Incident.Workload { // others of the incident are none of its members
+		wait = int64(max(1, c.Cluster.Waiting(of)))
+	}
 	if without == 0 || room >= wait || room > 0 && others {
 		return nil // no node is large enough; or there is room for all once others leave
 	}
@@ -119,23 +122,12 @@ func (c *Workload) holdsAsked(p *corev1.Pod) bool {
 	return slices.ContainsFunc(c.Asks, func(a view.Ask) bool { q := list[a.Resource]; return q.Sign() > 0 })
 }
 
-// waitingKinds are workloads whose members meet before any of them works; elasticKinds
-// those that may begin with some of them.
-var (
-	waitingKinds = []string{"PyTorchJob", "TFJob", "MPIJob", "XGBoostJob", "PaddleJob", "JAXJob", "TrainJob", "JobSet", "LeaderWorkerSet"}
-	elasticKinds = []string{"RayCluster", "RayJob", "RayService", "SparkApplication", "DaskCluster", "DaskJob", "AppWrapper"}
-)
-
 // membersWait says whether members of the workload wait for each other, and how well that
 // is known.
 func (c *Workload) membersWait() (diagnosis.Certainty, bool) {
 	w := c.Incident.Workload
-	kind, group, _ := strings.Cut(w.Kind, ".")
-	switch {
-	case slices.Contains(waitingKinds, kind):
-		return diagnosis.Proven, true
-	case slices.Contains(elasticKinds, kind), kind == "Job" && group == "batch.volcano.sh", c.ofVolcanoJob():
-		return diagnosis.Likely, true
+	if certainty, meet := view.MembersMeet(c.Cluster.MemberOf(c.Pod).Kind); meet {
+		return certainty, true
 	}
 	if owner, ok := c.Cluster.State.Owner(w.Kind, w.Namespace, w.Name); ok {
 		if d, rolls := owner.(*appsv1.Deployment); rolls {
@@ -174,12 +166,6 @@ func (c *Workload) behindOldPods(d *appsv1.Deployment) bool {
 // rendezvous says whether an Indexed Job's pods find each other by name: independent ones
 // have no use for a subdomain.
 func (c *Workload) rendezvous(j *batchv1.Job) bool { return j.Spec.Template.Spec.Subdomain != "" }
-
-// ofVolcanoJob says whether the pod's controller is Volcano's Job, whose kind is also the
-// API server's.
-func (c *Workload) ofVolcanoJob() bool {
-	return slices.ContainsFunc(c.Pod.OwnerReferences, func(o metav1.OwnerReference) bool { return strings.HasPrefix(o.APIVersion, "batch.volcano.sh/") })
-}
 
 // asks claims what the pod asks of a resource.
 func (c *Workload) asks(name corev1.ResourceName) []diagnosis.Claim {

@@ -15,6 +15,7 @@ import (
 	"github.com/unpend/unpend/rca/kubelet"
 	"github.com/unpend/unpend/rca/mend"
 	"github.com/unpend/unpend/rca/view"
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 // Again is what is done about a pod that a kubelet has refused: it is tried again
@@ -128,7 +129,7 @@ func again(c *edit.Workload, t *kubelet.Turned, not string) edit.Change {
 		ch.Commands = []string{fmt.Sprintf("kubectl -n %s get %s.%s/%s -o yaml  # its status", c.Pod.Namespace, strings.ToLower(owner.Kind), group, owner.Name), ch.Commands[0]}
 		return ch
 	}
-	if o, ok := c.Cluster.State.Owner(owner.Kind, c.Pod.Namespace, owner.Name); ok {
+	if o, ok := c.Cluster.State.Owner(incident.OwnerKind(owner), c.Pod.Namespace, owner.Name); ok {
 		if j, is := o.(*batchv1.Job); is && gaveUp(j) {
 			ch.Kind, ch.Title, ch.Until = diagnosis.Manual, "make "+name+" again: it gave up after such refusals", name+" is made again"
 			ch.Commands = []string{fmt.Sprintf("kubectl -n %s get %s -o json | jq 'del(.spec.selector, .spec.template.metadata.labels[\"controller-uid\", \"batch.kubernetes.io/controller-uid\"])' | kubectl replace --force -f -", c.Pod.Namespace, name)}

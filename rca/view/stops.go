@@ -14,6 +14,7 @@ import (
 
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 // Stops are the pods that stop because an action makes its target again, or rolls it: those
@@ -81,7 +82,7 @@ func ofTarget(st *cluster.State, p *corev1.Pod, t diagnosis.Target) bool {
 	if t.Kind != "Deployment" {
 		return by.Kind == t.Kind && by.Name == t.Name && string(by.UID) == t.UID
 	}
-	set, known := st.Owner(by.Kind, p.Namespace, by.Name)
+	set, known := st.Owner(incident.OwnerKind(by), p.Namespace, by.Name)
 	if !known || set.GetUID() != by.UID {
 		return false
 	}

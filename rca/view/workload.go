@@ -2,12 +2,14 @@ package view
 
 import (
 	"slices"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/watcher/incident"
 )
 
@@ -61,7 +63,7 @@ func admittedAs(queued []*unstructured.Unstructured) map[incident.Ref]Team {
 	out := map[incident.Ref]Team{}
 	for _, q := range queued {
 		for _, o := range q.GetOwnerReferences() {
-			out[incident.Ref{Kind: o.Kind, Namespace: q.GetNamespace(), Name: o.Name}] = Team{Kind: "Workload", Namespace: q.GetNamespace(), Name: q.GetName()}
+			out[incident.Ref{Kind: incident.OwnerKind(&o), Namespace: q.GetNamespace(), Name: o.Name}] = Team{Kind: "Workload", Namespace: q.GetNamespace(), Name: q.GetName()}
 		}
 	}
 	return out
@@ -72,12 +74,60 @@ func admittedAs(queued []*unstructured.Unstructured) map[incident.Ref]Team {
 func (w *Cluster) Running(of incident.Ref) []*corev1.Pod {
 	var out []*corev1.Pod
 	for _, p := range w.State.Pods {
-		if p.Namespace == of.Namespace && p.Spec.NodeName != "" && !Ended(p) && p.DeletionTimestamp == nil && w.WorkloadOf(p) == of {
+		if p.Namespace == of.Namespace && p.Spec.NodeName != "" && !Ended(p) && p.DeletionTimestamp == nil && w.isOf(p, of) {
 			out = append(out, p)
 		}
 	}
 	slices.SortStableFunc(out, func(a, b *corev1.Pod) int { return b.CreationTimestamp.Compare(a.CreationTimestamp.Time) })
 	return out
+}
+
+// Waiting counts the pods of a workload that wait.
+func (w *Cluster) Waiting(of incident.Ref) int {
+	n := 0
+	for _, p := range w.State.Pods {
+		if _, _, waits := incident.Waiting(p); waits && p.Namespace == of.Namespace && w.isOf(p, of) {
+			n++
+		}
+	}
+	return n
+}
+
+// isOf says whether a workload, its own or one that owns that, is the pod's.
+func (w *Cluster) isOf(p *corev1.Pod, of incident.Ref) bool {
+	return slices.Contains(incident.Owners(p, w.State.Owner), of)
+}
+
+// meetingKinds are workloads whose members meet before any of them works; elasticKinds those
+// that may begin with some of them.
+var (
+	meetingKinds = []string{"PyTorchJob", "TFJob", "MPIJob", "XGBoostJob", "PaddleJob", "JAXJob", "TrainJob", "JobSet", "LeaderWorkerSet"}
+	elasticKinds = []string{"RayCluster", "RayJob", "RayService", "SparkApplication", "DaskCluster", "DaskJob", "AppWrapper"}
+)
+
+// MembersMeet says whether members of a workload of that kind wait for each other, and how well
+// that is known.
+func MembersMeet(kind string) (diagnosis.Certainty, bool) {
+	name, _, _ := strings.Cut(kind, ".")
+	switch {
+	case slices.Contains(meetingKinds, name):
+		return diagnosis.Proven, true
+	case slices.Contains(elasticKinds, name), kind == "Job.batch.volcano.sh":
+		return diagnosis.Likely, true
+	}
+	return "", false
+}
+
+// MemberOf is the workload that a pod is a member of: the nearest whose members meet, for what
+// owns that (an experiment its trials) may own several; without one, the topmost.
+func (w *Cluster) MemberOf(p *corev1.Pod) incident.Ref {
+	chain := incident.Owners(p, w.State.Owner)
+	for _, of := range chain {
+		if _, meet := MembersMeet(of.Kind); meet {
+			return of
+		}
+	}
+	return chain[len(chain)-1]
 }
 
 // WorkloadOf is whose pod it is.

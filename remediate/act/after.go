@@ -2,6 +2,7 @@ package act
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 	"github.com/unpend/unpend/watcher/incident"
+	"github.com/unpend/unpend/watcher/owners"
 )
 
 // After holds what came of a plan to what was said of it, and says what was not: as many pods
@@ -156,14 +158,16 @@ func (r *run) wasStopped(ctx context.Context, w v1alpha1.Watched, p *corev1.Pod)
 		ended := p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
 		return disrupted || p.DeletionTimestamp != nil && !ended, nil
 	}
-	if !slices.Contains(workloads, w.OwnerKind) {
+	if w.OwnerKind == "" {
 		return true, nil
 	}
-	o, err := r.object(ctx, diagnosis.Target{Kind: w.OwnerKind, Namespace: w.Namespace, Name: w.Owner})
-	if apierrors.IsNotFound(err) {
+	o, err := r.owner(ctx, incident.Ref{Kind: w.OwnerKind, Namespace: w.Namespace, Name: w.Owner})
+	switch {
+	case errors.Is(err, owners.ErrUnread), apierrors.IsForbidden(err):
+		return true, nil
+	case apierrors.IsNotFound(err):
 		return false, nil
-	}
-	if err != nil {
+	case err != nil:
 		return false, fmt.Errorf("read the owner of pod %s/%s: %w", w.Namespace, w.Name, err)
 	}
 	j, is := o.(*batchv1.Job)

@@ -16,6 +16,7 @@ import (
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 	"github.com/unpend/unpend/watcher/incident"
+	"github.com/unpend/unpend/watcher/owners/ownerstest"
 )
 
 // podOf is a pod of a controller; it waits where it has no node, else it runs.
@@ -121,6 +122,14 @@ func TestAfter(t *testing.T) {
 		rem.Status.Before = &v1alpha1.Before{Waiting: tc.was, Announced: tc.said, Running: tc.running, Workloads: []incident.Ref{rem.Spec.Workload, {Kind: "Job", Namespace: "ml", Name: "victim"}}}
 		if got := New(memory(tc.now...), rem).After(t.Context()); got != tc.want {
 			t.Errorf("%s: %q, want %q", tc.name, got, tc.want)
+		}
+	}
+	// Of what a named kind owns, as of a ReplicaSet's: who deleted that has stopped the pod.
+	for now, want := range map[string]string{"one": "1 pod that was not named stopped: ml/p", "other": ""} {
+		rem := this(diagnosis.Action{Verb: diagnosis.VerbUncordon})
+		rem.Status.Journal, rem.Status.Before = []v1alpha1.Entry{{Step: "run"}}, &v1alpha1.Before{Running: watch("Trial.kubeflow.org", "one", "p")}
+		if got := New(withTrials(memory(), ownerstest.Object("Trial", now)), rem).After(t.Context()); got != want {
+			t.Errorf("trial %s: %q, want %q", now, got, want)
 		}
 	}
 	// One that was turned back says who stopped, not who waits.

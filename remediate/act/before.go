@@ -98,7 +98,7 @@ func stays(p *corev1.Pod) bool {
 func watched(p *corev1.Pod) v1alpha1.Watched {
 	w := v1alpha1.Watched{Namespace: p.Namespace, Name: p.Name, UID: p.UID}
 	if by := metav1.GetControllerOfNoCopy(p); by != nil {
-		w.OwnerKind, w.Owner = by.Kind, by.Name
+		w.OwnerKind, w.Owner = incident.OwnerKind(by), by.Name
 	}
 	return w
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/unpend/unpend/rca/view"
 	"github.com/unpend/unpend/remediate/plan"
 	"github.com/unpend/unpend/remediate/v1alpha1"
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 // Begin puts what the plan rests on into its journal: the targets as the state has them that
@@ -87,7 +88,7 @@ func madeFromAnother(st *cluster.State, p *corev1.Pod, d *appsv1.Deployment) boo
 	if by == nil {
 		return false
 	}
-	o, _ := st.Owner(by.Kind, p.Namespace, by.Name)
+	o, _ := st.Owner(incident.OwnerKind(by), p.Namespace, by.Name)
 	rs, ok := o.(*appsv1.ReplicaSet)
 	if !ok {
 		return false

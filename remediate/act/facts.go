@@ -38,6 +38,8 @@ func (r *run) object(ctx context.Context, t diagnosis.Target) (metav1.Object, er
 		return r.Client.AppsV1().DaemonSets(t.Namespace).Get(ctx, t.Name, get)
 	case "Job":
 		return r.Client.BatchV1().Jobs(t.Namespace).Get(ctx, t.Name, get)
+	case "CronJob":
+		return r.Client.BatchV1().CronJobs(t.Namespace).Get(ctx, t.Name, get)
 	case "Pod":
 		return r.Client.CoreV1().Pods(t.Namespace).Get(ctx, t.Name, get)
 	case "ResourceQuota":

@@ -13,12 +13,16 @@ import (
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/journal"
 	"github.com/unpend/unpend/remediate/v1alpha1"
+	"github.com/unpend/unpend/watcher/owners"
 )
 
 // Deps are what verbs act with. All but DryRun and Locks are required.
 type Deps struct {
 	Client  kubernetes.Interface
 	Dynamic dynamic.Interface
+	// Owners are the kinds of owners that are read beside Kubernetes' own: those that the plan
+	// was found with.
+	Owners owners.Reader
 	// As writes pods and workloads: as the approver, where that is another than Client.
 	As     kubernetes.Interface
 	Now    func() time.Time
@@ -80,6 +84,8 @@ type run struct {
 	// unanswered is the step that made it.
 	asking     string
 	unanswered v1alpha1.StepID
+	// single gets owners of the kinds of Owners; nil until the first is.
+	single *owners.Single
 }
 
 // follow tells every step when it made a write before whose answer was lost.

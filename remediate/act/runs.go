@@ -62,26 +62,31 @@ func (r *run) belongs(ctx context.Context, p *corev1.Pod) bool {
 	return incident.Topmost(p, r.owners(ctx)) == r.rem.Spec.Workload
 }
 
-// workloads are the kinds whose own owners are followed.
-var workloads = []string{"ReplicaSet", "Job", "Deployment", "StatefulSet", "DaemonSet"}
-
 // owners reads owners from the API server, each once.
 func (r *run) owners(ctx context.Context) incident.Lookup {
-	read := map[diagnosis.Target]metav1.Object{}
+	read := map[incident.Ref]metav1.Object{}
 	return func(kind, ns, name string) (metav1.Object, bool) {
-		if !slices.Contains(workloads, kind) {
-			return nil, false
-		}
-		t := diagnosis.Target{Kind: kind, Namespace: ns, Name: name}
-		o, known := read[t]
+		ref := incident.Ref{Kind: kind, Namespace: ns, Name: name}
+		o, known := read[ref]
 		if !known {
-			if found, err := r.object(ctx, t); err == nil {
+			if found, err := r.owner(ctx, ref); err == nil {
 				o = found
 			}
-			read[t] = o
+			read[ref] = o
 		}
 		return o, o != nil
 	}
+}
+
+// owner reads one. owners.ErrUnread: nobody here reads its kind.
+func (r *run) owner(ctx context.Context, ref incident.Ref) (metav1.Object, error) {
+	if incident.OwnKind(ref.Kind) {
+		return r.object(ctx, diagnosis.Target{Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name})
+	}
+	if r.single == nil {
+		r.single = r.Owners.Single(r.Client.Discovery())
+	}
+	return r.single.Get(ctx, ref.Kind, ref.Namespace, ref.Name)
 }
 
 // calm says what is missing until no more pods wait than were announced, or fewer than

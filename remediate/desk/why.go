@@ -33,7 +33,7 @@ func (v Visitor) Why(ctx context.Context, pod, namespace string) (Finding, error
 			return Finding{}, noSuch(err, pod)
 		}
 	}
-	st, err := cluster.Read(ctx, v.desk.Client, v.desk.Dynamic, v.desk.Now)
+	st, err := cluster.Read(ctx, v.desk.Client, v.desk.Dynamic, v.desk.Now, v.desk.Owners)
 	if err != nil {
 		return Finding{}, err
 	}

@@ -13,12 +13,15 @@ import (
 	"github.com/unpend/unpend/remediate/act"
 	"github.com/unpend/unpend/remediate/journal"
 	"github.com/unpend/unpend/remediate/v1alpha1"
+	"github.com/unpend/unpend/watcher/owners"
 )
 
 // Deps are what a plan is proved and carried out with.
 type Deps struct {
 	Client  kubernetes.Interface
 	Dynamic dynamic.Interface
+	// Owners are the kinds of owners that are read beside Kubernetes' own; none by default.
+	Owners owners.Reader
 	// As writes pods and workloads: as the approver, where that is another. Client
 	// without it.
 	As     kubernetes.Interface
@@ -77,7 +80,7 @@ func (d Deps) withDefaults() Deps {
 
 // acting is what the verbs act with.
 func (d Deps) acting() act.Deps {
-	return act.Deps{Client: d.Client, Dynamic: d.Dynamic, As: d.As, Now: d.Now, Logger: d.Logger, DryRun: d.DryRun, Deadlines: d.Deadlines, Locks: d.Locks}
+	return act.Deps{Client: d.Client, Dynamic: d.Dynamic, Owners: d.Owners, As: d.As, Now: d.Now, Logger: d.Logger, DryRun: d.DryRun, Deadlines: d.Deadlines, Locks: d.Locks}
 }
 
 // journaling is what the journal goes by.

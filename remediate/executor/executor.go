@@ -353,7 +353,7 @@ func misstated(st *cluster.State, rem, is *v1alpha1.Remediation) string {
 
 // start proves the plan once more on fresh state and begins it.
 func (x *Executor) start(ctx context.Context, rem *v1alpha1.Remediation) (time.Duration, error) {
-	st, err := cluster.Read(ctx, x.Client, x.Dynamic, x.Now)
+	st, err := cluster.Read(ctx, x.Client, x.Dynamic, x.Now, x.Owners)
 	if err != nil {
 		return 0, err
 	}

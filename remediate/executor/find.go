@@ -17,7 +17,7 @@ import (
 // Find re-reads the cluster, diagnoses the incident again, and returns the fix
 // with that number or, when the hash is not empty, with that plan; number 0 is none.
 func Find(ctx context.Context, d Deps, id string, number int, hash string) (plan.Found, error) {
-	st, err := cluster.Read(ctx, d.Client, d.Dynamic, d.Now)
+	st, err := cluster.Read(ctx, d.Client, d.Dynamic, d.Now, d.Owners)
 	if err != nil {
 		return plan.Found{}, err
 	}

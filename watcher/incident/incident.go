@@ -81,40 +81,6 @@ func (i Incident) AsResolved() Incident {
 	return Incident{ID: i.ID, Workload: i.Workload, Requests: i.Requests, More: i.More, Pods: []PodRef{}, Newest: i.Newest, Resolved: true}
 }
 
-// Lookup finds an owner object; false when it does not exist or was not read.
-type Lookup func(kind, namespace, name string) (metav1.Object, bool)
-
-// Topmost is the last of a pod's Owners.
-func Topmost(pod *corev1.Pod, lookup Lookup) Ref {
-	owners := Owners(pod, lookup)
-	return owners[len(owners)-1]
-}
-
-// Owners follows the controller references of a pod as far as they can be read:
-// the pod itself, its ReplicaSet, its Deployment; or its Job and CronJob; and so
-// on. An owner that cannot be found ends the chain with its name; owners in a
-// circle end it too.
-func Owners(pod *corev1.Pod, lookup Lookup) []Ref {
-	chain := []Ref{{"Pod", pod.Namespace, pod.Name}}
-	var at metav1.Object = pod
-	for {
-		owner := metav1.GetControllerOf(at)
-		if owner == nil || owner.Kind == "Node" {
-			return chain
-		}
-		ref := Ref{owner.Kind, pod.Namespace, owner.Name}
-		circle := slices.Contains(chain, ref)
-		if chain = append(chain, ref); circle {
-			return chain
-		}
-		next, ok := lookup(owner.Kind, pod.Namespace, owner.Name)
-		if !ok {
-			return chain
-		}
-		at = next
-	}
-}
-
 // ID is gpu- and 10 hex of sha256 over the workload ("kind/ns/name") and
 // its requests ("name=quantity" by name, with commas).
 func ID(w Ref, requests map[string]string) string {
@@ -219,8 +185,7 @@ func Group(pods []*corev1.Pod, lookup Lookup, refusals ...Refusal) []Incident {
 		i := of(pod, since)
 		i.add(pod, reason, since)
 		if lacks >= 0 { // of all that were refused, one after the other, so many are wanted
-			by := metav1.GetControllerOf(pod)
-			ref := Ref{by.Kind, pod.Namespace, by.Name}
+			ref := ownerRef(metav1.GetControllerOf(pod), pod.Namespace)
 			if counted[ref]++; counted[ref] > lacks {
 				i.Waiting--
 			}
@@ -253,7 +218,7 @@ func replacing(pods []*corev1.Pod, lookup Lookup) func(*corev1.Pod) (version str
 		if pod.Status.Phase != corev1.PodFailed || owner == nil {
 			return "", -1, false
 		}
-		ref := Ref{owner.Kind, pod.Namespace, owner.Name}
+		ref := ownerRef(owner, pod.Namespace)
 		o, ok := lookup(ref.Kind, ref.Namespace, ref.Name)
 		if !ok || o == nil || o.GetUID() != owner.UID {
 			return "", -1, false // nobody replaces a pod whose owner is gone
@@ -277,7 +242,7 @@ func inPhase(pods []*corev1.Pod, phase corev1.PodPhase) map[Ref]int {
 	out := map[Ref]int{}
 	for _, p := range pods {
 		if o := metav1.GetControllerOf(p); o != nil && p.Status.Phase == phase && p.DeletionTimestamp == nil {
-			out[Ref{o.Kind, p.Namespace, o.Name}]++
+			out[ownerRef(o, p.Namespace)]++
 		}
 	}
 	return out

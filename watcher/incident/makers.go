@@ -146,7 +146,7 @@ func (m Makers) All() []maker {
 		k, _ := MakerOf(o)
 		out = append(out, k)
 		if owner := metav1.GetControllerOf(o); owner != nil {
-			made[Ref{owner.Kind, o.Namespace, owner.Name}] = true
+			made[ownerRef(owner, o.Namespace)] = true
 		}
 	}
 	for _, o := range m.Deployments {

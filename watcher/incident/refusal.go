@@ -77,7 +77,7 @@ func (m Makers) told() map[Ref]map[string]told {
 			continue
 		}
 		o := e.InvolvedObject
-		ref, first, last := Ref{o.Kind, o.Namespace, o.Name}, begun(e), seen(e)
+		ref, first, last := Ref{KindOf(o.GroupVersionKind().GroupKind()), o.Namespace, o.Name}, begun(e), seen(e)
 		if out[ref] == nil {
 			out[ref] = map[string]told{}
 		}
@@ -119,7 +119,7 @@ func newestPods(pods []*corev1.Pod) map[Ref]time.Time {
 	out := map[Ref]time.Time{}
 	for _, p := range pods {
 		if o := metav1.GetControllerOf(p); o != nil {
-			ref := Ref{o.Kind, p.Namespace, o.Name}
+			ref := ownerRef(o, p.Namespace)
 			if p.CreationTimestamp.After(out[ref]) {
 				out[ref] = p.CreationTimestamp.Time
 			}

@@ -9,10 +9,10 @@ import (
 	"github.com/unpend/unpend/rca/cluster"
 )
 
-// repeated are the flags that a printed command carries on: which cluster, and as who. A
-// token is none of them, for it would be on the screen.
+// repeated are the flags that a printed command carries on: which cluster, as who, and what
+// names its incidents. A token is none of them, for it would be on the screen.
 var repeated = []string{"kubeconfig", "context", "cluster", "user", "server", "as", "as-uid", "as-group", "as-user-extra",
-	"certificate-authority", "client-certificate", "client-key", "insecure-skip-tls-verify", "tls-server-name", "proxy-url"}
+	"certificate-authority", "client-certificate", "client-key", "insecure-skip-tls-verify", "tls-server-name", "proxy-url", "owner-kinds"}
 
 // again are those of them that were given, to be copied to a shell.
 func (k *kubeFlags) again() string {

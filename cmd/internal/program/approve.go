@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"strings"
 	"time"
@@ -62,11 +61,11 @@ func (o *approveOptions) approve(ctx context.Context, arg string, std Stdio) err
 	if err != nil {
 		return &codedError{exitUsage, err}
 	}
-	client, custom, err := o.clients()
+	d, err := o.deps()
 	if err != nil {
 		return err
 	}
-	d := executor.Deps{Measure: measure, Client: client, Dynamic: custom, Now: time.Now, Logger: slog.New(slog.DiscardHandler), DryRun: o.dryRun}
+	d.Measure, d.DryRun = measure, o.dryRun
 	if err := o.ofThisCluster(ctx, d, ref); err != nil {
 		return err
 	}

@@ -101,11 +101,11 @@ func (s *source) glance(ctx context.Context, c *cobra.Command) *cluster.State {
 		}
 		return st
 	}
-	client, custom, err := s.clients()
+	d, err := s.deps()
 	if err != nil {
 		return nil
 	}
-	st, err := cluster.Read(ctx, client, custom, time.Now)
+	st, err := cluster.Read(ctx, d.Client, d.Dynamic, time.Now, d.Owners)
 	if err != nil {
 		return nil
 	}

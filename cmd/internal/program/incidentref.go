@@ -102,11 +102,14 @@ func (s *source) absent(ctx context.Context, st *cluster.State, d *executor.Deps
 			return gone(fmt.Sprintf("; its plan %.12s is %s", rem.Name, standingOf(rem).State))
 		}
 	}
-	where := "the dump"
+	where, hint := "the dump", ""
 	if st.Live {
 		where = "this cluster (" + s.kube.where(st) + ")"
 	}
-	return fmt.Errorf("no incident %s is known: nothing in %s has that id, nor has it had one that is on record; 'unpend incidents' lists those that wait", id, where)
+	if st.Live && len(s.kube.ownerKinds) == 0 { // then what the service names otherwise has another id here
+		hint = "; where the service is told of kinds of owners (rca.ownerKinds), name the same with --owner-kinds"
+	}
+	return fmt.Errorf("no incident %s is known: nothing in %s has that id, nor has it had one that is on record; 'unpend incidents' lists those that wait%s", id, where, hint)
 }
 
 // waits are the ids of all that waits in a state.

@@ -10,6 +10,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/util/homedir"
+
+	"github.com/unpend/unpend/watcher/owners"
 )
 
 // kubeFlags say which cluster is meant and who asks, by kubectl's flags. They are bound
@@ -19,6 +21,8 @@ type kubeFlags struct {
 	overrides clientcmd.ConfigOverrides
 	extra     []string // KEY=VALUE, of who is impersonated
 	flags     *pflag.FlagSet
+	// ownerKinds are the kinds of owners that are read beside Kubernetes' own.
+	ownerKinds []string
 }
 
 func newKubeFlags(flags *pflag.FlagSet) *kubeFlags {
@@ -57,6 +61,25 @@ func (k *kubeFlags) bindCluster(flags *pflag.FlagSet) {
 	flags.StringVar(&k.overrides.Timeout, "request-timeout", k.overrides.Timeout, "The length of time to wait before giving up on a single server request. Non-zero values should contain a corresponding time unit (e.g. 1s, 2m, 3h). A value of zero means don't timeout requests.")
 	flags.BoolVar(&cluster.DisableCompression, "disable-compression", false, "If true, opt-out of response compression for all requests to the server")
 	flags.StringVar(&cluster.ProxyURL, "proxy-url", "", "Proxy URL to use for requests to the API server")
+}
+
+// ownerKindsEnv has what --owner-kinds says for every command.
+const ownerKindsEnv = "UNPEND_OWNER_KINDS"
+
+// bindOwners adds a flag that is not kubectl's. Incidents are named after topmost owners, so it
+// has to say what the service's configuration does.
+func (k *kubeFlags) bindOwners(flags *pflag.FlagSet) {
+	known := strings.FieldsFunc(os.Getenv(ownerKindsEnv), func(r rune) bool { return r == ',' })
+	flags.StringSliceVar(&k.ownerKinds, "owner-kinds", known, "kinds of owners to read beside Kubernetes' own, as rca.ownerKinds of the service names them (workflows.argoproj.io); "+ownerKindsEnv+" has them for all commands")
+}
+
+// owners reads these kinds.
+func (k *kubeFlags) owners(config *rest.Config) (owners.Reader, error) {
+	names, err := owners.Names(k.ownerKinds)
+	if err != nil {
+		return owners.Reader{}, usage("--owner-kinds: %v", err)
+	}
+	return owners.New(config, names)
 }
 
 // namespace is what -n says; empty without it.

@@ -21,7 +21,7 @@ func (t target) there(st *cluster.State) string {
 		return ""
 	}
 	for _, j := range st.Jobs {
-		if !t.names("job", j) {
+		if !t.is("Job") || !t.names("job", j) {
 			continue
 		}
 		text := fmt.Sprintf("job/%s in namespace %s is there", j.Name, j.Namespace)
@@ -108,7 +108,7 @@ func (t target) stands(kind string, o *unstructured.Unstructured, namespace stri
 		return false
 	}
 	return t.names(kind, o) || slices.ContainsFunc(o.GetOwnerReferences(), func(r metav1.OwnerReference) bool {
-		return r.Name == t.name && (t.kind == "" || strings.ToLower(r.Kind) == t.kind)
+		return r.Name == t.name && t.is(incident.OwnerKind(&r))
 	})
 }
 
@@ -136,7 +136,14 @@ func (t target) other(st *cluster.State) string {
 		found += " is there"
 	}
 	for kind, o := range st.Workloads {
-		note(strings.ToLower(kind), o)
+		if t.is(kind) {
+			note(strings.ToLower(kind), o)
+		}
+	}
+	for _, o := range st.Owners {
+		if t.is(incident.KindOf(o.GroupVersionKind().GroupKind())) {
+			note(strings.ToLower(o.Kind), o)
+		}
 	}
 	if found != "" {
 		return found + ", and no pod of it waits"

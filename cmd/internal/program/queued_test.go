@@ -46,6 +46,11 @@ kind: PodGroup
 metadata: {name: vc-abc, namespace: ml, ownerReferences: [{apiVersion: batch.volcano.sh/v1alpha1, kind: Job, name: vc, uid: uid-v, controller: true}]}
 spec: {minMember: 2, queue: research}
 status: {phase: Pending}
+---
+apiVersion: argoproj.io/v1alpha1
+kind: Workflow
+metadata: {name: nightly, namespace: ml}
+spec: {suspend: true}
 `
 
 // What a queue or somebody holds is there, though it has no pod: it is named with its
@@ -62,6 +67,15 @@ func TestWhatAQueueHoldsIsThere(t *testing.T) {
 		"pytorchjob/bert": "pytorchjob/bert in namespace ml waits in Kueue: Workload pytorchjob-bert-12345 in queue nope says QuotaReserved=False Inadmissible: LocalQueue nope doesn't exist.\n",
 		"job/vc":          "job/vc in namespace ml is there: PodGroup vc-abc is Pending, queue research.\n",
 		"job/none":        "",
+
+		"workflow/nightly":              "workflow/nightly in namespace ml is there, and no pod of it waits.\n",
+		"nightly":                       "workflow/nightly in namespace ml is there, and no pod of it waits.\n",
+		"workflows.argoproj.io/nightly": "workflow/nightly in namespace ml is there, and no pod of it waits.\n",
+		"workflows.example.org/nightly": "",
+		"jobs.batch/by-hand":            "job/by-hand in namespace ml is there, and is suspended: it has no pods until somebody or its queue resumes it (spec.suspend is true).\n",
+		"jobs.batch.volcano.sh/vc":      "job/vc in namespace ml is there: PodGroup vc-abc is Pending, queue research.\n",
+		"jobs.batch/vc":                 "",
+		"jobs.batch.volcano.sh/by-hand": "",
 	} {
 		target, err := newTarget([]string{asked}, "ml")
 		if err != nil {

@@ -3,10 +3,8 @@ package program
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -85,11 +83,6 @@ func (o *remediationsOptions) show(ctx context.Context, args []string, std Stdio
 	style := terminalOptions(std.Out)
 	style.Now, style.Wide = d.Now(), o.output == "wide"
 	return terminal.Plans(std.Out, plans, style)
-}
-
-func (s *source) deps() (executor.Deps, error) {
-	client, custom, err := s.clients()
-	return executor.Deps{Client: client, Dynamic: custom, Now: time.Now, Logger: slog.New(slog.DiscardHandler)}, err
 }
 
 // listPlans lists the plans, newest first.

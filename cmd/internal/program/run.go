@@ -74,6 +74,10 @@ func (o *runOptions) serve(ctx context.Context, std Stdio) error {
 	if o.nats != "" {
 		c.Bus.URL = o.nats
 	}
+	if len(o.kube.ownerKinds) > 0 {
+		c.RCA.OwnerKinds = o.kube.ownerKinds
+	}
+	o.kube.ownerKinds = c.RCA.OwnerKinds // who asks the page's agents means the same incidents
 	if err := o.check(c); err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"strings"
@@ -11,8 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -43,11 +42,11 @@ func (s *source) state(ctx context.Context, namespace string, std Stdio) (*clust
 		garbage(garbageOfDump)
 		return cluster.FromFiles(s.files, std.In)
 	}
-	client, custom, err := s.clients()
+	d, err := s.deps()
 	if err != nil {
 		return nil, err
 	}
-	st, err := cluster.ReadFor(ctx, client, custom, time.Now, namespace)
+	st, err := cluster.ReadFor(ctx, d.Client, d.Dynamic, time.Now, namespace, d.Owners)
 	if err != nil {
 		return nil, unreachable(err)
 	}
@@ -70,12 +69,18 @@ func (s *source) rest() (*rest.Config, error) {
 	return config, nil
 }
 
-func (s *source) clients() (kubernetes.Interface, dynamic.Interface, error) {
+// deps read the cluster, and carry nothing out yet.
+func (s *source) deps() (executor.Deps, error) {
 	config, err := s.rest()
 	if err != nil {
-		return nil, nil, err
+		return executor.Deps{}, err
 	}
-	return cluster.Clients(config)
+	client, custom, err := cluster.Clients(config)
+	if err != nil {
+		return executor.Deps{}, err
+	}
+	owned, err := s.kube.owners(config)
+	return executor.Deps{Client: client, Dynamic: custom, Owners: owned, Now: time.Now, Logger: slog.New(slog.DiscardHandler)}, err
 }
 
 // unreachable says in one sentence that the API server does not answer, or not

@@ -19,6 +19,7 @@ import (
 // workload anywhere between the pod and its topmost owner.
 type target struct {
 	kind, name, namespace string
+	group                 string          // of the API, where it was said
 	mark                  string          // of the cluster that an incident is of
 	labels                labels.Selector // of the pods; nil: any
 }
@@ -43,7 +44,7 @@ func newTarget(args []string, namespace string) (target, error) {
 	if name == "" || slash && kind == "" || strings.Contains(name, "/") {
 		return t, usage("%q names nothing: write NAME or KIND/NAME, and the namespace with -n", args[0])
 	}
-	kind, _, _ = strings.Cut(strings.ToLower(kind), ".") // jobs.batch
+	kind, t.group, _ = strings.Cut(strings.ToLower(kind), ".") // jobs.batch
 	if long, ok := shortKinds[kind]; ok {
 		kind = long
 	}
@@ -90,8 +91,21 @@ func (t target) matches(p *corev1.Pod, st *cluster.State) bool {
 		return false
 	}
 	return t.name == "" || slices.ContainsFunc(incident.Owners(p, st.Owner), func(r incident.Ref) bool {
-		return r.Name == t.name && (t.kind == "" || strings.ToLower(r.Kind) == t.kind)
+		return r.Name == t.name && t.is(r.Kind)
 	})
+}
+
+// is says whether a kind, as a Ref names it, is the one that is asked about: any group's of
+// that name where none was said. The group may have a version before it, as kubectl takes it.
+func (t target) is(kind string) bool {
+	name, group, _ := strings.Cut(kind, ".")
+	for _, k := range incident.Kinds {
+		if k.Kind == kind {
+			group = k.Group
+		}
+	}
+	group = strings.ToLower(group)
+	return t.kind == "" || strings.ToLower(name) == t.kind && (t.group == "" || group == "" || t.group == group || strings.HasSuffix(t.group, "."+group))
 }
 
 // explainNothing says that what was asked about does not wait; that it does not

@@ -57,7 +57,7 @@ func (o *waitOptions) wait(ctx context.Context, arg string, std Stdio) error {
 	if err := o.ofThisCluster(ctx, d, ref); err != nil {
 		return err
 	}
-	f, err := cluster.Follow(ctx, d.Client, d.Dynamic, time.Now)
+	f, err := cluster.Follow(ctx, d.Client, d.Dynamic, time.Now, d.Owners)
 	if err != nil {
 		return unreachable(err)
 	}

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"os"
 	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -157,12 +156,12 @@ func (o *whyOptions) diagnoseOnly(ctx context.Context, st *cluster.State, only f
 	}
 	opts := rca.Options{Only: only, Measure: measure, Logger: logger}
 	if st.Live {
-		client, custom, err := o.clients()
+		d, err := o.deps()
 		if err != nil {
 			return nil, err
 		}
-		opts.Outcomes = plan.Store{Dynamic: custom}.Outcomes
-		opts.Guard = executor.GuardOf(executor.Deps{Client: client, Dynamic: custom, Now: time.Now}, o.executorNamespace, 0)
+		opts.Outcomes = plan.Store{Dynamic: d.Dynamic}.Outcomes
+		opts.Guard = executor.GuardOf(d, o.executorNamespace, 0)
 	}
 	search, done, err := o.open(ctx, std)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/unpend/unpend/rca/idle"
 	"github.com/unpend/unpend/remediate/plan"
+	"github.com/unpend/unpend/watcher/owners"
 )
 
 // Config is the one YAML file of `unpend run`: a key per room.
@@ -31,6 +32,9 @@ type Config struct {
 		IdleWindow metav1.Duration `json:"idleWindow"`
 		// IdleThreshold is below how many percent of GPU work a pod is idle (5).
 		IdleThreshold float64 `json:"idleThreshold"`
+		// OwnerKinds are kinds of owners that are read beside Kubernetes' own, by plural and
+		// group (workflows.argoproj.io): a walk from a pod to its topmost owner ends at others.
+		OwnerKinds []string `json:"ownerKinds"`
 	} `json:"rca"`
 	// Knowledge is what the team has said before; nothing without it.
 	Knowledge knowledgeConfig `json:"knowledge"`
@@ -107,6 +111,9 @@ func ReadConfig(path string) (Config, error) {
 	}
 	if err := yaml.UnmarshalStrict(data, &c); err != nil {
 		return c, fmt.Errorf("%s: %w", path, err)
+	}
+	if _, err := owners.Names(c.RCA.OwnerKinds); err != nil {
+		return c, fmt.Errorf("%s: rca.ownerKinds: %w", path, err)
 	}
 	if err := errors.Join(c.check(), c.checkRoutes()); err != nil {
 		return c, fmt.Errorf("%s: %w", path, err)

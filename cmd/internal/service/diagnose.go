@@ -30,7 +30,7 @@ const railsFor = 5 * time.Second
 // diagnose explains every incident on the bus: when it is news, and again when what its
 // diagnosis relied on has changed.
 func (s *Service) diagnose(ctx context.Context) error {
-	f, err := cluster.Follow(ctx, s.client, s.custom, time.Now)
+	f, err := cluster.Follow(ctx, s.client, s.custom, time.Now, s.owners)
 	if err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func (s *Service) diagnose(ctx context.Context) error {
 		})
 	}
 	a.opts.Measure, a.opts.Outcomes = s.measure, lasting(plan.Store{Dynamic: s.custom}.Outcomes)
-	a.opts.Guard = executor.GuardOf(executor.Deps{Client: s.client, Dynamic: s.custom, Now: time.Now}, s.config.Remediate.namespace(), railsFor)
+	a.opts.Guard = executor.GuardOf(executor.Deps{Client: s.client, Dynamic: s.custom, Owners: s.owners, Now: time.Now}, s.config.Remediate.namespace(), railsFor)
 	gauges := capacity.NewGauges(time.Now)
 	if err := s.registry.Register(gauges); err != nil {
 		return fmt.Errorf("register metrics: %w", err)

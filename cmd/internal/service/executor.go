@@ -47,7 +47,7 @@ func (s *Service) carryOut(ctx context.Context) (err error) {
 	}()
 	x := executor.New(executor.Options{Publish: s.notices(), Registerer: s.registry,
 		Namespace: c.namespace(), Self: who.Status.UserInfo.Username, ActAs: s.actAs, Groups: c.Groups,
-		Deps: executor.Deps{Observe: s.traced(trail.Observe), Measure: s.measure, Client: client, Dynamic: custom, Now: s.now, Logger: s.logger, Poll: c.Poll.Duration, Deadlines: act.Deadlines{
+		Deps: executor.Deps{Observe: s.traced(trail.Observe), Measure: s.measure, Client: client, Dynamic: custom, Owners: s.asked, Now: s.now, Logger: s.logger, Poll: c.Poll.Duration, Deadlines: act.Deadlines{
 			Evict: c.Deadlines.Evict.Duration, Leave: c.Deadlines.Leave.Duration, Manager: c.Deadlines.Manager.Duration,
 			Wedge: c.Deadlines.Wedge.Duration, Run: c.Deadlines.Run.Duration}}})
 	s.ready.set()

@@ -90,7 +90,7 @@ func (s *Service) slackDesk() (slackDesk, error) {
 	if err != nil {
 		return slackDesk{}, fmt.Errorf("remediate.identities: %w", err)
 	}
-	at := desk.Desk{Namespace: s.config.Remediate.namespace(), Deps: executor.Deps{Client: client, Dynamic: custom, Now: s.now, Logger: s.logger, Measure: s.measure}}
+	at := desk.Desk{Namespace: s.config.Remediate.namespace(), Deps: executor.Deps{Client: client, Dynamic: custom, Owners: s.asked, Now: s.now, Logger: s.logger, Measure: s.measure}}
 	return slackDesk{at, plan.Decider{Identities: people, Dynamic: custom,
 		ActAs: func(user string, groups []string) (dynamic.Interface, error) {
 			config := rest.CopyConfig(s.rest)

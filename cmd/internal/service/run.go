@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -28,6 +29,7 @@ import (
 	"github.com/unpend/unpend/remediate/web"
 	"github.com/unpend/unpend/watcher"
 	"github.com/unpend/unpend/watcher/incident"
+	"github.com/unpend/unpend/watcher/owners"
 )
 
 // Roles are what one process can do of the whole; remediate only in mode approve.
@@ -56,11 +58,24 @@ type Options struct {
 func New(ctx context.Context, o Options) (*Service, error) {
 	config := rest.CopyConfig(o.REST)
 	config.Wrap(hurried)
-	client, custom, err := cluster.Clients(gently(config))
+	held := gently(config)
+	client, custom, err := cluster.Clients(held)
 	if err != nil {
 		return nil, err
 	}
-	s := &Service{config: o.Config, agents: o.Agents, measure: o.Measure, client: client, custom: custom, rest: config, door: doorOf(config), now: time.Now, roles: o.Roles, out: o.Out, logger: slog.New(slog.NewJSONHandler(o.Log, nil)), registry: prometheus.NewRegistry()}
+	named, err := owners.Names(o.Config.RCA.OwnerKinds)
+	if err != nil {
+		return nil, fmt.Errorf("rca.ownerKinds: %w", err)
+	}
+	owned, err := owners.New(held, named)
+	if err != nil {
+		return nil, err
+	}
+	asked, err := owners.New(config, named)
+	if err != nil {
+		return nil, err
+	}
+	s := &Service{owners: owned, asked: asked, config: o.Config, agents: o.Agents, measure: o.Measure, client: client, custom: custom, rest: config, door: doorOf(config), now: time.Now, roles: o.Roles, out: o.Out, logger: slog.New(slog.NewJSONHandler(o.Log, nil)), registry: prometheus.NewRegistry()}
 	if err := s.announce(ctx, o); err != nil {
 		return nil, err
 	}
@@ -76,7 +91,9 @@ type Service struct {
 	measure  diagnosis.Measure
 	client   kubernetes.Interface // for watching and diagnosing, held back together
 	custom   dynamic.Interface
-	rest     *rest.Config // of the executor, which a storm of diagnoses must not hold up
+	owners   owners.Reader // kinds of owners that are read beside Kubernetes' own; held back, too
+	asked    owners.Reader // the same, for the executor and for people
+	rest     *rest.Config  // of the executor, which a storm of diagnoses must not hold up
 	now      func() time.Time
 	agents   func(s *Service, guarded bool) http.Handler
 	finder   atomic.Pointer[Finder] // nil: nothing is read that could be searched
@@ -177,7 +194,7 @@ func (s *Service) watch(ctx context.Context) error {
 	if s.lead != nil {
 		elected = s.lead.wait
 	}
-	w, err := watcher.New(watcher.Options{Client: s.client, Sweep: s.config.Watcher.Sweep.Duration, Debounce: s.config.Watcher.Debounce.Duration,
+	w, err := watcher.New(watcher.Options{Client: s.client, Owners: s.owners, Sweep: s.config.Watcher.Sweep.Duration, Debounce: s.config.Watcher.Debounce.Duration,
 		Logger: s.logger, Registerer: s.registry, Publish: publishIncident(s.bus), Published: publishedIncidents(s.bus), Again: s.bus.Recovered(), Lead: elected})
 	if err != nil {
 		return err

@@ -25,7 +25,7 @@ func (s *Service) newWebDesk() (web.Desk, error) {
 		return nil, err
 	}
 	return webDesk{s, desk.Desk{Namespace: s.config.Remediate.namespace(),
-		Deps: executor.Deps{Client: client, Dynamic: custom, Now: s.now, Logger: s.logger, Measure: s.measure}}}, nil
+		Deps: executor.Deps{Client: client, Dynamic: custom, Owners: s.asked, Now: s.now, Logger: s.logger, Measure: s.measure}}}, nil
 }
 
 // visitor is a reader at the desk.

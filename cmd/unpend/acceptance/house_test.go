@@ -17,15 +17,16 @@ const module = "github.com/unpend/unpend/"
 var house = map[string][]string{
 	"cmd/unpend":            {"cmd/internal/program"},
 	"cmd/unpend/acceptance": {},
-	"cmd/internal/program":  {"cmd/internal/service", "cmd/internal/bus", "cmd/internal/terminal", "cmd/internal/world", "watcher/incident", "watcher/events", "rca", "rca/capacity", "rca/admission", "rca/view", "rca/diagnosis", "rca/cluster", "rca/idle", "rca/scaling", "knowledge", "remediate/desk", "remediate/executor", "remediate/act", "remediate/journal", "remediate/plan", "remediate/audit", "remediate/v1alpha1", "nodeprobe", "nodeprobe/sim", "cmd/internal/agents", "remediate/notice", "remediate/slack", "remediate/jira", "knowledge/slack", "knowledge/jira", "knowledge/embed", "remediate/outbound"},
+	"cmd/internal/program":  {"cmd/internal/service", "cmd/internal/bus", "cmd/internal/terminal", "cmd/internal/world", "watcher/incident", "watcher/events", "rca", "rca/capacity", "rca/admission", "rca/view", "rca/diagnosis", "rca/cluster", "rca/idle", "rca/scaling", "knowledge", "remediate/desk", "remediate/executor", "remediate/act", "remediate/journal", "remediate/plan", "remediate/audit", "remediate/v1alpha1", "nodeprobe", "nodeprobe/sim", "cmd/internal/agents", "remediate/notice", "remediate/slack", "remediate/jira", "knowledge/slack", "knowledge/jira", "knowledge/embed", "remediate/outbound", "watcher/owners"},
 	"cmd/internal/traces":   {},
-	"cmd/internal/service":  {"cmd/internal/bus", "cmd/internal/traces", "watcher", "watcher/incident", "rca", "rca/fairqueue", "rca/capacity", "rca/admission", "rca/view", "rca/diagnosis", "rca/cluster", "rca/idle", "rca/narrate", "rca/whatif", "knowledge", "remediate/desk", "remediate/executor", "remediate/act", "remediate/plan", "remediate/notice", "remediate/slack", "remediate/jira", "remediate/outbound", "remediate/audit", "remediate/paging", "remediate/guard", "remediate/kubectl", "remediate/v1alpha1", "watcher/webhook", "remediate/web", "knowledge/slack", "knowledge/jira", "remediate/journal"},
+	"cmd/internal/service":  {"cmd/internal/bus", "cmd/internal/traces", "watcher", "watcher/incident", "rca", "rca/fairqueue", "rca/capacity", "rca/admission", "rca/view", "rca/diagnosis", "rca/cluster", "rca/idle", "rca/narrate", "rca/whatif", "knowledge", "remediate/desk", "remediate/executor", "remediate/act", "remediate/plan", "remediate/notice", "remediate/slack", "remediate/jira", "remediate/outbound", "remediate/audit", "remediate/paging", "remediate/guard", "remediate/kubectl", "remediate/v1alpha1", "watcher/webhook", "remediate/web", "knowledge/slack", "knowledge/jira", "remediate/journal", "watcher/owners"},
 	"cmd/internal/bus":      {},
 	"cmd/internal/agents":   {"rca/diagnosis", "rca/drawing"},
 	"cmd/internal/terminal": {"rca/diagnosis", "rca/drawing", "remediate/v1alpha1"},
 	"cmd/internal/world":    {"nodeprobe", "nodeprobe/sim", "rca/whatif/insitu", "remediate/v1alpha1"},
-	"watcher":               {"watcher/incident", "watcher/events"},
+	"watcher":               {"watcher/incident", "watcher/events", "watcher/owners"},
 	"watcher/incident":      {},
+	"watcher/owners":        {"watcher/incident"},
 	"watcher/events":        {},
 	"watcher/webhook":       {},
 
@@ -58,13 +59,13 @@ var house = map[string][]string{
 	"rca/outside":           {"rca/edit", "rca/queues", "rca/scaling", "rca/view", "rca/diagnosis"},
 	"rca/admit":             {"rca/edit", "rca/admission", "rca/view", "rca/diagnosis", "watcher/incident"},
 	"rca/mend":              {"rca/edit", "rca/layouts", "rca/stack", "rca/terms", "rca/view", "rca/diagnosis", "nodeprobe"},
-	"rca/retry":             {"rca/mend", "rca/edit", "rca/kubelet", "rca/view", "rca/diagnosis"},
+	"rca/retry":             {"rca/mend", "rca/edit", "rca/kubelet", "rca/view", "rca/diagnosis", "watcher/incident"},
 	"rca/changes":           {"rca/claims", "rca/outside", "rca/admit", "rca/retry", "rca/mend", "rca/edit", "rca/causes", "rca/layouts", "rca/terms", "rca/view", "rca/diagnosis", "rca/relayout", "rca/whatif", "knowledge"},
 	"rca/fixes":             {"rca/admission", "rca/edit", "rca/changes", "rca/mend", "rca/causes", "rca/evict", "rca/view", "rca/diagnosis", "rca/relayout", "rca/placement", "rca/whatif", "watcher/incident", "knowledge"},
 	"rca/fairqueue":         {"watcher/incident"},
 	"rca/capacity":          {"rca/evict", "rca/view", "rca/diagnosis", "rca/scaling", "rca/cluster", "rca/placement", "rca/whatif", "watcher/incident", "nodeprobe"},
 	"rca/rcatest":           {"rca/cluster", "nodeprobe", "nodeprobe/sim"},
-	"rca/cluster":           {"nodeprobe", "watcher/events"},
+	"rca/cluster":           {"nodeprobe", "watcher/events", "watcher/owners", "watcher/incident"},
 	"rca/placement":         {"nodeprobe"},
 	"rca/idle":              {"rca/diagnosis"},
 	"rca/drawing":           {"rca/diagnosis"},
@@ -77,8 +78,8 @@ var house = map[string][]string{
 	"knowledge/slack":       {"knowledge"},
 	"knowledge/jira":        {"knowledge"},
 	"remediate/desk":        {"remediate/executor", "remediate/plan", "remediate/v1alpha1", "rca", "rca/diagnosis", "rca/cluster", "watcher/incident"},
-	"remediate/executor":    {"remediate/act", "remediate/journal", "remediate/plan", "remediate/guard", "remediate/notice", "remediate/audit", "remediate/v1alpha1", "rca", "rca/diagnosis", "rca/cluster", "nodeprobe", "watcher/incident"},
-	"remediate/act":         {"remediate/journal", "remediate/plan", "remediate/v1alpha1", "rca/view", "rca/diagnosis", "rca/cluster", "nodeprobe", "watcher/incident"},
+	"remediate/executor":    {"remediate/act", "remediate/journal", "remediate/plan", "remediate/guard", "remediate/notice", "remediate/audit", "remediate/v1alpha1", "rca", "rca/diagnosis", "rca/cluster", "nodeprobe", "watcher/incident", "watcher/owners"},
+	"remediate/act":         {"remediate/journal", "remediate/plan", "remediate/v1alpha1", "rca/view", "rca/diagnosis", "rca/cluster", "nodeprobe", "watcher/incident", "watcher/owners"},
 	"remediate/journal":     {"remediate/plan", "remediate/audit", "remediate/v1alpha1", "rca/diagnosis"},
 	"remediate/plan":        {"remediate/audit", "remediate/v1alpha1", "rca/diagnosis", "rca/cluster", "knowledge"},
 	"remediate/notice":      {"rca/diagnosis", "watcher/incident"},
@@ -107,6 +108,8 @@ var house = map[string][]string{
 	"cmd/nodeprobe":          {"nodeprobe", "nodeprobe/nvml", "nodeprobe/podresources"},
 	"nodeprobe/nvml":         {"nodeprobe"},
 	"nodeprobe/podresources": {"nodeprobe"},
+
+	"watcher/owners/ownerstest": {"watcher/owners"},
 }
 
 func TestImportsPointBack(t *testing.T) {
@@ -133,7 +136,7 @@ func TestImportsPointBack(t *testing.T) {
 
 // light are the rooms that only hold, show, store or send: they, and every adapter to come,
 // do without the scheduler.
-var light = []string{"watcher", "watcher/events", "rca/diagnosis", "rca/idle", "rca/drawing", "rca/narrate", "remediate/v1alpha1", "remediate/guard", "remediate/notice", "remediate/notifytest", "remediate/wording", "remediate/slack", "remediate/plan", "remediate/journal", "cmd/internal/terminal", "cmd/internal/bus", "remediate/outbound", "remediate/paging", "remediate/jira", "remediate/kubectl", "cmd/internal/agents", "watcher/webhook", "remediate/web", "knowledge", "knowledge/slack", "knowledge/jira", "knowledge/embed"}
+var light = []string{"watcher", "watcher/events", "watcher/owners", "rca/diagnosis", "rca/idle", "rca/drawing", "rca/narrate", "remediate/v1alpha1", "remediate/guard", "remediate/notice", "remediate/notifytest", "remediate/wording", "remediate/slack", "remediate/plan", "remediate/journal", "cmd/internal/terminal", "cmd/internal/bus", "remediate/outbound", "remediate/paging", "remediate/jira", "remediate/kubectl", "cmd/internal/agents", "watcher/webhook", "remediate/web", "knowledge", "knowledge/slack", "knowledge/jira", "knowledge/embed"}
 
 func TestLightRoomsLinkNoScheduler(t *testing.T) {
 	for _, room := range light {

@@ -202,8 +202,17 @@ both come to the pod's own. */}}
 {{- toYaml $takes -}}
 {{- end -}}
 
+{{/* The kinds of owners that are named, as JSON: in the configuration too. */}}
+{{- define "unpend.ownerKinds" -}}
+{{- $config := default dict (get (default dict .Values.config) "rca") -}}
+{{- concat (default list (get (default dict .Values.rca) "ownerKinds")) (default list (get $config "ownerKinds")) | uniq | toJson -}}
+{{- end -}}
+
 {{- define "unpend.config" -}}
 {{- $config := deepCopy (default dict .Values.config) -}}
+{{- with fromJsonArray (include "unpend.ownerKinds" .) -}}
+{{- $_ := set $config "rca" (merge (dict "ownerKinds" .) (default dict (get $config "rca"))) -}}
+{{- end -}}
 {{- range $place, $file := dict "pagerduty" "keyFile" "opsgenie" "keyFile" "webhook" "secretFile" -}}
 {{- if hasKey $config $place -}}
 {{- if not $.Values.paging.existingSecret -}}
