@@ -91,7 +91,7 @@ func newMapping() *mapping.IndexMappingImpl {
 	text.IncludeTermVectors = false // where words stand is read from the candidates
 	exact := bleve.NewTextFieldMapping()
 	exact.Analyzer, exact.Store, exact.IncludeInAll, exact.DocValues = keyword.Name, false, false, false
-	exact.IncludeTermVectors = true // which of them a document has
+	exact.IncludeTermVectors = false
 	stored := bleve.NewTextFieldMapping()
 	stored.Index, stored.IncludeInAll, stored.IncludeTermVectors, stored.DocValues = false, false, false, false
 
@@ -101,10 +101,8 @@ func newMapping() *mapping.IndexMappingImpl {
 	for _, kind := range kinds {
 		doc.AddFieldMappingsAt(kind, exact)
 	}
-	handle := *exact
-	handle.IncludeTermVectors = false
-	doc.AddFieldMappingsAt(fieldPart, &handle)
-	doc.AddFieldMappingsAt(fieldOf, &handle)
+	doc.AddFieldMappingsAt(fieldPart, exact)
+	doc.AddFieldMappingsAt(fieldOf, exact)
 	doc.AddFieldMappingsAt(fieldDoc, stored)
 
 	im := bleve.NewIndexMapping()

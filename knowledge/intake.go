@@ -175,8 +175,8 @@ func (t *Intake) unmark(source, part string) error {
 // none is the mark of what was not read.
 var none = json.RawMessage("null")
 
-// Rename has all documents of a part tell what people call it now.
-func (t *Intake) Rename(ctx context.Context, source, part, name string) error {
+// Rename has all documents of a part tell what people call it now, and whether it is private.
+func (t *Intake) Rename(ctx context.Context, source, part, name string, private bool) error {
 	ids, err := t.Known(ctx, source, part)
 	if err != nil {
 		return err
@@ -190,10 +190,10 @@ func (t *Intake) Rename(ctx context.Context, source, part, name string) error {
 		if err != nil {
 			return err
 		}
-		if d.PartName == name {
+		if d.PartName == name && d.Private == private {
 			continue
 		}
-		d.PartName = name
+		d.PartName, d.Private = name, private
 		t.imports.Changed++
 		if err := t.change(ctx, Change{ID: id, Document: &d}); err != nil {
 			return err
@@ -248,7 +248,14 @@ func (t *Intake) flush(ctx context.Context) error {
 
 // stored is a document as the index holds it; empty when it does not.
 func (i *Index) stored(id string) (string, error) {
-	d, err := i.bleve.Document(id)
+	return storedIn(i.bleve, id)
+}
+
+// storedIn is a document as an index, or a reader of it, holds it.
+func storedIn(r interface {
+	Document(id string) (bleveindex.Document, error)
+}, id string) (string, error) {
+	d, err := r.Document(id)
 	if err != nil {
 		return "", fmt.Errorf("read document %s: %w", id, err)
 	}

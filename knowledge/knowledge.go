@@ -30,6 +30,7 @@ type Document struct {
 	At       time.Time `json:"at"`                 // when it was written; zero: timeless, as a runbook is
 	Resolved bool      `json:"resolved,omitempty"` // it says how the matter ended
 	Version  string    `json:"version,omitempty"`  // the source's own sign of whether it has changed since
+	Private  bool      `json:"private,omitempty"`  // its part is a private channel
 }
 
 // MaxBody bounds a message, a description or a comment, in bytes: what is longer
@@ -50,6 +51,9 @@ type Hit struct {
 	Who    string    `json:"who,omitempty"`   // who began it: an id of the source
 	Where  string    `json:"where,omitempty"` // what people call the channel or project
 	Score  float64   `json:"score"`           // compares hits of one search, nothing else
+
+	Part    string `json:"part,omitempty"`    // the channel's id, the project's key, the folder
+	Private bool   `json:"private,omitempty"` // that is a private channel
 }
 
 // The sources of documents.

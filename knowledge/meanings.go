@@ -3,12 +3,14 @@ package knowledge
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"math"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 )
 
 const (
@@ -38,11 +40,13 @@ type Embedder interface {
 }
 
 // Meanings are the vectors of a library's documents, by which it is searched beside its
-// words. One goroutine may use it at a time.
+// words. One goroutine may learn at a time, and many search meanwhile.
 type Meanings struct {
 	library  *Library
 	embedder Embedder
-	vectors  *vectors
+
+	mu      sync.RWMutex // held to change vectors, and to read them by who does not
+	vectors *vectors
 }
 
 // Meanings opens what the documents mean to a model: nothing yet, where it was never asked.
@@ -94,7 +98,9 @@ func (m *Meanings) Learn(ctx context.Context) (Learned, error) {
 		err = send()
 	}
 	if err == nil {
+		m.mu.Lock()
 		done.Gone = m.vectors.keep(func(id string) bool { return there[id] })
+		m.mu.Unlock()
 	}
 	if saved := m.save(); err == nil {
 		err = saved
@@ -146,6 +152,8 @@ func (m *Meanings) learn(ctx context.Context, todo []toLearn, done *Learned) err
 	if err != nil {
 		return err
 	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	m.vectors.agree(made)
 	for n, t := range todo {
 		if !m.vectors.set(t.id, t.mark, made[n]) {
@@ -157,32 +165,75 @@ func (m *Meanings) learn(ctx context.Context, todo []toLearn, done *Learned) err
 	return nil
 }
 
+// WordsAloneError says why hits are those of the words alone.
+type WordsAloneError struct{ Err error }
+
+func (e *WordsAloneError) Error() string { return "search by meaning: " + e.Err.Error() }
+
+func (e *WordsAloneError) Unwrap() error { return e.Err }
+
 // Search finds by words and by meaning, fused by reciprocal rank. Where the model cannot be
-// asked, the hits are those of the words, and the error says why.
+// asked, the hits are those of the words, and a *WordsAloneError says why.
 func (m *Meanings) Search(ctx context.Context, phrases []string, limit int) ([]Hit, error) {
-	byWords, err := m.library.Search(ctx, phrases, limit)
-	if err != nil || len(m.vectors.ids) == 0 || strings.TrimSpace(strings.Join(phrases, "")) == "" {
-		return byWords, err
-	}
-	asked, err := m.embedder.Embed(ctx, []string{strings.Join(phrases, "\n")})
-	if err == nil && len(asked[0]) != m.vectors.head.Dimensions {
-		err = fmt.Errorf("the model answered with %d dimensions, the library's have %d: import again", len(asked[0]), m.vectors.head.Dimensions)
-	}
-	if err != nil {
-		return byWords, fmt.Errorf("search by meaning: %w", err)
+	return m.SearchFor(ctx, nil, phrases, limit)
+}
+
+// SearchFor is Search among the documents that somebody may be told of.
+func (m *Meanings) SearchFor(ctx context.Context, may Allowed, phrases []string, limit int) ([]Hit, error) {
+	asked, why := m.ask(ctx, phrases)
+	if asked == nil || limit <= 0 {
+		hits, err := m.library.SearchFor(ctx, may, phrases, limit)
+		if err == nil && why != nil {
+			err = &WordsAloneError{why}
+		}
+		return hits, err
 	}
 	l := m.library
 	l.mu.RLock()
 	defer l.mu.RUnlock()
-	q, found, err := l.find(ctx, phrases, limit)
+	if l.closed {
+		return nil, errors.New("search: the index is closed")
+	}
+	q, found, err := l.find(ctx, may, phrases, max(pool, limit))
 	if err != nil {
 		return nil, fmt.Errorf("search: %w", err)
 	}
-	found, err = m.fuse(found, m.rank(asked[0], found))
+	m.mu.RLock()
+	ranks := m.rank(asked, found)
+	m.mu.RUnlock()
+	found, err = m.fuse(may, found, ranks)
 	if err != nil {
 		return nil, err
 	}
 	return q.hits(found[:min(limit, len(found))]), nil
+}
+
+// Questioner is an Embedder that asks for a question otherwise than for documents.
+type Questioner interface {
+	Question(ctx context.Context, text string) ([]float32, error)
+}
+
+// ask is what a question means; nil where there is nothing to compare it with.
+func (m *Meanings) ask(ctx context.Context, phrases []string) (asked []float32, err error) {
+	m.mu.RLock()
+	documents, dimensions := len(m.vectors.ids), m.vectors.head.Dimensions
+	m.mu.RUnlock()
+	text := strings.Join(phrases, "\n")
+	if documents == 0 || strings.TrimSpace(text) == "" {
+		return nil, nil
+	}
+	if q, ok := m.embedder.(Questioner); ok {
+		asked, err = q.Question(ctx, text)
+	} else {
+		var made [][]float32
+		if made, err = m.embedder.Embed(ctx, []string{text}); err == nil {
+			asked = made[0]
+		}
+	}
+	if err == nil && len(asked) != dimensions {
+		return nil, fmt.Errorf("the model answered with %d dimensions, the library's have %d: import again", len(asked), dimensions)
+	}
+	return asked, err
 }
 
 // ranked is a document's place by meaning.
@@ -229,7 +280,7 @@ func spread(of []float32) (mean, deviation float64) {
 
 // fuse adds the reciprocals of both ranks. Who is not like what was asked by its words has
 // to stand out by its meaning.
-func (m *Meanings) fuse(byWords []candidate, byMeaning []ranked) ([]candidate, error) {
+func (m *Meanings) fuse(may Allowed, byWords []candidate, byMeaning []ranked) ([]candidate, error) {
 	out := slices.Clone(byWords)
 	at := map[string]int{}
 	for n := range out {
@@ -246,8 +297,8 @@ func (m *Meanings) fuse(byWords []candidate, byMeaning []ranked) ([]candidate, e
 			if err != nil {
 				return nil, err
 			}
-			if c.id == "" {
-				continue // it was taken out since
+			if c.id == "" || may != nil && !may(c.doc) {
+				continue // it was taken out since, or is not for who asks
 			}
 			n = len(out)
 			out = append(out, c)

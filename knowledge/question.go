@@ -2,16 +2,11 @@ package knowledge
 
 import (
 	"context"
-	"errors"
-	"maps"
 	"math"
-	"slices"
 	"strings"
 	"time"
 
-	"github.com/blevesearch/bleve/v2"
 	"github.com/blevesearch/bleve/v2/analysis"
-	"github.com/blevesearch/bleve/v2/search/query"
 	bleveindex "github.com/blevesearch/bleve_index_api"
 )
 
@@ -24,8 +19,6 @@ const (
 	nextPhrase, lastPhrase = 0.06, 0.5
 	// A profile also counts as what people call it: 2g for 2g.10gb.
 	nickname = 0.5
-	// Who asks for less than leastClauses rare parts is answered by common ones, too.
-	common, leastClauses = 10, 4
 )
 
 // boosts are how much an identifier of a kind counts beside a word: it names the very
@@ -35,16 +28,18 @@ var boosts = map[string]float64{kindResource: 0.3, kindProfile: 1.5, kindCause: 
 
 // question is what is searched for, with how many documents hold each part.
 type question struct {
-	terms   map[string]int     // analysed words → documents
+	terms   map[string]int // analysed words → documents, the most of any field
+	texts   map[string]int // and of each field
+	titles  map[string]int
 	weights map[string]float64 // of the words
 	ids     map[identifier]int
 	total   int       // documents in the index
 	age     time.Time // of the newest of them
 }
 
-// ask reads what is asked in phrases.
-func (i *Index) ask(ctx context.Context, phrases []string) (question, error) {
-	q := question{terms: map[string]int{}, weights: map[string]float64{}, ids: map[identifier]int{}, total: i.Len()}
+// ask reads what is asked in phrases, and counts it in what r reads.
+func (i *Index) ask(ctx context.Context, r bleveindex.IndexReader, phrases []string) (question, error) {
+	q := question{terms: map[string]int{}, texts: map[string]int{}, titles: map[string]int{}, weights: map[string]float64{}, ids: map[identifier]int{}, total: i.Len()}
 	var err error
 	if q.age, err = i.newest(); err != nil {
 		return q, err
@@ -66,15 +61,7 @@ func (i *Index) ask(ctx context.Context, phrases []string) (question, error) {
 			}
 		}
 	}
-	adv, err := i.bleve.Advanced()
-	if err != nil {
-		return q, err
-	}
-	r, err := adv.Reader()
-	if err != nil {
-		return q, err
-	}
-	return q, errors.Join(q.count(ctx, r), r.Close())
+	return q, q.count(ctx, r)
 }
 
 // word adds a word; the most that it weighs anywhere counts.
@@ -105,12 +92,12 @@ func (q question) count(ctx context.Context, r bleveindex.IndexReader) error {
 		}
 	}
 	for term := range q.terms {
-		for _, field := range []string{fieldText, fieldTitle} {
+		for field, of := range map[string]map[string]int{fieldText: q.texts, fieldTitle: q.titles} {
 			n, err := documents(ctx, r, field, term)
 			if err != nil {
 				return err
 			}
-			q.terms[term] = max(q.terms[term], n)
+			of[term], q.terms[term] = n, max(q.terms[term], n)
 		}
 	}
 	return nil
@@ -123,39 +110,6 @@ func documents(ctx context.Context, r bleveindex.IndexReader, field, term string
 		return 0, err
 	}
 	return int(tfr.Count()), tfr.Close()
-}
-
-// query finds the candidates, by BM25: any part may match. What a tenth of the documents
-// has is not sought where rarer parts are asked, and counts in what they find all the same:
-// to go through it is most of a search's work.
-func (q question) query() query.Query {
-	clauses := q.clauses(max(1, q.total/common))
-	if len(clauses) < leastClauses {
-		clauses = q.clauses(q.total)
-	}
-	return bleve.NewDisjunctionQuery(clauses...)
-}
-
-// clauses seek the parts that stand in some documents, and in at most so many.
-func (q question) clauses(most int) (out []query.Query) {
-	term := func(t, field string, boost float64) {
-		tq := bleve.NewTermQuery(t)
-		tq.SetField(field)
-		tq.SetBoost(boost)
-		out = append(out, tq)
-	}
-	for _, t := range slices.Sorted(maps.Keys(q.terms)) {
-		if n := q.terms[t]; n > 0 && n <= most {
-			term(t, fieldText, q.weights[t])
-			term(t, fieldTitle, q.weights[t])
-		}
-	}
-	for id, n := range q.ids {
-		if n > 0 && (n <= most || id.kind != kindResource) { // a resource is what all ask for
-			term(id.name, id.kind, boosts[id.kind])
-		}
-	}
-	return out
 }
 
 // leastTotal is how many documents there are taken to be at least: of a handful of runbooks none

@@ -1,11 +1,6 @@
 package knowledge
 
-import (
-	"maps"
-	"math"
-
-	"github.com/blevesearch/bleve/v2/search"
-)
+import "math"
 
 const (
 	// 93.8 % of recurring incidents recur within 20 days (RCACopilot, EuroSys'24):
@@ -33,7 +28,7 @@ const (
 // like says whether a matching document is about the same matter. BM25 scores are not
 // comparable between searches; how much the shared words tell is, since it is counted in
 // how few documents each stands.
-func (q question) like(s shared) bool {
+func (q question) like(m match) bool {
 	if len(q.terms) == 0 {
 		return true // there is nothing else to go by than what it shares
 	}
@@ -41,7 +36,7 @@ func (q question) like(s shared) bool {
 	for t, n := range q.terms {
 		asked += q.weights[t] * q.weight(n)
 	}
-	for t := range s.words() {
+	for t := range m.words {
 		said += q.weights[t] * q.weight(q.terms[t])
 		if q.terms[t] <= max(1, q.total/rareWord) {
 			rare++
@@ -52,7 +47,7 @@ func (q question) like(s shared) bool {
 			asked += boosts[id.kind] * q.weight(n)
 		}
 	}
-	for id := range s.names {
+	for id := range m.names {
 		said += boosts[id.kind] * q.weight(q.ids[id])
 		named = named || id.kind != kindResource && q.ids[id] <= max(3, q.total/rareName)
 	}
@@ -65,23 +60,23 @@ func (q question) like(s shared) bool {
 	return rare >= rareWords && said >= enoughShare*asked && said >= min(enoughWords*q.weight(1), enoughOfFew*asked)
 }
 
-// score is BM25 over what was asked, with identifiers, age and the outcome. bleve's own
-// scales a sum by the share of clauses that matched, which would let many everyday words
-// beat the one identifier that was asked about.
-func (q question) score(d Document, s shared) float64 {
+// score is BM25 over what was asked, with identifiers, age and the outcome; how long a document
+// is does not count, for each is one thread. bleve's own scales a sum by the share of clauses that
+// matched, which would let many everyday words beat the one identifier that was asked about.
+func (q question) score(o opened, text map[string][]span, title map[string]bool) float64 {
 	score := 0.0
-	for t := range s.words() {
-		n := float64(len(s.text[t]))
+	for t := range o.words {
+		n := float64(len(text[t]))
 		often := n * (1 + saturation) / (n + saturation)
-		if s.title[t] {
+		if title[t] {
 			often += titleBonus
 		}
 		score += q.weights[t] * q.weight(q.terms[t]) * often
 	}
-	for id := range s.names {
+	for id := range o.names {
 		score += boosts[id.kind] * q.weight(q.ids[id])
 	}
-	return score * q.worth(d)
+	return score * q.worth(o.doc)
 }
 
 // worth is what a document's age and outcome make of its score.
@@ -99,40 +94,20 @@ func (q question) worth(d Document) float64 {
 	return worth
 }
 
-// shared is what a document has of a question.
-type shared struct {
-	text  map[string][]span // where in it the words stand
-	title map[string]bool
-	names map[identifier]bool
-}
-
-// shared reads the document again: to keep in the index where each word stands would double
-// it, and only the candidates are asked.
-func (i *Index) shared(q question, d Document, m *search.DocumentMatch) shared {
-	s := shared{map[string][]span{}, map[string]bool{}, map[identifier]bool{}}
+// places are where in a document the words of a question stand, and which stand in its title. The
+// document is read again: to keep that in the index would double it, and only the few that may be
+// told are asked.
+func (i *Index) places(q question, d Document) (text map[string][]span, title map[string]bool) {
+	text, title = map[string][]span{}, map[string]bool{}
 	for _, t := range i.words.Analyze([]byte(separable.Replace(d.Text))) {
 		if _, asked := q.terms[string(t.Term)]; asked {
-			s.text[string(t.Term)] = append(s.text[string(t.Term)], span{t.Start, t.End})
+			text[string(t.Term)] = append(text[string(t.Term)], span{t.Start, t.End})
 		}
 	}
 	for _, t := range i.words.Analyze([]byte(separable.Replace(d.Title))) {
 		if _, asked := q.terms[string(t.Term)]; asked {
-			s.title[string(t.Term)] = true
+			title[string(t.Term)] = true
 		}
 	}
-	for id := range q.ids {
-		if _, has := m.Locations[id.kind][id.name]; has {
-			s.names[id] = true
-		}
-	}
-	return s
-}
-
-// words are those of the question that stand in the document.
-func (s shared) words() map[string]bool {
-	out := maps.Clone(s.title)
-	for t := range s.text {
-		out[t] = true
-	}
-	return out
+	return text, title
 }

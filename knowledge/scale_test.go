@@ -21,7 +21,8 @@ import (
 type scaled struct {
 	Documents             int
 	Build, CPU, MB        float64 `json:",omitempty"` // seconds, seconds, on disk
-	P50, P99, SearchCPU   float64 `json:",omitempty"` // of a search, ms
+	P50, P99              float64 `json:",omitempty"` // of a search, ms
+	SearchCPU, CPU99      float64 `json:",omitempty"` // of the processor, ms: others use this machine, too
 	SearchRSS, ImportPeak float64 `json:",omitempty"` // MB
 }
 
@@ -119,6 +120,7 @@ func BenchmarkLibrary(b *testing.B) {
 			b.ReportMetric(s.P50, "p50-ms")
 			b.ReportMetric(s.P99, "p99-ms")
 			b.ReportMetric(s.SearchCPU, "search-cpu-ms")
+			b.ReportMetric(s.CPU99, "search-cpu-p99-ms")
 			b.ReportMetric(s.SearchRSS, "search-RSS-MB")
 		})
 	}
@@ -184,16 +186,18 @@ func searched(b *testing.B, dir string, s *scaled) {
 	defer l.Close()
 	queries := asked(b)
 	const times = 500
-	var took []float64
+	var took, used []float64
 	before := processor(b)
 	for n := range times {
-		began := time.Now()
+		began, had := time.Now(), processor(b)
 		if _, err := l.Search(b.Context(), queries[n%len(queries)].Ask, 3); err != nil {
 			b.Fatal(err)
 		}
-		took = append(took, time.Since(began).Seconds()*1000)
+		took, used = append(took, time.Since(began).Seconds()*1000), append(used, (processor(b)-had)*1000)
 	}
 	s.SearchCPU = (processor(b) - before) * 1000 / times
 	slices.Sort(took)
+	slices.Sort(used)
+	s.CPU99 = used[len(used)*99/100]
 	s.P50, s.P99, s.SearchRSS = took[len(took)/2], took[len(took)*99/100], memory("VmRSS")
 }

@@ -104,7 +104,7 @@ func (r *run) diagnose(ctx context.Context, i incident.Incident) (diagnosis.Diag
 		if err != nil {
 			d.Unread = append(d.Unread, "knowledge: "+err.Error()+"; past incidents are not shown")
 		}
-		d.Knowledge = append(d.Knowledge, hits...)
+		d.Knowledge = append(d.Knowledge, besides(past, hits)...)
 	}
 	return d, nil
 }

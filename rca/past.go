@@ -38,6 +38,14 @@ func pastHits(past []knowledge.Outcome, causes []diagnosis.Cause) []knowledge.Hi
 	return out
 }
 
+// besides are the hits of a search that tell of nothing that stands beside the finding already.
+func besides(past []knowledge.Outcome, hits []knowledge.Hit) []knowledge.Hit {
+	hits = slices.DeleteFunc(hits, func(h knowledge.Hit) bool {
+		return slices.ContainsFunc(past, func(o knowledge.Outcome) bool { return o.Is(h) })
+	})
+	return hits[:min(maxPast, len(hits))]
+}
+
 // setRecords says of each fix how its kind turned out here against the root cause.
 func setRecords(past []knowledge.Outcome, d diagnosis.Diagnosis) {
 	for n := range d.Fixes {

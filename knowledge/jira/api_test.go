@@ -122,7 +122,7 @@ func TestAPI(t *testing.T) {
 		if w.opts.Deployment == DataCenter {
 			who = "JIRAUSER-ada"
 		}
-		want := knowledge.Hit{Source: "jira", Title: "GPU-118 3g pod pending", URL: w.URL() + "/browse/GPU-118", Who: who, Where: "The GPU", At: began.Add(-24 * time.Hour), Quote: "asks for nvidia.com/mig-3g.20gb"}
+		want := knowledge.Hit{Source: "jira", Title: "GPU-118 3g pod pending", URL: w.URL() + "/browse/GPU-118", Who: who, Where: "The GPU", Part: "GPU", At: began.Add(-24 * time.Hour), Quote: "asks for nvidia.com/mig-3g.20gb"}
 		if diff := cmp.Diff(want, first(t, w.library, "nvidia.com/mig-3g.20gb")); diff != "" {
 			t.Error(diff)
 		}

@@ -105,7 +105,7 @@ func TestExport(t *testing.T) {
 	if diff := cmp.Diff(want, done); diff != "" {
 		t.Error(diff)
 	}
-	wantHit := knowledge.Hit{Source: "jira", Title: "GPU-118 3g pod pending", URL: "https://acme.atlassian.net/browse/GPU-118", Who: "5b10", Where: "GPU platform",
+	wantHit := knowledge.Hit{Source: "jira", Title: "GPU-118 3g pod pending", URL: "https://acme.atlassian.net/browse/GPU-118", Who: "5b10", Where: "GPU platform", Part: "GPU",
 		At: time.Date(2026, 10, 20, 10, 30, 0, 0, time.UTC), Quote: "@5b10 asks for nvidia.com/mig-3g.20gb\nsince noon"}
 	if diff := cmp.Diff(wantHit, first(t, l, "nvidia.com/mig-3g.20gb")); diff != "" {
 		t.Error(diff)

@@ -119,7 +119,7 @@ func TestAPI(t *testing.T) {
 		"a message of more than 64 KiB":                           1,
 		"a message of unpend itself":                              1,
 	}})
-	want := knowledge.Hit{Source: "slack", Title: "@U2 job waits for nvidia.com/mig-2g.10gb", URL: "https://acme.slack.com/archives/C1/p1790000000000100", Who: "U1", Where: "#gpu-help",
+	want := knowledge.Hit{Source: "slack", Title: "@U2 job waits for nvidia.com/mig-2g.10gb", URL: "https://acme.slack.com/archives/C1/p1790000000000100", Who: "U1", Where: "#gpu-help", Part: "C1",
 		At: time.Unix(root, 0).UTC(), Quote: "@U2 job waits for nvidia.com/mig-2g.10gb\n& @here"}
 	hits := search(t, w.library, "nvidia.com/mig-2g.10gb")
 	if len(hits) != 1 {

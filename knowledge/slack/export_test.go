@@ -144,7 +144,7 @@ func TestExport(t *testing.T) {
 		t.Error(diff)
 	}
 	hits := search(t, l, "nvidia.com/mig-2g.10gb")
-	wantHits := []knowledge.Hit{{Source: "slack", Title: "@U2 job waits for nvidia.com/mig-2g.10gb", URL: "https://acme.slack.com/archives/C1/p1790000000000100", Who: "U1", Where: "#gpu-help",
+	wantHits := []knowledge.Hit{{Source: "slack", Title: "@U2 job waits for nvidia.com/mig-2g.10gb", URL: "https://acme.slack.com/archives/C1/p1790000000000100", Who: "U1", Where: "#gpu-help", Part: "C1",
 		At: time.Unix(1790000000, 0).UTC(), Quote: "@U2 job waits for nvidia.com/mig-2g.10gb\nsee #lunch & @here"}}
 	if diff := cmp.Diff(wantHits, hits); diff != "" {
 		t.Error(diff)

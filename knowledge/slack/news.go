@@ -105,7 +105,7 @@ func (a about) Read(ctx context.Context, to *knowledge.Intake) ([]knowledge.Whol
 		to.Skip(a.news.Channel, "a message of a channel that is not read")
 		return nil, nil
 	case a.news.Thread == "":
-		return nil, to.Rename(ctx, "slack", a.news.Channel, "#"+all[at].Name)
+		return nil, to.Rename(ctx, "slack", a.news.Channel, "#"+all[at].Name, all[at].private)
 	}
 	return nil, a.again(ctx, to, all[at])
 }

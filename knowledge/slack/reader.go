@@ -20,6 +20,7 @@ const fresh = 24 * time.Hour
 // progress is how far a channel has been read; it is kept with what was read.
 type progress struct {
 	Name  string `json:"name"`            // what people called it
+	Kind  string `json:"kind,omitempty"`  // public or private
 	Until string `json:"until,omitempty"` // all up to that message was read, once
 	Pass  *pass  `json:"pass,omitempty"`  // one that has not ended
 }
@@ -48,12 +49,12 @@ func (r *reader) run(ctx context.Context) error {
 	if _, err := r.to.Marked(name, &p); err != nil {
 		return err
 	}
-	if p.Name != "" && p.Name != r.channel.Name {
-		if err := r.to.Rename(ctx, "slack", r.channel.ID, "#"+r.channel.Name); err != nil {
+	if p.Name != "" && (p.Name != r.channel.Name || p.Kind != r.channel.kind()) {
+		if err := r.to.Rename(ctx, "slack", r.channel.ID, "#"+r.channel.Name, r.channel.private); err != nil {
 			return err
 		}
 	}
-	p.Name = r.channel.Name
+	p.Name, p.Kind = r.channel.Name, r.channel.kind()
 	var err error
 	if r.known, err = r.to.Known(ctx, "slack", r.channel.ID); err != nil {
 		return err

@@ -142,7 +142,7 @@ func (h *history) document(root string, messages []message) knowledge.Document {
 	at, _ := timeOf(root) // take has looked
 	first := messages[0]
 	d := knowledge.Document{ID: idOf(h.channel.ID, root), Source: "slack", Part: h.channel.ID, PartName: "#" + h.channel.Name,
-		URL: h.link(root), Who: first.User, At: at.Truncate(time.Second)}
+		URL: h.link(root), Who: first.User, At: at.Truncate(time.Second), Private: h.channel.private}
 	if first.bot() {
 		d.Who = ""
 	}

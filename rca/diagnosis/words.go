@@ -91,3 +91,15 @@ func (d Diagnosis) said() (out []string) {
 	}
 	return out
 }
+
+// Words are those of the diagnosis that was summed up, as far as it travelled.
+func (s Summary) Words() []string {
+	d := Diagnosis{Requests: s.Requests, Claims: s.Claims, Drawing: s.Drawing}
+	for _, c := range s.Causes {
+		d.Causes = append(d.Causes, Cause{ID: c.ID, Says: c.Says, Evidence: c.Evidence})
+	}
+	for _, n := range s.Nodes {
+		d.Nodes = append(d.Nodes, NodeBlockers{Blockers: n.Blockers})
+	}
+	return d.Words()
+}

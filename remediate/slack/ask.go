@@ -68,7 +68,7 @@ func (l *Listener) search(ctx context.Context, at place, words string) (string, 
 	case len(words) > maxAsked:
 		return "", fmt.Errorf("%w: the question is too long. %s", plan.ErrRefused, l.help())
 	}
-	return l.opts.Search(ctx, words)
+	return l.opts.Search(ctx, at.channel, words)
 }
 
 // question reads "why pod/NAME [-n NAMESPACE]". What is no name of the API goes no further.

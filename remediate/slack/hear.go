@@ -42,9 +42,9 @@ type HearOptions struct {
 	// Channels in which buttons are; required.
 	Channels []string
 	Desk     Desk
-	// Search finds what the team has said before; what it says, every reader of Channels may
-	// see. nil: there is nothing to search.
-	Search func(ctx context.Context, text string) (says string, err error)
+	// Search finds what the team has said before and every reader of a channel, one of Channels,
+	// may see. nil: there is nothing to search.
+	Search func(ctx context.Context, channel, text string) (says string, err error)
 	// Load and Save are those of Options; nil: snoozing is refused.
 	Load func(ctx context.Context, key string) ([]byte, error)
 	Save func(ctx context.Context, key string, value []byte) error

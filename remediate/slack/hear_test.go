@@ -102,7 +102,7 @@ func listens(t *testing.T, c *notifytest.Clock) *heard {
 }
 
 // listensIn has its buttons in that channel, and something to search.
-func listensIn(t *testing.T, c *notifytest.Clock, channel string, search func(context.Context, string) (string, error)) *heard {
+func listensIn(t *testing.T, c *notifytest.Clock, channel string, search func(ctx context.Context, channel, text string) (string, error)) *heard {
 	t.Helper()
 	h := &heard{newWorkspace(t, c), &ledger{}, &strings.Builder{}}
 	h.Join(ada, eve, guest, other)

@@ -15,7 +15,10 @@ import (
 // guest, nobody is, and nothing is looked for.
 func TestSearch(t *testing.T) {
 	var asked []string
-	h := listensIn(t, notifytest.NewClock(), "C0ELSE", func(_ context.Context, text string) (string, error) {
+	h := listensIn(t, notifytest.NewClock(), "C0ELSE", func(_ context.Context, channel, text string) (string, error) {
+		if channel != "C0ELSE" {
+			t.Errorf("searched for readers of %s", channel)
+		}
 		asked = append(asked, text)
 		if text == "nothing" {
 			return "", fmt.Errorf("%w: nothing is read", plans.ErrRefused)
@@ -55,7 +58,7 @@ func TestSearch(t *testing.T) {
 // In another channel nobody has said who may read it.
 func TestSearchElsewhere(t *testing.T) {
 	asked := 0
-	h := listensIn(t, notifytest.NewClock(), fakeslack.Channel, func(context.Context, string) (string, error) { asked++; return "found", nil })
+	h := listensIn(t, notifytest.NewClock(), fakeslack.Channel, func(context.Context, string, string) (string, error) { asked++; return "found", nil })
 	if err := h.Ask(ada, "search x"); err != nil {
 		t.Fatal(err)
 	}

@@ -43,11 +43,14 @@ type importOptions struct {
 
 	folder string
 
+	kube     *kubeFlags
+	outcomes bool
+
 	embeddings embeddings
 }
 
-func importCommand(std Stdio) *cobra.Command {
-	o := &importOptions{}
+func importCommand(kube *kubeFlags, std Stdio) *cobra.Command {
+	o := &importOptions{kube: kube}
 	c := &cobra.Command{
 		Use:   "import",
 		Short: "Read Slack threads, Jira tickets or runbooks into the library",
@@ -64,7 +67,8 @@ minute, and any other one 15 messages a minute.`,
   unpend knowledge import --jira-url https://acme.atlassian.net --jira-user bot@acme.com --jira-token-file token --jira-project OPS
   unpend knowledge import --slack-export export.zip --slack-workspace acme
   unpend knowledge import --jira-export gpu.json
-  unpend knowledge import --folder runbooks-of-the-team`,
+  unpend knowledge import --folder runbooks-of-the-team
+  unpend knowledge import --outcomes`,
 		Args: arguments(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error { return o.run(c.Context(), std) },
 	}
@@ -87,6 +91,7 @@ minute, and any other one 15 messages a minute.`,
 	f.StringVar(&o.jiraSite, "jira-site", "", "address that people browse, for links, such as https://acme.atlassian.net")
 	f.BoolVar(&o.jiraComplete, "jira-complete", false, "the file has every ticket of its projects: others were deleted")
 	f.StringVar(&o.folder, "folder", "", "folder of Markdown runbooks and past incidents")
+	f.BoolVar(&o.outcomes, "outcomes", false, "what became of the plans of the cluster: they stay when it forgets the plans")
 	o.embeddings.flags(c)
 	return c
 }
@@ -94,7 +99,7 @@ minute, and any other one 15 messages a minute.`,
 // job is one source to import.
 type job struct {
 	source knowledge.Source
-	name   string // slack, jira or doc
+	name   string // slack, jira, doc or outcome
 	from   string
 	bytes  int64
 	watch  func(func(io.Reader) io.Reader)     // of a file; nil: it is none
@@ -106,8 +111,8 @@ type job struct {
 // check says which flags do not go together.
 func (o *importOptions) check() error {
 	switch {
-	case o.slackExport+o.jiraExport+o.folder+o.jiraURL == "" && !o.slack:
-		return usage("name what to import: --slack, --jira-url URL, --slack-export FILE.zip, --jira-export FILE or --folder DIR")
+	case o.slackExport+o.jiraExport+o.folder+o.jiraURL == "" && !o.slack && !o.outcomes:
+		return usage("name what to import: --slack, --jira-url URL, --slack-export FILE.zip, --jira-export FILE, --folder DIR or --outcomes")
 	case o.slack && o.slackExport != "" || o.jiraURL != "" && o.jiraExport != "":
 		return usage("import an export and what Slack or Jira answers one after the other")
 	case o.slack != (o.slackToken != ""):
@@ -170,7 +175,7 @@ func (o *importOptions) jobs(std Stdio) ([]job, error) {
 	for _, asked := range []struct {
 		is   bool
 		open func(Stdio) (job, error)
-	}{{o.slack, o.askSlack}, {o.jiraURL != "", o.askJira}} {
+	}{{o.slack, o.askSlack}, {o.jiraURL != "", o.askJira}, {o.outcomes, o.askOutcomes}} {
 		if !asked.is {
 			continue
 		}

@@ -1,6 +1,7 @@
 package program
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/url"
@@ -9,9 +10,11 @@ import (
 	"time"
 
 	"github.com/unpend/unpend/cmd/internal/terminal"
+	"github.com/unpend/unpend/knowledge"
 	"github.com/unpend/unpend/knowledge/jira"
 	"github.com/unpend/unpend/knowledge/slack"
 	"github.com/unpend/unpend/remediate/outbound"
+	"github.com/unpend/unpend/remediate/plan"
 )
 
 const (
@@ -55,6 +58,15 @@ func (o *importOptions) askJira(Stdio) (job, error) {
 	a, err := jira.NewAPI(jira.APIOptions{URL: o.jiraURL, Deployment: deployment, User: o.jiraUser, Token: token, Site: o.jiraSite, Projects: o.jiraProjects, HTTP: client.HTTP(), Forbidden: outbound.ErrForbidden,
 		Watch: func(tickets int, share float64) { watch(tickets, share) }})
 	return job{source: a, name: "jira", from: host(at), unit: "tickets", close: func() error { return nil }, count: func(w func(int, float64)) { watch = w }}, err
+}
+
+// askOutcomes is what became of the plans of a cluster.
+func (o *importOptions) askOutcomes(Stdio) (job, error) {
+	d, err := (&source{kube: o.kube}).deps()
+	return job{source: knowledge.Outcomes(func(ctx context.Context) ([]knowledge.Outcome, error) {
+		all, err := plan.Store{Dynamic: d.Dynamic}.Outcomes(ctx)
+		return all, unreachable(err)
+	}), name: "outcome", from: "the cluster's plans", close: func() error { return nil }}, err
 }
 
 func host(at *url.URL) string { return terminal.Clean(at.Host) }

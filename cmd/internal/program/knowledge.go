@@ -13,7 +13,7 @@ import (
 	"github.com/unpend/unpend/rca/diagnosis"
 )
 
-func knowledgeCommand(std Stdio) *cobra.Command {
+func knowledgeCommand(kube *kubeFlags, std Stdio) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "knowledge",
 		Short:   "Keep what the team has said before: Slack threads, Jira tickets, runbooks",
@@ -23,7 +23,7 @@ func knowledgeCommand(std Stdio) *cobra.Command {
 
 		SuggestionsMinimumDistance: 2,
 	}
-	c.AddCommand(importCommand(std), knowledgeStatusCommand(std), forgetCommand(std))
+	c.AddCommand(importCommand(kube, std), knowledgeStatusCommand(std), forgetCommand(std))
 	return c
 }
 

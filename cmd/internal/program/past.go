@@ -88,6 +88,6 @@ func (p *past) open(ctx context.Context, std Stdio) (find finder, done func(), e
 		return nil, done, nil
 	}
 	return func(ctx context.Context, words []string) ([]knowledge.Hit, error) {
-		return knowledge.SearchAll(ctx, shelves, words, maxPast)
+		return knowledge.SearchAll(ctx, shelves, words, 2*maxPast) // of outcomes some stand there already
 	}, done, nil
 }

@@ -144,7 +144,7 @@ func rootCommand(name string, std Stdio) *cobra.Command {
 	root.Flags().BoolVar(&version, "version", false, "say what this binary was built from")
 	kube := newKubeFlags(root.PersistentFlags())
 	kube.bindOwners(root.PersistentFlags())
-	root.AddCommand(whyCommand(kube, std), dumpCommand(kube, std), incidentsCommand(kube, std), capacityCommand(kube, std), showCommand(kube, std), waitCommand(kube, std), approveCommand(kube, std), rejectCommand(kube, std), releaseCommand(kube, std), remediationsCommand(kube, std), statusCommand(kube, std), auditCommand(std), demoCommand(std), runCommand(kube, std), versionCommand(std), mcpCommand(kube, std), searchCommand(std), knowledgeCommand(std), manCommand())
+	root.AddCommand(whyCommand(kube, std), dumpCommand(kube, std), incidentsCommand(kube, std), capacityCommand(kube, std), showCommand(kube, std), waitCommand(kube, std), approveCommand(kube, std), rejectCommand(kube, std), releaseCommand(kube, std), remediationsCommand(kube, std), statusCommand(kube, std), auditCommand(std), demoCommand(std), runCommand(kube, std), versionCommand(std), mcpCommand(kube, std), searchCommand(std), knowledgeCommand(kube, std), manCommand())
 	if use != "unpend" {
 		root.CompletionOptions.DisableDefaultCmd = true
 		root.AddCommand(pluginCompletionHelp())

@@ -9,7 +9,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/unpend/unpend/knowledge"
 	"github.com/unpend/unpend/rca"
 	"github.com/unpend/unpend/rca/admission"
 	"github.com/unpend/unpend/rca/cluster"
@@ -36,8 +35,7 @@ type analyst struct {
 	causes   *prometheus.CounterVec
 }
 
-// newAnalyst quotes what an index has; nil: nothing.
-func newAnalyst(f *cluster.Follower, index *knowledge.Index, logger *slog.Logger, registry prometheus.Registerer) (*analyst, error) {
+func newAnalyst(f *cluster.Follower, logger *slog.Logger, registry prometheus.Registerer) (*analyst, error) {
 	a := &analyst{follower: f, keeper: &keeper{}, opts: rca.Options{Logger: logger},
 		seconds: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "unpend_diagnosis_duration_seconds", Help: "How long one diagnosis took.", Buckets: prometheus.ExponentialBuckets(0.001, 2, 14)}),
 		causes:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: "unpend_incidents_total", Help: "Diagnoses that were news, by root cause."}, []string{"cause"})}
@@ -45,9 +43,6 @@ func newAnalyst(f *cluster.Follower, index *knowledge.Index, logger *slog.Logger
 		if err := registry.Register(c); err != nil {
 			return nil, fmt.Errorf("register metrics: %w", err)
 		}
-	}
-	if index != nil {
-		a.opts.Search = func(ctx context.Context, words []string) ([]knowledge.Hit, error) { return index.Search(ctx, words, 3) }
 	}
 	return a, nil
 }

@@ -38,15 +38,16 @@ func (s *Service) diagnose(ctx context.Context) error {
 	if err := s.countFailures(f); err != nil {
 		return err
 	}
-	a, err := newAnalyst(f, s.shelf.searched(), s.logger, s.registry)
+	a, err := newAnalyst(f, s.logger, s.registry)
 	if err != nil {
 		return err
 	}
 	defer a.close()
-	if index := s.shelf.searched(); index != nil {
-		s.bindSearch(func(ctx context.Context, query string, n int) ([]knowledge.Hit, error) {
-			return index.Search(ctx, []string{query}, n)
-		})
+	if s.shelf.searched() != nil {
+		s.bindSearch(s.shelved)
+		a.opts.Search = func(ctx context.Context, words []string) ([]knowledge.Hit, error) {
+			return s.onShelf(ctx, everywhere, words, 2*mostQuoted) // of outcomes some stand there already
+		}
 	}
 	a.opts.Measure, a.opts.Outcomes = s.measure, lasting(plan.Store{Dynamic: s.custom}.Outcomes)
 	a.opts.Guard = executor.GuardOf(executor.Deps{Client: s.client, Dynamic: s.custom, Owners: s.owners, Now: time.Now}, s.config.Remediate.namespace(), railsFor)
@@ -79,6 +80,9 @@ func (s *Service) diagnose(ctx context.Context) error {
 	parts, ctx := newParts(ctx)
 	if s.config.Kubectl.Annotations {
 		parts.begin("answer people", func() error { return s.answerPeople(ctx, f, a.opts) })
+	}
+	if s.shelf.searched() != nil {
+		parts.begin("answer searches", func() error { return s.answerSearches(ctx, s.shelved) })
 	}
 	parts.begin("diagnose in turn", func() error {
 		q.Run(ctx)

@@ -41,9 +41,7 @@ func (s *Service) hearSlack(ctx context.Context) error {
 		return err
 	}
 	o.Desk = d
-	if s.config.hasKnowledge() {
-		o.Search = s.searchInSlack
-	}
+	o.Search = s.searchInSlack
 	if s.hasBus() {
 		o.Load, o.Save = memoryOf("slack", s.late.get)
 		if s.config.overheard() {

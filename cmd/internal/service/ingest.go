@@ -15,6 +15,7 @@ import (
 	"github.com/unpend/unpend/knowledge/jira"
 	"github.com/unpend/unpend/knowledge/slack"
 	"github.com/unpend/unpend/remediate/outbound"
+	"github.com/unpend/unpend/remediate/plan"
 )
 
 const (
@@ -56,8 +57,15 @@ func (s *Service) learn(ctx context.Context, p parts) error {
 	if err != nil {
 		return err
 	}
-	p.begin("stock knowledge", func() error { return s.stock(ctx) })
+	if s.config.Knowledge.shared() {
+		p.begin("stock knowledge", func() error { return s.stock(ctx) })
+	} else {
+		close(s.shelf.full)
+	}
 	p.begin("read knowledge", func() error { return i.run(ctx) })
+	if s.shelf.meaning != nil {
+		p.begin("learn what documents mean", func() error { return s.shelf.meaning.learn(ctx) })
+	}
 	if s.config.Knowledge.Slack.AppTokenFile != "" {
 		p.begin("hear knowledge", func() error { return s.hearKnowledge(ctx) })
 	}
@@ -85,10 +93,16 @@ func (i *ingest) run(ctx context.Context) error {
 // term reads until another process does.
 func (i *ingest) term(term context.Context) error {
 	p, ctx := newParts(term)
-	if err := i.restock(ctx); err != nil && ctx.Err() == nil {
-		i.logger.WarnContext(ctx, "the bus is not told what it lacks of what the team has said", "error", err)
+	if i.config.Knowledge.shared() {
+		if err := i.restock(ctx); err != nil && ctx.Err() == nil {
+			i.logger.WarnContext(ctx, "the bus is not told what it lacks of what the team has said", "error", err)
+		}
 	}
 	c, now := i.config.Knowledge, &slackNow{make: i.slackAPI}
+	p.begin("read outcomes", func() error { return i.outcomes(ctx) })
+	if !c.shared() {
+		return p.Wait()
+	}
 	p.begin("read Slack", func() error {
 		return i.source(ctx, "slack", orElse(c.Slack.Every, slackEvery), c.Slack.given(), now.renewed)
 	})
@@ -110,7 +124,7 @@ func (i *ingest) restock(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return i.shelf.library.Changes(ctx, []string{"slack", "jira"}, func(c knowledge.Change) error {
+	return i.shelf.library.Changes(ctx, []string{"slack", "jira", outcome}, func(c knowledge.Change) error {
 		if there[c.Key()] {
 			return nil
 		}
@@ -136,6 +150,16 @@ func (i *ingest) source(ctx context.Context, name string, every time.Duration, g
 		}
 	}
 	return nil
+}
+
+// outcomesEvery is how often it is looked for plans that have ended: their documents outlive them.
+const outcomesEvery = time.Minute
+
+// outcomes reads what became of plans.
+func (i *ingest) outcomes(ctx context.Context) error {
+	return i.source(ctx, outcome, outcomesEvery, true, func() (knowledge.Source, error) {
+		return knowledge.Outcomes(plan.Store{Dynamic: i.custom}.Outcomes), nil
+	})
 }
 
 // nobody is a source of which nothing may be read.

@@ -11,11 +11,17 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
 
 	"github.com/unpend/unpend/cmd/internal/bus"
 	"github.com/unpend/unpend/knowledge/jira/jiratest"
 	"github.com/unpend/unpend/knowledge/slack"
 	"github.com/unpend/unpend/knowledge/slack/slacktest"
+	"github.com/unpend/unpend/remediate/v1alpha1"
 )
 
 // team is what a team has said, in Slack and in Jira, and the bus that its words travel on.
@@ -23,6 +29,7 @@ type team struct {
 	slack  *slacktest.Server
 	jira   *jiratest.Server
 	bus    *bus.Bus
+	plans  *dynamicfake.FakeDynamicClient // of the cluster
 	config Config
 }
 
@@ -45,6 +52,7 @@ func newTeam(t *testing.T) *team {
 		m.jira.Put(jiratest.Issue{Key: fmt.Sprintf("GPU-%d", n+1), Summary: fmt.Sprintf("Xid %d in Jira", 500+n), Created: now.Add(-time.Hour), Updated: now.Add(-time.Hour)})
 	}
 	m.jira.Put(jiratest.Issue{Key: "HR-1", Summary: "Xid 998 layoffs", Created: now, Updated: now})
+	m.plans = dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{v1alpha1.Remediations: "RemediationList"})
 	var err error
 	m.bus, err = bus.Open(t.Context(), bus.Options{Cluster: "here", StoreDir: t.TempDir(), Documents: 8 << 20})
 	must(t, err)
@@ -64,7 +72,7 @@ func newTeam(t *testing.T) *team {
 // replica is a process that knows what the team has said, and with leads reads it.
 func (m *team) replica(t *testing.T, library string, leads bool) (s *Service, end func()) {
 	t.Helper()
-	s = &Service{config: m.config, bus: m.bus, logger: slog.New(slog.DiscardHandler), registry: prometheus.NewRegistry(), now: time.Now}
+	s = &Service{config: m.config, bus: m.bus, custom: m.plans, logger: slog.New(slog.DiscardHandler), registry: prometheus.NewRegistry(), now: time.Now}
 	s.config.Knowledge.Library = library
 	s.late = &lateBus{Service: s}
 	var err error
@@ -204,6 +212,35 @@ func TestNewsOfSlack(t *testing.T) {
 	has(t, other, tickets)
 	if n, err := m.bus.Parked(t.Context()); err != nil || n != 0 {
 		t.Errorf("%d dead letters, %v", n, err)
+	}
+}
+
+// What became of a plan is known to every process, and stays when the cluster has forgotten the
+// plan and the process has ended.
+func TestOutcomesTravel(t *testing.T) {
+	m := newTeam(t)
+	_, err := m.plans.Resource(v1alpha1.Remediations).Create(t.Context(), &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": v1alpha1.GroupVersion.String(), "kind": "Remediation", "metadata": map[string]any{"name": "24ac8de5"},
+		"spec":   map[string]any{"incident": "gpu-0123456789", "cause": "MIGLayoutMismatch", "kind": "RepartitionGPU", "title": "repartition gpu-zx1 to all-2g.10gb", "workload": map[string]any{"kind": "Job", "namespace": "ml", "name": "training"}, "waiting": []any{map[string]any{"namespace": "ml", "name": "training-0"}}},
+		"status": map[string]any{"phase": "Failed", "message": "MIG manager says failed", "began": "2026-11-01T12:00:00.000000Z", "ended": "2026-11-01T12:04:00.000000Z", "approvedBy": []any{"ada"}},
+	}}, metav1.CreateOptions{})
+	must(t, err)
+	leader, end := m.replica(t, "", true)
+	other, stop := m.replica(t, "", false)
+	has(t, other, threads+tickets+1)
+	hits, err := other.shelved(t.Context(), everywhere, "repartition gpu-zx1", 3)
+	must(t, err)
+	if len(hits) != 1 || hits[0].Source != outcome || hits[0].Who != "ada" || !strings.Contains(hits[0].Quote, "did not help: MIG manager says failed") {
+		t.Errorf("found %+v", hits)
+	}
+	must(t, m.plans.Resource(v1alpha1.Remediations).Delete(t.Context(), "24ac8de5", metav1.DeleteOptions{}))
+	has(t, leader, threads+tickets+1)
+	stop()
+	end()
+	again, _ := m.replica(t, "", true)
+	has(t, again, threads+tickets+1)
+	if says, err := again.searchInSlack(t.Context(), "C1", "repartition gpu-zx1"); err == nil || says != "" {
+		t.Errorf("a process that does not diagnose has answered %q, %v", says, err)
 	}
 }
 

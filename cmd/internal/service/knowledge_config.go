@@ -32,9 +32,14 @@ type knowledgeConfig struct {
 	// Slack and Jira are read by the process that leads, for all.
 	Slack knowledgeSlack `json:"slack"`
 	Jira  knowledgeJira  `json:"jira"`
+	// Embeddings is a model by which documents are also found by what they mean.
+	Embeddings knowledgeEmbeddings `json:"embeddings"`
+	// Tell says of channels, projects and folders where what they say may be quoted and found;
+	// of what it does not name: everywhere, and of a private channel in that channel alone.
+	Tell []tellRule `json:"tell"`
 }
 
-// knowledgeSlack are the channels that are read. All who see a finding may see them quoted.
+// knowledgeSlack are the channels that are read.
 type knowledgeSlack struct {
 	// TokenFile holds the token of an app of the own organisation (xoxb-…).
 	TokenFile string `json:"tokenFile"`
@@ -44,7 +49,8 @@ type knowledgeSlack struct {
 	AppTokenFile string `json:"appTokenFile"`
 	// Channels to read, by name or id; no others are.
 	Channels []string `json:"channels"`
-	// PrivateChannels to read as well.
+	// PrivateChannels to read as well. They are quoted in themselves alone, and where
+	// knowledge.tell says.
 	PrivateChannels []string `json:"privateChannels"`
 	// Every is how often it is looked for what is new (1h).
 	Every *metav1.Duration `json:"every"`
@@ -52,7 +58,7 @@ type knowledgeSlack struct {
 	url string // of Slack's API, in tests
 }
 
-// knowledgeJira are the projects that are read. All who see a finding may see them quoted.
+// knowledgeJira are the projects that are read.
 type knowledgeJira struct {
 	// URL of the site or server, https://example.atlassian.net.
 	URL string `json:"url"`
@@ -104,6 +110,15 @@ func (c knowledgeConfig) check(told slackConfig) error {
 		}
 	}
 	say(c.MaxBytes != 0 && c.MaxBytes < minDocuments, "knowledge.maxBytes is %d: it has to be %d or more", c.MaxBytes, minDocuments)
+	for n, r := range c.Tell {
+		if err := r.check(); err != nil {
+			wrong = append(wrong, fmt.Errorf("knowledge.tell[%d]: %w", n, err))
+		}
+	}
+	if e := c.Embeddings; e.given() {
+		say(e.URL == "" || e.Model == "", "knowledge.embeddings.url is %q and knowledge.embeddings.model is %q: both have to be given, an address up to and with /v1 and what the server there calls the model", e.URL, e.Model)
+		say(!c.keeps(), "knowledge.embeddings is given, and nothing to learn: set knowledge.library, knowledge.slack or knowledge.jira")
+	}
 	if s := c.Slack; s.given() {
 		say(s.TokenFile == "", "knowledge.slack.tokenFile is not given: it has to be a file that holds the token of an app of your organisation (xoxb-…)")
 		say(len(s.Channels)+len(s.PrivateChannels) == 0, "knowledge.slack.channels and knowledge.slack.privateChannels are empty: name what may be read and quoted, by name or id")

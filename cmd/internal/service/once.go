@@ -36,7 +36,7 @@ func Once(ctx context.Context, client kubernetes.Interface, custom dynamic.Inter
 	}
 	defer f.Close()
 	registry := prometheus.NewRegistry()
-	a, err := newAnalyst(f, nil, logger, registry)
+	a, err := newAnalyst(f, logger, registry)
 	if err != nil {
 		return diagnosis.Diagnosis{}, err
 	}

@@ -96,7 +96,7 @@ type Service struct {
 	rest     *rest.Config  // of the executor, which a storm of diagnoses must not hold up
 	now      func() time.Time
 	agents   func(s *Service, guarded bool) http.Handler
-	finder   atomic.Pointer[Finder] // nil: nothing is read that could be searched
+	finder   atomic.Pointer[placeFinder] // nil: nothing is read that could be searched
 	roles    []string
 	out      io.Writer // diagnoses, one a line
 	logger   *slog.Logger
@@ -171,7 +171,7 @@ func (s *Service) run(ctx context.Context) (err error) {
 		parts.begin("watch", func() error { return s.watch(ctx) })
 	}
 	if slices.Contains(s.roles, "diagnose") {
-		if s.config.Knowledge.shared() {
+		if s.config.Knowledge.keeps() {
 			if err := s.learn(ctx, parts); err != nil {
 				return err
 			}

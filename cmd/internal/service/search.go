@@ -15,27 +15,44 @@ import (
 	"github.com/unpend/unpend/remediate/plan"
 )
 
-// Finder finds what the team has said that is like a query, at most n, best first. What it
-// finds may be seen by everybody who is told of findings, for these quote it.
+// Finder finds what the team has said that is like a query, at most n, best first.
 type Finder func(ctx context.Context, query string, n int) ([]knowledge.Hit, error)
+
+// placeFinder is a Finder of what may be told in a place.
+type placeFinder func(ctx context.Context, place, query string, n int) ([]knowledge.Hit, error)
 
 // mostHits answer one search, wherever it is asked for.
 const mostHits = 5
 
 // hasKnowledge says whether there is anything to search.
-func (c Config) hasKnowledge() bool { return c.Knowledge.Folder != "" }
+func (c Config) hasKnowledge() bool {
+	return c.Knowledge.Folder != "" || c.Knowledge.Library != "" || c.Knowledge.shared()
+}
 
-// search finds what the team has said, once it has been read.
-func (s *Service) search(ctx context.Context, query string, n int) ([]knowledge.Hit, error) {
+// search finds what the team has said and may be told in a place, once it has been read: here,
+// or, where this process reads nothing, by another.
+func (s *Service) search(ctx context.Context, place, query string, n int) ([]knowledge.Hit, error) {
 	find := s.finder.Load()
-	if find == nil {
-		return nil, fmt.Errorf("%w: this process has read nothing to search: set knowledge.folder, or wait until it has", plan.ErrRefused)
+	switch {
+	case find != nil:
+		return (*find)(ctx, place, query, n)
+	case !s.config.hasKnowledge():
+		return nil, fmt.Errorf("%w: nothing that the team has said is read: set knowledge.folder, knowledge.slack or knowledge.jira", plan.ErrRefused)
+	case s.bus != nil:
+		return nil, fmt.Errorf("%w: this process has not yet read what the team has said: try again in a minute", plan.ErrRefused)
+	case !s.hasBus():
+		return nil, fmt.Errorf("%w: this process reads nothing that the team has said, and has no bus to ask the one that does: set bus.url, that of a NATS that both reach", plan.ErrRefused)
 	}
-	return (*find)(ctx, query, n)
+	return s.askSearch(ctx, place, query, n)
+}
+
+// searchOnPage is search for readers of the page.
+func (s *Service) searchOnPage(ctx context.Context, query string, n int) ([]knowledge.Hit, error) {
+	return s.search(ctx, onPage, query, n)
 }
 
 // bindSearch has searches answered by find from now on.
-func (s *Service) bindSearch(find Finder) { s.finder.Store(&find) }
+func (s *Service) bindSearch(find placeFinder) { s.finder.Store(&find) }
 
 // outcome is the source of what plans came to: it names pods of whatever namespace.
 const outcome = "outcome"
@@ -56,7 +73,7 @@ func (s *Service) SearchAs(ctx context.Context, as kubernetes.Interface, query s
 			return nil, fmt.Errorf("%w: you may read the pods of no namespace, and so not what is said of them", plan.ErrRefused)
 		}
 	}
-	hits, err := s.search(ctx, query, n)
+	hits, err := s.search(ctx, onMCP, query, n)
 	if !all {
 		hits = withoutOutcomes(hits)
 	}
@@ -94,8 +111,8 @@ func mayGetPods(ctx context.Context, as kubernetes.Interface, namespace string) 
 
 // searchInSlack answers who asks in a channel that findings are told in: with what these quote
 // there, for every reader of it.
-func (s *Service) searchInSlack(ctx context.Context, query string) (string, error) {
-	hits, err := s.search(ctx, query, mostHits)
+func (s *Service) searchInSlack(ctx context.Context, channel, query string) (string, error) {
+	hits, err := s.search(ctx, "slack/"+channel, query, mostHits)
 	if err != nil {
 		return "", err
 	}

@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -19,7 +20,10 @@ import (
 	"github.com/unpend/unpend/remediate/plan"
 )
 
-func shelved(context.Context, string, int) ([]knowledge.Hit, error) {
+func shelved(_ context.Context, place, _ string, _ int) ([]knowledge.Hit, error) {
+	if place != onMCP && place != "slack/C7" {
+		return nil, fmt.Errorf("searched for %q", place)
+	}
 	return []knowledge.Hit{{Source: "slack", Title: "2g\npending", Where: "gpu-oncall", Quote: "split  it", URL: "https://acme.slack.com/1", At: time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)},
 		{Source: "outcome", Title: "of team-b"}, {Source: "doc", Title: "Layouts", Quote: "q", URL: "javascript:alert(1)"}}, nil
 }
@@ -62,17 +66,17 @@ func TestSearchAs(t *testing.T) {
 // In Slack it is a few lines, without what plans of whatever namespace came to.
 func TestSearchInSlack(t *testing.T) {
 	s := &Service{}
-	if _, err := s.searchInSlack(t.Context(), "x"); !errors.Is(err, plan.ErrRefused) {
+	if _, err := s.searchInSlack(t.Context(), "C7", "x"); !errors.Is(err, plan.ErrRefused) {
 		t.Error(err)
 	}
 	s.bindSearch(shelved)
-	says, err := s.searchInSlack(t.Context(), "x")
+	says, err := s.searchInSlack(t.Context(), "C7", "x")
 	must(t, err)
 	if want := "• “2g pending” (slack, gpu-oncall, 2026-03-01)\n    split it\n    https://acme.slack.com/1\n• “Layouts” (doc)\n    q"; says != want {
 		t.Errorf("%s", says)
 	}
-	s.bindSearch(func(context.Context, string, int) ([]knowledge.Hit, error) { return nil, nil })
-	if says, err := s.searchInSlack(t.Context(), "x"); err != nil || says != "Nothing that the team has said is like it." {
+	s.bindSearch(func(context.Context, string, string, int) ([]knowledge.Hit, error) { return nil, nil })
+	if says, err := s.searchInSlack(t.Context(), "C7", "x"); err != nil || says != "Nothing that the team has said is like it." {
 		t.Errorf("%q %v", says, err)
 	}
 }

@@ -14,11 +14,15 @@ import (
 	"github.com/unpend/unpend/knowledge"
 )
 
+// keeps says whether there is a library that outcomes are kept in.
+func (c knowledgeConfig) keeps() bool { return c.shared() || c.Library != "" }
+
 // shelf is what this process has of what the team has said. Each process has one of its own:
 // what is read from Slack and Jira it gets from the bus, and loses nothing with its disk.
 type shelf struct {
 	index     *knowledge.Index
 	library   *knowledge.Library // nil: there is only a folder, or nothing is shared
+	meaning   *meaning           // nil: words find alone
 	temporary string             // removed at the end
 	full      chan struct{}      // closed when it has all that the bus had
 	filled    sync.Once
@@ -52,6 +56,9 @@ func (s *Service) openShelf(ctx context.Context) (*shelf, error) {
 		return nil, errors.Join(err, at.close())
 	}
 	at.index = at.library.Index
+	if at.meaning, err = s.newMeaning(at.library); err != nil {
+		return nil, errors.Join(err, at.close())
+	}
 	if c.Folder != "" {
 		if err := s.shelve(ctx, at.library, c.Folder); err != nil {
 			return nil, errors.Join(err, at.close())
@@ -78,6 +85,20 @@ func (a *shelf) searched() *knowledge.Index {
 		return nil
 	}
 	return a.index
+}
+
+// shelved finds what is on the shelf and may be told in a place.
+func (s *Service) shelved(ctx context.Context, place, query string, n int) ([]knowledge.Hit, error) {
+	return s.onShelf(ctx, place, []string{query}, n)
+}
+
+// onShelf is shelved for phrases, as a diagnosis has them.
+func (s *Service) onShelf(ctx context.Context, place string, phrases []string, n int) ([]knowledge.Hit, error) {
+	may := s.config.Knowledge.audience().In(place)
+	if s.shelf.meaning != nil {
+		return s.shelf.meaning.search(ctx, may, phrases, n)
+	}
+	return s.shelf.index.SearchFor(ctx, may, phrases, n)
 }
 
 func (a *shelf) close() error {
@@ -119,8 +140,11 @@ func (s *Service) stock(ctx context.Context) error {
 	return nil
 }
 
-// hand brings a change to every process.
+// hand brings a change to every process; where nothing is shared, each reads for itself.
 func (s *Service) hand(ctx context.Context, c knowledge.Change) error {
+	if !s.config.Knowledge.shared() {
+		return s.shelf.library.Apply(ctx, []knowledge.Change{c})
+	}
 	body, err := json.Marshal(c)
 	if err != nil {
 		return fmt.Errorf("tell of document %s: %w", c.ID, err)

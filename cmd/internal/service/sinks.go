@@ -319,6 +319,7 @@ func (k *sink) proposal(ctx context.Context, id string) (notice.Proposal, error)
 		}
 		p.Keep(kept)
 	}
+	k.quote(ctx, &p)
 	return p, k.word(ctx, &p)
 }
 

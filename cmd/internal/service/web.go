@@ -67,7 +67,7 @@ func (s *Service) newPage(ctx context.Context) (*web.Page, error) {
 	}
 	o := web.Options{Desk: d, As: as, Agents: s.answering(true), Namespaces: s.namespaces, Cluster: name, Hosts: c.Hosts, ReportsFor: cluster.MaxReportAge, Logger: s.logger, Now: s.now}
 	if s.config.hasKnowledge() {
-		o.Search = s.search
+		o.Search = s.searchOnPage
 	}
 	return web.New(o)
 }
