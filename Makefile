@@ -11,14 +11,17 @@ git = -X github.com/unpend/unpend/cmd/internal/program.$(1)=$(shell TZ=UTC0 git 
 STAMP = $(call git,version,describe --tags --match 'v*' --dirty) $(call git,commit,describe --always --abbrev=40 --exclude '*' --dirty) $(call git,date,log -1 --format=%cd --date=format-local:%Y-%m-%dT%H:%M:%SZ)
 # Rooms whose rules the short tests have to hold.
 MUTANTS = ./rca/causes ./rca/layouts ./rca/terms ./rca/kubelet ./rca/gangs ./rca/queues ./rca/growth ./rca/admission ./rca/relayout ./rca/scaling ./rca/edit ./rca/claims ./rca/outside ./rca/changes ./rca/admit ./rca/retry ./rca/mend ./rca/fixes ./remediate/guard ./remediate/journal ./watcher ./watcher/incident
-.PHONY: unpend build check test test-all promises soak mutants lint bench demo fmt generate help
+.PHONY: unpend build image release check test test-all promises soak mutants lint bench demo fmt generate help
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed 's/:.*## /\t/'
-
 unpend:
 	go build -trimpath -ldflags "-s -w $(STAMP)" -o bin/unpend ./cmd/unpend
 build: unpend ## bin/unpend, static, and bin/nodeprobe, as they are released
 	$(CGO) go build -trimpath -tags grpcnotrace -ldflags "-s -w" -o bin/nodeprobe ./cmd/nodeprobe
+image: ## both images for amd64 and arm64, into bin/release (RELEASEFLAGS="-push REGISTRY -key cosign.key")
+release: ## the same, and archives, SBOMs, krew's manifest and signatures
+image release:
+	SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$(shell git log -1 --format=%ct 2>/dev/null)} go run ./deploy/release -ldflags "-s -w $(STAMP)" $(RELEASEFLAGS) $@
 
 check: lint ## lint and the tests that need no control plane: for every save
 	go test -short $(PKGS)
@@ -29,12 +32,11 @@ test: ## every test, the real control plane included (built at the first run), a
 test-all: test ## the same, every case of every rule
 test-all promises: export UNPEND_ALL = 1
 promises: ## what holds when things break, with figures
-	@out=$$(go test ./cmd/unpend/acceptance ./deploy ./remediate/executor ./remediate/guard ./remediate/outbound ./remediate/paging ./remediate/slack ./remediate/jira ./remediate/web ./cmd/internal/service -p 1 -run '^TestPromise$$$$' -count 1 -timeout $(or $(WITHIN),30m) -v $(TESTFLAGS) 2>&1) || { echo "$$out"; exit 1; }; echo "$$out" | grep -E '^[RS][0-9]+ [0-9]+/'
+	@out=$$(go test ./cmd/unpend/acceptance ./deploy ./deploy/release ./remediate/executor ./remediate/guard ./remediate/outbound ./remediate/paging ./remediate/slack ./remediate/jira ./remediate/web ./cmd/internal/service -p 1 -run '^TestPromise$$$$' -count 1 -timeout $(or $(WITHIN),30m) -v $(TESTFLAGS) 2>&1) || { echo "$$out"; exit 1; }; echo "$$out" | grep -E '^[RS][0-9]+ [0-9]+/'
 soak: ## the same in full size, which takes long
 	UNPEND_SOAK=1 $(MAKE) promises WITHIN=6h
 mutants: ## how many mistakes of one operator the short tests notice (SEED=2 SAMPLE=30)
 	go run ./testdata/mutants -seed $(or $(SEED),1) -n $(or $(SAMPLE),20) -least 90 -same testdata/mutants/same.txt -also ./cmd/unpend/acceptance -also-run 'Scenarios|Causes|ToldApart|Claims|Quota|Refus|Revert|Repartition|Unprepared|Quarantine|Incidents' $(MUTANTS)
-
 lint: ## golangci-lint, go vet's checks among its own
 	$(LINT) run $(PKGS)
 	CGO_ENABLED=1 $(LINT) run $(PROBE)

@@ -105,6 +105,8 @@ var house = map[string][]string{
 	"testdata/prometheus":   {"testdata/built"},
 	"testdata/chart":        {"testdata/controlplane"},
 
+	"deploy/release": {"testdata/built"},
+
 	"cmd/nodeprobe":          {"nodeprobe", "nodeprobe/nvml", "nodeprobe/podresources"},
 	"nodeprobe/nvml":         {"nodeprobe"},
 	"nodeprobe/podresources": {"nodeprobe"},

@@ -1,0 +1,6 @@
+// The root certificates that Mozilla trusts, as the Go project passes them on.
+module github.com/unpend/unpend/deploy/release/roots
+
+go 1.26.0
+
+require golang.org/x/crypto/x509roots/fallback v0.0.0-20261030153154-30a33513ff6d
