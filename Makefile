@@ -22,7 +22,6 @@ image: ## both images for amd64 and arm64, into bin/release (RELEASEFLAGS="-push
 release: ## the same, and archives, SBOMs, krew's manifest and signatures
 image release:
 	SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$(shell git log -1 --format=%ct 2>/dev/null)} go run ./deploy/release -ldflags "-s -w $(STAMP)" $(RELEASEFLAGS) $@
-
 check: lint ## lint and the tests that need no control plane: for every save
 	go test -short $(PKGS)
 	$(CGO) go test -short $(PROBE)
