@@ -13,7 +13,7 @@ import (
 const MaxMessage = 64 << 10
 
 // What is kept of an incident, in elements and in bytes of JSON: API objects that are
-// valid have names of at most 253 characters and resources of at most 317; kinds, reasons
+// valid have names of at most 253 characters and resources of at most 317, as kinds with their groups; reasons
 // and the names in ownerReferences are bounded by nobody.
 const (
 	maxRequests = 64
@@ -24,7 +24,7 @@ const (
 // bounded is the incident as it travels: what is too long for a message is cut. The id is
 // that of the whole, which is what a diagnosis in the same process reads.
 func (i Incident) bounded() Incident {
-	i.Workload = Ref{cut(i.Workload.Kind, maxWord), cut(i.Workload.Namespace, maxName), cut(i.Workload.Name, maxName)}
+	i.Workload = Ref{cut(i.Workload.Kind, maxName), cut(i.Workload.Namespace, maxName), cut(i.Workload.Name, maxName)}
 	i.Newest = cut(i.Newest, maxWord)
 	pods := make([]PodRef, len(i.Pods)) // at most MaxPods
 	for n, p := range i.Pods {

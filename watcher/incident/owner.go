@@ -36,6 +36,10 @@ func KindOf(gk schema.GroupKind) string {
 
 // OwnerKind is the kind of an owner as a Ref names it.
 func OwnerKind(o *metav1.OwnerReference) string {
+	switch o.APIVersion {
+	case "", "v1", "apps/v1", "batch/v1": // as nearly every pod's, of which there may be very many
+		return o.Kind
+	}
 	return KindOf(schema.FromAPIVersionAndKind(o.APIVersion, o.Kind).GroupKind())
 }
 
@@ -83,7 +87,7 @@ func Walk(pod *corev1.Pod, lookup Lookup) (chain []Ref, lost *metav1.OwnerRefere
 
 // controllerOf is what controls an object; a node, which mirrors a pod, is nobody.
 func controllerOf(o metav1.Object) *metav1.OwnerReference {
-	owner := metav1.GetControllerOf(o)
+	owner := metav1.GetControllerOfNoCopy(o)
 	if owner == nil || owner.Kind == "Node" {
 		return nil
 	}
