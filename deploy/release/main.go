@@ -43,7 +43,7 @@ func main() {
 func run(ctx context.Context, args []string, log io.Writer) error {
 	m := &maker{log: log}
 	flags := flag.NewFlagSet("release", flag.ContinueOnError)
-	flags.StringVar(&m.out, "out", "bin/release", "the folder that it is written to; what is there is replaced")
+	flags.StringVar(&m.out, "out", "bin/release", "the folder that it is written to")
 	flags.StringVar(&m.ldflags, "ldflags", "-s -w", "as of go build; the Makefile stamps version, commit and date with them")
 	tag := flags.String("tag", "", "the tag that is released, v1.2.3; without it the version of the chart, with -dev")
 	images := flags.String("platforms", "linux/amd64,linux/arm64", "of the images")

@@ -129,3 +129,12 @@ func TestNotice(t *testing.T) {
 		t.Error(d)
 	}
 }
+
+// A probe that needs more than its base has is not released: it would not start.
+func TestLinksOnlyWhatTheBaseHas(t *testing.T) {
+	const program = "/bin/sh" // of Debian, linked with its C library
+	if err := linksOnly(program, []file{{name: "usr/lib/libm.so.6"}}); err == nil || err.Error() != "the program needs libc.so.6, which the C library's package does not have" {
+		t.Error(err)
+	}
+	must(t, linksOnly(program, []file{{name: "usr/lib/x86_64-linux-gnu/libc.so.6"}}))
+}
