@@ -13,7 +13,6 @@ import (
 
 	"github.com/unpend/unpend/cmd/internal/bus"
 	"github.com/unpend/unpend/cmd/internal/traces"
-	"github.com/unpend/unpend/knowledge"
 	"github.com/unpend/unpend/rca/capacity"
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/rca/diagnosis"
@@ -43,11 +42,6 @@ func (s *Service) diagnose(ctx context.Context) error {
 		return err
 	}
 	defer a.close()
-	if index := s.shelf.searched(); index != nil {
-		s.bindSearch(func(ctx context.Context, query string, n int) ([]knowledge.Hit, error) {
-			return index.Search(ctx, []string{query}, n)
-		})
-	}
 	a.opts.Measure, a.opts.Outcomes = s.measure, lasting(plan.Store{Dynamic: s.custom}.Outcomes)
 	a.opts.Guard = executor.GuardOf(executor.Deps{Client: s.client, Dynamic: s.custom, Now: time.Now}, s.config.Remediate.namespace(), railsFor)
 	gauges := capacity.NewGauges(time.Now)
@@ -85,7 +79,10 @@ func (s *Service) diagnose(ctx context.Context) error {
 		return nil
 	})
 	if s.config.Hooks.Listen != "" {
-		parts.begin("hooks", func() error { return s.hooks(ctx, q) })
+		c := s.config.Hooks
+		parts.begin("hooks", func() error {
+			return s.whenThere(ctx, "hooks are not listened to", func(ctx context.Context) error { return s.hooks(ctx, q) }, c.TokenFile, c.SecretFile, c.PagerDutySecretFile)
+		})
 	}
 	parts.begin("follow incidents", func() error {
 		for {

@@ -50,16 +50,22 @@ func newIngest(s *Service) (*ingest, error) {
 	return i, nil
 }
 
-// learn has this process know what is read from Slack and Jira, and read it when it leads.
+// learn has this process know what is read from Slack and Jira, and, where it is one that has
+// to do with them, read it when it leads.
 func (s *Service) learn(ctx context.Context, p parts) error {
 	i, err := newIngest(s)
 	if err != nil {
 		return err
 	}
 	p.begin("stock knowledge", func() error { return s.stock(ctx) })
+	if !s.does("notify") {
+		return nil // who may read it does
+	}
 	p.begin("read knowledge", func() error { return i.run(ctx) })
-	if s.config.Knowledge.Slack.AppTokenFile != "" {
-		p.begin("hear knowledge", func() error { return s.hearKnowledge(ctx) })
+	if file := s.config.Knowledge.Slack.AppTokenFile; file != "" {
+		p.begin("hear knowledge", func() error {
+			return s.whenThere(ctx, "what is new in Slack is not heard", s.hearKnowledge, file)
+		})
 	}
 	return nil
 }

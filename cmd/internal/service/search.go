@@ -34,6 +34,15 @@ func (s *Service) search(ctx context.Context, query string, n int) ([]knowledge.
 	return (*find)(ctx, query, n)
 }
 
+// searchShelf has searches answered from what this process has read.
+func (s *Service) searchShelf() {
+	if index := s.shelf.searched(); index != nil {
+		s.bindSearch(func(ctx context.Context, query string, n int) ([]knowledge.Hit, error) {
+			return index.Search(ctx, []string{query}, n)
+		})
+	}
+}
+
 // bindSearch has searches answered by find from now on.
 func (s *Service) bindSearch(find Finder) { s.finder.Store(&find) }
 
