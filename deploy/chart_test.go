@@ -364,6 +364,18 @@ func TestSchemaRefuses(t *testing.T) {
 		"another limit of tokens":   {"narrate": values{"tokenLimitField": "num_predict"}},
 		"a token to read by":        {"knowledge": values{"slack": values{"token": "x"}}},
 		"a project to read by name": {"knowledge": values{"jira": values{"projects": []any{"Operations"}}}},
+		"another layout":            {"layout": "many"},
+		"a password in NATS's URL":  {"nats": values{"url": "nats://a:b@nats:4222"}},
+		"no address of NATS":        {"nats": values{"url": "nats.nats.svc"}},
+		"NATS's token in values":    {"nats": values{"token": "x"}},
+		"a port of NATS's":          {"nats": values{"port": 22}},
+		"no notifier":               {"notifier": values{"replicas": 0}},
+		"a notifier without end":    {"notifier": values{"resources": values{"limits": values{"memory": "much"}}}},
+		"who listens for the bus":   {"config": values{"bus": values{"listen": ":4222"}}},
+		"a token file of the bus":   {"config": values{"bus": values{"tokenFile": "/x"}}},
+		"a password of a collector": {"config": values{"traces": values{"url": "http://a:b@collector:4318/v1/traces"}}},
+		"a collector by its name":   {"config": values{"traces": values{"url": "collector:4318"}}},
+		"another key of traces":     {"config": values{"traces": values{"token": "x"}}},
 		"negative size":             {"persistence": values{"size": "-1Gi"}},
 		"privileged probe":          {"probe": values{"privileged": true}},
 		"tier 0":                    tier(0),
@@ -411,6 +423,8 @@ func TestSchemaRefuses(t *testing.T) {
 				t.Error("accepted")
 			} else if !strings.Contains(err.Error(), "values don't meet the specifications") {
 				t.Errorf("refused, but not by the schema: %v", err)
+			} else if !slices.ContainsFunc(leavesOf(v, ""), func(l leaf) bool { return l.named(err.Error()) }) {
+				t.Errorf("the value is not named: %v", err)
 			}
 		})
 	}
@@ -419,6 +433,29 @@ func TestSchemaRefuses(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+}
+
+// leaf is a value by the path of the object that has it, as the schema's errors write it, and its key.
+type leaf struct{ at, key string }
+
+func leavesOf(v values, at string) []leaf {
+	var out []leaf
+	for key, is := range v {
+		if its, more := is.(values); more && len(its) > 0 {
+			out = append(out, leavesOf(its, at+"/"+key)...)
+		} else {
+			out = append(out, leaf{at, key})
+		}
+	}
+	return out
+}
+
+// named says whether an error is about a value: by its path or one within, as what the object that
+// has it may not have, or by another of the same object, which does not go with it.
+func (l leaf) named(text string) bool {
+	return strings.Contains(text, "'"+l.at+"/"+l.key+"'") || strings.Contains(text, "'"+l.at+"/"+l.key+"/") ||
+		strings.Contains(text, "at '"+l.at+"'") && (strings.Contains(text, "'"+l.key+"'") || strings.Contains(text, "'not' failed")) ||
+		l.at != "" && strings.Contains(text, "at '"+l.at+"/")
 }
 
 // Every value of values.yaml is named by the schema and the other way round.

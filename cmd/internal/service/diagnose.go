@@ -281,7 +281,7 @@ func (p *publisher) hand(ctx context.Context, d diagnosis.Diagnosis, id string, 
 	if err := p.keep(ctx, d); err != nil {
 		return false, err
 	}
-	return false, p.bus.PublishNewer(ctx, bus.Diagnoses, d.Incident, id, body, func([]byte) bool { return false })
+	return false, p.bus.PublishNewer(bus.Traced(ctx, traces.Wait{Incident: d.Incident, Since: d.Pods.Since}.Parent()), bus.Diagnoses, d.Incident, id, body, func([]byte) bool { return false })
 }
 
 // insist does something again for as long as no message can be published: nothing is wrong

@@ -217,7 +217,7 @@ func publishIncident(b *bus.Bus) func(context.Context, incident.Incident) error 
 		if err != nil {
 			return err
 		}
-		return b.PublishNewer(ctx, bus.Incidents, i.ID, id, body, i.Older)
+		return b.PublishNewer(bus.Traced(ctx, traces.Wait{Incident: i.ID, Since: i.Since}.Parent()), bus.Incidents, i.ID, id, body, i.Older)
 	}
 }
 
