@@ -105,6 +105,8 @@ func variants() map[string]values {
 			"rbac": values{"create": false}, "probe": values{"enabled": false}},
 		"clicks":     {"mode": "approve", "probe": values{"enabled": false}, "slack": clicks()},
 		"owners":     {"rca": values{"ownerKinds": []any{"workflows.argoproj.io"}}, "probe": values{"namespace": values{"name": "owners-probe"}}},
+		"separate":   separate(),
+		"shared bus": sharedBus(),
 		"everything": everything(),
 	}
 }
@@ -203,7 +205,7 @@ func checkRules(t *testing.T, rules []rbacv1.PolicyRule, wholeCluster bool) {
 				t.Errorf("%q in %v", word, r)
 			}
 		}
-		ofLead := !wholeCluster && slices.Equal(r.Resources, []string{"leases"}) // its verbs and names: TestRoleOfWhoLeads
+		ofLead := !wholeCluster && slices.Equal(r.Resources, []string{"leases"}) // its verbs and names: TestRoleOfWhoLeads, TestNotifiersRights
 		for _, verb := range r.Verbs {
 			if !ofLead && !slices.Contains([]string{"get", "list", "watch"}, verb) {
 				t.Errorf("verb %q in %v", verb, r)
@@ -249,28 +251,38 @@ func TestRoleOfWhoLeads(t *testing.T) {
 }
 
 func TestKindsRendered(t *testing.T) {
-	service := []string{"ClusterRole", "ClusterRoleBinding", "ConfigMap", "Deployment", "NetworkPolicy", "PersistentVolumeClaim", "Role", "Role", "Role", "Role", "RoleBinding", "RoleBinding", "RoleBinding", "RoleBinding", "Service", "ServiceAccount",
+	service := []string{"ClusterRole", "ClusterRoleBinding", "ConfigMap", "Deployment", "Lease", "NetworkPolicy", "PersistentVolumeClaim", "Role", "Role", "Role", "Role", "RoleBinding", "RoleBinding", "RoleBinding", "RoleBinding", "Service", "ServiceAccount",
 		"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "ValidatingAdmissionPolicyBinding"}
 	probe := []string{"ClusterRole", "ClusterRoleBinding", "DaemonSet", "Namespace", "NetworkPolicy", "ServiceAccount", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}
 	without := func(kinds []string, kind string) []string {
 		return slices.DeleteFunc(slices.Clone(kinds), func(k string) bool { return k == kind })
 	}
+	also := func(kinds []string, more ...string) []string {
+		return slices.Sorted(slices.Values(append(slices.Clone(kinds), more...)))
+	}
 	for name, v := range variants() {
 		wantService, wantProbe := service, probe
 		switch name {
 		case "least":
-			wantService, wantProbe = []string{"ConfigMap", "Deployment", "Service",
+			wantService, wantProbe = []string{"ConfigMap", "Deployment", "Lease", "Service",
 				"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "ValidatingAdmissionPolicyBinding"}, nil
 		case "standby":
 			wantService, wantProbe = slices.DeleteFunc(slices.Clone(service), func(k string) bool {
 				return slices.Contains([]string{"ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"}, k)
 			}), nil
 		case "everything":
-			wantService = slices.Insert(slices.Clone(service), slices.Index(service, "Service"), "Service") // of the hooks
+			wantService = also(service, "Service") // of the hooks
 		case "clicks":
 			wantProbe = nil
+		case "separate": // one in whose pod the bus is, which the others come to
+			wantService, wantProbe = also(without(service, "Deployment"), "StatefulSet", "Service", "Lease"), nil
+		case "shared bus":
+			wantService, wantProbe = also(without(service, "PersistentVolumeClaim"), "PodDisruptionBudget", "Lease"), nil
 		case "claim":
 			wantService, wantProbe = without(service, "PersistentVolumeClaim"), without(probe, "Namespace")
+		}
+		if v["mode"] == "approve" {
+			wantService = also(wantService, "Lease") // of the executor
 		}
 		if diff := cmp.Diff(wantService, kinds(serviceOnly(t, v))); diff != "" {
 			t.Errorf("%s: %s", name, diff)
@@ -295,8 +307,8 @@ func TestConfigIsThatOfTheProgram(t *testing.T) {
 		values values
 		want   values
 	}{
-		"defaults": {nil, values{"watcher": values{}, "rca": values{}, "knowledge": values{}, "remediate": values{}, "web": values{"metrics": ":9090"}, "outbound": values{}, "routes": []any{}, "bus": values{"storeDir": "/var/lib/unpend"}}},
-		"everything": {everything(), values{"watcher": values{"sweep": "30s"}, "rca": values{}, "remediate": values{"audit": "/var/lib/unpend/audit/trail.jsonl", "groups": []any{"gpu-admins"}}, "web": values{"metrics": ":9090", "listen": "127.0.0.1:8081"}, "bus": values{"storeDir": "/var/lib/unpend", "maxBytes": "512Mi"},
+		"defaults": {nil, values{"watcher": values{}, "rca": values{}, "knowledge": values{}, "remediate": values{}, "web": values{"metrics": ":9090"}, "traces": values{}, "outbound": values{}, "routes": []any{}, "bus": values{"storeDir": "/var/lib/unpend"}}},
+		"everything": {everything(), values{"watcher": values{"sweep": "30s"}, "rca": values{}, "remediate": values{"audit": "/var/lib/unpend/audit/trail.jsonl", "groups": []any{"gpu-admins"}}, "web": values{"metrics": ":9090", "listen": "127.0.0.1:8081"}, "traces": values{}, "bus": values{"storeDir": "/var/lib/unpend", "maxBytes": "512Mi"},
 			"slack": values{"channel": "C0123456789", "cluster": "prod", "tokenFile": "/etc/unpend-slack/bot", "appTokenFile": "/etc/unpend-slack/app"},
 			"jira": values{"url": "https://example.atlassian.net", "deployment": "cloud", "user": "bot@example.com", "project": "OPS", "issueType": "Task", "priority": "High", "components": []any{"gpu"}, "labels": []any{"oncall"},
 				"fields": values{"customfield_10042": values{"value": "7"}}, "doneStatus": "Done", "reopen": "24h", "link": "https://unpend.example.com/incidents/{incident}", "cluster": "prod", "tokenFile": "/etc/unpend-jira/api"},
@@ -391,6 +403,18 @@ func TestSchemaRefuses(t *testing.T) {
 		"another limit of tokens":   {"narrate": values{"tokenLimitField": "num_predict"}},
 		"a token to read by":        {"knowledge": values{"slack": values{"token": "x"}}},
 		"a project to read by name": {"knowledge": values{"jira": values{"projects": []any{"Operations"}}}},
+		"another layout":            {"layout": "many"},
+		"a password in NATS's URL":  {"nats": values{"url": "nats://a:b@nats:4222"}},
+		"no address of NATS":        {"nats": values{"url": "nats.nats.svc"}},
+		"NATS's token in values":    {"nats": values{"token": "x"}},
+		"a port of NATS's":          {"nats": values{"port": 22}},
+		"no notifier":               {"notifier": values{"replicas": 0}},
+		"a notifier without end":    {"notifier": values{"resources": values{"limits": values{"memory": "much"}}}},
+		"who listens for the bus":   {"config": values{"bus": values{"listen": ":4222"}}},
+		"a token file of the bus":   {"config": values{"bus": values{"tokenFile": "/x"}}},
+		"a password of a collector": {"config": values{"traces": values{"url": "http://a:b@collector:4318/v1/traces"}}},
+		"a collector by its name":   {"config": values{"traces": values{"url": "collector:4318"}}},
+		"another key of traces":     {"config": values{"traces": values{"token": "x"}}},
 		"negative size":             {"persistence": values{"size": "-1Gi"}},
 		"privileged probe":          {"probe": values{"privileged": true}},
 		"tier 0":                    tier(0),
@@ -438,6 +462,8 @@ func TestSchemaRefuses(t *testing.T) {
 				t.Error("accepted")
 			} else if !strings.Contains(err.Error(), "values don't meet the specifications") {
 				t.Errorf("refused, but not by the schema: %v", err)
+			} else if !slices.ContainsFunc(leavesOf(v, ""), func(l leaf) bool { return l.named(err.Error()) }) {
+				t.Errorf("the value is not named: %v", err)
 			}
 		})
 	}
@@ -446,6 +472,29 @@ func TestSchemaRefuses(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+}
+
+// leaf is a value by the path of the object that has it, as the schema's errors write it, and its key.
+type leaf struct{ at, key string }
+
+func leavesOf(v values, at string) []leaf {
+	var out []leaf
+	for key, is := range v {
+		if its, more := is.(values); more && len(its) > 0 {
+			out = append(out, leavesOf(its, at+"/"+key)...)
+		} else {
+			out = append(out, leaf{at, key})
+		}
+	}
+	return out
+}
+
+// named says whether an error is about a value: by its path or one within, as what the object that
+// has it may not have, or by another of the same object, which does not go with it.
+func (l leaf) named(text string) bool {
+	return strings.Contains(text, "'"+l.at+"/"+l.key+"'") || strings.Contains(text, "'"+l.at+"/"+l.key+"/") ||
+		strings.Contains(text, "at '"+l.at+"'") && (strings.Contains(text, "'"+l.key+"'") || strings.Contains(text, "'not' failed")) ||
+		l.at != "" && strings.Contains(text, "at '"+l.at+"/")
 }
 
 // Every value of values.yaml is named by the schema and the other way round.
@@ -464,7 +513,7 @@ func TestSchemaAndValuesAgree(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	for _, part := range []string{"probe", "remediate", "slack", "paging", "hooks", "jira", "narrate", "knowledge", "kubectl", "rca", "monitoring", "networkPolicy"} {
+	for _, part := range []string{"probe", "remediate", "nats", "notifier", "slack", "paging", "hooks", "jira", "narrate", "knowledge", "kubectl", "rca", "monitoring", "networkPolicy"} {
 		its, ok := c.Values[part].(map[string]any)
 		if !ok {
 			t.Fatalf("no values of %s", part)
@@ -482,7 +531,7 @@ func TestDeployment(t *testing.T) {
 		t.Error("two pods may meet on one store")
 	}
 	pod := plain.Spec.Template.Spec
-	if diff := cmp.Diff([]string{"run", "--config", "/etc/unpend/config.yaml", "--roles", "watch,diagnose"}, pod.Containers[0].Args); diff != "" {
+	if diff := cmp.Diff([]string{"run", "--config", "/etc/unpend/config.yaml", "--roles", "watch,diagnose,notify"}, pod.Containers[0].Args); diff != "" {
 		t.Error(diff)
 	}
 	if want := "ghcr.io/unpend/unpend:" + chart.Load(t, "unpend").Metadata.AppVersion; pod.Containers[0].Image != want {
@@ -492,7 +541,7 @@ func TestDeployment(t *testing.T) {
 	if want := "registry.example.com:5000/unpend@sha256:" + strings.Repeat("0", 64); full.Containers[0].Image != want {
 		t.Errorf("image %s", full.Containers[0].Image)
 	}
-	if diff := cmp.Diff([]string{"--roles", "watch,diagnose", "--log-level=debug"}, full.Containers[0].Args[3:]); diff != "" {
+	if diff := cmp.Diff([]string{"--roles", "watch,diagnose,notify", "--log-level=debug"}, full.Containers[0].Args[3:]); diff != "" {
 		t.Error(diff)
 	}
 	token := volume(t, full, "slack")

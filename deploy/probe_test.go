@@ -49,10 +49,12 @@ func probeOnly(t testing.TB, v values) []*unstructured.Unstructured {
 	return slices.DeleteFunc(objects(t, v), func(o *unstructured.Unstructured) bool { return !isProbes(o) })
 }
 
-// serviceOnly is what is neither the probe's nor the executor's.
+// serviceOnly is what is neither the probe's nor the executor's, nor the notifier's.
 func serviceOnly(t testing.TB, v values) []*unstructured.Unstructured {
 	t.Helper()
-	return slices.DeleteFunc(objects(t, v), func(o *unstructured.Unstructured) bool { return isProbes(o) || isExecutors(o) || isKubectls(o) })
+	return slices.DeleteFunc(objects(t, v), func(o *unstructured.Unstructured) bool {
+		return isProbes(o) || isExecutors(o) || isKubectls(o) || isNotifiers(o)
+	})
 }
 
 // S13: a probe that was taken over may do nothing that a probe does not.
@@ -204,7 +206,7 @@ func TestProbesNamespaceFromALongOne(t *testing.T) {
 // In one namespace, too, neither's selector takes the other's pods.
 func TestSelectorsAreApart(t *testing.T) {
 	for name, v := range variants() {
-		if name == "least" || name == "standby" || name == "clicks" {
+		if name == "least" || name == "standby" || name == "clicks" || v["layout"] == "separate" {
 			continue
 		}
 		service, set := one[appsv1.Deployment](t, objects(t, v), "Deployment"), daemonSet(t, v)

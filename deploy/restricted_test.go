@@ -22,7 +22,11 @@ func allRestricted(t *testing.T, cp *controlplane.ControlPlane) tally {
 	var n tally
 	for _, name := range slices.Sorted(maps.Keys(variants())) {
 		pods := podsOf(t, objects(t, variants()[name]))
-		if want := 1 + len(executorDeployments(t, variants()[name])); len(pods) != want {
+		want := 1 + len(executorDeployments(t, variants()[name]))
+		if variants()[name]["layout"] == "separate" {
+			want++
+		}
+		if len(pods) != want {
 			t.Errorf("%s: %d pods, want %d", name, len(pods), want)
 		}
 		for _, pod := range pods {
@@ -42,12 +46,17 @@ func allRestricted(t *testing.T, cp *controlplane.ControlPlane) tally {
 	return n
 }
 
-// podsOf are the pods of all Deployments that are rendered.
+// runsPods says whether an object is one of those that stay.
+func runsPods(o *unstructured.Unstructured) bool {
+	return o.GetKind() == "Deployment" || o.GetKind() == "StatefulSet"
+}
+
+// podsOf are the pods of all Deployments and StatefulSets that are rendered.
 func podsOf(t *testing.T, objs []*unstructured.Unstructured) []*corev1.Pod {
 	t.Helper()
 	var out []*corev1.Pod
 	for _, o := range objs {
-		if o.GetKind() == "Deployment" {
+		if runsPods(o) {
 			out = append(out, podOf(t, []*unstructured.Unstructured{o}))
 		}
 	}

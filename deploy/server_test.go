@@ -48,8 +48,10 @@ func TestAPIServerAccepts(t *testing.T) {
 					t.Errorf("%s %s: %v", o.GetKind(), o.GetName(), err)
 				}
 			}
-			if err := createPod(t, client, podOf(t, objs)); err != nil {
-				t.Errorf("the pod is not admitted: %v", err)
+			for _, pod := range podsOf(t, objs) {
+				if err := createPod(t, client, pod); err != nil {
+					t.Errorf("the pod of %s is not admitted: %v", pod.Name, err)
+				}
 			}
 			if !slices.Contains(kinds(objs), "DaemonSet") {
 				return
@@ -85,11 +87,16 @@ func makeNamespace(t *testing.T, client kubernetes.Interface, name string, label
 	}
 }
 
-// podOf is the pod that the ReplicaSet of the Deployment would create. Its
+// podOf is the pod that the ReplicaSet of the Deployment, or the StatefulSet, would create. Its
 // ServiceAccount is not there in a dry run, so the namespace's own stands in.
 func podOf(t *testing.T, objs []*unstructured.Unstructured) *corev1.Pod {
 	t.Helper()
-	d := one[appsv1.Deployment](t, objs, "Deployment")
+	i := slices.IndexFunc(objs, runsPods)
+	if i < 0 {
+		t.Fatal("nothing is rendered that runs pods")
+	}
+	var d appsv1.Deployment // a StatefulSet has its template in the same place
+	convert(t, objs[i], &d)
 	pod := &corev1.Pod{ObjectMeta: d.Spec.Template.ObjectMeta, Spec: d.Spec.Template.Spec}
 	pod.Name, pod.Namespace = d.Name, d.Namespace
 	pod.Spec.ServiceAccountName = "default"

@@ -31,7 +31,7 @@ func TestReleaseOnUninstall(t *testing.T) {
 			if tc.releases {
 				want = []string{"Job unpend-executor-release"}
 				command := one[batchv1.Job](t, objects(t, tc.with), "Job").Spec.Template.Spec.Containers[0].Args
-				if len(command) < 2 || command[0] != "release" || !slices.Contains(command, "--all") || !slices.Contains(command, "--yes") {
+				if len(command) < 2 || command[0] != "release" || !slices.Contains(command, "--all") || !slices.Contains(command, "--yes") || !slices.Contains(command, "--parked=false") {
 					t.Errorf("it runs %q", command)
 				}
 			}

@@ -73,8 +73,14 @@ type Options struct {
 	// Cluster tells one cluster's messages from another's on the same NATS: the uid of
 	// its namespace kube-system. Letters, digits, "-" and "_"; required.
 	Cluster string
-	// URL of a NATS cluster; empty: embedded, with no listener.
+	// URL of a NATS cluster; empty: embedded, with no listener unless Listen is given.
 	URL string
+	// Listen is where others come to the embedded server, as :4222; TokenFile is required then.
+	Listen string
+	// TokenFile, CredsFile, CAFile, and CertFile with KeyFile are what NATS is spoken to with:
+	// a token, a user's JWT and seed, who vouches for the server, and a certificate of our own.
+	// The embedded server that listens takes the token, and shows that certificate.
+	TokenFile, CredsFile, CAFile, CertFile, KeyFile string
 	// StoreDir of the embedded server; required unless Memory.
 	StoreDir string
 	// Memory keeps nothing: for the demo.

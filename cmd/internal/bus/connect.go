@@ -26,6 +26,7 @@ func (b *Bus) connect() error {
 		}
 		dial = append(dial, nats.InProcessServer(inProcess{b}))
 	}
+	dial = append(dial, b.shows()...)
 	var err error
 	if b.conn, err = nats.Connect(b.opts.URL, dial...); err != nil {
 		return fmt.Errorf("connect to NATS: %w", err)
@@ -36,8 +37,8 @@ func (b *Bus) connect() error {
 	return nil
 }
 
-// embed starts NATS without a listener: there is no port to attack. On a volume that is
-// full it is left to the keeper.
+// embed starts NATS, as a rule without a listener: there is no port to attack. On a volume that
+// is full it is left to the keeper.
 func (b *Bus) embed() error {
 	if b.opts.StoreDir == "" && !b.opts.Memory {
 		return errors.New("the embedded NATS needs a folder: set bus.storeDir")
@@ -62,8 +63,12 @@ func (b *Bus) embed() error {
 // disk.
 func (b *Bus) serve() error {
 	// The streams of an older unpend, or of a cluster that had the volume before, count too.
-	s, err := server.NewServer(&server.Options{ServerName: "unpend", DontListen: true, JetStream: true, StoreDir: b.opts.StoreDir, SyncAlways: true, NoSigs: true,
-		NoLog: true, JetStreamMaxStore: 4*b.opts.MaxBytes + b.forDocuments(), JetStreamMaxMemory: b.opts.MaxBytes + b.forDocuments()})
+	o := &server.Options{ServerName: "unpend", DontListen: true, JetStream: true, StoreDir: b.opts.StoreDir, SyncAlways: true, NoSigs: true,
+		NoLog: true, JetStreamMaxStore: 4*b.opts.MaxBytes + b.forDocuments(), JetStreamMaxMemory: b.opts.MaxBytes + b.forDocuments()}
+	if err := b.listens(o); err != nil {
+		return err
+	}
+	s, err := server.NewServer(o)
 	if err != nil {
 		return fmt.Errorf("start NATS: %w", err)
 	}

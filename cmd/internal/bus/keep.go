@@ -3,6 +3,7 @@ package bus
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -104,6 +105,9 @@ func (b *Bus) tend(ctx context.Context) error {
 		return err
 	}
 	if !b.conn.IsConnected() {
+		if why := b.conn.LastError(); why != nil {
+			return fmt.Errorf("%w: %w", errAway, why)
+		}
 		return errAway
 	}
 	for _, t := range b.opts.topics() {

@@ -10,15 +10,34 @@ import (
 	"strings"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
+
+// traceParent is the header that carries a trace: https://www.w3.org/TR/trace-context/#traceparent-header
+const traceParent = "traceparent"
+
+type traced struct{}
+
+// Traced has what is published in the context carry a trace.
+func Traced(ctx context.Context, parent string) context.Context {
+	return context.WithValue(ctx, traced{}, parent)
+}
+
+func message(ctx context.Context, subject string, body []byte) *nats.Msg {
+	m := &nats.Msg{Subject: subject, Data: body}
+	if parent, is := ctx.Value(traced{}).(string); is {
+		m.Header = nats.Header{traceParent: {parent}}
+	}
+	return m
+}
 
 // Publish stores a message under a key and returns when it is stored. A message
 // id seen before is a duplicate, and success.
 func (b *Bus) Publish(ctx context.Context, t Topic, key, id string, body []byte) error {
 	err := b.able()
 	if err == nil {
-		_, err = b.js.Publish(ctx, b.subject(t, key), body, jetstream.WithMsgID(id), jetstream.WithExpectStream(b.name(t)))
+		_, err = b.js.PublishMsg(ctx, message(ctx, b.subject(t, key), body), jetstream.WithMsgID(id), jetstream.WithExpectStream(b.name(t)))
 	}
 	return b.published(ctx, t, err)
 }
@@ -44,7 +63,7 @@ func (b *Bus) publishNewer(ctx context.Context, t Topic, key, id string, body []
 		if last.Sequence > 0 && (bytes.Equal(last.Data, body) || older(last.Data) && b.now().Sub(last.Time) < maxLag) {
 			return nil
 		}
-		ack, err := b.js.Publish(ctx, subject, body, jetstream.WithMsgID(unique), jetstream.WithExpectStream(b.name(t)), jetstream.WithExpectLastSequencePerSubject(last.Sequence))
+		ack, err := b.js.PublishMsg(ctx, message(ctx, subject, body), jetstream.WithMsgID(unique), jetstream.WithExpectStream(b.name(t)), jetstream.WithExpectLastSequencePerSubject(last.Sequence))
 		switch {
 		case err == nil && !ack.Duplicate:
 			return nil

@@ -26,6 +26,7 @@ type releaseOptions struct {
 	every     bool
 	dryRun    bool
 	yes       bool
+	parkedToo bool
 }
 
 func releaseCommand(kube *kubeFlags, std Stdio) *cobra.Command {
@@ -54,6 +55,7 @@ It shows what it will do and asks. A node whose owner is alive is refused (exit 
 	}
 	executorFlag(c, &o.namespace)
 	c.Flags().BoolVar(&o.every, "all", false, "every node that carries a mark")
+	c.Flags().BoolVar(&o.parkedToo, "parked", true, "nodes that are parked, too; false: they are refused, by their names")
 	c.Flags().BoolVar(&o.dryRun, "dry-run", false, "send every write as a server-side dry run")
 	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "ask nothing")
 	return c
@@ -133,6 +135,9 @@ func (o *releaseOptions) underWay(ctx context.Context, d executor.Deps) error {
 func (o *releaseOptions) one(ctx context.Context, d executor.Deps, n *corev1.Node, std Stdio) (bool, error) {
 	if _, marked := n.Annotations[diagnosis.OperationAnnotation]; !marked {
 		return o.unmarked(ctx, d, n.Name, std)
+	}
+	if mark, err := diagnosis.OperationOn(n); err == nil && mark != nil && mark.Parked != "" && !o.parkedToo {
+		return true, fmt.Errorf("%w: node %s is parked: %s: look at it, and give it back by 'unpend release %s'", plan.ErrRefused, n.Name, mark.Parked, n.Name)
 	}
 	held, err := executor.Holding(ctx, d, o.namespace, n)
 	if err != nil {

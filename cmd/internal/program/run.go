@@ -27,7 +27,7 @@ func runCommand(kube *kubeFlags, std Stdio) *cobra.Command {
 		Example: `  unpend run --config unpend.yaml
   unpend run --mode approve
   unpend run --mode approve --roles remediate
-  unpend run --nats nats://nats:4222 --roles watch`,
+  unpend run --nats nats://nats:4222 --roles notify`,
 		Args: arguments(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error { return o.serve(c.Context(), std) },
 	}
@@ -50,15 +50,16 @@ func (o *runOptions) check(c service.Config) error {
 	if len(o.roles) == 0 {
 		o.roles = service.Roles
 		if o.mode == "observe" {
-			o.roles = []string{"watch", "diagnose"}
+			o.roles = []string{"watch", "diagnose", "notify"}
 		}
 	}
 	carriesOut := slices.Contains(o.roles, "remediate")
 	if carriesOut && o.mode == "observe" {
 		return usage("role remediate changes the cluster: it needs --mode approve")
 	}
-	if alone := slices.Contains(o.roles, "watch") != slices.Contains(o.roles, "diagnose"); alone && c.Bus.URL == "" {
-		return usage("fewer roles need --nats: the embedded NATS has no listener")
+	whole := slices.Contains(o.roles, "watch") && slices.Contains(o.roles, "diagnose")
+	if alone := !whole && slices.ContainsFunc(o.roles, func(r string) bool { return r != "remediate" }); alone && c.Bus.URL == "" {
+		return usage("fewer roles need --nats: the embedded NATS is in the process that watches and diagnoses")
 	}
 	if c.Bus.Replicas > 1 && c.Bus.URL == "" {
 		return usage("bus.replicas is %d: the embedded NATS is one server; name a cluster with --nats or bus.url", c.Bus.Replicas)

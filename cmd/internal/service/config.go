@@ -57,14 +57,9 @@ type Config struct {
 	// Hooks are where others may have waiting pods looked at.
 	Hooks hooksConfig `json:"hooks"`
 	// Routes say of what which place is told; without any, every place of everything.
-	Routes []route `json:"routes"`
-	Bus    struct {
-		URL      string `json:"url"`      // of a NATS cluster; empty: embedded
-		StoreDir string `json:"storeDir"` // of the embedded NATS
-		MaxBytes int64  `json:"maxBytes"` // of all streams (256 MiB)
-		Replicas int    `json:"replicas"` // of every stream (3 where NATS is a cluster)
-	} `json:"bus"`
-	Web webConfig `json:"web"`
+	Routes []route   `json:"routes"`
+	Bus    busConfig `json:"bus"`
+	Web    webConfig `json:"web"`
 	// Traces are told of what was done about incidents; nobody is without an address.
 	Traces tracesConfig `json:"traces"`
 }

@@ -13,7 +13,6 @@ import (
 
 	"github.com/unpend/unpend/cmd/internal/bus"
 	"github.com/unpend/unpend/cmd/internal/traces"
-	"github.com/unpend/unpend/knowledge"
 	"github.com/unpend/unpend/rca/capacity"
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/rca/diagnosis"
@@ -44,7 +43,6 @@ func (s *Service) diagnose(ctx context.Context) error {
 	}
 	defer a.close()
 	if s.shelf.searched() != nil {
-		s.bindSearch(s.shelved)
 		a.opts.Search = func(ctx context.Context, words []string) ([]knowledge.Hit, error) {
 			return s.onShelf(ctx, everywhere, words, 2*mostQuoted) // of outcomes some stand there already
 		}
@@ -89,7 +87,10 @@ func (s *Service) diagnose(ctx context.Context) error {
 		return nil
 	})
 	if s.config.Hooks.Listen != "" {
-		parts.begin("hooks", func() error { return s.hooks(ctx, q) })
+		c := s.config.Hooks
+		parts.begin("hooks", func() error {
+			return s.whenThere(ctx, "hooks are not listened to", func(ctx context.Context) error { return s.hooks(ctx, q) }, c.TokenFile, c.SecretFile, c.PagerDutySecretFile)
+		})
 	}
 	parts.begin("follow incidents", func() error {
 		for {
@@ -288,7 +289,7 @@ func (p *publisher) hand(ctx context.Context, d diagnosis.Diagnosis, id string, 
 	if err := p.keep(ctx, d); err != nil {
 		return false, err
 	}
-	return false, p.bus.PublishNewer(ctx, bus.Diagnoses, d.Incident, id, body, func([]byte) bool { return false })
+	return false, p.bus.PublishNewer(bus.Traced(ctx, traces.Wait{Incident: d.Incident, Since: d.Pods.Since}.Parent()), bus.Diagnoses, d.Incident, id, body, func([]byte) bool { return false })
 }
 
 // insist does something again for as long as no message can be published: nothing is wrong

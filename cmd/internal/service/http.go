@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -20,6 +22,22 @@ type readiness struct {
 	leads  func() (string, error) // set before it is asked; nil: nobody is elected
 	queue  atomic.Pointer[func() time.Time]
 	sinks  atomic.Pointer[[]*sink] // one that fails is told of, and makes nobody unready
+	parts  sync.Map                // that are off, and why: strings
+}
+
+// off says that a part does not work, and why; on, that it does. What is off makes nobody unready.
+func (r *readiness) off(part string, why error) { r.parts.Store(part, why.Error()) }
+func (r *readiness) on(part string)             { r.parts.Delete(part) }
+
+// whatIsOff is a line for each part.
+func (r *readiness) whatIsOff() []string {
+	var out []string
+	r.parts.Range(func(part, why any) bool {
+		out = append(out, fmt.Sprintf("%v: %v", part, why))
+		return true
+	})
+	slices.Sort(out)
+	return out
 }
 
 func (r *readiness) set() { r.filled.Store(true) }
@@ -71,6 +89,9 @@ func (r *readiness) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 				says += "\n" + trouble
 			}
 		}
+	}
+	for _, line := range r.whatIsOff() {
+		says += "\n" + line
 	}
 	fmt.Fprintln(w, says)
 }

@@ -51,7 +51,8 @@ func newIngest(s *Service) (*ingest, error) {
 	return i, nil
 }
 
-// learn has this process know what is read from Slack and Jira, and read it when it leads.
+// learn has this process know what is read from Slack and Jira, and, where it is one that has
+// to do with them, read it when it leads.
 func (s *Service) learn(ctx context.Context, p parts) error {
 	i, err := newIngest(s)
 	if err != nil {
@@ -62,12 +63,16 @@ func (s *Service) learn(ctx context.Context, p parts) error {
 	} else {
 		close(s.shelf.full)
 	}
-	p.begin("read knowledge", func() error { return i.run(ctx) })
+	if s.does("diagnose") || s.config.Knowledge.shared() {
+		p.begin("read knowledge", func() error { return i.run(ctx) })
+	}
 	if s.shelf.meaning != nil {
 		p.begin("learn what documents mean", func() error { return s.shelf.meaning.learn(ctx) })
 	}
-	if s.config.Knowledge.Slack.AppTokenFile != "" {
-		p.begin("hear knowledge", func() error { return s.hearKnowledge(ctx) })
+	if file := s.config.Knowledge.Slack.AppTokenFile; file != "" && s.does("notify") {
+		p.begin("hear knowledge", func() error {
+			return s.whenThere(ctx, "what is new in Slack is not heard", s.hearKnowledge, file)
+		})
 	}
 	return nil
 }
@@ -99,8 +104,10 @@ func (i *ingest) term(term context.Context) error {
 		}
 	}
 	c, now := i.config.Knowledge, &slackNow{make: i.slackAPI}
-	p.begin("read outcomes", func() error { return i.outcomes(ctx) })
-	if !c.shared() {
+	if i.does("diagnose") { // who may read what became of plans
+		p.begin("read outcomes", func() error { return i.outcomes(ctx) })
+	}
+	if !c.shared() || !i.does("notify") {
 		return p.Wait()
 	}
 	p.begin("read Slack", func() error {

@@ -45,7 +45,7 @@ type knowledgeSlack struct {
 	TokenFile string `json:"tokenFile"`
 	// AppTokenFile holds the app's token (xapp-…), by which events are heard in Socket Mode.
 	// Where it is the same app as slack.appTokenFile names, leave it out: its events are heard
-	// there, in the process with the role remediate.
+	// there, in the process that slack.heardBy says.
 	AppTokenFile string `json:"appTokenFile"`
 	// Channels to read, by name or id; no others are.
 	Channels []string `json:"channels"`

@@ -23,6 +23,9 @@ import (
 // do one of these only, each kind has a lease of its own.
 const analystLease = "unpend-analyst"
 
+// notifierLease is that of processes that only tell people.
+const notifierLease = "unpend-notifier"
+
 // lead is whether this process publishes, or stands by, warm, for the one that does. A nil
 // one publishes always.
 type lead struct {
@@ -50,7 +53,7 @@ func (s *Service) newLead() (*lead, error) {
 	l := &lead{logger: s.logger, changed: make(chan struct{})}
 	l.lock = &noted{l, &resourcelock.LeaseLock{LeaseMeta: metav1.ObjectMeta{Namespace: s.config.Remediate.namespace(), Name: leaseOf(s.roles)},
 		Client: client.CoordinationV1(), LockConfig: resourcelock.ResourceLockConfig{Identity: identity()}}}
-	gauge := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "unpend_leads", Help: "1 where incidents are published and diagnosed, 0 where that is stood by for."}, func() float64 {
+	gauge := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "unpend_leads", Help: "1 where this process does its work, 0 where it stands by for another."}, func() float64 {
 		if l.leads(context.Background()) == nil {
 			return 0
 		}
@@ -64,6 +67,8 @@ func (s *Service) newLead() (*lead, error) {
 
 func leaseOf(roles []string) string {
 	switch {
+	case !slices.Contains(roles, "diagnose") && !slices.Contains(roles, "watch"):
+		return notifierLease
 	case !slices.Contains(roles, "diagnose"):
 		return analystLease + "-watch"
 	case !slices.Contains(roles, "watch"):

@@ -24,14 +24,9 @@ func (c *Config) check() error {
 	}
 	wrong = append(wrong, c.Slack.check(), c.Knowledge.check(c.Slack))
 	wrong = append(wrong, c.Jira.check(), c.checkPaging(), c.Narrate.check())
-	if b := c.Bus.MaxBytes; b != 0 && (b < minBytes || b > maxBytes) {
-		wrong = append(wrong, fmt.Errorf("bus.maxBytes is %d: it has to be between %d (%s) and %d (%s)", b, int64(minBytes), size(minBytes), int64(maxBytes), size(maxBytes)))
-	}
+	wrong = append(wrong, c.Bus.check())
 	if at := c.Web.MCP; at != "" && !loopback(at) {
 		wrong = append(wrong, fmt.Errorf("web.mcp is %q: it has to be a loopback address and a port, such as 127.0.0.1:8081, for callers send their tokens in plain text", at))
-	}
-	if n := c.Bus.Replicas; n < 0 || n > maxReplicas {
-		wrong = append(wrong, fmt.Errorf("bus.replicas is %d: it has to be between 1 and %d", n, maxReplicas))
 	}
 	for _, optional := range []struct {
 		key      string

@@ -33,7 +33,7 @@ import (
 )
 
 // Roles are what one process can do of the whole; remediate only in mode approve.
-var Roles = []string{"watch", "diagnose", "remediate"}
+var Roles = []string{"watch", "diagnose", "notify", "remediate"}
 
 // Options say what a service is to do, and for which cluster.
 type Options struct {
@@ -45,7 +45,7 @@ type Options struct {
 	// by which name they came (guarded), on the page.
 	Agents func(s *Service, guarded bool) http.Handler
 	// Roles are those of this process. Together watch and diagnose may have a NATS in this
-	// process; one alone needs Config.Bus.URL.
+	// process; one alone, or notify without them, needs Config.Bus.URL.
 	Roles []string
 	Mode  string // as a person chose it, for the log
 	// Version and Commit of this binary, for the log and for metrics.
@@ -128,7 +128,7 @@ func (s *Service) run(ctx context.Context) (err error) {
 			s.logger.WarnContext(ctx, "the last traces are lost", "error", terr)
 		}
 	}()
-	if slices.Contains(s.roles, "watch") || slices.Contains(s.roles, "diagnose") {
+	if s.does("watch") || s.does("diagnose") || s.does("notify") {
 		b, err := s.openBus(ctx)
 		if err != nil {
 			return err
@@ -139,14 +139,17 @@ func (s *Service) run(ctx context.Context) (err error) {
 			return err
 		}
 		s.ready.leads = s.lead.standing
-		if slices.Contains(s.roles, "diagnose") {
+		if s.does("diagnose") || s.does("notify") {
 			if s.shelf, err = s.openShelf(ctx); err != nil {
 				return err
 			}
 			defer s.shelf.close() //nolint:errcheck // the process ends, and what was written is written
+			s.searchShelf()
 		}
-		if s.page, err = s.newPage(ctx); err != nil {
-			return err
+		if s.does("diagnose") {
+			if s.page, err = s.newPage(ctx); err != nil {
+				return err
+			}
 		}
 	}
 	s.late = &lateBus{Service: s}
@@ -161,33 +164,55 @@ func (s *Service) run(ctx context.Context) (err error) {
 			return serve(ctx, "agents", s.config.Web.MCP, &http.Server{Handler: s.answering(false), ReadHeaderTimeout: 5 * time.Second})
 		})
 	}
-	if slices.Contains(s.roles, "remediate") {
-		parts.begin("remediate", func() error { return s.carryOut(ctx) })
-		if s.config.Slack.heard() {
-			parts.begin("hear", func() error { return s.hearSlack(ctx) })
-		}
-	}
-	if slices.Contains(s.roles, "watch") {
-		parts.begin("watch", func() error { return s.watch(ctx) })
-	}
-	if slices.Contains(s.roles, "diagnose") {
-		if s.config.Knowledge.keeps() {
-			if err := s.learn(ctx, parts); err != nil {
-				return err
-			}
-		}
-		if s.page != nil {
-			parts.begin("page", func() error { return s.servePage(ctx) })
-		}
-		parts.begin("diagnose", func() error { return s.diagnose(ctx) })
-		parts.begin("tell people", func() error { return s.tellPeople(ctx) })
-		parts.begin("word findings", func() error { return s.wordFindings(ctx) })
+	if err := s.begin(ctx, parts); err != nil {
+		return err
 	}
 	if err := parts.Wait(); err != nil && !errors.Is(err, context.Canceled) {
 		return err
 	}
 	return nil
 }
+
+// begin begins what each role does.
+func (s *Service) begin(ctx context.Context, parts parts) error {
+	if s.does("remediate") {
+		parts.begin("remediate", func() error { return s.carryOut(ctx) })
+	}
+	if c := s.config.Slack; c.heard() && s.does(c.hearer()) {
+		parts.begin("hear", func() error {
+			return s.whenThere(ctx, "what people click in Slack is not heard", s.hearSlack, c.TokenFile, c.AppTokenFile, c.SigningSecretFile)
+		})
+	}
+	if s.does("watch") {
+		parts.begin("watch", func() error { return s.watch(ctx) })
+	}
+	if s.shelf != nil && s.config.Knowledge.keeps() {
+		if err := s.learn(ctx, parts); err != nil {
+			return err
+		}
+	}
+	if s.does("diagnose") {
+		if s.page != nil {
+			parts.begin("page", func() error { return s.servePage(ctx) })
+		}
+		parts.begin("diagnose", func() error { return s.diagnose(ctx) })
+	}
+	if s.does("diagnose") || s.does("notify") {
+		parts.begin("tell people", func() error { return s.tellPeople(ctx) })
+	}
+	if s.does("notify") {
+		parts.begin("word findings", func() error {
+			return s.whenThere(ctx, "findings are told without a model's words", s.wordFindings, s.config.Narrate.KeyFile)
+		})
+	}
+	return nil
+}
+
+// does says whether a role is this process's. One that was given none has all.
+func (s *Service) does(role string) bool { return len(s.roles) == 0 || slices.Contains(s.roles, role) }
+
+// shares says whether other processes hear what this one says.
+func (s *Service) shares() bool { return s.config.Bus.URL != "" || s.config.Bus.Listen != "" }
 
 func (s *Service) watch(ctx context.Context) error {
 	var elected func(context.Context) (context.Context, error)
@@ -209,7 +234,7 @@ func publishIncident(b *bus.Bus) func(context.Context, incident.Incident) error 
 		if err != nil {
 			return err
 		}
-		return b.PublishNewer(ctx, bus.Incidents, i.ID, id, body, i.Older)
+		return b.PublishNewer(bus.Traced(ctx, traces.Wait{Incident: i.ID, Since: i.Since}.Parent()), bus.Incidents, i.ID, id, body, i.Older)
 	}
 }
 

@@ -51,6 +51,13 @@ func (s *Service) searchOnPage(ctx context.Context, query string, n int) ([]know
 	return s.search(ctx, onPage, query, n)
 }
 
+// searchShelf has searches answered from what this process has read.
+func (s *Service) searchShelf() {
+	if s.shelf.searched() != nil {
+		s.bindSearch(s.shelved)
+	}
+}
+
 // bindSearch has searches answered by find from now on.
 func (s *Service) bindSearch(find placeFinder) { s.finder.Store(&find) }
 

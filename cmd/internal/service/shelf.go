@@ -56,8 +56,10 @@ func (s *Service) openShelf(ctx context.Context) (*shelf, error) {
 		return nil, errors.Join(err, at.close())
 	}
 	at.index = at.library.Index
-	if at.meaning, err = s.newMeaning(at.library); err != nil {
-		return nil, errors.Join(err, at.close())
+	if s.does("diagnose") { // it alone has the model's key
+		if at.meaning, err = s.newMeaning(at.library); err != nil {
+			return nil, errors.Join(err, at.close())
+		}
 	}
 	if c.Folder != "" {
 		if err := s.shelve(ctx, at.library, c.Folder); err != nil {

@@ -87,12 +87,6 @@ func TestJiraWhereNobodyMaySpeak(t *testing.T) {
 	if err := s.tellPeople(t.Context()); err == nil || !strings.HasPrefix(err.Error(), "jira.url: http://127.0.0.1:") || !strings.HasSuffix(err.Error(), "may not be spoken to without TLS: write https://, or list 127.0.0.1 in outbound.allow") {
 		t.Error(err)
 	}
-	s, _ = teller(t, nil, channel, remediations())
-	tracker(t, s, site)
-	s.config.Jira.TokenFile = "/nowhere"
-	if err := s.tellPeople(t.Context()); err == nil || err.Error() != "jira.tokenFile: open /nowhere: no such file or directory" {
-		t.Error(err)
-	}
 }
 
 // README's configuration is one.

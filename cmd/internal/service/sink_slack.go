@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,13 +25,18 @@ type slackConfig struct {
 	SigningSecretFile string `json:"signingSecretFile"`
 	// Listen is the address whose /slack Slack has to reach then, such as :9095.
 	Listen string `json:"listen"`
+	// HeardBy is the role whose process hears clicks, and acts as who clicked: remediate or
+	// notify (remediate).
+	HeardBy string `json:"heardBy"`
 
 	url string // of Slack's API, in tests
 }
 
-// heard says whether clicks are heard: by the process with the role remediate, which may be
-// another than the one that posts.
+// heard says whether clicks are heard, which may be by another process than the one that posts.
 func (c slackConfig) heard() bool { return c.AppTokenFile != "" || c.Listen != "" }
+
+// hearer is the role whose process hears them.
+func (c slackConfig) hearer() string { return cmp.Or(c.HeardBy, "remediate") }
 
 func (c slackConfig) check() error {
 	switch {
@@ -40,6 +46,8 @@ func (c slackConfig) check() error {
 		return fmt.Errorf("slack.channel is %q and slack.tokenFile is %q: it has to be the id of a channel (C…), and a file that holds the token of the app's bot (xoxb-…)", c.Channel, c.TokenFile)
 	case (c.Listen == "") != (c.SigningSecretFile == ""):
 		return fmt.Errorf("slack.listen is %q and slack.signingSecretFile is %q: to hear clicks by HTTP it has to be an address, and a file that holds the app's signing secret", c.Listen, c.SigningSecretFile)
+	case !slices.Contains([]string{"remediate", "notify"}, c.hearer()):
+		return fmt.Errorf("slack.heardBy is %q: it has to be remediate or notify", c.HeardBy)
 	case c.AppTokenFile != "" && c.Listen != "":
 		return errors.New("slack.appTokenFile and slack.listen are two ways for clicks to come: it has to be one")
 	}
@@ -68,5 +76,5 @@ func inSlack(ctx context.Context, s *Service, config Config, m memory) (notice.N
 		return nil, err
 	}
 	return slack.New(slack.Options{Token: token, Channel: c.Channel, Cluster: name, Logger: s.logger, URL: c.url, Load: m.load, Save: m.save,
-		Buttons: c.heard(), NoSnooze: s.config.Bus.URL == "" && !slices.Contains(s.roles, "remediate")})
+		Buttons: c.heard(), NoSnooze: !s.shares() && !slices.Contains(s.roles, c.hearer())})
 }

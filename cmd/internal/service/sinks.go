@@ -33,6 +33,8 @@ type sink struct {
 	name      string // of the destination: the place's, with at where that is not empty
 	place, at string
 	notice.Notifier
+	make   func(context.Context) (notice.Notifier, error)
+	file   string // that it is told with; empty: none
 	errors prometheus.Counter
 
 	turn sync.Mutex // held from the reading of a proposal until it is told: no older one follows
@@ -55,37 +57,56 @@ type place struct {
 	at func(*Config, string)
 	// each are configurations of those who are all told the same; nil: there is one.
 	each func(Config) []destination
+	// file is what the place is told with; nil: nothing.
+	file func(Config) string
+	// role is whose process tells it; empty: notify.
+	role string
 }
 
 // places are where people can be told: a line each, in the file of its own that reads its
 // part of the configuration.
 var places = []place{
-	{name: "slack", wanted: func(c Config) bool { return c.Slack.Channel != "" }, make: inSlack, at: func(c *Config, channel string) { c.Slack.Channel = channel }},
-	{name: "jira", wanted: func(c Config) bool { return c.Jira.given() }, make: inJira, at: func(c *Config, project string) { c.Jira.Project = project }},
-	{name: "pagerduty", wanted: func(c Config) bool { return c.PagerDuty.KeyFile != "" }, make: inPagerDuty, at: func(c *Config, file string) { c.PagerDuty.KeyFile = file }},
-	{name: "alertmanager", wanted: func(c Config) bool { return len(c.Alertmanager.all()) > 0 }, make: inAlertmanager, each: alertmanagers},
-	{name: "opsgenie", wanted: func(c Config) bool { return c.Opsgenie.KeyFile != "" }, make: inOpsgenie, at: func(c *Config, file string) { c.Opsgenie.KeyFile = file }},
-	{name: "webhook", wanted: func(c Config) bool { return c.Webhook.URL != "" }, make: byWebhook},
-	{name: "kubectl", wanted: func(c Config) bool { return c.Kubectl.Events }, make: byKubectl},
+	{name: "slack", wanted: func(c Config) bool { return c.Slack.Channel != "" }, make: inSlack, at: func(c *Config, channel string) { c.Slack.Channel = channel }, file: func(c Config) string { return c.Slack.TokenFile }},
+	{name: "jira", wanted: func(c Config) bool { return c.Jira.given() }, make: inJira, at: func(c *Config, project string) { c.Jira.Project = project }, file: func(c Config) string { return c.Jira.TokenFile }},
+	{name: "pagerduty", wanted: func(c Config) bool { return c.PagerDuty.KeyFile != "" }, make: inPagerDuty, at: func(c *Config, file string) { c.PagerDuty.KeyFile = file }, file: func(c Config) string { return c.PagerDuty.KeyFile }},
+	{name: "alertmanager", wanted: func(c Config) bool { return len(c.Alertmanager.all()) > 0 }, make: inAlertmanager, each: alertmanagers, file: func(c Config) string { return c.Alertmanager.TokenFile }},
+	{name: "opsgenie", wanted: func(c Config) bool { return c.Opsgenie.KeyFile != "" }, make: inOpsgenie, at: func(c *Config, file string) { c.Opsgenie.KeyFile = file }, file: func(c Config) string { return c.Opsgenie.KeyFile }},
+	{name: "webhook", wanted: func(c Config) bool { return c.Webhook.URL != "" }, make: byWebhook, file: func(c Config) string { return c.Webhook.SecretFile }},
+	// It reads pods and writes Events, with rights that who diagnoses has, and speaks to nobody outside.
+	{name: "kubectl", wanted: func(c Config) bool { return c.Kubectl.Events }, make: byKubectl, role: "diagnose"},
 }
 
-// sinks makes one for every destination that the configuration names.
-func (s *Service) sinks(ctx context.Context) ([]*sink, error) {
+// sinks are one for every destination that the configuration names and this process tells.
+func (s *Service) sinks() ([]*sink, error) {
 	failed := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "unpend_sink_errors_total", Help: "Tries to tell people that failed, by the place; they are made again."}, []string{"sink"})
 	if err := s.registry.Register(failed); err != nil {
 		return nil, fmt.Errorf("register metrics: %w", err)
 	}
 	var all []*sink
 	for _, p := range places {
+		if !s.does(cmp.Or(p.role, "notify")) {
+			continue
+		}
 		for _, d := range p.destinations(s.config) {
-			n, err := p.make(ctx, s, d.config, memory{s.bus, d.name})
-			if err != nil {
-				return nil, err
+			all = append(all, &sink{Service: s, name: d.name, place: p.name, at: d.at, errors: failed.WithLabelValues(d.name), plans: map[string]notice.Notice{}, make: func(ctx context.Context) (notice.Notifier, error) {
+				return p.make(ctx, s, d.config, memory{s.bus, d.name})
+			}})
+			if p.file != nil {
+				all[len(all)-1].file = p.file(d.config)
 			}
-			all = append(all, &sink{Service: s, name: d.name, place: p.name, at: d.at, Notifier: n, errors: failed.WithLabelValues(d.name), plans: map[string]notice.Notice{}})
 		}
 	}
 	return all, nil
+}
+
+// made makes what tells the place, once there is what it is told with; the error is that of ctx,
+// or says what of the configuration cannot be.
+func (k *sink) made(ctx context.Context) (err error) {
+	if err = k.until(ctx, k.noted(func(context.Context) error { return missing(k.file) })); err != nil {
+		return err
+	}
+	k.Notifier, err = k.make(ctx)
+	return err
 }
 
 // memory of a place is what it told before, kept on the bus: whichever process tells next
@@ -125,14 +146,20 @@ func (s *Service) called(ctx context.Context, name string) (string, error) {
 
 // tellPeople has every sink tell what the bus carries, for as long as this process leads.
 func (s *Service) tellPeople(ctx context.Context) error {
-	all, err := s.sinks(ctx)
+	all, err := s.sinks()
 	if err != nil {
 		return err
 	}
 	s.ready.sinks.Store(&all)
+	if !s.does("diagnose") {
+		s.ready.set() // there is nothing that it would have to read first
+	}
 	p, ctx := newParts(ctx)
 	for _, k := range all {
 		p.begin(k.name, func() error {
+			if err := k.made(ctx); err != nil && ctx.Err() == nil {
+				return err
+			}
 			for {
 				term, err := s.lead.wait(ctx)
 				if err != nil {
@@ -157,6 +184,9 @@ func (k *sink) tell(term context.Context) error {
 		p.begin(k.name, func() error { return k.bus.Consume(ctx, t, k.name, k.news(t)) })
 	}
 	p.begin(k.name, func() error { return k.follow(ctx) })
+	if !k.does("diagnose") { // another process hears who sees to it
+		p.begin(k.name, func() error { return k.takenNews(ctx) })
+	}
 	if pages, ok := k.Notifier.(pages); ok {
 		p.begin(k.name, func() error { return k.again(ctx, pages) })
 	}

@@ -3,11 +3,14 @@ package service
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -223,14 +226,58 @@ func TestSlackIsLookedAtFirst(t *testing.T) {
 	}
 }
 
-// What cannot be the token says so before anything is told.
-func TestSlackNeedsItsToken(t *testing.T) {
+// A place whose token is not there is off, which /readyz and the log say, and nothing else is; it
+// is told once the token is there.
+func TestPlaceWithoutItsSecret(t *testing.T) {
+	t.Parallel() // it waits
+	b, err := bus.Open(t.Context(), bus.Options{Cluster: "here", Memory: true})
+	must(t, err)
+	defer b.Close()
 	channel := fakeslack.New(time.Now)
 	defer channel.Close()
-	s, _ := teller(t, nil, channel, remediations())
-	s.config.Slack.TokenFile = "/nowhere"
-	if err := s.tellPeople(t.Context()); err == nil || err.Error() != "slack.tokenFile: open /nowhere: no such file or directory" {
-		t.Error(err)
+	s, log := teller(t, b, channel, remediations())
+	later := filepath.Join(t.TempDir(), "later")
+	token := s.config.Slack.TokenFile
+	s.config.Slack.TokenFile = later
+	must(t, publishIncident(b)(t.Context(), incident.Incident{ID: toldOf, Newest: "9"}))
+	publish(t, b, diagnosis.Diagnosis{Incident: toldOf, Headline: "it waits", Pods: diagnosis.WaitingPods{Since: time.Now()}, Causes: []diagnosis.Cause{{ID: diagnosis.MIGFull, Says: "it is full"}}})
+	off := later + " is not there: make the Secret that holds it"
+	made := false
+	tells(t, s, "that it is off, and then the finding", func() bool {
+		w := httptest.NewRecorder()
+		s.ready.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", "/readyz", nil))
+		if !made && w.Code == http.StatusOK && strings.HasPrefix(w.Body.String(), "ok\nslack is not told since ") && strings.Contains(w.Body.String(), off) {
+			if channel.Writes() != 0 {
+				t.Errorf("%d writes without a token", channel.Writes())
+			}
+			must(t, os.Symlink(token, later))
+			made = true
+		}
+		return made && w.Body.String() == "ok\n" && len(channel.Messages("")) == 1
+	})
+	if got := log.String(); strings.Count(got, off) != 1 || strings.Count(got, "people are told again") != 1 {
+		t.Errorf("the log says %s", got)
+	}
+}
+
+// A part whose file is not there is off, and is begun once it is.
+func TestPartWithoutItsFile(t *testing.T) {
+	t.Parallel() // it waits
+	var log bytes.Buffer
+	s := &Service{logger: slog.New(slog.NewTextHandler(&log, nil))}
+	file, begun := filepath.Join(t.TempDir(), "later"), make(chan error)
+	go func() {
+		begun <- s.whenThere(t.Context(), "hooks are not listened to", func(context.Context) error { return errors.New("it ran") }, "", file)
+	}()
+	controlplane.Eventually(t, time.Minute, "it is off", func() (bool, string) {
+		return slices.Equal(s.ready.whatIsOff(), []string{"hooks are not listened to: " + file + " is not there: make the Secret that holds it, or name another key of it"}), ""
+	})
+	must(t, os.WriteFile(file, nil, 0o600))
+	if err := <-begun; err == nil || err.Error() != "it ran" || len(s.ready.whatIsOff()) > 0 {
+		t.Error(err, s.ready.whatIsOff())
+	}
+	if n := strings.Count(log.String(), "a part is off"); n != 1 {
+		t.Errorf("that was said %d times", n)
 	}
 }
 

@@ -135,7 +135,7 @@ func (s *Service) servePage(ctx context.Context) error {
 		parts.begin("page", func() error {
 			s.bus.Follow(ctx, t, func(key string, body []byte) {
 				if err := take(ctx, key, body); err != nil && ctx.Err() == nil {
-					s.logger.WarnContext(ctx, "the page could not be told", "of", key, "error", err)
+					s.logger.WarnContext(ctx, "the page could not be told", "key", key, "error", err)
 				}
 			}, s.followsAgain(ctx))
 			return nil

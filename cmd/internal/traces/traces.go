@@ -133,6 +133,12 @@ func within(w Wait) context.Context {
 	return trace.ContextWithRemoteSpanContext(context.Background(), trace.NewSpanContext(trace.SpanContextConfig{TraceID: id, SpanID: span, TraceFlags: trace.FlagsSampled, Remote: true}))
 }
 
+// Parent is the wait's first span as W3C's traceparent, for who goes on with the trace elsewhere.
+func (w Wait) Parent() string {
+	id, span := w.ids()
+	return "00-" + id.String() + "-" + span.String() + "-01"
+}
+
 // ids of a wait's trace and of its first span.
 func (w Wait) ids() (id trace.TraceID, span trace.SpanID) {
 	sum := sha256.Sum256([]byte(w.Incident + "/" + w.Since.UTC().Format(time.RFC3339)))

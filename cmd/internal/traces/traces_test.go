@@ -69,6 +69,10 @@ func TestOneTraceAWait(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" || len(traces) != 1 {
 		t.Errorf("%d traces, %s", len(traces), diff)
 	}
+	id, span, _ := strings.Cut(strings.TrimSuffix(strings.TrimPrefix(w.Parent(), "00-"), "-01"), "-")
+	if !traces[id] || names[span] != "found" {
+		t.Errorf("%s is no parent in %v, whose first spans are %v", w.Parent(), traces, names)
+	}
 }
 
 // Nobody is told where nobody is to be, and a collector that is away ends nothing.

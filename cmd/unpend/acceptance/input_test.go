@@ -57,6 +57,7 @@ func TestBadInputGetsOneSentence(t *testing.T) {
 		"no such fix":            {[]string{"show", "gpu-50f0f36e34#99", "-f", mismatch}, 2, []string{"no fix 99"}},
 		"no such namespace":      {[]string{"why", "-n", "mlx", "-f", mismatch}, 1, []string{"the dump holds nothing of namespace mlx: it has demo"}},
 		"roles without NATS":     {[]string{"run", "--roles", "watch"}, 2, []string{"--nats"}},
+		"notify without NATS":    {[]string{"run", "--roles", "notify"}, 2, []string{"--nats"}},
 		"unknown configuration":  {[]string{"run", "--config", write(t, "c.yaml", "watchr: {}\n")}, 1, []string{"watchr"}},
 		"not there":              {[]string{"why", "pod/nobody", "-f", filepath.Join(scenarios, "layout-mismatch")}, 1, []string{"pod/nobody", "did you mean pod/waiting"}},
 	}

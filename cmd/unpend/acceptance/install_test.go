@@ -42,7 +42,7 @@ func (l *lane) install(t *testing.T, ns string, approvers ...any) {
 	send := chart.To(l.ControlPlane)
 	for _, o := range (chart.Release{Namespace: ns, Values: values}).Objects(t) {
 		switch o.GetKind() {
-		case "Deployment", "Job", "PersistentVolumeClaim", "Service":
+		case "Deployment", "Job", "Lease", "PersistentVolumeClaim", "Service":
 			continue
 		}
 		must(t, send.Create(t, o))

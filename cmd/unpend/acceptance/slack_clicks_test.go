@@ -102,7 +102,7 @@ func (l *lane) inSlack(t *testing.T, ns string, channel *fakeslack.Server) {
 		all = append(all, p)
 		controlplane.Eventually(t, time.Minute, "it is ready", func() (bool, string) { return answers(metrics, "/readyz", "ok") })
 	}
-	begin(env, l.Kubeconfig(), "--roles", "watch,diagnose")
+	begin(env, l.Kubeconfig(), "--roles", "watch,diagnose,notify")
 	for _, pod := range []string{"executor-0", "executor-1"} {
 		begin(append([]string{"POD_NAME=" + pod}, env...), newFaultProxy(t, l, ns, pod).kubeconfig, "--mode", "approve", "--roles", "remediate")
 	}

@@ -17,8 +17,8 @@ import (
 )
 
 // What helm runs before an uninstall, with the arguments and the rights that the chart
-// renders, refuses while a plan is under way and writes nothing, and gives a parked node
-// back, as it was.
+// renders, refuses while a plan is under way or a node is parked, names both and writes
+// nothing; a person gives a parked node back, as it was, and then it has nothing to do.
 func TestUninstall(t *testing.T) {
 	needsControlPlane(t)
 	l := newLane(t)
@@ -61,7 +61,18 @@ func TestUninstall(t *testing.T) {
 	must(t, storeOf(t, l.asExecutor(t, c.ns)).Save(t.Context(), c.rem))
 	mark.Step, mark.Parked = "parked", "it will not go back"
 	c.mark(t, &mark)
-	if code, out, errs := call(t, args...); code != exitDone || out != "node "+c.node+" is released: it is open\n" {
+	want = fmt.Sprintf("node %s is parked: it will not go back: look at it, and give it back by 'unpend release %s'", c.node, c.node)
+	if code, out, errs := call(t, args...); code != exitRefused || out != "" || !strings.Contains(errs, want) {
+		t.Errorf("%d %s%s, want %q", code, out, errs, want)
+	}
+	if n := c.nodeOf(t); !n.Spec.Unschedulable || n.Annotations[diagnosis.OperationAnnotation] == "" {
+		t.Errorf("unschedulable %v, mark %q", n.Spec.Unschedulable, n.Annotations[diagnosis.OperationAnnotation])
+	}
+	byHand := []string{"release", c.node, "--yes", "--executor-namespace", c.ns, "--kubeconfig", l.asServiceAccount(t, c.ns, pod.ServiceAccountName)}
+	if code, out, errs := call(t, byHand...); code != exitDone || out != "node "+c.node+" is released: it is open\n" {
+		t.Errorf("%d %s%s", code, out, errs)
+	}
+	if code, out, errs := call(t, args...); code != exitDone || out != "No mark of unpend is there: nothing is to be released.\n" {
 		t.Errorf("%d %s%s", code, out, errs)
 	}
 	if n := c.nodeOf(t); n.Spec.Unschedulable || n.Annotations[diagnosis.OperationAnnotation] != "" || n.Labels[migConfig] != "all-1g.5gb" {

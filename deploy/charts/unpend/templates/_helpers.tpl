@@ -56,7 +56,149 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 
 {{/* The NATS that is named; empty: the embedded one. */}}
 {{- define "unpend.bus" -}}
-{{- get (default dict (get (default dict .Values.config) "bus")) "url" -}}
+{{- $config := get (default dict (get (default dict .Values.config) "bus")) "url" -}}
+{{- if and $config .Values.nats.url (ne $config .Values.nats.url) -}}
+{{- fail (printf "nats.url is %s and config.bus.url is %s: name one" .Values.nats.url $config) -}}
+{{- end -}}
+{{- default .Values.nats.url $config -}}
+{{- end -}}
+
+{{- define "unpend.separate" -}}
+{{- if eq .Values.layout "separate" -}}true{{- end -}}
+{{- end -}}
+
+{{/* Whether the embedded NATS listens, for pods that have none of their own. */}}
+{{- define "unpend.listens" -}}
+{{- if and (include "unpend.separate" .) (not (include "unpend.bus" .)) -}}
+{{- if not (and .Values.nats.existingSecret .Values.nats.tokenKey) -}}
+{{- fail "layout is separate and neither nats.url nor nats.existingSecret with nats.tokenKey is set: name a NATS of yours, or the Secret and its key that hold the token by which the pods come to the one that the service embeds" -}}
+{{- end -}}
+true
+{{- end -}}
+{{- end -}}
+
+{{- define "unpend.natsDir" -}}/etc/unpend-nats{{- end -}}
+
+{{/* The keys of the Secret by which NATS is spoken to, by what the configuration calls them. */}}
+{{- define "unpend.natsKeys" -}}
+{{- $n := .Values.nats -}}
+{{- range $file, $key := dict "tokenFile" $n.tokenKey "credsFile" $n.credsKey "caFile" $n.caKey "certFile" $n.certKey "keyFile" $n.keyKey -}}
+{{- with $key }}
+{{ $file }}: {{ . }}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* What bus: of the configuration gets from the values of nats. */}}
+{{- define "unpend.nats" -}}
+{{- $its := dict -}}
+{{- with include "unpend.bus" . -}}
+{{- $_ := set $its "url" . -}}
+{{- end -}}
+{{- if include "unpend.listens" . -}}
+{{- $_ := set $its "listen" (printf ":%d" (int .Values.nats.port)) -}}
+{{- end -}}
+{{- if .Values.nats.existingSecret -}}
+{{- range $file, $key := fromYaml (include "unpend.natsKeys" .) -}}
+{{- $_ := set $its $file (printf "%s/%s" (include "unpend.natsDir" $) $key) -}}
+{{- end -}}
+{{- end -}}
+{{- toYaml $its -}}
+{{- end -}}
+
+{{/* Where pods without a NATS of their own find the one that the service embeds. */}}
+{{- define "unpend.embedded" -}}
+{{- if include "unpend.listens" . -}}
+{{ ternary "tls" "nats" (not (empty .Values.nats.certKey)) }}://{{ include "unpend.name" . }}-bus.{{ .Release.Namespace }}.svc:{{ .Values.nats.port }}
+{{- end -}}
+{{- end -}}
+
+{{- define "unpend.natsMounts" -}}
+{{- if .Values.nats.existingSecret }}
+- {name: nats, mountPath: {{ include "unpend.natsDir" . }}, readOnly: true}
+{{- end }}
+{{- end -}}
+
+{{- define "unpend.natsVolumes" -}}
+{{- if .Values.nats.existingSecret }}
+- name: nats
+  secret:
+    secretName: {{ .Values.nats.existingSecret }}
+    defaultMode: 0440
+    items:
+    {{- range $_, $key := fromYaml (include "unpend.natsKeys" .) }}
+    - {key: {{ quote $key }}, path: {{ quote $key }}}
+    {{- end }}
+{{- end }}
+{{- end -}}
+
+{{/* What people are told with, and what is read of what they have said: of the pod that does. A
+Secret that is not there leaves that place off, and nothing else. */}}
+{{- define "unpend.toldMounts" -}}
+{{- if .Values.slack.channel }}
+- {name: slack, mountPath: {{ include "unpend.slackDir" . }}, readOnly: true}
+{{- end }}
+{{- if .Values.paging.existingSecret }}
+- {name: paging, mountPath: {{ include "unpend.pagingDir" . }}, readOnly: true}
+{{- end }}
+{{- if .Values.jira.url }}
+- {name: jira, mountPath: {{ include "unpend.jiraDir" . }}, readOnly: true}
+{{- end }}
+{{- if include "unpend.narrateKey" . }}
+- {name: narrate, mountPath: {{ include "unpend.narrateDir" . }}, readOnly: true}
+{{- end }}
+{{- if include "unpend.knowledgeKeys" . }}
+- {name: knowledge, mountPath: {{ include "unpend.knowledgeDir" . }}, readOnly: true}
+{{- end }}
+{{- end -}}
+
+{{- define "unpend.toldVolumes" -}}
+{{- if .Values.slack.channel }}
+- name: slack
+  secret:
+    secretName: {{ .Values.slack.existingSecret }}
+    defaultMode: 0440
+    optional: true
+    items:
+    {{- $keys := list .Values.slack.key }}
+    {{- if include "unpend.notifierHears" . }}
+    {{- $keys = compact (append (append $keys .Values.slack.appKey) .Values.slack.signingKey) }}
+    {{- end }}
+    {{- range $keys }}
+    - {key: {{ quote . }}, path: {{ quote . }}}
+    {{- end }}
+{{- end }}
+{{- with .Values.paging.existingSecret }}
+- name: paging
+  secret: {secretName: {{ . }}, defaultMode: 0440, optional: true}
+{{- end }}
+{{- if .Values.jira.url }}
+- name: jira
+  secret:
+    secretName: {{ .Values.jira.existingSecret }}
+    defaultMode: 0440
+    optional: true
+    items: [{key: {{ .Values.jira.key | quote }}, path: {{ .Values.jira.key | quote }}}]
+{{- end }}
+{{- if include "unpend.narrateKey" . }}
+- name: narrate
+  secret:
+    secretName: {{ .Values.narrate.existingSecret }}
+    defaultMode: 0440
+    optional: true
+    items: [{key: {{ .Values.narrate.key | quote }}, path: {{ .Values.narrate.key | quote }}}]
+{{- end }}
+{{- with include "unpend.knowledgeKeys" . }}
+- name: knowledge
+  secret:
+    secretName: {{ $.Values.knowledge.existingSecret }}
+    defaultMode: 0440
+    optional: true
+    items:
+    {{- range splitList " " . | uniq }}
+    - {key: {{ . | quote }}, path: {{ . | quote }}}
+    {{- end }}
+{{- end }}
 {{- end -}}
 
 {{/* Takes (list . addresses): what a pod may reach. NetworkPolicies know no names, so it is
@@ -85,10 +227,19 @@ egress:
 {{- end }}
 {{- end -}}
 
-{{/* The addresses that the service speaks to. */}}
-{{- define "unpend.addresses" -}}
+{{/* The addresses that every pod speaks to. */}}
+{{- define "unpend.everyAddress" -}}
+{{- compact (list (include "unpend.bus" .) (get (default dict (get (default dict .Values.config) "traces")) "url")) | join "," -}}
+{{- end -}}
+
+{{/* The addresses that the service speaks to, and those where people are told and heard. */}}
+{{- define "unpend.readAddresses" -}}
+{{- get (default dict (get (default dict .Values.config) "rca")) "prometheus" -}}
+{{- end -}}
+
+{{- define "unpend.toldAddresses" -}}
 {{- $c := default dict .Values.config -}}
-{{- $all := list (include "unpend.bus" .) (get (default dict (get $c "rca")) "prometheus") .Values.jira.url .Values.narrate.url -}}
+{{- $all := list .Values.jira.url .Values.narrate.url .Values.knowledge.jira.url -}}
 {{- range $place := list "pagerduty" "opsgenie" "alertmanager" "webhook" -}}
 {{- $its := default dict (get $c $place) -}}
 {{- $all = concat (append $all (get $its "url")) (default list (get $its "urls")) -}}
@@ -181,7 +332,22 @@ both come to the pod's own. */}}
 {{- if and (eq .Values.mode "approve") .Values.slack.channel (or .Values.slack.appKey .Values.slack.signingKey) -}}true{{- end -}}
 {{- end -}}
 
-{{/* Whether Slack comes to it with them: to a port of the executor's. */}}
+{{/* Whose pod hears them: where people are told by a pod of its own, that one. Before 1.36 who may
+act as somebody may do all that they may, and that right two pods do not get. */}}
+{{- define "unpend.notifierHears" -}}
+{{- if and (include "unpend.slackHeard" .) (include "unpend.separate" .) -}}
+{{- if not (include "unpend.executor.constrained" .) -}}
+{{- fail (printf "layout is separate and slack.appKey or slack.signingKey is set, on Kubernetes %s: the notifier would have to act as approvers, which before 1.36 means with all their rights; leave slack.appKey and slack.signingKey out, or use layout: one, where the executor hears what people click" .Capabilities.KubeVersion.Version) -}}
+{{- end -}}
+true
+{{- end -}}
+{{- end -}}
+
+{{- define "unpend.executorHears" -}}
+{{- if and (include "unpend.slackHeard" .) (not (include "unpend.separate" .)) -}}true{{- end -}}
+{{- end -}}
+
+{{/* Whether Slack comes with them: to a port of the pod that hears them. */}}
 {{- define "unpend.slackComes" -}}
 {{- if and (include "unpend.slackHeard" .) .Values.slack.signingKey -}}true{{- end -}}
 {{- end -}}
@@ -236,6 +402,9 @@ both come to the pod's own. */}}
 {{- with .Values.slack.appKey -}}
 {{- $_ := set $told "appTokenFile" (printf "%s/%s" (include "unpend.slackDir" $) .) -}}
 {{- end -}}
+{{- if include "unpend.notifierHears" . -}}
+{{- $_ := set $told "heardBy" "notify" -}}
+{{- end -}}
 {{- with .Values.slack.signingKey -}}
 {{- $_ := set $told "signingSecretFile" (printf "%s/%s" (include "unpend.slackDir" $) .) -}}
 {{- $_ := set $told "listen" (printf ":%d" (int $.Values.slack.port)) -}}
@@ -279,7 +448,7 @@ both come to the pod's own. */}}
 {{- if or .Values.kubectl.events .Values.kubectl.annotations -}}
 {{- $_ := set $config "kubectl" .Values.kubectl -}}
 {{- end -}}
-{{- $_ := set $config "bus" (merge (dict "storeDir" (include "unpend.storeDir" .)) (default dict $config.bus)) -}}
+{{- $_ := set $config "bus" (merge (dict "storeDir" (include "unpend.storeDir" .)) (fromYaml (include "unpend.nats" .)) (default dict $config.bus)) -}}
 {{- $_ := set $config "web" (merge (dict "metrics" (include "unpend.metricsAddress" .)) (default dict $config.web)) -}}
 {{- if .Values.web.enabled -}}
 {{- $_ := set $config.web "listen" (printf "127.0.0.1:%d" (int .Values.web.port)) -}}
