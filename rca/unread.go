@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/unpend/unpend/rca/causes"
+	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/view"
 	"github.com/unpend/unpend/watcher/incident"
@@ -78,6 +79,7 @@ var leavesOpen = []struct {
 	{"EC2NodeClass", "why a NodePool's node class is not ready is not known", classes("EC2NodeClass")},
 	{"AKSNodeClass", "why a NodePool's node class is not ready is not known", classes("AKSNodeClass")},
 	{"DaemonSet", "whether a device plugin is installed and where it may run is not known", finding.stack},
+	{cluster.PluginConfigKind, "how the device plugin is told to share GPUs is not known", finding.stack},
 	{"RuntimeClass", "whether the one that the device plugin asks for exists is not known", finding.stack},
 	{"ResourceQuota", "quotas that refuse its pods are not judged", finding.refused},
 	{"LimitRange", "LimitRanges that default or refuse its pods are not judged", finding.refused},

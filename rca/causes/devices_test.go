@@ -193,7 +193,7 @@ DRANoDeviceMatches proven n2: model == "a100" fails: the nearest device has "h10
 DRADevicesInUse proven n1: devices that match exist, all are allocated
   ResourceSlice/n1: device gpu-0 is allocated to ResourceClaim ml/held, used by h
   ResourceSlice/n1: device gpu-1 is allocated to ResourceClaim ml/held, used by h
-  Node/n1: 3 devices match request gpu, 2 asked
+  Node/n1: devices gpu-0, gpu-1, gpu-2 match request gpu, 2 asked
 `},
 		"many that others hold": {func(w *world) {
 			w.publishes("n1", "a100", 12)
@@ -213,7 +213,7 @@ DRADevicesInUse proven n1: devices that match exist, all are allocated
   ResourceSlice/n1: device gpu-5 is allocated to ResourceClaim ml/held-5, which no pod uses
   ResourceSlice/n1: device gpu-6 is allocated to ResourceClaim ml/held-6, which no pod uses
   ResourceSlice/n1: device gpu-7 is allocated to ResourceClaim ml/held-7, which no pod uses
-  Node/n1: 12 devices match request gpu, 1 asked
+  Node/n1: 12 devices match request gpu
 `},
 		"its own claim is allocated elsewhere": {func(w *world) {
 			w.publishes("n1", "a100", 1)
@@ -225,7 +225,7 @@ DRADevicesInUse proven n1: devices that match exist, all are allocated
 NodeSelectorMismatch proven n1: selector kubernetes.io/hostname=n2 does not match
   Node/n1: label kubernetes.io/hostname is "n1", n2 was asked
 DRADevicesInUse proven n2: devices that match exist, all are allocated
-  Node/n2: 1 devices match request gpu, 1 asked
+  Node/n2: device gpu-0 matches request gpu
   ResourceClaim/ml/mine: is allocated already, which no pod uses
 `},
 		"a selector that does not compile": {func(w *world) {

@@ -1,6 +1,10 @@
 package causes
 
 import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/unpend/unpend/nodeprobe"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/layouts"
@@ -27,9 +31,13 @@ func OfStack(id diagnosis.CauseID) bool {
 	return false
 }
 
-// brokenLink is the rule of one of them.
+// brokenLink is the rule of one of them: of GPUs that the node has too few of, of NVIDIA's or
+// of AMD's.
 func brokenLink(id diagnosis.CauseID) Rule {
-	return Rule{ID: id, gpu: true, Tell: func(c *Case, n *view.Node, _ *blocker) *finding {
+	return Rule{ID: id, Tell: func(c *Case, n *view.Node, b *blocker) *finding {
+		if !b.gpu && !strings.HasPrefix(string(b.scarce), stack.AMDPrefix) {
+			return nil
+		}
 		f := c.Broken(n)
 		if f == nil || f.Cause != id {
 			return nil
@@ -58,6 +66,9 @@ var gpuStackUntold = Rule{ID: diagnosis.GPUStackNotOnNode, Tell: func(c *Case, n
 // Broken is the first broken link of a node; nil where none is, or where it offers nothing
 // because there is nothing to offer.
 func (c *Case) Broken(n *view.Node) *stack.Finding {
+	if name := c.ofAMD(); name != "" {
+		return stack.Of(c.Cluster).AMD(n, name)
+	}
 	if !n.HasGPUs() {
 		return stack.Of(c.Cluster).Untold(n)
 	}
@@ -65,6 +76,16 @@ func (c *Case) Broken(n *view.Node) *stack.Finding {
 		return nil // sick GPUs, or GPUs in MIG mode without instances
 	}
 	return stack.Of(c.Cluster).On(n)
+}
+
+// ofAMD is what the pod asks of AMD's GPUs; empty where it asks for none.
+func (c *Case) ofAMD() corev1.ResourceName {
+	for _, name := range view.SortedNames(c.Wants) {
+		if strings.HasPrefix(string(name), stack.AMDPrefix) {
+			return name
+		}
+	}
+	return ""
 }
 
 // driverUpgrading: the driver's upgrade keeps the node cordoned.

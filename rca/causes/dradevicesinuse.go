@@ -2,6 +2,7 @@ package causes
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/unpend/unpend/rca/devices"
 	"github.com/unpend/unpend/rca/diagnosis"
@@ -17,18 +18,23 @@ var draDevicesInUse = Rule{ID: diagnosis.DRADevicesInUse, Tell: func(c *Case, n 
 	v := c.Claims
 	f := &finding{Certainty: diagnosis.Proven, Says: "devices that match exist, all are allocated"}
 	for _, a := range v.Asks {
-		matching := 0
+		matching, names := 0, []string{}
+		var claims []diagnosis.Claim
 		for _, d := range v.ByNode[n.Name] {
 			if !a.Readings[d].Fits {
 				continue
 			}
 			matching++
+			names = append(names, d.ID.Name)
+			if matching <= devices.MaxHolderFacts {
+				claims = append(claims, diagnosis.That("spec.devices[name="+d.ID.Name+"]", "", diagnosis.Exists, "").Of(d.Ref()))
+			}
 			if claim := v.Inventory.Holders[d.ID]; claim != nil && matching <= devices.MaxHolderFacts {
 				f.Evidence = append(f.Evidence, diagnosis.Fact(d.Ref(), "device "+d.ID.Name+" is allocated to ResourceClaim "+claim.Namespace+"/"+claim.Name+devices.UsedBy(claim),
 					diagnosis.That("spec.devices[name="+d.ID.Name+"]", "", diagnosis.Exists, ""), diagnosis.That("spec.nodeName", "", diagnosis.Is, n.Name), diagnosis.That("status.allocation", "", diagnosis.Contains, d.ID.Name).Of("ResourceClaim/"+claim.Namespace+"/"+claim.Name)))
 			}
 		}
-		f.Evidence = append(f.Evidence, diagnosis.Evidence{Ref: n.Ref(), Fact: fmt.Sprintf("%d devices match request %s, %s asked", matching, a.Name, a.CountText())})
+		f.Evidence = append(f.Evidence, diagnosis.Fact(n.Ref(), matchText(a, names), append(claims, devices.OfferedOn(c.Cluster.State.ResourceSlices, n.Name)...)...))
 	}
 	f.Evidence = append(f.Evidence, v.Sharing(n.Name)...)
 	for _, claim := range v.Own {
@@ -38,3 +44,21 @@ var draDevicesInUse = Rule{ID: diagnosis.DRADevicesInUse, Tell: func(c *Case, n 
 	}
 	return f
 }}
+
+// maxNamed is how many devices that match are named.
+const maxNamed = 3
+
+// matchText names the devices that match a request; of many it says how many.
+func matchText(a *devices.Ask, names []string) string {
+	text := fmt.Sprintf("%d devices match request %s", len(names), a.Name)
+	switch {
+	case len(names) == 1:
+		text = "device " + names[0] + " matches request " + a.Name
+	case len(names) > 1 && len(names) <= maxNamed:
+		text = "devices " + strings.Join(names, ", ") + " match request " + a.Name
+	}
+	if count := a.CountText(); count != "1" {
+		text += ", " + count + " asked"
+	}
+	return text
+}

@@ -2,6 +2,9 @@ package causes
 
 import (
 	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/unpend/unpend/rca/devices"
@@ -18,14 +21,10 @@ var draDriverMissing = Rule{ID: diagnosis.DRADriverMissing, Tell: func(c *Case, 
 	}
 	f := &finding{Certainty: diagnosis.Proven}
 	for _, a := range c.Claims.Driverless() {
-		wanted := strings.Join(c.Claims.DriversOf(a), " or ")
-		says := "no ResourceSlice of driver " + wanted + " exists"
-		if wanted == "" {
-			says = "no ResourceSlice of any driver exists"
-		}
+		says, claims := c.unpublished(c.Claims.DriversOf(a))
 		for _, driver := range c.Claims.DriversOf(a) {
 			if why := c.Claims.Incomplete[driver]; why != "" {
-				says = "driver " + driver + " has not published all: " + why
+				says, claims = "driver "+driver+" has not published all: "+why, c.published(driver)
 			}
 		}
 		if f.Says == "" {
@@ -35,13 +34,53 @@ var draDriverMissing = Rule{ID: diagnosis.DRADriverMissing, Tell: func(c *Case, 
 		if dra != nil && f.Evidence == nil {
 			f.Says += ": " + dra.Says
 		}
-		f.Evidence = append(f.Evidence, diagnosis.Fact(a.Ref, "request "+a.Name+" asks DeviceClass "+a.Class, diagnosis.That("spec", "", diagnosis.Contains, a.Class)), diagnosis.Fact("DeviceClass/"+a.Class, says, diagnosis.That("", "", diagnosis.Exists, "")))
+		f.Evidence = append(f.Evidence, diagnosis.Fact(a.Ref, "request "+a.Name+" asks DeviceClass "+a.Class, diagnosis.That("spec", "", diagnosis.Contains, a.Class)), diagnosis.Fact("DeviceClass/"+a.Class, says, append(claims, diagnosis.That("", "", diagnosis.Exists, ""))...))
 		if dra != nil {
 			f.Evidence = append(f.Evidence, about(a.Class, dra))
 		}
 	}
 	return f
 }}
+
+// published claims of how many ResourceSlices those of a driver say that their pool is.
+func (c *Case) published(driver string) []diagnosis.Claim {
+	var out []diagnosis.Claim
+	for _, s := range c.Cluster.State.ResourceSlices {
+		if s.Spec.Driver == driver {
+			out = append(out, diagnosis.That("spec.pool.resourceSliceCount", "", diagnosis.Is, strconv.FormatInt(s.Spec.Pool.ResourceSliceCount, 10)).Of("ResourceSlice/"+s.Name))
+		}
+	}
+	return out
+}
+
+// unpublished says what there is of the drivers that are wanted, of any where none is named: no
+// ResourceSlice, or slices that list no device.
+func (c *Case) unpublished(drivers []string) (says string, claims []diagnosis.Claim) {
+	var empty []string
+	for _, s := range c.Cluster.State.ResourceSlices {
+		if len(s.Spec.Devices) == 0 && (len(drivers) == 0 || slices.Contains(drivers, s.Spec.Driver)) {
+			ref := "ResourceSlice/" + s.Name
+			empty = append(empty, s.Name)
+			claims = append(claims, diagnosis.That("spec.driver", "", diagnosis.Is, s.Spec.Driver).Of(ref), diagnosis.That("count(spec.devices)", "", diagnosis.Is, "0").Of(ref))
+			if s.Spec.NodeName != nil {
+				claims = append(claims, diagnosis.That("spec.nodeName", "", diagnosis.Is, *s.Spec.NodeName).Of(ref))
+			}
+		}
+	}
+	wanted := strings.Join(drivers, " or ")
+	switch {
+	case len(empty) > 0 && wanted != "":
+		return fmt.Sprintf("driver %s has published no device: ResourceSlice %s lists none", wanted, empty[0]), claims
+	case len(empty) > 0:
+		return "no driver has published a device", claims
+	case wanted == "":
+		return "no ResourceSlice of any driver exists", []diagnosis.Claim{diagnosis.That("", "", diagnosis.Absent, "").Of("ResourceSlice/*")}
+	}
+	for _, driver := range drivers {
+		claims = append(claims, diagnosis.That("spec.driver", "", diagnosis.IsNot, driver).Of("ResourceSlice/*"))
+	}
+	return "no ResourceSlice of driver " + wanted + " exists", claims
+}
 
 // DRADriver is why NVIDIA's driver does not serve a request; nil where that is not seen, or
 // another is asked for.

@@ -159,8 +159,8 @@ HostResourcesShort proven n1: not enough pods
 			w.gpuNode(l4("n1", 1))
 			w.pod("w", "", "example.com/fpga", 1)
 		}, `
-Unknown possible n1: not settled: Insufficient example.com/fpga
-  Node/n1: NodeResourcesFit: Insufficient example.com/fpga
+Unknown proven n1: offers no example.com/fpga
+  Node/n1: allocatable example.com/fpga=0
 `},
 	}.run(t)
 }

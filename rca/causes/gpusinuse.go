@@ -36,3 +36,19 @@ func sharedGPUs(n *view.Node, a view.Ask) bool {
 	replicas, err := strconv.Atoi(n.Labels["nvidia.com/gpu.replicas"])
 	return strings.HasSuffix(string(a.Resource), ".shared") || strings.HasSuffix(n.Labels["nvidia.com/gpu.product"], "-SHARED") || err == nil && replicas > 1
 }
+
+// devicesInUse: the same of devices of other makers, which their plugins announce as other
+// resources.
+var devicesInUse = Rule{ID: diagnosis.GPUsInUse, Tell: func(c *Case, n *view.Node, b *blocker) *finding {
+	name := string(b.scarce)
+	if maker, _, extended := strings.Cut(name, "/"); !extended || maker == "nvidia.com" {
+		return nil
+	}
+	has, wants := n.Status.Allocatable[b.scarce], c.Wants[b.scarce]
+	if has.IsZero() || has.Cmp(wants) < 0 {
+		return nil
+	}
+	b.Allocatable = has.Value()
+	a := view.Ask{Resource: b.scarce, Count: wants.Value()}
+	return &finding{diagnosis.Proven, heldSays(n, a, b, name), []diagnosis.Evidence{n.UsedOf(a, b.Allocatable)}}
+}}

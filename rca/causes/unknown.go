@@ -1,16 +1,66 @@
 package causes
 
 import (
+	"fmt"
+	"slices"
 	"strings"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/view"
 )
 
+// hamiAccounting are the resources that HAMi counts by itself: no node ever offers them, and
+// its webhook gives who asks for them to its own scheduler (Project-HAMi/HAMi, values.yaml).
+var hamiAccounting = []corev1.ResourceName{"nvidia.com/gpumem", "nvidia.com/gpumem-percentage", "nvidia.com/gpucores"}
+
+// NotGivenToHAMi says that the default scheduler has a pod that HAMi alone can place.
+func (c *Case) NotGivenToHAMi() bool {
+	return c.Queue.SchedulerName() == corev1.DefaultSchedulerName && c.ofHAMi() != ""
+}
+
+// ofHAMi is what the pod asks of HAMi's accounting; empty for nothing.
+func (c *Case) ofHAMi() corev1.ResourceName {
+	for _, name := range hamiAccounting {
+		if q := c.Wants[name]; !q.IsZero() {
+			return name
+		}
+	}
+	return ""
+}
+
+// notGivenToHAMi: the default scheduler has it, and looks for what stands on no node.
+var (
+	notGivenToHAMi = PodRule{ID: diagnosis.SchedulerMissing, Tell: func(c *Case) *finding {
+		if !c.NotGivenToHAMi() {
+			return nil
+		}
+		name := c.ofHAMi()
+		return &finding{diagnosis.Proven, fmt.Sprintf("%s is HAMi's own accounting and on no node: HAMi's scheduler has to place the pod, and the default one has it", name),
+			[]diagnosis.Evidence{diagnosis.Fact(c.podRef(), "asks "+string(name), c.itAsks(name)...)}}
+	}}
+	onNoNode = Rule{ID: diagnosis.SchedulerMissing, Tell: func(c *Case, n *view.Node, b *blocker) *finding {
+		if !c.NotGivenToHAMi() || !slices.Contains(hamiAccounting, b.scarce) {
+			return nil
+		}
+		name := string(b.scarce)
+		return &finding{diagnosis.Proven, "", []diagnosis.Evidence{diagnosis.Fact(n.Ref(), "allocatable "+name+"=0", diagnosis.That(diagnosis.Allocatable, name, diagnosis.Is, "0"))}}
+	}}
+)
+
+func offersNone(n *view.Node, name corev1.ResourceName) bool {
+	q := n.Status.Allocatable[name]
+	return q.IsZero()
+}
+
 // unknown takes what no rule claimed.
 var unknown = Rule{ID: diagnosis.Unknown, Tell: func(_ *Case, n *view.Node, b *blocker) *finding {
 	if strings.HasPrefix(string(b.scarce), "nvidia.com/") && !n.HasGPUs() {
 		return &finding{diagnosis.Proven, "no GPU on the node", []diagnosis.Evidence{n.NoGPU(b.scarce)}}
+	}
+	if name := string(b.scarce); strings.Contains(name, "/") && !strings.HasPrefix(name, "nvidia.com/") && offersNone(n, b.scarce) {
+		return &finding{diagnosis.Proven, "offers no " + name, []diagnosis.Evidence{diagnosis.Fact(n.Ref(), "allocatable "+name+"=0", diagnosis.That(diagnosis.Allocatable, name, diagnosis.Is, "0"))}}
 	}
 	return &finding{diagnosis.Possible, "not settled: " + b.Reason, []diagnosis.Evidence{{Ref: n.Ref(), Fact: b.Plugin + ": " + b.Reason}}}
 }}

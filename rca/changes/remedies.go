@@ -78,7 +78,7 @@ var remedies = map[diagnosis.CauseID]remedy{
 	diagnosis.InvalidGPURequest:        {pod: of(admit.CorrectRequests)},
 	diagnosis.PreemptionBlocked:        {pod: (*Bench).waitForPreempted},
 	diagnosis.SchedulingGated:          {pod: of(outside.OpenGates)},
-	diagnosis.QueueNotAdmitted:         {pod: of(outside.LetInByQueue)},
+	diagnosis.QueueNotAdmitted:         {pod: of(outside.LetInByQueue), beside: of(outside.AskForMachinesAgain)},
 	diagnosis.GangIncomplete:           {pod: func(c *Bench) []edit.Change { return c.GangChanges(diagnosis.GangIncomplete) }},
 	diagnosis.DRAClaimMissing:          {pod: of(claims.LookAtMissing)},
 	diagnosis.DRAClassMissing:          {policy: anyNode(claims.LookAtClass)},

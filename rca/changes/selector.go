@@ -20,10 +20,32 @@ func (c *Bench) fixSelector(n *view.Node) []edit.Change {
 	m := c.Labels.On(n)
 	fix, known := c.selections[m]
 	if !known {
-		fix = c.selecting(n, m.Labels)
+		if fix = c.ofFlavor(m.Labels); fix == nil {
+			fix = c.selecting(n, m.Labels)
+		}
 		c.selections[m] = fix
 	}
 	return fix
+}
+
+// ofFlavor is for labels that Kueue has put into the workload, of a flavor that stands for no
+// node: the flavor is set right, or the nodes. nil where one is the workload's own.
+func (c *Bench) ofFlavor(missed []terms.MissedLabel) []edit.Change {
+	name, labels := "", make([]string, len(missed))
+	for i, m := range missed {
+		flavor := c.Labels.Unmatched(m)
+		if flavor == "" {
+			return nil
+		}
+		name, labels[i] = flavor, m.Text()
+	}
+	if name == "" {
+		return nil
+	}
+	text := strings.Join(labels, ",")
+	return []edit.Change{edit.LookAt(diagnosis.NodeSelectorMismatch, "have ResourceFlavor "+name+" name a label that nodes have, or label its nodes "+text, "which nodes the flavor is meant for is in no object",
+		"kubectl edit resourceflavors.kueue.x-k8s.io "+name+"  # spec.nodeLabels", "kubectl label nodes NODE "+text+"  # or the nodes that it is meant for",
+		fmt.Sprintf("kubectl -n %s get workloads.kueue.x-k8s.io  # delete that of %s: Kueue takes the label out, and admits it again", c.Pod.Namespace, c.WorkloadName()))}
 }
 
 // selecting has the workload ask for what the node has of the labels that it misses: of

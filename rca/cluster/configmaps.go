@@ -24,6 +24,8 @@ const (
 	AutoscalerStatus = "cluster-autoscaler-status"
 	// AutoscalerStatusKind is what State.Unread calls it.
 	AutoscalerStatusKind = "ConfigMap." + AutoscalerStatus
+	// PluginConfigKind is what it calls those of device plugins.
+	PluginConfigKind = "ConfigMap.device-plugin"
 )
 
 const (
@@ -35,19 +37,50 @@ const (
 	nodeMapSuffix = "-mig-config"
 )
 
-// configMaps gets the mig-parted configs and the autoscaler's status by name: the right to
-// list ConfigMaps would show secrets people keep there.
+// configMaps gets the mig-parted configs, those of device plugins and the autoscaler's status
+// by name: the right to list ConfigMaps would show secrets people keep there.
 func (f *Follower) configMaps(ctx context.Context, s *State) {
 	status := types.NamespacedName{Namespace: autoscalerNamespace, Name: AutoscalerStatus}
-	found, unread, besides := f.layouts.read(ctx, operatorNamespacesOf(s), sharedMaps(s), nodeMaps(s), status)
+	plugins := pluginMaps(s)
+	found, unread, without := f.layouts.read(ctx, operatorNamespacesOf(s), sharedMaps(s), nodeMaps(s), append(plugins, status)...)
 	s.ConfigMaps = found
 	if unread != "" {
 		s.Unread["ConfigMap"] = unread
 	}
-	if besides != "" {
-		s.Unread[AutoscalerStatusKind] = besides
+	if why := without[status]; why != "" {
+		s.Unread[AutoscalerStatusKind] = why
+	}
+	for _, one := range plugins {
+		if why := without[one]; why != "" {
+			s.Unread[PluginConfigKind] = why + " (" + one.Name + ")"
+		}
 	}
 	slices.SortFunc(s.ConfigMaps, func(a, b *corev1.ConfigMap) int { return compareNames(a, b) })
+}
+
+// maxPluginMaps bounds the configs of device plugins that are got.
+const maxPluginMaps = 8
+
+// pluginMaps are the configs that device plugins mount, which say how GPUs are shared: by
+// time-slicing or MPS, and by which strategy (k8s-device-plugin, chart and GPU Operator).
+// Scripts that the GPU Operator mounts beside are none.
+func pluginMaps(s *State) []types.NamespacedName {
+	var out []types.NamespacedName
+	for _, ds := range s.DaemonSets {
+		spec := &ds.Spec.Template.Spec
+		if !slices.ContainsFunc(spec.Containers, func(c corev1.Container) bool { return strings.HasPrefix(c.Name, "nvidia-device-plugin") }) {
+			continue
+		}
+		for _, v := range spec.Volumes {
+			if v.ConfigMap == nil || strings.HasSuffix(v.ConfigMap.Name, "-entrypoint") {
+				continue
+			}
+			if one := (types.NamespacedName{Namespace: ds.Namespace, Name: v.ConfigMap.Name}); len(out) < maxPluginMaps && !slices.Contains(out, one) {
+				out = append(out, one)
+			}
+		}
+	}
+	return out
 }
 
 // sharedMaps are the names of configs that are in force for every node.

@@ -56,9 +56,9 @@ func newLayouts(client kubernetes.Interface, now func() time.Time) *layouts {
 	return &layouts{client: client, now: now, rights: map[string]rights{}, answers: map[types.NamespacedName]answer{}}
 }
 
-// read is what can be read of some ConfigMaps in some namespaces and of one besides, and
-// why the rest cannot and that one; empty when nothing is in the way.
-func (l *layouts) read(ctx context.Context, namespaces, shared, ofNodes []string, one types.NamespacedName) (found []*corev1.ConfigMap, unread, oneUnread string) {
+// read is what can be read of some ConfigMaps in some namespaces and of single ones besides,
+// and why the rest cannot, and which of those; empty when nothing is in the way.
+func (l *layouts) read(ctx context.Context, namespaces, shared, ofNodes []string, besides ...types.NamespacedName) (found []*corev1.ConfigMap, unread string, without map[types.NamespacedName]string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var wanted []types.NamespacedName
@@ -77,8 +77,12 @@ func (l *layouts) read(ctx context.Context, namespaces, shared, ofNodes []string
 			wanted = append(wanted, types.NamespacedName{Namespace: ns, Name: name})
 		}
 	}
-	l.mayGet(ctx, one.Namespace)
-	wanted = append(wanted, one)
+	for _, one := range besides {
+		l.mayGet(ctx, one.Namespace)
+		if !slices.Contains(wanted, one) {
+			wanted = append(wanted, one)
+		}
+	}
 	l.ask(ctx, wanted)
 	for _, ns := range namespaces {
 		why = append(why, l.whyNot(ns, slices.Concat(shared, ofNodes))...)
@@ -88,7 +92,13 @@ func (l *layouts) read(ctx context.Context, namespaces, shared, ofNodes []string
 			found = append(found, cm)
 		}
 	}
-	return found, strings.Join(why, "; "), strings.Join(l.whyNot(one.Namespace, []string{one.Name}), "")
+	without = map[types.NamespacedName]string{}
+	for _, one := range besides {
+		if missing := strings.Join(l.whyNot(one.Namespace, []string{one.Name}), ""); missing != "" {
+			without[one] = missing
+		}
+	}
+	return found, strings.Join(why, "; "), without
 }
 
 // whyNot says what is missing of one namespace, by name where not all of it is.

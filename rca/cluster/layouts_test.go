@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -151,6 +152,51 @@ func TestConfigMapsAreAskedForOnce(t *testing.T) {
 	}
 }
 
+// The config that a device plugin mounts is got by its name, where one may: how it shares GPUs
+// stands there. The script beside it is not, and what may not be read is said.
+func TestPluginConfigIsRead(t *testing.T) {
+	mounts := func(names ...string) (out []corev1.Volume) {
+		for _, name := range names {
+			out = append(out, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: name}}}})
+		}
+		return out
+	}
+	set := func(name, container string, volumes []corev1.Volume) *appsv1.DaemonSet {
+		return &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "nvdp", Name: name},
+			Spec: appsv1.DaemonSetSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: container}}, Volumes: volumes}}}}
+	}
+	config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "nvdp", Name: "shares"}, Data: map[string]string{"any": "sharing: {}"}}
+	for name, c := range map[string]struct {
+		may    []string
+		asked  map[string]int
+		found  bool
+		unread string
+	}{
+		"there":       {nil, map[string]int{"create selfsubjectrulesreviews": 1, "get configmaps": 1}, true, ""},
+		"not allowed": {[]string{"another"}, map[string]int{"create selfsubjectrulesreviews": 1}, false, "the right to get configmaps in namespace nvdp is missing (shares)"},
+	} {
+		client := migNodes(0, false, c.may)
+		for _, o := range []runtime.Object{config.DeepCopy(), set("plugin", "nvidia-device-plugin-ctr", mounts("shares", "nvidia-device-plugin-entrypoint")), set("other", "exporter", mounts("private"))} {
+			if err := client.Tracker().Add(o); err != nil {
+				t.Fatal(err)
+			}
+		}
+		f, err := Follow(t.Context(), client, customs(), time.Now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := f.State(t.Context())
+		f.Close()
+		found := slices.ContainsFunc(s.ConfigMaps, func(m *corev1.ConfigMap) bool { return m.Name == "shares" && m.Data["any"] != "" })
+		if found != c.found || s.Unread[PluginConfigKind] != c.unread {
+			t.Errorf("%s: found %v, unread %q", name, found, s.Unread[PluginConfigKind])
+		}
+		if diff := cmp.Diff(c.asked, askedIn(client, "nvdp")); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
 // What was added is found, and what was taken away is missed, when an answer is old.
 func TestAnswersGetOld(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -158,7 +204,7 @@ func TestAnswersGetOld(t *testing.T) {
 	l := newLayouts(client, func() time.Time { return at })
 	read := func() (names []string) {
 		found, why, status := l.read(t.Context(), []string{"gpu-operator"}, []string{fallbackMap}, []string{"gpu-000" + nodeMapSuffix, "gpu-001" + nodeMapSuffix}, statusMap)
-		if why != "" || status != "" {
+		if why != "" || len(status) > 0 {
 			t.Error(why, status)
 		}
 		for _, cm := range found {
@@ -218,7 +264,7 @@ func TestErrorsPass(t *testing.T) {
 	} {
 		at, broken = at.Add(c.after), c.broken
 		found, why, status := l.read(t.Context(), []string{"gpu-operator"}, []string{fallbackMap}, nil, statusMap)
-		if why != c.why || status != strings.ReplaceAll(c.why, "gpu-operator/"+fallbackMap, statusMap.String()) || (len(found) == 1) != (c.why == "") || asked(client)["get configmaps"] != c.gets {
+		if why != c.why || status[statusMap] != strings.ReplaceAll(c.why, "gpu-operator/"+fallbackMap, statusMap.String()) || (len(found) == 1) != (c.why == "") || asked(client)["get configmaps"] != c.gets {
 			t.Errorf("after %s: %q, %d found, asked %v", c.after, why, len(found), asked(client))
 		}
 	}

@@ -2,6 +2,8 @@ package gangs
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/view"
@@ -38,7 +40,11 @@ func (g *Gang) Unread() string { return g.of.Cluster.State.Unread["PodGroup."+g.
 
 func (g *Gang) evidence() []diagnosis.Evidence {
 	ref := "PodGroup/" + g.of.Pod.Namespace + "/" + g.Name
-	out := []diagnosis.Evidence{{Ref: ref, Fact: fmt.Sprintf("at least %d together (%s): %d exist, %d have a node, %d run", g.Min, g.Kind.API, len(g.members), g.bound, g.running)}}
+	is := func(path string, n int) diagnosis.Claim {
+		return diagnosis.That(path, "", diagnosis.Is, strconv.Itoa(n))
+	}
+	out := []diagnosis.Evidence{diagnosis.Fact(ref, fmt.Sprintf("at least %d together (%s): %d exist, %d have a node, %d run", g.Min, g.Kind.API, len(g.members), g.bound, g.running),
+		is(strings.Join(g.Kind.Min, "."), g.Min), is("count(members)", len(g.members)), is("count(members.spec.nodeName)", g.bound), is("count(members[phase=Running])", g.running))}
 	if g.Missing() == 0 && g.stops != "" {
 		out = append(out, diagnosis.Evidence{Ref: ref, Fact: fmt.Sprintf("placed one after another on a copy, %d have room; the next is stopped by: %s", g.Fit, g.stops)})
 	}

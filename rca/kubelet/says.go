@@ -44,7 +44,7 @@ func (c *Case) itSaid() string {
 
 // words say it in a headline; empty: the catalogue's do.
 func (b Behind) words() string {
-	return map[Behind]string{GPULost: "a lost GPU refuses all", GPUsSick: "kubelet: GPUs unhealthy", PluginAway: "device plugin was not back", Behindhand: "kubelet counts otherwise",
+	return map[Behind]string{GPULost: "a lost GPU refuses all", NVMLLost: "device plugin lost NVML", GPUsSick: "kubelet: GPUs unhealthy", PluginAway: "device plugin was not back", Behindhand: "kubelet counts otherwise",
 		NotReleased: "GPU was not given back yet", PlacedByHand: "nodeName is set by hand", TwoSchedulers: "two schedulers, one node", InitAsksToo: "init container asks too"}[b]
 }
 
@@ -54,6 +54,8 @@ func (c *Case) behindSays(t *Turned) string {
 	switch t.Behind {
 	case GPULost:
 		says = "NVML fails on a GPU of the node, and the device plugin looks at every one before it gives any: one lost GPU refuses all pods that ask for whole GPUs"
+	case NVMLLost:
+		says = "the device plugin itself cannot start NVML (nvml.Init), and answers for none of the node's GPUs: no GPU is named, and its pod goes on as if nothing were"
 	case GPUsSick:
 		says = "the device plugin calls the devices unhealthy, until it restarts"
 		if t.Back {

@@ -31,6 +31,7 @@ const (
 	SameUID                     // a static pod that was made again
 	CountedOver                 // the kubelet's own sum of the node's pods is too high
 	Unaligned                   // no NUMA node has all of it
+	NVMLLost                    // the device plugin cannot start NVML itself, and so answers for no GPU
 )
 
 // Turned is a kubelet's refusal of the case's pod.
@@ -99,6 +100,7 @@ var toldByText = []struct {
 	part string
 	is   Behind
 }{
+	{"calling nvml.Init", NVMLLost},
 	{"GetPreferredAllocation rpc failed", GPULost},
 	{"GPU is lost", GPULost},
 	{"unable to get device link information", GPULost},
@@ -276,7 +278,7 @@ func (c *Case) fine(t *Turned) bool {
 	back := t.plugin.After(t.Last) || t.ready.After(t.Last)
 	t.Back = t.plugin.After(t.Last)
 	switch t.Behind {
-	case GPULost, GPUsSick:
+	case GPULost, GPUsSick, NVMLLost:
 		return back || t.Node.Geometry != nil && t.Node.Doubt == "" && t.Node.SickText() == "" && !t.Storm()
 	case Unaligned:
 		return false

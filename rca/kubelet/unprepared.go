@@ -23,9 +23,9 @@ func Prepared(w *view.Cluster, unprepared []*corev1.Pod) *view.Finding {
 		return nil
 	}
 	first := unprepared[0]
-	f := &view.Finding{Certainty: diagnosis.Proven, Says: "the kubelet of " + first.Spec.NodeName + " could not prepare its devices: " + view.Cut(unpreparedBy(unpreparedSays(first)), 160)}
+	f := &view.Finding{Certainty: diagnosis.Proven, Says: "the kubelet of " + first.Spec.NodeName + " could not prepare its devices: " + view.Told(unpreparedBy(unpreparedSays(first)), 160)}
 	if version := Unserved(w, unprepared); version != "" {
-		f.Says = fmt.Sprintf("the kubelet of %s (%s) asks the API server for a version of resource.k8s.io that it does not serve, so it cannot read the claim, which is there; it said: %s", first.Spec.NodeName, version, view.Cut(unpreparedBy(unpreparedSays(first)), 160))
+		f.Says = fmt.Sprintf("the kubelet of %s (%s) asks the API server for a version of resource.k8s.io that it does not serve, so it cannot read the claim, which is there; it said: %s", first.Spec.NodeName, version, view.Told(unpreparedBy(unpreparedSays(first)), 160))
 		f.Evidence = append(f.Evidence, diagnosis.Fact("Node/"+first.Spec.NodeName, "its kubelet is "+version, diagnosis.That("status.nodeInfo.kubeletVersion", "", diagnosis.Is, version)))
 	}
 	for _, p := range unprepared {

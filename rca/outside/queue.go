@@ -34,6 +34,9 @@ func LetInByQueue(c *edit.Workload) []edit.Change {
 		return []edit.Change{queueChange(diagnosis.Manual, diagnosis.LowRisk, "Kueue has placed it again", "have Kueue place it again from the beginning", look,
 			"kubectl -n kueue-system logs deploy/kueue-controller-manager --since=10m | grep "+w.GetName(), again)}
 	}
+	if request, _ := c.Queue.Unprovided(w); request != "" {
+		return nil // what is offered beside
+	}
 	if checks := append(queues.Unchecked(w), queues.Refused(w)...); len(checks) > 0 {
 		commands := []string{look, "kubectl describe admissionchecks.kueue.x-k8s.io " + checks[0].Name, fmt.Sprintf("kubectl -n %s get provisioningrequests.autoscaling.x-k8s.io", w.GetNamespace())}
 		if checks[0].State == "Rejected" {
@@ -58,6 +61,23 @@ func LetInByQueue(c *edit.Workload) []edit.Change {
 		return []edit.Change{queueChange(diagnosis.Wait, diagnosis.NoRisk, "Kueue admits it", "wait until its queue admits it", look), raise}
 	}
 	return []edit.Change{queueChange(diagnosis.Wait, diagnosis.NoRisk, "Kueue admits it", "wait until its queue admits it", look)}
+}
+
+// AskForMachinesAgain is for the Workload whose ProvisioningRequest has ended without machines:
+// nobody who waits gets further by it, and Kueue asks by another for a Workload made again.
+func AskForMachinesAgain(c *edit.Workload) []edit.Change {
+	w := c.Queue.Queued()
+	if w == nil {
+		return nil
+	}
+	request, _ := c.Queue.Unprovided(w)
+	if request == "" {
+		return nil
+	}
+	return []edit.Change{queueChange(diagnosis.Manual, diagnosis.LowRisk, "a ProvisioningRequest of its Workload is Provisioned", "mend what ProvisioningRequest "+request+" says, and have Kueue ask for machines again",
+		fmt.Sprintf("kubectl -n %s describe provisioningrequests.autoscaling.x-k8s.io %s", w.GetNamespace(), request),
+		"kubectl get provisioningrequestconfigs.kueue.x-k8s.io,resourceflavors.kueue.x-k8s.io -o yaml  # the class that is asked, and the labels, taints and tolerations of the flavor",
+		fmt.Sprintf("kubectl -n %s delete workloads.kueue.x-k8s.io %s  # Kueue makes it again; its place in the queue is that of a new one", w.GetNamespace(), w.GetName()))}
 }
 
 func queueChange(kind diagnosis.FixKind, risk diagnosis.Risk, until, title string, commands ...string) edit.Change {

@@ -26,6 +26,9 @@ func AskScheduler(c *edit.Workload) []edit.Change {
 		out[0].Commands = append([]string{fmt.Sprintf("kubectl -n %s describe pod %s", p.Namespace, p.Name), fmt.Sprintf("kubectl -n %s logs %s --all-containers --previous", p.Namespace, p.Name)}, out[0].Commands...)
 	}
 	switch {
+	case w.OfMemory() && unlabelled(c) != "":
+		out[0].Title = "say how much memory the GPUs of " + unlabelled(c) + " have: label nvidia.com/gpu.memory, in MiB"
+		out[0].Commands = []string{"kubectl get nodes -L nvidia.com/gpu.memory,nvidia.com/gpu.product", "kubectl label node " + unlabelled(c) + " nvidia.com/gpu.memory=MIB  # GPU feature discovery writes it where it can tell", look}
 	case w.OfCard():
 		out[0].Title = "see what " + by + " has given out of each card"
 		out[0].Commands = []string{look, "kubectl get nodes -o custom-columns='NAME:.metadata.name,CARDS:.metadata.annotations.hami\\.io/node-nvidia-register'", logs}
@@ -36,6 +39,17 @@ func AskScheduler(c *edit.Workload) []edit.Change {
 		out = append(out, askLess(c, "ask for less than its queue may have"))
 	}
 	return out
+}
+
+// unlabelled is the first node with GPUs of which no label says how much memory they have;
+// empty where all say it.
+func unlabelled(c *edit.Workload) string {
+	for _, n := range c.Cluster.SortedNodes() {
+		if n.HasGPUs() && n.Labels["nvidia.com/gpu.memory"] == "" {
+			return n.Name
+		}
+	}
+	return ""
 }
 
 func askLess(c *edit.Workload, title string) edit.Change {

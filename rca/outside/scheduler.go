@@ -12,6 +12,9 @@ import (
 // StartScheduler is for the pod whose scheduler does not run: it is started, or where the
 // default one speaks, that one takes the pod.
 func StartScheduler(c *edit.Workload) []edit.Change {
+	if c.NotGivenToHAMi() {
+		return giveToHAMi(c)
+	}
 	if c.Queue.SchedulerName() == corev1.DefaultSchedulerName || !c.Queue.Spoken(corev1.DefaultSchedulerName) {
 		return []edit.Change{{Kind: diagnosis.Manual, Manual: true, Risk: diagnosis.NoRisk, Until: "its scheduler runs", Title: fmt.Sprintf("start the scheduler %q", c.Queue.SchedulerName()),
 			Commands: []string{"kubectl get pods -A -o wide | grep -i scheduler"}}}

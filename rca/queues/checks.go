@@ -38,6 +38,30 @@ func unready(w *unstructured.Unstructured) []Check {
 	return out
 }
 
+// Unprovided is the ProvisioningRequest that Kueue made for a Workload and that has come to an
+// end without machines, and what it says, while its check stays Pending: of one that says Retry
+// Kueue asks again by itself. Empty where none has.
+func (c *Case) Unprovided(w *unstructured.Unstructured) (name, says string) {
+	if checks := Unchecked(w); len(checks) == 0 || checks[0].State != "Pending" {
+		return "", ""
+	}
+	for _, u := range c.Cluster.State.ProvisioningRequests {
+		if !madeFor(u, w) {
+			continue
+		}
+		for _, kind := range []string{"Failed", "CapacityRevoked", "BookingExpired"} {
+			if k := scaling.ConditionOf(u, kind); k.Met() {
+				return u.GetName(), kind + ", " + view.Quotable(k.Words(), 200)
+			}
+		}
+	}
+	return "", ""
+}
+
+func madeFor(u, w *unstructured.Unstructured) bool {
+	return u.GetNamespace() == w.GetNamespace() && slices.ContainsFunc(u.GetOwnerReferences(), func(o metav1.OwnerReference) bool { return o.Kind == "Workload" && o.Name == w.GetName() })
+}
+
 // Says is the check with its own words.
 func (k Check) Says() string {
 	says := "admission check " + view.Quotable(k.Name, 63) + " is " + view.Quotable(k.State, 63)
@@ -69,12 +93,12 @@ func (c *Case) checked(w *unstructured.Unstructured, checks []Check) []diagnosis
 		}
 	}
 	for _, u := range st.ProvisioningRequests {
-		if len(checks) == 0 || u.GetNamespace() != w.GetNamespace() || !slices.ContainsFunc(u.GetOwnerReferences(), func(o metav1.OwnerReference) bool { return o.Kind == "Workload" && o.Name == w.GetName() }) {
+		if len(checks) == 0 || !madeFor(u, w) {
 			continue
 		}
 		for _, kind := range []string{"Failed", "CapacityRevoked", "BookingExpired", "Provisioned"} {
 			if k := scaling.ConditionOf(u, kind); k.Status != "" && k.Met() == (kind != "Provisioned") {
-				out = append(out, diagnosis.Evidence{Ref: view.ObjectRef("ProvisioningRequest", u.GetNamespace(), u.GetName()), Fact: kind + "=" + k.Status + " " + view.Cut(k.Words(), 300)})
+				out = append(out, diagnosis.Fact(view.ObjectRef("ProvisioningRequest", u.GetNamespace(), u.GetName()), kind+"="+k.Status+" "+view.Cut(k.Words(), 300), append(view.SaysOf(k), view.ConditionIs(kind, k.Status))...))
 			}
 		}
 	}

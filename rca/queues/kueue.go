@@ -44,6 +44,9 @@ func (c *Case) NotAdmitted() *view.Finding {
 			says, evidence = says+": "+given, append(evidence, fact...)
 		case len(checks) > 0:
 			says += ": it has its quota, and " + checks[0].Says()
+			if request, why := c.Unprovided(w); request != "" {
+				says += "; ProvisioningRequest " + request + " has ended: " + why
+			}
 		case words != "":
 			lacks, fact := secondPassSays(w, words)
 			says, evidence = says+": "+lacks, append(evidence, fact)

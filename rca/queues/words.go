@@ -89,6 +89,12 @@ func (c *Case) spoken(yield func(*corev1.Event, string) bool) {
 	}
 }
 
+// OfMemory says whether it is about how much memory a GPU has (KAI: a node without the label
+// nvidia.com/gpu.memory counts 100 MiB for each, or as one without GPUs).
+func (w Word) OfMemory() bool {
+	return strings.Contains(w.message, "GPU memory") || strings.Contains(w.message, "gpu memory count on the node was not synced")
+}
+
 // OfGang says whether the words are about the gang as a whole: Volcano's "3/4 tasks in
 // gang unschedulable: pod group is not ready, …" and KAI's "Job is not ready for
 // scheduling. Waiting for 2 pods, …".

@@ -61,6 +61,14 @@ func Again(c *edit.Workload) []edit.Change {
 		last := mend.RestartPlugin(c, t.Node, id)
 		last.Minutes, last.Untestable = 2, "it helps only if NVML then hides the lost GPU, which nobody can try on a copy"
 		return append(out, mend.Reboot(t.Node, id), last)
+	case kubelet.NVMLLost:
+		first := mend.RestartPlugin(c, t.Node, id)
+		first.Untestable = "whether NVML starts for a new pod of the device plugin nobody can try on a copy: where it does not, the driver has lost a GPU"
+		mendFirst(first)
+		q := closeNode(c, t)
+		q.Minutes = 2 // first what stops nobody
+		mendFirst(q)
+		return append(out, mend.Reboot(t.Node, id))
 	case kubelet.GPUsSick:
 		if t.Back {
 			return out // what would be mended has been
@@ -79,7 +87,7 @@ func Again(c *edit.Workload) []edit.Change {
 // toldByNode says that the scheduler refuses the node by now, too, for what was behind the
 // refusal: its own causes tell what is to be done.
 func toldByNode(c *edit.Workload, t *kubelet.Turned) bool {
-	return t.Node != nil && t.Behind != kubelet.GPULost && t.Behind != kubelet.Unaligned && !slices.Contains(c.Verdict.Feasible(), t.On)
+	return t.Node != nil && t.Behind != kubelet.GPULost && t.Behind != kubelet.NVMLLost && t.Behind != kubelet.Unaligned && !slices.Contains(c.Verdict.Feasible(), t.On)
 }
 
 // stillRefused is what helps against a kubelet that goes on refusing.

@@ -34,12 +34,12 @@ func (s *Stack) DRADriver(asked string) *DRA {
 	}
 	sets := s.sets[draPlugin]
 	if len(sets) == 0 {
-		return &DRA{"NVIDIA's DRA driver is not installed", diagnosis.Evidence{Fact: "no DaemonSet of the cluster is NVIDIA's DRA driver"}, "install NVIDIA's DRA driver",
+		return &DRA{"NVIDIA's DRA driver is not installed", diagnosis.Evidence{Fact: "no DaemonSet of the cluster is NVIDIA's DRA driver", Claims: []diagnosis.Claim{diagnosis.That("spec.template.spec.containers", "", diagnosis.ContainsNot, "compute-domains").Of("DaemonSet/*")}}, "install NVIDIA's DRA driver",
 			[]string{"helm repo add nvidia https://helm.ngc.nvidia.com/nvidia && helm repo update", helmDRA + "--set resources.gpus.enabled=true --set gpuResourcesEnabledOverride=true"}}
 	}
 	d := sets[0]
 	if !slices.ContainsFunc(d.Spec.Template.Spec.Containers, func(c corev1.Container) bool { return c.Name == gpusContainer }) {
-		return &DRA{"NVIDIA's DRA driver runs with its GPUs switched off", diagnosis.Evidence{Ref: d.ref(), Fact: "has no container " + gpusContainer}, "switch the GPUs of NVIDIA's DRA driver on",
+		return &DRA{"NVIDIA's DRA driver runs with its GPUs switched off", diagnosis.Fact(d.ref(), "has no container "+gpusContainer, diagnosis.That("spec.template.spec.containers[name="+gpusContainer+"]", "", diagnosis.Absent, "")), "switch the GPUs of NVIDIA's DRA driver on",
 			[]string{helmDRA + "--set resources.gpus.enabled=true --set gpuResourcesEnabledOverride=true", "# take the device plugin off those nodes first: else the same GPU is offered twice"}}
 	}
 	for _, n := range s.w.SortedNodes() {
@@ -55,11 +55,11 @@ func (s *Stack) DRADriver(asked string) *DRA {
 		}
 		if m := d.misses(n); !m.none() {
 			mend := s.letOn(n, d, m, "")
-			return &DRA{fmt.Sprintf("its DaemonSet does not run on %s: %s", n.Name, d.text(n, m)), diagnosis.Evidence{Ref: d.ref(), Fact: d.text(n, m)}, mend.Title, mend.Commands}
+			return &DRA{fmt.Sprintf("its DaemonSet does not run on %s: %s", n.Name, d.text(n, m)), diagnosis.Fact(d.ref(), d.text(n, m), d.claims(n, m)...), mend.Title, mend.Commands}
 		}
 		if e := s.refused[d.Namespace+"/"+d.Name]; e != nil {
 			mend := s.admit(n, d, e.Message, "")
-			return &DRA{"the API server refuses its pods: " + view.Quotable(afterColon(e.Message), maxWords), diagnosis.Evidence{Ref: d.ref(), Fact: "FailedCreate: " + view.Quotable(e.Message, 240)}, mend.Title, mend.Commands}
+			return &DRA{"the API server refuses its pods: " + view.Quotable(afterColon(e.Message), maxWords), diagnosis.Fact(d.ref(), "FailedCreate: "+view.Quotable(e.Message, 240), diagnosis.Says(e.Message)), mend.Title, mend.Commands}
 		}
 	}
 	return nil

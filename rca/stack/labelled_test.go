@@ -196,7 +196,7 @@ func TestVolumeOfThePlugin(t *testing.T) {
 			}
 			w := view.New(l.State)
 			f := Of(w).On(w.Nodes["n"])
-			if f == nil || f.Certainty != diagnosis.Likely || !strings.Contains(f.Says, k.want) || !strings.Contains(strings.Join(f.Mends[0].Commands, "\n"), k.commands) {
+			if f == nil || f.Certainty != diagnosis.Likely || !strings.Contains(f.Says, k.want) || !strings.Contains(strings.Join(f.Mends[len(f.Mends)-1].Commands, "\n"), k.commands) {
 				t.Errorf("got %+v", f)
 			}
 		})

@@ -41,10 +41,12 @@ func (s *Stack) missing(n *view.Node) *Finding {
 			says, fact = "has GPUs, and the GPU Operator is told to install no device plugin", "spec.devicePlugin.enabled is false"
 			claims = []diagnosis.Claim{diagnosis.That("spec.devicePlugin.enabled", "", diagnosis.Is, "false")}
 		} else if reason, message := s.policySays(); reason != "" {
-			fact += "; " + reason + ": " + view.Quotable(message, maxWords)
+			fact += "; " + reason + ": " + view.Told(view.Quotable(message, 600), maxWords)
 			claims = append(claims, diagnosis.Says(message))
 			if len(s.sets[discovery]) == 0 && (reason == "NFDLabelsMissing" || reason == "NoGPUNodes") {
 				says = "has GPUs, and the GPU Operator installs nothing: node feature discovery is not there to label them"
+			} else if reason == reconcileFailed {
+				says = "has GPUs, and the GPU Operator cannot make what announces them: " + view.Told(view.Quotable(message, 600), maxWords)
 			}
 		}
 	}
@@ -86,6 +88,9 @@ func (s *Stack) install(n *view.Node) Mend {
 	case s.policy != "" && s.plain:
 		m.Title = "have the GPU Operator install its device plugin"
 		m.Commands = []string{fmt.Sprintf(`kubectl patch clusterpolicy %s --type=merge -p '{"spec":{"devicePlugin":{"enabled":true}}}'`, s.policy)}
+	case s.policy != "" && s.unreconciled():
+		m.Title = "mend what keeps the GPU Operator from making its DaemonSets: see ClusterPolicy " + s.policy
+		m.Commands = []string{"kubectl describe clusterpolicy " + s.policy + "  # the condition Error says which part fails, and why", "kubectl get pods -A -l app=gpu-operator  # then its log"}
 	case s.policy != "":
 		m.Title = "have the GPU Operator find GPUs: install node feature discovery"
 		m.Commands = append(helm, "helm upgrade gpu-operator nvidia/gpu-operator -n gpu-operator --reuse-values --set nfd.enabled=true", "kubectl describe clusterpolicy "+s.policy)
@@ -112,6 +117,14 @@ func foreign(n *view.Node) []string {
 		}
 	}
 	return out
+}
+
+// reconcileFailed is the GPU Operator's reason where it could not write one of its objects.
+const reconcileFailed = "ReconcileFailed"
+
+func (s *Stack) unreconciled() bool {
+	reason, _ := s.policySays()
+	return reason == reconcileFailed
 }
 
 // policySays is why the GPU Operator's ClusterPolicy is not, or is only in name, ready.

@@ -27,11 +27,13 @@ func (s *Stack) pluginPod(n *view.Node, pod *corev1.Pod) *Finding {
 	case noRuntime(l.words):
 		return s.handler(n, pod, l)
 	case strings.Contains(l.where, "driver-install"): // GKE's plugin pod waits for, or runs, the installer
-		return s.waitsFor(n, pod, l, Driver, diagnosis.DriverNotReady, "driver")
+		return s.waitsFor(n, pod, l, Driver, diagnosis.DriverNotReady, driver)
 	case l.where == "driver-validation":
-		return s.waitsFor(n, pod, l, Driver, diagnosis.DriverNotReady, "driver")
+		return s.waitsFor(n, pod, l, Driver, diagnosis.DriverNotReady, driver)
 	case l.where == "toolkit-validation":
-		return s.waitsFor(n, pod, l, Runtime, diagnosis.RuntimeNotConfigured, "container toolkit")
+		return s.waitsFor(n, pod, l, Runtime, diagnosis.RuntimeNotConfigured, toolkit)
+	case strings.Contains(l.words, "NVML") && (pod.Spec.RuntimeClassName == nil || *pod.Spec.RuntimeClassName == ""):
+		return s.outside(n, pod, "cannot load NVML", orReady(l))
 	case l.state != Failed && !l.loops:
 		if left := podTime - s.since(l.since); left > 0 {
 			f := s.finding(Plugin, Starting, diagnosis.DevicePluginDown, "is starting: its device plugin's pod is "+view.Age(s.since(pod.CreationTimestamp.Time))+" old", podRef(pod), orReady(l), l.claims...)
@@ -56,8 +58,10 @@ func (s *Stack) pluginPod(n *view.Node, pod *corev1.Pod) *Finding {
 }
 
 // waitsFor: the plugin's init container waits for another part that is nowhere to be seen
-// at fault.
-func (s *Stack) waitsFor(n *view.Node, pod *corev1.Pod, l look, link Link, cause diagnosis.CauseID, what string) *Finding {
+// at fault. Where that is Ready, the plugin's pod of before waits for what was written before:
+// another one looks again.
+func (s *Stack) waitsFor(n *view.Node, pod *corev1.Pod, l look, link Link, cause diagnosis.CauseID, part role) *Finding {
+	what := string(part)
 	if left := podTime - s.since(pod.CreationTimestamp.Time); left > 0 && !l.loops {
 		f := s.finding(link, Starting, cause, "is starting: its device plugin waits for the "+what, podRef(pod), orReady(l), l.claims...)
 		f.Mends = []Mend{waitFor(n, "device plugin", left)}
@@ -69,6 +73,10 @@ func (s *Stack) waitsFor(n *view.Node, pod *corev1.Pod, l look, link Link, cause
 	m.Title = "see why the " + what + " of " + n.Name + " is not validated"
 	m.Commands = append([]string{"kubectl get pods -A -o wide --field-selector spec.nodeName=" + n.Name + "  # nvidia-operator-validator says which part fails"}, m.Commands...)
 	f.Mends = []Mend{m}
+	if of := s.podOf(n, part); of != nil && s.look(of).state == "" {
+		f.Evidence = append(f.Evidence, diagnosis.Fact(podRef(of), "the "+what+" is Ready", s.look(of).claims...))
+		f.Mends = []Mend{{Kind: diagnosis.RestartDevicePlugin, Unproven: "whether a new pod of the device plugin sees that the " + what + " is Ready nobody can try on a copy"}, m}
+	}
 	return f
 }
 

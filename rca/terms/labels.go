@@ -44,7 +44,26 @@ func (c *Labels) Tell(n *view.Node) *view.Finding {
 	for i, fact := range m.facts {
 		evidence[i] = diagnosis.Fact(ref, fact, slices.Clone(m.claims[i])...)
 	}
+	for _, l := range m.Labels {
+		if flavor := c.Unmatched(l); flavor != "" {
+			evidence = append(evidence, diagnosis.Fact("ResourceFlavor/"+flavor, "its nodeLabels have "+l.Text()+", which Kueue puts into what it admits, and no node has it",
+				diagnosis.That("spec.nodeLabels", l.Key, diagnosis.Is, l.Values[0]), diagnosis.That(diagnosis.Labels, l.Key, diagnosis.IsNot, l.Values[0]).Of("Node/*")))
+		}
+	}
 	return view.Found(diagnosis.Proven, m.says, evidence...)
+}
+
+// Unmatched is the flavor of Kueue's whose label a selector asks for, where no node has it: to
+// take it out of the workload does not last, Kueue puts it in again.
+func (c *Labels) Unmatched(l MissedLabel) string {
+	if !l.InSelector || len(l.Values) != 1 || c.Cluster.State.Unread["Node"] != "" {
+		return ""
+	}
+	flavor, onNode := c.Cluster.FlavorOf(l.Key, l.Values[0])
+	if flavor == nil || onNode {
+		return ""
+	}
+	return flavor.GetName()
 }
 
 // Missed is which labels do not match on nodes that have the same of those that the pod

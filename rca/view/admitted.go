@@ -15,6 +15,17 @@ import (
 // queueGate is Kueue's, which holds a pod until it is admitted (kueue/pkg/controller/constants).
 const queueGate = "kueue.x-k8s.io/admission"
 
+// FlavorOf is the ResourceFlavor that has a label and a value, and whether any node has them;
+// nil where none has. Kueue puts a flavor's labels into what it admits.
+func (w *Cluster) FlavorOf(key, value string) (flavor *unstructured.Unstructured, onNode bool) {
+	for _, f := range w.State.Queues.Flavors {
+		if has, _, err := unstructured.NestedString(f.Object, "spec", "nodeLabels", key); err == nil && has != "" && has == value {
+			flavor = f
+		}
+	}
+	return flavor, slices.ContainsFunc(w.State.Nodes, func(n *corev1.Node) bool { return n.Labels[key] == value })
+}
+
 // AdmittedBy says whether Kueue has admitted the Job or pod, and through which queue: then it
 // has put the selectors and tolerations of its flavor into the spec. It is told by the object's
 // own label, or by the Workload that the object owns; what cannot be read of that counts.

@@ -187,6 +187,17 @@ func Cut(s string, n int) string {
 	return string(r[:n-1]) + "…"
 }
 
+// Told is an error's text in at most so many characters: who says it stands first, and the
+// reason last, so of a longer one what is between is left out.
+func Told(s string, most int) string {
+	r := []rune(s)
+	if len(r) <= most {
+		return s
+	}
+	head := most / 3
+	return strings.TrimSpace(string(r[:head])) + " … " + strings.TrimSpace(string(r[len(r)-(most-head-3):]))
+}
+
 // Age is a duration in its largest whole unit.
 func Age(d time.Duration) string {
 	switch {

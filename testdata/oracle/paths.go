@@ -40,6 +40,8 @@ func (d *Dump) values(o object, path string) ([]any, error) {
 	now := []any{map[string]any(o)}
 	if m := segment.FindStringSubmatch(path); m != nil && m[1] == "nodes" {
 		now, path = d.nodesOf(o, brackets(m[2])), path[len(m[0]):]
+	} else if m != nil && m[1] == "members" {
+		now, path = d.membersOf(o, brackets(m[2])), path[len(m[0]):]
 	}
 	for path != "" {
 		m := segment.FindStringSubmatch(path)
@@ -182,6 +184,35 @@ func (d *Dump) nodesOf(flavor object, labels []string) []any {
 		}
 		if of {
 			out = append(out, map[string]any(n))
+		}
+	}
+	return out
+}
+
+// memberKeys are where a pod names the group of its gang, by the group's API: labels of the
+// scheduler plugins, annotations of Volcano and KAI.
+var memberKeys = map[string][]string{
+	"scheduling.x-k8s.io":   {"scheduling.x-k8s.io/pod-group", "pod-group.scheduling.sigs.k8s.io"},
+	"scheduling.volcano.sh": {"scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name"},
+	"scheduling.run.ai":     {"pod-group-name"},
+}
+
+// membersOf are the pods of a PodGroup that have not ended, of those the ones of a phase.
+func (d *Dump) membersOf(group object, which []string) []any {
+	api, _, _ := strings.Cut(group.text("apiVersion"), "/")
+	name := group.text("metadata", "name")
+	var out []any
+	for _, p := range d.of("Pod") {
+		phase := p.text("status", "phase")
+		in := p.text("spec", "schedulingGroup", "podGroupName") == name && api == "scheduling.k8s.io"
+		for _, key := range memberKeys[api] {
+			in = in || p.texts("metadata", "labels")[key] == name || p.texts("metadata", "annotations")[key] == name
+		}
+		if !in || p.text("metadata", "namespace") != group.text("metadata", "namespace") || phase == "Succeeded" || phase == "Failed" {
+			continue
+		}
+		if len(which) == 0 || slices.Contains(which, "phase="+phase) {
+			out = append(out, map[string]any(p))
 		}
 	}
 	return out

@@ -30,8 +30,8 @@ func (t *Tally) Add(c Cause) {
 func (t *Tally) sentence(text string, claims []Claim, nodes []string) {
 	t.Sentences++
 	about := func(node string) bool {
-		if len(claims) > 0 && !slices.ContainsFunc(claims, func(c Claim) bool { return c.Path != "" || c.Op != "absent" }) {
-			return true // what is not there is not there for any node
+		if slices.ContainsFunc(claims, func(c Claim) bool { return c.everywhere(text) }) {
+			return true
 		}
 		return slices.ContainsFunc(claims, func(c Claim) bool { return c.Ref == "Node/"+node || c.Ref == "NodeGeometry/"+node || c.Value == node })
 	}
@@ -41,6 +41,16 @@ func (t *Tally) sentence(text string, claims []Claim, nodes []string) {
 	case slices.ContainsFunc(numbers(text), func(n string) bool { return !slices.ContainsFunc(claims, func(c Claim) bool { return c.has(n) }) }):
 		t.Loose++
 	}
+}
+
+// everywhere says whether a claim is so for every node, and is what the text says: that an
+// object which it names is not there, or what no object of a kind has.
+func (c Claim) everywhere(text string) bool {
+	name := c.Ref[strings.LastIndex(c.Ref, "/")+1:]
+	if c.Path == "" && c.Op == "absent" {
+		return name == "*" || strings.Contains(text, name)
+	}
+	return name == "*" && c.Value != "" && strings.Contains(text, c.Value)
 }
 
 var (
