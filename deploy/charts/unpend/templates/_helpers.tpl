@@ -88,7 +88,7 @@ egress:
 {{/* The addresses that the service speaks to. */}}
 {{- define "unpend.addresses" -}}
 {{- $c := default dict .Values.config -}}
-{{- $all := list (include "unpend.bus" .) (get (default dict (get $c "rca")) "prometheus") .Values.jira.url .Values.narrate.url -}}
+{{- $all := list (include "unpend.bus" .) (get (default dict (get $c "rca")) "prometheus") .Values.jira.url .Values.narrate.url .Values.knowledge.embeddings.url -}}
 {{- range $place := list "pagerduty" "opsgenie" "alertmanager" "webhook" -}}
 {{- $its := default dict (get $c $place) -}}
 {{- $all = concat (append $all (get $its "url")) (default list (get $its "urls")) -}}
@@ -139,6 +139,9 @@ both come to the pod's own. */}}
 {{- if .jira.url -}}
 {{- $keys = append $keys .jira.key -}}
 {{- end -}}
+{{- if and $keys .embeddings.url .embeddings.key -}}
+{{- $keys = append $keys .embeddings.key -}}
+{{- end -}}
 {{- end -}}
 {{- join " " $keys -}}
 {{- end -}}
@@ -170,6 +173,18 @@ both come to the pod's own. */}}
 {{- end -}}
 {{- end -}}
 {{- $_ := set $reads "jira" $jira -}}
+{{- end -}}
+{{- with .Values.knowledge.embeddings -}}
+{{- if .url -}}
+{{- if not .model -}}
+{{- fail "knowledge.embeddings.url is set, knowledge.embeddings.model is not: name the model as the server calls it" -}}
+{{- end -}}
+{{- $asked := dict "url" .url "model" .model -}}
+{{- with .key -}}
+{{- $_ := set $asked "keyFile" (printf "%s/%s" (include "unpend.knowledgeDir" $) .) -}}
+{{- end -}}
+{{- $_ := set $reads "embeddings" $asked -}}
+{{- end -}}
 {{- end -}}
 {{- toYaml $reads -}}
 {{- end -}}
@@ -263,6 +278,9 @@ both come to the pod's own. */}}
 {{- $_ := set $asked "keyFile" (printf "%s/%s" (include "unpend.narrateDir" .) .Values.narrate.key) -}}
 {{- end -}}
 {{- $_ := set $config "narrate" $asked -}}
+{{- end -}}
+{{- if and .Values.knowledge.embeddings.url (not (include "unpend.knowledgeKeys" .)) -}}
+{{- fail "knowledge.embeddings.url is set, and nothing is read: name channels in knowledge.slack, or knowledge.jira.url" -}}
 {{- end -}}
 {{- if include "unpend.knowledgeKeys" . -}}
 {{- $_ := set $config "knowledge" (merge (fromYaml (include "unpend.knowledge" .)) (default dict $config.knowledge)) -}}
