@@ -62,7 +62,6 @@ func TestFindsByMeaning(t *testing.T) {
 func TestWordsFindAlone(t *testing.T) {
 	s, model := meant(t)
 	now := time.Now()
-	s.shelf.meaning.of = nil
 	e, err := s.embedder()
 	must(t, err)
 	if s.shelf.meaning.of, err = s.shelf.library.Meanings(&hasty{Client: e, now: func() time.Time { return now }, known: map[string][]float32{}}); err != nil {
