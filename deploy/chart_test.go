@@ -74,7 +74,7 @@ func everything() values {
 		"jira": values{"url": "https://example.atlassian.net", "user": "bot@example.com", "project": "OPS", "priority": "High", "components": []any{"gpu"}, "labels": []any{"oncall"}, "fields": values{"customfield_10042": values{"value": "7"}},
 			"doneStatus": "Done", "reopen": "24h", "link": "https://unpend.example.com/incidents/{incident}", "cluster": "prod", "existingSecret": "unpend-jira", "key": "api"},
 		"narrate":        values{"url": "https://models.example.com/v1", "model": "small", "perHour": 30, "tokenLimitField": "max_tokens", "existingSecret": "unpend-narrate", "key": "api"},
-		"knowledge":      values{"existingSecret": "unpend-knowledge", "slack": values{"channels": []any{"gpu-help"}, "privateChannels": []any{"G0123456789"}, "appKey": "app"}, "jira": values{"url": "https://example.atlassian.net", "user": "bot@example.com", "projects": []any{"OPS"}}},
+		"knowledge":      values{"existingSecret": "unpend-knowledge", "slack": values{"channels": []any{"gpu-help"}, "privateChannels": []any{"G0123456789"}, "appKey": "app"}, "jira": values{"url": "https://example.atlassian.net", "user": "bot@example.com", "projects": []any{"OPS"}}, "embeddings": values{"url": "https://models.example.com/v1", "model": "tiny", "key": "embeddings"}},
 		"kubectl":        values{"events": true, "annotations": true},
 		"hooks":          values{"existingSecret": "unpend-hooks", "tokenKey": "alertmanager", "secretKey": "standard", "pagerDutyKey": "pagerduty", "port": 9099, "from": []any{values{"podSelector": values{"matchLabels": values{"app": "alertmanager"}}}}},
 		"networkPolicy":  values{"metricsFrom": []any{values{"namespaceSelector": values{"matchLabels": values{"kubernetes.io/metadata.name": "monitoring"}}}}},
@@ -313,7 +313,8 @@ func TestConfigIsThatOfTheProgram(t *testing.T) {
 			"jira": values{"url": "https://example.atlassian.net", "deployment": "cloud", "user": "bot@example.com", "project": "OPS", "issueType": "Task", "priority": "High", "components": []any{"gpu"}, "labels": []any{"oncall"},
 				"fields": values{"customfield_10042": values{"value": "7"}}, "doneStatus": "Done", "reopen": "24h", "link": "https://unpend.example.com/incidents/{incident}", "cluster": "prod", "tokenFile": "/etc/unpend-jira/api"},
 			"knowledge": values{"slack": values{"channels": []any{"gpu-help"}, "privateChannels": []any{"G0123456789"}, "tokenFile": "/etc/unpend-knowledge/slack", "appTokenFile": "/etc/unpend-knowledge/app", "every": "1h"},
-				"jira": values{"url": "https://example.atlassian.net", "deployment": "cloud", "user": "bot@example.com", "projects": []any{"OPS"}, "tokenFile": "/etc/unpend-knowledge/jira", "every": "5m", "sweep": "24h"}},
+				"jira": values{"url": "https://example.atlassian.net", "deployment": "cloud", "user": "bot@example.com", "projects": []any{"OPS"}, "tokenFile": "/etc/unpend-knowledge/jira", "every": "5m", "sweep": "24h"},
+				"embeddings": values{"url": "https://models.example.com/v1", "model": "tiny", "keyFile": "/etc/unpend-knowledge/embeddings"}},
 			"pagerduty": values{"keyFile": "/etc/unpend-paging/pagerduty", "when": values{"waiting": "30m"}}, "alertmanager": values{"url": "http://alertmanager.monitoring.svc:9093"},
 			"narrate":  values{"url": "https://models.example.com/v1", "model": "small", "deadline": "8s", "perHour": float64(30), "maxTokens": float64(2000), "tokenLimitField": "max_tokens", "keyFile": "/etc/unpend-narrate/api"},
 			"kubectl":  values{"events": true, "annotations": true},
@@ -402,6 +403,7 @@ func TestSchemaRefuses(t *testing.T) {
 		"a model without end":       {"narrate": values{"url": "https://models.example.com/v1", "model": "m", "perHour": 0}},
 		"another limit of tokens":   {"narrate": values{"tokenLimitField": "num_predict"}},
 		"a token to read by":        {"knowledge": values{"slack": values{"token": "x"}}},
+		"a password of embeddings":  {"knowledge": values{"embeddings": values{"url": "https://a:b@models.example.com/v1", "model": "m"}}},
 		"a project to read by name": {"knowledge": values{"jira": values{"projects": []any{"Operations"}}}},
 		"another layout":            {"layout": "many"},
 		"a password in NATS's URL":  {"nats": values{"url": "nats://a:b@nats:4222"}},
@@ -557,7 +559,7 @@ func TestDeployment(t *testing.T) {
 		t.Errorf("the pagers' keys: %+v", keys)
 	}
 	token = volume(t, full, "knowledge")
-	if token.Secret == nil || token.Secret.SecretName != "unpend-knowledge" || !slices.Equal(token.Secret.Items, []corev1.KeyToPath{{Key: "slack", Path: "slack"}, {Key: "app", Path: "app"}, {Key: "jira", Path: "jira"}}) {
+	if token.Secret == nil || token.Secret.SecretName != "unpend-knowledge" || !slices.Equal(token.Secret.Items, []corev1.KeyToPath{{Key: "slack", Path: "slack"}, {Key: "app", Path: "app"}, {Key: "jira", Path: "jira"}, {Key: "embeddings", Path: "embeddings"}}) {
 		t.Errorf("what is read by is mounted as %+v", token)
 	}
 	token = volume(t, full, "jira")

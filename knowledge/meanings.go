@@ -40,10 +40,12 @@ type Embedder interface {
 }
 
 // Meanings are the vectors of a library's documents, by which it is searched beside its
-// words. One goroutine may learn at a time, and many search meanwhile.
+// words. It may be used by many goroutines; one learns at a time.
 type Meanings struct {
 	library  *Library
 	embedder Embedder
+
+	learning sync.Mutex
 
 	mu      sync.RWMutex // held to change vectors, and to read them by who does not
 	vectors *vectors
@@ -68,6 +70,8 @@ type Learned struct {
 // documents that are gone. A document that gets none is found by its words. What was learnt
 // before an error stays; another call goes on.
 func (m *Meanings) Learn(ctx context.Context) (Learned, error) {
+	m.learning.Lock()
+	defer m.learning.Unlock()
 	done := Learned{Skipped: map[string]int{}}
 	there, unsaved := map[string]bool{}, 0
 	var todo []toLearn

@@ -13,8 +13,10 @@ const (
 	saturation, titleBonus = 0.5, 1.0
 
 	// What a document shares with a question is enough when it tells as much as two words
-	// and a bit that no other document has, and a fifth of all that was asked. Measured on
-	// the relevance set: less answers where nobody ever said anything.
+	// and a bit that no other document has, and a fifth of all that was asked. These, and
+	// besideBest, are the strictest within 2 % of the best on one half of the relevance set
+	// (recall, nDCG, half of precision and twice the silences, summed): what is best there,
+	// enoughWords 1.8, answers 3 of 13 questions of the other half that nobody ever answered.
 	enoughWords, enoughShare = 2.2, 0.2
 	// A question of a few words asks less than that in all.
 	enoughOfFew = 0.6

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -299,21 +300,53 @@ func hybrid(t testing.TB, l *knowledge.Library) search {
 	return m.Search
 }
 
+// seed parts the questions into those by which the thresholds of relevance.go were chosen, and
+// those that judge them.
+const seed = 15
+
+// halves are the tuned and the held out half of the questions, each with its share of those that
+// nobody has answered.
+func halves(queries []query) (tuned, held []query) {
+	r := rand.New(rand.NewPCG(seed, seed))
+	for _, answered := range []bool{true, false} {
+		var of []query
+		for _, q := range queries {
+			if len(q.Want) > 0 == answered {
+				of = append(of, q)
+			}
+		}
+		r.Shuffle(len(of), func(a, b int) { of[a], of[b] = of[b], of[a] })
+		tuned, held = append(tuned, of[:len(of)/2]...), append(held, of[len(of)/2:]...)
+	}
+	return tuned, held
+}
+
 func TestRelevanceSet(t *testing.T) {
 	l, ids := history(t)
 	queries := asked(t)
-	words, both := measure(t, l.Search, ids, queries), measure(t, hybrid(t, l), ids, queries)
-	t.Logf("%d documents, %d queries", l.Len(), len(queries))
-	t.Logf("by words:             %+v", words)
-	t.Logf("by words and meaning: %+v", both)
+	both := hybrid(t, l)
+	tuned, held := halves(queries)
+	t.Logf("%d documents, %d queries, %d of them held out", l.Len(), len(queries), len(held))
+	if len(tuned)+len(held) != len(queries) {
+		t.Fatalf("%d and %d are not %d", len(tuned), len(held), len(queries))
+	}
 	// A little below what was measured: who makes it worse is told.
-	for of, f := range map[string][2]figures{
-		"words": {words, {recall: 0.69, ndcg: 0.67, precise: 0.62, silent: 0.96, rightSilence: 0.9}},
-		"both":  {both, {recall: 0.68, ndcg: 0.69, precise: 0.6, silent: 0.92, rightSilence: 0.93}},
+	for _, tc := range []struct {
+		name  string
+		find  search
+		of    []query
+		least figures
+	}{
+		{"words", l.Search, queries, figures{recall: 0.69, ndcg: 0.67, precise: 0.62, silent: 0.96, rightSilence: 0.9}},
+		{"both", both, queries, figures{recall: 0.68, ndcg: 0.69, precise: 0.6, silent: 0.92, rightSilence: 0.93}},
+		{"words, tuned half", l.Search, tuned, figures{}},
+		{"words, held out", l.Search, held, figures{recall: 0.7, ndcg: 0.69, precise: 0.68, silent: 0.96, rightSilence: 0.9}},
+		{"both, held out", both, held, figures{recall: 0.69, ndcg: 0.71, precise: 0.64, silent: 0.84, rightSilence: 0.9}},
 	} {
-		got, least := f[0], f[1]
-		if got.recall < least.recall || got.ndcg < least.ndcg || got.precise < least.precise || got.silent < least.silent || got.rightSilence < least.rightSilence {
-			t.Errorf("%s: got %+v, want %+v at least", of, got, least)
+		got := measure(t, tc.find, ids, tc.of)
+		t.Logf("%s: %+v", tc.name, got)
+		if least := tc.least; got.recall < least.recall || got.ndcg < least.ndcg || got.precise < least.precise || got.silent < least.silent || got.rightSilence < least.rightSilence {
+			t.Errorf("%s: got %+v, want %+v at least", tc.name, got, least)
 		}
 	}
 }
@@ -322,11 +355,17 @@ func TestRelevanceSet(t *testing.T) {
 func BenchmarkRelevance(b *testing.B) {
 	l, ids := history(b)
 	queries := asked(b)
-	for name, find := range map[string]search{"words": l.Search, "words+meaning": hybrid(b, l)} {
-		b.Run(name, func(b *testing.B) {
+	both := hybrid(b, l)
+	_, held := halves(queries)
+	for _, tc := range []struct {
+		name string
+		find search
+		of   []query
+	}{{"words", l.Search, queries}, {"words+meaning", both, queries}, {"words/held-out", l.Search, held}, {"words+meaning/held-out", both, held}} {
+		b.Run(tc.name, func(b *testing.B) {
 			var f figures
 			for b.Loop() {
-				f = measure(b, find, ids, queries)
+				f = measure(b, tc.find, ids, tc.of)
 			}
 			b.ReportMetric(f.recall, "recall@3")
 			b.ReportMetric(f.ndcg, "nDCG@10")

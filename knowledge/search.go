@@ -12,8 +12,9 @@ import (
 )
 
 const (
-	// pool is how many candidates are read for the rules of relevance.
-	pool = 100
+	// pool is how many candidates there are for the rules of relevance, and largestPool how many
+	// where some of them may not be told.
+	pool, largestPool = 100, 6400
 	// besideBest is what share of the best score another document has, to be told beside
 	// it.
 	besideBest = 0.4
@@ -80,7 +81,7 @@ func (i *Index) find(ctx context.Context, may Allowed, phrases []string, wanted 
 		}
 		out := i.compare(q, docs, wanted)
 		// What may not be told takes no room from what may.
-		if !forbidden || len(out) >= wanted || len(matches) < most {
+		if !forbidden || len(out) >= wanted || len(matches) < most || most >= largestPool {
 			return q, beside(out), nil
 		}
 	}

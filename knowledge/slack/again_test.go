@@ -373,3 +373,32 @@ func TestAPIOf(t *testing.T) {
 		t.Errorf("%d documents of a channel that the app has left", w.library.Len())
 	}
 }
+
+// What is said in a private channel is marked so, and marked again when the channel becomes
+// another kind, though nothing in it has changed.
+func TestPrivateIsMarked(t *testing.T) {
+	private := slacktest.Channel{ID: "G1", Name: "oncall", Private: true}
+	w := newWorld(t, help, private)
+	w.Say("C1", says(0, "U1", "Xid 79"))
+	w.Say("G1", says(0, "U1", "Xid 888"))
+	w.opts.Private = []string{"oncall"}
+	marked := func(want bool) {
+		t.Helper()
+		for words, private := range map[string]bool{"Xid 79": false, "Xid 888": want} {
+			if hits := search(t, w.library, words); len(hits) != 1 || hits[0].Private != private {
+				t.Errorf("%s: found %+v", words, hits)
+			}
+		}
+	}
+	w.reads(t, knowledge.Import{Added: 2})
+	marked(true)
+	public := private
+	public.Private, w.opts.Private = false, nil
+	w.Set(public)
+	w.reads(t, knowledge.Import{Changed: 1, Same: 1})
+	marked(false)
+	w.Set(private)
+	w.opts.Private = []string{"oncall"}
+	w.reads(t, knowledge.Import{Changed: 1, Same: 1})
+	marked(true)
+}

@@ -38,8 +38,11 @@ func outcomeOf(p *v1alpha1.Remediation) (knowledge.Outcome, bool) {
 		return knowledge.Outcome{}, false
 	}
 	o := knowledge.Outcome{Incident: p.Spec.Incident, Cause: string(p.Spec.Cause), Fix: string(p.Spec.Kind), Title: p.Spec.Title, Plan: p.Name,
-		Workload: p.Spec.Workload.Kind + " " + p.Spec.Workload.Namespace + "/" + p.Spec.Workload.Name, Headline: p.Spec.Headline, By: s.ApprovedBy,
+		Headline: p.Spec.Headline, By: s.ApprovedBy,
 		Runs: s.Phase == v1alpha1.Succeeded, Took: s.Ended.Sub(s.Began.Time), Evicted: s.Evicted, At: s.Ended.Time}
+	if w := p.Spec.Workload; w.Name != "" {
+		o.Workload = w.Kind + " " + w.Namespace + "/" + w.Name
+	}
 	for _, a := range p.Spec.Actions {
 		if was, _, _ := strings.Cut(a.Relies["mig"], " "); a.Relayout != nil {
 			o.Layouts = append(o.Layouts, knowledge.Layout{Node: a.Target.Name, Was: was, Became: a.Relayout.Config})

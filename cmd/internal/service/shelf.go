@@ -56,10 +56,8 @@ func (s *Service) openShelf(ctx context.Context) (*shelf, error) {
 		return nil, errors.Join(err, at.close())
 	}
 	at.index = at.library.Index
-	if s.does("diagnose") { // it alone has the model's key
-		if at.meaning, err = s.newMeaning(at.library); err != nil {
-			return nil, errors.Join(err, at.close())
-		}
+	if at.meaning, err = s.meaningIfThere(ctx, at.library); err != nil {
+		return nil, errors.Join(err, at.close())
 	}
 	if c.Folder != "" {
 		if err := s.shelve(ctx, at.library, c.Folder); err != nil {
@@ -67,6 +65,21 @@ func (s *Service) openShelf(ctx context.Context) (*shelf, error) {
 		}
 	}
 	return at, nil
+}
+
+// meaningIfThere is nil too where the model's key is not there: words find alone, which the log
+// and /readyz say. Who only tells people has no such key.
+func (s *Service) meaningIfThere(ctx context.Context, l *knowledge.Library) (*meaning, error) {
+	if !s.does("diagnose") {
+		return nil, nil
+	}
+	if why := missing(s.config.Knowledge.Embeddings.KeyFile); why != nil {
+		const off = "documents are found by their words alone"
+		s.logger.ErrorContext(ctx, "a part is off until its file is there and this process starts again", "part", off, "error", why)
+		s.ready.off(off, why)
+		return nil, nil
+	}
+	return s.newMeaning(l)
 }
 
 // shelve reads the folder, which every process has of its own.

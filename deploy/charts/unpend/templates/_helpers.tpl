@@ -234,7 +234,7 @@ egress:
 
 {{/* The addresses that the service speaks to, and those where people are told and heard. */}}
 {{- define "unpend.readAddresses" -}}
-{{- get (default dict (get (default dict .Values.config) "rca")) "prometheus" -}}
+{{- compact (list (get (default dict (get (default dict .Values.config) "rca")) "prometheus") .Values.knowledge.embeddings.url) | join "," -}}
 {{- end -}}
 
 {{- define "unpend.toldAddresses" -}}
@@ -277,7 +277,14 @@ both come to the pod's own. */}}
 
 {{- define "unpend.knowledgeDir" -}}/etc/unpend-knowledge{{- end -}}
 
-{{/* The keys of the Secret by which Slack and Jira are read. */}}
+{{/* The key of that Secret by which the model is asked what documents mean, by who diagnoses. */}}
+{{- define "unpend.embeddingsKey" -}}
+{{- with .Values.knowledge.embeddings -}}
+{{- if .url -}}{{- .key -}}{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* The keys of the Secret by which Slack and Jira are read, in one pod the model's too. */}}
 {{- define "unpend.knowledgeKeys" -}}
 {{- $keys := list -}}
 {{- with .Values.knowledge -}}
@@ -290,8 +297,11 @@ both come to the pod's own. */}}
 {{- if .jira.url -}}
 {{- $keys = append $keys .jira.key -}}
 {{- end -}}
+{{- if and $keys (not (include "unpend.separate" $)) -}}
+{{- $keys = append $keys (include "unpend.embeddingsKey" $) -}}
 {{- end -}}
-{{- join " " $keys -}}
+{{- end -}}
+{{- compact $keys | join " " -}}
 {{- end -}}
 
 {{/* What knowledge: of the configuration gets from the values of the same name. */}}
@@ -321,6 +331,18 @@ both come to the pod's own. */}}
 {{- end -}}
 {{- end -}}
 {{- $_ := set $reads "jira" $jira -}}
+{{- end -}}
+{{- with .Values.knowledge.embeddings -}}
+{{- if .url -}}
+{{- if not .model -}}
+{{- fail "knowledge.embeddings.url is set, knowledge.embeddings.model is not: name the model as the server calls it" -}}
+{{- end -}}
+{{- $asked := dict "url" .url "model" .model -}}
+{{- with .key -}}
+{{- $_ := set $asked "keyFile" (printf "%s/%s" (include "unpend.knowledgeDir" $) .) -}}
+{{- end -}}
+{{- $_ := set $reads "embeddings" $asked -}}
+{{- end -}}
 {{- end -}}
 {{- toYaml $reads -}}
 {{- end -}}
@@ -441,6 +463,9 @@ true
 {{- $_ := set $asked "keyFile" (printf "%s/%s" (include "unpend.narrateDir" .) .Values.narrate.key) -}}
 {{- end -}}
 {{- $_ := set $config "narrate" $asked -}}
+{{- end -}}
+{{- if and .Values.knowledge.embeddings.url (not (include "unpend.knowledgeKeys" .)) -}}
+{{- fail "knowledge.embeddings.url is set, and nothing is read: name channels in knowledge.slack, or knowledge.jira.url" -}}
 {{- end -}}
 {{- if include "unpend.knowledgeKeys" . -}}
 {{- $_ := set $config "knowledge" (merge (fromYaml (include "unpend.knowledge" .)) (default dict $config.knowledge)) -}}
