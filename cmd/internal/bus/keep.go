@@ -104,7 +104,7 @@ func (b *Bus) tend(ctx context.Context) error {
 		return err
 	}
 	if !b.conn.IsConnected() {
-		return errAway
+		return b.unanswered()
 	}
 	for _, t := range b.opts.topics() {
 		made, err := b.make(ctx, t)
