@@ -31,7 +31,7 @@ test: ## every test, the real control plane included (built at the first run), a
 test-all: test ## the same, every case of every rule
 test-all promises: export UNPEND_ALL = 1
 promises: ## what holds when things break, with figures
-	@out=$$(go test ./cmd/unpend/acceptance ./deploy ./deploy/release ./remediate/executor ./remediate/guard ./remediate/outbound ./remediate/paging ./remediate/slack ./remediate/jira ./remediate/web ./cmd/internal/service -p 1 -run '^TestPromise$$$$' -count 1 -timeout $(or $(WITHIN),30m) -v $(TESTFLAGS) 2>&1) || { echo "$$out"; exit 1; }; echo "$$out" | grep -E '^[RS][0-9]+ [0-9]+/'
+	@out=$$(go test ./cmd/unpend/acceptance ./deploy ./deploy/release ./remediate/executor ./remediate/guard ./remediate/outbound ./remediate/paging ./remediate/slack ./remediate/jira ./remediate/web ./cmd/internal/service -p 1 -run '^TestPromise$$$$' -count 1 -timeout $(or $(WITHIN),30m) -v $(TESTFLAGS) 2>&1) || { echo "$$out"; exit 1; }; echo "$$out" | grep -E '^[PRS][0-9]+ [0-9]+/'
 soak: ## the same in full size, which takes long
 	UNPEND_SOAK=1 $(MAKE) promises WITHIN=6h
 mutants: ## how many mistakes of one operator the short tests notice (SEED=2 SAMPLE=30)

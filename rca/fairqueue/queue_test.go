@@ -159,6 +159,52 @@ func TestChangesAreLookedAt(t *testing.T) {
 	})
 }
 
+// What is waited for after a change is that changes settle, and the incidents before it: no
+// pace, no rest. Where changes never end, nothing waits longer than for two rounds of all, in which
+// it was first and is last, a rest of three times one, and twice for changes to settle.
+func TestChangesAreLookedAtOneAfterTheOther(t *testing.T) {
+	const n, takes, settle = 5, 100 * time.Millisecond, 500 * time.Millisecond
+	p := &played{takes: takes, news: func(incident.Incident) (bool, error) { return false, nil }}
+	p.run(t, func(p *played) {
+		for i := range n {
+			p.Put(waits("a", fmt.Sprint(i)))
+		}
+		time.Sleep(time.Minute)
+		for range 10 { // each has the longest pace by now
+			for i := range n {
+				p.Put(waits("a", fmt.Sprint(i)))
+			}
+			time.Sleep(time.Minute)
+		}
+		p.at = nil
+		p.Changed("")
+		time.Sleep(10 * time.Second)
+		for i, at := range p.at {
+			if want := 11*time.Minute + settle + time.Duration(i)*takes; at != want {
+				t.Errorf("number %d is looked at after %s, want %s", i, at, want)
+			}
+		}
+		if len(p.at) != n {
+			t.Errorf("%d looks, want one an incident", len(p.at))
+		}
+		p.looked, p.at = nil, nil
+		for range 600 { // a minute
+			p.Changed("")
+			time.Sleep(takes)
+		}
+	})
+	last := map[string]time.Duration{}
+	for i, id := range p.looked {
+		if most := (2+rest)*n*takes + 2*settle; last[id] > 0 && p.at[i]-last[id] > most {
+			t.Errorf("%s is looked at after %s, want at most %s", id, p.at[i]-last[id], most)
+		}
+		last[id] = p.at[i]
+	}
+	if len(last) != n || len(p.looked) < 15*n {
+		t.Errorf("%d looks of %d incidents", len(p.looked), len(last))
+	}
+}
+
 // A cluster that never stands still does not keep a processor busy.
 func TestChangesWithoutEndAreBounded(t *testing.T) {
 	p := &played{takes: time.Second, news: func(incident.Incident) (bool, error) { return false, nil }}

@@ -122,7 +122,7 @@ func (b inProcess) InProcessConn() (net.Conn, error) {
 // own takes the folder for this process alone.
 func (b *Bus) own(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("make %s: %w", dir, err)
+		return fmt.Errorf("make the folder of the embedded NATS, bus.storeDir: %w", err)
 	}
 	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {

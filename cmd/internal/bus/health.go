@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"strings"
 	"syscall"
 	"time"
@@ -58,7 +59,7 @@ func (b *Bus) Healthy() error {
 		return b.found
 	}
 	if !b.conn.IsConnected() {
-		return &Trouble{Reason: NotConnected, Since: b.now(), Err: errAway}
+		return &Trouble{Reason: NotConnected, Since: b.now(), Err: b.unanswered()}
 	}
 	for _, t := range b.opts.topics() {
 		if f := b.failing[t]; f != nil && b.now().Sub(f.last) < forgets {
@@ -69,6 +70,24 @@ func (b *Bus) Healthy() error {
 }
 
 var errAway = errors.New("NATS does not answer")
+
+// unanswered says where nobody answers, without passwords.
+func (b *Bus) unanswered() error {
+	var hosts []string
+	for _, one := range strings.Split(b.opts.URL, ",") {
+		if u, err := url.Parse(strings.TrimSpace(one)); err == nil && u.Host != "" {
+			hosts = append(hosts, u.Host)
+		}
+	}
+	err := errAway
+	if hosts != nil {
+		err = fmt.Errorf("%w at %s (bus.url)", errAway, strings.Join(hosts, ", "))
+	}
+	if why := b.conn.LastError(); why != nil {
+		return fmt.Errorf("%w: %w", err, why)
+	}
+	return err
+}
 
 // published notes what came of publishing to a topic, and says what an error is about.
 func (b *Bus) published(ctx context.Context, t Topic, err error) error {
@@ -142,7 +161,7 @@ func (b *Bus) able() error {
 		return err
 	}
 	if !b.conn.IsConnected() {
-		return errAway
+		return b.unanswered()
 	}
 	return nil
 }

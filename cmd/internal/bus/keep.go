@@ -105,10 +105,7 @@ func (b *Bus) tend(ctx context.Context) error {
 		return err
 	}
 	if !b.conn.IsConnected() {
-		if why := b.conn.LastError(); why != nil {
-			return fmt.Errorf("%w: %w", errAway, why)
-		}
-		return errAway
+		return b.unanswered()
 	}
 	for _, t := range b.opts.topics() {
 		made, err := b.make(ctx, t)

@@ -169,11 +169,16 @@ func keeps(fill func() any) float64 {
 // whose own work is in the time, against informers that are filled with the same objects and
 // keep them as they are: x-sync how many times as long it takes to the verdict (P11: at most
 // 1.5), x-sync-cpu the same in processor time, x-plain how much of their memory the copy of
-// the cluster takes (P10: at most a sixth).
+// the cluster takes (P10: at most a sixth). With UNPEND_SOAK=1 there are 100,000 pods, too, which
+// takes some GB.
 func BenchmarkWhyLive(b *testing.B) {
-	for _, nodes := range []int{1000, 5000} {
-		b.Run(fmt.Sprintf("%d-nodes", nodes), func(b *testing.B) {
-			f := rcatest.MakeFleet(nodes, 8, 10, 1, time.Now())
+	sizes := []struct{ nodes, podsEach int }{{1000, 10}, {5000, 10}}
+	if os.Getenv("UNPEND_SOAK") == "1" {
+		sizes = append(sizes, struct{ nodes, podsEach int }{5000, 20})
+	}
+	for _, of := range sizes {
+		b.Run(fmt.Sprintf("%d-nodes-%d-pods", of.nodes, of.nodes*of.podsEach), func(b *testing.B) {
+			f := rcatest.MakeFleet(of.nodes, 8, of.podsEach, 1, time.Now())
 			s := serveFleet(b, f)
 			config, path := &rest.Config{Host: s.URL, QPS: 1000, Burst: 1000}, s.kubeconfig(b)
 			var whole, bare, wholeCPU, bareCPU time.Duration

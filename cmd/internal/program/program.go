@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"path/filepath"
 	"strings"
 
@@ -45,8 +46,7 @@ type Stdio struct {
 // the exit code.
 func Run(ctx context.Context, args []string, std Stdio) int {
 	std.answers = bufio.NewReader(std.In)
-	klog.SetOutput(io.Discard) // client-go's own log: what matters of it is in our sentences
-	klog.LogToStderr(false)
+	klog.SetSlogLogger(slog.New(slog.DiscardHandler)) // client-go's own log, its errors too: what matters of it is in our sentences
 	if filepath.Base(args[0]) == pluginCompletion {
 		args = append([]string{args[0], cobra.ShellCompRequestCmd}, args[1:]...)
 	}

@@ -111,13 +111,20 @@ func (s *Service) diagnose(ctx context.Context) error {
 	return parts.Wait()
 }
 
-// countFailures counts watches that fail: what is diagnosed grows old with them.
+// countFailures counts watches that fail, and tells of one for each reason: what is diagnosed
+// grows old with them.
 func (s *Service) countFailures(f *cluster.Follower) error {
 	failures := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "unpend_watch_failures_total", Help: "Attempts to go on following a kind that failed, by the API server's reason."}, []string{"kind", "reason"})
 	if err := s.registry.Register(failures); err != nil {
 		return fmt.Errorf("register metrics: %w", err)
 	}
-	f.OnFailure(func(kind, reason string) { failures.WithLabelValues(kind, reason).Inc() })
+	told := newSeldom(s.now)
+	f.OnFailure(func(kind, reason string) {
+		failures.WithLabelValues(kind, reason).Inc()
+		if told.due(reason) {
+			s.logger.Warn("a kind cannot be followed: what was read of it last stands; unpend_watch_failures_total has every kind", "kind", kind, "reason", reason)
+		}
+	})
 	return nil
 }
 

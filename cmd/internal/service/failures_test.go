@@ -2,6 +2,7 @@ package service
 
 import (
 	"errors"
+	"log/slog"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -22,7 +23,17 @@ import (
 	"github.com/unpend/unpend/testdata/controlplane"
 )
 
-// A watch that fails, for a right was taken away, is counted by its kind and the reason.
+// logged takes the lines of a log.
+type logged chan string
+
+// Write implements io.Writer.
+func (s logged) Write(line []byte) (int, error) {
+	s <- string(line)
+	return len(line), nil
+}
+
+// A watch that fails, for a right was taken away, is counted by its kind and the reason, and
+// told of once.
 func TestFailingWatchIsCounted(t *testing.T) {
 	client, nodes, refused := fake.NewClientset(), watch.NewFake(), atomic.Bool{}
 	client.PrependWatchReactor("nodes", func(k8stesting.Action) (bool, watch.Interface, error) {
@@ -38,7 +49,8 @@ func TestFailingWatchIsCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	s := &Service{registry: prometheus.NewRegistry()}
+	log := make(logged, 100)
+	s := &Service{registry: prometheus.NewRegistry(), now: time.Now, logger: slog.New(slog.NewTextHandler(log, nil))}
 	if err := s.countFailures(f); err != nil {
 		t.Fatal(err)
 	}
@@ -53,6 +65,10 @@ func TestFailingWatchIsCounted(t *testing.T) {
 			return false, "none"
 		}
 		said := all[0].String()
-		return len(all[0].GetMetric()) == 1 && strings.Contains(said, `value:"Node"`) && strings.Contains(said, `value:"Forbidden"`), said
+		counted := all[0].GetMetric()
+		return len(counted) == 1 && counted[0].GetCounter().GetValue() > 1 && strings.Contains(said, `value:"Node"`) && strings.Contains(said, `value:"Forbidden"`), said
 	})
+	if line := <-log; len(log) > 0 || !strings.Contains(line, "cannot be followed") || !strings.Contains(line, "kind=Node reason=Forbidden") {
+		t.Errorf("the log, want one line: %s and %d more", line, len(log))
+	}
 }

@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -36,6 +37,7 @@ type lead struct {
 	term    context.Context // ends when it leads no more; nil before the first
 	changed chan struct{}   // closed at the next term
 	trouble error           // of the last request about the lease
+	told    *seldom
 }
 
 // newLead is nil where nobody can be beside this process: outside a cluster, with a NATS of
@@ -50,7 +52,7 @@ func (s *Service) newLead() (*lead, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a client for the lease: %w", err)
 	}
-	l := &lead{logger: s.logger, changed: make(chan struct{})}
+	l := &lead{logger: s.logger, changed: make(chan struct{}), told: newSeldom(s.now)}
 	l.lock = &noted{l, &resourcelock.LeaseLock{LeaseMeta: metav1.ObjectMeta{Namespace: s.config.Remediate.namespace(), Name: leaseOf(s.roles)},
 		Client: client.CoordinationV1(), LockConfig: resourcelock.ResourceLockConfig{Identity: identity()}}}
 	gauge := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "unpend_leads", Help: "1 where this process does its work, 0 where it stands by for another."}, func() float64 {
@@ -162,27 +164,30 @@ type noted struct {
 func (n *noted) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	r, raw, err := n.Interface.Get(ctx)
 	if !apierrors.IsNotFound(err) { // it is created next
-		n.note(err) //nolint:errcheck // returned as it is
+		n.note(ctx, err) //nolint:errcheck // returned as it is
 	}
 	return r, raw, err
 }
 
 // Create implements resourcelock.Interface.
 func (n *noted) Create(ctx context.Context, r resourcelock.LeaderElectionRecord) error {
-	return n.note(n.Interface.Create(ctx, r))
+	return n.note(ctx, n.Interface.Create(ctx, r))
 }
 
 // Update implements resourcelock.Interface.
 func (n *noted) Update(ctx context.Context, r resourcelock.LeaderElectionRecord) error {
-	return n.note(n.Interface.Update(ctx, r))
+	return n.note(ctx, n.Interface.Update(ctx, r))
 }
 
-// note keeps an error, unless it says that another was faster.
-func (n *noted) note(err error) error {
+// note keeps an error, and tells of it, unless it says that another was faster.
+func (n *noted) note(ctx context.Context, err error) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.trouble = err; apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
 		n.trouble = nil
+	}
+	if n.trouble != nil && !errors.Is(err, context.Canceled) && n.told.due("lease") {
+		n.logger.ErrorContext(ctx, "who leads is not known, and this process publishes nothing until it leads", "lease", n.lock.Describe(), "error", err)
 	}
 	return err
 }

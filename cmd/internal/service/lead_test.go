@@ -1,6 +1,7 @@
 package service
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
@@ -17,7 +18,7 @@ import (
 )
 
 func candidate(client *fake.Clientset, name string) *lead {
-	l := &lead{logger: slog.New(slog.DiscardHandler), changed: make(chan struct{})}
+	l := &lead{logger: slog.New(slog.DiscardHandler), changed: make(chan struct{}), told: newSeldom(time.Now)}
 	l.lock = &noted{l, &resourcelock.LeaseLock{LeaseMeta: metav1.ObjectMeta{Namespace: "unpend", Name: analystLease},
 		Client: client.CoordinationV1(), LockConfig: resourcelock.ResourceLockConfig{Identity: name}}}
 	return l
@@ -39,9 +40,14 @@ func TestOneLeads(t *testing.T) {
 		refused := errors.New("leases.coordination.k8s.io is forbidden")
 		client.PrependReactor("*", "leases", func(k8stesting.Action) (bool, runtime.Object, error) { return refused != nil, nil, refused })
 		a, b := candidate(client, "a"), candidate(client, "b")
+		var log bytes.Buffer
+		a.logger = slog.New(slog.NewTextHandler(&log, nil))
 		endA := begun(t, a)
-		pass(5 * time.Second)
+		pass(time.Minute)
 		a.mustStand(t, "", "unpend/unpend-analyst: leases.coordination.k8s.io is forbidden")
+		if said := log.String(); strings.Count(said, "\n") != 1 || !strings.Contains(said, "lease=unpend/unpend-analyst error=\"leases.coordination.k8s.io is forbidden") {
+			t.Errorf("the log, want one line: %s", said)
+		}
 		refused = nil
 		pass(5 * time.Second)
 		a.mustStand(t, "ok", "")

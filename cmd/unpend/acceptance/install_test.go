@@ -68,7 +68,8 @@ func (l *lane) install(t *testing.T, ns string, approvers ...any) {
 // asExecutor speaks with a token of the executor's ServiceAccount, as its pod does.
 func (l *lane) asExecutor(t *testing.T, ns string) *rest.Config {
 	t.Helper()
-	got, err := l.Client().CoreV1().ServiceAccounts(ns).CreateToken(t.Context(), executor.LeaderLease, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	seconds := int64(12 * 60 * 60) // longer than any test; by default a token is good for an hour
+	got, err := l.Client().CoreV1().ServiceAccounts(ns).CreateToken(t.Context(), executor.LeaderLease, &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds}}, metav1.CreateOptions{})
 	must(t, err)
 	config := rest.AnonymousClientConfig(l.Config())
 	config.BearerToken = got.Status.Token

@@ -23,9 +23,10 @@ const (
 	calmIn     = time.Minute      // what a plan has after the trouble to come to its end
 )
 
-// promiseR16: the API server is in trouble while a repartition is carried out. The
-// executor does not panic, asks at most twice as much as without, leaves the server
-// alone as long as it says, and has brought the plan to its end a minute later.
+// promiseR16: the API server is in trouble while a repartition is carried out, and while the
+// service explains what waits. Neither panics, or asks more than twice as much as without;
+// the executor leaves the server alone as long as it says, and has brought the plan to its
+// end a minute later; the service knows and tells by then what is so.
 func promiseR16(t *testing.T) {
 	needsControlPlane(t)
 	s := troubles{notes: map[string]string{}}
@@ -48,8 +49,13 @@ func promiseR16(t *testing.T) {
 			})
 		})
 	}
+	lanes.Go(func() {
+		if t.Run("service", s.service) {
+			s.add(func() { s.held++ })
+		}
+	})
 	lanes.Wait()
-	report(t, s.held, 6, fmt.Sprintf("undisturbed %d requests in %.0f s, at most %.2f times that; worst convergence %.1f s after; %d waits of Retry-After, none cut short; %d restarts (lease lost), 0 panics; %s",
+	report(t, s.held, 7, fmt.Sprintf("undisturbed %d requests in %.0f s, at most %.2f times that; worst convergence %.1f s after; %d waits of Retry-After, none cut short; %d restarts (lease lost), 0 panics; %s",
 		s.base, lookFor.Seconds(), s.ratio, s.worst.Seconds(), s.waited, s.restarts, strings.Join(s.lines(), ", ")))
 }
 
@@ -266,19 +272,21 @@ func (s *troubles) play(t *testing.T, l *lane, k trouble) {
 	s.note(t, y, kept, k.name, took, s.base, "")
 }
 
-// randomly is for how long the dice are rolled, and of how many requests of a hundred: for
-// a minute at three times the rate, and with UNPEND_SOAK=1 as it is promised.
-func randomly() (time.Duration, int) {
+// randomly is for how long the dice are rolled, of how many requests of a hundred, and how long
+// a plan has at least: for a minute at three times the rate, and with UNPEND_SOAK=1 as it is
+// promised.
+func randomly() (long time.Duration, percent int, each time.Duration) {
 	if soak() {
-		return time.Hour, 5
+		return time.Hour, 5, 15 * time.Second
 	}
-	return time.Minute, 15
+	return time.Minute, 15, 0
 }
 
-// random rolls the dice. One plan after the other is carried out; as many requests as they would make
-// undisturbed are what theirs are compared with.
+// random rolls the dice. One plan after the other is carried out, and forgotten: an executor
+// that has stopped a hundred pods in an hour begins no more. As many requests as they would
+// make undisturbed are what theirs are compared with.
 func (s *troubles) random(t *testing.T, l *lane, c *cell, y *requestTally, kept *kubelet) {
-	randomFor, percent := randomly()
+	randomFor, percent, each := randomly()
 	over := time.Now().Add(randomFor)
 	y.set(dice(percent, 1))
 	calm := time.AfterFunc(randomFor, func() { y.set(nil) })
@@ -286,8 +294,17 @@ func (s *troubles) random(t *testing.T, l *lane, c *cell, y *requestTally, kept 
 	plans, early, executor := 0, 0, c.ns
 	var last v1alpha1.RemediationStatus
 	for {
-		last = c.ends(t, time.Until(over)+calmIn)
-		c.outcome(t, last, false)
+		next := time.After(min(each, time.Until(over)))
+		if !t.Run(fmt.Sprintf("plan %d", plans), func(t *testing.T) {
+			if plans > 0 {
+				c = l.cellFor(t, executor, l.Namespace(t))
+				c.approve(t)
+			}
+			last = c.ends(t, time.Until(over)+calmIn)
+			c.outcome(t, last, false)
+		}) {
+			return
+		}
 		plans++
 		if time.Since(y.began) < lookFor {
 			early++
@@ -295,8 +312,7 @@ func (s *troubles) random(t *testing.T, l *lane, c *cell, y *requestTally, kept 
 		if !time.Now().Before(over) {
 			break
 		}
-		c = l.cellFor(t, executor, l.Namespace(t))
-		c.approve(t)
+		<-next
 	}
 	least := int(s.idle*lookFor.Seconds()) + (early+1)*s.plan
 	s.note(t, y, kept, "random", max(0, last.Ended.Sub(over)), least, fmt.Sprintf(", %d plans at %d %% for %.0f s", plans, percent, randomFor.Seconds()))

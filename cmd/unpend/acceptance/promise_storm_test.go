@@ -64,19 +64,13 @@ func promiseR01(t *testing.T) {
 	calls := busiest(t, c, ready)
 	rate := float64(events) / ended.Sub(began).Seconds()
 
-	held := 0
-	for what, ok := range map[string]bool{
+	held := countHeld(t, map[string]bool{
 		fmt.Sprintf("%d incidents, %d are right", len(s.known()), stormOwners): len(s.known()) == stormOwners,
 		fmt.Sprintf("drained after %s, not %s", drained, drainedWithin):        drained <= drainedWithin,
 		fmt.Sprintf("%d MiB", most>>20):                                        most <= mostMemory,
 		fmt.Sprintf("%.1f requests a second", calls):                           calls <= callsASecond,
 		fmt.Sprintf("%s of processor time for %d events", ours, events):        could >= eventsASecond,
-	} {
-		if held++; !ok {
-			held--
-			t.Error(what)
-		}
-	}
+	})
 	report(t, held, 5, fmt.Sprintf("%d events on %d pods at %.0f/s: %d incidents, drained %.1f s after the last, RSS at most %d MiB, own requests at most %.1f/s over %s, "+
 		"processor time %.1f s, and of the API server %.1f s: a processor suffices for %.0f/s",
 		events, stormPods, rate, len(s.known()), drained.Seconds(), most>>20, calls, callsOver, ours.Seconds(), theirs.Seconds(), could))

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// promise is what must hold when something breaks (R) or somebody attacks (S).
+// promise is what must hold when something breaks (R) or somebody attacks (S), and of size and
+// speed (P).
 type promise struct {
 	id  string // two digits: they sort, and -run TestPromise/R01 is that one alone
 	run func(t *testing.T)
@@ -17,6 +18,7 @@ type promise struct {
 // promises are in order of their ids; each has a file promise_*_test.go and says what
 // it came to with report.
 var promises = []promise{
+	{"P15", promiseP15},
 	{"R01", promiseR01},
 	{"R02", promiseR02},
 	{"R03", promiseR03},
@@ -53,6 +55,19 @@ func TestPromise(t *testing.T) {
 	for _, p := range promises {
 		t.Run(p.id, p.run)
 	}
+}
+
+// countHeld counts what is so; what is not is an error, by its words.
+func countHeld(t *testing.T, all map[string]bool) (held int) {
+	t.Helper()
+	for what, ok := range all {
+		if ok {
+			held++
+		} else {
+			t.Error(what)
+		}
+	}
+	return held
 }
 
 // report is the one line of a promise that `make promises` shows: how many of how many

@@ -16,21 +16,26 @@ import (
 	"github.com/unpend/unpend/testdata/controlplane"
 )
 
-// A large cluster in its short form, and with UNPEND_SOAK=1 as it is meant.
+// P15 in its short form, and with UNPEND_SOAK=1 as it is promised. Times are those of a processor:
+// what else a machine does is not in them.
 const (
-	scaleNodes   = 50
-	soakNodes    = 1_000
-	scaleGPUs    = 8
-	scaleEach    = 10 // pods that run on each node
-	scaleMemory  = 300 << 20
+	scaleNodes  = 50
+	soakNodes   = 1_000
+	scaleGPUs   = 8
+	scaleEach   = 10 // pods that run on each node
+	scaleMemory = 300 << 20
+	// scaleWhy is what 3 s come to where one of two processors decodes what the other one reads,
+	// half of the time.
+	scaleWhy = 4500 * time.Millisecond
+	// scaleExplain is for one diagnosis: beside the half second in which changes gather
+	// (rca/fairqueue) a quarter of the two within which a change is told of.
 	scaleExplain = 500 * time.Millisecond
-	scaleWhy     = 3 * time.Second
 )
 
-// On a cluster of many nodes with 8 GPUs and ten running pods each the service stays small,
-// and a diagnosis and `unpend why -A` take no time to speak of; they are timed in full size
-// alone, where nothing else runs.
-func TestServiceAtScale(t *testing.T) {
+// promiseP15: on a cluster of many nodes with 8 GPUs and ten running pods each the service stays
+// small, and a diagnosis, all of them once a node has changed, and `unpend why -A` take no time to
+// speak of.
+func promiseP15(t *testing.T) {
 	needsControlPlane(t)
 	nodes := scaleNodes
 	if soak() {
@@ -47,35 +52,43 @@ func TestServiceAtScale(t *testing.T) {
 	}
 	o := observe(t, c, fmt.Sprintf("{storeDir: %s}", t.TempDir()), program...)
 	o.says(t, "ok", time.Minute)
-	controlplane.Eventually(t, 2*time.Minute, "all are diagnosed", func() (bool, string) {
-		o.lives(t)
-		n := len(waitingOf(o))
-		return n == stormOwners, fmt.Sprint(n)
-	})
-	o.counts(t, "false", stormOwners)
+	told := func(n int) {
+		controlplane.Eventually(t, 2*time.Minute, fmt.Sprintf("%d diagnoses are published", n), func() (bool, string) {
+			o.lives(t)
+			is := len(o.diagnoses())
+			return is >= n, fmt.Sprint(is)
+		})
+		o.counts(t, "false", stormOwners)
+	}
+	told(stormOwners)
+	lines := len(o.diagnoses())
+	used, began := controlplane.ProcessorOf(t, o.cmd.Process.Pid), time.Now()
+	taint := []byte(`{"spec":{"taints":[{"key":"team","value":"vision","effect":"NoSchedule"}]}}`)
+	_, err := c.Client().CoreV1().Nodes().Patch(t.Context(), "fleet-0000", types.StrategicMergePatchType, taint, metav1.PatchOptions{})
+	must(t, err)
+	told(lines + stormOwners)
+	after, again := time.Since(began), controlplane.ProcessorOf(t, o.cmd.Process.Pid)-used
 	now, most := controlplane.MemoryOf(t, o.cmd.Process.Pid)
 	each := o.figure(t, "unpend_diagnosis_duration_seconds_sum") / o.figure(t, "unpend_diagnosis_duration_seconds_count")
 	command := append(program, "unpend", "why", "-A", "-o", "json", "--kubeconfig", c.Kubeconfig())
 	why := newProcess(t, nil, command[0], command[1:]...)
-	began := time.Now()
+	began = time.Now()
 	why.start(t)
 	if code := why.exits(t, time.Minute); code != exitDone {
 		t.Fatalf("why ended with %d", code)
 	}
 	took, worked := time.Since(began), why.cmd.ProcessState.UserTime()+why.cmd.ProcessState.SystemTime()
-	t.Logf("%d nodes of %d GPUs, %d running pods: RSS %d MiB, at most %d; a diagnosis %.0f ms; why -A %.1f s, %.1f s of processor time",
-		nodes, scaleGPUs, nodes*scaleEach, now>>20, most>>20, 1000*each, took.Seconds(), worked.Seconds())
-	if most > scaleMemory {
-		t.Errorf("%d MiB, want at most %d", most>>20, scaleMemory>>20)
-	}
-	if soak() && (each > scaleExplain.Seconds() || took > scaleWhy) {
-		t.Errorf("want a diagnosis in %s and why -A in %s", scaleExplain, scaleWhy)
-	}
 	for _, d := range o.diagnoses() {
 		if d.NodeCount != nodes+calmNodes || d.Alike == "" && len(d.Fixes) == 0 {
 			t.Errorf("%s: %d nodes, %d fixes", d.Headline, d.NodeCount, len(d.Fixes))
 		}
 	}
+	report(t, countHeld(t, map[string]bool{
+		fmt.Sprintf("%d MiB", most>>20):                        most <= scaleMemory,
+		fmt.Sprintf("%s for one diagnosis", again/stormOwners): again/stormOwners <= scaleExplain,
+		fmt.Sprintf("%s of processor time for why -A", worked): worked <= scaleWhy,
+	}), 3, fmt.Sprintf("%d nodes of %d GPUs, %d running pods: RSS %d MiB, at most %d; a change of a node told of %d incidents in %.1f s, %.2f s of processor time; a diagnosis %.0f ms; why -A %.1f s, %.1f s of processor time",
+		nodes, scaleGPUs, nodes*scaleEach, now>>20, most>>20, stormOwners, after.Seconds(), again.Seconds(), 1000*each, took.Seconds(), worked.Seconds()))
 }
 
 // released is what a command runs below to be that of the program as it is released: of the
