@@ -153,7 +153,7 @@ func TestWherePodsAreWantedTogether(t *testing.T) {
 		topology(w)
 		on(w, "n1", 2, map[string]string{block: "b1", rack: "r1"})
 		on(w, "n2", 2, map[string]string{block: "b1", rack: "r1"})
-		on(w, "n3", 3, map[string]string{block: "b2", rack: "r1"})
+		on(w, "n3", 3, map[string]string{block: "b0", rack: "r1"})
 		on(w, "n4", 9, map[string]string{block: "b1", rack: "r9"})
 		w.Nodes[3].Labels["pool"] = "other"
 	}
