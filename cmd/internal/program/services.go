@@ -24,8 +24,8 @@ type process struct {
 }
 
 const (
-	// ofTheService are the labels that the chart gives the service's pods and the executor's.
-	ofTheService = "app.kubernetes.io/name in (unpend, unpend-executor)"
+	// ofTheService are the labels that the chart gives the pods of the service, the executor and the notifier.
+	ofTheService = "app.kubernetes.io/name in (unpend, unpend-executor, unpend-notifier)"
 	// metricsPort is the name of the port that /readyz is served on.
 	metricsPort = "metrics"
 	// soonAnswers is how long one pod is waited for.
