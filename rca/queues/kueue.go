@@ -9,8 +9,8 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/unpend/unpend/rca/diagnosis"
@@ -106,13 +106,10 @@ var assigning = regexp.MustCompile(`^couldn't assign flavors to pod set \S+: `)
 // Queued is the Workload that Kueue made for the pod, for what made it or for its group;
 // nil when none was read.
 func (c *Case) Queued() *unstructured.Unstructured {
-	makers := []types.UID{c.Pod.UID}
-	for _, o := range c.Pod.OwnerReferences {
-		makers = append(makers, o.UID)
-	}
+	makers := append([]metav1.OwnerReference{{Kind: "Pod", Name: c.Pod.Name, UID: c.Pod.UID}}, c.Pod.OwnerReferences...)
 	w := c.Incident.Workload
 	if owner, ok := c.Cluster.State.Owner(w.Kind, w.Namespace, w.Name); ok {
-		makers = append(makers, owner.GetUID())
+		makers = append(makers, metav1.OwnerReference{Kind: w.Kind, Name: w.Name, UID: owner.GetUID()})
 	}
 	for _, u := range c.Cluster.State.QueuedWorkloads {
 		if u.GetNamespace() != c.Pod.Namespace {
@@ -122,7 +119,7 @@ func (c *Case) Queued() *unstructured.Unstructured {
 			return u
 		}
 		for _, o := range u.GetOwnerReferences() {
-			if o.UID != "" && slices.Contains(makers, o.UID) {
+			if slices.ContainsFunc(makers, func(m metav1.OwnerReference) bool { return view.Refers(&o, m.Kind, m.Name, m.UID) }) {
 				return u
 			}
 		}

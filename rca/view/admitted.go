@@ -31,14 +31,17 @@ func (w *Cluster) FlavorOf(key, value string) (flavor *unstructured.Unstructured
 // own label, or by the Workload that the object owns; what cannot be read of that counts.
 func AdmittedBy(o metav1.Object, workloads []*unstructured.Unstructured) (queue string, admitted bool) {
 	queue = o.GetLabels()[incident.QueueLabel]
+	kind := ""
 	switch o := o.(type) {
 	case *batchv1.Job:
+		kind = "Job"
 		admitted = queue != "" && !ptr.Deref(o.Spec.Suspend, false)
 	case *corev1.Pod:
+		kind = "Pod"
 		admitted = queue != "" && !slices.ContainsFunc(o.Spec.SchedulingGates, func(g corev1.PodSchedulingGate) bool { return g.Name == queueGate })
 	}
 	for _, w := range workloads {
-		of := slices.ContainsFunc(w.GetOwnerReferences(), func(r metav1.OwnerReference) bool { return r.UID == o.GetUID() })
+		of := w.GetNamespace() == o.GetNamespace() && slices.ContainsFunc(w.GetOwnerReferences(), func(r metav1.OwnerReference) bool { return Refers(&r, kind, o.GetName(), o.GetUID()) })
 		_, has, err := unstructured.NestedMap(w.Object, "status", "admission")
 		if of && (has || err != nil) {
 			admitted = true
