@@ -43,7 +43,7 @@ func (w *Cluster) IncidentOf(p *corev1.Pod) string {
 // Team names what runs or stops together.
 type Team incident.Ref
 
-// TeamOf is whose pods are never evicted for a pod, and it is of: what Kueue has admitted as one, else the topmost owner; of a CronJob's pods their own run alone. A
+// TeamOf is whose pods are never evicted for a pod, and it is of: what Kueue has admitted as one, else the topmost owner; of a CronJob's pods their own run alone, and of what an operator's workload is part of, that workload. A
 // bare pod is on its own.
 func (w *Cluster) TeamOf(p *corev1.Pod) Team {
 	chain := incident.Owners(p, w.State.Owner)
@@ -54,6 +54,11 @@ func (w *Cluster) TeamOf(p *corev1.Pod) Team {
 	}
 	if at := slices.IndexFunc(chain, func(o incident.Ref) bool { return o.Kind == "CronJob" }); at > 0 {
 		return Team(chain[at-1])
+	}
+	for _, o := range chain[1:] { // what owns an operator's workload may own others, that end on their own
+		if !incident.OwnKind(o.Kind) {
+			return Team(o)
+		}
 	}
 	return Team(chain[len(chain)-1])
 }

@@ -9,10 +9,10 @@ import (
 	"github.com/unpend/unpend/rca/cluster"
 )
 
-// repeated are the flags that a printed command carries on: which cluster, as who, and what
-// names its incidents. A token is none of them, for it would be on the screen.
+// repeated are the flags that a printed command carries on: which cluster, and as who. A
+// token is none of them, for it would be on the screen.
 var repeated = []string{"kubeconfig", "context", "cluster", "user", "server", "as", "as-uid", "as-group", "as-user-extra",
-	"certificate-authority", "client-certificate", "client-key", "insecure-skip-tls-verify", "tls-server-name", "proxy-url", "owner-kinds"}
+	"certificate-authority", "client-certificate", "client-key", "insecure-skip-tls-verify", "tls-server-name", "proxy-url"}
 
 // again are those of them that were given, to be copied to a shell.
 func (k *kubeFlags) again() string {
@@ -65,6 +65,9 @@ func (s *source) again(st *cluster.State, find ...string) terminal.Again {
 	a.Flags, a.Mark = s.kube.again(), clusterMark(st)
 	if ns := s.kube.namespace(); ns != "" {
 		a.Find += " -n " + quoted(ns)
+	}
+	if f := s.kube.flags.Lookup("owner-kinds"); f != nil && f.Changed { // not kubectl's
+		a.Find += " --owner-kinds " + quoted(strings.Join(s.kube.ownerKinds, ","))
 	}
 	return a
 }
