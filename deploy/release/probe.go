@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"debug/elf"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -101,8 +100,12 @@ func (m *maker) glibc(ctx context.Context, p platform) ([]file, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the probe's base is Debian's %s of this machine (dpkg --add-architecture %s; apt-get install %s): %w", pkg, p.arch, pkg, err)
 	}
-	if changed, err := m.call(ctx, nil, "dpkg", "--verify", pkg); err != nil || changed != "" {
-		return nil, fmt.Errorf("%s is not as it was installed: %s", pkg, errors.Join(err, errors.New(changed)))
+	changed, err := m.call(ctx, nil, "dpkg", "--verify", pkg)
+	if err != nil {
+		return nil, fmt.Errorf("hold %s against what was installed: %w", pkg, err)
+	}
+	if changed != "" {
+		return nil, fmt.Errorf("%s is not as it was installed: %s", pkg, changed)
 	}
 	status, err := m.call(ctx, nil, "dpkg-query", "-s", pkg)
 	if err != nil {

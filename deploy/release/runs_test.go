@@ -162,7 +162,7 @@ func archivesAndKrew(t *testing.T, r *made) {
 	served := httptest.NewServer(http.StripPrefix("/v"+r.version, http.FileServer(http.Dir(r.out))))
 	defer served.Close()
 	r.download = served.URL
-	manifest, err := r.maker.krew(map[platform]string{here: name})
+	manifest, err := r.krew(map[platform]string{here: name})
 	must(t, err)
 	r.plugin(t, filepath.Join(r.out, manifest))
 	r.refusesOther(t, manifest, name)
