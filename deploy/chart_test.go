@@ -313,7 +313,7 @@ func TestConfigIsThatOfTheProgram(t *testing.T) {
 			"jira": values{"url": "https://example.atlassian.net", "deployment": "cloud", "user": "bot@example.com", "project": "OPS", "issueType": "Task", "priority": "High", "components": []any{"gpu"}, "labels": []any{"oncall"},
 				"fields": values{"customfield_10042": values{"value": "7"}}, "doneStatus": "Done", "reopen": "24h", "link": "https://unpend.example.com/incidents/{incident}", "cluster": "prod", "tokenFile": "/etc/unpend-jira/api"},
 			"knowledge": values{"slack": values{"channels": []any{"gpu-help"}, "privateChannels": []any{"G0123456789"}, "tokenFile": "/etc/unpend-knowledge/slack", "appTokenFile": "/etc/unpend-knowledge/app", "every": "1h"},
-				"jira": values{"url": "https://example.atlassian.net", "deployment": "cloud", "user": "bot@example.com", "projects": []any{"OPS"}, "tokenFile": "/etc/unpend-knowledge/jira", "every": "5m", "sweep": "24h"},
+				"jira":       values{"url": "https://example.atlassian.net", "deployment": "cloud", "user": "bot@example.com", "projects": []any{"OPS"}, "tokenFile": "/etc/unpend-knowledge/jira", "every": "5m", "sweep": "24h"},
 				"embeddings": values{"url": "https://models.example.com/v1", "model": "tiny", "keyFile": "/etc/unpend-knowledge/embeddings"}},
 			"pagerduty": values{"keyFile": "/etc/unpend-paging/pagerduty", "when": values{"waiting": "30m"}}, "alertmanager": values{"url": "http://alertmanager.monitoring.svc:9093"},
 			"narrate":  values{"url": "https://models.example.com/v1", "model": "small", "deadline": "8s", "perHour": float64(30), "maxTokens": float64(2000), "tokenLimitField": "max_tokens", "keyFile": "/etc/unpend-narrate/api"},

@@ -20,11 +20,11 @@ import (
 	"github.com/unpend/unpend/watcher/incident"
 )
 
-// made has pods be made by an owner.
+// made has pods be made by an owner, whose kind is told by its name alone.
 func made(kind, name string, pods ...*corev1.Pod) {
 	yes := true
 	for _, p := range pods {
-		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "x/v1", Kind: kind, Name: name, UID: types.UID(name), Controller: &yes}}
+		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: kind, Name: name, UID: types.UID(name), Controller: &yes}}
 	}
 }
 
@@ -169,7 +169,7 @@ func TestWhichJobsMeet(t *testing.T) {
 			t.Errorf("%s: %v, %s", name, meet, certainty)
 		}
 	}
-	for kind, edit := range map[string]func(*corev1.Pod){"Job": func(p *corev1.Pod) { p.OwnerReferences[0].APIVersion = "batch.volcano.sh/v1alpha1" }, "Job.batch.volcano.sh": func(*corev1.Pod) {}, "Pod": nil, "Job.batch": nil, "Flow.batch.volcano.sh": nil} {
+	for kind, edit := range map[string]func(*corev1.Pod){"Job": func(p *corev1.Pod) { p.OwnerReferences[0].APIVersion = "batch.volcano.sh/v1alpha1" }, "Pod": nil, "Job.batch": nil, "Flow.batch.volcano.sh": nil} {
 		w := rcatest.NewWorld()
 		made("Job", "train", w.Wait)
 		if edit != nil {

@@ -138,13 +138,12 @@ func TestWhatCountsTell(t *testing.T) {
 }
 
 // holder adds a pod that holds one of a resource of the node.
-func holder(w *rcatest.World, name, asks string) *corev1.Pod {
+func holder(w *rcatest.World, name, asks string) {
 	p := rcatest.Victim(name, 0, 0, 0, name)
 	p.Spec.NodeName, p.UID = "n", "uid"
 	list := rcatest.List(asks, "1")
 	p.Spec.Containers[0].Resources = corev1.ResourceRequirements{Requests: list, Limits: list}
 	w.Pods = append(w.Pods, p)
-	return p
 }
 
 // A layout that MIG manager does not get through with is told with who is still there: pods on

@@ -14,8 +14,8 @@ import (
 	"github.com/unpend/unpend/rca/rcatest"
 )
 
-func wants(key string, op corev1.NodeSelectorOperator, values ...string) corev1.NodeSelectorRequirement {
-	return corev1.NodeSelectorRequirement{Key: key, Operator: op, Values: values}
+func wants(key string, values ...string) corev1.NodeSelectorRequirement {
+	return corev1.NodeSelectorRequirement{Key: key, Operator: corev1.NodeSelectorOpIn, Values: values}
 }
 
 func oneOf(terms ...corev1.NodeSelectorTerm) *corev1.Affinity {
@@ -30,7 +30,7 @@ func TestTheTermThatComesNearest(t *testing.T) {
 		return corev1.NodeSelectorTerm{MatchExpressions: all}
 	}
 	named := func(name string) corev1.NodeSelectorTerm {
-		return corev1.NodeSelectorTerm{MatchFields: []corev1.NodeSelectorRequirement{wants("metadata.name", in, name)}}
+		return corev1.NodeSelectorTerm{MatchFields: []corev1.NodeSelectorRequirement{wants("metadata.name", name)}}
 	}
 	const term = " spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms["
 	for name, tc := range map[string]struct {
@@ -38,19 +38,19 @@ func TestTheTermThatComesNearest(t *testing.T) {
 		terms    []corev1.NodeSelectorTerm
 		want     string
 	}{
-		"one of two is met": {nil, []corev1.NodeSelectorTerm{labels(wants("a", in, "9")), labels(wants("a", in, "1"))}, ""},
-		"the one that misses less": {nil, []corev1.NodeSelectorTerm{labels(wants("a", in, "9"), wants("b", in, "9")), labels(wants("a", in, "1"), wants("b", in, "9"))},
+		"one of two is met": {nil, []corev1.NodeSelectorTerm{labels(wants("a", "9")), labels(wants("a", "1"))}, ""},
+		"the one that misses less": {nil, []corev1.NodeSelectorTerm{labels(wants("a", "9"), wants("b", "9")), labels(wants("a", "1"), wants("b", "9"))},
 			"proven: selector b=9 (nearest: \"2\") does not match, nor its alternatives\nlabel b is \"2\", 9 was asked; Pod/a/w" + term + "1].matchExpressions[1].values = 9; Node/n metadata.labels[b] = 2"},
-		"the first of equals": {nil, []corev1.NodeSelectorTerm{labels(wants("b", in, "9")), labels(wants("a", in, "9"))},
+		"the first of equals": {nil, []corev1.NodeSelectorTerm{labels(wants("b", "9")), labels(wants("a", "9"))},
 			"proven: selector b=9 (nearest: \"2\") does not match, nor its alternatives\nlabel b is \"2\", 9 was asked; Pod/a/w" + term + "0].matchExpressions[0].values = 9; Node/n metadata.labels[b] = 2"},
-		"an empty term is none": {nil, []corev1.NodeSelectorTerm{{}, labels(wants("a", in, "8", "9"))},
+		"an empty term is none": {nil, []corev1.NodeSelectorTerm{{}, labels(wants("a", "8", "9"))},
 			"proven: selector a=8|9 (nearest: \"1\") does not match, nor its alternatives\nlabel a is \"1\", 8|9 was asked; Pod/a/w" + term + "1].matchExpressions[0].values = 8; Pod/a/w" + term + "1].matchExpressions[0].values = 9; Node/n metadata.labels[a] = 1"},
 		"only empty ones":      {nil, []corev1.NodeSelectorTerm{{}}, "proven: node affinity does not match\nthe required node affinity does not match its labels"},
-		"it alone":             {nil, []corev1.NodeSelectorTerm{labels(wants("c", in, "9"))}, "proven: selector c=9 does not match\nlabel c is absent, 9 was asked; Pod/a/w" + term + "0].matchExpressions[0].values = 9; Node/n metadata.labels[c] absent "},
+		"it alone":             {nil, []corev1.NodeSelectorTerm{labels(wants("c", "9"))}, "proven: selector c=9 does not match\nlabel c is absent, 9 was asked; Pod/a/w" + term + "0].matchExpressions[0].values = 9; Node/n metadata.labels[c] absent "},
 		"by the node's name":   {nil, []corev1.NodeSelectorTerm{named("o")}, "proven: selector metadata.name=o does not match\nlabel metadata.name is \"n\", o was asked; Pod/a/w" + term + "0].matchFields[0].values = o; Node/n metadata.name = n"},
-		"by both":              {nil, []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{wants("a", in, "9")}, MatchFields: named("n").MatchFields}}, "proven: selector a=9 (nearest: \"1\") does not match\nlabel a is \"1\", 9 was asked; Pod/a/w" + term + "0].matchExpressions[0].values = 9; Node/n metadata.labels[a] = 1"},
+		"by both":              {nil, []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{wants("a", "9")}, MatchFields: named("n").MatchFields}}, "proven: selector a=9 (nearest: \"1\") does not match\nlabel a is \"1\", 9 was asked; Pod/a/w" + term + "0].matchExpressions[0].values = 9; Node/n metadata.labels[a] = 1"},
 		"the name that it has": {nil, []corev1.NodeSelectorTerm{named("n")}, ""},
-		"the selector, beside terms": {map[string]string{"a": "9"}, []corev1.NodeSelectorTerm{labels(wants("a", in, "1")), labels(wants("b", in, "9"))},
+		"the selector, beside terms": {map[string]string{"a": "9"}, []corev1.NodeSelectorTerm{labels(wants("a", "1")), labels(wants("b", "9"))},
 			"proven: selector a=9 (nearest: \"1\") does not match\nlabel a is \"1\", 9 was asked; Pod/a/w spec.nodeSelector[a] = 9; Node/n metadata.labels[a] = 1"},
 		"two of the selector": {map[string]string{"c": "9", "a": "9", "b": "2"}, nil,
 			"proven: selector a=9 (nearest: \"1\"), c=9 does not match\nlabel a is \"1\", 9 was asked; Pod/a/w spec.nodeSelector[a] = 9; Node/n metadata.labels[a] = 1\nlabel c is absent, 9 was asked; Pod/a/w spec.nodeSelector[c] = 9; Node/n metadata.labels[c] absent "},
@@ -154,7 +154,7 @@ func TestWhatAVolumeWantsOfANode(t *testing.T) {
 	volume := func(name string, keys ...string) *corev1.PersistentVolume {
 		v := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		for _, key := range keys {
-			v.Spec.NodeAffinity = &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{wants(key, corev1.NodeSelectorOpIn, "b")}}}}}
+			v.Spec.NodeAffinity = &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{wants(key, "b")}}}}}
 		}
 		return v
 	}

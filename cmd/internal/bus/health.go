@@ -74,7 +74,7 @@ var errAway = errors.New("NATS does not answer")
 // unanswered says where nobody answers, without passwords.
 func (b *Bus) unanswered() error {
 	var hosts []string
-	for _, one := range strings.Split(b.opts.URL, ",") {
+	for one := range strings.SplitSeq(b.opts.URL, ",") {
 		if u, err := url.Parse(strings.TrimSpace(one)); err == nil && u.Host != "" {
 			hosts = append(hosts, u.Host)
 		}

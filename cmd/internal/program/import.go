@@ -136,7 +136,7 @@ func (o *importOptions) run(ctx context.Context, std Stdio) (err error) {
 	if _, err := o.embeddings.client(); err != nil { // before anything is changed
 		return err
 	}
-	jobs, err := o.jobs(std)
+	jobs, err := o.jobs(ctx, std)
 	defer func() {
 		for _, j := range jobs {
 			j.close() //nolint:errcheck // it was only read
@@ -169,13 +169,13 @@ func (o *importOptions) run(ctx context.Context, std Stdio) (err error) {
 }
 
 // jobs opens what is to be imported, before anything is changed.
-func (o *importOptions) jobs(std Stdio) ([]job, error) {
+func (o *importOptions) jobs(ctx context.Context, std Stdio) ([]job, error) {
 	var out []job
 	nothing := func() error { return nil }
 	for _, asked := range []struct {
 		is   bool
 		open func(Stdio) (job, error)
-	}{{o.slack, o.askSlack}, {o.jiraURL != "", o.askJira}, {o.outcomes, o.askOutcomes}} {
+	}{{o.slack, o.askSlack}, {o.jiraURL != "", o.askJira}, {o.outcomes, func(Stdio) (job, error) { return o.askOutcomes(ctx) }}} {
 		if !asked.is {
 			continue
 		}

@@ -60,13 +60,15 @@ func (o *importOptions) askJira(Stdio) (job, error) {
 	return job{source: a, name: "jira", from: host(at), unit: "tickets", close: func() error { return nil }, count: func(w func(int, float64)) { watch = w }}, err
 }
 
-// askOutcomes is what became of the plans of a cluster.
-func (o *importOptions) askOutcomes(Stdio) (job, error) {
+// askOutcomes is what became of the plans of a cluster, read before a library is made for it.
+func (o *importOptions) askOutcomes(ctx context.Context) (job, error) {
 	d, err := (&source{kube: o.kube}).deps()
-	return job{source: knowledge.Outcomes(func(ctx context.Context) ([]knowledge.Outcome, error) {
-		all, err := plan.Store{Dynamic: d.Dynamic}.Outcomes(ctx)
-		return all, unreachable(err)
-	}), name: "outcome", from: "the cluster's plans", close: func() error { return nil }}, err
+	if err != nil {
+		return job{}, err
+	}
+	all, err := plan.Store{Dynamic: d.Dynamic}.Outcomes(ctx)
+	return job{source: knowledge.Outcomes(func(context.Context) ([]knowledge.Outcome, error) { return all, nil }),
+		name: "outcome", from: "the cluster's plans", close: func() error { return nil }}, unreachable(err)
 }
 
 func host(at *url.URL) string { return terminal.Clean(at.Host) }

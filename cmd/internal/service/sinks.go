@@ -150,6 +150,13 @@ func (s *Service) tellPeople(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	for _, k := range all { // before anything is told: what of the configuration cannot be ends the process
+		if missing(k.file) == nil {
+			if k.Notifier, err = k.make(ctx); err != nil {
+				return err
+			}
+		}
+	}
 	s.ready.sinks.Store(&all)
 	if !s.does("diagnose") {
 		s.ready.set() // there is nothing that it would have to read first
@@ -157,8 +164,10 @@ func (s *Service) tellPeople(ctx context.Context) error {
 	p, ctx := newParts(ctx)
 	for _, k := range all {
 		p.begin(k.name, func() error {
-			if err := k.made(ctx); err != nil && ctx.Err() == nil {
-				return err
+			if k.Notifier == nil {
+				if err := k.made(ctx); err != nil && ctx.Err() == nil {
+					return err
+				}
 			}
 			for {
 				term, err := s.lead.wait(ctx)
