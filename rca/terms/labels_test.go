@@ -25,7 +25,6 @@ func oneOf(terms ...corev1.NodeSelectorTerm) *corev1.Affinity {
 // Terms of an affinity are alternatives: what is missed is of the one that comes nearest, the
 // first of equals, and of none where one is met. A term without requirements matches nothing.
 func TestTheTermThatComesNearest(t *testing.T) {
-	const in = corev1.NodeSelectorOpIn
 	labels := func(all ...corev1.NodeSelectorRequirement) corev1.NodeSelectorTerm {
 		return corev1.NodeSelectorTerm{MatchExpressions: all}
 	}
