@@ -78,7 +78,7 @@ func concerns(k *kind, before, after Object) (namespace string, yes bool) {
 	if before != nil && after != nil && before.GetResourceVersion() == after.GetResourceVersion() {
 		return "", false // it was listed again
 	}
-	if o, is := one.(*metav1.PartialObjectMetadata); is { // whom it is of, not what it is at
+	if o, is := one.(*metav1.PartialObjectMetadata); is { // who owns it counts, not what it is at
 		return o.Namespace, before == nil || after == nil || !equality.Semantic.DeepEqual(before.GetOwnerReferences(), after.GetOwnerReferences())
 	}
 	makes := incident.OwnKind(k.name)

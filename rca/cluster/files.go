@@ -25,7 +25,8 @@ import (
 
 // FromFiles reads dumps: YAML or JSON streams, files or folders (their .yaml,
 // .yml and .json files, sub-folders too), "-" for stdin. Of unknown kinds
-// the metadata is read: they may own what makes pods. A malformed document is an error that names file, document and line.
+// the metadata is read: they may own what makes pods. A malformed document is an error that
+// names file, document and line.
 func FromFiles(paths []string, stdin io.Reader) (*State, error) {
 	r := newFileReader()
 	s := r.state

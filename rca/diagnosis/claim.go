@@ -10,8 +10,9 @@ type Claim struct {
 	// brackets, as they stand: status.allocatable[nvidia.com/gpu], spec.taints[key=team,effect=NoSchedule].
 	// What several objects make together has a name: requests[cpu] is what a pod asks, or the
 	// pods of a node that have not ended; free[cpu] is what a node has left; pods are those of
-	// a node or an owner; nodes those of a queue's flavor, in brackets by their labels; members those of a PodGroup that
-	// have not ended, in brackets by their phase; words is all that events and conditions say of the object.
+	// a node or an owner; nodes those of a queue's flavor, in brackets by their labels; members
+	// those of a PodGroup that have not ended, in brackets by their phase; words is all that events
+	// and conditions say of the object.
 	// count(…) and sum(…) are of a list; keys(…) are those of a map. Empty: the object itself.
 	Path  string `json:"path"`
 	Op    Op     `json:"op"`

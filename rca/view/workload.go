@@ -43,8 +43,9 @@ func (w *Cluster) IncidentOf(p *corev1.Pod) string {
 // Team names what runs or stops together.
 type Team incident.Ref
 
-// TeamOf is whose pods are never evicted for a pod, and it is of: what Kueue has admitted as one, else the topmost owner; of a CronJob's pods their own run alone, and of what an operator's workload is part of, that workload. A
-// bare pod is on its own.
+// TeamOf is the workload whose pods are never evicted for one of them: what Kueue has admitted
+// as one, else the topmost owner. Of a CronJob it is the pod's own run alone, and of what owns an
+// operator's workload (an experiment its trials) that workload. A bare pod is on its own.
 func (w *Cluster) TeamOf(p *corev1.Pod) Team {
 	chain := incident.Owners(p, w.State.Owner)
 	for _, o := range chain {

@@ -20,8 +20,11 @@ const (
 	// catchUp is how long a diagnosis waits for what its incident tells of: the
 	// watcher and the copy of the cluster hear of it one by one.
 	catchUp = 2 * time.Second
-	// shared is how long incidents are explained from one reading of the cluster.
-	shared = 300 * time.Millisecond
+	// shared is how long incidents are explained from one reading of the cluster, and sharedOf
+	// how often as long as that took, where this is more: a large cluster, or a machine that has
+	// much to do, must not be read once for each. What has changed since is looked at again
+	// anyhow, and never from a reading that is older.
+	shared, sharedOf = 300 * time.Millisecond, 3
 )
 
 // analyst explains incidents over a copy of the cluster that is kept up to date.
@@ -31,6 +34,7 @@ type analyst struct {
 	opts     rca.Options
 	session  *rca.Session
 	begun    time.Time
+	took     time.Duration // to begin the session
 	seconds  prometheus.Histogram
 	causes   *prometheus.CounterVec
 }
@@ -87,7 +91,7 @@ func (a *analyst) caughtUp(ctx context.Context, i incident.Incident) *cluster.St
 // found is the incident as a reading of the cluster knows it that is not older than what
 // is told of it, nor than a time; nil when it does not wait there.
 func (a *analyst) found(ctx context.Context, told incident.Incident, read time.Time) (*incident.Incident, error) {
-	if a.session != nil && time.Since(a.begun) < shared && a.begun.After(read) {
+	if a.session != nil && time.Since(a.begun) < max(shared, sharedOf*a.took) && a.begun.After(read) {
 		if i := a.waiting(told.ID); i != nil && !incident.Newer(told.Newest, i.Newest) {
 			return i, nil
 		}
@@ -104,7 +108,7 @@ func (a *analyst) found(ctx context.Context, told incident.Incident, read time.T
 	if a.session, err = rca.Begin(ctx, st, opts); err != nil {
 		return nil, err
 	}
-	a.begun = begun
+	a.begun, a.took = begun, time.Since(begun)
 	return a.waiting(told.ID), nil
 }
 

@@ -116,7 +116,9 @@ func (h *helmed) runJobs(t *testing.T, ended <-chan struct{}) {
 			return
 		}
 		for i := range pods.Items {
-			if p := &pods.Items[i]; !done[p.Name] {
+			p := &pods.Items[i]
+			over := p.DeletionTimestamp != nil || p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed // of a Job that helm has tried before
+			if !over && !done[p.Name] {
 				done[p.Name] = true
 				h.runJob(t, p)
 			}

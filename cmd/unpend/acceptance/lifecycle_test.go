@@ -82,23 +82,27 @@ func TestReleaseFromItsBeginningToItsEnd(t *testing.T) {
 	h.upgrade(t, chart.Load(t, "unpend"), values)
 	h.stop(t)
 	h.env["unpend-notifier"] = []string{"HTTPS_PROXY=" + way.address, "SSL_CERT_FILE=" + way.roots}
-	delete(h.kubeconfigs, "unpend-executor")
 	h.ready(t)
 	if got := slices.Sorted(maps.Keys(h.running)); !slices.Equal(got, []string{"unpend", "unpend-executor", "unpend-notifier"}) {
 		t.Errorf("of the release there run %q", got)
 	}
+	training := func(says string) func() (bool, string) {
+		return func() (bool, string) {
+			n := 0
+			for _, m := range channel.Messages("") {
+				if strings.Contains(m.Shown(), "default/training") && strings.Contains(m.Shown(), says) {
+					n++
+				}
+			}
+			return n == 1, fmt.Sprintf("%d messages say %q", n, says)
+		}
+	}
+	controlplane.Eventually(t, time.Minute, "people are told that it waits", training(""))
+	proxy.set(nil)
 	if code := approval.exits(t, 2*time.Minute); code != 0 {
 		t.Errorf("who approved is told %d:\n%s", code, strings.Join(approval.out.all(), "\n"))
 	}
-	controlplane.Eventually(t, time.Minute, "people are told", func() (bool, string) {
-		n := 0
-		for _, m := range channel.Messages("") {
-			if strings.Contains(m.Shown(), "default/training") && strings.Contains(m.Shown(), "approved by "+approver+" → done in ") {
-				n++
-			}
-		}
-		return n == 1, fmt.Sprint(n, " messages say that it is done")
-	})
+	controlplane.Eventually(t, time.Minute, "people are told that it is done", training("approved by "+approver+" → done in "))
 	l.carriedOutOnce(t, d.Fixes[0])
 
 	h.stop(t)

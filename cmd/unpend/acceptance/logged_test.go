@@ -28,7 +28,7 @@ func TestOneVocabularyOfLogs(t *testing.T) {
 	for _, m := range regexp.MustCompile("(?m)^\\| `([a-zA-Z]+)` \\| \\S").FindAllStringSubmatch(table, -1) {
 		told = append(told, m[1])
 	}
-	written := map[string]string{} // by whom first
+	written := map[string]string{} // by who wrote it first
 	must(t, filepath.WalkDir("../../..", func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:

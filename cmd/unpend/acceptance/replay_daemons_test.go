@@ -8,7 +8,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/unpend/unpend/rca/diagnosis"
@@ -29,6 +28,17 @@ func (r *replay) daemonsPod(p *corev1.Pod) bool {
 // daemons makes the scenario's DaemonSets, and waits until their pods run.
 func (r *replay) daemons(t *testing.T) {
 	t.Helper()
+	// Those of a scenario before are deleted, and stand until their pods are.
+	controlplane.Eventually(t, time.Minute, "the daemonsets of a scenario before are gone", func() (bool, string) {
+		left, err := r.c.Client().AppsV1().DaemonSets(metav1.NamespaceAll).List(t.Context(), metav1.ListOptions{})
+		must(t, err)
+		for i := range left.Items {
+			if ds := &left.Items[i]; ds.DeletionTimestamp == nil {
+				err = errors.Join(err, r.c.Client().AppsV1().DaemonSets(ds.Namespace).Delete(t.Context(), ds.Name, metav1.DeleteOptions{}))
+			}
+		}
+		return len(left.Items) == 0, fmt.Sprintf("%d are left, %v", len(left.Items), err)
+	})
 	for _, from := range r.st.DaemonSets {
 		want := 0
 		for _, p := range r.st.Pods {
@@ -37,14 +47,8 @@ func (r *replay) daemons(t *testing.T) {
 			}
 		}
 		sets := r.c.Client().AppsV1().DaemonSets(from.Namespace)
-		// That of a scenario before may not be gone yet, with what it made.
-		controlplane.Eventually(t, 30*time.Second, "daemonset "+from.Name+" is made", func() (bool, string) {
-			_, err := sets.Create(t.Context(), strip(from.DeepCopy()), metav1.CreateOptions{})
-			if apierrors.IsAlreadyExists(err) {
-				err = errors.Join(err, sets.Delete(t.Context(), from.Name, metav1.DeleteOptions{}))
-			}
-			return err == nil, fmt.Sprint(err)
-		})
+		_, err := sets.Create(t.Context(), strip(from.DeepCopy()), metav1.CreateOptions{})
+		must(t, err)
 		controlplane.Eventually(t, 30*time.Second, "daemonset "+from.Name+" runs", func() (bool, string) {
 			got, err := sets.Get(t.Context(), from.Name, metav1.GetOptions{})
 			return err == nil && int(got.Status.NumberReady) == want, fmt.Sprintf("%d of %d, %v", got.Status.NumberReady, want, err)

@@ -273,6 +273,9 @@ func (r *replay) namespaces() []string {
 	for _, p := range r.st.PDBs {
 		seen[p.Namespace] = true
 	}
+	for _, ds := range r.st.DaemonSets {
+		seen[ds.Namespace] = true // also where none of its pods is there
+	}
 	for _, f := range admission.Refusals(r.st) {
 		seen[f.Owner.Namespace] = true
 	}
