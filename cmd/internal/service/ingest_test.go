@@ -157,8 +157,13 @@ func TestLosingALibraryLosesNothing(t *testing.T) {
 	}
 	last, _ := m.replica(t, lost, true)
 	knows(t, last, "Xid 7", 1)
-	for m.slack.Calls("conversations.history") == 0 || m.jira.Calls("search") == 0 {
-		<-time.After(10 * time.Millisecond)
+	until := time.Now().Add(20 * time.Second)
+	for slack, jira := 0, 0; slack == 0 || jira == 0; <-time.After(10 * time.Millisecond) {
+		slack += m.slack.Calls("conversations.history")
+		jira += m.jira.Calls("search")
+		if time.Now().After(until) {
+			t.Fatalf("who leads next has asked Slack %d times and Jira %d times", slack, jira)
+		}
 	}
 	has(t, last, threads+tickets)
 	if n := m.slack.Calls("conversations.replies"); n != 0 {
