@@ -237,8 +237,9 @@ func (k *sink) news(t bus.Topic) bus.Handler {
 // until tries until it is done, the place refuses it, or ctx ends.
 func (k *sink) until(ctx context.Context, try func(context.Context) error) error {
 	pauses := backoff.NewExponentialBackOff(backoff.WithMaxElapsedTime(0), backoff.WithInitialInterval(time.Second), backoff.WithMaxInterval(time.Minute))
+	heard := notice.Heard(ctx, func(err error) { k.note(ctx, err) })
 	for {
-		err := try(ctx)
+		err := try(heard)
 		if err == nil || errors.Is(err, notice.ErrRefused) || ctx.Err() != nil {
 			return err
 		}
@@ -271,7 +272,10 @@ func (k *sink) once(ctx context.Context, id string) error {
 func (k *sink) note(ctx context.Context, err error) {
 	if errors.Is(err, notice.ErrRefused) {
 		k.errors.Inc()
-		return // nothing is wrong with the place: the bus parks it, and says why
+		k.mu.Lock()
+		k.trouble = nil // nothing is wrong with the place: the bus parks it, and says why
+		k.mu.Unlock()
+		return
 	}
 	k.mu.Lock()
 	was, since := k.trouble, k.since
