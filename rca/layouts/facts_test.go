@@ -136,8 +136,8 @@ func TestWhenALayoutDrifts(t *testing.T) {
 		edits edits
 		want  string
 	}{
-		"a moment ago":             {asked(settling), ""},
-		"a moment more":            {asked(settling + time.Second), "label nvidia.com/mig.config=all-2g.10gb was written at 2026-11-20 11:57 UTC, after nvidia.com/mig.config.state=success" + labels + exist},
+		"a moment ago":             {asked(2 * time.Minute), ""},
+		"a moment more":            {asked(2*time.Minute + time.Second), "label nvidia.com/mig.config=all-2g.10gb was written at 2026-11-20 11:57 UTC, after nvidia.com/mig.config.state=success" + labels + exist},
 		"before it was said":       {asked(2 * time.Hour), "label nvidia.com/mig.config=all-2g.10gb, nvidia.com/mig.config.state=success makes 3 of 2g.10gb" + labels + exist},
 		"it is shared":             {asked(2*time.Hour, label("nvidia.com/mig-2g.10gb.replicas", "2")), ""},
 		"it is shared by one":      {asked(2*time.Hour, label("nvidia.com/mig-2g.10gb.replicas", "1")), "label nvidia.com/mig.config=all-2g.10gb, nvidia.com/mig.config.state=success makes 3 of 2g.10gb" + labels + exist},
@@ -152,7 +152,7 @@ func TestWhenALayoutDrifts(t *testing.T) {
 			}
 		})
 	}
-	for ago, want := range map[time.Duration]bool{settling: true, settling + time.Second: false} {
+	for ago, want := range map[time.Duration]bool{2 * time.Minute: true, 2*time.Minute + time.Second: false} {
 		if got := (row{ones, asked(ago), nil, mig2, 1, ""}).shown(t, ConfigInProgress); (got != "") != want {
 			t.Errorf("%s ago: %s", ago, got)
 		}
@@ -205,5 +205,21 @@ func TestClaimsAboutProfiles(t *testing.T) {
 	}
 	if got := instances("1g.5gb.me", 1); got != nil {
 		t.Errorf("of a profile that reports spell otherwise: %v", got)
+	}
+}
+
+// A layout that is pending is stuck after six minutes; where nobody knows since when, once the
+// capacity is gone, which the kubelet keeps for five.
+func TestFactsOfWhatIsStuck(t *testing.T) {
+	const labels = " | metadata.labels[nvidia.com/mig.config] = all-1g.5gb | metadata.labels[nvidia.com/mig.config.state] = pending"
+	pending := label(view.LabelMIGState, "pending")
+	for want, more := range map[string]func(*corev1.Node, *nodeprobe.NodeGeometry){
+		"label nvidia.com/mig.config=all-1g.5gb, pending since 11:53 UTC" + labels: written(view.LabelMIGState, 6*time.Minute+time.Second),
+		"": written(view.LabelMIGState, 6*time.Minute),
+		"label nvidia.com/mig.config=all-1g.5gb, pending, and capacity is gone, which takes 5m0s" + labels: has(mig1, "0"),
+	} {
+		if got := (row{ones, edits{pending, more}, nil, mig2, 1, ""}).shown(t, ConfigStuck); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
 	}
 }
