@@ -157,3 +157,34 @@ func TestOnlyGPUsThatAreReMadeAreCleared(t *testing.T) {
 		}
 	}
 }
+
+// What is idle on a GPU that stays as it is counts beside what is made of the others.
+func TestIdleInstancesCountBesideGPUsThatAreReMade(t *testing.T) {
+	w := rcatest.NewWorld()
+	own(w)
+	ones := sim.All("A100-40GB", "1g.5gb")
+	w.AddNode(sim.Node{Name: "n", GPUs: 3, Config: "x", Layouts: [][]sim.Placed{ones, ones, {{Profile: "2g.10gb", Start: 0}, {Profile: "3g.20gb", Start: 4}}}})
+	held(w, "1g.5gb")
+	hold := func(name, profile string, gpu, at int) *corev1.Pod {
+		p := w.AddHolder(name, "n", corev1.ResourceName("nvidia.com/mig-"+profile))
+		p.Spec.Containers[0].Resources.Requests = rcatest.List("nvidia.com/mig-"+profile, "1")
+		w.Geometries["n"].Report.GPUs[gpu].Instances[at].Holder = &nodeprobe.Holder{Namespace: "a", Pod: name, Container: "c"}
+		return p
+	}
+	for at := range ones {
+		hold(fmt.Sprint("second", at), "1g.5gb", 1, at)
+	}
+	*hold("stays", "3g.20gb", 2, 1).Spec.Priority = 1
+	for count, want := range map[string]string{"7": "3 3 1", "8": ""} {
+		w.Asking(rcatest.List(string(mig2g), count))
+		c := planner(t, w)
+		got := ""
+		for _, r := range c.relayouts(c.Cluster.Nodes["n"], c.asks[0]) {
+			l := r.Layouts()
+			got += fmt.Sprintf("%d %d %d", l[0]["2g.10gb"], l[1]["2g.10gb"], l[2]["2g.10gb"])
+		}
+		if got != want {
+			t.Errorf("of %s: %q, want %q", count, got, want)
+		}
+	}
+}
