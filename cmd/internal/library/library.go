@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"sync"
 	"time"
 
@@ -51,7 +50,7 @@ type Library struct {
 	index     *knowledge.Index
 	kept      *knowledge.Library // nil: there is only a folder, or nothing is shared
 	meaning   *meaning           // nil: words find alone
-	temporary string             // removed at the end
+	temporary *temporary         // nil: the folder is kept
 	full      chan struct{}      // closed when it has all that the bus had
 	filled    sync.Once
 }
@@ -75,10 +74,13 @@ func Open(ctx context.Context, o Options) (*Library, error) {
 	l := &Library{Options: o, full: make(chan struct{})}
 	dir, err := c.Library, error(nil)
 	if dir == "" {
-		if dir, err = os.MkdirTemp("", "unpend-knowledge-"); err != nil {
-			return nil, fmt.Errorf("make a folder for what the team has said: %w", err)
+		if err := sweep(); err != nil {
+			o.Logger.WarnContext(ctx, "what a process that was killed had of what the team has said stays on disk", "error", err)
 		}
-		l.temporary = dir
+		if l.temporary, err = newTemporary(); err != nil {
+			return nil, err
+		}
+		dir = l.temporary.dir
 	}
 	if l.kept, err = knowledge.EditLibrary(dir); err != nil {
 		return nil, errors.Join(err, l.Close())
@@ -145,8 +147,5 @@ func (l *Library) Close() error {
 	if l.index != nil {
 		err = l.index.Close()
 	}
-	if l.temporary != "" {
-		err = errors.Join(err, os.RemoveAll(l.temporary))
-	}
-	return err
+	return errors.Join(err, l.temporary.remove())
 }
