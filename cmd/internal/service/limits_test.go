@@ -1,13 +1,10 @@
 package service
 
 import (
-	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 )
 
 // A duration or size that cannot be meant is refused by its key, all of them at once.
@@ -63,25 +60,5 @@ func TestConfigIsChecked(t *testing.T) {
 	must(t, os.WriteFile(path, []byte("watcher: {sweep: 5s, debounce: 1ms}\nremediate: {poll: 100ms, deadlines: {wedge: 3s}}\nbus: {maxBytes: 4194304}\nweb: {listen: \"[::1]:0\", hosts: [unpend.example.com], mcp: '[::1]:8081'}\nkubectl: {events: true}\n"), 0o600))
 	if _, err := ReadConfig(path); err != nil {
 		t.Error(err)
-	}
-}
-
-// A part that panics ends the others, and the reason is told.
-func TestPanicEndsTheProcess(t *testing.T) {
-	all, ctx := newParts(t.Context())
-	all.begin("waits", func() error {
-		<-ctx.Done()
-		return ctx.Err()
-	})
-	all.begin("watch", func() error { panic("non-positive interval") })
-	ended := make(chan error, 1)
-	go func() { ended <- all.Wait() }()
-	select {
-	case err := <-ended:
-		if err == nil || !strings.HasPrefix(err.Error(), "watch: panic: non-positive interval\n") || errors.Is(err, context.Canceled) {
-			t.Errorf("it ended with %v", err)
-		}
-	case <-time.After(10 * time.Second):
-		t.Fatal("it hangs")
 	}
 }

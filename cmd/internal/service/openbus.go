@@ -59,6 +59,6 @@ func (s *Service) openBus(ctx context.Context) (*bus.Bus, error) {
 		return nil, err
 	}
 	c := s.config.Bus
-	return bus.Open(ctx, bus.Options{Cluster: id, URL: c.URL, StoreDir: c.StoreDir, MaxBytes: c.MaxBytes, Documents: s.config.Knowledge.documents(), Replicas: c.Replicas, Logger: s.logger, Registerer: s.registry,
+	return bus.Open(ctx, bus.Options{Cluster: id, URL: c.URL, StoreDir: c.StoreDir, MaxBytes: c.MaxBytes, Documents: s.config.Knowledge.Documents(), Replicas: c.Replicas, Logger: s.logger, Registerer: s.registry,
 		Listen: c.Listen, TokenFile: c.TokenFile, CredsFile: c.CredsFile, CAFile: c.CAFile, CertFile: c.CertFile, KeyFile: c.KeyFile})
 }

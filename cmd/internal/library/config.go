@@ -1,4 +1,4 @@
-package service
+package library
 
 import (
 	"errors"
@@ -20,8 +20,9 @@ const (
 	leastEvery            = time.Minute
 )
 
-// knowledgeConfig is what the team has said before, and a diagnosis quotes.
-type knowledgeConfig struct {
+// Config is what the team has said before, and a diagnosis quotes: the key knowledge of the
+// configuration.
+type Config struct {
 	// Folder of Markdown runbooks and past incidents.
 	Folder string `json:"folder"`
 	// Library is the folder that documents are kept in; a temporary one without it, which is
@@ -30,17 +31,17 @@ type knowledgeConfig struct {
 	// MaxBytes of documents on the bus, besides bus.maxBytes (256 MiB).
 	MaxBytes int64 `json:"maxBytes"`
 	// Slack and Jira are read by the process that leads, for all.
-	Slack knowledgeSlack `json:"slack"`
-	Jira  knowledgeJira  `json:"jira"`
+	Slack Slack `json:"slack"`
+	Jira  Jira  `json:"jira"`
 	// Embeddings is a model by which documents are also found by what they mean.
-	Embeddings knowledgeEmbeddings `json:"embeddings"`
+	Embeddings Embeddings `json:"embeddings"`
 	// Tell says of channels, projects and folders where what they say may be quoted and found;
 	// of what it does not name: everywhere, and of a private channel in that channel alone.
-	Tell []tellRule `json:"tell"`
+	Tell []TellRule `json:"tell"`
 }
 
-// knowledgeSlack are the channels that are read.
-type knowledgeSlack struct {
+// Slack are the channels that are read.
+type Slack struct {
 	// TokenFile holds the token of an app of the own organisation (xoxb-…).
 	TokenFile string `json:"tokenFile"`
 	// AppTokenFile holds the app's token (xapp-…), by which events are heard in Socket Mode.
@@ -58,8 +59,8 @@ type knowledgeSlack struct {
 	url string // of Slack's API, in tests
 }
 
-// knowledgeJira are the projects that are read.
-type knowledgeJira struct {
+// Jira are the projects that are read.
+type Jira struct {
 	// URL of the site or server, https://example.atlassian.net.
 	URL string `json:"url"`
 	// Deployment is cloud or datacenter.
@@ -78,17 +79,27 @@ type knowledgeJira struct {
 	Sweep *metav1.Duration `json:"sweep"`
 }
 
-func (c knowledgeSlack) given() bool { return !reflect.DeepEqual(c, knowledgeSlack{}) }
+// Given says whether Slack is read.
+func (c Slack) Given() bool { return !reflect.DeepEqual(c, Slack{}) }
 
-func (c knowledgeJira) given() bool { return !reflect.DeepEqual(c, knowledgeJira{}) }
+func (c Jira) given() bool { return !reflect.DeepEqual(c, Jira{}) }
 
-// shared is whether there are documents that one process reads for all.
-func (c knowledgeConfig) shared() bool { return c.Slack.given() || c.Jira.given() }
+// Given says whether there is anything to find.
+func (c Config) Given() bool { return c.Folder != "" || c.Keeps() }
 
-// documents is what the bus has to have room for.
-func (c knowledgeConfig) documents() int64 {
+// Shared says whether there are documents that one process reads for all.
+func (c Config) Shared() bool { return c.Slack.Given() || c.Jira.given() }
+
+// Keeps says whether there is a library that outcomes are kept in.
+func (c Config) Keeps() bool { return c.Shared() || c.Library != "" }
+
+// Hears says whether events come by a connection of their own (Hear).
+func (c Config) Hears() bool { return c.Slack.AppTokenFile != "" }
+
+// Documents is how many bytes of them the bus has to have room for.
+func (c Config) Documents() int64 {
 	switch {
-	case !c.shared():
+	case !c.Shared():
 		return 0
 	case c.MaxBytes == 0:
 		return defaultDocuments
@@ -96,13 +107,9 @@ func (c knowledgeConfig) documents() int64 {
 	return c.MaxBytes
 }
 
-// overheard is whether events are heard where people click.
-func (c Config) overheard() bool {
-	return c.Knowledge.Slack.given() && c.Knowledge.Slack.AppTokenFile == "" && c.Slack.heard()
-}
-
-// check says what of it cannot be meant, by its key.
-func (c knowledgeConfig) check(told slackConfig) error {
+// Check says what of it cannot be meant, by its key. Places are where something may be told;
+// clicks is the file of the app's token by which clicks in Slack are heard, where they are.
+func (c Config) Check(places []string, clicks string) error {
 	var wrong []error
 	say := func(bad bool, format string, of ...any) {
 		if bad {
@@ -111,18 +118,18 @@ func (c knowledgeConfig) check(told slackConfig) error {
 	}
 	say(c.MaxBytes != 0 && c.MaxBytes < minDocuments, "knowledge.maxBytes is %d: it has to be %d or more", c.MaxBytes, minDocuments)
 	for n, r := range c.Tell {
-		if err := r.check(); err != nil {
+		if err := r.check(places); err != nil {
 			wrong = append(wrong, fmt.Errorf("knowledge.tell[%d]: %w", n, err))
 		}
 	}
 	if e := c.Embeddings; e.given() {
 		say(e.URL == "" || e.Model == "", "knowledge.embeddings.url is %q and knowledge.embeddings.model is %q: both have to be given, an address up to and with /v1 and what the server there calls the model", e.URL, e.Model)
-		say(!c.keeps(), "knowledge.embeddings is given, and nothing to learn: set knowledge.library, knowledge.slack or knowledge.jira")
+		say(!c.Keeps(), "knowledge.embeddings is given, and nothing to learn: set knowledge.library, knowledge.slack or knowledge.jira")
 	}
-	if s := c.Slack; s.given() {
+	if s := c.Slack; s.Given() {
 		say(s.TokenFile == "", "knowledge.slack.tokenFile is not given: it has to be a file that holds the token of an app of your organisation (xoxb-…)")
 		say(len(s.Channels)+len(s.PrivateChannels) == 0, "knowledge.slack.channels and knowledge.slack.privateChannels are empty: name what may be read and quoted, by name or id")
-		say(s.AppTokenFile != "" && s.AppTokenFile == told.AppTokenFile, "knowledge.slack.appTokenFile is slack.appTokenFile: leave it out, Slack gives an event to one of an app's connections only")
+		say(s.AppTokenFile != "" && s.AppTokenFile == clicks, "knowledge.slack.appTokenFile is slack.appTokenFile: leave it out, Slack gives an event to one of an app's connections only")
 		wrong = append(wrong, often("knowledge.slack.every", s.Every))
 	}
 	if j := c.Jira; j.given() {
@@ -142,7 +149,7 @@ func often(key string, d *metav1.Duration) error {
 	return nil
 }
 
-func (c knowledgeJira) options() jira.APIOptions {
+func (c Jira) options() jira.APIOptions {
 	o := jira.APIOptions{URL: c.URL, Deployment: c.Deployment, User: c.User, Site: c.Site, Projects: c.Projects, Only: true}
 	if c.Sweep != nil {
 		o.Sweep = c.Sweep.Duration

@@ -1,4 +1,4 @@
-package service
+package library
 
 import (
 	"context"
@@ -9,14 +9,15 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/unpend/unpend/cmd/internal/secrets"
 	"github.com/unpend/unpend/knowledge"
 	"github.com/unpend/unpend/knowledge/embed"
 	"github.com/unpend/unpend/remediate/outbound"
 )
 
-// knowledgeEmbeddings is the model that says what documents mean; none by default: words find
+// Embeddings is the model that says what documents mean; none by default: words find
 // alone.
-type knowledgeEmbeddings struct {
+type Embeddings struct {
 	// URL of a server that speaks OpenAI's embeddings, up to and with /v1. All that is read, and
 	// what findings ask for, is sent there.
 	URL string `json:"url"`
@@ -26,7 +27,7 @@ type knowledgeEmbeddings struct {
 	KeyFile string `json:"keyFile"`
 }
 
-func (c knowledgeEmbeddings) given() bool { return c != knowledgeEmbeddings{} }
+func (c Embeddings) given() bool { return c != Embeddings{} }
 
 const (
 	// learnAnswers is how long an answer about documents may take, learnAnswer how large it may be:
@@ -45,29 +46,29 @@ const (
 // meaning finds by what documents mean beside their words. What fails is counted, and words
 // find alone.
 type meaning struct {
-	*Service
+	*Library
 	of      *knowledge.Meanings
 	vectors *prometheus.CounterVec
 	failed  *prometheus.CounterVec
 }
 
 // embedder asks the model; nil where none is configured.
-func (s *Service) embedder() (*embed.Client, error) {
-	c := s.config.Knowledge.Embeddings
+func (l *Library) embedder() (*embed.Client, error) {
+	c := l.Config.Embeddings
 	if !c.given() {
 		return nil, nil
 	}
 	key := ""
 	var err error
 	if c.KeyFile != "" {
-		if key, err = secret("knowledge.embeddings.keyFile", c.KeyFile); err != nil {
+		if key, err = secrets.Read("knowledge.embeddings.keyFile", c.KeyFile); err != nil {
 			return nil, err
 		}
 		if key == "" {
 			return nil, errors.New("knowledge.embeddings.keyFile: it holds no key")
 		}
 	}
-	client, err := outbound.New(outbound.Options{Allow: s.config.Outbound.Allow, Secrets: []string{key}, Timeout: learnAnswers, MaxAnswer: learnAnswer})
+	client, err := outbound.New(outbound.Options{Allow: l.Allow, Secrets: []string{key}, Timeout: learnAnswers, MaxAnswer: learnAnswer})
 	if err != nil {
 		return nil, err
 	}
@@ -78,20 +79,20 @@ func (s *Service) embedder() (*embed.Client, error) {
 }
 
 // newMeaning is nil where no model is configured.
-func (s *Service) newMeaning(l *knowledge.Library) (*meaning, error) {
-	e, err := s.embedder()
+func (l *Library) newMeaning() (*meaning, error) {
+	e, err := l.embedder()
 	if err != nil || e == nil {
 		return nil, err
 	}
-	m := &meaning{Service: s,
+	m := &meaning{Library: l,
 		vectors: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "unpend_knowledge_vectors_total", Help: "Documents whose meaning was asked for: made, or left out by the reason; words find those."}, []string{"what"}),
 		failed:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: "unpend_knowledge_embeddings_failures_total", Help: "Times that the embeddings could not be asked, for documents (learn) or for a finding (search); words find alone then."}, []string{"for"})}
 	for _, c := range []prometheus.Collector{m.vectors, m.failed} {
-		if err := s.registry.Register(c); err != nil {
+		if err := l.Registerer.Register(c); err != nil {
 			return nil, fmt.Errorf("register metrics: %w", err)
 		}
 	}
-	m.of, err = l.Meanings(&hasty{Client: e, now: s.now, known: map[string][]float32{}})
+	m.of, err = l.kept.Meanings(&hasty{Client: e, now: l.Now, known: map[string][]float32{}})
 	return m, err
 }
 
@@ -110,7 +111,7 @@ func (m *meaning) learn(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		return nil
-	case <-m.shelf.full:
+	case <-m.full:
 	}
 	before := ""
 	tick := time.NewTicker(learnEvery)
@@ -137,7 +138,7 @@ func (m *meaning) pass(ctx context.Context, before string) string {
 	}
 	m.failed.WithLabelValues("learn").Inc()
 	if err.Error() != before {
-		m.logger.WarnContext(ctx, "what documents mean is not learnt, and words find them", "error", err)
+		m.Logger.WarnContext(ctx, "what documents mean is not learnt, and words find them", "error", err)
 	}
 	return err.Error()
 }

@@ -1,4 +1,4 @@
-package service
+package library
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,9 +19,11 @@ import (
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 
 	"github.com/unpend/unpend/cmd/internal/bus"
+	"github.com/unpend/unpend/cmd/internal/parts"
 	"github.com/unpend/unpend/knowledge/jira/jiratest"
 	"github.com/unpend/unpend/knowledge/slack"
 	"github.com/unpend/unpend/knowledge/slack/slacktest"
+	"github.com/unpend/unpend/remediate/plan"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 )
 
@@ -31,7 +34,11 @@ type team struct {
 	bus    *bus.Bus
 	plans  *dynamicfake.FakeDynamicClient // of the cluster
 	config Config
+	now    func() time.Time // of replicas
 }
+
+// told are the places of the service that people are told in.
+var told = []string{"web", "mcp", "slack", "jira", "pagerduty", "alertmanager", "opsgenie", "webhook", "kubectl"}
 
 const threads, answered, tickets = 30, 5, 20
 
@@ -39,7 +46,7 @@ func newTeam(t *testing.T) *team {
 	t.Helper()
 	now := time.Now()
 	at := func(n int) string { return fmt.Sprintf("%d.000100", now.Add(-40*24*time.Hour).Unix()+int64(n)) }
-	m := &team{slack: slacktest.New(slacktest.Channel{ID: "C1", Name: "gpu-help"}, slacktest.Channel{ID: "C2", Name: "lunch"}, slacktest.Channel{ID: "G1", Name: "gpu-oncall", Private: true}), jira: jiratest.New(time.Now, true)}
+	m := &team{now: time.Now, slack: slacktest.New(slacktest.Channel{ID: "C1", Name: "gpu-help"}, slacktest.Channel{ID: "C2", Name: "lunch"}, slacktest.Channel{ID: "G1", Name: "gpu-oncall", Private: true}), jira: jiratest.New(time.Now, true)}
 	t.Cleanup(func() { m.slack.Close(); m.jira.Close() })
 	for n := range threads {
 		m.slack.Say("C1", slacktest.Message{"ts": at(10 * n), "user": "U1", "text": fmt.Sprintf("Xid %d on node-%d", n+1, n)})
@@ -52,7 +59,7 @@ func newTeam(t *testing.T) *team {
 		m.jira.Put(jiratest.Issue{Key: fmt.Sprintf("GPU-%d", n+1), Summary: fmt.Sprintf("Xid %d in Jira", 500+n), Created: now.Add(-time.Hour), Updated: now.Add(-time.Hour)})
 	}
 	m.jira.Put(jiratest.Issue{Key: "HR-1", Summary: "Xid 998 layoffs", Created: now, Updated: now})
-	m.plans = dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{v1alpha1.Remediations: "RemediationList"})
+	m.plans = noPlans()
 	var err error
 	m.bus, err = bus.Open(t.Context(), bus.Options{Cluster: "here", StoreDir: t.TempDir(), Documents: 8 << 20})
 	must(t, err)
@@ -62,28 +69,31 @@ func newTeam(t *testing.T) *team {
 		must(t, os.WriteFile(file, []byte(text+"\n"), 0o600))
 		return file
 	}
-	m.config.Outbound.Allow = []string{"127.0.0.1"}
-	m.config.Knowledge.Slack = knowledgeSlack{TokenFile: token("slack", slacktest.Token), Channels: []string{"#gpu-help"}, url: m.slack.URL()}
-	m.config.Knowledge.Jira = knowledgeJira{URL: m.jira.URL(), Deployment: "cloud", User: jiratest.User, TokenFile: token("jira", jiratest.Token), Projects: []string{"GPU"}}
-	must(t, m.config.Knowledge.check(m.config.Slack))
+	m.config.Slack = Slack{TokenFile: token("slack", slacktest.Token), Channels: []string{"#gpu-help"}, url: m.slack.URL()}
+	m.config.Jira = Jira{URL: m.jira.URL(), Deployment: "cloud", User: jiratest.User, TokenFile: token("jira", jiratest.Token), Projects: []string{"GPU"}}
+	must(t, m.config.Check(told, ""))
 	return m
 }
 
+// noPlans is a cluster in which none was recorded.
+func noPlans() *dynamicfake.FakeDynamicClient {
+	return dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{v1alpha1.Remediations: "RemediationList"})
+}
+
 // replica is a process that knows what the team has said, and with leads reads it.
-func (m *team) replica(t *testing.T, library string, leads bool) (s *Service, end func()) {
+func (m *team) replica(t *testing.T, dir string, leads bool) (l *Library, end func()) {
 	t.Helper()
-	s = &Service{config: m.config, bus: m.bus, custom: m.plans, logger: slog.New(slog.DiscardHandler), registry: prometheus.NewRegistry(), now: time.Now}
-	s.config.Knowledge.Library = library
-	s.late = &lateBus{Service: s}
-	var err error
-	s.shelf, err = s.openShelf(t.Context())
+	config := m.config
+	config.Library = dir
+	l, err := Open(t.Context(), Options{Config: config, Allow: []string{"127.0.0.1"}, Bus: m.bus, Lead: always, Outcomes: plan.Store{Dynamic: m.plans}.Outcomes, Quotes: true, Reads: true,
+		Now: m.now, Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry()})
 	must(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
-	p, ctx := newParts(ctx)
+	p, ctx := parts.New(ctx)
 	if leads {
-		must(t, s.learn(ctx, p))
+		p.Begin("knowledge", func() error { return l.Run(ctx) })
 	} else {
-		p.begin("stock", func() error { return s.stock(ctx) })
+		p.Begin("stock", func() error { return l.stock(ctx) })
 	}
 	ended := false
 	end = func() {
@@ -93,39 +103,74 @@ func (m *team) replica(t *testing.T, library string, leads bool) (s *Service, en
 		ended = true
 		cancel()
 		must(t, p.Wait())
-		must(t, s.shelf.close())
+		must(t, l.Close())
 	}
 	t.Cleanup(end)
-	return s, end
+	return l, end
 }
 
-// knows waits until a replica finds something, or finds it no more.
-func knows(t *testing.T, s *Service, words string, want int) {
+// always is who leads alone.
+func always(ctx context.Context) (context.Context, error) { return ctx, ctx.Err() }
+
+func must(t testing.TB, err error) {
 	t.Helper()
-	until := time.Now().Add(20 * time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// comes waits until something is so; what is told where it does not come.
+func comes(t *testing.T, is func() (bool, string)) {
+	t.Helper()
+	until := time.Now().Add(time.Minute)
 	for {
-		hits, err := s.shelf.index.Search(t.Context(), []string{words}, 5)
-		must(t, err)
-		if len(hits) == want {
+		so, why := is()
+		if so {
 			return
 		}
 		if time.Now().After(until) {
-			t.Fatalf("%s: found %+v, want %d", words, hits, want)
+			t.Fatal(why)
 		}
 		<-time.After(10 * time.Millisecond)
 	}
 }
 
-// has waits until a replica has so many documents.
-func has(t *testing.T, s *Service, want int) {
+// knows waits until a replica finds something, or finds it no more.
+func knows(t *testing.T, l *Library, words string, want int) {
 	t.Helper()
-	until := time.Now().Add(20 * time.Second)
-	for s.shelf.index.Len() != want {
-		if time.Now().After(until) {
-			t.Fatalf("it has %d documents, want %d", s.shelf.index.Len(), want)
+	comes(t, func() (bool, string) {
+		hits, err := l.index.Search(t.Context(), []string{words}, 5)
+		must(t, err)
+		return len(hits) == want, fmt.Sprintf("%s: found %+v, want %d", words, hits, want)
+	})
+}
+
+// has waits until a replica has so many documents.
+func has(t *testing.T, l *Library, want int) {
+	t.Helper()
+	comes(t, func() (bool, string) {
+		n := l.index.Len()
+		return n == want, fmt.Sprintf("it has %d documents, want %d", n, want)
+	})
+}
+
+// reads waits until a replica has read Slack and Jira to their ends.
+func reads(t *testing.T, l *Library) {
+	t.Helper()
+	all, _ := l.Registerer.(*prometheus.Registry)
+	comes(t, func() (bool, string) {
+		families, err := all.Gather()
+		must(t, err)
+		var ended []string
+		for _, f := range families {
+			if f.GetName() == "unpend_knowledge_read_timestamp_seconds" {
+				for _, m := range f.GetMetric() {
+					ended = append(ended, m.GetLabel()[0].GetValue())
+				}
+			}
 		}
-		<-time.After(10 * time.Millisecond)
-	}
+		return slices.Contains(ended, "slack") && slices.Contains(ended, "jira"), fmt.Sprintf("read to their ends are %q", ended)
+	})
 }
 
 // One process reads for all. A replica whose library is lost has all of it again without a
@@ -135,39 +180,37 @@ func TestLosingALibraryLosesNothing(t *testing.T) {
 	leader, end := m.replica(t, "", true)
 	lost := t.TempDir()
 	other, stop := m.replica(t, lost, false)
-	for _, s := range []*Service{leader, other} {
-		has(t, s, threads+tickets)
+	for _, l := range []*Library{leader, other} {
+		has(t, l, threads+tickets)
 		for words, n := range map[string]int{"Xid 7": 1, "Xid 519": 1, "Xid 999": 0, "Xid 998": 0} {
-			knows(t, s, words, n)
+			knows(t, l, words, n)
 		}
 	}
+	reads(t, leader)
 	if n := m.slack.Calls("conversations.replies"); n != answered {
 		t.Errorf("%d threads were asked for, want %d", n, answered)
 	}
 	stop()
 	must(t, os.RemoveAll(lost))
-	asked := m.slack.Calls("conversations.history") + m.jira.Calls("search")
+	asked := func() (slack, jira int) { return m.slack.Calls("conversations.history"), m.jira.Calls("search") }
+	slack, jira := asked()
 	again, stop := m.replica(t, lost, false)
 	has(t, again, threads+tickets)
 	knows(t, again, "Xid 7", 1)
 	stop()
 	end()
-	if n := m.slack.Calls("conversations.history") + m.jira.Calls("search"); n != 0 || asked == 0 {
-		t.Errorf("sources were asked %d times for a library that was lost", n)
+	if s, j := asked(); s != slack || j != jira || s == 0 || j == 0 {
+		t.Errorf("Slack was asked %d times and Jira %d times, and %d and %d times once a library was lost", slack, jira, s, j)
 	}
 	last, _ := m.replica(t, lost, true)
 	knows(t, last, "Xid 7", 1)
-	until := time.Now().Add(20 * time.Second)
-	for slack, jira := 0, 0; slack == 0 || jira == 0; <-time.After(10 * time.Millisecond) {
-		slack += m.slack.Calls("conversations.history")
-		jira += m.jira.Calls("search")
-		if time.Now().After(until) {
-			t.Fatalf("who leads next has asked Slack %d times and Jira %d times", slack, jira)
-		}
+	reads(t, last)
+	if s, j := asked(); s == slack || j == jira {
+		t.Errorf("who leads next has asked Slack %d times and Jira %d times", s-slack, j-jira)
 	}
 	has(t, last, threads+tickets)
-	if n := m.slack.Calls("conversations.replies"); n != 0 {
-		t.Errorf("who leads next asked for %d threads again", n)
+	if n := m.slack.Calls("conversations.replies"); n != answered {
+		t.Errorf("who leads next asked for %d threads again", n-answered)
 	}
 	if c := append(m.slack.Complaints(), m.jira.Complaints()...); len(c) > 0 {
 		t.Error(c)
@@ -180,17 +223,19 @@ func TestLosingTheBusLosesNothing(t *testing.T) {
 	kept := t.TempDir()
 	first, end := m.replica(t, kept, true)
 	has(t, first, threads+tickets)
+	reads(t, first)
 	end()
 	m.bus.Close()
 	var err error
 	m.bus, err = bus.Open(t.Context(), bus.Options{Cluster: "here", StoreDir: t.TempDir(), Documents: 8 << 20})
 	must(t, err)
 	t.Cleanup(m.bus.Close)
-	m.slack.Calls("conversations.replies")
-	_, _ = m.replica(t, kept, true)
+	before := m.slack.Calls("conversations.replies")
+	next, _ := m.replica(t, kept, true)
 	other, _ := m.replica(t, "", false)
 	has(t, other, threads+tickets)
-	if n := m.slack.Calls("conversations.replies"); n != 0 {
+	reads(t, next)
+	if n := m.slack.Calls("conversations.replies") - before; n != 0 {
 		t.Errorf("%d threads were asked for again", n)
 	}
 }
@@ -204,15 +249,15 @@ func TestNewsOfSlack(t *testing.T) {
 	has(t, other, threads+tickets)
 	ts := fmt.Sprintf("%d.000200", time.Now().Unix())
 	m.slack.Say("C1", slacktest.Message{"ts": ts, "user": "U1", "text": "Xid 777 on node-1"})
-	must(t, note(t.Context(), leader.late.get, slack.News{Channel: "C1", Thread: ts}))
+	must(t, note(t.Context(), leader.Bus, slack.News{Channel: "C1", Thread: ts}))
 	knows(t, other, "Xid 777", 1)
 	m.slack.Delete("C1", ts)
-	must(t, note(t.Context(), leader.late.get, slack.News{Channel: "C1", Thread: ts}))
+	must(t, note(t.Context(), leader.Bus, slack.News{Channel: "C1", Thread: ts}))
 	knows(t, other, "Xid 777", 0)
-	must(t, note(t.Context(), leader.late.get, slack.News{Channel: "C2", Thread: ts})) // nobody allowed it
+	must(t, note(t.Context(), leader.Bus, slack.News{Channel: "C2", Thread: ts})) // nobody allowed it
 	has(t, other, threads+tickets)
 	end()
-	m.config.Knowledge.Slack = knowledgeSlack{}
+	m.config.Slack = Slack{}
 	m.replica(t, "", true)
 	has(t, other, tickets)
 	if n, err := m.bus.Parked(t.Context()); err != nil || n != 0 {
@@ -233,9 +278,9 @@ func TestOutcomesTravel(t *testing.T) {
 	leader, end := m.replica(t, "", true)
 	other, stop := m.replica(t, "", false)
 	has(t, other, threads+tickets+1)
-	hits, err := other.shelved(t.Context(), everywhere, "repartition gpu-zx1", 3)
+	hits, err := other.Find(t.Context(), Everywhere, "repartition gpu-zx1", 3)
 	must(t, err)
-	if len(hits) != 1 || hits[0].Source != outcome || hits[0].Who != "ada" || !strings.Contains(hits[0].Quote, "did not help: MIG manager says failed") {
+	if len(hits) != 1 || hits[0].Source != Outcome || hits[0].Who != "ada" || !strings.Contains(hits[0].Quote, "did not help: MIG manager says failed") {
 		t.Errorf("found %+v", hits)
 	}
 	must(t, m.plans.Resource(v1alpha1.Remediations).Delete(t.Context(), "24ac8de5", metav1.DeleteOptions{}))
@@ -244,38 +289,4 @@ func TestOutcomesTravel(t *testing.T) {
 	end()
 	again, _ := m.replica(t, "", true)
 	has(t, again, threads+tickets+1)
-	if says, err := again.searchInSlack(t.Context(), "C1", "repartition gpu-zx1"); err == nil || says != "" {
-		t.Errorf("a process that does not diagnose has answered %q, %v", says, err)
-	}
-}
-
-func TestKnowledgeConfig(t *testing.T) {
-	read := func(text string) error {
-		file := filepath.Join(t.TempDir(), "config.yaml")
-		must(t, os.WriteFile(file, []byte(text), 0o600))
-		_, err := ReadConfig(file)
-		return err
-	}
-	for text, want := range map[string]string{
-		"{folder: a, library: b, maxBytes: 1048576, slack: {tokenFile: t, appTokenFile: u, channels: [c], privateChannels: [d], every: 10m}, jira: {url: https://a.example, deployment: cloud, user: u, tokenFile: t, site: https://b.example, projects: [OPS], every: 1m, sweep: 1h}}": "",
-		"{maxBytes: 5}":                                     "knowledge.maxBytes is 5",
-		"{slack: {channels: [a]}}":                          "knowledge.slack.tokenFile is not given",
-		"{slack: {tokenFile: t}}":                           "knowledge.slack.channels and knowledge.slack.privateChannels are empty",
-		"{slack: {tokenFile: t, channels: [a], every: 1s}}": "knowledge.slack.every is 1s: it has to be 1m0s or more",
-		"{slack: {token: t}}":                               `unknown field "token"`,
-		"{jira: {url: https://a.example, deployment: cloud, tokenFile: t, projects: [OPS]}}":                  "knowledge.jira.user is not given",
-		"{jira: {url: https://a.example, deployment: cloud, user: u, projects: [OPS]}}":                       "knowledge.jira.tokenFile is not given",
-		"{jira: {url: https://a.example, deployment: datacenter, tokenFile: t}}":                              "knowledge.jira.projects is empty",
-		"{jira: {url: https://a.example, deployment: datacenter, tokenFile: t, projects: [ops]}}":             `knowledge.jira.projects has "ops"`,
-		"{jira: {url: 'https://me:secret@a.example', deployment: datacenter, tokenFile: t, projects: [OPS]}}": "knowledge.jira.url has a user",
-		"{jira: {url: https://a.example, deployment: server, tokenFile: t, projects: [OPS]}}":                 `knowledge.jira.deployment is "server"`,
-	} {
-		err := read("knowledge: " + text)
-		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret@")) {
-			t.Errorf("%s: %v, want %s", text, err, want)
-		}
-	}
-	if err := read("slack: {channel: C1, tokenFile: t, appTokenFile: u}\nknowledge: {slack: {tokenFile: t, appTokenFile: u, channels: [c]}}"); err == nil || !strings.Contains(err.Error(), "leave it out") {
-		t.Errorf("one app heard twice: %v", err)
-	}
 }
