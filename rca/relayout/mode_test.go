@@ -114,7 +114,7 @@ func TestMIGIsSwitchedOnLast(t *testing.T) {
 		want string // the configs, and whether MIG is switched on
 	}{
 		"all is whole":   {sim.Node{Name: "n", MIGOff: []int{0}}, "all-1g.5gb true"},
-		"another has it": {sim.Node{Name: "n", GPUs: 2, MIGOff: []int{0}, Config: "x", Layouts: [][]sim.Placed{nil, sim.All("A100-40GB", "7g.40gb")}}, "all-1g.5gb false"},
+		"another has it": {sim.Node{Name: "n", Config: "x", Layouts: [][]sim.Placed{sim.All("A100-40GB", "7g.40gb")}}, "all-1g.5gb false"},
 	} {
 		w := rcatest.NewWorld()
 		w.ConfigMaps = []*corev1.ConfigMap{sim.ConfigMap("gpu-operator", "default-mig-parted-config", "A100-40GB")}
