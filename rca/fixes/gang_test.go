@@ -1,6 +1,7 @@
 package fixes
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -264,5 +265,28 @@ func TestTheOrderOfWhatIsDone(t *testing.T) {
 	}
 	if got := touched(nil, []*corev1.Pod{on("d"), on("a"), on("d")}); !slices.Equal(got, []string{"a", "d"}) {
 		t.Errorf("%v", got)
+	}
+}
+
+// Candidates that cost nobody anything are counted by their kinds, so that no more are worked out
+// than will be tried; those for which somebody leaves are not among them.
+func TestCandidatesThatCostNobodyAreCounted(t *testing.T) {
+	c, nodes := looked(t, "ReplicaSet", func(st *cluster.State) {
+		gang(1, 1, "7")(st)
+		st.PodGroups.Plugins, st.Pods[0].Labels = nil, nil
+		closed := st.Nodes[0].DeepCopy()
+		closed.Name, closed.Spec.Unschedulable = "closed", true
+		st.Nodes = append(st.Nodes, closed)
+	})
+	want, dear := map[string]int{}, 0
+	for _, f := range c.candidates(nodes) {
+		if len(f.victims) == 0 {
+			want[f.kindsKey()]++
+		} else {
+			dear++
+		}
+	}
+	if len(want) < 2 || dear == 0 || !maps.Equal(c.victimless, want) {
+		t.Errorf("%v, want %v; %d cost somebody something", c.victimless, want, dear)
 	}
 }
