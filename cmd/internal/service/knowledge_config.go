@@ -28,7 +28,7 @@ type knowledgeConfig struct {
 	// filled again at every start: from the folder, and from the bus.
 	Library string `json:"library"`
 	// MaxBytes of documents on the bus, besides bus.maxBytes (256 MiB).
-	MaxBytes int64 `json:"maxBytes"`
+	MaxBytes byteSize `json:"maxBytes"`
 	// Slack and Jira are read by the process that leads, for all.
 	Slack knowledgeSlack `json:"slack"`
 	Jira  knowledgeJira  `json:"jira"`
@@ -93,7 +93,7 @@ func (c knowledgeConfig) documents() int64 {
 	case c.MaxBytes == 0:
 		return defaultDocuments
 	}
-	return c.MaxBytes
+	return int64(c.MaxBytes)
 }
 
 // overheard is whether events are heard where people click.
