@@ -98,8 +98,8 @@ func variants() map[string]values {
 			"persistence": values{"enabled": false}, "networkPolicy": values{"enabled": false}, "probe": values{"enabled": false}},
 		"claim": {"persistence": values{"enabled": true, "existingClaim": "mine"}, "gpuOperator": values{"migConfigMaps": []any{"a", "gpu-1-mig-config"}},
 			"probe": values{"namespace": values{"create": false, "name": "probes"}}},
-		"tier 1":  {"probe": values{"tier": 1, "namespace": values{"name": "tier-1"}}},
 		"tier 2":  {"probe": values{"tier": 2, "namespace": values{"name": "tier-2"}}},
+		"tier 3":  {"probe": values{"tier": 3, "namespace": values{"name": "tier-3"}}},
 		"approve": {"mode": "approve", "remediate": approve()["remediate"], "probe": values{"namespace": values{"name": "approve-probe"}}},
 		"standby": {"mode": "approve", "remediate": values{"replicas": 2, "audit": values{"accessMode": "ReadWriteMany", "existingClaim": "trail"}},
 			"rbac": values{"create": false}, "probe": values{"enabled": false}},
@@ -332,20 +332,30 @@ func TestConfigIsThatOfTheProgram(t *testing.T) {
 	}
 }
 
-func TestNotesNameTwoCommands(t *testing.T) {
-	files, err := render(t, nil)
+// notes are what helm prints, and the commands in it.
+func notes(t *testing.T, v values) (text string, commands []string) {
+	t.Helper()
+	files, err := render(t, v)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var commands []string
-	for line := range strings.SplitSeq(files["unpend/templates/NOTES.txt"], "\n") {
+	text = files["unpend/templates/NOTES.txt"]
+	for line := range strings.SplitSeq(text, "\n") {
 		if c, ok := strings.CutPrefix(line, "  "); ok {
 			commands = append(commands, c)
 		}
 	}
-	want := []string{"kubectl -n unpend rollout status deployment/unpend", "kubectl unpend why -A"}
-	if diff := cmp.Diff(want, commands); diff != "" {
-		t.Error(diff)
+	return text, commands
+}
+
+func TestNotesNameTwoCommands(t *testing.T) {
+	for kind, v := range map[string]values{"deployment": nil, "statefulset": separate()} {
+		delete(v, "mode")
+		_, commands := notes(t, v)
+		want := []string{"kubectl -n unpend rollout status " + kind + "/unpend", "kubectl unpend why -A"}
+		if diff := cmp.Diff(want, commands); diff != "" {
+			t.Error(diff)
+		}
 	}
 }
 

@@ -2,7 +2,6 @@ package deploy_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -357,31 +356,17 @@ func TestExecutorsSelector(t *testing.T) {
 }
 
 func TestNotesOfApprove(t *testing.T) {
-	files, err := render(t, approve())
-	if err != nil {
-		t.Fatal(err)
-	}
-	notes := files["unpend/templates/NOTES.txt"]
-	var commands []string
-	for line := range strings.SplitSeq(notes, "\n") {
-		if c, ok := strings.CutPrefix(line, "  "); ok {
-			commands = append(commands, c)
-		}
-	}
+	text, commands := notes(t, approve())
 	if diff := cmp.Diff([]string{"kubectl -n unpend rollout status deployment/unpend-executor", "kubectl unpend approve INCIDENT#N"}, commands); diff != "" {
 		t.Error(diff)
 	}
-	_, patch, _ := strings.Cut(notes, "patch configmap unpend-guards -p '")
+	_, patch, _ := strings.Cut(text, "patch configmap unpend-guards -p '")
 	patch, _, _ = strings.Cut(patch, "'")
 	var cm corev1.ConfigMap
-	if err := json.Unmarshal([]byte(patch), &cm); err != nil || cm.Data["paused"] != "true" || strings.Contains(notes, "Nobody") || strings.Contains(notes, "reads only") {
-		t.Error(notes, err)
+	if err := json.Unmarshal([]byte(patch), &cm); err != nil || cm.Data["paused"] != "true" || strings.Contains(text, "Nobody") || strings.Contains(text, "reads only") {
+		t.Error(text, err)
 	}
-	files, err = render(t, values{"mode": "approve"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if notes := files["unpend/templates/NOTES.txt"]; !strings.Contains(notes, "\nNobody is listed in remediate.approvers.users") {
-		t.Error(fmt.Sprintln("who installs it is not told:"), notes)
+	if text, _ := notes(t, values{"mode": "approve"}); !strings.Contains(text, "\nNobody is listed in remediate.approvers.users") {
+		t.Error("who installs it is not told:", text)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -65,11 +66,21 @@ func renders(t *testing.T, guide string, command []string) {
 	}
 }
 
-// The charts render for the oldest Kubernetes that they say they are for.
+// The charts render for the oldest Kubernetes that they say they are for, and what they render it
+// serves: of the versions here each was there before, but for the policies of admission, which
+// came with it (https://kubernetes.io/docs/reference/access-authn-authz/validating-admission-policy/).
 func TestOldestKubernetes(t *testing.T) {
+	served := []string{"v1", "admissionregistration.k8s.io/v1", "apps/v1", "batch/v1", "coordination.k8s.io/v1", "networking.k8s.io/v1", "policy/v1", "rbac.authorization.k8s.io/v1"}
 	for name, v := range variants() {
-		if _, err := (chart.Release{Namespace: namespace, Kubernetes: "v1.30.0", Values: v}).Render(t); err != nil {
+		files, err := (chart.Release{Namespace: namespace, Kubernetes: "v1.30.0", Values: v}).Render(t)
+		if err != nil {
 			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		for _, o := range chart.Parse(t, files) {
+			if !slices.Contains(served, o.GetAPIVersion()) {
+				t.Errorf("%s: %s %s is of %s", name, o.GetKind(), o.GetName(), o.GetAPIVersion())
+			}
 		}
 	}
 	if _, err := (chart.Release{Chart: "mig-demo", Kubernetes: "v1.30.0", Values: values{"kwok": values{"nodes": 2}}}).Render(t); err != nil {

@@ -77,9 +77,17 @@ func TestMonitoringGoesByWhatTheClusterKnows(t *testing.T) {
 	}
 }
 
-// The monitor finds the metrics of both processes, by the names of their ports.
-func TestTheMonitorFindsBoth(t *testing.T) {
-	objs := chart.Release{Namespace: namespace, APIs: []string{"monitoring.coreos.com/v1"}, Values: watched()}.Objects(t)
+// The monitor finds the metrics of every process, by the names of their ports.
+func TestTheMonitorFindsAll(t *testing.T) {
+	apart := watched()
+	apart["layout"], apart["nats"] = "separate", values{"existingSecret": "nats", "tokenKey": "token"}
+	finds(t, watched(), "unpend-executor-metrics", "unpend-metrics")
+	finds(t, apart, "unpend-executor-metrics", "unpend-metrics", "unpend-notifier-metrics")
+}
+
+func finds(t *testing.T, v values, want ...string) {
+	t.Helper()
+	objs := chart.Release{Namespace: namespace, APIs: []string{"monitoring.coreos.com/v1"}, Values: v}.Objects(t)
 	i := slices.IndexFunc(objs, func(o *unstructured.Unstructured) bool { return o.GetKind() == "ServiceMonitor" })
 	var monitor struct {
 		Spec struct {
@@ -111,7 +119,7 @@ func TestTheMonitorFindsBoth(t *testing.T) {
 		}
 	}
 	slices.Sort(got)
-	if diff := cmp.Diff([]string{"unpend-executor-metrics", "unpend-metrics"}, got); diff != "" {
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -1,6 +1,8 @@
 package deploy_test
 
 import (
+	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -29,6 +31,7 @@ func tier(n int) values { return values{"probe": values{"tier": n}} }
 // everyProbe turns every option of the probe on.
 func everyProbe() values {
 	return values{
+		"tier":             3,
 		"namespace":        values{"name": "gpu-probes"},
 		"image":            values{"repository": "registry.example.com:5000/nodeprobe", "digest": "sha256:" + strings.Repeat("1", 64), "pullPolicy": "Always"},
 		"deployLabel":      "example.com/gpu",
@@ -131,8 +134,44 @@ func TestTiers(t *testing.T) {
 			t.Errorf("tier %d: namespace %s enforces %q", n, ns.Name, got)
 		}
 	}
-	if diff := cmp.Diff(daemonSet(t, tier(3)), daemonSet(t, nil)); diff != "" {
-		t.Errorf("by default not tier 3: %s", diff)
+	if diff := cmp.Diff(daemonSet(t, tier(1)), daemonSet(t, nil)); diff != "" {
+		t.Errorf("by default not the smallest tier: %s", diff)
+	}
+}
+
+// Helm's notes and the guide say what each tier sees, and what a tier too small leaves unknown.
+func TestTiersAreTold(t *testing.T) {
+	const gpus, whole, instances, lost = "which GPUs there are, their health, MIG mode and profiles", "which pod holds which whole GPU", "where every MIG instance lies and which pod holds it", "Where MIG instances lie is unknown that way"
+	for name, tc := range map[string]struct {
+		with values
+		says []string
+	}{
+		"0": {values{"probe": values{"enabled": false}}, []string{"No probe runs, which is tier 0", lost}},
+		"1": {nil, []string{"Its tier is 1: it sees " + gpus + ".", lost}},
+		"2": {tier(2), []string{"Its tier is 2: it sees " + gpus, whole + ".", lost}},
+		"3": {tier(3), []string{"Its tier is 3: it sees " + gpus, whole, instances + "."}},
+	} {
+		text, _ := notes(t, tc.with)
+		for _, sentence := range []string{"No probe runs", gpus, whole, instances, lost} {
+			wanted := slices.ContainsFunc(tc.says, func(says string) bool { return strings.Contains(says, sentence) })
+			if strings.Contains(text, sentence) != wanted {
+				t.Errorf("tier %s: it says %q is %v: %s", name, sentence, !wanted, text)
+			}
+		}
+		for _, says := range tc.says {
+			if !strings.Contains(text, says) {
+				t.Errorf("tier %s: it does not say %q: %s", name, says, text)
+			}
+		}
+	}
+	guide, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range 4 {
+		if !strings.Contains(string(guide), fmt.Sprintf("\n| %d", n)) {
+			t.Errorf("the guide does not tell of tier %d", n)
+		}
 	}
 }
 
@@ -175,7 +214,8 @@ func TestProbesUpdate(t *testing.T) {
 
 func TestNothingComesInToTheProbe(t *testing.T) {
 	got, set := one[networkingv1.NetworkPolicy](t, probeOnly(t, nil), "NetworkPolicy"), daemonSet(t, nil)
-	want := networkingv1.NetworkPolicySpec{PodSelector: *set.Spec.Selector, PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress}}
+	want := networkingv1.NetworkPolicySpec{PodSelector: *set.Spec.Selector, PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress}}
+	got.Spec.Egress = nil // TestEgress
 	if diff := cmp.Diff(want, got.Spec); diff != "" || got.Namespace != set.Namespace {
 		t.Error(got.Namespace, diff)
 	}

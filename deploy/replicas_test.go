@@ -18,7 +18,7 @@ import (
 // More than one pod of the service need a bus that they share; then one stands by on another
 // node, an upgrade replaces them one by one, and a drain leaves one.
 func TestReplicas(t *testing.T) {
-	if _, err := render(t, values{"replicas": 2}); err == nil || !strings.Contains(err.Error(), "replicas is 2 and config.bus.url is not set") {
+	if _, err := render(t, values{"replicas": 2}); err == nil || !strings.Contains(err.Error(), "replicas is 2 and nats.url is not set") {
 		t.Errorf("%v", err)
 	}
 	var got []string
@@ -55,15 +55,15 @@ func TestEgress(t *testing.T) {
 		values values
 		want   map[string]string
 	}{
-		"defaults": {nil, map[string]string{"unpend": "53 53 443 6443"}},
-		"a model":  {values{"narrate": values{"url": "http://ollama.models:11434/v1", "model": "m"}}, map[string]string{"unpend": "53 53 443 6443 11434"}},
+		"defaults": {nil, map[string]string{"unpend": "53 53 443 6443", probe: "53 53 443 6443"}},
+		"a model":  {values{"narrate": values{"url": "http://ollama.models:11434/v1", "model": "m"}}, map[string]string{"unpend": "53 53 443 6443 11434", probe: "53 53 443 6443"}},
 		"named": {values{"mode": "approve", "remediate": approve()["remediate"], "networkPolicy": values{"egress": []any{values{"ports": []any{values{"port": 8443, "protocol": "TCP"}}}}},
 			"config": values{"bus": values{"url": "nats://a:4223,nats://b"}, "rca": values{"prometheus": "http://prometheus.monitoring:9090"}, "alertmanager": values{"urls": []any{"http://one:9093", "https://two"}}}},
-			map[string]string{"unpend": "53 53 443 6443 4223 4222 9090 9093 8443", "unpend-executor": "53 53 443 6443 4223 4222 8443"}},
+			map[string]string{"unpend": "53 53 443 6443 4223 4222 9090 9093 8443", "unpend-executor": "53 53 443 6443 4223 4222 8443", probe: "53 53 443 6443 8443"}},
 	} {
 		got := map[string]string{}
 		for _, o := range objects(t, tc.values) {
-			if o.GetKind() != "NetworkPolicy" || isProbes(o) {
+			if o.GetKind() != "NetworkPolicy" {
 				continue
 			}
 			var p networkingv1.NetworkPolicy
@@ -95,7 +95,7 @@ func TestHelmTest(t *testing.T) {
 	pods := chart.Parse(t, map[string]string{"test.yaml": files["unpend/templates/tests/why.yaml"]})
 	var p corev1.Pod
 	convert(t, pods[0], &p)
-	if diff := cmp.Diff([]string{"why", "-A"}, p.Spec.Containers[0].Args); diff != "" || p.Spec.ServiceAccountName != "unpend" || p.Spec.RestartPolicy != corev1.RestartPolicyNever {
-		t.Error(diff, p.Spec.ServiceAccountName)
+	if diff := cmp.Diff([]string{"why", "-A"}, p.Spec.Containers[0].Args); diff != "" || p.Spec.ServiceAccountName != "unpend" || p.Spec.RestartPolicy != corev1.RestartPolicyNever || p.Spec.AutomountServiceAccountToken == nil || !*p.Spec.AutomountServiceAccountToken {
+		t.Error(diff, p.Spec.ServiceAccountName, p.Spec.AutomountServiceAccountToken)
 	}
 }

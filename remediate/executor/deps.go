@@ -16,6 +16,9 @@ import (
 	"github.com/unpend/unpend/watcher/owners"
 )
 
+// DefaultPoll is how often a wait looks again, by default.
+const DefaultPoll = time.Second
+
 // Deps are what a plan is proved and carried out with.
 type Deps struct {
 	Client  kubernetes.Interface
@@ -39,7 +42,7 @@ type Deps struct {
 	Shown []diagnosis.Action
 	// DryRun sends every write as a server-side dry run and waits for nothing.
 	DryRun bool
-	// Poll is how often a wait looks again; 1 s by default.
+	// Poll is how often a wait looks again; DefaultPoll without it.
 	Poll time.Duration
 	// Deadlines of the waits; the zero value takes the defaults.
 	Deadlines act.Deadlines
@@ -67,7 +70,7 @@ type Deps struct {
 func (d Deps) withDefaults() Deps {
 	d.Deadlines = d.Deadlines.WithDefaults()
 	if d.Poll == 0 {
-		d.Poll = time.Second
+		d.Poll = DefaultPoll
 	}
 	if d.Logger == nil {
 		d.Logger = slog.New(slog.DiscardHandler)

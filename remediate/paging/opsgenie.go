@@ -16,7 +16,7 @@ import (
 // https://support.atlassian.com/opsgenie/docs/alert-fields. Jira Service Management Operations
 // takes the same: https://developer.atlassian.com/cloud/jira/service-desk-ops/rest/v2/intro
 const (
-	opsgenieURL        = "https://api.opsgenie.com"
+	OpsgenieURL        = "https://api.opsgenie.com"
 	maxOpsgenieMessage = 130
 	maxOpsgenieText    = 15000 // of a description
 	maxOpsgenieNote    = 25000
@@ -42,7 +42,7 @@ func Opsgenie(o Options, key, address string) (*Pager, error) {
 		return nil, errors.New("paging: there is no client")
 	}
 	if address == "" {
-		address = opsgenieURL
+		address = OpsgenieURL
 	}
 	at, err := o.Client.Parse("opsgenie.url", address)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 
 // What Events API v2 takes: https://developer.pagerduty.com/docs/send-alert-event
 const (
-	pagerDutyURL     = "https://events.pagerduty.com"
+	PagerDutyURL     = "https://events.pagerduty.com"
 	pagerDutyKey     = 32 // of an integration: exactly
 	maxPagerDutyKey  = 255
 	maxPagerDutyText = 1024      // of the summary
@@ -36,7 +36,7 @@ func PagerDuty(o Options, key, address string) (*Pager, error) {
 		return nil, errors.New("paging: there is no client")
 	}
 	if address == "" {
-		address = pagerDutyURL
+		address = PagerDutyURL
 	}
 	at, err := o.Client.Parse("pagerduty.url", address)
 	if err != nil {

@@ -59,9 +59,9 @@ const (
 	// is older than that gives way to any: after a restored backup resourceVersions
 	// begin again below it.
 	maxLag = 10 * time.Minute
-	// defaultMaxBytes is far below any volume: a full disk shows as a time-out,
+	// DefaultMaxBytes is far below any volume: a full disk shows as a time-out,
 	// a full stream as a clean error.
-	defaultMaxBytes = 256 << 20
+	DefaultMaxBytes = 256 << 20
 	// heardBytes: of a thread no more is told than where it is.
 	heardBytes = 16 << 20
 	// maxDocument is above what a document may have, and below what NATS takes of a message.
@@ -157,7 +157,7 @@ func newBus(opts Options) (*Bus, error) {
 		return nil, fmt.Errorf("the bus needs a name of the cluster of letters, digits, - and _, at most 63: it is %q", opts.Cluster)
 	}
 	if opts.MaxBytes == 0 {
-		opts.MaxBytes = defaultMaxBytes
+		opts.MaxBytes = DefaultMaxBytes
 	}
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)

@@ -15,7 +15,7 @@ func olderStreams() []jetstream.StreamConfig {
 	var out []jetstream.StreamConfig
 	for _, n := range [][2]string{{"INCIDENTS", "unpend.incident"}, {"DIAGNOSES", "unpend.diagnosis"}, {"OUTCOMES", "unpend.outcome"}, {"DEAD", "unpend.dead"}} {
 		c := jetstream.StreamConfig{Name: n[0], Subjects: []string{n[1] + ".>"}, Storage: jetstream.FileStorage, MaxAge: maxAge, Duplicates: duplicates,
-			MaxBytes: defaultMaxBytes / 4, MaxMsgsPerSubject: 1, Discard: jetstream.DiscardOld, AllowDirect: true}
+			MaxBytes: DefaultMaxBytes / 4, MaxMsgsPerSubject: 1, Discard: jetstream.DiscardOld, AllowDirect: true}
 		if n[0] == "DEAD" {
 			c.MaxMsgsPerSubject = -1
 		}

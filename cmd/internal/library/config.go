@@ -8,6 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/unpend/unpend/cmd/internal/bus"
 	"github.com/unpend/unpend/knowledge/jira"
 )
 
@@ -29,7 +30,7 @@ type Config struct {
 	// filled again at every start: from the folder, and from the bus.
 	Library string `json:"library"`
 	// MaxBytes of documents on the bus, besides bus.maxBytes (256 MiB).
-	MaxBytes int64 `json:"maxBytes"`
+	MaxBytes bus.Size `json:"maxBytes"`
 	// Slack and Jira are read by the process that leads, for all.
 	Slack Slack `json:"slack"`
 	Jira  Jira  `json:"jira"`
@@ -104,7 +105,20 @@ func (c Config) Documents() int64 {
 	case c.MaxBytes == 0:
 		return defaultDocuments
 	}
-	return c.MaxBytes
+	return int64(c.MaxBytes)
+}
+
+// InForce is the configuration with the defaults of what is not given.
+func (c Config) InForce() Config {
+	c.MaxBytes = bus.Size(c.Documents())
+	if c.Slack.Given() {
+		c.Slack.Every = &metav1.Duration{Duration: orElse(c.Slack.Every, slackEvery)}
+	}
+	if c.Jira.given() {
+		c.Jira.Every = &metav1.Duration{Duration: orElse(c.Jira.Every, jiraEvery)}
+		c.Jira.Sweep = &metav1.Duration{Duration: orElse(c.Jira.Sweep, jira.DefaultSweep)}
+	}
+	return c
 }
 
 // Check says what of it cannot be meant, by its key. Places are where something may be told;

@@ -23,9 +23,10 @@ func (s *Service) announce(ctx context.Context, o Options) error {
 	return nil
 }
 
-// shown is the configuration without what is nobody's business: passwords in URLs, and who
+// shown is the configuration in force without what is nobody's business: passwords in URLs, and who
 // the approvers are elsewhere.
 func (c Config) shown() Config {
+	c = c.inForce()
 	c.Bus.URL, c.RCA.Prometheus = withoutPassword(c.Bus.URL), withoutPassword(c.RCA.Prometheus)
 	c.PagerDuty.URL, c.Opsgenie.URL, c.Alertmanager.URL, c.Webhook.URL = withoutPath(c.PagerDuty.URL), withoutPath(c.Opsgenie.URL), withoutPath(c.Alertmanager.URL), withoutPath(c.Webhook.URL)
 	urls := make([]string, len(c.Alertmanager.URLs))

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/yaml"
 
 	"github.com/unpend/unpend/cmd/internal/library"
 	"github.com/unpend/unpend/rca/idle"
@@ -91,7 +90,7 @@ type remediateConfig struct {
 	} `json:"deadlines"`
 }
 
-// ReadConfig reads the file strictly: a key nobody knows is a mistake.
+// ReadConfig reads the file strictly; an error names every key that is at fault.
 func ReadConfig(path string) (Config, error) {
 	var c Config
 	c.Web.Metrics = "127.0.0.1:9090"
@@ -105,7 +104,7 @@ func ReadConfig(path string) (Config, error) {
 	if err != nil {
 		return c, fmt.Errorf("read the configuration: %w", err)
 	}
-	if err := yaml.UnmarshalStrict(data, &c); err != nil {
+	if err := c.decode(data); err != nil {
 		return c, fmt.Errorf("%s: %w", path, err)
 	}
 	if _, err := owners.Names(c.RCA.OwnerKinds); err != nil {

@@ -18,7 +18,7 @@ type narrateConfig struct {
 	Model string `json:"model"`
 	// KeyFile holds the key that the server takes; without it none is sent.
 	KeyFile string `json:"keyFile"`
-	// Deadline of one wording (8s). The finding is told before, and edited then.
+	// Deadline of one wording; the finding is told before, and edited then (8s).
 	Deadline *metav1.Duration `json:"deadline"`
 	// PerHour is how many requests are sent in any hour (60).
 	PerHour *int `json:"perHour"`

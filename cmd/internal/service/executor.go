@@ -15,7 +15,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/unpend/unpend/rca/cluster"
-	"github.com/unpend/unpend/remediate/act"
 	"github.com/unpend/unpend/remediate/audit"
 	"github.com/unpend/unpend/remediate/executor"
 )
@@ -47,9 +46,7 @@ func (s *Service) carryOut(ctx context.Context) (err error) {
 	}()
 	x := executor.New(executor.Options{Publish: s.notices(), Registerer: s.registry,
 		Namespace: c.namespace(), Self: who.Status.UserInfo.Username, ActAs: s.actAs, Groups: c.Groups,
-		Deps: executor.Deps{Observe: s.traced(trail.Observe), Measure: s.measure, Client: client, Dynamic: custom, Owners: s.asked, Now: s.now, Logger: s.logger, Poll: c.Poll.Duration, Deadlines: act.Deadlines{
-			Evict: c.Deadlines.Evict.Duration, Leave: c.Deadlines.Leave.Duration, Manager: c.Deadlines.Manager.Duration,
-			Wedge: c.Deadlines.Wedge.Duration, Run: c.Deadlines.Run.Duration}}})
+		Deps: executor.Deps{Observe: s.traced(trail.Observe), Measure: s.measure, Client: client, Dynamic: custom, Owners: s.asked, Now: s.now, Logger: s.logger, Poll: c.Poll.Duration, Deadlines: c.deadlines()}})
 	s.ready.set()
 	return x.Run(ctx, s.rest, self)
 }

@@ -43,7 +43,7 @@ func TestIdentitiesAreHeldToTheirLines(t *testing.T) {
 			t.Errorf("%s:\n got %v\nwant %s", name, err, want)
 		}
 	}
-	if _, err := configured(t, head+"  - {slack: U0ADA, user: ada, email: ada@example.com}\n"); err == nil || !strings.Contains(err.Error(), `unknown field "email"`) {
+	if _, err := configured(t, head+"  - {slack: U0ADA, user: ada, email: ada@example.com}\n"); err == nil || !strings.HasSuffix(err.Error(), "remediate.identities[0].email: there is no such key") {
 		t.Errorf("an unknown key: %v", err)
 	}
 }

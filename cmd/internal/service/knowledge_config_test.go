@@ -20,7 +20,7 @@ func TestKnowledgeConfig(t *testing.T) {
 		"{slack: {channels: [a]}}":                          "knowledge.slack.tokenFile is not given",
 		"{slack: {tokenFile: t}}":                           "knowledge.slack.channels and knowledge.slack.privateChannels are empty",
 		"{slack: {tokenFile: t, channels: [a], every: 1s}}": "knowledge.slack.every is 1s: it has to be 1m0s or more",
-		"{slack: {token: t}}":                               `unknown field "token"`,
+		"{slack: {token: t}}":                               "knowledge.slack.token: there is no such key",
 		"{jira: {url: https://a.example, deployment: cloud, tokenFile: t, projects: [OPS]}}":                  "knowledge.jira.user is not given",
 		"{jira: {url: https://a.example, deployment: cloud, user: u, projects: [OPS]}}":                       "knowledge.jira.tokenFile is not given",
 		"{jira: {url: https://a.example, deployment: datacenter, tokenFile: t}}":                              "knowledge.jira.projects is empty",

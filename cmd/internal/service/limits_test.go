@@ -11,6 +11,19 @@ import (
 func TestConfigIsChecked(t *testing.T) {
 	for text, want := range map[string][]string{
 		"watcher: {sweep: -5s}":                              {"watcher.sweep is -5s: it has to be between 1s and 1h0m0s"},
+		"watcher: {sweep: 5x}":                               {`watcher.sweep is "5x": it has to be a duration, such as 30s, 5m or 24h`},
+		"watcher: {sweep: 5}":                                {"watcher.sweep is 5: it has to be a duration"},
+		"remediate: {deadlines: {run: true}, poll: fast}":    {"remediate.deadlines.run is true: it has to be a duration", `remediate.poll is "fast": it has to be a duration`},
+		"narrate: {perHour: 1.5}":                            {"narrate.perHour is 1.5: it has to be a whole number"},
+		"rca: {idleThreshold: low}":                          {`rca.idleThreshold is "low": it has to be a number`},
+		"bus: {maxBytes: lots}":                              {`bus.maxBytes is "lots": it has to be a number of bytes, such as 512Mi`},
+		"bus: {maxBytes: 1Ki}":                               {"bus.maxBytes is 1024: it has to be between 4194304 (4Mi) and 1099511627776 (1Ti)"},
+		"bus: {maxBytes: 1000000000, replicas: three}":       {`bus.replicas is "three": it has to be a whole number`},
+		"slack: [C0]":                                        {"slack: it has to be keys with their values"},
+		"routes: {to: [slack]}":                              {"routes: it has to be a list"},
+		"knowledge: {slack: {channels: gpu-help}}":           {`knowledge.slack.channels is "gpu-help": it has to be a list`},
+		"kubectl: {events: sometimes}":                       {`kubectl.events is "sometimes": it has to be true or false`},
+		"web: {metrics: {port: 9090}}":                       {"web.metrics: it has to be text"},
 		"watcher: {sweep: 0s}":                               {"watcher.sweep is 0s: "},
 		"watcher: {debounce: 2h}":                            {"watcher.debounce is 2h0m0s: "},
 		"watcher: {sweep: 999h}":                             {"watcher.sweep is 999h0m0s: "},
@@ -57,8 +70,19 @@ func TestConfigIsChecked(t *testing.T) {
 		}
 	}
 	path := filepath.Join(t.TempDir(), "unpend.yaml")
-	must(t, os.WriteFile(path, []byte("watcher: {sweep: 5s, debounce: 1ms}\nremediate: {poll: 100ms, deadlines: {wedge: 3s}}\nbus: {maxBytes: 4194304}\nweb: {listen: \"[::1]:0\", hosts: [unpend.example.com], mcp: '[::1]:8081'}\nkubectl: {events: true}\n"), 0o600))
-	if _, err := ReadConfig(path); err != nil {
-		t.Error(err)
+	must(t, os.WriteFile(path, []byte("watcher: {sweep: 5s, debounce: 1ms}\nremediate: {poll: 100ms, deadlines: {wedge: 3s}}\nbus: {maxBytes: 4Mi}\nweb: {listen: \"[::1]:0\", hosts: [unpend.example.com], mcp: '[::1]:8081'}\nkubectl: {events: true}\n"), 0o600))
+	if c, err := ReadConfig(path); err != nil || c.Bus.MaxBytes != 4<<20 {
+		t.Error(c.Bus, err)
+	}
+	for text, want := range map[string]string{
+		"watcher: {swep: 5s}\nslak: {channel: C0}":        "slak: there is no such key\nwatcher.swep: there is no such key",
+		"remediate: {identities: [{user: a, mail: b@c}]}": "remediate.identities[0].mail: there is no such key",
+		"web: {}\nweb: {}": `key "web" already set in map`,
+		"a sentence":       "cannot unmarshal string",
+	} {
+		must(t, os.WriteFile(path, []byte(text), 0o600))
+		if _, err := ReadConfig(path); err == nil || !strings.HasPrefix(err.Error(), path+": ") || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
 	}
 }

@@ -74,8 +74,8 @@ type pagerDutyConfig struct {
 type opsgenieConfig struct {
 	// KeyFile holds the key of an API integration.
 	KeyFile string `json:"keyFile"`
-	// URL of the API (https://api.opsgenie.com); of Jira Service Management Operations it is
-	// https://api.atlassian.com/jsm/ops/integration.
+	// URL of the API; of Jira Service Management Operations it is
+	// https://api.atlassian.com/jsm/ops/integration (https://api.opsgenie.com).
 	URL         string `json:"url"`
 	pagesConfig `json:",inline"`
 }

@@ -180,7 +180,7 @@ func TestNarrateConfig(t *testing.T) {
 		"narrate: {deadline: 3s}":                                               "narrate names no narrate.url",
 		"narrate: {url: 'http://x/v1', model: m, deadline: 1ms}":                "narrate.deadline is 1ms",
 		"narrate: {url: 'http://x/v1', model: m, perHour: 0}":                   "narrate.perHour is 0",
-		"narrate: {url: 'http://x/v1', model: m, key: sk-1}":                    `unknown field "key"`,
+		"narrate: {url: 'http://x/v1', model: m, key: sk-1}":                    "narrate.key: there is no such key",
 		"narrate: {url: 'http://x/v1', model: o3, tokenLimitField: max_tokens}": "which o3 does not take",
 	} {
 		if _, err := read(yaml); err == nil || !strings.Contains(err.Error(), want) {

@@ -108,7 +108,7 @@ func TestReleaseFromItsBeginningToItsEnd(t *testing.T) {
 	h.stop(t)
 	collector.oneTrace(t, d.Incident, "diagnose", "tell slack", "carry out")
 	must(t, h.uninstall(t))
-	l.leavesNothing(t, before, ns)
+	l.leavesNothing(t, before)
 }
 
 func (l *lane) secret(t *testing.T, ns, name, key, text string) {
@@ -187,13 +187,12 @@ func (l *lane) everything(t *testing.T) map[string]bool {
 }
 
 // leavesNothing wants what was there before and, of what has come since, the pods and the Job of
-// tenants, what people have recorded, and the leases that pods of the previous chart made: this
-// one's are its own. No mark is on anything.
-func (l *lane) leavesNothing(t *testing.T, before map[string]bool, ns string) {
+// tenants and what people have recorded. No mark is on anything.
+func (l *lane) leavesNothing(t *testing.T, before map[string]bool) {
 	t.Helper()
 	stays := func(name string) bool {
 		return before[name] || strings.HasPrefix(name, "pods/default/") || strings.HasPrefix(name, "jobs/default/") || strings.HasPrefix(name, "leases/kube-") ||
-			strings.HasPrefix(name, "remediations//") || strings.HasPrefix(name, "approvals//") || name == "leases/"+ns+"/unpend-analyst" || name == "leases/"+ns+"/unpend-executor"
+			strings.HasPrefix(name, "remediations//") || strings.HasPrefix(name, "approvals//")
 	}
 	controlplane.Eventually(t, time.Minute, "nothing of the release is left", func() (bool, string) {
 		var left []string

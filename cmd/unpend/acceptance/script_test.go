@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 	}
-	testscript.Main(m, map[string]func(){"unpend": unpend, "clicker": clicker, "nats-server": natsServer})
+	testscript.Main(m, map[string]func(){"unpend": unpend, "kubectl-unpend": unpend, "clicker": clicker, "nats-server": natsServer})
 }
 
 // unpend is what the command's main does.

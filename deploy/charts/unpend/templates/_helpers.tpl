@@ -77,6 +77,11 @@ true
 {{- end -}}
 {{- end -}}
 
+{{/* The kind of what runs the service, as kubectl takes it. */}}
+{{- define "unpend.runsAs" -}}
+{{ ternary "statefulset" "deployment" (not (empty (include "unpend.listens" .))) }}
+{{- end -}}
+
 {{- define "unpend.natsDir" -}}/etc/unpend-nats{{- end -}}
 
 {{/* The keys of the Secret by which NATS is spoken to, by what the configuration calls them. */}}

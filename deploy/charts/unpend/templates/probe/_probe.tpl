@@ -12,6 +12,13 @@ app.kubernetes.io/name: {{ .Chart.Name }}-probe
 app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end -}}
 
+{{/* What the probe's tier tells, for people. */}}
+{{- define "unpend.probe.sees" -}}
+which GPUs there are, their health, MIG mode and profiles
+{{- if ge (int .Values.probe.tier) 2 }}, which pod holds which whole GPU{{ end }}
+{{- if ge (int .Values.probe.tier) 3 }}, and where every MIG instance lies and which pod holds it{{ end }}
+{{- end -}}
+
 {{- define "unpend.probe.labels" -}}
 {{ include "unpend.probe.selector" . }}
 {{ include "unpend.about" . }}
