@@ -157,7 +157,7 @@ func (c *Workload) behindOldPods(d *appsv1.Deployment) bool {
 	}
 	mine := metav1.GetControllerOfNoCopy(c.Pod)
 	running := c.Cluster.Running(c.Incident.Workload)
-	return mine != nil && len(running) > 0 && !slices.ContainsFunc(running, func(p *corev1.Pod) bool {
+	return mine != nil && !slices.ContainsFunc(running, func(p *corev1.Pod) bool {
 		o := metav1.GetControllerOfNoCopy(p)
 		return o == nil || view.Refers(o, mine.Kind, mine.Name, mine.UID)
 	})

@@ -245,3 +245,17 @@ func TestARolloutWaitsForItself(t *testing.T) {
 		})
 	}
 }
+
+// Members that have to be apart wait for places, not for a rollout of their own.
+func TestOnlyRolloutsStandInTheirOwnWay(t *testing.T) {
+	w := rcatest.NewWorld()
+	gpus(w, "n", 4)
+	w.Asking(rcatest.List("nvidia.com/gpu", "2"))
+	made("PyTorchJob", "train", w.Wait, member(w, "m", "n", "2"))
+	for _, p := range w.Pods {
+		p.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "w"}}, TopologyKey: "kubernetes.io/hostname"}}}}
+	}
+	if got := found(waits(t, w, "PyTorchJob", "train", 1).Deadlock()); got != "" {
+		t.Error(got)
+	}
+}

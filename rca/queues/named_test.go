@@ -17,10 +17,12 @@ func TestWordsNamePods(t *testing.T) {
 		"failed waiting for GPU reservation pod to allocate: kai/reservation-1":      {"kai/reservation-1"},
 		"Failed to bind pod a/w to node n1: waiting for pod kai/reservation-1.":      {"kai/reservation-1"},
 		"kai/reservation-1 and kai/reservation-2, then kai/reservation-1 once more":  {"kai/reservation-1", "kai/reservation-2"},
+		"a/other and kai/w wait for a/w":                                             {"a/other", "kai/w"},
 		"3/4 nodes are unavailable: kai/gone, nvidia.com/gpu, https://example.com/x": nil,
 	} {
 		c := open(t, func(w *rcatest.World) {
-			for _, name := range []string{"reservation-1", "reservation-2"} {
+			w.Pods = append(w.Pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "other"}})
+			for _, name := range []string{"reservation-1", "reservation-2", "w"} {
 				w.Pods = append(w.Pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "kai", Name: name}})
 			}
 		})

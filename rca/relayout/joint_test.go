@@ -188,3 +188,42 @@ func TestIdleInstancesCountBesideGPUsThatAreReMade(t *testing.T) {
 		}
 	}
 }
+
+// Each GPU that completes what is idle elsewhere is a way of its own, where it costs the same.
+func TestEitherGPUCompletesWhatIsIdle(t *testing.T) {
+	w := rcatest.NewWorld()
+	own(w)
+	ones := sim.All("A100-40GB", "1g.5gb")
+	w.AddNode(sim.Node{Name: "n", GPUs: 3, Config: "x", Layouts: [][]sim.Placed{ones, ones, sim.All("A100-40GB", "2g.10gb")}})
+	w.Asking(rcatest.List(string(mig2g), "5"))
+	c := planner(t, w)
+	var got []string
+	for _, r := range c.relayouts(c.Cluster.Nodes["n"], c.asks[0]) {
+		l := r.Layouts()
+		got = append(got, fmt.Sprintf("%d %d %d", l[0]["2g.10gb"], l[1]["2g.10gb"], l[2]["2g.10gb"]))
+	}
+	if text := strings.Join(got, "; "); text != "2 0 3; 0 2 3" {
+		t.Errorf("%q", text)
+	}
+}
+
+// An entry that is about some of a node's GPUs leaves the others as they are, and may have what is
+// asked by itself.
+func TestEntriesOfSomeGPUs(t *testing.T) {
+	for count, want := range map[string]string{"7": "one", "8": ""} {
+		w := rcatest.NewWorld()
+		w.ConfigMaps = []*corev1.ConfigMap{sim.ConfigMap("gpu-operator", "default-mig-parted-config", "A100-40GB")}
+		w.ConfigMaps[0].Data = map[string]string{"config.yaml": "version: v1\nmig-configs:\n  one: [{devices: [1], mig-enabled: true, mig-devices: {1g.5gb: 7}}]\n"}
+		seven := sim.All("A100-40GB", "7g.40gb")
+		w.AddNode(sim.Node{Name: "n", GPUs: 2, Config: "x", Layouts: [][]sim.Placed{seven, seven}})
+		w.Asking(rcatest.List(string(mig1g), count))
+		c := planner(t, w)
+		var got []string
+		for _, r := range c.relayouts(c.Cluster.Nodes["n"], c.asks[0]) {
+			got = append(got, r.Config)
+		}
+		if text := strings.Join(got, " "); text != want {
+			t.Errorf("of %s: %q, want %q", count, text, want)
+		}
+	}
+}

@@ -254,3 +254,26 @@ func TestTheRoomiestGPU(t *testing.T) {
 		}
 	}
 }
+
+// Nothing is re-made where no GPU's counts change, and no GPU that is sick.
+func TestWhatIsNotReMade(t *testing.T) {
+	w := rcatest.NewWorld()
+	w.AddNode(sim.Node{Name: "n", Layouts: [][]sim.Placed{sim.All("A100-40GB", "1g.5gb")}})
+	c := planner(t, w)
+	n := c.Cluster.Nodes["n"]
+	for name, tc := range map[string]struct {
+		edit func(*view.Remake)
+		want bool
+	}{
+		"another layout":   {func(*view.Remake) {}, true},
+		"the same layout":  {func(how *view.Remake) { how.GPUs = nil }, false},
+		"of a sick GPU":    {func(how *view.Remake) { how.Sick = true }, false},
+		"neither is there": {func(how *view.Remake) { how.GPUs, how.Sick = nil, true }, false},
+	} {
+		how := c.Cluster.ClassOf(n).RemakeBy(n, map[int]placement.Layout{0: {"2g.10gb": 3}})
+		tc.edit(&how)
+		if _, got := c.Remakes(n, how); got != tc.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}

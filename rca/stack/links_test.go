@@ -46,12 +46,12 @@ func (rows linkRows) run(t *testing.T) {
 	}
 }
 
-// age has a pod be of that age, and its container run since then, ready or not.
-func age(d time.Duration, ready bool) func(*corev1.Pod) {
+// age has a pod be of that age, and its container run since then and not be ready.
+func age(d time.Duration) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		at := metav1.NewTime(noon.Add(-d))
 		p.CreationTimestamp, p.Status.StartTime = at, &at
-		p.Status.ContainerStatuses[0].Ready, p.Status.ContainerStatuses[0].State.Running.StartedAt = ready, at
+		p.Status.ContainerStatuses[0].Ready, p.Status.ContainerStatuses[0].State.Running.StartedAt = false, at
 	}
 }
 
@@ -71,7 +71,7 @@ func all(edits ...func(*corev1.Pod)) func(*corev1.Pod) {
 
 // waitsFor has a pod of that age wait in an init container.
 func waitsFor(container string, d time.Duration) func(*corev1.Pod) {
-	return all(age(d, false), waitsIn(container), func(p *corev1.Pod) {
+	return all(age(d), waitsIn(container), func(p *corev1.Pod) {
 		p.Status.InitContainerStatuses[0].State.Running.StartedAt = metav1.NewTime(noon.Add(-d))
 	})
 }
@@ -143,10 +143,10 @@ func TestDriversThatAreNotReady(t *testing.T) {
 		}
 	}
 	linkRows{
-		"it is loading":                 {of(age(20*time.Minute, false)), "4 starting DriverNotReady proven: is starting: its driver is being loaded for 20 min, which takes up to 21 min | Wait wait until the driver of n is ready, normally within 1 min"},
-		"for as long as it may":         {of(age(21*time.Minute, false)), "4 failed DriverNotReady proven: has no driver: its driver's pod is not ready after 21 min, where 21 min are normal | RepairDeviceStack mend the driver of n"},
+		"it is loading":                 {of(age(20*time.Minute)), "4 starting DriverNotReady proven: is starting: its driver is being loaded for 20 min, which takes up to 21 min | Wait wait until the driver of n is ready, normally within 1 min"},
+		"for as long as it may":         {of(age(21*time.Minute)), "4 failed DriverNotReady proven: has no driver: its driver's pod is not ready after 21 min, where 21 min are normal | RepairDeviceStack mend the driver of n"},
 		"it crashes":                    {of(crashes("no headers")), "4 failed DriverNotReady proven: has no driver: its driver's pod fails at nvidia-driver-ctr CrashLoopBackOff (9 restarts; last exit 1: no headers) | RepairDeviceStack mend the driver of n"},
-		"it crashed thrice, and loads":  {of(all(age(time.Minute, false), func(p *corev1.Pod) { p.Status.ContainerStatuses[0].RestartCount = 3 })), "4 failed DriverNotReady proven: has no driver: its driver's pod fails at nvidia-driver-ctr running and not ready | RepairDeviceStack mend the driver of n"},
+		"it crashed thrice, and loads":  {of(all(age(time.Minute), func(p *corev1.Pod) { p.Status.ContainerStatuses[0].RestartCount = 3 })), "4 failed DriverNotReady proven: has no driver: its driver's pod fails at nvidia-driver-ctr running and not ready | RepairDeviceStack mend the driver of n"},
 		"its image is not there":        {of(imageMissing), "4 failed DriverNotReady proven: has no driver: its driver's pod fails at nvidia-driver-ctr ErrImagePull: not found | RepairDeviceStack name a driver image that exists for the OS and kernel of n"},
 		"a user holds the one before":   {manager(6 * time.Minute), "4 waiting DriverNotReady proven: cannot load its driver again while 1 pod of users holds the old one | EvictPods evict ml/held from n, so that its driver can be loaded again | RebootNode reboot n: no module is loaded then?"},
 		"a user holds it, a moment ago": {manager(5 * time.Minute), "4 starting DriverNotReady proven: is starting: its driver is being loaded for 5 min, which takes up to 21 min | Wait wait until the driver of n is ready, normally within 16 min"},
@@ -173,7 +173,7 @@ func TestDriversThatAreNotReady(t *testing.T) {
 		"a taint keeps it off": {func(_ *lab, n *corev1.Node) {
 			n.Spec.Taints = []corev1.Taint{{Key: "team", Effect: corev1.TaintEffectNoSchedule}}
 		}, "4 kept off GPUStackNotOnNode proven: has no driver: gpu-operator/nvidia-driver-ctr does not run there: it does not tolerate taint team:NoSchedule | RepairDeviceStack have gpu-operator/nvidia-driver-ctr tolerate team:NoSchedule"},
-		"of two the one that least is wrong for": {func(l *lab, n *corev1.Node) {
+		"of two the one that least is wrong for": {func(l *lab, _ *corev1.Node) {
 			other := l.sets[driver].DeepCopy()
 			other.Name = "other"
 			other.Spec.Template.Spec.NodeSelector = map[string]string{"a": "b", "c": "d"}
@@ -197,10 +197,10 @@ func TestToolkitsThatAreNotReady(t *testing.T) {
 	}
 	team := corev1.Taint{Key: "team", Effect: corev1.TaintEffectNoSchedule}
 	linkRows{
-		"it is set up":               {of(age(4*time.Minute, false)), "5 starting RuntimeNotConfigured proven: is starting: its container toolkit is being set up | Wait wait until the container toolkit of n is ready, normally within 1 min"},
-		"for as long as it may be":   {of(age(5*time.Minute, false)), "5 failed RuntimeNotConfigured proven: has a container runtime that does not hand out GPUs: its container toolkit fails at nvidia-container-toolkit-ctr running and not ready | RepairDeviceStack mend the container toolkit of n"},
+		"it is set up":               {of(age(4*time.Minute)), "5 starting RuntimeNotConfigured proven: is starting: its container toolkit is being set up | Wait wait until the container toolkit of n is ready, normally within 1 min"},
+		"for as long as it may be":   {of(age(5*time.Minute)), "5 failed RuntimeNotConfigured proven: has a container runtime that does not hand out GPUs: its container toolkit fails at nvidia-container-toolkit-ctr running and not ready | RepairDeviceStack mend the container toolkit of n"},
 		"it crashes":                 {of(crashes("no config")), "5 failed RuntimeNotConfigured proven: has a container runtime that does not hand out GPUs: its container toolkit fails at nvidia-container-toolkit-ctr CrashLoopBackOff (9 restarts; last exit 1: no config) | RepairDeviceStack mend the container toolkit of n"},
-		"it crashed thrice":          {of(all(age(time.Minute, false), func(p *corev1.Pod) { p.Status.ContainerStatuses[0].RestartCount = 3 })), "5 failed RuntimeNotConfigured proven: has a container runtime that does not hand out GPUs: its container toolkit fails at nvidia-container-toolkit-ctr running and not ready | RepairDeviceStack mend the container toolkit of n"},
+		"it crashed thrice":          {of(all(age(time.Minute), func(p *corev1.Pod) { p.Status.ContainerStatuses[0].RestartCount = 3 })), "5 failed RuntimeNotConfigured proven: has a container runtime that does not hand out GPUs: its container toolkit fails at nvidia-container-toolkit-ctr running and not ready | RepairDeviceStack mend the container toolkit of n"},
 		"the machine has its own":    {labelled("pre-installed"), "6 kept off GPUStackNotOnNode likely: has no pod of the device plugin gpu-operator/nvidia-device-plugin, which selects it | RepairDeviceStack see why gpu-operator/nvidia-device-plugin makes no pod for n"},
 		"a person keeps it off":      {labelled("false"), "6 kept off GPUStackNotOnNode likely: has no pod of the device plugin gpu-operator/nvidia-device-plugin, which selects it | RepairDeviceStack see why gpu-operator/nvidia-device-plugin makes no pod for n"},
 		"and a taint does too":       {labelled("false", team), "5 kept off GPUStackNotOnNode proven: has no container toolkit: gpu-operator/nvidia-container-toolkit-ctr does not run there: it selects nodes by label nvidia.com/gpu.deploy.container-toolkit=true, here it is \"false\"; it does not tolerate taint team:NoSchedule | RepairDeviceStack label n nvidia.com/gpu.deploy.container-toolkit=true; have gpu-operator/nvidia-container-toolkit-ctr tolerate team:NoSchedule"},
@@ -238,8 +238,8 @@ func TestPluginsThatAreNotReady(t *testing.T) {
 		}
 	}
 	linkRows{
-		"it is starting":                      {of(age(4*time.Minute, false)), "7 starting DevicePluginDown proven: is starting: its device plugin's pod is 4 min old | Wait wait until the device plugin of n is ready, normally within 1 min"},
-		"it has been starting for long":       {of(age(5*time.Minute, false)), "7 failed DevicePluginDown proven: has GPUs and offers none: its device plugin's pod is not ready: nvidia-device-plugin running and not ready | RepairDeviceStack mend the device plugin of n"},
+		"it is starting":                      {of(age(4*time.Minute)), "7 starting DevicePluginDown proven: is starting: its device plugin's pod is 4 min old | Wait wait until the device plugin of n is ready, normally within 1 min"},
+		"it has been starting for long":       {of(age(5*time.Minute)), "7 failed DevicePluginDown proven: has GPUs and offers none: its device plugin's pod is not ready: nvidia-device-plugin running and not ready | RepairDeviceStack mend the device plugin of n"},
 		"it crashes":                          {of(crashes("no card")), "7 failed DevicePluginDown proven: has GPUs and offers none: its device plugin fails at nvidia-device-plugin CrashLoopBackOff (9 restarts; last exit 1: no card) | RepairDeviceStack mend the device plugin of n"},
 		"its image is not there":              {of(imageMissing), "7 failed DevicePluginDown proven: has GPUs and offers none: its device plugin fails at nvidia-device-plugin ErrImagePull: not found | RepairDeviceStack let n pull the device plugin's image"},
 		"it waits for the driver":             {of(waitsFor("driver-validation", 4*time.Minute)), "4 starting DriverNotReady proven: is starting: its device plugin waits for the driver | Wait wait until the device plugin of n is ready, normally within 1 min"},
@@ -252,7 +252,7 @@ func TestPluginsThatAreNotReady(t *testing.T) {
 		}, "7 failed DevicePluginDown proven: has GPUs and offers none: its device plugin's pod is not ready: config-manager-init running | RepairDeviceStack name a config of the device plugin that exists: nvidia.com/device-plugin.config=x on n"},
 		"its config is not there, and no label": {of(waitsFor("config-manager-init", 9*time.Minute)), "7 failed DevicePluginDown proven: has GPUs and offers none: its device plugin's pod is not ready: config-manager-init running | RepairDeviceStack mend the device plugin of n"},
 		"it crashes by the node's own runtime":  {bare(crashes("no card")), "5 failed RuntimeNotConfigured likely: has a device plugin that crashes: its pod names no RuntimeClass, so it sees GPUs only if NVIDIA's is the runtime by default | RepairDeviceStack configure NVIDIA's runtime on n"},
-		"it cannot load NVML":                   {bare(all(age(time.Minute, false), crashes("could not load NVML library"))), "5 failed RuntimeNotConfigured likely: has a device plugin that cannot load NVML: its pod names no RuntimeClass, so it sees GPUs only if NVIDIA's is the runtime by default | RepairDeviceStack configure NVIDIA's runtime on n"},
+		"it cannot load NVML":                   {bare(all(age(time.Minute), crashes("could not load NVML library"))), "5 failed RuntimeNotConfigured likely: has a device plugin that cannot load NVML: its pod names no RuntimeClass, so it sees GPUs only if NVIDIA's is the runtime by default | RepairDeviceStack configure NVIDIA's runtime on n"},
 		"NVML, by NVIDIA's runtime":             {bare(all(class("nvidia"), crashes("could not load NVML library"))), "7 failed DevicePluginDown proven: has GPUs and offers none: its device plugin fails at nvidia-device-plugin CrashLoopBackOff (9 restarts; last exit 1: could not load NVML library) | RepairDeviceStack mend the device plugin of n"},
 		"NVML, by an empty class":               {bare(all(class(""), crashes("could not load NVML library"))), "5 failed RuntimeNotConfigured likely: has a device plugin that cannot load NVML: its pod names no RuntimeClass, so it sees GPUs only if NVIDIA's is the runtime by default | RepairDeviceStack configure NVIDIA's runtime on n"},
 		"it crashes by NVIDIA's runtime":        {bare(all(class("nvidia"), crashes("no card"))), "7 failed DevicePluginDown proven: has GPUs and offers none: its device plugin fails at nvidia-device-plugin CrashLoopBackOff (9 restarts; last exit 1: no card) | RepairDeviceStack mend the device plugin of n"},
@@ -308,7 +308,7 @@ func TestPluginsThatAnnounceNothing(t *testing.T) {
 		"it announces none":               {of(capacity(0)), "8 failed DevicePluginDown proven: has GPUs and offers none, though its device plugin runs | RestartDevicePlugin | RepairDeviceStack mend the device plugin of n?"},
 		"they are sick":                   {of(capacity(4)), "whole"},
 		"its driver fails":                {of(func(l *lab, _ *corev1.Node) { crashes("gone")(l.Pods[0]) }), "4 failed DriverNotReady proven: has no driver: its driver's pod fails at nvidia-driver-ctr CrashLoopBackOff (9 restarts; last exit 1: gone) | RepairDeviceStack mend the driver of n"},
-		"its driver is starting":          {of(func(l *lab, _ *corev1.Node) { age(time.Minute, false)(l.Pods[0]) }), "8 failed DevicePluginDown proven: has GPUs and offers none, though its device plugin runs | RepairDeviceStack mend the device plugin of n? | RestartDevicePlugin?"},
+		"its driver is starting":          {of(func(l *lab, _ *corev1.Node) { age(time.Minute)(l.Pods[0]) }), "8 failed DevicePluginDown proven: has GPUs and offers none, though its device plugin runs | RepairDeviceStack mend the device plugin of n? | RestartDevicePlugin?"},
 		"its toolkit fails":               {of(func(l *lab, _ *corev1.Node) { crashes("gone")(l.Pods[1]) }), "5 failed RuntimeNotConfigured proven: has a container runtime that does not hand out GPUs: its container toolkit fails at nvidia-container-toolkit-ctr CrashLoopBackOff (9 restarts; last exit 1: gone) | RepairDeviceStack mend the container toolkit of n"},
 		"by the node's own runtime":       {alone(), "5 failed RuntimeNotConfigured likely: has a device plugin that runs and finds no GPU: its pod names no RuntimeClass, so it sees GPUs only if NVIDIA's is the runtime by default | RepairDeviceStack configure NVIDIA's runtime on n"},
 		"by it, and it has announced any": {alone(capacity(0)), "8 failed DevicePluginDown proven: has GPUs and offers none, though its device plugin runs | RestartDevicePlugin | RepairDeviceStack mend the device plugin of n?"},
@@ -396,7 +396,7 @@ func TestLabelsOfANode(t *testing.T) {
 		return func(_ *lab, n *corev1.Node) { n.Labels[key] = value }
 	}
 	unlabelled := func(created time.Duration, keep ...string) func(*lab, *corev1.Node) {
-		return func(l *lab, n *corev1.Node) {
+		return func(_ *lab, n *corev1.Node) {
 			labels := map[string]string{"karpenter.k8s.aws/instance-gpu-name": "a10g"}
 			for _, key := range keep {
 				labels[key] = "true"

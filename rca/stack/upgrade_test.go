@@ -18,7 +18,7 @@ func TestUpgradesThatKeepANodeCordoned(t *testing.T) {
 	since := func(d time.Duration) func(*lab, *corev1.Node) {
 		return func(_ *lab, n *corev1.Node) {
 			at := metav1.NewTime(noon.Add(-d))
-			n.ManagedFields = []metav1.ManagedFieldsEntry{{}, {Time: &at, FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:metadata":{"f:labels":{"f:other":{}}}}`)}}, {Time: &at, FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:metadata":{"f:labels":{"f:` + UpgradeState + `":{}}}}`)}}}
+			n.ManagedFields = []metav1.ManagedFieldsEntry{{}, {Time: &at, FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:labels":{"f:other":{}}}}`)}, {Time: &at, FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:labels":{"f:` + UpgradeState + `":{}}}}`)}}
 		}
 	}
 	held := func(l *lab, _ *corev1.Node) {
