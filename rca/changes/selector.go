@@ -56,6 +56,9 @@ func (c *Bench) ofFlavor(missed []terms.MissedLabel) []edit.Change {
 // pod; made again, it is given what fits then. nil where the template has them all.
 func (c *Bench) given(missed []terms.MissedLabel) []edit.Change {
 	spec, of := c.Cluster.MadeFrom(c.Pod)
+	if spec == nil {
+		spec, of = c.Cluster.Template(c.Incident.Workload), c.Incident.Workload
+	}
 	var texts []string
 	for _, m := range missed {
 		if spec == nil || !m.InSelector || spec.NodeSelector[m.Key] == c.Pod.Spec.NodeSelector[m.Key] && hasKey(spec.NodeSelector, m.Key) {

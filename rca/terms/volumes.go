@@ -122,7 +122,7 @@ func (c *Volumes) volumeClaims(n *view.Node) []diagnosis.Claim {
 			continue
 		}
 		if p := c.Cluster.State.PVCs[at]; p.Spec.VolumeName == "" && p.Status.Phase != "" {
-			out = append(out, diagnosis.That("status.phase", "", diagnosis.Is, string(p.Status.Phase)).Of("PersistentVolumeClaim/"+c.Pod.Namespace+"/"+name))
+			out = append(out, diagnosis.That("status.phase", "", diagnosis.Is, string(p.Status.Phase)).Of("PersistentVolumeClaim/"+c.Pod.Namespace+"/"+name), diagnosis.That("", "", diagnosis.Exists, "").Of(n.Ref()))
 		}
 		for _, pv := range c.Cluster.State.PVs {
 			if pv.Name == c.Cluster.State.PVCs[at].Spec.VolumeName {
