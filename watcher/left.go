@@ -17,6 +17,9 @@ import (
 // ago is still found: it goes before its pods do.
 func (w *Watcher) owner(kind, namespace, name string) (metav1.Object, bool) {
 	in := w.owners[kind]
+	if kind == "Pod" { // the leader of a group owns what makes its workers
+		in = w.pods
+	}
 	if in == nil {
 		return nil, false
 	}

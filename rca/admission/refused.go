@@ -8,11 +8,12 @@ import (
 	"github.com/unpend/unpend/watcher/incident"
 )
 
-// Refusals lists who in a state lacks pods because the API server refused them, by
-// owner. The pods in it are as they would be made now.
+// Refusals lists who in a state lacks pods because the API server refused them, or a queue
+// has not let it begin, by owner. The pods in it are as they would be made now.
 func Refusals(st *cluster.State) []incident.Refusal {
 	out := incident.Makers{ReplicaSets: st.ReplicaSets, Deployments: st.Deployments, StatefulSets: st.StatefulSets, DaemonSets: st.DaemonSets,
 		Jobs: st.Jobs, Events: st.Events, LimitRanges: st.LimitRanges}.Refusals(st.Pods)
+	out = append(out, queued(st)...)
 	for _, r := range out {
 		withPriority(r.Pod, st.PriorityClasses)
 	}

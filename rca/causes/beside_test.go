@@ -162,9 +162,10 @@ PodAffinityConflict proven n1: pod (anti-)affinity rules leave it out: it has to
 			w.pod("h", "n1", "", 0, app("h"))
 			w.pod("w", "", "nvidia.com/gpu", 1, near(corev1.PodAffinityTerm{TopologyKey: "zone", LabelSelector: &metav1.LabelSelector{}}))
 		}, `
-PodAffinityConflict proven n1: pod (anti-)affinity rules leave it out: it has to be near all pods (zone)
+PodAffinityConflict proven n1: pod (anti-)affinity rules leave it out: it has to be near all pods (zone); no node has label zone
   Node/n1: node(s) didn't match pod affinity rules
   Pod/ml/w: has to be near all pods (zone)
+  Pod/ml/w: label zone, over which it has to be near others, is on no node
 `},
 	}.run(t)
 }

@@ -33,6 +33,22 @@ var (
 	}}
 	// schedulerMissing: nobody who schedules under that name has ever spoken of any pod.
 	schedulerMissing = PodRule{ID: diagnosis.SchedulerMissing, Tell: func(c *Case) *finding { return found(c.Queue.Unanswered()) }}
+	// schedulerSilent: its scheduler speaks of others, and has said nothing of this pod. What
+	// filters say of nodes is not why.
+	schedulerSilent = PodRule{ID: diagnosis.SchedulerMissing, Aside: true, leads: true, Tell: func(c *Case) *finding {
+		if slices.ContainsFunc(c.Own, func(r PodRule) bool { return !r.Aside || r.leads }) {
+			return nil
+		}
+		f := c.Queue.Untaken()
+		if f == nil {
+			return nil
+		}
+		if _, ok := c.Queue.Refused(); ok { // of its group it has spoken
+			return nil
+		}
+		c.entitle(diagnosis.SchedulerMissing, "its scheduler has said nothing of it")
+		return found(f)
+	}}
 	// schedulerRefused: another scheduler decides about the pod, and its own words are what
 	// is known of that. What the default scheduler's filters say of nodes is information.
 	schedulerRefused = PodRule{ID: diagnosis.SchedulerRefused, Aside: true, leads: true, Tell: func(c *Case) *finding {
@@ -72,7 +88,7 @@ func (c *Case) Suspended() bool { return c.Unborn && c.Refused.All[0].Queue != "
 
 // BeyondNodes says whether what keeps the pod is such that no change of a node helps.
 func (c *Case) BeyondNodes() bool {
-	if c.IsOwn(diagnosis.QueueMisconfigured) {
+	if c.IsOwn(diagnosis.QueueMisconfigured) || c.IsOwn(diagnosis.SchedulerMissing) && c.Queue.Untaken() != nil || c.Queue.Dispatched() != nil {
 		return true
 	}
 	w, ok := c.Queue.Refused()

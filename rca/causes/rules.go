@@ -126,6 +126,7 @@ func PodRules() []PodRule {
 		schedulerMissing,
 		notGivenToHAMi,
 		misnamed,
+		schedulerSilent,
 		schedulerRefused,
 		workloadDeadlock,
 		noNodes,

@@ -41,20 +41,34 @@ func (c *Bench) preferAffinity(n *view.Node) (edit.Change, bool) {
 	if len(texts) == 0 {
 		return edit.Change{}, false
 	}
+	if of, given := c.givenTerms(); given {
+		return c.Once("see who gives its pods the rule to be "+strings.Join(texts, " and ")+", which "+of+" does not have", func(title string) edit.Change {
+			return edit.LookAt(diagnosis.PodAffinityConflict, title, "what the next pod is given is not known before it is made",
+				"kubectl get mutatingwebhookconfigurations  # and the annotations of "+of+" and of what owns it",
+				fmt.Sprintf("kubectl -n %s get pod %s -o jsonpath='{.spec.affinity}'", c.Pod.Namespace, c.Pod.Name))
+		}), true
+	}
 	title := "prefer, and no longer require, to be " + strings.Join(texts, " and ")
 	return c.Once(title, func(title string) edit.Change {
 		ch := edit.Change{Kind: diagnosis.FixSelector, Cause: diagnosis.PodAffinityConflict, Minutes: 1, Risk: diagnosis.MediumRisk, Title: title + " in " + c.WorkloadName(),
 			Pod: func(p *corev1.Pod) { p.Spec.Affinity = preferring(p.Spec.Affinity, unmet, broken) }}
 		spec := c.PodSpec()
-		made := &corev1.Pod{Spec: *spec}
-		if len(terms.TogetherWith(made)) != len(terms.TogetherWith(c.Pod)) || len(terms.ApartFrom(made)) != len(terms.ApartFrom(c.Pod)) {
-			ch.Manual = true // somebody gives its pods terms that the template does not have
-			ch.Commands = []string{fmt.Sprintf("kubectl -n %s edit %s  # the affinity of its pods is not of its template: see who sets it", c.Incident.Workload.Namespace, c.WorkloadName())}
-			return ch
-		}
 		c.EditTemplate(&ch, map[string]any{"affinity": affinityPatch(preferring(spec.Affinity, unmet, broken), unmet, broken)}, false)
 		return ch
 	}), true
+}
+
+// givenTerms says whether the pod has terms that what it was made from does not, or the template of
+// its workload does no more, and names that: to change the template takes none from its pods.
+func (c *Bench) givenTerms() (of string, given bool) {
+	differs := func(spec *corev1.PodSpec) bool {
+		made := &corev1.Pod{Spec: *spec}
+		return len(terms.TogetherWith(made)) != len(terms.TogetherWith(c.Pod)) || len(terms.ApartFrom(made)) != len(terms.ApartFrom(c.Pod))
+	}
+	if spec, by := c.Cluster.MadeFrom(c.Pod); spec != nil && differs(spec) {
+		return strings.ToLower(by.Kind) + "/" + by.Name, true
+	}
+	return c.WorkloadName(), differs(c.PodSpec())
 }
 
 // preferring is the affinity with some terms moved from what is required to what is

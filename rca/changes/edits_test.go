@@ -154,13 +154,44 @@ func TestWhosePodAffinityItIs(t *testing.T) {
 		}
 		c := w.bench(t, "Deployment")
 		ch, ok := c.preferAffinity(c.Node("n"))
-		if !ok || ch.Manual != theirs || len(ch.Commands) != 1 || !strings.HasPrefix(ch.Commands[0], map[bool]string{true: "kubectl -n a edit deployment/w ", false: "kubectl -n a patch deployment/w "}[theirs]) {
-			t.Errorf("somebody else's %v: %q", theirs, ch.Commands)
+		if theirs { // to change the template takes nothing from its pods
+			if !ok || ch.Kind != diagnosis.Manual || ch.Pod != nil || ch.Untestable == "" || !strings.HasSuffix(ch.Title, "which deployment/w does not have") {
+				t.Errorf("somebody else's: %s %s", ch.Kind, ch.Title)
+			}
+			continue
+		}
+		if !ok || ch.Manual || len(ch.Commands) != 1 || !strings.HasPrefix(ch.Commands[0], "kubectl -n a patch deployment/w ") {
+			t.Errorf("its own: %q", ch.Commands)
 		}
 		p := w.Wait.DeepCopy()
 		ch.Pod(p)
 		if a := p.Spec.Affinity.PodAffinity; len(a.RequiredDuringSchedulingIgnoredDuringExecution) != 0 || len(a.PreferredDuringSchedulingIgnoredDuringExecution) != 1 || a.PreferredDuringSchedulingIgnoredDuringExecution[0].Weight != 100 {
 			t.Errorf("%s", a)
+		}
+	}
+}
+
+// A selector that the template has not is given to the pod by somebody else: the pod is made again,
+// and the template not changed for it.
+func TestWhoseSelectorItIs(t *testing.T) {
+	for _, theirs := range []bool{false, true} {
+		w := newWorld()
+		w.AddNode(sim.Node{Name: "n", Labels: map[string]string{"zone": "a"}})
+		if theirs {
+			w.Deployed()
+		}
+		w.Wait.Spec.NodeSelector = map[string]string{"zone": ""}
+		if !theirs {
+			w.Deployed()
+		}
+		c := w.bench(t, "Deployment")
+		got := c.fixSelector(c.Node("n"))
+		want, title := diagnosis.FixSelector, "select zone=a in deployment/w"
+		if theirs {
+			want, title = diagnosis.Manual, `see who gives its pods the selector zone="", which deployment/w does not have, and have the pod made again`
+		}
+		if len(got) != 1 || got[0].Kind != want || got[0].Title != title || theirs != (got[0].Untestable != "") {
+			t.Errorf("somebody else's %v: %+v", theirs, got)
 		}
 	}
 }

@@ -82,11 +82,13 @@ var remedies = map[diagnosis.CauseID]remedy{
 	diagnosis.InvalidGPURequest:        {pod: of(admit.CorrectRequests)},
 	diagnosis.PreemptionBlocked:        {pod: (*Bench).waitForPreempted},
 	diagnosis.SchedulingGated:          {pod: of(outside.OpenGates)},
-	diagnosis.QueueNotAdmitted:         {pod: of(outside.LetInByQueue), beside: of(outside.AskForMachinesAgain)},
-	diagnosis.GangIncomplete:           {pod: func(c *Bench) []edit.Change { return c.GangChanges(diagnosis.GangIncomplete) }},
-	diagnosis.DRAClaimMissing:          {pod: of(claims.LookAtMissing)},
-	diagnosis.DRAClassMissing:          {policy: anyNode(claims.LookAtClass)},
-	diagnosis.DRADriverMissing:         {policy: anyNode(claims.LookAtDriver)},
+	diagnosis.QueueNotAdmitted: {pod: of(outside.LetInByQueue), beside: func(c *Bench) []edit.Change {
+		return append(outside.AskForMachinesAgain(c.Workload), outside.LookInCluster(c.Workload)...)
+	}},
+	diagnosis.GangIncomplete:   {pod: func(c *Bench) []edit.Change { return c.GangChanges(diagnosis.GangIncomplete) }},
+	diagnosis.DRAClaimMissing:  {pod: of(claims.LookAtMissing)},
+	diagnosis.DRAClassMissing:  {policy: anyNode(claims.LookAtClass)},
+	diagnosis.DRADriverMissing: {policy: anyNode(claims.LookAtDriver)},
 	diagnosis.DRANoDeviceMatches: {policy: func(c *Bench, n *view.Node) []edit.Change {
 		return claims.Fix(c.Workload, n, diagnosis.DRANoDeviceMatches)
 	}},
@@ -95,7 +97,7 @@ var remedies = map[diagnosis.CauseID]remedy{
 	}},
 	diagnosis.DRADevicesInUse:      {policy: ofNode(claims.FreeDevices)},
 	diagnosis.DRAPrepareFailed:     {pod: of(claims.LookAtPreparation)},
-	diagnosis.SchedulerMissing:     {pod: of(outside.StartScheduler)},
+	diagnosis.SchedulerMissing:     {pod: of(outside.StartScheduler), beside: of(outside.AskSilent)},
 	diagnosis.ScalingUp:            {beside: of(outside.WaitForAutoscaler)},
 	diagnosis.ScaleUpStuck:         {beside: of(outside.LookAtPromise)},
 	diagnosis.AutoscalerCannotHelp: {beside: of(outside.GrowPool)},

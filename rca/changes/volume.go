@@ -2,9 +2,11 @@ package changes
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
+	"github.com/unpend/unpend/rca/terms"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -21,6 +23,13 @@ func (c *Bench) lookAtVolume(_ *view.Node) []edit.Change {
 	if claim == "" {
 		return nil
 	}
+	if one, other, ok := terms.VolumesOf(c.Subject()).Apart(); ok {
+		return []edit.Change{c.Once("bring the data of PersistentVolumeClaims "+one.Claim+" and "+other.Claim+" to one place: nothing else helps", func(title string) edit.Change {
+			return edit.LookAt(diagnosis.VolumeConflict, title, "a volume is moved or made outside of what the scheduler decides",
+				fmt.Sprintf("kubectl get pv %s %s -o custom-columns=NAME:.metadata.name,WHERE:.spec.nodeAffinity", one.Volume, other.Volume),
+				"# then copy one (a snapshot, restored into the other zone); a StorageClass with volumeBindingMode WaitForFirstConsumer makes the next claims of a pod where the pod goes")
+		})}
+	}
 	ns := c.Pod.Namespace
 	title, volume := "make PersistentVolumeClaim "+claim+", or name one that exists", ""
 	for _, p := range c.Cluster.State.PVCs {
@@ -28,11 +37,17 @@ func (c *Bench) lookAtVolume(_ *view.Node) []edit.Change {
 			continue
 		}
 		title, volume = "see why PersistentVolumeClaim "+claim+" is not bound", p.Spec.VolumeName
+		if why := terms.Unbound(c.Cluster, p); why != "" {
+			title = fmt.Sprintf("have somebody make a volume for PersistentVolumeClaim %s: %s", claim, why)
+		}
 		if volume != "" {
 			title = fmt.Sprintf("have the data of PersistentVolumeClaim %s where such a GPU is free, or a GPU node where volume %s is", claim, volume)
 		}
 	}
 	commands := []string{fmt.Sprintf("kubectl -n %s describe pvc %s", ns, claim)}
+	if strings.HasPrefix(title, "have somebody") {
+		commands = append(commands, "kubectl get storageclasses", "# then make the class, or mark one as the default, and have the claim made again (its class cannot change); or make a PersistentVolume for it")
+	}
 	if volume != "" {
 		commands = append(commands, fmt.Sprintf("kubectl get pv %s -o jsonpath='{.spec.nodeAffinity}'  # where it can be had", volume), "kubectl get nodes -L topology.kubernetes.io/zone -L nvidia.com/gpu.product",
 			"# then copy it (a snapshot, restored into the other zone; a new claim of a class with WaitForFirstConsumer), or add a GPU node there")

@@ -75,8 +75,16 @@ func (s *State) Pod(namespace, name string) *corev1.Pod {
 // PodsOn lists the pods bound to a node.
 func (s *State) PodsOn(node string) []*corev1.Pod { return s.indexed().onNode[node] }
 
-// Owner finds what makes pods, or owns what does (an incident.Lookup).
+// Owner finds what makes pods, or owns what does (an incident.Lookup): a pod, too, for some make
+// others through what they own (the leader of a group its workers' StatefulSet, a Spark driver its
+// executors).
 func (s *State) Owner(kind, namespace, name string) (metav1.Object, bool) {
+	if kind == "Pod" {
+		if p := s.Pod(namespace, name); p != nil {
+			return p, true
+		}
+		return nil, false
+	}
 	of := s.indexed().owners
 	if o, ok := of[kind+"/"+namespace+"/"+name]; ok || incident.OwnKind(kind) {
 		return o, ok

@@ -145,10 +145,16 @@ func triable(all []*candidate) []*candidate {
 // ranked puts the best first and writes them out; a person has to look where there is
 // none.
 func (c *Finder) ranked(out []*candidate, causes []diagnosis.Cause) []*candidate {
+	var last []*candidate
+	if len(out) == 0 {
+		out = append(out, c.firstSteps(causes)...)
+	}
 	if len(out) == 0 {
 		out = append(out, c.manual(causes))
+		last = c.another(causes)
 	}
 	slices.SortFunc(out, func(a, b *candidate) int { return cmp.Or(a.order(b, true), strings.Compare(a.fix.Title, b.fix.Title)) })
+	out = append(out, last...)
 	for i, f := range out {
 		f.fix.ID, f.fix.Class = i+1, f.class()
 		f.detail(c.Bench)
@@ -339,6 +345,44 @@ func (c *Finder) mayMake(n *view.Node, name string) bool {
 		}
 	}
 	return true
+}
+
+// firstSteps are what lets the pod in where a queue or a gate holds it and no node that is there would
+// take it then: nodes are asked for, and brought, only once it is let in.
+func (c *Finder) firstSteps(causes []diagnosis.Cause) []*candidate {
+	if !c.IsOwn(diagnosis.QueueNotAdmitted) && !c.IsOwn(diagnosis.SchedulingGated) || c.BeyondNodes() {
+		return nil
+	}
+	then := "what keeps it from nodes"
+	for _, k := range causes {
+		if len(k.Nodes) > 0 {
+			then = string(k.ID)
+			break
+		}
+	}
+	sets, _ := c.ownSets()
+	var out []*candidate
+	for _, set := range sets {
+		if len(set) == 0 {
+			continue
+		}
+		f := c.candidate(nil, set)
+		f.fix.Proof = diagnosis.Proof{Verdict: diagnosis.Unproven, Why: "then nothing that can be tried on a copy helps against " + then}
+		out = append(out, f)
+	}
+	return out
+}
+
+// another node is what is left where those who hold what is asked cannot leave for it: they are
+// its own, say.
+func (c *Finder) another(causes []diagnosis.Cause) []*candidate {
+	if len(causes) == 0 || c.Cluster.State.Unread["Node"] != "" || causes[0].ID != diagnosis.GPUsInUse && causes[0].ID != diagnosis.MIGInstancesInUse {
+		return nil
+	}
+	f := c.candidate(nil, []edit.Change{{Kind: diagnosis.ScaleNodePool, Cause: causes[0].ID, Manual: true, Risk: diagnosis.LowRisk, Title: "add a node with such GPUs, or let " + c.WorkloadName() + " ask for less", Commands: []string{
+		"kubectl get nodes -o custom-columns=NAME:.metadata.name,HAS:.status.allocatable", "# then scale a node pool with the cloud's or the autoscaler's own command"}}})
+	f.fix.Proof = diagnosis.Proof{Verdict: diagnosis.Unproven, Why: "the node is not there yet"}
+	return []*candidate{f}
 }
 
 // manual is offered when nothing computed was accepted.

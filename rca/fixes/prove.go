@@ -24,6 +24,9 @@ func (c *Finder) prove(ctx context.Context, f *candidate) error {
 	for _, ch := range f.changes {
 		if ch.Untestable != "" {
 			f.fix.Proof = diagnosis.Proof{Verdict: diagnosis.Unproven, Why: ch.Untestable}
+			if len(f.victims) > 0 && len(ch.Victims) == 0 { // nobody is stopped for what nobody can show to help
+				f.fix.Proof = diagnosis.Proof{Verdict: diagnosis.Refuted, Why: "it stops pods for what cannot be tried: " + ch.Untestable}
+			}
 			return nil
 		}
 	}

@@ -1,8 +1,11 @@
 package gangs
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
@@ -37,12 +40,22 @@ func (c *Workload) Deadlock() *view.Finding {
 		return nil
 	}
 	of := c.Cluster.MemberOf(c.Pod)
-	mine := slices.DeleteFunc(c.Cluster.Running(of), func(p *corev1.Pod) bool { return !c.holdsAsked(p) })
+	mine, former := c.Cluster.Running(of), c.Cluster.FormerRevisions(c.Pod)
+	for _, p := range former {
+		if !slices.Contains(mine, p) { // else what owns both revisions is read
+			mine = append(mine, p)
+		}
+	}
+	mine = slices.DeleteFunc(mine, func(p *corev1.Pod) bool { return !c.holdsAsked(p) })
 	if len(mine) == 0 {
 		return nil
 	}
 	if f := c.standsInOwnWay(mine, certainty); f != nil {
 		return f
+	}
+	halves := c.halves(of, mine)
+	if view.GroupOf(c.Pod) != "" && len(halves) == 0 {
+		return nil // those that hold it are whole, and work
 	}
 	a := c.Asks[0]
 	var room, without, total int64
@@ -74,11 +87,14 @@ func (c *Workload) Deadlock() *view.Finding {
 	if without == 0 || room >= wait || room > 0 && others {
 		return nil // no node is large enough; or there is room for all once others leave
 	}
-	var held int64
+	var held, old int64
 	for _, p := range mine {
 		q := view.PodRequests(p)[a.Resource]
 		held += q.Value()
-		evidence = append(evidence, diagnosis.Fact(view.PodRef(p), fmt.Sprintf("runs on %s, holds %d %s", p.Spec.NodeName, q.Value(), a.Resource), view.Holding(p, a.Resource, q.String())...))
+		if slices.Contains(former, p) {
+			old += q.Value()
+		}
+		evidence = append(evidence, diagnosis.Fact(view.PodRef(p), fmt.Sprintf("runs on %s, holds %d %s", p.Spec.NodeName, q.Value(), a.Resource), append(view.Holding(p, a.Resource, q.String()), view.InGroup(p)...)...))
 	}
 	evidence = append(evidence, diagnosis.Fact(c.Ref(), fmt.Sprintf("waits for %d %s", a.Count, a.Resource), c.asks(a.Resource)...))
 	if c.Cluster.State.Unread["Pod"] != "" {
@@ -87,7 +103,39 @@ func (c *Workload) Deadlock() *view.Finding {
 	if c.Incident.Workload.Kind == "Deployment" {
 		return view.Found(certainty, fmt.Sprintf("its rollout makes a new pod before it stops an old one (maxUnavailable is 0), and its old pods hold what the new one waits for: %d of %d %s", held, total, a.Resource), evidence...)
 	}
+	if old > 0 {
+		return view.Found(certainty, fmt.Sprintf("its rollout keeps the pods of the old revision until those of the new one are ready, and they hold what the new one waits for: %d %s", old, a.Resource), evidence...)
+	}
+	if len(halves) > 0 {
+		return view.Found(certainty, halvesSay(halves, a.Resource), evidence...)
+	}
 	return view.Found(certainty, fmt.Sprintf("its own workload holds what it waits for: all members ask for %d %s together, the nodes that they may use have %d, and no member ends before all run", held+wait*a.Count, a.Resource, total), evidence...)
+}
+
+// halves are the groups of a workload that hold a part of what is asked and wait for the rest; none
+// where all members meet.
+func (c *Workload) halves(of incident.Ref, mine []*corev1.Pod) []string {
+	waiting, held := c.Cluster.WaitingGroups(of), map[string]bool{}
+	for _, p := range mine {
+		if g := view.GroupOf(p); waiting[g] {
+			held[g] = true
+		}
+	}
+	return slices.SortedFunc(maps.Keys(held), func(a, b string) int { return cmp.Or(len(a)-len(b), strings.Compare(a, b)) })
+}
+
+// mostGroups bounds how many groups are named.
+const mostGroups = 8
+
+func halvesSay(groups []string, name corev1.ResourceName) string {
+	if len(groups) == 1 {
+		return fmt.Sprintf("group %s of it holds a part of the %s that it needs and waits for the rest, and does not begin before all of its members run", groups[0], name)
+	}
+	which := strings.Join(groups[:min(len(groups), mostGroups)], ", ")
+	if len(groups) > mostGroups {
+		which += " and others"
+	}
+	return fmt.Sprintf("groups %s of it each hold a part of the %s that they need and wait for the rest, and none begins before all of its members run", which, name)
 }
 
 // standsInOwnWay tells of a rollout whose pods have to be apart, where old ones stand on every
@@ -128,6 +176,9 @@ func (c *Workload) membersWait() (diagnosis.Certainty, bool) {
 	w := c.Incident.Workload
 	if certainty, meet := view.MembersMeet(c.Cluster.MemberOf(c.Pod).Kind); meet {
 		return certainty, true
+	}
+	if len(c.Cluster.FormerRevisions(c.Pod)) > 0 {
+		return diagnosis.Likely, true
 	}
 	if owner, ok := c.Cluster.State.Owner(w.Kind, w.Namespace, w.Name); ok {
 		if d, rolls := owner.(*appsv1.Deployment); rolls {

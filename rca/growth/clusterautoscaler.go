@@ -159,7 +159,11 @@ func (c *Case) byGroups(g *Growth, o *scaling.Outlook, e *corev1.Event) {
 		g.Suits = len(said) == len(limit)
 		return
 	}
+	remembered := slices.IndexFunc(said, func(r scaling.Reason) bool { return r.Remembered() != "" })
 	switch {
+	case remembered >= 0:
+		g.Bar = scaling.Taint
+		g.tell(diagnosis.AutoscalerCannotHelp, diagnosis.Likely, "the cluster autoscaler takes the machines of a node group for tainted "+said[remembered].Remembered()+", which a node is given in its life and no fresh one has: of a group at zero it knows its last node alone", evidence...)
 	case len(ofBar(said, scaling.NotReady)) > 0:
 		g.Bar = scaling.NotReady
 		for i := range groupsOf(o) {

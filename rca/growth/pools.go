@@ -100,6 +100,9 @@ func (c *Case) byPoolErrors(g *Growth, o *scaling.Outlook, failed *corev1.Event)
 		return
 	}
 	switch offering := ofBar(said, scaling.Offering); {
+	case len(ofBar(said, scaling.Volume)) > 0:
+		g.Bar = scaling.Volume
+		g.tell(diagnosis.AutoscalerCannotHelp, diagnosis.Likely, "Karpenter brings no node: of the zones that the pod's volumes and its own selector want, none is left", evidence)
 	case len(offering) > 0:
 		g.Bar = scaling.Offering
 		g.tell(diagnosis.AutoscalerCannotHelp, diagnosis.Likely, "no machine of those that would do is to be had in the zone and at the price (capacity type) that pool and pod allow, or the cloud refused them in the last minutes", evidence)

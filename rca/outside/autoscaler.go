@@ -218,6 +218,9 @@ func GrowPool(c *edit.Workload) []edit.Change {
 	case g.Bar == scaling.NotReady && len(g.Groups) == 0 && g.Said == "":
 		ch.Title = "start the cluster autoscaler"
 		ch.Commands = []string{"kubectl -n kube-system get deployments,pods -l app.kubernetes.io/name=cluster-autoscaler", "kubectl -n kube-system describe pods -l app.kubernetes.io/name=cluster-autoscaler"}
+	case g.Bar == scaling.Taint && !g.Karpenter:
+		ch.Title = "scale that node group to one node by hand: the cluster autoscaler then sees what it makes"
+		ch.Commands = []string{"kubectl -n kube-system get configmap cluster-autoscaler-status -o yaml  # which group is at zero", "# then scale it with the cloud's own command; to keep it from coming back, have the autoscaler ignore that taint (--ignore-taint, --status-taint)"}
 	case g.Lacks != "" && g.Bar == scaling.Selector:
 		ch.Title = "tell the cluster autoscaler of label " + g.Lacks + " on the node group's template, or keep one node of it"
 		ch.Commands = tagCommands(c, "label/"+g.Lacks, "VALUE")

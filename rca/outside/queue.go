@@ -22,10 +22,10 @@ func LetInByQueue(c *edit.Workload) []edit.Change {
 		return []edit.Change{queueChange(diagnosis.Wait, diagnosis.NoRisk, "Kueue admits it", "wait until its queue admits it", "kubectl -n "+c.Pod.Namespace+" get workloads.kueue.x-k8s.io")}
 	}
 	look := fmt.Sprintf("kubectl -n %s describe workloads.kueue.x-k8s.io %s", w.GetNamespace(), w.GetName())
-	why, _ := queues.Why(w)
-	if queues.Inactive(w) {
-		return []edit.Change{queueChange(diagnosis.Manual, diagnosis.NoRisk, "its Workload is active", "see who made its Workload inactive", look)}
+	if changes := beyondQuota(c, w, look); changes != nil {
+		return changes
 	}
+	why, _ := queues.Why(w)
 	again := fmt.Sprintf("kubectl -n %s delete workloads.kueue.x-k8s.io %s  # Kueue makes it again; its place in the queue is that of a new one", w.GetNamespace(), w.GetName())
 	if !c.Queue.Forgotten(w).IsZero() {
 		return []edit.Change{queueChange(diagnosis.Manual, diagnosis.LowRisk, "Kueue has tried it again", "have Kueue try its admission checks again", look, again)}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
-	"github.com/unpend/unpend/rca/view"
 )
 
 // AskScheduler is for the pod that another scheduler refuses: where its rule is seen, and
@@ -98,27 +97,4 @@ func MendQueue(c *edit.Workload) []edit.Change {
 		ch.Commands = []string{"kubectl describe " + q.Ref(), "kubectl edit " + q.Ref()}
 	}
 	return []edit.Change{ch}
-}
-
-// BreakDeadlock is for the workload whose members hold what its others need.
-func BreakDeadlock(c *edit.Workload) []edit.Change {
-	const untestable = "its controller makes its pods by rules of its own"
-	what := "GPUs"
-	if len(c.Asks) > 0 {
-		what = string(c.Asks[0].Resource)
-	}
-	w, of := c.Incident.Workload, c.Cluster.MemberOf(c.Pod)
-	command := fmt.Sprintf("kubectl -n %s edit %s", w.Namespace, c.WorkloadName())
-	if w.Kind == "Deployment" {
-		return []edit.Change{{Kind: diagnosis.Manual, Cause: diagnosis.WorkloadDeadlock, Manual: true, Risk: diagnosis.MediumRisk, Title: "have the rollout of " + c.WorkloadName() + " stop an old pod before it makes a new one", Untestable: "a person decides whether it may serve with a pod less for a while",
-			Commands: []string{fmt.Sprintf(`kubectl -n %s patch %s --type merge -p '{"spec":{"strategy":{"type":"RollingUpdate","rollingUpdate":{"maxSurge":0,"maxUnavailable":1}}}}'`, w.Namespace, c.WorkloadName())}, Drained: c.Cluster.Running(of)}}
-	}
-	return []edit.Change{
-		{Kind: diagnosis.ChangeRequest, Cause: diagnosis.WorkloadDeadlock, Manual: true, Risk: diagnosis.MediumRisk, Title: fmt.Sprintf("let the members of %s ask for no more %s together than there is: fewer members, or a launcher, head or master without one", c.WorkloadName(), what), Untestable: untestable,
-			Commands: []string{command}, Drained: c.Cluster.Running(of), StopsUnknown: true},
-		{Kind: diagnosis.ScaleNodePool, Cause: diagnosis.WorkloadDeadlock, Manual: true, Risk: diagnosis.LowRisk, Title: "add a node for the members of " + c.WorkloadName() + " that wait", Untestable: notThereYet,
-			Commands: []string{"kubectl get nodes -o custom-columns=NAME:.metadata.name,HAS:.status.allocatable", "# then scale a node pool with the cloud's or the autoscaler's own command"}},
-		{Kind: diagnosis.Manual, Cause: diagnosis.WorkloadDeadlock, Manual: true, Risk: diagnosis.MediumRisk, Title: "stop " + c.WorkloadName() + " until there is room for all of its members", Untestable: untestable,
-			Commands: []string{fmt.Sprintf("kubectl -n %s get pods -o wide | grep %s", w.Namespace, view.Cut(w.Name, 63)), command}, Drained: c.Cluster.Running(of)},
-	}
 }

@@ -24,3 +24,15 @@ func StartScheduler(c *edit.Workload) []edit.Change {
 	c.EditTemplate(&ch, map[string]any{"schedulerName": corev1.DefaultSchedulerName}, false)
 	return []edit.Change{ch}
 }
+
+// AskSilent is for the pod of which its scheduler, that places others, has said nothing: what keeps
+// it in that queue is in the scheduler's own log.
+func AskSilent(c *edit.Workload) []edit.Change {
+	if c.Queue.Untaken() == nil {
+		return nil
+	}
+	by := c.Queue.SchedulerName()
+	return []edit.Change{edit.LookAt(diagnosis.SchedulerMissing, "see why "+by+" has not looked at it", by+" decides by its own rules, which are not run here",
+		"kubectl get pods -A -o wide | grep -i "+by+"  # then its log: is it stuck on pods before this one",
+		fmt.Sprintf("kubectl -n %s get pod %s -o jsonpath='{.status.conditions}'", c.Pod.Namespace, c.Pod.Name))}
+}

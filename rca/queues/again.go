@@ -45,9 +45,7 @@ func (c *Case) refusedSays(w *unstructured.Unstructured, checks []Check) (string
 	if over.IsZero() {
 		return says, nil
 	}
-	k := scaling.ConditionOf(w, "Requeued")
-	return "Kueue has not tried it again since its back-off ended at " + over.UTC().Format("15:04 MST") + "; " + checks[0].Says(),
-		[]diagnosis.Evidence{diagnosis.Fact(view.ObjectRef("Workload", w.GetNamespace(), w.GetName()), "Requeued=True "+view.Cut(k.Words(), 200), append(view.SaysOf(k), view.ConditionIs("Requeued", k.Status))...)}
+	return "Kueue has not tried it again since its back-off ended at " + over.UTC().Format("15:04 MST") + "; " + checks[0].Says(), []diagnosis.Evidence{conditionFact(w, "Requeued")}
 }
 
 // SecondPass is what Kueue says of a Workload that has its quota, and whose checks are all

@@ -1,6 +1,7 @@
 package queues
 
 import (
+	"regexp"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -60,6 +61,36 @@ func (c *Case) Unprovided(w *unstructured.Unstructured) (name, says string) {
 
 func madeFor(u, w *unstructured.Unstructured) bool {
 	return u.GetNamespace() == w.GetNamespace() && slices.ContainsFunc(u.GetOwnerReferences(), func(o metav1.OwnerReference) bool { return o.Kind == "Workload" && o.Name == w.GetName() })
+}
+
+// multiKueue is the controller of checks that give a Workload to other clusters (Kueue,
+// pkg/controller/admissionchecks/multikueue).
+const multiKueue = "kueue.x-k8s.io/multikueue"
+
+// Dispatched is the check by which Kueue gives a Workload that has its quota to another cluster:
+// its pods begin there, and those here stay held. nil where it does not.
+func (c *Case) Dispatched() *Check {
+	w := c.Queued()
+	if w == nil || !scaling.ConditionOf(w, "QuotaReserved").Met() {
+		return nil
+	}
+	for _, m := range nested(w, "status", "admissionChecks") {
+		if o := objectOf(c.Cluster.State.Queues.Checks, "", wordOf(m, "name")); o != nil && nestedText(o, "spec", "controllerName") == multiKueue {
+			return &Check{Name: wordOf(m, "name"), State: wordOf(m, "state"), Message: wordOf(m, "message")}
+		}
+	}
+	return nil
+}
+
+// reservedOn is how MultiKueue names the cluster that takes a Workload.
+var reservedOn = regexp.MustCompile(`got reservation on "([a-z0-9][a-z0-9.-]*)"`)
+
+// Cluster is the one that takes the Workload, where the check names one; empty else.
+func (k Check) Cluster() string {
+	if m := reservedOn.FindStringSubmatch(k.Message); m != nil {
+		return m[1]
+	}
+	return ""
 }
 
 // Says is the check with its own words.

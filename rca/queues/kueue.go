@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/scaling"
 	"github.com/unpend/unpend/rca/view"
 	"github.com/unpend/unpend/watcher/incident"
 )
@@ -34,8 +36,14 @@ func (c *Case) NotAdmitted() *view.Finding {
 	}
 	says := "its queue (Kueue) has not admitted it"
 	if w := c.Queued(); w != nil {
+		if since, young := c.LetIn(w); !since.IsZero() {
+			return view.Found(diagnosis.Proven, c.letInSays(since, young), append(evidence, conditionFact(w, "Admitted"))...)
+		}
+		if k := c.Dispatched(); k != nil {
+			return view.Found(diagnosis.Proven, "Kueue gives it to another cluster (MultiKueue), and its pods do not begin in this one: "+k.Says(), append(append(evidence, conditionFact(w, "QuotaReserved")), c.checked(w, []Check{*k})...)...)
+		}
 		why, fact := Why(w)
-		evidence = append(evidence, diagnosis.Fact(view.ObjectRef("Workload", w.GetNamespace(), w.GetName()), fact, whyClaims(why)...))
+		evidence = append(evidence, diagnosis.Fact(view.ObjectRef("Workload", w.GetNamespace(), w.GetName()), fact, whyClaims(w, why)...))
 		checks, refused := Unchecked(w), Refused(w)
 		evidence = append(append(evidence, c.checked(w, append(slices.Clone(checks), refused...))...), c.ofQuota(w)...)
 		switch words := c.SecondPass(w); {
@@ -67,6 +75,10 @@ func (c *Case) heldBy() []diagnosis.Evidence {
 	switch {
 	case c.Held != nil:
 		r := c.Held
+		if w := c.Queued(); w != nil && !incident.OwnKind(r.Owner.Kind) { // what it is of is not read: it says that itself
+			return []diagnosis.Evidence{diagnosis.Fact(view.ObjectRef("Workload", w.GetNamespace(), w.GetName()),
+				fmt.Sprintf("stands for %s/%s, of which no pod exists; in queue %s", strings.ToLower(r.Owner.Kind), r.Owner.Name, r.Queue), diagnosis.That("spec.queueName", "", diagnosis.Is, r.Queue))}
+		}
 		ref, fact = view.ObjectRef(r.Owner.Kind, r.Owner.Namespace, r.Owner.Name), "suspended, and wants "+view.CountOf(r.Wants, "pod")
 		claims = []diagnosis.Claim{diagnosis.That("spec", "", diagnosis.Contains, "true")}
 		if o, known := c.Cluster.State.Owner(r.Owner.Kind, r.Owner.Namespace, r.Owner.Name); known {
@@ -85,11 +97,46 @@ func (c *Case) heldBy() []diagnosis.Evidence {
 }
 
 // whyClaims are the words of a Workload's conditions; none where it has none.
-func whyClaims(why string) []diagnosis.Claim {
-	if why == "" {
+func whyClaims(w *unstructured.Unstructured, why string) []diagnosis.Claim {
+	switch k := deactivated(w); {
+	case Inactive(w):
+		return append([]diagnosis.Claim{diagnosis.That("spec.active", "", diagnosis.Is, "false")}, view.SaysOf(k)...)
+	case why == "":
 		return nil
 	}
 	return []diagnosis.Claim{diagnosis.Says(why)}
+}
+
+// begins is how long Kueue may take to let begin what it has admitted.
+const begins = time.Minute
+
+// LetIn is since when Kueue has admitted what it holds still: it is not quota that is waited for.
+// young: it may be about to let it begin. Zero where it has not admitted it, and where another
+// cluster runs it.
+func (c *Case) LetIn(w *unstructured.Unstructured) (since time.Time, young bool) {
+	k := scaling.ConditionOf(w, "Admitted")
+	if !k.Met() || scaling.ConditionOf(w, "Evicted").Met() || Inactive(w) || c.Dispatched() != nil {
+		return time.Time{}, false
+	}
+	return k.Since, c.Cluster.State.Now.Sub(k.Since) < begins
+}
+
+// letInSays tells of what Kueue has admitted and holds still.
+func (c *Case) letInSays(since time.Time, young bool) string {
+	held := "gate " + Gate + " is still there"
+	if c.Held != nil {
+		held = "it is still suspended"
+	}
+	if young {
+		return "Kueue has admitted it a moment ago; " + held
+	}
+	return fmt.Sprintf("Kueue admitted it at %s and has not let it begin: %s", since.UTC().Format("15:04 MST"), held)
+}
+
+// conditionFact is a condition of a Workload, in its own words.
+func conditionFact(w *unstructured.Unstructured, kind string) diagnosis.Evidence {
+	k := scaling.ConditionOf(w, kind)
+	return diagnosis.Fact(view.ObjectRef("Workload", w.GetNamespace(), w.GetName()), kind+"="+k.Status+" "+view.Cut(k.Words(), 200), append(view.SaysOf(k), view.ConditionIs(kind, k.Status))...)
 }
 
 // queueName is the queue that the pod, or what makes it, is labelled with.
@@ -133,11 +180,31 @@ func Inactive(w *unstructured.Unstructured) bool {
 	return set && err == nil && !active
 }
 
+// deactivated is the eviction by which Kueue itself set a Workload inactive, and why; empty where
+// it does not say why (a person has, or nobody).
+func deactivated(w *unstructured.Unstructured) scaling.Condition {
+	if k := scaling.ConditionOf(w, "Evicted"); Inactive(w) && k.Met() && strings.Contains(k.Message, "deactivated due to ") {
+		return k
+	}
+	return scaling.Condition{}
+}
+
+// GaveUp says whether Kueue set the Workload inactive because its pods were not ready in time,
+// again and again (waitForPodsReady, requeuingStrategy.backoffLimitCount): it never tries by
+// itself again.
+func GaveUp(w *unstructured.Unstructured) bool {
+	return strings.Contains(deactivated(w).Message, "re-queuing retries")
+}
+
 // Why is why a Workload is not admitted, in Kueue's words, and the condition that
 // says so: quota comes before the checks behind it.
 func Why(w *unstructured.Unstructured) (why, fact string) {
 	if Inactive(w) {
-		return "its Workload is not active", "spec.active is false"
+		k := deactivated(w)
+		if k.Message == "" {
+			return "its Workload is not active", "spec.active is false"
+		}
+		return "its Workload is not active: " + view.Quotable(k.Message, 200), "spec.active is false; Evicted=True " + view.Cut(k.Words(), 300)
 	}
 	list, _, err := unstructured.NestedSlice(w.Object, "status", "conditions")
 	if err != nil {

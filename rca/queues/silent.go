@@ -37,6 +37,26 @@ func (c *Case) Unanswered() *view.Finding {
 		diagnosis.Evidence{Ref: c.podRef(), Fact: "no pod of that schedulerName was ever bound or judged, no event is from it"})
 }
 
+// Untaken is that a scheduler which places others has said nothing of this pod, no condition and
+// no event, in longer than it takes to look at one: the pod is somewhere in its queue, and what
+// keeps it there is in no object (a queue that retries others for ever, slurm-bridge issue 45).
+// nil where it has spoken, or where silence proves nothing.
+func (c *Case) Untaken() *view.Finding {
+	name, st := c.SchedulerName(), c.Cluster.State
+	waited := st.Now.Sub(c.Incident.Since)
+	if name == corev1.DefaultSchedulerName || c.Incident.Since.IsZero() || len(c.Pod.Spec.SchedulingGates) > 0 || len(c.Pod.Spec.ResourceClaims) > 0 || len(c.Refusal.Conditions) > 0 || c.Refusal.Phase == corev1.PodFailed ||
+		waited < schedulerSpeaksWithin || !c.Spoken(name) {
+		return nil
+	}
+	for e := range c.spoken {
+		if e.ReportingController == name || e.Source.Component == name {
+			return nil
+		}
+	}
+	return view.Found(diagnosis.Likely, fmt.Sprintf("%s, which places other pods, has said nothing of it in %s", view.Quotable(name, 63), view.Age(waited)),
+		diagnosis.Fact(c.podRef(), fmt.Sprintf("schedulerName %q, no PodScheduled condition, and no event of that scheduler", name), c.unspoken()...))
+}
+
 // unspoken claims that no scheduler has judged the pod.
 func (c *Case) unspoken() []diagnosis.Claim {
 	out := []diagnosis.Claim{diagnosis.That("status.conditions[type=PodScheduled]", "", diagnosis.Absent, "")}

@@ -2,6 +2,7 @@ package scaling
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -104,12 +105,34 @@ func groupReason(count int, text string) Reason {
 	return r
 }
 
+// passing begin the taints that a node is given in its life, by the cluster autoscaler itself, by
+// who looks after nodes, or before it can be used; no machine is made with one.
+var passing = []string{"node.kubernetes.io/", "node.cloudprovider.kubernetes.io/", "ToBeDeletedByClusterAutoscaler", "DeletionCandidateOfClusterAutoscaler",
+	"remediator.aks.microsoft.com/", "remediator.kubernetes.azure.com/", "aws-node-termination-handler/", "karpenter.sh/disrupt"}
+
+// taintIn is how the filters name a taint that is not tolerated: {key: value}.
+var taintIn = regexp.MustCompile(`taint \{([^ :{}]+): ?[^{}]*\}`)
+
+// Remembered is the key of the taint for which a group of nodes is refused, where no fresh machine
+// has it: the cluster autoscaler takes the last node of a group that is at zero for what the group
+// makes (Azure/AKS issues 2976 and 4016). Empty where it is not that.
+func (r Reason) Remembered() string {
+	m := taintIn.FindStringSubmatch(r.Text)
+	if r.Bar != Taint || m == nil || !slices.ContainsFunc(passing, func(begin string) bool { return strings.HasPrefix(m[1], begin) }) {
+		return ""
+	}
+	return m[1]
+}
+
 // poolBars are Karpenter's (pkg/controllers/provisioning/scheduling/nodeclaim.go and
 // scheduler.go, 0.32 to 1.14).
 var poolBars = []struct {
 	part string
 	bar  Bar
 }{
+	// Each volume wants its zone (pkg/controllers/provisioning/scheduling/volumetopology.go):
+	// nothing is left where they want different ones.
+	{"topology.kubernetes.io/zone DoesNotExist", Volume},
 	{"exceed limits for nodepool", Limit},
 	{"exceed limits for provisioner", Limit},
 	{"limits have been exhausted", Limit},

@@ -39,6 +39,24 @@ func TestNotTriggered(t *testing.T) {
 	}
 }
 
+// A taint that a node is given in its life is none that a fresh machine has.
+func TestRemembered(t *testing.T) {
+	for text, want := range map[string]string{
+		"node(s) had untolerated taint {remediator.kubernetes.azure.com/unschedulable: }":    "remediator.kubernetes.azure.com/unschedulable",
+		"node(s) had untolerated taint {ToBeDeletedByClusterAutoscaler: 1767000000}":         "ToBeDeletedByClusterAutoscaler",
+		"node(s) had untolerated taint {aws-node-termination-handler/spot-itn: 1}":           "aws-node-termination-handler/spot-itn",
+		"node(s) had untolerated taint {node.kubernetes.io/not-ready: }":                     "node.kubernetes.io/not-ready",
+		"node(s) had untolerated taint {sku: gpu}":                                           "",
+		"node(s) had untolerated taint(s)":                                                   "",
+		"node(s) didn't match Pod's node affinity/selector {node.kubernetes.io/not-ready: }": "",
+		"node(s) had taint {node.kubernetes.io/not-ready: }, that the pod didn't tolerate":   "node.kubernetes.io/not-ready",
+	} {
+		if got := groupReason(1, text).Remembered(); got != want {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+}
+
 // Karpenter has an error for each NodePool; before 1.5 each names its pool first.
 func TestNotScheduled(t *testing.T) {
 	for message, want := range map[string]string{
@@ -52,10 +70,11 @@ func TestNotScheduled(t *testing.T) {
 		"Failed to schedule pod, no instance type has the required offering":                                                               "offering ",
 		`Failed to schedule pod, incompatible with nodepool "g5", daemonset overhead={"memory":"2198Mi"}, no instance type satisfied resources {"memory":"15510Mi","nvidia.com/gpu":"1"} and requirements node.kubernetes.io/instance-type In [g5.xlarge] (no instance type which had enough resources and the required offering met the scheduling requirements)`: "lacks g5",
 		"Failed to schedule pod, no instance type which met the scheduling requirements and the required offering had the required resources, requirements=a In [b]":                                                                                                                                                                                               "lacks ",
-		"Failed to schedule pod, no instance type had enough resources or had a required offering":                                    "lacks ",
-		"Failed to schedule pod, no instance type met the scheduling requirements or had enough resources or had a required offering": "types ",
-		"Failed to schedule pod, no instance type met the scheduling requirements or had a required offering":                         "types ",
-		"Failed to schedule pod, no instance type met the requirements/resources/offering tuple":                                      "types ",
+		"Failed to schedule pod, no instance type had enough resources or had a required offering":                                                                   "lacks ",
+		"Failed to schedule pod, no instance type met the scheduling requirements or had enough resources or had a required offering":                                "types ",
+		"Failed to schedule pod, no instance type met the scheduling requirements or had a required offering":                                                        "types ",
+		"Failed to schedule pod, no instance type met the requirements/resources/offering tuple":                                                                     "types ",
+		"Failed to schedule pod, no instance type met the scheduling requirements or had a required offering, requirements=topology.kubernetes.io/zone DoesNotExist": "volume ",
 	} {
 		var got []string
 		for _, r := range NotScheduled(message) {

@@ -174,7 +174,11 @@ func (a *Company) InTheWay(n *view.Node) []*corev1.Pod {
 // and of being apart, in words.
 func (a *Company) UnmetTerms(n *view.Node) (unmet, broken []int, texts []string) {
 	a.look()
+	first := a.first()
 	for i, t := range TogetherWith(a.Pod) {
+		if _, there := n.Labels[t.TopologyKey]; first && there {
+			continue
+		}
 		if !in(a.near[i], t.TopologyKey, n) {
 			unmet = append(unmet, i)
 			texts = append(texts, "near "+aboutText(t))
@@ -187,6 +191,23 @@ func (a *Company) UnmetTerms(n *view.Node) (unmet, broken []int, texts []string)
 		}
 	}
 	return unmet, broken, texts
+}
+
+// first says whether the pod wants to be near such as itself alone, and none of them is placed: the
+// first is let onto any node that has the labels (interpodaffinity/filtering.go,
+// satisfyPodAffinity).
+func (a *Company) first() bool {
+	for _, domains := range a.near {
+		if len(domains) > 0 {
+			return false
+		}
+	}
+	for _, t := range a.termsOf(TogetherWith(a.Pod)) {
+		if !t.about(a.Pod, a.Pod) {
+			return false
+		}
+	}
+	return true
 }
 
 // ApartFrom are the pod's required anti-affinity terms.

@@ -22,6 +22,12 @@ func (a *Company) Tell(n *view.Node, reason string) *view.Finding {
 	if len(texts) > 0 {
 		f.Says += ": it has to be " + strings.Join(texts, " and ")
 	}
+	for _, t := range pick(TogetherWith(a.Pod), unmet) {
+		if len(a.Cluster.Column(t.TopologyKey).Distinct) == 0 && a.Cluster.State.Unread["Node"] == "" {
+			f.Says += "; no node has label " + t.TopologyKey
+			f.Evidence = append(f.Evidence, diagnosis.Fact(a.Ref(), "label "+t.TopologyKey+", over which it has to be near others, is on no node", diagnosis.That(diagnosis.Labels, t.TopologyKey, diagnosis.Absent, "").Of("Node/*")))
+		}
+	}
 	if away, _ := a.StandsApart(n); len(away) > 0 {
 		f.Evidence = append(f.Evidence, diagnosis.Fact(n.Ref(), "kept apart from "+view.PodList(away), running(away)...))
 	}

@@ -150,6 +150,9 @@ func missedLabels(pod *corev1.Pod, n *corev1.Node) []MissedLabel {
 // when another node has the very value.
 func (c *Labels) nearest(m MissedLabel) string {
 	best, bestScore := "", -1
+	if len(m.Values) == 1 && m.Values[0] == "" {
+		return "" // nothing is like nothing
+	}
 	if m.Operator == corev1.NodeSelectorOpIn && slices.ContainsFunc(c.Cluster.Column(m.Key).Distinct, func(v string) bool { return slices.Contains(m.Values, v) }) {
 		return ""
 	}

@@ -33,6 +33,9 @@ func (m MissedLabel) Of(n *corev1.Node) (string, bool) {
 
 func (m MissedLabel) want() string {
 	values := strings.Join(m.Values, "|")
+	if values == "" && m.InSelector {
+		values = `""`
+	}
 	switch m.Operator {
 	case corev1.NodeSelectorOpExists:
 		return "any value"

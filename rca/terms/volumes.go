@@ -1,6 +1,7 @@
 package terms
 
 import (
+	"cmp"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -24,13 +25,18 @@ func (c *Volumes) Tell(n *view.Node, reason string) *view.Finding {
 	if c.facts == nil {
 		c.facts = c.readVolumes()
 	}
-	return view.Found(c.facts.certainty, "its volume cannot be had there: "+reason, append([]diagnosis.Evidence{diagnosis.Fact(n.Ref(), reason, c.volumeClaims(n)...)}, c.facts.evidence...)...)
+	says := "its volume cannot be had there: " + reason
+	if c.facts.says != "" {
+		says = c.facts.says
+	}
+	return view.Found(c.facts.certainty, says, append([]diagnosis.Evidence{diagnosis.Fact(n.Ref(), reason, c.volumeClaims(n)...)}, c.facts.evidence...)...)
 }
 
 // volumeFacts are the same for every node.
 type volumeFacts struct {
 	certainty diagnosis.Certainty
 	evidence  []diagnosis.Evidence
+	says      string // instead of what the plugins say; empty: they say it
 }
 
 // readVolumes tells how the claims of the pod stand, and who else uses them. What was not
@@ -59,11 +65,29 @@ func (c *Volumes) readVolumes() *volumeFacts {
 			if p.Spec.VolumeName != "" && unread["PersistentVolume"] != "" {
 				f.certainty = diagnosis.Possible
 			}
+			if p.Status.Phase != corev1.ClaimBound {
+				f.unbound(c.Cluster, p)
+			}
 		}
 		f.evidence = append(f.evidence, diagnosis.Fact("PersistentVolumeClaim/"+c.Pod.Namespace+"/"+claim, fact, claims...))
 		f.evidence = append(f.evidence, c.usersOf(claim)...)
 	}
+	if says, evidence := c.apartSays(); says != "" {
+		f.says, f.evidence = says, append(evidence, f.evidence...)
+	}
 	return f
+}
+
+// unbound tells why a claim has no volume, where anything says that.
+func (f *volumeFacts) unbound(w *view.Cluster, p *corev1.PersistentVolumeClaim) {
+	why := Unbound(w, p)
+	told, words := toldOf(w, p)
+	if words != "" {
+		f.evidence = append(f.evidence, told)
+	}
+	if why = cmp.Or(why, words); why != "" && f.says == "" {
+		f.says = "PersistentVolumeClaim " + p.Name + " has no volume: " + why
+	}
 }
 
 // usersOf are the other pods that use a claim of the pod, so many that they can be shown.
@@ -96,6 +120,9 @@ func (c *Volumes) volumeClaims(n *view.Node) []diagnosis.Claim {
 		if at < 0 {
 			out = append(out, diagnosis.That("", "", diagnosis.Absent, "").Of("PersistentVolumeClaim/"+c.Pod.Namespace+"/"+name))
 			continue
+		}
+		if p := c.Cluster.State.PVCs[at]; p.Spec.VolumeName == "" && p.Status.Phase != "" {
+			out = append(out, diagnosis.That("status.phase", "", diagnosis.Is, string(p.Status.Phase)).Of("PersistentVolumeClaim/"+c.Pod.Namespace+"/"+name), diagnosis.That("", "", diagnosis.Exists, "").Of(n.Ref()))
 		}
 		for _, pv := range c.Cluster.State.PVs {
 			if pv.Name == c.Cluster.State.PVCs[at].Spec.VolumeName {

@@ -35,6 +35,17 @@ func (w *Cluster) Template(of incident.Ref) *corev1.PodSpec {
 	return nil
 }
 
+// MadeFrom is the spec that the nearest of a pod's owners whose template is read makes it from,
+// and that owner; nil where none is.
+func (w *Cluster) MadeFrom(p *corev1.Pod) (*corev1.PodSpec, incident.Ref) {
+	for _, of := range incident.Owners(p, w.State.Owner)[1:] {
+		if spec := w.Template(of); spec != nil {
+			return spec, of
+		}
+	}
+	return nil, incident.Ref{}
+}
+
 // IncidentOf is the incident that a waiting pod is part of.
 func (w *Cluster) IncidentOf(p *corev1.Pod) string {
 	return incident.ID(w.WorkloadOf(p), incident.Requests(p))
@@ -53,11 +64,14 @@ func (w *Cluster) TeamOf(p *corev1.Pod) Team {
 			return admitted
 		}
 	}
+	if service := ServiceOf(p); service != "" { // its revisions make way for each other by their own rules
+		return Team{Kind: "Service.serving.knative.dev", Namespace: p.Namespace, Name: service}
+	}
 	if at := slices.IndexFunc(chain, func(o incident.Ref) bool { return o.Kind == "CronJob" }); at > 0 {
 		return Team(chain[at-1])
 	}
 	for _, o := range chain[1:] { // what owns an operator's workload may own others, that end on their own
-		if !incident.OwnKind(o.Kind) {
+		if !incident.OwnKind(o.Kind) && o.Kind != "Pod" {
 			return Team(o)
 		}
 	}
@@ -70,6 +84,31 @@ func admittedAs(queued []*unstructured.Unstructured) map[incident.Ref]Team {
 	for _, q := range queued {
 		for _, o := range q.GetOwnerReferences() {
 			out[incident.Ref{Kind: incident.OwnerKind(&o), Namespace: q.GetNamespace(), Name: o.Name}] = Team{Kind: "Workload", Namespace: q.GetNamespace(), Name: q.GetName()}
+		}
+	}
+	return out
+}
+
+// Knative numbers the revisions of a service, and each makes its own Deployment (serving,
+// pkg/apis/serving/register.go).
+const (
+	knativeService  = "serving.knative.dev/service"
+	knativeRevision = "serving.knative.dev/revision"
+)
+
+// ServiceOf is the Knative service whose pod it is; empty for none.
+func ServiceOf(p *corev1.Pod) string { return p.Labels[knativeService] }
+
+// FormerRevisions are the pods that run of other revisions of the pod's Knative service: its route
+// stays with them, and so do they, until all that the new revision begins with is ready.
+func (w *Cluster) FormerRevisions(p *corev1.Pod) []*corev1.Pod {
+	if ServiceOf(p) == "" {
+		return nil
+	}
+	var out []*corev1.Pod
+	for _, o := range w.State.Pods {
+		if o.Namespace == p.Namespace && o.Spec.NodeName != "" && !Ended(o) && o.DeletionTimestamp == nil && ServiceOf(o) == ServiceOf(p) && o.Labels[knativeRevision] != p.Labels[knativeRevision] {
+			out = append(out, o)
 		}
 	}
 	return out
@@ -134,6 +173,33 @@ func (w *Cluster) MemberOf(p *corev1.Pod) incident.Ref {
 		}
 	}
 	return chain[len(chain)-1]
+}
+
+// groupLabel numbers the group of a LeaderWorkerSet that a pod is of (lws,
+// api/leaderworkerset/v1/leaderworkerset_types.go).
+const groupLabel = "leaderworkerset.sigs.k8s.io/group-index"
+
+// GroupOf is the group of its workload that a pod is of, where the members of each meet and the
+// groups work without each other; empty where all members meet.
+func GroupOf(p *corev1.Pod) string { return p.Labels[groupLabel] }
+
+// InGroup claims of which group a pod is; nothing where its workload has none.
+func InGroup(p *corev1.Pod) []diagnosis.Claim {
+	if GroupOf(p) == "" {
+		return nil
+	}
+	return []diagnosis.Claim{diagnosis.That(diagnosis.Labels, groupLabel, diagnosis.Is, GroupOf(p))}
+}
+
+// WaitingGroups are the groups of a workload that wait for a member.
+func (w *Cluster) WaitingGroups(of incident.Ref) map[string]bool {
+	out := map[string]bool{}
+	for _, p := range w.State.Pods {
+		if _, _, waits := incident.Waiting(p); waits && p.Namespace == of.Namespace && GroupOf(p) != "" && w.isOf(p, of) {
+			out[GroupOf(p)] = true
+		}
+	}
+	return out
 }
 
 // WorkloadOf is whose pod it is.

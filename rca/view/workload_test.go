@@ -3,6 +3,7 @@ package view
 import (
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -37,5 +38,40 @@ func TestTrialsAreTeamsOfTheirOwn(t *testing.T) {
 		if top, team, of := w.WorkloadOf(p).Kind, incident.Ref(w.TeamOf(p)).Kind, w.MemberOf(p).Kind; top != tc.top || team != tc.team || of != tc.meets {
 			t.Errorf("%s: %s, %s, %s; want %s, %s, %s", name, top, team, of, tc.top, tc.team, tc.meets)
 		}
+	}
+}
+
+// A pod whose owner is made by another pod is of that one's workload, one team with it: the leader
+// of a group owns the StatefulSet of its workers.
+func TestWhatALeaderOwns(t *testing.T) {
+	by := func(apiVersion, kind, name string) []metav1.OwnerReference {
+		yes := true
+		return []metav1.OwnerReference{{APIVersion: apiVersion, Kind: kind, Name: name, Controller: &yes}}
+	}
+	pod := func(name string, owner []metav1.OwnerReference) *corev1.Pod {
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: name, OwnerReferences: owner}}
+	}
+	set := func(name string, owner []metav1.OwnerReference) *appsv1.StatefulSet {
+		return &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: name, OwnerReferences: owner}, Spec: appsv1.StatefulSetSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Hostname: name}}}}
+	}
+	leader, worker, lone := pod("llm-0", by("apps/v1", "StatefulSet", "llm")), pod("llm-0-1", by("apps/v1", "StatefulSet", "llm-0")), pod("gone-0-1", by("apps/v1", "StatefulSet", "gone-0"))
+	w := &Cluster{State: &cluster.State{Pods: []*corev1.Pod{leader, worker, lone}, StatefulSets: []*appsv1.StatefulSet{
+		set("llm", by("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", "llm")), set("llm-0", by("v1", "Pod", "llm-0")), set("gone-0", by("v1", "Pod", "gone-0"))}}}
+	for _, tc := range []struct {
+		of                *corev1.Pod
+		top, team, madeOf string
+	}{
+		{leader, "LeaderWorkerSet.leaderworkerset.x-k8s.io/llm", "LeaderWorkerSet.leaderworkerset.x-k8s.io/llm", "llm"},
+		{worker, "LeaderWorkerSet.leaderworkerset.x-k8s.io/llm", "LeaderWorkerSet.leaderworkerset.x-k8s.io/llm", "llm-0"},
+		{lone, "Pod/gone-0", "Pod/gone-0", "gone-0"}, // its leader is away
+	} {
+		top, team := w.WorkloadOf(tc.of), w.TeamOf(tc.of)
+		spec, _ := w.MadeFrom(tc.of)
+		if got := top.Kind + "/" + top.Name; got != tc.top || team.Kind+"/"+team.Name != tc.team || spec == nil || spec.Hostname != tc.madeOf {
+			t.Errorf("%s: %s, team %v, made from %+v; want %s, %s, %s", tc.of.Name, got, team, spec, tc.top, tc.team, tc.madeOf)
+		}
+	}
+	if spec, _ := w.MadeFrom(pod("bare", nil)); spec != nil {
+		t.Errorf("a bare pod is made from %+v", spec)
 	}
 }

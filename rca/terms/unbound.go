@@ -1,0 +1,121 @@
+package terms
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/scaling"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// defaultClass marks the StorageClass of claims that name none (storage/util, 1.37).
+const defaultClass = "storageclass.kubernetes.io/is-default-class"
+
+// Unbound is why nobody makes a volume for a claim, as far as objects say it: its StorageClass
+// does not exist, or it names none and none is the default. Empty where somebody could, or where
+// classes were not read.
+func Unbound(w *view.Cluster, p *corev1.PersistentVolumeClaim) string {
+	classes := w.State.StorageClasses
+	switch name := p.Spec.StorageClassName; {
+	case p.Spec.VolumeName != "" || w.State.Unread["StorageClass"] != "":
+		return ""
+	case name == nil || *name == "":
+		if name == nil && slices.ContainsFunc(classes, func(c *storagev1.StorageClass) bool { return c.Annotations[defaultClass] == "true" }) {
+			return ""
+		}
+		return "it names no StorageClass, and none is the default"
+	case !slices.ContainsFunc(classes, func(c *storagev1.StorageClass) bool { return c.Name == *name }):
+		return "its StorageClass " + *name + " does not exist"
+	}
+	return ""
+}
+
+// toldOf are the newest words of who binds and makes volumes about a claim that is not bound; empty
+// where they say nothing but that it waits for its pod.
+func toldOf(w *view.Cluster, p *corev1.PersistentVolumeClaim) (diagnosis.Evidence, string) {
+	var newest *corev1.Event
+	for _, e := range w.EventsOf("PersistentVolumeClaim", p.Namespace, p.Name) {
+		if uid := e.InvolvedObject.UID; uid != "" && p.UID != "" && uid != p.UID || e.Reason != "FailedBinding" && e.Reason != "ProvisioningFailed" && e.Reason != "ClaimMisbound" {
+			continue
+		}
+		if newest == nil || scaling.Seen(e).After(scaling.Seen(newest)) {
+			newest = e
+		}
+	}
+	if newest == nil {
+		return diagnosis.Evidence{}, ""
+	}
+	says := view.Quotable(newest.Message, 200)
+	return diagnosis.Fact(view.ObjectRef("PersistentVolumeClaim", p.Namespace, p.Name), newest.Reason+": "+says, diagnosis.Says(newest.Message)), says
+}
+
+// Apart are two volumes of the pod that no node can have together: each is in places of its own,
+// by the same label. ok is false where there are no such.
+func (c *Volumes) Apart() (one, other Place, ok bool) {
+	var places []Place
+	for _, v := range c.Pod.Spec.Volumes {
+		if v.PersistentVolumeClaim == nil {
+			continue
+		}
+		for _, p := range c.Cluster.State.PVCs {
+			if p.Namespace != c.Pod.Namespace || p.Name != v.PersistentVolumeClaim.ClaimName || p.Spec.VolumeName == "" {
+				continue
+			}
+			for _, pv := range c.Cluster.State.PVs {
+				if pv.Name == p.Spec.VolumeName {
+					places = append(places, placesOf(p.Name, pv)...)
+				}
+			}
+		}
+	}
+	for i, a := range places {
+		for _, b := range places[i+1:] {
+			if a.Volume != b.Volume && a.Key == b.Key && !slices.ContainsFunc(a.values, func(v string) bool { return slices.Contains(b.values, v) }) {
+				return a, b, true
+			}
+		}
+	}
+	return Place{}, Place{}, false
+}
+
+// Place is where the volume of a claim can be had, by one label of nodes.
+type Place struct {
+	Claim, Volume, Key string
+	values             []string
+}
+
+func (p Place) String() string {
+	return fmt.Sprintf("PersistentVolumeClaim %s in %s", p.Claim, strings.Join(p.values, "|"))
+}
+
+// placesOf are the lists of values that a volume with one term wants of a node.
+func placesOf(claim string, pv *corev1.PersistentVolume) []Place {
+	if pv.Spec.NodeAffinity == nil || pv.Spec.NodeAffinity.Required == nil || len(pv.Spec.NodeAffinity.Required.NodeSelectorTerms) != 1 {
+		return nil
+	}
+	var out []Place
+	for _, e := range pv.Spec.NodeAffinity.Required.NodeSelectorTerms[0].MatchExpressions {
+		if e.Operator == corev1.NodeSelectorOpIn {
+			out = append(out, Place{claim, pv.Name, e.Key, e.Values})
+		}
+	}
+	return out
+}
+
+// apartSays tells of volumes that no node can have together.
+func (c *Volumes) apartSays() (string, []diagnosis.Evidence) {
+	a, b, ok := c.Apart()
+	if !ok {
+		return "", nil
+	}
+	var evidence []diagnosis.Evidence
+	for _, p := range []Place{a, b} {
+		evidence = append(evidence, diagnosis.Fact("PersistentVolume/"+p.Volume, "of PersistentVolumeClaim "+p.Claim+": wants a node with "+p.Key+"="+strings.Join(p.values, "|"), diagnosis.That("spec.nodeAffinity", "", diagnosis.Contains, p.Key), diagnosis.That("spec.nodeAffinity", "", diagnosis.Contains, p.values[0])))
+	}
+	return "its volumes exclude each other, so no node at all can have it: " + a.String() + ", " + b.String(), evidence
+}

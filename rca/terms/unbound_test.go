@@ -1,0 +1,99 @@
+package terms
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/unpend/unpend/nodeprobe/sim"
+	"github.com/unpend/unpend/rca/rcatest"
+)
+
+// claim is one of the pod that waits, with the volume that it is bound to.
+func claim(w *rcatest.World, name, volume, zone string) *corev1.PersistentVolumeClaim {
+	p := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: name}, Spec: corev1.PersistentVolumeClaimSpec{VolumeName: volume}, Status: corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimPending}}
+	if volume != "" {
+		p.Status.Phase = corev1.ClaimBound
+		w.PVs = append(w.PVs, &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: volume}, Spec: corev1.PersistentVolumeSpec{NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{
+			NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "zone", Operator: corev1.NodeSelectorOpIn, Values: strings.Split(zone, "|")}}}}}}}})
+	}
+	w.PVCs = append(w.PVCs, p)
+	w.Wait.Spec.Volumes = append(w.Wait.Spec.Volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: name}}})
+	return p
+}
+
+// Why a claim has no volume is told where objects, or who binds volumes, say it; two volumes that
+// no node can have together are told before what the plugins say of a node.
+func TestWhyAVolumeIsNotThere(t *testing.T) {
+	class := func(w *rcatest.World, name string, byDefault string) {
+		w.StorageClasses = append(w.StorageClasses, &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{defaultClass: byDefault}}})
+	}
+	named := func(p *corev1.PersistentVolumeClaim, class string) { p.Spec.StorageClassName = &class }
+	const none, plain = "PersistentVolumeClaim data has no volume: it names no StorageClass, and none is the default", "its volume cannot be had there: refused"
+	for name, tc := range map[string]struct {
+		fill func(*rcatest.World)
+		want string
+	}{
+		"no class at all":        {func(w *rcatest.World) { claim(w, "data", "", "") }, none},
+		"none is the default":    {func(w *rcatest.World) { class(w, "slow", "false"); claim(w, "data", "", "") }, none},
+		"one is the default":     {func(w *rcatest.World) { class(w, "slow", "true"); claim(w, "data", "", "") }, plain},
+		"it wants none":          {func(w *rcatest.World) { class(w, "slow", "true"); named(claim(w, "data", "", ""), "") }, none},
+		"its class is there":     {func(w *rcatest.World) { class(w, "fast", "false"); named(claim(w, "data", "", ""), "fast") }, plain},
+		"its class is not there": {func(w *rcatest.World) { named(claim(w, "data", "", ""), "fast") }, "PersistentVolumeClaim data has no volume: its StorageClass fast does not exist"},
+		"classes were not read":  {func(w *rcatest.World) { claim(w, "data", "", ""); w.Unread["StorageClass"] = "forbidden" }, plain},
+		"its provisioner says it": {func(w *rcatest.World) {
+			class(w, "fast", "false")
+			named(claim(w, "data", "", ""), "fast")
+			ofClaim(w, "ProvisioningFailed", "no quota")
+		}, "PersistentVolumeClaim data has no volume: no quota"},
+		"it waits for its pod": {func(w *rcatest.World) {
+			class(w, "fast", "false")
+			named(claim(w, "data", "", ""), "fast")
+			ofClaim(w, "WaitForFirstConsumer", "waits")
+		}, plain},
+		"volumes of two zones":        {func(w *rcatest.World) { claim(w, "data", "v1", "a"); claim(w, "more", "v2", "b|c") }, "its volumes exclude each other, so no node at all can have it: PersistentVolumeClaim data in a, PersistentVolumeClaim more in b|c"},
+		"volumes of zones that share": {func(w *rcatest.World) { claim(w, "data", "v1", "a|b"); claim(w, "more", "v2", "b|c") }, plain},
+		"one volume, claimed once":    {func(w *rcatest.World) { claim(w, "data", "v1", "a") }, plain},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := rcatest.NewWorld()
+			w.AddNode(sim.Node{Name: "n"})
+			tc.fill(w)
+			s, _ := subject(t, w)
+			if f := VolumesOf(s).Tell(s.Cluster.Nodes["n"], "refused"); f.Says != tc.want {
+				t.Errorf("%s\nwant\n%s", f.Says, tc.want)
+			}
+		})
+	}
+}
+
+// ofClaim has somebody speak of the claim data.
+func ofClaim(w *rcatest.World, reason, message string) {
+	w.Events = append(w.Events, &corev1.Event{InvolvedObject: corev1.ObjectReference{Kind: "PersistentVolumeClaim", Namespace: "a", Name: "data"}, Reason: reason, Message: message})
+}
+
+// The first that wants to be near its own kind is let onto any node that has the label; and that a
+// label is on no node is said.
+func TestTheFirstOfItsKind(t *testing.T) {
+	for name, tc := range map[string]struct {
+		near string
+		key  string
+		want string // what node n refuses
+	}{
+		"near its own kind":            {"w", zone, ""},
+		"near others":                  {"gone", zone, ": it has to be near app=gone (" + zone + ")"},
+		"over a label that nobody has": {"w", "rack", ": it has to be near app=w (rack); no node has label rack"},
+	} {
+		w := rcatest.NewWorld()
+		zones(w)
+		w.Wait.Labels = map[string]string{"app": "w"}
+		w.Wait.Spec.Affinity = together(beside(tc.near, func(t *corev1.PodAffinityTerm) { t.TopologyKey = tc.key }))
+		s, by := subject(t, w)
+		if f := CompanyOf(s, by).Tell(s.Cluster.Nodes["n"], "refused"); f.Says != "pod (anti-)affinity rules leave it out"+tc.want {
+			t.Errorf("%s: %s", name, f.Says)
+		}
+	}
+}
