@@ -77,8 +77,13 @@ func TestMembersThatWaitInVain(t *testing.T) {
 		fill  func(*rcatest.World)
 		want  string
 	}{
-		"all is theirs":            {"PyTorchJob", 1, "2", func(w *rcatest.World) { gpus(w, "n", 2); member(w, "m", "n", "2") }, says("proven", 4, 2)},
-		"several wait":             {"PyTorchJob", 3, "2", func(w *rcatest.World) { gpus(w, "n", 2); member(w, "m", "n", "2") }, says("proven", 8, 2)},
+		"all is theirs": {"PyTorchJob", 1, "2", func(w *rcatest.World) { gpus(w, "n", 2); member(w, "m", "n", "2") }, says("proven", 4, 2)},
+		"several wait":  {"PyTorchJob", 3, "2", func(w *rcatest.World) { gpus(w, "n", 2); member(w, "m", "n", "2") }, says("proven", 8, 2)},
+		"room for one of two, beside who asks none": {"PyTorchJob", 2, "2", func(w *rcatest.World) {
+			gpus(w, "n", 4)
+			member(w, "m", "n", "2")
+			w.AddHolder("x", "n", "cpu", 0)
+		}, says("proven", 6, 4)},
 		"how many is not said":     {"PyTorchJob", 0, "2", func(w *rcatest.World) { gpus(w, "n", 2); member(w, "m", "n", "2") }, says("proven", 4, 2)},
 		"of a kind that may begin": {"RayCluster", 1, "2", func(w *rcatest.World) { gpus(w, "n", 2); member(w, "m", "n", "2") }, says("likely", 4, 2)},
 		"with its group's name":    {"PyTorchJob.kubeflow.org", 1, "2", func(w *rcatest.World) { gpus(w, "n", 2); member(w, "m", "n", "2") }, says("proven", 4, 2)},

@@ -143,8 +143,8 @@ func TestDriversThatAreNotReady(t *testing.T) {
 		}
 	}
 	linkRows{
-		"it is loading":                 {of(age(20*time.Minute)), "4 starting DriverNotReady proven: is starting: its driver is being loaded for 20 min, which takes up to 21 min | Wait wait until the driver of n is ready, normally within 1 min"},
-		"for as long as it may":         {of(age(21*time.Minute)), "4 failed DriverNotReady proven: has no driver: its driver's pod is not ready after 21 min, where 21 min are normal | RepairDeviceStack mend the driver of n"},
+		"it is loading":                 {of(age(20 * time.Minute)), "4 starting DriverNotReady proven: is starting: its driver is being loaded for 20 min, which takes up to 21 min | Wait wait until the driver of n is ready, normally within 1 min"},
+		"for as long as it may":         {of(age(21 * time.Minute)), "4 failed DriverNotReady proven: has no driver: its driver's pod is not ready after 21 min, where 21 min are normal | RepairDeviceStack mend the driver of n"},
 		"it crashes":                    {of(crashes("no headers")), "4 failed DriverNotReady proven: has no driver: its driver's pod fails at nvidia-driver-ctr CrashLoopBackOff (9 restarts; last exit 1: no headers) | RepairDeviceStack mend the driver of n"},
 		"it crashed thrice, and loads":  {of(all(age(time.Minute), func(p *corev1.Pod) { p.Status.ContainerStatuses[0].RestartCount = 3 })), "4 failed DriverNotReady proven: has no driver: its driver's pod fails at nvidia-driver-ctr running and not ready | RepairDeviceStack mend the driver of n"},
 		"its image is not there":        {of(imageMissing), "4 failed DriverNotReady proven: has no driver: its driver's pod fails at nvidia-driver-ctr ErrImagePull: not found | RepairDeviceStack name a driver image that exists for the OS and kernel of n"},
@@ -197,8 +197,8 @@ func TestToolkitsThatAreNotReady(t *testing.T) {
 	}
 	team := corev1.Taint{Key: "team", Effect: corev1.TaintEffectNoSchedule}
 	linkRows{
-		"it is set up":               {of(age(4*time.Minute)), "5 starting RuntimeNotConfigured proven: is starting: its container toolkit is being set up | Wait wait until the container toolkit of n is ready, normally within 1 min"},
-		"for as long as it may be":   {of(age(5*time.Minute)), "5 failed RuntimeNotConfigured proven: has a container runtime that does not hand out GPUs: its container toolkit fails at nvidia-container-toolkit-ctr running and not ready | RepairDeviceStack mend the container toolkit of n"},
+		"it is set up":               {of(age(4 * time.Minute)), "5 starting RuntimeNotConfigured proven: is starting: its container toolkit is being set up | Wait wait until the container toolkit of n is ready, normally within 1 min"},
+		"for as long as it may be":   {of(age(5 * time.Minute)), "5 failed RuntimeNotConfigured proven: has a container runtime that does not hand out GPUs: its container toolkit fails at nvidia-container-toolkit-ctr running and not ready | RepairDeviceStack mend the container toolkit of n"},
 		"it crashes":                 {of(crashes("no config")), "5 failed RuntimeNotConfigured proven: has a container runtime that does not hand out GPUs: its container toolkit fails at nvidia-container-toolkit-ctr CrashLoopBackOff (9 restarts; last exit 1: no config) | RepairDeviceStack mend the container toolkit of n"},
 		"it crashed thrice":          {of(all(age(time.Minute), func(p *corev1.Pod) { p.Status.ContainerStatuses[0].RestartCount = 3 })), "5 failed RuntimeNotConfigured proven: has a container runtime that does not hand out GPUs: its container toolkit fails at nvidia-container-toolkit-ctr running and not ready | RepairDeviceStack mend the container toolkit of n"},
 		"the machine has its own":    {labelled("pre-installed"), "6 kept off GPUStackNotOnNode likely: has no pod of the device plugin gpu-operator/nvidia-device-plugin, which selects it | RepairDeviceStack see why gpu-operator/nvidia-device-plugin makes no pod for n"},
@@ -238,8 +238,8 @@ func TestPluginsThatAreNotReady(t *testing.T) {
 		}
 	}
 	linkRows{
-		"it is starting":                      {of(age(4*time.Minute)), "7 starting DevicePluginDown proven: is starting: its device plugin's pod is 4 min old | Wait wait until the device plugin of n is ready, normally within 1 min"},
-		"it has been starting for long":       {of(age(5*time.Minute)), "7 failed DevicePluginDown proven: has GPUs and offers none: its device plugin's pod is not ready: nvidia-device-plugin running and not ready | RepairDeviceStack mend the device plugin of n"},
+		"it is starting":                      {of(age(4 * time.Minute)), "7 starting DevicePluginDown proven: is starting: its device plugin's pod is 4 min old | Wait wait until the device plugin of n is ready, normally within 1 min"},
+		"it has been starting for long":       {of(age(5 * time.Minute)), "7 failed DevicePluginDown proven: has GPUs and offers none: its device plugin's pod is not ready: nvidia-device-plugin running and not ready | RepairDeviceStack mend the device plugin of n"},
 		"it crashes":                          {of(crashes("no card")), "7 failed DevicePluginDown proven: has GPUs and offers none: its device plugin fails at nvidia-device-plugin CrashLoopBackOff (9 restarts; last exit 1: no card) | RepairDeviceStack mend the device plugin of n"},
 		"its image is not there":              {of(imageMissing), "7 failed DevicePluginDown proven: has GPUs and offers none: its device plugin fails at nvidia-device-plugin ErrImagePull: not found | RepairDeviceStack let n pull the device plugin's image"},
 		"it waits for the driver":             {of(waitsFor("driver-validation", 4*time.Minute)), "4 starting DriverNotReady proven: is starting: its device plugin waits for the driver | Wait wait until the device plugin of n is ready, normally within 1 min"},
