@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 )
 
 const (
@@ -46,6 +47,7 @@ type Meanings struct {
 	embedder Embedder
 
 	learning sync.Mutex
+	odd      atomic.Bool // a vector came that is of another length than those that are kept
 
 	mu      sync.RWMutex // held to change vectors, and to read them by who does not
 	vectors *vectors
@@ -68,10 +70,40 @@ type Learned struct {
 
 // Learn asks for the vectors of documents that are new or were edited, and drops those of
 // documents that are gone. A document that gets none is found by its words. What was learnt
-// before an error stays; another call goes on.
+// before an error stays; another call goes on. Where the model answers with vectors of another
+// length also for what it was asked before, all is learnt again in that length.
 func (m *Meanings) Learn(ctx context.Context) (Learned, error) {
 	m.learning.Lock()
 	defer m.learning.Unlock()
+	done, err := m.pass(ctx)
+	if err != nil || !m.odd.Swap(false) {
+		return done, err
+	}
+	if another, err := m.another(ctx); err != nil || !another {
+		return done, err
+	}
+	m.mu.Lock()
+	m.vectors = newVectors(m.embedder.Model())
+	m.mu.Unlock()
+	return m.pass(ctx)
+}
+
+// another says whether the model answers otherwise by now: with a vector of another length for a
+// document of which one is kept.
+func (m *Meanings) another(ctx context.Context) (bool, error) {
+	if len(m.vectors.ids) == 0 {
+		return false, nil
+	}
+	d, err := m.library.candidate(m.vectors.ids[0])
+	if err != nil || d.id == "" {
+		return false, err
+	}
+	made, err := m.embedder.Embed(ctx, []string{d.doc.says()})
+	return err == nil && len(made[0]) != m.vectors.head.Dimensions, err
+}
+
+// pass goes through all documents once.
+func (m *Meanings) pass(ctx context.Context) (Learned, error) {
 	done := Learned{Skipped: map[string]int{}}
 	there, unsaved := map[string]bool{}, 0
 	var todo []toLearn
@@ -135,7 +167,7 @@ func (m *Meanings) texts(ctx context.Context, each func(toLearn) error) error {
 			if err != nil {
 				return err
 			}
-			t := toLearn{id: id, says: d.Title + "\n" + d.Text}
+			t := toLearn{id: id, says: d.says()}
 			h := fnv.New64a()
 			h.Write([]byte(t.says)) //nolint:errcheck // a hash takes everything
 			t.mark = h.Sum64()
@@ -146,6 +178,9 @@ func (m *Meanings) texts(ctx context.Context, each func(toLearn) error) error {
 	}
 	return nil
 }
+
+// says is what of a document is sent to a model.
+func (d Document) says() string { return d.Title + "\n" + d.Text }
 
 func (m *Meanings) learn(ctx context.Context, todo []toLearn, done *Learned) error {
 	says := make([]string, len(todo))
@@ -161,6 +196,7 @@ func (m *Meanings) learn(ctx context.Context, todo []toLearn, done *Learned) err
 	m.vectors.agree(made)
 	for n, t := range todo {
 		if !m.vectors.set(t.id, t.mark, made[n]) {
+			m.odd.Store(true)
 			done.Skipped[fmt.Sprintf("the model answered with %d dimensions, the others have %d", len(made[n]), m.vectors.head.Dimensions)]++
 			continue
 		}
@@ -235,7 +271,8 @@ func (m *Meanings) ask(ctx context.Context, phrases []string) (asked []float32, 
 		}
 	}
 	if err == nil && len(asked) != dimensions {
-		return nil, fmt.Errorf("the model answered with %d dimensions, the library's have %d: import again", len(asked), dimensions)
+		m.odd.Store(true)
+		return nil, fmt.Errorf("the model answered with %d dimensions, the library's have %d: if it is another model by now, remove %s and import again", len(asked), dimensions, filepath.Join(m.library.dir, vectorsFile))
 	}
 	return asked, err
 }
@@ -250,6 +287,9 @@ type ranked struct {
 // rank orders by meaning: all documents, or, of too many, those that the words found.
 func (m *Meanings) rank(asked []float32, found []candidate) []ranked {
 	v, out := m.vectors, []ranked{}
+	if len(asked) != v.head.Dimensions {
+		return nil // they are being learnt again
+	}
 	like := v.likeness(asked)
 	if len(v.ids) > flatMost {
 		for _, c := range found {

@@ -132,12 +132,42 @@ func TestAnotherDimensionIsLeftOut(t *testing.T) {
 		t.Errorf("%+v, %v", hits, err)
 	}
 	// So is a question: the words answer, and the error says what to do.
-	if hits, err := meanings.Search(t.Context(), []string{"quota raised"}, 3); err == nil || !strings.Contains(err.Error(), "40 dimensions, the library's have 32: import again") || len(hits) != 1 {
+	if hits, err := meanings.Search(t.Context(), []string{"quota raised"}, 3); err == nil || !strings.Contains(err.Error(), "40 dimensions, the library's have 32: if it is another model by now, remove ") || len(hits) != 1 {
 		t.Errorf("%+v, %v", hits, err)
 	}
 	m.err = errors.New("the endpoint is down")
 	if hits, err := meanings.Search(t.Context(), []string{"loose riser"}, 3); !errors.Is(err, m.err) || len(hits) != 1 || hits[0].URL != "1" {
 		t.Errorf("%+v, %v", hits, err)
+	}
+}
+
+// Where the model itself is another one by now, under its name, all is learnt again: one odd answer
+// is no sign of that, and what it answers for a document that it knew is.
+func TestAnotherModelByTheSameName(t *testing.T) {
+	docs := []knowledge.Document{book(1, "the riser was loose"), book(2, "quota of the team was raised")}
+	l, m := library(t, docs...), &model{name: "m", dimensions: always(32)}
+	meanings, _ := learn(t, l, m)
+	m.dimensions = always(40)
+	if _, err := meanings.Search(t.Context(), []string{"loose riser"}, 3); err == nil {
+		t.Error("vectors of another length are compared")
+	}
+	for _, want := range []knowledge.Learned{{Made: 2, Skipped: map[string]int{}}, {Same: 2, Skipped: map[string]int{}}} {
+		done, err := meanings.Learn(t.Context())
+		if diff := cmp.Diff(want, done); err != nil || diff != "" {
+			t.Errorf("%v %s", err, diff)
+		}
+	}
+	m.dimensions = always(48)
+	put(t, l, append(docs, book(3, "firmware update and a cordon"))...)
+	if done, err := meanings.Learn(t.Context()); err != nil || done.Made != 3 || len(done.Skipped) > 0 {
+		t.Errorf("%+v, %v", done, err)
+	}
+	if hits, err := meanings.Search(t.Context(), []string{"loose riser"}, 3); err != nil || len(hits) != 1 || hits[0].URL != "1" {
+		t.Errorf("%+v, %v", hits, err)
+	}
+	m.err = errors.New("the endpoint is down")
+	if done, err := meanings.Learn(t.Context()); err != nil || done.Same != 3 {
+		t.Errorf("nothing is new, and it asks: %+v, %v", done, err)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
@@ -285,4 +287,36 @@ func TestOnlyWhoLeadsPublishes(t *testing.T) {
 		pass(3 * time.Minute)
 		p.none(t, "another leads again")
 	})
+}
+
+// Who is deleted while it lacks pods is noted: one made again under its name tells of a later
+// moment. Who had all it wants, or more, tells nothing, and who makes no pods neither.
+func TestMakersThatAreDeletedAreNoted(t *testing.T) {
+	lacks := func(has int32) *appsv1.ReplicaSet { return incidenttest.ReplicaSet(2, has, 0, false) }
+	for name, c := range map[string]struct {
+		kind    string
+		deleted metav1.Object
+		want    []string // versions
+	}{
+		"one of two pods":  {"ReplicaSet", lacks(1), []string{"50"}},
+		"both":             {"ReplicaSet", lacks(2), nil},
+		"one too many":     {"ReplicaSet", lacks(3), nil},
+		"it makes no pods": {"CronJob", &batchv1.CronJob{ObjectMeta: incidenttest.Object("CronJob", "c", "5", nil)}, nil},
+	} {
+		w, _ := still(t, func(*Options) {})
+		ctx, end := context.WithCancel(t.Context())
+		end() // nothing is listed: the informers are empty
+		stop, err := w.follow(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stop()
+		w.noteDeleted(c.kind, c.deleted)
+		if got := slices.Collect(maps.Values(w.left)); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+		if o, ok := w.owner(c.kind, c.deleted.GetNamespace(), c.deleted.GetName()); !ok || o != c.deleted {
+			t.Errorf("%s: it is not found for its pods' sake: %v", name, o)
+		}
+	}
 }

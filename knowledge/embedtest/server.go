@@ -5,6 +5,8 @@ package embedtest
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"hash/fnv"
 	"math"
 	"net/http"
@@ -20,6 +22,7 @@ import (
 type Server struct {
 	URL string
 
+	t        testing.TB
 	mu       sync.Mutex
 	Requests []Request
 	// Dimensions of the next vectors (256).
@@ -37,7 +40,7 @@ type Request struct {
 
 // New starts an endpoint that ends with the test.
 func New(t testing.TB) *Server {
-	s := &Server{Dimensions: 256}
+	s := &Server{Dimensions: 256, t: t}
 	srv := httptest.NewServer(http.HandlerFunc(s.serve))
 	t.Cleanup(srv.Close)
 	s.URL = srv.URL + "/v1"
@@ -52,12 +55,16 @@ func (s *Server) Asked() []Request {
 }
 
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
-	var q Request
-	if r.Method != http.MethodPost || r.URL.Path != "/v1/embeddings" || json.NewDecoder(r.Body).Decode(&q) != nil {
+	if r.Method != http.MethodPost || r.URL.Path != "/v1/embeddings" {
 		http.NotFound(w, r)
 		return
 	}
-	q.Authorization = r.Header.Get("Authorization")
+	q, err := documented(r)
+	if err != nil {
+		s.t.Errorf("OpenAI does not document that request: %v", err)
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
 	s.mu.Lock()
 	s.Requests = append(s.Requests, q)
 	dimensions, answer := s.Dimensions, s.Answer
@@ -76,6 +83,38 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	json.NewEncoder(w).Encode(map[string]any{"object": "list", "model": q.Model, "data": data}) //nolint:errcheck // the caller has gone
+}
+
+// mostInputs are taken at once.
+const mostInputs = 2048
+
+// documented is what is asked, if that is a request for embeddings as OpenAI has it:
+// https://platform.openai.com/docs/api-reference/embeddings/create
+func documented(r *http.Request) (Request, error) {
+	var body struct {
+		Request
+		Format     string `json:"encoding_format"`
+		Dimensions int    `json:"dimensions"`
+		User       string `json:"user"`
+	}
+	d := json.NewDecoder(r.Body)
+	d.DisallowUnknownFields()
+	if err := d.Decode(&body); err != nil {
+		return body.Request, err
+	}
+	q := body.Request
+	q.Authorization = r.Header.Get("Authorization")
+	switch {
+	case !strings.HasPrefix(r.Header.Get("Content-Type"), "application/json"):
+		return q, fmt.Errorf("its type is %q", r.Header.Get("Content-Type"))
+	case q.Model == "":
+		return q, errors.New("it names no model")
+	case len(q.Input) == 0 || len(q.Input) > mostInputs || slices.Contains(q.Input, ""):
+		return q, fmt.Errorf("it has %d texts, or an empty one", len(q.Input))
+	case body.Format != "" && body.Format != "float":
+		return q, fmt.Errorf("it wants %q, and reads numbers", body.Format)
+	}
+	return q, nil
 }
 
 // Vector is what a text means to it.

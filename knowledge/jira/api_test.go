@@ -156,19 +156,41 @@ func TestAPIReadsWhatIsNew(t *testing.T) {
 		w.Move("GPU-10", "OPS-1", w.clock())
 		w.later(3 * time.Hour)
 		w.reads(t, knowledge.Import{Changed: 1})
-		if n, read := w.Calls("search"), w.Calls("issue"); n != 1 || read != 0 {
+		if n, read := w.Calls("search")-4, w.Calls("issue"); n != 1 || read != 0 {
 			t.Errorf("%d searches, %d tickets", n, read)
 		}
 		w.later(24 * time.Hour)
 		// What was updated is read again, within the minutes that clocks may differ: it is the same.
 		w.reads(t, knowledge.Import{Added: 1, Removed: 2, Same: 247})
-		if n, read := w.Calls("search"), w.Calls("issue"); n != 2 || read != 3 {
+		if n, read := w.Calls("search")-5, w.Calls("issue"); n != 2 || read != 3 {
 			t.Errorf("%d searches, %d tickets, want the deleted, the moved and the missed", n, read)
 		}
 		for words, want := range map[string]string{"Xid 300": "GPU-3 Xid 300", "Xid 9": "", "Xid 10": "", "Xid 7": "GPU-7 Xid 7"} {
 			if h := first(t, w.library, words); h.Title != want {
 				t.Errorf("%s: found %+v", words, h)
 			}
+		}
+	})
+}
+
+// Who watches sees how many tickets were read, and how much of all that is: never less than
+// before, and all of it in the end.
+func TestAPIIsWatched(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		for n := range 250 {
+			w.Put(issue(n+1, fmt.Sprintf("Xid %d", n+1)))
+		}
+		w.Put(jiratest.Issue{Key: "OPS-1", Summary: "Xid 13", Created: began, Updated: began})
+		w.opts.Projects = []string{"GPU", "OPS"}
+		var tickets []int
+		var shares []float64
+		w.opts.Watch = func(n int, share float64) { tickets, shares = append(tickets, n), append(shares, share) }
+		w.reads(t, knowledge.Import{Added: 251})
+		if diff := cmp.Diff([]int{100, 200, 250, 251}, tickets); diff != "" {
+			t.Error(diff)
+		}
+		if diff := cmp.Diff([]float64{0.2, 0.4, 0.5, 1}, shares); diff != "" {
+			t.Error(diff)
 		}
 	})
 }

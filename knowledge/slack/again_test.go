@@ -47,7 +47,7 @@ func TestAPIReadsWhatIsNew(t *testing.T) {
 	w.Say("C1", m)
 	w.Set(slacktest.Channel{ID: "C1", Name: "gpus", Created: root - 100})
 	w.reads(t, knowledge.Import{Added: 1, Changed: 450 + 2, Removed: 1, Same: 310 - 3}) // renamed, all of them
-	if n := w.Calls("conversations.replies"); n != 1 {
+	if n := w.Calls("conversations.replies") - 2; n != 1 {
 		t.Errorf("%d threads were asked for, want the one with a new answer", n)
 	}
 	if hits := search(t, w.library, "Xid 9999"); len(hits) != 1 || hits[0].Where != "#gpus" {
@@ -75,6 +75,26 @@ func TestAPIWithinTheLimitsOfDistributedApps(t *testing.T) {
 	}
 	if len(w.says) != 1 || !strings.Contains(w.says[0], "15 messages a minute") || !strings.Contains(w.says[0], "internal app") {
 		t.Errorf("it says %q", w.says)
+	}
+}
+
+// Who watches sees how many threads were read, and how much of all that is: never less than
+// before, and all of it in the end.
+func TestAPIIsWatched(t *testing.T) {
+	w := newWorld(t, help, slacktest.Channel{ID: "C3", Name: "lunch", Created: root - 100})
+	for n := range 450 {
+		w.Say("C1", says(n*7, "U1", fmt.Sprintf("Xid %d", n)))
+	}
+	w.Say("C3", says(0, "U1", "soup"))
+	var threads []int
+	var shares []float64
+	w.opts.Watch = func(n int, share float64) { threads, shares = append(threads, n), append(shares, share) }
+	w.reads(t, knowledge.Import{Added: 451})
+	if diff := cmp.Diff([]int{200, 400, 450, 451}, threads); diff != "" {
+		t.Error(diff)
+	}
+	if !slices.IsSorted(shares) || shares[0] <= 0 || shares[2] != 0.5 || shares[3] != 1 {
+		t.Errorf("of all that is, %v", shares)
 	}
 }
 

@@ -255,6 +255,46 @@ func TestDamagedExport(t *testing.T) {
 	}
 }
 
+// A day of which a byte has changed on its way is told by its check sum, whatever it says now:
+// its channel stays as it was.
+func TestChangedByte(t *testing.T) {
+	l := library(t)
+	file := pack(t, workspace(t))
+	if _, err := read(t, l, file, func(*Export) {}); err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	z, err := zip.NewReader(bytes.NewReader(content), int64(len(content)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range z.File {
+		if f.Name != "gpu-help/2026-09-22.json" {
+			continue
+		}
+		begin, err := f.DataOffset()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for at := uint64(0); at < f.CompressedSize64; at += 7 {
+			changed := bytes.Clone(content)
+			changed[uint64(begin)+at] ^= 1 //nolint:gosec // it is in the file
+			done, err := read(t, l, write(t, changed), func(*Export) {})
+			skipped := done.Skipped["a channel of which a day cannot be read: the file is damaged"]
+			// Where its first block says that it is the last, all is there still.
+			if err != nil || done.Same+skipped != 2 || skipped == 0 && at > 0 || done.Added+done.Changed+done.Removed != 0 {
+				t.Fatalf("byte %d: %+v, %v", at, done, err)
+			}
+		}
+	}
+	if hits := search(t, l, "relabel thanks"); len(hits) != 1 {
+		t.Errorf("the thread has lost its answers: %v", hits)
+	}
+}
+
 // macOS packs a folder around, and files of its own.
 func TestExportInAFolder(t *testing.T) {
 	files := map[string]string{"__MACOSX/channels.json": "binary"}

@@ -29,7 +29,7 @@ func (v *Quota) claims(name corev1.ResourceName) []diagnosis.Claim {
 // heldClaims are what a pod has of it, where it is a request.
 func heldClaims(name corev1.ResourceName, has resource.Quantity) []diagnosis.Claim {
 	requested, ok := strings.CutPrefix(string(name), "requests.")
-	if !ok {
+	if !ok && name != corev1.ResourceCPU && name != corev1.ResourceMemory { // these two are requests by their bare names
 		return nil
 	}
 	return []diagnosis.Claim{diagnosis.That(diagnosis.Requests, requested, diagnosis.Is, view.QuantityText(has))}

@@ -60,7 +60,6 @@ func Quotas(st *cluster.State, pod *corev1.Pod, hard map[string]corev1.ResourceL
 
 // findHolders finds the pods that hold something of a quota, and how much.
 func findHolders(st *cluster.State, v *Quota, leave []*corev1.Pod) {
-	sum := corev1.ResourceList{}
 	for _, p := range st.Pods {
 		if p.Namespace != v.Namespace {
 			continue
@@ -69,7 +68,6 @@ func findHolders(st *cluster.State, v *Quota, leave []*corev1.Pod) {
 		if err != nil || len(uses) == 0 {
 			continue
 		}
-		view.Add(sum, uses)
 		if !slices.Contains(leave, p) {
 			v.holders = append(v.holders, QuotaHolder{p, uses})
 			continue
@@ -174,11 +172,7 @@ func (v *Quota) Unstated() []Unstated {
 // Left is what the quota still gives of a resource.
 func (v *Quota) Left(name corev1.ResourceName) resource.Quantity {
 	left := v.Hard[name].DeepCopy()
-	used, told := v.used[name]
-	if !told {
-		used = v.Status.Used[name]
-	}
-	left.Sub(used)
+	left.Sub(v.used[name])
 	return left
 }
 

@@ -18,7 +18,7 @@ func TestPriorityOfTheNextPod(t *testing.T) {
 		never := corev1.PreemptNever
 		return &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Value: value, GlobalDefault: all, PreemptionPolicy: &never}
 	}
-	all := []*schedulingv1.PriorityClass{class("low", 1, false), class("b", 7, true), class("a", 5, true), class("c", 6, true), class("high", 9, false)}
+	all := []*schedulingv1.PriorityClass{class("low", 1, false), class("b", 7, true), class("a", 5, true), class("c", 6, true), class("d", 5, true), class("high", 9, false)}
 	for _, c := range []struct {
 		named, want string
 		value       int32

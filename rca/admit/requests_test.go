@@ -39,6 +39,9 @@ func TestNearestWithinLimits(t *testing.T) {
 		"of another namespace":      {[]*corev1.LimitRange{in("b", container, "3", "", "")}, "1", "1", "1 1"},
 		"of volumes":                {[]*corev1.LimitRange{in("a", corev1.LimitTypePersistentVolumeClaim, "3", "", "")}, "1", "1", "1 1"},
 		"no limit is the request's": {nil, "2", "0", "2 2"},
+		"within, as it is written":  {[]*corev1.LimitRange{in("a", container, "1e3", "1e3", "")}, "1k", "1k", "1k 1k"},
+		"the first of equal minima": {[]*corev1.LimitRange{in("a", container, "1k", "", ""), in("a", container, "1e3", "", "")}, "500", "500", "1k 1k"},
+		"the first of equal maxima": {[]*corev1.LimitRange{in("a", container, "", "1k", ""), in("a", container, "", "1e3", "")}, "2k", "2k", "1k 1k"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld()
@@ -125,6 +128,7 @@ func TestRequestsComeWithinLimits(t *testing.T) {
 		"of the second":          {ranges(corev1.LimitTypeContainer, "2"), []corev1.Container{one("c", "1"), one("d", "4")}, nil, "by plan, medium risk: ask for 2 cpu (what the LimitRange allows) in deployment/w"},
 		"of both":                {ranges(corev1.LimitTypeContainer, "2"), []corev1.Container{one("c", "3"), one("d", "4")}, nil, "by plan, medium risk: ask for 2 cpu, 2 cpu (what the LimitRange allows) in deployment/w"},
 		"of the whole pod":       {ranges(corev1.LimitTypePod, "2"), []corev1.Container{one("c", "4")}, nil, "by plan, medium risk: ask for 2 cpu (what the LimitRange allows) in deployment/w"},
+		"of it and the pod":      {append(ranges(corev1.LimitTypePod, "2"), ranges(corev1.LimitTypeContainer, "2")...), []corev1.Container{one("c", "4")}, nil, "by plan, medium risk: ask for 2 cpu (what the LimitRange allows) in deployment/w"},
 		"of a pod of two":        {ranges(corev1.LimitTypePod, "2"), []corev1.Container{one("c", "1"), one("d", "4")}, nil, manual},
 		"beside an init":         {ranges(corev1.LimitTypeContainer, "2"), []corev1.Container{one("c", "4")}, []corev1.Container{one("i", "1")}, manual},
 		"nothing is over":        {ranges(corev1.LimitTypeContainer, "4"), []corev1.Container{one("c", "4")}, nil, manual},

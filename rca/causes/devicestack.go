@@ -1,8 +1,6 @@
 package causes
 
 import (
-	"strings"
-
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/unpend/unpend/nodeprobe"
@@ -32,10 +30,10 @@ func OfStack(id diagnosis.CauseID) bool {
 }
 
 // brokenLink is the rule of one of them: of GPUs that the node has too few of, of NVIDIA's or
-// of AMD's.
+// of another maker's.
 func brokenLink(id diagnosis.CauseID) Rule {
 	return Rule{ID: id, Tell: func(c *Case, n *view.Node, b *blocker) *finding {
-		if !b.gpu && !strings.HasPrefix(string(b.scarce), stack.AMDPrefix) {
+		if !b.gpu && stack.Maker(b.scarce) == "" {
 			return nil
 		}
 		f := c.Broken(n)
@@ -66,8 +64,8 @@ var gpuStackUntold = Rule{ID: diagnosis.GPUStackNotOnNode, Tell: func(c *Case, n
 // Broken is the first broken link of a node; nil where none is, or where it offers nothing
 // because there is nothing to offer.
 func (c *Case) Broken(n *view.Node) *stack.Finding {
-	if name := c.ofAMD(); name != "" {
-		return stack.Of(c.Cluster).AMD(n, name)
+	if name := c.ofMaker(); name != "" {
+		return stack.Of(c.Cluster).OfMaker(n, name)
 	}
 	if !n.HasGPUs() {
 		return stack.Of(c.Cluster).Untold(n)
@@ -78,10 +76,11 @@ func (c *Case) Broken(n *view.Node) *stack.Finding {
 	return stack.Of(c.Cluster).On(n)
 }
 
-// ofAMD is what the pod asks of AMD's GPUs; empty where it asks for none.
-func (c *Case) ofAMD() corev1.ResourceName {
+// ofMaker is what the pod asks of the GPUs of another maker than NVIDIA; empty where it asks
+// for none.
+func (c *Case) ofMaker() corev1.ResourceName {
 	for _, name := range view.SortedNames(c.Wants) {
-		if strings.HasPrefix(string(name), stack.AMDPrefix) {
+		if stack.Maker(name) != "" {
 			return name
 		}
 	}

@@ -17,6 +17,13 @@ var draDevicesInUse = Rule{ID: diagnosis.DRADevicesInUse, Tell: func(c *Case, n 
 	}
 	v := c.Claims
 	f := &finding{Certainty: diagnosis.Proven, Says: "devices that match exist, all are allocated"}
+	if all := v.AllOrphans(); len(all) > 0 {
+		f.Says += ", " + orphansText(all)
+		orphans := v.Orphans(n.Name)
+		for _, o := range orphans[:min(len(orphans), devices.MaxHolderFacts)] {
+			f.Evidence = append(f.Evidence, diagnosis.Fact("ResourceClaim/"+o.Claim.Namespace+"/"+o.Claim.Name, o.Text(), o.Claims()...))
+		}
+	}
 	for _, a := range v.Asks {
 		matching, names := 0, []string{}
 		var claims []diagnosis.Claim
@@ -30,7 +37,7 @@ var draDevicesInUse = Rule{ID: diagnosis.DRADevicesInUse, Tell: func(c *Case, n 
 				claims = append(claims, diagnosis.That("spec.devices[name="+d.ID.Name+"]", "", diagnosis.Exists, "").Of(d.Ref()))
 			}
 			if claim := v.Inventory.Holders[d.ID]; claim != nil && matching <= devices.MaxHolderFacts {
-				f.Evidence = append(f.Evidence, diagnosis.Fact(d.Ref(), "device "+d.ID.Name+" is allocated to ResourceClaim "+claim.Namespace+"/"+claim.Name+devices.UsedBy(claim),
+				f.Evidence = append(f.Evidence, diagnosis.Fact(d.Ref(), "device "+d.ID.Name+" is allocated to ResourceClaim "+claim.Namespace+"/"+claim.Name+v.UsedBy(claim),
 					diagnosis.That("spec.devices[name="+d.ID.Name+"]", "", diagnosis.Exists, ""), diagnosis.That("spec.nodeName", "", diagnosis.Is, n.Name), diagnosis.That("status.allocation", "", diagnosis.Contains, d.ID.Name).Of("ResourceClaim/"+claim.Namespace+"/"+claim.Name)))
 			}
 		}
@@ -39,11 +46,19 @@ var draDevicesInUse = Rule{ID: diagnosis.DRADevicesInUse, Tell: func(c *Case, n 
 	f.Evidence = append(f.Evidence, v.Sharing(n.Name)...)
 	for _, claim := range v.Own {
 		if claim.Status.Allocation != nil {
-			f.Evidence = append(f.Evidence, diagnosis.Fact("ResourceClaim/"+claim.Namespace+"/"+claim.Name, "is allocated already"+devices.UsedBy(claim), diagnosis.That("status.allocation", "", diagnosis.Exists, "")))
+			f.Evidence = append(f.Evidence, diagnosis.Fact("ResourceClaim/"+claim.Namespace+"/"+claim.Name, "is allocated already"+v.UsedBy(claim), diagnosis.That("status.allocation", "", diagnosis.Exists, "")))
 		}
 	}
 	return f
 }}
+
+// orphansText says of claims that they hold devices for pods that are not there.
+func orphansText(orphans []devices.Orphan) string {
+	if len(orphans) == 1 {
+		return "some to a ResourceClaim whose pods are not there any more"
+	}
+	return "some to ResourceClaims whose pods are not there any more"
+}
 
 // maxNamed is how many devices that match are named.
 const maxNamed = 3
@@ -52,6 +67,8 @@ const maxNamed = 3
 func matchText(a *devices.Ask, names []string) string {
 	text := fmt.Sprintf("%d devices match request %s", len(names), a.Name)
 	switch {
+	case len(names) == 0:
+		text = "no device there matches request " + a.Name
 	case len(names) == 1:
 		text = "device " + names[0] + " matches request " + a.Name
 	case len(names) > 1 && len(names) <= maxNamed:

@@ -69,6 +69,16 @@ QuotaDemandsRequests proven : quota of cpu takes only pods whose containers stat
 NoNodes proven : the cluster has no node
   Node: the list is empty
 `},
+		"no scheduler can have spoken of what does not exist": {func(w *world) {
+			w.quota("ml", "team", list(gpus, "1"), list(gpus, "1"))
+			w.lacks("exceeded quota: team", one, one).Spec.Template.Spec.SchedulerName = "mine"
+		}, `
+QuotaExceeded proven : quota team refuses it: 1 of 1 requests.nvidia.com/gpu used, 1 asked
+  ResourceQuota/ml/team: requests.nvidia.com/gpu: 1 used of 1, one pod asks 1
+  ReplicaSet/ml/w: wants 2 pods, 2 of them do not exist; its last refusal: exceeded quota: team
+NoNodes proven : the cluster has no node
+  Node: the list is empty
+`},
 		"what it does not say is counted": {func(w *world) {
 			w.quota("ml", "team", list(gpus, "1"), nil)
 			w.pod("a", "n1", "nvidia.com/gpu", 1)

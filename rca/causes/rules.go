@@ -125,6 +125,7 @@ func PodRules() []PodRule {
 		preemptionUnderway,
 		schedulerMissing,
 		notGivenToHAMi,
+		misnamed,
 		schedulerRefused,
 		workloadDeadlock,
 		noNodes,

@@ -41,7 +41,7 @@ func (t tellings) note(id diagnosis.CauseID, node string, f *finding) {
 	}
 	// Nodes are told of one after the other.
 	isNew := len(cause.Nodes) == 0 || cause.Nodes[len(cause.Nodes)-1] != node
-	if isNew || node == "" {
+	if node == "" || isNew && f.Says != "" { // what the pod's own says of every node is not said of each
 		cause.say(f.Says, node)
 	}
 	if node != "" && isNew {

@@ -54,13 +54,30 @@ func offersNone(n *view.Node, name corev1.ResourceName) bool {
 	return q.IsZero()
 }
 
+// announcedOnce: the node's capacity has the resource, at 0. Somebody has announced it, and has
+// none to give now: a key that is there does not say that there is no such device.
+func announcedOnce(n *view.Node, name corev1.ResourceName) *finding {
+	if q, has := n.Status.Capacity[name]; !has || !q.IsZero() || n.HasGPUs() && strings.HasPrefix(string(name), "nvidia.com/") {
+		return nil
+	}
+	return &finding{diagnosis.Proven, fmt.Sprintf("offers no %s, though its capacity has that name, at 0: a device plugin has announced it there, and has none to give", name),
+		[]diagnosis.Evidence{diagnosis.Fact(n.Ref(), "capacity "+string(name)+"=0", diagnosis.That(diagnosis.Capacity, string(name), diagnosis.Exists, ""), diagnosis.That(diagnosis.Capacity, string(name), diagnosis.Is, "0"))}}
+}
+
 // unknown takes what no rule claimed.
-var unknown = Rule{ID: diagnosis.Unknown, Tell: func(_ *Case, n *view.Node, b *blocker) *finding {
+var unknown = Rule{ID: diagnosis.Unknown, Tell: func(c *Case, n *view.Node, b *blocker) *finding {
+	if f := announcedOnce(n, b.scarce); f != nil {
+		return f
+	}
 	if strings.HasPrefix(string(b.scarce), "nvidia.com/") && !n.HasGPUs() {
 		return &finding{diagnosis.Proven, "no GPU on the node", []diagnosis.Evidence{n.NoGPU(b.scarce)}}
 	}
 	if name := string(b.scarce); strings.Contains(name, "/") && !strings.HasPrefix(name, "nvidia.com/") && offersNone(n, b.scarce) {
-		return &finding{diagnosis.Proven, "offers no " + name, []diagnosis.Evidence{diagnosis.Fact(n.Ref(), "allocatable "+name+"=0", diagnosis.That(diagnosis.Allocatable, name, diagnosis.Is, "0"))}}
+		says := "offers no " + name
+		if !c.Unborn && c.IsOwn(diagnosis.Unknown) {
+			says = "" // the pod's own says it of every node
+		}
+		return &finding{diagnosis.Proven, says, []diagnosis.Evidence{diagnosis.Fact(n.Ref(), "allocatable "+name+"=0", diagnosis.That(diagnosis.Allocatable, name, diagnosis.Is, "0"))}}
 	}
 	return &finding{diagnosis.Possible, "not settled: " + b.Reason, []diagnosis.Evidence{{Ref: n.Ref(), Fact: b.Plugin + ": " + b.Reason}}}
 }}

@@ -23,6 +23,7 @@ func TestWhatLetsAGangIn(t *testing.T) {
 	}{
 		"nobody knows its group":       {known: false, min: 9, victims: []*corev1.Pod{victim}, want: "by hand, none risk: wait until PodGroup g is there and complete"},
 		"members are missing":          {known: true, min: 3, victims: []*corev1.Pod{victim}, want: "by hand, none risk: wait until 2 more members of gang g exist"},
+		"one member is missing":        {known: true, min: 2, want: "by hand, none risk: wait until 1 more member of gang g exists"},
 		"all are there, and no room":   {known: true, min: 1, fit: 0, want: "by hand, none risk: wait until gang g has room for 1 more member (no evictions were found that make room for the whole gang; 0 of 1 fit)"},
 		"all are there, somebody goes": {known: true, min: 1, fit: 0, victims: []*corev1.Pod{victim}, want: "by plan, low risk: evict a/v so that all of gang g fit; by hand, none risk: wait until a/v leaves"},
 	} {

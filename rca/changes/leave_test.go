@@ -168,6 +168,11 @@ func TestHoldersLeave(t *testing.T) {
 			w.AddNode(sim.Node{Name: "m", MIGOff: []int{0}})
 			w.Pods[1].OwnerReferences = nil
 		}, want: "EvictPods evict a/h from n; MovePods evict a/old from n; Wait wait until a/h leaves n"},
+		"who comes back is idle": {fill: func(w *world) {
+			two(w)
+			w.AddNode(sim.Node{Name: "m", MIGOff: []int{0}})
+			w.Pods[1].OwnerReferences = nil
+		}, edit: idle("old"), want: "ReleaseIdleHolder ask its owner, then evict idle a/old from n; EvictPods evict a/h from n; Wait wait until a/h leaves n"},
 		"no room for it": {fill: func(w *world) { two(w); w.Pods[1].OwnerReferences = nil }, want: "EvictPods evict a/h from n; Wait wait until a/h leaves n"},
 		"room, and closed": {fill: func(w *world) {
 			two(w)

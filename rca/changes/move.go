@@ -24,7 +24,7 @@ func (c *Bench) move(n *view.Node, cause diagnosis.CauseID, lack view.Deficits, 
 		return edit.Change{}, false
 	}
 	victims, ok := c.CheapestOf(n, lack, lands)
-	if !ok || len(victims) == 0 || c.AllIdle(victims) {
+	if !ok || c.AllIdle(victims) {
 		return edit.Change{}, false
 	}
 	ch := edit.EvictFrom(n, cause, victims)

@@ -42,7 +42,11 @@ var remedies = map[diagnosis.CauseID]remedy{
 	diagnosis.MIGInstancesInUse:   {layout: true},
 	diagnosis.MIGStrategyMismatch: {repair: (*Bench).uniform},
 	diagnosis.MIGConfigFailed: {layout: true, config: true, repair: func(c *Bench, n *view.Node) []edit.Change {
-		return append(append(mend.Respell(c.Workload, n), mend.Unstick(c.Workload, n, diagnosis.MIGConfigFailed)...), c.revert(n, diagnosis.MIGConfigFailed))
+		out := append(mend.Respell(c.Workload, n), mend.Unstick(c.Workload, n, diagnosis.MIGConfigFailed)...)
+		if c.awaitsMIGOff(n) {
+			return out // the layout before has nothing for it
+		}
+		return append(out, c.revert(n, diagnosis.MIGConfigFailed))
 	}},
 	diagnosis.MIGConfigStuck: {repair: func(c *Bench, n *view.Node) []edit.Change {
 		return append([]edit.Change{c.revert(n, diagnosis.MIGConfigStuck)}, mend.Unstick(c.Workload, n, diagnosis.MIGConfigStuck)...)
@@ -96,7 +100,7 @@ var remedies = map[diagnosis.CauseID]remedy{
 	diagnosis.ScaleUpStuck:         {beside: of(outside.LookAtPromise)},
 	diagnosis.AutoscalerCannotHelp: {beside: of(outside.GrowPool)},
 	diagnosis.NoNodes:              {pod: of(outside.AddNode)},
-	diagnosis.Unknown:              {pod: of(admit.LookAtRefusal)},
+	diagnosis.Unknown:              {pod: (*Bench).unsettled},
 	diagnosis.SchedulerRefused:     {beside: of(outside.AskScheduler)},
 	diagnosis.QueueMisconfigured:   {beside: of(outside.MendQueue)},
 	diagnosis.WorkloadDeadlock:     {beside: of(outside.BreakDeadlock)},

@@ -77,6 +77,15 @@ func (c *Bench) remakeLost(n *view.Node) []edit.Change {
 	return nil
 }
 
+// awaitsMIGOff says that the pod asks whole GPUs, and that the label of the node's layout is to
+// switch MIG off, which the layout before had on.
+func (c *Bench) awaitsMIGOff(n *view.Node) bool {
+	entry, known := c.Cluster.ConfigOf(n).Entries[n.Labels[view.LabelMIGConfig]]
+	return known && len(entry) > 0 && len(c.Asks) > 0 &&
+		!slices.ContainsFunc(entry, func(r view.MIGRule) bool { return r.MIGEnabled }) &&
+		!slices.ContainsFunc(c.Asks, func(a view.Ask) bool { return a.Profile != "" })
+}
+
 // revertByHand is what a person has to do, and why.
 func (c *Bench) revertByHand(n *view.Node, cause diagnosis.CauseID, config, why string) edit.Change {
 	ch := edit.Change{Kind: diagnosis.RevertMIGConfig, Cause: cause, Manual: true, Minutes: 6, Risk: diagnosis.MediumRisk, Title: "take the MIG layout of " + n.Name + " back",

@@ -46,6 +46,9 @@ func FreeDevices(c *edit.Workload, n *view.Node) []edit.Change {
 	if holders := c.Claims.Holders[n.Name]; len(holders) > 0 {
 		out = append(out, c.WaitFor(n, diagnosis.DRADevicesInUse, holders))
 	}
+	if orphans := c.Claims.Orphans(n.Name); len(orphans) > 0 {
+		out = append(out, giveBack(n, orphans))
+	}
 	if claims := unusedClaims(c, n); len(out) == 0 && len(claims) > 0 {
 		at := claims[0].Namespace + "/" + claims[0].Name
 		out = append(out, edit.LookAt(diagnosis.DRADevicesInUse, "see who needs ResourceClaim "+at+", which holds a device for no pod", "whether the claim may be given up is not known",
@@ -290,6 +293,11 @@ func LookAtPreparation(c *edit.Workload) []edit.Change {
 			"kubectl cordon "+p.Spec.NodeName+"  # until its kubelet is upgraded, or the API server serves v1beta1 (--runtime-config)",
 			"kubectl drain "+p.Spec.NodeName+" --ignore-daemonsets --delete-emptydir-data  # first, for another minor version (Kubernetes' version skew policy)")
 		ch.Risk, ch.StopsUnknown = diagnosis.MediumRisk, true // who runs there leaves for it
+		return []edit.Change{ch}
+	}
+	if h := kubelet.Hindered(c.Cluster, c.Unprepared); h != nil {
+		ch := edit.LookAt(diagnosis.DRAPrepareFailed, h.Title, h.Unproven, h.Commands...)
+		ch.Risk, ch.StopsUnknown, ch.Minutes = h.Risk, h.StopsUnknown, h.Minutes
 		return []edit.Change{ch}
 	}
 	commands := []string{

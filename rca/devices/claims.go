@@ -32,6 +32,7 @@ type Claims struct {
 	// Victims are, by node, the cheapest holders found whose leaving serves the
 	// claims; Holders the same, also of those that may not be evicted.
 	Victims, Holders map[string][]*corev1.Pod
+	orphans          *[]Orphan // of all nodes, once they were looked for
 }
 
 // missingClaim is a claim of the pod that is not there.

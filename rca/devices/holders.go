@@ -31,6 +31,17 @@ func (v *Claims) findHolders(ctx context.Context, refused []string) error {
 		}
 		tried++
 		holders := v.holdersFor(node)
+		leaving := slices.DeleteFunc(slices.Clone(holders), func(p *corev1.Pod) bool { return !v.leaves(p) })
+		if len(leaving) > 0 {
+			soon, err := v.leastOf(ctx, node, leaving)
+			if err != nil {
+				return fmt.Errorf("try holders of devices on %s: %w", node, err)
+			}
+			if soon != nil {
+				v.Holders[node] = soon // who goes anyway is waited for
+				continue
+			}
+		}
 		may := slices.DeleteFunc(slices.Clone(holders), func(p *corev1.Pod) bool { return !v.asker.MayLeave(p) })
 		victims, err := v.leastOf(ctx, node, may)
 		if err != nil {
@@ -52,8 +63,7 @@ func (v *Claims) holdersFor(node string) []*corev1.Pod {
 	var out []*corev1.Pod
 	add := func(claim *resourcev1.ResourceClaim) {
 		for _, r := range claim.Status.ReservedFor {
-			p := v.asker.Cluster.State.Pod(claim.Namespace, r.Name)
-			if r.APIGroup == "" && r.Resource == "pods" && p != nil && p.Name != v.pod.Name && !slices.Contains(out, p) {
+			if p := v.consumer(claim, r); p != nil && p.Name != v.pod.Name && !slices.Contains(out, p) {
 				out = append(out, p)
 			}
 		}
@@ -119,9 +129,12 @@ func (v *Claims) without(ctx context.Context, node string, gone []*corev1.Pod) (
 const MaxHolderFacts = 8
 
 // UsedBy says which pods a claim is reserved for, as the end of a sentence.
-func UsedBy(claim *resourcev1.ResourceClaim) string {
+func (v *Claims) UsedBy(claim *resourcev1.ResourceClaim) string {
 	if len(claim.Status.ReservedFor) == 0 {
 		return ", which no pod uses"
+	}
+	if gone := v.Orphaned(claim); gone != nil {
+		return ", reserved for " + goneText(gone)
 	}
 	text := ", used by " + claim.Status.ReservedFor[0].Name
 	if more := len(claim.Status.ReservedFor) - 1; more > 0 {
@@ -141,7 +154,7 @@ func (v *Claims) Sharing(node string) []diagnosis.Evidence {
 			}
 			for _, other := range v.ByNode[node] {
 				if claim := v.Inventory.Holders[other.ID]; claim != nil && other.ID.pool == d.ID.pool && shareCounter(d, other) && len(out) < MaxHolderFacts {
-					out = append(out, diagnosis.Fact(d.Ref(), "device "+d.ID.Name+" shares counters with "+other.ID.Name+", allocated to ResourceClaim "+claim.Namespace+"/"+claim.Name+UsedBy(claim),
+					out = append(out, diagnosis.Fact(d.Ref(), "device "+d.ID.Name+" shares counters with "+other.ID.Name+", allocated to ResourceClaim "+claim.Namespace+"/"+claim.Name+v.UsedBy(claim),
 						diagnosis.That("spec.devices[name="+d.ID.Name+"]", "", diagnosis.Exists, ""), diagnosis.That("status.allocation", "", diagnosis.Contains, other.ID.Name).Of("ResourceClaim/"+claim.Namespace+"/"+claim.Name)))
 				}
 			}

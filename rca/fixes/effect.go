@@ -254,10 +254,7 @@ func (p *replacing) rolling(ctx context.Context) error {
 func (p *replacing) down(waiting int) (gone, stop int) {
 	least := p.Wanted - p.Unavailable
 	spare := len(p.old) + waiting + p.made - least - (p.made - p.placed)
-	if spare <= 0 {
-		return 0, 0
-	}
-	return min(spare, waiting), max(0, min(len(p.old)+p.placed-least, len(p.old)))
+	return max(0, min(spare, waiting)), max(0, min(len(p.old)+p.placed-least, len(p.old)))
 }
 
 // reckon writes down what a proved fix brings, for the incident and everybody it stops.

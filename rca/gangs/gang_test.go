@@ -230,6 +230,8 @@ func TestOverdueMembers(t *testing.T) {
 		want bool
 	}{
 		"all long ago":       {[]time.Duration{time.Hour, 30 * time.Minute}, true},
+		"as long as it may":  {[]time.Duration{time.Hour, 20 * time.Minute}, true},
+		"nearly so long":     {[]time.Duration{time.Hour, 20*time.Minute - time.Second}, false},
 		"one has just come":  {[]time.Duration{time.Hour, time.Minute}, false},
 		"all that there are": {[]time.Duration{time.Hour, time.Hour, time.Hour}, false},
 		"none is there":      {nil, false},

@@ -28,13 +28,17 @@ func Prepared(w *view.Cluster, unprepared []*corev1.Pod) *view.Finding {
 		f.Says = fmt.Sprintf("the kubelet of %s (%s) asks the API server for a version of resource.k8s.io that it does not serve, so it cannot read the claim, which is there; it said: %s", first.Spec.NodeName, version, view.Told(unpreparedBy(unpreparedSays(first)), 160))
 		f.Evidence = append(f.Evidence, diagnosis.Fact("Node/"+first.Spec.NodeName, "its kubelet is "+version, diagnosis.That("status.nodeInfo.kubeletVersion", "", diagnosis.Is, version)))
 	}
+	if h := Hindered(w, unprepared); h != nil && len(f.Evidence) == 0 {
+		f.Says = fmt.Sprintf("the kubelet of %s could not prepare its devices: %s; it said: %s", first.Spec.NodeName, h.Says, view.Told(unpreparedBy(unpreparedSays(first)), 160))
+		f.Evidence = append(f.Evidence, h.Evidence...)
+	}
 	for _, p := range unprepared {
 		at := view.ObjectRef("Pod", p.Namespace, p.Name)
 		f.Evidence = append(f.Evidence, diagnosis.Fact(at, "is bound to "+p.Spec.NodeName+" and "+string(corev1.PodPending)+": its sandbox was not made",
 			diagnosis.That("spec.nodeName", "", diagnosis.Is, p.Spec.NodeName), diagnosis.That("status.phase", "", diagnosis.Is, string(corev1.PodPending))),
 			diagnosis.Fact(at, fmt.Sprintf("%s: %s", incident.FailedPrepare, unpreparedSays(p)), diagnosis.Says(unpreparedSays(p))))
 		for _, claim := range ClaimsOf(p) {
-			f.Evidence = append(f.Evidence, diagnosis.Fact("ResourceClaim/"+claim, "is what the pod uses", diagnosis.That("status", "", diagnosis.Contains, p.Name)))
+			f.Evidence = append(f.Evidence, diagnosis.Fact("ResourceClaim/"+claim, "is what the pod uses", using(w, p, claim)))
 		}
 	}
 	return f
@@ -78,6 +82,21 @@ func unpreparedSays(p *corev1.Pod) string {
 		}
 	}
 	return ""
+}
+
+// using claims that a pod uses a claim: by the claim where that is reserved for it, else by the pod.
+func using(w *view.Cluster, p *corev1.Pod, claim string) diagnosis.Claim {
+	namespace, name, _ := strings.Cut(claim, "/")
+	c := claimNamed(w, namespace, name)
+	switch {
+	case c == nil || slices.ContainsFunc(c.Status.ReservedFor, func(r resourcev1.ResourceClaimConsumerReference) bool { return r.Name == p.Name }):
+		return diagnosis.That("status", "", diagnosis.Contains, p.Name)
+	case slices.ContainsFunc(p.Spec.ResourceClaims, func(r corev1.PodResourceClaim) bool {
+		return r.ResourceClaimName != nil && *r.ResourceClaimName == name
+	}):
+		return diagnosis.That("spec.resourceClaims", "", diagnosis.Contains, name).Of(view.PodRef(p))
+	}
+	return diagnosis.That("status", "", diagnosis.Contains, name).Of(view.PodRef(p))
 }
 
 // ClaimsOf names the claims that a pod uses, as namespace/name.

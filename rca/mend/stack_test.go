@@ -158,9 +158,11 @@ func TestFreshReports(t *testing.T) {
 		edit func(*nodeprobe.Report)
 		want bool
 	}{
-		"just now":   {func(*nodeprobe.Report) {}, true},
-		"in time":    {func(r *nodeprobe.Report) { r.ObservedAt = metav1.NewTime(rcatest.Noon.Add(-freshFor)) }, true},
-		"too old":    {func(r *nodeprobe.Report) { r.ObservedAt = metav1.NewTime(rcatest.Noon.Add(-freshFor - time.Second)) }, false},
+		"just now": {func(*nodeprobe.Report) {}, true},
+		"in time":  {func(r *nodeprobe.Report) { r.ObservedAt = metav1.NewTime(rcatest.Noon.Add(-5 * time.Minute)) }, true},
+		"too old": {func(r *nodeprobe.Report) {
+			r.ObservedAt = metav1.NewTime(rcatest.Noon.Add(-5*time.Minute - time.Second))
+		}, false},
 		"not driver": {func(r *nodeprobe.Report) { r.Source = nodeprobe.SourceLabels }, false},
 	} {
 		w := newWorld()

@@ -37,8 +37,8 @@ func TestAChecksNoTakesTheQuota(t *testing.T) {
 		want       string
 	}{
 		"in its back-off":                  {[]any{stood("QuotaReserved", "False", "Pending", failed, time.Hour), evicted}, true, gave + rest + failed + told1},
-		"Kueue is about to look":           {[]any{stood("QuotaReserved", "False", "Pending", failed, time.Hour), evicted, requeued(triedAgain - time.Second)}, true, gave + rest + failed + told1},
-		"nobody has looked since":          {[]any{stood("QuotaReserved", "False", "Pending", failed, time.Hour), evicted, requeued(triedAgain)}, true, "proven: its queue (Kueue) has not admitted it: Kueue has not tried it again since its back-off ended at 11:50 UTC; admission check prov is Retry: Max nodepool size reached" + rest + failed + told1 + over},
+		"Kueue is about to look":           {[]any{stood("QuotaReserved", "False", "Pending", failed, time.Hour), evicted, requeued(10*time.Minute - time.Second)}, true, gave + rest + failed + told1},
+		"nobody has looked since":          {[]any{stood("QuotaReserved", "False", "Pending", failed, time.Hour), evicted, requeued(10 * time.Minute)}, true, "proven: its queue (Kueue) has not admitted it: Kueue has not tried it again since its back-off ended at 11:50 UTC; admission check prov is Retry: Max nodepool size reached" + rest + failed + told1 + over},
 		"it has looked since":              {[]any{stood("QuotaReserved", "False", "Pending", failed, time.Minute), evicted, requeued(time.Hour)}, true, gave + rest + failed + told1},
 		"and said why not":                 {[]any{stood("QuotaReserved", "False", "Pending", "insufficient quota", time.Hour), evicted, requeued(time.Hour - time.Minute)}, true, gave + rest + "insufficient quota" + told1},
 		"it is in its back-off still":      {[]any{stood("QuotaReserved", "False", "Pending", failed, time.Hour), evicted, stood("Requeued", "False", "AdmissionCheck", "", 30*time.Minute)}, true, gave + rest + failed + told1},

@@ -47,8 +47,8 @@ func TestWhoHoldsTheQuota(t *testing.T) {
 		holds(w, "odd", "gpus", nil, "x")
 		holds(w, "elsewhere", "other", nil, "9")
 		holds(w, "over", "gpus", []any{condition("Finished", "True", "", "")}, "9")
-		holds(w, "leaves", "gpus", evicted(letsGo), "2")
-		holds(w, "stuck", "gpus", evicted(letsGo+time.Second), "1")
+		holds(w, "leaves", "gpus", evicted(10*time.Minute), "2")
+		holds(w, "stuck", "gpus", evicted(10*time.Minute+time.Second), "1")
 	})
 	var got []string
 	for _, h := range c.Holders(c.ClusterQueue(c.Queued())) {
@@ -80,8 +80,8 @@ func TestQuotaThatIsKept(t *testing.T) {
 		ago  time.Duration
 		kept bool
 	}{
-		"it keeps it":            {"insufficient unused quota", letsGo + time.Second, true},
-		"it is about to let go":  {"insufficient unused quota", letsGo, false},
+		"it keeps it":            {"insufficient unused quota", 10*time.Minute + time.Second, true},
+		"it is about to let go":  {"insufficient unused quota", 10 * time.Minute, false},
 		"Kueue says other words": {"insufficient quota, request > maximum capacity", time.Hour, false},
 	} {
 		c := open(t, func(w *rcatest.World) {

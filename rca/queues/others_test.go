@@ -1,6 +1,7 @@
 package queues
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -139,6 +140,28 @@ func TestQueuesOfKAIThatAdmitNobody(t *testing.T) {
 				t.Errorf("%q, want %q", got, tc.want)
 			}
 		})
+	}
+}
+
+// Queues are followed up through sixteen levels, of KAI's and of Volcano's: some name each other in
+// a circle.
+func TestHowFarUpQueuesAreFollowed(t *testing.T) {
+	for levels, told := range map[int]bool{15: true, 16: false} { // the queue above the last of them is not there
+		for scheduler, above := range map[string]string{"kai-scheduler": "parentQueue", "volcano": "parent"} {
+			c := open(t, func(w *rcatest.World) {
+				var all []*unstructured.Unstructured
+				for i := range levels {
+					all = append(all, object("", fmt.Sprint("q", i+1), map[string]any{"spec": map[string]any{above: fmt.Sprint("q", i+2)}}))
+				}
+				w.Queues.KAI, w.Queues.Volcano = all, all
+				w.Wait.Spec.SchedulerName = scheduler
+				w.Wait.Labels["kai.scheduler/queue"] = "q1"
+				w.Wait.Annotations = map[string]string{"scheduling.volcano.sh/queue-name": "q1"}
+			})
+			if q := c.Broken(); (q != nil) != told || told && q.Name != "q16" {
+				t.Errorf("%s, %d levels: %+v", scheduler, levels, q)
+			}
+		}
 	}
 }
 

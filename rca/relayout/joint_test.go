@@ -130,3 +130,61 @@ func own(w *rcatest.World) {
 	w.ClusterPolicies = []*unstructured.Unstructured{{Object: map[string]any{"spec": map[string]any{"migManager": map[string]any{"config": map[string]any{"name": "mine"}}}}}}
 	w.ConfigMaps = []*corev1.ConfigMap{{ObjectMeta: metav1.ObjectMeta{Namespace: "g", Name: "mine"}, Data: map[string]string{"config.yaml": "version: v1\nmig-configs:\n  all-disabled: [{devices: all, mig-enabled: false}]\n"}}}
 }
+
+// Who holds what is asked on a GPU is not made to leave it for a layout that is not made there:
+// MIG manager clears the GPUs whose layout changes, and those alone.
+func TestOnlyGPUsThatAreReMadeAreCleared(t *testing.T) {
+	w := rcatest.NewWorld()
+	own(w)
+	second := []sim.Placed{{Profile: "2g.10gb", Start: 0}, {Profile: "2g.10gb", Start: 2}, {Profile: "3g.20gb", Start: 4}}
+	w.AddNode(sim.Node{Name: "n", GPUs: 2, Config: "x", Layouts: [][]sim.Placed{sim.All("A100-40GB", "1g.5gb"), second}})
+	held(w, "1g.5gb")
+	for i, in := range second {
+		name := fmt.Sprint("other", i)
+		p := w.AddHolder(name, "n", corev1.ResourceName("nvidia.com/mig-"+in.Profile))
+		p.Spec.Containers[0].Resources.Requests = rcatest.List("nvidia.com/mig-"+in.Profile, "1")
+		w.Geometries["n"].Report.GPUs[1].Instances[i].Holder = &nodeprobe.Holder{Namespace: "a", Pod: name, Container: "c"}
+	}
+	w.Asking(rcatest.List(string(mig2g), "4"))
+	c := planner(t, w)
+	all := c.relayouts(c.Cluster.Nodes["n"], c.asks[0])
+	if got := made(all); got != "3×2g 1×1g, 3×2g" {
+		t.Errorf("%s", got)
+	}
+	for _, r := range all {
+		if len(r.Victims) != 10 {
+			t.Errorf("%d leave", len(r.Victims))
+		}
+	}
+}
+
+// What is idle on a GPU that stays as it is counts beside what is made of the others.
+func TestIdleInstancesCountBesideGPUsThatAreReMade(t *testing.T) {
+	w := rcatest.NewWorld()
+	own(w)
+	ones := sim.All("A100-40GB", "1g.5gb")
+	w.AddNode(sim.Node{Name: "n", GPUs: 3, Config: "x", Layouts: [][]sim.Placed{ones, ones, {{Profile: "2g.10gb", Start: 0}, {Profile: "3g.20gb", Start: 4}}}})
+	held(w, "1g.5gb")
+	hold := func(name, profile string, gpu, at int) *corev1.Pod {
+		p := w.AddHolder(name, "n", corev1.ResourceName("nvidia.com/mig-"+profile))
+		p.Spec.Containers[0].Resources.Requests = rcatest.List("nvidia.com/mig-"+profile, "1")
+		w.Geometries["n"].Report.GPUs[gpu].Instances[at].Holder = &nodeprobe.Holder{Namespace: "a", Pod: name, Container: "c"}
+		return p
+	}
+	for at := range ones {
+		hold(fmt.Sprint("second", at), "1g.5gb", 1, at)
+	}
+	*hold("stays", "3g.20gb", 2, 1).Spec.Priority = 1
+	for count, want := range map[string]string{"7": "3 3 1", "8": ""} {
+		w.Asking(rcatest.List(string(mig2g), count))
+		c := planner(t, w)
+		got := ""
+		for _, r := range c.relayouts(c.Cluster.Nodes["n"], c.asks[0]) {
+			l := r.Layouts()
+			got += fmt.Sprintf("%d %d %d", l[0]["2g.10gb"], l[1]["2g.10gb"], l[2]["2g.10gb"])
+		}
+		if got != want {
+			t.Errorf("of %s: %q, want %q", count, got, want)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package relayout
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -103,5 +104,28 @@ func TestWhereMIGIsSwitchedOn(t *testing.T) {
 				t.Errorf("%q, want %q", got, tc.want)
 			}
 		})
+	}
+}
+
+// MIG is switched on only where no other layout of a node's GPUs has what is asked.
+func TestMIGIsSwitchedOnLast(t *testing.T) {
+	for name, tc := range map[string]struct {
+		node sim.Node
+		want string // the configs, and whether MIG is switched on
+	}{
+		"all is whole":   {sim.Node{Name: "n", MIGOff: []int{0}}, "all-1g.5gb true"},
+		"another has it": {sim.Node{Name: "n", Config: "x", Layouts: [][]sim.Placed{sim.All("A100-40GB", "7g.40gb")}}, "all-1g.5gb false"},
+	} {
+		w := rcatest.NewWorld()
+		w.ConfigMaps = []*corev1.ConfigMap{sim.ConfigMap("gpu-operator", "default-mig-parted-config", "A100-40GB")}
+		w.AddNode(tc.node)
+		c := planner(t, w)
+		var got []string
+		for _, r := range c.Ways(c.Cluster.Nodes["n"], view.Ask{Resource: mig1g, Profile: "1g.5gb", Count: 7}) {
+			got = append(got, fmt.Sprint(r.Config, " ", r.Mode != nil))
+		}
+		if strings.Join(got, "; ") != tc.want {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -256,7 +257,7 @@ func (r Way) Layouts() map[int]placement.Layout {
 func (r Way) After(n *view.Node) corev1.ResourceList {
 	out := corev1.ResourceList{}
 	for name := range n.Status.Allocatable {
-		if len(name) > len(view.MIGPrefix) && string(name[:len(view.MIGPrefix)]) == view.MIGPrefix {
+		if strings.HasPrefix(string(name), view.MIGPrefix) {
 			out[name] = resource.Quantity{}
 		}
 	}

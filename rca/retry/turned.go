@@ -79,7 +79,14 @@ func Again(c *edit.Workload) []edit.Change {
 		mendFirst(q)
 		return append(out, mend.Reboot(t.Node, id))
 	case kubelet.Unaligned:
-		return append(out, freeSocket(c, t), askAligned(c, t))
+		ch, asks := leaveOutInit(c, t)
+		if asks {
+			out = append(out, ch)
+		}
+		if !asks || occupied(t) { // else nobody is in its way
+			out = append(out, freeSocket(c, t))
+		}
+		return append(out, askAligned(c, t))
 	}
 	return append(out, stillRefused(c, t)...)
 }
@@ -250,10 +257,35 @@ func freeSocket(_ *edit.Workload, t *kubelet.Turned) edit.Change {
 			ch.Commands = append(ch.Commands, "# if it holds the socket: "+edit.EvictCommand(p))
 		}
 	}
-	if ch.StopsUnknown = len(ch.Steps) > 1; !ch.StopsUnknown { // some of them, once somebody has looked
+	if ch.StopsUnknown = len(ch.Steps) > 1; !ch.StopsUnknown && !occupied(t) { // some of them, once somebody has looked
 		ch.Steps = append(ch.Steps, "no pod holds GPUs there: it asks for more than one NUMA node has")
 	}
 	return ch
+}
+
+// occupied says whether another pod holds GPUs of the node, or CPUs of its own: the kubelet gives
+// those to containers that ask whole ones of a pod whose requests are its limits.
+func occupied(t *kubelet.Turned) bool {
+	return slices.ContainsFunc(t.Node.Pods, func(p *corev1.Pod) bool {
+		return view.HoldsGPU(t.Node.Requests[p]) || p.Status.QOSClass == corev1.PodQOSGuaranteed
+	})
+}
+
+// leaveOutInit is for init containers that ask whole CPUs: the kubelet gives them theirs first,
+// of any NUMA node, and the others then find too few beside them (kubernetes/kubernetes#110306).
+func leaveOutInit(c *edit.Workload, t *kubelet.Turned) (edit.Change, bool) {
+	for _, init := range c.Pod.Spec.InitContainers {
+		cpu := init.Resources.Requests[corev1.ResourceCPU]
+		limit := init.Resources.Limits[corev1.ResourceCPU]
+		if cpu.IsZero() || cpu.MilliValue()%1000 != 0 || cpu.Cmp(limit) != 0 || init.RestartPolicy != nil {
+			continue
+		}
+		ch := edit.Change{Kind: diagnosis.ChangeRequest, Manual: true, Minutes: 1, Risk: diagnosis.MediumRisk, Title: fmt.Sprintf("have init container %s of %s ask for no whole CPUs: the kubelet gives it those of one NUMA node first", init.Name, c.WorkloadName()),
+			Untestable: "where the CPUs lie that the kubelet gives is in no object", Drained: c.Cluster.Running(c.Incident.Workload), StopsUnknown: true}
+		ch.Commands = []string{fmt.Sprintf("kubectl debug node/%s -it --image=busybox --profile=sysadmin -- chroot /host cat /var/lib/kubelet/cpu_manager_state", t.On), c.EditByHand("no whole CPUs for init container " + init.Name + ": 900m, say")}
+		return ch, true
+	}
+	return edit.Change{}, false
 }
 
 // askAligned asks for what one NUMA node has.

@@ -28,6 +28,8 @@ func TestNotTriggered(t *testing.T) {
 		"pod didn't trigger scale-up (it wouldn't fit if a new node is added): 1 in backoff after failed scale-up":                      "1 backoff  |in backoff after failed scale-up",
 		"pod didn't trigger scale-up: max total nodes in cluster reached":                                                               "0 limit  |max total nodes in cluster reached",
 		"pod didn't trigger scale-up: 4 node(s) didn't match Pod's node affinity/selector, 1 not ready for scale-up":                    "4 selector  |node(s) didn't match Pod's node affinity/selector\n1 notReady  |not ready for scale-up",
+		"pod didn't trigger scale-up: max node group size reached, Insufficient cpu elsewhere":                                          "0 limit  |max node group size reached, Insufficient cpu elsewhere",
+		"pod didn't trigger scale-up: none fits, 2 max node group size reached":                                                         "0 limit  |none fits, 2 max node group size reached",
 		"pod didn't trigger scale-up: ":               "",
 		"pod triggered scale-up: [{g 0->1 (max: 4)}]": "",
 	} {
@@ -88,6 +90,12 @@ func TestStatus(t *testing.T) {
 	for _, plain := range []string{"", "Cluster-autoscaler status at 2026-11-20 11:59:50 +0000 UTC:\nCluster-wide:\n  Health:      Healthy (ready=4)\n", "\t:", "[]"} {
 		if s := of(plain); s != nil {
 			t.Errorf("%q: %+v", plain, s)
+		}
+	}
+	for written, want := range map[string]string{"2026-11-20 11:59:50.1 +0000 UTC": "2026-11-20 11:59:50.1 +0000 UTC", "2026-11-20T11:59:50Z": "2026-11-20 11:59:50 +0000 UTC", "then": "0001-01-01 00:00:00 +0000 UTC"} {
+		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{lastUpdated: written}}, Data: map[string]string{"status": "autoscalerStatus: Running"}}
+		if s := ReadStatus(cm); s == nil || s.Updated.UTC().String() != want {
+			t.Errorf("%s: %+v", written, s)
 		}
 	}
 	s := of("autoscalerStatus: Running\nnodeGroups:\n- name: a/b/gpu\n  health: {cloudProviderTarget: 2, maxSize: 2}\n  scaleUp: {status: Backoff, backoffInfo: {errorCode: QUOTA_EXCEEDED, errorMessage: no}}\n")

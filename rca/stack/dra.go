@@ -23,6 +23,18 @@ type DRA struct {
 // compute domains (kubernetes-sigs/dra-driver-nvidia-gpu, chart).
 const gpusContainer = "gpus"
 
+// draInit is the init container of the driver's kubelet plugin: it ends once the libraries of the
+// node's driver are found.
+const draInit = "init-container"
+
+// driverRoot is where a node has its driver, with what that goes by.
+func driverRoot(n *view.Node) string {
+	if n.Labels["cloud.google.com/gke-accelerator"] != "" {
+		return "/home/kubernetes/bin/nvidia  # where GKE installs the driver; /run/nvidia/driver where the GPU Operator does"
+	}
+	return "/run/nvidia/driver  # where a container installs the driver; / where the machine has it"
+}
+
 // helmDRA begins the commands that change the driver's release.
 const helmDRA = "helm upgrade --install dra-driver-nvidia-gpu nvidia/dra-driver-nvidia-gpu -n dra-driver-nvidia-gpu --create-namespace --reuse-values "
 
@@ -48,8 +60,13 @@ func (s *Stack) DRADriver(asked string) *DRA {
 		}
 		if pod := s.podOf(n, draPlugin); pod != nil {
 			if l := s.look(pod); l.state != "" {
-				return &DRA{fmt.Sprintf("the driver's pod on %s is not ready: %s", n.Name, orReady(l)), diagnosis.Fact(podRef(pod), orReady(l), l.claims...), "mend NVIDIA's DRA driver on " + n.Name,
-					[]string{strings.TrimSpace(fmt.Sprintf("kubectl -n %s logs %s --all-containers --tail=50", pod.Namespace, pod.Name)), helmDRA + "--set nvidiaDriverRoot=/run/nvidia/driver  # where a container installs the driver; / where the machine has it"}}
+				dra := &DRA{fmt.Sprintf("the driver's pod on %s is not ready: %s", n.Name, orReady(l)), diagnosis.Fact(podRef(pod), orReady(l), l.claims...), "mend NVIDIA's DRA driver on " + n.Name,
+					[]string{strings.TrimSpace(fmt.Sprintf("kubectl -n %s logs %s --all-containers --tail=50", pod.Namespace, pod.Name)), helmDRA + "--set nvidiaDriverRoot=" + driverRoot(n)}}
+				if l.where == draInit && l.state == Waiting {
+					dra.Says += ": it waits until it finds nvidia-smi and libnvidia-ml below its nvidiaDriverRoot"
+					dra.Title = "point NVIDIA's DRA driver at where the driver of " + n.Name + " is (nvidiaDriverRoot)"
+				}
+				return dra
 			}
 			continue
 		}

@@ -100,7 +100,11 @@ func rebootMend(n *view.Node, until string) Mend {
 
 // paused: the driver's clients wait, and the driver itself is whole or not to be seen.
 func (s *Stack) paused(n *view.Node) *Finding {
-	f := s.finding(Driver, Paused, diagnosis.DriverNotReady, fmt.Sprintf("has its device plugin paused for a change of the driver: label %s=%s", deployPlugin, n.Labels[deployPlugin]), n.Ref(), "label "+deployPlugin+"="+n.Labels[deployPlugin], n.Labelled(deployPlugin)...)
+	what, key := "device plugin", deployPlugin
+	if !strings.Contains(n.Labels[key], pausedForNew) {
+		what, key = "driver", deployDriver
+	}
+	f := s.finding(Driver, Paused, diagnosis.DriverNotReady, fmt.Sprintf("has its %s paused for a change of the driver: label %s=%s", what, key, n.Labels[key]), n.Ref(), "label "+key+"="+n.Labels[key], n.Labelled(key)...)
 	f.Mends = []Mend{{Kind: diagnosis.RepairDeviceStack, Title: "end the driver's change on " + n.Name, Until: "the device plugin of " + n.Name + " has announced its GPUs", Risk: diagnosis.LowRisk, Minutes: 5,
 		Steps: []string{"see that no driver's pod is at work there", "let the paused parts back"},
 		Commands: append([]string{"kubectl get pods -A -l app.kubernetes.io/component=nvidia-driver -o wide --field-selector spec.nodeName=" + n.Name},

@@ -71,12 +71,12 @@ func (s *Stack) undiscovered(n *view.Node) *Finding {
 	if f := s.soon(n, Discovery, "node feature discovery"); f != nil {
 		return f
 	}
-	seen := false
-	for key := range n.Labels {
-		seen = seen || strings.HasPrefix(key, nfdLabels)
+	none := "has no label of node feature discovery"
+	if i := slices.IndexFunc(view.GPULabels, func(key string) bool { return n.Labels[key] != "" }); i >= 0 {
+		none = "has " + view.GPULabels[i] + " and no other label of node feature discovery"
 	}
 	until := "node feature discovery has labelled " + n.Name + ", and the device plugin runs there"
-	if seen {
+	if !s.unlooked(n) && !s.byHand(n) {
 		f := s.finding(Discovery, Failed, diagnosis.GPUStackNotOnNode, "has none of the labels that the device plugin goes by ("+strings.Join(view.GPULabels, ", ")+"), though node feature discovery runs there: the device plugin is kept off", n.Ref(), "labels "+nfdLabels+"* are there, none of them is "+strings.Join(view.GPULabels, ", "), n.Labelled(view.GPULabels...)...)
 		f.Mends = []Mend{{Kind: diagnosis.RepairDeviceStack, Title: "see why node feature discovery sees no NVIDIA device on " + n.Name, Risk: diagnosis.LowRisk, Minutes: 15,
 			Steps:    []string{"see that the machine has the GPU on its PCI bus", "see that node feature discovery reports devices of class 03 by their vendor"},
@@ -107,7 +107,7 @@ func (s *Stack) undiscovered(n *view.Node) *Finding {
 	if m.none() {
 		return s.refusedPod(n, d, Discovery)
 	}
-	f := s.finding(Discovery, KeptOff, diagnosis.GPUStackNotOnNode, "has no label of node feature discovery, whose DaemonSet does not run there: "+d.text(n, m), d.ref(), d.text(n, m), d.claims(n, m)...)
+	f := s.finding(Discovery, KeptOff, diagnosis.GPUStackNotOnNode, none+", whose DaemonSet does not run there: "+d.text(n, m), d.ref(), d.text(n, m), d.claims(n, m)...)
 	f.Mends = []Mend{s.letOn(n, d, m, until)}
 	return f
 }

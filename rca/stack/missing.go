@@ -30,8 +30,12 @@ func (s *Stack) missing(n *view.Node) *Finding {
 		f.Certainty, f.Mends = diagnosis.Possible, []Mend{s.install(n)}
 		return f
 	}
-	if s.policy != "" && !s.plain && len(s.sets[discovery]) > 0 && s.unlooked(n) {
-		return s.undiscovered(n) // the GPU Operator installs the rest once a node is labelled
+	if s.policy != "" && !s.plain && len(s.sets[discovery]) > 0 && (s.unlooked(n) || s.byHand(n)) {
+		f := s.undiscovered(n) // the GPU Operator installs the rest once a node is labelled
+		if reason, message := s.policySays(); reason == reconcileFailed {
+			f.Evidence = append(f.Evidence, diagnosis.Fact("ClusterPolicy/"+s.policy, reason+": "+view.Told(view.Quotable(message, 600), maxWords), diagnosis.Says(message)))
+		}
+		return f
 	}
 	says, fact := "has GPUs, and no device plugin is installed that announces them", "no DaemonSet of the cluster is NVIDIA's device plugin"
 	ref, claims := n.Ref(), []diagnosis.Claim{diagnosis.That("spec.template.spec.containers", "", diagnosis.ContainsNot, "k8s-device-plugin").Of("DaemonSet/*")}
@@ -100,6 +104,10 @@ func (s *Stack) install(n *view.Node) Mend {
 	default:
 		m.Steps = []string{"install the GPU Operator (driver, container toolkit, node feature discovery, device plugin)", "where the machines' image has driver and toolkit already, add --set driver.enabled=false --set toolkit.enabled=false"}
 		m.Commands = append(helm, "helm install gpu-operator nvidia/gpu-operator -n gpu-operator --create-namespace --wait")
+		if n.Labels["eks.amazonaws.com/nodegroup"] != "" { // the images that EKS offers for GPUs have both, and no plugin
+			m.Steps = []string{"install the GPU Operator without driver and container toolkit: the images of EKS for GPUs have them (with another image leave the two --set out)"}
+			m.Commands[len(m.Commands)-1] += " --set driver.enabled=false --set toolkit.enabled=false"
+		}
 		if taints := foreign(n); len(taints) > 0 {
 			m.Steps = append(m.Steps, "tolerate its taints in daemonsets.tolerations: "+strings.Join(taints, ", "))
 		}

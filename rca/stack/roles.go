@@ -49,8 +49,8 @@ func roleOf(name string, labels map[string]string, spec *corev1.PodSpec) role {
 		return validator
 	case labels["dra-driver-nvidia-gpu-component"] == "kubelet-plugin", labels["nvidia-dra-driver-gpu-component"] == "kubelet-plugin", app == "nvidia-dra-driver-kubelet-plugin", has(named("compute-domains")):
 		return draPlugin
-	case slices.ContainsFunc(spec.Containers, isAMDPlugin):
-		return amdPlugin
+	case makerPlugin(spec.Containers) != "":
+		return makerPlugin(spec.Containers)
 	case slices.ContainsFunc(spec.Containers, isPlugin), strings.HasPrefix(name, "hami-device-plugin"):
 		return plugin
 	case has(func(c corev1.Container) bool { return strings.Contains(c.Name, view.MPSName) }):

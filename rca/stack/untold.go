@@ -56,13 +56,24 @@ func (s *Stack) lookFor(n *view.Node, d *set) []string {
 }
 
 // unlooked says that node feature discovery has written nothing on the node.
-func (s *Stack) unlooked(n *view.Node) bool {
+func (s *Stack) unlooked(n *view.Node) bool { return len(s.discoveredBut(n, nil)) == 0 }
+
+// byHand says that the only label of node feature discovery is that of a GPU, where discovery is
+// kept off the node: where it looks it writes of the processor and the system, too.
+func (s *Stack) byHand(n *view.Node) bool {
+	sets := s.sets[discovery]
+	return len(sets) > 0 && s.podOf(n, discovery) == nil && !sets[0].misses(n).none() && len(s.discoveredBut(n, view.GPULabels)) == 0
+}
+
+// discoveredBut are the labels of node feature discovery on the node but for some.
+func (s *Stack) discoveredBut(n *view.Node, but []string) []string {
+	var out []string
 	for key := range n.Labels {
-		if strings.HasPrefix(key, nfdLabels) {
-			return false
+		if strings.HasPrefix(key, nfdLabels) && !slices.Contains(but, key) {
+			out = append(out, key)
 		}
 	}
-	return true
+	return out
 }
 
 // machineTold says whether a cloud names the machine's type: of those with GPUs it is known.

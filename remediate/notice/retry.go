@@ -44,7 +44,18 @@ const (
 	patience = 5 * time.Minute
 	// first and longest are the waits where the vendor asks for none.
 	first, longest = time.Second, 30 * time.Second
+	// often is from how many failures on one after another somebody hears of them: one or two are
+	// a limit on the rate, or a server that starts again.
+	often = 3
 )
+
+type hearer struct{}
+
+// Heard is a context in which troubled hears of each failure of a Retry from its third one on,
+// while it goes on trying: who waits for minutes says why.
+func Heard(ctx context.Context, troubled func(error)) context.Context {
+	return context.WithValue(ctx, hearer{}, troubled)
+}
 
 // Retry calls op until its error is not a Passing one, waiting in between: longer each time,
 // and as long as the vendor asks for. What does not pass within minutes is handed back.
@@ -66,6 +77,9 @@ func Retry(ctx context.Context, clock Clock, op func(context.Context) error) err
 		wait := max(waits.NextBackOff(), passing.After)
 		if clock.Now().Add(wait).After(until) {
 			return fmt.Errorf("tried %d times: %w", tries, passing.Err)
+		}
+		if troubled, ok := ctx.Value(hearer{}).(func(error)); ok && tries >= often {
+			troubled(passing.Err)
 		}
 		if err := clock.Sleep(ctx, wait); err != nil {
 			return err

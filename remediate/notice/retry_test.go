@@ -51,3 +51,27 @@ func TestRetry(t *testing.T) {
 		}
 	})
 }
+
+// Who waits hears of what goes on failing, from the third failure on, and not of what passes.
+func TestHeard(t *testing.T) {
+	down := errors.New("down")
+	for fails, want := range map[int]int{0: 0, 2: 0, 3: 1, 5: 3} {
+		synctest.Test(t, func(t *testing.T) {
+			tries, heard := 0, 0
+			ctx := Heard(t.Context(), func(err error) {
+				if heard++; !errors.Is(err, down) || tries < often {
+					t.Errorf("heard %v after %d tries", err, tries)
+				}
+			})
+			err := Retry(ctx, System(), func(context.Context) error {
+				if tries++; tries > fails {
+					return nil
+				}
+				return &Passing{Err: down}
+			})
+			if err != nil || heard != want {
+				t.Errorf("%d failures: heard %d times, want %d: %v", fails, heard, want, err)
+			}
+		})
+	}
+}

@@ -101,6 +101,13 @@ type teller struct {
 // Notify implements notice.Notifier.
 func (n *teller) Notify(ctx context.Context, p notice.Proposal) error {
 	text := words(p)
+	if p.Finding != nil {
+		for _, f := range p.Finding.Fixes {
+			if f.Record != nil {
+				text += "\n" + f.Title + ": it " + f.Record.String()
+			}
+		}
+	}
 	if plan := p.Plan(); plan != nil {
 		text += "\n" + plan.What
 	}

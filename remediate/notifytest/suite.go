@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -28,6 +29,7 @@ func Run(t *testing.T, service func(*testing.T, *Clock) Service) {
 		"ends with its context":              ends,
 		"catches up in order":                catchesUp,
 		"people see the newest after a stop": newest,
+		"says how a fix turned out here":     turnedOut,
 	} {
 		t.Run(name, func(t *testing.T) { check(t, begin(service, t)) })
 	}
@@ -220,4 +222,15 @@ func newest(t *testing.T, s *suite) {
 	s.Fail()
 	s.told(t, s.process(t), second)
 	s.sees(t, second)
+}
+
+// turnedOut: beside a fix stands how often its kind has helped here before.
+func turnedOut(t *testing.T, s *suite) {
+	p, record := Finding(a, "waits for a 2g"), diagnosis.Record{Worked: 4, Of: 5, Minutes: 3}
+	p.Finding.Fixes = []diagnosis.FixSummary{{ID: 1, Kind: diagnosis.RepartitionGPU, Title: "repartition gpu-1", Risk: diagnosis.LowRisk, Proof: diagnosis.Proof{Verdict: "schedules", Why: "the filters accept gpu-1"}, Record: &record}}
+	s.told(t, s.process(t), p)
+	s.sees(t, p)
+	if got := s.Messages()[0].Text; !strings.Contains(got, record.String()) {
+		t.Errorf("nobody reads that it %s:\n%s", record, got)
+	}
 }

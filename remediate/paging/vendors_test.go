@@ -299,6 +299,11 @@ func takeHook(f *fake, r *http.Request, body []byte) (int, string) {
 	}
 	p := f.open(e.Subject, true)
 	p.log, p.text, p.state = append(p.log, strings.TrimPrefix(e.Type, "dev.unpend.incident.")), string(e.Data.State)+" "+e.Data.Summary, string(e.Data.State)
+	if d := e.Data.Proposal.Finding; d != nil {
+		for _, x := range d.Fixes { // who is told reads it as JSON
+			p.text += fmt.Sprintf("\n%s: %v", x.Title, x.Record)
+		}
+	}
 	return 204, ""
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/notice"
 )
 
@@ -42,6 +43,23 @@ func TestWhoSeesToIt(t *testing.T) {
 	for _, path := range []string{"/", incident} {
 		if got := b.get(t, path).body; strings.Contains(got, "acknowledged") || strings.Contains(got, "snoozed") {
 			t.Errorf("%s, after it is over:\n%s", path, got)
+		}
+	}
+}
+
+// Beside a fix stands how its kind turned out here before, in the list and with the incident; of
+// one that was never carried out nothing is said.
+func TestHowAFixTurnedOut(t *testing.T) {
+	s := newSite(t)
+	b := s.browser(t).signIn(t, adas)
+	for _, r := range []*diagnosis.Record{nil, {Worked: 4, Of: 5, Minutes: 3}} {
+		p := waiting("gpu-bbbbbbbbbb", "team-b", "team-a")
+		p.Plans, p.Finding.Fixes[0].Record = nil, r
+		s.tell(t, p)
+		for _, path := range []string{"/", "/incidents/" + p.Incident} {
+			if got := b.get(t, path).body; strings.Contains(got, "worked here 4 times of 5, in about 3 min") != (r != nil) {
+				t.Errorf("%s, of %v:\n%s", path, r, got)
+			}
 		}
 	}
 }

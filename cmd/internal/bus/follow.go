@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -21,7 +22,7 @@ var errReplaced = errors.New("the stream was made again")
 // may come more than once. When NATS, or its store, was gone, it starts again by itself
 // and tells trouble why it had to.
 func (b *Bus) Follow(ctx context.Context, t Topic, take func(key string, body []byte), trouble func(error)) {
-	b.following(ctx, t, func(_ context.Context, messages jetstream.MessagesContext, _ bool) error {
+	b.following(ctx, t, func(_ context.Context, messages jetstream.MessagesContext, _ uint64) error {
 		for {
 			m, err := messages.Next()
 			if err != nil {
@@ -32,36 +33,48 @@ func (b *Bus) Follow(ctx context.Context, t Topic, take func(key string, body []
 	}, trouble)
 }
 
-// inOne is how many messages are handed over at once, at most.
-const inOne = 500
+const (
+	// inOne is how many messages are handed over at once, at most.
+	inOne = 500
+	// quiet is how long nothing comes before what has come is handed over. How much is left
+	// NATS tells with each message, and counts too much by those that were replaced before they
+	// were delivered (nats-server 2.15.2).
+	quiet = 200 * time.Millisecond
+)
 
 // Replicate is Follow for who writes what it is told, many messages at once: take is told
-// when it has all that there is. Its error has it told everything again.
+// when it has all that there was when it began. Its error has it told everything again.
 func (b *Bus) Replicate(ctx context.Context, t Topic, take func(ctx context.Context, bodies [][]byte, all bool) error, trouble func(error)) {
-	b.following(ctx, t, func(ctx context.Context, messages jetstream.MessagesContext, empty bool) error {
-		if empty {
+	b.following(ctx, t, func(ctx context.Context, messages jetstream.MessagesContext, last uint64) error {
+		if last == 0 {
 			if err := take(ctx, nil, true); err != nil {
 				return err
 			}
 		}
 		var bodies [][]byte
-		for {
-			m, err := messages.Next()
-			if err != nil {
+		var wait []jetstream.NextOpt
+		for all := last == 0; ; {
+			m, err := messages.Next(wait...)
+			over := errors.Is(err, nats.ErrTimeout)
+			if err != nil && !over {
 				return err
 			}
-			meta, err := m.Metadata()
-			if err != nil {
-				return err
+			if !over {
+				meta, err := m.Metadata()
+				if err != nil {
+					return err
+				}
+				bodies, wait = append(bodies, m.Data()), []jetstream.NextOpt{jetstream.NextMaxWait(quiet)}
+				over = meta.NumPending == 0 || len(bodies) == inOne
+				all = all || meta.NumPending == 0 || meta.Sequence.Stream >= last
 			}
-			bodies = append(bodies, m.Data())
-			if meta.NumPending > 0 && len(bodies) < inOne {
+			if !over {
 				continue
 			}
-			if err := take(ctx, bodies, meta.NumPending == 0); err != nil {
+			if err := take(ctx, bodies, all); err != nil {
 				return err
 			}
-			bodies = nil
+			bodies, wait = nil, nil // without any it waits as long as NATS shows that it is there
 		}
 	}, trouble)
 }
@@ -70,8 +83,9 @@ func (b *Bus) keyOf(t Topic, m jetstream.Msg) string {
 	return strings.TrimPrefix(m.Subject(), b.subject(t, ""))
 }
 
-// following has messages read until ctx ends, again whenever that fails.
-func (b *Bus) following(ctx context.Context, t Topic, read func(ctx context.Context, messages jetstream.MessagesContext, empty bool) error, trouble func(error)) {
+// following has messages read until ctx ends, again whenever that fails. last is the newest that
+// there is when it begins; 0: there is none.
+func (b *Bus) following(ctx context.Context, t Topic, read func(ctx context.Context, messages jetstream.MessagesContext, last uint64) error, trouble func(error)) {
 	pauses := backoff.NewExponentialBackOff(backoff.WithMaxElapsedTime(0), backoff.WithMaxInterval(5*time.Second))
 	for ctx.Err() == nil {
 		began := b.now()
@@ -91,7 +105,7 @@ func (b *Bus) following(ctx context.Context, t Topic, read func(ctx context.Cont
 }
 
 // follow follows until something is wrong.
-func (b *Bus) follow(ctx context.Context, t Topic, read func(ctx context.Context, messages jetstream.MessagesContext, empty bool) error) error {
+func (b *Bus) follow(ctx context.Context, t Topic, read func(ctx context.Context, messages jetstream.MessagesContext, last uint64) error) error {
 	s, err := b.js.Stream(ctx, b.name(t))
 	if err != nil {
 		return fmt.Errorf("follow stream %s: %w", b.name(t), err)
@@ -109,7 +123,11 @@ func (b *Bus) follow(ctx context.Context, t Topic, read func(ctx context.Context
 	}()
 	defer func() { <-watching }()
 	defer cancel(nil)
-	err = read(ctx, messages, s.CachedInfo().State.Msgs == 0)
+	state := s.CachedInfo().State
+	if state.Msgs == 0 {
+		state.LastSeq = 0
+	}
+	err = read(ctx, messages, state.LastSeq)
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
 	}

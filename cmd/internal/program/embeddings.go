@@ -49,25 +49,38 @@ func (e *embeddings) client() (*embed.Client, error) {
 	return embed.New(embed.Options{URL: e.url, Model: e.model, Key: key})
 }
 
-// learn asks what is new in the library means, and says what came of it.
-func (e *embeddings) learn(ctx context.Context, l *knowledge.Library, std Stdio) error {
+// learned is what came of asking what texts mean.
+type learned struct {
+	Model   string         `json:"model"`
+	Added   int            `json:"added"`
+	Same    int            `json:"same"`
+	Removed int            `json:"removed"`
+	Skipped map[string]int `json:"skipped,omitempty"` // how many, by the reason
+}
+
+func (d learned) text() string {
+	out := fmt.Sprintf("%s: %s new, %d as before, %d removed\n", terminal.Clean(d.Model), plural(d.Added, "vector", "vectors"), d.Same, d.Removed)
+	for _, why := range slices.Sorted(maps.Keys(d.Skipped)) {
+		out += fmt.Sprintf("  left out: %d × %s\n", d.Skipped[why], terminal.Clean(why))
+	}
+	return out
+}
+
+// learn asks what is new in the library means; nil where no endpoint is named.
+func (e *embeddings) learn(ctx context.Context, l *knowledge.Library) (*learned, error) {
 	client, err := e.client()
 	if err != nil || client == nil {
-		return err
+		return nil, err
 	}
 	m, err := l.Meanings(client)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	done, err := m.Learn(ctx)
-	fmt.Fprintf(std.Out, "%s: %s new, %d as before, %d removed\n", terminal.Clean(e.model), plural(done.Made, "vector", "vectors"), done.Same, done.Gone)
-	for _, why := range slices.Sorted(maps.Keys(done.Skipped)) {
-		fmt.Fprintf(std.Out, "  left out: %d × %s\n", done.Skipped[why], terminal.Clean(why))
-	}
 	if err != nil {
-		return fmt.Errorf("%w; what was imported is found by its words; import again to go on", err)
+		err = fmt.Errorf("%w; what was imported is found by its words; import again to go on", err)
 	}
-	return nil
+	return &learned{e.model, done.Made, done.Same, done.Gone, done.Skipped}, err
 }
 
 // search finds by words and, where an endpoint is named, by meaning; where that cannot be

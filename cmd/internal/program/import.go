@@ -17,11 +17,13 @@ import (
 	"github.com/unpend/unpend/knowledge"
 	"github.com/unpend/unpend/knowledge/jira"
 	"github.com/unpend/unpend/knowledge/slack"
+	"github.com/unpend/unpend/rca/diagnosis"
 )
 
 // importOptions are the flags of `knowledge import`.
 type importOptions struct {
 	library string
+	output  string
 
 	slack          bool
 	slackToken     string // the file that holds it
@@ -68,12 +70,13 @@ minute, and any other one 15 messages a minute.`,
   unpend knowledge import --slack-export export.zip --slack-workspace acme
   unpend knowledge import --jira-export gpu.json
   unpend knowledge import --folder runbooks-of-the-team
-  unpend knowledge import --outcomes`,
+  unpend knowledge import --outcomes -o json`,
 		Args: arguments(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error { return o.run(c.Context(), std) },
 	}
 	libraryFlag(c, &o.library)
 	f := c.Flags()
+	f.StringVarP(&o.output, "output", "o", "", "json or yaml")
 	f.BoolVar(&o.slack, "slack", false, "ask Slack: of the channels that are named, or of all public ones that the app is in")
 	f.StringVar(&o.slackToken, "slack-token-file", "", "file that holds the token of a Slack app of your own (xoxb-…)")
 	f.StringVar(&o.slackURL, "slack-api", "", "address of Slack's API")
@@ -111,6 +114,8 @@ type job struct {
 // check says which flags do not go together.
 func (o *importOptions) check() error {
 	switch {
+	case o.output != "" && o.output != "json" && o.output != "yaml":
+		return usage("output %q is not known: use json or yaml", o.output)
 	case o.slackExport+o.jiraExport+o.folder+o.jiraURL == "" && !o.slack && !o.outcomes:
 		return usage("name what to import: --slack, --jira-url URL, --slack-export FILE.zip, --jira-export FILE, --folder DIR or --outcomes")
 	case o.slack && o.slackExport != "" || o.jiraURL != "" && o.jiraExport != "":
@@ -158,14 +163,45 @@ func (o *importOptions) run(ctx context.Context, std Stdio) (err error) {
 			err = closed
 		}
 	}()
+	done, err := o.read(ctx, l, jobs, std)
+	if o.output != "" {
+		if printed := printList(std.Out, o.output, done); err == nil {
+			err = printed
+		}
+	}
+	return err
+}
+
+// importList is what `unpend knowledge import -o json` prints: what was read, also where it ends
+// with an error.
+type importList struct {
+	APIVersion string             `json:"apiVersion"`
+	Kind       string             `json:"kind"`
+	Items      []knowledge.Import `json:"items"`
+	Vectors    *learned           `json:"vectors,omitempty"` // where an endpoint was asked what texts mean
+}
+
+// read reads one job after the other, and says of each what came of it.
+func (o *importOptions) read(ctx context.Context, l *knowledge.Library, jobs []job, std Stdio) (importList, error) {
+	all := importList{APIVersion: diagnosis.APIVersion, Kind: "KnowledgeImport", Items: []knowledge.Import{}}
+	say := func(format string, of ...any) {
+		if o.output == "" {
+			fmt.Fprintf(std.Out, format, of...)
+		}
+	}
 	for _, j := range jobs {
 		done, err := j.run(ctx, l, std)
 		if err != nil {
-			return err
+			return all, err
 		}
-		fmt.Fprintf(std.Out, "%s: %s\n", terminal.Clean(j.from), importText(done))
+		all.Items = append(all.Items, done)
+		say("%s: %s\n", terminal.Clean(j.from), importText(done))
 	}
-	return o.embeddings.learn(ctx, l, std)
+	var err error
+	if all.Vectors, err = o.embeddings.learn(ctx, l); all.Vectors != nil {
+		say("%s", all.Vectors.text())
+	}
+	return all, err
 }
 
 // jobs opens what is to be imported, before anything is changed.

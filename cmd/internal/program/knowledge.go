@@ -102,8 +102,16 @@ func (s libraryStatus) print(std Stdio) error {
 	return nil
 }
 
+// forgotten is what `unpend knowledge forget -o json` prints.
+type forgotten struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Name       string `json:"name"` // as it was asked for
+	Documents  int    `json:"documents"`
+}
+
 func forgetCommand(std Stdio) *cobra.Command {
-	library := ""
+	library, output := "", ""
 	c := &cobra.Command{
 		Use:   "forget SOURCE|CHANNEL|PROJECT|ID|URL",
 		Short: "Take documents out of the library",
@@ -113,6 +121,9 @@ later is there again.`,
 		Example: "  unpend knowledge forget GPU-118\n  unpend knowledge forget '#gpu-help'",
 		Args:    arguments(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
+			if output != "" && output != "json" && output != "yaml" {
+				return usage("output %q is not known: use json or yaml", output)
+			}
 			l, err := openLibrary(library)
 			if err != nil {
 				return err
@@ -135,10 +146,14 @@ later is there again.`,
 			if n == 0 {
 				return fmt.Errorf("nothing of the library is called %s: see 'unpend knowledge status'", args[0])
 			}
+			if output != "" {
+				return printList(std.Out, output, forgotten{diagnosis.APIVersion, "KnowledgeForgotten", args[0], n})
+			}
 			fmt.Fprintf(std.Out, "forgot %s\n", plural(n, "document", "documents"))
 			return nil
 		},
 	}
 	libraryFlag(c, &library)
+	c.Flags().StringVarP(&output, "output", "o", "", "json or yaml")
 	return c
 }

@@ -2,54 +2,36 @@ package service
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"slices"
-	"strings"
 
+	"github.com/unpend/unpend/cmd/internal/library"
 	"github.com/unpend/unpend/knowledge"
 	"github.com/unpend/unpend/remediate/notice"
+	"github.com/unpend/unpend/remediate/plan"
 )
 
-// tellRule says where some of what the team has said may be told.
-type tellRule struct {
-	// Of are channels, projects and folders, by id or by what people call them.
-	Of []string `json:"of"`
-	// To are the places that may be told of these, and no others: slack, jira and the others that
-	// people are told in, or one channel or project of theirs (slack/C0123456789, jira/OPS); web
-	// for readers of the page, mcp for agents.
-	To []string `json:"to"`
+// onMCP is what agents are called among the places that ask for what the team has said.
+const onMCP = "mcp"
+
+// quotedIn are the places that may be told of what the team has said.
+func quotedIn() []string {
+	all := []string{onPage, onMCP}
+	for _, p := range places {
+		all = append(all, p.name)
+	}
+	return all
 }
 
-// What asks for what the team has said, besides the places that people are told in: a finding
-// that goes everywhere, and agents.
-const (
-	everywhere = ""
-	onMCP      = "mcp"
-)
-
-// audience is who may be told of what.
-func (c knowledgeConfig) audience() knowledge.Audience {
-	a := knowledge.Audience{Private: c.Slack.PrivateChannels}
-	for _, r := range c.Tell {
-		a.Rules = append(a.Rules, knowledge.Rule{Of: r.Of, To: r.To})
-	}
-	return a
+// overheard is whether events are heard where people click.
+func (c Config) overheard() bool {
+	return c.Knowledge.Slack.Given() && c.Knowledge.Slack.AppTokenFile == "" && c.Slack.heard()
 }
 
-// check says what of a rule cannot be meant.
-func (r tellRule) check() error {
-	if len(r.Of) == 0 || len(r.To) == 0 {
-		return errors.New("it names nothing: of has to list channels, projects or folders, and to the places that may be told")
-	}
-	for _, to := range r.To {
-		kind, at, one := strings.Cut(to, "/")
-		known := kind == onPage || kind == onMCP || slices.ContainsFunc(places, func(p place) bool { return p.name == kind })
-		if !known || one && (at == "" || kind != "slack" && kind != "jira") {
-			return fmt.Errorf("to has %q: it has to be a place, such as slack, slack/C0123456789, jira/OPS, web or mcp", to)
-		}
-	}
-	return nil
+// openLibrary is what this process has of what the team has said; nil where nothing is
+// configured.
+func (s *Service) openLibrary(ctx context.Context) (*library.Library, error) {
+	return library.Open(ctx, library.Options{Config: s.config.Knowledge, Allow: s.config.Outbound.Allow, Bus: s.bus, Lead: s.lead.wait, Outcomes: plan.Store{Dynamic: s.custom}.Outcomes,
+		Quotes: s.does("diagnose"), Reads: s.does("notify"), Off: s.ready.off, Now: s.now, Logger: s.logger, Registerer: s.registry})
 }
 
 // where is this destination among those that may be told.
@@ -70,14 +52,14 @@ func (k *sink) quote(ctx context.Context, p *notice.Proposal) {
 	if p.Finding == nil {
 		return
 	}
-	audience, place := k.config.Knowledge.audience(), k.where()
+	audience, place := k.config.Knowledge.Audience(), k.where()
 	known := audience.Quotes(place, p.Finding.Knowledge)
-	if k.shelf.searched() != nil && audience.Opens(place) {
-		hits, err := k.onShelf(ctx, place, p.Finding.Words(), 2*mostQuoted)
+	if k.library != nil && audience.Opens(place) {
+		hits, err := k.library.Quote(ctx, place, p.Finding.Words(), 2*mostQuoted)
 		if err != nil {
 			k.logger.WarnContext(ctx, "a finding is told with what may be quoted everywhere", "sink", k.name, "error", err)
 		} else {
-			known = slices.DeleteFunc(known, func(h knowledge.Hit) bool { return h.Source != outcome })
+			known = slices.DeleteFunc(known, func(h knowledge.Hit) bool { return h.Source != library.Outcome })
 			hits = slices.DeleteFunc(hits, func(h knowledge.Hit) bool {
 				return slices.ContainsFunc(known, func(k knowledge.Hit) bool { return k.Source == h.Source && k.Title == h.Title && k.At.Equal(h.At) })
 			})

@@ -8,6 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/unpend/unpend/cmd/internal/library"
 	"github.com/unpend/unpend/rca/idle"
 	"github.com/unpend/unpend/remediate/plan"
 	"github.com/unpend/unpend/watcher/owners"
@@ -36,7 +37,7 @@ type Config struct {
 		OwnerKinds []string `json:"ownerKinds"`
 	} `json:"rca"`
 	// Knowledge is what the team has said before; nothing without it.
-	Knowledge knowledgeConfig `json:"knowledge"`
+	Knowledge library.Config `json:"knowledge"`
 	// Narrate is the model that words findings; none without its address.
 	Narrate   narrateConfig   `json:"narrate"`
 	Remediate remediateConfig `json:"remediate"`

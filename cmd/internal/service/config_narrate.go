@@ -6,6 +6,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/unpend/unpend/cmd/internal/secrets"
 	"github.com/unpend/unpend/rca/narrate"
 )
 
@@ -61,7 +62,7 @@ func (s *Service) narrator() (*narrate.Narrator, func(error) error, error) {
 	o := c.options()
 	var err error
 	if c.KeyFile != "" {
-		if o.Key, err = secret("narrate.keyFile", c.KeyFile); err != nil {
+		if o.Key, err = secrets.Read("narrate.keyFile", c.KeyFile); err != nil {
 			return nil, nil, err
 		}
 		if o.Key == "" {

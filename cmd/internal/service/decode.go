@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/resource"
 	"sigs.k8s.io/yaml"
 )
 
@@ -94,17 +93,4 @@ func notAs(key string, v any, alone func(any) any) error {
 		return fmt.Errorf("%s: it has to be %s", key, s.kind)
 	}
 	return fmt.Errorf("%s: there is no such key", key)
-}
-
-// byteSize is a number of bytes; it is read as Kubernetes reads quantities, too (512Mi).
-type byteSize int64
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (b *byteSize) UnmarshalJSON(data []byte) error {
-	var q resource.Quantity
-	if err := json.Unmarshal(data, &q); err != nil {
-		return fmt.Errorf("read a number of bytes: %w", err)
-	}
-	*b = byteSize(q.Value())
-	return nil
 }

@@ -80,6 +80,11 @@ func (d slackDesk) Why(ctx context.Context, who plan.Caller, pod, namespace stri
 	if err != nil {
 		return "", err
 	}
+	return f.Hide(strings.Join(append(whyLines(f), "", "kubectl unpend show "+f.Incident), "\n")), nil
+}
+
+// whyLines are why pods wait and what helps best, a line each.
+func whyLines(f desk.Finding) []string {
 	out := []string{f.Headline, ""}
 	for _, c := range f.Causes {
 		mark := ""
@@ -89,9 +94,13 @@ func (d slackDesk) Why(ctx context.Context, who plan.Caller, pod, namespace stri
 		out = append(out, fmt.Sprintf("• %d nodes: %s (%s%s)", len(c.Nodes), c.Says, c.ID, mark))
 	}
 	for _, x := range f.Fixes[:min(mostFixes, len(f.Fixes))] {
-		out = append(out, fmt.Sprintf("%d  %s: stops %d pods, risk %s, %s", x.ID, x.Title, len(x.Cost.Evictions)+len(x.Cost.Restarts), x.Risk, x.Proof.Verdict))
+		line := fmt.Sprintf("%d  %s: stops %d pods, risk %s, %s", x.ID, x.Title, len(x.Cost.Evictions)+len(x.Cost.Restarts), x.Risk, x.Proof.Verdict)
+		if x.Record != nil {
+			line += ", " + x.Record.String()
+		}
+		out = append(out, line)
 	}
-	return f.Hide(strings.Join(append(out, "", "kubectl unpend show "+f.Incident), "\n")), nil
+	return out
 }
 
 // mostFixes are told in an answer.

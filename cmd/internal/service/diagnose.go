@@ -12,6 +12,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/unpend/unpend/cmd/internal/bus"
+	"github.com/unpend/unpend/cmd/internal/library"
+	"github.com/unpend/unpend/cmd/internal/parts"
 	"github.com/unpend/unpend/cmd/internal/traces"
 	"github.com/unpend/unpend/knowledge"
 	"github.com/unpend/unpend/rca/capacity"
@@ -43,9 +45,9 @@ func (s *Service) diagnose(ctx context.Context) error {
 		return err
 	}
 	defer a.close()
-	if s.shelf.searched() != nil {
+	if s.library != nil {
 		a.opts.Search = func(ctx context.Context, words []string) ([]knowledge.Hit, error) {
-			return s.onShelf(ctx, everywhere, words, 2*mostQuoted) // of outcomes some stand there already
+			return s.library.Quote(ctx, library.Everywhere, words, 2*mostQuoted) // of outcomes some stand there already
 		}
 	}
 	a.opts.Measure, a.opts.Outcomes = s.measure, lasting(plan.Store{Dynamic: s.custom}.Outcomes)
@@ -76,24 +78,24 @@ func (s *Service) diagnose(ctx context.Context) error {
 	}
 	s.ready.stuck(q.Stuck)
 	s.ready.set()
-	parts, ctx := newParts(ctx)
+	together, ctx := parts.New(ctx)
 	if s.config.Kubectl.Annotations {
-		parts.begin("answer people", func() error { return s.answerPeople(ctx, f, a.opts) })
+		together.Begin("answer people", func() error { return s.answerPeople(ctx, f, a.opts) })
 	}
-	if s.shelf.searched() != nil {
-		parts.begin("answer searches", func() error { return s.answerSearches(ctx, s.shelved) })
+	if s.library != nil {
+		together.Begin("answer searches", func() error { return s.library.Answer(ctx) })
 	}
-	parts.begin("diagnose in turn", func() error {
+	together.Begin("diagnose in turn", func() error {
 		q.Run(ctx)
 		return nil
 	})
 	if s.config.Hooks.Listen != "" {
 		c := s.config.Hooks
-		parts.begin("hooks", func() error {
+		together.Begin("hooks", func() error {
 			return s.whenThere(ctx, "hooks are not listened to", func(ctx context.Context) error { return s.hooks(ctx, q) }, c.TokenFile, c.SecretFile, c.PagerDutySecretFile)
 		})
 	}
-	parts.begin("follow incidents", func() error {
+	together.Begin("follow incidents", func() error {
 		for {
 			term, err := s.lead.wait(ctx)
 			if err != nil {
@@ -109,7 +111,7 @@ func (s *Service) diagnose(ctx context.Context) error {
 			})
 		}
 	})
-	return parts.Wait()
+	return together.Wait()
 }
 
 // countFailures counts watches that fail, and tells of one for each reason: what is diagnosed

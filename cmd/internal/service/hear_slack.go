@@ -12,6 +12,9 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/unpend/unpend/cmd/internal/bus"
+	"github.com/unpend/unpend/cmd/internal/library"
+	"github.com/unpend/unpend/cmd/internal/parts"
+	"github.com/unpend/unpend/cmd/internal/secrets"
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/remediate/desk"
 	"github.com/unpend/unpend/remediate/executor"
@@ -32,7 +35,7 @@ func (s *Service) hearSlack(ctx context.Context) error {
 			continue
 		}
 		var err error
-		if *f.into, err = secret(f.key, f.path); err != nil {
+		if *f.into, err = secrets.Read(f.key, f.path); err != nil {
 			return err
 		}
 	}
@@ -45,17 +48,17 @@ func (s *Service) hearSlack(ctx context.Context) error {
 	if s.hasBus() {
 		o.Load, o.Save = memoryOf("slack", s.late.get)
 		if s.config.overheard() {
-			o.Events = overhears(s.late.get)
+			o.Events = library.Overhears(s.late.get)
 		}
 	}
 	l, err := slack.NewListener(o)
 	if err != nil {
 		return err
 	}
-	p, ctx := newParts(ctx)
-	p.begin("slack", func() error { return l.Run(ctx) })
+	p, ctx := parts.New(ctx)
+	p.Begin("slack", func() error { return l.Run(ctx) })
 	if c.Listen != "" {
-		p.begin("slack", func() error { return serveSlack(ctx, c.Listen, l) })
+		p.Begin("slack", func() error { return serveSlack(ctx, c.Listen, l) })
 	}
 	return p.Wait()
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/unpend/unpend/cmd/internal/bus"
+	"github.com/unpend/unpend/cmd/internal/secrets"
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/rca/fairqueue"
 	"github.com/unpend/unpend/watcher/incident"
@@ -42,17 +43,17 @@ func (s *Service) hooks(ctx context.Context, q *fairqueue.Queue) error {
 	}
 	o := webhook.Options{Look: s.lookNow(q.Put), Said: s.said(id[:min(len(id), 8)]), Now: s.now, Logger: s.logger, Registerer: s.registry}
 	if c.TokenFile != "" {
-		if o.Token, err = secret("hooks.tokenFile", c.TokenFile); err != nil {
+		if o.Token, err = secrets.Read("hooks.tokenFile", c.TokenFile); err != nil {
 			return err
 		}
 		if o.Token == "" {
 			return errors.New("hooks.tokenFile: it holds no token")
 		}
 	}
-	if o.Secrets, err = secrets("hooks.secretFile", c.SecretFile); err != nil {
+	if o.Secrets, err = signedBy("hooks.secretFile", c.SecretFile); err != nil {
 		return err
 	}
-	if o.PagerDuty, err = secrets("hooks.pagerDutySecretFile", c.PagerDutySecretFile); err != nil {
+	if o.PagerDuty, err = signedBy("hooks.pagerDutySecretFile", c.PagerDutySecretFile); err != nil {
 		return err
 	}
 	h, err := webhook.New(o)
@@ -62,12 +63,12 @@ func (s *Service) hooks(ctx context.Context, q *fairqueue.Queue) error {
 	return serve(ctx, "hooks", c.Listen, &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: 30 * time.Second, MaxHeaderBytes: 16 << 10})
 }
 
-// secrets reads a file that holds some, a line each; none where there is no file.
-func secrets(key, path string) ([]string, error) {
+// signedBy reads a file that holds secrets, a line each; none where there is no file.
+func signedBy(key, path string) ([]string, error) {
 	if path == "" {
 		return nil, nil
 	}
-	text, err := secret(key, path)
+	text, err := secrets.Read(key, path)
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/unpend/unpend/cmd/internal/bus"
-	"github.com/unpend/unpend/knowledge/jira"
 	"github.com/unpend/unpend/remediate/act"
 	"github.com/unpend/unpend/remediate/executor"
 	"github.com/unpend/unpend/remediate/paging"
@@ -30,7 +29,7 @@ func (c Config) inForce() Config {
 		o := c.Narrate.options()
 		c.Narrate.Deadline, c.Narrate.PerHour, c.Narrate.MaxTokens = forSoLong(o.Deadline), &o.PerHour, &o.MaxTokens
 	}
-	c.Knowledge = c.Knowledge.inForce()
+	c.Knowledge = c.Knowledge.InForce()
 	c.PagerDuty.When, c.Opsgenie.When = c.PagerDuty.When.inForce(false), c.Opsgenie.When.inForce(false)
 	c.Alertmanager.When, c.Webhook.When = c.Alertmanager.When.inForce(true), c.Webhook.When.inForce(true)
 	if c.PagerDuty.KeyFile != "" {
@@ -55,17 +54,6 @@ func (c remediateConfig) inForce() remediateConfig {
 func (c remediateConfig) deadlines() act.Deadlines {
 	d := &c.Deadlines
 	return act.Deadlines{Evict: d.Evict.Duration, Leave: d.Leave.Duration, Manager: d.Manager.Duration, Wedge: d.Wedge.Duration, Run: d.Run.Duration}
-}
-
-func (c knowledgeConfig) inForce() knowledgeConfig {
-	c.MaxBytes = byteSize(c.documents())
-	if c.Slack.given() {
-		c.Slack.Every = forSoLong(orElse(c.Slack.Every, slackEvery))
-	}
-	if c.Jira.given() {
-		c.Jira.Every, c.Jira.Sweep = forSoLong(orElse(c.Jira.Every, jiraEvery)), forSoLong(orElse(c.Jira.Sweep, jira.DefaultSweep))
-	}
-	return c
 }
 
 func (c whenConfig) inForce(everything bool) whenConfig {

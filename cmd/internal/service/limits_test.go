@@ -1,13 +1,10 @@
 package service
 
 import (
-	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 )
 
 // A duration or size that cannot be meant is refused by its key, all of them at once.
@@ -87,25 +84,5 @@ func TestConfigIsChecked(t *testing.T) {
 		if _, err := ReadConfig(path); err == nil || !strings.HasPrefix(err.Error(), path+": ") || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", text, err, want)
 		}
-	}
-}
-
-// A part that panics ends the others, and the reason is told.
-func TestPanicEndsTheProcess(t *testing.T) {
-	all, ctx := newParts(t.Context())
-	all.begin("waits", func() error {
-		<-ctx.Done()
-		return ctx.Err()
-	})
-	all.begin("watch", func() error { panic("non-positive interval") })
-	ended := make(chan error, 1)
-	go func() { ended <- all.Wait() }()
-	select {
-	case err := <-ended:
-		if err == nil || !strings.HasPrefix(err.Error(), "watch: panic: non-positive interval\n") || errors.Is(err, context.Canceled) {
-			t.Errorf("it ended with %v", err)
-		}
-	case <-time.After(10 * time.Second):
-		t.Fatal("it hangs")
 	}
 }

@@ -11,10 +11,10 @@ import (
 
 // busConfig is the NATS that the processes speak by.
 type busConfig struct {
-	URL      string   `json:"url"`      // of a NATS cluster; empty: embedded
-	StoreDir string   `json:"storeDir"` // of the embedded NATS
-	MaxBytes byteSize `json:"maxBytes"` // of all streams (256 MiB)
-	Replicas int      `json:"replicas"` // of every stream (3 where NATS is a cluster)
+	URL      string    `json:"url"`      // of a NATS cluster; empty: embedded
+	StoreDir string    `json:"storeDir"` // of the embedded NATS
+	MaxBytes bus.Bytes `json:"maxBytes"` // of all streams (256 MiB)
+	Replicas int       `json:"replicas"` // of every stream (3 where NATS is a cluster)
 	// Listen is where other processes of ours come to the embedded NATS, such as :4222; nobody
 	// does without it.
 	Listen string `json:"listen"`
@@ -59,6 +59,6 @@ func (s *Service) openBus(ctx context.Context) (*bus.Bus, error) {
 		return nil, err
 	}
 	c := s.config.Bus
-	return bus.Open(ctx, bus.Options{Cluster: id, URL: c.URL, StoreDir: c.StoreDir, MaxBytes: int64(c.MaxBytes), Documents: s.config.Knowledge.documents(), Replicas: c.Replicas, Logger: s.logger, Registerer: s.registry,
+	return bus.Open(ctx, bus.Options{Cluster: id, URL: c.URL, StoreDir: c.StoreDir, MaxBytes: int64(c.MaxBytes), Documents: s.config.Knowledge.Documents(), Replicas: c.Replicas, Logger: s.logger, Registerer: s.registry,
 		Listen: c.Listen, TokenFile: c.TokenFile, CredsFile: c.CredsFile, CAFile: c.CAFile, CertFile: c.CertFile, KeyFile: c.KeyFile})
 }

@@ -33,8 +33,10 @@ func TestEveryKeyIsInTheGuide(t *testing.T) {
 		t.Fatalf("%s has no %q … %q", operations, begin, end)
 	}
 	from += len(begin)
-	r := reader{t: t, types: typesOf(t)}
-	r.keys("", r.types["Config"])
+	r := keyReader{t: t, types: map[string]*ast.StructType{}}
+	r.declared("service", ".")
+	r.declared("library", "../library")
+	r.keys("", "service", r.types["service.Config"])
 	table := "| key | what | default |\n| --- | --- | --- |\n" + strings.Join(r.rows, "")
 	if *update {
 		out := append(append(bytes.Clone(guide[:from]), table...), guide[to:]...)
@@ -48,59 +50,59 @@ func TestEveryKeyIsInTheGuide(t *testing.T) {
 	}
 }
 
-// typesOf are the structs that this package declares.
-func typesOf(t *testing.T) map[string]*ast.StructType {
-	t.Helper()
-	files, err := filepath.Glob("*.go")
+type keyReader struct {
+	t     *testing.T
+	types map[string]*ast.StructType // by room and name
+	rows  []string
+}
+
+// declared notes the structs that a room declares.
+func (r *keyReader) declared(room, dir string) {
+	r.t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil {
-		t.Fatal(err)
+		r.t.Fatal(err)
 	}
-	out := map[string]*ast.StructType{}
 	for _, name := range files {
 		f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
 		if err != nil {
-			t.Fatal(err)
+			r.t.Fatal(err)
 		}
 		ast.Inspect(f, func(n ast.Node) bool {
 			if spec, ok := n.(*ast.TypeSpec); ok {
 				if s, ok := spec.Type.(*ast.StructType); ok {
-					out[spec.Name.Name] = s
+					r.types[room+"."+spec.Name.Name] = s
 				}
 			}
 			return true
 		})
 	}
-	return out
-}
-
-type reader struct {
-	t     *testing.T
-	types map[string]*ast.StructType
-	rows  []string
 }
 
 // defaultOf is what the last parentheses of a comment hold.
 var defaultOf = regexp.MustCompile(`^(.*?)\s*\(([^()]*(?:\([^()]*\)[^()]*)*)\)\.?$`)
 
-func (r *reader) keys(above string, s *ast.StructType) {
+func (r *keyReader) keys(above, room string, s *ast.StructType) {
 	for _, f := range s.Fields.List {
 		if f.Tag == nil {
 			continue // of tests
 		}
 		tag := reflect.StructTag(strings.Trim(f.Tag.Value, "`"))
 		name, rest, _ := strings.Cut(tag.Get("json"), ",")
-		inner := r.inner(f.Type)
+		of, inner := r.inner(room, f.Type)
 		if strings.Contains(rest, "inline") || name == "" {
-			r.keys(above, inner)
+			r.keys(above, of, inner)
 			continue
 		}
 		key := strings.TrimPrefix(above+"."+name, ".")
-		if list, ok := f.Type.(*ast.ArrayType); ok && r.inner(list.Elt) != nil {
-			key += "[]"
-			inner = r.inner(list.Elt)
+		if list, ok := f.Type.(*ast.ArrayType); ok {
+			if room, element := r.inner(room, list.Elt); element != nil {
+				key += "[]"
+				of, inner = room, element
+			}
 		}
 		if inner != nil {
-			r.keys(key, inner)
+			r.keys(key, of, inner)
 			continue
 		}
 		says := strings.Join(strings.Fields(f.Doc.Text()+f.Comment.Text()), " ")
@@ -115,15 +117,19 @@ func (r *reader) keys(above string, s *ast.StructType) {
 	}
 }
 
-// inner is the struct that a field holds, where this package declares it.
-func (r *reader) inner(e ast.Expr) *ast.StructType {
+// inner is the struct that a field holds, and its room, where one of these declares it.
+func (r *keyReader) inner(room string, e ast.Expr) (string, *ast.StructType) {
 	switch e := e.(type) {
 	case *ast.StructType:
-		return e
+		return room, e
 	case *ast.StarExpr:
-		return r.inner(e.X)
+		return r.inner(room, e.X)
 	case *ast.Ident:
-		return r.types[e.Name]
+		return room, r.types[room+"."+e.Name]
+	case *ast.SelectorExpr:
+		if of, ok := e.X.(*ast.Ident); ok {
+			return of.Name, r.types[of.Name+"."+e.Sel.Name]
+		}
 	}
-	return nil
+	return room, nil
 }

@@ -23,6 +23,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/unpend/unpend/cmd/internal/bus"
+	"github.com/unpend/unpend/cmd/internal/library"
+	"github.com/unpend/unpend/cmd/internal/parts"
 	"github.com/unpend/unpend/cmd/internal/traces"
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/rca/diagnosis"
@@ -103,8 +105,8 @@ type Service struct {
 	registry *prometheus.Registry
 	bus      *bus.Bus
 	late     *lateBus
-	shelf    *shelf // nil: there is no knowledge
-	lead     *lead  // nil: there is no other process beside this one
+	library  *library.Library // nil: there is no knowledge
+	lead     *lead            // nil: there is no other process beside this one
 	ready    readiness
 	page     *web.Page // nil: there is none
 	door     door
@@ -140,11 +142,13 @@ func (s *Service) run(ctx context.Context) (err error) {
 		}
 		s.ready.leads = s.lead.standing
 		if s.does("diagnose") || s.does("notify") {
-			if s.shelf, err = s.openShelf(ctx); err != nil {
+			if s.library, err = s.openLibrary(ctx); err != nil {
 				return err
 			}
-			defer s.shelf.close() //nolint:errcheck // the process ends, and what was written is written
-			s.searchShelf()
+			defer s.library.Close() //nolint:errcheck // the process ends, and what was written is written
+			if s.library != nil {
+				s.bindSearch(s.library.Find)
+			}
 		}
 		if s.does("diagnose") {
 			if s.page, err = s.newPage(ctx); err != nil {
@@ -154,58 +158,58 @@ func (s *Service) run(ctx context.Context) (err error) {
 	}
 	s.late = &lateBus{Service: s}
 	defer s.late.close()
-	parts, ctx := newParts(ctx)
+	p, ctx := parts.New(ctx)
 	if s.lead != nil {
-		parts.begin("lead", func() error { return s.lead.run(ctx) })
+		p.Begin("lead", func() error { return s.lead.run(ctx) })
 	}
-	parts.begin("http", func() error { return serveHTTP(ctx, s.config.Web.Metrics, s.registry, &s.ready) })
+	p.Begin("http", func() error { return serveHTTP(ctx, s.config.Web.Metrics, s.registry, &s.ready) })
 	if s.config.Web.MCP != "" && s.agents != nil {
-		parts.begin("agents", func() error {
+		p.Begin("agents", func() error {
 			return serve(ctx, "agents", s.config.Web.MCP, &http.Server{Handler: s.answering(false), ReadHeaderTimeout: 5 * time.Second})
 		})
 	}
-	if err := s.begin(ctx, parts); err != nil {
-		return err
-	}
-	if err := parts.Wait(); err != nil && !errors.Is(err, context.Canceled) {
+	s.begin(ctx, p)
+	if err := p.Wait(); err != nil && !errors.Is(err, context.Canceled) {
 		return err
 	}
 	return nil
 }
 
 // begin begins what each role does.
-func (s *Service) begin(ctx context.Context, parts parts) error {
+func (s *Service) begin(ctx context.Context, p parts.Group) {
 	if s.does("remediate") {
-		parts.begin("remediate", func() error { return s.carryOut(ctx) })
+		p.Begin("remediate", func() error { return s.carryOut(ctx) })
 	}
 	if c := s.config.Slack; c.heard() && s.does(c.hearer()) {
-		parts.begin("hear", func() error {
+		p.Begin("hear", func() error {
 			return s.whenThere(ctx, "what people click in Slack is not heard", s.hearSlack, c.TokenFile, c.AppTokenFile, c.SigningSecretFile)
 		})
 	}
 	if s.does("watch") {
-		parts.begin("watch", func() error { return s.watch(ctx) })
+		p.Begin("watch", func() error { return s.watch(ctx) })
 	}
-	if s.shelf != nil && s.config.Knowledge.keeps() {
-		if err := s.learn(ctx, parts); err != nil {
-			return err
+	if s.library != nil && s.config.Knowledge.Keeps() {
+		p.Begin("knowledge", func() error { return s.library.Run(ctx) })
+		if s.config.Knowledge.Hears() && s.does("notify") {
+			p.Begin("hear knowledge", func() error {
+				return s.whenThere(ctx, "what is new in Slack is not heard", s.library.Hear, s.config.Knowledge.Slack.AppTokenFile)
+			})
 		}
 	}
 	if s.does("diagnose") {
 		if s.page != nil {
-			parts.begin("page", func() error { return s.servePage(ctx) })
+			p.Begin("page", func() error { return s.servePage(ctx) })
 		}
-		parts.begin("diagnose", func() error { return s.diagnose(ctx) })
+		p.Begin("diagnose", func() error { return s.diagnose(ctx) })
 	}
 	if s.does("diagnose") || s.does("notify") {
-		parts.begin("tell people", func() error { return s.tellPeople(ctx) })
+		p.Begin("tell people", func() error { return s.tellPeople(ctx) })
 	}
 	if s.does("notify") {
-		parts.begin("word findings", func() error {
+		p.Begin("word findings", func() error {
 			return s.whenThere(ctx, "findings are told without a model's words", s.wordFindings, s.config.Narrate.KeyFile)
 		})
 	}
-	return nil
 }
 
 // does says whether a role is this process's. One that was given none has all.

@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/unpend/unpend/cmd/internal/bus"
+	"github.com/unpend/unpend/cmd/internal/library"
 	"github.com/unpend/unpend/knowledge"
 	"github.com/unpend/unpend/remediate/plan"
 )
@@ -21,14 +24,6 @@ type Finder func(ctx context.Context, query string, n int) ([]knowledge.Hit, err
 // placeFinder is a Finder of what may be told in a place.
 type placeFinder func(ctx context.Context, place, query string, n int) ([]knowledge.Hit, error)
 
-// mostHits answer one search, wherever it is asked for.
-const mostHits = 5
-
-// hasKnowledge says whether there is anything to search.
-func (c Config) hasKnowledge() bool {
-	return c.Knowledge.Folder != "" || c.Knowledge.Library != "" || c.Knowledge.shared()
-}
-
 // search finds what the team has said and may be told in a place, once it has been read: here,
 // or, where this process reads nothing, by another.
 func (s *Service) search(ctx context.Context, place, query string, n int) ([]knowledge.Hit, error) {
@@ -36,14 +31,22 @@ func (s *Service) search(ctx context.Context, place, query string, n int) ([]kno
 	switch {
 	case find != nil:
 		return (*find)(ctx, place, query, n)
-	case !s.config.hasKnowledge():
+	case !s.config.Knowledge.Given():
 		return nil, fmt.Errorf("%w: nothing that the team has said is read: set knowledge.folder, knowledge.slack or knowledge.jira", plan.ErrRefused)
 	case s.bus != nil:
 		return nil, fmt.Errorf("%w: this process has not yet read what the team has said: try again in a minute", plan.ErrRefused)
 	case !s.hasBus():
 		return nil, fmt.Errorf("%w: this process reads nothing that the team has said, and has no bus to ask the one that does: set bus.url, that of a NATS that both reach", plan.ErrRefused)
 	}
-	return s.askSearch(ctx, place, query, n)
+	b, err := s.late.get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	hits, err := library.Ask(ctx, b, place, query, n)
+	if errors.Is(err, bus.ErrNobody) {
+		return nil, fmt.Errorf("%w: no process that has read what the team has said is there, try again in a minute", plan.ErrRefused)
+	}
+	return hits, err
 }
 
 // searchOnPage is search for readers of the page.
@@ -51,18 +54,8 @@ func (s *Service) searchOnPage(ctx context.Context, query string, n int) ([]know
 	return s.search(ctx, onPage, query, n)
 }
 
-// searchShelf has searches answered from what this process has read.
-func (s *Service) searchShelf() {
-	if s.shelf.searched() != nil {
-		s.bindSearch(s.shelved)
-	}
-}
-
 // bindSearch has searches answered by find from now on.
 func (s *Service) bindSearch(find placeFinder) { s.finder.Store(&find) }
-
-// outcome is the source of what plans came to: it names pods of whatever namespace.
-const outcome = "outcome"
 
 // SearchAs is what of it somebody may see, by a client of theirs: nothing where they may read
 // the pods of no namespace, and what plans came to only where they may read those of all.
@@ -88,7 +81,7 @@ func (s *Service) SearchAs(ctx context.Context, as kubernetes.Interface, query s
 }
 
 func withoutOutcomes(hits []knowledge.Hit) []knowledge.Hit {
-	return slices.DeleteFunc(hits, func(h knowledge.Hit) bool { return h.Source == outcome })
+	return slices.DeleteFunc(hits, func(h knowledge.Hit) bool { return h.Source == library.Outcome })
 }
 
 // mostSpaces are asked about one by one until somebody may read the pods of one.
@@ -119,7 +112,7 @@ func mayGetPods(ctx context.Context, as kubernetes.Interface, namespace string) 
 // searchInSlack answers who asks in a channel that findings are told in: with what these quote
 // there, for every reader of it.
 func (s *Service) searchInSlack(ctx context.Context, channel, query string) (string, error) {
-	hits, err := s.search(ctx, "slack/"+channel, query, mostHits)
+	hits, err := s.search(ctx, "slack/"+channel, query, library.MostHits)
 	if err != nil {
 		return "", err
 	}

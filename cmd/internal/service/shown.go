@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/unpend/unpend/cmd/internal/bus"
+	"github.com/unpend/unpend/cmd/internal/parts"
 )
 
 // Shown is a cluster that is shown on the page, by clients instead of by an address.
@@ -44,11 +45,11 @@ func Show(ctx context.Context, o Shown) error {
 	if s.page, err = s.newPage(ctx); err != nil {
 		return err
 	}
-	parts, ctx := newParts(ctx)
-	parts.begin("watch", func() error { return s.watch(ctx) })
-	parts.begin("page", func() error { return s.servePage(ctx) })
-	parts.begin("diagnose", func() error { return s.diagnose(ctx) })
-	if err := parts.Wait(); err != nil && !errors.Is(err, context.Canceled) {
+	p, ctx := parts.New(ctx)
+	p.Begin("watch", func() error { return s.watch(ctx) })
+	p.Begin("page", func() error { return s.servePage(ctx) })
+	p.Begin("diagnose", func() error { return s.diagnose(ctx) })
+	if err := p.Wait(); err != nil && !errors.Is(err, context.Canceled) {
 		return err
 	}
 	return nil

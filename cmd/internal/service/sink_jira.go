@@ -8,6 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/unpend/unpend/cmd/internal/secrets"
 	"github.com/unpend/unpend/remediate/jira"
 	"github.com/unpend/unpend/remediate/notice"
 )
@@ -74,7 +75,7 @@ func (c jiraConfig) options() jira.Options {
 
 func inJira(ctx context.Context, s *Service, config Config, m memory) (notice.Notifier, error) {
 	c := config.Jira
-	token, err := secret("jira.tokenFile", c.TokenFile)
+	token, err := secrets.Read("jira.tokenFile", c.TokenFile)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/unpend/unpend/cmd/internal/secrets"
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/remediate/notice"
 	"github.com/unpend/unpend/remediate/paging"
@@ -147,7 +148,7 @@ func (s *Service) paged(ctx context.Context, m memory, c pagesConfig, everything
 
 func inPagerDuty(ctx context.Context, s *Service, config Config, m memory) (notice.Notifier, error) {
 	c := config.PagerDuty
-	key, err := secret("pagerduty.keyFile", c.KeyFile)
+	key, err := secrets.Read("pagerduty.keyFile", c.KeyFile)
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +161,7 @@ func inPagerDuty(ctx context.Context, s *Service, config Config, m memory) (noti
 
 func inOpsgenie(ctx context.Context, s *Service, config Config, m memory) (notice.Notifier, error) {
 	c := config.Opsgenie
-	key, err := secret("opsgenie.keyFile", c.KeyFile)
+	key, err := secrets.Read("opsgenie.keyFile", c.KeyFile)
 	if err != nil {
 		return nil, err
 	}
@@ -176,7 +177,7 @@ func inAlertmanager(ctx context.Context, s *Service, config Config, m memory) (n
 	token := ""
 	if c.TokenFile != "" {
 		var err error
-		if token, err = secret("alertmanager.tokenFile", c.TokenFile); err != nil {
+		if token, err = secrets.Read("alertmanager.tokenFile", c.TokenFile); err != nil {
 			return nil, err
 		}
 	}
@@ -189,7 +190,7 @@ func inAlertmanager(ctx context.Context, s *Service, config Config, m memory) (n
 
 func byWebhook(ctx context.Context, s *Service, config Config, m memory) (notice.Notifier, error) {
 	c := config.Webhook
-	text, err := secret("webhook.secretFile", c.SecretFile)
+	text, err := secrets.Read("webhook.secretFile", c.SecretFile)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/unpend/unpend/cmd/internal/secrets"
 	"github.com/unpend/unpend/remediate/notice"
 	"github.com/unpend/unpend/remediate/slack"
 )
@@ -67,7 +68,7 @@ func (c Config) slackChannels() []string {
 
 func inSlack(ctx context.Context, s *Service, config Config, m memory) (notice.Notifier, error) {
 	c := config.Slack
-	token, err := secret("slack.tokenFile", c.TokenFile)
+	token, err := secrets.Read("slack.tokenFile", c.TokenFile)
 	if err != nil {
 		return nil, err
 	}

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -18,6 +17,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/unpend/unpend/cmd/internal/bus"
+	"github.com/unpend/unpend/cmd/internal/parts"
+	"github.com/unpend/unpend/cmd/internal/secrets"
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/executor"
@@ -102,7 +103,7 @@ func (s *Service) sinks() ([]*sink, error) {
 // made makes what tells the place, once there is what it is told with; the error is that of ctx,
 // or says what of the configuration cannot be.
 func (k *sink) made(ctx context.Context) (err error) {
-	if err = k.until(ctx, k.noted(func(context.Context) error { return missing(k.file) })); err != nil {
+	if err = k.until(ctx, k.noted(func(context.Context) error { return secrets.Missing(k.file) })); err != nil {
 		return err
 	}
 	k.Notifier, err = k.make(ctx)
@@ -126,15 +127,6 @@ func (m memory) save(ctx context.Context, key string, value []byte) error {
 	return m.PublishNewer(ctx, bus.Told, m.place+"."+key, fmt.Sprintf("%s-%s-%x", m.place, key, sum[:8]), value, func([]byte) bool { return false })
 }
 
-// secret reads a file that holds a token, of the configuration's key, for its error.
-func secret(key, path string) (string, error) {
-	token, err := os.ReadFile(path)
-	if err != nil {
-		return "", fmt.Errorf("%s: %w", key, err)
-	}
-	return strings.TrimSpace(string(token)), nil
-}
-
 // called is what people call this cluster: as they say, or else its uid's beginning.
 func (s *Service) called(ctx context.Context, name string) (string, error) {
 	if name != "" {
@@ -151,7 +143,7 @@ func (s *Service) tellPeople(ctx context.Context) error {
 		return err
 	}
 	for _, k := range all { // before anything is told: what of the configuration cannot be ends the process
-		if missing(k.file) == nil {
+		if secrets.Missing(k.file) == nil {
 			if k.Notifier, err = k.make(ctx); err != nil {
 				return err
 			}
@@ -161,9 +153,9 @@ func (s *Service) tellPeople(ctx context.Context) error {
 	if !s.does("diagnose") {
 		s.ready.set() // there is nothing that it would have to read first
 	}
-	p, ctx := newParts(ctx)
+	p, ctx := parts.New(ctx)
 	for _, k := range all {
-		p.begin(k.name, func() error {
+		p.Begin(k.name, func() error {
 			if k.Notifier == nil {
 				if err := k.made(ctx); err != nil && ctx.Err() == nil {
 					return err
@@ -188,16 +180,16 @@ func (k *sink) tell(term context.Context) error {
 	if c, ok := k.Notifier.(checker); ok && k.until(term, k.noted(c.Check)) != nil {
 		return nil // the term has ended
 	}
-	p, ctx := newParts(term)
+	p, ctx := parts.New(term)
 	for _, t := range []bus.Topic{bus.Diagnoses, bus.Outcomes, bus.Incidents} {
-		p.begin(k.name, func() error { return k.bus.Consume(ctx, t, k.name, k.news(t)) })
+		p.Begin(k.name, func() error { return k.bus.Consume(ctx, t, k.name, k.news(t)) })
 	}
-	p.begin(k.name, func() error { return k.follow(ctx) })
+	p.Begin(k.name, func() error { return k.follow(ctx) })
 	if !k.does("diagnose") { // another process hears who sees to it
-		p.begin(k.name, func() error { return k.takenNews(ctx) })
+		p.Begin(k.name, func() error { return k.takenNews(ctx) })
 	}
 	if pages, ok := k.Notifier.(pages); ok {
-		p.begin(k.name, func() error { return k.again(ctx, pages) })
+		p.Begin(k.name, func() error { return k.again(ctx, pages) })
 	}
 	return p.Wait()
 }
@@ -237,8 +229,9 @@ func (k *sink) news(t bus.Topic) bus.Handler {
 // until tries until it is done, the place refuses it, or ctx ends.
 func (k *sink) until(ctx context.Context, try func(context.Context) error) error {
 	pauses := backoff.NewExponentialBackOff(backoff.WithMaxElapsedTime(0), backoff.WithInitialInterval(time.Second), backoff.WithMaxInterval(time.Minute))
+	heard := notice.Heard(ctx, func(err error) { k.note(ctx, err) })
 	for {
-		err := try(ctx)
+		err := try(heard)
 		if err == nil || errors.Is(err, notice.ErrRefused) || ctx.Err() != nil {
 			return err
 		}
@@ -271,7 +264,10 @@ func (k *sink) once(ctx context.Context, id string) error {
 func (k *sink) note(ctx context.Context, err error) {
 	if errors.Is(err, notice.ErrRefused) {
 		k.errors.Inc()
-		return // nothing is wrong with the place: the bus parks it, and says why
+		k.mu.Lock()
+		k.trouble = nil // nothing is wrong with the place: the bus parks it, and says why
+		k.mu.Unlock()
+		return
 	}
 	k.mu.Lock()
 	was, since := k.trouble, k.since

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/unpend/unpend/cmd/internal/bus"
+	"github.com/unpend/unpend/cmd/internal/parts"
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/remediate/notice"
 	"github.com/unpend/unpend/remediate/web"
@@ -66,7 +67,7 @@ func (s *Service) newPage(ctx context.Context) (*web.Page, error) {
 		return client, err
 	}
 	o := web.Options{Desk: d, As: as, Agents: s.answering(true), Namespaces: s.namespaces, Cluster: name, Hosts: c.Hosts, ReportsFor: cluster.MaxReportAge, Logger: s.logger, Now: s.now}
-	if s.config.hasKnowledge() {
+	if s.config.Knowledge.Given() {
 		o.Search = s.searchOnPage
 	}
 	return web.New(o)
@@ -126,13 +127,13 @@ const onPage = "web"
 
 // servePage serves it until ctx ends. Whichever process leads, each has its own page.
 func (s *Service) servePage(ctx context.Context) error {
-	parts, ctx := newParts(ctx)
-	parts.begin("page", func() error { return s.listen(ctx) })
+	p, ctx := parts.New(ctx)
+	p.Begin("page", func() error { return s.listen(ctx) })
 	// Nobody waits for it: what could not be shown is tried again until it is.
 	k := &sink{Service: s, name: onPage, place: onPage, Notifier: s.page, errors: prometheus.NewCounter(prometheus.CounterOpts{Name: "page"}), plans: map[string]notice.Notice{}}
 	for _, t := range []bus.Topic{bus.Diagnoses, bus.Outcomes, bus.Incidents} {
 		take := k.news(t)
-		parts.begin("page", func() error {
+		p.Begin("page", func() error {
 			s.bus.Follow(ctx, t, func(key string, body []byte) {
 				if err := take(ctx, key, body); err != nil && ctx.Err() == nil {
 					s.logger.WarnContext(ctx, "the page could not be told", "key", key, "error", err)
@@ -142,14 +143,14 @@ func (s *Service) servePage(ctx context.Context) error {
 		})
 	}
 	if s.config.Narrate.given() {
-		parts.begin("page", func() error {
+		p.Begin("page", func() error {
 			s.bus.Follow(ctx, bus.Told, k.rewords(ctx), func(error) {}) // the findings' own follower says why
 			return nil
 		})
 	}
-	parts.begin("page", func() error { return k.takenNews(ctx) })
-	parts.begin("page", func() error { return k.follow(ctx) })
-	return parts.Wait()
+	p.Begin("page", func() error { return k.takenNews(ctx) })
+	p.Begin("page", func() error { return k.follow(ctx) })
+	return p.Wait()
 }
 
 // followsAgain says that the page had to begin again with what a topic has.

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/unpend/unpend/cmd/internal/bus"
+	"github.com/unpend/unpend/cmd/internal/parts"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/notice"
 	"github.com/unpend/unpend/remediate/slack/fakeslack"
@@ -65,12 +66,12 @@ func worder(t *testing.T, s *Service, m *model) {
 func tellsAndWords(t *testing.T, s *Service, what string, is func() bool) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	parts, running := newParts(ctx)
-	parts.begin("tell", func() error { return s.tellPeople(running) })
-	parts.begin("word", func() error { return s.wordFindings(running) })
+	p, running := parts.New(ctx)
+	p.Begin("tell", func() error { return s.tellPeople(running) })
+	p.Begin("word", func() error { return s.wordFindings(running) })
 	controlplane.Eventually(t, time.Minute, what, func() (bool, string) { return is(), "" })
 	cancel()
-	must(t, parts.Wait())
+	must(t, p.Wait())
 }
 
 // A finding is told at once, and edited when a model has worded it; who starts again asks the

@@ -190,6 +190,21 @@ func TestRenderGolden(t *testing.T) {
 	}
 }
 
+// Beside a fix stands how its kind turned out here before, however wide the terminal is.
+func TestHowAFixTurnedOut(t *testing.T) {
+	for _, columns := range []int{40, 80, 140} {
+		d := allOneG()
+		o := Options{style: style{Width: columns}, Now: now}
+		if got := render(t, d, o); strings.Contains(got, "worked here") {
+			t.Errorf("nobody has carried it out:\n%s", got)
+		}
+		d.Fixes[0].Record = &diagnosis.Record{Worked: 4, Of: 5, Minutes: 3}
+		if got := strings.Join(strings.Fields(render(t, d, o)), " "); !strings.Contains(got, "worked here 4 times of 5, in about 3 min") {
+			t.Errorf("in %d columns:\n%s", columns, got)
+		}
+	}
+}
+
 // sgr is the only escape sequence that is ever written.
 var sgr = regexp.MustCompile(`\x1b\[[0-9;]*m`)
 

@@ -19,7 +19,10 @@ var house = map[string][]string{
 	"cmd/unpend/acceptance": {},
 	"cmd/internal/program":  {"cmd/internal/service", "cmd/internal/bus", "cmd/internal/terminal", "cmd/internal/world", "watcher/incident", "watcher/events", "rca", "rca/capacity", "rca/admission", "rca/view", "rca/diagnosis", "rca/cluster", "rca/idle", "rca/scaling", "knowledge", "remediate/desk", "remediate/executor", "remediate/act", "remediate/journal", "remediate/plan", "remediate/audit", "remediate/v1alpha1", "nodeprobe", "nodeprobe/sim", "cmd/internal/agents", "remediate/notice", "remediate/slack", "remediate/jira", "knowledge/slack", "knowledge/jira", "knowledge/embed", "remediate/outbound", "watcher/owners"},
 	"cmd/internal/traces":   {},
-	"cmd/internal/service":  {"cmd/internal/bus", "cmd/internal/traces", "watcher", "watcher/incident", "rca", "rca/fairqueue", "rca/capacity", "rca/admission", "rca/view", "rca/diagnosis", "rca/cluster", "rca/idle", "rca/narrate", "rca/whatif", "knowledge", "knowledge/embed", "remediate/desk", "remediate/executor", "remediate/act", "remediate/plan", "remediate/notice", "remediate/slack", "remediate/jira", "remediate/outbound", "remediate/audit", "remediate/paging", "remediate/guard", "remediate/kubectl", "remediate/v1alpha1", "watcher/webhook", "remediate/web", "knowledge/slack", "knowledge/jira", "remediate/journal", "watcher/owners"},
+	"cmd/internal/service":  {"cmd/internal/library", "cmd/internal/parts", "cmd/internal/secrets", "cmd/internal/bus", "cmd/internal/traces", "watcher", "watcher/incident", "rca", "rca/fairqueue", "rca/capacity", "rca/admission", "rca/view", "rca/diagnosis", "rca/cluster", "rca/idle", "rca/narrate", "rca/whatif", "knowledge", "remediate/desk", "remediate/executor", "remediate/act", "remediate/plan", "remediate/notice", "remediate/slack", "remediate/jira", "remediate/outbound", "remediate/audit", "remediate/paging", "remediate/guard", "remediate/kubectl", "remediate/v1alpha1", "watcher/webhook", "remediate/web", "remediate/journal", "watcher/owners"},
+	"cmd/internal/library":  {"cmd/internal/bus", "cmd/internal/parts", "cmd/internal/secrets", "knowledge", "knowledge/embed", "knowledge/slack", "knowledge/jira", "remediate/outbound"},
+	"cmd/internal/parts":    {},
+	"cmd/internal/secrets":  {},
 	"cmd/internal/bus":      {},
 	"cmd/internal/agents":   {"rca/diagnosis", "rca/drawing"},
 	"cmd/internal/terminal": {"rca/diagnosis", "rca/drawing", "remediate/v1alpha1"},
@@ -138,7 +141,7 @@ func TestImportsPointBack(t *testing.T) {
 
 // light are the rooms that only hold, show, store or send: they, and every adapter to come,
 // do without the scheduler.
-var light = []string{"watcher", "watcher/events", "watcher/owners", "rca/diagnosis", "rca/idle", "rca/drawing", "rca/narrate", "remediate/v1alpha1", "remediate/guard", "remediate/notice", "remediate/notifytest", "remediate/wording", "remediate/slack", "remediate/plan", "remediate/journal", "cmd/internal/terminal", "cmd/internal/bus", "remediate/outbound", "remediate/paging", "remediate/jira", "remediate/kubectl", "cmd/internal/agents", "watcher/webhook", "remediate/web", "knowledge", "knowledge/slack", "knowledge/jira", "knowledge/embed"}
+var light = []string{"watcher", "watcher/events", "watcher/owners", "rca/diagnosis", "rca/idle", "rca/drawing", "rca/narrate", "remediate/v1alpha1", "remediate/guard", "remediate/notice", "remediate/notifytest", "remediate/wording", "remediate/slack", "remediate/plan", "remediate/journal", "cmd/internal/terminal", "cmd/internal/bus", "cmd/internal/library", "remediate/outbound", "remediate/paging", "remediate/jira", "remediate/kubectl", "cmd/internal/agents", "watcher/webhook", "remediate/web", "knowledge", "knowledge/slack", "knowledge/jira", "knowledge/embed"}
 
 func TestLightRoomsLinkNoScheduler(t *testing.T) {
 	for _, room := range light {

@@ -122,14 +122,11 @@ func (s *Server) drop(key string) {
 	s.issues = slices.DeleteFunc(s.issues, func(i Issue) bool { return i.Key == key })
 }
 
-// Calls is how often something was asked since it was asked last: search, count, issue or
-// comment.
+// Calls is how often something was asked, ever: search, count, issue or comment. It only grows.
 func (s *Server) Calls(what string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n := s.calls[what]
-	s.calls[what] = 0
-	return n
+	return s.calls[what]
 }
 
 // Expire forgets where searches were.

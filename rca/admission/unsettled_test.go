@@ -1,0 +1,204 @@
+package admission
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
+	"github.com/unpend/unpend/watcher/incident"
+)
+
+// Whether a class is there objects tell, and words only where they were not read, or where the
+// class has come since.
+func TestClassesThatPodsName(t *testing.T) {
+	const missed = `pods "w-1" is forbidden: no PriorityClass with name high was found`
+	const noRuntime = `pod rejected: RuntimeClass "nvidia" not found`
+	high, nvidia := []*schedulingv1.PriorityClass{{ObjectMeta: metav1.ObjectMeta{Name: "low"}}, {ObjectMeta: metav1.ObjectMeta{Name: "high"}}}, []*nodev1.RuntimeClass{{ObjectMeta: metav1.ObjectMeta{Name: "gvisor"}}, {ObjectMeta: metav1.ObjectMeta{Name: "nvidia"}}}
+	const unreadPriority, unreadRuntime = "PriorityClass", "RuntimeClass"
+	for name, tc := range map[string]struct {
+		priority, runtime string
+		classes           []*schedulingv1.PriorityClass
+		runtimes          []*nodev1.RuntimeClass
+		unread, said      string
+		want              string
+	}{
+		"none is named":                   {"", "", nil, nil, "", missed + noRuntime, ""},
+		"it is there":                     {"high", "nvidia", high, nvidia, "", "", ""},
+		"it is missing":                   {"high", "", high[:1], nil, "", "", "proven: PriorityClass high: its PriorityClass is missing: PriorityClass high does not exist"},
+		"it is missing and said so":       {"high", "", high[:1], nil, "", missed, "proven: PriorityClass high: its PriorityClass is missing: PriorityClass high does not exist"},
+		"it has come":                     {"high", "", high, nil, "", missed, "possible: PriorityClass high gone: its PriorityClass is there by now: PriorityClass high was missing and is there by now; its controller has not tried again (its back-off reaches minutes)"},
+		"not read, nothing said":          {"high", "", nil, nil, unreadPriority, "", ""},
+		"not read, but said":              {"high", "", nil, nil, unreadPriority, missed, "possible: PriorityClass high: its PriorityClass is missing: the API server finds no PriorityClass high (these were not read)"},
+		"the API server's own for nodes":  {"system-node-critical", "", nil, nil, "", "", ""},
+		"the API server's own for all":    {"system-cluster-critical", "", nil, nil, "", "", ""},
+		"a runtime that is missing":       {"", "nvidia", nil, nvidia[:1], "", "", "proven: RuntimeClass nvidia: its RuntimeClass is missing: RuntimeClass nvidia does not exist"},
+		"a runtime that has come":         {"", "nvidia", nil, nvidia, "", noRuntime, "possible: RuntimeClass nvidia gone: its RuntimeClass is there by now: RuntimeClass nvidia was missing and is there by now; its controller has not tried again (its back-off reaches minutes)"},
+		"runtimes not read, nothing said": {"", "nvidia", nil, nil, unreadRuntime, "", ""},
+		"runtimes not read, but said":     {"", "nvidia", nil, nil, unreadRuntime, noRuntime, "possible: RuntimeClass nvidia: its RuntimeClass is missing: the API server finds no RuntimeClass nvidia (these were not read)"},
+		"both are missing":                {"high", "nvidia", nil, nil, "", "", "proven: PriorityClass high: its PriorityClass is missing: PriorityClass high does not exist"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pod := asking("p")
+			if pod.Spec.PriorityClassName = tc.priority; tc.runtime != "" {
+				pod.Spec.RuntimeClassName = &tc.runtime
+			}
+			c := refused(&cluster.State{PriorityClasses: tc.classes, RuntimeClasses: tc.runtimes, Unread: map[string]string{tc.unread: "forbidden"}}, pod, tc.said)
+			r := c.Refuses()
+			if got := toldRefusal(r); got != tc.want {
+				t.Fatalf("%q, want %q", got, tc.want)
+			}
+			if r.certainty != diagnosis.Proven {
+				if r.evidence != nil {
+					t.Errorf("shown by %v", r.evidence)
+				}
+				return
+			}
+			want := diagnosis.Fact("ReplicaSet/ml/w", "its pods name "+r.Kind+" "+r.Name+", and no such object was read", diagnosis.That("spec", "", diagnosis.Contains, r.Name))
+			if len(r.evidence) != 1 || r.evidence[0].Ref != want.Ref || r.evidence[0].Fact != want.Fact || len(r.evidence[0].Claims) != 1 || r.evidence[0].Claims[0] != want.Claims[0] {
+				t.Errorf("shown by %v, want %v", r.evidence, want)
+			}
+		})
+	}
+}
+
+func toldRefusal(r APIRefusal) string {
+	if r.Kind == "" {
+		return ""
+	}
+	gone := ""
+	if r.Gone {
+		gone = " gone"
+	}
+	return strings.TrimSpace(string(r.certainty)+": "+r.Kind+" "+r.Name) + gone + ": " + r.words + ": " + r.says
+}
+
+// What no object tells is told by words that one admission plugin alone uses.
+func TestRefusalsByTheirWords(t *testing.T) {
+	for name, tc := range map[string]struct{ account, unread, said, want string }{
+		"nothing said":           {"", "", "", ""},
+		"words of nobody":        {"", "", "no luck", ""},
+		"a service account":      {"robot", "", `error looking up service account ml/robot: serviceaccount "robot" not found`, "possible: ServiceAccount robot: its ServiceAccount is missing: the API server finds no ServiceAccount robot in ml (ServiceAccounts are not read here)"},
+		"the usual one":          {"", "", "error looking up service account ml/default", "possible: ServiceAccount default: its ServiceAccount is missing: the API server finds no ServiceAccount default in ml (ServiceAccounts are not read here)"},
+		"OpenShift's":            {"", "", "unable to validate against any security context constraint: []", "possible: SecurityContextConstraints: no SCC admits it: no SecurityContextConstraints of OpenShift admit it"},
+		"a webhook that is down": {"", "", `failed calling webhook "w": admission webhook "w" timed out`, "possible: webhook down: an admission webhook fails: an admission webhook does not answer the API server: whatever it is asked about cannot be made"},
+		"a webhook that denies":  {"", "", `admission webhook "w" denied the request`, "possible: webhook denies: an admission webhook refuses it: an admission webhook denies it: a policy of the cluster, no shortage"},
+		"a quota that is new":    {"", "", "status unknown for quota: q", "possible: quota uncounted: its quota is not counted yet: a quota was new and what is used of it not counted yet, which passes within seconds"},
+		"a quota with room":      {"", "", "exceeded quota: q", "possible: quota has room gone: its quota has room again: a quota refused it; by their own figures all quotas of ml would take it now, and its controller has not tried again (its back-off reaches minutes)"},
+		"a demand that is met":   {"", "", "failed quota: q", "possible: quota has room gone: its quota has room again: a quota refused it; by their own figures all quotas of ml would take it now, and its controller has not tried again (its back-off reaches minutes)"},
+		"quotas were not read":   {"", "forbidden", "exceeded quota: q", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pod := asking("p")
+			pod.Spec.ServiceAccountName = tc.account
+			if got := toldRefusal(refused(&cluster.State{Unread: map[string]string{"ResourceQuota": tc.unread}}, pod, tc.said).Refuses()); got != tc.want {
+				t.Errorf("%q, want %q", got, tc.want)
+			}
+		})
+	}
+	if r := (&Refused{Cluster: &view.Cluster{State: &cluster.State{}}}).Refuses(); r.Kind != "" {
+		t.Errorf("of pods that exist: %+v", r)
+	}
+}
+
+// Pod Security is surer where the namespace's own label says which level it enforces.
+func TestPodSecurity(t *testing.T) {
+	namespace := func(name, level string) *corev1.Namespace {
+		return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{enforceLabel: level}}}
+	}
+	const perhaps, surely = "possible: PodSecurity ml: Pod Security refuses it: the Pod Security level of namespace ml does not admit it", "likely: PodSecurity ml: Pod Security refuses it: namespace ml enforces the Pod Security level restricted, which does not admit it"
+	for name, tc := range map[string]struct {
+		namespaces []*corev1.Namespace
+		want       string
+	}{
+		"not read":            {nil, perhaps},
+		"another's level":     {[]*corev1.Namespace{namespace("hr", "restricted")}, perhaps},
+		"the first's":         {[]*corev1.Namespace{namespace("ml", "restricted"), namespace("hr", "")}, surely},
+		"the second's":        {[]*corev1.Namespace{namespace("hr", "baseline"), namespace("ml", "restricted")}, surely},
+		"no level of its own": {[]*corev1.Namespace{namespace("ml", "")}, perhaps},
+		"one that takes all":  {[]*corev1.Namespace{namespace("ml", "privileged")}, perhaps},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := refused(&cluster.State{Namespaces: tc.namespaces}, asking("p"), `pods "w-1" is forbidden: violates PodSecurity "restricted:latest": privileged`).Refuses()
+			if got := toldRefusal(r); got != tc.want {
+				t.Errorf("%q, want %q", got, tc.want)
+			}
+			if (len(r.evidence) == 1 && r.evidence[0].Ref == "Namespace/ml" && r.evidence[0].Claims[0].Value == "restricted") != (tc.want == surely) {
+				t.Errorf("shown by %v", r.evidence)
+			}
+		})
+	}
+}
+
+// What nothing explains is told in the API server's words, with what was ruled out; what was not
+// read is not ruled out.
+func TestRefusalsThatNothingExplains(t *testing.T) {
+	const nothing = "possible: the API server refused its pods, and nothing that was read says why; ruled out: "
+	for name, tc := range map[string]struct {
+		unread      []string
+		said        string
+		says, words string
+	}{
+		"nothing was said":       {nil, "", nothing + "quotas, LimitRanges, requests and limits of devices", "the API server refuses its pods"},
+		"something was said":     {nil, "no \n luck", nothing + "quotas, LimitRanges, requests and limits of devices; it said: no luck", "the API server refuses its pods"},
+		"quotas were not read":   {[]string{"ResourceQuota"}, "", nothing + "LimitRanges, requests and limits of devices", "the API server refuses its pods"},
+		"neither were the rest":  {[]string{"ResourceQuota", "LimitRange"}, "", nothing + "requests and limits of devices", "the API server refuses its pods"},
+		"the words explain that": {nil, `admission webhook "w" denied`, `possible: an admission webhook denies it: a policy of the cluster, no shortage; it said: admission webhook "w" denied`, "an admission webhook refuses it"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			st := &cluster.State{Unread: map[string]string{}}
+			for _, kind := range tc.unread {
+				st.Unread[kind] = "forbidden"
+			}
+			if f, words := refused(st, asking("p"), tc.said).Unsettled(); told(f) != tc.says || words != tc.words {
+				t.Errorf("%q, %q; want %q, %q", told(f), words, tc.says, tc.words)
+			}
+		})
+	}
+}
+
+// NVIDIA's RuntimeClass alone is the GPU Operator's matter, and only while it is missing.
+func TestNVIDIAsRuntimeClass(t *testing.T) {
+	for name, tc := range map[string]struct {
+		runtime, priority, said string
+		classes                 []*nodev1.RuntimeClass
+		says, words             string
+	}{
+		"none is named":           {"", "", "", nil, "", ""},
+		"NVIDIA's":                {"nvidia-cdi", "", "", nil, "proven: RuntimeClass nvidia-cdi does not exist, so the API server refuses its pods", `no RuntimeClass "nvidia-cdi"`},
+		"another's":               {"gvisor", "", "", nil, "", ""},
+		"it has come":             {"nvidia", "", `pod rejected: RuntimeClass "nvidia" not found`, []*nodev1.RuntimeClass{{ObjectMeta: metav1.ObjectMeta{Name: "nvidia"}}}, "", ""},
+		"a priority class's name": {"", "nvidia-high", "", nil, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pod := asking("p")
+			if pod.Spec.PriorityClassName = tc.priority; tc.runtime != "" {
+				pod.Spec.RuntimeClassName = &tc.runtime
+			}
+			if f, words := refused(&cluster.State{RuntimeClasses: tc.classes}, pod, tc.said).NoRuntime(); told(f) != tc.says || words != tc.words {
+				t.Errorf("%q, %q; want %q, %q", told(f), words, tc.says, tc.words)
+			}
+		})
+	}
+}
+
+// An incident's refusals are those of its workload and its shape of request.
+func TestRefusalsOfAnIncident(t *testing.T) {
+	of := func(workload string, pod *corev1.Pod) incident.Refusal {
+		yes := true
+		pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "StatefulSet", Name: workload, Controller: &yes}}
+		return incident.Refusal{Pod: pod}
+	}
+	w := &view.Cluster{State: &cluster.State{}, Refusals: []incident.Refusal{of("w", holding("a", "1")), of("w", holding("b", "2")), of("v", holding("c", "1")), of("w", holding("d", "1"))}}
+	ref := incident.Ref{Kind: "StatefulSet", Namespace: "ml", Name: "w"}
+	got := RefusedOf(w, incident.Incident{ID: incident.ID(ref, incident.Requests(holding("x", "1"))), Workload: ref})
+	if len(got.All) != 2 || got.All[0].Pod.Name != "a" || got.All[1].Pod.Name != "d" || got.Workload != ref || got.Cluster != w {
+		t.Errorf("%+v", got.All)
+	}
+}

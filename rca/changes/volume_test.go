@@ -1,0 +1,72 @@
+package changes
+
+import (
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/unpend/unpend/rca/rcatest"
+)
+
+// What a person does about a volume goes by the pod's first claim, as its namespace has it: it
+// is made, bound, or has its data brought where the GPUs are.
+func TestWhatIsDoneAboutVolumes(t *testing.T) {
+	claim := func(namespace, name, volume string) *corev1.PersistentVolumeClaim {
+		return &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: corev1.PersistentVolumeClaimSpec{VolumeName: volume}}
+	}
+	for name, tc := range map[string]struct {
+		asks     []string // claims; empty: another volume
+		there    []*corev1.PersistentVolumeClaim
+		want     string
+		commands int
+	}{
+		"none is asked":        {[]string{""}, []*corev1.PersistentVolumeClaim{claim("a", "data", "v")}, "", 0},
+		"it is not there":      {[]string{"data"}, []*corev1.PersistentVolumeClaim{claim("a", "other", "v")}, "make PersistentVolumeClaim data, or name one that exists", 1},
+		"another namespace's":  {[]string{"data"}, []*corev1.PersistentVolumeClaim{claim("b", "data", "v")}, "make PersistentVolumeClaim data, or name one that exists", 1},
+		"it is not bound":      {[]string{"data"}, []*corev1.PersistentVolumeClaim{claim("a", "data", "")}, "see why PersistentVolumeClaim data is not bound", 1},
+		"it is somewhere else": {[]string{"data"}, []*corev1.PersistentVolumeClaim{claim("a", "data", "v")}, "have the data of PersistentVolumeClaim data where such a GPU is free, or a GPU node where volume v is", 4},
+		"the first of two":     {[]string{"", "data", "other"}, []*corev1.PersistentVolumeClaim{claim("a", "other", "v")}, "make PersistentVolumeClaim data, or name one that exists", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld()
+			for _, c := range tc.asks {
+				var v corev1.Volume
+				if c != "" {
+					v.PersistentVolumeClaim = &corev1.PersistentVolumeClaimVolumeSource{ClaimName: c}
+				}
+				w.Wait.Spec.Volumes = append(w.Wait.Spec.Volumes, v)
+			}
+			w.PVCs = tc.there
+			got := w.bench(t, "Deployment").lookAtVolume(nil)
+			if tc.want == "" {
+				if got != nil {
+					t.Errorf("%+v", got)
+				}
+				return
+			}
+			if len(got) != 1 || got[0].Title != tc.want || !got[0].Manual || len(got[0].Commands) != tc.commands {
+				t.Errorf("%+v, want %s", got, tc.want)
+			}
+		})
+	}
+}
+
+// Several pods together ask for as many times as much, and the one for as much as before.
+func TestTheBenchForSeveral(t *testing.T) {
+	w := newWorld()
+	w.Asking(rcatest.List("cpu", "500m", string(mig1g), "2"))
+	c := w.bench(t, "Deployment")
+	of := func(b *Bench) []int64 {
+		cpu, gpu := b.Wants[corev1.ResourceCPU], b.Wants[mig1g]
+		return []int64{b.Asks[0].Count, cpu.MilliValue(), gpu.Value(), int64(len(b.Asks)), int64(len(b.Wants))}
+	}
+	three := c.For(3)
+	if got, want := of(three), []int64{6, 1500, 6, 1, 2}; !slices.Equal(got, want) {
+		t.Errorf("three: %v, want %v", got, want)
+	}
+	if got, want := of(c), []int64{2, 500, 2, 1, 2}; !slices.Equal(got, want) {
+		t.Errorf("one: %v, want %v", got, want)
+	}
+}

@@ -1,0 +1,101 @@
+package fixes
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/edit"
+	"github.com/unpend/unpend/rca/rcatest"
+)
+
+// A fix is what the scheduler's own code makes of the cluster as the fix leaves it: a node for
+// the pod that no kubelet would refuse again, and that no manager is about to change.
+func TestProofs(t *testing.T) {
+	full := func(nodes ...string) func(*cluster.State) {
+		return func(st *cluster.State) {
+			for _, n := range nodes {
+				p := rcatest.Victim("v-"+n, 0, 1, 0, "v")
+				p.Spec.NodeName, p.Spec.Containers[0].Resources.Requests = n, rcatest.List("nvidia.com/mig-1g.5gb", "7")
+				st.Pods = append(st.Pods, p)
+			}
+		}
+	}
+	const accepts, copied = "the scheduler's filters accept ", " on a copy of the cluster"
+	fewer := func(node string) []edit.Change {
+		return []edit.Change{{Kind: diagnosis.ChangeRequest, Title: "less", Pod: func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"on": node} }}}
+	}
+	midway := func(c *Finder) {
+		c.Judged = []diagnosis.NodeBlockers{{Name: "a", Blockers: []diagnosis.Blocker{{Cause: diagnosis.MIGConfigInProgress}}}, {Name: "b", Blockers: []diagnosis.Blocker{{Cause: diagnosis.MIGInstancesInUse}}}}
+	}
+	for name, tc := range map[string]struct {
+		state   func(*cluster.State)
+		edit    func(*Finder)
+		changes func(*Finder) []edit.Change
+		verdict diagnosis.Verdict
+		why     string
+		runs    int // of those that wait; -1: it is not said
+	}{
+		"no copy shows it": {nil, nil, func(*Finder) []edit.Change {
+			return []edit.Change{{Title: "x"}, {Title: "y", Untestable: "nobody knows"}}
+		}, diagnosis.Unproven, "nobody knows", -1},
+		"it does not help": {full("a", "b"), nil, func(*Finder) []edit.Change { return []edit.Change{{Title: "x"}} }, diagnosis.Refuted, "the scheduler's filters still refuse every node", -1},
+		"it helps":         {full("a"), nil, func(*Finder) []edit.Change { return []edit.Change{{Title: "x"}} }, diagnosis.Schedules, accepts + "b" + copied, 1},
+		"somebody leaves": {full("a", "b"), nil, func(c *Finder) []edit.Change {
+			return []edit.Change{edit.EvictFrom(c.Node("a"), diagnosis.MIGInstancesInUse, c.Node("a").Pods)}
+		}, diagnosis.Schedules, accepts + "a" + copied + "; victims will wait: 1 of 1", 1},
+		"somebody leaves and lands": {full("a"), nil, func(c *Finder) []edit.Change {
+			ch := edit.EvictFrom(c.Node("a"), diagnosis.MIGInstancesInUse, c.Node("a").Pods)
+			ch.Pod = fewer("a")[0].Pod
+			return []edit.Change{ch}
+		}, diagnosis.Schedules, accepts + "a" + copied + "; each evicted pod was placed again", 1},
+		"its kubelet would refuse it again": {full("b"), nil, func(*Finder) []edit.Change { return []edit.Change{{Title: "x", Not: "a"}} }, diagnosis.Refuted, "the scheduler chooses a again, whose kubelet would refuse it again", -1},
+		"another node's would":              {full("a"), nil, func(*Finder) []edit.Change { return []edit.Change{{Title: "x", Not: "a"}} }, diagnosis.Schedules, accepts + "b" + copied, 1},
+		"it is about to be changed":         {nil, midway, func(*Finder) []edit.Change { return fewer("a") }, diagnosis.Refuted, "MIG manager is not done with a: what it offers now it may not offer in a minute", -1},
+		"another is about to be":            {nil, midway, func(*Finder) []edit.Change { return fewer("b") }, diagnosis.Schedules, accepts + "b" + copied, 1},
+		"what was asked stays": {nil, midway, func(*Finder) []edit.Change {
+			all := fewer("a")
+			all[0].Adds = true
+			return all
+		}, diagnosis.Schedules, accepts + "a" + copied, 1},
+		"a label is changed": {nil, midway, func(*Finder) []edit.Change {
+			all := fewer("a")
+			all[0].Kind = diagnosis.FixSelector
+			return all
+		}, diagnosis.Schedules, accepts + "a" + copied, 1},
+		"something comes first": {full("a"), nil, func(*Finder) []edit.Change { return []edit.Change{{Title: "x", Until: "it is noon"}} }, diagnosis.Waits, "accepted on a copy once it is noon", -1},
+		"it does not exist yet": {func(st *cluster.State) {
+			full("a")(st)
+			st.Pods[0].Spec.Containers[0].Resources.Limits = st.Pods[0].Spec.Containers[0].Resources.Requests.DeepCopy()
+		}, func(c *Finder) { c.Unborn = true }, func(*Finder) []edit.Change { return []edit.Change{{Title: "x"}} }, diagnosis.Schedules, "by the arithmetic of quotas and limits the API server takes it; " + accepts + "b" + copied, 1},
+		"the API server refuses it": {full("a"), func(c *Finder) { c.Unborn = true }, func(*Finder) []edit.Change { return []edit.Change{{Title: "x"}} }, diagnosis.Refuted, "container c requests 1 nvidia.com/mig-1g.5gb and has no limit of it", -1},
+		"all that wait":             {full("a"), func(c *Finder) { c.Incident.Waiting = 9 }, func(*Finder) []edit.Change { return []edit.Change{{Title: "x"}} }, diagnosis.Schedules, accepts + "b" + copied + "; 7 of 9 run", 7},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := finder(t, nil, "nvidia.com/mig-1g.5gb", func(st *cluster.State) {
+				for _, n := range st.Nodes {
+					n.Labels["on"] = n.Name
+				}
+				if tc.state != nil {
+					tc.state(st)
+				}
+			})
+			if tc.edit != nil {
+				tc.edit(c)
+			}
+			f := c.candidate(c.Node("a"), tc.changes(c))
+			if err := c.prove(t.Context(), f); err != nil {
+				t.Fatal(err)
+			}
+			runs := -1
+			if f.fix.Effect != nil {
+				runs = f.fix.Effect.Runs
+			}
+			if p := f.fix.Proof; p.Verdict != tc.verdict || p.Why != tc.why || runs != tc.runs {
+				t.Errorf("%s: %q, %d run; want %s: %q, %d", p.Verdict, p.Why, runs, tc.verdict, tc.why, tc.runs)
+			}
+		})
+	}
+}

@@ -1,0 +1,138 @@
+package kubelet
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// Hindrance is what objects tell about why devices could not be prepared, beyond the words
+// of the kubelet or the driver.
+type Hindrance struct {
+	Says         string // completes "could not prepare its devices: …"
+	Evidence     []diagnosis.Evidence
+	Title        string
+	Unproven     string
+	Commands     []string
+	Risk         diagnosis.Risk
+	StopsUnknown bool
+	Minutes      int
+}
+
+// Hindered looks for what hinders the first of the pods; nil where no object tells.
+func Hindered(w *view.Cluster, unprepared []*corev1.Pod) *Hindrance {
+	if len(unprepared) == 0 || w.State.Unread["ResourceClaim"] != "" {
+		return nil
+	}
+	p := unprepared[0]
+	for _, look := range []func(*view.Cluster, *corev1.Pod, string) *Hindrance{notReserved, heldByDriver, helperAway} {
+		if h := look(w, p, unpreparedSays(p)); h != nil {
+			return h
+		}
+	}
+	return nil
+}
+
+// notAllowed is the kubelet's word where a claim is not reserved for the pod
+// (pkg/kubelet/cm/dra/manager.go, prepareResources).
+var notAllowed = regexp.MustCompile(`is not allowed to use ResourceClaim (\S+) \(`)
+
+// notReserved: the claim is reserved for others, or for nobody. Its driver was not even asked.
+func notReserved(w *view.Cluster, p *corev1.Pod, says string) *Hindrance {
+	m := notAllowed.FindStringSubmatch(says)
+	if m == nil {
+		return nil
+	}
+	claim := claimNamed(w, p.Namespace, m[1])
+	if claim == nil || slices.ContainsFunc(claim.Status.ReservedFor, func(r resourcev1.ResourceClaimConsumerReference) bool { return r.UID == p.UID }) {
+		return nil
+	}
+	at := "ResourceClaim/" + claim.Namespace + "/" + claim.Name
+	whom, facts := "nobody", []diagnosis.Claim{diagnosis.That("count(status.reservedFor)", "", diagnosis.Is, "0")}
+	if len(claim.Status.ReservedFor) > 0 {
+		r := claim.Status.ReservedFor[0]
+		whom, facts = r.Name, []diagnosis.Claim{diagnosis.That("status.reservedFor", "", diagnosis.Contains, r.Name), diagnosis.That("status.reservedFor", "", diagnosis.ContainsNot, string(p.UID))}
+		if w.State.Pod(claim.Namespace, r.Name) == nil && w.State.Unread["Pod"] == "" && r.Resource == "pods" {
+			whom += ", which is not there"
+			facts = append(facts, diagnosis.That("", "", diagnosis.Absent, "").Of("Pod/"+claim.Namespace+"/"+r.Name))
+		}
+	}
+	again := fmt.Sprintf("kubectl -n %s delete pod %s  # its owner makes another", p.Namespace, p.Name)
+	if !view.ComesBack(p) {
+		again = fmt.Sprintf("kubectl -n %s get pod %s -o json | jq 'del(.spec.nodeName, .status, .metadata.uid, .metadata.resourceVersion)' | kubectl replace --force -f -", p.Namespace, p.Name)
+	}
+	return &Hindrance{Says: fmt.Sprintf("ResourceClaim %s is not reserved for it, but for %s", claim.Name, whom),
+		Evidence: []diagnosis.Evidence{diagnosis.Fact(at, "is reserved for "+whom, facts...)},
+		Title:    fmt.Sprintf("make %s again: who schedules it has to reserve ResourceClaim %s for it", p.Name, claim.Name),
+		Unproven: "why the claim was not reserved for it is in no object", Risk: diagnosis.LowRisk, Minutes: 2,
+		Commands: []string{fmt.Sprintf("kubectl -n %s get resourceclaim %s -o yaml  # status.reservedFor, and who made it: metadata.ownerReferences", claim.Namespace, claim.Name), again}}
+}
+
+// alreadyHeld is the word of NVIDIA's driver where its own record on the node has the device for
+// another claim (kubernetes-sigs/dra-driver-nvidia-gpu, device_state.go).
+var alreadyHeld = regexp.MustCompile(`requested device (\S+) is already allocated to different claim ([0-9a-f-]{36})`)
+
+// heldByDriver: what the API has free, the driver's record on the node has not. Where that
+// claim is gone, nobody tells the driver so (kubernetes-sigs/dra-driver-nvidia-gpu#1278).
+func heldByDriver(w *view.Cluster, p *corev1.Pod, says string) *Hindrance {
+	m := alreadyHeld.FindStringSubmatch(says)
+	if m == nil {
+		return nil
+	}
+	node, device, uid := p.Spec.NodeName, m[1], m[2]
+	look := "kubectl get pods -A -o wide --field-selector spec.nodeName=" + node
+	if i := slices.IndexFunc(w.State.ResourceClaims, func(r *resourcev1.ResourceClaim) bool { return string(r.UID) == uid }); i >= 0 {
+		other := w.State.ResourceClaims[i]
+		name := other.Namespace + "/" + other.Name
+		return &Hindrance{Says: fmt.Sprintf("its driver has device %s for ResourceClaim %s", device, name),
+			Evidence: []diagnosis.Evidence{diagnosis.Fact("ResourceClaim/"+name, "has the uid that the driver names", diagnosis.That("metadata.uid", "", diagnosis.Is, uid))},
+			Title:    fmt.Sprintf("see who uses ResourceClaim %s, for which the driver on %s has device %s", name, node, device), Unproven: "when the driver gives the device back is in no object", Risk: diagnosis.NoRisk,
+			Commands: []string{fmt.Sprintf("kubectl -n %s get resourceclaim %s -o yaml  # status.reservedFor; the driver gives the device back once those pods have ended", other.Namespace, other.Name), look}}
+	}
+	own, driver := deviceOf(w, p, device)
+	if own == "" {
+		return nil // the words are of another time
+	}
+	file := "/var/lib/kubelet/plugins/" + driver + "/checkpoint.json"
+	debug := fmt.Sprintf("kubectl debug node/%s -it --image=busybox --profile=sysadmin -- chroot /host ", node)
+	return &Hindrance{Says: fmt.Sprintf("its driver holds device %s for a ResourceClaim that is not there any more (uid %s)", device, uid),
+		Evidence: []diagnosis.Evidence{diagnosis.Fact("ResourceClaim/"+own, "has "+device+", which the driver holds for uid "+uid+", and no ResourceClaim of the cluster has that", diagnosis.That("status.allocation", "", diagnosis.Contains, device), diagnosis.That("metadata.uid", "", diagnosis.IsNot, uid).Of("ResourceClaim/*"))},
+		Title:    fmt.Sprintf("have the driver on %s forget claim %s, which is not there any more", node, uid), Unproven: "what the driver has noted on the node is in no object", Risk: diagnosis.MediumRisk, StopsUnknown: true, Minutes: 15,
+		Commands: []string{look + "  # none of these may use " + device, debug + "cat " + file, "kubectl cordon " + node,
+			"kubectl drain " + node + " --ignore-daemonsets --delete-emptydir-data  # where the file has claims of other pods too: the driver has to give those back first",
+			debug + "mv " + file + " " + file + ".old", "# then delete the driver's pod on " + node + ": it starts with an empty record", "kubectl uncordon " + node}}
+}
+
+// deviceOf is the claim of the pod that has a device, as namespace/name, with the device's driver;
+// empty where none has.
+func deviceOf(w *view.Cluster, p *corev1.Pod, device string) (claim, driver string) {
+	for _, name := range ClaimsOf(p) {
+		ns, n, _ := strings.Cut(name, "/")
+		c := claimNamed(w, ns, n)
+		if c == nil || c.Status.Allocation == nil {
+			continue
+		}
+		for _, r := range c.Status.Allocation.Devices.Results {
+			if r.Device == device {
+				return name, r.Driver
+			}
+		}
+	}
+	return "", ""
+}
+
+func claimNamed(w *view.Cluster, namespace, name string) *resourcev1.ResourceClaim {
+	for _, r := range w.State.ResourceClaims {
+		if r.Namespace == namespace && r.Name == name {
+			return r
+		}
+	}
+	return nil
+}

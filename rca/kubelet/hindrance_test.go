@@ -1,0 +1,86 @@
+package kubelet
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/unpend/unpend/rca/rcatest"
+	"github.com/unpend/unpend/rca/view"
+	"github.com/unpend/unpend/watcher/incident"
+)
+
+const (
+	mineUID  = "00000000-0000-4000-8000-000000000001"
+	otherUID = "00000000-0000-4000-8000-000000000002"
+)
+
+// unprepared is pod a/w on node n, which uses claim mine, with what its kubelet says.
+func unprepared(w *rcatest.World, says string) []*corev1.Pod {
+	node(w)
+	mine := "mine"
+	p := w.Wait
+	p.UID, p.Spec.NodeName = "u-w", "n"
+	p.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimName: &mine}}
+	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReadyToStartContainers, Reason: incident.FailedPrepare, Message: "Failed to prepare dynamic resources: prepare dynamic resources: " + says}}
+	w.ResourceClaims = append(w.ResourceClaims, &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "mine", UID: mineUID},
+		Status: resourcev1.ResourceClaimStatus{Allocation: &resourcev1.AllocationResult{Devices: resourcev1.DeviceAllocationResult{Results: []resourcev1.DeviceRequestAllocationResult{{Driver: "other.example", Device: "gpu-7"}}}}}})
+	return []*corev1.Pod{p}
+}
+
+func reserve(claim *resourcev1.ResourceClaim, name string, uid types.UID) {
+	claim.Status.ReservedFor = append(claim.Status.ReservedFor, resourcev1.ResourceClaimConsumerReference{Resource: "pods", Name: name, UID: uid})
+}
+
+// What stands behind the kubelet's words is told where objects show it, and not else.
+func TestHindered(t *testing.T) {
+	const notAllowed, held = "pod w (u-w) is not allowed to use ResourceClaim mine (" + mineUID + ")", "requested device gpu-7 is already allocated to different claim " + otherUID
+	crashes := func(name string, labels map[string]string) func(*rcatest.World) {
+		return func(w *rcatest.World) {
+			w.Pods = append(w.Pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "d", Name: name, UID: "u-d", Labels: labels}, Spec: corev1.PodSpec{NodeName: "n"},
+				Status: corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{{Name: "c", RestartCount: 3, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}}}}})
+		}
+	}
+	domain := map[string]string{domainLabel: "x"}
+	for name, tc := range map[string]struct {
+		says string
+		edit func(*rcatest.World)
+		want string // what is said; empty: nothing
+		has  string // in its commands
+	}{
+		"reserved for nobody":           {says: notAllowed, want: "ResourceClaim mine is not reserved for it, but for nobody"},
+		"for one that is gone":          {says: notAllowed, edit: func(w *rcatest.World) { reserve(w.ResourceClaims[0], "gone", "u-g") }, want: "ResourceClaim mine is not reserved for it, but for gone, which is not there"},
+		"for it, by now":                {says: notAllowed, edit: func(w *rcatest.World) { reserve(w.ResourceClaims[0], "w", "u-w") }},
+		"a claim that is not there":     {says: notAllowed, edit: func(w *rcatest.World) { w.ResourceClaims = nil }},
+		"claims not read":               {says: notAllowed, edit: func(w *rcatest.World) { w.Unread["ResourceClaim"] = "forbidden" }},
+		"held for a claim that is gone": {says: held, want: "its driver holds device gpu-7 for a ResourceClaim that is not there any more (uid " + otherUID + ")", has: "/var/lib/kubelet/plugins/other.example/checkpoint.json"},
+		"held for a claim that is there": {says: held, edit: func(w *rcatest.World) {
+			w.ResourceClaims = append(w.ResourceClaims, &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "b", Name: "theirs", UID: otherUID}})
+		}, want: "its driver has device gpu-7 for ResourceClaim b/theirs"},
+		"a helper of the claim":            {says: "MPS control daemon is not yet ready", edit: crashes("mps-control-daemon-"+mineUID+"-44f48-x", nil), want: "it waits for pod d/mps-control-daemon-" + mineUID + "-44f48-x, whose container c is in CrashLoopBackOff after 3 restarts"},
+		"a domain's daemon":                {says: "error asserting ComputeDomain Ready", edit: crashes("cd", domain), want: "it waits for pod d/cd, whose container c is in CrashLoopBackOff after 3 restarts", has: "nvidia-imex.service"},
+		"a domain's daemon, other words":   {says: "no such device", edit: crashes("cd", domain)},
+		"another pod that crashes there":   {says: "error asserting ComputeDomain Ready", edit: crashes("web", nil)},
+		"words that nothing stands behind": {says: "DRA driver gpu.nvidia.com is not registered"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := rcatest.NewWorld()
+			pods := unprepared(w, tc.says)
+			if tc.edit != nil {
+				tc.edit(w)
+			}
+			h := Hindered(view.New(w.State), pods)
+			if h == nil {
+				h = &Hindrance{}
+			}
+			if h.Says != tc.want || !slices.ContainsFunc(append(h.Commands, ""), func(c string) bool { return strings.Contains(c, tc.has) }) {
+				t.Errorf("%q\n%q", h.Says, h.Commands)
+			}
+		})
+	}
+}

@@ -1,0 +1,27 @@
+package stack
+
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// intel is Intel (intel/intel-device-plugins-for-kubernetes, cmd/gpu_plugin). Its plugin
+// announces a resource for each of the kernel's drivers: gpu.intel.com/i915 and gpu.intel.com/xe.
+var intel = &maker{
+	whose: "Intel's", prefix: "gpu.intel.com/", plugin: "device plugin of Intel's", is: isIntelPlugin,
+	// Of node feature discovery, with the rules of Intel's plugins or by the class of the device.
+	labels:  []string{"intel.feature.node.kubernetes.io/gpu", "feature.node.kubernetes.io/pci-0300_8086.present", "feature.node.kubernetes.io/pci-0380_8086.present"},
+	written: []string{"gpu.intel.com/"},
+	behind:  "the driver (i915 or xe) serves no card", image: "intel-gpu-plugin", driver: "i915 or xe", shows: "/sys/class/drm /dev/dri",
+	steps: []string{"see that the machine's driver shows the card: /dev/dri is there", "install Intel's GPU plugin, or its operator with a GpuDevicePlugin that selects the node"},
+	install: func(node string) []string {
+		return []string{"kubectl apply -k https://github.com/intel/intel-device-plugins-for-kubernetes/deployments/gpu_plugin", "kubectl get gpudeviceplugins -o yaml  # of Intel's operator: spec.nodeSelector has to be labels of " + node}
+	},
+}
+
+// isIntelPlugin tells it by its container, which its manifest and its operator name alike, or
+// by its image.
+func isIntelPlugin(c corev1.Container) bool {
+	return c.Name == "intel-gpu-plugin" || strings.Contains(c.Image, "intel-gpu-plugin")
+}

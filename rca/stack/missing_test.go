@@ -1,0 +1,104 @@
+package stack
+
+import (
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// Where no device plugin is installed, what is there already says why, and what installs one.
+func TestWhatInstallsAPlugin(t *testing.T) {
+	policy := func(plugin any, conditions ...map[string]any) func(*lab) {
+		return func(l *lab) {
+			var list []any
+			for _, c := range conditions {
+				list = append(list, c)
+			}
+			spec := map[string]any{}
+			if plugin != nil {
+				spec["devicePlugin"] = map[string]any{"enabled": plugin}
+			}
+			l.ClusterPolicies = []*unstructured.Unstructured{{Object: map[string]any{"metadata": map[string]any{"name": "cp"}, "spec": spec, "status": map[string]any{"conditions": list}}}}
+		}
+	}
+	condition := func(reason, status, message string) map[string]any {
+		return map[string]any{"reason": reason, "status": status, "message": message}
+	}
+	offered := func(driver, node string, devices int) func(*lab) {
+		return func(l *lab) {
+			s := &resourcev1.ResourceSlice{Spec: resourcev1.ResourceSliceSpec{Driver: driver, NodeName: &node, Devices: make([]resourcev1.Device, devices)}}
+			l.ResourceSlices = append(l.ResourceSlices, s)
+		}
+	}
+	const none, nobody = "has GPUs, and no device plugin is installed that announces them", "no DaemonSet of the cluster is NVIDIA's device plugin"
+	for name, k := range map[string]struct {
+		edit  func(*lab)
+		says  string
+		fact  string
+		title string
+		last  string // part of the steps and commands
+	}{
+		"nothing is there": {func(*lab) {}, none, nobody, "install NVIDIA's GPU Operator, which announces the GPUs of n", "helm install gpu-operator"},
+		"GKE's":            {func(l *lab) { l.Nodes[0].Labels["cloud.google.com/gke-accelerator"] = "nvidia-l4" }, none, nobody, "give GKE's node its device plugin back", "gcloud container node-pools describe"},
+		"with taints": {func(l *lab) {
+			l.Nodes[0].Spec.Taints = []corev1.Taint{{Key: "team", Effect: corev1.TaintEffectNoSchedule}, {Key: "nvidia.com/gpu", Effect: corev1.TaintEffectNoExecute}}
+		}, none, nobody, "install NVIDIA's GPU Operator, which announces the GPUs of n", "tolerate its taints in daemonsets.tolerations: team:NoSchedule, nvidia.com/gpu:NoExecute"},
+		"the operator's alone": {policy(nil), none, nobody, "have the GPU Operator find GPUs: install node feature discovery", "nfd.enabled=true"},
+		"switched off":         {policy(false), "has GPUs, and the GPU Operator is told to install no device plugin", "spec.devicePlugin.enabled is false", "have the GPU Operator install its device plugin", "devicePlugin"},
+		"switched on":          {policy(true), none, nobody, "have the GPU Operator find GPUs: install node feature discovery", "nfd.enabled=true"},
+		"it finds no labels":   {policy(nil, condition("Reconciled", "True", "x"), condition("NFDLabelsMissing", "True", "no labels")), "has GPUs, and the GPU Operator installs nothing: node feature discovery is not there to label them", nobody + "; NFDLabelsMissing: no labels", "have the GPU Operator find GPUs: install node feature discovery", "nfd.enabled=true"},
+		"it finds no nodes":    {policy(nil, condition("NoGPUNodes", "True", "no nodes")), "has GPUs, and the GPU Operator installs nothing: node feature discovery is not there to label them", nobody + "; NoGPUNodes: no nodes", "have the GPU Operator find GPUs: install node feature discovery", "nfd.enabled=true"},
+		"it found none before": {policy(nil, condition("NoGPUNodes", "False", "no nodes")), none, nobody, "have the GPU Operator find GPUs: install node feature discovery", "nfd.enabled=true"},
+		"it cannot make them":  {policy(nil, condition("ReconcileFailed", "True", "no right")), "has GPUs, and the GPU Operator cannot make what announces them: no right", nobody + "; ReconcileFailed: no right", "mend what keeps the GPU Operator from making its DaemonSets: see ClusterPolicy cp", "kubectl describe clusterpolicy cp"},
+		"by DRA alone":         {offered("gpu.nvidia.com", "n", 1), "offers its GPUs through DRA alone, and no device plugin is installed that offers them by name", "driver gpu.nvidia.com offers its devices", "let DeviceClass gpu.nvidia.com stand behind nvidia.com/gpu, or ask by a ResourceClaim", "extendedResourceName"},
+		"by no device":         {offered("gpu.nvidia.com", "n", 0), none, nobody, "install NVIDIA's GPU Operator, which announces the GPUs of n", "helm install gpu-operator"},
+		"another driver's":     {offered("dra.example.com", "n", 1), none, nobody, "install NVIDIA's GPU Operator, which announces the GPUs of n", "helm install gpu-operator"},
+		"another node's":       {offered("gpu.nvidia.com", "m", 1), none, nobody, "install NVIDIA's GPU Operator, which announces the GPUs of n", "helm install gpu-operator"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab()
+			n := l.gpuNode("n")
+			n.Labels = map[string]string{"karpenter.k8s.aws/instance-gpu-name": "a10g"}
+			l.DaemonSets = []*appsv1.DaemonSet{}
+			k.edit(l)
+			w := view.New(l.State)
+			f := Of(w).On(w.Nodes["n"])
+			if f == nil || f.Link != Installed || f.State != Missing || f.Cause != diagnosis.GPUStackMissing || f.Says != k.says {
+				t.Fatalf("%+v", f)
+			}
+			if last := f.Evidence[len(f.Evidence)-1]; last.Fact != k.fact {
+				t.Errorf("%q, want %q", last.Fact, k.fact)
+			}
+			if m := f.Mends[0]; m.Title != k.title || !strings.Contains(strings.Join(append(m.Steps, m.Commands...), "\n"), k.last) {
+				t.Errorf("%+v", m)
+			}
+		})
+	}
+}
+
+// Taints that the operator's parts do not tolerate are named: not the one for GPUs, nor those of
+// the node's state, nor preferences.
+func TestForeignTaints(t *testing.T) {
+	for _, k := range []struct {
+		taint corev1.Taint
+		want  string
+	}{
+		{corev1.Taint{Key: "team", Value: "ml", Effect: corev1.TaintEffectNoSchedule}, "team=ml:NoSchedule"},
+		{corev1.Taint{Key: "team", Effect: corev1.TaintEffectPreferNoSchedule}, ""},
+		{corev1.Taint{Key: "node.kubernetes.io/not-ready", Effect: corev1.TaintEffectNoExecute}, ""},
+		{corev1.Taint{Key: "nvidia.com/gpu", Effect: corev1.TaintEffectNoSchedule}, ""},
+		{corev1.Taint{Key: "nvidia.com/gpu", Effect: corev1.TaintEffectNoExecute}, "nvidia.com/gpu:NoExecute"},
+	} {
+		n := &view.Node{Node: &corev1.Node{Spec: corev1.NodeSpec{Taints: []corev1.Taint{k.taint}}}}
+		if got := strings.Join(foreign(n), ", "); got != k.want {
+			t.Errorf("%+v: %q", k.taint, got)
+		}
+	}
+}
