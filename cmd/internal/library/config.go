@@ -30,7 +30,7 @@ type Config struct {
 	// filled again at every start: from the folder, and from the bus.
 	Library string `json:"library"`
 	// MaxBytes of documents on the bus, besides bus.maxBytes (256 MiB).
-	MaxBytes bus.Size `json:"maxBytes"`
+	MaxBytes bus.Bytes `json:"maxBytes"`
 	// Slack and Jira are read by the process that leads, for all.
 	Slack Slack `json:"slack"`
 	Jira  Jira  `json:"jira"`
@@ -108,9 +108,9 @@ func (c Config) Documents() int64 {
 	return int64(c.MaxBytes)
 }
 
-// InForce is the configuration with the defaults of what is not given.
+// InForce is the same with the defaults of what is not given.
 func (c Config) InForce() Config {
-	c.MaxBytes = bus.Size(c.Documents())
+	c.MaxBytes = bus.Bytes(c.Documents())
 	if c.Slack.Given() {
 		c.Slack.Every = &metav1.Duration{Duration: orElse(c.Slack.Every, slackEvery)}
 	}

@@ -71,7 +71,7 @@ opsgenie: {keyFile: x}
 			}
 		}
 		var at any = shown
-		for _, part := range strings.Split(key, ".") {
+		for part := range strings.SplitSeq(key, ".") {
 			at = at.(map[string]any)[part]
 		}
 		if got := fmt.Sprint(at); canonical(got) != canonical(words) {

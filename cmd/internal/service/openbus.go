@@ -11,10 +11,10 @@ import (
 
 // busConfig is the NATS that the processes speak by.
 type busConfig struct {
-	URL      string   `json:"url"`      // of a NATS cluster; empty: embedded
-	StoreDir string   `json:"storeDir"` // of the embedded NATS
-	MaxBytes bus.Size `json:"maxBytes"` // of all streams (256 MiB)
-	Replicas int      `json:"replicas"` // of every stream (3 where NATS is a cluster)
+	URL      string    `json:"url"`      // of a NATS cluster; empty: embedded
+	StoreDir string    `json:"storeDir"` // of the embedded NATS
+	MaxBytes bus.Bytes `json:"maxBytes"` // of all streams (256 MiB)
+	Replicas int       `json:"replicas"` // of every stream (3 where NATS is a cluster)
 	// Listen is where other processes of ours come to the embedded NATS, such as :4222; nobody
 	// does without it.
 	Listen string `json:"listen"`

@@ -184,7 +184,7 @@ func leavesOnly(t *testing.T, p *typist, _ string) {
 		out := p.typed(t, `kubectl get deployments,statefulsets,services,configmaps,serviceaccounts,secrets,leases,roles,rolebindings,persistentvolumeclaims -n unpend -o name
 kubectl get clusterroles,clusterrolebindings,validatingadmissionpolicies,validatingadmissionpolicybindings,namespaces -o name | grep -E 'unpend' || true`)
 		var left []string
-		for _, name := range strings.Fields(out) {
+		for name := range strings.FieldsSeq(out) {
 			if name != "configmap/kube-root-ca.crt" && name != "serviceaccount/default" && name != "secret/unpend-nats" && name != "namespace/unpend" {
 				left = append(left, name)
 			}

@@ -54,6 +54,11 @@ func TestGuidesAsTyped(t *testing.T) {
 			t.Errorf("no guide has %q: take it off the list", begins)
 		}
 	}
+	for cmd := range scenes {
+		if !p.met[cmd] {
+			t.Errorf("no guide has %q any more, for which there is a scene", cmd)
+		}
+	}
 }
 
 // typist is a person at a terminal, with a cluster that has one node with an A100 and MIG manager.
@@ -62,13 +67,14 @@ type typist struct {
 	dir  string // where the guides' paths are
 	env  []string
 	stop func()          // ends what simulates MIG manager
+	met  map[string]bool // commands of the guides
 	left map[string]bool // of untyped, what was met
 }
 
 func newTypist(t *testing.T) *typist {
 	t.Helper()
 	clients := controlplane.Clients(t)
-	p := &typist{lane: &lane{ControlPlane: start(t, controlplane.Extras{})}, dir: t.TempDir(), left: map[string]bool{}}
+	p := &typist{lane: &lane{ControlPlane: start(t, controlplane.Extras{})}, dir: t.TempDir(), met: map[string]bool{}, left: map[string]bool{}}
 	ctx, cancel := context.WithCancel(t.Context())
 	stack := sim.New(p.Client(), p.Dynamic(), sim.Options{Now: time.Now, Logger: slog.New(slog.DiscardHandler), Apply: 500 * time.Millisecond})
 	ended := make(chan error, 1)
@@ -154,6 +160,7 @@ var noted = regexp.MustCompile(`(?m)^  (kubectl .*)$`)
 // follows types a command, after what is said around it, and looks at what comes of it.
 func (p *typist) follows(t *testing.T, cmd string) {
 	t.Helper()
+	p.met[cmd] = true
 	for begins := range untyped {
 		if strings.HasPrefix(cmd, begins) {
 			p.left[begins] = true
