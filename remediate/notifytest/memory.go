@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -100,14 +101,15 @@ type teller struct {
 
 // Notify implements notice.Notifier.
 func (n *teller) Notify(ctx context.Context, p notice.Proposal) error {
-	text := words(p)
+	lines := []string{words(p)}
 	if p.Finding != nil {
 		for _, f := range p.Finding.Fixes {
 			if f.Record != nil {
-				text += "\n" + f.Title + ": it " + f.Record.String()
+				lines = append(lines, f.Title+": it "+f.Record.String())
 			}
 		}
 	}
+	text := strings.Join(lines, "\n")
 	if plan := p.Plan(); plan != nil {
 		text += "\n" + plan.What
 	}

@@ -59,11 +59,12 @@ type learned struct {
 }
 
 func (d learned) text() string {
-	out := fmt.Sprintf("%s: %s new, %d as before, %d removed\n", terminal.Clean(d.Model), plural(d.Added, "vector", "vectors"), d.Same, d.Removed)
+	var out strings.Builder
+	fmt.Fprintf(&out, "%s: %s new, %d as before, %d removed\n", terminal.Clean(d.Model), plural(d.Added, "vector", "vectors"), d.Same, d.Removed)
 	for _, why := range slices.Sorted(maps.Keys(d.Skipped)) {
-		out += fmt.Sprintf("  left out: %d × %s\n", d.Skipped[why], terminal.Clean(why))
+		fmt.Fprintf(&out, "  left out: %d × %s\n", d.Skipped[why], terminal.Clean(why))
 	}
-	return out
+	return out.String()
 }
 
 // learn asks what is new in the library means; nil where no endpoint is named.
