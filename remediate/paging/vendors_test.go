@@ -301,7 +301,9 @@ func takeHook(f *fake, r *http.Request, body []byte) (int, string) {
 	p.log, p.text, p.state = append(p.log, strings.TrimPrefix(e.Type, "dev.unpend.incident.")), string(e.Data.State)+" "+e.Data.Summary, string(e.Data.State)
 	if d := e.Data.Proposal.Finding; d != nil {
 		for _, x := range d.Fixes { // who is told reads it as JSON
-			p.text += fmt.Sprintf("\n%s: %v", x.Title, x.Record)
+			if x.Record != nil {
+				p.text += "\n" + x.Record.String()
+			}
 		}
 	}
 	return 204, ""
