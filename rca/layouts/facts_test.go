@@ -24,18 +24,7 @@ func (r row) shown(t *testing.T, tell func(*view.Cluster, *view.Node, *Short) *v
 	for i, start := range r.holds {
 		w.AddHolder(fmt.Sprint("h", i), "n", mig1, start)
 	}
-	w.Asking(rcatest.List(r.asks, fmt.Sprint(max(1, r.count))))
-	for _, f := range fill {
-		f(w)
-	}
-	v, done, err := view.Open(t.Context(), w.State, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(done)
-	n, s := v.Nodes["n"], Short{Ask: view.AsksOf(w.Wait)[0]}
-	stock := n.StockOf(s.Ask.Resource)
-	s.Allocatable, s.Capacity = stock.Allocatable, stock.Capacity
+	v, n, s := r.opened(t, w, fill...)
 	f := tell(v, n, &s)
 	if f == nil {
 		return ""

@@ -55,6 +55,25 @@ var reasons = []struct {
 	{"mode", ModePending}, {"not capable", NotCapable}, {"unsupported", ProfileUnsupported}, {"strategy", StrategyMismatch},
 }
 
+// opened is the row's world, once it asks for what the row does and is as fill makes it, with its
+// node and what that has too little of.
+func (r row) opened(t *testing.T, w *rcatest.World, fill ...func(*rcatest.World)) (*view.Cluster, *view.Node, Short) {
+	t.Helper()
+	w.Asking(rcatest.List(r.asks, fmt.Sprint(max(1, r.count))))
+	for _, f := range fill {
+		f(w)
+	}
+	v, done, err := view.Open(t.Context(), w.State, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(done)
+	n, s := v.Nodes["n"], Short{Ask: view.AsksOf(w.Wait)[0]}
+	stock := n.StockOf(s.Ask.Resource)
+	s.Allocatable, s.Capacity = stock.Allocatable, stock.Capacity
+	return v, n, s
+}
+
 // told opens the row's world, once it is as fill makes it.
 func (r row) told(t *testing.T, fill ...func(*rcatest.World)) string {
 	t.Helper()
@@ -68,18 +87,7 @@ func (r row) told(t *testing.T, fill ...func(*rcatest.World)) string {
 			}
 		}
 	}
-	w.Asking(rcatest.List(r.asks, fmt.Sprint(max(1, r.count))))
-	for _, f := range fill {
-		f(w)
-	}
-	v, done, err := view.Open(t.Context(), w.State, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(done)
-	n, s := v.Nodes["n"], Short{Ask: view.AsksOf(w.Wait)[0]}
-	stock := n.StockOf(s.Ask.Resource)
-	s.Allocatable, s.Capacity = stock.Allocatable, stock.Capacity
+	v, n, s := r.opened(t, w, fill...)
 	out := ""
 	for _, reason := range reasons {
 		if f := reason.tell(v, n, &s); f != nil {

@@ -101,6 +101,7 @@ func refusedHelper(w *view.Cluster, p *corev1.Pod, claim *resourcev1.ResourceCla
 				if account == "" {
 					account = "default"
 				}
+				h.Risk = diagnosis.MediumRisk // every pod of that account may be privileged then
 				h.Commands = append(h.Commands, fmt.Sprintf("oc adm policy add-scc-to-user privileged -z %s -n %s", account, rs.Namespace))
 			}
 			return h
