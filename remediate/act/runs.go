@@ -89,12 +89,13 @@ func (r *run) owner(ctx context.Context, ref incident.Ref) (metav1.Object, error
 	return r.single.Get(ctx, ref.Kind, ref.Namespace, ref.Name)
 }
 
-// calm says what is missing until no more pods wait than were announced, or fewer than
+// calm says what is missing until no more pods wait than were announced, and fewer than
 // before, and the controller has made all that it wants, once one runs: a rollout goes on
-// meanwhile. It is no failure when that is not so.
+// meanwhile. Where the pods were refused none waited before, and each of those that the
+// controller makes now waits for a moment. It is no failure when that is not so.
 func (r *run) calm(ctx context.Context, e *journal.Entry) (string, error) {
 	b := r.rem.Status.Before
-	if b == nil || b.Waiting == 0 || e.Since(r.Now()) >= r.Deadlines.Calm || !r.Now().Add(r.Deadlines.Calm).Before(e.Deadline.Time) {
+	if b == nil || b.Waiting == 0 && b.Announced == nil || e.Since(r.Now()) >= r.Deadlines.Calm || !r.Now().Add(r.Deadlines.Calm).Before(e.Deadline.Time) {
 		return "", nil
 	}
 	own, all, err := r.waiting(ctx)
@@ -105,8 +106,8 @@ func (r *run) calm(ctx context.Context, e *journal.Entry) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if settled && own < b.Waiting && (b.Announced == nil || all <= *b.Announced) {
+	if settled && (b.Waiting == 0 || own < b.Waiting) && (b.Announced == nil || all <= *b.Announced) {
 		return "", nil
 	}
-	return fmt.Sprintf("%s runs, and %d still wait", r.rem.Status.Pod, all), nil
+	return fmt.Sprintf("%s runs, and %d still %s", r.rem.Status.Pod, all, either(all == 1, "waits", "wait")), nil
 }
