@@ -10,6 +10,7 @@ import (
 	"github.com/unpend/unpend/cmd/internal/program/console"
 	"github.com/unpend/unpend/cmd/internal/program/sources"
 	"github.com/unpend/unpend/cmd/internal/service"
+	"github.com/unpend/unpend/cmd/internal/service/settings"
 	"github.com/unpend/unpend/rca/idle"
 )
 
@@ -44,7 +45,7 @@ func runCommand(kube *sources.KubeFlags, std console.Stdio) *cobra.Command {
 	return c
 }
 
-func (o *runOptions) check(c service.Config) error {
+func (o *runOptions) check(c settings.Config) error {
 	for _, r := range o.roles {
 		if !slices.Contains(service.Roles, r) {
 			return console.Usage("role %q is not known: use %s", r, strings.Join(service.Roles, ", "))
@@ -74,7 +75,7 @@ func (o *runOptions) check(c service.Config) error {
 }
 
 func (o *runOptions) serve(ctx context.Context, std console.Stdio) error {
-	c, err := service.ReadConfig(o.config)
+	c, err := settings.ReadConfig(o.config)
 	if err != nil {
 		return err
 	}

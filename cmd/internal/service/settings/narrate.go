@@ -1,4 +1,4 @@
-package service
+package settings
 
 import (
 	"cmp"
@@ -6,7 +6,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/unpend/unpend/cmd/internal/secrets"
 	"github.com/unpend/unpend/rca/narrate"
 )
 
@@ -29,21 +28,21 @@ type narrateConfig struct {
 	TokenLimitField string `json:"tokenLimitField"`
 }
 
-func (c narrateConfig) given() bool { return c != narrateConfig{} }
+func (c narrateConfig) Given() bool { return c != narrateConfig{} }
 
 // check says what of it cannot be meant.
 func (c narrateConfig) check() error {
-	if !c.given() {
+	if !c.Given() {
 		return nil
 	}
 	var no error
 	if c.URL == "" && c.Model == "" {
 		no = errors.New("narrate names no narrate.url and no narrate.model: leave all of it out, and no model is asked")
 	}
-	return errors.Join(no, c.options().Validate())
+	return errors.Join(no, c.Options().Validate())
 }
 
-func (c narrateConfig) options() narrate.Options {
+func (c narrateConfig) Options() narrate.Options {
 	o := narrate.Options{URL: c.URL, Model: c.Model, TokenLimitField: c.TokenLimitField, Deadline: narrate.DefaultDeadline, PerHour: narrate.DefaultPerHour, MaxTokens: narrate.DefaultMaxTokens}
 	if c.Deadline != nil {
 		o.Deadline = c.Deadline.Duration
@@ -51,32 +50,4 @@ func (c narrateConfig) options() narrate.Options {
 	o.PerHour = *cmp.Or(c.PerHour, &o.PerHour)
 	o.MaxTokens = *cmp.Or(c.MaxTokens, &o.MaxTokens)
 	return o
-}
-
-// narrator speaks to the model; nil where none is configured.
-func (s *Service) narrator() (*narrate.Narrator, func(error) error, error) {
-	c := s.config.Narrate
-	if !c.given() {
-		return nil, nil, nil
-	}
-	o := c.options()
-	var err error
-	if c.KeyFile != "" {
-		if o.Key, err = secrets.Read("narrate.keyFile", c.KeyFile); err != nil {
-			return nil, nil, err
-		}
-		if o.Key == "" {
-			return nil, nil, errors.New("narrate.keyFile: it holds no key")
-		}
-	}
-	client, err := s.config.Outbound.within(o.Deadline, o.Key)
-	if err != nil {
-		return nil, nil, err
-	}
-	if _, err := client.Parse("narrate.url", c.URL); err != nil {
-		return nil, nil, err
-	}
-	o.HTTP, o.Now, o.Registerer = client.HTTP(), s.now, s.registry
-	n, err := narrate.New(o)
-	return n, func(err error) error { return client.Told("word a finding", err) }, err
 }

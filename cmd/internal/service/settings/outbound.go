@@ -1,4 +1,4 @@
-package service
+package settings
 
 import (
 	"time"
@@ -13,12 +13,12 @@ type outboundConfig struct {
 	Allow []string `json:"allow"`
 }
 
-// client speaks to addresses of the configuration; no error of it shows a secret.
-func (c outboundConfig) client(secrets ...string) (*outbound.Client, error) {
-	return c.within(0, secrets...)
+// Client speaks to addresses of the configuration; no error of it shows a secret.
+func (c outboundConfig) Client(secrets ...string) (*outbound.Client, error) {
+	return c.Within(0, secrets...)
 }
 
-// within is a client whose answers may take a time; 0: the usual.
-func (c outboundConfig) within(timeout time.Duration, secrets ...string) (*outbound.Client, error) {
+// Within is a client whose answers may take a time; 0: the usual.
+func (c outboundConfig) Within(timeout time.Duration, secrets ...string) (*outbound.Client, error) {
 	return outbound.New(outbound.Options{Allow: c.Allow, Secrets: secrets, Timeout: timeout})
 }

@@ -1,4 +1,4 @@
-package service
+package settings
 
 import (
 	"cmp"
@@ -20,13 +20,13 @@ func (c Config) inForce() Config {
 		c.Bus.Replicas = max(1, c.Bus.Replicas)
 	}
 	if c.Slack != (slackConfig{}) {
-		c.Slack.HeardBy = c.Slack.hearer()
+		c.Slack.HeardBy = c.Slack.Hearer()
 	}
 	if c.Jira.given() {
-		c.Jira.Reopen = forSoLong(c.Jira.options().Reopen)
+		c.Jira.Reopen = forSoLong(c.Jira.Options().Reopen)
 	}
-	if c.Narrate.given() {
-		o := c.Narrate.options()
+	if c.Narrate.Given() {
+		o := c.Narrate.Options()
 		c.Narrate.Deadline, c.Narrate.PerHour, c.Narrate.MaxTokens = forSoLong(o.Deadline), &o.PerHour, &o.MaxTokens
 	}
 	c.Knowledge = c.Knowledge.InForce()
@@ -42,7 +42,7 @@ func (c Config) inForce() Config {
 }
 
 func (c remediateConfig) inForce() remediateConfig {
-	d := c.deadlines().WithDefaults()
+	d := c.Waits().WithDefaults()
 	c.Namespace = c.namespace()
 	c.Poll.Duration = cmp.Or(c.Poll.Duration, executor.DefaultPoll)
 	c.Deadlines.Evict.Duration, c.Deadlines.Leave.Duration, c.Deadlines.Manager.Duration = d.Evict, d.Leave, d.Manager
@@ -50,14 +50,14 @@ func (c remediateConfig) inForce() remediateConfig {
 	return c
 }
 
-// deadlines are those of the executor's waits; what is not given is zero.
-func (c remediateConfig) deadlines() act.Deadlines {
+// Waits are those of the executor's waits; what is not given is zero.
+func (c remediateConfig) Waits() act.Deadlines {
 	d := &c.Deadlines
 	return act.Deadlines{Evict: d.Evict.Duration, Leave: d.Leave.Duration, Manager: d.Manager.Duration, Wedge: d.Wedge.Duration, Run: d.Run.Duration}
 }
 
 func (c whenConfig) inForce(everything bool) whenConfig {
-	p := c.policy(everything)
+	p := c.Policy(everything)
 	c.Parked, c.Breaker, c.Everything = &p.Parked, &p.Breaker, &p.Everything
 	return c
 }

@@ -1,4 +1,4 @@
-package service
+package settings
 
 import (
 	"bytes"
@@ -18,7 +18,7 @@ import (
 var update = flag.Bool("update", false, "write the table of the configuration's keys")
 
 // operations has, between two marks, every key of the configuration.
-const operations = "../../../deploy/README.md"
+const operations = "../../../../deploy/README.md"
 
 // The guide for operators has every key of the configuration with what the code says of it, and
 // nothing else: a key without a word about it is a mistake.
@@ -34,9 +34,9 @@ func TestEveryKeyIsInTheGuide(t *testing.T) {
 	}
 	from += len(begin)
 	r := keyReader{t: t, types: map[string]*ast.StructType{}}
-	r.declared("service", ".")
-	r.declared("library", "../library")
-	r.keys("", "service", r.types["service.Config"])
+	r.declared("settings", ".")
+	r.declared("library", "../../library")
+	r.keys("", "settings", r.types["settings.Config"])
 	table := "| key | what | default |\n| --- | --- | --- |\n" + strings.Join(r.rows, "")
 	if *update {
 		out := append(append(bytes.Clone(guide[:from]), table...), guide[to:]...)

@@ -1,4 +1,4 @@
-package service
+package settings
 
 import (
 	"errors"
@@ -22,7 +22,7 @@ func (c *Config) check() error {
 	if p := c.RCA.IdleThreshold; !(p > 0 && p <= 100) { // NaN is neither
 		wrong = append(wrong, fmt.Errorf("rca.idleThreshold is %v: it has to be more than 0 and at most 100 percent", p))
 	}
-	wrong = append(wrong, c.Slack.check(), c.Knowledge.Check(quotedIn(), c.Slack.AppTokenFile))
+	wrong = append(wrong, c.Slack.check(), c.Knowledge.Check(QuotedIn(), c.Slack.AppTokenFile))
 	wrong = append(wrong, c.Jira.check(), c.checkPaging(), c.Narrate.check())
 	wrong = append(wrong, c.Bus.check())
 	if at := c.Web.MCP; at != "" && !loopback(at) {

@@ -1,4 +1,4 @@
-package service
+package settings
 
 import (
 	"bytes"
@@ -21,7 +21,7 @@ func TestShownConfigHoldsNoSecret(t *testing.T) {
 	var c Config
 	c.Bus.URL, c.RCA.Prometheus = "nats://unpend:hunter2@nats:4222", "https://x:hunter2@prometheus"
 	c.Remediate.Identities = []plan.Identity{{User: "ada@example.com"}}
-	text, err := json.Marshal(c.shown())
+	text, err := json.Marshal(c.Shown())
 	must(t, err)
 	for _, secret := range []string{"hunter2", "ada@"} {
 		if strings.Contains(string(text), secret) {
@@ -47,7 +47,7 @@ opsgenie: {keyFile: x}
 `), 0o600))
 	c, err := ReadConfig(path)
 	must(t, err)
-	text, err := json.Marshal(c.shown())
+	text, err := json.Marshal(c.Shown())
 	must(t, err)
 	var shown map[string]any
 	d := json.NewDecoder(bytes.NewReader(text))

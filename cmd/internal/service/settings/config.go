@@ -1,4 +1,7 @@
-package service
+// Package settings is the configuration of `unpend run`: one YAML file, read strictly, with what
+// of it cannot be meant, what is in force where nothing is given, and what of it may be logged.
+// What is done by it stands in cmd/internal/service, which makes the rooms that it names.
+package settings
 
 import (
 	"errors"
@@ -57,7 +60,7 @@ type Config struct {
 	// Hooks are where others may have waiting pods looked at.
 	Hooks hooksConfig `json:"hooks"`
 	// Routes say of what which place is told; without any, every place of everything.
-	Routes []route   `json:"routes"`
+	Routes []Route   `json:"routes"`
 	Bus    busConfig `json:"bus"`
 	Web    webConfig `json:"web"`
 	// Traces are told of what was done about incidents; nobody is without an address.
@@ -110,7 +113,7 @@ func ReadConfig(path string) (Config, error) {
 	if _, err := owners.Names(c.RCA.OwnerKinds); err != nil {
 		return c, fmt.Errorf("%s: rca.ownerKinds: %w", path, err)
 	}
-	if err := errors.Join(c.check(), c.checkRoutes()); err != nil {
+	if err := errors.Join(c.check(), c.CheckRoutes()); err != nil {
 		return c, fmt.Errorf("%s: %w", path, err)
 	}
 	if _, err := c.identities(data); err != nil {
@@ -123,3 +126,17 @@ func ReadConfig(path string) (Config, error) {
 func (c Config) GPUWork() idle.Options {
 	return idle.Options{Address: c.RCA.Prometheus, TokenFile: c.RCA.PrometheusTokenFile, Window: c.RCA.IdleWindow.Duration, Threshold: c.RCA.IdleThreshold}
 }
+
+// namespace of the executor's own objects: its pod's, unless the configuration says
+// another.
+func (c remediateConfig) namespace() string {
+	for _, name := range []string{c.Namespace, os.Getenv("POD_NAMESPACE")} {
+		if name != "" {
+			return name
+		}
+	}
+	return "unpend"
+}
+
+// Namespace is where the service and the executor keep their own objects.
+func (c Config) Namespace() string { return c.Remediate.namespace() }

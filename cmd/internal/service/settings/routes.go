@@ -1,7 +1,6 @@
-package service
+package settings
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -13,9 +12,9 @@ import (
 	"github.com/unpend/unpend/remediate/notice"
 )
 
-// route says where people are told of some incidents. The first that fits counts; what none
+// Route says where people are told of some incidents. The first that fits counts; what none
 // fits is told in every place.
-type route struct {
+type Route struct {
 	// Namespaces of the workload, as shell patterns (team-*); empty: any.
 	Namespaces []string `json:"namespaces"`
 	// Causes are ids of the root cause; empty: any.
@@ -31,18 +30,18 @@ type route struct {
 	At map[string]string `json:"at"`
 }
 
-// checkRoutes says what is wrong with routes.
-func (c Config) checkRoutes() error {
+// CheckRoutes says what is wrong with routes.
+func (c Config) CheckRoutes() error {
 	var all []error
 	for i, r := range c.Routes {
 		wrong := func(field, format string, of ...any) {
 			all = append(all, fmt.Errorf("routes[%d].%s: "+format, append([]any{i, field}, of...)...))
 		}
 		for _, name := range r.To {
-			switch at := slices.IndexFunc(places, func(p place) bool { return p.name == name }); {
+			switch at := slices.IndexFunc(Places, func(p place) bool { return p.Name == name }); {
 			case at < 0:
 				wrong("to", "there is no place %q", name)
-			case !places[at].wanted(c):
+			case !Places[at].wanted(c):
 				wrong("to", "%s is not configured: nobody would be told there", name)
 			}
 		}
@@ -66,14 +65,14 @@ func (c Config) checkRoutes() error {
 }
 
 // checkAt says what is wrong with what a route names in a place.
-func (c Config) checkAt(r route, name string) error {
-	i := slices.IndexFunc(places, func(p place) bool { return p.name == name && p.at != nil })
+func (c Config) checkAt(r Route, name string) error {
+	i := slices.IndexFunc(Places, func(p place) bool { return p.Name == name && p.at != nil })
 	switch {
 	case i < 0:
 		var could []string
-		for _, p := range places {
+		for _, p := range Places {
 			if p.at != nil {
-				could = append(could, p.name)
+				could = append(could, p.Name)
 			}
 		}
 		return fmt.Errorf("it has to be one of %s", strings.Join(could, ", "))
@@ -85,13 +84,13 @@ func (c Config) checkAt(r route, name string) error {
 	if c.check() != nil {
 		return nil // that is told
 	}
-	places[i].at(&c, r.At[name])
+	Places[i].at(&c, r.At[name])
 	return c.check()
 }
 
-// fits says whether a route is for an incident. One whose finding is not known is of no
+// Fits says whether a route is for an incident. One whose finding is not known is of no
 // namespace, no cause and no priority.
-func (r route) fits(p notice.Proposal) bool {
+func (r Route) Fits(p notice.Proposal) bool {
 	namespace, cause := "", ""
 	if d := p.Finding; d != nil {
 		namespace = d.Workload.Namespace
@@ -103,27 +102,4 @@ func (r route) fits(p notice.Proposal) bool {
 		ok, err := path.Match(pattern, namespace)
 		return err == nil && ok
 	})) && (len(r.Causes) == 0 || slices.Contains(r.Causes, cause)) && (r.MinPriority == nil || p.Finding != nil && p.Finding.Pods.AtLeast(*r.MinPriority))
-}
-
-// meant says whether people are to be told of an incident in this destination. What is no
-// incident goes to what the places' own configurations name.
-func (k *sink) meant(p notice.Proposal) bool {
-	i := slices.IndexFunc(k.config.Routes, func(r route) bool { return r.fits(p) })
-	if i < 0 || p.Alarm != "" || k.place == onPage {
-		return k.at == ""
-	}
-	r := k.config.Routes[i]
-	return slices.Contains(r.To, k.place) && r.At[k.place] == k.at
-}
-
-// routed tells of an incident, if it is for this destination, or because people were told of
-// it here before, who would wait for its end otherwise.
-func (k *sink) routed(ctx context.Context, p notice.Proposal) error {
-	if !k.meant(p) {
-		told, err := memory{k.bus, k.name}.load(ctx, p.Incident)
-		if err != nil || told == nil {
-			return err
-		}
-	}
-	return k.Notify(ctx, p)
 }
