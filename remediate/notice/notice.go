@@ -8,7 +8,8 @@
 //  1. Write remediate/x: New(Options) and Notify(ctx, Proposal) error, within the vendor's
 //     limits, as constants with their addresses.
 //  2. Pass remediate/notifytest, the suite that every notifier passes.
-//  3. Add its field to the service's configuration in cmd/internal/service, and a line beside the others.
+//  3. Add its field and its place to cmd/internal/service/settings, and what makes it to
+//     cmd/internal/service.
 //  4. Add its room to README's table, which the import test holds it to.
 //
 // # What not to do

@@ -10,17 +10,18 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/unpend/unpend/cmd/internal/program/console"
 	"github.com/unpend/unpend/cmd/internal/terminal"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/audit"
 )
 
-func auditCommand(std Stdio) *cobra.Command {
+func auditCommand(std console.Stdio) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "audit",
 		Short:   "Look into the audit trail of what unpend changed",
 		Example: "  unpend audit verify audit.jsonl\n  kubectl logs audit-copy | unpend audit verify -",
-		Args:    knownCommand,
+		Args:    console.KnownCommand,
 		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
 
 		SuggestionsMinimumDistance: 2,
@@ -34,7 +35,7 @@ type verifyOptions struct {
 	output string
 }
 
-func auditVerifyCommand(std Stdio) *cobra.Command {
+func auditVerifyCommand(std console.Stdio) *cobra.Command {
 	o := &verifyOptions{}
 	c := &cobra.Command{
 		Use:   "verify [FILE...|-]",
@@ -64,16 +65,16 @@ type auditReport struct {
 	Error string `json:"error,omitempty"` // one sentence
 }
 
-func (o *verifyOptions) run(ctx context.Context, files []string, std Stdio) error {
+func (o *verifyOptions) run(ctx context.Context, files []string, std console.Stdio) error {
 	switch {
 	case o.output != "" && o.output != "json":
-		return usage("output %q is not known: use json", o.output)
+		return console.Usage("output %q is not known: use json", o.output)
 	case o.head != "" && !audit.IsHash(o.head):
-		return usage("head %q is not a hash: 64 hex in lower case were expected", o.head)
+		return console.Usage("head %q is not a hash: 64 hex in lower case were expected", o.head)
 	case o.head != "" && len(files) > 1:
-		return usage("--head is of one trail: name one FILE")
-	case len(files) == 0 && isTerminal(std.In):
-		return usage("name the FILE of an audit trail, or - for stdin; see 'unpend audit verify --help'")
+		return console.Usage("--head is of one trail: name one FILE")
+	case len(files) == 0 && console.IsTerminal(std.In):
+		return console.Usage("name the FILE of an audit trail, or - for stdin; see 'unpend audit verify --help'")
 	case len(files) == 0:
 		files = []string{"-"}
 	}
@@ -87,7 +88,7 @@ func (o *verifyOptions) run(ctx context.Context, files []string, std Stdio) erro
 			if b, ok := errors.AsType[*audit.BrokenError](err); ok {
 				a.Line = b.Line
 			}
-			complain(std.Err, fmt.Errorf("audit trail %s: %w", nameOf(file), err))
+			console.Complain(std.Err, fmt.Errorf("audit trail %s: %w", nameOf(file), err))
 		}
 		reports = append(reports, a)
 	}
@@ -95,7 +96,7 @@ func (o *verifyOptions) run(ctx context.Context, files []string, std Stdio) erro
 		return err
 	}
 	if broken {
-		return &codedError{code: exitError} // each was said
+		return console.Exit(console.ExitError, nil) // each was said
 	}
 	return nil
 }
@@ -107,7 +108,7 @@ func nameOf(file string) string {
 	return file
 }
 
-func (o *verifyOptions) verify(ctx context.Context, file string, std Stdio) (audit.Report, error) {
+func (o *verifyOptions) verify(ctx context.Context, file string, std console.Stdio) (audit.Report, error) {
 	in, size := std.In, int64(0)
 	if file != "-" {
 		f, err := os.Open(file)
@@ -121,7 +122,7 @@ func (o *verifyOptions) verify(ctx context.Context, file string, std Stdio) (aud
 		in = f
 	}
 	in = interruptible(ctx, in)
-	if isTerminal(std.Err) {
+	if console.IsTerminal(std.Err) {
 		bar := terminal.NewProgress(std.Err, in, "verify "+nameOf(file), size, time.Now)
 		defer bar.Close()
 		in = bar
@@ -132,7 +133,7 @@ func (o *verifyOptions) verify(ctx context.Context, file string, std Stdio) (aud
 // print shows the trails that are intact to a person, all of them to a machine.
 func (o *verifyOptions) print(w io.Writer, reports []auditReport) error {
 	if o.output == "json" {
-		return printList(w, o.output, struct {
+		return console.PrintList(w, o.output, struct {
 			APIVersion string        `json:"apiVersion"`
 			Kind       string        `json:"kind"`
 			Items      []auditReport `json:"items"`

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/unpend/unpend/cmd/internal/program/console"
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/rcatest"
@@ -64,7 +65,7 @@ func benchmarkWhy(b *testing.B, f *rcatest.Fleet) {
 	before := cpu(b)
 	for b.Loop() {
 		out.Reset()
-		if code := Run(b.Context(), []string{"unpend", "why", "-A", "-f", path, "-o", "json"}, Stdio{In: strings.NewReader(""), Out: &out, Err: &errs}); code != 0 {
+		if code := Run(b.Context(), []string{"unpend", "why", "-A", "-f", path, "-o", "json"}, console.Stdio{In: strings.NewReader(""), Out: &out, Err: &errs}); code != 0 {
 			b.Fatalf("exit %d: %s", code, errs.String())
 		}
 	}

@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/unpend/unpend/cmd/internal/program/console"
+	"github.com/unpend/unpend/cmd/internal/program/sources"
 	"github.com/unpend/unpend/cmd/internal/terminal"
 	"github.com/unpend/unpend/rca/capacity"
 	"github.com/unpend/unpend/rca/cluster"
@@ -18,15 +20,15 @@ import (
 )
 
 type capacityOptions struct {
-	source
+	sources.Source
 	output   string
 	like     string
 	tolerate []string
 	exitCode bool
 }
 
-func capacityCommand(kube *kubeFlags, std Stdio) *cobra.Command {
-	o := &capacityOptions{source: source{kube: kube}}
+func capacityCommand(kube *sources.KubeFlags, std console.Stdio) *cobra.Command {
+	o := &capacityOptions{Source: sources.Source{Kube: kube}}
 	c := &cobra.Command{
 		Use:   "capacity RESOURCE=N [RESOURCE=N]...",
 		Short: "Say whether N more of a GPU resource fit: now, after re-making idle instances, after moving somebody",
@@ -41,12 +43,12 @@ alone and not every way to have all of them was tried.`,
 		Example: `  unpend capacity nvidia.com/mig-3g.20gb=3
   unpend capacity nvidia.com/gpu=2 --like pod/trainer -n ml --exit-code
   unpend capacity nvidia.com/mig-2g.10gb=2 -f testdata/scenarios/all-1g -o json`,
-		Args: arguments(cobra.MinimumNArgs(1)),
+		Args: console.Arguments(cobra.MinimumNArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			return o.run(c.Context(), args, std)
 		},
 	}
-	o.flags(c)
+	o.Flags(c)
 	c.Flags().StringVarP(&o.output, "output", "o", "", "json or yaml")
 	c.Flags().StringVar(&o.like, "like", "", "a pod, or a workload with one, such as would come: [KIND/]NAME")
 	c.Flags().StringArrayVar(&o.tolerate, "tolerate", nil, "a taint that the pods would tolerate: KEY[=VALUE][:EFFECT]")
@@ -54,9 +56,9 @@ alone and not every way to have all of them was tried.`,
 	return c
 }
 
-func (o *capacityOptions) run(ctx context.Context, args []string, std Stdio) error {
+func (o *capacityOptions) run(ctx context.Context, args []string, std console.Stdio) error {
 	if !slices.Contains([]string{"", "json", "yaml"}, o.output) {
-		return usage("output %q is not known: use json or yaml", o.output)
+		return console.Usage("output %q is not known: use json or yaml", o.output)
 	}
 	asks, err := capacityAsks(args)
 	if err != nil {
@@ -66,7 +68,7 @@ func (o *capacityOptions) run(ctx context.Context, args []string, std Stdio) err
 	if err != nil {
 		return err
 	}
-	st, err := o.state(ctx, "", std)
+	st, err := o.State(ctx, "", std)
 	if err != nil {
 		return err
 	}
@@ -75,7 +77,7 @@ func (o *capacityOptions) run(ctx context.Context, args []string, std Stdio) err
 	}
 	list, err := capacity.Capacity(ctx, st, asks, guest)
 	if errors.Is(err, capacity.ErrUnknown) {
-		return &codedError{exitUnknown, err}
+		return console.Exit(console.ExitUnknown, err)
 	}
 	if err != nil {
 		return err
@@ -85,18 +87,18 @@ func (o *capacityOptions) run(ctx context.Context, args []string, std Stdio) err
 	}
 	switch answer := list.Answer(); {
 	case answer == diagnosis.Undecided:
-		return &codedError{code: exitUnknown}
+		return console.Exit(console.ExitUnknown, nil)
 	case answer == diagnosis.No && o.exitCode:
-		return &codedError{code: exitFindings}
+		return console.Exit(console.ExitFindings, nil)
 	}
 	return nil
 }
 
-func (o *capacityOptions) print(std Stdio, list diagnosis.CapacityList) error {
+func (o *capacityOptions) print(std console.Stdio, list diagnosis.CapacityList) error {
 	if o.output != "" {
-		return printList(std.Out, o.output, list)
+		return console.PrintList(std.Out, o.output, list)
 	}
-	return terminal.Capacity(std.Out, list, terminalOptions(std.Out))
+	return terminal.Capacity(std.Out, list, console.TerminalOptions(std.Out))
 }
 
 // guest reads the taints that are tolerated.
@@ -110,7 +112,7 @@ func (o *capacityOptions) guest() (capacity.Guest, error) {
 		}
 		t.Key, t.Effect = key, corev1.TaintEffect(effect)
 		if key == "" || !slices.Contains([]corev1.TaintEffect{"", corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute}, t.Effect) {
-			return g, usage("%q is no taint that could be tolerated: write KEY[=VALUE][:NoSchedule|:PreferNoSchedule|:NoExecute]", text)
+			return g, console.Usage("%q is no taint that could be tolerated: write KEY[=VALUE][:NoSchedule|:PreferNoSchedule|:NoExecute]", text)
 		}
 		g.Tolerate = append(g.Tolerate, t)
 	}
@@ -122,7 +124,7 @@ func (o *capacityOptions) likeOne(st *cluster.State) (*corev1.Pod, error) {
 	if o.like == "" {
 		return nil, nil
 	}
-	ns, err := o.namespace()
+	ns, err := o.Namespace()
 	if err != nil {
 		return nil, err
 	}
@@ -155,17 +157,17 @@ func capacityAsks(args []string) ([]capacity.Ask, error) {
 	for _, arg := range args {
 		name, count, ok := strings.Cut(arg, "=")
 		if !ok {
-			return nil, usage("%q is not RESOURCE=N, such as nvidia.com/mig-3g.20gb=3", arg)
+			return nil, console.Usage("%q is not RESOURCE=N, such as nvidia.com/mig-3g.20gb=3", arg)
 		}
 		if err := capacity.CheckCapacityResource(name); err != nil {
-			return nil, usage("%v", err)
+			return nil, console.Usage("%v", err)
 		}
 		n, err := strconv.Atoi(count)
 		if err != nil || n < 1 || n > maxAsked {
-			return nil, usage("%q asks for %q: a whole number from 1 to %d was expected", arg, count, maxAsked)
+			return nil, console.Usage("%q asks for %q: a whole number from 1 to %d was expected", arg, count, maxAsked)
 		}
 		if slices.ContainsFunc(out, func(a capacity.Ask) bool { return a.Resource == name }) {
-			return nil, usage("%s is asked for twice", name)
+			return nil, console.Usage("%s is asked for twice", name)
 		}
 		out = append(out, capacity.Ask{Resource: name, Count: n})
 	}

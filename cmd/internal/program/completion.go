@@ -9,6 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/unpend/unpend/cmd/internal/program/console"
+	"github.com/unpend/unpend/cmd/internal/program/decisions"
+	"github.com/unpend/unpend/cmd/internal/program/sources"
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/remediate/plan"
 )
@@ -23,10 +26,13 @@ const (
 // completeWithin bounds what a person waits for after a tab.
 const completeWithin = 3 * time.Second
 
+// completer knows what commands are about.
+type completer struct{ sources.Source }
+
 // completes gives the commands what they are about: incidents and plans from the cluster or
 // from dumps, namespaces from the cluster.
-func completes(root *cobra.Command, kube *kubeFlags) error {
-	s := &source{kube: kube}
+func completes(root *cobra.Command, kube *sources.KubeFlags) error {
+	s := &completer{sources.Source{Kube: kube}}
 	about := map[string]func(context.Context, *cobra.Command) []string{
 		"why": s.incidents, "show": s.incidents, "approve": s.incidents, "wait": s.incidents, "reject": s.planNames, "remediations": s.planNames,
 	}
@@ -56,27 +62,27 @@ func completed(c *cobra.Command, begun string, names func(context.Context, *cobr
 }
 
 // incidents that wait, with what they are of; nothing where they cannot be read.
-func (s *source) incidents(ctx context.Context, c *cobra.Command) []string {
+func (s *completer) incidents(ctx context.Context, c *cobra.Command) []string {
 	st := s.glance(ctx, c)
 	if st == nil {
 		return nil
 	}
 	var out []string
-	for id, i := range waits(st) {
+	for id, i := range sources.Waits(st) {
 		out = append(out, fmt.Sprintf("%s\t%s/%s (%s)", id, i.Workload.Namespace, i.Workload.Name, i.Workload.Kind))
 	}
 	return out
 }
 
-func (s *source) namespaceNames(ctx context.Context, c *cobra.Command) []string {
+func (s *completer) namespaceNames(ctx context.Context, c *cobra.Command) []string {
 	if st := s.glance(ctx, c); st != nil {
 		return namespacesOf(st)
 	}
 	return nil
 }
 
-func (s *source) planNames(ctx context.Context, _ *cobra.Command) []string {
-	d, err := s.deps()
+func (s *completer) planNames(ctx context.Context, _ *cobra.Command) []string {
+	d, err := s.Deps()
 	if err != nil {
 		return nil
 	}
@@ -86,13 +92,13 @@ func (s *source) planNames(ctx context.Context, _ *cobra.Command) []string {
 	}
 	var out []string
 	for i := range plans {
-		out = append(out, fmt.Sprintf("%.12s\t%s#%d %s", plans[i].Name, plans[i].Spec.Incident, plans[i].Spec.Fix, standingOf(&plans[i]).State))
+		out = append(out, fmt.Sprintf("%.12s\t%s#%d %s", plans[i].Name, plans[i].Spec.Incident, plans[i].Spec.Fix, decisions.StandingOf(&plans[i]).State))
 	}
 	return out
 }
 
 // glance reads what the command line says so far; nil where that cannot be read.
-func (s *source) glance(ctx context.Context, c *cobra.Command) *cluster.State {
+func (s *completer) glance(ctx context.Context, c *cobra.Command) *cluster.State {
 	files, err := c.Flags().GetStringArray("filename")
 	if err == nil && len(files) > 0 {
 		st, err := cluster.FromFiles(files, strings.NewReader(""))
@@ -101,7 +107,7 @@ func (s *source) glance(ctx context.Context, c *cobra.Command) *cluster.State {
 		}
 		return st
 	}
-	d, err := s.deps()
+	d, err := s.Deps()
 	if err != nil {
 		return nil
 	}
@@ -119,7 +125,7 @@ func pluginCompletionHelp() *cobra.Command {
 		Use:     "completion",
 		Short:   "Say how kubectl completes this plugin",
 		Example: "  ln -s \"$(command -v kubectl-unpend)\" ~/.local/bin/" + pluginCompletion + "   # kubectl unpend why <tab>\n  unpend completion bash   # of the program by its own name",
-		Args:    arguments(cobra.NoArgs),
+		Args:    console.Arguments(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			_, err := fmt.Fprintf(c.OutOrStdout(), "kubectl completes its plugins itself: have this program in PATH under the name %s, too.\n", pluginCompletion)
 			return err

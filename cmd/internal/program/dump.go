@@ -1,34 +1,33 @@
 package program
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/yaml"
 
+	"github.com/unpend/unpend/cmd/internal/program/console"
+	"github.com/unpend/unpend/cmd/internal/program/sources"
 	"github.com/unpend/unpend/rca/cluster"
 )
 
-func dumpCommand(kube *kubeFlags, std Stdio) *cobra.Command {
-	s := &source{kube: kube}
+func dumpCommand(kube *sources.KubeFlags, std console.Stdio) *cobra.Command {
+	s := &sources.Source{Kube: kube}
 	output := "yaml"
 	c := &cobra.Command{
 		Use:   "dump",
 		Short: "Write exactly what 'why' reads, without env values and secrets",
 		Example: `  unpend dump > cluster.yaml
   unpend dump -o json | unpend why -f -`,
-		Args: arguments(cobra.NoArgs),
+		Args: console.Arguments(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if output != "yaml" && output != "json" {
-				return usage("output %q is not known: use yaml or json", output)
+				return console.Usage("output %q is not known: use yaml or json", output)
 			}
-			ns, err := s.namespace()
+			ns, err := s.Namespace()
 			if err != nil {
 				return err
 			}
-			st, err := s.state(c.Context(), ns, std)
+			st, err := s.State(c.Context(), ns, std)
 			if err != nil {
 				return err
 			}
@@ -38,7 +37,7 @@ func dumpCommand(kube *kubeFlags, std Stdio) *cobra.Command {
 			return cluster.Write(std.Out, st.In(ns), output)
 		},
 	}
-	s.flags(c)
+	s.Flags(c)
 	c.Flags().StringVarP(&output, "output", "o", "yaml", "yaml or json")
 	return c
 }
@@ -46,20 +45,7 @@ func dumpCommand(kube *kubeFlags, std Stdio) *cobra.Command {
 // dumpable is an error where a dump would say nothing of what waits: no pod could be read.
 func dumpable(st *cluster.State) error {
 	if pods := st.Unread["Pod"]; st.Live && pods != "" && len(st.Pods) == 0 {
-		return &codedError{exitUnknown, fmt.Errorf("nothing is written: pods are unread (%s), so the dump would say nothing of what waits; ask for the ClusterRole of approvers, or give -n a namespace that you may read", pods)}
+		return console.Exit(console.ExitUnknown, fmt.Errorf("nothing is written: pods are unread (%s), so the dump would say nothing of what waits; ask for the ClusterRole of approvers, or give -n a namespace that you may read", pods))
 	}
 	return nil
-}
-
-// printList writes a versioned list for machines.
-func printList(w io.Writer, format string, list any) error {
-	data, err := json.MarshalIndent(list, "", "  ")
-	if err == nil && format == "yaml" {
-		data, err = yaml.JSONToYAML(data)
-	}
-	if err != nil {
-		return fmt.Errorf("write %s: %w", format, err)
-	}
-	_, err = fmt.Fprintln(w, string(data))
-	return err
 }

@@ -1,16 +1,17 @@
 package program
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/unpend/unpend/cmd/internal/program/console"
+	"github.com/unpend/unpend/cmd/internal/program/decisions"
+	"github.com/unpend/unpend/cmd/internal/program/sources"
 	"github.com/unpend/unpend/cmd/internal/terminal"
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/rca/diagnosis"
@@ -18,8 +19,8 @@ import (
 	"github.com/unpend/unpend/remediate/v1alpha1"
 )
 
-func incidentsCommand(kube *kubeFlags, std Stdio) *cobra.Command {
-	o := &whyOptions{source: source{kube: kube, all: true}, plans: true}
+func incidentsCommand(kube *sources.KubeFlags, std console.Stdio) *cobra.Command {
+	o := &whyOptions{Source: sources.Source{Kube: kube, All: true}, plans: true}
 	c := &cobra.Command{
 		Use:   "incidents",
 		Short: "List everything that waits, in a table, and what is being done about it",
@@ -27,10 +28,10 @@ func incidentsCommand(kube *kubeFlags, std Stdio) *cobra.Command {
 approved, step k/n, done, parked and so on, and who decided. It needs no service; Remediations
 that cannot be read, or that a dump does not hold, are said to be unread.`,
 		Example: "  unpend incidents\n  unpend incidents -o json\n  unpend incidents -f testdata/scenarios/layout-mismatch",
-		Args:    arguments(cobra.NoArgs),
+		Args:    console.Arguments(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
-			if !c.Flags().Changed("all-namespaces") && kube.namespace() != "" {
-				o.all = false // -n says which
+			if !c.Flags().Changed("all-namespaces") && kube.Namespace() != "" {
+				o.All = false // -n says which
 			}
 			return o.whyOrWatch(c.Context(), nil, std)
 		},
@@ -43,48 +44,11 @@ that cannot be read, or that a dump does not hold, are said to be unread.`,
 // openIncident is a diagnosis and what is being done about it.
 type openIncident struct {
 	diagnosis.Diagnosis
-	Remediation *planStanding `json:"remediation,omitempty"`
-}
-
-// planStanding is where a plan stands, and by whose word.
-type planStanding struct {
-	Plan     string         `json:"plan"`
-	Fix      int            `json:"fix"`
-	Phase    v1alpha1.Phase `json:"phase"`
-	State    string         `json:"state"` // for a person
-	Progress string         `json:"progress,omitempty"`
-	By       []string       `json:"by"` // who approved it, or who asked for it
-	Message  string         `json:"message,omitempty"`
-	// AuditHead is the hash of the last line of the audit trail about it.
-	AuditHead string `json:"auditHead,omitempty"`
-}
-
-func standingOf(rem *v1alpha1.Remediation) *planStanding {
-	s := &planStanding{Plan: rem.Name, Fix: rem.Spec.Fix, Phase: cmp.Or(rem.Status.Phase, v1alpha1.Pending), Progress: rem.Status.Progress, By: rem.Status.ApprovedBy, Message: rem.Status.Message, AuditHead: rem.Status.AuditHead}
-	if len(s.By) == 0 {
-		s.By = []string{rem.Spec.Requester}
-	}
-	switch s.State = strings.ToLower(string(s.Phase)); s.Phase {
-	case v1alpha1.Pending:
-		s.State = "recorded"
-	case v1alpha1.Queued:
-		s.State = "approved"
-	case v1alpha1.Running:
-		s.State = "step " + cmp.Or(s.Progress, "0")
-	case v1alpha1.Undoing:
-		s.State = "being taken back"
-	case v1alpha1.Succeeded:
-		s.State = "done"
-	}
-	return s
-}
-
-func (s *planStanding) String() string {
-	return fmt.Sprintf("#%d %s (%s)", s.Fix, s.State, strings.Join(s.By, ", "))
+	Remediation *decisions.PlanStanding `json:"remediation,omitempty"`
 }
 
 // printIncidents joins the findings with the plans for them.
-func (o *whyOptions) printIncidents(ctx context.Context, std Stdio, found []diagnosis.Diagnosis, st *cluster.State) error {
+func (o *whyOptions) printIncidents(ctx context.Context, std console.Stdio, found []diagnosis.Diagnosis, st *cluster.State) error {
 	if o.output == "name" {
 		return o.print(std, found, st)
 	}
@@ -93,25 +57,18 @@ func (o *whyOptions) printIncidents(ctx context.Context, std Stdio, found []diag
 		return err
 	}
 	if o.output == "json" || o.output == "yaml" {
-		return printList(std.Out, o.output, incidentList(items))
+		return console.PrintList(std.Out, o.output, incidentList(items))
 	}
 	if unread != "" {
 		fmt.Fprintln(std.Err, terminal.Clean("unread: "+unread))
 	}
-	style := terminalOptions(std.Out)
+	style := console.TerminalOptions(std.Out)
 	style.Now, style.Wide = st.Now, o.output == "wide"
 	return terminal.Incidents(std.Out, found, column, style)
 }
 
-// listOf is a list as `-o json` prints it.
-type listOf[T any] struct {
-	APIVersion string `json:"apiVersion"`
-	Kind       string `json:"kind"`
-	Items      []T    `json:"items"`
-}
-
-func incidentList(items []openIncident) listOf[openIncident] {
-	return listOf[openIncident]{diagnosis.APIVersion, diagnosis.ListKind, items}
+func incidentList(items []openIncident) console.ListOf[openIncident] {
+	return console.ListOf[openIncident]{APIVersion: diagnosis.APIVersion, Kind: diagnosis.ListKind, Items: items}
 }
 
 // openIncidents joins the findings with the plans for them, and has beside each what a table
@@ -121,7 +78,7 @@ func (o *whyOptions) openIncidents(ctx context.Context, found []diagnosis.Diagno
 	if err != nil {
 		return nil, nil, "", err
 	}
-	of := telling(plans)
+	of := decisions.Telling(plans)
 	items = []openIncident{}
 	for _, d := range found {
 		i, says := openIncident{Diagnosis: d}, ""
@@ -129,7 +86,7 @@ func (o *whyOptions) openIncidents(ctx context.Context, found []diagnosis.Diagno
 			i.Unread, says = append(slices.Clone(d.Unread), unread), "unread"
 		}
 		if rem := of[d.Incident]; rem != nil {
-			i.Remediation = standingOf(rem)
+			i.Remediation = decisions.StandingOf(rem)
 			says = i.Remediation.String()
 		}
 		items, column = append(items, i), append(column, says)
@@ -154,7 +111,7 @@ func (o *whyOptions) remediations(ctx context.Context, st *cluster.State) (plans
 		}
 		return plans, "", nil
 	}
-	d, err := o.deps()
+	d, err := o.Deps()
 	if err != nil {
 		return nil, "", err
 	}
@@ -168,29 +125,4 @@ func (o *whyOptions) remediations(ctx context.Context, st *cluster.State) (plans
 		return nil, fmt.Sprintf("Remediation: %v%s", err, open), nil
 	}
 	return plans, "", nil
-}
-
-// telling are, by incident, the plans that tell most of it: one under way before one that
-// waits, that before one that is parked; else the newest.
-func telling(plans []v1alpha1.Remediation) map[string]*v1alpha1.Remediation {
-	rank := func(p v1alpha1.Phase) int {
-		switch {
-		case p.Begun():
-			return 0
-		case !p.Ended():
-			return 1
-		case p == v1alpha1.Parked:
-			return 2
-		}
-		return 3
-	}
-	out := map[string]*v1alpha1.Remediation{}
-	for i := range plans {
-		p := &plans[i]
-		best := out[p.Spec.Incident]
-		if best == nil || cmp.Or(cmp.Compare(rank(p.Status.Phase), rank(best.Status.Phase)), best.CreationTimestamp.Compare(p.CreationTimestamp.Time), cmp.Compare(p.Name, best.Name)) < 0 {
-			out[p.Spec.Incident] = p
-		}
-	}
-	return out
 }

@@ -24,6 +24,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
+	"github.com/unpend/unpend/cmd/internal/program/console"
 	"github.com/unpend/unpend/nodeprobe"
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/rca/diagnosis"
@@ -205,7 +206,7 @@ func BenchmarkWhyLive(b *testing.B) {
 // whyLive asks once, and wants so many answers.
 func whyLive(b *testing.B, kubeconfig string, want int) {
 	var out, errs bytes.Buffer
-	if code := Run(b.Context(), []string{"unpend", "why", "-A", "-o", "json", "--kubeconfig", kubeconfig}, Stdio{In: strings.NewReader(""), Out: &out, Err: &errs}); code != 0 {
+	if code := Run(b.Context(), []string{"unpend", "why", "-A", "-o", "json", "--kubeconfig", kubeconfig}, console.Stdio{In: strings.NewReader(""), Out: &out, Err: &errs}); code != 0 {
 		b.Fatalf("exit %d: %s", code, errs.String())
 	}
 	var list diagnosis.List

@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
+
+	"github.com/unpend/unpend/cmd/internal/program/console"
 )
 
 // manCommand writes the man pages, for who packages the program.
@@ -15,7 +17,7 @@ func manCommand() *cobra.Command {
 		Use:     "man DIR",
 		Short:   "Write a man page of every command into a folder",
 		Example: "  unpend man man1\n  unpend man /usr/local/share/man/man1",
-		Args:    arguments(cobra.ExactArgs(1)),
+		Args:    console.Arguments(cobra.ExactArgs(1)),
 		Hidden:  true,
 		RunE:    func(c *cobra.Command, args []string) error { return writeMan(c.Root(), args[0]) },
 	}

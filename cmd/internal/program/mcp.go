@@ -13,6 +13,10 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/unpend/unpend/cmd/internal/agents"
+	"github.com/unpend/unpend/cmd/internal/program/console"
+	"github.com/unpend/unpend/cmd/internal/program/decisions"
+	"github.com/unpend/unpend/cmd/internal/program/recall"
+	"github.com/unpend/unpend/cmd/internal/program/sources"
 	"github.com/unpend/unpend/cmd/internal/service"
 	"github.com/unpend/unpend/knowledge"
 	"github.com/unpend/unpend/rca/capacity"
@@ -24,8 +28,8 @@ import (
 	"github.com/unpend/unpend/remediate/v1alpha1"
 )
 
-func mcpCommand(kube *kubeFlags, std Stdio) *cobra.Command {
-	o := &whyOptions{source: source{kube: kube, all: true}}
+func mcpCommand(kube *sources.KubeFlags, std console.Stdio) *cobra.Command {
+	o := &whyOptions{Source: sources.Source{Kube: kube, All: true}}
 	c := &cobra.Command{
 		Use:   "mcp",
 		Short: "Answer agents over the Model Context Protocol, on stdin and stdout",
@@ -38,32 +42,32 @@ An agent starts it by itself: give it the command "unpend mcp". The service answ
 with a token of their own over HTTP: at /mcp of its page, and where web.mcp of its
 configuration names an address.`,
 		Example: "  unpend mcp\n  unpend mcp --context prod --executor-namespace unpend\n  unpend mcp -f testdata/scenarios/all-1g",
-		Args:    arguments(cobra.NoArgs),
+		Args:    console.Arguments(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := o.usable(); err != nil {
 				return err
 			}
-			caller := &agentsCaller{*o, o.searchLibrary}
-			s := agents.New(caller, agents.Options{Version: readBuild().Version, Offline: len(o.files) > 0})
+			caller := &agentsCaller{*o, o.Past.Search}
+			s := agents.New(caller, agents.Options{Version: readBuild().Version, Offline: len(o.Files) > 0})
 			return agents.Serve(c.Context(), s, std.In, std.Out)
 		},
 	}
-	o.source.flags(c)
-	o.gpuWork.flags(c)
-	executorFlag(c, &o.executorNamespace)
+	o.Source.Flags(c)
+	o.GPUWork.Flags(c)
+	decisions.ExecutorFlag(c, &o.executorNamespace)
 	return c
 }
 
 // usable says before an agent is answered what would fail with every question.
 func (o *whyOptions) usable() error {
-	if slices.Contains(o.files, "-") {
-		return usage("-f - reads stdin, on which the agent speaks: name a file or a folder")
+	if slices.Contains(o.Files, "-") {
+		return console.Usage("-f - reads stdin, on which the agent speaks: name a file or a folder")
 	}
-	if len(o.files) > 0 {
-		_, err := cluster.FromFiles(o.files, strings.NewReader(""))
+	if len(o.Files) > 0 {
+		_, err := cluster.FromFiles(o.Files, strings.NewReader(""))
 		return err
 	}
-	_, err := o.rest()
+	_, err := o.REST()
 	return err
 }
 
@@ -75,9 +79,9 @@ func (o *runOptions) agentsHandlers(config *rest.Config, namespace, version stri
 		return agents.Handler(func(token string) (agents.Caller, error) {
 			its := rest.AnonymousClientConfig(config)
 			its.BearerToken = token
-			c := &agentsCaller{whyOptions: whyOptions{source: source{kube: o.kube, all: true, config: its}, executorNamespace: namespace}}
+			c := &agentsCaller{whyOptions: whyOptions{Source: sources.Source{Kube: o.Kube, All: true, Config: its}, executorNamespace: namespace}}
 			c.find = func(ctx context.Context, query string, n int) ([]knowledge.Hit, error) {
-				d, err := c.deps()
+				d, err := c.Deps()
 				if err != nil {
 					return nil, err
 				}
@@ -95,16 +99,6 @@ type agentsCaller struct {
 	find service.Finder
 }
 
-// searchLibrary searches what the user has imported.
-func (o *whyOptions) searchLibrary(ctx context.Context, query string, n int) ([]knowledge.Hit, error) {
-	library, err := openLibrary(o.library)
-	if err != nil {
-		return nil, err
-	}
-	defer library.Close() //nolint:errcheck // it was only read
-	return library.Search(ctx, []string{query}, n)
-}
-
 // mostFound answer one search of an agent.
 const mostFound = 5
 
@@ -112,13 +106,15 @@ const mostFound = 5
 func (c *agentsCaller) Search(ctx context.Context, in agents.Search) (any, error) {
 	hits, err := c.find(ctx, in.Text, mostFound)
 	if err != nil {
-		return nil, unreachable(err)
+		return nil, sources.Unreachable(err)
 	}
-	return knowledgeList(hits), nil
+	return recall.List(hits), nil
 }
 
 // silent is what commands write beside their data, which an agent has no use for.
-func silent() Stdio { return Stdio{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard} }
+func silent() console.Stdio {
+	return console.Stdio{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard}
+}
 
 // Why implements agents.Caller.
 func (c *agentsCaller) Why(ctx context.Context, in agents.Why) (any, error) {
@@ -151,16 +147,16 @@ func (c *agentsCaller) found(ctx context.Context, args []string, ns, cause strin
 	if err != nil {
 		return f, err
 	}
-	if f.state, err = c.state(ctx, ns, silent()); err != nil {
+	if f.state, err = c.State(ctx, ns, silent()); err != nil {
 		return f, err
 	}
-	if err := c.kube.checkMark(incidentRef{id: asked.name, mark: asked.mark}, clusterMark(f.state)); err != nil {
+	if err := c.Kube.CheckMark(sources.Ref{ID: asked.name, Mark: asked.mark}, sources.ClusterMark(f.state)); err != nil {
 		return f, err
 	}
 	if f.items, err = c.diagnose(ctx, f.state, asked, silent()); err != nil {
 		return f, err
 	}
-	if len(f.items) == 0 && asked.kind == "" && incidentID.MatchString(asked.name) {
+	if len(f.items) == 0 && asked.kind == "" && sources.IncidentID.MatchString(asked.name) {
 		return f, c.gone(ctx, f.state, asked.name)
 	}
 	if len(f.items) == 0 {
@@ -196,11 +192,11 @@ func (c *agentsCaller) Show(ctx context.Context, in agents.Show) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	st, err := c.state(ctx, "", silent())
+	st, err := c.State(ctx, "", silent())
 	if err != nil {
 		return nil, err
 	}
-	if err := c.kube.checkMark(ref, clusterMark(st)); err != nil {
+	if err := c.Kube.CheckMark(ref, sources.ClusterMark(st)); err != nil {
 		return nil, err
 	}
 	d, err := c.detail(ctx, st, ref, silent())
@@ -224,12 +220,12 @@ func (c *agentsCaller) Capacity(ctx context.Context, in agents.Capacity) (any, e
 	if err != nil {
 		return nil, err
 	}
-	o := capacityOptions{source: c.source, like: in.Like, tolerate: in.Tolerate}
+	o := capacityOptions{Source: c.Source, like: in.Like, tolerate: in.Tolerate}
 	guest, err := o.guest()
 	if err != nil {
 		return nil, err
 	}
-	st, err := o.state(ctx, "", silent())
+	st, err := o.State(ctx, "", silent())
 	if err != nil {
 		return nil, err
 	}
@@ -241,12 +237,12 @@ func (c *agentsCaller) Capacity(ctx context.Context, in agents.Capacity) (any, e
 
 // Name implements agents.Caller.
 func (c *agentsCaller) Name(ctx context.Context) (string, error) {
-	d, err := c.deps()
+	d, err := c.Deps()
 	if err != nil {
 		return "", err
 	}
 	who, _, err := desk.WhoAmI(ctx, d.Client)
-	return who, unreachable(err)
+	return who, sources.Unreachable(err)
 }
 
 // proposal is what is recorded, and what a person does with it.
@@ -273,29 +269,29 @@ func (c *agentsCaller) Propose(ctx context.Context, in agents.Propose) (any, err
 	if err != nil {
 		return nil, err
 	}
-	if ref.fix == 0 || len(in.Plan) != planLength {
+	if ref.Fix == 0 || len(in.Plan) != planLength {
 		return nil, fmt.Errorf("which fix, and by which plan? name its number and its plan of %d hex, as why shows them", planLength)
 	}
-	d, err := c.deps()
+	d, err := c.Deps()
 	if err != nil {
 		return nil, err
 	}
-	if err := c.ofThisCluster(ctx, d, ref); err != nil {
+	if err := c.OfThisCluster(ctx, d, ref); err != nil {
 		return nil, err
 	}
 	d.Guard = executor.GuardOf(d, c.executorNamespace, 0)
-	leads, err := executorLeads(ctx, d, c.executorNamespace)
+	leads, err := decisions.ExecutorLeads(ctx, d, c.executorNamespace)
 	if err != nil {
 		return nil, err
 	}
 	if !leads {
-		return nil, fmt.Errorf("%w: no executor leads in namespace %s, so nobody would carry out a plan that is recorded; a person applies the fix with: unpend approve %s#%d", plan.ErrRefused, c.executorNamespace, ref.id, ref.fix)
+		return nil, fmt.Errorf("%w: no executor leads in namespace %s, so nobody would carry out a plan that is recorded; a person applies the fix with: unpend approve %s#%d", plan.ErrRefused, c.executorNamespace, ref.ID, ref.Fix)
 	}
-	found, err := executor.Find(ctx, d, ref.id, ref.fix, in.Plan)
+	found, err := executor.Find(ctx, d, ref.ID, ref.Fix, in.Plan)
 	if err != nil {
-		return nil, unreachable(err)
+		return nil, sources.Unreachable(err)
 	}
-	me, err := atDesk(ctx, d, c.executorNamespace)
+	me, err := decisions.AtDesk(ctx, d, c.executorNamespace)
 	if err != nil {
 		return nil, err
 	}
@@ -303,21 +299,21 @@ func (c *agentsCaller) Propose(ctx context.Context, in agents.Propose) (any, err
 	if err != nil {
 		return nil, err
 	}
-	id := fmt.Sprintf("%s#%d", ref.id, found.Fix.ID)
-	return proposal{APIVersion: diagnosis.APIVersion, Kind: "Proposal", Plan: rem.Name, Incident: ref.id, Fix: found.Fix.ID, Title: found.Fix.Title, Requester: rem.Spec.Requester, Expires: rem.Spec.Expires.Time,
-		Phase: standingOf(rem).Phase, Cost: found.Fix.Cost, Effect: found.Fix.Effect, Approve: fmt.Sprintf("unpend approve %s --plan %s", id, rem.Name), Reject: "unpend reject " + id}, nil
+	id := fmt.Sprintf("%s#%d", ref.ID, found.Fix.ID)
+	return proposal{APIVersion: diagnosis.APIVersion, Kind: "Proposal", Plan: rem.Name, Incident: ref.ID, Fix: found.Fix.ID, Title: found.Fix.Title, Requester: rem.Spec.Requester, Expires: rem.Spec.Expires.Time,
+		Phase: decisions.StandingOf(rem).Phase, Cost: found.Fix.Cost, Effect: found.Fix.Effect, Approve: fmt.Sprintf("unpend approve %s --plan %s", id, rem.Name), Reject: "unpend reject " + id}, nil
 }
 
 // planLength of its name, in hex.
 const planLength = 64
 
 // fixRef reads an incident and the number of a fix of it, 0 for all.
-func fixRef(incident string, fix int) (incidentRef, error) {
+func fixRef(incident string, fix int) (sources.Ref, error) {
 	if fix < 0 {
-		return incidentRef{}, usage("%d is no number of a fix", fix)
+		return sources.Ref{}, console.Usage("%d is no number of a fix", fix)
 	}
 	if fix > 0 && !strings.Contains(incident, "#") {
 		incident = fmt.Sprintf("%s#%d", incident, fix)
 	}
-	return parseIncident(incident)
+	return sources.ParseIncident(incident)
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/unpend/unpend/cmd/internal/program/console"
 	"github.com/unpend/unpend/rca/cluster"
 )
 
@@ -64,5 +65,5 @@ func (t target) looked(st *cluster.State) string {
 		return "namespace " + t.namespace
 	}
 	names := namespacesOf(st)
-	return plural(len(names), "namespace", "namespaces") + " (" + some(names) + ")"
+	return console.Plural(len(names), "namespace", "namespaces") + " (" + some(names) + ")"
 }

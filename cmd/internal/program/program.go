@@ -1,14 +1,13 @@
 // Package program is unpend: its commands. cmd/unpend gives it the process. A command is a
-// file; what it shows is drawn by cmd/internal/terminal, and what it finds out or changes by
-// rca and remediate. What `unpend run` runs is cmd/internal/service.
+// file, those that only read here, the others in the rooms below: decisions (approve and what
+// goes with it), recall (knowledge, search), demo. What all of them stand on is console, and
+// where they have a cluster from is sources. What they show is drawn by cmd/internal/terminal,
+// and what they find out or change by rca and remediate. What `unpend run` runs is
+// cmd/internal/service.
 package program
 
 import (
-	"bufio"
 	"context"
-	"errors"
-	"fmt"
-	"io"
 	"log/slog"
 	"path/filepath"
 	"strings"
@@ -17,103 +16,36 @@ import (
 	_ "k8s.io/client-go/plugin/pkg/client/auth" // the ways people log in to clusters
 	"k8s.io/klog/v2"
 
-	"github.com/unpend/unpend/cmd/internal/terminal"
+	"github.com/unpend/unpend/cmd/internal/program/console"
+	"github.com/unpend/unpend/cmd/internal/program/decisions"
+	"github.com/unpend/unpend/cmd/internal/program/demo"
+	"github.com/unpend/unpend/cmd/internal/program/recall"
+	"github.com/unpend/unpend/cmd/internal/program/sources"
+	"github.com/unpend/unpend/knowledge"
+	"github.com/unpend/unpend/remediate/plan"
 )
 
-// Exit codes, as README lists them.
-const (
-	exitDone     = 0
-	exitError    = 1
-	exitUsage    = 2
-	exitFindings = 3
-	exitRefused  = 4
-	exitStale    = 5
-	exitUnknown  = 6
-)
-
-// Stdio is where a command reads and writes: data goes to Out, progress and
-// complaints to Err.
-type Stdio struct {
-	In  io.Reader
-	Out io.Writer
-	Err io.Writer
-	// answers reads In line by line; what it has read ahead is not lost between two
-	// questions.
-	answers *bufio.Reader
-}
+// Stdio is where a command reads and writes.
+type Stdio = console.Stdio
 
 // Run is the whole program, called as args[0], until it is done or ctx ends; it returns
 // the exit code.
 func Run(ctx context.Context, args []string, std Stdio) int {
-	std.answers = bufio.NewReader(std.In)
+	std = std.Buffered()
 	klog.SetSlogLogger(slog.New(slog.DiscardHandler)) // client-go's own log, its errors too: what matters of it is in our sentences
 	if filepath.Base(args[0]) == pluginCompletion {
 		args = append([]string{args[0], cobra.ShellCompRequestCmd}, args[1:]...)
 	}
 	root := rootCommand(args[0], std)
 	root.SetArgs(args[1:])
-	err := root.ExecuteContext(ctx)
-	var coded *codedError
-	switch {
-	case err == nil:
-		return exitDone
-	case errors.As(err, &coded):
-		if coded.err != nil {
-			complain(std.Err, coded.err)
-		}
-		return coded.code
+	code, says := console.CodeOf(root.ExecuteContext(ctx))
+	if says != nil {
+		console.Complain(std.Err, says)
 	}
-	complain(std.Err, err)
-	return exitError
+	return code
 }
 
-// complain writes one line: an error may hold names from the cluster, and what a server
-// said.
-func complain(w io.Writer, err error) {
-	fmt.Fprintf(w, "unpend: %s\n", terminal.Clean(err.Error()))
-}
-
-// codedError carries an exit code; without err there is nothing left to say.
-type codedError struct {
-	code int
-	err  error
-}
-
-func (e *codedError) Error() string {
-	if e.err == nil {
-		return fmt.Sprintf("exit %d", e.code)
-	}
-	return e.err.Error()
-}
-
-func (e *codedError) Unwrap() error { return e.err }
-
-func usage(format string, args ...any) error {
-	return &codedError{exitUsage, fmt.Errorf(format, args...)}
-}
-
-// arguments makes a complaint about arguments one about usage.
-func arguments(check cobra.PositionalArgs) cobra.PositionalArgs {
-	return func(c *cobra.Command, args []string) error {
-		if err := check(c, args); err != nil {
-			return usage("%v; see '%s --help'", err, c.CommandPath())
-		}
-		return nil
-	}
-}
-
-// knownCommand is asked when no command has the name of the first argument.
-func knownCommand(c *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	if near := c.SuggestionsFor(args[0]); len(near) > 0 {
-		return usage("command %q is not known; did you mean %s?", args[0], strings.Join(near, " or "))
-	}
-	return usage("command %q is not known; see '%s --help'", args[0], c.CommandPath())
-}
-
-func rootCommand(name string, std Stdio) *cobra.Command {
+func rootCommand(name string, std console.Stdio) *cobra.Command {
 	use := "unpend"
 	if strings.HasPrefix(filepath.Base(name), pluginPrefix) {
 		use = "kubectl unpend"
@@ -125,7 +57,7 @@ func rootCommand(name string, std Stdio) *cobra.Command {
 		Example:       "  unpend demo\n  unpend why -A\n  unpend why pod/trainer -n ml",
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args:          knownCommand,
+		Args:          console.KnownCommand,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if version {
 				return writeVersion(std)
@@ -139,12 +71,13 @@ func rootCommand(name string, std Stdio) *cobra.Command {
 	root.SetOut(std.Out)
 	root.SetErr(std.Err)
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return usage("%v; see '%s --help'", err, c.CommandPath())
+		return console.Usage("%v; see '%s --help'", err, c.CommandPath())
 	})
 	root.Flags().BoolVar(&version, "version", false, "say what this binary was built from")
-	kube := newKubeFlags(root.PersistentFlags())
-	kube.bindOwners(root.PersistentFlags())
-	root.AddCommand(whyCommand(kube, std), dumpCommand(kube, std), incidentsCommand(kube, std), capacityCommand(kube, std), showCommand(kube, std), waitCommand(kube, std), approveCommand(kube, std), rejectCommand(kube, std), releaseCommand(kube, std), remediationsCommand(kube, std), statusCommand(kube, std), auditCommand(std), demoCommand(std), runCommand(kube, std), versionCommand(std), mcpCommand(kube, std), searchCommand(std), knowledgeCommand(kube, std), manCommand())
+	kube := sources.NewKubeFlags(root.PersistentFlags())
+	kube.BindOwners(root.PersistentFlags())
+	root.AddCommand(whyCommand(kube, std), dumpCommand(kube, std), incidentsCommand(kube, std), capacityCommand(kube, std), showCommand(kube, std), auditCommand(std), demo.Command(std), runCommand(kube, std), versionCommand(std), mcpCommand(kube, std), recall.SearchCommand(std), recall.Command(outcomesOf(kube), std), manCommand())
+	root.AddCommand(decisions.Commands(kube, std)...)
 	if use != "unpend" {
 		root.CompletionOptions.DisableDefaultCmd = true
 		root.AddCommand(pluginCompletionHelp())
@@ -153,4 +86,16 @@ func rootCommand(name string, std Stdio) *cobra.Command {
 		panic(err) // a flag that is not there
 	}
 	return root
+}
+
+// outcomesOf reads what became of the plans of the cluster that is meant.
+func outcomesOf(kube *sources.KubeFlags) func(context.Context) ([]knowledge.Outcome, error) {
+	return func(ctx context.Context) ([]knowledge.Outcome, error) {
+		d, err := (&sources.Source{Kube: kube}).Deps()
+		if err != nil {
+			return nil, err
+		}
+		all, err := plan.Store{Dynamic: d.Dynamic}.Outcomes(ctx)
+		return all, sources.Unreachable(err)
+	}
 }

@@ -7,14 +7,17 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/unpend/unpend/cmd/internal/program/console"
+	"github.com/unpend/unpend/cmd/internal/program/decisions"
+	"github.com/unpend/unpend/cmd/internal/program/sources"
 	"github.com/unpend/unpend/cmd/internal/terminal"
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/watcher/incident"
 )
 
-func showCommand(kube *kubeFlags, std Stdio) *cobra.Command {
-	o := &whyOptions{source: source{kube: kube, all: true}}
+func showCommand(kube *sources.KubeFlags, std console.Stdio) *cobra.Command {
+	o := &whyOptions{Source: sources.Source{Kube: kube, All: true}}
 	c := &cobra.Command{
 		Use:   "show INCIDENT[#N]",
 		Short: "Show everything behind a finding, or behind one of its fixes",
@@ -22,26 +25,26 @@ func showCommand(kube *kubeFlags, std Stdio) *cobra.Command {
 (owner, age, priority, what they do with them), every fix with who is stopped and the
 commands that a person would type, what was tried and refuted, and what could not be read.`,
 		Example: "  unpend show gpu-7f3a01c9be\n  unpend show gpu-7f3a01c9be#1\n  unpend show gpu-cf3482cc7b -f testdata/scenarios/all-1g",
-		Args:    arguments(cobra.ExactArgs(1)),
+		Args:    console.Arguments(cobra.ExactArgs(1)),
 		RunE:    func(c *cobra.Command, args []string) error { return o.show(c.Context(), args[0], std) },
 	}
 	o.addFlags(c)
 	return c
 }
 
-func (o *whyOptions) show(ctx context.Context, arg string, std Stdio) error {
+func (o *whyOptions) show(ctx context.Context, arg string, std console.Stdio) error {
 	if !slices.Contains([]string{"", "json", "yaml"}, o.output) {
-		return usage("output %q is not known: use json or yaml", o.output)
+		return console.Usage("output %q is not known: use json or yaml", o.output)
 	}
-	ref, err := parseIncident(arg)
+	ref, err := sources.ParseIncident(arg)
 	if err != nil {
 		return err
 	}
-	st, err := o.state(ctx, "", std)
+	st, err := o.State(ctx, "", std)
 	if err != nil {
 		return err
 	}
-	if err := o.kube.checkMark(ref, clusterMark(st)); err != nil {
+	if err := o.Kube.CheckMark(ref, sources.ClusterMark(st)); err != nil {
 		return err
 	}
 	d, err := o.detail(ctx, st, ref, std)
@@ -49,43 +52,43 @@ func (o *whyOptions) show(ctx context.Context, arg string, std Stdio) error {
 		return err
 	}
 	if o.output != "" {
-		return printList(std.Out, o.output, detailList(d))
+		return console.PrintList(std.Out, o.output, detailList(d))
 	}
 	style := o.style(std, st)
 	style.Again.Shown = true
 	return terminal.Show(std.Out, d, style)
 }
 
-func detailList(d terminal.Detail) listOf[terminal.Detail] {
-	return listOf[terminal.Detail]{diagnosis.APIVersion, diagnosis.ListKind, []terminal.Detail{d}}
+func detailList(d terminal.Detail) console.ListOf[terminal.Detail] {
+	return console.ListOf[terminal.Detail]{APIVersion: diagnosis.APIVersion, Kind: diagnosis.ListKind, Items: []terminal.Detail{d}}
 }
 
 // detail is everything behind an incident or, where one is named, a fix of it.
-func (o *whyOptions) detail(ctx context.Context, st *cluster.State, ref incidentRef, std Stdio) (terminal.Detail, error) {
+func (o *whyOptions) detail(ctx context.Context, st *cluster.State, ref sources.Ref, std console.Stdio) (terminal.Detail, error) {
 	tried := &triedFixes{}
-	found, err := o.diagnoseOnly(ctx, st, func(i incident.Incident) bool { return i.ID == ref.id }, slog.New(tried), std)
+	found, err := o.diagnoseOnly(ctx, st, func(i incident.Incident) bool { return i.ID == ref.ID }, slog.New(tried), std)
 	if err != nil {
 		return terminal.Detail{}, err
 	}
 	if len(found) == 0 {
-		return terminal.Detail{}, o.gone(ctx, st, ref.id)
+		return terminal.Detail{}, o.gone(ctx, st, ref.ID)
 	}
-	measure, err := o.measure()
+	measure, err := o.Measure()
 	if err != nil {
-		return terminal.Detail{}, &codedError{exitUsage, err}
+		return terminal.Detail{}, console.Exit(console.ExitUsage, err)
 	}
-	facts := newPodFacts(ctx, st, measure)
+	facts := decisions.NewPodFacts(ctx, st, measure)
 	d := terminal.Detail{Diagnosis: found[0], Refuted: tried.refuted(), Stops: map[int][]terminal.Pod{}}
-	d.Holders = facts.holders(concerned(d.Diagnosis))
-	if ref.fix > 0 {
-		at := slices.IndexFunc(d.Fixes, func(f diagnosis.Fix) bool { return f.ID == ref.fix })
+	d.Holders = facts.Holders(concerned(d.Diagnosis))
+	if ref.Fix > 0 {
+		at := slices.IndexFunc(d.Fixes, func(f diagnosis.Fix) bool { return f.ID == ref.Fix })
 		if at < 0 {
-			return d, usage("incident %s has %s, and no fix %d", ref.id, plural(len(d.Fixes), "fix", "fixes"), ref.fix)
+			return d, console.Usage("incident %s has %s, and no fix %d", ref.ID, console.Plural(len(d.Fixes), "fix", "fixes"), ref.Fix)
 		}
 		d.Fixes, d.Refuted = d.Fixes[at:at+1], []diagnosis.Fix{}
 	}
 	for _, f := range d.Fixes {
-		d.Stops[f.ID] = facts.stops(f)
+		d.Stops[f.ID] = facts.Stops(f)
 	}
 	return d, nil
 }
@@ -93,13 +96,13 @@ func (o *whyOptions) detail(ctx context.Context, st *cluster.State, ref incident
 // gone says why nobody of an incident waits.
 func (o *whyOptions) gone(ctx context.Context, st *cluster.State, id string) error {
 	if !st.Live {
-		return o.absent(ctx, st, nil, id)
+		return decisions.Absent(ctx, &o.Source, st, nil, id)
 	}
-	d, err := o.deps()
+	d, err := o.Deps()
 	if err != nil {
 		return err
 	}
-	return o.absent(ctx, st, &d, id)
+	return decisions.Absent(ctx, &o.Source, st, &d, id)
 }
 
 // concerned are the nodes whose GPUs decide: those that lack what was asked, and those that

@@ -9,6 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/unpend/unpend/cmd/internal/program/console"
+	"github.com/unpend/unpend/cmd/internal/program/sources"
 	"github.com/unpend/unpend/cmd/internal/terminal"
 	"github.com/unpend/unpend/rca/admission"
 	"github.com/unpend/unpend/rca/cluster"
@@ -33,7 +35,7 @@ func newTarget(args []string, namespace string) (target, error) {
 	if len(args) == 0 {
 		return t, nil
 	}
-	if m := incidentID.FindStringSubmatch(strings.TrimPrefix(args[0], namePrefix)); m != nil {
+	if m := sources.IncidentID.FindStringSubmatch(strings.TrimPrefix(args[0], sources.NamePrefix)); m != nil {
 		t.name, t.mark = m[1], m[2]
 		return t, nil
 	}
@@ -42,7 +44,7 @@ func newTarget(args []string, namespace string) (target, error) {
 		kind, name = "", args[0]
 	}
 	if name == "" || slash && kind == "" || strings.Contains(name, "/") {
-		return t, usage("%q names nothing: write NAME or KIND/NAME, and the namespace with -n", args[0])
+		return t, console.Usage("%q names nothing: write NAME or KIND/NAME, and the namespace with -n", args[0])
 	}
 	kind, t.group, _ = strings.Cut(strings.ToLower(kind), ".") // jobs.batch
 	if long, ok := shortKinds[kind]; ok {
@@ -59,7 +61,7 @@ func (t *target) label(selector string) error {
 	}
 	s, err := labels.Parse(selector)
 	if err != nil {
-		return usage("-l %q is no selector of labels: %v", selector, err)
+		return console.Usage("-l %q is no selector of labels: %v", selector, err)
 	}
 	t.labels = s
 	return nil

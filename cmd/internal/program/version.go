@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/unpend/unpend/cmd/internal/program/console"
 )
 
 // What the Makefile links in: the tag, the commit, with -dirty behind it when files have
@@ -27,13 +29,13 @@ type build struct {
 	Platform string `json:"platform"`
 }
 
-func versionCommand(std Stdio) *cobra.Command {
+func versionCommand(std console.Stdio) *cobra.Command {
 	output := ""
 	c := &cobra.Command{
 		Use:     "version",
 		Short:   "Say what this binary was built from",
 		Example: "  unpend version\n  unpend version -o json",
-		Args:    arguments(cobra.NoArgs),
+		Args:    console.Arguments(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
 			switch output {
 			case "":
@@ -41,14 +43,14 @@ func versionCommand(std Stdio) *cobra.Command {
 			case "json":
 				return json.NewEncoder(std.Out).Encode(readBuild())
 			}
-			return usage("output %q is not known: use json", output)
+			return console.Usage("output %q is not known: use json", output)
 		},
 	}
 	c.Flags().StringVarP(&output, "output", "o", "", "json")
 	return c
 }
 
-func writeVersion(std Stdio) error {
+func writeVersion(std console.Stdio) error {
 	_, err := fmt.Fprintln(std.Out, readBuild())
 	return err
 }

@@ -4,6 +4,8 @@ import (
 	"runtime"
 	"runtime/debug"
 	"testing"
+
+	"github.com/unpend/unpend/cmd/internal/program/console"
 )
 
 // What the Makefile links in wins over what Go has noted; each is shown where it is
@@ -42,11 +44,11 @@ func TestVersionIsACommandAndAFlag(t *testing.T) {
 		code      int
 		out, errs string
 	}{
-		{[]string{"version"}, exitDone, line, ""},
-		{[]string{"--version"}, exitDone, line, ""},
-		{[]string{"version", "-o", "json"}, exitDone, object, ""},
-		{[]string{"version", "-o", "yaml"}, exitUsage, "", "unpend: output \"yaml\" is not known: use json\n"},
-		{[]string{"why", "--version"}, exitUsage, "", "unpend: unknown flag: --version; see 'unpend why --help'\n"},
+		{[]string{"version"}, 0, line, ""},
+		{[]string{"--version"}, 0, line, ""},
+		{[]string{"version", "-o", "json"}, 0, object, ""},
+		{[]string{"version", "-o", "yaml"}, console.ExitUsage, "", "unpend: output \"yaml\" is not known: use json\n"},
+		{[]string{"why", "--version"}, console.ExitUsage, "", "unpend: unknown flag: --version; see 'unpend why --help'\n"},
 	} {
 		if code, out, errs := call(t, c.args...); code != c.code || out != c.out || errs != c.errs {
 			t.Errorf("%q: exit %d, %q, %q; want %d, %q, %q", c.args, code, out, errs, c.code, c.out, c.errs)

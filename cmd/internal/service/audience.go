@@ -10,23 +10,6 @@ import (
 	"github.com/unpend/unpend/remediate/plan"
 )
 
-// onMCP is what agents are called among the places that ask for what the team has said.
-const onMCP = "mcp"
-
-// quotedIn are the places that may be told of what the team has said.
-func quotedIn() []string {
-	all := []string{onPage, onMCP}
-	for _, p := range places {
-		all = append(all, p.name)
-	}
-	return all
-}
-
-// overheard is whether events are heard where people click.
-func (c Config) overheard() bool {
-	return c.Knowledge.Slack.Given() && c.Knowledge.Slack.AppTokenFile == "" && c.Slack.heard()
-}
-
 // openLibrary is what this process has of what the team has said; nil where nothing is
 // configured.
 func (s *Service) openLibrary(ctx context.Context) (*library.Library, error) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/unpend/unpend/cmd/internal/bus"
 	"github.com/unpend/unpend/cmd/internal/library"
+	"github.com/unpend/unpend/cmd/internal/service/settings"
 	"github.com/unpend/unpend/knowledge"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/notice"
@@ -29,8 +30,8 @@ func reader(t *testing.T, b *bus.Bus) *Service {
 	c := &s.config.Knowledge
 	c.Library = t.TempDir()
 	c.Slack = library.Slack{TokenFile: "token", Channels: []string{"gpu-help"}, PrivateChannels: []string{"gpu-oncall"}}
-	c.Tell = []library.TellRule{{Of: []string{"gpu-oncall"}, To: []string{"slack/C7"}}, {Of: []string{"GPU"}, To: []string{"jira/OPS", onPage}}}
-	must(t, c.Check(quotedIn(), ""))
+	c.Tell = []library.TellRule{{Of: []string{"gpu-oncall"}, To: []string{"slack/C7"}}, {Of: []string{"GPU"}, To: []string{"jira/OPS", settings.OnPage}}}
+	must(t, c.Check(settings.QuotedIn(), ""))
 	s.config.Slack.Channel, s.config.Jira.Project = "C7", "OPS"
 	l, err := knowledge.EditLibrary(c.Library)
 	must(t, err)
@@ -64,7 +65,7 @@ func TestQuotedIsWhatMayBeTold(t *testing.T) {
 	for _, tc := range []struct {
 		place       string
 		oncall, gpu bool
-	}{{onMCP, false, false}, {onPage, false, true}, {"slack/C7", true, false}, {"slack/C1", false, false}, {"slack/G1", true, false}, {"jira/OPS", false, true}, {"jira/HR", false, false}, {"webhook", false, false}} {
+	}{{settings.OnMCP, false, false}, {settings.OnPage, false, true}, {"slack/C7", true, false}, {"slack/C1", false, false}, {"slack/G1", true, false}, {"jira/OPS", false, true}, {"jira/HR", false, false}, {"webhook", false, false}} {
 		place, at, _ := strings.Cut(tc.place, "/")
 		k := &sink{Service: s, place: place, at: at}
 		p := notice.Proposal{Finding: &diagnosis.Summary{Causes: []diagnosis.CauseSummary{{ID: "Unknown", Says: "Xid 888"}}, Knowledge: slices.Clone(all)}}

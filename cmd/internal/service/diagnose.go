@@ -51,7 +51,7 @@ func (s *Service) diagnose(ctx context.Context) error {
 		}
 	}
 	a.opts.Measure, a.opts.Outcomes = s.measure, lasting(plan.Store{Dynamic: s.custom}.Outcomes)
-	a.opts.Guard = executor.GuardOf(executor.Deps{Client: s.client, Dynamic: s.custom, Owners: s.owners, Now: time.Now}, s.config.Remediate.namespace(), railsFor)
+	a.opts.Guard = executor.GuardOf(executor.Deps{Client: s.client, Dynamic: s.custom, Owners: s.owners, Now: time.Now}, s.config.Namespace(), railsFor)
 	gauges := capacity.NewGauges(time.Now)
 	if err := s.registry.Register(gauges); err != nil {
 		return fmt.Errorf("register metrics: %w", err)

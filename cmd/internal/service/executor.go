@@ -45,8 +45,8 @@ func (s *Service) carryOut(ctx context.Context) (err error) {
 		}
 	}()
 	x := executor.New(executor.Options{Publish: s.notices(), Registerer: s.registry,
-		Namespace: c.namespace(), Self: who.Status.UserInfo.Username, ActAs: s.actAs, Groups: c.Groups,
-		Deps: executor.Deps{Observe: s.traced(trail.Observe), Measure: s.measure, Client: client, Dynamic: custom, Owners: s.asked, Now: s.now, Logger: s.logger, Poll: c.Poll.Duration, Deadlines: c.deadlines()}})
+		Namespace: s.config.Namespace(), Self: who.Status.UserInfo.Username, ActAs: s.actAs, Groups: c.Groups,
+		Deps: executor.Deps{Observe: s.traced(trail.Observe), Measure: s.measure, Client: client, Dynamic: custom, Owners: s.asked, Now: s.now, Logger: s.logger, Poll: c.Poll.Duration, Deadlines: c.Waits()}})
 	s.ready.set()
 	return x.Run(ctx, s.rest, self)
 }
@@ -61,20 +61,6 @@ func (s *Service) actAs(user string, groups []string) (kubernetes.Interface, err
 	}
 	return client, nil
 }
-
-// namespace of the executor's own objects: its pod's, unless the configuration says
-// another.
-func (c remediateConfig) namespace() string {
-	for _, name := range []string{c.Namespace, os.Getenv("POD_NAMESPACE")} {
-		if name != "" {
-			return name
-		}
-	}
-	return "unpend"
-}
-
-// Namespace is where the service and the executor keep their own objects.
-func (c Config) Namespace() string { return c.Remediate.namespace() }
 
 // identity is the name that the leader's lease is held under and Events are made by:
 // the pod's, which a restarted container keeps; elsewhere one that no other process

@@ -26,7 +26,7 @@ import (
 // hearSlack hears what people click and ask in Slack, and has it decided as who they are.
 func (s *Service) hearSlack(ctx context.Context) error {
 	c := s.config.Slack
-	o := slack.HearOptions{Channels: s.config.slackChannels(), Logger: s.logger, URL: c.url}
+	o := slack.HearOptions{Channels: s.config.SlackChannels(), Logger: s.logger, URL: s.slackURL}
 	for _, f := range []struct {
 		key, path string
 		into      *string
@@ -47,7 +47,7 @@ func (s *Service) hearSlack(ctx context.Context) error {
 	o.Search = s.searchInSlack
 	if s.hasBus() {
 		o.Load, o.Save = memoryOf("slack", s.late.get)
-		if s.config.overheard() {
+		if s.config.Overheard() {
 			o.Events = library.Overhears(s.late.get)
 		}
 	}
@@ -91,7 +91,7 @@ func (s *Service) slackDesk() (slackDesk, error) {
 	if err != nil {
 		return slackDesk{}, fmt.Errorf("remediate.identities: %w", err)
 	}
-	at := desk.Desk{Namespace: s.config.Remediate.namespace(), Deps: executor.Deps{Client: client, Dynamic: custom, Owners: s.asked, Now: s.now, Logger: s.logger, Measure: s.measure}}
+	at := desk.Desk{Namespace: s.config.Namespace(), Deps: executor.Deps{Client: client, Dynamic: custom, Owners: s.asked, Now: s.now, Logger: s.logger, Measure: s.measure}}
 	return slackDesk{at, plan.Decider{Identities: people, Dynamic: custom,
 		ActAs: func(user string, groups []string) (dynamic.Interface, error) {
 			config := rest.CopyConfig(s.rest)

@@ -18,19 +18,6 @@ import (
 	"github.com/unpend/unpend/watcher/webhook"
 )
 
-// hooksConfig is where others may have waiting pods looked at now.
-type hooksConfig struct {
-	// Listen is the address, such as :9094; nothing is listened to without it.
-	Listen string `json:"listen"`
-	// TokenFile holds the bearer token of an Alertmanager that posts to /hooks/alertmanager.
-	TokenFile string `json:"tokenFile"`
-	// SecretFile holds the secrets (whsec_…, a line each) of who posts to /hooks/standard.
-	SecretFile string `json:"secretFile"`
-	// PagerDutySecretFile holds the signing secrets (a line each) of PagerDuty's webhook
-	// subscriptions that post to /hooks/pagerduty.
-	PagerDutySecretFile string `json:"pagerDutySecretFile"`
-}
-
 // hooks serves them until ctx ends; one whose secret nobody has named is not there.
 func (s *Service) hooks(ctx context.Context, q *fairqueue.Queue) error {
 	c := s.config.Hooks

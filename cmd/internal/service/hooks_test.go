@@ -75,7 +75,7 @@ func TestHooksDiagnose(t *testing.T) {
 	channel := fakeslack.New(time.Now)
 	defer channel.Close()
 	s, _ := teller(t, b, channel, remediations())
-	s.config.Hooks = hooksConfig{Listen: address, TokenFile: token}
+	s.config.Hooks.Listen, s.config.Hooks.TokenFile = address, token
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 2)
 	go func() { q.Run(ctx); done <- nil }()

@@ -53,7 +53,7 @@ func (s *Service) newLead() (*lead, error) {
 		return nil, fmt.Errorf("make a client for the lease: %w", err)
 	}
 	l := &lead{logger: s.logger, changed: make(chan struct{}), told: newSeldom(s.now)}
-	l.lock = &noted{l, &resourcelock.LeaseLock{LeaseMeta: metav1.ObjectMeta{Namespace: s.config.Remediate.namespace(), Name: leaseOf(s.roles)},
+	l.lock = &noted{l, &resourcelock.LeaseLock{LeaseMeta: metav1.ObjectMeta{Namespace: s.config.Namespace(), Name: leaseOf(s.roles)},
 		Client: client.CoordinationV1(), LockConfig: resourcelock.ResourceLockConfig{Identity: identity()}}}
 	gauge := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "unpend_leads", Help: "1 where this process does its work, 0 where it stands by for another."}, func() float64 {
 		if l.leads(context.Background()) == nil {

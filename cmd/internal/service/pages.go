@@ -95,7 +95,7 @@ func (k *sink) sent() int {
 // breaker is what there is to tell of the breaker. One that is not there was never opened.
 func (k *sink) breaker(ctx context.Context) (notice.Proposal, error) {
 	p := notice.Proposal{Incident: breakerID, Alarm: "the breaker is closed"}
-	namespace := k.config.Remediate.namespace()
+	namespace := k.config.Namespace()
 	m, err := k.client.CoreV1().ConfigMaps(namespace).Get(ctx, guard.BreakerConfigMap, metav1.GetOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return p, fmt.Errorf("read the breaker: %w", err)

@@ -25,6 +25,7 @@ import (
 	"github.com/unpend/unpend/cmd/internal/bus"
 	"github.com/unpend/unpend/cmd/internal/library"
 	"github.com/unpend/unpend/cmd/internal/parts"
+	"github.com/unpend/unpend/cmd/internal/service/settings"
 	"github.com/unpend/unpend/cmd/internal/traces"
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/rca/diagnosis"
@@ -39,7 +40,7 @@ var Roles = []string{"watch", "diagnose", "notify", "remediate"}
 
 // Options say what a service is to do, and for which cluster.
 type Options struct {
-	Config Config
+	Config settings.Config
 	// Measure says what pods do with their GPUs; nil: nobody is asked.
 	Measure diagnosis.Measure
 	REST    *rest.Config // how the API server is spoken to
@@ -89,7 +90,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 
 // Service binds the rooms together, a line per topic.
 type Service struct {
-	config   Config
+	config   settings.Config
 	measure  diagnosis.Measure
 	client   kubernetes.Interface // for watching and diagnosing, held back together
 	custom   dynamic.Interface
@@ -112,6 +113,7 @@ type Service struct {
 	door     door
 	traces   *traces.Teller // nil: nobody is told
 	listener net.Listener   // of the page; nil: it listens where the configuration says
+	slackURL string         // of Slack's API, in tests
 }
 
 // Run does what the service is there for until ctx ends, which is no error, or a part of it
@@ -180,7 +182,7 @@ func (s *Service) begin(ctx context.Context, p parts.Group) {
 	if s.does("remediate") {
 		p.Begin("remediate", func() error { return s.carryOut(ctx) })
 	}
-	if c := s.config.Slack; c.heard() && s.does(c.hearer()) {
+	if c := s.config.Slack; c.Heard() && s.does(c.Hearer()) {
 		p.Begin("hear", func() error {
 			return s.whenThere(ctx, "what people click in Slack is not heard", s.hearSlack, c.TokenFile, c.AppTokenFile, c.SigningSecretFile)
 		})

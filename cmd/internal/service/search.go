@@ -14,6 +14,7 @@ import (
 
 	"github.com/unpend/unpend/cmd/internal/bus"
 	"github.com/unpend/unpend/cmd/internal/library"
+	"github.com/unpend/unpend/cmd/internal/service/settings"
 	"github.com/unpend/unpend/knowledge"
 	"github.com/unpend/unpend/remediate/plan"
 )
@@ -51,7 +52,7 @@ func (s *Service) search(ctx context.Context, place, query string, n int) ([]kno
 
 // searchOnPage is search for readers of the page.
 func (s *Service) searchOnPage(ctx context.Context, query string, n int) ([]knowledge.Hit, error) {
-	return s.search(ctx, onPage, query, n)
+	return s.search(ctx, settings.OnPage, query, n)
 }
 
 // bindSearch has searches answered by find from now on.
@@ -73,7 +74,7 @@ func (s *Service) SearchAs(ctx context.Context, as kubernetes.Interface, query s
 			return nil, fmt.Errorf("%w: you may read the pods of no namespace, and so not what is said of them", plan.ErrRefused)
 		}
 	}
-	hits, err := s.search(ctx, onMCP, query, n)
+	hits, err := s.search(ctx, settings.OnMCP, query, n)
 	if !all {
 		hits = withoutOutcomes(hits)
 	}

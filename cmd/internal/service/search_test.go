@@ -16,12 +16,13 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
+	"github.com/unpend/unpend/cmd/internal/service/settings"
 	"github.com/unpend/unpend/knowledge"
 	"github.com/unpend/unpend/remediate/plan"
 )
 
 func shelved(_ context.Context, place, _ string, _ int) ([]knowledge.Hit, error) {
-	if place != onMCP && place != "slack/C7" {
+	if place != settings.OnMCP && place != "slack/C7" {
 		return nil, fmt.Errorf("searched for %q", place)
 	}
 	return []knowledge.Hit{{Source: "slack", Title: "2g\npending", Where: "gpu-oncall", Quote: "split  it", URL: "https://acme.slack.com/1", At: time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)},

@@ -8,9 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/unpend/unpend/cmd/internal/bus"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/jira/fakejira"
@@ -23,7 +20,8 @@ func tracker(t *testing.T, s *Service, site *fakejira.Server) {
 	t.Helper()
 	token := filepath.Join(t.TempDir(), "token")
 	must(t, os.WriteFile(token, []byte(fakejira.Token+"\n"), 0o600))
-	s.config.Jira = jiraConfig{URL: site.URL(), Deployment: "cloud", User: fakejira.User, TokenFile: token, Project: fakejira.Project, IssueType: fakejira.Type, Cluster: "prod"}
+	c := &s.config.Jira
+	c.URL, c.Deployment, c.User, c.TokenFile, c.Project, c.IssueType, c.Cluster = site.URL(), "cloud", fakejira.User, token, fakejira.Project, fakejira.Type, "prod"
 	s.config.Outbound.Allow = []string{"127.0.0.1"}
 }
 
@@ -86,29 +84,5 @@ func TestJiraWhereNobodyMaySpeak(t *testing.T) {
 	s.config.Outbound.Allow = nil
 	if err := s.tellPeople(t.Context()); err == nil || !strings.HasPrefix(err.Error(), "jira.url: http://127.0.0.1:") || !strings.HasSuffix(err.Error(), "may not be spoken to without TLS: write https://, or list 127.0.0.1 in outbound.allow") {
 		t.Error(err)
-	}
-}
-
-// README's configuration is one.
-func TestJiraOfTheReadme(t *testing.T) {
-	text, err := os.ReadFile("../../../README.md")
-	must(t, err)
-	_, block, _ := strings.Cut(string(text), "```yaml\njira:")
-	block, _, _ = strings.Cut(block, "```")
-	path := filepath.Join(t.TempDir(), "unpend.yaml")
-	must(t, os.WriteFile(path, []byte("jira:"+block), 0o600))
-	c, err := ReadConfig(path)
-	must(t, err)
-	want := jiraConfig{URL: "https://example.atlassian.net", Deployment: "cloud", User: "bot@example.com", TokenFile: "/etc/unpend/jira-token", Project: "OPS", IssueType: "Task",
-		Fields: map[string]any{"customfield_10042": map[string]any{"value": "GPU"}}, Cluster: "prod"}
-	if diff := cmp.Diff(want, c.Jira); diff != "" {
-		t.Error(diff)
-	}
-	if o := c.Jira.options(); o.Reopen != 7*24*time.Hour {
-		t.Errorf("reopen is %s", o.Reopen)
-	}
-	c.Jira.Reopen = &metav1.Duration{}
-	if o := c.Jira.options(); o.Reopen != 0 {
-		t.Errorf("reopen is %s", o.Reopen)
 	}
 }

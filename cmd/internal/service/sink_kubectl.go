@@ -6,19 +6,11 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/flowcontrol"
 
+	"github.com/unpend/unpend/cmd/internal/service/settings"
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/remediate/kubectl"
 	"github.com/unpend/unpend/remediate/notice"
 )
-
-// kubectlConfig says what `kubectl describe` shows. The rights for either are given with it
-// alone.
-type kubectlConfig struct {
-	// Events has an Event on each of an incident's oldest pods tell its diagnosis.
-	Events bool `json:"events"`
-	// Annotations answers who annotates a pod or a workload with unpend.dev/why.
-	Annotations bool `json:"annotations"`
-}
 
 // What writing Events may ask of the API server: requests a second, and at once. It has a
 // limit of its own, so that it holds up no diagnosis.
@@ -39,6 +31,6 @@ func (s *Service) kubectl(place string) (*kubectl.Kubectl, error) {
 	return kubectl.New(kubectl.Options{Client: client, Dynamic: custom, Instance: identity(), Load: m.load, Save: m.save})
 }
 
-func byKubectl(_ context.Context, s *Service, _ Config, m memory) (notice.Notifier, error) {
+func byKubectl(_ context.Context, s *Service, _ settings.Config, m memory) (notice.Notifier, error) {
 	return s.kubectl(m.place)
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/unpend/unpend/cmd/internal/bus"
 	"github.com/unpend/unpend/cmd/internal/parts"
 	"github.com/unpend/unpend/cmd/internal/secrets"
+	"github.com/unpend/unpend/cmd/internal/service/settings"
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/executor"
@@ -48,33 +49,9 @@ type sink struct {
 	snoozed map[string]notice.Snoozed
 }
 
-// place is where people can be told.
-type place struct {
-	name   string
-	wanted func(Config) bool
-	make   func(context.Context, *Service, Config, memory) (notice.Notifier, error)
-	// at has a configuration name another channel, project or service there; nil: it has but
-	// the one.
-	at func(*Config, string)
-	// each are configurations of those who are all told the same; nil: there is one.
-	each func(Config) []destination
-	// file is what the place is told with; nil: nothing.
-	file func(Config) string
-	// role is whose process tells it; empty: notify.
-	role string
-}
-
-// places are where people can be told: a line each, in the file of its own that reads its
-// part of the configuration.
-var places = []place{
-	{name: "slack", wanted: func(c Config) bool { return c.Slack.Channel != "" }, make: inSlack, at: func(c *Config, channel string) { c.Slack.Channel = channel }, file: func(c Config) string { return c.Slack.TokenFile }},
-	{name: "jira", wanted: func(c Config) bool { return c.Jira.given() }, make: inJira, at: func(c *Config, project string) { c.Jira.Project = project }, file: func(c Config) string { return c.Jira.TokenFile }},
-	{name: "pagerduty", wanted: func(c Config) bool { return c.PagerDuty.KeyFile != "" }, make: inPagerDuty, at: func(c *Config, file string) { c.PagerDuty.KeyFile = file }, file: func(c Config) string { return c.PagerDuty.KeyFile }},
-	{name: "alertmanager", wanted: func(c Config) bool { return len(c.Alertmanager.all()) > 0 }, make: inAlertmanager, each: alertmanagers, file: func(c Config) string { return c.Alertmanager.TokenFile }},
-	{name: "opsgenie", wanted: func(c Config) bool { return c.Opsgenie.KeyFile != "" }, make: inOpsgenie, at: func(c *Config, file string) { c.Opsgenie.KeyFile = file }, file: func(c Config) string { return c.Opsgenie.KeyFile }},
-	{name: "webhook", wanted: func(c Config) bool { return c.Webhook.URL != "" }, make: byWebhook, file: func(c Config) string { return c.Webhook.SecretFile }},
-	// It reads pods and writes Events, with rights that who diagnoses has, and speaks to nobody outside.
-	{name: "kubectl", wanted: func(c Config) bool { return c.Kubectl.Events }, make: byKubectl, role: "diagnose"},
+// makes has, by the name of a place, what tells people there.
+var makes = map[string]func(context.Context, *Service, settings.Config, memory) (notice.Notifier, error){
+	"slack": inSlack, "jira": inJira, "pagerduty": inPagerDuty, "alertmanager": inAlertmanager, "opsgenie": inOpsgenie, "webhook": byWebhook, "kubectl": byKubectl,
 }
 
 // sinks are one for every destination that the configuration names and this process tells.
@@ -84,16 +61,16 @@ func (s *Service) sinks() ([]*sink, error) {
 		return nil, fmt.Errorf("register metrics: %w", err)
 	}
 	var all []*sink
-	for _, p := range places {
-		if !s.does(cmp.Or(p.role, "notify")) {
+	for _, p := range settings.Places {
+		if !s.does(cmp.Or(p.Role, "notify")) {
 			continue
 		}
-		for _, d := range p.destinations(s.config) {
-			all = append(all, &sink{Service: s, name: d.name, place: p.name, at: d.at, errors: failed.WithLabelValues(d.name), plans: map[string]notice.Notice{}, make: func(ctx context.Context) (notice.Notifier, error) {
-				return p.make(ctx, s, d.config, memory{s.bus, d.name})
+		for _, d := range p.Destinations(s.config) {
+			all = append(all, &sink{Service: s, name: d.Name, place: p.Name, at: d.At, errors: failed.WithLabelValues(d.Name), plans: map[string]notice.Notice{}, make: func(ctx context.Context) (notice.Notifier, error) {
+				return makes[p.Name](ctx, s, d.Config, memory{s.bus, d.Name})
 			}})
-			if p.file != nil {
-				all[len(all)-1].file = p.file(d.config)
+			if p.File != nil {
+				all[len(all)-1].file = p.File(d.Config)
 			}
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -22,7 +21,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes/fake"
-	"sigs.k8s.io/yaml"
 
 	"github.com/unpend/unpend/cmd/internal/bus"
 	"github.com/unpend/unpend/rca/diagnosis"
@@ -45,7 +43,8 @@ func teller(t testing.TB, b *bus.Bus, channel *fakeslack.Server, plans *dynamicf
 	var log bytes.Buffer
 	s := &Service{bus: b, now: time.Now, custom: plans, logger: slog.New(slog.NewTextHandler(&log, nil)), registry: prometheus.NewRegistry(),
 		client: fake.NewClientset(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceSystem, UID: "0123456789"}})}
-	s.config.Slack = slackConfig{TokenFile: token, Channel: fakeslack.Channel, Cluster: "prod", url: channel.URL()}
+	s.slackURL = channel.URL()
+	s.config.Slack.TokenFile, s.config.Slack.Channel, s.config.Slack.Cluster = token, fakeslack.Channel, "prod"
 	s.ready.set()
 	return s, &log
 }
@@ -278,40 +277,5 @@ func TestPartWithoutItsFile(t *testing.T) {
 	}
 	if n := strings.Count(log.String(), "a part is off"); n != 1 {
 		t.Errorf("that was said %d times", n)
-	}
-}
-
-// README's configuration is one, and the app that it tells to make has the rights that are
-// used, and no other.
-func TestSlackOfTheReadme(t *testing.T) {
-	text, err := os.ReadFile("../../../README.md")
-	must(t, err)
-	_, block, _ := strings.Cut(string(text), "```yaml\nslack:")
-	block, _, _ = strings.Cut(block, "```")
-	path := filepath.Join(t.TempDir(), "unpend.yaml")
-	must(t, os.WriteFile(path, []byte("slack:"+block), 0o600))
-	c, err := ReadConfig(path)
-	must(t, err)
-	if want := (slackConfig{TokenFile: "/etc/unpend/slack-token", Channel: "C0123456789", Cluster: "prod"}); c.Slack != want {
-		t.Errorf("%+v", c.Slack)
-	}
-	manifest, err := os.ReadFile("../../../deploy/slack/manifest.yaml")
-	must(t, err)
-	var app struct {
-		OAuth struct {
-			Scopes map[string][]string `json:"scopes"`
-		} `json:"oauth_config"`
-		Features struct {
-			Commands []struct {
-				Command string `json:"command"`
-			} `json:"slash_commands"`
-		} `json:"features"`
-		Settings map[string]any `json:"settings"`
-	}
-	must(t, yaml.Unmarshal(manifest, &app))
-	const want = "map[bot:[chat:write channels:history groups:history commands app_mentions:read users:read]] [{/unpend}] " +
-		"map[event_subscriptions:map[bot_events:[app_mention]] interactivity:map[is_enabled:true] org_deploy_enabled:false socket_mode_enabled:true token_rotation_enabled:false]"
-	if got := fmt.Sprint(app.OAuth.Scopes, app.Features.Commands, app.Settings); got != want {
-		t.Error(got)
 	}
 }

@@ -11,7 +11,7 @@ import (
 // snoozing are the incidents whose messages in Slack are left alone now. Where nobody's clicks
 // are heard there are none.
 func (k *sink) snoozing(ctx context.Context) (map[string]notice.Snoozed, error) {
-	if !k.config.Slack.heard() {
+	if !k.config.Slack.Heard() {
 		return nil, nil
 	}
 	all, err := slack.Snoozes(ctx, memory{k.bus, "slack"}.load)

@@ -71,7 +71,7 @@ func BenchmarkToldInSlack(b *testing.B) {
 	defer channel.Close()
 	slack := newSlow(b, channel)
 	s, _ := teller(b, queue, channel, remediations())
-	s.config.Slack.url = slack.URL + "/api/"
+	s.slackURL = slack.URL + "/api/"
 	ctx, cancel := context.WithCancel(b.Context())
 	done := make(chan error, 1)
 	go func() { done <- s.tellPeople(ctx) }()

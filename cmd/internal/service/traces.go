@@ -14,19 +14,12 @@ import (
 	"github.com/unpend/unpend/remediate/v1alpha1"
 )
 
-// tracesConfig is an OpenTelemetry collector.
-type tracesConfig struct {
-	// URL that spans are posted to as OTLP over HTTP, http://collector.monitoring:4318/v1/traces;
-	// in the cluster outbound.allow has to list it.
-	URL string `json:"url"`
-}
-
 // newTraces is nil where nobody is told.
 func (s *Service) newTraces(ctx context.Context, version string) (*traces.Teller, error) {
 	if s.config.Traces.URL == "" {
 		return nil, nil
 	}
-	c, err := s.config.Outbound.client()
+	c, err := s.config.Outbound.Client()
 	if err != nil {
 		return nil, err
 	}

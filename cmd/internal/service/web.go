@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/netip"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -17,36 +16,11 @@ import (
 
 	"github.com/unpend/unpend/cmd/internal/bus"
 	"github.com/unpend/unpend/cmd/internal/parts"
+	"github.com/unpend/unpend/cmd/internal/service/settings"
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/remediate/notice"
 	"github.com/unpend/unpend/remediate/web"
 )
-
-// webConfig is what is served by HTTP.
-type webConfig struct {
-	Metrics string `json:"metrics"` // where /metrics, /healthz and /readyz are served (127.0.0.1:9090; in the chart :9090)
-	// MCP is where else than at the page's /mcp agents are answered that bring a token; a
-	// loopback address, for tokens come to it in plain text. Empty: nowhere.
-	MCP string `json:"mcp"`
-	// Listen is where the page for people is served, on loopback; empty: there is none.
-	Listen string `json:"listen"`
-	// Hosts are the names that a proxy beside it, which ends TLS, is asked by.
-	Hosts []string `json:"hosts"`
-	// Cluster is what people call this one; its uid's beginning without it.
-	Cluster string `json:"cluster"`
-}
-
-// check says why the page cannot be served there.
-func (c webConfig) check() error {
-	if c.Listen == "" {
-		return nil
-	}
-	host, _, err := net.SplitHostPort(c.Listen)
-	if address, parsed := netip.ParseAddr(host); err != nil || host != "localhost" && (parsed != nil || !address.IsLoopback()) {
-		return fmt.Errorf("web.listen is %q: it has to be on loopback, as 127.0.0.1:8080, for people's tokens would travel in the clear; kubectl port-forward reaches it, and so does a proxy in the same pod that ends TLS (its name in web.hosts)", c.Listen)
-	}
-	return nil
-}
 
 // newPage makes the page for people; nil where none is wanted.
 func (s *Service) newPage(ctx context.Context) (*web.Page, error) {
@@ -121,16 +95,12 @@ func (s *Service) answering(guarded bool) http.Handler {
 	return s.agents(s, guarded)
 }
 
-// onPage is what the page is called among the places. No route leaves anything out there:
-// nobody is told by it who does not look.
-const onPage = "web"
-
 // servePage serves it until ctx ends. Whichever process leads, each has its own page.
 func (s *Service) servePage(ctx context.Context) error {
 	p, ctx := parts.New(ctx)
 	p.Begin("page", func() error { return s.listen(ctx) })
 	// Nobody waits for it: what could not be shown is tried again until it is.
-	k := &sink{Service: s, name: onPage, place: onPage, Notifier: s.page, errors: prometheus.NewCounter(prometheus.CounterOpts{Name: "page"}), plans: map[string]notice.Notice{}}
+	k := &sink{Service: s, name: settings.OnPage, place: settings.OnPage, Notifier: s.page, errors: prometheus.NewCounter(prometheus.CounterOpts{Name: "page"}), plans: map[string]notice.Notice{}}
 	for _, t := range []bus.Topic{bus.Diagnoses, bus.Outcomes, bus.Incidents} {
 		take := k.news(t)
 		p.Begin("page", func() error {
@@ -142,7 +112,7 @@ func (s *Service) servePage(ctx context.Context) error {
 			return nil
 		})
 	}
-	if s.config.Narrate.given() {
+	if s.config.Narrate.Given() {
 		p.Begin("page", func() error {
 			s.bus.Follow(ctx, bus.Told, k.rewords(ctx), func(error) {}) // the findings' own follower says why
 			return nil

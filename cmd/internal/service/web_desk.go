@@ -24,7 +24,7 @@ func (s *Service) newWebDesk() (web.Desk, error) {
 	if err != nil {
 		return nil, err
 	}
-	return webDesk{s, desk.Desk{Namespace: s.config.Remediate.namespace(),
+	return webDesk{s, desk.Desk{Namespace: s.config.Namespace(),
 		Deps: executor.Deps{Client: client, Dynamic: custom, Owners: s.asked, Now: s.now, Logger: s.logger, Measure: s.measure}}}, nil
 }
 

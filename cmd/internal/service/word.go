@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/unpend/unpend/cmd/internal/bus"
+	"github.com/unpend/unpend/cmd/internal/service/settings"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/narrate"
 	"github.com/unpend/unpend/remediate/notice"
@@ -123,11 +124,11 @@ func wordingOf(ctx context.Context, b *bus.Bus, d diagnosis.Summary) (*diagnosis
 
 // rewordable are the places where people read at length; a page in the night and a program that
 // is told have no use for it.
-var rewordable = []string{"slack", "jira", onPage}
+var rewordable = []string{"slack", "jira", settings.OnPage}
 
 // word puts a model's words beside a finding that is to be told.
 func (k *sink) word(ctx context.Context, p *notice.Proposal) error {
-	if p.Finding == nil || !k.config.Narrate.given() || !slices.Contains(rewordable, k.place) {
+	if p.Finding == nil || !k.config.Narrate.Given() || !slices.Contains(rewordable, k.place) {
 		return nil
 	}
 	w, err := wordingOf(ctx, k.bus, *p.Finding)

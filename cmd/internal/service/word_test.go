@@ -3,7 +3,6 @@ package service
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -13,10 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/unpend/unpend/cmd/internal/bus"
 	"github.com/unpend/unpend/cmd/internal/parts"
+	"github.com/unpend/unpend/cmd/internal/service/settings"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/notice"
 	"github.com/unpend/unpend/remediate/slack/fakeslack"
@@ -58,7 +56,7 @@ func worder(t *testing.T, s *Service, m *model) {
 	t.Helper()
 	key := filepath.Join(t.TempDir(), "key")
 	must(t, os.WriteFile(key, []byte("key-canary\n"), 0o600))
-	s.config.Narrate = narrateConfig{URL: m.URL + "/v1", Model: "small", KeyFile: key}
+	s.config.Narrate.URL, s.config.Narrate.Model, s.config.Narrate.KeyFile = m.URL+"/v1", "small", key
 	s.config.Outbound.Allow = []string{"127.0.0.1"}
 }
 
@@ -151,7 +149,7 @@ func TestNotWorded(t *testing.T) {
 	if n := m.asked.Load(); n != 1 {
 		t.Errorf("the model was asked %d times", n)
 	}
-	for place, want := range map[string]bool{"slack": true, "jira": true, onPage: true, "webhook": false, "pagerduty": false} {
+	for place, want := range map[string]bool{"slack": true, "jira": true, settings.OnPage: true, "webhook": false, "pagerduty": false} {
 		p, err := (&sink{Service: s, name: place, place: place, plans: map[string]notice.Notice{}}).proposal(t.Context(), "gpu-bbbbbbbbbb")
 		must(t, err)
 		if (p.Wording != nil) != want {
@@ -160,33 +158,8 @@ func TestNotWorded(t *testing.T) {
 	}
 }
 
-// What of the configuration cannot be meant is said with its key; README's can.
-func TestNarrateConfig(t *testing.T) {
-	read := func(text string) (Config, error) {
-		path := filepath.Join(t.TempDir(), "unpend.yaml")
-		must(t, os.WriteFile(path, []byte(text), 0o600))
-		return ReadConfig(path)
-	}
-	text, err := os.ReadFile("../../../README.md")
-	must(t, err)
-	_, block, found := strings.Cut(string(text), "```yaml\nnarrate:")
-	block, _, _ = strings.Cut(block, "```")
-	c, err := read("narrate:" + block)
-	must(t, err)
-	if diff := cmp.Diff(narrateConfig{URL: "https://api.openai.com/v1", Model: "gpt-5.4-mini", KeyFile: "/etc/unpend-narrate/key"}, c.Narrate); diff != "" || !found {
-		t.Error(diff)
-	}
-	for yaml, want := range map[string]string{
-		"narrate: {deadline: 3s}":                                               "narrate names no narrate.url",
-		"narrate: {url: 'http://x/v1', model: m, deadline: 1ms}":                "narrate.deadline is 1ms",
-		"narrate: {url: 'http://x/v1', model: m, perHour: 0}":                   "narrate.perHour is 0",
-		"narrate: {url: 'http://x/v1', model: m, key: sk-1}":                    "narrate.key: there is no such key",
-		"narrate: {url: 'http://x/v1', model: o3, tokenLimitField: max_tokens}": "which o3 does not take",
-	} {
-		if _, err := read(yaml); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", yaml, err)
-		}
-	}
+// A model that may not be asked, or not without a key, is said with the key of the configuration.
+func TestModelThatCannotBeAsked(t *testing.T) {
 	channel := fakeslack.New(time.Now)
 	defer channel.Close()
 	for want, edit := range map[string]func(*Service){
@@ -200,8 +173,5 @@ func TestNarrateConfig(t *testing.T) {
 		if err := s.wordFindings(t.Context()); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)
 		}
-	}
-	if shown := fmt.Sprint((Config{Narrate: narrateConfig{URL: "https://models.example.com/secret/v1"}}).shown()); strings.Contains(shown, "secret") {
-		t.Errorf("the log shows %s", shown)
 	}
 }

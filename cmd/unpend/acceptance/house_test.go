@@ -17,9 +17,9 @@ const module = "github.com/unpend/unpend/"
 var house = map[string][]string{
 	"cmd/unpend":            {"cmd/internal/program"},
 	"cmd/unpend/acceptance": {},
-	"cmd/internal/program":  {"cmd/internal/service", "cmd/internal/bus", "cmd/internal/terminal", "cmd/internal/world", "watcher/incident", "watcher/events", "rca", "rca/capacity", "rca/admission", "rca/view", "rca/diagnosis", "rca/cluster", "rca/idle", "rca/scaling", "knowledge", "remediate/desk", "remediate/executor", "remediate/act", "remediate/journal", "remediate/plan", "remediate/audit", "remediate/v1alpha1", "nodeprobe", "nodeprobe/sim", "cmd/internal/agents", "remediate/notice", "remediate/slack", "remediate/jira", "knowledge/slack", "knowledge/jira", "knowledge/embed", "remediate/outbound", "watcher/owners"},
+	"cmd/internal/program":  {"cmd/internal/agents", "cmd/internal/program/console", "cmd/internal/program/decisions", "cmd/internal/program/demo", "cmd/internal/program/recall", "cmd/internal/program/sources", "cmd/internal/service", "cmd/internal/service/settings", "cmd/internal/terminal", "knowledge", "rca", "rca/admission", "rca/capacity", "rca/cluster", "rca/diagnosis", "rca/idle", "rca/scaling", "remediate/audit", "remediate/desk", "remediate/executor", "remediate/plan", "remediate/v1alpha1", "watcher/incident"},
 	"cmd/internal/traces":   {},
-	"cmd/internal/service":  {"cmd/internal/library", "cmd/internal/parts", "cmd/internal/secrets", "cmd/internal/bus", "cmd/internal/traces", "watcher", "watcher/incident", "rca", "rca/fairqueue", "rca/capacity", "rca/admission", "rca/view", "rca/diagnosis", "rca/cluster", "rca/idle", "rca/narrate", "rca/whatif", "knowledge", "remediate/desk", "remediate/executor", "remediate/act", "remediate/plan", "remediate/notice", "remediate/slack", "remediate/jira", "remediate/outbound", "remediate/audit", "remediate/paging", "remediate/guard", "remediate/kubectl", "remediate/v1alpha1", "watcher/webhook", "remediate/web", "remediate/journal", "watcher/owners"},
+	"cmd/internal/service":  {"cmd/internal/bus", "cmd/internal/library", "cmd/internal/parts", "cmd/internal/secrets", "cmd/internal/service/settings", "cmd/internal/traces", "knowledge", "rca", "rca/admission", "rca/capacity", "rca/cluster", "rca/diagnosis", "rca/fairqueue", "rca/narrate", "rca/view", "rca/whatif", "remediate/audit", "remediate/desk", "remediate/executor", "remediate/guard", "remediate/jira", "remediate/journal", "remediate/kubectl", "remediate/notice", "remediate/paging", "remediate/plan", "remediate/slack", "remediate/v1alpha1", "remediate/web", "watcher", "watcher/incident", "watcher/owners", "watcher/webhook"},
 	"cmd/internal/library":  {"cmd/internal/bus", "cmd/internal/parts", "cmd/internal/secrets", "knowledge", "knowledge/embed", "knowledge/slack", "knowledge/jira", "remediate/outbound"},
 	"cmd/internal/parts":    {},
 	"cmd/internal/secrets":  {},
@@ -114,6 +114,13 @@ var house = map[string][]string{
 	"nodeprobe/nvml":         {"nodeprobe"},
 	"nodeprobe/podresources": {"nodeprobe"},
 
+	"cmd/internal/program/console":   {"cmd/internal/terminal"},
+	"cmd/internal/program/sources":   {"cmd/internal/program/console", "cmd/internal/terminal", "rca/admission", "rca/cluster", "rca/diagnosis", "rca/idle", "remediate/executor", "remediate/plan", "watcher/events", "watcher/incident", "watcher/owners"},
+	"cmd/internal/program/recall":    {"cmd/internal/program/console", "cmd/internal/terminal", "knowledge", "knowledge/embed", "knowledge/jira", "knowledge/slack", "rca/diagnosis", "remediate/outbound"},
+	"cmd/internal/program/decisions": {"cmd/internal/bus", "cmd/internal/program/console", "cmd/internal/program/sources", "cmd/internal/terminal", "nodeprobe", "rca/cluster", "rca/diagnosis", "rca/view", "remediate/act", "remediate/desk", "remediate/executor", "remediate/journal", "remediate/plan", "remediate/v1alpha1", "watcher/incident"},
+	"cmd/internal/program/demo":      {"cmd/internal/program/console", "cmd/internal/program/decisions", "cmd/internal/service", "cmd/internal/terminal", "cmd/internal/world", "nodeprobe/sim", "rca/cluster", "rca/diagnosis", "remediate/executor", "remediate/jira", "remediate/journal", "remediate/notice", "remediate/plan", "remediate/slack", "remediate/v1alpha1", "watcher/incident"},
+	"cmd/internal/service/settings":  {"cmd/internal/bus", "cmd/internal/library", "rca/diagnosis", "rca/idle", "rca/narrate", "remediate/act", "remediate/executor", "remediate/jira", "remediate/notice", "remediate/outbound", "remediate/paging", "remediate/plan", "watcher/owners"},
+
 	"watcher/owners/ownerstest": {"watcher/owners"},
 }
 
@@ -141,7 +148,7 @@ func TestImportsPointBack(t *testing.T) {
 
 // light are the rooms that only hold, show, store or send: they, and every adapter to come,
 // do without the scheduler.
-var light = []string{"watcher", "watcher/events", "watcher/owners", "rca/diagnosis", "rca/idle", "rca/drawing", "rca/narrate", "remediate/v1alpha1", "remediate/guard", "remediate/notice", "remediate/notifytest", "remediate/wording", "remediate/slack", "remediate/plan", "remediate/journal", "cmd/internal/terminal", "cmd/internal/bus", "cmd/internal/library", "remediate/outbound", "remediate/paging", "remediate/jira", "remediate/kubectl", "cmd/internal/agents", "watcher/webhook", "remediate/web", "knowledge", "knowledge/slack", "knowledge/jira", "knowledge/embed"}
+var light = []string{"watcher", "watcher/events", "watcher/owners", "rca/diagnosis", "rca/idle", "rca/drawing", "rca/narrate", "remediate/v1alpha1", "remediate/guard", "remediate/notice", "remediate/notifytest", "remediate/wording", "remediate/slack", "remediate/plan", "remediate/journal", "cmd/internal/terminal", "cmd/internal/bus", "cmd/internal/program/console", "cmd/internal/program/recall", "cmd/internal/library", "remediate/outbound", "remediate/paging", "remediate/jira", "remediate/kubectl", "cmd/internal/agents", "watcher/webhook", "remediate/web", "knowledge", "knowledge/slack", "knowledge/jira", "knowledge/embed"}
 
 func TestLightRoomsLinkNoScheduler(t *testing.T) {
 	for _, room := range light {
