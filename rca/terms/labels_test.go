@@ -85,6 +85,24 @@ func TestTheTermThatComesNearest(t *testing.T) {
 	}
 }
 
+// How like two values are goes by their letters and digits alone, as far as they agree from the
+// beginning, whatever the case.
+func TestHowLikeValuesAre(t *testing.T) {
+	if got := plain("`Az{/09:-_.é"); got != "az09" {
+		t.Errorf("%q is left", got)
+	}
+	for _, tc := range []struct {
+		a, b string
+		want int
+	}{
+		{"NVIDIA-A100-SXM4", "nvidia_a100.pcie", 10}, {"a100", "a100-80gb", 4}, {"b100", "a100", 0}, {"", "a100", 0}, {"a-1", "A1", 2},
+	} {
+		if got := likeness(tc.a, tc.b); got != tc.want {
+			t.Errorf("%s and %s: %d, want %d", tc.a, tc.b, got, tc.want)
+		}
+	}
+}
+
 // A node that takes nobody for now is told by the worst of its taints, with who would take a
 // startup taint off and is kept from it.
 func TestWhyANodeIsShut(t *testing.T) {
