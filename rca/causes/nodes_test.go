@@ -12,6 +12,8 @@ import (
 	"github.com/unpend/unpend/nodeprobe/sim"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/rcatest"
+	"github.com/unpend/unpend/rca/stack"
+	"github.com/unpend/unpend/rca/view"
 )
 
 func quantity(n int64) *resource.Quantity { return resource.NewQuantity(n, resource.DecimalSI) }
@@ -28,6 +30,17 @@ func tainted(taints ...corev1.Taint) sim.Node {
 
 func noSchedule(key string) corev1.Taint {
 	return corev1.Taint{Key: key, Effect: corev1.TaintEffectNoSchedule}
+}
+
+// upgrading is a node that its driver's upgrade keeps cordoned, with the taint that says so.
+func upgrading(taints ...corev1.Taint) sim.Node {
+	n := tainted(append(taints, noSchedule(corev1.TaintNodeUnschedulable))...)
+	n.Cordoned, n.Labels = true, map[string]string{stack.UpgradeState: "drain-required"}
+	return n
+}
+
+func toleratesCordon(p *corev1.Pod) {
+	p.Spec.Tolerations = append(p.Spec.Tolerations, corev1.Toleration{Key: corev1.TaintNodeUnschedulable, Operator: corev1.TolerationOpExists})
 }
 
 // Which pods nodes do not take: by taints, a cordon, their state.
@@ -140,6 +153,29 @@ NodeCordoned proven n1: cordoned
 NodeCordoned proven n1: cordoned
   Node/n1: spec.unschedulable is true, kept so by unpend: GPU 1 is sick
 `},
+		"an upgrade of the driver that keeps the node cordoned": {func(w *world) {
+			w.gpuNode(upgrading())
+			wants(w)
+		}, `
+DriverNotReady likely n1: has its driver upgraded now (drain-required)
+  Node/n1: label nvidia.com/gpu-driver-upgrade-state=drain-required
+`},
+		"it keeps no pod off that another rule does": {func(w *world) {
+			w.gpuNode(upgrading())
+			w.pod("w", "", "nvidia.com/gpu", 1, toleratesCordon, func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"team": "ml"} })
+		}, `
+NodeSelectorMismatch proven n1: selector team=ml does not match
+  Node/n1: label team is absent, ml was asked
+`},
+		"an upgrade of a node that is not ready": {func(w *world) {
+			w.gpuNode(upgrading(noSchedule("node.kubernetes.io/unreachable")))
+			wants(w)
+		}, `
+DriverNotReady likely n1: has its driver upgraded now (drain-required)
+  Node/n1: label nvidia.com/gpu-driver-upgrade-state=drain-required
+NodeNotReady proven n1: not ready
+  Node/n1: taint node.kubernetes.io/unreachable:NoSchedule
+`},
 		"to uncordon a node that is not ready opens nothing": {func(w *world) {
 			n := tainted(noSchedule(corev1.TaintNodeUnschedulable), noSchedule("node.kubernetes.io/unreachable"))
 			n.Cordoned = true
@@ -194,6 +230,29 @@ Unknown possible : the cluster has no node that could be judged
 			w.Pods[0].Status.Conditions = []corev1.PodCondition{{Type: corev1.PodInitialized, Status: corev1.ConditionFalse, Message: "no nodes available to schedule pods"}}
 		}, `
 Unknown possible : the cluster has no node that could be judged
+`},
+	}.run(t)
+}
+
+// A device plugin that nobody told of a node is told of nodes where GPUs are asked, and where
+// nothing says of any node that it has one; what else a pod asks is another matter.
+func TestNodesThatNobodyLookedAt(t *testing.T) {
+	plugin := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "gpus", Name: "plugin"}}
+	plugin.Spec.Template.Spec.Containers = []corev1.Container{{Name: view.PluginName}}
+	plugin.Spec.Template.Spec.NodeSelector = map[string]string{view.GPULabels[0]: "true"}
+	rows{
+		"GPUs, and something else": {func(w *world) {
+			w.Nodes, w.DaemonSets = append(w.Nodes, plainNode("n1")), append(w.DaemonSets, plugin)
+			w.pod("w", "", "nvidia.com/gpu", 1, func(p *corev1.Pod) {
+				r := &p.Spec.Containers[0].Resources
+				r.Requests["example.com/card"], r.Limits["example.com/card"] = *quantity(1), *quantity(1)
+			})
+		}, `
+GPUStackNotOnNode possible n1: may have GPUs that nobody has looked for: the device plugin gpus/plugin goes by labels that node feature discovery writes, which is not installed: it selects nodes by label feature.node.kubernetes.io/pci-10de.present=true, which is absent
+  Node/n1: no label of node feature discovery, a cloud or an autoscaler says whether its machine has a GPU
+  DaemonSet/gpus/plugin: it selects nodes by label feature.node.kubernetes.io/pci-10de.present=true, which is absent
+Unknown proven n1: offers no example.com/card
+  Node/n1: allocatable example.com/card=0
 `},
 	}.run(t)
 }

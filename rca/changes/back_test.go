@@ -62,6 +62,30 @@ func TestLostLayoutsAreMadeAgain(t *testing.T) {
 	}
 }
 
+// Who asks whole GPUs waits for a layout that switches MIG off, and for no other.
+func TestWhoAwaitsThatMIGIsSwitchedOff(t *testing.T) {
+	for name, tc := range map[string]struct {
+		config string
+		asks   corev1.ResourceList
+		want   bool
+	}{
+		"whole GPUs":            {"all-disabled", list("nvidia.com/gpu", "1"), true},
+		"instances":             {"all-disabled", list(string(mig1g), "1"), false},
+		"both":                  {"all-disabled", list("nvidia.com/gpu", "1", string(mig1g), "1"), false},
+		"no GPU":                {"all-disabled", list("cpu", "1"), false},
+		"where MIG is on":       {"all-1g.5gb", list("nvidia.com/gpu", "1"), false},
+		"of an entry not there": {"mine", list("nvidia.com/gpu", "1"), false},
+	} {
+		w := newWorld()
+		w.Asking(tc.asks)
+		w.Laid(tc.config, "success")
+		c := w.bench(t, "Deployment")
+		if got := c.awaitsMIGOff(c.Node("n")); got != tc.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
 // Where MIG manager fails, the way back is to what the GPUs still have, else to what was in
 // force before, else a person's.
 func TestTheLastLayoutThatWorked(t *testing.T) {

@@ -57,14 +57,16 @@ func TestWhoseAffinityItIs(t *testing.T) {
 		template *corev1.Affinity
 		deployed bool
 		kind     string
+		byName   bool
 		want     string
 	}{
-		"of the template":             {zone("a"), true, "Deployment", "by plan, medium risk: select zone=b too in deployment/w"},
-		"of somebody else":            {zone("c"), true, "Deployment", "by hand, medium risk: select zone=b too in deployment/w"},
-		"the template has none":       {nil, true, "Deployment", "by hand, medium risk: select zone=b too in deployment/w"},
-		"the template is not known":   {nil, false, "Deployment", "by hand, medium risk: select zone=b too in deployment/w"},
-		"a pod of its own":            {nil, false, "Pod", "by plan, medium risk: select zone=b too in pod/w"},
-		"the daemons' is by the name": {nil, false, "DaemonSet", ""},
+		"of the template":             {zone("a"), true, "Deployment", false, "by plan, medium risk: select zone=b too in deployment/w"},
+		"of somebody else":            {zone("c"), true, "Deployment", false, "by hand, medium risk: select zone=b too in deployment/w"},
+		"the template has none":       {nil, true, "Deployment", false, "by hand, medium risk: select zone=b too in deployment/w"},
+		"the template is not known":   {nil, false, "Deployment", false, "by hand, medium risk: select zone=b too in deployment/w"},
+		"a pod of its own":            {nil, false, "Pod", false, "by plan, medium risk: select zone=b too in pod/w"},
+		"the daemons' is by the name": {nil, false, "DaemonSet", true, ""},
+		"of daemons, by a label":      {zone("a"), true, "DaemonSet", false, "by hand, medium risk: select zone=b too in daemonset/w"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld()
@@ -76,7 +78,7 @@ func TestWhoseAffinityItIs(t *testing.T) {
 			w.Wait.Spec.Affinity = zone("a")
 			c := w.bench(t, tc.kind)
 			r := w.Wait.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms[0].MatchExpressions[0]
-			got := c.selecting(c.Node("n"), []terms.MissedLabel{{NodeSelectorRequirement: r, Key: "zone", ByName: tc.kind == "DaemonSet"}})
+			got := c.selecting(c.Node("n"), []terms.MissedLabel{{NodeSelectorRequirement: r, Key: "zone", ByName: tc.byName}})
 			if edittest.ToldAll(got) != tc.want {
 				t.Errorf("%s, want %s", edittest.ToldAll(got), tc.want)
 			}

@@ -39,7 +39,7 @@ func (c *Bench) ResourceChanges(w Weigher, n *view.Node, causes []diagnosis.Caus
 		for _, ch := range c.release(n, lack) {
 			out = append(out, []edit.Change{ch})
 		}
-		if victims, ok := c.Cheapest(n, lack); ok && len(victims) > 0 && !c.AllIdle(victims) {
+		if victims, _ := c.Cheapest(n, lack); !c.AllIdle(victims) { // all idle where nobody has to leave, or may
 			out = append(out, []edit.Change{edit.EvictFrom(n, root, victims)})
 			if ch, ok := c.move(n, root, lack, victims); ok {
 				out = append(out, []edit.Change{ch})

@@ -17,8 +17,8 @@ import (
 	"github.com/unpend/unpend/rca/rcatest"
 )
 
-// staffed is a world with a workload named w, which has pods: "x@n" runs, "x" waits, "x!" has
-// ended and "x-" leaves. The first is the one that waits for certain.
+// staffed is a world with a workload named w, which has pods: "x@n" runs, and is Ready, "x@n?" is
+// not, "x" waits, "x!" has ended and "x-" leaves. The first is the one that waits for certain.
 func staffed(t *testing.T, kind, owner string, pods ...string) *edittest.World {
 	t.Helper()
 	w := edittest.New()
@@ -40,6 +40,13 @@ func staffed(t *testing.T, kind, owner string, pods ...string) *edittest.World {
 	for i, name := range pods[1:] {
 		p := w.Wait.DeepCopy()
 		p.Name, p.Spec.NodeName, _ = strings.Cut(name, "@")
+		ready := corev1.ConditionTrue
+		if p.Spec.NodeName, _ = strings.CutSuffix(p.Spec.NodeName, "?"); strings.HasSuffix(name, "?") {
+			ready = corev1.ConditionFalse
+		}
+		if p.Spec.NodeName != "" {
+			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}}
+		}
 		p.CreationTimestamp = metav1.NewTime(rcatest.Noon.Add(time.Duration(i) * time.Minute))
 		switch p.Name[len(p.Name)-1] {
 		case '!':
@@ -89,6 +96,9 @@ func rolled(ch edit.Change) string {
 	if len(r.Behind) > 0 {
 		out += ", keeps [" + names(r.Behind) + "]"
 	}
+	if r.Broken != 0 {
+		out += fmt.Sprintf(", %d not Ready below", r.Broken)
+	}
 	if ch.Manual {
 		out += ", by hand"
 	}
@@ -130,6 +140,7 @@ func TestHowWorkloadsReplaceTheirPods(t *testing.T) {
 		"above its partition":             {"StatefulSet", "spec: {replicas: 4, podManagementPolicy: Parallel, updateStrategy: {rollingUpdate: {partition: 2}}}", []string{"w-3", "w-0@n", "w-1@n", "w-2@n"}, "rolls statefulset/w from ordinal 2 on to 2 pods in turn, medium risk: runs [w-2], waits [w-3]"},
 		"below its partition":             {"StatefulSet", "spec: {replicas: 4, podManagementPolicy: Parallel, updateStrategy: {rollingUpdate: {partition: 2}}}", []string{"w-1", "w-0@n", "w-2@n", "w-3@n"}, `rolls statefulset/w from ordinal 1 on to 3 pods in turn, medium risk: runs [w-3 w-2], waits [w-1], by hand; kubectl -n a patch statefulset/w --type=strategic -p '{"spec":{"updateStrategy":{"rollingUpdate":{"partition":1}}}}'  # pods below its partition keep the template that they have`},
 		"on both sides of its partition":  {"StatefulSet", "spec: {replicas: 4, podManagementPolicy: Parallel, updateStrategy: {rollingUpdate: {partition: 2}}}", []string{"w-3", "w-0@n", "w-1", "w-2@n"}, "rolls statefulset/w from ordinal 2 on to 2 pods in turn, medium risk: runs [w-2], waits [w-3], keeps [w-1]"},
+		"not Ready below its partition":   {"StatefulSet", "spec: {replicas: 5, podManagementPolicy: Parallel, updateStrategy: {rollingUpdate: {partition: 3}}}", []string{"w-4", "w-0@n?", "w-1@n?", "w-2@n", "w-3@n?"}, "rolls statefulset/w from ordinal 3 on to 2 pods in turn, medium risk: runs [w-3], waits [w-4], 2 not Ready below"},
 		"in order, on both sides":         {"StatefulSet", "spec: {replicas: 4, updateStrategy: {rollingUpdate: {partition: 2}}}", []string{"w-1", "w-0@n"}, `rolls statefulset/w from ordinal 1 on to 3 pods in turn, low risk: runs [], waits [w-1], by hand; kubectl -n a patch statefulset/w --type=strategic -p '{"spec":{"updateStrategy":{"rollingUpdate":{"partition":1}}}}'  # pods below its partition keep the template that they have` + deleted + "w-1  # after the patch: the StatefulSet waits for it and does not replace it"},
 		"a partition, and from five on":   {"StatefulSet", "spec: {replicas: 3, podManagementPolicy: Parallel, ordinals: {start: 5}, updateStrategy: {rollingUpdate: {partition: 2}}}", []string{"w-6", "w-5@n", "w-7@n"}, `rolls statefulset/w from ordinal 6 on to 2 pods in turn, medium risk: runs [w-7], waits [w-6], by hand; kubectl -n a patch statefulset/w --type=strategic -p '{"spec":{"updateStrategy":{"rollingUpdate":{"partition":1}}}}'  # pods below its partition keep the template that they have`},
 	} {

@@ -218,6 +218,10 @@ func TestARolloutWaitsForItself(t *testing.T) {
 		"they have to be apart":   {func(*appsv1.Deployment) {}, beside, "proven: " + apart},
 		"apart, and pods unread":  {func(*appsv1.Deployment) {}, func(w *rcatest.World) { beside(w); w.Unread["Pod"] = "x" }, "likely: " + apart},
 		"apart from another, too": {func(*appsv1.Deployment) {}, func(w *rcatest.World) { beside(w); w.AddHolder("x", "n", "cpu", 0).Labels["app"] = "w" }, ""},
+		"apart, and beside one that is gone": {func(*appsv1.Deployment) {}, func(w *rcatest.World) {
+			beside(w)
+			w.Wait.Spec.Affinity.PodAffinity = &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "gone"}}, TopologyKey: "kubernetes.io/hostname"}}}
+		}, ""},
 		"apart, with no room beside": {func(*appsv1.Deployment) {}, func(w *rcatest.World) {
 			beside(w)
 			gpus(w, "o", 1)

@@ -16,6 +16,7 @@ import (
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/rcatest"
+	"github.com/unpend/unpend/rca/scaling"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -218,6 +219,31 @@ func TestNodePoolsThatDoNotGrow(t *testing.T) {
 		"not Ready":  {func(w *rcatest.World) { pool(w, "9", "2", not) }, "AutoscalerCannotHelp likely: Karpenter leaves out what is not Ready, without a word: NodePool gpu (Ready=False NodeClassNotReady: no image)"},
 		"another is": {func(w *rcatest.World) { pool(w, "9", "2", not); pool(w, "9", "2", ready) }, ""},
 	})
+}
+
+// A pool is shut by the kind of its node class where it is known that Karpenter does not use it:
+// one that says nothing may be open.
+func TestWhichClassShutsAPool(t *testing.T) {
+	pool := func(kind, ready, class string) scaling.Pool {
+		return scaling.Pool{Ready: scaling.Condition{Status: ready}, Class: scaling.Class{Kind: kind, Ready: scaling.Condition{Status: class}}}
+	}
+	const mine, other = "EC2NodeClass", "AKSNodeClass"
+	for name, tc := range map[string]struct {
+		pools []scaling.Pool
+		want  bool
+	}{
+		"no pool":                  {nil, false},
+		"it is Ready":              {[]scaling.Pool{pool(mine, "True", "")}, false},
+		"it is not":                {[]scaling.Pool{pool(mine, "False", "")}, true},
+		"its class is not":         {[]scaling.Pool{pool(mine, "", "False")}, true},
+		"nothing is known":         {[]scaling.Pool{pool(mine, "", "")}, false},
+		"of another kind":          {[]scaling.Pool{pool(other, "False", "")}, false},
+		"one of several, of those": {[]scaling.Pool{pool(other, "True", ""), pool(mine, "True", ""), pool(mine, "False", "")}, true},
+	} {
+		if got := (&Growth{Pools: tc.pools}).ShutBy(mine); got != tc.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
 }
 
 // What Karpenter says of its pools is sorted by what keeps the machine away.

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/rcatest"
 )
 
@@ -210,6 +211,40 @@ func TestWhatKarpenterSaysOfLimits(t *testing.T) {
 			says(w, limit("gpu"))
 		}, "AutoscalerLimit likely: NodePool gpu has no limit left for a whole machine:  (a limit is held against the instance type, not the pod)"},
 	})
+}
+
+// An autoscaler takes a pool for one that the pod fits where all that it says is of limits, or where
+// a pool at its limit is sure to suit.
+func TestWhetherAPoolIsTakenForThePods(t *testing.T) {
+	karpenter := func(message string) func(*rcatest.World) {
+		return func(w *rcatest.World) {
+			pool(w, "3", "2", condition("Ready", "True", "Ready", "", 0))
+			says(w, "karpenter", "FailedScheduling", message, 0)
+		}
+	}
+	limit := func(of string) string { return `all available instance types exceed limits for nodepool: "` + of + `"` }
+	const taint = `; incompatible with nodepool "cpus", did not tolerate taint`
+	groups := func(reasons string) func(*rcatest.World) {
+		return func(w *rcatest.World) {
+			says(w, "cluster-autoscaler", "NotTriggerScaleUp", "pod didn't trigger scale-up: "+reasons, 0)
+		}
+	}
+	const most = "1 max node group size reached"
+	for name, tc := range map[string]struct {
+		fill func(*rcatest.World)
+		want bool
+	}{
+		"a pool for GPUs":           {karpenter(limit("gpu")), true},
+		"beside another's words":    {karpenter(limit("gpu") + taint), true},
+		"a pool that was not read":  {karpenter(limit("gone")), true},
+		"beside others, not read":   {karpenter(limit("gone") + taint), false},
+		"groups at their size":      {groups(most), true},
+		"beside a group for others": {groups(most + ", 1 node(s) had untolerated taint {a: b}"), false},
+	} {
+		if g := of(t, tc.fill); g.Suits != tc.want || g.Told(diagnosis.AutoscalerLimit) == nil {
+			t.Errorf("%s: %v; %s", name, g.Suits, told(g))
+		}
+	}
 }
 
 // What a pod asks for beside GPUs is told with what DaemonSets take.

@@ -92,7 +92,7 @@ func (c *Case) byPoolErrors(g *Growth, o *scaling.Outlook, failed *corev1.Event)
 	limit := slices.DeleteFunc(ofBar(said, scaling.Limit), func(r scaling.Reason) bool { return suits(r) == scaling.No })
 	lacks, blind := ofBar(said, scaling.Lacks), c.blindTo()
 	if sure := slices.ContainsFunc(limit, func(r scaling.Reason) bool { return suits(r) == scaling.Yes }); len(limit) > 0 && (sure || blind == "" || len(lacks) == 0) {
-		g.Suits = sure || len(said) == len(limit)
+		g.Suits = len(said) == len(limit) // or where a pool is sure to suit: tellLimit
 		c.tellLimit(g, c.pools(poolNames(limit)), diagnosis.Likely, evidence)
 		if len(g.Pools) == 0 {
 			g.told[diagnosis.AutoscalerLimit].Says = limitWords(limit)

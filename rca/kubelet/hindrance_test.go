@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -35,6 +36,63 @@ func unprepared(w *rcatest.World, says string) []*corev1.Pod {
 
 func reserve(claim *resourcev1.ResourceClaim, name string, uid types.UID) {
 	claim.Status.ReservedFor = append(claim.Status.ReservedFor, resourcev1.ResourceClaimConsumerReference{Resource: "pods", Name: name, UID: uid})
+}
+
+// A helper whose pods the API server refuses is told by the words of the last part of the refusal,
+// and by who makes its ReplicaSet; of others' refusals nothing is.
+func TestHelpersThatAreRefused(t *testing.T) {
+	const set, refused = "mps-" + mineUID + "-44f48", `pods "x" is forbidden: `
+	const scc = "unable to validate against any security context constraint: []"
+	says := func(name, words string) string {
+		return "it waits for d/" + name + ", whose pods the API server refuses: " + words
+	}
+	describe := "kubectl -n d describe replicaset " + set
+	privileged := func(account string) string {
+		return describe + "\noc adm policy add-scc-to-user privileged -z " + account + " -n d risk medium"
+	}
+	for name, tc := range map[string]struct {
+		words string
+		edit  func(*appsv1.ReplicaSet, *corev1.Event)
+		claim func(*resourcev1.ResourceClaim)
+		want  string
+	}{
+		"by a quota":       {words: refused + "exceeded quota: q", want: says("mps-"+mineUID, "exceeded quota: q") + "\n" + describe + " risk low"},
+		"in other words":   {words: "no answer", want: says("mps-"+mineUID, "no answer") + "\n" + describe + " risk low"},
+		"that nobody made": {words: refused + "no", edit: func(rs *appsv1.ReplicaSet, _ *corev1.Event) { rs.OwnerReferences = nil }, want: says(set, "no") + "\n" + describe + " risk low"},
+		"by OpenShift":     {words: refused + scc, want: says("mps-"+mineUID, scc) + "\n" + privileged("default")},
+		"with an account":  {words: refused + scc, edit: func(rs *appsv1.ReplicaSet, _ *corev1.Event) { rs.Spec.Template.Spec.ServiceAccountName = "mps" }, want: says("mps-"+mineUID, scc) + "\n" + privileged("mps")},
+		"another claim's": {words: "no", edit: func(rs *appsv1.ReplicaSet, e *corev1.Event) {
+			rs.Name = "mps-" + otherUID
+			e.InvolvedObject.Name = rs.Name
+		}},
+		"of no claim":        {words: "no", claim: func(c *resourcev1.ResourceClaim) { c.UID = "" }},
+		"its pods were made": {words: "no", edit: func(_ *appsv1.ReplicaSet, e *corev1.Event) { e.Reason = "SuccessfulCreate" }},
+		"of its Deployment":  {words: "no", edit: func(_ *appsv1.ReplicaSet, e *corev1.Event) { e.InvolvedObject.Kind = "Deployment" }},
+		"of another":         {words: "no", edit: func(_ *appsv1.ReplicaSet, e *corev1.Event) { e.InvolvedObject.Name = "other" }},
+		"of one of its name": {words: "no", edit: func(_ *appsv1.ReplicaSet, e *corev1.Event) { e.InvolvedObject.Namespace = "other" }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := rcatest.NewWorld()
+			pods := unprepared(w, "MPS control daemon is not yet ready")
+			yes := true
+			rs := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "d", Name: set, OwnerReferences: []metav1.OwnerReference{{Kind: "Deployment", Name: "mps-" + mineUID, Controller: &yes}}}}
+			e := &corev1.Event{InvolvedObject: corev1.ObjectReference{Kind: "ReplicaSet", Namespace: "d", Name: set}, Reason: "FailedCreate", Message: tc.words}
+			if tc.edit != nil {
+				tc.edit(rs, e)
+			}
+			if tc.claim != nil {
+				tc.claim(w.ResourceClaims[0])
+			}
+			w.ReplicaSets, w.Events = append(w.ReplicaSets, rs), append(w.Events, e)
+			got := ""
+			if h := Hindered(view.New(w.State), pods); h != nil {
+				got = h.Says + "\n" + strings.Join(h.Commands, "\n") + " risk " + string(h.Risk)
+			}
+			if got != tc.want {
+				t.Errorf("%s\nwant\n%s", got, tc.want)
+			}
+		})
+	}
 }
 
 // What stands behind the kubelet's words is told where objects show it, and not else.

@@ -166,6 +166,39 @@ until the autoscaler's node is Ready; not later than 2026-11-20T12:11:00Z, then 
 	})
 }
 
+// Of a node that came without its GPUs what mends it is offered, and its promise is not looked for;
+// with its NodeClaim it is looked at there, too.
+func TestNodesThatCameWithoutGPUs(t *testing.T) {
+	for name, tc := range map[string]struct {
+		fill  func(*edittest.World)
+		cause diagnosis.CauseID
+		want  string
+	}{
+		"of a group":         {func(w *edittest.World) { says(w, "cluster-autoscaler", "TriggeredScaleUp", up, 20*time.Minute) }, diagnosis.GPUStackMissing, ""},
+		"for another reason": {func(w *edittest.World) { says(w, "cluster-autoscaler", "TriggeredScaleUp", up, 20*time.Minute) }, diagnosis.GPUsInUse, "see why the promised node did not come"},
+		"of a NodeClaim, and why": {func(w *edittest.World) {
+			at := rcatest.Noon.Add(-time.Hour).Format(time.RFC3339)
+			add(t, &w.NodeClaims, fmt.Sprintf(`{metadata: {name: gpu-abcde, labels: {karpenter.sh/nodepool: gpu}, creationTimestamp: %q}, spec: {resources: {requests: {nvidia.com/gpu: 1}}}, status: {nodeName: n1, conditions: [{type: Launched, status: "True"}, {type: Registered, status: "True", lastTransitionTime: %q}, {type: Initialized, status: Unknown, lastTransitionTime: %q}]}}`, at, at, at))
+		}, diagnosis.GPUStackMissing, "see why n1 came without what it was to bring"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := edittest.New()
+			w.Asking(rcatest.List("nvidia.com/gpu", "1"))
+			tc.fill(w)
+			add(t, &w.Nodes, fmt.Sprintf("{metadata: {name: n1, creationTimestamp: %q}}", rcatest.Noon.Add(-10*time.Minute).Format(time.RFC3339)))
+			k := w.Case(t, "Deployment")
+			k.Judged = []diagnosis.NodeBlockers{{Name: "n1", Blockers: []diagnosis.Blocker{{Plugin: "NodeResourcesFit", Cause: tc.cause}}}}
+			got := ""
+			for _, ch := range outside.LookAtPromise(edit.New(k)) {
+				got += ch.Title
+			}
+			if got != tc.want {
+				t.Errorf("%q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
 // What helps against a cloud that refuses a machine goes by why: quota is asked of the cloud,
 // addresses and rights are set up, and of what it has not now another kind is taken, or waited
 // for.
@@ -324,6 +357,10 @@ func TestLimitsAreRaised(t *testing.T) {
   kubectl -n kube-system get configmap cluster-autoscaler-status -o yaml
   aws autoscaling update-auto-scaling-group --auto-scaling-group-name eks-gpu-1 --max-size 3
   # of eksctl: eksctl scale nodegroup --cluster CLUSTER --name gpu --nodes-max 3
+`},
+		"a group of Azure's, by a node": {outside.RaiseLimit, on("azure:///subscriptions/s/n1", "", full("gpu-grp", "2")), `ScaleNodePool for "AutoscalerLimit", 0 min, by hand, low risk: raise the largest size of the node group gpu-grp (the node is not there yet)
+  kubectl -n kube-system get configmap cluster-autoscaler-status -o yaml
+  az aks nodepool update --resource-group GROUP --cluster-name CLUSTER --name gpu-grp --update-cluster-autoscaler --min-count 1 --max-count 3
 `},
 		"a group of Google's, by a node": {outside.RaiseLimit, on("gce://p/z/n1", "cloud.google.com/gke-nodepool: gpu", full("gke-gpu-grp", "2")), `ScaleNodePool for "AutoscalerLimit", 0 min, by hand, low risk: raise the largest size of the node group gke-gpu-grp (the node is not there yet)
   kubectl -n kube-system get configmap cluster-autoscaler-status -o yaml

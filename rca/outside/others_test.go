@@ -3,12 +3,14 @@ package outside_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/edit/edittest"
 	"github.com/unpend/unpend/rca/outside"
+	"github.com/unpend/unpend/rca/rcatest"
 )
 
 // by has the pod ask for a scheduler, which refuses it in such words.
@@ -46,6 +48,26 @@ until its scheduler runs
   kubectl -n a patch deployment/w --type=strategic -p '{"spec":{"template":{"spec":{"schedulerName":"default-scheduler"}}}}'
 `},
 	})
+}
+
+// A scheduler that places others and is silent about the pod is asked why; one that has spoken is
+// not.
+func TestASilentScheduler(t *testing.T) {
+	const want = `Manual for "SchedulerMissing", 0 min, by hand, none risk: see why volcano has not looked at it (volcano decides by its own rules, which are not run here)
+  kubectl get pods -A -o wide | grep -i volcano  # then its log: is it stuck on pods before this one
+  kubectl -n a get pod w -o jsonpath='{.status.conditions}'
+`
+	for want, since := range map[string]time.Duration{want: time.Hour, "": 0} {
+		w := edittest.New()
+		w.Wait.Spec.SchedulerName, w.Wait.Status.Conditions = "volcano", nil
+		says(w, "volcano", "Scheduled", "to n", 0)
+		w.Events[0].InvolvedObject.Name, w.Events[0].InvolvedObject.UID = "other", "other"
+		k := w.Case(t, "Deployment")
+		k.Queue.Incident.Since = rcatest.Noon.Add(-since)
+		if got := whole(outside.AskSilent(edit.New(k))); got != want {
+			t.Errorf("after %s: %s", since, got)
+		}
+	}
 }
 
 // What another scheduler refuses is looked at where its rule is seen: its queues, its cards, or

@@ -3,6 +3,7 @@ package outside_test
 import (
 	"slices"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -10,6 +11,7 @@ import (
 	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/edit/edittest"
 	"github.com/unpend/unpend/rca/outside"
+	"github.com/unpend/unpend/rca/rcatest"
 )
 
 // What Kueue says of a Workload tells whether waiting helps, more quota, or neither.
@@ -42,6 +44,60 @@ func TestWhatAQueueSays(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What Kueue has let in, or given up, waits for no quota.
+func TestWhoWaitsForNoQuota(t *testing.T) {
+	const look = "  kubectl -n a describe workloads.kueue.x-k8s.io wl\n"
+	conditions := func(active, list string) func(*edittest.World) {
+		return func(w *edittest.World) {
+			add(t, &w.QueuedWorkloads, `{metadata: {namespace: a, name: wl}, spec: {queueName: team`+active+`}, status: {conditions: [`+list+`]}}`)
+			w.Wait.Annotations = map[string]string{"kueue.x-k8s.io/workload": "wl"}
+		}
+	}
+	at := func(ago time.Duration) string {
+		return `{type: Admitted, status: "True", lastTransitionTime: "` + rcatest.Noon.Add(-ago).Format(time.RFC3339) + `"}`
+	}
+	const evicted = `{type: Evicted, status: "True", reason: WorkloadEvictedByDeactivation, message: "The workload is deactivated due to exceeding the maximum number of re-queuing retries"}`
+	run(t, map[string]row{
+		"let in a moment ago": {outside.LetInByQueue, conditions("", at(time.Minute-time.Second)), `Wait for "", 0 min, by hand, none risk: wait until Kueue lets it begin
+until Kueue lets it begin
+` + look},
+		"let in, and it does not begin": {outside.LetInByQueue, conditions("", at(time.Minute)), `Manual for "", 0 min, by hand, none risk: see why Kueue does not let begin what it has admitted
+until Kueue lets it begin
+` + look + `  kubectl -n kueue-system logs deploy/kueue-controller-manager --since=1h | grep w  # what it may not patch is there alone
+  kubectl -n a get events --field-selector involvedObject.name=w
+`},
+		"given up": {outside.LetInByQueue, conditions(", active: false", evicted), `Manual for "", 0 min, by hand, low risk: set its Workload active again once there is room for it: Kueue has given up and does not try again by itself
+until its Workload is active
+` + look + `  kubectl -n a patch workloads.kueue.x-k8s.io wl --type merge -p '{"spec":{"active":true}}'
+  kubectl -n kueue-system get configmap kueue-manager-config -o yaml  # waitForPodsReady: timeout, requeuingStrategy.backoffLimitCount
+`},
+	})
+}
+
+// What Kueue gives to another cluster is looked for there: in the one that takes it, where that is
+// told.
+func TestWhatAnotherClusterTakes(t *testing.T) {
+	given := func(controller, message string) func(*edittest.World) {
+		return func(w *edittest.World) {
+			add(t, &w.QueuedWorkloads, `{metadata: {namespace: a, name: wl}, spec: {queueName: team}, status: {conditions: [{type: QuotaReserved, status: "True"}], admissionChecks: [{name: far, state: Ready, message: '`+message+`'}]}}`)
+			add(t, &w.Queues.Checks, `{metadata: {name: far}, spec: {controllerName: `+controller+`}}`)
+			w.Wait.Annotations = map[string]string{"kueue.x-k8s.io/workload": "wl"}
+		}
+	}
+	const multi = "kueue.x-k8s.io/multikueue"
+	const commands = ` (another cluster decides, which is not read here)
+  kubectl -n a describe workloads.kueue.x-k8s.io wl
+  kubectl get multikueueclusters.kueue.x-k8s.io
+  kubectl --context CLUSTER -n a get workloads.kueue.x-k8s.io,pods
+`
+	run(t, map[string]row{
+		"one has it":    {outside.LookInCluster, given(multi, `The workload got reservation on "east-1"`), `Manual for "QueueNotAdmitted", 0 min, by hand, none risk: look for it in cluster east-1: what it does, or waits for, is said there` + commands},
+		"none yet":      {outside.LookInCluster, given(multi, ""), `Manual for "QueueNotAdmitted", 0 min, by hand, none risk: see which cluster takes it: what it waits for is said there` + commands},
+		"another check": {outside.LookInCluster, given("example.com/check", ""), ""},
+		"no Workload":   {outside.LookInCluster, func(*edittest.World) {}, ""},
+	})
 }
 
 // Who has its quota and its checks, or whose back-off is over, waits for Kueue: not for quota,

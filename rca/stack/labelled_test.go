@@ -114,6 +114,30 @@ func TestUntold(t *testing.T) {
 	}
 }
 
+// A label of a GPU is a person's where node feature discovery cannot have written it: it is installed,
+// has no pod there, is kept off, and nothing else of it is there.
+func TestLabelsByHand(t *testing.T) {
+	taint := corev1.Taint{Key: "team", Effect: corev1.TaintEffectNoSchedule}
+	gpu := map[string]string{view.GPULabels[0]: "true"}
+	for name, k := range map[string]struct {
+		edit func(l *lab)
+		want bool
+	}{
+		"it is kept off":            {func(l *lab) { l.chartNode(gpu, taint) }, true},
+		"it selects the node":       {func(l *lab) { l.chartNode(gpu) }, false},
+		"it has a pod there":        {func(l *lab) { l.chartNode(gpu, taint); l.pod(discovery, "n", nil) }, false},
+		"it has told of the system": {func(l *lab) { l.chartNode(map[string]string{view.GPULabels[0]: "true", nfdLabels + "cpu": "x"}, taint) }, false},
+		"it is not installed":       {func(l *lab) { l.chartNode(gpu, taint); l.DaemonSets = l.DaemonSets[:1] }, false},
+	} {
+		l := byChart()
+		k.edit(l)
+		w := view.New(l.State)
+		if got := Of(w).byHand(w.Nodes["n"]); got != k.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
 const withMPS = "version: v1\nsharing: {mps: {resources: [{name: nvidia.com/gpu, replicas: 10}]}}"
 
 // A device plugin that runs and offers nothing waits for the MPS daemon only where it is told

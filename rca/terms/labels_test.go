@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	appsv1 "k8s.io/api/apps/v1"
 
@@ -82,6 +83,52 @@ func TestTheTermThatComesNearest(t *testing.T) {
 				t.Error("nodes alike in what the pod speaks of are not judged once")
 			}
 		})
+	}
+}
+
+// A flavor of Kueue's is named where it has the label that the selector asks for, no node has it, and
+// all nodes were read.
+func TestAFlavorThatNoNodeHas(t *testing.T) {
+	for name, tc := range map[string]struct {
+		label MissedLabel
+		edit  func(*rcatest.World)
+		want  string
+	}{
+		"it has":              {MissedLabel{Key: "pool", NodeSelectorRequirement: wants("pool", "a"), InSelector: true}, nil, "gpus"},
+		"by the affinity":     {MissedLabel{Key: "pool", NodeSelectorRequirement: wants("pool", "a")}, nil, ""},
+		"one of two":          {MissedLabel{Key: "pool", NodeSelectorRequirement: wants("pool", "a", "b"), InSelector: true}, nil, ""},
+		"of another value":    {MissedLabel{Key: "pool", NodeSelectorRequirement: wants("pool", "b"), InSelector: true}, nil, ""},
+		"a node has it":       {MissedLabel{Key: "pool", NodeSelectorRequirement: wants("pool", "a"), InSelector: true}, func(w *rcatest.World) { w.Nodes[0].Labels["pool"] = "a" }, ""},
+		"nodes were not read": {MissedLabel{Key: "pool", NodeSelectorRequirement: wants("pool", "a"), InSelector: true}, func(w *rcatest.World) { w.Unread["Node"] = "x" }, ""},
+	} {
+		w := rcatest.NewWorld()
+		w.AddNode(sim.Node{Name: "n"})
+		w.Queues.Flavors = []*unstructured.Unstructured{{Object: map[string]any{"metadata": map[string]any{"name": "gpus"}, "spec": map[string]any{"nodeLabels": map[string]any{"pool": "a"}}}}}
+		if tc.edit != nil {
+			tc.edit(w)
+		}
+		s, _ := subject(t, w)
+		if got := LabelsOf(s).Unmatched(tc.label); got != tc.want {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
+
+// How like two values are goes by their letters and digits alone, as far as they agree from the
+// beginning, whatever the case.
+func TestHowLikeValuesAre(t *testing.T) {
+	if got := plain("`Az{/09:-_.é"); got != "az09" {
+		t.Errorf("%q is left", got)
+	}
+	for _, tc := range []struct {
+		a, b string
+		want int
+	}{
+		{"NVIDIA-A100-SXM4", "nvidia_a100.pcie", 10}, {"a100", "a100-80gb", 4}, {"b100", "a100", 0}, {"", "a100", 0}, {"a-1", "A1", 2},
+	} {
+		if got := likeness(tc.a, tc.b); got != tc.want {
+			t.Errorf("%s and %s: %d, want %d", tc.a, tc.b, got, tc.want)
+		}
 	}
 }
 

@@ -29,6 +29,18 @@ func TestTripped(t *testing.T) {
 			n.ManagedFields = append(n.ManagedFields, f)
 		}
 	}
+	// written has nodes be cordoned twice by their fields. What else was written, and entries
+	// without fields or a time, tell nothing.
+	written := func(last, before time.Time) func(*View) {
+		return func(v *View) {
+			lose(v, 3, byFields("f:unschedulable"), last)
+			lose(v, 3, byFields("f:unschedulable"), before)
+			lose(v, 3, byFields("f:podCIDR"), noon)
+			for _, n := range v.Nodes {
+				n.ManagedFields = append(n.ManagedFields, metav1.ManagedFieldsEntry{Manager: "old"}, metav1.ManagedFieldsEntry{Manager: "empty", Time: new(metav1.NewTime(noon))})
+			}
+		}
+	}
 	const limit = "the limit is 20 %"
 	var never time.Time
 	for _, c := range []struct {
@@ -49,6 +61,8 @@ func TestTripped(t *testing.T) {
 		{"cordons of others", 4, func(v *View) { lose(v, 3, cordon, lately.Add(-time.Nanosecond)) }, func(v *View) { lose(v, 3, cordon, lately) }, never, never,
 			"3 of 4 GPU nodes were cordoned or became not Ready within 10m (gpu-1, gpu-2, gpu-3), " + limit},
 		{"cordons whose time only the fields tell", 4, func(v *View) { lose(v, 3, byFields("f:podCIDR"), lately) }, func(v *View) { lose(v, 3, byFields("f:unschedulable"), lately) }, never, never,
+			"3 of 4 GPU nodes were cordoned or became not Ready within 10m (gpu-1, gpu-2, gpu-3), " + limit},
+		{"the last writer of a cordon", 4, written(lately.Add(-time.Nanosecond), lately.Add(-time.Hour)), written(lately, lately.Add(-time.Hour)), never, never,
 			"3 of 4 GPU nodes were cordoned or became not Ready within 10m (gpu-1, gpu-2, gpu-3), " + limit},
 		{"own cordons", 4, func(v *View) {
 			lose(v, 2, cordon, lately)
