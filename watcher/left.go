@@ -1,6 +1,7 @@
 package watcher
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -17,8 +18,11 @@ import (
 // ago is still found: it goes before its pods do.
 func (w *Watcher) owner(kind, namespace, name string) (metav1.Object, bool) {
 	in := w.owners[kind]
-	if kind == "Pod" { // the leader of a group owns what makes its workers
+	switch {
+	case kind == "Pod": // the leader of a group owns what makes its workers
 		in = w.pods
+	case w.held[kind] != nil:
+		in = w.held[kind]
 	}
 	if in == nil {
 		return nil, false
@@ -51,8 +55,13 @@ func (w *Watcher) dated(i incident.Incident) incident.Incident {
 			i.Newest = version
 		}
 	}
-	if i.Missing > 0 && before.Missing > 0 && len(i.Pods)+len(before.Pods) == 0 && before.Since.Before(i.Since) {
-		i.Since = before.Since
+	if i.Missing > 0 && before.Missing > 0 && len(i.Pods)+len(before.Pods) == 0 {
+		if before.Since.Before(i.Since) {
+			i.Since = before.Since
+		}
+		if before.Resembles(i) { // who has no pods writes its status without anything new
+			i.Newest = before.Newest
+		}
 	}
 	return i
 }
@@ -69,12 +78,21 @@ func (w *Watcher) settled(before incident.Incident) incident.Incident {
 			i.Newest = v
 		}
 	}
+	for _, h := range w.makers().Held {
+		if incident.Newer(h.ResourceVersion, i.Newest) && incident.Topmost(h.Child(), w.owner) == before.Workload {
+			i.Newest = h.ResourceVersion
+		}
+	}
 	return i
 }
 
 // makers is what the informers know of those who make pods.
 func (w *Watcher) makers() incident.Makers {
-	return incident.Makers{ReplicaSets: listed[*appsv1.ReplicaSet](w.owners["ReplicaSet"]), Deployments: listed[*appsv1.Deployment](w.owners["Deployment"]),
+	var held []*incident.Held
+	for _, kind := range slices.Sorted(maps.Keys(w.held)) {
+		held = append(held, listed[*incident.Held](w.held[kind])...)
+	}
+	return incident.Makers{Held: held, ReplicaSets: listed[*appsv1.ReplicaSet](w.owners["ReplicaSet"]), Deployments: listed[*appsv1.Deployment](w.owners["Deployment"]),
 		StatefulSets: listed[*appsv1.StatefulSet](w.owners["StatefulSet"]), DaemonSets: listed[*appsv1.DaemonSet](w.owners["DaemonSet"]),
 		Jobs: listed[*batchv1.Job](w.owners["Job"]), Events: listed[*corev1.Event](w.refusing[kindEvent]), LimitRanges: listed[*corev1.LimitRange](w.refusing[kindLimitRange])}
 }
@@ -126,6 +144,11 @@ func (w *Watcher) noteDeleted(kind string, o any) {
 		w.noteChanged(&before, pod)
 	}
 	if m, ok := o.(metav1.Object); ok {
+		if h, ok := o.(*incident.Held); ok { // another of its name tells of a later moment
+			for _, r := range (incident.Makers{Held: []*incident.Held{h}}).Refusals(nil, w.owner) {
+				w.mark(incident.ID(incident.Topmost(r.Pod, w.owner), incident.Requests(r.Pod)), r.Version)
+			}
+		}
 		if k, ok := incident.MakerOf(m); ok && k.Wants > k.Has { // one made again under its name tells of a later moment
 			next := w.makers().Next(k)
 			w.mark(incident.ID(incident.Topmost(next, w.owner), incident.Requests(next)), k.GetResourceVersion())
@@ -133,7 +156,7 @@ func (w *Watcher) noteDeleted(kind string, o any) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if m, ok := o.(metav1.Object); ok && w.owners[kind] != nil {
+	if m, ok := o.(metav1.Object); ok && (w.owners[kind] != nil || w.held[kind] != nil) {
 		w.former[0][incident.Ref{Kind: kind, Namespace: m.GetNamespace(), Name: m.GetName()}] = m
 	}
 	if isPod {

@@ -24,10 +24,11 @@ func (w *Watcher) follow(ctx context.Context) (stop func(), err error) {
 	for _, k := range incident.Kinds {
 		w.owners[k.Kind] = makers[k.Kind](factory)
 	}
+	queues := w.queues(ctx)
 	named := w.named(ctx)
 	w.refusing[kindEvent] = told
 	w.refusing[kindLimitRange] = factory.Core().V1().LimitRanges().Informer()
-	for _, some := range []map[string]cache.SharedIndexInformer{{"Pod": w.pods}, w.owners, w.refusing} {
+	for _, some := range []map[string]cache.SharedIndexInformer{{"Pod": w.pods}, w.owners, w.refusing, w.held} {
 		for kind, in := range some {
 			if err := w.listen(ctx, kind, in); err != nil {
 				return nil, fmt.Errorf("watch %s: %w", kind, err)
@@ -37,7 +38,8 @@ func (w *Watcher) follow(ctx context.Context) (stop func(), err error) {
 	factory.Start(ctx.Done())
 	told.Start(ctx.Done())
 	named.Start(ctx.Done())
-	return func() { told.Shutdown(); factory.Shutdown(); named.Shutdown() }, nil
+	queues.Start(ctx.Done())
+	return func() { told.Shutdown(); factory.Shutdown(); named.Shutdown(); queues.Shutdown() }, nil
 }
 
 // makers has the informer of each kind of incident.Kinds.
@@ -67,6 +69,9 @@ var makers = map[string]func(informers.SharedInformerFactory) cache.SharedIndexI
 func (w *Watcher) named(ctx context.Context) metadatainformer.SharedInformerFactory {
 	factory, found := w.opts.Owners.Informers(metav1.NamespaceAll), w.opts.Owners.Served(ctx, w.opts.Client.Discovery())
 	for _, k := range found.Kinds {
+		if w.held[k.Name()] != nil { // who owns it is read there
+			continue
+		}
 		w.owners[k.Name()] = factory.ForResource(k.Resource).Informer()
 	}
 	for _, name := range found.Absent {
@@ -98,6 +103,10 @@ func (w *Watcher) listen(ctx context.Context, kind string, in cache.SharedIndexI
 				w.noteChanged(old.(*corev1.Pod), o)
 			case *metav1.PartialObjectMetadata: // some write their status all the time
 				if equality.Semantic.DeepEqual(o.OwnerReferences, old.(*metav1.PartialObjectMetadata).OwnerReferences) {
+					return
+				}
+			case *incident.Held: // its queue says how it stands all the time
+				if o.Same(old.(*incident.Held)) {
 					return
 				}
 			}
@@ -150,7 +159,7 @@ func (w *Watcher) trouble(ctx context.Context, kind string, err error) {
 func (w *Watcher) filled() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, some := range []map[string]cache.SharedIndexInformer{w.owners, w.refusing} {
+	for _, some := range []map[string]cache.SharedIndexInformer{w.owners, w.refusing, w.held} {
 		for kind, in := range some {
 			err := w.troubles[kind]
 			if gone := apierrors.IsNotFound(err) && !incident.OwnKind(kind); !in.HasSynced() && !apierrors.IsForbidden(err) && !gone {

@@ -5,6 +5,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/unpend/unpend/watcher/incident"
 	"github.com/unpend/unpend/watcher/owners"
@@ -43,6 +44,11 @@ func trim(o any) (any, error) {
 		}
 		return &corev1.Event{ObjectMeta: owners.Trim(t), InvolvedObject: t.InvolvedObject, Reason: t.Reason, Type: t.Type, Source: t.Source, ReportingController: t.ReportingController,
 			FirstTimestamp: t.FirstTimestamp, LastTimestamp: t.LastTimestamp, EventTime: t.EventTime, Series: t.Series}, nil
+	case *unstructured.Unstructured:
+		if h, ok := incident.HeldOf(t.GroupVersionKind().GroupKind(), t); ok {
+			return h.Trimmed(trimSpec), nil
+		}
+	case *incident.Held: // trimmed before
 	case metav1.Object:
 		return &metav1.PartialObjectMetadata{ObjectMeta: owners.Trim(t)}, nil
 	}

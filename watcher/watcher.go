@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
@@ -23,6 +24,9 @@ import (
 // Options of a Watcher; the durations have defaults.
 type Options struct {
 	Client kubernetes.Interface
+	// Dynamic reads the objects of queues that hold workloads before these have pods, where the
+	// API server serves any; without it they are not seen.
+	Dynamic dynamic.Interface
 	// Publish hands an incident on. After an error it is called again, later and
 	// with what is true by then; a repeat must be harmless.
 	Publish func(context.Context, incident.Incident) error
@@ -61,7 +65,9 @@ type Watcher struct {
 	pods   cache.SharedIndexInformer
 	owners map[string]cache.SharedIndexInformer // by kind, as an incident.Ref names it
 	// refusing is what tells, beside the owners, of pods that were refused.
-	refusing  map[string]cache.SharedIndexInformer
+	refusing map[string]cache.SharedIndexInformer
+	// held are the objects of queues, by kind as owners are.
+	held      map[string]cache.SharedIndexInformer
 	wake      chan struct{}
 	last      map[string]string            // incident → id of the message published last
 	known     map[string]incident.Incident // what was published last and still waited
@@ -91,7 +97,7 @@ func New(opts Options) (*Watcher, error) {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
-	w := &Watcher{opts: opts, wake: make(chan struct{}, 1), last: map[string]string{}, known: map[string]incident.Incident{}, owners: map[string]cache.SharedIndexInformer{}, refusing: map[string]cache.SharedIndexInformer{},
+	w := &Watcher{opts: opts, wake: make(chan struct{}, 1), last: map[string]string{}, known: map[string]incident.Incident{}, owners: map[string]cache.SharedIndexInformer{}, refusing: map[string]cache.SharedIndexInformer{}, held: map[string]cache.SharedIndexInformer{},
 		left: map[string]string{}, gone: map[types.UID]bool{}, former: [2]map[incident.Ref]metav1.Object{{}, {}}, troubles: map[string]error{},
 		published: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "unpend_incidents_published_total", Help: "Incidents published, by whether they were resolved."}, []string{"resolved"}),
 		waited: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "unpend_incident_duration_seconds", Help: "How long incidents waited that are resolved: from their oldest pod's wait until none waited any more.",
@@ -207,7 +213,7 @@ func (w *Watcher) pass(ctx context.Context) bool {
 		}
 	}
 	pods := w.view()
-	for _, i := range incident.Group(pods, w.owner, w.makers().Refusals(pods)...) {
+	for _, i := range incident.Group(pods, w.owner, w.makers().Refusals(pods, w.owner)...) {
 		waiting[i.ID] = true
 		publish(w.dated(i))
 	}

@@ -44,6 +44,8 @@ func lacksClaims(r incident.Refusal) []diagnosis.Claim {
 		out = append(out, diagnosis.That("spec.replicas", "", diagnosis.Is, strconv.Itoa(r.Wants)))
 	case "DaemonSet":
 		out = append(out, diagnosis.That("status.desiredNumberScheduled", "", diagnosis.Is, strconv.Itoa(r.Wants)))
+	case incident.KindOf(incident.VolcanoJob):
+		out = append(out, diagnosis.That("spec.tasks", "", diagnosis.Contains, strconv.Itoa(r.Wants)))
 	}
 	if r.Says != "" {
 		out = append(out, diagnosis.Says(r.Says))

@@ -43,6 +43,10 @@ func TestQueuedOfOtherKinds(t *testing.T) {
 			yes := true
 			w.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: "train", Controller: &yes}})
 		}, ""},
+		"of another of that name": {func(w *unstructured.Unstructured, _ *cluster.State) {
+			yes := true
+			w.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "example.org/v1", Kind: "Job", Name: "train", Controller: &yes}})
+		}, strings.ReplaceAll(both, "PyTorchJob.kubeflow.org", "Job.example.org")},
 		"of nobody": {func(w *unstructured.Unstructured, _ *cluster.State) { w.SetOwnerReferences(nil) }, ""},
 		"about to go": {func(w *unstructured.Unstructured, _ *cluster.State) {
 			w.SetDeletionTimestamp(&metav1.Time{Time: time.Now()})

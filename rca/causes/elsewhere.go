@@ -32,7 +32,12 @@ var (
 		return found(c.Queue.NotAdmitted())
 	}}
 	// schedulerMissing: nobody who schedules under that name has ever spoken of any pod.
-	schedulerMissing = PodRule{ID: diagnosis.SchedulerMissing, Tell: func(c *Case) *finding { return found(c.Queue.Unanswered()) }}
+	schedulerMissing = PodRule{ID: diagnosis.SchedulerMissing, Tell: func(c *Case) *finding {
+		if c.Queue.Grouped() && c.IsOwn(diagnosis.QueueMisconfigured) {
+			return nil // of a group in such a queue nobody says anything
+		}
+		return found(c.Queue.Unanswered())
+	}}
 	// schedulerSilent: its scheduler speaks of others, and has said nothing of this pod. What
 	// filters say of nodes is not why.
 	schedulerSilent = PodRule{ID: diagnosis.SchedulerMissing, Aside: true, leads: true, Tell: func(c *Case) *finding {
@@ -60,6 +65,9 @@ var (
 			return nil
 		}
 		f := w.Finding()
+		if w.OfQueue() || c.Queue.Grouped() {
+			f.Evidence = append(f.Evidence, slices.DeleteFunc(c.Queue.OfQueue(), func(e diagnosis.Evidence) bool { return slices.ContainsFunc(f.Evidence, e.Same) })...)
+		}
 		for _, p := range c.Queue.Named(w) {
 			if says, evidence, is := stack.Of(c.Cluster).Trouble(p); is {
 				f.Says += "; that pod's " + says

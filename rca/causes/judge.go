@@ -17,8 +17,8 @@ func (c *Case) Judge() ([]diagnosis.NodeBlockers, []diagnosis.Cause) {
 	nodes, all := c.buffers()
 	byID := tellings{}
 	for _, r := range PodRules() {
-		if (c.Unborn || c.bound) && r.ID == diagnosis.SchedulerMissing {
-			continue // no scheduler can have spoken of a pod that does not exist, and one has bound what has a node
+		if (c.Unborn && !c.Queue.Grouped() || c.bound) && r.ID == diagnosis.SchedulerMissing {
+			continue // no scheduler can have spoken of a pod that does not exist and has no group, and one has bound what has a node
 		}
 		if f := r.Tell(c); f != nil {
 			r.Aside = r.Aside || r.refusal && !c.Unborn || r.bound && !c.bound

@@ -47,6 +47,9 @@ func (s *State) indexOwners() {
 	for kind, o := range s.Workloads {
 		s.index.owners[kind+"/"+o.GetNamespace()+"/"+o.GetName()] = o
 	}
+	for _, o := range s.VolcanoJobs {
+		s.index.owners[incident.KindOf(incident.VolcanoJob)+"/"+o.GetNamespace()+"/"+o.GetName()] = o
+	}
 	for _, o := range s.Owners {
 		s.index.owners[ownerKind(o)+"/"+o.Namespace+"/"+o.Name] = o
 	}

@@ -29,7 +29,9 @@ func ofOwners(k owners.Kind) *kind {
 func (f *Follower) findOwners(ctx context.Context, client kubernetes.Interface, reader owners.Reader) {
 	f.reader, f.owners = reader, reader.Served(ctx, client.Discovery())
 	for _, k := range f.owners.Kinds {
-		f.kinds = append(f.kinds, ofOwners(k))
+		if !slices.ContainsFunc(f.kinds, func(read *kind) bool { return read.resource == k.Resource }) { // else the whole of it is read
+			f.kinds = append(f.kinds, ofOwners(k))
+		}
 	}
 	for name, why := range f.owners.Untold {
 		f.unread[name.String()] = why.Error()
@@ -59,6 +61,9 @@ func (s *State) OwnerUnread(o *metav1.OwnerReference) string {
 	name := incident.KindOf(gvk.GroupKind())
 	if incident.OwnKind(name) {
 		return ""
+	}
+	if slices.ContainsFunc(kinds, func(k kind) bool { return k.name == name }) {
+		return s.Unread[name]
 	}
 	for _, k := range s.OwnerKinds {
 		if k.Name() == name {

@@ -89,7 +89,9 @@ type State struct {
 	PodGroups PodGroups
 	// QueuedWorkloads are Kueue's Workloads: what a queue has admitted or not, and why.
 	QueuedWorkloads []*unstructured.Unstructured
-	Queues          Queues
+	// VolcanoJobs are those of batch.volcano.sh: what their pods would ask that are not made yet.
+	VolcanoJobs []*unstructured.Unstructured
+	Queues      Queues
 	// Geometries by node name: as probes reported them, else as the DRA driver's
 	// ResourceSlices tell.
 	Geometries map[string]*nodeprobe.NodeGeometry

@@ -97,7 +97,7 @@ func find(of view.Subject) *Gang {
 			g.bound++
 		}
 	}
-	if g.Known && g.Lacks() == 0 {
+	if g.Known && g.Lacks() == 0 || of.Unborn && len(g.members) == 0 { // they are made together, or refused one by one
 		return nil
 	}
 	return g

@@ -15,8 +15,8 @@ func AskScheduler(c *edit.Workload) []edit.Change {
 	if !told {
 		return nil
 	}
-	by, ns := c.Queue.SchedulerName(), c.Pod.Namespace
-	look := fmt.Sprintf("kubectl -n %s describe pod %s", ns, c.Pod.Name)
+	by := c.Queue.SchedulerName()
+	look := lookAtWaiting(c, "describe")
 	logs := "kubectl get pods -A -o wide | grep -i " + by + "  # then its log"
 	ch := edit.Change{Kind: diagnosis.Manual, Cause: diagnosis.SchedulerRefused, Manual: true, Risk: diagnosis.NoRisk, Untestable: by + " decides by its own rules, which are not run here",
 		Title: "see by which rule " + by + " refuses it", Commands: []string{look, logs}}

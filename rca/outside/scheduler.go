@@ -15,7 +15,7 @@ func StartScheduler(c *edit.Workload) []edit.Change {
 	if c.NotGivenToHAMi() {
 		return giveToHAMi(c)
 	}
-	if c.Queue.SchedulerName() == corev1.DefaultSchedulerName || !c.Queue.Spoken(corev1.DefaultSchedulerName) {
+	if c.Queue.Grouped() || c.Queue.SchedulerName() == corev1.DefaultSchedulerName || !c.Queue.Spoken(corev1.DefaultSchedulerName) {
 		return []edit.Change{{Kind: diagnosis.Manual, Manual: true, Risk: diagnosis.NoRisk, Until: "its scheduler runs", Title: fmt.Sprintf("start the scheduler %q", c.Queue.SchedulerName()),
 			Commands: []string{"kubectl get pods -A -o wide | grep -i scheduler"}}}
 	}
@@ -34,5 +34,14 @@ func AskSilent(c *edit.Workload) []edit.Change {
 	by := c.Queue.SchedulerName()
 	return []edit.Change{edit.LookAt(diagnosis.SchedulerMissing, "see why "+by+" has not looked at it", by+" decides by its own rules, which are not run here",
 		"kubectl get pods -A -o wide | grep -i "+by+"  # then its log: is it stuck on pods before this one",
-		fmt.Sprintf("kubectl -n %s get pod %s -o jsonpath='{.status.conditions}'", c.Pod.Namespace, c.Pod.Name))}
+		lookAtWaiting(c, "get")+" -o jsonpath='{.status.conditions}'")}
+}
+
+// lookAtWaiting is the command that shows what its scheduler looks at: the pod, or the group of
+// pods that are not made yet.
+func lookAtWaiting(c *edit.Workload, verb string) string {
+	if c.Queue.Grouped() {
+		return fmt.Sprintf("kubectl -n %s %s podgroups.scheduling.volcano.sh %s", c.Pod.Namespace, verb, c.Queue.Held.Group)
+	}
+	return fmt.Sprintf("kubectl -n %s %s pod %s", c.Pod.Namespace, verb, c.Pod.Name)
 }

@@ -113,6 +113,14 @@ func stoppedQueue(o *unstructured.Unstructured, resource, kind string) *Broken {
 
 // volcanoBroken looks at the Queue of the pod's PodGroup, and at those above it.
 func (c *Case) volcanoBroken() *Broken {
+	q := c.volcanoClosed()
+	if q != nil {
+		q.Evidence = append(q.Evidence, c.stands()...)
+	}
+	return q
+}
+
+func (c *Case) volcanoClosed() *Broken {
 	const resource, kind = "queues.scheduling.volcano.sh", "Queue"
 	for name, o := range c.volcanoQueues {
 		if o == nil && name == "default" && len(c.Cluster.State.Queues.Volcano) == 0 {

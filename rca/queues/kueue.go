@@ -29,6 +29,7 @@ const Gate = "kueue.x-k8s.io/admission"
 func (c *Case) NotAdmitted() *view.Finding {
 	evidence := c.heldBy()
 	if x := c.Beyond(); evidence == nil && x != nil {
+		x.Evidence = append(x.Evidence, c.stands()...)
 		return &x.Finding
 	}
 	if evidence == nil {
@@ -73,6 +74,8 @@ func (c *Case) NotAdmitted() *view.Finding {
 func (c *Case) heldBy() []diagnosis.Evidence {
 	ref, fact, claims := c.podRef(), "gate "+Gate, c.Cluster.OfPod(c.Pod, view.GatedBy(Gate)...)
 	switch {
+	case c.Grouped():
+		return nil // its scheduler does, and not Kueue
 	case c.Held != nil:
 		r := c.Held
 		if w := c.Queued(); w != nil && !incident.OwnKind(r.Owner.Kind) { // what it is of is not read: it says that itself

@@ -2,9 +2,11 @@ package queues
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/view"
@@ -33,8 +35,7 @@ func (c *Case) Unanswered() *view.Finding {
 		certainty = diagnosis.Proven
 	}
 	return view.Found(certainty, fmt.Sprintf("no scheduler answers to schedulerName %q", name),
-		diagnosis.Fact(c.podRef(), fmt.Sprintf("schedulerName %q, no PodScheduled condition", name), c.unspoken()...),
-		diagnosis.Evidence{Ref: c.podRef(), Fact: "no pod of that schedulerName was ever bound or judged, no event is from it"})
+		c.unspoken("", diagnosis.Evidence{Ref: c.podRef(), Fact: "no pod of that schedulerName was ever bound or judged, no event is from it"})...)
 }
 
 // Untaken is that a scheduler which places others has said nothing of this pod, no condition and
@@ -54,11 +55,28 @@ func (c *Case) Untaken() *view.Finding {
 		}
 	}
 	return view.Found(diagnosis.Likely, fmt.Sprintf("%s, which places other pods, has said nothing of it in %s", view.Quotable(name, 63), view.Age(waited)),
-		diagnosis.Fact(c.podRef(), fmt.Sprintf("schedulerName %q, no PodScheduled condition, and no event of that scheduler", name), c.unspoken()...))
+		c.unspoken(", and no event of that scheduler")...)
 }
 
-// unspoken claims that no scheduler has judged the pod.
-func (c *Case) unspoken() []diagnosis.Claim {
+// waitsRef is what its scheduler looks at: the pod, or the group that stands for pods that are not
+// made yet.
+func (c *Case) waitsRef() string {
+	if c.Grouped() {
+		return view.ObjectRef("PodGroup", c.Pod.Namespace, c.Held.Group)
+	}
+	return c.podRef()
+}
+
+// unspoken is that no scheduler has judged the pod, with what more is told of one, or its group.
+func (c *Case) unspoken(besides string, more ...diagnosis.Evidence) []diagnosis.Evidence {
+	if c.Grouped() {
+		return append(c.stands(), diagnosis.Fact(c.waitsRef(), "no condition"+besides, diagnosis.That("status.conditions", "", diagnosis.Absent, "")))
+	}
+	return append([]diagnosis.Evidence{diagnosis.Fact(c.podRef(), fmt.Sprintf("schedulerName %q, no PodScheduled condition%s", c.SchedulerName(), besides), c.unjudged()...)}, more...)
+}
+
+// unjudged claims that of a pod.
+func (c *Case) unjudged() []diagnosis.Claim {
 	out := []diagnosis.Claim{diagnosis.That("status.conditions[type=PodScheduled]", "", diagnosis.Absent, "")}
 	if name := c.Pod.Spec.SchedulerName; name != "" {
 		out = append(out, diagnosis.That("spec.schedulerName", "", diagnosis.Is, name))
@@ -83,5 +101,5 @@ func (c *Case) Spoken(name string) bool {
 			return true
 		}
 	}
-	return false
+	return name == "volcano" && slices.ContainsFunc(c.Cluster.State.PodGroups.Volcano, func(o *unstructured.Unstructured) bool { return len(nested(o, "status", "conditions")) > 0 })
 }

@@ -60,12 +60,22 @@ func (c *Case) Beyond() *Excess {
 			}
 			x := &Excess{Queue: name, Resource: r, Asks: wants, Holds: limit}
 			x.Finding = *view.Found(diagnosis.Likely, fmt.Sprintf("%s asks for %s %s, and Volcano's Queue %s may hold %s of it in all", of, wants.String(), r, name, limit.String()),
-				diagnosis.Evidence{Ref: refOf("Queue", o), Fact: fmt.Sprintf("spec.capability: %s %s", r, limit.String())},
-				diagnosis.Evidence{Ref: ref, Fact: fmt.Sprintf("asks for %s %s", wants.String(), r)})
+				diagnosis.Fact(refOf("Queue", o), fmt.Sprintf("spec.capability: %s %s", r, limit.String()), diagnosis.That("spec.capability", string(r), diagnosis.Is, limit.String())),
+				diagnosis.Fact(ref, fmt.Sprintf("asks for %s %s", wants.String(), r), c.asksOf(r, wants)...))
 			return x
 		}
 	}
 	return nil
+}
+
+// asksOf claims what a group asks together, or what the pod does that asks more alone.
+func (c *Case) asksOf(r corev1.ResourceName, wants resource.Quantity) []diagnosis.Claim {
+	if o := c.group(); o != nil {
+		if least, has := quantities(o, "spec", "minResources")[r]; has && least.Cmp(wants) == 0 {
+			return []diagnosis.Claim{diagnosis.That("spec.minResources", string(r), diagnosis.Is, wants.String())}
+		}
+	}
+	return c.Cluster.OfPod(c.Pod, diagnosis.That(diagnosis.Requests, string(r), diagnosis.Is, wants.String()))
 }
 
 // asksAtOnce is what has to be granted together: what the pod's PodGroup says, and no less than

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/yaml"
@@ -68,10 +69,12 @@ func (d *Dump) take(o object) {
 	}
 }
 
+// of are the objects of a kind; of one API alone where its group stands behind the name.
 func (d *Dump) of(kind string) []object {
 	var out []object
+	name, group, grouped := strings.Cut(kind, ".")
 	for _, o := range d.objects {
-		if o.text("kind") == kind {
+		if o.text("kind") == name && (!grouped || strings.HasPrefix(o.text("apiVersion"), group+"/")) {
 			out = append(out, o)
 		}
 	}

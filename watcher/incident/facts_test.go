@@ -140,12 +140,12 @@ func TestAnEventOlderThanItsObject(t *testing.T) {
 		j := incidenttest.Job(func(*batchv1.Job) {})
 		j.CreationTimestamp = metav1.NewTime(incidenttest.Start.Add(c.made))
 		e := incidenttest.About(incidenttest.Refusing("Job", "train", 5*time.Minute), c.uid)
-		if got := (Makers{Jobs: oneJob(j), Events: []*corev1.Event{e}}).Refusals(nil); len(got) == 1 != c.refused {
+		if got := (Makers{Jobs: oneJob(j), Events: []*corev1.Event{e}}).Refusals(nil, nobody); len(got) == 1 != c.refused {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
 	young := maker{Object: &metav1.ObjectMeta{}}
-	if _, ok := young.event(map[string]told{"other": {}}); ok {
+	if _, ok := eventOf(young, map[string]told{"other": {}}); ok {
 		t.Error("an object without a uid or a time is told of by another's event")
 	}
 }

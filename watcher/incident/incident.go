@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -73,6 +74,13 @@ func (i Incident) Message() (id string, body []byte, err error) {
 func (i Incident) Older(message []byte) bool {
 	var other Incident
 	return json.Unmarshal(message, &other) == nil && Newer(other.Newest, i.Newest)
+}
+
+// Resembles says whether another incident tells the same of who waits, at whatever time.
+func (i Incident) Resembles(other Incident) bool {
+	i, other = i.bounded(), other.bounded()
+	i.Newest = other.Newest
+	return reflect.DeepEqual(i, other)
 }
 
 // AsResolved is the incident when nobody of it waits any more. Nothing in it

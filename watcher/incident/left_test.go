@@ -183,7 +183,7 @@ func TestTheLastRefusalIsSaid(t *testing.T) {
 	normal.Type = corev1.EventTypeNormal
 	other := event("another reason", 0, time.Hour)
 	other.Reason = "Scheduled"
-	got := Makers{Jobs: oneJob(incidenttest.Job(func(*batchv1.Job) {})), Events: []*corev1.Event{event("b", 3*time.Minute, 5*time.Minute), normal, event("a", time.Minute, 2*time.Minute), event("c", 4*time.Minute, 5*time.Minute), event("a", 4*time.Minute, 5*time.Minute), other}}.Refusals(nil)
+	got := Makers{Jobs: oneJob(incidenttest.Job(func(*batchv1.Job) {})), Events: []*corev1.Event{event("b", 3*time.Minute, 5*time.Minute), normal, event("a", time.Minute, 2*time.Minute), event("c", 4*time.Minute, 5*time.Minute), event("a", 4*time.Minute, 5*time.Minute), other}}.Refusals(nil, nobody)
 	if len(got) != 1 || got[0].Says != "c" || !got[0].Since.Equal(incidenttest.Start.Add(time.Minute)) {
 		t.Errorf("%+v", got)
 	}

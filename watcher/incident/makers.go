@@ -21,6 +21,7 @@ type Makers struct {
 	Jobs         []*batchv1.Job
 	Events       []*corev1.Event // those with reason FailedCreate are looked at
 	LimitRanges  []*corev1.LimitRange
+	Held         []*Held // what queues hold of other kinds
 }
 
 // maker is one of them: what it wants, and what its status says there is.

@@ -2,6 +2,7 @@ package incident
 
 import (
 	"cmp"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -22,6 +23,9 @@ type Refusal struct {
 	Says string
 	// Queue is the queue that has not let it begin; empty: the API server refused the pods.
 	Queue string
+	// Group is the PodGroup of the pods, where their own scheduler's queue holds it; empty where
+	// another's does, or none.
+	Group string
 }
 
 // told is what the FailedCreate events of one object say.
@@ -30,26 +34,27 @@ type told struct {
 	says        string
 }
 
-// Refusals lists, by owner, who lacks pods because the API server refused them. A
+// Refusals lists, by owner, who lacks pods because the API server refused them, and behind
+// those who was not let begin by a queue that holds objects of any kind. A
 // ReplicaSet's own status tells it. Of other kinds an event does, unless a pod was
 // made after it; that pods are missing is read from spec and status, never from
 // the event, and an event of an object that does not exist, or of its predecessor
 // of the same name, tells nothing.
-func (m Makers) Refusals(pods []*corev1.Pod) []Refusal {
+func (m Makers) Refusals(pods []*corev1.Pod, lookup Lookup) []Refusal {
 	var out []Refusal
-	var events map[Ref]map[string]told
+	events := sync.OnceValue(m.told) // nobody lacks anything, most of the time
 	var newest map[Ref]time.Time
 	for _, k := range m.All() {
 		n := k.missing()
 		if n == 0 {
 			continue
 		}
-		if events == nil { // nobody lacks anything, most of the time
-			events, newest = m.told(), newestPods(pods)
+		if newest == nil {
+			newest = newestPods(pods)
 		}
 		since, says := k.failing, k.says
 		if since.IsZero() {
-			e, ok := k.event(events[k.ref()])
+			e, ok := eventOf(k, events()[k.ref()])
 			if !ok || e.last.Before(newest[k.ref()]) {
 				continue
 			}
@@ -57,16 +62,16 @@ func (m Makers) Refusals(pods []*corev1.Pod) []Refusal {
 		}
 		out = append(out, Refusal{Owner: k.ref(), Pod: m.Next(k), Wants: k.Wants, Missing: n, Since: since, Version: k.GetResourceVersion(), Says: says, Queue: k.queue})
 	}
-	return out
+	return append(out, m.held(pods, lookup, events)...)
 }
 
-// event is what is told of this very object: by its uid where the event has one.
-func (m maker) event(byUID map[string]told) (told, bool) {
-	e, ok := byUID[string(m.GetUID())]
-	if !ok && m.GetUID() != "" {
+// eventOf is what is told of this very object: by its uid where the event has one.
+func eventOf(o metav1.Object, byUID map[string]told) (told, bool) {
+	e, ok := byUID[string(o.GetUID())]
+	if !ok && o.GetUID() != "" {
 		e, ok = byUID[""]
 	}
-	return e, ok && !e.last.Before(m.GetCreationTimestamp().Time)
+	return e, ok && !e.last.Before(o.GetCreationTimestamp().Time)
 }
 
 // told folds the events by object and uid.

@@ -71,7 +71,7 @@ func TestRefusals(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := ""
-			for _, r := range c.makers.Refusals(c.pods) {
+			for _, r := range c.makers.Refusals(c.pods, nobody) {
 				got += fmt.Sprintf("%s/%s %d/%d %v", r.Owner.Kind, r.Owner.Name, r.Missing, r.Wants, r.Since.Sub(incidenttest.Start).Seconds())
 			}
 			if got != c.want {
@@ -87,7 +87,7 @@ func oneJob(j *batchv1.Job) []*batchv1.Job { return []*batchv1.Job{j} }
 // with the same id as either alone.
 func TestMissingPodsJoinThoseThatWait(t *testing.T) {
 	rs := incidenttest.ReplicaSet(4, 1, 0, true)
-	refusals := Makers{ReplicaSets: []*appsv1.ReplicaSet{rs}}.Refusals(nil)
+	refusals := Makers{ReplicaSets: []*appsv1.ReplicaSet{rs}}.Refusals(nil, nobody)
 	pod := incidenttest.ReplicaOf(rs, "serve-1-a")
 	alone := Group([]*corev1.Pod{pod}, incidenttest.Deployments(rs))
 	both := Group([]*corev1.Pod{pod}, incidenttest.Deployments(rs), refusals...)
@@ -114,7 +114,7 @@ func TestLimitRangesDefaultTheMissingPod(t *testing.T) {
 		DefaultRequest: corev1.ResourceList{"cpu": resource.MustParse("500m")}, Max: corev1.ResourceList{"cpu": resource.MustParse("8"), "memory": resource.MustParse("1Gi")}, Min: corev1.ResourceList{"ephemeral-storage": resource.MustParse("1Gi")}}}}}
 	other := lr.DeepCopy()
 	other.Namespace, other.Spec.Limits[0].DefaultRequest["cpu"] = "other", resource.MustParse("3")
-	got := Makers{ReplicaSets: []*appsv1.ReplicaSet{incidenttest.ReplicaSet(1, 0, 0, true)}, LimitRanges: []*corev1.LimitRange{other, lr}}.Refusals(nil)
+	got := Makers{ReplicaSets: []*appsv1.ReplicaSet{incidenttest.ReplicaSet(1, 0, 0, true)}, LimitRanges: []*corev1.LimitRange{other, lr}}.Refusals(nil, nobody)
 	want := map[string]string{"nvidia.com/gpu": "1", "cpu": "500m", "memory": "1Gi", "ephemeral-storage": "1Gi"}
 	if len(got) != 1 || !reflect.DeepEqual(Requests(got[0].Pod), want) {
 		t.Errorf("got %+v, want %v", got, want)

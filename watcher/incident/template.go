@@ -19,14 +19,18 @@ func (m Makers) Next(k maker) *corev1.Pod {
 		p.Spec.Tolerations = append(p.Spec.Tolerations, daemonTolerations()...)
 	}
 	p.Status.Phase = corev1.PodPending
-	var ranges []*corev1.LimitRange
+	WithLimitDefaults(p, m.limits(p.Namespace))
+	return p
+}
+
+// limits are the LimitRanges of a namespace.
+func (m Makers) limits(namespace string) (out []*corev1.LimitRange) {
 	for _, r := range m.LimitRanges {
-		if r.Namespace == p.Namespace {
-			ranges = append(ranges, r)
+		if r.Namespace == namespace {
+			out = append(out, r)
 		}
 	}
-	WithLimitDefaults(p, ranges)
-	return p
+	return out
 }
 
 // Child is a pod of the maker. Nothing is known of it but its owner.

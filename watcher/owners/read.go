@@ -12,6 +12,8 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/metadata/metadatainformer"
 	"k8s.io/client-go/rest"
+
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 // Reader reads the named kinds of one cluster. The zero value reads none.
@@ -22,9 +24,6 @@ type Reader struct {
 
 // New makes a Reader of the API server that the config is for.
 func New(config *rest.Config, names []schema.GroupResource) (Reader, error) {
-	if len(names) == 0 {
-		return Reader{}, nil
-	}
 	client, err := metadata.NewForConfig(config)
 	if err != nil {
 		return Reader{}, fmt.Errorf("read the kubeconfig: %w", err)
@@ -54,17 +53,31 @@ type Single struct {
 	found  *Found
 }
 
+// also is the reader of further kinds; where it has no client it reads none.
+func (r Reader) also(names []schema.GroupResource) Reader {
+	for _, name := range names {
+		if r.Client != nil && !slices.Contains(r.Names, name) {
+			r.Names = append(slices.Clone(r.Names), name)
+		}
+	}
+	return r
+}
+
 // Single gets owners one by one; client says what is served.
 func (r Reader) Single(client discovery.DiscoveryInterface) *Single {
 	return &Single{reader: r, client: client}
 }
+
+// always are kinds that diagnoses read the whole of, and so who reads owners one by one has to
+// read too, named or not.
+var always = []schema.GroupResource{{Group: incident.VolcanoJob.Group, Resource: "jobs"}}
 
 // Get reads the metadata of an owner, whose kind is named as in an incident.Ref. ErrUnread: the
 // kind is not read; any other error is the API server's.
 func (s *Single) Get(ctx context.Context, kind, namespace, name string) (metav1.Object, error) {
 	found := s.found
 	if found == nil {
-		now := s.reader.Served(ctx, s.client)
+		now := s.reader.also(always).Served(ctx, s.client)
 		if found = &now; len(now.Untold) == 0 {
 			s.found = found
 		}

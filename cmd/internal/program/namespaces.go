@@ -23,8 +23,8 @@ func namespacesOf(st *cluster.State) []string {
 	for _, j := range st.Jobs {
 		names[j.Namespace] = true
 	}
-	for _, w := range st.QueuedWorkloads {
-		names[w.GetNamespace()] = true
+	for _, o := range slices.Concat(st.QueuedWorkloads, st.PodGroups.Volcano, st.VolcanoJobs) {
+		names[o.GetNamespace()] = true
 	}
 	return slices.Sorted(maps.Keys(names))
 }

@@ -140,6 +140,11 @@ func (t target) other(st *cluster.State) string {
 			note(strings.ToLower(kind), o)
 		}
 	}
+	for _, o := range st.VolcanoJobs {
+		if t.is(incident.KindOf(incident.VolcanoJob)) {
+			note("job", o)
+		}
+	}
 	for _, o := range st.Owners {
 		if t.is(incident.KindOf(o.GroupVersionKind().GroupKind())) {
 			note(strings.ToLower(o.Kind), o)

@@ -225,7 +225,7 @@ func (s *Service) watch(ctx context.Context) error {
 	if s.lead != nil {
 		elected = s.lead.wait
 	}
-	w, err := watcher.New(watcher.Options{Client: s.client, Owners: s.owners, Sweep: s.config.Watcher.Sweep.Duration, Debounce: s.config.Watcher.Debounce.Duration,
+	w, err := watcher.New(watcher.Options{Client: s.client, Dynamic: s.custom, Owners: s.owners, Sweep: s.config.Watcher.Sweep.Duration, Debounce: s.config.Watcher.Debounce.Duration,
 		Logger: s.logger, Registerer: s.registry, Publish: publishIncident(s.bus), Published: publishedIncidents(s.bus), Again: s.bus.Recovered(), Lead: elected})
 	if err != nil {
 		return err

@@ -47,7 +47,7 @@ var house = map[string][]string{
 	"rca/evict":             {"rca/view", "rca/placement"},
 	"rca/relayout":          {"rca/evict", "rca/view", "rca/placement", "nodeprobe"},
 	"rca/devices":           {"rca/evict", "rca/view", "rca/diagnosis", "rca/cluster", "rca/whatif"},
-	"rca/admission":         {"rca/view", "rca/diagnosis", "rca/scaling", "rca/cluster", "rca/whatif", "watcher/incident"},
+	"rca/admission":         {"rca/view", "rca/diagnosis", "rca/cluster", "rca/whatif", "watcher/incident"},
 	"rca/stack":             {"rca/view", "rca/diagnosis", "nodeprobe"},
 	"rca/queues":            {"rca/view", "rca/diagnosis", "rca/scaling", "rca/whatif", "watcher/incident"},
 	"rca/growth":            {"rca/view", "rca/diagnosis", "rca/scaling"},

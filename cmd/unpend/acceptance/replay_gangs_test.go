@@ -42,6 +42,9 @@ func (r *replay) applies(d diagnosis.Diagnosis) bool {
 func (r *replay) customs(t *testing.T) {
 	t.Helper()
 	g, q := r.st.PodGroups, r.st.Queues
+	for _, o := range r.st.VolcanoJobs { // they own groups
+		r.custom(t, "jobs", o)
+	}
 	for resource, objects := range map[string][]*unstructured.Unstructured{
 		"podgroups": slices.Concat(g.Kubernetes, g.Plugins, g.Volcano, g.KAI), "queues": slices.Concat(q.Volcano, q.KAI),
 		"localqueues": q.Local, "clusterqueues": q.Cluster, "resourceflavors": q.Flavors, "admissionchecks": q.Checks, "topologies": q.Topologies, "nvidiadrivers": r.st.NVIDIADrivers,
@@ -62,13 +65,30 @@ func (r *replay) custom(t *testing.T, resource string, from *unstructured.Unstru
 		client = r.c.Dynamic().Resource(gv.WithResource(resource)).Namespace(ns)
 	}
 	o := strip(from.DeepCopy())
+	owners := r.made(t, from)
 	for _, field := range []string{"uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "ownerReferences"} {
 		delete(o.Object["metadata"].(map[string]any), field)
 	}
+	o.SetOwnerReferences(owners)
 	_, err = client.Create(t.Context(), o, metav1.CreateOptions{})
 	must(t, err)
 	ctx := context.WithoutCancel(t.Context())
 	t.Cleanup(func() { must(t, client.Delete(ctx, o.GetName(), metav1.DeleteOptions{})) })
+}
+
+// made are the owners of an object as they were made here; the garbage collector takes who has
+// none of those that it names.
+func (r *replay) made(t *testing.T, from *unstructured.Unstructured) []metav1.OwnerReference {
+	t.Helper()
+	owner := metav1.GetControllerOf(from)
+	if owner == nil || incident.OwnerKind(owner) != incident.KindOf(incident.VolcanoJob) {
+		return nil
+	}
+	jobs := r.c.Dynamic().Resource(schema.GroupVersionResource{Group: incident.VolcanoJob.Group, Version: "v1alpha1", Resource: "jobs"})
+	o, err := jobs.Namespace(from.GetNamespace()).Get(t.Context(), owner.Name, metav1.GetOptions{})
+	must(t, err)
+	owner.UID = o.GetUID()
+	return []metav1.OwnerReference{*owner}
 }
 
 // jobs whose pods wait are made by their specs: the real controller makes the pods.

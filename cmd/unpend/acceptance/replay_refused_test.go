@@ -46,6 +46,9 @@ func (r *replay) workloads(t *testing.T) {
 	t.Helper()
 	refused := map[incident.Ref]bool{}
 	for _, f := range admission.Refusals(r.st) {
+		if f.Group != "" { // made with the objects of its queue
+			continue
+		}
 		for _, o := range incident.Owners(f.Pod, r.st.Owner) {
 			refused[o] = true
 		}

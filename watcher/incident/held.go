@@ -1,0 +1,197 @@
+package incident
+
+import (
+	"reflect"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Held is what is read of an object of a queue: whom it keeps from making pods, and which pods
+// those would be. Nothing else of it tells whether somebody waits, so a watcher keeps no more.
+type Held struct {
+	metav1.ObjectMeta
+	kind  string                 // of the object, as a Ref names it
+	owner *metav1.OwnerReference // who may not begin; nil: the object only has the pods of itself
+	queue string
+	group string // of a PodGroup: its name, by which its pods will be known
+	holds bool
+	// let: it has let its owner begin, whose pods are to be made.
+	let bool
+	// over: of the object itself no pods are to come any more.
+	over bool
+	sets []podSet
+}
+
+// podSet are pods of one template.
+type podSet struct {
+	Name     string                 `json:"name"`
+	Count    int                    `json:"count"`
+	Template corev1.PodTemplateSpec `json:"template"`
+}
+
+// The kinds by which queues keep pods from being made, and not from being scheduled alone: those
+// of another queue have a line here and one in readHeld.
+var (
+	KueueWorkload = schema.GroupKind{Group: "kueue.x-k8s.io", Kind: "Workload"}
+	VolcanoGroup  = schema.GroupKind{Group: "scheduling.volcano.sh", Kind: "PodGroup"}
+	VolcanoJob    = schema.GroupKind{Group: "batch.volcano.sh", Kind: "Job"}
+)
+
+var readHeld = map[schema.GroupKind]func(*unstructured.Unstructured, *Held){KueueWorkload: ofKueue, VolcanoGroup: ofVolcanoGroup, VolcanoJob: ofVolcanoJob}
+
+// HeldOf reads an object of a queue; false for one of any other kind.
+func HeldOf(gk schema.GroupKind, o *unstructured.Unstructured) (*Held, bool) {
+	read := readHeld[gk]
+	if read == nil {
+		return nil, false
+	}
+	h := &Held{kind: KindOf(gk), ObjectMeta: metav1.ObjectMeta{Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID(), ResourceVersion: o.GetResourceVersion(),
+		OwnerReferences: o.GetOwnerReferences(), CreationTimestamp: o.GetCreationTimestamp(), DeletionTimestamp: o.GetDeletionTimestamp()}}
+	read(o, h)
+	return h, true
+}
+
+// Trimmed is as much of it as tells who waits, and what for.
+func (h *Held) Trimmed(spec func(corev1.PodSpec) corev1.PodSpec) *Held {
+	for i := range h.sets {
+		h.sets[i].Template = corev1.PodTemplateSpec{Spec: spec(h.sets[i].Template.Spec)}
+	}
+	return h
+}
+
+// Same says whether two versions of an object tell the same.
+func (h *Held) Same(other *Held) bool {
+	a, b := *h, *other
+	a.ResourceVersion, b.ResourceVersion = "", ""
+	return reflect.DeepEqual(a, b)
+}
+
+// Child is a pod of whom it holds, of which nothing is known but its owner.
+func (h *Held) Child() *corev1.Pod {
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: h.Namespace, Name: h.Name}}
+	if h.owner != nil {
+		p.OwnerReferences = []metav1.OwnerReference{*h.owner}
+	}
+	return p
+}
+
+func (h *Held) ref() Ref { return Ref{h.kind, h.Namespace, h.Name} }
+
+// held lists who lacks all pods because a queue has not let it begin: of what is read itself its
+// own status says that (a Job is suspended), and who has a pod that has not ended has begun.
+func (m Makers) held(pods []*corev1.Pod, lookup Lookup, events func() map[Ref]map[string]told) []Refusal {
+	var out []Refusal
+	var begun map[Ref]bool
+	own := map[Ref]*Held{}
+	for _, h := range m.Held {
+		own[h.ref()] = h
+	}
+	for _, h := range m.Held {
+		if !h.holds || h.owner == nil || h.DeletionTimestamp != nil {
+			continue
+		}
+		ref := ownerRef(h.owner, h.Namespace)
+		made := own[ref]
+		if made != nil && (made.over || made.DeletionTimestamp != nil || made.UID != "" && h.owner.UID != "" && made.UID != h.owner.UID) {
+			continue
+		}
+		if begun == nil { // few clusters have any
+			begun = beginnersOf(pods, lookup)
+		}
+		if begun[ref] {
+			continue
+		}
+		begun[ref] = true // held by one queue, it is not told of by another
+		out = append(out, h.refusals(made, ref, m, events)...)
+	}
+	return out
+}
+
+// beginnersOf are all owners of pods that have not ended.
+func beginnersOf(pods []*corev1.Pod, lookup Lookup) map[Ref]bool {
+	out := map[Ref]bool{}
+	for _, p := range pods {
+		if p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
+			continue
+		}
+		for _, ref := range Owners(p, lookup) {
+			out[ref] = true
+		}
+	}
+	return out
+}
+
+// refusals is one for each pod set, with the pod that would be made first. The sets are those of
+// what makes the pods, where that is read.
+func (h *Held) refusals(made *Held, owner Ref, m Makers, events func() map[Ref]map[string]told) []Refusal {
+	sets, version, says, queue := h.sets, h.ResourceVersion, "", h.queue
+	if made != nil {
+		sets = made.sets
+		if Newer(made.ResourceVersion, version) {
+			version = made.ResourceVersion
+		}
+		if e, ok := eventOf(made, events()[owner]); ok && h.let { // and then the API server refused its pods
+			says, queue = e.says, ""
+		}
+	}
+	var out []Refusal
+	for _, set := range sets {
+		if set.Count <= 0 {
+			continue
+		}
+		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: h.Namespace, Name: h.owner.Name + "-" + set.Name + "-?", Labels: set.Template.Labels, Annotations: set.Template.Annotations,
+			OwnerReferences: []metav1.OwnerReference{*h.owner}}, Spec: *set.Template.Spec.DeepCopy(), Status: corev1.PodStatus{Phase: corev1.PodPending}}
+		if h.group != "" {
+			h.asMember(p)
+		}
+		WithLimitDefaults(p, m.limits(h.Namespace))
+		out = append(out, Refusal{Owner: owner, Pod: p, Wants: set.Count, Missing: set.Count, Since: h.CreationTimestamp.Time, Version: version, Says: says, Queue: queue, Group: h.group})
+	}
+	return out
+}
+
+// podSetsOf reads a list of pod sets, whose number is under a key of its own; what makes no
+// sense is left out.
+func podSetsOf(o *unstructured.Unstructured, number string, path ...string) []podSet {
+	list, _, err := unstructured.NestedSlice(o.Object, path...)
+	if err != nil {
+		return nil
+	}
+	var out []podSet
+	for _, item := range list {
+		m, ok := item.(map[string]any)
+		if !ok {
+			continue
+		}
+		if n, has := m[number]; has {
+			m["count"] = n // NestedSlice gave a copy
+		}
+		var set podSet
+		if runtime.DefaultUnstructuredConverter.FromUnstructured(m, &set) == nil && set.Count > 0 {
+			out = append(out, set)
+		}
+	}
+	return out
+}
+
+// conditionMet says whether an object has a condition that is True.
+func conditionMet(o *unstructured.Unstructured, kind string) bool {
+	list, _, err := unstructured.NestedSlice(o.Object, "status", "conditions")
+	return err == nil && slices.ContainsFunc(list, func(item any) bool {
+		k, ok := item.(map[string]any)
+		return ok && k["type"] == kind && k["status"] == string(metav1.ConditionTrue)
+	})
+}
+
+func text(o *unstructured.Unstructured, path ...string) string {
+	s, _, err := unstructured.NestedString(o.Object, path...)
+	if err != nil {
+		return ""
+	}
+	return s
+}
