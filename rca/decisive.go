@@ -10,7 +10,8 @@ import (
 
 // leading says of a cause in the device stack, a queue, a claim or a selector that the pod
 // would run without it: it keeps the pod from everything, or it alone does so on some node.
-// A selector leads where it leaves no node with GPUs.
+// A selector leads where it leaves no node with GPUs, unless a node group may have what it asks
+// for, whose taint is what keeps the pod from it.
 func leading(c *causes.Case, nodes []diagnosis.NodeBlockers, id diagnosis.CauseID) bool {
 	some := func() bool {
 		return slices.ContainsFunc(nodes, func(n diagnosis.NodeBlockers) bool { return alone(c, n, id) })
@@ -24,7 +25,7 @@ func leading(c *causes.Case, nodes []diagnosis.NodeBlockers, id diagnosis.CauseI
 	case diagnosis.QueueMisconfigured, diagnosis.QueueNotAdmitted, diagnosis.DRAClaimMissing:
 		return c.Everywhere[id]
 	case diagnosis.NodeSelectorMismatch:
-		return some() && !slices.ContainsFunc(nodes, func(n diagnosis.NodeBlockers) bool {
+		return c.Growth().OfTemplate != diagnosis.UntoleratedTaint && some() && !slices.ContainsFunc(nodes, func(n diagnosis.NodeBlockers) bool {
 			return c.Node(n.Name).HasGPUs() && !slices.ContainsFunc(n.Blockers, func(b diagnosis.Blocker) bool { return b.Cause == id })
 		})
 	}

@@ -90,7 +90,7 @@ func (r *run) diagnose(ctx context.Context, i incident.Incident) (diagnosis.Diag
 	if err != nil {
 		return diagnosis.Diagnosis{}, err
 	}
-	d := written(c, nodes, orderCauses(c, nodes, causes, cmp.Or(c.CameWithout(), c.WayOut(), fixes.Root())), fixes)
+	d := written(c, nodes, orderCauses(c, nodes, causes, cmp.Or(c.CameWithout(), c.WayOut(), behind(c, fixes.Root()))), fixes)
 	c.Quote(d.Causes)
 	d.Knowledge = pastHits(past, d.Causes)
 	setRecords(past, d)
@@ -107,6 +107,15 @@ func (r *run) diagnose(ctx context.Context, i incident.Incident) (diagnosis.Diag
 		d.Knowledge = append(d.Knowledge, besides(past, hits)...)
 	}
 	return d, nil
+}
+
+// behind is what is behind the cause that the best fix removes: where members of the workload wait for
+// each other, that is why a node is short of what a smaller request or somebody's leaving would clear.
+func behind(c *causes.Case, root diagnosis.CauseID) diagnosis.CauseID {
+	if c.IsOwn(diagnosis.WorkloadDeadlock) && !c.IsOwn(root) {
+		return diagnosis.WorkloadDeadlock
+	}
+	return root
 }
 
 // written writes down what was found.

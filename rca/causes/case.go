@@ -35,6 +35,9 @@ type Case struct {
 	// and Pod is what the next would be.
 	Refused *admission.Refused
 	Unborn  bool
+	// Stuck are the pods of other workloads that wait in vain as its own does, and hold what it waits
+	// for.
+	Stuck []*corev1.Pod
 	// held: it waits for GPUs that are there and held.
 	held bool
 	// Unprepared are the pods of it that have their node, and whose devices the kubelet

@@ -61,7 +61,7 @@ var (
 			return nil
 		}
 		w, ok := c.Queue.Refused()
-		if !ok || c.IsOwn(diagnosis.GangIncomplete) && !w.OfQueue() || c.unregistered() {
+		if !ok || (c.IsOwn(diagnosis.GangIncomplete) || c.IsOwn(diagnosis.WorkloadDeadlock)) && !w.OfQueue() || c.unregistered() {
 			return nil
 		}
 		f := w.Finding()

@@ -25,9 +25,11 @@ var gangIncomplete = PodRule{ID: diagnosis.GangIncomplete, Tell: func(c *Case) *
 
 // workloadDeadlock: nobody of the workload ends, so nobody of it starts.
 var workloadDeadlock = PodRule{ID: diagnosis.WorkloadDeadlock, Aside: true, leads: true, Tell: func(c *Case) *finding {
-	if c.Unborn || c.bound || c.Gang != nil {
+	if c.Unborn || c.bound || c.Gang != nil && !c.Gang.Broken() || c.Growth().Told(diagnosis.ScalingUp) != nil {
 		return nil
 	}
 	w := gangs.Workload{Subject: c.Subject(), Incident: c.Incident, Asks: c.Asks, Wants: c.Wants, Verdict: c.Verdict, Company: c.Company}
-	return found(w.Deadlock())
+	f := w.Deadlock()
+	c.Stuck = w.Stuck
+	return found(f)
 }}

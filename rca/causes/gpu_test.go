@@ -152,7 +152,7 @@ HostResourcesShort proven n1: not enough cpu
 			w.pod("h", "n1", "", 0)
 			w.pod("w", "", "nvidia.com/gpu", 1)
 		}, `
-HostResourcesShort proven n1: not enough pods
+HostResourcesShort proven n1: no more pods are allowed on it
   Node/n1: 1 pods run, no more are allowed
 `},
 		"something that no rule knows": {func(w *world) {

@@ -71,8 +71,8 @@ func (c *Case) CameWithout() diagnosis.CauseID {
 		return ""
 	}
 	for _, n := range c.Judged {
-		if !c.broughtFor(g, n.Name) {
-			continue
+		if !c.broughtFor(g, n.Name) || c.Node(n.Name).ReadySince().IsZero() {
+			continue // a node that is not ready brings nothing, whatever its device plugin is like
 		}
 		for _, b := range n.Blockers {
 			// One that is young may still get what it lacks, unless its driver is on its way.

@@ -28,5 +28,9 @@ var hostResourcesShort = Rule{ID: diagnosis.HostResourcesShort, Tell: func(c *Ca
 		fact = fmt.Sprintf("%d pods run, no more are allowed", len(n.Pods))
 		claims = []diagnosis.Claim{diagnosis.That("count(pods)", "", diagnosis.Is, strconv.Itoa(len(n.Pods))), diagnosis.That(diagnosis.Free, name, diagnosis.Is, free.String())}
 	}
-	return &finding{diagnosis.Proven, "not enough " + name, []diagnosis.Evidence{diagnosis.Fact(n.Ref(), fact, claims...)}}
+	says := "not enough " + name
+	if resource == corev1.ResourcePods {
+		says = "no more pods are allowed on it"
+	}
+	return &finding{diagnosis.Proven, says, []diagnosis.Evidence{diagnosis.Fact(n.Ref(), fact, claims...)}}
 }}

@@ -44,6 +44,9 @@ var (
 		if !slices.Contains([]string{"VolumeBinding", "VolumeZone", "VolumeRestrictions", "NodeVolumeLimits"}, b.Plugin) {
 			return nil
 		}
+		if b.Plugin == "NodeVolumeLimits" && c.volumes.FullOf(n) != nil {
+			c.entitle(diagnosis.VolumeConflict, "no more volumes can be attached")
+		}
 		return found(c.volumes.Tell(n, b.Reason))
 	}}
 )

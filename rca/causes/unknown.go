@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/terms"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -68,6 +69,12 @@ func announcedOnce(n *view.Node, name corev1.ResourceName) *finding {
 var unknown = Rule{ID: diagnosis.Unknown, Tell: func(c *Case, n *view.Node, b *blocker) *finding {
 	if f := announcedOnce(n, b.scarce); f != nil {
 		return f
+	}
+	if b.Plugin == "NodePorts" {
+		if t := terms.PortTaken(c.Pod, n); t != nil {
+			c.entitle(diagnosis.Unknown, fmt.Sprintf("host port %d is taken", t.Port))
+			return found(t.Tell(n))
+		}
 	}
 	if strings.HasPrefix(string(b.scarce), "nvidia.com/") && !n.HasGPUs() {
 		return &finding{diagnosis.Proven, "no GPU on the node", []diagnosis.Evidence{n.NoGPU(b.scarce)}}

@@ -102,7 +102,7 @@ var remedies = map[diagnosis.CauseID]remedy{
 	diagnosis.ScaleUpStuck:         {beside: of(outside.LookAtPromise)},
 	diagnosis.AutoscalerCannotHelp: {beside: of(outside.GrowPool)},
 	diagnosis.NoNodes:              {pod: of(outside.AddNode)},
-	diagnosis.Unknown:              {pod: (*Bench).unsettled},
+	diagnosis.Unknown:              {pod: (*Bench).unsettled, policy: (*Bench).freePort},
 	diagnosis.SchedulerRefused:     {beside: of(outside.AskScheduler)},
 	diagnosis.QueueMisconfigured:   {beside: of(outside.MendQueue)},
 	diagnosis.WorkloadDeadlock:     {beside: of(outside.BreakDeadlock)},
@@ -163,6 +163,9 @@ func (c *Bench) Besides() []edit.Change {
 		if f := remedies[r.ID].beside; f != nil {
 			out = append(out, f(c)...)
 		}
+	}
+	if c.Growth().OfTemplate == diagnosis.VolumeConflict {
+		return append(out, c.lookAtVolume(nil)...)
 	}
 	return append(out, outside.OfTemplate(c.Workload, c.Growth().OfTemplate)...)
 }

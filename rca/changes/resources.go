@@ -44,7 +44,7 @@ func (c *Bench) ResourceChanges(w Weigher, n *view.Node, causes []diagnosis.Caus
 			if ch, ok := c.move(n, root, lack, victims); ok {
 				out = append(out, []edit.Change{ch})
 			}
-			if root != diagnosis.IdleGPUHolders { // who does nothing does not end either
+			if root != diagnosis.IdleGPUHolders && !slices.ContainsFunc(victims, func(p *corev1.Pod) bool { return slices.Contains(c.Stuck, p) }) { // who does nothing, or waits in vain, does not end either
 				out = append(out, []edit.Change{c.WaitFor(n, root, victims)})
 			}
 		} else if own, ok := c.OfNoTeam().CheapestOf(n, lack, view.EndsAlone); ok && len(own) > 0 && !c.IsOwn(diagnosis.WorkloadDeadlock) { // else they wait for the one that waits

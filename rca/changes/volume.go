@@ -12,7 +12,7 @@ import (
 
 // lookAtVolume is for the pod whose volume is elsewhere, held, or not there: data is moved,
 // released or made by a person, and no copy of the cluster shows how that ends.
-func (c *Bench) lookAtVolume(_ *view.Node) []edit.Change {
+func (c *Bench) lookAtVolume(n *view.Node) []edit.Change {
 	claim := ""
 	for _, v := range c.Pod.Spec.Volumes {
 		if v.PersistentVolumeClaim != nil {
@@ -29,6 +29,16 @@ func (c *Bench) lookAtVolume(_ *view.Node) []edit.Change {
 				fmt.Sprintf("kubectl get pv %s %s -o custom-columns=NAME:.metadata.name,WHERE:.spec.nodeAffinity", one.Volume, other.Volume),
 				"# then copy one (a snapshot, restored into the other zone); a StorageClass with volumeBindingMode WaitForFirstConsumer makes the next claims of a pod where the pod goes")
 		})}
+	}
+	if n != nil {
+		if full := terms.VolumesOf(c.Subject()).FullOf(n); full != nil {
+			return []edit.Change{c.Once("let "+full.Driver+" attach more volumes to "+n.Name+", or have fewer there", func(title string) edit.Change {
+				return edit.LookAt(diagnosis.VolumeConflict, title, "what a machine can attach is not known to the scheduler",
+					"kubectl get csinode "+n.Name+" -o jsonpath='{.spec.drivers}'",
+					"# if the machine can have more than its CSINode says: the driver's own flag (--volume-attach-limit of aws-ebs-csi-driver's node DaemonSet)",
+					"kubectl get pods -A -o wide --field-selector spec.nodeName="+n.Name+"  # whose volumes are there; or a node more with such a GPU")
+			})}
+		}
 	}
 	ns := c.Pod.Namespace
 	title, volume := "make PersistentVolumeClaim "+claim+", or name one that exists", ""

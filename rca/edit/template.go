@@ -51,6 +51,8 @@ func (c *Workload) EditTemplate(ch *Change, spec map[string]any, live bool) {
 		c.MakeAgain(ch, owner, resource, spec)
 		ch.Steps = append(ch.Steps, "recreate "+resource+" (its template cannot change)")
 		ch.Actions = append(ch.Actions, diagnosis.Action{Verb: diagnosis.VerbRecreate, Target: diagnosis.Target{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name, UID: string(owner.GetUID())}, Patch: template})
+	case w.Kind == "Pod" && spawner(c.Pod) != "":
+		ch.Manual, ch.Commands = true, append(ch.Commands, fmt.Sprintf("# %s made this pod, and would make the next one like it: change %s in its own configuration, then have it start again there", spawner(c.Pod), diagnosis.MustJSON(spec)))
 	case w.Kind == "Pod":
 		c.MakeAgain(ch, c.Pod, resource, spec)
 		ch.Steps = append(ch.Steps, "recreate "+resource)
@@ -59,6 +61,18 @@ func (c *Workload) EditTemplate(ch *Change, spec map[string]any, live bool) {
 		ch.Manual, ch.StopsUnknown = true, len(c.RunningPods()) > 0
 		ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl -n %s edit %s  # change %s", w.Namespace, resource, diagnosis.MustJSON(spec)))
 	}
+}
+
+// spawner is the program that made a pod without owning it, by its labels; empty for none that is
+// known. It takes the end of such a pod for the end of the work, and makes the next one as this was.
+func spawner(p *corev1.Pod) string {
+	switch l := p.Labels; {
+	case l["app.kubernetes.io/managed-by"] == "kubespawner", l["component"] == "singleuser-server" && l["hub.jupyter.org/username"] != "":
+		return "JupyterHub" // kubespawner/spawner.py, common_labels
+	case l["kubernetes_pod_operator"] == "True", l["kubernetes_executor"] == "True":
+		return "Airflow" // providers/cncf/kubernetes, operators/pod.py and pod_generator.py
+	}
+	return ""
 }
 
 // MakeAgain adds how a person makes a Job or a bare pod again. What Kueue has admitted holds

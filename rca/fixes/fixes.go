@@ -395,10 +395,16 @@ func (c *Finder) manual(causes []diagnosis.Cause) *candidate {
 	if c.Unborn {
 		describe = c.WorkloadName()
 	}
-	f := c.candidate(nil, []edit.Change{{Kind: diagnosis.Manual, Manual: true, Risk: diagnosis.NoRisk, Title: "look at the pod and the nodes", Commands: []string{
+	ch := edit.Change{Kind: diagnosis.Manual, Manual: true, Risk: diagnosis.NoRisk, Title: "look at the pod and the nodes", Commands: []string{
 		fmt.Sprintf("kubectl -n %s describe %s", c.Pod.Namespace, describe),
 		"kubectl describe nodes",
-	}}})
+	}}
+	if len(causes) > 0 && causes[0].ID == diagnosis.HostResourcesShort {
+		ch.Title = "bring a node that has room for it, or make room by hand"
+		ch.Commands = []string{"kubectl get nodes -o custom-columns=NAME:.metadata.name,CPU:.status.allocatable.cpu,MEMORY:.status.allocatable.memory,PODS:.status.allocatable.pods",
+			"kubectl describe nodes  # Allocated resources, and who runs there", "# then a node more, or larger ones, by the cloud's own command (how many pods a node takes is its kubelet's maxPods)"}
+	}
+	f := c.candidate(nil, []edit.Change{ch})
 	f.fix.Proof = diagnosis.Proof{Verdict: diagnosis.Unproven, Why: says}
 	return f
 }

@@ -29,6 +29,9 @@ type Workload struct {
 	Wants    corev1.ResourceList // all that the pod requests
 	Verdict  whatif.Verdict
 	Company  *terms.Company
+	// Stuck are the pods of other workloads, found with a deadlock, that wait as this one does: they
+	// do not end by themselves either.
+	Stuck []*corev1.Pod
 }
 
 // Deadlock is found where members of one workload wait for each other, those that run hold what
@@ -36,17 +39,21 @@ type Workload struct {
 // everybody else left. Nobody ends, so nobody starts.
 func (c *Workload) Deadlock() *view.Finding {
 	certainty, together := c.membersWait()
-	if !together || len(c.Asks) == 0 {
+	s := c.scarce()
+	if !together || s == nil {
 		return nil
 	}
 	of := c.Cluster.MemberOf(c.Pod)
 	mine, former := c.Cluster.Running(of), c.Cluster.FormerRevisions(c.Pod)
+	if s.host && c.Incident.Workload.Kind != "Deployment" && len(former) == 0 || works(mine) {
+		return nil // who waits for CPU or memory is let in by anybody who ends; or it goes on with fewer
+	}
 	for _, p := range former {
 		if !slices.Contains(mine, p) { // else what owns both revisions is read
 			mine = append(mine, p)
 		}
 	}
-	mine = slices.DeleteFunc(mine, func(p *corev1.Pod) bool { return !c.holdsAsked(p) })
+	mine = slices.DeleteFunc(mine, func(p *corev1.Pod) bool { return s.of(view.PodRequests(p)) == 0 })
 	if len(mine) == 0 {
 		return nil
 	}
@@ -57,59 +64,69 @@ func (c *Workload) Deadlock() *view.Finding {
 	if view.GroupOf(c.Pod) != "" && len(halves) == 0 {
 		return nil // those that hold it are whole, and work
 	}
-	a := c.Asks[0]
+	stuck := c.stuckToo(s, of)
+	others, leave := map[incident.Ref]bool{}, false
 	var room, without, total int64
 	var evidence []diagnosis.Evidence
-	others := false
 	for _, v := range c.Verdict.Nodes {
 		n := c.Cluster.Nodes[v.Node]
-		if slices.ContainsFunc(v.Blockers, func(b whatif.Blocker) bool { return b.Plugin != "NodeResourcesFit" }) || n.Allocatable(a.Resource) == 0 {
+		if slices.ContainsFunc(v.Blockers, func(b whatif.Blocker) bool { return b.Plugin != "NodeResourcesFit" }) || s.of(n.Status.Allocatable) == 0 {
 			continue
 		}
-		has := n.Allocatable(a.Resource)
+		has := s.of(n.Status.Allocatable)
 		total += has
 		left := has
 		for _, p := range n.Pods {
-			q := n.Requests[p][a.Resource]
-			if slices.Contains(mine, p) {
-				left -= q.Value()
-			} else if q.Sign() > 0 {
-				others = true
+			held := s.of(n.Requests[p])
+			switch {
+			case held == 0:
+			case slices.Contains(mine, p):
+				left -= held
+			case s.stays(p, stuck):
+				left -= held
+				if by, is := stuck[p]; is {
+					others[by], c.Stuck = true, append(c.Stuck, p)
+				}
+			default:
+				leave = true
 			}
 		}
-		room += max(0, left) / a.Count
-		without += has / a.Count
+		room += max(0, left) / s.count
+		without += has / s.count
 	}
 	wait := int64(max(1, c.Incident.Waiting))
 	if of != c.Incident.Workload { // others of the incident are none of its members
 		wait = int64(max(1, c.Cluster.Waiting(of)))
 	}
-	if without == 0 || room >= wait || room > 0 && others {
+	if without == 0 || room >= wait || room > 0 && leave {
 		return nil // no node is large enough; or there is room for all once others leave
 	}
 	var held, old int64
 	for _, p := range mine {
-		q := view.PodRequests(p)[a.Resource]
-		held += q.Value()
+		q := view.PodRequests(p)[s.name]
+		held += s.of(view.PodRequests(p))
 		if slices.Contains(former, p) {
-			old += q.Value()
+			old += s.of(view.PodRequests(p))
 		}
-		evidence = append(evidence, diagnosis.Fact(view.PodRef(p), fmt.Sprintf("runs on %s, holds %d %s", p.Spec.NodeName, q.Value(), a.Resource), append(view.Holding(p, a.Resource, q.String()), view.InGroup(p)...)...))
+		evidence = append(evidence, diagnosis.Fact(view.PodRef(p), fmt.Sprintf("runs on %s, holds %s %s", p.Spec.NodeName, q.String(), s.name), append(view.Holding(p, s.name, q.String()), view.InGroup(p)...)...))
 	}
-	evidence = append(evidence, diagnosis.Fact(c.Ref(), fmt.Sprintf("waits for %d %s", a.Count, a.Resource), c.asks(a.Resource)...))
+	evidence = append(evidence, diagnosis.Fact(c.Ref(), fmt.Sprintf("waits for %s %s", s.amount(s.count), s.name), c.asks(s.name)...))
 	if c.Cluster.State.Unread["Pod"] != "" {
 		certainty = diagnosis.Likely
 	}
 	if c.Incident.Workload.Kind == "Deployment" {
-		return view.Found(certainty, fmt.Sprintf("its rollout makes a new pod before it stops an old one (maxUnavailable is 0), and its old pods hold what the new one waits for: %d of %d %s", held, total, a.Resource), evidence...)
+		return view.Found(certainty, fmt.Sprintf("its rollout makes a new pod before it stops an old one (maxUnavailable is 0), and its old pods hold what the new one waits for: %s of %s %s", s.amount(held), s.amount(total), s.name), evidence...)
 	}
 	if old > 0 {
-		return view.Found(certainty, fmt.Sprintf("its rollout keeps the pods of the old revision until those of the new one are ready, and they hold what the new one waits for: %d %s", old, a.Resource), evidence...)
+		return view.Found(certainty, fmt.Sprintf("its rollout keeps the pods of the old revision until those of the new one are ready, and they hold what the new one waits for: %s %s", s.amount(old), s.name), evidence...)
 	}
 	if len(halves) > 0 {
-		return view.Found(certainty, halvesSay(halves, a.Resource), evidence...)
+		return view.Found(certainty, halvesSay(halves, s.name), evidence...)
 	}
-	return view.Found(certainty, fmt.Sprintf("its own workload holds what it waits for: all members ask for %d %s together, the nodes that they may use have %d, and no member ends before all run", held+wait*a.Count, a.Resource, total), evidence...)
+	if len(others) > 0 {
+		return view.Found(diagnosis.Likely, s.together(of, others), evidence...)
+	}
+	return view.Found(certainty, fmt.Sprintf("its own workload holds what it waits for: all members ask for %d %s together, the nodes that they may use have %d, and no member ends before all run", held+wait*s.count, s.name, total), evidence...)
 }
 
 // halves are the groups of a workload that hold a part of what is asked and wait for the rest; none
@@ -163,11 +180,6 @@ func (c *Workload) standsInOwnWay(mine []*corev1.Pod, certainty diagnosis.Certai
 		certainty = diagnosis.Likely
 	}
 	return view.Found(certainty, fmt.Sprintf("its rollout makes a new pod before it stops an old one (maxUnavailable is 0), its pods have to be apart, and old ones stand on all %s that would take the new one", view.CountOf(len(evidence), "node")), evidence...)
-}
-
-func (c *Workload) holdsAsked(p *corev1.Pod) bool {
-	list := view.PodRequests(p)
-	return slices.ContainsFunc(c.Asks, func(a view.Ask) bool { q := list[a.Resource]; return q.Sign() > 0 })
 }
 
 // membersWait says whether members of the workload wait for each other, and how well that

@@ -268,3 +268,43 @@ func TestOnlyRolloutsStandInTheirOwnWay(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// Workloads that each hold a part of what they need wait for each other; one whose members work
+// comes to its end.
+func TestWorkloadsThatWaitForEachOther(t *testing.T) {
+	const both = "likely: a and b each hold a part of the nvidia.com/gpu that their members need and wait for the rest, and none of them ends before its members run"
+	for name, tc := range map[string]struct {
+		fill func(*rcatest.World)
+		want string
+	}{
+		"both wait": {func(w *rcatest.World) {
+			made("SparkApplication", "b", member(w, "b-driver", "n", "1"), waiting(w, "b-exec"))
+		}, both},
+		"the other has all that it needs": {func(w *rcatest.World) { made("SparkApplication", "b", member(w, "b-driver", "n", "1")) }, ""},
+		"the other works with fewer": {func(w *rcatest.World) {
+			works := member(w, "b-exec-1", "n", "1")
+			works.Labels = map[string]string{"spark-role": "executor"}
+			made("SparkApplication", "b", works, waiting(w, "b-exec-2"))
+		}, ""},
+		"the other is of a kind that ends": {func(w *rcatest.World) { made("CronJob", "b", member(w, "b-1", "n", "1"), waiting(w, "b-2")) }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := rcatest.NewWorld()
+			w.Asking(rcatest.List("nvidia.com/gpu", "1"))
+			gpus(w, "n", 2)
+			made("SparkApplication", "a", w.Wait, member(w, "a-driver", "n", "1"))
+			tc.fill(w)
+			if got := found(waits(t, w, "SparkApplication", "a", 1).Deadlock()); got != tc.want {
+				t.Errorf("%s, want %s", got, tc.want)
+			}
+		})
+	}
+}
+
+// waiting adds a pod like the one that waits.
+func waiting(w *rcatest.World, name string) *corev1.Pod {
+	p := w.Wait.DeepCopy()
+	p.Name, p.UID = name, types.UID(name)
+	w.Pods = append(w.Pods, p)
+	return p
+}

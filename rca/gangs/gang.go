@@ -55,6 +55,10 @@ func (g *Gang) Overdue(now time.Time) bool {
 	})
 }
 
+// Broken says whether some of its members run and the others cannot join them: whoever places gangs
+// whole has let it be torn.
+func (g *Gang) Broken() bool { return g.Known && g.running > 0 && g.Missing() == 0 && g.Fit < g.Min }
+
 // Made are the members that exist.
 func (g *Gang) Made() int { return len(g.members) }
 

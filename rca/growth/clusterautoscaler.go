@@ -29,6 +29,7 @@ func (c *Case) byClusterAutoscaler(g *Growth) {
 	case last == nil:
 		c.byRequest(g)
 		c.bySilence(g, o)
+		c.byPriority(g, o)
 	case last.Reason == "TriggeredScaleUp":
 		c.byPromise(g, o, last)
 	default:
@@ -172,6 +173,8 @@ func (c *Case) byGroups(g *Growth, o *scaling.Outlook, e *corev1.Event) {
 			}
 		}
 		g.tell(diagnosis.AutoscalerCannotHelp, diagnosis.Likely, "the cluster autoscaler leaves a node group alone whose nodes are not ready", evidence...)
+	case len(ofBar(said, scaling.Volume)) > 0 && len(ofBar(said, scaling.Other)) == 0:
+		c.byVolume(g, said, evidence)
 	case len(lacks) > 0:
 		g.Bar, g.Lacks = scaling.Lacks, blind
 		if g.Lacks == "" && lacks[0].Lacks != view.WholeGPU {
@@ -193,13 +196,8 @@ func (c *Case) byGroups(g *Growth, o *scaling.Outlook, e *corev1.Event) {
 			}
 		}
 		g.tell(diagnosis.AutoscalerCannotHelp, diagnosis.Likely, says, evidence...)
-	case len(ofBar(said, scaling.Selector)) > 0:
-		c.groupSelector(g, ofBar(said, scaling.Selector), evidence)
-	case len(ofBar(said, scaling.Taint)) > 0:
-		c.tellTemplate(g, diagnosis.UntoleratedTaint, "node group", ofBar(said, scaling.Taint), evidence[0])
-	case len(ofBar(said, scaling.Volume)) == len(said) && len(said) > 0:
-		g.Bar = scaling.Volume
-		g.tell(diagnosis.AutoscalerCannotHelp, diagnosis.Likely, "the cluster autoscaler brings no node, for the pod's volume could not be had on it", evidence...)
+	case len(ofBar(said, scaling.Selector))+len(ofBar(said, scaling.Taint)) > 0:
+		c.byTemplates(g, o, said, evidence)
 	default:
 		g.Bar = scaling.Other
 		g.tell(diagnosis.AutoscalerCannotHelp, diagnosis.Likely, "the cluster autoscaler looked and cannot help", evidence...)
@@ -267,20 +265,6 @@ func groupNames(groups []scaling.Group) string {
 		names[i] = groups[i].Short()
 	}
 	return strings.Join(names, ", ")
-}
-
-// groupSelector tells a selector that fits nothing from a template at zero that does not
-// speak of what nodes will have: labels that only software on the node writes are in none.
-func (c *Case) groupSelector(g *Growth, of []scaling.Reason, evidence []diagnosis.Evidence) {
-	for _, key := range view.LabelsAsked(c.Pod) {
-		domain, _, _ := strings.Cut(key, "/")
-		if (domain == "nvidia.com" || strings.HasSuffix(domain, "node.kubernetes.io") && strings.HasPrefix(domain, "feature.")) && len(c.Cluster.Column(key).Distinct) == 0 {
-			g.Bar, g.Lacks = scaling.Selector, key
-			g.tell(diagnosis.AutoscalerCannotHelp, diagnosis.Likely, "the cluster autoscaler cannot know that nodes of a group at zero will have label "+key+", which the pod asks for: it is written on the node", evidence...)
-			return
-		}
-	}
-	c.tellTemplate(g, diagnosis.NodeSelectorMismatch, "node group", of, evidence[0])
 }
 
 // byRequest tells of the ProvisioningRequest that the pod waits on.

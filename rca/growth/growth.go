@@ -53,9 +53,17 @@ type Growth struct {
 	Said  string
 	// Crowd is how many pods a machine of the pool would have to take; 0 where it takes them.
 	Crowd int64
+	// Over is the key of the pod's affinity or spread that no new node would meet, Counted the
+	// NodePools that make values of it where the pod cannot be.
+	Over    string
+	Counted []string
+	// Held are the machines on their way out that count against the pool's limits.
+	Held []Held
+	// LabelsHidden: a taint keeps the pod from groups whose labels nobody has seen.
+	LabelsHidden bool
 	// Karpenter: it is Karpenter's, else the cluster autoscaler's.
 	Karpenter bool
-	// OfTemplate is NodeSelectorMismatch or UntoleratedTaint, where that is what keeps the
+	// OfTemplate is NodeSelectorMismatch, UntoleratedTaint or VolumeConflict, where that is what keeps the
 	// pod from all that the pools make; empty else.
 	OfTemplate diagnosis.CauseID
 	Template   *view.Finding

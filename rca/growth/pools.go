@@ -84,10 +84,16 @@ func (c *Case) byPoolErrors(g *Growth, o *scaling.Outlook, failed *corev1.Event)
 	g.Said = view.Quotable(failed.Message, 600)
 	evidence := diagnosis.Fact(view.PodRef(c.Pod), "karpenter says FailedScheduling: "+view.Quotable(failed.Message, 600), diagnosis.Says(failed.Message))
 	suits := func(r scaling.Reason) scaling.Fit {
-		if p := o.Pool(r.Pool); p != nil {
+		p := o.Pool(r.Pool)
+		switch {
+		case p == nil:
+			return scaling.Maybe
+		case len(c.Asks) > 0:
 			return p.Suits(c.Pod)
+		case p.Takes(c.Pod): // what asks for no GPU needs no pool for them
+			return scaling.Yes
 		}
-		return scaling.Maybe
+		return scaling.No
 	}
 	limit := slices.DeleteFunc(ofBar(said, scaling.Limit), func(r scaling.Reason) bool { return suits(r) == scaling.No })
 	lacks, blind := ofBar(said, scaling.Lacks), c.blindTo()
@@ -99,12 +105,16 @@ func (c *Case) byPoolErrors(g *Growth, o *scaling.Outlook, failed *corev1.Event)
 		}
 		return
 	}
+	near := ofBar(said, scaling.Topology)
+	near = slices.DeleteFunc(near, func(r scaling.Reason) bool { return suits(r) == scaling.No })
 	switch offering := ofBar(said, scaling.Offering); {
 	case len(ofBar(said, scaling.Volume)) > 0:
 		g.Bar = scaling.Volume
 		g.tell(diagnosis.AutoscalerCannotHelp, diagnosis.Likely, "Karpenter brings no node: of the zones that the pod's volumes and its own selector want, none is left", evidence)
+	case len(near) > 0 && (len(offering)+len(lacks) == 0 || slices.ContainsFunc(near, func(r scaling.Reason) bool { return suits(r) == scaling.Yes })):
+		c.byTopology(g, o, near, evidence)
 	case len(offering) > 0:
-		g.Bar = scaling.Offering
+		g.Bar, g.Pools = scaling.Offering, c.pools(poolNames(offering))
 		g.tell(diagnosis.AutoscalerCannotHelp, diagnosis.Likely, "no machine of those that would do is to be had in the zone and at the price (capacity type) that pool and pod allow, or the cloud refused them in the last minutes", evidence)
 	case len(lacks) > 0:
 		g.Bar, g.Lacks = scaling.Lacks, blind
@@ -221,7 +231,9 @@ func (c *Case) tellLimit(g *Growth, pools []scaling.Pool, certainty diagnosis.Ce
 		if len(short) == 0 {
 			parts[len(parts)-1] = "NodePool " + p.Name + " has no limit left for a whole machine: " + fact + " (a limit is held against the instance type, not the pod)"
 		}
-		evidence = append(evidence, diagnosis.Fact("NodePool/"+p.Name, "spec.limits against status.resources: "+fact, view.LimitsOf(&p)...))
+		leaving, held := c.leavingOf(g, c.Cluster.Outlook(), &p)
+		parts[len(parts)-1] += leaving
+		evidence = append(append(evidence, held...), diagnosis.Fact("NodePool/"+p.Name, "spec.limits against status.resources: "+fact, view.LimitsOf(&p)...))
 	}
 	if proven && len(evidence) > len(pools) {
 		certainty = diagnosis.Proven // Karpenter says so, and its objects do

@@ -53,6 +53,10 @@ func LookAtPromise(c *edit.Workload) []edit.Change {
 		ch.Kind, ch.Title = diagnosis.Manual, "see why "+node+" came without what it was to bring"
 		ch.Untestable = "what the node lacks is not known to the scheduler"
 		ch.Commands = []string{"kubectl describe nodeclaim " + g.Claim.Name, "kubectl describe node " + node, "kubectl get pods -A -o wide --field-selector spec.nodeName=" + node + "  # its driver, toolkit and device plugin"}
+		if n := c.Cluster.Nodes[node]; n != nil && n.ReadySince().IsZero() {
+			ch.Risk, ch.Title = diagnosis.LowRisk, "have Karpenter replace "+node+", which never became ready"
+			ch.Commands = append(ch.Commands[:2], "kubectl delete nodeclaim "+g.Claim.Name+"  # Karpenter makes another while the pod waits; who runs on it stops")
+		}
 	case g.Claim != nil:
 		ch.Commands = []string{"kubectl describe nodeclaim " + g.Claim.Name, "kubectl -n default get events --field-selector involvedObject.kind=NodeClaim",
 			"# a machine that boots and never joins: its image, user data, role and network; then let Karpenter try again:", "kubectl delete nodeclaim " + g.Claim.Name}
@@ -125,9 +129,11 @@ func lookAtPools(c *edit.Workload) []string {
 func RaiseLimit(c *edit.Workload) []edit.Change {
 	g := c.Growth()
 	ch := edit.Change{Kind: diagnosis.ScaleNodePool, Cause: diagnosis.AutoscalerLimit, Manual: true, Risk: diagnosis.LowRisk, Untestable: notThereYet}
+	var out []edit.Change
 	switch {
 	case g.Karpenter && len(g.Pools) > 0:
 		p := g.Pools[0]
+		out = letGo(c)
 		patch := raisedLimits(c, &p)
 		ch.Title = "raise the limits of NodePool " + p.Name + " by a machine"
 		ch.Commands = []string{"kubectl get nodepool " + p.Name + " -o jsonpath='{.spec.limits}{\"\\n\"}{.status.resources}{\"\\n\"}'", "kubectl patch nodepool " + p.Name + ` --type merge -p '{"spec":{"limits":{` + patch + `}}}'`}
@@ -147,7 +153,23 @@ func RaiseLimit(c *edit.Workload) []edit.Change {
 		}
 		ch.Commands = growGroups(c)
 	}
-	return []edit.Change{ch}
+	return append(out, ch)
+}
+
+// letGo is for machines on their way out that count against the pool's limits until they are gone.
+func letGo(c *edit.Workload) []edit.Change {
+	var out []edit.Change
+	for _, h := range c.Growth().Held {
+		ch := edit.Change{Kind: diagnosis.ScaleNodePool, Cause: diagnosis.AutoscalerLimit, Manual: true, Risk: diagnosis.MediumRisk, StopsUnknown: true, Untestable: notThereYet,
+			Title:    "let node " + h.Node + " be gone, for which its pool then may have another",
+			Commands: []string{"kubectl describe nodeclaim " + h.Claim, "kubectl get pods -A -o wide --field-selector spec.nodeName=" + h.Node}}
+		if h.By != "" {
+			ch.Title += ": a PodDisruptionBudget keeps " + h.By + " there"
+			ch.Commands = append(ch.Commands, "kubectl get pdb -A  # then give that workload another replica elsewhere, or have its owner allow the eviction")
+		}
+		out = append(out, ch)
+	}
+	return out
 }
 
 // raisedLimits are the limits that are in the way of one more machine, as they would let it in:
@@ -202,8 +224,8 @@ func machineOf(c *edit.Workload, p *scaling.Pool, name corev1.ResourceName) reso
 // where.
 func GrowPool(c *edit.Workload) []edit.Change {
 	g := c.Growth()
-	if g.Bar == scaling.Volume {
-		return nil // no machine helps that is not where the volume is; what does is offered with that
+	if g.Bar == scaling.Volume || g.Bar == scaling.Topology && len(g.Counted) == 0 {
+		return nil // no machine helps that is not where the volume or the neighbour is; what does is offered with that
 	}
 	ch := edit.Change{Kind: diagnosis.ScaleNodePool, Cause: diagnosis.AutoscalerCannotHelp, Manual: true, Risk: diagnosis.LowRisk, Untestable: notThereYet}
 	switch {
@@ -218,12 +240,24 @@ func GrowPool(c *edit.Workload) []edit.Change {
 	case g.Bar == scaling.NotReady && len(g.Groups) == 0 && g.Said == "":
 		ch.Title = "start the cluster autoscaler"
 		ch.Commands = []string{"kubectl -n kube-system get deployments,pods -l app.kubernetes.io/name=cluster-autoscaler", "kubectl -n kube-system describe pods -l app.kubernetes.io/name=cluster-autoscaler"}
+	case g.Bar == scaling.Topology:
+		ch.Title = fmt.Sprintf("loosen the pod's spread over %s, or taint NodePool %s: Karpenter then does not count what it makes", g.Over, strings.Join(g.Counted, ", "))
+		ch.Risk, ch.StopsUnknown = diagnosis.MediumRisk, true // a changed template has the pool's machines replaced
+		ch.Commands = []string{c.EditByHand("topologySpreadConstraints: whenUnsatisfiable ScheduleAnyway"),
+			"# or kubectl edit nodepool " + g.Counted[0] + "  # spec.template.spec.taints: one that the pod does not tolerate and its own do; Karpenter then replaces its machines one by one (drift)"}
+	case g.Bar == scaling.Priority:
+		ch.Title = "give the pod a priority of -10 or more, or lower the autoscaler's cutoff: below it no node is brought, and none kept for it"
+		ch.Commands = []string{"kubectl -n kube-system get deployment -l app.kubernetes.io/name=cluster-autoscaler -o yaml | grep expendable-pods-priority-cutoff", "kubectl get priorityclasses",
+			c.EditByHand("priorityClassName: a class of -10 or more (the value of one cannot be changed)")}
+	case g.Bar == scaling.Offering && len(g.Pools) > 0:
+		ch.Title = "let NodePool " + g.Pools[0].Name + " take more: other zones, instance types or capacity types"
+		ch.Commands = append(widen(c), "kubectl -n default get events --field-selector involvedObject.kind=NodeClaim  # did the cloud refuse one? Then Karpenter tries again by itself within minutes")
 	case g.Bar == scaling.Taint && !g.Karpenter:
 		ch.Title = "scale that node group to one node by hand: the cluster autoscaler then sees what it makes"
 		ch.Commands = []string{"kubectl -n kube-system get configmap cluster-autoscaler-status -o yaml  # which group is at zero", "# then scale it with the cloud's own command; to keep it from coming back, have the autoscaler ignore that taint (--ignore-taint, --status-taint)"}
 	case g.Lacks != "" && g.Bar == scaling.Selector:
 		ch.Title = "tell the cluster autoscaler of label " + g.Lacks + " on the node group's template, or keep one node of it"
-		ch.Commands = tagCommands(c, "label/"+g.Lacks, "VALUE")
+		ch.Commands = tagCommands(c, "label/"+g.Lacks, cmp.Or(c.Pod.Spec.NodeSelector[g.Lacks], "VALUE"))
 	case g.Lacks != "" && g.Karpenter:
 		ch.Title = "tell Karpenter by a NodeOverlay which machines offer " + g.Lacks + ", or ask for " + view.WholeGPU
 		ch.Commands = overlay(c, g.Lacks)
@@ -293,7 +327,14 @@ func OfTemplate(c *edit.Workload, id diagnosis.CauseID) []edit.Change {
 	case diagnosis.NodeSelectorMismatch:
 		return selectTemplate(c, diagnosis.FixSelector, id, "ask by labels that a node pool has", "node selector and affinity as a pool has them", "spec.template.metadata.labels, or spec.template.spec.requirements")
 	case diagnosis.UntoleratedTaint:
-		return selectTemplate(c, diagnosis.AddToleration, id, "tolerate the node pool's taint", "tolerate it", "spec.template.spec.taints")
+		out := selectTemplate(c, diagnosis.AddToleration, id, "tolerate the node pool's taint", "tolerate it", "spec.template.spec.taints")
+		if !c.Growth().Karpenter {
+			out[0].Commands = append(out[0].Commands, "# or, if the group has lost that taint since: scale it to one node by hand, for of a group at zero the autoscaler knows its last node")
+		}
+		if c.Growth().LabelsHidden {
+			out = append(out, OfTemplate(c, diagnosis.NodeSelectorMismatch)...)
+		}
+		return out
 	}
 	return nil
 }

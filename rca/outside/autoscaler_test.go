@@ -441,7 +441,7 @@ func TestAutoscalersAreTold(t *testing.T) {
   # then add a node group whose machines the pod fits, with the cloud's own command
 `},
 		"a label that nodes will have": {outside.GrowPool, label(autoscaler("NotTriggerScaleUp", down+selector)), `ScaleNodePool for "AutoscalerCannotHelp", 0 min, by hand, low risk: tell the cluster autoscaler of label nvidia.com/gpu.product on the node group's template, or keep one node of it (the node is not there yet)
-  aws autoscaling create-or-update-tags --tags ResourceId=GROUP,ResourceType=auto-scaling-group,Key=k8s.io/cluster-autoscaler/node-template/label/nvidia.com/gpu.product,Value=VALUE,PropagateAtLaunch=true
+  aws autoscaling create-or-update-tags --tags ResourceId=GROUP,ResourceType=auto-scaling-group,Key=k8s.io/cluster-autoscaler/node-template/label/nvidia.com/gpu.product,Value=x,PropagateAtLaunch=true
 `},
 		"instances, to Karpenter": {outside.GrowPool, lacks(words(tooFew)), `ScaleNodePool for "AutoscalerCannotHelp", 0 min, by hand, low risk: tell Karpenter by a NodeOverlay which machines offer nvidia.com/mig-1g.5gb, or ask for nvidia.com/gpu (the node is not there yet)
   kubectl apply -f - <<'EOF'
@@ -521,6 +521,7 @@ func TestPodAndTemplateAgree(t *testing.T) {
   kubectl -n a get pod w -o jsonpath='{.spec.nodeSelector}{.spec.affinity.nodeAffinity}{.spec.tolerations}'
   kubectl -n a edit deployment/w  # tolerate it
   # or let the node group agree, with the cloud's own command
+  # or, if the group has lost that taint since: scale it to one node by hand, for of a group at zero the autoscaler knows its last node
 `},
 		"another cause": {of("GPUsInUse"), selector(1), ""},
 	})

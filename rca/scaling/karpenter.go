@@ -36,6 +36,7 @@ type Claim struct {
 	Name, Pool, Node, Type            string // Type: the instance type, where it is known
 	Created                           time.Time
 	Leaving                           bool
+	Left                              time.Time // when it was deleted; zero: it was not
 	Launched, Registered, Initialized Condition
 	Requests, Capacity                corev1.ResourceList
 	Labels                            map[string]string
@@ -120,6 +121,9 @@ func ReadClaim(u *unstructured.Unstructured) Claim {
 		Requests: quantities(u, "spec", "resources", "requests"), Capacity: quantities(u, "status", "capacity")}
 	c.Requirements, c.Taints = requirements(u, "spec", "requirements"), taints(u, "spec", "taints")
 	c.Startup = taints(u, "spec", "startupTaints")
+	if at := u.GetDeletionTimestamp(); at != nil {
+		c.Left = at.Time
+	}
 	c.Type = c.Labels[corev1.LabelInstanceTypeStable]
 	return c
 }

@@ -23,6 +23,8 @@ const (
 	Offering Bar = "offering" // the right machines in a wrong zone, at a wrong price, or refused in the last minutes
 	Volume   Bar = "volume"   // the pod's volume is not where the pool's machines are
 	Devices  Bar = "devices"  // the pod's claims for devices are not supported
+	Topology Bar = "topology" // what the pod asks of its neighbours: affinity, spread
+	Priority Bar = "priority" // the pod is of those that the autoscaler leaves alone
 	Other    Bar = "other"
 )
 
@@ -117,11 +119,34 @@ var taintIn = regexp.MustCompile(`taint \{([^ :{}]+): ?[^{}]*\}`)
 // has it: the cluster autoscaler takes the last node of a group that is at zero for what the group
 // makes (Azure/AKS issues 2976 and 4016). Empty where it is not that.
 func (r Reason) Remembered() string {
-	m := taintIn.FindStringSubmatch(r.Text)
-	if r.Bar != Taint || m == nil || !slices.ContainsFunc(passing, func(begin string) bool { return strings.HasPrefix(m[1], begin) }) {
+	key := r.TaintKey()
+	if !slices.ContainsFunc(passing, func(begin string) bool { return strings.HasPrefix(key, begin) }) {
 		return ""
 	}
-	return m[1]
+	return key
+}
+
+// TaintKey is the key of the taint for which a group of nodes is refused; empty where the text names
+// none.
+func (r Reason) TaintKey() string {
+	if m := taintIn.FindStringSubmatch(r.Text); r.Bar == Taint && m != nil {
+		return m[1]
+	}
+	return ""
+}
+
+// Spread is what Karpenter calls a topologySpreadConstraint.
+const Spread = "topology spread"
+
+var overKey = regexp.MustCompile(`unsatisfiable topology constraint for ([a-z -]+), key=([^ ,]+)`)
+
+// Topology is what the pod asks of its neighbours and no new node would meet: pod affinity, pod
+// anti-affinity or topology spread, and the label it is counted by.
+func (r Reason) Topology() (kind, key string) {
+	if m := overKey.FindStringSubmatch(r.Text); m != nil {
+		return m[1], m[2]
+	}
+	return "affinity or spread", "its topology key"
 }
 
 // poolBars are Karpenter's (pkg/controllers/provisioning/scheduling/nodeclaim.go and
@@ -136,6 +161,7 @@ var poolBars = []struct {
 	{"exceed limits for nodepool", Limit},
 	{"exceed limits for provisioner", Limit},
 	{"limits have been exhausted", Limit},
+	{"unsatisfiable topology constraint", Topology}, // topology.go, topologyError
 	{"Dynamic Resource Allocation", Devices},
 	{"did not tolerate", Taint},
 	{"incompatible requirements", Selector},

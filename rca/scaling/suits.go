@@ -26,7 +26,7 @@ const gpuResource = "nvidia.com/gpu"
 // Suits says whether the pool makes machines for a pod that asks for GPUs: by its taints,
 // labels and requirements, as Karpenter compares them.
 func (p *Pool) Suits(pod *corev1.Pod) Fit {
-	if !Tolerates(pod, p.Taints) || !admits(pod, p.Labels, p.Requirements) {
+	if !p.Takes(pod) {
 		return No
 	}
 	_, limited := p.Limits[gpuResource]
@@ -35,6 +35,12 @@ func (p *Pool) Suits(pod *corev1.Pod) Fit {
 		return Yes
 	}
 	return ofGPUs(p.Requirements)
+}
+
+// Takes says whether taints, labels and requirements of the pool let the pod onto its machines,
+// whatever those have.
+func (p *Pool) Takes(pod *corev1.Pod) bool {
+	return Tolerates(pod, p.Taints) && admits(pod, p.Labels, p.Requirements)
 }
 
 // Suits says the same of a machine that is on its way.

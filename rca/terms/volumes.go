@@ -3,6 +3,7 @@ package terms
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -26,6 +27,11 @@ func (c *Volumes) Tell(n *view.Node, reason string) *view.Finding {
 		c.facts = c.readVolumes()
 	}
 	says := "its volume cannot be had there: " + reason
+	if strings.Contains(reason, "max volume count") {
+		if full := c.FullOf(n); full != nil {
+			return view.Found(c.facts.certainty, full.Says(), append([]diagnosis.Evidence{full.evidence(n)}, c.facts.evidence...)...)
+		}
+	}
 	if c.facts.says != "" {
 		says = c.facts.says
 	}
