@@ -47,7 +47,7 @@ configuration names an address.`,
 			if err := o.usable(); err != nil {
 				return err
 			}
-			caller := &agentsCaller{*o, o.Past.Search}
+			caller := &agentsCaller{*o, o.Search}
 			s := agents.New(caller, agents.Options{Version: readBuild().Version, Offline: len(o.Files) > 0})
 			return agents.Serve(c.Context(), s, std.In, std.Out)
 		},

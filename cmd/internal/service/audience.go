@@ -13,7 +13,7 @@ import (
 // openLibrary is what this process has of what the team has said; nil where nothing is
 // configured.
 func (s *Service) openLibrary(ctx context.Context) (*library.Library, error) {
-	return library.Open(ctx, library.Options{Config: s.config.Knowledge, Allow: s.config.Outbound.Allow, Bus: s.bus, Lead: s.lead.wait, Outcomes: plan.Store{Dynamic: s.custom}.Outcomes,
+	return library.Open(ctx, library.Options{Config: s.config.Knowledge, Allow: s.config.Outbound.Allow, Bus: s.bus, Lead: s.lead.Wait, Outcomes: plan.Store{Dynamic: s.custom}.Outcomes,
 		Quotes: s.does("diagnose"), Reads: s.does("notify"), Off: s.ready.off, Now: s.now, Logger: s.logger, Registerer: s.registry})
 }
 

@@ -14,6 +14,8 @@ import (
 	"github.com/unpend/unpend/cmd/internal/bus"
 	"github.com/unpend/unpend/cmd/internal/library"
 	"github.com/unpend/unpend/cmd/internal/parts"
+	"github.com/unpend/unpend/cmd/internal/service/analyst"
+	"github.com/unpend/unpend/cmd/internal/service/lead"
 	"github.com/unpend/unpend/cmd/internal/traces"
 	"github.com/unpend/unpend/knowledge"
 	"github.com/unpend/unpend/rca/capacity"
@@ -40,18 +42,18 @@ func (s *Service) diagnose(ctx context.Context) error {
 	if err := s.countFailures(f); err != nil {
 		return err
 	}
-	a, err := newAnalyst(f, s.logger, s.registry)
+	a, err := analyst.New(f, s.logger, s.registry)
 	if err != nil {
 		return err
 	}
-	defer a.close()
+	defer a.Close()
 	if s.library != nil {
-		a.opts.Search = func(ctx context.Context, words []string) ([]knowledge.Hit, error) {
+		a.Opts.Search = func(ctx context.Context, words []string) ([]knowledge.Hit, error) {
 			return s.library.Quote(ctx, library.Everywhere, words, 2*mostQuoted) // of outcomes some stand there already
 		}
 	}
-	a.opts.Measure, a.opts.Outcomes = s.measure, lasting(plan.Store{Dynamic: s.custom}.Outcomes)
-	a.opts.Guard = executor.GuardOf(executor.Deps{Client: s.client, Dynamic: s.custom, Owners: s.owners, Now: time.Now}, s.config.Namespace(), railsFor)
+	a.Opts.Measure, a.Opts.Outcomes = s.measure, analyst.Lasting(plan.Store{Dynamic: s.custom}.Outcomes)
+	a.Opts.Guard = executor.GuardOf(executor.Deps{Client: s.client, Dynamic: s.custom, Owners: s.owners, Now: time.Now}, s.config.Namespace(), railsFor)
 	gauges := capacity.NewGauges(time.Now)
 	if err := s.registry.Register(gauges); err != nil {
 		return fmt.Errorf("register metrics: %w", err)
@@ -80,7 +82,7 @@ func (s *Service) diagnose(ctx context.Context) error {
 	s.ready.set()
 	together, ctx := parts.New(ctx)
 	if s.config.Kubectl.Annotations {
-		together.Begin("answer people", func() error { return s.answerPeople(ctx, f, a.opts) })
+		together.Begin("answer people", func() error { return s.answerPeople(ctx, f, a.Opts) })
 	}
 	if s.library != nil {
 		together.Begin("answer searches", func() error { return s.library.Answer(ctx) })
@@ -97,7 +99,7 @@ func (s *Service) diagnose(ctx context.Context) error {
 	}
 	together.Begin("follow incidents", func() error {
 		for {
-			term, err := s.lead.wait(ctx)
+			term, err := s.lead.Wait(ctx)
 			if err != nil {
 				return nil // it ends
 			}
@@ -121,10 +123,10 @@ func (s *Service) countFailures(f *cluster.Follower) error {
 	if err := s.registry.Register(failures); err != nil {
 		return fmt.Errorf("register metrics: %w", err)
 	}
-	told := newSeldom(s.now)
+	told := lead.NewSeldom(s.now)
 	f.OnFailure(func(kind, reason string) {
 		failures.WithLabelValues(kind, reason).Inc()
-		if told.due(reason) {
+		if told.Due(reason) {
 			s.logger.Warn("a kind cannot be followed: what was read of it last stands; unpend_watch_failures_total has every kind", "kind", kind, "reason", reason)
 		}
 	})
@@ -149,7 +151,7 @@ func (p *publisher) follow(term context.Context, take func(incident.Incident)) {
 // publisher hands diagnoses on, each once.
 type publisher struct {
 	*Service
-	analyst *analyst
+	analyst *analyst.Analyst
 	term    context.Context // in which last was said
 	gaveUp  prometheus.Counter
 
@@ -217,7 +219,7 @@ type said struct {
 
 // diagnose explains an incident and publishes what was not said before.
 func (p *publisher) diagnose(ctx context.Context, i incident.Incident, read time.Time) (news bool, err error) {
-	if ctx = p.lead.leads(ctx); ctx == nil {
+	if ctx = p.lead.Leads(ctx); ctx == nil {
 		return true, nil // another process does; the next term begins with all incidents
 	}
 	if ctx != p.term {
@@ -225,7 +227,7 @@ func (p *publisher) diagnose(ctx context.Context, i incident.Incident, read time
 	}
 	began := p.now()
 	last, earlier, known := p.look(i.ID)
-	d, waits, err := p.analyst.explain(ctx, i, read)
+	d, waits, err := p.analyst.Explain(ctx, i, read)
 	if err != nil {
 		return false, err
 	}
@@ -238,7 +240,7 @@ func (p *publisher) diagnose(ctx context.Context, i incident.Incident, read time
 		return false, err
 	}
 	now := said{substance, d.Pods.Waiting}
-	if known && last == now || p.over() || p.analyst.behind(ctx, p.client, d) {
+	if known && last == now || p.over() || p.analyst.Behind(ctx, p.client, d) {
 		return false, nil
 	}
 	if !known {
@@ -251,7 +253,7 @@ func (p *publisher) diagnose(ctx context.Context, i incident.Incident, read time
 	p.note(i.ID, now)
 	p.found(traces.Wait{Incident: d.Incident, Since: d.Pods.Since}, began, last == (said{}), string(d.Causes[0].ID), d.Pods.Waiting)
 	if news {
-		p.analyst.causes.WithLabelValues(string(d.Causes[0].ID)).Inc()
+		p.analyst.Causes.WithLabelValues(string(d.Causes[0].ID)).Inc()
 	}
 	return news, nil
 }

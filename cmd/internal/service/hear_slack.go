@@ -15,6 +15,7 @@ import (
 	"github.com/unpend/unpend/cmd/internal/library"
 	"github.com/unpend/unpend/cmd/internal/parts"
 	"github.com/unpend/unpend/cmd/internal/secrets"
+	"github.com/unpend/unpend/cmd/internal/service/desks"
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/remediate/desk"
 	"github.com/unpend/unpend/remediate/executor"
@@ -82,17 +83,17 @@ func memoryOf(place string, open func(context.Context) (*bus.Bus, error)) (load 
 }
 
 // slackDesk decides as the people that the configuration maps.
-func (s *Service) slackDesk() (slackDesk, error) {
+func (s *Service) slackDesk() (desks.Slack, error) {
 	client, custom, err := cluster.Clients(s.rest)
 	if err != nil {
-		return slackDesk{}, err
+		return desks.Slack{}, err
 	}
 	people, err := plan.NewIdentities(s.config.Remediate.Identities)
 	if err != nil {
-		return slackDesk{}, fmt.Errorf("remediate.identities: %w", err)
+		return desks.Slack{}, fmt.Errorf("remediate.identities: %w", err)
 	}
 	at := desk.Desk{Namespace: s.config.Namespace(), Deps: executor.Deps{Client: client, Dynamic: custom, Owners: s.asked, Now: s.now, Logger: s.logger, Measure: s.measure}}
-	return slackDesk{at, plan.Decider{Identities: people, Dynamic: custom,
+	return desks.Slack{At: at, By: plan.Decider{Identities: people, Dynamic: custom,
 		ActAs: func(user string, groups []string) (dynamic.Interface, error) {
 			config := rest.CopyConfig(s.rest)
 			config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: groups}

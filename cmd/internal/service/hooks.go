@@ -69,7 +69,7 @@ func signedBy(key, path string) ([]string, error) {
 // lookNow has the incidents of pods diagnosed again, as if there were news of them.
 func (s *Service) lookNow(put func(incident.Incident)) func(context.Context, []webhook.Pod) error {
 	return func(ctx context.Context, pods []webhook.Pod) error {
-		if s.lead.leads(ctx) == nil {
+		if s.lead.Leads(ctx) == nil {
 			return errors.New("another process is the one that diagnoses")
 		}
 		return s.bus.Kept(ctx, bus.Incidents, func(body []byte) error {

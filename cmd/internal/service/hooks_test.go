@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/unpend/unpend/cmd/internal/bus"
+	"github.com/unpend/unpend/cmd/internal/service/lead"
 	"github.com/unpend/unpend/rca/fairqueue"
 	"github.com/unpend/unpend/remediate/slack/fakeslack"
 	"github.com/unpend/unpend/testdata/controlplane"
@@ -47,7 +48,7 @@ func TestLookNow(t *testing.T) {
 	if slices.Sort(put); fmt.Sprint(put) != "[gpu-aaaaaaaaaa gpu-eeeeeeeeee]" {
 		t.Error(put)
 	}
-	s.lead = &lead{}
+	s.lead = &lead.Lead{}
 	if err := look(t.Context(), nil); err == nil || err.Error() != "another process is the one that diagnoses" {
 		t.Error(err)
 	}

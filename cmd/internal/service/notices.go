@@ -2,9 +2,11 @@ package service
 
 import (
 	"context"
+	"os"
 	"sync"
 
 	"github.com/unpend/unpend/cmd/internal/bus"
+	"github.com/unpend/unpend/cmd/internal/service/lead"
 	"github.com/unpend/unpend/remediate/notice"
 )
 
@@ -63,4 +65,13 @@ func (p notices) publish(ctx context.Context, n notice.Notice) error {
 		return err
 	}
 	return b.PublishNewer(ctx, bus.Outcomes, n.Key(), id, body, n.Older)
+}
+
+// elected is nil where nobody can be beside this process: outside a cluster, with a NATS of
+// its own.
+func (s *Service) elected() (*lead.Lead, error) {
+	if os.Getenv("POD_NAMESPACE") == "" && s.config.Bus.URL == "" {
+		return nil, nil
+	}
+	return lead.New(lead.Options{REST: s.rest, Namespace: s.config.Namespace(), Roles: s.roles, Identity: identity(), Now: s.now, Logger: s.logger, Registerer: s.registry})
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/unpend/unpend/cmd/internal/bus"
+	"github.com/unpend/unpend/cmd/internal/service/analyst"
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/watcher"
@@ -36,11 +37,11 @@ func Once(ctx context.Context, client kubernetes.Interface, custom dynamic.Inter
 	}
 	defer f.Close()
 	registry := prometheus.NewRegistry()
-	a, err := newAnalyst(f, logger, registry)
+	a, err := analyst.New(f, logger, registry)
 	if err != nil {
 		return diagnosis.Diagnosis{}, err
 	}
-	defer a.close()
+	defer a.Close()
 	w, err := watcher.New(watcher.Options{Client: client, Publish: publishIncident(b), Debounce: 50 * time.Millisecond, Logger: logger, Registerer: registry})
 	if err != nil {
 		return diagnosis.Diagnosis{}, err
@@ -57,7 +58,7 @@ func Once(ctx context.Context, client kubernetes.Interface, custom dynamic.Inter
 			if !wanted(i) {
 				return nil
 			}
-			diagnosis, ok, err := a.explain(ctx, i, time.Time{})
+			diagnosis, ok, err := a.Explain(ctx, i, time.Time{})
 			if ok {
 				found = diagnosis
 				cancel() // that is all that was asked for

@@ -1,5 +1,7 @@
 // Package service is what `unpend run` runs: it binds watcher, rca and remediate to each
-// other over the bus, elects who diagnoses, and serves metrics and readiness. The flags are
+// other over the bus, tells people, and serves metrics and readiness. What it is told to do is
+// settings, who explains is analyst, which process does its work is lead, how it comes to the
+// API server is clients, and who decides from Slack and the page comes to desks. The flags are
 // read in cmd/internal/program.
 package service
 
@@ -25,6 +27,8 @@ import (
 	"github.com/unpend/unpend/cmd/internal/bus"
 	"github.com/unpend/unpend/cmd/internal/library"
 	"github.com/unpend/unpend/cmd/internal/parts"
+	"github.com/unpend/unpend/cmd/internal/service/clients"
+	"github.com/unpend/unpend/cmd/internal/service/lead"
 	"github.com/unpend/unpend/cmd/internal/service/settings"
 	"github.com/unpend/unpend/cmd/internal/traces"
 	"github.com/unpend/unpend/rca/cluster"
@@ -60,8 +64,8 @@ type Options struct {
 // New makes a service, says in its log what starts, and asks nothing of the cluster yet.
 func New(ctx context.Context, o Options) (*Service, error) {
 	config := rest.CopyConfig(o.REST)
-	config.Wrap(hurried)
-	held := gently(config)
+	config.Wrap(clients.Hurried)
+	held := clients.Gently(config)
 	client, custom, err := cluster.Clients(held)
 	if err != nil {
 		return nil, err
@@ -78,7 +82,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Service{owners: owned, asked: asked, config: o.Config, agents: o.Agents, measure: o.Measure, client: client, custom: custom, rest: config, door: doorOf(config), now: time.Now, roles: o.Roles, out: o.Out, logger: slog.New(slog.NewJSONHandler(o.Log, nil)), registry: prometheus.NewRegistry()}
+	s := &Service{owners: owned, asked: asked, config: o.Config, agents: o.Agents, measure: o.Measure, client: client, custom: custom, rest: config, door: clients.DoorOf(config), now: time.Now, roles: o.Roles, out: o.Out, logger: slog.New(slog.NewJSONHandler(o.Log, nil)), registry: prometheus.NewRegistry()}
 	if err := s.announce(ctx, o); err != nil {
 		return nil, err
 	}
@@ -107,10 +111,10 @@ type Service struct {
 	bus      *bus.Bus
 	late     *lateBus
 	library  *library.Library // nil: there is no knowledge
-	lead     *lead            // nil: there is no other process beside this one
+	lead     *lead.Lead       // nil: there is no other process beside this one
 	ready    readiness
 	page     *web.Page // nil: there is none
-	door     door
+	door     clients.Door
 	traces   *traces.Teller // nil: nobody is told
 	listener net.Listener   // of the page; nil: it listens where the configuration says
 	slackURL string         // of Slack's API, in tests
@@ -139,10 +143,10 @@ func (s *Service) run(ctx context.Context) (err error) {
 		}
 		defer b.Close()
 		s.bus, s.ready.check = b, b.Healthy
-		if s.lead, err = s.newLead(); err != nil {
+		if s.lead, err = s.elected(); err != nil {
 			return err
 		}
-		s.ready.leads = s.lead.standing
+		s.ready.leads = s.lead.Standing
 		if s.does("diagnose") || s.does("notify") {
 			if s.library, err = s.openLibrary(ctx); err != nil {
 				return err
@@ -162,7 +166,7 @@ func (s *Service) run(ctx context.Context) (err error) {
 	defer s.late.close()
 	p, ctx := parts.New(ctx)
 	if s.lead != nil {
-		p.Begin("lead", func() error { return s.lead.run(ctx) })
+		p.Begin("lead", func() error { return s.lead.Run(ctx) })
 	}
 	p.Begin("http", func() error { return serveHTTP(ctx, s.config.Web.Metrics, s.registry, &s.ready) })
 	if s.config.Web.MCP != "" && s.agents != nil {
@@ -223,7 +227,7 @@ func (s *Service) shares() bool { return s.config.Bus.URL != "" || s.config.Bus.
 func (s *Service) watch(ctx context.Context) error {
 	var elected func(context.Context) (context.Context, error)
 	if s.lead != nil {
-		elected = s.lead.wait
+		elected = s.lead.Wait
 	}
 	w, err := watcher.New(watcher.Options{Client: s.client, Dynamic: s.custom, Owners: s.owners, Sweep: s.config.Watcher.Sweep.Duration, Debounce: s.config.Watcher.Debounce.Duration,
 		Logger: s.logger, Registerer: s.registry, Publish: publishIncident(s.bus), Published: publishedIncidents(s.bus), Again: s.bus.Recovered(), Lead: elected})

@@ -14,6 +14,7 @@ import (
 
 	"github.com/unpend/unpend/cmd/internal/bus"
 	"github.com/unpend/unpend/cmd/internal/parts"
+	"github.com/unpend/unpend/cmd/internal/service/clients"
 )
 
 // Shown is a cluster that is shown on the page, by clients instead of by an address.
@@ -39,7 +40,7 @@ func Show(ctx context.Context, o Shown) error {
 	}
 	defer b.Close()
 	s := &Service{client: o.Client, custom: o.Dynamic, now: time.Now, out: io.Discard, logger: o.Logger, registry: prometheus.NewRegistry(), bus: b, listener: o.Listener,
-		door: door{own: func() (kubernetes.Interface, dynamic.Interface, error) { return o.Client, o.Dynamic, nil }, as: o.As}}
+		door: clients.Door{Own: func() (kubernetes.Interface, dynamic.Interface, error) { return o.Client, o.Dynamic, nil }, As: o.As}}
 	s.config.Web.Listen, s.config.Web.Cluster, s.config.Remediate.Namespace = o.Listener.Addr().String(), o.Cluster, o.Namespace
 	s.config.Watcher.Debounce.Duration = 50 * time.Millisecond
 	if s.page, err = s.newPage(ctx); err != nil {

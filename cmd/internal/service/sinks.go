@@ -139,7 +139,7 @@ func (s *Service) tellPeople(ctx context.Context) error {
 				}
 			}
 			for {
-				term, err := s.lead.wait(ctx)
+				term, err := s.lead.Wait(ctx)
 				if err != nil {
 					return nil // it ends
 				}

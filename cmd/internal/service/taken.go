@@ -39,7 +39,7 @@ func (s *Service) said(id string) func(context.Context, webhook.Said) error {
 		if !ours || incident == "" || strings.ContainsAny(incident, ".*> \t\r\n") {
 			return nil
 		}
-		if s.lead.leads(ctx) == nil {
+		if s.lead.Leads(ctx) == nil {
 			return errors.New("another process is the one that tells people")
 		}
 		if known, _, err := s.bus.Newest(ctx, bus.Incidents, incident); err != nil || known == nil {

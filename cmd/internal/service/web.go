@@ -10,14 +10,15 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 
 	"github.com/unpend/unpend/cmd/internal/bus"
 	"github.com/unpend/unpend/cmd/internal/parts"
+	"github.com/unpend/unpend/cmd/internal/service/desks"
 	"github.com/unpend/unpend/cmd/internal/service/settings"
 	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/remediate/desk"
+	"github.com/unpend/unpend/remediate/executor"
 	"github.com/unpend/unpend/remediate/notice"
 	"github.com/unpend/unpend/remediate/web"
 )
@@ -37,7 +38,7 @@ func (s *Service) newPage(ctx context.Context) (*web.Page, error) {
 		return nil, err
 	}
 	as := func(token string) (kubernetes.Interface, error) {
-		client, _, err := s.door.as(token)
+		client, _, err := s.door.As(token)
 		return client, err
 	}
 	o := web.Options{Desk: d, As: as, Agents: s.answering(true), Namespaces: s.namespaces, Cluster: name, Hosts: c.Hosts, ReportsFor: cluster.MaxReportAge, Logger: s.logger, Now: s.now}
@@ -47,32 +48,13 @@ func (s *Service) newPage(ctx context.Context) (*web.Page, error) {
 	return web.New(o)
 }
 
-// door is by which clients the page comes to the cluster.
-type door struct {
-	// own are the service's, for what readers ask for alone: a storm of diagnoses must not hold
-	// a person up.
-	own func() (kubernetes.Interface, dynamic.Interface, error)
-	// as are a reader's: they have the reader's token, and nothing that the service is let in by.
-	as func(token string) (kubernetes.Interface, dynamic.Interface, error)
-}
-
-func doorOf(config *rest.Config) door {
-	return door{
-		own: func() (kubernetes.Interface, dynamic.Interface, error) { return cluster.Clients(config) },
-		as: func(token string) (kubernetes.Interface, dynamic.Interface, error) {
-			its := rest.AnonymousClientConfig(config)
-			its.BearerToken, its.QPS, its.Burst = token, 50, 100
-			client, err := kubernetes.NewForConfig(its)
-			if err != nil {
-				return nil, nil, fmt.Errorf("make a client for a reader: %w", err)
-			}
-			custom, err := dynamic.NewForConfig(its)
-			if err != nil {
-				return nil, nil, fmt.Errorf("make a client for a reader: %w", err)
-			}
-			return client, custom, nil
-		},
+func (s *Service) newWebDesk() (web.Desk, error) {
+	client, custom, err := s.door.Own()
+	if err != nil {
+		return nil, err
 	}
+	return desks.Web{Desk: desk.Desk{Namespace: s.config.Namespace(),
+		Deps: executor.Deps{Client: client, Dynamic: custom, Owners: s.asked, Now: s.now, Logger: s.logger, Measure: s.measure}}, As: s.door.As}, nil
 }
 
 func (s *Service) namespaces(ctx context.Context) ([]string, error) {

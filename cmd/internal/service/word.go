@@ -29,7 +29,7 @@ func (s *Service) wordFindings(ctx context.Context) error {
 	}
 	w := &wordsmith{Service: s, model: n, told: told}
 	for {
-		term, err := s.lead.wait(ctx)
+		term, err := s.lead.Wait(ctx)
 		if err != nil {
 			return nil // it ends
 		}

@@ -61,6 +61,7 @@ func (c jiraConfig) check() error {
 	return errors.Join(no, c.Options().Validate())
 }
 
+// Options are those of the notifier, without what is read from files.
 func (c jiraConfig) Options() jira.Options {
 	o := jira.Options{URL: c.URL, Deployment: c.Deployment, User: c.User, Project: c.Project, IssueType: c.IssueType, Priority: c.Priority, Components: c.Components, Labels: c.Labels, Fields: c.Fields,
 		DoneStatus: c.DoneStatus, OpenStatus: c.OpenStatus, Resolution: c.Resolution, Reopen: jira.DefaultReopen, Link: c.Link}

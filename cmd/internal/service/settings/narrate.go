@@ -28,6 +28,7 @@ type narrateConfig struct {
 	TokenLimitField string `json:"tokenLimitField"`
 }
 
+// Given says whether a model is asked.
 func (c narrateConfig) Given() bool { return c != narrateConfig{} }
 
 // check says what of it cannot be meant.
@@ -42,6 +43,7 @@ func (c narrateConfig) check() error {
 	return errors.Join(no, c.Options().Validate())
 }
 
+// Options are those of the narrator, with the defaults of what is not given.
 func (c narrateConfig) Options() narrate.Options {
 	o := narrate.Options{URL: c.URL, Model: c.Model, TokenLimitField: c.TokenLimitField, Deadline: narrate.DefaultDeadline, PerHour: narrate.DefaultPerHour, MaxTokens: narrate.DefaultMaxTokens}
 	if c.Deadline != nil {

@@ -46,6 +46,7 @@ func (c Config) checkPaging() error {
 	return errors.Join(c.PagerDuty.When.check("pagerduty.when", false), c.Opsgenie.When.check("opsgenie.when", false), c.Alertmanager.When.check("alertmanager.when", true), c.Webhook.When.check("webhook.when", true), c.Alertmanager.check())
 }
 
+// Policy is it with the defaults of what is not given; everything is one of them.
 func (c whenConfig) Policy(everything bool) paging.When {
 	or := func(given *bool, by bool) bool {
 		if given != nil {

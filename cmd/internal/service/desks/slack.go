@@ -1,4 +1,7 @@
-package service
+// Package desks are the desk as people come to it from elsewhere: from Slack, where answers are
+// short texts, and from the page, where they come with tokens of their own. What is decided
+// there, and by whose right, is remediate/desk's.
+package desks
 
 import (
 	"context"
@@ -10,19 +13,21 @@ import (
 	"github.com/unpend/unpend/remediate/plan"
 )
 
-// slackDesk is the desk as Slack comes to it: its answers are short texts.
-type slackDesk struct {
-	at desk.Desk
-	by plan.Decider
+// Slack is the desk as Slack comes to it: its answers are short texts.
+type Slack struct {
+	At desk.Desk
+	By plan.Decider
 }
 
-func (d slackDesk) Known(who plan.Caller) (string, error) {
-	v, err := d.at.Known(d.by, who)
+// Known implements the desk that Slack is given: it is who somebody is here, or why they decide nothing.
+func (d Slack) Known(who plan.Caller) (string, error) {
+	v, err := d.At.Known(d.By, who)
 	return v.User, err
 }
 
-func (d slackDesk) Approve(ctx context.Context, who plan.Caller, incident, name string) (string, error) {
-	v, err := d.at.Known(d.by, who)
+// Approve implements the desk that Slack is given: it approves a plan as that person.
+func (d Slack) Approve(ctx context.Context, who plan.Caller, incident, name string) (string, error) {
+	v, err := d.At.Known(d.By, who)
 	if err != nil {
 		return "", err
 	}
@@ -36,8 +41,9 @@ func (d slackDesk) Approve(ctx context.Context, who plan.Caller, incident, name 
 	return fmt.Sprintf("You have approved plan %.12s as %s: %s.", name, v.User, a.Plan.Spec.Title), nil
 }
 
-func (d slackDesk) Reject(ctx context.Context, who plan.Caller, incident, name string) (string, error) {
-	v, err := d.at.Known(d.by, who)
+// Reject implements the desk that Slack is given: it rejects one as that person.
+func (d Slack) Reject(ctx context.Context, who plan.Caller, incident, name string) (string, error) {
+	v, err := d.At.Known(d.By, who)
 	if err != nil {
 		return "", err
 	}
@@ -48,8 +54,9 @@ func (d slackDesk) Reject(ctx context.Context, who plan.Caller, incident, name s
 	return fmt.Sprintf("You have rejected plan %.12s as %s: %s.", name, v.User, a.Plan.Spec.Title), nil
 }
 
-func (d slackDesk) DryRun(ctx context.Context, who plan.Caller, incident, name string) (string, error) {
-	v, err := d.at.Known(d.by, who)
+// DryRun implements the desk that Slack is given: it says what a plan would do, and writes nothing.
+func (d Slack) DryRun(ctx context.Context, who plan.Caller, incident, name string) (string, error) {
+	v, err := d.At.Known(d.By, who)
 	if err != nil {
 		return "", err
 	}
@@ -71,8 +78,9 @@ func (d slackDesk) DryRun(ctx context.Context, who plan.Caller, incident, name s
 	return strings.Join(out, "\n"), nil
 }
 
-func (d slackDesk) Why(ctx context.Context, who plan.Caller, pod, namespace string) (string, error) {
-	v, err := d.at.Known(d.by, who)
+// Why implements the desk that Slack is given: it says why a pod waits.
+func (d Slack) Why(ctx context.Context, who plan.Caller, pod, namespace string) (string, error) {
+	v, err := d.At.Known(d.By, who)
 	if err != nil {
 		return "", err
 	}

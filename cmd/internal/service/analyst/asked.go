@@ -1,4 +1,4 @@
-package service
+package analyst
 
 import (
 	"cmp"
@@ -21,35 +21,26 @@ import (
 	"github.com/unpend/unpend/watcher/incident"
 )
 
-const (
-	// betweenAnswers is the pause after each: who may annotate a pod may ask, and each
-	// question costs a diagnosis.
-	betweenAnswers = time.Second
-	// tooYoung is how old an object is of which nobody waits before that is said of it: its pods
-	// may be on their way.
-	tooYoung = 5 * time.Second
-	// answerTries is after how many failures a question is given up, until it is asked again.
-	answerTries = 5
-)
-
-// asked are the questions that people have written on objects, and that wait.
-type asked struct {
+// Asked are the questions that people have written on objects, and that wait.
+type Asked struct {
 	mu    sync.Mutex
-	wait  map[types.UID]question
+	wait  map[types.UID]Question
 	last  string // namespace that was answered last
-	woken chan struct{}
+	Woken chan struct{}
 }
 
-type question struct {
+// Question is one of them.
+type Question struct {
 	kubectl.Question
-	made  time.Time // the object
-	tries int
+	Made  time.Time // the object
+	Tries int
 }
 
-func newAsked() *asked { return &asked{wait: map[types.UID]question{}, woken: make(chan struct{}, 1)} }
+// NewAsked has none.
+func NewAsked() *Asked { return &Asked{wait: map[types.UID]Question{}, Woken: make(chan struct{}, 1)} }
 
-// see notes a question, or that an object has none any more.
-func (a *asked) see(kind schema.GroupVersionKind, o cluster.Object) {
+// See notes a question, or that an object has none any more.
+func (a *Asked) See(kind schema.GroupVersionKind, o cluster.Object) {
 	q, asks := kubectl.Asked(kind, o)
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -60,32 +51,32 @@ func (a *asked) see(kind schema.GroupVersionKind, o cluster.Object) {
 	if before, known := a.wait[q.About.UID]; known && before.Value == q.Value {
 		return
 	}
-	a.wait[q.About.UID] = question{Question: q, made: o.GetCreationTimestamp().Time}
+	a.wait[q.About.UID] = Question{Question: q, Made: o.GetCreationTimestamp().Time}
 	select {
-	case a.woken <- struct{}{}:
+	case a.Woken <- struct{}{}:
 	default:
 	}
 }
 
-// next takes a question: namespaces have turns, so that one with many holds up no other.
-func (a *asked) next() (question, bool) {
+// Next takes a question: namespaces have turns, so that one with many holds up no other.
+func (a *Asked) Next() (Question, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	all := slices.SortedFunc(maps.Values(a.wait), func(x, y question) int {
-		return cmp.Or(cmp.Compare(x.About.Namespace, y.About.Namespace), cmp.Compare(x.tries, y.tries), cmp.Compare(x.About.UID, y.About.UID))
+	all := slices.SortedFunc(maps.Values(a.wait), func(x, y Question) int {
+		return cmp.Or(cmp.Compare(x.About.Namespace, y.About.Namespace), cmp.Compare(x.Tries, y.Tries), cmp.Compare(x.About.UID, y.About.UID))
 	})
 	if len(all) == 0 {
-		return question{}, false
+		return Question{}, false
 	}
-	at := max(0, slices.IndexFunc(all, func(q question) bool { return q.About.Namespace > a.last }))
+	at := max(0, slices.IndexFunc(all, func(q Question) bool { return q.About.Namespace > a.last }))
 	q := all[at]
 	a.last = q.About.Namespace
 	delete(a.wait, q.About.UID)
 	return q, true
 }
 
-// again puts a question back, unless there is a newer one of the same object.
-func (a *asked) again(q question) {
+// Again puts a question back, unless there is a newer one of the same object.
+func (a *Asked) Again(q Question) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if _, newer := a.wait[q.About.UID]; !newer {
@@ -93,65 +84,8 @@ func (a *asked) again(q question) {
 	}
 }
 
-// answerPeople answers who asks by an annotation, for as long as this process leads.
-func (s *Service) answerPeople(ctx context.Context, f *cluster.Follower, opts rca.Options) error {
-	k, err := s.kubectl("kubectl-asked")
-	if err != nil {
-		return err
-	}
-	a := newAsked()
-	if err := f.OnAnnotated(kubectl.Why, a.see); err != nil {
-		return err
-	}
-	for {
-		term, err := s.lead.wait(ctx)
-		if err != nil {
-			return nil // it ends
-		}
-		q, found := a.next()
-		var due <-chan time.Time
-		if found {
-			s.answer(term, k, f, opts, a, q)
-			due = time.After(betweenAnswers)
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-due:
-		case <-wakes(a.woken, found):
-		}
-	}
-}
-
-// wakes is nil while a pause has to pass first.
-func wakes(woken <-chan struct{}, pause bool) <-chan struct{} {
-	if pause {
-		return nil
-	}
-	return woken
-}
-
-func (s *Service) answer(ctx context.Context, k *kubectl.Kubectl, f *cluster.Follower, opts rca.Options, a *asked, q question) {
-	says, known, err := explainAsked(ctx, f.State(ctx), opts, q.Question)
-	if err == nil && !known && s.now().Sub(q.made) < tooYoung {
-		a.again(q)
-		return
-	}
-	if err == nil {
-		err = k.Answer(ctx, q.Question, says)
-	}
-	if err == nil || ctx.Err() != nil {
-		return
-	}
-	if q.tries++; q.tries < answerTries {
-		a.again(q)
-		return
-	}
-	s.logger.ErrorContext(ctx, "a question is not answered until it is asked again", "kind", q.About.Kind, "namespace", q.About.Namespace, "name", q.About.Name, "error", err)
-}
-
-// explainAsked is the answer from a state; false where nothing of it waits.
-func explainAsked(ctx context.Context, st *cluster.State, opts rca.Options, q kubectl.Question) (a kubectl.Answer, waits bool, err error) {
+// Answer is the answer from a state; false where nothing of it waits.
+func Answer(ctx context.Context, st *cluster.State, opts rca.Options, q kubectl.Question) (a kubectl.Answer, waits bool, err error) {
 	ids, phases := askedFor(st, q)
 	opts.Only, opts.Logger = func(i incident.Incident) bool { return ids[i.ID] }, nil
 	found, err := rca.Diagnose(ctx, st, opts)

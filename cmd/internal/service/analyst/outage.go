@@ -1,4 +1,4 @@
-package service
+package analyst
 
 import (
 	"context"
@@ -12,9 +12,9 @@ import (
 	"github.com/unpend/unpend/rca/diagnosis"
 )
 
-// lasting has a question go on from its last answer while the API server cannot answer, as
+// Lasting has a question go on from its last answer while the API server cannot answer, as
 // what is watched does: that nobody can tell now is no news of the cluster.
-func lasting[T any](ask func(context.Context) (T, error)) func(context.Context) (T, error) {
+func Lasting[T any](ask func(context.Context) (T, error)) func(context.Context) (T, error) {
 	var mu sync.Mutex
 	var last T
 	answered := false
@@ -30,9 +30,9 @@ func lasting[T any](ask func(context.Context) (T, error)) func(context.Context) 
 	}
 }
 
-// behind says whether a diagnosis is of a pod that is no more: after an outage the copy of
+// Behind says whether a diagnosis is of a pod that is no more: after an outage the copy of
 // the cluster takes a while to learn that. When it has, there is other news of the incident.
-func (a *analyst) behind(ctx context.Context, client kubernetes.Interface, d diagnosis.Diagnosis) bool {
+func (a *Analyst) Behind(ctx context.Context, client kubernetes.Interface, d diagnosis.Diagnosis) bool {
 	if len(d.Pods.Names) == 0 || !a.follower.Behind() {
 		return false
 	}

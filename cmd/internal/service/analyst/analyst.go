@@ -1,4 +1,7 @@
-package service
+// Package analyst explains incidents over a copy of the cluster that is kept up to date: those
+// that the watcher tells of, and those that somebody asks about on an object. Which incident is
+// next, and who is told, is the service's.
+package analyst
 
 import (
 	"context"
@@ -27,23 +30,24 @@ const (
 	shared, sharedOf = 300 * time.Millisecond, 3
 )
 
-// analyst explains incidents over a copy of the cluster that is kept up to date.
-type analyst struct {
+// Analyst explains incidents over a copy of the cluster that is kept up to date.
+type Analyst struct {
 	follower *cluster.Follower
 	keeper   *keeper
-	opts     rca.Options
+	Opts     rca.Options
 	session  *rca.Session
 	begun    time.Time
 	took     time.Duration // to begin the session
 	seconds  prometheus.Histogram
-	causes   *prometheus.CounterVec
+	Causes   *prometheus.CounterVec
 }
 
-func newAnalyst(f *cluster.Follower, logger *slog.Logger, registry prometheus.Registerer) (*analyst, error) {
-	a := &analyst{follower: f, keeper: &keeper{}, opts: rca.Options{Logger: logger},
+// New explains what a follower keeps up to date.
+func New(f *cluster.Follower, logger *slog.Logger, registry prometheus.Registerer) (*Analyst, error) {
+	a := &Analyst{follower: f, keeper: &keeper{}, Opts: rca.Options{Logger: logger},
 		seconds: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "unpend_diagnosis_duration_seconds", Help: "How long one diagnosis took.", Buckets: prometheus.ExponentialBuckets(0.001, 2, 14)}),
-		causes:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: "unpend_incidents_total", Help: "Diagnoses that were news, by root cause."}, []string{"cause"})}
-	for _, c := range []prometheus.Collector{a.seconds, a.causes} {
+		Causes:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: "unpend_incidents_total", Help: "Diagnoses that were news, by root cause."}, []string{"cause"})}
+	for _, c := range []prometheus.Collector{a.seconds, a.Causes} {
 		if err := registry.Register(c); err != nil {
 			return nil, fmt.Errorf("register metrics: %w", err)
 		}
@@ -51,12 +55,13 @@ func newAnalyst(f *cluster.Follower, logger *slog.Logger, registry prometheus.Re
 	return a, nil
 }
 
-func (a *analyst) close() {
+// Close lets go of the copy.
+func (a *Analyst) Close() {
 	a.end()
 	a.keeper.close()
 }
 
-func (a *analyst) end() {
+func (a *Analyst) end() {
 	if a.session != nil {
 		a.session.Close()
 		a.session = nil
@@ -65,7 +70,7 @@ func (a *analyst) end() {
 
 // caughtUp is the state once it knows what the incident tells of: its pods or, where
 // it lacks some, who refused them. What never comes is diagnosed without.
-func (a *analyst) caughtUp(ctx context.Context, i incident.Incident) *cluster.State {
+func (a *Analyst) caughtUp(ctx context.Context, i incident.Incident) *cluster.State {
 	if i.Missing == 0 {
 		a.follower.Await(ctx, i.Newest, catchUp)
 		return a.follower.State(ctx)
@@ -90,7 +95,7 @@ func (a *analyst) caughtUp(ctx context.Context, i incident.Incident) *cluster.St
 
 // found is the incident as a reading of the cluster knows it that is not older than what
 // is told of it, nor than a time; nil when it does not wait there.
-func (a *analyst) found(ctx context.Context, told incident.Incident, read time.Time) (*incident.Incident, error) {
+func (a *Analyst) found(ctx context.Context, told incident.Incident, read time.Time) (*incident.Incident, error) {
 	if a.session != nil && time.Since(a.begun) < max(shared, sharedOf*a.took) && a.begun.After(read) {
 		if i := a.waiting(told.ID); i != nil && !incident.Newer(told.Newest, i.Newest) {
 			return i, nil
@@ -103,7 +108,7 @@ func (a *analyst) found(ctx context.Context, told incident.Incident, read time.T
 	if err != nil {
 		return nil, err
 	}
-	opts := a.opts
+	opts := a.Opts
 	opts.Snapshot = snap
 	if a.session, err = rca.Begin(ctx, st, opts); err != nil {
 		return nil, err
@@ -112,7 +117,7 @@ func (a *analyst) found(ctx context.Context, told incident.Incident, read time.T
 	return a.waiting(told.ID), nil
 }
 
-func (a *analyst) waiting(id string) *incident.Incident {
+func (a *Analyst) waiting(id string) *incident.Incident {
 	for n := range a.session.Incidents {
 		if i := &a.session.Incidents[n]; i.ID == id {
 			return i
@@ -121,9 +126,9 @@ func (a *analyst) waiting(id string) *incident.Incident {
 	return nil
 }
 
-// explain reads the incident's pods again and diagnoses it; false when it no
+// Explain reads the incident's pods again and diagnoses it; false when it no
 // longer waits.
-func (a *analyst) explain(ctx context.Context, told incident.Incident, read time.Time) (diagnosis.Diagnosis, bool, error) {
+func (a *Analyst) Explain(ctx context.Context, told incident.Incident, read time.Time) (diagnosis.Diagnosis, bool, error) {
 	began := time.Now()
 	i, err := a.found(ctx, told, read)
 	if err != nil || i == nil {

@@ -1,4 +1,4 @@
-package service
+package clients
 
 import (
 	"context"
@@ -19,9 +19,9 @@ const (
 // errHung is what a request ends with that was not answered.
 var errHung = errors.New("the API server did not answer")
 
-// hurried ends requests that are not answered: client-go waits for ever, and a service
+// Hurried ends requests that are not answered: client-go waits for ever, and a service
 // that is started while the API server hangs would never come up. Watches stay open.
-func hurried(next http.RoundTripper) http.RoundTripper { return deadline{next, answerWithin} }
+func Hurried(next http.RoundTripper) http.RoundTripper { return deadline{next, answerWithin} }
 
 type deadline struct {
 	next  http.RoundTripper

@@ -1,4 +1,4 @@
-package service
+package desks
 
 import (
 	"context"
@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/unpend/unpend/remediate/desk"
 	"github.com/unpend/unpend/remediate/executor"
@@ -13,24 +15,15 @@ import (
 	"github.com/unpend/unpend/remediate/web"
 )
 
-// webDesk has what readers of the page decide done as themselves: with their tokens, not ours.
-type webDesk struct {
-	*Service
+// Web has what readers of the page decide done as themselves: with their tokens, not ours.
+type Web struct {
 	desk.Desk
-}
-
-func (s *Service) newWebDesk() (web.Desk, error) {
-	client, custom, err := s.door.own()
-	if err != nil {
-		return nil, err
-	}
-	return webDesk{s, desk.Desk{Namespace: s.config.Namespace(),
-		Deps: executor.Deps{Client: client, Dynamic: custom, Owners: s.asked, Now: s.now, Logger: s.logger, Measure: s.measure}}}, nil
+	As func(token string) (kubernetes.Interface, dynamic.Interface, error) // a reader's clients
 }
 
 // visitor is a reader at the desk.
-func (d webDesk) visitor(ctx context.Context, token string) (desk.Visitor, error) {
-	client, custom, err := d.door.as(token)
+func (d Web) visitor(ctx context.Context, token string) (desk.Visitor, error) {
+	client, custom, err := d.As(token)
 	if err != nil {
 		return desk.Visitor{}, err
 	}
@@ -42,7 +35,7 @@ func (d webDesk) visitor(ctx context.Context, token string) (desk.Visitor, error
 }
 
 // led says why nobody would carry a plan out.
-func (d webDesk) led(ctx context.Context) error {
+func (d Web) led(ctx context.Context) error {
 	lease, err := executor.Leader(ctx, d.Deps, d.Namespace)
 	if apierrors.IsNotFound(err) || err == nil && lease == nil {
 		return fmt.Errorf("%w: no executor leads in namespace %s, so nobody would carry it out: install with mode=approve, or approve at a terminal, by kubectl unpend approve", plan.ErrRefused, d.Namespace)
@@ -51,7 +44,7 @@ func (d webDesk) led(ctx context.Context) error {
 }
 
 // Try implements web.Desk.
-func (d webDesk) Try(ctx context.Context, token, incident, name string) (web.Trial, error) {
+func (d Web) Try(ctx context.Context, token, incident, name string) (web.Trial, error) {
 	v, err := d.visitor(ctx, token)
 	if err = errors.Join(err, d.led(ctx)); err != nil {
 		return web.Trial{}, err
@@ -68,7 +61,7 @@ func (d webDesk) Try(ctx context.Context, token, incident, name string) (web.Tri
 }
 
 // Approve implements web.Desk.
-func (d webDesk) Approve(ctx context.Context, token, incident, name string) (string, error) {
+func (d Web) Approve(ctx context.Context, token, incident, name string) (string, error) {
 	v, err := d.visitor(ctx, token)
 	if err = errors.Join(err, d.led(ctx)); err != nil {
 		return "", err
@@ -81,7 +74,7 @@ func (d webDesk) Approve(ctx context.Context, token, incident, name string) (str
 }
 
 // Reject implements web.Desk.
-func (d webDesk) Reject(ctx context.Context, token, incident, name, reason string) error {
+func (d Web) Reject(ctx context.Context, token, incident, name, reason string) error {
 	v, err := d.visitor(ctx, token)
 	if err == nil {
 		_, err = v.Reject(ctx, incident, name, reason)

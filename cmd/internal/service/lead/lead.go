@@ -1,13 +1,15 @@
-package service
+// Package lead elects, by a lease, which of several processes does its work: the others stand
+// by, warm. Which parts ask it, and what they do then, is the service's.
+package lead
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -27,9 +29,9 @@ const analystLease = "unpend-analyst"
 // notifierLease is that of processes that only tell people.
 const notifierLease = "unpend-notifier"
 
-// lead is whether this process publishes, or stands by, warm, for the one that does. A nil
+// Lead is whether this process publishes, or stands by, warm, for the one that does. A nil
 // one publishes always.
-type lead struct {
+type Lead struct {
 	lock   resourcelock.Interface
 	logger *slog.Logger
 
@@ -40,28 +42,35 @@ type lead struct {
 	told    *seldom
 }
 
-// newLead is nil where nobody can be beside this process: outside a cluster, with a NATS of
-// its own. It has clients of its own, for a storm of reading must not hold up the lease.
-func (s *Service) newLead() (*lead, error) {
-	if os.Getenv("POD_NAMESPACE") == "" && s.config.Bus.URL == "" {
-		return nil, nil
-	}
-	config := rest.CopyConfig(s.rest)
+// Options say who leads, and by which lease.
+type Options struct {
+	REST       *rest.Config // it has clients of its own, for a storm of reading must not hold up the lease
+	Namespace  string       // of the lease
+	Roles      []string     // of this process
+	Identity   string
+	Now        func() time.Time
+	Logger     *slog.Logger
+	Registerer prometheus.Registerer
+}
+
+// New makes one that does not lead yet.
+func New(o Options) (*Lead, error) {
+	config := rest.CopyConfig(o.REST)
 	config.Timeout = executor.RenewDeadline / 2
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("make a client for the lease: %w", err)
 	}
-	l := &lead{logger: s.logger, changed: make(chan struct{}), told: newSeldom(s.now)}
-	l.lock = &noted{l, &resourcelock.LeaseLock{LeaseMeta: metav1.ObjectMeta{Namespace: s.config.Namespace(), Name: leaseOf(s.roles)},
-		Client: client.CoordinationV1(), LockConfig: resourcelock.ResourceLockConfig{Identity: identity()}}}
+	l := &Lead{logger: o.Logger, changed: make(chan struct{}), told: NewSeldom(o.Now)}
+	l.lock = &noted{l, &resourcelock.LeaseLock{LeaseMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: leaseOf(o.Roles)},
+		Client: client.CoordinationV1(), LockConfig: resourcelock.ResourceLockConfig{Identity: o.Identity}}}
 	gauge := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "unpend_leads", Help: "1 where this process does its work, 0 where it stands by for another."}, func() float64 {
-		if l.leads(context.Background()) == nil {
+		if l.Leads(context.Background()) == nil {
 			return 0
 		}
 		return 1
 	})
-	if err := s.registry.Register(gauge); err != nil {
+	if err := o.Registerer.Register(gauge); err != nil {
 		return nil, fmt.Errorf("register metrics: %w", err)
 	}
 	return l, nil
@@ -79,8 +88,8 @@ func leaseOf(roles []string) string {
 	return analystLease
 }
 
-// run takes the lease whenever it can be had, until ctx ends; then it gives it back.
-func (l *lead) run(ctx context.Context) error {
+// Run takes the lease whenever it can be had, until ctx ends; then it gives it back.
+func (l *Lead) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		e, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{Name: "analyst", Lock: l.lock, ReleaseOnCancel: true,
 			LeaseDuration: executor.LeaseDuration, RenewDeadline: executor.RenewDeadline, RetryPeriod: executor.RetryPeriod,
@@ -95,7 +104,7 @@ func (l *lead) run(ctx context.Context) error {
 	return nil
 }
 
-func (l *lead) begin(term context.Context) {
+func (l *Lead) begin(term context.Context) {
 	l.logger.InfoContext(term, "leads", "lease", l.lock.Describe())
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -104,9 +113,9 @@ func (l *lead) begin(term context.Context) {
 	l.changed = make(chan struct{})
 }
 
-// wait is the context of the term in which this process leads, once it does; the error is
+// Wait is the context of the term in which this process leads, once it does; the error is
 // that of ctx.
-func (l *lead) wait(ctx context.Context) (context.Context, error) {
+func (l *Lead) Wait(ctx context.Context) (context.Context, error) {
 	for {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -117,7 +126,7 @@ func (l *lead) wait(ctx context.Context) (context.Context, error) {
 			next = l.changed
 			l.mu.Unlock()
 		}
-		if term := l.leads(ctx); term != nil {
+		if term := l.Leads(ctx); term != nil {
 			return term, nil
 		}
 		select {
@@ -127,8 +136,8 @@ func (l *lead) wait(ctx context.Context) (context.Context, error) {
 	}
 }
 
-// leads is the context of the term, or nil when another leads, or nobody.
-func (l *lead) leads(ctx context.Context) context.Context {
+// Leads is the context of the term, or nil when another leads, or nobody.
+func (l *Lead) Leads(ctx context.Context) context.Context {
 	if l == nil {
 		return ctx
 	}
@@ -140,10 +149,10 @@ func (l *lead) leads(ctx context.Context) context.Context {
 	return l.term
 }
 
-// standing says for /readyz whether it leads or stands by; the error says why nobody can
+// Standing says for /readyz whether it leads or stands by; the error says why nobody can
 // know.
-func (l *lead) standing() (string, error) {
-	if l.leads(context.Background()) != nil {
+func (l *Lead) Standing() (string, error) {
+	if l.Leads(context.Background()) != nil {
 		return "ok", nil
 	}
 	l.mu.Lock()
@@ -156,7 +165,7 @@ func (l *lead) standing() (string, error) {
 
 // noted is a lock that tells the lead what is wrong with it: client-go only logs that.
 type noted struct {
-	*lead
+	*Lead
 	resourcelock.Interface
 }
 
@@ -186,7 +195,7 @@ func (n *noted) note(ctx context.Context, err error) error {
 	if n.trouble = err; apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
 		n.trouble = nil
 	}
-	if n.trouble != nil && !errors.Is(err, context.Canceled) && n.told.due("lease") {
+	if n.trouble != nil && !errors.Is(err, context.Canceled) && n.told.Due("lease") {
 		n.logger.ErrorContext(ctx, "who leads is not known, and this process publishes nothing until it leads", "lease", n.lock.Describe(), "error", err)
 	}
 	return err

@@ -1,4 +1,4 @@
-package service
+package clients
 
 import (
 	"context"
@@ -24,7 +24,7 @@ func TestOneLimitForAllClients(t *testing.T) {
 		w.Write([]byte(`{"kind":"List","apiVersion":"v1","metadata":{},"items":[]}`)) //nolint:errcheck // the client would notice
 	}))
 	defer server.Close()
-	client, custom, err := cluster.Clients(gently(&rest.Config{Host: server.URL, QPS: 500, Burst: 1000}))
+	client, custom, err := cluster.Clients(Gently(&rest.Config{Host: server.URL, QPS: 500, Burst: 1000}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package service
+package analyst
 
 import (
 	"context"

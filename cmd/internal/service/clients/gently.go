@@ -1,4 +1,4 @@
-package service
+package clients
 
 import (
 	"k8s.io/client-go/rest"
@@ -13,8 +13,8 @@ const (
 	ownAtStart = 100
 )
 
-// gently is the same, with one limit for all clients that are made from it.
-func gently(config *rest.Config) *rest.Config {
+// Gently is the same, with one limit for all clients that are made from it.
+func Gently(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(ownCalls, ownAtStart)
 	return config

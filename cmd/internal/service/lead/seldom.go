@@ -1,4 +1,4 @@
-package service
+package lead
 
 import (
 	"sync"
@@ -16,12 +16,13 @@ type seldom struct {
 	said map[string]time.Time
 }
 
-func newSeldom(now func() time.Time) *seldom {
+// NewSeldom has told of nothing yet.
+func NewSeldom(now func() time.Time) *seldom {
 	return &seldom{now: now, said: map[string]time.Time{}}
 }
 
-// due says whether something is to be told, and takes it for told then.
-func (s *seldom) due(what string) bool {
+// Due says whether something is to be told, and takes it for told then.
+func (s *seldom) Due(what string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.now()

@@ -1,4 +1,4 @@
-package service
+package analyst
 
 import (
 	"context"
@@ -18,7 +18,7 @@ func TestAnswersLast(t *testing.T) {
 		err error
 	}
 	var next answer
-	ask := lasting(func(context.Context) (int, error) { return next.n, next.err })
+	ask := Lasting(func(context.Context) (int, error) { return next.n, next.err })
 	for i, step := range []struct{ is, want answer }{
 		{answer{0, away}, answer{0, away}}, // there is none to go on from
 		{answer{7, nil}, answer{7, nil}},

@@ -1,4 +1,4 @@
-package service
+package lead
 
 import (
 	"bytes"
@@ -17,16 +17,16 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-func candidate(client *fake.Clientset, name string) *lead {
-	l := &lead{logger: slog.New(slog.DiscardHandler), changed: make(chan struct{}), told: newSeldom(time.Now)}
+func candidate(client *fake.Clientset, name string) *Lead {
+	l := &Lead{logger: slog.New(slog.DiscardHandler), changed: make(chan struct{}), told: NewSeldom(time.Now)}
 	l.lock = &noted{l, &resourcelock.LeaseLock{LeaseMeta: metav1.ObjectMeta{Namespace: "unpend", Name: analystLease},
 		Client: client.CoordinationV1(), LockConfig: resourcelock.ResourceLockConfig{Identity: name}}}
 	return l
 }
 
-func (l *lead) mustStand(t *testing.T, want, wantError string) {
+func (l *Lead) mustStand(t *testing.T, want, wantError string) {
 	t.Helper()
-	got, err := l.standing()
+	got, err := l.Standing()
 	if got != want || (err == nil) != (wantError == "") || err != nil && !strings.Contains(err.Error(), wantError) {
 		t.Errorf("%q %v, want %q %q", got, err, want, wantError)
 	}
@@ -55,14 +55,14 @@ func TestOneLeads(t *testing.T) {
 		pass(time.Minute)
 		a.mustStand(t, "ok", "")
 		b.mustStand(t, "ok, standby", "")
-		term, err := a.wait(t.Context())
+		term, err := a.Wait(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
 		endA()
 		pass(5 * time.Second)
 		b.mustStand(t, "ok", "")
-		if term.Err() == nil || a.leads(t.Context()) != nil {
+		if term.Err() == nil || a.Leads(t.Context()) != nil {
 			t.Error("the first believes that it leads")
 		}
 		refused = errors.New("the API server is away")
@@ -78,12 +78,12 @@ func TestOneLeads(t *testing.T) {
 func pass(d time.Duration) { <-time.After(d) }
 
 // begun runs it until the test, or who called, ends it.
-func begun(t *testing.T, l *lead) (end func()) {
+func begun(t *testing.T, l *Lead) (end func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		l.run(ctx) //nolint:errcheck // it is a constant
+		l.Run(ctx) //nolint:errcheck // it is a constant
 	}()
 	end = func() {
 		cancel()

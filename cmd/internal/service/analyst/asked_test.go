@@ -1,4 +1,4 @@
-package service
+package analyst
 
 import (
 	"fmt"
@@ -25,19 +25,19 @@ var aPod = corev1.SchemeGroupVersion.WithKind("Pod")
 // Namespaces take turns, of one object the newest question counts, and one that was answered
 // or taken back is none.
 func TestQuestionsTakeTurns(t *testing.T) {
-	a := newAsked()
+	a := NewAsked()
 	for i := range 3 {
-		a.see(aPod, asking("many", fmt.Sprint(i), "1"))
+		a.See(aPod, asking("many", fmt.Sprint(i), "1"))
 	}
-	a.see(aPod, asking("few", "0", "1"))
-	a.see(aPod, asking("few", "0", "2"))
+	a.See(aPod, asking("few", "0", "1"))
+	a.See(aPod, asking("few", "0", "2"))
 	answered := asking("few", "1", "1")
-	a.see(aPod, answered)
+	a.See(aPod, answered)
 	answered.Annotations[kubectl.Answered] = "1"
-	a.see(aPod, answered)
+	a.See(aPod, answered)
 	var got []string
 	for {
-		q, ok := a.next()
+		q, ok := a.Next()
 		if !ok {
 			break
 		}
@@ -46,17 +46,17 @@ func TestQuestionsTakeTurns(t *testing.T) {
 	if diff := cmp.Diff([]string{"few/0=2", "many/0=1", "many/1=1", "many/2=1"}, got); diff != "" {
 		t.Error(diff)
 	}
-	a.see(aPod, asking("few", "0", "3"))
-	q, _ := a.next()
-	a.see(aPod, asking("few", "0", "4"))
-	q.tries++
-	a.again(q)
-	if q, ok := a.next(); !ok || q.Value != "4" || q.tries != 0 {
+	a.See(aPod, asking("few", "0", "3"))
+	q, _ := a.Next()
+	a.See(aPod, asking("few", "0", "4"))
+	q.Tries++
+	a.Again(q)
+	if q, ok := a.Next(); !ok || q.Value != "4" || q.Tries != 0 {
 		t.Errorf("%+v", q)
 	}
-	a.see(aPod, asking("few", "0", "5"))
-	a.see(aPod, asking("many", "0", "5"))
-	if q, _ := a.next(); q.About.Namespace != "many" {
+	a.See(aPod, asking("few", "0", "5"))
+	a.See(aPod, asking("many", "0", "5"))
+	if q, _ := a.Next(); q.About.Namespace != "many" {
 		t.Errorf("%s has its turn twice", q.About.Namespace)
 	}
 }
@@ -78,7 +78,7 @@ func TestWhatDoesNotWait(t *testing.T) {
 			gvk = appsv1.SchemeGroupVersion.WithKind(kind)
 		}
 		q, _ := kubectl.Asked(gvk, o)
-		says, waits, err := explainAsked(t.Context(), st, rca.Options{}, q)
+		says, waits, err := Answer(t.Context(), st, rca.Options{}, q)
 		if err != nil || waits {
 			t.Fatal(waits, err)
 		}
