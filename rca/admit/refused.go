@@ -41,6 +41,7 @@ func LookAtRefusal(c *edit.Workload) []edit.Change {
 		ch.Commands = []string{fmt.Sprintf("kubectl label namespace %s pod-security.kubernetes.io/enforce=privileged --overwrite  # for drivers and plugins, not for everybody's pods", ns), again}
 	case admission.NoSCC:
 		ch.Title = "give its ServiceAccount a SecurityContextConstraints that admits it"
+		ch.Risk = diagnosis.MediumRisk // every pod of that account may be privileged then
 		ch.Commands = []string{fmt.Sprintf("oc adm policy add-scc-to-user privileged -n %s -z %s", ns, accountOf(c)), again}
 	case admission.WebhookDenies:
 		ch.Title = "see which policy denies it: its webhook is named in the refusal"

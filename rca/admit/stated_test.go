@@ -228,7 +228,7 @@ func TestRefusalsToLookAt(t *testing.T) {
 		c := w.unborn(t, "ReplicaSet")
 		c.Refused.All[0].Says = "unable to validate against any security context constraint"
 		got := LookAtRefusal(c)
-		if len(got) != 1 || got[0].Commands[0] != "oc adm policy add-scc-to-user privileged -n a -z "+want {
+		if len(got) != 1 || got[0].Commands[0] != "oc adm policy add-scc-to-user privileged -n a -z "+want || got[0].Risk != diagnosis.MediumRisk {
 			t.Errorf("%+v", got)
 		}
 		if c.Refused.All = nil; LookAtRefusal(c) != nil {

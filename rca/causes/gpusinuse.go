@@ -5,12 +5,13 @@ import (
 	"strings"
 
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/stack"
 	"github.com/unpend/unpend/rca/view"
 )
 
 // gpusInUse: whole GPUs exist, enough for the request, and are requested by
 // others.
-var gpusInUse = Rule{ID: diagnosis.GPUsInUse, gpu: true, Tell: func(_ *Case, n *view.Node, b *blocker) *finding {
+var gpusInUse = Rule{ID: diagnosis.GPUsInUse, gpu: true, Tell: func(c *Case, n *view.Node, b *blocker) *finding {
 	a, ok := b.Whole()
 	if !ok || b.Allocatable < a.Count {
 		return nil
@@ -19,8 +20,21 @@ var gpusInUse = Rule{ID: diagnosis.GPUsInUse, gpu: true, Tell: func(_ *Case, n *
 	if sharedGPUs(n, a) {
 		what = "shares of GPUs"
 	}
-	return &finding{diagnosis.Proven, heldSays(n, a, b, what), []diagnosis.Evidence{n.UsedOf(a, b.Allocatable)}}
+	f := &finding{diagnosis.Proven, heldSays(n, a, b, what), []diagnosis.Evidence{n.UsedOf(a, b.Allocatable)}}
+	f.beside(c.misread(n))
+	return f
 }}
+
+// misread is a configuration for sharing the node's GPUs that is not in force; nil for none.
+func (c *Case) misread(n *view.Node) *stack.Misread { return stack.Of(c.Cluster).Misread(n) }
+
+// beside tells it beside what was found.
+func (f *finding) beside(m *stack.Misread) {
+	if m != nil {
+		f.Says += "; " + m.Says
+		f.Evidence = append(f.Evidence, m.Evidence...)
+	}
+}
 
 // heldSays says that all are held, or that too few are left of what the node offers.
 func heldSays(n *view.Node, a view.Ask, b *blocker, what string) string {
@@ -37,11 +51,11 @@ func sharedGPUs(n *view.Node, a view.Ask) bool {
 	return strings.HasSuffix(string(a.Resource), ".shared") || strings.HasSuffix(n.Labels["nvidia.com/gpu.product"], "-SHARED") || err == nil && replicas > 1
 }
 
-// devicesInUse: the same of devices of other makers, which their plugins announce as other
-// resources.
+// devicesInUse: the same of devices that other plugins announce, of other makers or for virtual
+// machines.
 var devicesInUse = Rule{ID: diagnosis.GPUsInUse, Tell: func(c *Case, n *view.Node, b *blocker) *finding {
 	name := string(b.scarce)
-	if maker, _, extended := strings.Cut(name, "/"); !extended || maker == "nvidia.com" {
+	if !strings.Contains(name, "/") || view.IsGPU(b.scarce) {
 		return nil
 	}
 	has, wants := n.Status.Allocatable[b.scarce], c.Wants[b.scarce]

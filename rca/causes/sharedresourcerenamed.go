@@ -6,12 +6,17 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/stack"
 	"github.com/unpend/unpend/rca/view"
 )
 
 // sharedResourceRenamed: the node offers the devices under the other of the two
-// names.
-var sharedResourceRenamed = Rule{ID: diagnosis.SharedResourceRenamed, Tell: func(_ *Case, n *view.Node, b *blocker) *finding {
+// names, or under another of its maker's.
+var sharedResourceRenamed = Rule{ID: diagnosis.SharedResourceRenamed, Tell: func(c *Case, n *view.Node, b *blocker) *finding {
+	if other := c.OtherName(n, b.scarce); other != "" && offersNone(n, b.scarce) {
+		return &finding{diagnosis.Proven, "offers " + string(other) + ", not " + string(b.scarce), []diagnosis.Evidence{diagnosis.Fact(n.Ref(), "offers "+string(other)+" and no "+string(b.scarce),
+			diagnosis.That(diagnosis.Allocatable, string(other), diagnosis.IsNot, "0"), diagnosis.That(diagnosis.Allocatable, string(b.scarce), diagnosis.Is, "0"))}}
+	}
 	if b.Allocatable > 0 || !view.IsGPU(b.scarce) {
 		return nil
 	}
@@ -26,5 +31,15 @@ var sharedResourceRenamed = Rule{ID: diagnosis.SharedResourceRenamed, Tell: func
 	if n.Allocatable(corev1.ResourceName(other)) == 0 {
 		return nil
 	}
-	return &finding{diagnosis.Proven, "offers " + other + ", not " + r, []diagnosis.Evidence{diagnosis.Fact(n.Ref(), "advertises "+n.Advertised(), n.Advertises()...)}}
+	f := &finding{diagnosis.Proven, "offers " + other + ", not " + r, []diagnosis.Evidence{diagnosis.Fact(n.Ref(), "advertises "+n.Advertised(), n.Advertises()...)}}
+	if f.beside(c.misread(n)); shared {
+		f.beside(stack.Of(c.Cluster).Misnamed(n))
+	}
+	return f
 }}
+
+// OtherName is another name under which the node offers what of another maker it does not offer
+// by the one that is asked; empty for none.
+func (c *Case) OtherName(n *view.Node, asked corev1.ResourceName) corev1.ResourceName {
+	return stack.OtherName(n, asked)
+}

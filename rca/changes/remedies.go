@@ -36,7 +36,7 @@ type remedy struct {
 // remedies says of each cause what can be done about it, a line each. What makes room
 // for a pod whatever the cause is (evictions, a smaller request) is resourceChanges' own.
 var remedies = map[diagnosis.CauseID]remedy{
-	diagnosis.MIGLayoutMismatch:   {layout: true},
+	diagnosis.MIGLayoutMismatch:   {layout: true, repair: ofNodeFor(mend.Configure, diagnosis.MIGLayoutMismatch)},
 	diagnosis.MIGFragmented:       {layout: true},
 	diagnosis.MIGFull:             {layout: true},
 	diagnosis.MIGInstancesInUse:   {layout: true},
@@ -62,7 +62,11 @@ var remedies = map[diagnosis.CauseID]remedy{
 		}
 		return append([]edit.Change{mend.RestartPlugin(c.Workload, n, diagnosis.MIGLayoutDrift)}, c.remakeLost(n)...)
 	}},
-	diagnosis.GPURequestTooLarge:       {repair: (*Bench).fewerGPUs},
+	diagnosis.GPURequestTooLarge: {repair: (*Bench).fewerGPUs},
+	diagnosis.GPUsInUse:          {repair: ofNodeFor(mend.Configure, diagnosis.GPUsInUse)},
+	diagnosis.SharedResourceRenamed: {repair: func(c *Bench, n *view.Node) []edit.Change {
+		return append(c.otherName(n), mend.Configure(c.Workload, n, diagnosis.SharedResourceRenamed)...)
+	}},
 	diagnosis.DevicePluginDown:         {repair: mending(diagnosis.DevicePluginDown)},
 	diagnosis.GPUUnhealthy:             {layout: true, repair: one(mend.RestartPlugin, diagnosis.GPUUnhealthy), alone: func(_ *Bench, n *view.Node) []edit.Change { return []edit.Change{mend.Quarantine(n)} }},
 	diagnosis.SharedRequestTooLarge:    {pod: of(retry.OneShare)},
@@ -126,6 +130,11 @@ func ofNode(changes func(*edit.Workload, *view.Node) []edit.Change) func(*Bench,
 // anyNode is one change that is the same on every node.
 func anyNode(change func(*edit.Workload) edit.Change) func(*Bench, *view.Node) []edit.Change {
 	return func(c *Bench, _ *view.Node) []edit.Change { return []edit.Change{change(c.Workload)} }
+}
+
+// ofNodeFor is ofNode, of a change that is told for which cause it is.
+func ofNodeFor(changes func(*edit.Workload, *view.Node, diagnosis.CauseID) []edit.Change, id diagnosis.CauseID) func(*Bench, *view.Node) []edit.Change {
+	return func(c *Bench, n *view.Node) []edit.Change { return changes(c.Workload, n, id) }
 }
 
 // mending is the remedy of a link of the device stack.

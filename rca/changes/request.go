@@ -41,6 +41,22 @@ func (c *Bench) changeGPURequest(n *view.Node, cause diagnosis.CauseID, a view.A
 	return out
 }
 
+// otherName asks GPUs of another maker by the name under which the node offers them.
+func (c *Bench) otherName(n *view.Node) []edit.Change {
+	for _, name := range view.SortedNames(c.Wants) {
+		other := c.OtherName(n, name)
+		if q := n.Status.Allocatable[name]; other == "" || !q.IsZero() {
+			continue
+		}
+		title := "ask " + string(other) + " instead of " + string(name)
+		if part, parted := strings.CutPrefix(string(other), "amd.com/"); parted && !strings.HasPrefix(part, "spx") {
+			title += " (a part of a GPU, with a part of its memory)"
+		}
+		return []edit.Change{c.ChangeRequest(diagnosis.SharedResourceRenamed, title, edit.AskOther(name, other))}
+	}
+	return nil
+}
+
 // real says whether a node has what it offers: what its device plugin still counts of a
 // former layout the kubelet would not get, and a whole GPU whose MIG mode waits for a
 // reset is none after it.

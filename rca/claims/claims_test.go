@@ -1,6 +1,7 @@
 package claims
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -162,6 +163,21 @@ func TestDevicesBecomeFree(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Of all claims whose pods are gone the commands are written out: so many the title counts.
+func TestAllOrphansAreFreed(t *testing.T) {
+	w := edittest.New()
+	w.AddNode(sim.Node{Name: "n"})
+	c := edit.New(w.Case(t, "Deployment"))
+	var orphans []devices.Orphan
+	for i := range 9 {
+		orphans = append(orphans, devices.Orphan{Claim: &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: fmt.Sprintf("c%d", i)}}, Gone: []devices.Gone{{Namespace: "a", Name: fmt.Sprintf("p%d", i)}}})
+	}
+	got := giveBack(c.Node("n"), orphans)
+	if !strings.HasPrefix(got.Title, "free 9 ResourceClaims") || len(got.Commands) != 1+2*9 || !strings.Contains(got.Commands[18], "resourceclaim c8 ") {
+		t.Errorf("%s: %q", got.Title, got.Commands)
 	}
 }
 

@@ -10,16 +10,13 @@ import (
 	"github.com/unpend/unpend/rca/view"
 )
 
-// maxGivenBack bounds the claims whose commands are written out.
-const maxGivenBack = 8
-
 // giveBack frees what claims hold for pods that are gone. That is the work of Kubernetes'
 // own controller, so it is looked at first; and a pod that was deleted by force can still run
 // on its node, where freeing its devices would have two use one.
 func giveBack(n *view.Node, orphans []devices.Orphan) edit.Change {
 	var names, commands []string
 	commands = append(commands, "kubectl -n kube-system get pods -l component=kube-controller-manager  # its resource claim controller frees such claims, once it runs and minds them")
-	for _, o := range orphans[:min(len(orphans), maxGivenBack)] {
+	for _, o := range orphans {
 		names = append(names, o.Claim.Namespace+"/"+o.Claim.Name)
 		for _, g := range o.Gone {
 			commands = append(commands, fmt.Sprintf("kubectl debug node/%s -it --image=busybox --profile=sysadmin -- chroot /host crictl pods --namespace %s --name %s  # none may be Ready: a pod deleted by force can run on", n.Name, g.Namespace, g.Name))

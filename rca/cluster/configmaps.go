@@ -61,9 +61,9 @@ func (f *Follower) configMaps(ctx context.Context, s *State) {
 // maxPluginMaps bounds the configs of device plugins that are got.
 const maxPluginMaps = 8
 
-// pluginMaps are the configs that device plugins mount, which say how GPUs are shared: by
-// time-slicing or MPS, and by which strategy (k8s-device-plugin, chart and GPU Operator).
-// Scripts that the GPU Operator mounts beside are none.
+// pluginMaps are the configs that device plugins mount, or have in their environment, which say
+// how GPUs are shared: by time-slicing or MPS, and by which strategy (k8s-device-plugin, chart and
+// GPU Operator). Scripts that the GPU Operator mounts beside are none.
 func pluginMaps(s *State) []types.NamespacedName {
 	var out []types.NamespacedName
 	for _, ds := range s.DaemonSets {
@@ -71,12 +71,27 @@ func pluginMaps(s *State) []types.NamespacedName {
 		if !slices.ContainsFunc(spec.Containers, func(c corev1.Container) bool { return strings.HasPrefix(c.Name, "nvidia-device-plugin") }) {
 			continue
 		}
-		for _, v := range spec.Volumes {
-			if v.ConfigMap == nil || strings.HasSuffix(v.ConfigMap.Name, "-entrypoint") {
-				continue
-			}
-			if one := (types.NamespacedName{Namespace: ds.Namespace, Name: v.ConfigMap.Name}); len(out) < maxPluginMaps && !slices.Contains(out, one) {
+		for _, name := range mapsOf(spec) {
+			if one := (types.NamespacedName{Namespace: ds.Namespace, Name: name}); len(out) < maxPluginMaps && !strings.HasSuffix(name, "-entrypoint") && !slices.Contains(out, one) {
 				out = append(out, one)
+			}
+		}
+	}
+	return out
+}
+
+// mapsOf are the ConfigMaps that pods of a template are given whole.
+func mapsOf(spec *corev1.PodSpec) []string {
+	var out []string
+	for _, v := range spec.Volumes {
+		if v.ConfigMap != nil {
+			out = append(out, v.ConfigMap.Name)
+		}
+	}
+	for _, c := range spec.Containers {
+		for _, from := range c.EnvFrom {
+			if from.ConfigMapRef != nil {
+				out = append(out, from.ConfigMapRef.Name)
 			}
 		}
 	}

@@ -112,7 +112,7 @@ func setResource(r *corev1.ResourceRequirements, name corev1.ResourceName, q res
 		r.Requests = corev1.ResourceList{}
 	}
 	r.Requests[name] = q
-	if _, ok := r.Limits[name]; ok || strings.HasPrefix(string(name), "nvidia.com/") {
+	if _, ok := r.Limits[name]; ok || strings.Contains(string(name), "/") {
 		if r.Limits == nil {
 			r.Limits = corev1.ResourceList{}
 		}

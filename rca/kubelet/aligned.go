@@ -20,7 +20,7 @@ func (c *Case) Aligned(fits []string) *view.Finding {
 	}
 	says := "the kubelet could not align its devices and CPUs on one NUMA node"
 	if t := c.Turned(); t != nil {
-		zones := c.zones(t.On)
+		zones, claims := c.zones(t.On)
 		says = fmt.Sprintf("the kubelet of %s could not align its devices and CPUs on one NUMA node", t.On)
 		if t.Node != nil && slices.Contains(fits, t.On) {
 			says += "; by count the node has them free, so it is where they lie"
@@ -30,13 +30,21 @@ func (c *Case) Aligned(fits []string) *view.Finding {
 		}
 		if zones != "" {
 			says += ": by its NodeResourceTopology " + zones
-			evidence = append(evidence, diagnosis.Evidence{Ref: "NodeResourceTopology/" + t.On, Fact: zones})
+			evidence = append(evidence, diagnosis.Fact("NodeResourceTopology/"+t.On, zones, claims...))
 		}
 		evidence = append(evidence, c.turnedEvidence(t)...)
 		if t.Node != nil {
 			cpu, free := t.Node.Status.Allocatable[corev1.ResourceCPU], t.Node.Free(corev1.ResourceCPU)
 			evidence = append(evidence, diagnosis.Fact(t.Node.Ref(), fmt.Sprintf("cpu: allocatable %s, %s free by the requests of its pods", cpu.String(), free.String()),
 				diagnosis.That(diagnosis.Allocatable, "cpu", diagnosis.Is, cpu.String()), diagnosis.That(diagnosis.Free, "cpu", diagnosis.Is, free.String())))
+		}
+		if b := c.Beyond(t); b != nil { // whoever leaves is no help
+			says += fmt.Sprintf("; it asks for %s %s together, and the largest NUMA node has %s", b.Asked.String(), b.Resource, b.Most.String())
+			asks := diagnosis.Evidence{Ref: c.Ref(), Fact: fmt.Sprintf("asks for %s %s together", b.Asked.String(), b.Resource)}
+			if len(c.Pod.Spec.Containers) == 1 { // what one of several asks is not what the pod does
+				asks.Claims = c.Claims(diagnosis.That(diagnosis.Requests, string(b.Resource), diagnosis.Is, b.Asked.String()))
+			}
+			evidence = append(evidence, asks)
 		}
 		says += t.stormSays()
 	}

@@ -32,7 +32,7 @@ func Hindered(w *view.Cluster, unprepared []*corev1.Pod) *Hindrance {
 		return nil
 	}
 	p := unprepared[0]
-	for _, look := range []func(*view.Cluster, *corev1.Pod, string) *Hindrance{notReserved, heldByDriver, helperAway} {
+	for _, look := range []func(*view.Cluster, *corev1.Pod, string) *Hindrance{notReserved, heldByDriver, unseenByDriver, helperAway} {
 		if h := look(w, p, unpreparedSays(p)); h != nil {
 			return h
 		}
@@ -108,6 +108,34 @@ func heldByDriver(w *view.Cluster, p *corev1.Pod, says string) *Hindrance {
 		Commands: []string{look + "  # none of these may use " + device, debug + "cat " + file, "kubectl cordon " + node,
 			"kubectl drain " + node + " --ignore-daemonsets --delete-emptydir-data  # where the file has claims of other pods too: the driver has to give those back first",
 			debug + "mv " + file + " " + file + ".old", "# then delete the driver's pod on " + node + ": it starts with an empty record", "kubectl uncordon " + node}}
+}
+
+// notSeen is NVML's word for a GPU that NVIDIA's driver does not serve, though it has been offered
+// (kubernetes-sigs/dra-driver-nvidia-gpu, nvlib.go).
+var notSeen = regexp.MustCompile(`device handle from UUID '?(GPU-[0-9A-Za-z-]+)'?: ?(Not Found|GPU is lost)`)
+
+// unseenByDriver: the devices were published while the kernel's driver served the GPU, and it does
+// not now: it is bound to another (kubernetes-sigs/dra-driver-nvidia-gpu#1330), or lost.
+func unseenByDriver(w *view.Cluster, p *corev1.Pod, says string) *Hindrance {
+	m := notSeen.FindStringSubmatch(says)
+	if m == nil {
+		return nil
+	}
+	node, uuid := p.Spec.NodeName, m[1]
+	h := &Hindrance{Says: "NVIDIA's driver does not serve " + uuid + " any more: it is bound to another driver (vfio-pci), or lost",
+		Title: "see which driver serves " + uuid + " of " + node + ", and give it back to NVIDIA's", Unproven: "which driver serves a GPU is in no object", Risk: diagnosis.MediumRisk, StopsUnknown: true, Minutes: 10,
+		Commands: []string{fmt.Sprintf("kubectl debug node/%s -it --image=busybox -- chroot /host sh -c 'lspci -nnk -d 10de:; nvidia-smi -L'  # Kernel driver in use: vfio-pci", node),
+			"kubectl get pods -A -o wide --field-selector spec.nodeName=" + node + "  # a virtual machine that still runs may have it",
+			"# on the machine, where nobody has it: echo ADDRESS > /sys/bus/pci/drivers/vfio-pci/unbind; echo ADDRESS > /sys/bus/pci/drivers/nvidia/bind",
+			"# then delete the DRA driver's pod on " + node + ": it publishes what is there"}}
+	for _, r := range w.State.ResourceSlices {
+		for _, d := range r.Spec.Devices {
+			if a := d.Attributes["uuid"].StringValue; a != nil && *a == uuid {
+				h.Evidence = []diagnosis.Evidence{diagnosis.Fact("ResourceSlice/"+r.Name, "offers "+d.Name+", which is "+uuid, diagnosis.That("spec.devices", "", diagnosis.Contains, uuid))}
+			}
+		}
+	}
+	return h
 }
 
 // deviceOf is the claim of the pod that has a device, as namespace/name, with the device's driver;

@@ -120,6 +120,10 @@ func TestHindered(t *testing.T) {
 		"held for a claim that is there": {says: held, edit: func(w *rcatest.World) {
 			w.ResourceClaims = append(w.ResourceClaims, &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "b", Name: "theirs", UID: otherUID}})
 		}, want: "its driver has device gpu-7 for ResourceClaim b/theirs"},
+		"bound to another driver": {says: "error getting device handle from UUID 'GPU-1a': Not Found", edit: func(w *rcatest.World) {
+			uuid := "GPU-1a"
+			w.ResourceSlices = append(w.ResourceSlices, &resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: "s"}, Spec: resourcev1.ResourceSliceSpec{Devices: []resourcev1.Device{{Name: "other"}, {Name: "gpu-0", Attributes: map[resourcev1.QualifiedName]resourcev1.DeviceAttribute{"uuid": {StringValue: &uuid}}}}}})
+		}, want: "NVIDIA's driver does not serve GPU-1a any more: it is bound to another driver (vfio-pci), or lost", has: "lspci -nnk"},
 		"a helper of the claim":            {says: "MPS control daemon is not yet ready", edit: crashes("mps-control-daemon-"+mineUID+"-44f48-x", nil), want: "it waits for pod d/mps-control-daemon-" + mineUID + "-44f48-x, whose container c is in CrashLoopBackOff after 3 restarts"},
 		"a domain's daemon":                {says: "error asserting ComputeDomain Ready", edit: crashes("cd", domain), want: "it waits for pod d/cd, whose container c is in CrashLoopBackOff after 3 restarts", has: "nvidia-imex.service"},
 		"a domain's daemon, other words":   {says: "no such device", edit: crashes("cd", domain)},

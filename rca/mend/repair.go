@@ -12,6 +12,7 @@ import (
 	"github.com/unpend/unpend/nodeprobe"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
+	"github.com/unpend/unpend/rca/stack"
 	"github.com/unpend/unpend/rca/terms"
 	"github.com/unpend/unpend/rca/view"
 )
@@ -32,6 +33,9 @@ func RestartPlugin(c *edit.Workload, n *view.Node, cause diagnosis.CauseID) edit
 		ch.Untestable = "nobody knows what it will offer: nothing reports the GPUs of " + n.Name
 	}
 	p := n.PluginPod()
+	if other := stack.Of(c.Cluster).PluginOf(n, c.Wants); other != nil {
+		p = other
+	}
 	if p == nil {
 		ch.Manual = true
 		ch.Commands = []string{fmt.Sprintf("kubectl get pods -A --field-selector spec.nodeName=%s | grep device-plugin  # delete that pod; its DaemonSet recreates it", n.Name)}

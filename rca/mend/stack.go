@@ -43,6 +43,18 @@ func Upgrade(c *edit.Workload, n *view.Node) []edit.Change {
 	})
 }
 
+// Configure has the device plugin read, or read as it is meant, what is written for it.
+func Configure(c *edit.Workload, n *view.Node, cause diagnosis.CauseID) []edit.Change {
+	s := stack.Of(c.Cluster)
+	var out []edit.Change
+	for _, m := range []*stack.Misread{s.Misread(n), s.Misnamed(n), s.LayoutUnread(n)} {
+		if m != nil {
+			out = append(out, mends(c, n, &stack.Finding{Cause: cause, Mends: []stack.Mend{m.Mend}}, nil)...)
+		}
+	}
+	return out
+}
+
 // mends are the changes that a finding's mends are; after is what the node offers once one
 // of them has come to its end, or why nobody knows.
 func mends(c *edit.Workload, n *view.Node, f *stack.Finding, after func(asked bool) (func(*corev1.Node), string)) []edit.Change {

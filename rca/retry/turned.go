@@ -83,7 +83,7 @@ func Again(c *edit.Workload) []edit.Change {
 		if asks {
 			out = append(out, ch)
 		}
-		if !asks || occupied(t) { // else nobody is in its way
+		if t.Occupied() && c.Kubelet.Beyond(t) == nil { // else nobody is in its way
 			out = append(out, freeSocket(c, t))
 		}
 		return append(out, askAligned(c, t))
@@ -257,18 +257,8 @@ func freeSocket(_ *edit.Workload, t *kubelet.Turned) edit.Change {
 			ch.Commands = append(ch.Commands, "# if it holds the socket: "+edit.EvictCommand(p))
 		}
 	}
-	if ch.StopsUnknown = len(ch.Steps) > 1; !ch.StopsUnknown && !occupied(t) { // some of them, once somebody has looked
-		ch.Steps = append(ch.Steps, "no pod holds GPUs there: it asks for more than one NUMA node has")
-	}
+	ch.StopsUnknown = len(ch.Steps) > 1 // some of them, once somebody has looked
 	return ch
-}
-
-// occupied says whether another pod holds GPUs of the node, or CPUs of its own: the kubelet gives
-// those to containers that ask whole ones of a pod whose requests are its limits.
-func occupied(t *kubelet.Turned) bool {
-	return slices.ContainsFunc(t.Node.Pods, func(p *corev1.Pod) bool {
-		return view.HoldsGPU(t.Node.Requests[p]) || p.Status.QOSClass == corev1.PodQOSGuaranteed
-	})
 }
 
 // leaveOutInit is for init containers that ask whole CPUs: the kubelet gives them theirs first,
@@ -292,7 +282,18 @@ func leaveOutInit(c *edit.Workload, t *kubelet.Turned) (edit.Change, bool) {
 func askAligned(c *edit.Workload, t *kubelet.Turned) edit.Change {
 	ch := edit.Change{Kind: diagnosis.ChangeRequest, Manual: true, Minutes: 2, Risk: diagnosis.MediumRisk, Title: "ask for no more GPUs and CPUs than one NUMA node of " + t.On + " has, in " + c.WorkloadName(),
 		Untestable: "what one NUMA node has is in no object read here", Drained: c.Cluster.Running(c.Incident.Workload), StopsUnknown: true}
-	ch.Commands = []string{fmt.Sprintf("kubectl debug node/%s -it --image=busybox --profile=sysadmin -- chroot /host nvidia-smi topo -m", t.On)}
-	ch.Commands = append(ch.Commands, c.EditByHand("fewer GPUs or CPUs"))
+	debug := fmt.Sprintf("kubectl debug node/%s -it --image=busybox --profile=sysadmin -- chroot /host ", t.On)
+	ch.Commands = []string{debug + "nvidia-smi topo -m"}
+	change := "fewer GPUs or CPUs"
+	switch b := c.Kubelet.Beyond(t); {
+	case b != nil:
+		change = fmt.Sprintf("at most %s %s", b.Most.String(), b.Resource)
+		ch.Title = fmt.Sprintf("have %s ask for %s: no NUMA node of %s has more", c.WorkloadName(), change, t.On)
+		ch.Untestable = "what a kubelet aligns nobody can try on a copy"
+		ch.Commands = []string{"kubectl get noderesourcetopologies.topology.node.k8s.io " + t.On + " -o yaml"}
+	case !t.Occupied():
+		ch.Commands = append(ch.Commands, debug+"lscpu  # the CPUs of each NUMA node", debug+"grep -A2 -i -e topologyManager -e reserved /var/lib/kubelet/config.yaml")
+	}
+	ch.Commands = append(ch.Commands, c.EditByHand(change))
 	return ch
 }

@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"regexp"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -8,7 +9,8 @@ import (
 
 // amd is AMD (ROCm/k8s-device-plugin).
 var amd = &maker{
-	whose: "AMD's", prefix: "amd.com/", plugin: "device plugin of AMD's", is: isAMDPlugin,
+	whose: "AMD's", has: "has GPUs of AMD's", plug: "AMD's device plugin", plugin: "device plugin of AMD's", is: isAMDPlugin,
+	announces: func(r corev1.ResourceName) bool { return strings.HasPrefix(string(r), "amd.com/") }, devices: isAMDGPU,
 	// Of node feature discovery, with the rules of AMD's operator or by the class of the device
 	// (display, 3D, accelerator).
 	labels: []string{
@@ -16,7 +18,8 @@ var amd = &maker{
 		"feature.node.kubernetes.io/pci-0300_1002.present", "feature.node.kubernetes.io/pci-0380_1002.present", "feature.node.kubernetes.io/pci-1200_1002.present",
 	},
 	written: []string{"amd.com/gpu.", "beta.amd.com/gpu."},
-	behind:  "the driver (amdgpu) serves no card", image: "rocm/k8s-device-plugin", driver: "amdgpu", shows: "/sys/module/amdgpu /dev/kfd /dev/dri",
+	parted:  "amd.com/compute-memory-partition",
+	behind:  "the driver (amdgpu) serves no card", image: "rocm/k8s-device-plugin", driver: "amdgpu", shows: "ls /sys/module/amdgpu /dev/kfd /dev/dri",
 	steps: []string{"see that the machine's driver shows the card: /dev/kfd is there", "install AMD's device plugin, or its GPU operator with a DeviceConfig that selects the node"},
 	install: func(node string) []string {
 		return []string{"kubectl create -f https://raw.githubusercontent.com/ROCm/k8s-device-plugin/master/k8s-ds-amdgpu-dp.yaml", "kubectl get deviceconfigs -A -o yaml  # of AMD's GPU operator: spec.selector has to be a label of " + node}
@@ -28,4 +31,12 @@ func isAMDPlugin(c corev1.Container) bool {
 	image := c.Image[strings.LastIndex(c.Image, "/")+1:]
 	ofAMD := strings.Contains(c.Image, "rocm") || strings.Contains(c.Image, "amd")
 	return ofAMD && strings.HasPrefix(image, "k8s-device-plugin") && !strings.Contains(image, "labeller")
+}
+
+// amdPart is the name of a part of a GPU, or of a whole one, where the plugin names GPUs by how
+// they are parted (its -resource_naming_strategy=mixed).
+var amdPart = regexp.MustCompile(`^amd\.com/[sdtqc]px_nps[0-9]+$`)
+
+func isAMDGPU(r corev1.ResourceName) bool {
+	return r == "amd.com/gpu" || amdPart.MatchString(string(r))
 }

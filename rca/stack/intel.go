@@ -9,11 +9,13 @@ import (
 // intel is Intel (intel/intel-device-plugins-for-kubernetes, cmd/gpu_plugin). Its plugin
 // announces a resource for each of the kernel's drivers: gpu.intel.com/i915 and gpu.intel.com/xe.
 var intel = &maker{
-	whose: "Intel's", prefix: "gpu.intel.com/", plugin: "device plugin of Intel's", is: isIntelPlugin,
+	whose: "Intel's", has: "has GPUs of Intel's", plug: "Intel's device plugin", plugin: "device plugin of Intel's", is: isIntelPlugin,
+	announces: func(r corev1.ResourceName) bool { return strings.HasPrefix(string(r), "gpu.intel.com/") },
+	devices:   func(r corev1.ResourceName) bool { return r == "gpu.intel.com/i915" || r == "gpu.intel.com/xe" },
 	// Of node feature discovery, with the rules of Intel's plugins or by the class of the device.
 	labels:  []string{"intel.feature.node.kubernetes.io/gpu", "feature.node.kubernetes.io/pci-0300_8086.present", "feature.node.kubernetes.io/pci-0380_8086.present"},
 	written: []string{"gpu.intel.com/"},
-	behind:  "the driver (i915 or xe) serves no card", image: "intel-gpu-plugin", driver: "i915 or xe", shows: "/sys/class/drm /dev/dri",
+	behind:  "the driver (i915 or xe) serves no card", image: "intel-gpu-plugin", driver: "i915 or xe", shows: "ls /sys/class/drm /dev/dri",
 	steps: []string{"see that the machine's driver shows the card: /dev/dri is there", "install Intel's GPU plugin, or its operator with a GpuDevicePlugin that selects the node"},
 	install: func(node string) []string {
 		return []string{"kubectl apply -k https://github.com/intel/intel-device-plugins-for-kubernetes/deployments/gpu_plugin", "kubectl get gpudeviceplugins -o yaml  # of Intel's operator: spec.nodeSelector has to be labels of " + node}

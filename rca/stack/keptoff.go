@@ -1,8 +1,8 @@
 package stack
 
 import (
-	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -62,16 +62,30 @@ func (s *Stack) letOn(n *view.Node, d *set, m misses, until string) Mend {
 	return out
 }
 
-// tolerate is the command that has a DaemonSet tolerate taints. The GPU Operator's list
-// replaces its default, so that is written out too.
+// ofGPUs is the toleration that NVIDIA's charts and manifests bring along.
+var ofGPUs = corev1.Toleration{Key: string(view.WholeGPU), Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule}
+
+// tolerate is the command that has a DaemonSet tolerate taints. A list replaces the one before,
+// and the GPU Operator's its default, so what is tolerated now is written out too.
 func (s *Stack) tolerate(d *set, taints []corev1.Taint) string {
-	var list []corev1.Toleration
-	operator := d.ofOperator() || d.role == driver || d.role == toolkit
-	if operator {
-		list = append(list, corev1.Toleration{Key: string(view.WholeGPU), Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule})
-	} else {
-		list = append(list, d.Spec.Template.Spec.Tolerations...)
+	has := d.Spec.Template.Spec.Tolerations
+	if d.ofOperator() || d.role == driver || d.role == toolkit {
+		if !slices.ContainsFunc(has, func(t corev1.Toleration) bool { return t.Key == ofGPUs.Key }) {
+			has = slices.Concat([]corev1.Toleration{ofGPUs}, has)
+		}
+		return fmt.Sprintf(`kubectl patch clusterpolicy %s --type=merge -p '{"spec":{"daemonsets":{"tolerations":%s}}}'`, s.policyName(), tolerations(has, taints))
 	}
+	return tolerating(d.Namespace, d.Name, has, taints)
+}
+
+// tolerating is the command for a DaemonSet that tolerates some already.
+func tolerating(namespace, name string, has []corev1.Toleration, taints []corev1.Taint) string {
+	return fmt.Sprintf(`kubectl -n %s patch daemonset %s --type=merge -p '{"spec":{"template":{"spec":{"tolerations":%s}}}}'`, namespace, name, tolerations(has, taints))
+}
+
+// tolerations are those of before and one for each taint, as JSON.
+func tolerations(has []corev1.Toleration, taints []corev1.Taint) []byte {
+	list := slices.Clone(has)
 	for _, t := range taints {
 		one := corev1.Toleration{Key: t.Key, Operator: corev1.TolerationOpEqual, Value: t.Value, Effect: t.Effect}
 		if t.Value == "" {
@@ -79,14 +93,7 @@ func (s *Stack) tolerate(d *set, taints []corev1.Taint) string {
 		}
 		list = append(list, one)
 	}
-	data, err := json.Marshal(list)
-	if err != nil {
-		return "kubectl -n " + d.Namespace + " edit daemonset " + d.Name
-	}
-	if operator {
-		return fmt.Sprintf(`kubectl patch clusterpolicy %s --type=merge -p '{"spec":{"daemonsets":{"tolerations":%s}}}'`, s.policyName(), data)
-	}
-	return fmt.Sprintf(`kubectl -n %s patch daemonset %s --type=merge -p '{"spec":{"template":{"spec":{"tolerations":%s}}}}'`, d.Namespace, d.Name, data)
+	return diagnosis.MustJSON(list)
 }
 
 // relabel is what a label of the node that keeps something off is changed to.
@@ -167,6 +174,7 @@ END`, d.Namespace)}
 	case strings.Contains(message, "security context constraint"):
 		account := d.Spec.Template.Spec.ServiceAccountName
 		m.Title = fmt.Sprintf("let the service account %s use privileged containers", account)
+		m.Risk = diagnosis.MediumRisk // every pod of that account may be privileged then
 		m.Commands = []string{fmt.Sprintf("oc adm policy add-scc-to-user privileged -z %s -n %s", account, d.Namespace)}
 	default:
 		m.Title = "have the API server accept the pods of " + d.Namespace + "/" + d.Name

@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,26 +12,34 @@ import (
 	"github.com/unpend/unpend/rca/view"
 )
 
-// maker is one of GPUs other than NVIDIA's: how its device plugin is told, what says that a
-// node has a GPU of its, and what brings the plugin. Nothing of NVIDIA's has a part in it.
+// maker is one of GPUs that other device plugins announce than NVIDIA's for containers: how its
+// plugin is told, what says that a node has a GPU of its, and what brings the plugin. Nothing of
+// NVIDIA's for containers has a part in it.
 type maker struct {
-	whose  string // "AMD's"
-	prefix string // begins the resources that its device plugin announces
-	plugin role
-	is     func(corev1.Container) bool
-	// labels say by their value "true" that a node has one; keys that begin as written are its
-	// labeller's, of the properties of the card.
+	whose string // "AMD's"
+	has   string // "has GPUs of AMD's"
+	plug  string // "AMD's device plugin"
+	// announces tells the resources that its device plugin announces, and devices those of them
+	// that are GPUs or parts of such, and not what stands beside them.
+	announces, devices func(corev1.ResourceName) bool
+	plugin             role
+	before             role // what its plugin waits for, and is kept off by labels too; empty for none
+	is                 func(corev1.Container) bool
+	// labels say that a node has one, by "key=value" or by the value "true"; keys that begin as
+	// written are its labeller's, of the properties of the card.
 	labels, written []string
+	signed          bool     // names of its form are others' too: a node has to say that it has one
+	parted          string   // the label that says in which parts its GPUs are; whole ones begin with spx
 	behind          string   // completes "announces none, as where …"
 	image           string   // is in the image of its plugin
 	driver          string   // what has to be loaded on the machine
-	shows           string   // where the machine shows that it serves a card
+	shows           string   // the command by which the machine shows that it serves a card
 	steps           []string // how the plugin is installed
 	install         func(node string) []string
 }
 
 // makers are those whose device plugins are known.
-var makers = []*maker{amd, intel}
+var makers = []*maker{amd, intel, virtual}
 
 // Maker is whose GPUs a resource is, where it is another maker's than NVIDIA; empty for any
 // other resource.
@@ -43,7 +52,7 @@ func Maker(resource corev1.ResourceName) string {
 
 func makerOf(resource corev1.ResourceName) *maker {
 	for _, m := range makers {
-		if strings.HasPrefix(string(resource), m.prefix) {
+		if m.announces(resource) {
 			return m
 		}
 	}
@@ -63,8 +72,9 @@ func makerPlugin(containers []corev1.Container) role {
 
 // sign is the label by which a node is known to have a GPU of the maker's; empty for none.
 func (m *maker) sign(n *view.Node) string {
-	for _, key := range m.labels {
-		if n.Labels[key] == "true" {
+	for _, label := range m.labels {
+		key, value, _ := strings.Cut(label, "=")
+		if n.Labels[key] == cmp.Or(value, "true") {
 			return key
 		}
 	}
@@ -80,16 +90,27 @@ func (m *maker) sign(n *view.Node) string {
 	return slices.Min(written)
 }
 
+// PluginOf is the pod of another maker's device plugin on the node, where GPUs of that maker are
+// asked; nil for none.
+func (s *Stack) PluginOf(n *view.Node, wants corev1.ResourceList) *corev1.Pod {
+	for _, name := range view.SortedNames(wants) {
+		if m := makerOf(name); m != nil {
+			return s.podOf(n, m.plugin)
+		}
+	}
+	return nil
+}
+
 // OfMaker is why a node that has GPUs of another maker's offers none of a resource; nil where it
 // offers some, and where nothing says that it has one.
 func (s *Stack) OfMaker(n *view.Node, resource corev1.ResourceName) *Finding {
 	m := makerOf(resource)
 	offered, had := n.Status.Allocatable[resource], false
-	if m == nil || !offered.IsZero() {
+	if m == nil || !offered.IsZero() || OtherName(n, resource) != "" {
 		return nil
 	}
 	sign := m.sign(n)
-	if _, had = n.Status.Capacity[resource]; sign == "" && !had {
+	if _, had = n.Status.Capacity[resource]; sign == "" && (!had || m.signed) {
 		return nil
 	}
 	f := s.ofMaker(m, n, resource, had)
@@ -103,7 +124,7 @@ func (s *Stack) OfMaker(n *view.Node, resource corev1.ResourceName) *Finding {
 
 func (s *Stack) ofMaker(mk *maker, n *view.Node, resource corev1.ResourceName, had bool) *Finding {
 	if unread := s.notSeen(); unread != "" {
-		f := s.finding(Installed, Unseen, diagnosis.DevicePluginDown, "has GPUs of "+mk.whose+" and offers no "+string(resource), n.Ref(), "which device plugin there is was not seen: "+unread)
+		f := s.finding(Installed, Unseen, diagnosis.DevicePluginDown, mk.has+" and offers no "+string(resource), n.Ref(), "which device plugin there is was not seen: "+unread)
 		f.Certainty, f.Mends = diagnosis.Possible, []Mend{s.mendMaker(mk, n, nil)}
 		return f
 	}
@@ -113,16 +134,28 @@ func (s *Stack) ofMaker(mk *maker, n *view.Node, resource corev1.ResourceName, h
 	case pod != nil:
 		l := s.look(pod)
 		if left := podTime - s.since(pod.CreationTimestamp.Time); left > 0 && l.state != Failed && !l.loops {
-			f := s.finding(Plugin, Starting, diagnosis.DevicePluginDown, "is starting: the pod of "+mk.whose+" device plugin is "+view.Age(podTime-left)+" old", podRef(pod), orReady(l), l.claims...)
+			f := s.finding(Plugin, Starting, diagnosis.DevicePluginDown, "is starting: the pod of "+mk.plug+" is "+view.Age(podTime-left)+" old", podRef(pod), orReady(l), l.claims...)
 			f.Mends = []Mend{waitFor(n, "device plugin", left)}
 			return s.finishMaker(n, f)
 		}
-		says := mk.whose + " device plugin runs there and announces none, as where " + mk.behind
-		if l.state != "" {
-			says = mk.whose + " device plugin fails at " + orReady(l)
+		says := mk.plug + " runs there and announces none, as where " + mk.behind
+		parts := mk.parts(n)
+		if parts != "" {
+			says = mk.plug + " runs there and announces none of the parts that they are in (" + parts + ")"
 		}
-		f := s.finding(Registration, Failed, diagnosis.DevicePluginDown, "has GPUs of "+mk.whose+" and offers no "+string(resource)+": "+says, podRef(pod), orReady(l), l.claims...)
+		switch l.state {
+		case "":
+		case Waiting:
+			says = mk.plug + " waits in " + orReady(l)
+		default:
+			says = mk.plug + " fails at " + orReady(l)
+		}
+		f := s.finding(Registration, Failed, diagnosis.DevicePluginDown, mk.has+" and offers no "+string(resource)+": "+says, podRef(pod), orReady(l), l.claims...)
 		f.Certainty, f.Mends = diagnosis.Likely, []Mend{s.mendMaker(mk, n, pod)}
+		if parts != "" {
+			f.Evidence = append(f.Evidence, diagnosis.Fact(n.Ref(), "label "+parts, n.Labelled(mk.parted)...))
+			f.Mends[0].Steps = append(f.Mends[0].Steps, "versions of the plugin differ in which parts of GPUs they find: try another, or give the GPUs back whole (spx)")
+		}
 		return f
 	case len(sets) > 0:
 		d := sets[0]
@@ -130,19 +163,57 @@ func (s *Stack) ofMaker(mk *maker, n *view.Node, resource corev1.ResourceName, h
 		if m.none() {
 			return s.finishMaker(n, s.refusedPod(n, d, PluginOnNode))
 		}
-		f := s.finding(PluginOnNode, KeptOff, diagnosis.GPUStackNotOnNode, fmt.Sprintf("has GPUs of %s and offers no %s: %s/%s does not run there: %s", mk.whose, resource, d.Namespace, d.Name, d.text(n, m)), d.ref(), d.text(n, m), d.claims(n, m)...)
-		f.Mends = []Mend{s.letOn(n, d, m, "")}
+		f := s.finding(PluginOnNode, KeptOff, diagnosis.GPUStackNotOnNode, fmt.Sprintf("%s and offers no %s: %s/%s does not run there: %s", mk.has, resource, d.Namespace, d.Name, d.text(n, m)), d.ref(), d.text(n, m), d.claims(n, m)...)
+		f.Mends = []Mend{s.letBothOn(mk, n, d, m)}
 		return s.finishMaker(n, f)
 	}
-	f := s.finding(Installed, Missing, diagnosis.GPUStackMissing, fmt.Sprintf("has GPUs of %s, and no device plugin of %s is installed that announces %s", mk.whose, mk.whose, resource), n.Ref(), "no DaemonSet of the cluster is "+mk.whose+" device plugin",
+	f := s.finding(Installed, Missing, diagnosis.GPUStackMissing, fmt.Sprintf("%s, and no %s is installed that announces %s", mk.has, mk.plugin, resource), n.Ref(), "no DaemonSet of the cluster is "+mk.plug,
 		diagnosis.That("spec.template.spec.containers", "", diagnosis.ContainsNot, mk.image).Of("DaemonSet/*"))
 	if had { // it was announced once, by whatever does
 		f.Cause, f.Certainty = diagnosis.DevicePluginDown, diagnosis.Likely
 	}
-	f.Mends = []Mend{{Kind: diagnosis.RepairDeviceStack, Title: "install " + mk.whose + " device plugin, which announces the GPUs of " + n.Name, Risk: diagnosis.LowRisk, Minutes: 10,
+	f.Mends = []Mend{{Kind: diagnosis.RepairDeviceStack, Title: "install " + mk.plug + ", which announces the GPUs of " + n.Name, Risk: diagnosis.LowRisk, Minutes: 10,
 		Steps:    mk.steps,
 		Commands: append(mk.install(n.Name), "kubectl get node "+n.Name+" -o jsonpath='{.status.allocatable}'")}}
 	return s.finishMaker(n, f)
+}
+
+// letBothOn lets its device plugin on the node, and before it what that waits for.
+func (s *Stack) letBothOn(mk *maker, n *view.Node, d *set, m misses) Mend {
+	mend := s.letOn(n, d, m, "")
+	for _, w := range s.sets[mk.before] {
+		if x := w.misses(n); !x.none() && w.Namespace == d.Namespace {
+			first := s.letOn(n, w, x, "")
+			mend.Title = first.Title + "; " + mend.Title
+			mend.Commands = append(first.Commands[:len(first.Commands)-1], mend.Commands...)
+		}
+	}
+	return mend
+}
+
+// OtherName is another name under which the node offers GPUs of the maker of a resource that it
+// does not offer; empty for none. Device plugins name GPUs by how they are parted, or by driver.
+func OtherName(n *view.Node, resource corev1.ResourceName) corev1.ResourceName {
+	m := makerOf(resource)
+	if m == nil || m.devices == nil || !m.devices(resource) {
+		return ""
+	}
+	for _, name := range view.SortedNames(n.Status.Allocatable) {
+		if q := n.Status.Allocatable[name]; name != resource && m.devices(name) && !q.IsZero() {
+			return name
+		}
+	}
+	return ""
+}
+
+// parts is the label by which the node's GPUs are in parts; empty where they are whole, or nothing
+// says so.
+func (m *maker) parts(n *view.Node) string {
+	value := n.Labels[m.parted]
+	if m.parted == "" || value == "" || strings.HasPrefix(value, "spx") {
+		return ""
+	}
+	return m.parted + "=" + value
 }
 
 // finishMaker says of each mend that what it brings is not known.
@@ -155,11 +226,11 @@ func (s *Stack) finishMaker(n *view.Node, f *Finding) *Finding {
 
 // mendMaker is where to look when the plugin runs, or may run, and nothing came of it.
 func (s *Stack) mendMaker(mk *maker, n *view.Node, pod *corev1.Pod) Mend {
-	look := "kubectl get pods -A -o wide --field-selector spec.nodeName=" + n.Name + "  # " + mk.whose + " device plugin has to run here"
+	look := "kubectl get pods -A -o wide --field-selector spec.nodeName=" + n.Name + "  # " + mk.plug + " has to run here"
 	if pod != nil {
 		look = fmt.Sprintf("kubectl -n %s logs %s --tail=50", pod.Namespace, pod.Name)
 	}
-	return Mend{Kind: diagnosis.RepairDeviceStack, Title: "see why " + mk.whose + " device plugin announces nothing on " + n.Name, Risk: diagnosis.LowRisk, Minutes: 15, Unproven: "only its log and the machine tell why it announces nothing",
+	return Mend{Kind: diagnosis.RepairDeviceStack, Title: "see why " + mk.plug + " announces nothing on " + n.Name, Risk: diagnosis.LowRisk, Minutes: 15, Unproven: "only its log and the machine tell why it announces nothing",
 		Steps:    []string{"see what the plugin says", "see on the machine that the driver (" + mk.driver + ") is loaded and serves the card"},
-		Commands: []string{look, "kubectl debug node/" + n.Name + " -it --image=busybox -- chroot /host ls " + mk.shows}}
+		Commands: []string{look, "kubectl debug node/" + n.Name + " -it --image=busybox -- chroot /host " + mk.shows}}
 }

@@ -101,6 +101,13 @@ func (s *Stack) install(n *view.Node) Mend {
 	case n.Labels["cloud.google.com/gke-accelerator"] != "":
 		m.Title = "give GKE's node its device plugin back"
 		m.Commands = []string{"kubectl -n kube-system get daemonset nvidia-gpu-device-plugin", "# GKE makes it for node pools with GPUs: see the pool", "gcloud container node-pools describe POOL --cluster CLUSTER"}
+	case n.Labels["kubernetes.azure.com/agentpool"] != "":
+		m.Title = "install NVIDIA's device plugin, which announces the GPUs of " + n.Name
+		m.Steps = []string{"install the device plugin alone: AKS' images for GPUs have driver and container toolkit, unless the node pool was made without (--gpu-driver none)"}
+		m.Commands = []string{"kubectl apply -f https://raw.githubusercontent.com/NVIDIA/k8s-device-plugin/v0.18.0/deployments/static/nvidia-device-plugin.yml"}
+		if taints := foreignTaints(n); len(taints) > 0 {
+			m.Commands = append(m.Commands, tolerating("kube-system", view.PluginName+"-daemonset", []corev1.Toleration{ofGPUs}, taints))
+		}
 	default:
 		m.Steps = []string{"install the GPU Operator (driver, container toolkit, node feature discovery, device plugin)", "where the machines' image has driver and toolkit already, add --set driver.enabled=false --set toolkit.enabled=false"}
 		m.Commands = append(helm, "helm install gpu-operator nvidia/gpu-operator -n gpu-operator --create-namespace --wait")
@@ -119,9 +126,17 @@ func (s *Stack) install(n *view.Node) Mend {
 // foreign are the taints that the GPU Operator's operands do not tolerate by default.
 func foreign(n *view.Node) []string {
 	var out []string
+	for _, t := range foreignTaints(n) {
+		out = append(out, t.ToString())
+	}
+	return out
+}
+
+func foreignTaints(n *view.Node) []corev1.Taint {
+	var out []corev1.Taint
 	for _, t := range n.Spec.Taints {
 		if t.Effect != corev1.TaintEffectPreferNoSchedule && !strings.HasPrefix(t.Key, "node.kubernetes.io/") && (t.Key != string(view.WholeGPU) || t.Effect == corev1.TaintEffectNoExecute) {
-			out = append(out, t.ToString())
+			out = append(out, t)
 		}
 	}
 	return out

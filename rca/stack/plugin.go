@@ -142,6 +142,9 @@ func (s *Stack) registration(n *view.Node, pod *corev1.Pod) *Finding {
 	f := s.finding(Registration, Failed, diagnosis.DevicePluginDown, "has GPUs and offers none, though its device plugin runs", podRef(pod), "Ready for "+view.Age(since)+", and the node offers nothing", s.look(pod).claims...)
 	restart := Mend{Kind: diagnosis.RestartDevicePlugin}
 	m := s.mendPlugin(n, pod, look{})
+	if _, announced := n.Status.Capacity[view.WholeGPU]; announced { // the kubelet knows the name, and of no device
+		m.Commands = append(m.Commands, fmt.Sprintf("kubectl debug node/%s -it --image=busybox --profile=sysadmin -- chroot /host systemctl restart kubelet  # where another pod of the device plugin changes nothing; pods keep running", n.Name))
+	}
 	if len(n.Facts().Stocks()) > 0 || n.Geometry != nil { // it has worked here, or the driver shows what is there
 		f.Mends = []Mend{restart, m}
 	} else {

@@ -22,6 +22,7 @@ const (
 	draPlugin role = "DRA driver"
 	mps       role = "MPS daemon"
 	features  role = "GPU feature discovery"
+	migParts  role = "MIG manager"
 )
 
 // pluginContainers are the device plugin's containers, by who ships it: the GPU Operator,
@@ -53,6 +54,10 @@ func roleOf(name string, labels map[string]string, spec *corev1.PodSpec) role {
 		return makerPlugin(spec.Containers)
 	case slices.ContainsFunc(spec.Containers, isPlugin), strings.HasPrefix(name, "hami-device-plugin"):
 		return plugin
+	case has(named(view.MIGManagerName)):
+		return migParts
+	case has(named(machineValidatorName)):
+		return machineValidator
 	case has(func(c corev1.Container) bool { return strings.Contains(c.Name, view.MPSName) }):
 		return mps
 	case has(func(c corev1.Container) bool { return strings.HasPrefix(c.Name, "gpu-feature-discovery") }):

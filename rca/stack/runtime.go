@@ -90,6 +90,9 @@ func (s *Stack) handler(n *view.Node, pod *corev1.Pod, l look) *Finding {
 func (s *Stack) configure(n *view.Node) Mend {
 	m := Mend{Kind: diagnosis.RepairDeviceStack, Title: "configure NVIDIA's runtime on " + n.Name, Until: "the runtime of " + n.Name + " knows NVIDIA's, and its device plugin has announced its GPUs", Risk: diagnosis.MediumRisk, Minutes: 10,
 		Steps: []string{"install NVIDIA's container toolkit on the machine (the GPU Operator does it with toolkit.enabled=true)", "write its runtime into the container runtime's configuration, and restart that"}}
+	if n.Labels["cloud.google.com/gke-accelerator"] != "" {
+		return s.configureGKE(n, m)
+	}
 	version := n.Status.NodeInfo.KubeletVersion
 	switch runtime, _, _ := strings.Cut(n.Status.NodeInfo.ContainerRuntimeVersion, ":"); {
 	case strings.Contains(version, "+k3s"):
@@ -103,5 +106,14 @@ func (s *Stack) configure(n *view.Node) Mend {
 	default:
 		m.Commands = []string{"# on the machine:", "nvidia-ctk runtime configure --runtime=containerd --set-as-default && systemctl restart containerd"}
 	}
+	return m
+}
+
+// configureGKE: GKE's machines keep no change that is made on them, and have one folder for what
+// is installed (NVIDIA's guide for GKE; since 1.33 the toolkit has to be told to write a file).
+func (s *Stack) configureGKE(n *view.Node, m Mend) Mend {
+	m.Steps = []string{"change nothing on the machine: GKE makes it again without that", "have the GPU Operator's toolkit write NVIDIA's runtime where GKE's containerd reads it, or leave driver and device plugin to GKE: a node pool without the label gke-no-default-nvidia-gpu-device-plugin"}
+	m.Commands = []string{fmt.Sprintf(`kubectl patch clusterpolicy %s --type=merge -p '{"spec":{"driver":{"enabled":false},"hostPaths":{"driverInstallDir":"/home/kubernetes/bin/nvidia"},"toolkit":{"installDir":"/home/kubernetes/bin/nvidia","env":[{"name":"RUNTIME_CONFIG_SOURCE","value":"file"}]},"cdi":{"enabled":true,"default":true}}}'`, s.policyName()),
+		"kubectl get pods -A -o wide -w --field-selector spec.nodeName=" + n.Name}
 	return m
 }

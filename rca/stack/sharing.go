@@ -52,21 +52,30 @@ const pluginConfigLabel = "nvidia.com/device-plugin.config"
 // sharesByMPS is the ConfigMap by which the plugin's pod on the node shares GPUs by MPS; empty
 // where it does not, and where that was not read.
 func (s *Stack) sharesByMPS(n *view.Node, pod *corev1.Pod) string {
+	if cm := s.configOf(pod); cm != nil && byMPS(s.pluginEntry(n, cm)) {
+		return "ConfigMap/" + cm.Namespace + "/" + cm.Name
+	}
+	return ""
+}
+
+// configOf is the ConfigMap that the plugin's pod is configured by: of the volumes of its
+// DaemonSet. Nil where there is none, and where that was not read.
+func (s *Stack) configOf(pod *corev1.Pod) *corev1.ConfigMap {
 	by := metav1.GetControllerOfNoCopy(pod)
 	if by == nil || s.byName[pod.Namespace+"/"+by.Name] == nil {
-		return ""
+		return nil
 	}
 	for _, v := range s.byName[pod.Namespace+"/"+by.Name].Spec.Template.Spec.Volumes {
 		if v.ConfigMap == nil {
 			continue
 		}
 		for _, cm := range s.w.State.ConfigMaps {
-			if cm.Namespace == pod.Namespace && cm.Name == v.ConfigMap.Name && byMPS(s.pluginEntry(n, cm)) {
-				return "ConfigMap/" + cm.Namespace + "/" + cm.Name
+			if cm.Namespace == pod.Namespace && cm.Name == v.ConfigMap.Name && len(cm.Data) > 0 {
+				return cm
 			}
 		}
 	}
-	return ""
+	return nil
 }
 
 // pluginEntry is the entry of the device plugin's configuration that is in force on the node:

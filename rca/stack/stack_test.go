@@ -82,6 +82,8 @@ func TestStates(t *testing.T) {
 			}
 			if m := f.Mends[0]; !strings.Contains(m.Title+strings.Join(m.Commands, "\n"), k.mend) {
 				t.Errorf("mends %+v", f.Mends)
+			} else if grants := strings.Contains(k.mend, "add-scc-to-user"); grants && m.Risk != diagnosis.MediumRisk {
+				t.Errorf("every pod of the account may be privileged then: %s", m.Risk)
 			}
 		})
 	}

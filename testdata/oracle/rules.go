@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,9 +27,13 @@ var rules = map[string]func(asked) bool{
 	"MIGConfigStuck":       func(a asked) bool { return a.state() == "pending" },
 	"HostResourcesShort":   asked.short,
 	"SharedResourceRenamed": func(a asked) bool {
-		return a.node.amount("status", "allocatable", "nvidia.com/gpu.shared") > 0 || a.node.amount("status", "allocatable", "nvidia.com/gpu") > 0
+		m := renamed.FindStringSubmatch(a.says)
+		return m != nil && a.node.amount("status", "allocatable", m[1]) > 0 && a.node.amount("status", "allocatable", m[2]) == 0
 	},
 }
+
+// renamed is how it is said which name a node offers, and which not.
+var renamed = regexp.MustCompile(`offers (\S+), not ([^\s;]+)`)
 
 // upgrades says that the node's driver is being replaced, or could not be.
 func (a asked) upgrades() bool {
@@ -69,7 +74,7 @@ func (a asked) ready() bool {
 func (a asked) offers() float64 {
 	sum := 0.0
 	for r := range a.want {
-		if strings.Contains(r, "/") {
+		if strings.Contains(r, "/") && !strings.HasPrefix(r, "devices.kubevirt.io/") { // of every machine, for virtual ones
 			sum += a.node.amount("status", "allocatable", r)
 		}
 	}

@@ -1,0 +1,221 @@
+package stack
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// Misread is a configuration of the device plugin that somebody has written for a node, and that
+// does not come into force there: the plugin says nothing of it, and offers what it offers without.
+type Misread struct {
+	Says     string // of the node
+	Evidence []diagnosis.Evidence
+	Mend     Mend
+}
+
+// shared is what of a configuration of the device plugin is about sharing GPUs
+// (k8s-device-plugin api/config/v1).
+type shared struct {
+	Flags   map[string]any `json:"flags"`
+	Sharing struct {
+		TimeSlicing struct {
+			Rename    bool  `json:"renameByDefault"`
+			Resources []any `json:"resources"`
+		} `json:"timeSlicing"`
+	} `json:"sharing"`
+}
+
+// sharesOf reads an entry of a configuration; nil where it shares nothing by time.
+func sharesOf(entry string) *shared {
+	var c shared
+	if strings.TrimSpace(entry) == "" || yaml.Unmarshal([]byte(entry), &c) != nil || len(c.Sharing.TimeSlicing.Resources) == 0 {
+		return nil
+	}
+	return &c
+}
+
+// Misread looks for such a configuration; nil where there is none, and where what would tell was
+// not read.
+func (s *Stack) Misread(n *view.Node) *Misread {
+	pod := s.podOf(n, plugin)
+	if pod == nil || replicas(n) > 1 {
+		return nil
+	}
+	by := metav1.GetControllerOfNoCopy(pod)
+	d := s.byName[pod.Namespace+"/"+by.Name]
+	if d == nil {
+		return nil
+	}
+	if name := n.Labels[pluginConfigLabel]; name != "" && !managesConfig(&d.Spec.Template.Spec) {
+		return s.labelUnread(n, d, name)
+	}
+	if m := s.onlyEnvironment(n, d); m != nil {
+		return m
+	}
+	return nil
+}
+
+// Misnamed is a configuration by which the plugin shares GPUs of the node, and does not name them
+// as it is meant to; nil where there is none.
+func (s *Stack) Misnamed(n *view.Node) *Misread {
+	if pod := s.podOf(n, plugin); pod != nil {
+		return s.renameMisplaced(n, pod)
+	}
+	return nil
+}
+
+// replicas is as how many GPU feature discovery says that each GPU is offered; 0 where it does not.
+func replicas(n *view.Node) int {
+	count, err := strconv.Atoi(n.Labels["nvidia.com/gpu.replicas"])
+	if err != nil {
+		return 0
+	}
+	return count
+}
+
+// managesConfig says whether a pod of the plugin has the part that follows the node's label: the
+// config manager (cmd/config-manager), which its chart and the GPU Operator add where they are
+// given a ConfigMap. The values of variables are not read.
+func managesConfig(spec *corev1.PodSpec) bool {
+	return slices.ContainsFunc(slices.Concat(spec.InitContainers, spec.Containers), func(c corev1.Container) bool {
+		const manager = "config-manager"
+		return strings.Contains(c.Name, manager) || slices.Contains(c.Command, manager) || slices.ContainsFunc(c.Env, func(e corev1.EnvVar) bool { return e.Name == "NODE_LABEL" })
+	})
+}
+
+// labelUnread: the node's label names an entry, and nothing of the plugin there looks at it.
+func (s *Stack) labelUnread(n *view.Node, d *set, name string) *Misread {
+	label := pluginConfigLabel + "=" + name
+	m := &Misread{Says: fmt.Sprintf("its label %s is read by nobody: the device plugin %s/%s runs without a config manager", label, d.Namespace, d.Name),
+		Evidence: []diagnosis.Evidence{
+			diagnosis.Fact(n.Ref(), "label "+label, n.Labelled(pluginConfigLabel)...),
+			diagnosis.Fact(d.ref(), "has no container that is the config manager", diagnosis.That("spec.template.spec", "", diagnosis.ContainsNot, "config-manager")),
+		}}
+	cm := s.configWith(d.Namespace, name)
+	if cm != nil {
+		m.Evidence = append(m.Evidence, diagnosis.Fact("ConfigMap/"+cm.Namespace+"/"+cm.Name, fmt.Sprintf("its entry %s would have GPUs shared by time-slicing", name), diagnosis.That("data", name, diagnosis.Exists, "")))
+	}
+	m.Mend = s.giveConfig(n, d, cm)
+	return m
+}
+
+// configWith is a ConfigMap with an entry of that name that shares GPUs: of the plugin's own
+// namespace, else of any.
+func (s *Stack) configWith(namespace, name string) *corev1.ConfigMap {
+	var found *corev1.ConfigMap
+	for _, cm := range s.w.State.ConfigMaps {
+		if sharesOf(cm.Data[name]) == nil {
+			continue
+		}
+		if found == nil || cmp.Or(cmp.Compare(view.Rank(found.Namespace == namespace), view.Rank(cm.Namespace == namespace)), strings.Compare(found.Namespace+"/"+found.Name, cm.Namespace+"/"+cm.Name)) > 0 {
+			found = cm
+		}
+	}
+	return found
+}
+
+// giveConfig has the plugin read a ConfigMap, by whoever makes its pods; nil: which one is not
+// known.
+func (s *Stack) giveConfig(n *view.Node, d *set, cm *corev1.ConfigMap) Mend {
+	space, name, title := d.Namespace, "CONFIGMAP", "its configuration"
+	if cm != nil {
+		space, name, title = cm.Namespace, cm.Name, "ConfigMap "+cm.Namespace+"/"+cm.Name
+	}
+	m := Mend{Kind: diagnosis.RepairDeviceStack, Title: "have the device plugin of " + n.Name + " read " + title, Risk: diagnosis.MediumRisk, Minutes: 5,
+		Steps:    []string{"give the device plugin its config manager and the ConfigMap", "see what the node offers then: who holds a whole GPU now may share it from then on"},
+		Unproven: "what the device plugin offers once it has read it, only it tells"}
+	if cm == nil {
+		m.Commands = append(m.Commands, "kubectl get configmaps -A | grep -i -e plugin -e slicing  # CONFIGMAP: the one with an entry "+n.Labels[pluginConfigLabel])
+	}
+	switch {
+	case d.ofOperator():
+		m.Commands = append(m.Commands, fmt.Sprintf(`kubectl patch clusterpolicy %s --type=merge -p '{"spec":{"devicePlugin":{"config":{"name":"%s"}}}}'  # of namespace %s`, s.policyName(), name, d.Namespace))
+	case d.Labels["app.kubernetes.io/managed-by"] == "Helm":
+		m.Commands = append(m.Commands, "helm list -n "+d.Namespace, fmt.Sprintf("helm upgrade RELEASE nvdp/nvidia-device-plugin -n %s --reuse-values --set config.name=%s", d.Namespace, name))
+	default:
+		m.Commands = append(m.Commands, "helm repo add nvdp https://nvidia.github.io/k8s-device-plugin && helm repo update",
+			fmt.Sprintf("kubectl -n %s delete daemonset %s  # pods that run keep their GPUs; two device plugins must not serve one node", d.Namespace, d.Name),
+			fmt.Sprintf("helm upgrade -i nvdp nvdp/nvidia-device-plugin -n %s --set config.name=%s --set gfd.enabled=true", space, name))
+	}
+	m.Commands = append(m.Commands, "kubectl get node "+n.Name+" -o jsonpath='{.status.allocatable}'")
+	return m
+}
+
+// onlyEnvironment: a ConfigMap with a configuration is in the plugin's environment, and it reads
+// a file.
+func (s *Stack) onlyEnvironment(n *view.Node, d *set) *Misread {
+	for _, c := range d.Spec.Template.Spec.Containers {
+		if !isPlugin(c) {
+			continue
+		}
+		for _, from := range c.EnvFrom {
+			if from.ConfigMapRef == nil {
+				continue
+			}
+			for _, cm := range s.w.State.ConfigMaps {
+				if cm.Namespace != d.Namespace || cm.Name != from.ConfigMapRef.Name {
+					continue
+				}
+				for _, entry := range slices.Sorted(maps.Keys(cm.Data)) {
+					if sharesOf(cm.Data[entry]) == nil {
+						continue
+					}
+					return &Misread{Says: fmt.Sprintf("ConfigMap %s/%s is only in the environment of the device plugin, which reads its configuration from a file", cm.Namespace, cm.Name),
+						Evidence: []diagnosis.Evidence{diagnosis.Fact(d.ref(), "takes ConfigMap "+cm.Name+" as envFrom", diagnosis.That("spec.template.spec", "", diagnosis.Contains, cm.Name)), diagnosis.Fact("ConfigMap/"+cm.Namespace+"/"+cm.Name, "has entry "+entry, diagnosis.That("data", entry, diagnosis.Exists, ""))},
+						Mend:     s.giveConfig(n, d, cm)}
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// renameMisplaced: the entry in force says renameByDefault where the plugin does not look.
+func (s *Stack) renameMisplaced(n *view.Node, pod *corev1.Pod) *Misread {
+	cm := s.configOf(pod)
+	if cm == nil {
+		return nil
+	}
+	c := sharesOf(s.pluginEntry(n, cm))
+	if c == nil || c.Flags["renameByDefault"] != true || c.Sharing.TimeSlicing.Rename {
+		return nil
+	}
+	at := cm.Namespace + "/" + cm.Name
+	return &Misread{Says: fmt.Sprintf("renameByDefault stands below flags in ConfigMap %s, where the device plugin does not look", at),
+		Evidence: []diagnosis.Evidence{diagnosis.Fact("ConfigMap/"+at, "has renameByDefault below flags, and not below sharing.timeSlicing", diagnosis.That("data", "", diagnosis.Contains, "renameByDefault"))},
+		Mend: Mend{Kind: diagnosis.RepairDeviceStack, Title: "have renameByDefault stand below sharing.timeSlicing in ConfigMap " + at, Risk: diagnosis.MediumRisk, Minutes: 5,
+			Steps:    []string{"move the line renameByDefault: true from flags to sharing.timeSlicing", "have who asks the old name ask " + string(view.WholeGPU) + view.SharedSuffix + ": the node offers the old one no more"},
+			Commands: []string{fmt.Sprintf("kubectl -n %s edit configmap %s", cm.Namespace, cm.Name), "kubectl get node " + n.Name + " -o jsonpath='{.status.allocatable}'"},
+			Unproven: "what the device plugin offers once it has read it, only it tells"}}
+}
+
+// LayoutUnread: the node's label asks for a layout of its GPUs, and MIG manager is kept off it, so
+// that nobody carries it out or says that it did. Nil where MIG manager is there, has said
+// something, or is not to be seen at all.
+func (s *Stack) LayoutUnread(n *view.Node) *Misread {
+	asked, state := n.Labels[view.LabelMIGConfig], n.Labels[view.LabelMIGState]
+	if asked == "" || state != "" || len(s.sets[migParts]) == 0 || n.MIGManagerPod() != nil {
+		return nil
+	}
+	d := s.sets[migParts][0]
+	m := d.misses(n)
+	if m.none() {
+		return nil
+	}
+	mend := s.letOn(n, d, m, "")
+	mend.Unproven = "what MIG manager makes of it only it says, in label " + view.LabelMIGState
+	return &Misread{Says: fmt.Sprintf("its label %s=%s is read by nobody: %s/%s has no pod there: %s", view.LabelMIGConfig, asked, d.Namespace, d.Name, d.text(n, m)),
+		Evidence: []diagnosis.Evidence{diagnosis.Fact(n.Ref(), "label "+view.LabelMIGConfig+"="+asked+", and no "+view.LabelMIGState, n.Labelled(view.LabelMIGConfig, view.LabelMIGState)...), diagnosis.Fact(d.ref(), d.text(n, m), d.claims(n, m)...)},
+		Mend:     mend}
+}

@@ -1,0 +1,114 @@
+package stack
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
+)
+
+const card = corev1.ResourceName("nvidia.com/GA102GL_A10")
+
+// machines installs the parts for virtual machines, each for nodes with its label.
+func (l *lab) machines() {
+	for r, part := range map[role][2]string{virtual.plugin: {"nvidia-sandbox-device-plugin-ctr", "sandbox-device-plugin"}, machineValidator: {machineValidatorName, "sandbox-validator"}} {
+		ds := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "gpu-operator", Name: part[1], UID: "sandbox", CreationTimestamp: metav1.NewTime(noon.Add(-48 * time.Hour))}}
+		ds.Spec.Template.Spec.Containers, ds.Spec.Template.Spec.NodeSelector = []corev1.Container{{Name: part[0]}}, map[string]string{deploys + part[1]: "true"}
+		l.sets[r], l.DaemonSets = ds, append(l.DaemonSets, ds)
+	}
+}
+
+// Why a node that gives its GPUs to virtual machines offers none of them: its own plugin is looked
+// at, and never that for containers. What others announce by such a name is none of it.
+func TestGPUsForVirtualMachines(t *testing.T) {
+	const label = deploys + "sandbox-device-plugin"
+	for name, k := range map[string]struct {
+		edit     func(l *lab, n *corev1.Node)
+		resource corev1.ResourceName
+		want     string
+	}{
+		"it crashes": {func(l *lab, n *corev1.Node) {
+			n.Labels[label], n.Labels[deploys+"sandbox-validator"] = "true", "true"
+			l.pod(virtual.plugin, "n", crashes("GLIBC"))
+		}, card, "failed DevicePluginDown likely: has GPUs for virtual machines and offers no nvidia.com/GA102GL_A10: NVIDIA's device plugin for virtual machines fails at nvidia-sandbox-device-plugin-ctr CrashLoopBackOff (9 restarts; last exit 1: GLIBC) | see why NVIDIA's device plugin for virtual machines announces nothing on n"},
+		"it waits": {func(l *lab, n *corev1.Node) {
+			n.Labels[label], n.Labels[deploys+"sandbox-validator"] = "true", "true"
+			l.pod(virtual.plugin, "n", func(p *corev1.Pod) {
+				p.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "vfio-pci-validation", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(noon.Add(-time.Hour))}}}}
+			})
+		}, card, "failed DevicePluginDown likely: has GPUs for virtual machines and offers no nvidia.com/GA102GL_A10: NVIDIA's device plugin for virtual machines waits in vfio-pci-validation running | see why NVIDIA's device plugin for virtual machines announces nothing on n"},
+		"it runs": {func(l *lab, n *corev1.Node) {
+			n.Labels[label], n.Labels[deploys+"sandbox-validator"] = "true", "true"
+			l.pod(virtual.plugin, "n", nil)
+		}, card, "failed DevicePluginDown likely: has GPUs for virtual machines and offers no nvidia.com/GA102GL_A10: NVIDIA's device plugin for virtual machines runs there and announces none, as where no card is bound to vfio-pci, or no vGPU of that type is made | see why NVIDIA's device plugin for virtual machines announces nothing on n"},
+		"labels keep it off, and what it waits for": {func(*lab, *corev1.Node) {}, card, "kept off GPUStackNotOnNode proven: has GPUs for virtual machines and offers no nvidia.com/GA102GL_A10: gpu-operator/sandbox-device-plugin does not run there: it selects nodes by label nvidia.com/gpu.deploy.sandbox-device-plugin=true, which is absent | label n nvidia.com/gpu.deploy.sandbox-validator=true; label n nvidia.com/gpu.deploy.sandbox-device-plugin=true"},
+		"a label keeps it off": {func(_ *lab, n *corev1.Node) {
+			n.Labels[label], n.Labels[deploys+"sandbox-validator"] = "paused-for-vgpu-change", "true"
+		}, card, `kept off GPUStackNotOnNode proven: has GPUs for virtual machines and offers no nvidia.com/GA102GL_A10: gpu-operator/sandbox-device-plugin does not run there: it selects nodes by label nvidia.com/gpu.deploy.sandbox-device-plugin=true, here it is "paused-for-vgpu-change" | label n nvidia.com/gpu.deploy.sandbox-device-plugin=true`},
+		"not installed": {func(l *lab, _ *corev1.Node) { l.DaemonSets = l.DaemonSets[:4] }, card, "missing GPUStackMissing proven: has GPUs for virtual machines, and no device plugin for virtual machines is installed that announces nvidia.com/GA102GL_A10 | install NVIDIA's device plugin for virtual machines, which announces the GPUs of n"},
+		"it offers some": {func(_ *lab, n *corev1.Node) {
+			n.Status.Allocatable = corev1.ResourceList{card: resource.MustParse("1")}
+		}, card, ""},
+		"of a network card": {func(*lab, *corev1.Node) {}, "nvidia.com/hostdev", ""},
+		"of a GPU for pods": {func(*lab, *corev1.Node) {}, view.WholeGPU, ""},
+		"for containers":    {func(_ *lab, n *corev1.Node) { n.Labels[workloadKind] = "container" }, card, ""},
+		"announced by another": {func(_ *lab, n *corev1.Node) {
+			delete(n.Labels, workloadKind)
+			n.Status.Capacity = corev1.ResourceList{card: resource.MustParse("0")}
+		}, card, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab()
+			n := l.gpuNode("n")
+			n.Labels[workloadKind] = "vm-passthrough"
+			l.machines()
+			k.edit(l, n)
+			w := view.New(l.State)
+			got := ""
+			if f := Of(w).OfMaker(w.Nodes["n"], k.resource); f != nil {
+				got = fmt.Sprintf("%s %s %s: %s", f.State, f.Cause, f.Certainty, f.Says)
+				for _, m := range f.Mends {
+					got += " | " + m.Title
+					if m.Kind != diagnosis.RepairDeviceStack || m.Unproven == "" || len(m.Commands) == 0 {
+						t.Errorf("%+v", m)
+					}
+				}
+			}
+			if got != k.want {
+				t.Errorf("%s\nwant\n%s", got, k.want)
+			}
+		})
+	}
+}
+
+// GPUs of a maker go by another name where they are parted, or another driver serves them; what
+// stands beside them is none.
+func TestOtherNamesOfGPUs(t *testing.T) {
+	for _, k := range []struct{ asked, offered, want corev1.ResourceName }{
+		{"amd.com/gpu", "amd.com/cpx_nps4", "amd.com/cpx_nps4"},
+		{"amd.com/spx_nps1", "amd.com/gpu", "amd.com/gpu"},
+		{"amd.com/gpu", "amd.com/gpu", ""},
+		{"amd.com/gpu", "amd.com/other", ""},
+		{"amd.com/other", "amd.com/gpu", ""},
+		{"gpu.intel.com/i915", "gpu.intel.com/xe", "gpu.intel.com/xe"},
+		{"gpu.intel.com/i915", "gpu.intel.com/i915_monitoring", ""},
+		{"nvidia.com/gpu", "nvidia.com/GA102GL_A10", ""},
+		{card, "nvidia.com/GA102GL_A40", ""},
+	} {
+		n := &view.Node{Node: &corev1.Node{Status: corev1.NodeStatus{Allocatable: corev1.ResourceList{k.offered: resource.MustParse("2")}}}}
+		if got := OtherName(n, k.asked); got != k.want {
+			t.Errorf("%s, offered %s: %q, want %q", k.asked, k.offered, got, k.want)
+		}
+		n.Status.Allocatable[k.offered] = resource.MustParse("0")
+		if got := OtherName(n, k.asked); got != "" {
+			t.Errorf("none of it is offered: %q", got)
+		}
+	}
+}
