@@ -91,6 +91,10 @@ func (c *Workload) Deadlock() *view.Finding {
 				leave = true
 			}
 		}
+		if s.host {
+			q := n.Status.Allocatable[s.name]
+			evidence = append(evidence, diagnosis.Fact(n.Ref(), fmt.Sprintf("allocatable %s=%s", s.name, q.String()), diagnosis.That(diagnosis.Allocatable, string(s.name), diagnosis.Is, q.String())))
+		}
 		room += max(0, left) / s.count
 		without += has / s.count
 	}

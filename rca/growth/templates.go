@@ -25,7 +25,7 @@ func (c *Case) byVolume(g *Growth, said []scaling.Reason, evidence []diagnosis.E
 	g.Template = view.Found(diagnosis.Likely, "its volume cannot be had where the node groups are that have what it asks for: "+view.Quotable(of[0].Text, 160), evidence[0])
 	says := "the cluster autoscaler brings no node, for the pod's volume could not be had on it"
 	if len(of) < len(said) {
-		says += fmt.Sprintf(": that is so of %s with all else that it asks for", view.CountOf(max(1, of[0].Count), "node group"))
+		says += ": that is so of the node groups with all else that it asks for"
 	}
 	g.tell(diagnosis.AutoscalerCannotHelp, diagnosis.Likely, says, evidence...)
 }
@@ -92,7 +92,7 @@ func (c *Case) groupSelector(g *Growth, o *scaling.Outlook, of []scaling.Reason,
 	// What a cloud's group at zero gives its nodes is in no object of the API: it may be this label.
 	g.Groups, g.Lacks = empty, unseen
 	for i := range empty {
-		evidence = append(evidence, statusOf(o, &empty[i]))
+		evidence = append(evidence, diagnosis.Fact(o.Status.Ref, "node group "+empty[i].Short()+" has no machine and may have some", diagnosis.That("data", "", diagnosis.Contains, empty[i].Name)))
 	}
 	g.tell(diagnosis.AutoscalerCannotHelp, diagnosis.Possible, "no node has label "+unseen+", and of a group at zero ("+groupNames(empty)+") the cluster autoscaler knows no more labels than its template says", evidence...)
 }

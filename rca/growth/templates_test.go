@@ -44,7 +44,7 @@ func TestTheGroupThatCameNearest(t *testing.T) {
 			"AutoscalerCannotHelp possible: no node has label team, and of a group at zero (g) the cluster autoscaler knows no more labels than its template says\n" + none},
 		"a group at zero, and a node with another value": {refused(labels, tainted("vision"), func(w *rcatest.World) { status(w, 0, grown("g", 0, "")) }), none},
 		"a volume beside what lacks GPUs": {refused("pod didn't trigger scale-up: 4 Insufficient nvidia.com/gpu, 2 node(s) had volume node affinity conflict"),
-			"AutoscalerCannotHelp likely: the cluster autoscaler brings no node, for the pod's volume could not be had on it: that is so of 2 node groups with all else that it asks for\nof the template VolumeConflict: its volume cannot be had where the node groups are that have what it asks for: node(s) had volume node affinity conflict"},
+			"AutoscalerCannotHelp likely: the cluster autoscaler brings no node, for the pod's volume could not be had on it: that is so of the node groups with all else that it asks for\nof the template VolumeConflict: its volume cannot be had where the node groups are that have what it asks for: node(s) had volume node affinity conflict"},
 	})
 }
 

@@ -58,7 +58,7 @@ func (c *Case) leavingOf(g *Growth, o *scaling.Outlook, p *scaling.Pool) (says s
 		}
 		evidence = append(evidence, diagnosis.Fact("NodeClaim/"+k.Name, fact+", node "+k.Node, diagnosis.That("metadata.deletionTimestamp", "", diagnosis.Exists, "")))
 		if n := c.Cluster.Nodes[k.Node]; n != nil {
-			held.By = c.Cluster.Guarded(n.Pods)
+			held.By = strings.Replace(c.Cluster.Guarded(n.Pods), " allows 0 more", "", 1)
 		}
 		g.Held = append(g.Held, held)
 		says += fmt.Sprintf("; its node %s has been leaving", k.Node)
