@@ -96,12 +96,14 @@ func (c *Workload) Deadlock() *view.Finding {
 		}
 		evidence = append(evidence, diagnosis.Fact(view.PodRef(p), fmt.Sprintf("runs on %s, holds %d %s", p.Spec.NodeName, q.Value(), a.Resource), append(view.Holding(p, a.Resource, q.String()), view.InGroup(p)...)...))
 	}
-	evidence = append(evidence, diagnosis.Fact(c.Ref(), fmt.Sprintf("waits for %d %s", a.Count, a.Resource), c.asks(a.Resource)...))
+	all := append(slices.Clone(mine), c.Cluster.WaitingOf(of)...)
+	counted := slices.Concat(c.keeps(), c.asks(a.Resource), c.mayUse(a.Resource, total), c.together(mine, a.Resource), c.together(all, a.Resource))
+	evidence = append(evidence, diagnosis.Fact(c.Ref(), fmt.Sprintf("waits for %d %s", a.Count, a.Resource), counted...))
 	if c.Cluster.State.Unread["Pod"] != "" {
 		certainty = diagnosis.Likely
 	}
 	if c.Incident.Workload.Kind == "Deployment" {
-		return view.Found(certainty, fmt.Sprintf("its rollout makes a new pod before it stops an old one (maxUnavailable is 0), and its old pods hold what the new one waits for: %d of %d %s", held, total, a.Resource), evidence...)
+		return view.Found(certainty, fmt.Sprintf("its rollout makes a new pod before it stops an old one (%s), and its old pods hold what the new one waits for: %d of %d %s", c.keepsSays(), held, total, a.Resource), evidence...)
 	}
 	if old > 0 {
 		return view.Found(certainty, fmt.Sprintf("its rollout keeps the pods of the old revision until those of the new one are ready, and they hold what the new one waits for: %d %s", old, a.Resource), evidence...)
@@ -145,6 +147,7 @@ func (c *Workload) standsInOwnWay(mine []*corev1.Pod, certainty diagnosis.Certai
 		return nil
 	}
 	var evidence []diagnosis.Evidence
+	var stand []*corev1.Pod
 	for _, v := range c.Verdict.Nodes {
 		n := c.Cluster.Nodes[v.Node]
 		if slices.ContainsFunc(v.Blockers, func(b whatif.Blocker) bool { return b.Plugin != "InterPodAffinity" }) {
@@ -154,7 +157,12 @@ func (c *Workload) standsInOwnWay(mine []*corev1.Pod, certainty diagnosis.Certai
 		if unmet, _, _ := c.Company.UnmetTerms(n); len(unmet) > 0 || len(apart) == 0 || slices.ContainsFunc(apart, func(p *corev1.Pod) bool { return !slices.Contains(mine, p) }) {
 			return nil
 		}
-		evidence = append(evidence, diagnosis.Evidence{Ref: view.PodRef(apart[0]), Fact: "runs on " + n.Name + ", where no other of its kind may be"})
+		evidence = append(evidence, diagnosis.Fact(view.PodRef(apart[0]), "runs on "+n.Name+", where no other of its kind may be", diagnosis.That("spec.nodeName", "", diagnosis.Is, n.Name)))
+		stand = append(stand, apart[0])
+	}
+	if len(stand) > 0 {
+		last := &evidence[len(evidence)-1]
+		last.Claims = append(append(last.Claims, c.together(stand, c.Asks[0].Resource)...), c.keeps()...)
 	}
 	if len(evidence) == 0 {
 		return nil
@@ -162,7 +170,7 @@ func (c *Workload) standsInOwnWay(mine []*corev1.Pod, certainty diagnosis.Certai
 	if c.Cluster.State.Unread["Pod"] != "" {
 		certainty = diagnosis.Likely
 	}
-	return view.Found(certainty, fmt.Sprintf("its rollout makes a new pod before it stops an old one (maxUnavailable is 0), its pods have to be apart, and old ones stand on all %s that would take the new one", view.CountOf(len(evidence), "node")), evidence...)
+	return view.Found(certainty, fmt.Sprintf("its rollout makes a new pod before it stops an old one (%s), its pods have to be apart, and old ones stand on all %s that would take the new one", c.keepsSays(), view.CountOf(len(evidence), "node")), evidence...)
 }
 
 func (c *Workload) holdsAsked(p *corev1.Pod) bool {
@@ -194,14 +202,10 @@ func (c *Workload) membersWait() (diagnosis.Certainty, bool) {
 // behindOldPods says whether a rollout waits for itself: the pod is of a new template, those of
 // former ones run, and none of them stops before it is ready.
 func (c *Workload) behindOldPods(d *appsv1.Deployment) bool {
-	s := d.Spec.Strategy
-	if d.Spec.Paused || s.Type == appsv1.RecreateDeploymentStrategyType {
+	if d.Spec.Paused || d.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType {
 		return false
 	}
-	share := intstr.FromString("25%") // the API server's default
-	if s.RollingUpdate != nil && s.RollingUpdate.MaxUnavailable != nil {
-		share = *s.RollingUpdate.MaxUnavailable
-	}
+	share, _ := maxUnavailable(d)
 	n, err := intstr.GetScaledValueFromIntOrPercent(&share, int(ptr.Deref(d.Spec.Replicas, 1)), false)
 	if err != nil || n > 0 {
 		return false
@@ -217,9 +221,3 @@ func (c *Workload) behindOldPods(d *appsv1.Deployment) bool {
 // rendezvous says whether an Indexed Job's pods find each other by name: independent ones
 // have no use for a subdomain.
 func (c *Workload) rendezvous(j *batchv1.Job) bool { return j.Spec.Template.Spec.Subdomain != "" }
-
-// asks claims what the pod asks of a resource.
-func (c *Workload) asks(name corev1.ResourceName) []diagnosis.Claim {
-	q := c.Wants[name]
-	return c.Claims(diagnosis.That(diagnosis.Requests, string(name), diagnosis.Is, q.String()))
-}

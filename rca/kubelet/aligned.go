@@ -20,7 +20,7 @@ func (c *Case) Aligned(fits []string) *view.Finding {
 	}
 	says := "the kubelet could not align its devices and CPUs on one NUMA node"
 	if t := c.Turned(); t != nil {
-		zones := c.zones(t.On)
+		zones, claims := c.zones(t.On)
 		says = fmt.Sprintf("the kubelet of %s could not align its devices and CPUs on one NUMA node", t.On)
 		if t.Node != nil && slices.Contains(fits, t.On) {
 			says += "; by count the node has them free, so it is where they lie"
@@ -30,7 +30,7 @@ func (c *Case) Aligned(fits []string) *view.Finding {
 		}
 		if zones != "" {
 			says += ": by its NodeResourceTopology " + zones
-			evidence = append(evidence, diagnosis.Evidence{Ref: "NodeResourceTopology/" + t.On, Fact: zones})
+			evidence = append(evidence, diagnosis.Fact("NodeResourceTopology/"+t.On, zones, claims...))
 		}
 		evidence = append(evidence, c.turnedEvidence(t)...)
 		if t.Node != nil {

@@ -60,8 +60,8 @@ func (c *Case) Beyond() *Excess {
 			}
 			x := &Excess{Queue: name, Resource: r, Asks: wants, Holds: limit}
 			x.Finding = *view.Found(diagnosis.Likely, fmt.Sprintf("%s asks for %s %s, and Volcano's Queue %s may hold %s of it in all", of, wants.String(), r, name, limit.String()),
-				diagnosis.Evidence{Ref: refOf("Queue", o), Fact: fmt.Sprintf("spec.capability: %s %s", r, limit.String())},
-				diagnosis.Evidence{Ref: ref, Fact: fmt.Sprintf("asks for %s %s", wants.String(), r)})
+				diagnosis.Fact(refOf("Queue", o), fmt.Sprintf("spec.capability: %s %s", r, limit.String()), diagnosis.That("spec.capability", string(r), diagnosis.Is, limit.String())),
+				diagnosis.Fact(ref, fmt.Sprintf("asks for %s %s", wants.String(), r), c.asksClaims(ref, r, wants)...))
 			return x
 		}
 	}
@@ -84,6 +84,18 @@ func (c *Case) asksAtOnce() (asks map[corev1.ResourceName]resource.Quantity, of,
 		}
 	}
 	return asks, of, ref
+}
+
+// asksClaims are what the pod, or its PodGroup, asks of a resource.
+func (c *Case) asksClaims(ref string, name corev1.ResourceName, wants resource.Quantity) []diagnosis.Claim {
+	own := view.PodRequests(c.Pod)[name]
+	switch {
+	case own.Cmp(wants) == 0:
+		return c.Cluster.OfPod(c.Pod, diagnosis.That(diagnosis.Requests, string(name), diagnosis.Is, wants.String()))
+	case ref == c.podRef():
+		return nil
+	}
+	return []diagnosis.Claim{diagnosis.That("spec.minResources", string(name), diagnosis.Is, wants.String())}
 }
 
 // quantities is a list of resources; what is no quantity is left out.
