@@ -17,7 +17,7 @@ func (c *Refused) Bounds() *view.Finding {
 	var evidence []diagnosis.Evidence
 	for _, v := range Violations(c.Cluster.State, c.Next()) {
 		says = append(says, v.Says())
-		evidence = append(evidence, diagnosis.Fact(view.ObjectRef("LimitRange", v.Of.Namespace, v.Of.Name), v.Fact, v.Bound))
+		evidence = append(evidence, diagnosis.Fact(view.ObjectRef("LimitRange", v.Of.Namespace, v.Of.Name), v.Fact, append(c.templateClaims(strings.TrimPrefix(strings.TrimPrefix(v.Who, "container "), "the pod"), v.Resource), v.Bound)...))
 	}
 	if len(says) > 0 {
 		return c.told(diagnosis.Proven, strings.Join(says, "; "), evidence)

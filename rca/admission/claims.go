@@ -1,11 +1,15 @@
 package admission
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/view"
@@ -21,34 +25,102 @@ func (v *Quota) hardIs(name corev1.ResourceName) diagnosis.Claim {
 // what was counted is nobody's claim.
 func (v *Quota) claims(name corev1.ResourceName) []diagnosis.Claim {
 	if v.Counted {
-		return []diagnosis.Claim{diagnosis.That("spec.hard", string(name), diagnosis.Is, view.QuantityText(v.Hard[name]))}
+		out := []diagnosis.Claim{diagnosis.That("spec.hard", string(name), diagnosis.Is, view.QuantityText(v.Hard[name]))}
+		if v.Spec.ScopeSelector == nil && len(v.Spec.Scopes) == 0 {
+			out = append(out, diagnosis.That("counted", string(name), diagnosis.Is, view.QuantityText(v.used[name])))
+		}
+		return out
 	}
 	return []diagnosis.Claim{v.hardIs(name), diagnosis.That("status.used", string(name), diagnosis.Is, view.QuantityText(v.used[name]))}
 }
 
-// heldClaims are what a pod has of it, where it is a request.
+// heldClaims are what a pod counts against it: of a request what it asks.
 func heldClaims(name corev1.ResourceName, has resource.Quantity) []diagnosis.Claim {
 	requested, ok := strings.CutPrefix(string(name), "requests.")
-	if !ok && name != corev1.ResourceCPU && name != corev1.ResourceMemory { // these two are requests by their bare names
-		return nil
+	if ok || name == corev1.ResourceCPU || name == corev1.ResourceMemory { // these two are requests by their bare names
+		return []diagnosis.Claim{diagnosis.That(diagnosis.Requests, requested, diagnosis.Is, view.QuantityText(has))}
 	}
-	return []diagnosis.Claim{diagnosis.That(diagnosis.Requests, requested, diagnosis.Is, view.QuantityText(has))}
+	return []diagnosis.Claim{diagnosis.That("uses", string(name), diagnosis.Is, view.QuantityText(has))}
 }
 
-// lacksClaims are how many pods an owner wants, where one field says so, and what it was
+// templateClaims are what the template that pods are made from requests, and limits a container
+// to; with no container's name all of them together. What a LimitRange or a webhook fills in is
+// none of it.
+func (c *Refused) templateClaims(container string, name corev1.ResourceName) []diagnosis.Claim {
+	owner := c.All[0].Owner
+	spec := c.Cluster.Template(owner)
+	if spec == nil {
+		return nil
+	}
+	at, of := "spec.template.spec.containers", spec.Containers
+	if slices.ContainsFunc(spec.InitContainers, func(k corev1.Container) bool { return k.Name == container }) {
+		at, of = "spec.template.spec.initContainers", spec.InitContainers
+	}
+	which := "[*]"
+	if container != "" {
+		which = "[name=" + container + "]"
+	}
+	claim := func(field string, list func(corev1.Container) corev1.ResourceList) []diagnosis.Claim {
+		var sum resource.Quantity
+		for _, k := range of {
+			if container == "" || k.Name == container {
+				sum.Add(list(k)[name])
+			}
+		}
+		if sum.IsZero() {
+			return nil
+		}
+		return []diagnosis.Claim{diagnosis.That("sum("+at+which+".resources."+field+"["+string(name)+"])", "", diagnosis.Is, sum.String()).Of(view.ObjectRef(owner.Kind, owner.Namespace, owner.Name))}
+	}
+	return append(claim("requests", func(k corev1.Container) corev1.ResourceList { return k.Resources.Requests }),
+		claim("limits", func(k corev1.Container) corev1.ResourceList { return k.Resources.Limits })...)
+}
+
+// askedClaims are what the template asks of what a quota limits by that name.
+func (c *Refused) askedClaims(limited corev1.ResourceName) []diagnosis.Claim {
+	name := strings.TrimPrefix(strings.TrimPrefix(string(limited), "requests."), "limits.")
+	return c.templateClaims("", corev1.ResourceName(name))
+}
+
+// lacksClaims are how many pods an owner wants, and lacks, where its fields say so, and what it was
 // told last.
-func lacksClaims(r incident.Refusal) []diagnosis.Claim {
+func (c *Refused) lacksClaims(r incident.Refusal) []diagnosis.Claim {
+	owner, known := c.Cluster.State.Owner(r.Owner.Kind, r.Owner.Namespace, r.Owner.Name)
 	var out []diagnosis.Claim
-	switch r.Owner.Kind {
-	case "ReplicaSet", "StatefulSet", "Deployment":
-		out = append(out, diagnosis.That("spec.replicas", "", diagnosis.Is, strconv.Itoa(r.Wants)))
-	case "DaemonSet":
-		out = append(out, diagnosis.That("status.desiredNumberScheduled", "", diagnosis.Is, strconv.Itoa(r.Wants)))
-	case incident.KindOf(incident.VolcanoJob):
+	if wants, has := countedBy(owner); known && wants != "" {
+		out = append(out, diagnosis.That(wants, "", diagnosis.Is, strconv.Itoa(r.Wants)), diagnosis.That(wants+" - "+has, "", diagnosis.Is, strconv.Itoa(r.Missing)))
+	} else if r.Owner.Kind == incident.KindOf(incident.VolcanoJob) {
 		out = append(out, diagnosis.That("spec.tasks", "", diagnosis.Contains, strconv.Itoa(r.Wants)))
 	}
 	if r.Says != "" {
 		out = append(out, diagnosis.Says(r.Says))
 	}
 	return out
+}
+
+// countedBy are the fields by which an object says how many pods it wants and has; empty where one
+// is left to its default, or more than these decides.
+func countedBy(o metav1.Object) (wants, has string) {
+	switch o := o.(type) {
+	case *appsv1.ReplicaSet:
+		return stated(o.Spec.Replicas != nil, "spec.replicas"), "status.replicas"
+	case *appsv1.StatefulSet:
+		return stated(o.Spec.Replicas != nil, "spec.replicas"), "status.replicas"
+	case *appsv1.Deployment:
+		return stated(o.Spec.Replicas != nil, "spec.replicas"), "status.replicas"
+	case *appsv1.DaemonSet:
+		return "status.desiredNumberScheduled", "status.currentNumberScheduled"
+	case *batchv1.Job:
+		s := o.Status
+		alone := s.Terminating == nil && (o.Spec.Completions == nil && s.Succeeded == 0 || o.Spec.Completions != nil && o.Spec.Parallelism != nil && *o.Spec.Completions-s.Succeeded >= *o.Spec.Parallelism)
+		return stated(o.Spec.Parallelism != nil && alone, "spec.parallelism"), "status.active"
+	}
+	return "", ""
+}
+
+func stated(is bool, path string) string {
+	if !is {
+		return ""
+	}
+	return path
 }

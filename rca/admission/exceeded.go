@@ -30,7 +30,7 @@ func (c *Refused) Exceeded() (f *view.Finding, words string) {
 		} else if q.UsedUp() && words != "asks more than its quota allows" {
 			words = "its quota is used up"
 		}
-		evidence = append(evidence, q.Evidence()...)
+		evidence = append(evidence, q.Evidence(c.askedClaims)...)
 	}
 	if len(says) > 0 {
 		return c.told(certainty, strings.Join(says, "; "), evidence), words

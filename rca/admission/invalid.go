@@ -2,6 +2,7 @@ package admission
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -23,8 +24,15 @@ func (c *Refused) Invalid() *view.Finding {
 	owner := c.All[0].Owner
 	for _, bad := range InvalidRequests(c.Next()) {
 		says = append(says, bad.Says())
-		evidence = append(evidence, diagnosis.Evidence{Ref: view.ObjectRef(owner.Kind, owner.Namespace, owner.Name), Fact: "its pods: " + bad.Says()})
-		evidence = append(evidence, c.defaulted(bad)...)
+		claims, by := c.templateClaims(bad.Container, bad.Resource), c.defaulted(bad)
+		if !bad.limited {
+			claims = append(claims, c.unlimited(bad)...)
+		}
+		for _, e := range by {
+			claims = append(claims, e.Claims...)
+		}
+		evidence = append(evidence, diagnosis.Fact(view.ObjectRef(owner.Kind, owner.Namespace, owner.Name), "its pods: "+bad.Says(), claims...))
+		evidence = append(evidence, by...)
 	}
 	if len(says) > 0 {
 		return c.told(diagnosis.Proven, strings.Join(says, "; "), evidence)
@@ -35,6 +43,23 @@ func (c *Refused) Invalid() *view.Finding {
 		}
 	}
 	return nil
+}
+
+// unlimited claims that the template limits a container to nothing of a resource.
+func (c *Refused) unlimited(v InvalidRequest) []diagnosis.Claim {
+	spec, list := c.Cluster.Template(c.All[0].Owner), "containers"
+	if spec == nil {
+		return nil
+	}
+	if v.Init {
+		list = "initContainers"
+	}
+	for _, k := range slices.Concat(spec.Containers, spec.InitContainers) {
+		if _, limited := k.Resources.Limits[v.Resource]; limited && k.Name == v.Container {
+			return nil // something takes it away
+		}
+	}
+	return []diagnosis.Claim{diagnosis.That("spec.template.spec."+list+"[name="+v.Container+"].resources.limits["+string(v.Resource)+"]", "", diagnosis.Absent, "")}
 }
 
 // defaulted names the LimitRanges that filled in what the template does not say.

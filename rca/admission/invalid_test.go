@@ -78,7 +78,25 @@ func TestInvalidRequestsAreShown(t *testing.T) {
 	of := func(kind corev1.LimitType, least, preset corev1.ResourceList) corev1.LimitRangeItem {
 		return corev1.LimitRangeItem{Type: kind, Min: least, DefaultRequest: preset}
 	}
-	own, filled := diagnosis.Evidence{Ref: "ReplicaSet/ml/w", Fact: "its pods: container main requests 1 nvidia.com/gpu and has no limit of it"}, func(n string) diagnosis.Evidence {
+	const at = "spec.template.spec.containers[name=main].resources."
+	own := func(template []corev1.Container, by []diagnosis.Evidence) diagnosis.Evidence {
+		var claims []diagnosis.Claim
+		for _, k := range template[:min(len(template), 1)] {
+			if len(k.Resources.Requests) > 0 {
+				claims = append(claims, diagnosis.That("sum("+at+"requests["+gpu+"])", "", diagnosis.Is, "1"))
+			}
+			if len(k.Resources.Limits) > 0 {
+				claims = append(claims, diagnosis.That("sum("+at+"limits["+gpu+"])", "", diagnosis.Is, "1"))
+			} else {
+				claims = append(claims, diagnosis.That(at+"limits["+gpu+"]", "", diagnosis.Absent, ""))
+			}
+		}
+		for _, e := range by {
+			claims = append(claims, e.Claims...)
+		}
+		return diagnosis.Fact("ReplicaSet/ml/w", "its pods: container main requests 1 nvidia.com/gpu and has no limit of it", claims...)
+	}
+	filled := func(n string) diagnosis.Evidence {
 		return diagnosis.Fact("LimitRange/ml/lr", "makes "+n+" nvidia.com/gpu the default request", diagnosis.That("spec.limits[*].defaultRequest", gpu, diagnosis.Is, n))
 	}
 	bare := []corev1.Container{container("main", nil, nil), container("side", list(gpu, "1"), list(gpu, "1"))}
@@ -108,7 +126,7 @@ func TestInvalidRequestsAreShown(t *testing.T) {
 			if want := "proven: container main requests 1 nvidia.com/gpu and has no limit of it"; told(f) != want {
 				t.Fatalf("%q, want %q", told(f), want)
 			}
-			if want := append(append([]diagnosis.Evidence{own}, tc.want...), c.lacks()...); fmt.Sprint(f.Evidence) != fmt.Sprint(want) {
+			if want := append(append([]diagnosis.Evidence{own(tc.template, tc.want)}, tc.want...), c.lacks()...); fmt.Sprint(f.Evidence) != fmt.Sprint(want) {
 				t.Errorf("%v, want %v", f.Evidence, want)
 			}
 		})

@@ -57,7 +57,7 @@ func (c *Refused) lacks() []diagnosis.Evidence {
 		if r.Says != "" {
 			fact += "; its last refusal: " + view.Cut(strings.Join(strings.Fields(r.Says), " "), 300)
 		}
-		out = append(out, diagnosis.Fact(view.ObjectRef(r.Owner.Kind, r.Owner.Namespace, r.Owner.Name), fact, lacksClaims(r)...))
+		out = append(out, diagnosis.Fact(view.ObjectRef(r.Owner.Kind, r.Owner.Namespace, r.Owner.Name), fact, c.lacksClaims(r)...))
 	}
 	return out
 }

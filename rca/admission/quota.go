@@ -213,8 +213,8 @@ func (v *Quota) DemandEvidence() []diagnosis.Evidence {
 	return out
 }
 
-// Evidence is what the quota's object says, and its top holders.
-func (v *Quota) Evidence() []diagnosis.Evidence {
+// Evidence is what the quota's object says, with what of the pod is claimed, and its top holders.
+func (v *Quota) Evidence(asked func(corev1.ResourceName) []diagnosis.Claim) []diagnosis.Evidence {
 	at := view.ObjectRef("ResourceQuota", v.Namespace, v.Name)
 	var out []diagnosis.Evidence
 	for _, name := range v.Exceeded() {
@@ -222,7 +222,7 @@ func (v *Quota) Evidence() []diagnosis.Evidence {
 		if v.Counted {
 			fact += " (counted from its pods: its status does not say)"
 		}
-		out = append(out, diagnosis.Fact(at, fact, v.claims(name)...))
+		out = append(out, diagnosis.Fact(at, fact, append(v.claims(name), asked(name)...)...))
 		top := v.Top(name)
 		for _, h := range top[:min(len(top), topHolders)] {
 			out = append(out, diagnosis.Fact(view.PodRef(h.Pod), fmt.Sprintf("holds %s of %s", view.QuantityText(h.Uses[name]), name), heldClaims(name, h.Uses[name])...))

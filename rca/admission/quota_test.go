@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -34,6 +36,9 @@ func asking(name string, pairs ...string) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: name},
 		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Resources: corev1.ResourceRequirements{Requests: list(pairs...)}}}}}
 }
+
+// noneAsked is for evidence of a quota alone.
+func noneAsked(corev1.ResourceName) []diagnosis.Claim { return nil }
 
 // holding is one that asks for so many GPUs.
 func holding(name, n string) *corev1.Pod { return asking(name, "nvidia.com/gpu", n) }
@@ -177,14 +182,14 @@ func TestWhoHoldsAQuota(t *testing.T) {
 		if got := q.Says(); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
-		if evidence := q.Evidence(); len(evidence) != 1+min(3, len(q.Top(devices))) {
+		if evidence := q.Evidence(noneAsked); len(evidence) != 1+min(3, len(q.Top(devices))) {
 			t.Errorf("%d sentences of %s", len(evidence), want)
 		}
 	}
 }
 
 // A quota is shown by what its status says, or its spec where its pods were counted, and by who
-// holds it; what a pod holds can be held against it where it is a request.
+// holds it, each with what it counts.
 func TestQuotasAreShown(t *testing.T) {
 	q := "ResourceQuota/ml/q"
 	holder := func(of string, claims ...diagnosis.Claim) diagnosis.Evidence {
@@ -198,14 +203,14 @@ func TestQuotasAreShown(t *testing.T) {
 			diagnosis.Fact(q, "requests.nvidia.com/gpu: 1 used of 1, one pod asks 1", diagnosis.That("status.hard", string(devices), diagnosis.Is, "1"), diagnosis.That("status.used", string(devices), diagnosis.Is, "1")),
 			holder("requests.nvidia.com/gpu", diagnosis.That(diagnosis.Requests, "nvidia.com/gpu", diagnosis.Is, "1"))}},
 		"by its pods": {quota("q", gpus("1"), nil), []diagnosis.Evidence{
-			diagnosis.Fact(q, "requests.nvidia.com/gpu: 1 used of 1, one pod asks 1 (counted from its pods: its status does not say)", diagnosis.That("spec.hard", string(devices), diagnosis.Is, "1")),
+			diagnosis.Fact(q, "requests.nvidia.com/gpu: 1 used of 1, one pod asks 1 (counted from its pods: its status does not say)", diagnosis.That("spec.hard", string(devices), diagnosis.Is, "1"), diagnosis.That("counted", string(devices), diagnosis.Is, "1")),
 			holder("requests.nvidia.com/gpu", diagnosis.That(diagnosis.Requests, "nvidia.com/gpu", diagnosis.Is, "1"))}},
 		"of what is no request": {quota("q", list("pods", "1"), list("pods", "1")), []diagnosis.Evidence{
-			diagnosis.Fact(q, "pods: 1 used of 1, one pod asks 1", diagnosis.That("status.hard", "pods", diagnosis.Is, "1"), diagnosis.That("status.used", "pods", diagnosis.Is, "1")), holder("pods")}},
+			diagnosis.Fact(q, "pods: 1 used of 1, one pod asks 1", diagnosis.That("status.hard", "pods", diagnosis.Is, "1"), diagnosis.That("status.used", "pods", diagnosis.Is, "1")), holder("pods", diagnosis.That("uses", "pods", diagnosis.Is, "1"))}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			st := &cluster.State{Now: rcatest.Noon, Quotas: []*corev1.ResourceQuota{tc.quota}, Pods: []*corev1.Pod{holding("a", "1")}}
-			if got := Quotas(st, holding("p", "1"), nil, nil)[0].Evidence(); fmt.Sprint(got) != fmt.Sprint(tc.want) {
+			if got := Quotas(st, holding("p", "1"), nil, nil)[0].Evidence(noneAsked); fmt.Sprint(got) != fmt.Sprint(tc.want) {
 				t.Errorf("%v, want %v", got, tc.want)
 			}
 		})
@@ -265,15 +270,22 @@ func TestQuotasThatWereNotRead(t *testing.T) {
 }
 
 // Every finding shows that pods are missing, with what their owner was told last; how many it
-// wants can be held against it where one field says so.
+// wants and lacks is claimed where its fields alone say so.
 func TestPodsThatDoNotExistAreShown(t *testing.T) {
-	for kind, path := range map[string]string{"ReplicaSet": "spec.replicas", "StatefulSet": "spec.replicas", "Deployment": "spec.replicas", "DaemonSet": "status.desiredNumberScheduled", "Job": ""} {
+	three, of := int32(3), metav1.ObjectMeta{Namespace: "ml", Name: "w"}
+	st := &cluster.State{
+		ReplicaSets:  []*appsv1.ReplicaSet{{ObjectMeta: of, Spec: appsv1.ReplicaSetSpec{Replicas: &three}}},
+		StatefulSets: []*appsv1.StatefulSet{{ObjectMeta: of}},
+		DaemonSets:   []*appsv1.DaemonSet{{ObjectMeta: of}},
+		Jobs:         []*batchv1.Job{{ObjectMeta: of, Spec: batchv1.JobSpec{Parallelism: &three}}},
+	}
+	for kind, fields := range map[string][2]string{"ReplicaSet": {"spec.replicas", "status.replicas"}, "StatefulSet": {}, "Deployment": {}, "DaemonSet": {"status.desiredNumberScheduled", "status.currentNumberScheduled"}, "Job": {"spec.parallelism", "status.active"}} {
 		for said, fact := range map[string]string{"": "wants 3 pods, 2 of them do not exist", "no\n such  luck": "wants 3 pods, 2 of them do not exist; its last refusal: no such luck"} {
-			c := refused(&cluster.State{}, holding("p", "1"), said)
+			c := refused(st, holding("p", "1"), said)
 			c.All[0].Owner.Kind = kind
 			var claims []diagnosis.Claim
-			if path != "" {
-				claims = append(claims, diagnosis.That(path, "", diagnosis.Is, "3"))
+			if fields[0] != "" {
+				claims = append(claims, diagnosis.That(fields[0], "", diagnosis.Is, "3"), diagnosis.That(fields[0]+" - "+fields[1], "", diagnosis.Is, "2"))
 			}
 			if said != "" {
 				claims = append(claims, diagnosis.Says("no such luck"))

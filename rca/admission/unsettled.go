@@ -152,7 +152,7 @@ func (c *Refused) classMissing(kind, name string, said bool, has func(string) bo
 	default:
 		r.certainty, r.says = diagnosis.Proven, fmt.Sprintf("%s %s does not exist", kind, name)
 		o := c.All[0].Owner
-		r.evidence = []diagnosis.Evidence{diagnosis.Fact(view.ObjectRef(o.Kind, o.Namespace, o.Name), fmt.Sprintf("its pods name %s %s, and no such object was read", kind, name), diagnosis.That("spec", "", diagnosis.Contains, name))}
+		r.evidence = []diagnosis.Evidence{diagnosis.Fact(view.ObjectRef(o.Kind, o.Namespace, o.Name), fmt.Sprintf("its pods name %s %s, and no such object was read", kind, name), diagnosis.That("spec", "", diagnosis.Contains, name), diagnosis.That("", "", diagnosis.Absent, "").Of(kind+"/"+name))}
 	}
 	return r, true
 }

@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -60,8 +61,8 @@ func TestClassesThatPodsName(t *testing.T) {
 				}
 				return
 			}
-			want := diagnosis.Fact("ReplicaSet/ml/w", "its pods name "+r.Kind+" "+r.Name+", and no such object was read", diagnosis.That("spec", "", diagnosis.Contains, r.Name))
-			if len(r.evidence) != 1 || r.evidence[0].Ref != want.Ref || r.evidence[0].Fact != want.Fact || len(r.evidence[0].Claims) != 1 || r.evidence[0].Claims[0] != want.Claims[0] {
+			want := diagnosis.Fact("ReplicaSet/ml/w", "its pods name "+r.Kind+" "+r.Name+", and no such object was read", diagnosis.That("spec", "", diagnosis.Contains, r.Name), diagnosis.That("", "", diagnosis.Absent, "").Of(r.Kind+"/"+r.Name))
+			if len(r.evidence) != 1 || r.evidence[0].Ref != want.Ref || r.evidence[0].Fact != want.Fact || !slices.Equal(r.evidence[0].Claims, want.Claims) {
 				t.Errorf("shown by %v, want %v", r.evidence, want)
 			}
 		})

@@ -39,11 +39,4 @@ func (c *Case) zeros(names []string) []diagnosis.Claim {
 	return c.ofPod(out...)
 }
 
-// missingClaims claim that an object is not there, where that is the fact.
-func missingClaims(fact string) []diagnosis.Claim {
-	if fact != "does not exist" {
-		return nil
-	}
-	return []diagnosis.Claim{diagnosis.That("", "", diagnosis.Absent, "")}
-}
 func (c *Case) podRef() string { return view.PodRef(c.Pod) }

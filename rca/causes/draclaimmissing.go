@@ -1,6 +1,7 @@
 package causes
 
 import (
+	"slices"
 	"time"
 
 	"github.com/unpend/unpend/rca/diagnosis"
@@ -26,7 +27,7 @@ var draClaimMissing = PodRule{
 		}
 		f := &finding{Certainty: diagnosis.Proven, Says: c.Claims.Missing[0].Says}
 		for _, m := range c.Claims.Missing {
-			f.Evidence = append(f.Evidence, diagnosis.Fact(m.Ref, m.Fact, missingClaims(m.Fact)...))
+			f.Evidence = append(f.Evidence, diagnosis.Fact(m.Ref, m.Fact, slices.Clone(m.Claims)...))
 		}
 		return f
 	},

@@ -14,7 +14,7 @@ var draClassMissing = Rule{ID: diagnosis.DRAClassMissing, Tell: func(c *Case, n 
 	gone := c.Claims.Classless()
 	f := &finding{Certainty: diagnosis.Proven, Says: "DeviceClass " + gone[0].Class + " does not exist"}
 	for _, a := range gone {
-		f.Evidence = append(f.Evidence, diagnosis.Fact(a.Ref, "request "+a.Name+" names DeviceClass "+a.Class, diagnosis.That("spec", "", diagnosis.Contains, a.Class)), diagnosis.Fact("DeviceClass/"+a.Class, "does not exist", diagnosis.That("", "", diagnosis.Absent, "")))
+		f.Evidence = append(f.Evidence, diagnosis.Fact(a.Ref, "request "+a.Name+" names DeviceClass "+a.Class, a.Claims()...), diagnosis.Fact("DeviceClass/"+a.Class, "does not exist", diagnosis.That("", "", diagnosis.Absent, "")))
 	}
 	if dra := c.DRAClass(gone[0].Class); dra != nil {
 		f.Says += ": " + dra.Says

@@ -38,10 +38,10 @@ var draDevicesInUse = Rule{ID: diagnosis.DRADevicesInUse, Tell: func(c *Case, n 
 			}
 			if claim := v.Inventory.Holders[d.ID]; claim != nil && matching <= devices.MaxHolderFacts {
 				f.Evidence = append(f.Evidence, diagnosis.Fact(d.Ref(), "device "+d.ID.Name+" is allocated to ResourceClaim "+claim.Namespace+"/"+claim.Name+v.UsedBy(claim),
-					diagnosis.That("spec.devices[name="+d.ID.Name+"]", "", diagnosis.Exists, ""), diagnosis.That("spec.nodeName", "", diagnosis.Is, n.Name), diagnosis.That("status.allocation", "", diagnosis.Contains, d.ID.Name).Of("ResourceClaim/"+claim.Namespace+"/"+claim.Name)))
+					diagnosis.That("spec.devices[name="+d.ID.Name+"]", "", diagnosis.Exists, ""), diagnosis.That("spec.nodeName", "", diagnosis.Is, n.Name), d.ID.AllocatedTo(claim)))
 			}
 		}
-		f.Evidence = append(f.Evidence, diagnosis.Fact(n.Ref(), matchText(a, names), append(claims, devices.OfferedOn(c.Cluster.State.ResourceSlices, n.Name)...)...))
+		f.Evidence = append(f.Evidence, diagnosis.Fact(n.Ref(), matchText(a, names), append(append(claims, a.Claims()...), devices.OfferedOn(c.Cluster.State.ResourceSlices, n.Name)...)...))
 	}
 	f.Evidence = append(f.Evidence, v.Sharing(n.Name)...)
 	for _, claim := range v.Own {

@@ -34,7 +34,7 @@ var draDriverMissing = Rule{ID: diagnosis.DRADriverMissing, Tell: func(c *Case, 
 		if dra != nil && f.Evidence == nil {
 			f.Says += ": " + dra.Says
 		}
-		f.Evidence = append(f.Evidence, diagnosis.Fact(a.Ref, "request "+a.Name+" asks DeviceClass "+a.Class, diagnosis.That("spec", "", diagnosis.Contains, a.Class)), diagnosis.Fact("DeviceClass/"+a.Class, says, append(claims, diagnosis.That("", "", diagnosis.Exists, ""))...))
+		f.Evidence = append(f.Evidence, diagnosis.Fact(a.Ref, "request "+a.Name+" asks DeviceClass "+a.Class, a.Claims()...), diagnosis.Fact("DeviceClass/"+a.Class, says, append(claims, diagnosis.That("", "", diagnosis.Exists, ""))...))
 		if dra != nil {
 			f.Evidence = append(f.Evidence, about(a.Class, dra))
 		}

@@ -30,12 +30,12 @@ var draNoDeviceMatches = Rule{ID: diagnosis.DRANoDeviceMatches, Tell: func(c *Ca
 		for _, claim := range c.Claims.Own {
 			for _, con := range claim.Spec.Devices.Constraints {
 				if con.MatchAttribute != nil {
-					f.Evidence = append(f.Evidence, diagnosis.Evidence{Ref: "ResourceClaim/" + claim.Namespace + "/" + claim.Name, Fact: "constraint matchAttribute " + string(*con.MatchAttribute)})
+					f.Evidence = append(f.Evidence, diagnosis.Fact("ResourceClaim/"+claim.Namespace+"/"+claim.Name, "constraint matchAttribute "+string(*con.MatchAttribute), diagnosis.That("spec.devices.constraints[matchAttribute="+string(*con.MatchAttribute)+"]", "", diagnosis.Exists, "")))
 				}
 			}
 		}
 		for _, a := range c.Claims.Asks {
-			f.Evidence = append(f.Evidence, diagnosis.Evidence{Ref: n.Ref(), Fact: fmt.Sprintf("%d devices match request %s, %s asked", a.MatchingOn(c.Claims, n.Name), a.Name, a.CountText())})
+			f.Evidence = append(f.Evidence, diagnosis.Fact(n.Ref(), fmt.Sprintf("%d devices match request %s, %s asked", a.MatchingOn(c.Claims, n.Name), a.Name, a.CountText()), a.MatchingClaims(c.Claims, n.Name)...))
 		}
 	}
 	fact := "no device, so none serves the claims"

@@ -118,17 +118,37 @@ func Tell(rules []Rule, c *Case, n *view.Node, b *blocker) (diagnosis.CauseID, *
 func (c *Case) nothingBlocks() *finding {
 	feasible, by := c.Verdict.Feasible(), c.Queue.SchedulerName()
 	if says := c.schedulerFails(); len(feasible) > 0 && says != "" {
-		return &finding{diagnosis.Possible, "the scheduler fails on it: " + view.Cut(says, 160) + "; its filters accept " + feasible[0] + " now", []diagnosis.Evidence{{Ref: c.podRef(), Fact: "PodScheduled: " + corev1.PodReasonSchedulerError + ": " + says}}}
+		return &finding{diagnosis.Possible, "the scheduler fails on it: " + view.Cut(says, 160) + "; its filters accept " + feasible[0] + " now", []diagnosis.Evidence{diagnosis.Fact(c.podRef(), "PodScheduled: "+corev1.PodReasonSchedulerError+": "+says, append(c.taken(feasible[0]), diagnosis.That("status.conditions[type=PodScheduled].reason", "", diagnosis.Is, corev1.PodReasonSchedulerError), diagnosis.Says(says))...)}}
 	}
 	if len(feasible) > 0 && by != corev1.DefaultSchedulerName {
 		return &finding{diagnosis.Possible, fmt.Sprintf("the default scheduler's filters accept %s now; %s decides by its own", feasible[0], by),
-			[]diagnosis.Evidence{{Ref: c.podRef(), Fact: "schedulerName " + by + ", waits, although the default scheduler would take " + strings.Join(feasible, ", ")}}}
+			[]diagnosis.Evidence{diagnosis.Fact(c.podRef(), "schedulerName "+by+", waits, although the default scheduler would take "+strings.Join(feasible, ", "), append(c.taken(feasible...), c.ofPod(diagnosis.That("spec.schedulerName", "", diagnosis.Is, by))...)...)}}
 	}
 	if len(feasible) > 0 {
 		return &finding{diagnosis.Possible, "the scheduler's filters accept " + feasible[0] + " now; ruled out: every filter on it",
-			[]diagnosis.Evidence{{Ref: "Pod/" + c.Pod.Namespace + "/" + c.Pod.Name, Fact: "waits, although " + strings.Join(feasible, ", ") + " would take it"}}}
+			[]diagnosis.Evidence{diagnosis.Fact(c.podRef(), "waits, although "+strings.Join(feasible, ", ")+" would take it", c.taken(feasible...)...)}}
 	}
 	return &finding{diagnosis.Possible, "the cluster has no node that could be judged", nil}
+}
+
+// taken claims what of it stands on objects that nodes would take the pod: its selector and
+// affinity do, and each has left what it asks.
+func (c *Case) taken(nodes ...string) []diagnosis.Claim {
+	var out []diagnosis.Claim
+	if c.Refusal.Phase != corev1.PodFailed { // one that a kubelet refused keeps its node's name
+		out = c.ofPod(diagnosis.That("spec.nodeName", "", diagnosis.Absent, ""))
+	}
+	for _, node := range nodes {
+		out = append(out, c.ofPod(diagnosis.That(diagnosis.Selects, node, diagnosis.Is, "true"))...)
+		for _, name := range view.SortedNames(c.Wants) {
+			q := c.Wants[name]
+			if _, offered := c.Cluster.Nodes[node].Status.Allocatable[name]; !offered { // a device of a ResourceSlice stands for it
+				continue
+			}
+			out = append(out, diagnosis.That(diagnosis.Free, string(name), diagnosis.AtLeast, q.String()).Of("Node/"+node))
+		}
+	}
+	return out
 }
 
 // schedulerFails is the error that the scheduler met behind its filters (when it reserved

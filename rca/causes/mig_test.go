@@ -112,7 +112,7 @@ MIGLayoutMismatch proven n1: not laid out with 3g.20gb, though a legal position 
 			wants(w, "2g.10gb", 1)
 		}, `
 MIGFull possible n1: not enough unheld slices for 2g.10gb
-  NodeGeometry/n1: at most 1 memory slices of one GPU are unheld
+  NodeGeometry/n1: at most 1 memory slices of one GPU are known to be unheld
 `},
 		"a profile that the model has not, with the nearest": {func(w *world) {
 			w.gpuNode(laidOut(sim.All(a100, "1g.5gb")...))

@@ -85,11 +85,24 @@ var preemptionUnderway = PodRule{
 		}
 		node := c.Refusal.NominatedNodeName
 		evidence := []diagnosis.Evidence{diagnosis.Fact(c.podRef(), "status.nominatedNodeName "+node, diagnosis.That("status.nominatedNodeName", "", diagnosis.Is, node))}
+		if n := c.Node(node); n != nil && len(leaving) == countOf(n.Pods, func(p *corev1.Pod) bool { return p.DeletionTimestamp != nil }) {
+			evidence[0].Claims = append(evidence[0].Claims, diagnosis.That("count(pods.metadata.deletionTimestamp)", "", diagnosis.Is, strconv.Itoa(len(leaving))).Of(n.Ref()))
+		}
 		for _, p := range leaving {
 			evidence = append(evidence, diagnosis.Fact(view.PodRef(p), "preempted by the scheduler, to be gone by "+p.DeletionTimestamp.UTC().Format("15:04:05"), diagnosis.That("metadata.deletionTimestamp", "", diagnosis.Is, p.DeletionTimestamp.UTC().Format(time.RFC3339))))
 		}
 		return &finding{diagnosis.Proven, fmt.Sprintf("%s preempted for it on %s and not gone yet", view.CountOf(len(leaving), "pod"), node), evidence}
 	},
+}
+
+func countOf[T any](all []T, is func(T) bool) int {
+	n := 0
+	for _, v := range all {
+		if is(v) {
+			n++
+		}
+	}
+	return n
 }
 
 // Preempted are the pods that leave the pod's nominated node for it.

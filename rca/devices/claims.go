@@ -11,6 +11,7 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/evict"
 	"github.com/unpend/unpend/rca/view"
 	"github.com/unpend/unpend/rca/whatif"
@@ -36,7 +37,10 @@ type Claims struct {
 }
 
 // missingClaim is a claim of the pod that is not there.
-type missingClaim struct{ Says, Ref, Fact string }
+type missingClaim struct {
+	Says, Ref, Fact string
+	Claims          []diagnosis.Claim // of what Ref names
+}
 
 // Ask is one request for devices: of a claim, or of an extended resource
 // that a DeviceClass stands behind.
@@ -89,11 +93,11 @@ func (v *Claims) readClaim(pc *corev1.PodResourceClaim) {
 	claim := v.claims[v.pod.Namespace+"/"+*name]
 	switch {
 	case claim == nil:
-		v.Missing = append(v.Missing, missingClaim{"ResourceClaim " + *name + " does not exist", ref, "does not exist"})
+		v.Missing = append(v.Missing, missingClaim{"ResourceClaim " + *name + " does not exist", ref, "does not exist", []diagnosis.Claim{diagnosis.That("", "", diagnosis.Absent, "")}})
 	case claim.DeletionTimestamp != nil:
-		v.Missing = append(v.Missing, missingClaim{"ResourceClaim " + *name + " is being deleted", ref, "is being deleted"})
+		v.Missing = append(v.Missing, missingClaim{"ResourceClaim " + *name + " is being deleted", ref, "is being deleted", []diagnosis.Claim{diagnosis.That("metadata.deletionTimestamp", "", diagnosis.Exists, "")}})
 	case generated && resourceclaim.IsForPod(v.pod, claim, false) != nil:
-		v.Missing = append(v.Missing, missingClaim{"ResourceClaim " + *name + " was made for another pod", ref, "is not owned by the pod"})
+		v.Missing = append(v.Missing, missingClaim{"ResourceClaim " + *name + " was made for another pod", ref, "is not owned by the pod", []diagnosis.Claim{diagnosis.That("metadata.ownerReferences[uid="+string(v.pod.UID)+"]", "", diagnosis.Absent, "")}})
 	default:
 		v.Own = append(v.Own, claim)
 		for i := range claim.Spec.Devices.Requests {
@@ -104,17 +108,17 @@ func (v *Claims) readClaim(pc *corev1.PodResourceClaim) {
 
 // notGenerated tells a claim that its template has not become.
 func (v *Claims) notGenerated(pc *corev1.PodResourceClaim) missingClaim {
-	m := missingClaim{"no ResourceClaim was made for " + pc.Name, view.PodRef(v.pod), "status.resourceClaimStatuses has no " + pc.Name}
+	m := missingClaim{"no ResourceClaim was made for " + pc.Name, view.PodRef(v.pod), "status.resourceClaimStatuses has no " + pc.Name, []diagnosis.Claim{diagnosis.That("status.resourceClaimStatuses[name="+pc.Name+"]", "", diagnosis.Absent, "")}}
 	if pc.ResourceClaimTemplateName == nil {
 		return m
 	}
 	name := *pc.ResourceClaimTemplateName
 	if v.asker.Cluster.State.Unread["ResourceClaimTemplate"] == "" && v.templates[v.pod.Namespace+"/"+name] == nil {
-		return missingClaim{"ResourceClaimTemplate " + name + " does not exist", "ResourceClaimTemplate/" + v.pod.Namespace + "/" + name, "does not exist"}
+		return missingClaim{"ResourceClaimTemplate " + name + " does not exist", "ResourceClaimTemplate/" + v.pod.Namespace + "/" + name, "does not exist", []diagnosis.Claim{diagnosis.That("", "", diagnosis.Absent, "")}}
 	}
 	for _, e := range v.asker.Cluster.State.Events {
 		if e.Reason == "FailedResourceClaimCreation" && e.InvolvedObject.Name == v.pod.Name && e.InvolvedObject.Namespace == v.pod.Namespace {
-			m.Fact += "; " + e.Message
+			m.Fact, m.Claims = m.Fact+"; "+e.Message, append(m.Claims, diagnosis.Says(e.Message))
 			break
 		}
 	}

@@ -155,7 +155,7 @@ func (v *Claims) Sharing(node string) []diagnosis.Evidence {
 			for _, other := range v.ByNode[node] {
 				if claim := v.Inventory.Holders[other.ID]; claim != nil && other.ID.pool == d.ID.pool && shareCounter(d, other) && len(out) < MaxHolderFacts {
 					out = append(out, diagnosis.Fact(d.Ref(), "device "+d.ID.Name+" shares counters with "+other.ID.Name+", allocated to ResourceClaim "+claim.Namespace+"/"+claim.Name+v.UsedBy(claim),
-						diagnosis.That("spec.devices[name="+d.ID.Name+"]", "", diagnosis.Exists, ""), diagnosis.That("status.allocation", "", diagnosis.Contains, other.ID.Name).Of("ResourceClaim/"+claim.Namespace+"/"+claim.Name)))
+						diagnosis.That("spec.devices[name="+d.ID.Name+"]", "", diagnosis.Exists, ""), other.ID.AllocatedTo(claim)))
 				}
 			}
 		}

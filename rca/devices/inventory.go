@@ -13,6 +13,7 @@ import (
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 
 	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/diagnosis"
 )
 
 // Inventory is what the cluster's drivers offer, and who has it.
@@ -33,6 +34,11 @@ type Inventory struct {
 
 // ID names a device in the cluster, as an allocation of a claim does.
 type ID struct{ Driver, pool, Name string }
+
+// AllocatedTo claims that a ResourceClaim has the device.
+func (d ID) AllocatedTo(c *resourcev1.ResourceClaim) diagnosis.Claim {
+	return diagnosis.That("status.allocation.devices.results[device="+d.Name+",pool="+d.pool+",driver="+d.Driver+"]", "", diagnosis.Exists, "").Of("ResourceClaim/" + c.Namespace + "/" + c.Name)
+}
 
 // Device is one device of a complete pool.
 type Device struct {

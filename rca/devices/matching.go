@@ -2,6 +2,7 @@ package devices
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/unpend/unpend/rca/diagnosis"
@@ -10,11 +11,11 @@ import (
 // Misses says what no device has that an ask wants or, where some device does, none of
 // the node has; empty when one of the node does.
 func (v *Claims) Misses(a *Ask, node string) (string, []diagnosis.Evidence) {
-	asked := diagnosis.Fact(a.Ref, "request "+a.Name+" asks "+a.CountText()+" of DeviceClass "+a.Class, diagnosis.That("spec", "", diagnosis.Contains, a.Class))
+	asked := diagnosis.Fact(a.Ref, "request "+a.Name+" asks "+a.CountText()+" of DeviceClass "+a.Class, a.Claims()...)
 	switch {
 	case len(a.matching) > 0 && int64(len(a.matching)) < a.count:
 		says := fmt.Sprintf("%d devices match, %d are asked", len(a.matching), a.count)
-		return says, []diagnosis.Evidence{asked, {Ref: "DeviceClass/" + a.Class, Fact: says}}
+		return says, []diagnosis.Evidence{asked, diagnosis.Fact("DeviceClass/"+a.Class, says, append(there(a.matching), a.Claims()...)...)}
 	}
 	devices, near := v.Devices, v.NearOn(a, node)
 	if len(a.matching) > 0 {
@@ -43,6 +44,34 @@ func (v *Claims) Misses(a *Ask, node string) (string, []diagnosis.Evidence) {
 		evidence = append(evidence, diagnosis.Fact(a.Ref, where+": "+text+" is false", diagnosis.That("spec", "", diagnosis.Contains, text).Of(of)))
 	}
 	return a.fails(near), append(evidence, a.nearFact(near))
+}
+
+// Claims are what is asked: of how many devices by which class.
+func (a *Ask) Claims() []diagnosis.Claim {
+	if a.Claim == nil {
+		return []diagnosis.Claim{diagnosis.That(diagnosis.Requests, a.Name, diagnosis.Is, strconv.FormatInt(a.count, 10)).Of(a.Ref)}
+	}
+	return []diagnosis.Claim{diagnosis.That("spec", "", diagnosis.Is, a.Class).Of(a.Ref), diagnosis.That("asked", a.Name, diagnosis.Is, strconv.FormatInt(a.count, 10)).Of(a.Ref)}
+}
+
+// there claims of devices, one by one, that their slices list them.
+func there(devices []*Device) []diagnosis.Claim {
+	out := make([]diagnosis.Claim, 0, min(len(devices), maxOffered))
+	for _, d := range devices[:min(len(devices), maxOffered)] {
+		out = append(out, diagnosis.That("spec.devices[name="+d.ID.Name+"]", "", diagnosis.Exists, "").Of(d.Ref()))
+	}
+	return out
+}
+
+// MatchingClaims claims of the node's devices that match that they are there, and how many are asked.
+func (a *Ask) MatchingClaims(v *Claims, node string) []diagnosis.Claim {
+	var all []*Device
+	for _, d := range v.ByNode[node] {
+		if a.Readings[d].Fits && d.taintOf(a.tolerations) == "" {
+			all = append(all, d)
+		}
+	}
+	return append(there(all), a.Claims()...)
 }
 
 // taints claim the parts of a taint as people write it: key=value:Effect.

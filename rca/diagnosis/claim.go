@@ -8,12 +8,24 @@ type Claim struct {
 	Ref string `json:"ref"` // "Node/gpu-1"; with "*" for a name every object of the kind
 	// Path is where it stands. Keys, indices and the fields that choose from a list are in
 	// brackets, as they stand: status.allocatable[nvidia.com/gpu], spec.taints[key=team,effect=NoSchedule].
+	// It goes on in a text that is YAML: data[status].nodeGroups[name=a].health.maxSize.
 	// What several objects make together has a name: requests[cpu] is what a pod asks, or the
-	// pods of a node that have not ended; free[cpu] is what a node has left; pods are those of
-	// a node or an owner; nodes those of a queue's flavor, in brackets by their labels; members
-	// those of a PodGroup that have not ended, in brackets by their phase; words is all that events
-	// and conditions say of the object.
-	// count(…) and sum(…) are of a list; keys(…) are those of a map. Empty: the object itself.
+	// pods of a node that have not ended, requests[nvidia.com/mig-*] of all that begins so; free[cpu]
+	// is what a node has left. selects[gpu-1] is whether a pod's selector and required affinity take
+	// a node; room is how many like the pod have room, by their requests, on the nodes that it may use.
+	// skew[zone,gpu-1] is by how much the pod on a node would make its part of a topology fuller than the
+	// least full one, by its constraint on that. judged[x] is what scheduler x made of a pod, its node and condition; by is who an event is from.
+	// uses[limits.cpu] is what a pod counts against a quota, counted[limits.cpu] what all pods of a
+	// quota's namespace that have not ended do. slices[0] are the memory slices of a report's GPU, by
+	// its profiles, unheld[0] those that nobody holds; without an index of each GPU with MIG on.
+	// asked[gpus] is how many devices a request of a claim, or a claim's template, asks, 0 for all.
+	// words is all that events and conditions say of the object.
+	// A path goes on in other objects: pods are those of a node or an owner; nodes those of a
+	// queue's flavor, in brackets by their labels, or those that a pod's selector, affinity and
+	// tolerations let it use; members those of a PodGroup that have not ended, in brackets by phase;
+	// refused those that a node's kubelet refused, refused[*] those of all.
+	// count(…), sum(…) and max(…) are of a list; keys(…) are those of a map; " - " is between amounts.
+	// Empty: the object itself.
 	Path  string `json:"path"`
 	Op    Op     `json:"op"`
 	Value string `json:"value,omitempty"`
@@ -27,6 +39,7 @@ type Op string
 const (
 	Is           Op = "="
 	IsNot        Op = "!="
+	AtLeast      Op = "at least" // as amounts
 	Exists       Op = "exists"
 	Absent       Op = "absent"
 	Contains     Op = "contains"
@@ -43,6 +56,7 @@ const (
 	Capacity    = "status.capacity"
 	Requests    = "requests"
 	Free        = "free"
+	Selects     = "selects"
 	Words       = "words"
 )
 

@@ -57,7 +57,7 @@ func (c *Workload) Deadlock() *view.Finding {
 	if len(mine) == 0 {
 		return nil
 	}
-	if f := c.standsInOwnWay(mine, certainty); f != nil {
+	if f := c.standsInOwnWay(mine, s, certainty); f != nil {
 		return f
 	}
 	halves := c.halves(of, mine)
@@ -114,12 +114,14 @@ func (c *Workload) Deadlock() *view.Finding {
 		}
 		evidence = append(evidence, diagnosis.Fact(view.PodRef(p), fmt.Sprintf("runs on %s, holds %s %s", p.Spec.NodeName, q.String(), s.name), append(view.Holding(p, s.name, q.String()), view.InGroup(p)...)...))
 	}
-	evidence = append(evidence, diagnosis.Fact(c.Ref(), fmt.Sprintf("waits for %s %s", s.amount(s.count), s.name), c.asks(s.name)...))
+	all := append(slices.Clone(mine), c.Cluster.WaitingOf(of)...)
+	counted := slices.Concat(c.keeps(), c.asks(s.name), c.mayUse(s, total), c.together(mine, s), c.together(all, s))
+	evidence = append(evidence, diagnosis.Fact(c.Ref(), fmt.Sprintf("waits for %s %s", s.amount(s.count), s.name), counted...))
 	if c.Cluster.State.Unread["Pod"] != "" {
 		certainty = diagnosis.Likely
 	}
 	if c.Incident.Workload.Kind == "Deployment" {
-		return view.Found(certainty, fmt.Sprintf("its rollout makes a new pod before it stops an old one (maxUnavailable is 0), and its old pods hold what the new one waits for: %s of %s %s", s.amount(held), s.amount(total), s.name), evidence...)
+		return view.Found(certainty, fmt.Sprintf("its rollout makes a new pod before it stops an old one (%s), and its old pods hold what the new one waits for: %s of %s %s", c.keepsSays(), s.amount(held), s.amount(total), s.name), evidence...)
 	}
 	if old > 0 {
 		return view.Found(certainty, fmt.Sprintf("its rollout keeps the pods of the old revision until those of the new one are ready, and they hold what the new one waits for: %s %s", s.amount(old), s.name), evidence...)
@@ -161,11 +163,12 @@ func halvesSay(groups []string, name corev1.ResourceName) string {
 
 // standsInOwnWay tells of a rollout whose pods have to be apart, where old ones stand on every
 // node that would take the new one: it is the place, and not what it asks for, that they hold.
-func (c *Workload) standsInOwnWay(mine []*corev1.Pod, certainty diagnosis.Certainty) *view.Finding {
+func (c *Workload) standsInOwnWay(mine []*corev1.Pod, s *scarce, certainty diagnosis.Certainty) *view.Finding {
 	if c.Incident.Workload.Kind != "Deployment" || len(c.Verdict.Feasible()) > 0 {
 		return nil
 	}
 	var evidence []diagnosis.Evidence
+	var stand []*corev1.Pod
 	for _, v := range c.Verdict.Nodes {
 		n := c.Cluster.Nodes[v.Node]
 		if slices.ContainsFunc(v.Blockers, func(b whatif.Blocker) bool { return b.Plugin != "InterPodAffinity" }) {
@@ -175,7 +178,12 @@ func (c *Workload) standsInOwnWay(mine []*corev1.Pod, certainty diagnosis.Certai
 		if unmet, _, _ := c.Company.UnmetTerms(n); len(unmet) > 0 || len(apart) == 0 || slices.ContainsFunc(apart, func(p *corev1.Pod) bool { return !slices.Contains(mine, p) }) {
 			return nil
 		}
-		evidence = append(evidence, diagnosis.Evidence{Ref: view.PodRef(apart[0]), Fact: "runs on " + n.Name + ", where no other of its kind may be"})
+		evidence = append(evidence, diagnosis.Fact(view.PodRef(apart[0]), "runs on "+n.Name+", where no other of its kind may be", diagnosis.That("spec.nodeName", "", diagnosis.Is, n.Name)))
+		stand = append(stand, apart[0])
+	}
+	if len(stand) > 0 {
+		last := &evidence[len(evidence)-1]
+		last.Claims = append(append(last.Claims, c.together(stand, s)...), c.keeps()...)
 	}
 	if len(evidence) == 0 {
 		return nil
@@ -183,7 +191,7 @@ func (c *Workload) standsInOwnWay(mine []*corev1.Pod, certainty diagnosis.Certai
 	if c.Cluster.State.Unread["Pod"] != "" {
 		certainty = diagnosis.Likely
 	}
-	return view.Found(certainty, fmt.Sprintf("its rollout makes a new pod before it stops an old one (maxUnavailable is 0), its pods have to be apart, and old ones stand on all %s that would take the new one", view.CountOf(len(evidence), "node")), evidence...)
+	return view.Found(certainty, fmt.Sprintf("its rollout makes a new pod before it stops an old one (%s), its pods have to be apart, and old ones stand on all %s that would take the new one", c.keepsSays(), view.CountOf(len(evidence), "node")), evidence...)
 }
 
 // membersWait says whether members of the workload wait for each other, and how well that
@@ -210,14 +218,10 @@ func (c *Workload) membersWait() (diagnosis.Certainty, bool) {
 // behindOldPods says whether a rollout waits for itself: the pod is of a new template, those of
 // former ones run, and none of them stops before it is ready.
 func (c *Workload) behindOldPods(d *appsv1.Deployment) bool {
-	s := d.Spec.Strategy
-	if d.Spec.Paused || s.Type == appsv1.RecreateDeploymentStrategyType {
+	if d.Spec.Paused || d.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType {
 		return false
 	}
-	share := intstr.FromString("25%") // the API server's default
-	if s.RollingUpdate != nil && s.RollingUpdate.MaxUnavailable != nil {
-		share = *s.RollingUpdate.MaxUnavailable
-	}
+	share, _ := maxUnavailable(d)
 	n, err := intstr.GetScaledValueFromIntOrPercent(&share, int(ptr.Deref(d.Spec.Replicas, 1)), false)
 	if err != nil || n > 0 {
 		return false
@@ -233,9 +237,3 @@ func (c *Workload) behindOldPods(d *appsv1.Deployment) bool {
 // rendezvous says whether an Indexed Job's pods find each other by name: independent ones
 // have no use for a subdomain.
 func (c *Workload) rendezvous(j *batchv1.Job) bool { return j.Spec.Template.Spec.Subdomain != "" }
-
-// asks claims what the pod asks of a resource.
-func (c *Workload) asks(name corev1.ResourceName) []diagnosis.Claim {
-	q := c.Wants[name]
-	return c.Claims(diagnosis.That(diagnosis.Requests, string(name), diagnosis.Is, q.String()))
-}

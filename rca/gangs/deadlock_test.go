@@ -189,9 +189,9 @@ func TestWhichJobsMeet(t *testing.T) {
 // A rollout waits for itself where its pod is of a new template, old ones run, and none of them
 // stops first.
 func TestARolloutWaitsForItself(t *testing.T) {
-	const holds = "proven: its rollout makes a new pod before it stops an old one (maxUnavailable is 0), and its old pods hold what the new one waits for: 2 of 2 nvidia.com/gpu"
-	const apart = "its rollout makes a new pod before it stops an old one (maxUnavailable is 0), its pods have to be apart, and old ones stand on all 1 node that would take the new one"
-	none, some := intstr.FromInt32(0), intstr.FromString("50%")
+	const holds = "proven: its rollout makes a new pod before it stops an old one (%s), and its old pods hold what the new one waits for: 2 of 2 nvidia.com/gpu"
+	const apart = "its rollout makes a new pod before it stops an old one (maxUnavailable is not set, and the default share of 2 is none), its pods have to be apart, and old ones stand on all 1 node that would take the new one"
+	none, some, third := intstr.FromInt32(0), intstr.FromString("50%"), intstr.FromString("33%")
 	beside := func(w *rcatest.World) {
 		w.Nodes = nil
 		gpus(w, "n", 4)
@@ -205,12 +205,13 @@ func TestARolloutWaitsForItself(t *testing.T) {
 		fill func(*rcatest.World)
 		want string
 	}{
-		"none may stop":           {func(d *appsv1.Deployment) { d.Spec.Strategy.RollingUpdate.MaxUnavailable = &none }, nil, holds},
+		"none may stop":           {func(d *appsv1.Deployment) { d.Spec.Strategy.RollingUpdate.MaxUnavailable = &none }, nil, fmt.Sprintf(holds, "maxUnavailable is 0")},
+		"a third of two":          {func(d *appsv1.Deployment) { d.Spec.Strategy.RollingUpdate.MaxUnavailable = &third }, nil, fmt.Sprintf(holds, "maxUnavailable 33% of 2 is none")},
 		"half may":                {func(d *appsv1.Deployment) { d.Spec.Strategy.RollingUpdate.MaxUnavailable = &some }, nil, ""},
-		"a quarter of two":        {func(*appsv1.Deployment) {}, nil, holds},
-		"a quarter, by default":   {func(d *appsv1.Deployment) { d.Spec.Strategy.RollingUpdate = nil }, nil, holds},
+		"a quarter of two":        {func(*appsv1.Deployment) {}, nil, fmt.Sprintf(holds, "maxUnavailable is not set, and the default share of 2 is none")},
+		"a quarter, by default":   {func(d *appsv1.Deployment) { d.Spec.Strategy.RollingUpdate = nil }, nil, fmt.Sprintf(holds, "maxUnavailable is not set, and the default share of 2 is none")},
 		"a quarter of four":       {func(d *appsv1.Deployment) { d.Spec.Replicas = new(int32(4)) }, nil, ""},
-		"of one, by default":      {func(d *appsv1.Deployment) { d.Spec.Replicas = nil }, nil, holds},
+		"of one, by default":      {func(d *appsv1.Deployment) { d.Spec.Replicas = nil }, nil, fmt.Sprintf(holds, "maxUnavailable is not set, and the default share of 1 is none")},
 		"all stop first":          {func(d *appsv1.Deployment) { d.Spec.Strategy.Type = appsv1.RecreateDeploymentStrategyType }, nil, ""},
 		"it is paused":            {func(d *appsv1.Deployment) { d.Spec.Paused = true }, nil, ""},
 		"who runs is new as well": {func(*appsv1.Deployment) {}, func(w *rcatest.World) { made("ReplicaSet", "new", w.Pods[1]) }, ""},

@@ -36,6 +36,8 @@ type Gang struct {
 	exact bool
 	// stops is what the first member that does not fit lacks, on how many nodes.
 	stops string
+	// counted: nothing but what members request, select and tolerate keeps it from nodes.
+	counted bool
 	// Victims are the pods to evict so that all fit; none when no such set was found.
 	Victims []*corev1.Pod
 }
@@ -132,7 +134,7 @@ func Read(ctx context.Context, of view.Subject, by *evict.Asker) (*Gang, error) 
 				if err != nil {
 					return err
 				}
-				g.stops = stopper(v)
+				g.stops, g.counted = stopper(v), counted(v)
 			}
 		}
 		return nil
@@ -173,6 +175,16 @@ func identical(pods []*corev1.Pod) bool {
 		}
 	}
 	return true
+}
+
+// counted says whether all that keeps a pod from nodes can be counted by what it requests, selects
+// and tolerates.
+func counted(v whatif.Verdict) bool {
+	return !slices.ContainsFunc(v.Nodes, func(n whatif.NodeVerdict) bool {
+		return slices.ContainsFunc(n.Blockers, func(b whatif.Blocker) bool {
+			return !slices.Contains([]string{"NodeResourcesFit", "NodeAffinity", "TaintToleration", "NodeUnschedulable"}, b.Plugin)
+		})
+	})
 }
 
 // stopper is the reason that most nodes give, as the scheduler words it.

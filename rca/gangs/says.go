@@ -38,6 +38,19 @@ func (g *Gang) certainty(sure bool) diagnosis.Certainty {
 // Unread says why the objects of the pod's group were not read.
 func (g *Gang) Unread() string { return g.of.Cluster.State.Unread["PodGroup."+g.Kind.API] }
 
+// roomClaims are how many members like this one have room by counts: as many as were placed, where
+// all ask the same and nothing else keeps them from nodes, else at least so many.
+func (g *Gang) roomClaims() []diagnosis.Claim {
+	op := diagnosis.AtLeast
+	if g.exact && g.counted {
+		op = diagnosis.Is
+	}
+	if !g.exact || len(view.AsksOf(g.of.Pod)) == 0 {
+		return nil
+	}
+	return g.of.Claims(diagnosis.That("room", "", op, strconv.Itoa(g.Fit-g.bound)))
+}
+
 func (g *Gang) evidence() []diagnosis.Evidence {
 	ref := "PodGroup/" + g.of.Pod.Namespace + "/" + g.Name
 	is := func(path string, n int) diagnosis.Claim {
@@ -46,7 +59,7 @@ func (g *Gang) evidence() []diagnosis.Evidence {
 	out := []diagnosis.Evidence{diagnosis.Fact(ref, fmt.Sprintf("at least %d together (%s): %d exist, %d have a node, %d run", g.Min, g.Kind.API, len(g.members), g.bound, g.running),
 		is(strings.Join(g.Kind.Min, "."), g.Min), is("count(members)", len(g.members)), is("count(members.spec.nodeName)", g.bound), is("count(members[phase=Running])", g.running))}
 	if g.Missing() == 0 && g.stops != "" {
-		out = append(out, diagnosis.Evidence{Ref: ref, Fact: fmt.Sprintf("placed one after another on a copy, %d have room; the next is stopped by: %s", g.Fit, g.stops)})
+		out = append(out, diagnosis.Fact(ref, fmt.Sprintf("placed one after another on a copy, %d have room; the next is stopped by: %s", g.Fit, g.stops), g.roomClaims()...))
 	}
 	return out
 }

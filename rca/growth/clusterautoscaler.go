@@ -3,6 +3,7 @@ package growth
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -125,7 +126,26 @@ func statusOf(o *scaling.Outlook, g *scaling.Group) diagnosis.Evidence {
 			fact += ": " + view.Quotable(s.BackoffInfo.ErrorCode, 80) + ": " + view.Quotable(s.BackoffInfo.ErrorMessage, 240)
 		}
 	}
-	return diagnosis.Fact(o.Status.Ref, fact, diagnosis.That("data", "", diagnosis.Contains, g.Name))
+	return diagnosis.Fact(o.Status.Ref, fact, groupClaims(g)...)
+}
+
+// groupClaims are what the autoscaler's status has of a group.
+func groupClaims(g *scaling.Group) []diagnosis.Claim {
+	at, h := "data[status].nodeGroups[name="+g.Name+"]", g.Health
+	is := func(path string, n int) diagnosis.Claim {
+		return diagnosis.That(at+".health."+path, "", diagnosis.Is, strconv.Itoa(n))
+	}
+	out := []diagnosis.Claim{is("cloudProviderTarget", h.Target), is("nodeCounts.registered.total", h.NodeCounts.Registered.Total), is("nodeCounts.registered.ready", h.NodeCounts.Registered.Ready), is("maxSize", h.MaxSize)}
+	if n := h.NodeCounts.Registered.Unready.ResourceUnready; n > 0 {
+		out = append(out, is("nodeCounts.registered.unready.resourceUnready", n))
+	}
+	if s := g.ScaleUp; s.Status != "" {
+		out = append(out, diagnosis.That(at+".scaleUp.status", "", diagnosis.Is, s.Status))
+		if s.BackoffInfo.ErrorCode != "" {
+			out = append(out, diagnosis.That(at+".scaleUp.backoffInfo.errorCode", "", diagnosis.Is, s.BackoffInfo.ErrorCode), diagnosis.That(at+".scaleUp.backoffInfo.errorMessage", "", diagnosis.Contains, diagnosis.Says(s.BackoffInfo.ErrorMessage).Value))
+		}
+	}
+	return out
 }
 
 // byGroups sorts why no group grows. Size, health and back-off are looked at before the
@@ -284,7 +304,7 @@ func (c *Case) byRequest(g *Growth) {
 				continue
 			}
 			g.Bar = scaling.Other
-			g.tell(diagnosis.AutoscalerCannotHelp, diagnosis.Likely, "its ProvisioningRequest "+name+" has no capacity: "+view.Cut(k.Words(), 160), diagnosis.Evidence{Ref: ref, Fact: kind + "=" + k.Status + " " + view.Cut(k.Words(), 300)})
+			g.tell(diagnosis.AutoscalerCannotHelp, diagnosis.Likely, "its ProvisioningRequest "+name+" has no capacity: "+view.Cut(k.Words(), 160), diagnosis.Fact(ref, kind+"="+k.Status+" "+view.Cut(k.Words(), 300), append(view.SaysOf(k), view.ConditionIs(kind, k.Status))...))
 			return
 		}
 	}
@@ -297,6 +317,6 @@ func (c *Case) bySilence(g *Growth, o *scaling.Outlook) {
 	}
 	if age := c.Cluster.State.Now.Sub(o.Status.Updated); age > silentAfter {
 		g.Bar = scaling.NotReady
-		g.tell(diagnosis.AutoscalerCannotHelp, diagnosis.Likely, fmt.Sprintf("the cluster autoscaler has not written its status for %s: it does not run", view.Age(age)), diagnosis.Fact(o.Status.Ref, "last updated "+o.Status.Updated.UTC().Format(time.RFC3339), diagnosis.That("", "", diagnosis.Exists, "")))
+		g.tell(diagnosis.AutoscalerCannotHelp, diagnosis.Likely, fmt.Sprintf("the cluster autoscaler has not written its status for %s: it does not run", view.Age(age)), diagnosis.Fact(o.Status.Ref, "last updated "+o.Status.Updated.UTC().Format(time.RFC3339), diagnosis.That("metadata.annotations", scaling.LastUpdated, diagnosis.Contains, o.Status.Updated.Format("15:04:05"))))
 	}
 }

@@ -51,7 +51,11 @@ func (c *Case) bySilentPools(g *Growth, o *scaling.Outlook, failed *corev1.Event
 	for _, p := range shut {
 		if k := p.Class; k.Ready.Status != "" && !k.Ready.Met() {
 			words := view.Cut(k.Words(), 240)
-			evidence = append(evidence, diagnosis.Evidence{Ref: k.Ref(), Fact: "Ready=" + k.Ready.Status + " " + view.Cut(k.Ready.Words(), 200) + "; " + words})
+			claims := append(view.SaysOf(k.Ready), view.ConditionIs("Ready", k.Ready.Status))
+			for _, behind := range k.Why {
+				claims = append(claims, view.SaysOf(behind)...)
+			}
+			evidence = append(evidence, diagnosis.Fact(k.Ref(), "Ready="+k.Ready.Status+" "+view.Cut(k.Ready.Words(), 200)+"; "+words, claims...))
 			if p.Name == shut[0].Name {
 				why = "its " + k.Kind + " " + k.Name + " says " + words
 			}

@@ -38,7 +38,7 @@ func (c *Case) Aligned(fits []string) *view.Finding {
 			evidence = append(evidence, diagnosis.Fact(t.Node.Ref(), fmt.Sprintf("cpu: allocatable %s, %s free by the requests of its pods", cpu.String(), free.String()),
 				diagnosis.That(diagnosis.Allocatable, "cpu", diagnosis.Is, cpu.String()), diagnosis.That(diagnosis.Free, "cpu", diagnosis.Is, free.String())))
 		}
-		if b := c.Beyond(t); b != nil { // whoever leaves is no help
+		if b := c.Beyond(t); b != nil { // who leaves is no help
 			says += fmt.Sprintf("; it asks for %s %s together, and the largest NUMA node has %s", b.Asked.String(), b.Resource, b.Most.String())
 			asks := diagnosis.Evidence{Ref: c.Ref(), Fact: fmt.Sprintf("asks for %s %s together", b.Asked.String(), b.Resource)}
 			if len(c.Pod.Spec.Containers) == 1 { // what one of several asks is not what the pod does

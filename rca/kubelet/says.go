@@ -118,10 +118,21 @@ func (t *Turned) stormSays() string {
 	return fmt.Sprintf("; %d refused pods lie on %s, %s", len(t.Here), t.On, elsewhere)
 }
 
+// stormClaims are how many pods the node refused, and how many others did.
+func (t *Turned) stormClaims() []diagnosis.Claim {
+	if !t.Storm() {
+		return nil
+	}
+	is := func(path string, n int) diagnosis.Claim {
+		return diagnosis.That(path, "", diagnosis.Is, strconv.Itoa(n)).Of("Node/" + t.On)
+	}
+	return []diagnosis.Claim{is("count(refused)", len(t.Here)), is("count(refused[*]) - count(refused)", t.Elsewhere)}
+}
+
 // turnedEvidence is what the node shows.
 func (c *Case) turnedEvidence(t *Turned) []diagnosis.Evidence {
 	if t.Node == nil {
-		return []diagnosis.Evidence{{Ref: "Node/" + t.On, Fact: "is not there any more, or was not read"}}
+		return []diagnosis.Evidence{diagnosis.Fact("Node/"+t.On, "is not there any more, or was not read", diagnosis.That("", "", diagnosis.Absent, ""))}
 	}
 	var out []diagnosis.Evidence
 	note := func(ref, fact string, claims ...diagnosis.Claim) {
@@ -149,7 +160,7 @@ func (c *Case) turnedEvidence(t *Turned) []diagnosis.Evidence {
 		note(view.PodRef(p), "asked for the same devices there, and was leaving", diagnosis.That("spec.nodeName", "", diagnosis.Is, t.On))
 	}
 	if at := RejectedAt(c.refused()); !at.IsZero() {
-		note(c.Ref(), "refused at "+clock(at), diagnosis.That("status.phase", "", diagnosis.Is, "Failed"))
+		note(c.Ref(), "refused at "+clock(at), append(t.stormClaims(), diagnosis.That("status.phase", "", diagnosis.Is, "Failed"))...)
 	}
 	return out
 }

@@ -90,7 +90,7 @@ func using(w *view.Cluster, p *corev1.Pod, claim string) diagnosis.Claim {
 	c := claimNamed(w, namespace, name)
 	switch {
 	case c == nil || slices.ContainsFunc(c.Status.ReservedFor, func(r resourcev1.ResourceClaimConsumerReference) bool { return r.Name == p.Name }):
-		return diagnosis.That("status", "", diagnosis.Contains, p.Name)
+		return diagnosis.That("status.reservedFor[name="+p.Name+"]", "", diagnosis.Exists, "")
 	case slices.ContainsFunc(p.Spec.ResourceClaims, func(r corev1.PodResourceClaim) bool {
 		return r.ResourceClaimName != nil && *r.ResourceClaimName == name
 	}):

@@ -18,8 +18,9 @@ const mostZones = 8
 // zones is what the node's NodeResourceTopology says that each of its NUMA zones has left of
 // what the pod asks for, and of CPU (topology.node.k8s.io/v1alpha2, as NFD's topology updater
 // and others write it). Empty where there is no such object, or it tells nothing of that.
-func (c *Case) zones(node string) (says string, claims []diagnosis.Claim) {
+func (c *Case) zones(node string) (string, []diagnosis.Claim) {
 	var out []string
+	var claims []diagnosis.Claim
 	for _, u := range c.Cluster.State.NodeTopologies {
 		if u.GetName() != node {
 			continue
@@ -33,21 +34,22 @@ func (c *Case) zones(node string) (says string, claims []diagnosis.Claim) {
 			if !ok || zone["type"] != "Node" || len(out) == mostZones {
 				continue
 			}
-			if has, told := c.zoneHas(zone); has != "" {
-				out, claims = append(out, view.Quotable(textOf(zone, "name"), 40)+" has "+has), append(claims, told...)
+			if has, is := c.zoneHas(zone); has != "" {
+				out, claims = append(out, view.Quotable(textOf(zone, "name"), 40)+" has "+has), append(claims, is...)
 			}
 		}
 	}
 	return strings.Join(out, ", "), claims
 }
 
-// zoneHas lists what one zone has left, in the order in which the pod asks, and claims it.
-func (c *Case) zoneHas(zone map[string]any) (says string, claims []diagnosis.Claim) {
+// zoneHas lists what one zone has left, in the order in which the pod asks.
+func (c *Case) zoneHas(zone map[string]any) (string, []diagnosis.Claim) {
 	wanted := []corev1.ResourceName{}
 	for _, a := range c.Asks {
 		wanted = append(wanted, a.Resource)
 	}
 	var out []string
+	var claims []diagnosis.Claim
 	for _, name := range append(wanted, corev1.ResourceCPU) {
 		resources, ok := zone["resources"].([]any)
 		if !ok {
@@ -62,8 +64,8 @@ func (c *Case) zoneHas(zone map[string]any) (says string, claims []diagnosis.Cla
 			all, wrong := resource.ParseQuantity(textOf(r, "allocatable"))
 			if err == nil && wrong == nil {
 				out = append(out, fmt.Sprintf("%s of %s %s", left.String(), all.String(), name))
-				at := fmt.Sprintf("zones[name=%s].resources[name=%s].", textOf(zone, "name"), name)
-				claims = append(claims, diagnosis.That(at+"available", "", diagnosis.Is, left.String()), diagnosis.That(at+"allocatable", "", diagnosis.Is, all.String()))
+				at := "zones[name=" + textOf(zone, "name") + "].resources[name=" + string(name) + "]"
+				claims = append(claims, diagnosis.That(at+".available", "", diagnosis.Is, left.String()), diagnosis.That(at+".allocatable", "", diagnosis.Is, all.String()))
 			}
 		}
 	}

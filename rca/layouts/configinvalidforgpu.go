@@ -29,7 +29,7 @@ func ConfigInvalidForGPU(c *view.Cluster, n *view.Node, s *Short) *view.Finding 
 			layout := placement.Layout(rule.MIGDevices)
 			if _, ok := grid.Place(layout); !ok {
 				return view.Found(n.Certainty(), fmt.Sprintf("mig.config %q cannot exist on %s", name, g.Product),
-					diagnosis.Fact(ref, fmt.Sprintf("entry %s wants %s", name, layout), diagnosis.That("data", "", diagnosis.Contains, name+":")), diagnosis.Fact(n.ReportRef(), fmt.Sprintf("GPU %d has no legal positions for that", g.Index), append(n.Labelled(view.LabelMIGConfig), view.OfGPU(g.Index, ".product", diagnosis.Is, g.Product))...))
+					diagnosis.Fact(ref, fmt.Sprintf("entry %s wants %s", name, layout), entryClaims(ref, name, layout)...), diagnosis.Fact(n.ReportRef(), fmt.Sprintf("GPU %d has no legal positions for that", g.Index), append(n.Labelled(view.LabelMIGConfig), view.OfGPU(g.Index, ".product", diagnosis.Is, g.Product))...))
 			}
 		}
 	}

@@ -101,7 +101,7 @@ func TestUnheldPositionsAreClaimed(t *testing.T) {
 		got = append(got, strings.TrimSpace(fmt.Sprintf("%s %s %s", k.Path, k.Op, k.Value)))
 	}
 	const at = "report.gpus[index=0].instances"
-	want := []string{"report.gpus[index=0] exists", "count(" + at + ") = 7", at + "[start=4].profile = 1g.5gb", at + "[start=4].holder absent", at + "[start=5].profile = 1g.5gb", at + "[start=5].holder absent"}
+	want := []string{"report.gpus[index=0] exists", "count(" + at + ") = 7", at + "[start=4].profile = 1g.5gb", at + "[start=4].holder absent", at + "[start=5].profile = 1g.5gb", at + "[start=5].holder absent", "report.gpus[index=0].profiles[name=2g.10gb].starts = 4"}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}

@@ -53,17 +53,18 @@ func TestFactsOfSlices(t *testing.T) {
 		g.Report.ObservedAt = metav1.NewTime(rcatest.Noon.Add(-time.Hour))
 	}
 	const big = "nvidia.com/mig-3g.20gb"
-	const sum = "sum(report.gpus[index=%d].instances[holder].size) = %d"
+	const sum = "sum(report.gpus[index=%[1]d].instances[holder].size) = %[2]d | slices[%[1]d] = 8 | unheld[%[1]d] = %[3]d"
+	const all = "sum(report.gpus[index=%[1]d].instances[*].size) = %[2]d | slices[%[1]d] = 8 | slices[%[1]d] - sum(report.gpus[index=%[1]d].instances[*].size) = %[3]d"
 	r := row{two, nil, []int{0, 1, 2, 3, 4}, big, 1, ""}
-	if got, want := r.shown(t, Full, fill), "at most 3 memory slices of one GPU are unheld | "+fmt.Sprintf(sum, 0, 5)+" | "+fmt.Sprintf(sum, 1, 8); got != want {
+	if got, want := r.shown(t, Full, fill), "at most 3 memory slices of one GPU are unheld | "+fmt.Sprintf(sum, 0, 5, 3)+" | "+fmt.Sprintf(sum, 1, 8, 0)+" | max(unheld) = 3"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	r.edits = edits{stale}
-	if got, want := r.shown(t, Full, fill), "at most 1 memory slices of one GPU are unheld | report.gpus[index=0] exists | report.gpus[index=1] exists"; got != want {
+	if got, want := r.shown(t, Full, fill), "at most 1 memory slices of one GPU are known to be unheld | "+fmt.Sprintf(all, 0, 7, 1)+" | "+fmt.Sprintf(all, 1, 8, 0); got != want {
 		t.Errorf("of an old report: %s, want %s", got, want)
 	}
 	r = row{two, nil, []int{1, 5}, big, 1, ""}
-	if got, want := r.shown(t, Fragmented, fill), "GPU 0: 6 of 8 memory slices are unheld, 3g.20gb needs slices 0-3 or 4-7 | "+fmt.Sprintf(sum, 0, 2); got != want {
+	if got, want := r.shown(t, Fragmented, fill), "GPU 0: 6 of 8 memory slices are unheld, 3g.20gb needs slices 0-3 or 4-7 | "+fmt.Sprintf(sum, 0, 2, 6); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
@@ -121,16 +122,17 @@ func TestWhenALayoutDrifts(t *testing.T) {
 	}
 	const exist = "\n0 instances of 2g.10gb exist | count(report.gpus[*].instances[profile=2g.10gb]) = 0"
 	const labels = " | metadata.labels[nvidia.com/mig.config] = all-2g.10gb | metadata.labels[nvidia.com/mig.config.state] = success"
+	const entry = " | data[config.yaml].mig-configs[all-2g.10gb] exists | data[config.yaml].mig-configs[all-2g.10gb][*].mig-devices[2g.10gb] = 3"
 	for name, tc := range map[string]struct {
 		edits edits
 		want  string
 	}{
 		"a moment ago":             {asked(2 * time.Minute), ""},
 		"a moment more":            {asked(2*time.Minute + time.Second), "label nvidia.com/mig.config=all-2g.10gb was written at 2026-11-20 11:57 UTC, after nvidia.com/mig.config.state=success" + labels + exist},
-		"before it was said":       {asked(2 * time.Hour), "label nvidia.com/mig.config=all-2g.10gb, nvidia.com/mig.config.state=success makes 3 of 2g.10gb" + labels + exist},
+		"before it was said":       {asked(2 * time.Hour), "label nvidia.com/mig.config=all-2g.10gb, nvidia.com/mig.config.state=success makes 3 of 2g.10gb" + entry + labels + exist},
 		"it is shared":             {asked(2*time.Hour, label("nvidia.com/mig-2g.10gb.replicas", "2")), ""},
-		"it is shared by one":      {asked(2*time.Hour, label("nvidia.com/mig-2g.10gb.replicas", "1")), "label nvidia.com/mig.config=all-2g.10gb, nvidia.com/mig.config.state=success makes 3 of 2g.10gb" + labels + exist},
-		"nobody knows by how many": {asked(2*time.Hour, label("nvidia.com/mig-2g.10gb.replicas", "x")), "label nvidia.com/mig.config=all-2g.10gb, nvidia.com/mig.config.state=success makes 3 of 2g.10gb" + labels + exist},
+		"it is shared by one":      {asked(2*time.Hour, label("nvidia.com/mig-2g.10gb.replicas", "1")), "label nvidia.com/mig.config=all-2g.10gb, nvidia.com/mig.config.state=success makes 3 of 2g.10gb" + entry + labels + exist},
+		"nobody knows by how many": {asked(2*time.Hour, label("nvidia.com/mig-2g.10gb.replicas", "x")), "label nvidia.com/mig.config=all-2g.10gb, nvidia.com/mig.config.state=success makes 3 of 2g.10gb" + entry + labels + exist},
 		"under strategy single":    {asked(2*time.Hour, strategy("single")), ""},
 		"under strategy none":      {asked(2*time.Hour, strategy("none")), ""},
 		"it failed":                {asked(2*time.Hour, label(view.LabelMIGState, "failed")), ""},

@@ -20,7 +20,11 @@ func Fragmented(_ *view.Cluster, n *view.Node, s *Short) *view.Finding {
 			continue
 		}
 		if fit := g.Fit(a.Profile); fit.Free >= p.MemorySlices && fit.Start < 0 {
-			fact := fmt.Sprintf("GPU %d: %d of %d memory slices are unheld, %s needs %s", g.Index, fit.Free, g.Grid.Slices(), a.Profile, view.StartsText(p))
+			known := "unheld"
+			if !n.HoldersKnown {
+				known = "known to be unheld"
+			}
+			fact := fmt.Sprintf("GPU %d: %d of %d memory slices are %s, %s needs %s", g.Index, fit.Free, g.Grid.Slices(), known, a.Profile, view.StartsText(p))
 			return view.Found(n.Certainty(), "enough slices are unheld, but no legal start for "+a.Profile, diagnosis.Fact(n.ReportRef(), fact, heldSlices(n, &g, fit.Free)...))
 		}
 	}

@@ -2,6 +2,7 @@ package layouts
 
 import (
 	"fmt"
+	"strconv"
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/view"
@@ -21,7 +22,13 @@ func Full(_ *view.Cluster, n *view.Node, s *Short) *view.Finding {
 		free := g.Fit(a.Profile).Free
 		most, claims = max(most, free), append(claims, heldSlices(n, &g, free)...)
 	}
+	if n.HoldersKnown && profiled(n) && !n.Unreadable {
+		claims = append(claims, diagnosis.That("max(unheld)", "", diagnosis.Is, strconv.Itoa(most)))
+	}
 	fact := fmt.Sprintf("at most %d memory slices of one GPU are unheld", most)
+	if !n.HoldersKnown {
+		fact = fmt.Sprintf("at most %d memory slices of one GPU are known to be unheld", most)
+	}
 	return view.Found(n.Certainty(), "not enough unheld slices for "+a.Each(), diagnosis.Fact(n.ReportRef(), fact, claims...))
 }
 

@@ -33,7 +33,7 @@ func LayoutDrift(c *view.Cluster, n *view.Node, s *Short) *view.Finding {
 				diagnosis.Fact(n.ReportRef(), fmt.Sprintf("%d instances of %s exist", made, a.Profile), instances(a.Profile, made)...))
 		}
 		return view.Found(n.Certainty(), fmt.Sprintf("mig.config %q was applied, its GPUs are laid out otherwise", n.Labels[view.LabelMIGConfig]),
-			diagnosis.Fact(n.Ref(), fmt.Sprintf("label %s=%s, %s=success makes %d of %s", view.LabelMIGConfig, n.Labels[view.LabelMIGConfig], view.LabelMIGState, wanted, a.Profile), n.Labelled(view.LabelMIGConfig, view.LabelMIGState)...),
+			diagnosis.Fact(n.Ref(), fmt.Sprintf("label %s=%s, %s=success makes %d of %s", view.LabelMIGConfig, n.Labels[view.LabelMIGConfig], view.LabelMIGState, wanted, a.Profile), append(wantedClaims(c, n, a), n.Labelled(view.LabelMIGConfig, view.LabelMIGState)...)...),
 			diagnosis.Fact(n.ReportRef(), fmt.Sprintf("%d instances of %s exist", made, a.Profile), instances(a.Profile, made)...))
 	}
 	return nil

@@ -43,7 +43,7 @@ func mismatch(n *view.Node, a view.Ask, s *Short) *view.Finding {
 	}
 	g := &n.GPUs[best]
 	fact := "GPU " + strconv.Itoa(g.Index) + ": " + a.Profile + " could start at memory slice " + strconv.Itoa(start) + ", nobody holds it; the layout is " + view.LayoutText(*g)
-	return view.Found(n.Certainty(), "not laid out with "+a.Profile+", though a legal position is unheld", diagnosis.Fact(n.ReportRef(), fact, unheldFrom(g, start, a.Profile)...), n.UsedOf(a, s.Allocatable))
+	return view.Found(n.Certainty(), "not laid out with "+a.Profile+", though a legal position is unheld", diagnosis.Fact(n.ReportRef(), fact, append(unheldFrom(g, start, a.Profile), startsAt(n, g, a.Profile, start)...)...), n.UsedOf(a, s.Allocatable))
 }
 
 // migOff finds a whole GPU that nobody holds and that could be partitioned.

@@ -167,7 +167,7 @@ func (c *Case) kaiBroken() *Broken {
 	}
 	if o := objectOf(st.Queues.KAI, "", lowest); o != nil && nestedText(o, "spec", "parentQueue") == "" && c.refusedWithoutReason() && !c.runsFrom(lowest) {
 		return &Broken{Resource: resource, Name: lowest, Finding: *view.Found(diagnosis.Likely, "KAI's Queue "+lowest+" has no parent: where queues have departments above them one at the top takes no work, and KAI says no more than that it cannot schedule",
-			diagnosis.Evidence{Ref: refOf(kind, o), Fact: "spec.parentQueue is not set"})}
+			diagnosis.Fact(refOf(kind, o), "spec.parentQueue is not set", diagnosis.That("spec.parentQueue", "", diagnosis.Absent, "")))}
 	}
 	return nil
 }

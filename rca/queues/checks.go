@@ -116,10 +116,10 @@ func (c *Case) checked(w *unstructured.Unstructured, checks []Check) []diagnosis
 		o := objectOf(st.Queues.Checks, "", k.Name)
 		switch {
 		case o == nil && st.Unread["AdmissionCheck"] == "":
-			out = append(out, diagnosis.Evidence{Ref: "AdmissionCheck/" + k.Name, Fact: "is not among those that were read"})
+			out = append(out, diagnosis.Fact("AdmissionCheck/"+k.Name, "is not among those that were read", diagnosis.That("", "", diagnosis.Absent, "")))
 		case o != nil:
 			if a := scaling.ConditionOf(o, "Active"); a.Status != "" && !a.Met() {
-				out = append(out, diagnosis.Evidence{Ref: "AdmissionCheck/" + k.Name, Fact: "Active=" + a.Status + " " + view.Cut(a.Words(), 300)})
+				out = append(out, diagnosis.Fact("AdmissionCheck/"+k.Name, "Active="+a.Status+" "+view.Cut(a.Words(), 300), append(view.SaysOf(a), view.ConditionIs("Active", a.Status))...))
 			}
 		}
 	}

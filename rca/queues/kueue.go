@@ -80,10 +80,10 @@ func (c *Case) heldBy() []diagnosis.Evidence {
 		r := c.Held
 		if w := c.Queued(); w != nil && !incident.OwnKind(r.Owner.Kind) { // what it is of is not read: it says that itself
 			return []diagnosis.Evidence{diagnosis.Fact(view.ObjectRef("Workload", w.GetNamespace(), w.GetName()),
-				fmt.Sprintf("stands for %s/%s, of which no pod exists; in queue %s", strings.ToLower(r.Owner.Kind), r.Owner.Name, r.Queue), diagnosis.That("spec.queueName", "", diagnosis.Is, r.Queue))}
+				fmt.Sprintf("stands for %s/%s, of which no pod exists; in queue %s", strings.ToLower(r.Owner.Kind), r.Owner.Name, r.Queue), diagnosis.That("spec.queueName", "", diagnosis.Is, r.Queue), diagnosis.That("count(pods)", "", diagnosis.Is, "0").Of(view.ObjectRef(r.Owner.Kind, r.Owner.Namespace, r.Owner.Name)))}
 		}
 		ref, fact = view.ObjectRef(r.Owner.Kind, r.Owner.Namespace, r.Owner.Name), "suspended, and wants "+view.CountOf(r.Wants, "pod")
-		claims = []diagnosis.Claim{diagnosis.That("spec", "", diagnosis.Contains, "true")}
+		claims = []diagnosis.Claim{diagnosis.That("spec.suspend", "", diagnosis.Is, "true")}
 		if o, known := c.Cluster.State.Owner(r.Owner.Kind, r.Owner.Namespace, r.Owner.Name); known {
 			if j, is := o.(*batchv1.Job); is && int(ptr.Deref(j.Spec.Parallelism, 1)) == r.Wants && j.Spec.Parallelism != nil {
 				claims = append(claims, diagnosis.That("spec.parallelism", "", diagnosis.Is, strconv.Itoa(r.Wants)))

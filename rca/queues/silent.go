@@ -35,7 +35,8 @@ func (c *Case) Unanswered() *view.Finding {
 		certainty = diagnosis.Proven
 	}
 	return view.Found(certainty, fmt.Sprintf("no scheduler answers to schedulerName %q", name),
-		c.unspoken("", diagnosis.Evidence{Ref: c.podRef(), Fact: "no pod of that schedulerName was ever bound or judged, no event is from it"})...)
+		c.unspoken("", diagnosis.Fact(c.podRef(), "no pod of that schedulerName was ever bound or judged, no event is from it",
+			diagnosis.That("judged["+name+"]", "", diagnosis.Absent, "").Of("Pod/*"), diagnosis.That("by", "", diagnosis.IsNot, name).Of("Event/*")))...)
 }
 
 // Untaken is that a scheduler which places others has said nothing of this pod, no condition and
@@ -89,6 +90,9 @@ func (c *Case) Spoken(name string) bool {
 	for _, p := range c.Cluster.State.Pods {
 		if p.Spec.SchedulerName != name && (p.Spec.SchedulerName != "" || name != corev1.DefaultSchedulerName) {
 			continue
+		}
+		if p.Spec.NodeName != "" && name != corev1.DefaultSchedulerName { // pods that no scheduler places have the default's name
+			return true
 		}
 		for _, cond := range p.Status.Conditions {
 			if cond.Type == corev1.PodScheduled && cond.Reason != corev1.PodReasonSchedulingGated {

@@ -24,7 +24,7 @@ func TestWhoIsInTheWayOfASocket(t *testing.T) {
 	} {
 		p := &corev1.Pod{Status: corev1.PodStatus{QOSClass: tc.class}}
 		n := &view.Node{Pods: []*corev1.Pod{p}, Requests: map[*corev1.Pod]corev1.ResourceList{p: rcatest.List(tc.asks, "1")}}
-		if got := occupied(&kubelet.Turned{Node: n}); got != tc.want {
+		if got := (&kubelet.Turned{Node: n}).Occupied(); got != tc.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

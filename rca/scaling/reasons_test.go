@@ -104,7 +104,7 @@ func TestCodes(t *testing.T) {
 // The plain text of earlier versions is no status, and nothing is read out of it.
 func TestStatus(t *testing.T) {
 	of := func(status string) *Status {
-		return ReadStatus(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: cluster.AutoscalerStatus, Annotations: map[string]string{lastUpdated: "2026-11-20 11:59:50.1 +0000 UTC"}}, Data: map[string]string{"status": status}})
+		return ReadStatus(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: cluster.AutoscalerStatus, Annotations: map[string]string{LastUpdated: "2026-11-20 11:59:50.1 +0000 UTC"}}, Data: map[string]string{"status": status}})
 	}
 	for _, plain := range []string{"", "Cluster-autoscaler status at 2026-11-20 11:59:50 +0000 UTC:\nCluster-wide:\n  Health:      Healthy (ready=4)\n", "\t:", "[]"} {
 		if s := of(plain); s != nil {
@@ -112,7 +112,7 @@ func TestStatus(t *testing.T) {
 		}
 	}
 	for written, want := range map[string]string{"2026-11-20 11:59:50.1 +0000 UTC": "2026-11-20 11:59:50.1 +0000 UTC", "2026-11-20T11:59:50Z": "2026-11-20 11:59:50 +0000 UTC", "then": "0001-01-01 00:00:00 +0000 UTC"} {
-		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{lastUpdated: written}}, Data: map[string]string{"status": "autoscalerStatus: Running"}}
+		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{LastUpdated: written}}, Data: map[string]string{"status": "autoscalerStatus: Running"}}
 		if s := ReadStatus(cm); s == nil || s.Updated.UTC().String() != want {
 			t.Errorf("%s: %+v", written, s)
 		}

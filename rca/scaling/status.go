@@ -71,7 +71,8 @@ func (g *Group) InBackoff() bool { return g.ScaleUp.Status == "Backoff" }
 // Short is the name for people: what a cloud's URL ends in.
 func (g *Group) Short() string { return g.Name[strings.LastIndexByte(g.Name, '/')+1:] }
 
-const lastUpdated = "cluster-autoscaler.kubernetes.io/last-updated"
+// LastUpdated is the annotation that says when the autoscaler wrote it.
+const LastUpdated = "cluster-autoscaler.kubernetes.io/last-updated"
 
 // ReadStatus reads the ConfigMap; nil where it is none, or has the plain text of earlier
 // versions.
@@ -85,7 +86,7 @@ func ReadStatus(cm *corev1.ConfigMap) *Status {
 	}
 	s.Ref = "ConfigMap/" + cm.Namespace + "/" + cm.Name
 	for _, layout := range []string{"2006-01-02 15:04:05.999999999 -0700 MST", time.RFC3339} {
-		if at, err := time.Parse(layout, cm.Annotations[lastUpdated]); err == nil {
+		if at, err := time.Parse(layout, cm.Annotations[LastUpdated]); err == nil {
 			s.Updated = at
 			break
 		}

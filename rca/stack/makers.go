@@ -124,7 +124,7 @@ func (s *Stack) OfMaker(n *view.Node, resource corev1.ResourceName) *Finding {
 
 func (s *Stack) ofMaker(mk *maker, n *view.Node, resource corev1.ResourceName, had bool) *Finding {
 	if unread := s.notSeen(); unread != "" {
-		f := s.finding(Installed, Unseen, diagnosis.DevicePluginDown, mk.has+" and offers no "+string(resource), n.Ref(), "which device plugin there is was not seen: "+unread)
+		f := s.finding(Installed, Unseen, diagnosis.DevicePluginDown, mk.has+" and offers no "+string(resource), n.Ref(), "which device plugin there is was not seen: "+unread, s.notSeenClaims()...)
 		f.Certainty, f.Mends = diagnosis.Possible, []Mend{s.mendMaker(mk, n, nil)}
 		return f
 	}

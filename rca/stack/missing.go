@@ -13,8 +13,8 @@ import (
 
 // missing: no DaemonSet of the cluster is a device plugin.
 func (s *Stack) missing(n *view.Node) *Finding {
-	if s.offered[n.Name] {
-		f := s.finding(Installed, Missing, diagnosis.GPUStackMissing, "offers its GPUs through DRA alone, and no device plugin is installed that offers them by name", "ResourceSlice/"+n.Name, "driver "+draDriver+" offers its devices")
+	if slice := s.offered[n.Name]; slice != "" {
+		f := s.finding(Installed, Missing, diagnosis.GPUStackMissing, "offers its GPUs through DRA alone, and no device plugin is installed that offers them by name", "ResourceSlice/"+slice, "driver "+draDriver+" offers its devices", append([]diagnosis.Claim{diagnosis.That("spec.driver", "", diagnosis.Is, draDriver), diagnosis.That("spec.nodeName", "", diagnosis.Is, n.Name)}, noPlugin()...)...)
 		f.Mends = []Mend{{Kind: diagnosis.RepairDeviceStack, Title: "let DeviceClass " + draDriver + " stand behind " + string(view.WholeGPU) + ", or ask by a ResourceClaim", Risk: diagnosis.LowRisk, Minutes: 5,
 			Commands: []string{"kubectl get deviceclass " + draDriver + " -o yaml",
 				fmt.Sprintf(`kubectl patch deviceclass %s --type=merge -p '{"spec":{"extendedResourceName":"%s"}}'  # needs the gate DRAExtendedResource`, draDriver, view.WholeGPU)},
@@ -26,7 +26,7 @@ func (s *Stack) missing(n *view.Node) *Finding {
 		return s.unseen(n, unread) // a device plugin was there once, whatever it is
 	}
 	if unread != "" {
-		f := s.finding(Installed, Unseen, diagnosis.GPUStackMissing, "has GPUs, and nothing was seen that announces them", n.Ref(), unread)
+		f := s.finding(Installed, Unseen, diagnosis.GPUStackMissing, "has GPUs, and nothing was seen that announces them", n.Ref(), unread, s.notSeenClaims()...)
 		f.Certainty, f.Mends = diagnosis.Possible, []Mend{s.install(n)}
 		return f
 	}
@@ -38,7 +38,7 @@ func (s *Stack) missing(n *view.Node) *Finding {
 		return f
 	}
 	says, fact := "has GPUs, and no device plugin is installed that announces them", "no DaemonSet of the cluster is NVIDIA's device plugin"
-	ref, claims := n.Ref(), []diagnosis.Claim{diagnosis.That("spec.template.spec.containers", "", diagnosis.ContainsNot, "k8s-device-plugin").Of("DaemonSet/*")}
+	ref, claims := n.Ref(), noPlugin()
 	if s.policy != "" {
 		ref = "ClusterPolicy/" + s.policy
 		if s.plain {
@@ -70,14 +70,30 @@ func (s *Stack) notSeen() string {
 	return strings.Join(kinds, "; ")
 }
 
+// notSeenClaims are of the kinds that were not read that none is there to be seen.
+func (s *Stack) notSeenClaims() []diagnosis.Claim {
+	var out []diagnosis.Claim
+	for _, kind := range []string{"DaemonSet", "Pod"} {
+		if s.unread(kind) != "" {
+			out = append(out, diagnosis.That("", "", diagnosis.Absent, "").Of(kind+"/*"))
+		}
+	}
+	return out
+}
+
+// noPlugin claims that no DaemonSet is NVIDIA's device plugin.
+func noPlugin() []diagnosis.Claim {
+	return []diagnosis.Claim{diagnosis.That("spec.template.spec.containers", "", diagnosis.ContainsNot, "k8s-device-plugin").Of("DaemonSet/*")}
+}
+
 // unseen: something has announced GPUs here, and what became of it cannot be told.
 func (s *Stack) unseen(n *view.Node, unread string) *Finding {
 	f := &Finding{Link: PluginOnNode, State: Unseen, Cause: diagnosis.DevicePluginDown, Certainty: diagnosis.Possible, Says: "has GPUs and offers none"}
-	fact := "no DaemonSet of the cluster is NVIDIA's device plugin"
+	fact, claims := "no DaemonSet of the cluster is NVIDIA's device plugin", noPlugin()
 	if unread != "" {
-		fact = "which device plugin there is was not seen: " + unread
+		fact, claims = "which device plugin there is was not seen: "+unread, s.notSeenClaims()
 	}
-	f.Evidence, f.Mends = []diagnosis.Evidence{{Ref: n.Ref(), Fact: fact}}, []Mend{{Kind: diagnosis.RestartDevicePlugin}}
+	f.Evidence, f.Mends = []diagnosis.Evidence{diagnosis.Fact(n.Ref(), fact, claims...)}, []Mend{{Kind: diagnosis.RestartDevicePlugin}}
 	if unread == "" {
 		f.Mends = append(f.Mends, s.install(n))
 	}

@@ -7,6 +7,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/unpend/unpend/rca/diagnosis"
@@ -33,7 +34,7 @@ func TestWhatInstallsAPlugin(t *testing.T) {
 	}
 	offered := func(driver, node string, devices int) func(*lab) {
 		return func(l *lab) {
-			s := &resourcev1.ResourceSlice{Spec: resourcev1.ResourceSliceSpec{Driver: driver, NodeName: &node, Devices: make([]resourcev1.Device, devices)}}
+			s := &resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: node + "-gpu.nvidia.com-x2k8q"}, Spec: resourcev1.ResourceSliceSpec{Driver: driver, NodeName: &node, Devices: make([]resourcev1.Device, devices)}}
 			l.ResourceSlices = append(l.ResourceSlices, s)
 		}
 	}
@@ -73,8 +74,12 @@ func TestWhatInstallsAPlugin(t *testing.T) {
 			if f == nil || f.Link != Installed || f.State != Missing || f.Cause != diagnosis.GPUStackMissing || f.Says != k.says {
 				t.Fatalf("%+v", f)
 			}
-			if last := f.Evidence[len(f.Evidence)-1]; last.Fact != k.fact {
+			last := f.Evidence[len(f.Evidence)-1]
+			if last.Fact != k.fact {
 				t.Errorf("%q, want %q", last.Fact, k.fact)
+			}
+			if slice, is := strings.CutPrefix(last.Ref, "ResourceSlice/"); is && slice != l.ResourceSlices[0].Name {
+				t.Errorf("shown by slice %q, which does not exist", slice)
 			}
 			if m := f.Mends[0]; m.Title != k.title || !strings.Contains(strings.Join(append(m.Steps, m.Commands...), "\n"), k.last) {
 				t.Errorf("%+v", m)

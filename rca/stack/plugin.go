@@ -122,7 +122,7 @@ func (s *Stack) registration(n *view.Node, pod *corev1.Pod) *Finding {
 	case known && n.Geometry == nil:
 		return nil // unhealthy, as far as anything tells
 	case since < kubeletTime:
-		f := s.finding(Registration, Starting, diagnosis.DevicePluginDown, "is starting: its device plugin is ready for "+view.Age(since)+" and has still to announce the GPUs", podRef(pod), "Ready")
+		f := s.finding(Registration, Starting, diagnosis.DevicePluginDown, "is starting: its device plugin is ready for "+view.Age(since)+" and has still to announce the GPUs", podRef(pod), "Ready", s.look(pod).claims...)
 		f.Mends = []Mend{waitFor(n, "device plugin", kubeletTime-since)}
 		return f
 	}

@@ -25,9 +25,9 @@ type Stack struct {
 	refused, unstarted map[string]*corev1.Event
 	upgrades           map[string]*corev1.Event // by node, the newest word of the driver's upgrade
 	runtimes           map[string]bool
-	policy             string // name of the ClusterPolicy; empty: there is none
-	plain              bool   // it has the GPU Operator install no device plugin
-	offered            map[string]bool
+	policy             string            // name of the ClusterPolicy; empty: there is none
+	plain              bool              // it has the GPU Operator install no device plugin
+	offered            map[string]string // by node: a slice that lists devices of NVIDIA's DRA driver
 	found              map[*view.Node]*Finding
 }
 
@@ -44,7 +44,7 @@ func Of(w *view.Cluster) *Stack { return view.Kept(w, read) }
 func read(w *view.Cluster) *Stack {
 	st := w.State
 	s := &Stack{w: w, sets: map[role][]*set{}, byName: map[string]*set{}, unbound: map[string][]*corev1.Pod{}, refused: map[string]*corev1.Event{}, unstarted: map[string]*corev1.Event{},
-		upgrades: map[string]*corev1.Event{}, runtimes: map[string]bool{}, offered: map[string]bool{}, found: map[*view.Node]*Finding{}}
+		upgrades: map[string]*corev1.Event{}, runtimes: map[string]bool{}, offered: map[string]string{}, found: map[*view.Node]*Finding{}}
 	for _, ds := range st.DaemonSets {
 		r := roleOfSet(ds)
 		if r == "" {
@@ -73,7 +73,7 @@ func read(w *view.Cluster) *Stack {
 	}
 	for _, slice := range st.ResourceSlices {
 		if slice.Spec.Driver == draDriver && slice.Spec.NodeName != nil && len(slice.Spec.Devices) > 0 {
-			s.offered[*slice.Spec.NodeName] = true
+			s.offered[*slice.Spec.NodeName] = slice.Name
 		}
 	}
 	return s

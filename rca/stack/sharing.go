@@ -34,7 +34,7 @@ func (s *Stack) sharing(n *view.Node, pod *corev1.Pod) *Finding {
 	}
 	f := s.finding(Registration, KeptOff, diagnosis.GPUStackNotOnNode, fmt.Sprintf("has GPUs and offers none: its device plugin waits for the MPS daemon, and %s/%s has no pod there: %s", d.Namespace, d.Name, d.text(n, m)), d.ref(), d.text(n, m), d.claims(n, m)...)
 	f.Certainty = diagnosis.Likely // that it waits for this, only its log says
-	f.Evidence = append(f.Evidence, diagnosis.Evidence{Ref: from, Fact: "shares GPUs by MPS"})
+	f.Evidence = append(f.Evidence, diagnosis.Fact(from, "shares GPUs by MPS", diagnosis.That("data", "", diagnosis.Contains, "mps:")))
 	until := "the MPS daemon runs on " + n.Name
 	mend := s.letOn(n, d, m, until)
 	if slices.Contains(m.labels, mpsCapable+"=true") && s.podOf(n, features) == nil {

@@ -34,7 +34,7 @@ func (s *Stack) withoutVolume(pod *corev1.Pod, l look, kind, name string) *Findi
 	if kind == "configmap" {
 		for _, cm := range s.w.State.ConfigMaps {
 			if cm.Name == name && cm.Namespace != ns {
-				f.Evidence = append(f.Evidence, diagnosis.Evidence{Ref: "ConfigMap/" + cm.Namespace + "/" + name, Fact: "is in namespace " + cm.Namespace + ": pods mount those of their own"})
+				f.Evidence = append(f.Evidence, diagnosis.Fact("ConfigMap/"+cm.Namespace+"/"+name, "is in namespace "+cm.Namespace+": pods mount those of their own", diagnosis.That("", "", diagnosis.Exists, ""), diagnosis.That("", "", diagnosis.Absent, "").Of("ConfigMap/"+ns+"/"+name)))
 				m.Title = fmt.Sprintf("copy configmap %s from namespace %s to %s, whose pods can mount it", name, cm.Namespace, ns)
 				m.Commands = append(m.Commands, fmt.Sprintf("kubectl -n %s get configmap %s -o json | jq '{apiVersion, kind, data, metadata: {name: .metadata.name}}' | kubectl -n %s apply -f -", cm.Namespace, name, ns))
 				break

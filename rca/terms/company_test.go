@@ -157,7 +157,7 @@ func TestWhatIsSaidOfCompany(t *testing.T) {
 		}
 		got = append(got, text)
 	}
-	const at, on, pod = "Node/n metadata.labels[" + zone + "] = a", "Pod/a/h spec.nodeName = n", "Pod/a/w spec.affinity contains " + zone
+	const at, on, pod = "Node/n metadata.labels[" + zone + "] = a", "Pod/a/h spec.nodeName = n", "Pod/a/w spec.affinity = " + zone
 	want := []string{
 		"Node/n: refused; " + at + "; " + on,
 		"Pod/a/w: has to be near app=gone" + key + "; " + pod,

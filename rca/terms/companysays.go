@@ -17,7 +17,7 @@ func (a *Company) Tell(n *view.Node, reason string) *view.Finding {
 	unmet, broken, texts := a.UnmetTerms(n)
 	terms := slices.Concat(pick(TogetherWith(a.Pod), unmet), pick(ApartFrom(a.Pod), broken)) // as the texts
 	for i, t := range texts {
-		f.Evidence = append(f.Evidence, diagnosis.Fact(a.Ref(), "has to be "+t, a.Claims(diagnosis.That("spec.affinity", "", diagnosis.Contains, terms[i].TopologyKey))...))
+		f.Evidence = append(f.Evidence, diagnosis.Fact(a.Ref(), "has to be "+t, a.Claims(diagnosis.That("spec.affinity", "", diagnosis.Is, terms[i].TopologyKey))...))
 	}
 	if len(texts) > 0 {
 		f.Says += ": it has to be " + strings.Join(texts, " and ")

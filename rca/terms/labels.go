@@ -38,7 +38,7 @@ func (c *Labels) Tell(n *view.Node) *view.Finding {
 		return nil
 	}
 	if len(m.Labels) == 0 {
-		return view.Found(diagnosis.Proven, "node affinity does not match", diagnosis.Evidence{Ref: n.Ref(), Fact: "the required node affinity does not match its labels"})
+		return view.Found(diagnosis.Proven, "node affinity does not match", diagnosis.Fact(n.Ref(), "the required node affinity does not match its labels", c.Claims(diagnosis.That(diagnosis.Selects, n.Name, diagnosis.Is, "false"))...))
 	}
 	evidence, ref := make([]diagnosis.Evidence, len(m.facts)), n.Ref()
 	for i, fact := range m.facts {

@@ -45,7 +45,7 @@ func TestTheTermThatComesNearest(t *testing.T) {
 			"proven: selector b=9 (nearest: \"2\") does not match, nor its alternatives\nlabel b is \"2\", 9 was asked; Pod/a/w" + term + "0].matchExpressions[0].values = 9; Node/n metadata.labels[b] = 2"},
 		"an empty term is none": {nil, []corev1.NodeSelectorTerm{{}, labels(wants("a", "8", "9"))},
 			"proven: selector a=8|9 (nearest: \"1\") does not match, nor its alternatives\nlabel a is \"1\", 8|9 was asked; Pod/a/w" + term + "1].matchExpressions[0].values = 8; Pod/a/w" + term + "1].matchExpressions[0].values = 9; Node/n metadata.labels[a] = 1"},
-		"only empty ones":      {nil, []corev1.NodeSelectorTerm{{}}, "proven: node affinity does not match\nthe required node affinity does not match its labels"},
+		"only empty ones":      {nil, []corev1.NodeSelectorTerm{{}}, "proven: node affinity does not match\nthe required node affinity does not match its labels; Pod/a/w selects[n] = false"},
 		"it alone":             {nil, []corev1.NodeSelectorTerm{labels(wants("c", "9"))}, "proven: selector c=9 does not match\nlabel c is absent, 9 was asked; Pod/a/w" + term + "0].matchExpressions[0].values = 9; Node/n metadata.labels[c] absent "},
 		"by the node's name":   {nil, []corev1.NodeSelectorTerm{named("o")}, "proven: selector metadata.name=o does not match\nlabel metadata.name is \"n\", o was asked; Pod/a/w" + term + "0].matchFields[0].values = o; Node/n metadata.name = n"},
 		"by both":              {nil, []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{wants("a", "9")}, MatchFields: named("n").MatchFields}}, "proven: selector a=9 (nearest: \"1\") does not match\nlabel a is \"1\", 9 was asked; Pod/a/w" + term + "0].matchExpressions[0].values = 9; Node/n metadata.labels[a] = 1"},

@@ -67,5 +67,13 @@ func (c counts) Fits(a Ask) bool { return int64(c.Untouched()*c.limit) >= a.Coun
 func (c counts) Full() bool { return c.unheld < c.profile.MemorySlices }
 
 func (c counts) Fact(n *Node) diagnosis.Evidence {
-	return diagnosis.Evidence{Ref: n.Ref(), Fact: fmt.Sprintf("%d GPUs with MIG by its labels; pods hold %d instances, %d memory slices of all GPUs together are unheld", c.migGPUs, c.held, c.unheld)}
+	const gpus = "metadata.labels[" + LabelGPUCount + "] - status.allocatable[" + WholeGPU + "]"
+	is := func(path string, n int) diagnosis.Claim {
+		return diagnosis.That(path, "", diagnosis.Is, strconv.Itoa(n))
+	}
+	claims := append(n.Asked(MIGPrefix), is(gpus, c.migGPUs), is("requests["+MIGPrefix+"*]", c.held))
+	if c.Untouched() > 0 {
+		claims = append(claims, is(gpus+" - requests["+MIGPrefix+"*]", c.Untouched()))
+	}
+	return diagnosis.Fact(n.Ref(), fmt.Sprintf("%d GPUs with MIG by its labels; pods hold %d instances, %d memory slices of all GPUs together are unheld", c.migGPUs, c.held, c.unheld), claims...)
 }

@@ -83,6 +83,17 @@ func (n *Node) Advertises() []diagnosis.Claim {
 	return claimed(diagnosis.Allocatable, n.Status.Allocatable)
 }
 
+// Asked claims what the node's pods request of the resources whose names begin so.
+func (n *Node) Asked(prefix string) []diagnosis.Claim {
+	var out []diagnosis.Claim
+	for _, name := range SortedNames(n.Requested) {
+		if q := n.Requested[name]; strings.HasPrefix(string(name), prefix) {
+			out = append(out, diagnosis.That(diagnosis.Requests, string(name), diagnosis.Is, strconv.FormatInt(q.Value(), 10)))
+		}
+	}
+	return out
+}
+
 func claimed(path string, list corev1.ResourceList) []diagnosis.Claim {
 	var out []diagnosis.Claim
 	for _, name := range SortedNames(list) {

@@ -128,14 +128,17 @@ func (w *Cluster) Running(of incident.Ref) []*corev1.Pod {
 }
 
 // Waiting counts the pods of a workload that wait.
-func (w *Cluster) Waiting(of incident.Ref) int {
-	n := 0
+func (w *Cluster) Waiting(of incident.Ref) int { return len(w.WaitingOf(of)) }
+
+// WaitingOf are the pods of a workload that wait.
+func (w *Cluster) WaitingOf(of incident.Ref) []*corev1.Pod {
+	var out []*corev1.Pod
 	for _, p := range w.State.Pods {
 		if _, _, waits := incident.Waiting(p); waits && p.Namespace == of.Namespace && w.isOf(p, of) {
-			n++
+			out = append(out, p)
 		}
 	}
-	return n
+	return out
 }
 
 // isOf says whether a workload, its own or one that owns that, is the pod's.

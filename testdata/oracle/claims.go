@@ -24,12 +24,8 @@ func (c Claim) String() string {
 
 // Denies says why the dump denies a claim; empty: it is so.
 func (d *Dump) Denies(c Claim) string {
-	kind, rest, _ := strings.Cut(c.Ref, "/")
-	all := d.named(kind, rest)
-	if len(all) == 0 && c.Path == "words" { // the end of an object may be the message
-		namespace, name := apart(rest)
-		all = []object{{"kind": kind, "metadata": map[string]any{"namespace": namespace, "name": name}}}
-	}
+	_, rest, _ := strings.Cut(c.Ref, "/")
+	all := d.subjects(c)
 	if c.Path == "" {
 		if there := len(all) > 0; there != (c.Op == "exists") {
 			return fmt.Sprintf("%d such objects are there", len(all))
@@ -54,11 +50,28 @@ func (d *Dump) Denies(c Claim) string {
 	return ""
 }
 
+// subjects are what a claim is about. The end of an object may be the message, and its pods are
+// there without it: then there is one that has nothing but its name.
+func (d *Dump) subjects(c Claim) []object {
+	kind, rest, _ := strings.Cut(c.Ref, "/")
+	all := d.named(kind, rest)
+	if len(all) == 0 && (c.Path == "words" || strings.Contains(c.Path, "(pods")) && rest != "*" {
+		namespace, name := apart(rest)
+		kind, _, _ := strings.Cut(kind, ".")
+		all = []object{{"kind": kind, "metadata": map[string]any{"namespace": namespace, "name": name}}}
+	}
+	return all
+}
+
 // named are the objects of a kind of one name, or all of them.
 func (d *Dump) named(kind, rest string) []object {
 	namespace, name := apart(rest)
+	kind, group, _ := strings.Cut(kind, ".") // kinds that others have, too, are named with their API's group
 	var out []object
 	for _, o := range d.of(kind) {
+		if of, _, _ := strings.Cut(o.text("apiVersion"), "/"); group != "" && of != group {
+			continue
+		}
 		if rest == "*" || o.text("metadata", "name") == name && o.text("metadata", "namespace") == namespace {
 			out = append(out, o)
 		}
@@ -90,6 +103,8 @@ func holds(c Claim, is []any) bool {
 		return len(is) > 0
 	case "absent":
 		return len(is) == 0
+	case "at least":
+		return slices.ContainsFunc(is, func(v any) bool { return amount(v) >= amount(c.Value) })
 	case "contains":
 		return has(contains)
 	case "contains not":
@@ -103,7 +118,7 @@ func holds(c Claim, is []any) bool {
 }
 
 // amounts are paths where what is not there is none.
-var amounts = regexp.MustCompile(`^(status\.(allocatable|capacity|used|hard|resources)|requests|free|spec\.priority|status\.\w+)(\[|$)`)
+var amounts = regexp.MustCompile(`^(status\.(allocatable|capacity|used|hard|resources)|requests|free|uses|counted|spec\.priority)(\[|$)|^status\.\w+$`)
 
 func tolerating(v any) object {
 	list, ok := v.([]any)

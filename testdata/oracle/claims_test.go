@@ -3,6 +3,7 @@ package oracle
 import (
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -91,21 +92,28 @@ func TestDenies(t *testing.T) {
 // loose with a number that none of its claims has.
 func TestTally(t *testing.T) {
 	gpus := Claim{Ref: "Node/a", Path: "status.allocatable[nvidia.com/gpu]", Op: "=", Value: "2"}
+	cordoned := Claim{Ref: "Node/a", Path: "spec.unschedulable", Op: "=", Value: "true"}
 	gone := Claim{Ref: "DeviceClass/x", Op: "absent"}
 	for name, tc := range map[string]struct {
 		cause Cause
 		want  Tally
 	}{
-		"all claimed":           {Cause{Says: "all 2 are held since 2026-11-20 12:00 UTC", Nodes: []string{"a"}, Evidence: []Fact{{Fact: "allocatable gpu=2", Claims: []Claim{gpus}}}}, Tally{1, 2, 0, 0}},
-		"a fact without":        {Cause{Says: "held", Nodes: []string{"a"}, Evidence: []Fact{{Fact: "x"}, {Fact: "2", Claims: []Claim{gpus}}}}, Tally{1, 3, 1, 0}},
-		"a node without":        {Cause{Says: "held", Nodes: []string{"a", "b"}, Evidence: []Fact{{Fact: "2", Claims: []Claim{gpus}}}}, Tally{1, 2, 1, 0}},
-		"a number without":      {Cause{Says: "3 of them", Nodes: []string{"a"}, Evidence: []Fact{{Fact: "of gpu-7 (2)", Claims: []Claim{gpus}}}}, Tally{1, 2, 0, 1}},
-		"nothing at all":        {Cause{Says: "so"}, Tally{0, 1, 1, 0}},
-		"gone for every node":   {Cause{Says: "x does not exist", Nodes: []string{"a", "b"}, Evidence: []Fact{{Fact: "does not exist", Claims: []Claim{gone}}}}, Tally{1, 2, 0, 0}},
-		"ages are by the clock": {Cause{Says: "for 5 h", Nodes: []string{"a"}, Evidence: []Fact{{Fact: "2", Claims: []Claim{gpus}}}}, Tally{1, 2, 0, 0}},
+		"all claimed":           {Cause{Says: "all 2 are held since 2026-11-20 12:00 UTC", Nodes: []string{"a"}, Evidence: []Fact{{Fact: "allocatable gpu=2", Claims: []Claim{gpus}}}}, Tally{Claims: 1, Sentences: 2, Bare: 0, Loose: 0}},
+		"a fact without":        {Cause{Says: "held", Nodes: []string{"a"}, Evidence: []Fact{{Fact: "x"}, {Fact: "2", Claims: []Claim{gpus}}}}, Tally{Claims: 1, Sentences: 3, Bare: 1, Loose: 0}},
+		"a node without":        {Cause{Says: "held", Nodes: []string{"a", "b"}, Evidence: []Fact{{Fact: "2", Claims: []Claim{gpus}}}}, Tally{Claims: 1, Sentences: 2, Bare: 1, Loose: 0}},
+		"a number without":      {Cause{Says: "3 of them", Nodes: []string{"a"}, Evidence: []Fact{{Fact: "of gpu-7 (2)", Claims: []Claim{gpus}}}}, Tally{Claims: 1, Sentences: 2, Bare: 0, Loose: 1}},
+		"nothing at all":        {Cause{Says: "so"}, Tally{Claims: 0, Sentences: 1, Bare: 1, Loose: 0}},
+		"gone for every node":   {Cause{Says: "x does not exist", Nodes: []string{"a", "b"}, Evidence: []Fact{{Fact: "does not exist", Claims: []Claim{gone}}}}, Tally{Claims: 1, Sentences: 2, Bare: 0, Loose: 0}},
+		"each is counted":       {Cause{Says: "2 of them", Nodes: []string{"a", "b"}, Evidence: []Fact{{Fact: "x", Claims: []Claim{cordoned, {Ref: "Node/b", Path: "spec.unschedulable", Op: "=", Value: "true"}}}}}, Tally{Claims: 2, Sentences: 2}},
+		"one is not counted":    {Cause{Says: "1 of them", Nodes: []string{"a"}, Evidence: []Fact{{Fact: "x", Claims: []Claim{cordoned}}}}, Tally{Claims: 1, Sentences: 2, Loose: 1}},
+		"ages are by the clock": {Cause{Says: "for 5 h", Nodes: []string{"a"}, Evidence: []Fact{{Fact: "2", Claims: []Claim{gpus}}}}, Tally{Claims: 1, Sentences: 2, Bare: 0, Loose: 0}},
 	} {
 		var got Tally
-		if got.Add(tc.cause); got != tc.want {
+		got.Add(tc.cause)
+		if left := got.Left; len(left) != got.Bare+got.Loose {
+			t.Errorf("%s: %q", name, left)
+		}
+		if got.Left = nil; !reflect.DeepEqual(got, tc.want) {
 			t.Errorf("%s: %+v, want %+v", name, got, tc.want)
 		}
 	}

@@ -2,20 +2,26 @@ package oracle
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"sigs.k8s.io/yaml"
 )
 
 var (
-	function = regexp.MustCompile(`^(count|sum|keys)\((.*)\)$`)
+	function = regexp.MustCompile(`^(count|sum|max|keys)\((.*)\)$`)
 	segment  = regexp.MustCompile(`^([^.\[]+)?((?:\[[^\]]*\])*)(?:\.|$)`)
 )
 
 // values are what stands at a path of an object, one for each element where it goes through
-// lists.
+// lists or other objects.
 func (d *Dump) values(o object, path string) ([]any, error) {
+	if from, less, ok := strings.Cut(path, " - "); ok {
+		return d.difference(o, from, less)
+	}
 	if m := function.FindStringSubmatch(path); m != nil {
 		below, err := d.values(o, m[2])
 		if err != nil {
@@ -24,25 +30,14 @@ func (d *Dump) values(o object, path string) ([]any, error) {
 		return reduce(m[1], below), nil
 	}
 	root, key, _ := strings.Cut(strings.TrimSuffix(path, "]"), "[")
-	switch root {
-	case "words":
-		return d.words(o), nil
-	case "pods":
-		return d.podsOf(o), nil
-	case "requests":
-		return []any{d.requested(o, key)}, nil
-	case "free":
-		if key == "pods" {
-			return []any{o.amount("status", "allocatable", key) - float64(len(d.podsOf(o)))}, nil
-		}
-		return []any{o.amount("status", "allocatable", key) - d.requested(o, key)}, nil
+	if made := named[root]; made != nil {
+		return made(d, o, key), nil
+	}
+	m := segment.FindStringSubmatch(path)
+	if m != nil && others[m[1]] != nil {
+		return d.through(others[m[1]](d, o, brackets(m[2])), path[len(m[0]):])
 	}
 	now := []any{map[string]any(o)}
-	if m := segment.FindStringSubmatch(path); m != nil && m[1] == "nodes" {
-		now, path = d.nodesOf(o, brackets(m[2])), path[len(m[0]):]
-	} else if m != nil && m[1] == "members" {
-		now, path = d.membersOf(o, brackets(m[2])), path[len(m[0]):]
-	}
 	for path != "" {
 		m := segment.FindStringSubmatch(path)
 		if m == nil || m[0] == "" {
@@ -55,6 +50,64 @@ func (d *Dump) values(o object, path string) ([]any, error) {
 		}
 	}
 	return now, nil
+}
+
+// difference is what is left of an amount without others, which " - " parts.
+func (d *Dump) difference(o object, from, less string) ([]any, error) {
+	all, err := d.values(o, "sum("+from+")")
+	if err != nil {
+		return nil, err
+	}
+	for part := range strings.SplitSeq(less, " - ") {
+		below, err := d.values(o, "sum("+part+")")
+		if err != nil {
+			return nil, err
+		}
+		all[0] = amount(all[0]) - amount(below[0])
+	}
+	return all, nil
+}
+
+// through is what stands at a path of each of several objects.
+func (d *Dump) through(objects []any, path string) ([]any, error) {
+	var out []any
+	for _, v := range objects {
+		o, ok := v.(map[string]any)
+		if !ok {
+			continue
+		}
+		below, err := d.values(o, path)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, below...)
+	}
+	return out, nil
+}
+
+// others are the names of objects that belong to one: a path may go on in each.
+var others = map[string]func(d *Dump, o object, which []string) []any{
+	"pods":    func(d *Dump, o object, _ []string) []any { return d.podsOf(o) },
+	"nodes":   (*Dump).nodesOf,
+	"members": (*Dump).membersOf,
+	"refused": (*Dump).refusedOn,
+}
+
+// named are what no field of an object has: it is made of the fields of several.
+var named = map[string]func(d *Dump, o object, key string) []any{
+	"words":    func(d *Dump, o object, _ string) []any { return d.words(o) },
+	"requests": func(d *Dump, o object, key string) []any { return []any{d.requested(o, key)} },
+	"free":     func(d *Dump, o object, key string) []any { return []any{d.free(o, key)} },
+	"selects":  (*Dump).selects,
+	"skew":     (*Dump).skew,
+	"room":     func(d *Dump, o object, _ string) []any { return []any{d.room(o)} },
+	"judged":   func(_ *Dump, o object, key string) []any { return judged(o, key) },
+	"by":       func(_ *Dump, o object, _ string) []any { return by(o) },
+	"uses":     func(_ *Dump, o object, key string) []any { return []any{uses(o, key)} },
+	"counted":  func(d *Dump, o object, key string) []any { return []any{d.counted(o, key)} },
+	"asked":    func(_ *Dump, o object, key string) []any { return askedOf(o, key) },
+	"unheld":   func(_ *Dump, o object, key string) []any { return unheld(o, key) },
+	"slices":   func(_ *Dump, o object, key string) []any { return memorySlices(o, key) },
 }
 
 func brackets(s string) []string {
@@ -72,9 +125,21 @@ func field(of []any, name string) []any {
 	}
 	var out []any
 	for _, v := range of {
+		if text, ok := v.(string); ok { // of a ConfigMap, where a path goes on in it
+			v = written(text)
+		}
 		if m, ok := v.(map[string]any); ok && m[name] != nil {
 			out = append(out, m[name])
 		}
+	}
+	return out
+}
+
+// written is the YAML that a text is; nil for none.
+func written(text string) map[string]any {
+	var out map[string]any
+	if err := yaml.Unmarshal([]byte(text), &out); err != nil {
+		return nil
 	}
 	return out
 }
@@ -131,27 +196,49 @@ func reduce(name string, all []any) []any {
 		}
 		return out
 	}
-	sum, count := 0.0, 0
+	sum, most, count := 0.0, 0.0, 0
 	for _, v := range all {
 		if list, ok := v.([]any); ok {
 			count += len(list)
 			continue
 		}
 		count++
-		sum += amount(v)
+		sum, most = sum+amount(v), max(most, amount(v))
 	}
-	if name == "count" {
+	switch name {
+	case "count":
 		return []any{float64(count)}
+	case "max":
+		return []any{most}
 	}
 	return []any{sum}
 }
 
-// requested is what a pod asks, or all pods of a node that have not ended.
+// requested is what a pod asks, or all pods of a node that have not ended; with "*" at the end of
+// the name of all resources that begin so.
 func (d *Dump) requested(o object, name string) float64 {
+	if prefix, all := strings.CutSuffix(name, "*"); all {
+		sum := 0.0
+		for of := range d.resources() {
+			if strings.HasPrefix(of, prefix) {
+				sum += d.requested(o, of)
+			}
+		}
+		return sum
+	}
 	if o.text("kind") == "Pod" {
 		return o.asks(name)
 	}
 	return d.used(o.text("metadata", "name"), name)
+}
+
+// resources are the names of all that pods speak of.
+func (d *Dump) resources() map[string]bool {
+	out := map[string]bool{}
+	for _, p := range d.of("Pod") {
+		maps.Copy(out, resourcesOf(p))
+	}
+	return out
 }
 
 // podsOf are the pods of a node that have not ended, or those that an object owns.
@@ -170,9 +257,16 @@ func (d *Dump) podsOf(o object) []any {
 	return out
 }
 
-// nodesOf are the nodes that a flavor of a queue stands for, of those the ones with the labels.
+// nodesOf are the nodes that a flavor of a queue stands for, of those the ones with the labels;
+// of a pod those that it may use.
 func (d *Dump) nodesOf(flavor object, labels []string) []any {
 	var out []any
+	if flavor.text("kind") == "Pod" {
+		for _, n := range d.open(flavor) {
+			out = append(out, map[string]any(n))
+		}
+		return out
+	}
 	for _, n := range d.of("Node") {
 		has, of := n.texts("metadata", "labels"), true
 		for key, value := range flavor.texts("spec", "nodeLabels") {

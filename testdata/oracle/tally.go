@@ -1,8 +1,10 @@
 package oracle
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -14,6 +16,8 @@ type Tally struct {
 	// sentences have claims, and a number that none of them has.
 	Bare  int `json:"bare"`
 	Loose int `json:"loose"`
+	// Left are those sentences, with what they lack.
+	Left []string `json:"-"`
 }
 
 // Add counts the sentences of a cause: what it says, and each fact.
@@ -33,14 +37,48 @@ func (t *Tally) sentence(text string, claims []Claim, nodes []string) {
 		if slices.ContainsFunc(claims, func(c Claim) bool { return c.everywhere(text) }) {
 			return true
 		}
-		return slices.ContainsFunc(claims, func(c Claim) bool { return c.Ref == "Node/"+node || c.Ref == "NodeGeometry/"+node || c.Value == node })
+		return slices.ContainsFunc(claims, func(c Claim) bool {
+			return c.Ref == "Node/"+node || c.Ref == "NodeGeometry/"+node || c.Value == node || strings.HasSuffix(c.Path, "["+node+"]") || strings.HasSuffix(c.Path, ","+node+"]")
+		})
 	}
+	strange := slices.IndexFunc(nodes, func(n string) bool { return !about(n) })
+	unclaimed := slices.DeleteFunc(numbers(text), func(n string) bool {
+		return slices.ContainsFunc(claims, func(c Claim) bool { return c.has(n) }) || slices.Contains(oneByOne(claims), n)
+	})
 	switch {
-	case len(claims) == 0 || slices.ContainsFunc(nodes, func(n string) bool { return !about(n) }):
+	case len(claims) == 0:
 		t.Bare++
-	case slices.ContainsFunc(numbers(text), func(n string) bool { return !slices.ContainsFunc(claims, func(c Claim) bool { return c.has(n) }) }):
+		t.Left = append(t.Left, fmt.Sprintf("%q claims nothing", text))
+	case strange >= 0:
+		t.Bare++
+		t.Left = append(t.Left, fmt.Sprintf("%q claims nothing of node %s", text, nodes[strange]))
+	case len(unclaimed) > 0:
 		t.Loose++
+		t.Left = append(t.Left, fmt.Sprintf("%q has %s, and no claim has", text, strings.Join(unclaimed, ", ")))
 	}
+}
+
+// which is what tells the objects of one kind of claim apart.
+var which = regexp.MustCompile(`\[[^\]]*\]`)
+
+// oneByOne are the numbers, from two on, of objects of which the same is claimed of each.
+func oneByOne(claims []Claim) []string {
+	objects := map[string]map[string]bool{}
+	for _, c := range claims {
+		kind, _, _ := strings.Cut(c.Ref, "/")
+		same := kind + " " + which.ReplaceAllString(c.Path, "[]") + " " + c.Op
+		if objects[same] == nil {
+			objects[same] = map[string]bool{}
+		}
+		objects[same][c.Ref+" "+c.Path] = true
+	}
+	var out []string
+	for _, each := range objects {
+		if len(each) > 1 {
+			out = append(out, strconv.Itoa(len(each)))
+		}
+	}
+	return out
 }
 
 // everywhere says whether a claim is so for every node, and is what the text says: that an

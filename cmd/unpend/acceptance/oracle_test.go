@@ -86,7 +86,7 @@ func unclaimed(t *testing.T, tallies map[string]*oracle.Tally) {
 		got, most := tallies[id], limits[id]
 		sum.Claims, sum.Sentences, sum.Bare, sum.Loose = sum.Claims+got.Claims, sum.Sentences+got.Sentences, sum.Bare+got.Bare, sum.Loose+got.Loose
 		if got.Bare > 0 || got.Loose > 0 {
-			fmt.Fprintf(&now, "%s: {bare: %d, loose: %d} # of %d\n", id, got.Bare, got.Loose, got.Sentences)
+			fmt.Fprintf(&now, "%s: {bare: %d, loose: %d} # of %d\n\t%s\n", id, got.Bare, got.Loose, got.Sentences, strings.Join(slices.Compact(slices.Sorted(slices.Values(got.Left))), "\n\t"))
 		}
 		if got.Bare > most.Bare || got.Loose > most.Loose {
 			t.Errorf("%s: %d sentences claim nothing and %d have a number that no claim has, at most %d and %d did: give them claims", id, got.Bare, got.Loose, most.Bare, most.Loose)
