@@ -14,12 +14,14 @@ import (
 var readAnnotations = map[string]bool{
 	corev1.MirrorPodAnnotationKey: true,
 	// Gangs and queues.
-	"kueue.x-k8s.io/workload":             true,
-	"scheduling.k8s.io/group-name":        true,
-	"scheduling.volcano.sh/group-name":    true,
-	"scheduling.volcano.sh/queue-name":    true,
-	"pod-group-name":                      true, // KAI
-	"gang.scheduling.koordinator.sh/name": true,
+	"kueue.x-k8s.io/workload":                 true,
+	"kueue.x-k8s.io/pod-group-total-count":    true,
+	"kueue.x-k8s.io/pod-group-fast-admission": true,
+	"scheduling.k8s.io/group-name":            true,
+	"scheduling.volcano.sh/group-name":        true,
+	"scheduling.volcano.sh/queue-name":        true,
+	"pod-group-name":                          true, // KAI
+	"gang.scheduling.koordinator.sh/name":     true,
 	// Autoscalers.
 	"cluster-autoscaler.kubernetes.io/last-updated":     true,
 	"autoscaling.x-k8s.io/consume-provisioning-request": true,

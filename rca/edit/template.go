@@ -10,6 +10,7 @@ import (
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/view"
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 // EditTemplate fills in how the pod spec of the workload is changed: by a patch
@@ -36,7 +37,7 @@ func (c *Workload) EditTemplate(ch *Change, spec map[string]any, live bool) {
 		c.roll(ch, owner)
 		ch.Steps = append(ch.Steps, "patch the template of "+resource)
 		ch.Actions = append(ch.Actions, diagnosis.Action{Verb: diagnosis.VerbPatch, Target: diagnosis.Target{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name, UID: string(owner.GetUID())}, Patch: template})
-	case live && len(c.WaitingPods()) > 0 && (w.Kind == "Pod" || w.Kind == "Job" && c.Incident.Waiting <= len(c.Incident.Pods)):
+	case live && len(c.WaitingPods()) > 0 && (w.Kind == "Pod" || (w.Kind == "Job" || grouped(w)) && c.Incident.Waiting <= len(c.Incident.Pods)):
 		patch := diagnosis.MustJSON(map[string]any{"spec": spec})
 		for _, p := range c.WaitingPods() {
 			ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl -n %s patch pod/%s --type=strategic -p '%s'", p.Namespace, p.Name, patch))
@@ -57,6 +58,9 @@ func (c *Workload) EditTemplate(ch *Change, spec map[string]any, live bool) {
 		c.MakeAgain(ch, c.Pod, resource, spec)
 		ch.Steps = append(ch.Steps, "recreate "+resource)
 		ch.Actions = append(ch.Actions, diagnosis.Action{Verb: diagnosis.VerbRecreate, Target: view.PodTarget(c.Pod), Patch: diagnosis.MustJSON(map[string]any{"spec": spec})})
+	case grouped(w):
+		ch.Manual, ch.StopsUnknown = true, len(c.RunningPods()) > 0
+		ch.Commands = append(ch.Commands, c.EditByHand(string(diagnosis.MustJSON(spec))))
 	default:
 		ch.Manual, ch.StopsUnknown = true, len(c.RunningPods()) > 0
 		ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl -n %s edit %s  # change %s", w.Namespace, resource, diagnosis.MustJSON(spec)))
@@ -105,10 +109,16 @@ func livePatch(p *corev1.Pod, spec map[string]any) map[string]any {
 	return map[string]any{"tolerations": list}
 }
 
+// grouped says whether a workload is a group of pods that nobody owns.
+func grouped(w incident.Ref) bool { return w.Kind == incident.KindOf(incident.KueueWorkload) }
+
 // EditByHand is the command by which a person changes the pod spec of the workload: what of
 // a Pod or a Job's template cannot change while it exists is made again.
 func (c *Workload) EditByHand(change string) string {
 	w := c.Incident.Workload
+	if grouped(w) {
+		return fmt.Sprintf("kubectl -n %s get pods -l %s=%s -o yaml > pods.yaml  # %s in each, then kubectl replace --force -f pods.yaml", w.Namespace, incident.GroupLabel, w.Name, change)
+	}
 	if w.Kind == "Pod" || w.Kind == "Job" {
 		return fmt.Sprintf("kubectl -n %s get %s -o yaml > workload.yaml  # %s, then kubectl replace --force -f workload.yaml", w.Namespace, c.WorkloadName(), change)
 	}

@@ -18,6 +18,12 @@ func LetInByQueue(c *edit.Workload) []edit.Change {
 			Commands: []string{"kubectl get queues.scheduling.volcano.sh -o yaml  # spec.capability", "kubectl edit queues.scheduling.volcano.sh " + x.Queue}}}
 	}
 	w := c.Queue.Queued()
+	if lacks, _ := c.Queue.GroupLacks(); w == nil && lacks != "" {
+		const label = "kueue.x-k8s.io/pod-group-name"
+		group := c.Pod.Labels[label]
+		return []edit.Change{queueChange(diagnosis.Wait, diagnosis.NoRisk, "all pods of its group exist", "wait until all pods of group "+group+" exist, or make them",
+			fmt.Sprintf("kubectl -n %s get pods -l %s=%s", c.Pod.Namespace, label, group))}
+	}
 	if w == nil {
 		return []edit.Change{queueChange(diagnosis.Wait, diagnosis.NoRisk, "Kueue admits it", "wait until its queue admits it", "kubectl -n "+c.Pod.Namespace+" get workloads.kueue.x-k8s.io")}
 	}
@@ -67,6 +73,12 @@ func LetInByQueue(c *edit.Workload) []edit.Change {
 // nobody who waits gets further by it, and Kueue asks by another for a Workload made again.
 func AskForMachinesAgain(c *edit.Workload) []edit.Change {
 	w := c.Queue.Queued()
+	if lacks, _ := c.Queue.GroupLacks(); w == nil && lacks != "" {
+		const label = "kueue.x-k8s.io/pod-group-name"
+		group := c.Pod.Labels[label]
+		return []edit.Change{queueChange(diagnosis.Wait, diagnosis.NoRisk, "all pods of its group exist", "wait until all pods of group "+group+" exist, or make them",
+			fmt.Sprintf("kubectl -n %s get pods -l %s=%s", c.Pod.Namespace, label, group))}
+	}
 	if w == nil {
 		return nil
 	}

@@ -36,7 +36,11 @@ func (c *Case) NotAdmitted() *view.Finding {
 		return nil
 	}
 	says := "its queue (Kueue) has not admitted it"
-	if w := c.Queued(); w != nil {
+	w := c.Queued()
+	if lacks, fact := c.GroupLacks(); w == nil && lacks != "" {
+		return view.Found(diagnosis.Proven, says+": "+lacks, append(evidence, fact)...)
+	}
+	if w != nil {
 		if since, young := c.LetIn(w); !since.IsZero() {
 			return view.Found(diagnosis.Proven, c.letInSays(since, young), append(evidence, conditionFact(w, "Admitted"))...)
 		}
@@ -165,7 +169,7 @@ func (c *Case) Queued() *unstructured.Unstructured {
 		if u.GetNamespace() != c.Pod.Namespace {
 			continue
 		}
-		if name := u.GetName(); name == c.Pod.Annotations["kueue.x-k8s.io/workload"] || name == c.Pod.Labels["kueue.x-k8s.io/pod-group-name"] {
+		if name := u.GetName(); name == c.Pod.Annotations["kueue.x-k8s.io/workload"] || name == c.Pod.Labels[incident.GroupLabel] {
 			return u
 		}
 		for _, o := range u.GetOwnerReferences() {

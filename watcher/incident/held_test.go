@@ -2,6 +2,7 @@ package incident
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
@@ -168,5 +169,25 @@ func TestSameHeld(t *testing.T) {
 	}
 	if before.Same(read(func(o *unstructured.Unstructured) { o.Object["status"].(map[string]any)["phase"] = "Running" })) {
 		t.Error("that it runs is none")
+	}
+}
+
+// Bare pods of one of Kueue's groups are one workload, its Workload's; a pod that somebody owns is its
+// owner's, whatever group it is in.
+func TestBarePodsOfAGroup(t *testing.T) {
+	pod := func(name, group string, owners ...metav1.OwnerReference) *corev1.Pod {
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: name, Labels: map[string]string{GroupLabel: group}, OwnerReferences: owners}, Status: corev1.PodStatus{Phase: corev1.PodPending}}
+	}
+	owned := metav1.OwnerReference{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "s", Controller: new(true)}
+	got := map[Ref]int{}
+	for _, i := range Group([]*corev1.Pod{pod("a", "train"), pod("b", "train"), pod("c", "other"), pod("d", ""), pod("e", "train", owned)}, nobody) {
+		got[i.Workload] = i.Waiting
+	}
+	want := map[Ref]int{{"Workload.kueue.x-k8s.io", "ml", "train"}: 2, {"Workload.kueue.x-k8s.io", "ml", "other"}: 1, {"Pod", "ml", "d"}: 1, {"StatefulSet", "ml", "s"}: 1}
+	if !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	if _, lost := Walk(pod("a", "train"), nobody); lost != nil {
+		t.Errorf("%v is not read", lost)
 	}
 }

@@ -53,10 +53,14 @@ func Topmost(pod *corev1.Pod, lookup Lookup) Ref {
 	return owners[len(owners)-1]
 }
 
+// GroupLabel names, on pods that nobody owns, the group that Kueue admits as one: its Workload has
+// that name (pkg/controller/jobs/pod in kubernetes-sigs/kueue).
+const GroupLabel = "kueue.x-k8s.io/pod-group-name"
+
 // Owners follows the controller references of a pod as far as they can be read:
 // the pod itself, its ReplicaSet, its Deployment; or its Job and CronJob; and so
 // on. An owner that cannot be found ends the chain with its name; owners in a
-// circle end it too.
+// circle end it too. Bare pods of one group are their Workload's.
 func Owners(pod *corev1.Pod, lookup Lookup) []Ref {
 	chain, _ := Walk(pod, lookup)
 	return chain
@@ -70,6 +74,9 @@ func Walk(pod *corev1.Pod, lookup Lookup) (chain []Ref, lost *metav1.OwnerRefere
 	for {
 		owner := controllerOf(at)
 		if owner == nil {
+			if group := pod.Labels[GroupLabel]; group != "" && at == metav1.Object(pod) {
+				chain = append(chain, Ref{KindOf(KueueWorkload), pod.Namespace, group})
+			}
 			return chain, nil
 		}
 		ref := ownerRef(owner, pod.Namespace)
