@@ -61,7 +61,7 @@ const (
 )
 
 // maxClaimWords is how much of a text is claimed, in characters: what a sentence quotes.
-const maxClaimWords = 400
+const maxClaimWords = 600
 
 // That is a claim about what stands at a path, below a key where one is given; what it is
 // about is the object of its Fact.

@@ -54,7 +54,7 @@ func LookAtPromise(c *edit.Workload) []edit.Change {
 		ch.Untestable = "what the node lacks is not known to the scheduler"
 		ch.Commands = []string{"kubectl describe nodeclaim " + g.Claim.Name, "kubectl describe node " + node, "kubectl get pods -A -o wide --field-selector spec.nodeName=" + node + "  # its driver, toolkit and device plugin"}
 		if n := c.Cluster.Nodes[node]; n != nil && n.ReadySince().IsZero() {
-			ch.Risk, ch.Title = diagnosis.LowRisk, "have Karpenter replace "+node+", which never became ready"
+			ch.Risk, ch.StopsUnknown, ch.Title = diagnosis.MediumRisk, true, "have Karpenter replace "+node+", which is not ready"
 			ch.Commands = append(ch.Commands[:2], "kubectl delete nodeclaim "+g.Claim.Name+"  # Karpenter makes another while the pod waits; who runs on it stops")
 		}
 	case g.Claim != nil:

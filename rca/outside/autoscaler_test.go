@@ -169,23 +169,29 @@ until the autoscaler's node is Ready; not later than 2026-11-20T12:11:00Z, then 
 // Of a node that came without its GPUs what mends it is offered, and its promise is not looked for;
 // with its NodeClaim it is looked at there, too.
 func TestNodesThatCameWithoutGPUs(t *testing.T) {
+	claim := func(w *edittest.World) {
+		at := rcatest.Noon.Add(-time.Hour).Format(time.RFC3339)
+		add(t, &w.NodeClaims, fmt.Sprintf(`{metadata: {name: gpu-abcde, labels: {karpenter.sh/nodepool: gpu}, creationTimestamp: %q}, spec: {resources: {requests: {nvidia.com/gpu: 1}}}, status: {nodeName: n1, conditions: [{type: Launched, status: "True"}, {type: Registered, status: "True", lastTransitionTime: %q}, {type: Initialized, status: Unknown, lastTransitionTime: %q}]}}`, at, at, at))
+	}
+	group := func(w *edittest.World) { says(w, "cluster-autoscaler", "TriggeredScaleUp", up, 20*time.Minute) }
 	for name, tc := range map[string]struct {
 		fill  func(*edittest.World)
+		ready string
 		cause diagnosis.CauseID
 		want  string
 	}{
-		"of a group":         {func(w *edittest.World) { says(w, "cluster-autoscaler", "TriggeredScaleUp", up, 20*time.Minute) }, diagnosis.GPUStackMissing, ""},
-		"for another reason": {func(w *edittest.World) { says(w, "cluster-autoscaler", "TriggeredScaleUp", up, 20*time.Minute) }, diagnosis.GPUsInUse, "see why the promised node did not come"},
-		"of a NodeClaim, and why": {func(w *edittest.World) {
-			at := rcatest.Noon.Add(-time.Hour).Format(time.RFC3339)
-			add(t, &w.NodeClaims, fmt.Sprintf(`{metadata: {name: gpu-abcde, labels: {karpenter.sh/nodepool: gpu}, creationTimestamp: %q}, spec: {resources: {requests: {nvidia.com/gpu: 1}}}, status: {nodeName: n1, conditions: [{type: Launched, status: "True"}, {type: Registered, status: "True", lastTransitionTime: %q}, {type: Initialized, status: Unknown, lastTransitionTime: %q}]}}`, at, at, at))
-		}, diagnosis.GPUStackMissing, "see why n1 came without what it was to bring"},
+		"of a group":                {group, "True", diagnosis.GPUStackMissing, ""},
+		"for another reason":        {group, "True", diagnosis.GPUsInUse, "see why the promised node did not come"},
+		"of a NodeClaim, and why":   {claim, "True", diagnosis.GPUStackMissing, "see why n1 came without what it was to bring"},
+		"of one that is not ready":  {claim, "False", diagnosis.GPUStackMissing, "have Karpenter replace n1, which is not ready"},
+		"of a group, and not ready": {group, "False", diagnosis.GPUStackMissing, "see why the promised node did not come"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := edittest.New()
 			w.Asking(rcatest.List("nvidia.com/gpu", "1"))
 			tc.fill(w)
-			add(t, &w.Nodes, fmt.Sprintf("{metadata: {name: n1, creationTimestamp: %q}}", rcatest.Noon.Add(-10*time.Minute).Format(time.RFC3339)))
+			since := rcatest.Noon.Add(-10 * time.Minute).Format(time.RFC3339)
+			add(t, &w.Nodes, fmt.Sprintf("{metadata: {name: n1, creationTimestamp: %q}, status: {conditions: [{type: Ready, status: %q, lastTransitionTime: %q}]}}", since, tc.ready, since))
 			k := w.Case(t, "Deployment")
 			k.Judged = []diagnosis.NodeBlockers{{Name: "n1", Blockers: []diagnosis.Blocker{{Plugin: "NodeResourcesFit", Cause: tc.cause}}}}
 			got := ""

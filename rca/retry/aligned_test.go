@@ -22,7 +22,8 @@ func TestWhoIsInTheWayOfASocket(t *testing.T) {
 		"both":                {"nvidia.com/gpu", corev1.PodQOSGuaranteed, true},
 		"CPUs of all the pod": {"cpu", corev1.PodQOSBurstable, false},
 	} {
-		p := &corev1.Pod{Status: corev1.PodStatus{QOSClass: tc.class}}
+		two := rcatest.List("cpu", "2")
+		p := &corev1.Pod{Status: corev1.PodStatus{QOSClass: tc.class}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: two, Limits: two}}}}}
 		n := &view.Node{Pods: []*corev1.Pod{p}, Requests: map[*corev1.Pod]corev1.ResourceList{p: rcatest.List(tc.asks, "1")}}
 		if got := (&kubelet.Turned{Node: n}).Occupied(); got != tc.want {
 			t.Errorf("%s: %v", name, got)

@@ -200,7 +200,7 @@ func (s *Stack) renameMisplaced(n *view.Node, pod *corev1.Pod) *Misread {
 			Unproven: "what the device plugin offers once it has read it, only it tells"}}
 }
 
-// LayoutUnread: the node's label asks for a layout of its GPUs, and MIG manager is kept off it, so
+// LayoutUnread is that the node's label asks for a layout of its GPUs, and MIG manager is kept off it, so
 // that nobody carries it out or says that it did. Nil where MIG manager is there, has said
 // something, or is not to be seen at all.
 func (s *Stack) LayoutUnread(n *view.Node) *Misread {

@@ -82,21 +82,21 @@ func computed(path string) bool {
 // sight is as much of what a claim reads as it goes by.
 func (d *Dump) sight(c Claim) string {
 	all := d.subjects(c)
-	out := fmt.Sprint(len(all))
+	out := []string{fmt.Sprint(len(all))}
 	for _, o := range all {
 		is, err := d.values(o, c.Path)
 		switch {
 		case err != nil:
 			return err.Error()
 		case c.Op == "exists" || c.Op == "absent":
-			out += fmt.Sprint(" ", len(is))
+			out = append(out, fmt.Sprint(len(is)))
 		default:
 			for _, v := range is {
-				out += " " + seen(c, v)
+				out = append(out, seen(c, v))
 			}
 		}
 	}
-	return out
+	return strings.Join(out, " ")
 }
 
 // seen are the texts of a value that a claim goes by: of what contains something those that do.
@@ -119,7 +119,7 @@ func (d *Dump) unsaid(c Claim) change {
 	return change{"all that says it", func() func() {
 		var undo []func()
 		for _, o := range d.objects {
-			walk(map[string]any(o), "", func(at string, v any, set func(any)) {
+			walk(map[string]any(o), "", func(_ string, v any, set func(any)) {
 				if s, ok := v.(string); ok && strings.Contains(plain(s), part) {
 					set("nothing")
 					undo = append(undo, func() { set(s) })
@@ -139,7 +139,7 @@ func (d *Dump) unsaid(c Claim) change {
 func edits(o object, c Claim) []change {
 	var out []change
 	about := o.text("kind") + "/" + o.text("metadata", "name") + " "
-	drop := func(at string, v any, drop func() func()) {
+	drop := func(at string, _ any, drop func() func()) {
 		if c.Op == "exists" {
 			out = append(out, change{about + "without " + at, drop})
 		}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -141,6 +142,9 @@ func amount(v any) float64 {
 	}
 	return q.AsApproximateFloat64()
 }
+
+// thousandths takes from a sum what its parts, which are quantities, cannot have.
+func thousandths(sum float64) float64 { return math.Round(sum*1000) / 1000 }
 
 // asks is what a pod requests of a resource; limits stand for requests that are not stated.
 // Init containers that end count where one alone asks more.

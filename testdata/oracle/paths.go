@@ -63,7 +63,7 @@ func (d *Dump) difference(o object, from, less string) ([]any, error) {
 		if err != nil {
 			return nil, err
 		}
-		all[0] = amount(all[0]) - amount(below[0])
+		all[0] = thousandths(amount(all[0]) - amount(below[0]))
 	}
 	return all, nil
 }
@@ -211,7 +211,7 @@ func reduce(name string, all []any) []any {
 	case "max":
 		return []any{most}
 	}
-	return []any{sum}
+	return []any{thousandths(sum)}
 }
 
 // requested is what a pod asks, or all pods of a node that have not ended; with "*" at the end of

@@ -2,6 +2,7 @@ package incident
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -96,8 +97,6 @@ func ofVolcanoJob(o *unstructured.Unstructured, h *Held) {
 // asMember has a pod say of which group it will be.
 func (h *Held) asMember(p *corev1.Pod) {
 	annotations := map[string]string{volcanoGroup: h.group}
-	for k, v := range p.Annotations {
-		annotations[k] = v
-	}
+	maps.Copy(annotations, p.Annotations)
 	p.Annotations = annotations
 }

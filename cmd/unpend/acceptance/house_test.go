@@ -52,7 +52,7 @@ var house = map[string][]string{
 	"rca/queues":            {"rca/view", "rca/diagnosis", "rca/scaling", "rca/whatif", "watcher/incident"},
 	"rca/growth":            {"rca/view", "rca/diagnosis", "rca/scaling"},
 	"rca/terms":             {"rca/evict", "rca/view", "rca/scaling", "rca/diagnosis"},
-	"rca/layouts":           {"rca/view", "rca/diagnosis", "rca/placement"},
+	"rca/layouts":           {"rca/view", "rca/diagnosis", "rca/placement", "nodeprobe"},
 	"rca/kubelet":           {"rca/view", "rca/diagnosis", "watcher/incident"},
 	"rca/gangs":             {"rca/terms", "rca/evict", "rca/view", "rca/diagnosis", "rca/whatif", "watcher/incident"},
 	"rca/causes":            {"rca/admission", "rca/stack", "rca/queues", "rca/growth", "rca/terms", "rca/layouts", "rca/kubelet", "rca/gangs", "rca/devices", "rca/evict", "rca/view", "rca/diagnosis", "rca/placement", "rca/whatif", "watcher/incident", "nodeprobe"},
