@@ -1,5 +1,5 @@
 export CGO_ENABLED = 0
-# The two that wait longest begin first, side by side; one more runs than there are cores.
+# The two that wait longest begin first, side by side.
 PKGS = ./cmd/unpend/acceptance ./remediate/executor ./... ./testdata/alertmanager ./testdata/built ./testdata/chart ./testdata/chromium ./testdata/controlplane ./testdata/mutants ./testdata/oracle ./testdata/prometheus
 # The probe alone needs cgo: NVIDIA's driver is a C library.
 CGO = CGO_ENABLED=1 CGO_CFLAGS="-O2 -g -Wno-deprecated-declarations"
@@ -26,7 +26,7 @@ check: lint ## lint and the tests that need no control plane: for every save
 	go test -short $(PKGS)
 	$(CGO) go test -short $(PROBE)
 test: ## every test, the real control plane included (built at the first run), a few cases for many
-	go test -p $$(($$(getconf _NPROCESSORS_ONLN) + 1)) -timeout 45m $(TESTFLAGS) $(PKGS)
+	go test -timeout 45m $(TESTFLAGS) $(PKGS)
 	$(CGO) go test -timeout 10m $(TESTFLAGS) $(PROBE)
 test-all: test ## the same, every case of every rule
 test-all promises: export UNPEND_ALL = 1
