@@ -1,9 +1,12 @@
 package act
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -12,6 +15,7 @@ import (
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/plan"
+	"github.com/unpend/unpend/remediate/v1alpha1"
 )
 
 // nomination keeps the room that evictions make for the pod that waits, in the way
@@ -24,19 +28,29 @@ type nomination struct {
 }
 
 // nominations are the waiting pods that the plan's evictions are for, each with the node
-// that was proved for it; none when it evicts nobody.
-func (r *run) nominations() []nomination {
-	spec, emptied := r.rem.Spec, map[string]bool{}
+// that was proved for it; none when it evicts nobody. Where the plan changes what makes the
+// pods, those that wait now are others than those that it was made for.
+func (r *run) nominations(ctx context.Context) ([]nomination, error) {
+	emptied, remade := map[string]bool{}, false
 	for _, a := range r.actions {
 		if a.Verb == diagnosis.VerbEvict && !restarts(a) {
 			emptied[a.Relies["node"]] = true
 		}
-		if a.Verb == diagnosis.VerbPatch && a.Target.Kind != "Pod" || a.Verb == diagnosis.VerbRecreate {
-			return nil // the pods that wait will be others by then
+		remade = remade || a.Verb == diagnosis.VerbPatch && a.Target.Kind != "Pod" || a.Verb == diagnosis.VerbRecreate
+	}
+	if len(emptied) == 0 {
+		return nil, nil
+	}
+	spec := r.rem.Spec
+	waiting := spec.Waiting
+	if remade {
+		var err error
+		if waiting, err = r.remade(ctx); err != nil {
+			return nil, err
 		}
 	}
 	var out []nomination
-	for i, w := range spec.Waiting {
+	for i, w := range waiting {
 		node := w.Node
 		if i == 0 && node == "" {
 			node = spec.Node
@@ -45,13 +59,46 @@ func (r *run) nominations() []nomination {
 			out = append(out, nomination{pod: diagnosis.Target{Kind: "Pod", Namespace: spec.Workload.Namespace, Name: w.Name, UID: string(w.UID)}, node: node})
 		}
 	}
-	return out
+	return out, nil
+}
+
+// remade are the workload's pods that wait now and are none of those that the plan was made
+// for, the oldest first, each in the place of one of those.
+func (r *run) remade(ctx context.Context) ([]v1alpha1.Pod, error) {
+	spec := r.rem.Spec
+	pods, err := r.Client.CoreV1().Pods(spec.Workload.Namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("list pods of %s: %w", spec.Workload.Namespace, err)
+	}
+	var out []v1alpha1.Pod
+	slices.SortFunc(pods.Items, func(a, b corev1.Pod) int {
+		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Name, b.Name))
+	})
+	for i := range pods.Items {
+		p := &pods.Items[i]
+		old := slices.ContainsFunc(spec.Waiting, func(w v1alpha1.Pod) bool { return w.UID == p.UID })
+		if len(out) < len(spec.Waiting) && waits(p) && !old && r.belongs(ctx, p) {
+			out = append(out, v1alpha1.Pod{Name: p.Name, UID: p.UID, Node: spec.Waiting[len(out)].Node})
+		}
+	}
+	return out, nil
 }
 
 // nominate names the node in the status of the pods that are to have it, again when a try
-// of the scheduler in between has cleared it. on limits that to one node; empty: all.
+// of the scheduler in between has cleared it. on limits that to one node; empty: all. Where
+// the plan makes the workload again nobody is evicted for it before its pods are there.
 func (r *run) nominate(ctx context.Context, on string) (missing string, err error) {
-	for _, n := range r.nominations() {
+	all, err := r.nominations(ctx)
+	if err != nil {
+		return "", err
+	}
+	if on != "" && len(all) == 0 && slices.ContainsFunc(r.actions, func(a diagnosis.Action) bool { return a.Verb == diagnosis.VerbRecreate }) {
+		made, err := r.made(ctx)
+		if err != nil || !made {
+			return "its pods are not made again yet", err
+		}
+	}
+	for _, n := range all {
 		if on != "" && n.node != on {
 			continue
 		}
@@ -62,9 +109,25 @@ func (r *run) nominate(ctx context.Context, on string) (missing string, err erro
 	return "", nil
 }
 
+// made says whether the workload has a pod that the plan was not made for.
+func (r *run) made(ctx context.Context) (bool, error) {
+	spec := r.rem.Spec
+	pods, err := r.Client.CoreV1().Pods(spec.Workload.Namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return false, fmt.Errorf("list pods of %s: %w", spec.Workload.Namespace, err)
+	}
+	return slices.ContainsFunc(pods.Items, func(p corev1.Pod) bool {
+		return p.DeletionTimestamp == nil && !slices.Contains(r.rem.Status.Present, p.UID) && !slices.ContainsFunc(spec.Waiting, func(w v1alpha1.Pod) bool { return w.UID == p.UID }) && r.belongs(ctx, &p)
+	}), nil
+}
+
 // nominateNobody takes our nominations back.
 func (r *run) nominateNobody(ctx context.Context) (missing string, err error) {
-	for _, n := range r.nominations() {
+	all, err := r.nominations(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, n := range all {
 		if missing, err = r.name(ctx, n.pod, ""); err != nil || missing != "" {
 			return missing, err
 		}
