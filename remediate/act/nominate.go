@@ -31,19 +31,19 @@ type nomination struct {
 // that was proved for it; none when it evicts nobody. Where the plan changes what makes the
 // pods, those that wait now are others than those that it was made for.
 func (r *run) nominations(ctx context.Context) ([]nomination, error) {
-	emptied, remade := map[string]bool{}, false
+	emptied, changed := map[string]bool{}, false
 	for _, a := range r.actions {
 		if a.Verb == diagnosis.VerbEvict && !restarts(a) {
 			emptied[a.Relies["node"]] = true
 		}
-		remade = remade || a.Verb == diagnosis.VerbPatch && a.Target.Kind != "Pod" || a.Verb == diagnosis.VerbRecreate
+		changed = changed || a.Verb == diagnosis.VerbPatch && a.Target.Kind != "Pod" || a.Verb == diagnosis.VerbRecreate
 	}
 	if len(emptied) == 0 {
 		return nil, nil
 	}
 	spec := r.rem.Spec
 	waiting := spec.Waiting
-	if remade {
+	if changed {
 		var err error
 		if waiting, err = r.remade(ctx); err != nil {
 			return nil, err
@@ -62,26 +62,56 @@ func (r *run) nominations(ctx context.Context) ([]nomination, error) {
 	return out, nil
 }
 
-// remade are the workload's pods that wait now and are none of those that the plan was made
-// for, the oldest first, each in the place of one of those.
+// remade are the workload's pods that wait now, each in the place of one that the plan was made
+// for.
 func (r *run) remade(ctx context.Context) ([]v1alpha1.Pod, error) {
+	others, err := r.others(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []v1alpha1.Pod
+	for _, p := range others {
+		if at := len(out); waits(p) && at < len(r.rem.Spec.Waiting) {
+			out = append(out, v1alpha1.Pod{Name: p.Name, UID: p.UID, Node: r.rem.Spec.Waiting[at].Node})
+		}
+	}
+	return out, nil
+}
+
+// others are the workload's pods that were not there when the plan was made and begun, the
+// oldest first.
+func (r *run) others(ctx context.Context) ([]*corev1.Pod, error) {
 	spec := r.rem.Spec
 	pods, err := r.Client.CoreV1().Pods(spec.Workload.Namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("list pods of %s: %w", spec.Workload.Namespace, err)
 	}
-	var out []v1alpha1.Pod
-	slices.SortFunc(pods.Items, func(a, b corev1.Pod) int {
-		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Name, b.Name))
-	})
+	var out []*corev1.Pod
 	for i := range pods.Items {
 		p := &pods.Items[i]
-		old := slices.ContainsFunc(spec.Waiting, func(w v1alpha1.Pod) bool { return w.UID == p.UID })
-		if len(out) < len(spec.Waiting) && waits(p) && !old && r.belongs(ctx, p) {
-			out = append(out, v1alpha1.Pod{Name: p.Name, UID: p.UID, Node: spec.Waiting[len(out)].Node})
+		old := slices.Contains(r.rem.Status.Present, p.UID) || slices.ContainsFunc(spec.Waiting, func(w v1alpha1.Pod) bool { return w.UID == p.UID })
+		if !old && p.DeletionTimestamp == nil && r.belongs(ctx, p) {
+			out = append(out, p)
 		}
 	}
+	slices.SortFunc(out, func(a, b *corev1.Pod) int {
+		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Name, b.Name))
+	})
 	return out, nil
+}
+
+// madeAgain says whether the plan makes the workload again before it evicts anybody.
+func (r *run) madeAgain() bool {
+	w := r.rem.Spec.Workload
+	for _, a := range r.actions {
+		switch {
+		case a.Verb == diagnosis.VerbEvict:
+			return false
+		case a.Verb == diagnosis.VerbRecreate && a.Target.Kind == w.Kind && a.Target.Namespace == w.Namespace && a.Target.Name == w.Name:
+			return true
+		}
+	}
+	return false
 }
 
 // nominate names the node in the status of the pods that are to have it, again when a try
@@ -92,9 +122,8 @@ func (r *run) nominate(ctx context.Context, on string) (missing string, err erro
 	if err != nil {
 		return "", err
 	}
-	if on != "" && len(all) == 0 && slices.ContainsFunc(r.actions, func(a diagnosis.Action) bool { return a.Verb == diagnosis.VerbRecreate }) {
-		made, err := r.made(ctx)
-		if err != nil || !made {
+	if on != "" && len(all) == 0 && !r.DryRun && r.madeAgain() {
+		if others, err := r.others(ctx); err != nil || len(others) == 0 {
 			return "its pods are not made again yet", err
 		}
 	}
@@ -107,18 +136,6 @@ func (r *run) nominate(ctx context.Context, on string) (missing string, err erro
 		}
 	}
 	return "", nil
-}
-
-// made says whether the workload has a pod that the plan was not made for.
-func (r *run) made(ctx context.Context) (bool, error) {
-	spec := r.rem.Spec
-	pods, err := r.Client.CoreV1().Pods(spec.Workload.Namespace).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return false, fmt.Errorf("list pods of %s: %w", spec.Workload.Namespace, err)
-	}
-	return slices.ContainsFunc(pods.Items, func(p corev1.Pod) bool {
-		return p.DeletionTimestamp == nil && !slices.Contains(r.rem.Status.Present, p.UID) && !slices.ContainsFunc(spec.Waiting, func(w v1alpha1.Pod) bool { return w.UID == p.UID }) && r.belongs(ctx, &p)
-	}), nil
 }
 
 // nominateNobody takes our nominations back.

@@ -28,6 +28,8 @@ func TestNominationsOfPodsMadeAgain(t *testing.T) {
 		"one of two, as one was waited for":   {[]diagnosis.Action{again, victim}, []*corev1.Pod{podOf("Job", "training", "new-a", ""), podOf("Job", "training", "new-b", "")}, "", map[string]string{"new-a": "gpu-1", "new-b": ""}},
 		"none is made yet":                    {[]diagnosis.Action{again, victim}, []*corev1.Pod{podOf("Job", "training", "old", "")}, "its pods are not made again yet", map[string]string{"old": ""}},
 		"it is made, and has a node":          {[]diagnosis.Action{again, victim}, []*corev1.Pod{podOf("Job", "training", "new", "gpu-2")}, "", map[string]string{"new": ""}},
+		"evicted before it is made again":     {[]diagnosis.Action{victim, again}, []*corev1.Pod{podOf("Job", "training", "old", "")}, "", map[string]string{"old": ""}},
+		"another is made again":               {[]diagnosis.Action{{Verb: diagnosis.VerbRecreate, Target: diagnosis.Target{Kind: "Job", Namespace: "ml", Name: "other"}}, victim}, nil, "", nil},
 		"nobody is evicted for it":            {[]diagnosis.Action{again}, []*corev1.Pod{podOf("Job", "training", "new", "")}, "", map[string]string{"new": ""}},
 		"a changed template waits for no pod": {[]diagnosis.Action{{Verb: diagnosis.VerbPatch, Target: again.Target}, victim}, nil, "", nil},
 	} {
@@ -42,6 +44,10 @@ func TestNominationsOfPodsMadeAgain(t *testing.T) {
 			r := &run{Deps: memory(there...), rem: rem, actions: tc.actions}
 			if missing, err := r.nominate(t.Context(), "gpu-1"); err != nil || missing != tc.missing {
 				t.Errorf("%q, %v", missing, err)
+			}
+			r.DryRun = true // makes nothing, and waits for nothing
+			if missing, err := r.nominate(t.Context(), "gpu-1"); err != nil || missing != "" {
+				t.Errorf("dry run: %q, %v", missing, err)
 			}
 			for pod, want := range tc.on {
 				p, err := r.Client.CoreV1().Pods("ml").Get(t.Context(), pod, metav1.GetOptions{})
