@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/cluster/live"
 	"github.com/unpend/unpend/testdata/chart"
 	"github.com/unpend/unpend/testdata/controlplane"
 )
@@ -71,7 +72,7 @@ func TestServiceAsksForWhatItMay(t *testing.T) {
 	var h heard
 	config := accountConfig(t, cp, namespace, "unpend")
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { h.next = next; return &h })
-	f, err := cluster.Follow(t.Context(), kubernetes.NewForConfigOrDie(config), dynamic.NewForConfigOrDie(config), time.Now)
+	f, err := live.Follow(t.Context(), kubernetes.NewForConfigOrDie(config), dynamic.NewForConfigOrDie(config), time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/unpend/unpend/rca"
-	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/cluster/dump"
 	"github.com/unpend/unpend/rca/diagnosis"
 )
 
@@ -29,7 +29,7 @@ func FuzzDiagnose(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		st, err := cluster.FromFiles([]string{"-"}, bytes.NewReader(data))
+		st, err := dump.Read([]string{"-"}, bytes.NewReader(data))
 		if err != nil {
 			return
 		}

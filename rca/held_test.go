@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/cluster/dump"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/watcher/incident"
 )
@@ -84,7 +85,7 @@ func TestHeldBack(t *testing.T) {
 // told as well. Where the budget is another's nothing changes.
 func TestBudgetsAreForeseen(t *testing.T) {
 	with := func(scenario string, labels map[string]string) []diagnosis.Fix {
-		st, err := cluster.FromFiles([]string{filepath.Join("..", "testdata", "scenarios", scenario)}, nil)
+		st, err := dump.Read([]string{filepath.Join("..", "testdata", "scenarios", scenario)}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -131,7 +132,7 @@ func TestBudgetsAreForeseen(t *testing.T) {
 
 func allOneG(t *testing.T) *cluster.State {
 	t.Helper()
-	st, err := cluster.FromFiles([]string{filepath.Join("..", "testdata", "scenarios", "all-1g")}, nil)
+	st, err := dump.Read([]string{filepath.Join("..", "testdata", "scenarios", "all-1g")}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/unpend/unpend/knowledge"
-	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/cluster/dump"
 	"github.com/unpend/unpend/rca/diagnosis"
 )
 
@@ -27,7 +27,7 @@ func TestRevertToWhatPlansTell(t *testing.T) {
 	if err := os.WriteFile(file, []byte(lost), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	st, err := cluster.FromFiles([]string{file}, nil)
+	st, err := dump.Read([]string{file}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

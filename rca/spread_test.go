@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/cluster/dump"
 	"github.com/unpend/unpend/rca/diagnosis"
 )
 
@@ -25,7 +26,7 @@ func edited(t *testing.T, scenario, old, by string) *cluster.State {
 	if err := os.WriteFile(file, []byte(after), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	st, err := cluster.FromFiles([]string{file}, nil)
+	st, err := dump.Read([]string{file}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

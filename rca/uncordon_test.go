@@ -6,13 +6,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/cluster/dump"
 	"github.com/unpend/unpend/rca/diagnosis"
 )
 
 // A node that is quarantined is opened by no plan while its GPU is sick: a person sees to it.
 func TestSickQuarantinedStaysClosed(t *testing.T) {
-	st, err := cluster.FromFiles([]string{filepath.Join("..", "testdata", "scenarios", "NodeCordoned")}, nil)
+	st, err := dump.Read([]string{filepath.Join("..", "testdata", "scenarios", "NodeCordoned")}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func TestSickQuarantinedStaysClosed(t *testing.T) {
 // Who opens a node that is quarantined is told to see to its GPU first.
 func TestUncordonOfQuarantined(t *testing.T) {
 	const mark = `{"op":"x","id":"y","quarantined":"quarantine gpu-1"}`
-	st, err := cluster.FromFiles([]string{filepath.Join("..", "testdata", "scenarios", "NodeCordoned")}, nil)
+	st, err := dump.Read([]string{filepath.Join("..", "testdata", "scenarios", "NodeCordoned")}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func TestTakenIsReleased(t *testing.T) {
 		"of a plan now": {`{"op":"0123456789","id":"y"}`, "wait until unpend's plan 0123456… for %s has ended", "kubectl get remediation 0123456789 -w", "kubectl unpend release %s  # refused while somebody works on it"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			st, err := cluster.FromFiles([]string{filepath.Join("..", "testdata", "scenarios", "NodeCordoned")}, nil)
+			st, err := dump.Read([]string{filepath.Join("..", "testdata", "scenarios", "NodeCordoned")}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

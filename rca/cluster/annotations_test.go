@@ -27,7 +27,7 @@ func TestAPodIsKeptSmall(t *testing.T) {
 		c.VolumeMounts, c.LivenessProbe = []corev1.VolumeMount{{Name: long}}, &corev1.Probe{ProbeHandler: corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: []string{long}}}}
 	}
 	p.Spec.EphemeralContainers = []corev1.EphemeralContainer{{TargetContainerName: long}}
-	trim(p)
+	Trim(p)
 	if diff := cmp.Diff(want, p); diff != "" || p.Size() > 1<<10 {
 		t.Error(p.Size(), diff)
 	}
@@ -35,12 +35,12 @@ func TestAPodIsKeptSmall(t *testing.T) {
 
 func TestWhatOthersWriteOnANodeStays(t *testing.T) {
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"unpend.dev/operation": "{}", "example.com/a": "b", lastApplied: "x"}}}
-	trim(n)
+	Trim(n)
 	if diff := cmp.Diff(map[string]string{"unpend.dev/operation": "{}", "example.com/a": "b"}, n.Annotations); diff != "" {
 		t.Error(diff)
 	}
 	none := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"a": "b"}}}
-	if trim(none); none.Annotations != nil {
+	if Trim(none); none.Annotations != nil {
 		t.Error(fmt.Sprint(none.Annotations))
 	}
 }

@@ -6,9 +6,9 @@ import (
 	"github.com/unpend/unpend/nodeprobe"
 )
 
-// deriveGeometries fills in, for nodes without a probe's report, what the DRA
+// DeriveGeometries fills in, for nodes without a probe's report, what the DRA
 // driver says. Whose claims could not be read has holders that nobody knows.
-func (s *State) deriveGeometries() {
+func (s *State) DeriveGeometries() {
 	byNode := map[string][]*resourcev1.ResourceSlice{}
 	for _, r := range s.ResourceSlices {
 		if r.Spec.NodeName != nil && r.Spec.Driver == nodeprobe.DRADriver {

@@ -1,4 +1,4 @@
-package cluster
+package cluster_test
 
 import (
 	"fmt"
@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/unpend/unpend/nodeprobe"
+	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/cluster/dump"
 )
 
 // Without a probe the ResourceSlices tell positions; without the claims, nobody
@@ -45,13 +47,13 @@ kind: NodeGeometry
 metadata: {name: gpu-1}
 report: {observedAt: "2026-11-20T12:00:00Z", source: nvml, gpus: [{index: 0, uuid: GPU-a, product: NVIDIA A100-SXM4-40GB}]}
 `
-	read := func(text string) *State {
+	read := func(text string) *cluster.State {
 		t.Helper()
 		path := filepath.Join(t.TempDir(), "dump.yaml")
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		s, err := FromFiles([]string{path}, nil)
+		s, err := dump.Read([]string{path}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

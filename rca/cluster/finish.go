@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"reflect"
 	"slices"
 	"strings"
@@ -10,12 +11,12 @@ import (
 	"github.com/unpend/unpend/nodeprobe"
 )
 
-// finish sorts everything, keeps the newest of objects met twice, and looks up
+// Finish sorts everything, keeps the newest of objects met twice, and looks up
 // what is derived.
-func (s *State) finish() {
+func (s *State) Finish() {
 	for i := range kinds {
 		k := &kinds[i]
-		objs := k.objects(s)
+		objs := k.Objects(s)
 		slices.SortStableFunc(objs, compareNames)
 		list := reflect.ValueOf(k.list(s)).Elem()
 		list.Set(list.Slice(0, 0))
@@ -27,7 +28,7 @@ func (s *State) finish() {
 				}
 				continue
 			}
-			k.add(s, o)
+			k.Add(s, o)
 		}
 	}
 	s.finishOwners()
@@ -45,7 +46,13 @@ func supersedes(later, earlier Object) bool {
 	if a == "" || b == "" {
 		return true
 	}
-	return compareVersions(a, b) >= 0
+	return CompareVersions(a, b) >= 0
+}
+
+// CompareVersions orders resourceVersions: numbers that grow (KEP-5504), a longer
+// one is larger.
+func CompareVersions(a, b string) int {
+	return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b))
 }
 
 func compareNames(a, b Object) int {

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -65,15 +67,9 @@ func TestHoldersKnown(t *testing.T) {
 }
 
 func TestLookups(t *testing.T) {
-	s := fromText(t, `
-apiVersion: v1
-kind: List
-items:
-- {apiVersion: v1, kind: Pod, metadata: {namespace: ml, name: a}, spec: {nodeName: gpu-1}}
-- {apiVersion: v1, kind: Pod, metadata: {namespace: ml, name: b}}
-- {apiVersion: apps/v1, kind: ReplicaSet, metadata: {namespace: ml, name: x}}
-- {apiVersion: batch/v1, kind: CronJob, metadata: {namespace: ml, name: x}}
-`)
+	meta := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: "ml", Name: name} }
+	s := &State{Pods: []*corev1.Pod{{ObjectMeta: meta("a"), Spec: corev1.PodSpec{NodeName: "gpu-1"}}, {ObjectMeta: meta("b")}},
+		ReplicaSets: []*appsv1.ReplicaSet{{ObjectMeta: meta("x")}}, CronJobs: []*batchv1.CronJob{{ObjectMeta: meta("x")}}}
 	if p := s.Pod("ml", "b"); p == nil || p.Name != "b" || s.Pod("other", "b") != nil {
 		t.Errorf("pod ml/b: %v", p)
 	}

@@ -1,5 +1,10 @@
-// Package cluster holds the state one diagnosis is made from. It is filled
-// from a live API server or from dumps, and reads the same either way.
+// Package cluster holds the state one diagnosis is made from, and says what belongs into it: which
+// kinds (kinds.go), what of an object is kept (trim.go), how older versions are read
+// (resources.go, decode.go). Where it comes from it does not know: rca/cluster/live fills it from
+// an API server, rca/cluster/dump from files, and it reads the same either way.
+//
+// Rules start at State: its slices, and what it finds by name (lookup.go). Who fills one adds
+// every object by its Kind, and then calls Finish and DeriveGeometries.
 package cluster
 
 import (

@@ -18,10 +18,10 @@ import (
 // lastApplied is what kubectl apply leaves on an object: the whole of it again.
 const lastApplied = corev1.LastAppliedConfigAnnotation
 
-// trim takes out, in place, what no diagnosis needs and what a dump must not
+// Trim takes out, in place, what no diagnosis needs and what a dump must not
 // hold: env values, the fields of managedFields (who and when stay), annotations that
 // nobody reads, what a pod's containers run, and the images of nodes.
-func trim(o Object) {
+func Trim(o Object) {
 	trimAnnotations(o)
 	if fields := o.GetManagedFields(); len(fields) > 0 {
 		o.SetManagedFields(trimFields(o, fields))

@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -29,7 +28,7 @@ func TestTrimmedPod(t *testing.T) {
 			{Name: "more", Resources: corev1.ResourceRequirements{Limits: asks("2"), Requests: asks("1")}}}}}
 	want := p.DeepCopy()
 	want.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: claim}}
-	trim(p)
+	Trim(p)
 	if diff := cmp.Diff(want, p); diff != "" {
 		t.Error(diff)
 	}
@@ -57,7 +56,7 @@ func TestTrimmedStatus(t *testing.T) {
 	p.Status.InitContainerStatuses, p.Status.ContainerStatuses = []corev1.ContainerStatus{known}, []corev1.ContainerStatus{known}
 	want := &corev1.Pod{Status: status, ObjectMeta: metav1.ObjectMeta{ManagedFields: []metav1.ManagedFieldsEntry{wrote("kubectl", `{"f:spec":{"f:nodeName":{}}}`)}}}
 	want.Status.InitContainerStatuses, want.Status.ContainerStatuses = []corev1.ContainerStatus{waits}, []corev1.ContainerStatus{waits}
-	trim(p)
+	Trim(p)
 	if diff := cmp.Diff(want, p); diff != "" {
 		t.Error(diff)
 	}
@@ -77,30 +76,9 @@ func TestTrimmedConditions(t *testing.T) {
 			want = []corev1.PodCondition{all[0], all[2], all[4], all[5]}
 		}
 		p := &corev1.Pod{Status: corev1.PodStatus{Conditions: slices.Clone(all)}}
-		trim(p)
+		Trim(p)
 		if diff := cmp.Diff(want, p.Status.Conditions); diff != "" || cap(p.Status.Conditions) > len(all) || ready == corev1.ConditionTrue && cap(p.Status.Conditions) == len(all) {
 			t.Errorf("ready %s, room for %d: %s", ready, cap(p.Status.Conditions), diff)
 		}
-	}
-}
-
-// Equal tables of profiles are kept once; a GPU of the same model whose driver tells others
-// keeps its own.
-func TestProfilesAreShared(t *testing.T) {
-	const (
-		table = `, product: A100, profiles: [{name: 1g.5gb, id: 19, computeSlices: 1, memorySlices: 1, max: 7, starts: [0, 1]}]}`
-		other = `, product: A100, profiles: [{name: 1g.5gb, id: 19, computeSlices: 1, memorySlices: 1, max: 7, starts: [0, 2]}]}`
-		dump  = "apiVersion: unpend.dev/v1alpha1\nkind: NodeGeometry\nmetadata: {name: gpu-1}\nreport: {gpus: [{index: 0, healthy: true" + table + ", {index: 1, healthy: true" + table + ", {index: 2, healthy: true" + other + "]}\n"
-	)
-	st, err := FromFiles([]string{"-"}, strings.NewReader(dump))
-	if err != nil {
-		t.Fatal(err)
-	}
-	gpus := st.Geometries["gpu-1"].Report.GPUs
-	if &gpus[0].Profiles[0] != &gpus[1].Profiles[0] {
-		t.Error("the same table is there twice")
-	}
-	if diff := cmp.Diff([][]int{{0, 1}, {0, 1}, {0, 2}}, [][]int{gpus[0].Profiles[0].Starts, gpus[1].Profiles[0].Starts, gpus[2].Profiles[0].Starts}); diff != "" {
-		t.Error(diff)
 	}
 }

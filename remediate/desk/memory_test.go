@@ -27,6 +27,8 @@ import (
 	"github.com/unpend/unpend/nodeprobe"
 	"github.com/unpend/unpend/rca"
 	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/cluster/dump"
+	"github.com/unpend/unpend/rca/cluster/live"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/executor"
 	"github.com/unpend/unpend/remediate/plan"
@@ -49,7 +51,7 @@ type memory struct {
 func newMemory(t *testing.T, objects ...runtime.Object) *memory {
 	t.Helper()
 	folder := filepath.Join("..", "..", "testdata", "scenarios", "all-1g")
-	st, err := cluster.FromFiles([]string{folder}, nil)
+	st, err := dump.Read([]string{folder}, nil)
 	must(t, err)
 	typed, custom := objectsOf(t, folder)
 	m := &memory{client: fake.NewClientset(append(typed, objects...)...),
@@ -107,7 +109,7 @@ func (m *memory) numbered() {
 
 func (m *memory) state(t *testing.T) *cluster.State {
 	t.Helper()
-	st, err := cluster.Read(t.Context(), m.client, m.custom, m.desk.Now)
+	st, err := live.Read(t.Context(), m.client, m.custom, m.desk.Now)
 	must(t, err)
 	return st
 }

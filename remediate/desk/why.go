@@ -11,6 +11,7 @@ import (
 
 	"github.com/unpend/unpend/rca"
 	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/cluster/live"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/plan"
 	"github.com/unpend/unpend/watcher/incident"
@@ -33,7 +34,7 @@ func (v Visitor) Why(ctx context.Context, pod, namespace string) (Finding, error
 			return Finding{}, noSuch(err, pod)
 		}
 	}
-	st, err := cluster.Read(ctx, v.desk.Client, v.desk.Dynamic, v.desk.Now, v.desk.Owners)
+	st, err := live.Read(ctx, v.desk.Client, v.desk.Dynamic, v.desk.Now, v.desk.Owners)
 	if err != nil {
 		return Finding{}, err
 	}

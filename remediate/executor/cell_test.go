@@ -25,6 +25,7 @@ import (
 	"github.com/unpend/unpend/nodeprobe/sim"
 	"github.com/unpend/unpend/rca"
 	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/cluster/live"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/act"
 	"github.com/unpend/unpend/remediate/journal"
@@ -189,7 +190,7 @@ func (c *cell) editNode(t *testing.T, name string, edit func(*corev1.Node)) {
 
 func (c *cell) state(t *testing.T) *cluster.State {
 	t.Helper()
-	st, err := cluster.Read(t.Context(), c.Client(), c.Dynamic(), time.Now)
+	st, err := live.Read(t.Context(), c.Client(), c.Dynamic(), time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/cluster/live"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/act"
 	"github.com/unpend/unpend/remediate/audit"
@@ -353,7 +354,7 @@ func misstated(st *cluster.State, rem, is *v1alpha1.Remediation) string {
 
 // start proves the plan once more on fresh state and begins it.
 func (x *Executor) start(ctx context.Context, rem *v1alpha1.Remediation) (time.Duration, error) {
-	st, err := cluster.Read(ctx, x.Client, x.Dynamic, x.Now, x.Owners)
+	st, err := live.Read(ctx, x.Client, x.Dynamic, x.Now, x.Owners)
 	if err != nil {
 		return 0, err
 	}

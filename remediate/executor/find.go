@@ -8,6 +8,7 @@ import (
 
 	"github.com/unpend/unpend/rca"
 	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/cluster/live"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/act"
 	"github.com/unpend/unpend/remediate/plan"
@@ -17,7 +18,7 @@ import (
 // Find re-reads the cluster, diagnoses the incident again, and returns the fix
 // with that number or, when the hash is not empty, with that plan; number 0 is none.
 func Find(ctx context.Context, d Deps, id string, number int, hash string) (plan.Found, error) {
-	st, err := cluster.Read(ctx, d.Client, d.Dynamic, d.Now, d.Owners)
+	st, err := live.Read(ctx, d.Client, d.Dynamic, d.Now, d.Owners)
 	if err != nil {
 		return plan.Found{}, err
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/cluster/live"
 	"github.com/unpend/unpend/rca/diagnosis"
 )
 
@@ -23,7 +24,7 @@ func GuardOf(d Deps, namespace string, keep time.Duration) func(context.Context,
 			switch {
 			case err == nil:
 				rails, read = r, now
-			case keep == 0 || read.IsZero() || cluster.Refused(err):
+			case keep == 0 || read.IsZero() || live.Refused(err):
 				return nil, err
 			} // else they stand as they were read: before a plan is carried out they are read again
 		}

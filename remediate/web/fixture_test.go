@@ -23,7 +23,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/unpend/unpend/rca"
-	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/cluster/dump"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/notice"
 	"github.com/unpend/unpend/remediate/web"
@@ -214,7 +214,7 @@ func (b *browser) signIn(t testing.TB, token string) *browser {
 // scenario is the first finding of a dump.
 func scenario(t testing.TB, name string) notice.Proposal {
 	t.Helper()
-	st, err := cluster.FromFiles([]string{filepath.Join("..", "..", "testdata", "scenarios", name)}, nil)
+	st, err := dump.Read([]string{filepath.Join("..", "..", "testdata", "scenarios", name)}, nil)
 	must(t, err)
 	found, err := rca.Diagnose(t.Context(), st, rca.Options{})
 	if err != nil || len(found) == 0 {

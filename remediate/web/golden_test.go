@@ -15,7 +15,7 @@ import (
 
 	"github.com/unpend/unpend/knowledge"
 	"github.com/unpend/unpend/nodeprobe"
-	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/cluster/dump"
 	"github.com/unpend/unpend/remediate/notice"
 	"github.com/unpend/unpend/remediate/web"
 )
@@ -70,7 +70,7 @@ func underWay(p notice.Proposal) notice.Notice {
 // sick, whole, or not to be believed.
 func geometries(t testing.TB, s *site) {
 	t.Helper()
-	st, err := cluster.FromFiles([]string{filepath.Join("..", "..", "testdata", "scenarios", "all-1g")}, nil)
+	st, err := dump.Read([]string{filepath.Join("..", "..", "testdata", "scenarios", "all-1g")}, nil)
 	must(t, err)
 	fresh, old := *st.Geometries["gpu-1"], *st.Geometries["gpu-2"]
 	fresh.Report.ObservedAt = metav1.NewTime(noon.Add(-time.Minute))

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/unpend/unpend/cmd/internal/program/console"
-	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/cluster/dump"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/rcatest"
 )
@@ -24,12 +24,12 @@ func dumped(b *testing.B, f *rcatest.Fleet) (path string, size int) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	st, err := cluster.FromFiles([]string{"-"}, bytes.NewReader(data))
+	st, err := dump.Read([]string{"-"}, bytes.NewReader(data))
 	if err != nil {
 		b.Fatal(err)
 	}
 	var out bytes.Buffer
-	if err := cluster.Write(&out, st, "json"); err != nil {
+	if err := dump.Write(&out, st, "json"); err != nil {
 		b.Fatal(err)
 	}
 	path = filepath.Join(b.TempDir(), "dump.json")

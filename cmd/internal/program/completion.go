@@ -13,6 +13,8 @@ import (
 	"github.com/unpend/unpend/cmd/internal/program/decisions"
 	"github.com/unpend/unpend/cmd/internal/program/sources"
 	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/cluster/dump"
+	"github.com/unpend/unpend/rca/cluster/live"
 	"github.com/unpend/unpend/remediate/plan"
 )
 
@@ -101,7 +103,7 @@ func (s *completer) planNames(ctx context.Context, _ *cobra.Command) []string {
 func (s *completer) glance(ctx context.Context, c *cobra.Command) *cluster.State {
 	files, err := c.Flags().GetStringArray("filename")
 	if err == nil && len(files) > 0 {
-		st, err := cluster.FromFiles(files, strings.NewReader(""))
+		st, err := dump.Read(files, strings.NewReader(""))
 		if err != nil {
 			return nil
 		}
@@ -111,7 +113,7 @@ func (s *completer) glance(ctx context.Context, c *cobra.Command) *cluster.State
 	if err != nil {
 		return nil
 	}
-	st, err := cluster.Read(ctx, d.Client, d.Dynamic, time.Now, d.Owners)
+	st, err := live.Read(ctx, d.Client, d.Dynamic, time.Now, d.Owners)
 	if err != nil {
 		return nil
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/unpend/unpend/cmd/internal/program/console"
 	"github.com/unpend/unpend/cmd/internal/program/sources"
 	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/cluster/dump"
 )
 
 func dumpCommand(kube *sources.KubeFlags, std console.Stdio) *cobra.Command {
@@ -34,7 +35,7 @@ func dumpCommand(kube *sources.KubeFlags, std console.Stdio) *cobra.Command {
 			if err := dumpable(st); err != nil {
 				return err
 			}
-			return cluster.Write(std.Out, st.In(ns), output)
+			return dump.Write(std.Out, st.In(ns), output)
 		},
 	}
 	s.Flags(c)

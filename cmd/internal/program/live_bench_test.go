@@ -26,7 +26,7 @@ import (
 
 	"github.com/unpend/unpend/cmd/internal/program/console"
 	"github.com/unpend/unpend/nodeprobe"
-	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/cluster/live"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/rcatest"
 )
@@ -132,7 +132,7 @@ func (s *fleetServer) kubeconfig(b *testing.B) string {
 
 // plainly fills informers as client-go makes them with all that the server has.
 func (s *fleetServer) plainly(b *testing.B, config *rest.Config) (keep any) {
-	client, custom, err := cluster.Clients(config)
+	client, custom, err := live.Clients(config)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -217,11 +217,11 @@ func whyLive(b *testing.B, kubeconfig string, want int) {
 
 // followed is a copy of the cluster that is kept up to date.
 func followed(b *testing.B, config *rest.Config, pods int) any {
-	client, custom, err := cluster.Clients(config)
+	client, custom, err := live.Clients(config)
 	if err != nil {
 		b.Fatal(err)
 	}
-	f, err := cluster.Follow(b.Context(), client, custom, time.Now)
+	f, err := live.Follow(b.Context(), client, custom, time.Now)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/unpend/unpend/knowledge"
 	"github.com/unpend/unpend/rca/capacity"
 	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/cluster/dump"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/desk"
 	"github.com/unpend/unpend/remediate/executor"
@@ -64,7 +65,7 @@ func (o *whyOptions) usable() error {
 		return console.Usage("-f - reads stdin, on which the agent speaks: name a file or a folder")
 	}
 	if len(o.Files) > 0 {
-		_, err := cluster.FromFiles(o.Files, strings.NewReader(""))
+		_, err := dump.Read(o.Files, strings.NewReader(""))
 		return err
 	}
 	_, err := o.REST()

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/cluster/dump"
 )
 
 // suspended is a Job and a PyTorchJob that Kueue holds, and a Job that somebody suspended.
@@ -56,7 +56,7 @@ spec: {suspend: true}
 // What a queue or somebody holds is there, though it has no pod: it is named with its
 // object, and with what that says.
 func TestWhatAQueueHoldsIsThere(t *testing.T) {
-	st, err := cluster.FromFiles([]string{"-"}, strings.NewReader(suspended))
+	st, err := dump.Read([]string{"-"}, strings.NewReader(suspended))
 	if err != nil {
 		t.Fatal(err)
 	}

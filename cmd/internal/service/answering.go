@@ -6,7 +6,7 @@ import (
 
 	"github.com/unpend/unpend/cmd/internal/service/analyst"
 	"github.com/unpend/unpend/rca"
-	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/cluster/live"
 	"github.com/unpend/unpend/remediate/kubectl"
 )
 
@@ -22,7 +22,7 @@ const (
 )
 
 // answerPeople answers who asks by an annotation, for as long as this process leads.
-func (s *Service) answerPeople(ctx context.Context, f *cluster.Follower, opts rca.Options) error {
+func (s *Service) answerPeople(ctx context.Context, f *live.Follower, opts rca.Options) error {
 	k, err := s.kubectl("kubectl-asked")
 	if err != nil {
 		return err
@@ -59,7 +59,7 @@ func wakes(woken <-chan struct{}, pause bool) <-chan struct{} {
 	return woken
 }
 
-func (s *Service) answer(ctx context.Context, k *kubectl.Kubectl, f *cluster.Follower, opts rca.Options, a *analyst.Asked, q analyst.Question) {
+func (s *Service) answer(ctx context.Context, k *kubectl.Kubectl, f *live.Follower, opts rca.Options, a *analyst.Asked, q analyst.Question) {
 	says, known, err := analyst.Answer(ctx, f.State(ctx), opts, q.Question)
 	if err == nil && !known && s.now().Sub(q.Made) < tooYoung {
 		a.Again(q)

@@ -19,7 +19,7 @@ import (
 	"github.com/unpend/unpend/cmd/internal/traces"
 	"github.com/unpend/unpend/knowledge"
 	"github.com/unpend/unpend/rca/capacity"
-	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/cluster/live"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/fairqueue"
 	"github.com/unpend/unpend/remediate/executor"
@@ -34,7 +34,7 @@ const railsFor = 5 * time.Second
 // diagnose explains every incident on the bus: when it is news, and again when what its
 // diagnosis relied on has changed.
 func (s *Service) diagnose(ctx context.Context) error {
-	f, err := cluster.Follow(ctx, s.client, s.custom, time.Now, s.owners)
+	f, err := live.Follow(ctx, s.client, s.custom, time.Now, s.owners)
 	if err != nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func (s *Service) diagnose(ctx context.Context) error {
 
 // countFailures counts watches that fail, and tells of one for each reason: what is diagnosed
 // grows old with them.
-func (s *Service) countFailures(f *cluster.Follower) error {
+func (s *Service) countFailures(f *live.Follower) error {
 	failures := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "unpend_watch_failures_total", Help: "Attempts to go on following a kind that failed, by the API server's reason."}, []string{"kind", "reason"})
 	if err := s.registry.Register(failures); err != nil {
 		return fmt.Errorf("register metrics: %w", err)

@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/cluster/live"
 	"github.com/unpend/unpend/remediate/audit"
 	"github.com/unpend/unpend/remediate/executor"
 )
@@ -23,7 +23,7 @@ import (
 // and hands what became of a plan to the bus where there is one: it needs none, and
 // nobody can reach it.
 func (s *Service) carryOut(ctx context.Context) (err error) {
-	client, custom, err := cluster.Clients(s.rest)
+	client, custom, err := live.Clients(s.rest)
 	if err != nil {
 		return err
 	}

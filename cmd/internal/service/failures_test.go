@@ -19,7 +19,7 @@ import (
 	k8stesting "k8s.io/client-go/testing"
 
 	"github.com/unpend/unpend/nodeprobe"
-	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/cluster/live"
 	"github.com/unpend/unpend/testdata/controlplane"
 )
 
@@ -44,7 +44,7 @@ func TestFailingWatchIsCounted(t *testing.T) {
 	})
 	custom := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
 		nodeprobe.Resource: "NodeGeometryList", {Group: "nvidia.com", Version: "v1", Resource: "clusterpolicies"}: "ClusterPolicyList"})
-	f, err := cluster.Follow(t.Context(), client, custom, time.Now)
+	f, err := live.Follow(t.Context(), client, custom, time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/unpend/unpend/cmd/internal/parts"
 	"github.com/unpend/unpend/cmd/internal/secrets"
 	"github.com/unpend/unpend/cmd/internal/service/desks"
-	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/cluster/live"
 	"github.com/unpend/unpend/remediate/desk"
 	"github.com/unpend/unpend/remediate/executor"
 	"github.com/unpend/unpend/remediate/plan"
@@ -84,7 +84,7 @@ func memoryOf(place string, open func(context.Context) (*bus.Bus, error)) (load 
 
 // slackDesk decides as the people that the configuration maps.
 func (s *Service) slackDesk() (desks.Slack, error) {
-	client, custom, err := cluster.Clients(s.rest)
+	client, custom, err := live.Clients(s.rest)
 	if err != nil {
 		return desks.Slack{}, err
 	}

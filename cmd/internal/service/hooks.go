@@ -12,7 +12,7 @@ import (
 
 	"github.com/unpend/unpend/cmd/internal/bus"
 	"github.com/unpend/unpend/cmd/internal/secrets"
-	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/cluster/live"
 	"github.com/unpend/unpend/rca/fairqueue"
 	"github.com/unpend/unpend/watcher/incident"
 	"github.com/unpend/unpend/watcher/webhook"
@@ -24,7 +24,7 @@ func (s *Service) hooks(ctx context.Context, q *fairqueue.Queue) error {
 	if c.TokenFile == "" && c.SecretFile == "" && c.PagerDutySecretFile == "" {
 		return errors.New("hooks.listen is set, hooks.tokenFile, hooks.secretFile and hooks.pagerDutySecretFile are not: anybody could call")
 	}
-	id, err := cluster.ID(ctx, s.client)
+	id, err := live.ID(ctx, s.client)
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ import (
 
 	"github.com/unpend/unpend/cmd/internal/bus"
 	"github.com/unpend/unpend/cmd/internal/service/analyst"
-	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/cluster/live"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/watcher"
 	"github.com/unpend/unpend/watcher/incident"
@@ -31,7 +31,7 @@ func Once(ctx context.Context, client kubernetes.Interface, custom dynamic.Inter
 		return diagnosis.Diagnosis{}, err
 	}
 	defer b.Close()
-	f, err := cluster.Follow(ctx, client, custom, time.Now)
+	f, err := live.Follow(ctx, client, custom, time.Now)
 	if err != nil {
 		return diagnosis.Diagnosis{}, err
 	}

@@ -4,12 +4,12 @@ import (
 	"context"
 
 	"github.com/unpend/unpend/cmd/internal/bus"
-	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/cluster/live"
 )
 
 // openBus is the bus of this cluster.
 func (s *Service) openBus(ctx context.Context) (*bus.Bus, error) {
-	id, err := cluster.ID(ctx, s.client)
+	id, err := live.ID(ctx, s.client)
 	if err != nil {
 		return nil, err
 	}

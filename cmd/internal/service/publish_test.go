@@ -14,7 +14,7 @@ import (
 
 	"github.com/unpend/unpend/cmd/internal/bus"
 	"github.com/unpend/unpend/rca"
-	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/cluster/dump"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/rcatest"
 )
@@ -30,7 +30,7 @@ func TestDiagnosisOfManyNodesArrives(t *testing.T) {
 	}
 	data, err := fleet.List()
 	must(t, err)
-	st, err := cluster.FromFiles([]string{"-"}, bytes.NewReader(data))
+	st, err := dump.Read([]string{"-"}, bytes.NewReader(data))
 	must(t, err)
 	found, err := rca.Diagnose(t.Context(), st, rca.Options{})
 	must(t, err)

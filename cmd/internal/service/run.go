@@ -31,7 +31,7 @@ import (
 	"github.com/unpend/unpend/cmd/internal/service/lead"
 	"github.com/unpend/unpend/cmd/internal/service/settings"
 	"github.com/unpend/unpend/cmd/internal/traces"
-	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/cluster/live"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/web"
 	"github.com/unpend/unpend/watcher"
@@ -66,7 +66,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	config := rest.CopyConfig(o.REST)
 	config.Wrap(clients.Hurried)
 	held := clients.Gently(config)
-	client, custom, err := cluster.Clients(held)
+	client, custom, err := live.Clients(held)
 	if err != nil {
 		return nil, err
 	}

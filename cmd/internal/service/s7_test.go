@@ -32,6 +32,7 @@ import (
 	"github.com/unpend/unpend/knowledge"
 	"github.com/unpend/unpend/rca"
 	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/cluster/dump"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/narrate"
 	"github.com/unpend/unpend/remediate/jira"
@@ -172,7 +173,7 @@ func plansOf(t *testing.T, d diagnosis.Diagnosis) string {
 // plant, of that cluster as it is.
 func planted(t *testing.T, plant func(*cluster.State, string) []knowledge.Hit, text string) diagnosis.Diagnosis {
 	t.Helper()
-	st, err := cluster.FromFiles([]string{filepath.Join("..", "..", "..", "testdata", "scenarios", "all-1g")}, nil)
+	st, err := dump.Read([]string{filepath.Join("..", "..", "..", "testdata", "scenarios", "all-1g")}, nil)
 	must(t, err)
 	var o rca.Options
 	if hits := plant(st, text); len(hits) > 0 {

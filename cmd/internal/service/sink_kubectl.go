@@ -7,7 +7,7 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 
 	"github.com/unpend/unpend/cmd/internal/service/settings"
-	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/cluster/live"
 	"github.com/unpend/unpend/remediate/kubectl"
 	"github.com/unpend/unpend/remediate/notice"
 )
@@ -23,7 +23,7 @@ const (
 func (s *Service) kubectl(place string) (*kubectl.Kubectl, error) {
 	config := rest.CopyConfig(s.rest)
 	config.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(tellCalls, tellAtStart)
-	client, custom, err := cluster.Clients(config)
+	client, custom, err := live.Clients(config)
 	if err != nil {
 		return nil, err
 	}

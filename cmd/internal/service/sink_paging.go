@@ -6,7 +6,7 @@ import (
 
 	"github.com/unpend/unpend/cmd/internal/secrets"
 	"github.com/unpend/unpend/cmd/internal/service/settings"
-	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/cluster/live"
 	"github.com/unpend/unpend/remediate/notice"
 	"github.com/unpend/unpend/remediate/paging"
 )
@@ -16,7 +16,7 @@ func (s *Service) paged(ctx context.Context, m memory, name string, when paging.
 	if o.Cluster, err = s.called(ctx, name); err != nil {
 		return o, err
 	}
-	if o.ID, err = cluster.ID(ctx, s.client); err != nil {
+	if o.ID, err = live.ID(ctx, s.client); err != nil {
 		return o, err
 	}
 	if o.Client, err = s.config.Outbound.Client(secrets...); err != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/unpend/unpend/cmd/internal/parts"
 	"github.com/unpend/unpend/cmd/internal/secrets"
 	"github.com/unpend/unpend/cmd/internal/service/settings"
-	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/cluster/live"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/executor"
 	"github.com/unpend/unpend/remediate/notice"
@@ -109,7 +109,7 @@ func (s *Service) called(ctx context.Context, name string) (string, error) {
 	if name != "" {
 		return name, nil
 	}
-	id, err := cluster.ID(ctx, s.client)
+	id, err := live.ID(ctx, s.client)
 	return id[:min(len(id), 8)], err
 }
 

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/unpend/unpend/cmd/internal/traces"
-	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/cluster/live"
 	"github.com/unpend/unpend/remediate/audit"
 	"github.com/unpend/unpend/remediate/journal"
 	"github.com/unpend/unpend/remediate/notice"
@@ -27,7 +27,7 @@ func (s *Service) newTraces(ctx context.Context, version string) (*traces.Teller
 	if err != nil {
 		return nil, err
 	}
-	id, err := cluster.ID(ctx, s.client)
+	id, err := live.ID(ctx, s.client)
 	if err != nil {
 		return nil, err
 	}

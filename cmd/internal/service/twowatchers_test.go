@@ -25,7 +25,7 @@ import (
 
 	"github.com/unpend/unpend/cmd/internal/bus"
 	"github.com/unpend/unpend/nodeprobe/sim"
-	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/cluster/live"
 	"github.com/unpend/unpend/testdata/controlplane"
 	"github.com/unpend/unpend/watcher"
 	"github.com/unpend/unpend/watcher/incident"
@@ -73,7 +73,7 @@ func waits(app string) corev1.PodTemplateSpec {
 // waitingNow is what a diagnosis would find waiting in a namespace, by incident.
 func waitingNow(t *testing.T, c *controlplane.ControlPlane, ns string) map[string]incident.Incident {
 	t.Helper()
-	st, err := cluster.Read(t.Context(), c.Client(), c.Dynamic(), time.Now)
+	st, err := live.Read(t.Context(), c.Client(), c.Dynamic(), time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}

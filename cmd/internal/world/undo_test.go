@@ -11,7 +11,7 @@ import (
 	"github.com/unpend/unpend/nodeprobe"
 	"github.com/unpend/unpend/nodeprobe/sim"
 	"github.com/unpend/unpend/rca"
-	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/cluster/live"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/act"
 	"github.com/unpend/unpend/remediate/executor"
@@ -44,7 +44,7 @@ func TestFailedManagerIsTakenBack(t *testing.T) {
 			w.stack.SetFaults("gpu-1", c.faults)
 			var found []diagnosis.Diagnosis
 			eventually(t, "a finding", func() bool {
-				st, err := cluster.Read(ctx, w.Client(), w.Dynamic(), time.Now)
+				st, err := live.Read(ctx, w.Client(), w.Dynamic(), time.Now)
 				if err != nil {
 					t.Fatal(err)
 				}

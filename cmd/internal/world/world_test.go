@@ -14,7 +14,7 @@ import (
 
 	"github.com/unpend/unpend/nodeprobe/sim"
 	"github.com/unpend/unpend/rca"
-	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/cluster/live"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/executor"
 	"github.com/unpend/unpend/remediate/journal"
@@ -62,7 +62,7 @@ func TestWorldRunsTheMainJob(t *testing.T) {
 	}
 	var found []diagnosis.Diagnosis
 	eventually(t, "a finding", func() bool {
-		st, err := cluster.Read(ctx, w.Client(), w.Dynamic(), time.Now)
+		st, err := live.Read(ctx, w.Client(), w.Dynamic(), time.Now)
 		if err != nil {
 			t.Fatal(err)
 		}

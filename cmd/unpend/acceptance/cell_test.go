@@ -25,7 +25,7 @@ import (
 	"github.com/unpend/unpend/nodeprobe"
 	"github.com/unpend/unpend/nodeprobe/sim"
 	"github.com/unpend/unpend/rca"
-	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/cluster/live"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/act"
 	"github.com/unpend/unpend/remediate/executor"
@@ -184,7 +184,7 @@ func (c *cell) record(t *testing.T, kind diagnosis.FixKind) {
 		if !slices.ContainsFunc(c.pods(t), func(p corev1.Pod) bool { return p.Labels["app"] == "training" && len(p.Status.Conditions) > 0 }) {
 			return false, "nobody has looked at the pod that waits"
 		}
-		st, err := cluster.Read(t.Context(), c.Client(), c.Dynamic(), time.Now)
+		st, err := live.Read(t.Context(), c.Client(), c.Dynamic(), time.Now)
 		must(t, err)
 		found, err := rca.Diagnose(t.Context(), st, rca.Options{Only: func(i incident.Incident) bool { return i.Workload.Namespace == c.ns && i.Workload.Kind == "Job" }})
 		must(t, err)

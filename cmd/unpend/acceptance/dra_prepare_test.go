@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/cluster/dump"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/testdata/controlplane"
 	"github.com/unpend/unpend/watcher/incident"
@@ -99,7 +99,7 @@ func TestUnpreparedBesideWaiting(t *testing.T) {
 // that the pod runs resolves it.
 func TestPrepareFailsLive(t *testing.T) {
 	needsControlPlane(t)
-	st, err := cluster.FromFiles([]string{filepath.Join(scenarios, "DRAPrepareFailed")}, nil)
+	st, err := dump.Read([]string{filepath.Join(scenarios, "DRAPrepareFailed")}, nil)
 	must(t, err)
 	c := start(t, controlplane.Extras{})
 	r := &replay{c: c, st: st, shift: time.Since(st.Now)}

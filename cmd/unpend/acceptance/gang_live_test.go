@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/cluster/dump"
 	"github.com/unpend/unpend/testdata/controlplane"
 )
 
@@ -19,7 +19,7 @@ func TestAGangOfKubernetesRuns(t *testing.T) {
 	needsControlPlane(t)
 	c := start(t, controlplane.Extras{Gates: []string{"GenericWorkload=true"}, APIs: []string{"scheduling.k8s.io/v1beta1"}})
 	const scenario = "GangIncomplete-kubernetes"
-	st, err := cluster.FromFiles([]string{filepath.Join(scenarios, scenario)}, nil)
+	st, err := dump.Read([]string{filepath.Join(scenarios, scenario)}, nil)
 	must(t, err)
 	r := &replay{c: c, st: st, shift: time.Since(st.Now)}
 	r.make(t)

@@ -17,7 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/unpend/unpend/cmd/internal/program"
-	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/cluster/dump"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/testdata/controlplane"
 )
@@ -71,7 +71,7 @@ func TestGPUWorkFlags(t *testing.T) {
 // once it works again, or when nobody can say that it does not.
 func TestIdleHolderThatWorksAgain(t *testing.T) {
 	needsControlPlane(t)
-	st, err := cluster.FromFiles([]string{filepath.Join(scenarios, "IdleGPUHolders")}, nil)
+	st, err := dump.Read([]string{filepath.Join(scenarios, "IdleGPUHolders")}, nil)
 	must(t, err)
 	r := &replay{c: start(t, controlplane.Extras{}), st: st, shift: time.Since(st.Now)}
 	r.make(t)

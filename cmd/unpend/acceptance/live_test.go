@@ -22,15 +22,15 @@ import (
 
 	"github.com/unpend/unpend/cmd/internal/program"
 	"github.com/unpend/unpend/nodeprobe/sim"
-	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/cluster/live"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/testdata/controlplane"
 )
 
 var update = flag.Bool("update", false, "record the dumps of the live scenarios")
 
-// live is a scenario made on a real control plane.
-type live struct {
+// onStage is a scenario made on a real control plane.
+type onStage struct {
 	nodes []sim.Node
 	// holders are there before, wait is what then waits.
 	holders, wait func(t *testing.T, c *controlplane.ControlPlane)
@@ -113,11 +113,11 @@ func newCause(t *testing.T, c *controlplane.ControlPlane) {
 	})
 }
 
-func liveScenarios() map[string]live {
+func liveScenarios() map[string]onStage {
 	reserved := []corev1.Taint{{Key: "gpu", Value: "reserved", Effect: corev1.TaintEffectNoSchedule}}
 	tiny := all1g("gpu-1")
 	tiny.Taints, tiny.CPU = reserved, "2"
-	return map[string]live{
+	return map[string]onStage{
 		"all-1g":      {nodes: []sim.Node{all1g("gpu-1"), all1g("gpu-2")}, holders: deploy("inference", "1g.5gb", 6), wait: job("2g.10gb", ""), apply: true},
 		"all-1g-bare": {nodes: []sim.Node{all1g("gpu-1"), all1g("gpu-2")}, holders: barePods("inference", "1g.5gb", 6), wait: job("2g.10gb", "")},
 		"1-0-5": {nodes: []sim.Node{{Name: "gpu-1", Model: a100, Config: "custom", Layouts: [][]sim.Placed{{{Profile: "1g.5gb", Start: 0}, {Profile: "1g.5gb", Start: 1}, {Profile: "1g.5gb", Start: 5}}}}},
@@ -138,7 +138,7 @@ func TestScenariosLive(t *testing.T) {
 	}
 }
 
-func (l live) play(t *testing.T, name string) {
+func (l onStage) play(t *testing.T, name string) {
 	c := start(t, controlplane.Extras{})
 	ctx, cancel := context.WithCancel(t.Context())
 	stack := sim.New(c.Client(), c.Dynamic(), sim.Options{Now: time.Now, Logger: slog.New(slog.DiscardHandler), Apply: 500 * time.Millisecond})
@@ -179,7 +179,7 @@ func (l live) play(t *testing.T, name string) {
 func waitHolders(t *testing.T, c *controlplane.ControlPlane) {
 	t.Helper()
 	controlplane.Eventually(t, 30*time.Second, "the holders run", func() (bool, string) {
-		st, err := cluster.Read(t.Context(), c.Client(), c.Dynamic(), time.Now)
+		st, err := live.Read(t.Context(), c.Client(), c.Dynamic(), time.Now)
 		if err != nil {
 			return false, err.Error()
 		}

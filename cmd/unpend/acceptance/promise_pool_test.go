@@ -21,7 +21,7 @@ import (
 	"github.com/unpend/unpend/nodeprobe"
 	"github.com/unpend/unpend/nodeprobe/sim"
 	"github.com/unpend/unpend/rca"
-	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/cluster/live"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/guard"
 	"github.com/unpend/unpend/remediate/plan"
@@ -144,7 +144,7 @@ func (p *pool) plans(t *testing.T, nodes ...string) map[string]*v1alpha1.Remedia
 	t.Helper()
 	out := map[string]*v1alpha1.Remediation{}
 	controlplane.Eventually(t, 2*time.Minute, "a plan for each node is found", func() (bool, string) {
-		st, err := cluster.Read(t.Context(), p.Client(), p.Dynamic(), time.Now)
+		st, err := live.Read(t.Context(), p.Client(), p.Dynamic(), time.Now)
 		must(t, err)
 		found, err := rca.Diagnose(t.Context(), st, rca.Options{Only: func(i incident.Incident) bool {
 			return i.Workload.Kind == "Job" && slices.ContainsFunc(nodes, func(n string) bool { return out[n] == nil && strings.HasPrefix(i.Workload.Name, n+"-") })

@@ -29,6 +29,7 @@ import (
 	"github.com/unpend/unpend/nodeprobe/sim"
 	"github.com/unpend/unpend/rca"
 	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/cluster/dump"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/whatif/insitu"
 	"github.com/unpend/unpend/watcher/incident"
@@ -97,7 +98,7 @@ func (g *gamble) play(t *testing.T) {
 	t.Helper()
 	g.fill()
 	path := dumpOf(t, g.told)
-	st, err := cluster.FromFiles([]string{path}, nil)
+	st, err := dump.Read([]string{path}, nil)
 	must(t, err)
 	var log tried
 	found, err := rca.Diagnose(t.Context(), st, rca.Options{Logger: slog.New(&log), Only: func(i incident.Incident) bool { return i.Workload.Name == "waiting" }})

@@ -27,6 +27,7 @@ import (
 
 	"github.com/unpend/unpend/rca"
 	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/cluster/live"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/plan"
 	"github.com/unpend/unpend/remediate/v1alpha1"
@@ -282,7 +283,7 @@ func (r *racecourse) record(t *testing.T) []v1alpha1.Remediation {
 		}
 		return refused == len(r.nodes), fmt.Sprint(refused, " refused")
 	})
-	st, err := cluster.Read(t.Context(), r.Client(), r.Dynamic(), time.Now)
+	st, err := live.Read(t.Context(), r.Client(), r.Dynamic(), time.Now)
 	must(t, err)
 	found, err := rca.Diagnose(t.Context(), st, rca.Options{Only: func(i incident.Incident) bool { return i.Workload.Kind == "Job" }})
 	must(t, err)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/unpend/unpend/rca/admission"
 	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/cluster/live"
 	"github.com/unpend/unpend/testdata/controlplane"
 	"github.com/unpend/unpend/watcher/incident"
 )
@@ -82,7 +83,7 @@ func (r *replay) workloads(t *testing.T) {
 	}
 	want := r.missing(r.st)
 	controlplane.Eventually(t, 30*time.Second, "the controllers tell of refused pods", func() (bool, string) {
-		st, err := cluster.Read(t.Context(), r.c.Client(), r.c.Dynamic(), time.Now)
+		st, err := live.Read(t.Context(), r.c.Client(), r.c.Dynamic(), time.Now)
 		if err != nil {
 			return false, err.Error()
 		}

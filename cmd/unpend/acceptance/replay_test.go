@@ -23,6 +23,7 @@ import (
 	"github.com/unpend/unpend/nodeprobe/sim"
 	"github.com/unpend/unpend/rca/admission"
 	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/cluster/dump"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 	"github.com/unpend/unpend/testdata/controlplane"
@@ -94,7 +95,7 @@ func TestScenariosReplayed(t *testing.T) {
 func replayScenario(t *testing.T, c *controlplane.ControlPlane, name string, apply func(diagnosis.Fix) bool) (applied bool) {
 	t.Helper()
 	w := readWant(t, name)
-	st, err := cluster.FromFiles([]string{filepath.Join(scenarios, name)}, nil)
+	st, err := dump.Read([]string{filepath.Join(scenarios, name)}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

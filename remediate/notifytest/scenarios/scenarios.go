@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/unpend/unpend/rca"
-	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/cluster/dump"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/notice"
 )
@@ -55,7 +55,7 @@ func OneOfEach(t *testing.T, root string) (all []Case) {
 // read is the first finding of a dump, whole and as it travels.
 func read(t *testing.T, folder string) Case {
 	t.Helper()
-	st, err := cluster.FromFiles([]string{folder}, nil)
+	st, err := dump.Read([]string{folder}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

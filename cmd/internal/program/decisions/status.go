@@ -14,7 +14,7 @@ import (
 	"github.com/unpend/unpend/cmd/internal/program/console"
 	"github.com/unpend/unpend/cmd/internal/program/sources"
 	"github.com/unpend/unpend/cmd/internal/terminal"
-	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/cluster/live"
 	"github.com/unpend/unpend/remediate/executor"
 )
 
@@ -82,7 +82,7 @@ type withLetters struct {
 }
 
 func (w *withLetters) read(ctx context.Context, client kubernetes.Interface, url string) error {
-	id, err := cluster.ID(ctx, client)
+	id, err := live.ID(ctx, client)
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/unpend/unpend/cmd/internal/program/console"
 	"github.com/unpend/unpend/cmd/internal/program/sources"
 	"github.com/unpend/unpend/cmd/internal/terminal"
-	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/cluster/live"
 	"github.com/unpend/unpend/remediate/executor"
 	"github.com/unpend/unpend/remediate/plan"
 	"github.com/unpend/unpend/remediate/v1alpha1"
@@ -59,7 +59,7 @@ func (o *waitOptions) wait(ctx context.Context, arg string, std console.Stdio) e
 	if err := o.OfThisCluster(ctx, d, ref); err != nil {
 		return err
 	}
-	f, err := cluster.Follow(ctx, d.Client, d.Dynamic, time.Now, d.Owners)
+	f, err := live.Follow(ctx, d.Client, d.Dynamic, time.Now, d.Owners)
 	if err != nil {
 		return sources.Unreachable(err)
 	}
@@ -75,7 +75,7 @@ func (o *waitOptions) wait(ctx context.Context, arg string, std console.Stdio) e
 }
 
 // look looks once a second; the first look says whether anybody has heard of the incident.
-func (o *waitOptions) look(ctx context.Context, f *cluster.Follower, d executor.Deps, id string) (string, error) {
+func (o *waitOptions) look(ctx context.Context, f *live.Follower, d executor.Deps, id string) (string, error) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for first := true; ; first = false {

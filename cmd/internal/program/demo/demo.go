@@ -21,6 +21,7 @@ import (
 	"github.com/unpend/unpend/cmd/internal/terminal"
 	"github.com/unpend/unpend/cmd/internal/world"
 	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/cluster/live"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/executor"
 	"github.com/unpend/unpend/watcher/incident"
@@ -129,7 +130,7 @@ func (d *demo) story(ctx context.Context) error {
 func (d *demo) await(ctx context.Context, ok func(*cluster.State) bool) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	f, err := cluster.Follow(ctx, d.world.Client(), d.world.Dynamic(), time.Now)
+	f, err := live.Follow(ctx, d.world.Client(), d.world.Dynamic(), time.Now)
 	if err != nil {
 		return err
 	}
@@ -242,7 +243,7 @@ func (d *demo) say(text string) {
 
 // bars shows every node's memory slices: held, and not.
 func (d *demo) bars(ctx context.Context) error {
-	st, err := cluster.Read(ctx, d.world.Client(), d.world.Dynamic(), time.Now)
+	st, err := live.Read(ctx, d.world.Client(), d.world.Dynamic(), time.Now)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/unpend/unpend/cmd/internal/program/console"
 	"github.com/unpend/unpend/rca/admission"
 	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/cluster/live"
 	"github.com/unpend/unpend/remediate/executor"
 	"github.com/unpend/unpend/remediate/plan"
 	"github.com/unpend/unpend/watcher/incident"
@@ -77,7 +78,7 @@ func (s *Source) OfThisCluster(ctx context.Context, d executor.Deps, r Ref) erro
 	if r.Mark == "" {
 		return nil
 	}
-	uid, err := cluster.ID(ctx, d.Client)
+	uid, err := live.ID(ctx, d.Client)
 	if err != nil {
 		return Unreachable(err)
 	}

@@ -20,6 +20,8 @@ import (
 
 	"github.com/unpend/unpend/cmd/internal/program/console"
 	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/cluster/dump"
+	"github.com/unpend/unpend/rca/cluster/live"
 	"github.com/unpend/unpend/remediate/executor"
 	watcherevents "github.com/unpend/unpend/watcher/events"
 )
@@ -45,13 +47,13 @@ func (s *Source) Flags(c *cobra.Command) {
 func (s *Source) State(ctx context.Context, namespace string, std console.Stdio) (*cluster.State, error) {
 	if len(s.Files) > 0 {
 		Garbage(garbageOfDump)
-		return cluster.FromFiles(s.Files, std.In)
+		return dump.Read(s.Files, std.In)
 	}
 	d, err := s.Deps()
 	if err != nil {
 		return nil, err
 	}
-	st, err := cluster.ReadFor(ctx, d.Client, d.Dynamic, time.Now, namespace, d.Owners)
+	st, err := live.ReadFor(ctx, d.Client, d.Dynamic, time.Now, namespace, d.Owners)
 	if err != nil {
 		return nil, Unreachable(err)
 	}
@@ -80,7 +82,7 @@ func (s *Source) Deps() (executor.Deps, error) {
 	if err != nil {
 		return executor.Deps{}, err
 	}
-	client, custom, err := cluster.Clients(config)
+	client, custom, err := live.Clients(config)
 	if err != nil {
 		return executor.Deps{}, err
 	}

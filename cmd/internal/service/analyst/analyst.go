@@ -15,6 +15,7 @@ import (
 	"github.com/unpend/unpend/rca"
 	"github.com/unpend/unpend/rca/admission"
 	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/cluster/live"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/watcher/incident"
 )
@@ -32,7 +33,7 @@ const (
 
 // Analyst explains incidents over a copy of the cluster that is kept up to date.
 type Analyst struct {
-	follower *cluster.Follower
+	follower *live.Follower
 	keeper   *keeper
 	Opts     rca.Options
 	session  *rca.Session
@@ -43,7 +44,7 @@ type Analyst struct {
 }
 
 // New explains what a follower keeps up to date.
-func New(f *cluster.Follower, logger *slog.Logger, registry prometheus.Registerer) (*Analyst, error) {
+func New(f *live.Follower, logger *slog.Logger, registry prometheus.Registerer) (*Analyst, error) {
 	a := &Analyst{follower: f, keeper: &keeper{}, Opts: rca.Options{Logger: logger},
 		seconds: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "unpend_diagnosis_duration_seconds", Help: "How long one diagnosis took.", Buckets: prometheus.ExponentialBuckets(0.001, 2, 14)}),
 		Causes:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: "unpend_incidents_total", Help: "Diagnoses that were news, by root cause."}, []string{"cause"})}

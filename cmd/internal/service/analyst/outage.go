@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/cluster/live"
 	"github.com/unpend/unpend/rca/diagnosis"
 )
 
@@ -22,7 +22,7 @@ func Lasting[T any](ask func(context.Context) (T, error)) func(context.Context) 
 		now, err := ask(ctx)
 		mu.Lock()
 		defer mu.Unlock()
-		if err == nil || !answered || cluster.Refused(err) {
+		if err == nil || !answered || live.Refused(err) {
 			last, answered = now, err == nil
 			return now, err
 		}

@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/cluster/live"
 )
 
 // Door is by which clients the page comes to the cluster.
@@ -24,7 +24,7 @@ type Door struct {
 // DoorOf is that of an API server.
 func DoorOf(config *rest.Config) Door {
 	return Door{
-		Own: func() (kubernetes.Interface, dynamic.Interface, error) { return cluster.Clients(config) },
+		Own: func() (kubernetes.Interface, dynamic.Interface, error) { return live.Clients(config) },
 		As: func(token string) (kubernetes.Interface, dynamic.Interface, error) {
 			its := rest.AnonymousClientConfig(config)
 			its.BearerToken, its.QPS, its.Burst = token, 50, 100

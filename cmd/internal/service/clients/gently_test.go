@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/unpend/unpend/nodeprobe"
-	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/cluster/live"
 )
 
 // However many clients ask, the API server hears of no more than one limit allows.
@@ -24,7 +24,7 @@ func TestOneLimitForAllClients(t *testing.T) {
 		w.Write([]byte(`{"kind":"List","apiVersion":"v1","metadata":{},"items":[]}`)) //nolint:errcheck // the client would notice
 	}))
 	defer server.Close()
-	client, custom, err := cluster.Clients(Gently(&rest.Config{Host: server.URL, QPS: 500, Burst: 1000}))
+	client, custom, err := live.Clients(Gently(&rest.Config{Host: server.URL, QPS: 500, Burst: 1000}))
 	if err != nil {
 		t.Fatal(err)
 	}
