@@ -40,7 +40,7 @@ func (n *Node) Offers() corev1.ResourceList {
 			continue
 		}
 		for _, in := range g.Instances {
-			count(n.resourceOf(in))
+			count(resourceOf(n, in))
 		}
 	}
 	return out

@@ -97,7 +97,7 @@ func (n *Node) tend() map[corev1.ResourceName]*ward {
 			if in.Holder != nil {
 				holders = []nodeprobe.Holder{*in.Holder}
 			}
-			device(n.resourceOf(in), g.Healthy, holders)
+			device(resourceOf(n, in), g.Healthy, holders)
 		}
 	}
 	for name, w := range out {
@@ -109,7 +109,7 @@ func (n *Node) tend() map[corev1.ResourceName]*ward {
 }
 
 // resourceOf is the resource as which the device plugin offers an instance.
-func (n *Node) resourceOf(in nodeprobe.Instance) corev1.ResourceName {
+func resourceOf(n *Node, in nodeprobe.Instance) corev1.ResourceName {
 	if n.Labels[LabelMIGStrategy] == StrategySingle {
 		return WholeGPU
 	}
@@ -141,16 +141,16 @@ func (n *Node) Withheld(name corev1.ResourceName, leaving ...*corev1.Pod) int64 
 	for _, p := range leaving {
 		unheld += w.holders[diagnosis.PodName{Namespace: p.Namespace, Name: p.Name}]
 	}
-	return min(n.unnoticed(name, w), unheld*n.replicas(name, w))
+	return min(w.unnoticed(n, name), unheld*w.replicas(n, name))
 }
 
 // unnoticed is how many devices of sick GPUs the device plugin still offers.
-func (n *Node) unnoticed(name corev1.ResourceName, w *ward) int64 {
-	return max(0, n.Allocatable(name)-(w.all-w.sick)*n.replicas(name, w))
+func (w *ward) unnoticed(n *Node, name corev1.ResourceName) int64 {
+	return max(0, n.Allocatable(name)-(w.all-w.sick)*w.replicas(n, name))
 }
 
 // replicas is as how many a device is offered: more than one where it is shared.
-func (n *Node) replicas(name corev1.ResourceName, w *ward) int64 {
+func (w *ward) replicas(n *Node, name corev1.ResourceName) int64 {
 	return max(1, n.Capacity(name)/w.all)
 }
 
@@ -166,7 +166,7 @@ func (n *Node) barren(p *corev1.Pod, name corev1.ResourceName) int64 {
 		return q.Value()
 	}
 	w := n.wardOf(name)
-	if w == nil || n.unnoticed(name, w) == 0 {
+	if w == nil || w.unnoticed(n, name) == 0 {
 		return 0
 	}
 	return w.holders[diagnosis.PodName{Namespace: p.Namespace, Name: p.Name}]
