@@ -90,7 +90,7 @@ func TestNodesOfASpread(t *testing.T) {
 	} {
 		var got []string
 		for _, n := range c.Cluster.SortedNodes() {
-			if c.spreadOver(corev1.TopologySpreadConstraint{NodeAffinityPolicy: tc.affinity, NodeTaintsPolicy: tc.taints}, n) {
+			if c.spreads.over(corev1.TopologySpreadConstraint{NodeAffinityPolicy: tc.affinity, NodeTaintsPolicy: tc.taints}, n) {
 				got = append(got, n.Name)
 			}
 		}

@@ -15,6 +15,13 @@ import (
 	"github.com/unpend/unpend/rca/view"
 )
 
+// back is a node's way back to a layout that it had, or has.
+type back struct {
+	*Bench
+	n     *view.Node
+	cause diagnosis.CauseID
+}
+
 // revert goes back to the last layout that worked where MIG manager fails on another: the
 // one that the GPUs still have, where that is an entry of the node's config, else the one
 // that was in force before a plan of ours. Where neither is known a person has to say.
@@ -23,34 +30,35 @@ import (
 // starts again what it had paused, and says success (mig-parted
 // pkg/mig/reconfigure/reconfigure.go, Run and setState).
 func (c *Bench) revert(n *view.Node, cause diagnosis.CauseID) edit.Change {
+	b := back{c, n, cause}
 	if op := n.Operation(); op.PriorMIGConfig != "" && op.PriorMIGConfig != n.Labels[view.LabelMIGConfig] {
-		ch := c.revertByHand(n, cause, op.PriorMIGConfig, "an operation of unpend's holds the node until a person has seen to it")
+		ch := b.byHand(op.PriorMIGConfig, "an operation of unpend's holds the node until a person has seen to it")
 		ch.Title = fmt.Sprintf("take %s back to %q, as it was before unpend's operation", n.Name, op.PriorMIGConfig)
 		return ch
 	}
 	if why := unsureOfLayout(n); why != "" {
-		return c.revertByHand(n, cause, "NAME", why)
+		return b.byHand("NAME", why)
 	}
-	if same, ok := c.entryInForce(n); ok {
-		return c.revertTo(n, cause, relayout.Way{Node: n, Config: same.Config, Wanted: same.Layouts, Now: c.Cluster.ClassOf(n).Layouts, Remade: []int{}}, "as its GPUs are laid out now")
+	if same, ok := b.entryInForce(); ok {
+		return b.to(relayout.Way{Node: n, Config: same.Config, Wanted: same.Layouts, Now: c.Cluster.ClassOf(n).Layouts, Remade: []int{}}, "as its GPUs are laid out now")
 	}
-	named, ok := c.lastWorked(n)
+	named, ok := b.lastWorked()
 	if !ok {
-		return c.revertByHand(n, cause, "NAME", "the layout that its GPUs have is no entry of its mig-parted config, and unpend has no record of the one before")
+		return b.byHand("NAME", "the layout that its GPUs have is no entry of its mig-parted config, and unpend has no record of the one before")
 	}
 	r, ok := c.layouts().Remakes(n, c.Cluster.ClassOf(n).RemakeBy(n, named.Layouts))
 	if !ok {
-		return c.revertByHand(n, cause, named.Config, "the pods on its GPUs may not be evicted, or are not known")
+		return b.byHand(named.Config, "the pods on its GPUs may not be evicted, or are not known")
 	}
 	r.Config = named.Config
-	return c.revertTo(n, cause, r, "the last layout that worked"+edit.Evicting(r.Victims))
+	return b.to(r, "the last layout that worked"+edit.Evicting(r.Victims))
 }
 
 // remakeLost makes the layout again that MIG manager says it has applied, and that the
 // GPUs have no more: layouts do not always survive a reboot. It acts on a change of the
 // label alone, so the entry that the GPUs have is asked for first, which changes nothing.
 func (c *Bench) remakeLost(n *view.Node) []edit.Change {
-	config := n.Labels[view.LabelMIGConfig]
+	b, config := back{c, n, diagnosis.MIGLayoutDrift}, n.Labels[view.LabelMIGConfig]
 	if n.Labels[view.LabelMIGState] != "success" || c.Cluster.ConfigOf(n).Source == nil {
 		return nil
 	}
@@ -64,15 +72,15 @@ func (c *Bench) remakeLost(n *view.Node) []edit.Change {
 			return []edit.Change{ch}
 		}
 		if why := unsureOfLayout(n); why != "" {
-			return []edit.Change{c.revertByHand(n, diagnosis.MIGLayoutDrift, config, why)}
+			return []edit.Change{b.byHand(config, why)}
 		}
-		first, known := c.entryOf(n)
+		first, known := b.entryOf()
 		r, ok := c.layouts().Remakes(n, c.Cluster.ClassOf(n).RemakeBy(n, named.Layouts))
 		if !known || !ok {
-			return []edit.Change{c.revertByHand(n, diagnosis.MIGLayoutDrift, config, "MIG manager acts on a change of the label, and its GPUs have what no entry makes, or holders that may not be evicted")}
+			return []edit.Change{b.byHand(config, "MIG manager acts on a change of the label, and its GPUs have what no entry makes, or holders that may not be evicted")}
 		}
 		r.Config, r.First = config, first.Config
-		return []edit.Change{c.revertTo(n, diagnosis.MIGLayoutDrift, r, "which its GPUs have lost"+edit.Evicting(r.Victims))}
+		return []edit.Change{b.to(r, "which its GPUs have lost"+edit.Evicting(r.Victims))}
 	}
 	return nil
 }
@@ -86,29 +94,29 @@ func (c *Bench) awaitsMIGOff(n *view.Node) bool {
 		!slices.ContainsFunc(c.Asks, func(a view.Ask) bool { return a.Profile != "" })
 }
 
-// revertByHand is what a person has to do, and why.
-func (c *Bench) revertByHand(n *view.Node, cause diagnosis.CauseID, config, why string) edit.Change {
-	ch := edit.Change{Kind: diagnosis.RevertMIGConfig, Cause: cause, Manual: true, Minutes: 6, Risk: diagnosis.MediumRisk, Title: "take the MIG layout of " + n.Name + " back",
+// byHand is what a person has to do, and why.
+func (b back) byHand(config, why string) edit.Change {
+	ch := edit.Change{Kind: diagnosis.RevertMIGConfig, Cause: b.cause, Manual: true, Minutes: 6, Risk: diagnosis.MediumRisk, Title: "take the MIG layout of " + b.n.Name + " back",
 		Untestable: "by hand: " + why}
-	label := fmt.Sprintf("kubectl label node %s %s=%s --overwrite", n.Name, view.LabelMIGConfig, config)
+	label := fmt.Sprintf("kubectl label node %s %s=%s --overwrite", b.n.Name, view.LabelMIGConfig, config)
 	if config == "NAME" {
 		label += "  # NAME: the last layout that worked"
 	}
-	ch.Commands = append([]string{label}, mend.StartPaused(n)...)
+	ch.Commands = append([]string{label}, mend.StartPaused(b.n)...)
 	if config == "NAME" { // to a layout that its GPUs have not, so nobody may be on them
-		ch.Drained = n.GPUHolders()
+		ch.Drained = b.n.GPUHolders()
 	}
 	return ch
 }
 
-// revertTo is what is applied. Where the layout has what the pod asks for that is proved
+// to is what is applied. Where the layout has what the pod asks for that is proved
 // like any other; else it mends the node, and the pod waits on.
-func (c *Bench) revertTo(n *view.Node, cause diagnosis.CauseID, r relayout.Way, how string) edit.Change {
-	ch := edit.Change{Kind: diagnosis.RevertMIGConfig, Cause: cause, Victims: r.Victims, Minutes: 4, Risk: diagnosis.LowRisk, Relayout: &r,
-		Title: fmt.Sprintf("take %s back to %q, %s", n.Name, r.Config, how),
+func (b back) to(r relayout.Way, how string) edit.Change {
+	ch := edit.Change{Kind: diagnosis.RevertMIGConfig, Cause: b.cause, Victims: r.Victims, Minutes: 4, Risk: diagnosis.LowRisk, Relayout: &r,
+		Title: fmt.Sprintf("take %s back to %q, %s", b.n.Name, r.Config, how),
 		Node: func(o *corev1.Node) {
-			after := r.After(n)
-			if whole, ok := n.Offers()[view.WholeGPU]; ok {
+			after := r.After(b.n)
+			if whole, ok := b.n.Offers()[view.WholeGPU]; ok {
 				after[view.WholeGPU] = whole
 			}
 			maps.Copy(o.Status.Allocatable, after)
@@ -116,14 +124,14 @@ func (c *Bench) revertTo(n *view.Node, cause diagnosis.CauseID, r relayout.Way, 
 			o.Labels[view.LabelMIGConfig] = r.Config
 		},
 		Detail: func(ch *edit.Change) {
-			detail(&r, n, ch)
-			ch.Commands = append(ch.Commands, mend.StartPaused(n)...)
+			detail(&r, b.n, ch)
+			ch.Commands = append(ch.Commands, mend.StartPaused(b.n)...)
 		},
 	}
 	if len(r.Remade) > 0 {
 		ch.Risk = diagnosis.MediumRisk
 	}
-	if !c.hasRoom(n, r) {
+	if !b.hasRoom(r) {
 		ch.Untestable = "it takes the node out of a layout that MIG manager does not make, and schedules none: the layout has none free of what the pod asks"
 	}
 	return ch
@@ -131,13 +139,13 @@ func (c *Bench) revertTo(n *view.Node, cause diagnosis.CauseID, r relayout.Way, 
 
 // hasRoom says whether the node has all that the pod asks for, once it has the layouts
 // and the victims have left.
-func (c *Bench) hasRoom(n *view.Node, r relayout.Way) bool {
-	after := r.After(n)
-	maps.Copy(after, corev1.ResourceList{view.WholeGPU: n.Offers()[view.WholeGPU]})
-	for _, a := range c.Asks {
+func (b back) hasRoom(r relayout.Way) bool {
+	after := r.After(b.n)
+	maps.Copy(after, corev1.ResourceList{view.WholeGPU: b.n.Offers()[view.WholeGPU]})
+	for _, a := range b.Asks {
 		left := after[a.Resource]
-		for _, p := range n.Pods {
-			if q, ok := n.Requests[p][a.Resource]; ok && !slices.Contains(r.Victims, p) {
+		for _, p := range b.n.Pods {
+			if q, ok := b.n.Requests[p][a.Resource]; ok && !slices.Contains(r.Victims, p) {
 				left.Sub(q)
 			}
 		}
@@ -145,7 +153,7 @@ func (c *Bench) hasRoom(n *view.Node, r relayout.Way) bool {
 			return false
 		}
 	}
-	rest, ok := c.deficitsAfter(n, r)
+	rest, ok := b.deficitsAfter(b.n, r)
 	return ok && len(rest) == 0
 }
 
@@ -167,9 +175,9 @@ func unsureOfLayout(n *view.Node) string {
 
 // entryOf is the entry that makes exactly what the node's GPUs have, another than the one
 // of its label; the first by name.
-func (c *Bench) entryOf(n *view.Node) (view.NamedLayouts, bool) {
-	for _, named := range c.Cluster.NamedLayouts(n) {
-		if named.Config != n.Labels[view.LabelMIGConfig] && laidOut(n, named) {
+func (b back) entryOf() (view.NamedLayouts, bool) {
+	for _, named := range b.Cluster.NamedLayouts(b.n) {
+		if named.Config != b.n.Labels[view.LabelMIGConfig] && laidOut(b.n, named) {
 			return named, true
 		}
 	}
@@ -177,10 +185,10 @@ func (c *Bench) entryOf(n *view.Node) (view.NamedLayouts, bool) {
 }
 
 // entryInForce is entryOf, unless the GPUs have no instance: nobody wants that back.
-func (c *Bench) entryInForce(n *view.Node) (view.NamedLayouts, bool) {
-	for _, layout := range c.Cluster.ClassOf(n).Layouts {
+func (b back) entryInForce() (view.NamedLayouts, bool) {
+	for _, layout := range b.Cluster.ClassOf(b.n).Layouts {
 		if len(layout) > 0 {
-			return c.entryOf(n)
+			return b.entryOf()
 		}
 	}
 	return view.NamedLayouts{}, false
@@ -188,18 +196,18 @@ func (c *Bench) entryInForce(n *view.Node) (view.NamedLayouts, bool) {
 
 // lastWorked is the entry that was in force on the node, by what plans of ours have come
 // to: what the newest has made, or what it found.
-func (c *Bench) lastWorked(n *view.Node) (view.NamedLayouts, bool) {
-	for _, o := range c.Past {
+func (b back) lastWorked() (view.NamedLayouts, bool) {
+	for _, o := range b.Past {
 		for _, l := range o.Layouts {
-			if l.Node != n.Name {
+			if l.Node != b.n.Name {
 				continue
 			}
 			config := l.Was
-			if o.Runs && l.Became != n.Labels[view.LabelMIGConfig] {
+			if o.Runs && l.Became != b.n.Labels[view.LabelMIGConfig] {
 				config = l.Became
 			}
-			for _, named := range c.Cluster.NamedLayouts(n) {
-				if named.Config == config && config != n.Labels[view.LabelMIGConfig] && named.Legal {
+			for _, named := range b.Cluster.NamedLayouts(b.n) {
+				if named.Config == config && config != b.n.Labels[view.LabelMIGConfig] && named.Legal {
 					return named, true
 				}
 			}

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/unpend/unpend/rca/causes"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/terms"
@@ -27,7 +28,7 @@ func (c *Bench) loosenSpread(n *view.Node) []edit.Change {
 		if s.WhenUnsatisfiable != corev1.DoNotSchedule {
 			continue
 		}
-		skew, ok := c.skew(n, i)
+		skew, ok := c.spreads.skew(n, i)
 		if ok && skew <= s.MaxSkew {
 			continue
 		}
@@ -54,6 +55,12 @@ func (c *Bench) loosenSpread(n *view.Node) []edit.Change {
 	return out
 }
 
+// spreads is how evenly the pods are spread now, by each of the pod's spread constraints.
+type spreads struct {
+	*causes.Case
+	counts map[int]*spreadCount // of the i-th constraint, once asked for
+}
+
 // spreadCount is how many pods that a constraint is about are in each domain.
 type spreadCount struct {
 	pods  map[string]int32
@@ -63,10 +70,10 @@ type spreadCount struct {
 
 // skew is how far apart the pod would leave the domains of its i-th constraint if it came
 // to the node; false where the node has no domain.
-func (c *Bench) skew(n *view.Node, i int) (int32, bool) {
+func (c *spreads) skew(n *view.Node, i int) (int32, bool) {
 	s := c.Pod.Spec.TopologySpreadConstraints[i]
 	here, ok := n.Labels[s.TopologyKey]
-	count := c.countSpread(i)
+	count := c.count(i)
 	if !ok || count == nil {
 		return 0, false
 	}
@@ -81,24 +88,21 @@ func (c *Bench) skew(n *view.Node, i int) (int32, bool) {
 	return there + count.self - least, true
 }
 
-// countSpread counts once for a constraint; nil for one that makes no sense.
-func (c *Bench) countSpread(i int) *spreadCount {
-	if count, known := c.spreads[i]; known {
+// count counts once for a constraint; nil for one that makes no sense.
+func (c *spreads) count(i int) *spreadCount {
+	if count, known := c.counts[i]; known {
 		return count
-	}
-	if c.spreads == nil {
-		c.spreads = map[int]*spreadCount{}
 	}
 	s := c.Pod.Spec.TopologySpreadConstraints[i]
 	selector, err := metav1.LabelSelectorAsSelector(s.LabelSelector)
 	if err != nil {
-		c.spreads[i] = nil
+		c.counts[i] = nil
 		return nil
 	}
 	count := &spreadCount{pods: map[string]int32{}}
 	for _, n := range c.Cluster.SortedNodes() {
 		domain, ok := n.Labels[s.TopologyKey]
-		if !ok || !c.spreadOver(s, n) {
+		if !ok || !c.over(s, n) {
 			continue
 		}
 		count.pods[domain] += 0
@@ -114,14 +118,14 @@ func (c *Bench) countSpread(i int) *spreadCount {
 	if selector.Matches(labels.Set(c.Pod.Labels)) {
 		count.self = 1
 	}
-	c.spreads[i] = count
+	c.counts[i] = count
 	return count
 }
 
-// spreadOver says whether a node counts for a constraint (podtopologyspread/common.go,
+// over says whether a node counts for a constraint (podtopologyspread/common.go,
 // matchNodeInclusionPolicies): as a rule, where the pod's selector takes it, whatever its
 // taints.
-func (c *Bench) spreadOver(s corev1.TopologySpreadConstraint, n *view.Node) bool {
+func (c *spreads) over(s corev1.TopologySpreadConstraint, n *view.Node) bool {
 	if (s.NodeAffinityPolicy == nil || *s.NodeAffinityPolicy == corev1.NodeInclusionPolicyHonor) && !c.Labels.Accepts(n) {
 		return false
 	}

@@ -39,7 +39,7 @@ func TestSkewOfANode(t *testing.T) {
 			}
 			c, got := w.bench(t, "Deployment"), ""
 			for i, node := range []string{"a", "b", "none"} {
-				skew, ok := c.skew(c.Node(node), 0)
+				skew, ok := c.spreads.skew(c.Node(node), 0)
 				got += []string{"", ", ", ", "}[i] + fmt.Sprint(node, " ", skew, " ", ok)
 			}
 			if got != tc.want {
