@@ -14,6 +14,7 @@ import (
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/view"
 	"github.com/unpend/unpend/remediate/plan"
+	"github.com/unpend/unpend/remediate/tally"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 	"github.com/unpend/unpend/watcher/incident"
 )
@@ -37,7 +38,7 @@ func Begin(rem *v1alpha1.Remediation, st *cluster.State, fix diagnosis.Fix, now 
 			}
 		}
 	}
-	status.Before = before(rem, st, fix)
+	status.Before = tally.Before(rem, st, fix)
 	for _, p := range st.Pods {
 		if p.Namespace == rem.Spec.Workload.Namespace && !p.CreationTimestamp.Time.Before(began.Truncate(time.Second)) {
 			status.Present = append(status.Present, p.UID)

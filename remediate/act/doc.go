@@ -4,7 +4,8 @@
 //
 // Start at verbs.go; uncordon.go is the shortest verb. The shared parts: run.go has what all
 // verbs act with, facts.go reads objects again and holds them to the plan, marked.go has the
-// node that is ours while our mark is on it, lock.go its lock.
+// node that is ours while our mark is on it, lock.go its lock. Who waits, runs or was stopped,
+// before a plan and after it, is counted in remediate/tally: verbs do not count.
 //
 // # To add a verb
 //

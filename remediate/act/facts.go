@@ -24,30 +24,9 @@ import (
 	"github.com/unpend/unpend/remediate/v1alpha1"
 )
 
-// object reads a target of a plan.
+// object reads a target of the plan.
 func (r *run) object(ctx context.Context, t diagnosis.Target) (metav1.Object, error) {
-	get := metav1.GetOptions{}
-	switch t.Kind {
-	case "Deployment":
-		return r.Client.AppsV1().Deployments(t.Namespace).Get(ctx, t.Name, get)
-	case "StatefulSet":
-		return r.Client.AppsV1().StatefulSets(t.Namespace).Get(ctx, t.Name, get)
-	case "ReplicaSet":
-		return r.Client.AppsV1().ReplicaSets(t.Namespace).Get(ctx, t.Name, get)
-	case "DaemonSet":
-		return r.Client.AppsV1().DaemonSets(t.Namespace).Get(ctx, t.Name, get)
-	case "Job":
-		return r.Client.BatchV1().Jobs(t.Namespace).Get(ctx, t.Name, get)
-	case "CronJob":
-		return r.Client.BatchV1().CronJobs(t.Namespace).Get(ctx, t.Name, get)
-	case "Pod":
-		return r.Client.CoreV1().Pods(t.Namespace).Get(ctx, t.Name, get)
-	case "ResourceQuota":
-		return r.Client.CoreV1().ResourceQuotas(t.Namespace).Get(ctx, t.Name, get)
-	case "ConfigMap":
-		return r.Client.CoreV1().ConfigMaps(t.Namespace).Get(ctx, t.Name, get)
-	}
-	return nil, fmt.Errorf("%w: a %s cannot be written here", plan.ErrRefused, t.Kind)
+	return plan.Object(ctx, r.Client, t)
 }
 
 // fresh reads a target again and holds it to the plan (the uid) and to what it was

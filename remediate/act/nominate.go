@@ -1,12 +1,9 @@
 package act
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -15,6 +12,7 @@ import (
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/plan"
+	"github.com/unpend/unpend/remediate/tally"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 )
 
@@ -65,38 +63,16 @@ func (r *run) nominations(ctx context.Context) ([]nomination, error) {
 // remade are the workload's pods that wait now, each in the place of one that the plan was made
 // for.
 func (r *run) remade(ctx context.Context) ([]v1alpha1.Pod, error) {
-	others, err := r.others(ctx)
+	others, err := r.tally().Others(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var out []v1alpha1.Pod
 	for _, p := range others {
-		if at := len(out); waits(p) && at < len(r.rem.Spec.Waiting) {
+		if at := len(out); tally.Waits(p) && at < len(r.rem.Spec.Waiting) {
 			out = append(out, v1alpha1.Pod{Name: p.Name, UID: p.UID, Node: r.rem.Spec.Waiting[at].Node})
 		}
 	}
-	return out, nil
-}
-
-// others are the workload's pods that were not there when the plan was made and begun, the
-// oldest first.
-func (r *run) others(ctx context.Context) ([]*corev1.Pod, error) {
-	spec := r.rem.Spec
-	pods, err := r.Client.CoreV1().Pods(spec.Workload.Namespace).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return nil, fmt.Errorf("list pods of %s: %w", spec.Workload.Namespace, err)
-	}
-	var out []*corev1.Pod
-	for i := range pods.Items {
-		p := &pods.Items[i]
-		old := slices.Contains(r.rem.Status.Present, p.UID) || slices.ContainsFunc(spec.Waiting, func(w v1alpha1.Pod) bool { return w.UID == p.UID })
-		if !old && p.DeletionTimestamp == nil && r.belongs(ctx, p) {
-			out = append(out, p)
-		}
-	}
-	slices.SortFunc(out, func(a, b *corev1.Pod) int {
-		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Name, b.Name))
-	})
 	return out, nil
 }
 
@@ -123,7 +99,7 @@ func (r *run) nominate(ctx context.Context, on string) (missing string, err erro
 		return "", err
 	}
 	if on != "" && len(all) == 0 && !r.DryRun && r.madeAgain() {
-		if others, err := r.others(ctx); err != nil || len(others) == 0 {
+		if others, err := r.tally().Others(ctx); err != nil || len(others) == 0 {
 			return "its pods are not made again yet", err
 		}
 	}

@@ -108,3 +108,6 @@ func (p *Program) Pods() []diagnosis.Target {
 	}
 	return out
 }
+
+// After holds what came of the plan to what was said of it, and says what was not.
+func (p *Program) After(ctx context.Context) string { return p.tally().After(ctx) }

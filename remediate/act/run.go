@@ -12,6 +12,7 @@ import (
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/journal"
+	"github.com/unpend/unpend/remediate/tally"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 	"github.com/unpend/unpend/watcher/owners"
 )
@@ -84,8 +85,8 @@ type run struct {
 	// unanswered is the step that made it.
 	asking     string
 	unanswered v1alpha1.StepID
-	// single gets owners of the kinds of Owners; nil until the first is.
-	single *owners.Single
+	// counts is the plan's tally; nil until it is asked.
+	counts *tally.Tally
 }
 
 // follow tells every step when it made a write before whose answer was lost.

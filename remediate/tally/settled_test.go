@@ -1,4 +1,4 @@
-package act
+package tally
 
 import (
 	"testing"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/unpend/unpend/remediate/v1alpha1"
 	"github.com/unpend/unpend/watcher/incident"
+	"github.com/unpend/unpend/watcher/owners"
 )
 
 // A workload is settled when its controller has made all that it wants, and nothing else is
@@ -59,7 +60,7 @@ func TestSettled(t *testing.T) {
 		"a Deployment that is gone":              {"Deployment", job(func(*batchv1.Job) {}), true},
 		"a workload of a kind that nobody reads": {"TrainJob", job(func(*batchv1.Job) {}), true},
 	} {
-		r := &run{Deps: Deps{Client: fake.NewClientset(tc.o)}, rem: &v1alpha1.Remediation{Spec: v1alpha1.RemediationSpec{Workload: incident.Ref{Kind: tc.kind, Namespace: "ml", Name: "w"}}}}
+		r := New(fake.NewClientset(tc.o), owners.Reader{}, &v1alpha1.Remediation{Spec: v1alpha1.RemediationSpec{Workload: incident.Ref{Kind: tc.kind, Namespace: "ml", Name: "w"}}})
 		got, err := r.settled(t.Context())
 		if err != nil || got != tc.want {
 			t.Errorf("%s: %v, %v", name, got, err)

@@ -1,4 +1,4 @@
-package act
+package tally
 
 import (
 	"context"
@@ -9,36 +9,37 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/remediate/plan"
 )
 
 // settled says whether the controller of the workload has made all the pods that it wants
 // and has taken back those that it does not: between two of its writes nobody may wait, and
 // a moment later somebody does. A workload that is gone, or of a kind that nobody here
 // reads, is settled.
-func (r *run) settled(ctx context.Context) (bool, error) {
-	w := r.rem.Spec.Workload
+func (t *Tally) settled(ctx context.Context) (bool, error) {
+	w := t.rem.Spec.Workload
 	switch w.Kind {
 	case "Deployment", "ReplicaSet", "StatefulSet", "Job":
 	default:
 		return true, nil
 	}
-	o, err := r.object(ctx, diagnosis.Target{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name})
+	o, err := plan.Object(ctx, t.client, diagnosis.Target{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name})
 	if apierrors.IsNotFound(err) {
 		return true, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	switch t := o.(type) {
+	switch o := o.(type) {
 	case *appsv1.Deployment:
-		n, s := ptr.Deref(t.Spec.Replicas, 1), t.Status
-		return t.Spec.Paused || s.ObservedGeneration >= t.Generation && s.UpdatedReplicas == n && s.Replicas == n, nil
+		n, s := ptr.Deref(o.Spec.Replicas, 1), o.Status
+		return o.Spec.Paused || s.ObservedGeneration >= o.Generation && s.UpdatedReplicas == n && s.Replicas == n, nil
 	case *appsv1.ReplicaSet:
-		return t.Status.ObservedGeneration >= t.Generation && t.Status.Replicas == ptr.Deref(t.Spec.Replicas, 1), nil
+		return o.Status.ObservedGeneration >= o.Generation && o.Status.Replicas == ptr.Deref(o.Spec.Replicas, 1), nil
 	case *appsv1.StatefulSet:
-		return setSettled(t), nil
+		return setSettled(o), nil
 	case *batchv1.Job:
-		return jobSettled(t), nil
+		return jobSettled(o), nil
 	}
 	return true, nil
 }

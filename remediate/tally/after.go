@@ -1,4 +1,4 @@
-package act
+package tally
 
 import (
 	"context"
@@ -22,15 +22,15 @@ import (
 // After holds what came of a plan to what was said of it, and says what was not: as many pods
 // wait as before, more than were announced, or pods stopped that the plan did not name. Pods
 // that have ended by themselves are nobody's. Empty: it came as it was said.
-func (p *Program) After(ctx context.Context) string {
-	st := &p.rem.Status
+func (t *Tally) After(ctx context.Context) string {
+	st := &t.rem.Status
 	if st.Before == nil || len(st.Journal) == 0 {
 		return ""
 	}
-	stopped, err := p.unnamed(ctx)
+	stopped, err := t.unnamed(ctx)
 	if err == nil {
 		st.After = &v1alpha1.After{Stopped: stopped}
-		st.After.Waiting, st.After.AllWaiting, err = p.waiting(ctx)
+		st.After.Waiting, st.After.AllWaiting, err = t.waiting(ctx)
 	}
 	if err != nil {
 		return "what else came of it cannot be told: " + err.Error()
@@ -85,27 +85,27 @@ func listed(pods []diagnosis.PodName) string {
 
 // waiting counts the pods that wait for a node: of the plan's workload, and of all workloads
 // that have a part in it.
-func (r *run) waiting(ctx context.Context) (own, all int, err error) {
-	of := r.rem.Status.Before.Workloads
+func (t *Tally) waiting(ctx context.Context) (own, all int, err error) {
+	of := t.rem.Status.Before.Workloads
 	var spaces []string
 	for _, w := range of {
 		if !slices.Contains(spaces, w.Namespace) {
 			spaces = append(spaces, w.Namespace)
 		}
 	}
-	lookup := r.owners(ctx)
+	lookup := t.owners(ctx)
 	for _, ns := range spaces {
-		pods, err := r.Client.CoreV1().Pods(ns).List(ctx, metav1.ListOptions{})
+		pods, err := t.client.CoreV1().Pods(ns).List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return 0, 0, fmt.Errorf("list pods of %s: %w", ns, err)
 		}
 		for i := range pods.Items {
 			p := &pods.Items[i]
-			if !waits(p) {
+			if !Waits(p) {
 				continue
 			}
 			switch w := incident.Topmost(p, lookup); {
-			case w == r.rem.Spec.Workload:
+			case w == t.rem.Spec.Workload:
 				own, all = own+1, all+1
 			case slices.Contains(of, w):
 				all++
@@ -117,8 +117,8 @@ func (r *run) waiting(ctx context.Context) (own, all int, err error) {
 
 // unnamed are the pods that ran when the plan began, that it did not name, and that were
 // stopped since.
-func (r *run) unnamed(ctx context.Context) ([]diagnosis.PodName, error) {
-	running := r.rem.Status.Before.Running
+func (t *Tally) unnamed(ctx context.Context) ([]diagnosis.PodName, error) {
+	running := t.rem.Status.Before.Running
 	now := map[types.UID]*corev1.Pod{}
 	read := map[string]bool{}
 	for _, w := range running {
@@ -126,7 +126,7 @@ func (r *run) unnamed(ctx context.Context) ([]diagnosis.PodName, error) {
 			continue
 		}
 		read[w.Namespace] = true
-		pods, err := r.Client.CoreV1().Pods(w.Namespace).List(ctx, metav1.ListOptions{})
+		pods, err := t.client.CoreV1().Pods(w.Namespace).List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return nil, fmt.Errorf("list pods of %s: %w", w.Namespace, err)
 		}
@@ -136,7 +136,7 @@ func (r *run) unnamed(ctx context.Context) ([]diagnosis.PodName, error) {
 	}
 	var out []diagnosis.PodName
 	for _, w := range running {
-		stopped, err := r.wasStopped(ctx, w, now[w.UID])
+		stopped, err := t.wasStopped(ctx, w, now[w.UID])
 		if err != nil {
 			return nil, err
 		}
@@ -150,7 +150,7 @@ func (r *run) unnamed(ctx context.Context) ([]diagnosis.PodName, error) {
 // wasStopped says whether somebody has stopped a pod, as it is now. One that has ended is
 // told by its phase; one that is gone by its owner: who has deleted that, or whose work is
 // complete, has stopped it, and not the plan.
-func (r *run) wasStopped(ctx context.Context, w v1alpha1.Watched, p *corev1.Pod) (bool, error) {
+func (t *Tally) wasStopped(ctx context.Context, w v1alpha1.Watched, p *corev1.Pod) (bool, error) {
 	if p != nil {
 		disrupted := slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
 			return c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue
@@ -161,7 +161,7 @@ func (r *run) wasStopped(ctx context.Context, w v1alpha1.Watched, p *corev1.Pod)
 	if w.OwnerKind == "" {
 		return true, nil
 	}
-	o, err := r.owner(ctx, incident.Ref{Kind: w.OwnerKind, Namespace: w.Namespace, Name: w.Owner})
+	o, err := t.owner(ctx, incident.Ref{Kind: w.OwnerKind, Namespace: w.Namespace, Name: w.Owner})
 	switch {
 	case errors.Is(err, owners.ErrUnread), apierrors.IsForbidden(err):
 		return true, nil

@@ -1,4 +1,4 @@
-package act
+package tally
 
 import (
 	"fmt"
@@ -11,11 +11,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 	"github.com/unpend/unpend/watcher/incident"
+	"github.com/unpend/unpend/watcher/owners"
 	"github.com/unpend/unpend/watcher/owners/ownerstest"
 )
 
@@ -38,12 +40,12 @@ func TestBefore(t *testing.T) {
 	ended.Status.Phase, leaves.DeletionTimestamp = corev1.PodSucceeded, new(metav1.Now())
 	st := &cluster.State{Pods: []*corev1.Pod{own, victim, preempted, ended, leaves, podOf("Job", "training", "training-1", ""), podOf("Job", "training", "training-2", ""),
 		podOf("Job", "other", "waits-too", ""), podOf("DaemonSet", "dcgm", "dcgm-1", "gpu-1"), podOf("Job", "other", "beside", "gpu-1"), podOf("Job", "other", "beside-preempted", "gpu-2"), podOf("Job", "other", "far", "gpu-9"), podOf("Job", "other", "lands-beside", "gpu-4")}}
-	rem := this(diagnosis.Action{Verb: diagnosis.VerbEvict, Target: diagnosis.Target{Kind: "Pod", Namespace: "ml", Name: "web-0", UID: "web-0"}})
+	rem := &v1alpha1.Remediation{Spec: v1alpha1.RemediationSpec{Actions: []diagnosis.Action{{Verb: diagnosis.VerbEvict, Target: diagnosis.Target{Kind: "Pod", Namespace: "ml", Name: "web-0", UID: "web-0"}}}}}
 	rem.Spec.Waiting = []v1alpha1.Pod{{Name: "training-1", UID: "training-1"}}
 	st.Pods = append(st.Pods, podOf("ReplicaSet", "web", "web-9", ""))
 	rem.Spec.Workload, rem.Spec.Nodes, rem.Spec.Node = incident.Ref{Kind: "Job", Namespace: "ml", Name: "training"}, []string{"gpu-1"}, "gpu-4"
 	fix := diagnosis.Fix{Cost: diagnosis.Cost{Evictions: []diagnosis.PodName{{Namespace: "ml", Name: "api-0"}}}, Effect: &diagnosis.Effect{WaitingAfter: 2}}
-	b := before(rem, st, fix)
+	b := Before(rem, st, fix)
 	var running []string
 	for _, w := range b.Running {
 		running = append(running, w.Name)
@@ -116,30 +118,30 @@ func TestAfter(t *testing.T) {
 		{"both, and many", append(waiting("a"), web), slices.Concat(watch("ReplicaSet", "web", "1"), watch("ReplicaSet", "web", "2"), watch("ReplicaSet", "web", "3"), watch("ReplicaSet", "web", "4"), watch("ReplicaSet", "web", "5"), watch("ReplicaSet", "web", "6")), 1, nil,
 			"as many wait as before (1), and 6 pods that were not named stopped: ml/1, ml/2, ml/3, ml/4, ml/5, and 1 more"},
 	} {
-		rem := this(diagnosis.Action{Verb: diagnosis.VerbUncordon})
+		rem := &v1alpha1.Remediation{}
 		rem.Spec.Workload = incident.Ref{Kind: "Job", Namespace: "ml", Name: "training"}
 		rem.Status.Pod, rem.Status.Journal = "ml/training-9", []v1alpha1.Entry{{Step: "run"}}
 		rem.Status.Before = &v1alpha1.Before{Waiting: tc.was, Announced: tc.said, Running: tc.running, Workloads: []incident.Ref{rem.Spec.Workload, {Kind: "Job", Namespace: "ml", Name: "victim"}}}
-		if got := New(memory(tc.now...), rem).After(t.Context()); got != tc.want {
+		if got := New(fake.NewClientset(tc.now...), owners.Reader{}, rem).After(t.Context()); got != tc.want {
 			t.Errorf("%s: %q, want %q", tc.name, got, tc.want)
 		}
 	}
 	// Of what a named kind owns, as of a ReplicaSet's: who deleted that has stopped the pod.
 	for now, want := range map[string]string{"one": "1 pod that was not named stopped: ml/p", "other": ""} {
-		rem := this(diagnosis.Action{Verb: diagnosis.VerbUncordon})
+		rem := &v1alpha1.Remediation{}
 		rem.Status.Journal, rem.Status.Before = []v1alpha1.Entry{{Step: "run"}}, &v1alpha1.Before{Running: watch("Trial.kubeflow.org", "one", "p")}
-		if got := New(withTrials(memory(), ownerstest.Object("Trial", now)), rem).After(t.Context()); got != want {
+		if got := withTrials(rem, nil, ownerstest.Object("Trial", now)).After(t.Context()); got != want {
 			t.Errorf("trial %s: %q, want %q", now, got, want)
 		}
 	}
 	// One that was turned back says who stopped, not who waits.
-	rem := this(diagnosis.Action{Verb: diagnosis.VerbUncordon})
+	rem := &v1alpha1.Remediation{}
 	rem.Status.Journal, rem.Status.Before = []v1alpha1.Entry{{Step: "0/open"}}, &v1alpha1.Before{Waiting: 1, Running: watch("", "", "bare")}
-	if got := New(memory(), rem).After(t.Context()); got != "1 pod that was not named stopped: ml/bare" {
+	if got := New(fake.NewClientset(), owners.Reader{}, rem).After(t.Context()); got != "1 pod that was not named stopped: ml/bare" {
 		t.Error(got)
 	}
 	rem.Status.Journal = nil // nothing was begun
-	if got := New(memory(), rem).After(t.Context()); got != "" {
+	if got := New(fake.NewClientset(), owners.Reader{}, rem).After(t.Context()); got != "" {
 		t.Error(got)
 	}
 }

@@ -1,4 +1,4 @@
-package act
+package tally
 
 import (
 	"slices"
@@ -17,9 +17,9 @@ import (
 // mostWatched bounds the pods that a plan watches: they are in its journal.
 const mostWatched = 1000
 
-// before is what a plan that begins will be held to: who waits, and who runs near to what it
+// Before is what a plan that begins will be held to: who waits, and who runs near to what it
 // does and is to go on running.
-func before(rem *v1alpha1.Remediation, st *cluster.State, fix diagnosis.Fix) *v1alpha1.Before {
+func Before(rem *v1alpha1.Remediation, st *cluster.State, fix diagnosis.Fix) *v1alpha1.Before {
 	b := &v1alpha1.Before{}
 	named := map[diagnosis.PodName]bool{}
 	for _, p := range slices.Concat(fix.Cost.Evictions, fix.Cost.Alternates, fix.Cost.Restarts) {
@@ -45,7 +45,7 @@ func before(rem *v1alpha1.Remediation, st *cluster.State, fix diagnosis.Fix) *v1
 		near := nodes[p.Spec.NodeName] || p.Namespace == rem.Spec.Workload.Namespace && incident.Topmost(p, st.Owner) == rem.Spec.Workload
 		switch {
 		case named[diagnosis.PodName{Namespace: p.Namespace, Name: p.Name}]:
-		case waits(p):
+		case Waits(p):
 			w := incident.Topmost(p, st.Owner)
 			if w == rem.Spec.Workload {
 				b.Waiting++
@@ -83,8 +83,8 @@ func touched(rem *v1alpha1.Remediation) map[string]bool {
 	return nodes
 }
 
-// waits says that a pod waits for a node.
-func waits(p *corev1.Pod) bool {
+// Waits says that a pod waits for a node.
+func Waits(p *corev1.Pod) bool {
 	return p.Spec.NodeName == "" && p.Status.Phase == corev1.PodPending && p.DeletionTimestamp == nil
 }
 

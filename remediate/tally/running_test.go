@@ -1,4 +1,4 @@
-package act
+package tally
 
 import (
 	"testing"
@@ -11,6 +11,7 @@ import (
 	"github.com/unpend/unpend/remediate/journal"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 	"github.com/unpend/unpend/watcher/incident"
+	"github.com/unpend/unpend/watcher/owners"
 )
 
 // A plan whose pod runs waits for the others for a moment, also where none waited before: a
@@ -39,9 +40,9 @@ func TestCalm(t *testing.T) {
 		if tc.before != nil {
 			tc.before.Workloads = []incident.Ref{w}
 		}
-		r := &run{rem: rem, Deps: Deps{Client: fake.NewClientset(tc.now...), Now: func() time.Time { return began.Add(tc.after) }, Deadlines: Deadlines{}.WithDefaults()}}
+		r := New(fake.NewClientset(tc.now...), owners.Reader{}, rem)
 		e := &journal.Entry{Entry: &v1alpha1.Entry{Began: metav1.NewMicroTime(began), Note: began.Format(time.RFC3339Nano), Deadline: metav1.NewMicroTime(began.Add(5 * time.Minute))}}
-		if got, err := r.calm(t.Context(), e); err != nil || got != tc.want {
+		if got, err := r.Calm(t.Context(), e, began.Add(tc.after), 10*time.Second); err != nil || got != tc.want {
 			t.Errorf("%s: %q, %v", tc.name, got, err)
 		}
 	}
