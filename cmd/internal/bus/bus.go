@@ -124,14 +124,14 @@ type Bus struct {
 	end     context.CancelFunc
 	keeper  sync.WaitGroup
 	revived time.Time // when the keeper started the embedded server last
-	moved   upgrading
+	moved   *upgrading
+	letters *letters
 
 	mu      sync.Mutex // guards what follows
 	server  *server.Server
 	streams map[Topic]jetstream.Stream
 	found   *Trouble           // by the keeper
 	failing map[Topic]*Trouble // the last publish of a topic
-	parked  map[string]bool    // subjects of dead letters
 }
 
 // clusterName is what may be part of a stream's name and one token of a subject.
@@ -162,8 +162,10 @@ func newBus(opts Options) (*Bus, error) {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Bus{opts: opts, streams: map[Topic]jetstream.Stream{}, failing: map[Topic]*Trouble{}, parked: map[string]bool{}, now: time.Now, free: free,
-		metrics: newMetrics(opts.topics()), wake: make(chan struct{}, 1), well: make(chan struct{}, 1)}, nil
+	b := &Bus{opts: opts, streams: map[Topic]jetstream.Stream{}, failing: map[Topic]*Trouble{}, now: time.Now, free: free,
+		metrics: newMetrics(opts.topics()), wake: make(chan struct{}, 1), well: make(chan struct{}, 1)}
+	b.moved, b.letters = &upgrading{bus: b}, &letters{bus: b, parked: map[string]bool{}}
+	return b, nil
 }
 
 func (b *Bus) open(ctx context.Context) error {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 
@@ -35,7 +36,7 @@ func (b *Bus) park(ctx context.Context, t Topic, key string, m jetstream.Msg, tr
 // says so once. Of one key the newest is kept.
 func (b *Bus) Park(ctx context.Context, t Topic, key string, body []byte, tried uint64, failure error) error {
 	why := oneLine(failure.Error())
-	letter := nats.NewMsg(b.letter(t, key))
+	letter := nats.NewMsg(b.letters.subject(t, key))
 	letter.Data = body[:max(0, min(len(body), int(b.conn.MaxPayload())-headerRoom))] // its beginning says what it was
 	letter.Header.Set(whyHeader, why)
 	letter.Header.Set(triesHeader, strconv.FormatUint(tried, 10))
@@ -44,17 +45,14 @@ func (b *Bus) Park(ctx context.Context, t Topic, key string, body []byte, tried 
 		return err
 	}
 	b.opts.Logger.ErrorContext(ctx, "a message could not be dealt with and is parked", "topic", t.subject, "key", key, "tries", tried, "error", why, "stream", b.name(deadLetters))
-	b.setParked(letter.Subject, true)
+	b.letters.set(letter.Subject, true)
 	return nil
 }
 
 // Settled forgets the dead letter of a key: a later message of it was dealt with.
 func (b *Bus) Settled(ctx context.Context, t Topic, key string) error {
-	subject := b.letter(t, key)
-	b.mu.Lock()
-	is := b.parked[subject]
-	b.mu.Unlock()
-	if !is {
+	subject := b.letters.subject(t, key)
+	if !b.letters.has(subject) {
 		return nil
 	}
 	dead, err := b.at(deadLetters)
@@ -64,57 +62,72 @@ func (b *Bus) Settled(ctx context.Context, t Topic, key string) error {
 	if err := dead.Purge(ctx, jetstream.WithPurgeSubject(subject)); err != nil {
 		return fmt.Errorf("forget the dead letter of %s: %w", key, err)
 	}
-	b.setParked(subject, false)
+	b.letters.set(subject, false)
 	return nil
-}
-
-func (b *Bus) letter(t Topic, key string) string { return b.subject(deadLetters, t.subject+"."+key) }
-
-func (b *Bus) setParked(subject string, is bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if delete(b.parked, subject); is {
-		b.parked[subject] = true
-	}
-	b.metrics.dead.Set(float64(len(b.parked)))
-}
-
-// countParked finds the dead letters that there are: another process may have parked them,
-// and they grow too old.
-func (b *Bus) countParked(ctx context.Context) error {
-	info, err := b.lettersInfo(ctx)
-	if err != nil {
-		return err
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	clear(b.parked)
-	for subject := range info.State.Subjects {
-		b.parked[subject] = true
-	}
-	b.metrics.dead.Set(float64(len(b.parked)))
-	return nil
-}
-
-func (b *Bus) lettersInfo(ctx context.Context) (*jetstream.StreamInfo, error) {
-	dead, err := b.at(deadLetters)
-	if err != nil {
-		return nil, err
-	}
-	info, err := dead.Info(ctx, jetstream.WithSubjectFilter(b.subject(deadLetters, ">")))
-	if err != nil {
-		return nil, fmt.Errorf("read stream %s: %w", b.name(deadLetters), err)
-	}
-	return info, nil
 }
 
 // Parked counts the messages that could not be dealt with.
 func (b *Bus) Parked(ctx context.Context) (uint64, error) {
-	info, err := b.lettersInfo(ctx)
+	info, err := b.letters.info(ctx)
 	if err != nil {
 		return 0, err
 	}
 	return info.State.Msgs, nil
+}
+
+// letters are the dead letters that there are.
+type letters struct {
+	bus *Bus
+
+	mu     sync.Mutex
+	parked map[string]bool // by subject
+}
+
+func (l *letters) subject(t Topic, key string) string {
+	return l.bus.subject(deadLetters, t.subject+"."+key)
+}
+
+func (l *letters) has(subject string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.parked[subject]
+}
+
+func (l *letters) set(subject string, is bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if delete(l.parked, subject); is {
+		l.parked[subject] = true
+	}
+	l.bus.metrics.dead.Set(float64(len(l.parked)))
+}
+
+// count finds them: another process may have parked them, and they grow too old.
+func (l *letters) count(ctx context.Context) error {
+	info, err := l.info(ctx)
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	clear(l.parked)
+	for subject := range info.State.Subjects {
+		l.parked[subject] = true
+	}
+	l.bus.metrics.dead.Set(float64(len(l.parked)))
+	return nil
+}
+
+func (l *letters) info(ctx context.Context) (*jetstream.StreamInfo, error) {
+	dead, err := l.bus.at(deadLetters)
+	if err != nil {
+		return nil, err
+	}
+	info, err := dead.Info(ctx, jetstream.WithSubjectFilter(l.bus.subject(deadLetters, ">")))
+	if err != nil {
+		return nil, fmt.Errorf("read stream %s: %w", l.bus.name(deadLetters), err)
+	}
+	return info, nil
 }
 
 // oneLine is a text as a header can hold it.

@@ -71,7 +71,7 @@ func (b *Bus) look(ctx context.Context) {
 		return
 	}
 	if err == nil {
-		b.move(ctx)
+		b.moved.move(ctx)
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -115,7 +115,7 @@ func (b *Bus) tend(ctx context.Context) error {
 			signal(b.well)
 		}
 	}
-	return b.countParked(ctx)
+	return b.letters.count(ctx)
 }
 
 // revive starts the embedded server again when its volume was full or its writes fail: a

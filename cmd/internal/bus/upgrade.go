@@ -25,8 +25,8 @@ import (
 // An old stream is removed once it is ours beyond doubt and no older unpend reads it.
 
 // older is a stream as it was.
-func (b *Bus) older(t Topic) jetstream.StreamConfig {
-	c := b.config(t)
+func (u *upgrading) older(t Topic) jetstream.StreamConfig {
+	c := u.bus.config(t)
 	c.Name, c.Subjects, c.Metadata, c.Description = t.stream, []string{olderSubject(t) + ".>"}, nil, ""
 	if t == deadLetters {
 		c.MaxMsgsPerSubject = -1
@@ -36,8 +36,9 @@ func (b *Bus) older(t Topic) jetstream.StreamConfig {
 
 func olderSubject(t Topic) string { return "unpend." + t.subject }
 
-// upgrading is how far that is.
+// upgrading takes over what is left of them, and knows how far that is.
 type upgrading struct {
+	bus   *Bus
 	done  bool
 	again time.Time // when it is tried again
 	said  map[string]bool
@@ -48,38 +49,38 @@ const upgradeEvery = 10 * time.Second
 
 // move takes the older streams over, again and again until nothing is left to do. An older
 // unpend that still works keeps nobody from working here.
-func (b *Bus) move(ctx context.Context) {
-	if b.moved.done || b.now().Before(b.moved.again) {
+func (u *upgrading) move(ctx context.Context) {
+	if u.done || u.bus.now().Before(u.again) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, upgradeEvery)
 	defer cancel()
 	var err error
-	if b.moved.done, err = b.upgrade(ctx); err != nil {
-		b.once(ctx, slog.LevelWarn, "what an older unpend left is taken over later", "error", err.Error())
+	if u.done, err = u.upgrade(ctx); err != nil {
+		u.once(ctx, slog.LevelWarn, "what an older unpend left is taken over later", "error", err.Error())
 	}
-	b.moved.again = b.now().Add(upgradeEvery)
+	u.again = u.bus.now().Add(upgradeEvery)
 }
 
 // once logs what is found at every try.
-func (b *Bus) once(ctx context.Context, level slog.Level, text string, args ...any) {
+func (u *upgrading) once(ctx context.Context, level slog.Level, text string, args ...any) {
 	key := fmt.Sprint(append([]any{text}, args...)...)
-	if b.moved.said[key] {
+	if u.said[key] {
 		return
 	}
-	if b.moved.said == nil {
-		b.moved.said = map[string]bool{}
+	if u.said == nil {
+		u.said = map[string]bool{}
 	}
-	b.moved.said[key] = true
-	b.opts.Logger.Log(ctx, level, text, args...)
+	u.said[key] = true
+	u.bus.opts.Logger.Log(ctx, level, text, args...)
 }
 
 // upgrade takes over what an older unpend left, and removes it, if nobody reads it. It can
 // be done again and again: what was taken over is not repeated.
-func (b *Bus) upgrade(ctx context.Context) (done bool, err error) {
+func (u *upgrading) upgrade(ctx context.Context) (done bool, err error) {
 	left := map[Topic]jetstream.Stream{}
 	for _, t := range []Topic{Incidents, Diagnoses, Outcomes, deadLetters} { // an older one had no others
-		at, err := b.left(ctx, t)
+		at, err := u.left(ctx, t)
 		if err != nil {
 			return false, err
 		}
@@ -88,7 +89,7 @@ func (b *Bus) upgrade(ctx context.Context) (done bool, err error) {
 		}
 	}
 	if at := left[Outcomes]; at != nil {
-		if err := b.takeOver(ctx, at); err != nil {
+		if err := u.takeOver(ctx, at); err != nil {
 			return false, err
 		}
 	}
@@ -98,30 +99,30 @@ func (b *Bus) upgrade(ctx context.Context) (done bool, err error) {
 			return false, err
 		}
 		if reader != "" {
-			b.once(ctx, slog.LevelInfo, "an older unpend still reads the streams of the old names: they are removed when it has ended", "stream", Incidents.stream, "reader", reader)
+			u.once(ctx, slog.LevelInfo, "an older unpend still reads the streams of the old names: they are removed when it has ended", "stream", Incidents.stream, "reader", reader)
 			return false, nil
 		}
 	}
 	for t := range left {
-		if err := b.js.DeleteStream(ctx, t.stream); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
+		if err := u.bus.js.DeleteStream(ctx, t.stream); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
 			return false, fmt.Errorf("remove the older stream %s: %w", t.stream, err)
 		}
-		b.opts.Logger.InfoContext(ctx, "a stream of an older unpend is removed", "stream", t.stream)
+		u.bus.opts.Logger.InfoContext(ctx, "a stream of an older unpend is removed", "stream", t.stream)
 	}
 	return true, nil
 }
 
 // left is the stream of an old name when it is ours beyond doubt: configured as we did,
 // and without a message of anybody else.
-func (b *Bus) left(ctx context.Context, t Topic) (jetstream.Stream, error) {
-	at, err := b.js.Stream(ctx, t.stream)
+func (u *upgrading) left(ctx context.Context, t Topic) (jetstream.Stream, error) {
+	at, err := u.bus.js.Stream(ctx, t.stream)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("look for the older stream %s: %w", t.stream, err)
 	}
-	if !same(at.CachedInfo().Config, b.older(t)) {
+	if !same(at.CachedInfo().Config, u.older(t)) {
 		return nil, nil // it only has the name
 	}
 	info, err := at.Info(ctx, jetstream.WithSubjectFilter(">"))
@@ -130,7 +131,7 @@ func (b *Bus) left(ctx context.Context, t Topic) (jetstream.Stream, error) {
 	}
 	for _, subject := range slices.Sorted(maps.Keys(info.State.Subjects)) {
 		if !strings.HasPrefix(subject, olderSubject(t)+".") {
-			b.once(ctx, slog.LevelWarn, "an older unpend has taken over a stream of somebody else, who has to give it its subjects back: it is left as it is", "stream", t.stream, "holds", subject)
+			u.once(ctx, slog.LevelWarn, "an older unpend has taken over a stream of somebody else, who has to give it its subjects back: it is left as it is", "stream", t.stream, "holds", subject)
 			return nil, nil
 		}
 	}
@@ -155,7 +156,7 @@ func unmarked(metadata map[string]string) bool {
 }
 
 // takeOver moves the ends of plans to their new name. What is newer there stays.
-func (b *Bus) takeOver(ctx context.Context, from jetstream.Stream) error {
+func (u *upgrading) takeOver(ctx context.Context, from jetstream.Stream) error {
 	info, err := from.Info(ctx, jetstream.WithSubjectFilter(olderSubject(Outcomes)+".>"))
 	if err != nil {
 		return fmt.Errorf("read the older stream %s: %w", Outcomes.stream, err)
@@ -169,16 +170,16 @@ func (b *Bus) takeOver(ctx context.Context, from jetstream.Stream) error {
 			return fmt.Errorf("read the older stream %s: %w", Outcomes.stream, err)
 		}
 		key := strings.TrimPrefix(subject, olderSubject(Outcomes)+".")
-		if err := b.takeOverOne(ctx, key, was); err != nil {
+		if err := u.takeOverOne(ctx, key, was); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (b *Bus) takeOverOne(ctx context.Context, key string, was *jetstream.RawStreamMsg) error {
-	subject := b.subject(Outcomes, key)
-	is, err := b.last(ctx, Outcomes, subject)
+func (u *upgrading) takeOverOne(ctx context.Context, key string, was *jetstream.RawStreamMsg) error {
+	subject := u.bus.subject(Outcomes, key)
+	is, err := u.bus.last(ctx, Outcomes, subject)
 	if err != nil {
 		return err
 	}
@@ -186,7 +187,7 @@ func (b *Bus) takeOverOne(ctx context.Context, key string, was *jetstream.RawStr
 		return nil
 	}
 	id := fmt.Sprintf("older-%s-%s", key, was.Time.Format(time.RFC3339Nano))
-	_, err = b.js.Publish(ctx, subject, was.Data, jetstream.WithMsgID(id), jetstream.WithExpectStream(b.name(Outcomes)), jetstream.WithExpectLastSequencePerSubject(is.Sequence))
+	_, err = u.bus.js.Publish(ctx, subject, was.Data, jetstream.WithMsgID(id), jetstream.WithExpectStream(u.bus.name(Outcomes)), jetstream.WithExpectLastSequencePerSubject(is.Sequence))
 	if err != nil && !overtaken(err) {
 		return fmt.Errorf("take an outcome over from the older stream %s: %w", Outcomes.stream, err)
 	}
