@@ -3,8 +3,8 @@
 // who follows one (rca/cluster/live) knows no files.
 //
 // Start at Read, in files.go: a file that is one list in JSON is cut into items as it is read
-// (list.go, split.go), anything else document by document. Whatever is wrong is told with its
-// file, document and line. What of a dump is no kind that a diagnosis reads may own what makes
+// (list.go, split.go), anything else document by document (documents.go). Whatever is wrong is
+// told with its file, document and line. What of a dump is no kind that a diagnosis reads may own what makes
 // pods: its metadata is kept (others.go). A dump has no clock: now.go says what time it is there.
 //
 // What is decoded, and what of it is kept, is not decided here: rca/cluster does that, for
