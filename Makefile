@@ -4,6 +4,8 @@ PKGS = ./cmd/unpend/acceptance ./remediate/executor ./... ./testdata/alertmanage
 # The probe alone needs cgo: NVIDIA's driver is a C library.
 CGO = CGO_ENABLED=1 CGO_CFLAGS="-O2 -g -Wno-deprecated-declarations"
 PROBE = ./nodeprobe/nvml ./cmd/nodeprobe
+# go vet's checks are among lint's: once is enough.
+TEST = go test -vet=off
 GEN = go run sigs.k8s.io/controller-tools/cmd/controller-gen@v0.23.0
 LINT = go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 # What the program says of itself; where git tells nothing, what Go has noted counts.
@@ -23,11 +25,11 @@ release: ## the same, and archives, SBOMs, krew's manifest and signatures
 image release:
 	SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$(shell git log -1 --format=%ct 2>/dev/null)} go run ./deploy/release -ldflags "-s -w $(STAMP)" $(RELEASEFLAGS) $@
 check: lint ## lint and the tests that need no control plane: for every save
-	go test -short $(PKGS)
-	$(CGO) go test -short $(PROBE)
+	$(TEST) -short $(PKGS)
+	$(CGO) $(TEST) -short $(PROBE)
 test: ## every test, the real control plane included (built at the first run), a few cases for many
-	go test -timeout 45m $(TESTFLAGS) $(PKGS)
-	$(CGO) go test -timeout 10m $(TESTFLAGS) $(PROBE)
+	$(TEST) -timeout 45m $(TESTFLAGS) $(PKGS)
+	$(CGO) $(TEST) -timeout 10m $(TESTFLAGS) $(PROBE)
 test-all: test ## the same, every case of every rule
 test-all promises: export UNPEND_ALL = 1
 promises: ## what holds when things break, with figures
