@@ -1,10 +1,13 @@
 package changes
 
 import (
+	"slices"
+
 	"github.com/unpend/unpend/rca/admit"
 	"github.com/unpend/unpend/rca/claims"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
+	"github.com/unpend/unpend/rca/layouts"
 	"github.com/unpend/unpend/rca/mend"
 	"github.com/unpend/unpend/rca/outside"
 	"github.com/unpend/unpend/rca/retry"
@@ -57,10 +60,15 @@ var remedies = map[diagnosis.CauseID]remedy{
 		return []edit.Change{mend.Reboot(n, diagnosis.MIGModePending)}
 	}},
 	diagnosis.MIGLayoutDrift: {repair: func(c *Bench, n *view.Node) []edit.Change {
+		restart := []edit.Change{mend.RestartPlugin(c.Workload, n, diagnosis.MIGLayoutDrift)}
 		if n.Geometry == nil {
-			return []edit.Change{mend.Reapply(c.Workload, n, "nothing reports what the GPUs of "+n.Name+" have")}
+			again := mend.Reapply(c.Workload, n, "nothing reports what the GPUs of "+n.Name+" have")
+			if slices.ContainsFunc(c.Asks, func(a view.Ask) bool { return layouts.NotLooked(n, a) }) {
+				return append(restart, again)
+			}
+			return []edit.Change{again}
 		}
-		return append([]edit.Change{mend.RestartPlugin(c.Workload, n, diagnosis.MIGLayoutDrift)}, c.remakeLost(n)...)
+		return append(restart, c.remakeLost(n)...)
 	}},
 	diagnosis.GPURequestTooLarge: {repair: (*Bench).fewerGPUs},
 	diagnosis.GPUsInUse:          {repair: ofNodeFor(mend.Configure, diagnosis.GPUsInUse)},

@@ -11,6 +11,7 @@ import (
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
+	"github.com/unpend/unpend/rca/layouts"
 	"github.com/unpend/unpend/rca/mend"
 	"github.com/unpend/unpend/rca/relayout"
 	"github.com/unpend/unpend/rca/view"
@@ -65,7 +66,7 @@ func (c *Bench) ResourceChanges(w Weigher, n *view.Node, causes []diagnosis.Caus
 				}
 			}
 		}
-		if slices.ContainsFunc(causes, mend.Unsettled) {
+		if slices.ContainsFunc(causes, mend.Unsettled) || slices.Contains(causes, diagnosis.MIGLayoutDrift) && layouts.NotLooked(n, a) {
 			continue
 		}
 		for _, ch := range c.changeGPURequest(n, root, a) {

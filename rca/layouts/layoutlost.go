@@ -3,6 +3,7 @@ package layouts
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/unpend/unpend/rca/diagnosis"
@@ -37,8 +38,28 @@ func LayoutLost(c *view.Cluster, n *view.Node, s *Short) *view.Finding {
 	if !n.AdvertisesAny() {
 		return nil // the plugin may as well be down
 	}
+	if count := Counted(n, a); count > 0 {
+		label := string(a.Resource) + ".count"
+		return view.Found(diagnosis.Likely, fmt.Sprintf("its GPUs have %s, as GPU feature discovery counts, and its device plugin offers none: it looks when it starts", a.Profile),
+			append(evidence, diagnosis.Fact(n.Ref(), fmt.Sprintf("label %s=%d", label, count), n.Labelled(label)...))...)
+	}
 	return view.Found(diagnosis.Possible, fmt.Sprintf("mig.config %q was applied, and the node offers nothing of it", m.Config), evidence...)
 }
+
+// Counted is how many instances of a profile GPU feature discovery counts on the node's GPUs
+// (k8s-device-plugin docs/gpu-feature-discovery, strategy mixed); 0 where it says nothing of it.
+func Counted(n *view.Node, a view.Ask) int {
+	count, err := strconv.Atoi(n.Labels[string(a.Resource)+".count"])
+	if err != nil {
+		return 0
+	}
+	return count
+}
+
+// NotLooked says whether, by what GPU feature discovery counts, a node's device plugin has not
+// looked since its GPUs were laid out: whatever it offers then is of before. Where the driver is
+// asked, its answer counts.
+func NotLooked(n *view.Node, a view.Ask) bool { return n.Geometry == nil && Counted(n, a) > 0 }
 
 // makes says whether the entry that the node's label names makes what is asked.
 func makes(c *view.Cluster, n *view.Node, a view.Ask) bool {

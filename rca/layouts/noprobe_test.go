@@ -53,6 +53,7 @@ func TestALayoutIsLost(t *testing.T) {
 	}
 	const before = "lost, likely: mig.config \"all-1g.5gb\" was applied before the node last came up, and it offers nothing of it: the layout is lost\n"
 	const nothing = "lost, possible: mig.config \"all-1g.5gb\" was applied, and the node offers nothing of it\n"
+	const counted = "lost, likely: its GPUs have 1g.5gb, as GPU feature discovery counts, and its device plugin offers none: it looks when it starts\n"
 	const rest = "mismatch, possible: does not offer 1g.5gb, though nobody can be on 1 of its GPUs\n"
 	plugin := func(ready bool) func(*rcatest.World) {
 		return func(w *rcatest.World) {
@@ -74,6 +75,9 @@ func TestALayoutIsLost(t *testing.T) {
 		"it came up since":                 {gone(written(view.LabelMIGState, time.Hour), up(time.Minute)), nil, before + rest},
 		"it came up as it was applied":     {gone(written(view.LabelMIGState, time.Hour), up(time.Hour)), nil, rest},
 		"and it offers another thing":      {gone(written(view.LabelMIGState, time.Hour), up(time.Hour), has(mig2, "1")), nil, nothing + rest},
+		"they are counted there":           {gone(written(view.LabelMIGState, time.Hour), up(time.Hour), has(mig2, "1"), label(mig1+".count", "7")), nil, counted + rest},
+		"none is counted there":            {gone(written(view.LabelMIGState, time.Hour), up(time.Hour), has(mig2, "1"), label(mig1+".count", "0")), nil, nothing + rest},
+		"counted before it came up":        {gone(written(view.LabelMIGState, time.Hour), up(time.Minute), has(mig2, "1"), label(mig1+".count", "7")), nil, before + rest},
 		"when, nobody knows":               {gone(up(time.Minute), has(mig2, "1")), nil, nothing + rest},
 		"the plugin may be about to":       {gone(written(view.LabelMIGState, 2*time.Minute-time.Second), up(time.Minute)), nil, rest},
 		"the plugin had its time":          {gone(written(view.LabelMIGState, 2*time.Minute), up(time.Minute)), nil, before + rest},
