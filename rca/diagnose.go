@@ -143,26 +143,30 @@ func podNames(i incident.Incident) []string {
 
 // orderCauses puts first what is proven and stands in front of all that the nodes could
 // offer: without it the pod would run. Then comes the cause that the best proved fix removes,
-// then those that are the pod's own and so hold on every node, then the others by the number
-// of nodes, proven before likely, ties in catalogue order. Unknown settles nothing and comes
-// last, unless it is what keeps pods from existing.
-func orderCauses(c *causes.Case, nodes []diagnosis.NodeBlockers, causes []diagnosis.Cause, root diagnosis.CauseID) []diagnosis.Cause {
-	leads := map[diagnosis.CauseID]bool{}
-	for _, a := range causes {
-		leads[a.ID] = a.Certainty == diagnosis.Proven && leading(c, nodes, a.ID)
+// then those that are the pod's own and so hold on every node, then what is likely broken in the
+// device stack of a node that the pod would have without it (control planes with their taints are
+// more, and have no GPU), then the others by the number of nodes, proven before likely, ties in
+// catalogue order. Unknown settles nothing and comes last, unless it is what keeps pods from
+// existing.
+func orderCauses(c *causes.Case, nodes []diagnosis.NodeBlockers, all []diagnosis.Cause, root diagnosis.CauseID) []diagnosis.Cause {
+	leads, broken := map[diagnosis.CauseID]bool{}, map[diagnosis.CauseID]bool{}
+	for _, a := range all {
+		stands := a.Certainty != diagnosis.Possible && leading(c, nodes, a.ID)
+		leads[a.ID], broken[a.ID] = stands && a.Certainty == diagnosis.Proven, stands && causes.OfStack(a.ID)
 	}
-	slices.SortStableFunc(causes, func(a, b diagnosis.Cause) int {
+	slices.SortStableFunc(all, func(a, b diagnosis.Cause) int {
 		return cmp.Or(
 			view.Rank(leads[a.ID])-view.Rank(leads[b.ID]),
 			view.Rank(a.ID == root)-view.Rank(b.ID == root),
 			view.Rank(settles(c, a.ID))-view.Rank(settles(c, b.ID)),
 			view.Rank(c.Everywhere[a.ID])-view.Rank(c.Everywhere[b.ID]),
+			view.Rank(broken[a.ID])-view.Rank(broken[b.ID]),
 			view.Rank(a.Certainty != diagnosis.Possible)-view.Rank(b.Certainty != diagnosis.Possible),
 			len(b.Nodes)-len(a.Nodes),
 			view.Rank(a.Certainty == diagnosis.Proven)-view.Rank(b.Certainty == diagnosis.Proven),
 		)
 	})
-	return causes
+	return all
 }
 
 func settles(c *causes.Case, id diagnosis.CauseID) bool {

@@ -48,18 +48,25 @@ func brokenLink(id diagnosis.CauseID) Rule {
 	}}
 }
 
-// gpuStackUntold is for a cluster in which nothing says of any node whether it has a GPU,
-// though a device plugin is there that would find out if it were let.
-var gpuStackUntold = Rule{ID: diagnosis.GPUStackNotOnNode, Tell: func(c *Case, n *view.Node, b *blocker) *finding {
-	if !b.asked || n.HasGPUs() {
-		return nil
-	}
-	f := c.Broken(n)
-	if f == nil {
-		return nil
-	}
-	return &finding{f.Certainty, f.Says, f.Evidence}
-}}
+// Those of a cluster in which nothing says of any node whether it has a GPU, though a device plugin
+// is there that would find out if it were let.
+var (
+	gpuStackUntold = untold(diagnosis.GPUStackNotOnNode)
+	runtimeUntold  = untold(diagnosis.RuntimeNotConfigured)
+)
+
+func untold(id diagnosis.CauseID) Rule {
+	return Rule{ID: id, Tell: func(c *Case, n *view.Node, b *blocker) *finding {
+		if !b.asked || n.HasGPUs() {
+			return nil
+		}
+		f := c.Broken(n)
+		if f == nil || f.Cause != id {
+			return nil
+		}
+		return &finding{f.Certainty, f.Says, f.Evidence}
+	}}
+}
 
 // Broken is the first broken link of a node; nil where none is, or where it offers nothing
 // because there is nothing to offer.

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/stack"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -20,9 +21,10 @@ var gpuRequestTooLarge = Rule{ID: diagnosis.GPURequestTooLarge, gpu: true, Tell:
 		append(c.itAsks(a.Resource), diagnosis.That(diagnosis.Capacity, string(a.Resource), diagnosis.Is, strconv.FormatInt(has, 10)))...)}}
 }}
 
-// noGPUAnywhere: the same of nodes that have none, where no node of the cluster has any.
+// noGPUAnywhere: the same of nodes that have none, where no node of the cluster has any, and of
+// none it is open.
 var noGPUAnywhere = Rule{ID: diagnosis.GPURequestTooLarge, Tell: func(c *Case, n *view.Node, b *blocker) *finding {
-	if !b.asked || b.Ask.Profile != "" || c.Cluster.HasGPUs() {
+	if !b.asked || b.Ask.Profile != "" || c.Cluster.HasGPUs() || stack.Of(c.Cluster).Unlooked() {
 		return nil
 	}
 	return &finding{diagnosis.Likely, "no node of the cluster has a GPU", []diagnosis.Evidence{n.NoGPU(b.scarce)}}

@@ -79,6 +79,7 @@ func Rules() []Rule {
 		devicesInUse,
 		onNoNode,
 		gpuStackUntold,
+		runtimeUntold,
 		noGPUAnywhere,
 		unknown,
 	}

@@ -32,6 +32,9 @@ func (s *Stack) find(n *view.Node) *Finding {
 	}
 	hardware := []diagnosis.Evidence{signs[0].Evidence, diagnosis.Fact(n.Ref(), "allocatable: "+n.Advertised(), n.Advertises()...)}
 	f.Evidence = append(hardware, f.Evidence...)
+	if signs[0].Meant && f.Certainty == diagnosis.Proven {
+		f.Certainty = diagnosis.Likely
+	}
 	return f
 }
 

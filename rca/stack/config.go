@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -49,8 +50,11 @@ func sharesOf(entry string) *shared {
 // not read.
 func (s *Stack) Misread(n *view.Node) *Misread {
 	pod := s.podOf(n, plugin)
-	if pod == nil || replicas(n) > 1 {
+	if pod == nil {
 		return nil
+	}
+	if m := s.outdated(n, pod); m != nil || replicas(n) > 1 {
+		return m
 	}
 	by := metav1.GetControllerOfNoCopy(pod)
 	d := s.byName[pod.Namespace+"/"+by.Name]
@@ -73,6 +77,56 @@ func (s *Stack) Misnamed(n *view.Node) *Misread {
 		return s.renameMisplaced(n, pod)
 	}
 	return nil
+}
+
+// outdated: the plugin has started before its configuration was written as it is, which has it offer
+// each GPU more often than it does. It reads it when it starts, and nothing tells it of a change
+// (gpu-operator: "the Operator does not monitor the time-slicing config maps").
+func (s *Stack) outdated(n *view.Node, pod *corev1.Pod) *Misread {
+	cm := s.configOf(pod)
+	if cm == nil {
+		return nil
+	}
+	c := sharesOf(s.pluginEntry(n, cm))
+	written, began := writtenAt(cm), readySince(pod)
+	if c == nil || written.IsZero() || !written.After(began) {
+		return nil
+	}
+	wants, has := c.each(view.WholeGPU), max(1, replicas(n))
+	if wants <= has {
+		return nil
+	}
+	at := cm.Namespace + "/" + cm.Name
+	clock := func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 MST") }
+	return &Misread{Says: fmt.Sprintf("its device plugin has started before ConfigMap %s was last written, which shares each GPU %d times, and offers each %d times", at, wants, has),
+		Evidence: []diagnosis.Evidence{
+			diagnosis.Fact("ConfigMap/"+at, fmt.Sprintf("has replicas %d, written at %s", wants, clock(written)), diagnosis.That("data", "", diagnosis.Contains, fmt.Sprintf("replicas: %d", wants))),
+			diagnosis.Fact(podRef(pod), "Ready since "+clock(began), view.Since("Ready", began)),
+		},
+		Mend: Mend{Kind: diagnosis.RestartDevicePlugin, Unproven: "what the device plugin offers once it has read it, only it tells"}}
+}
+
+// each is how often a configuration has a GPU offered under that name.
+func (c *shared) each(resource corev1.ResourceName) int {
+	for _, r := range c.Sharing.TimeSlicing.Resources {
+		if entry, ok := r.(map[string]any); ok && entry["name"] == string(resource) {
+			if count, ok := entry["replicas"].(float64); ok {
+				return int(count)
+			}
+		}
+	}
+	return 0
+}
+
+// writtenAt is when somebody last wrote a ConfigMap; zero where that is not told.
+func writtenAt(cm *corev1.ConfigMap) time.Time {
+	var last time.Time
+	for _, m := range cm.ManagedFields {
+		if m.Time != nil && m.Time.After(last) {
+			last = m.Time.Time
+		}
+	}
+	return last
 }
 
 // replicas is as how many GPU feature discovery says that each GPU is offered; 0 where it does not.

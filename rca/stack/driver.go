@@ -9,6 +9,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/view"
@@ -56,16 +58,20 @@ func (s *Stack) driver(n *view.Node) *Finding {
 		f.Certainty = s.aged()
 	}
 	f.Mends = []Mend{s.lookAtDriver(n, pod, l)}
+	s.forAnotherKernel(n, f)
 	return f
 }
 
 // users are the pods on the node that ask for GPUs and are no part of it, which keep the
 // driver's modules in use.
-func users(n *view.Node) []*corev1.Pod {
+func users(n *view.Node) []*corev1.Pod { return holding(n, view.IsGPU) }
+
+// holding are the pods on the node that ask for such a resource.
+func holding(n *view.Node, is func(corev1.ResourceName) bool) []*corev1.Pod {
 	var out []*corev1.Pod
 	for _, p := range n.Pods {
 		for name := range n.Requests[p] {
-			if view.IsGPU(name) && p.DeletionTimestamp == nil {
+			if is(name) && p.DeletionTimestamp == nil {
 				out = append(out, p)
 				break
 			}
@@ -188,15 +194,45 @@ func (s *Stack) driverKeptOff(n *view.Node) *Finding {
 func (s *Stack) lookAtDriver(n *view.Node, pod *corev1.Pod, l look) Mend {
 	m := Mend{Kind: diagnosis.RepairDeviceStack, Title: "mend the driver of " + n.Name, Until: "the driver of " + n.Name + " is loaded and its device plugin has announced its GPUs", Risk: diagnosis.LowRisk, Minutes: 15,
 		Commands: []string{fmt.Sprintf("kubectl -n %s logs %s -c %s --tail=50", pod.Namespace, pod.Name, cmp.Or(l.where, "nvidia-driver-ctr")), fmt.Sprintf("kubectl -n %s describe pod %s", pod.Namespace, pod.Name)}}
-	if strings.Contains(l.words, "Image") {
+	if precompiled(pod, s.w) && strings.Contains(l.words, "Image") {
+		m.Title = "have the driver of " + n.Name + " built on the node: none is precompiled for its kernel " + n.Status.NodeInfo.KernelVersion + " by that name"
+		m.Steps = []string{"see which kernels the driver is precompiled for: the image is named by version, kernel and OS", "have it built on the nodes instead, by its full version (a precompiled one is named by its branch alone); or start the node with a kernel that there is one for"}
+		m.Commands = []string{m.Commands[1], "kubectl get node " + n.Name + " -o jsonpath='{.status.nodeInfo.kernelVersion} {.status.nodeInfo.osImage}'",
+			s.setDriver(pod, `"usePrecompiled":false,"version":"VERSION"`) + "  # VERSION: as 580.95.05; of every node that it serves"}
+	} else if strings.Contains(l.words, "Image") {
 		m.Title = "name a driver image that exists for the OS and kernel of " + n.Name
 		m.Steps = []string{"no image is published for every pair of driver version and OS: choose a version that is"}
 		m.Commands = append(m.Commands, "kubectl get node "+n.Name+" -o jsonpath='{.status.nodeInfo.kernelVersion} {.status.nodeInfo.osImage}'",
-			fmt.Sprintf(`kubectl patch clusterpolicy %s --type=merge -p '{"spec":{"driver":{"version":"VERSION"}}}'`, s.policyName()))
+			s.setDriver(pod, `"version":"VERSION"`))
 	} else {
 		m.Commands = append(m.Commands, fmt.Sprintf("kubectl -n %s delete pod %s  # its DaemonSet makes it again, with what was changed", pod.Namespace, pod.Name))
 	}
 	return m
+}
+
+// setDriver is the command that changes what the driver's pod is made from: an NVIDIADriver, where
+// that makes its DaemonSet, else the ClusterPolicy.
+func (s *Stack) setDriver(pod *corev1.Pod, fields string) string {
+	if by := metav1.GetControllerOfNoCopy(pod); by != nil {
+		if d := s.byName[pod.Namespace+"/"+by.Name]; d != nil {
+			if of := metav1.GetControllerOfNoCopy(d); of != nil && of.Kind == "NVIDIADriver" {
+				return fmt.Sprintf(`kubectl patch nvidiadriver %s --type=merge -p '{"spec":{%s}}'`, of.Name, fields)
+			}
+		}
+	}
+	return fmt.Sprintf(`kubectl patch clusterpolicy %s --type=merge -p '{"spec":{"driver":{%s}}}'`, s.policyName(), fields)
+}
+
+// precompiled says whether the driver's pod takes an image that is made for one kernel: by the
+// label that the GPU Operator gives it, else by its policy.
+func precompiled(pod *corev1.Pod, w *view.Cluster) bool {
+	if label := pod.Labels["nvidia.com/precompiled"]; label != "" {
+		return label == "true"
+	}
+	return slices.ContainsFunc(w.State.ClusterPolicies, func(p *unstructured.Unstructured) bool {
+		on, _, err := unstructured.NestedBool(p.Object, "spec", "driver", "usePrecompiled")
+		return err == nil && on
+	})
 }
 
 // waitFor leaves a link that is starting alone.

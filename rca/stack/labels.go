@@ -28,9 +28,7 @@ const (
 // that its device plugin is chosen by, or one that says that it is paused for a driver.
 func (s *Stack) labelled(n *view.Node) *Finding {
 	value := n.Labels[deployPlugin]
-	if kind := n.Labels[workloadKind]; strings.HasPrefix(kind, otherWorkload) {
-		f := s.finding(Labels, KeptOff, diagnosis.GPUStackNotOnNode, fmt.Sprintf("gives its GPUs to virtual machines: label %s=%s", workloadKind, kind), n.Ref(), "label "+workloadKind+"="+kind, n.Labelled(workloadKind)...)
-		f.Mends = []Mend{s.relabel(n, workloadKind, "container", "it is given to containers")}
+	if f := s.sandboxed(n); f != nil {
 		return f
 	}
 	switch {
@@ -49,10 +47,15 @@ func (s *Stack) labelled(n *view.Node) *Finding {
 		f.Mends = []Mend{s.relabel(n, operands, "true", "the GPU Operator's parts are let back")}
 		return f
 	}
-	if slices.ContainsFunc(view.GPULabels, func(key string) bool { return n.Labels[key] == "true" }) || n.Labels[gpuPresent] == "true" {
+	if knownGPU(n) {
 		return s.unlabelled(n)
 	}
 	return s.undiscovered(n)
+}
+
+// knownGPU says whether the node's labels tell the GPU Operator that it has a GPU.
+func knownGPU(n *view.Node) bool {
+	return slices.ContainsFunc(view.GPULabels, func(key string) bool { return n.Labels[key] == "true" }) || n.Labels[gpuPresent] == "true"
 }
 
 // unlabelled: node feature discovery has spoken, and the GPU Operator has not.

@@ -163,6 +163,9 @@ func (s *Stack) ofMaker(mk *maker, n *view.Node, resource corev1.ResourceName, h
 		if m.none() {
 			return s.finishMaker(n, s.refusedPod(n, d, PluginOnNode))
 		}
+		if f := s.moduleUnloaded(mk, n, d, m); f != nil {
+			return s.finishMaker(n, f)
+		}
 		f := s.finding(PluginOnNode, KeptOff, diagnosis.GPUStackNotOnNode, fmt.Sprintf("%s and offers no %s: %s/%s does not run there: %s", mk.has, resource, d.Namespace, d.Name, d.text(n, m)), d.ref(), d.text(n, m), d.claims(n, m)...)
 		f.Mends = []Mend{s.letBothOn(mk, n, d, m)}
 		return s.finishMaker(n, f)

@@ -37,6 +37,9 @@ func (s *Stack) missing(n *view.Node) *Finding {
 		}
 		return f
 	}
+	if f := s.operatorDown(n); f != nil {
+		return f
+	}
 	says, fact := "has GPUs, and no device plugin is installed that announces them", "no DaemonSet of the cluster is NVIDIA's device plugin"
 	ref, claims := n.Ref(), noPlugin()
 	if s.policy != "" {
@@ -111,6 +114,9 @@ func (s *Stack) install(n *view.Node) Mend {
 	case s.policy != "" && s.unreconciled():
 		m.Title = "mend what keeps the GPU Operator from making its DaemonSets: see ClusterPolicy " + s.policy
 		m.Commands = []string{"kubectl describe clusterpolicy " + s.policy + "  # the condition Error says which part fails, and why", "kubectl get pods -A -l app=gpu-operator  # then its log"}
+	case s.policy != "" && knownGPU(n):
+		m.Title = "see why the GPU Operator makes no DaemonSets: ClusterPolicy " + s.policy + ", and its log"
+		m.Commands = []string{"kubectl get pods -A -l app=gpu-operator  # none: it is not installed, and has left its ClusterPolicy", "kubectl describe clusterpolicy " + s.policy}
 	case s.policy != "":
 		m.Title = "have the GPU Operator find GPUs: install node feature discovery"
 		m.Commands = append(helm, "helm upgrade gpu-operator nvidia/gpu-operator -n gpu-operator --reuse-values --set nfd.enabled=true", "kubectl describe clusterpolicy "+s.policy)
@@ -188,4 +194,15 @@ func (s *Stack) policySays() (reason, message string) {
 func disabled(policy *unstructured.Unstructured, part string) bool {
 	on, found, err := unstructured.NestedBool(policy.Object, "spec", part, "enabled")
 	return found && err == nil && !on
+}
+
+// defaultWorkload is what the GPUs of nodes are given to that do not say it; empty where the GPU
+// Operator knows containers alone.
+func defaultWorkload(policy *unstructured.Unstructured) string {
+	on, _, err := unstructured.NestedBool(policy.Object, "spec", "sandboxWorkloads", "enabled")
+	if err != nil || !on {
+		return ""
+	}
+	kind, _, _ := unstructured.NestedString(policy.Object, "spec", "sandboxWorkloads", "defaultWorkload") //nolint:errcheck // what is no text is no workload
+	return kind
 }

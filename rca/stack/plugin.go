@@ -46,6 +46,9 @@ func (s *Stack) pluginPod(n *view.Node, pod *corev1.Pod) *Finding {
 	if kind, name := absent(l.words); name != "" {
 		return s.withoutVolume(pod, l, kind, name)
 	}
+	if f := s.sharing(n, pod); f != nil && l.loops {
+		return f
+	}
 	f := s.finding(Plugin, Failed, diagnosis.DevicePluginDown, "has GPUs and offers none: its device plugin fails at "+orReady(l), podRef(pod), orReady(l), l.claims...)
 	if l.told {
 		f.Certainty = diagnosis.Likely
@@ -165,10 +168,22 @@ func (s *Stack) mendPlugin(n *view.Node, pod *corev1.Pod, l look) Mend {
 	case strings.Contains(l.words, "Image"):
 		m.Title = "let " + n.Name + " pull the device plugin's image"
 	}
+	if l.loops && s.mayLackInstances(n) {
+		m.Steps = []string{"see what it says: by strategy single it ends where MIG is on and no instance is made, as where MIG was switched on before the GPU Operator came", "let MIG manager onto the node then, which lays the GPUs out"}
+		m.Commands = append(m.Commands, "kubectl label node "+n.Name+" "+deploys+"mig-manager=true "+view.LabelMIGConfig+"=all-disabled --overwrite  # where it says so; or all-1g.5gb and the like, as its GPUs are called")
+	}
 	if m.Unproven == "" && l.where == "" {
 		m.Unproven = "only its log tells why it announces nothing"
 	}
 	return m
+}
+
+// mayLackInstances: by strategy single, device plugin and GPU feature discovery both end where MIG is
+// on without instances (k8s-device-plugin internal/rm), so nothing labels the node as capable of
+// MIG, and MIG manager, which goes by that, is not let on it.
+func (s *Stack) mayLackInstances(n *view.Node) bool {
+	labeller := s.podOf(n, features)
+	return s.strategy == "single" && n.Labels[deploys+"mig-manager"] == "" && n.Labels["nvidia.com/mig.capable"] == "" && labeller != nil && s.look(labeller).loops
 }
 
 func firstContainer(p *corev1.Pod) string {

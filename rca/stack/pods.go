@@ -40,7 +40,8 @@ func (s *Stack) look(p *corev1.Pod) look {
 		began = p.Status.StartTime.Time
 	}
 	if p.Spec.NodeName == "" {
-		return look{state: Failed, words: "not scheduled: " + view.Quotable(scheduled(p), maxWords), since: p.CreationTimestamp.Time, claims: []diagnosis.Claim{diagnosis.That("spec.nodeName", "", diagnosis.Absent, "")}}
+		words, claims := scheduled(p)
+		return look{state: Failed, words: "not scheduled: " + view.Quotable(words, maxWords), since: p.CreationTimestamp.Time, claims: append(claims, diagnosis.That("spec.nodeName", "", diagnosis.Absent, ""))}
 	}
 	for _, c := range p.Status.InitContainerStatuses {
 		done := c.State.Terminated != nil && c.State.Terminated.ExitCode == 0
@@ -128,13 +129,13 @@ func says(reason, message string) string {
 	return reason + ": " + message
 }
 
-func scheduled(p *corev1.Pod) string {
+func scheduled(p *corev1.Pod) (words string, claims []diagnosis.Claim) {
 	for _, c := range p.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Message != "" {
-			return c.Message
+			return c.Message, []diagnosis.Claim{diagnosis.That("status.conditions[type=PodScheduled].message", "", diagnosis.Is, c.Message)}
 		}
 	}
-	return "the scheduler has not spoken"
+	return "the scheduler has not spoken", nil
 }
 
 func ready(p *corev1.Pod) bool {

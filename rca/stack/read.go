@@ -7,6 +7,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 
 	"github.com/unpend/unpend/rca/diagnosis"
@@ -25,10 +26,14 @@ type Stack struct {
 	refused, unstarted map[string]*corev1.Event
 	upgrades           map[string]*corev1.Event // by node, the newest word of the driver's upgrade
 	runtimes           map[string]bool
+	operator           *corev1.Pod       // the GPU Operator itself; nil: it is not there
 	policy             string            // name of the ClusterPolicy; empty: there is none
 	plain              bool              // it has the GPU Operator install no device plugin
+	strategy           string            // by which it has instances of GPUs named
+	workload           string            // what it gives the GPUs of nodes to that do not say it; empty: to containers
 	offered            map[string]string // by node: a slice that lists devices of NVIDIA's DRA driver
 	found              map[*view.Node]*Finding
+	unlookedAny        *bool // what Unlooked says, once it was asked
 }
 
 // set is a DaemonSet of the stack, ready to be asked about nodes.
@@ -54,6 +59,9 @@ func read(w *view.Cluster) *Stack {
 		s.sets[r], s.byName[ds.Namespace+"/"+ds.Name] = append(s.sets[r], one), one
 	}
 	for _, p := range st.Pods {
+		if isOperator(p) && !view.Ended(p) && (s.operator == nil || ready(p)) {
+			s.operator = p
+		}
 		if p.Spec.NodeName == "" && !view.Ended(p) {
 			if name := boundFor(p); name != "" {
 				s.unbound[name] = append(s.unbound[name], p)
@@ -68,7 +76,8 @@ func read(w *view.Cluster) *Stack {
 	}
 	for _, p := range st.ClusterPolicies {
 		if s.policy == "" {
-			s.policy, s.plain = p.GetName(), disabled(p, "devicePlugin")
+			s.policy, s.plain, s.workload = p.GetName(), disabled(p, "devicePlugin"), defaultWorkload(p)
+			s.strategy, _, _ = unstructured.NestedString(p.Object, "spec", "mig", "strategy") //nolint:errcheck // what is no text is no strategy
 		}
 	}
 	for _, slice := range st.ResourceSlices {

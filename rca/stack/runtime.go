@@ -94,11 +94,20 @@ func (s *Stack) configure(n *view.Node) Mend {
 		return s.configureGKE(n, m)
 	}
 	version := n.Status.NodeInfo.KubeletVersion
+	if strings.HasPrefix(n.Status.NodeInfo.OSImage, "Talos") {
+		m.Steps = []string{"build NVIDIA's driver and container toolkit into the machine's image: they are system extensions of Talos", "name its runtime in the pods (RuntimeClass nvidia), or have it be the default: machine.files, /etc/cri/conf.d/20-customization.part"}
+		m.Commands = []string{"talosctl -n " + n.Name + " get extensions", "talosctl -n " + n.Name + " read /proc/driver/nvidia/version"}
+		return m
+	}
 	switch runtime, _, _ := strings.Cut(n.Status.NodeInfo.ContainerRuntimeVersion, ":"); {
 	case strings.Contains(version, "+k3s"):
 		m.Commands = []string{"# on the machine: k3s finds NVIDIA's runtime by itself once the toolkit is installed, when it starts", "systemctl restart k3s k3s-agent"}
 	case strings.Contains(version, "+rke2"):
 		m.Commands = []string{"# on the machine: RKE2 finds NVIDIA's runtime by itself once the toolkit is installed, when it starts", "systemctl restart rke2-server rke2-agent"}
+	case strings.Contains(version, "+k0s"):
+		m.Commands = []string{"# on the machine: k0s reads what is in that folder when it starts", "nvidia-ctk runtime configure --runtime=containerd --config=/etc/k0s/containerd.d/nvidia.toml --set-as-default && systemctl restart k0sworker"}
+	case n.Labels["microk8s.io/cluster"] == "true":
+		m.Commands = []string{"# on the machine: MicroK8s makes containerd's configuration from a template when it starts; what is written beside it is lost", "nvidia-ctk runtime configure --runtime=containerd --config=/var/snap/microk8s/current/args/containerd-template.toml --set-as-default && snap restart microk8s.daemon-containerd"}
 	case runtime == "cri-o":
 		m.Commands = []string{"# on the machine:", "nvidia-ctk runtime configure --runtime=crio --set-as-default && systemctl restart crio"}
 	case runtime == "docker":

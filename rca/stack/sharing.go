@@ -22,14 +22,20 @@ const mpsCapable = "nvidia.com/mps.capable"
 // daemon that has no pod on the node (k8s-device-plugin internal/plugin/mps.go). Its chart
 // installs the daemon's DaemonSet also where nobody asks for MPS, so that alone says nothing.
 func (s *Stack) sharing(n *view.Node, pod *corev1.Pod) *Finding {
+	from := s.sharesByMPS(n, pod)
+	if from == "" || s.podOf(n, mps) != nil {
+		return nil
+	}
+	if len(s.sets[mps]) == 0 {
+		return s.withoutMPS(n, pod, from)
+	}
 	i := slices.IndexFunc(s.sets[mps], func(d *set) bool { return d.Namespace == pod.Namespace })
-	if i < 0 || s.podOf(n, mps) != nil {
+	if i < 0 {
 		return nil
 	}
 	d := s.sets[mps][i]
 	m := d.misses(n)
-	from := s.sharesByMPS(n, pod)
-	if m.none() || from == "" {
+	if m.none() {
 		return nil
 	}
 	f := s.finding(Registration, KeptOff, diagnosis.GPUStackNotOnNode, fmt.Sprintf("has GPUs and offers none: its device plugin waits for the MPS daemon, and %s/%s has no pod there: %s", d.Namespace, d.Name, d.text(n, m)), d.ref(), d.text(n, m), d.claims(n, m)...)
@@ -43,6 +49,25 @@ func (s *Stack) sharing(n *view.Node, pod *corev1.Pod) *Finding {
 	}
 	mend.Unproven = "nobody knows how the GPUs of " + n.Name + " are shared before they are announced"
 	f.Mends = []Mend{mend}
+	return f
+}
+
+// withoutMPS: the same, where nobody has installed the daemon: the chart of the device plugin and the
+// GPU Operator bring it, a DaemonSet made by hand does not, and there the plugin does not even
+// start (it wants --mps-root; k8s-device-plugin cmd/nvidia-device-plugin).
+func (s *Stack) withoutMPS(n *view.Node, pod *corev1.Pod, from string) *Finding {
+	l := s.look(pod)
+	f := s.finding(Plugin, Missing, diagnosis.DevicePluginDown, "has GPUs and offers none: its device plugin is to share them by MPS, and no MPS daemon is installed: it is "+orReady(l), from, "shares GPUs by MPS", diagnosis.That("data", "", diagnosis.Contains, "mps:"))
+	f.Certainty = diagnosis.Likely // that it stops for this, only its log says
+	f.Evidence = append(f.Evidence, diagnosis.Fact(podRef(pod), orReady(l)+"; no DaemonSet is the MPS daemon", append(l.claims, diagnosis.That("spec.template.spec.containers", "", diagnosis.ContainsNot, view.MPSName).Of("DaemonSet/*"))...))
+	_, at, _ := strings.Cut(from, "/")
+	space, name, _ := strings.Cut(at, "/")
+	f.Mends = []Mend{{Kind: diagnosis.RepairDeviceStack, Title: "install the MPS daemon beside the device plugin, or have ConfigMap " + at + " share GPUs by timeSlicing", Risk: diagnosis.MediumRisk, Minutes: 10,
+		Steps: []string{"have the device plugin come by its chart, which brings the daemon and GPU feature discovery; or write timeSlicing for mps in the ConfigMap: no limit of memory is kept then"},
+		Commands: []string{fmt.Sprintf("kubectl -n %s logs %s --tail=50  # says what it wants of MPS", pod.Namespace, pod.Name),
+			fmt.Sprintf("kubectl -n %s edit configmap %s  # timeSlicing for mps; then delete the pod %s", space, name, pod.Name),
+			fmt.Sprintf("helm upgrade -i nvdp nvdp/nvidia-device-plugin --repo https://nvidia.github.io/k8s-device-plugin -n %s --set config.name=%s --set gfd.enabled=true  # in its place: delete the DaemonSet made by hand first", pod.Namespace, name)},
+		Unproven: "nobody knows how the GPUs of " + n.Name + " are shared before they are announced"}}
 	return f
 }
 
@@ -70,12 +95,26 @@ func (s *Stack) configOf(pod *corev1.Pod) *corev1.ConfigMap {
 			continue
 		}
 		for _, cm := range s.w.State.ConfigMaps {
-			if cm.Namespace == pod.Namespace && cm.Name == v.ConfigMap.Name && len(cm.Data) > 0 {
+			if cm.Namespace == pod.Namespace && cm.Name == v.ConfigMap.Name && configures(cm) {
 				return cm
 			}
 		}
 	}
 	return nil
+}
+
+// configures says whether a ConfigMap is one of configurations of the device plugin, and not of
+// scripts beside it: each has its version.
+func configures(cm *corev1.ConfigMap) bool {
+	for _, entry := range cm.Data {
+		var c struct {
+			Version string `json:"version"`
+		}
+		if yaml.Unmarshal([]byte(entry), &c) == nil && c.Version != "" {
+			return true
+		}
+	}
+	return false
 }
 
 // pluginEntry is the entry of the device plugin's configuration that is in force on the node:

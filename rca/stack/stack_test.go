@@ -17,6 +17,25 @@ import (
 
 func quantity(n int64) *resource.Quantity { return resource.NewQuantity(n, resource.DecimalSI) }
 
+// operatorPod is the GPU Operator's own, Ready where it has a node.
+func operatorPod(node string) *corev1.Pod {
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ops", Name: "gpu-operator-1", Labels: map[string]string{"app": "gpu-operator"}}, Spec: corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{Name: "gpu-operator"}}}}
+	if node != "" {
+		p.Status = corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{{Name: "gpu-operator", Ready: true}}}
+	}
+	return p
+}
+
+// pulls is of a driver whose image is not found.
+func pulls(p *corev1.Pod) {
+	p.Status = corev1.PodStatus{Phase: corev1.PodPending, ContainerStatuses: []corev1.ContainerStatus{{Name: "nvidia-driver-ctr", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}}}}}
+}
+
+// policy gives the cluster a ClusterPolicy.
+func (l *lab) policy(spec map[string]any) {
+	l.ClusterPolicies = []*unstructured.Unstructured{{Object: map[string]any{"metadata": map[string]any{"name": "cluster-policy"}, "spec": spec}}}
+}
+
 // What is wrong with one node, and what it is called; each row breaks one thing of a node
 // whose stack is whole otherwise.
 func TestStates(t *testing.T) {
@@ -63,6 +82,57 @@ func TestStates(t *testing.T) {
 			l.Pods = append(l.Pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: "held"}, Spec: corev1.PodSpec{NodeName: "n", Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{view.WholeGPU: *quantity(1)}}}}}, Status: corev1.PodStatus{Phase: corev1.PodRunning}})
 		}, Driver, Waiting, diagnosis.DriverNotReady, "cannot upgrade its driver while 1 pod of users holds it", "evict ml/held"},
 		"given to virtual machines": {func(_ *lab, n *corev1.Node) { n.Labels[workloadKind] = "vm-passthrough" }, Labels, KeptOff, diagnosis.GPUStackNotOnNode, "gives its GPUs to virtual machines", workloadKind + "=container"},
+		"given to virtual machines by default": {func(l *lab, n *corev1.Node) {
+			delete(n.Labels, deployPlugin)
+			n.Labels[view.GPULabels[0]] = "true"
+			l.policy(map[string]any{"sandboxWorkloads": map[string]any{"enabled": true, "defaultWorkload": "vm-passthrough"}})
+		}, Labels, KeptOff, diagnosis.GPUStackNotOnNode, "the GPU Operator's default is vm-passthrough", workloadKind + "=container"},
+		"and that is switched off": {func(l *lab, n *corev1.Node) {
+			delete(n.Labels, deployPlugin)
+			n.Labels[view.GPULabels[0]] = "true"
+			l.policy(map[string]any{"sandboxWorkloads": map[string]any{"enabled": false, "defaultWorkload": "vm-passthrough"}})
+		}, Labels, Missing, diagnosis.GPUStackNotOnNode, "has not labelled it", deployPlugin + "=true"},
+		"the operator has no node": {func(l *lab, n *corev1.Node) {
+			l.DaemonSets, n.Labels = nil, map[string]string{view.GPULabels[0]: "true"}
+			l.Pods = append(l.Pods, operatorPod(""))
+		}, Installed, Failed, diagnosis.GPUStackMissing, "does not run: not scheduled", "unpend why pod/gpu-operator-1 -n ops"},
+		"the operator crashes": {func(l *lab, n *corev1.Node) {
+			l.DaemonSets, n.Labels = nil, map[string]string{view.GPULabels[0]: "true"}
+			l.Pods = append(l.Pods, operatorPod("n"))
+			l.Pods[0].Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "gpu-operator", RestartCount: 9, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}}}
+		}, Installed, Failed, diagnosis.GPUStackMissing, "does not run: gpu-operator CrashLoopBackOff", "logs gpu-operator-1 --previous"},
+		"the operator has no policy": {func(l *lab, n *corev1.Node) {
+			l.DaemonSets, n.Labels = nil, map[string]string{view.GPULabels[0]: "true"}
+			l.Pods = append(l.Pods, operatorPod("n"))
+		}, Installed, Missing, diagnosis.GPUStackMissing, "no ClusterPolicy", "alm-examples"},
+		"the policy makes nothing": {func(l *lab, n *corev1.Node) {
+			l.DaemonSets, n.Labels = nil, map[string]string{view.GPULabels[0]: "true"}
+			l.Pods = append(l.Pods, operatorPod("n"))
+			l.policy(map[string]any{})
+		}, Installed, Missing, diagnosis.GPUStackMissing, "no device plugin is installed", "see why the GPU Operator makes no DaemonSets"},
+		"no driver is precompiled": {func(l *lab, _ *corev1.Node) {
+			l.pod(driver, "n", pulls)
+			l.Pods[0].Labels = map[string]string{"nvidia.com/precompiled": "true"}
+		}, Driver, Failed, diagnosis.DriverNotReady, "ImagePullBackOff", `{"driver":{"usePrecompiled":false,`},
+		"nor for an NVIDIADriver": {func(l *lab, _ *corev1.Node) {
+			l.policy(map[string]any{"driver": map[string]any{"usePrecompiled": true}})
+			l.sets[driver].OwnerReferences = []metav1.OwnerReference{{Kind: "NVIDIADriver", Name: "gold", Controller: new(true)}}
+			l.pod(driver, "n", pulls)
+		}, Driver, Failed, diagnosis.DriverNotReady, "ImagePullBackOff", `patch nvidiadriver gold --type=merge -p '{"spec":{"usePrecompiled":false`},
+		"an image of another kind": {func(l *lab, _ *corev1.Node) {
+			l.policy(map[string]any{"driver": map[string]any{"usePrecompiled": true}})
+			l.pod(driver, "n", pulls)
+			l.Pods[0].Labels = map[string]string{"nvidia.com/precompiled": "false"}
+		}, Driver, Failed, diagnosis.DriverNotReady, "ImagePullBackOff", `{"driver":{"version":"VERSION"}}`},
+		"built for the kernel before": {func(l *lab, n *corev1.Node) {
+			n.Labels[kernelLabel], n.Status.NodeInfo.KernelVersion = "5.14.0-1.x86_64", "5.14.0-2.x86_64"
+			l.pod(driver, "n", pulls)
+			l.pod(discovery, "n", nil)
+		}, Driver, Failed, diagnosis.DriverNotReady, "labelled it for kernel 5.14.0-1.x86_64, and it runs 5.14.0-2.x86_64", "delete pod nfd-worker-n"},
+		"of a name that labels cannot have": {func(l *lab, n *corev1.Node) {
+			n.Labels[kernelLabel], n.Status.NodeInfo.KernelVersion = "5.14.0-1.x86_64_rt", "5.14.0-1.x86_64+rt"
+			l.pod(driver, "n", pulls)
+		}, Driver, Failed, diagnosis.DriverNotReady, "ImagePullBackOff", "name a driver image"},
 		"plugin waits for room": {func(l *lab, _ *corev1.Node) {
 			l.pod(driver, "n", nil)
 			l.pod(toolkit, "n", nil)
@@ -97,7 +167,7 @@ func TestHardware(t *testing.T) {
 		"node.kubernetes.io/instance-type=a3-highgpu-8g": true, "node.kubernetes.io/instance-type=n1-standard-4": false, "node.kubernetes.io/instance-type=Standard_NC24ads_A100_v4": true, "node.kubernetes.io/instance-type=Standard_NV4as_v4": false,
 		"node.kubernetes.io/instance-type=Standard_ND96isr_MI300X_v5": false, "node.kubernetes.io/instance-type=Standard_NP10s": false, "node.kubernetes.io/instance-type=Standard_NV36ads_A10_v5": true, "karpenter.azure.com/sku-gpu-count=0": false,
 		"karpenter.azure.com/sku-gpu-count=2": true, "cloud.google.com/gke-accelerator=nvidia-l4": true, "kubernetes.azure.com/accelerator=nvidia": true, "accelerator=amd": false, "feature.node.kubernetes.io/pci-0300_10de.present=true": true,
-		"feature.node.kubernetes.io/pci-1002.present=true": false, "nvidia.com/gpu.present=false": false, "eks.amazonaws.com/instance-gpu-name=l4": true,
+		"feature.node.kubernetes.io/pci-1002.present=true": false, "nvidia.com/gpu.present=false": false, "extensions.talos.dev/nvidia-container-toolkit-lts=1": true, "extensions.talos.dev/iscsi-tools=1": false, "eks.amazonaws.com/instance-gpu-name=l4": true,
 	} {
 		key, value, _ := strings.Cut(label, "=")
 		l := newLab()

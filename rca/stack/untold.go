@@ -13,11 +13,15 @@ import (
 
 // Untold is for a node of which nothing says whether its machine has a GPU, in a cluster where
 // nothing says so of any: a device plugin is installed, goes by labels that only node feature
-// discovery writes, and nobody looks. Whether there is a GPU only a person knows. nil where
-// something has looked, or the machine's type is told, and where what would tell was not read.
+// discovery writes, and nobody looks; or it is there, and sees none. Whether there is a GPU only a
+// person knows. nil where something has looked, or the machine's type is told, and where what
+// would tell was not read.
 func (s *Stack) Untold(n *view.Node) *Finding {
-	if s.w.HasGPUs() || s.notSeen() != "" || !s.unlooked(n) || machineTold(n) || s.podOf(n, plugin) != nil || s.podOf(n, discovery) != nil {
+	if s.w.HasGPUs() || s.notSeen() != "" || !s.unlooked(n) || machineTold(n) || s.podOf(n, discovery) != nil {
 		return nil
+	}
+	if pod := s.podOf(n, plugin); pod != nil {
+		return s.blind(n, pod)
 	}
 	d := s.serving(n)
 	if d == nil {
@@ -32,13 +36,54 @@ func (s *Stack) Untold(n *view.Node) *Finding {
 		why = "which has no pod there"
 	}
 	says := fmt.Sprintf("may have GPUs that nobody has looked for: the device plugin %s/%s goes by labels that node feature discovery writes, %s: %s", d.Namespace, d.Name, why, d.text(n, m))
-	f := s.finding(Discovery, Unseen, diagnosis.GPUStackNotOnNode, says, n.Ref(), "no label of node feature discovery, a cloud or an autoscaler says whether its machine has a GPU",
-		diagnosis.That("keys("+diagnosis.Labels+")", "", diagnosis.NoneBegins, nfdLabels))
+	f := s.finding(Discovery, Unseen, diagnosis.GPUStackNotOnNode, says, n.Ref(), untold, notLooked())
 	f.Certainty = diagnosis.Possible
 	f.Evidence = append(f.Evidence, diagnosis.Fact(d.ref(), d.text(n, m), d.claims(n, m)...))
 	f.Mends = []Mend{{Kind: diagnosis.RepairDeviceStack, Title: "install node feature discovery, or label " + n.Name + " by hand if its machine has a GPU", Risk: diagnosis.LowRisk, Minutes: 5,
 		Steps:    []string{"see on the machine whether it has an NVIDIA GPU", "have node feature discovery tell: with the plugin's chart gfd.enabled=true, with the GPU Operator nfd.enabled=true"},
 		Commands: s.lookFor(n, d), Unproven: "nothing tells whether the machine of " + n.Name + " has a GPU"}}
+	return f
+}
+
+const untold = "no label of node feature discovery, a cloud or an autoscaler says whether its machine has a GPU"
+
+func notLooked() diagnosis.Claim {
+	return diagnosis.That("keys("+diagnosis.Labels+")", "", diagnosis.NoneBegins, nfdLabels)
+}
+
+// Unlooked says whether there is a node of which nothing says whether its machine has a GPU.
+func (s *Stack) Unlooked() bool {
+	if s.unlookedAny == nil {
+		s.unlookedAny = new(slices.ContainsFunc(s.w.SortedNodes(), func(n *view.Node) bool { return s.Untold(n) != nil }))
+	}
+	return *s.unlookedAny
+}
+
+// blind: the device plugin has a pod on the node that sees no GPU, and runs by the node's own
+// runtime. A machine without a GPU looks the same as one whose runtime hands none out.
+func (s *Stack) blind(n *view.Node, pod *corev1.Pod) *Finding {
+	l := s.look(pod)
+	if !s.bare(n, pod) {
+		return nil
+	}
+	does := "runs there and announces none"
+	switch {
+	case l.state == "" && s.since(l.since) > kubeletTime:
+	case l.loops && !strings.Contains(l.words, "Image"):
+		does = "crashes there"
+	default:
+		return nil
+	}
+	f := s.finding(Runtime, Unseen, diagnosis.RuntimeNotConfigured, "may have GPUs that its device plugin does not see: it "+does, n.Ref(), untold, notLooked())
+	f.Certainty = diagnosis.Possible
+	f.Evidence = append(f.Evidence, diagnosis.Fact(podRef(pod), orReady(l)+"; no runtimeClassName", append(l.claims, diagnosis.That("spec.runtimeClassName", "", diagnosis.Absent, ""))...))
+	m := s.configure(n)
+	m.Title = "see whether " + n.Name + " has a GPU, and have its container runtime hand it out"
+	m.Steps = append([]string{"see what the device plugin says, and that nvidia-smi works on the machine: without a GPU or its driver no runtime helps"}, m.Steps...)
+	m.Commands = append([]string{fmt.Sprintf("kubectl -n %s logs %s --tail=50", pod.Namespace, pod.Name)}, m.Commands...)
+	m.Commands = append(m.Commands, fmt.Sprintf("kubectl -n %s delete pod %s  # its DaemonSet makes it again, and it looks when it starts", pod.Namespace, pod.Name))
+	m.Unproven = "nothing tells whether the machine of " + n.Name + " has a GPU"
+	f.Mends = []Mend{m}
 	return f
 }
 

@@ -1,11 +1,13 @@
 package stack
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -24,6 +26,33 @@ var virtual = &maker{
 	install: func(string) []string {
 		return []string{`kubectl patch clusterpolicy cluster-policy --type=merge -p '{"spec":{"sandboxWorkloads":{"enabled":true},"sandboxDevicePlugin":{"enabled":true}}}'`}
 	},
+}
+
+// sandboxed: the GPU Operator gives the node's GPUs to virtual machines, by the node's label or,
+// where it has none, by the policy's default (gpu-operator controllers/state_manager.go). Who holds
+// them for machines loses them when they are given back.
+func (s *Stack) sandboxed(n *view.Node) *Finding {
+	kind, fact, ref, claims := n.Labels[workloadKind], "label "+workloadKind+"=", n.Ref(), n.Labelled(workloadKind)
+	says := "gives its GPUs to virtual machines: label " + workloadKind + "=" + kind
+	if kind == "" {
+		if n.Labels[deployPlugin] != "" || !knownGPU(n) {
+			return nil
+		}
+		kind, fact, ref, claims = s.workload, "spec.sandboxWorkloads.defaultWorkload is ", "ClusterPolicy/"+s.policy, []diagnosis.Claim{diagnosis.That("spec.sandboxWorkloads.defaultWorkload", "", diagnosis.Is, s.workload)}
+		says = fmt.Sprintf("gives its GPUs to virtual machines: it has no label %s, and the GPU Operator's default is %s", workloadKind, kind)
+	}
+	if !strings.HasPrefix(kind, otherWorkload) {
+		return nil
+	}
+	f := s.finding(Labels, KeptOff, diagnosis.GPUStackNotOnNode, says, ref, fact+kind, claims...)
+	m := s.relabel(n, workloadKind, "container", "it is given to containers")
+	if held := holding(n, forMachines); len(held) > 0 {
+		m.Risk = diagnosis.HighRisk
+		m.Steps = append([]string{"see that " + view.PodList(held) + " may end first: " + holdText(len(held)) + " GPUs of the node for virtual machines, which are taken away"}, m.Steps...)
+		f.Evidence = append(f.Evidence, diagnosis.Fact(n.Ref(), "GPUs are held there for virtual machines by "+view.PodList(held), heldBy(n, held)...))
+	}
+	f.Mends = []Mend{m}
+	return f
 }
 
 // machineValidator writes on the node what the plugin for virtual machines waits for.

@@ -2,6 +2,7 @@ package view
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -17,6 +18,8 @@ type Sign struct {
 	diagnosis.Evidence
 	// Count is how many, where it says so; 0 where it does not.
 	Count int64
+	// Meant says that it tells what the machine was made for, and not what it has.
+	Meant bool
 }
 
 // Labels that say that a node has NVIDIA GPUs before anything of NVIDIA's runs there: of
@@ -48,7 +51,7 @@ func (v *Node) Hardware() []Sign {
 func (v *Node) findSigns() []Sign {
 	out := []Sign{}
 	note := func(ref, fact string, count int64, claim diagnosis.Claim) {
-		out = append(out, Sign{diagnosis.Fact(ref, fact, claim), count})
+		out = append(out, Sign{Evidence: diagnosis.Fact(ref, fact, claim), Count: count})
 	}
 	label := func(key, value string, count int64) {
 		note(v.Ref(), "label "+key+"="+value, count, diagnosis.That(diagnosis.Labels, key, diagnosis.Is, value))
@@ -102,7 +105,26 @@ func (v *Node) findSigns() []Sign {
 	if len(out) == 0 && !none && v.Labels["nvidia.com/gpu.present"] == "true" { // a person may have written it
 		label("nvidia.com/gpu.present", "true", 0)
 	}
+	if key := v.talosDriver(); len(out) == 0 && !none && key != "" {
+		label(key, v.Labels[key], 0)
+		out[0].Meant = true
+	}
 	return out
+}
+
+// talosDriver is the label by which Talos says that NVIDIA's driver or toolkit is built into the
+// machine's image (Talos: system extensions); empty for none.
+func (v *Node) talosDriver() string {
+	var keys []string
+	for key := range v.Labels {
+		if strings.HasPrefix(key, "extensions.talos.dev/") && strings.Contains(key, "nvidia") {
+			keys = append(keys, key)
+		}
+	}
+	if len(keys) == 0 {
+		return ""
+	}
+	return slices.Min(keys)
 }
 
 func (v *Node) instanceType() (key, value string) {

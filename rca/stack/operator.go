@@ -1,0 +1,52 @@
+package stack
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// operatorName is the container, and the label app of the pods, of the GPU Operator itself, by its
+// chart and on OpenShift alike (gpu-operator deployments, bundle).
+const operatorName = "gpu-operator"
+
+// operatorDown: the GPU Operator is installed, makes none of its DaemonSets, and is not there to make
+// them: its own pod does not run, or it has no ClusterPolicy to go by. Nil where it runs, where it
+// is not installed, and where what it goes by was not read.
+func (s *Stack) operatorDown(n *view.Node) *Finding {
+	pod := s.operator
+	if pod == nil {
+		return nil
+	}
+	until := "the GPU Operator has installed what announces the GPUs of " + n.Name
+	if l := s.look(pod); l.state != "" {
+		f := s.finding(Installed, Failed, diagnosis.GPUStackMissing, "has GPUs, and the GPU Operator, which installs what announces them, does not run: "+orReady(l), podRef(pod), orReady(l), append(l.claims, noPlugin()...)...)
+		m := Mend{Kind: diagnosis.RepairDeviceStack, Title: "have the GPU Operator's own pod run: " + pod.Namespace + "/" + pod.Name, Until: until, Risk: diagnosis.LowRisk, Minutes: 15,
+			Commands: []string{fmt.Sprintf("kubectl -n %s describe pod %s", pod.Namespace, pod.Name)}}
+		if pod.Spec.NodeName == "" {
+			m.Steps = []string{"see what keeps it from every node: where its own spec asks for less than its pod, the namespace or a webhook has added it"}
+			m.Commands = append(m.Commands, fmt.Sprintf("kubectl unpend why pod/%s -n %s", pod.Name, pod.Namespace), "kubectl get namespace "+pod.Namespace+" -o yaml  # openshift.io/node-selector is for every pod of it")
+		} else {
+			m.Commands = append(m.Commands, fmt.Sprintf("kubectl -n %s logs %s --previous --tail=50", pod.Namespace, pod.Name))
+		}
+		f.Mends = []Mend{m}
+		return f
+	}
+	if s.policy != "" || s.unread("ClusterPolicy") != "" || len(s.w.State.GPUClusters) > 0 {
+		return nil
+	}
+	f := s.finding(Installed, Missing, diagnosis.GPUStackMissing, "has GPUs, and the GPU Operator has no ClusterPolicy that tells it what to install", podRef(pod), "it runs, and there is no ClusterPolicy",
+		diagnosis.That("", "", diagnosis.Absent, "").Of("ClusterPolicy/*"))
+	f.Mends = []Mend{{Kind: diagnosis.RepairDeviceStack, Title: "make a ClusterPolicy, by which the GPU Operator installs what announces the GPUs of " + n.Name, Until: until, Risk: diagnosis.LowRisk, Minutes: 15,
+		Commands: []string{"kubectl -n " + pod.Namespace + " get csv -o jsonpath='{.items[0].metadata.annotations.alm-examples}' | jq '.[0]' > clusterpolicy.json  # on OpenShift; elsewhere its chart makes one", "kubectl apply -f clusterpolicy.json", "kubectl get clusterpolicy -w"}}}
+	return f
+}
+
+// isOperator says whether a pod is the GPU Operator.
+func isOperator(p *corev1.Pod) bool {
+	return p.Labels["app"] == operatorName && slices.ContainsFunc(p.Spec.Containers, func(c corev1.Container) bool { return c.Name == operatorName })
+}
