@@ -86,3 +86,66 @@ func TestAutoscalersThatStandStill(t *testing.T) {
 		"events unread": {func(w *rcatest.World) { halted(w, wide); w.Unread["Event"] = "x" }, ""},
 	})
 }
+
+// A machine that joined and is not Karpenter's to it is stuck, and a node is kept shut by taints that
+// somebody was to take off.
+func TestMachinesThatJoinedAndCannotBeUsed(t *testing.T) {
+	launched, registered := condition("Launched", "True", "Launched", "", time.Hour), condition("Registered", "True", "Registered", "", time.Hour)
+	run(t, map[string]row{
+		"not its own": {func(w *rcatest.World) {
+			machine(w, time.Minute, "", launched, condition("Registered", "False", "UnregisteredTaintNotFound", "no taint", 0))
+		}, "ScaleUpStuck likely: the machine of NodeClaim gpu-abcde joined, and Karpenter does not take it for its own: UnregisteredTaintNotFound: no taint"},
+		"waited for": {func(w *rcatest.World) {
+			machine(w, time.Minute, "", launched, condition("Registered", "Unknown", "NodeNotFound", "no node", 0))
+		}, "ScalingUp likely: Karpenter is bringing a node: NodeClaim gpu-abcde has not registered yet"},
+	})
+	shut := corev1.Taint{Key: "node.cloudprovider.kubernetes.io/uninitialized", Value: "true", Effect: corev1.TaintEffectNoSchedule}
+	g := of(t, func(w *rcatest.World) {
+		machine(w, time.Hour, "new", launched, registered, condition("Initialized", "Unknown", "KnownEphemeralTaintsExist", "", time.Hour))
+		w.NodeClaims[0].Object["spec"].(map[string]any)["startupTaints"] = []any{map[string]any{"key": "own", "effect": "NoSchedule"}}
+		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "new"}}
+		for _, t := range []corev1.Taint{{Key: "own", Effect: corev1.TaintEffectNoSchedule}, {Key: "own", Effect: corev1.TaintEffectNoExecute}, {Key: "other", Effect: corev1.TaintEffectNoSchedule}, shut} {
+			n.Spec.Taints = append(n.Spec.Taints, t)
+		}
+		w.Nodes = append(w.Nodes, n)
+	})
+	if len(g.Kept) != 2 || g.Kept[0].Effect != corev1.TaintEffectNoSchedule || g.Kept[1] != shut {
+		t.Errorf("kept by %v", g.Kept)
+	}
+}
+
+// What no fresh node has as the autoscaler knows them, one may have: of a group at zero nobody knows,
+// and a group's own node shows it where it would hold the pod with nobody on it.
+func TestFreshNodesThatWouldDo(t *testing.T) {
+	const lacks = "pod didn't trigger scale-up: 1 Insufficient nvidia.com/gpu"
+	const says1 = "AutoscalerCannotHelp likely: no fresh node of any group, as the cluster autoscaler knows them, has the nvidia.com/gpu that the pod asks for (1 Insufficient nvidia.com/gpu)"
+	at := func(w *rcatest.World, cpu string, target int) {
+		n := member(w, "g", "gpu", true)
+		n.Status.Allocatable[corev1.ResourceCPU] = rcatest.List("x", cpu)["x"]
+		asks := rcatest.List("nvidia.com/gpu", "1")
+		asks[corev1.ResourceCPU] = rcatest.List("x", "2")["x"]
+		w.Asking(asks)
+		status(w, 0, grown("gpu", target, ""))
+		says(w, scaling.ClusterAutoscaler, "NotTriggerScaleUp", lacks, 0)
+	}
+	run(t, map[string]row{
+		"as its node shows":   {func(w *rcatest.World) { at(w, "2", 1) }, says1 + "; a node of group gpu offers as many, which it does not count on"},
+		"too small a machine": {func(w *rcatest.World) { at(w, "1", 1) }, says1},
+		"it may have no more": {func(w *rcatest.World) { at(w, "2", 3) }, says1},
+	})
+}
+
+// Rules over zones are held against machines like those that are there.
+func TestNeighboursOfFreshNodes(t *testing.T) {
+	const looked = "AutoscalerCannotHelp likely: the cluster autoscaler brings no node: it takes a fresh one for one like those that its group has, and there the pod's affinity or spread would not be met"
+	apart := func(w *rcatest.World, key, text string) {
+		w.Wait.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{TopologyKey: corev1.LabelHostname}, {TopologyKey: key}}}}
+		status(w, 0, grown("gpu", 1, ""))
+		says(w, scaling.ClusterAutoscaler, "NotTriggerScaleUp", "pod didn't trigger scale-up: 1 node(s) didn't match "+text, 0)
+	}
+	run(t, map[string]row{
+		"apart":  {func(w *rcatest.World) { apart(w, "zone", "pod anti-affinity rules") }, looked + " over zone"},
+		"beside": {func(w *rcatest.World) { apart(w, corev1.LabelHostname, "pod affinity rules") }, looked},
+		"spread": {func(w *rcatest.World) { apart(w, "zone", "pod topology spread constraints") }, looked + " over zone"},
+	})
+}

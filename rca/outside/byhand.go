@@ -66,17 +66,26 @@ func takeOff(c *edit.Workload) edit.Change {
 	ch := edit.Change{Kind: diagnosis.Manual, Cause: diagnosis.ScaleUpStuck, Manual: true, Risk: diagnosis.LowRisk, Minutes: 1, Until: node + " has lost taint " + strings.Join(keys, ", "),
 		Title:    "take taint " + strings.Join(keys, ", ") + " off " + node + ", once what it waits for runs there: who was to do it has not",
 		Commands: append([]string{"kubectl describe nodeclaim " + g.Claim.Name, "kubectl get pods -A -o wide --field-selector spec.nodeName=" + node}, commands...)}
-	for _, n := range c.Judged {
-		if n.Name == node && slices.ContainsFunc(n.Blockers, func(b diagnosis.Blocker) bool {
-			return b.Cause != diagnosis.UntoleratedTaint && b.Cause != diagnosis.NodeNotReady
-		}) {
-			ch.Untestable = "more keeps the pod from " + node
-		}
+	if moreKeeps(c, node) {
+		ch.Untestable = "more keeps the pod from " + node
 	}
 	if c.Cluster.Outlook().Pool(g.Claim.Pool) != nil && len(g.Claim.Startup) > 0 {
 		ch.Commands = append(ch.Commands, "kubectl edit nodepool "+g.Claim.Pool+"  # spec.template.spec.startupTaints: without it, if nobody takes it off; Karpenter then replaces its machines one by one (drift)")
 	}
 	return ch
+}
+
+// moreKeeps says whether the pod is kept from the new node by more than the taints that stand on
+// it still.
+func moreKeeps(c *edit.Workload, node string) bool {
+	rest := slices.DeleteFunc(slices.Clone(c.Cluster.Nodes[node].Spec.Taints), func(t corev1.Taint) bool {
+		return slices.ContainsFunc(c.Growth().Kept, func(k corev1.Taint) bool { return k.MatchTaint(&t) })
+	})
+	return !scaling.Tolerates(c.Pod, rest) || slices.ContainsFunc(c.Judged, func(n diagnosis.NodeBlockers) bool {
+		return n.Name == node && slices.ContainsFunc(n.Blockers, func(b diagnosis.Blocker) bool {
+			return b.Cause != diagnosis.UntoleratedTaint && b.Cause != diagnosis.NodeNotReady
+		})
+	})
 }
 
 func taintText(t corev1.Taint) string {
