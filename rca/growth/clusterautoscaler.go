@@ -31,6 +31,7 @@ func (c *Case) byClusterAutoscaler(g *Growth) {
 		c.byRequest(g)
 		c.bySilence(g, o)
 		c.byPriority(g, o)
+		c.byHalt(g, o)
 	case last.Reason == "TriggeredScaleUp":
 		c.byPromise(g, o, last)
 	default:
@@ -175,6 +176,9 @@ func (c *Case) byGroups(g *Growth, o *scaling.Outlook, e *corev1.Event) {
 		return
 	}
 	limit := c.limitsInTheWay(o, said)
+	if len(limit) > 0 && c.byMissing(g, o, said, evidence) {
+		return
+	}
 	if len(limit) > 0 && (blind == "" || len(lacks) == 0 || c.heldSomewhere(blind)) {
 		c.tellMax(g, o, limit, evidence)
 		g.Suits = len(said) == len(limit)
@@ -201,21 +205,12 @@ func (c *Case) byGroups(g *Growth, o *scaling.Outlook, e *corev1.Event) {
 			g.Lacks = lacks[0].Lacks
 		}
 		says := c.lacksSays("the cluster autoscaler", "no fresh node of any group", blind)
-		if at := slices.IndexFunc(lacks, func(r scaling.Reason) bool { return r.Lacks == view.WholeGPU }); blind == "" && at >= 0 {
-			says = fmt.Sprintf("no fresh node of any group, as the cluster autoscaler knows them, has the %s that the pod asks for", view.WholeGPU)
-			if len(ofBar(said, scaling.Limit)) > 0 {
-				says = strings.Replace(says, "any group", "a group that may grow", 1)
-			}
-			says += fmt.Sprintf(" (%d %s)", lacks[at].Count, view.Quotable(lacks[at].Text, 60))
-			if empty, _, _ := c.couldHold(o, (*scaling.Group).Empty); len(empty) > 0 {
-				g.Groups, g.Lacks = empty, view.WholeGPU
-				says += "; of a group at zero (" + groupNames(empty) + ") it knows no more than its template says"
-				for i := range empty {
-					evidence = append(evidence, statusOf(o, &empty[i]))
-				}
-			}
+		if at := slices.IndexFunc(lacks, func(r scaling.Reason) bool { return strings.Contains(r.Lacks, "/") }); blind == "" && at >= 0 {
+			says, evidence = c.lacksDevice(g, o, lacks[at], len(ofBar(said, scaling.Limit)) > 0, evidence)
 		}
 		g.tell(diagnosis.AutoscalerCannotHelp, diagnosis.Likely, says, evidence...)
+	case len(ofBar(said, scaling.Topology)) > 0:
+		c.byNeighbours(g, o, evidence)
 	case len(ofBar(said, scaling.Selector))+len(ofBar(said, scaling.Taint)) > 0:
 		c.byTemplates(g, o, said, evidence)
 	default:

@@ -44,6 +44,8 @@ type Growth struct {
 	Groups []scaling.Group
 	// Claim is the NodeClaim that is stuck or under way; nil for none that is known.
 	Claim *scaling.Claim
+	// Kept are the taints on the new node that somebody was to take off by now.
+	Kept []corev1.Taint
 	// Codes are the cloud's.
 	Codes []scaling.Code
 	// Bar is what keeps the autoscaler from helping, Lacks the resource that no machine it
@@ -57,8 +59,17 @@ type Growth struct {
 	// NodePools that make values of it where the pod cannot be.
 	Over    string
 	Counted []string
+	// Like: the Groups have a node, and a fresh one like it would take the pod.
+	Like bool
+	// Halted: the cluster autoscaler runs and looks at no pod.
+	Halted bool
+	// Bare are the nodes that the cluster autoscaler counts as not ready, for they are labelled
+	// as having GPUs and offer none by the names that it knows.
+	Bare []string
 	// Held are the machines on their way out that count against the pool's limits.
 	Held []Held
+	// Label is the one label for which all pools are refused that the pod could be meant for.
+	Label string
 	// LabelsHidden: a taint keeps the pod from groups whose labels nobody has seen.
 	LabelsHidden bool
 	// Karpenter: it is Karpenter's, else the cluster autoscaler's.

@@ -24,7 +24,7 @@ type nominations struct {
 func (c *Case) nominated() nominations {
 	var n nominations
 	for e := range c.events {
-		if !scaling.From(e, scaling.Karpenter) || e.Reason != "Nominated" {
+		if !scaling.FromKarpenter(e) || e.Reason != "Nominated" {
 			continue
 		}
 		claims, nodes := scaling.Nominated(e.Message)
@@ -44,7 +44,7 @@ func (c *Case) nominated() nominations {
 func (c *Case) byKarpenter(g *Growth) {
 	n := c.nominated()
 	failed := c.newestEvent(func(e *corev1.Event) bool {
-		return scaling.From(e, scaling.Karpenter) && e.Reason == "FailedScheduling"
+		return scaling.FromKarpenter(e) && e.Reason == "FailedScheduling"
 	})
 	o := c.Cluster.Outlook()
 	if n.newest == nil && failed == nil && len(o.Pools)+len(o.Claims) == 0 {
@@ -171,6 +171,8 @@ func (c *Case) byClaim(g *Growth, k *scaling.Claim) {
 		default:
 			up(cmp.Or(k.Created, now).Add(promised), "is being launched", k.Launched)
 		}
+	case k.Registered.Status == string(corev1.ConditionFalse): // what is waited for is Unknown
+		stuck(fmt.Sprintf("the machine of NodeClaim %s joined, and Karpenter does not take it for its own: %s", k.Name, wordsOr(k.Registered, "it does not say why")), k.Registered)
 	case !k.Registered.Met() && k.Node == "":
 		if !k.Created.IsZero() && now.Sub(k.Created) > promised {
 			stuck(fmt.Sprintf("the node that Karpenter asked for %s ago has not registered: NodeClaim %s: %s", view.Age(now.Sub(k.Created)), k.Name, wordsOr(k.Registered, "no word of it")), k.Registered)
@@ -184,11 +186,29 @@ func (c *Case) byClaim(g *Growth, k *scaling.Claim) {
 	case !k.Initialized.Met():
 		at := since(k.Registered)
 		if at.IsZero() || now.Sub(at) > equipped {
+			g.Kept = c.keptOn(k)
 			stuck(fmt.Sprintf("the new node %s came and is not usable: %s", cmp.Or(k.Node, "of NodeClaim "+k.Name), wordsOr(k.Initialized, "it is not initialised")), k.Initialized)
 			return
 		}
 		up(at.Add(equipped), "has registered as "+cmp.Or(k.Node, "a node")+" and is not initialised yet", k.Initialized)
 	}
+}
+
+// keptOn are the taints that somebody takes off a machine before it can be used, of those that
+// still stand on its node: by its NodeClaim, and those of Kubernetes' own that Karpenter knows
+// (pkg/scheduling/taints.go, KnownEphemeralTaints).
+func (c *Case) keptOn(k *scaling.Claim) []corev1.Taint {
+	n := c.Cluster.Nodes[k.Node]
+	if n == nil {
+		return nil
+	}
+	var out []corev1.Taint
+	for _, t := range n.Spec.Taints {
+		if t.Key == "node.cloudprovider.kubernetes.io/uninitialized" || slices.ContainsFunc(k.Startup, func(s corev1.Taint) bool { return s.MatchTaint(&t) }) {
+			out = append(out, t)
+		}
+	}
+	return out
 }
 
 func wordsOr(k scaling.Condition, none string) string {

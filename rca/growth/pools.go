@@ -126,7 +126,14 @@ func (c *Case) byPoolErrors(g *Growth, o *scaling.Outlook, failed *corev1.Event)
 			return
 		}
 		evidence.Claims = append(evidence.Claims, c.requested()...)
-		g.tell(diagnosis.AutoscalerCannotHelp, diagnosis.Likely, c.lacksSays("Karpenter", "no instance type of its pools", blind, lacks...), evidence)
+		if blind == "" {
+			g.Pools = c.poolsFor(lacks)
+		}
+		what := "no instance type of its pools"
+		if len(g.Pools) == 1 {
+			what = "no instance type of NodePool " + g.Pools[0].Name
+		}
+		g.tell(diagnosis.AutoscalerCannotHelp, diagnosis.Likely, c.lacksSays("Karpenter", what, blind, lacks...), evidence)
 	case len(ofBar(said, scaling.Devices)) > 0:
 		g.Bar = scaling.Devices
 		g.tell(diagnosis.AutoscalerCannotHelp, diagnosis.Likely, "Karpenter brings no node for a pod that claims devices by DRA in this way", evidence)
@@ -141,6 +148,36 @@ func (c *Case) byPoolErrors(g *Growth, o *scaling.Outlook, failed *corev1.Event)
 		g.Bar = scaling.Other
 		g.tell(diagnosis.AutoscalerCannotHelp, diagnosis.Likely, "Karpenter looked and brings no node: "+view.Quotable(said[0].Text, 160), evidence)
 	}
+}
+
+// gpuPools are the pools of those reasons whose machines have GPUs, whatever keeps the pod from them.
+func (c *Case) gpuPools(of []scaling.Reason) []scaling.Pool {
+	return slices.DeleteFunc(c.pools(poolNames(of)), func(p scaling.Pool) bool { return !p.OfGPUs() })
+}
+
+// labelFor is the label that keeps the pod from all of the pools, as Karpenter names it, or from
+// all that it speaks of where it knows none for GPUs; empty where there is not one such label.
+func labelFor(of []scaling.Reason, pools []scaling.Pool) (string, []scaling.Pool) {
+	key := ""
+	for _, r := range of {
+		if len(pools) > 0 && !slices.ContainsFunc(pools, func(p scaling.Pool) bool { return p.Name == r.Pool }) {
+			continue
+		}
+		if k := r.LabelKey(); k == "" || key != "" && k != key {
+			return "", nil
+		}
+		key = r.LabelKey()
+	}
+	return key, pools
+}
+
+// poolsFor are the pools of those reasons that are sure to make machines with GPUs such as the pod
+// asks for.
+func (c *Case) poolsFor(of []scaling.Reason) []scaling.Pool {
+	if !c.asksNVIDIA() {
+		return nil
+	}
+	return slices.DeleteFunc(c.pools(poolNames(of)), func(p scaling.Pool) bool { return p.Suits(c.Pod) != scaling.Yes })
 }
 
 func ofBar(all []scaling.Reason, b scaling.Bar) []scaling.Reason {
@@ -263,6 +300,7 @@ func limitsText(p *scaling.Pool, only []corev1.ResourceName) string {
 // or tolerations are not for it, and no growth mends that.
 func (c *Case) tellTemplate(g *Growth, id diagnosis.CauseID, kind string, of []scaling.Reason, evidence diagnosis.Evidence) {
 	g.OfTemplate, g.Bar = id, of[0].Bar
+	g.Label, g.Pools = labelFor(of, c.gpuPools(of))
 	says := "its selector or affinity fits nothing that a " + kind + " makes: " + view.Quotable(of[0].Text, 160)
 	if id == diagnosis.UntoleratedTaint {
 		says = "it does not tolerate the taint of what a " + kind + " makes: " + view.Quotable(of[0].Text, 160)

@@ -1,6 +1,7 @@
 package growth
 
 import (
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,6 +15,7 @@ import (
 func TestWhatPoolsTake(t *testing.T) {
 	const over = `, daemonset overhead={"cpu":"210m","memory":"251658241","pods":"5"}, no instance type satisfied resources {} (no instance type has enough resources)`
 	const room = "AutoscalerCannotHelp likely: no instance type of its pools has room for what the pod asks for at once (1 nvidia.com/gpu with what DaemonSets take: 210m cpu, 241Mi memory, 5 pods)"
+	of := func(pool string) string { return strings.Replace(room, "its pools", "NodePool "+pool, 1) }
 	const amd = "AutoscalerCannotHelp likely: NodePool gpu takes machines with GPUs of another maker alone (karpenter.k8s.aws/instance-family In g4ad): none of them offers nvidia.com/gpu"
 	says1 := func(w *rcatest.World, pools ...string) {
 		text := "Failed to schedule pod"
@@ -41,15 +43,15 @@ func TestWhatPoolsTake(t *testing.T) {
 			says1(w, "gpu", "other")
 			takes(w, "gpu", "g4ad", "")
 			takes(w, "other", "g5", "")
-		}, room},
+		}, of("other")},
 		"asked of AMD": {func(w *rcatest.World) {
 			w.Asking(corev1.ResourceList{"amd.com/gpu": rcatest.List("x", "1")["x"]})
 			says1(w, "gpu")
 			takes(w, "gpu", "g4ad", "")
 		}, "AutoscalerCannotHelp likely: no instance type of its pools has room for what the pod asks for at once"},
 		"too few pods":                {func(w *rcatest.World) { says1(w, "gpu"); takes(w, "gpu", "g5", "one"); holds(w, "one", 5) }, "AutoscalerCannotHelp likely: EC2NodeClass one lets 5 pods onto a machine of NodePool gpu, and 6 are to be there: this one, and those of DaemonSets"},
-		"enough pods":                 {func(w *rcatest.World) { says1(w, "gpu"); takes(w, "gpu", "g5", "one"); holds(w, "one", 6) }, room},
-		"a class that says no number": {func(w *rcatest.World) { says1(w, "gpu"); takes(w, "gpu", "g5", "one"); holds(w, "two", 1) }, room},
+		"enough pods":                 {func(w *rcatest.World) { says1(w, "gpu"); takes(w, "gpu", "g5", "one"); holds(w, "one", 6) }, of("gpu")},
+		"a class that says no number": {func(w *rcatest.World) { says1(w, "gpu"); takes(w, "gpu", "g5", "one"); holds(w, "two", 1) }, of("gpu")},
 		"a pool that was not read":    {func(w *rcatest.World) { says1(w, "gpu", "gone"); takes(w, "gpu", "g4ad", "") }, room},
 	})
 }

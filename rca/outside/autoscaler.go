@@ -48,6 +48,10 @@ func LookAtPromise(c *edit.Workload) []edit.Change {
 	}
 	ch := edit.Change{Kind: diagnosis.ScaleNodePool, Cause: diagnosis.ScaleUpStuck, Manual: true, Risk: diagnosis.NoRisk, Title: "see why the promised node did not come", Untestable: notThereYet}
 	switch {
+	case g.Claim != nil && len(g.Kept) > 0:
+		return []edit.Change{takeOff(c)}
+	case g.Claim != nil && g.Claim.Registered.Status == string(corev1.ConditionFalse):
+		return []edit.Change{ownNode(c)}
 	case g.Claim != nil && g.Claim.Node != "":
 		node := g.Claim.Node
 		ch.Kind, ch.Title = diagnosis.Manual, "see why "+node+" came without what it was to bring"
@@ -62,6 +66,10 @@ func LookAtPromise(c *edit.Workload) []edit.Change {
 			"# a machine that boots and never joins: its image, user data, role and network; then let Karpenter try again:", "kubectl delete nodeclaim " + g.Claim.Name}
 	case g.Karpenter:
 		ch.Commands = []string{"kubectl get nodeclaims -o wide", "kubectl -n default get events --field-selector involvedObject.kind=NodeClaim", "kubectl get nodes --sort-by=.metadata.creationTimestamp  # a new one without GPUs: its driver or device plugin"}
+	case len(g.Groups) > 0 && g.Groups[0].Missing() > 0:
+		group := &g.Groups[0]
+		ch.Title = fmt.Sprintf("see at the cloud why node group %s has %d of the %d machines that were asked for", group.Short(), group.Health.NodeCounts.Registered.Total, group.Health.Target)
+		ch.Commands = askCloud(c, group)
 	default:
 		ch.Commands = []string{"kubectl -n kube-system get configmap cluster-autoscaler-status -o yaml", "kubectl -n kube-system get events --field-selector involvedObject.name=cluster-autoscaler-status",
 			"kubectl get nodes --sort-by=.metadata.creationTimestamp  # a new one without GPUs: its driver or device plugin"}
@@ -224,7 +232,7 @@ func machineOf(c *edit.Workload, p *scaling.Pool, name corev1.ResourceName) reso
 // where.
 func GrowPool(c *edit.Workload) []edit.Change {
 	g := c.Growth()
-	if g.Bar == scaling.Volume || g.Bar == scaling.Topology && len(g.Counted) == 0 {
+	if g.Bar == scaling.Volume || g.Bar == scaling.Topology && len(g.Counted) == 0 && len(g.Groups) == 0 {
 		return nil // no machine helps that is not where the volume or the neighbour is; what does is offered with that
 	}
 	ch := edit.Change{Kind: diagnosis.ScaleNodePool, Cause: diagnosis.AutoscalerCannotHelp, Manual: true, Risk: diagnosis.LowRisk, Untestable: notThereYet}
@@ -237,9 +245,17 @@ func GrowPool(c *edit.Workload) []edit.Change {
 			ch.Title = "mend " + k.Kind + " " + k.Name + ", which NodePool " + p.Name + " makes its machines by: it is not Ready"
 			ch.Commands = []string{"kubectl describe " + strings.ToLower(k.Kind) + " " + k.Name, "kubectl edit " + strings.ToLower(k.Kind) + " " + k.Name, "kubectl get nodepool " + p.Name + " -w"}
 		}
+	case g.Halted:
+		return []edit.Change{setGoing(c)}
 	case g.Bar == scaling.NotReady && len(g.Groups) == 0 && g.Said == "":
 		ch.Title = "start the cluster autoscaler"
 		ch.Commands = []string{"kubectl -n kube-system get deployments,pods -l app.kubernetes.io/name=cluster-autoscaler", "kubectl -n kube-system describe pods -l app.kubernetes.io/name=cluster-autoscaler"}
+	case g.Bar == scaling.Topology && !g.Karpenter:
+		ch.Title = fmt.Sprintf("have a node elsewhere by %s: a node group for each of its values grows by itself, one over several by hand", cmp.Or(g.Over, "what its rule is counted over"))
+		ch.Commands = byHand(c, "until it has a node elsewhere")
+	case g.Like:
+		ch.Title, ch.Until, ch.Untestable = "scale node group "+g.Groups[0].Short()+" up by one machine by hand", "node group "+g.Groups[0].Short()+" has a node more", ""
+		ch.Commands = byHand(c, "")
 	case g.Bar == scaling.Topology:
 		ch.Title = fmt.Sprintf("loosen the pod's spread over %s, or taint NodePool %s: Karpenter then does not count what it makes", g.Over, strings.Join(g.Counted, ", "))
 		ch.Risk, ch.StopsUnknown = diagnosis.MediumRisk, true // a changed template has the pool's machines replaced
@@ -255,6 +271,9 @@ func GrowPool(c *edit.Workload) []edit.Change {
 	case g.Bar == scaling.Taint && !g.Karpenter:
 		ch.Title = "scale that node group to one node by hand: the cluster autoscaler then sees what it makes"
 		ch.Commands = []string{"kubectl -n kube-system get configmap cluster-autoscaler-status -o yaml  # which group is at zero", "# then scale it with the cloud's own command; to keep it from coming back, have the autoscaler ignore that taint (--ignore-taint, --status-taint)"}
+	case g.Bar == scaling.Selector && scaling.IsPoolLabel(g.Lacks):
+		ch.Title = "scale node group " + g.Groups[0].Short() + " to one machine by hand: the cluster autoscaler then knows label " + g.Lacks + " of its nodes"
+		ch.Commands = append(byHand(c, ""), "# to have it grow from zero by itself: select by a label of your own, which the pool's template has too")
 	case g.Lacks != "" && g.Bar == scaling.Selector:
 		ch.Title = "tell the cluster autoscaler of label " + g.Lacks + " on the node group's template, or keep one node of it"
 		ch.Commands = tagCommands(c, "label/"+g.Lacks, cmp.Or(c.Pod.Spec.NodeSelector[g.Lacks], "VALUE"))
@@ -269,6 +288,9 @@ func GrowPool(c *edit.Workload) []edit.Change {
 		ch.Title = fmt.Sprintf("let %s %s take %d pods onto a machine", k.Kind, k.Name, g.Crowd)
 		ch.Risk, ch.StopsUnknown = diagnosis.MediumRisk, true // who runs on machines of the class moves
 		ch.Commands = []string{fmt.Sprintf("kubectl edit %s %s  # spec.kubelet.maxPods: at least %d; Karpenter then replaces its machines one by one (drift)", strings.ToLower(k.Kind), k.Name, g.Crowd)}
+	case g.Karpenter && g.Bar == scaling.Lacks && len(g.Pools) > 0 && !ofAnotherMaker(&g.Pools[0]):
+		ch.Title = "let NodePool " + g.Pools[0].Name + " take larger machines: none that it takes has " + askedText(c) + " at once, beside what DaemonSets take"
+		ch.Commands = widen(c)
 	case g.Karpenter && g.Bar == scaling.Lacks && len(g.Pools) > 0:
 		ch.Title = "let NodePool " + g.Pools[0].Name + " take machines with NVIDIA's GPUs, or add one that does"
 		ch.Commands = []string{"kubectl edit nodepool " + g.Pools[0].Name + "  # spec.template.spec.requirements: instance families such as g4dn, g5, g6 on EC2"}
@@ -277,6 +299,9 @@ func GrowPool(c *edit.Workload) []edit.Change {
 		ch.Commands = []string{"kubectl get nodepools -o yaml", "# then kubectl edit nodepool NAME: spec.template.spec.requirements (instance types, zones, capacity types)"}
 	default:
 		ch.Title = "let a node pool with such GPUs grow, or add one"
+		if len(c.Asks) == 0 {
+			ch.Title = "let a node pool grow whose machines the pod fits, or add one"
+		}
 		ch.Commands = append([]string{"kubectl -n kube-system get configmap cluster-autoscaler-status -o yaml"}, "# then add a node group whose machines the pod fits, with the cloud's own command")
 	}
 	return []edit.Change{ch}
@@ -305,38 +330,6 @@ spec:
   - {key: karpenter.sh/nodepool, operator: In, values: [%s]}
   capacity: {%s: %d}  # as many as a machine offers once it is laid out
 EOF`, strings.NewReplacer("/", "-", ".", "-").Replace(name), pool, name, asked(c, name))}
-}
-
-// selectTemplate is for the selector that fits nothing that any pool makes: growth is no
-// help until pod and pool agree. A pool's own side is a command beside: others use it too.
-func selectTemplate(c *edit.Workload, kind diagnosis.FixKind, id diagnosis.CauseID, title, change, pool string) []edit.Change {
-	look, other := "kubectl get nodepools -o yaml  # labels, requirements and taints in spec.template", "# or let the pool agree: kubectl edit nodepool NAME  # "+pool
-	if pools := c.Cluster.Outlook().Pools; len(pools) == 1 {
-		other = strings.Replace(other, "NAME", pools[0].Name, 1)
-	}
-	if !c.Growth().Karpenter {
-		look, other = "kubectl get nodes --show-labels  # and the labels and taints of each node group", "# or let the node group agree, with the cloud's own command"
-	}
-	return []edit.Change{{Kind: kind, Cause: id, Manual: true, Risk: diagnosis.LowRisk, Title: title + " in " + c.WorkloadName(), Untestable: "no node is there for which it could be tried",
-		Commands: []string{look, fmt.Sprintf("kubectl -n %s get pod %s -o jsonpath='{.spec.nodeSelector}{.spec.affinity.nodeAffinity}{.spec.tolerations}'", c.Pod.Namespace, c.Pod.Name), c.EditByHand(change), other}}}
-}
-
-// OfTemplate is what is offered for a cause that is told of what pools make.
-func OfTemplate(c *edit.Workload, id diagnosis.CauseID) []edit.Change {
-	switch id {
-	case diagnosis.NodeSelectorMismatch:
-		return selectTemplate(c, diagnosis.FixSelector, id, "ask by labels that a node pool has", "node selector and affinity as a pool has them", "spec.template.metadata.labels, or spec.template.spec.requirements")
-	case diagnosis.UntoleratedTaint:
-		out := selectTemplate(c, diagnosis.AddToleration, id, "tolerate the node pool's taint", "tolerate it", "spec.template.spec.taints")
-		if !c.Growth().Karpenter {
-			out[0].Commands = append(out[0].Commands, "# or, if the group has lost that taint since: scale it to one node by hand, for of a group at zero the autoscaler knows its last node")
-		}
-		if c.Growth().LabelsHidden {
-			out = append(out, OfTemplate(c, diagnosis.NodeSelectorMismatch)...)
-		}
-		return out
-	}
-	return nil
 }
 
 // provider is the cloud of the nodes, or of a node group by its name: aws, gce, azure;

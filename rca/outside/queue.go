@@ -2,11 +2,16 @@ package outside
 
 import (
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/queues"
+	"github.com/unpend/unpend/rca/view"
 )
 
 // LetInByQueue is for the pod whose queue does not admit it: what it waits for, or who has to
@@ -82,14 +87,36 @@ func AskForMachinesAgain(c *edit.Workload) []edit.Change {
 	if w == nil {
 		return nil
 	}
-	request, _ := c.Queue.Unprovided(w)
+	request, says := c.Queue.Unprovided(w)
 	if request == "" {
 		return nil
 	}
-	return []edit.Change{queueChange(diagnosis.Manual, diagnosis.LowRisk, "a ProvisioningRequest of its Workload is Provisioned", "mend what ProvisioningRequest "+request+" says, and have Kueue ask for machines again",
+	const until, again = "a ProvisioningRequest of its Workload is Provisioned", ", and have Kueue ask for machines again"
+	if name := deviceIn(c, says); name != "" {
+		return []edit.Change{queueChange(diagnosis.Manual, diagnosis.MediumRisk, until, "ask without "+name+", which by ProvisioningRequest "+request+" no machine that it may have offers"+again,
+			fmt.Sprintf("kubectl -n %s describe provisioningrequests.autoscaling.x-k8s.io %s", w.GetNamespace(), request),
+			c.EditByHand("requests and limits without "+name+"; Kueue then asks again"))}
+	}
+	return []edit.Change{queueChange(diagnosis.Manual, diagnosis.LowRisk, until, "mend what ProvisioningRequest "+request+" says"+again,
 		fmt.Sprintf("kubectl -n %s describe provisioningrequests.autoscaling.x-k8s.io %s", w.GetNamespace(), request),
 		"kubectl get provisioningrequestconfigs.kueue.x-k8s.io,resourceflavors.kueue.x-k8s.io -o yaml  # the class that is asked, and the labels, taints and tolerations of the flavor",
 		fmt.Sprintf("kubectl -n %s delete workloads.kueue.x-k8s.io %s  # Kueue makes it again; its place in the queue is that of a new one", w.GetNamespace(), w.GetName()))}
+}
+
+// insufficient is how the scheduler's filters name what a template has too little of.
+var insufficient = regexp.MustCompile(`Insufficient ([a-z0-9.-]+/[A-Za-z0-9._-]+)`)
+
+// deviceIn is what the pod asks for beside its GPUs and a ProvisioningRequest says is not to be had:
+// what software makes on a node is in no template of the autoscaler. Empty for none.
+func deviceIn(c *edit.Workload, says string) string {
+	m := insufficient.FindStringSubmatch(says)
+	if m == nil || slices.ContainsFunc(c.Asks, func(a view.Ask) bool { return string(a.Resource) == m[1] }) {
+		return ""
+	}
+	if _, asked := c.Wants[corev1.ResourceName(m[1])]; !asked {
+		return ""
+	}
+	return m[1]
 }
 
 func queueChange(kind diagnosis.FixKind, risk diagnosis.Risk, until, title string, commands ...string) edit.Change {

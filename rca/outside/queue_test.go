@@ -132,3 +132,34 @@ func TestKueueHasToTryAgain(t *testing.T) {
 		})
 	}
 }
+
+// A device that no template has is left out of the request; GPUs are what it is about.
+func TestMachinesWithoutADevice(t *testing.T) {
+	lacks := func(what string) func(*edittest.World) {
+		return func(w *edittest.World) {
+			asks := rcatest.List("nvidia.com/gpu", "1")
+			asks["x.io/fuse"] = asks["nvidia.com/gpu"]
+			w.Asking(asks)
+			w.Wait.Labels = map[string]string{"kueue.x-k8s.io/queue-name": "team"}
+			w.Wait.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "kueue.x-k8s.io/admission"}}
+			add(t, &w.QueuedWorkloads, `{metadata: {namespace: a, name: wl, ownerReferences: [{kind: Pod, name: w, uid: w}]}, spec: {queueName: team}, status: {conditions: [{type: QuotaReserved, status: "True"}], admissionChecks: [{name: prov, state: Pending}]}}`)
+			add(t, &w.ProvisioningRequests, `{metadata: {namespace: a, name: pr, ownerReferences: [{kind: Workload, name: wl}]}, status: {conditions: [{type: Failed, status: "True", reason: No, message: "pool (Insufficient `+what+`), "}]}}`)
+		}
+	}
+	const mend = `Manual for "", 0 min, by hand, low risk: mend what ProvisioningRequest pr says, and have Kueue ask for machines again
+until a ProvisioningRequest of its Workload is Provisioned
+  kubectl -n a describe provisioningrequests.autoscaling.x-k8s.io pr
+  kubectl get provisioningrequestconfigs.kueue.x-k8s.io,resourceflavors.kueue.x-k8s.io -o yaml  # the class that is asked, and the labels, taints and tolerations of the flavor
+  kubectl -n a delete workloads.kueue.x-k8s.io wl  # Kueue makes it again; its place in the queue is that of a new one
+`
+	run(t, map[string]row{
+		"one that it asks for": {outside.AskForMachinesAgain, lacks("x.io/fuse"), `Manual for "", 0 min, by hand, medium risk: ask without x.io/fuse, which by ProvisioningRequest pr no machine that it may have offers, and have Kueue ask for machines again
+until a ProvisioningRequest of its Workload is Provisioned
+  kubectl -n a describe provisioningrequests.autoscaling.x-k8s.io pr
+  kubectl -n a edit deployment/w  # requests and limits without x.io/fuse; Kueue then asks again
+`},
+		"GPUs":                 {outside.AskForMachinesAgain, lacks("nvidia.com/gpu"), mend},
+		"nothing that it asks": {outside.AskForMachinesAgain, lacks("x.io/other"), mend},
+		"no device":            {outside.AskForMachinesAgain, lacks("cpu"), mend},
+	})
+}

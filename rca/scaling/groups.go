@@ -1,12 +1,16 @@
 package scaling
 
 import (
+	"slices"
 	"strings"
 )
 
 // poolLabels are those by which clouds and their tools name, on a node, the pool that its
 // group is of: EKS, eksctl, GKE, AKS (new and old), kOps.
 var poolLabels = []string{"eks.amazonaws.com/nodegroup", "alpha.eksctl.io/nodegroup-name", "cloud.google.com/gke-nodepool", "kubernetes.azure.com/agentpool", "agentpool", "kops.k8s.io/instancegroup"}
+
+// IsPoolLabel says whether a label names the pool of a node.
+func IsPoolLabel(key string) bool { return slices.Contains(poolLabels, key) }
 
 // PoolOf is the name of a node's pool by its labels; empty where none tells it.
 func PoolOf(labels map[string]string) string {

@@ -11,12 +11,13 @@ import (
 	"github.com/unpend/unpend/rca/cluster"
 )
 
-// The autoscalers whose Events are known, by reporting component. Reasons alone
+// ClusterAutoscaler is the component by which the cluster autoscaler reports. Reasons alone
 // are shared: Karpenter and Volcano write FailedScheduling too.
-const (
-	ClusterAutoscaler = "cluster-autoscaler"
-	Karpenter         = "karpenter"
-)
+const ClusterAutoscaler = "cluster-autoscaler"
+
+// karpenters are the components by which Karpenter reports: its own, and that of EKS Auto Mode,
+// where AWS runs it and its controller is no pod of the cluster.
+var karpenters = []string{"karpenter", "eks-auto-mode/compute"}
 
 // Outlook is what the autoscalers of one cluster have and say, but for what they say of
 // pods.
@@ -69,7 +70,7 @@ func Read(st *cluster.State) *Outlook {
 	}
 	for _, e := range st.Events {
 		switch about := e.InvolvedObject; {
-		case about.Kind == "NodeClaim" && From(e, Karpenter) && e.Reason == "InsufficientCapacityError":
+		case about.Kind == "NodeClaim" && FromKarpenter(e) && e.Reason == "InsufficientCapacityError":
 			o.Refused = append(o.Refused, Refusal{about.Name, poolOf(about.Name), words(e), Seen(e), Codes(e.Message)})
 		case about.Kind == "ConfigMap" && From(e, ClusterAutoscaler) && slices.Contains([]string{"FailedToScaleUpGroup", "ScaleUpFailed", "ScaleUpTimedOut"}, e.Reason):
 			o.Failures = append(o.Failures, Failure{e.Reason, words(e), "ConfigMap/" + about.Namespace + "/" + about.Name, Seen(e), Codes(e.Message)})
@@ -125,6 +126,11 @@ func poolOf(claim string) string {
 // From says whether an Event is a component's.
 func From(e *corev1.Event, component string) bool {
 	return e.ReportingController == component || e.Source.Component == component
+}
+
+// FromKarpenter says whether an Event is Karpenter's, whoever runs it.
+func FromKarpenter(e *corev1.Event) bool {
+	return slices.ContainsFunc(karpenters, func(component string) bool { return From(e, component) })
 }
 
 // Seen is when an Event was last observed.

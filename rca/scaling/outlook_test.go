@@ -23,12 +23,12 @@ func event(component, reason, kind, name, message string, last time.Time) *corev
 func TestWhatCloudsRefused(t *testing.T) {
 	const ice = "InsufficientCapacityError"
 	st := &cluster.State{Events: []*corev1.Event{
-		event(Karpenter, ice, "NodeClaim", "gpu-a-x7b2k", "refused\n  with  UnfulfillableCapacity", noon.Add(-time.Hour)),
-		event(Karpenter, ice, "NodeClaim", "gpu-b-abcde", "b", noon),
-		event(Karpenter, ice, "NodeClaim", "alone", "a", noon),
-		event(Karpenter, "Registered", "NodeClaim", "gpu-c-abcde", "c", noon),
+		event("karpenter", ice, "NodeClaim", "gpu-a-x7b2k", "refused\n  with  UnfulfillableCapacity", noon.Add(-time.Hour)),
+		event("eks-auto-mode/compute", ice, "NodeClaim", "gpu-b-abcde", "b", noon),
+		event("karpenter", ice, "NodeClaim", "alone", "a", noon),
+		event("karpenter", "Registered", "NodeClaim", "gpu-c-abcde", "c", noon),
 		event("other", ice, "NodeClaim", "gpu-d-abcde", "d", noon),
-		event(Karpenter, ice, "Pod", "gpu-e-abcde", "e", noon),
+		event("karpenter", ice, "Pod", "gpu-e-abcde", "e", noon),
 		event(ClusterAutoscaler, "ScaleUpFailed", "ConfigMap", "st", "due to  OutOfResourcesErrorClass.QUOTA_EXCEEDED;", noon.Add(-time.Hour)),
 		event(ClusterAutoscaler, "ScaleUpTimedOut", "ConfigMap", "st", "late", noon),
 		event(ClusterAutoscaler, "FailedToScaleUpGroup", "ConfigMap", "st", "early", noon),
@@ -110,11 +110,11 @@ func TestTimesOfEvents(t *testing.T) {
 // Karpenter and Volcano share reasons: who wrote an Event is in either of two fields.
 func TestWhoseAnEventIs(t *testing.T) {
 	for want, e := range map[bool][]corev1.Event{
-		true:  {{ReportingController: Karpenter}, {Source: corev1.EventSource{Component: Karpenter}}, {ReportingController: "x", Source: corev1.EventSource{Component: Karpenter}}},
+		true:  {{ReportingController: "karpenter"}, {Source: corev1.EventSource{Component: "karpenter"}}, {ReportingController: "x", Source: corev1.EventSource{Component: "karpenter"}}, {ReportingController: "eks-auto-mode/compute"}},
 		false: {{}, {ReportingController: "volcano", Source: corev1.EventSource{Component: "volcano"}}},
 	} {
 		for i := range e {
-			if From(&e[i], Karpenter) != want {
+			if FromKarpenter(&e[i]) != want {
 				t.Errorf("%+v: %v", e[i], !want)
 			}
 		}

@@ -62,6 +62,9 @@ var groupBars = []struct {
 	{"didn't tolerate", Taint},
 	{"PersistentVolume's node affinity", Volume}, // the volume's, not the pod's
 	{"volume node affinity", Volume},
+	{"anti-affinity rules", Topology}, // of pods
+	{"pod affinity", Topology},
+	{"topology spread constraints", Topology},
 	{"node affinity", Selector},
 	{"node selector", Selector},
 }
@@ -131,6 +134,17 @@ func (r Reason) Remembered() string {
 func (r Reason) TaintKey() string {
 	if m := taintIn.FindStringSubmatch(r.Text); r.Bar == Taint && m != nil {
 		return m[1]
+	}
+	return ""
+}
+
+// unknownLabel is how Karpenter names the label that no machine of a pool would have as asked.
+var unknownLabel = regexp.MustCompile(`label "([^"]+)" does not have known values|incompatible requirements, key ([^ ,]+)`)
+
+// LabelKey is the key of the label for which a pool is refused; empty where the text names none.
+func (r Reason) LabelKey() string {
+	if m := unknownLabel.FindStringSubmatch(r.Text); m != nil {
+		return m[1] + m[2]
 	}
 	return ""
 }

@@ -12,9 +12,26 @@ import (
 // (clusterstate/api/types.go; YAML since 1.30).
 type Status struct {
 	State   string    `json:"autoscalerStatus"`
+	Wide    Wide      `json:"clusterWide"`
 	Groups  []Group   `json:"nodeGroups"`
 	Updated time.Time `json:"-"` // zero: not told
 	Ref     string    `json:"-"`
+}
+
+// Wide is what it says of all nodes. Of a cluster with too many that are not ready it leaves all
+// pods alone (--ok-total-unready-count, --max-total-unready-percentage).
+type Wide struct {
+	Health struct {
+		Status     string `json:"status"`
+		NodeCounts struct {
+			Registered struct {
+				Total   int `json:"total"`
+				Unready struct {
+					Total int `json:"total"`
+				} `json:"unready"`
+			} `json:"registered"`
+		} `json:"nodeCounts"`
+	} `json:"health"`
 }
 
 // Group is one node group of it.
@@ -50,6 +67,14 @@ type Group struct {
 
 // AtMax says whether the group has as many machines as it may.
 func (g *Group) AtMax() bool { return g.Health.MaxSize > 0 && g.Health.Target >= g.Health.MaxSize }
+
+// Missing counts the machines of the group that were asked of the cloud and are no nodes.
+func (g *Group) Missing() int { return max(0, g.Health.Target-g.Health.NodeCounts.Registered.Total) }
+
+// Grows says whether the group has machines that are nodes, and may have more.
+func (g *Group) Grows() bool {
+	return g.Health.NodeCounts.Registered.Total > 0 && g.Health.Target < g.Health.MaxSize
+}
 
 // Machines counts those of all groups that have become nodes.
 func (s *Status) Machines() int {

@@ -29,6 +29,13 @@ func (p *Pool) Suits(pod *corev1.Pod) Fit {
 	if !p.Takes(pod) {
 		return No
 	}
+	return p.gpus()
+}
+
+// OfGPUs says whether the pool is sure to make machines with NVIDIA's GPUs, for whatever pod.
+func (p *Pool) OfGPUs() bool { return p.gpus() == Yes }
+
+func (p *Pool) gpus() Fit {
 	_, limited := p.Limits[gpuResource]
 	used := p.Used[gpuResource]
 	if limited || used.Sign() > 0 || slices.ContainsFunc(p.Taints, func(t corev1.Taint) bool { return t.Key == gpuResource }) {

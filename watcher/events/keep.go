@@ -25,9 +25,9 @@ var reporters = map[string][]string{
 	// What autoscalers do about a pod.
 	"TriggeredScaleUp":  {"cluster-autoscaler"},
 	"NotTriggerScaleUp": {"cluster-autoscaler"},
-	"Nominated":         {"karpenter"},
+	"Nominated":         {"karpenter", "eks-auto-mode/compute"},
 	// What becomes of machines: of a NodeClaim that is deleted at once, of node groups.
-	"InsufficientCapacityError": {"karpenter"},
+	"InsufficientCapacityError": {"karpenter", "eks-auto-mode/compute"},
 	"ScaleUpFailed":             {"cluster-autoscaler"},
 	"FailedToScaleUpGroup":      {"cluster-autoscaler"},
 	"ScaleUpTimedOut":           {"cluster-autoscaler"},

@@ -1,0 +1,155 @@
+package outside
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/edit"
+	"github.com/unpend/unpend/rca/scaling"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// byHand are the commands of the cloud that give node groups a machine more than was asked for;
+// note: until when. What the autoscaler finds idle later it takes away again.
+func byHand(c *edit.Workload, note string) []string {
+	if note != "" {
+		note = "  # " + note
+	}
+	var out []string
+	for i := range c.Growth().Groups {
+		g := &c.Growth().Groups[i]
+		more := fmt.Sprint(g.Health.Target + 1)
+		switch provider(c) {
+		case "aws":
+			out = append(out, "aws autoscaling set-desired-capacity --auto-scaling-group-name "+g.Short()+" --desired-capacity "+more+note)
+		case "gce":
+			out = append(out, "gcloud container clusters resize CLUSTER --node-pool "+cmp.Or(nodeGroup(c, g.Short()), g.Short())+" --num-nodes "+more+note)
+		case "azure":
+			out = append(out, "az vmss scale --resource-group NODE-RESOURCE-GROUP --name "+g.Short()+" --new-capacity "+more+note)
+		default:
+			out = append(out, "# scale "+g.Short()+" to "+more+" with the cloud's own command"+strings.Replace(note, "  # ", ", ", 1))
+		}
+	}
+	return append(out, fmt.Sprintf("kubectl -n %s get pod %s -w", c.Pod.Namespace, c.Pod.Name))
+}
+
+// askCloud are the commands by which a cloud says what became of a group's machines.
+func askCloud(c *edit.Workload, g *scaling.Group) []string {
+	out := []string{"kubectl -n kube-system get events --field-selector involvedObject.name=cluster-autoscaler-status"}
+	switch provider(c) {
+	case "aws":
+		return append(out, "aws autoscaling describe-scaling-activities --auto-scaling-group-name "+g.Short()+" --max-items 5")
+	case "gce":
+		return append(out, "gcloud compute instance-groups managed list-errors "+g.Short())
+	case "azure":
+		return append(out, "az vmss list-instances --resource-group NODE-RESOURCE-GROUP --name "+g.Short()+" --expand instanceView -o table",
+			"az monitor activity-log list --resource-group NODE-RESOURCE-GROUP --status Failed --offset 6h -o table  # quota, allocation")
+	}
+	return append(out, "# then what the cloud says of the machines of "+g.Short()+": were they refused, or do they run and not join")
+}
+
+// takeOff is for the new node that has all and is kept shut by a taint that somebody was to take
+// off it.
+func takeOff(c *edit.Workload) edit.Change {
+	g := c.Growth()
+	node := g.Claim.Node
+	var keys, commands []string
+	for _, t := range g.Kept {
+		keys = append(keys, t.Key)
+		commands = append(commands, fmt.Sprintf("kubectl taint nodes %s %s-  # what takes it off has not, or does not run", node, taintText(t)))
+	}
+	ch := edit.Change{Kind: diagnosis.Manual, Cause: diagnosis.ScaleUpStuck, Manual: true, Risk: diagnosis.LowRisk, Minutes: 1, Until: node + " has lost taint " + strings.Join(keys, ", "),
+		Title:    "take taint " + strings.Join(keys, ", ") + " off " + node + ", once what it waits for runs there: who was to do it has not",
+		Commands: append([]string{"kubectl describe nodeclaim " + g.Claim.Name, "kubectl get pods -A -o wide --field-selector spec.nodeName=" + node}, commands...)}
+	if moreKeeps(c, node) {
+		ch.Untestable = "more keeps the pod from " + node
+	}
+	if c.Cluster.Outlook().Pool(g.Claim.Pool) != nil && len(g.Claim.Startup) > 0 {
+		ch.Commands = append(ch.Commands, "kubectl edit nodepool "+g.Claim.Pool+"  # spec.template.spec.startupTaints: without it, if nobody takes it off; Karpenter then replaces its machines one by one (drift)")
+	}
+	return ch
+}
+
+// moreKeeps says whether the pod is kept from the new node by more than the taints that stand on
+// it still.
+func moreKeeps(c *edit.Workload, node string) bool {
+	rest := slices.DeleteFunc(slices.Clone(c.Cluster.Nodes[node].Spec.Taints), func(t corev1.Taint) bool {
+		return slices.ContainsFunc(c.Growth().Kept, func(k corev1.Taint) bool { return k.MatchTaint(&t) })
+	})
+	return !scaling.Tolerates(c.Pod, rest) || slices.ContainsFunc(c.Judged, func(n diagnosis.NodeBlockers) bool {
+		return n.Name == node && slices.ContainsFunc(n.Blockers, func(b diagnosis.Blocker) bool {
+			return b.Cause != diagnosis.UntoleratedTaint && b.Cause != diagnosis.NodeNotReady
+		})
+	})
+}
+
+func taintText(t corev1.Taint) string {
+	if t.Value == "" {
+		return t.Key + ":" + string(t.Effect)
+	}
+	return t.Key + "=" + t.Value + ":" + string(t.Effect)
+}
+
+// ownNode is for the machine that joined in a way by which Karpenter does not know it for its own.
+func ownNode(c *edit.Workload) edit.Change {
+	g := c.Growth()
+	ch := edit.Change{Kind: diagnosis.Manual, Cause: diagnosis.ScaleUpStuck, Manual: true, Risk: diagnosis.LowRisk, Untestable: notThereYet,
+		Title:    "have machines of NodePool " + g.Claim.Pool + " join as Karpenter wants them: " + view.Cut(g.Claim.Registered.Words(), 120),
+		Commands: []string{"kubectl describe nodeclaim " + g.Claim.Name}}
+	if g.Claim.Registered.Reason == "UnregisteredTaintNotFound" {
+		ch.Title = "have kubelets of NodePool " + g.Claim.Pool + " register with taint karpenter.sh/unregistered:NoExecute"
+	}
+	if p := c.Cluster.Outlook().Pool(g.Claim.Pool); p != nil && p.Class.Name != "" {
+		ch.Title += ", by the image or user data of " + p.Class.Kind + " " + p.Class.Name
+		ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl edit %s %s  # its image and user data: with a custom one, kubelet's --register-with-taints is yours to give", strings.ToLower(p.Class.Kind), p.Class.Name))
+	}
+	ch.Commands = append(ch.Commands, "kubectl delete nodeclaim "+g.Claim.Name+"  # Karpenter makes another while the pod waits; who runs on its machine stops")
+	ch.StopsUnknown = true
+	return ch
+}
+
+// setGoing is for the cluster autoscaler that stands still: for nodes that it takes for not ready.
+func setGoing(c *edit.Workload) edit.Change {
+	g := c.Growth()
+	ch := edit.Change{Kind: diagnosis.ScaleNodePool, Cause: diagnosis.AutoscalerCannotHelp, Manual: true, Risk: diagnosis.LowRisk, Untestable: notThereYet,
+		Title:    "have the cluster autoscaler work again: mend the nodes that are not ready to it, or raise --ok-total-unready-count",
+		Commands: []string{"kubectl -n kube-system get deployment -l app.kubernetes.io/name=cluster-autoscaler -o yaml | grep -- -unready"}}
+	if len(g.Bare) > 0 {
+		n := c.Cluster.Nodes[g.Bare[0]]
+		ch.Title = fmt.Sprintf("have the cluster autoscaler work again: %s, as %s, labelled as having GPUs and without %s, keep it from that", view.CountOf(len(g.Bare), "node"), n.Name, view.WholeGPU)
+		if n.AdvertisesAny() {
+			ch.Commands = append(ch.Commands, fmt.Sprintf("# MIG instances and shares count for nothing there: --ok-total-unready-count=%d or more lets them be", len(g.Bare)))
+		} else {
+			ch.Commands = append(ch.Commands, "kubectl get daemonsets -A | grep -i device-plugin  # one has to run on "+n.Name+", or the label of its GPUs be taken off")
+		}
+	}
+	if len(g.Groups) > 0 {
+		ch.Commands = append(ch.Commands, byHand(c, "by hand meanwhile")...)
+	}
+	return ch
+}
+
+// ofAnotherMaker says whether a pool takes machines with other makers' GPUs alone.
+func ofAnotherMaker(p *scaling.Pool) bool {
+	key, _ := p.OtherGPUs()
+	return key != ""
+}
+
+// askedText is what one pod asks for of devices, CPU and memory.
+func askedText(c *edit.Workload) string {
+	var out []string
+	for _, a := range c.Asks {
+		out = append(out, fmt.Sprintf("%d %s", a.Count, a.Resource))
+	}
+	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
+		if q, asked := c.Wants[name]; asked {
+			out = append(out, q.String()+" "+string(name))
+		}
+	}
+	return strings.Join(out, ", ")
+}
