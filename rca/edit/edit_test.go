@@ -147,12 +147,12 @@ func TestWaitsSayUntilWhen(t *testing.T) {
 		{[]*corev1.Pod{b}, "a/b on n ends, by its deadline in 29 min", "wait until a/b leaves n", 29},
 		{[]*corev1.Pod{a, b}, "2 pods (a/a, …) on n end", "wait until 2 pods (a/a, …) leave n", 0},
 		{[]*corev1.Pod{leaving}, "a/l on n ends", "wait until a/l leaves n", 0},
-		{[]*corev1.Pod{a, server}, "", "have somebody stop a/s on n: it does not end by itself", 0},
-		{[]*corev1.Pod{server, twin}, "", "have somebody stop 2 pods (a/s, …) on n: they do not end by themselves", 0},
+		{[]*corev1.Pod{a, server}, "a/s on n is stopped, which nothing says will be", "have somebody stop a/s on n: it does not end by itself", 0},
+		{[]*corev1.Pod{server, twin}, "2 pods (a/s, …) on n are stopped, which nothing says will be", "have somebody stop 2 pods (a/s, …) on n: they do not end by themselves", 0},
 	} {
 		ch := c.WaitFor(c.Node("n"), diagnosis.GPUsInUse, tc.holders)
 		ch.Detail(&ch)
-		if ch.Until != tc.until || ch.Title != tc.title || ch.Minutes != tc.minutes || !ch.Manual || len(ch.Commands) != len(tc.holders) || (ch.Untestable == "") != (tc.until != "") {
+		if ch.Until != tc.until || ch.Title != tc.title || ch.Minutes != tc.minutes || !ch.Manual || len(ch.Commands) != len(tc.holders) {
 			t.Errorf("%q, %q, %d min, %d commands; want %q, %q, %d min", ch.Title, ch.Until, ch.Minutes, len(ch.Commands), tc.title, tc.until, tc.minutes)
 		}
 	}

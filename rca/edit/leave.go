@@ -39,7 +39,7 @@ func EvictCommand(v *corev1.Pod) string {
 }
 
 // WaitFor is the fix that leaves the holders alone until they end by themselves, or somebody stops
-// them: then nobody can say that it helps.
+// them.
 func (c *Workload) WaitFor(n *view.Node, cause diagnosis.CauseID, holders []*corev1.Pod) Change {
 	if endless := view.Endless(holders); len(endless) > 0 {
 		return UntilStopped(cause, holders, endless, " on "+n.Name)
@@ -62,16 +62,16 @@ func (c *Workload) WaitFor(n *view.Node, cause diagnosis.CauseID, holders []*cor
 		}}
 }
 
-// UntilStopped waits for holders of whom some have no end of their own.
+// UntilStopped waits for holders of whom some have no end of their own: it says so, and until what.
 func UntilStopped(cause diagnosis.CauseID, holders, endless []*corev1.Pod, where string) Change {
-	does := "they do not end by themselves"
+	are, does := "are", "they do not end by themselves"
 	if len(endless) == 1 {
-		does = "it does not end by itself"
+		are, does = "is", "it does not end by itself"
 	}
 	return Change{Kind: diagnosis.Wait, Cause: cause, Victims: holders, Manual: true, Risk: diagnosis.NoRisk,
-		Title:      fmt.Sprintf("have somebody stop %s%s: %s", view.PodList(endless), where, does),
-		Untestable: "nothing says that " + view.PodList(endless) + " will be stopped",
-		Detail:     func(ch *Change) { ch.Commands = append(ch.Commands, whoHolds(holders)...) }}
+		Title:  fmt.Sprintf("have somebody stop %s%s: %s", view.PodList(endless), where, does),
+		Until:  fmt.Sprintf("%s%s %s stopped, which nothing says will be", view.PodList(endless), where, are),
+		Detail: func(ch *Change) { ch.Commands = append(ch.Commands, whoHolds(holders)...) }}
 }
 
 // whoHolds are the commands that show the holders and who made them.

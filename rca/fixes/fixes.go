@@ -153,9 +153,6 @@ func (c *Finder) ranked(out []*candidate, causes []diagnosis.Cause) []*candidate
 		out = append(out, c.manual(causes))
 		last = c.another(causes)
 	}
-	if !slices.ContainsFunc(out, func(f *candidate) bool { return !f.begs() }) {
-		out = append(out, c.another(causes)...)
-	}
 	slices.SortFunc(out, func(a, b *candidate) int { return cmp.Or(a.order(b, true), strings.Compare(a.fix.Title, b.fix.Title)) })
 	out = append(out, last...)
 	for i, f := range out {

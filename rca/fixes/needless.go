@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/unpend/unpend/rca/diagnosis"
-	"github.com/unpend/unpend/rca/edit"
 )
 
 // needless says that another fix brings as much by a part of what this one does: what it does
@@ -12,24 +11,11 @@ import (
 // other from being begun keep this one's reason to be.
 func (f *candidate) needless(all []*candidate) bool {
 	verdict := f.fix.Proof.Verdict
-	if f.begs() { // nobody has to be stopped where another fix does without
-		return slices.ContainsFunc(all, func(o *candidate) bool {
-			v := o.fix.Proof.Verdict
-			return (v == diagnosis.Schedules || v == diagnosis.Waits) && (!o.held || f.held) && o.partOf(f)
-		})
-	}
 	if verdict != diagnosis.Schedules && verdict != diagnosis.Waits {
 		return false
 	}
 	return slices.ContainsFunc(all, func(o *candidate) bool {
 		return o.fix.Proof.Verdict == verdict && (!o.held || f.held) && o.runs() >= f.runs() && o.partOf(f)
-	})
-}
-
-// begs says of a wait that it needs somebody to stop what does not end by itself.
-func (f *candidate) begs() bool {
-	return slices.ContainsFunc(f.changes, func(ch edit.Change) bool {
-		return ch.Kind == diagnosis.Wait && ch.Untestable != "" && len(ch.Victims) > 0
 	})
 }
 
