@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/view"
@@ -63,6 +64,7 @@ const (
 	WebhookDown      = "webhook down"
 	QuotaUncounted   = "quota uncounted"
 	QuotaHasRoom     = "quota has room"
+	NoPodGroup       = "PodGroup"
 )
 
 // APIRefusal is why the API server refuses pods, where no cause of the catalogue says it.
@@ -123,6 +125,7 @@ var apiRefusals = []struct {
 	{[]string{"failed calling webhook "}, func(*Refused) APIRefusal {
 		return APIRefusal{Kind: WebhookDown, words: "an admission webhook fails", certainty: diagnosis.Possible, says: "an admission webhook does not answer the API server: whatever it is asked about cannot be made"}
 	}},
+	{[]string{"failed to get PodGroup for pod "}, (*Refused).noPodGroup},
 	{[]string{"admission webhook "}, func(*Refused) APIRefusal {
 		return APIRefusal{Kind: WebhookDenies, words: "an admission webhook refuses it", certainty: diagnosis.Possible, says: "an admission webhook denies it: a policy of the cluster, no shortage"}
 	}},
@@ -135,6 +138,23 @@ var apiRefusals = []struct {
 		}
 		return APIRefusal{Kind: QuotaHasRoom, Gone: true, words: "its quota has room again", certainty: diagnosis.Possible, says: "a quota refused it; by their own figures all quotas of " + c.Next().Namespace + " would take it now, and its controller has not tried again (its back-off reaches minutes)"}
 	}},
+}
+
+// noPodGroup is about pods that name a PodGroup which is not there: Volcano's webhook takes none before
+// it is (pkg/webhooks/admission/pods/validate in volcano-sh/volcano, before v1.9).
+func (c *Refused) noPodGroup() APIRefusal {
+	k, name := view.Membership(c.Next())
+	ns := c.Next().Namespace
+	r := APIRefusal{Kind: WebhookDenies, words: "an admission webhook refuses it", certainty: diagnosis.Possible, says: "Volcano's admission webhook takes no pod whose PodGroup it does not find"}
+	if name == "" || k.Groups == nil || c.Cluster.State.Unread["PodGroup."+k.API] != "" ||
+		slices.ContainsFunc(k.Groups(c.Cluster.State), func(o *unstructured.Unstructured) bool { return o.GetNamespace() == ns && o.GetName() == name }) {
+		return r
+	}
+	o := c.All[0].Owner
+	r.Kind, r.Name, r.words, r.certainty = NoPodGroup, name, "its PodGroup is missing", diagnosis.Likely
+	r.says = fmt.Sprintf("its pods name PodGroup %s, which does not exist, and Volcano's admission webhook takes none before it does", name)
+	r.evidence = []diagnosis.Evidence{diagnosis.Fact(view.ObjectRef(o.Kind, o.Namespace, o.Name), fmt.Sprintf("its pods name PodGroup %s, and no such object was read", name), diagnosis.That("spec", "", diagnosis.Contains, name), diagnosis.That("", "", diagnosis.Absent, "").Of("PodGroup."+k.API+"/"+ns+"/"+name))}
+	return r
 }
 
 // classMissing is about a class that the pod names: whether it is there objects tell.

@@ -9,6 +9,7 @@ import (
 	nodev1 "k8s.io/api/node/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/rca/diagnosis"
@@ -201,5 +202,35 @@ func TestRefusalsOfAnIncident(t *testing.T) {
 	got := RefusedOf(w, incident.Incident{ID: incident.ID(ref, incident.Requests(holding("x", "1"))), Workload: ref})
 	if len(got.All) != 2 || got.All[0].Pod.Name != "a" || got.All[1].Pod.Name != "d" || got.Workload != ref || got.Cluster != w {
 		t.Errorf("%+v", got.All)
+	}
+}
+
+// Pods that name a PodGroup which Volcano's webhook does not find wait for that, where it is known that
+// it is not there.
+func TestPodsOfAMissingGroup(t *testing.T) {
+	const denied = `admission webhook "validatepod.volcano.sh" denied the request: failed to get PodGroup for pod <ml/p>: podgroups.scheduling.volcano.sh "mine" not found`
+	const somewhere = "possible: webhook denies: an admission webhook refuses it: Volcano's admission webhook takes no pod whose PodGroup it does not find"
+	group := func(namespace, name string) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"namespace": namespace, "name": name}}}
+	}
+	for name, tc := range map[string]struct {
+		named, unread string
+		groups        []*unstructured.Unstructured
+		want          string
+	}{
+		"it is not there":     {"mine", "", []*unstructured.Unstructured{group("ml", "other"), group("hr", "mine")}, "likely: PodGroup mine: its PodGroup is missing: its pods name PodGroup mine, which does not exist, and Volcano's admission webhook takes none before it does"},
+		"it is there by now":  {"mine", "", []*unstructured.Unstructured{group("ml", "mine")}, somewhere},
+		"groups are not read": {"mine", "forbidden", nil, somewhere},
+		"they name none":      {"", "", nil, somewhere},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pod := asking("p")
+			pod.Spec.SchedulerName, pod.Annotations = "volcano", map[string]string{"scheduling.k8s.io/group-name": tc.named}
+			st := &cluster.State{Unread: map[string]string{"PodGroup.scheduling.volcano.sh": tc.unread}}
+			st.PodGroups.Volcano = tc.groups
+			if got := toldRefusal(refused(st, pod, denied).Refuses()); got != tc.want {
+				t.Errorf("%q, want %q", got, tc.want)
+			}
+		})
 	}
 }

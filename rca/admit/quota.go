@@ -114,11 +114,10 @@ func waitForQuota(_ *edit.Workload, refusing []admission.Quota) (edit.Change, bo
 			}
 		}
 	}
-	ends := "ends"
-	if !view.EndsAlone(leave[len(leave)-1]) {
-		ends = "leaves (nothing says that it does by itself)"
+	if endless := view.Endless(leave); len(endless) > 0 {
+		return edit.UntilStopped(diagnosis.QuotaExceeded, leave, endless, ""), true
 	}
-	return edit.Change{Kind: diagnosis.Wait, Manual: true, Risk: diagnosis.NoRisk, Victims: leave, Until: view.PodList(leave) + " " + ends,
+	return edit.Change{Kind: diagnosis.Wait, Manual: true, Risk: diagnosis.NoRisk, Victims: leave, Until: view.PodList(leave) + " ends",
 		Title:    "wait until " + view.PodList(leave) + " leaves quota free",
 		Commands: []string{fmt.Sprintf("kubectl -n %s get pod %s -w", leave[0].Namespace, leave[0].Name)}}, true
 }

@@ -46,6 +46,10 @@ func LookAtRefusal(c *edit.Workload) []edit.Change {
 	case admission.WebhookDenies:
 		ch.Title = "see which policy denies it: its webhook is named in the refusal"
 		ch.Commands = []string{describe, webhooks}
+	case admission.NoPodGroup:
+		ch.Title, ch.Until = fmt.Sprintf("make PodGroup %s in %s, or have the pods name none", r.Name, ns), "PodGroup "+r.Name+" exists"
+		ch.Commands = []string{fmt.Sprintf("kubectl create -f - <<'EOF'\napiVersion: scheduling.volcano.sh/v1beta1\nkind: PodGroup\nmetadata: {name: %s, namespace: %s}\nspec: {minMember: 1, queue: default}\nEOF", r.Name, ns),
+			fmt.Sprintf("kubectl -n %s edit %s  # or this: the template without annotation scheduling.k8s.io/group-name", ns, c.WorkloadName()), again}
 	case admission.WebhookDown:
 		ch.Title = "bring back the server of the webhook that is named in the refusal, or have failures ignored"
 		ch.Commands = []string{describe, webhooks + "  # its clientConfig.service: are that Service's pods ready?", "kubectl get endpointslices -A | grep -i webhook", again}

@@ -57,6 +57,11 @@ var (
 	// schedulerRefused: another scheduler decides about the pod, and its own words are what
 	// is known of that. What the default scheduler's filters say of nodes is information.
 	schedulerRefused = PodRule{ID: diagnosis.SchedulerRefused, Aside: true, leads: true, Tell: func(c *Case) *finding {
+		if a := c.Queue.Assumed(); a != nil && !c.IsOwn(diagnosis.GangIncomplete) {
+			w, _ := c.Queue.Refused()
+			c.entitle(diagnosis.SchedulerRefused, "a waiting group may hold its room")
+			return found(a.Finding(w, c.Queue.SchedulerName()))
+		}
 		if c.Elsewhere(c.Pod) == "" || c.IsOwn(diagnosis.QueueMisconfigured) || c.IsOwn(diagnosis.QueueNotAdmitted) {
 			return nil
 		}
@@ -100,7 +105,7 @@ func (c *Case) BeyondNodes() bool {
 		return true
 	}
 	w, ok := c.Queue.Refused()
-	return ok && c.IsOwn(diagnosis.SchedulerRefused) && !w.OfRoom()
+	return ok && c.IsOwn(diagnosis.SchedulerRefused) && (!w.OfRoom() || c.Queue.Assumed() != nil)
 }
 
 // Quote adds to the first cause what others have said.

@@ -1,6 +1,7 @@
 package causes
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -31,6 +32,23 @@ func (c *Case) ofHAMi() corev1.ResourceName {
 	return ""
 }
 
+// PrivilegedAsker is the first container that asks of HAMi's accounting, where all that do are
+// privileged: such a container sees every card of its node, so HAMi's webhook passes over it
+// (pkg/scheduler/webhook.go). Empty for none.
+func (c *Case) PrivilegedAsker() string {
+	first := ""
+	for _, k := range c.Pod.Spec.Containers {
+		if !slices.ContainsFunc(hamiAccounting, func(name corev1.ResourceName) bool { q := k.Resources.Limits[name]; return !q.IsZero() }) {
+			continue
+		}
+		if k.SecurityContext == nil || k.SecurityContext.Privileged == nil || !*k.SecurityContext.Privileged {
+			return ""
+		}
+		first = cmp.Or(first, k.Name)
+	}
+	return first
+}
+
 // notGivenToHAMi: the default scheduler has it, and looks for what stands on no node.
 var (
 	notGivenToHAMi = PodRule{ID: diagnosis.SchedulerMissing, Tell: func(c *Case) *finding {
@@ -38,8 +56,13 @@ var (
 			return nil
 		}
 		name := c.ofHAMi()
-		return &finding{diagnosis.Proven, fmt.Sprintf("%s is HAMi's own accounting and on no node: HAMi's scheduler has to place the pod, and the default one has it", name),
-			[]diagnosis.Evidence{diagnosis.Fact(c.podRef(), "asks "+string(name), c.itAsks(name)...)}}
+		says, evidence := fmt.Sprintf("%s is HAMi's own accounting and on no node: HAMi's scheduler has to place the pod, and the default one has it", name),
+			[]diagnosis.Evidence{diagnosis.Fact(c.podRef(), "asks "+string(name), c.itAsks(name)...)}
+		if k := c.PrivilegedAsker(); k != "" {
+			says += ", for HAMi leaves privileged containers alone"
+			evidence = append(evidence, diagnosis.Fact(c.podRef(), "container "+k+" is privileged", c.Cluster.OfPod(c.Pod, diagnosis.That("spec.containers[name="+k+"].securityContext.privileged", "", diagnosis.Is, "true"))...))
+		}
+		return &finding{diagnosis.Proven, says, evidence}
 	}}
 	onNoNode = Rule{ID: diagnosis.SchedulerMissing, Tell: func(c *Case, n *view.Node, b *blocker) *finding {
 		if !c.NotGivenToHAMi() || !slices.Contains(hamiAccounting, b.scarce) {

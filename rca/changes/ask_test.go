@@ -134,6 +134,22 @@ func TestFewerWholeGPUs(t *testing.T) {
 	}
 }
 
+// Containers that each ask for one, together more than a node has, are left for a person to tell apart.
+func TestOneForEachContainer(t *testing.T) {
+	w := newWorld()
+	w.AddNode(sim.Node{Name: "n", GPUs: 1, MIGOff: []int{0}})
+	w.Asking(list("nvidia.com/gpu", "1"))
+	second := w.Wait.Spec.Containers[0]
+	second.Name = "second"
+	w.Wait.Spec.Containers = append(w.Wait.Spec.Containers, second)
+	c := w.bench(t, "Deployment")
+	got := c.fewerGPUs(c.Node("n"))
+	want := fmt.Sprintf("ask for nvidia.com/gpu in fewer containers of deployment/w: container %s asks for 1, container second asks for 1, and the largest node has 1", w.Wait.Spec.Containers[0].Name)
+	if len(got) != 1 || got[0].Title != want || got[0].Untestable == "" || got[0].Kind != diagnosis.ChangeRequest || got[0].Less != 1 {
+		t.Errorf("%s, want %q", edittest.ToldAll(got), want)
+	}
+}
+
 // Of what every node has, as much is asked as is free, where that is all that is lacking and
 // one container asks it.
 func TestLessOfTheHost(t *testing.T) {

@@ -22,12 +22,47 @@ func (c *Bench) fewerGPUs(n *view.Node) []edit.Change {
 		if a.Profile != "" || has >= a.Count {
 			continue
 		}
-		out = append(out, c.fewer(diagnosis.GPURequestTooLarge, a, has)...)
+		less := c.fewer(diagnosis.GPURequestTooLarge, a, has)
+		out = append(out, less...)
+		if len(less) == 0 && has > 0 {
+			out = append(out, c.inOne(a, has)...)
+		}
 		if free.Value() < has {
 			out = append(out, c.fewer(diagnosis.GPURequestTooLarge, a, free.Value())...)
 		}
 	}
 	return out
+}
+
+// inOne is for containers of a pod that each ask for devices, together more than the node has: taking
+// from any would leave one with none, and which of them needs none only a person knows.
+func (c *Bench) inOne(a view.Ask, has int64) []edit.Change {
+	var names, texts []string
+	for _, k := range askersOf(&c.Pod.Spec, a.Resource) {
+		if k.runsOn {
+			names = append(names, k.who())
+			texts = append(texts, fmt.Sprintf("%s asks for %d", k.who(), k.asks))
+		}
+	}
+	if len(names) < 2 {
+		return nil
+	}
+	title := fmt.Sprintf("ask for %s in fewer containers of %s: %s, and the largest node has %d", a.Resource, c.WorkloadName(), strings.Join(texts, ", "), max(has, c.most(a.Resource)))
+	ch := c.Once(title, func(title string) edit.Change {
+		return edit.Change{Kind: diagnosis.ChangeRequest, Cause: diagnosis.GPURequestTooLarge, Manual: true, Risk: diagnosis.MediumRisk, Title: title, Less: a.Count - has,
+			Untestable: "which of its containers works without one, only a person knows",
+			Commands:   []string{c.EditByHand(fmt.Sprintf("resources of %s: requests and limits without %s where it does no GPU work", strings.Join(names, " and "), a.Resource))}}
+	})
+	return []edit.Change{ch}
+}
+
+// most is the most that any node could give of a resource.
+func (c *Bench) most(name corev1.ResourceName) int64 {
+	most := int64(0)
+	for _, n := range c.Cluster.SortedNodes() {
+		most = max(most, n.Allocatable(name))
+	}
+	return most
 }
 
 // fewerInstances asks for as many of the profile as the node has free, where more are

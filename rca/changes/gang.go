@@ -2,7 +2,12 @@ package changes
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
@@ -17,6 +22,8 @@ func (c *Bench) GangChanges(cause diagnosis.CauseID) []edit.Change {
 	case !g.Known:
 		wait.Until, wait.Title = "PodGroup "+g.Name+" is there and complete", "wait until PodGroup "+g.Name+" is there and complete"
 		return []edit.Change{wait}
+	case g.Missing() > 0 && c.rollsOneByOne():
+		return []edit.Change{c.makeAtOnce(cause)}
 	case g.Overdue(c.Cluster.State.Now) && c.Cluster.State.Unread["Pod"] == "":
 		return []edit.Change{c.lookAtMaker(cause)}
 	case g.Missing() > 0:
@@ -34,6 +41,9 @@ func (c *Bench) GangChanges(cause diagnosis.CauseID) []edit.Change {
 	}
 	leave := edit.Evict(cause, g.Victims)
 	leave.Title = fmt.Sprintf("evict %s so that all of gang %s fit", view.PodList(g.Victims), g.Name)
+	if endless := view.Endless(g.Victims); len(endless) > 0 {
+		return []edit.Change{leave, edit.UntilStopped(cause, g.Victims, endless, "")}
+	}
 	wait.Victims, wait.Until = g.Victims, view.PodList(g.Victims)+" ends"
 	wait.Title = "wait until " + view.PodList(g.Victims) + " leaves"
 	return []edit.Change{leave, wait}
@@ -49,4 +59,30 @@ func (c *Bench) lookAtMaker(cause diagnosis.CauseID) edit.Change {
 		Commands: []string{fmt.Sprintf("kubectl -n %s describe %s", ns, c.WorkloadName()),
 			fmt.Sprintf("kubectl -n %s get %s -o yaml  # %s: %d, and %s made", ns, group, strings.Join(g.Kind.Min, "."), g.Min, view.CountOf(g.Made(), "member")),
 			fmt.Sprintf("kubectl -n %s edit %s  # the least number that its scheduling policy gives the gang", ns, c.WorkloadName())}}
+}
+
+// rollsOneByOne says whether the gang is of a Deployment that is being rolled: pods of former
+// ReplicaSets run, and of the new one no more are made before these are ready.
+func (c *Bench) rollsOneByOne() bool {
+	w := c.Incident.Workload
+	o, known := c.Cluster.State.Owner(w.Kind, w.Namespace, w.Name)
+	d, is := o.(*appsv1.Deployment)
+	if !known || !is || d.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType {
+		return false
+	}
+	mine := metav1.GetControllerOfNoCopy(c.Pod)
+	return mine != nil && slices.ContainsFunc(c.Cluster.Running(w), func(p *corev1.Pod) bool {
+		by := metav1.GetControllerOfNoCopy(p)
+		return by != nil && by.UID != mine.UID
+	})
+}
+
+// makeAtOnce is for the rollout that makes fewer new pods at once than begin together.
+func (c *Bench) makeAtOnce(cause diagnosis.CauseID) edit.Change {
+	g, w := c.Gang, c.Incident.Workload
+	patch := fmt.Sprintf(`{"spec":{"strategy":{"type":"RollingUpdate","rollingUpdate":{"maxSurge":%d}}}}`, g.Min)
+	return edit.Change{Kind: diagnosis.Manual, Cause: cause, Manual: true, Risk: diagnosis.LowRisk, Untestable: "its controller makes its pods by rules of its own",
+		Title: fmt.Sprintf("have the rollout of %s make %d new pods at once (maxSurge), as many as begin together", c.WorkloadName(), g.Min),
+		Commands: []string{fmt.Sprintf("kubectl -n %s patch %s --type merge -p '%s'  # room for so many beside the old ones is needed", w.Namespace, c.WorkloadName(), patch),
+			fmt.Sprintf("kubectl -n %s edit %s  # or a smaller least number of the gang, in the template's annotations", w.Namespace, c.WorkloadName())}}
 }

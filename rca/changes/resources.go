@@ -46,7 +46,7 @@ func (c *Bench) ResourceChanges(w Weigher, n *view.Node, causes []diagnosis.Caus
 				out = append(out, []edit.Change{ch})
 			}
 			if root != diagnosis.IdleGPUHolders && !slices.ContainsFunc(victims, func(p *corev1.Pod) bool { return slices.Contains(c.Stuck, p) }) { // who does nothing, or waits in vain, does not end either
-				out = append(out, []edit.Change{c.WaitFor(n, root, victims)})
+				out = append(out, []edit.Change{c.WaitFor(n, root, c.whoEnds(n, lack, victims))})
 			}
 		} else if own, ok := c.OfNoTeam().CheapestOf(n, lack, view.EndsAlone); ok && len(own) > 0 && !c.IsOwn(diagnosis.WorkloadDeadlock) { // else they wait for the one that waits
 			out = append(out, []edit.Change{c.WaitFor(n, root, own)})
@@ -80,6 +80,18 @@ func (c *Bench) ResourceChanges(w Weigher, n *view.Node, causes []diagnosis.Caus
 		out = append(out, []edit.Change{ch})
 	}
 	return out
+}
+
+// whoEnds are the holders to wait for: the cheapest of those who end by themselves, where they are
+// enough, else those who would be evicted.
+func (c *Bench) whoEnds(n *view.Node, lack view.Deficits, victims []*corev1.Pod) []*corev1.Pod {
+	if len(view.Endless(victims)) == 0 {
+		return victims
+	}
+	if ending, ok := c.CheapestOf(n, lack, view.EndsAlone); ok && len(ending) > 0 {
+		return ending
+	}
+	return victims
 }
 
 // relayoutKind is what giving a node another layout is called.

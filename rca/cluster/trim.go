@@ -127,9 +127,15 @@ func trimContainers(list []corev1.Container) []corev1.Container {
 			c.Resources.Requests = c.Resources.Limits
 		}
 		list[i] = corev1.Container{Name: c.Name, Image: c.Image, Ports: c.Ports, Resources: c.Resources, ResizePolicy: c.ResizePolicy, RestartPolicy: c.RestartPolicy}
+		if k := c.SecurityContext; k != nil && k.Privileged != nil && *k.Privileged {
+			list[i].SecurityContext = allRights
+		}
 	}
 	return list
 }
+
+// allRights are those of a privileged container, one for all: schedulers that share cards pass over it.
+var allRights = &corev1.SecurityContext{Privileged: new(true)}
 
 func trimEnv(spec *corev1.PodSpec) {
 	for _, list := range [][]corev1.Container{spec.InitContainers, spec.Containers} {

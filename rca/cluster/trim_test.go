@@ -12,7 +12,7 @@ import (
 )
 
 // Of a pod's volumes those stay that decide on nodes; of requests that are the limits there
-// is one copy, and requests of their own stay.
+// is one copy, and requests of their own stay. Of rights it stays that a container has all.
 func TestTrimmedPod(t *testing.T) {
 	asks := func(n string) corev1.ResourceList {
 		return corev1.ResourceList{"nvidia.com/gpu": resource.MustParse(n)}
@@ -25,8 +25,10 @@ func TestTrimmedPod(t *testing.T) {
 			{Name: "data", VolumeSource: claim}},
 		Containers: []corev1.Container{
 			{Name: "same", Resources: corev1.ResourceRequirements{Limits: asks("1"), Requests: asks("1")}},
-			{Name: "more", Resources: corev1.ResourceRequirements{Limits: asks("2"), Requests: asks("1")}}}}}
+			{Name: "more", Resources: corev1.ResourceRequirements{Limits: asks("2"), Requests: asks("1")}, SecurityContext: &corev1.SecurityContext{Privileged: new(false)}},
+			{Name: "root", SecurityContext: &corev1.SecurityContext{Privileged: new(true), RunAsUser: new(int64)}}}}}
 	want := p.DeepCopy()
+	want.Spec.Containers[1].SecurityContext, want.Spec.Containers[2].SecurityContext = nil, &corev1.SecurityContext{Privileged: new(true)}
 	want.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: claim}}
 	Trim(p)
 	if diff := cmp.Diff(want, p); diff != "" {

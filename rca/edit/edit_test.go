@@ -125,11 +125,16 @@ func TestOnlyEditedContainersArePatched(t *testing.T) {
 	}
 }
 
-// A wait says who for, and until when where their deadlines tell.
+// A wait says who for, and until when where their deadlines tell; of who has no end of its own it does
+// not say that it will have one.
 func TestWaitsSayUntilWhen(t *testing.T) {
 	hour := int64(3600)
 	a, b := rcatest.Victim("a", 0, 1, time.Minute, "a"), rcatest.Victim("b", 0, 1, 31*time.Minute, "b")
 	b.Spec.ActiveDeadlineSeconds = &hour
+	server, twin := rcatest.Victim("s", 0, 1, time.Minute, "s"), rcatest.Victim("t", 0, 1, time.Minute, "t")
+	server.Spec.RestartPolicy, twin.Spec.RestartPolicy = corev1.RestartPolicyAlways, corev1.RestartPolicyAlways
+	leaving := rcatest.Victim("l", 0, 1, time.Minute, "l")
+	leaving.Spec.RestartPolicy, leaving.DeletionTimestamp = corev1.RestartPolicyAlways, &metav1.Time{Time: rcatest.Noon}
 	w := edittest.New()
 	w.AddNode(sim.Node{Name: "n"})
 	c := edit.New(w.Case(t, "Deployment"))
@@ -141,6 +146,9 @@ func TestWaitsSayUntilWhen(t *testing.T) {
 		{[]*corev1.Pod{a}, "a/a on n ends", "wait until a/a leaves n", 0},
 		{[]*corev1.Pod{b}, "a/b on n ends, by its deadline in 29 min", "wait until a/b leaves n", 29},
 		{[]*corev1.Pod{a, b}, "2 pods (a/a, …) on n end", "wait until 2 pods (a/a, …) leave n", 0},
+		{[]*corev1.Pod{leaving}, "a/l on n ends", "wait until a/l leaves n", 0},
+		{[]*corev1.Pod{a, server}, "a/s on n is stopped, which nothing says will be", "have somebody stop a/s on n: it does not end by itself", 0},
+		{[]*corev1.Pod{server, twin}, "2 pods (a/s, …) on n are stopped, which nothing says will be", "have somebody stop 2 pods (a/s, …) on n: they do not end by themselves", 0},
 	} {
 		ch := c.WaitFor(c.Node("n"), diagnosis.GPUsInUse, tc.holders)
 		ch.Detail(&ch)

@@ -38,8 +38,12 @@ func EvictCommand(v *corev1.Pod) string {
 	return fmt.Sprintf(`kubectl create --raw /api/v1/namespaces/%s/pods/%s/eviction -f - <<<'{"apiVersion":"policy/v1","kind":"Eviction","metadata":{"name":"%s","namespace":"%s"}}'`, v.Namespace, v.Name, v.Name, v.Namespace)
 }
 
-// WaitFor is the fix that leaves the holders alone until they end by themselves.
+// WaitFor is the fix that leaves the holders alone until they end by themselves, or somebody stops
+// them.
 func (c *Workload) WaitFor(n *view.Node, cause diagnosis.CauseID, holders []*corev1.Pod) Change {
+	if endless := view.Endless(holders); len(endless) > 0 {
+		return UntilStopped(cause, holders, endless, " on "+n.Name)
+	}
 	end, leave := " end", " leave "
 	if len(holders) == 1 {
 		end, leave = " ends", " leaves "
@@ -56,6 +60,27 @@ func (c *Workload) WaitFor(n *view.Node, cause diagnosis.CauseID, holders []*cor
 				ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl -n %s get pod %s -w", p.Namespace, p.Name))
 			}
 		}}
+}
+
+// UntilStopped waits for holders of whom some have no end of their own: it says so, and until what.
+func UntilStopped(cause diagnosis.CauseID, holders, endless []*corev1.Pod, where string) Change {
+	are, does := "are", "they do not end by themselves"
+	if len(endless) == 1 {
+		are, does = "is", "it does not end by itself"
+	}
+	return Change{Kind: diagnosis.Wait, Cause: cause, Victims: holders, Manual: true, Risk: diagnosis.NoRisk,
+		Title:  fmt.Sprintf("have somebody stop %s%s: %s", view.PodList(endless), where, does),
+		Until:  fmt.Sprintf("%s%s %s stopped, which nothing says will be", view.PodList(endless), where, are),
+		Detail: func(ch *Change) { ch.Commands = append(ch.Commands, whoHolds(holders)...) }}
+}
+
+// whoHolds are the commands that show the holders and who made them.
+func whoHolds(holders []*corev1.Pod) []string {
+	out := make([]string, len(holders))
+	for i, p := range holders {
+		out[i] = fmt.Sprintf("kubectl -n %s get pod %s -o wide --show-labels  # whose it is", p.Namespace, p.Name)
+	}
+	return out
 }
 
 // deadline is in how many minutes the last of the pods has to have ended, by its own

@@ -22,12 +22,18 @@ func LetInByQueue(c *edit.Workload) []edit.Change {
 			Title:    fmt.Sprintf("let Queue %s hold %s %s, ask for no more than %s at once, or name another queue", x.Queue, x.Asks.String(), x.Resource, x.Holds.String()),
 			Commands: []string{"kubectl get queues.scheduling.volcano.sh -o yaml  # spec.capability", "kubectl edit queues.scheduling.volcano.sh " + x.Queue}}}
 	}
+	if u := c.Queue.WhyUngrouped(); u != nil {
+		return []edit.Change{group(c, u)}
+	}
 	w := c.Queue.Queued()
 	if lacks, _ := c.Queue.GroupLacks(); w == nil && lacks != "" {
 		const label = "kueue.x-k8s.io/pod-group-name"
 		group := c.Pod.Labels[label]
 		return []edit.Change{queueChange(diagnosis.Wait, diagnosis.NoRisk, "all pods of its group exist", "wait until all pods of group "+group+" exist, or make them",
 			fmt.Sprintf("kubectl -n %s get pods -l %s=%s", c.Pod.Namespace, label, group))}
+	}
+	if _, lacks := c.Queue.NoWorkload(); lacks {
+		return []edit.Change{queue(c)}
 	}
 	if w == nil {
 		return []edit.Change{queueChange(diagnosis.Wait, diagnosis.NoRisk, "Kueue admits it", "wait until its queue admits it", "kubectl -n "+c.Pod.Namespace+" get workloads.kueue.x-k8s.io")}
@@ -54,6 +60,9 @@ func LetInByQueue(c *edit.Workload) []edit.Change {
 			return []edit.Change{queueChange(diagnosis.Manual, diagnosis.NoRisk, "its check agrees", "see why admission check "+checks[0].Name+" has rejected it", commands...)}
 		}
 		return []edit.Change{queueChange(diagnosis.Wait, diagnosis.NoRisk, "its check agrees", "wait until admission check "+checks[0].Name+" agrees", commands...)}
+	}
+	if h := c.Queue.Ahead(w); h != nil {
+		return []edit.Change{passOver(h), queueChange(diagnosis.Wait, diagnosis.NoRisk, h.Ref()+" is admitted, or leaves the queue", "wait until "+h.Ref()+" is admitted", look)}
 	}
 	raise := queueChange(diagnosis.RaiseQuota, diagnosis.MediumRisk, "its ClusterQueue has the quota", "raise the quota of its ClusterQueue", look, "kubectl get clusterqueues.kueue.x-k8s.io", "# then kubectl edit clusterqueue.kueue.x-k8s.io NAME: nominalQuota or borrowingLimit")
 	if q := c.Queue.ClusterQueue(w); q != nil {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
+	"github.com/unpend/unpend/rca/queues"
 )
 
 // AskScheduler is for the pod that another scheduler refuses: where its rule is seen, and
@@ -16,6 +17,9 @@ func AskScheduler(c *edit.Workload) []edit.Change {
 		return nil
 	}
 	by := c.Queue.SchedulerName()
+	if a := c.Queue.Assumed(); a != nil {
+		return []edit.Change{unassume(by, a)}
+	}
 	look := lookAtWaiting(c, "describe")
 	logs := "kubectl get pods -A -o wide | grep -i " + by + "  # then its log"
 	ch := edit.Change{Kind: diagnosis.Manual, Cause: diagnosis.SchedulerRefused, Manual: true, Risk: diagnosis.NoRisk, Untestable: by + " decides by its own rules, which are not run here",
@@ -38,6 +42,15 @@ func AskScheduler(c *edit.Workload) []edit.Change {
 		out = append(out, askLess(c, "ask for less than its queue may have"))
 	}
 	return out
+}
+
+// unassume is for the group whose members its scheduler counts on nodes while they wait for others: a time
+// after which it lets go of them, or none of them.
+func unassume(by string, a *queues.Assumer) edit.Change {
+	return edit.LookAt(diagnosis.SchedulerRefused, fmt.Sprintf("have %s let go of what it keeps for %s: a time to schedule within, or the group made again once all of it fits", by, a.Ref()), by+" decides by its own rules, which are not run here",
+		fmt.Sprintf("kubectl -n %s get podgroups.scheduling.x-k8s.io %s -o yaml  # spec.minMember, spec.scheduleTimeoutSeconds", a.Namespace, a.Name),
+		fmt.Sprintf(`kubectl -n %s patch podgroups.scheduling.x-k8s.io %s --type merge -p '{"spec":{"scheduleTimeoutSeconds":60}}'  # how long its members are kept room`, a.Namespace, a.Name),
+		"kubectl get pods -A -o wide | grep -i "+by+"  # then its log: which pods wait at permit")
 }
 
 // unlabelled is the first node with GPUs of which no label says how much memory they have;

@@ -27,6 +27,9 @@ const Gate = "kueue.x-k8s.io/admission"
 // Workload lacks: the Workload's own conditions say that, they are never on the pod. Volcano's queue never admits
 // what is more than it may hold. nil where neither holds anything.
 func (c *Case) NotAdmitted() *view.Finding {
+	if u := c.WhyUngrouped(); u != nil {
+		return &u.Finding
+	}
 	evidence := c.heldBy()
 	if x := c.Beyond(); evidence == nil && x != nil {
 		x.Evidence = append(x.Evidence, c.stands()...)
@@ -39,6 +42,9 @@ func (c *Case) NotAdmitted() *view.Finding {
 	w := c.Queued()
 	if lacks, fact := c.GroupLacks(); w == nil && lacks != "" {
 		return view.Found(diagnosis.Proven, says+": "+lacks, append(evidence, fact)...)
+	}
+	if fact, lacks := c.NoWorkload(); lacks {
+		return view.Found(diagnosis.Likely, "Kueue has made no Workload for it, so no queue has looked at it", append(evidence, fact)...)
 	}
 	if w != nil {
 		if since, young := c.LetIn(w); !since.IsZero() {
@@ -63,6 +69,9 @@ func (c *Case) NotAdmitted() *view.Finding {
 		case words != "":
 			lacks, fact := secondPassSays(w, words)
 			says, evidence = says+": "+lacks, append(evidence, fact)
+		case c.Ahead(w) != nil:
+			blocked, facts := c.Ahead(w).says()
+			says, evidence = says+": "+blocked, append(evidence, facts...)
 		case why != "":
 			says += ": " + view.Cut(assigning.ReplaceAllString(why, ""), 160)
 		}
@@ -78,7 +87,7 @@ func (c *Case) NotAdmitted() *view.Finding {
 func (c *Case) heldBy() []diagnosis.Evidence {
 	ref, fact, claims := c.podRef(), "gate "+Gate, c.Cluster.OfPod(c.Pod, view.GatedBy(Gate)...)
 	switch {
-	case c.Grouped():
+	case c.Grouped(), c.Ungrouped():
 		return nil // its scheduler does, and not Kueue
 	case c.Held != nil:
 		r := c.Held
@@ -108,6 +117,8 @@ func whyClaims(w *unstructured.Unstructured, why string) []diagnosis.Claim {
 	switch k := deactivated(w); {
 	case Inactive(w):
 		return append([]diagnosis.Claim{diagnosis.That("spec.active", "", diagnosis.Is, "false")}, view.SaysOf(k)...)
+	case why == "" && scaling.ConditionOf(w, "QuotaReserved").Status == "":
+		return []diagnosis.Claim{diagnosis.That("status.conditions[type=QuotaReserved]", "", diagnosis.Absent, "")}
 	case why == "":
 		return nil
 	}
@@ -157,28 +168,48 @@ func (c *Case) queueName() string {
 // assigning begins what Kueue says of one pod set (flavorassigner.go).
 var assigning = regexp.MustCompile(`^couldn't assign flavors to pod set \S+: `)
 
-// Queued is the Workload that Kueue made for the pod, for what made it or for its group;
-// nil when none was read.
+// Queued is the Workload that Kueue made for the pod, for what made it or for its group; nil when
+// none was read. A pod that names its Workload has no other.
 func (c *Case) Queued() *unstructured.Unstructured {
 	makers := append([]metav1.OwnerReference{{Kind: "Pod", Name: c.Pod.Name, UID: c.Pod.UID}}, c.Pod.OwnerReferences...)
 	w := c.Incident.Workload
 	if owner, ok := c.Cluster.State.Owner(w.Kind, w.Namespace, w.Name); ok {
 		makers = append(makers, metav1.OwnerReference{Kind: w.Kind, Name: w.Name, UID: owner.GetUID()})
 	}
+	named := c.namedWorkloads()
 	for _, u := range c.Cluster.State.QueuedWorkloads {
-		if u.GetNamespace() != c.Pod.Namespace {
-			continue
-		}
-		if name := u.GetName(); name == c.Pod.Annotations["kueue.x-k8s.io/workload"] || name == c.Pod.Labels[incident.GroupLabel] {
+		switch {
+		case u.GetNamespace() != c.Pod.Namespace:
+		case slices.Contains(named, u.GetName()):
 			return u
-		}
-		for _, o := range u.GetOwnerReferences() {
-			if slices.ContainsFunc(makers, func(m metav1.OwnerReference) bool { return view.Refers(&o, m.Kind, m.Name, m.UID) }) {
-				return u
-			}
+		case len(named) > 0:
+		case slices.ContainsFunc(u.GetOwnerReferences(), func(o metav1.OwnerReference) bool {
+			return slices.ContainsFunc(makers, func(m metav1.OwnerReference) bool { return view.Refers(&o, m.Kind, m.Name, m.UID) })
+		}):
+			return u
 		}
 	}
 	return nil
+}
+
+// prebuilt names, on a pod, the Workload that Kueue makes for its group of a serving workload
+// (pkg/controller/constants in kubernetes-sigs/kueue).
+const prebuilt = "kueue.x-k8s.io/prebuilt-workload-name"
+
+// namedWorkloads are the names under which the pod itself knows its Workload; none for most.
+func (c *Case) namedWorkloads() []string {
+	var out []string
+	for _, name := range []string{c.Pod.Annotations["kueue.x-k8s.io/workload"], c.Pod.Labels[prebuilt], c.Pod.Labels[incident.GroupLabel]} {
+		if name != "" && !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// pending says that a Workload is in its queue and waits.
+func pending(w *unstructured.Unstructured) bool {
+	return !Inactive(w) && w.GetDeletionTimestamp() == nil && !scaling.ConditionOf(w, "QuotaReserved").Met() && !scaling.ConditionOf(w, "Finished").Met()
 }
 
 // Inactive says whether somebody set spec.active of a Kueue Workload to false.

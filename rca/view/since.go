@@ -1,6 +1,7 @@
 package view
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -46,7 +47,15 @@ func Holding(p *corev1.Pod, name corev1.ResourceName, amount string) []diagnosis
 	return []diagnosis.Claim{diagnosis.That(diagnosis.Requests, string(name), diagnosis.Is, amount), diagnosis.That("spec.nodeName", "", diagnosis.Is, p.Spec.NodeName)}
 }
 
-// EndsAlone says whether the pod is made to come to an end.
+// EndsAlone says whether the pod is made to come to an end, or is on its way out.
 func EndsAlone(p *corev1.Pod) bool {
-	return p.Spec.RestartPolicy == corev1.RestartPolicyNever || p.Spec.RestartPolicy == corev1.RestartPolicyOnFailure || p.Spec.ActiveDeadlineSeconds != nil
+	return p.DeletionTimestamp != nil || p.Spec.RestartPolicy == corev1.RestartPolicyNever || p.Spec.RestartPolicy == corev1.RestartPolicyOnFailure || p.Spec.ActiveDeadlineSeconds != nil
+}
+
+// Endless are those of the pods that run until somebody stops them: their containers begin again whenever
+// they end. The API server writes that of each pod; of one in a dump that does not say it, it is not known.
+func Endless(pods []*corev1.Pod) []*corev1.Pod {
+	return slices.DeleteFunc(slices.Clone(pods), func(p *corev1.Pod) bool {
+		return EndsAlone(p) || p.Spec.RestartPolicy != corev1.RestartPolicyAlways
+	})
 }

@@ -24,7 +24,9 @@ type Held struct {
 	let bool
 	// over: of the object itself no pods are to come any more.
 	over bool
-	sets []podSet
+	// heads: it makes pods itself, and none before an object of its queue stands for it.
+	heads bool
+	sets  []podSet
 }
 
 // podSet are pods of one template.
@@ -108,6 +110,45 @@ func (m Makers) held(pods []*corev1.Pod, lookup Lookup, events func() map[Ref]ma
 		}
 		begun[ref] = true // held by one queue, it is not told of by another
 		out = append(out, h.refusals(made, ref, m, events)...)
+	}
+	return append(out, m.ungrouped(begun, pods, lookup, events)...)
+}
+
+// ungrouped lists who lacks all pods though nothing of its queue that is known of stands for it: what
+// would have made that does not run, or could not.
+func (m Makers) ungrouped(begun map[Ref]bool, pods []*corev1.Pod, lookup Lookup, events func() map[Ref]map[string]told) []Refusal {
+	if !m.AllPods {
+		return nil
+	}
+	var out []Refusal
+	var stood map[Ref]bool
+	for _, h := range m.Held {
+		if !h.heads || h.over || h.DeletionTimestamp != nil {
+			continue
+		}
+		if begun == nil {
+			begun = beginnersOf(pods, lookup)
+		}
+		if stood == nil {
+			stood = m.stoodFor()
+		}
+		if ref := h.ref(); !begun[ref] && !stood[ref] {
+			for _, r := range h.refusals(h, ref, m, events) {
+				r.Ungrouped = true
+				out = append(out, r)
+			}
+		}
+	}
+	return out
+}
+
+// stoodFor are the owners of all that queues have, whatever has become of it.
+func (m Makers) stoodFor() map[Ref]bool {
+	out := map[Ref]bool{}
+	for _, h := range m.Held {
+		if h.owner != nil && !h.heads {
+			out[ownerRef(h.owner, h.Namespace)] = true
+		}
 	}
 	return out
 }

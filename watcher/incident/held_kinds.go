@@ -1,6 +1,7 @@
 package incident
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -33,10 +34,7 @@ const (
 // ofVolcanoGroup reads a PodGroup: until it is Inqueue a Job's controller makes no pods
 // (job_controller_actions.go, syncJob), nor does that of Kubeflow's training operator.
 func ofVolcanoGroup(o *unstructured.Unstructured, h *Held) {
-	h.owner, h.queue, h.group = metav1.GetControllerOf(o), text(o, "spec", "queue"), o.GetName()
-	if h.queue == "" {
-		h.queue = volcanoQueue
-	}
+	h.owner, h.queue, h.group = metav1.GetControllerOf(o), cmp.Or(text(o, "spec", "queue"), volcanoQueue), o.GetName()
 	if h.owner == nil || OwnKind(OwnerKind(h.owner)) || h.owner.Kind == "Pod" || !slices.Contains([]string{"", "Pending", "Inqueue"}, text(o, "status", "phase")) {
 		return
 	}
@@ -71,18 +69,17 @@ func evenly(o *unstructured.Unstructured) podSet {
 	return set
 }
 
-// ofVolcanoJob reads what a Job's pods would be: a task is a pod set.
+// ofVolcanoJob reads what a Job's pods would be: a task is a pod set. Its controller makes its
+// PodGroup before any of them (job_controller_actions.go, initiateJob).
 func ofVolcanoJob(o *unstructured.Unstructured, h *Held) {
 	yes := true
+	h.heads, h.queue = true, cmp.Or(text(o, "spec", "queue"), volcanoQueue)
 	h.owner = &metav1.OwnerReference{APIVersion: o.GetAPIVersion(), Kind: o.GetKind(), Name: h.Name, UID: h.UID, Controller: &yes}
 	if phase := text(o, "status", "state", "phase"); phase != "" && phase != "Pending" {
 		h.over = true
 		return
 	}
-	scheduler := text(o, "spec", "schedulerName")
-	if scheduler == "" {
-		scheduler = volcanoScheduler
-	}
+	scheduler := cmp.Or(text(o, "spec", "schedulerName"), volcanoScheduler)
 	h.sets = podSetsOf(o, "replicas", "spec", "tasks")
 	for i := range h.sets {
 		if spec := &h.sets[i].Template.Spec; spec.SchedulerName == "" {

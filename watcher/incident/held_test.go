@@ -133,6 +133,76 @@ func TestVolcanoHoldsAJob(t *testing.T) {
 	}
 }
 
+// A Job of Volcano without a pod waits also where no PodGroup stands for it; not where one does, whatever
+// has become of that, where it has begun or is over, or where pods are not known.
+func TestJobsWithoutAGroup(t *testing.T) {
+	const tasks = "1 of train-master-? in team as of 7, 2 of train-worker-? in team as of 7"
+	phase := func(o *unstructured.Unstructured, to any, path ...string) {
+		if err := unstructured.SetNestedField(o.Object, to, path...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, tc := range map[string]struct {
+		edit func(job, group *unstructured.Unstructured) (with bool)
+		pods []*corev1.Pod
+		some bool
+		want string
+	}{
+		"no group":            {edit: func(_, _ *unstructured.Unstructured) bool { return false }, want: tasks},
+		"nobody looked at it": {edit: func(job, _ *unstructured.Unstructured) bool { delete(job.Object, "status"); return false }, want: tasks},
+		"its queue is not named": {edit: func(job, _ *unstructured.Unstructured) bool {
+			unstructured.RemoveNestedField(job.Object, "spec", "queue")
+			return false
+		}, want: strings.ReplaceAll(tasks, "team", "default")},
+		"it is over": {edit: func(job, _ *unstructured.Unstructured) bool {
+			phase(job, "Completed", "status", "state", "phase")
+			return false
+		}},
+		"it goes": {edit: func(job, _ *unstructured.Unstructured) bool {
+			job.SetDeletionTimestamp(&metav1.Time{Time: metav1.Now().Time})
+			return false
+		}},
+		"its group has run": {edit: func(_, group *unstructured.Unstructured) bool {
+			phase(group, "Completed", "status", "phase")
+			return true
+		}},
+		"its group goes": {edit: func(_, group *unstructured.Unstructured) bool {
+			group.SetDeletionTimestamp(&metav1.Time{Time: metav1.Now().Time})
+			return true
+		}},
+		"another's group": {edit: func(_, group *unstructured.Unstructured) bool {
+			group.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "batch.volcano.sh/v1alpha1", Kind: "Job", Name: "other", UID: "o", Controller: new(true)}})
+			phase(group, "Completed", "status", "phase")
+			return true
+		}, want: tasks},
+		"a pod of it is there": {edit: func(_, _ *unstructured.Unstructured) bool { return false }, pods: []*corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: "p",
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "batch.volcano.sh/v1alpha1", Kind: "Job", Name: "train", UID: "j", Controller: new(true)}}}}}},
+		"pods are not all known": {edit: func(_, _ *unstructured.Unstructured) bool { return false }, some: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			job, group := object(t, volcanoJobText), object(t, volcanoGroupText)
+			m := Makers{AllPods: !tc.some}
+			with := tc.edit(job, group)
+			h, _ := HeldOf(VolcanoJob, job)
+			m.Held = append(m.Held, h)
+			if with {
+				h, _ := HeldOf(VolcanoGroup, group)
+				m.Held = append(m.Held, h)
+			}
+			var got []string
+			for _, r := range m.Refusals(tc.pods, nobody) {
+				got = append(got, fmt.Sprintf("%d of %s in %s as of %s", r.Missing, r.Pod.Name, r.Queue, r.Version))
+				if !r.Ungrouped || r.Group != "" || r.Owner != (Ref{"Job.batch.volcano.sh", "ml", "train"}) {
+					t.Errorf("%+v", r)
+				}
+			}
+			if strings.Join(got, ", ") != tc.want {
+				t.Errorf("%q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
 // Whom two queues hold waits once; an object of a kind that no queue has is not read.
 func TestHeldOnce(t *testing.T) {
 	group := object(t, volcanoGroupText)

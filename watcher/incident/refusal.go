@@ -26,6 +26,8 @@ type Refusal struct {
 	// Group is the PodGroup of the pods, where their own scheduler's queue holds it; empty where
 	// another's does, or none.
 	Group string
+	// Ungrouped: nothing of its queue that is known of stands for the owner.
+	Ungrouped bool
 }
 
 // told is what the FailedCreate events of one object say.

@@ -1,0 +1,97 @@
+package queues
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// queuedWithin is how long Kueue may take to make a Workload for what it holds.
+const queuedWithin = time.Minute
+
+// NoWorkload says that Kueue holds the pod, or what makes it, and has made no Workload for it in
+// longer than that takes: it does not run, or does not look after that kind. False where Workloads were not
+// read, and where Kueue waits for the rest of a group.
+func (c *Case) NoWorkload() (diagnosis.Evidence, bool) {
+	st := c.Cluster.State
+	if st.Unread["Workload.kueue.x-k8s.io"] != "" || c.Queued() != nil || c.Incident.Since.IsZero() || st.Now.Sub(c.Incident.Since) < queuedWithin || c.heldBy() == nil {
+		return diagnosis.Evidence{}, false
+	}
+	if lacks, _ := c.GroupLacks(); lacks != "" {
+		return diagnosis.Evidence{}, false
+	}
+	ref := c.podRef()
+	if c.Held != nil {
+		ref = view.ObjectRef(c.Held.Owner.Kind, c.Held.Owner.Namespace, c.Held.Owner.Name)
+	}
+	named := c.namedWorkloads()
+	if len(named) == 0 {
+		return diagnosis.Fact(ref, "none of the Workloads that were read stands for it", diagnosis.That("metadata.ownerReferences[*].name", "", diagnosis.IsNot, c.owned()).Of("Workload.kueue.x-k8s.io/*")), true
+	}
+	var claims []diagnosis.Claim
+	for _, name := range named {
+		claims = append(claims, diagnosis.That("", "", diagnosis.Absent, "").Of("Workload.kueue.x-k8s.io/"+c.Pod.Namespace+"/"+name))
+	}
+	return diagnosis.Fact(ref, fmt.Sprintf("its Workload %s is not among those that were read", named[0]), claims...), true
+}
+
+// owned is the name of what a Workload would be owned by.
+func (c *Case) owned() string {
+	if c.Held != nil {
+		return c.Held.Owner.Name
+	}
+	return c.Pod.Name
+}
+
+// Head is a Workload that stands before another in a queue that passes over nobody.
+type Head struct {
+	Workload, Queue *unstructured.Unstructured
+}
+
+// Ref is the Workload for people.
+func (h *Head) Ref() string {
+	return view.ObjectRef("Workload", h.Workload.GetNamespace(), h.Workload.GetName())
+}
+
+// Ahead is the Workload that a StrictFIFO queue tries before this one, and that has no quota: Kueue
+// looks at nobody behind it, whatever they ask for (pkg/queue/cluster_queue.go). nil where Kueue has
+// looked at this one, and where the order is not known.
+func (c *Case) Ahead(w *unstructured.Unstructured) *Head {
+	queue := c.ClusterQueue(w)
+	if why, _ := Why(w); queue == nil || why != "" || nestedText(queue, "spec", "queueingStrategy") != "StrictFIFO" {
+		return nil
+	}
+	first := w
+	for _, other := range c.Cluster.State.QueuedWorkloads {
+		if own := c.ClusterQueue(other); own != nil && own.GetName() == queue.GetName() && pending(other) && before(other, first) {
+			first = other
+		}
+	}
+	if first == w {
+		return nil
+	}
+	return &Head{Workload: first, Queue: queue}
+}
+
+// before orders Workloads as Kueue's queues do: by priority, then by age.
+func before(a, b *unstructured.Unstructured) bool {
+	of := func(w *unstructured.Unstructured) int64 {
+		p, _, _ := unstructured.NestedInt64(w.Object, "spec", "priority") //nolint:errcheck // none is 0
+		return p
+	}
+	at := func(w *unstructured.Unstructured) time.Time { return w.GetCreationTimestamp().Time }
+	return cmp.Or(cmp.Compare(of(b), of(a)), at(a).Compare(at(b)), cmp.Compare(a.GetName(), b.GetName())) < 0
+}
+
+// says tells of the head of the queue.
+func (h *Head) says() (string, []diagnosis.Evidence) {
+	why, fact := Why(h.Workload)
+	return fmt.Sprintf("%s stands before it in ClusterQueue %s, which is StrictFIFO and passes over nobody", h.Ref(), h.Queue.GetName()), []diagnosis.Evidence{
+		diagnosis.Fact(refOf("ClusterQueue", h.Queue), "spec.queueingStrategy is StrictFIFO", diagnosis.That("spec.queueingStrategy", "", diagnosis.Is, "StrictFIFO")),
+		diagnosis.Fact(h.Ref(), fact, whyClaims(h.Workload, why)...)}
+}
