@@ -135,6 +135,7 @@ func PodRules() []PodRule {
 		cloudCapacityRefused,
 		autoscalerLimit,
 		autoscalerCannotHelp,
+		nothingKeeps,
 	}
 }
 
