@@ -1,7 +1,9 @@
 package admission
 
 import (
+	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -9,6 +11,7 @@ import (
 	nodev1 "k8s.io/api/node/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/view"
@@ -72,7 +75,9 @@ type APIRefusal struct {
 	Kind string // empty: nobody knows
 	Name string // of the object that it is about, as the pod or the namespace names it
 	// Gone: what was in the way is there now, and the owner has not tried again.
-	Gone      bool
+	Gone bool
+	// Baseline: Pod Security's level baseline does not ask what the pods are refused for, only restricted does.
+	Baseline  bool
 	words     string // in a headline
 	says      string
 	certainty diagnosis.Certainty
@@ -86,14 +91,14 @@ func (c *Refused) Refuses() APIRefusal {
 		return APIRefusal{}
 	}
 	text, spec := c.Says(), &c.Next().Spec
-	if r, ok := c.classMissing(NoPriorityClass, spec.PriorityClassName, strings.Contains(text, "no PriorityClass with name "), c.hasPriorityClass); ok {
+	if r, ok := c.classMissing(NoPriorityClass, spec.PriorityClassName, namedIn(noPriorityClass, text), c.hasPriorityClass); ok {
 		return r
 	}
 	runtimeClass := ""
 	if spec.RuntimeClassName != nil {
 		runtimeClass = *spec.RuntimeClassName
 	}
-	if r, ok := c.classMissing(NoRuntimeClass, runtimeClass, strings.Contains(text, "pod rejected: RuntimeClass "), c.hasRuntimeClass); ok {
+	if r, ok := c.classMissing(NoRuntimeClass, runtimeClass, namedIn(noRuntimeClass, text), c.hasRuntimeClass); ok {
 		return r
 	}
 	for _, k := range apiRefusals {
@@ -157,9 +162,25 @@ func (c *Refused) noPodGroup() APIRefusal {
 	return r
 }
 
-// classMissing is about a class that the pod names: whether it is there objects tell.
-func (c *Refused) classMissing(kind, name string, said bool, has func(string) bool) (APIRefusal, bool) {
-	unread := c.Cluster.State.Unread[kind] != ""
+// What the admission plugins say of a class that is not there (plugin/pkg/admission/priority and runtimeclass).
+var (
+	noPriorityClass = regexp.MustCompile(`no PriorityClass with name (\S+) was found`)
+	noRuntimeClass  = regexp.MustCompile(`pod rejected: RuntimeClass "([^"]+)" not found`)
+)
+
+// namedIn is the class that a refusal names; empty where it names none, or none that an object could be called.
+func namedIn(refusal *regexp.Regexp, text string) string {
+	m := refusal.FindStringSubmatch(text)
+	if m == nil || len(validation.IsDNS1123Subdomain(m[1])) > 0 {
+		return ""
+	}
+	return m[1]
+}
+
+// classMissing is about a class that the template names, or the refusal: a webhook may have written it into the pods
+// (KAI's does so with RuntimeClass nvidia). Whether it is there objects tell.
+func (c *Refused) classMissing(kind, ofTemplate, named string, has func(string) bool) (APIRefusal, bool) {
+	unread, said, name := c.Cluster.State.Unread[kind] != "", named != "", cmp.Or(named, ofTemplate)
 	r := APIRefusal{Kind: kind, Name: name, words: "its " + kind + " is missing"}
 	switch {
 	case name == "" || unread && !said || !unread && has(name) && !said:
@@ -169,6 +190,9 @@ func (c *Refused) classMissing(kind, name string, said bool, has func(string) bo
 	case has(name):
 		r.Gone, r.words = true, "its "+kind+" is there by now"
 		r.certainty, r.says = diagnosis.Possible, fmt.Sprintf("%s %s was missing and is there by now; its controller has not tried again (its back-off reaches minutes)", kind, name)
+	case name != ofTemplate:
+		r.certainty, r.says = diagnosis.Likely, fmt.Sprintf("%s %s does not exist; its template does not name it: something gives it to its pods as they are made (a webhook)", kind, name)
+		r.evidence = []diagnosis.Evidence{diagnosis.Fact(kind+"/"+name, "no such object was read", diagnosis.That("", "", diagnosis.Absent, ""))}
 	default:
 		r.certainty, r.says = diagnosis.Proven, fmt.Sprintf("%s %s does not exist", kind, name)
 		o := c.All[0].Owner
@@ -190,9 +214,36 @@ func (c *Refused) hasRuntimeClass(name string) bool {
 // enforceLabel is the namespace's own level of Pod Security.
 const enforceLabel = "pod-security.kubernetes.io/enforce"
 
+// violations are the checks that a refusal by Pod Security names, each with what it found in brackets.
+var (
+	violations = regexp.MustCompile(`violates PodSecurity "restricted:[^"]*": (.*)$`)
+	bracketed  = regexp.MustCompile(`\([^()]*(?:\([^()]*\)[^()]*)*\)`)
+)
+
+// What the level restricted checks and baseline does not, and the words by which one of these checks tells what baseline
+// minds as well (k8s.io/pod-security-admission, policy: a check of restricted stands for its like of baseline).
+var (
+	ofRestricted = []string{"allowPrivilegeEscalation != false", "unrestricted capabilities", "restricted volume types", "runAsNonRoot != true", "runAsUser=0", "seccompProfile"}
+	ofBoth       = []string{`"hostPath"`, "must not include", "Unconfined"}
+)
+
+// restrictedAlone says whether a refusal names nothing that baseline minds.
+func restrictedAlone(text string) bool {
+	m := violations.FindStringSubmatch(strings.Join(strings.Fields(text), " "))
+	if m == nil || slices.ContainsFunc(ofBoth, func(words string) bool { return strings.Contains(m[1], words) }) {
+		return false
+	}
+	for _, check := range strings.Split(bracketed.ReplaceAllString(m[1], ""), ",") {
+		if !slices.Contains(ofRestricted, strings.TrimSpace(check)) {
+			return false
+		}
+	}
+	return true
+}
+
 func (c *Refused) podSecurity() APIRefusal {
 	ns := c.Next().Namespace
-	r := APIRefusal{Kind: PodSecurity, Name: ns, words: "Pod Security refuses it", certainty: diagnosis.Possible, says: "the Pod Security level of namespace " + ns + " does not admit it"}
+	r := APIRefusal{Kind: PodSecurity, Name: ns, Baseline: restrictedAlone(c.Says()), words: "Pod Security refuses it", certainty: diagnosis.Possible, says: "the Pod Security level of namespace " + ns + " does not admit it"}
 	at := slices.IndexFunc(c.Cluster.State.Namespaces, func(n *corev1.Namespace) bool { return n.Name == ns })
 	if at < 0 {
 		return r

@@ -31,7 +31,9 @@ func TestClassesThatPodsName(t *testing.T) {
 		unread, said      string
 		want              string
 	}{
-		"none is named":                   {"", "", nil, nil, "", missed + noRuntime, ""},
+		"none is named":                   {"", "", nil, nil, "", "", ""},
+		"the refusal alone names one":     {"", "", nil, nil, "", missed, "likely: PriorityClass high: its PriorityClass is missing: PriorityClass high does not exist; its template does not name it: something gives it to its pods as they are made (a webhook)"},
+		"it names another":                {"low", "", high[:1], nil, "", missed, "likely: PriorityClass high: its PriorityClass is missing: PriorityClass high does not exist; its template does not name it: something gives it to its pods as they are made (a webhook)"},
 		"it is there":                     {"high", "nvidia", high, nvidia, "", "", ""},
 		"it is missing":                   {"high", "", high[:1], nil, "", "", "proven: PriorityClass high: its PriorityClass is missing: PriorityClass high does not exist"},
 		"it is missing and said so":       {"high", "", high[:1], nil, "", missed, "proven: PriorityClass high: its PriorityClass is missing: PriorityClass high does not exist"},
@@ -57,7 +59,7 @@ func TestClassesThatPodsName(t *testing.T) {
 				t.Fatalf("%q, want %q", got, tc.want)
 			}
 			if r.certainty != diagnosis.Proven {
-				if r.evidence != nil {
+				if (r.evidence != nil) != (r.certainty == diagnosis.Likely) {
 					t.Errorf("shown by %v", r.evidence)
 				}
 				return
@@ -138,6 +140,26 @@ func TestPodSecurity(t *testing.T) {
 	}
 }
 
+// What restricted alone asks, baseline lets pass; a check of restricted may stand for its like of baseline.
+func TestWhatRestrictedAloneAsks(t *testing.T) {
+	for text, want := range map[string]bool{
+		`allowPrivilegeEscalation != false (container "a" must set x=false), seccompProfile (pod or container "a" must set securityContext.seccompProfile.type to "RuntimeDefault" or "Localhost")`:                    true,
+		`unrestricted capabilities (containers "a", "b" must set securityContext.capabilities.drop=["ALL"]), runAsNonRoot != true (pod or containers "a", "b" must set y), runAsUser=0 (pod must not set runAsUser=0)`: true,
+		`restricted volume types (volume "v" uses restricted volume type "nfs")`:                                         true,
+		`restricted volume types (volume "v" uses restricted volume type "hostPath")`:                                    false,
+		`unrestricted capabilities (container "a" must not include "SYS_ADMIN" in securityContext.capabilities.add)`:     false,
+		`seccompProfile (pod must not set securityContext.seccompProfile.type to "Unconfined")`:                          false,
+		`runAsNonRoot != true (pod must set z), privileged (container "a" must not set securityContext.privileged=true)`: false,
+	} {
+		if got := restrictedAlone(`pods "w" is forbidden: violates PodSecurity "restricted:latest": ` + text); got != want {
+			t.Errorf("%s: %v", text, got)
+		}
+	}
+	if restrictedAlone(`violates PodSecurity "baseline:latest": runAsNonRoot != true (x)`) || restrictedAlone("") {
+		t.Error("it is no refusal of restricted")
+	}
+}
+
 // What nothing explains is told in the API server's words, with what was ruled out; what was not
 // read is not ruled out.
 func TestRefusalsThatNothingExplains(t *testing.T) {
@@ -177,6 +199,9 @@ func TestNVIDIAsRuntimeClass(t *testing.T) {
 		"another's":               {"gvisor", "", "", nil, "", ""},
 		"it has come":             {"nvidia", "", `pod rejected: RuntimeClass "nvidia" not found`, []*nodev1.RuntimeClass{{ObjectMeta: metav1.ObjectMeta{Name: "nvidia"}}}, "", ""},
 		"a priority class's name": {"", "nvidia-high", "", nil, "", ""},
+		"a webhook names it":      {"", "", `pod rejected: RuntimeClass "nvidia" not found`, nil, "likely: RuntimeClass nvidia does not exist; its template does not name it: something gives it to its pods as they are made (a webhook), so the API server refuses its pods", `no RuntimeClass "nvidia"`},
+		"what has come since":     {"", "", `pod rejected: RuntimeClass "nvidia" not found`, []*nodev1.RuntimeClass{{ObjectMeta: metav1.ObjectMeta{Name: "nvidia"}}}, "", ""},
+		"no name of an object":    {"", "", `pod rejected: RuntimeClass "nvidia; rm" not found`, nil, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pod := asking("p")

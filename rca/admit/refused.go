@@ -38,7 +38,12 @@ func LookAtRefusal(c *edit.Workload) []edit.Change {
 		ch.Commands = []string{fmt.Sprintf("kubectl -n %s create serviceaccount %s  # and its rights", ns, r.Name), again}
 	case admission.PodSecurity:
 		ch.Title, ch.Until = "raise the Pod Security level of "+ns+", or have its pods keep to it", ns+" admits such pods"
-		ch.Commands = []string{fmt.Sprintf("kubectl label namespace %s pod-security.kubernetes.io/enforce=privileged --overwrite  # for drivers and plugins, not for everybody's pods", ns), again}
+		level, remark := "privileged", "for drivers and plugins, not for everybody's pods"
+		if r.Baseline {
+			ch.Title = "let " + ns + " enforce the Pod Security level baseline, or have its pods keep to restricted"
+			level, remark = "baseline", "all that the refusal names is asked by restricted alone; or set that in the pods' securityContext"
+		}
+		ch.Commands = []string{fmt.Sprintf("kubectl label namespace %s pod-security.kubernetes.io/enforce=%s --overwrite  # %s", ns, level, remark), again}
 	case admission.NoSCC:
 		ch.Title = "give its ServiceAccount a SecurityContextConstraints that admits it"
 		ch.Risk = diagnosis.MediumRisk // every pod of that account may be privileged then
@@ -69,7 +74,7 @@ func accountOf(c *edit.Workload) string {
 
 // runtimeClass makes one whose handler has its name, as NVIDIA's toolkit configures it.
 func runtimeClass(name string) string {
-	return fmt.Sprintf("kubectl create -f - <<'EOF'\napiVersion: node.k8s.io/v1\nkind: RuntimeClass\nmetadata: {name: %s}\nhandler: %s\nEOF", name, name)
+	return edit.Feed("kubectl create", fmt.Sprintf("{apiVersion: node.k8s.io/v1, kind: RuntimeClass, metadata: {name: %s}, handler: %s}", name, name))
 }
 
 // MakeRuntimeClass is for pods that name NVIDIA's, which does not exist.

@@ -159,7 +159,7 @@ func defaultByRange(c *edit.Workload, lacks []lack) edit.Change {
 	return edit.Change{Kind: diagnosis.Manual, Manual: true, Minutes: 2, Risk: diagnosis.NoRisk, Title: "give " + ns + " a LimitRange with defaults for what its pods do not state",
 		Untestable: "the amounts are a share of a node, and hold for every pod of " + ns + " that states none",
 		Steps:      []string{"create a LimitRange in " + ns + " with defaults; pods that exist keep what they have"},
-		Commands:   []string{fmt.Sprintf("kubectl -n %s create -f - <<'EOF'\napiVersion: v1\nkind: LimitRange\nmetadata: {name: defaults}\nspec: {limits: [{%s}]}\nEOF", ns, item)}}
+		Commands:   []string{edit.Feed("kubectl -n "+ns+" create", fmt.Sprintf("{apiVersion: v1, kind: LimitRange, metadata: {name: defaults}, spec: {limits: [{%s}]}}", item))}}
 }
 
 // portion is what a container may take of a resource: its GPUs' part of the node that has most
@@ -209,7 +209,7 @@ func coverByQuota(c *edit.Workload) edit.Change {
 		return ch
 	}
 	ch.Title = fmt.Sprintf("give %s a quota for priority class %s", ns, class)
-	ch.Commands = []string{fmt.Sprintf("kubectl -n %s create -f - <<'EOF'\napiVersion: v1\nkind: ResourceQuota\nmetadata: {name: %s}\nspec:\n  hard: {pods: \"1000\"}\n  scopeSelector: {matchExpressions: [{scopeName: PriorityClass, operator: In, values: [%s]}]}\nEOF", ns, class, class)}
+	ch.Commands = []string{edit.Feed("kubectl -n "+ns+" create", fmt.Sprintf("{apiVersion: v1, kind: ResourceQuota, metadata: {name: %s}, spec: {hard: {pods: \"1000\"}, scopeSelector: {matchExpressions: [{scopeName: PriorityClass, operator: In, values: [%s]}]}}}", class, class))}
 	if slices.Contains([]string{"system-node-critical", "system-cluster-critical"}, class) && c.Incident.Workload.Kind == "DaemonSet" {
 		ch.Kind = diagnosis.RepairDeviceStack
 	}

@@ -94,7 +94,7 @@ func TestWhatIsToBeStated(t *testing.T) {
 		}
 		return &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: name}, Spec: corev1.ResourceQuotaSpec{Hard: hard}, Status: corev1.ResourceQuotaStatus{Hard: hard}}
 	}
-	const byRange = "kubectl -n a create -f - <<'EOF'\napiVersion: v1\nkind: LimitRange\nmetadata: {name: defaults}\nspec: {limits: [{type: Container%s}]}\nEOF"
+	const byRange = "echo '{apiVersion: v1, kind: LimitRange, metadata: {name: defaults}, spec: {limits: [{type: Container%s}]}}' | kubectl -n a create -f -"
 	for name, tc := range map[string]struct {
 		quotas          []*corev1.ResourceQuota
 		containers      []string
@@ -189,7 +189,7 @@ func TestLimitsAsRequested(t *testing.T) {
 // Where the API server wants a quota it is made for all pods that are missing, or for the
 // priority class; for critical DaemonSets that mends the device stack.
 func TestQuotasThatAreWanted(t *testing.T) {
-	const scoped = "kubectl -n a create -f - <<'EOF'\napiVersion: v1\nkind: ResourceQuota\nmetadata: {name: %s}\nspec:\n  hard: {pods: \"1000\"}\n  scopeSelector: {matchExpressions: [{scopeName: PriorityClass, operator: In, values: [%s]}]}\nEOF"
+	const scoped = "echo '{apiVersion: v1, kind: ResourceQuota, metadata: {name: %s}, spec: {hard: {pods: \"1000\"}, scopeSelector: {matchExpressions: [{scopeName: PriorityClass, operator: In, values: [%s]}]}}}' | kubectl -n a create -f -"
 	critical := fmt.Sprintf(scoped, "system-node-critical", "system-node-critical")
 	for name, tc := range map[string]struct {
 		asks           corev1.ResourceList

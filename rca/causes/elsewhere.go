@@ -8,6 +8,7 @@ import (
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/queues"
 	"github.com/unpend/unpend/rca/stack"
+	"github.com/unpend/unpend/rca/terms"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -130,6 +131,7 @@ func (c *Case) decidedElsewhere(causes []diagnosis.Cause) {
 	agrees := other && c.unregistered()
 	for i := range causes {
 		switch k := &causes[i]; {
+		case k.ID == diagnosis.VolumeConflict && terms.Missing(c.Cluster, c.Pod) != "": // no scheduler can place it, and no kubelet mount it
 		case agrees && OfStack(k.ID) && k.Certainty != diagnosis.Possible:
 			k.Certainty = diagnosis.Likely // its own word is that nothing is announced there
 		case other && len(k.Nodes) > 0:

@@ -218,6 +218,18 @@ Unknown possible : the default scheduler's filters accept n1 now; volcano decide
 Unknown possible : the scheduler fails on it: binding volumes: timed out; its filters accept n1 now
   Pod/ml/w: PodScheduled: SchedulerError: binding volumes: timed out
 `},
+		"it fails, and another node lacks something": {func(w *world) {
+			w.gpuNode(l4("n1", 1))
+			w.gpuNode(l4("n2", 1))
+			w.pod("h", "n2", "nvidia.com/gpu", 1)
+			w.pod("w", "", "nvidia.com/gpu", 1)
+			w.Pods[1].Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonSchedulerError, Message: "timed out"}}
+		}, `
+GPUsInUse proven n2: all whole GPUs are held
+  Node/n2: allocatable nvidia.com/gpu=1, requested 1
+Unknown possible : the scheduler fails on it: timed out; its filters accept n1 now
+  Pod/ml/w: PodScheduled: SchedulerError: timed out
+`},
 		"nothing blocks it": {func(w *world) {
 			w.gpuNode(l4("n1", 1))
 			w.gpuNode(l4("n2", 1))

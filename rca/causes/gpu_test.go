@@ -297,6 +297,21 @@ PreemptionBlocked proven : 1 pod preempted for it on n1 and not gone yet
   Pod/ml/w: status.nominatedNodeName n1
   Pod/ml/h1: preempted by the scheduler, to be gone by 12:00:30
 `},
+		"preempted for it, and its time is long over": {func(w *world) {
+			classes(w)
+			w.gpuNode(l4("n1", 1))
+			w.pod("h1", "n1", "nvidia.com/gpu", 1, priority("low", 1), func(p *corev1.Pod) {
+				p.Status.Conditions = []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: corev1.PodReasonPreemptionByScheduler}}
+				p.DeletionTimestamp = &metav1.Time{Time: rcatest.Noon.Add(-5 * time.Minute)}
+			})
+			w.pod("w", "", "nvidia.com/gpu", 1, priority("high", 5)).Status.NominatedNodeName = "n1"
+		}, `
+GPUsInUse proven n1: all whole GPUs are held
+  Node/n1: allocatable nvidia.com/gpu=1, requested 1
+PreemptionBlocked proven : 1 pod preempted for it on n1 and not gone, though the time of ml/h1 is over
+  Pod/ml/w: status.nominatedNodeName n1
+  Pod/ml/h1: preempted by the scheduler, to be gone by 11:55:00
+`},
 	}.run(t)
 }
 

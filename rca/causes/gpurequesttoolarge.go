@@ -3,7 +3,9 @@ package causes
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
+	"github.com/unpend/unpend/rca/admission"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/stack"
 	"github.com/unpend/unpend/rca/view"
@@ -17,8 +19,13 @@ var gpuRequestTooLarge = Rule{ID: diagnosis.GPURequestTooLarge, gpu: true, Tell:
 		return nil
 	}
 	fact := fmt.Sprintf("capacity %s=%d, one pod asks for %d", a.Resource, has, a.Count)
-	return &finding{diagnosis.Proven, "has fewer GPUs than one pod asks for", []diagnosis.Evidence{diagnosis.Fact(n.Ref(), fact,
+	f := &finding{diagnosis.Proven, "has fewer GPUs than one pod asks for", []diagnosis.Evidence{diagnosis.Fact(n.Ref(), fact,
 		append(c.itAsks(a.Resource), diagnosis.That(diagnosis.Capacity, string(a.Resource), diagnosis.Is, strconv.FormatInt(has, 10)))...)}}
+	if g := admission.GivenBy(c.Cluster.State.LimitRanges, c.Pod, a.Resource); g != nil {
+		f.Says += ", because LimitRange " + g.Range.Name + " gives some to containers that state none (" + strings.Join(g.Containers, ", ") + ")"
+		f.Evidence = append(f.Evidence, g.Tell(c.Pod)...)
+	}
+	return f
 }}
 
 // noGPUAnywhere: the same of nodes that have none, where no node of the cluster has any, and of

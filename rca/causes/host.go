@@ -10,15 +10,14 @@ import (
 	"github.com/unpend/unpend/rca/view"
 )
 
-// hostResourcesShort claims CPU, memory, pods and ephemeral storage.
+// hostResourcesShort claims what every node has without a device plugin: CPU, memory, pods, ephemeral storage, and the
+// huge pages that its kernel has set aside (a kubelet names each size, at 0 where there are none).
 var hostResourcesShort = Rule{ID: diagnosis.HostResourcesShort, Tell: func(c *Case, n *view.Node, b *blocker) *finding {
 	if b.Plugin != "NodeResourcesFit" {
 		return nil
 	}
 	resource, name := b.scarce, string(b.scarce)
-	switch resource {
-	case corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage, corev1.ResourcePods:
-	default:
+	if resource != corev1.ResourceCPU && resource != corev1.ResourceMemory && resource != corev1.ResourceEphemeralStorage && resource != corev1.ResourcePods && !view.HugePages(resource) {
 		return nil
 	}
 	free, asked := n.Free(resource), c.Wants[resource]
@@ -29,8 +28,12 @@ var hostResourcesShort = Rule{ID: diagnosis.HostResourcesShort, Tell: func(c *Ca
 		claims = []diagnosis.Claim{diagnosis.That("count(pods)", "", diagnosis.Is, strconv.Itoa(len(n.Pods))), diagnosis.That(diagnosis.Free, name, diagnosis.Is, free.String())}
 	}
 	says := "not enough " + name
-	if resource == corev1.ResourcePods {
+	switch {
+	case resource == corev1.ResourcePods:
 		says = "no more pods are allowed on it"
+	case view.HugePages(resource) && offersNone(n, resource):
+		says = "no " + name + " are set aside on it"
+		c.entitle(diagnosis.HostResourcesShort, "no huge pages are set aside")
 	}
 	return &finding{diagnosis.Proven, says, []diagnosis.Evidence{diagnosis.Fact(n.Ref(), fact, claims...)}}
 }}

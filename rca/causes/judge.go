@@ -113,11 +113,23 @@ func Tell(rules []Rule, c *Case, n *view.Node, b *blocker) (diagnosis.CauseID, *
 	return diagnosis.Unknown, &finding{Certainty: diagnosis.Possible, Says: b.Reason}
 }
 
+// nothingKeeps: the pod waits alone and a node would take it, so what the other nodes lack is not why it waits.
+var nothingKeeps = PodRule{ID: diagnosis.Unknown, Tell: func(c *Case) *finding {
+	settled := slices.ContainsFunc(c.Own, func(r PodRule) bool { return !r.Aside || r.leads })
+	if settled || c.bound || c.Unborn || len(c.Incident.Pods) != 1 || len(c.Verdict.Feasible()) == 0 || c.Queue.SchedulerName() != corev1.DefaultSchedulerName {
+		return nil
+	}
+	if c.SchedulerFails() != "" {
+		c.entitle(diagnosis.Unknown, "the scheduler fails on it")
+	}
+	return c.nothingBlocks()
+}}
+
 // nothingBlocks is the finding when no filter refuses: the facts do not say why
 // the pod waits.
 func (c *Case) nothingBlocks() *finding {
 	feasible, by := c.Verdict.Feasible(), c.Queue.SchedulerName()
-	if says := c.schedulerFails(); len(feasible) > 0 && says != "" {
+	if says := c.SchedulerFails(); len(feasible) > 0 && says != "" {
 		return &finding{diagnosis.Possible, "the scheduler fails on it: " + view.Cut(says, 160) + "; its filters accept " + feasible[0] + " now", []diagnosis.Evidence{diagnosis.Fact(c.podRef(), "PodScheduled: "+corev1.PodReasonSchedulerError+": "+says, append(c.taken(feasible[0]), diagnosis.That("status.conditions[type=PodScheduled].reason", "", diagnosis.Is, corev1.PodReasonSchedulerError), diagnosis.Says(says))...)}}
 	}
 	if len(feasible) > 0 && by != corev1.DefaultSchedulerName {
@@ -151,9 +163,9 @@ func (c *Case) taken(nodes ...string) []diagnosis.Claim {
 	return out
 }
 
-// schedulerFails is the error that the scheduler met behind its filters (when it reserved
+// SchedulerFails is the error that the scheduler met behind its filters (when it reserved
 // or bound a volume, say), as the pod's condition has it; empty: none.
-func (c *Case) schedulerFails() string {
+func (c *Case) SchedulerFails() string {
 	for _, k := range c.Refusal.Conditions {
 		if k.Type == corev1.PodScheduled && k.Reason == corev1.PodReasonSchedulerError {
 			return strings.Join(strings.Fields(k.Message), " ")

@@ -91,7 +91,11 @@ var preemptionUnderway = PodRule{
 		for _, p := range leaving {
 			evidence = append(evidence, diagnosis.Fact(view.PodRef(p), "preempted by the scheduler, to be gone by "+p.DeletionTimestamp.UTC().Format("15:04:05"), diagnosis.That("metadata.deletionTimestamp", "", diagnosis.Is, p.DeletionTimestamp.UTC().Format(time.RFC3339))))
 		}
-		return &finding{diagnosis.Proven, fmt.Sprintf("%s preempted for it on %s and not gone yet", view.CountOf(len(leaving), "pod"), node), evidence}
+		says := "not gone yet"
+		if p := c.Overdue(); p != nil {
+			says = "not gone, though the time of " + p.Namespace + "/" + p.Name + " is over"
+		}
+		return &finding{diagnosis.Proven, fmt.Sprintf("%s preempted for it on %s and %s", view.CountOf(len(leaving), "pod"), node, says), evidence}
 	},
 }
 
@@ -103,6 +107,15 @@ func countOf[T any](all []T, is func(T) bool) int {
 		}
 	}
 	return n
+}
+
+// Overdue is the first of those preempted for the pod that should have been gone long ago; nil: none.
+func (c *Case) Overdue() *corev1.Pod {
+	all := c.Preempted()
+	if i := slices.IndexFunc(all, func(p *corev1.Pod) bool { return !view.Leaves(p, c.Cluster.State.Now) }); i >= 0 {
+		return all[i]
+	}
+	return nil
 }
 
 // Preempted are the pods that leave the pod's nominated node for it.

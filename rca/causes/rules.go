@@ -136,6 +136,7 @@ func PodRules() []PodRule {
 		cloudCapacityRefused,
 		autoscalerLimit,
 		autoscalerCannotHelp,
+		nothingKeeps,
 	}
 }
 

@@ -47,6 +47,9 @@ var (
 		if b.Plugin == "NodeVolumeLimits" && c.volumes.FullOf(n) != nil {
 			c.entitle(diagnosis.VolumeConflict, "no more volumes can be attached")
 		}
+		if terms.Missing(c.Cluster, c.Pod) != "" {
+			c.entitle(diagnosis.VolumeConflict, "its volume claim is missing")
+		}
 		return found(c.volumes.Tell(n, b.Reason))
 	}}
 )

@@ -81,7 +81,7 @@ func offersNone(n *view.Node, name corev1.ResourceName) bool {
 // announcedOnce: the node's capacity has the resource, at 0. Somebody has announced it, and has
 // none to give now: a key that is there does not say that there is no such device.
 func announcedOnce(n *view.Node, name corev1.ResourceName) *finding {
-	if q, has := n.Status.Capacity[name]; !has || !q.IsZero() || n.HasGPUs() && strings.HasPrefix(string(name), "nvidia.com/") {
+	if q, has := n.Status.Capacity[name]; !has || !q.IsZero() || !strings.Contains(string(name), "/") || n.HasGPUs() && strings.HasPrefix(string(name), "nvidia.com/") {
 		return nil
 	}
 	return &finding{diagnosis.Proven, fmt.Sprintf("offers no %s, though its capacity has that name, at 0: a device plugin has announced it there, and has none to give", name),
@@ -94,9 +94,9 @@ var unknown = Rule{ID: diagnosis.Unknown, Tell: func(c *Case, n *view.Node, b *b
 		return f
 	}
 	if b.Plugin == "NodePorts" {
-		if t := terms.PortTaken(c.Pod, n); t != nil {
-			c.entitle(diagnosis.Unknown, fmt.Sprintf("host port %d is taken", t.Port))
-			return found(t.Tell(n))
+		if all := terms.PortsTaken(c.Pod, n); len(all) > 0 {
+			c.entitle(diagnosis.Unknown, fmt.Sprintf("host port %d is taken", all[0].Port))
+			return found(terms.TellPorts(all, n))
 		}
 	}
 	if strings.HasPrefix(string(b.scarce), "nvidia.com/") && !n.HasGPUs() {

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/unpend/unpend/rca/admission"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/view"
@@ -21,6 +22,9 @@ func (c *Bench) fewerGPUs(n *view.Node) []edit.Change {
 		has, free := n.Allocatable(a.Resource), n.Free(a.Resource)
 		if a.Profile != "" || has >= a.Count {
 			continue
+		}
+		if g := admission.GivenBy(c.Cluster.State.LimitRanges, c.Pod, a.Resource); g != nil {
+			return []edit.Change{c.undefault(g)} // to ask less in a template that asks none of it changes nothing
 		}
 		less := c.fewer(diagnosis.GPURequestTooLarge, a, has)
 		out = append(out, less...)
@@ -63,6 +67,28 @@ func (c *Bench) most(name corev1.ResourceName) int64 {
 		most = max(most, n.Allocatable(name))
 	}
 	return most
+}
+
+// undefault takes a device out of the defaults of a LimitRange: nobody who states none means to ask some.
+func (c *Bench) undefault(g *admission.Given) edit.Change {
+	name := string(g.Resource)
+	return c.Once(fmt.Sprintf("take %s out of the defaults of LimitRange %s, which gives it to %s", name, g.Range.Name, strings.Join(g.Containers, ", ")), func(title string) edit.Change {
+		without := func(containers []corev1.Container) {
+			for i := range containers {
+				if slices.Contains(g.Containers, containers[i].Name) {
+					delete(containers[i].Resources.Requests, g.Resource)
+					delete(containers[i].Resources.Limits, g.Resource)
+				}
+			}
+		}
+		return edit.Change{Kind: diagnosis.ChangeRequest, Cause: diagnosis.GPURequestTooLarge, Manual: true, Minutes: 2, Risk: diagnosis.LowRisk, Title: title,
+			Pod: func(p *corev1.Pod) {
+				without(p.Spec.Containers)
+				without(p.Spec.InitContainers)
+			},
+			Commands: []string{fmt.Sprintf("kubectl -n %s edit limitrange %s  # spec.limits, type Container: no %s in default and defaultRequest", g.Range.Namespace, g.Range.Name, name),
+				fmt.Sprintf("kubectl -n %s delete pod %s  # its owner makes another, which is given none", c.Pod.Namespace, c.Pod.Name)}}
+	})
 }
 
 // fewerInstances asks for as many of the profile as the node has free, where more are

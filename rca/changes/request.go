@@ -37,6 +37,7 @@ func (c *Bench) changeGPURequest(n *view.Node, cause diagnosis.CauseID, a view.A
 	for i, name := range options {
 		title := "ask " + string(name) + " instead of " + string(a.Resource) + want.Lost(sizeOf(name))
 		out[i] = c.ChangeRequest(cause, title, edit.AskOther(a.Resource, name))
+		out[i].Less = int64(max(0, want.Memory-sizeOf(name).Memory) + max(0, want.Compute-sizeOf(name).Compute))
 	}
 	return out
 }

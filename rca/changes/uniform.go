@@ -3,6 +3,7 @@ package changes
 import (
 	"cmp"
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -67,7 +68,7 @@ func (c *Bench) uniformTo(n *view.Node, config, untestable string) edit.Change {
 	label := fmt.Sprintf("kubectl label node %s %s=%s --overwrite", n.Name, view.LabelMIGConfig, config)
 	title := fmt.Sprintf("lay all GPUs of %s out alike", n.Name)
 	if config == "NAME" {
-		label += "  # NAME: an entry of one profile for all GPUs, such as all-1g.…"
+		label += "  # NAME: " + cmp.Or(strings.Join(c.Cluster.OneProfileEntries(n), " or "), "an entry of one profile for all GPUs, such as all-1g.…")
 	} else {
 		title += fmt.Sprintf(", by %q", config)
 	}

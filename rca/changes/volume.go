@@ -1,6 +1,7 @@
 package changes
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -13,10 +14,10 @@ import (
 // lookAtVolume is for the pod whose volume is elsewhere, held, or not there: data is moved,
 // released or made by a person, and no copy of the cluster shows how that ends.
 func (c *Bench) lookAtVolume(n *view.Node) []edit.Change {
-	claim := ""
+	claim, missing := "", terms.Missing(c.Cluster, c.Pod)
 	for _, v := range c.Pod.Spec.Volumes {
 		if v.PersistentVolumeClaim != nil {
-			claim = v.PersistentVolumeClaim.ClaimName
+			claim = cmp.Or(missing, v.PersistentVolumeClaim.ClaimName)
 			break
 		}
 	}
@@ -55,6 +56,9 @@ func (c *Bench) lookAtVolume(n *view.Node) []edit.Change {
 		}
 	}
 	commands := []string{fmt.Sprintf("kubectl -n %s describe pvc %s", ns, claim)}
+	if missing != "" {
+		commands = []string{fmt.Sprintf("kubectl -n %s get pvc  # those that are there", ns), "kubectl get storageclasses  # of which one could be made"}
+	}
 	if strings.HasPrefix(title, "have somebody") {
 		commands = append(commands, "kubectl get storageclasses", "# then make the class, or mark one as the default, and have the claim made again (its class cannot change); or make a PersistentVolume for it")
 	}

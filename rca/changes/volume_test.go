@@ -23,11 +23,12 @@ func TestWhatIsDoneAboutVolumes(t *testing.T) {
 		commands int
 	}{
 		"none is asked":        {[]string{""}, []*corev1.PersistentVolumeClaim{claim("a", "data", "v")}, "", 0},
-		"it is not there":      {[]string{"data"}, []*corev1.PersistentVolumeClaim{claim("a", "other", "v")}, "make PersistentVolumeClaim data, or name one that exists", 1},
-		"another namespace's":  {[]string{"data"}, []*corev1.PersistentVolumeClaim{claim("b", "data", "v")}, "make PersistentVolumeClaim data, or name one that exists", 1},
+		"it is not there":      {[]string{"data"}, []*corev1.PersistentVolumeClaim{claim("a", "other", "v")}, "make PersistentVolumeClaim data, or name one that exists", 2},
+		"another namespace's":  {[]string{"data"}, []*corev1.PersistentVolumeClaim{claim("b", "data", "v")}, "make PersistentVolumeClaim data, or name one that exists", 2},
 		"it is not bound":      {[]string{"data"}, []*corev1.PersistentVolumeClaim{claim("a", "data", "")}, "have somebody make a volume for PersistentVolumeClaim data: it names no StorageClass, and none is the default", 3},
 		"it is somewhere else": {[]string{"data"}, []*corev1.PersistentVolumeClaim{claim("a", "data", "v")}, "have the data of PersistentVolumeClaim data where such a GPU is free, or a GPU node where volume v is", 4},
-		"the first of two":     {[]string{"", "data", "other"}, []*corev1.PersistentVolumeClaim{claim("a", "other", "v")}, "make PersistentVolumeClaim data, or name one that exists", 1},
+		"the first of two":     {[]string{"", "data", "other"}, []*corev1.PersistentVolumeClaim{claim("a", "other", "v")}, "make PersistentVolumeClaim data, or name one that exists", 2},
+		"the second alone":     {[]string{"data", "other"}, []*corev1.PersistentVolumeClaim{claim("a", "data", "v")}, "make PersistentVolumeClaim other, or name one that exists", 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld()

@@ -25,6 +25,7 @@ var readAnnotations = map[string]bool{
 	// Autoscalers.
 	"cluster-autoscaler.kubernetes.io/last-updated":     true,
 	"autoscaling.x-k8s.io/consume-provisioning-request": true,
+	"kubernetes.io/limit-ranger":                        true, // what a LimitRange has written into the pod
 	// Claims that were made for a pod.
 	resourcev1.ExtendedResourceClaimAnnotation: true,
 	resourcev1.PodResourceClaimAnnotation:      true,

@@ -35,13 +35,8 @@ type Gone struct {
 // at one instant.
 const settledAfter = time.Minute
 
-// leavesWithin is how long after its time a pod that is being deleted still counts as leaving.
-const leavesWithin = 5 * time.Minute
-
 // leaves says that a pod is being deleted and is not overdue.
-func (v *Claims) leaves(p *corev1.Pod) bool {
-	return p.DeletionTimestamp != nil && v.asker.Cluster.State.Now.Sub(p.DeletionTimestamp.Time) < leavesWithin
-}
+func (v *Claims) leaves(p *corev1.Pod) bool { return view.Leaves(p, v.asker.Cluster.State.Now) }
 
 // consumer is the pod that a claim is reserved for; nil where it is not there, and for what is no
 // pod.

@@ -40,7 +40,7 @@ type Change struct {
 	// Not is a node on which the pod would be refused again: to be placed there is no proof.
 	Not string
 
-	// Less is how many devices of those asked the pod does without.
+	// Less is how many devices of those asked the pod does without, or how many slices (of another board's profile: gigabytes).
 	Less int64
 
 	Title    string

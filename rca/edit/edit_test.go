@@ -269,3 +269,15 @@ func TestUnknownWorkloads(t *testing.T) {
 		}
 	}
 }
+
+// A toleration may be added to a pod that is there: who owns it may not make another for the change.
+func TestTolerationsReachThePodsOfUnknownWorkloads(t *testing.T) {
+	w := edittest.New()
+	w.Wait.Spec.Tolerations = []corev1.Toleration{{Key: "old", Operator: corev1.TolerationOpExists}}
+	var ch edit.Change
+	edit.New(w.Case(t, "Workflow")).EditTemplate(&ch, map[string]any{"tolerations": []corev1.Toleration{{Key: "new", Operator: corev1.TolerationOpExists}}}, true)
+	const want = `kubectl -n a patch pod/w --type=strategic -p '{"spec":{"tolerations":[{"key":"old","operator":"Exists"},{"key":"new","operator":"Exists"}]}}'  # the pod that waits takes it as it is`
+	if len(ch.Commands) != 2 || ch.Commands[1] != want || !ch.Manual {
+		t.Errorf("%q, want %s", ch.Commands, want)
+	}
+}

@@ -64,6 +64,12 @@ func (c *Workload) EditTemplate(ch *Change, spec map[string]any, live bool) {
 	default:
 		ch.Manual, ch.StopsUnknown = true, len(c.RunningPods()) > 0
 		ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl -n %s edit %s  # change %s", w.Namespace, resource, diagnosis.MustJSON(spec)))
+		if _, tolerates := spec["tolerations"]; !live || !tolerates {
+			return
+		}
+		for _, p := range c.WaitingPods() { // who owns it may not make it again for that
+			ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl -n %s patch pod/%s --type=strategic -p '%s'  # the pod that waits takes it as it is", p.Namespace, p.Name, diagnosis.MustJSON(map[string]any{"spec": livePatch(p, spec)})))
+		}
 	}
 }
 

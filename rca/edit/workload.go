@@ -1,6 +1,7 @@
 package edit
 
 import (
+	"fmt"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -53,6 +54,9 @@ func (c *Workload) Once(title string, make func(title string) Change) Change {
 func LookAt(cause diagnosis.CauseID, title, unproven string, commands ...string) Change {
 	return Change{Kind: diagnosis.Manual, Cause: cause, Manual: true, Risk: diagnosis.NoRisk, Title: title, Untestable: unproven, Commands: commands}
 }
+
+// Feed is the command that gives kubectl an object to work on, in one line: a terminal shows a command as one.
+func Feed(kubectl, object string) string { return fmt.Sprintf("echo '%s' | %s -f -", object, kubectl) }
 
 // WaitingPods are those pods of the incident that are there.
 func (c *Workload) WaitingPods() []*corev1.Pod {

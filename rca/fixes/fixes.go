@@ -183,7 +183,7 @@ func (c *Finder) candidates(nodes []diagnosis.NodeBlockers) []*candidate {
 	if !ok || c.BeyondNodes() {
 		return nil
 	}
-	if c.IsOwn(diagnosis.PreemptionBlocked) { // room is being made already
+	if c.IsOwn(diagnosis.PreemptionBlocked) || c.IsOwn(diagnosis.Unknown) && c.SchedulerFails() != "" { // room is being made already, or is there
 		for _, set := range own {
 			out = append(out, c.candidate(nil, set))
 		}

@@ -41,8 +41,8 @@ func Hindered(w *view.Cluster, unprepared []*corev1.Pod) *Hindrance {
 }
 
 // notAllowed is the kubelet's word where a claim is not reserved for the pod
-// (pkg/kubelet/cm/dra/manager.go, prepareResources).
-var notAllowed = regexp.MustCompile(`is not allowed to use ResourceClaim (\S+) \(`)
+// (pkg/kubelet/cm/dra/manager.go, prepareResources; "resource claim x(uid)" up to 1.32).
+var notAllowed = regexp.MustCompile(`is not allowed to use (?:ResourceClaim|resource claim) ([^\s(]+) ?\(`)
 
 // notReserved: the claim is reserved for others, or for nobody. Its driver was not even asked.
 func notReserved(w *view.Cluster, p *corev1.Pod, says string) *Hindrance {
@@ -64,15 +64,36 @@ func notReserved(w *view.Cluster, p *corev1.Pod, says string) *Hindrance {
 			facts = append(facts, diagnosis.That("", "", diagnosis.Absent, "").Of("Pod/"+claim.Namespace+"/"+r.Name))
 		}
 	}
-	again := fmt.Sprintf("kubectl -n %s delete pod %s  # its owner makes another", p.Namespace, p.Name)
-	if !view.ComesBack(p) {
-		again = fmt.Sprintf("kubectl -n %s get pod %s -o json | jq 'del(.spec.nodeName, .status, .metadata.uid, .metadata.resourceVersion)' | kubectl replace --force -f -", p.Namespace, p.Name)
+	if claim.Status.Allocation == nil && len(claim.Status.ReservedFor) == 0 {
+		return notAllocated(p, claim, facts)
 	}
 	return &Hindrance{Says: fmt.Sprintf("ResourceClaim %s is not reserved for it, but for %s", claim.Name, whom),
 		Evidence: []diagnosis.Evidence{diagnosis.Fact(at, "is reserved for "+whom, facts...)},
 		Title:    fmt.Sprintf("make %s again: who schedules it has to reserve ResourceClaim %s for it", p.Name, claim.Name),
 		Unproven: "why the claim was not reserved for it is in no object", Risk: diagnosis.LowRisk, Minutes: 2,
-		Commands: []string{fmt.Sprintf("kubectl -n %s get resourceclaim %s -o yaml  # status.reservedFor, and who made it: metadata.ownerReferences", claim.Namespace, claim.Name), again}}
+		Commands: []string{fmt.Sprintf("kubectl -n %s get resourceclaim %s -o yaml  # status.reservedFor, and who made it: metadata.ownerReferences", claim.Namespace, claim.Name), madeAgain(p)}}
+}
+
+// notAllocated: the pod has a node and its claim nothing at all, though a scheduler that knows claims does both at once.
+// Before 1.34 one knows them only with the feature gate, which the API server may have alone.
+func notAllocated(p *corev1.Pod, claim *resourcev1.ResourceClaim, facts []diagnosis.Claim) *Hindrance {
+	facts = append(facts, diagnosis.That("status.allocation", "", diagnosis.Absent, ""))
+	return &Hindrance{Says: fmt.Sprintf("ResourceClaim %s is neither allocated nor reserved: who gave the pod its node does not know claims", claim.Name),
+		Evidence: []diagnosis.Evidence{diagnosis.Fact("ResourceClaim/"+claim.Namespace+"/"+claim.Name, "has no allocation and is reserved for nobody", facts...)},
+		Title:    fmt.Sprintf("make %s again by a scheduler that allocates claims (DynamicResourceAllocation on): ResourceClaim %s is not", p.Name, claim.Name),
+		Unproven: "what its scheduler is told to do is in no object", Risk: diagnosis.LowRisk, Minutes: 5,
+		Commands: []string{
+			"kubectl -n kube-system get pods -l 'component in (kube-scheduler, kube-controller-manager)' -o yaml | grep -e image: -e feature-gates  # before v1.34 both need --feature-gates=DynamicResourceAllocation=true, as the API server does",
+			fmt.Sprintf("kubectl -n %s get pod %s -o jsonpath='{.spec.schedulerName}'  # another scheduler, or who names the node in the pod itself (spec.nodeName), may leave claims out too", p.Namespace, p.Name),
+			madeAgain(p)}}
+}
+
+// madeAgain is the command after which a scheduler decides of the pod once more.
+func madeAgain(p *corev1.Pod) string {
+	if view.ComesBack(p) {
+		return fmt.Sprintf("kubectl -n %s delete pod %s  # its owner makes another", p.Namespace, p.Name)
+	}
+	return fmt.Sprintf("kubectl -n %s get pod %s -o json | jq 'del(.spec.nodeName, .status, .metadata.uid, .metadata.resourceVersion)' | kubectl replace --force -f -", p.Namespace, p.Name)
 }
 
 // alreadyHeld is the word of NVIDIA's driver where its own record on the node has the device for

@@ -112,6 +112,8 @@ func TestHindered(t *testing.T) {
 		has  string // in its commands
 	}{
 		"reserved for nobody":           {says: notAllowed, want: "ResourceClaim mine is not reserved for it, but for nobody"},
+		"for nobody, in older words":    {says: "pod w(u-w) is not allowed to use resource claim mine(" + mineUID + ")", want: "ResourceClaim mine is not reserved for it, but for nobody"},
+		"nor is it allocated":           {says: notAllowed, edit: func(w *rcatest.World) { w.ResourceClaims[0].Status.Allocation = nil }, want: "ResourceClaim mine is neither allocated nor reserved: who gave the pod its node does not know claims", has: "--feature-gates=DynamicResourceAllocation=true"},
 		"for one that is gone":          {says: notAllowed, edit: func(w *rcatest.World) { reserve(w.ResourceClaims[0], "gone", "u-g") }, want: "ResourceClaim mine is not reserved for it, but for gone, which is not there"},
 		"for it, by now":                {says: notAllowed, edit: func(w *rcatest.World) { reserve(w.ResourceClaims[0], "w", "u-w") }},
 		"a claim that is not there":     {says: notAllowed, edit: func(w *rcatest.World) { w.ResourceClaims = nil }},

@@ -44,7 +44,7 @@ func (c *Case) itSaid() string {
 
 // words say it in a headline; empty: the catalogue's do.
 func (b Behind) words() string {
-	return map[Behind]string{GPULost: "a lost GPU refuses all", NVMLLost: "device plugin lost NVML", GPUsSick: "kubelet: GPUs unhealthy", PluginAway: "device plugin was not back", Behindhand: "kubelet counts otherwise",
+	return map[Behind]string{GPULost: "a lost GPU refuses all", NVMLLost: "device plugin lost NVML", GPUsSick: "kubelet: GPUs unhealthy", PluginAway: "device plugin did not answer", Behindhand: "kubelet counts otherwise",
 		NotReleased: "GPU was not given back yet", PlacedByHand: "nodeName is set by hand", TwoSchedulers: "two schedulers, one node", InitAsksToo: "init container asks too"}[b]
 }
 
@@ -63,6 +63,9 @@ func (c *Case) behindSays(t *Turned) string {
 		}
 	case PluginAway:
 		says = "the device plugin was not there when the kubelet asked it"
+		if strings.Contains(c.Refusal.Message, "error reading from server") { // gRPC's word for a connection that broke off
+			says = "the device plugin broke off while it answered the kubelet"
+		}
 		if at := RejectedAt(c.refused()); soon(t.ready, at) {
 			says += fmt.Sprintf(": the node had been Ready for %s", view.Age(at.Sub(t.ready)))
 		}

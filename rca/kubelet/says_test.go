@@ -60,14 +60,15 @@ func TestWhatIsSaidOfARefusal(t *testing.T) {
 		fill            func(*rcatest.World)
 		want            string
 	}{
-		"its own words":         {"", "Pod was rejected: it\n said so", nil, on + "; it said: it said so"},
-		"no word":               {"", "", nil, on},
-		"sick":                  {"", "unhealthy devices", nil, on + ": the device plugin calls the devices unhealthy, until it restarts; it said: unhealthy devices"},
-		"sick until a restart":  {"", "unhealthy devices", func(w *rcatest.World) { plugin(w, time.Second) }, on + ": the device plugin called the devices unhealthy; it has restarted since, and offers them all; it said: unhealthy devices"},
-		"sick as it started":    {"", "unhealthy devices", func(w *rcatest.World) { plugin(w, 0) }, on + ": the device plugin calls the devices unhealthy, until it restarts; it said: unhealthy devices"},
-		"the plugin was away":   {"", "code = Unavailable", func(w *rcatest.World) { up(w, -time.Hour) }, on + ": the device plugin was not there when the kubelet asked it; it said: code = Unavailable"},
-		"on a node just booted": {"", "code = Unavailable", func(w *rcatest.World) { up(w, -4*time.Minute) }, on + ": the device plugin was not there when the kubelet asked it: the node had been Ready for 4 min; it said: code = Unavailable"},
-		"the kubelet is behind": {"", few, func(w *rcatest.World) { up(w, -time.Hour) }, on + ": the kubelet's own table of devices had fewer free than the scheduler counts" + now + quoted},
+		"its own words":          {"", "Pod was rejected: it\n said so", nil, on + "; it said: it said so"},
+		"no word":                {"", "", nil, on},
+		"sick":                   {"", "unhealthy devices", nil, on + ": the device plugin calls the devices unhealthy, until it restarts; it said: unhealthy devices"},
+		"sick until a restart":   {"", "unhealthy devices", func(w *rcatest.World) { plugin(w, time.Second) }, on + ": the device plugin called the devices unhealthy; it has restarted since, and offers them all; it said: unhealthy devices"},
+		"sick as it started":     {"", "unhealthy devices", func(w *rcatest.World) { plugin(w, 0) }, on + ": the device plugin calls the devices unhealthy, until it restarts; it said: unhealthy devices"},
+		"the plugin was away":    {"", "code = Unavailable", func(w *rcatest.World) { up(w, -time.Hour) }, on + ": the device plugin was not there when the kubelet asked it; it said: code = Unavailable"},
+		"it broke off meanwhile": {"", "code = Unavailable desc = error reading from server: EOF", func(w *rcatest.World) { up(w, -time.Hour) }, on + ": the device plugin broke off while it answered the kubelet; it said: code = Unavailable desc = error reading from server: EOF"},
+		"on a node just booted":  {"", "code = Unavailable", func(w *rcatest.World) { up(w, -4*time.Minute) }, on + ": the device plugin was not there when the kubelet asked it: the node had been Ready for 4 min; it said: code = Unavailable"},
+		"the kubelet is behind":  {"", few, func(w *rcatest.World) { up(w, -time.Hour) }, on + ": the kubelet's own table of devices had fewer free than the scheduler counts" + now + quoted},
 		"one was leaving": {"", few, func(w *rcatest.World) {
 			beside(w, func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: rcatest.Noon} })
 		}, on + ": a/x was just leaving, and its devices were not given back yet" + quoted},

@@ -321,15 +321,8 @@ func overlay(c *edit.Workload, name string) []string {
 	} else if all := c.Cluster.Outlook().Pools; len(all) == 1 {
 		pool = all[0].Name
 	}
-	return []string{fmt.Sprintf(`kubectl apply -f - <<'EOF'
-apiVersion: karpenter.sh/v1alpha1
-kind: NodeOverlay
-metadata: {name: %s}
-spec:
-  requirements:
-  - {key: karpenter.sh/nodepool, operator: In, values: [%s]}
-  capacity: {%s: %d}  # as many as a machine offers once it is laid out
-EOF`, strings.NewReplacer("/", "-", ".", "-").Replace(name), pool, name, asked(c, name))}
+	return []string{edit.Feed("kubectl apply", fmt.Sprintf("{apiVersion: karpenter.sh/v1alpha1, kind: NodeOverlay, metadata: {name: %s}, spec: {requirements: [{key: karpenter.sh/nodepool, operator: In, values: [%s]}], capacity: {%s: %d}}}",
+		strings.NewReplacer("/", "-", ".", "-").Replace(name), pool, name, asked(c, name))) + "  # capacity: as many as a machine offers once it is laid out"}
 }
 
 // provider is the cloud of the nodes, or of a node group by its name: aws, gce, azure;

@@ -450,26 +450,10 @@ func TestAutoscalersAreTold(t *testing.T) {
   aws autoscaling create-or-update-tags --tags ResourceId=GROUP,ResourceType=auto-scaling-group,Key=k8s.io/cluster-autoscaler/node-template/label/nvidia.com/gpu.product,Value=x,PropagateAtLaunch=true
 `},
 		"instances, to Karpenter": {outside.GrowPool, lacks(words(tooFew)), `ScaleNodePool for "AutoscalerCannotHelp", 0 min, by hand, low risk: tell Karpenter by a NodeOverlay which machines offer nvidia.com/mig-1g.5gb, or ask for nvidia.com/gpu (the node is not there yet)
-  kubectl apply -f - <<'EOF'
-  apiVersion: karpenter.sh/v1alpha1
-  kind: NodeOverlay
-  metadata: {name: nvidia-com-mig-1g-5gb}
-  spec:
-    requirements:
-    - {key: karpenter.sh/nodepool, operator: In, values: [POOL]}
-    capacity: {nvidia.com/mig-1g.5gb: 2}  # as many as a machine offers once it is laid out
-  EOF
+  echo '{apiVersion: karpenter.sh/v1alpha1, kind: NodeOverlay, metadata: {name: nvidia-com-mig-1g-5gb}, spec: {requirements: [{key: karpenter.sh/nodepool, operator: In, values: [POOL]}], capacity: {nvidia.com/mig-1g.5gb: 2}}}' | kubectl apply -f -  # capacity: as many as a machine offers once it is laid out
 `},
 		"instances, of the only NodePool": {outside.GrowPool, lacks(words(tooFew, open)), `ScaleNodePool for "AutoscalerCannotHelp", 0 min, by hand, low risk: tell Karpenter by a NodeOverlay which machines offer nvidia.com/mig-1g.5gb, or ask for nvidia.com/gpu (the node is not there yet)
-  kubectl apply -f - <<'EOF'
-  apiVersion: karpenter.sh/v1alpha1
-  kind: NodeOverlay
-  metadata: {name: nvidia-com-mig-1g-5gb}
-  spec:
-    requirements:
-    - {key: karpenter.sh/nodepool, operator: In, values: [gpu]}
-    capacity: {nvidia.com/mig-1g.5gb: 2}  # as many as a machine offers once it is laid out
-  EOF
+  echo '{apiVersion: karpenter.sh/v1alpha1, kind: NodeOverlay, metadata: {name: nvidia-com-mig-1g-5gb}, spec: {requirements: [{key: karpenter.sh/nodepool, operator: In, values: [gpu]}], capacity: {nvidia.com/mig-1g.5gb: 2}}}' | kubectl apply -f -  # capacity: as many as a machine offers once it is laid out
 `},
 		"instances, to the autoscaler": {outside.GrowPool, lacks(autoscaler("NotTriggerScaleUp", down+"1 Insufficient nvidia.com/mig-1g.5gb")), `ScaleNodePool for "AutoscalerCannotHelp", 0 min, by hand, low risk: tell the cluster autoscaler that nodes of the group offer nvidia.com/mig-1g.5gb, or keep one node of it (the node is not there yet)
   aws autoscaling create-or-update-tags --tags ResourceId=GROUP,ResourceType=auto-scaling-group,Key=k8s.io/cluster-autoscaler/node-template/resources/nvidia.com/mig-1g.5gb,Value=2,PropagateAtLaunch=true

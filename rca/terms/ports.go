@@ -3,6 +3,7 @@ package terms
 import (
 	"cmp"
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -17,27 +18,44 @@ type Taken struct {
 	By       *corev1.Pod
 }
 
-// PortTaken is the first such port of a node; nil where nobody is seen to have one.
-func PortTaken(pod *corev1.Pod, n *view.Node) *Taken {
+// PortsTaken are those ports of a node, each with who is first seen to have it.
+func PortsTaken(pod *corev1.Pod, n *view.Node) []Taken {
+	var out []Taken
 	for _, want := range hostPorts(pod) {
-		for _, p := range n.Pods {
-			if view.Ended(p) {
-				continue
-			}
-			for _, has := range hostPorts(p) {
-				if has.HostPort == want.HostPort && protocol(has) == protocol(want) && sameAddress(has.HostIP, want.HostIP) {
-					return &Taken{Port: want.HostPort, Protocol: protocol(want), By: p}
-				}
+		if by := holder(n, want); by != nil {
+			out = append(out, Taken{Port: want.HostPort, Protocol: protocol(want), By: by})
+		}
+	}
+	return out
+}
+
+// holder is a pod of the node that has a port; nil where nobody is seen to have it.
+func holder(n *view.Node, want corev1.ContainerPort) *corev1.Pod {
+	for _, p := range n.Pods {
+		if view.Ended(p) {
+			continue
+		}
+		for _, has := range hostPorts(p) {
+			if has.HostPort == want.HostPort && protocol(has) == protocol(want) && sameAddress(has.HostIP, want.HostIP) {
+				return p
 			}
 		}
 	}
 	return nil
 }
 
-// Tell says whose the port is.
-func (t *Taken) Tell(n *view.Node) *view.Finding {
-	return view.Found(diagnosis.Proven, fmt.Sprintf("its host port %d/%s is taken there", t.Port, t.Protocol),
-		diagnosis.Fact(view.PodRef(t.By), fmt.Sprintf("has host port %d/%s on %s", t.Port, t.Protocol, n.Name), diagnosis.That("spec.nodeName", "", diagnosis.Is, n.Name), diagnosis.That("spec.containers", "", diagnosis.Contains, fmt.Sprint(t.Port))))
+// TellPorts says whose the ports are.
+func TellPorts(all []Taken, n *view.Node) *view.Finding {
+	texts, evidence := make([]string, len(all)), make([]diagnosis.Evidence, len(all))
+	for i, t := range all {
+		texts[i] = fmt.Sprintf("%d/%s", t.Port, t.Protocol)
+		evidence[i] = diagnosis.Fact(view.PodRef(t.By), fmt.Sprintf("has host port %s on %s", texts[i], n.Name), diagnosis.That("spec.nodeName", "", diagnosis.Is, n.Name), diagnosis.That("spec.containers", "", diagnosis.Contains, fmt.Sprint(t.Port)))
+	}
+	says := "its host port " + texts[0] + " is taken there"
+	if len(all) > 1 {
+		says = "its host ports " + strings.Join(texts, " and ") + " are taken there"
+	}
+	return view.Found(diagnosis.Proven, says, evidence...)
 }
 
 // hostPorts are the ports of the host that a pod's containers ask for, as the NodePorts plugin

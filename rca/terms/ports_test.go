@@ -34,11 +34,24 @@ func TestWhoHasThePort(t *testing.T) {
 		"of one that is done": {ended, ""},
 	} {
 		got := ""
-		if taken := PortTaken(want, &view.Node{Pods: []*corev1.Pod{tc.on}}); taken != nil {
-			got = fmt.Sprintf("%d/%s of %s", taken.Port, taken.Protocol, taken.By.Name)
+		for _, taken := range PortsTaken(want, &view.Node{Pods: []*corev1.Pod{tc.on}}) {
+			got += fmt.Sprintf("%d/%s of %s", taken.Port, taken.Protocol, taken.By.Name)
 		}
 		if got != tc.want {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
 		}
+	}
+}
+
+// All the ports that are taken are told, and by whom.
+func TestAllPortsThatAreTaken(t *testing.T) {
+	port := func(n int32) corev1.ContainerPort { return corev1.ContainerPort{HostPort: n} }
+	pod := func(name string, ports ...corev1.ContainerPort) *corev1.Pod {
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: name}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Ports: ports}}}}
+	}
+	n := &view.Node{Node: &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}, Pods: []*corev1.Pod{pod("x", port(80)), pod("y", port(443))}}
+	f := TellPorts(PortsTaken(pod("w", port(80), port(8080), port(443)), n), n)
+	if f.Says != "its host ports 80/TCP and 443/TCP are taken there" || len(f.Evidence) != 2 || f.Evidence[1].Ref != "Pod/a/y" {
+		t.Errorf("%+v", f)
 	}
 }

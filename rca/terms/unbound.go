@@ -16,6 +16,21 @@ import (
 // defaultClass marks the StorageClass of claims that name none (storage/util, 1.37).
 const defaultClass = "storageclass.kubernetes.io/is-default-class"
 
+// Missing is the first PersistentVolumeClaim that a pod names and that does not exist; empty: none, or claims were not read.
+func Missing(w *view.Cluster, pod *corev1.Pod) string {
+	if w.State.Unread["PersistentVolumeClaim"] != "" {
+		return ""
+	}
+	for _, v := range pod.Spec.Volumes {
+		if v.PersistentVolumeClaim != nil && !slices.ContainsFunc(w.State.PVCs, func(p *corev1.PersistentVolumeClaim) bool {
+			return p.Namespace == pod.Namespace && p.Name == v.PersistentVolumeClaim.ClaimName
+		}) {
+			return v.PersistentVolumeClaim.ClaimName
+		}
+	}
+	return ""
+}
+
 // Unbound is why nobody makes a volume for a claim, as far as objects say it: its StorageClass
 // does not exist, or it names none and none is the default. Empty where somebody could, or where
 // classes were not read.

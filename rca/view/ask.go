@@ -93,6 +93,11 @@ func IsGPU(name corev1.ResourceName) bool {
 	return name == WholeGPU || name == WholeGPU+SharedSuffix || strings.HasPrefix(string(name), MIGPrefix)
 }
 
+// HugePages says whether a resource is memory that a node's kernel has set aside in pages of one size.
+func HugePages(name corev1.ResourceName) bool {
+	return strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix)
+}
+
 // Short is the profile, or gpu: enough for a headline.
 func (a Ask) Short() string {
 	if a.Profile != "" {

@@ -175,6 +175,33 @@ func (e migEntry) layoutsOf(n *Node) (map[int]placement.Layout, string) {
 	return out, ""
 }
 
+// OneProfileEntries names the entries of a node's config that give all GPUs instances of one profile, which the node's
+// model has. It asks no report: those that are for other models by their filter have profiles of those.
+func (w *Cluster) OneProfileEntries(n *Node) []string {
+	var out []string
+	entries := w.ConfigOf(n).Entries
+	for _, name := range slices.Sorted(maps.Keys(entries)) {
+		for _, rule := range entries[name] {
+			if profile := rule.only(); profile != "" && HasProfile(n.Profiles(), profile) {
+				out = append(out, name)
+				break
+			}
+		}
+	}
+	return out
+}
+
+// only is the one profile that a rule makes, and of all GPUs; empty where it is for some of them, or of several.
+func (r MIGRule) only() string {
+	if !r.MIGEnabled || string(r.Devices) != `"all"` || len(r.MIGDevices) != 1 {
+		return ""
+	}
+	for profile := range r.MIGDevices {
+		return profile
+	}
+	return ""
+}
+
 // NamedLayouts is what one entry of a node's config makes of its GPUs, by index. Nodes
 // that are alike share it: it is read only.
 type NamedLayouts struct {

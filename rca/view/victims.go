@@ -48,6 +48,14 @@ func ComesBack(p *corev1.Pod) bool {
 	return owner != nil && owner.Kind != "Node"
 }
 
+// leavesWithin is how long after its time a pod that is being deleted still counts as leaving.
+const leavesWithin = 5 * time.Minute
+
+// Leaves says that a pod is being deleted and is not overdue.
+func Leaves(p *corev1.Pod, now time.Time) bool {
+	return p.DeletionTimestamp != nil && now.Sub(p.DeletionTimestamp.Time) < leavesWithin
+}
+
 // workUnit is what work lost is counted in: for the seconds by which pods of one age
 // differ nobody prefers a victim, let alone on a node that somebody has closed.
 const workUnit = time.Minute

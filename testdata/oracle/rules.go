@@ -103,7 +103,13 @@ func (a asked) tooMany() bool {
 // short says that of what every node has the node has too little left.
 func (a asked) short() bool {
 	name := a.node.text("metadata", "name")
-	for _, r := range []string{"cpu", "memory", "ephemeral-storage"} {
+	names := []string{"cpu", "memory", "ephemeral-storage"}
+	for r := range a.want {
+		if strings.HasPrefix(r, "hugepages-") {
+			names = append(names, r)
+		}
+	}
+	for _, r := range names {
 		if a.d.used(name, r)+amount(a.want[r]) > a.node.amount("status", "allocatable", r) && amount(a.want[r]) > 0 {
 			return true
 		}

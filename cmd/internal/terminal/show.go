@@ -32,7 +32,7 @@ func Show(w io.Writer, d Detail, o Options) error {
 	lines = append(lines, o.paragraph("  ", d.Headline)...)
 	section("PODS", detail.waitingPods(d.Pods))
 	section("WHY", detail.allCauses(d.Causes))
-	section("NODES", detail.allNodes(d.Nodes))
+	section("NODES", detail.allNodes(d.Diagnosis))
 	if len(d.Holders) > 0 {
 		section("WHO HOLDS ITS GPUS", podText{o}.pods(d.Holders, "  "))
 	}
@@ -83,11 +83,14 @@ func (o detailText) allCauses(causes []diagnosis.Cause) []string {
 }
 
 // allNodes says of every node why the pod is not there; those of the same reasons together.
-func (o detailText) allNodes(nodes []diagnosis.NodeBlockers) []string {
+func (o detailText) allNodes(d diagnosis.Diagnosis) []string {
 	var order []string
 	of := map[string][]string{}
-	for _, n := range nodes {
+	for _, n := range d.Nodes {
 		why := "nothing keeps the pod from it"
+		if placed(d) {
+			why = hasItsNode
+		}
 		var parts []string
 		for _, b := range n.Blockers {
 			parts = append(parts, fmt.Sprintf("%s: %s (%s)", b.Plugin, b.Reason, b.Cause))

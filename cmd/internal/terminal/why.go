@@ -117,12 +117,23 @@ func (o reasons) decisive(c diagnosis.Cause, nodes []string) string {
 	return ""
 }
 
+// hasItsNode stands where a node would be told what keeps the pod from it: nobody has asked.
+const hasItsNode = "not asked for: the pod has its node"
+
+// placed says whether what waits has been given its nodes, and its kubelet is what it waits for.
+func placed(d diagnosis.Diagnosis) bool {
+	return len(d.Causes) > 0 && d.Causes[0].ID == diagnosis.DRAPrepareFailed
+}
+
 // groupRow tells of a cause that was told before without its evidence.
 func (o reasons) groupRow(d diagnosis.Diagnosis, g group, told map[diagnosis.CauseID]bool) row {
 	r := row{count: nodes(len(g.nodes))}
 	if len(g.causes) == 0 {
 		r.says, r.ids, r.free = "nothing keeps the pod from it", "fits", true
-		if len(g.nodes) > 1 {
+		switch {
+		case placed(d):
+			r.says, r.ids = hasItsNode, ""
+		case len(g.nodes) > 1:
 			r.says = "nothing keeps the pod from them"
 		}
 	}
