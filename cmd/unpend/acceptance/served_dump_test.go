@@ -33,20 +33,14 @@ type dumped struct {
 // time to speak of it.
 func readDump(t *testing.T, scenario string, now time.Time, shift time.Duration) *dumped {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(scenarios, scenario, "cluster.yaml"))
-	must(t, err)
 	d := &dumped{held: map[schema.GroupKind]string{}}
-	documents := yaml.NewYAMLReader(bufio.NewReader(strings.NewReader(moved(string(data), shift))))
-	for {
-		document, err := documents.Read()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		must(t, err)
-		text, err := sigsyaml.YAMLToJSON(document)
-		must(t, err)
-		if string(text) != "null" {
-			d.take(t, text)
+	files, err := filepath.Glob(filepath.Join(scenarios, scenario, "*.yaml"))
+	must(t, err)
+	for _, file := range files {
+		if filepath.Base(file) != "want.yaml" {
+			data, err := os.ReadFile(file)
+			must(t, err)
+			d.read(t, moved(string(data), shift))
 		}
 	}
 	for _, o := range d.objects {
@@ -55,6 +49,23 @@ func readDump(t *testing.T, scenario string, now time.Time, shift time.Duration)
 		}
 	}
 	return d
+}
+
+func (d *dumped) read(t *testing.T, text string) {
+	t.Helper()
+	documents := yaml.NewYAMLReader(bufio.NewReader(strings.NewReader(text)))
+	for {
+		document, err := documents.Read()
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		must(t, err)
+		object, err := sigsyaml.YAMLToJSON(document)
+		must(t, err)
+		if string(object) != "null" {
+			d.take(t, object)
+		}
+	}
 }
 
 // take takes in an object, or those of a list: of each kind's list where the dump is one of

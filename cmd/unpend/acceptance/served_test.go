@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
-	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/cluster/dump"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/testdata/controlplane"
 )
@@ -49,7 +49,7 @@ func TestScenariosServed(t *testing.T) {
 // its dump.
 func (s *shelf) hold(t *testing.T, name string) {
 	t.Helper()
-	st, err := cluster.FromFiles([]string{filepath.Join(scenarios, name)}, nil)
+	st, err := dump.Read([]string{filepath.Join(scenarios, name)}, nil)
 	must(t, err)
 	shift := time.Now().Truncate(time.Second).Sub(st.Now)
 	d := readDump(t, name, st.Now, shift)
@@ -66,11 +66,11 @@ func (s *shelf) hold(t *testing.T, name string) {
 	s.wanted(t, name, out, st.Taken, shift)
 	var diff string
 	for at := asked.Truncate(time.Second); at.Before(time.Now().Add(time.Second)); at = at.Add(time.Second) { // texts tell ages to the second
-		code, dump, errs := call(t, append([]string{"why", "-o", "json", "-f", d.with(t, s.bare, at)}, measured...)...)
+		code, told, errs := call(t, append([]string{"why", "-o", "json", "-f", d.with(t, s.bare, at)}, measured...)...)
 		if code != 0 {
 			t.Fatalf("exit %d: %s", code, errs)
 		}
-		if diff = cmp.Diff(strings.Split(linesOf(t, dump), "\n"), strings.Split(linesOf(t, out), "\n")); diff == "" {
+		if diff = cmp.Diff(strings.Split(linesOf(t, told), "\n"), strings.Split(linesOf(t, out), "\n")); diff == "" {
 			return
 		}
 	}
