@@ -121,7 +121,11 @@ func announced(c *edit.Workload, n *view.Node, asked bool) (edit func(*corev1.No
 		offers[view.WholeGPU] = *resource.NewQuantity(count, resource.DecimalSI)
 	}
 	return func(o *corev1.Node) {
-		maps.Copy(o.Status.Allocatable, offers)
-		maps.Copy(o.Status.Capacity, offers)
+		for _, told := range []*corev1.ResourceList{&o.Status.Allocatable, &o.Status.Capacity} {
+			if *told == nil { // its kubelet has not said anything yet
+				*told = corev1.ResourceList{}
+			}
+			maps.Copy(*told, offers)
+		}
 	}, ""
 }

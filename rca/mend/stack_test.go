@@ -115,6 +115,7 @@ func TestWhatIsAnnounced(t *testing.T) {
 			edit, unknown := announced(c, n, tc.asked)
 			got := unknown
 			if edit != nil {
+				edit(&corev1.Node{}) // one of which the API server has no word yet
 				o := n.DeepCopy()
 				edit(o)
 				has, offers := o.Status.Capacity[view.WholeGPU], o.Status.Allocatable[view.WholeGPU]

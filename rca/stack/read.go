@@ -160,9 +160,10 @@ func (s *Stack) podOf(n *view.Node, r role) *corev1.Pod {
 // unread says why a kind was not read; empty when it was.
 func (s *Stack) unread(kind string) string { return s.w.State.Unread[kind] }
 
-// aged is the certainty of what a clock tells: a dump's is only as new as what it holds.
+// aged is the certainty of what a clock tells: that of a dump which does not say when it was
+// taken is only as new as what it holds.
 func (s *Stack) aged() diagnosis.Certainty {
-	if s.w.State.Live {
+	if s.w.State.Clocked() {
 		return diagnosis.Proven
 	}
 	return diagnosis.Likely

@@ -26,6 +26,7 @@ type ControlPlane struct {
 	hold   *os.File          // the lock on dir
 	procs  *processes
 	host   string
+	etcd   string // its URL
 	ca     *authority
 	admin  rest.TLSClientConfig
 	extras Extras
@@ -47,6 +48,9 @@ type Extras struct {
 	// Alone leaves only etcd and the API server: nothing is scheduled, and no
 	// controller works.
 	Alone bool
+	// AsGiven leaves objects as they are given, too: Alone, with no plugin of admission that
+	// changes or refuses one, and kept as JSON, which Keep can write.
+	AsGiven bool
 	// Tokens are people's: by each the API server knows a user.
 	Tokens map[string]string
 }

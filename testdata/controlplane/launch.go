@@ -30,7 +30,7 @@ type component struct {
 // The components, in two steps: nothing works before the API server does.
 func (c *ControlPlane) components(stages string, ports []string) [2][]component {
 	api, others := c.servers(ports), c.controllers(stages, ports)
-	if c.extras.Alone {
+	if c.extras.Alone || c.extras.AsGiven {
 		others = nil
 	}
 	return [2][]component{api, others}
@@ -44,12 +44,12 @@ func (c *ControlPlane) serve() []string {
 }
 
 func (c *ControlPlane) servers(ports []string) []component {
-	client, peer := at("http", ports[0]), at("http", ports[1])
+	client, peer := c.etcd, at("http", ports[1])
 	return []component{
 		{"etcd", client + "/health", []string{"--data-dir=" + c.path("etcd"), "--unsafe-no-fsync", "--log-level=warn",
 			"--listen-client-urls=" + client, "--advertise-client-urls=" + client, "--listen-peer-urls=" + peer,
-			"--initial-advertise-peer-urls=" + peer, "--initial-cluster=default=" + peer}},
-		{"kube-apiserver", c.host + "/readyz", slices.Concat(c.serve(), c.extras.apis(), c.tokens(), []string{"--etcd-servers=" + client, "--secure-port=" + ports[2],
+			"--initial-advertise-peer-urls=" + peer, "--initial-cluster=default=" + peer, "--max-txn-ops=" + maxOperations}},
+		{"kube-apiserver", c.host + "/readyz", slices.Concat(c.serve(), c.extras.apis(), c.tokens(), c.extras.asGiven(), []string{"--etcd-servers=" + client, "--secure-port=" + ports[2],
 			"--endpoint-reconciler-type=none", // with any other 1.37 refuses 127.0.0.1 as its address
 			"--authorization-mode=RBAC", "--client-ca-file=" + c.path("ca.crt"), "--service-cluster-ip-range=10.96.0.0/16", "--allow-privileged",
 			"--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file=" + c.path("sa.key"), "--service-account-signing-key-file=" + c.path("sa.key"),
@@ -146,7 +146,7 @@ func (c *ControlPlane) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.host = "https://127.0.0.1:" + ports[2]
+	c.host, c.etcd = at("https", ports[2]), at("http", ports[0])
 	if err := c.writeFiles(); err != nil {
 		return err
 	}

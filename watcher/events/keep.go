@@ -8,11 +8,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// reporters are, by reason, whose Events are read. Nil: any scheduler's but the default
-// one's, whose word is the pod's own condition; there may be schedulers of any name.
+// reporters are, by reason, whose Events are read. Nil: anybody's but the default scheduler's,
+// whose word is the pod's own condition; there may be schedulers and provisioners of any name.
 var reporters = map[string][]string{
-	// A pod that was refused before it existed (pkg/controller).
-	"FailedCreate": {"replicaset-controller", "job-controller", "statefulset-controller", "daemonset-controller"},
+	// A pod that was refused before it existed (pkg/controller; Volcano's
+	// pkg/controllers/job).
+	"FailedCreate": {"replicaset-controller", "job-controller", "statefulset-controller", "daemonset-controller", "vc-controller-manager"},
 	// Devices that could not be prepared, and claims that could not be made.
 	"FailedPrepareDynamicResources": {"kubelet"},
 	"FailedResourceClaimCreation":   {"resource_claim"},
@@ -31,14 +32,21 @@ var reporters = map[string][]string{
 	"ScaleUpFailed":             {"cluster-autoscaler"},
 	"FailedToScaleUpGroup":      {"cluster-autoscaler"},
 	"ScaleUpTimedOut":           {"cluster-autoscaler"},
-	"FailedScheduling":          nil,
-	"Unschedulable":             nil,
-	"NotReady":                  nil,
-	"FilteringFailed":           nil,
-	"PodUnschedulable":          nil,
-	"BindingError":              nil,
-	"BindingFailed":             nil,
-	"FailedBinding":             nil,
+	// A Workload that Kueue finds no place for (pkg/scheduler).
+	"SecondPassFailed": {"kueue-admission"},
+	// A claim that gets no volume (pkg/controller/volume/persistentvolume, and the provisioner of
+	// each driver).
+	"ClaimMisbound":      {"persistentvolume-controller"},
+	"ProvisioningFailed": nil,
+	"FailedBinding":      nil,
+	// What schedulers say.
+	"FailedScheduling": nil,
+	"Unschedulable":    nil,
+	"NotReady":         nil,
+	"FilteringFailed":  nil,
+	"PodUnschedulable": nil,
+	"BindingError":     nil,
+	"BindingFailed":    nil,
 }
 
 const (

@@ -68,6 +68,11 @@ func TestWanted(t *testing.T) {
 	}{
 		"a refused pod":                     {event("ml", "e", noon), true},
 		"by its source alone":               {with(func(e *corev1.Event) { e.ReportingController = "" }), true},
+		"a pod that Volcano was refused":    {by("FailedCreate", "vc-controller-manager"), true},
+		"a Workload without a place":        {by("SecondPassFailed", "kueue-admission"), true},
+		"a claim that is bound wrongly":     {by("ClaimMisbound", "persistentvolume-controller"), true},
+		"a volume that is not made":         {by("ProvisioningFailed", "ebs.csi.aws.com_ebs-csi-controller-0_1f2e"), true},
+		"a volume that is not there yet":    {by("FailedBinding", "persistentvolume-controller"), true},
 		"by nobody":                         {by("FailedCreate", ""), false},
 		"by somebody unknown":               {by("FailedCreate", "evil"), false},
 		"of another reason":                 {by("SuccessfulCreate", "job-controller"), false},

@@ -42,9 +42,10 @@ type want struct {
 	Also      map[diagnosis.FixKind]diagnosis.Verdict `json:"also"`   // kinds offered too, and what became of trying them
 	Never     []diagnosis.FixKind                     `json:"never"`  // kinds that cannot help
 	Blockers  map[string][]diagnosis.CauseID          `json:"blockers"`
-	Unread    []string                                `json:"unread"`  // parts of what could not be read
-	Next      string                                  `json:"next"`    // part of what a terminal shows
-	Offline   string                                  `json:"offline"` // why it cannot be made on a real control plane
+	Unread    []string                                `json:"unread"`   // parts of what could not be read
+	Next      string                                  `json:"next"`     // part of what a terminal shows
+	Offline   string                                  `json:"offline"`  // why it cannot be made with scheduler and controllers at work
+	Unserved  string                                  `json:"unserved"` // why not even an API server can serve it as it is
 }
 
 // wantFix is what is wanted of a fix; what it does not name is not checked.
