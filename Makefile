@@ -4,8 +4,6 @@ PKGS = ./cmd/unpend/acceptance ./remediate/executor ./... ./testdata/alertmanage
 # The probe alone needs cgo: NVIDIA's driver is a C library.
 CGO = CGO_ENABLED=1 CGO_CFLAGS="-O2 -g -Wno-deprecated-declarations"
 PROBE = ./nodeprobe/nvml ./cmd/nodeprobe
-# go vet's checks are among lint's: once is enough.
-TEST = go test -vet=off
 GEN = go run sigs.k8s.io/controller-tools/cmd/controller-gen@v0.23.0
 LINT = go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 # What the program says of itself; where git tells nothing, what Go has noted counts.
@@ -25,11 +23,11 @@ release: ## the same, and archives, SBOMs, krew's manifest and signatures
 image release:
 	SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$(shell git log -1 --format=%ct 2>/dev/null)} go run ./deploy/release -ldflags "-s -w $(STAMP)" $(RELEASEFLAGS) $@
 check: lint ## lint and the tests that need no control plane: for every save
-	$(TEST) -short $(PKGS)
-	$(CGO) $(TEST) -short $(PROBE)
+	go test -vet=off -short $(PKGS)
+	$(CGO) go test -vet=off -short $(PROBE)
 test: ## every test, the real control plane included (built at the first run), a few cases for many
-	$(TEST) -timeout 45m $(TESTFLAGS) $(PKGS)
-	$(CGO) $(TEST) -timeout 10m $(TESTFLAGS) $(PROBE)
+	go test -vet=off -timeout 45m $(TESTFLAGS) $(PKGS)
+	$(CGO) go test -vet=off -timeout 10m $(TESTFLAGS) $(PROBE)
 test-all: test ## the same, every case of every rule
 test-all promises: export UNPEND_ALL = 1
 promises: ## what holds when things break, with figures
@@ -38,7 +36,7 @@ soak: ## the same in full size, which takes long
 	UNPEND_SOAK=1 $(MAKE) promises WITHIN=6h
 mutants: ## how many mistakes of one operator the short tests notice (SEED=2 SAMPLE=30)
 	go run ./testdata/mutants -seed $(or $(SEED),1) -n $(or $(SAMPLE),20) -least 90 -same testdata/mutants/same.txt -also ./cmd/unpend/acceptance -also-run 'Scenarios|Causes|ToldApart|Claims|Quota|Refus|Revert|Repartition|Unprepared|Quarantine|Incidents' $(MUTANTS)
-lint: ## golangci-lint, go vet's checks among its own
+lint: ## golangci-lint, go vet's checks among its own: tests do not vet again
 	$(LINT) run $(PKGS)
 	CGO_ENABLED=1 $(LINT) run $(PROBE)
 bench: ## benchmarks, with the ratios that matter
