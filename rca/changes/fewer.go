@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"github.com/unpend/unpend/rca/admission"
+	"github.com/unpend/unpend/rca/admit"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/view"
@@ -23,8 +23,8 @@ func (c *Bench) fewerGPUs(n *view.Node) []edit.Change {
 		if a.Profile != "" || has >= a.Count {
 			continue
 		}
-		if g := admission.GivenBy(c.Cluster.State.LimitRanges, c.Pod, a.Resource); g != nil {
-			return []edit.Change{c.undefault(g)} // to ask less in a template that asks none of it changes nothing
+		if ch, ok := admit.Undefault(c.Workload, a.Resource); ok {
+			return []edit.Change{ch} // to ask less in a template that asks none of it changes nothing
 		}
 		less := c.fewer(diagnosis.GPURequestTooLarge, a, has)
 		out = append(out, less...)
@@ -51,7 +51,7 @@ func (c *Bench) inOne(a view.Ask, has int64) []edit.Change {
 	if len(names) < 2 {
 		return nil
 	}
-	title := fmt.Sprintf("ask for %s in fewer containers of %s: %s, and the largest node has %d", a.Resource, c.WorkloadName(), strings.Join(texts, ", "), max(has, c.most(a.Resource)))
+	title := fmt.Sprintf("ask for %s in fewer containers of %s: %s, and the largest node has %d", a.Resource, c.WorkloadName(), strings.Join(texts, ", "), max(has, most(c.Cluster, a.Resource)))
 	ch := c.Once(title, func(title string) edit.Change {
 		return edit.Change{Kind: diagnosis.ChangeRequest, Cause: diagnosis.GPURequestTooLarge, Manual: true, Risk: diagnosis.MediumRisk, Title: title, Less: a.Count - has,
 			Untestable: "which of its containers works without one, only a person knows",
@@ -61,34 +61,12 @@ func (c *Bench) inOne(a view.Ask, has int64) []edit.Change {
 }
 
 // most is the most that any node could give of a resource.
-func (c *Bench) most(name corev1.ResourceName) int64 {
+func most(cluster *view.Cluster, name corev1.ResourceName) int64 {
 	most := int64(0)
-	for _, n := range c.Cluster.SortedNodes() {
+	for _, n := range cluster.SortedNodes() {
 		most = max(most, n.Allocatable(name))
 	}
 	return most
-}
-
-// undefault takes a device out of the defaults of a LimitRange: nobody who states none means to ask some.
-func (c *Bench) undefault(g *admission.Given) edit.Change {
-	name := string(g.Resource)
-	return c.Once(fmt.Sprintf("take %s out of the defaults of LimitRange %s, which gives it to %s", name, g.Range.Name, strings.Join(g.Containers, ", ")), func(title string) edit.Change {
-		without := func(containers []corev1.Container) {
-			for i := range containers {
-				if slices.Contains(g.Containers, containers[i].Name) {
-					delete(containers[i].Resources.Requests, g.Resource)
-					delete(containers[i].Resources.Limits, g.Resource)
-				}
-			}
-		}
-		return edit.Change{Kind: diagnosis.ChangeRequest, Cause: diagnosis.GPURequestTooLarge, Manual: true, Minutes: 2, Risk: diagnosis.LowRisk, Title: title,
-			Pod: func(p *corev1.Pod) {
-				without(p.Spec.Containers)
-				without(p.Spec.InitContainers)
-			},
-			Commands: []string{fmt.Sprintf("kubectl -n %s edit limitrange %s  # spec.limits, type Container: no %s in default and defaultRequest", g.Range.Namespace, g.Range.Name, name),
-				fmt.Sprintf("kubectl -n %s delete pod %s  # its owner makes another, which is given none", c.Pod.Namespace, c.Pod.Name)}}
-	})
 }
 
 // fewerInstances asks for as many of the profile as the node has free, where more are
