@@ -29,7 +29,7 @@ var writtenByRange = regexp.MustCompile(`^(.+) (?:request|limit) for (?:init )?c
 // GivenBy is the LimitRange whose defaults give containers of a pod a resource; nil where none of its namespace does.
 func GivenBy(ranges []*corev1.LimitRange, pod *corev1.Pod, name corev1.ResourceName) *Given {
 	g := &Given{Resource: name}
-	for _, part := range strings.Split(strings.TrimPrefix(pod.Annotations[noteOfRange], "LimitRanger plugin set: "), "; ") {
+	for part := range strings.SplitSeq(strings.TrimPrefix(pod.Annotations[noteOfRange], "LimitRanger plugin set: "), "; ") {
 		m := writtenByRange.FindStringSubmatch(part)
 		if m != nil && slices.Contains(strings.Split(m[1], ", "), string(name)) && !slices.Contains(g.Containers, m[2]) {
 			g.Containers = append(g.Containers, m[2])

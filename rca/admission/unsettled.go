@@ -233,7 +233,7 @@ func restrictedAlone(text string) bool {
 	if m == nil || slices.ContainsFunc(ofBoth, func(words string) bool { return strings.Contains(m[1], words) }) {
 		return false
 	}
-	for _, check := range strings.Split(bracketed.ReplaceAllString(m[1], ""), ",") {
+	for check := range strings.SplitSeq(bracketed.ReplaceAllString(m[1], ""), ",") {
 		if !slices.Contains(ofRestricted, strings.TrimSpace(check)) {
 			return false
 		}

@@ -103,11 +103,8 @@ func TestMachinesThatJoinedAndCannotBeUsed(t *testing.T) {
 	g := of(t, func(w *rcatest.World) {
 		machine(w, time.Hour, "new", launched, registered, condition("Initialized", "Unknown", "KnownEphemeralTaintsExist", "", time.Hour))
 		w.NodeClaims[0].Object["spec"].(map[string]any)["startupTaints"] = []any{map[string]any{"key": "own", "effect": "NoSchedule"}}
-		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "new"}}
-		for _, t := range []corev1.Taint{{Key: "own", Effect: corev1.TaintEffectNoSchedule}, {Key: "own", Effect: corev1.TaintEffectNoExecute}, {Key: "other", Effect: corev1.TaintEffectNoSchedule}, shut} {
-			n.Spec.Taints = append(n.Spec.Taints, t)
-		}
-		w.Nodes = append(w.Nodes, n)
+		w.Nodes = append(w.Nodes, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "new"}, Spec: corev1.NodeSpec{
+			Taints: []corev1.Taint{{Key: "own", Effect: corev1.TaintEffectNoSchedule}, {Key: "own", Effect: corev1.TaintEffectNoExecute}, {Key: "other", Effect: corev1.TaintEffectNoSchedule}, shut}}})
 	})
 	if len(g.Kept) != 2 || g.Kept[0].Effect != corev1.TaintEffectNoSchedule || g.Kept[1] != shut {
 		t.Errorf("kept by %v", g.Kept)

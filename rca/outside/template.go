@@ -12,7 +12,6 @@ import (
 // help until pod and pool agree. A pool's own side is a command beside: others use it too.
 func selectTemplate(c *edit.Workload, kind diagnosis.FixKind, id diagnosis.CauseID, title, change, pool string) []edit.Change {
 	g := c.Growth()
-	look, other := "kubectl get nodepools -o yaml  # labels, requirements and taints in spec.template", "# or let the pool agree: kubectl edit nodepool NAME  # "+pool
 	pools := c.Cluster.Outlook().Pools
 	if g.Label != "" {
 		title += ", which none makes with label " + g.Label + " as asked,"
@@ -21,6 +20,7 @@ func selectTemplate(c *edit.Workload, kind diagnosis.FixKind, id diagnosis.Cause
 			pools = g.Pools[:1]
 		}
 	}
+	look, other := "kubectl get nodepools -o yaml  # labels, requirements and taints in spec.template", "# or let the pool agree: kubectl edit nodepool NAME  # "+pool
 	if len(pools) == 1 {
 		other = strings.Replace(other, "NAME", pools[0].Name, 1)
 	}

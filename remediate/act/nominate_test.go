@@ -23,14 +23,14 @@ func TestNominationsOfPodsMadeAgain(t *testing.T) {
 		missing string
 		on      map[string]string // pods and the node that is kept for each
 	}{
-		"the pod that waits":                  {[]diagnosis.Action{victim}, []*corev1.Pod{podOf("Job", "training", "old", "")}, "", map[string]string{"old": "gpu-1"}},
-		"the one that is made again":          {[]diagnosis.Action{again, victim}, []*corev1.Pod{podOf("Job", "training", "new", ""), podOf("Job", "other", "o", "")}, "", map[string]string{"new": "gpu-1", "o": ""}},
-		"one of two, as one was waited for":   {[]diagnosis.Action{again, victim}, []*corev1.Pod{podOf("Job", "training", "new-a", ""), podOf("Job", "training", "new-b", "")}, "", map[string]string{"new-a": "gpu-1", "new-b": ""}},
-		"none is made yet":                    {[]diagnosis.Action{again, victim}, []*corev1.Pod{podOf("Job", "training", "old", "")}, "its pods are not made again yet", map[string]string{"old": ""}},
-		"it is made, and has a node":          {[]diagnosis.Action{again, victim}, []*corev1.Pod{podOf("Job", "training", "new", "gpu-2")}, "", map[string]string{"new": ""}},
-		"evicted before it is made again":     {[]diagnosis.Action{victim, again}, []*corev1.Pod{podOf("Job", "training", "old", "")}, "", map[string]string{"old": ""}},
+		"the pod that waits":                  {[]diagnosis.Action{victim}, []*corev1.Pod{podOf("training", "old", "")}, "", map[string]string{"old": "gpu-1"}},
+		"the one that is made again":          {[]diagnosis.Action{again, victim}, []*corev1.Pod{podOf("training", "new", ""), podOf("other", "o", "")}, "", map[string]string{"new": "gpu-1", "o": ""}},
+		"one of two, as one was waited for":   {[]diagnosis.Action{again, victim}, []*corev1.Pod{podOf("training", "new-a", ""), podOf("training", "new-b", "")}, "", map[string]string{"new-a": "gpu-1", "new-b": ""}},
+		"none is made yet":                    {[]diagnosis.Action{again, victim}, []*corev1.Pod{podOf("training", "old", "")}, "its pods are not made again yet", map[string]string{"old": ""}},
+		"it is made, and has a node":          {[]diagnosis.Action{again, victim}, []*corev1.Pod{podOf("training", "new", "gpu-2")}, "", map[string]string{"new": ""}},
+		"evicted before it is made again":     {[]diagnosis.Action{victim, again}, []*corev1.Pod{podOf("training", "old", "")}, "", map[string]string{"old": ""}},
 		"another is made again":               {[]diagnosis.Action{{Verb: diagnosis.VerbRecreate, Target: diagnosis.Target{Kind: "Job", Namespace: "ml", Name: "other"}}, victim}, nil, "", nil},
-		"nobody is evicted for it":            {[]diagnosis.Action{again}, []*corev1.Pod{podOf("Job", "training", "new", "")}, "", map[string]string{"new": ""}},
+		"nobody is evicted for it":            {[]diagnosis.Action{again}, []*corev1.Pod{podOf("training", "new", "")}, "", map[string]string{"new": ""}},
 		"a changed template waits for no pod": {[]diagnosis.Action{{Verb: diagnosis.VerbPatch, Target: again.Target}, victim}, nil, "", nil},
 	} {
 		t.Run(name, func(t *testing.T) {

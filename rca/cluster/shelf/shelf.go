@@ -34,6 +34,7 @@ type Shelf struct {
 
 type tally struct{ asked, had int }
 
+// New is a Shelf with nothing on it.
 func New() *Shelf {
 	return &Shelf{known: map[*part]map[string]cluster.Object{}, count: map[*part]tally{}}
 }
