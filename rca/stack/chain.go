@@ -44,29 +44,29 @@ func (s *Stack) first(n *view.Node) *Finding {
 	if f := s.onHost(n); f != nil {
 		return f
 	}
-	pod := s.podOf(n, plugin)
-	if pod == nil && len(s.sets[plugin]) == 0 {
+	p := s.pluginOn(n)
+	if p == nil && len(s.sets[plugin]) == 0 {
 		return s.missing(n)
 	}
-	if pod != nil && s.look(pod).state == "" {
-		return s.registration(n, pod)
+	if p != nil && p.state == "" {
+		return p.registration()
 	}
 	served := s.serving(n)
-	if served != nil && served.ofOperator() || pod != nil && s.managed(n) {
+	if served != nil && served.ofOperator() || p != nil && managed(n) {
 		for _, link := range []func(*view.Node) *Finding{s.labelled, s.driver, s.toolkit} {
 			if f := link(n); f != nil {
 				return f
 			}
 		}
 	}
-	if pod != nil {
-		return s.pluginPod(n, pod)
+	if p != nil {
+		return p.unready()
 	}
 	return s.keptOff(n, served)
 }
 
 // managed says whether the GPU Operator has labelled the node for its operands.
-func (s *Stack) managed(n *view.Node) bool {
+func managed(n *view.Node) bool {
 	for key := range n.Labels {
 		if strings.HasPrefix(key, deploys) {
 			return true
@@ -82,7 +82,7 @@ func (s *Stack) serving(n *view.Node) *set {
 	least := 0
 	for _, d := range s.sets[plugin] {
 		count := d.misses(n).count()
-		if d.ofOperator() && s.managed(n) && count > 0 {
+		if d.ofOperator() && managed(n) && count > 0 {
 			count = 1 // it is the operator's node
 		}
 		if best == nil || count < least {

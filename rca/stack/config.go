@@ -10,7 +10,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/unpend/unpend/rca/diagnosis"
@@ -49,32 +48,28 @@ func sharesOf(entry string) *shared {
 // Misread looks for such a configuration; nil where there is none, and where what would tell was
 // not read.
 func (s *Stack) Misread(n *view.Node) *Misread {
-	pod := s.podOf(n, plugin)
-	if pod == nil {
+	l := s.pluginOn(n)
+	if l == nil {
 		return nil
 	}
-	if m := s.outdated(n, pod); m != nil || replicas(n) > 1 {
+	c := l.config()
+	if m := c.outdated(); m != nil || replicas(n) > 1 {
 		return m
 	}
-	by := metav1.GetControllerOfNoCopy(pod)
-	d := s.byName[pod.Namespace+"/"+by.Name]
-	if d == nil {
+	if c.made == nil {
 		return nil
 	}
-	if name := n.Labels[pluginConfigLabel]; name != "" && !managesConfig(&d.Spec.Template.Spec) {
-		return s.labelUnread(n, d, name)
+	if name := n.Labels[pluginConfigLabel]; name != "" && !managesConfig(&c.made.Spec.Template.Spec) {
+		return c.labelUnread(name)
 	}
-	if m := s.onlyEnvironment(n, d); m != nil {
-		return m
-	}
-	return nil
+	return c.onlyEnvironment()
 }
 
 // Misnamed is a configuration by which the plugin shares GPUs of the node, and does not name them
 // as it is meant to; nil where there is none.
 func (s *Stack) Misnamed(n *view.Node) *Misread {
-	if pod := s.podOf(n, plugin); pod != nil {
-		return s.renameMisplaced(n, pod)
+	if l := s.pluginOn(n); l != nil {
+		return l.config().renameMisplaced()
 	}
 	return nil
 }
@@ -82,17 +77,16 @@ func (s *Stack) Misnamed(n *view.Node) *Misread {
 // outdated: the plugin has started before its configuration was written as it is, which has it offer
 // each GPU more often than it does. It reads it when it starts, and nothing tells it of a change
 // (gpu-operator: "the Operator does not monitor the time-slicing config maps").
-func (s *Stack) outdated(n *view.Node, pod *corev1.Pod) *Misread {
-	cm := s.configOf(pod)
-	if cm == nil {
+func (c *pluginConfig) outdated() *Misread {
+	shares := sharesOf(c.entry)
+	if shares == nil {
 		return nil
 	}
-	c := sharesOf(s.pluginEntry(n, cm))
-	written, began := writtenAt(cm), readySince(pod)
-	if c == nil || written.IsZero() || !written.After(began) {
+	cm, written, began := c.from, writtenAt(c.from), readySince(c.pod)
+	if written.IsZero() || !written.After(began) {
 		return nil
 	}
-	wants, has := c.each(view.WholeGPU), max(1, replicas(n))
+	wants, has := shares.each(view.WholeGPU), max(1, replicas(c.n))
 	if wants <= has {
 		return nil
 	}
@@ -101,7 +95,7 @@ func (s *Stack) outdated(n *view.Node, pod *corev1.Pod) *Misread {
 	return &Misread{Says: fmt.Sprintf("its device plugin has started before ConfigMap %s was last written, which shares each GPU %d times, and offers each %d times", at, wants, has),
 		Evidence: []diagnosis.Evidence{
 			diagnosis.Fact("ConfigMap/"+at, fmt.Sprintf("has replicas %d, written at %s", wants, clock(written)), diagnosis.That("data", "", diagnosis.Contains, fmt.Sprintf("replicas: %d", wants))),
-			diagnosis.Fact(podRef(pod), "Ready since "+clock(began), view.Since("Ready", began)),
+			diagnosis.Fact(podRef(c.pod), "Ready since "+clock(began), view.Since("Ready", began)),
 		},
 		Mend: Mend{Kind: diagnosis.RestartDevicePlugin, Unproven: "what the device plugin offers once it has read it, only it tells"}}
 }
@@ -149,26 +143,27 @@ func managesConfig(spec *corev1.PodSpec) bool {
 }
 
 // labelUnread: the node's label names an entry, and nothing of the plugin there looks at it.
-func (s *Stack) labelUnread(n *view.Node, d *set, name string) *Misread {
+func (c *pluginConfig) labelUnread(name string) *Misread {
+	n, d := c.n, c.made
 	label := pluginConfigLabel + "=" + name
 	m := &Misread{Says: fmt.Sprintf("its label %s is read by nobody: the device plugin %s/%s runs without a config manager", label, d.Namespace, d.Name),
 		Evidence: []diagnosis.Evidence{
 			diagnosis.Fact(n.Ref(), "label "+label, n.Labelled(pluginConfigLabel)...),
 			diagnosis.Fact(d.ref(), "has no container that is the config manager", diagnosis.That("spec.template.spec", "", diagnosis.ContainsNot, "config-manager")),
 		}}
-	cm := s.configWith(d.Namespace, name)
+	cm := configWith(c.s.w, d.Namespace, name)
 	if cm != nil {
 		m.Evidence = append(m.Evidence, diagnosis.Fact("ConfigMap/"+cm.Namespace+"/"+cm.Name, fmt.Sprintf("its entry %s would have GPUs shared by time-slicing", name), diagnosis.That("data", name, diagnosis.Exists, "")))
 	}
-	m.Mend = s.giveConfig(n, d, cm)
+	m.Mend = c.give(cm)
 	return m
 }
 
 // configWith is a ConfigMap with an entry of that name that shares GPUs: of the plugin's own
 // namespace, else of any.
-func (s *Stack) configWith(namespace, name string) *corev1.ConfigMap {
+func configWith(w *view.Cluster, namespace, name string) *corev1.ConfigMap {
 	var found *corev1.ConfigMap
-	for _, cm := range s.w.State.ConfigMaps {
+	for _, cm := range w.State.ConfigMaps {
 		if sharesOf(cm.Data[name]) == nil {
 			continue
 		}
@@ -179,9 +174,10 @@ func (s *Stack) configWith(namespace, name string) *corev1.ConfigMap {
 	return found
 }
 
-// giveConfig has the plugin read a ConfigMap, by whoever makes its pods; nil: which one is not
+// give has the plugin read a ConfigMap, by whoever makes its pods; nil: which one is not
 // known.
-func (s *Stack) giveConfig(n *view.Node, d *set, cm *corev1.ConfigMap) Mend {
+func (c *pluginConfig) give(cm *corev1.ConfigMap) Mend {
+	n, d := c.n, c.made
 	space, name, title := d.Namespace, "CONFIGMAP", "its configuration"
 	if cm != nil {
 		space, name, title = cm.Namespace, cm.Name, "ConfigMap "+cm.Namespace+"/"+cm.Name
@@ -194,7 +190,7 @@ func (s *Stack) giveConfig(n *view.Node, d *set, cm *corev1.ConfigMap) Mend {
 	}
 	switch {
 	case d.ofOperator():
-		m.Commands = append(m.Commands, fmt.Sprintf(`kubectl patch clusterpolicy %s --type=merge -p '{"spec":{"devicePlugin":{"config":{"name":"%s"}}}}'  # of namespace %s`, s.policyName(), name, d.Namespace))
+		m.Commands = append(m.Commands, fmt.Sprintf(`kubectl patch clusterpolicy %s --type=merge -p '{"spec":{"devicePlugin":{"config":{"name":"%s"}}}}'  # of namespace %s`, c.s.policyName(), name, d.Namespace))
 	case d.Labels["app.kubernetes.io/managed-by"] == "Helm":
 		m.Commands = append(m.Commands, "helm list -n "+d.Namespace, fmt.Sprintf("helm upgrade RELEASE nvdp/nvidia-device-plugin -n %s --reuse-values --set config.name=%s", d.Namespace, name))
 	default:
@@ -208,16 +204,17 @@ func (s *Stack) giveConfig(n *view.Node, d *set, cm *corev1.ConfigMap) Mend {
 
 // onlyEnvironment: a ConfigMap with a configuration is in the plugin's environment, and it reads
 // a file.
-func (s *Stack) onlyEnvironment(n *view.Node, d *set) *Misread {
-	for _, c := range d.Spec.Template.Spec.Containers {
-		if !isPlugin(c) {
+func (c *pluginConfig) onlyEnvironment() *Misread {
+	d := c.made
+	for _, k := range d.Spec.Template.Spec.Containers {
+		if !isPlugin(k) {
 			continue
 		}
-		for _, from := range c.EnvFrom {
+		for _, from := range k.EnvFrom {
 			if from.ConfigMapRef == nil {
 				continue
 			}
-			for _, cm := range s.w.State.ConfigMaps {
+			for _, cm := range c.s.w.State.ConfigMaps {
 				if cm.Namespace != d.Namespace || cm.Name != from.ConfigMapRef.Name {
 					continue
 				}
@@ -227,7 +224,7 @@ func (s *Stack) onlyEnvironment(n *view.Node, d *set) *Misread {
 					}
 					return &Misread{Says: fmt.Sprintf("ConfigMap %s/%s is only in the environment of the device plugin, which reads its configuration from a file", cm.Namespace, cm.Name),
 						Evidence: []diagnosis.Evidence{diagnosis.Fact(d.ref(), "takes ConfigMap "+cm.Name+" as envFrom", diagnosis.That("spec.template.spec", "", diagnosis.Contains, cm.Name)), diagnosis.Fact("ConfigMap/"+cm.Namespace+"/"+cm.Name, "has entry "+entry, diagnosis.That("data", entry, diagnosis.Exists, ""))},
-						Mend:     s.giveConfig(n, d, cm)}
+						Mend:     c.give(cm)}
 				}
 			}
 		}
@@ -236,21 +233,18 @@ func (s *Stack) onlyEnvironment(n *view.Node, d *set) *Misread {
 }
 
 // renameMisplaced: the entry in force says renameByDefault where the plugin does not look.
-func (s *Stack) renameMisplaced(n *view.Node, pod *corev1.Pod) *Misread {
-	cm := s.configOf(pod)
-	if cm == nil {
+func (c *pluginConfig) renameMisplaced() *Misread {
+	shares := sharesOf(c.entry)
+	if shares == nil || shares.Flags["renameByDefault"] != true || shares.Sharing.TimeSlicing.Rename {
 		return nil
 	}
-	c := sharesOf(s.pluginEntry(n, cm))
-	if c == nil || c.Flags["renameByDefault"] != true || c.Sharing.TimeSlicing.Rename {
-		return nil
-	}
+	cm := c.from
 	at := cm.Namespace + "/" + cm.Name
 	return &Misread{Says: fmt.Sprintf("renameByDefault stands below flags in ConfigMap %s, where the device plugin does not look", at),
 		Evidence: []diagnosis.Evidence{diagnosis.Fact("ConfigMap/"+at, "has renameByDefault below flags, and not below sharing.timeSlicing", diagnosis.That("data", "", diagnosis.Contains, "renameByDefault"))},
 		Mend: Mend{Kind: diagnosis.RepairDeviceStack, Title: "have renameByDefault stand below sharing.timeSlicing in ConfigMap " + at, Risk: diagnosis.MediumRisk, Minutes: 5,
 			Steps:    []string{"move the line renameByDefault: true from flags to sharing.timeSlicing", "have who asks the old name ask " + string(view.WholeGPU) + view.SharedSuffix + ": the node offers the old one no more"},
-			Commands: []string{fmt.Sprintf("kubectl -n %s edit configmap %s", cm.Namespace, cm.Name), "kubectl get node " + n.Name + " -o jsonpath='{.status.allocatable}'"},
+			Commands: []string{fmt.Sprintf("kubectl -n %s edit configmap %s", cm.Namespace, cm.Name), "kubectl get node " + c.n.Name + " -o jsonpath='{.status.allocatable}'"},
 			Unproven: "what the device plugin offers once it has read it, only it tells"}}
 }
 

@@ -75,7 +75,7 @@ func (s *Stack) DRADriver(asked string) *DRA {
 			return &DRA{fmt.Sprintf("its DaemonSet does not run on %s: %s", n.Name, d.text(n, m)), diagnosis.Fact(d.ref(), d.text(n, m), d.claims(n, m)...), mend.Title, mend.Commands}
 		}
 		if e := s.refused[d.Namespace+"/"+d.Name]; e != nil {
-			mend := s.admit(n, d, e.Message, "")
+			mend := admit(n, d, e.Message, "")
 			return &DRA{"the API server refuses its pods: " + view.Quotable(afterColon(e.Message), maxWords), diagnosis.Fact(d.ref(), "FailedCreate: "+view.Quotable(e.Message, 240), diagnosis.Says(e.Message)), mend.Title, mend.Commands}
 		}
 	}

@@ -18,47 +18,55 @@ import (
 
 const driverManager = "k8s-driver-manager"
 
-// driver is the link that the kernel's driver is; nil where it is whole or the machine's own.
-func (s *Stack) driver(n *view.Node) *Finding {
-	if f := s.upgrading(n); f != nil {
+// driverLink is the link that the kernel's driver is, on one node. Its upgrade, its kernel, its own pod
+// and, where there is none, what keeps it off all go by the same node, pod and look at that: they are
+// found once, and not handed from one question to the next.
+type driverLink struct{ part }
+
+func (s *Stack) driverOn(n *view.Node) *driverLink { return &driverLink{s.part(n, driver)} }
+
+// driver is what is the matter with that link; nil where it is whole or the machine's own.
+func (s *Stack) driver(n *view.Node) *Finding { return s.driverOn(n).broken() }
+
+func (l *driverLink) broken() *Finding {
+	if f := l.upgrading(); f != nil {
 		return f
 	}
-	value := n.Labels[deployDriver]
-	pod := s.podOf(n, driver)
-	if pod == nil {
-		if strings.Contains(n.Labels[deployPlugin], pausedForNew) || strings.Contains(value, pausedForNew) {
-			return s.paused(n)
+	value, paused := l.n.Labels[deployDriver], strings.Contains(l.n.Labels[deployPlugin], pausedForNew)
+	if l.pod == nil {
+		if paused || strings.Contains(value, pausedForNew) {
+			return l.paused()
 		}
-		if value == "pre-installed" || value == "false" || len(s.sets[driver]) == 0 {
-			return s.hostDriver(n)
+		if value == "pre-installed" || value == "false" || len(l.s.sets[driver]) == 0 {
+			return l.ofHost()
 		}
-		return s.driverKeptOff(n)
+		return l.keptOff()
 	}
-	l := s.look(pod)
+	took := l.s.since(l.since)
 	switch {
-	case l.state == "" && strings.Contains(n.Labels[deployPlugin], pausedForNew):
-		return s.paused(n)
+	case l.state == "" && paused:
+		return l.paused()
 	case l.state == "":
 		return nil
-	case l.where == driverManager && (l.state == Failed || l.loops || s.since(l.since) > podTime):
-		if holders := users(n); len(holders) > 0 {
-			return s.blocked(n, pod, l, holders)
+	case l.where == driverManager && (l.state == Failed || l.loops || took > podTime):
+		if holders := users(l.n); len(holders) > 0 {
+			return l.blocked(holders)
 		}
 	}
 	if l.state != Failed && !l.loops {
-		if left := driverTime - s.since(l.since); left > 0 {
-			f := s.finding(Driver, Starting, diagnosis.DriverNotReady, fmt.Sprintf("is starting: its driver is being loaded for %s, which takes up to %s", view.Age(s.since(l.since)), view.Age(driverTime)), podRef(pod), orReady(l), l.claims...)
-			f.Mends = []Mend{waitFor(n, "driver", left)}
+		if left := driverTime - took; left > 0 {
+			f := l.finding(Driver, Starting, diagnosis.DriverNotReady, fmt.Sprintf("is starting: its driver is being loaded for %s, which takes up to %s", view.Age(took), view.Age(driverTime)))
+			f.Mends = []Mend{waitFor(l.n, "driver", left)}
 			return f
 		}
 	}
-	f := s.finding(Driver, Failed, diagnosis.DriverNotReady, "has no driver: its driver's pod fails at "+orReady(l), podRef(pod), orReady(l), l.claims...)
+	f := l.finding(Driver, Failed, diagnosis.DriverNotReady, "has no driver: its driver's pod fails at "+orReady(l.look))
 	if l.state != Failed && !l.loops {
-		f.Says = fmt.Sprintf("has no driver: its driver's pod is not ready after %s, where %s are normal", view.Age(s.since(l.since)), view.Age(driverTime))
-		f.Certainty = s.aged()
+		f.Says = fmt.Sprintf("has no driver: its driver's pod is not ready after %s, where %s are normal", view.Age(took), view.Age(driverTime))
+		f.Certainty = l.s.aged()
 	}
-	f.Mends = []Mend{s.lookAtDriver(n, pod, l)}
-	s.forAnotherKernel(n, f)
+	f.Mends = []Mend{l.mend()}
+	l.forAnotherKernel(f)
 	return f
 }
 
@@ -81,13 +89,13 @@ func holding(n *view.Node, is func(corev1.ResourceName) bool) []*corev1.Pod {
 }
 
 // blocked: the driver cannot be unloaded, for pods of users hold it.
-func (s *Stack) blocked(n *view.Node, pod *corev1.Pod, l look, holders []*corev1.Pod) *Finding {
-	f := s.finding(Driver, Waiting, diagnosis.DriverNotReady, "cannot load its driver again while "+view.CountOf(len(holders), "pod")+" of users "+holdText(len(holders))+" the old one", podRef(pod), orReady(l), l.claims...)
-	f.Evidence = append(f.Evidence, diagnosis.Fact(n.Ref(), "GPUs are held there by "+view.PodList(holders), heldBy(n, holders)...))
-	until := "the driver of " + n.Name + " is loaded and its device plugin has announced its GPUs"
+func (l *driverLink) blocked(holders []*corev1.Pod) *Finding {
+	f := l.finding(Driver, Waiting, diagnosis.DriverNotReady, "cannot load its driver again while "+view.CountOf(len(holders), "pod")+" of users "+holdText(len(holders))+" the old one")
+	f.Evidence = append(f.Evidence, diagnosis.Fact(l.n.Ref(), "GPUs are held there by "+view.PodList(holders), heldBy(l.n, holders)...))
+	until := "the driver of " + l.n.Name + " is loaded and its device plugin has announced its GPUs"
 	f.Mends = []Mend{
-		{Kind: diagnosis.EvictPods, Title: "evict " + view.PodList(holders) + " from " + n.Name + ", so that its driver can be loaded again", Until: until, Risk: diagnosis.MediumRisk, Minutes: 10, Victims: holders},
-		rebootMend(n, until),
+		{Kind: diagnosis.EvictPods, Title: "evict " + view.PodList(holders) + " from " + l.n.Name + ", so that its driver can be loaded again", Until: until, Risk: diagnosis.MediumRisk, Minutes: 10, Victims: holders},
+		rebootMend(l.n, until),
 	}
 	return f
 }
@@ -105,12 +113,13 @@ func rebootMend(n *view.Node, until string) Mend {
 }
 
 // paused: the driver's clients wait, and the driver itself is whole or not to be seen.
-func (s *Stack) paused(n *view.Node) *Finding {
+func (l *driverLink) paused() *Finding {
+	n := l.n
 	what, key := "device plugin", deployPlugin
 	if !strings.Contains(n.Labels[key], pausedForNew) {
 		what, key = "driver", deployDriver
 	}
-	f := s.finding(Driver, Paused, diagnosis.DriverNotReady, fmt.Sprintf("has its %s paused for a change of the driver: label %s=%s", what, key, n.Labels[key]), n.Ref(), "label "+key+"="+n.Labels[key], n.Labelled(key)...)
+	f := l.s.finding(Driver, Paused, diagnosis.DriverNotReady, fmt.Sprintf("has its %s paused for a change of the driver: label %s=%s", what, key, n.Labels[key]), n.Ref(), "label "+key+"="+n.Labels[key], n.Labelled(key)...)
 	f.Mends = []Mend{{Kind: diagnosis.RepairDeviceStack, Title: "end the driver's change on " + n.Name, Until: "the device plugin of " + n.Name + " has announced its GPUs", Risk: diagnosis.LowRisk, Minutes: 5,
 		Steps: []string{"see that no driver's pod is at work there", "let the paused parts back"},
 		Commands: append([]string{"kubectl get pods -A -l app.kubernetes.io/component=nvidia-driver -o wide --field-selector spec.nodeName=" + n.Name},
@@ -129,19 +138,16 @@ func unpause(n *view.Node) []string {
 	return out
 }
 
-// hostDriver: no pod loads a driver here; that it is missing shows where the toolkit waits
+// ofHost: no pod loads a driver here; that it is missing shows where the toolkit waits
 // for it.
-func (s *Stack) hostDriver(n *view.Node) *Finding {
+func (l *driverLink) ofHost() *Finding {
+	s, n := l.s, l.n
 	for _, r := range []role{toolkit, validator} {
-		p := s.podOf(n, r)
-		if p == nil {
+		p := s.part(n, r)
+		if p.pod == nil || p.where != "driver-validation" || p.state == "" {
 			continue
 		}
-		l := s.look(p)
-		if l.where != "driver-validation" || l.state == "" {
-			continue
-		}
-		if left := podTime - s.since(p.CreationTimestamp.Time); left > 0 && !l.loops {
+		if left := podTime - s.since(p.pod.CreationTimestamp.Time); left > 0 && !p.loops {
 			return nil
 		}
 		why, mend := "nothing loads one there", fmt.Sprintf(`kubectl patch clusterpolicy %s --type=merge -p '{"spec":{"driver":{"enabled":true}}}'`, s.policyName())
@@ -150,7 +156,7 @@ func (s *Stack) hostDriver(n *view.Node) *Finding {
 		if kept {
 			why, mend = fmt.Sprintf("label %s=%s keeps the operator's off", deployDriver, label), fmt.Sprintf("kubectl label node %s %s=true --overwrite  # the operator loads one, where none is installed on the machine", n.Name, deployDriver)
 		}
-		f := s.finding(Driver, Missing, diagnosis.DriverNotReady, "has no driver: "+why+", and the machine has none that works", podRef(p), "waits in "+orReady(l), l.claims...)
+		f := s.finding(Driver, Missing, diagnosis.DriverNotReady, "has no driver: "+why+", and the machine has none that works", podRef(p.pod), "waits in "+orReady(p.look), p.claims...)
 		if kept {
 			f.Evidence = append(f.Evidence, diagnosis.Fact(n.Ref(), "label "+deployDriver+"="+label, n.Labelled(deployDriver)...))
 		}
@@ -163,8 +169,9 @@ func (s *Stack) hostDriver(n *view.Node) *Finding {
 	return nil
 }
 
-// driverKeptOff: the driver's DaemonSet is there, and has no pod on the node.
-func (s *Stack) driverKeptOff(n *view.Node) *Finding {
+// keptOff: the driver's DaemonSet is there, and has no pod on the node.
+func (l *driverLink) keptOff() *Finding {
+	s, n := l.s, l.n
 	var best *set
 	least := misses{}
 	for _, d := range s.sets[driver] {
@@ -183,7 +190,7 @@ func (s *Stack) driverKeptOff(n *view.Node) *Finding {
 	}
 	f := s.finding(Driver, KeptOff, cause, fmt.Sprintf("has no driver: %s/%s does not run there: %s", best.Namespace, best.Name, text), best.ref(), text, best.claims(n, least)...)
 	m := s.letOn(n, best, least, "the driver of "+n.Name+" is loaded and its device plugin has announced its GPUs")
-	if slices.ContainsFunc(least.labels, func(l string) bool { return strings.HasPrefix(l, nfdLabels) }) {
+	if slices.ContainsFunc(least.labels, func(label string) bool { return strings.HasPrefix(label, nfdLabels) }) {
 		m.Title, m.Commands = "have a driver made for the kernel and OS of "+n.Name, []string{"kubectl get nvidiadrivers -o yaml", "kubectl get node " + n.Name + " -o jsonpath='{.status.nodeInfo.kernelVersion} {.status.nodeInfo.osImage}'", "# set usePrecompiled: false, or add an NVIDIADriver whose image exists for that kernel"}
 		m.Unproven = "which drivers exist for its kernel cannot be read here"
 	}
@@ -191,36 +198,38 @@ func (s *Stack) driverKeptOff(n *view.Node) *Finding {
 	return f
 }
 
-func (s *Stack) lookAtDriver(n *view.Node, pod *corev1.Pod, l look) Mend {
+// mend is where to look, and what to do by what the pod says.
+func (l *driverLink) mend() Mend {
+	n, pod := l.n, l.pod
 	m := Mend{Kind: diagnosis.RepairDeviceStack, Title: "mend the driver of " + n.Name, Until: "the driver of " + n.Name + " is loaded and its device plugin has announced its GPUs", Risk: diagnosis.LowRisk, Minutes: 15,
 		Commands: []string{fmt.Sprintf("kubectl -n %s logs %s -c %s --tail=50", pod.Namespace, pod.Name, cmp.Or(l.where, "nvidia-driver-ctr")), fmt.Sprintf("kubectl -n %s describe pod %s", pod.Namespace, pod.Name)}}
-	if precompiled(pod, s.w) && strings.Contains(l.words, "Image") {
+	if precompiled(pod, l.s.w) && strings.Contains(l.words, "Image") {
 		m.Title = "have the driver of " + n.Name + " built on the node: none is precompiled for its kernel " + n.Status.NodeInfo.KernelVersion + " by that name"
 		m.Steps = []string{"see which kernels the driver is precompiled for: the image is named by version, kernel and OS", "have it built on the nodes instead, by its full version (a precompiled one is named by its branch alone); or start the node with a kernel that there is one for"}
 		m.Commands = []string{m.Commands[1], "kubectl get node " + n.Name + " -o jsonpath='{.status.nodeInfo.kernelVersion} {.status.nodeInfo.osImage}'",
-			s.setDriver(pod, `"usePrecompiled":false,"version":"VERSION"`) + "  # VERSION: as 580.95.05; of every node that it serves"}
+			l.set(`"usePrecompiled":false,"version":"VERSION"`) + "  # VERSION: as 580.95.05; of every node that it serves"}
 	} else if strings.Contains(l.words, "Image") {
 		m.Title = "name a driver image that exists for the OS and kernel of " + n.Name
 		m.Steps = []string{"no image is published for every pair of driver version and OS: choose a version that is"}
 		m.Commands = append(m.Commands, "kubectl get node "+n.Name+" -o jsonpath='{.status.nodeInfo.kernelVersion} {.status.nodeInfo.osImage}'",
-			s.setDriver(pod, `"version":"VERSION"`))
+			l.set(`"version":"VERSION"`))
 	} else {
 		m.Commands = append(m.Commands, fmt.Sprintf("kubectl -n %s delete pod %s  # its DaemonSet makes it again, with what was changed", pod.Namespace, pod.Name))
 	}
 	return m
 }
 
-// setDriver is the command that changes what the driver's pod is made from: an NVIDIADriver, where
+// set is the command that changes what the driver's pod is made from: an NVIDIADriver, where
 // that makes its DaemonSet, else the ClusterPolicy.
-func (s *Stack) setDriver(pod *corev1.Pod, fields string) string {
-	if by := metav1.GetControllerOfNoCopy(pod); by != nil {
-		if d := s.byName[pod.Namespace+"/"+by.Name]; d != nil {
+func (l *driverLink) set(fields string) string {
+	if by := metav1.GetControllerOfNoCopy(l.pod); by != nil {
+		if d := l.s.byName[l.pod.Namespace+"/"+by.Name]; d != nil {
 			if of := metav1.GetControllerOfNoCopy(d); of != nil && of.Kind == "NVIDIADriver" {
 				return fmt.Sprintf(`kubectl patch nvidiadriver %s --type=merge -p '{"spec":{%s}}'`, of.Name, fields)
 			}
 		}
 	}
-	return fmt.Sprintf(`kubectl patch clusterpolicy %s --type=merge -p '{"spec":{"driver":{%s}}}'`, s.policyName(), fields)
+	return fmt.Sprintf(`kubectl patch clusterpolicy %s --type=merge -p '{"spec":{"driver":{%s}}}'`, l.s.policyName(), fields)
 }
 
 // precompiled says whether the driver's pod takes an image that is made for one kernel: by the

@@ -22,7 +22,7 @@ func (s *Stack) keptOff(n *view.Node, d *set) *Finding {
 			return f
 		}
 	}
-	if s.unlooked(n) && d.discovered(n, m) && len(s.sets[discovery]) > 0 {
+	if unlooked(n) && d.discovered(n, m) && len(s.sets[discovery]) > 0 {
 		return s.undiscovered(n) // what writes the labels that it goes by is kept off itself
 	}
 	until := "the device plugin of " + n.Name + " has announced its GPUs"
@@ -97,7 +97,7 @@ func tolerations(has []corev1.Toleration, taints []corev1.Taint) []byte {
 }
 
 // relabel is what a label of the node that keeps something off is changed to.
-func (s *Stack) relabel(n *view.Node, key, value, so string) Mend {
+func relabel(n *view.Node, key, value, so string) Mend {
 	return Mend{Kind: diagnosis.RepairDeviceStack, Title: "label " + n.Name + " " + key + "=" + value, Until: "the device plugin of " + n.Name + " has announced its GPUs", Risk: diagnosis.LowRisk, Minutes: 3,
 		Steps:    []string{"ask who set the label", fmt.Sprintf("set %s=%s: %s", key, value, so)},
 		Commands: []string{"kubectl label node " + n.Name + " " + key + "=" + value + " --overwrite"}}
@@ -116,7 +116,7 @@ func (s *Stack) refusedPod(n *view.Node, d *set, link Link) *Finding {
 		if d.Status.CurrentNumberScheduled >= d.Status.DesiredNumberScheduled && d.Status.DesiredNumberScheduled > 0 {
 			f.Certainty = diagnosis.Likely // its status says that all its pods are there
 		}
-		f.Mends = []Mend{s.admit(n, d, e.Message, until)}
+		f.Mends = []Mend{admit(n, d, e.Message, until)}
 		return f
 	}
 	age := s.since(n.CreationTimestamp.Time)
@@ -148,7 +148,7 @@ func startingCause(link Link) diagnosis.CauseID {
 }
 
 // admit is what has the API server accept a DaemonSet's pods, by what refuses them.
-func (s *Stack) admit(n *view.Node, d *set, message, until string) Mend {
+func admit(n *view.Node, d *set, message, until string) Mend {
 	m := Mend{Kind: diagnosis.RepairDeviceStack, Until: until, Risk: diagnosis.LowRisk, Minutes: 3}
 	switch {
 	case strings.Contains(message, "quota"):

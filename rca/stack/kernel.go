@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/unpend/unpend/rca/diagnosis"
-	"github.com/unpend/unpend/rca/view"
 )
 
 // kernelLabel is by which kernel the GPU Operator chooses what it builds a driver with, beside the
@@ -19,7 +18,8 @@ var unlabelable = regexp.MustCompile(`[^-A-Za-z0-9_.]`)
 // forAnotherKernel completes a finding of a driver that fails with what node feature discovery says
 // of a kernel that the node does not run, as after an upgrade of the node: the GPU Operator goes by
 // its labels.
-func (s *Stack) forAnotherKernel(n *view.Node, f *Finding) {
+func (l *driverLink) forAnotherKernel(f *Finding) {
+	n := l.n
 	said, runs := n.Labels[kernelLabel], n.Status.NodeInfo.KernelVersion
 	if said == "" || runs == "" || said == strings.Trim(unlabelable.ReplaceAllString(runs, "_"), "-_.") {
 		return
@@ -27,7 +27,7 @@ func (s *Stack) forAnotherKernel(n *view.Node, f *Finding) {
 	f.Says += fmt.Sprintf("; node feature discovery has labelled it for kernel %s, and it runs %s", said, runs)
 	f.Evidence = append(f.Evidence, diagnosis.Fact(n.Ref(), "label "+kernelLabel+"="+said+", kernelVersion "+runs, append(n.Labelled(kernelLabel), diagnosis.That("status.nodeInfo.kernelVersion", "", diagnosis.Is, runs))...))
 	m := Mend{Kind: diagnosis.RepairDeviceStack, Title: "have node feature discovery look at " + n.Name + " again, so that its driver is made for the kernel that it runs", Until: f.Mends[0].Until, Risk: diagnosis.LowRisk, Minutes: 10}
-	if pod := s.podOf(n, discovery); pod != nil {
+	if pod := l.s.podOf(n, discovery); pod != nil {
 		m.Commands = []string{fmt.Sprintf("kubectl -n %s delete pod %s  # its DaemonSet makes it again, and it looks when it starts", pod.Namespace, pod.Name), fmt.Sprintf("kubectl -n %s get pods", pod.Namespace)}
 	} else {
 		m.Commands = []string{"kubectl get pods -A -o wide --field-selector spec.nodeName=" + n.Name + " | grep -i nfd  # its worker has to run there"}

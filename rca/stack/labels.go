@@ -36,15 +36,15 @@ func (s *Stack) labelled(n *view.Node) *Finding {
 		return nil
 	case strings.Contains(value, pausedBy):
 		f := s.finding(Labels, Paused, diagnosis.GPUStackNotOnNode, fmt.Sprintf("has its device plugin paused: label %s=%s", deployPlugin, value), n.Ref(), "label "+deployPlugin+"="+value, n.Labelled(deployPlugin)...)
-		f.Mends = []Mend{s.relabel(n, deployPlugin, "true", "the device plugin is let back")}
+		f.Mends = []Mend{relabel(n, deployPlugin, "true", "the device plugin is let back")}
 		return f
 	case value != "":
 		f := s.finding(Labels, KeptOff, diagnosis.GPUStackNotOnNode, fmt.Sprintf("has its device plugin switched off: label %s=%s", deployPlugin, value), n.Ref(), "label "+deployPlugin+"="+value, n.Labelled(deployPlugin)...)
-		f.Mends = []Mend{s.relabel(n, deployPlugin, "true", "the device plugin is let back")}
+		f.Mends = []Mend{relabel(n, deployPlugin, "true", "the device plugin is let back")}
 		return f
 	case n.Labels[operands] == "false":
 		f := s.finding(Labels, KeptOff, diagnosis.GPUStackNotOnNode, fmt.Sprintf("has all of the GPU Operator's parts switched off: label %s=false", operands), n.Ref(), "label "+operands+"=false", n.Labelled(operands)...)
-		f.Mends = []Mend{s.relabel(n, operands, "true", "the GPU Operator's parts are let back")}
+		f.Mends = []Mend{relabel(n, operands, "true", "the GPU Operator's parts are let back")}
 		return f
 	}
 	if knownGPU(n) {
@@ -105,7 +105,7 @@ func (s *Stack) undiscovered(n *view.Node) *Finding {
 		none = "has " + view.GPULabels[i] + " and no other label of node feature discovery"
 	}
 	until := "node feature discovery has labelled " + n.Name + ", and the device plugin runs there"
-	if !s.unlooked(n) && !s.byHand(n) {
+	if !unlooked(n) && !s.byHand(n) {
 		f := s.finding(Discovery, Failed, diagnosis.GPUStackNotOnNode, "has none of the labels that the device plugin goes by ("+strings.Join(view.GPULabels, ", ")+"), though node feature discovery runs there: the device plugin is kept off", n.Ref(), "labels "+nfdLabels+"* are there, none of them is "+strings.Join(view.GPULabels, ", "), n.Labelled(view.GPULabels...)...)
 		f.Mends = []Mend{{Kind: diagnosis.RepairDeviceStack, Title: "see why node feature discovery sees no NVIDIA device on " + n.Name, Risk: diagnosis.LowRisk, Minutes: 15,
 			Steps:    []string{"see that the machine has the GPU on its PCI bus", "see that node feature discovery reports devices of class 03 by their vendor"},
@@ -117,19 +117,18 @@ func (s *Stack) undiscovered(n *view.Node) *Finding {
 	if len(sets) == 0 {
 		if unread := s.notSeen(); unread != "" {
 			f := s.finding(Discovery, Unseen, diagnosis.GPUStackNotOnNode, "has no label of node feature discovery, by which the device plugin is chosen", n.Ref(), "no label "+nfdLabels+"*; "+unread, diagnosis.That("keys("+diagnosis.Labels+")", "", diagnosis.NoneBegins, nfdLabels))
-			f.Certainty, f.Mends = diagnosis.Likely, []Mend{s.discover(n, until)}
+			f.Certainty, f.Mends = diagnosis.Likely, []Mend{discover(n, until)}
 			return f
 		}
 		f := s.finding(Discovery, Missing, diagnosis.GPUStackNotOnNode, "has no label of node feature discovery, which is not installed: the device plugin is kept off", n.Ref(), "no label "+nfdLabels+"*, and no DaemonSet is node feature discovery's worker", diagnosis.That("keys("+diagnosis.Labels+")", "", diagnosis.NoneBegins, nfdLabels))
-		f.Mends = []Mend{s.discover(n, until)}
+		f.Mends = []Mend{discover(n, until)}
 		return f
 	}
 	d := sets[0]
-	if pod := s.podOf(n, discovery); pod != nil {
-		l := s.look(pod)
-		f := s.finding(Discovery, Failed, diagnosis.GPUStackNotOnNode, "has no label of node feature discovery, whose pod there has written none: the device plugin is kept off", podRef(pod), orReady(l), l.claims...)
+	if l := s.part(n, discovery); l.pod != nil {
+		f := l.finding(Discovery, Failed, diagnosis.GPUStackNotOnNode, "has no label of node feature discovery, whose pod there has written none: the device plugin is kept off")
 		f.Mends = []Mend{{Kind: diagnosis.RepairDeviceStack, Title: "see why node feature discovery writes no labels for " + n.Name, Until: until, Risk: diagnosis.LowRisk, Minutes: 5,
-			Commands: []string{fmt.Sprintf("kubectl -n %s logs %s --tail=50", pod.Namespace, pod.Name), fmt.Sprintf("kubectl -n %s get deploy,pods", pod.Namespace)}}}
+			Commands: []string{fmt.Sprintf("kubectl -n %s logs %s --tail=50", l.pod.Namespace, l.pod.Name), fmt.Sprintf("kubectl -n %s get deploy,pods", l.pod.Namespace)}}}
 		return f
 	}
 	m := d.misses(n)
@@ -141,7 +140,7 @@ func (s *Stack) undiscovered(n *view.Node) *Finding {
 	return f
 }
 
-func (s *Stack) discover(n *view.Node, until string) Mend {
+func discover(n *view.Node, until string) Mend {
 	m := Mend{Kind: diagnosis.RepairDeviceStack, Title: "install node feature discovery, which labels " + n.Name, Until: until, Risk: diagnosis.LowRisk, Minutes: 5}
 	m.Commands = []string{"helm repo add nvidia https://helm.ngc.nvidia.com/nvidia && helm repo update", "helm upgrade gpu-operator nvidia/gpu-operator -n gpu-operator --reuse-values --set nfd.enabled=true", "kubectl get node " + n.Name + " --show-labels | tr ',' '\\n' | grep 10de"}
 	return m

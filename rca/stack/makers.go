@@ -125,18 +125,17 @@ func (s *Stack) OfMaker(n *view.Node, resource corev1.ResourceName) *Finding {
 func (s *Stack) ofMaker(mk *maker, n *view.Node, resource corev1.ResourceName, had bool) *Finding {
 	if unread := s.notSeen(); unread != "" {
 		f := s.finding(Installed, Unseen, diagnosis.DevicePluginDown, mk.has+" and offers no "+string(resource), n.Ref(), "which device plugin there is was not seen: "+unread, s.notSeenClaims()...)
-		f.Certainty, f.Mends = diagnosis.Possible, []Mend{s.mendMaker(mk, n, nil)}
+		f.Certainty, f.Mends = diagnosis.Possible, []Mend{mk.mend(n, nil)}
 		return f
 	}
-	pod := s.podOf(n, mk.plugin)
+	l := s.part(n, mk.plugin)
 	sets := s.sets[mk.plugin]
 	switch {
-	case pod != nil:
-		l := s.look(pod)
-		if left := podTime - s.since(pod.CreationTimestamp.Time); left > 0 && l.state != Failed && !l.loops {
-			f := s.finding(Plugin, Starting, diagnosis.DevicePluginDown, "is starting: the pod of "+mk.plug+" is "+view.Age(podTime-left)+" old", podRef(pod), orReady(l), l.claims...)
+	case l.pod != nil:
+		if left := podTime - s.since(l.pod.CreationTimestamp.Time); left > 0 && l.state != Failed && !l.loops {
+			f := l.finding(Plugin, Starting, diagnosis.DevicePluginDown, "is starting: the pod of "+mk.plug+" is "+view.Age(podTime-left)+" old")
 			f.Mends = []Mend{waitFor(n, "device plugin", left)}
-			return s.finishMaker(n, f)
+			return finishMaker(n, f)
 		}
 		says := mk.plug + " runs there and announces none, as where " + mk.behind
 		parts := mk.parts(n)
@@ -146,12 +145,12 @@ func (s *Stack) ofMaker(mk *maker, n *view.Node, resource corev1.ResourceName, h
 		switch l.state {
 		case "":
 		case Waiting:
-			says = mk.plug + " waits in " + orReady(l)
+			says = mk.plug + " waits in " + orReady(l.look)
 		default:
-			says = mk.plug + " fails at " + orReady(l)
+			says = mk.plug + " fails at " + orReady(l.look)
 		}
-		f := s.finding(Registration, Failed, diagnosis.DevicePluginDown, mk.has+" and offers no "+string(resource)+": "+says, podRef(pod), orReady(l), l.claims...)
-		f.Certainty, f.Mends = diagnosis.Likely, []Mend{s.mendMaker(mk, n, pod)}
+		f := l.finding(Registration, Failed, diagnosis.DevicePluginDown, mk.has+" and offers no "+string(resource)+": "+says)
+		f.Certainty, f.Mends = diagnosis.Likely, []Mend{mk.mend(n, l.pod)}
 		if parts != "" {
 			f.Evidence = append(f.Evidence, diagnosis.Fact(n.Ref(), "label "+parts, n.Labelled(mk.parted)...))
 			f.Mends[0].Steps = append(f.Mends[0].Steps, "versions of the plugin differ in which parts of GPUs they find: try another, or give the GPUs back whole (spx)")
@@ -161,14 +160,14 @@ func (s *Stack) ofMaker(mk *maker, n *view.Node, resource corev1.ResourceName, h
 		d := sets[0]
 		m := d.misses(n)
 		if m.none() {
-			return s.finishMaker(n, s.refusedPod(n, d, PluginOnNode))
+			return finishMaker(n, s.refusedPod(n, d, PluginOnNode))
 		}
 		if f := s.moduleUnloaded(mk, n, d, m); f != nil {
-			return s.finishMaker(n, f)
+			return finishMaker(n, f)
 		}
 		f := s.finding(PluginOnNode, KeptOff, diagnosis.GPUStackNotOnNode, fmt.Sprintf("%s and offers no %s: %s/%s does not run there: %s", mk.has, resource, d.Namespace, d.Name, d.text(n, m)), d.ref(), d.text(n, m), d.claims(n, m)...)
 		f.Mends = []Mend{s.letBothOn(mk, n, d, m)}
-		return s.finishMaker(n, f)
+		return finishMaker(n, f)
 	}
 	f := s.finding(Installed, Missing, diagnosis.GPUStackMissing, fmt.Sprintf("%s, and no %s is installed that announces %s", mk.has, mk.plugin, resource), n.Ref(), "no DaemonSet of the cluster is "+mk.plug,
 		diagnosis.That("spec.template.spec.containers", "", diagnosis.ContainsNot, mk.image).Of("DaemonSet/*"))
@@ -178,7 +177,7 @@ func (s *Stack) ofMaker(mk *maker, n *view.Node, resource corev1.ResourceName, h
 	f.Mends = []Mend{{Kind: diagnosis.RepairDeviceStack, Title: "install " + mk.plug + ", which announces the GPUs of " + n.Name, Risk: diagnosis.LowRisk, Minutes: 10,
 		Steps:    mk.steps,
 		Commands: append(mk.install(n.Name), "kubectl get node "+n.Name+" -o jsonpath='{.status.allocatable}'")}}
-	return s.finishMaker(n, f)
+	return finishMaker(n, f)
 }
 
 // letBothOn lets its device plugin on the node, and before it what that waits for.
@@ -220,20 +219,20 @@ func (m *maker) parts(n *view.Node) string {
 }
 
 // finishMaker says of each mend that what it brings is not known.
-func (s *Stack) finishMaker(n *view.Node, f *Finding) *Finding {
+func finishMaker(n *view.Node, f *Finding) *Finding {
 	for i := range f.Mends {
 		f.Mends[i].Until, f.Mends[i].Unproven = "", "nothing says how many GPUs "+n.Name+" has"
 	}
 	return f
 }
 
-// mendMaker is where to look when the plugin runs, or may run, and nothing came of it.
-func (s *Stack) mendMaker(mk *maker, n *view.Node, pod *corev1.Pod) Mend {
-	look := "kubectl get pods -A -o wide --field-selector spec.nodeName=" + n.Name + "  # " + mk.plug + " has to run here"
+// mend is where to look when the plugin runs, or may run, and nothing came of it.
+func (m *maker) mend(n *view.Node, pod *corev1.Pod) Mend {
+	look := "kubectl get pods -A -o wide --field-selector spec.nodeName=" + n.Name + "  # " + m.plug + " has to run here"
 	if pod != nil {
 		look = fmt.Sprintf("kubectl -n %s logs %s --tail=50", pod.Namespace, pod.Name)
 	}
-	return Mend{Kind: diagnosis.RepairDeviceStack, Title: "see why " + mk.plug + " announces nothing on " + n.Name, Risk: diagnosis.LowRisk, Minutes: 15, Unproven: "only its log and the machine tell why it announces nothing",
-		Steps:    []string{"see what the plugin says", "see on the machine that the driver (" + mk.driver + ") is loaded and serves the card"},
-		Commands: []string{look, "kubectl debug node/" + n.Name + " -it --image=busybox -- chroot /host " + mk.shows}}
+	return Mend{Kind: diagnosis.RepairDeviceStack, Title: "see why " + m.plug + " announces nothing on " + n.Name, Risk: diagnosis.LowRisk, Minutes: 15, Unproven: "only its log and the machine tell why it announces nothing",
+		Steps:    []string{"see what the plugin says", "see on the machine that the driver (" + m.driver + ") is loaded and serves the card"},
+		Commands: []string{look, "kubectl debug node/" + n.Name + " -it --image=busybox -- chroot /host " + m.shows}}
 }

@@ -22,7 +22,7 @@ func (s *Stack) missing(n *view.Node) *Finding {
 		return f
 	}
 	unread := s.notSeen()
-	if len(n.Facts().Stocks()) > 0 || unread != "" && (s.managed(n) || n.Labels["nvidia.com/gpu.product"] != "") {
+	if len(n.Facts().Stocks()) > 0 || unread != "" && (managed(n) || n.Labels["nvidia.com/gpu.product"] != "") {
 		return s.unseen(n, unread) // a device plugin was there once, whatever it is
 	}
 	if unread != "" {
@@ -30,7 +30,7 @@ func (s *Stack) missing(n *view.Node) *Finding {
 		f.Certainty, f.Mends = diagnosis.Possible, []Mend{s.install(n)}
 		return f
 	}
-	if s.policy != "" && !s.plain && len(s.sets[discovery]) > 0 && (s.unlooked(n) || s.byHand(n)) {
+	if s.policy != "" && !s.plain && len(s.sets[discovery]) > 0 && (unlooked(n) || s.byHand(n)) {
 		f := s.undiscovered(n) // the GPU Operator installs the rest once a node is labelled
 		if reason, message := s.policySays(); reason == reconcileFailed {
 			f.Evidence = append(f.Evidence, diagnosis.Fact("ClusterPolicy/"+s.policy, reason+": "+view.Told(view.Quotable(message, 600), maxWords), diagnosis.Says(message)))

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/view"
 )
@@ -13,9 +11,9 @@ import (
 // toolkit is the link that the container runtime's part is, where the GPU Operator installs
 // it; nil where it is whole, or the machine's own.
 func (s *Stack) toolkit(n *view.Node) *Finding {
-	pod := s.podOf(n, toolkit)
+	l := s.part(n, toolkit)
 	until := "the runtime of " + n.Name + " knows NVIDIA's, and its device plugin has announced its GPUs"
-	if pod == nil {
+	if l.pod == nil {
 		for _, d := range s.sets[toolkit] {
 			m := d.misses(n)
 			if m.none() {
@@ -33,23 +31,22 @@ func (s *Stack) toolkit(n *view.Node) *Finding {
 		}
 		return nil
 	}
-	l := s.look(pod)
 	if l.state == "" {
 		return nil
 	}
 	if l.state != Failed && !l.loops {
 		if left := podTime - s.since(l.since); left > 0 {
-			f := s.finding(Runtime, Starting, diagnosis.RuntimeNotConfigured, "is starting: its container toolkit is being set up", podRef(pod), orReady(l), l.claims...)
+			f := l.finding(Runtime, Starting, diagnosis.RuntimeNotConfigured, "is starting: its container toolkit is being set up")
 			f.Mends = []Mend{waitFor(n, "container toolkit", left)}
 			return f
 		}
 	}
-	f := s.finding(Runtime, Failed, diagnosis.RuntimeNotConfigured, "has a container runtime that does not hand out GPUs: its container toolkit fails at "+orReady(l), podRef(pod), orReady(l), l.claims...)
+	f := l.finding(Runtime, Failed, diagnosis.RuntimeNotConfigured, "has a container runtime that does not hand out GPUs: its container toolkit fails at "+orReady(l.look))
 	if l.state != Failed {
 		f.Certainty = s.aged()
 	}
 	f.Mends = []Mend{{Kind: diagnosis.RepairDeviceStack, Title: "mend the container toolkit of " + n.Name, Until: until, Risk: diagnosis.LowRisk, Minutes: 10,
-		Commands: []string{fmt.Sprintf("kubectl -n %s logs %s --all-containers --tail=50", pod.Namespace, pod.Name), fmt.Sprintf("kubectl -n %s delete pod %s  # its DaemonSet makes it again", pod.Namespace, pod.Name)}}}
+		Commands: []string{fmt.Sprintf("kubectl -n %s logs %s --all-containers --tail=50", l.pod.Namespace, l.pod.Name), fmt.Sprintf("kubectl -n %s delete pod %s  # its DaemonSet makes it again", l.pod.Namespace, l.pod.Name)}}}
 	return f
 }
 
@@ -77,12 +74,12 @@ func noRuntime(words string) bool {
 }
 
 // handler: the node's container runtime does not know the handler of a pod's RuntimeClass.
-func (s *Stack) handler(n *view.Node, pod *corev1.Pod, l look) *Finding {
-	f := s.finding(Runtime, Failed, diagnosis.RuntimeNotConfigured, "has a container runtime that does not know NVIDIA's: the device plugin's pod is not started: "+l.words, podRef(pod), l.words, l.claims...)
-	if pod.Spec.RuntimeClassName == nil {
+func (l *pluginLink) handler() *Finding {
+	f := l.s.finding(Runtime, Failed, diagnosis.RuntimeNotConfigured, "has a container runtime that does not know NVIDIA's: the device plugin's pod is not started: "+l.words, podRef(l.pod), l.words, l.claims...)
+	if l.pod.Spec.RuntimeClassName == nil {
 		f.Certainty = diagnosis.Likely // its words alone
 	}
-	f.Mends = []Mend{s.configure(n)}
+	f.Mends = []Mend{l.s.configure(l.n)}
 	return f
 }
 

@@ -47,7 +47,7 @@ func TestWhichEntryIsInForce(t *testing.T) {
 				n.Labels[pluginConfigLabel] = k.label
 			}
 			w := view.New(l.State)
-			if got := Of(w).pluginEntry(w.Nodes["n"], &corev1.ConfigMap{Data: k.data}); got != k.want {
+			if got := inForce(w, w.Nodes["n"], &corev1.ConfigMap{Data: k.data}); got != k.want {
 				t.Errorf("%q, want %q", got, k.want)
 			}
 		})
@@ -94,7 +94,7 @@ func TestHowSureItIsThatAContainerGetsNoGPU(t *testing.T) {
 			n.Geometry = &nodeprobe.NodeGeometry{}
 			n.Geometry.Report.Source = nodeprobe.Source(k.source)
 		}
-		if got := Of(w).outside(n, l.Pods[0], "crashes", "x").Certainty; got != k.want {
+		if got := Of(w).pluginOn(n).outside("crashes", "x").Certainty; got != k.want {
 			t.Errorf("%s: %s, want %s", name, got, k.want)
 		}
 	}

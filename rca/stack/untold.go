@@ -17,11 +17,11 @@ import (
 // person knows. nil where something has looked, or the machine's type is told, and where what
 // would tell was not read.
 func (s *Stack) Untold(n *view.Node) *Finding {
-	if s.w.HasGPUs() || s.notSeen() != "" || !s.unlooked(n) || machineTold(n) || s.podOf(n, discovery) != nil {
+	if s.w.HasGPUs() || s.notSeen() != "" || !unlooked(n) || machineTold(n) || s.podOf(n, discovery) != nil {
 		return nil
 	}
-	if pod := s.podOf(n, plugin); pod != nil {
-		return s.blind(n, pod)
+	if l := s.pluginOn(n); l != nil {
+		return l.blind()
 	}
 	d := s.serving(n)
 	if d == nil {
@@ -41,7 +41,7 @@ func (s *Stack) Untold(n *view.Node) *Finding {
 	f.Evidence = append(f.Evidence, diagnosis.Fact(d.ref(), d.text(n, m), d.claims(n, m)...))
 	f.Mends = []Mend{{Kind: diagnosis.RepairDeviceStack, Title: "install node feature discovery, or label " + n.Name + " by hand if its machine has a GPU", Risk: diagnosis.LowRisk, Minutes: 5,
 		Steps:    []string{"see on the machine whether it has an NVIDIA GPU", "have node feature discovery tell: with the plugin's chart gfd.enabled=true, with the GPU Operator nfd.enabled=true"},
-		Commands: s.lookFor(n, d), Unproven: "nothing tells whether the machine of " + n.Name + " has a GPU"}}
+		Commands: lookFor(n, d), Unproven: "nothing tells whether the machine of " + n.Name + " has a GPU"}}
 	return f
 }
 
@@ -61,23 +61,23 @@ func (s *Stack) Unlooked() bool {
 
 // blind: the device plugin has a pod on the node that sees no GPU, and runs by the node's own
 // runtime. A machine without a GPU looks the same as one whose runtime hands none out.
-func (s *Stack) blind(n *view.Node, pod *corev1.Pod) *Finding {
-	l := s.look(pod)
-	if !s.bare(n, pod) {
+func (l *pluginLink) blind() *Finding {
+	n, pod := l.n, l.pod
+	if !l.bare() {
 		return nil
 	}
 	does := "runs there and announces none"
 	switch {
-	case l.state == "" && s.since(l.since) > kubeletTime:
+	case l.state == "" && l.s.since(l.since) > kubeletTime:
 	case l.loops && !strings.Contains(l.words, "Image"):
 		does = "crashes there"
 	default:
 		return nil
 	}
-	f := s.finding(Runtime, Unseen, diagnosis.RuntimeNotConfigured, "may have GPUs that its device plugin does not see: it "+does, n.Ref(), untold, notLooked())
+	f := l.s.finding(Runtime, Unseen, diagnosis.RuntimeNotConfigured, "may have GPUs that its device plugin does not see: it "+does, n.Ref(), untold, notLooked())
 	f.Certainty = diagnosis.Possible
-	f.Evidence = append(f.Evidence, diagnosis.Fact(podRef(pod), orReady(l)+"; no runtimeClassName", append(l.claims, diagnosis.That("spec.runtimeClassName", "", diagnosis.Absent, ""))...))
-	m := s.configure(n)
+	f.Evidence = append(f.Evidence, diagnosis.Fact(podRef(pod), orReady(l.look)+"; no runtimeClassName", append(l.claims, diagnosis.That("spec.runtimeClassName", "", diagnosis.Absent, ""))...))
+	m := l.s.configure(n)
 	m.Title = "see whether " + n.Name + " has a GPU, and have its container runtime hand it out"
 	m.Steps = append([]string{"see what the device plugin says, and that nvidia-smi works on the machine: without a GPU or its driver no runtime helps"}, m.Steps...)
 	m.Commands = append([]string{fmt.Sprintf("kubectl -n %s logs %s --tail=50", pod.Namespace, pod.Name)}, m.Commands...)
@@ -88,7 +88,7 @@ func (s *Stack) blind(n *view.Node, pod *corev1.Pod) *Finding {
 }
 
 // lookFor are the commands by which a node's GPU is found.
-func (s *Stack) lookFor(n *view.Node, d *set) []string {
+func lookFor(n *view.Node, d *set) []string {
 	out := []string{"kubectl debug node/" + n.Name + " -it --image=busybox -- chroot /host lspci -nn -d 10de:"}
 	if d.ofOperator() {
 		return append(out, "helm upgrade gpu-operator nvidia/gpu-operator -n "+d.Namespace+" --reuse-values --set nfd.enabled=true")
@@ -101,17 +101,17 @@ func (s *Stack) lookFor(n *view.Node, d *set) []string {
 }
 
 // unlooked says that node feature discovery has written nothing on the node.
-func (s *Stack) unlooked(n *view.Node) bool { return len(s.discoveredBut(n, nil)) == 0 }
+func unlooked(n *view.Node) bool { return len(discoveredBut(n, nil)) == 0 }
 
 // byHand says that the only label of node feature discovery is that of a GPU, where discovery is
 // kept off the node: where it looks it writes of the processor and the system, too.
 func (s *Stack) byHand(n *view.Node) bool {
 	sets := s.sets[discovery]
-	return len(sets) > 0 && s.podOf(n, discovery) == nil && !sets[0].misses(n).none() && len(s.discoveredBut(n, view.GPULabels)) == 0
+	return len(sets) > 0 && s.podOf(n, discovery) == nil && !sets[0].misses(n).none() && len(discoveredBut(n, view.GPULabels)) == 0
 }
 
 // discoveredBut are the labels of node feature discovery on the node but for some.
-func (s *Stack) discoveredBut(n *view.Node, but []string) []string {
+func discoveredBut(n *view.Node, but []string) []string {
 	var out []string
 	for key := range n.Labels {
 		if strings.HasPrefix(key, nfdLabels) && !slices.Contains(but, key) {

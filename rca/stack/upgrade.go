@@ -30,17 +30,18 @@ func (s *Stack) Cordoned(n *view.Node) *Finding {
 	if _, before := n.Annotations[cordonedBefore]; before || !n.Spec.Unschedulable {
 		return nil
 	}
-	return s.upgrading(n)
+	return s.driverOn(n).upgrading()
 }
 
 // upgrading: the driver's upgrade has stopped the node's GPUs, or has failed.
-func (s *Stack) upgrading(n *view.Node) *Finding {
+func (l *driverLink) upgrading() *Finding {
+	s, n := l.s, l.n
 	state := n.Labels[UpgradeState]
 	if !slices.Contains(closed, state) {
 		return nil
 	}
 	fact := "label " + UpgradeState + "=" + state
-	since := s.upgradedAt(n)
+	since := l.upgradedAt()
 	if !since.IsZero() {
 		fact += " since " + since.UTC().Format("2006-01-02 15:04 MST")
 	}
@@ -80,26 +81,22 @@ func (s *Stack) upgrading(n *view.Node) *Finding {
 	if e := s.upgrades[n.Name]; e != nil {
 		f.Evidence = append(f.Evidence, diagnosis.Fact(n.Ref(), e.Reason+": "+view.Quotable(e.Message, maxWords), diagnosis.Says(e.Message)))
 	}
-	if state == "upgrade-failed" {
-		if pod := s.podOf(n, driver); pod != nil {
-			if l := s.look(pod); l.state != "" {
-				f.Says += ": its driver's pod fails at " + orReady(l)
-				f.Evidence = append(f.Evidence, diagnosis.Fact(podRef(pod), orReady(l), l.claims...))
-			}
-		}
+	if state == "upgrade-failed" && l.pod != nil && l.state != "" {
+		f.Says += ": its driver's pod fails at " + orReady(l.look)
+		f.Evidence = append(f.Evidence, diagnosis.Fact(podRef(l.pod), orReady(l.look), l.claims...))
 	}
 	return f
 }
 
 // upgradedAt is when the upgrade's label was written: by the node's managed fields, else by
 // the controller's own Event.
-func (s *Stack) upgradedAt(n *view.Node) time.Time {
-	for _, m := range n.ManagedFields {
+func (l *driverLink) upgradedAt() time.Time {
+	for _, m := range l.n.ManagedFields {
 		if m.Time != nil && m.FieldsV1 != nil && strings.Contains(m.FieldsV1.GetRawString(), `"f:`+UpgradeState+`"`) {
 			return m.Time.Time
 		}
 	}
-	if e := s.upgrades[n.Name]; e != nil && strings.HasSuffix(e.Message, n.Labels[UpgradeState]) {
+	if e := l.s.upgrades[l.n.Name]; e != nil && strings.HasSuffix(e.Message, l.n.Labels[UpgradeState]) {
 		return seen(e)
 	}
 	return time.Time{}

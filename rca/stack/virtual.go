@@ -45,7 +45,7 @@ func (s *Stack) sandboxed(n *view.Node) *Finding {
 		return nil
 	}
 	f := s.finding(Labels, KeptOff, diagnosis.GPUStackNotOnNode, says, ref, fact+kind, claims...)
-	m := s.relabel(n, workloadKind, "container", "it is given to containers")
+	m := relabel(n, workloadKind, "container", "it is given to containers")
 	if held := holding(n, forMachines); len(held) > 0 {
 		m.Risk = diagnosis.HighRisk
 		m.Steps = append([]string{"see that " + view.PodList(held) + " may end first: " + holdText(len(held)) + " GPUs of the node for virtual machines, which are taken away"}, m.Steps...)

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"regexp"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/unpend/unpend/rca/diagnosis"
 )
 
@@ -23,16 +21,16 @@ func absent(words string) (kind, name string) {
 
 // withoutVolume: the device plugin's pod is not started, for a volume of it is made of an
 // object that is not in its namespace. To make the pod again is no help.
-func (s *Stack) withoutVolume(pod *corev1.Pod, l look, kind, name string) *Finding {
-	ns := pod.Namespace
+func (l *pluginLink) withoutVolume(kind, name string) *Finding {
+	ns := l.pod.Namespace
 	says := fmt.Sprintf("has GPUs and offers none: its device plugin's pod is not started, for %s %s is not in namespace %s", kind, name, ns)
-	f := s.finding(Plugin, Failed, diagnosis.DevicePluginDown, says, podRef(pod), l.words, l.claims...)
+	f := l.s.finding(Plugin, Failed, diagnosis.DevicePluginDown, says, podRef(l.pod), l.words, l.claims...)
 	f.Certainty = diagnosis.Likely // the kubelet's words, up to minutes old
 	m := Mend{Kind: diagnosis.RepairDeviceStack, Title: fmt.Sprintf("make %s %s in namespace %s, or take it out of the device plugin's configuration", kind, name, ns), Risk: diagnosis.LowRisk, Minutes: 5,
 		Commands: []string{fmt.Sprintf("kubectl get %ss -A --field-selector metadata.name=%s", kind, name)},
 		Unproven: "what that " + kind + " is to say, and so what the device plugin then announces, is not known"}
 	if kind == "configmap" {
-		for _, cm := range s.w.State.ConfigMaps {
+		for _, cm := range l.s.w.State.ConfigMaps {
 			if cm.Name == name && cm.Namespace != ns {
 				f.Evidence = append(f.Evidence, diagnosis.Fact("ConfigMap/"+cm.Namespace+"/"+name, "is in namespace "+cm.Namespace+": pods mount those of their own", diagnosis.That("", "", diagnosis.Exists, ""), diagnosis.That("", "", diagnosis.Absent, "").Of("ConfigMap/"+ns+"/"+name)))
 				m.Title = fmt.Sprintf("copy configmap %s from namespace %s to %s, whose pods can mount it", name, cm.Namespace, ns)
@@ -41,7 +39,7 @@ func (s *Stack) withoutVolume(pod *corev1.Pod, l look, kind, name string) *Findi
 			}
 		}
 	}
-	m.Commands = append(m.Commands, fmt.Sprintf("kubectl -n %s get pod %s -w  # the kubelet tries again every two minutes", ns, pod.Name))
+	m.Commands = append(m.Commands, fmt.Sprintf("kubectl -n %s get pod %s -w  # the kubelet tries again every two minutes", ns, l.pod.Name))
 	f.Mends = []Mend{m}
 	return f
 }
