@@ -187,7 +187,7 @@ func TestWherePodsAreWantedTogether(t *testing.T) {
 				tc.fill(w)
 			})
 			var got []string
-			for _, e := range c.placed(c.Queued(), "a100", gpu, 1) {
+			for _, e := range flavorOf(c.Cluster, "a100", gpu).placed(c.Queued(), 1) {
 				got = append(got, e.Ref+": "+e.Fact)
 			}
 			if strings.Join(got, "; ") != tc.want {

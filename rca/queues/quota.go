@@ -2,10 +2,7 @@ package queues
 
 import (
 	"fmt"
-	"maps"
 	"slices"
-	"strconv"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -23,18 +20,18 @@ func (c *Case) ofQuota(w *unstructured.Unstructured) []diagnosis.Evidence {
 	}
 	var out []diagnosis.Evidence
 	for _, group := range nested(queue, "spec", "resourceGroups") {
-		for _, flavor := range list(group, "flavors") {
-			for _, has := range list(flavor, "resources") {
+		for _, of := range list(group, "flavors") {
+			for _, has := range list(of, "resources") {
 				name := corev1.ResourceName(wordOf(has, "name"))
 				asks := view.AsksOf(c.Pod)
 				at := slices.IndexFunc(asks, func(a view.Ask) bool { return a.Resource == name })
 				if at < 0 {
 					continue
 				}
-				asked := asks[at]
-				out = append(out, quotaOf(queue, wordOf(flavor, "name"), has))
-				out = append(out, c.nodesOf(wordOf(flavor, "name"), name)...)
-				out = append(out, c.placed(w, wordOf(flavor, "name"), name, asked.Count)...)
+				f := flavorOf(c.Cluster, wordOf(of, "name"), name)
+				out = append(out, quotaOf(queue, f.name, has))
+				out = append(out, f.standsFor()...)
+				out = append(out, f.placed(w, asks[at].Count)...)
 			}
 		}
 	}
@@ -73,52 +70,6 @@ func quotaOf(queue *unstructured.Unstructured, flavor string, has map[string]any
 		}
 	}
 	return diagnosis.Fact(refOf("ClusterQueue", queue), fact, claims...)
-}
-
-// nodesOf says which nodes a flavor stands for, by its labels, and what they offer; nothing
-// where the flavor was not read or stands for any node.
-func (c *Case) nodesOf(flavor string, name corev1.ResourceName) []diagnosis.Evidence {
-	o := objectOf(c.Cluster.State.Queues.Flavors, "", flavor)
-	if o == nil || c.Cluster.State.Unread["Node"] != "" {
-		return nil
-	}
-	labels, _, err := unstructured.NestedStringMap(o.Object, "spec", "nodeLabels")
-	if err != nil || len(labels) == 0 {
-		return nil
-	}
-	count, offered := 0, int64(0)
-	for _, n := range c.Cluster.SortedNodes() {
-		if !carries(n.Labels, labels) {
-			continue
-		}
-		count++
-		offered += n.Allocatable(name)
-	}
-	var texts []string
-	claims := []diagnosis.Claim{diagnosis.That("count(nodes)", "", diagnosis.Is, strconv.Itoa(count)), diagnosis.That("sum(nodes.status.allocatable["+string(name)+"])", "", diagnosis.Is, strconv.FormatInt(offered, 10))}
-	for _, key := range slices.Sorted(maps.Keys(labels)) {
-		texts = append(texts, key+"="+labels[key])
-		claims = append(claims, diagnosis.That("spec.nodeLabels", key, diagnosis.Is, labels[key]))
-	}
-	fact := "stands for nodes with " + strings.Join(texts, ", ")
-	switch {
-	case count == 0:
-		fact += ": no node has that now"
-	case offered == 0:
-		fact = fmt.Sprintf("%s: %s, and none of them offers %s", fact, view.CountOf(count, "node"), name)
-	default:
-		fact = fmt.Sprintf("%s: %s with %d %s", fact, view.CountOf(count, "node"), offered, name)
-	}
-	return []diagnosis.Evidence{diagnosis.Fact("ResourceFlavor/"+flavor, fact, claims...)}
-}
-
-func carries(has, wants map[string]string) bool {
-	for key, value := range wants {
-		if has[key] != value {
-			return false
-		}
-	}
-	return true
 }
 
 // list are the objects in a list of a field that was read.

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/unpend/unpend/rca/diagnosis"
@@ -45,23 +44,22 @@ func wantsTogether(w *unstructured.Unstructured) []together {
 
 // placed is what a flavor's Topology has of the level at which pods are wanted together: none
 // of that name, or how much each of its domains offers of the resource.
-func (c *Case) placed(w *unstructured.Unstructured, flavor string, name corev1.ResourceName, each int64) []diagnosis.Evidence {
-	st := c.Cluster.State
-	wants, of := wantsTogether(w), objectOf(st.Queues.Flavors, "", flavor)
-	if len(wants) == 0 || of == nil {
+func (f *flavor) placed(w *unstructured.Unstructured, each int64) []diagnosis.Evidence {
+	wants, st := wantsTogether(w), f.w.State
+	if len(wants) == 0 || f.object == nil {
 		return nil
 	}
-	topology := nestedText(of, "spec", "topologyName")
+	topology := nestedText(f.object, "spec", "topologyName")
 	if topology == "" {
-		return []diagnosis.Evidence{diagnosis.Fact("ResourceFlavor/"+flavor, "names no Topology (spec.topologyName), so it places no pods together", diagnosis.That("spec.topologyName", "", diagnosis.Absent, ""))}
+		return []diagnosis.Evidence{diagnosis.Fact(f.ref(), "names no Topology (spec.topologyName), so it places no pods together", diagnosis.That("spec.topologyName", "", diagnosis.Absent, ""))}
 	}
 	ref, o := "Topology/"+topology, objectOf(st.Queues.Topologies, "", topology)
 	switch {
 	case o == nil && st.Unread["Topology"] != "":
 		return nil
 	case o == nil:
-		return []diagnosis.Evidence{diagnosis.Fact(ref, "is not among those that were read; ResourceFlavor "+flavor+" names it", diagnosis.That("", "", diagnosis.Absent, ""),
-			diagnosis.That("spec.topologyName", "", diagnosis.Is, topology).Of("ResourceFlavor/"+flavor))}
+		return []diagnosis.Evidence{diagnosis.Fact(ref, "is not among those that were read; ResourceFlavor "+f.name+" names it", diagnosis.That("", "", diagnosis.Absent, ""),
+			diagnosis.That("spec.topologyName", "", diagnosis.Is, topology).Of(f.ref()))}
 	}
 	var levels []string
 	for _, l := range nested(o, "spec", "levels") {
@@ -76,7 +74,7 @@ func (c *Case) placed(w *unstructured.Unstructured, flavor string, name corev1.R
 			continue
 		}
 		claims := []diagnosis.Claim{diagnosis.That("spec.levels", "", diagnosis.Contains, t.level), diagnosis.That("spec.podSets[name="+t.podSet+"]", "", diagnosis.Contains, t.level).Of(t.of)}
-		fact, more := c.domains(of, levels[:at+1], name).says(t, name, each)
+		fact, more := f.domains(levels[:at+1]).says(t, each)
 		out = append(out, diagnosis.Fact(ref, fact, append(claims, more...)...))
 	}
 	return out
@@ -84,19 +82,15 @@ func (c *Case) placed(w *unstructured.Unstructured, flavor string, name corev1.R
 
 // domains are the parts that a level of a Topology divides a flavor's nodes into.
 type domains struct {
-	flavor  string
+	of      *flavor
 	levels  []string
 	offers  map[string]int64 // what the nodes of each offer of a resource, by their labels
 	without int              // nodes of the flavor that lack the label of a level, and so are in none
 }
 
-func (c *Case) domains(flavor *unstructured.Unstructured, levels []string, name corev1.ResourceName) domains {
-	d := domains{flavor: flavor.GetName(), levels: levels, offers: map[string]int64{}}
-	labels, _, _ := unstructured.NestedStringMap(flavor.Object, "spec", "nodeLabels") //nolint:errcheck // of another type it chooses none
-	for _, n := range c.Cluster.SortedNodes() {
-		if !carries(n.Labels, labels) {
-			continue
-		}
+func (f *flavor) domains(levels []string) domains {
+	d := domains{of: f, levels: levels, offers: map[string]int64{}}
+	for n := range f.nodes {
 		var path []string
 		for _, l := range levels {
 			if n.Labels[l] != "" {
@@ -107,13 +101,13 @@ func (c *Case) domains(flavor *unstructured.Unstructured, levels []string, name 
 			d.without++
 			continue
 		}
-		d.offers[strings.Join(path, ",")] += n.Allocatable(name)
+		d.offers[strings.Join(path, ",")] += n.Allocatable(f.resource)
 	}
 	return d
 }
 
 // says is what the domain that offers most offers, and what a pod set wants of one.
-func (d domains) says(t together, name corev1.ResourceName, each int64) (string, []diagnosis.Claim) {
+func (d domains) says(t together, each int64) (string, []diagnosis.Claim) {
 	level, best := d.levels[len(d.levels)-1], ""
 	for _, path := range slices.Sorted(maps.Keys(d.offers)) {
 		if best == "" || d.offers[path] > d.offers[best] {
@@ -121,10 +115,10 @@ func (d domains) says(t together, name corev1.ResourceName, each int64) (string,
 		}
 	}
 	if best == "" {
-		return fmt.Sprintf("no node of flavor %s has the label %s", d.flavor, level), nil
+		return fmt.Sprintf("no node of flavor %s has the label %s", d.of.name, level), nil
 	}
 	most := fmt.Sprint(d.offers[best])
-	text := fmt.Sprintf("no %s has more than %s %s", level, most, name)
+	text := fmt.Sprintf("no %s has more than %s %s", level, most, d.of.resource)
 	if d.without > 0 {
 		text += "; nodes without the label are in none"
 	}
@@ -135,6 +129,6 @@ func (d domains) says(t together, name corev1.ResourceName, each int64) (string,
 	nodes := "nodes[" + strings.ReplaceAll(best, ",", "][") + "]"
 	set := "spec.podSets[name=" + t.podSet + "]"
 	return fmt.Sprintf("%s; pod set %s %s %d × %d in one", text, t.podSet, how, t.count, each), []diagnosis.Claim{
-		diagnosis.That("sum("+nodes+".status.allocatable["+string(name)+"])", "", diagnosis.Is, most).Of("ResourceFlavor/" + d.flavor),
+		diagnosis.That("sum("+nodes+".status.allocatable["+string(d.of.resource)+"])", "", diagnosis.Is, most).Of(d.of.ref()),
 		diagnosis.That(set+".count", "", diagnosis.Is, fmt.Sprint(t.count)).Of(t.of), diagnosis.That(set, "", diagnosis.Contains, fmt.Sprint(each)).Of(t.of)}
 }

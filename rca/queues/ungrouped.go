@@ -16,6 +16,7 @@ import (
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/scaling"
 	"github.com/unpend/unpend/rca/view"
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 // Ungrouped says whether the pods do not exist because nothing stands for them in a queue: Volcano's
@@ -42,25 +43,24 @@ func (c *Case) WhyUngrouped() *Ungroup {
 	if !c.Ungrouped() {
 		return nil
 	}
-	o, st := c.Held.Owner, c.Cluster.State
-	ref := view.ObjectRef(o.Kind, o.Namespace, o.Name)
+	j, st := unmadeOf(c.Cluster, c.Held.Owner), c.Cluster.State
 	u := &Ungroup{Young: !c.Incident.Since.IsZero() && st.Now.Sub(c.Incident.Since) < groupedWithin}
-	says, certainty, evidence := "Volcano's controllers have made no PodGroup for it, and no pod before that", diagnosis.Likely, []diagnosis.Evidence{c.phaseOf(ref)}
+	says, certainty, evidence := "Volcano's controllers have made no PodGroup for it, and no pod before that", diagnosis.Likely, []diagnosis.Evidence{j.phase()}
 	if why := st.Unread["PodGroup.scheduling.volcano.sh"]; why != "" {
 		says, certainty = "it has no pod, and whether Volcano has made a PodGroup for it was not read", diagnosis.Possible
 	} else {
-		evidence = append(evidence, c.noGroup(ref))
+		evidence = append(evidence, j.noGroup())
 	}
-	word := c.saidOfJob()
+	word := j.said()
 	switch {
 	case u.Young:
 		says = "Volcano's controllers are about to make its PodGroup, and its pods after that"
 	case word != nil:
 		u.Said = true
 		says += "; they say: " + view.Quotable(word.Message, 160)
-		evidence = append(evidence, diagnosis.Fact(ref, word.Reason+": "+view.Quotable(word.Message, 300), diagnosis.Says(word.Message)))
+		evidence = append(evidence, diagnosis.Fact(j.ref(), word.Reason+": "+view.Quotable(word.Message, 300), diagnosis.Says(word.Message)))
 	default:
-		if u.Controllers = c.controllersDown(); u.Controllers != nil {
+		if u.Controllers = controllersDown(c.Cluster); u.Controllers != nil {
 			fact, claims := noneReady(u.Controllers)
 			says += "; " + u.Controllers.Namespace + "/" + u.Controllers.Name + ", which would, " + fact
 			evidence = append(evidence, diagnosis.Fact(view.ObjectRef("Deployment", u.Controllers.Namespace, u.Controllers.Name), fact, claims...))
@@ -73,41 +73,49 @@ func (c *Case) WhyUngrouped() *Ungroup {
 	return u
 }
 
-// phaseOf is how far the controllers have got with the Job: its phase is the first thing that they
+// unmade is a Job of Volcano's that has no PodGroup yet. What its controllers have done and said goes by
+// the Job alone: no pod of it exists, and the one that stands for them has no part in it.
+type unmade struct {
+	w      *view.Cluster
+	owner  incident.Ref
+	object *unstructured.Unstructured // nil where it was not read
+}
+
+func unmadeOf(w *view.Cluster, owner incident.Ref) *unmade {
+	return &unmade{w, owner, objectOf(w.State.VolcanoJobs, owner.Namespace, owner.Name)}
+}
+
+func (j *unmade) ref() string { return view.ObjectRef(j.owner.Kind, j.owner.Namespace, j.owner.Name) }
+
+// phase is how far the controllers have got with the Job: its phase is the first thing that they
 // write.
-func (c *Case) phaseOf(ref string) diagnosis.Evidence {
+func (j *unmade) phase() diagnosis.Evidence {
 	path, phase := "status.state.phase", ""
-	if o := c.volcanoJob(); o != nil {
-		phase = nestedText(o, "status", "state", "phase")
+	if j.object != nil {
+		phase = nestedText(j.object, "status", "state", "phase")
 	}
 	none := diagnosis.That("count(pods)", "", diagnosis.Is, "0")
 	if phase == "" {
-		return diagnosis.Fact(ref, "has no status and no pod", diagnosis.That(path, "", diagnosis.Absent, ""), none)
+		return diagnosis.Fact(j.ref(), "has no status and no pod", diagnosis.That(path, "", diagnosis.Absent, ""), none)
 	}
-	return diagnosis.Fact(ref, "is "+phase+" and has no pod", diagnosis.That(path, "", diagnosis.Is, phase), none)
+	return diagnosis.Fact(j.ref(), "is "+phase+" and has no pod", diagnosis.That(path, "", diagnosis.Is, phase), none)
 }
 
 // noGroup is that no PodGroup is there under either of the names that the controllers give it (the
 // Job's own in old versions).
-func (c *Case) noGroup(ref string) diagnosis.Evidence {
-	o := c.Held.Owner
+func (j *unmade) noGroup() diagnosis.Evidence {
+	o := j.owner
 	claims := []diagnosis.Claim{diagnosis.That("", "", diagnosis.Absent, "").Of(view.ObjectRef("PodGroup.scheduling.volcano.sh", o.Namespace, o.Name))}
-	if j := c.volcanoJob(); j != nil && j.GetUID() != "" {
-		claims = append(claims, diagnosis.That("", "", diagnosis.Absent, "").Of(view.ObjectRef("PodGroup.scheduling.volcano.sh", o.Namespace, o.Name+"-"+string(j.GetUID()))))
+	if j.object != nil && j.object.GetUID() != "" {
+		claims = append(claims, diagnosis.That("", "", diagnosis.Absent, "").Of(view.ObjectRef("PodGroup.scheduling.volcano.sh", o.Namespace, o.Name+"-"+string(j.object.GetUID()))))
 	}
-	return diagnosis.Fact(ref, "none of the PodGroups that were read is its own", claims...)
+	return diagnosis.Fact(j.ref(), "none of the PodGroups that were read is its own", claims...)
 }
 
-// volcanoJob is the Job itself; nil where it was not read.
-func (c *Case) volcanoJob() *unstructured.Unstructured {
-	return objectOf(c.Cluster.State.VolcanoJobs, c.Held.Owner.Namespace, c.Held.Owner.Name)
-}
-
-// saidOfJob is the newest warning about the Job; nil for none.
-func (c *Case) saidOfJob() *corev1.Event {
-	o := c.Held.Owner
+// said is the newest warning about the Job; nil for none.
+func (j *unmade) said() *corev1.Event {
 	var newest *corev1.Event
-	for _, e := range c.Cluster.EventsOf("Job", o.Namespace, o.Name) {
+	for _, e := range j.w.EventsOf("Job", j.owner.Namespace, j.owner.Name) {
 		group, _, _ := strings.Cut(e.InvolvedObject.APIVersion, "/")
 		if e.Type != corev1.EventTypeWarning || group != "batch.volcano.sh" {
 			continue
@@ -121,9 +129,9 @@ func (c *Case) saidOfJob() *corev1.Event {
 
 // controllersDown is the Deployment of Volcano's controllers, where it has no pod that is ready; nil
 // where one has, or none is seen: they may run outside the cluster.
-func (c *Case) controllersDown() *appsv1.Deployment {
+func controllersDown(w *view.Cluster) *appsv1.Deployment {
 	var down *appsv1.Deployment
-	for _, d := range c.Cluster.State.Deployments {
+	for _, d := range w.State.Deployments {
 		if !slices.ContainsFunc(d.Spec.Template.Spec.Containers, func(k corev1.Container) bool {
 			name, _, _ := strings.Cut(path.Base(k.Image), ":")
 			name, _, _ = strings.Cut(name, "@")
