@@ -179,7 +179,7 @@ func (c *Case) byGroups(g *Growth, o *scaling.Outlook, e *corev1.Event) {
 	if len(limit) > 0 && c.byMissing(g, o, said, evidence) {
 		return
 	}
-	if len(limit) > 0 && (blind == "" || len(lacks) == 0 || c.heldSomewhere(blind)) {
+	if len(limit) > 0 && (blind == "" || len(lacks) == 0 || heldSomewhere(c.Cluster, blind)) {
 		c.tellMax(g, o, limit, evidence)
 		g.Suits = len(said) == len(limit)
 		return
@@ -228,8 +228,8 @@ func groupsOf(o *scaling.Outlook) []scaling.Group {
 
 // heldSomewhere says whether a node offers the resource: then a group of such nodes is
 // known by one of them.
-func (c *Case) heldSomewhere(resource string) bool {
-	for _, n := range c.Cluster.SortedNodes() {
+func heldSomewhere(w *view.Cluster, resource string) bool {
+	for _, n := range w.SortedNodes() {
 		if n.Capacity(corev1.ResourceName(resource)) > 0 {
 			return true
 		}

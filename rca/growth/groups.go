@@ -21,7 +21,7 @@ func (c *Case) groupFit(o *scaling.Outlook, g *scaling.Group) scaling.Fit {
 		return scaling.No // all machines of groups are seen, and none has a GPU
 	}
 	fit := scaling.Maybe
-	for _, n := range c.membersOf(g) {
+	for _, n := range membersOf(c.Cluster, g) {
 		switch c.wouldHold(n) {
 		case scaling.Yes:
 			return scaling.Yes
@@ -36,15 +36,15 @@ func (c *Case) groupFit(o *scaling.Outlook, g *scaling.Group) scaling.Fit {
 
 // membersOf are the nodes whose pool the group is of, by labels: of pools with similar names
 // the longest.
-func (c *Case) membersOf(g *scaling.Group) []*view.Node {
+func membersOf(w *view.Cluster, g *scaling.Group) []*view.Node {
 	pool := ""
-	for _, n := range c.Cluster.SortedNodes() {
+	for _, n := range w.SortedNodes() {
 		if p := scaling.PoolOf(n.Labels); len(p) > len(pool) && g.Of(p) {
 			pool = p
 		}
 	}
 	var out []*view.Node
-	for _, n := range c.Cluster.SortedNodes() {
+	for _, n := range w.SortedNodes() {
 		if pool != "" && scaling.PoolOf(n.Labels) == pool {
 			out = append(out, n)
 		}

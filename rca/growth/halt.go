@@ -27,7 +27,7 @@ func (c *Case) byHalt(g *Growth, o *scaling.Outlook) {
 		o.Status.Updated.IsZero() || now.Sub(o.Status.Updated) > silentAfter || now.Sub(c.Pod.CreationTimestamp.Time) < promised {
 		return
 	}
-	bare := c.bare()
+	bare := bareOf(c.Cluster)
 	h := o.Status.Wide.Health
 	status := "data[status].clusterWide.health"
 	switch {
@@ -64,11 +64,11 @@ func (c *Case) halted(g *Growth, o *scaling.Outlook, certainty diagnosis.Certain
 	g.tell(diagnosis.AutoscalerCannotHelp, certainty, says, evidence...)
 }
 
-// bare are the nodes that the autoscaler waits for though they are Ready.
-func (c *Case) bare() []*view.Node {
+// bareOf are the nodes that the autoscaler waits for though they are Ready.
+func bareOf(w *view.Cluster) []*view.Node {
 	var out []*view.Node
-	for _, n := range c.Cluster.SortedNodes() {
-		if gpuLabel(n) == "" || n.ReadySince().IsZero() || c.Cluster.State.Now.Sub(n.ReadySince()) < promised {
+	for _, n := range w.SortedNodes() {
+		if gpuLabel(n) == "" || n.ReadySince().IsZero() || w.State.Now.Sub(n.ReadySince()) < promised {
 			continue
 		}
 		offers := false

@@ -1,10 +1,8 @@
 package growth
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -82,7 +80,7 @@ func (c *Case) byKarpenter(g *Growth) {
 // byNomination believes Karpenter's word for as long as a node may take.
 func (c *Case) byNomination(g *Growth, n nominations) {
 	g.Suits, g.Since = true, scaling.Begun(n.newest)
-	if gone := c.gone(n.claims); len(gone) > 0 && len(n.claims) > len(gone) || len(gone) > 1 {
+	if lost := gone(c.Cluster, n.claims); len(lost) > 0 && len(n.claims) > len(lost) || len(lost) > 1 {
 		g.Since = n.first // one after the other was given up
 	}
 	g.By = g.Since.Add(promised)
@@ -96,13 +94,13 @@ func (c *Case) byNomination(g *Growth, n nominations) {
 }
 
 // gone are the NodeClaims of those names that do not exist, where they were read.
-func (c *Case) gone(claims []string) []string {
-	if c.Cluster.State.Unread["NodeClaim"] != "" {
+func gone(w *view.Cluster, claims []string) []string {
+	if w.State.Unread["NodeClaim"] != "" {
 		return nil
 	}
 	var out []string
 	for _, name := range claims {
-		if c.Cluster.Outlook().Claim(name) == nil && !slices.Contains(out, name) {
+		if w.Outlook().Claim(name) == nil && !slices.Contains(out, name) {
 			out = append(out, name)
 		}
 	}
@@ -122,7 +120,7 @@ func (c *Case) byClaims(g *Growth, o *scaling.Outlook, n nominations) (arrived b
 			arrived = true
 			continue
 		}
-		c.byClaim(g, k)
+		(&coming{c.Cluster, k, g}).tell()
 	}
 	return arrived
 }
@@ -136,79 +134,6 @@ func (c *Case) meantFor(k *scaling.Claim) bool {
 		asked, has := k.Requests[a.Resource], k.Capacity[a.Resource]
 		return asked.Value() < a.Count && has.Value() < a.Count
 	})
-}
-
-// byClaim tells how far one machine has come (conditions in pkg/apis/v1/nodeclaim_status.go;
-// Unknown means that it is waited for).
-func (c *Case) byClaim(g *Growth, k *scaling.Claim) {
-	now, ref := c.Cluster.State.Now, "NodeClaim/"+k.Name
-	since := func(of scaling.Condition) time.Time { return cmp.Or(of.Since, k.Created) }
-	g.Suits = true
-	up := func(by time.Time, what string, of scaling.Condition) {
-		g.Since, g.By, g.Claim = cmp.Or(k.Created, now), by, k
-		g.tell(diagnosis.ScalingUp, diagnosis.Likely, "Karpenter is bringing a node: NodeClaim "+k.Name+" "+what, diagnosis.Fact(ref, conditionText(what, of), view.SaysOf(of)...))
-	}
-	stuckBy := func(ref, says string, of scaling.Condition) {
-		g.Claim = k
-		if g.Since.IsZero() {
-			g.Since = k.Created
-		}
-		g.tell(diagnosis.ScaleUpStuck, diagnosis.Likely, says, diagnosis.Fact(ref, conditionText("Karpenter waits", of), view.SaysOf(of)...))
-	}
-	stuck := func(says string, of scaling.Condition) { stuckBy(ref, says, of) }
-	switch {
-	case !k.Launched.Met() && k.Launched.Status != "":
-		codes := scaling.Codes(k.Launched.Reason, k.Launched.Message)
-		switch {
-		case len(codes) > 0 && !onlySetup(codes), strings.Contains(k.Launched.Reason, "InsufficientCapacity"):
-			g.Codes, g.Claim = codes, k
-			g.Pools = c.pools([]string{k.Pool})
-			g.tell(diagnosis.CloudCapacityRefused, diagnosis.Proven, refusedSays("the NodeClaim "+k.Name, codes), diagnosis.Fact(ref, "Launched="+k.Launched.Status+" "+view.Cut(k.Launched.Words(), 300), append(view.SaysOf(k.Launched), view.ConditionIs("Launched", k.Launched.Status))...))
-		case len(codes) > 0 || strings.HasSuffix(k.Launched.Reason, "Failed") || k.Launched.Status == string(corev1.ConditionFalse):
-			stuck("Karpenter cannot launch a node: NodeClaim "+k.Name+" is not launched: "+view.Cut(k.Launched.Words(), 160), k.Launched)
-		case !k.Created.IsZero() && now.Sub(k.Created) > promised:
-			stuck(fmt.Sprintf("the node that Karpenter asked for %s ago was never launched: %s", view.Age(now.Sub(k.Created)), view.Cut(k.Launched.Words(), 160)), k.Launched)
-		default:
-			up(cmp.Or(k.Created, now).Add(promised), "is being launched", k.Launched)
-		}
-	case k.Registered.Status == string(corev1.ConditionFalse): // what is waited for is Unknown
-		stuck(fmt.Sprintf("the machine of NodeClaim %s joined, and Karpenter does not take it for its own: %s", k.Name, wordsOr(k.Registered, "it does not say why")), k.Registered)
-	case !k.Registered.Met() && k.Node == "":
-		if !k.Created.IsZero() && now.Sub(k.Created) > promised {
-			stuck(fmt.Sprintf("the node that Karpenter asked for %s ago has not registered: NodeClaim %s: %s", view.Age(now.Sub(k.Created)), k.Name, wordsOr(k.Registered, "no word of it")), k.Registered)
-			return
-		}
-		if pool := c.Cluster.Outlook().Pool(k.Pool); pool != nil && pool.Registers.Status == string(corev1.ConditionFalse) {
-			stuckBy("NodePool/"+k.Pool, fmt.Sprintf("machines that Karpenter launches for NodePool %s do not join the cluster (NodeRegistrationHealthy=False): NodeClaim %s is the last of them", k.Pool, k.Name), pool.Registers)
-			return
-		}
-		up(cmp.Or(k.Created, now).Add(promised), "has not registered yet", k.Registered)
-	case !k.Initialized.Met():
-		at := since(k.Registered)
-		if at.IsZero() || now.Sub(at) > equipped {
-			g.Kept = c.keptOn(k)
-			stuck(fmt.Sprintf("the new node %s came and is not usable: %s", cmp.Or(k.Node, "of NodeClaim "+k.Name), wordsOr(k.Initialized, "it is not initialised")), k.Initialized)
-			return
-		}
-		up(at.Add(equipped), "has registered as "+cmp.Or(k.Node, "a node")+" and is not initialised yet", k.Initialized)
-	}
-}
-
-// keptOn are the taints that somebody takes off a machine before it can be used, of those that
-// still stand on its node: by its NodeClaim, and those of Kubernetes' own that Karpenter knows
-// (pkg/scheduling/taints.go, KnownEphemeralTaints).
-func (c *Case) keptOn(k *scaling.Claim) []corev1.Taint {
-	n := c.Cluster.Nodes[k.Node]
-	if n == nil {
-		return nil
-	}
-	var out []corev1.Taint
-	for _, t := range n.Spec.Taints {
-		if t.Key == "node.cloudprovider.kubernetes.io/uninitialized" || slices.ContainsFunc(k.Startup, func(s corev1.Taint) bool { return s.MatchTaint(&t) }) {
-			out = append(out, t)
-		}
-	}
-	return out
 }
 
 func wordsOr(k scaling.Condition, none string) string {
@@ -241,7 +166,7 @@ func (c *Case) refusedMachine(o *scaling.Outlook, n nominations) *scaling.Refusa
 		if p := o.Pool(r.Pool); !mine && p != nil {
 			mine = p.Suits(c.Pod) == scaling.Yes || len(o.Pools) == 1 && p.Suits(c.Pod) == scaling.Maybe
 		} else if !mine {
-			mine = c.Cluster.State.Unread["NodePool"] != "" && len(c.Asks) > 0 && c.onlyPool(o, r.Pool)
+			mine = c.Cluster.State.Unread["NodePool"] != "" && len(c.Asks) > 0 && onlyPool(o, r.Pool)
 		}
 		if mine && !launchedSince(o, r) {
 			return r
@@ -251,7 +176,7 @@ func (c *Case) refusedMachine(o *scaling.Outlook, n nominations) *scaling.Refusa
 }
 
 // onlyPool says whether all refusals are of that pool, where NodePools were not read.
-func (c *Case) onlyPool(o *scaling.Outlook, pool string) bool {
+func onlyPool(o *scaling.Outlook, pool string) bool {
 	return !slices.ContainsFunc(o.Refused, func(r scaling.Refusal) bool { return r.Pool != pool })
 }
 
@@ -261,7 +186,7 @@ func launchedSince(o *scaling.Outlook, r *scaling.Refusal) bool {
 }
 
 func (c *Case) tellRefused(g *Growth, r *scaling.Refusal) {
-	g.Suits, g.Codes, g.Said, g.Pools = true, r.Codes, r.Text, c.pools([]string{r.Pool})
+	g.Suits, g.Codes, g.Said, g.Pools = true, r.Codes, r.Text, poolsNamed(c.Cluster.Outlook(), []string{r.Pool})
 	g.tell(diagnosis.CloudCapacityRefused, diagnosis.Likely, refusedSays("Karpenter the NodeClaim "+r.Claim, r.Codes), diagnosis.Fact("NodeClaim/"+r.Claim, "InsufficientCapacityError: "+view.Quotable(r.Text, 320), diagnosis.Says(r.Text)))
 }
 
@@ -274,11 +199,11 @@ func refusedSays(what string, codes []scaling.Code) string {
 	return fmt.Sprintf("the cloud refuses %s with %s: %s", what, scaling.Names(codes), scaling.Says(codes))
 }
 
-// pools are those of the names that were read.
-func (c *Case) pools(names []string) []scaling.Pool {
+// poolsNamed are those of the names that were read.
+func poolsNamed(o *scaling.Outlook, names []string) []scaling.Pool {
 	var out []scaling.Pool
 	for _, name := range names {
-		if p := c.Cluster.Outlook().Pool(name); p != nil {
+		if p := o.Pool(name); p != nil {
 			out = append(out, *p)
 		}
 	}

@@ -69,7 +69,7 @@ func (c *Case) lacksDevice(g *Growth, o *scaling.Outlook, r scaling.Reason, limi
 	says := fmt.Sprintf("no fresh node of %s, as the cluster autoscaler knows them, has the %s that the pod asks for (%d %s)", any, r.Lacks, r.Count, view.Quotable(r.Text, 60))
 	empty, _, _ := c.couldHold(o, (*scaling.Group).Empty)
 	like, sure, _ := c.couldHold(o, func(group *scaling.Group) bool {
-		return group.Grows() && slices.ContainsFunc(c.membersOf(group), c.freshHolds)
+		return group.Grows() && slices.ContainsFunc(membersOf(c.Cluster, group), c.freshHolds)
 	})
 	switch {
 	case len(empty) > 0:

@@ -103,7 +103,7 @@ func (c *Case) byPoolErrors(g *Growth, o *scaling.Outlook, failed *corev1.Event)
 	lacks, blind := ofBar(said, scaling.Lacks), c.blindTo()
 	if sure := slices.ContainsFunc(limit, func(r scaling.Reason) bool { return suits(r) == scaling.Yes }); len(limit) > 0 && (sure || blind == "" || len(lacks) == 0) {
 		g.Suits = len(said) == len(limit) // or where a pool is sure to suit: tellLimit
-		c.tellLimit(g, c.pools(poolNames(limit)), diagnosis.Likely, evidence)
+		c.tellLimit(g, poolsNamed(o, poolNames(limit)), diagnosis.Likely, evidence)
 		if len(g.Pools) == 0 {
 			g.told[diagnosis.AutoscalerLimit].Says = limitWords(limit)
 		}
@@ -118,7 +118,7 @@ func (c *Case) byPoolErrors(g *Growth, o *scaling.Outlook, failed *corev1.Event)
 	case len(near) > 0 && (len(offering)+len(lacks) == 0 || slices.ContainsFunc(near, func(r scaling.Reason) bool { return suits(r) == scaling.Yes })):
 		c.byTopology(g, o, near, evidence)
 	case len(offering) > 0:
-		g.Bar, g.Pools = scaling.Offering, c.pools(poolNames(offering))
+		g.Bar, g.Pools = scaling.Offering, poolsNamed(o, poolNames(offering))
 		g.tell(diagnosis.AutoscalerCannotHelp, diagnosis.Likely, "no machine of those that would do is to be had in the zone and at the price (capacity type) that pool and pod allow, or the cloud refused them in the last minutes", evidence)
 	case len(lacks) > 0:
 		g.Bar, g.Lacks = scaling.Lacks, blind
@@ -152,7 +152,7 @@ func (c *Case) byPoolErrors(g *Growth, o *scaling.Outlook, failed *corev1.Event)
 
 // gpuPools are the pools of those reasons whose machines have GPUs, whatever keeps the pod from them.
 func (c *Case) gpuPools(of []scaling.Reason) []scaling.Pool {
-	return slices.DeleteFunc(c.pools(poolNames(of)), func(p scaling.Pool) bool { return !p.OfGPUs() })
+	return slices.DeleteFunc(poolsNamed(c.Cluster.Outlook(), poolNames(of)), func(p scaling.Pool) bool { return !p.OfGPUs() })
 }
 
 // labelFor is the label that keeps the pod from all of the pools, as Karpenter names it, or from
@@ -177,7 +177,7 @@ func (c *Case) poolsFor(of []scaling.Reason) []scaling.Pool {
 	if !c.asksNVIDIA() {
 		return nil
 	}
-	return slices.DeleteFunc(c.pools(poolNames(of)), func(p scaling.Pool) bool { return p.Suits(c.Pod) != scaling.Yes })
+	return slices.DeleteFunc(poolsNamed(c.Cluster.Outlook(), poolNames(of)), func(p scaling.Pool) bool { return p.Suits(c.Pod) != scaling.Yes })
 }
 
 func ofBar(all []scaling.Reason, b scaling.Bar) []scaling.Reason {

@@ -17,10 +17,10 @@ import (
 // Karpenter looks at that after taints and labels, before what machines have
 // (pkg/controllers/provisioning/scheduling/nodeclaim.go, CanAdd).
 func (c *Case) byTopology(g *Growth, o *scaling.Outlook, of []scaling.Reason, evidence diagnosis.Evidence) {
-	g.Bar, g.Pools = scaling.Topology, c.pools(poolNames(of))
+	g.Bar, g.Pools = scaling.Topology, poolsNamed(o, poolNames(of))
 	kind, key := of[0].Topology()
 	says := fmt.Sprintf("Karpenter brings no node, for none that it could make meets the pod's %s over %s", kind, key)
-	if others := c.domainsOfOthers(o, key); kind == scaling.Spread && len(others) > 0 {
+	if others := domainsOfOthers(o, c.Pod, key); kind == scaling.Spread && len(others) > 0 {
 		g.Counted = others
 		says += ": it counts the values of " + key + " that NodePool " + strings.Join(others, ", ") + " makes, where the pod cannot be"
 	}
@@ -28,14 +28,14 @@ func (c *Case) byTopology(g *Growth, o *scaling.Outlook, of []scaling.Reason, ev
 	g.tell(diagnosis.AutoscalerCannotHelp, diagnosis.Likely, says, evidence)
 }
 
-// domainsOfOthers are the pools that make values of a label on nodes that are not for the pod.
-func (c *Case) domainsOfOthers(o *scaling.Outlook, key string) []string {
+// domainsOfOthers are the pools that make values of a label on nodes that are not for a pod.
+func domainsOfOthers(o *scaling.Outlook, p *corev1.Pod, key string) []string {
 	var out []string
-	for _, p := range o.Pools {
-		if p.Suits(c.Pod) == scaling.No && slices.ContainsFunc(p.Requirements, func(r corev1.NodeSelectorRequirement) bool {
+	for _, pool := range o.Pools {
+		if pool.Suits(p) == scaling.No && slices.ContainsFunc(pool.Requirements, func(r corev1.NodeSelectorRequirement) bool {
 			return r.Key == key && r.Operator == corev1.NodeSelectorOpIn
 		}) {
-			out = append(out, p.Name)
+			out = append(out, pool.Name)
 		}
 	}
 	slices.Sort(out)
