@@ -62,7 +62,7 @@ func (c *Bench) Classes() []*schedulingv1.PriorityClass {
 	for _, k := range c.Cluster.State.PriorityClasses {
 		never := k.PreemptionPolicy != nil && *k.PreemptionPolicy == corev1.PreemptNever
 		above := k.Value > own || k.Value == own && c.NeverPreempts()
-		if above && !never && k.Value < view.SystemCritical && !strings.HasPrefix(k.Name, "system-") && k.Name != c.Pod.Spec.PriorityClassName && c.quotaAllows(k) {
+		if above && !never && k.Value < view.SystemCritical && !strings.HasPrefix(k.Name, "system-") && k.Name != c.Pod.Spec.PriorityClassName && quotaAllows(c.Cluster, c.Pod, k) {
 			out = append(out, k)
 		}
 	}
@@ -79,16 +79,16 @@ func inClass(p *corev1.Pod, class *schedulingv1.PriorityClass) {
 }
 
 // quotaAllows says whether no quota that counts pods of the class, and did not count
-// this one so far, would refuse it.
-func (c *Bench) quotaAllows(class *schedulingv1.PriorityClass) bool {
-	raised := c.Pod.DeepCopy()
+// that pod so far, would refuse it.
+func quotaAllows(w *view.Cluster, p *corev1.Pod, class *schedulingv1.PriorityClass) bool {
+	raised := p.DeepCopy()
 	inClass(raised, class)
-	for _, q := range c.Cluster.State.Quotas {
+	for _, q := range w.State.Quotas {
 		if q.Namespace != raised.Namespace {
 			continue
 		}
-		before, _, was := whatif.QuotaUse(q, whatif.WithDefaults(c.Pod), c.Cluster.State.Now)
-		use, demand, is := whatif.QuotaUse(q, whatif.WithDefaults(raised), c.Cluster.State.Now)
+		before, _, was := whatif.QuotaUse(q, whatif.WithDefaults(p), w.State.Now)
+		use, demand, is := whatif.QuotaUse(q, whatif.WithDefaults(raised), w.State.Now)
 		if was != nil || is != nil || demand != "" {
 			return false
 		}

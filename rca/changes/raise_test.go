@@ -71,7 +71,8 @@ func TestQuotaOfAClass(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld()
 			w.Quotas = []*corev1.ResourceQuota{tc.quota}
-			if got := w.bench(t, "Deployment").quotaAllows(class("high", 5)); got != tc.want {
+			b := w.bench(t, "Deployment")
+			if got := quotaAllows(b.Cluster, b.Pod, class("high", 5)); got != tc.want {
 				t.Errorf("%v", got)
 			}
 		})

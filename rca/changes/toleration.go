@@ -19,7 +19,7 @@ func (c *Bench) addToleration(n *view.Node) []edit.Change {
 		if terms.OwnTaint(t) {
 			continue
 		}
-		if terms.Departing(t) || c.startup(n, t) {
+		if terms.Departing(t) || startup(c.Cluster, n, t) {
 			return nil
 		}
 		op := corev1.TolerationOpEqual
@@ -47,8 +47,8 @@ func (c *Bench) addToleration(n *view.Node) []edit.Change {
 
 // startup says whether Karpenter has put the taint on the node until it can be used: who
 // tolerates it begins before what it waits for (spec.startupTaints of NodeClaim and NodePool).
-func (c *Bench) startup(n *view.Node, t corev1.Taint) bool {
-	out := c.Cluster.Outlook()
+func startup(w *view.Cluster, n *view.Node, t corev1.Taint) bool {
+	out := w.Outlook()
 	claim := out.ClaimOf(n.Name)
 	if claim == nil {
 		return false
