@@ -116,7 +116,11 @@ func (c *Case) reserved(queue *unstructured.Unstructured) []diagnosis.Evidence {
 			break
 		}
 		fact := fmt.Sprintf("holds %s %s of flavor %s", h.Amount.String(), h.Resource, h.Flavor)
-		claims := []diagnosis.Claim{diagnosis.That("status.admission.clusterQueue", "", diagnosis.Is, queue.GetName()), diagnosis.That("status.admission", "", diagnosis.Contains, h.Amount.String())}
+		amount := diagnosis.That("status.admission", "", diagnosis.Contains, h.Amount.String())
+		if sets := nested(h.Workload, "status", "admission", "podSetAssignments"); len(sets) == 1 {
+			amount = diagnosis.That("status.admission.podSetAssignments[0].resourceUsage", string(h.Resource), diagnosis.Is, h.Amount.String())
+		}
+		claims := []diagnosis.Claim{diagnosis.That("status.admission.clusterQueue", "", diagnosis.Is, queue.GetName()), amount}
 		if h.Evicted != "" {
 			fact += fmt.Sprintf(", though Kueue has evicted it at %s (%s)", h.Since.UTC().Format("2006-01-02 15:04 UTC"), h.Evicted)
 			claims = append(claims, view.ConditionIs("Evicted", "True"), diagnosis.That("status.conditions[type=Evicted].reason", "", diagnosis.Is, h.Evicted),
