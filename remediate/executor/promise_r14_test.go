@@ -112,7 +112,9 @@ func changesOfNode() []change {
 		}, kinds: []diagnosis.FixKind{diagnosis.UncordonNode, diagnosis.RepartitionGPU}, change: edit(cordoned(false)), says: "node NODE has changed: unschedulable", again: true},
 		{name: "it advertises less", change: lessOfIt, says: "node NODE has changed: allocatable", again: true},
 		{name: "its layout changes", world: idle, change: func(t *testing.T, c *cell, node string) {
-			c.editNode(t, node, func(n *corev1.Node) { n.Labels[nodeprobe.LabelMIGConfig] = "all-3g.20gb" })
+			c.editNode(t, node, func(n *corev1.Node) { // pending, or a MIG manager that has not seen the node before takes it for done
+				n.Labels[nodeprobe.LabelMIGConfig], n.Labels[nodeprobe.LabelMIGConfigState] = "all-3g.20gb", "pending"
+			})
 			controlplane.Eventually(t, time.Minute, "MIG manager is done", func() (bool, string) {
 				n := c.node(t, node)
 				q := n.Status.Allocatable["nvidia.com/mig-3g.20gb"]
