@@ -33,23 +33,24 @@ type judge struct {
 	run      string   // which of them do, as go test -run has it; empty: all
 }
 
-// bench is one package with its mutants, built once with all that can be so.
+// bench is packages with their mutants. Each test binary is built once with all that can be
+// so, also that of the other packages, which takes longest.
 type bench struct {
 	judge
-	of      string         // the package's folder
 	numbers map[mutant]int // of those that are switched on
 	overlay string
-	own     *build
+	own     map[string]*build // by the package's folder
 	also    []*build
 }
 
 // build is a test binary, made when it is first asked for.
 type build struct {
 	dir      string
+	run      string // as go test -run has it; empty: all
 	once     sync.Once
 	path     string
 	err      error
-	patience time.Duration // how long its tests are run
+	patience time.Duration // how long its tests are run; not known before they have passed
 }
 
 // patience is how often as long as without a mutant tests may take with one, and the least
@@ -59,31 +60,39 @@ const (
 	leastPatience = 20 * time.Second
 )
 
-// open builds the tests of a package with its mutants, and holds that they pass while none
-// of these is on.
-func (j judge) open(ctx context.Context, dir string, list []mutant) (*bench, error) {
+// open is a bench of the first n mutants of each draw.
+func (j judge) open(draws []draw, n int) (*bench, error) {
+	b := &bench{judge: j, own: map[string]*build{}}
+	var list []mutant
+	for _, d := range draws {
+		list = append(list, d.list[:min(n, len(d.list))]...)
+		b.own[d.dir] = &build{dir: d.dir}
+	}
+	for _, p := range j.packages {
+		b.also = append(b.also, &build{dir: filepath.Clean(p), run: j.run})
+	}
 	sources, numbers, err := switched(list)
 	if err != nil {
 		return nil, err
 	}
-	b := &bench{judge: j, of: dir, numbers: numbers, own: &build{dir: dir}}
-	if b.overlay, err = j.written(sources); err != nil {
-		return nil, err
-	}
-	for _, p := range j.packages {
-		b.also = append(b.also, &build{dir: filepath.Clean(p)})
-	}
-	for _, t := range append([]*build{b.own}, b.also...) {
-		failed, said, took, err := b.tests(ctx, t, 0)
-		if err != nil {
-			return nil, err
+	b.numbers = numbers
+	b.overlay, err = j.written(sources)
+	return b, err
+}
+
+// holds makes a test binary, once, and holds that its tests pass while no mutant is on.
+func (b *bench) holds(ctx context.Context, t *build) error {
+	t.once.Do(func() {
+		if t.path, t.err = b.built(ctx, t.dir); t.err != nil || t.patience > 0 {
+			return
 		}
-		if failed {
-			return nil, fmt.Errorf("tests fail without a mutant: %s", said)
+		failed, said, took, err := b.tests(ctx, t, 0)
+		if t.err = err; failed {
+			t.err = fmt.Errorf("tests fail without a mutant: %s", said)
 		}
 		t.patience = max(leastPatience, patience*took)
-	}
-	return b, nil
+	})
+	return t.err
 }
 
 // fates judges some mutants, as many at a time as there are processors, and tells of each
@@ -110,22 +119,15 @@ func (b *bench) fates(ctx context.Context, list []mutant, told func(mutant, fate
 // fate of a mutant. Its package's own short tests judge it first, then those of the other
 // packages.
 func (b *bench) fate(ctx context.Context, m mutant) (fate, error) {
-	if b.numbers[m] == 0 {
-		text, err := m.source()
+	on, own, number := b, b.own[filepath.Dir(m.file)], b.numbers[m]
+	if number == 0 {
+		alone, err := b.alone(m)
 		if err != nil {
 			return lives, err
 		}
-		overlay, err := b.written(map[string]string{m.file: string(text)})
-		if err != nil {
-			return lives, err
-		}
-		alone := &bench{judge: b.judge, of: b.of, overlay: overlay, own: &build{dir: b.of, patience: b.own.patience}}
-		for _, t := range b.also {
-			alone.also = append(alone.also, &build{dir: t.dir, patience: t.patience})
-		}
-		b = alone
+		on, own = alone, own.again()
 	}
-	failed, _, _, err := b.tests(ctx, b.own, b.numbers[m])
+	failed, err := on.notices(ctx, own, number)
 	switch {
 	case errors.Is(err, errBuild):
 		return stillborn, nil
@@ -133,11 +135,39 @@ func (b *bench) fate(ctx context.Context, m mutant) (fate, error) {
 		return killed, err
 	}
 	for _, t := range b.also {
-		if failed, _, _, err := b.tests(ctx, t, b.numbers[m]); failed || err != nil {
+		if err := b.holds(ctx, t); err != nil {
+			return lives, err
+		}
+		if number == 0 {
+			t = t.again()
+		}
+		if failed, err := on.notices(ctx, t, number); failed || err != nil {
 			return killedElsewhere, err
 		}
 	}
 	return lives, nil
+}
+
+// again is the same to be built of other sources, with the patience that is known.
+func (t *build) again() *build { return &build{dir: t.dir, run: t.run, patience: t.patience} }
+
+// alone is a bench whose sources have one mutant in place of what stands there.
+func (b *bench) alone(m mutant) (*bench, error) {
+	text, err := m.source()
+	if err != nil {
+		return nil, err
+	}
+	overlay, err := b.written(map[string]string{m.file: string(text)})
+	return &bench{judge: b.judge, overlay: overlay}, err
+}
+
+// notices says whether a test fails while the mutant of this number is on.
+func (b *bench) notices(ctx context.Context, t *build, number int) (bool, error) {
+	if err := b.holds(ctx, t); err != nil || t.path == "" {
+		return false, err
+	}
+	failed, _, _, err := b.tests(ctx, t, number)
+	return failed, err
 }
 
 // written is a file that has go read sources in place of files, or beside them.
@@ -171,13 +201,12 @@ var errBuild = errors.New("it does not compile")
 // tests runs the short tests of a package with one mutant on, until the first fails, and
 // says how long that took.
 func (b *bench) tests(ctx context.Context, t *build, number int) (failed bool, out []byte, took time.Duration, err error) {
-	t.once.Do(func() { t.path, t.err = b.built(ctx, t.dir) })
-	if t.err != nil || t.path == "" {
-		return false, nil, 0, t.err
+	if t.path == "" {
+		return false, nil, 0, nil
 	}
 	args := []string{"-test.short", "-test.failfast", "-test.timeout=" + t.patience.String()}
-	if t != b.own {
-		args = append(args, "-test.run="+b.run)
+	if t.run != "" {
+		args = append(args, "-test.run="+t.run)
 	}
 	if drawn, err := usesRapid(t.dir); err != nil {
 		return false, nil, 0, err

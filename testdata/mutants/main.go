@@ -61,17 +61,24 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if *also != "" {
 		j.packages = strings.Split(*also, ",")
 	}
+	draws, err := drawn(flags.Args(), known, *seed)
+	if err != nil {
+		return err
+	}
+	b, err := j.open(draws, 2**n) // more of each than are drawn, as a rule
+	if err != nil {
+		return err
+	}
 	var all tally
 	var below []string
-	for _, p := range flags.Args() {
-		p = filepath.Clean(p)
-		t, err := sample(ctx, j, p, known, *seed, *n, out)
+	for _, d := range draws {
+		t, err := sample(ctx, b, d, *n, out)
 		if err != nil {
-			return fmt.Errorf("./%s: %w", p, err)
+			return fmt.Errorf("./%s: %w", d.dir, err)
 		}
-		fmt.Fprintf(out, "%s: %s\n", p, t)
+		fmt.Fprintf(out, "%s: %s\n", d.dir, t)
 		if all.add(t); t.percent() < *least {
-			below = append(below, p)
+			below = append(below, d.dir)
 		}
 	}
 	fmt.Fprintf(out, "all: %s\n", all)
@@ -81,29 +88,43 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	return nil
 }
 
+// draw is a package with its mutants, in the order in which a seed draws them.
+type draw struct {
+	dir  string
+	list []mutant
+}
+
+// drawn are the draws of packages.
+func drawn(dirs []string, known same, seed uint64) ([]draw, error) {
+	var out []draw
+	for _, p := range dirs {
+		dir := filepath.Clean(p)
+		list, err := mutants(dir)
+		if err == nil {
+			list, err = known.without(dir, list)
+		}
+		if err == nil && len(list) == 0 {
+			err = errors.New("it has no mutants")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("./%s: %w", dir, err)
+		}
+		shuffle(list, seed)
+		out = append(out, draw{dir, list})
+	}
+	return out, nil
+}
+
 // sample judges n mutants of a package, and lists those that live as they are found.
-func sample(ctx context.Context, j judge, dir string, known same, seed uint64, n int, out io.Writer) (tally, error) {
-	var t tally
-	list, err := mutants(dir)
-	if err != nil {
+func sample(ctx context.Context, b *bench, d draw, n int, out io.Writer) (tally, error) {
+	t := tally{of: len(d.list)}
+	if err := b.holds(ctx, b.own[d.dir]); err != nil {
 		return t, err
 	}
-	if list, err = known.without(dir, list); err != nil {
-		return t, err
-	}
-	if len(list) == 0 {
-		return t, errors.New("it has no mutants")
-	}
-	t.of = len(list)
-	shuffle(list, seed)
-	b, err := j.open(ctx, dir, list[:min(2*n, len(list))]) // more than are drawn, as a rule
-	if err != nil {
-		return t, err
-	}
-	for t.tried < n && len(list) > 0 { // again for those that did not compile
-		draw := list[:min(n-t.tried, len(list))]
-		list = list[len(draw):]
-		err = b.fates(ctx, draw, func(m mutant, f fate) {
+	for list := d.list; t.tried < n && len(list) > 0; { // again for those that did not compile
+		some := list[:min(n-t.tried, len(list))]
+		list = list[len(some):]
+		err := b.fates(ctx, some, func(m mutant, f fate) {
 			if t.count(f); f == lives {
 				fmt.Fprintf(out, "lives: %s\n", m)
 			}

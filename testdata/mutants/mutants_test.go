@@ -121,11 +121,11 @@ func TestMutantsAreToldOfAtOnce(t *testing.T) {
 	module(t)
 	list, err := mutants("less")
 	must(t, err)
-	list = slices.Repeat(list[:1], 8*runtime.NumCPU())
 	ctx, stop := context.WithCancel(t.Context())
 	told := 0
-	b, err := judge{dir: t.TempDir()}.open(ctx, "less", list[:1])
+	b, err := judge{dir: t.TempDir()}.open([]draw{{"less", list}}, 1)
 	must(t, err)
+	list = slices.Repeat(list[:1], 8*runtime.NumCPU())
 	err = b.fates(ctx, list, func(m mutant, f fate) {
 		if told++; m != list[0] || f != lives {
 			t.Errorf("%s: %d", m, f)
