@@ -89,6 +89,7 @@ func waitingNow(t *testing.T, c *controlplane.ControlPlane, ns string) map[strin
 // the other replaced in the middle: nothing comes twice, nothing older comes after
 // something newer, and in the end the bus knows what is true.
 func TestTwoWatchersTellEverythingOnce(t *testing.T) {
+	t.Parallel() // it waits
 	const model = "A100-40GB"
 	c := controlplane.Start(t)
 	c.AddNode(t, sim.Node{Name: "gpu-1", Model: model, Config: "all-1g.5gb", Layouts: [][]sim.Placed{sim.All(model, "1g.5gb")}})

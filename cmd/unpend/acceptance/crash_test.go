@@ -34,7 +34,7 @@ const restartIn = time.Minute
 
 // everyKill is odd, so that of the kills that stand for all some come before their write and
 // some after it.
-const everyKill = 3
+const everyKill = 5
 
 // promiseR09: kill -9 before and after every write of a repartition, also of those of
 // the way back, which a MIG manager that fails leads to; and of those to layouts that

@@ -40,7 +40,7 @@ import (
 // again. Two executors are up.
 const (
 	wholeRaces = 1000
-	fewRaces   = 200
+	fewRaces   = 60
 	tries      = 3
 	atOnce     = 25 // plans under way, each with a node of its own
 	rounds     = 4  // as a whole; of plans that are carried out
