@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/unpend/unpend/nodeprobe/sim"
 	"github.com/unpend/unpend/rca/rcatest"
 )
 
@@ -137,6 +138,18 @@ SchedulerMissing proven : no scheduler answers to schedulerName "mine"
 		}, `
 GPUsInUse likely n1: all whole GPUs are held
   Node/n1: allocatable nvidia.com/gpu=1, requested 1
+`},
+		"what is only possible is no likelier under another's name": {func(w *world) {
+			w.unreported(sim.Node{Name: "n1", Model: a100, GPUs: 2, Layouts: [][]sim.Placed{sim.All(a100, "1g.5gb"), sim.All(a100, "1g.5gb")}})
+			w.pod("h", "n1", "nvidia.com/mig-1g.5gb", 2)
+			w.pod("w", "", "nvidia.com/mig-2g.10gb", 1, by("mine"), silent)
+		}, `
+MIGLayoutMismatch possible n1: does not offer 2g.10gb
+  Node/n1: advertises nvidia.com/mig-1g.5gb=14
+  Node/n1: no NodeGeometry, so positions are unknown
+SchedulerMissing proven : no scheduler answers to schedulerName "mine"
+  Pod/ml/w: schedulerName "mine", no PodScheduled condition
+  Pod/ml/w: no pod of that schedulerName was ever bound or judged, no event is from it
 `},
 		"a dump of manifests has no word of the default scheduler": {func(w *world) {
 			start(w)

@@ -140,6 +140,7 @@ func TestWhatANodeHasInstead(t *testing.T) {
 		delete(n.Status.Capacity, "nvidia.com/mig-3g.20gb")
 	}
 	single := func(n *corev1.Node, _ *nodeprobe.NodeGeometry) { n.Labels[view.LabelMIGStrategy] = "single" }
+	without := func(n *corev1.Node, _ *nodeprobe.NodeGeometry) { n.Labels[view.LabelMIGStrategy] = "none" }
 	stale := func(_ *corev1.Node, g *nodeprobe.NodeGeometry) {
 		g.Report.ObservedAt = metav1.NewTime(rcatest.Noon.Add(-time.Hour))
 	}
@@ -152,6 +153,7 @@ func TestWhatANodeHasInstead(t *testing.T) {
 		"an old report proves nothing":  {ones, edits{stale}, []int{0, 1, 2, 3, 4, 5}, big, 1, "full, possible: not enough unheld slices for 3g.20gb\n"},
 		"no such profile":               {ones, nil, nil, small, 1, "full, proven: not enough unheld slices for 1g.12gb\nunsupported, proven: NVIDIA A100-SXM4-40GB has no profile 1g.12gb; the nearest is 1g.10gb\n"},
 		"another name for it":           {threes, edits{single, forgets}, []int{0, 4}, big, 1, "full, proven: not enough unheld slices for 3g.20gb\nstrategy, proven: strategy single offers MIG devices as nvidia.com/gpu\n"},
+		"no MIG is asked, strategy none": {threes, edits{without}, nil, view.WholeGPU, 1, ""},
 		"no MIG is asked":               {threes, nil, nil, view.WholeGPU, 1, "strategy, proven: every GPU is partitioned, strategy mixed offers nvidia.com/mig-*\n"},
 		"MIG is off, and nobody there":  {sim.Node{Name: "n", MIGOff: []int{0}}, nil, nil, big, 1, "mismatch, proven: MIG is off on a GPU that nobody holds\n"},
 	} {
