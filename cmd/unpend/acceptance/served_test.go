@@ -31,7 +31,7 @@ func TestScenariosServed(t *testing.T) {
 	}
 	unserved := len(dirs) - len(names)
 	names = controlplane.Some(names, 8)
-	s := newShelf(start(t, controlplane.Extras{AsGiven: true, APIs: []string{"scheduling.k8s.io/v1beta1"}, // off by default, as the gates are of what some dumps ask
+	s := newShelf(start(t, controlplane.Extras{AsGiven: true, APIs: []string{"scheduling.k8s.io/v1beta1", "resource.k8s.io/v1beta1"}, // off by default, as the gates are of what some dumps ask
 		Gates: []string{"GenericWorkload=true", "TaintTolerationComparisonOperators=true"}}))
 	s.InstallCRDs(t, crds)
 	s.prepare(t, names)
