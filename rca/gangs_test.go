@@ -85,9 +85,9 @@ func TestGangs(t *testing.T) {
 			f.member("c", "", 3)
 			f.pod("other", "n2", 1)
 		},
-			diagnosis.GangIncomplete, "2 of 3 members of its gang fit", diagnosis.Proven, diagnosis.Wait, diagnosis.Unproven, ""},
+			diagnosis.GangIncomplete, "1 of 3 members of its gang has a node, and 1 more fits", diagnosis.Proven, diagnosis.Wait, diagnosis.Unproven, ""},
 		"those of the gang are never evicted for it": {3, func(f flock) { f.member("b", "n1", 1); f.member("a", "", 4); f.member("c", "", 4) },
-			diagnosis.GangIncomplete, "2 of 3", diagnosis.Proven, diagnosis.Wait, diagnosis.Unproven, ""},
+			diagnosis.GangIncomplete, "1 of 3 members of its gang has a node, and 1 more fits", diagnosis.Proven, diagnosis.Wait, diagnosis.Unproven, ""},
 		"the cheapest set over all nodes": {2, func(f flock) {
 			f.member("a", "", 3)
 			f.member("c", "", 3)

@@ -49,7 +49,7 @@ GangIncomplete proven : 3 of 4 members of its gang exist
 		}, `
 GangIncomplete proven : 1 of 2 members of its gang fit together
   PodGroup/ml/train: at least 2 together (scheduling.x-k8s.io): 2 exist, 0 have a node, 0 run
-  PodGroup/ml/train: placed one after another on a copy, 1 have room; the next is stopped by: Insufficient nvidia.com/gpu on 1 node
+  PodGroup/ml/train: placed one after another on a copy, 1 has room; the next is stopped by: Insufficient nvidia.com/gpu on 1 node
 `},
 		"members that are not alike may fit in another order": {func(w *world) {
 			w.gpuNode(l4("n1", 3))
@@ -60,7 +60,7 @@ GangIncomplete proven : 1 of 2 members of its gang fit together
 		}, `
 GangIncomplete likely : 2 of 3 members of its gang fit together
   PodGroup/ml/train: at least 3 together (scheduling.x-k8s.io): 3 exist, 0 have a node, 0 run
-  PodGroup/ml/train: placed one after another on a copy, 2 have room; the next is stopped by: Insufficient nvidia.com/gpu on 1 node
+  PodGroup/ml/train: placed one after another on a copy, 2 have room; the next is stopped by: Insufficient nvidia.com/gpu
 `},
 		"pods were not read, so perhaps they exist": {func(w *world) {
 			w.gpuNode(l4("n1", 3))

@@ -13,6 +13,7 @@ type Claim struct {
 	// pods of a node that have not ended, requests[nvidia.com/mig-*] of all that begins so; free[cpu]
 	// is what a node has left. selects[gpu-1] is whether a pod's selector and required affinity take
 	// a node; room is how many like the pod have room, by their requests, on the nodes that it may use.
+	// short[cpu] is how many nodes have too little left of that for one more, once those are there.
 	// skew[zone,gpu-1] is by how much the pod on a node would make its part of a topology fuller than the
 	// least full one, by its constraint on that. judged[x] is what scheduler x made of a pod, its node and condition; by is who an event is from.
 	// uses[limits.cpu] is what a pod counts against a quota, counted[limits.cpu] what all pods of a

@@ -3,7 +3,6 @@ package gangs
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -34,8 +33,11 @@ type Gang struct {
 	Fit int
 	// exact: however the members are placed, no more fit.
 	exact bool
+	// placed are the members that find a node on the copy.
+	placed []*corev1.Pod
 	// stops is what the first member that does not fit lacks, on how many nodes.
-	stops string
+	stops   string
+	stopped int
 	// counted: nothing but what members request, select and tolerate keeps it from nodes.
 	counted bool
 	// Victims are the pods to evict so that all fit; none when no such set was found.
@@ -126,7 +128,7 @@ func Read(ctx context.Context, of view.Subject, by *evict.Asker) (*Gang, error) 
 				return err
 			}
 			if node != "" {
-				g.Fit++
+				g.Fit, g.placed = g.Fit+1, append(g.placed, m)
 				continue
 			}
 			if g.stops == "" {
@@ -134,7 +136,8 @@ func Read(ctx context.Context, of view.Subject, by *evict.Asker) (*Gang, error) 
 				if err != nil {
 					return err
 				}
-				g.stops, g.counted = stopper(v), counted(v)
+				g.counted = counted(v)
+				g.stops, g.stopped = stopper(v)
 			}
 		}
 		return nil
@@ -187,8 +190,8 @@ func counted(v whatif.Verdict) bool {
 	})
 }
 
-// stopper is the reason that most nodes give, as the scheduler words it.
-func stopper(v whatif.Verdict) string {
+// stopper is the reason that most nodes give, as the scheduler words it, and how many do.
+func stopper(v whatif.Verdict) (reason string, nodes int) {
 	count := map[string]int{}
 	for _, n := range v.Nodes {
 		for _, b := range n.Blockers {
@@ -197,7 +200,7 @@ func stopper(v whatif.Verdict) string {
 	}
 	reasons := slices.SortedFunc(maps.Keys(count), func(a, b string) int { return cmp.Or(count[b]-count[a], strings.Compare(a, b)) })
 	if len(reasons) == 0 {
-		return ""
+		return "", 0
 	}
-	return fmt.Sprintf("%s on %s", reasons[0], view.CountOf(count[reasons[0]], "node"))
+	return reasons[0], count[reasons[0]]
 }

@@ -53,8 +53,8 @@ func TestVictimsAreForTheWholeGang(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := fmt.Sprintf("%d %v %q %d %d %v %s", g.Fit, g.exact, g.stops, g.Lacks(), g.Missing(), g.Incomplete(), view.PodList(g.Victims))
-	if want := `1 true "Insufficient nvidia.com/gpu on 1 node" 2 0 true 2 pods (a/x, …)`; got != want {
+	got := fmt.Sprintf("%d %v %q on %d %d %d %v %s", g.Fit, g.exact, g.stops, g.stopped, g.Lacks(), g.Missing(), g.Incomplete(), view.PodList(g.Victims))
+	if want := `1 true "Insufficient nvidia.com/gpu" on 1 2 0 true 2 pods (a/x, …)`; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	names := ""
@@ -178,7 +178,7 @@ func TestWhatAGangLacks(t *testing.T) {
 	}{
 		"all fit":            {2, []string{"u"}, []int{0, 1, 2, 3}, true, "", "<nil>"},
 		"one does not exist": {2, nil, []int{0, 1, 2, 3}, true, "", "proven: 1 of 2 members of its gang exist"},
-		"one does not fit":   {2, []string{"u"}, []int{0, 1}, true, "", "proven: 1 of 2 members of its gang fit together; placed one after another on a copy, 1 have room; the next is stopped by: Insufficient nvidia.com/gpu on 1 node"},
+		"one does not fit":   {2, []string{"u"}, []int{0, 1}, true, "", "proven: 1 of 2 members of its gang fit together; placed one after another on a copy, 1 has room; the next is stopped by: Insufficient nvidia.com/gpu on 1 node"},
 		"not even this one":  {2, []string{"u"}, []int{0}, false, "", "<nil>"},
 		"pods are not read":  {2, nil, []int{0, 1}, true, "forbidden", "likely: 1 of 2 members of its gang exist"},
 	} {

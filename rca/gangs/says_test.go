@@ -15,11 +15,11 @@ import (
 // What stops a member is the reason that most nodes give, and of equals the first by its words.
 func TestWhatStopsAMember(t *testing.T) {
 	for want, reasons := range map[string][]string{ // of each node, with commas
-		"":                {"", ""},
-		"full on 1 node":  {"full"},
-		"full on 2 nodes": {"taint", "full", "full,cpu"},
-		"a on 1 node":     {"b", "a"},
-		"a on 2 nodes":    {"b,a", "a,b"},
+		" 0":     {"", ""},
+		"full 1": {"full"},
+		"full 2": {"taint", "full", "full,cpu"},
+		"a 1":    {"b", "a"},
+		"a 2":    {"b,a", "a,b"},
 	} {
 		var v whatif.Verdict
 		for i, all := range reasons {
@@ -31,8 +31,8 @@ func TestWhatStopsAMember(t *testing.T) {
 			}
 			v.Nodes = append(v.Nodes, n)
 		}
-		if got := stopper(v); got != want {
-			t.Errorf("%q: %q, want %q", reasons, got, want)
+		if reason, nodes := stopper(v); fmt.Sprint(reason, " ", nodes) != want {
+			t.Errorf("%q: %q on %d, want %q", reasons, reason, nodes, want)
 		}
 	}
 }
@@ -60,5 +60,60 @@ func TestAGangIsShownByItsMembers(t *testing.T) {
 	}
 	if text := strings.Join(got, "; "); text != "spec.minMember 5; count(members) 4; count(members.spec.nodeName) 2; count(members[phase=Running]) 1" {
 		t.Error(text)
+	}
+}
+
+// How many members have room is claimed: of members alike by counts, with on how many nodes there is too little for the
+// next; of members that differ of each that found a place. A number of nodes that nothing shows is not told.
+func TestRoomIsClaimed(t *testing.T) {
+	port := func(w *rcatest.World) {
+		for _, p := range w.Pods {
+			p.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 80, HostPort: 80}}
+		}
+	}
+	for name, tc := range map[string]struct {
+		edit               func(*rcatest.World)
+		says, fact, claims string
+	}{
+		"alike": {nil, "2 of 4 members of its gang fit together", "2 have room; the next is stopped by: Insufficient nvidia.com/gpu on 3 nodes", "Pod/a/w room = 2; Pod/a/w short[nvidia.com/gpu] = 3"},
+		"one runs": {func(w *rcatest.World) { w.Pods[1].Spec.NodeName, w.Pods[1].Status.Phase = "n1", corev1.PodRunning },
+			"1 of 4 members of its gang has a node, and 1 more fits", "1 more has room; the next is stopped by: Insufficient nvidia.com/gpu on 3 nodes", "Pod/a/w room = 1; Pod/a/w short[nvidia.com/gpu] = 3"},
+		"two run": {func(w *rcatest.World) {
+			for _, p := range w.Pods[1:3] {
+				p.Spec.NodeName, p.Status.Phase = "n1", corev1.PodRunning
+			}
+			w.AddNode(sim.Node{Name: "n4", GPUs: 2, MIGOff: []int{0, 1}})
+		}, "2 of 4 members of its gang have a node, and 1 more fits", "1 more has room; the next is stopped by: Insufficient nvidia.com/gpu on 4 nodes", "Pod/a/w room = 1; Pod/a/w short[nvidia.com/gpu] = 4"},
+		"by what is no count": {port, "1 of 4 members of its gang fit together", "1 has room; the next is stopped by: Insufficient nvidia.com/gpu", "Pod/a/w room at least 1"},
+		"one is larger": {func(w *rcatest.World) {
+			w.Pods[1].Spec.Containers[0].Resources.Requests = rcatest.List("nvidia.com/gpu", "3")
+			w.Pods[1].Spec.Containers[0].Resources.Limits = rcatest.List("nvidia.com/gpu", "3")
+		}, "2 of 4 members of its gang fit together", "2 have room; the next is stopped by: Insufficient nvidia.com/gpu", "Pod/a/w room at least 1; Pod/a/v room at least 1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := rcatest.NewWorld()
+			w.AddNode(sim.Node{Name: "n1", GPUs: 4, MIGOff: []int{0, 1, 2, 3}})
+			for _, name := range []string{"n2", "n3"} {
+				w.AddNode(sim.Node{Name: name, GPUs: 1, MIGOff: []int{0}})
+			}
+			group(w, 4, "u", "v", "x")
+			if tc.edit != nil {
+				tc.edit(w)
+			}
+			of, by := opened(t, w)
+			g, err := Read(t.Context(), of, by)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f := g.Tell(true)
+			e := f.Evidence[len(f.Evidence)-1]
+			var claims []string
+			for _, k := range e.Claims {
+				claims = append(claims, fmt.Sprint(k.Ref, " ", k.Path, " ", k.Op, " ", k.Value))
+			}
+			if fact := strings.TrimPrefix(e.Fact, "placed one after another on a copy, "); f.Says != tc.says || fact != tc.fact || strings.Join(claims, "; ") != tc.claims {
+				t.Errorf("%s: %s, claims %q", f.Says, fact, claims)
+			}
+		})
 	}
 }

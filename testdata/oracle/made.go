@@ -36,15 +36,35 @@ func (d *Dump) open(pod object) []object {
 func (d *Dump) room(pod object) float64 {
 	sum := 0.0
 	for _, n := range d.open(pod) {
-		least := d.free(n, "pods")
-		for name := range resourcesOf(pod) {
-			if asks := pod.asks(name); asks > 0 {
-				least = min(least, math.Floor(d.free(n, name)/asks))
-			}
-		}
-		sum += max(0, least)
+		sum += d.roomOn(n, pod)
 	}
 	return sum
+}
+
+func (d *Dump) roomOn(node, pod object) float64 {
+	least := d.free(node, "pods")
+	for name := range resourcesOf(pod) {
+		if asks := pod.asks(name); asks > 0 {
+			least = min(least, math.Floor(d.free(node, name)/asks))
+		}
+	}
+	return max(0, least)
+}
+
+// short is how many nodes have too little left of a resource for one more pod like one, once as many
+// are there as have room.
+func (d *Dump) short(pod object, name string) float64 {
+	open, short, asks := d.open(pod), 0.0, pod.asks(name)
+	for _, n := range d.of("Node") {
+		left := d.free(n, name)
+		if slices.ContainsFunc(open, func(o object) bool { return o.text("metadata", "name") == n.text("metadata", "name") }) {
+			left -= d.roomOn(n, pod) * asks
+		}
+		if left < asks {
+			short++
+		}
+	}
+	return short
 }
 
 // resourcesOf are the names of what a pod's containers speak of.

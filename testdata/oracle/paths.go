@@ -101,6 +101,7 @@ var named = map[string]func(d *Dump, o object, key string) []any{
 	"selects":  (*Dump).selects,
 	"skew":     (*Dump).skew,
 	"room":     func(d *Dump, o object, _ string) []any { return []any{d.room(o)} },
+	"short":    func(d *Dump, o object, key string) []any { return []any{d.short(o, key)} },
 	"judged":   func(_ *Dump, o object, key string) []any { return judged(o, key) },
 	"by":       func(_ *Dump, o object, _ string) []any { return by(o) },
 	"uses":     func(_ *Dump, o object, key string) []any { return []any{uses(o, key)} },
