@@ -61,6 +61,24 @@ TopologySpreadConflict proven n1: topology spread leaves it out
 Unknown proven n2: no GPU on the node
   Node/n2: no label, capacity or report speaks of a GPU
 `},
+		"spread over two labels": {func(w *world) { // of n2 one of them is kept: nobody is there
+			w.gpuNode(zoned("n1", "a"))
+			w.gpuNode(zoned("n2", "a"))
+			w.Nodes = append(w.Nodes, plainNode("n3"))
+			w.Nodes[2].Labels["zone"] = "b"
+			w.pod("h", "n1", "nvidia.com/gpu", 1, app("w"))
+			w.pod("w", "", "nvidia.com/gpu", 1, app("w"), func(p *corev1.Pod) {
+				p.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{spread(host, true), spread("zone", true)}
+			})
+		}, `
+TopologySpreadConflict proven n1,n2: topology spread leaves it out
+  Node/n1: node(s) didn't match pod topology spread constraints
+  Pod/ml/w: spread over kubernetes.io/hostname with at most 1 apart; the node has kubernetes.io/hostname="n1"
+  Pod/ml/w: spread over zone with at most 1 apart; the node has zone="a"
+  Node/n2: node(s) didn't match pod topology spread constraints
+Unknown proven n3: no GPU on the node
+  Node/n3: no label, capacity or report speaks of a GPU
+`},
 		"apart from a pod of the node, by its own term": {func(w *world) {
 			w.gpuNode(zoned("n1", "a"))
 			w.pod("h", "n1", "nvidia.com/gpu", 1, app("h"))

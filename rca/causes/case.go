@@ -48,9 +48,10 @@ type Case struct {
 	// it from every node.
 	Own        []PodRule
 	Everywhere map[diagnosis.CauseID]bool
-	// Labels, Company and volumes are what the pod demands of the place that it goes to.
+	// Labels, Company, Spread and volumes are what the pod demands of the place that it goes to.
 	Labels  *terms.Labels
 	Company *terms.Company
+	Spread  *terms.Spread
 	volumes *terms.Volumes
 	// entitled are the words of findings that are not the usual case of their cause.
 	entitled map[diagnosis.CauseID]string

@@ -38,6 +38,7 @@ func Open(l *evict.Ledger, i incident.Incident) (*Case, error) {
 		Refused: refused, Unborn: unborn, Unprepared: unprepared, bound: slices.Contains(unprepared, pod)}
 	c.Queue = c.queueCase()
 	c.Labels, c.Company, c.volumes = terms.LabelsOf(c.Subject()), terms.CompanyOf(c.Subject(), c.Asker), terms.VolumesOf(c.Subject())
+	c.Spread = terms.SpreadOf(c.Subject(), c.Labels)
 	c.Kubelet = &kubelet.Case{Subject: c.Subject(), Workload: i.Workload, Refusal: c.Refusal, On: on, Asks: c.Asks, Scheduler: c.Queue.SchedulerName()}
 	return c, nil
 }

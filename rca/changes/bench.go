@@ -19,7 +19,6 @@ type Bench struct {
 	Past []knowledge.Outcome
 	// selections are the changes of the workload's selectors, by what does not match.
 	selections map[*terms.Missed][]edit.Change
-	spreads    *spreads
 	// host is what the pod requests besides GPUs, once asked for.
 	host corev1.ResourceList
 	// planner works out other layouts for this pod, once asked for.
@@ -37,7 +36,7 @@ func (c *Bench) layouts() *relayout.Planner {
 func New(c *causes.Case, past []knowledge.Outcome) *Bench { return on(edit.New(c), past) }
 
 func on(w *edit.Workload, past []knowledge.Outcome) *Bench {
-	return &Bench{Workload: w, Past: past, selections: map[*terms.Missed][]edit.Change{}, spreads: &spreads{w.Case, map[int]*spreadCount{}}}
+	return &Bench{Workload: w, Past: past, selections: map[*terms.Missed][]edit.Change{}}
 }
 
 // For is the bench for n such pods together on one node: as if one pod asked for n times as

@@ -72,34 +72,6 @@ func TestTheSchedulerByItself(t *testing.T) {
 	}
 }
 
-// Which nodes a spread constraint counts.
-func TestNodesOfASpread(t *testing.T) {
-	honor, ignore := corev1.NodeInclusionPolicyHonor, corev1.NodeInclusionPolicyIgnore
-	w := newWorld()
-	w.Wait.Spec.NodeSelector = map[string]string{"pool": "x"}
-	taint := []corev1.Taint{{Key: "team", Value: "x", Effect: corev1.TaintEffectNoSchedule}}
-	w.AddNode(sim.Node{Name: "fits", Labels: map[string]string{"pool": "x"}})
-	w.AddNode(sim.Node{Name: "other"})
-	w.AddNode(sim.Node{Name: "tainted", Labels: map[string]string{"pool": "x"}, Taints: taint})
-	c := w.bench(t, "Deployment")
-	for _, tc := range []struct {
-		affinity, taints *corev1.NodeInclusionPolicy
-		want             string
-	}{
-		{nil, nil, "fits tainted"}, {&honor, nil, "fits tainted"}, {&ignore, nil, "fits other tainted"}, {nil, &ignore, "fits tainted"}, {nil, &honor, "fits"}, {&ignore, &honor, "fits other"},
-	} {
-		var got []string
-		for _, n := range c.Cluster.SortedNodes() {
-			if c.spreads.over(corev1.TopologySpreadConstraint{NodeAffinityPolicy: tc.affinity, NodeTaintsPolicy: tc.taints}, n) {
-				got = append(got, n.Name)
-			}
-		}
-		if strings.Join(got, " ") != tc.want {
-			t.Errorf("%+v: %q", tc, got)
-		}
-	}
-}
-
 // A constraint is changed in the template that the pod has it from; where the template has
 // none a person sees who sets it.
 func TestWhoseSpreadItIs(t *testing.T) {
@@ -126,7 +98,7 @@ func TestWhoseSpreadItIs(t *testing.T) {
 			w.Wait.Spec.TopologySpreadConstraints = tc.template
 			w.Deployed()
 			w.Wait.Spec.TopologySpreadConstraints = tc.pod
-			ch := w.bench(t, "Deployment").spreadBy("x", []corev1.TopologySpreadConstraint{tc.to})
+			ch := w.bench(t, "Deployment").spreadBy("x", []corev1.TopologySpreadConstraint{tc.to}, 1)
 			p := w.Wait.DeepCopy()
 			ch.Pod(p)
 			if fmt.Sprint(p.Spec.TopologySpreadConstraints) != fmt.Sprint(tc.want) || ch.Manual != tc.manual || (len(ch.Actions) == 0) != tc.manual {

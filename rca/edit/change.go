@@ -37,10 +37,13 @@ type Change struct {
 	Adds bool
 	// With is what is done after it, for what it would be no use without.
 	With []Change
+	// NeedlessOn says of a node that it brings a pod there nothing; nil: of none.
+	NeedlessOn func(*view.Node) bool
 	// Not is a node on which the pod would be refused again: to be placed there is no proof.
 	Not string
 
-	// Less is how many devices of those asked the pod does without, or how many slices (of another board's profile: gigabytes).
+	// Less is how many devices of those asked the pod does without, or how many slices (of another board's profile: gigabytes),
+	// or by how many pods its workload is less evenly spread.
 	Less int64
 
 	Title    string

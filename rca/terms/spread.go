@@ -1,0 +1,112 @@
+package terms
+
+import (
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/unpend/unpend/rca/view"
+)
+
+// Spread is how evenly pods are spread now, by each of the waiting pod's spread constraints.
+type Spread struct {
+	view.Subject
+	labels *Labels
+	counts map[int]*spreadCount // of the i-th constraint, once asked for
+}
+
+// SpreadOf takes the pod, and what it asks of the labels of nodes.
+func SpreadOf(s view.Subject, l *Labels) *Spread {
+	return &Spread{s, l, map[int]*spreadCount{}}
+}
+
+// spreadCount is how many pods that a constraint is about are in each domain.
+type spreadCount struct {
+	pods  map[string]int32
+	least int32 // of all domains
+	self  int32 // 1: the pod is one of them
+}
+
+// Skew is how far apart the pod would leave the domains of its i-th constraint if it came
+// to the node; false where the node has no domain.
+func (c *Spread) Skew(n *view.Node, i int) (int32, bool) {
+	s := c.Pod.Spec.TopologySpreadConstraints[i]
+	here, ok := n.Labels[s.TopologyKey]
+	count := c.count(i)
+	if !ok || count == nil {
+		return 0, false
+	}
+	there, counted := count.pods[here]
+	least, domains := count.least, len(count.pods)
+	if !counted {
+		least, domains = 0, domains+1
+	}
+	if s.MinDomains != nil && int32(domains) < *s.MinDomains {
+		least = 0
+	}
+	return there + count.self - least, true
+}
+
+// Broken are the constraints that the pod would break on the node, of those that it may not.
+func (c *Spread) Broken(n *view.Node) []int {
+	var out []int
+	for i, s := range c.Pod.Spec.TopologySpreadConstraints {
+		if skew, ok := c.Skew(n, i); s.WhenUnsatisfiable == corev1.DoNotSchedule && (!ok || skew > s.MaxSkew) {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// count counts once for a constraint; nil for one that makes no sense.
+func (c *Spread) count(i int) *spreadCount {
+	if count, known := c.counts[i]; known {
+		return count
+	}
+	s := c.Pod.Spec.TopologySpreadConstraints[i]
+	selector, err := metav1.LabelSelectorAsSelector(s.LabelSelector)
+	if err != nil {
+		c.counts[i] = nil
+		return nil
+	}
+	about := func(of labels.Set) bool {
+		return selector.Matches(of) && !slices.ContainsFunc(s.MatchLabelKeys, func(key string) bool {
+			value, has := c.Pod.Labels[key]
+			return has && of[key] != value
+		})
+	}
+	count := &spreadCount{pods: map[string]int32{}}
+	for _, n := range c.Cluster.SortedNodes() {
+		domain, ok := n.Labels[s.TopologyKey]
+		if !ok || !c.over(s, n) {
+			continue
+		}
+		count.pods[domain] += 0
+		for _, p := range n.Pods {
+			if p.Namespace == c.Pod.Namespace && p.DeletionTimestamp == nil && about(p.Labels) {
+				count.pods[domain]++
+			}
+		}
+	}
+	if len(count.pods) > 0 {
+		count.least = slices.Min(slices.Collect(maps.Values(count.pods)))
+	}
+	if about(c.Pod.Labels) {
+		count.self = 1
+	}
+	c.counts[i] = count
+	return count
+}
+
+// over says whether a node counts for a constraint (podtopologyspread/common.go,
+// matchNodeInclusionPolicies): as a rule, where the pod's selector takes it, whatever its
+// taints.
+func (c *Spread) over(s corev1.TopologySpreadConstraint, n *view.Node) bool {
+	if (s.NodeAffinityPolicy == nil || *s.NodeAffinityPolicy == corev1.NodeInclusionPolicyHonor) && !c.labels.Accepts(n) {
+		return false
+	}
+	return s.NodeTaintsPolicy == nil || *s.NodeTaintsPolicy == corev1.NodeInclusionPolicyIgnore || len(Untolerated(c.Pod, n.Node)) == 0
+}
