@@ -65,6 +65,7 @@ const (
 	NoSCC            = "SecurityContextConstraints"
 	WebhookDenies    = "webhook denies"
 	WebhookDown      = "webhook down"
+	WebhookLocksOut  = "webhook locks out its server"
 	QuotaUncounted   = "quota uncounted"
 	QuotaHasRoom     = "quota has room"
 	NoPodGroup       = "PodGroup"
@@ -127,9 +128,7 @@ var apiRefusals = []struct {
 	{[]string{"unable to validate against any security context constraint"}, func(*Refused) APIRefusal {
 		return APIRefusal{Kind: NoSCC, words: "no SCC admits it", certainty: diagnosis.Possible, says: "no SecurityContextConstraints of OpenShift admit it"}
 	}},
-	{[]string{"failed calling webhook "}, func(*Refused) APIRefusal {
-		return APIRefusal{Kind: WebhookDown, words: "an admission webhook fails", certainty: diagnosis.Possible, says: "an admission webhook does not answer the API server: whatever it is asked about cannot be made"}
-	}},
+	{[]string{"failed calling webhook "}, (*Refused).webhookDown},
 	{[]string{"failed to get PodGroup for pod "}, (*Refused).noPodGroup},
 	{[]string{"admission webhook "}, func(*Refused) APIRefusal {
 		return APIRefusal{Kind: WebhookDenies, words: "an admission webhook refuses it", certainty: diagnosis.Possible, says: "an admission webhook denies it: a policy of the cluster, no shortage"}

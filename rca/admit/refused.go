@@ -58,6 +58,12 @@ func LookAtRefusal(c *edit.Workload) []edit.Change {
 	case admission.WebhookDown:
 		ch.Title = "bring back the server of the webhook that is named in the refusal, or have failures ignored"
 		ch.Commands = []string{describe, webhooks + "  # its clientConfig.service: are that Service's pods ready?", "kubectl get endpointslices -A | grep -i webhook", again}
+	case admission.WebhookLocksOut:
+		ch.Title = "have the webhook that is named in the refusal leave " + r.Name + " out, where its own server is to run"
+		ch.Risk = diagnosis.LowRisk // nobody asks it about the pods there any more
+		ch.Commands = []string{describe, webhooks + " -o custom-columns='KIND:.kind,NAME:.metadata.name,WEBHOOKS:.webhooks[*].name'  # the one that has that webhook",
+			"# then kubectl edit KIND NAME, in that webhook: namespaceSelector: {matchExpressions: [{key: kubernetes.io/metadata.name, operator: NotIn, values: [" + r.Name + "]}]}",
+			"# or failurePolicy: Ignore there until its server runs, or kubectl delete KIND NAME: what installs it makes it again", again}
 	case admission.QuotaUncounted:
 		ch.Kind, ch.Title, ch.Until = diagnosis.Wait, "wait until the quota is counted", "the quota controller has counted its quota"
 		ch.Commands = []string{fmt.Sprintf("kubectl -n %s get resourcequota -w", ns), again}
