@@ -268,7 +268,9 @@ func (c *Finder) ownSets() ([][]edit.Change, bool) {
 // setsFor is the product of the alternatives for each cause, on top of those for
 // what is the pod's own; nil when a cause admits none.
 func (c *Finder) setsFor(n *view.Node, own [][]edit.Change, policy, shortages []diagnosis.CauseID) [][]edit.Change {
-	sets := own
+	sets := slices.DeleteFunc(slices.Clone(own), func(set []edit.Change) bool {
+		return slices.ContainsFunc(set, func(ch edit.Change) bool { return ch.NeedlessOn != nil && ch.NeedlessOn(n) })
+	})
 	product := func(options [][]edit.Change) {
 		next := make([][]edit.Change, 0, len(sets)*len(options))
 		for _, s := range sets {

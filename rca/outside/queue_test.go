@@ -46,6 +46,22 @@ func TestWhatAQueueSays(t *testing.T) {
 	}
 }
 
+// More quota is offered while the queue has too little, and not where Kueue has only not tried again.
+func TestQuotaThatIsUnusedIsNotRaised(t *testing.T) {
+	const wait = "by hand, none risk: wait until its queue admits it"
+	for reserved, want := range map[string]string{"7": wait, "8": wait + "; by hand, medium risk: raise the quota of ClusterQueue gpus"} {
+		w := edittest.New()
+		w.Asking(rcatest.List("nvidia.com/gpu", "1"))
+		add(t, &w.QueuedWorkloads, `{metadata: {namespace: a, name: wl}, spec: {queueName: team, podSets: [{name: main, count: 1}]}, status: {conditions: [{type: QuotaReserved, status: "False", message: "insufficient unused quota for nvidia.com/gpu in flavor x, 1 more needed"}]}}`)
+		add(t, &w.Queues.Local, `{metadata: {namespace: a, name: team}, spec: {clusterQueue: gpus}}`)
+		add(t, &w.Queues.Cluster, `{metadata: {name: gpus}, spec: {resourceGroups: [{flavors: [{name: x, resources: [{name: nvidia.com/gpu, nominalQuota: "8"}]}]}]}, status: {flavorsReservation: [{name: x, resources: [{name: nvidia.com/gpu, total: "`+reserved+`"}]}]}}`)
+		w.Wait.Annotations = map[string]string{"kueue.x-k8s.io/workload": "wl"}
+		if got := edittest.ToldAll(outside.LetInByQueue(edit.New(w.Case(t, "Deployment")))); got != want {
+			t.Errorf("%s reserved: %s, want %s", reserved, got, want)
+		}
+	}
+}
+
 // What Kueue has let in, or given up, waits for no quota.
 func TestWhoWaitsForNoQuota(t *testing.T) {
 	const look = "  kubectl -n a describe workloads.kueue.x-k8s.io wl\n"

@@ -74,6 +74,9 @@ func (c *Case) NotAdmitted() *view.Finding {
 			says, evidence = says+": "+blocked, append(evidence, facts...)
 		case why != "":
 			says += ": " + view.Cut(assigning.ReplaceAllString(why, ""), 160)
+			if c.Outdated(w) {
+				says += "; by the figures of ClusterQueue " + c.ClusterQueue(w).GetName() + " that is unused now, and Kueue has not tried again"
+			}
 		}
 		if kept := c.Kept(w); kept != nil {
 			says += fmt.Sprintf("; %s was evicted and still holds %s", kept.Ref(), kept.Amount.String())
@@ -207,9 +210,9 @@ func (c *Case) namedWorkloads() []string {
 	return out
 }
 
-// pending says that a Workload is in its queue and waits.
+// pending says that a Workload is in its queue and waits; one in its back-off is not.
 func pending(w *unstructured.Unstructured) bool {
-	return !Inactive(w) && w.GetDeletionTimestamp() == nil && !scaling.ConditionOf(w, "QuotaReserved").Met() && !scaling.ConditionOf(w, "Finished").Met()
+	return !Inactive(w) && w.GetDeletionTimestamp() == nil && scaling.ConditionOf(w, "Requeued").Status != "False" && !scaling.ConditionOf(w, "QuotaReserved").Met() && !scaling.ConditionOf(w, "Finished").Met()
 }
 
 // Inactive says whether somebody set spec.active of a Kueue Workload to false.

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/scaling"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -60,10 +61,10 @@ func (h *Head) Ref() string {
 
 // Ahead is the Workload that a StrictFIFO queue tries before this one, and that has no quota: Kueue
 // looks at nobody behind it, whatever they ask for (pkg/queue/cluster_queue.go). nil where Kueue has
-// looked at this one, and where the order is not known.
+// looked at this one, and what it lacked is lacking still, and where the order is not known.
 func (c *Case) Ahead(w *unstructured.Unstructured) *Head {
 	queue := c.ClusterQueue(w)
-	if why, _ := Why(w); queue == nil || why != "" || nestedText(queue, "spec", "queueingStrategy") != "StrictFIFO" {
+	if why, _ := Why(w); queue == nil || why != "" && !c.Outdated(w) || nestedText(queue, "spec", "queueingStrategy") != "StrictFIFO" {
 		return nil
 	}
 	first := w
@@ -84,8 +85,17 @@ func before(a, b *unstructured.Unstructured) bool {
 		p, _, _ := unstructured.NestedInt64(w.Object, "spec", "priority") //nolint:errcheck // none is 0
 		return p
 	}
-	at := func(w *unstructured.Unstructured) time.Time { return w.GetCreationTimestamp().Time }
-	return cmp.Or(cmp.Compare(of(b), of(a)), at(a).Compare(at(b)), cmp.Compare(a.GetName(), b.GetName())) < 0
+	return cmp.Or(cmp.Compare(of(b), of(a)), queuedAt(a).Compare(queuedAt(b)), cmp.Compare(a.GetName(), b.GetName())) < 0
+}
+
+// queuedAt is since when a Workload stands where it does: one that gave its quota back because its pods were
+// not ready in time, or a check wanted it tried again, stands behind those that were there then
+// (GetQueueOrderTimestamp in pkg/workload).
+func queuedAt(w *unstructured.Unstructured) time.Time {
+	if k := scaling.ConditionOf(w, "Evicted"); k.Met() && (k.Reason == "PodsReadyTimeout" || k.Reason == "AdmissionCheck") {
+		return k.Since
+	}
+	return w.GetCreationTimestamp().Time
 }
 
 // says tells of the head of the queue.
