@@ -11,6 +11,7 @@ import (
 	"github.com/unpend/unpend/rca/admission"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
+	"github.com/unpend/unpend/rca/stack"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -210,7 +211,7 @@ func coverByQuota(c *edit.Workload) edit.Change {
 	}
 	ch.Title = fmt.Sprintf("give %s a quota for priority class %s", ns, class)
 	ch.Commands = []string{edit.Feed("kubectl -n "+ns+" create", fmt.Sprintf("{apiVersion: v1, kind: ResourceQuota, metadata: {name: %s}, spec: {hard: {pods: \"1000\"}, scopeSelector: {matchExpressions: [{scopeName: PriorityClass, operator: In, values: [%s]}]}}}", class, class))}
-	if slices.Contains([]string{"system-node-critical", "system-cluster-critical"}, class) && c.Incident.Workload.Kind == "DaemonSet" {
+	if w := c.Incident.Workload; slices.Contains([]string{"system-node-critical", "system-cluster-critical"}, class) && w.Kind == "DaemonSet" && stack.Of(c.Cluster).Has(w.Namespace, w.Name) {
 		ch.Kind = diagnosis.RepairDeviceStack
 	}
 	return ch

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -187,7 +188,7 @@ func TestLimitsAsRequested(t *testing.T) {
 }
 
 // Where the API server wants a quota it is made for all pods that are missing, or for the
-// priority class; for critical DaemonSets that mends the device stack.
+// priority class; for critical DaemonSets of the device stack that mends it, of whatever maker.
 func TestQuotasThatAreWanted(t *testing.T) {
 	const scoped = "echo '{apiVersion: v1, kind: ResourceQuota, metadata: {name: %s}, spec: {hard: {pods: \"1000\"}, scopeSelector: {matchExpressions: [{scopeName: PriorityClass, operator: In, values: [%s]}]}}}' | kubectl -n a create -f -"
 	critical := fmt.Sprintf(scoped, "system-node-critical", "system-node-critical")
@@ -196,18 +197,26 @@ func TestQuotasThatAreWanted(t *testing.T) {
 		class, kind    string
 		title, command string
 		fix            diagnosis.FixKind
+		image          string // of the DaemonSet's container
 	}{
-		"for GPUs":               {list("nvidia.com/gpu", "2"), "", "ReplicaSet", "give a a quota that covers its pods", "kubectl -n a create quota gpus --hard=requests.nvidia.com/gpu=10", diagnosis.Manual},
-		"for two sorts":          {list("nvidia.com/gpu", "2", "nvidia.com/mig-1g.5gb", "1"), "", "ReplicaSet", "give a a quota that covers its pods", "kubectl -n a create quota gpus --hard=requests.nvidia.com/gpu=10,requests.nvidia.com/mig-1g.5gb=5", diagnosis.Manual},
-		"for pods":               {nil, "", "ReplicaSet", "give a a quota that covers its pods", "kubectl -n a create quota gpus --hard=pods=5", diagnosis.Manual},
-		"for a class":            {nil, "high", "DaemonSet", "give a a quota for priority class high", fmt.Sprintf(scoped, "high", "high"), diagnosis.Manual},
-		"for critical pods":      {nil, "system-node-critical", "ReplicaSet", "give a a quota for priority class system-node-critical", critical, diagnosis.Manual},
-		"for critical DaemonSet": {nil, "system-node-critical", "DaemonSet", "give a a quota for priority class system-node-critical", critical, diagnosis.RepairDeviceStack},
+		"for GPUs":               {list("nvidia.com/gpu", "2"), "", "ReplicaSet", "give a a quota that covers its pods", "kubectl -n a create quota gpus --hard=requests.nvidia.com/gpu=10", diagnosis.Manual, ""},
+		"for two sorts":          {list("nvidia.com/gpu", "2", "nvidia.com/mig-1g.5gb", "1"), "", "ReplicaSet", "give a a quota that covers its pods", "kubectl -n a create quota gpus --hard=requests.nvidia.com/gpu=10,requests.nvidia.com/mig-1g.5gb=5", diagnosis.Manual, ""},
+		"for pods":               {nil, "", "ReplicaSet", "give a a quota that covers its pods", "kubectl -n a create quota gpus --hard=pods=5", diagnosis.Manual, ""},
+		"for a class":            {nil, "high", "DaemonSet", "give a a quota for priority class high", fmt.Sprintf(scoped, "high", "high"), diagnosis.Manual, ""},
+		"for critical pods":      {nil, "system-node-critical", "ReplicaSet", "give a a quota for priority class system-node-critical", critical, diagnosis.Manual, ""},
+		"for a device plugin":    {nil, "system-node-critical", "DaemonSet", "give a a quota for priority class system-node-critical", critical, diagnosis.RepairDeviceStack, "nvcr.io/nvidia/k8s-device-plugin:v0.17.4"},
+		"for AMD's":              {nil, "system-node-critical", "DaemonSet", "give a a quota for priority class system-node-critical", critical, diagnosis.RepairDeviceStack, "rocm/k8s-device-plugin:1.31"},
+		"for a log shipper":      {nil, "system-node-critical", "DaemonSet", "give a a quota for priority class system-node-critical", critical, diagnosis.Manual, "registry.example/shipper:4"},
+		"for a plugin's class":   {nil, "high", "DaemonSet", "give a a quota for priority class high", fmt.Sprintf(scoped, "high", "high"), diagnosis.Manual, "nvcr.io/nvidia/k8s-device-plugin:v0.17.4"},
+		"for a Deployment of it": {nil, "system-node-critical", "Deployment", "give a a quota for priority class system-node-critical", critical, diagnosis.Manual, "nvcr.io/nvidia/k8s-device-plugin:v0.17.4"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld()
 			w.Asking(tc.asks)
 			w.Wait.Spec.PriorityClassName = tc.class
+			ds := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "w"}}
+			ds.Spec.Template.Spec.Containers = []corev1.Container{{Name: "c", Image: tc.image}}
+			w.DaemonSets = append(w.DaemonSets, ds)
 			c := w.unborn(t, tc.kind)
 			c.Refused.All[0].Says = "insufficient quota to match these scopes"
 			c.Refused.All = append(c.Refused.All, incident.Refusal{Pod: w.Wait, Missing: 2})

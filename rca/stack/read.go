@@ -88,6 +88,9 @@ func read(w *view.Cluster) *Stack {
 	return s
 }
 
+// Has says whether a DaemonSet is a part of the stack, of whatever maker.
+func (s *Stack) Has(namespace, name string) bool { return s.byName[namespace+"/"+name] != nil }
+
 // failedMount is the kubelet's word for a volume that it cannot give a pod.
 const failedMount = "FailedMount"
 

@@ -60,7 +60,7 @@ var house = map[string][]string{
 	"rca/edit/edittest":     {"rca/edit", "rca/causes", "rca/devices", "rca/evict", "rca/view", "rca/diagnosis", "rca/rcatest", "watcher/incident", "nodeprobe", "nodeprobe/sim"},
 	"rca/claims":            {"rca/edit", "rca/devices", "rca/kubelet", "rca/view", "rca/diagnosis"},
 	"rca/outside":           {"rca/edit", "rca/queues", "rca/scaling", "rca/view", "rca/diagnosis"},
-	"rca/admit":             {"rca/edit", "rca/admission", "rca/view", "rca/diagnosis", "watcher/incident"},
+	"rca/admit":             {"rca/edit", "rca/admission", "rca/stack", "rca/view", "rca/diagnosis", "watcher/incident"},
 	"rca/mend":              {"rca/edit", "rca/layouts", "rca/stack", "rca/terms", "rca/view", "rca/diagnosis", "nodeprobe"},
 	"rca/retry":             {"rca/mend", "rca/edit", "rca/kubelet", "rca/view", "rca/diagnosis", "watcher/incident"},
 	"rca/changes":           {"rca/claims", "rca/outside", "rca/admit", "rca/retry", "rca/mend", "rca/edit", "rca/causes", "rca/layouts", "rca/terms", "rca/view", "rca/diagnosis", "rca/relayout", "rca/whatif", "knowledge"},
