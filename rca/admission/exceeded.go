@@ -3,6 +3,8 @@ package admission
 import (
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/view"
 )
@@ -21,7 +23,8 @@ func (c *Refused) Exceeded() (f *view.Finding, words string) {
 		if len(q.Exceeded()) == 0 {
 			continue
 		}
-		says = append(says, q.Says())
+		said, given := c.explained(q)
+		says = append(says, said)
 		if q.Counted {
 			certainty = diagnosis.Likely
 		}
@@ -30,7 +33,7 @@ func (c *Refused) Exceeded() (f *view.Finding, words string) {
 		} else if q.UsedUp() && words != "asks more than its quota allows" {
 			words = "its quota is used up"
 		}
-		evidence = append(evidence, q.Evidence(c.askedClaims)...)
+		evidence = append(evidence, given...)
 	}
 	if len(says) > 0 {
 		return c.told(certainty, strings.Join(says, "; "), evidence), words
@@ -39,6 +42,26 @@ func (c *Refused) Exceeded() (f *view.Finding, words string) {
 		return f, "a quota refuses it"
 	}
 	return nil, ""
+}
+
+// explained is what a quota refuses, with what of that a LimitRange's defaults ask and nobody has written.
+func (c *Refused) explained(q Quota) (says string, evidence []diagnosis.Evidence) {
+	says = q.Says()
+	asked := map[corev1.ResourceName][]diagnosis.Claim{}
+	owner := c.All[0].Owner
+	for _, name := range q.Exceeded() {
+		asked[name] = c.askedClaims(name)
+		g := c.given(q, name)
+		if g == nil {
+			continue
+		}
+		asked[name] = append(asked[name], g.claim())
+		if !strings.Contains(says, g.Says()) {
+			says += "; " + g.Says()
+		}
+		evidence = append(evidence, g.tell(c.Cluster.Template(owner), view.ObjectRef(owner.Kind, owner.Namespace, owner.Name))...)
+	}
+	return says, append(q.Evidence(func(name corev1.ResourceName) []diagnosis.Claim { return asked[name] }), evidence...)
 }
 
 // Refusing are the quotas that do not take the next pod.

@@ -2,7 +2,6 @@ package admit
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -10,6 +9,7 @@ import (
 	"github.com/unpend/unpend/rca/admission"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
+	"github.com/unpend/unpend/rca/view"
 )
 
 // Undefault takes a device out of the defaults of a LimitRange, where these give it to the pod: nobody who
@@ -19,22 +19,47 @@ func Undefault(c *edit.Workload, name corev1.ResourceName) (edit.Change, bool) {
 	if g == nil {
 		return edit.Change{}, false
 	}
-	without := func(containers []corev1.Container) {
-		for i := range containers {
-			if slices.Contains(g.Containers, containers[i].Name) {
-				delete(containers[i].Resources.Requests, name)
-				delete(containers[i].Resources.Limits, name)
-			}
-		}
-	}
 	title := fmt.Sprintf("take %s out of the defaults of LimitRange %s, which gives it to %s", name, g.Range.Name, strings.Join(g.Containers, ", "))
 	return c.Once(title, func(title string) edit.Change {
 		return edit.Change{Kind: diagnosis.ChangeRequest, Cause: diagnosis.GPURequestTooLarge, Manual: true, Minutes: 2, Risk: diagnosis.LowRisk, Title: title,
-			Pod: func(p *corev1.Pod) {
-				without(p.Spec.Containers)
-				without(p.Spec.InitContainers)
-			},
+			Pod: func(p *corev1.Pod) { p.Spec = g.Without(p).Spec },
 			Commands: []string{fmt.Sprintf("kubectl -n %s edit limitrange %s  # spec.limits, type Container: no %s in default and defaultRequest", g.Range.Namespace, g.Range.Name, name),
 				fmt.Sprintf("kubectl -n %s delete pod %s  # its owner makes another, which is given none", c.Pod.Namespace, c.Pod.Name)}}
 	}), true
+}
+
+// StateShare has containers that state no CPU, or no memory, ask for as much as a node has left for each, where the defaults of
+// a LimitRange ask for more: nobody has said that they need it.
+func StateShare(c *edit.Workload, n *view.Node) []edit.Change {
+	var parts, amounts []string
+	var cut []func(*corev1.Pod)
+	var by *admission.Given
+	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
+		g := admission.GivenBy(c.Cluster.State.LimitRanges, c.Pod, name)
+		if wants, free := c.Wants[name], n.Free(name); g == nil || wants.Cmp(free) <= 0 {
+			continue
+		}
+		share, some := g.Share(c.Pod, n.Free(name))
+		if !some {
+			return nil
+		}
+		by = g
+		parts = append(parts, fmt.Sprintf("%s %s for each of %s", share.String(), name, strings.Join(g.Containers, ", ")))
+		amounts = append(amounts, fmt.Sprintf("%s: %s", name, share.String()))
+		cut = append(cut, func(p *corev1.Pod) { p.Spec = g.With(p, share).Spec })
+	}
+	if by == nil {
+		return nil
+	}
+	title := fmt.Sprintf("ask for %s, which state none, or lower the defaults of LimitRange %s to that", strings.Join(parts, " and "), by.Range.Name)
+	return []edit.Change{c.Once(title, func(title string) edit.Change {
+		return edit.Change{Kind: diagnosis.ChangeRequest, Cause: diagnosis.HostResourcesShort, Manual: true, Minutes: 5, Risk: diagnosis.MediumRisk, Title: title,
+			Pod: func(p *corev1.Pod) {
+				for _, ask := range cut {
+					ask(p)
+				}
+			},
+			Commands: []string{c.EditByHand("resources.requests in these containers: " + strings.Join(amounts, ", ")),
+				fmt.Sprintf("kubectl -n %s edit limitrange %s  # or this: spec.limits, type Container; pods that exist keep what they have", by.Range.Namespace, by.Range.Name)}}
+	})}
 }

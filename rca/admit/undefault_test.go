@@ -1,14 +1,67 @@
 package admit
 
 import (
+	"fmt"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/unpend/unpend/nodeprobe"
 	"github.com/unpend/unpend/nodeprobe/sim"
+	"github.com/unpend/unpend/rca/view"
 )
+
+// What a LimitRange gives containers of CPU or memory is cut to what a node has left for each, where it is too much and
+// something is left.
+func TestAShareOfWhatANodeHasLeft(t *testing.T) {
+	const cpu, memory, whole = "%s cpu for each of a, b", "%s memory for each of a, b", "ask for %s, which state none, or lower the defaults of LimitRange r to that"
+	for name, tc := range map[string]struct {
+		gives, own, free corev1.ResourceList // to a and b each, what main states, and what the node has
+		want             string
+	}{
+		"CPU":                 {list("cpu", "8"), list("cpu", "1"), list("cpu", "4270m", "memory", "64Gi"), fmt.Sprintf(cpu, "1630m")},
+		"memory":              {list("memory", "8Gi"), list("cpu", "1"), list("cpu", "9", "memory", "3073Mi"), fmt.Sprintf(memory, "1536Mi")},
+		"both":                {list("cpu", "8", "memory", "8Gi"), list("cpu", "1"), list("cpu", "3", "memory", "1Gi"), fmt.Sprintf(cpu, "1") + " and " + fmt.Sprintf(memory, "512Mi")},
+		"it fits":             {list("cpu", "2"), list("cpu", "1"), list("cpu", "5", "memory", "64Gi"), ""},
+		"nothing is left":     {list("cpu", "8"), list("cpu", "4"), list("cpu", "4", "memory", "64Gi"), ""},
+		"it asks too much":    {list("cpu", "8"), list("cpu", "5"), list("cpu", "4", "memory", "64Gi"), ""},
+		"of one nothing left": {list("cpu", "8", "memory", "8Gi"), list("memory", "1Gi"), list("cpu", "3", "memory", "1Gi"), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld()
+			w.AddNode(sim.Node{Name: "n"}, func(n *corev1.Node, _ *nodeprobe.NodeGeometry) {
+				n.Status.Allocatable = tc.free.DeepCopy()
+				n.Status.Allocatable["pods"] = resource.MustParse("9")
+			})
+			w.Wait.Spec.Containers = []corev1.Container{{Name: "main", Resources: corev1.ResourceRequirements{Requests: tc.own}}}
+			for _, name := range []string{"a", "b"} {
+				w.Wait.Spec.Containers = append(w.Wait.Spec.Containers, corev1.Container{Name: name, Resources: corev1.ResourceRequirements{Requests: tc.gives.DeepCopy(), Limits: tc.gives.DeepCopy()}})
+			}
+			w.Wait.Annotations = map[string]string{"kubernetes.io/limit-ranger": "LimitRanger plugin set: cpu, memory request for container a; cpu, memory request for container b"}
+			w.LimitRanges = []*corev1.LimitRange{{ObjectMeta: metav1.ObjectMeta{Namespace: w.Wait.Namespace, Name: "r"}, Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{Type: corev1.LimitTypeContainer, Default: tc.gives}}}}}
+			c := w.bench(t, "Deployment")
+			all := StateShare(c, c.Node("n"))
+			if tc.want == "" || len(all) != 1 {
+				if len(all) != 0 || tc.want != "" {
+					t.Errorf("%+v", all)
+				}
+				return
+			}
+			if all[0].Title != fmt.Sprintf(whole, tc.want) {
+				t.Errorf("%q, want %q in it", all[0].Title, tc.want)
+			}
+			tried := w.Wait.DeepCopy()
+			all[0].Pod(tried)
+			for name, q := range view.PodRequests(tried) {
+				if free := tc.free[name]; q.Cmp(free) > 0 {
+					t.Errorf("%s %s is asked then, %s there", q.String(), name, free.String())
+				}
+			}
+		})
+	}
+}
 
 // What a LimitRange gave a container is taken out of the range, and the pod is tried without it; what the pod
 // asks for itself is left to it.

@@ -3,7 +3,6 @@ package causes
 import (
 	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/unpend/unpend/rca/admission"
 	"github.com/unpend/unpend/rca/diagnosis"
@@ -22,7 +21,7 @@ var gpuRequestTooLarge = Rule{ID: diagnosis.GPURequestTooLarge, gpu: true, Tell:
 	f := &finding{diagnosis.Proven, "has fewer GPUs than one pod asks for", []diagnosis.Evidence{diagnosis.Fact(n.Ref(), fact,
 		append(c.itAsks(a.Resource), diagnosis.That(diagnosis.Capacity, string(a.Resource), diagnosis.Is, strconv.FormatInt(has, 10)))...)}}
 	if g := admission.GivenBy(c.Cluster.State.LimitRanges, c.Pod, a.Resource); g != nil {
-		f.Says += ", because LimitRange " + g.Range.Name + " gives some to containers that state none (" + strings.Join(g.Containers, ", ") + ")"
+		f.Says += ", because " + g.Says()
 		f.Evidence = append(f.Evidence, g.Tell(c.Pod)...)
 	}
 	return f

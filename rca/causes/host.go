@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/unpend/unpend/rca/admission"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/view"
 )
@@ -35,5 +36,9 @@ var hostResourcesShort = Rule{ID: diagnosis.HostResourcesShort, Tell: func(c *Ca
 		says = "no " + name + " are set aside on it"
 		c.entitle(diagnosis.HostResourcesShort, "no huge pages are set aside")
 	}
-	return &finding{diagnosis.Proven, says, []diagnosis.Evidence{diagnosis.Fact(n.Ref(), fact, claims...)}}
+	evidence := []diagnosis.Evidence{diagnosis.Fact(n.Ref(), fact, claims...)}
+	if g := admission.GivenBy(c.Cluster.State.LimitRanges, c.Pod, resource); g != nil && g.Decides(c.Pod, free) {
+		says, evidence = says+"; "+g.Says(), append(evidence, g.Tell(c.Pod)...)
+	}
+	return &finding{diagnosis.Proven, says, evidence}
 }}

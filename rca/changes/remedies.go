@@ -71,8 +71,10 @@ var remedies = map[diagnosis.CauseID]remedy{
 		return append(restart, c.remakeLost(n)...)
 	}},
 	diagnosis.GPURequestTooLarge: {repair: (*Bench).fewerGPUs},
-	diagnosis.HostResourcesShort: {repair: (*Bench).setPagesAside},
-	diagnosis.GPUsInUse:          {repair: ofNodeFor(mend.Configure, diagnosis.GPUsInUse)},
+	diagnosis.HostResourcesShort: {repair: func(c *Bench, n *view.Node) []edit.Change {
+		return append(c.setPagesAside(n), admit.StateShare(c.Workload, n)...)
+	}},
+	diagnosis.GPUsInUse: {repair: ofNodeFor(mend.Configure, diagnosis.GPUsInUse)},
 	diagnosis.SharedResourceRenamed: {repair: func(c *Bench, n *view.Node) []edit.Change {
 		return append(c.otherName(n), mend.Configure(c.Workload, n, diagnosis.SharedResourceRenamed)...)
 	}},

@@ -25,7 +25,7 @@ var readAnnotations = map[string]bool{
 	// Autoscalers.
 	"cluster-autoscaler.kubernetes.io/last-updated":     true,
 	"autoscaling.x-k8s.io/consume-provisioning-request": true,
-	"kubernetes.io/limit-ranger":                        true, // what a LimitRange has written into the pod
+	noteOfRange: true,
 	// Claims that were made for a pod.
 	resourcev1.ExtendedResourceClaimAnnotation: true,
 	resourcev1.PodResourceClaimAnnotation:      true,
@@ -40,6 +40,13 @@ var readAnnotations = map[string]bool{
 // maxAnnotation is the longest value that is kept, in bytes: they are names and flags.
 const maxAnnotation = 512
 
+// noteOfRange is where the API server notes what a LimitRange has written into a pod: up to two lines for each of its
+// containers.
+const (
+	noteOfRange    = "kubernetes.io/limit-ranger"
+	maxNoteOfRange = 8 * maxAnnotation
+)
+
 // trimAnnotations keeps of an object's annotations what is read. Those of nodes stay:
 // only who runs the cluster writes them, and a mark of ours is one.
 func trimAnnotations(o Object) {
@@ -53,7 +60,11 @@ func trimAnnotations(o Object) {
 		if node {
 			return key == lastApplied
 		}
-		return len(value) > maxAnnotation || !readAnnotations[key] && !strings.HasPrefix(key, ours)
+		longest := maxAnnotation
+		if key == noteOfRange {
+			longest = maxNoteOfRange
+		}
+		return len(value) > longest || !readAnnotations[key] && !strings.HasPrefix(key, ours)
 	})
 	if len(kept) == 0 {
 		kept = nil

@@ -33,6 +33,21 @@ func TestAPodIsKeptSmall(t *testing.T) {
 	}
 }
 
+// What a LimitRange has written into a pod is a line for each of its containers, and longer than other notes; it is
+// bounded, too.
+func TestTheNoteOfALimitRangeIsLong(t *testing.T) {
+	for _, tc := range []struct {
+		key    string
+		length int
+		kept   bool
+	}{{noteOfRange, 4096, true}, {noteOfRange, 4097, false}, {"pod-group-name", 512, true}, {"pod-group-name", 513, false}} {
+		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{tc.key: strings.Repeat("x", tc.length)}}}
+		if Trim(p); (len(p.Annotations) == 1) != tc.kept {
+			t.Errorf("%s of %d bytes is kept: %v", tc.key, tc.length, !tc.kept)
+		}
+	}
+}
+
 func TestWhatOthersWriteOnANodeStays(t *testing.T) {
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"unpend.dev/operation": "{}", "example.com/a": "b", lastApplied: "x"}}}
 	Trim(n)
