@@ -53,7 +53,13 @@ func (c *Refused) Says() string {
 func (c *Refused) lacks() []diagnosis.Evidence {
 	var out []diagnosis.Evidence
 	for _, r := range c.All {
-		fact := fmt.Sprintf("wants %d pods, %d of them do not exist", r.Wants, r.Missing)
+		fact := "wants 1 pod, and it does not exist"
+		switch {
+		case r.Wants > 1 && r.Missing == 1:
+			fact = fmt.Sprintf("wants %d pods, 1 of them does not exist", r.Wants)
+		case r.Wants > 1:
+			fact = fmt.Sprintf("wants %d pods, %d of them do not exist", r.Wants, r.Missing)
+		}
 		if r.Says != "" {
 			fact += "; its last refusal: " + view.Cut(strings.Join(strings.Fields(r.Says), " "), 300)
 		}

@@ -168,12 +168,12 @@ DRANoDeviceMatches proven n1: model == "h100" fails: the nearest device has "a10
 		}, `
 DRANoDeviceMatches proven n1,n2: no node has devices that match together
   ResourceClaim/ml/mine: constraint matchAttribute gpu.nvidia.com/model
-  Node/n1: 1 devices match request gpu, 1 asked
-  Node/n1: 1 devices match request second, 1 asked
-  Node/n1: 1 devices, none serves the claims
-  Node/n2: 1 devices match request gpu, 1 asked
-  Node/n2: 1 devices match request second, 1 asked
-  Node/n2: 1 devices, none serves the claims
+  Node/n1: device gpu-0 matches request gpu
+  Node/n1: device gpu-0 matches request second
+  Node/n1: 1 device, and it does not serve the claims
+  Node/n2: device gpu-0 matches request gpu
+  Node/n2: device gpu-0 matches request second
+  Node/n2: 1 device, and it does not serve the claims
 `},
 		"devices that others hold": {func(w *world) {
 			w.publishes("n1", "a100", 3)
@@ -189,7 +189,7 @@ DRANoDeviceMatches proven n2: model == "a100" fails: the nearest device has "h10
   ResourceClaim/ml/mine: request gpu asks 2 of DeviceClass gpu
   ResourceClaim/ml/mine: request gpu: device.attributes["gpu.nvidia.com"].model == "a100" is false
   ResourceSlice/n2: nearest device gpu-0 of driver gpu.nvidia.com: model "h100"
-  Node/n2: 1 devices, none serves the claims
+  Node/n2: 1 device, and it does not serve the claims
 DRADevicesInUse proven n1: devices that match exist, all are allocated
   ResourceSlice/n1: device gpu-0 is allocated to ResourceClaim ml/held, used by h
   ResourceSlice/n1: device gpu-1 is allocated to ResourceClaim ml/held, used by h

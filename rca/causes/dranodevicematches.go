@@ -24,7 +24,6 @@ var draNoDeviceMatches = Rule{ID: diagnosis.DRANoDeviceMatches, Tell: func(c *Ca
 			f.Evidence = append(f.Evidence, evidence...)
 		}
 	}
-	here := len(c.Claims.ByNode[n.Name])
 	if f.Says == "" {
 		f.Says = "no node has devices that match together"
 		for _, claim := range c.Claims.Own {
@@ -35,13 +34,30 @@ var draNoDeviceMatches = Rule{ID: diagnosis.DRANoDeviceMatches, Tell: func(c *Ca
 			}
 		}
 		for _, a := range c.Claims.Asks {
-			f.Evidence = append(f.Evidence, diagnosis.Fact(n.Ref(), fmt.Sprintf("%d devices match request %s, %s asked", a.MatchingOn(c.Claims, n.Name), a.Name, a.CountText()), a.MatchingClaims(c.Claims, n.Name)...))
+			f.Evidence = append(f.Evidence, diagnosis.Fact(n.Ref(), matchText(a, a.MatchingOn(c.Claims, n.Name)), a.MatchingClaims(c.Claims, n.Name)...))
 		}
 	}
-	fact := "no device, so none serves the claims"
-	if here > 0 {
-		fact = fmt.Sprintf("%d devices, none serves the claims", here)
-	}
-	f.Evidence = append(f.Evidence, diagnosis.Fact(n.Ref(), fact, devices.OfferedOn(c.Cluster.State.ResourceSlices, n.Name)...))
+	f.Evidence = append(f.Evidence, noneServes(c, n))
 	return f
 }}
+
+// noneServes says that no device of a node serves the claims, and how many there are where one ResourceSlice
+// lists them all.
+func noneServes(c *Case, n *view.Node) diagnosis.Evidence {
+	here, lists, offered := len(c.Claims.ByNode[n.Name]), 0, 0
+	for _, s := range c.Cluster.State.ResourceSlices {
+		if s.Spec.NodeName != nil && *s.Spec.NodeName == n.Name {
+			lists, offered = lists+1, len(s.Spec.Devices)
+		}
+	}
+	fact := "it has devices, and none serves the claims"
+	switch {
+	case here == 0:
+		fact = "no device, so none serves the claims"
+	case here == 1 && lists == 1 && offered == 1:
+		fact = "1 device, and it does not serve the claims"
+	case lists == 1 && offered == here:
+		fact = fmt.Sprintf("%d devices, none serves the claims", here)
+	}
+	return diagnosis.Fact(n.Ref(), fact, devices.OfferedOn(c.Cluster.State.ResourceSlices, n.Name)...)
+}

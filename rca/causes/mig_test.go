@@ -148,7 +148,7 @@ GPUNotMIGCapable likely n1: L4 has no MIG
 			wants(w, "2g.10gb", 3)
 		}, `
 MIGLayoutMismatch possible n1: does not offer 3 × 2g.10gb, though nobody can be on 1 of its GPUs
-  Node/n1: 2 GPUs with MIG by its labels; pods hold 1 instances, 15 memory slices of all GPUs together are unheld
+  Node/n1: 2 GPUs with MIG by its labels; pods hold 1 instance, 15 memory slices of all GPUs together are unheld
   Node/n1: allocatable nvidia.com/mig-2g.10gb=0, requested 0
   Node/n1: no NodeGeometry, so positions are unknown
 `},
@@ -167,7 +167,7 @@ MIGLayoutMismatch possible n1: does not offer 2g.10gb
 			wants(w, "2g.10gb", 1)
 		}, `
 MIGFull possible n1: not enough unheld slices for 2g.10gb
-  Node/n1: 1 GPUs with MIG by its labels; pods hold 7 instances, 1 memory slices of all GPUs together are unheld
+  Node/n1: 1 GPU with MIG by its labels; pods hold 7 instances, 1 memory slices of all GPUs together are unheld
   Node/n1: no NodeGeometry, so positions are unknown
 `},
 	}.run(t)

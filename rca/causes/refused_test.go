@@ -170,7 +170,7 @@ QuotaExceeded proven : quota team refuses it: 1 of 1 requests.nvidia.com/gpu use
   ResourceQuota/ml/team: requests.nvidia.com/gpu: 1 used of 1, one pod asks 1
   Pod/ml/a: holds 1 of requests.nvidia.com/gpu
   Pod/ml/first: holds 1 of requests.nvidia.com/gpu
-  ReplicaSet/ml/w: wants 2 pods, 1 of them do not exist; its last refusal: exceeded quota: team
+  ReplicaSet/ml/w: wants 2 pods, 1 of them does not exist; its last refusal: exceeded quota: team
 `},
 	}.run(t)
 }

@@ -14,12 +14,12 @@ func (v *Claims) Misses(a *Ask, node string) (string, []diagnosis.Evidence) {
 	asked := diagnosis.Fact(a.Ref, "request "+a.Name+" asks "+a.CountText()+" of DeviceClass "+a.Class, a.Claims()...)
 	switch {
 	case len(a.matching) > 0 && int64(len(a.matching)) < a.count:
-		says := fmt.Sprintf("%d devices match, %d are asked", len(a.matching), a.count)
+		says := fmt.Sprintf("%s, %d are asked", counted(len(a.matching)), a.count)
 		return says, []diagnosis.Evidence{asked, diagnosis.Fact("DeviceClass/"+a.Class, says, append(there(a.matching), a.Claims()...)...)}
 	}
 	devices, near := v.Devices, v.NearOn(a, node)
 	if len(a.matching) > 0 {
-		if devices = v.ByNode[node]; len(devices) == 0 || a.MatchingOn(v, node) > 0 {
+		if devices = v.ByNode[node]; len(devices) == 0 || len(a.MatchingOn(v, node)) > 0 {
 			return "", nil
 		}
 	}
@@ -87,16 +87,23 @@ func taints(path, taint string) []diagnosis.Claim {
 	return out
 }
 
-// MatchingOn counts the node's devices that match the request and have no taint that it
+// MatchingOn names the node's devices that match the request and have no taint that it
 // does not tolerate, held or not.
-func (a *Ask) MatchingOn(v *Claims, node string) int {
-	count := 0
+func (a *Ask) MatchingOn(v *Claims, node string) []string {
+	var out []string
 	for _, d := range v.ByNode[node] {
 		if a.Readings[d].Fits && d.taintOf(a.tolerations) == "" {
-			count++
+			out = append(out, d.ID.Name)
 		}
 	}
-	return count
+	return out
+}
+
+func counted(match int) string {
+	if match == 1 {
+		return "1 device matches"
+	}
+	return fmt.Sprintf("%d devices match", match)
 }
 
 // CountText is how many devices the request wants.

@@ -75,5 +75,5 @@ func (c counts) Fact(n *Node) diagnosis.Evidence {
 	if c.Untouched() > 0 {
 		claims = append(claims, is(gpus+" - requests["+MIGPrefix+"*]", c.Untouched()))
 	}
-	return diagnosis.Fact(n.Ref(), fmt.Sprintf("%d GPUs with MIG by its labels; pods hold %d instances, %d memory slices of all GPUs together are unheld", c.migGPUs, c.held, c.unheld), claims...)
+	return diagnosis.Fact(n.Ref(), fmt.Sprintf("%s with MIG by its labels; pods hold %s, %d memory slices of all GPUs together are unheld", CountOf(int(c.migGPUs), "GPU"), CountOf(int(c.held), "instance"), c.unheld), claims...)
 }
