@@ -117,20 +117,16 @@ func (g *Given) Without(pod *corev1.Pod) *corev1.Pod {
 	return pod
 }
 
-// With is the pod with another amount in the place of what the range gave each of its containers.
-func (g *Given) With(pod *corev1.Pod, each resource.Quantity) *corev1.Pod {
-	pod = g.Without(pod)
-	for _, list := range [][]corev1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
-		for i := range list {
-			if slices.Contains(g.Containers, list[i].Name) {
-				if list[i].Resources.Requests == nil {
-					list[i].Resources.Requests = corev1.ResourceList{}
-				}
-				list[i].Resources.Requests[g.Resource] = each
+// Ask has those of containers that the range gives something ask for another amount themselves.
+func (g *Given) Ask(containers []corev1.Container, each resource.Quantity) {
+	for i := range containers {
+		if r := &containers[i].Resources; slices.Contains(g.Containers, containers[i].Name) {
+			if r.Requests == nil {
+				r.Requests = corev1.ResourceList{}
 			}
+			r.Requests[g.Resource] = each
 		}
 	}
-	return pod
 }
 
 // Share is what of so much is left for each container that the range gives some, beside what the pod asks otherwise: in whole

@@ -2,6 +2,7 @@ package admit
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -32,8 +33,9 @@ func Undefault(c *edit.Workload, name corev1.ResourceName) (edit.Change, bool) {
 // a LimitRange ask for more: nobody has said that they need it.
 func StateShare(c *edit.Workload, n *view.Node) []edit.Change {
 	var parts, amounts []string
-	var cut []func(*corev1.Pod)
+	var asks []func([]corev1.Container)
 	var by *admission.Given
+	added := false // by a webhook: who sets that up has to state it there
 	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
 		g := admission.GivenBy(c.Cluster.State.LimitRanges, c.Pod, name)
 		if wants, free := c.Wants[name], n.Free(name); g == nil || wants.Cmp(free) <= 0 {
@@ -43,23 +45,34 @@ func StateShare(c *edit.Workload, n *view.Node) []edit.Change {
 		if !some {
 			return nil
 		}
-		by = g
+		by, added = g, added || !ofTemplate(c, g.Containers)
 		parts = append(parts, fmt.Sprintf("%s %s for each of %s", share.String(), name, strings.Join(g.Containers, ", ")))
 		amounts = append(amounts, fmt.Sprintf("%s: %s", name, share.String()))
-		cut = append(cut, func(p *corev1.Pod) { p.Spec = g.With(p, share).Spec })
+		asks = append(asks, func(containers []corev1.Container) { g.Ask(containers, share) })
 	}
 	if by == nil {
 		return nil
 	}
 	title := fmt.Sprintf("ask for %s, which state none, or lower the defaults of LimitRange %s to that", strings.Join(parts, " and "), by.Range.Name)
 	return []edit.Change{c.Once(title, func(title string) edit.Change {
-		return edit.Change{Kind: diagnosis.ChangeRequest, Cause: diagnosis.HostResourcesShort, Manual: true, Minutes: 5, Risk: diagnosis.MediumRisk, Title: title,
-			Pod: func(p *corev1.Pod) {
-				for _, ask := range cut {
-					ask(p)
-				}
-			},
-			Commands: []string{c.EditByHand("resources.requests in these containers: " + strings.Join(amounts, ", ")),
-				fmt.Sprintf("kubectl -n %s edit limitrange %s  # or this: spec.limits, type Container; pods that exist keep what they have", by.Range.Namespace, by.Range.Name)}}
+		ch := c.EditContainers(edit.Change{Kind: diagnosis.ChangeRequest, Cause: diagnosis.HostResourcesShort, Minutes: 1, Risk: diagnosis.MediumRisk, Title: title}, func(containers []corev1.Container) {
+			for _, ask := range asks {
+				ask(containers)
+			}
+		})
+		if added {
+			ch.Manual, ch.Actions = true, nil
+			ch.Commands = []string{c.EditByHand("resources.requests in these containers: " + strings.Join(amounts, ", ")),
+				fmt.Sprintf("kubectl -n %s edit limitrange %s  # or this: spec.limits, type Container; pods that exist keep what they have", by.Range.Namespace, by.Range.Name)}
+		}
+		return ch
 	})}
+}
+
+// ofTemplate says whether the workload's template has all of some containers.
+func ofTemplate(c *edit.Workload, names []string) bool {
+	spec := c.PodSpec()
+	return !slices.ContainsFunc(names, func(name string) bool {
+		return !slices.ContainsFunc(slices.Concat(spec.Containers, spec.InitContainers), func(k corev1.Container) bool { return k.Name == name })
+	})
 }

@@ -20,14 +20,16 @@ func TestAShareOfWhatANodeHasLeft(t *testing.T) {
 	for name, tc := range map[string]struct {
 		gives, own, free corev1.ResourceList // to a and b each, what main states, and what the node has
 		want             string
+		added            bool // b is in no template
 	}{
-		"CPU":                 {list("cpu", "8"), list("cpu", "1"), list("cpu", "4270m", "memory", "64Gi"), fmt.Sprintf(cpu, "1630m")},
-		"memory":              {list("memory", "8Gi"), list("cpu", "1"), list("cpu", "9", "memory", "3073Mi"), fmt.Sprintf(memory, "1536Mi")},
-		"both":                {list("cpu", "8", "memory", "8Gi"), list("cpu", "1"), list("cpu", "3", "memory", "1Gi"), fmt.Sprintf(cpu, "1") + " and " + fmt.Sprintf(memory, "512Mi")},
-		"it fits":             {list("cpu", "2"), list("cpu", "1"), list("cpu", "5", "memory", "64Gi"), ""},
-		"nothing is left":     {list("cpu", "8"), list("cpu", "4"), list("cpu", "4", "memory", "64Gi"), ""},
-		"it asks too much":    {list("cpu", "8"), list("cpu", "5"), list("cpu", "4", "memory", "64Gi"), ""},
-		"of one nothing left": {list("cpu", "8", "memory", "8Gi"), list("memory", "1Gi"), list("cpu", "3", "memory", "1Gi"), ""},
+		"CPU":                    {list("cpu", "8"), list("cpu", "1"), list("cpu", "4270m", "memory", "64Gi"), fmt.Sprintf(cpu, "1630m"), false},
+		"in part of a webhook's": {list("cpu", "8"), list("cpu", "1"), list("cpu", "4270m", "memory", "64Gi"), fmt.Sprintf(cpu, "1630m"), true},
+		"memory":                 {list("memory", "8Gi"), list("cpu", "1"), list("cpu", "9", "memory", "3073Mi"), fmt.Sprintf(memory, "1536Mi"), false},
+		"both":                   {list("cpu", "8", "memory", "8Gi"), list("cpu", "1"), list("cpu", "3", "memory", "1Gi"), fmt.Sprintf(cpu, "1") + " and " + fmt.Sprintf(memory, "512Mi"), false},
+		"it fits":                {list("cpu", "2"), list("cpu", "1"), list("cpu", "5", "memory", "64Gi"), "", false},
+		"nothing is left":        {list("cpu", "8"), list("cpu", "4"), list("cpu", "4", "memory", "64Gi"), "", false},
+		"it asks too much":       {list("cpu", "8"), list("cpu", "5"), list("cpu", "4", "memory", "64Gi"), "", false},
+		"of one nothing left":    {list("cpu", "8", "memory", "8Gi"), list("memory", "1Gi"), list("cpu", "3", "memory", "1Gi"), "", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld()
@@ -41,6 +43,10 @@ func TestAShareOfWhatANodeHasLeft(t *testing.T) {
 			}
 			w.Wait.Annotations = map[string]string{"kubernetes.io/limit-ranger": "LimitRanger plugin set: cpu, memory request for container a; cpu, memory request for container b"}
 			w.LimitRanges = []*corev1.LimitRange{{ObjectMeta: metav1.ObjectMeta{Namespace: w.Wait.Namespace, Name: "r"}, Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{Type: corev1.LimitTypeContainer, Default: tc.gives}}}}}
+			w.Deployed()
+			if tc.added {
+				w.Deployments[0].Spec.Template.Spec.Containers = w.Deployments[0].Spec.Template.Spec.Containers[:2]
+			}
 			c := w.bench(t, "Deployment")
 			all := StateShare(c, c.Node("n"))
 			if tc.want == "" || len(all) != 1 {
@@ -49,8 +55,8 @@ func TestAShareOfWhatANodeHasLeft(t *testing.T) {
 				}
 				return
 			}
-			if all[0].Title != fmt.Sprintf(whole, tc.want) {
-				t.Errorf("%q, want %q in it", all[0].Title, tc.want)
+			if all[0].Title != fmt.Sprintf(whole, tc.want) || all[0].Manual != tc.added || (len(all[0].Actions) == 0) != tc.added {
+				t.Errorf("by hand %v: %q, want %q in it", all[0].Manual, all[0].Title, tc.want)
 			}
 			tried := w.Wait.DeepCopy()
 			all[0].Pod(tried)

@@ -103,7 +103,7 @@ func replayScenario(t *testing.T, c *controlplane.ControlPlane, name string, app
 	r.make(t)
 	r.measured(t, name)
 	w.Unread = nil // a dump lacks other kinds than a cluster
-	d := why(t, append(r.flags, "-A", "--kubeconfig", c.Kubeconfig())...)
+	d := whyOf(t, w.Of, append(r.flags, "-A", "--kubeconfig", c.Kubeconfig())...)
 	w.check(t, d)
 	// What is possible only changes with the first fresh report.
 	mends := w.Fix.Verdict == diagnosis.Unproven && d.Fixes[0].Automatic // a node, and says that it schedules nobody
