@@ -155,3 +155,19 @@ func requested() *corev1.LimitRange {
 	r.Spec.Limits[0].Default, r.Spec.Limits[0].DefaultRequest = nil, r.Spec.Limits[0].Default
 	return r
 }
+
+// A default decides for the quota that would take the rest of the pod, and for no other.
+func TestADefaultIsHeldAgainstEachQuota(t *testing.T) {
+	rs := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: "w"}}
+	pod := asking("p", "cpu", "8")
+	side := corev1.Container{Name: "side", Resources: corev1.ResourceRequirements{Requests: list("cpu", "3")}}
+	rs.Spec.Template.Spec.Containers, pod.Spec.Containers = []corev1.Container{{Name: "main"}, side}, append(pod.Spec.Containers, side)
+	r := gives("ml", corev1.LimitTypeContainer, "cpu")
+	c := refused(&cluster.State{ReplicaSets: []*appsv1.ReplicaSet{rs}, LimitRanges: []*corev1.LimitRange{r},
+		Quotas: []*corev1.ResourceQuota{quota("less", list("cpu", "2"), list("cpu", "0")), quota("more", list("cpu", "4"), list("cpu", "0"))}}, pod, "")
+	for _, q := range c.Refusing() {
+		if g := c.given(q, "cpu"); (g != nil) != (q.Name == "more") {
+			t.Errorf("quota %s: %+v", q.Name, g)
+		}
+	}
+}
