@@ -45,7 +45,7 @@ func Trim(o Object) {
 	case *metav1.PartialObjectMetadata:
 		t.ObjectMeta = owners.Trim(t)
 	case *unstructured.Unstructured:
-		trimAnyEnv(t.Object)
+		trimAny(t.Object)
 	case *corev1.Node:
 		t.Status.Images = nil
 	case *corev1.Event:
@@ -53,10 +53,13 @@ func Trim(o Object) {
 	}
 }
 
-// trimFields keeps who wrote when. For a node it also keeps that dated labels
+// trimFields keeps who wrote when; of a custom resource nobody asks that. For a node it also keeps that dated labels
 // were written: since when a layout is pending is told by nothing else. Of a pod it keeps
 // who wrote its node, and nothing else: a scheduler's binding leaves no such trace.
 func trimFields(o Object, fields []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
+	if _, custom := any(o).(*unstructured.Unstructured); custom {
+		return nil
+	}
 	_, node := any(o).(*corev1.Node)
 	_, pod := any(o).(*corev1.Pod)
 	if pod {
@@ -154,26 +157,65 @@ func clearValues(env []corev1.EnvVar) {
 	}
 }
 
-// trimAnyEnv does the same to every "env" list of a custom resource: a
-// ClusterPolicy has one per operand.
-func trimAnyEnv(v any) {
+// trimAny does the same to every "env" list of a custom resource: a ClusterPolicy has one per
+// operand. Of the pods of which queues and other owners have templates it keeps what it keeps of a
+// pod: there are as many Workloads of Kueue as Jobs.
+func trimAny(v any) {
 	switch t := v.(type) {
 	case map[string]any:
-		if env, ok := t["env"].([]any); ok {
-			for _, e := range env {
-				if one, ok := e.(map[string]any); ok {
-					delete(one, "value")
-				}
-			}
+		clearAnyValues(t["env"])
+		for _, key := range []string{"initContainers", "containers"} {
+			trimAnyContainers(t[key])
+		}
+		if volumes, ok := t["volumes"].([]any); ok && slices.ContainsFunc(volumes, ofAnyNode) {
+			t["volumes"] = slices.Clip(slices.DeleteFunc(volumes, ofAnyNode))
 		}
 		for _, inner := range t {
-			trimAnyEnv(inner)
+			trimAny(inner)
 		}
 	case []any:
 		for _, inner := range t {
-			trimAnyEnv(inner)
+			trimAny(inner)
 		}
 	}
+}
+
+func clearAnyValues(env any) {
+	list, _ := env.([]any)
+	for _, e := range list {
+		if one, ok := e.(map[string]any); ok {
+			delete(one, "value")
+		}
+	}
+}
+
+// placing are the fields of a container that trimContainers keeps.
+var placing = []string{"name", "image", "ports", "resources", "resizePolicy", "restartPolicy"}
+
+func trimAnyContainers(v any) {
+	list, _ := v.([]any)
+	for _, c := range list {
+		one, ok := c.(map[string]any)
+		if _, run := one["image"]; !ok || !run {
+			continue // something else of that name
+		}
+		rights, _ := one["securityContext"].(map[string]any)
+		maps.DeleteFunc(rights, func(key string, value any) bool { return key != "privileged" || value != true })
+		maps.DeleteFunc(one, func(key string, _ any) bool {
+			return !slices.Contains(placing, key) && (key != "securityContext" || len(rights) == 0)
+		})
+	}
+}
+
+// ofAnyNode says whether a volume is made on each node alike.
+func ofAnyNode(v any) bool {
+	one, _ := v.(map[string]any)
+	for _, kind := range []string{"projected", "configMap", "secret", "emptyDir", "downwardAPI"} {
+		if one[kind] != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // dated are the labels of nodes whose age matters: MIG manager's state, and that of the

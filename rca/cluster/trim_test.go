@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"encoding/json"
 	"slices"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // Of a pod's volumes those stay that decide on nodes; of requests that are the limits there
@@ -81,6 +83,42 @@ func TestTrimmedConditions(t *testing.T) {
 		Trim(p)
 		if diff := cmp.Diff(want, p.Status.Conditions); diff != "" || cap(p.Status.Conditions) > len(all) || ready == corev1.ConditionTrue && cap(p.Status.Conditions) == len(all) {
 			t.Errorf("ready %s, room for %d: %s", ready, cap(p.Status.Conditions), diff)
+		}
+	}
+}
+
+// Of pods that stand in a custom resource what places them is kept, as of a pod; of other lists of
+// that name everything, and of what an operator is told to set not the values. Trimmed again it is the
+// same.
+func TestTrimmedTemplates(t *testing.T) {
+	const text = `{
+  "kind": "Workload", "metadata": {"name": "w", "namespace": "ml"},
+  "spec": {"podSets": [{"name": "main", "count": 2, "template": {"metadata": {"labels": {"app": "x"}}, "spec": {
+    "initContainers": [{"name": "proxy", "image": "p", "restartPolicy": "Always", "securityContext": {"privileged": true, "runAsUser": 0}}],
+    "containers": [{"name": "main", "image": "x", "command": ["run"], "env": [{"name": "A", "value": "1"}], "volumeMounts": [{"name": "tmp"}],
+      "ports": [{"hostPort": 80}], "resources": {"limits": {"nvidia.com/gpu": "1"}}, "securityContext": {"privileged": false}}],
+    "volumes": [{"name": "tmp", "emptyDir": {}}, {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}],
+    "tolerations": [{"operator": "Exists"}]}}}],
+   "driver": {"env": [{"name": "B", "value": "2"}], "containers": [{"name": "main", "command": ["stays"]}]}}}`
+	const want = `{
+  "kind": "Workload", "metadata": {"name": "w", "namespace": "ml"},
+  "spec": {"podSets": [{"name": "main", "count": 2, "template": {"metadata": {"labels": {"app": "x"}}, "spec": {
+    "initContainers": [{"name": "proxy", "image": "p", "restartPolicy": "Always", "securityContext": {"privileged": true}}],
+    "containers": [{"name": "main", "image": "x", "ports": [{"hostPort": 80}], "resources": {"limits": {"nvidia.com/gpu": "1"}}}],
+    "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}],
+    "tolerations": [{"operator": "Exists"}]}}}],
+   "driver": {"env": [{"name": "B"}], "containers": [{"name": "main", "command": ["stays"]}]}}}`
+	read := func(text string) *unstructured.Unstructured {
+		o := &unstructured.Unstructured{}
+		if err := json.Unmarshal([]byte(text), &o.Object); err != nil {
+			t.Fatal(err)
+		}
+		return o
+	}
+	o := read(text)
+	for range 2 {
+		if Trim(o); !cmp.Equal(read(want).Object, o.Object) {
+			t.Error(cmp.Diff(read(want).Object, o.Object))
 		}
 	}
 }

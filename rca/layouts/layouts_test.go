@@ -146,16 +146,16 @@ func TestWhatANodeHasInstead(t *testing.T) {
 	}
 	const big, small = "nvidia.com/mig-3g.20gb", "nvidia.com/mig-1g.12gb"
 	for name, r := range map[string]row{
-		"enough slices, no legal start": {ones, nil, []int{1, 5}, big, 1, "fragmented, proven: enough slices are unheld, but no legal start for 3g.20gb\nfull, proven: not enough unheld slices for 3g.20gb\n"},
-		"too few slices":                {ones, nil, []int{0, 1, 2, 3, 4}, big, 1, "full, proven: not enough unheld slices for 3g.20gb\n"},
-		"all are held":                  {threes, nil, []int{0, 4}, big, 1, "full, proven: not enough unheld slices for 3g.20gb\nin use, proven: its 3g.20gb instances are all held\n"},
-		"made and not offered":          {threes, edits{forgets}, nil, big, 1, "full, proven: not enough unheld slices for 3g.20gb\ndrift, proven: its GPUs have 3g.20gb that the node does not advertise\nmismatch, proven: not laid out with 3g.20gb, though a legal position is unheld\n"},
-		"an old report proves nothing":  {ones, edits{stale}, []int{0, 1, 2, 3, 4, 5}, big, 1, "full, possible: not enough unheld slices for 3g.20gb\n"},
-		"no such profile":               {ones, nil, nil, small, 1, "full, proven: not enough unheld slices for 1g.12gb\nunsupported, proven: NVIDIA A100-SXM4-40GB has no profile 1g.12gb; the nearest is 1g.10gb\n"},
-		"another name for it":           {threes, edits{single, forgets}, []int{0, 4}, big, 1, "full, proven: not enough unheld slices for 3g.20gb\nstrategy, proven: strategy single offers MIG devices as nvidia.com/gpu\n"},
+		"enough slices, no legal start":  {ones, nil, []int{1, 5}, big, 1, "fragmented, proven: enough slices are unheld, but no legal start for 3g.20gb\nfull, proven: not enough unheld slices for 3g.20gb\n"},
+		"too few slices":                 {ones, nil, []int{0, 1, 2, 3, 4}, big, 1, "full, proven: not enough unheld slices for 3g.20gb\n"},
+		"all are held":                   {threes, nil, []int{0, 4}, big, 1, "full, proven: not enough unheld slices for 3g.20gb\nin use, proven: its 3g.20gb instances are all held\n"},
+		"made and not offered":           {threes, edits{forgets}, nil, big, 1, "full, proven: not enough unheld slices for 3g.20gb\ndrift, proven: its GPUs have 3g.20gb that the node does not advertise\nmismatch, proven: not laid out with 3g.20gb, though a legal position is unheld\n"},
+		"an old report proves nothing":   {ones, edits{stale}, []int{0, 1, 2, 3, 4, 5}, big, 1, "full, possible: not enough unheld slices for 3g.20gb\n"},
+		"no such profile":                {ones, nil, nil, small, 1, "full, proven: not enough unheld slices for 1g.12gb\nunsupported, proven: NVIDIA A100-SXM4-40GB has no profile 1g.12gb; the nearest is 1g.10gb\n"},
+		"another name for it":            {threes, edits{single, forgets}, []int{0, 4}, big, 1, "full, proven: not enough unheld slices for 3g.20gb\nstrategy, proven: strategy single offers MIG devices as nvidia.com/gpu\n"},
 		"no MIG is asked, strategy none": {threes, edits{without}, nil, view.WholeGPU, 1, ""},
-		"no MIG is asked":               {threes, nil, nil, view.WholeGPU, 1, "strategy, proven: every GPU is partitioned, strategy mixed offers nvidia.com/mig-*\n"},
-		"MIG is off, and nobody there":  {sim.Node{Name: "n", MIGOff: []int{0}}, nil, nil, big, 1, "mismatch, proven: MIG is off on a GPU that nobody holds\n"},
+		"no MIG is asked":                {threes, nil, nil, view.WholeGPU, 1, "strategy, proven: every GPU is partitioned, strategy mixed offers nvidia.com/mig-*\n"},
+		"MIG is off, and nobody there":   {sim.Node{Name: "n", MIGOff: []int{0}}, nil, nil, big, 1, "mismatch, proven: MIG is off on a GPU that nobody holds\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := r.told(t); got != r.want {

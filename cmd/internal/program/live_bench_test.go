@@ -18,7 +18,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -35,15 +37,16 @@ import (
 // nobody read anything else. It tells of them by watches, as one of today does.
 type fleetServer struct {
 	*httptest.Server
-	fleet *rcatest.Fleet
+	fleet  *rcatest.Fleet
+	queued int // Workloads of Kueue
 }
 
-func serveFleet(b *testing.B, f *rcatest.Fleet) *fleetServer {
+func serveFleet(b *testing.B, f *rcatest.Fleet, queued int) *fleetServer {
 	b.Helper()
 	for _, p := range f.Pods {
 		heavy(p)
 	}
-	s := &fleetServer{fleet: f}
+	s := &fleetServer{fleet: f, queued: queued}
 	s.Server = httptest.NewServer(http.HandlerFunc(s.answer))
 	b.Cleanup(s.Close)
 	b.Cleanup(s.CloseClientConnections)
@@ -86,6 +89,12 @@ func (s *fleetServer) answer(w http.ResponseWriter, r *http.Request) {
 			tellJSON(w, "ADDED", *g)
 		}
 		tellJSON(w, "BOOKMARK", nodeprobe.NodeGeometry{ObjectMeta: ended})
+	case "/apis/kueue.x-k8s.io/v1beta1/workloads":
+		w.Header().Set("Content-Type", "application/json")
+		for i := range s.queued {
+			tellAny(w, "ADDED", queuedWorkload(s.fleet.Pods[0], i))
+		}
+		tellAny(w, "BOOKMARK", map[string]any{"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "Workload", "metadata": ended})
 	default:
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusForbidden)
@@ -117,8 +126,28 @@ func tell(w http.ResponseWriter, kind string, o apiruntime.Object) {
 
 func tellJSON(w http.ResponseWriter, kind string, g nodeprobe.NodeGeometry) {
 	g.APIVersion, g.Kind = nodeprobe.Kind.GroupVersion().String(), nodeprobe.Kind.Kind
-	json.NewEncoder(w).Encode(map[string]any{"type": kind, "object": g}) //nolint:errcheck // as above
+	tellAny(w, kind, g)
 }
+
+func tellAny(w http.ResponseWriter, kind string, o any) {
+	json.NewEncoder(w).Encode(map[string]any{"type": kind, "object": o}) //nolint:errcheck // as above
+}
+
+// queuedWorkload is Kueue's Workload of a Job of 20 pods like this one, admitted.
+func queuedWorkload(pod *corev1.Pod, i int) map[string]any {
+	name := fmt.Sprintf("job-%d", i)
+	condition := func(kind string) map[string]any {
+		return map[string]any{"type": kind, "status": "True", "reason": kind, "message": "Quota reserved in ClusterQueue team", "lastTransitionTime": "2026-11-20T10:00:00Z"}
+	}
+	return map[string]any{"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "Workload",
+		"metadata": metav1.ObjectMeta{Namespace: "ml", Name: name, UID: types.UID("workload-" + name), ManagedFields: pod.ManagedFields, OwnerReferences: []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: name, UID: types.UID(name), Controller: new(true)}}},
+		"spec":     map[string]any{"queueName": "team", "podSets": []any{map[string]any{"name": "main", "count": podsQueued, "template": map[string]any{"metadata": map[string]any{"labels": pod.Labels}, "spec": pod.Spec}}}},
+		"status": map[string]any{"conditions": []any{condition("QuotaReserved"), condition("Admitted")}, "admission": map[string]any{"clusterQueue": "team", "podSetAssignments": []any{
+			map[string]any{"name": "main", "count": podsQueued, "flavors": map[string]any{"cpu": "default", "nvidia.com/gpu": "a100"}, "resourceUsage": map[string]any{"cpu": "20", "nvidia.com/gpu": "20"}}}}}}
+}
+
+// podsQueued are the pods of each Workload.
+const podsQueued = 20
 
 // kubeconfig names the server.
 func (s *fleetServer) kubeconfig(b *testing.B) string {
@@ -140,6 +169,9 @@ func (s *fleetServer) plainly(b *testing.B, config *rest.Config) (keep any) {
 	pods := typed.Core().V1().Pods().Informer()
 	typed.Core().V1().Nodes().Informer()
 	generic.ForResource(nodeprobe.Resource)
+	if s.queued > 0 {
+		generic.ForResource(schema.GroupVersionResource{Group: "kueue.x-k8s.io", Version: "v1beta1", Resource: "workloads"})
+	}
 	ctx, stop := context.WithCancel(b.Context())
 	typed.Start(ctx.Done())
 	generic.Start(ctx.Done())
@@ -170,17 +202,18 @@ func keeps(fill func() any) float64 {
 // whose own work is in the time, against informers that are filled with the same objects and
 // keep them as they are: x-sync how many times as long it takes to the verdict (P11: at most
 // 1.5), x-sync-cpu the same in processor time, x-plain how much of their memory the copy of
-// the cluster takes (P10: at most a sixth). With UNPEND_SOAK=1 there are 100,000 pods, too, which
-// takes some GB.
+// the cluster takes (P10: at most a sixth). In the last a queue has a Workload for every 20 pods.
+// With UNPEND_SOAK=1 there are 100,000 pods, too, which takes some GB.
 func BenchmarkWhyLive(b *testing.B) {
-	sizes := []struct{ nodes, podsEach int }{{1000, 10}, {5000, 10}}
+	type size struct{ nodes, podsEach, queued int }
+	sizes := []size{{1000, 10, 0}, {5000, 10, 0}, {1000, 10, 1000 * 10 / podsQueued}}
 	if os.Getenv("UNPEND_SOAK") == "1" {
-		sizes = append(sizes, struct{ nodes, podsEach int }{5000, 20})
+		sizes = append(sizes, size{5000, 20, 0}, size{5000, 20, 5000 * 20 / podsQueued})
 	}
 	for _, of := range sizes {
-		b.Run(fmt.Sprintf("%d-nodes-%d-pods", of.nodes, of.nodes*of.podsEach), func(b *testing.B) {
+		b.Run(fmt.Sprintf("%d-nodes-%d-pods-%d-queued", of.nodes, of.nodes*of.podsEach, of.queued), func(b *testing.B) {
 			f := rcatest.MakeFleet(of.nodes, 8, of.podsEach, 1, time.Now())
-			s := serveFleet(b, f)
+			s := serveFleet(b, f, of.queued)
 			config, path := &rest.Config{Host: s.URL, QPS: 1000, Burst: 1000}, s.kubeconfig(b)
 			var whole, bare, wholeCPU, bareCPU time.Duration
 			for b.Loop() {
