@@ -26,6 +26,7 @@ var readAnnotations = map[string]bool{
 	"cluster-autoscaler.kubernetes.io/last-updated":     true,
 	"autoscaling.x-k8s.io/consume-provisioning-request": true,
 	"kubernetes.io/limit-ranger":                        true, // what a LimitRange has written into the pod
+	"weave.works/kured-node-lock":                       true, // on kured's own DaemonSet: whose turn it is to reboot
 	// Claims that were made for a pod.
 	resourcev1.ExtendedResourceClaimAnnotation: true,
 	resourcev1.PodResourceClaimAnnotation:      true,
