@@ -65,11 +65,6 @@ func TestProofs(t *testing.T) {
 			all[0].Kind = diagnosis.FixSelector
 			return all
 		}, diagnosis.Schedules, accepts + "a" + copied, 1},
-		"another model is settled for": {nil, midway, func(*Finder) []edit.Change {
-			all := fewer("a")
-			all[0].Kind, all[0].Settles = diagnosis.FixSelector, true
-			return all
-		}, diagnosis.Refuted, "MIG manager is not done with a: what it offers now it may not offer in a minute", -1},
 		"something comes first": {full("a"), nil, func(*Finder) []edit.Change { return []edit.Change{{Title: "x", Until: "it is noon"}} }, diagnosis.Waits, "accepted on a copy once it is noon", -1},
 		"it does not exist yet": {func(st *cluster.State) {
 			full("a")(st)

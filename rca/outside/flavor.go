@@ -2,6 +2,7 @@ package outside
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -9,6 +10,7 @@ import (
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/queues"
+	"github.com/unpend/unpend/rca/view"
 	"github.com/unpend/unpend/watcher/incident"
 )
 
@@ -25,6 +27,14 @@ func tolerateFlavor(c *edit.Workload, t *queues.Intolerance, look string) edit.C
 	}
 	return queueChange(diagnosis.Manual, diagnosis.LowRisk, "Kueue admits it", fmt.Sprintf("have pod set %s of %s tolerate %s, which flavor %s has", t.Set, c.WorkloadName(), t.Wants(), t.Flavor),
 		look, c.EditByHand("tolerations of pod set "+t.Set+templateOf(c.Incident.Workload, t.Set)+": "+strings.Join(items, ", ")), ofFlavor)
+}
+
+// patched says whether what lets the pods on the flavor's nodes lets Kueue admit them, too: its template is
+// changed for the taints that those carry.
+func patched(c *edit.Workload, t *queues.Intolerance) bool {
+	return incident.OwnKind(c.Incident.Workload.Kind) && !slices.ContainsFunc(t.Taints, func(taint corev1.Taint) bool {
+		return !slices.ContainsFunc(c.Cluster.SortedNodes(), func(n *view.Node) bool { return slices.Contains(n.Spec.Taints, taint) })
+	})
 }
 
 // toleration is the one that a taint wants, as JSON and YAML take it.

@@ -48,7 +48,7 @@ func (c *Case) kueueBroken() *Broken {
 	name := c.queueName()
 	if w != nil {
 		name = cmp.Or(nestedText(w, "spec", "queueName"), name)
-		if q := c.unnamed(w, name); q != nil {
+		if q := unnamed(c, w, name); q != nil {
 			q.Evidence = append(q.Evidence, held...)
 			return q
 		}
@@ -62,7 +62,7 @@ func (c *Case) kueueBroken() *Broken {
 
 // unnamed: Kueue holds what nobody has named a queue for, as where it is set up to look after all of a
 // namespace (manageJobsWithoutQueueName) and that has no LocalQueue by the name of default.
-func (c *Case) unnamed(w *unstructured.Unstructured, name string) *Broken {
+func unnamed(c *Case, w *unstructured.Unstructured, name string) *Broken {
 	if name != "" || c.Cluster.State.Unread["LocalQueue"] != "" {
 		return nil
 	}

@@ -111,7 +111,7 @@ func (c *Case) Counted() []Counted {
 		}
 		for _, r := range slices.Sorted(maps.Keys(asks)) {
 			if q := asks[r]; !q.IsZero() && strings.Contains(string(r), "/") {
-				out = append(out, c.countedOf(name, r)...)
+				out = append(out, countedOf(c, name, r)...)
 			}
 		}
 	}
@@ -119,7 +119,7 @@ func (c *Case) Counted() []Counted {
 }
 
 // countedOf are those of one queue and one resource.
-func (c *Case) countedOf(queue string, r corev1.ResourceName) []Counted {
+func countedOf(c *Case, queue string, r corev1.ResourceName) []Counted {
 	var out []Counted
 	for _, g := range c.Cluster.State.PodGroups.Volcano {
 		asks, has := quantities(g, "spec", "minResources")[r]
@@ -135,7 +135,7 @@ func (c *Case) countedOf(queue string, r corev1.ResourceName) []Counted {
 // countedIn is the evidence of them.
 func (c *Case) countedIn(queue string, r corev1.ResourceName) []diagnosis.Evidence {
 	var out []diagnosis.Evidence
-	for _, k := range c.countedOf(queue, r) {
+	for _, k := range countedOf(c, queue, r) {
 		out = append(out, diagnosis.Fact(k.Ref(), fmt.Sprintf("is Inqueue in %s, and counts as using %s %s", queue, k.Asks.String(), r),
 			diagnosis.That("status.phase", "", diagnosis.Is, "Inqueue"), diagnosis.That("spec.minResources", string(r), diagnosis.Is, k.Asks.String())))
 	}

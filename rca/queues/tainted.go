@@ -48,7 +48,7 @@ func (c *Case) Intolerant(w *unstructured.Unstructured) *Intolerance {
 		}
 		words := why[m[1]:end]
 		for _, f := range untolerat.FindAllStringSubmatch(words, -1) {
-			if t := c.intolerant(w, set, f[1]); t != nil {
+			if t := intolerant(c.Cluster, w, set, f[1]); t != nil {
 				t.Alone = !strings.Contains(words, "insufficient unused quota")
 				return t
 			}
@@ -57,8 +57,8 @@ func (c *Case) Intolerant(w *unstructured.Unstructured) *Intolerance {
 	return nil
 }
 
-func (c *Case) intolerant(w *unstructured.Unstructured, set, flavor string) *Intolerance {
-	o := objectOf(c.Cluster.State.Queues.Flavors, "", flavor)
+func intolerant(cl *view.Cluster, w *unstructured.Unstructured, set, flavor string) *Intolerance {
+	o := objectOf(cl.State.Queues.Flavors, "", flavor)
 	if o == nil {
 		return nil
 	}
