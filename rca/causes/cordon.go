@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/upkeep"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -29,6 +30,9 @@ var nodeCordoned = Rule{ID: diagnosis.NodeCordoned, Tell: func(c *Case, n *view.
 		fact.WriteString(", kept so by unpend: " + why)
 	} else if why := n.Taken(); why != "" {
 		fact.WriteString(", " + why)
+	} else if u := upkeep.Of(c.Cluster, n); u != nil {
+		evidence := []diagnosis.Evidence{diagnosis.Fact(n.Ref(), fact.String(), claims...), u.Evidence}
+		return &finding{diagnosis.Proven, "cordoned: " + u.Says, evidence}
 	} else if who := cordonedBy(n.Node); who != "" {
 		fact.WriteString(", set by " + who)
 		claims = append(claims, diagnosis.That("metadata.managedFields", "manager="+who, diagnosis.Exists, ""))

@@ -11,6 +11,7 @@ import (
 	"github.com/unpend/unpend/rca/mend"
 	"github.com/unpend/unpend/rca/outside"
 	"github.com/unpend/unpend/rca/retry"
+	"github.com/unpend/unpend/rca/upkeep"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -85,18 +86,20 @@ var remedies = map[diagnosis.CauseID]remedy{
 	diagnosis.KubeletAdmissionRefused:  {pod: of(retry.Again)},
 	diagnosis.UntoleratedTaint:         {policy: (*Bench).addToleration},
 	diagnosis.NodeSelectorMismatch:     {policy: (*Bench).fixSelector},
-	diagnosis.NodeCordoned:             {policy: func(_ *Bench, n *view.Node) []edit.Change { return []edit.Change{mend.Uncordon(n)} }},
-	diagnosis.NodeNotReady:             {policy: func(c *Bench, n *view.Node) []edit.Change { return []edit.Change{mend.WaitForReady(c.Workload, n)} }},
-	diagnosis.PodAffinityConflict:      {policy: (*Bench).resolveAffinity},
-	diagnosis.VolumeConflict:           {policy: (*Bench).lookAtVolume},
-	diagnosis.TopologySpreadConflict:   {policy: (*Bench).loosenSpread},
-	diagnosis.QuotaExceeded:            {pod: of(admit.AgainstQuotas)},
-	diagnosis.QuotaDemandsRequests:     {pod: of(admit.StateRequests)},
-	diagnosis.RuntimeNotConfigured:     {pod: of(admit.MakeRuntimeClass), repair: mending(diagnosis.RuntimeNotConfigured)},
-	diagnosis.LimitRangeViolated:       {pod: of(admit.ComeWithinLimits)},
-	diagnosis.InvalidGPURequest:        {pod: of(admit.CorrectRequests)},
-	diagnosis.PreemptionBlocked:        {pod: (*Bench).waitForPreempted},
-	diagnosis.SchedulingGated:          {pod: of(outside.OpenGates)},
+	diagnosis.NodeCordoned: {policy: func(c *Bench, n *view.Node) []edit.Change {
+		return []edit.Change{mend.Uncordon(n, upkeep.Of(c.Cluster, n))}
+	}},
+	diagnosis.NodeNotReady:           {policy: func(c *Bench, n *view.Node) []edit.Change { return []edit.Change{mend.WaitForReady(c.Workload, n)} }},
+	diagnosis.PodAffinityConflict:    {policy: (*Bench).resolveAffinity},
+	diagnosis.VolumeConflict:         {policy: (*Bench).lookAtVolume},
+	diagnosis.TopologySpreadConflict: {policy: (*Bench).loosenSpread},
+	diagnosis.QuotaExceeded:          {pod: of(admit.AgainstQuotas)},
+	diagnosis.QuotaDemandsRequests:   {pod: of(admit.StateRequests)},
+	diagnosis.RuntimeNotConfigured:   {pod: of(admit.MakeRuntimeClass), repair: mending(diagnosis.RuntimeNotConfigured)},
+	diagnosis.LimitRangeViolated:     {pod: of(admit.ComeWithinLimits)},
+	diagnosis.InvalidGPURequest:      {pod: of(admit.CorrectRequests)},
+	diagnosis.PreemptionBlocked:      {pod: (*Bench).waitForPreempted},
+	diagnosis.SchedulingGated:        {pod: of(outside.OpenGates)},
 	diagnosis.QueueNotAdmitted: {pod: of(outside.LetInByQueue), beside: func(c *Bench) []edit.Change {
 		return append(outside.AskForMachinesAgain(c.Workload), outside.LookInCluster(c.Workload)...)
 	}},

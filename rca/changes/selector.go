@@ -103,6 +103,9 @@ func (c *Bench) selecting(n *view.Node, missed []terms.MissedLabel) []edit.Chang
 	}
 	return []edit.Change{c.Once(title, func(title string) edit.Change {
 		ch := edit.Change{Kind: diagnosis.FixSelector, Cause: diagnosis.NodeSelectorMismatch, Minutes: 1, Risk: risk, Title: title + " in " + c.WorkloadName()}
+		if ch.Settles = slices.ContainsFunc(missed, c.settles); ch.Settles && len(c.Asks) > 0 {
+			ch.Less = c.Asks[0].Count // of the model that is asked
+		}
 		selector, patch := otherSelector(c.Pod.Spec.NodeSelector, n.Node, missed)
 		spec := map[string]any{}
 		if len(patch) > 0 {
@@ -127,6 +130,17 @@ func (c *Bench) selecting(n *view.Node, missed []terms.MissedLabel) []edit.Chang
 		c.EditTemplate(&ch, spec, false)
 		return ch
 	})}
+}
+
+// models are the labels by which nodes say what their GPUs are: GPU feature discovery's, AMD's, clouds'
+// and autoscalers'.
+var models = []string{"nvidia.com/gpu.product", "nvidia.com/gpu.family", "nvidia.com/gpu.memory", "amd.com/gpu.product-name", "amd.com/gpu.family", "amd.com/gpu.vram",
+	"cloud.google.com/gke-accelerator", "k8s.amazonaws.com/accelerator", "karpenter.k8s.aws/instance-gpu-name", "eks.amazonaws.com/instance-gpu-name"}
+
+// settles says whether a label asks for a model of GPU that some node has: another is not what was
+// asked, and not a name put right.
+func (c *Bench) settles(m terms.MissedLabel) bool {
+	return slices.Contains(models, m.Key) && slices.ContainsFunc(c.Cluster.SortedNodes(), func(n *view.Node) bool { return m.Met(n.Node) })
 }
 
 // labelInstead says what would be asked for.

@@ -15,7 +15,7 @@ func (c *Bench) OfTaken(n *view.Node, shortages []diagnosis.CauseID) []edit.Chan
 	mark := n.Operation()
 	switch {
 	case mark.Quarantined != "" && n.SickText() == "" && !n.Unreadable && len(shortages) == 0:
-		return []edit.Change{mend.Uncordon(n)}
+		return []edit.Change{mend.Uncordon(n, nil)}
 	case mark.Plan != "" && !mark.Kept():
 		return []edit.Change{{Kind: diagnosis.Wait, Cause: diagnosis.NodeCordoned, Manual: true, Risk: diagnosis.NoRisk,
 			Title: "wait until unpend's plan " + view.Cut(mark.Plan, 8) + " for " + n.Name + " has ended", Until: "it has ended",

@@ -25,7 +25,8 @@ var readAnnotations = map[string]bool{
 	// Autoscalers.
 	"cluster-autoscaler.kubernetes.io/last-updated":     true,
 	"autoscaling.x-k8s.io/consume-provisioning-request": true,
-	noteOfRange: true,
+	noteOfRange:                   true,
+	"weave.works/kured-node-lock": true, // on kured's own DaemonSet: whose turn it is to reboot
 	// Claims that were made for a pod.
 	resourcev1.ExtendedResourceClaimAnnotation: true,
 	resourcev1.PodResourceClaimAnnotation:      true,

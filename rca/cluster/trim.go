@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/unpend/unpend/nodeprobe"
 	"github.com/unpend/unpend/watcher/events"
 	"github.com/unpend/unpend/watcher/owners"
 )
@@ -57,7 +58,8 @@ func Trim(o Object) {
 // were written: since when a layout is pending is told by nothing else. Of a pod it keeps
 // who wrote its node, and nothing else: a scheduler's binding leaves no such trace.
 func trimFields(o Object, fields []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
-	if _, custom := any(o).(*unstructured.Unstructured); custom {
+	switch any(o).(type) {
+	case *unstructured.Unstructured, *nodeprobe.NodeGeometry:
 		return nil
 	}
 	_, node := any(o).(*corev1.Node)

@@ -33,6 +33,8 @@ type Change struct {
 	// are weighed for each that is shown, so it is asked for those alone.
 	Detail func(*Change)
 
+	// Settles: it takes other hardware than the pod asks for by name, though there is some of that.
+	Settles bool
 	// Adds: it only writes down what was left out, and takes nothing of what was asked.
 	Adds bool
 	// With is what is done after it, for what it would be no use without.

@@ -107,7 +107,7 @@ func (c *Finder) weigh(f *candidate, n *view.Node, set []edit.Change) {
 				f.restarts = append(f.restarts, p)
 			}
 		}
-		f.keeps = f.keeps && (ch.Adds || ch.Kind != diagnosis.ChangeRequest && ch.Kind != diagnosis.FixClaim)
+		f.keeps = f.keeps && (ch.Adds || ch.Kind != diagnosis.ChangeRequest && ch.Kind != diagnosis.FixClaim && !ch.Settles)
 		if ch.Kind == diagnosis.Wait {
 			continue
 		}

@@ -45,7 +45,7 @@ func (c *Workload) Deadlock() *view.Finding {
 	}
 	of := c.Cluster.MemberOf(c.Pod)
 	mine, former := c.Cluster.Running(of), c.Cluster.FormerRevisions(c.Pod)
-	if s.host && c.Incident.Workload.Kind != "Deployment" && len(former) == 0 || works(mine) {
+	if s.host && c.Incident.Workload.Kind != "Deployment" && len(former) == 0 && !unbegun(mine) || works(mine) {
 		return nil // who waits for CPU or memory is let in by anybody who ends; or it goes on with fewer
 	}
 	for _, p := range former {
@@ -70,7 +70,7 @@ func (c *Workload) Deadlock() *view.Finding {
 	var evidence []diagnosis.Evidence
 	for _, v := range c.Verdict.Nodes {
 		n := c.Cluster.Nodes[v.Node]
-		if slices.ContainsFunc(v.Blockers, func(b whatif.Blocker) bool { return b.Plugin != "NodeResourcesFit" }) || s.of(n.Status.Allocatable) == 0 {
+		if forbidden(v) || s.of(n.Status.Allocatable) == 0 {
 			continue
 		}
 		has := s.of(n.Status.Allocatable)
@@ -132,7 +132,7 @@ func (c *Workload) Deadlock() *view.Finding {
 	if len(others) > 0 {
 		return view.Found(diagnosis.Likely, s.together(of, others), evidence...)
 	}
-	return view.Found(certainty, fmt.Sprintf("its own workload holds what it waits for: all members ask for %d %s together, the nodes that they may use have %d, and no member ends before all run", held+wait*s.count, s.name, total), evidence...)
+	return view.Found(certainty, fmt.Sprintf("its own workload holds what it waits for: all members ask for %s %s together, the nodes that they may use have %s, and no member ends before all run", s.amount(held+wait*s.count), s.name, s.amount(total)), evidence...)
 }
 
 // halves are the groups of a workload that hold a part of what is asked and wait for the rest; none

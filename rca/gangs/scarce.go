@@ -32,12 +32,18 @@ func (c *Workload) scarce() *scarce {
 		s := &scarce{name: name, host: true}
 		s.count = s.of(c.Wants)
 		if s.count > 0 && slices.ContainsFunc(c.Verdict.Nodes, func(v whatif.NodeVerdict) bool {
-			return slices.ContainsFunc(v.Blockers, func(b whatif.Blocker) bool { return b.Reason == "Insufficient "+string(name) })
+			return !forbidden(v) && slices.ContainsFunc(v.Blockers, func(b whatif.Blocker) bool { return b.Reason == "Insufficient "+string(name) })
 		}) {
 			return s
 		}
 	}
 	return nil
+}
+
+// forbidden says whether more than what is free keeps the pod from a node: it has no use for what others
+// leave there.
+func forbidden(v whatif.NodeVerdict) bool {
+	return slices.ContainsFunc(v.Blockers, func(b whatif.Blocker) bool { return b.Plugin != "NodeResourcesFit" })
 }
 
 func (s *scarce) of(list corev1.ResourceList) int64 {
@@ -72,16 +78,23 @@ func (s *scarce) stays(p *corev1.Pod, stuck map[*corev1.Pod]incident.Ref) bool {
 // that begin with some of their members.
 var begun = map[string]string{"spark-role": "executor", "ray.io/node-type": "worker", "dask.org/component": "worker"}
 
-// works says whether members of an elastic workload run that do its work: it goes on with fewer.
+// works says whether members of an elastic workload run that do its work: it goes on with fewer. Who has a
+// node and is Pending still has not begun: as long as an init container waits for the head.
 func works(members []*corev1.Pod) bool {
 	return slices.ContainsFunc(members, func(p *corev1.Pod) bool {
 		for key, value := range begun {
-			if p.Labels[key] == value {
+			if p.Labels[key] == value && p.Status.Phase != corev1.PodPending {
 				return true
 			}
 		}
 		return false
 	})
+}
+
+// unbegun says whether none of the members has begun that have a node: they hold what they ask for, and
+// wait for one that has none.
+func unbegun(members []*corev1.Pod) bool {
+	return len(members) > 0 && !slices.ContainsFunc(members, func(p *corev1.Pod) bool { return p.Status.Phase != corev1.PodPending })
 }
 
 // stuckToo are pods of other workloads that hold a part of what their members need and wait for the

@@ -13,6 +13,7 @@ import (
 	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/edit/edittest"
 	"github.com/unpend/unpend/rca/rcatest"
+	"github.com/unpend/unpend/rca/upkeep"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -38,7 +39,7 @@ func TestUncordon(t *testing.T) {
 			}
 		})
 		n := w.bench(t).Node("n")
-		ch := Uncordon(n)
+		ch := Uncordon(n, nil)
 		ch.Detail(&ch)
 		want, step := "by plan, medium risk: uncordon n", "uncordon n (ask who cordoned it first)"
 		if quarantined {
@@ -49,6 +50,30 @@ func TestUncordon(t *testing.T) {
 		if edittest.Told(ch) != want || !slices.Equal(ch.Steps, []string{step}) || o.Spec.Unschedulable || len(o.Spec.Taints) != 1 || o.Spec.Taints[0].Key != "team" || len(n.Spec.Taints) != 2 {
 			t.Errorf("%s, %q; %+v", edittest.Told(ch), ch.Steps, o.Spec)
 		}
+	}
+}
+
+// Who has closed a node for upkeep is named, with what shows how far that is; a node that is closed for its GPU
+// is unpend's own.
+func TestUncordonWhatIsKeptUp(t *testing.T) {
+	for again, want := range map[bool]string{false: "by plan, medium risk: uncordon n, which kured has closed", true: "by plan, medium risk: uncordon n, which kured has closed and closes again when it goes on"} {
+		w := newWorld()
+		w.AddNode(sim.Node{Name: "n", Cordoned: true})
+		by := &upkeep.Closure{Who: "kured", Again: again, See: "see its drain", Look: []string{"look"}}
+		ch := Uncordon(w.bench(t).Node("n"), by)
+		ch.Detail(&ch)
+		if edittest.Told(ch) != want || !slices.Equal(ch.Steps, []string{"uncordon n (see its drain)"}) || !slices.Equal(ch.Commands, []string{"look", "kubectl uncordon n"}) || len(by.Look) != 1 {
+			t.Errorf("%s, %q, %q", edittest.Told(ch), ch.Steps, ch.Commands)
+		}
+	}
+	w := newWorld()
+	w.AddNode(sim.Node{Name: "n", Cordoned: true}, func(n *corev1.Node, _ *nodeprobe.NodeGeometry) {
+		edittest.Mark(t, n, diagnosis.Operation{Plan: strings.Repeat("a", 64), ID: "u", Step: "cordon", Quarantined: "GPU 0"})
+	})
+	ch := Uncordon(w.bench(t).Node("n"), &upkeep.Closure{Who: "kured", See: "see its drain"})
+	ch.Detail(&ch)
+	if edittest.Told(ch) != "by plan, high risk: uncordon n, which unpend keeps closed for its sick GPU" || ch.Steps[0] != "uncordon n (see first that its GPU is mended)" {
+		t.Errorf("%s, %q", edittest.Told(ch), ch.Steps)
 	}
 }
 

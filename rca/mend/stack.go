@@ -31,7 +31,7 @@ func Upgrade(c *edit.Workload, n *view.Node) []edit.Change {
 		return nil
 	}
 	return mends(c, n, f, func(asked bool) (func(*corev1.Node), string) {
-		open := Uncordon(n).Node
+		open := Uncordon(n, nil).Node
 		if n.AdvertisesAny() {
 			return open, ""
 		}

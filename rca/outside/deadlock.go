@@ -39,7 +39,7 @@ func unlock(kind diagnosis.FixKind, title, unproven string, stops []*corev1.Pod,
 
 // fewerMembers has the workload ask for no more than there is.
 func fewerMembers(c *edit.Workload, members []*corev1.Pod, edits string) edit.Change {
-	what := "GPUs"
+	what := "CPU and memory"
 	if len(c.Asks) > 0 {
 		what = string(c.Asks[0].Resource)
 	}

@@ -125,7 +125,7 @@ func TestDeadlocksAreBroken(t *testing.T) {
 	})
 	w := edittest.New()
 	got := whole(outside.BreakDeadlock(edit.New(w.Case(t, "PyTorchJob"))))
-	for _, part := range []string{"let the members of pytorchjob/w ask for no more GPUs together", "add a node for the members of pytorchjob/w that wait", "stop pytorchjob/w until there is room", "  kubectl -n a edit pytorchjob/w\n"} {
+	for _, part := range []string{"let the members of pytorchjob/w ask for no more CPU and memory together", "add a node for the members of pytorchjob/w that wait", "stop pytorchjob/w until there is room", "  kubectl -n a edit pytorchjob/w\n"} {
 		if !strings.Contains(got, part) {
 			t.Errorf("%q is not in\n%s", part, got)
 		}

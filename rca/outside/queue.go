@@ -64,6 +64,9 @@ func LetInByQueue(c *edit.Workload) []edit.Change {
 	if h := c.Queue.Ahead(w); h != nil {
 		return []edit.Change{passOver(h), queueChange(diagnosis.Wait, diagnosis.NoRisk, h.Ref()+" is admitted, or leaves the queue", "wait until "+h.Ref()+" is admitted", look)}
 	}
+	if t := c.Queue.Intolerant(w); t != nil && t.Alone && !patched(c, t) {
+		return []edit.Change{tolerateFlavor(c, t, look)}
+	}
 	raise := queueChange(diagnosis.RaiseQuota, diagnosis.MediumRisk, "its ClusterQueue has the quota", "raise the quota of its ClusterQueue", look, "kubectl get clusterqueues.kueue.x-k8s.io", "# then kubectl edit clusterqueue.kueue.x-k8s.io NAME: nominalQuota or borrowingLimit")
 	if q := c.Queue.ClusterQueue(w); q != nil {
 		raise.Title = "raise the quota of ClusterQueue " + q.GetName()

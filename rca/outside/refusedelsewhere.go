@@ -4,9 +4,12 @@ import (
 	"fmt"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/queues"
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 // AskScheduler is for the pod that another scheduler refuses: where its rule is seen, and
@@ -39,9 +42,23 @@ func AskScheduler(c *edit.Workload) []edit.Change {
 	case w.OfQueue():
 		out[0].Title = "let its queue of " + by + " have more, or see who uses what it may have"
 		out[0].Commands = append([]string{look}, queueCommands(c)...)
+		if all := c.Queue.Counted(); len(all) > 0 {
+			uncount(&out[0], &all[0])
+		}
 		out = append(out, askLess(c, "ask for less than its queue may have"))
 	}
 	return out
+}
+
+// uncount has a group give back what it counts as using without a pod that runs, if it is none that will.
+func uncount(ch *edit.Change, k *queues.Counted) {
+	g := k.Group
+	ch.Title = fmt.Sprintf("see whether %s can run at all, and shrink or take it away if not: it counts as using %s %s of queue %s, and has not begun", k.Ref(), k.Asks.String(), k.Resource, k.Queue)
+	commands := []string{fmt.Sprintf("kubectl -n %s describe podgroups.scheduling.volcano.sh %s", g.GetNamespace(), g.GetName())}
+	if of := metav1.GetControllerOf(g); of != nil {
+		commands = append(commands, fmt.Sprintf("kubectl -n %s delete %s %s  # its owner, if nobody needs it as it is", g.GetNamespace(), strings.ToLower(incident.OwnerKind(of)), of.Name))
+	}
+	ch.Commands = append(commands, ch.Commands...)
 }
 
 // unassume is for the group whose members its scheduler counts on nodes while they wait for others: a time
@@ -102,6 +119,8 @@ func MendQueue(c *edit.Workload) []edit.Change {
 		labelled = fmt.Sprintf("kubectl -n %s get %s", c.Pod.Namespace, c.WorkloadName())
 	}
 	switch {
+	case q.Unnamed:
+		return []edit.Change{nameQueue(c, q)}
 	case q.Missing:
 		ch.Title, ch.Until = "make queue "+q.Name+", or name one that exists", "queue "+q.Name+" exists"
 		ch.Commands = []string{list, labelled + " -o jsonpath='{.metadata.labels}'", fmt.Sprintf("kubectl -n %s edit %s  # the label or annotation that names its queue", c.Pod.Namespace, c.WorkloadName())}

@@ -2,20 +2,46 @@ package outside
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/queues"
 )
 
-// queue is for what Kueue holds and has made no Workload for: it does not run, or does not look after
-// that kind, or after pods that are made this way.
+// queue is for what Kueue holds and has made no Workload for: it does not run, or leaves out that
+// namespace, that kind, or pods that are made this way.
 func queue(c *edit.Workload) edit.Change {
-	return queueChange(diagnosis.Manual, diagnosis.NoRisk, "Kueue has made a Workload for it", "see why Kueue has made no Workload for "+c.WorkloadName(),
-		"kubectl get deployments -A | grep -i kueue  # does its controller run",
-		"kubectl -n kueue-system get configmap kueue-manager-config -o yaml  # integrations.frameworks: is the kind of the workload there",
-		fmt.Sprintf("kubectl -n kueue-system logs deploy/kueue-controller-manager --since=1h | grep %s  # a controller that fails says it here; some versions make none for the pods that a rollout adds", c.Incident.Workload.Name),
-		fmt.Sprintf("kubectl -n %s get workloads.kueue.x-k8s.io", c.Pod.Namespace))
+	const until = "Kueue has made a Workload for it"
+	u, ns, manager := c.Queue.WhyUnqueued(), "kueue-system", "kueue-controller-manager"
+	if u.Controller != nil {
+		ns, manager = u.Controller.Namespace, u.Controller.Name
+	}
+	log := fmt.Sprintf("kubectl -n %s logs deploy/%s --since=1h | grep %s  # a controller that fails says it here; some versions make none for the pods that a rollout adds", ns, manager, c.Incident.Workload.Name)
+	list := fmt.Sprintf("kubectl -n %s get workloads.kueue.x-k8s.io", c.Pod.Namespace)
+	if u.Down {
+		return queueChange(diagnosis.Manual, diagnosis.NoRisk, until, fmt.Sprintf("bring back Kueue's controller (%s/%s)", ns, manager),
+			fmt.Sprintf("kubectl -n %s describe deployment %s", ns, manager), fmt.Sprintf("kubectl -n %s get pods -o wide", ns), list)
+	}
+	var doubts []string
+	if u.Namespace != "" {
+		doubts = append(doubts, "namespace "+u.Namespace)
+	}
+	if u.Kind != "" {
+		doubts = append(doubts, "kind "+u.Kind)
+	}
+	title, commands := "see why Kueue has made no Workload for "+c.WorkloadName(), []string{}
+	if u.Controller == nil {
+		commands = append(commands, "kubectl get deployments -A | grep -i kueue  # does its controller run")
+	} else if len(doubts) > 0 {
+		title = fmt.Sprintf("see whether Kueue is set up to leave out %s (it has made no Workload there), or let %s begin without it", strings.Join(doubts, " or "), c.WorkloadName())
+	}
+	commands = append(commands, fmt.Sprintf("kubectl -n %s get configmap kueue-manager-config -o yaml  # managedJobsNamespaceSelector: the labels of namespaces; integrations.frameworks: kinds", ns),
+		"kubectl get namespace "+c.Pod.Namespace+" --show-labels", log, list)
+	if c.Incident.Workload.Kind == "Job" && len(doubts) > 0 && u.Controller != nil {
+		commands = append(commands, fmt.Sprintf(`kubectl -n %s patch %s --type merge -p '{"spec":{"suspend":false}}'  # where Kueue is not to look after it: it begins, and no queue counts it`, c.Pod.Namespace, c.WorkloadName()))
+	}
+	return queueChange(diagnosis.Manual, diagnosis.NoRisk, until, title, commands...)
 }
 
 // passOver is for who stands behind a Workload that gets no quota: a queue that takes what fits, or

@@ -13,6 +13,7 @@ import (
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/scaling"
 	"github.com/unpend/unpend/rca/view"
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 // Broken is a queue that does not exist, is closed, or lacks what it names itself: it admits
@@ -23,6 +24,9 @@ type Broken struct {
 	// there.
 	Resource, Namespace, Name string
 	Missing                   bool
+	// Unnamed: nothing says which queue it is for. Offers are those that its namespace has.
+	Unnamed bool
+	Offers  []string
 }
 
 // Broken finds it by the scheduler or the gate of the pod; nil for none.
@@ -44,12 +48,44 @@ func (c *Case) kueueBroken() *Broken {
 	name := c.queueName()
 	if w != nil {
 		name = cmp.Or(nestedText(w, "spec", "queueName"), name)
+		if q := unnamed(c, w, name); q != nil {
+			q.Evidence = append(q.Evidence, held...)
+			return q
+		}
 	}
 	if q := c.localBroken(w, c.Pod.Namespace, name); q != nil {
 		q.Evidence = append(q.Evidence, held...)
 		return q
 	}
 	return nil
+}
+
+// unnamed: Kueue holds what nobody has named a queue for, as where it is set up to look after all of a
+// namespace (manageJobsWithoutQueueName) and that has no LocalQueue by the name of default.
+func unnamed(c *Case, w *unstructured.Unstructured, name string) *Broken {
+	if name != "" || c.Cluster.State.Unread["LocalQueue"] != "" {
+		return nil
+	}
+	q := &Broken{Resource: "localqueues.kueue.x-k8s.io", Namespace: c.Pod.Namespace, Unnamed: true}
+	says := "it names no queue, and Kueue admits nobody without one: namespace " + q.Namespace + " has "
+	for _, local := range c.Cluster.State.Queues.Local {
+		if local.GetNamespace() == q.Namespace {
+			q.Offers = append(q.Offers, local.GetName())
+		}
+	}
+	slices.Sort(q.Offers)
+	switch len(q.Offers) {
+	case 0:
+		says += "no LocalQueue"
+	case 1:
+		says += "LocalQueue " + q.Offers[0]
+	default:
+		says += "LocalQueues " + strings.Join(q.Offers, ", ")
+	}
+	q.Finding = *view.Found(diagnosis.Proven, says,
+		diagnosis.Fact(view.ObjectRef("Workload", w.GetNamespace(), w.GetName()), "spec.queueName is not set", diagnosis.That("spec.queueName", "", diagnosis.Absent, "")),
+		diagnosis.Fact(c.podRef(), "no label "+incident.QueueLabel, c.Cluster.OfPod(c.Pod, diagnosis.That(diagnosis.Labels, incident.QueueLabel, diagnosis.Absent, ""))...))
+	return q
 }
 
 // misset are Kueue's words, in the condition of a Workload, for a queue that is not set up

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/unpend/unpend/rca/diagnosis"
@@ -86,18 +87,57 @@ func hasOf(queue *unstructured.Unstructured, r corev1.ResourceName) []diagnosis.
 // maxCounted is how many groups are named that count as using a queue.
 const maxCounted = 3
 
-// countedIn are the other groups in a queue that were let in and of which nothing runs: what they
-// ask counts as used (Volcano's capacity and proportion plugins, inqueue).
-func (c *Case) countedIn(queue string, r corev1.ResourceName) []diagnosis.Evidence {
-	var out []diagnosis.Evidence
+// Counted is another group that Volcano has let into its queue and not begun: what it asks counts as
+// used (Volcano's capacity and proportion plugins, inqueue), whether it ever fits or not.
+type Counted struct {
+	Group    *unstructured.Unstructured
+	Queue    string
+	Resource corev1.ResourceName
+	Asks     resource.Quantity
+}
+
+// Ref is the group for people.
+func (k *Counted) Ref() string {
+	return view.ObjectRef("PodGroup", k.Group.GetNamespace(), k.Group.GetName())
+}
+
+// Counted are those of the queues that the pod's group is for, of what it asks: devices alone.
+func (c *Case) Counted() []Counted {
+	asks, _, _ := c.asksAtOnce()
+	var out []Counted
+	for name, o := range c.volcanoQueues {
+		if o == nil {
+			break
+		}
+		for _, r := range slices.Sorted(maps.Keys(asks)) {
+			if q := asks[r]; !q.IsZero() && strings.Contains(string(r), "/") {
+				out = append(out, countedOf(c, name, r)...)
+			}
+		}
+	}
+	return out
+}
+
+// countedOf are those of one queue and one resource.
+func countedOf(c *Case, queue string, r corev1.ResourceName) []Counted {
+	var out []Counted
 	for _, g := range c.Cluster.State.PodGroups.Volcano {
 		asks, has := quantities(g, "spec", "minResources")[r]
-		mine := g.GetNamespace() == c.Pod.Namespace && c.Held != nil && g.GetName() == c.Held.Group
+		mine := g.GetNamespace() == c.Pod.Namespace && (c.Held != nil && g.GetName() == c.Held.Group || g == c.group())
 		if mine || !has || asks.IsZero() || cmp.Or(nestedText(g, "spec", "queue"), "default") != queue || nestedText(g, "status", "phase") != "Inqueue" || len(out) == maxCounted {
 			continue
 		}
-		out = append(out, diagnosis.Fact(view.ObjectRef("PodGroup", g.GetNamespace(), g.GetName()), fmt.Sprintf("is Inqueue in %s, and counts as using %s %s", queue, asks.String(), r),
-			diagnosis.That("status.phase", "", diagnosis.Is, "Inqueue"), diagnosis.That("spec.minResources", string(r), diagnosis.Is, asks.String())))
+		out = append(out, Counted{Group: g, Queue: queue, Resource: r, Asks: asks})
+	}
+	return out
+}
+
+// countedIn is the evidence of them.
+func (c *Case) countedIn(queue string, r corev1.ResourceName) []diagnosis.Evidence {
+	var out []diagnosis.Evidence
+	for _, k := range countedOf(c, queue, r) {
+		out = append(out, diagnosis.Fact(k.Ref(), fmt.Sprintf("is Inqueue in %s, and counts as using %s %s", queue, k.Asks.String(), r),
+			diagnosis.That("status.phase", "", diagnosis.Is, "Inqueue"), diagnosis.That("spec.minResources", string(r), diagnosis.Is, k.Asks.String())))
 	}
 	return out
 }

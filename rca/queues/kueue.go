@@ -44,7 +44,8 @@ func (c *Case) NotAdmitted() *view.Finding {
 		return view.Found(diagnosis.Proven, says+": "+lacks, append(evidence, fact)...)
 	}
 	if fact, lacks := c.NoWorkload(); lacks {
-		return view.Found(diagnosis.Likely, "Kueue has made no Workload for it, so no queue has looked at it", append(evidence, fact)...)
+		behind, facts := c.WhyUnqueued().says()
+		return view.Found(diagnosis.Likely, "Kueue has made no Workload for it, so no queue has looked at it"+behind, append(append(evidence, fact), facts...)...)
 	}
 	if w != nil {
 		if since, young := c.LetIn(w); !since.IsZero() {
@@ -72,6 +73,9 @@ func (c *Case) NotAdmitted() *view.Finding {
 		case c.Ahead(w) != nil:
 			blocked, facts := c.Ahead(w).says()
 			says, evidence = says+": "+blocked, append(evidence, facts...)
+		case c.Intolerant(w) != nil:
+			kept, facts := c.Intolerant(w).says()
+			says, evidence = says+": "+kept, append(evidence, facts...)
 		case why != "":
 			says += ": " + view.Cut(assigning.ReplaceAllString(why, ""), 160)
 			if c.Outdated(w) {

@@ -130,21 +130,27 @@ func (j *unmade) said() *corev1.Event {
 // controllersDown is the Deployment of Volcano's controllers, where it has no pod that is ready; nil
 // where one has, or none is seen: they may run outside the cluster.
 func controllersDown(w *view.Cluster) *appsv1.Deployment {
-	var down *appsv1.Deployment
+	_, down := managers(w, "vc-controller-manager")
+	return down
+}
+
+// managers are the Deployments of an image by that name: one that has a pod which is ready, else one that
+// has none; neither where none is seen.
+func managers(w *view.Cluster, image string) (works, down *appsv1.Deployment) {
 	for _, d := range w.State.Deployments {
 		if !slices.ContainsFunc(d.Spec.Template.Spec.Containers, func(k corev1.Container) bool {
 			name, _, _ := strings.Cut(path.Base(k.Image), ":")
 			name, _, _ = strings.Cut(name, "@")
-			return name == "vc-controller-manager"
+			return name == image
 		}) {
 			continue
 		}
 		if d.Status.ReadyReplicas > 0 {
-			return nil
+			return d, nil
 		}
 		down = d
 	}
-	return down
+	return nil, down
 }
 
 // noneReady is that a Deployment has no pod which is ready.

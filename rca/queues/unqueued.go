@@ -3,13 +3,17 @@ package queues
 import (
 	"cmp"
 	"fmt"
+	"strconv"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/scaling"
 	"github.com/unpend/unpend/rca/view"
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 // queuedWithin is how long Kueue may take to make a Workload for what it holds.
@@ -39,6 +43,52 @@ func (c *Case) NoWorkload() (diagnosis.Evidence, bool) {
 		claims = append(claims, diagnosis.That("", "", diagnosis.Absent, "").Of("Workload.kueue.x-k8s.io/"+c.Pod.Namespace+"/"+name))
 	}
 	return diagnosis.Fact(ref, fmt.Sprintf("its Workload %s is not among those that were read", named[0]), claims...), true
+}
+
+// Unqueued is why Kueue may have made no Workload, as far as others tell.
+type Unqueued struct {
+	// Controller is the Deployment of Kueue's controller; nil where none is seen. Down: it has no pod
+	// that is ready.
+	Controller *appsv1.Deployment
+	Down       bool
+	// Namespace and Kind are those of what is suspended where Kueue has made a Workload for nobody of
+	// them; empty where it has. Who has its gate is of neither: it looks before it puts that there.
+	Namespace, Kind string
+}
+
+// WhyUnqueued looks at Kueue itself, and at what it has made for others: it leaves out whole namespaces
+// (managedJobsNamespaceSelector), and whole kinds (integrations.frameworks).
+func (c *Case) WhyUnqueued() *Unqueued {
+	u := &Unqueued{}
+	works, down := managers(c.Cluster, "kueue")
+	u.Controller, u.Down = cmp.Or(works, down), works == nil && down != nil
+	if c.Held == nil {
+		return u
+	}
+	u.Namespace, u.Kind = c.Held.Owner.Namespace, c.Held.Owner.Kind
+	for _, w := range c.Cluster.State.QueuedWorkloads {
+		if w.GetNamespace() == u.Namespace {
+			u.Namespace = ""
+		}
+		if o := metav1.GetControllerOf(w); o != nil && incident.OwnerKind(o) == u.Kind {
+			u.Kind = ""
+		}
+	}
+	return u
+}
+
+// says tells of it, and of what of that is proven.
+func (u *Unqueued) says() (string, []diagnosis.Evidence) {
+	if u.Controller == nil {
+		return "", nil
+	}
+	d := u.Controller
+	ref := view.ObjectRef("Deployment", d.Namespace, d.Name)
+	if u.Down {
+		fact, claims := noneReady(d)
+		return ": " + d.Namespace + "/" + d.Name + ", which would, " + fact, []diagnosis.Evidence{diagnosis.Fact(ref, fact, claims...)}
+	}
+	return ", though its controller runs", []diagnosis.Evidence{diagnosis.Fact(ref, fmt.Sprintf("has %d ready", d.Status.ReadyReplicas), diagnosis.That("status.readyReplicas", "", diagnosis.Is, strconv.Itoa(int(d.Status.ReadyReplicas))))}
 }
 
 // owned is the name of what a Workload would be owned by.

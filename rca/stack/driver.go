@@ -37,6 +37,9 @@ func (l *driverLink) broken() *Finding {
 		if paused || strings.Contains(value, pausedForNew) {
 			return l.paused()
 		}
+		if f := l.unchosen(value); f != nil {
+			return f
+		}
 		if value == "pre-installed" || value == "false" || len(l.s.sets[driver]) == 0 {
 			return l.ofHost()
 		}
@@ -190,7 +193,9 @@ func (l *driverLink) keptOff() *Finding {
 	}
 	f := s.finding(Driver, KeptOff, cause, fmt.Sprintf("has no driver: %s/%s does not run there: %s", best.Namespace, best.Name, text), best.ref(), text, best.claims(n, least)...)
 	m := s.letOn(n, best, least, "the driver of "+n.Name+" is loaded and its device plugin has announced its GPUs")
-	if slices.ContainsFunc(least.labels, func(label string) bool { return strings.HasPrefix(label, nfdLabels) }) {
+	if again := l.unwritten(least, m.Until); again != nil {
+		m = *again
+	} else if slices.ContainsFunc(least.labels, func(label string) bool { return strings.HasPrefix(label, nfdLabels) }) {
 		m.Title, m.Commands = "have a driver made for the kernel and OS of "+n.Name, []string{"kubectl get nvidiadrivers -o yaml", "kubectl get node " + n.Name + " -o jsonpath='{.status.nodeInfo.kernelVersion} {.status.nodeInfo.osImage}'", "# set usePrecompiled: false, or add an NVIDIADriver whose image exists for that kernel"}
 		m.Unproven = "which drivers exist for its kernel cannot be read here"
 	}

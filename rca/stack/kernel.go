@@ -21,17 +21,28 @@ var unlabelable = regexp.MustCompile(`[^-A-Za-z0-9_.]`)
 func (l *driverLink) forAnotherKernel(f *Finding) {
 	n := l.n
 	said, runs := n.Labels[kernelLabel], n.Status.NodeInfo.KernelVersion
-	if said == "" || runs == "" || said == strings.Trim(unlabelable.ReplaceAllString(runs, "_"), "-_.") {
+	if said == "" || runs == "" || said == labelOf(runs) {
 		return
 	}
 	f.Says += fmt.Sprintf("; node feature discovery has labelled it for kernel %s, and it runs %s", said, runs)
 	f.Evidence = append(f.Evidence, diagnosis.Fact(n.Ref(), "label "+kernelLabel+"="+said+", kernelVersion "+runs, append(n.Labelled(kernelLabel), diagnosis.That("status.nodeInfo.kernelVersion", "", diagnosis.Is, runs))...))
-	m := Mend{Kind: diagnosis.RepairDeviceStack, Title: "have node feature discovery look at " + n.Name + " again, so that its driver is made for the kernel that it runs", Until: f.Mends[0].Until, Risk: diagnosis.LowRisk, Minutes: 10}
+	f.Mends = append([]Mend{l.lookAgain(f.Mends[0].Until)}, f.Mends...)
+}
+
+// labelOf is a kernel's name as node feature discovery labels it.
+func labelOf(kernel string) string {
+	return strings.Trim(unlabelable.ReplaceAllString(kernel, "_"), "-_.")
+}
+
+// lookAgain has node feature discovery label the node for what it runs now.
+func (l *driverLink) lookAgain(until string) Mend {
+	n := l.n
+	m := Mend{Kind: diagnosis.RepairDeviceStack, Title: "have node feature discovery look at " + n.Name + " again, so that its driver is made for the kernel that it runs", Until: until, Risk: diagnosis.LowRisk, Minutes: 10}
 	if pod := l.s.podOf(n, discovery); pod != nil {
 		m.Commands = []string{fmt.Sprintf("kubectl -n %s delete pod %s  # its DaemonSet makes it again, and it looks when it starts", pod.Namespace, pod.Name), fmt.Sprintf("kubectl -n %s get pods", pod.Namespace)}
 	} else {
 		m.Commands = []string{"kubectl get pods -A -o wide --field-selector spec.nodeName=" + n.Name + " | grep -i nfd  # its worker has to run there"}
 	}
 	m.Commands = append(m.Commands, "kubectl get node "+n.Name+" -L "+kernelLabel, "kubectl get pods -A -o wide -w --field-selector spec.nodeName="+n.Name+"  # the driver's")
-	f.Mends = append([]Mend{m}, f.Mends...)
+	return m
 }

@@ -127,8 +127,7 @@ func (s *Stack) undiscovered(n *view.Node) *Finding {
 	d := sets[0]
 	if l := s.part(n, discovery); l.pod != nil {
 		f := l.finding(Discovery, Failed, diagnosis.GPUStackNotOnNode, "has no label of node feature discovery, whose pod there has written none: the device plugin is kept off")
-		f.Mends = []Mend{{Kind: diagnosis.RepairDeviceStack, Title: "see why node feature discovery writes no labels for " + n.Name, Until: until, Risk: diagnosis.LowRisk, Minutes: 5,
-			Commands: []string{fmt.Sprintf("kubectl -n %s logs %s --tail=50", l.pod.Namespace, l.pod.Name), fmt.Sprintf("kubectl -n %s get deploy,pods", l.pod.Namespace)}}}
+		f.Mends = []Mend{l.mendDiscovery(until)}
 		return f
 	}
 	m := d.misses(n)
@@ -138,6 +137,11 @@ func (s *Stack) undiscovered(n *view.Node) *Finding {
 	f := s.finding(Discovery, KeptOff, diagnosis.GPUStackNotOnNode, none+", whose DaemonSet does not run there: "+d.text(n, m), d.ref(), d.text(n, m), d.claims(n, m)...)
 	f.Mends = []Mend{s.letOn(n, d, m, until)}
 	return f
+}
+
+func (p *part) mendDiscovery(until string) Mend {
+	return Mend{Kind: diagnosis.RepairDeviceStack, Title: "see why node feature discovery writes no labels for " + p.n.Name, Until: until, Risk: diagnosis.LowRisk, Minutes: 5,
+		Commands: []string{fmt.Sprintf("kubectl -n %s logs %s --tail=50", p.pod.Namespace, p.pod.Name), fmt.Sprintf("kubectl -n %s get deploy,pods", p.pod.Namespace)}}
 }
 
 func discover(n *view.Node, until string) Mend {

@@ -153,6 +153,15 @@ func TestAPluginThatSeesNothing(t *testing.T) {
 		"it crashes":        {func(_ *lab, p *corev1.Pod) { crashes("")(p) }, "crashes there"},
 		"it has just begun": {func(_ *lab, p *corev1.Pod) { p.CreationTimestamp = metav1.NewTime(noon.Add(-time.Minute)) }, ""},
 		"it names NVIDIA's": {func(_ *lab, p *corev1.Pod) { p.Spec.RuntimeClassName = new("nvidia") }, ""},
+		"it names NVIDIA's in WSL2": {func(l *lab, p *corev1.Pod) {
+			p.Spec.RuntimeClassName = new("nvidia")
+			l.Nodes[0].Status.NodeInfo.KernelVersion = "5.15.146.1-microsoft-standard-WSL2"
+		}, "runs there and announces none"},
+		"and the operator's toolkit is there": {func(l *lab, p *corev1.Pod) {
+			p.Spec.RuntimeClassName = new("nvidia")
+			l.Nodes[0].Status.NodeInfo.KernelVersion = "5.15.146.1-microsoft-standard-WSL2"
+			l.pod(toolkit, "n", nil)
+		}, ""},
 		"a cloud names its type": {func(l *lab, _ *corev1.Pod) {
 			l.Nodes[0].Labels = map[string]string{"node.kubernetes.io/instance-type": "m5.large"}
 		}, ""},

@@ -9,6 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/unpend/unpend/nodeprobe"
+	"k8s.io/utils/ptr"
+
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/view"
 )
@@ -99,8 +101,12 @@ func (l *pluginLink) waitsFor(link Link, cause diagnosis.CauseID, r role) *Findi
 // bare says whether the plugin's pod runs by the node's own container runtime as that is
 // configured: no toolkit of the GPU Operator is there, and it names no RuntimeClass.
 func (l *pluginLink) bare() bool {
-	name := l.pod.Spec.RuntimeClassName
-	return (name == nil || *name == "") && l.s.podOf(l.n, toolkit) == nil && !managed(l.n) && len(l.n.Facts().Stocks()) == 0 && l.n.Labels["cloud.google.com/gke-accelerator"] == ""
+	return ptr.Deref(l.pod.Spec.RuntimeClassName, "") == "" && l.alone()
+}
+
+// alone says whether nothing but the plugin itself is of NVIDIA's stack on the node.
+func (l *pluginLink) alone() bool {
+	return l.s.podOf(l.n, toolkit) == nil && !managed(l.n) && len(l.n.Facts().Stocks()) == 0 && l.n.Labels["cloud.google.com/gke-accelerator"] == ""
 }
 
 // outside: the plugin finds no GPU where its container is not given any.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/stack/homes"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -47,6 +48,7 @@ func (s *Stack) toolkit(n *view.Node) *Finding {
 	}
 	f.Mends = []Mend{{Kind: diagnosis.RepairDeviceStack, Title: "mend the container toolkit of " + n.Name, Until: until, Risk: diagnosis.LowRisk, Minutes: 10,
 		Commands: []string{fmt.Sprintf("kubectl -n %s logs %s --all-containers --tail=50", l.pod.Namespace, l.pod.Name), fmt.Sprintf("kubectl -n %s delete pod %s  # its DaemonSet makes it again", l.pod.Namespace, l.pod.Name)}}}
+	s.untoldHome(n, f)
 	return f
 }
 
@@ -80,6 +82,9 @@ func (l *pluginLink) handler() *Finding {
 		f.Certainty = diagnosis.Likely // its words alone
 	}
 	f.Mends = []Mend{l.s.configure(l.n)}
+	if l.s.podOf(l.n, toolkit) != nil {
+		l.s.untoldHome(l.n, f)
+	}
 	return f
 }
 
@@ -90,28 +95,12 @@ func (s *Stack) configure(n *view.Node) Mend {
 	if n.Labels["cloud.google.com/gke-accelerator"] != "" {
 		return s.configureGKE(n, m)
 	}
-	version := n.Status.NodeInfo.KubeletVersion
 	if strings.HasPrefix(n.Status.NodeInfo.OSImage, "Talos") {
 		m.Steps = []string{"build NVIDIA's driver and container toolkit into the machine's image: they are system extensions of Talos", "name its runtime in the pods (RuntimeClass nvidia), or have it be the default: machine.files, /etc/cri/conf.d/20-customization.part"}
 		m.Commands = []string{"talosctl -n " + n.Name + " get extensions", "talosctl -n " + n.Name + " read /proc/driver/nvidia/version"}
 		return m
 	}
-	switch runtime, _, _ := strings.Cut(n.Status.NodeInfo.ContainerRuntimeVersion, ":"); {
-	case strings.Contains(version, "+k3s"):
-		m.Commands = []string{"# on the machine: k3s finds NVIDIA's runtime by itself once the toolkit is installed, when it starts", "systemctl restart k3s k3s-agent"}
-	case strings.Contains(version, "+rke2"):
-		m.Commands = []string{"# on the machine: RKE2 finds NVIDIA's runtime by itself once the toolkit is installed, when it starts", "systemctl restart rke2-server rke2-agent"}
-	case strings.Contains(version, "+k0s"):
-		m.Commands = []string{"# on the machine: k0s reads what is in that folder when it starts", "nvidia-ctk runtime configure --runtime=containerd --config=/etc/k0s/containerd.d/nvidia.toml --set-as-default && systemctl restart k0sworker"}
-	case n.Labels["microk8s.io/cluster"] == "true":
-		m.Commands = []string{"# on the machine: MicroK8s makes containerd's configuration from a template when it starts; what is written beside it is lost", "nvidia-ctk runtime configure --runtime=containerd --config=/var/snap/microk8s/current/args/containerd-template.toml --set-as-default && snap restart microk8s.daemon-containerd"}
-	case runtime == "cri-o":
-		m.Commands = []string{"# on the machine:", "nvidia-ctk runtime configure --runtime=crio --set-as-default && systemctl restart crio"}
-	case runtime == "docker":
-		m.Commands = []string{"# on the machine:", "nvidia-ctk runtime configure --runtime=docker --set-as-default && systemctl restart docker"}
-	default:
-		m.Commands = []string{"# on the machine:", "nvidia-ctk runtime configure --runtime=containerd --set-as-default && systemctl restart containerd"}
-	}
+	m.Commands = homes.Configure(n)
 	return m
 }
 

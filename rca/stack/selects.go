@@ -75,15 +75,7 @@ func (d *set) misses(n *view.Node) misses {
 
 // text says what the node lacks for the DaemonSet.
 func (d *set) text(n *view.Node, m misses) string {
-	var parts []string
-	for _, label := range m.labels {
-		key, _, _ := strings.Cut(label, "=")
-		if has, ok := n.Labels[key]; ok {
-			parts = append(parts, fmt.Sprintf("it selects nodes by label %s, here it is %q", label, has))
-		} else {
-			parts = append(parts, "it selects nodes by label "+label+", which is absent")
-		}
-	}
+	parts := lacking(n, m.labels)
 	if m.affinity {
 		parts = append(parts, "its node affinity wants "+d.wants())
 	}
@@ -91,6 +83,20 @@ func (d *set) text(n *view.Node, m misses) string {
 		parts = append(parts, "it does not tolerate taint "+t.ToString())
 	}
 	return strings.Join(parts, "; ")
+}
+
+// lacking says, of labels that nodes are selected by, how the node has them.
+func lacking(n *view.Node, labels []string) []string {
+	var parts []string
+	for _, label := range labels {
+		key, _, _ := strings.Cut(label, "=")
+		if has, ok := n.Labels[key]; ok {
+			parts = append(parts, fmt.Sprintf("it selects nodes by label %s, here it is %q", label, has))
+		} else {
+			parts = append(parts, "it selects nodes by label "+label+", which is absent")
+		}
+	}
+	return parts
 }
 
 // wants is the DaemonSet's required node affinity in words.

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/stack/homes"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -17,8 +18,11 @@ import (
 // person knows. nil where something has looked, or the machine's type is told, and where what
 // would tell was not read.
 func (s *Stack) Untold(n *view.Node) *Finding {
-	if s.w.HasGPUs() || s.notSeen() != "" || !unlooked(n) || machineTold(n) || s.podOf(n, discovery) != nil {
+	if s.notSeen() != "" || !unlooked(n) || machineTold(n) {
 		return nil
+	}
+	if l := s.part(n, discovery); l.pod != nil || s.w.HasGPUs() {
+		return l.unable()
 	}
 	if l := s.pluginOn(n); l != nil {
 		return l.blind()
@@ -45,6 +49,19 @@ func (s *Stack) Untold(n *view.Node) *Finding {
 	return f
 }
 
+// unable: node feature discovery has a pod on the node that fails, so nobody has looked there. nil where it
+// has none, or that runs and has seen nothing.
+func (p *part) unable() *Finding {
+	if p.pod == nil || p.state != Failed && !p.loops || len(p.s.sets[plugin]) == 0 {
+		return nil
+	}
+	f := p.finding(Discovery, Unseen, diagnosis.GPUStackNotOnNode, "may have GPUs that nobody has looked for: node feature discovery, which does, fails there at "+orReady(p.look))
+	f.Certainty, f.Evidence = diagnosis.Possible, append(f.Evidence, diagnosis.Fact(p.n.Ref(), untold, notLooked()))
+	f.Mends = []Mend{p.mendDiscovery("")}
+	f.Mends[0].Unproven = "nothing tells whether the machine of " + p.n.Name + " has a GPU"
+	return f
+}
+
 const untold = "no label of node feature discovery, a cloud or an autoscaler says whether its machine has a GPU"
 
 func notLooked() diagnosis.Claim {
@@ -63,7 +80,7 @@ func (s *Stack) Unlooked() bool {
 // runtime. A machine without a GPU looks the same as one whose runtime hands none out.
 func (l *pluginLink) blind() *Finding {
 	n, pod := l.n, l.pod
-	if !l.bare() {
+	if !l.bare() && (!l.alone() || len(homes.Notes(n)) == 0) {
 		return nil
 	}
 	does := "runs there and announces none"
@@ -76,9 +93,15 @@ func (l *pluginLink) blind() *Finding {
 	}
 	f := l.s.finding(Runtime, Unseen, diagnosis.RuntimeNotConfigured, "may have GPUs that its device plugin does not see: it "+does, n.Ref(), untold, notLooked())
 	f.Certainty = diagnosis.Possible
-	f.Evidence = append(f.Evidence, diagnosis.Fact(podRef(pod), orReady(l.look)+"; no runtimeClassName", append(l.claims, diagnosis.That("spec.runtimeClassName", "", diagnosis.Absent, ""))...))
-	m := l.s.configure(n)
+	m, fact := l.s.configure(n), orReady(l.look)
 	m.Title = "see whether " + n.Name + " has a GPU, and have its container runtime hand it out"
+	if l.bare() {
+		fact, l.claims = fact+"; no runtimeClassName", append(l.claims, diagnosis.That("spec.runtimeClassName", "", diagnosis.Absent, ""))
+	} else { // it runs by NVIDIA's
+		m.Title, m.Steps, m.Commands = "see whether "+n.Name+" has a GPU, and a driver that works", nil, nil
+	}
+	m.Steps = append(m.Steps, homes.Notes(n)...)
+	f.Evidence = append(f.Evidence, diagnosis.Fact(podRef(pod), fact, l.claims...))
 	m.Steps = append([]string{"see what the device plugin says, and that nvidia-smi works on the machine: without a GPU or its driver no runtime helps"}, m.Steps...)
 	m.Commands = append([]string{fmt.Sprintf("kubectl -n %s logs %s --tail=50", pod.Namespace, pod.Name)}, m.Commands...)
 	m.Commands = append(m.Commands, fmt.Sprintf("kubectl -n %s delete pod %s  # its DaemonSet makes it again, and it looks when it starts", pod.Namespace, pod.Name))

@@ -1,0 +1,118 @@
+package stack
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// unchosen: the GPU Operator makes drivers by NVIDIADrivers (spec.driver.useNvidiaDriverCRD of its
+// ClusterPolicy), and none of them chooses the node: it is given no DaemonSet, and nothing says so
+// on the node.
+func (l *driverLink) unchosen(label string) *Finding {
+	s, n := l.s, l.n
+	if label == "pre-installed" || label == "false" || !s.byDrivers() || s.unread("NVIDIADriver") != "" {
+		return nil
+	}
+	var best *unstructured.Unstructured
+	var least []string
+	for _, d := range s.w.State.NVIDIADrivers {
+		lacks := unmet(n, driverSelector(d))
+		if len(lacks) == 0 {
+			return nil
+		}
+		if best == nil || len(lacks) < len(least) {
+			best, least = d, lacks
+		}
+	}
+	until := "the driver of " + n.Name + " is loaded and its device plugin has announced its GPUs"
+	by := diagnosis.Fact("ClusterPolicy/"+s.policy, "spec.driver.useNvidiaDriverCRD is true", diagnosis.That("spec.driver.useNvidiaDriverCRD", "", diagnosis.Is, "true"))
+	if best == nil {
+		f := s.finding(Driver, Missing, diagnosis.DriverNotReady, "has no driver: the GPU Operator makes drivers by NVIDIADrivers, and there is none", by.Ref, by.Fact, append(by.Claims, diagnosis.That("", "", diagnosis.Absent, "").Of("NVIDIADriver/*"))...)
+		f.Mends = []Mend{{Kind: diagnosis.RepairDeviceStack, Title: "make an NVIDIADriver, or leave the driver to the ClusterPolicy again", Until: until, Risk: diagnosis.LowRisk, Minutes: 15,
+			Commands: []string{fmt.Sprintf(`kubectl patch clusterpolicy %s --type=merge -p '{"spec":{"driver":{"useNvidiaDriverCRD":false}}}'  # or: helm upgrade --reuse-values --set driver.nvidiaDriverCRD.deployDefaultCR=true`, s.policy), "kubectl get nvidiadrivers -w"}}}
+		return f
+	}
+	name, text := best.GetName(), strings.Join(lacking(n, least), "; ")
+	var commands []string
+	var claims []diagnosis.Claim
+	for _, label := range least {
+		key, value, _ := strings.Cut(label, "=")
+		commands = append(commands, "kubectl label node "+n.Name+" "+label+" --overwrite")
+		claims = append(append(claims, diagnosis.That("spec.nodeSelector", key, diagnosis.Is, value)), n.Labelled(key)...)
+	}
+	f := s.finding(Driver, KeptOff, diagnosis.DriverNotReady, fmt.Sprintf("has no driver: the GPU Operator makes drivers by NVIDIADrivers, and none chooses it: %s: %s", name, text), "NVIDIADriver/"+name, text, claims...)
+	f.Evidence = append(f.Evidence, by)
+	f.Mends = []Mend{{Kind: diagnosis.RepairDeviceStack, Title: fmt.Sprintf("label %s %s, by which NVIDIADriver %s chooses nodes, or have that choose others", n.Name, strings.Join(least, " "), name), Until: until, Risk: diagnosis.LowRisk, Minutes: 15,
+		Commands: append(commands, "kubectl edit nvidiadriver "+name+"  # or this: spec.nodeSelector; no two NVIDIADrivers may choose one node", "kubectl get nvidiadriver "+name+" -w")}}
+	return f
+}
+
+// byDrivers says whether the GPU Operator makes drivers by NVIDIADrivers.
+func (s *Stack) byDrivers() bool {
+	return s.policy != "" && slices.ContainsFunc(s.w.State.ClusterPolicies, func(p *unstructured.Unstructured) bool {
+		on, _, err := unstructured.NestedBool(p.Object, "spec", "driver", "useNvidiaDriverCRD")
+		return err == nil && on && p.GetName() == s.policy
+	})
+}
+
+// driverSelector is by which labels an NVIDIADriver chooses nodes; one that names none takes all with a
+// GPU (api/nvidia/v1alpha1, GetNodeSelector).
+func driverSelector(d *unstructured.Unstructured) map[string]string {
+	labels, _, err := unstructured.NestedStringMap(d.Object, "spec", "nodeSelector")
+	if err != nil || len(labels) == 0 {
+		return map[string]string{gpuPresent: "true"}
+	}
+	return labels
+}
+
+// unmet are the labels of a selector that the node does not carry, sorted.
+func unmet(n *view.Node, selector map[string]string) []string {
+	var out []string
+	for _, key := range slices.Sorted(maps.Keys(selector)) {
+		if n.Labels[key] != selector[key] {
+			out = append(out, key+"="+selector[key])
+		}
+	}
+	return out
+}
+
+// ostreeLabel is by which version of Red Hat's CoreOS the GPU Operator chooses what it builds a driver
+// with on OpenShift.
+const ostreeLabel = nfdLabels + "system-os_release.OSTREE_VERSION"
+
+// runsIt says whether the node itself reports what a label of node feature discovery is to say.
+func runsIt(n *view.Node, label string) bool {
+	key, value, _ := strings.Cut(label, "=")
+	switch info := n.Status.NodeInfo; key {
+	case kernelLabel:
+		return labelOf(info.KernelVersion) == value
+	case ostreeLabel:
+		return slices.Contains(strings.Fields(info.OSImage), value)
+	}
+	return false
+}
+
+// unwritten is for the driver whose DaemonSet would take the node, were it labelled for what it runs:
+// node feature discovery has not written that, or not since the node was upgraded. nil where the
+// driver is made for something else.
+func (l *driverLink) unwritten(m misses, until string) *Mend {
+	n := l.n
+	if m.affinity || len(m.taints) > 0 || slices.ContainsFunc(m.labels, func(label string) bool { return !runsIt(n, label) }) {
+		return nil
+	}
+	out := l.lookAgain(until)
+	for _, label := range m.labels {
+		if key, _, _ := strings.Cut(label, "="); n.Labels[key] == "" {
+			out.Title, out.Minutes = fmt.Sprintf("have node feature discovery write label %s on %s: a newer version does where this one has not", key, n.Name), 20
+			out.Commands = append(out.Commands, "kubectl label node "+n.Name+" "+label+"  # by hand meanwhile; wrong once the node is upgraded")
+		}
+	}
+	return &out
+}
