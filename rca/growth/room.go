@@ -66,11 +66,11 @@ func (c *Case) smallDisk(g *Growth, p *scaling.Pool, _ scaling.Reason) (string, 
 		return "", nil
 	}
 	g.Disk = true
-	fact, claim := "spec.blockDeviceMappings says nothing of "+k.Device+", which then has "+k.Disk.String(), diagnosis.That("spec.blockDeviceMappings", "", diagnosis.ContainsNot, k.Device)
+	size, fact, claim := "Karpenter's default size", "spec.blockDeviceMappings says nothing of "+k.Device, diagnosis.That("spec.blockDeviceMappings", "", diagnosis.ContainsNot, k.Device)
 	if k.DiskSaid {
-		fact, claim = "spec.blockDeviceMappings gives "+k.Device+" "+k.Disk.String(), diagnosis.That("spec.blockDeviceMappings", "", diagnosis.Contains, k.Disk.String())
+		size, fact, claim = k.Disk.String(), "spec.blockDeviceMappings gives "+k.Device+" "+k.Disk.String(), diagnosis.That("spec.blockDeviceMappings", "", diagnosis.Contains, k.Disk.String())
 	}
-	return fmt.Sprintf("%s %s gives each machine of NodePool %s, whatever its type, a disk of %s for the files of pods, and the pod asks for %s ephemeral-storage", k.Kind, k.Name, p.Name, k.Disk.String(), asked.String()),
+	return fmt.Sprintf("%s %s gives each machine of NodePool %s, whatever its type, a disk of %s for the files of pods, and the pod asks for %s ephemeral-storage", k.Kind, k.Name, p.Name, size, asked.String()),
 		[]diagnosis.Evidence{diagnosis.Fact(k.Ref(), fact, claim), diagnosis.Fact(view.PodRef(c.Pod), "asks for "+asked.String()+" ephemeral-storage", c.Cluster.OfPod(c.Pod, diagnosis.That(diagnosis.Requests, string(corev1.ResourceEphemeralStorage), diagnosis.Is, asked.String()))...)}
 }
 

@@ -62,8 +62,12 @@ func TestRoomThatNoTypeHas(t *testing.T) {
 			class(w, "EC2NodeClass")
 			daemon(w, "1", func(s *corev1.PodSpec) { s.Tolerations = nil })
 		}, room + "1 nvidia.com/gpu with what DaemonSets take)"},
-		"it takes none":          {func(w *rcatest.World) { class(w, "EC2NodeClass"); daemon(w, "0", same) }, room + "1 nvidia.com/gpu with what DaemonSets take)"},
-		"the disk":               {func(w *rcatest.World) { disk(w, "18Gi") }, "AutoscalerCannotHelp likely: EC2NodeClass c gives each machine of NodePool gpu, whatever its type, a disk of 20Gi for the files of pods, and the pod asks for 18Gi ephemeral-storage"},
+		"it takes none": {func(w *rcatest.World) { class(w, "EC2NodeClass"); daemon(w, "0", same) }, room + "1 nvidia.com/gpu with what DaemonSets take)"},
+		"the disk":      {func(w *rcatest.World) { disk(w, "18Gi") }, "AutoscalerCannotHelp likely: EC2NodeClass c gives each machine of NodePool gpu, whatever its type, a disk of Karpenter's default size for the files of pods, and the pod asks for 18Gi ephemeral-storage"},
+		"the disk, as it says": {func(w *rcatest.World) {
+			disk(w, "50Gi")
+			w.NodeClasses.AWS = []*unstructured.Unstructured{object(t, "{metadata: {name: c}, spec: {amiFamily: AL2023, blockDeviceMappings: [{deviceName: /dev/xvda, ebs: {volumeSize: 50Gi}}]}}")}
+		}, "AutoscalerCannotHelp likely: EC2NodeClass c gives each machine of NodePool gpu, whatever its type, a disk of 50Gi for the files of pods, and the pod asks for 50Gi ephemeral-storage"},
 		"a disk that holds it":   {func(w *rcatest.World) { disk(w, "17Gi") }, room + "1 nvidia.com/gpu with what DaemonSets take)"},
 		"shares":                 {func(w *rcatest.World) { shares(w, "2", "1", "4") }, counts},
 		"as many as are offered": {func(w *rcatest.World) { shares(w, "4", "1", "4") }, counts},
