@@ -71,7 +71,7 @@ func (c *Case) smallDisk(g *Growth, p *scaling.Pool, _ scaling.Reason) (string, 
 		size, fact, claim = k.Disk.String(), "spec.blockDeviceMappings gives "+k.Device+" "+k.Disk.String(), diagnosis.That("spec.blockDeviceMappings", "", diagnosis.Contains, k.Disk.String())
 	}
 	return fmt.Sprintf("%s %s gives each machine of NodePool %s, whatever its type, a disk of %s for the files of pods, and the pod asks for %s ephemeral-storage", k.Kind, k.Name, p.Name, size, asked.String()),
-		[]diagnosis.Evidence{diagnosis.Fact(k.Ref(), fact, claim), diagnosis.Fact(view.PodRef(c.Pod), "asks for "+asked.String()+" ephemeral-storage", c.Cluster.OfPod(c.Pod, diagnosis.That(diagnosis.Requests, string(corev1.ResourceEphemeralStorage), diagnosis.Is, asked.String()))...)}
+		[]diagnosis.Evidence{diagnosis.Fact(k.Ref(), fact, claim), c.askedOf(string(corev1.ResourceEphemeralStorage))}
 }
 
 // shared tells of a pool of which a node offers more of a device than Karpenter counts on its machine: its
@@ -111,5 +111,6 @@ func (c *Case) uncounted(g *Growth, p *scaling.Pool, r scaling.Reason) (string, 
 	}
 	g.Lacks = string(name)
 	return fmt.Sprintf("%s; whether %s, by which its machines are made, has Karpenter count their %s shows nowhere", c.lacksSays("Karpenter", "no instance type of NodePool "+p.Name, "", r), p.Class.Kind, name),
-		[]diagnosis.Evidence{diagnosis.Fact("NodePool/"+p.Name, "makes machines by "+p.Class.Kind+" "+p.Class.Name, diagnosis.That("spec.template.spec.nodeClassRef.kind", "", diagnosis.Is, p.Class.Kind))}
+		[]diagnosis.Evidence{diagnosis.Fact("NodePool/"+p.Name, "makes machines by "+p.Class.Kind+" "+p.Class.Name, diagnosis.That("spec.template.spec.nodeClassRef.kind", "", diagnosis.Is, p.Class.Kind)),
+			diagnosis.Fact(view.PodRef(c.Pod), "asks for "+asksText(c.Asks), c.requested()...)}
 }

@@ -86,6 +86,7 @@ func (c *Case) lacksUnseen(g *Growth, o *scaling.Outlook, s short, empty []scali
 	for i := range empty {
 		evidence = append(evidence, statusOf(o, &empty[i]))
 	}
+	evidence = append(evidence, c.askedOf(s.Lacks))
 	return fmt.Sprintf("a fresh node of a group at zero (%s), as the cluster autoscaler knows it, has not the %s %s that the pod asks for: it knows no more of it than its template says", groupNames(empty), asked.String(), s.Lacks), evidence
 }
 
@@ -104,5 +105,11 @@ func (c *Case) lacksSeen(g *Growth, o *scaling.Outlook, s short, evidence []diag
 	}
 	asked, has := c.Wants[name], most.Status.Allocatable[name]
 	return fmt.Sprintf("no fresh node of node group %s has the %s %s that the pod asks for: one such as %s has %s, for the pods of DaemonSets too", groupNames(g.Groups), asked.String(), s.Lacks, most.Name, has.String()),
-		append(evidence, diagnosis.Fact("Node/"+most.Name, "offers "+has.String()+" "+s.Lacks, diagnosis.That(diagnosis.Allocatable, s.Lacks, diagnosis.Is, has.String())))
+		append(evidence, c.askedOf(s.Lacks), diagnosis.Fact("Node/"+most.Name, "offers "+has.String()+" "+s.Lacks, diagnosis.That(diagnosis.Allocatable, s.Lacks, diagnosis.Is, has.String())))
+}
+
+// askedOf is what the pod asks for of a resource.
+func (c *Case) askedOf(name string) diagnosis.Evidence {
+	q := c.Wants[corev1.ResourceName(name)]
+	return diagnosis.Fact(view.PodRef(c.Pod), "asks for "+q.String()+" "+name, c.Cluster.OfPod(c.Pod, diagnosis.That(diagnosis.Requests, name, diagnosis.Is, q.String()))...)
 }
