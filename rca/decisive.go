@@ -38,6 +38,9 @@ func alone(c *causes.Case, n diagnosis.NodeBlockers, id diagnosis.CauseID) bool 
 	if len(n.Blockers) == 0 || slices.ContainsFunc(n.Blockers, func(b diagnosis.Blocker) bool { return b.Cause != id }) {
 		return false
 	}
+	if c.Cluster.GivenUp(n.Name) != "" {
+		return false // it would not run there for long
+	}
 	has := c.Node(n.Name).Expected()
 	return has == 0 || !slices.ContainsFunc(c.Asks, func(a view.Ask) bool { return a.Profile == "" && a.Count > has })
 }

@@ -30,7 +30,7 @@ func PoolOf(n *corev1.Node) string {
 	if name := n.Labels[scaling.LabelPool]; name != "" {
 		return name
 	}
-	return scaling.PoolOf(n.Labels)
+	return scaling.PoolOf(n)
 }
 
 // count adds one GPU to its pool, or takes it out again. A pool without GPUs is not told of.

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
@@ -39,10 +41,43 @@ func (c *Bench) addToleration(n *view.Node) []edit.Change {
 		if slices.ContainsFunc(add, func(t corev1.Toleration) bool { return t.Key != string(view.WholeGPU) }) {
 			ch.Risk = diagnosis.MediumRisk // somebody has set it to keep others out
 		}
+		ch.Untestable = c.forOthers(add)
+		ch.Manual = ch.Untestable != ""
 		// A template holds none of those that admission adds to its pods.
 		c.EditTemplate(&ch, map[string]any{"tolerations": append(slices.Clone(c.PodSpec().Tolerations), add...)}, true)
 		return ch
 	})}
+}
+
+// criticalAddons is the taint of nodes that are for the cluster's own add-ons: AKS keeps application pods
+// off system pools by it, Karpenter's and EKS Auto Mode's pools of that name do.
+const criticalAddons = "CriticalAddonsOnly"
+
+// forOthers says why nobody here knows whether the pod may be where it would tolerate those taints: they
+// set nodes apart for what it is not, and it could be elsewhere by its selector. Empty where it may.
+func (c *Bench) forOthers(add []corev1.Toleration) string {
+	for _, t := range add {
+		tainted := func(n *view.Node) bool {
+			return slices.ContainsFunc(n.Spec.Taints, func(has corev1.Taint) bool { return has.Key == t.Key && has.Value == t.Value })
+		}
+		elsewhere, withGPUs := false, true
+		for _, n := range c.Cluster.SortedNodes() {
+			if !tainted(n) {
+				ok, err := nodeaffinity.GetRequiredNodeAffinity(c.Pod).Match(n.Node)
+				elsewhere = elsewhere || ok && err == nil
+			} else if !n.HasGPUs() {
+				withGPUs = false
+			}
+		}
+		switch {
+		case !elsewhere:
+		case t.Key == criticalAddons && corev1helpers.PodPriority(c.Pod) < view.SystemCritical:
+			return "nodes with taint " + t.Key + " are for the cluster's own add-ons: whether this may be there only their owner knows"
+		case withGPUs && !view.HoldsGPU(c.Wants) && len(c.Pod.Spec.ResourceClaims) == 0:
+			return "nodes with taint " + t.Key + " have GPUs, and it asks for none: whether it may be there only their owner knows"
+		}
+	}
+	return ""
 }
 
 // startup says whether Karpenter has put the taint on the node until it can be used: who

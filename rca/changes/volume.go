@@ -31,6 +31,15 @@ func (c *Bench) lookAtVolume(n *view.Node) []edit.Change {
 				"# then copy one (a snapshot, restored into the other zone); a StorageClass with volumeBindingMode WaitForFirstConsumer makes the next claims of a pod where the pod goes")
 		})}
 	}
+	if p, key := terms.VolumesOf(c.Subject()).Pinned(); key != "" {
+		return []edit.Change{c.Once("select "+key+"="+p.Where()+" in "+c.WorkloadName()+", where the volume of PersistentVolumeClaim "+p.Claim+" is, and no longer "+c.Pod.Spec.NodeSelector[key], func(title string) edit.Change {
+			ch := edit.LookAt(diagnosis.VolumeConflict, title, "no node is there for which it could be tried",
+				c.EditByHand("spec.nodeSelector: "+key+": "+p.Where()),
+				fmt.Sprintf("kubectl get pv %s -o jsonpath='{.spec.nodeAffinity}'  # or copy the volume to where the selector has the pod go (a snapshot, restored there)", p.Volume))
+			ch.Risk = diagnosis.LowRisk
+			return ch
+		})}
+	}
 	if n != nil {
 		if full := terms.VolumesOf(c.Subject()).FullOf(n); full != nil {
 			return []edit.Change{c.Once("let "+full.Driver+" attach more volumes to "+n.Name+", or have fewer there", func(title string) edit.Change {
@@ -53,6 +62,9 @@ func (c *Bench) lookAtVolume(n *view.Node) []edit.Change {
 		}
 		if volume != "" {
 			title = fmt.Sprintf("have the data of PersistentVolumeClaim %s where such a GPU is free, or a GPU node where volume %s is", claim, volume)
+			if len(c.Asks) == 0 {
+				title = fmt.Sprintf("have the data of PersistentVolumeClaim %s where a node has room for the pod, or such a node where volume %s is", claim, volume)
+			}
 		}
 	}
 	commands := []string{fmt.Sprintf("kubectl -n %s describe pvc %s", ns, claim)}

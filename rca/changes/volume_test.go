@@ -26,7 +26,7 @@ func TestWhatIsDoneAboutVolumes(t *testing.T) {
 		"it is not there":      {[]string{"data"}, []*corev1.PersistentVolumeClaim{claim("a", "other", "v")}, "make PersistentVolumeClaim data, or name one that exists", 2},
 		"another namespace's":  {[]string{"data"}, []*corev1.PersistentVolumeClaim{claim("b", "data", "v")}, "make PersistentVolumeClaim data, or name one that exists", 2},
 		"it is not bound":      {[]string{"data"}, []*corev1.PersistentVolumeClaim{claim("a", "data", "")}, "have somebody make a volume for PersistentVolumeClaim data: it names no StorageClass, and none is the default", 3},
-		"it is somewhere else": {[]string{"data"}, []*corev1.PersistentVolumeClaim{claim("a", "data", "v")}, "have the data of PersistentVolumeClaim data where such a GPU is free, or a GPU node where volume v is", 4},
+		"it is somewhere else": {[]string{"data"}, []*corev1.PersistentVolumeClaim{claim("a", "data", "v")}, "have the data of PersistentVolumeClaim data where a node has room for the pod, or such a node where volume v is", 4},
 		"the first of two":     {[]string{"", "data", "other"}, []*corev1.PersistentVolumeClaim{claim("a", "other", "v")}, "make PersistentVolumeClaim data, or name one that exists", 2},
 		"the second alone":     {[]string{"data", "other"}, []*corev1.PersistentVolumeClaim{claim("a", "data", "v")}, "make PersistentVolumeClaim other, or name one that exists", 2},
 	} {
@@ -48,6 +48,34 @@ func TestWhatIsDoneAboutVolumes(t *testing.T) {
 				return
 			}
 			if len(got) != 1 || got[0].Title != tc.want || !got[0].Manual || len(got[0].Commands) != tc.commands {
+				t.Errorf("%+v, want %s", got, tc.want)
+			}
+		})
+	}
+}
+
+// Of a pod that asks for a GPU one is spoken of; a selector that has the pod go where its volume is not is
+// what is wrong, in the zone by whatever label.
+func TestVolumesElsewhere(t *testing.T) {
+	for name, tc := range map[string]struct {
+		selects map[string]string
+		want    string
+	}{
+		"no selector":      {nil, "have the data of PersistentVolumeClaim data where such a GPU is free, or a GPU node where volume v is"},
+		"another zone":     {map[string]string{"topology.kubernetes.io/zone": "a"}, "select topology.kubernetes.io/zone=c in deployment/w, where the volume of PersistentVolumeClaim data is, and no longer a"},
+		"its zone":         {map[string]string{"topology.kubernetes.io/zone": "c"}, "have the data of PersistentVolumeClaim data where such a GPU is free, or a GPU node where volume v is"},
+		"of another label": {map[string]string{"team": "a"}, "have the data of PersistentVolumeClaim data where such a GPU is free, or a GPU node where volume v is"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld()
+			w.Asking(rcatest.List("nvidia.com/gpu", "1"))
+			w.Wait.Spec.NodeSelector = tc.selects
+			w.Wait.Spec.Volumes = []corev1.Volume{{VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}}}}
+			w.PVCs = []*corev1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "data"}, Spec: corev1.PersistentVolumeClaimSpec{VolumeName: "v"}}}
+			w.PVs = []*corev1.PersistentVolume{{ObjectMeta: metav1.ObjectMeta{Name: "v"}, Spec: corev1.PersistentVolumeSpec{NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+				MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "topology.ebs.csi.aws.com/zone", Operator: corev1.NodeSelectorOpIn, Values: []string{"c"}}}}}}}}}}
+			got := w.bench(t, "Deployment").lookAtVolume(nil)
+			if len(got) != 1 || got[0].Title != tc.want || !got[0].Manual || got[0].Untestable == "" {
 				t.Errorf("%+v, want %s", got, tc.want)
 			}
 		})

@@ -65,6 +65,10 @@ func (c *Finder) prove(ctx context.Context, f *candidate) error {
 			f.fix.Proof.Why = "MIG manager is not done with " + placed + ": what it offers now it may not offer in a minute"
 			return nil
 		}
+		if claim := c.Cluster.GivenUp(placed); claim != "" {
+			f.fix.Proof.Why = "Karpenter does not take " + placed + " for its own and deletes its machine: NodeClaim " + claim + " has not registered"
+			return nil
+		}
 		members := map[string]bool{}
 		if why, err := c.refusedRest(ctx, s, f, members); why != "" || err != nil {
 			f.fix.Proof.Why = why

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/rca/diagnosis"
@@ -53,8 +54,15 @@ func TestProofs(t *testing.T) {
 		}, diagnosis.Schedules, accepts + "a" + copied + "; each evicted pod was placed again", 1},
 		"its kubelet would refuse it again": {full("b"), nil, func(*Finder) []edit.Change { return []edit.Change{{Title: "x", Not: "a"}} }, diagnosis.Refuted, "the scheduler chooses a again, whose kubelet would refuse it again", -1},
 		"another node's would":              {full("a"), nil, func(*Finder) []edit.Change { return []edit.Change{{Title: "x", Not: "a"}} }, diagnosis.Schedules, accepts + "b" + copied, 1},
-		"it is about to be changed":         {nil, midway, func(*Finder) []edit.Change { return fewer("a") }, diagnosis.Refuted, "MIG manager is not done with a: what it offers now it may not offer in a minute", -1},
-		"another is about to be":            {nil, midway, func(*Finder) []edit.Change { return fewer("b") }, diagnosis.Schedules, accepts + "b" + copied, 1},
+		"it is about to be deleted": {func(st *cluster.State) {
+			full("b")(st)
+			for _, n := range st.Nodes {
+				n.Spec.ProviderID = "aws:///z/" + n.Name
+			}
+			st.NodeClaims = []*unstructured.Unstructured{{Object: map[string]any{"metadata": map[string]any{"name": "k"}, "status": map[string]any{"providerID": "aws:///z/a", "conditions": []any{map[string]any{"type": "Registered", "status": "False"}}}}}}
+		}, nil, func(*Finder) []edit.Change { return []edit.Change{{Title: "x"}} }, diagnosis.Refuted, "Karpenter does not take a for its own and deletes its machine: NodeClaim k has not registered", -1},
+		"it is about to be changed": {nil, midway, func(*Finder) []edit.Change { return fewer("a") }, diagnosis.Refuted, "MIG manager is not done with a: what it offers now it may not offer in a minute", -1},
+		"another is about to be":    {nil, midway, func(*Finder) []edit.Change { return fewer("b") }, diagnosis.Schedules, accepts + "b" + copied, 1},
 		"what was asked stays": {nil, midway, func(*Finder) []edit.Change {
 			all := fewer("a")
 			all[0].Adds = true

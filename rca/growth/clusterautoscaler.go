@@ -200,15 +200,7 @@ func (c *Case) byGroups(g *Growth, o *scaling.Outlook, e *corev1.Event) {
 	case len(ofBar(said, scaling.Volume)) > 0 && len(ofBar(said, scaling.Other)) == 0:
 		c.byVolume(g, said, evidence)
 	case len(lacks) > 0:
-		g.Bar, g.Lacks = scaling.Lacks, blind
-		if g.Lacks == "" && lacks[0].Lacks != view.WholeGPU {
-			g.Lacks = lacks[0].Lacks
-		}
-		says := c.lacksSays("the cluster autoscaler", "no fresh node of any group", blind)
-		if at := slices.IndexFunc(lacks, func(r scaling.Reason) bool { return strings.Contains(r.Lacks, "/") }); blind == "" && at >= 0 {
-			says, evidence = c.lacksDevice(g, o, lacks[at], len(ofBar(said, scaling.Limit)) > 0, evidence)
-		}
-		g.tell(diagnosis.AutoscalerCannotHelp, diagnosis.Likely, says, evidence...)
+		c.byLack(g, o, said, blind, evidence)
 	case len(ofBar(said, scaling.Topology)) > 0:
 		c.byNeighbours(g, o, evidence)
 	case len(ofBar(said, scaling.Selector))+len(ofBar(said, scaling.Taint)) > 0:

@@ -4,8 +4,6 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
-
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/scaling"
 	"github.com/unpend/unpend/rca/view"
@@ -39,13 +37,13 @@ func (c *Case) groupFit(o *scaling.Outlook, g *scaling.Group) scaling.Fit {
 func membersOf(w *view.Cluster, g *scaling.Group) []*view.Node {
 	pool := ""
 	for _, n := range w.SortedNodes() {
-		if p := scaling.PoolOf(n.Labels); len(p) > len(pool) && g.Of(p) {
+		if p := scaling.PoolOf(n.Node); len(p) > len(pool) && g.Of(p) {
 			pool = p
 		}
 	}
 	var out []*view.Node
 	for _, n := range w.SortedNodes() {
-		if pool != "" && scaling.PoolOf(n.Labels) == pool {
+		if pool != "" && scaling.PoolOf(n.Node) == pool {
 			out = append(out, n)
 		}
 	}
@@ -55,10 +53,7 @@ func membersOf(w *view.Cluster, g *scaling.Group) []*view.Node {
 // wouldHold says whether a fresh machine like the node could hold the pod: by what it has,
 // its labels, and the taints that it was made with.
 func (c *Case) wouldHold(n *view.Node) scaling.Fit {
-	if ok, err := nodeaffinity.GetRequiredNodeAffinity(c.Pod).Match(n.Node); !ok || err != nil {
-		return scaling.No
-	}
-	if !scaling.Tolerates(c.Pod, n.Spec.Taints) {
+	if !c.letOn(n) {
 		return scaling.No
 	}
 	for _, a := range c.Asks {

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/unpend/unpend/rca/diagnosis"
@@ -55,11 +56,20 @@ type Growth struct {
 	Said  string
 	// Crowd is how many pods a machine of the pool would have to take; 0 where it takes them.
 	Crowd int64
+	// Takers are the DaemonSets that take of each machine of the pool what the pod asks for.
+	Takers []*appsv1.DaemonSet
+	// Disk: the disk that the pool's node class gives each machine is smaller than what is asked of it.
+	Disk bool
+	// Shares is a node that offers more of what the pod asks for than Karpenter counts on its machine.
+	Shares *view.Node
+	// Small are what machines of the Groups have too little of, and Roomiest is the one that has most.
+	Small    []corev1.ResourceName
+	Roomiest *view.Node
 	// Over is the key of the pod's affinity or spread that no new node would meet, Counted the
 	// NodePools that make values of it where the pod cannot be.
 	Over    string
 	Counted []string
-	// Like: the Groups have a node, and a fresh one like it would take the pod.
+	// Like: a fresh node like one that the Groups have, or like Shares, would take the pod.
 	Like bool
 	// Halted: the cluster autoscaler runs and looks at no pod.
 	Halted bool
@@ -74,6 +84,9 @@ type Growth struct {
 	LabelsHidden bool
 	// Karpenter: it is Karpenter's, else the cluster autoscaler's.
 	Karpenter bool
+	// None: no NodePool that Karpenter looks at has an instance type left; Pools are those that say so.
+	None bool
+	of   *Case
 	// OfTemplate is NodeSelectorMismatch, UntoleratedTaint or VolumeConflict, where that is what keeps the
 	// pod from all that the pools make; empty else.
 	OfTemplate diagnosis.CauseID
@@ -92,11 +105,24 @@ func Of(c Case) *Growth {
 	for id, f := range other.told { // some clusters have both
 		g.tell(id, f.Certainty, f.Says, f.Evidence...)
 	}
+	g.of = &c
 	return g
 }
 
 // Told is what there is to say of one of the autoscalers' causes; nil for nothing.
 func (g *Growth) Told(id diagnosis.CauseID) *view.Finding { return g.told[id] }
+
+// Spare are the groups of the cluster autoscaler's that have machines such as the pod could use, may have
+// more, and are not those that it is about: nobody else grows them for the pod.
+func (g *Growth) Spare() []scaling.Group {
+	if g.of == nil {
+		return nil
+	}
+	groups, _, _ := g.of.couldHold(g.of.Cluster.Outlook(), func(group *scaling.Group) bool {
+		return group.Grows() && !group.InBackoff() && len(membersOf(g.of.Cluster, group)) > 0 && !slices.ContainsFunc(g.Groups, func(of scaling.Group) bool { return of.Name == group.Name })
+	})
+	return groups
+}
 
 // ShutBy says whether a NodePool that it is about is not usable and makes its machines by a
 // node class of that kind.

@@ -87,7 +87,10 @@ func (c *Case) lacksDevice(g *Growth, o *scaling.Outlook, r scaling.Reason, limi
 
 // freshHolds says whether a machine like the node, with nobody on it but what DaemonSets have on
 // each, has all that the pod requests.
-func (c *Case) freshHolds(n *view.Node) bool {
+func (c *Case) freshHolds(n *view.Node) bool { return len(c.freshLacks(n)) == 0 }
+
+// freshLacks are the resources of which it has too little.
+func (c *Case) freshLacks(n *view.Node) []corev1.ResourceName {
 	left := n.Status.Allocatable.DeepCopy()
 	for _, p := range n.Pods {
 		if by := metav1.GetControllerOfNoCopy(p); by == nil || by.Kind != "DaemonSet" {
@@ -99,12 +102,13 @@ func (c *Case) freshHolds(n *view.Node) bool {
 			left[name] = q
 		}
 	}
+	var out []corev1.ResourceName
 	for name, asked := range c.Wants {
 		if q := left[name]; q.Cmp(asked) < 0 {
-			return false
+			out = append(out, name)
 		}
 	}
-	return true
+	return out
 }
 
 // byNeighbours tells of groups whose fresh node would not meet what the pod asks of its

@@ -87,18 +87,7 @@ func (c *Case) byPoolErrors(g *Growth, o *scaling.Outlook, failed *corev1.Event)
 	said := scaling.NotScheduled(failed.Message)
 	g.Said = view.Quotable(failed.Message, 600)
 	evidence := diagnosis.Fact(view.PodRef(c.Pod), "karpenter says FailedScheduling: "+view.Quotable(failed.Message, 600), diagnosis.Says(failed.Message))
-	suits := func(r scaling.Reason) scaling.Fit {
-		p := o.Pool(r.Pool)
-		switch {
-		case p == nil:
-			return scaling.Maybe
-		case len(c.Asks) > 0:
-			return p.Suits(c.Pod)
-		case p.Takes(c.Pod): // what asks for no GPU needs no pool for them
-			return scaling.Yes
-		}
-		return scaling.No
-	}
+	suits := func(r scaling.Reason) scaling.Fit { return c.poolFit(o.Pool(r.Pool)) }
 	limit := slices.DeleteFunc(ofBar(said, scaling.Limit), func(r scaling.Reason) bool { return suits(r) == scaling.No })
 	lacks, blind := ofBar(said, scaling.Lacks), c.blindTo()
 	if sure := slices.ContainsFunc(limit, func(r scaling.Reason) bool { return suits(r) == scaling.Yes }); len(limit) > 0 && (sure || blind == "" || len(lacks) == 0) {
@@ -113,7 +102,8 @@ func (c *Case) byPoolErrors(g *Growth, o *scaling.Outlook, failed *corev1.Event)
 	near = slices.DeleteFunc(near, func(r scaling.Reason) bool { return suits(r) == scaling.No })
 	switch offering := ofBar(said, scaling.Offering); {
 	case len(ofBar(said, scaling.Volume)) > 0:
-		g.Bar = scaling.Volume
+		g.Bar, g.OfTemplate = scaling.Volume, diagnosis.VolumeConflict
+		g.Template = view.Found(diagnosis.Likely, "its volumes and its own selector leave no zone in which Karpenter could make a node for it", evidence)
 		g.tell(diagnosis.AutoscalerCannotHelp, diagnosis.Likely, "Karpenter brings no node: of the zones that the pod's volumes and its own selector want, none is left", evidence)
 	case len(near) > 0 && (len(offering)+len(lacks) == 0 || slices.ContainsFunc(near, func(r scaling.Reason) bool { return suits(r) == scaling.Yes })):
 		c.byTopology(g, o, near, evidence)
@@ -140,8 +130,7 @@ func (c *Case) byPoolErrors(g *Growth, o *scaling.Outlook, failed *corev1.Event)
 	case len(ofBar(said, scaling.Selector)) > 0:
 		c.tellTemplate(g, diagnosis.NodeSelectorMismatch, "NodePool", ofBar(said, scaling.Selector), evidence)
 	case len(ofBar(said, scaling.Types)) > 0:
-		g.Bar = scaling.Types
-		g.tell(diagnosis.AutoscalerCannotHelp, diagnosis.Likely, "Karpenter knows no instance type that meets what pod and NodePool require: "+view.Quotable(ofBar(said, scaling.Types)[0].Text, 120), evidence)
+		c.byTypes(g, o, ofBar(said, scaling.Types), evidence)
 	case len(ofBar(said, scaling.Taint)) > 0:
 		c.tellTemplate(g, diagnosis.UntoleratedTaint, "NodePool", ofBar(said, scaling.Taint), evidence)
 	default:

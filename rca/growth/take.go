@@ -14,41 +14,83 @@ import (
 	"github.com/unpend/unpend/rca/view"
 )
 
-// byWhatPoolsTake is for the pool whose machines have no room for the pod whatever their size:
-// their GPUs are of another maker, or its node class lets too few pods onto them. Nothing is
-// told where another pool that may be for GPUs lacks room too.
+// byWhatPoolsTake is for the one pool that may be for the pod, whose machines have no room for it whatever
+// their size: something else than that is what is wrong.
 func (c *Case) byWhatPoolsTake(g *Growth, o *scaling.Outlook, lacks []scaling.Reason, said diagnosis.Evidence) bool {
-	var of *scaling.Pool
-	var says string
-	var fact diagnosis.Evidence
-	for _, r := range lacks {
-		p := o.Pool(r.Pool)
-		if p == nil {
-			return false
-		}
-		key, values := p.OtherGPUs()
-		crowd := pods(r.Overhead()) + 1
-		switch others, crowded := key != "" && c.asksNVIDIA(), p.Class.MaxPods > 0 && crowd > p.Class.MaxPods; {
-		case !others && p.Suits(c.Pod) == scaling.No:
-			continue
-		case of != nil || !others && !crowded:
-			return false
-		case others:
-			says = fmt.Sprintf("NodePool %s takes machines with GPUs of another maker alone (%s In %s): none of them offers %s", p.Name, key, strings.Join(values, ", "), c.Asks[0].Resource)
-			fact = diagnosis.Fact("NodePool/"+p.Name, "requires "+key+" In "+strings.Join(values, ", "), diagnosis.That("spec.template.spec.requirements", "", diagnosis.Contains, key))
-		default:
-			g.Crowd = crowd
-			says = fmt.Sprintf("%s %s lets %s onto a machine of NodePool %s, and %d are to be there: this one, and those of DaemonSets", p.Class.Kind, p.Class.Name, view.CountOf(int(p.Class.MaxPods), "pod"), p.Name, crowd)
-			fact = diagnosis.Fact(p.Class.Ref(), fmt.Sprintf("spec.kubelet.maxPods is %d", p.Class.MaxPods), diagnosis.That("spec.kubelet.maxPods", "", diagnosis.Is, strconv.FormatInt(p.Class.MaxPods, 10)))
-		}
-		of = p
-	}
-	if of == nil {
+	p, r := c.onlyPool(o, lacks)
+	if p == nil {
 		return false
 	}
-	g.Pools, g.Lacks = []scaling.Pool{*of}, ""
-	g.tell(diagnosis.AutoscalerCannotHelp, diagnosis.Likely, says, fact, said)
-	return true
+	blind := g.Lacks
+	g.Lacks = ""
+	for _, why := range []func(*Growth, *scaling.Pool, scaling.Reason) (string, []diagnosis.Evidence){
+		c.anothersGPUs, c.crowded, c.takenByDaemons, c.smallDisk, c.shared, c.uncounted,
+	} {
+		if says, facts := why(g, p, r); says != "" {
+			g.Pools = []scaling.Pool{*p}
+			g.tell(diagnosis.AutoscalerCannotHelp, diagnosis.Likely, says, append(facts, said)...)
+			return true
+		}
+	}
+	g.Lacks = blind
+	return false
+}
+
+// onlyPool is the one pool of those reasons that may be for the pod, or that would be if its GPUs were not
+// of another maker; nil where there is not one, or one was not read.
+func (c *Case) onlyPool(o *scaling.Outlook, of []scaling.Reason) (*scaling.Pool, scaling.Reason) {
+	var fit, others []scaling.Reason
+	for _, r := range of {
+		p := o.Pool(r.Pool)
+		if p == nil {
+			return nil, r
+		}
+		if key, _ := p.OtherGPUs(); c.poolFit(p) != scaling.No {
+			fit = append(fit, r)
+		} else if key != "" && c.asksNVIDIA() {
+			others = append(others, r)
+		}
+	}
+	if len(fit) == 0 {
+		fit = others
+	}
+	if len(fit) != 1 {
+		return nil, scaling.Reason{}
+	}
+	return o.Pool(fit[0].Pool), fit[0]
+}
+
+// poolFit says whether a pool could be for the pod: what asks for no GPU needs no pool for them.
+func (c *Case) poolFit(p *scaling.Pool) scaling.Fit {
+	switch {
+	case p == nil:
+		return scaling.Maybe
+	case len(c.Asks) > 0:
+		return p.Suits(c.Pod)
+	case p.Takes(c.Pod):
+		return scaling.Yes
+	}
+	return scaling.No
+}
+
+func (c *Case) anothersGPUs(_ *Growth, p *scaling.Pool, _ scaling.Reason) (string, []diagnosis.Evidence) {
+	key, values := p.OtherGPUs()
+	if key == "" || !c.asksNVIDIA() {
+		return "", nil
+	}
+	return fmt.Sprintf("NodePool %s takes machines with GPUs of another maker alone (%s In %s): none of them offers %s", p.Name, key, strings.Join(values, ", "), c.Asks[0].Resource),
+		[]diagnosis.Evidence{diagnosis.Fact("NodePool/"+p.Name, "requires "+key+" In "+strings.Join(values, ", "), diagnosis.That("spec.template.spec.requirements", "", diagnosis.Contains, key))}
+}
+
+// crowded: the pool's node class lets too few pods onto its machines.
+func (c *Case) crowded(g *Growth, p *scaling.Pool, r scaling.Reason) (string, []diagnosis.Evidence) {
+	crowd := pods(r.Overhead()) + 1
+	if p.Class.MaxPods == 0 || crowd <= p.Class.MaxPods {
+		return "", nil
+	}
+	g.Crowd = crowd
+	return fmt.Sprintf("%s %s lets %s onto a machine of NodePool %s, and %d are to be there: this one, and those of DaemonSets", p.Class.Kind, p.Class.Name, view.CountOf(int(p.Class.MaxPods), "pod"), p.Name, crowd),
+		[]diagnosis.Evidence{diagnosis.Fact(p.Class.Ref(), fmt.Sprintf("spec.kubelet.maxPods is %d", p.Class.MaxPods), diagnosis.That("spec.kubelet.maxPods", "", diagnosis.Is, strconv.FormatInt(p.Class.MaxPods, 10)))}
 }
 
 // asksNVIDIA says whether the pod asks for what machines of NVIDIA's alone offer.

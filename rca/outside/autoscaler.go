@@ -61,9 +61,10 @@ func LookAtPromise(c *edit.Workload) []edit.Change {
 			ch.Risk, ch.StopsUnknown, ch.Title = diagnosis.MediumRisk, true, "have Karpenter replace "+node+", which is not ready"
 			ch.Commands = append(ch.Commands[:2], "kubectl delete nodeclaim "+g.Claim.Name+"  # Karpenter makes another while the pod waits; who runs on it stops")
 		}
+	case g.Claim != nil && !g.Claim.Launched.Met() && g.Claim.Launched.Status != "":
+		return []edit.Change{notLaunched(c)}
 	case g.Claim != nil:
-		ch.Commands = []string{"kubectl describe nodeclaim " + g.Claim.Name, "kubectl -n default get events --field-selector involvedObject.kind=NodeClaim",
-			"# a machine that boots and never joins: its image, user data, role and network; then let Karpenter try again:", "kubectl delete nodeclaim " + g.Claim.Name}
+		return []edit.Change{notJoined(c)}
 	case g.Karpenter:
 		ch.Commands = []string{"kubectl get nodeclaims -o wide", "kubectl -n default get events --field-selector involvedObject.kind=NodeClaim", "kubectl get nodes --sort-by=.metadata.creationTimestamp  # a new one without GPUs: its driver or device plugin"}
 	case len(g.Groups) > 0 && g.Groups[0].Missing() > 0:
@@ -97,9 +98,17 @@ func RefusedByCloud(c *edit.Workload) []edit.Change {
 	}
 	ch.Title = "let the pool take other machines: more zones, instance types or on-demand beside spot, or a reservation"
 	ch.Commands = widen(c)
+	if !g.Karpenter && scaling.Has(g.Codes, scaling.Unsaid) && len(g.Groups) > 0 {
+		ch.Title = "see at the cloud why node group " + g.Groups[0].Short() + " gets no machine, and have a group of another zone or instance type beside it"
+		ch.Commands = append(askCloud(c, &g.Groups[0]), "# what the cloud has no more of there: a node group of another zone, instance type or capacity type")
+	}
 	wait := edit.Change{Kind: diagnosis.Wait, Cause: diagnosis.CloudCapacityRefused, Manual: true, Risk: diagnosis.NoRisk, Title: "wait until the cloud has such a machine: the autoscaler tries again by itself", Until: "the cloud has such a machine",
 		Untestable: "nobody knows when the cloud has one", Commands: []string{fmt.Sprintf("kubectl -n %s get pod %s -w", c.Pod.Namespace, c.Pod.Name)}}
-	return []edit.Change{ch, wait}
+	var out []edit.Change
+	if !g.Since.IsZero() { // it counts on that machine: had it looked again, it would have grown another group
+		out = growOther(c, diagnosis.CloudCapacityRefused)
+	}
+	return append(out, ch, wait)
 }
 
 // widen are the commands that let a pool take other machines.
@@ -112,14 +121,18 @@ func widen(c *edit.Workload) []string {
 		return []string{"kubectl get nodepools", "# then kubectl edit nodepool NAME: spec.template.spec.requirements"}
 	}
 	var out []string
-	for _, p := range g.Pools {
-		out = append(out, "kubectl get nodepool "+p.Name+" -o jsonpath='{.spec.template.spec.requirements}'")
-		for _, r := range p.Requirements {
-			out = append(out, fmt.Sprintf("# now: %s %s %s", r.Key, r.Operator, strings.Join(r.Values, ", ")))
-		}
-		out = append(out, "kubectl edit nodepool "+p.Name+"  # more values for topology.kubernetes.io/zone, node.kubernetes.io/instance-type, karpenter.sh/capacity-type")
+	for i := range g.Pools {
+		out = append(out, widenPool(&g.Pools[i])...)
 	}
 	return out
+}
+
+func widenPool(p *scaling.Pool) []string {
+	out := []string{"kubectl get nodepool " + p.Name + " -o jsonpath='{.spec.template.spec.requirements}'"}
+	for _, r := range p.Requirements {
+		out = append(out, fmt.Sprintf("# now: %s %s %s", r.Key, r.Operator, strings.Join(r.Values, ", ")))
+	}
+	return append(out, "kubectl edit nodepool "+p.Name+"  # more values for topology.kubernetes.io/zone, node.kubernetes.io/instance-type, karpenter.sh/capacity-type")
 }
 
 func lookAtPools(c *edit.Workload) []string {
@@ -253,7 +266,7 @@ func GrowPool(c *edit.Workload) []edit.Change {
 	case g.Bar == scaling.Topology && !g.Karpenter:
 		ch.Title = fmt.Sprintf("have a node elsewhere by %s: a node group for each of its values grows by itself, one over several by hand", cmp.Or(g.Over, "what its rule is counted over"))
 		ch.Commands = byHand(c, "until it has a node elsewhere")
-	case g.Like:
+	case g.Like && len(g.Groups) > 0:
 		ch.Title, ch.Until, ch.Untestable = "scale node group "+g.Groups[0].Short()+" up by one machine by hand", "node group "+g.Groups[0].Short()+" has a node more", ""
 		ch.Commands = byHand(c, "")
 	case g.Bar == scaling.Topology:
@@ -277,20 +290,40 @@ func GrowPool(c *edit.Workload) []edit.Change {
 	case g.Lacks != "" && g.Bar == scaling.Selector:
 		ch.Title = "tell the cluster autoscaler of label " + g.Lacks + " on the node group's template, or keep one node of it"
 		ch.Commands = tagCommands(c, "label/"+g.Lacks, cmp.Or(c.Pod.Spec.NodeSelector[g.Lacks], "VALUE"))
+	case g.Karpenter && len(g.Takers) > 0:
+		return []edit.Change{keepDaemonsOff(c)}
+	case g.Karpenter && g.Disk:
+		return []edit.Change{largerDisk(c), growing(diagnosis.AutoscalerCannotHelp, takeLarger(c), widen(c)...)} // more may be short
+	case g.None:
+		return []edit.Change{noTypeLeft(c)}
+	case len(g.Small) > 0:
+		return []edit.Change{largerGroup(c)}
+	case g.Shares != nil:
+		t := g.Shares.Labels[corev1.LabelInstanceTypeStable]
+		ch.Title = fmt.Sprintf("tell Karpenter by a NodeOverlay that %s offers %d %s, as %s does", cmp.Or(t, "a machine of NodePool "+g.Pools[0].Name), g.Shares.Allocatable(corev1.ResourceName(g.Lacks)), g.Lacks, g.Shares.Name)
+		ch.Commands = overlay(c, g.Lacks)
+		if g.Like {
+			ch.Until, ch.Untestable = "Karpenter has made such a machine", ""
+		}
+	case g.Lacks == view.WholeGPU && g.Karpenter:
+		ch.Title = fmt.Sprintf("tell Karpenter by a NodeOverlay how many %s machines of NodePool %s offer, if its provider does not count them: a later one may", g.Lacks, g.Pools[0].Name)
+		ch.Commands = append(overlay(c, g.Lacks), "kubectl get deployments -A -o wide | grep -i karpenter  # the version of Karpenter's provider", "kubectl edit nodepool "+g.Pools[0].Name+"  # or larger machines, if it counts them")
 	case g.Lacks != "" && g.Karpenter:
 		ch.Title = "tell Karpenter by a NodeOverlay which machines offer " + g.Lacks + ", or ask for " + view.WholeGPU
 		ch.Commands = overlay(c, g.Lacks)
 	case g.Lacks != "":
 		ch.Title = "tell the cluster autoscaler that nodes of the group offer " + g.Lacks + ", or keep one node of it"
-		ch.Commands = tagCommands(c, "resources/"+g.Lacks, fmt.Sprint(asked(c, g.Lacks)))
+		ch.Commands = tagCommands(c, "resources/"+g.Lacks, asked(c, g.Lacks))
+		if len(g.Groups) > 0 {
+			ch.Commands = append(ch.Commands, byHand(c, "or by hand: of a group with a node the autoscaler knows what that has")...)
+		}
 	case g.Karpenter && g.Crowd > 0:
 		k := g.Pools[0].Class
 		ch.Title = fmt.Sprintf("let %s %s take %d pods onto a machine", k.Kind, k.Name, g.Crowd)
 		ch.Risk, ch.StopsUnknown = diagnosis.MediumRisk, true // who runs on machines of the class moves
 		ch.Commands = []string{fmt.Sprintf("kubectl edit %s %s  # spec.kubelet.maxPods: at least %d; Karpenter then replaces its machines one by one (drift)", strings.ToLower(k.Kind), k.Name, g.Crowd)}
 	case g.Karpenter && g.Bar == scaling.Lacks && len(g.Pools) > 0 && !ofAnotherMaker(&g.Pools[0]):
-		ch.Title = "let NodePool " + g.Pools[0].Name + " take larger machines: none that it takes has " + askedText(c) + " at once, beside what DaemonSets take"
-		ch.Commands = widen(c)
+		ch.Title, ch.Commands = takeLarger(c), widen(c)
 	case g.Karpenter && g.Bar == scaling.Lacks && len(g.Pools) > 0:
 		ch.Title = "let NodePool " + g.Pools[0].Name + " take machines with NVIDIA's GPUs, or add one that does"
 		ch.Commands = []string{"kubectl edit nodepool " + g.Pools[0].Name + "  # spec.template.spec.requirements: instance families such as g4dn, g5, g6 on EC2"}
@@ -307,112 +340,30 @@ func GrowPool(c *edit.Workload) []edit.Change {
 	return []edit.Change{ch}
 }
 
-// asked is how many of a resource one pod asks for.
-func asked(c *edit.Workload, name string) int64 {
+// asked is how much of a resource one pod asks for.
+func asked(c *edit.Workload, name string) string {
 	q := c.Wants[corev1.ResourceName(name)]
-	return max(1, q.Value())
+	if q.IsZero() {
+		return "1"
+	}
+	return q.String()
 }
 
 // overlay is what tells Karpenter of a resource that instance types do not speak of.
 func overlay(c *edit.Workload, name string) []string {
-	pool := "POOL"
-	if g := c.Growth(); len(g.Pools) > 0 {
-		pool = g.Pools[0].Name
+	g := c.Growth()
+	key, value, count := scaling.LabelPool, "POOL", asked(c, name)
+	if len(g.Pools) > 0 {
+		value = g.Pools[0].Name
 	} else if all := c.Cluster.Outlook().Pools; len(all) == 1 {
-		pool = all[0].Name
+		value = all[0].Name
 	}
-	return []string{edit.Feed("kubectl apply", fmt.Sprintf("{apiVersion: karpenter.sh/v1alpha1, kind: NodeOverlay, metadata: {name: %s}, spec: {requirements: [{key: karpenter.sh/nodepool, operator: In, values: [%s]}], capacity: {%s: %d}}}",
-		strings.NewReplacer("/", "-", ".", "-").Replace(name), pool, name, asked(c, name))) + "  # capacity: as many as a machine offers once it is laid out"}
-}
-
-// provider is the cloud of the nodes, or of a node group by its name: aws, gce, azure;
-// empty where neither says.
-func provider(c *edit.Workload) string {
-	for _, n := range c.Cluster.SortedNodes() {
-		if cloud, _, ok := strings.Cut(n.Spec.ProviderID, "://"); ok && (cloud == "aws" || cloud == "gce" || cloud == "azure") {
-			return cloud
+	if n := g.Shares; n != nil {
+		count = fmt.Sprint(n.Allocatable(corev1.ResourceName(name)))
+		if t := n.Labels[corev1.LabelInstanceTypeStable]; t != "" {
+			key, value = corev1.LabelInstanceTypeStable, t
 		}
 	}
-	for _, g := range c.Growth().Groups {
-		switch {
-		case strings.Contains(g.Name, "googleapis.com"):
-			return "gce"
-		case strings.HasPrefix(g.Name, "aks-"):
-			return "azure"
-		case strings.HasPrefix(g.Name, "eks-") || strings.HasPrefix(g.Name, "eksctl-"):
-			return "aws"
-		}
-	}
-	return ""
-}
-
-// growGroups are the commands of the cloud that raise a group's size.
-func growGroups(c *edit.Workload) []string {
-	out := []string{"kubectl -n kube-system get configmap cluster-autoscaler-status -o yaml"}
-	cloud := provider(c)
-	groups := c.Growth().Groups
-	if len(groups) == 0 {
-		groups = []scaling.Group{{Name: "GROUP"}}
-	}
-	for i := range groups {
-		g := &groups[i]
-		most := "MORE"
-		if g.Health.MaxSize > 0 {
-			most = fmt.Sprint(g.Health.MaxSize + 1)
-		}
-		switch cloud {
-		case "aws":
-			out = append(out, "aws autoscaling update-auto-scaling-group --auto-scaling-group-name "+g.Short()+" --max-size "+most,
-				"# of eksctl: eksctl scale nodegroup --cluster CLUSTER --name "+cmp.Or(nodeGroup(c, g.Short()), "NODEGROUP")+" --nodes-max "+most)
-		case "gce":
-			out = append(out, "gcloud container clusters update CLUSTER --enable-autoscaling --node-pool "+cmp.Or(nodeGroup(c, g.Short()), g.Short())+" --max-nodes "+most)
-		case "azure":
-			out = append(out, fmt.Sprintf("az aks nodepool update --resource-group GROUP --cluster-name CLUSTER --name %s --update-cluster-autoscaler --min-count %d --max-count %s", cmp.Or(nodeGroup(c, g.Short()), g.Short()), g.Health.MinSize, most))
-		default:
-			out = append(out, "# then raise the largest size of "+g.Short()+" to "+most+" with the cloud's own command")
-		}
-	}
-	return out
-}
-
-// nodeGroup is the pool's own name, by the label of a node whose pool is part of the group's
-// name; empty for none.
-func nodeGroup(c *edit.Workload, group string) string {
-	for _, n := range c.Cluster.SortedNodes() {
-		if pool := scaling.PoolOf(n.Labels); (&scaling.Group{Name: group}).Of(pool) {
-			return pool
-		}
-	}
-	return ""
-}
-
-// tagCommands write on a node group what nodes of it will have.
-func tagCommands(c *edit.Workload, what, value string) []string {
-	groups := []string{"GROUP"}
-	if all := c.Growth().Groups; len(all) > 0 {
-		groups = groups[:0]
-		for i := range all {
-			groups = append(groups, all[i].Short())
-		}
-	}
-	if cloud := provider(c); cloud != "aws" && cloud != "" {
-		return []string{"kubectl -n kube-system get configmap cluster-autoscaler-status -o yaml", "# this cloud's node groups have no such tag: set the group's smallest size to 1, and its nodes tell"}
-	}
-	var out []string
-	for _, group := range groups {
-		out = append(out, fmt.Sprintf("aws autoscaling create-or-update-tags --tags ResourceId=%s,ResourceType=auto-scaling-group,Key=k8s.io/cluster-autoscaler/node-template/%s,Value=%s,PropagateAtLaunch=true", group, what, value))
-	}
-	return out
-}
-
-// quotaCommands ask the cloud for more.
-func quotaCommands(c *edit.Workload) []string {
-	switch provider(c) {
-	case "gce":
-		return []string{"gcloud compute regions describe REGION --format='table(quotas.metric,quotas.limit,quotas.usage)' | grep GPU", "# then ask for more: https://console.cloud.google.com/iam-admin/quotas"}
-	case "azure":
-		return []string{"az vm list-usage --location LOCATION -o table", "# then ask for more: az support or the portal, Usage + quotas"}
-	}
-	return append(lookAtPools(c), "aws service-quotas list-service-quotas --service-code ec2 --query \"Quotas[?contains(QuotaName,'Running On-Demand') || contains(QuotaName,'Spot')].[QuotaName,QuotaCode,Value]\" --output table",
-		"aws service-quotas request-service-quota-increase --service-code ec2 --quota-code CODE --desired-value VCPUS")
+	return []string{edit.Feed("kubectl apply", fmt.Sprintf("{apiVersion: karpenter.sh/v1alpha1, kind: NodeOverlay, metadata: {name: %s}, spec: {requirements: [{key: %s, operator: In, values: [%s]}], capacity: {%s: %s}}}",
+		strings.NewReplacer("/", "-", ".", "-").Replace(name), key, value, name, count)) + "  # capacity: as many as a machine offers once it is laid out"}
 }

@@ -141,9 +141,9 @@ until the autoscaler's node is Ready; not later than 2026-11-20T12:11:00Z, then 
 `},
 		"a claim without a node": {outside.LookAtPromise, claim(""), `ScaleNodePool for "ScaleUpStuck", 0 min, by hand, none risk: see why the promised node did not come (the node is not there yet)
   kubectl describe nodeclaim gpu-abcde
+  # a machine that boots and never joins: its image, user data, role and network
   kubectl -n default get events --field-selector involvedObject.kind=NodeClaim
-  # a machine that boots and never joins: its image, user data, role and network; then let Karpenter try again:
-  kubectl delete nodeclaim gpu-abcde
+  kubectl delete nodeclaim gpu-abcde  # once it is mended: Karpenter makes another
 `},
 		"a claim with a node": {outside.LookAtPromise, claim("n1"), `Manual for "ScaleUpStuck", 0 min, by hand, none risk: see why n1 came without what it was to bring (what the node lacks is not known to the scheduler)
   kubectl describe nodeclaim gpu-abcde
@@ -258,9 +258,10 @@ Wait for "CloudCapacityRefused", 0 min, by hand, none risk: wait until the cloud
 until the cloud has such a machine
   kubectl -n a get pod w -w
 `},
-		"nothing left, in a group": {outside.RefusedByCloud, backoff("eks-gpu-1", "placeholder-cannot-be-fulfilled"), `ScaleNodePool for "CloudCapacityRefused", 0 min, by hand, low risk: let the pool take other machines: more zones, instance types or on-demand beside spot, or a reservation (only the cloud knows what it has)
-  kubectl -n kube-system get configmap cluster-autoscaler-status -o yaml
-  # then add a node group of another zone, instance type or capacity type
+		"nothing left, in a group": {outside.RefusedByCloud, backoff("eks-gpu-1", "placeholder-cannot-be-fulfilled"), `ScaleNodePool for "CloudCapacityRefused", 0 min, by hand, low risk: see at the cloud why node group eks-gpu-1 gets no machine, and have a group of another zone or instance type beside it (only the cloud knows what it has)
+  kubectl -n kube-system get events --field-selector involvedObject.name=cluster-autoscaler-status
+  aws autoscaling describe-scaling-activities --auto-scaling-group-name eks-gpu-1 --max-items 5
+  # what the cloud has no more of there: a node group of another zone, instance type or capacity type
 Wait for "CloudCapacityRefused", 0 min, by hand, none risk: wait until the cloud has such a machine: the autoscaler tries again by itself (nobody knows when the cloud has one)
 until the cloud has such a machine
   kubectl -n a get pod w -w
@@ -460,10 +461,14 @@ func TestAutoscalersAreTold(t *testing.T) {
 `},
 		"GPUs, of a group at zero": {outside.GrowPool, autoscaler("NotTriggerScaleUp", down+"1 Insufficient nvidia.com/gpu", atZero), `ScaleNodePool for "AutoscalerCannotHelp", 0 min, by hand, low risk: tell the cluster autoscaler that nodes of the group offer nvidia.com/gpu, or keep one node of it (the node is not there yet)
   aws autoscaling create-or-update-tags --tags ResourceId=eks-gpu-1,ResourceType=auto-scaling-group,Key=k8s.io/cluster-autoscaler/node-template/resources/nvidia.com/gpu,Value=1,PropagateAtLaunch=true
+  aws autoscaling set-desired-capacity --auto-scaling-group-name eks-gpu-1 --desired-capacity 1  # or by hand: of a group with a node the autoscaler knows what that has
+  kubectl -n a get pod w -w
 `},
 		"GPUs, where no tag tells": {outside.GrowPool, autoscaler("NotTriggerScaleUp", down+"1 Insufficient nvidia.com/gpu", strings.Replace(atZero, "eks-", "aks-", 1)), `ScaleNodePool for "AutoscalerCannotHelp", 0 min, by hand, low risk: tell the cluster autoscaler that nodes of the group offer nvidia.com/gpu, or keep one node of it (the node is not there yet)
   kubectl -n kube-system get configmap cluster-autoscaler-status -o yaml
   # this cloud's node groups have no such tag: set the group's smallest size to 1, and its nodes tell
+  az vmss scale --resource-group NODE-RESOURCE-GROUP --name aks-gpu-1 --new-capacity 1  # or by hand: of a group with a node the autoscaler knows what that has
+  kubectl -n a get pod w -w
 `},
 		"no instance type": {outside.GrowPool, words("no instance type met all requirements"), `ScaleNodePool for "AutoscalerCannotHelp", 0 min, by hand, low risk: let a NodePool take machines that the pod fits, or add one (the node is not there yet)
   kubectl get nodepools -o yaml

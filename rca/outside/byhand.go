@@ -16,13 +16,15 @@ import (
 
 // byHand are the commands of the cloud that give node groups a machine more than was asked for;
 // note: until when. What the autoscaler finds idle later it takes away again.
-func byHand(c *edit.Workload, note string) []string {
+func byHand(c *edit.Workload, note string) []string { return byHandOf(c, c.Growth().Groups, note) }
+
+func byHandOf(c *edit.Workload, groups []scaling.Group, note string) []string {
 	if note != "" {
 		note = "  # " + note
 	}
 	var out []string
-	for i := range c.Growth().Groups {
-		g := &c.Growth().Groups[i]
+	for i := range groups {
+		g := &groups[i]
 		more := fmt.Sprint(g.Health.Target + 1)
 		switch provider(c) {
 		case "aws":

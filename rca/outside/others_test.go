@@ -87,6 +87,16 @@ func TestOtherSchedulersAreAsked(t *testing.T) {
 ChangeRequest for "SchedulerRefused", 0 min, by hand, medium risk: ask for a smaller share: less nvidia.com/gpumem or nvidia.com/gpucores (none asked is all of the card), or fewer cards, in deployment/w (hami-scheduler decides by its own rules, which are not run here)
   kubectl -n a edit deployment/w  # ask for less
 `},
+		"by cards, and a group may grow": {func(c *edit.Workload) []edit.Change { return outside.AskScheduler(c)[:1] }, func(w *edittest.World) {
+			by("hami-scheduler", "1 nodes CardInsufficientMemory(n)")(w)
+			w.Asking(rcatest.List("nvidia.com/gpu", "1"))
+			groups(w, group("aks-gpu-1", "cloudProviderTarget: 1, maxSize: 3, nodeCounts: {registered: {total: 1, ready: 1}}", ""))
+			add(t, &w.Nodes, "{metadata: {name: n, labels: {agentpool: gpu}}, spec: {providerID: 'azure:///s'}, status: {capacity: {nvidia.com/gpu: 10}, allocatable: {nvidia.com/gpu: 10}}}")
+		}, `ScaleNodePool for "SchedulerRefused", 0 min, by hand, low risk: scale node group aks-gpu-1 up by one machine by hand: its machines could hold the pod, and it may have more
+until node group aks-gpu-1 has a node more
+  az vmss scale --resource-group NODE-RESOURCE-GROUP --name aks-gpu-1 --new-capacity 2
+  kubectl -n a get pod w -w
+`},
 		"by a queue of KAI's": {outside.AskScheduler, by("kai-scheduler", quota), `Manual for "SchedulerRefused", 0 min, by hand, none risk: let its queue of kai-scheduler have more, or see who uses what it may have (kai-scheduler decides by its own rules, which are not run here)
   kubectl -n a describe pod w
   kubectl get queues.scheduling.run.ai -o yaml  # spec.resources.gpu: quota and limit; status: allocated

@@ -110,6 +110,11 @@ func AskForMachinesAgain(c *edit.Workload) []edit.Change {
 			fmt.Sprintf("kubectl -n %s describe provisioningrequests.autoscaling.x-k8s.io %s", w.GetNamespace(), request),
 			c.EditByHand("requests and limits without "+name+"; Kueue then asks again"))}
 	}
+	if name := madeWithPod(c); name != "" {
+		return []edit.Change{queueChange(diagnosis.Manual, diagnosis.MediumRisk, until, "have volume "+name+" of another kind (a claim that exists, or emptyDir): its claim is made with the pod, and ProvisioningRequest "+request+" asks for one that is not there"+again,
+			fmt.Sprintf("kubectl -n %s describe provisioningrequests.autoscaling.x-k8s.io %s", w.GetNamespace(), request),
+			c.EditByHand("volume "+name+" other than by ephemeral.volumeClaimTemplate; Kueue then asks again"))}
+	}
 	return []edit.Change{queueChange(diagnosis.Manual, diagnosis.LowRisk, until, "mend what ProvisioningRequest "+request+" says"+again,
 		fmt.Sprintf("kubectl -n %s describe provisioningrequests.autoscaling.x-k8s.io %s", w.GetNamespace(), request),
 		"kubectl get provisioningrequestconfigs.kueue.x-k8s.io,resourceflavors.kueue.x-k8s.io -o yaml  # the class that is asked, and the labels, taints and tolerations of the flavor",
@@ -130,6 +135,18 @@ func deviceIn(c *edit.Workload, says string) string {
 		return ""
 	}
 	return m[1]
+}
+
+// madeWithPod is a volume of the pod whose claim is made for it once it exists (a generic ephemeral volume):
+// for the pods of a ProvisioningRequest, which do not, the scheduler's filters find no claim
+// (plugins/volumebinding; kueue issue 2389, autoscaler issue 7321). Empty for none.
+func madeWithPod(c *edit.Workload) string {
+	for _, v := range c.Pod.Spec.Volumes {
+		if v.Ephemeral != nil {
+			return v.Name
+		}
+	}
+	return ""
 }
 
 func queueChange(kind diagnosis.FixKind, risk diagnosis.Risk, until, title string, commands ...string) edit.Change {

@@ -174,6 +174,14 @@ until a ProvisioningRequest of its Workload is Provisioned
   kubectl -n a describe provisioningrequests.autoscaling.x-k8s.io pr
   kubectl -n a edit deployment/w  # requests and limits without x.io/fuse; Kueue then asks again
 `},
+		"a volume that is made with it": {outside.AskForMachinesAgain, func(w *edittest.World) {
+			lacks("cpu")(w)
+			w.Wait.Spec.Volumes = []corev1.Volume{{Name: "own"}, {Name: "scratch", VolumeSource: corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{}}}}
+		}, `Manual for "", 0 min, by hand, medium risk: have volume scratch of another kind (a claim that exists, or emptyDir): its claim is made with the pod, and ProvisioningRequest pr asks for one that is not there, and have Kueue ask for machines again
+until a ProvisioningRequest of its Workload is Provisioned
+  kubectl -n a describe provisioningrequests.autoscaling.x-k8s.io pr
+  kubectl -n a edit deployment/w  # volume scratch other than by ephemeral.volumeClaimTemplate; Kueue then asks again
+`},
 		"GPUs":                 {outside.AskForMachinesAgain, lacks("nvidia.com/gpu"), mend},
 		"nothing that it asks": {outside.AskForMachinesAgain, lacks("x.io/other"), mend},
 		"no device":            {outside.AskForMachinesAgain, lacks("cpu"), mend},

@@ -39,6 +39,7 @@ func AskScheduler(c *edit.Workload) []edit.Change {
 		out[0].Title = "see what " + by + " has given out of each card"
 		out[0].Commands = []string{look, "kubectl get nodes -o custom-columns='NAME:.metadata.name,CARDS:.metadata.annotations.hami\\.io/node-nvidia-register'", logs}
 		out = append(out, askLess(c, "ask for a smaller share: less nvidia.com/gpumem or nvidia.com/gpucores (none asked is all of the card), or fewer cards"))
+		out = append(growOther(c, diagnosis.SchedulerRefused), out...) // no autoscaler reckons by its books
 	case w.OfQueue():
 		out[0].Title = "let its queue of " + by + " have more, or see who uses what it may have"
 		out[0].Commands = append([]string{look}, queueCommands(c)...)

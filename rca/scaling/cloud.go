@@ -25,8 +25,9 @@ type Code struct {
 }
 
 // codes are those of AWS (karpenter-provider-aws pkg/errors/errors.go), Azure
-// (karpenter-provider-azure pkg/providers/instance) and GCE (cluster-autoscaler
-// cloudprovider/gce/autoscaling_gce_client.go), as the autoscalers pass them on.
+// (karpenter-provider-azure pkg/providers/instance), GCE (cluster-autoscaler
+// cloudprovider/gce/autoscaling_gce_client.go) and OCI (cloudprovider/oci/nodepools), as the autoscalers
+// pass them on.
 var codes = map[string]Ground{
 	"InsufficientInstanceCapacity": Stockout, "InsufficientHostCapacity": Stockout, "InsufficientReservedInstanceCapacity": Stockout, "UnfulfillableCapacity": Stockout,
 	"Unsupported": Stockout, "ReservationCapacityExceeded": Stockout,
@@ -36,6 +37,7 @@ var codes = map[string]Ground{
 	"SKUNotAvailable": Stockout, "SkuNotAvailable": Stockout,
 	"VcpuLimitExceeded": Quota, "VCPULimitExceeded": Quota, "MaxSpotInstanceCountExceeded": Quota, "SpotQuotaExceeded": Quota, "MaxFleetCountExceeded": Quota, "FleetQuotaExceeded": Quota,
 	"InstanceLimitExceeded": Quota, "QUOTA_EXCEEDED": Quota, "QuotaExceeded": Quota, "SubscriptionQuotaReached": Quota,
+	"Out of host capacity": Stockout, "LimitExceeded": Quota,
 	"InsufficientFreeAddressesInSubnet":                 Addresses,
 	"placeholder-cannot-be-fulfilled":                   Unsaid,
 	"provisioning-state-failed":                         Unsaid,
@@ -50,6 +52,9 @@ var codes = map[string]Ground{
 	"OptInRequired":                                     Setup,
 	"AuthFailure.ServiceLinkedRoleCreationNotPermitted": Setup,
 }
+
+// phrases are those of them that are several words: Oracle's, whose code is that of any failure.
+var phrases = []string{"Out of host capacity"}
 
 var codeWord = regexp.MustCompile(`[A-Za-z][A-Za-z0-9_.-]*[A-Za-z0-9]`)
 
@@ -71,6 +76,11 @@ func Codes(texts ...string) []Code {
 			}
 			if at := strings.LastIndexByte(word, '.'); at >= 0 { // <class>.<code>
 				note(word[at+1:])
+			}
+		}
+		for _, phrase := range phrases {
+			if strings.Contains(text, phrase) {
+				note(phrase)
 			}
 		}
 	}

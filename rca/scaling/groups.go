@@ -3,6 +3,8 @@ package scaling
 import (
 	"slices"
 	"strings"
+
+	corev1 "k8s.io/api/core/v1"
 )
 
 // poolLabels are those by which clouds and their tools name, on a node, the pool that its
@@ -12,14 +14,18 @@ var poolLabels = []string{"eks.amazonaws.com/nodegroup", "alpha.eksctl.io/nodegr
 // IsPoolLabel says whether a label names the pool of a node.
 func IsPoolLabel(key string) bool { return slices.Contains(poolLabels, key) }
 
-// PoolOf is the name of a node's pool by its labels; empty where none tells it.
-func PoolOf(labels map[string]string) string {
+// okePool is the annotation by which Oracle's managed nodes name theirs: by its id, which is the group's
+// name (cluster-autoscaler cloudprovider/oci/nodepools).
+const okePool = "oci.oraclecloud.com/node-pool-id"
+
+// PoolOf is the name of a node's pool; empty where nothing tells it.
+func PoolOf(n *corev1.Node) string {
 	for _, key := range poolLabels {
-		if pool := labels[key]; pool != "" {
+		if pool := n.Labels[key]; pool != "" {
 			return pool
 		}
 	}
-	return ""
+	return n.Annotations[okePool]
 }
 
 // Of says whether the group is one of the pool's: clouds put the pool's name, between

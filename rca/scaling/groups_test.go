@@ -1,6 +1,11 @@
 package scaling
 
-import "testing"
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // A group is a pool's where its name has the pool's between separators; to begin alike is not
 // enough.
@@ -20,7 +25,7 @@ func TestGroupOfPool(t *testing.T) {
 	}
 }
 
-// Clouds and their tools name a node's pool by labels of their own; the cloud's own comes first.
+// Clouds and their tools name a node's pool by labels of their own, the cloud's own first; Oracle by its id.
 func TestPoolOfNode(t *testing.T) {
 	for want, labels := range map[string]map[string]string{
 		"":    {"pool": "x", "agentpool": ""},
@@ -31,8 +36,16 @@ func TestPoolOfNode(t *testing.T) {
 		"old": {"agentpool": "old"},
 		"ops": {"kops.k8s.io/instancegroup": "ops"},
 	} {
-		if got := PoolOf(labels); got != want {
+		if got := PoolOf(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: labels}}); got != want {
 			t.Errorf("%v: %q, want %q", labels, got, want)
 		}
+	}
+	ids := metav1.ObjectMeta{Annotations: map[string]string{okePool: "ocid1.nodepool.a"}}
+	if got := PoolOf(&corev1.Node{ObjectMeta: ids}); got != "ocid1.nodepool.a" {
+		t.Errorf("%q", got)
+	}
+	ids.Labels = map[string]string{"agentpool": "own"}
+	if got := PoolOf(&corev1.Node{ObjectMeta: ids}); got != "own" {
+		t.Errorf("%q", got)
 	}
 }

@@ -34,6 +34,7 @@ func (k Condition) Words() string {
 // Claim is a NodeClaim: one machine that Karpenter asked for.
 type Claim struct {
 	Name, Pool, Node, Type            string // Type: the instance type, where it is known
+	ProviderID                        string // the machine's own name in the cloud, once it is launched
 	Created                           time.Time
 	Leaving                           bool
 	Left                              time.Time // when it was deleted; zero: it was not
@@ -63,57 +64,6 @@ type Pool struct {
 	Registers Condition
 }
 
-// Class is the node class that a NodePool names: how its machines are made in a cloud. A pool
-// whose class is not Ready makes none.
-type Class struct {
-	Kind, Name string
-	// Ready is empty where the class was not read, or says nothing of itself. Why are the
-	// conditions that are not met and stand behind it.
-	Ready Condition
-	Why   []Condition
-	// MaxPods is how many pods its machines take, where it says so (EC2NodeClass); else 0.
-	MaxPods int64
-}
-
-// Ref is how the class is referred to; empty where the pool names none.
-func (c Class) Ref() string {
-	if c.Name == "" {
-		return ""
-	}
-	return c.Kind + "/" + c.Name
-}
-
-// Words are what the class says of itself, the conditions behind it in place of their sum.
-func (c Class) Words() string {
-	var out []string
-	for _, k := range c.Why {
-		out = append(out, k.Words())
-	}
-	if len(out) == 0 {
-		return "Ready=" + c.Ready.Status + " " + c.Ready.Words()
-	}
-	return strings.Join(out, "; ")
-}
-
-// read reads what a node class says of itself.
-func (c *Class) read(u *unstructured.Unstructured) {
-	c.Ready = ConditionOf(u, "Ready")
-	if n, _, err := unstructured.NestedInt64(u.Object, "spec", "kubelet", "maxPods"); err == nil {
-		c.MaxPods = n
-	}
-	for _, item := range list(u, "status", "conditions") {
-		m, ok := item.(map[string]any)
-		kind, named := m["type"].(string)
-		if !ok || !named || kind == "Ready" {
-			continue
-		}
-		if k := ConditionOf(u, kind); !k.Met() {
-			k.Reason = strings.TrimSpace(kind + "=" + k.Status + " " + k.Reason)
-			c.Why = append(c.Why, k)
-		}
-	}
-}
-
 // ReadClaim reads a NodeClaim; what it does not say is empty.
 func ReadClaim(u *unstructured.Unstructured) Claim {
 	c := Claim{Name: u.GetName(), Pool: u.GetLabels()[LabelPool], Created: u.GetCreationTimestamp().Time, Leaving: u.GetDeletionTimestamp() != nil, Labels: u.GetLabels(),
@@ -124,7 +74,7 @@ func ReadClaim(u *unstructured.Unstructured) Claim {
 	if at := u.GetDeletionTimestamp(); at != nil {
 		c.Left = at.Time
 	}
-	c.Type = c.Labels[corev1.LabelInstanceTypeStable]
+	c.Type, c.ProviderID = c.Labels[corev1.LabelInstanceTypeStable], text(u, "status", "providerID")
 	return c
 }
 

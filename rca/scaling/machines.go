@@ -8,18 +8,22 @@ import (
 )
 
 // Instance types with NVIDIA GPUs, as their clouds document them. EC2's g4ad, Azure's NVv4,
-// V710 and MI300X have AMD's; Google's n1 may have GPUs attached, which its name does not say.
+// V710 and MI300X, Oracle's MI300X and MI355X have AMD's; Google's n1 may have GPUs attached, which its
+// name does not say.
 var (
 	ec2GPUs   = regexp.MustCompile(`^(p[2-6][a-z0-9-]*|g3s?|g4dn|g5g?|g6[ef]?|gr6f?|g7e?)\.`)
 	gceGPUs   = regexp.MustCompile(`^(a2|a3|a4x?|g2|g4)-`)
 	azureGPUs = regexp.MustCompile(`^Standard_N[CDV]`)
 	azureAMD  = regexp.MustCompile(`^Standard_NV\d+as_v4|_V710_|_MI\d+`)
+	ociGPUs   = regexp.MustCompile(`^(VM|BM)\.GPU`)
+	ociAMD    = regexp.MustCompile(`\.GPU\.MI\d+`)
 )
 
 // HasNVIDIA says whether a cloud's machines of an instance type have NVIDIA GPUs, by the
 // type's name.
 func HasNVIDIA(instanceType string) bool {
-	return ec2GPUs.MatchString(instanceType) || gceGPUs.MatchString(instanceType) || azureGPUs.MatchString(instanceType) && !azureAMD.MatchString(instanceType)
+	return ec2GPUs.MatchString(instanceType) || gceGPUs.MatchString(instanceType) ||
+		azureGPUs.MatchString(instanceType) && !azureAMD.MatchString(instanceType) || ociGPUs.MatchString(instanceType) && !ociAMD.MatchString(instanceType)
 }
 
 // ofGPUs says what requirements tell of NVIDIA GPUs.
@@ -51,6 +55,7 @@ var valuesWithGPUs = map[string]func(string) bool{
 	"instance-category":         func(v string) bool { return v == "g" || v == "p" || v == "gr" },
 	"instance-family":           func(v string) bool { return HasNVIDIA(v+".") || HasNVIDIA(v+"-") },
 	"instance-type":             HasNVIDIA,
+	"instance-shape":            HasNVIDIA,
 	"sku-family":                func(v string) bool { return v == "N" },
 }
 

@@ -2,6 +2,7 @@ package terms
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -72,6 +73,39 @@ func toldOf(w *view.Cluster, p *corev1.PersistentVolumeClaim) (diagnosis.Evidenc
 // Apart are two volumes of the pod that no node can have together: each is in places of its own,
 // by the same label. ok is false where there are no such.
 func (c *Volumes) Apart() (one, other Place, ok bool) {
+	places := c.places()
+	for i, a := range places {
+		for _, b := range places[i+1:] {
+			if a.Volume != b.Volume && a.Key == b.Key && !slices.ContainsFunc(a.values, func(v string) bool { return slices.Contains(b.values, v) }) {
+				return a, b, true
+			}
+		}
+	}
+	return Place{}, Place{}, false
+}
+
+// Pinned is a volume of the pod that is not where the pod's own selector has it go, and the label by which it
+// does; the key is empty where there is none.
+func (c *Volumes) Pinned() (place Place, key string) {
+	for _, p := range c.places() {
+		for _, key := range slices.Sorted(maps.Keys(c.Pod.Spec.NodeSelector)) {
+			if (key == p.Key || ofZone(key) && ofZone(p.Key)) && !slices.Contains(p.values, c.Pod.Spec.NodeSelector[key]) {
+				return p, key
+			}
+		}
+	}
+	return Place{}, ""
+}
+
+// ofZone says whether a label has the zone of a node: Kubernetes' own, and those that drivers of volumes
+// keep beside it (topology.ebs.csi.aws.com/zone, topology.gke.io/zone).
+func ofZone(key string) bool { return strings.HasSuffix(key, "/zone") }
+
+// Where is the value, or values, of the label where the volume can be had.
+func (p Place) Where() string { return strings.Join(p.values, "|") }
+
+// places are where the volumes of the pod can be had.
+func (c *Volumes) places() []Place {
 	var places []Place
 	for _, v := range c.Pod.Spec.Volumes {
 		if v.PersistentVolumeClaim == nil {
@@ -88,14 +122,7 @@ func (c *Volumes) Apart() (one, other Place, ok bool) {
 			}
 		}
 	}
-	for i, a := range places {
-		for _, b := range places[i+1:] {
-			if a.Volume != b.Volume && a.Key == b.Key && !slices.ContainsFunc(a.values, func(v string) bool { return slices.Contains(b.values, v) }) {
-				return a, b, true
-			}
-		}
-	}
-	return Place{}, Place{}, false
+	return places
 }
 
 // Place is where the volume of a claim can be had, by one label of nodes.
@@ -105,7 +132,7 @@ type Place struct {
 }
 
 func (p Place) String() string {
-	return fmt.Sprintf("PersistentVolumeClaim %s in %s", p.Claim, strings.Join(p.values, "|"))
+	return fmt.Sprintf("PersistentVolumeClaim %s in %s", p.Claim, p.Where())
 }
 
 // placesOf are the lists of values that a volume with one term wants of a node.
@@ -122,15 +149,21 @@ func placesOf(claim string, pv *corev1.PersistentVolume) []Place {
 	return out
 }
 
-// apartSays tells of volumes that no node can have together.
+// apartSays tells of volumes that no node can have together, or of one that none can have that the pod's
+// selector takes.
 func (c *Volumes) apartSays() (string, []diagnosis.Evidence) {
-	a, b, ok := c.Apart()
-	if !ok {
+	if a, b, ok := c.Apart(); ok {
+		return "its volumes exclude each other, so no node at all can have it: " + a.String() + ", " + b.String(), []diagnosis.Evidence{a.evidence(), b.evidence()}
+	}
+	p, key := c.Pinned()
+	if key == "" {
 		return "", nil
 	}
-	var evidence []diagnosis.Evidence
-	for _, p := range []Place{a, b} {
-		evidence = append(evidence, diagnosis.Fact("PersistentVolume/"+p.Volume, "of PersistentVolumeClaim "+p.Claim+": wants a node with "+p.Key+"="+strings.Join(p.values, "|"), diagnosis.That("spec.nodeAffinity", "", diagnosis.Contains, p.Key), diagnosis.That("spec.nodeAffinity", "", diagnosis.Contains, p.values[0])))
-	}
-	return "its volumes exclude each other, so no node at all can have it: " + a.String() + ", " + b.String(), evidence
+	own := key + "=" + c.Pod.Spec.NodeSelector[key]
+	return "its volume is not where its own selector has it go, so no node at all can have it: " + p.String() + ", selector " + own,
+		[]diagnosis.Evidence{p.evidence(), diagnosis.Fact(view.PodRef(c.Pod), "selects "+own, c.Cluster.OfPod(c.Pod, diagnosis.That("spec.nodeSelector", key, diagnosis.Is, c.Pod.Spec.NodeSelector[key]))...)}
+}
+
+func (p Place) evidence() diagnosis.Evidence {
+	return diagnosis.Fact("PersistentVolume/"+p.Volume, "of PersistentVolumeClaim "+p.Claim+": wants a node with "+p.Key+"="+p.Where(), diagnosis.That("spec.nodeAffinity", "", diagnosis.Contains, p.Key), diagnosis.That("spec.nodeAffinity", "", diagnosis.Contains, p.values[0]))
 }

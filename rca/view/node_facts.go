@@ -171,3 +171,19 @@ const SharedSuffix = ".shared"
 // Paused is the value of a gpu.deploy label while MIG manager has stopped its
 // component (mig-parted pkg/mig/reconfigure/reconfigure.go).
 const Paused = "paused-for-mig-change"
+
+// GivenUp is the NodeClaim whose machine has joined as a node in a way by which Karpenter does not take it
+// for its own: it deletes such a machine a quarter of an hour after it was launched
+// (pkg/controllers/nodeclaim/lifecycle/liveness.go). Empty where there is none.
+func (w *Cluster) GivenUp(node string) string {
+	n := w.Nodes[node]
+	if n == nil || n.Spec.ProviderID == "" {
+		return ""
+	}
+	for _, k := range w.Outlook().Claims {
+		if k.ProviderID == n.Spec.ProviderID && k.Registered.Status == string(corev1.ConditionFalse) {
+			return k.Name
+		}
+	}
+	return ""
+}

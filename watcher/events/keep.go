@@ -27,8 +27,9 @@ var reporters = map[string][]string{
 	"TriggeredScaleUp":  {"cluster-autoscaler"},
 	"NotTriggerScaleUp": {"cluster-autoscaler"},
 	"Nominated":         {"karpenter", "eks-auto-mode/compute"},
-	// What becomes of machines: of a NodeClaim that is deleted at once, of node groups.
+	// What becomes of machines: of a NodeClaim that is deleted at once, of NodePools, of node groups.
 	"InsufficientCapacityError": {"karpenter", "eks-auto-mode/compute"},
+	"NoCompatibleInstanceTypes": {"karpenter", "eks-auto-mode/compute"},
 	"ScaleUpFailed":             {"cluster-autoscaler"},
 	"FailedToScaleUpGroup":      {"cluster-autoscaler"},
 	"ScaleUpTimedOut":           {"cluster-autoscaler"},

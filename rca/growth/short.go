@@ -1,0 +1,115 @@
+package growth
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/scaling"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// short is a resource of which fresh nodes of some groups have too little, as the autoscaler counts them.
+// It names each resource that a group lacks, and of how many groups that is so, not of which: those whose
+// nodes are there can be looked at.
+type short struct {
+	scaling.Reason
+	seen []*view.Node // that lack it, one of a group
+	left int          // of how many other groups it is said
+}
+
+func (c *Case) shortOf(o *scaling.Outlook, lacks []scaling.Reason) []short {
+	out := make([]short, len(lacks))
+	for i, r := range lacks {
+		out[i] = short{Reason: r, left: r.Count}
+	}
+	for i := range groupsOf(o) {
+		nodes := membersOf(c.Cluster, &o.Status.Groups[i])
+		if len(nodes) == 0 || !c.letOn(nodes[0]) {
+			continue
+		}
+		lacked := c.freshLacks(nodes[0])
+		for k := range out {
+			if slices.Contains(lacked, corev1.ResourceName(out[k].Lacks)) {
+				out[k].seen, out[k].left = append(out[k].seen, nodes[0]), out[k].left-1
+			}
+		}
+	}
+	return out
+}
+
+// letOn says whether labels and taints of a machine like the node let the pod on it: that is looked at
+// before what the machine has.
+func (c *Case) letOn(n *view.Node) bool {
+	ok, err := nodeaffinity.GetRequiredNodeAffinity(c.Pod).Match(n.Node)
+	return ok && err == nil && scaling.Tolerates(c.Pod, n.Spec.Taints)
+}
+
+// byLack tells what fresh nodes have too little of. A group whose nodes are there and lack something is
+// not the one that is at zero and of which the autoscaler knows its template alone.
+func (c *Case) byLack(g *Growth, o *scaling.Outlook, said []scaling.Reason, blind string, evidence []diagnosis.Evidence) {
+	g.Bar, g.Lacks = scaling.Lacks, blind
+	if blind != "" {
+		g.tell(diagnosis.AutoscalerCannotHelp, diagnosis.Likely, c.lacksSays("the cluster autoscaler", "no fresh node of any group", blind), evidence...)
+		return
+	}
+	all := c.shortOf(o, ofBar(said, scaling.Lacks))
+	find := func(is func(short) bool) int { return slices.IndexFunc(all, is) }
+	device := func(s short) bool { return strings.Contains(s.Lacks, "/") }
+	empty, _, _ := c.couldHold(o, (*scaling.Group).Empty)
+	says := ""
+	if at := find(func(s short) bool { return device(s) && s.left > 0 }); at >= 0 {
+		says, evidence = c.lacksDevice(g, o, all[at].Reason, len(ofBar(said, scaling.Limit)) > 0, evidence)
+	} else if at := find(func(s short) bool { return s.left > 0 && s.Lacks != "" && len(s.seen) == 0 }); at >= 0 && len(empty) > 0 {
+		says, evidence = c.lacksUnseen(g, o, all[at], empty, evidence)
+	} else if at := find(device); at >= 0 {
+		says, evidence = c.lacksDevice(g, o, all[at].Reason, len(ofBar(said, scaling.Limit)) > 0, evidence)
+	} else if at := find(func(s short) bool { return len(s.seen) > 0 }); at >= 0 {
+		says, evidence = c.lacksSeen(g, o, all[at], evidence)
+	} else {
+		says = c.lacksSays("the cluster autoscaler", "no fresh node of any group", "")
+	}
+	g.tell(diagnosis.AutoscalerCannotHelp, diagnosis.Likely, says, evidence...)
+}
+
+// lacksUnseen tells of groups at zero of which the autoscaler's template has too little.
+func (c *Case) lacksUnseen(g *Growth, o *scaling.Outlook, s short, empty []scaling.Group, evidence []diagnosis.Evidence) (string, []diagnosis.Evidence) {
+	asked := c.Wants[corev1.ResourceName(s.Lacks)]
+	g.Groups, g.Small = empty, []corev1.ResourceName{corev1.ResourceName(s.Lacks)}
+	if s.Lacks == string(corev1.ResourceEphemeralStorage) { // no cloud's list of machines speaks of the disk
+		g.Lacks, g.Small = s.Lacks, nil
+	}
+	for i := range empty {
+		evidence = append(evidence, statusOf(o, &empty[i]))
+	}
+	evidence = append(evidence, c.askedOf(s.Lacks))
+	return fmt.Sprintf("a fresh node of a group at zero (%s), as the cluster autoscaler knows it, has not the %s %s that the pod asks for: it knows no more of it than its template says", groupNames(empty), asked.String(), s.Lacks), evidence
+}
+
+// lacksSeen tells of groups whose machines are too small, by one that is there.
+func (c *Case) lacksSeen(g *Growth, o *scaling.Outlook, s short, evidence []diagnosis.Evidence) (string, []diagnosis.Evidence) {
+	name := corev1.ResourceName(s.Lacks)
+	most := slices.MaxFunc(s.seen, func(a, b *view.Node) int {
+		x, y := a.Status.Allocatable[name], b.Status.Allocatable[name]
+		return x.Cmp(y)
+	})
+	g.Small, g.Roomiest = []corev1.ResourceName{name}, most
+	for i := range groupsOf(o) {
+		if group := &o.Status.Groups[i]; slices.ContainsFunc(membersOf(c.Cluster, group), func(n *view.Node) bool { return slices.Contains(s.seen, n) }) {
+			g.Groups, evidence = append(g.Groups, *group), append(evidence, statusOf(o, group))
+		}
+	}
+	asked, has := c.Wants[name], most.Status.Allocatable[name]
+	return fmt.Sprintf("no fresh node of node group %s has the %s %s that the pod asks for: one such as %s has %s, for the pods of DaemonSets too", groupNames(g.Groups), asked.String(), s.Lacks, most.Name, has.String()),
+		append(evidence, c.askedOf(s.Lacks), diagnosis.Fact("Node/"+most.Name, "offers "+has.String()+" "+s.Lacks, diagnosis.That(diagnosis.Allocatable, s.Lacks, diagnosis.Is, has.String())))
+}
+
+// askedOf is what the pod asks for of a resource.
+func (c *Case) askedOf(name string) diagnosis.Evidence {
+	q := c.Wants[corev1.ResourceName(name)]
+	return diagnosis.Fact(view.PodRef(c.Pod), "asks for "+q.String()+" "+name, c.Cluster.OfPod(c.Pod, diagnosis.That(diagnosis.Requests, name, diagnosis.Is, q.String()))...)
+}
