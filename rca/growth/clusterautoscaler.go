@@ -200,7 +200,7 @@ func (c *Case) byGroups(g *Growth, o *scaling.Outlook, e *corev1.Event) {
 	case len(ofBar(said, scaling.Volume)) > 0 && len(ofBar(said, scaling.Other)) == 0:
 		c.byVolume(g, said, evidence)
 	case len(lacks) > 0:
-		c.byLack(g, o, said, blind, evidence)
+		fresh{c}.byLack(g, o, said, blind, evidence)
 	case len(ofBar(said, scaling.Topology)) > 0:
 		c.byNeighbours(g, o, evidence)
 	case len(ofBar(said, scaling.Selector))+len(ofBar(said, scaling.Taint)) > 0:

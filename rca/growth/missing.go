@@ -61,7 +61,7 @@ func (c *Case) asked(groups []scaling.Group) time.Time {
 
 // lacksDevice says which device no fresh node has, as the autoscaler knows them: of a group at
 // zero by its template alone, of another by what one of its machines has of the cloud's.
-func (c *Case) lacksDevice(g *Growth, o *scaling.Outlook, r scaling.Reason, limited bool, evidence []diagnosis.Evidence) (string, []diagnosis.Evidence) {
+func (c fresh) lacksDevice(g *Growth, o *scaling.Outlook, r scaling.Reason, limited bool, evidence []diagnosis.Evidence) (string, []diagnosis.Evidence) {
 	any := "any group"
 	if limited {
 		any = "a group that may grow"

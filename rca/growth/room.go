@@ -15,7 +15,7 @@ import (
 // takenByDaemons tells of DaemonSets that ask for the same devices as the pod. Karpenter leaves room for
 // the pods of each DaemonSet on each machine that it makes, before it asks what else fits
 // (pkg/controllers/provisioning/scheduling/scheduler.go).
-func (c *Case) takenByDaemons(g *Growth, p *scaling.Pool, _ scaling.Reason) (string, []diagnosis.Evidence) {
+func (c ofPool) takenByDaemons(g *Growth, p *scaling.Pool, _ scaling.Reason) (string, []diagnosis.Evidence) {
 	var parts []string
 	var facts []diagnosis.Evidence
 	for _, a := range c.Asks {
@@ -60,7 +60,7 @@ func asksText(all []view.Ask) string {
 }
 
 // smallDisk tells of the disk for pods' own files that is the node class's matter, not the machine's.
-func (c *Case) smallDisk(g *Growth, p *scaling.Pool, _ scaling.Reason) (string, []diagnosis.Evidence) {
+func (c ofPool) smallDisk(g *Growth, p *scaling.Pool, _ scaling.Reason) (string, []diagnosis.Evidence) {
 	asked, k := c.Wants[corev1.ResourceEphemeralStorage], p.Class
 	if k.Disk.IsZero() || k.DiskHolds(asked) {
 		return "", nil
@@ -76,7 +76,7 @@ func (c *Case) smallDisk(g *Growth, p *scaling.Pool, _ scaling.Reason) (string, 
 
 // shared tells of a pool of which a node offers more of a device than Karpenter counts on its machine: its
 // device plugin shares each, and no instance type speaks of that.
-func (c *Case) shared(g *Growth, p *scaling.Pool, _ scaling.Reason) (string, []diagnosis.Evidence) {
+func (c ofPool) shared(g *Growth, p *scaling.Pool, _ scaling.Reason) (string, []diagnosis.Evidence) {
 	claims := c.Cluster.Outlook().Claims
 	for _, a := range c.Asks {
 		for i := range claims {
@@ -101,7 +101,7 @@ var countsGPUs = []string{"EC2NodeClass", "NodeClass", "AKSNodeClass"}
 
 // uncounted tells of a pool for GPUs that another provider makes machines for, none of which was ever seen
 // to have one in Karpenter's books: it may not count them (oracle/karpenter-provider-oci issue 31).
-func (c *Case) uncounted(g *Growth, p *scaling.Pool, r scaling.Reason) (string, []diagnosis.Evidence) {
+func (c ofPool) uncounted(g *Growth, p *scaling.Pool, r scaling.Reason) (string, []diagnosis.Evidence) {
 	if !c.asksNVIDIA() || p.Class.Kind == "" || !p.OfGPUs() || slices.Contains(countsGPUs, p.Class.Kind) {
 		return "", nil
 	}

@@ -22,7 +22,10 @@ type short struct {
 	left int          // of how many other groups it is said
 }
 
-func (c *Case) shortOf(o *scaling.Outlook, lacks []scaling.Reason) []short {
+// fresh is what the cluster autoscaler's fresh nodes have too little of for the pod.
+type fresh struct{ *Case }
+
+func (c fresh) shortOf(o *scaling.Outlook, lacks []scaling.Reason) []short {
 	out := make([]short, len(lacks))
 	for i, r := range lacks {
 		out[i] = short{Reason: r, left: r.Count}
@@ -51,7 +54,7 @@ func (c *Case) letOn(n *view.Node) bool {
 
 // byLack tells what fresh nodes have too little of. A group whose nodes are there and lack something is
 // not the one that is at zero and of which the autoscaler knows its template alone.
-func (c *Case) byLack(g *Growth, o *scaling.Outlook, said []scaling.Reason, blind string, evidence []diagnosis.Evidence) {
+func (c fresh) byLack(g *Growth, o *scaling.Outlook, said []scaling.Reason, blind string, evidence []diagnosis.Evidence) {
 	g.Bar, g.Lacks = scaling.Lacks, blind
 	if blind != "" {
 		g.tell(diagnosis.AutoscalerCannotHelp, diagnosis.Likely, c.lacksSays("the cluster autoscaler", "no fresh node of any group", blind), evidence...)
@@ -77,7 +80,7 @@ func (c *Case) byLack(g *Growth, o *scaling.Outlook, said []scaling.Reason, blin
 }
 
 // lacksUnseen tells of groups at zero of which the autoscaler's template has too little.
-func (c *Case) lacksUnseen(g *Growth, o *scaling.Outlook, s short, empty []scaling.Group, evidence []diagnosis.Evidence) (string, []diagnosis.Evidence) {
+func (c fresh) lacksUnseen(g *Growth, o *scaling.Outlook, s short, empty []scaling.Group, evidence []diagnosis.Evidence) (string, []diagnosis.Evidence) {
 	asked := c.Wants[corev1.ResourceName(s.Lacks)]
 	g.Groups, g.Small = empty, []corev1.ResourceName{corev1.ResourceName(s.Lacks)}
 	if s.Lacks == string(corev1.ResourceEphemeralStorage) { // no cloud's list of machines speaks of the disk
@@ -91,7 +94,7 @@ func (c *Case) lacksUnseen(g *Growth, o *scaling.Outlook, s short, empty []scali
 }
 
 // lacksSeen tells of groups whose machines are too small, by one that is there.
-func (c *Case) lacksSeen(g *Growth, o *scaling.Outlook, s short, evidence []diagnosis.Evidence) (string, []diagnosis.Evidence) {
+func (c fresh) lacksSeen(g *Growth, o *scaling.Outlook, s short, evidence []diagnosis.Evidence) (string, []diagnosis.Evidence) {
 	name := corev1.ResourceName(s.Lacks)
 	most := slices.MaxFunc(s.seen, func(a, b *view.Node) int {
 		x, y := a.Status.Allocatable[name], b.Status.Allocatable[name]

@@ -14,6 +14,10 @@ import (
 	"github.com/unpend/unpend/rca/view"
 )
 
+// ofPool is what keeps machines of one pool from having room for the pod, a rule each: what it says, of the
+// pool and of what Karpenter said of it; empty where that is not so.
+type ofPool struct{ *Case }
+
 // byWhatPoolsTake is for the one pool that may be for the pod, whose machines have no room for it whatever
 // their size: something else than that is what is wrong.
 func (c *Case) byWhatPoolsTake(g *Growth, o *scaling.Outlook, lacks []scaling.Reason, said diagnosis.Evidence) bool {
@@ -21,10 +25,10 @@ func (c *Case) byWhatPoolsTake(g *Growth, o *scaling.Outlook, lacks []scaling.Re
 	if p == nil {
 		return false
 	}
-	blind := g.Lacks
+	blind, of := g.Lacks, ofPool{c}
 	g.Lacks = ""
 	for _, why := range []func(*Growth, *scaling.Pool, scaling.Reason) (string, []diagnosis.Evidence){
-		c.anothersGPUs, c.crowded, c.takenByDaemons, c.smallDisk, c.shared, c.uncounted,
+		of.anothersGPUs, of.crowded, of.takenByDaemons, of.smallDisk, of.shared, of.uncounted,
 	} {
 		if says, facts := why(g, p, r); says != "" {
 			g.Pools = []scaling.Pool{*p}
@@ -73,7 +77,7 @@ func (c *Case) poolFit(p *scaling.Pool) scaling.Fit {
 	return scaling.No
 }
 
-func (c *Case) anothersGPUs(_ *Growth, p *scaling.Pool, _ scaling.Reason) (string, []diagnosis.Evidence) {
+func (c ofPool) anothersGPUs(_ *Growth, p *scaling.Pool, _ scaling.Reason) (string, []diagnosis.Evidence) {
 	key, values := p.OtherGPUs()
 	if key == "" || !c.asksNVIDIA() {
 		return "", nil
@@ -83,7 +87,7 @@ func (c *Case) anothersGPUs(_ *Growth, p *scaling.Pool, _ scaling.Reason) (strin
 }
 
 // crowded: the pool's node class lets too few pods onto its machines.
-func (c *Case) crowded(g *Growth, p *scaling.Pool, r scaling.Reason) (string, []diagnosis.Evidence) {
+func (c ofPool) crowded(g *Growth, p *scaling.Pool, r scaling.Reason) (string, []diagnosis.Evidence) {
 	crowd := pods(r.Overhead()) + 1
 	if p.Class.MaxPods == 0 || crowd <= p.Class.MaxPods {
 		return "", nil

@@ -73,7 +73,7 @@ func LetInByQueue(c *edit.Workload) []edit.Change {
 		raise.Commands = []string{look, "kubectl edit clusterqueues.kueue.x-k8s.io " + q.GetName() + "  # nominalQuota or borrowingLimit"}
 	}
 	raise.Minutes = 1
-	raise.NeedlessOn = func(n *view.Node) bool { return c.Queue.Spare(w, n) }
+	raise.NeedlessOn = func(n *view.Node) bool { return c.Queue.QuotaOf(w).Spare(n) }
 	switch {
 	case strings.Contains(why, "unavailable in ClusterQueue"): // no flavor has it, so no end of others helps (flavorassigner.go)
 		return []edit.Change{queueChange(diagnosis.Manual, diagnosis.NoRisk, "its ClusterQueue covers what it asks", "have its ClusterQueue cover what it asks, or ask without it", look, "kubectl get clusterqueues.kueue.x-k8s.io -o yaml  # spec.resourceGroups[].coveredResources")}
@@ -81,7 +81,7 @@ func LetInByQueue(c *edit.Workload) []edit.Change {
 		return []edit.Change{raise}
 	case c.Queue.Kept(w) != nil:
 		return []edit.Change{giveBack(c.Queue.Kept(w)), queueChange(diagnosis.Wait, diagnosis.NoRisk, "Kueue admits it", "wait until its queue admits it", look)}
-	case strings.Contains(why, "insufficient") && !c.Queue.Outdated(w):
+	case strings.Contains(why, "insufficient") && !c.Queue.QuotaOf(w).Outdated():
 		return []edit.Change{queueChange(diagnosis.Wait, diagnosis.NoRisk, "Kueue admits it", "wait until its queue admits it", look), raise}
 	}
 	return []edit.Change{queueChange(diagnosis.Wait, diagnosis.NoRisk, "Kueue admits it", "wait until its queue admits it", look)}

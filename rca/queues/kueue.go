@@ -78,7 +78,7 @@ func (c *Case) NotAdmitted() *view.Finding {
 			says, evidence = says+": "+kept, append(evidence, facts...)
 		case why != "":
 			says += ": " + view.Cut(assigning.ReplaceAllString(why, ""), 160)
-			if c.Outdated(w) {
+			if c.QuotaOf(w).Outdated() {
 				says += "; by the figures of ClusterQueue " + c.ClusterQueue(w).GetName() + " that is unused now, and Kueue has not tried again"
 			}
 		}

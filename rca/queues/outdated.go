@@ -15,18 +15,27 @@ import (
 // tooLittle is what Kueue found too little of, and in which flavor (flavorassigner.go).
 var tooLittle = regexp.MustCompile(`insufficient unused quota for (\S+) in flavor (\S+), `)
 
+// Quota is what the ClusterQueue of a Workload has, by its own figures, of what the Workload asks.
+type Quota struct {
+	c *Case
+	w *unstructured.Unstructured
+}
+
+// QuotaOf is that of a Workload of the pod's.
+func (c *Case) QuotaOf(w *unstructured.Unstructured) Quota { return Quota{c, w} }
+
 // Outdated says that Kueue's last word on a Workload is that quota lacked, and that its ClusterQueue has all of
 // that unused by now, by its own figures: more quota is not what it waits for. In a cohort others may have
 // borrowed what looks unused.
-func (c *Case) Outdated(w *unstructured.Unstructured) bool {
-	queue := c.ownQueue(w)
+func (q Quota) Outdated() bool {
+	queue := q.queue()
 	if queue == nil {
 		return false
 	}
-	why, _ := Why(w)
+	why, _ := Why(q.w)
 	room := map[string]bool{} // by resource, in some flavor
 	for _, m := range tooLittle.FindAllStringSubmatch(why, -1) {
-		asks, asked := c.asksOfQueue(w, m[1])
+		asks, asked := q.asks(m[1])
 		left, known := unused(queue, m[2], m[1])
 		room[m[1]] = room[m[1]] || asked && known && asks.Cmp(left) <= 0
 	}
@@ -38,9 +47,9 @@ func (c *Case) Outdated(w *unstructured.Unstructured) bool {
 	return len(room) > 0
 }
 
-// ownQueue is the ClusterQueue of a Workload that shares with no other; nil where it does, or was not read.
-func (c *Case) ownQueue(w *unstructured.Unstructured) *unstructured.Unstructured {
-	queue := c.ClusterQueue(w)
+// queue is the ClusterQueue of the Workload where it shares with no other; nil where it does, or was not read.
+func (q Quota) queue() *unstructured.Unstructured {
+	queue := q.c.ClusterQueue(q.w)
 	if queue == nil || nestedText(queue, "spec", "cohort")+nestedText(queue, "spec", "cohortName") != "" {
 		return nil
 	}
@@ -49,13 +58,13 @@ func (c *Case) ownQueue(w *unstructured.Unstructured) *unstructured.Unstructured
 
 // Spare says whether a Workload's ClusterQueue has unused, in flavors that stand for a node, all the quota of GPUs that the
 // Workload asks: more of it would bring the Workload nothing there. In a cohort that is not known.
-func (c *Case) Spare(w *unstructured.Unstructured, n *view.Node) bool {
-	queue, asks := c.ownQueue(w), view.AsksOf(c.Pod)
+func (q Quota) Spare(n *view.Node) bool {
+	queue, asks := q.queue(), view.AsksOf(q.c.Pod)
 	return queue != nil && len(asks) > 0 && !slices.ContainsFunc(asks, func(a view.Ask) bool {
-		wants, known := c.asksOfQueue(w, string(a.Resource))
+		wants, known := q.asks(string(a.Resource))
 		return !known || !slices.ContainsFunc(nested(queue, "spec", "resourceGroups"), func(group map[string]any) bool {
 			return slices.ContainsFunc(list(group, "flavors"), func(of map[string]any) bool {
-				f := flavorOf(c.Cluster, wordOf(of, "name"), a.Resource)
+				f := flavorOf(q.c.Cluster, wordOf(of, "name"), a.Resource)
 				left, known := unused(queue, f.name, string(a.Resource))
 				return f.object != nil && carries(n.Labels, f.labels) && known && wants.Cmp(left) <= 0
 			})
@@ -63,22 +72,22 @@ func (c *Case) Spare(w *unstructured.Unstructured, n *view.Node) bool {
 	})
 }
 
-// asksOfQueue is what all pods of a Workload ask of a resource together, as Kueue has counted it, or by the pod
+// asks is what all pods of a Workload ask of a resource together, as Kueue has counted it, or by the pod
 // where all are as this one; false where neither tells.
-func (c *Case) asksOfQueue(w *unstructured.Unstructured, name string) (sum resource.Quantity, known bool) {
-	counted := nested(w, "status", "resourceRequests")
+func (q Quota) asks(name string) (sum resource.Quantity, known bool) {
+	counted := nested(q.w, "status", "resourceRequests")
 	for _, set := range counted {
-		q, has := quantities(&unstructured.Unstructured{Object: set}, "resources")[corev1.ResourceName(name)]
+		n, has := quantities(&unstructured.Unstructured{Object: set}, "resources")[corev1.ResourceName(name)]
 		if has {
-			sum.Add(q)
+			sum.Add(n)
 		}
 		known = known || has
 	}
-	sets := nested(w, "spec", "podSets")
+	sets := nested(q.w, "spec", "podSets")
 	if len(counted) > 0 || len(sets) != 1 {
 		return sum, known
 	}
-	sum = view.PodRequests(c.Pod)[corev1.ResourceName(name)]
+	sum = view.PodRequests(q.c.Pod)[corev1.ResourceName(name)]
 	sum.Mul(int64(view.AsInt(sets[0]["count"])))
 	return sum, true
 }

@@ -78,8 +78,8 @@ func TestWhatKueueSaidOfQuotaBefore(t *testing.T) {
 				w.Queues.Cluster = []*unstructured.Unstructured{queue}
 			})
 			got, _, _ := strings.Cut(told(c.NotAdmitted()), "\n")
-			if c.Outdated(mine) != tc.want || strings.HasSuffix(got, by) != tc.want || !strings.HasPrefix(got, says) {
-				t.Errorf("%v: %s", c.Outdated(mine), got)
+			if c.QuotaOf(mine).Outdated() != tc.want || strings.HasSuffix(got, by) != tc.want || !strings.HasPrefix(got, says) {
+				t.Errorf("%v: %s", c.QuotaOf(mine).Outdated(), got)
 			}
 		})
 	}
@@ -127,7 +127,7 @@ func TestQuotaToSpareOnANode(t *testing.T) {
 			})
 			var got []string
 			for _, n := range c.Cluster.SortedNodes() {
-				if c.Spare(mine, n) {
+				if c.QuotaOf(mine).Spare(n) {
 					got = append(got, n.Name)
 				}
 			}

@@ -114,7 +114,7 @@ func (h *Head) Ref() string {
 // looked at this one, and what it lacked is lacking still, and where the order is not known.
 func (c *Case) Ahead(w *unstructured.Unstructured) *Head {
 	queue := c.ClusterQueue(w)
-	if why, _ := Why(w); queue == nil || why != "" && !c.Outdated(w) || nestedText(queue, "spec", "queueingStrategy") != "StrictFIFO" {
+	if why, _ := Why(w); queue == nil || why != "" && !c.QuotaOf(w).Outdated() || nestedText(queue, "spec", "queueingStrategy") != "StrictFIFO" {
 		return nil
 	}
 	first := w

@@ -80,7 +80,7 @@ func TestHostileClaims(t *testing.T) {
 		"more devices than there can be": {func(w *draWorld) {
 			w.claim("train", draDriver, 1<<62)
 			w.waiting("train")
-		}, diagnosis.DRANoDeviceMatches, "1 devices match, 4611686018427387904 are asked"},
+		}, diagnosis.DRANoDeviceMatches, "1 device matches, 4611686018427387904 are asked"},
 		"a circle of claims and pods": {func(w *draWorld) {
 			// a is reserved for the pod that waits for b, b for the one that waits for a.
 			a, b := w.held("one", "gpu-1", "gpu-0"), w.claim("two", draDriver, 1)
@@ -122,7 +122,7 @@ func TestHostileClaims(t *testing.T) {
 			c.Status.Allocation.Devices.Results[0].Pool = "elsewhere"
 			w.claim("train", draDriver, 2)
 			w.waiting("train")
-		}, diagnosis.DRANoDeviceMatches, "1 devices match, 2 are asked"},
+		}, diagnosis.DRANoDeviceMatches, "1 device matches, 2 are asked"},
 		"a template that is not there, of a workload": {func(w *draWorld) {
 			template := "\x1b[31mnone"
 			w.waiting("").Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimTemplateName: &template}}
