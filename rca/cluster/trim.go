@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/unpend/unpend/nodeprobe"
 	"github.com/unpend/unpend/watcher/events"
 	"github.com/unpend/unpend/watcher/owners"
 )
@@ -54,14 +53,10 @@ func Trim(o Object) {
 	}
 }
 
-// trimFields keeps who wrote when; of a custom resource nobody asks that. For a node it also keeps that dated labels
+// trimFields keeps who wrote when. For a node it also keeps that dated labels
 // were written: since when a layout is pending is told by nothing else. Of a pod it keeps
 // who wrote its node, and nothing else: a scheduler's binding leaves no such trace.
 func trimFields(o Object, fields []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
-	switch any(o).(type) {
-	case *unstructured.Unstructured, *nodeprobe.NodeGeometry:
-		return nil
-	}
 	_, node := any(o).(*corev1.Node)
 	_, pod := any(o).(*corev1.Pod)
 	if pod {
