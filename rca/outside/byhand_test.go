@@ -99,7 +99,7 @@ func TestTheAutoscalerIsSetGoing(t *testing.T) {
 	}
 	const work = `ScaleNodePool for "AutoscalerCannotHelp", 0 min, by hand, low risk: have the cluster autoscaler work again: `
 	const look = "  kubectl -n kube-system get deployment -l app.kubernetes.io/name=cluster-autoscaler -o yaml | grep -- -unready\n"
-	const bare = work + "1 node, as bare, labelled as having GPUs and without nvidia.com/gpu, keep it from that (the node is not there yet)\n" + look
+	const bare = work + "it is kept from that by 1 node, as bare, labelled as having GPUs and without nvidia.com/gpu (the node is not there yet)\n" + look
 	run(t, map[string]row{
 		"nodes are not ready": {outside.GrowPool, halted(), work + "mend the nodes that are not ready to it, or raise --ok-total-unready-count (the node is not there yet)\n" + look},
 		"one offers none": {outside.GrowPool, halted(func(*corev1.Node) {}), bare +
