@@ -190,6 +190,29 @@ func TestAllOrphansAreFreed(t *testing.T) {
 	}
 }
 
+// A claim that is being deleted goes once its finalizers do; those of one that stays are left.
+func TestOrphansThatAreBeingDeleted(t *testing.T) {
+	const drop = `kubectl -n a patch resourceclaim c --type=merge -p '{"metadata":{"finalizers":null}}'`
+	now := &metav1.Time{Time: rcatest.Noon}
+	w := edittest.New()
+	w.AddNode(sim.Node{Name: "n"})
+	c := edit.New(w.Case(t, "Deployment"))
+	for name, tc := range map[string]struct {
+		deleted    *metav1.Time
+		finalizers []string
+		want       bool
+	}{
+		"being deleted":         {now, []string{"x"}, true},
+		"that nothing holds up": {now, nil, false},
+		"one that stays":        {nil, []string{"x"}, false},
+	} {
+		claim := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "c", DeletionTimestamp: tc.deleted, Finalizers: tc.finalizers}}
+		if got := giveBack(c.Node("n"), []devices.Orphan{{Claim: claim}}).Commands; slices.Contains(got, drop) != tc.want {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
+
 // Of a claim only the clauses in the way are corrected, in the request that no device serves,
 // as the nearest device has it or asked of those alone that publish it; the class is not the
 // workload's to change.
