@@ -3,7 +3,10 @@ package changes
 import (
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/unpend/unpend/nodeprobe/sim"
 	"github.com/unpend/unpend/rca/diagnosis"
@@ -19,16 +22,22 @@ func TestWhatLetsAGangIn(t *testing.T) {
 		known    bool
 		min, fit int
 		victims  []*corev1.Pod
+		rolls    bool
 		want     string
 	}{
-		"nobody knows its group":       {known: false, min: 9, victims: []*corev1.Pod{victim}, want: "by hand, none risk: wait until PodGroup g is there and complete"},
-		"members are missing":          {known: true, min: 3, victims: []*corev1.Pod{victim}, want: "by hand, none risk: wait until 2 more members of gang g exist"},
-		"one member is missing":        {known: true, min: 2, want: "by hand, none risk: wait until 1 more member of gang g exists"},
-		"all are there, and no room":   {known: true, min: 1, fit: 0, want: "by hand, none risk: wait until gang g has room for 1 more member (no evictions were found that make room for the whole gang; 0 of 1 fit)"},
-		"all are there, somebody goes": {known: true, min: 1, fit: 0, victims: []*corev1.Pod{victim}, want: "by plan, low risk: evict a/v so that all of gang g fit; by hand, none risk: wait until a/v leaves"},
+		"nobody knows its group":          {known: false, min: 9, victims: []*corev1.Pod{victim}, want: "by hand, none risk: wait until PodGroup g is there and complete"},
+		"members are missing":             {known: true, min: 3, victims: []*corev1.Pod{victim}, want: "by hand, none risk: wait until 2 more members of gang g exist"},
+		"one member is missing":           {known: true, min: 2, want: "by hand, none risk: wait until 1 more member of gang g exists"},
+		"all are there, and no room":      {known: true, min: 1, fit: 0, want: "by hand, none risk: wait until gang g has room for 1 more member (no evictions were found that make room for the whole gang; 0 of 1 fit)"},
+		"its rollout makes one by one":    {known: true, min: 3, rolls: true, want: "by hand, low risk: have the rollout of deployment/w make 3 new pods at once (maxSurge), as many as begin together (its controller makes its pods by rules of its own)"},
+		"it is rolled, and all are there": {known: true, min: 1, rolls: true, victims: []*corev1.Pod{victim}, want: "by plan, low risk: evict a/v so that all of gang g fit; by hand, none risk: wait until a/v leaves"},
+		"all are there, somebody goes":    {known: true, min: 1, fit: 0, victims: []*corev1.Pod{victim}, want: "by plan, low risk: evict a/v so that all of gang g fit; by hand, none risk: wait until a/v leaves"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld()
+			if tc.rolls {
+				rolls(w)
+			}
 			w.Wait.Labels["scheduling.x-k8s.io/pod-group"] = "g"
 			c := w.bench(t, "Deployment")
 			w.Look(t, c.Case)
@@ -43,6 +52,17 @@ func TestWhatLetsAGangIn(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// rolls has the pod that waits be of a Deployment's new ReplicaSet, while a pod of the old one runs.
+func rolls(w *world) {
+	w.Deployed()
+	w.AddNode(sim.Node{Name: "old"})
+	for name, p := range map[string]*corev1.Pod{"w-new": w.Wait, "w-old": w.AddHolder("old", "old", "cpu", 0)} {
+		by := []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "Deployment", Name: "w", UID: "d", Controller: new(true)}}
+		w.ReplicaSets = append(w.ReplicaSets, &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: name, UID: types.UID(name), OwnerReferences: by}})
+		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: name, UID: types.UID(name), Controller: new(true)}}
 	}
 }
 

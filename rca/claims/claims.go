@@ -165,11 +165,11 @@ func inTheWay(c *edit.Workload, n *view.Node, a *devices.Ask) ([]devices.Clause,
 func rewrite(s *resourcev1.DeviceSelector, at int, bad []devices.Clause, near *devices.Device, guard bool) []string {
 	var keep, says []string
 	all := devices.Clauses(s.CEL.Expression)
-	if len(bad) == 1 && bad[0].Selector == at && bad[0].Text == s.CEL.Expression {
+	if slices.Contains(bad, devices.Clause{Text: s.CEL.Expression, Selector: at}) {
 		all = []string{s.CEL.Expression} // cannot be parted
 	}
 	for _, text := range all {
-		if !slices.Contains(bad, devices.Clause{Text: text, Selector: at, Class: false}) {
+		if !slices.Contains(bad, devices.Clause{Text: text, Selector: at}) {
 			keep = append(keep, text)
 			continue
 		}

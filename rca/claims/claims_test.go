@@ -69,6 +69,7 @@ func TestOnlyBadClausesAreRewritten(t *testing.T) {
 		"no device is near":      {model + " && " + slice, slice, 1, nil, false, bad, `leave out model == "h100"`},
 		"guarded":                {model + " && " + slice, `"model" in device.attributes["gpu.example"] && (` + model + ") && " + slice, 1, device(), true, bad, ""},
 		"the whole is bad":       {model + " || " + slice, "", 1, nil, false, []devices.Clause{{Text: model + " || " + slice, Selector: 1}}, "leave out"},
+		"it cannot be parted":    {model + " && " + slice, "", 1, nil, false, []devices.Clause{{Text: model + " && " + slice, Selector: 1}}, "leave out"},
 		"a comment has its line": {model + "\n&& " + comment, better + "\n&& " + comment, 1, device(), false, bad, `ask model == "a100" instead of model == "h100"`},
 	} {
 		s := &resourcev1.DeviceSelector{CEL: &resourcev1.CELDeviceSelector{Expression: tc.is}}
@@ -166,18 +167,49 @@ func TestDevicesBecomeFree(t *testing.T) {
 	}
 }
 
-// Of all claims whose pods are gone the commands are written out: so many the title counts.
+// Of all claims whose pods are gone the commands are written out; the title counts them, where it
+// is more than one, and names three.
 func TestAllOrphansAreFreed(t *testing.T) {
 	w := edittest.New()
 	w.AddNode(sim.Node{Name: "n"})
 	c := edit.New(w.Case(t, "Deployment"))
-	var orphans []devices.Orphan
-	for i := range 9 {
-		orphans = append(orphans, devices.Orphan{Claim: &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: fmt.Sprintf("c%d", i)}}, Gone: []devices.Gone{{Namespace: "a", Name: fmt.Sprintf("p%d", i)}}})
+	for count, title := range map[int]string{
+		1: "free ResourceClaim a/c0, whose pod is gone",
+		2: "free 2 ResourceClaims whose pods are gone: a/c0, a/c1",
+		3: "free 3 ResourceClaims whose pods are gone: a/c0, a/c1, a/c2",
+		9: "free 9 ResourceClaims whose pods are gone: a/c0, a/c1, a/c2 and 6 more",
+	} {
+		var orphans []devices.Orphan
+		for i := range count {
+			orphans = append(orphans, devices.Orphan{Claim: &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: fmt.Sprintf("c%d", i)}}, Gone: []devices.Gone{{Namespace: "a", Name: fmt.Sprintf("p%d", i)}}})
+		}
+		got := giveBack(c.Node("n"), orphans)
+		if last := fmt.Sprintf("resourceclaim c%d ", count-1); got.Title != title || len(got.Commands) != 1+2*count || !strings.Contains(got.Commands[2*count], last) {
+			t.Errorf("%s: %q, want %s", got.Title, got.Commands, title)
+		}
 	}
-	got := giveBack(c.Node("n"), orphans)
-	if !strings.HasPrefix(got.Title, "free 9 ResourceClaims") || len(got.Commands) != 1+2*9 || !strings.Contains(got.Commands[18], "resourceclaim c8 ") {
-		t.Errorf("%s: %q", got.Title, got.Commands)
+}
+
+// A claim that is being deleted goes once its finalizers do; those of one that stays are left.
+func TestOrphansThatAreBeingDeleted(t *testing.T) {
+	const drop = `kubectl -n a patch resourceclaim c --type=merge -p '{"metadata":{"finalizers":null}}'`
+	now := &metav1.Time{Time: rcatest.Noon}
+	w := edittest.New()
+	w.AddNode(sim.Node{Name: "n"})
+	c := edit.New(w.Case(t, "Deployment"))
+	for name, tc := range map[string]struct {
+		deleted    *metav1.Time
+		finalizers []string
+		want       bool
+	}{
+		"being deleted":         {now, []string{"x"}, true},
+		"that nothing holds up": {now, nil, false},
+		"one that stays":        {nil, []string{"x"}, false},
+	} {
+		claim := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "c", DeletionTimestamp: tc.deleted, Finalizers: tc.finalizers}}
+		if got := giveBack(c.Node("n"), []devices.Orphan{{Claim: claim}}).Commands; slices.Contains(got, drop) != tc.want {
+			t.Errorf("%s: %q", name, got)
+		}
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/unpend/unpend/rca/edit/edittest"
 	"github.com/unpend/unpend/rca/rcatest"
 	"github.com/unpend/unpend/rca/view"
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 // Several edits of one pod spec become one, in the place of the last; what else is done stays
@@ -237,15 +238,24 @@ func TestJobsAreMadeAgain(t *testing.T) {
 	}
 }
 
-// The pods of a Job that wait may take some edits where they are, if all of them are named.
+// The pods of a Job that wait may take some edits where they are, if all of them are named and there.
 func TestPodsOfJobsAreEditedInPlace(t *testing.T) {
-	for waiting, want := range map[int]string{1: "patch pod/p", 2: "recreate job/w (its template cannot change)"} {
+	const again = "recreate job/w (its template cannot change)"
+	for name, tc := range map[string]struct {
+		waiting int
+		pods    []incident.PodRef
+		want    string
+	}{
+		"all are named":    {1, []incident.PodRef{{Name: "p"}}, "patch pod/p"},
+		"one is not named": {2, []incident.PodRef{{Name: "p"}}, again},
+		"it is not there":  {1, []incident.PodRef{{Name: "gone"}}, again},
+	} {
 		k := staffed(t, "Job", "{}", "p").Case(t, "Job")
-		k.Incident.Waiting = waiting
+		k.Incident.Waiting, k.Incident.Pods = tc.waiting, tc.pods
 		var ch edit.Change
 		edit.New(k).EditTemplate(&ch, map[string]any{"schedulerName": "x"}, true)
-		if got := strings.Join(ch.Steps, "; "); got != want || len(ch.Actions) != 1 {
-			t.Errorf("%d wait: %s, want %s", waiting, got, want)
+		if got := strings.Join(ch.Steps, "; "); got != tc.want || len(ch.Actions) != 1 {
+			t.Errorf("%s: %s, want %s", name, got, tc.want)
 		}
 	}
 }

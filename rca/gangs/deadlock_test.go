@@ -17,6 +17,7 @@ import (
 	"github.com/unpend/unpend/rca/rcatest"
 	"github.com/unpend/unpend/rca/terms"
 	"github.com/unpend/unpend/rca/view"
+	"github.com/unpend/unpend/rca/whatif"
 	"github.com/unpend/unpend/watcher/incident"
 )
 
@@ -63,6 +64,37 @@ func found(f *view.Finding) string {
 		return ""
 	}
 	return fmt.Sprintf("%s: %s", f.Certainty, f.Says)
+}
+
+// What is scarce is the device that is asked, else memory or CPU that is asked and that a node has
+// too little of, memory first.
+func TestWhatIsScarce(t *testing.T) {
+	asks := []view.Ask{{Resource: "nvidia.com/gpu", Count: 2}}
+	both := rcatest.List("memory", "2Gi", "cpu", "500m")
+	for name, tc := range map[string]struct {
+		asks    []view.Ask
+		wants   corev1.ResourceList
+		lacking []string // on a node
+		want    scarce
+	}{
+		"a device":            {asks, both, []string{"memory"}, scarce{name: "nvidia.com/gpu", count: 2}},
+		"memory":              {nil, both, []string{"cpu", "memory"}, scarce{name: "memory", count: 2 << 30, host: true}},
+		"CPU":                 {nil, both, []string{"cpu"}, scarce{name: "cpu", count: 500, host: true}},
+		"memory is not asked": {nil, rcatest.List("cpu", "500m"), []string{"cpu", "memory"}, scarce{name: "cpu", count: 500, host: true}},
+		"there is enough":     {nil, both, nil, scarce{}},
+	} {
+		c := &Workload{Asks: tc.asks, Wants: tc.wants, Verdict: whatif.Verdict{Nodes: []whatif.NodeVerdict{{}}}}
+		for _, name := range tc.lacking {
+			c.Verdict.Nodes = append(c.Verdict.Nodes, whatif.NodeVerdict{Blockers: []whatif.Blocker{{Reason: "Insufficient " + name}}})
+		}
+		got := scarce{}
+		if s := c.scarce(); s != nil {
+			got = *s
+		}
+		if got != tc.want {
+			t.Errorf("%s: %+v, want %+v", name, got, tc.want)
+		}
+	}
 }
 
 // Members wait for each other in vain where those that run hold what the others need, and there

@@ -246,6 +246,30 @@ func TestOverdueMembers(t *testing.T) {
 	}
 }
 
+// A gang cannot be whole while members do not exist or do not fit; it is torn where all exist, some
+// run and the others have no room. Of a group that was not read neither is said.
+func TestWhichGangsAreTorn(t *testing.T) {
+	for name, tc := range map[string]struct {
+		of                 Gang
+		made               int
+		incomplete, broken bool
+	}{
+		"all fit":          {Gang{Known: true, Min: 2, Fit: 2, running: 1}, 2, false, false},
+		"one has no room":  {Gang{Known: true, Min: 2, Fit: 1, running: 1}, 2, true, true},
+		"none runs":        {Gang{Known: true, Min: 2, Fit: 1}, 2, true, false},
+		"one is not there": {Gang{Known: true, Min: 2, Fit: 1, running: 1}, 1, true, false},
+		"not read":         {Gang{Fit: -1, running: 1}, 2, false, false},
+	} {
+		tc.of.members = make([]*corev1.Pod, tc.made)
+		if incomplete, broken := tc.of.Incomplete(), tc.of.Broken(); incomplete != tc.incomplete || broken != tc.broken {
+			t.Errorf("%s: incomplete %v, torn %v", name, incomplete, broken)
+		}
+	}
+	if (*Gang)(nil).Incomplete() {
+		t.Error("none is incomplete")
+	}
+}
+
 // Pods are placed one after another as well as any other way where they ask the same, and
 // nothing of each other.
 func TestWhichPodsAreIdentical(t *testing.T) {

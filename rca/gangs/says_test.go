@@ -117,3 +117,42 @@ func TestRoomIsClaimed(t *testing.T) {
 		})
 	}
 }
+
+// What members wait for is claimed as counts: what the nodes that they may use have, where nothing
+// else keeps them away, and who of their maker there are, where it makes no others.
+func TestWhatIsWaitedForIsCounted(t *testing.T) {
+	const asks, has = "Pod/a/w requests[nvidia.com/gpu] = 2", "\nPod/a/w sum(nodes.status.allocatable[nvidia.com/gpu]) = 2"
+	const all = "\nPyTorchJob/a/train count(pods) = 2\nPyTorchJob/a/train sum(pods.requests[nvidia.com/gpu]) = 4"
+	for name, tc := range map[string]struct {
+		edit func(*rcatest.World)
+		want string
+	}{
+		"all of it": {func(*rcatest.World) {}, asks + has + all},
+		"a port is taken": {func(w *rcatest.World) {
+			gpus(w, "o", 2)
+			w.Wait.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 80, HostPort: 80}}
+			w.AddHolder("x", "o", "cpu", 0).Spec.Containers[0].Ports = w.Wait.Spec.Containers[0].Ports
+		}, asks + all},
+		"its maker makes others": {func(w *rcatest.World) { member(w, "done", "n", "2").Status.Phase = corev1.PodSucceeded }, asks + has},
+		"others of another maker": {func(w *rcatest.World) {
+			p := member(w, "done", "n", "2")
+			made("PyTorchJob", "other", p)
+			p.Status.Phase = corev1.PodSucceeded
+		}, asks + has + all},
+	} {
+		w := rcatest.NewWorld()
+		made("PyTorchJob", "train", w.Wait)
+		w.Asking(rcatest.List("nvidia.com/gpu", "2"))
+		gpus(w, "n", 2)
+		member(w, "m", "n", "2")
+		tc.edit(w)
+		f := waits(t, w, "PyTorchJob", "train", 1).Deadlock()
+		var got []string
+		for _, k := range f.Evidence[len(f.Evidence)-1].Claims {
+			got = append(got, fmt.Sprintf("%s %s %s %s", k.Ref, k.Path, k.Op, k.Value))
+		}
+		if text := strings.Join(got, "\n"); text != tc.want {
+			t.Errorf("%s: %s\nwant\n%s", name, text, tc.want)
+		}
+	}
+}

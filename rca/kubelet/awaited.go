@@ -42,7 +42,7 @@ func helperAway(w *view.Cluster, p *corev1.Pod, says string) *Hindrance {
 
 // notReady is for a helper that is there and does not run.
 func notReady(p, helper *corev1.Pod) *Hindrance {
-	if view.Ended(helper) || helper.UID == p.UID || helper.Namespace == p.Namespace && helper.Name == p.Name {
+	if view.Ended(helper) || view.PodRef(helper) == view.PodRef(p) {
 		return nil
 	}
 	for i, c := range slices.Concat(helper.Status.InitContainerStatuses, helper.Status.ContainerStatuses) {

@@ -126,9 +126,16 @@ func TestHindered(t *testing.T) {
 			uuid := "GPU-1a"
 			w.ResourceSlices = append(w.ResourceSlices, &resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: "s"}, Spec: resourcev1.ResourceSliceSpec{Devices: []resourcev1.Device{{Name: "other"}, {Name: "gpu-0", Attributes: map[resourcev1.QualifiedName]resourcev1.DeviceAttribute{"uuid": {StringValue: &uuid}}}}}})
 		}, want: "NVIDIA's driver does not serve GPU-1a any more: it is bound to another driver (vfio-pci), or lost", has: "lspci -nnk"},
-		"a helper of the claim":            {says: "MPS control daemon is not yet ready", edit: crashes("mps-control-daemon-"+mineUID+"-44f48-x", nil), want: "it waits for pod d/mps-control-daemon-" + mineUID + "-44f48-x, whose container c is in CrashLoopBackOff after 3 restarts"},
-		"a domain's daemon":                {says: "error asserting ComputeDomain Ready", edit: crashes("cd", domain), want: "it waits for pod d/cd, whose container c is in CrashLoopBackOff after 3 restarts", has: "nvidia-imex.service"},
-		"a domain's daemon, other words":   {says: "no such device", edit: crashes("cd", domain)},
+		"a helper of the claim":          {says: "MPS control daemon is not yet ready", edit: crashes("mps-control-daemon-"+mineUID+"-44f48-x", nil), want: "it waits for pod d/mps-control-daemon-" + mineUID + "-44f48-x, whose container c is in CrashLoopBackOff after 3 restarts"},
+		"a domain's daemon":              {says: "error asserting ComputeDomain Ready", edit: crashes("cd", domain), want: "it waits for pod d/cd, whose container c is in CrashLoopBackOff after 3 restarts", has: "nvidia-imex.service"},
+		"a domain's daemon, other words": {says: "no such device", edit: crashes("cd", domain)},
+		"a daemon that is done": {says: "error asserting ComputeDomain Ready", edit: func(w *rcatest.World) {
+			crashes("cd", domain)(w)
+			w.Pods[1].Status.Phase = corev1.PodSucceeded
+		}},
+		"it is of the domain itself": {says: "error asserting ComputeDomain Ready", edit: func(w *rcatest.World) {
+			w.Wait.Labels, w.Wait.Status.ContainerStatuses = domain, []corev1.ContainerStatus{{Name: "c"}}
+		}},
 		"another pod that crashes there":   {says: "error asserting ComputeDomain Ready", edit: crashes("web", nil)},
 		"words that nothing stands behind": {says: "DRA driver gpu.nvidia.com is not registered"},
 	} {

@@ -282,8 +282,8 @@ func TestWhatCouldNotBeAligned(t *testing.T) {
 	}
 }
 
-// What the kubelet could not prepare is told in its words, with each pod and its claims; where the
-// API server does not serve the version that an old kubelet asks for, that is why.
+// What the kubelet could not prepare is told in its words, with each pod and its claims, which the
+// claim shows where it is reserved for the pod, and else the pod; where the API server does not serve the version that an old kubelet asks for, that is why.
 func TestWhatCouldNotBePrepared(t *testing.T) {
 	const unserved = "Failed to prepare dynamic resources: prepare dynamic resources: could not fetch claim: the server could not find the requested resource"
 	pod := func(w *rcatest.World, message string) []*corev1.Pod {
@@ -297,16 +297,23 @@ func TestWhatCouldNotBePrepared(t *testing.T) {
 		w.ResourceClaims = []*resourcev1.ResourceClaim{{ObjectMeta: metav1.ObjectMeta{Namespace: "b", Name: "mine", UID: "b"}}, {ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "mine", UID: "m"}}}
 	}
 	const cannot = "proven: the kubelet of n could not prepare its devices: "
+	const byPod, byClaim = "Pod/a/w spec.resourceClaims contains mine", "ResourceClaim/a/mine status.reservedFor[name=w] exists "
+	reserved := func(name string) func(*rcatest.World) {
+		return func(w *rcatest.World) { there(w); reserve(w.ResourceClaims[1], name, "") }
+	}
 	for name, tc := range map[string]struct {
 		message string
 		fill    func(*rcatest.World)
 		want    string
 		facts   int
+		uses    string
 	}{
-		"its words":                   {"prepare dynamic resources: NodePrepareResources failed:\n no", there, cannot + "NodePrepareResources failed: no", 3},
-		"a version that is not there": {unserved, there, "proven: the kubelet of n (v1.33.1) asks the API server for a version of resource.k8s.io that it does not serve, so it cannot read the claim, which is there; it said: could not fetch claim: the server could not find the requested resource", 4},
-		"the claim is not there":      {unserved, func(w *rcatest.World) { there(w); w.ResourceClaims = w.ResourceClaims[:1] }, cannot + "could not fetch claim: the server could not find the requested resource", 3},
-		"the node is not there":       {unserved, func(w *rcatest.World) { there(w); w.Nodes = nil }, cannot + "could not fetch claim: the server could not find the requested resource", 3},
+		"its words":                   {"prepare dynamic resources: NodePrepareResources failed:\n no", there, cannot + "NodePrepareResources failed: no", 3, byPod},
+		"a version that is not there": {unserved, there, "proven: the kubelet of n (v1.33.1) asks the API server for a version of resource.k8s.io that it does not serve, so it cannot read the claim, which is there; it said: could not fetch claim: the server could not find the requested resource", 4, byPod},
+		"the claim is not there":      {unserved, func(w *rcatest.World) { there(w); w.ResourceClaims = w.ResourceClaims[:1] }, cannot + "could not fetch claim: the server could not find the requested resource", 3, byClaim},
+		"the node is not there":       {unserved, func(w *rcatest.World) { there(w); w.Nodes = nil }, cannot + "could not fetch claim: the server could not find the requested resource", 3, byPod},
+		"reserved for it":             {"no", reserved("w"), cannot + "no", 3, byClaim},
+		"reserved for another":        {"no", reserved("other"), cannot + "no", 3, byPod},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := rcatest.NewWorld()
@@ -319,7 +326,8 @@ func TestWhatCouldNotBePrepared(t *testing.T) {
 			if got := fmt.Sprintf("%s: %s", f.Certainty, f.Says); got != tc.want || len(f.Evidence) != tc.facts {
 				t.Errorf("%s, with %d\nwant\n%s", got, len(f.Evidence), tc.want)
 			}
-			if last := f.Evidence[len(f.Evidence)-1]; last.Ref != "ResourceClaim/a/mine" {
+			last := f.Evidence[len(f.Evidence)-1]
+			if k := last.Claims[0]; last.Ref != "ResourceClaim/a/mine" || fmt.Sprintf("%s %s %s %s", k.Ref, k.Path, k.Op, k.Value) != tc.uses {
 				t.Errorf("%+v", last)
 			}
 		})

@@ -123,7 +123,7 @@ func setGoing(c *edit.Workload) edit.Change {
 		Commands: []string{"kubectl -n kube-system get deployment -l app.kubernetes.io/name=cluster-autoscaler -o yaml | grep -- -unready"}}
 	if len(g.Bare) > 0 {
 		n := c.Cluster.Nodes[g.Bare[0]]
-		ch.Title = fmt.Sprintf("have the cluster autoscaler work again: %s, as %s, labelled as having GPUs and without %s, keep it from that", view.CountOf(len(g.Bare), "node"), n.Name, view.WholeGPU)
+		ch.Title = fmt.Sprintf("have the cluster autoscaler work again: it is kept from that by %s, as %s, labelled as having GPUs and without %s", view.CountOf(len(g.Bare), "node"), n.Name, view.WholeGPU)
 		if n.AdvertisesAny() {
 			ch.Commands = append(ch.Commands, fmt.Sprintf("# MIG instances and shares count for nothing there: --ok-total-unready-count=%d or more lets them be", len(g.Bare)))
 		} else {

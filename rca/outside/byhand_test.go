@@ -80,3 +80,31 @@ func TestGroupsByHand(t *testing.T) {
 		"asked elsewhere": {outside.LookAtPromise, stuck, why + "  # then what the cloud says of the machines of a-big-1: were they refused, or do they run and not join\n"},
 	})
 }
+
+// An autoscaler that stands still is set going by what keeps it from that: nodes that are not ready
+// to it, or those that it takes for ones with GPUs and that offer none by a name that it knows.
+func TestTheAutoscalerIsSetGoing(t *testing.T) {
+	halted := func(edits ...func(*corev1.Node)) func(*edittest.World) {
+		return func(w *edittest.World) {
+			groups(w, "")
+			w.ConfigMaps[0].Data["status"] = "autoscalerStatus: Running\nclusterWide: {health: {status: Unhealthy, nodeCounts: {registered: {total: 9, unready: {total: 6}}}}}\n"
+			w.Wait.CreationTimestamp = metav1.NewTime(rcatest.Noon.Add(-time.Hour))
+			for _, edit := range edits {
+				n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "bare", Labels: map[string]string{"accelerator": "nvidia"}}}
+				n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastTransitionTime: w.Wait.CreationTimestamp}}
+				edit(n)
+				w.Nodes = append(w.Nodes, n)
+			}
+		}
+	}
+	const work = `ScaleNodePool for "AutoscalerCannotHelp", 0 min, by hand, low risk: have the cluster autoscaler work again: `
+	const look = "  kubectl -n kube-system get deployment -l app.kubernetes.io/name=cluster-autoscaler -o yaml | grep -- -unready\n"
+	const bare = work + "it is kept from that by 1 node, as bare, labelled as having GPUs and without nvidia.com/gpu (the node is not there yet)\n" + look
+	run(t, map[string]row{
+		"nodes are not ready": {outside.GrowPool, halted(), work + "mend the nodes that are not ready to it, or raise --ok-total-unready-count (the node is not there yet)\n" + look},
+		"one offers none": {outside.GrowPool, halted(func(*corev1.Node) {}), bare +
+			"  kubectl get daemonsets -A | grep -i device-plugin  # one has to run on bare, or the label of its GPUs be taken off\n"},
+		"one offers instances": {outside.GrowPool, halted(func(n *corev1.Node) { n.Status.Allocatable = rcatest.List("nvidia.com/mig-1g.5gb", "7") }), bare +
+			"  # MIG instances and shares count for nothing there: --ok-total-unready-count=1 or more lets them be\n"},
+	})
+}

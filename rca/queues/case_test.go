@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/rcatest"
 	"github.com/unpend/unpend/rca/view"
 	"github.com/unpend/unpend/watcher/incident"
@@ -67,9 +68,14 @@ func told(f *view.Finding) string {
 	if f == nil {
 		return ""
 	}
-	out := []string{fmt.Sprintf("%s: %s", f.Certainty, f.Says)}
-	for _, e := range f.Evidence {
+	return strings.Join(append([]string{fmt.Sprintf("%s: %s", f.Certainty, f.Says)}, facts(f.Evidence)...), "\n")
+}
+
+// facts are those of evidence, each with whose it is.
+func facts(all []diagnosis.Evidence) []string {
+	var out []string
+	for _, e := range all {
 		out = append(out, e.Ref+": "+e.Fact)
 	}
-	return strings.Join(out, "\n")
+	return out
 }

@@ -2,6 +2,7 @@ package queues
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -54,6 +55,22 @@ func TestBeyondCapability(t *testing.T) {
 				t.Errorf("%q, want %q", got, tc.want)
 			}
 		})
+	}
+}
+
+// Of many groups that count as using a queue three are named.
+func TestThreeGroupsAreNamed(t *testing.T) {
+	c := open(t, func(w *rcatest.World) {
+		for i := range 5 {
+			w.PodGroups.Volcano = append(w.PodGroups.Volcano, object("a", fmt.Sprint("g", i), map[string]any{"spec": map[string]any{"queue": "team", "minResources": map[string]any{gpu: "2"}}, "status": map[string]any{"phase": "Inqueue"}}))
+		}
+	})
+	var want []string
+	for i := range 3 {
+		want = append(want, fmt.Sprintf("PodGroup/a/g%d: is Inqueue in team, and counts as using 2 nvidia.com/gpu", i))
+	}
+	if got := facts(c.countedIn("team", gpu)); !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 

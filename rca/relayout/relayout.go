@@ -287,10 +287,14 @@ func (c *Planner) HardwareEvictions(n *view.Node, a view.Ask) *int {
 			p := c.Cluster.State.Pod(s.Holder.Namespace, s.Holder.Pod)
 			return 1, !s.Unknown && p != nil && c.MayLeave(p)
 		})
-		if ok && (best == nil || len(e.Slots) < *best) {
-			count := len(e.Slots)
-			best = &count
+		if !ok {
+			continue
 		}
+		count := len(e.Slots)
+		if best != nil {
+			count = min(count, *best)
+		}
+		best = &count
 	}
 	return best
 }

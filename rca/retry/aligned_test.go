@@ -1,9 +1,12 @@
 package retry
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/unpend/unpend/rca/kubelet"
 	"github.com/unpend/unpend/rca/rcatest"
@@ -27,6 +30,26 @@ func TestWhoIsInTheWayOfASocket(t *testing.T) {
 		n := &view.Node{Pods: []*corev1.Pod{p}, Requests: map[*corev1.Pod]corev1.ResourceList{p: rcatest.List(tc.asks, "1")}}
 		if got := (&kubelet.Turned{Node: n}).Occupied(); got != tc.want {
 			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+// For a socket to be free those are named who hold GPUs of its node; that somebody stops is unknown
+// only where somebody does.
+func TestASocketIsFreed(t *testing.T) {
+	const look = "see which GPUs and CPUs of n lie on one NUMA node, and who holds them"
+	for name, tc := range map[string]struct {
+		asks string
+		want string
+	}{
+		"one holds GPUs": {"nvidia.com/gpu", "true: " + look + "; a/h holds GPUs there"},
+		"one holds CPUs": {"cpu", "false: " + look},
+	} {
+		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "h"}}
+		n := &view.Node{Pods: []*corev1.Pod{p}, Requests: map[*corev1.Pod]corev1.ResourceList{p: rcatest.List(tc.asks, "1")}}
+		ch := freeSocket(nil, &kubelet.Turned{On: "n", Node: n})
+		if got := fmt.Sprintf("%v: %s", ch.StopsUnknown, strings.Join(ch.Steps, "; ")); got != tc.want {
+			t.Errorf("%s: %s, want %s", name, got, tc.want)
 		}
 	}
 }

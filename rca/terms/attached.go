@@ -93,7 +93,8 @@ func (c *Volumes) volumesOf(p *corev1.Pod, driver string) map[string]bool {
 	return out
 }
 
-// driverOf is who attaches a claim's volume, and that volume: by the volume, or else by the class.
+// driverOf is who attaches a claim's volume, and that volume: by the volume, or by the class where
+// there is none yet (nodevolumelimits/csi.go).
 func (c *Volumes) driverOf(namespace, claim string) (driver, volume string) {
 	st := c.Cluster.State
 	for _, k := range st.PVCs {
@@ -101,9 +102,13 @@ func (c *Volumes) driverOf(namespace, claim string) (driver, volume string) {
 			continue
 		}
 		for _, pv := range st.PVs {
-			if pv.Name == k.Spec.VolumeName && pv.Spec.CSI != nil {
-				return pv.Spec.CSI.Driver, pv.Spec.CSI.VolumeHandle
+			if pv.Name != k.Spec.VolumeName {
+				continue
 			}
+			if pv.Spec.CSI == nil {
+				return "", "" // whatever its class says, no driver attaches it
+			}
+			return pv.Spec.CSI.Driver, pv.Spec.CSI.VolumeHandle
 		}
 		for _, s := range st.StorageClasses {
 			if k.Spec.StorageClassName != nil && s.Name == *k.Spec.StorageClassName {

@@ -1,7 +1,6 @@
 package terms
 
 import (
-	"encoding/binary"
 	"fmt"
 	"math"
 	"slices"
@@ -75,6 +74,9 @@ type Missed struct {
 	says   string              // with what comes nearest
 }
 
+// absent is what no label's value is: like a node's name, one has no slash.
+const absent = "/"
+
 // On is worked out once for nodes that have the same of the labels spoken of.
 func (c *Labels) On(n *view.Node) *Missed {
 	if c.speaksOf == nil {
@@ -91,10 +93,9 @@ func (c *Labels) On(n *view.Node) *Missed {
 	for _, label := range c.speaksOf {
 		value, ok := label.On(n)
 		if !ok {
-			key = append(key, 0)
-			continue
+			value = absent
 		}
-		key = append(binary.AppendUvarint(key, uint64(len(value))+1), value...)
+		key = append(append(key, value...), '/')
 	}
 	c.key = key
 	if m := c.missed[string(key)]; m != nil {

@@ -43,15 +43,27 @@ func TestWhoHasThePort(t *testing.T) {
 	}
 }
 
-// All the ports that are taken are told, and by whom.
+// All the ports that are taken are told, and by whom: one as one.
 func TestAllPortsThatAreTaken(t *testing.T) {
 	port := func(n int32) corev1.ContainerPort { return corev1.ContainerPort{HostPort: n} }
 	pod := func(name string, ports ...corev1.ContainerPort) *corev1.Pod {
 		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: name}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Ports: ports}}}}
 	}
 	n := &view.Node{Node: &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}, Pods: []*corev1.Pod{pod("x", port(80)), pod("y", port(443))}}
-	f := TellPorts(PortsTaken(pod("w", port(80), port(8080), port(443)), n), n)
-	if f.Says != "its host ports 80/TCP and 443/TCP are taken there" || len(f.Evidence) != 2 || f.Evidence[1].Ref != "Pod/a/y" {
-		t.Errorf("%+v", f)
+	for _, tc := range []struct {
+		asks []corev1.ContainerPort
+		want string
+	}{
+		{[]corev1.ContainerPort{port(80), port(8080)}, "its host port 80/TCP is taken there: [Pod/a/x]"},
+		{[]corev1.ContainerPort{port(80), port(8080), port(443)}, "its host ports 80/TCP and 443/TCP are taken there: [Pod/a/x Pod/a/y]"},
+	} {
+		f := TellPorts(PortsTaken(pod("w", tc.asks...), n), n)
+		var by []string
+		for _, e := range f.Evidence {
+			by = append(by, e.Ref)
+		}
+		if got := fmt.Sprint(f.Says, ": ", by); got != tc.want {
+			t.Errorf("%s, want %s", got, tc.want)
+		}
 	}
 }

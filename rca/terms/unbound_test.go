@@ -70,6 +70,30 @@ func TestWhyAVolumeIsNotThere(t *testing.T) {
 	}
 }
 
+// The first claim that a pod names and that is not in its namespace is missing, where claims were read.
+func TestAClaimIsMissing(t *testing.T) {
+	for name, tc := range map[string]struct {
+		edit func(*rcatest.World)
+		want string
+	}{
+		"both are there":       {func(*rcatest.World) {}, ""},
+		"the second is gone":   {func(w *rcatest.World) { w.PVCs = w.PVCs[:1] }, "more"},
+		"none is there":        {func(w *rcatest.World) { w.PVCs = nil }, "data"},
+		"one is of others":     {func(w *rcatest.World) { w.PVCs[1].Namespace = "b" }, "more"},
+		"claims were not read": {func(w *rcatest.World) { w.PVCs, w.Unread["PersistentVolumeClaim"] = nil, "forbidden" }, ""},
+	} {
+		w := rcatest.NewWorld()
+		w.Wait.Spec.Volumes = []corev1.Volume{{Name: "scratch"}}
+		claim(w, "data", "", "")
+		claim(w, "more", "", "")
+		tc.edit(w)
+		s, _ := subject(t, w)
+		if got := Missing(s.Cluster, s.Pod); got != tc.want {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
+	}
+}
+
 // ofClaim has somebody speak of the claim data.
 func ofClaim(w *rcatest.World, reason, message string) {
 	w.Events = append(w.Events, &corev1.Event{InvolvedObject: corev1.ObjectReference{Kind: "PersistentVolumeClaim", Namespace: "a", Name: "data"}, Reason: reason, Message: message})

@@ -182,9 +182,6 @@ func (h *Held) refusals(made *Held, owner Ref, m Makers, events func() map[Ref]m
 	}
 	var out []Refusal
 	for _, set := range sets {
-		if set.Count <= 0 {
-			continue
-		}
 		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: h.Namespace, Name: h.owner.Name + "-" + set.Name + "-?", Labels: set.Template.Labels, Annotations: set.Template.Annotations,
 			OwnerReferences: []metav1.OwnerReference{*h.owner}}, Spec: *set.Template.Spec.DeepCopy(), Status: corev1.PodStatus{Phase: corev1.PodPending}}
 		if h.group != "" {

@@ -78,7 +78,10 @@ func TestVolcanoHoldsAJob(t *testing.T) {
 		"its group goes":              {func(w *world) { w.group.SetDeletionTimestamp(&metav1.Time{Time: metav1.Now().Time}) }, ""},
 		"a pod of it is there":        {func(w *world) { pod(w, corev1.PodPending) }, ""},
 		"a pod of it has ended":       {func(w *world) { pod(w, corev1.PodSucceeded) }, tasks},
-		"it is not read":              {func(w *world) { w.job = nil }, alone},
+		"a task of no pods": {func(w *world) {
+			w.job.Object["spec"].(map[string]any)["tasks"].([]any)[0].(map[string]any)["replicas"] = int64(0)
+		}, tasks[strings.Index(tasks, "\n")+1:]},
+		"it is not read": {func(w *world) { w.job = nil }, alone},
 		"without equal shares": {func(w *world) {
 			w.job = nil
 			phase(w.group, "17", "spec", "minResources", "nvidia.com/gpu")
