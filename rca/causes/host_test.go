@@ -35,7 +35,7 @@ func TestCPUThatNobodyWrote(t *testing.T) {
 				p.Spec.Containers[0].Resources.Requests = corev1.ResourceList{"cpu": resource.MustParse(tc.own), "nvidia.com/gpu": resource.MustParse("1")}
 				p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: "proxy", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{"cpu": resource.MustParse("8")}}})
 			})
-			got := w.told(t, "w")
+			got := w.told(t)
 			if !strings.Contains(got, "HostResourcesShort proven n1: not enough cpu") || strings.Contains(got, given) != tc.want || strings.Contains(got, fact) != tc.want {
 				t.Error(got)
 			}

@@ -24,7 +24,7 @@ func TestDevicesOfOtherMakersAreHeld(t *testing.T) {
 				p.Spec.Containers[0].Resources.Requests = list("cpu", "4", "nvidia.com/gpu", "1")
 			}
 		})
-		if got := w.told(t, "w"); strings.Contains(got, "GPUsInUse proven n1: ") != want {
+		if got := w.told(t); strings.Contains(got, "GPUsInUse proven n1: ") != want {
 			t.Errorf("%s: %s", asks, got)
 		}
 	}

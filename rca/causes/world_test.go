@@ -119,10 +119,10 @@ func (w *world) open(t *testing.T, pod string) *Case {
 	return c
 }
 
-// told is all that the rules say of a pod, a line for each cause and each evidence.
-func (w *world) told(t *testing.T, pod string) string {
+// told is all that the rules say of pod w, a line for each cause and each evidence.
+func (w *world) told(t *testing.T) string {
 	t.Helper()
-	c := w.open(t, pod)
+	c := w.open(t, "w")
 	_, causes := c.Judge()
 	c.Quote(causes)
 	return causesText(causes)
@@ -151,7 +151,7 @@ func (r rows) run(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld()
 			row.fill(w)
-			if got := w.told(t, "w"); strings.TrimSpace(got) != strings.TrimSpace(row.want) {
+			if got := w.told(t); strings.TrimSpace(got) != strings.TrimSpace(row.want) {
 				t.Errorf("got\n%s\nwant\n%s", got, row.want)
 			}
 		})

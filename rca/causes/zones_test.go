@@ -36,7 +36,7 @@ func TestZonesOfARefusal(t *testing.T) {
 			w.gpuNode(l4("n1", 2))
 			w.pod("w", "n1", "nvidia.com/gpu", 2).Status = corev1.PodStatus{Phase: corev1.PodFailed, Reason: "TopologyAffinityError", Message: "Resources cannot be allocated with Topology locality"}
 			w.NodeTopologies = []*unstructured.Unstructured{{Object: map[string]any{"metadata": map[string]any{"name": k.node}, "zones": k.zones}}}
-			if got := w.told(t, "w"); !strings.Contains(got, k.want) || strings.Contains(got, "NodeResourceTopology/n1") == (k.want == unsaid) {
+			if got := w.told(t); !strings.Contains(got, k.want) || strings.Contains(got, "NodeResourceTopology/n1") == (k.want == unsaid) {
 				t.Errorf("%s", got)
 			}
 		})
