@@ -318,5 +318,36 @@ func TestMakersThatAreDeletedAreNoted(t *testing.T) {
 		if o, ok := w.owner(c.kind, c.deleted.GetNamespace(), c.deleted.GetName()); !ok || o != c.deleted {
 			t.Errorf("%s: it is not found for its pods' sake: %v", name, o)
 		}
+		w.noteDeleted("Pod", incidenttest.WaitingPod("p", "nvidia.com/gpu", nil))
+		if len(w.former[0]) != 1 || !w.gone["uid-p"] {
+			t.Errorf("%s: a pod owns none, and is only gone: %v, %v", name, w.former[0], w.gone)
+		}
+	}
+}
+
+// How long an incident waited is measured when it is resolved, where it is known since when it did.
+func TestResolvedIncidentsAreMeasured(t *testing.T) {
+	metrics := prometheus.NewRegistry()
+	w, _ := still(t, func(o *Options) {
+		o.Registerer, o.Now = metrics, func() time.Time { return incidenttest.Start.Add(time.Hour) }
+		o.Publish = func(context.Context, incident.Incident) error { return nil }
+	})
+	w.known = map[string]incident.Incident{"dated": {ID: "dated", Since: incidenttest.Start}, "undated": {ID: "undated"}}
+	for _, id := range []string{"dated", "undated", "unknown"} {
+		if err := w.publish(t.Context(), incident.Incident{ID: id, Resolved: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	families, err := metrics.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if h := f.GetMetric()[0].GetHistogram(); f.GetName() == "unpend_incident_duration_seconds" && (h.GetSampleCount() != 1 || h.GetSampleSum() != 3600) {
+			t.Errorf("%d measured, %v seconds", h.GetSampleCount(), h.GetSampleSum())
+		}
+	}
+	if len(w.known) != 0 {
+		t.Errorf("still known: %v", w.known)
 	}
 }
