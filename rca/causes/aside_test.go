@@ -28,7 +28,7 @@ func TestWhatIsTheMatterWithABoundPod(t *testing.T) {
 		if others {
 			w.pod("x", "", "", 0, claims("mine"), owned)
 		}
-		c := w.open(t, "w")
+		c := w.open(t)
 		c.Judge()
 		aside := false
 		for _, r := range c.Own {

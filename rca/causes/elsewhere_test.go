@@ -277,7 +277,7 @@ func TestElsewhere(t *testing.T) {
 		} else {
 			silent(p)
 		}
-		k := w.open(t, "w")
+		k := w.open(t)
 		k.Judge()
 		if got := k.Elsewhere(p); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)

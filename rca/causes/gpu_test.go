@@ -349,7 +349,7 @@ func TestUnmeasuredHolders(t *testing.T) {
 			asks = 3
 		}
 		w.pod("w", "", "nvidia.com/gpu", asks)
-		got := w.open(t, "w").Unmeasured()
+		got := w.open(t).Unmeasured()
 		if len(got) > 1 || len(got) == 0 && c.want != "" || len(got) == 1 && got[0] != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}

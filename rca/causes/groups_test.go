@@ -72,7 +72,7 @@ func TestGroupsThatCouldHoldThePod(t *testing.T) {
 			w.Events = append(w.Events, &corev1.Event{InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: "ml", Name: "w"}, Reason: "NotTriggerScaleUp", Message: "pod didn't trigger scale-up: " + row.said,
 				Source: corev1.EventSource{Component: "cluster-autoscaler"}, LastTimestamp: metav1.NewTime(rcatest.Noon)})
 			var got []diagnosis.CauseID
-			g := w.open(t, "w").Growth()
+			g := w.open(t).Growth()
 			for _, id := range diagnosis.Catalogue() {
 				f := g.Told(id)
 				if f == nil {

@@ -45,7 +45,7 @@ func TestWhereANewNodeIsTheWayOut(t *testing.T) {
 			for _, fill := range tc.fill {
 				fill(w)
 			}
-			c := w.open(t, "w")
+			c := w.open(t)
 			c.Judge()
 			if got := c.WayOut(); got != tc.want {
 				t.Errorf("%q, want %q: %+v", got, tc.want, c.Judged)
@@ -87,7 +87,7 @@ func TestCardsThatASchedulerDoesNotKnow(t *testing.T) {
 			for _, fill := range tc.fill {
 				fill(w)
 			}
-			if got := w.open(t, "w").unregistered(); got != tc.want {
+			if got := w.open(t).unregistered(); got != tc.want {
 				t.Errorf("%v", got)
 			}
 		})

@@ -34,7 +34,7 @@ func TestMisnamedResource(t *testing.T) {
 				list[corev1.ResourceName(tc.offers)] = *quantity(2)
 			}
 			w.pod("w", "", asked, 1)
-			c := w.open(t, "w")
+			c := w.open(t)
 			if tc.edit != nil {
 				tc.edit(c)
 			}
@@ -71,7 +71,7 @@ func TestWhatIsFreeInTotalIsClaimed(t *testing.T) {
 			}
 			w.pod("w", "", "nvidia.com/gpu", 2, port)
 			tc.edit(w)
-			_, causes := w.open(t, "w").Judge()
+			_, causes := w.open(t).Judge()
 			claims := 0
 			for _, cause := range causes {
 				for _, e := range cause.Evidence {

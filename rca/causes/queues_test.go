@@ -55,7 +55,7 @@ func TestQueueWithoutParent(t *testing.T) {
 				w.pod("h", "n1", "nvidia.com/gpu", 1, by("kai-scheduler"), inQueue(row.beside))
 			}
 			w.pod("w", "", "nvidia.com/gpu", 1, by("kai-scheduler"), inQueue("qa"), says(row.message))
-			c := w.open(t, "w")
+			c := w.open(t)
 			c.Judge()
 			for _, id := range []diagnosis.CauseID{diagnosis.QueueMisconfigured, diagnosis.SchedulerRefused} {
 				if c.IsOwn(id) != (id == row.want) {
@@ -97,7 +97,7 @@ func TestBeyondCapability(t *testing.T) {
 			}
 			w.PodGroups.Volcano = []*unstructured.Unstructured{g}
 			w.pod("w", "", "nvidia.com/gpu", 2, by("volcano"), says("pod group is not ready"), func(p *corev1.Pod) { p.Annotations = map[string]string{"scheduling.k8s.io/group-name": "train"} })
-			c := w.open(t, "w")
+			c := w.open(t)
 			_, causes := c.Judge()
 			if c.IsOwn(diagnosis.QueueNotAdmitted) != (row.want != "") || c.IsOwn(diagnosis.SchedulerRefused) != (row.want == "") || row.want != "" && causes[0].Says != row.want {
 				t.Errorf("%+v, want %q", causes, row.want)
@@ -147,7 +147,7 @@ func TestRolloutStandsApart(t *testing.T) {
 				}
 			}
 			w.pod("w", "", "nvidia.com/gpu", 1, made("new"))
-			c := w.open(t, "w")
+			c := w.open(t)
 			c.Judge()
 			if got := c.IsOwn(diagnosis.WorkloadDeadlock); got != row.want || len(c.Verdict.Feasible()) > 0 {
 				t.Errorf("told: %v, want %v; feasible %v", got, row.want, c.Verdict.Feasible())

@@ -41,7 +41,7 @@ func TestWhatCameWithoutGPUs(t *testing.T) {
 				"spec": map[string]any{"resources": map[string]any{"requests": map[string]any{"nvidia.com/gpu": "1"}}},
 				"status": map[string]any{"nodeName": row.node, "conditions": []any{map[string]any{"type": "Launched", "status": "True", "lastTransitionTime": at}, map[string]any{"type": "Registered", "status": "True", "lastTransitionTime": at},
 					map[string]any{"type": "Initialized", "status": "Unknown", "reason": "ResourceNotRegistered", "lastTransitionTime": at}}}}}}
-			c := w.open(t, "w")
+			c := w.open(t)
 			c.Judge()
 			if got := c.CameWithout(); got != row.want {
 				t.Errorf("%q, want %q: %+v", got, row.want, c.Judged)

@@ -31,7 +31,7 @@ func TestWhatADriverHasPublished(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld()
 			w.pod("w", "", "nvidia.com/gpu", 1)
-			c := w.open(t, "w")
+			c := w.open(t)
 			c.Cluster.State.ResourceSlices = tc.slices
 			if says, claims := c.unpublished(tc.drivers); says != tc.want || len(claims) != tc.claims {
 				t.Errorf("%q, %v; want %q, %d claims", says, claims, tc.want, tc.claims)

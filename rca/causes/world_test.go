@@ -84,24 +84,24 @@ func (w *world) holds(p *corev1.Pod, gpu int, starts ...int) {
 	}
 }
 
-// open opens and looks at the incident of a pod; of a workload that has none yet at its own.
-func (w *world) open(t *testing.T, pod string) *Case {
+// open opens and looks at the incident of pod w, or of a workload of that name that has no pod yet.
+func (w *world) open(t *testing.T) *Case {
 	t.Helper()
 	refusals := admission.Refusals(w.State)
 	all := incident.Group(incident.WithKubelet(w.Pods, w.Events), w.Owner, refusals...)
 	of := -1
 	for k, i := range all {
 		for _, p := range i.Pods {
-			if p.Name == pod {
+			if p.Name == "w" {
 				of = k
 			}
 		}
-		if i.Workload.Name == pod {
+		if i.Workload.Name == "w" {
 			of = k
 		}
 	}
 	if of < 0 {
-		t.Fatalf("%s does not wait: %+v", pod, all)
+		t.Fatalf("w does not wait: %+v", all)
 	}
 	v, done, err := view.Open(t.Context(), w.State, nil)
 	if err != nil {
@@ -122,7 +122,7 @@ func (w *world) open(t *testing.T, pod string) *Case {
 // told is all that the rules say of pod w, a line for each cause and each evidence.
 func (w *world) told(t *testing.T) string {
 	t.Helper()
-	c := w.open(t, "w")
+	c := w.open(t)
 	_, causes := c.Judge()
 	c.Quote(causes)
 	return causesText(causes)
