@@ -59,7 +59,7 @@ func (g *Gang) Overdue(now time.Time) bool {
 	})
 }
 
-// Broken says whether some of its members run and the others cannot join them: whoever places gangs
+// Broken says whether some of its members run and the others cannot join them: who places gangs
 // whole has let it be torn.
 func (g *Gang) Broken() bool { return g.Known && g.running > 0 && g.Missing() == 0 && g.Fit < g.Min }
 

@@ -21,9 +21,9 @@ func tolerateFlavor(c *edit.Workload, t *queues.Intolerance, look string) edit.C
 	for i, taint := range t.Taints {
 		items[i] = toleration(taint)
 	}
-	ofFlavor := fmt.Sprintf(`kubectl patch resourceflavors.kueue.x-k8s.io %s --type=merge -p '{"spec":{"tolerations":[%s]}}'  # or this: of all whom Kueue admits to that flavor`, t.Flavor, strings.Join(items, ","))
+	ofFlavor := fmt.Sprintf(`kubectl patch resourceflavors.kueue.x-k8s.io %s --type=merge -p '{"spec":{"tolerations":[%s]}}'  # or this: of all that Kueue admits to that flavor`, t.Flavor, strings.Join(items, ","))
 	if t.Tolerates {
-		ofFlavor = "kubectl edit resourceflavors.kueue.x-k8s.io " + t.Flavor + "  # or this, of all whom Kueue admits to that flavor: spec.tolerations"
+		ofFlavor = "kubectl edit resourceflavors.kueue.x-k8s.io " + t.Flavor + "  # or this, of all that Kueue admits to that flavor: spec.tolerations"
 	}
 	return queueChange(diagnosis.Manual, diagnosis.LowRisk, "Kueue admits it", fmt.Sprintf("have pod set %s of %s tolerate %s, which flavor %s has", t.Set, c.WorkloadName(), t.Wants(), t.Flavor),
 		look, c.EditByHand("tolerations of pod set "+t.Set+templateOf(c.Incident.Workload, t.Set)+": "+strings.Join(items, ", ")), ofFlavor)

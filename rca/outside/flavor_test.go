@@ -26,7 +26,7 @@ func TestPodSetsAreGivenTolerations(t *testing.T) {
 		"its template": {outside.LetInByQueue, with(one, ""), `Manual for "", 0 min, by hand, low risk: have pod set main of deployment/w tolerate team=vision:NoSchedule, which flavor gpus has
 until Kueue admits it
 ` + look + `  kubectl -n a edit deployment/w  # tolerations of pod set main: {"key":"team","value":"vision","effect":"NoSchedule"}
-  kubectl patch resourceflavors.kueue.x-k8s.io gpus --type=merge -p '{"spec":{"tolerations":[{"key":"team","value":"vision","effect":"NoSchedule"}]}}'  # or this: of all whom Kueue admits to that flavor
+  kubectl patch resourceflavors.kueue.x-k8s.io gpus --type=merge -p '{"spec":{"tolerations":[{"key":"team","value":"vision","effect":"NoSchedule"}]}}'  # or this: of all that Kueue admits to that flavor
 `},
 		"its nodes have the taint": {outside.LetInByQueue, func(w *edittest.World) {
 			with(one, "")(w)
@@ -38,13 +38,13 @@ until Kueue admits it
 		}, `Manual for "", 0 min, by hand, low risk: have pod set main of deployment/w tolerate team:NoExecute, which flavor gpus has
 until Kueue admits it
 ` + look + `  kubectl -n a edit deployment/w  # tolerations of pod set main: {"key":"team","operator":"Exists","effect":"NoExecute"}
-  kubectl edit resourceflavors.kueue.x-k8s.io gpus  # or this, of all whom Kueue admits to that flavor: spec.tolerations
+  kubectl edit resourceflavors.kueue.x-k8s.io gpus  # or this, of all that Kueue admits to that flavor: spec.tolerations
 `},
 		"it may have another flavor later": {outside.LetInByQueue, with(one, ", insufficient unused quota for cpu in flavor b, 4 more needed"), "Wait for \"\", 0 min, by hand, none risk: wait until its queue admits it\nuntil Kueue admits it\n" + look + "RaiseQuota for \"\", 1 min, by hand, medium risk: raise the quota of its ClusterQueue\nuntil its ClusterQueue has the quota\n" + look + "  kubectl get clusterqueues.kueue.x-k8s.io\n  # then kubectl edit clusterqueue.kueue.x-k8s.io NAME: nominalQuota or borrowingLimit\n"},
 		"a flavor that gives others": {outside.LetInByQueue, with(two, ""), `Manual for "", 0 min, by hand, low risk: have pod set main of deployment/w tolerate team:NoExecute, which flavor gpus has
 until Kueue admits it
 ` + look + `  kubectl -n a edit deployment/w  # tolerations of pod set main: {"key":"team","operator":"Exists","effect":"NoExecute"}
-  kubectl edit resourceflavors.kueue.x-k8s.io gpus  # or this, of all whom Kueue admits to that flavor: spec.tolerations
+  kubectl edit resourceflavors.kueue.x-k8s.io gpus  # or this, of all that Kueue admits to that flavor: spec.tolerations
 `},
 	})
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // What Kueue holds without a Workload is told so, after a while and where all were read. A pod that names
-// its Workload has no other, whoever owns both.
+// its Workload has no other.
 func TestHeldWithoutAWorkload(t *testing.T) {
 	const held, none = "proven: its queue (Kueue) has not admitted it" + atGate, "likely: Kueue has made no Workload for it, so no queue has looked at it" + atGate
 	const missing, unowned = none + "\nPod/a/w: its Workload group-4 is not among those that were read", none + "\nPod/a/w: none of the Workloads that were read stands for it"

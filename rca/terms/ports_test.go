@@ -43,7 +43,7 @@ func TestWhoHasThePort(t *testing.T) {
 	}
 }
 
-// All the ports that are taken are told, and by whom: one as one.
+// All the ports that are taken are told, and who holds them: one as one.
 func TestAllPortsThatAreTaken(t *testing.T) {
 	port := func(n int32) corev1.ContainerPort { return corev1.ContainerPort{HostPort: n} }
 	pod := func(name string, ports ...corev1.ContainerPort) *corev1.Pod {
