@@ -67,7 +67,7 @@ func found(f *view.Finding) string {
 }
 
 // What is scarce is the device that is asked, else memory or CPU that is asked and that a node has
-// too little of, memory first.
+// too little of, memory first; not on a node that something else keeps the pod from.
 func TestWhatIsScarce(t *testing.T) {
 	asks := []view.Ask{{Resource: "nvidia.com/gpu", Count: 2}}
 	both := rcatest.List("memory", "2Gi", "cpu", "500m")
@@ -75,17 +75,23 @@ func TestWhatIsScarce(t *testing.T) {
 		asks    []view.Ask
 		wants   corev1.ResourceList
 		lacking []string // on a node
+		taint   string
 		want    scarce
 	}{
-		"a device":            {asks, both, []string{"memory"}, scarce{name: "nvidia.com/gpu", count: 2}},
-		"memory":              {nil, both, []string{"cpu", "memory"}, scarce{name: "memory", count: 2 << 30, host: true}},
-		"CPU":                 {nil, both, []string{"cpu"}, scarce{name: "cpu", count: 500, host: true}},
-		"memory is not asked": {nil, rcatest.List("cpu", "500m"), []string{"cpu", "memory"}, scarce{name: "cpu", count: 500, host: true}},
-		"there is enough":     {nil, both, nil, scarce{}},
+		"a device":            {asks, both, []string{"memory"}, "", scarce{name: "nvidia.com/gpu", count: 2}},
+		"memory":              {nil, both, []string{"cpu", "memory"}, "", scarce{name: "memory", count: 2 << 30, host: true}},
+		"CPU":                 {nil, both, []string{"cpu"}, "", scarce{name: "cpu", count: 500, host: true}},
+		"memory is not asked": {nil, rcatest.List("cpu", "500m"), []string{"cpu", "memory"}, "", scarce{name: "cpu", count: 500, host: true}},
+		"there is enough":     {nil, both, nil, "", scarce{}},
+		"it may not be there": {nil, both, []string{"cpu"}, "node(s) had untolerated taint {a: b}", scarce{}},
 	} {
 		c := &Workload{Asks: tc.asks, Wants: tc.wants, Verdict: whatif.Verdict{Nodes: []whatif.NodeVerdict{{}}}}
 		for _, name := range tc.lacking {
-			c.Verdict.Nodes = append(c.Verdict.Nodes, whatif.NodeVerdict{Blockers: []whatif.Blocker{{Reason: "Insufficient " + name}}})
+			c.Verdict.Nodes = append(c.Verdict.Nodes, whatif.NodeVerdict{Blockers: []whatif.Blocker{{Plugin: "NodeResourcesFit", Reason: "Insufficient " + name}}})
+		}
+		if tc.taint != "" {
+			last := &c.Verdict.Nodes[len(c.Verdict.Nodes)-1]
+			last.Blockers = append(last.Blockers, whatif.Blocker{Plugin: "TaintToleration", Reason: tc.taint})
 		}
 		got := scarce{}
 		if s := c.scarce(); s != nil {
