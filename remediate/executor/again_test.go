@@ -27,7 +27,7 @@ func TestWaitsAgain(t *testing.T) {
 		controlplane.Eventually(t, 5*time.Second, "another wait", func() (bool, string) { // creation times are whole seconds
 			return time.Now().Truncate(time.Second).After(last), ""
 		})
-		last = c.pod(t, name, spec("1g.5gb", "")).CreationTimestamp.Time
+		last = c.stays(t, name, spec("1g.5gb", "")).CreationTimestamp.Time
 		d, f := c.finds(t, diagnosis.UncordonNode)
 		rem := c.recorded(t, d, f)
 		if rem.Status.Phase != "" {

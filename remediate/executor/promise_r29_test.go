@@ -117,6 +117,26 @@ func (c *cell) replaced(t *testing.T, name, node string) []corev1.Pod {
 	})
 	s := spec("", "2")
 	s.NodeName = node
-	c.pod(t, name, s)
+	c.stays(t, name, s)
 	return c.running(t, name, 1)
+}
+
+// stays makes a pod under a name that another has left just now. The simulated kubelet deletes by name, at
+// times once more than it should: then the pod is made again.
+func (c *cell) stays(t *testing.T, name string, s corev1.PodSpec) *corev1.Pod {
+	t.Helper()
+	var made *corev1.Pod
+	var since time.Time
+	controlplane.Eventually(t, 20*time.Second, "pod "+name+" stays", func() (bool, string) {
+		is, err := c.Client().CoreV1().Pods(c.ns).Get(t.Context(), name, metav1.GetOptions{})
+		switch {
+		case apierrors.IsNotFound(err):
+			made, since = c.pod(t, name, s), time.Now()
+			return false, "made"
+		case err != nil:
+			return false, err.Error()
+		}
+		return made != nil && is.UID == made.UID && is.DeletionTimestamp == nil && time.Since(since) > time.Second, string(is.UID)
+	})
+	return made
 }
