@@ -106,9 +106,18 @@ func Shows(selector string) chromedp.Action[chromedp.Void] {
 	return chromedp.WaitReady(chromedp.CSS(selector))
 }
 
-// Click waits for an element, and clicks it.
+// Click waits for an element, and clicks it. A page that brings itself up to date may put another in its
+// place between the two: nothing was clicked then, and the other is.
 func Click(selector string) chromedp.Action[chromedp.Void] {
-	return chromedp.Click(chromedp.CSS(selector))
+	click := chromedp.Click(chromedp.CSS(selector))
+	return func(ctx context.Context, at *chromedp.Target) (chromedp.Void, error) {
+		for {
+			done, err := click(ctx, at)
+			if err == nil || ctx.Err() != nil || !strings.Contains(err.Error(), "Could not find node with given id") {
+				return done, err
+			}
+		}
+	}
 }
 
 // Wrong is what the browser complained of.
