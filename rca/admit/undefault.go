@@ -24,9 +24,18 @@ func Undefault(c *edit.Workload, name corev1.ResourceName) (edit.Change, bool) {
 	return c.Once(title, func(title string) edit.Change {
 		return edit.Change{Kind: diagnosis.ChangeRequest, Cause: diagnosis.GPURequestTooLarge, Manual: true, Minutes: 2, Risk: diagnosis.LowRisk, Title: title,
 			Pod: func(p *corev1.Pod) { p.Spec = g.Without(p).Spec },
-			Commands: []string{fmt.Sprintf("kubectl -n %s edit limitrange %s  # spec.limits, type Container: no %s in default and defaultRequest", g.Range.Namespace, g.Range.Name, name),
-				fmt.Sprintf("kubectl -n %s delete pod %s  # its owner makes another, which is given none", c.Pod.Namespace, c.Pod.Name)}}
+			Commands: append([]string{fmt.Sprintf("kubectl -n %s edit limitrange %s  # spec.limits, type Container: no %s in default and defaultRequest", g.Range.Namespace, g.Range.Name, name)}, withoutGift(c.Pod, name)...)}
 	}), true
+}
+
+// withoutGift has the pod made again without what it was given; who has no owner is written down first, as
+// nobody else makes it again, and what it was given stands in its own spec by now.
+func withoutGift(p *corev1.Pod, name corev1.ResourceName) []string {
+	if view.ComesBack(p) {
+		return []string{fmt.Sprintf("kubectl -n %s delete pod %s  # its owner makes another, which is given none", p.Namespace, p.Name)}
+	}
+	return []string{fmt.Sprintf("kubectl -n %s get pod %s -o yaml > %s.yaml  # take %s out of its resources there, too: nobody else makes it again", p.Namespace, p.Name, p.Name, name),
+		fmt.Sprintf("kubectl replace --force -f %s.yaml", p.Name)}
 }
 
 // StateShare has containers that state no CPU, or no memory, ask for as much as a node has left for each, where the defaults of

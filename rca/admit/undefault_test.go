@@ -2,6 +2,7 @@ package admit
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -74,10 +75,15 @@ func TestAShareOfWhatANodeHasLeft(t *testing.T) {
 func TestWhatALimitRangeGaveIsTakenBack(t *testing.T) {
 	for name, tc := range map[string]struct {
 		note string
+		bare bool
 		want string
+		then string // by what the pod is made again
 	}{
-		"given":            {"LimitRanger plugin set: nvidia.com/gpu limit for container main", "take nvidia.com/gpu out of the defaults of LimitRange r, which gives it to main"},
-		"asked for itself": {"LimitRanger plugin set: cpu request for container main", ""},
+		"given": {"LimitRanger plugin set: nvidia.com/gpu limit for container main", false, "take nvidia.com/gpu out of the defaults of LimitRange r, which gives it to main",
+			"kubectl -n NS delete pod POD  # its owner makes another, which is given none"},
+		"given to a pod of nobody's": {"LimitRanger plugin set: nvidia.com/gpu limit for container main", true, "take nvidia.com/gpu out of the defaults of LimitRange r, which gives it to main",
+			"kubectl -n NS get pod POD -o yaml > POD.yaml  # take nvidia.com/gpu out of its resources there, too: nobody else makes it again\nkubectl replace --force -f POD.yaml"},
+		"asked for itself": {"LimitRanger plugin set: cpu request for container main", false, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld()
@@ -87,7 +93,11 @@ func TestWhatALimitRangeGaveIsTakenBack(t *testing.T) {
 			w.Wait.Spec.Containers[0].Name = "main"
 			w.LimitRanges = []*corev1.LimitRange{{ObjectMeta: metav1.ObjectMeta{Namespace: w.Wait.Namespace, Name: "r"}, Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{Type: corev1.LimitTypeContainer,
 				Default: corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("1")}}}}}}
-			ch, ok := Undefault(w.bench(t, "Deployment"), "nvidia.com/gpu")
+			c := w.bench(t, "Deployment")
+			if c.Pod.OwnerReferences = nil; !tc.bare {
+				c.Pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "r", UID: "r", Controller: new(true)}}
+			}
+			ch, ok := Undefault(c, "nvidia.com/gpu")
 			if ok != (tc.want != "") || ch.Title != tc.want {
 				t.Fatalf("%q, %v; want %q", ch.Title, ok, tc.want)
 			}
@@ -96,8 +106,11 @@ func TestWhatALimitRangeGaveIsTakenBack(t *testing.T) {
 			}
 			tried := w.Wait.DeepCopy()
 			ch.Pod(tried)
-			if got := tried.Spec.Containers[0].Resources; len(got.Limits)+len(got.Requests) != 0 || len(ch.Commands) != 2 {
-				t.Errorf("tried with %v, by %q", got, ch.Commands)
+			if got := tried.Spec.Containers[0].Resources; len(got.Limits)+len(got.Requests) != 0 {
+				t.Errorf("tried with %v", got)
+			}
+			if got, want := strings.Join(ch.Commands[1:], "\n"), strings.NewReplacer("NS", w.Wait.Namespace, "POD", w.Wait.Name).Replace(tc.then); got != want {
+				t.Errorf("made again by\n%s\nwant\n%s", got, want)
 			}
 		})
 	}
