@@ -23,7 +23,7 @@ func Undefault(c *edit.Workload, name corev1.ResourceName) (edit.Change, bool) {
 	title := fmt.Sprintf("take %s out of the defaults of LimitRange %s, which gives it to %s", name, g.Range.Name, strings.Join(g.Containers, ", "))
 	return c.Once(title, func(title string) edit.Change {
 		return edit.Change{Kind: diagnosis.ChangeRequest, Cause: diagnosis.GPURequestTooLarge, Manual: true, Minutes: 2, Risk: diagnosis.LowRisk, Title: title,
-			Pod: func(p *corev1.Pod) { p.Spec = g.Without(p).Spec },
+			Pod:      func(p *corev1.Pod) { p.Spec = g.Without(p).Spec },
 			Commands: append([]string{fmt.Sprintf("kubectl -n %s edit limitrange %s  # spec.limits, type Container: no %s in default and defaultRequest", g.Range.Namespace, g.Range.Name, name)}, withoutGift(c.Pod, name)...)}
 	}), true
 }
