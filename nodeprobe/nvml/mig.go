@@ -23,10 +23,40 @@ type kind struct {
 	name string
 }
 
-// profiles lists what the GPU offers, by NVML enum until there are no more, so
-// that profiles of tomorrow are seen. All of them go into out, or none: a table
-// with holes would be taken for the whole.
+// offerKey is all that an answer about profiles depends on: older drivers tell
+// none while MIG is off.
+type offerKey struct {
+	uuid, product string
+	memoryMiB     int64
+	mig           bool
+}
+
+// offered is what a GPU offers.
+type offered struct {
+	kinds    []kind
+	profiles []nodeprobe.Profile
+}
+
+// profiles lists what the GPU offers. A driver that stays open always says the
+// same, and nearly all of the time of a look went into it (10.4 ms, 0.16 without;
+// an H200 with driver 580.159.04), so it is asked once.
 func (r *Reader) profiles(d nvml.Device, out *nodeprobe.Seen) ([]kind, nvml.Return) {
+	key := offerKey{out.UUID, out.Product, out.MemoryMiB, out.MIG.Current}
+	if o, known := r.offers[key]; known {
+		out.Profiles = o.profiles
+		return o.kinds, nvml.SUCCESS
+	}
+	kinds, ret := r.askProfiles(d, out)
+	if ret == nvml.SUCCESS && out.Profiles != nil {
+		r.offers[key] = offered{kinds, out.Profiles}
+	}
+	return kinds, ret
+}
+
+// askProfiles asks by NVML enum until there are no more, so that profiles of
+// tomorrow are seen. All of them go into out, or none: a table with holes would
+// be taken for the whole.
+func (r *Reader) askProfiles(d nvml.Device, out *nodeprobe.Seen) ([]kind, nvml.Return) {
 	var kinds []kind
 	var reported []nodeprobe.Profile
 	complete := true

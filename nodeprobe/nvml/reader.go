@@ -40,6 +40,8 @@ type Reader struct {
 	next  time.Time // of Init after it failed
 	why   error
 
+	offers map[offerKey]offered // what the open driver has said
+
 	watch   nvml.EventSet // nil: there is none, or not now
 	watched map[string]bool
 	broken  map[string]string // UUID → what happened to it; "" : to any
@@ -56,7 +58,7 @@ func New(opts Options) *Reader {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	r := &Reader{opts: opts, lib: opts.Library, broken: map[string]string{}}
+	r := &Reader{opts: opts, lib: opts.Library, offers: map[offerKey]offered{}, broken: map[string]string{}}
 	r.retry = backoff.NewExponentialBackOff(backoff.WithInitialInterval(5*time.Second), backoff.WithMaxInterval(time.Minute), backoff.WithMaxElapsedTime(0))
 	return r
 }
@@ -87,6 +89,7 @@ func (r *Reader) Read(ctx context.Context) (nodeprobe.Reading, error) {
 // Close lets go of the driver. A later Read opens it again.
 func (r *Reader) Close() {
 	r.unfollow()
+	clear(r.offers)
 	if r.open {
 		r.open = false
 		if ret := r.lib.Shutdown(); ret != nvml.SUCCESS { // the next Init says more

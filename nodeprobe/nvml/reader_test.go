@@ -349,6 +349,51 @@ func TestPendingMode(t *testing.T) {
 	}
 }
 
+// TestProfilesAreAskedOnce: while the driver stays open, and only what it told in
+// full; in another MIG mode it may tell another.
+func TestProfilesAreAskedOnce(t *testing.T) {
+	c := a100(t, 0, instance{id: 1, profile: "1g.5gb", start: 0})
+	asked := 0
+	c.deny = map[string]nvml.Return{}
+	c.before = func(name string) {
+		if name == "Profile" || name == "Placements" {
+			asked++
+		}
+	}
+	d := &driver{cards: []*card{c}}
+	r := New(Options{Library: d.library(), ProfileName: unnamed})
+	look := func(when string, asks bool) nodeprobe.Seen {
+		t.Helper()
+		asked = 0
+		got, err := r.Read(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if asks != (asked > 0) {
+			t.Errorf("%s: %d questions about profiles", when, asked)
+		}
+		return got.GPUs[0]
+	}
+	c.deny["Placements"] = nvml.ERROR_NO_PERMISSION
+	if got := look("first", true); got.Profiles != nil {
+		t.Errorf("half a table: %+v", got.Profiles)
+	}
+	delete(c.deny, "Placements")
+	first := look("allowed since", true)
+	c.instances = append(c.instances, instance{id: 2, profile: "1g.5gb", start: 1})
+	again := look("again", false)
+	same(t, again.Profiles, first.Profiles)
+	if len(first.Profiles) == 0 || len(first.Instances) != 1 || len(again.Instances) != 2 {
+		t.Errorf("instances are to be read each time: %+v, then %+v", first.Instances, again.Instances)
+	}
+	c.current, c.pending, c.instances = false, false, nil
+	look("MIG off", true)
+	c.current, c.pending = true, true
+	look("MIG on again", false)
+	r.Close()
+	look("opened again", true)
+}
+
 // TestHealth: ECC, a lost GPU, and Xids, but not those that programs cause.
 func TestHealth(t *testing.T) {
 	fine, ecc, lostLater, noECC := a100(t, 0), a100(t, 1), a100(t, 2), a100(t, 3)
