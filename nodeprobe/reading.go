@@ -6,6 +6,8 @@ import "cmp"
 type Reading struct {
 	DriverVersion string
 	GPUs          []Seen
+	// Hidden is how many GPUs the kernel has that the driver's library does not list.
+	Hidden int
 }
 
 // Seen is one GPU as the driver shows it, before anybody knows who holds it. A

@@ -2,6 +2,7 @@ package nodeprobe
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -36,6 +37,7 @@ type remembered struct {
 // A GPU whose instances are not known or not possible keeps its last layout
 // with unknown holders. If it never had one, the whole report is of source
 // labels, which claims no positions: a GPU without instances would read as empty.
+// So it is where GPUs are hidden, and where there are none.
 func (r *Reporter) Report(o Observation) (Report, []Problem) {
 	report := Report{ObservedAt: metav1.NewTime(o.At), Source: SourceNVML, DriverVersion: o.Reading.DriverVersion}
 	var problems []Problem
@@ -57,6 +59,13 @@ func (r *Reporter) Report(o Observation) (Report, []Problem) {
 		if s.UUID != "" {
 			seen = append(seen, s)
 		}
+	}
+	if n := o.Reading.Hidden; n > 0 { // where they lie, and whether they are free, nobody knows
+		report.Source = SourceLabels
+		problems = append(problems, Problem{-1, "", fmt.Sprintf("GPUs of the kernel that the driver does not list: %d; can their /dev/nvidia<n> be opened here?", n)})
+	}
+	if len(o.Reading.GPUs) == 0 { // the library lists none of those that it may not open
+		report.Source = SourceLabels
 	}
 	joined, stray := Join(seen, o.Held, o.Unread)
 	for _, a := range stray {

@@ -104,6 +104,23 @@ func TestNeverEmpty(t *testing.T) {
 	}
 }
 
+// TestHidden: GPUs that the library leaves out are no GPUs that do not exist.
+func TestHidden(t *testing.T) {
+	o := observe(noon, wholeGPU(1))
+	o.Reading.Hidden = 3
+	got, problems := new(Reporter).Report(o)
+	if diff := cmp.Diff(Report{ObservedAt: metav1.NewTime(noon), Source: SourceLabels, DriverVersion: "580", GPUs: []GPU{wholeGPU(1).GPU}}, got); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"GPUs of the kernel that the driver does not list: 3; can their /dev/nvidia<n> be opened here?"}, lines(problems)); diff != "" {
+		t.Error(diff)
+	}
+	none, problems := new(Reporter).Report(observe(noon))
+	if none.Source != SourceLabels || len(none.GPUs) != 0 || len(problems) != 0 {
+		t.Errorf("a driver that lists nothing: %+v, %v", none, problems)
+	}
+}
+
 // TestOldLayoutOfAnotherMode is none: MIG was off when it was known.
 func TestOldLayoutOfAnotherMode(t *testing.T) {
 	off, on := partedGPU(t, 0), partedGPU(t, 0)

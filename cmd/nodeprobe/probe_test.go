@@ -223,7 +223,7 @@ func TestWhatIsMissing(t *testing.T) {
 		want   nodeprobe.Report
 	}{
 		"driver": {func(n *node) { n.driver = errors.New("no driver: it is not loaded") }, "no driver: it is not loaded", nodeprobe.Report{Source: nodeprobe.SourceLabels, GPUs: []nodeprobe.GPU{lost}}},
-		"GPU":    {func(n *node) { n.gpus = nil }, "no GPU: the driver lists none", nodeprobe.Report{Source: nodeprobe.SourceNVML, DriverVersion: "580"}},
+		"GPU":    {func(n *node) { n.gpus = nil }, "no GPU: the driver lists none", nodeprobe.Report{Source: nodeprobe.SourceLabels, DriverVersion: "580"}},
 		"socket": {func(n *node) {
 			n.held = func(context.Context) ([]nodeprobe.Allocation, error) { return nil, errors.New("no kubelet socket") }
 		}, "holders are unknown: no kubelet socket", nodeprobe.Report{Source: nodeprobe.SourceNVML, DriverVersion: "580", GPUs: []nodeprobe.GPU{unheld}}},

@@ -6,7 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
+	"os"
+	"regexp"
 	"time"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
@@ -22,8 +25,11 @@ type Options struct {
 	// ProfileName asks the driver for the name of a profile, by its NVML enum. By
 	// default nvmlDeviceGetGpuInstanceProfileInfoV, as far as the library has it.
 	ProfileName func(nvml.Device, int) (string, nvml.Return)
-	Now         func() time.Time // default time.Now
-	Logger      *slog.Logger     // default: discard
+	// Kernel lists the GPUs that the kernel module has, a folder for each; by
+	// default /proc/driver/nvidia/gpus.
+	Kernel fs.FS
+	Now    func() time.Time // default time.Now
+	Logger *slog.Logger     // default: discard
 }
 
 // Reader reads the GPUs of this node. Not for concurrent use. Close ends it.
@@ -51,6 +57,9 @@ type Reader struct {
 func New(opts Options) *Reader {
 	if opts.Library == nil {
 		opts.Library = nvml.New()
+	}
+	if opts.Kernel == nil {
+		opts.Kernel = os.DirFS("/proc/driver/nvidia/gpus")
 	}
 	if opts.Now == nil {
 		opts.Now = time.Now
@@ -141,8 +150,30 @@ func (r *Reader) read(ctx context.Context) (nodeprobe.Reading, error) {
 		}
 		out.GPUs = append(out.GPUs, g)
 	}
+	out.Hidden = max(0, r.bound()-n)
 	return out, nil
 }
+
+// bound counts the GPUs that the kernel module drives. The library leaves out
+// those whose /dev/nvidia<n> it cannot open, and says nothing of them (seen with
+// driver 580.159.04; nvml.h says that it counts them). Excluded ones are left out
+// on purpose (NVreg_ExcludedGpus). 0 where the kernel does not tell.
+func (r *Reader) bound() int {
+	files, err := fs.Glob(r.opts.Kernel, "*/information")
+	if err != nil { // a pattern like this has none
+		return 0
+	}
+	n := 0
+	for _, file := range files {
+		says, err := fs.ReadFile(r.opts.Kernel, file)
+		if err == nil && !excluded.Match(says) {
+			n++
+		}
+	}
+	return n
+}
+
+var excluded = regexp.MustCompile(`(?m)^GPU Excluded:\s*Yes`)
 
 // has says whether the driver is new enough to have a function: calling one that
 // it lacks ends the process.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"testing/synctest"
 	"time"
 
@@ -392,6 +393,29 @@ func TestProfilesAreAskedOnce(t *testing.T) {
 	look("MIG on again", false)
 	r.Close()
 	look("opened again", true)
+}
+
+// TestHidden: what the kernel has and the library does not list is told, but for
+// what is excluded on purpose.
+func TestHidden(t *testing.T) {
+	gpu := func(is string) *fstest.MapFile {
+		return &fstest.MapFile{Data: []byte("Model: \t\t NVIDIA A100-SXM4-40GB\nDevice Minor: \t 0\nGPU Excluded:\t " + is + "\n")}
+	}
+	for name, tc := range map[string]struct {
+		kernel fstest.MapFS
+		want   int
+	}{
+		"the kernel tells nothing": {fstest.MapFS{}, 0},
+		"all are listed":           {fstest.MapFS{"0000:07:00.0/information": gpu("No")}, 0},
+		"one is not":               {fstest.MapFS{"0000:07:00.0/information": gpu("No"), "0000:0f:00.0/information": gpu("No")}, 1},
+		"one is excluded":          {fstest.MapFS{"0000:07:00.0/information": gpu("No"), "0000:0f:00.0/information": gpu("Yes")}, 0},
+	} {
+		d := &driver{cards: []*card{a100(t, 0)}}
+		got, err := New(Options{Library: d.library(), ProfileName: unnamed, Kernel: tc.kernel}).Read(t.Context())
+		if err != nil || got.Hidden != tc.want {
+			t.Errorf("%s: %d hidden, want %d (%v)", name, got.Hidden, tc.want, err)
+		}
+	}
 }
 
 // TestHealth: ECC, a lost GPU, and Xids, but not those that programs cause.

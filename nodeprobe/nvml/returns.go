@@ -14,7 +14,7 @@ func missing(ret nvml.Return) string {
 	case nvml.ERROR_LIBRARY_NOT_FOUND:
 		return "no driver: libnvidia-ml.so.1 is not here (in a pod it comes with runtimeClassName nvidia)"
 	case nvml.ERROR_DRIVER_NOT_LOADED:
-		return "no driver: the nvidia kernel module is not loaded"
+		return "no driver: /dev/nvidiactl is not here, or the nvidia kernel module is not loaded"
 	case nvml.ERROR_LIB_RM_VERSION_MISMATCH:
 		return "the driver was changed: its library and its kernel module have different versions; the pod must be restarted, the node if that is not enough"
 	case nvml.ERROR_NO_PERMISSION:
