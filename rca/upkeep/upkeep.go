@@ -98,7 +98,7 @@ func planned(w *view.Cluster, n *view.Node) *Closure {
 			u.Evidence = diagnosis.Fact(ref, "of Plan "+plan+", is at work on "+n.Name, claims...)
 			return u
 		}
-		u.Says, u.See = "left so by upgrade Plan "+plan+", whose Job has failed there", "see why its Job failed: the Plan comes back to "+n.Name+" once it is changed, or the Job deleted"
+		u.Says, u.See = "perhaps left so by upgrade Plan "+plan+", whose Job has failed there", "see why its Job failed: the Plan comes back to "+n.Name+" once it is changed, or the Job deleted"
 		u.Evidence = diagnosis.Fact(ref, "of Plan "+plan+", for "+n.Name+", has failed", append(claims, view.ConditionIs(string(batchv1.JobFailed), "True"))...)
 		return u
 	}

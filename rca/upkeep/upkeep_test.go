@@ -48,7 +48,7 @@ func TestWhoHasClosedANode(t *testing.T) {
 		"kured, nobody's turn":     {kured(""), ""},
 		"kured, of no sense":       {kured("n"), ""},
 		"a Plan":                   {job("n", "agents"), "Plan agents: upgrade Plan agents works on it (again) | Job/system-upgrade/apply: of Plan agents, is at work on n"},
-		"a Plan that failed":       {job("n", "agents", is(batchv1.JobFailed, "True")), "Plan agents: left so by upgrade Plan agents, whose Job has failed there | Job/system-upgrade/apply: of Plan agents, for n, has failed"},
+		"a Plan that failed":       {job("n", "agents", is(batchv1.JobFailed, "True")), "Plan agents: perhaps left so by upgrade Plan agents, whose Job has failed there | Job/system-upgrade/apply: of Plan agents, for n, has failed"},
 		"a Plan that has not":      {job("n", "agents", is(batchv1.JobFailed, "False")), "Plan agents: upgrade Plan agents works on it (again) | Job/system-upgrade/apply: of Plan agents, is at work on n"},
 		"a Plan that is done":      {job("n", "agents", is(batchv1.JobComplete, "True")), ""},
 		"a Plan, another node":     {job("m", "agents"), ""},
