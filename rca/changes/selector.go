@@ -20,7 +20,10 @@ func (c *Bench) fixSelector(n *view.Node) []edit.Change {
 	m := c.Labels.On(n)
 	fix, known := c.selections[m]
 	if !known {
-		if fix = c.ofFlavor(m.Labels); fix == nil {
+		if fix = placedByKueue(c, m.Labels); fix == nil {
+			fix = c.ofFlavor(m.Labels)
+		}
+		if fix == nil {
 			fix = c.given(m.Labels)
 		}
 		if fix == nil {

@@ -15,6 +15,9 @@ import (
 )
 
 func (c *Bench) addToleration(n *view.Node) []edit.Change {
+	if misplaced(c) {
+		return nil // it was not meant for tainted nodes: who has put it there has not looked at taints
+	}
 	var add []corev1.Toleration
 	var names []string
 	for _, t := range terms.Untolerated(c.Pod, n.Node) {

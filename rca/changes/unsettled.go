@@ -27,7 +27,11 @@ func (c *Bench) unsettled() []edit.Change {
 	case m == nil:
 		return admit.LookAtRefusal(c.Workload)
 	}
-	return []edit.Change{edit.LookAt(diagnosis.Unknown, fmt.Sprintf("have nodes offer %s, or the pod ask for %s", m.Resource, m.Near), "which of the two is meant, only a person knows",
+	title := fmt.Sprintf("have nodes offer %s, or the pod ask for %s", m.Resource, m.Near)
+	if g := c.Growth(); g.Karpenter && g.Told(diagnosis.AutoscalerCannotHelp) != nil {
+		title = fmt.Sprintf("have the pod ask for %s, as %s offers, or nodes offer %s, which no machine that Karpenter knows has", m.Near, m.On, m.Resource)
+	}
+	return []edit.Change{edit.LookAt(diagnosis.Unknown, title, "which of the two is meant, only a person knows",
 		fmt.Sprintf("kubectl -n %s get pod %s -o yaml  # who asks: its template, or what injects it (a webhook, by annotations)", c.Pod.Namespace, c.Pod.Name),
 		fmt.Sprintf("kubectl get node %s -o jsonpath='{.status.allocatable}'  # what its device plugins announce", m.On))}
 }

@@ -63,7 +63,11 @@ func (c *Workload) EditTemplate(ch *Change, spec map[string]any, live bool) {
 		ch.Commands = append(ch.Commands, c.EditByHand(string(diagnosis.MustJSON(spec))))
 	default:
 		ch.Manual, ch.StopsUnknown = true, len(c.RunningPods()) > 0
-		ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl -n %s edit %s  # change %s", w.Namespace, resource, diagnosis.MustJSON(spec)))
+		if known && places[w.Kind].Once {
+			c.MakeAgain(ch, owner, resource, spec)
+		} else {
+			ch.Commands = append(ch.Commands, c.EditByHand("change "+string(diagnosis.MustJSON(spec))))
+		}
 		if _, tolerates := spec["tolerations"]; !live || !tolerates {
 			return
 		}
@@ -89,7 +93,7 @@ func spawner(p *corev1.Pod) string {
 // the selectors and tolerations of its flavor: made again from that spec it would keep them in
 // another flavor, so its owner makes it from what was written first.
 func (c *Workload) MakeAgain(ch *Change, o metav1.Object, resource string, spec map[string]any) {
-	change := diagnosis.MustJSON(spec)
+	change := c.standing(string(diagnosis.MustJSON(spec)))
 	if queue, admitted := view.AdmittedBy(o, c.Cluster.State.QueuedWorkloads); admitted {
 		ch.Manual = true
 		ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl -n %s delete %s  # then make it again from your own manifest with %s: Kueue has admitted it through queue %s, and put its flavor's selectors and tolerations into this one", o.GetNamespace(), resource, change, queue))
@@ -118,14 +122,17 @@ func livePatch(p *corev1.Pod, spec map[string]any) map[string]any {
 // grouped says whether a workload is a group of pods that nobody owns.
 func grouped(w incident.Ref) bool { return w.Kind == incident.KindOf(incident.KueueWorkload) }
 
-// EditByHand is the command by which a person changes the pod spec of the workload: what of
-// a Pod or a Job's template cannot change while it exists is made again.
-func (c *Workload) EditByHand(change string) string {
+// EditByHand is the command by which a person changes the pod spec of the workload.
+func (c *Workload) EditByHand(change string) string { return c.EditObject(c.standing(change)) }
+
+// EditObject is the command by which a person changes the workload: what of a Pod or a Job's template cannot
+// change while it exists is made again.
+func (c *Workload) EditObject(change string) string {
 	w := c.Incident.Workload
 	if grouped(w) {
 		return fmt.Sprintf("kubectl -n %s get pods -l %s=%s -o yaml > pods.yaml  # %s in each, then kubectl replace --force -f pods.yaml", w.Namespace, incident.GroupLabel, w.Name, change)
 	}
-	if w.Kind == "Pod" || w.Kind == "Job" {
+	if w.Kind == "Pod" || w.Kind == "Job" || places[w.Kind].Once {
 		return fmt.Sprintf("kubectl -n %s get %s -o yaml > workload.yaml  # %s, then kubectl replace --force -f workload.yaml", w.Namespace, c.WorkloadName(), change)
 	}
 	return fmt.Sprintf("kubectl -n %s edit %s  # %s", w.Namespace, c.WorkloadName(), change)

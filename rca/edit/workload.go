@@ -30,10 +30,13 @@ func (c *Workload) As(other *causes.Case) *Workload {
 	return out
 }
 
-// PodSpec is what the workload's pods are made from; the waiting pod's own where no
-// template is known.
+// PodSpec is what the workload's pods are made from, by its own template or that of what it has made for
+// that; the waiting pod's own where no template is known.
 func (c *Workload) PodSpec() *corev1.PodSpec {
 	if spec := c.Cluster.Template(c.Incident.Workload); spec != nil {
+		return spec
+	}
+	if spec, _ := c.Cluster.MadeFrom(c.Pod); spec != nil {
 		return spec
 	}
 	return &c.Pod.Spec

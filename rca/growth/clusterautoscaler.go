@@ -184,11 +184,14 @@ func (c *Case) byGroups(g *Growth, o *scaling.Outlook, e *corev1.Event) {
 		g.Suits = len(said) == len(limit)
 		return
 	}
+	left := whose{c}.leftOver(o, said) // which of it decides; what is told then is all that is said
+	lacks = ofBar(left, scaling.Lacks)
 	remembered := slices.IndexFunc(said, func(r scaling.Reason) bool { return r.Remembered() != "" })
 	switch {
 	case remembered >= 0:
 		g.Bar = scaling.Taint
 		g.tell(diagnosis.AutoscalerCannotHelp, diagnosis.Likely, "the cluster autoscaler takes the machines of a node group for tainted "+said[remembered].Remembered()+", which a node is given in its life and no fresh one has: of a group at zero it knows its last node alone", evidence...)
+	case whose{c}.byStartup(g, o, left, evidence):
 	case len(ofBar(said, scaling.NotReady)) > 0:
 		g.Bar = scaling.NotReady
 		for i := range groupsOf(o) {
@@ -201,6 +204,7 @@ func (c *Case) byGroups(g *Growth, o *scaling.Outlook, e *corev1.Event) {
 		c.byVolume(g, said, evidence)
 	case len(lacks) > 0:
 		fresh{c}.byLack(g, o, said, blind, evidence)
+	case len(ofBar(left, scaling.Claims)) > 0 && whose{c}.byClaimsAtZero(g, o, evidence):
 	case len(ofBar(said, scaling.Topology)) > 0:
 		c.byNeighbours(g, o, evidence)
 	case len(ofBar(said, scaling.Selector))+len(ofBar(said, scaling.Taint)) > 0:

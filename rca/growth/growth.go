@@ -69,6 +69,8 @@ type Growth struct {
 	// NodePools that make values of it where the pod cannot be.
 	Over    string
 	Counted []string
+	// Startup is the taint that fresh nodes have for a while, and that the autoscaler takes for one that stays.
+	Startup string
 	// Like: a fresh node like one that the Groups have, or like Shares, would take the pod.
 	Like bool
 	// Halted: the cluster autoscaler runs and looks at no pod.
@@ -91,6 +93,8 @@ type Growth struct {
 	// pod from all that the pools make; empty else.
 	OfTemplate diagnosis.CauseID
 	Template   *view.Finding
+	// Tolerate is the toleration that such a taint wants, where the autoscaler's words name it.
+	Tolerate string
 }
 
 // Of works it out.
@@ -120,6 +124,18 @@ func (g *Growth) Spare() []scaling.Group {
 	}
 	groups, _, _ := g.of.couldHold(g.of.Cluster.Outlook(), func(group *scaling.Group) bool {
 		return group.Grows() && !group.InBackoff() && len(membersOf(g.of.Cluster, group)) > 0 && !slices.ContainsFunc(g.Groups, func(of scaling.Group) bool { return of.Name == group.Name })
+	})
+	return groups
+}
+
+// Untried are the groups at zero that could hold the pod for all that is known, may have machines, and are not
+// those that it is about: nobody asks the cloud for one of theirs while another's is waited for.
+func (g *Growth) Untried() []scaling.Group {
+	if g.of == nil {
+		return nil
+	}
+	groups, _, _ := g.of.couldHold(g.of.Cluster.Outlook(), func(group *scaling.Group) bool {
+		return group.Empty() && !group.InBackoff() && !slices.ContainsFunc(g.Groups, func(of scaling.Group) bool { return of.Name == group.Name })
 	})
 	return groups
 }

@@ -19,17 +19,8 @@ func (c *Case) byTypes(g *Growth, o *scaling.Outlook, of []scaling.Reason, evide
 		g.tell(diagnosis.AutoscalerCannotHelp, diagnosis.Likely, "Karpenter knows no instance type that meets what pod and NodePool require: "+view.Quotable(of[0].Text, 120), evidence)
 		return
 	}
-	facts := []diagnosis.Evidence{evidence}
-	for i := range o.Pools {
-		p := &o.Pools[i]
-		for _, e := range c.Cluster.EventsOf("NodePool", "", p.Name) {
-			if scaling.FromKarpenter(e) && e.Reason == "NoCompatibleInstanceTypes" {
-				g.Pools = append(g.Pools, *p)
-				facts = append(facts, diagnosis.Fact("NodePool/"+p.Name, e.Reason+": "+view.Quotable(e.Message, 200), diagnosis.Says(e.Message)))
-				break
-			}
-		}
-	}
+	pools, facts := whose{c}.emptied(o, nil)
+	g.Pools, facts = pools, append([]diagnosis.Evidence{evidence}, facts...)
 	says := "no NodePool that Karpenter looks at has an instance type left, whatever a pod asks"
 	if names := poolTitles(g.Pools); names != "" {
 		says += " (" + names + ")"

@@ -87,6 +87,10 @@ func (c *Case) byPoolErrors(g *Growth, o *scaling.Outlook, failed *corev1.Event)
 	said := scaling.NotScheduled(failed.Message)
 	g.Said = view.Quotable(failed.Message, 600)
 	evidence := diagnosis.Fact(view.PodRef(c.Pod), "karpenter says FailedScheduling: "+view.Quotable(failed.Message, 600), diagnosis.Says(failed.Message))
+	if (whose{c}).byEmptied(g, o, failed, evidence) {
+		return
+	}
+	said = whose{c}.forIt(o, said)
 	suits := func(r scaling.Reason) scaling.Fit { return c.poolFit(o.Pool(r.Pool)) }
 	limit := slices.DeleteFunc(ofBar(said, scaling.Limit), func(r scaling.Reason) bool { return suits(r) == scaling.No })
 	lacks, blind := ofBar(said, scaling.Lacks), c.blindTo()
@@ -292,6 +296,7 @@ func (c *Case) tellTemplate(g *Growth, id diagnosis.CauseID, kind string, of []s
 	g.Label, g.Pools = labelFor(of, c.gpuPools(of))
 	says := "its selector or affinity fits nothing that a " + kind + " makes: " + view.Quotable(of[0].Text, 160)
 	if id == diagnosis.UntoleratedTaint {
+		g.Tolerate = of[0].Tolerated()
 		says = "it does not tolerate the taint of what a " + kind + " makes: " + view.Quotable(of[0].Text, 160)
 	}
 	g.Template = view.Found(diagnosis.Likely, says, evidence)

@@ -20,6 +20,9 @@ import (
 // notThereYet is why nothing about a node to come can be tried on a copy.
 const notThereYet = "the node is not there yet"
 
+// onlyTheCloud is why nothing about what a cloud refuses can be tried.
+const onlyTheCloud = "only the cloud knows what it has"
+
 // AddNode is for the cluster without a node.
 func AddNode(*edit.Workload) []edit.Change {
 	return []edit.Change{{Kind: diagnosis.ScaleNodePool, Manual: true, Risk: diagnosis.LowRisk, Title: "add a node with such GPUs to the cluster", Untestable: notThereYet,
@@ -71,6 +74,7 @@ func LookAtPromise(c *edit.Workload) []edit.Change {
 		group := &g.Groups[0]
 		ch.Title = fmt.Sprintf("see at the cloud why node group %s has %d of the %d machines that were asked for", group.Short(), group.Health.NodeCounts.Registered.Total, group.Health.Target)
 		ch.Commands = askCloud(c, group)
+		return append(growOther(c, diagnosis.ScaleUpStuck), ch)
 	default:
 		ch.Commands = []string{"kubectl -n kube-system get configmap cluster-autoscaler-status -o yaml", "kubectl -n kube-system get events --field-selector involvedObject.name=cluster-autoscaler-status",
 			"kubectl get nodes --sort-by=.metadata.creationTimestamp  # a new one without GPUs: its driver or device plugin"}
@@ -81,17 +85,15 @@ func LookAtPromise(c *edit.Workload) []edit.Change {
 // RefusedByCloud is for the machine that the cloud does not give: what helps depends on why.
 func RefusedByCloud(c *edit.Workload) []edit.Change {
 	g := c.Growth()
-	ch := edit.Change{Kind: diagnosis.ScaleNodePool, Cause: diagnosis.CloudCapacityRefused, Manual: true, Risk: diagnosis.LowRisk, Untestable: "only the cloud knows what it has"}
+	ch := edit.Change{Kind: diagnosis.ScaleNodePool, Cause: diagnosis.CloudCapacityRefused, Manual: true, Risk: diagnosis.LowRisk, Untestable: onlyTheCloud}
 	switch {
 	case scaling.Has(g.Codes, scaling.Quota):
 		ch.Title = "have the cloud account's quota raised (" + scaling.Names(g.Codes) + "): nothing in the cluster changes that"
 		ch.Commands = quotaCommands(c)
 		return []edit.Change{ch}
 	case scaling.Has(g.Codes, scaling.Addresses):
-		ch.Title = "give the pool a subnet with free addresses"
-		ch.Commands = append(lookAtPools(c), "# then add a larger subnet to the pool's node class or node group")
-		return []edit.Change{ch}
-	case len(g.Codes) > 0 && !scaling.Has(g.Codes, scaling.Stockout) && !scaling.Has(g.Codes, scaling.Unsaid):
+		return []edit.Change{otherSubnet(c)}
+	case len(g.Codes) > 0 && !scaling.Has(g.Codes, scaling.Stockout) && !scaling.Has(g.Codes, scaling.Unsaid) && !scaling.Has(g.Codes, scaling.Reserved):
 		ch.Title = "correct what the cloud refuses (" + scaling.Names(g.Codes) + ")"
 		ch.Commands = lookAtPools(c)
 		return []edit.Change{ch}
@@ -107,6 +109,9 @@ func RefusedByCloud(c *edit.Workload) []edit.Change {
 	var out []edit.Change
 	if !g.Since.IsZero() { // it counts on that machine: had it looked again, it would have grown another group
 		out = growOther(c, diagnosis.CloudCapacityRefused)
+	}
+	if scaling.Has(g.Codes, scaling.Reserved) {
+		out = append(out, otherReservation(c))
 	}
 	return append(out, ch, wait)
 }
@@ -248,6 +253,9 @@ func GrowPool(c *edit.Workload) []edit.Change {
 	if g.Bar == scaling.Volume || g.Bar == scaling.Topology && len(g.Counted) == 0 && len(g.Groups) == 0 {
 		return nil // no machine helps that is not where the volume or the neighbour is; what does is offered with that
 	}
+	if c.MisnamedResource() != nil {
+		return nil // nor one more of those that do not have it by that name
+	}
 	ch := edit.Change{Kind: diagnosis.ScaleNodePool, Cause: diagnosis.AutoscalerCannotHelp, Manual: true, Risk: diagnosis.LowRisk, Untestable: notThereYet}
 	switch {
 	case g.Bar == scaling.NotReady && len(g.Pools) > 0:
@@ -281,6 +289,12 @@ func GrowPool(c *edit.Workload) []edit.Change {
 	case g.Bar == scaling.Offering && len(g.Pools) > 0:
 		ch.Title = "let NodePool " + g.Pools[0].Name + " take more: other zones, instance types or capacity types"
 		ch.Commands = append(widen(c), "kubectl -n default get events --field-selector involvedObject.kind=NodeClaim  # did the cloud refuse one? Then Karpenter tries again by itself within minutes")
+	case g.Bar == scaling.Claims && !g.Karpenter && len(g.Groups) > 0:
+		return []edit.Change{showDevices(c)}
+	case g.Startup != "":
+		ch.Title = "have the cluster autoscaler leave taint " + g.Startup + ", which fresh nodes lose, out of account: --startup-taint=" + g.Startup
+		ch.Commands = append([]string{editAutoscaler(c, "args: --startup-taint="+g.Startup),
+			"# where a cloud runs it: name the taint startup-taint.cluster-autoscaler.kubernetes.io/NAME, which it leaves out by itself"}, byHand(c, "by hand meanwhile")...)
 	case g.Bar == scaling.Taint && !g.Karpenter:
 		ch.Title = "scale that node group to one node by hand: the cluster autoscaler then sees what it makes"
 		ch.Commands = []string{"kubectl -n kube-system get configmap cluster-autoscaler-status -o yaml  # which group is at zero", "# then scale it with the cloud's own command; to keep it from coming back, have the autoscaler ignore that taint (--ignore-taint, --status-taint)"}
@@ -312,11 +326,7 @@ func GrowPool(c *edit.Workload) []edit.Change {
 		ch.Title = "tell Karpenter by a NodeOverlay which machines offer " + g.Lacks + ", or ask for " + view.WholeGPU
 		ch.Commands = overlay(c, g.Lacks)
 	case g.Lacks != "":
-		ch.Title = "tell the cluster autoscaler that nodes of the group offer " + g.Lacks + ", or keep one node of it"
-		ch.Commands = tagCommands(c, "resources/"+g.Lacks, asked(c, g.Lacks))
-		if len(g.Groups) > 0 {
-			ch.Commands = append(ch.Commands, byHand(c, "or by hand: of a group with a node the autoscaler knows what that has")...)
-		}
+		return []edit.Change{tellOfDevice(c)}
 	case g.Karpenter && g.Crowd > 0:
 		k := g.Pools[0].Class
 		ch.Title = fmt.Sprintf("let %s %s take %d pods onto a machine", k.Kind, k.Name, g.Crowd)

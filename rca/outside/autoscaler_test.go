@@ -459,16 +459,20 @@ func TestAutoscalersAreTold(t *testing.T) {
 		"instances, to the autoscaler": {outside.GrowPool, lacks(autoscaler("NotTriggerScaleUp", down+"1 Insufficient nvidia.com/mig-1g.5gb")), `ScaleNodePool for "AutoscalerCannotHelp", 0 min, by hand, low risk: tell the cluster autoscaler that nodes of the group offer nvidia.com/mig-1g.5gb, or keep one node of it (the node is not there yet)
   aws autoscaling create-or-update-tags --tags ResourceId=GROUP,ResourceType=auto-scaling-group,Key=k8s.io/cluster-autoscaler/node-template/resources/nvidia.com/mig-1g.5gb,Value=2,PropagateAtLaunch=true
 `},
-		"GPUs, of a group at zero": {outside.GrowPool, autoscaler("NotTriggerScaleUp", down+"1 Insufficient nvidia.com/gpu", atZero), `ScaleNodePool for "AutoscalerCannotHelp", 0 min, by hand, low risk: tell the cluster autoscaler that nodes of the group offer nvidia.com/gpu, or keep one node of it (the node is not there yet)
-  aws autoscaling create-or-update-tags --tags ResourceId=eks-gpu-1,ResourceType=auto-scaling-group,Key=k8s.io/cluster-autoscaler/node-template/resources/nvidia.com/gpu,Value=1,PropagateAtLaunch=true
-  aws autoscaling set-desired-capacity --auto-scaling-group-name eks-gpu-1 --desired-capacity 1  # or by hand: of a group with a node the autoscaler knows what that has
+		"GPUs, of a group at zero": {outside.GrowPool, func(w *edittest.World) {
+			autoscaler("NotTriggerScaleUp", down+"1 Insufficient nvidia.com/gpu", atZero)(w)
+			add(t, &w.Deployments, "{metadata: {namespace: ops, name: aws-cluster-autoscaler}}")
+		}, `ScaleNodePool for "AutoscalerCannotHelp", 0 min, by hand, low risk: scale node group eks-gpu-1 to one machine by hand: the cluster autoscaler then sees that it has nvidia.com/gpu (the node is not there yet)
+  aws autoscaling set-desired-capacity --auto-scaling-group-name eks-gpu-1 --desired-capacity 1  # of a group with a node the autoscaler knows what that has
   kubectl -n a get pod w -w
+  kubectl -n ops rollout restart deployment aws-cluster-autoscaler  # it forgets the group's last node, which it goes by before any tag
+  aws autoscaling create-or-update-tags --tags ResourceId=eks-gpu-1,ResourceType=auto-scaling-group,Key=k8s.io/cluster-autoscaler/node-template/resources/nvidia.com/gpu,Value=1,PropagateAtLaunch=true
 `},
-		"GPUs, where no tag tells": {outside.GrowPool, autoscaler("NotTriggerScaleUp", down+"1 Insufficient nvidia.com/gpu", strings.Replace(atZero, "eks-", "aks-", 1)), `ScaleNodePool for "AutoscalerCannotHelp", 0 min, by hand, low risk: tell the cluster autoscaler that nodes of the group offer nvidia.com/gpu, or keep one node of it (the node is not there yet)
+		"GPUs, where no tag tells": {outside.GrowPool, autoscaler("NotTriggerScaleUp", down+"1 Insufficient nvidia.com/gpu", strings.Replace(atZero, "eks-gpu-1", "aks-gpu-123-vmss", 1)), `ScaleNodePool for "AutoscalerCannotHelp", 0 min, by hand, low risk: scale node group aks-gpu-123-vmss to one machine by hand: the cluster autoscaler then sees that it has nvidia.com/gpu (the node is not there yet)
+  az aks nodepool update --resource-group GROUP --cluster-name CLUSTER --name gpu --update-cluster-autoscaler --min-count 1 --max-count 3  # of a group with a node the autoscaler knows what that has
+  kubectl -n a get pod w -w
   kubectl -n kube-system get configmap cluster-autoscaler-status -o yaml
   # this cloud's node groups have no such tag: set the group's smallest size to 1, and its nodes tell
-  az vmss scale --resource-group NODE-RESOURCE-GROUP --name aks-gpu-1 --new-capacity 1  # or by hand: of a group with a node the autoscaler knows what that has
-  kubectl -n a get pod w -w
 `},
 		"no instance type": {outside.GrowPool, words("no instance type met all requirements"), `ScaleNodePool for "AutoscalerCannotHelp", 0 min, by hand, low risk: let a NodePool take machines that the pod fits, or add one (the node is not there yet)
   kubectl get nodepools -o yaml
@@ -511,10 +515,10 @@ func TestPodAndTemplateAgree(t *testing.T) {
   kubectl -n a edit deployment/w  # node selector and affinity as a pool has them
   # or let the pool agree: kubectl edit nodepool NAME  # spec.template.metadata.labels, or spec.template.spec.requirements
 `},
-		"the taint of a group's nodes": {of("UntoleratedTaint"), autoscaler("NotTriggerScaleUp", down+"1 node(s) had untolerated taint {a: b}"), `AddToleration for "UntoleratedTaint", 0 min, by hand, low risk: tolerate the node pool's taint in deployment/w (no node is there for which it could be tried)
+		"the taint of a group's nodes": {of("UntoleratedTaint"), autoscaler("NotTriggerScaleUp", down+"1 node(s) had untolerated taint {a: b}"), `AddToleration for "UntoleratedTaint", 0 min, by hand, low risk: tolerate the node pool's taint with {key: a, operator: Equal, value: "b"} in deployment/w (no node is there for which it could be tried)
   kubectl get nodes --show-labels  # and the labels and taints of each node group
   kubectl -n a get pod w -o jsonpath='{.spec.nodeSelector}{.spec.affinity.nodeAffinity}{.spec.tolerations}'
-  kubectl -n a edit deployment/w  # tolerate it
+  kubectl -n a edit deployment/w  # tolerations: one more, {key: a, operator: Equal, value: "b"}
   # or let the node group agree, with the cloud's own command
   # or, if the group has lost that taint since: scale it to one node by hand, for of a group at zero the autoscaler knows its last node
 `},

@@ -3,9 +3,11 @@ package outside
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/unpend/unpend/rca/diagnosis"
@@ -30,14 +32,97 @@ func byHandOf(c *edit.Workload, groups []scaling.Group, note string) []string {
 		case "aws":
 			out = append(out, "aws autoscaling set-desired-capacity --auto-scaling-group-name "+g.Short()+" --desired-capacity "+more+note)
 		case "gce":
-			out = append(out, "gcloud container clusters resize CLUSTER --node-pool "+cmp.Or(nodeGroup(c, g.Short()), g.Short())+" --num-nodes "+more+note)
+			out = append(out, "gcloud container clusters resize CLUSTER --node-pool "+cmp.Or(nodeGroup(c, g.Short()), besideOnGKE(c, g), "POOL-OF-"+g.Short())+" --num-nodes "+more+note)
 		case "azure":
-			out = append(out, "az vmss scale --resource-group NODE-RESOURCE-GROUP --name "+g.Short()+" --new-capacity "+more+note)
+			pool := cmp.Or(nodeGroup(c, g.Short()), g.PoolOnAKS(), g.Short()) // its scale set is not for others to change
+			out = append(out, fmt.Sprintf("az aks nodepool update --resource-group GROUP --cluster-name CLUSTER --name %s --update-cluster-autoscaler --min-count %s --max-count %d%s", pool, more, max(g.Health.MaxSize, g.Health.Target+1), note))
 		default:
 			out = append(out, "# scale "+g.Short()+" to "+more+" with the cloud's own command"+strings.Replace(note, "  # ", ", ", 1))
 		}
 	}
 	return append(out, fmt.Sprintf("kubectl -n %s get pod %s -w", c.Pod.Namespace, c.Pod.Name))
+}
+
+// autoscaler is the Deployment of the cluster autoscaler; nil where a cloud runs it, or Deployments were not read.
+func autoscaler(c *edit.Workload) *appsv1.Deployment {
+	for _, d := range c.Cluster.State.Deployments {
+		if strings.HasSuffix(d.Name, "cluster-autoscaler") {
+			return d
+		}
+	}
+	return nil
+}
+
+func editAutoscaler(c *edit.Workload, what string) string {
+	if d := autoscaler(c); d != nil {
+		return fmt.Sprintf("kubectl -n %s edit deployment %s  # %s", d.Namespace, d.Name, what)
+	}
+	return "kubectl get deployments -A | grep cluster-autoscaler  # then edit it: " + what
+}
+
+// restartAutoscaler has the autoscaler forget the last node of a group at zero, which it takes for what the
+// group makes before any tag (processors/nodeinfosprovider/mixed_nodeinfos_processor.go).
+func restartAutoscaler(c *edit.Workload) []string {
+	d := autoscaler(c)
+	if d == nil {
+		return nil
+	}
+	return []string{fmt.Sprintf("kubectl -n %s rollout restart deployment %s  # it forgets the group's last node, which it goes by before any tag", d.Namespace, d.Name)}
+}
+
+// besideOnGKE is the name of a pool without a node, by that of one which has some: GKE calls their instance
+// groups gke-CLUSTER-POOL-HASH-grp, and shortens long names. Empty where that does not tell.
+func besideOnGKE(c *edit.Workload, g *scaling.Group) string {
+	st := c.Cluster.Outlook().Status
+	if st == nil {
+		return ""
+	}
+	for i := range st.Groups {
+		name := st.Groups[i].Short()
+		before, _, ok := strings.Cut(name, nodeGroup(c, name))
+		if rest, same := strings.CutPrefix(g.Short(), before); ok && before != "" && same {
+			if m := onGKE.FindStringSubmatch(rest); m != nil {
+				return m[1]
+			}
+		}
+	}
+	return ""
+}
+
+var onGKE = regexp.MustCompile(`^([a-z][a-z0-9-]*)-[0-9a-f]+-grp$`)
+
+// tellOfDevice is for the group of which the cluster autoscaler does not know that its nodes have what is asked. Of
+// whole GPUs clouds' templates speak by themselves, so what it goes by is a node that the group once had.
+func tellOfDevice(c *edit.Workload) edit.Change {
+	g := c.Growth()
+	ch := growing(diagnosis.AutoscalerCannotHelp, "tell the cluster autoscaler that nodes of the group offer "+g.Lacks+", or keep one node of it", tagCommands(c, "resources/"+g.Lacks, asked(c, g.Lacks))...)
+	if len(g.Groups) == 0 {
+		return ch
+	}
+	hand := byHand(c, "of a group with a node the autoscaler knows what that has")
+	if g.Lacks == view.WholeGPU {
+		ch.Title = "scale node group " + g.Groups[0].Short() + " to one machine by hand: the cluster autoscaler then sees that it has " + g.Lacks
+		ch.Commands = slices.Concat(hand, restartAutoscaler(c), ch.Commands)
+		return ch
+	}
+	ch.Commands = slices.Concat(ch.Commands, restartAutoscaler(c), hand)
+	return ch
+}
+
+// showDevices is for the group at zero of which the cluster autoscaler does not know which devices a driver
+// would publish for its nodes.
+func showDevices(c *edit.Workload) edit.Change {
+	var names []string
+	for _, g := range c.Growth().Groups {
+		names = append(names, g.Short())
+	}
+	ch := growing(diagnosis.AutoscalerCannotHelp, "scale node group "+strings.Join(names, " or ")+" to one machine by hand: the cluster autoscaler then knows the devices that its nodes publish", byHand(c, "")...)
+	if provider(c) == "gce" {
+		ch.Commands = append(ch.Commands, "# to have it grow from zero by itself: make the pool with label cloud.google.com/gke-nvidia-gpu-dra-driver=true, by which GKE knows the devices of nodes to come")
+	} else {
+		ch.Commands = append(ch.Commands, "# to keep it so: a smallest size of 1")
+	}
+	return ch
 }
 
 // askCloud are the commands by which a cloud says what became of a group's machines.

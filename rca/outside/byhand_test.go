@@ -71,8 +71,8 @@ func TestGroupsByHand(t *testing.T) {
 `
 	run(t, map[string]row{
 		"on AWS":          {outside.GrowPool, on("aws", zero), byLabel + "  aws autoscaling set-desired-capacity --auto-scaling-group-name a-big-1 --desired-capacity 1\n" + rest},
-		"on GCE":          {outside.GrowPool, on("gce", zero), byLabel + "  gcloud container clusters resize CLUSTER --node-pool a-big-1 --num-nodes 1\n" + rest},
-		"on Azure":        {outside.GrowPool, on("azure", zero), byLabel + "  az vmss scale --resource-group NODE-RESOURCE-GROUP --name a-big-1 --new-capacity 1\n" + rest},
+		"on GCE":          {outside.GrowPool, on("gce", zero), byLabel + "  gcloud container clusters resize CLUSTER --node-pool big --num-nodes 1\n" + rest},
+		"on Azure":        {outside.GrowPool, on("azure", zero), byLabel + "  az aks nodepool update --resource-group GROUP --cluster-name CLUSTER --name big --update-cluster-autoscaler --min-count 1 --max-count 2\n" + rest},
 		"elsewhere":       {outside.GrowPool, zero, byLabel + "  # scale a-big-1 to 1 with the cloud's own command\n" + rest},
 		"asked of AWS":    {outside.LookAtPromise, on("aws", stuck), why + "  aws autoscaling describe-scaling-activities --auto-scaling-group-name a-big-1 --max-items 5\n"},
 		"asked of GCE":    {outside.LookAtPromise, on("gce", stuck), why + "  gcloud compute instance-groups managed list-errors a-big-1\n"},

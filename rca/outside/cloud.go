@@ -60,10 +60,15 @@ func growGroups(c *edit.Workload) []string {
 }
 
 // nodeGroup is the pool's own name, by the label of a node whose pool is part of the group's
-// name; empty for none.
+// name, or by the pod's selector of such a label; empty for none.
 func nodeGroup(c *edit.Workload, group string) string {
 	for _, n := range c.Cluster.SortedNodes() {
 		if pool := scaling.PoolOf(n.Node); (&scaling.Group{Name: group}).Of(pool) {
+			return pool
+		}
+	}
+	for key, pool := range c.Pod.Spec.NodeSelector {
+		if scaling.IsPoolLabel(key) && (&scaling.Group{Name: group}).Of(pool) {
 			return pool
 		}
 	}

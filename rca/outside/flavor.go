@@ -26,7 +26,7 @@ func tolerateFlavor(c *edit.Workload, t *queues.Intolerance, look string) edit.C
 		ofFlavor = "kubectl edit resourceflavors.kueue.x-k8s.io " + t.Flavor + "  # or this, of all that Kueue admits to that flavor: spec.tolerations"
 	}
 	return queueChange(diagnosis.Manual, diagnosis.LowRisk, "Kueue admits it", fmt.Sprintf("have pod set %s of %s tolerate %s, which flavor %s has", t.Set, c.WorkloadName(), t.Wants(), t.Flavor),
-		look, c.EditByHand("tolerations of pod set "+t.Set+templateOf(c.Incident.Workload, t.Set)+": "+strings.Join(items, ", ")), ofFlavor)
+		look, c.EditObject("tolerations of pod set "+t.Set+templateOf(c.Incident.Workload, t.Set)+": "+strings.Join(items, ", ")), ofFlavor)
 }
 
 // patched says whether what lets the pods on the flavor's nodes lets Kueue admit them, too: its template is
@@ -70,7 +70,7 @@ func nameQueue(c *edit.Workload, q *queues.Broken) edit.Change {
 	if c.Incident.Workload.Kind == "Pod" {
 		commands = append(commands, fmt.Sprintf("kubectl -n %s label pod %s %s=%s", c.Pod.Namespace, c.Pod.Name, incident.QueueLabel, queue))
 	} else {
-		commands = append(commands, c.EditByHand("label "+incident.QueueLabel+": "+queue+", of it and of its pods"))
+		commands = append(commands, c.EditObject("label "+incident.QueueLabel+": "+queue+", of it and of its pods"))
 	}
 	ch := queueChange(diagnosis.Manual, diagnosis.LowRisk, "Kueue admits it", title, commands...)
 	ch.Cause = diagnosis.QueueMisconfigured

@@ -2,6 +2,8 @@ package outside
 
 import (
 	"fmt"
+	"regexp"
+	"strings"
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
@@ -18,4 +20,25 @@ func giveToHAMi(c *edit.Workload) []edit.Change {
 	return []edit.Change{edit.LookAt(diagnosis.SchedulerMissing, "have HAMi's scheduler place it: schedulerName hami-scheduler", "HAMi decides by its own accounting, which is not run here",
 		"kubectl get mutatingwebhookconfigurations,deployments -A | grep -i hami  # both have to be there, and answer",
 		fmt.Sprintf("kubectl -n %s edit %s  # spec.schedulerName: hami-scheduler, as HAMi's webhook writes it; a pod has to be made again", c.Incident.Workload.Namespace, c.WorkloadName()))}
+}
+
+// places is how HAMi's device plugin writes on a node how many pods may have a share of a card.
+var places = regexp.MustCompile(`"count":\s*([0-9]+)`)
+
+// morePlaces is for cards that as many pods share as may.
+func morePlaces(c *edit.Workload, by string) edit.Change {
+	var now []string
+	for _, n := range c.Cluster.SortedNodes() {
+		if m := places.FindStringSubmatch(n.Annotations["hami.io/node-nvidia-register"]); m != nil {
+			now = append(now, m[1]+" on "+n.Name)
+		}
+	}
+	title := "let more pods share a card"
+	if len(now) > 0 {
+		title += " (now " + strings.Join(now, ", ") + ")"
+	}
+	return edit.LookAt(diagnosis.SchedulerRefused, title+": raise deviceSplitCount of HAMi's device plugin; a smaller share helps nothing", by+" decides by its own rules, which are not run here",
+		"kubectl get configmaps -A | grep -i hami  # hami-scheduler-device: nvidia.deviceSplitCount; hami-device-plugin: devicesplitcount of one node",
+		"helm upgrade RELEASE hami-charts/hami -n NAMESPACE --reuse-values --set devicePlugin.deviceSplitCount=10  # where helm made it",
+		"kubectl get daemonsets -A | grep -i hami  # then rollout restart its device plugin; pods that run stay")
 }

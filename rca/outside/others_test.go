@@ -87,6 +87,17 @@ func TestOtherSchedulersAreAsked(t *testing.T) {
 ChangeRequest for "SchedulerRefused", 0 min, by hand, medium risk: ask for a smaller share: less nvidia.com/gpumem or nvidia.com/gpucores (none asked is all of the card), or fewer cards, in deployment/w (hami-scheduler decides by its own rules, which are not run here)
   kubectl -n a edit deployment/w  # ask for less
 `},
+		"by how many share a card": {outside.AskScheduler, func(w *edittest.World) {
+			by("hami-scheduler", "1 nodes CardTimeSlicingExhausted(n)")(w)
+			add(t, &w.Nodes, `{metadata: {name: n1, annotations: {hami.io/node-nvidia-register: '[{"id":"GPU-1","count":2,"devmem":24576}]'}}}`)
+		}, `Manual for "SchedulerRefused", 0 min, by hand, none risk: let more pods share a card (now 2 on n1): raise deviceSplitCount of HAMi's device plugin; a smaller share helps nothing (hami-scheduler decides by its own rules, which are not run here)
+  kubectl get configmaps -A | grep -i hami  # hami-scheduler-device: nvidia.deviceSplitCount; hami-device-plugin: devicesplitcount of one node
+  helm upgrade RELEASE hami-charts/hami -n NAMESPACE --reuse-values --set devicePlugin.deviceSplitCount=10  # where helm made it
+  kubectl get daemonsets -A | grep -i hami  # then rollout restart its device plugin; pods that run stay
+Manual for "SchedulerRefused", 0 min, by hand, none risk: see by which rule hami-scheduler refuses it (hami-scheduler decides by its own rules, which are not run here)
+  kubectl -n a describe pod w
+  kubectl get pods -A -o wide | grep -i hami-scheduler  # then its log
+`},
 		"by cards, and a group may grow": {func(c *edit.Workload) []edit.Change { return outside.AskScheduler(c)[:1] }, func(w *edittest.World) {
 			by("hami-scheduler", "1 nodes CardInsufficientMemory(n)")(w)
 			w.Asking(rcatest.List("nvidia.com/gpu", "1"))
@@ -94,7 +105,7 @@ ChangeRequest for "SchedulerRefused", 0 min, by hand, medium risk: ask for a sma
 			add(t, &w.Nodes, "{metadata: {name: n, labels: {agentpool: gpu}}, spec: {providerID: 'azure:///s'}, status: {capacity: {nvidia.com/gpu: 10}, allocatable: {nvidia.com/gpu: 10}}}")
 		}, `ScaleNodePool for "SchedulerRefused", 0 min, by hand, low risk: scale node group aks-gpu-1 up by one machine by hand: its machines could hold the pod, and it may have more
 until node group aks-gpu-1 has a node more
-  az vmss scale --resource-group NODE-RESOURCE-GROUP --name aks-gpu-1 --new-capacity 2
+  az aks nodepool update --resource-group GROUP --cluster-name CLUSTER --name gpu --update-cluster-autoscaler --min-count 2 --max-count 3
   kubectl -n a get pod w -w
 `},
 		"by a queue of KAI's": {outside.AskScheduler, by("kai-scheduler", quota), `Manual for "SchedulerRefused", 0 min, by hand, none risk: let its queue of kai-scheduler have more, or see who uses what it may have (kai-scheduler decides by its own rules, which are not run here)

@@ -76,6 +76,9 @@ func LetInByQueue(c *edit.Workload) []edit.Change {
 	raise.NeedlessOn = func(n *view.Node) bool { return c.Queue.QuotaOf(w).Spare(n) }
 	switch {
 	case strings.Contains(why, "unavailable in ClusterQueue"): // no flavor has it, so no end of others helps (flavorassigner.go)
+		if u := queues.NotCovered(c.Queue, w); u != nil {
+			return []edit.Change{cover(u, look)}
+		}
 		return []edit.Change{queueChange(diagnosis.Manual, diagnosis.NoRisk, "its ClusterQueue covers what it asks", "have its ClusterQueue cover what it asks, or ask without it", look, "kubectl get clusterqueues.kueue.x-k8s.io -o yaml  # spec.resourceGroups[].coveredResources")}
 	case strings.Contains(why, "maximum capacity"): // nobody who ends leaves enough (flavorassigner.go)
 		return []edit.Change{raise}

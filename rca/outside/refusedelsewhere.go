@@ -35,6 +35,8 @@ func AskScheduler(c *edit.Workload) []edit.Change {
 	case w.OfMemory() && unlabelled(c) != "":
 		out[0].Title = "say how much memory the GPUs of " + unlabelled(c) + " have: label nvidia.com/gpu.memory, in MiB"
 		out[0].Commands = []string{"kubectl get nodes -L nvidia.com/gpu.memory,nvidia.com/gpu.product", "kubectl label node " + unlabelled(c) + " nvidia.com/gpu.memory=MIB  # GPU feature discovery writes it where it can tell", look}
+	case w.OfPlaces():
+		out = append(growOther(c, diagnosis.SchedulerRefused), morePlaces(c, by), ch)
 	case w.OfCard():
 		out[0].Title = "see what " + by + " has given out of each card"
 		out[0].Commands = []string{look, "kubectl get nodes -o custom-columns='NAME:.metadata.name,CARDS:.metadata.annotations.hami\\.io/node-nvidia-register'", logs}
@@ -122,6 +124,8 @@ func MendQueue(c *edit.Workload) []edit.Change {
 	switch {
 	case q.Unnamed:
 		return []edit.Change{nameQueue(c, q)}
+	case q.Shard != nil:
+		ch.Title, ch.Until, ch.Commands = intoShard(q)
 	case q.Missing:
 		ch.Title, ch.Until = "make queue "+q.Name+", or name one that exists", "queue "+q.Name+" exists"
 		ch.Commands = []string{list, labelled + " -o jsonpath='{.metadata.labels}'", fmt.Sprintf("kubectl -n %s edit %s  # the label or annotation that names its queue", c.Pod.Namespace, c.WorkloadName())}

@@ -73,6 +73,10 @@ func noTypeLeft(c *edit.Workload) edit.Change {
 			continue
 		}
 		wide = widenPool(p)
+		if wrong := p.Unheard(); wrong != nil {
+			return growing(diagnosis.AutoscalerCannotHelp, fmt.Sprintf("correct requirement %s of NodePool %s: %s is none of %s", wrong.Key, p.Name, strings.Join(wrong.Values, ", "), strings.Join(scaling.Heard(wrong.Key), ", ")),
+				"kubectl edit nodepool "+p.Name+"  # spec.template.spec.requirements: "+wrong.Key+" In "+strings.Join(scaling.Heard(wrong.Key), " or "), "kubectl get nodeclaims -w")
+		}
 		if len(g.Pools) == 1 {
 			title = "let NodePool " + p.Name + " take other instance types: of those that it requires none is left"
 		}
@@ -129,11 +133,25 @@ func growOther(c *edit.Workload, id diagnosis.CauseID) []edit.Change {
 	}
 	spare := c.Growth().Spare()
 	if len(spare) == 0 {
-		return nil
+		return tryUntried(c, id)
 	}
 	ch := growing(id, "scale node group "+spare[0].Short()+" up by one machine by hand: its machines could hold the pod, and it may have more", byHandOf(c, spare[:1], "")...)
 	ch.Until, ch.Untestable = "node group "+spare[0].Short()+" has a node more", ""
 	return []edit.Change{ch}
+}
+
+// tryUntried is growOther with groups at zero, whose machines nobody has seen: whether the pod fits them a
+// person knows.
+func tryUntried(c *edit.Workload, id diagnosis.CauseID) []edit.Change {
+	groups := c.Growth().Untried()
+	if len(groups) == 0 {
+		return nil
+	}
+	var names []string
+	for i := range groups {
+		names = append(names, groups[i].Short())
+	}
+	return []edit.Change{growing(id, "scale node group "+strings.Join(names, " or ")+" to one machine by hand, if the pod fits its machines: while another group's is waited for, the autoscaler grows no more", byHandOf(c, groups, "")...)}
 }
 
 // notLaunched is for the NodeClaim of which Karpenter cannot make a machine.

@@ -161,7 +161,7 @@ func TestAnotherGroupByHand(t *testing.T) {
 	}
 	const hand = `ScaleNodePool for "CloudCapacityRefused", 0 min, by hand, low risk: scale node group aks-more-1 up by one machine by hand: its machines could hold the pod, and it may have more
 until node group aks-more-1 has a node more
-  az vmss scale --resource-group NODE-RESOURCE-GROUP --name aks-more-1 --new-capacity 2
+  az aks nodepool update --resource-group GROUP --cluster-name CLUSTER --name more --update-cluster-autoscaler --min-count 2 --max-count 3
   kubectl -n a get pod w -w
 `
 	const rest = `ScaleNodePool for "CloudCapacityRefused", 0 min, by hand, low risk: let the pool take other machines: more zones, instance types or on-demand beside spot, or a reservation (only the cloud knows what it has)

@@ -37,7 +37,11 @@ func OfTemplate(c *edit.Workload, id diagnosis.CauseID) []edit.Change {
 	case diagnosis.NodeSelectorMismatch:
 		return selectTemplate(c, diagnosis.FixSelector, id, "ask by labels that a node pool has", "node selector and affinity as a pool has them", "spec.template.metadata.labels, or spec.template.spec.requirements")
 	case diagnosis.UntoleratedTaint:
-		out := selectTemplate(c, diagnosis.AddToleration, id, "tolerate the node pool's taint", "tolerate it", "spec.template.spec.taints")
+		title, change := "tolerate the node pool's taint", "tolerate it"
+		if t := c.Growth().Tolerate; t != "" {
+			title, change = title+" with "+t, "tolerations: one more, "+t
+		}
+		out := selectTemplate(c, diagnosis.AddToleration, id, title, change, "spec.template.spec.taints")
 		if !c.Growth().Karpenter {
 			out[0].Commands = append(out[0].Commands, "# or, if the group has lost that taint since: scale it to one node by hand, for of a group at zero the autoscaler knows its last node")
 		}

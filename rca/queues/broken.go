@@ -27,6 +27,8 @@ type Broken struct {
 	// Unnamed: nothing says which queue it is for. Offers are those that its namespace has.
 	Unnamed bool
 	Offers  []string
+	// Shard is whose scheduler does not see the queue, which is there; nil else.
+	Shard *Shard
 }
 
 // Broken finds it by the scheduler or the gate of the pod; nil for none.
@@ -195,6 +197,9 @@ func (c *Case) kaiBroken() *Broken {
 				says = "KAI's Queue " + child + " names parent " + name + ", which does not exist"
 			}
 			return missing(resource, kind, "", name, says)
+		}
+		if q := outOfShard(c, o, child, lowest); q != nil {
+			return q
 		}
 		child, name = name, nestedText(o, "spec", "parentQueue")
 	}

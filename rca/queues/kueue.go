@@ -76,6 +76,9 @@ func (c *Case) NotAdmitted() *view.Finding {
 		case c.Intolerant(w) != nil:
 			kept, facts := c.Intolerant(w).says()
 			says, evidence = says+": "+kept, append(evidence, facts...)
+		case uncovered(why) && NotCovered(c, w) != nil:
+			lacks, fact := NotCovered(c, w).says()
+			says, evidence = says+": "+lacks, append(evidence, fact)
 		case why != "":
 			says += ": " + view.Cut(assigning.ReplaceAllString(why, ""), 160)
 			if c.QuotaOf(w).Outdated() {

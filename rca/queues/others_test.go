@@ -315,3 +315,51 @@ func TestWordsOfOneReasonHaveAnOrder(t *testing.T) {
 		}
 	}
 }
+
+// A queue that another shard's scheduler looks at is not seen by the pod's own, nor is one below it; who runs
+// by the queue shows that it is.
+func TestQueuesOfAnotherShard(t *testing.T) {
+	of := func(name, shard, parent string) *unstructured.Unstructured {
+		o := object("", name, map[string]any{"spec": map[string]any{}})
+		if parent != "" {
+			o.Object["spec"] = map[string]any{"parentQueue": parent}
+		}
+		if shard != "" {
+			o.SetLabels(map[string]string{ShardLabel: shard})
+		}
+		return o
+	}
+	const below = "KAI's Queue qa names parent dept, which is not of shard s (label kai.scheduler/node-pool): the scheduler of that shard, which has the pod, drops a queue whose parent it does not see"
+	for name, tc := range map[string]struct {
+		pod, queue, parent string // the shard of each
+		runs               bool
+		want               string
+	}{
+		"all of one":           {"s", "s", "s", false, ""},
+		"none":                 {"", "", "", false, ""},
+		"the parent of none":   {"s", "s", "", false, below},
+		"the queue of none":    {"s", "", "s", false, "KAI's Queue qa is not of shard s (label kai.scheduler/node-pool), whose scheduler has the pod and does not see it"},
+		"the pod of none":      {"", "s", "s", false, "KAI's Queue qa is not of the first shard (no label kai.scheduler/node-pool), whose scheduler has the pod and does not see it"},
+		"another runs from it": {"s", "s", "", true, ""},
+	} {
+		c := open(t, func(w *rcatest.World) {
+			w.Queues.KAI = []*unstructured.Unstructured{of("dept", tc.parent, ""), of("qa", tc.queue, "dept")}
+			refused(w, "kai-scheduler", "Unschedulable", "Unable to schedule pod")
+			w.Wait.Labels["kai.scheduler/queue"] = "qa"
+			if tc.pod != "" {
+				w.Wait.Labels[ShardLabel] = tc.pod
+			}
+			if tc.runs {
+				w.Pods = append(w.Pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "h", Labels: map[string]string{"kai.scheduler/queue": "qa"}}, Spec: corev1.PodSpec{NodeName: "n", SchedulerName: "kai-scheduler"}})
+			}
+		})
+		c.Fits = true
+		got := ""
+		if q := c.Broken(); q != nil {
+			got = q.Says
+		}
+		if got != tc.want {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package queues
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -104,6 +105,16 @@ func (w Word) OfQueue() bool {
 func (w Word) OfCard() bool {
 	return strings.Contains(w.message, " Card") || strings.Contains(w.message, "NodeInsufficientDevice") || strings.Contains(w.message, "AllocatedCardsInsufficientRequest") || strings.Contains(w.message, "NumaNotFit")
 }
+
+// OfPlaces says whether the words are that as many pods have a share of each card as may (HAMi's
+// deviceSplitCount), and no more than that: how small a share is makes no difference then.
+func (w Word) OfPlaces() bool {
+	said := cardWord.FindAllString(w.message, -1)
+	return len(said) > 0 && !slices.ContainsFunc(said, func(word string) bool { return word != "CardTimeSlicingExhausted" })
+}
+
+// cardWord is how HAMi calls what is short of a card.
+var cardWord = regexp.MustCompile(`\b(Card|NodeInsufficientDevice|AllocatedCards|ExclusiveDevice|NumaNotFit)[A-Za-z]*`)
 
 // OfUnregistered says whether the words are that the scheduler knows of no card on a node:
 // HAMi's scheduler calls a node unregistered that its device plugin has not written its cards

@@ -26,6 +26,8 @@ type Class struct {
 	Device string
 	// DiskSaid: the class itself says how large it is. Reserves: it says what of it pods do not get.
 	DiskSaid, Reserves bool
+	// Subnets and Reservations are, by the cloud's names, those that it has found for its machines.
+	Subnets, Reservations []string
 }
 
 // DiskHolds says whether pods could have so much of its machines' disk: kubelet keeps a tenth free, and
@@ -68,6 +70,7 @@ func (c *Class) read(u *unstructured.Unstructured) {
 	}
 	if c.Kind == "EC2NodeClass" {
 		c.readDisk(u)
+		c.Subnets, c.Reservations = ids(u, "subnets"), ids(u, "capacityReservations")
 	}
 	for _, item := range list(u, "status", "conditions") {
 		m, ok := item.(map[string]any)
@@ -80,6 +83,18 @@ func (c *Class) read(u *unstructured.Unstructured) {
 			c.Why = append(c.Why, k)
 		}
 	}
+}
+
+// ids are the cloud's names of what a class lists in its status.
+func ids(u *unstructured.Unstructured, of string) []string {
+	var out []string
+	for _, item := range list(u, "status", of) {
+		m, _ := item.(map[string]any)
+		if id, _ := m["id"].(string); id != "" {
+			out = append(out, id)
+		}
+	}
+	return out
 }
 
 // ec2Devices are the volumes that hold pods' files, by the family of images; of one that is not here,

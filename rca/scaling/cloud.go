@@ -14,6 +14,7 @@ const (
 	Stockout  Ground = "it has no such machine left there"
 	Quota     Ground = "the account's quota is used up"
 	Addresses Ground = "the subnet has no free address left"
+	Reserved  Ground = "the reservation has no room left"
 	Unsaid    Ground = "it does not say why"
 	Setup     Ground = "the account or the pool is not set up for it"
 )
@@ -30,7 +31,7 @@ type Code struct {
 // pass them on.
 var codes = map[string]Ground{
 	"InsufficientInstanceCapacity": Stockout, "InsufficientHostCapacity": Stockout, "InsufficientReservedInstanceCapacity": Stockout, "UnfulfillableCapacity": Stockout,
-	"Unsupported": Stockout, "ReservationCapacityExceeded": Stockout,
+	"Unsupported": Stockout, "ReservationCapacityExceeded": Reserved,
 	"RESOURCE_POOL_EXHAUSTED": Stockout, "ZONE_RESOURCE_POOL_EXHAUSTED": Stockout, "ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS": Stockout, "INSUFFICIENT_CAPACITY": Stockout,
 	"AllocationFailure": Stockout, "AllocationFailed": Stockout, "ZonalAllocationFailure": Stockout, "ZonalAllocationFailed": Stockout,
 	"OverconstrainedZonalAllocationFailure": Stockout, "OverconstrainedAllocationFailure": Stockout, "OverconstrainedAllocationRequest": Stockout, "OverconstrainedZonalAllocationRequest": Stockout,

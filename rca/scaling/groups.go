@@ -1,6 +1,7 @@
 package scaling
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -8,8 +9,9 @@ import (
 )
 
 // poolLabels are those by which clouds and their tools name, on a node, the pool that its
-// group is of: EKS, eksctl, GKE, AKS (new and old), kOps.
-var poolLabels = []string{"eks.amazonaws.com/nodegroup", "alpha.eksctl.io/nodegroup-name", "cloud.google.com/gke-nodepool", "kubernetes.azure.com/agentpool", "agentpool", "kops.k8s.io/instancegroup"}
+// group is of: EKS, eksctl, GKE, AKS (new and old), kOps, Gardener, DigitalOcean, Scaleway, IBM.
+var poolLabels = []string{"eks.amazonaws.com/nodegroup", "alpha.eksctl.io/nodegroup-name", "cloud.google.com/gke-nodepool", "kubernetes.azure.com/agentpool", "agentpool", "kops.k8s.io/instancegroup",
+	"worker.gardener.cloud/pool", "doks.digitalocean.com/node-pool", "k8s.scaleway.com/pool-name", "ibm-cloud.kubernetes.io/worker-pool-name"}
 
 // IsPoolLabel says whether a label names the pool of a node.
 func IsPoolLabel(key string) bool { return slices.Contains(poolLabels, key) }
@@ -47,4 +49,15 @@ func (g *Group) Of(pool string) bool {
 		}
 		rest = begin + 1
 	}
+}
+
+// onAKS is how AKS names the scale sets of its pools.
+var onAKS = regexp.MustCompile(`^aks-([a-z][a-z0-9]*)-[0-9]+-vmss$`)
+
+// PoolOnAKS is the name of the pool of AKS that the group is the scale set of; empty for another.
+func (g *Group) PoolOnAKS() string {
+	if m := onAKS.FindStringSubmatch(g.Short()); m != nil {
+		return m[1]
+	}
+	return ""
 }

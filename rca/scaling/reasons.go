@@ -1,6 +1,7 @@
 package scaling
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
@@ -18,6 +19,7 @@ const (
 	NotReady Bar = "notReady" // the pool is not healthy
 	Lacks    Bar = "lacks"    // a fresh node has too little of a resource, as far as the autoscaler knows
 	Selector Bar = "selector" // labels
+	Claims   Bar = "claims"   // its claims find no devices on a fresh node, as far as the autoscaler knows
 	Taint    Bar = "taint"
 	Types    Bar = "types"    // no machine of the pool meets its requirements and the pod's
 	Offering Bar = "offering" // the right machines in a wrong zone, at a wrong price, or refused in the last minutes
@@ -40,7 +42,7 @@ type Reason struct {
 var (
 	notTriggered = regexp.MustCompile(`^pod didn't trigger scale-up[^:]*:?\s*(.*)$`)
 	counted      = regexp.MustCompile(`(?:^|, )(\d+) `)
-	poolQuoted   = regexp.MustCompile(`nodepool:? "([^"]+)"|NodePool=([a-z0-9][a-z0-9.-]*)`)
+	poolQuoted   = regexp.MustCompile(`nodepool:? "([^"]+)"|NodePool=([a-z0-9][a-z0-9.-]*)|karpenter\.sh/nodepool In \[([a-z0-9][a-z0-9.-]*)\]`)
 )
 
 // groupBars are the cluster autoscaler's own words (core/scaleup/orchestrator/skippedreasons.go,
@@ -65,6 +67,7 @@ var groupBars = []struct {
 	{"anti-affinity rules", Topology}, // of pods
 	{"pod affinity", Topology},
 	{"topology spread constraints", Topology},
+	{"cannot allocate all claims", Claims},
 	{"node affinity", Selector},
 	{"node selector", Selector},
 }
@@ -116,7 +119,7 @@ var passing = []string{"node.kubernetes.io/", "node.cloudprovider.kubernetes.io/
 	"remediator.aks.microsoft.com/", "remediator.kubernetes.azure.com/", "aws-node-termination-handler/", "karpenter.sh/disrupt"}
 
 // taintIn is how the filters name a taint that is not tolerated: {key: value}.
-var taintIn = regexp.MustCompile(`taint \{([^ :{}]+): ?[^{}]*\}`)
+var taintIn = regexp.MustCompile(`taint \{([^ :{}]+): ?([^{}]*)\}`)
 
 // Remembered is the key of the taint for which a group of nodes is refused, where no fresh machine
 // has it: the cluster autoscaler takes the last node of a group that is at zero for what the group
@@ -129,6 +132,21 @@ func (r Reason) Remembered() string {
 	return key
 }
 
+// untilReady is how taints are named that software takes off a fresh node once it is up, as
+// node.cilium.io/agent-not-ready.
+var untilReady = regexp.MustCompile(`(^|[/.-])(not-?ready|not-?initiali[sz]ed|uninitiali[sz]ed|startup)($|[/.-])`)
+
+// AtStartup is the key of the taint for which a group of nodes is refused, where by its name a fresh node has it
+// for a while: the cluster autoscaler leaves such taints out of account, once it is told of them (its FAQ,
+// --startup-taint). Empty where it is not that.
+func (r Reason) AtStartup() string {
+	key := r.TaintKey()
+	if r.Remembered() != "" || !untilReady.MatchString(strings.ToLower(key)) {
+		return ""
+	}
+	return key
+}
+
 // TaintKey is the key of the taint for which a group of nodes is refused; empty where the text names
 // none.
 func (r Reason) TaintKey() string {
@@ -136,6 +154,18 @@ func (r Reason) TaintKey() string {
 		return m[1]
 	}
 	return ""
+}
+
+// Tolerated is the toleration that such a taint wants, of whatever effect; empty where the text names none.
+func (r Reason) Tolerated() string {
+	m := taintIn.FindStringSubmatch(r.Text)
+	switch {
+	case r.Bar != Taint || m == nil:
+		return ""
+	case m[2] == "":
+		return "{key: " + m[1] + ", operator: Exists}"
+	}
+	return fmt.Sprintf("{key: %s, operator: Equal, value: %q}", m[1], m[2])
 }
 
 // unknownLabel is how Karpenter names the label that no machine of a pool would have as asked.
@@ -202,7 +232,7 @@ func NotScheduled(message string) []Reason {
 	for part := range strings.SplitSeq(text, "; ") {
 		r := Reason{Text: part, Bar: Other}
 		if m := poolQuoted.FindStringSubmatch(part); m != nil {
-			r.Pool = m[1] + m[2]
+			r.Pool = m[1] + m[2] + m[3]
 		}
 		for _, b := range poolBars {
 			if strings.Contains(part, b.part) {

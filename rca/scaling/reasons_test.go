@@ -57,17 +57,28 @@ func TestRemembered(t *testing.T) {
 	}
 }
 
+// A taint that software takes off is told by its name.
+func TestAtStartup(t *testing.T) {
+	for key, want := range map[string]bool{"node.cilium.io/agent-not-ready": true, "ebs.csi.aws.com/agent-not-ready": true, "gpu.acme.io/notReady": true, "acme.io/uninitialized": true, "startup.acme.io/driver": true,
+		"node.kubernetes.io/not-ready": false, "nvidia.com/gpu": false, "acme.io/ready": false, "acme.io/startups": false} {
+		if got := groupReason(1, "node(s) had untolerated taint {"+key+": true}").AtStartup(); (got == key) != want {
+			t.Errorf("%s: %q, want %v", key, got, want)
+		}
+	}
+}
+
 // Karpenter has an error for each NodePool; before 1.5 each names its pool first.
 func TestNotScheduled(t *testing.T) {
 	for message, want := range map[string]string{
 		`Failed to schedule pod, incompatible with nodepool "gpu", daemonset overhead={"cpu":"150m"}, did not tolerate taint (taint=nvidia.com/gpu=true:NoSchedule); incompatible with nodepool "cpu", daemonset overhead={"cpu":"150m"}, no instance type has enough resources, requirements=a In [b], resources={"nvidia.com/gpu":"1"}`: "taint gpu,lacks cpu",
-		"Failed to schedule pod, all available instance types exceed limits for nodepool (NodePool=gpu)":                                   "limit gpu",
-		`Failed to schedule pod, all available instance types exceed limits for nodepool: "gpu"`:                                           "limit gpu",
-		"Failed to schedule pod, node limits have been exhausted for nodepool (NodePool=a.b)":                                              "limit a.b",
-		"Failed to schedule pod, no instance type which met the scheduling requirements and had enough resources, had a required offering": "offering ",
-		`Failed to schedule pod, incompatible requirements, label "gpu" does not have known values`:                                        "selector ",
-		"Failed to schedule pod, no instance type met all requirements":                                                                    "types ",
-		"Failed to schedule pod, no instance type has the required offering":                                                               "offering ",
+		"Failed to schedule pod, all available instance types exceed limits for nodepool (NodePool=gpu)":                                                                                                                      "limit gpu",
+		`Failed to schedule pod, all available instance types exceed limits for nodepool: "gpu"`:                                                                                                                              "limit gpu",
+		"Failed to schedule pod, node limits have been exhausted for nodepool (NodePool=a.b)":                                                                                                                                 "limit a.b",
+		"Failed to schedule pod, no instance type which met the scheduling requirements and had enough resources, had a required offering":                                                                                    "offering ",
+		`Failed to schedule pod, incompatible requirements, label "gpu" does not have known values`:                                                                                                                           "selector ",
+		"Failed to schedule pod, no instance type met all requirements":                                                                                                                                                       "types ",
+		"Failed to schedule pod, no instance type has enough resources, requirements=karpenter.sh/nodepool In [cpu.a], resources={}; no instance type has the required offering, requirements=karpenter.sh/nodepool In [gpu]": "lacks cpu.a,offering gpu",
+		"Failed to schedule pod, no instance type has the required offering":                                                                                                                                                  "offering ",
 		`Failed to schedule pod, incompatible with nodepool "g5", daemonset overhead={"memory":"2198Mi"}, no instance type satisfied resources {"memory":"15510Mi","nvidia.com/gpu":"1"} and requirements node.kubernetes.io/instance-type In [g5.xlarge] (no instance type which had enough resources and the required offering met the scheduling requirements)`: "lacks g5",
 		"Failed to schedule pod, no instance type which met the scheduling requirements and the required offering had the required resources, requirements=a In [b]":                                                                                                                                                                                               "lacks ",
 		"Failed to schedule pod, no instance type had enough resources or had a required offering":                                                                   "lacks ",

@@ -124,3 +124,25 @@ func ofTheCloud(key string) bool {
 	return strings.HasPrefix(domain, "karpenter.") || strings.HasPrefix(domain, "topology.") ||
 		slices.Contains([]string{"kubernetes.io", "node.kubernetes.io", "kubernetes.azure.com", "eks.amazonaws.com"}, domain)
 }
+
+// heard are the labels of which Karpenter knows all values that there are (pkg/apis/v1/labels.go), and
+// those of Kubernetes' own that nodes have.
+var heard = map[string][]string{
+	"karpenter.sh/capacity-type": {"on-demand", "spot", "reserved"},
+	corev1.LabelArchStable:       {"amd64", "arm64", "s390x", "ppc64le"},
+	corev1.LabelOSStable:         {"linux", "windows"},
+}
+
+// Heard are all values that a label can have; none where there is no such list.
+func Heard(key string) []string { return heard[key] }
+
+// Unheard is the requirement of the pool that no machine can meet, for none has such a value; nil for none.
+func (p *Pool) Unheard() *corev1.NodeSelectorRequirement {
+	for i := range p.Requirements {
+		r := &p.Requirements[i]
+		if known := heard[r.Key]; len(known) > 0 && len(r.Values) > 0 && r.Operator == corev1.NodeSelectorOpIn && !slices.ContainsFunc(r.Values, func(v string) bool { return slices.Contains(known, v) }) {
+			return r
+		}
+	}
+	return nil
+}

@@ -1,0 +1,35 @@
+package changes
+
+import (
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/unpend/unpend/nodeprobe/sim"
+	"github.com/unpend/unpend/rca/edit/edittest"
+)
+
+// Of labels that Kueue has chosen for the pod the choice is made again; of others the selector is changed.
+func TestKueuesChoiceOfAPlace(t *testing.T) {
+	const again = "by hand, low risk: have Kueue choose its place again: it has chosen kubernetes.io/hostname=m"
+	for name, tc := range map[string]struct {
+		levels []any
+		want   string
+	}{
+		"by name":    {[]any{"kubernetes.io/hostname"}, again},
+		"by another": {[]any{"rack"}, "by plan, low risk: select kubernetes.io/hostname=n in pod/w"},
+		"by none":    {nil, "by plan, low risk: select kubernetes.io/hostname=n in pod/w"},
+	} {
+		w := newWorld()
+		w.AddNode(sim.Node{Name: "n", Labels: map[string]string{"kubernetes.io/hostname": "n"}})
+		w.AddNode(sim.Node{Name: "m", Labels: map[string]string{"kubernetes.io/hostname": "m"}})
+		w.Wait.Spec.NodeSelector = map[string]string{"kubernetes.io/hostname": "m"}
+		w.Wait.Annotations = map[string]string{"kueue.x-k8s.io/workload": "wl"}
+		w.QueuedWorkloads = append(w.QueuedWorkloads, &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"namespace": "a", "name": "wl"},
+			"status": map[string]any{"admission": map[string]any{"podSetAssignments": []any{map[string]any{"name": "main", "topologyAssignment": map[string]any{"levels": tc.levels}}}}}}})
+		c := w.bench(t, "Pod")
+		if got := edittest.ToldAll(c.fixSelector(c.Node("n"))); got != tc.want {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
+	}
+}

@@ -1,0 +1,63 @@
+package edit
+
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// place is where the object of a kind that is not Kubernetes' own keeps the spec of its pods.
+type place struct {
+	// At is the path, with a %s for what the pod's Label says where there is one for each part of the workload.
+	At, Label string
+	// Once: its controller, or the API, does not take another spec for what is made from it already: the whole
+	// is made again.
+	Once bool
+	// Named is how the path writes what the label says; as it is where that is nil.
+	Named func(string) string
+}
+
+// places are those of kinds that run GPU work: KServe (its pods' spec stands in the component itself), JobSet,
+// LeaderWorkerSet, the Kubeflow training operator, Volcano, Knative, Kubeflow notebooks.
+var places = map[string]place{
+	"InferenceService.serving.kserve.io":       {At: "spec.%s", Label: "component"},
+	"JobSet.jobset.x-k8s.io":                   {At: "spec.replicatedJobs[name=%s].template.spec.template.spec", Label: "jobset.sigs.k8s.io/replicatedjob-name", Once: true},
+	"LeaderWorkerSet.leaderworkerset.x-k8s.io": {At: "spec.leaderWorkerTemplate.workerTemplate.spec, of leaders leaderTemplate.spec"},
+	"PyTorchJob.kubeflow.org":                  replicas("pytorch"),
+	"TFJob.kubeflow.org":                       replicas("tf"),
+	"MPIJob.kubeflow.org":                      replicas("mpi"),
+	"XGBoostJob.kubeflow.org":                  replicas("xgb"),
+	"PaddleJob.kubeflow.org":                   replicas("paddle"),
+	"JAXJob.kubeflow.org":                      replicas("jax"),
+	"Job.batch.volcano.sh":                     {At: "spec.tasks[name=%s].template.spec", Label: "volcano.sh/task-spec", Once: true},
+	"Service.serving.knative.dev":              {At: "spec.template.spec"},
+	"Notebook.kubeflow.org":                    {At: "spec.template.spec"},
+}
+
+// replicas is a job of the training operator's, which makes no pod again for another template.
+func replicas(of string) place {
+	return place{At: "spec." + of + "ReplicaSpecs.%s.template.spec", Label: "training.kubeflow.org/replica-type", Once: true, Named: func(kind string) string { return strings.ToUpper(kind[:1]) + kind[1:] }}
+}
+
+// of is where the spec of that pod stands; empty where the pod does not say of which part it is.
+func (k place) of(p *corev1.Pod) string {
+	if k.Label == "" {
+		return k.At
+	}
+	part := p.Labels[k.Label]
+	if part == "" {
+		return ""
+	}
+	if k.Named != nil {
+		part = k.Named(part)
+	}
+	return strings.Replace(k.At, "%s", part, 1)
+}
+
+// standing is a change of the pod spec with where in the workload it stands, where that is known.
+func (c *Workload) standing(change string) string {
+	if at := places[c.Incident.Workload.Kind].of(c.Pod); at != "" {
+		return at + ": " + change
+	}
+	return change
+}
