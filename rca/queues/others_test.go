@@ -3,6 +3,7 @@ package queues
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -19,14 +20,14 @@ import (
 func TestBeyondCapability(t *testing.T) {
 	for name, tc := range map[string]struct {
 		capability, parents, least string // of GPUs
-		want                       string
+		want, claims               string
 	}{
-		"the gang asks more":         {"3", "", "4", "its gang together asks for 4 nvidia.com/gpu, and Volcano's Queue team may hold 3 of it in all"},
-		"the gang asks all":          {"4", "", "4", ""},
-		"the queue above holds less": {"8", "2", "4", "its gang together asks for 4 nvidia.com/gpu, and Volcano's Queue dept may hold 2 of it in all"},
-		"one pod alone asks more":    {"0", "", "", "it asks for 1 nvidia.com/gpu, and Volcano's Queue team may hold 0 of it in all"},
-		"the pod asks more":          {"0", "", "0", "its gang together asks for 1 nvidia.com/gpu, and Volcano's Queue team may hold 0 of it in all"},
-		"it does not speak of GPUs":  {"", "", "4", ""},
+		"the gang asks more":         {"3", "", "4", "its gang together asks for 4 nvidia.com/gpu, and Volcano's Queue team may hold 3 of it in all", "spec.capability 3 spec.minResources 4"},
+		"the gang asks all":          {"4", "", "4", "", ""},
+		"the queue above holds less": {"8", "2", "4", "its gang together asks for 4 nvidia.com/gpu, and Volcano's Queue dept may hold 2 of it in all", "spec.capability 2 spec.minResources 4"},
+		"one pod alone asks more":    {"0", "", "", "it asks for 1 nvidia.com/gpu, and Volcano's Queue team may hold 0 of it in all", "spec.capability 0 requests 1"},
+		"the pod asks more":          {"0", "", "0", "its gang together asks for 1 nvidia.com/gpu, and Volcano's Queue team may hold 0 of it in all", "spec.capability 0 requests 1"},
+		"it does not speak of GPUs":  {"", "", "4", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := open(t, func(w *rcatest.World) {
@@ -48,11 +49,17 @@ func TestBeyondCapability(t *testing.T) {
 				w.Wait.Annotations = map[string]string{"scheduling.k8s.io/group-name": "train"}
 			})
 			got := ""
+			var claims []string
 			if x := c.Beyond(); x != nil {
 				got = x.Says
+				for _, e := range x.Evidence {
+					for _, k := range e.Claims {
+						claims = append(claims, strings.TrimSuffix(k.Path, "["+gpu+"]"), k.Value)
+					}
+				}
 			}
-			if got != tc.want {
-				t.Errorf("%q, want %q", got, tc.want)
+			if got != tc.want || strings.Join(claims, " ") != tc.claims {
+				t.Errorf("%q, claims %q; want %q, %s", got, claims, tc.want, tc.claims)
 			}
 		})
 	}
