@@ -322,3 +322,45 @@ func TestWordsOfOneReasonHaveAnOrder(t *testing.T) {
 		}
 	}
 }
+
+// A scheduler speaks by the condition that is its own, and of a pod that it has refused.
+func TestWhoseConditionIsAWord(t *testing.T) {
+	for name, tc := range map[string]struct {
+		condition corev1.PodCondition
+		want      int
+	}{
+		"refused":          {corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable", Message: "no"}, 1},
+		"another's":        {corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionFalse, Reason: "NotReady", Message: "no"}, 0},
+		"bound":            {corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, Reason: "Bound", Message: "yes"}, 0},
+		"without a word":   {corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable"}, 0},
+		"the API server's": {corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonSchedulingGated, Message: "gated"}, 0},
+	} {
+		c := open(t, func(w *rcatest.World) { w.Wait.Spec.SchedulerName = "volcano" })
+		c.Refusal.Conditions = []corev1.PodCondition{tc.condition}
+		if got := c.Words(); len(got) != tc.want {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+// A scheduler that speaks of a pod as kube-scheduler does not runs other code; what another says
+// tells nothing of it.
+func TestASchedulerOfItsOwnCode(t *testing.T) {
+	for name, tc := range map[string]struct {
+		by, says string
+		want     bool
+	}{
+		"as kube-scheduler": {"mine", "0/1 nodes are available: 1 Insufficient nvidia.com/gpu.", false},
+		"otherwise":         {"mine", "no card for you", true},
+		"another does":      {"other", "no card for you", false},
+	} {
+		c := open(t, func(w *rcatest.World) {
+			w.Wait.Spec.SchedulerName = "mine"
+			w.Events = []*corev1.Event{{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "e"}, InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: "a", Name: w.Wait.Name, UID: w.Wait.UID}, Reason: "FailedScheduling", Message: tc.says, ReportingController: tc.by}}
+		})
+		c.Refusal.Conditions = nil
+		if got := c.Foreign("mine"); got != tc.want || len(c.Words()) != 1 {
+			t.Errorf("%s: %v, %+v", name, got, c.Words())
+		}
+	}
+}
