@@ -364,3 +364,17 @@ func TestASchedulerOfItsOwnCode(t *testing.T) {
 		}
 	}
 }
+
+// Events are words of whoever is named in them; kube-scheduler's own are none of a queue's affair.
+func TestWhoseEventsAreWords(t *testing.T) {
+	for by, want := range map[string]int{"": 0, corev1.DefaultSchedulerName: 0, "volcano": 1} {
+		c := open(t, func(w *rcatest.World) {
+			w.Wait.Spec.SchedulerName = "volcano"
+			w.Events = []*corev1.Event{{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "e"}, InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: "a", Name: w.Wait.Name, UID: w.Wait.UID}, Reason: "FailedScheduling", Message: "no", ReportingController: by}}
+		})
+		c.Refusal.Conditions = nil
+		if got := c.Words(); len(got) != want {
+			t.Errorf("%q: %+v", by, got)
+		}
+	}
+}
