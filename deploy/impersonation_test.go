@@ -24,6 +24,7 @@ import (
 // What acting as an approver takes, rule by rule; what is left of it where the API
 // server is too old for it; and the kill switch under an upgrade.
 func TestImpersonation(t *testing.T) {
+	t.Parallel() // it waits for a control plane of its own
 	cp := controlplane.Start(t)
 	objs := chart.Release{Namespace: namespace, Kubernetes: "v1.35.0", Values: approve()}.Objects(t)
 	installAll(t, cp, objs)

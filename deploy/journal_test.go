@@ -13,6 +13,7 @@ import (
 // Who writes a plan's status: the executor that of every plan, an approver that of one which
 // a terminal carries out, and who carries it out is not changed afterwards.
 func TestWhoWritesTheJournal(t *testing.T) {
+	t.Parallel() // it waits for a control plane of its own
 	if testing.Short() {
 		t.Skip("needs the real control plane")
 	}

@@ -60,6 +60,7 @@ func TestRightsOfWhatKubectlShows(t *testing.T) {
 // S11: who has taken the token of a service that answers people changes nothing of pods and
 // workloads but the two annotations of an answer.
 func TestAnswersAreFenced(t *testing.T) {
+	t.Parallel() // it waits for a control plane of its own
 	if testing.Short() {
 		t.Skip("needs the real control plane")
 	}

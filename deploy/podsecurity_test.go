@@ -10,6 +10,7 @@ import (
 // What each tier costs, in the words of the API server. It holds the chart to it:
 // a mount or a capability more is a word more.
 func TestPodSecurityVerdicts(t *testing.T) {
+	t.Parallel() // it waits for a control plane of its own
 	if testing.Short() {
 		t.Skip("needs the real control plane")
 	}

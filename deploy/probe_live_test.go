@@ -25,6 +25,7 @@ import (
 // nodes and one without the label, run by the real DaemonSet controller, spoken for
 // by the tokens that the API server gives its pods.
 func TestProbeOnARealControlPlane(t *testing.T) {
+	t.Parallel() // it waits for a control plane of its own
 	if testing.Short() {
 		t.Skip("needs the real control plane")
 	}

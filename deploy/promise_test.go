@@ -31,6 +31,7 @@ var (
 // The promises that the chart's permissions keep, on a real control plane with the
 // whole chart installed in mode approve. Each prints its figure.
 func TestPromise(t *testing.T) {
+	t.Parallel() // it waits for a control plane of its own
 	cp := controlplane.Start(t)
 	installAll(t, cp, objects(t, approve()))
 	for _, p := range []struct {

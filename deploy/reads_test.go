@@ -47,6 +47,7 @@ func (h *heard) RoundTrip(r *http.Request) (*http.Response, error) {
 // chart's ServiceAccount: nothing that it asks for is refused, and it asks for the
 // ConfigMaps that its Role names once, however often it diagnoses.
 func TestServiceAsksForWhatItMay(t *testing.T) {
+	t.Parallel() // it waits for a control plane of its own
 	cp := controlplane.StartWith(t, controlplane.Extras{Alone: true})
 	makeNamespace(t, cp.Client(), namespace, nil)
 	makeNamespace(t, cp.Client(), "gpu-operator", nil)

@@ -23,6 +23,7 @@ import (
 // testdata/rights says, a line each, no wildcard, no Secret and no ConfigMap of the cluster among
 // them: as the chart renders them, and as the API server lists them.
 func TestRightsOfEachServiceAccount(t *testing.T) {
+	t.Parallel() // it waits for a control plane of its own
 	cp := controlplane.StartWith(t, controlplane.Extras{Alone: true})
 	send := chart.To(cp)
 	everywhere := listed(t, cp, "default", "default") // what anybody may who is let in

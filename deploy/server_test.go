@@ -25,6 +25,7 @@ var dryRun = []string{metav1.DryRunAll}
 // enforces the restricted Pod Security Standard, the probe's what the chart says.
 // Only namespaces are written.
 func TestAPIServerAccepts(t *testing.T) {
+	t.Parallel() // it waits for a control plane of its own
 	if testing.Short() {
 		t.Skip("needs the real control plane")
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/unpend/unpend/rca"
 	"github.com/unpend/unpend/rca/cluster/dump"
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/testdata/controlplane"
 )
 
 // FuzzDiagnose: whatever a dump holds that can be read, its diagnoses owe the same.
@@ -19,10 +20,7 @@ func FuzzDiagnose(f *testing.F) {
 	if err != nil || len(paths) < 50 {
 		f.Fatalf("%d scenarios, %v", len(paths), err)
 	}
-	for i, path := range paths {
-		if testing.Short() && i%8 > 0 {
-			continue // all of them are asked as scenarios too
-		}
+	for _, path := range controlplane.Some(paths, 8) { // all of them are asked as scenarios too
 		data, err := os.ReadFile(path)
 		if err != nil {
 			f.Fatal(err)

@@ -9,14 +9,15 @@ import (
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/rcatest"
 	"github.com/unpend/unpend/rca/view"
+	"github.com/unpend/unpend/testdata/controlplane"
 	"github.com/unpend/unpend/watcher/incident"
 )
 
 // What is worked out once for nodes that are alike is what each of them says alone.
 func TestNodesOfAClassAsIfAlone(t *testing.T) {
-	clusters := 120
+	clusters := controlplane.Of(40, 120)
 	if testing.Short() {
-		clusters = 40
+		clusters = 12
 	}
 	nodes, classes, fixes := 0, 0, 0
 	for seed := range clusters {

@@ -34,6 +34,7 @@ import (
 	"github.com/unpend/unpend/rca/rcatest"
 	"github.com/unpend/unpend/rca/view"
 	"github.com/unpend/unpend/rca/whatif"
+	"github.com/unpend/unpend/testdata/controlplane"
 	"github.com/unpend/unpend/watcher/incident"
 )
 
@@ -41,14 +42,15 @@ import (
 // controller does with random sets: in order and not, with partitions, with some that wait, with
 // another number that may be away, and as controllers do it that have no such number.
 func TestStatefulSetsAreReplacedAsTheirControllerDoes(t *testing.T) {
+	seeds := uint64(controlplane.Of(50, 150))
 	for name, gates := range map[string]featuregatetesting.FeatureOverrides{
 		"bounded":   {features.StatefulSetRecreateStrategy: true},
 		"unbounded": {features.MaxUnavailableStatefulSet: false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			featuregatetesting.SetFeatureGatesDuringTest(t, utilfeature.DefaultFeatureGate, gates)
-			tried := 0
-			for seed := range uint64(150) {
+			tried := uint64(0)
+			for seed := range seeds {
 				s := randomSet(t, rand.New(rand.NewPCG(seed, 0)), name == "bounded")
 				if len(s.waits()) == 0 {
 					continue
@@ -59,7 +61,7 @@ func TestStatefulSetsAreReplacedAsTheirControllerDoes(t *testing.T) {
 					t.Errorf("seed %d, %s:\nsaid %s\ndone %s", seed, before, said, got)
 				}
 			}
-			if tried < 40 {
+			if tried < seeds/4 {
 				t.Errorf("only %d sets had a pod that waits", tried)
 			}
 		})

@@ -2,6 +2,7 @@ package gangs
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -162,6 +163,30 @@ func TestAGroupThatDoesNotExist(t *testing.T) {
 		}
 		if got := found(g.Tell(true)); got != tc.want {
 			t.Errorf("%s: %s, want %s", name, got, tc.want)
+		}
+	}
+}
+
+// Of a pod that is not made yet a gang is told where others of it exist: else they are made
+// together, or refused one by one.
+func TestAGangOfWhoIsNotMade(t *testing.T) {
+	for want, others := range map[string][]string{"<nil>": nil, "1 of 3 members of its gang exist": {"u"}} {
+		w := rcatest.NewWorld()
+		w.AddNode(sim.Node{Name: "n1", GPUs: 1, MIGOff: []int{0}})
+		group(w, 3, others...)
+		w.Pods = slices.DeleteFunc(w.Pods, func(p *corev1.Pod) bool { return p == w.Wait })
+		of, by := opened(t, w)
+		of.Unborn = true
+		g, err := Read(t.Context(), of, by)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := "<nil>"
+		if g != nil {
+			got = g.Tell(true).Says
+		}
+		if got != want {
+			t.Errorf("%s, want %s", got, want)
 		}
 	}
 }

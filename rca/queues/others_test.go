@@ -3,6 +3,7 @@ package queues
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -19,14 +20,14 @@ import (
 func TestBeyondCapability(t *testing.T) {
 	for name, tc := range map[string]struct {
 		capability, parents, least string // of GPUs
-		want                       string
+		want, claims               string
 	}{
-		"the gang asks more":         {"3", "", "4", "its gang together asks for 4 nvidia.com/gpu, and Volcano's Queue team may hold 3 of it in all"},
-		"the gang asks all":          {"4", "", "4", ""},
-		"the queue above holds less": {"8", "2", "4", "its gang together asks for 4 nvidia.com/gpu, and Volcano's Queue dept may hold 2 of it in all"},
-		"one pod alone asks more":    {"0", "", "", "it asks for 1 nvidia.com/gpu, and Volcano's Queue team may hold 0 of it in all"},
-		"the pod asks more":          {"0", "", "0", "its gang together asks for 1 nvidia.com/gpu, and Volcano's Queue team may hold 0 of it in all"},
-		"it does not speak of GPUs":  {"", "", "4", ""},
+		"the gang asks more":         {"3", "", "4", "its gang together asks for 4 nvidia.com/gpu, and Volcano's Queue team may hold 3 of it in all", "spec.capability 3 spec.minResources 4"},
+		"the gang asks all":          {"4", "", "4", "", ""},
+		"the queue above holds less": {"8", "2", "4", "its gang together asks for 4 nvidia.com/gpu, and Volcano's Queue dept may hold 2 of it in all", "spec.capability 2 spec.minResources 4"},
+		"one pod alone asks more":    {"0", "", "", "it asks for 1 nvidia.com/gpu, and Volcano's Queue team may hold 0 of it in all", "spec.capability 0 requests 1"},
+		"the pod asks more":          {"0", "", "0", "its gang together asks for 1 nvidia.com/gpu, and Volcano's Queue team may hold 0 of it in all", "spec.capability 0 requests 1"},
+		"it does not speak of GPUs":  {"", "", "4", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := open(t, func(w *rcatest.World) {
@@ -48,11 +49,17 @@ func TestBeyondCapability(t *testing.T) {
 				w.Wait.Annotations = map[string]string{"scheduling.k8s.io/group-name": "train"}
 			})
 			got := ""
+			var claims []string
 			if x := c.Beyond(); x != nil {
 				got = x.Says
+				for _, e := range x.Evidence {
+					for _, k := range e.Claims {
+						claims = append(claims, strings.TrimSuffix(k.Path, "["+gpu+"]"), k.Value)
+					}
+				}
 			}
-			if got != tc.want {
-				t.Errorf("%q, want %q", got, tc.want)
+			if got != tc.want || strings.Join(claims, " ") != tc.claims {
+				t.Errorf("%q, claims %q; want %q, %s", got, claims, tc.want, tc.claims)
 			}
 		})
 	}
@@ -360,6 +367,62 @@ func TestQueuesOfAnotherShard(t *testing.T) {
 		}
 		if got != tc.want {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
+	}
+}
+
+// A scheduler speaks by the condition that is its own, and of a pod that it has refused.
+func TestWhoseConditionIsAWord(t *testing.T) {
+	for name, tc := range map[string]struct {
+		condition corev1.PodCondition
+		want      int
+	}{
+		"refused":          {corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable", Message: "no"}, 1},
+		"another's":        {corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionFalse, Reason: "NotReady", Message: "no"}, 0},
+		"bound":            {corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, Reason: "Bound", Message: "yes"}, 0},
+		"without a word":   {corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable"}, 0},
+		"the API server's": {corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonSchedulingGated, Message: "gated"}, 0},
+	} {
+		c := open(t, func(w *rcatest.World) { w.Wait.Spec.SchedulerName = "volcano" })
+		c.Refusal.Conditions = []corev1.PodCondition{tc.condition}
+		if got := c.Words(); len(got) != tc.want {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+// A scheduler that speaks of a pod as kube-scheduler does not runs other code; what another says
+// tells nothing of it.
+func TestASchedulerOfItsOwnCode(t *testing.T) {
+	for name, tc := range map[string]struct {
+		by, says string
+		want     bool
+	}{
+		"as kube-scheduler": {"mine", "0/1 nodes are available: 1 Insufficient nvidia.com/gpu.", false},
+		"otherwise":         {"mine", "no card for you", true},
+		"another does":      {"other", "no card for you", false},
+	} {
+		c := open(t, func(w *rcatest.World) {
+			w.Wait.Spec.SchedulerName = "mine"
+			w.Events = []*corev1.Event{{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "e"}, InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: "a", Name: w.Wait.Name, UID: w.Wait.UID}, Reason: "FailedScheduling", Message: tc.says, ReportingController: tc.by}}
+		})
+		c.Refusal.Conditions = nil
+		if got := c.Foreign("mine"); got != tc.want || len(c.Words()) != 1 {
+			t.Errorf("%s: %v, %+v", name, got, c.Words())
+		}
+	}
+}
+
+// Events are words of who is named in them; kube-scheduler's own are none of a queue's affair.
+func TestWhoseEventsAreWords(t *testing.T) {
+	for by, want := range map[string]int{"": 0, corev1.DefaultSchedulerName: 0, "volcano": 1} {
+		c := open(t, func(w *rcatest.World) {
+			w.Wait.Spec.SchedulerName = "volcano"
+			w.Events = []*corev1.Event{{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "e"}, InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: "a", Name: w.Wait.Name, UID: w.Wait.UID}, Reason: "FailedScheduling", Message: "no", ReportingController: by}}
+		})
+		c.Refusal.Conditions = nil
+		if got := c.Words(); len(got) != want {
+			t.Errorf("%q: %+v", by, got)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package queues
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -117,25 +118,25 @@ func (c *Case) Ahead(w *unstructured.Unstructured) *Head {
 	if why, _ := Why(w); queue == nil || why != "" && !c.QuotaOf(w).Outdated() || nestedText(queue, "spec", "queueingStrategy") != "StrictFIFO" {
 		return nil
 	}
-	first := w
+	stand := []*unstructured.Unstructured{w}
 	for _, other := range c.Cluster.State.QueuedWorkloads {
-		if own := c.ClusterQueue(other); own != nil && own.GetName() == queue.GetName() && pending(other) && before(other, first) {
-			first = other
+		if own := c.ClusterQueue(other); own != nil && own.GetName() == queue.GetName() && pending(other) {
+			stand = append(stand, other)
 		}
 	}
-	if first == w {
-		return nil
+	if first := slices.MinFunc(stand, inTurn); first != w {
+		return &Head{Workload: first, Queue: queue}
 	}
-	return &Head{Workload: first, Queue: queue}
+	return nil
 }
 
-// before orders Workloads as Kueue's queues do: by priority, then by age.
-func before(a, b *unstructured.Unstructured) bool {
+// inTurn orders Workloads as Kueue's queues do: by priority, then by age.
+func inTurn(a, b *unstructured.Unstructured) int {
 	of := func(w *unstructured.Unstructured) int64 {
 		p, _, _ := unstructured.NestedInt64(w.Object, "spec", "priority") //nolint:errcheck // none is 0
 		return p
 	}
-	return cmp.Or(cmp.Compare(of(b), of(a)), queuedAt(a).Compare(queuedAt(b)), cmp.Compare(a.GetName(), b.GetName())) < 0
+	return cmp.Or(cmp.Compare(of(b), of(a)), queuedAt(a).Compare(queuedAt(b)), cmp.Compare(a.GetName(), b.GetName()))
 }
 
 // queuedAt is since when a Workload stands where it does: one that gave its quota back because its pods were

@@ -40,11 +40,8 @@ func (c *Spread) Skew(n *view.Node, i int) (int32, bool) {
 		return 0, false
 	}
 	there, counted := count.pods[here]
-	least, domains := count.least, len(count.pods)
-	if !counted {
-		least, domains = 0, domains+1
-	}
-	if s.MinDomains != nil && int32(domains) < *s.MinDomains {
+	least := count.least
+	if !counted || s.MinDomains != nil && int32(len(count.pods)) < *s.MinDomains {
 		least = 0
 	}
 	return there + count.self - least, true
@@ -84,12 +81,13 @@ func (c *Spread) count(i int) *spreadCount {
 		if !ok || !c.over(s, n) {
 			continue
 		}
-		count.pods[domain] += 0
+		here := int32(0) // a domain without any counts too
 		for _, p := range n.Pods {
 			if p.Namespace == c.Pod.Namespace && p.DeletionTimestamp == nil && about(p.Labels) {
-				count.pods[domain]++
+				here++
 			}
 		}
+		count.pods[domain] += here
 	}
 	if len(count.pods) > 0 {
 		count.least = slices.Min(slices.Collect(maps.Values(count.pods)))

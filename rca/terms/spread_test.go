@@ -22,7 +22,7 @@ func spreadOf(t *testing.T, w *rcatest.World) *Spread {
 // How far apart a node would leave the domains: from the one with the fewest pods, itself
 // counted where the constraint is about it, and from none where there are too few domains.
 func TestSkewOfANode(t *testing.T) {
-	three := int32(3)
+	two, three := int32(2), int32(3)
 	for name, tc := range map[string]struct {
 		of      string // what app the constraint is about
 		domains *int32
@@ -31,6 +31,7 @@ func TestSkewOfANode(t *testing.T) {
 	}{
 		"it is one of them":             {"w", nil, nil, "a 2 true, b 1 true, none 0 false"},
 		"it is none of them":            {"x", nil, nil, "a 1 true, b 0 true, none 0 false"},
+		"as many domains as needed":     {"w", &two, nil, "a 2 true, b 1 true, none 0 false"},
 		"too few domains there":         {"w", &three, nil, "a 3 true, b 2 true, none 0 false"},
 		"of its own revision alone":     {"w", nil, []string{"rev"}, "a 1 true, b 1 true, none 0 false"},
 		"by a label that it has not":    {"w", nil, []string{"color"}, "a 2 true, b 1 true, none 0 false"},
@@ -61,6 +62,17 @@ func TestSkewOfANode(t *testing.T) {
 				t.Errorf("%q, want %s", got, tc.want)
 			}
 		})
+	}
+}
+
+// Where no node has a domain, none can be said to be fuller than another.
+func TestSkewWithoutDomains(t *testing.T) {
+	w := rcatest.NewWorld()
+	w.Wait.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{MaxSkew: 1, TopologyKey: "zone", WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: &metav1.LabelSelector{}}}
+	w.AddNode(sim.Node{Name: "none"})
+	c := spreadOf(t, w)
+	if skew, ok := c.Skew(c.Cluster.Nodes["none"], 0); skew != 0 || ok {
+		t.Error(skew, ok)
 	}
 }
 

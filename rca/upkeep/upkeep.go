@@ -57,7 +57,7 @@ func rebooted(w *view.Cluster, n *view.Node) *Closure {
 			lock
 			Locks []lock `json:"locks"` // where several may reboot at once
 		}
-		if text := d.Annotations[RebootLock]; text == "" || json.Unmarshal([]byte(text), &held) != nil {
+		if json.Unmarshal([]byte(d.Annotations[RebootLock]), &held) != nil { // or there is no such annotation
 			continue
 		}
 		for _, l := range append(held.Locks, held.lock) {

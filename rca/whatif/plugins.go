@@ -39,7 +39,7 @@ type plugins struct {
 	// framework and preemption judge which pods the scheduler would take for another.
 	framework  framework.Framework
 	preemption *defaultpreemption.DefaultPreemption
-	synced     []cache.InformerSynced
+	synced     []cache.DoneChecker
 	stop       context.CancelFunc
 	factory    informers.SharedInformerFactory
 }
@@ -63,8 +63,9 @@ func startPlugins(ctx context.Context, shared fwk.SharedLister, others []runtime
 	}
 	p.factory.Start(ctx.Done())
 	p.factory.WaitForCacheSync(ctx.Done())
-	// The informers have everything; the scheduler's own caches follow them.
-	cache.WaitForCacheSync(ctx.Done(), p.synced...)
+	// The informers have everything; the scheduler's own caches follow them, within a millisecond:
+	// to look every so often, as WaitForCacheSync does, would be most of what a copy takes.
+	cache.WaitFor(ctx, "", p.synced...)
 	p.sort(made, order)
 	return p, nil
 }
@@ -123,12 +124,12 @@ func comparing(known frameworkruntime.Registry) {
 func (p *plugins) resources(ctx context.Context) (fwk.SharedDRAManager, error) {
 	dra := p.factory.Resource().V1()
 	claims := assumecache.NewAssumeCache(klog.FromContext(ctx), dra.ResourceClaims().Informer(), "ResourceClaim", "", nil)
-	p.synced = append(p.synced, claims.AddEventHandler(cache.ResourceEventHandlerFuncs{}).HasSynced)
+	p.synced = append(p.synced, claims.AddEventHandler(cache.ResourceEventHandlerFuncs{}).HasSyncedChecker())
 	slices, err := tracker.StartTracker(ctx, tracker.Options{SliceInformer: dra.ResourceSlices()})
 	if err != nil {
 		return nil, fmt.Errorf("track resource slices: %w", err)
 	}
-	p.synced = append(p.synced, slices.HasSynced)
+	p.synced = append(p.synced, slices.HasSyncedChecker())
 	manager := dynamicresources.NewDRAManager(ctx, claims, slices, p.factory)
 	// Which class stands behind an extended resource is told by events, as in
 	// the scheduler (eventhandlers.go, addAllEventHandlers).
@@ -137,7 +138,7 @@ func (p *plugins) resources(ctx context.Context) (fwk.SharedDRAManager, error) {
 		if err != nil {
 			return nil, fmt.Errorf("follow device classes: %w", err)
 		}
-		p.synced = append(p.synced, registration.HasSynced)
+		p.synced = append(p.synced, registration.HasSyncedChecker())
 	}
 	p.claims = &claimTracker{ResourceClaimTracker: manager.ResourceClaims()}
 	return &draManager{manager, p.claims}, nil

@@ -209,6 +209,9 @@ func (c *cell) offers(t *testing.T, verdict diagnosis.Verdict, kinds ...diagnosi
 	var d diagnosis.Diagnosis
 	var fix diagnosis.Fix
 	controlplane.Eventually(t, 30*time.Second, fmt.Sprintf("a fix %v", kinds), func() (bool, string) {
+		if slices.ContainsFunc(c.pods(t), func(p corev1.Pod) bool { return p.Spec.NodeName == "" && len(p.Status.Conditions) == 0 }) {
+			return false, "a pod that the scheduler has not looked at"
+		}
 		found, err := rca.Diagnose(t.Context(), c.state(t), rca.Options{Only: func(i incident.Incident) bool { return i.Workload.Namespace == c.ns }})
 		if err != nil {
 			t.Fatal(err)

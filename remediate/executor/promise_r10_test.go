@@ -51,7 +51,7 @@ func promiseR10(t *testing.T, l lanes) {
 			scenes = append(scenes, scene{during.step + ", " + how, func(t *testing.T, c *cell) { closedDuring(t, c, during.step, how) }})
 		}
 	}
-	l.play(t, controlplane.Some(scenes, 2), func() string { return "0 cordons of a person lost" })
+	l.play(t, controlplane.Some(scenes, 3), func() string { return "0 cordons of a person lost" })
 }
 
 // goes prepares how the carrying out goes.

@@ -42,7 +42,7 @@ type change struct {
 func promiseR14(t *testing.T, l lanes) {
 	var again atomic.Int32
 	var scenes []scene
-	for _, k := range controlplane.Some(append(changesOfNode(), changesOfOthers()...), 2) {
+	for _, k := range controlplane.Some(append(changesOfNode(), changesOfOthers()...), 3) {
 		scenes = append(scenes, scene{k.name, func(t *testing.T, c *cell) { changedBefore(t, c, k, &again) }})
 	}
 	n := len(scenes)

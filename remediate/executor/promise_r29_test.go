@@ -34,7 +34,7 @@ func promiseR29(t *testing.T, l lanes) {
 			scenes = append(scenes, scene{"a pod, " + when + ", " + how, func(t *testing.T, c *cell) { podReplaced(t, c, when, how) }})
 		}
 	}
-	l.play(t, controlplane.Some(scenes, 2), func() string { return "0 new pods evicted, 0 locks left" })
+	l.play(t, controlplane.Some(scenes, 3), func() string { return "0 new pods evicted, 0 locks left" })
 }
 
 func nodeDeleted(t *testing.T, c *cell, step string, again bool) {

@@ -2,9 +2,9 @@ package controlplane
 
 import "os"
 
-// Whole says whether tests play every case of a rule on the control plane: `make test-all`
-// sets UNPEND_ALL=1. Without it a few stand for all, since every case costs seconds, and the
-// rule itself is held by tests without a control plane.
+// Whole says whether tests play every case of a rule: `make test-all` sets UNPEND_ALL=1. Without
+// it a few stand for all, since a case on the control plane costs seconds, as do many at random,
+// and the rule itself is held by other tests too.
 func Whole() bool { return os.Getenv("UNPEND_ALL") == "1" }
 
 // Some are the cases to play: all where the whole is asked for, else the first of every so

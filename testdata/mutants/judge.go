@@ -2,14 +2,19 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -51,6 +56,7 @@ type build struct {
 	path     string
 	err      error
 	patience time.Duration // how long its tests are run; not known before they have passed
+	met      map[int]bool  // the mutants that its tests come by, by their numbers
 }
 
 // patience is how often as long as without a mutant tests may take with one, and the least
@@ -86,7 +92,10 @@ func (b *bench) holds(ctx context.Context, t *build) error {
 		if t.path, t.err = b.built(ctx, t.dir); t.err != nil || t.patience > 0 {
 			return
 		}
-		failed, said, took, err := b.tests(ctx, t, 0)
+		failed, said, took, err := b.tests(ctx, t)
+		if err == nil {
+			t.met, err = readMet(t.path + met)
+		}
 		if t.err = err; failed {
 			t.err = fmt.Errorf("tests fail without a mutant: %s", said)
 		}
@@ -95,39 +104,128 @@ func (b *bench) holds(ctx context.Context, t *build) error {
 	return t.err
 }
 
+// met ends the name of the file in which a test binary says which mutants it comes by.
+const met = ".met"
+
+// readMet reads such a file; without one none was met.
+func readMet(name string) (map[int]bool, error) {
+	text, err := os.ReadFile(name)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	out := map[int]bool{}
+	for number := range strings.FieldsSeq(string(text)) {
+		n, err := strconv.Atoi(number)
+		if err != nil {
+			return nil, err
+		}
+		out[n] = true
+	}
+	return out, nil
+}
+
 // fates judges some mutants, as many at a time as there are processors, and tells of each
 // at once: a run that is stopped has said what it knows. told is called by one at a time.
+// A package's own short tests judge first, then those of the other packages what these let live.
 func (b *bench) fates(ctx context.Context, list []mutant, told func(mutant, fate)) error {
 	var one sync.Mutex
-	parts, ctx := errgroup.WithContext(ctx)
+	var left []mutant
+	parts, own := errgroup.WithContext(ctx)
 	parts.SetLimit(runtime.NumCPU())
 	for _, m := range list {
 		parts.Go(func() error {
-			f, err := b.fate(ctx, m)
+			f, err := b.fate(own, m)
 			if err != nil {
 				return fmt.Errorf("%s: %w", m, err)
 			}
 			one.Lock()
 			defer one.Unlock()
-			told(m, f)
+			if f == lives && b.numbers[m] > 0 && len(b.also) > 0 {
+				left = append(left, m)
+			} else {
+				told(m, f)
+			}
 			return nil
 		})
 	}
-	return parts.Wait()
+	if err := parts.Wait(); err != nil {
+		return err
+	}
+	slices.SortFunc(left, func(x, y mutant) int { return cmp.Compare(b.numbers[x], b.numbers[y]) })
+	for len(left) > 0 {
+		var together []mutant
+		together, left = apart(left)
+		if err := b.elsewhere(ctx, together, func(m mutant, f fate) {
+			one.Lock()
+			defer one.Unlock()
+			told(m, f)
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// fate of a mutant. Its package's own short tests judge it first, then those of the other
-// packages.
-func (b *bench) fate(ctx context.Context, m mutant) (fate, error) {
-	on, own, number := b, b.own[filepath.Dir(m.file)], b.numbers[m]
-	if number == 0 {
-		alone, err := b.alone(m)
-		if err != nil {
-			return lives, err
+// apart are those of a list that can be on at once, one of each operator, and the rest.
+func apart(list []mutant) (together, rest []mutant) {
+	for _, m := range list {
+		if slices.ContainsFunc(together, func(o mutant) bool { return o.at == m.at }) {
+			rest = append(rest, m)
+		} else {
+			together = append(together, m)
 		}
-		on, own = alone, own.again()
 	}
-	failed, err := on.notices(ctx, own, number)
+	return together, rest
+}
+
+// elsewhere has other packages' tests judge mutants that their own have let live: all are on at
+// once, since most live on, and halves of them where a test fails.
+func (b *bench) elsewhere(ctx context.Context, list []mutant, told func(mutant, fate)) error {
+	var numbers []int
+	for _, m := range list {
+		numbers = append(numbers, b.numbers[m])
+	}
+	noticed := false
+	for _, t := range b.also {
+		failed, err := b.notices(ctx, t, numbers...)
+		if err != nil {
+			return err
+		}
+		noticed = noticed || failed
+	}
+	if !noticed || len(list) == 1 {
+		f := lives
+		if noticed {
+			f = killedElsewhere
+		}
+		for _, m := range list {
+			told(m, f)
+		}
+		return nil
+	}
+	halves, ctx := errgroup.WithContext(ctx)
+	for _, half := range [][]mutant{list[:len(list)/2], list[len(list)/2:]} {
+		halves.Go(func() error { return b.elsewhere(ctx, half, told) })
+	}
+	return halves.Wait()
+}
+
+// fate of a mutant by its package's own short tests; of one that cannot be switched on beside
+// others, which has a build of its own, by those of the other packages too.
+func (b *bench) fate(ctx context.Context, m mutant) (fate, error) {
+	own := b.own[filepath.Dir(m.file)]
+	if number := b.numbers[m]; number > 0 {
+		failed, err := b.notices(ctx, own, number)
+		if failed {
+			return killed, err
+		}
+		return lives, err
+	}
+	alone, err := b.alone(m)
+	if err != nil {
+		return lives, err
+	}
+	failed, err := alone.notices(ctx, own.again())
 	switch {
 	case errors.Is(err, errBuild):
 		return stillborn, nil
@@ -138,10 +236,7 @@ func (b *bench) fate(ctx context.Context, m mutant) (fate, error) {
 		if err := b.holds(ctx, t); err != nil {
 			return lives, err
 		}
-		if number == 0 {
-			t = t.again()
-		}
-		if failed, err := on.notices(ctx, t, number); failed || err != nil {
+		if failed, err := alone.notices(ctx, t.again()); failed || err != nil {
 			return killedElsewhere, err
 		}
 	}
@@ -161,12 +256,16 @@ func (b *bench) alone(m mutant) (*bench, error) {
 	return &bench{judge: b.judge, overlay: overlay}, err
 }
 
-// notices says whether a test fails while the mutant of this number is on.
-func (b *bench) notices(ctx context.Context, t *build, number int) (bool, error) {
+// notices says whether a test fails while the mutants of these numbers are on; without numbers,
+// whether one does at all. Those that no test comes by are noticed by none.
+func (b *bench) notices(ctx context.Context, t *build, numbers ...int) (bool, error) {
 	if err := b.holds(ctx, t); err != nil || t.path == "" {
 		return false, err
 	}
-	failed, _, _, err := b.tests(ctx, t, number)
+	if len(numbers) > 0 && !slices.ContainsFunc(numbers, func(n int) bool { return t.met[n] }) {
+		return false, nil
+	}
+	failed, _, _, err := b.tests(ctx, t, numbers...)
 	return failed, err
 }
 
@@ -198,9 +297,9 @@ func (j judge) written(sources map[string]string) (string, error) {
 // errBuild is that something does not compile.
 var errBuild = errors.New("it does not compile")
 
-// tests runs the short tests of a package with one mutant on, until the first fails, and
+// tests runs the short tests of a package with some mutants on, until the first fails, and
 // says how long that took.
-func (b *bench) tests(ctx context.Context, t *build, number int) (failed bool, out []byte, took time.Duration, err error) {
+func (b *bench) tests(ctx context.Context, t *build, numbers ...int) (failed bool, out []byte, took time.Duration, err error) {
 	if t.path == "" {
 		return false, nil, 0, nil
 	}
@@ -214,7 +313,10 @@ func (b *bench) tests(ctx context.Context, t *build, number int) (failed bool, o
 		args = append(args, "-rapid.nofailfile", "-rapid.shrinktime=0s")
 	}
 	run := exec.CommandContext(ctx, t.path, args...)
-	run.Dir, run.Env = t.dir, append(os.Environ(), fmt.Sprintf("%s=%d", switchVariable, number))
+	run.Dir, run.Env = t.dir, append(os.Environ(), switchVariable+"="+strings.Trim(strings.ReplaceAll(fmt.Sprint(numbers), " ", ","), "[]"))
+	if len(numbers) == 0 {
+		run.Env = append(run.Env, metVariable+"="+t.path+met)
+	}
 	began := time.Now()
 	out, err = run.CombinedOutput()
 	var exit *exec.ExitError

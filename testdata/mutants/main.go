@@ -1,7 +1,8 @@
 // Command mutants says how many mistakes of one operator the short tests notice. It draws
 // some of each package by a seed, builds the tests once with all of them behind switches (or,
 // where an operator makes no truth value, with one in place of its source), and says at once
-// which no test noticed: a rule that no test holds, or code that makes no difference.
+// which no test noticed: a rule that no test holds, or code that makes no difference. Other
+// packages' tests, which take longest, judge only what a package's own let live, together.
 //
 //	go run ./testdata/mutants -seed 2 -n 30 ./remediate/guard
 //
@@ -20,6 +21,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -38,6 +40,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("mutants", flag.ContinueOnError)
 	seed := flags.Uint64("seed", 1, "draws the same mutants for the same number")
 	n := flags.Int("n", 20, "mutants of each package")
+	only := flags.String("only", "", "the name of a file, as guard.go: of others no mutant is drawn")
 	least := flags.Int("least", 0, "fail when fewer of 100 are killed in a package")
 	also := flags.String("also", "", "packages, with commas, whose short tests judge what a package's own let live")
 	alsoRun := flags.String("also-run", "", "which of these tests do, as go test -run has it: linking and running them all takes long")
@@ -61,7 +64,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if *also != "" {
 		j.packages = strings.Split(*also, ",")
 	}
-	draws, err := drawn(flags.Args(), known, *seed)
+	draws, err := drawn(flags.Args(), *only, known, *seed)
 	if err != nil {
 		return err
 	}
@@ -94,8 +97,8 @@ type draw struct {
 	list []mutant
 }
 
-// drawn are the draws of packages.
-func drawn(dirs []string, known same, seed uint64) ([]draw, error) {
+// drawn are the draws of packages, or of one file of theirs.
+func drawn(dirs []string, only string, known same, seed uint64) ([]draw, error) {
 	var out []draw
 	for _, p := range dirs {
 		dir := filepath.Clean(p)
@@ -103,6 +106,7 @@ func drawn(dirs []string, known same, seed uint64) ([]draw, error) {
 		if err == nil {
 			list, err = known.without(dir, list)
 		}
+		list = slices.DeleteFunc(list, func(m mutant) bool { return only != "" && filepath.Base(m.file) != only })
 		if err == nil && len(list) == 0 {
 			err = errors.New("it has no mutants")
 		}

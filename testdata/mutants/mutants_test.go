@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -89,6 +90,8 @@ func TestMutantsThatLiveAreNamed(t *testing.T) {
 		{"-n 9 -least 100 -also ./less/more ./less", "less: " + figures(4, 1, 100) + "all: " + figures(4, 1, 100), "<nil>"},
 		{"-n 9 -also ./less/more -also-run TestOther ./less", lives + "less: " + figures(3, 0, 75) + "all: " + figures(3, 0, 75), "<nil>"},
 		{"-n 9 ./less/more", "", "./less/more: it has no mutants"},
+		{"-n 9 -only less.go ./less", lives + "less: " + figures(3, 0, 75) + "all: " + figures(3, 0, 75), "<nil>"},
+		{"-n 9 -only more.go ./less", "", "./less: it has no mutants"},
 	} {
 		var out strings.Builder
 		err := run(t.Context(), strings.Fields(tc.args), &out)
@@ -101,6 +104,32 @@ func TestMutantsThatLiveAreNamed(t *testing.T) {
 func figures(dead, elsewhere, percent int) string {
 	const tried = 4
 	return fmt.Sprintf("of %d tried (of 5 that there are) %d killed, %d of them by other packages' tests alone; %d live (%d %% killed)\n", tried, dead, elsewhere, tried-dead, percent)
+}
+
+// What a package's own tests let live others' tests judge together: each has a fate of its own all
+// the same, also one that no test comes by.
+func TestWhatLivesIsJudgedTogether(t *testing.T) {
+	module(t)
+	must(t, os.MkdirAll("pair/more", 0o755))
+	for name, text := range map[string]string{
+		"pair/pair.go":           "package pair\n\nfunc Less(a, b int) bool { return a < b }\n\nfunc Same(a, b int) bool { return a == b }\n\nfunc Never(a bool) bool { return !a }\n",
+		"pair/pair_test.go":      "package pair\n\nimport \"testing\"\n\nfunc TestNothing(*testing.T) { Less(1, 2) }\n",
+		"pair/more/more_test.go": "package more\n\nimport (\n\t\"testing\"\n\n\t\"example.com/m/pair\"\n)\n\nfunc TestSame(t *testing.T) {\n\tif !pair.Same(1, 1) {\n\t\tt.Fatal()\n\t}\n}\n",
+	} {
+		must(t, os.WriteFile(name, []byte(text), 0o600))
+	}
+	list, err := mutants("pair")
+	must(t, err)
+	b, err := judge{dir: t.TempDir(), packages: []string{"pair/more"}}.open([]draw{{"pair", list}}, len(list))
+	must(t, err)
+	got := map[string]fate{}
+	must(t, b.fates(t.Context(), list, func(m mutant, f fate) { got[m.from+m.to] = f }))
+	if want := map[string]fate{"<<=": lives, "<>=": lives, "==!=": killedElsewhere, "!": lives}; !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	if own, also := len(b.own["pair"].met), len(b.also[0].met); own != 2 || also != 1 {
+		t.Errorf("the package's own tests come by %d, the others by %d", own, also)
+	}
 }
 
 // A room that many others hide is a failure too.

@@ -11,27 +11,62 @@ import (
 	"strings"
 )
 
-// switchVariable of the environment says which mutant is on, by its number from 1 on.
-const switchVariable = "UNPEND_MUTANT"
+const (
+	// switchVariable of the environment says which mutants are on, by their numbers from 1 on,
+	// with commas.
+	switchVariable = "UNPEND_MUTANTS"
+	// metVariable names a file for the numbers of those that are come by, a line each.
+	metVariable = "UNPEND_MUTANTS_MET"
+)
 
 // switches is the source of what mutated code calls. The first of the alternatives is what
 // stands in the source, the others belong to the numbers given.
 const switches = `package %s
 
 import (
+	"fmt"
 	"os"
 	"strconv"
+	"strings"
+	"sync"
 )
 
-var mutantThatIsOn, _ = strconv.Atoi(os.Getenv("` + switchVariable + `"))
+var mutantsThatAreOn = func() map[int]bool {
+	on := map[int]bool{}
+	for number := range strings.SplitSeq(os.Getenv("` + switchVariable + `"), ",") {
+		n, _ := strconv.Atoi(number)
+		on[n] = true
+	}
+	return on
+}()
+
+var mutantsMet sync.Map
 
 func mutantOf(numbers []int, alternatives ...func() bool) bool {
 	for i, n := range numbers {
-		if n == mutantThatIsOn {
+		if mutantsThatAreOn[n] {
 			return alternatives[i+1]()
 		}
 	}
+	if _, known := mutantsMet.LoadOrStore(numbers[0], true); !known {
+		mutantsAreMet(numbers)
+	}
 	return alternatives[0]()
+}
+
+func mutantsAreMet(numbers []int) {
+	name := os.Getenv("` + metVariable + `")
+	if name == "" {
+		return
+	}
+	f, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		panic(err)
+	}
+	defer f.Close()
+	for _, n := range numbers {
+		fmt.Fprintln(f, n)
+	}
 }
 `
 
@@ -66,7 +101,7 @@ func switched(list []mutant) (sources map[string]string, numbers map[mutant]int,
 			continue
 		}
 		sources[name] = e.between(0, len(text))
-		sources[filepath.Join(filepath.Dir(name), "mutant_that_is_on.go")] = fmt.Sprintf(switches, file.Name.Name)
+		sources[filepath.Join(filepath.Dir(name), "mutants_that_are_on.go")] = fmt.Sprintf(switches, file.Name.Name)
 	}
 	return sources, numbers, nil
 }

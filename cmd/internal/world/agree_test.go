@@ -24,6 +24,7 @@ var (
 // The copy and the scheduler agree on every pod: it has a node on the copy exactly
 // when the scheduler binds it, and to one of the nodes that the copy names.
 func TestTheCopyAgreesWithTheScheduler(t *testing.T) {
+	t.Parallel() // it waits
 	const seed, clusters = 11, 25
 	r := rand.New(rand.NewPCG(seed, 0))
 	bound, waits := 0, 0

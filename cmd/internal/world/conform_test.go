@@ -40,6 +40,7 @@ type conform struct {
 
 // What the executor relies on is the same in memory and on the API server.
 func TestMemoryConforms(t *testing.T) {
+	t.Parallel() // it waits
 	conformance(t, func(t *testing.T) *conform {
 		w, err := New(t.Context(), Options{Now: time.Now, Logger: slog.New(slog.DiscardHandler)})
 		if err != nil {
@@ -59,6 +60,7 @@ func TestMemoryConforms(t *testing.T) {
 }
 
 func TestAPIServerConforms(t *testing.T) {
+	t.Parallel() // it waits
 	cp := shared.Get(t)
 	conformance(t, func(t *testing.T) *conform {
 		c := &conform{client: cp.Client(), custom: cp.Dynamic()}

@@ -21,6 +21,7 @@ import (
 // A MIG manager that fails, or never ends, leaves the node as it was: open, with
 // its old layout asked for, and nobody's mark on it.
 func TestFailedManagerIsTakenBack(t *testing.T) {
+	t.Parallel() // it waits
 	for name, c := range map[string]struct {
 		faults sim.Faults
 		says   string

@@ -37,6 +37,7 @@ func deployment(name, resourceName string, replicas int32) *appsv1.Deployment {
 }
 
 func TestWorldRunsTheMainJob(t *testing.T) {
+	t.Parallel() // it waits
 	ctx := t.Context()
 	w, err := New(ctx, Options{Now: time.Now, Logger: slog.New(slog.DiscardHandler), Apply: 50 * time.Millisecond})
 	if err != nil {

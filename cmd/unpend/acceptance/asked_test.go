@@ -29,10 +29,9 @@ func TestRelevanceSetAsksWhatDiagnosesAsk(t *testing.T) {
 		if q.From == "" || asked[q.From] != nil {
 			continue
 		}
-		code, out, errs := call(t, "why", "-o", "json", "-f", filepath.Join(scenarios, q.From))
 		var list diagnosis.List
-		if err := json.Unmarshal([]byte(out), &list); code != 0 || err != nil || len(list.Items) == 0 {
-			t.Fatalf("%s: exit %d, %v: %s", q.From, code, err, errs)
+		if err := json.Unmarshal([]byte(explained(t, q.From)), &list); err != nil || len(list.Items) == 0 {
+			t.Fatalf("%s: %d findings, %v", q.From, len(list.Items), err)
 		}
 		asked[q.From] = list.Items[0].Words()
 	}

@@ -88,7 +88,8 @@ func laneOn(t *testing.T, cp *controlplane.ControlPlane, options sim.Options) *l
 
 func (l *lane) store() plan.Store { return plan.Store{Dynamic: l.Dynamic()} }
 
-// onLanes plays cases on a few lanes at once, each on whichever is free.
+// onLanes plays cases on a few lanes at once, each on whichever is free. A lane takes seconds of
+// a processor to start: there is one for every two cases at most.
 func onLanes[C any](t *testing.T, lanes int, cases []C, play func(*testing.T, *lane, C)) {
 	work := make(chan C, len(cases))
 	for _, c := range cases {
@@ -96,7 +97,7 @@ func onLanes[C any](t *testing.T, lanes int, cases []C, play func(*testing.T, *l
 	}
 	close(work)
 	var running sync.WaitGroup
-	for n := range min(lanes, len(cases)) {
+	for n := range min(lanes, (len(cases)+1)/2) {
 		running.Go(func() {
 			t.Run(fmt.Sprintf("lane %d", n), func(t *testing.T) {
 				l := newLane(t)

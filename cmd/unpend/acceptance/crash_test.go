@@ -34,14 +34,14 @@ const restartIn = time.Minute
 
 // everyKill is odd, so that of the kills that stand for all some come before their write and
 // some after it.
-const everyKill = 5
+const everyKill = 9
 
 // promiseR09: kill -9 before and after every write of a repartition, also of those of
 // the way back, which a MIG manager that fails leads to; and of those to layouts that
 // are a team's own.
 func promiseR09(t *testing.T) {
 	needsControlPlane(t)
-	const lanes = 3
+	lanes := controlplane.Of(2, 3)
 	outcomes := []crash{{outcome: "succeeds"}, {outcome: "fails", faults: sim.Faults{Fail: true}}}
 	var s, own crashes
 	var running sync.WaitGroup

@@ -151,10 +151,11 @@ func TestHostileClaims(t *testing.T) {
 // A selector that exceeds its budget on more devices than are asked is told of all
 // nodes.
 func TestCostlySelectorOnManyNodes(t *testing.T) {
-	w, nodes := draCluster(t), 12
-	if testing.Short() { // each uses its budget up
-		nodes = 3
+	if testing.Short() {
+		t.Skip("takes seconds: each node uses the selector's budget up, as one does among the hostile claims")
 	}
+	const nodes = 12
+	w := draCluster(t)
 	for i := range nodes {
 		name := fmt.Sprintf("gpu-%03d", i)
 		w.node(name)
@@ -193,6 +194,9 @@ func TestImpossibleClaims(t *testing.T) {
 // 10,000 devices, every one asked about, are judged in seconds, and the nearest of
 // them is found.
 func TestTenThousandDevices(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds, which is what it is about")
+	}
 	w := draCluster(t)
 	for i := range 1250 {
 		name := fmt.Sprintf("gpu-%04d", i)

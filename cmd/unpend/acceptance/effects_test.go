@@ -22,7 +22,7 @@ import (
 
 // How many random fixes are carried out under real controllers, in short and as a whole.
 const (
-	fewEffects     = 12
+	fewEffects     = 8
 	appliedEffects = 40
 )
 

@@ -13,6 +13,7 @@ import (
 	"github.com/unpend/unpend/nodeprobe/sim"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/v1alpha1"
+	"github.com/unpend/unpend/testdata/controlplane"
 )
 
 // The deadlines that MIG manager is given in R12.
@@ -36,13 +37,13 @@ type managed struct {
 func promiseR12(t *testing.T) {
 	needsControlPlane(t)
 	var s tally
-	cases := []managed{
+	cases := controlplane.Some([]managed{
 		{"3x slower", sim.Faults{Slow: 600 * time.Millisecond}, v1alpha1.Succeeded, "runs"},
 		{"fails", sim.Faults{Fail: true}, v1alpha1.Failed, "says failed"},
 		{"dies", sim.Faults{Die: true}, v1alpha1.Failed, "not within 12s"},
 		{"wedges", sim.Faults{Wedge: true}, v1alpha1.Parked, "stuck: pending and paused"},
 		{"too slow", sim.Faults{Slow: 5 * time.Minute}, v1alpha1.Parked, "stuck: pending and paused"},
-	}
+	}, 2)
 	onLanes(t, 3, cases, func(t *testing.T, l *lane, m managed) {
 		s.add(t.Run(m.name, func(t *testing.T) { s.took("end", m.play(t, l)) }))
 	})

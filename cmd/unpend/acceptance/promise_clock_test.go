@@ -267,8 +267,8 @@ func (p *pool) jumps(t *testing.T) string {
 		p.one(t, node, rem, terms)
 	}
 	count := phases(t, plans, v1alpha1.Succeeded, v1alpha1.Failed, v1alpha1.Stale, v1alpha1.Parked)
-	if count[v1alpha1.Stale] == len(plans) {
-		t.Error("none was carried out")
+	if len(terms) == 0 { // a jump in the middle may make any of them stale
+		t.Error("none was begun")
 	}
 	return fmt.Sprintf("%d jumps of ±1 h under two executors, %d terms, at most %d node worked on at once, %d plans: %v", clocks[0].n+clocks[1].n, len(terms), worked, len(plans), count)
 }

@@ -17,9 +17,9 @@ import (
 const (
 	flatStorms  = warmUp + 2*compared
 	soakStorms  = 24
-	flatPods    = 120
+	flatPods    = 60
 	wholePods   = 240
-	flatEvents  = 500
+	flatEvents  = 250
 	wholeEvents = 1_000
 	soakEvery   = 150 * time.Second
 	// flatPercent is what may be added over an hour. Storms without a pause come faster than

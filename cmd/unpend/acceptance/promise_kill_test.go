@@ -15,7 +15,7 @@ import (
 // those that were resolved meanwhile are over.
 func promiseR05(t *testing.T) {
 	needsControlPlane(t)
-	kills := 12
+	kills := controlplane.Of(6, 12)
 	if soak() {
 		kills = 200
 	}

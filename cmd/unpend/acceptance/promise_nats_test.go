@@ -60,7 +60,8 @@ func (n *natsProcess) start(t *testing.T) {
 }
 
 const (
-	kills    = 20
+	fewKills = 8
+	allKills = 20
 	waitsFor = 2 // Jobs that begin to wait at each kill
 	away     = 10 * time.Second
 )
@@ -77,6 +78,7 @@ func promiseR06(t *testing.T) {
 	n.start(t)
 	o := observe(t, c, fmt.Sprintf("{url: %q}", n.url()))
 	o.says(t, "ok", time.Minute)
+	kills := controlplane.Of(fewKills, allKills)
 	var worst, all time.Duration
 	var names []string
 	held := 0

@@ -13,12 +13,12 @@ import (
 	"github.com/unpend/unpend/testdata/controlplane"
 )
 
-// promiseR21: plan A gives each of ten nodes another layout; plan B, for a Job that
+// promiseR21: plan A gives each of ten nodes, in short of four, another layout; plan B, for a Job that
 // came afterwards, would take that back. B is refused with the reason, and writes
 // nothing. One node gets a plan for a third layout: that may be.
 func promiseR21(t *testing.T) {
 	needsControlPlane(t)
-	const nodes = 10
+	nodes := controlplane.Of(4, 10)
 	p := newPool(t, nodes)
 	p.guards(t, "{nodesInFlight: 10, poolUnavailablePercent: 100, coolDown: 0s}") // what else would hold B back
 	for _, node := range p.nodes {

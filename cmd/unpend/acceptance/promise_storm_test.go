@@ -23,12 +23,15 @@ import (
 	"github.com/unpend/unpend/testdata/controlplane"
 )
 
-// R1 in its short form, and with UNPEND_SOAK=1 as it is promised.
+// R1 in its short form, with UNPEND_ALL=1 of a larger storm, and with UNPEND_SOAK=1 as it is
+// promised.
 const (
 	calmNodes     = 8
 	stormOwners   = 12
-	stormPods     = 2_000
-	stormEvents   = 10_000
+	stormPods     = 500
+	largePods     = 2_000
+	stormEvents   = 2_500
+	largeEvents   = 10_000
 	soakEvents    = 100_000
 	drainedWithin = time.Minute
 	callsASecond  = 20
@@ -42,17 +45,17 @@ const (
 // soak says whether the long form of a promise is asked for.
 func soak() bool { return os.Getenv("UNPEND_SOAK") == "1" }
 
-// promiseR01: a scheduler says no to 2,000 pods of 12 owners, over and over.
+// promiseR01: a scheduler says no to hundreds or thousands of pods of 12 owners, over and over.
 func promiseR01(t *testing.T) {
 	needsControlPlane(t)
-	events := stormEvents
+	many, events := controlplane.Of(stormPods, largePods), controlplane.Of(stormEvents, largeEvents)
 	if soak() {
-		events = soakEvents
+		many, events = largePods, soakEvents
 	}
 	c := start(t, controlplane.Extras{Alone: true})
 	s := newStorm(t, c)
 	ready := time.Now()
-	pods := s.pods(stormPods)
+	pods := s.pods(many)
 	began := time.Now()
 	ours, theirs := controlplane.ProcessorOf(t, s.service.cmd.Process.Pid), c.Processor(t, "kube-apiserver")
 	s.events(pods, events)
@@ -73,7 +76,7 @@ func promiseR01(t *testing.T) {
 	})
 	report(t, held, 5, fmt.Sprintf("%d events on %d pods at %.0f/s: %d incidents, drained %.1f s after the last, RSS at most %d MiB, own requests at most %.1f/s over %s, "+
 		"processor time %.1f s, and of the API server %.1f s: a processor suffices for %.0f/s",
-		events, stormPods, rate, len(s.known()), drained.Seconds(), most>>20, calls, callsOver, ours.Seconds(), theirs.Seconds(), could))
+		events, many, rate, len(s.known()), drained.Seconds(), most>>20, calls, callsOver, ours.Seconds(), theirs.Seconds(), could))
 }
 
 // storm is a service that watches a cluster without a scheduler, and who speaks for one.

@@ -24,6 +24,12 @@ import (
 	"github.com/unpend/unpend/testdata/controlplane"
 )
 
+// The moments that are no write of a drain.
+const (
+	waitsForBudget = "while a budget says no"
+	waitsForServer = "while the server says later"
+)
+
 // promiseR23: the kill switch is turned in the middle of a drain: between any two
 // writes of it, and while a budget keeps it waiting. By the API server's audit log,
 // nothing is written from then on but what takes the plan back. That is no failure: the
@@ -32,14 +38,14 @@ import (
 func promiseR23(t *testing.T) {
 	needsControlPlane(t)
 	l := newLane(t)
-	moments := []string{"POST leases #2", "PATCH nodes #1", "POST pods/eviction #1", "POST pods/eviction #2", "POST pods/eviction #3", "PATCH nodes #2", "while the server says later", "while a budget says no"}
+	moments := controlplane.Some([]string{waitsForBudget, "POST leases #2", "PATCH nodes #1", "POST pods/eviction #1", "POST pods/eviction #2", "POST pods/eviction #3", waitsForServer, "PATCH nodes #2"}, 3)
 	held, worst := 0, stopped{}
 	var quiet string
-	for i, m := range moments {
+	for _, m := range moments {
 		ok := t.Run(strings.NewReplacer(" ", "-", "/", "-", "#", "").Replace(m), func(t *testing.T) {
 			c, s := l.stopAt(t, m)
 			worst.further, worst.last, worst.undone = max(worst.further, s.further), max(worst.last, s.last), max(worst.undone, s.undone)
-			if i == len(moments)-1 {
+			if m == waitsForBudget {
 				quiet = c.switchedOff(t)
 			}
 		})
@@ -69,10 +75,10 @@ func (l *lane) stopAt(t *testing.T, moment string) (*cell, stopped) {
 	turn := func() { turned <- c.paused(t, true) }
 	budget := false
 	switch moment {
-	case "while a budget says no":
+	case waitsForBudget:
 		budget = true
 		proxy.set(b.keep(proxy.onAnswer("POST pods/eviction #1", func() { c.budget(t) })))
-	case "while the server says later":
+	case waitsForServer:
 		proxy.set(b.keep(laterAt("POST pods/eviction #2", turn)))
 	default:
 		proxy.set(b.keep(proxy.onAnswer(moment, turn)))

@@ -32,6 +32,7 @@ import (
 	"github.com/unpend/unpend/rca/cluster/dump"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/whatif/insitu"
+	"github.com/unpend/unpend/testdata/controlplane"
 	"github.com/unpend/unpend/watcher/incident"
 )
 
@@ -44,7 +45,7 @@ type judged struct{ bound, refused, schedules, refuted, waits, unproven, effects
 // refuses if it was refuted; and it binds once what a fix waits for has happened.
 func TestTheSchedulerAgreesWithDiagnoses(t *testing.T) {
 	t.Parallel()
-	clusters := 500
+	clusters := controlplane.Of(250, 500)
 	if testing.Short() {
 		clusters = 30
 	}

@@ -40,10 +40,11 @@ import (
 // again. Two executors are up.
 const (
 	wholeRaces = 1000
-	fewRaces   = 60
+	fewRaces   = 30
 	tries      = 3
-	atOnce     = 25 // plans under way, each with a node of its own
-	rounds     = 4  // as a whole; of plans that are carried out
+	fewAtOnce  = 8 // plans under way, each with a node of its own
+	allAtOnce  = 25
+	rounds     = 4 // as a whole; of plans that are carried out
 )
 
 // clicker is the command of a process that approves what it is told to: a plan and
@@ -101,7 +102,7 @@ func promiseR13(t *testing.T) {
 	r := newRacecourse(t)
 	began, passed := time.Now(), 0
 	races, rounds := controlplane.Of(fewRaces, wholeRaces), controlplane.Of(1, rounds)
-	carried := rounds * atOnce
+	carried := rounds * len(r.nodes)
 	for n := range rounds {
 		passed += r.round(t, n)
 	}
@@ -154,7 +155,7 @@ func newRacecourse(t *testing.T) *racecourse {
 	r.executors = storeOf(t, r.asExecutor(t, r.ns))
 	r.permit(t, "alice", "bob")
 	r.unlimited(t)
-	for i := range atOnce {
+	for i := range controlplane.Of(fewAtOnce, allAtOnce) {
 		node := all1g(fmt.Sprintf("gpu-%02d", i))
 		node.CPU = "2"
 		r.AddNode(t, node)

@@ -47,7 +47,7 @@ const partedConfig = "default-mig-parted-config"
 // own: most of their time they wait for controllers.
 const replays = 2
 
-// TestScenariosReplayed holds every fourth scenario, live, to the want.yaml that it meets
+// TestScenariosReplayed holds every eighth scenario, live, to the want.yaml that it meets
 // as a dump, as a whole each. Of each kind of fix the first is applied, as a whole all are.
 func TestScenariosReplayed(t *testing.T) {
 	needsControlPlane(t)
@@ -82,7 +82,7 @@ func TestScenariosReplayed(t *testing.T) {
 			names = append(names, dir.Name())
 		}
 	}
-	for _, name := range controlplane.Some(names, 4) {
+	for _, name := range controlplane.Some(names, 8) {
 		next <- name
 	}
 	close(next)

@@ -16,8 +16,8 @@ import (
 	"github.com/unpend/unpend/testdata/controlplane"
 )
 
-// TestScenariosServed has an API server serve every eighth scenario's objects, as a whole each:
-// as they stand in the dump, what kubelets, controllers and clouds write included, and as old.
+// TestScenariosServed has an API server serve every sixteenth scenario's objects, as a whole
+// each: as they stand in the dump, what kubelets, controllers and clouds write included, and as old.
 // Who may what the chart lets read is told the same as of the dump.
 func TestScenariosServed(t *testing.T) {
 	needsControlPlane(t)
@@ -30,7 +30,7 @@ func TestScenariosServed(t *testing.T) {
 		}
 	}
 	unserved := len(dirs) - len(names)
-	names = controlplane.Some(names, 8)
+	names = controlplane.Some(names, 16)
 	s := newShelf(start(t, controlplane.Extras{AsGiven: true, APIs: []string{"scheduling.k8s.io/v1beta1", "resource.k8s.io/v1beta1"}, // off by default, as the gates are of what some dumps ask
 		Gates: []string{"GenericWorkload=true", "TaintTolerationComparisonOperators=true"}}))
 	s.InstallCRDs(t, crds)

@@ -47,6 +47,7 @@ func TestOlderVersionsOfDevicesLive(t *testing.T) {
 	}
 	for _, version := range cluster.DeviceVersions {
 		t.Run(version, func(t *testing.T) {
+			t.Parallel() // it waits for a control plane of its own
 			c := controlplane.StartWith(t, only(version))
 			for resource, text := range deviceObjects(version) {
 				serve(t, c, version, resource, text)

@@ -65,9 +65,12 @@ const (
 func (h *Home) Untold(policies []*unstructured.Unstructured, policy string) (lacks []string, command string) {
 	var has, items []string
 	for _, p := range policies {
-		env, _, err := unstructured.NestedSlice(p.Object, "spec", "toolkit", "env")
+		if p.GetName() != policy {
+			continue
+		}
+		env, _, _ := unstructured.NestedSlice(p.Object, "spec", "toolkit", "env") // what is no list has none
 		for _, item := range env {
-			if e, ok := item.(map[string]any); ok && err == nil && p.GetName() == policy {
+			if e, ok := item.(map[string]any); ok {
 				has = append(has, fmt.Sprint(e["name"]))
 			}
 		}

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/unpend/unpend/rca/view"
 )
@@ -47,5 +48,40 @@ func TestHomes(t *testing.T) {
 		if Configure(n)[0] == "" {
 			t.Errorf("%s: who has the commands may change what all are told", name)
 		}
+	}
+}
+
+// The toolkit is told by its own ClusterPolicy of what that does not tell it yet: beside what stands
+// there, or where nothing does.
+func TestWhatTheToolkitIsToBeTold(t *testing.T) {
+	policy := func(name string, env ...any) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": name}, "spec": map[string]any{"toolkit": map[string]any{"env": env}}}}
+	}
+	of := func(name string) any { return map[string]any{"name": name, "value": "x"} }
+	const socket, config = `{"name":"CONTAINERD_SOCKET","value":"/run/k0s/containerd.sock"}`, `{"name":"CONTAINERD_CONFIG","value":"/etc/k0s/containerd.d/nvidia.toml"}`
+	const lacksSocket, lacksConfig = "CONTAINERD_SOCKET=/run/k0s/containerd.sock", "CONTAINERD_CONFIG=/etc/k0s/containerd.d/nvidia.toml"
+	const merged, added = `kubectl patch clusterpolicy p --type=merge -p '{"spec":{"toolkit":{"env":[`, `kubectl patch clusterpolicy p --type=json -p '[`
+	const add = `{"op":"add","path":"/spec/toolkit/env/-","value":`
+	for name, k := range map[string]struct {
+		kubelet  string
+		policies []*unstructured.Unstructured
+		want     string
+	}{
+		"nothing stands there":     {"+k0s", []*unstructured.Unstructured{policy("p")}, lacksSocket + " " + lacksConfig + "\n" + merged + socket + "," + config + `]}}}'`},
+		"something else does":      {"+k0s", []*unstructured.Unstructured{policy("p", of("DEBUG"))}, lacksSocket + " " + lacksConfig + "\n" + added + add + socket + "}," + add + config + `}]'`},
+		"one of two is told":       {"+k0s", []*unstructured.Unstructured{policy("p", of(SocketEnv))}, lacksConfig + "\n" + added + add + config + `}]'`},
+		"another policy tells it":  {"+k0s", []*unstructured.Unstructured{policy("other", of(SocketEnv)), policy("p")}, lacksSocket + " " + lacksConfig + "\n" + merged + socket + "," + config + `]}}}'`},
+		"what stands there is odd": {"+k0s", []*unstructured.Unstructured{policy("p", "odd")}, lacksSocket + " " + lacksConfig + "\n" + merged + socket + "," + config + `]}}}'`},
+		"a socket alone":           {"+k3s", []*unstructured.Unstructured{policy("p")}, "CONTAINERD_SOCKET=/run/k3s/containerd/containerd.sock\n" + merged + `{"name":"CONTAINERD_SOCKET","value":"/run/k3s/containerd/containerd.sock"}` + `]}}}'`},
+	} {
+		n := &view.Node{Node: &corev1.Node{Status: corev1.NodeStatus{NodeInfo: corev1.NodeSystemInfo{KubeletVersion: "v1.31.1" + k.kubelet}}}}
+		lacks, command := Of(n).Untold(k.policies, "p")
+		if got := strings.Join(lacks, " ") + "\n" + command; got != k.want {
+			t.Errorf("%s:\n%s\nwant\n%s", name, got, k.want)
+		}
+	}
+	n := &view.Node{Node: &corev1.Node{Status: corev1.NodeStatus{NodeInfo: corev1.NodeSystemInfo{KubeletVersion: "v1.31.1+k3s1"}}}}
+	if lacks, _ := Of(n).Untold([]*unstructured.Unstructured{policy("p", of(SocketEnv))}, "p"); len(lacks) != 0 {
+		t.Errorf("%q lacks where all is told", lacks)
 	}
 }
