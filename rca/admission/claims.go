@@ -89,8 +89,8 @@ func (c *Refused) lacksClaims(r incident.Refusal) []diagnosis.Claim {
 	var out []diagnosis.Claim
 	if wants, has := countedBy(owner); known && wants != "" {
 		out = append(out, diagnosis.That(wants, "", diagnosis.Is, strconv.Itoa(r.Wants)), diagnosis.That(wants+" - "+has, "", diagnosis.Is, strconv.Itoa(r.Missing)))
-	} else if r.Owner.Kind == incident.KindOf(incident.VolcanoJob) {
-		out = append(out, diagnosis.That("spec.tasks", "", diagnosis.Contains, strconv.Itoa(r.Wants)))
+	} else if r.Stated != "" {
+		out = append(out, diagnosis.That(r.Stated, "", diagnosis.Is, strconv.Itoa(r.Wants)))
 	}
 	if r.Says != "" {
 		out = append(out, diagnosis.Says(r.Says))

@@ -30,6 +30,9 @@ func (c *Case) NotAdmitted() *view.Finding {
 	if u := c.WhyUngrouped(); u != nil {
 		return &u.Finding
 	}
+	if c.Behind() != nil {
+		return c.behindSays()
+	}
 	evidence := c.heldBy()
 	if x := c.Beyond(); evidence == nil && x != nil {
 		x.Evidence = append(x.Evidence, c.stands()...)
@@ -99,8 +102,11 @@ func (c *Case) heldBy() []diagnosis.Evidence {
 	case c.Held != nil:
 		r := c.Held
 		if w := c.Queued(); w != nil && !incident.OwnKind(r.Owner.Kind) { // what it is of is not read: it says that itself
-			return []diagnosis.Evidence{diagnosis.Fact(view.ObjectRef("Workload", w.GetNamespace(), w.GetName()),
-				fmt.Sprintf("stands for %s/%s, of which no pod exists; in queue %s", strings.ToLower(r.Owner.Kind), r.Owner.Name, r.Queue), diagnosis.That("spec.queueName", "", diagnosis.Is, r.Queue), diagnosis.That("count(pods)", "", diagnosis.Is, "0").Of(view.ObjectRef(r.Owner.Kind, r.Owner.Namespace, r.Owner.Name)))}
+			fact, claims := fmt.Sprintf("stands for %s/%s, of which no pod exists", strings.ToLower(r.Owner.Kind), r.Owner.Name), []diagnosis.Claim{diagnosis.That("count(pods)", "", diagnosis.Is, "0").Of(view.ObjectRef(r.Owner.Kind, r.Owner.Namespace, r.Owner.Name))}
+			if r.Queue != "" {
+				fact, claims = fact+"; in queue "+r.Queue, append(claims, diagnosis.That("spec.queueName", "", diagnosis.Is, r.Queue))
+			}
+			return []diagnosis.Evidence{diagnosis.Fact(view.ObjectRef("Workload", w.GetNamespace(), w.GetName()), fact, claims...)}
 		}
 		ref, fact = view.ObjectRef(r.Owner.Kind, r.Owner.Namespace, r.Owner.Name), "suspended, and wants "+view.CountOf(r.Wants, "pod")
 		claims = []diagnosis.Claim{diagnosis.That("spec.suspend", "", diagnosis.Is, "true")}
@@ -180,7 +186,9 @@ var assigning = regexp.MustCompile(`^couldn't assign flavors to pod set \S+: `)
 func (c *Case) Queued() *unstructured.Unstructured {
 	makers := append([]metav1.OwnerReference{{Kind: "Pod", Name: c.Pod.Name, UID: c.Pod.UID}}, c.Pod.OwnerReferences...)
 	w := c.Incident.Workload
-	if owner, ok := c.Cluster.State.Owner(w.Kind, w.Namespace, w.Name); ok {
+	if b := c.Behind(); b != nil {
+		makers = []metav1.OwnerReference{*b}
+	} else if owner, ok := c.Cluster.State.Owner(w.Kind, w.Namespace, w.Name); ok {
 		makers = append(makers, metav1.OwnerReference{Kind: w.Kind, Name: w.Name, UID: owner.GetUID()})
 	}
 	named := c.namedWorkloads()
