@@ -33,7 +33,7 @@ func (c *Case) behindSays() *view.Finding {
 	}
 	of, ref := strings.ToLower(incident.OwnerKind(r.Behind))+"/"+r.Behind.Name, view.ObjectRef(r.Owner.Kind, r.Owner.Namespace, r.Owner.Name)
 	own := strings.ToLower(r.Owner.Kind) + "/" + r.Owner.Name
-	evidence := []diagnosis.Evidence{diagnosis.Fact(ref, "suspended, and wants "+view.CountOf(r.Wants, "pod"), diagnosis.That("spec.suspend", "", diagnosis.Is, "true"))}
+	evidence := []diagnosis.Evidence{c.suspended()}
 	if o, known := c.Cluster.State.Owner(r.Owner.Kind, r.Owner.Namespace, r.Owner.Name); known {
 		if by := metav1.GetControllerOf(o); by != nil && by.Name == r.Behind.Name {
 			evidence = append(evidence, diagnosis.Fact(ref, "owned by "+of, diagnosis.That("metadata.ownerReferences[*].name", "", diagnosis.Is, by.Name)))

@@ -108,13 +108,8 @@ func (c *Case) heldBy() []diagnosis.Evidence {
 			}
 			return []diagnosis.Evidence{diagnosis.Fact(view.ObjectRef("Workload", w.GetNamespace(), w.GetName()), fact, claims...)}
 		}
-		ref, fact = view.ObjectRef(r.Owner.Kind, r.Owner.Namespace, r.Owner.Name), "suspended, and wants "+view.CountOf(r.Wants, "pod")
-		claims = []diagnosis.Claim{diagnosis.That("spec.suspend", "", diagnosis.Is, "true")}
-		if o, known := c.Cluster.State.Owner(r.Owner.Kind, r.Owner.Namespace, r.Owner.Name); known {
-			if j, is := o.(*batchv1.Job); is && int(ptr.Deref(j.Spec.Parallelism, 1)) == r.Wants && j.Spec.Parallelism != nil {
-				claims = append(claims, diagnosis.That("spec.parallelism", "", diagnosis.Is, strconv.Itoa(r.Wants)))
-			}
-		}
+		suspended := c.suspended()
+		ref, fact, claims = suspended.Ref, suspended.Fact, suspended.Claims
 	case !slices.ContainsFunc(c.Pod.Spec.SchedulingGates, func(g corev1.PodSchedulingGate) bool { return g.Name == Gate }):
 		return nil
 	}
@@ -125,6 +120,21 @@ func (c *Case) heldBy() []diagnosis.Evidence {
 	return evidence
 }
 
+// suspended is that what makes the pods is, and how many it wants.
+func (c *Case) suspended() diagnosis.Evidence {
+	r := c.Held
+	claims := []diagnosis.Claim{diagnosis.That("spec.suspend", "", diagnosis.Is, "true")}
+	if o, known := c.Cluster.State.Owner(r.Owner.Kind, r.Owner.Namespace, r.Owner.Name); known {
+		if j, is := o.(*batchv1.Job); is && int(ptr.Deref(j.Spec.Parallelism, 1)) == r.Wants && j.Spec.Parallelism != nil {
+			claims = append(claims, diagnosis.That("spec.parallelism", "", diagnosis.Is, strconv.Itoa(r.Wants)))
+		}
+	}
+	if r.Set != nil && r.Set.Wants != "" {
+		claims = append(claims, diagnosis.That(r.Set.Wants, "", diagnosis.Is, strconv.Itoa(r.Wants)))
+	}
+	return diagnosis.Fact(view.ObjectRef(r.Owner.Kind, r.Owner.Namespace, r.Owner.Name), "suspended, and wants "+view.CountOf(r.Wants, "pod"), claims...)
+}
+
 // whyClaims are the words of a Workload's conditions; none where it has none.
 func whyClaims(w *unstructured.Unstructured, why string) []diagnosis.Claim {
 	switch k := deactivated(w); {
@@ -132,6 +142,8 @@ func whyClaims(w *unstructured.Unstructured, why string) []diagnosis.Claim {
 		return append([]diagnosis.Claim{diagnosis.That("spec.active", "", diagnosis.Is, "false")}, view.SaysOf(k)...)
 	case why == "" && scaling.ConditionOf(w, "QuotaReserved").Status == "":
 		return []diagnosis.Claim{diagnosis.That("status.conditions[type=QuotaReserved]", "", diagnosis.Absent, "")}
+	case why == "" && scaling.ConditionOf(w, "Admitted").Status == "":
+		return []diagnosis.Claim{diagnosis.That("status.conditions[type=Admitted]", "", diagnosis.Absent, "")}
 	case why == "":
 		return nil
 	}

@@ -41,10 +41,32 @@ type podSet struct {
 	Name     string                 `json:"name"`
 	Count    int                    `json:"count"`
 	Template corev1.PodTemplateSpec `json:"template"`
-	// Stated is where the object that makes them says how many; empty where that is worked out.
-	Stated string `json:"-"`
-	// Marks are the labels by which they are told from the others that it makes.
-	Marks map[string]string `json:"-"`
+	// Marks are the labels by which they are told from the others that the object makes, At where that
+	// has them, Stated the field there that says how many, and Beside what else runs in each.
+	Marks  map[string]string  `json:"-"`
+	At     string             `json:"-"`
+	Stated string             `json:"-"`
+	Beside []corev1.Container `json:"-"`
+}
+
+// set is where they stand in the object that makes them; nil where that has them of one template.
+func (s podSet) set() *Set {
+	if s.At == "" {
+		return nil
+	}
+	out := &Set{At: s.At, Template: s.Template}
+	switch {
+	case s.Stated != "":
+		out.Wants = s.At + "." + s.Stated
+	case s.Count == 1 && s.Marks[roleMark] == rayHead:
+		out.Wants = "count(" + s.At + ")"
+	}
+	for _, key := range []string{rayGroup, rayNodeType} {
+		if value := s.Marks[key]; value != "" && out.Has == "" {
+			out.Has = "count(pods[" + key + "=" + value + "])"
+		}
+	}
+	return out
 }
 
 // The kinds by which queues keep pods from being made, and not from being scheduled alone, and those
@@ -73,7 +95,9 @@ func HeldOf(gk schema.GroupKind, o *unstructured.Unstructured) (*Held, bool) {
 // Trimmed is as much of it as tells who waits, and what for.
 func (h *Held) Trimmed(spec func(corev1.PodSpec) corev1.PodSpec) *Held {
 	for i := range h.sets {
-		h.sets[i].Template = corev1.PodTemplateSpec{Spec: spec(h.sets[i].Template.Spec)}
+		set := &h.sets[i]
+		set.Template = corev1.PodTemplateSpec{Spec: spec(set.Template.Spec)}
+		set.Beside = spec(corev1.PodSpec{Containers: set.Beside}).Containers
 	}
 	if h.lacks != nil {
 		h.lacks.says = "" // names another pod at each try
@@ -192,7 +216,7 @@ func (h *Held) refusals(made *Held, owner Ref, m Makers, events func() map[Ref]m
 	}
 	var out []Refusal
 	for _, set := range sets {
-		out = append(out, Refusal{Owner: owner, Pod: h.next(set, m), Wants: set.Count, Missing: set.Count, Stated: set.Stated, Since: h.CreationTimestamp.Time, Version: version, Says: says, Held: held, Queue: queue, Group: h.group})
+		out = append(out, Refusal{Owner: owner, Pod: h.next(set, m), Wants: set.Count, Missing: set.Count, Set: set.set(), Since: h.CreationTimestamp.Time, Version: version, Says: says, Held: held, Queue: queue, Group: h.group})
 	}
 	return out
 }
@@ -204,6 +228,7 @@ func (h *Held) next(set podSet, m Makers) *corev1.Pod {
 	maps.Copy(labels, set.Marks)
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: h.Namespace, Name: h.owner.Name + "-" + set.Name + "-?", Labels: labels, Annotations: set.Template.Annotations,
 		OwnerReferences: []metav1.OwnerReference{*h.owner}}, Spec: *set.Template.Spec.DeepCopy(), Status: corev1.PodStatus{Phase: corev1.PodPending}}
+	p.Spec.Containers = append(p.Spec.Containers, set.Beside...)
 	if h.group != "" {
 		h.asMember(p)
 	}

@@ -83,7 +83,7 @@ func ofVolcanoJob(o *unstructured.Unstructured, h *Held) {
 	scheduler := cmp.Or(text(o, "spec", "schedulerName"), volcanoScheduler)
 	h.sets = podSetsOf(o, "replicas", "spec", "tasks")
 	for i := range h.sets {
-		h.sets[i].Stated = "spec.tasks[name=" + h.sets[i].Name + "].replicas"
+		h.sets[i].At, h.sets[i].Stated = "spec.tasks[name="+h.sets[i].Name+"]", "replicas"
 		if spec := &h.sets[i].Template.Spec; spec.SchedulerName == "" {
 			spec.SchedulerName = scheduler
 		}

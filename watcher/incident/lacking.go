@@ -65,7 +65,7 @@ func (m Makers) lacking(pods []*corev1.Pod, events func() map[Ref]map[string]tol
 				continue
 			}
 			if n := set.Count - set.made(pods, h.Namespace); n > 0 {
-				out = append(out, Refusal{Owner: h.ref(), Pod: h.next(set, m), Wants: set.Count, Missing: n, Stated: set.Stated, Since: back.since, Version: h.ResourceVersion, Says: back.says})
+				out = append(out, Refusal{Owner: h.ref(), Pod: h.next(set, m), Wants: set.Count, Missing: n, Set: set.set(), Since: back.since, Version: h.ResourceVersion, Says: back.says})
 				break
 			}
 		}

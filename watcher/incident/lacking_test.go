@@ -83,7 +83,7 @@ func TestARayClusterLacksPods(t *testing.T) {
 			other.Namespace = "other"
 			w.pods = []*corev1.Pod{head, other}
 		}, ofSmall},
-		"the head":                          {func(w *world) { failure(w.o)["reason"] = "FailedCreateHeadPod" }, "1 of 1 llm-head-? cpu=2 since 11:00 as : FailedCreateWorkerPod\nexceeded quota: gpus"},
+		"the head":                          {func(w *world) { failure(w.o)["reason"] = "FailedCreateHeadPod" }, "1 of 1 llm-head-? cpu=2 since 11:00 as count(spec.headGroupSpec): FailedCreateWorkerPod\nexceeded quota: gpus"},
 		"the head is there":                 {func(w *world) { failure(w.o)["reason"] = "FailedCreateHeadPod"; w.pods = []*corev1.Pod{head} }, ""},
 		"a pod that it could not delete":    {func(w *world) { failure(w.o)["reason"] = "FailedDeleteWorkerPod" }, ""},
 		"it could make one again":           {func(w *world) { failure(w.o)["status"] = "False" }, ""},
@@ -99,7 +99,7 @@ func TestARayClusterLacksPods(t *testing.T) {
 		"at least the least":                {func(w *world) { group(w.o, 0)["minReplicas"] = int64(3) }, strings.NewReplacer("1 of 1", "3 of 3", "as spec.workerGroupSpecs[groupName=small].replicas", "as ").Replace(ofSmall)},
 		"each of several hosts":             {func(w *world) { group(w.o, 0)["numOfHosts"] = int64(4) }, strings.NewReplacer("1 of 1", "4 of 4", "as spec.workerGroupSpecs[groupName=small].replicas", "as ").Replace(ofSmall)},
 		"by an event":                       {byEvent("FailedToCreateWorkerPod", 9), strings.NewReplacer("11:00", "11:01", "exceeded quota: gpus", "by event").Replace(ofSmall)},
-		"by an event, of the head":          {byEvent("FailedToCreateHeadPod", 9), "1 of 1 llm-head-? cpu=2 since 11:01 as : by event"},
+		"by an event, of the head":          {byEvent("FailedToCreateHeadPod", 9), "1 of 1 llm-head-? cpu=2 since 11:01 as count(spec.headGroupSpec): by event"},
 		"by an event of another kind":       {byEvent("FailedToCreateService", 9), ""},
 		"by an event before the newest pod": {func(w *world) { byEvent("FailedToCreateWorkerPod", 3)(w); w.pods = []*corev1.Pod{head, large} }, ""},
 		"it makes no sense":                 {func(w *world) { set(w.o, "x", "spec", "workerGroupSpecs") }, ""},
@@ -119,7 +119,7 @@ func TestARayClusterLacksPods(t *testing.T) {
 				if n := asks["nvidia.com/gpu"]; n != "" {
 					text = "nvidia.com/gpu=" + n
 				}
-				got = append(got, fmt.Sprintf("%d of %d %s %s since %s as %s: %s", r.Missing, r.Wants, r.Pod.Name, text, r.Since.UTC().Format("15:04"), r.Stated, r.Says))
+				got = append(got, fmt.Sprintf("%d of %d %s %s since %s as %s: %s", r.Missing, r.Wants, r.Pod.Name, text, r.Since.UTC().Format("15:04"), r.Set.Wants, r.Says))
 				if r.Owner != (Ref{"RayCluster.ray.io", "ml", "llm"}) || Topmost(r.Pod, nobody) != r.Owner || r.Version != "7" || r.Queue != "" || r.Pod.Labels[rayCluster] != "llm" {
 					t.Errorf("%+v", r)
 				}

@@ -76,35 +76,33 @@ func ofRayCluster(o *unstructured.Unstructured, h *Held) {
 		return
 	}
 	h.makes, h.aside = spec.ManagedBy == "" || spec.ManagedBy == rayKubeRay, ptr.Deref(spec.Suspend, false)
-	h.sets = []podSet{{Name: rayHead, Count: 1, Template: spec.headTemplate(), Marks: map[string]string{rayCluster: h.Name, rayNodeType: rayHead}}}
+	h.sets = []podSet{{Name: rayHead, Count: 1, Template: spec.HeadGroupSpec.Template, Marks: map[string]string{rayCluster: h.Name, rayNodeType: rayHead}, At: "spec.headGroupSpec", Beside: spec.besideHead()}}
 	for _, g := range spec.WorkerGroupSpecs {
-		set := podSet{Name: g.GroupName, Template: g.Template, Marks: map[string]string{rayCluster: h.Name, rayNodeType: rayWorker, rayGroup: g.GroupName}}
+		set := podSet{Name: g.GroupName, Template: g.Template, Marks: map[string]string{rayCluster: h.Name, rayNodeType: rayWorker, rayGroup: g.GroupName}, At: "spec.workerGroupSpecs[groupName=" + g.GroupName + "]"}
 		var stated bool
 		if set.Count, stated = g.wants(); set.Count < 1 {
 			continue
 		}
 		if stated {
-			set.Stated = "spec.workerGroupSpecs[groupName=" + g.GroupName + "].replicas"
+			set.Stated = "replicas"
 		}
 		h.sets = append(h.sets, set)
 	}
 	h.lacks = rayFailure(o)
 }
 
-// headTemplate is that of the head, beside which KubeRay puts Ray's autoscaler where that is on
+// besideHead is what KubeRay runs beside the head: Ray's autoscaler, where that is on
 // (controllers/ray/common/pod.go, BuildAutoscalerContainer).
-func (s raySpec) headTemplate() corev1.PodTemplateSpec {
-	t := s.HeadGroupSpec.Template
+func (s raySpec) besideHead() []corev1.Container {
 	if !ptr.Deref(s.EnableInTreeAutoscaling, false) {
-		return t
+		return nil
 	}
 	asks := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("500m"), corev1.ResourceMemory: resource.MustParse("512Mi")}
 	scaler := corev1.Container{Name: "autoscaler", Resources: corev1.ResourceRequirements{Requests: asks, Limits: asks}}
 	if own := s.AutoscalerOptions; own != nil && own.Resources != nil {
 		scaler.Resources = *own.Resources
 	}
-	t.Spec.Containers = append(t.Spec.Containers, scaler)
-	return t
+	return []corev1.Container{scaler}
 }
 
 // rayFailure is the condition by which KubeRay says that it could not make a pod: its reason, and

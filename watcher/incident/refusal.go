@@ -17,7 +17,8 @@ type Refusal struct {
 	Pod     *corev1.Pod // as the next one would be sent to the scheduler
 	Wants   int         // pods that the owner wants now
 	Missing int         // how many of them do not exist
-	Stated  string      // where the owner of several sets says how many it wants of this one; empty where no field alone does
+	// Set is which of its owner's sets lacks pods; nil where that makes pods of one template.
+	Set     *Set
 	Since   time.Time
 	Version string // the owner's resourceVersion
 	// Says is what the owner's status, or the newest event, quotes of the API server.
@@ -33,6 +34,15 @@ type Refusal struct {
 	Group string
 	// Ungrouped: nothing of its queue that is known of stands for the owner.
 	Ungrouped bool
+}
+
+// Set is where an object that makes pods of several templates has one of them.
+type Set struct {
+	At       string // its path in the object
+	Template corev1.PodTemplateSpec
+	// Wants and Has are paths to how many pods of it the object wants, and to how many there are; empty
+	// where no field alone says that.
+	Wants, Has string
 }
 
 // told is what the events of one object say of pods that it could not make.
