@@ -25,7 +25,7 @@ func LetInByQueue(c *edit.Workload) []edit.Change {
 	if u := c.Queue.WhyUngrouped(); u != nil {
 		return []edit.Change{group(c, u)}
 	}
-	if b := c.Queue.Behind(); b != nil {
+	if b := queues.Behind(c.Queue); b != nil {
 		return []edit.Change{leaveAlone(c, b)}
 	}
 	w := c.Queue.Queued()

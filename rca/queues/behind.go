@@ -11,8 +11,8 @@ import (
 	"github.com/unpend/unpend/watcher/incident"
 )
 
-// Behind is what Kueue has admitted, and owns what it holds; nil where it holds nothing that way.
-func (c *Case) Behind() *metav1.OwnerReference {
+// Behind is what Kueue has admitted, and owns what it holds in a case; nil where it holds nothing that way.
+func Behind(c *Case) *metav1.OwnerReference {
 	if c.Held == nil {
 		return nil
 	}
@@ -23,7 +23,7 @@ func (c *Case) Behind() *metav1.OwnerReference {
 // an operator makes for the owner counts as the owner's. Set up to look after what names no queue
 // (manageJobsWithoutQueueName) some versions suspend it all the same, and nobody lets it begin
 // (kueue issues 1568 and 1844).
-func (c *Case) behindSays() *view.Finding {
+func behindSays(c *Case) *view.Finding {
 	r, w := c.Held, c.Queued()
 	if w == nil {
 		return nil
@@ -33,13 +33,13 @@ func (c *Case) behindSays() *view.Finding {
 	}
 	of, ref := strings.ToLower(incident.OwnerKind(r.Behind))+"/"+r.Behind.Name, view.ObjectRef(r.Owner.Kind, r.Owner.Namespace, r.Owner.Name)
 	own := strings.ToLower(r.Owner.Kind) + "/" + r.Owner.Name
-	evidence := []diagnosis.Evidence{c.suspended()}
+	evidence := []diagnosis.Evidence{suspended(c)}
 	if o, known := c.Cluster.State.Owner(r.Owner.Kind, r.Owner.Namespace, r.Owner.Name); known {
 		if by := metav1.GetControllerOf(o); by != nil && by.Name == r.Behind.Name {
 			evidence = append(evidence, diagnosis.Fact(ref, "owned by "+of, diagnosis.That("metadata.ownerReferences[*].name", "", diagnosis.Is, by.Name)))
 		}
 		if o.GetLabels()[incident.QueueLabel] == "" {
-			evidence = append(evidence, c.unlabelled())
+			evidence = append(evidence, unlabelled(c))
 		}
 	}
 	says := fmt.Sprintf("Kueue has admitted %s, and %s, which is made for that, is still suspended: Kueue takes it for work of its own", of, own)

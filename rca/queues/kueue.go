@@ -30,8 +30,8 @@ func (c *Case) NotAdmitted() *view.Finding {
 	if u := c.WhyUngrouped(); u != nil {
 		return &u.Finding
 	}
-	if c.Behind() != nil {
-		return c.behindSays()
+	if Behind(c) != nil {
+		return behindSays(c)
 	}
 	evidence := c.heldBy()
 	if x := c.Beyond(); evidence == nil && x != nil {
@@ -108,8 +108,8 @@ func (c *Case) heldBy() []diagnosis.Evidence {
 			}
 			return []diagnosis.Evidence{diagnosis.Fact(view.ObjectRef("Workload", w.GetNamespace(), w.GetName()), fact, claims...)}
 		}
-		suspended := c.suspended()
-		ref, fact, claims = suspended.Ref, suspended.Fact, suspended.Claims
+		its := suspended(c)
+		ref, fact, claims = its.Ref, its.Fact, its.Claims
 	case !slices.ContainsFunc(c.Pod.Spec.SchedulingGates, func(g corev1.PodSchedulingGate) bool { return g.Name == Gate }):
 		return nil
 	}
@@ -121,7 +121,7 @@ func (c *Case) heldBy() []diagnosis.Evidence {
 }
 
 // suspended is that what makes the pods is, and how many it wants.
-func (c *Case) suspended() diagnosis.Evidence {
+func suspended(c *Case) diagnosis.Evidence {
 	r := c.Held
 	claims := []diagnosis.Claim{diagnosis.That("spec.suspend", "", diagnosis.Is, "true")}
 	if o, known := c.Cluster.State.Owner(r.Owner.Kind, r.Owner.Namespace, r.Owner.Name); known {
@@ -198,7 +198,7 @@ var assigning = regexp.MustCompile(`^couldn't assign flavors to pod set \S+: `)
 func (c *Case) Queued() *unstructured.Unstructured {
 	makers := append([]metav1.OwnerReference{{Kind: "Pod", Name: c.Pod.Name, UID: c.Pod.UID}}, c.Pod.OwnerReferences...)
 	w := c.Incident.Workload
-	if b := c.Behind(); b != nil {
+	if b := Behind(c); b != nil {
 		makers = []metav1.OwnerReference{*b}
 	} else if owner, ok := c.Cluster.State.Owner(w.Kind, w.Namespace, w.Name); ok {
 		makers = append(makers, metav1.OwnerReference{Kind: w.Kind, Name: w.Name, UID: owner.GetUID()})
