@@ -8,35 +8,31 @@ import (
 	"github.com/unpend/unpend/rca/cluster"
 )
 
-// podSpecs are those of the pods that Kueue's Workloads have templates of: who trains the same model
-// again and again asks for the same each time.
-var podSpecs = &part{}
+// podSets are those of Kueue's Workloads: who trains the same model again and again asks for the same
+// each time.
+var podSets = &part{}
 
 const workload = "Workload.kueue.x-k8s.io"
 
-// queued has a Workload hold the specs of its pods once with others that have the same.
+// queued has a Workload hold its pod sets once with others that have the same.
 func (s *Shelf) queued(o *unstructured.Unstructured) error {
-	if k := cluster.KindOf(o.GetAPIVersion(), o.GetKind()); k == nil || k.Name != workload || !s.pays(podSpecs) {
+	if k := cluster.KindOf(o.GetAPIVersion(), o.GetKind()); k == nil || k.Name != workload || !s.pays(podSets) {
 		return nil
 	}
+	const key = "podSets"
 	spec, _ := o.Object["spec"].(map[string]any)
-	sets, _ := spec["podSets"].([]any)
-	for _, set := range sets {
-		one, _ := set.(map[string]any)
-		template, _ := one["template"].(map[string]any)
-		of, is := template["spec"].(map[string]any)
-		if !is {
-			continue
-		}
-		text, err := json.Marshal(of)
-		if err != nil {
-			return err
-		}
-		if known, ok := s.find(podSpecs, text).(*unstructured.Unstructured); ok {
-			template["spec"] = known.Object
-		} else {
-			s.put(podSpecs, text, &unstructured.Unstructured{Object: of})
-		}
+	sets, is := spec[key].([]any)
+	if !is {
+		return nil
+	}
+	text, err := json.Marshal(sets)
+	if err != nil {
+		return err
+	}
+	if known, ok := s.find(podSets, text).(*unstructured.Unstructured); ok {
+		spec[key] = known.Object[key]
+	} else {
+		s.put(podSets, text, &unstructured.Unstructured{Object: map[string]any{key: sets}})
 	}
 	return nil
 }
