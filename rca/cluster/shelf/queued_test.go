@@ -9,7 +9,7 @@ import (
 	"github.com/unpend/unpend/rca/cluster"
 )
 
-// Workloads whose pods are alike hold their pod sets once, and say the same as before.
+// Workloads whose pods are alike hold once what they have alike, and say the same as before.
 func TestWorkloadsShareWhatTheirPodsHaveAlike(t *testing.T) {
 	s := New()
 	kept := func(apiVersion, image string) map[string]any {
