@@ -41,7 +41,7 @@ func TestOwnersThatAreNotRead(t *testing.T) {
 		"a Job":                        {by("batch/v1", "Job", "j"), job(), ""},
 		"a Job that is gone":           {by("batch/v1", "Job", "j"), nil, ""},
 		"a node":                       {by("v1", "Node", "n"), nil, ""},
-		"an operator's":                {by("ray.io/v1", "RayCluster", "r"), nil, "RayCluster.ray.io: owners of this kind are not read; whether something owns r, and what, is not known"},
+		"an operator's":                {by("ray.io/v1", "RayService", "r"), nil, "RayService.ray.io: owners of this kind are not read; whether something owns r, and what, is not known"},
 		"a Job of an operator's":       {by("batch/v1", "Job", "j"), job(by("jobset.x-k8s.io/v1alpha2", "JobSet", "s")...), "JobSet.jobset.x-k8s.io: owners of this kind are not read; whether something owns s, and what, is not known"},
 		"another API's Job":            {by("batch.example.org/v1alpha1", "Job", "j"), job(), "Job.batch.example.org: owners of this kind are not read; whether something owns j, and what, is not known"},
 		"one of the core API":          {by("v1", "ReplicationController", "c"), nil, "ReplicationController: owners of this kind are not read; whether something owns c, and what, is not known"},

@@ -11,8 +11,9 @@ import (
 	"github.com/unpend/unpend/watcher/owners"
 )
 
-// heldKinds are the kinds by which queues hold who has no pods yet.
-var heldKinds = []schema.GroupKind{incident.KueueWorkload, incident.VolcanoGroup, incident.VolcanoJob}
+// heldKinds are the kinds by which queues hold who has no pods yet, and those that make pods of
+// several templates.
+var heldKinds = []schema.GroupKind{incident.KueueWorkload, incident.VolcanoGroup, incident.VolcanoJob, incident.RayCluster}
 
 // queues makes the informers of those that the API server serves: where it serves none nothing is
 // asked for, and nothing kept. What is installed later is followed from the next start on.
@@ -31,7 +32,7 @@ func (w *Watcher) queues(ctx context.Context) dynamicinformer.DynamicSharedInfor
 		w.held[k.Name()] = factory.ForResource(k.Resource).Informer()
 	}
 	for name, err := range found.Untold {
-		w.opts.Logger.WarnContext(ctx, "who waits in a queue without a pod is not seen", "kind", name, "error", err)
+		w.opts.Logger.WarnContext(ctx, "who waits without a pod is not seen by this kind", "kind", name, "error", err)
 	}
 	return factory
 }

@@ -23,13 +23,14 @@ var (
 	workloads = schema.GroupVersionResource{Group: "kueue.x-k8s.io", Version: "v1beta2", Resource: "workloads"}
 	groups    = schema.GroupVersionResource{Group: "scheduling.volcano.sh", Version: "v1beta1", Resource: "podgroups"}
 	jobs      = schema.GroupVersionResource{Group: "batch.volcano.sh", Version: "v1alpha1", Resource: "jobs"}
+	clusters  = schema.GroupVersionResource{Group: "ray.io", Version: "v1", Resource: "rayclusters"}
 )
 
 // queueing is an API server that serves the kinds of queues, with objects of them.
 func queueing(t *testing.T, served []schema.GroupVersionResource, objects ...string) (*api, *dynamicfake.FakeDynamicClient) {
 	t.Helper()
 	a := newAPI()
-	kinds := map[schema.GroupVersionResource]string{workloads: "Workload", groups: "PodGroup", jobs: "Job"}
+	kinds := map[schema.GroupVersionResource]string{workloads: "Workload", groups: "PodGroup", jobs: "Job", clusters: "RayCluster"}
 	for _, r := range served {
 		a.Resources = append(a.Resources, &metav1.APIResourceList{GroupVersion: r.GroupVersion().String(), APIResources: []metav1.APIResource{{Name: r.Resource, Kind: kinds[r], Namespaced: true}}})
 	}
@@ -37,7 +38,7 @@ func queueing(t *testing.T, served []schema.GroupVersionResource, objects ...str
 	for _, text := range objects {
 		all = append(all, queued(t, text))
 	}
-	return a, dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{workloads: "WorkloadList", groups: "PodGroupList", jobs: "JobList"}, all...)
+	return a, dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{workloads: "WorkloadList", groups: "PodGroupList", jobs: "JobList", clusters: "RayClusterList"}, all...)
 }
 
 func queued(t *testing.T, text string) *unstructured.Unstructured {
@@ -58,6 +59,9 @@ const (
   spec: {queueName: team, podSets: [{name: worker, count: 2, template: {spec: {containers: [{name: main, image: nobody-keeps-this, resources: {limits: {nvidia.com/gpu: "8"}}}]}}}]}, status: {conditions: [{type: Admitted, status: "%s"}, {type: QuotaReserved, status: "False", message: "%s"}]}}`
 	volcanoJob = `{apiVersion: batch.volcano.sh/v1alpha1, kind: Job, metadata: {namespace: ml, name: train, uid: j, resourceVersion: "20", ownerReferences: [{apiVersion: flow.volcano.sh/v1alpha1, kind: JobFlow, name: flow, uid: f, controller: true}]},
   spec: {tasks: [{name: worker, replicas: 2, template: {spec: {containers: [{name: main, resources: {limits: {nvidia.com/gpu: "1"}}}]}}}]}, status: {state: {phase: Pending}}}`
+	rayCluster = `{apiVersion: ray.io/v1, kind: RayCluster, metadata: {namespace: ml, name: sweep-rc, uid: r, resourceVersion: "%s", creationTimestamp: "2026-11-20T10:00:00Z", ownerReferences: [{apiVersion: ray.io/v1, kind: RayJob, name: sweep, uid: s, controller: true}]},
+  spec: {headGroupSpec: {template: {spec: {}}}, workerGroupSpecs: [{groupName: gpu, replicas: 2, template: {spec: {containers: [{name: main, image: nobody-keeps-this, resources: {limits: {nvidia.com/gpu: "1"}}}]}}}]},
+  status: {conditions: [{type: ReplicaFailure, status: "%s", reason: FailedCreateWorkerPod, message: "%s", lastTransitionTime: "2026-11-20T10:00:00Z"}]}}`
 	volcanoPodGroup = `{apiVersion: scheduling.volcano.sh/v1beta1, kind: PodGroup, metadata: {namespace: ml, name: train-j, resourceVersion: "21", creationTimestamp: "2026-11-20T10:00:00Z", ownerReferences: [{apiVersion: batch.volcano.sh/v1alpha1, kind: Job, name: train, uid: j, controller: true}]},
   spec: {queue: team, minMember: 2}, status: {phase: %s}}`
 )
@@ -116,6 +120,28 @@ func TestAVolcanoJobIsTold(t *testing.T) {
 	})
 }
 
+// A RayCluster whose workers are refused waits as what owns it, and no more once KubeRay could make them.
+func TestARefusedRayClusterIsTold(t *testing.T) {
+	a, d := queueing(t, []schema.GroupVersionResource{clusters}, fmt.Sprintf(rayCluster, "30", "True", "nobody-keeps-this"))
+	write := func(version, status, says string) {
+		if _, err := d.Resource(clusters).Namespace("ml").Update(t.Context(), queued(t, fmt.Sprintf(rayCluster, version, status, says)), metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	watchingWith(t, a, nil, func(o *Options) { o.Dynamic = d }, func(t *testing.T, p *taken) {
+		i := p.one(t)
+		if want := (incident.Ref{Kind: "RayJob.ray.io", Namespace: "ml", Name: "sweep"}); i.Workload != want || i.Missing != 2 || i.Requests["nvidia.com/gpu"] != "1" || i.Newest != "30" {
+			t.Errorf("%+v", i)
+		}
+		write("31", "True", "another pod's name")
+		p.none(t, "it is tried again")
+		write("32", "False", "")
+		if last := p.one(t); !last.Resolved || last.ID != i.ID || last.Newest != "32" {
+			t.Errorf("%+v", last)
+		}
+	})
+}
+
 // Where the API server serves no queue, nothing is asked of one; one that may not be read stops
 // nothing else from being told.
 func TestQueuesThatAreNotThere(t *testing.T) {
@@ -139,7 +165,7 @@ func TestQueuesThatAreNotThere(t *testing.T) {
 
 // Of a queue's object as much is kept as an incident is made from, however often it is trimmed.
 func TestQueuesAreTrimmed(t *testing.T) {
-	for _, text := range []string{fmt.Sprintf(workload, "10", "False", "nobody-keeps-this"), volcanoJob, fmt.Sprintf(volcanoPodGroup, "Pending")} {
+	for _, text := range []string{fmt.Sprintf(workload, "10", "False", "nobody-keeps-this"), volcanoJob, fmt.Sprintf(volcanoPodGroup, "Pending"), fmt.Sprintf(rayCluster, "30", "True", "nobody-keeps-this")} {
 		o := queued(t, text)
 		once, err := trim(o)
 		if err != nil {

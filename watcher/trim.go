@@ -17,7 +17,7 @@ import (
 func trim(o any) (any, error) {
 	switch t := o.(type) {
 	case *corev1.Pod:
-		t.ManagedFields, t.Annotations, t.Labels = nil, nil, grouped(t)
+		t.ManagedFields, t.Annotations, t.Labels = nil, nil, incident.Marks(t)
 		t.Spec = trimSpec(t.Spec)
 		t.Status = corev1.PodStatus{Phase: t.Status.Phase, Reason: t.Status.Reason, Conditions: t.Status.Conditions, ExtendedResourceClaimStatus: t.Status.ExtendedResourceClaimStatus}
 	case *appsv1.ReplicaSet:
@@ -39,7 +39,7 @@ func trim(o any) (any, error) {
 	case *corev1.LimitRange:
 		t.ManagedFields, t.Annotations, t.Labels = nil, nil, nil
 	case *corev1.Event:
-		if t.Reason != incident.FailedCreate && t.Reason != incident.FailedPrepare {
+		if !incident.Refuses(t.Reason) && t.Reason != incident.FailedPrepare {
 			return &metav1.PartialObjectMetadata{ObjectMeta: owners.Trim(t)}, nil
 		}
 		return &corev1.Event{ObjectMeta: owners.Trim(t), InvolvedObject: t.InvolvedObject, Reason: t.Reason, Type: t.Type, Source: t.Source, ReportingController: t.ReportingController,
@@ -53,15 +53,6 @@ func trim(o any) (any, error) {
 		return &metav1.PartialObjectMetadata{ObjectMeta: owners.Trim(t)}, nil
 	}
 	return o, nil
-}
-
-// grouped are the labels of a pod that say whose it is.
-func grouped(p *corev1.Pod) map[string]string {
-	group := p.Labels[incident.GroupLabel]
-	if group == "" || metav1.GetControllerOfNoCopy(p) != nil {
-		return nil
-	}
-	return map[string]string{incident.GroupLabel: group}
 }
 
 func trimTemplate(t corev1.PodTemplateSpec) corev1.PodTemplateSpec {

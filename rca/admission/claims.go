@@ -48,14 +48,18 @@ func heldClaims(name corev1.ResourceName, has resource.Quantity) []diagnosis.Cla
 // none of it.
 func (c *Refused) templateClaims(container string, name corev1.ResourceName) []diagnosis.Claim {
 	owner := c.All[0].Owner
-	spec := c.Cluster.Template(owner)
+	spec, at := c.Cluster.Template(owner), "spec"
+	if set := c.All[0].Set; set != nil {
+		spec, at = &set.Template.Spec, set.At
+	}
 	if spec == nil {
 		return nil
 	}
-	at, of := "spec.template.spec.containers", spec.Containers
+	of, list := spec.Containers, "containers"
 	if slices.ContainsFunc(spec.InitContainers, func(k corev1.Container) bool { return k.Name == container }) {
-		at, of = "spec.template.spec.initContainers", spec.InitContainers
+		of, list = spec.InitContainers, "initContainers"
 	}
+	at += ".template.spec." + list
 	which := "[*]"
 	if container != "" {
 		which = "[name=" + container + "]"
@@ -76,8 +80,8 @@ func (c *Refused) templateClaims(container string, name corev1.ResourceName) []d
 		claim("limits", func(k corev1.Container) corev1.ResourceList { return k.Resources.Limits })...)
 }
 
-// askedClaims are what the template asks of what a quota limits by that name.
-func (c *Refused) askedClaims(limited corev1.ResourceName) []diagnosis.Claim {
+// Asked claims what the template asks of a resource, or of what a quota limits by that name.
+func (c *Refused) Asked(limited corev1.ResourceName) []diagnosis.Claim {
 	name := strings.TrimPrefix(strings.TrimPrefix(string(limited), "requests."), "limits.")
 	return c.templateClaims("", corev1.ResourceName(name))
 }
@@ -89,8 +93,11 @@ func (c *Refused) lacksClaims(r incident.Refusal) []diagnosis.Claim {
 	var out []diagnosis.Claim
 	if wants, has := countedBy(owner); known && wants != "" {
 		out = append(out, diagnosis.That(wants, "", diagnosis.Is, strconv.Itoa(r.Wants)), diagnosis.That(wants+" - "+has, "", diagnosis.Is, strconv.Itoa(r.Missing)))
-	} else if r.Owner.Kind == incident.KindOf(incident.VolcanoJob) {
-		out = append(out, diagnosis.That("spec.tasks", "", diagnosis.Contains, strconv.Itoa(r.Wants)))
+	} else if r.Set != nil && r.Set.Wants != "" {
+		out = append(out, diagnosis.That(r.Set.Wants, "", diagnosis.Is, strconv.Itoa(r.Wants)))
+		if r.Set.Has != "" {
+			out = append(out, diagnosis.That(r.Set.Wants+" - "+r.Set.Has, "", diagnosis.Is, strconv.Itoa(r.Missing)))
+		}
 	}
 	if r.Says != "" {
 		out = append(out, diagnosis.Says(r.Says))

@@ -50,7 +50,7 @@ func (c *Refused) explained(q Quota) (says string, evidence []diagnosis.Evidence
 	asked := map[corev1.ResourceName][]diagnosis.Claim{}
 	owner := c.All[0].Owner
 	for _, name := range q.Exceeded() {
-		asked[name] = c.askedClaims(name)
+		asked[name] = c.Asked(name)
 		g := c.given(q, name)
 		if g == nil {
 			continue

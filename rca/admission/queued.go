@@ -8,13 +8,14 @@ import (
 	"github.com/unpend/unpend/watcher/incident"
 )
 
-// heldOf is what the objects of queues tell of whom they have not let begin.
+// heldOf is what the objects of queues tell of whom they have not let begin, and what those that
+// make pods of several templates tell of themselves.
 func heldOf(st *cluster.State) []*incident.Held {
 	var out []*incident.Held
 	for _, of := range []struct {
 		kind schema.GroupKind
 		all  []*unstructured.Unstructured
-	}{{incident.KueueWorkload, st.QueuedWorkloads}, {incident.VolcanoGroup, st.PodGroups.Volcano}, {incident.VolcanoJob, st.VolcanoJobs}} {
+	}{{incident.KueueWorkload, st.QueuedWorkloads}, {incident.VolcanoGroup, st.PodGroups.Volcano}, {incident.VolcanoJob, st.VolcanoJobs}, {incident.RayCluster, st.RayClusters}} {
 		for _, o := range of.all {
 			if h, ok := incident.HeldOf(of.kind, o); ok {
 				out = append(out, h)

@@ -53,7 +53,7 @@ func TestQueuedOfOtherKinds(t *testing.T) {
 		}, ""},
 		"in no queue": {func(w *unstructured.Unstructured, _ *cluster.State) {
 			w.Object["spec"].(map[string]any)["queueName"] = ""
-		}, ""},
+		}, strings.ReplaceAll(both, "in team", "in ")},
 		"its sets make no sense": {func(w *unstructured.Unstructured, _ *cluster.State) {
 			w.Object["spec"].(map[string]any)["podSets"] = "x"
 		}, ""},

@@ -19,8 +19,11 @@ func (c *Case) ofPod(claims ...diagnosis.Claim) []diagnosis.Claim {
 	return c.Subject().Claims(claims...)
 }
 
-// itAsks claims what the pod asks of a resource.
+// itAsks claims what the pod asks of a resource, or what the template does that it would be made from.
 func (c *Case) itAsks(name corev1.ResourceName) []diagnosis.Claim {
+	if c.Unborn {
+		return c.Refused.Asked(name)
+	}
 	q := c.Wants[name]
 	return c.ofPod(diagnosis.That(diagnosis.Requests, string(name), diagnosis.Is, q.String()))
 }

@@ -98,7 +98,7 @@ func (c *Case) queueCase() *queues.Case {
 
 // Suspended says that its pods do not exist because a queue has not let what makes them
 // begin.
-func (c *Case) Suspended() bool { return c.Unborn && c.Refused.All[0].Queue != "" }
+func (c *Case) Suspended() bool { return c.Unborn && c.Refused.All[0].Held }
 
 // BeyondNodes says whether what keeps the pod is such that no change of a node helps.
 func (c *Case) BeyondNodes() bool {

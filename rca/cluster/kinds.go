@@ -84,6 +84,7 @@ var kinds = []Kind{
 	podGroups("scheduling.volcano.sh", "v1beta1", func(s *State) any { return &s.PodGroups.Volcano }),
 	podGroups("scheduling.run.ai", "v2alpha2", func(s *State) any { return &s.PodGroups.KAI }),
 	grouped("Job", "batch.volcano.sh", "v1alpha1", "jobs", true, func(s *State) any { return &s.VolcanoJobs }),
+	grouped("RayCluster", "ray.io", "v1", "rayclusters", true, func(s *State) any { return &s.RayClusters }),
 	grouped("Workload", "kueue.x-k8s.io", "v1beta1", "workloads", true, func(s *State) any { return &s.QueuedWorkloads }),
 	installed("LocalQueue", "kueue.x-k8s.io", "v1beta1", "localqueues", true, func(s *State) any { return &s.Queues.Local }),
 	installed("ClusterQueue", "kueue.x-k8s.io", "v1beta1", "clusterqueues", false, func(s *State) any { return &s.Queues.Cluster }),

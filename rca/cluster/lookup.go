@@ -47,8 +47,8 @@ func (s *State) indexOwners() {
 	for kind, o := range s.Workloads {
 		s.index.owners[kind+"/"+o.GetNamespace()+"/"+o.GetName()] = o
 	}
-	for _, o := range s.VolcanoJobs {
-		s.index.owners[incident.KindOf(incident.VolcanoJob)+"/"+o.GetNamespace()+"/"+o.GetName()] = o
+	for kind, o := range s.Operated {
+		s.index.owners[kind+"/"+o.GetNamespace()+"/"+o.GetName()] = o
 	}
 	for _, o := range s.Owners {
 		s.index.owners[ownerKind(o)+"/"+o.Namespace+"/"+o.Name] = o
@@ -59,6 +59,11 @@ func (s *State) indexOwners() {
 func (s *State) Workloads(yield func(kind string, o metav1.Object) bool) {
 	_ = each("ReplicaSet", s.ReplicaSets, yield) && each("Deployment", s.Deployments, yield) && each("StatefulSet", s.StatefulSets, yield) &&
 		each("DaemonSet", s.DaemonSets, yield) && each("Job", s.Jobs, yield) && each("CronJob", s.CronJobs, yield)
+}
+
+// Operated goes through what makes pods of several templates by an operator of its own, with its kind.
+func (s *State) Operated(yield func(kind string, o metav1.Object) bool) {
+	_ = each(incident.KindOf(incident.VolcanoJob), s.VolcanoJobs, yield) && each(incident.KindOf(incident.RayCluster), s.RayClusters, yield)
 }
 
 func each[T metav1.Object](kind string, all []T, yield func(string, metav1.Object) bool) bool {

@@ -96,6 +96,8 @@ type State struct {
 	QueuedWorkloads []*unstructured.Unstructured
 	// VolcanoJobs are those of batch.volcano.sh: what their pods would ask that are not made yet.
 	VolcanoJobs []*unstructured.Unstructured
+	// RayClusters are KubeRay's: what their pods would ask, and which it could not make.
+	RayClusters []*unstructured.Unstructured
 	Queues      Queues
 	// Geometries by node name: as probes reported them, else as the DRA driver's
 	// ResourceSlices tell.

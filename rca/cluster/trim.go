@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/unpend/unpend/watcher/events"
+	"github.com/unpend/unpend/watcher/incident"
 	"github.com/unpend/unpend/watcher/owners"
 )
 
@@ -55,8 +56,12 @@ func Trim(o Object) {
 
 // trimFields keeps who wrote when. For a node it also keeps that dated labels
 // were written: since when a layout is pending is told by nothing else. Of a pod it keeps
-// who wrote its node, and nothing else: a scheduler's binding leaves no such trace.
+// who wrote its node, and nothing else: a scheduler's binding leaves no such trace. Of what a queue
+// has, of which there is as much as of Jobs, nobody asks that.
 func trimFields(o Object, fields []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
+	if u, is := any(o).(*unstructured.Unstructured); is && u.GroupVersionKind().GroupKind() == incident.KueueWorkload {
+		return nil
+	}
 	_, node := any(o).(*corev1.Node)
 	_, pod := any(o).(*corev1.Pod)
 	if pod {

@@ -122,3 +122,14 @@ func TestTrimmedTemplates(t *testing.T) {
 		}
 	}
 }
+
+// Of what a queue has nobody asks who wrote it; of another API's kind of that name it stays.
+func TestTrimmedWorkloads(t *testing.T) {
+	for apiVersion, want := range map[string]int{"kueue.x-k8s.io/v1beta1": 0, "scheduling.k8s.io/v1beta1": 1} {
+		o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": apiVersion, "kind": "Workload", "metadata": map[string]any{"name": "w"}}}
+		o.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "kueue", FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:status":{}}`)}})
+		if Trim(o); len(o.GetManagedFields()) != want {
+			t.Errorf("%s: %v", apiVersion, o.GetManagedFields())
+		}
+	}
+}

@@ -21,7 +21,8 @@ type Claim struct {
 	// its profiles, unheld[0] those that nobody holds; without an index of each GPU with MIG on.
 	// asked[gpus] is how many devices a request of a claim, or a claim's template, asks, 0 for all.
 	// words is all that events and conditions say of the object.
-	// A path goes on in other objects: pods are those of a node or an owner; nodes those of a
+	// A path goes on in other objects: pods are those of a node or an owner, in brackets by their labels
+	// those of an owner that have not ended; nodes those of a
 	// queue's flavor, in brackets by their labels, or those that a pod's selector, affinity and
 	// tolerations let it use; members those of a PodGroup that have not ended, in brackets by phase;
 	// refused those that a node's kubelet refused, refused[*] those of all.

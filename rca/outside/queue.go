@@ -25,6 +25,9 @@ func LetInByQueue(c *edit.Workload) []edit.Change {
 	if u := c.Queue.WhyUngrouped(); u != nil {
 		return []edit.Change{group(c, u)}
 	}
+	if b := queues.Behind(c.Queue); b != nil {
+		return []edit.Change{leaveAlone(c, b)}
+	}
 	w := c.Queue.Queued()
 	if lacks, _ := c.Queue.GroupLacks(); w == nil && lacks != "" {
 		const label = "kueue.x-k8s.io/pod-group-name"

@@ -43,7 +43,7 @@ func (c *Case) Broken() *Broken {
 // kueueBroken looks at the LocalQueue and its ClusterQueue.
 func (c *Case) kueueBroken() *Broken {
 	held := c.heldBy()
-	if held == nil {
+	if held == nil || Behind(c) != nil {
 		return nil
 	}
 	w := c.Queued()
@@ -86,8 +86,17 @@ func unnamed(c *Case, w *unstructured.Unstructured, name string) *Broken {
 	}
 	q.Finding = *view.Found(diagnosis.Proven, says,
 		diagnosis.Fact(view.ObjectRef("Workload", w.GetNamespace(), w.GetName()), "spec.queueName is not set", diagnosis.That("spec.queueName", "", diagnosis.Absent, "")),
-		diagnosis.Fact(c.podRef(), "no label "+incident.QueueLabel, c.Cluster.OfPod(c.Pod, diagnosis.That(diagnosis.Labels, incident.QueueLabel, diagnosis.Absent, ""))...))
+		unlabelled(c))
 	return q
+}
+
+// unlabelled is that the pod, or what makes it, has no label that names a queue.
+func unlabelled(c *Case) diagnosis.Evidence {
+	claim := diagnosis.That(diagnosis.Labels, incident.QueueLabel, diagnosis.Absent, "")
+	if r := c.Held; r != nil {
+		return diagnosis.Fact(view.ObjectRef(r.Owner.Kind, r.Owner.Namespace, r.Owner.Name), "no label "+incident.QueueLabel, claim)
+	}
+	return diagnosis.Fact(c.podRef(), "no label "+incident.QueueLabel, c.Cluster.OfPod(c.Pod, claim)...)
 }
 
 // misset are Kueue's words, in the condition of a Workload, for a queue that is not set up

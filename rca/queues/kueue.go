@@ -30,6 +30,9 @@ func (c *Case) NotAdmitted() *view.Finding {
 	if u := c.WhyUngrouped(); u != nil {
 		return &u.Finding
 	}
+	if Behind(c) != nil {
+		return behindSays(c)
+	}
 	evidence := c.heldBy()
 	if x := c.Beyond(); evidence == nil && x != nil {
 		x.Evidence = append(x.Evidence, c.stands()...)
@@ -102,16 +105,14 @@ func (c *Case) heldBy() []diagnosis.Evidence {
 	case c.Held != nil:
 		r := c.Held
 		if w := c.Queued(); w != nil && !incident.OwnKind(r.Owner.Kind) { // what it is of is not read: it says that itself
-			return []diagnosis.Evidence{diagnosis.Fact(view.ObjectRef("Workload", w.GetNamespace(), w.GetName()),
-				fmt.Sprintf("stands for %s/%s, of which no pod exists; in queue %s", strings.ToLower(r.Owner.Kind), r.Owner.Name, r.Queue), diagnosis.That("spec.queueName", "", diagnosis.Is, r.Queue), diagnosis.That("count(pods)", "", diagnosis.Is, "0").Of(view.ObjectRef(r.Owner.Kind, r.Owner.Namespace, r.Owner.Name)))}
-		}
-		ref, fact = view.ObjectRef(r.Owner.Kind, r.Owner.Namespace, r.Owner.Name), "suspended, and wants "+view.CountOf(r.Wants, "pod")
-		claims = []diagnosis.Claim{diagnosis.That("spec.suspend", "", diagnosis.Is, "true")}
-		if o, known := c.Cluster.State.Owner(r.Owner.Kind, r.Owner.Namespace, r.Owner.Name); known {
-			if j, is := o.(*batchv1.Job); is && int(ptr.Deref(j.Spec.Parallelism, 1)) == r.Wants && j.Spec.Parallelism != nil {
-				claims = append(claims, diagnosis.That("spec.parallelism", "", diagnosis.Is, strconv.Itoa(r.Wants)))
+			fact, claims := fmt.Sprintf("stands for %s/%s, of which no pod exists", strings.ToLower(r.Owner.Kind), r.Owner.Name), []diagnosis.Claim{diagnosis.That("count(pods)", "", diagnosis.Is, "0").Of(view.ObjectRef(r.Owner.Kind, r.Owner.Namespace, r.Owner.Name))}
+			if r.Queue != "" {
+				fact, claims = fact+"; in queue "+r.Queue, append(claims, diagnosis.That("spec.queueName", "", diagnosis.Is, r.Queue))
 			}
+			return []diagnosis.Evidence{diagnosis.Fact(view.ObjectRef("Workload", w.GetNamespace(), w.GetName()), fact, claims...)}
 		}
+		its := suspended(c)
+		ref, fact, claims = its.Ref, its.Fact, its.Claims
 	case !slices.ContainsFunc(c.Pod.Spec.SchedulingGates, func(g corev1.PodSchedulingGate) bool { return g.Name == Gate }):
 		return nil
 	}
@@ -122,6 +123,21 @@ func (c *Case) heldBy() []diagnosis.Evidence {
 	return evidence
 }
 
+// suspended is that what makes the pods is, and how many it wants.
+func suspended(c *Case) diagnosis.Evidence {
+	r := c.Held
+	claims := []diagnosis.Claim{diagnosis.That("spec.suspend", "", diagnosis.Is, "true")}
+	if o, known := c.Cluster.State.Owner(r.Owner.Kind, r.Owner.Namespace, r.Owner.Name); known {
+		if j, is := o.(*batchv1.Job); is && int(ptr.Deref(j.Spec.Parallelism, 1)) == r.Wants && j.Spec.Parallelism != nil {
+			claims = append(claims, diagnosis.That("spec.parallelism", "", diagnosis.Is, strconv.Itoa(r.Wants)))
+		}
+	}
+	if r.Set != nil && r.Set.Wants != "" {
+		claims = append(claims, diagnosis.That(r.Set.Wants, "", diagnosis.Is, strconv.Itoa(r.Wants)))
+	}
+	return diagnosis.Fact(view.ObjectRef(r.Owner.Kind, r.Owner.Namespace, r.Owner.Name), "suspended, and wants "+view.CountOf(r.Wants, "pod"), claims...)
+}
+
 // whyClaims are the words of a Workload's conditions; none where it has none.
 func whyClaims(w *unstructured.Unstructured, why string) []diagnosis.Claim {
 	switch k := deactivated(w); {
@@ -129,6 +145,8 @@ func whyClaims(w *unstructured.Unstructured, why string) []diagnosis.Claim {
 		return append([]diagnosis.Claim{diagnosis.That("spec.active", "", diagnosis.Is, "false")}, view.SaysOf(k)...)
 	case why == "" && scaling.ConditionOf(w, "QuotaReserved").Status == "":
 		return []diagnosis.Claim{diagnosis.That("status.conditions[type=QuotaReserved]", "", diagnosis.Absent, "")}
+	case why == "" && scaling.ConditionOf(w, "Admitted").Status == "":
+		return []diagnosis.Claim{diagnosis.That("status.conditions[type=Admitted]", "", diagnosis.Absent, "")}
 	case why == "":
 		return nil
 	}
@@ -183,7 +201,9 @@ var assigning = regexp.MustCompile(`^couldn't assign flavors to pod set \S+: `)
 func (c *Case) Queued() *unstructured.Unstructured {
 	makers := append([]metav1.OwnerReference{{Kind: "Pod", Name: c.Pod.Name, UID: c.Pod.UID}}, c.Pod.OwnerReferences...)
 	w := c.Incident.Workload
-	if owner, ok := c.Cluster.State.Owner(w.Kind, w.Namespace, w.Name); ok {
+	if b := Behind(c); b != nil {
+		makers = []metav1.OwnerReference{*b}
+	} else if owner, ok := c.Cluster.State.Owner(w.Kind, w.Namespace, w.Name); ok {
 		makers = append(makers, metav1.OwnerReference{Kind: w.Kind, Name: w.Name, UID: owner.GetUID()})
 	}
 	named := c.namedWorkloads()

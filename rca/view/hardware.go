@@ -89,8 +89,8 @@ func (v *Node) findSigns() []Sign {
 		}
 	}
 	for _, key := range []string{labelAKS, labelOldAKS} {
-		if v.Labels[key] == "nvidia" {
-			label(key, "nvidia", 0)
+		if value := v.Labels[key]; value == "nvidia" || strings.HasPrefix(value, "nvidia-") { // with the model: Kubernetes' own guide to GPUs
+			label(key, value, 0)
 		}
 	}
 	if key, kind := v.instanceType(); scaling.HasNVIDIA(kind) {

@@ -190,12 +190,24 @@ func (s *Snapshot) Place(ctx context.Context, pod *corev1.Pod) (string, error) {
 // waiting is the pod as the scheduler would get it: without a node, requests
 // filled in from limits (the API server's defaulting).
 func waiting(pod *corev1.Pod) *corev1.Pod {
-	pod = WithDefaults(pod)
+	pod = withoutOwnClaims(WithDefaults(pod))
 	if pod.Spec.NodeName == "" && pod.Status.NominatedNodeName == "" {
 		return pod
 	}
 	pod = pod.DeepCopy()
 	pod.Spec.NodeName, pod.Status.NominatedNodeName = "", ""
+	return pod
+}
+
+// withoutOwnClaims leaves generic ephemeral volumes out of a pod that does not exist: their claims are made
+// with it, and that they are not there yet keeps it from no node (volumebinding, podHasPVCs).
+func withoutOwnClaims(pod *corev1.Pod) *corev1.Pod {
+	own := func(v corev1.Volume) bool { return v.Ephemeral != nil }
+	if pod.UID != "" || !slices.ContainsFunc(pod.Spec.Volumes, own) {
+		return pod
+	}
+	pod = pod.DeepCopy()
+	pod.Spec.Volumes = slices.DeleteFunc(pod.Spec.Volumes, own)
 	return pod
 }
 

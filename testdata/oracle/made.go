@@ -10,7 +10,7 @@ import (
 // free is what a node has left of a resource.
 func (d *Dump) free(o object, name string) float64 {
 	if name == "pods" {
-		return o.amount("status", "allocatable", name) - float64(len(d.podsOf(o)))
+		return o.amount("status", "allocatable", name) - float64(len(d.podsOf(o, nil)))
 	}
 	return o.amount("status", "allocatable", name) - d.requested(o, name)
 }

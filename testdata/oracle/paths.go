@@ -87,7 +87,7 @@ func (d *Dump) through(objects []any, path string) ([]any, error) {
 
 // others are the names of objects that belong to one: a path may go on in each.
 var others = map[string]func(d *Dump, o object, which []string) []any{
-	"pods":    func(d *Dump, o object, _ []string) []any { return d.podsOf(o) },
+	"pods":    (*Dump).podsOf,
 	"nodes":   (*Dump).nodesOf,
 	"members": (*Dump).membersOf,
 	"refused": (*Dump).refusedOn,
@@ -242,8 +242,9 @@ func (d *Dump) resources() map[string]bool {
 	return out
 }
 
-// podsOf are the pods of a node that have not ended, or those that an object owns.
-func (d *Dump) podsOf(o object) []any {
+// podsOf are the pods of a node that have not ended, or those that an object owns; of these the ones
+// with the labels that have not ended.
+func (d *Dump) podsOf(o object, labels []string) []any {
 	var out []any
 	for _, p := range d.of("Pod") {
 		ended := slices.Contains([]string{"Succeeded", "Failed"}, p.text("status", "phase"))
@@ -251,11 +252,23 @@ func (d *Dump) podsOf(o object) []any {
 		owned := slices.ContainsFunc(p.list("metadata", "ownerReferences"), func(r object) bool {
 			return r.text("kind") == o.text("kind") && r.text("name") == o.text("metadata", "name")
 		})
+		if len(labels) > 0 && (ended || !p.labelled(labels)) {
+			continue
+		}
 		if here || owned && p.text("metadata", "namespace") == o.text("metadata", "namespace") {
 			out = append(out, map[string]any(p))
 		}
 	}
 	return out
+}
+
+// labelled says whether an object has all of some labels.
+func (o object) labelled(labels []string) bool {
+	has := o.texts("metadata", "labels")
+	return !slices.ContainsFunc(labels, func(l string) bool {
+		key, value, _ := strings.Cut(l, "=")
+		return has[key] != value
+	})
 }
 
 // nodesOf are the nodes that a flavor of a queue stands for, of those the ones with the labels;
@@ -273,11 +286,7 @@ func (d *Dump) nodesOf(flavor object, labels []string) []any {
 		for key, value := range flavor.texts("spec", "nodeLabels") {
 			of = of && has[key] == value
 		}
-		for _, l := range labels {
-			key, value, _ := strings.Cut(l, "=")
-			of = of && has[key] == value
-		}
-		if of {
+		if of && n.labelled(labels) {
 			out = append(out, map[string]any(n))
 		}
 	}

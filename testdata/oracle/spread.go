@@ -48,7 +48,7 @@ func (d *Dump) fullness(pod, c object, key string) map[string]float64 {
 			continue
 		}
 		out[part] += 0
-		for _, v := range d.podsOf(n) {
+		for _, v := range d.podsOf(n, nil) {
 			p, _ := v.(map[string]any)
 			if o := object(p); o.text("metadata", "namespace") == pod.text("metadata", "namespace") && o.at("metadata", "deletionTimestamp") == nil && spreads(c, pod, o) {
 				out[part]++

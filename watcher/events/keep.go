@@ -13,7 +13,9 @@ import (
 var reporters = map[string][]string{
 	// A pod that was refused before it existed (pkg/controller; Volcano's
 	// pkg/controllers/job).
-	"FailedCreate": {"replicaset-controller", "job-controller", "statefulset-controller", "daemonset-controller", "vc-controller-manager"},
+	"FailedCreate":            {"replicaset-controller", "job-controller", "statefulset-controller", "daemonset-controller", "vc-controller-manager"},
+	"FailedToCreateHeadPod":   {"raycluster-controller"}, // KubeRay's, ray-operator/controllers/ray
+	"FailedToCreateWorkerPod": {"raycluster-controller"},
 	// Devices that could not be prepared, and claims that could not be made.
 	"FailedPrepareDynamicResources": {"kubelet"},
 	"FailedResourceClaimCreation":   {"resource_claim"},

@@ -1,6 +1,7 @@
 package incident
 
 import (
+	"maps"
 	"reflect"
 	"slices"
 
@@ -11,8 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Held is what is read of an object of a queue: whom it keeps from making pods, and which pods
-// those would be. Nothing else of it tells whether somebody waits, so a watcher keeps no more.
+// Held is what is read of an object of a queue, or of what makes pods of several templates: whom it
+// keeps from making pods, which pods those would be, and which could not be made. Nothing else of it
+// tells whether somebody waits, so a watcher keeps no more.
 type Held struct {
 	metav1.ObjectMeta
 	kind  string                 // of the object, as a Ref names it
@@ -22,10 +24,15 @@ type Held struct {
 	holds bool
 	// let: it has let its owner begin, whose pods are to be made.
 	let bool
-	// over: of the object itself no pods are to come any more.
+	// over: of the object itself, or of whom it holds, no pods are to come any more.
 	over bool
 	// heads: it makes pods itself, and none before an object of its queue stands for it.
 	heads bool
+	// makes: it makes pods itself, one set after the other, without a queue. aside: not now, for it is
+	// suspended.
+	makes, aside bool
+	// lacks is what it says itself of a pod that it could not make; nil: nothing.
+	lacks *setback
 	sets  []podSet
 }
 
@@ -34,17 +41,44 @@ type podSet struct {
 	Name     string                 `json:"name"`
 	Count    int                    `json:"count"`
 	Template corev1.PodTemplateSpec `json:"template"`
+	// Marks are the labels by which they are told from the others that the object makes, At where that
+	// has them, Stated the field there that says how many, and Beside what else runs in each.
+	Marks  map[string]string  `json:"-"`
+	At     string             `json:"-"`
+	Stated string             `json:"-"`
+	Beside []corev1.Container `json:"-"`
 }
 
-// The kinds by which queues keep pods from being made, and not from being scheduled alone: those
-// of another queue have a line here and one in readHeld.
+// set is where they stand in the object that makes them; nil where that has them of one template.
+func (s podSet) set() *Set {
+	if s.At == "" {
+		return nil
+	}
+	out := &Set{At: s.At, Template: s.Template}
+	switch {
+	case s.Stated != "":
+		out.Wants = s.At + "." + s.Stated
+	case s.Count == 1 && s.Marks[roleMark] == rayHead:
+		out.Wants = "count(" + s.At + ")"
+	}
+	for _, key := range []string{rayGroup, rayNodeType} {
+		if value := s.Marks[key]; value != "" && out.Has == "" {
+			out.Has = "count(pods[" + key + "=" + value + "])"
+		}
+	}
+	return out
+}
+
+// The kinds by which queues keep pods from being made, and not from being scheduled alone, and those
+// that make pods of several templates: another has a line here and one in readHeld.
 var (
 	KueueWorkload = schema.GroupKind{Group: "kueue.x-k8s.io", Kind: "Workload"}
 	VolcanoGroup  = schema.GroupKind{Group: "scheduling.volcano.sh", Kind: "PodGroup"}
 	VolcanoJob    = schema.GroupKind{Group: "batch.volcano.sh", Kind: "Job"}
+	RayCluster    = schema.GroupKind{Group: "ray.io", Kind: "RayCluster"}
 )
 
-var readHeld = map[schema.GroupKind]func(*unstructured.Unstructured, *Held){KueueWorkload: ofKueue, VolcanoGroup: ofVolcanoGroup, VolcanoJob: ofVolcanoJob}
+var readHeld = map[schema.GroupKind]func(*unstructured.Unstructured, *Held){KueueWorkload: ofKueue, VolcanoGroup: ofVolcanoGroup, VolcanoJob: ofVolcanoJob, RayCluster: ofRayCluster}
 
 // HeldOf reads an object of a queue; false for one of any other kind.
 func HeldOf(gk schema.GroupKind, o *unstructured.Unstructured) (*Held, bool) {
@@ -61,7 +95,12 @@ func HeldOf(gk schema.GroupKind, o *unstructured.Unstructured) (*Held, bool) {
 // Trimmed is as much of it as tells who waits, and what for.
 func (h *Held) Trimmed(spec func(corev1.PodSpec) corev1.PodSpec) *Held {
 	for i := range h.sets {
-		h.sets[i].Template = corev1.PodTemplateSpec{Spec: spec(h.sets[i].Template.Spec)}
+		set := &h.sets[i]
+		set.Template = corev1.PodTemplateSpec{Spec: spec(set.Template.Spec)}
+		set.Beside = spec(corev1.PodSpec{Containers: set.Beside}).Containers
+	}
+	if h.lacks != nil {
+		h.lacks.says = "" // names another pod at each try
 	}
 	return h
 }
@@ -85,10 +124,9 @@ func (h *Held) Child() *corev1.Pod {
 func (h *Held) ref() Ref { return Ref{h.kind, h.Namespace, h.Name} }
 
 // held lists who lacks all pods because a queue has not let it begin: of what is read itself its
-// own status says that (a Job is suspended), and who has a pod that has not ended has begun.
-func (m Makers) held(pods []*corev1.Pod, lookup Lookup, events func() map[Ref]map[string]told) []Refusal {
+// own status says that (a Job is suspended), and who has begun is left out.
+func (m Makers) held(begun func() map[Ref]bool, events func() map[Ref]map[string]told) []Refusal {
 	var out []Refusal
-	var begun map[Ref]bool
 	own := map[Ref]*Held{}
 	for _, h := range m.Held {
 		own[h.ref()] = h
@@ -102,21 +140,18 @@ func (m Makers) held(pods []*corev1.Pod, lookup Lookup, events func() map[Ref]ma
 		if made != nil && (made.over || made.DeletionTimestamp != nil || made.UID != "" && h.owner.UID != "" && made.UID != h.owner.UID) {
 			continue
 		}
-		if begun == nil { // few clusters have any
-			begun = beginnersOf(pods, lookup)
-		}
-		if begun[ref] {
+		if begun()[ref] {
 			continue
 		}
-		begun[ref] = true // held by one queue, it is not told of by another
+		begun()[ref] = true // held by one queue, it is not told of by another
 		out = append(out, h.refusals(made, ref, m, events)...)
 	}
-	return append(out, m.ungrouped(begun, pods, lookup, events)...)
+	return append(out, m.ungrouped(begun, events)...)
 }
 
 // ungrouped lists who lacks all pods though nothing of its queue that is known of stands for it: what
 // would have made that does not run, or could not.
-func (m Makers) ungrouped(begun map[Ref]bool, pods []*corev1.Pod, lookup Lookup, events func() map[Ref]map[string]told) []Refusal {
+func (m Makers) ungrouped(begun func() map[Ref]bool, events func() map[Ref]map[string]told) []Refusal {
 	if !m.AllPods {
 		return nil
 	}
@@ -126,13 +161,10 @@ func (m Makers) ungrouped(begun map[Ref]bool, pods []*corev1.Pod, lookup Lookup,
 		if !h.heads || h.over || h.DeletionTimestamp != nil {
 			continue
 		}
-		if begun == nil {
-			begun = beginnersOf(pods, lookup)
-		}
 		if stood == nil {
 			stood = m.stoodFor()
 		}
-		if ref := h.ref(); !begun[ref] && !stood[ref] {
+		if ref := h.ref(); !begun()[ref] && !stood[ref] {
 			for _, r := range h.refusals(h, ref, m, events) {
 				r.Ungrouped = true
 				out = append(out, r)
@@ -167,30 +199,41 @@ func beginnersOf(pods []*corev1.Pod, lookup Lookup) map[Ref]bool {
 	return out
 }
 
-// refusals is one for each pod set, with the pod that would be made first. The sets are those of
-// what makes the pods, where that is read.
+// refusals is one for each pod set, with the pod that would be made first. Of a group, which has their
+// sum alone, the sets are those of what makes the pods, where that is read.
 func (h *Held) refusals(made *Held, owner Ref, m Makers, events func() map[Ref]map[string]told) []Refusal {
-	sets, version, says, queue := h.sets, h.ResourceVersion, "", h.queue
+	sets, version, says, queue, held := h.sets, h.ResourceVersion, "", h.queue, true
 	if made != nil {
-		sets = made.sets
+		if h.group != "" {
+			sets = made.sets
+		}
 		if Newer(made.ResourceVersion, version) {
 			version = made.ResourceVersion
 		}
 		if e, ok := eventOf(made, events()[owner]); ok && h.let { // and then the API server refused its pods
-			says, queue = e.says, ""
+			says, queue, held = e.says, "", false
 		}
 	}
 	var out []Refusal
 	for _, set := range sets {
-		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: h.Namespace, Name: h.owner.Name + "-" + set.Name + "-?", Labels: set.Template.Labels, Annotations: set.Template.Annotations,
-			OwnerReferences: []metav1.OwnerReference{*h.owner}}, Spec: *set.Template.Spec.DeepCopy(), Status: corev1.PodStatus{Phase: corev1.PodPending}}
-		if h.group != "" {
-			h.asMember(p)
-		}
-		WithLimitDefaults(p, m.limits(h.Namespace))
-		out = append(out, Refusal{Owner: owner, Pod: p, Wants: set.Count, Missing: set.Count, Since: h.CreationTimestamp.Time, Version: version, Says: says, Queue: queue, Group: h.group})
+		out = append(out, Refusal{Owner: owner, Pod: h.next(set, m), Wants: set.Count, Missing: set.Count, Set: set.set(), Since: h.CreationTimestamp.Time, Version: version, Says: says, Held: held, Queue: queue, Group: h.group})
 	}
 	return out
+}
+
+// next is the pod of a set that would be made now.
+func (h *Held) next(set podSet, m Makers) *corev1.Pod {
+	labels := map[string]string{}
+	maps.Copy(labels, set.Template.Labels)
+	maps.Copy(labels, set.Marks)
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: h.Namespace, Name: h.owner.Name + "-" + set.Name + "-?", Labels: labels, Annotations: set.Template.Annotations,
+		OwnerReferences: []metav1.OwnerReference{*h.owner}}, Spec: *set.Template.Spec.DeepCopy(), Status: corev1.PodStatus{Phase: corev1.PodPending}}
+	p.Spec.Containers = append(p.Spec.Containers, set.Beside...)
+	if h.group != "" {
+		h.asMember(p)
+	}
+	WithLimitDefaults(p, m.limits(h.Namespace))
+	return p
 }
 
 // podSetsOf reads a list of pod sets, whose number is under a key of its own; what makes no

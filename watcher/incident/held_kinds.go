@@ -18,7 +18,8 @@ import (
 // own kinds are read themselves.
 func ofKueue(o *unstructured.Unstructured, h *Held) {
 	h.owner, h.queue = metav1.GetControllerOf(o), text(o, "spec", "queueName")
-	if h.owner == nil || h.queue == "" || OwnKind(OwnerKind(h.owner)) || h.owner.Kind == "Pod" || conditionMet(o, "Finished") || conditionMet(o, "Admitted") {
+	h.over, h.let = conditionMet(o, "Finished"), conditionMet(o, "Admitted") && !conditionMet(o, "Evicted")
+	if h.owner == nil || OwnKind(OwnerKind(h.owner)) || h.owner.Kind == "Pod" || h.over || conditionMet(o, "Admitted") {
 		return
 	}
 	h.holds, h.sets = true, podSetsOf(o, "count", "spec", "podSets")
@@ -82,6 +83,7 @@ func ofVolcanoJob(o *unstructured.Unstructured, h *Held) {
 	scheduler := cmp.Or(text(o, "spec", "schedulerName"), volcanoScheduler)
 	h.sets = podSetsOf(o, "replicas", "spec", "tasks")
 	for i := range h.sets {
+		h.sets[i].At, h.sets[i].Stated = "spec.tasks[name="+h.sets[i].Name+"]", "replicas"
 		if spec := &h.sets[i].Template.Spec; spec.SchedulerName == "" {
 			spec.SchedulerName = scheduler
 		}

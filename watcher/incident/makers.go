@@ -37,6 +37,7 @@ type maker struct {
 	says              string    // what that status says of it
 	failed            bool      // of a Job: it gave up
 	queue             string    // of a Job that is suspended: the queue that may let it begin
+	aside             int       // of a Job that is suspended and names no queue: how many it would want
 }
 
 // QueueLabel names, on an object, Kueue's LocalQueue that admits it: until then the Job is
@@ -106,7 +107,7 @@ func jobMaker(j *batchv1.Job) maker {
 		return m
 	}
 	if m.queue = j.Labels[QueueLabel]; m.queue == "" {
-		m.Wants = 0 // somebody's will
+		m.aside, m.Wants = max(0, m.Wants), 0 // somebody's will, where no queue holds it unnamed
 	}
 	m.failing = j.CreationTimestamp.Time
 	for _, c := range j.Status.Conditions {

@@ -17,12 +17,18 @@ type Refusal struct {
 	Pod     *corev1.Pod // as the next one would be sent to the scheduler
 	Wants   int         // pods that the owner wants now
 	Missing int         // how many of them do not exist
+	// Set is which of its owner's sets lacks pods; nil where that makes pods of one template.
+	Set     *Set
 	Since   time.Time
 	Version string // the owner's resourceVersion
 	// Says is what the owner's status, or the newest event, quotes of the API server.
 	Says string
-	// Queue is the queue that has not let it begin; empty: the API server refused the pods.
+	// Held: a queue has not let it begin, else the API server refused the pods. Queue is which, as it
+	// names it itself; empty where it names none.
+	Held  bool
 	Queue string
+	// Behind is what owns it and was let begin, though it was not itself; nil for most.
+	Behind *metav1.OwnerReference
 	// Group is the PodGroup of the pods, where their own scheduler's queue holds it; empty where
 	// another's does, or none.
 	Group string
@@ -30,15 +36,25 @@ type Refusal struct {
 	Ungrouped bool
 }
 
-// told is what the FailedCreate events of one object say.
+// Set is where an object that makes pods of several templates has one of them.
+type Set struct {
+	At       string // its path in the object
+	Template corev1.PodTemplateSpec
+	// Wants and Has are paths to how many pods of it the object wants, and to how many there are; empty
+	// where no field alone says that.
+	Wants, Has string
+}
+
+// told is what the events of one object say of pods that it could not make.
 type told struct {
 	first, last time.Time
 	says        string
+	role        string // that the newest is about, where it says one
 }
 
-// Refusals lists, by owner, who lacks pods because the API server refused them, and behind
-// those who was not let begin by a queue that holds objects of any kind. A
-// ReplicaSet's own status tells it. Of other kinds an event does, unless a pod was
+// Refusals lists, by owner, who lacks pods because the API server refused them, behind those who
+// makes pods of several templates, and then who was not let begin by a queue that holds objects of
+// any kind. A ReplicaSet's own status tells it. Of other kinds an event does, unless a pod was
 // made after it; that pods are missing is read from spec and status, never from
 // the event, and an event of an object that does not exist, or of its predecessor
 // of the same name, tells nothing.
@@ -46,8 +62,14 @@ func (m Makers) Refusals(pods []*corev1.Pod, lookup Lookup) []Refusal {
 	var out []Refusal
 	events := sync.OnceValue(m.told) // nobody lacks anything, most of the time
 	var newest map[Ref]time.Time
+	kueue := sync.OnceValue(m.kueue)
 	for _, k := range m.All() {
-		n := k.missing()
+		n, held, behind := k.missing(), k.queue != "", (*metav1.OwnerReference)(nil)
+		if k.aside > 0 && k.GetDeletionTimestamp() == nil {
+			if held, behind = kueue().holds(k, lookup); held {
+				n, k.Wants = k.aside, k.aside
+			}
+		}
 		if n == 0 {
 			continue
 		}
@@ -62,9 +84,17 @@ func (m Makers) Refusals(pods []*corev1.Pod, lookup Lookup) []Refusal {
 			}
 			since, says = e.first, e.says
 		}
-		out = append(out, Refusal{Owner: k.ref(), Pod: m.Next(k), Wants: k.Wants, Missing: n, Since: since, Version: k.GetResourceVersion(), Says: says, Queue: k.queue})
+		out = append(out, Refusal{Owner: k.ref(), Pod: m.Next(k), Wants: k.Wants, Missing: n, Since: since, Version: k.GetResourceVersion(), Says: says, Held: held, Queue: k.queue, Behind: behind})
 	}
-	return append(out, m.held(pods, lookup, events)...)
+	lacking := append(m.lacking(pods, events), m.behind(pods, kueue, lookup)...)
+	begun := sync.OnceValue(func() map[Ref]bool { // few clusters have anybody who waits in a queue
+		of := beginnersOf(pods, lookup)
+		for _, r := range lacking {
+			of[r.Owner] = true
+		}
+		return of
+	})
+	return append(append(out, lacking...), m.held(begun, events)...)
 }
 
 // eventOf is what is told of this very object: by its uid where the event has one.
@@ -80,7 +110,7 @@ func eventOf(o metav1.Object, byUID map[string]told) (told, bool) {
 func (m Makers) told() map[Ref]map[string]told {
 	out := map[Ref]map[string]told{}
 	for _, e := range m.Events {
-		if e.Reason != FailedCreate || e.Type == corev1.EventTypeNormal {
+		if !Refuses(e.Reason) || e.Type == corev1.EventTypeNormal {
 			continue
 		}
 		o := e.InvolvedObject
@@ -93,12 +123,15 @@ func (m Makers) told() map[Ref]map[string]told {
 			t.first = first
 		}
 		if !again || cmp.Or(last.Compare(t.last), cmp.Compare(e.Message, t.says)) > 0 {
-			t.last, t.says = last, e.Message
+			t.last, t.says, t.role = last, e.Message, rayFailures[e.Reason]
 		}
 		out[ref][string(o.UID)] = t
 	}
 	return out
 }
+
+// Refuses says whether events of that reason tell of pods that could not be made.
+func Refuses(reason string) bool { return reason == FailedCreate || rayFailures[reason] != "" }
 
 // seen is when an event was last observed. A new-style one keeps that in its series.
 func seen(e *corev1.Event) time.Time {

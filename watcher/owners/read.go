@@ -70,7 +70,7 @@ func (r Reader) Single(client discovery.DiscoveryInterface) *Single {
 
 // always are kinds that diagnoses read the whole of, and so who reads owners one by one has to
 // read too, named or not.
-var always = []schema.GroupResource{{Group: incident.VolcanoJob.Group, Resource: "jobs"}}
+var always = []schema.GroupResource{{Group: incident.VolcanoJob.Group, Resource: "jobs"}, {Group: incident.RayCluster.Group, Resource: "rayclusters"}}
 
 // Get reads the metadata of an owner, whose kind is named as in an incident.Ref. ErrUnread: the
 // kind is not read; any other error is the API server's.

@@ -140,9 +140,9 @@ func (t target) other(st *cluster.State) string {
 			note(strings.ToLower(kind), o)
 		}
 	}
-	for _, o := range st.VolcanoJobs {
-		if t.is(incident.KindOf(incident.VolcanoJob)) {
-			note("job", o)
+	for kind, o := range st.Operated {
+		if name, _, _ := strings.Cut(kind, "."); t.is(kind) {
+			note(strings.ToLower(name), o)
 		}
 	}
 	for _, o := range st.Owners {

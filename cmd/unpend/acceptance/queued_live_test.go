@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -22,10 +24,6 @@ func queuesThere(t *testing.T) *controlplane.ControlPlane {
 	t.Helper()
 	c := start(t, controlplane.Extras{})
 	c.InstallCRDs(t, crds)
-	folder := t.TempDir()
-	must(t, os.WriteFile(filepath.Join(folder, "rayclusters.yaml"), []byte(`{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: rayclusters.ray.io}, spec: {group: ray.io, scope: Namespaced, names: {kind: RayCluster, plural: rayclusters},
-  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]}}`), 0o600))
-	c.InstallCRDs(t, folder)
 	c.WaitForServiceAccount(t, "default")
 	return c
 }
@@ -52,8 +50,8 @@ func writeQueued(t *testing.T, c *controlplane.ControlPlane, r schema.GroupVersi
 }
 
 // The service tells of who waits in a queue and has no pod, under the id that a terminal gives it,
-// quotes the queue, and takes it back once the queue has let it begin: of Kueue a RayCluster, which
-// nobody here reads, and of Volcano a Job whose group is not let in.
+// quotes the queue, and takes it back once the queue has let it begin: of Kueue a RayCluster, and of
+// Volcano a Job whose group is not let in. So it does of a RayCluster that a quota refuses a pod.
 func TestQueuedWithoutAPodIsTold(t *testing.T) {
 	needsControlPlane(t)
 	c := queuesThere(t)
@@ -72,13 +70,19 @@ func TestQueuedWithoutAPodIsTold(t *testing.T) {
 	group := func(phase string) string {
 		return `{apiVersion: scheduling.volcano.sh/v1beta1, kind: PodGroup, metadata: {name: train-1}, spec: {queue: default, minMember: 2}, status: {phase: ` + phase + `, conditions: [{type: Unschedulable, status: "True", reason: NotEnoughResources, message: "0/0 tasks in gang unschedulable: pod group is not ready, 2 minAvailable", lastTransitionTime: "2026-11-20T10:00:00Z"}]}}`
 	}
+	refused := func(conditions string) string {
+		return `{apiVersion: ray.io/v1, kind: RayCluster, metadata: {name: tune}, spec: {workerGroupSpecs: [{groupName: a100, replicas: 2, minReplicas: 0, maxReplicas: 4, ` + asks + `}]}, status: {conditions: [` + conditions + `]}}`
+	}
+	_, err := c.Client().CoreV1().ResourceQuotas("default").Create(t.Context(), &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "gpus"}, Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"requests.nvidia.com/gpu": resource.MustParse("4")}}}, metav1.CreateOptions{})
+	must(t, err)
 	ray := writeQueued(t, c, clusters, `{apiVersion: ray.io/v1, kind: RayCluster, metadata: {name: llm}, spec: {suspend: true}}`, nil)
 	writeQueued(t, c, workloads, queue("False"), ray)
 	o := serve(t, c)
 	job := writeQueued(t, c, jobs, `{apiVersion: batch.volcano.sh/v1alpha1, kind: Job, metadata: {name: train}, spec: {queue: default, minAvailable: 2, tasks: [{name: worker, replicas: 2, `+asks+`}]}, status: {state: {phase: Pending}}}`, nil)
 	writeQueued(t, c, groups, group("Pending"), job)
-	o.explains(t, []string{"llm", "train"}, time.Minute)
-	for name, cause := range map[string]diagnosis.CauseID{"llm": diagnosis.QueueNotAdmitted, "train": diagnosis.SchedulerRefused} {
+	writeQueued(t, c, clusters, refused(`{type: ReplicaFailure, status: "True", reason: FailedCreateWorkerPod, message: "FailedCreateWorkerPod\npods \"tune-a100-worker-x\" is forbidden: exceeded quota: gpus", lastTransitionTime: "2026-11-20T10:00:00Z"}`), nil)
+	o.explains(t, []string{"llm", "train", "tune"}, time.Minute)
+	for name, cause := range map[string]diagnosis.CauseID{"llm": diagnosis.QueueNotAdmitted, "train": diagnosis.SchedulerRefused, "tune": diagnosis.QuotaExceeded} {
 		told := o.of("default", name)
 		d := told[len(told)-1]
 		here := whyOf(t, d.Workload.Kind+"/"+name, "-A", "--kubeconfig", c.Kubeconfig())
@@ -98,9 +102,10 @@ func TestQueuedWithoutAPodIsTold(t *testing.T) {
 	}
 	writeQueued(t, c, workloads, queue("True"), ray)
 	writeQueued(t, c, groups, group("Running"), job)
-	controlplane.Eventually(t, 30*time.Second, "both are over", func() (bool, string) {
+	writeQueued(t, c, clusters, refused(""), nil)
+	controlplane.Eventually(t, 30*time.Second, "all are over", func() (bool, string) {
 		n := o.figure(t, resolved)
-		return n == 2, fmt.Sprint(n)
+		return n == 3, fmt.Sprint(n)
 	})
 	if code, out, errs := call(t, "incidents", "-o", "name", "--kubeconfig", c.Kubeconfig()); code != exitDone || strings.Contains(out, "gpu-") {
 		t.Errorf("exit %d: %s%s", code, out, errs)

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/unpend/unpend/rca/admission"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/testdata/controlplane"
 	"github.com/unpend/unpend/watcher/incident"
@@ -30,9 +31,12 @@ func scheduledHere(p *corev1.Pod) bool {
 	return p.Spec.SchedulerName == "" || p.Spec.SchedulerName == corev1.DefaultSchedulerName
 }
 
-// applies says whether what is applied could come to run: somebody schedules the pods, or
-// is asked to.
+// applies says whether what is applied could come to run: somebody makes the pods, and somebody
+// schedules them, or is asked to.
 func (r *replay) applies(d diagnosis.Diagnosis) bool {
+	if slices.ContainsFunc(admission.Refusals(r.st), func(f incident.Refusal) bool { return !incident.OwnKind(f.Owner.Kind) }) {
+		return false // its operator does not run here
+	}
 	return d.Causes[0].ID == diagnosis.SchedulerMissing || !slices.ContainsFunc(r.st.Pods, func(p *corev1.Pod) bool { return !scheduledHere(p) })
 }
 
@@ -42,9 +46,6 @@ func (r *replay) applies(d diagnosis.Diagnosis) bool {
 func (r *replay) customs(t *testing.T) {
 	t.Helper()
 	g, q := r.st.PodGroups, r.st.Queues
-	for _, o := range r.st.VolcanoJobs { // they own groups
-		r.custom(t, "jobs", o)
-	}
 	for resource, objects := range map[string][]*unstructured.Unstructured{
 		"podgroups": slices.Concat(g.Kubernetes, g.Plugins, g.Volcano, g.KAI), "queues": slices.Concat(q.Volcano, q.KAI),
 		"localqueues": q.Local, "clusterqueues": q.Cluster, "resourceflavors": q.Flavors, "admissionchecks": q.Checks, "topologies": q.Topologies, "nvidiadrivers": r.st.NVIDIADrivers,

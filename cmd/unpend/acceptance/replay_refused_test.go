@@ -45,6 +45,7 @@ func (r *replay) limits(t *testing.T) {
 // controllers are refused, and say so.
 func (r *replay) workloads(t *testing.T) {
 	t.Helper()
+	r.operated(t)
 	refused := map[incident.Ref]bool{}
 	for _, f := range admission.Refusals(r.st) {
 		if f.Group != "" { // made with the objects of its queue
@@ -90,6 +91,18 @@ func (r *replay) workloads(t *testing.T) {
 		got := r.missing(st)
 		return slices.Equal(got, want), fmt.Sprintf("%v, want %v", got, want)
 	})
+}
+
+// operated makes what operators would make pods from, as it stands: they do not run here, and what
+// they have said of it is written.
+func (r *replay) operated(t *testing.T) {
+	t.Helper()
+	for _, o := range r.st.VolcanoJobs { // they own groups
+		r.custom(t, "jobs", o)
+	}
+	for _, o := range r.st.RayClusters {
+		r.custom(t, "rayclusters", o)
+	}
 }
 
 // lacking says whether a ReplicaSet's pods were refused.

@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -168,10 +167,8 @@ func (f *Follower) follow(k *cluster.Kind, in cache.SharedIndexInformer) error {
 		if owner, ok := o.(*metav1.PartialObjectMetadata); ok {
 			owner.SetGroupVersionKind(k.Resource.GroupVersion().WithKind(k.API()))
 		}
-		if pod, ok := o.(*corev1.Pod); ok {
-			if err := f.shelf.Share(pod); err != nil {
-				return nil, fmt.Errorf("keep pod %s: %w", t.GetName(), err)
-			}
+		if err := f.shelf.Share(t); err != nil {
+			return nil, fmt.Errorf("keep %s %s: %w", k, t.GetName(), err)
 		}
 		v1, err := cluster.AsV1(o)
 		if err != nil {

@@ -137,7 +137,7 @@ func TestShelfIsBoundedInBytes(t *testing.T) {
 // x-alone how much of what it would take alone.
 func BenchmarkKeepPods(b *testing.B) {
 	const n = 10_000
-	grows := func(share func(*corev1.Pod) error) float64 {
+	grows := func(share func(cluster.Object) error) float64 {
 		var before, after runtime.MemStats
 		runtime.GC()
 		runtime.ReadMemStats(&before)
@@ -156,7 +156,7 @@ func BenchmarkKeepPods(b *testing.B) {
 	}
 	var shared, alone float64
 	for b.Loop() {
-		alone = grows(func(*corev1.Pod) error { return nil })
+		alone = grows(func(cluster.Object) error { return nil })
 		shared = grows(New().Share)
 	}
 	b.ReportMetric(shared, "KiB/pod")

@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/unpend/unpend/nodeprobe"
 	"github.com/unpend/unpend/rca/cluster"
@@ -127,9 +128,19 @@ func (s *Shelf) assemble(k *cluster.Kind, apiVersion string, data []byte) cluste
 	return obj
 }
 
-// Share has a pod that was decoded without the shelf hold the same parts as others, where it
-// has parts alike; the pod is trimmed, and nobody else's yet.
-func (s *Shelf) Share(pod *corev1.Pod) error {
+// Share has an object that was decoded without the shelf hold the same parts as others, where it
+// has parts alike; it is trimmed, and nobody else's yet.
+func (s *Shelf) Share(o cluster.Object) error {
+	switch o := o.(type) {
+	case *corev1.Pod:
+		return s.pod(o)
+	case *unstructured.Unstructured:
+		return s.queued(o)
+	}
+	return nil
+}
+
+func (s *Shelf) pod(pod *corev1.Pod) error {
 	s.words.pod(pod)
 	return parts["Pod"].each(func(p *part) error {
 		if !s.pays(p) {
