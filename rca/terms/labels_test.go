@@ -13,6 +13,7 @@ import (
 
 	"github.com/unpend/unpend/nodeprobe/sim"
 	"github.com/unpend/unpend/rca/rcatest"
+	"github.com/unpend/unpend/rca/view"
 )
 
 func wants(key string, values ...string) corev1.NodeSelectorRequirement {
@@ -117,7 +118,7 @@ func TestAFlavorThatNoNodeHas(t *testing.T) {
 // How like two values are goes by their letters and digits alone, as far as they agree from the
 // beginning, whatever the case.
 func TestHowLikeValuesAre(t *testing.T) {
-	if got := plain("`Az{/09:-_.é"); got != "az09" {
+	if got := view.Plain("`Az{/09:-_.é"); got != "az09" {
 		t.Errorf("%q is left", got)
 	}
 	for _, tc := range []struct {
