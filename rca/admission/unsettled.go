@@ -195,7 +195,7 @@ func (c *Refused) classMissing(kind, ofTemplate, named string, all []string) (AP
 		r.evidence = []diagnosis.Evidence{diagnosis.Fact(kind+"/"+name, "no such object was read", diagnosis.That("", "", diagnosis.Absent, ""))}
 	default:
 		r.certainty, r.says = diagnosis.Proven, fmt.Sprintf("%s %s does not exist", kind, name)
-		if i := slices.IndexFunc(all, func(other string) bool { return view.Misspelled(name, other) }); i >= 0 {
+		if i := slices.IndexFunc(all, func(other string) bool { return diagnosis.Misspelled(name, other) }); i >= 0 {
 			r.Near = all[i]
 			r.says += fmt.Sprintf(" (nearest: %s)", r.Near)
 		}

@@ -12,7 +12,6 @@ import (
 	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/terms"
 	"github.com/unpend/unpend/rca/view"
-	"github.com/unpend/unpend/watcher/incident"
 )
 
 // given is for a selector that the pod has and what it was made from does not: its RuntimeClass or a webhook has given
@@ -41,10 +40,10 @@ func (c *Bench) given(missed []terms.MissedLabel) []edit.Change {
 		texts[i] = m.Text()
 	}
 	if of.Kind == "DaemonSet" {
-		return c.selectedToo(given, texts, of)
+		return selectedToo(c, given, texts, of.Namespace, of.Name)
 	}
 	if class := c.Labels.ByClass(given[0]); class != "" {
-		return c.classElsewhere(class, strings.Join(texts, ", "))
+		return classElsewhere(c, class, strings.Join(texts, ", "))
 	}
 	maker := strings.ToLower(of.Kind) + "/" + of.Name
 	return []edit.Change{c.Once("see who gives its pods the selector "+strings.Join(texts, ", ")+", which "+maker+" does not have, and have the pod made again", func(title string) edit.Change {
@@ -62,26 +61,26 @@ func hasKey(m map[string]string, key string) bool {
 
 // selectedToo is for a DaemonSet whose pods are given a selector that its template has not: its controller goes by the
 // template alone, and makes pods for nodes that they cannot be on (kubernetes/kubernetes#111590).
-func (c *Bench) selectedToo(given []terms.MissedLabel, texts []string, of incident.Ref) []edit.Change {
+func selectedToo(c *Bench, given []terms.MissedLabel, texts []string, namespace, name string) []edit.Change {
 	patch := map[string]any{}
 	for _, m := range given {
 		patch[m.Key] = m.Values[0]
 	}
-	title := fmt.Sprintf("have daemonset/%s itself select %s, as its pods are given it", of.Name, strings.Join(texts, ", "))
+	title := fmt.Sprintf("have daemonset/%s itself select %s, as its pods are given it", name, strings.Join(texts, ", "))
 	if class := c.Labels.ByClass(given[0]); class != "" {
 		title += " by RuntimeClass " + class
 	}
 	return []edit.Change{c.Once(title+": those for other nodes are not made then", func(title string) edit.Change {
 		return edit.Change{Kind: diagnosis.FixSelector, Cause: diagnosis.NodeSelectorMismatch, Manual: true, Risk: diagnosis.LowRisk, Minutes: 1, Title: title,
 			Untestable: "the pods that wait are not to run, but to go away",
-			Commands:   []string{fmt.Sprintf("kubectl -n %s patch daemonset %s --type=strategic -p '%s'", of.Namespace, of.Name, diagnosis.MustJSON(map[string]any{"spec": map[string]any{"template": map[string]any{"spec": map[string]any{"nodeSelector": patch}}}}))}}
+			Commands:   []string{fmt.Sprintf("kubectl -n %s patch daemonset %s --type=strategic -p '%s'", namespace, name, diagnosis.MustJSON(map[string]any{"spec": map[string]any{"template": map[string]any{"spec": map[string]any{"nodeSelector": patch}}}}))}}
 	})}
 }
 
 // classElsewhere is for a selector that the pod's RuntimeClass gives it: a template that is changed is given it again.
-func (c *Bench) classElsewhere(class, selector string) []edit.Change {
+func classElsewhere(c *Bench, class, selector string) []edit.Change {
 	others := "another"
-	if fit := c.classesThatFit(class); len(fit) > 0 {
+	if fit := classesThatFit(c, class); len(fit) > 0 {
 		others = strings.Join(fit, " or ")
 	}
 	return []edit.Change{c.Once(fmt.Sprintf("make nodes ready for RuntimeClass %s, which selects %s, or name %s in %s", class, selector, others, c.WorkloadName()), func(title string) edit.Change {
@@ -93,7 +92,7 @@ func (c *Bench) classElsewhere(class, selector string) []edit.Change {
 }
 
 // classesThatFit are the other RuntimeClasses that choose nodes, and of which some node is.
-func (c *Bench) classesThatFit(but string) []string {
+func classesThatFit(c *Bench, but string) []string {
 	var out []string
 	for _, r := range c.Cluster.State.RuntimeClasses {
 		if r.Name != but && chooses(r) && slices.ContainsFunc(c.Cluster.SortedNodes(), func(n *view.Node) bool { return len(unmetBy(r, n)) == 0 }) {

@@ -24,7 +24,7 @@ func (c *Bench) freePort(n *view.Node) []edit.Change {
 	for i, t := range all {
 		ports[i] = fmt.Sprint(t.Port)
 	}
-	if ch := c.portsLeft(all); ch != nil {
+	if ch := portsLeft(c, all); ch != nil {
 		return ch
 	}
 	by, than := all[0].By, strings.Join(ports, " and ")
@@ -60,7 +60,7 @@ func (c *Bench) freePort(n *view.Node) []edit.Change {
 
 // portsLeft is for ports whose holders are being deleted: they are waited for, unless their time was over long ago.
 // nil where one of them stays.
-func (c *Bench) portsLeft(all []terms.Taken) []edit.Change {
+func portsLeft(c *Bench, all []terms.Taken) []edit.Change {
 	var leaving []*corev1.Pod
 	for _, t := range all {
 		switch {

@@ -68,7 +68,7 @@ func (c *Bench) forOthers(add []corev1.Toleration) string {
 		for _, n := range c.Cluster.SortedNodes() {
 			if !tainted(n) {
 				ok, err := nodeaffinity.GetRequiredNodeAffinity(c.Pod).Match(n.Node)
-				elsewhere = elsewhere || ok && err == nil && c.beside(n)
+				elsewhere = elsewhere || ok && err == nil && beside(c, n)
 			} else if !n.HasGPUs() {
 				withGPUs = false
 			}
@@ -85,7 +85,7 @@ func (c *Bench) forOthers(add []corev1.Toleration) string {
 }
 
 // beside says whether a node has all those that the pod has to be near.
-func (c *Bench) beside(n *view.Node) bool {
+func beside(c *Bench, n *view.Node) bool {
 	unmet, _, _ := c.Company.UnmetTerms(n)
 	return len(unmet) == 0
 }

@@ -32,7 +32,7 @@ func (c *Bench) lookAtVolume(n *view.Node) []edit.Change {
 		})}
 	}
 	if p, named, ok := terms.VolumesOf(c.Subject()).Nowhere(); ok {
-		return []edit.Change{c.localToNone(p, named)}
+		return []edit.Change{localToNone(c, p, named)}
 	}
 	if p, key := terms.VolumesOf(c.Subject()).Pinned(); key != "" {
 		return []edit.Change{c.Once("select "+key+"="+p.Where()+" in "+c.WorkloadName()+", where the volume of PersistentVolumeClaim "+p.Claim+" is, and no longer "+c.Pod.Spec.NodeSelector[key], func(title string) edit.Change {
@@ -88,7 +88,7 @@ func (c *Bench) lookAtVolume(n *view.Node) []edit.Change {
 
 // localToNone is for a volume that is local to a node, by a host name that none has. What a volume wants of its node
 // does not change once it is made.
-func (c *Bench) localToNone(p terms.Place, named *view.Node) edit.Change {
+func localToNone(c *Bench, p terms.Place, named *view.Node) edit.Change {
 	ns, workload := c.Pod.Namespace, c.WorkloadName()
 	if named == nil {
 		return c.Once(fmt.Sprintf("bring node %s back, where the data of PersistentVolumeClaim %s is, or make the claim again without the data", p.Where(), p.Claim), func(title string) edit.Change {

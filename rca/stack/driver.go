@@ -69,10 +69,6 @@ func (l *driverLink) broken() *Finding {
 		f.Certainty = l.s.aged()
 	}
 	f.Mends = []Mend{l.mend()}
-	if l.where == networkDriver {
-		l.behindNetworkDriver(f)
-		return f
-	}
 	l.forAnotherKernel(f)
 	return f
 }

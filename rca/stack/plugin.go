@@ -121,12 +121,6 @@ func (l *pluginLink) outside(does, fact string) *Finding {
 	if by := metav1.GetControllerOfNoCopy(pod); by != nil {
 		name = by.Name
 	}
-	if twin := l.twin(); twin != nil {
-		f.Says = fmt.Sprintf("has a device plugin that %s, while that of %s, which is the same on a node alike, finds them: it is this machine that hands it none", does, twin.Name)
-		f.Evidence = append(f.Evidence, diagnosis.Fact(twin.Ref(), "has GPUs announced there by "+pod.Namespace+"/"+name, diagnosis.That("status.nodeInfo.containerRuntimeVersion", "", diagnosis.Is, twin.Status.NodeInfo.ContainerRuntimeVersion), diagnosis.That("status.nodeInfo.osImage", "", diagnosis.Is, twin.Status.NodeInfo.OSImage)))
-		f.Mends = []Mend{l.asOnTwin(twin)}
-		return f
-	}
 	m := l.s.configure(n)
 	m.Steps = append([]string{"see on the machine that nvidia-smi works: without a driver no runtime helps"}, m.Steps...)
 	if l.s.runtimes["nvidia"] {
@@ -138,48 +132,6 @@ func (l *pluginLink) outside(does, fact string) *Finding {
 	}
 	f.Mends = []Mend{m}
 	return f
-}
-
-// twin is another node, of the same image, runtime and kind of machine, on which a pod of the same DaemonSet has
-// announced GPUs; nil for none. What the two have alike is not at fault.
-func (l *pluginLink) twin() *view.Node {
-	by := metav1.GetControllerOfNoCopy(l.pod)
-	if by == nil {
-		return nil
-	}
-	for _, n := range l.s.w.SortedNodes() {
-		info, own := n.Status.NodeInfo, l.n.Status.NodeInfo
-		if n == l.n || info.ContainerRuntimeVersion != own.ContainerRuntimeVersion || info.OSImage != own.OSImage || info.KernelVersion != own.KernelVersion ||
-			n.Labels[corev1.LabelInstanceTypeStable] != l.n.Labels[corev1.LabelInstanceTypeStable] || !announces(n) {
-			continue
-		}
-		if p := l.s.podOf(n, plugin); p != nil && metav1.IsControlledBy(p, &metav1.ObjectMeta{UID: by.UID}) {
-			return n
-		}
-	}
-	return nil
-}
-
-// announces says whether a node offers GPUs.
-func announces(n *view.Node) bool {
-	for _, stock := range n.Facts().Stocks() {
-		if stock.Capacity > 0 {
-			return true
-		}
-	}
-	return false
-}
-
-// asOnTwin looks at the one machine that differs, and starts its plugin alone again.
-func (l *pluginLink) asOnTwin(twin *view.Node) Mend {
-	n, pod := l.n, l.pod
-	debug := fmt.Sprintf("kubectl debug node/%s -it --image=busybox --profile=sysadmin -- chroot /host ", n.Name)
-	return Mend{Kind: diagnosis.RepairDeviceStack, Title: fmt.Sprintf("see what the container runtime of %s hands its device plugin, which on %s it does", n.Name, twin.Name), Until: "the device plugin of " + n.Name + " has announced its GPUs", Risk: diagnosis.MediumRisk, Minutes: 15,
-		Steps: []string{"see on the machine that nvidia-smi works: without a driver no runtime helps", "see that its CDI specification names the GPUs, where its runtime goes by one; set the runtime's mode to legacy where none can be made", "or give the machine back, and have another made"},
-		Commands: []string{fmt.Sprintf("kubectl -n %s logs %s --tail=30  # \"No devices found\": it was handed none", pod.Namespace, pod.Name),
-			debug + "sh -c 'nvidia-smi -L; nvidia-ctk cdi list; grep -n mode /etc/nvidia-container-runtime/config.toml'",
-			debug + "sh -c 'nvidia-ctk cdi generate --output=/var/run/cdi/nvidia.yaml || nvidia-ctk config --in-place --set nvidia-container-runtime.mode=legacy'  # then restart its container runtime: pods run on",
-			fmt.Sprintf("kubectl -n %s delete pod %s  # its DaemonSet makes it again", pod.Namespace, pod.Name)}}
 }
 
 // registration: the plugin's pod is Ready, and the node offers nothing.

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
 
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -76,7 +77,7 @@ func (c *Labels) likely(key, value string) []string {
 	spelled := map[string]bool{}
 	for _, n := range c.Cluster.SortedNodes() {
 		for other, has := range n.Labels {
-			if has == value && !spelled[other] && view.Misspelled(key, other) {
+			if has == value && !spelled[other] && diagnosis.Misspelled(key, other) {
 				spelled[other] = true
 			}
 		}

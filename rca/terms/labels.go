@@ -203,7 +203,7 @@ func (c *Labels) nearest(m MissedLabel) string {
 // likeness counts the leading letters and digits two label values share,
 // whatever the case and the punctuation between them.
 func likeness(a, b string) int {
-	a, b = view.Plain(a), view.Plain(b)
+	a, b = diagnosis.Plain(a), diagnosis.Plain(b)
 	n := 0
 	for n < min(len(a), len(b)) && a[n] == b[n] {
 		n++
